@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The binary interface between a module (user C code), the runtime inside the program and the
+ * injector outside it.  Modules do not include this file; they include <sonde/module.h>.
+ *
+ * Three things are fixed here:
+ *  - struct sonde_pool: the private page that each thread's GS base points to;
+ *  - struct sonde_api: the functions that the runtime offers to modules;
+ *  - struct sonde_module and what hangs off it: how a module says what it wraps and records.
+ *
+ * Every structure is plain data with fixed-width members, so that the injector can read it from
+ * another process or from the file.
+ */
+#ifndef SONDE_ABI_H
+#define SONDE_ABI_H
+
+#include <stdint.h>
+
+#define SONDE_ABI_VERSION 1
+#define SONDE_MODULE_MAGIC 0x31646f4d65646e53ULL /* "SndeMod1" */
+
+/*
+ * Offsets into the pool, for code that reaches it through %gs.
+ *
+ * owner      the thread's own TCB pointer (what %fs:0 holds) while the thread may record; 0 while
+ *            it is inside a module's wrapper ("closed"), before it is registered, and in a forked
+ *            child (pools are MADV_WIPEONFORK).  One compare of %fs:0 with it decides whether
+ *            the fast path may run.
+ * ptr        where the next record goes, in the thread's current sub-buffer
+ * limit      end of that sub-buffer; 0 when there is none: the next record takes the slow path
+ * closed_sp  frame address of the wrapper that closed the pool
+ * counters   this thread's counters, an array of uint64_t in shared memory, indexed by counter
+ *            id; 0 before the thread is registered
+ */
+#define SONDE_POOL_OWNER 0x00
+#define SONDE_POOL_PTR 0x08
+#define SONDE_POOL_LIMIT 0x10
+#define SONDE_POOL_CLOSED_SP 0x18
+#define SONDE_POOL_COUNTERS 0x20
+
+#ifndef __ASSEMBLER__
+
+struct sonde_pool {
+	uint64_t owner;
+	uint64_t ptr;
+	uint64_t limit;
+	uint64_t closed_sp;
+	uint64_t counters;
+	uint64_t runtime[59]; /* the runtime's own; see runtime/thread.h */
+};
+
+/*
+ * A record in a ring is a whole number of 8-byte words:
+ *
+ *   word 0   TSC << SONDE_ID_BITS | event id    (id != 0, so the word is never 0; written last)
+ *   word 1   enter events only: the frame address of the wrapper, from which the collector knows
+ *            which frames a longjmp or an exception has left behind
+ *   then     one word for each field.  Integers are sign- or zero-extended, doubles are stored as
+ *            their bits; a string is a word with its length in bytes, followed by the bytes,
+ *            padded with zeros to whole words.
+ */
+#define SONDE_ID_BITS 20
+#define SONDE_MAX_EVENTS (1u << SONDE_ID_BITS)
+#define SONDE_FIRST_EVENT 16u	/* smaller ids are the recorder's own */
+#define SONDE_MAX_RECORD 4096u	/* bytes; longer strings are cut to fit */
+#define SONDE_MAX_STRING 1024u	/* bytes kept of one string */
+#define SONDE_MAX_FIELDS 12
+#define SONDE_MAX_COUNTERS 256u
+
+enum sonde_type {
+	SONDE_T_END = 0,
+	SONDE_T_I32,
+	SONDE_T_I64,
+	SONDE_T_U32,
+	SONDE_T_U64,
+	SONDE_T_F64,
+	SONDE_T_PTR,	/* printed in hexadecimal */
+	SONDE_T_BYTES,	/* uint64_t, an amount of data in bytes; summed by the report */
+	SONDE_T_STR,	/* variable size */
+	SONDE_T_WAIT,	/* no payload: the time from enter to leave was spent waiting */
+};
+
+struct sonde_field {
+	const char *name;
+	uint64_t type; /* enum sonde_type */
+};
+
+enum sonde_kind {
+	SONDE_ENTER = 1,
+	SONDE_LEAVE = 2,
+	SONDE_POINT = 3,
+	SONDE_COUNTER = 4,
+};
+
+/*
+ * One place in a module that records.  @id is filled in by the injector before the program runs:
+ * an event id for SONDE_ENTER, SONDE_LEAVE and SONDE_POINT, an index into the pool's counters for
+ * SONDE_COUNTER.  Id 0 means "not active": nothing is recorded there.
+ */
+struct sonde_site {
+	uint32_t id;
+	uint32_t kind;			    /* enum sonde_kind */
+	const char *function;		    /* name of the C function the site stands in */
+	const char *name;		    /* points and counters: their own name, else NULL */
+	const struct sonde_field *fields; /* ends with SONDE_T_END; NULL when there are none */
+};
+
+#define SONDE_WRAP_OPTIONAL 1u /* no warning when the program has no such function */
+
+/*
+ * One wrapped function.  @real is the variable that SONDE_REAL() calls through; the injector
+ * stores there the address of the replay code (or of the next module's wrapper).
+ */
+struct sonde_wrap {
+	const char *symbol;	/* as in the program's symbol table, or demangled */
+	const char *function;	/* the wrapper's own name, which its sites carry */
+	void *wrapper;
+	void **real;
+	uint64_t flags;
+};
+
+/*
+ * What the runtime offers.  Called by the code that <sonde/module.h> inlines, always with the
+ * pool closed.
+ *
+ * room     makes room for a record of @bytes (a multiple of 8, at most SONDE_MAX_RECORD) and
+ *          returns where to write it, or NULL when the thread does not record (the event has
+ *          then been counted as lost).  May wait for the collector.
+ * pause    stops (or lets go on again, with 0) recording of the whole process
+ */
+struct sonde_api {
+	uint32_t version;
+	uint32_t reserved;
+	uint64_t *(*room)(uint64_t bytes);
+	void (*pause)(uint64_t stop);
+};
+
+/*
+ * A module's description, the exported symbol "sonde_module".  The arrays are the sections
+ * sonde_wraps and sonde_sites of the module: arrays of pointers, from begin to end.
+ */
+struct sonde_module {
+	uint64_t magic;
+	uint32_t abi;
+	uint32_t flags;
+	const char *name;
+	const char *description;
+	const char *needs; /* space-separated SONAMEs of which one must be loaded, or NULL: any */
+	const struct sonde_api **api;
+	struct sonde_wrap *const *wraps_begin;
+	struct sonde_wrap *const *wraps_end;
+	struct sonde_site *const *sites_begin;
+	struct sonde_site *const *sites_end;
+	void (*const *start_begin)(void); /* hooks run before the program's main() */
+	void (*const *start_end)(void);
+	void (*const *exit_begin)(void); /* hooks run when the program exits normally */
+	void (*const *exit_end)(void);
+};
+
+#endif /* __ASSEMBLER__ */
+#endif /* SONDE_ABI_H */

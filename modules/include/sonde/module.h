@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * sonde/module.h - write a Sonde module: a C file that wraps functions of a program and records
+ * what they do.
+ *
+ *	#include <sonde/module.h>
+ *	SONDE_MODULE("compute", "times compute() and notes its size");
+ *	SONDE_WRAP(double, compute, (int n, double *a)) {
+ *		sonde_enter(SONDE_I32("n", n));
+ *		double sum = SONDE_REAL(compute)(n, a);
+ *		sonde_leave(SONDE_F64("sum", sum));
+ *		return sum;
+ *	}
+ *
+ * Use it with `sonde -m ./compute.c -- ./app`.  The interface:
+ *
+ * SONDE_MODULE(name, description)            once in the file
+ * SONDE_MODULE_FOR(name, desc, "sonames")    the same, active only if one of these libraries is
+ *                                            loaded ("libmpi.so.40 libmpi.so.20")
+ * SONDE_WRAP(type, function, (params)) {}    replaces every call of `function` in the program
+ * SONDE_WRAP_IF_PRESENT(type, function, ...) the same, without a warning where there is none
+ * SONDE_WRAP_SYMBOL(type, id, "symbol", ...) for names that are no C identifiers (C++, Fortran);
+ *                                            within the file the function is called `id`
+ * SONDE_REAL(function)(args)                 calls the original function
+ * SONDE_REAL_POINTER(function)               the original's address, for tail calls of wrappers
+ *                                            that record nothing
+ * sonde_enter(fields...)                     the function begins, with its arguments
+ * sonde_leave(fields...)                     it ends, with its result
+ * sonde_point("name", fields...)             something happens; anywhere inside a wrapper
+ * sonde_count("name")                        adds one to a counter of the thread
+ * SONDE_ON_START { }, SONDE_ON_EXIT { }      code to run before main() and at a normal exit
+ *
+ * Fields: SONDE_I32 SONDE_I64 SONDE_U32 SONDE_U64 SONDE_F64 SONDE_PTR SONDE_BYTES ("name", value),
+ * SONDE_STR("name", string), SONDE_STRN("name", pointer, length), and SONDE_WAIT for functions
+ * whose time counts as waiting.  At most 12 in one record.
+ *
+ * Between sonde_enter() and sonde_leave() the wrapper may call anything: wrapped functions that it
+ * calls are not recorded and their wrappers do not run, except below SONDE_REAL().  A function
+ * that is left by longjmp or an exception is closed in the trace by itself.
+ *
+ * A module runs in the program's threads, in signal handlers too where the program calls wrapped
+ * functions there.  To work in fully static programs it may use nothing beyond this header.
+ * C only; compiled with GCC or Clang.
+ */
+#ifndef SONDE_MODULE_H
+#define SONDE_MODULE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sonde/abi.h>
+
+#define SONDE__SECTION(s) __attribute__((section(s), used))
+#define SONDE__UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define SONDE__INLINE static inline __attribute__((always_inline, unused))
+#define SONDE__STR_(x) #x
+#define SONDE__STR(x) SONDE__STR_(x)
+
+/* Access to the pool.  Volatile: the GS base may change under a call, in a forked child too. */
+#define SONDE__GET(off)                                                                       \
+	(__extension__({                                                                      \
+		uint64_t sonde__v;                                                            \
+		__asm__ volatile("movq %%gs:" SONDE__STR(off) ", %0" : "=r"(sonde__v));         \
+		sonde__v;                                                                     \
+	}))
+#define SONDE__SET(off, v)                                                                    \
+	__asm__ volatile("movq %0, %%gs:" SONDE__STR(off) : : "er"((uint64_t)(v)) : "memory")
+
+SONDE__INLINE uint64_t sonde__tcb(void)
+{
+	uint64_t tcb;
+
+	__asm__ volatile("movq %%fs:0, %0" : "=r"(tcb));
+	return tcb;
+}
+
+/* The injector fills this in; a module without it in place has no wrapper that runs. */
+static const struct sonde_api *sonde__api __attribute__((used));
+
+/* Section starts and ends, from the linker; weak: a module may have none of a kind. */
+#define SONDE__BOUNDS(type, section)                                                          \
+	extern type __start_##section[] __attribute__((weak, visibility("hidden")));          \
+	extern type __stop_##section[] __attribute__((weak, visibility("hidden")))
+
+typedef void (*const sonde__hook)(void);
+SONDE__BOUNDS(struct sonde_wrap *const, sonde_wraps);
+SONDE__BOUNDS(struct sonde_site *const, sonde_sites);
+SONDE__BOUNDS(sonde__hook, sonde_start);
+SONDE__BOUNDS(sonde__hook, sonde_exit);
+
+#define SONDE__DESCRIBE(name_, description_, needs_)                                           \
+	extern const struct sonde_module sonde_module;                                        \
+	__attribute__((visibility("default"), used)) const struct sonde_module sonde_module = { \
+		.magic = SONDE_MODULE_MAGIC,                                                  \
+		.abi = SONDE_ABI_VERSION,                                                     \
+		.name = name_,                                                                \
+		.description = description_,                                                  \
+		.needs = needs_,                                                              \
+		.api = &sonde__api,                                                           \
+		.wraps_begin = __start_sonde_wraps,                                           \
+		.wraps_end = __stop_sonde_wraps,                                              \
+		.sites_begin = __start_sonde_sites,                                           \
+		.sites_end = __stop_sonde_sites,                                              \
+		.start_begin = __start_sonde_start,                                           \
+		.start_end = __stop_sonde_start,                                              \
+		.exit_begin = __start_sonde_exit,                                             \
+		.exit_end = __stop_sonde_exit,                                                \
+	}
+
+#define SONDE_MODULE(name_, description_) SONDE__DESCRIBE(name_, description_, NULL)
+#define SONDE_MODULE_FOR(name_, description_, sonames_)                                        \
+	SONDE__DESCRIBE(name_, description_, sonames_)
+
+/* ---- wrapping ---- */
+
+#define SONDE__WRAP(ret_, id_, symbol_, params_, flags_)                                       \
+	static ret_(*sonde__real_##id_) params_;                                              \
+	static ret_ sonde__wrap_##id_ params_;                                                \
+	static struct sonde_wrap sonde__desc_##id_ __attribute__((used)) = {                  \
+		.symbol = symbol_,                                                            \
+		.function = SONDE__STR(id_),                                                  \
+		.wrapper = (void *)sonde__wrap_##id_,                                         \
+		.real = (void **)&sonde__real_##id_,                                          \
+		.flags = flags_,                                                              \
+	};                                                                                    \
+	static struct sonde_wrap *const sonde__wrapp_##id_ SONDE__SECTION("sonde_wraps") =    \
+		&sonde__desc_##id_;                                                           \
+	__attribute__((noinline, used)) static ret_ sonde__wrap_##id_ params_
+
+#define SONDE_WRAP(ret_, name_, params_) SONDE__WRAP(ret_, name_, #name_, params_, 0)
+#define SONDE_WRAP_IF_PRESENT(ret_, name_, params_)                                            \
+	SONDE__WRAP(ret_, name_, #name_, params_, SONDE_WRAP_OPTIONAL)
+#define SONDE_WRAP_SYMBOL(ret_, id_, symbol_, params_)                                         \
+	SONDE__WRAP(ret_, id_, symbol_, params_, 0)
+
+/*
+ * While the original function runs the pool is open again, so that what it calls is recorded.
+ * SONDE_REAL(f)(args) becomes one expression: SONDE_REAL(f) opens it and ends in the name of a
+ * macro that takes the argument list and closes it.  If the function does not return (longjmp,
+ * exception, exit) the pool stays open, which is right.
+ */
+#define SONDE_REAL(name_)                                                                      \
+	(__extension__({                                                                      \
+		uint64_t sonde__was __attribute__((cleanup(sonde__close_again), unused)) =    \
+			sonde__open();                                                        \
+		sonde__real_##name_ SONDE__REAL_CALL
+#define SONDE__REAL_CALL(...)                                                                  \
+		(__VA_ARGS__);                                                                \
+	}))
+
+#define SONDE_REAL_POINTER(name_) sonde__real_##name_
+
+SONDE__INLINE uint64_t sonde__open(void)
+{
+	uint64_t was = SONDE__GET(SONDE_POOL_OWNER);
+
+	if (was == 0)
+		SONDE__SET(SONDE_POOL_OWNER, sonde__tcb());
+	return was;
+}
+
+SONDE__INLINE void sonde__close(void)
+{
+	SONDE__SET(SONDE_POOL_OWNER, 0);
+	SONDE__SET(SONDE_POOL_CLOSED_SP, __builtin_frame_address(0));
+}
+
+SONDE__INLINE void sonde__close_again(uint64_t *was)
+{
+	if (*was == 0)
+		sonde__close();
+}
+
+/* ---- recording ---- */
+
+struct sonde__str {
+	const char *p;
+	uint64_t len;
+};
+
+SONDE__INLINE uint64_t sonde__f64_bits(double v)
+{
+	uint64_t bits;
+
+	__builtin_memcpy(&bits, &v, sizeof(bits));
+	return bits;
+}
+
+SONDE__INLINE uint64_t sonde__cut(uint64_t len)
+{
+	return len < SONDE_MAX_STRING ? len : SONDE_MAX_STRING;
+}
+
+SONDE__INLINE struct sonde__str sonde__strn(const char *p, uint64_t len)
+{
+	return (struct sonde__str){ p, p ? sonde__cut(len) : 0 };
+}
+
+/* Not strlen(): that belongs to the program, which may have it wrapped. */
+static __attribute__((unused, noinline)) struct sonde__str sonde__str(const char *p)
+{
+	uint64_t n = 0;
+
+	while (p && n < SONDE_MAX_STRING && ((const volatile char *)p)[n])
+		n++;
+	return (struct sonde__str){ p, n };
+}
+
+/* A field is a parenthesized triple: name, type, value. */
+#define SONDE_I32(n, v) (n, SONDE_T_I32, (uint64_t)(int64_t)(int32_t)(v))
+#define SONDE_I64(n, v) (n, SONDE_T_I64, (uint64_t)(int64_t)(v))
+#define SONDE_U32(n, v) (n, SONDE_T_U32, (uint64_t)(uint32_t)(v))
+#define SONDE_U64(n, v) (n, SONDE_T_U64, (uint64_t)(v))
+#define SONDE_F64(n, v) (n, SONDE_T_F64, sonde__f64_bits(v))
+#define SONDE_PTR(n, v) (n, SONDE_T_PTR, (uint64_t)(uintptr_t)(v))
+#define SONDE_BYTES(n, v) (n, SONDE_T_BYTES, (uint64_t)(v))
+#define SONDE_STR(n, v) (n, SONDE_T_STR, sonde__str(v))
+#define SONDE_STRN(n, v, len) (n, SONDE_T_STR, sonde__strn(v, len))
+#define SONDE_WAIT ("wait", SONDE_T_WAIT, 0)
+
+/* Applies a macro to each of up to 12 arguments. */
+#define SONDE__M0(m)
+#define SONDE__M1(m, a) m a
+#define SONDE__M2(m, a, ...) m a SONDE__M1(m, __VA_ARGS__)
+#define SONDE__M3(m, a, ...) m a SONDE__M2(m, __VA_ARGS__)
+#define SONDE__M4(m, a, ...) m a SONDE__M3(m, __VA_ARGS__)
+#define SONDE__M5(m, a, ...) m a SONDE__M4(m, __VA_ARGS__)
+#define SONDE__M6(m, a, ...) m a SONDE__M5(m, __VA_ARGS__)
+#define SONDE__M7(m, a, ...) m a SONDE__M6(m, __VA_ARGS__)
+#define SONDE__M8(m, a, ...) m a SONDE__M7(m, __VA_ARGS__)
+#define SONDE__M9(m, a, ...) m a SONDE__M8(m, __VA_ARGS__)
+#define SONDE__M10(m, a, ...) m a SONDE__M9(m, __VA_ARGS__)
+#define SONDE__M11(m, a, ...) m a SONDE__M10(m, __VA_ARGS__)
+#define SONDE__M12(m, a, ...) m a SONDE__M11(m, __VA_ARGS__)
+#define SONDE__PICK(_0, _1, _2, _3, _4, _5, _6, _7, _8, _9, _10, _11, _12, n, ...) n
+#define SONDE__MAP(m, ...)                                                                     \
+	SONDE__PICK(_, ##__VA_ARGS__, SONDE__M12, SONDE__M11, SONDE__M10, SONDE__M9,           \
+		    SONDE__M8, SONDE__M7, SONDE__M6, SONDE__M5, SONDE__M4, SONDE__M3,          \
+		    SONDE__M2, SONDE__M1, SONDE__M0)(m, ##__VA_ARGS__)
+
+#define SONDE__FIELD(n, t, v) { n, t },
+/* Evaluates each value once, into a variable; then sizes; then stores. */
+#define SONDE__VALUE(n, t, v)                                                                  \
+	SONDE__VALUE_##t(v)
+#define SONDE__VALUE_SONDE_T_I32(v) { .w = (v) },
+#define SONDE__VALUE_SONDE_T_I64(v) { .w = (v) },
+#define SONDE__VALUE_SONDE_T_U32(v) { .w = (v) },
+#define SONDE__VALUE_SONDE_T_U64(v) { .w = (v) },
+#define SONDE__VALUE_SONDE_T_F64(v) { .w = (v) },
+#define SONDE__VALUE_SONDE_T_PTR(v) { .w = (v) },
+#define SONDE__VALUE_SONDE_T_BYTES(v) { .w = (v) },
+#define SONDE__VALUE_SONDE_T_STR(v) { .s = (v) },
+#define SONDE__VALUE_SONDE_T_WAIT(v) { .w = 0 },
+
+union sonde__value {
+	uint64_t w;
+	struct sonde__str s;
+};
+
+SONDE__INLINE uint64_t sonde__size(const struct sonde_field *f, const union sonde__value *v, int n)
+{
+	uint64_t bytes = 0;
+
+	for (int i = 0; i < n; i++) {
+		if (f[i].type == SONDE_T_STR)
+			bytes += 8 + ((v[i].s.len + 7) & ~UINT64_C(7));
+		else if (f[i].type != SONDE_T_WAIT)
+			bytes += 8;
+	}
+	return bytes;
+}
+
+SONDE__INLINE volatile uint64_t *sonde__put_str(volatile uint64_t *p, struct sonde__str s)
+{
+	*p++ = s.len;
+	for (uint64_t i = 0; i < s.len; i += 8, p++) {
+		uint64_t word = 0;
+
+		for (uint64_t k = i; k < s.len && k < i + 8; k++)
+			word |= (uint64_t)(unsigned char)((const volatile char *)s.p)[k]
+				<< 8 * (k - i);
+		*p = word;
+	}
+	return p;
+}
+
+SONDE__INLINE void sonde__put(volatile uint64_t *p, const struct sonde_field *f,
+			      const union sonde__value *v, int n)
+{
+	for (int i = 0; i < n; i++) {
+		if (f[i].type == SONDE_T_STR)
+			p = sonde__put_str(p, v[i].s);
+		else if (f[i].type != SONDE_T_WAIT)
+			*p++ = v[i].w;
+	}
+}
+
+/*
+ * Writes one record at the pool's pointer.  The pool is closed, so that nothing else of this
+ * thread records in between, but for a signal handler: the gate then steps over the record in
+ * the making, and adding to the pointer instead of storing it keeps what the handler wrote.  The
+ * first word goes last: a record without it was never made.
+ */
+SONDE__INLINE void sonde__write(const struct sonde_site *site, uint32_t kind,
+				const struct sonde_field *f, const union sonde__value *v, int n)
+{
+	uint64_t head = kind == SONDE_ENTER ? 16 : 8;
+	uint64_t bytes = head + sonde__size(f, v, n);
+	uint64_t at = SONDE__GET(SONDE_POOL_PTR);
+
+	if (SONDE__UNLIKELY(at + bytes > SONDE__GET(SONDE_POOL_LIMIT))) {
+		at = (uint64_t)(uintptr_t)sonde__api->room(bytes);
+		if (!at)
+			return;
+	}
+	volatile uint64_t *p = (volatile uint64_t *)(uintptr_t)at;
+	uint64_t time = __builtin_ia32_rdtsc();
+
+	if (kind == SONDE_ENTER)
+		p[1] = (uint64_t)(uintptr_t)__builtin_frame_address(0);
+	sonde__put(p + head / 8, f, v, n);
+	p[0] = time << SONDE_ID_BITS | site->id;
+	__asm__ volatile("addq %0, %%gs:" SONDE__STR(SONDE_POOL_PTR) : : "er"(bytes) : "memory", "cc");
+}
+
+#define SONDE__RECORD(kind_, name_, ...)                                                       \
+	do {                                                                                  \
+		static const struct sonde_field sonde__f[] = {                                \
+			SONDE__MAP(SONDE__FIELD, ##__VA_ARGS__){ NULL, SONDE_T_END }          \
+		};                                                                            \
+		static struct sonde_site sonde__s = { .kind = kind_,                          \
+						      .function = __func__,                   \
+						      .name = name_,                          \
+						      .fields = sonde__f };                   \
+		static struct sonde_site *const sonde__sp SONDE__SECTION("sonde_sites") =     \
+			&sonde__s;                                                            \
+		uint64_t sonde__was = SONDE__GET(SONDE_POOL_OWNER);                                       \
+                                                                                              \
+		sonde__close();                                                               \
+		const union sonde__value sonde__v[] = { SONDE__MAP(SONDE__VALUE,              \
+								   ##__VA_ARGS__){ .w = 0 } }; \
+		sonde__write(&sonde__s, kind_, sonde__f, sonde__v,                            \
+			     (int)(sizeof(sonde__v) / sizeof(sonde__v[0])) - 1);              \
+		if (kind_ == SONDE_LEAVE || (kind_ == SONDE_POINT && sonde__was))             \
+			SONDE__SET(SONDE_POOL_OWNER, sonde__tcb());                                       \
+	} while (0)
+
+#define sonde_enter(...) SONDE__RECORD(SONDE_ENTER, NULL, ##__VA_ARGS__)
+#define sonde_leave(...) SONDE__RECORD(SONDE_LEAVE, NULL, ##__VA_ARGS__)
+#define sonde_point(name_, ...) SONDE__RECORD(SONDE_POINT, name_, ##__VA_ARGS__)
+
+#define sonde_count(name_)                                                                     \
+	do {                                                                                  \
+		static struct sonde_site sonde__s = { .kind = SONDE_COUNTER,                  \
+						      .function = __func__,                   \
+						      .name = name_ };                        \
+		static struct sonde_site *const sonde__sp SONDE__SECTION("sonde_sites") =     \
+			&sonde__s;                                                            \
+		uint64_t sonde__c = SONDE__GET(SONDE_POOL_COUNTERS);                                         \
+                                                                                              \
+		if (__builtin_expect(sonde__c != 0, 1))                                       \
+			__asm__ volatile("incq (%0)"                                          \
+					 :                                                    \
+					 : "r"(sonde__c + 8ULL * sonde__s.id)                 \
+					 : "memory", "cc");                                   \
+	} while (0)
+
+/* ---- hooks ---- */
+
+#define SONDE__HOOK(when_)                                                                     \
+	static void sonde__on_##when_(void);                                                  \
+	static sonde__hook sonde__on_##when_##_p SONDE__SECTION("sonde_" #when_) =            \
+		sonde__on_##when_;                                                            \
+	static void sonde__on_##when_(void)
+#define SONDE_ON_START SONDE__HOOK(start)
+#define SONDE_ON_EXIT SONDE__HOOK(exit)
+
+#endif /* SONDE_MODULE_H */

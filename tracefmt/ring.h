@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Layout of the memory that the program's threads and the collector share: one memfd.
+ *
+ *	offset 0            struct ring_control, one page
+ *	RING_FIRST + r * c->ring_bytes
+ *	                    ring r:  struct ring_head (one page, counters in its second half),
+ *	                             then c->nsub sub-buffers of c->sub_bytes each
+ *
+ * A thread writes into its own sub-buffer with plain stores; only a full sub-buffer is an event
+ * for the collector.  Every byte of a sub-buffer that holds no record is zero: a sub-buffer is
+ * zeroed by the collector before it is given back, and fresh memfd pages are zero.  The first word
+ * of a record is never zero and is written last, so after a crash the records end at the
+ * first zero word.
+ *
+ * What a record looks like is in <sonde/abi.h>; restated here for the collector's side:
+ * word 0 = TSC << RING_ID_BITS | event id, enter events have the frame address in word 1, then
+ * one word a field; a string field is a word with its length and the bytes padded to words.
+ *
+ * Sub-buffer life:
+ *	RING_SUB_FREE     zeroed, the program may take it
+ *	RING_SUB_WRITING  the thread's current one (or one that it left, see gaps)
+ *	RING_SUB_FULL     the thread will not touch it again; the collector drains and frees it
+ * Sub-buffers are taken and drained in order 0, 1, ..., nsub-1, 0, ...
+ *
+ * Gaps: a signal handler that records while the interrupted code is in the middle of a record
+ * steps over RING_GAP bytes at that place, and notes the offset in gap[].  In [gap, gap + RING_GAP)
+ * there is at most one record, at its start; whoever reads continues at gap + RING_GAP.  In a
+ * sub-buffer with gaps (ngaps > 0) zero words between records are to be skipped: the
+ * interrupted code moves the pointer on by the size of its record once more.  While a sub-buffer
+ * is RING_SUB_WRITING a zero word may still be filled in: wait there; once it is FULL, or the
+ * thread is gone, skip.
+ */
+#ifndef SONDE_RING_H
+#define SONDE_RING_H
+
+#include <stdint.h>
+
+#define RING_MAGIC 0x676e695265646e53ULL /* "SndeRing" */
+#define RING_VERSION 1
+
+#define RING_PAGE 4096u
+#define RING_FIRST RING_PAGE	/* offset of ring 0 */
+#define RING_ID_BITS 20
+#define RING_ID_MASK ((UINT64_C(1) << RING_ID_BITS) - 1)
+#define RING_TSC_BITS (64 - RING_ID_BITS)
+#define RING_MAX_SUB 16
+#define RING_GAP 4096u		/* bytes; equals the largest record */
+#define RING_MAX_GAPS 12
+#define RING_COUNTERS 256
+
+enum ring_state {
+	RING_FREE = 0,
+	RING_CLAIMED, /* a thread is filling in the head */
+	RING_ACTIVE,
+	RING_EXITED, /* the thread is gone and says so; the collector may drain and free the ring */
+};
+
+enum ring_sub_state { RING_SUB_FREE = 0, RING_SUB_WRITING, RING_SUB_FULL };
+
+struct ring_sub {
+	_Atomic uint32_t state; /* enum ring_sub_state; a futex that the program waits on */
+	uint32_t used;		/* bytes, valid when FULL; all words from here on are zero */
+	uint32_t ngaps;
+	uint32_t gap[RING_MAX_GAPS]; /* byte offsets, increasing */
+	uint32_t reserved;
+	uint64_t start_tsc; /* full TSC when the thread took the sub-buffer */
+};
+
+struct ring_head {
+	_Atomic uint32_t state; /* enum ring_state */
+	int32_t pid;		/* as the program sees itself (its own PID namespace) */
+	int32_t tid;
+	uint32_t reserved;
+	uint64_t tcb;
+	uint64_t first_tsc;   /* full TSC at registration */
+	_Atomic uint64_t lost; /* events not recorded: dropped, or no collector */
+	_Atomic uint64_t nested; /* calls that modules' own code made to wrapped functions; not recorded */
+	struct ring_sub sub[RING_MAX_SUB];
+};
+
+#define RING_COUNTERS_OFFSET 2048u /* uint64_t[RING_COUNTERS] in the head's page */
+
+/* ring_control.flags */
+#define RING_DROP 1u /* a full ring loses events (counted) instead of making the thread wait */
+
+/*
+ * Mailbox: a thread that has seen the dynamic linker finish loading libraries asks the collector
+ * to instrument them and executes system calls on its behalf meanwhile.  One request at a time,
+ * the lock is taken by the program.
+ *
+ *	thread: lock; fill pid, tid; state = ASKED; doorbell; wait while state == ASKED
+ *	collector: sees ASKED; for each system call: nr, args; state = CALL; wake
+ *	thread: executes it, result; state = ASKED; doorbell; wait
+ *	collector: done: state = DONE; wake.   thread: unlock (state = IDLE)
+ */
+enum ring_mail_state { RING_MAIL_IDLE = 0, RING_MAIL_LOCKED, RING_MAIL_ASKED, RING_MAIL_CALL,
+		       RING_MAIL_DONE };
+
+struct ring_mail {
+	_Atomic uint32_t state;
+	int32_t pid;
+	int32_t tid;
+	uint32_t nr;
+	uint64_t args[6];
+	int64_t result;
+};
+
+struct ring_control {
+	uint64_t magic;
+	uint32_t version;
+	uint32_t flags;
+	uint32_t sub_bytes;  /* a multiple of the page size */
+	uint32_t nsub;	     /* 2..RING_MAX_SUB */
+	uint64_t ring_bytes; /* distance of two rings */
+	uint32_t max_rings;  /* that the file has room for */
+	uint32_t reserved;
+	_Atomic uint32_t used_rings; /* highest ring ever claimed, plus one */
+	_Atomic uint32_t doorbell;   /* futex; the program adds one when there is something to do */
+	_Atomic uint32_t sleeping;   /* the collector waits on the doorbell: it wants a FUTEX_WAKE */
+	_Atomic uint32_t paused;     /* nothing is to be recorded */
+	_Atomic uint64_t lost_threads; /* threads for which no ring could be had */
+	_Atomic uint64_t lost;	     /* events that threads without a ring did not record */
+	struct ring_mail mail;
+	/*
+	 * A robust process-shared mutex (pthread_mutex_t) that the collector holds as long as
+	 * it lives.  Its first word is a futex: the holder's TID, or FUTEX_OWNER_DIED set (or 0)
+	 * when there is no collector any more.
+	 */
+	_Alignas(64) uint32_t collector[16];
+};
+
+_Static_assert(sizeof(struct ring_control) <= RING_PAGE, "control fits its page");
+_Static_assert(sizeof(struct ring_head) <= RING_COUNTERS_OFFSET, "head fits before the counters");
+_Static_assert(RING_COUNTERS_OFFSET + 8 * RING_COUNTERS <= RING_PAGE, "counters fit the page");
+
+#define RING_FUTEX_OWNER_DIED 0x40000000u
+#define RING_FUTEX_TID_MASK 0x3fffffffu
+
+static inline int ring_collector_gone(const struct ring_control *c)
+{
+	uint32_t word = __atomic_load_n(&c->collector[0], __ATOMIC_RELAXED);
+
+	return (word & RING_FUTEX_OWNER_DIED) || !(word & RING_FUTEX_TID_MASK);
+}
+
+#endif /* SONDE_RING_H */
