@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Modules as files: finding them by name, compiling them, reading what they wrap.  Nothing of a
+ * module is run here.
+ */
+#ifndef SONDE_LAUNCHER_MODFILE_H
+#define SONDE_LAUNCHER_MODFILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct modfile_wrap {
+	char *symbol;	/* what it replaces */
+	bool optional;	/* no warning when it is not there */
+};
+
+/* A module's description, read from the file. */
+struct modfile {
+	char *path;	   /* of the .so, absolute */
+	char *spec;	   /* as the user named it */
+	char *name;
+	char *description;
+	char *needs;	   /* space-separated SONAMEs of which one must be loaded; NULL: any program */
+	struct modfile_wrap *wraps;
+	size_t nwraps;
+	size_t nsites;
+	size_t nstart, nexit;	/* hooks */
+	bool needs_libc;   /* has undefined symbols: not for a static program */
+	char *undefined;   /* the first of them, for a message; NULL: none */
+};
+
+struct modfile_list {
+	struct modfile *v;
+	size_t n;
+};
+
+/*
+ * Adds what one -m names: comma-separated NAMEs, PATH.so or PATH.c (compiled, or taken from the
+ * cache).  A NAME is looked up in $SONDE_MODULE_PATH, then in PKGLIBDIR/modules, as NAME.so and
+ * NAME-*.so; all that are found in the first folder that has one are added, and the injector takes
+ * those whose `needs` the program meets.  A file that is in the list already is not added twice.
+ * Returns 0, or EXIT_USAGE after a message.
+ */
+int modfile_add(struct modfile_list *list, const char *spec) __attribute__((warn_unused_result));
+
+/* Every module in $SONDE_MODULE_PATH and PKGLIBDIR/modules; unreadable ones are warned of. */
+int modfile_all(struct modfile_list *list) __attribute__((warn_unused_result));
+
+/* Reads one .so.  Returns 0, or EXIT_USAGE after a message. */
+int modfile_read(const char *path, struct modfile *m) __attribute__((warn_unused_result));
+
+void modfile_free(struct modfile *m);
+void modfile_list_free(struct modfile_list *list);
+
+/*
+ * Compiles source into out (NULL: into the cache; *path is then the cached file, malloc'ed).
+ * Returns 0, or EXIT_USAGE after the compiler's messages and one of ours.
+ */
+int modfile_build(const char *source, const char *out, char **path)
+	__attribute__((warn_unused_result));
+
+#endif

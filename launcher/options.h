@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Options from a table: one row says how an option is spelt, what it takes, where its value goes
+ * and what --help prints, so that parsing, help and completion cannot disagree.
+ *
+ *	struct my_options { bool all; const char *sort; uint64_t limit; struct opt_list only; };
+ *
+ *	static const struct opt my_opts[] = {
+ *		{ 'a', "all", NULL, "show everything", OPT_FLAG, offsetof(struct my_options, all) },
+ *		{ 's', "sort", "KEY", "time, calls or name", OPT_CHOICE,
+ *		  offsetof(struct my_options, sort), "time\0calls\0name\0" },
+ *		{ 0, "limit", "N", "show N rows", OPT_COUNT, offsetof(struct my_options, limit) },
+ *		OPT_HELP, OPT_END
+ *	};
+ *	static const struct opt_command my_command = {
+ *		.name = "report", .usage = "[OPTION]... [DIR]", .summary = "...", .opts = my_opts,
+ *		.examples = "sonde report --sort calls\tsorted by calls\n",
+ *	};
+ *
+ *	int first = opt_parse(&my_command, argc, argv, &o);
+ *	if (first < 0)
+ *		return OPT_STATUS(first);
+ *	... argv[first] ... argv[argc - 1] are the operands
+ */
+#ifndef SONDE_LAUNCHER_OPTIONS_H
+#define SONDE_LAUNCHER_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum opt_type {
+	OPT_TYPE_END = 0,
+	OPT_FLAG,	/* bool, set to true */
+	OPT_STRING,	/* const char *, points into argv */
+	OPT_CHOICE,	/* const char *, one of the words in `choices` (points into argv) */
+	OPT_COUNT,	/* uint64_t, decimal */
+	OPT_SIZE,	/* uint64_t, bytes; K, M, G (and KiB, MiB, GiB) are powers of 1024 */
+	OPT_LIST,	/* struct opt_list; may be repeated, each value is appended */
+	OPT_TYPE_HELP,	/* prints the help */
+};
+
+struct opt_list {
+	const char **v; /* the strings point into argv; v is freed by opt_list_free() */
+	size_t n;
+};
+void opt_list_free(struct opt_list *list);
+
+struct opt {
+	char letter;		/* 0: none */
+	const char *name;	/* long name, without dashes; NULL: none */
+	const char *arg;	/* what it takes, for the help; NULL: nothing */
+	const char *help;
+	enum opt_type type;
+	size_t offset;		/* of the member in the caller's struct */
+	const char *choices;	/* OPT_CHOICE: "one\0two\0" */
+};
+
+#define OPT_HELP { 'h', "help", NULL, "show this help", OPT_TYPE_HELP, 0, NULL }
+#define OPT_END { 0, NULL, NULL, NULL, OPT_TYPE_END, 0, NULL }
+
+struct opt_command {
+	const char *name;	/* the verb, also "module new" */
+	const char *usage;	/* what follows the verb: "[OPTION]... [DIR]" */
+	const char *summary;	/* one sentence */
+	const struct opt *opts;	/* up to OPT_END */
+	const char *details;	/* more for the help, ends with a newline; NULL: nothing */
+	const char *examples;	/* lines "command\twhat it does\n" */
+	bool stop_at_operand;	/* what follows the first operand is not ours */
+};
+
+/*
+ * Parses argv into `out`, which the caller has filled with the defaults.  Returns the index of
+ * the first operand (argc when there is none; argv may be permuted), or a negative value when the
+ * verb is to return at once: OPT_STATUS() of it is the exit status.  After --help that is 0, after
+ * a bad option (one line on stderr) EXIT_USAGE.
+ */
+int opt_parse(const struct opt_command *cmd, int argc, char **argv, void *out)
+	__attribute__((warn_unused_result));
+#define OPT_STATUS(first) (-(first) - 1)
+
+/* "sonde: fmt...; see `sonde VERB --help'" on stderr; returns EXIT_USAGE. */
+int opt_usage_error(const struct opt_command *cmd, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+void opt_print_help(const struct opt_command *cmd);
+
+/* `sonde record` */
+struct record_options {
+	const char *dir;	  /* -o; "sonde.data" */
+	struct opt_list modules;  /* -m; as given, for modfile_add() */
+	bool drop;		  /* --overflow=drop: a full ring loses events instead of waiting */
+	uint64_t ring_bytes;	  /* --buffer: ring size of a thread; 64K..1G */
+	bool quiet, verbose;	  /* also set in msg_quiet, msg_verbose */
+	char **program;		  /* the program and its arguments, up to NULL, in argv */
+};
+
+#define RECORD_DEFAULT_RING (UINT64_C(1) << 20)
+
+/*
+ * Parses `sonde record`.  Returns 0, or a negative value as opt_parse() does.  program[0] is always
+ * there on success.
+ */
+int record_options_parse(int argc, char **argv, struct record_options *o)
+	__attribute__((warn_unused_result));
+void record_options_free(struct record_options *o);
+
+#endif

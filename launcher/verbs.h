@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The verbs of the command, one file each.  argv[0] is the verb, argv[argc] NULL; the exit status
+ * is returned.  Each answers --help by itself (see options.h).
+ */
+#ifndef SONDE_LAUNCHER_VERBS_H
+#define SONDE_LAUNCHER_VERBS_H
+
+int verb_record(int argc, char **argv);
+int verb_report(int argc, char **argv);
+int verb_dump(int argc, char **argv);
+int verb_info(int argc, char **argv);
+int verb_list(int argc, char **argv);
+int verb_module(int argc, char **argv);
+int verb_doctor(int argc, char **argv);
+
+#endif
