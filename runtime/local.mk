@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# What runs inside the program: one freestanding object that needs no other, and its image for the
+# launcher. It keeps its own flags whatever CFLAGS the user or a packager sets: a stack protector,
+# a fortified call or an SSE register in here would break the program it is mapped into.
+RUNTIME_FILES =
+
+EXTRA_PROGRAMS += runtime/sonde-runtime.so
+CLEANFILES += runtime/sonde-runtime.so
+runtime_sonde_runtime_so_SOURCES = $(RUNTIME_FILES)
+runtime_sonde_runtime_so_CPPFLAGS = -I$(top_srcdir)
+runtime_sonde_runtime_so_CFLAGS = $(SONDE_WARN_CFLAGS)
+runtime_sonde_runtime_so_CCASFLAGS = -I$(top_srcdir)
+runtime_sonde_runtime_so_LINK = $(CC) -nostdlib -shared -fPIC -Wl,-z,defs -Wl,-z,now \
+	-Wl,-z,noexecstack -Wl,-Bsymbolic -Wl,--hash-style=sysv -Wl,--build-id=none -o $@
+
+RUNTIME_CFLAGS = -O2 -g -ffreestanding -fPIC -mgeneral-regs-only -fno-stack-protector \
+	-fvisibility=hidden -fcf-protection=none -fno-asynchronous-unwind-tables -mno-red-zone
+$(runtime_sonde_runtime_so_OBJECTS): override CFLAGS = $(RUNTIME_CFLAGS)
+$(runtime_sonde_runtime_so_OBJECTS): override CPPFLAGS = -U_FORTIFY_SOURCE
+
+# sonde_runtime_image[], see runtime/image.h
+EXTRA_LTLIBRARIES += libruntime-image.la
+libruntime_image_la_SOURCES = runtime/image.S runtime/image.h
+runtime/image.lo: runtime/sonde-runtime.so

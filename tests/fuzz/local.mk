@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Fuzzers and the replay of their corpus (a PURE_TEST each).

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# PURE_TESTS         unit tests (cmocka) of code that touches no other process; also run sanitized
+# UNIT_TESTS         other unit tests (cmocka)
+# INTEGRATION_TESTS  scripts, tests/integration/NAME.sh
+# TRACEES      programs to trace, see tests/programs/local.mk
+PURE_TESTS =
+UNIT_TESTS =
+INTEGRATION_TESTS =
+TRACEES =
+TRACEE_FILES =
+
+include %D%/unit/tracefmt.mk
+include %D%/unit/trampolines.mk
+include %D%/unit/runtime.mk
+include %D%/unit/injector.mk
+include %D%/unit/modules.mk
+include %D%/unit/launcher.mk
+include %D%/fuzz/local.mk
+include %D%/programs/local.mk
+include %D%/integration/local.mk
+include %D%/bench/local.mk
+
+TESTS =
+if HAVE_CMOCKA
+check_PROGRAMS += $(PURE_TESTS)
+TESTS += $(PURE_TESTS)
+endif
+if !SANITIZERS
+if HAVE_CMOCKA
+check_PROGRAMS += $(UNIT_TESTS)
+TESTS += $(UNIT_TESTS)
+endif
+check_DATA = $(TRACEES)
+TESTS += $(INTEGRATION_TESTS)
+endif
+
+TEST_EXTENSIONS = .sh
+LOG_COMPILER = $(srcdir)/tests/run
+SH_LOG_COMPILER = $(srcdir)/tests/run
+EXTRA_DIST += tests/run $(INTEGRATION_TESTS) $(TRACEE_FILES)
+CLEANFILES += $(TRACEES)
+
+clean-local:
+	rm -rf tests/tmp
