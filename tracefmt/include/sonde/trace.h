@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Reading Sonde traces.
+ *
+ * A trace is a directory: a file "metadata" and one file per thread; under MPI a directory that
+ * holds one such directory per rank.  sonde_trace_open() takes either and shows all ranks as one
+ * trace.  doc/trace-format.md describes the files.
+ *
+ *	struct sonde_trace *trace;
+ *	struct sonde_trace_iter *iter;
+ *	struct sonde_trace_message why;
+ *	const struct sonde_trace_event *ev;
+ *	enum sonde_trace_status status;
+ *
+ *	if (sonde_trace_open("sonde.data", &trace, &why) != SONDE_TRACE_OK)
+ *		errx(2, "%s", why.text);
+ *	status = sonde_trace_merge(trace, NULL, NULL, &iter);
+ *	while (status == SONDE_TRACE_OK &&
+ *	       (status = sonde_trace_next(iter, &ev)) == SONDE_TRACE_OK)
+ *		handle(ev);
+ *	sonde_trace_iter_free(iter);
+ *	sonde_trace_close(trace);
+ *
+ * Ownership: everything that a function returns a const pointer to belongs to the trace and lives
+ * until sonde_trace_close(), except events and their values, which live until the next call with the
+ * same iterator.  Strings are NUL-terminated; they hold the bytes that were recorded, which need
+ * not be UTF-8.  No pointer member is NULL unless its description says so.
+ *
+ * Threads: any number of iterators may be used at the same time, each by one thread; nothing else is
+ * written after sonde_trace_open().
+ *
+ * Any content of the files is safe to read: what is damaged is skipped, counted and can be asked for
+ * (struct sonde_trace_thread, sonde_trace_damage()).
+ */
+#ifndef SONDE_TRACE_H
+#define SONDE_TRACE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SONDE_TRACE_API __attribute__((visibility("default")))
+#define SONDE_TRACE_CHECK __attribute__((visibility("default"), warn_unused_result))
+
+/*
+ * What every function of the library that can fail returns.
+ *
+ * END        the normal end of an iteration
+ * E_SYSTEM   a system call failed; errno is set
+ * E_NOMEM    no memory
+ * E_NOTRACE  the directory holds no trace, or the file is not a trace file
+ * E_VERSION  a trace, but of a format version that this library does not know
+ * E_TRUNCATED  the file stops before its end: its writer was killed or could not write
+ * E_CORRUPT  the file holds something that no writer writes
+ * E_INVALID  the caller's mistake (an argument out of range)
+ */
+enum sonde_trace_status {
+	SONDE_TRACE_OK = 0,
+	SONDE_TRACE_END,
+	SONDE_TRACE_E_SYSTEM,
+	SONDE_TRACE_E_NOMEM,
+	SONDE_TRACE_E_NOTRACE,
+	SONDE_TRACE_E_VERSION,
+	SONDE_TRACE_E_TRUNCATED,
+	SONDE_TRACE_E_CORRUPT,
+	SONDE_TRACE_E_INVALID,
+};
+
+/* A few words for @status ("truncated"), static. */
+SONDE_TRACE_API const char *sonde_trace_strstatus(enum sonde_trace_status status);
+
+/* One line for the user, without a line feed, naming the file where there is one. */
+struct sonde_trace_message {
+	char text[512];
+};
+
+struct sonde_trace;
+struct sonde_trace_iter;
+
+/* --- what was recorded -------------------------------------------------------------------- */
+
+/* Types of fields; the values equal enum sonde_type of <sonde/abi.h>. */
+enum sonde_trace_type {
+	SONDE_TRACE_I32 = 1,
+	SONDE_TRACE_I64,
+	SONDE_TRACE_U32,
+	SONDE_TRACE_U64,
+	SONDE_TRACE_F64,
+	SONDE_TRACE_PTR,   /* to be printed in hexadecimal */
+	SONDE_TRACE_BYTES, /* an amount of data in bytes */
+	SONDE_TRACE_STR,
+	SONDE_TRACE_WAIT,  /* no value: marks time from enter to leave as waiting */
+};
+
+enum sonde_trace_kind {
+	SONDE_TRACE_ENTER = 1,
+	SONDE_TRACE_LEAVE = 2,
+	SONDE_TRACE_POINT = 3,
+	SONDE_TRACE_LOST = 4, /* events are missing here: struct sonde_trace_event.lost of them */
+};
+
+/* Same name: one module, whatever the number of ranks. */
+struct sonde_trace_module {
+	size_t index; /* into the trace's modules */
+	const char *name;
+	const char *description;
+	const char *path; /* "" when unknown */
+};
+
+/* Functions of equal name and path are one function in all ranks. */
+struct sonde_trace_function {
+	size_t index; /* into the trace's functions, dense: use it for arrays of your own */
+	const char *name;      /* as in the symbol table */
+	const char *demangled; /* for people; equals name when there is nothing to demangle */
+	const char *path;      /* of the program or library; "" when unknown */
+	uint64_t address;      /* in the file (unrelocated), in the first rank that has it; 0: unknown */
+};
+
+struct sonde_trace_field {
+	const char *name;
+	enum sonde_trace_type type;
+};
+
+/* A place that records; one per rank and event id. */
+struct sonde_trace_site {
+	uint32_t id; /* in its rank */
+	enum sonde_trace_kind kind;
+	const struct sonde_trace_function *function;
+	const struct sonde_trace_module *module; /* NULL: recorded by Sonde itself */
+	const char *name;			 /* of a point; "" for others */
+	bool waits;				 /* has a field of type SONDE_TRACE_WAIT */
+	size_t nfields;
+	const struct sonde_trace_field *fields; /* without those of type SONDE_TRACE_WAIT */
+};
+
+/* Counters of equal name, function and module are one counter in all ranks. */
+struct sonde_trace_counter {
+	size_t index;
+	const char *name;
+	const struct sonde_trace_function *function; /* NULL: none */
+	const struct sonde_trace_module *module;     /* NULL: Sonde itself */
+	uint64_t total;				     /* over all threads of all ranks */
+};
+
+struct sonde_trace_count {
+	const struct sonde_trace_counter *counter;
+	uint64_t value; /* never 0 */
+};
+
+struct sonde_trace_process {
+	size_t rank_index; /* index of its rank in this trace */
+	int pid;
+	int parent; /* 0: unknown */
+	const char *comm;
+	bool ended;
+	int exit_status; /* valid if ended and signal == 0 */
+	int signal;	 /* that killed it, or 0 */
+};
+
+/*
+ * A thread and its file.  Times are in nanoseconds since the start of the trace.  The figures from
+ * @events on come from the file's chunks, without decompressing them.
+ */
+struct sonde_trace_thread {
+	size_t index;
+	size_t rank_index; /* index of its rank in this trace */
+	int pid;
+	int tid;
+	const char *comm; /* "" when unknown */
+	const char *file; /* path, as opened */
+	uint64_t lost;	  /* events known to be missing */
+	uint64_t nested;  /* calls by modules' own code, not recorded by design */
+	uint64_t damaged; /* records that the collector could not make sense of */
+	uint64_t backward; /* events whose clock was behind the one before; moved up to it */
+	size_t ncounts;
+	const struct sonde_trace_count *counts; /* final counters, without the zeros */
+	bool ended;			/* the metadata tells its end: lost, ..., counts are final */
+	uint64_t events;		/* including unwound leaves; of readable chunks */
+	uint64_t file_bytes;
+	uint64_t chunks;
+	uint64_t bad_chunks;		/* found damaged when the trace was opened */
+	bool indexed;			/* the file was closed properly */
+	enum sonde_trace_status status; /* OK, E_TRUNCATED, E_CORRUPT, ... of the file */
+	uint64_t first;			/* time of the first event; 0 when there is none */
+	uint64_t last;
+};
+
+/* How the program ended. */
+enum sonde_trace_ending {
+	SONDE_TRACE_UNFINISHED, /* the trace does not tell: the collector was killed */
+	SONDE_TRACE_EXITED,	/* exit_status is valid */
+	SONDE_TRACE_KILLED,	/* signal is valid */
+	SONDE_TRACE_DETACHED,	/* the program went on without Sonde */
+};
+
+/* One directory with a metadata file.  Without MPI there is exactly one, of rank -1. */
+struct sonde_trace_rank {
+	size_t index;
+	int rank;	 /* -1: no MPI */
+	const char *dir; /* path, as opened */
+	const char *program;
+	size_t nargs;
+	const char *const *args; /* args[0..nargs), args[nargs] is NULL */
+	const char *host;
+	const char *version;	/* of the Sonde that wrote it */
+	uint64_t start_real_ns; /* CLOCK_REALTIME, since 1970 */
+	uint64_t start;		/* since the start of the trace: 0 for the first rank */
+	uint64_t end;		/* last that is known; a start or an event when it is unfinished */
+	double tsc_hz;		/* ticks a second, over the whole run */
+	enum sonde_trace_ending ending;
+	int exit_status;
+	int signal;
+	bool complete; /* every record that reached the rings is in the trace */
+	uint64_t lost; /* events known to be missing, of all its threads and beyond */
+	uint64_t discarded; /* of these: not written, the disk was full or failed */
+	uint64_t bad_lines; /* of the metadata that were not understood */
+};
+
+/* --- opening ----------------------------------------------------------------------------- */
+
+/*
+ * Opens the trace in @dir, all ranks of it.  All metadata and all indexes are read, no events.
+ * A damaged or unfinished trace opens as long as its metadata begins properly.
+ * On failure *@out is NULL and @why, unless NULL, says why.
+ * Errors: E_SYSTEM, E_NOMEM, E_NOTRACE, E_VERSION, E_CORRUPT (metadata), E_TRUNCATED (metadata
+ * without a first line).
+ */
+SONDE_TRACE_CHECK enum sonde_trace_status sonde_trace_open(const char *dir, struct sonde_trace **out,
+							   struct sonde_trace_message *why);
+
+/* Frees the trace; its iterators must have been freed before.  NULL is allowed. */
+SONDE_TRACE_API void sonde_trace_close(struct sonde_trace *trace);
+
+/* --- metadata: number of things, and the thing with an index (NULL when out of range) -------- */
+
+SONDE_TRACE_API size_t sonde_trace_ranks(const struct sonde_trace *trace);
+SONDE_TRACE_API const struct sonde_trace_rank *sonde_trace_rank(const struct sonde_trace *trace,
+								size_t index);
+SONDE_TRACE_API size_t sonde_trace_processes(const struct sonde_trace *trace);
+SONDE_TRACE_API const struct sonde_trace_process *
+sonde_trace_process(const struct sonde_trace *trace, size_t index);
+SONDE_TRACE_API size_t sonde_trace_threads(const struct sonde_trace *trace);
+SONDE_TRACE_API const struct sonde_trace_thread *sonde_trace_thread(const struct sonde_trace *trace,
+								    size_t index);
+SONDE_TRACE_API size_t sonde_trace_modules(const struct sonde_trace *trace);
+SONDE_TRACE_API const struct sonde_trace_module *sonde_trace_module(const struct sonde_trace *trace,
+								    size_t index);
+SONDE_TRACE_API size_t sonde_trace_functions(const struct sonde_trace *trace);
+SONDE_TRACE_API const struct sonde_trace_function *
+sonde_trace_function(const struct sonde_trace *trace, size_t index);
+SONDE_TRACE_API size_t sonde_trace_counters(const struct sonde_trace *trace);
+SONDE_TRACE_API const struct sonde_trace_counter *
+sonde_trace_counter(const struct sonde_trace *trace, size_t index);
+
+/* Sites of all ranks, by a running index; sonde_trace_site.id is not this index. */
+SONDE_TRACE_API size_t sonde_trace_sites(const struct sonde_trace *trace);
+SONDE_TRACE_API const struct sonde_trace_site *sonde_trace_site(const struct sonde_trace *trace,
+								size_t index);
+
+/* --- events ------------------------------------------------------------------------------ */
+
+struct sonde_trace_value {
+	const char *name;
+	enum sonde_trace_type type;
+	union {
+		int64_t i;  /* I32, I64 */
+		uint64_t u; /* U32, U64, PTR, BYTES; length of a STR */
+		double f;   /* F64 */
+	};
+	const char *str; /* STR: @u bytes and a NUL (bytes may be NULs too); else NULL */
+};
+
+#define SONDE_TRACE_UNWOUND 1u /* a leave that did not happen: longjmp or an exception */
+#define SONDE_TRACE_ORPHAN 2u  /* a leave whose enter was not recorded */
+#define SONDE_TRACE_AFTER_GAP 4u /* first event after damage: what was open is not known */
+
+/*
+ * depth: frames open outside of this one; equal in an enter and its leave.
+ * entered: leaves: time of the enter; equals time when that is not known (orphans, after damage).
+ * The time of an unwound leave is that of the first event that shows that it is gone.
+ * Events that follow damage or a loss may have depths that are too small or too large.
+ */
+struct sonde_trace_event {
+	uint64_t time;	/* ns since the start of the trace (the earliest rank's) */
+	uint64_t ticks; /* the TSC as recorded, 64 bits */
+	uint64_t entered;
+	enum sonde_trace_kind kind;
+	uint32_t flags;
+	uint32_t depth;
+	const struct sonde_trace_thread *thread;
+	const struct sonde_trace_function *function; /* NULL: LOST, or not known after damage */
+	const struct sonde_trace_site *site;	     /* NULL: LOST, and unwound leaves */
+	uint64_t lost;				     /* LOST: how many; 0: not known (damage) */
+	size_t nvalues;				     /* site->nfields */
+	const struct sonde_trace_value *values;
+};
+
+/*
+ * Iterates over one thread's events in the order of recording, which is also that of time.
+ * Errors: E_SYSTEM, E_NOMEM, E_INVALID.
+ */
+SONDE_TRACE_CHECK enum sonde_trace_status
+sonde_trace_iterate(const struct sonde_trace *trace, size_t thread, struct sonde_trace_iter **out);
+
+/*
+ * Iterates over the events of all threads for which @want returns true (all, when NULL), merged in
+ * time; events of the same time come in the order of threads.
+ * Errors: E_SYSTEM, E_NOMEM.
+ */
+SONDE_TRACE_CHECK enum sonde_trace_status
+sonde_trace_merge(const struct sonde_trace *trace,
+		  bool (*want)(const struct sonde_trace_thread *thread, void *arg), void *arg,
+		  struct sonde_trace_iter **out);
+
+/*
+ * The next event.  Damage does not stop an iteration: an event of kind SONDE_TRACE_LOST takes its
+ * place, and reading goes on at the next chunk that is whole.
+ * Returns OK, END (and again END from then on), or E_NOMEM, E_SYSTEM, after which only
+ * sonde_trace_iter_free() is allowed.
+ */
+SONDE_TRACE_CHECK enum sonde_trace_status sonde_trace_next(struct sonde_trace_iter *iter,
+							   const struct sonde_trace_event **event);
+
+/*
+ * Moves the iterator to the chunk that holds @time in each thread, forwards or backwards: the next
+ * events may be a little earlier than @time, none at or after it is left out.  Functions of frames
+ * that were entered before that chunk are known when they are left, their times are not.
+ * Errors: E_SYSTEM, E_NOMEM.
+ */
+SONDE_TRACE_CHECK enum sonde_trace_status sonde_trace_seek(struct sonde_trace_iter *iter,
+							   uint64_t time);
+
+/*
+ * What was found damaged or missing in what this iterator has read so far: number of chunks, and the
+ * last finding in words (NULL allowed; "" when there was none).
+ */
+SONDE_TRACE_API uint64_t sonde_trace_damage(const struct sonde_trace_iter *iter, const char **text);
+
+/* NULL is allowed. */
+SONDE_TRACE_API void sonde_trace_iter_free(struct sonde_trace_iter *iter);
+
+/* --- helpers ----------------------------------------------------------------------------- */
+
+/* Nanoseconds since the start of the trace for a TSC value of rank @rank_index. */
+SONDE_TRACE_API uint64_t sonde_trace_time(const struct sonde_trace *trace, size_t rank_index,
+					  uint64_t ticks);
+
+/* "i32", ...; "?" for what is none. */
+SONDE_TRACE_API const char *sonde_trace_type_name(enum sonde_trace_type type);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* SONDE_TRACE_H */
