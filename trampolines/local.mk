@@ -1,4 +1,18 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
+# One fixed set of files for each architecture; SONDE_ARCH is x86_64, the only one so far.
 noinst_LTLIBRARIES += libtrampolines.la
-libtrampolines_la_SOURCES =
-libtrampolines_la_LIBADD = $(ZYDIS_LIBS)
+libtrampolines_la_SOURCES = \
+	trampolines/reasons.c \
+	trampolines/trampoline.h \
+	trampolines/x86-64/checker.c \
+	trampolines/x86-64/decode.c \
+	trampolines/x86-64/decode.h \
+	trampolines/x86-64/emit.c \
+	trampolines/x86-64/emit.h \
+	trampolines/x86-64/patch.c \
+	trampolines/x86-64/plan.c \
+	trampolines/x86-64/replay.c \
+	trampolines/x86-64/scan.c \
+	trampolines/x86-64/scan.h \
+	trampolines/x86-64/stub.c
+libtrampolines_la_LIBADD = $(ZYDIS_LIBS) $(OPCODES_LIBS)

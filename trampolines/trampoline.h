@@ -52,6 +52,7 @@ enum tramp_status {
 	TRAMP_UNMOVABLE,	/* a displaced instruction that does not work elsewhere */
 	TRAMP_LENGTH_DIFFERS,	/* the known lengths contradict the decoder */
 	TRAMP_TRUNCATED,	/* fewer bytes at hand than the window needs */
+	TRAMP_SIGRETURN,	/* where signal handlers return to: unwinders know it by its bytes */
 
 	/* Errors of the tramp_emit_ functions. */
 	TRAMP_FAR,		/* a target is not within 2 GiB of the place of the code */

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * Which instructions the jump displaces, and whether anything else relies on their staying where
+ * they are.
+ */
+#include <string.h>
+
+#include "trampolines/trampoline.h"
+#include "trampolines/x86-64/decode.h"
+#include "trampolines/x86-64/scan.h"
+
+/* Walks the function's first instructions; offsets are from the function's first byte. */
+struct walk {
+	const struct tramp_function *fn;
+	size_t end;		/* the function's size, or all there is */
+	size_t off;
+	size_t count;		/* instructions so far, endbr64 included */
+	struct insn insn;
+};
+
+static enum tramp_status walk_next(struct walk *w)
+{
+	const struct tramp_function *fn = w->fn;
+
+	if (!decode_insn(fn->code + w->off, fn->avail - w->off, &w->insn))
+		return TRAMP_UNDECODABLE;
+	if (w->count < fn->nlengths && fn->lengths[w->count] != 0 &&
+	    fn->lengths[w->count] != w->insn.length)
+		return TRAMP_LENGTH_DIFFERS;
+	/*
+	 * A function may fall through its end into the next one. Between the two, nothing but nops
+	 * is known to be no entry of that.
+	 */
+	if (w->off >= w->end && !w->insn.nop)
+		return TRAMP_TOO_SHORT;
+	if (w->off < w->end && w->insn.length > w->end - w->off)
+		return TRAMP_UNDECODABLE;
+	w->off += w->insn.length;
+	w->count++;
+	return TRAMP_OK;
+}
+
+static bool falls_through(const struct insn *insn)
+{
+	return insn->flow != FLOW_END && insn->flow != FLOW_JMP && insn->flow != FLOW_CALL &&
+	       insn->flow != FLOW_CALL_IND;
+}
+
+static enum tramp_insn_kind kind_of(const struct insn *insn)
+{
+	switch (insn->flow) {
+	case FLOW_JMP:
+		return TRAMP_INSN_JMP;
+	case FLOW_JCC:
+		return TRAMP_INSN_JCC;
+	case FLOW_LOOP:
+		return TRAMP_INSN_LOOP;
+	case FLOW_CALL:
+		return TRAMP_INSN_CALL;
+	case FLOW_CALL_IND:
+		return TRAMP_INSN_CALL_IND;
+	default:
+		return insn->rip_relative ? TRAMP_INSN_RIP : TRAMP_INSN_PLAIN;
+	}
+}
+
+/* The byte whose place the replay code has to know. */
+static uint8_t aux_of(const struct insn *insn, const uint8_t *code)
+{
+	switch (insn->flow) {
+	case FLOW_JCC:		/* the condition: low bits of the opcode's last byte */
+		return code[insn->disp_offset - 1] & 0x0f;
+	case FLOW_CALL_IND:
+		return insn->modrm_offset;
+	default:
+		return insn->disp_offset;
+	}
+}
+
+static void add_insn(struct tramp_plan *plan, const struct walk *w)
+{
+	struct tramp_insn *ti = &plan->insns[plan->ninsns++];
+	size_t start = w->off - w->insn.length;
+
+	ti->offset = (uint8_t)(plan->addr + start - plan->patch_addr);
+	ti->length = w->insn.length;
+	ti->kind = (uint8_t)kind_of(&w->insn);
+	ti->aux = aux_of(&w->insn, w->fn->code + start);
+	if (w->insn.disp_size)
+		ti->target = plan->addr + w->off + (uint64_t)(int64_t)w->insn.rel;
+}
+
+/*
+ * After a jump or return, the window may go on over padding: nops and int3, and beyond the end also
+ * the linker's zeroes. It takes the last nop whole, so that what is left still disassembles.
+ */
+static enum tramp_status take_padding(struct walk *w, size_t window_end)
+{
+	const struct tramp_function *fn = w->fn;
+
+	while (w->off < window_end) {
+		uint8_t byte = fn->code[w->off];
+		struct insn insn;
+
+		if (byte == 0xcc || (byte == 0 && w->off >= w->end))
+			w->off++;
+		else if (decode_insn(fn->code + w->off, fn->avail - w->off, &insn) && insn.nop)
+			w->off += insn.length;
+		else
+			return w->off < w->end ? TRAMP_ENDS_EARLY : TRAMP_TOO_SHORT;
+	}
+	return TRAMP_OK;
+}
+
+static enum tramp_status displace(struct walk *w, struct tramp_plan *plan)
+{
+	size_t patch = (size_t)(plan->patch_addr - plan->addr);
+	size_t window_end = patch + TRAMP_JUMP_SIZE;
+	enum tramp_status status;
+
+	plan->falls_through = true;
+	while (w->off < window_end && plan->falls_through) {
+		status = walk_next(w);
+		if (status != TRAMP_OK)
+			return status;
+		if (w->insn.unmovable)
+			return TRAMP_UNMOVABLE;
+		add_insn(plan, w);
+		plan->falls_through = falls_through(&w->insn);
+	}
+	plan->displaced_len = (uint8_t)(w->off - patch);
+	plan->resume = plan->addr + w->off;
+	if (w->off < window_end &&
+	    (w->insn.flow == FLOW_CALL || w->insn.flow == FLOW_CALL_IND))
+		return TRAMP_CALL_RETURNS;
+	status = take_padding(w, window_end);
+	if (status != TRAMP_OK)
+		return status;
+	plan->patch_len = (uint8_t)(w->off - patch);
+	memcpy(plan->original, w->fn->code + patch, plan->patch_len);
+	return TRAMP_OK;
+}
+
+/* mov $15, %rax; syscall, in either encoding. */
+static bool is_sigreturn(const struct tramp_function *fn)
+{
+	static const uint8_t rex_form[] = { 0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05 };
+	static const uint8_t short_form[] = { 0xb8, 15, 0, 0, 0, 0x0f, 0x05 };
+
+	return (fn->avail >= sizeof(rex_form) &&
+		memcmp(fn->code, rex_form, sizeof(rex_form)) == 0) ||
+	       (fn->avail >= sizeof(short_form) &&
+		memcmp(fn->code, short_form, sizeof(short_form)) == 0);
+}
+
+/* Whether code elsewhere goes to the inside of the patched bytes. */
+static bool is_targeted(const struct tramp_function *fn, const struct tramp_plan *plan)
+{
+	uint64_t end = plan->patch_addr + plan->patch_len;
+	size_t low = 0, high = fn->ntargets;
+
+	while (low < high) {	/* the first target behind the function's first byte */
+		size_t mid = low + (high - low) / 2;
+
+		if (fn->targets[mid] <= fn->addr)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	while (low < fn->ntargets && fn->targets[low] == plan->patch_addr)
+		low++;
+	return low < fn->ntargets && fn->targets[low] < end;
+}
+
+enum tramp_status tramp_plan_entry(const struct tramp_function *fn, struct tramp_plan *plan)
+{
+	struct walk walk = { .fn = fn, .end = fn->size ? fn->size : fn->avail };
+	enum tramp_status status;
+
+	memset(plan, 0, sizeof(*plan));
+	plan->addr = fn->addr;
+	walk.off = decode_endbr64(fn->code, walk.end);
+	walk.count = walk.off ? 1 : 0;
+	plan->patch_addr = fn->addr + walk.off;
+	if (fn->avail < walk.off + TRAMP_JUMP_SIZE)
+		return fn->size ? TRAMP_TOO_SHORT : TRAMP_TRUNCATED;
+	if (is_sigreturn(fn))
+		return TRAMP_SIGRETURN;
+	status = displace(&walk, plan);
+	if (status != TRAMP_OK)
+		return status;
+	if (is_targeted(fn, plan))
+		return TRAMP_BRANCH_INTO;
+	return scan_function(fn, plan);
+}
