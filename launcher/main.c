@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* sonde: picks the verb. */
+#include "config.h"
+#include "launcher/message.h"
+#include "launcher/verbs.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int verb_help(int argc, char **argv);
+
+struct verb {
+	const char *name;
+	int (*run)(int argc, char **argv);
+	const char *summary;
+};
+
+static const struct verb verbs[] = {
+	{ "record", verb_record, "run a program and record it (the verb may be left out)" },
+	{ "report", verb_report, "show where the time went" },
+	{ "dump", verb_dump, "print the events of a trace" },
+	{ "info", verb_info, "show what a trace holds, and whether it is intact" },
+	{ "list", verb_list, "list the functions of a program that can be instrumented" },
+	{ "module", verb_module, "list, write and build modules" },
+	{ "doctor", verb_doctor, "check that this machine has what Sonde needs" },
+	{ "help", verb_help, "explain a verb" },
+	{ NULL, NULL, NULL },
+};
+
+static const struct verb *find_verb(const char *name)
+{
+	for (const struct verb *v = verbs; v->name; v++) {
+		if (strcmp(v->name, name) == 0)
+			return v;
+	}
+	return NULL;
+}
+
+static int print_help(void)
+{
+	puts("Usage: sonde [OPTION]... [--] PROGRAM [ARGUMENT]...\n"
+	     "       sonde VERB [OPTION]... [ARGUMENT]...\n"
+	     "Runs a program with probes in it and records what it does.\n"
+	     "\nVerbs:");
+	for (const struct verb *v = verbs; v->name; v++)
+		printf("  %-10s %s\n", v->name, v->summary);
+	puts("\nOptions:\n"
+	     "  -h, --help                 show this help; 'sonde help VERB' for a verb's\n"
+	     "      --version              show the version\n"
+	     "The other options before PROGRAM are those of 'sonde record'.\n"
+	     "\nExamples:\n"
+	     "  sonde -m io ./app          record with the module 'io', into sonde.data\n"
+	     "  sonde report               show what was recorded\n"
+	     "  sonde help record          all options");
+	return 0;
+}
+
+static int print_version(void)
+{
+	puts("sonde " PACKAGE_VERSION);
+	return 0;
+}
+
+static int verb_help(int argc, char **argv)
+{
+	char help[] = "--help";
+
+	if (argc < 2 || argv[1][0] == '-')
+		return print_help();
+	const struct verb *v = find_verb(argv[1]);
+	if (!v) {
+		msg_error("no verb '%s'; see 'sonde --help'", argv[1]);
+		return EXIT_USAGE;
+	}
+	return v->run(2, (char *[]){ argv[1], help, NULL });
+}
+
+/* No verb: everything is `sonde record`'s. argv[0] becomes the verb. */
+static int run_record(int argc, char **argv)
+{
+	static char record[] = "record";
+
+	argv[0] = record;
+	return verb_record(argc, argv);
+}
+
+static int run(int argc, char **argv)
+{
+	if (argc < 2) {
+		msg_error("no program to run; see 'sonde --help'");
+		return EXIT_USAGE;
+	}
+	if (strcmp(argv[1], "--version") == 0)
+		return print_version();
+	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
+		return print_help();
+	const struct verb *v = find_verb(argv[1]);
+	return v ? v->run(argc - 1, argv + 1) : run_record(argc, argv);
+}
+
+int main(int argc, char **argv)
+{
+	int status = run(argc, argv);
+
+	/* A full disk behind stdout must not look like success. */
+	if (fflush(stdout) != 0 || ferror(stdout)) {
+		msg_error("cannot write to standard output: %m");
+		return status ? status : EXIT_USAGE;
+	}
+	return status;
+}
