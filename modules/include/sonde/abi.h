@@ -113,7 +113,7 @@ struct sonde_site {
  */
 struct sonde_wrap {
 	const char *symbol;	/* as in the program's symbol table, or demangled */
-	const char *function;	/* the wrapper's own name, which its sites carry */
+	const char *function;	/* the wrapper's name as a C function, which its sites carry */
 	void *wrapper;
 	void **real;
 	uint64_t flags;

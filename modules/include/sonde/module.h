@@ -21,6 +21,7 @@
  * SONDE_WRAP_IF_PRESENT(type, function, ...) the same, without a warning where there is none
  * SONDE_WRAP_SYMBOL(type, id, "symbol", ...) for names that are no C identifiers (C++, Fortran);
  *                                            within the file the function is called `id`
+ * SONDE_WRAP_SYMBOL_IF_PRESENT(...)          the same, without a warning where there is none
  * SONDE_REAL(function)(args)                 calls the original function
  * SONDE_REAL_POINTER(function)               the original's address, for tail calls of wrappers
  *                                            that record nothing
@@ -59,7 +60,7 @@
 #define SONDE__GET(off)                                                                       \
 	(__extension__({                                                                      \
 		uint64_t sonde__v;                                                            \
-		__asm__ volatile("movq %%gs:" SONDE__STR(off) ", %0" : "=r"(sonde__v));         \
+		__asm__ volatile("movq %%gs:" SONDE__STR(off) ", %0" : "=r"(sonde__v)); \
 		sonde__v;                                                                     \
 	}))
 #define SONDE__SET(off, v)                                                                    \
@@ -112,25 +113,37 @@ SONDE__BOUNDS(sonde__hook, sonde_exit);
 
 /* ---- wrapping ---- */
 
-#define SONDE__WRAP(ret_, id_, symbol_, params_, flags_)                                       \
-	static ret_(*sonde__real_##id_) params_;                                              \
-	static ret_ sonde__wrap_##id_ params_;                                                \
-	static struct sonde_wrap sonde__desc_##id_ __attribute__((used)) = {                  \
+/*
+ * Names are pasted and quoted at the first level, where they are not expanded: `open` may be a
+ * macro.  .function is what __func__ is inside the wrapper; its sites are found by that.
+ */
+#define SONDE_WRAP(ret_, name_, params_)                                                       \
+	SONDE__WRAP(ret_, sonde__real_##name_, sonde__wrap_##name_, sonde__desc_##name_,       \
+		    sonde__place_##name_, "sonde__wrap_" #name_, #name_, params_, 0)
+#define SONDE_WRAP_IF_PRESENT(ret_, name_, params_)                                            \
+	SONDE__WRAP(ret_, sonde__real_##name_, sonde__wrap_##name_, sonde__desc_##name_,       \
+		    sonde__place_##name_, "sonde__wrap_" #name_, #name_, params_,              \
+		    SONDE_WRAP_OPTIONAL)
+#define SONDE_WRAP_SYMBOL(ret_, id_, symbol_, params_)                                         \
+	SONDE__WRAP(ret_, sonde__real_##id_, sonde__wrap_##id_, sonde__desc_##id_,             \
+		    sonde__place_##id_, "sonde__wrap_" #id_, symbol_, params_, 0)
+#define SONDE_WRAP_SYMBOL_IF_PRESENT(ret_, id_, symbol_, params_)                              \
+	SONDE__WRAP(ret_, sonde__real_##id_, sonde__wrap_##id_, sonde__desc_##id_,             \
+		    sonde__place_##id_, "sonde__wrap_" #id_, symbol_, params_,                 \
+		    SONDE_WRAP_OPTIONAL)
+
+#define SONDE__WRAP(ret_, real_, wrap_, desc_, place_, function_, symbol_, params_, flags_)    \
+	static ret_(*real_) params_;                                                          \
+	static ret_ wrap_ params_;                                                            \
+	static struct sonde_wrap desc_ __attribute__((used)) = {                              \
 		.symbol = symbol_,                                                            \
-		.function = SONDE__STR(id_),                                                  \
-		.wrapper = (void *)sonde__wrap_##id_,                                         \
-		.real = (void **)&sonde__real_##id_,                                          \
+		.function = function_,                                                        \
+		.wrapper = (void *)wrap_,                                                     \
+		.real = (void **)&real_,                                                      \
 		.flags = flags_,                                                              \
 	};                                                                                    \
-	static struct sonde_wrap *const sonde__wrapp_##id_ SONDE__SECTION("sonde_wraps") =    \
-		&sonde__desc_##id_;                                                           \
-	__attribute__((noinline, used)) static ret_ sonde__wrap_##id_ params_
-
-#define SONDE_WRAP(ret_, name_, params_) SONDE__WRAP(ret_, name_, #name_, params_, 0)
-#define SONDE_WRAP_IF_PRESENT(ret_, name_, params_)                                            \
-	SONDE__WRAP(ret_, name_, #name_, params_, SONDE_WRAP_OPTIONAL)
-#define SONDE_WRAP_SYMBOL(ret_, id_, symbol_, params_)                                         \
-	SONDE__WRAP(ret_, id_, symbol_, params_, 0)
+	static struct sonde_wrap *const place_ SONDE__SECTION("sonde_wraps") = &desc_;        \
+	__attribute__((noinline, used)) static ret_ wrap_ params_
 
 /*
  * While the original function runs the pool is open again, so that what it calls is recorded.
@@ -158,10 +171,11 @@ SONDE__INLINE uint64_t sonde__open(void)
 	return was;
 }
 
+/* The frame first: a signal handler that finds the pool closed looks at it. */
 SONDE__INLINE void sonde__close(void)
 {
-	SONDE__SET(SONDE_POOL_OWNER, 0);
 	SONDE__SET(SONDE_POOL_CLOSED_SP, __builtin_frame_address(0));
+	SONDE__SET(SONDE_POOL_OWNER, 0);
 }
 
 SONDE__INLINE void sonde__close_again(uint64_t *was)
@@ -172,37 +186,40 @@ SONDE__INLINE void sonde__close_again(uint64_t *was)
 
 /* ---- recording ---- */
 
-struct sonde__str {
+/* A field's value; of a string the length and where it is. */
+struct sonde__value {
+	uint64_t w;
 	const char *p;
-	uint64_t len;
 };
+
+/* Eight bytes wherever they are. */
+struct sonde__word {
+	uint64_t w;
+} __attribute__((packed, may_alias));
 
 SONDE__INLINE uint64_t sonde__f64_bits(double v)
 {
-	uint64_t bits;
-
-	__builtin_memcpy(&bits, &v, sizeof(bits));
-	return bits;
+	return ((union { double d; uint64_t bits; }){ .d = v }).bits;
 }
 
-SONDE__INLINE uint64_t sonde__cut(uint64_t len)
+SONDE__INLINE uint64_t sonde__fit(uint64_t len, uint64_t longest)
 {
-	return len < SONDE_MAX_STRING ? len : SONDE_MAX_STRING;
+	return len < longest ? len : longest;
 }
 
-SONDE__INLINE struct sonde__str sonde__strn(const char *p, uint64_t len)
+SONDE__INLINE struct sonde__value sonde__strn(const char *p, uint64_t len)
 {
-	return (struct sonde__str){ p, p ? sonde__cut(len) : 0 };
+	return (struct sonde__value){ p ? sonde__fit(len, SONDE_MAX_STRING) : 0, p };
 }
 
 /* Not strlen(): that belongs to the program, which may have it wrapped. */
-static __attribute__((unused, noinline)) struct sonde__str sonde__str(const char *p)
+static __attribute__((unused, noinline)) struct sonde__value sonde__str(const char *p)
 {
 	uint64_t n = 0;
 
 	while (p && n < SONDE_MAX_STRING && ((const volatile char *)p)[n])
 		n++;
-	return (struct sonde__str){ p, n };
+	return (struct sonde__value){ n, p };
 }
 
 /* A field is a parenthesized triple: name, type, value. */
@@ -238,57 +255,71 @@ static __attribute__((unused, noinline)) struct sonde__str sonde__str(const char
 		    SONDE__M2, SONDE__M1, SONDE__M0)(m, ##__VA_ARGS__)
 
 #define SONDE__FIELD(n, t, v) { n, t },
-/* Evaluates each value once, into a variable; then sizes; then stores. */
-#define SONDE__VALUE(n, t, v)                                                                  \
-	SONDE__VALUE_##t(v)
-#define SONDE__VALUE_SONDE_T_I32(v) { .w = (v) },
-#define SONDE__VALUE_SONDE_T_I64(v) { .w = (v) },
-#define SONDE__VALUE_SONDE_T_U32(v) { .w = (v) },
-#define SONDE__VALUE_SONDE_T_U64(v) { .w = (v) },
-#define SONDE__VALUE_SONDE_T_F64(v) { .w = (v) },
-#define SONDE__VALUE_SONDE_T_PTR(v) { .w = (v) },
-#define SONDE__VALUE_SONDE_T_BYTES(v) { .w = (v) },
-#define SONDE__VALUE_SONDE_T_STR(v) { .s = (v) },
-#define SONDE__VALUE_SONDE_T_WAIT(v) { .w = 0 },
+/* Each value is evaluated once, into an array; then the size is known; then come the stores. */
+#define SONDE__VALUE(n, t, v) SONDE__VALUE_##t(v)
+#define SONDE__VALUE_SONDE_T_I32(v) { (v), NULL },
+#define SONDE__VALUE_SONDE_T_I64(v) { (v), NULL },
+#define SONDE__VALUE_SONDE_T_U32(v) { (v), NULL },
+#define SONDE__VALUE_SONDE_T_U64(v) { (v), NULL },
+#define SONDE__VALUE_SONDE_T_F64(v) { (v), NULL },
+#define SONDE__VALUE_SONDE_T_PTR(v) { (v), NULL },
+#define SONDE__VALUE_SONDE_T_BYTES(v) { (v), NULL },
+#define SONDE__VALUE_SONDE_T_STR(v) (v),
+#define SONDE__VALUE_SONDE_T_WAIT(v) { 1, NULL }, /* not 0: Clang at -O0 would call memset() */
 
-union sonde__value {
-	uint64_t w;
-	struct sonde__str s;
-};
-
-SONDE__INLINE uint64_t sonde__size(const struct sonde_field *f, const union sonde__value *v, int n)
+/* How many bytes of each string fit into a record. */
+SONDE__INLINE uint64_t sonde__longest(const struct sonde_field *f, int n)
 {
+	uint64_t strings = 0;
+	uint64_t each;
+
+	for (int i = 0; i < n; i++)
+		strings += f[i].type == SONDE_T_STR;
+	if (strings == 0)
+		return 0;
+	each = (SONDE_MAX_RECORD - 16 - 8 * (uint64_t)n) / strings & ~UINT64_C(7);
+	return each < SONDE_MAX_STRING ? each : SONDE_MAX_STRING;
+}
+
+SONDE__INLINE uint64_t sonde__size(const struct sonde_field *f, const struct sonde__value *v, int n)
+{
+	uint64_t longest = sonde__longest(f, n);
 	uint64_t bytes = 0;
 
 	for (int i = 0; i < n; i++) {
 		if (f[i].type == SONDE_T_STR)
-			bytes += 8 + ((v[i].s.len + 7) & ~UINT64_C(7));
+			bytes += 8 + ((sonde__fit(v[i].w, longest) + 7) & ~UINT64_C(7));
 		else if (f[i].type != SONDE_T_WAIT)
 			bytes += 8;
 	}
 	return bytes;
 }
 
-SONDE__INLINE volatile uint64_t *sonde__put_str(volatile uint64_t *p, struct sonde__str s)
+/* Volatile, lest the compiler make a call of memcpy() from it. */
+static __attribute__((unused, noinline)) volatile uint64_t *
+sonde__put_str(volatile uint64_t *p, const char *s, uint64_t len)
 {
-	*p++ = s.len;
-	for (uint64_t i = 0; i < s.len; i += 8, p++) {
-		uint64_t word = 0;
+	uint64_t i = 0;
+	uint64_t last = 0;
 
-		for (uint64_t k = i; k < s.len && k < i + 8; k++)
-			word |= (uint64_t)(unsigned char)((const volatile char *)s.p)[k]
-				<< 8 * (k - i);
-		*p = word;
-	}
+	*p++ = len;
+	for (; i + 8 <= len; i += 8)
+		*p++ = ((const volatile struct sonde__word *)(s + i))->w;
+	for (uint64_t k = i; k < len; k++)
+		last |= (uint64_t)((const volatile unsigned char *)s)[k] << 8 * (k - i);
+	if (i < len)
+		*p++ = last;
 	return p;
 }
 
 SONDE__INLINE void sonde__put(volatile uint64_t *p, const struct sonde_field *f,
-			      const union sonde__value *v, int n)
+			      const struct sonde__value *v, int n)
 {
+	uint64_t longest = sonde__longest(f, n);
+
 	for (int i = 0; i < n; i++) {
 		if (f[i].type == SONDE_T_STR)
-			p = sonde__put_str(p, v[i].s);
+			p = sonde__put_str(p, v[i].p, sonde__fit(v[i].w, longest));
 		else if (f[i].type != SONDE_T_WAIT)
 			*p++ = v[i].w;
 	}
@@ -301,12 +332,15 @@ SONDE__INLINE void sonde__put(volatile uint64_t *p, const struct sonde_field *f,
  * first word goes last: a record without it was never made.
  */
 SONDE__INLINE void sonde__write(const struct sonde_site *site, uint32_t kind,
-				const struct sonde_field *f, const union sonde__value *v, int n)
+				const struct sonde_field *f, const struct sonde__value *v, int n)
 {
 	uint64_t head = kind == SONDE_ENTER ? 16 : 8;
 	uint64_t bytes = head + sonde__size(f, v, n);
 	uint64_t at = SONDE__GET(SONDE_POOL_PTR);
+	uint64_t id = ((const volatile struct sonde_site *)site)->id;
 
+	if (SONDE__UNLIKELY(id == 0))
+		return;
 	if (SONDE__UNLIKELY(at + bytes > SONDE__GET(SONDE_POOL_LIMIT))) {
 		at = (uint64_t)(uintptr_t)sonde__api->room(bytes);
 		if (!at)
@@ -318,8 +352,11 @@ SONDE__INLINE void sonde__write(const struct sonde_site *site, uint32_t kind,
 	if (kind == SONDE_ENTER)
 		p[1] = (uint64_t)(uintptr_t)__builtin_frame_address(0);
 	sonde__put(p + head / 8, f, v, n);
-	p[0] = time << SONDE_ID_BITS | site->id;
-	__asm__ volatile("addq %0, %%gs:" SONDE__STR(SONDE_POOL_PTR) : : "er"(bytes) : "memory", "cc");
+	p[0] = time << SONDE_ID_BITS | id;
+	__asm__ volatile("addq %0, %%gs:" SONDE__STR(SONDE_POOL_PTR)
+			 :
+			 : "er"(bytes)
+			 : "memory", "cc");
 }
 
 #define SONDE__RECORD(kind_, name_, ...)                                                       \
@@ -333,19 +370,21 @@ SONDE__INLINE void sonde__write(const struct sonde_site *site, uint32_t kind,
 						      .fields = sonde__f };                   \
 		static struct sonde_site *const sonde__sp SONDE__SECTION("sonde_sites") =     \
 			&sonde__s;                                                            \
-		uint64_t sonde__was = SONDE__GET(SONDE_POOL_OWNER);                                       \
+		uint64_t sonde__owner = SONDE__GET(SONDE_POOL_OWNER);                         \
                                                                                               \
 		sonde__close();                                                               \
-		const union sonde__value sonde__v[] = { SONDE__MAP(SONDE__VALUE,              \
-								   ##__VA_ARGS__){ .w = 0 } }; \
+		const struct sonde__value sonde__v[] = {                                      \
+			SONDE__MAP(SONDE__VALUE, ##__VA_ARGS__)                               \
+		};                                                                            \
 		sonde__write(&sonde__s, kind_, sonde__f, sonde__v,                            \
-			     (int)(sizeof(sonde__v) / sizeof(sonde__v[0])) - 1);              \
-		if (kind_ == SONDE_LEAVE || (kind_ == SONDE_POINT && sonde__was))             \
-			SONDE__SET(SONDE_POOL_OWNER, sonde__tcb());                                       \
+			     (int)(sizeof(sonde__v) / sizeof(sonde__v[0])));                  \
+		if (kind_ == SONDE_LEAVE || (kind_ == SONDE_POINT && sonde__owner))           \
+			SONDE__SET(SONDE_POOL_OWNER, sonde__tcb());                           \
 	} while (0)
 
-#define sonde_enter(...) SONDE__RECORD(SONDE_ENTER, NULL, ##__VA_ARGS__)
-#define sonde_leave(...) SONDE__RECORD(SONDE_LEAVE, NULL, ##__VA_ARGS__)
+/* Not ", ##": with -std=c11 and a lone "..." that would leave the comma. */
+#define sonde_enter(...) SONDE__RECORD(SONDE_ENTER, NULL __VA_OPT__(,) __VA_ARGS__)
+#define sonde_leave(...) SONDE__RECORD(SONDE_LEAVE, NULL __VA_OPT__(,) __VA_ARGS__)
 #define sonde_point(name_, ...) SONDE__RECORD(SONDE_POINT, name_, ##__VA_ARGS__)
 
 #define sonde_count(name_)                                                                     \
@@ -355,7 +394,7 @@ SONDE__INLINE void sonde__write(const struct sonde_site *site, uint32_t kind,
 						      .name = name_ };                        \
 		static struct sonde_site *const sonde__sp SONDE__SECTION("sonde_sites") =     \
 			&sonde__s;                                                            \
-		uint64_t sonde__c = SONDE__GET(SONDE_POOL_COUNTERS);                                         \
+		uint64_t sonde__c = SONDE__GET(SONDE_POOL_COUNTERS);                          \
                                                                                               \
 		if (__builtin_expect(sonde__c != 0, 1))                                       \
 			__asm__ volatile("incq (%0)"                                          \
