@@ -59,10 +59,10 @@ struct tf_start {
 };
 
 /*
- * Creates the trace in directory @dir, or in @dir/rank-N when there is a rank.  Directories are made
- * as needed.  An older trace in the same place is removed: its files only (metadata, *.sonde; and
- * rank-* directories that this run cannot be using), never anything else.
- * Errors: E_SYSTEM (*@out is NULL, errno set), E_NOMEM, E_INVALID.
+ * Creates the trace in directory @dir (the folder itself: of a rank, when there is one), which is
+ * made when it does not exist.  Nothing that is there already is touched: a trace in it is an
+ * error.
+ * Errors: E_SYSTEM (*@out is NULL, errno set; EEXIST: holds a trace already), E_NOMEM, E_INVALID.
  */
 TF_CHECK enum sonde_trace_status tf_writer_create(struct tf_writer **out, const char *dir,
 						  const struct tf_start *start);
@@ -240,7 +240,7 @@ const char *tf_writer_message(const struct tf_writer *w);
 /* Events that an error kept out of the trace so far. */
 uint64_t tf_writer_discarded(const struct tf_writer *w);
 
-/* The directory this trace is in (with rank-N). */
+/* The directory, as given to tf_writer_create(). */
 const char *tf_writer_dir(const struct tf_writer *w);
 
 #endif /* TRACEFMT_WRITER_H */

@@ -197,10 +197,14 @@ enum sonde_trace_ending {
 	SONDE_TRACE_DETACHED,	/* the program went on without Sonde */
 };
 
-/* One directory with a metadata file.  Without MPI there is exactly one, of rank -1. */
+/*
+ * One directory with a metadata file.  Without MPI there is exactly one, of rank -1.  Sorted by rank,
+ * then by run.
+ */
 struct sonde_trace_rank {
 	size_t index;
 	int rank;	 /* -1: no MPI */
+	int run;	 /* 1; 2 for the second trace of this rank (rank-N.2), ... */
 	const char *dir; /* path, as opened */
 	const char *program;
 	size_t nargs;
