@@ -1,2 +1,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Unit tests of trampolines/.
+PURE_TESTS += tests/unit/trampolines_plan
+tests_unit_trampolines_plan_SOURCES = tests/unit/trampolines_plan.c
+tests_unit_trampolines_plan_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_trampolines_plan_LDADD = libtrampolines.la $(CMOCKA_LIBS)
+
+PURE_TESTS += tests/unit/trampolines_survey
+tests_unit_trampolines_survey_SOURCES = tests/unit/trampolines_survey.c \
+	tests/unit/trampolines_elf.c tests/unit/trampolines_elf.h
+tests_unit_trampolines_survey_CFLAGS = $(AM_CFLAGS) $(LIBELF_CFLAGS)
+tests_unit_trampolines_survey_LDADD = libtrampolines.la $(LIBELF_LIBS)
