@@ -5,6 +5,22 @@ tests_unit_trampolines_plan_SOURCES = tests/unit/trampolines_plan.c
 tests_unit_trampolines_plan_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_trampolines_plan_LDADD = libtrampolines.la $(CMOCKA_LIBS)
 
+PURE_TESTS += tests/unit/trampolines_replay
+tests_unit_trampolines_replay_SOURCES = tests/unit/trampolines_replay.c
+tests_unit_trampolines_replay_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_trampolines_replay_LDADD = libtrampolines.la $(CMOCKA_LIBS)
+
+PURE_TESTS += tests/unit/trampolines_stub
+tests_unit_trampolines_stub_SOURCES = tests/unit/trampolines_stub.c
+tests_unit_trampolines_stub_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_trampolines_stub_LDADD = libtrampolines.la $(CMOCKA_LIBS)
+
+PURE_TESTS += tests/unit/trampolines_exec
+tests_unit_trampolines_exec_SOURCES = tests/unit/trampolines_exec.c \
+	tests/unit/trampolines_machine.c tests/unit/trampolines_machine.h
+tests_unit_trampolines_exec_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_trampolines_exec_LDADD = libtrampolines.la $(CMOCKA_LIBS)
+
 PURE_TESTS += tests/unit/trampolines_survey
 tests_unit_trampolines_survey_SOURCES = tests/unit/trampolines_survey.c \
 	tests/unit/trampolines_elf.c tests/unit/trampolines_elf.h
