@@ -47,6 +47,8 @@ struct inj_image {
 	/* Private: the dynamic section, checked to lie inside the image. */
 	uint64_t dynsym, nsyms, dynstr, dynstr_size;
 	uint64_t rela, rela_size, jmprel, jmprel_size, relr, relr_size;
+	uint64_t relr_base;	/* load address that DT_RELR's words hold now */
+	size_t mapped;
 };
 
 /* Names of undefined symbols that are not weak.  They point into the image. */

@@ -44,6 +44,13 @@ struct modfile_list {
  */
 int modfile_add(struct modfile_list *list, const char *spec) __attribute__((warn_unused_result));
 
+/*
+ * The folders where a NAME is looked for, in order; each is an own string, the array ends with NULL.
+ * modfile_folders_free() it. NULL: no memory.
+ */
+char **modfile_folders(void);
+void modfile_folders_free(char **folders);
+
 /* Every module in $SONDE_MODULE_PATH and PKGLIBDIR/modules; unreadable ones are warned of. */
 int modfile_all(struct modfile_list *list) __attribute__((warn_unused_result));
 
@@ -53,11 +60,27 @@ int modfile_read(const char *path, struct modfile *m) __attribute__((warn_unused
 void modfile_free(struct modfile *m);
 void modfile_list_free(struct modfile_list *list);
 
-/*
- * Compiles source into out (NULL: into the cache; *path is then the cached file, malloc'ed).
- * Returns 0, or EXIT_USAGE after the compiler's messages and one of ours.
- */
-int modfile_build(const char *source, const char *out, char **path)
+/* Compiles source into out. Returns 0, or EXIT_USAGE after the compiler's messages and one of ours. */
+int modfile_build(const char *source, const char *out) __attribute__((warn_unused_result));
+
+/* Runs the compiler with `extra` arguments, which name the output. Returns as modfile_build(). */
+int modfile_compile(const char *source, const char *const *extra)
 	__attribute__((warn_unused_result));
+
+/*
+ * The compiled form of source, from the cache when neither it nor anything it includes nor the
+ * compiler has changed. *path is the file, malloc'ed. Returns as modfile_build().
+ *
+ * The cache is $XDG_CACHE_HOME/sonde or ~/.cache/sonde; where it cannot be written, a folder for
+ * this process alone, removed at exit. Any number of processes may call this at once.
+ */
+int modfile_cached(const char *source, char **path) __attribute__((warn_unused_result));
+
+/*
+ * The compiler and its flags for `source`, as an argument vector; `extra` (NULL-terminated) goes in
+ * front of $SONDE_CFLAGS. $CC, else cc, gcc or clang. NULL after a message when there is none.
+ */
+char **modfile_compiler_argv(const char *source, const char *const *extra);
+void modfile_argv_free(char **argv);
 
 #endif

@@ -75,7 +75,7 @@ static char *search(const char *list, const char *name)
 	return found;
 }
 
-static char *find(const char *name)
+char *program_find(const char *name)
 {
 	if (strchr(name, '/'))
 		return strdup(name);
@@ -282,7 +282,7 @@ static int resolve_file(struct program *p, const char *path, int depth)
 int program_resolve(const char *name, struct program *p)
 {
 	*p = (struct program){ 0 };
-	p->path = find(name);
+	p->path = program_find(name);
 	if (!p->path) {
 		msg_error("%s: not found%s", *name ? name : "''",
 			  *name ? " (it has no '/', so it was looked for in $PATH)" : "");

@@ -29,6 +29,12 @@ struct program {
 int program_resolve(const char *name, struct program *p) __attribute__((warn_unused_result));
 
 /*
+ * The file that `name` means: itself when it has a slash, else the first executable of that name in
+ * $PATH, or the first that is there at all. malloc'ed; NULL: none.
+ */
+char *program_find(const char *name);
+
+/*
  * The argument vector to execve() p->path with: argv itself, or for via_shell a new vector whose
  * memory belongs to *p's caller (one free()).  NULL: no memory.
  */
