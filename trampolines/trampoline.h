@@ -201,6 +201,9 @@ struct tramp_checker;
 struct tramp_checker *tramp_checker_new(void);
 void tramp_checker_free(struct tramp_checker *checker);
 
+/* Length of the instruction at code[0] as the second decoder sees it; 0: undecodable, or none. */
+size_t tramp_checker_length(struct tramp_checker *checker, const uint8_t *code, size_t avail);
+
 /* On TRAMP_DISAGREE *offset is that of the instruction, from plan->patch_addr. */
 enum tramp_agreement tramp_check_boundaries(struct tramp_checker *checker,
 					    const struct tramp_plan *plan, size_t *offset);

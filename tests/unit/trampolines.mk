@@ -26,3 +26,15 @@ tests_unit_trampolines_survey_SOURCES = tests/unit/trampolines_survey.c \
 	tests/unit/trampolines_elf.c tests/unit/trampolines_elf.h
 tests_unit_trampolines_survey_CFLAGS = $(AM_CFLAGS) $(LIBELF_CFLAGS)
 tests_unit_trampolines_survey_LDADD = libtrampolines.la $(LIBELF_LIBS)
+
+PURE_TESTS += tests/unit/trampolines_decoders
+tests_unit_trampolines_decoders_SOURCES = tests/unit/trampolines_decoders.c \
+	tests/unit/trampolines_elf.c tests/unit/trampolines_elf.h
+tests_unit_trampolines_decoders_CFLAGS = $(AM_CFLAGS) $(LIBELF_CFLAGS)
+tests_unit_trampolines_decoders_LDADD = libtrampolines.la $(LIBELF_LIBS)
+
+# The fuzzer of trampolines/: its corpus is replayed here, see tests/fuzz/fuzz_trampoline.c.
+PURE_TESTS += tests/fuzz/fuzz_trampoline
+tests_fuzz_fuzz_trampoline_SOURCES = tests/fuzz/fuzz_trampoline.c tests/fuzz/fuzz_main.c
+tests_fuzz_fuzz_trampoline_LDADD = libtrampolines.la $(ZYDIS_LIBS)
+EXTRA_DIST += tests/fuzz/corpus/trampoline

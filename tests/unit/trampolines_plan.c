@@ -261,6 +261,9 @@ static const struct refused refused[] = {
 	  BYTES("\x90\xff\x54\x24\xf8\xc3") },		// call *-8(%rsp)
 	{ "a call through memory by ESP", TRAMP_UNMOVABLE,
 	  BYTES("\x67\xff\x54\x24\x08\xc3") },		// call *8(%esp)
+	{ "a call of 14 bytes that would grow", TRAMP_UNMOVABLE,
+	  BYTES("\x90\x48\x48\x48\x48\x48\x48\x48\x48\x48\x48"	// nop; rex.W ten times
+		"\xff\x54\x24\x78\xc3") },			// call *0x78(%rsp)
 	{ "sigreturn", TRAMP_SIGRETURN,
 	  BYTES("\x48\xc7\xc0\x0f\x00\x00\x00"		// mov $15,%rax
 		"\x0f\x05\x0f\x1f\x80\x00\x00\x00\x00"), .size = 9 },	// syscall

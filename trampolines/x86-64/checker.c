@@ -103,15 +103,15 @@ static struct memory *recall(struct tramp_checker *checker, const uint8_t *bytes
 	return &checker->confirmed[(hash ^ hash >> 16) % MEMORY];
 }
 
-static bool decodes_to(struct tramp_checker *checker, const uint8_t *bytes, size_t length)
+size_t tramp_checker_length(struct tramp_checker *checker, const uint8_t *code, size_t avail)
 {
-	int decoded;
+	int length;
 
 	checker->bad = false;
-	checker->info.buffer = (bfd_byte *)bytes;
-	checker->info.buffer_length = length;
-	decoded = checker->print(0, &checker->info);
-	return !checker->bad && decoded == (int)length;
+	checker->info.buffer = (bfd_byte *)code;
+	checker->info.buffer_length = avail;
+	length = checker->print(0, &checker->info);
+	return length > 0 && !checker->bad ? (size_t)length : 0;
 }
 
 static bool confirms(struct tramp_checker *checker, const uint8_t *bytes, size_t length)
@@ -120,7 +120,7 @@ static bool confirms(struct tramp_checker *checker, const uint8_t *bytes, size_t
 
 	if (m->length == length && memcmp(m->bytes, bytes, length) == 0)
 		return true;
-	if (!decodes_to(checker, bytes, length))
+	if (tramp_checker_length(checker, bytes, length) != length)
 		return false;
 	memcpy(m->bytes, bytes, length);
 	m->length = (uint8_t)length;
@@ -155,6 +155,14 @@ struct tramp_checker *tramp_checker_new(void)
 void tramp_checker_free(struct tramp_checker *checker)
 {
 	free(checker);
+}
+
+size_t tramp_checker_length(struct tramp_checker *checker, const uint8_t *code, size_t avail)
+{
+	(void)checker;
+	(void)code;
+	(void)avail;
+	return 0;
 }
 
 enum tramp_agreement tramp_check_boundaries(struct tramp_checker *checker,

@@ -13,6 +13,7 @@ enum {
 	RM_SIB = 4,
 	RM_RIP = 5,
 	REG_RSP = 4,
+	GROWTH_MAX = 3,		/* a displacement of 8 bits that needs 32 */
 };
 
 static bool has_prefix(const ZydisDecodedInstruction *zi, uint8_t prefix)
@@ -50,7 +51,8 @@ static bool call_unmovable(const ZydisDecodedInstruction *zi)
 		return false;
 	/* Below RSP, the push would overwrite what the call is to read. */
 	return has_prefix(zi, PREFIX_ADDRESS_SIZE) || zi->raw.disp.value < 0 ||
-	       zi->raw.disp.value > INT32_MAX - 8;
+	       zi->raw.disp.value > INT32_MAX - 8 ||
+	       zi->length > ZYDIS_MAX_INSTRUCTION_LENGTH - GROWTH_MAX;
 }
 
 static enum flow relative_flow(const ZydisDecodedInstruction *zi, bool *unmovable)
