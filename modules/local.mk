@@ -1,19 +1,47 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # One C file is one module: list it in MODULE_FILES, sorted. It is built as sonde itself would
-# build a user's file, without libtool, and installed where `-m NAME` looks.
-MODULE_FILES =
-MODULE_API =
+# build a user's file, without libtool, and installed where `-m NAME` looks. No C library is linked
+# in and nothing may be left undefined, so that a module works in static programs too.
+MODULE_FILES = \
+	modules/memory.c \
+	modules/posixio.c \
+	modules/pthread.c
+MODULE_API = \
+	modules/include/sonde/abi.h \
+	modules/include/sonde/module.h
 
 sondeinclude_HEADERS += $(MODULE_API)
-EXTRA_DIST += $(MODULE_FILES)
+EXTRA_DIST += $(MODULE_FILES) modules/mpi.c
 MODULE_OBJECTS = $(MODULE_FILES:.c=.so)
-CLEANFILES += $(MODULE_OBJECTS)
+
+# One source, one module for each MPI: the handles differ. Compiled with the MPI's headers, linked
+# without its library.
+MPI_MODULES =
+if HAVE_OPENMPI
+MPI_MODULES += modules/mpi-openmpi.so
+endif
+if HAVE_MPICH
+MPI_MODULES += modules/mpi-mpich.so
+endif
+MPI_MODULE_OBJECTS = modules/mpi-openmpi.o modules/mpi-mpich.o
+
+CLEANFILES += $(MODULE_OBJECTS) $(MPI_MODULES) $(MPI_MODULE_OBJECTS)
 modulesdir = $(pkglibdir)/modules
-modules_DATA = $(MODULE_OBJECTS)
+modules_DATA = $(MODULE_OBJECTS) $(MPI_MODULES)
 
 MODULE_CFLAGS = $(SONDE_WARN_CFLAGS) -O2 -g
-MODULE_COMPILE = $(CC) -I$(top_srcdir)/modules/include $(CPPFLAGS) $(MODULE_CFLAGS) $(CFLAGS) \
-	-fPIC -shared $(LDFLAGS)
+MODULE_COMPILE = -I$(top_srcdir)/modules/include $(CPPFLAGS) $(MODULE_CFLAGS) $(CFLAGS) \
+	-fPIC -fvisibility=hidden -fno-stack-protector
+MODULE_LINK = -shared -nostdlib -Wl,-z,defs,-z,now $(LDFLAGS)
 modules/%.so: modules/%.c $(MODULE_API)
 	@$(MKDIR_P) $(@D)
-	$(AM_V_CCLD)$(MODULE_COMPILE) -o $@ $< $(MODULE_LIBS)
+	$(AM_V_CCLD)$(CC) $(MODULE_COMPILE) $(MODULE_LINK) -o $@ $<
+
+modules/mpi-openmpi.o: modules/mpi.c $(MODULE_API)
+	@$(MKDIR_P) $(@D)
+	$(AM_V_CC)OMPI_CC="$(CC)" $(MPICC_OPENMPI) $(MODULE_COMPILE) -c -o $@ $<
+modules/mpi-mpich.o: modules/mpi.c $(MODULE_API)
+	@$(MKDIR_P) $(@D)
+	$(AM_V_CC)MPICH_CC="$(CC)" $(MPICC_MPICH) $(MODULE_COMPILE) -c -o $@ $<
+$(MPI_MODULES): %.so: %.o
+	$(AM_V_CCLD)$(CC) $(MODULE_LINK) -o $@ $<

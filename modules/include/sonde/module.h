@@ -29,11 +29,13 @@
  * sonde_leave(fields...)                     it ends, with its result
  * sonde_point("name", fields...)             something happens; anywhere inside a wrapper
  * sonde_count("name")                        adds one to a counter of the thread
+ * sonde_readable(pointer)                    can the word there be read?  A system call
  * SONDE_ON_START { }, SONDE_ON_EXIT { }      code to run before main() and at a normal exit
  *
  * Fields: SONDE_I32 SONDE_I64 SONDE_U32 SONDE_U64 SONDE_F64 SONDE_PTR SONDE_BYTES ("name", value),
- * SONDE_STR("name", string), SONDE_STRN("name", pointer, length), and SONDE_WAIT for functions
- * whose time counts as waiting.  At most 12 in one record.
+ * SONDE_STR("name", string), SONDE_STRN("name", pointer, length), SONDE_PATH("name", string) for
+ * what the kernel is to read (a bad pointer there makes the function fail, not crash), and
+ * SONDE_WAIT for functions whose time counts as waiting.  At most 12 in one record.
  *
  * Between sonde_enter() and sonde_leave() the wrapper may call anything: wrapped functions that it
  * calls are not recorded and their wrappers do not run, except below SONDE_REAL().  A function
@@ -222,6 +224,38 @@ static __attribute__((unused, noinline)) struct sonde__value sonde__str(const ch
 	return (struct sonde__value){ n, p };
 }
 
+/*
+ * Can the word around @address be read?  rt_sigprocmask(2) with an impossible `how` looks at it and
+ * changes nothing: EFAULT, or EINVAL.
+ */
+SONDE__INLINE int sonde_readable(const volatile void *address)
+{
+	register uint64_t size __asm__("r10") = 8;
+	int64_t result;
+
+	__asm__ volatile("syscall"
+			 : "=a"(result)
+			 : "0"(INT64_C(14)), "D"(INT64_C(-1)),
+			   "S"((uintptr_t)address & ~(uintptr_t)7), "d"(INT64_C(0)), "r"(size)
+			 : "rcx", "r11", "memory");
+	return result != -14;
+}
+
+/* As sonde__str(), but ends where the memory ends; one look for each page. */
+static __attribute__((unused, noinline)) struct sonde__value sonde__path(const char *p)
+{
+	uint64_t n = 0;
+
+	while (p && n < SONDE_MAX_STRING) {
+		if ((n == 0 || ((uintptr_t)(p + n) & 4095) == 0) && !sonde_readable(p + n))
+			break;
+		if (!((const volatile char *)p)[n])
+			break;
+		n++;
+	}
+	return (struct sonde__value){ n, p };
+}
+
 /* A field is a parenthesized triple: name, type, value. */
 #define SONDE_I32(n, v) (n, SONDE_T_I32, (uint64_t)(int64_t)(int32_t)(v))
 #define SONDE_I64(n, v) (n, SONDE_T_I64, (uint64_t)(int64_t)(v))
@@ -231,6 +265,7 @@ static __attribute__((unused, noinline)) struct sonde__value sonde__str(const ch
 #define SONDE_PTR(n, v) (n, SONDE_T_PTR, (uint64_t)(uintptr_t)(v))
 #define SONDE_BYTES(n, v) (n, SONDE_T_BYTES, (uint64_t)(v))
 #define SONDE_STR(n, v) (n, SONDE_T_STR, sonde__str(v))
+#define SONDE_PATH(n, v) (n, SONDE_T_STR, sonde__path(v))
 #define SONDE_STRN(n, v, len) (n, SONDE_T_STR, sonde__strn(v, len))
 #define SONDE_WAIT ("wait", SONDE_T_WAIT, 0)
 
