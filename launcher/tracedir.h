@@ -18,6 +18,7 @@ struct tracedir {
 	char *path;	/* where this process writes: the directory, or its rank-N */
 	char *top;	/* the directory as the user named it */
 	int rank;	/* -1: no rank */
+	int ranks;	/* of the job; 0: not known */
 	int lock_fd;	/* keeps others from moving the directory; close-on-exec; -1: no locks here */
 	bool moved;	/* an older trace is now top.old */
 };
