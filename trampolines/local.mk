@@ -14,5 +14,6 @@ libtrampolines_la_SOURCES = \
 	trampolines/x86-64/replay.c \
 	trampolines/x86-64/scan.c \
 	trampolines/x86-64/scan.h \
+	trampolines/x86-64/section.c \
 	trampolines/x86-64/stub.c
 libtrampolines_la_LIBADD = $(ZYDIS_LIBS) $(OPCODES_LIBS)

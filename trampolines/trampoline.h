@@ -121,10 +121,21 @@ struct tramp_plan {
 
 /*
  * Plan the patch of a function's entry. Fills *plan when it returns TRAMP_OK; else returns one of
- * the refusals. About half a microsecond and a third of a nanosecond per byte.
+ * the refusals. Takes about half a microsecond.
  */
 enum tramp_status tramp_plan_entry(const struct tramp_function *fn, struct tramp_plan *plan)
 	TRAMP_MUST_CHECK;
+
+/*
+ * Direct branches in a section that go to the inside of what patches of the functions at `starts`
+ * (ascending) may cover: for tramp_function.targets. A plan sees its function's own branches alone;
+ * branches from cold parts, and from functions that share code with another, need this search.
+ * code, len, addr: the executable section or segment. Writes at most `room` addresses, ascending;
+ * returns how many there are, which may be more. About half a millisecond per megabyte and two
+ * microseconds per start.
+ */
+size_t tramp_find_branches(const uint8_t *code, size_t len, uint64_t addr, const uint64_t *starts,
+			   size_t nstarts, uint64_t *targets, size_t room) TRAMP_MUST_CHECK;
 
 /*
  * The bytes to write at plan->patch_addr, plan->patch_len of them: a jump to `target`, then one

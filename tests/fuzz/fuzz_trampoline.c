@@ -261,6 +261,22 @@ static void check_replay(const struct tramp_plan *plan, uint64_t at)
 	}
 }
 
+/* Whatever the search finds is inside what a patch may cover, and in order. */
+static void check_search(const struct tramp_function *fn)
+{
+	uint64_t starts[] = { fn->addr, fn->addr + fn->avail / 2 };
+	uint64_t targets[16];
+	size_t found = tramp_find_branches(fn->code, fn->avail, fn->addr, starts,
+					   starts[0] == starts[1] ? 1 : 2, targets, 16);
+
+	for (size_t i = 0; i < found && i < 16; i++) {
+		uint64_t start = targets[i] > starts[1] ? starts[1] : starts[0];
+
+		REQUIRE(targets[i] > start && targets[i] - start < 4 + TRAMP_PATCH_MAX);
+		REQUIRE(i == 0 || targets[i - 1] <= targets[i]);
+	}
+}
+
 static void plan_and_check(struct tramp_function *fn, unsigned int choices)
 {
 	uint64_t to = fn->addr + (choices & CHOICE_BELOW ? -(uint64_t)DISTANCE : DISTANCE);
@@ -302,6 +318,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		fn.nlengths = HEADER;
 	}
 	plan_and_check(&fn, data[0]);
+	check_search(&fn);
 	free(code);
 	return 0;
 }

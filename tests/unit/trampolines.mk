@@ -21,6 +21,11 @@ tests_unit_trampolines_exec_SOURCES = tests/unit/trampolines_exec.c \
 tests_unit_trampolines_exec_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_trampolines_exec_LDADD = libtrampolines.la $(CMOCKA_LIBS)
 
+PURE_TESTS += tests/unit/trampolines_section
+tests_unit_trampolines_section_SOURCES = tests/unit/trampolines_section.c
+tests_unit_trampolines_section_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_trampolines_section_LDADD = libtrampolines.la $(CMOCKA_LIBS)
+
 PURE_TESTS += tests/unit/trampolines_survey
 tests_unit_trampolines_survey_SOURCES = tests/unit/trampolines_survey.c \
 	tests/unit/trampolines_elf.c tests/unit/trampolines_elf.h

@@ -264,6 +264,8 @@ static const struct refused refused[] = {
 	{ "a call of 14 bytes that would grow", TRAMP_UNMOVABLE,
 	  BYTES("\x90\x48\x48\x48\x48\x48\x48\x48\x48\x48\x48"	// nop; rex.W ten times
 		"\xff\x54\x24\x78\xc3") },			// call *0x78(%rsp)
+	{ "a branch by mask register", TRAMP_UNMOVABLE,
+	  BYTES("\xc5\xf8\x85\xc8\x00\x10\x00\x00\xc3") },	// jknzd, of Knights Corner alone
 	{ "sigreturn", TRAMP_SIGRETURN,
 	  BYTES("\x48\xc7\xc0\x0f\x00\x00\x00"		// mov $15,%rax
 		"\x0f\x05\x0f\x1f\x80\x00\x00\x00\x00"), .size = 9 },	// syscall

@@ -17,7 +17,7 @@
 #include "tests/unit/trampolines_elf.h"
 #include "trampolines/trampoline.h"
 
-enum { SIZE_MIN = 16, ACCEPTED_MIN = 97 };
+enum { SIZE_MIN = 16, ACCEPTED_MIN = 97, TARGETS_MAX = 1 << 20 };
 
 struct survey {
 	struct tramp_checker *checker;
@@ -27,6 +27,7 @@ struct survey {
 	size_t counts[TRAMP_STATUS_COUNT];
 	size_t disagreed;
 	size_t unchecked;
+	double search_seconds;
 	double plan_seconds;
 	double check_seconds;
 };
@@ -70,8 +71,30 @@ static void check(struct survey *s, const struct elf_function *fn, const struct 
 	}
 }
 
+static uint64_t *find_targets(struct survey *s, const struct elf_code *code, size_t *found)
+{
+	uint64_t *starts = calloc(code->nfunctions + 1, sizeof(*starts));
+	uint64_t *targets = calloc(TARGETS_MAX, sizeof(*targets));
+	double start;
+
+	if (!starts || !targets)
+		err(99, "targets");
+	for (size_t i = 0; i < code->nfunctions; i++)
+		starts[i] = code->functions[i].addr;
+	start = now();
+	*found = tramp_find_branches(code->text, code->text_size, code->text_addr, starts,
+				     code->nfunctions, targets, TARGETS_MAX);
+	s->search_seconds += now() - start;
+	if (*found > TARGETS_MAX)
+		errx(1, "%zu branches into first instructions", *found);
+	free(starts);
+	return targets;
+}
+
 static void survey_file(struct survey *s, const struct elf_code *code)
 {
+	size_t ntargets;
+	uint64_t *targets = find_targets(s, code, &ntargets);
 	uint64_t arena = (code->text_addr + code->map_size + 0xfffff) & ~0xfffffull;
 	struct tramp_plan *plans = calloc(code->nfunctions, sizeof(*plans));
 	enum tramp_status *status = calloc(code->nfunctions, sizeof(*status));
@@ -83,6 +106,7 @@ static void survey_file(struct survey *s, const struct elf_code *code)
 		const struct elf_function *fn = &code->functions[i];
 		struct tramp_function tf = {
 			.addr = fn->addr, .code = fn->code, .size = fn->size, .avail = fn->avail,
+			.targets = targets, .ntargets = ntargets,
 		};
 
 		status[i] = tramp_plan_entry(&tf, &plans[i]);
@@ -109,6 +133,7 @@ static void survey_file(struct survey *s, const struct elf_code *code)
 			printf("\t%#lx %zu %s: %s\n", fn->addr, fn->size, fn->name,
 			       tramp_reason_text(status[i]));
 	}
+	free(targets);
 	free(plans);
 	free(status);
 }
@@ -122,6 +147,7 @@ static void report(const struct survey *s)
 			       100.0 * (double)s->counts[i] / (double)s->total,
 			       tramp_reason_text((enum tramp_status)i));
 	}
+	printf("branches found in %.2f ms\n", s->search_seconds * 1e3);
 	printf("planned and emitted in %.2f ms, %.2f us each; checked in %.2f ms\n",
 	       s->plan_seconds * 1e3, s->plan_seconds * 1e6 / (double)(s->total + s->small),
 	       s->check_seconds * 1e3);

@@ -71,7 +71,8 @@ static enum flow relative_flow(const ZydisDecodedInstruction *zi, bool *unmovabl
 	case ZYDIS_MNEMONIC_XBEGIN:
 		*unmovable = true;
 		return FLOW_JCC;
-	default:
+	default:	/* with VEX: jkzd and jknzd of Knights Corner, by mask registers */
+		*unmovable |= zi->encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY;
 		return FLOW_JCC;
 	}
 }
