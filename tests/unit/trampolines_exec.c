@@ -229,7 +229,7 @@ static void compare_all(size_t distance)
 	uint64_t seed = 0x9e3779b97f4a7c15;
 
 	live_block = map_code(NULL);
-	arena = map_code(live_block + distance);
+	arena = map_code((uint8_t *)((uintptr_t)live_block + distance));
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		print_message("    %s\n", cases[i].name);
 		for (int round = 0; round < ROUNDS; round++)
