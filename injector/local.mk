@@ -1,4 +1,25 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 noinst_LTLIBRARIES += libinjector.la
-libinjector_la_SOURCES =
+libinjector_la_SOURCES = \
+	injector/arena.c \
+	injector/arena.h \
+	injector/elfimage.c \
+	injector/elfimage.h \
+	injector/load.c \
+	injector/maps.c \
+	injector/maps.h \
+	injector/modules.c \
+	injector/objects.c \
+	injector/patch.c \
+	injector/resolve.c \
+	injector/session.c \
+	injector/session.h \
+	injector/status.h \
+	injector/steplen.c \
+	injector/symbols.c \
+	injector/symbols.h \
+	injector/target.c \
+	injector/target.h \
+	injector/tracee.c \
+	injector/tracee.h
 libinjector_la_LIBADD = libtrampolines.la libtracefmt.la $(BFD_LIBS)

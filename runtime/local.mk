@@ -2,12 +2,21 @@
 # What runs inside the program: one freestanding object that needs no other, and its image for the
 # launcher. It keeps its own flags whatever CFLAGS the user or a packager sets: a stack protector,
 # a fortified call or an SSE register in here would break the program it is mapped into.
-RUNTIME_FILES =
+RUNTIME_FILES = \
+	runtime/config.h \
+	runtime/dlnotify.c \
+	runtime/gate-x86-64.S \
+	runtime/gate.c \
+	runtime/registry.c \
+	runtime/runtime.c \
+	runtime/sys.h \
+	runtime/thread.h \
+	runtime/writer.c
 
 EXTRA_PROGRAMS += runtime/sonde-runtime.so
 CLEANFILES += runtime/sonde-runtime.so
 runtime_sonde_runtime_so_SOURCES = $(RUNTIME_FILES)
-runtime_sonde_runtime_so_CPPFLAGS = -I$(top_srcdir)
+runtime_sonde_runtime_so_CPPFLAGS = -I$(top_srcdir) -I$(top_srcdir)/modules/include
 runtime_sonde_runtime_so_CFLAGS = $(SONDE_WARN_CFLAGS)
 runtime_sonde_runtime_so_CCASFLAGS = -I$(top_srcdir)
 runtime_sonde_runtime_so_LINK = $(CC) -nostdlib -shared -fPIC -Wl,-z,defs -Wl,-z,now \

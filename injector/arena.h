@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Memory for code of ours in the program.  One memfd: mapped readable and writable here,
+ * readable and executable there, so that no page of the program is ever both.  Near each ELF module
+ * a part of the memfd is mapped within ±2 GiB of it.  No file descriptor stays open in the program:
+ * further places are second mappings of its first one.
+ */
+#ifndef SONDE_INJECTOR_ARENA_H
+#define SONDE_INJECTOR_ARENA_H
+
+#include "injector/target.h"
+
+#define INJ_ARENA_ALIGN 16
+
+struct inj_arena {
+	uint64_t addr;	 /* in the program */
+	uint64_t offset; /* in the memfd */
+	uint64_t len;	 /* bytes mapped */
+	uint64_t used;
+};
+
+struct inj_code {
+	int fd;
+	uint8_t *mem; /* the whole memfd, RW */
+	uint64_t size;
+	uint64_t used;	/* given to arenas */
+	uint64_t first; /* where the program has all of it mapped */
+	struct inj_arena *v;
+	size_t n;
+};
+
+/* Creates the memfd, @size bytes, inheritable (for the program, until inj_code_map()). */
+enum inj_status inj_code_create(struct inj_code *code, uint64_t size) INJ_CHECK;
+/* Maps it in the program through the inherited descriptor, which the caller closes there. */
+enum inj_status inj_code_map(struct inj_code *code, struct inj_target *t) INJ_CHECK;
+void inj_code_free(struct inj_code *code);
+
+/*
+ * @len bytes of code memory, aligned, that reach [lo, hi) and are reached from there; lo = hi = 0:
+ * anywhere.  *addr is the place in the program, *mem the same bytes here.  Errors: NO_ROOM, and
+ * those of the target.
+ */
+enum inj_status inj_code_alloc(struct inj_code *code, struct inj_target *t, uint64_t lo,
+			       uint64_t hi, uint64_t len, uint64_t *addr, uint8_t **mem) INJ_CHECK;
+
+/* The same, whole pages of their own, anywhere: for images that map data over a part of them. */
+enum inj_status inj_code_alloc_pages(struct inj_code *code, struct inj_target *t, uint64_t len,
+				     uint64_t *addr, uint8_t **mem) INJ_CHECK;
+
+#endif

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * Our own ELF loader: puts a shared object that needs no other into the program.  Code and constants are in
+ * the code memfd; writable pages are private memory mapped over it at their place.
+ */
+#include "config.h"
+
+#include <elf.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+
+#include "injector/session.h"
+#include "runtime/image.h"
+#include "tracefmt/ring.h"
+
+#define PAGE UINT64_C(4096)
+#define MADV_WIPE 18 /* MADV_WIPEONFORK */
+
+static uint64_t page_down(uint64_t a)
+{
+	return a & ~(PAGE - 1);
+}
+
+static uint64_t page_up(uint64_t a)
+{
+	return page_down(a + PAGE - 1);
+}
+
+static enum inj_status load_writable(struct inj_session *s, const struct inj_image *img,
+				     const struct inj_segment *seg, uint64_t base)
+{
+	uint64_t start = page_down(seg->vaddr), end = page_up(seg->vaddr + seg->memsz), got;
+	enum inj_status status;
+
+	status = inj_mmap(s->target, base + start, end - start, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0, &got);
+	if (status != INJ_OK)
+		return status;
+	return inj_write(s->target, base + seg->vaddr, img->mem + seg->vaddr, seg->memsz);
+}
+
+enum inj_status inj_load_image(struct inj_session *s, struct inj_image *img, uint64_t *base)
+{
+	enum inj_status status;
+	enum inj_image_status relocated;
+	uint8_t *mem;
+
+	status = inj_code_alloc_pages(&s->code, s->target, img->size, base, &mem);
+	if (status != INJ_OK)
+		return status;
+	relocated = inj_image_relocate(img, *base, NULL, NULL, NULL);
+	if (relocated != INJ_IMAGE_OK)
+		return INJ_BAD_IMAGE;
+	for (size_t i = 0; i < img->nsegments && status == INJ_OK; i++) {
+		const struct inj_segment *seg = &img->segments[i];
+
+		if (seg->flags & PF_W)
+			status = load_writable(s, img, seg, *base);
+		else
+			memcpy(mem + seg->vaddr, img->mem + seg->vaddr, seg->memsz);
+	}
+	return status;
+}
+
+/* ---- the runtime ---- */
+
+static enum inj_status find_symbols(struct inj_session *s)
+{
+	const struct {
+		const char *name;
+		uint64_t *addr;
+	} wanted[] = {
+		{ "sonde_rt_config", &s->rt_config },
+		{ "sonde_rt_api", &s->rt_api },
+		{ "sonde_rt_gate", &s->rt_gate },
+		{ "sonde_rt_dl_state", &s->rt_dl_state },
+	};
+
+	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
+		uint64_t vaddr;
+
+		if (inj_image_symbol(&s->runtime_image, wanted[i].name, &vaddr) != INJ_IMAGE_OK)
+			return INJ_BAD_IMAGE;
+		*wanted[i].addr = s->runtime + vaddr;
+	}
+	return INJ_OK;
+}
+
+/* Pools, with one page in front that stands for the TCB as long as there is none. */
+static enum inj_status map_pools(struct inj_session *s)
+{
+	uint64_t bytes = s->opt.npools * RT_POOL_BYTES;
+	enum inj_status status;
+	int64_t result;
+	uint64_t at;
+
+	status = inj_mmap(s->target, 0, PAGE + bytes, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0, &at);
+	if (status != INJ_OK)
+		return status;
+	s->config.pools = at + PAGE;
+	s->config.npools = s->opt.npools;
+	status = inj_syscall(s->target, 28 /* madvise */,
+			     (const uint64_t[6]){ at + PAGE, bytes, MADV_WIPE }, &result);
+	if (status != INJ_OK || !s->opt.is_static)
+		return status;
+	/* in the middle, since TLS is at negative offsets too */
+	s->config.pre_tls = at + PAGE / 2;
+	return inj_write(s->target, s->config.pre_tls, &s->config.pre_tls, 8);
+}
+
+static enum inj_status map_rings(struct inj_session *s)
+{
+	s->config.nrings = s->opt.nrings;
+	return inj_mmap(s->target, 0, s->opt.ring_map, PROT_READ | PROT_WRITE, MAP_SHARED,
+			s->opt.ring_fd, 0, &s->config.control);
+}
+
+static enum inj_status close_remote(struct inj_session *s, int fd)
+{
+	int64_t result;
+
+	return inj_syscall(s->target, 3 /* close */, (const uint64_t[6]){ (uint64_t)fd },
+			   &result);
+}
+
+/* The processor's own breakpoint instruction, where a remote call returns to. */
+static enum inj_status make_trap(struct inj_session *s)
+{
+	uint8_t *mem;
+	enum inj_status status = inj_code_alloc(&s->code, s->target, 0, 0, 16, &s->trap, &mem);
+
+	if (status == INJ_OK)
+		memset(mem, 0xcc, 16);
+	return status;
+}
+
+enum inj_status inj_load_runtime(struct inj_session *s)
+{
+	enum inj_status status = inj_code_map(&s->code, s->target);
+
+	if (status == INJ_OK)
+		status = map_rings(s);
+	if (status == INJ_OK)
+		status = close_remote(s, s->code.fd);
+	if (status == INJ_OK)
+		status = close_remote(s, s->opt.ring_fd);
+	if (status == INJ_OK)
+		status = map_pools(s);
+	if (status == INJ_OK)
+		status = inj_load_image(s, &s->runtime_image, &s->runtime);
+	if (status == INJ_OK)
+		status = find_symbols(s);
+	if (status == INJ_OK)
+		status = make_trap(s);
+	if (status != INJ_OK)
+		return status;
+	s->config.magic = RT_CONFIG_MAGIC;
+	if (getauxval(AT_HWCAP2) & 2)
+		s->config.flags |= RT_FSGSBASE;
+	return inj_write(s->target, s->rt_config, &s->config, sizeof(s->config));
+}

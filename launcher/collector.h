@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The collector: a thread of ours that drains the program's rings into the trace for as long as the
+ * program lives, and instruments the libraries that it loads late.
+ */
+#ifndef SONDE_LAUNCHER_COLLECTOR_H
+#define SONDE_LAUNCHER_COLLECTOR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "injector/session.h"
+#include "tracefmt/writer.h"
+
+struct collector;
+
+struct collector_geometry {
+	uint64_t ring_bytes; /* of one thread, roughly */
+	uint32_t max_rings;  /* at one time */
+	bool drop;	     /* a full ring loses events */
+};
+
+/*
+ * Creates the shared memory (a memfd that children inherit; *fd).  From here on the
+ * program can see that there is a collector.  Returns NULL after a message.
+ */
+struct collector *collector_new(const struct collector_geometry *g, int *fd);
+
+/* Bytes from the start of the memfd that hold its first @n rings. */
+uint64_t collector_bytes(const struct collector *c, uint32_t n);
+
+/*
+ * Starts draining.  The metadata of what @s has instrumented so far is written first.  @w and @s
+ * belong to the collector's thread until collector_finish().
+ */
+int collector_start(struct collector *c, struct tf_writer *w, struct inj_session *s, pid_t program)
+	__attribute__((warn_unused_result));
+
+struct collector_totals {
+	uint64_t events;
+	uint64_t lost;		/* events */
+	uint64_t lost_threads;
+	uint64_t damaged;
+	uint64_t nested;
+	uint64_t discarded;	/* events that could not be written */
+	unsigned int threads;
+	unsigned int running;	/* processes that were still there at the end */
+};
+
+/* The program has ended: takes all that is left, closes all threads' files, ends the thread. */
+void collector_finish(struct collector *c, struct collector_totals *totals);
+
+void collector_free(struct collector *c);
+
+#endif

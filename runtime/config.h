@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the injector tells the runtime before the program runs: the exported variable
+ * "sonde_rt_config" of the runtime's image.  All addresses are the program's.
+ */
+#ifndef SONDE_RUNTIME_CONFIG_H
+#define SONDE_RUNTIME_CONFIG_H
+
+#include <stdint.h>
+
+#define RT_CONFIG_MAGIC 0x6749664365646e53ULL
+
+#define RT_FSGSBASE 1u /* the kernel lets user code run rdgsbase and wrgsbase */
+
+struct rt_config {
+	uint64_t magic;
+	uint64_t flags;
+	uint64_t control;  /* struct ring_control, then the first rings */
+	uint64_t nrings;   /* rings that are mapped behind it */
+	uint64_t pools;	   /* first pool; private, anonymous, MADV_WIPEONFORK, zeroed */
+	uint64_t npools;
+	uint64_t pre_tls;  /* what %fs:0 reads before a static program has set up its TLS */
+	uint64_t r_debug;  /* the dynamic linker's struct r_debug, or 0 */
+	uint64_t real_dl_debug_state; /* replay code of the linker's notification function */
+};
+
+/*
+ * What a stub hands to the gate in r11: where to go when the wrapper is to run, and where when it
+ * is not (the replay code).
+ */
+struct rt_stub_desc {
+	uint64_t wrapper;
+	uint64_t replay;
+};
+
+#define RT_POOL_BYTES 4096u
+
+#endif /* SONDE_RUNTIME_CONFIG_H */

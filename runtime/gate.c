@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The gate: where a stub goes when the owner check fails.  It decides whether the wrapper or the
+ * original code is to run.  The check fails when
+ *
+ *  - the thread is new, or a forked child: register it, run the wrapper;
+ *  - a static program has set up its TLS since: the same;
+ *  - the thread is inside a wrapper ("closed"), which calls this function itself: run the
+ *    original, nothing is recorded;
+ *  - the pool is closed, but it is a signal handler that calls: run the wrapper;
+ *  - the pool is closed, but the wrapper is long gone (left by longjmp or an exception):
+ *    open it, run the wrapper.
+ *
+ * To tell the last three apart there is the stack: closed_sp is the frame of the closing wrapper.
+ */
+#include "runtime/sys.h"
+#include "runtime/thread.h"
+
+#define SS_ONSTACK 1
+#define DIFFERENT_STACK (UINT64_C(1) << 23) /* farther from the wrapper's frame than any helper */
+
+struct kernel_stack_t {
+	uint64_t sp;
+	uint32_t flags;
+	uint32_t pad;
+	uint64_t size;
+};
+
+/* struct rt_sigframe from its ucontext on, as words (Linux, asm/sigcontext.h). */
+#define UC_FLAGS 0
+#define UC_LINK 1
+#define UC_RSP (5 + 15)
+#define UC_RIP (5 + 16)
+#define UC_CS (5 + 18)
+#define UC_FPSTATE (5 + 23)
+#define UC_WORDS (5 + 24)
+
+/*
+ * Is there a signal frame at @uc that interrupted code between it and @top?  Every part of it that
+ * has only few possible values is looked at; the words are the thread's own stack, so readable.
+ */
+static int is_signal_frame(const uint64_t *uc, uint64_t top)
+{
+	uint64_t here = (uint64_t)uc;
+
+	return uc[UC_FLAGS] <= 0xf && uc[UC_LINK] == 0 && (uc[UC_CS] & 0xffff) == 0x33 &&
+	       uc[UC_RSP] > here && uc[UC_RSP] <= top && uc[UC_FPSTATE] > here &&
+	       uc[UC_FPSTATE] < uc[UC_RSP] && (uc[UC_FPSTATE] & 15) == 0;
+}
+
+static int below_signal_frame(uint64_t sp, uint64_t top)
+{
+	for (uint64_t p = (sp + 7) & ~UINT64_C(7); p + 8 * UC_WORDS <= top; p += 8)
+		if (is_signal_frame((const uint64_t *)p, top))
+			return 1;
+	return 0;
+}
+
+static int on_signal_stack(void)
+{
+	struct kernel_stack_t now = { 0 };
+
+	return sys2(__NR_sigaltstack, 0, &now) == 0 && (now.flags & SS_ONSTACK);
+}
+
+/* Does the call come from the wrapper that closed the pool? */
+static int called_by_wrapper(struct rt_thread *t, uint64_t sp)
+{
+	uint64_t top = t->closed_sp;
+
+	if (sp >= top || top - sp > DIFFERENT_STACK)
+		return 0;
+	return !below_signal_frame(sp, top) && !on_signal_stack();
+}
+
+static uint64_t decide(const struct rt_stub_desc *desc, uint64_t sp)
+{
+	uint64_t tcb = rt_tcb();
+	struct rt_thread *t = rt_current();
+
+	if (t && t->tcb == tcb) {
+		if (called_by_wrapper(t, sp)) {
+			if (t->ring)
+				__atomic_fetch_add(&t->ring->nested, 1, __ATOMIC_RELAXED);
+			return desc->replay;
+		}
+		/* A stale pool needs no gap, but to be sure of it is not worth the trouble. */
+		if (!rt_step_over(t, sp))
+			return desc->replay;
+		t->owner = tcb;
+		return desc->wrapper;
+	}
+	t = rt_register(tcb);
+	if (!t) {
+		__atomic_fetch_add(&rt_control()->lost, 1, __ATOMIC_RELAXED);
+		return desc->replay;
+	}
+	t->owner = tcb;
+	return desc->wrapper;
+}
+
+/* Called by the assembly in gate.S; @sp is the stack pointer at the function's entry. */
+RT_HIDDEN uint64_t rt_gate_decide(const struct rt_stub_desc *desc, uint64_t sp)
+{
+	uint64_t mask = sys_block_signals();
+	uint64_t target = decide(desc, sp);
+
+	sys_restore_signals(mask);
+	return target;
+}

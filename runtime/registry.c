@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Threads, pools and rings of this process.
+ *
+ * Nobody tells us of new threads: a thread inherits its parent's GS base, the owner check of its
+ * first probe fails, and the gate brings it here.  Nobody tells us of exits either: when pools or
+ * rings run out, the threads that are gone (tgkill says ESRCH) are swept up.
+ *
+ * Pools are wiped by fork, so a child starts with none and every thread of it registers anew.
+ * What must survive a fork (where rings are mapped: mappings are inherited) is in ordinary data.
+ */
+#include "runtime/sys.h"
+#include "runtime/thread.h"
+
+#define MAX_REGIONS 16
+#define MAX_POOL_REGIONS 16
+#define POOLS_A_REGION 256
+#define SWEEP_WAIT_MS 50
+
+/* Rings [first, first + count) are mapped at base. */
+struct ring_region {
+	uint64_t base;
+	uint32_t first;
+	uint32_t count;
+};
+
+static struct ring_region regions[MAX_REGIONS];
+static _Atomic uint32_t nregions;
+static _Atomic uint32_t region_lock;
+
+/* The first region of pools is in the configuration. */
+static uint64_t pool_regions[MAX_POOL_REGIONS];
+static _Atomic uint32_t npool_regions;
+
+static struct ring_head *region_ring(const struct ring_region *r, uint32_t i)
+{
+	return (struct ring_head *)(r->base + i * rt_control()->ring_bytes);
+}
+
+static void set_gs(struct rt_thread *t)
+{
+	if (sonde_rt_config.flags & RT_FSGSBASE)
+		__asm__ volatile("wrgsbase %0" : : "r"(t));
+	else
+		sys2(__NR_arch_prctl, 0x1001 /* ARCH_SET_GS */, t);
+}
+
+/* ---- pools ---- */
+
+typedef int (*pool_test)(struct rt_thread *t, void *arg);
+
+static struct rt_thread *scan_pools(uint64_t base, uint64_t n, pool_test test, void *arg)
+{
+	for (uint64_t i = 0; i < n; i++) {
+		struct rt_thread *t = (struct rt_thread *)(base + i * RT_POOL_BYTES);
+
+		if (test(t, arg))
+			return t;
+	}
+	return NULL;
+}
+
+static struct rt_thread *find_pool(pool_test test, void *arg)
+{
+	struct rt_thread *t;
+
+	t = scan_pools(sonde_rt_config.pools, sonde_rt_config.npools, test, arg);
+	for (uint32_t i = 0; !t && i < npool_regions; i++)
+		t = scan_pools(pool_regions[i], POOLS_A_REGION, test, arg);
+	return t;
+}
+
+static int pool_of_tid(struct rt_thread *t, void *tid)
+{
+	return t->tid == *(int32_t *)tid;
+}
+
+static int claim_pool(struct rt_thread *t, void *tid)
+{
+	int32_t nobody = 0;
+
+	return t->tid == 0 &&
+	       __atomic_compare_exchange_n((int32_t *)&t->tid, &nobody, *(int32_t *)tid, 0,
+					   __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+}
+
+static void release_pool(struct rt_thread *t)
+{
+	if (t->ring)
+		__atomic_store_n((uint32_t *)&t->ring->state, RING_EXITED, __ATOMIC_RELEASE);
+	t->owner = t->ptr = t->limit = t->counters = t->self = t->tcb = 0;
+	t->ring = NULL;
+	t->left = 0;
+	__atomic_store_n((int32_t *)&t->tid, 0, __ATOMIC_RELEASE);
+}
+
+struct sweep {
+	int32_t pid;
+	uint32_t released;
+};
+
+static int sweep_pool(struct rt_thread *t, void *arg)
+{
+	struct sweep *s = arg;
+	int32_t tid = t->tid;
+
+	if (tid != 0 && t->self && sys3(__NR_tgkill, s->pid, tid, 0) == -SYS_ESRCH) {
+		release_pool(t);
+		s->released++;
+	}
+	return 0;
+}
+
+static uint32_t sweep_exited(int32_t pid)
+{
+	struct sweep s = { .pid = pid };
+
+	find_pool(sweep_pool, &s);
+	if (s.released)
+		rt_ring_doorbell();
+	return s.released;
+}
+
+#define PROT_RW 3
+#define MAP_PRIVATE_ANON 0x22
+#define ADVISE_WIPEONFORK 18
+
+/* Another region of pools; 0 when there is no memory. */
+static int add_pools(void)
+{
+	uint32_t n = __atomic_fetch_add(&npool_regions, 0, __ATOMIC_RELAXED);
+	uint64_t bytes = (uint64_t)POOLS_A_REGION * RT_POOL_BYTES;
+	int64_t p;
+
+	if (n == MAX_POOL_REGIONS)
+		return 0;
+	p = sys6(__NR_mmap, 0, bytes, PROT_RW, MAP_PRIVATE_ANON, (uint64_t)-1, 0);
+	if (SYS_IS_ERROR(p))
+		return 0;
+	if (sys3(__NR_madvise, p, bytes, ADVISE_WIPEONFORK) < 0) {
+		sys2(__NR_munmap, p, bytes);
+		return 0;
+	}
+	pool_regions[n] = (uint64_t)p;
+	__atomic_store_n((uint32_t *)&npool_regions, n + 1, __ATOMIC_RELEASE);
+	return 1;
+}
+
+/* ---- rings ---- */
+
+static void first_region(void)
+{
+	if (nregions)
+		return;
+	regions[0].base = sonde_rt_config.control + RING_FIRST;
+	regions[0].first = 0;
+	regions[0].count = (uint32_t)sonde_rt_config.nrings;
+	nregions = 1;
+}
+
+static int claim_ring(struct ring_head *h)
+{
+	uint32_t state = RING_FREE;
+
+	return __atomic_load_n((uint32_t *)&h->state, __ATOMIC_RELAXED) == RING_FREE &&
+	       __atomic_compare_exchange_n((uint32_t *)&h->state, &state, RING_CLAIMED, 0,
+					   __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+}
+
+static void note_used(uint32_t n)
+{
+	struct ring_control *c = rt_control();
+	uint32_t used = c->used_rings;
+
+	while (used < n && !__atomic_compare_exchange_n((uint32_t *)&c->used_rings, &used, n, 0,
+							__ATOMIC_RELEASE, __ATOMIC_RELAXED))
+		;
+}
+
+static struct ring_head *free_ring(void)
+{
+	for (uint32_t r = 0; r < nregions; r++) {
+		for (uint32_t i = 0; i < regions[r].count; i++) {
+			struct ring_head *h = region_ring(&regions[r], i);
+
+			if (claim_ring(h)) {
+				note_used(regions[r].first + i + 1);
+				return h;
+			}
+		}
+	}
+	return NULL;
+}
+
+/*
+ * Maps as many rings again as there are.  There is no file descriptor (programs close them all):
+ * mremap() with an old size of zero makes a second mapping of a shared page and may make it
+ * longer, so the last page of the last ring is the handle to all that follow it in the file.
+ */
+static int add_rings(void)
+{
+	struct ring_control *c = rt_control();
+	struct ring_region *last = &regions[nregions - 1];
+	uint32_t first = last->first + last->count;
+	uint32_t count = first;
+	uint64_t handle = last->base + last->count * c->ring_bytes - RING_PAGE;
+	int64_t p = -1;
+
+	if (nregions == MAX_REGIONS || first >= c->max_rings)
+		return 0;
+	if (count > c->max_rings - first)
+		count = c->max_rings - first;
+	for (; count > 0; count /= 2) {
+		p = sys4(__NR_mremap, handle, 0, RING_PAGE + count * c->ring_bytes, 1 /* MAYMOVE */);
+		if (!SYS_IS_ERROR(p))
+			break;
+	}
+	if (count == 0)
+		return 0;
+	regions[nregions].base = (uint64_t)p + RING_PAGE;
+	regions[nregions].first = first;
+	regions[nregions].count = count;
+	__atomic_fetch_add(&nregions, 1, __ATOMIC_RELEASE);
+	return 1;
+}
+
+static void lock_regions(void)
+{
+	uint32_t expected = 0;
+
+	while (!__atomic_compare_exchange_n((uint32_t *)&region_lock, &expected, 1, 0,
+					    __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+		sys_futex_wait(&region_lock, 1, 1);
+		expected = 0;
+	}
+}
+
+static void unlock_regions(void)
+{
+	__atomic_store_n((uint32_t *)&region_lock, 0, __ATOMIC_RELEASE);
+	sys_futex_wake(&region_lock);
+}
+
+/* Rings of threads that are gone come back when the collector has drained them. */
+static struct ring_head *await_ring(int32_t pid)
+{
+	struct ring_head *h = NULL;
+
+	if (!sweep_exited(pid))
+		return NULL;
+	for (int ms = 0; !h && ms < SWEEP_WAIT_MS && !ring_collector_gone(rt_control()); ms++) {
+		_Atomic uint32_t never = 0;
+
+		sys_futex_wait(&never, 0, 1);
+		h = free_ring();
+	}
+	return h;
+}
+
+static struct ring_head *get_ring(int32_t pid)
+{
+	struct ring_head *h;
+
+	lock_regions();
+	first_region();
+	h = free_ring();
+	if (!h)
+		h = await_ring(pid);
+	if (!h && add_rings())
+		h = free_ring();
+	unlock_regions();
+	return h;
+}
+
+static void start_ring(struct rt_thread *t)
+{
+	struct ring_head *h = get_ring(t->pid);
+
+	t->ring = h;
+	if (!h) {
+		__atomic_fetch_add(&rt_control()->lost_threads, 1, __ATOMIC_RELAXED);
+		return;
+	}
+	h->pid = t->pid;
+	h->tid = t->tid;
+	h->tcb = t->tcb;
+	h->first_tsc = rt_tsc();
+	h->lost = 0;
+	h->nested = 0;
+	rt_take_first(t);
+	t->counters = (uint64_t)h + RING_COUNTERS_OFFSET;
+	__atomic_store_n((uint32_t *)&h->state, RING_ACTIVE, __ATOMIC_RELEASE);
+	rt_ring_doorbell();
+}
+
+/*
+ * The same thread under another TCB: a static program has set up its TLS since.  Any other
+ * difference means that the kernel has reused the number of a thread that is gone.
+ */
+static struct rt_thread *known_thread(int32_t tid, int32_t pid, uint64_t tcb)
+{
+	struct rt_thread *t = find_pool(pool_of_tid, &tid);
+
+	if (!t || !t->self)
+		return NULL;
+	if (t->pid == pid && (t->tcb == tcb || t->tcb == sonde_rt_config.pre_tls)) {
+		t->tcb = tcb;
+		return t;
+	}
+	release_pool(t);
+	return NULL;
+}
+
+struct rt_thread *rt_register(uint64_t tcb)
+{
+	int32_t pid = (int32_t)sys0(__NR_getpid);
+	int32_t tid = (int32_t)sys0(__NR_gettid);
+	struct rt_thread *t = known_thread(tid, pid, tcb);
+
+	if (t) {
+		set_gs(t);
+		return t;
+	}
+	t = find_pool(claim_pool, &tid);
+	if (!t && sweep_exited(pid))
+		t = find_pool(claim_pool, &tid);
+	if (!t && add_pools())
+		t = find_pool(claim_pool, &tid);
+	if (!t)
+		return NULL;
+	t->pid = pid;
+	t->tcb = tcb;
+	t->closed_sp = 0;
+	start_ring(t);
+	t->self = (uint64_t)t;
+	set_gs(t);
+	return t;
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A thread as the runtime sees it: the private part of its pool, and its ring.
+ */
+#ifndef SONDE_RUNTIME_THREAD_H
+#define SONDE_RUNTIME_THREAD_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "tracefmt/ring.h"
+#include "runtime/config.h"
+#include "sonde/abi.h"
+
+/* Begins like struct sonde_pool; a pool is all zero until its thread is registered. */
+struct rt_thread {
+	uint64_t owner;
+	uint64_t ptr;
+	uint64_t limit;
+	uint64_t closed_sp;
+	uint64_t counters;
+	uint64_t self; /* address of this pool */
+	uint64_t tcb;  /* what owner is while the pool is open */
+	_Atomic int32_t tid; /* 0: nobody's */
+	int32_t pid;
+	struct ring_head *ring; /* NULL: none could be had, nothing is recorded */
+	uint64_t base;		/* of the current sub-buffer */
+	uint32_t sub;		/* its index */
+	uint32_t left;		/* index + 1 of a sub-buffer that an interrupted record is in */
+	uint64_t left_sp;	/* stack pointer of the handler that made us leave it */
+	uint64_t left_used;
+};
+
+_Static_assert(offsetof(struct rt_thread, owner) == SONDE_POOL_OWNER, "pool layout");
+_Static_assert(offsetof(struct rt_thread, ptr) == SONDE_POOL_PTR, "pool layout");
+_Static_assert(offsetof(struct rt_thread, limit) == SONDE_POOL_LIMIT, "pool layout");
+_Static_assert(offsetof(struct rt_thread, closed_sp) == SONDE_POOL_CLOSED_SP, "pool layout");
+_Static_assert(offsetof(struct rt_thread, counters) == SONDE_POOL_COUNTERS, "pool layout");
+_Static_assert(sizeof(struct rt_thread) <= sizeof(struct sonde_pool), "pool layout");
+
+#define RT_HIDDEN __attribute__((visibility("hidden")))
+
+extern struct rt_config sonde_rt_config;
+
+static inline struct ring_control *rt_control(void)
+{
+	return (struct ring_control *)sonde_rt_config.control;
+}
+
+static inline uint64_t rt_tcb(void)
+{
+	uint64_t tcb;
+
+	__asm__ volatile("movq %%fs:0, %0" : "=r"(tcb));
+	return tcb;
+}
+
+static inline uint64_t rt_tsc(void)
+{
+	return __builtin_ia32_rdtsc();
+}
+
+/* The pool that GS points to: its own address, or 0 while it is nobody's. */
+static inline struct rt_thread *rt_current(void)
+{
+	uint64_t self;
+
+	__asm__ volatile("movq %%gs:%c1, %0"
+			 : "=r"(self)
+			 : "i"(offsetof(struct rt_thread, self)));
+	return (struct rt_thread *)self;
+}
+
+/* For the assembly in gate-*.S and for the injector. */
+struct rt_stub_desc;
+RT_HIDDEN uint64_t rt_gate_decide(const struct rt_stub_desc *desc, uint64_t sp);
+void sonde_rt_dl_state(void);
+
+/* registry.c: threads, pools and rings of this process.  All with signals blocked. */
+
+/*
+ * Gives the calling thread a pool, points GS to it, and gets it a ring if there is one.  NULL when
+ * there is no memory for a pool: the thread goes unrecorded, each call counted as lost.
+ */
+RT_HIDDEN struct rt_thread *rt_register(uint64_t tcb);
+
+/* writer.c: sub-buffers of the calling thread. */
+RT_HIDDEN void rt_ring_doorbell(void);
+RT_HIDDEN void rt_take_first(struct rt_thread *t);
+RT_HIDDEN uint64_t *rt_room(uint64_t bytes);
+/*
+ * A signal handler at stack pointer @sp is about to record while the interrupted code may be in
+ * the middle of a record: step over it.  0 when that cannot be done; then nothing is recorded.
+ */
+RT_HIDDEN int rt_step_over(struct rt_thread *t, uint64_t sp);
+
+#endif /* SONDE_RUNTIME_THREAD_H */

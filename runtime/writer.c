@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Sub-buffers: taking the next one when one is full, waiting for the collector, and stepping over
+ * a record that a signal has interrupted.
+ *
+ * The fast path is inlined into modules: compare, store, add.  It comes here when ptr + record
+ * would pass limit, which is also the case for a thread without a ring (limit 0) and for a
+ * forked child (all of the pool is 0).
+ */
+#include "runtime/sys.h"
+#include "runtime/thread.h"
+
+#define WAIT_MS 100
+
+void rt_ring_doorbell(void)
+{
+	struct ring_control *c = rt_control();
+
+	__atomic_fetch_add(&c->doorbell, 1, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n((uint32_t *)&c->sleeping, __ATOMIC_SEQ_CST))
+		sys_futex_wake(&c->doorbell);
+}
+
+static uint64_t sub_base(const struct rt_thread *t, uint32_t i)
+{
+	return (uint64_t)t->ring + RING_PAGE + (uint64_t)i * rt_control()->sub_bytes;
+}
+
+static void take(struct rt_thread *t, uint32_t i)
+{
+	struct ring_sub *s = &t->ring->sub[i];
+
+	s->ngaps = 0;
+	s->start_tsc = rt_tsc();
+	t->sub = i;
+	t->base = sub_base(t, i);
+	__atomic_store_n((uint32_t *)&s->state, RING_SUB_WRITING, __ATOMIC_RELEASE);
+	t->ptr = t->base;
+	t->limit = t->base + rt_control()->sub_bytes;
+}
+
+void rt_take_first(struct rt_thread *t)
+{
+	t->left = 0;
+	take(t, 0);
+}
+
+static int sub_free(const struct rt_thread *t, uint32_t i)
+{
+	return __atomic_load_n((uint32_t *)&t->ring->sub[i].state, __ATOMIC_ACQUIRE) ==
+	       RING_SUB_FREE;
+}
+
+static void publish(struct rt_thread *t, uint32_t i, uint64_t used)
+{
+	struct ring_sub *s = &t->ring->sub[i];
+
+	s->used = (uint32_t)used;
+	__atomic_store_n((uint32_t *)&s->state, RING_SUB_FULL, __ATOMIC_RELEASE);
+	rt_ring_doorbell();
+}
+
+/* The interrupted record is complete as soon as something is recorded above the handler. */
+static void publish_left(struct rt_thread *t, uint64_t sp)
+{
+	if (t->left && sp > t->left_sp) {
+		publish(t, t->left - 1, t->left_used);
+		t->left = 0;
+	}
+}
+
+/* Waits until sub-buffer @i is free; 0 when it will not be: no collector, or drop mode. */
+static int await_sub(struct rt_thread *t, uint32_t i)
+{
+	struct ring_control *c = rt_control();
+	struct ring_sub *s = &t->ring->sub[i];
+	uint32_t state;
+
+	while (!sub_free(t, i)) {
+		if (c->flags & RING_DROP || ring_collector_gone(c) || t->left)
+			return 0;
+		state = s->state;
+		if (state != RING_SUB_FREE)
+			sys_futex_wait(&s->state, state, WAIT_MS);
+	}
+	return 1;
+}
+
+static void count_lost(struct rt_thread *t)
+{
+	_Atomic uint64_t *lost = t && t->ring ? &t->ring->lost : &rt_control()->lost;
+
+	__atomic_fetch_add(lost, 1, __ATOMIC_RELAXED);
+}
+
+/*
+ * Without a collector the thread writes over its own sub-buffer for good: as fast as before, and
+ * nobody reads it.
+ */
+static uint64_t *run_unrecorded(struct rt_thread *t)
+{
+	count_lost(t);
+	t->ptr = t->base;
+	t->limit = t->base + rt_control()->sub_bytes;
+	return NULL;
+}
+
+static int next_sub(struct rt_thread *t)
+{
+	uint32_t next = (t->sub + 1) % rt_control()->nsub;
+
+	/* limit is 0 when the current one was published before and the next was not free */
+	if (t->limit) {
+		publish(t, t->sub, t->ptr - t->base);
+		t->ptr = 0;
+		t->limit = 0;
+	}
+	if (!await_sub(t, next))
+		return 0;
+	take(t, next);
+	return 1;
+}
+
+static uint64_t *room(struct rt_thread *t, uint64_t bytes, uint64_t sp)
+{
+	struct ring_control *c = rt_control();
+
+	if (!t)
+		t = rt_register(rt_tcb());
+	if (!t || !t->ring || c->paused || bytes > SONDE_MAX_RECORD) {
+		count_lost(t);
+		return NULL;
+	}
+	publish_left(t, sp);
+	if (t->ptr + bytes <= t->limit)
+		return (uint64_t *)t->ptr;
+	if (ring_collector_gone(c))
+		return run_unrecorded(t);
+	if (!next_sub(t)) {
+		count_lost(t);
+		return NULL;
+	}
+	return (uint64_t *)t->ptr;
+}
+
+uint64_t *rt_room(uint64_t bytes)
+{
+	uint64_t sp = (uint64_t)__builtin_frame_address(0);
+	uint64_t mask = sys_block_signals();
+	uint64_t *p = room(rt_current(), bytes, sp);
+
+	sys_restore_signals(mask);
+	return p;
+}
+
+static int gap_here(struct rt_thread *t)
+{
+	struct ring_sub *s = &t->ring->sub[t->sub];
+
+	if (s->ngaps == RING_MAX_GAPS || t->limit - t->ptr < 2 * RING_GAP)
+		return 0;
+	s->gap[s->ngaps] = (uint32_t)(t->ptr - t->base);
+	__atomic_store_n(&s->ngaps, s->ngaps + 1, __ATOMIC_RELEASE);
+	t->ptr += RING_GAP;
+	return 1;
+}
+
+/*
+ * No room for a gap: go on in the next sub-buffer and leave this one unpublished, for the
+ * interrupted record may still be written into it.  What the interrupted code adds to the pointer
+ * afterwards makes a hole in the next one: declare a gap at its start, so that zeros are skipped.
+ */
+int rt_step_over(struct rt_thread *t, uint64_t sp)
+{
+	uint32_t next;
+
+	if (!t->ring || !t->limit)
+		return 1;
+	publish_left(t, sp);
+	if (gap_here(t))
+		return 1;
+	next = (t->sub + 1) % rt_control()->nsub;
+	if (t->left || !sub_free(t, next)) {
+		count_lost(t);
+		return 0;
+	}
+	t->left = t->sub + 1;
+	t->left_sp = sp;
+	t->left_used = rt_control()->sub_bytes;
+	take(t, next);
+	return gap_here(t);
+}
