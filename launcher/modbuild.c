@@ -75,12 +75,17 @@ static void push_compiler(struct args *a)
 	}
 }
 
-static void push_includes(struct args *a)
+static const char *include_path(void)
 {
 	const char *path = getenv("SONDE_INCLUDE_PATH");
 
-	if (!path || !*path)
-		path = INCLUDEDIR;
+	return path && *path ? path : INCLUDEDIR;
+}
+
+static void push_includes(struct args *a)
+{
+	const char *path = include_path();
+
 	while (*path) {
 		size_t len = strcspn(path, ":");
 		char *flag = NULL;
@@ -160,12 +165,36 @@ static int run(char **argv, int *status)
 	return err;
 }
 
+static bool have_header(void)
+{
+	for (const char *p = include_path(); *p; p += *p == ':') {
+		size_t len = strcspn(p, ":");
+		char *header;
+
+		if (len && asprintf(&header, "%.*s/sonde/module.h", (int)len, p) >= 0) {
+			bool found = access(header, R_OK) == 0;
+
+			free(header);
+			if (found)
+				return true;
+		}
+		p += len;
+	}
+	return getenv("SONDE_CFLAGS") != NULL; /* may know better */
+}
+
 static int check_source(const char *source)
 {
-	if (access(source, R_OK) == 0)
-		return 0;
-	msg_error("%s: cannot be read: %m", source);
-	return EXIT_USAGE;
+	if (access(source, R_OK) != 0) {
+		msg_error("%s: cannot be read: %m", source);
+		return EXIT_USAGE;
+	}
+	if (!have_header()) {
+		msg_error("%s: not compiled: <sonde/module.h> is not in %s; set $SONDE_INCLUDE_PATH",
+			  source, include_path());
+		return EXIT_USAGE;
+	}
+	return 0;
 }
 
 static int compile(const char *source, char **argv)
