@@ -107,11 +107,14 @@ static char *make_private_folder(void)
 	return strdup(private_folder);
 }
 
-/* What is in there is loaded into programs: nobody else may be able to put it there. */
-static bool is_ours(const char *folder)
+/* What is in there is preloaded into programs: nobody else may be able to put it there. */
+static bool is_usable(const char *folder)
 {
 	struct stat st;
 
+	/* A list of preloaded objects is split at blanks and colons; see ld.so(8). */
+	if (strpbrk(folder, ": \t\n"))
+		return false;
 	return stat(folder, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid() &&
 	       !(st.st_mode & 022) && access(folder, W_OK | X_OK) == 0;
 }
@@ -127,7 +130,7 @@ static char *cache_folder(void)
 		n = asprintf(&folder, "%s/sonde", xdg);
 	else if (home && home[0] == '/')
 		n = asprintf(&folder, "%s/.cache/sonde", home);
-	if (n > 0 && files_make_folders(folder, 0700) && is_ours(folder))
+	if (n > 0 && files_make_folders(folder, 0700) && is_usable(folder))
 		return folder;
 	if (n > 0)
 		free(folder);

@@ -104,6 +104,8 @@ static int relocate(const char *path, struct inj_image *img, struct modfile *m)
 
 	if (undefined.n)
 		m->undefined = strdup(undefined.names[0]);
+	else if (status == INJ_IMAGE_RELOC)
+		m->undefined = strdup("thread-local variables");
 	inj_undefined_free(&undefined);
 	m->needs_libc = status == INJ_IMAGE_UNDEFINED || status == INJ_IMAGE_RELOC || m->undefined;
 	if (status && !m->needs_libc)

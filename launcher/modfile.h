@@ -26,8 +26,8 @@ struct modfile {
 	size_t nwraps;
 	size_t nsites;
 	size_t nstart, nexit;	/* hooks */
-	bool needs_libc;   /* has undefined symbols: not for a static program */
-	char *undefined;   /* the first of them, for a message; NULL: none */
+	bool needs_libc;   /* needs a dynamic linker or libc: not for a static program */
+	char *undefined;   /* what of them, for a message (a symbol); NULL: nothing */
 };
 
 struct modfile_list {

@@ -133,8 +133,10 @@ static void write_preamble(FILE *out, const struct modtext *m, const struct prot
 		" * a number is an amount of data, SONDE_BYTES.\n"
 		" */\n"
 		"#include <sonde/module.h>\n", m->from, m->name);
-	for (size_t i = 0; i < list->nheaders; i++)
-		fprintf(out, "#include <%s>\n", list->headers[i]);
+	for (size_t i = 0; i < list->nheaders; i++) {
+		if (!m->include || strncmp(m->include + 1, list->headers[i], strlen(list->headers[i])) != 0)
+			fprintf(out, "#include <%s>\n", list->headers[i]);
+	}
 	if (m->include)
 		fprintf(out, "#include %s\n", m->include);
 	for (size_t i = m->known_structs; i < list->nstructs; i++)
