@@ -1,2 +1,52 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Unit tests of modules/.
+# Unit tests of modules/. The harness calls a module's wrappers without an injector.
+MODULES_HARNESS = tests/unit/modules_harness.c tests/unit/modules_harness.h
+EXTRA_DIST += tests/unit/modules_sample.c
+
+UNIT_TESTS += tests/unit/modules_header
+tests_unit_modules_header_SOURCES = tests/unit/modules_header.c $(MODULES_HARNESS)
+tests_unit_modules_header_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_modules_header_LDADD = $(CMOCKA_LIBS)
+
+UNIT_TESTS += tests/unit/modules_memory
+tests_unit_modules_memory_SOURCES = tests/unit/modules_memory.c $(MODULES_HARNESS)
+tests_unit_modules_memory_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_modules_memory_LDADD = $(CMOCKA_LIBS)
+
+UNIT_TESTS += tests/unit/modules_posixio
+tests_unit_modules_posixio_SOURCES = tests/unit/modules_posixio.c $(MODULES_HARNESS)
+tests_unit_modules_posixio_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_modules_posixio_LDADD = $(CMOCKA_LIBS)
+
+UNIT_TESTS += tests/unit/modules_pthread
+tests_unit_modules_pthread_SOURCES = tests/unit/modules_pthread.c $(MODULES_HARNESS)
+tests_unit_modules_pthread_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_modules_pthread_LDADD = $(CMOCKA_LIBS)
+
+UNIT_TESTS += tests/unit/modules_selfcontained
+tests_unit_modules_selfcontained_SOURCES = tests/unit/modules_selfcontained.c $(MODULES_HARNESS)
+tests_unit_modules_selfcontained_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_modules_selfcontained_LDADD = $(CMOCKA_LIBS)
+
+# Compiled and linked by the MPI's own compiler driver, started by its own launcher.
+MODULES_MPI = tests/unit/modules_mpi.c $(MODULES_HARNESS)
+if HAVE_OPENMPI
+UNIT_TESTS += tests/unit/modules_mpi-openmpi
+tests_unit_modules_mpi_openmpi_SOURCES = $(MODULES_MPI)
+tests_unit_modules_mpi_openmpi_CPPFLAGS = $(AM_CPPFLAGS) \
+	-DMPI_MODULE='"mpi-openmpi"' -DMPI_LAUNCHER='"mpirun.openmpi"'
+tests_unit_modules_mpi_openmpi_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_modules_mpi_openmpi_LDADD = $(CMOCKA_LIBS)
+$(tests_unit_modules_mpi_openmpi_OBJECTS): override CC = $(MPICC_OPENMPI)
+tests_unit_modules_mpi_openmpi_LINK = $(MPICC_OPENMPI) $(CFLAGS) $(AM_LDFLAGS) $(LDFLAGS) -o $@
+endif
+if HAVE_MPICH
+UNIT_TESTS += tests/unit/modules_mpi-mpich
+tests_unit_modules_mpi_mpich_SOURCES = $(MODULES_MPI)
+tests_unit_modules_mpi_mpich_CPPFLAGS = $(AM_CPPFLAGS) \
+	-DMPI_MODULE='"mpi-mpich"' -DMPI_LAUNCHER='"mpirun.mpich"'
+tests_unit_modules_mpi_mpich_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_modules_mpi_mpich_LDADD = $(CMOCKA_LIBS)
+$(tests_unit_modules_mpi_mpich_OBJECTS): override CC = $(MPICC_MPICH)
+tests_unit_modules_mpi_mpich_LINK = $(MPICC_MPICH) $(CFLAGS) $(AM_LDFLAGS) $(LDFLAGS) -o $@
+endif

@@ -233,6 +233,9 @@ SONDE__INLINE int sonde_readable(const volatile void *address)
 	register uint64_t size __asm__("r10") = 8;
 	int64_t result;
 
+	/* To the system call 0 means "no word". */
+	if ((uintptr_t)address < 8)
+		return 0;
 	__asm__ volatile("syscall"
 			 : "=a"(result)
 			 : "0"(INT64_C(14)), "D"(INT64_C(-1)),
