@@ -1,11 +1,38 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # libtracefmt.la: everything about trace files, linked into our own programs.
-# libsondetrace.la: the same code as the installed shared library, with tf_* alone exported.
+# libsondetrace.la: the reader as an installed shared library, with sonde_trace_* alone exported.
 noinst_LTLIBRARIES += libtracefmt.la
 libtracefmt_la_SOURCES = \
-	tracefmt/ring.h
-libtracefmt_la_CPPFLAGS = $(AM_CPPFLAGS) $(ZSTD_CFLAGS) $(XXHASH_CFLAGS)
-libtracefmt_la_LIBADD = $(ZSTD_LIBS) $(XXHASH_LIBS)
+	tracefmt/buffer.c \
+	tracefmt/buffer.h \
+	tracefmt/chunkhead.c \
+	tracefmt/clock.c \
+	tracefmt/describe.c \
+	tracefmt/drain.c \
+	tracefmt/drain.h \
+	tracefmt/encode.c \
+	tracefmt/encode.h \
+	tracefmt/format.h \
+	tracefmt/json.c \
+	tracefmt/json.h \
+	tracefmt/names.c \
+	tracefmt/outfile.c \
+	tracefmt/outfile.h \
+	tracefmt/pack.c \
+	tracefmt/pack.h \
+	tracefmt/ring.h \
+	tracefmt/sites.c \
+	tracefmt/sites.h \
+	tracefmt/stack.c \
+	tracefmt/stack.h \
+	tracefmt/thread.c \
+	tracefmt/threadout.c \
+	tracefmt/threadout.h \
+	tracefmt/writer-internal.h \
+	tracefmt/writer.c \
+	tracefmt/writer.h
+libtracefmt_la_CPPFLAGS = $(AM_CPPFLAGS) $(ZSTD_CFLAGS) $(XXHASH_CFLAGS) $(JANSSON_CFLAGS)
+libtracefmt_la_LIBADD = $(ZSTD_LIBS) $(XXHASH_LIBS) $(JANSSON_LIBS)
 
 lib_LTLIBRARIES += libsondetrace.la
 libsondetrace_la_SOURCES =
@@ -15,5 +42,5 @@ libsondetrace_la_LDFLAGS = $(AM_LDFLAGS) -version-info 0:0:0 \
 libsondetrace_la_DEPENDENCIES = libtracefmt.la tracefmt/libsondetrace.map
 EXTRA_DIST += tracefmt/libsondetrace.map
 
-sondeinclude_HEADERS +=
+sondeinclude_HEADERS += tracefmt/include/sonde/trace.h
 pkgconfig_DATA = tracefmt/sonde-trace.pc

@@ -79,7 +79,7 @@ TF_CHECK enum sonde_trace_status tf_writer_module(struct tf_writer *w, const cha
 						  const char *description, const char *path);
 
 struct tf_function {
-	uint32_t id;	       /* the collector's own numbers, 0 allowed, best dense */
+	uint32_t id;	       /* the collector's own numbers from 0 on, dense, below 2^24 */
 	const char *name;      /* as in the symbol table */
 	const char *demangled; /* NULL: nothing to demangle */
 	const char *path;      /* of the program or library; NULL: unknown */
@@ -130,6 +130,9 @@ TF_CHECK enum sonde_trace_status tf_writer_process(struct tf_writer *w, int pid,
 /* A process other than the first one ended; @status as from waitpid(). */
 TF_CHECK enum sonde_trace_status tf_writer_process_end(struct tf_writer *w, int pid, int status);
 
+/* Writes out what is held back of the metadata.  Also done before each chunk. */
+TF_CHECK enum sonde_trace_status tf_writer_flush(struct tf_writer *w);
+
 /* --- threads ------------------------------------------------------------------------------ */
 
 /*
@@ -148,7 +151,8 @@ TF_CHECK enum sonde_trace_status tf_thread_create(struct tf_writer *w, struct tf
 struct tf_sub {
 	const void *base;	    /* its bytes, 8-aligned */
 	uint32_t bytes;		    /* its size */
-	uint32_t used;		    /* what the program said when it was FULL; ignored unless final */
+	uint32_t used;		    /* if final: what the program said when it was FULL; @bytes when
+				     * it did not, because the thread is gone */
 	const struct ring_sub *sub; /* for ngaps and gap[], read while draining; NULL: no gaps */
 	bool final;		    /* FULL, or the thread is gone: zero words are not waited for */
 	uint64_t now_tsc;	    /* full TSC at the time of draining.  The low bits in the records

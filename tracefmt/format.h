@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The numbers of doc/trace-format.md: magic numbers, sizes, offsets, limits; and access to
+ * little-endian integers in bytes.
+ */
+#ifndef TRACEFMT_FORMAT_H
+#define TRACEFMT_FORMAT_H
+
+#include <endian.h>
+#include <stdint.h>
+#include <string.h>
+
+#define TF_VERSION 1
+
+#define TF_MAGIC_SIZE 8
+#define TF_MAGIC_THREAD "SondeThr"
+#define TF_MAGIC_CHUNK "SondeChk"
+#define TF_MAGIC_INDEX "SondeIdx"
+#define TF_MAGIC_END "SondeEnd"
+
+#define TF_HEADER_SIZE 64
+#define TF_CHUNK_SIZE 80
+#define TF_INDEX_HEAD 16
+#define TF_INDEX_ENTRY 48
+#define TF_INDEX_TAIL 8
+#define TF_TRAILER_SIZE 32
+
+#define TF_MAX_RAW (1u << 26)	 /* bytes of an unpacked body */
+#define TF_MAX_EVENTS (1u << 20) /* operations of a chunk */
+#define TF_MAX_ENTRIES 65534u	 /* of a dictionary: an operation has 16 bits */
+#define TF_MAX_VALUES 12u	 /* fields of an event */
+#define TF_MAX_IDS (1u << 20)
+
+/* What a dictionary entry stands for. */
+enum tf_what {
+	TF_ENTER = 1,
+	TF_LEAVE = 2,
+	TF_POINT = 3,
+	TF_ORPHAN = 4,
+	TF_OLD_UNWIND = 5,
+	TF_LOST = 6,
+	TF_UNWIND = 7,
+};
+
+/* Operations below TF_OP_ENTRY; the others are TF_OP_ENTRY + index of an entry. */
+#define TF_OP_RETURN 0u
+#define TF_OP_UNWIND 1u
+#define TF_OP_ENTRY 2u
+
+enum tf_coding { TF_CODING_PLAIN = 0, TF_CODING_DELTA = 1, TF_CODING_XOR = 2 };
+
+static inline uint32_t tf_get32(const void *p)
+{
+	uint32_t v;
+
+	memcpy(&v, p, sizeof v);
+	return le32toh(v);
+}
+
+static inline uint64_t tf_get64(const void *p)
+{
+	uint64_t v;
+
+	memcpy(&v, p, sizeof v);
+	return le64toh(v);
+}
+
+static inline void tf_put32(void *p, uint32_t v)
+{
+	v = htole32(v);
+	memcpy(p, &v, sizeof v);
+}
+
+static inline void tf_put64(void *p, uint64_t v)
+{
+	v = htole64(v);
+	memcpy(p, &v, sizeof v);
+}
+
+/* Bytes that @v needs: 0 for 0, up to 8. */
+static inline unsigned tf_width(uint64_t v)
+{
+	return v ? (unsigned)(71 - __builtin_clzll(v)) / 8 : 0;
+}
+
+static inline uint64_t tf_zigzag(uint64_t d)
+{
+	return d << 1 ^ (uint64_t)((int64_t)d >> 63);
+}
+
+static inline uint64_t tf_unzigzag(uint64_t s)
+{
+	return s >> 1 ^ -(s & 1);
+}
+
+#endif /* TRACEFMT_FORMAT_H */

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Writing JSON lines.  A trace may name tens of thousands of functions before the program is allowed to run;
+ * building a tree for each line would be felt.
+ */
+#ifndef TRACEFMT_JSON_H
+#define TRACEFMT_JSON_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tracefmt/buffer.h"
+
+/* A line: tf_json_begin(), members, tf_json_end(). */
+void tf_json_begin(struct tf_buf *b, const char *type);
+void tf_json_end(struct tf_buf *b);
+
+void tf_json_int(struct tf_buf *b, const char *key, int64_t v);
+void tf_json_uint(struct tf_buf *b, const char *key, uint64_t v);
+void tf_json_bool(struct tf_buf *b, const char *key, bool v);
+
+/* NULL: no member.  Bytes that are not UTF-8 become U+F700 + byte. */
+void tf_json_str(struct tf_buf *b, const char *key, const char *v);
+
+/* Only the value, between quotes. */
+void tf_json_quoted(struct tf_buf *b, const char *v);
+void tf_json_number(struct tf_buf *b, uint64_t v);
+
+/* Begins a member whose value the caller writes. */
+void tf_json_key(struct tf_buf *b, const char *key);
+
+#define TF_BYTE_CHAR 0xf700u /* + byte */
+
+#endif /* TRACEFMT_JSON_H */

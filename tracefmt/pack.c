@@ -1,0 +1,509 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Why columns, and why these: in a loop of calls the operations repeat, which zstd reduces to nothing, and what
+ * remains is the noise in the times.  Noise cannot be predicted, only coded with as few bits as its
+ * distribution needs; zstd's Huffman stage does that, provided that bytes of one distribution stand
+ * together: those of one event, lowest bytes apart from the higher ones, which are mostly zero.  To
+ * give each long column a distribution of its own, it becomes a zstd frame of its own.
+ */
+#include "tracefmt/pack.h"
+
+#include <stdlib.h>
+#include <xxhash.h>
+
+#define LARGE 2048u /* bytes of a column that are worth a frame of their own */
+
+struct column {
+	uint8_t type;
+	uint8_t coding;
+	uint8_t width;
+	uint64_t first;
+	uint64_t bytes; /* of strings */
+};
+
+struct tf_pack_entry {
+	uint64_t base; /* smallest time difference */
+	uint64_t max;
+	uint32_t count;
+	uint32_t id;
+	uint8_t what;
+	uint8_t width;
+	uint8_t ncolumns;
+	uint32_t seen;	/* while scattering */
+	size_t values; /* its first column in values[] */
+	uint8_t *plane[8];
+	struct column column[TF_MAX_VALUES];
+};
+
+enum sonde_trace_status tf_pack_init(struct tf_pack *p)
+{
+	*p = (struct tf_pack){ 0 };
+	p->zstd = ZSTD_createCCtx();
+	p->of_event = malloc(TF_BATCH_EVENTS * sizeof *p->of_event);
+	p->op[0] = malloc(TF_BATCH_EVENTS);
+	p->op[1] = malloc(TF_BATCH_EVENTS);
+	if (!p->zstd || !p->of_event || !p->op[0] || !p->op[1] ||
+	    ZSTD_isError(ZSTD_CCtx_setParameter(p->zstd, ZSTD_c_compressionLevel,
+						TF_PACK_LEVEL))) {
+		tf_pack_free(p);
+		return SONDE_TRACE_E_NOMEM;
+	}
+	return SONDE_TRACE_OK;
+}
+
+void tf_pack_free(struct tf_pack *p)
+{
+	ZSTD_freeCCtx(p->zstd);
+	free(p->slot);
+	free(p->entry);
+	free(p->of_event);
+	free(p->op[0]);
+	free(p->op[1]);
+	free(p->values);
+	free(p->where);
+	free(p->cut);
+	tf_buf_free(&p->raw);
+	tf_buf_free(&p->out);
+	*p = (struct tf_pack){ 0 };
+}
+
+/* --- which events there are ------------------------------------------------------------ */
+
+static bool grow_slots(struct tf_pack *p, uint32_t ids)
+{
+	uint64_t *slot;
+
+	if (++p->epoch && ids == p->nslots)
+		return true;
+	slot = calloc(2 * (size_t)ids, sizeof *slot);
+	if (!slot)
+		return false;
+	free(p->slot);
+	p->slot = slot;
+	p->nslots = ids;
+	p->epoch = 1;
+	return true;
+}
+
+static enum tf_what what_of(uint32_t code, const struct tf_sites *sites)
+{
+	unsigned kind = sites->site[TF_CODE_ID(code)].kind;
+
+	if (code == TF_CODE_LOST)
+		return TF_LOST;
+	if (code == TF_CODE_UNWIND)
+		return TF_UNWIND;
+	if (code & TF_CODE_OTHER)
+		return kind == SONDE_TRACE_ENTER ? TF_OLD_UNWIND : TF_ORPHAN;
+	return kind == SONDE_TRACE_ENTER ? TF_ENTER :
+	       kind == SONDE_TRACE_LEAVE ? TF_LEAVE :
+					   TF_POINT;
+}
+
+static void set_columns(struct tf_pack_entry *entry, const struct tf_sites *sites)
+{
+	if (entry->what == TF_LOST) {
+		entry->ncolumns = 1;
+		entry->column[0].type = SONDE_TRACE_U64;
+		return;
+	}
+	if (entry->what == TF_UNWIND || entry->what == TF_OLD_UNWIND)
+		return;
+	entry->ncolumns = sites->site[entry->id].nfields;
+	for (unsigned i = 0; i < entry->ncolumns; i++)
+		entry->column[i].type = sites->more[entry->id].types[i];
+}
+
+static struct tf_pack_entry *new_entry(struct tf_pack *p, const struct tf_sites *sites,
+				       uint32_t code)
+{
+	struct tf_pack_entry *entry;
+
+	if (p->nentries == p->roomentries) {
+		uint32_t room = p->roomentries ? 2 * p->roomentries : 256;
+
+		entry = realloc(p->entry, room * sizeof *entry);
+		if (!entry)
+			return NULL;
+		p->entry = entry;
+		p->roomentries = room;
+	}
+	entry = &p->entry[p->nentries++];
+	*entry = (struct tf_pack_entry){ .base = UINT64_MAX, .what = (uint8_t)what_of(code, sites) };
+	if (entry->what != TF_LOST && entry->what != TF_UNWIND)
+		entry->id = TF_CODE_ID(code);
+	set_columns(entry, sites);
+	return entry;
+}
+
+static inline uint64_t *slot_of(struct tf_pack *p, uint32_t code)
+{
+	return &p->slot[TF_CODE_ID(code) + (code & TF_CODE_OTHER ? p->nslots : 0)];
+}
+
+/* Finds the entries, counts, and writes the operations. */
+static bool find_entries(struct tf_pack *p, const struct tf_sites *sites, const struct tf_batch *b)
+{
+	const uint64_t *big = b->big, tag = (uint64_t)p->epoch << 32;
+
+	for (uint32_t i = 0; i < b->n; i++) {
+		uint32_t code = b->code[i], op;
+		uint64_t *slot = slot_of(p, code), delta = b->delta[i];
+		struct tf_pack_entry *entry;
+
+		if (__builtin_expect((*slot ^ tag) >> 32 != 0, 0)) {
+			if (!new_entry(p, sites, code))
+				return false;
+			*slot = tag | (p->nentries - 1);
+		}
+		entry = &p->entry[(uint32_t)*slot];
+		if (__builtin_expect(delta == TF_DELTA_BIG, 0))
+			delta = *big++;
+		entry->count++;
+		entry->base = delta < entry->base ? delta : entry->base;
+		entry->max = delta > entry->max ? delta : entry->max;
+		p->of_event[i] = (uint16_t)*slot;
+		op = code == TF_CODE_UNWIND ? TF_OP_UNWIND : TF_OP_ENTRY + (uint32_t)*slot;
+		op = code & TF_CODE_RETURN ? TF_OP_RETURN : op;
+		p->op[0][i] = (uint8_t)op;
+		p->op[1][i] = (uint8_t)(op >> 8);
+	}
+	return true;
+}
+
+/* --- values ------------------------------------------------------------------------------ */
+
+static bool grow_values(struct tf_pack *p)
+{
+	size_t n = 0;
+	void *more;
+
+	for (uint32_t i = 0; i < p->nentries; i++) {
+		p->entry[i].values = n;
+		n += (size_t)p->entry[i].count * p->entry[i].ncolumns;
+	}
+	if (n <= p->roomvalues)
+		return true;
+	more = realloc(p->values, n * sizeof *p->values);
+	if (!more)
+		return false;
+	p->values = more;
+	more = realloc(p->where, n * sizeof *p->where);
+	if (!more)
+		return false;
+	p->where = more;
+	p->roomvalues = n;
+	return true;
+}
+
+/* From payloads one behind the other to columns one behind the other. */
+static void scatter_values(struct tf_pack *p, const struct tf_batch *b)
+{
+	uint32_t at = 0;
+
+	for (uint32_t i = 0; at < b->nwords; i++) {
+		struct tf_pack_entry *entry = &p->entry[p->of_event[i]];
+		size_t to = entry->values + entry->seen++;
+
+		for (unsigned k = 0; k < entry->ncolumns; k++, to += entry->count) {
+			p->values[to] = b->words[at++];
+			if (entry->column[k].type != SONDE_TRACE_STR)
+				continue;
+			p->where[to] = at;
+			at += (uint32_t)(p->values[to] + 7) / 8;
+			entry->column[k].bytes += p->values[to];
+		}
+	}
+}
+
+static inline unsigned bits(uint64_t v)
+{
+	return 64 - (unsigned)__builtin_clzll(v | 1);
+}
+
+/* The smallest value, by the order of the type. */
+static uint64_t smallest(const uint64_t *v, uint32_t n, bool is_signed)
+{
+	uint64_t flip = is_signed ? UINT64_C(1) << 63 : 0, min = v[0] ^ flip;
+
+	for (uint32_t i = 1; i < n; i++)
+		min = (v[i] ^ flip) < min ? v[i] ^ flip : min;
+	return min ^ flip;
+}
+
+static inline uint64_t coded(enum tf_coding coding, uint64_t first, uint64_t v, uint64_t previous)
+{
+	if (coding == TF_CODING_DELTA)
+		return tf_zigzag(v - previous);
+	return coding == TF_CODING_XOR ? v ^ previous : v - first;
+}
+
+/* Bits that the values need one by one, and in *@max the largest as stored. */
+static uint64_t cost(const uint64_t *v, uint32_t n, enum tf_coding coding, uint64_t first,
+		     uint64_t *max)
+{
+	uint64_t previous = first, sum = 0;
+
+	*max = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		uint64_t s = coded(coding, first, v[i], previous);
+
+		previous = v[i];
+		sum += bits(s);
+		*max = s > *max ? s : *max;
+	}
+	return sum;
+}
+
+/*
+ * Differences must be a good deal shorter to be taken: values that come again and again compress
+ * better as they are.
+ */
+static void choose_coding(struct column *c, const uint64_t *v, uint32_t n)
+{
+	bool is_float = c->type == SONDE_TRACE_F64;
+	bool is_signed = c->type == SONDE_TRACE_I32 || c->type == SONDE_TRACE_I64;
+	enum tf_coding other = is_float ? TF_CODING_XOR : TF_CODING_DELTA;
+	uint64_t min = smallest(v, n, is_signed), max, max_other;
+	uint64_t plain, differences;
+
+	c->first = is_float && min != v[0] ? 0 : min;
+	plain = cost(v, n, TF_CODING_PLAIN, c->first, &max);
+	differences = cost(v, n, other, v[0], &max_other);
+	c->coding = TF_CODING_PLAIN;
+	if (max && differences < plain / 4 * 3) {
+		c->coding = (uint8_t)other;
+		c->first = v[0];
+		max = max_other;
+	}
+	c->width = (uint8_t)tf_width(max);
+}
+
+static void choose_codings(struct tf_pack *p)
+{
+	for (uint32_t i = 0; i < p->nentries; i++) {
+		struct tf_pack_entry *entry = &p->entry[i];
+
+		for (unsigned k = 0; k < entry->ncolumns; k++)
+			choose_coding(&entry->column[k],
+				      p->values + entry->values + k * (size_t)entry->count,
+				      entry->count);
+	}
+}
+
+/* --- the body ---------------------------------------------------------------------------- */
+
+static void cut(struct tf_pack *p)
+{
+	if (p->ncuts && p->cut[p->ncuts - 1] == p->raw.size)
+		return;
+	if (p->ncuts == p->roomcuts) {
+		size_t room = p->roomcuts ? 2 * p->roomcuts : 64;
+		size_t *more = realloc(p->cut, room * sizeof *more);
+
+		if (!more) {
+			p->raw.failed = true;
+			return;
+		}
+		p->cut = more;
+		p->roomcuts = room;
+	}
+	p->cut[p->ncuts++] = p->raw.size;
+}
+
+/* Room for a column in the body; NULL: no memory. */
+static uint8_t *add_column(struct tf_pack *p, size_t n)
+{
+	uint8_t *at;
+
+	if (n >= LARGE)
+		cut(p);
+	at = tf_buf_extend(&p->raw, n);
+	if (n >= LARGE)
+		cut(p);
+	return at;
+}
+
+static void put_dictionary(struct tf_pack *p, const struct tf_sites *sites)
+{
+	struct tf_buf *raw = &p->raw;
+
+	tf_buf_varint(raw, p->nentries);
+	for (uint32_t i = 0; i < p->nentries; i++) {
+		struct tf_pack_entry *entry = &p->entry[i];
+
+		tf_buf_byte(raw, entry->what);
+		tf_buf_varint(raw, entry->id);
+		if (entry->what == TF_ENTER) {
+			uint32_t closer = sites->site[entry->id].partner;
+			uint64_t slot = *slot_of(p, closer);
+
+			tf_buf_varint(raw, closer && slot >> 32 == p->epoch ?
+						   1 + (slot & UINT32_MAX) :
+						   0);
+		}
+		tf_buf_varint(raw, entry->count);
+		tf_buf_varint(raw, entry->base);
+		entry->width = (uint8_t)tf_width(entry->max - entry->base);
+		tf_buf_byte(raw, entry->width);
+		tf_buf_byte(raw, entry->ncolumns);
+		for (unsigned k = 0; k < entry->ncolumns; k++) {
+			const struct column *c = &entry->column[k];
+
+			tf_buf_byte(raw, c->type);
+			tf_buf_byte(raw, c->coding);
+			tf_buf_byte(raw, c->width);
+			tf_buf_varint(raw, c->first);
+			if (c->type == SONDE_TRACE_STR)
+				tf_buf_varint(raw, c->bytes);
+		}
+	}
+}
+
+static void put_operations(struct tf_pack *p, uint32_t n)
+{
+	unsigned width = p->nentries + TF_OP_ENTRY > 256 ? 2 : 1;
+
+	tf_buf_byte(&p->raw, (uint8_t)width);
+	for (unsigned k = 0; k < width; k++) {
+		uint8_t *at = add_column(p, n);
+
+		if (at)
+			memcpy(at, p->op[k], n);
+	}
+}
+
+/* All columns are laid out first: what has been handed out moves when the buffer grows. */
+static bool lay_out_times(struct tf_pack *p)
+{
+	size_t total = 0;
+
+	for (uint32_t i = 0; i < p->nentries; i++)
+		total += (size_t)p->entry[i].width * p->entry[i].count;
+	if (!tf_buf_need(&p->raw, total + 1))
+		return false;
+	for (unsigned k = 0; k < 8; k++)
+		for (uint32_t i = 0; i < p->nentries; i++)
+			if (p->entry[i].width > k)
+				p->entry[i].plane[k] = add_column(p, p->entry[i].count);
+	return !p->raw.failed;
+}
+
+static void put_times(struct tf_pack *p, const struct tf_batch *b)
+{
+	const uint64_t *big = b->big;
+
+	if (!lay_out_times(p))
+		return;
+	for (uint32_t i = 0; i < b->n; i++) {
+		struct tf_pack_entry *entry = &p->entry[p->of_event[i]];
+		uint64_t v = b->delta[i];
+
+		if (__builtin_expect(v == TF_DELTA_BIG, 0))
+			v = *big++;
+		v -= entry->base;
+		for (unsigned k = 0; k < entry->width; k++, v >>= 8)
+			*entry->plane[k]++ = (uint8_t)v;
+	}
+}
+
+static void put_numbers(struct tf_pack *p, const struct column *c, const uint64_t *v, uint32_t n)
+{
+	for (unsigned k = 0; k < c->width; k++) {
+		uint8_t *at = add_column(p, n);
+		uint64_t previous = c->first;
+
+		if (!at)
+			return;
+		for (uint32_t i = 0; i < n; i++) {
+			at[i] = (uint8_t)(coded(c->coding, c->first, v[i], previous) >> 8 * k);
+			previous = v[i];
+		}
+	}
+}
+
+static void put_strings(struct tf_pack *p, const struct tf_batch *b, const struct column *c,
+			size_t values, uint32_t n)
+{
+	uint8_t *at = add_column(p, c->bytes);
+
+	for (uint32_t i = 0; at && i < n; i++) {
+		memcpy(at, b->words + p->where[values + i], p->values[values + i]);
+		at += p->values[values + i];
+	}
+}
+
+static void put_values(struct tf_pack *p, const struct tf_batch *b)
+{
+	for (uint32_t i = 0; i < p->nentries; i++) {
+		const struct tf_pack_entry *entry = &p->entry[i];
+
+		for (unsigned k = 0; k < entry->ncolumns; k++) {
+			size_t values = entry->values + k * (size_t)entry->count;
+
+			put_numbers(p, &entry->column[k], p->values + values, entry->count);
+			if (entry->column[k].type == SONDE_TRACE_STR)
+				put_strings(p, b, &entry->column[k], values, entry->count);
+		}
+	}
+}
+
+static bool compress(struct tf_pack *p)
+{
+	size_t from = 0;
+
+	tf_buf_clear(&p->out);
+	if (!tf_buf_extend(&p->out, TF_CHUNK_SIZE))
+		return false;
+	for (size_t i = 0; i < p->ncuts; i++) {
+		size_t n = p->cut[i] - from, bound = ZSTD_compressBound(n);
+		uint8_t *to = tf_buf_need(&p->out, bound);
+		size_t got;
+
+		if (!to)
+			return false;
+		got = ZSTD_compress2(p->zstd, to, bound, p->raw.data + from, n);
+		if (ZSTD_isError(got)) /* the buffer is large enough: only memory can be missing */
+			return false;
+		p->out.size += got;
+		from = p->cut[i];
+	}
+	return true;
+}
+
+static uint64_t first_delta(const struct tf_batch *b)
+{
+	return b->delta[0] == TF_DELTA_BIG ? b->big[0] : b->delta[0];
+}
+
+enum sonde_trace_status tf_pack(struct tf_pack *p, const struct tf_sites *sites,
+				const struct tf_batch *b, uint32_t seq, uint64_t last)
+{
+	struct tf_chunk_info info = { .seq = seq, .events = b->n, .start = b->start,
+				      .first = b->start + first_delta(b), .last = last,
+				      .depth = b->depth };
+
+	p->nentries = 0;
+	p->ncuts = 0;
+	tf_buf_clear(&p->raw);
+	if (!grow_slots(p, sites->room) || !find_entries(p, sites, b))
+		return SONDE_TRACE_E_NOMEM;
+	if (b->nwords) {
+		if (!grow_values(p))
+			return SONDE_TRACE_E_NOMEM;
+		scatter_values(p, b);
+		choose_codings(p);
+	}
+	put_dictionary(p, sites);
+	put_operations(p, b->n);
+	put_times(p, b);
+	put_values(p, b);
+	cut(p);
+	if (p->raw.failed || !compress(p))
+		return SONDE_TRACE_E_NOMEM;
+	info.raw = (uint32_t)p->raw.size;
+	info.packed = (uint32_t)(p->out.size - TF_CHUNK_SIZE);
+	info.hash = XXH64(p->out.data + TF_CHUNK_SIZE, info.packed, 0);
+	tf_chunk_put(p->out.data, &info);
+	return SONDE_TRACE_OK;
+}

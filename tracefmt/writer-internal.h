@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What writer.c, describe.c and thread.c share. */
+#ifndef TRACEFMT_WRITER_INTERNAL_H
+#define TRACEFMT_WRITER_INTERNAL_H
+
+#include "tracefmt/buffer.h"
+#include "tracefmt/encode.h"
+#include "tracefmt/outfile.h"
+#include "tracefmt/pack.h"
+#include "tracefmt/threadout.h"
+#include "tracefmt/writer.h"
+
+#define TF_MAX_FUNCTIONS (1u << 24)
+
+/* What is known is remembered as the hash of its line: enough to tell the same from something else. */
+struct tf_known {
+	uint64_t hash; /* 0: not known */
+	uint32_t head; /* functions: first of their events */
+};
+
+struct tf_table {
+	struct tf_known *v; /* indexed by id */
+	uint32_t room;
+};
+
+struct tf_writer {
+	char *dir;
+	int dirfd;
+	int rank;
+	uint64_t id;
+	struct tf_outfile metadata;
+	struct tf_buf pending; /* lines that are not in the file yet */
+	struct tf_buf line;    /* one being made */
+	bool metadata_failed;
+	struct tf_sites sites;
+	struct tf_pack pack;
+	struct tf_table functions;
+	struct tf_table events;
+	struct tf_table counters;
+	struct tf_known *modules;
+	char **module_names;
+	uint32_t nmodules;
+	struct tf_clock started;
+	uint64_t last_clock; /* ns, CLOCK_MONOTONIC, of the last calibration point */
+	unsigned threads;    /* open */
+	uint64_t discarded;
+	bool reported;	     /* the caller has been told of a failure */
+	char message[512];
+	/* A failure inside a callback, for the function that the caller called. */
+	enum sonde_trace_status failed;
+	int failed_errno;
+};
+
+struct tf_thread {
+	struct tf_writer *w;
+	struct tf_enc enc;
+	struct tf_threadout out;
+	int pid;
+	int tid;
+	bool broken; /* takes nothing more */
+	uint64_t damaged;
+	uint64_t discarded;
+};
+
+/* Notes a failure of a system call (errno) with the file it is about; NULL: the directory. */
+void tf_writer_failed(struct tf_writer *w, const char *what, const char *file);
+void tf_writer_no_memory(struct tf_writer *w);
+
+/* What a public function returns in the end: a failure noted and not yet told, or OK. */
+enum sonde_trace_status tf_writer_result(struct tf_writer *w);
+
+/* Appends w->line, which is complete, to the metadata and clears it. */
+void tf_writer_line(struct tf_writer *w);
+
+/* Writes out pending lines. */
+void tf_writer_sync(struct tf_writer *w);
+
+/* A calibration point, when the last one is long ago. */
+void tf_writer_tick(struct tf_writer *w);
+
+#endif /* TRACEFMT_WRITER_INTERNAL_H */
