@@ -60,7 +60,15 @@ static bool is_function(const asymbol *sym)
 	       sym->value < sym->section->size;
 }
 
-static enum inj_status add(struct inj_symtab *tab, const asymbol *sym, uint32_t flags)
+/* A version that is kept for programs linked long ago: name@VERSION, not name@@VERSION. */
+static bool is_old_version(bfd *abfd, asymbol *sym)
+{
+	bool hidden = false;
+
+	return bfd_get_symbol_version_string(abfd, sym, true, &hidden) && hidden;
+}
+
+static enum inj_status add(struct inj_symtab *tab, bfd *abfd, asymbol *sym, uint32_t flags)
 {
 	struct inj_symbol *s;
 	char *at;
@@ -84,13 +92,12 @@ static enum inj_status add(struct inj_symtab *tab, const asymbol *sym, uint32_t 
 		s->flags |= INJ_SYM_GLOBAL;
 	if (sym->flags & BSF_GNU_INDIRECT_FUNCTION)
 		s->flags |= INJ_SYM_IFUNC;
-	/* BFD appends the version: name@@DEFAULT, name@OLD; its memory is ours to cut */
+	if ((flags & INJ_SYM_DYNAMIC) && is_old_version(abfd, sym))
+		s->flags |= INJ_SYM_OLD;
+	/* some versions of BFD append the version to the name; its memory is ours to cut */
 	at = strchr((char *)(uintptr_t)sym->name, '@');
-	if (at && at != sym->name) {
-		if (at[1] != '@')
-			s->flags |= INJ_SYM_OLD;
+	if (at && at != sym->name)
 		*at = '\0';
-	}
 	return INJ_OK;
 }
 
@@ -116,7 +123,7 @@ static enum inj_status read_table(struct inj_symtab *tab, bfd *abfd, enum table 
 	tab->nraw[which] = n > 0 ? n : 0;
 	for (long i = 0; i < n && status == INJ_OK; i++)
 		if (is_function((*raw)[i]))
-			status = add(tab, (*raw)[i], flags);
+			status = add(tab, abfd, (*raw)[i], flags);
 	return status;
 }
 
@@ -179,7 +186,7 @@ static void settle(struct inj_symtab *tab)
 		struct inj_symbol *s = &tab->syms[i], *last = n ? &tab->syms[n - 1] : NULL;
 
 		if (last && last->addr == s->addr && strcmp(last->name, s->name) == 0)
-			last->flags |= s->flags & (INJ_SYM_DYNAMIC | INJ_SYM_GLOBAL);
+			last->flags |= s->flags & (INJ_SYM_DYNAMIC | INJ_SYM_GLOBAL | INJ_SYM_OLD);
 		else
 			tab->syms[n++] = *s;
 	}
