@@ -50,3 +50,39 @@ tests_unit_modules_mpi_mpich_LDADD = $(CMOCKA_LIBS)
 $(tests_unit_modules_mpi_mpich_OBJECTS): override CC = $(MPICC_MPICH)
 tests_unit_modules_mpi_mpich_LINK = $(MPICC_MPICH) $(CFLAGS) $(AM_LDFLAGS) $(LDFLAGS) -o $@
 endif
+
+# Programs for the modules; each checks itself.
+TRACEE_FILES += \
+	tests/programs/io_mix.c \
+	tests/programs/malloc_mix.c \
+	tests/programs/mpi_alltoall.c \
+	tests/programs/mpi_ring.c \
+	tests/programs/threads_locks.c
+TRACEES += \
+	tests/programs/io_mix \
+	tests/programs/malloc_mix \
+	tests/programs/threads_locks
+tests/programs/threads_locks: PROGRAM_LIBS = -pthread
+if HAVE_STATIC_LIBC
+tests/programs/threads_locks-static: PROGRAM_LIBS = -pthread
+TRACEES += \
+	tests/programs/io_mix-static \
+	tests/programs/malloc_mix-static \
+	tests/programs/threads_locks-static
+endif
+if HAVE_MUSL
+TRACEES += \
+	tests/programs/io_mix-musl \
+	tests/programs/malloc_mix-musl \
+	tests/programs/threads_locks-musl
+endif
+if HAVE_OPENMPI
+TRACEES += \
+	tests/programs/mpi_alltoall-openmpi \
+	tests/programs/mpi_ring-openmpi
+endif
+if HAVE_MPICH
+TRACEES += \
+	tests/programs/mpi_alltoall-mpich \
+	tests/programs/mpi_ring-mpich
+endif
