@@ -1,2 +1,54 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# The command. bin_PROGRAMS += sonde; sonde_LDADD = libinjector.la libruntime-image.la ...
+# libcommand.la: what the verbs have in common, and is tested by itself.
+noinst_LTLIBRARIES += libcommand.la
+libcommand_la_SOURCES = \
+	launcher/cproto.c \
+	launcher/ctoken.c \
+	launcher/ctoken.h \
+	launcher/dwproto.c \
+	launcher/files.c \
+	launcher/files.h \
+	launcher/job.c \
+	launcher/job.h \
+	launcher/message.c \
+	launcher/message.h \
+	launcher/modbuild.c \
+	launcher/modcache.c \
+	launcher/modfile.c \
+	launcher/modfile.h \
+	launcher/modfind.c \
+	launcher/modtext.c \
+	launcher/modnew.c \
+	launcher/modnew.h \
+	launcher/options.c \
+	launcher/options.h \
+	launcher/program-elf.c \
+	launcher/program-elf.h \
+	launcher/program.c \
+	launcher/program.h \
+	launcher/proto.c \
+	launcher/proto.h \
+	launcher/record-options.c \
+	launcher/tracedir.c \
+	launcher/tracedir.h \
+	launcher/traceparts.c
+libcommand_la_CPPFLAGS = $(AM_CPPFLAGS) $(XXHASH_CFLAGS) $(LIBDW_CFLAGS) $(LIBELF_CFLAGS)
+libcommand_la_LIBADD = libinjector.la $(XXHASH_LIBS) $(LIBDW_LIBS) $(LIBELF_LIBS)
+
+bin_PROGRAMS += sonde
+sonde_SOURCES = \
+	launcher/collector.c \
+	launcher/collector.h \
+	launcher/doctor.c \
+	launcher/functions.c \
+	launcher/functions.h \
+	launcher/list.c \
+	launcher/main.c \
+	launcher/metadata.c \
+	launcher/metadata.h \
+	launcher/module.c \
+	launcher/record.c \
+	launcher/supervise.c \
+	launcher/supervise.h \
+	launcher/verbs.h
+sonde_LDADD = libcommand.la libinjector.la libruntime-image.la libtracefmt.la libtrampolines.la
