@@ -45,3 +45,5 @@ modules/mpi-mpich.o: modules/mpi.c $(MODULE_API)
 	$(AM_V_CC)MPICH_CC="$(CC)" $(MPICC_MPICH) $(MODULE_COMPILE) -c -o $@ $<
 $(MPI_MODULES): %.so: %.o
 	$(AM_V_CCLD)$(CC) $(MODULE_LINK) -o $@ $<
+
+dist_doc_DATA += doc/modules.md
