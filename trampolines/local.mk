@@ -7,8 +7,12 @@ libtrampolines_la_SOURCES = \
 	trampolines/x86-64/checker.c \
 	trampolines/x86-64/decode.c \
 	trampolines/x86-64/decode.h \
+	trampolines/x86-64/displace.c \
+	trampolines/x86-64/displace.h \
 	trampolines/x86-64/emit.c \
 	trampolines/x86-64/emit.h \
+	trampolines/x86-64/enclose.c \
+	trampolines/x86-64/enclose.h \
 	trampolines/x86-64/patch.c \
 	trampolines/x86-64/plan.c \
 	trampolines/x86-64/replay.c \

@@ -15,7 +15,8 @@
  *	└────────────────────┘         └────────────────────────────────────────┘
  *
  * Terms: the *window* is the 5 bytes of the jump. The *displaced* instructions are those that the
- * window touches. The *replay* code is their copy, and the wrapper's pointer to the original.
+ * window touches; where a loop leads back into the window, all up to that loop's end. The *replay*
+ * code is their copy, and the wrapper's pointer to the original.
  *
  * No function allocates, keeps state or fails for lack of memory, except the tramp_checker ones.
  * All are safe to call from several threads.
@@ -32,8 +33,9 @@
 /* Upper bounds, for arrays of the caller's. */
 #define TRAMP_JUMP_SIZE 5	/* the window: one jmp rel32 */
 #define TRAMP_PATCH_MAX 19	/* 4 bytes of short instructions, then one of 15 */
-#define TRAMP_INSNS_MAX 5	/* instructions that a window can touch */
-#define TRAMP_REPLAY_MAX 80	/* any tramp_replay_size() */
+#define TRAMP_DISPLACED_MAX 64	/* bytes of displaced instructions */
+#define TRAMP_INSNS_MAX 24	/* displaced instructions */
+#define TRAMP_REPLAY_MAX 256	/* any tramp_replay_size() */
 #define TRAMP_STUB_MAX 80	/* any tramp_stub_size() */
 #define TRAMP_STUB_ALIGN 16	/* stubs, jumps and replay code start at multiples of this */
 #define TRAMP_JUMP_STUB_MAX 16	/* any tramp_emit_jump() */
@@ -44,8 +46,8 @@ enum tramp_status {
 	/* Refusals of tramp_plan_entry(): the function cannot be patched at its entry. */
 	TRAMP_TOO_SHORT,	/* smaller than the window, and no padding behind it */
 	TRAMP_ENDS_EARLY,	/* a jump or return inside the window, and other code after it */
-	TRAMP_BRANCH_TO_START,	/* a branch inside the function goes to its first instruction */
-	TRAMP_BRANCH_INTO,	/* a branch goes to the inside of the displaced bytes */
+	TRAMP_BRANCH_TO_START,	/* a branch goes to the first instruction, out of no small loop */
+	TRAMP_BRANCH_INTO,	/* the same, to the inside of the displaced bytes */
 	TRAMP_ADDRESS_TAKEN,	/* the function refers to an address inside the displaced bytes */
 	TRAMP_CALL_RETURNS,	/* a displaced call would return into the window */
 	TRAMP_UNDECODABLE,	/* displaced bytes that are no instruction */
@@ -64,6 +66,12 @@ enum tramp_status {
 /* Text for a user, complete after "not instrumented: "; never NULL, static. */
 const char *tramp_reason_text(enum tramp_status status);
 
+/* A way to `to`; `from` is any byte of the branch, or 0 where there is none (landing pads). */
+struct tramp_branch {
+	uint64_t from;
+	uint64_t to;
+};
+
 /* What is known of a function. Addresses are those in the traced process. */
 struct tramp_function {
 	uint64_t addr;		/* its first byte; also where code[0] is */
@@ -79,12 +87,12 @@ struct tramp_function {
 	size_t nlengths;
 
 	/*
-	 * Optional, else NULL and 0: addresses, ascending, that code elsewhere may jump to (cold
-	 * parts, landing pads, tramp_find_branches()). The same array serves all functions. Entries
-	 * equal to a function's first or first patched byte are taken for tail calls.
+	 * Optional, else NULL and 0: known branches, ascending by `to`, as tramp_find_branches()
+	 * finds them. The same array serves all functions. Those from inside the function do not
+	 * matter, and those to its first or first patched byte are tail calls.
 	 */
-	const uint64_t *targets;
-	size_t ntargets;
+	const struct tramp_branch *branches;
+	size_t nbranches;
 };
 
 /* How a displaced instruction is moved. */
@@ -103,20 +111,27 @@ struct tramp_insn {
 	uint8_t length;		/* 1..15 */
 	uint8_t kind;		/* enum tramp_insn_kind */
 	uint8_t aux;		/* private: where the displacement, ModRM or condition is */
-	uint64_t target;	/* of RIP, JMP, JCC, LOOP, CALL and RIP-relative CALL_IND: absolute */
+	int32_t rel;		/* what it refers to, relative to its end; 0 = nothing */
 };
 
-/* How a function's entry is patched. A value: copy it, keep it, forget it. */
+/*
+ * How a function's entry is patched. A value: copy it, keep it, forget it.
+ *
+ * displaced_len < patch_len when padding is patched over; displaced_len > patch_len when the
+ * displaced instructions hold a loop that leads back into the window. A thread that stands on any
+ * of them when the patch is written has to be moved, see tramp_pc_to_replay(): left in such a loop,
+ * it would branch into the middle of the jump.
+ */
 struct tramp_plan {
 	uint64_t addr;		/* the function's first byte */
 	uint64_t patch_addr;	/* the window's first byte: addr, or behind an endbr64 */
 	uint64_t resume;	/* first byte after the displaced instructions */
 	uint8_t patch_len;	/* bytes to overwrite, from patch_addr: 5..TRAMP_PATCH_MAX */
-	uint8_t displaced_len;	/* bytes of displaced instructions; < 5 when padding follows */
+	uint8_t displaced_len;	/* bytes of displaced instructions, see below */
 	uint8_t ninsns;		/* 1..TRAMP_INSNS_MAX */
 	bool falls_through;	/* replay code ends in a jump to `resume` */
 	struct tramp_insn insns[TRAMP_INSNS_MAX];
-	uint8_t original[TRAMP_PATCH_MAX + 1];	/* patch_len bytes: what undoing writes back */
+	uint8_t original[TRAMP_DISPLACED_MAX];	/* undoing writes back the first patch_len */
 };
 
 /*
@@ -126,16 +141,23 @@ struct tramp_plan {
 enum tramp_status tramp_plan_entry(const struct tramp_function *fn, struct tramp_plan *plan)
 	TRAMP_MUST_CHECK;
 
+/* Where a function is; a size of 0 is not known. */
+struct tramp_range {
+	uint64_t addr;
+	uint64_t size;
+};
+
 /*
- * Direct branches in a section that go to the inside of what patches of the functions at `starts`
- * (ascending) may cover: for tramp_function.targets. A plan sees its function's own branches alone;
- * branches from cold parts, and from functions that share code with another, need this search.
- * code, len, addr: the executable section or segment. Writes at most `room` addresses, ascending;
- * returns how many there are, which may be more. About half a millisecond per megabyte and two
- * microseconds per start.
+ * Direct branches in a section that go to the inside of what patches of functions (ascending by
+ * address) may cover, other than their own: for tramp_function.branches. A plan sees its function's own branches alone;
+ * those from cold parts, and from functions that share code with another, need this search: glibc's
+ * mempcpy enters memmove behind its first instruction. code, len, addr: the executable section or
+ * segment. Writes at most `room` branches, ascending by `to`; returns how many there are, which may
+ * be more. About half a millisecond per megabyte and a few microseconds per function.
  */
-size_t tramp_find_branches(const uint8_t *code, size_t len, uint64_t addr, const uint64_t *starts,
-			   size_t nstarts, uint64_t *targets, size_t room) TRAMP_MUST_CHECK;
+size_t tramp_find_branches(const uint8_t *code, size_t len, uint64_t addr,
+			   const struct tramp_range *functions, size_t nfunctions,
+			   struct tramp_branch *branches, size_t room) TRAMP_MUST_CHECK;
 
 /*
  * The bytes to write at plan->patch_addr, plan->patch_len of them: a jump to `target`, then one
@@ -157,9 +179,10 @@ enum tramp_status tramp_emit_replay(const struct tramp_plan *plan, uint64_t repl
 				    uint8_t *buf, size_t room, size_t *len) TRAMP_MUST_CHECK;
 
 /*
- * Where a thread that stands at `pc` goes on, for moving threads out of a window and back. `pc` is
- * the address of a displaced instruction, or in replay code the address where one begins or the
- * jump back; 0 is returned for every other address (let the thread take a step and ask again).
+ * Where a thread that stands at `pc` goes on, for moving threads from displaced instructions to
+ * their copies and back, when a patch is written or undone. `pc` is the address of a displaced
+ * instruction, or in replay code the address where one begins or the jump back; 0 is returned for
+ * every other address (let the thread take a step and ask again).
  */
 uint64_t tramp_pc_to_replay(const struct tramp_plan *plan, uint64_t replay_addr, uint64_t pc);
 uint64_t tramp_pc_from_replay(const struct tramp_plan *plan, uint64_t replay_addr, uint64_t pc);

@@ -79,11 +79,26 @@ static bool reference(const struct decoded *d, uint64_t addr, uint64_t *target)
 	return false;
 }
 
-/* No branch or pointer of a linear sweep goes into the patch. */
+static bool is_displaced(const struct tramp_plan *plan, uint64_t addr)
+{
+	return addr >= plan->patch_addr && addr < plan->resume;
+}
+
+/* The address that a branch to the first byte means, too. */
+static uint64_t behind_endbr(const struct tramp_plan *plan, uint64_t addr)
+{
+	return addr == plan->addr ? plan->patch_addr : addr;
+}
+
+/*
+ * No branch or pointer of a linear sweep goes into the patch or the displaced instructions, other
+ * than displaced branches to displaced instructions.
+ */
 static void check_sweep(const struct tramp_function *fn, const struct tramp_plan *plan)
 {
 	size_t size = fn->size ? fn->size : fn->avail;
-	uint64_t end = plan->patch_addr + plan->patch_len;
+	uint64_t patch_end = plan->patch_addr + plan->patch_len;
+	uint64_t end = plan->displaced_len > TRAMP_PATCH_MAX ? plan->resume : patch_end;
 	struct decoded d;
 
 	for (size_t at = 0; at < size; at += d.insn.length) {
@@ -94,8 +109,13 @@ static void check_sweep(const struct tramp_function *fn, const struct tramp_plan
 			return;
 		if (!reference(&d, fn->addr + at, &target) || target < fn->addr || target >= end)
 			continue;
-		REQUIRE(target == fn->addr || target == plan->patch_addr);
-		REQUIRE(!is_branch(&d) || is_call(&d));
+		target = behind_endbr(plan, target);
+		if (is_branch(&d) && !is_call(&d)) {
+			REQUIRE(is_displaced(plan, fn->addr + at));
+			REQUIRE(tramp_pc_to_replay(plan, fn->addr, target) != 0);
+		} else {
+			REQUIRE(target == plan->patch_addr);
+		}
 	}
 }
 
@@ -106,8 +126,11 @@ static void check_plan(const struct tramp_function *fn, const struct tramp_plan 
 
 	REQUIRE(plan->addr == fn->addr && (patch == 0 || patch == 4));
 	REQUIRE(plan->patch_len >= TRAMP_JUMP_SIZE && plan->patch_len <= TRAMP_PATCH_MAX);
-	REQUIRE(plan->displaced_len <= plan->patch_len && patch + plan->patch_len <= fn->avail);
+	REQUIRE(plan->displaced_len <= TRAMP_DISPLACED_MAX);
+	REQUIRE(patch + plan->displaced_len <= fn->avail);
+	REQUIRE(patch + plan->patch_len <= fn->avail);
 	REQUIRE(memcmp(plan->original, fn->code + patch, plan->patch_len) == 0);
+	REQUIRE(memcmp(plan->original, fn->code + patch, plan->displaced_len) == 0);
 	REQUIRE(plan->ninsns >= 1 && plan->ninsns <= TRAMP_INSNS_MAX);
 	REQUIRE(plan->resume == plan->patch_addr + plan->displaced_len);
 	for (size_t i = 0; i < plan->ninsns; i++) {
@@ -219,6 +242,11 @@ static void check_insn(struct reader *r, const struct tramp_plan *plan, const st
 
 	REQUIRE(decode(code, ti->length, &d) && d.insn.length == ti->length);
 	relative = reference(&d, plan->patch_addr + ti->offset, &target);
+	if (is_branch(&d) && !is_call(&d)) {
+		uint64_t copy = tramp_pc_to_replay(plan, r->addr, behind_endbr(plan, target));
+
+		target = copy ? copy : target;
+	}
 	if (is_call(&d)) {
 		check_push(r, plan);
 		read_insn(r, target);
@@ -264,16 +292,19 @@ static void check_replay(const struct tramp_plan *plan, uint64_t at)
 /* Whatever the search finds is inside what a patch may cover, and in order. */
 static void check_search(const struct tramp_function *fn)
 {
-	uint64_t starts[] = { fn->addr, fn->addr + fn->avail / 2 };
-	uint64_t targets[16];
-	size_t found = tramp_find_branches(fn->code, fn->avail, fn->addr, starts,
-					   starts[0] == starts[1] ? 1 : 2, targets, 16);
+	struct tramp_range functions[] = {
+		{ fn->addr, fn->size / 4 }, { fn->addr + fn->avail / 2, 0 }
+	};
+	struct tramp_branch b[16];
+	size_t found = tramp_find_branches(fn->code, fn->avail, fn->addr, functions,
+					   fn->avail < 2 ? 1 : 2, b, 16);
 
 	for (size_t i = 0; i < found && i < 16; i++) {
-		uint64_t start = targets[i] > starts[1] ? starts[1] : starts[0];
+		uint64_t start = functions[b[i].to > functions[1].addr].addr;
 
-		REQUIRE(targets[i] > start && targets[i] - start < 4 + TRAMP_PATCH_MAX);
-		REQUIRE(i == 0 || targets[i - 1] <= targets[i]);
+		REQUIRE(b[i].to > start && b[i].to - start < 4 + TRAMP_DISPLACED_MAX);
+		REQUIRE(b[i].from - fn->addr < fn->avail);
+		REQUIRE(i == 0 || b[i - 1].to <= b[i].to);
 	}
 }
 
@@ -295,7 +326,7 @@ static void plan_and_check(struct tramp_function *fn, unsigned int choices)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct tramp_function fn = { .addr = HIGH_ADDR };
-	uint64_t target;
+	struct tramp_branch branch = { 0, 0 };
 	uint8_t *code;
 
 	if (size < HEADER || size > INPUT_MAX)
@@ -305,9 +336,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	fn.avail = size - HEADER;
 	if (!(data[0] & CHOICE_NO_SIZE))
 		fn.size = data[1] && data[1] < fn.avail ? data[1] : fn.avail;
-	target = fn.addr + data[2];
-	fn.targets = &target;
-	fn.ntargets = data[2] != 0;
+	branch.to = fn.addr + data[2];
+	fn.branches = &branch;
+	fn.nbranches = data[2] != 0;
 	code = malloc(fn.avail ? fn.avail : 1);	/* its end is guarded when sanitized */
 	if (!code)
 		return 0;

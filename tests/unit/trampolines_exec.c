@@ -92,6 +92,16 @@ CASE(call_rip_first, "call *1f(%rip); mov %rbx, %rax; ret\n",
      CALLEE ".balign 8; 1: .quad 0x5f5f5f5f5f5f5f5f\n");
 CASE(ret, "ret; nopl 0(%rax,%rax)\n", "");
 CASE(ret_pop, "ret $8; int3; int3\n", "");
+CASE(spin, "1: lock; decl 8(%r13); jne 2f; mov $1, %eax; ret; .balign 16\n"
+	   "2: pause; movl $1, 8(%r13); cmpl $0, 8(%r13); jg 1b; jmp 2b\n", "");
+CASE(try_loop, "mov 8(%r13), %rax; 1: test $3, %al; je 2f; lea -1(%rax), %rdx\n"
+	       "lock; cmpxchg %rdx, 8(%r13); stc; mov %rdx, %rax; jmp 1b; 2: ret\n", "");
+CASE(endbr_loop, "endbr64; add %rcx, %rax; inc %rcx; 1: test $7, %cl; jne case_endbr_loop;\n"
+		 "adc $5, %rdx; ret\n", "");
+CASE(count, "and $15, %edi; 1: add %rdi, %rax; dec %edi; jns 1b; mov 1f(%rip), %rdx; ret\n",
+     "1: .quad 9\n");
+CASE(loop_back, "shr %rcx; inc %rcx; inc %rax; loop case_loop_back; ret\n", "");
+CASE(jrcxz_back, "1: sub %rcx, %rax; dec %rcx; jrcxz 1b; inc %rax; ret\n", "");
 CASE(leaf, "mov %rdi, -8(%rsp); mov %rsi, -16(%rsp); mov -8(%rsp), %rax; ret\n", "");
 
 struct exec_case {
@@ -112,6 +122,8 @@ static const struct exec_case cases[] = {
 	ENTRY(call_index), ENTRY(call_rsp), ENTRY(call_rsp_top), ENTRY(call_rsp_grows),
 	ENTRY(call_rsp_wide), ENTRY(call_r12), ENTRY(call_rip), ENTRY(call_rip_first),
 	ENTRY(ret), ENTRY(ret_pop), ENTRY(leaf),
+	ENTRY(spin), ENTRY(try_loop), ENTRY(endbr_loop), ENTRY(count), ENTRY(loop_back),
+	ENTRY(jrcxz_back),
 };
 
 enum { STACK_WORDS = 256, STACK_TOP = 128, DATA_WORDS = 16, BLOCK_SIZE = 4096, ROUNDS = 64 };

@@ -175,35 +175,35 @@ static const struct refused refused[] = {
 	  BYTES("\x48\xff\xc7"			// inc %rdi
 		"\x80\x3f\x00"			// cmpb $0,(%rdi)
 		"\x75\xf8"			// jne -8: start
-		"\xc3") },			// ret
+		"\xc3"), .size = NOT_KNOWN },	// ret
 	{ "jmp back to the window behind endbr64", TRAMP_BRANCH_TO_START,
 	  BYTES("\xf3\x0f\x1e\xfa"		// endbr64
 		"\x48\xff\xc7\x80\x3f\x00"	// inc %rdi; cmpb $0,(%rdi)
-		"\xe9\xf5\xff\xff\xff") },	// jmp -11: the inc
+		"\xe9\xf5\xff\xff\xff"), .size = NOT_KNOWN },	// jmp -11: the inc
 	{ "jmp back to the endbr64", TRAMP_BRANCH_TO_START,
 	  BYTES("\xf3\x0f\x1e\xfa"		// endbr64
 		"\x48\xff\xc7\x80\x3f\x00"	// inc %rdi; cmpb $0,(%rdi)
-		"\xeb\xf4") },			// jmp -12: the endbr64
+		"\xeb\xf4"), .size = NOT_KNOWN },			// jmp -12: the endbr64
 	{ "jmp to itself", TRAMP_BRANCH_TO_START,
-	  BYTES("\xeb\xfe\x90\x90\x90\x90"), .size = 2 },	// jmp .
+	  BYTES("\xeb\xfe\x90\x90\x90\x90"), .size = NOT_KNOWN },	// jmp .
 	{ "loop back to the start", TRAMP_BRANCH_TO_START,
 	  BYTES("\xf3\xac\x84\xc0\x90"		// rep lods; test %al,%al; nop
 		"\xe2\xf9"			// loop -7: start
-		"\xc3") },			// ret
+		"\xc3"), .size = NOT_KNOWN },	// ret
 	{ "jne rel32 back into the window", TRAMP_BRANCH_INTO,
 	  BYTES("\x31\xc0"			// xor %eax,%eax
 		"\x48\xff\xc7"			// inc %rdi
 		"\x38\x07"			// cmp %al,(%rdi)
 		"\x0f\x85\xf5\xff\xff\xff"	// jne -11: the inc
-		"\xc3") },			// ret
+		"\xc3"), .size = NOT_KNOWN },	// ret
 	{ "jrcxz back into the window", TRAMP_BRANCH_INTO,
 	  BYTES("\x31\xc0\x48\xff\xc7\x38\x07"	// xor %eax,%eax; inc %rdi; cmp %al,(%rdi)
 		"\xe3\xf9"			// jrcxz -7: the inc
-		"\xc3") },			// ret
+		"\xc3"), .size = NOT_KNOWN },	// ret
 	{ "a branch inside the window", TRAMP_BRANCH_INTO,
 	  BYTES("\x74\x01"			// je +1
 		"\x90"				// nop
-		"\x31\xc0\xc3\x90") },		// xor %eax,%eax; ret
+		"\x31\xc0\xc3\x90"), .size = NOT_KNOWN },	// xor %eax,%eax; ret
 	{ "a branch behind a lock prefix in the tail", TRAMP_BRANCH_INTO,
 	  BYTES("\x85\xf6"			// test %esi,%esi
 		"\x74\x01"			// je +1: the cmpxchg without its lock
@@ -224,6 +224,39 @@ static const struct refused refused[] = {
 		"\x06\xb8"			// data; b8 would swallow what follows
 		"\xeb\xf7"			// jmp -9: the inc
 		"\x90\x90\x90\xc3") },		// nop; nop; nop; ret
+	{ "a loop with a call in it", TRAMP_BRANCH_TO_START,
+	  BYTES("\x90\xe8\x00\x10\x00\x00"	// nop; call
+		"\xff\xcf"			// dec %edi
+		"\x75\xf6"			// jne -10: start
+		"\xc3") },			// ret
+	{ "a loop whose address is taken behind it", TRAMP_BRANCH_TO_START,
+	  BYTES("\x48\x83\xc0\x08\x90"	// add $8,%rax; nop
+		"\xff\xcf"			// dec %edi
+		"\x75\xf7"			// jne -9: start
+		"\x48\x8d\x05\xf5\xff\xff\xff"	// lea -11(%rip),%rax: the dec
+		"\xc3") },			// ret
+	{ "a loop in a function with a jump table", TRAMP_BRANCH_TO_START,
+	  BYTES("\x48\x83\xc0\x08\x90"	// add $8,%rax; nop
+		"\xff\xcf"			// dec %edi
+		"\x75\xf7"			// jne -9: start
+		"\xff\xe0") },			// jmp *%rax
+	{ "a loop before bytes that are no code", TRAMP_BRANCH_TO_START,
+	  BYTES("\x48\x83\xc0\x08\x90"	// add $8,%rax; nop
+		"\xff\xcf"			// dec %edi
+		"\x75\xf7"			// jne -9: start
+		"\xc3\x06") },			// ret; no code
+	{ "a loop of 66 bytes", TRAMP_BRANCH_TO_START,
+	  BYTES("\x48\x05\1\1\1\1\x48\x05\1\1\1\1"	// add $0x01010101,%rax: 6 bytes
+		"\x48\x05\1\1\1\1\x48\x05\1\1\1\1"
+		"\x48\x05\1\1\1\1\x48\x05\1\1\1\1"
+		"\x48\x05\1\1\1\1\x48\x05\1\1\1\1"
+		"\x48\x05\1\1\1\1\x48\x05\1\1\1\1"
+		"\x0f\x1f\x40\x00"		// nopl 0(%rax)
+		"\x75\xbe\xc3") },		// jne -66: start; ret
+	{ "a loop of 25 instructions", TRAMP_BRANCH_TO_START,
+	  BYTES("\x90\x90\x90\x90\x90\x90\x90\x90\x90\x90\x90\x90"	// nop
+		"\x90\x90\x90\x90\x90\x90\x90\x90\x90\x90\x90\x90"
+		"\x75\xe6\xc3") },		// jne -26: start; ret
 	{ "the address of a displaced instruction", TRAMP_ADDRESS_TAKEN,
 	  BYTES("\x31\xc0\x48\xff\xc7"		// xor %eax,%eax; inc %rdi
 		"\x48\x8d\x15\xf6\xff\xff\xff"	// lea -10(%rip),%rdx: the inc
@@ -274,6 +307,51 @@ static const struct refused refused[] = {
 };
 // clang-format on
 
+/* Functions that begin with a loop: all of it is displaced. */
+// clang-format off
+static const struct accepted enclosed[] = {
+	{ "a spin lock",
+	  BYTES("\xf0\xff\x0f"			// lock decl (%rdi)
+		"\x75\x0b"			// jne +11
+		"\x31\xc0\xc3"			// xor %eax,%eax; ret
+		"\x0f\x1f\x84\x00\x00\x00\x00\x00"	// nopl 0(%rax,%rax,1)
+		"\xf3\x90"			// pause
+		"\x83\x3f\x00"			// cmpl $0,(%rdi)
+		"\x7f\xe9"			// jg -23: start
+		"\xeb\xf7"),			// jmp -9: the pause, from behind the loop
+	  .displaced = 25, .patch_len = 5, .ninsns = 9, .ends = true },
+	{ "a loop that is entered from behind it",
+	  BYTES("\x48\x83\xc0\x08\x90"	// add $8,%rax; nop
+		"\xff\xcf"			// dec %edi
+		"\x75\xf7"			// jne -9: start
+		"\xff\xce"			// dec %esi
+		"\x75\xf8"			// jne -8: the dec %edi
+		"\xc3"),			// ret
+	  .displaced = 13, .patch_len = 5, .ninsns = 6 },
+	{ "a loop into the window",
+	  BYTES("\x48\x8b\x07"			// mov (%rdi),%rax
+		"\x85\xc0"			// test %eax,%eax
+		"\x74\x0c"			// je +12
+		"\x48\x8d\x50\xff"		// lea -1(%rax),%rdx
+		"\xf0\x48\x0f\xb1\x17"		// lock cmpxchg %rdx,(%rdi)
+		"\x75\xf1"			// jne -15: the test
+		"\x31\xc0\xc3"			// xor %eax,%eax; ret
+		"\x83\xc8\xff\xc3"),		// or $-1,%eax; ret
+	  .displaced = 18, .patch_len = 5, .ninsns = 6 },
+	{ "behind endbr64, back to it",
+	  BYTES("\xf3\x0f\x1e\xfa"		// endbr64
+		"\x48\xff\xc7\x80\x3f\x00"	// inc %rdi; cmpb $0,(%rdi)
+		"\x75\xf4\xc3"),		// jne -12: the endbr64; ret
+	  .patch = 4, .displaced = 8, .patch_len = 6, .ninsns = 3 },
+	{ "an endless loop",
+	  BYTES("\xeb\xfe\xcc\xcc\xcc"),	// jmp .
+	  .size = 2, .displaced = 2, .patch_len = 5, .ninsns = 1, .ends = true },
+	{ "a branch inside the window",
+	  BYTES("\x74\x01\x90\x31\xc0\xc3"),	// je +1; nop; xor %eax,%eax; ret
+	  .displaced = 5, .patch_len = 5, .ninsns = 3 },
+};
+// clang-format on
+
 static struct tramp_function function(const char *code, size_t avail, size_t size)
 {
 	return (struct tramp_function){
@@ -282,6 +360,11 @@ static struct tramp_function function(const char *code, size_t avail, size_t siz
 		.avail = avail,
 		.size = size == NOT_KNOWN ? 0 : size ? size : avail,
 	};
+}
+
+static size_t original_len(const struct accepted *c)
+{
+	return c->displaced > c->patch_len ? c->displaced : c->patch_len;
 }
 
 static void check_accepted(const struct accepted *c)
@@ -298,7 +381,7 @@ static void check_accepted(const struct accepted *c)
 	assert_int_equal(plan.ninsns, c->ninsns);
 	assert_int_equal(plan.falls_through, !c->ends);
 	assert_int_equal(plan.resume, ADDR + c->patch + c->displaced);
-	assert_memory_equal(plan.original, c->code + c->patch, c->patch_len);
+	assert_memory_equal(plan.original, c->code + c->patch, original_len(c));
 	for (size_t i = 0; i < plan.ninsns; i++) {
 		assert_int_equal(plan.insns[i].offset, at);
 		at += plan.insns[i].length;
@@ -312,6 +395,15 @@ static void test_accepted(void **state)
 	for (size_t i = 0; i < sizeof(accepted) / sizeof(*accepted); i++) {
 		print_message("    %s\n", accepted[i].name);
 		check_accepted(&accepted[i]);
+	}
+}
+
+static void test_enclosed(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(enclosed) / sizeof(*enclosed); i++) {
+		print_message("    %s\n", enclosed[i].name);
+		check_accepted(&enclosed[i]);
 	}
 }
 
@@ -334,39 +426,43 @@ static const char prologue[] = "\xf3\x0f\x1e\xfa"	// endbr64
 			       "\x48\x83\xec\x10"	// sub $16,%rsp
 			       "\xc9\xc3";		// leave; ret
 
-static enum tramp_status plan_with_targets(const uint64_t *targets, size_t ntargets)
+static enum tramp_status plan_with(const struct tramp_branch *branches, size_t nbranches)
 {
 	struct tramp_function fn = function(prologue, sizeof(prologue) - 1, 0);
 	struct tramp_plan plan;
 
-	fn.targets = targets;
-	fn.ntargets = ntargets;
+	fn.branches = branches;
+	fn.nbranches = nbranches;
 	return tramp_plan_entry(&fn, &plan);
 }
 
-static void test_targets_outside_are_fine(void **state)
+static void test_branches_to_other_places_are_fine(void **state)
 {
-	static const uint64_t targets[] = {
-		1, ADDR - 1, ADDR, ADDR, ADDR + 4, ADDR + 4, ADDR + 12, UINT64_MAX
+	static const struct tramp_branch branches[] = {
+		{ 5, 1 }, { 5, ADDR - 1 }, { 0, ADDR }, { 5, ADDR }, { 0, ADDR + 4 },
+		{ 5, ADDR + 4 }, { ADDR + 12, ADDR + 8 },	/* the last is the function's own */
+		{ 5, ADDR + 12 }, { 5, UINT64_MAX },
 	};
 
 	(void)state;
-	for (size_t n = 0; n <= sizeof(targets) / sizeof(*targets); n++)
-		assert_int_equal(plan_with_targets(targets, n), TRAMP_OK);
+	for (size_t n = 0; n <= sizeof(branches) / sizeof(*branches); n++)
+		assert_int_equal(plan_with(branches, n), TRAMP_OK);
 }
 
-static void test_targets_inside_are_refused(void **state)
+static void test_branches_inside_are_refused(void **state)
 {
 	static const uint8_t inside[] = { 1, 3, 5, 8, 11 };
+	static const uint64_t from[] = { 0, 5, ADDR - 1, ADDR + sizeof(prologue) - 1 };
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(inside); i++) {
-		uint64_t targets[] = { ADDR - 1, ADDR, ADDR + inside[i], ADDR + 100 };
+	for (size_t i = 0; i < sizeof(inside) * 4; i++) {
+		struct tramp_branch branches[] = {
+			{ 5, ADDR - 1 }, { 5, ADDR + (inside[i / 4] > 4 ? 4 : 0) },
+			{ from[i % 4], ADDR + inside[i / 4] }, { 5, ADDR + 100 },
+		};
 
-		if (inside[i] > 4)
-			targets[1] = ADDR + 4;
-		assert_int_equal(plan_with_targets(targets, 4), TRAMP_BRANCH_INTO);
-		assert_int_equal(plan_with_targets(targets + 2, 1), TRAMP_BRANCH_INTO);
+		assert_int_equal(plan_with(branches, 4), TRAMP_BRANCH_INTO);
+		assert_int_equal(plan_with(branches + 2, 1), TRAMP_BRANCH_INTO);
 	}
 }
 
@@ -396,7 +492,7 @@ static void test_known_lengths(void **state)
 static void test_reach_of_short_branches(void **state)
 {
 	uint8_t code[200];
-	struct tramp_function fn = { .addr = ADDR, .code = code, .size = 200, .avail = 200 };
+	struct tramp_function fn = { .addr = ADDR, .code = code, .avail = 200 };
 	struct tramp_plan plan;
 
 	(void)state;
@@ -415,7 +511,7 @@ static void test_reach_of_near_branches(void **state)
 {
 	static uint8_t code[5000];
 	struct tramp_function fn = {
-		.addr = ADDR, .code = code, .size = sizeof(code), .avail = sizeof(code)
+		.addr = ADDR, .code = code, .avail = sizeof(code)	/* no size: no loop is copied */
 	};
 	struct tramp_plan plan;
 
@@ -463,9 +559,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_accepted),
+		cmocka_unit_test(test_enclosed),
 		cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_targets_outside_are_fine),
-		cmocka_unit_test(test_targets_inside_are_refused),
+		cmocka_unit_test(test_branches_to_other_places_are_fine),
+		cmocka_unit_test(test_branches_inside_are_refused),
 		cmocka_unit_test(test_known_lengths),
 		cmocka_unit_test(test_reach_of_short_branches),
 		cmocka_unit_test(test_reach_of_near_branches),

@@ -29,14 +29,26 @@ static uint8_t *new_section(void)
 }
 
 /* The one target found from outside, or NONE. */
-static uint64_t find_one(const uint8_t *section)
+static uint64_t find_from(const uint8_t *section, uint64_t *from)
 {
-	static const uint64_t starts[] = { ADDR + FUNCTION, ADDR + OTHER };
-	uint64_t targets[ROOM];
-	size_t found = tramp_find_branches(section, SECTION, ADDR, starts, 2, targets, ROOM);
+	static const struct tramp_range functions[] = {
+		{ ADDR + FUNCTION, 16 }, { ADDR + OTHER, 0 }
+	};
+	struct tramp_branch branches[ROOM];
+	size_t found = tramp_find_branches(section, SECTION, ADDR, functions, 2, branches, ROOM);
 
 	assert_true(found <= 1);
-	return found ? targets[0] : NONE;
+	if (!found)
+		return NONE;
+	*from = branches[0].from - ADDR;
+	return branches[0].to;
+}
+
+static uint64_t find_one(const uint8_t *section)
+{
+	uint64_t from;
+
+	return find_from(section, &from);
 }
 
 static void put_rel32(uint8_t *section, size_t at, const char *opcode, size_t target)
@@ -52,19 +64,22 @@ static void test_near_branches_from_everywhere(void **state)
 {
 	static const char *const opcodes[] = { "\xe9", "\xe8", "\x0f\x84", "\xf2\xe9" };
 	uint8_t *section = new_section();
+	uint64_t from = 0;
 
 	(void)state;
 	for (size_t at = 0; at + 6 <= SECTION; at++) {
 		const char *opcode = opcodes[at % 4];
+		bool own = at + 6 > FUNCTION && at < FUNCTION + 16;
 
-		if (at + 6 + strlen(opcode) > SECTION)
-			break;
+		if (own || at + 6 + strlen(opcode) > SECTION)
+			continue;
 		memset(section, 0x90, SECTION);	/* nop */
 		put_rel32(section, at, opcode, FUNCTION + 3);
-		assert_int_equal(find_one(section), ADDR + FUNCTION + 3);
+		assert_int_equal(find_from(section, &from), ADDR + FUNCTION + 3);
+		assert_in_range(from, at, at + 6);
 		put_rel32(section, at, opcode, FUNCTION);	/* a plain call or tail call */
 		assert_int_equal(find_one(section), NONE);
-		put_rel32(section, at, opcode, FUNCTION + 100);
+		put_rel32(section, at, opcode, FUNCTION + 200);
 		assert_int_equal(find_one(section), NONE);
 	}
 	free(section);
@@ -73,17 +88,19 @@ static void test_near_branches_from_everywhere(void **state)
 static void test_short_branches_from_around(void **state)
 {
 	uint8_t *section = new_section();
+	uint64_t from = 0;
 
 	(void)state;
 	for (int at = FUNCTION - 200; at < FUNCTION + 200; at++) {
 		int rel = FUNCTION + 3 - (at + 2);
 
-		if (rel != (int8_t)rel || (at > FUNCTION - 2 && at < FUNCTION + 5))
+		if (rel != (int8_t)rel || (at > FUNCTION - 2 && at < FUNCTION + 16))
 			continue;
 		memset(section, 0x90, SECTION);	/* nop */
 		section[at] = at % 2 ? 0xeb : 0x74;	/* jmp, je */
 		section[at + 1] = (uint8_t)rel;
-		assert_int_equal(find_one(section), ADDR + FUNCTION + 3);
+		assert_int_equal(find_from(section, &from), ADDR + FUNCTION + 3);
+		assert_in_range(from, at, at + 1);
 	}
 	free(section);
 }
@@ -132,41 +149,63 @@ static void test_shared_body(void **state)
 		.addr = ADDR + FUNCTION, .code = section + FUNCTION,
 		.size = sizeof(memmove) - 1, .avail = sizeof(memmove) - 1,
 	};
+	struct tramp_branch branch;
 	struct tramp_plan plan;
-	uint64_t target;
 
 	(void)state;
 	memcpy(section + FUNCTION - 32, mempcpy, sizeof(mempcpy) - 1);
 	memcpy(section + FUNCTION, memmove, sizeof(memmove) - 1);
 	section[FUNCTION - 32 + 7] = 27;
 	assert_int_equal(tramp_plan_entry(&fn, &plan), TRAMP_OK);
-	target = find_one(section);
-	assert_int_equal(target, ADDR + FUNCTION + 3);
-	fn.targets = &target;
-	fn.ntargets = 1;
+	branch.to = find_from(section, &branch.from);
+	branch.from += ADDR;
+	assert_int_equal(branch.to, ADDR + FUNCTION + 3);
+	assert_in_range(branch.from, ADDR + FUNCTION - 26, ADDR + FUNCTION - 25);
+	fn.branches = &branch;
+	fn.nbranches = 1;
 	assert_int_equal(tramp_plan_entry(&fn, &plan), TRAMP_BRANCH_INTO);
+	free(section);
+}
+
+/* With the size known, own branches are left out; without, they are found. */
+static void test_own_branches(void **state)
+{
+	static const struct tramp_range unsized = { ADDR + FUNCTION, 0 };
+	uint8_t *section = new_section();
+	struct tramp_branch b;
+
+	(void)state;
+	put_rel32(section, FUNCTION + 8, "\xe9", FUNCTION + 3);
+	assert_int_equal(find_one(section), NONE);
+	assert_int_equal(tramp_find_branches(section, SECTION, ADDR, &unsized, 1, &b, 1), 1);
+	memset(section, 0x90, SECTION);		/* nop */
+	memcpy(section + FUNCTION + 8, "\x75\xf9", 2);	/* jne -7 */
+	assert_int_equal(find_one(section), NONE);
+	assert_int_equal(tramp_find_branches(section, SECTION, ADDR, &unsized, 1, &b, 1), 1);
 	free(section);
 }
 
 static void test_room(void **state)
 {
-	static const uint64_t starts[] = { ADDR + FUNCTION, ADDR + OTHER };
+	static const struct tramp_range functions[] = {
+		{ ADDR + FUNCTION, 16 }, { ADDR + OTHER, 0 }
+	};
 	uint8_t *section = new_section();
-	uint64_t targets[3] = { 0, 0, 77 };
+	struct tramp_branch b[3] = { [2] = { 77, 77 } };
 
 	(void)state;
 	put_rel32(section, 100, "\xe9", OTHER + 1);
 	put_rel32(section, 200, "\xe9", FUNCTION + 2);
 	put_rel32(section, 300, "\xe9", FUNCTION + 1);
-	assert_int_equal(tramp_find_branches(section, SECTION, ADDR, starts, 2, targets, 2), 3);
-	assert_int_equal(targets[0], ADDR + FUNCTION + 2);
-	assert_int_equal(targets[1], ADDR + OTHER + 1);
-	assert_int_equal(targets[2], 77);
-	assert_int_equal(tramp_find_branches(section, SECTION, ADDR, starts, 2, targets, 3), 3);
-	assert_int_equal(targets[0], ADDR + FUNCTION + 1);
-	assert_int_equal(tramp_find_branches(section, SECTION, ADDR, starts, 0, targets, 3), 0);
-	assert_int_equal(tramp_find_branches(section, SECTION, ADDR, starts + 1, 1, NULL, 0), 1);
-	assert_int_equal(tramp_find_branches(section, 0, ADDR, starts, 2, targets, 3), 0);
+	assert_int_equal(tramp_find_branches(section, SECTION, ADDR, functions, 2, b, 2), 3);
+	assert_int_equal(b[0].to, ADDR + FUNCTION + 2);
+	assert_int_equal(b[1].to, ADDR + OTHER + 1);
+	assert_int_equal(b[2].to, 77);
+	assert_int_equal(tramp_find_branches(section, SECTION, ADDR, functions, 2, b, 3), 3);
+	assert_int_equal(b[0].to, ADDR + FUNCTION + 1);
+	assert_int_equal(tramp_find_branches(section, SECTION, ADDR, functions, 0, b, 3), 0);
+	assert_int_equal(tramp_find_branches(section, SECTION, ADDR, functions + 1, 1, NULL, 0), 1);
+	assert_int_equal(tramp_find_branches(section, 0, ADDR, functions, 2, b, 3), 0);
 	free(section);
 }
 
@@ -178,6 +217,7 @@ int main(void)
 		cmocka_unit_test(test_immediates_are_no_branches),
 		cmocka_unit_test(test_modrm_is_no_call),
 		cmocka_unit_test(test_shared_body),
+		cmocka_unit_test(test_own_branches),
 		cmocka_unit_test(test_room),
 	};
 

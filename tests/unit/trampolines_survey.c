@@ -17,7 +17,7 @@
 #include "tests/unit/trampolines_elf.h"
 #include "trampolines/trampoline.h"
 
-enum { SIZE_MIN = 16, ACCEPTED_MIN = 97, TARGETS_MAX = 1 << 20 };
+enum { SIZE_MIN = 16, ACCEPTED_MIN = 97, BRANCHES_MAX = 1 << 20 };
 
 struct survey {
 	struct tramp_checker *checker;
@@ -71,30 +71,32 @@ static void check(struct survey *s, const struct elf_function *fn, const struct 
 	}
 }
 
-static uint64_t *find_targets(struct survey *s, const struct elf_code *code, size_t *found)
+static struct tramp_branch *find_branches(struct survey *s, const struct elf_code *code, size_t *found)
 {
-	uint64_t *starts = calloc(code->nfunctions + 1, sizeof(*starts));
-	uint64_t *targets = calloc(TARGETS_MAX, sizeof(*targets));
+	struct tramp_range *functions = calloc(code->nfunctions + 1, sizeof(*functions));
+	struct tramp_branch *branches = calloc(BRANCHES_MAX, sizeof(*branches));
 	double start;
 
-	if (!starts || !targets)
-		err(99, "targets");
+	if (!functions || !branches)
+		err(99, "branches");
 	for (size_t i = 0; i < code->nfunctions; i++)
-		starts[i] = code->functions[i].addr;
+		functions[i] = (struct tramp_range){
+			code->functions[i].addr, code->functions[i].size
+		};
 	start = now();
-	*found = tramp_find_branches(code->text, code->text_size, code->text_addr, starts,
-				     code->nfunctions, targets, TARGETS_MAX);
+	*found = tramp_find_branches(code->text, code->text_size, code->text_addr, functions,
+				     code->nfunctions, branches, BRANCHES_MAX);
 	s->search_seconds += now() - start;
-	if (*found > TARGETS_MAX)
+	if (*found > BRANCHES_MAX)
 		errx(1, "%zu branches into first instructions", *found);
-	free(starts);
-	return targets;
+	free(functions);
+	return branches;
 }
 
 static void survey_file(struct survey *s, const struct elf_code *code)
 {
-	size_t ntargets;
-	uint64_t *targets = find_targets(s, code, &ntargets);
+	size_t nbranches;
+	struct tramp_branch *branches = find_branches(s, code, &nbranches);
 	uint64_t arena = (code->text_addr + code->map_size + 0xfffff) & ~0xfffffull;
 	struct tramp_plan *plans = calloc(code->nfunctions, sizeof(*plans));
 	enum tramp_status *status = calloc(code->nfunctions, sizeof(*status));
@@ -106,7 +108,7 @@ static void survey_file(struct survey *s, const struct elf_code *code)
 		const struct elf_function *fn = &code->functions[i];
 		struct tramp_function tf = {
 			.addr = fn->addr, .code = fn->code, .size = fn->size, .avail = fn->avail,
-			.targets = targets, .ntargets = ntargets,
+			.branches = branches, .nbranches = nbranches,
 		};
 
 		status[i] = tramp_plan_entry(&tf, &plans[i]);
@@ -133,7 +135,7 @@ static void survey_file(struct survey *s, const struct elf_code *code)
 			printf("\t%#lx %zu %s: %s\n", fn->addr, fn->size, fn->name,
 			       tramp_reason_text(status[i]));
 	}
-	free(targets);
+	free(branches);
 	free(plans);
 	free(status);
 }

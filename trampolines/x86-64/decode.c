@@ -84,6 +84,7 @@ static enum flow other_flow(const ZydisDecodedInstruction *zi, bool *unmovable)
 		*unmovable = call_unmovable(zi);
 		return FLOW_CALL_IND;
 	case ZYDIS_MNEMONIC_JMP:
+		return FLOW_JMP_IND;
 	case ZYDIS_MNEMONIC_RET:
 	case ZYDIS_MNEMONIC_IRET:
 	case ZYDIS_MNEMONIC_IRETD:
@@ -98,7 +99,7 @@ static enum flow other_flow(const ZydisDecodedInstruction *zi, bool *unmovable)
 	}
 }
 
-static void note_relative_branch(const ZydisDecodedInstruction *zi, struct insn *insn)
+static void note_relative_branch(const ZydisDecodedInstruction *zi, struct tramp_decoded *insn)
 {
 	insn->disp_offset = zi->raw.imm[0].offset;
 	insn->disp_size = zi->raw.imm[0].size / 8;
@@ -107,7 +108,7 @@ static void note_relative_branch(const ZydisDecodedInstruction *zi, struct insn 
 	insn->flow = relative_flow(zi, &insn->unmovable);
 }
 
-static void note_rip_operand(const ZydisDecodedInstruction *zi, struct insn *insn)
+static void note_rip_operand(const ZydisDecodedInstruction *zi, struct tramp_decoded *insn)
 {
 	if (!insn->modrm_offset || zi->raw.modrm.mod != 0 || zi->raw.modrm.rm != RM_RIP ||
 	    zi->raw.disp.size != 32)
@@ -121,7 +122,7 @@ static void note_rip_operand(const ZydisDecodedInstruction *zi, struct insn *ins
 		insn->unmovable = true;
 }
 
-bool decode_insn(const uint8_t *code, size_t avail, struct insn *insn)
+bool tramp_decode(const uint8_t *code, size_t avail, struct tramp_decoded *insn)
 {
 	ZydisDecodedInstruction zi;
 	ZydisDecoder decoder;
@@ -142,7 +143,7 @@ bool decode_insn(const uint8_t *code, size_t avail, struct insn *insn)
 	return true;
 }
 
-size_t decode_endbr64(const uint8_t *code, size_t avail)
+size_t tramp_endbr64_size(const uint8_t *code, size_t avail)
 {
 	static const uint8_t endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa };
 
@@ -153,7 +154,7 @@ size_t decode_endbr64(const uint8_t *code, size_t avail)
 
 size_t tramp_insn_length(const uint8_t *code, size_t avail)
 {
-	struct insn insn;
+	struct tramp_decoded insn;
 
-	return decode_insn(code, avail, &insn) ? insn.length : 0;
+	return tramp_decode(code, avail, &insn) ? insn.length : 0;
 }

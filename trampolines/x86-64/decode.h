@@ -14,10 +14,11 @@ enum flow {
 	FLOW_LOOP,	/* loop, loope, loopne, jrcxz, jecxz */
 	FLOW_CALL,	/* direct call */
 	FLOW_CALL_IND,	/* near call through register or memory */
-	FLOW_END,	/* return, indirect jump, ud2: never goes on behind itself */
+	FLOW_JMP_IND,	/* jump through register or memory */
+	FLOW_END,	/* return, ud2: never goes on behind itself */
 };
 
-struct insn {
+struct tramp_decoded {
 	uint8_t length;
 	uint8_t flow;		/* enum flow */
 	bool nop;		/* no effect at all, whatever its operands */
@@ -30,9 +31,9 @@ struct insn {
 };
 
 /* False: undecodable, or cut off by `avail`. */
-bool decode_insn(const uint8_t *code, size_t avail, struct insn *insn);
+bool tramp_decode(const uint8_t *code, size_t avail, struct tramp_decoded *insn);
 
 /* Bytes of the endbr64 at code[0]: 4 or 0. */
-size_t decode_endbr64(const uint8_t *code, size_t avail);
+size_t tramp_endbr64_size(const uint8_t *code, size_t avail);
 
 #endif

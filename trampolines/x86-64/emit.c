@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-void out_bytes(struct out *out, const void *bytes, size_t n)
+void tramp_put_bytes(struct tramp_out *out, const void *bytes, size_t n)
 {
 	if (n > out->room - out->len) {
 		out->status = TRAMP_NO_ROOM;
@@ -14,45 +14,45 @@ void out_bytes(struct out *out, const void *bytes, size_t n)
 	out->len += n;
 }
 
-void out_u8(struct out *out, uint8_t value)
+void tramp_put_u8(struct tramp_out *out, uint8_t value)
 {
-	out_bytes(out, &value, sizeof(value));
+	tramp_put_bytes(out, &value, sizeof(value));
 }
 
-void out_u32(struct out *out, uint32_t value)
+void tramp_put_u32(struct tramp_out *out, uint32_t value)
 {
-	out_bytes(out, &value, sizeof(value));
+	tramp_put_bytes(out, &value, sizeof(value));
 }
 
-void out_u64(struct out *out, uint64_t value)
+void tramp_put_u64(struct tramp_out *out, uint64_t value)
 {
-	out_bytes(out, &value, sizeof(value));
+	tramp_put_bytes(out, &value, sizeof(value));
 }
 
-void out_rel32(struct out *out, uint64_t target, size_t rest)
+void tramp_put_rel32(struct tramp_out *out, uint64_t target, size_t rest)
 {
 	uint64_t end = out->addr + out->len + sizeof(uint32_t) + rest;
 
-	if (!reaches(end, target))
+	if (!tramp_reaches(end, target))
 		out->status = TRAMP_FAR;
-	out_u32(out, (uint32_t)(target - end));
+	tramp_put_u32(out, (uint32_t)(target - end));
 }
 
-void out_jmp(struct out *out, uint64_t target)
+void tramp_put_jmp(struct tramp_out *out, uint64_t target)
 {
-	out_u8(out, 0xe9);
-	out_rel32(out, target, 0);
+	tramp_put_u8(out, 0xe9);
+	tramp_put_rel32(out, target, 0);
 }
 
-void out_jmp_slot(struct out *out, size_t slot)
+void tramp_put_jmp_slot(struct tramp_out *out, size_t slot)
 {
-	out_u8(out, 0xff);
-	out_u8(out, 0x25);
-	out_rel32(out, out->addr + slot, 0);
+	tramp_put_u8(out, 0xff);
+	tramp_put_u8(out, 0x25);
+	tramp_put_rel32(out, out->addr + slot, 0);
 }
 
-void out_pad(struct out *out, size_t to)
+void tramp_put_pad(struct tramp_out *out, size_t to)
 {
 	while (out->len < to && out->status != TRAMP_NO_ROOM)
-		out_u8(out, 0xcc);
+		tramp_put_u8(out, 0xcc);
 }

@@ -12,7 +12,7 @@
 
 #include "trampolines/trampoline.h"
 
-struct out {
+struct tramp_out {
 	uint8_t *buf;
 	size_t room;
 	size_t len;
@@ -21,28 +21,28 @@ struct out {
 };
 
 /* Whether a displacement of 32 bits leads from `end`, an instruction's end, to `target`. */
-static inline bool reaches(uint64_t end, uint64_t target)
+static inline bool tramp_reaches(uint64_t end, uint64_t target)
 {
 	int64_t rel = (int64_t)(target - end);
 
 	return rel == (int32_t)rel;
 }
 
-void out_bytes(struct out *out, const void *bytes, size_t n);
-void out_u8(struct out *out, uint8_t value);
-void out_u32(struct out *out, uint32_t value);
-void out_u64(struct out *out, uint64_t value);
+void tramp_put_bytes(struct tramp_out *out, const void *bytes, size_t n);
+void tramp_put_u8(struct tramp_out *out, uint8_t value);
+void tramp_put_u32(struct tramp_out *out, uint32_t value);
+void tramp_put_u64(struct tramp_out *out, uint64_t value);
 
 /* A displacement to `target` in an instruction that has `rest` more bytes behind it. */
-void out_rel32(struct out *out, uint64_t target, size_t rest);
+void tramp_put_rel32(struct tramp_out *out, uint64_t target, size_t rest);
 
 /* jmp target */
-void out_jmp(struct out *out, uint64_t target);
+void tramp_put_jmp(struct tramp_out *out, uint64_t target);
 
 /* jmp *slot(%rip), with the slot at offset `slot` from the start of the code. */
-void out_jmp_slot(struct out *out, size_t slot);
+void tramp_put_jmp_slot(struct tramp_out *out, size_t slot);
 
 /* int3 up to offset `to`. */
-void out_pad(struct out *out, size_t to);
+void tramp_put_pad(struct tramp_out *out, size_t to);
 
 #endif

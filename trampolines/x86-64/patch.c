@@ -18,21 +18,21 @@ static const uint8_t nops[NOP_MAX][NOP_MAX] = {
 	{ 0x66, 0x0f, 0x1f, 0x84, 0x00, 0x00, 0x00, 0x00, 0x00 },
 };
 
-static void out_nops(struct out *out, size_t n)
+static void out_nops(struct tramp_out *out, size_t n)
 {
 	while (n > 0) {
 		size_t length = n < NOP_MAX ? n : NOP_MAX;
 
-		out_bytes(out, nops[length - 1], length);
+		tramp_put_bytes(out, nops[length - 1], length);
 		n -= length;
 	}
 }
 
 enum tramp_status tramp_emit_patch(const struct tramp_plan *plan, uint64_t target, uint8_t *buf)
 {
-	struct out out = { .buf = buf, .room = plan->patch_len, .addr = plan->patch_addr };
+	struct tramp_out out = { .buf = buf, .room = plan->patch_len, .addr = plan->patch_addr };
 
-	out_jmp(&out, target);
+	tramp_put_jmp(&out, target);
 	out_nops(&out, plan->patch_len - out.len);
 	return out.status;
 }

@@ -7,6 +7,8 @@
 
 #include "trampolines/trampoline.h"
 #include "trampolines/x86-64/decode.h"
+#include "trampolines/x86-64/displace.h"
+#include "trampolines/x86-64/enclose.h"
 #include "trampolines/x86-64/scan.h"
 
 /* Walks the function's first instructions; offsets are from the function's first byte. */
@@ -15,14 +17,14 @@ struct walk {
 	size_t end;		/* the function's size, or all there is */
 	size_t off;
 	size_t count;		/* instructions so far, endbr64 included */
-	struct insn insn;
+	struct tramp_decoded insn;
 };
 
 static enum tramp_status walk_next(struct walk *w)
 {
 	const struct tramp_function *fn = w->fn;
 
-	if (!decode_insn(fn->code + w->off, fn->avail - w->off, &w->insn))
+	if (!tramp_decode(fn->code + w->off, fn->avail - w->off, &w->insn))
 		return TRAMP_UNDECODABLE;
 	if (w->count < fn->nlengths && fn->lengths[w->count] != 0 &&
 	    fn->lengths[w->count] != w->insn.length)
@@ -40,54 +42,9 @@ static enum tramp_status walk_next(struct walk *w)
 	return TRAMP_OK;
 }
 
-static bool falls_through(const struct insn *insn)
+static bool falls_through(const struct tramp_decoded *insn)
 {
-	return insn->flow != FLOW_END && insn->flow != FLOW_JMP && insn->flow != FLOW_CALL &&
-	       insn->flow != FLOW_CALL_IND;
-}
-
-static enum tramp_insn_kind kind_of(const struct insn *insn)
-{
-	switch (insn->flow) {
-	case FLOW_JMP:
-		return TRAMP_INSN_JMP;
-	case FLOW_JCC:
-		return TRAMP_INSN_JCC;
-	case FLOW_LOOP:
-		return TRAMP_INSN_LOOP;
-	case FLOW_CALL:
-		return TRAMP_INSN_CALL;
-	case FLOW_CALL_IND:
-		return TRAMP_INSN_CALL_IND;
-	default:
-		return insn->rip_relative ? TRAMP_INSN_RIP : TRAMP_INSN_PLAIN;
-	}
-}
-
-/* The byte whose place the replay code has to know. */
-static uint8_t aux_of(const struct insn *insn, const uint8_t *code)
-{
-	switch (insn->flow) {
-	case FLOW_JCC:		/* the condition: low bits of the opcode's last byte */
-		return code[insn->disp_offset - 1] & 0x0f;
-	case FLOW_CALL_IND:
-		return insn->modrm_offset;
-	default:
-		return insn->disp_offset;
-	}
-}
-
-static void add_insn(struct tramp_plan *plan, const struct walk *w)
-{
-	struct tramp_insn *ti = &plan->insns[plan->ninsns++];
-	size_t start = w->off - w->insn.length;
-
-	ti->offset = (uint8_t)(plan->addr + start - plan->patch_addr);
-	ti->length = w->insn.length;
-	ti->kind = (uint8_t)kind_of(&w->insn);
-	ti->aux = aux_of(&w->insn, w->fn->code + start);
-	if (w->insn.disp_size)
-		ti->target = plan->addr + w->off + (uint64_t)(int64_t)w->insn.rel;
+	return insn->flow == FLOW_NEXT || insn->flow == FLOW_JCC || insn->flow == FLOW_LOOP;
 }
 
 /*
@@ -100,11 +57,11 @@ static enum tramp_status take_padding(struct walk *w, size_t window_end)
 
 	while (w->off < window_end) {
 		uint8_t byte = fn->code[w->off];
-		struct insn insn;
+		struct tramp_decoded insn;
 
 		if (byte == 0xcc || (byte == 0 && w->off >= w->end))
 			w->off++;
-		else if (decode_insn(fn->code + w->off, fn->avail - w->off, &insn) && insn.nop)
+		else if (tramp_decode(fn->code + w->off, fn->avail - w->off, &insn) && insn.nop)
 			w->off += insn.length;
 		else
 			return w->off < w->end ? TRAMP_ENDS_EARLY : TRAMP_TOO_SHORT;
@@ -125,7 +82,7 @@ static enum tramp_status displace(struct walk *w, struct tramp_plan *plan)
 			return status;
 		if (w->insn.unmovable)
 			return TRAMP_UNMOVABLE;
-		add_insn(plan, w);
+		tramp_displace(plan, &w->insn, w->fn->code, w->off - w->insn.length);
 		plan->falls_through = falls_through(&w->insn);
 	}
 	plan->displaced_len = (uint8_t)(w->off - patch);
@@ -153,25 +110,6 @@ static bool is_sigreturn(const struct tramp_function *fn)
 		memcmp(fn->code, short_form, sizeof(short_form)) == 0);
 }
 
-/* Whether code elsewhere goes to the inside of the patched bytes. */
-static bool is_targeted(const struct tramp_function *fn, const struct tramp_plan *plan)
-{
-	uint64_t end = plan->patch_addr + plan->patch_len;
-	size_t low = 0, high = fn->ntargets;
-
-	while (low < high) {	/* the first target behind the function's first byte */
-		size_t mid = low + (high - low) / 2;
-
-		if (fn->targets[mid] <= fn->addr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	while (low < fn->ntargets && fn->targets[low] == plan->patch_addr)
-		low++;
-	return low < fn->ntargets && fn->targets[low] < end;
-}
-
 enum tramp_status tramp_plan_entry(const struct tramp_function *fn, struct tramp_plan *plan)
 {
 	struct walk walk = { .fn = fn, .end = fn->size ? fn->size : fn->avail };
@@ -179,7 +117,7 @@ enum tramp_status tramp_plan_entry(const struct tramp_function *fn, struct tramp
 
 	memset(plan, 0, sizeof(*plan));
 	plan->addr = fn->addr;
-	walk.off = decode_endbr64(fn->code, walk.end);
+	walk.off = tramp_endbr64_size(fn->code, walk.end);
 	walk.count = walk.off ? 1 : 0;
 	plan->patch_addr = fn->addr + walk.off;
 	if (fn->avail < walk.off + TRAMP_JUMP_SIZE)
@@ -189,7 +127,8 @@ enum tramp_status tramp_plan_entry(const struct tramp_function *fn, struct tramp
 	status = displace(&walk, plan);
 	if (status != TRAMP_OK)
 		return status;
-	if (is_targeted(fn, plan))
-		return TRAMP_BRANCH_INTO;
-	return scan_function(fn, plan);
+	status = tramp_scan(fn, plan);
+	if (status != TRAMP_OK && !tramp_enclose(fn, plan))
+		return status;
+	return tramp_is_entered(fn, plan) ? TRAMP_BRANCH_INTO : TRAMP_OK;
 }

@@ -7,12 +7,15 @@
  *	call target		push $ret or push slot(%rip); jmp target
  *	call *operand		the same with jmp *operand
  *
+ * Branches lead from copy to copy where their targets were copied, else to the original.
+ *
  * A call never falls through, so it is the last one, and its slot comes at the very end. The pushed
  * address is the original one: stacks never show the arena.
  */
 #include <string.h>
 
 #include "trampolines/trampoline.h"
+#include "trampolines/x86-64/displace.h"
 #include "trampolines/x86-64/emit.h"
 
 enum {
@@ -140,111 +143,124 @@ size_t tramp_replay_size(const struct tramp_plan *plan)
 	return code_size(plan);
 }
 
-static void emit_push_return(struct out *out, const struct tramp_plan *plan)
+static void emit_push_return(struct tramp_out *out, const struct tramp_plan *plan)
 {
 	if (!return_needs_slot(plan->resume)) {
-		out_u8(out, 0x68);
-		out_u32(out, (uint32_t)plan->resume);
+		tramp_put_u8(out, 0x68);
+		tramp_put_u32(out, (uint32_t)plan->resume);
 		return;
 	}
-	out_u8(out, 0xff);
-	out_u8(out, 0x35);
-	out_rel32(out, out->addr + slot_offset(plan), 0);
+	tramp_put_u8(out, 0xff);
+	tramp_put_u8(out, 0x35);
+	tramp_put_rel32(out, out->addr + slot_offset(plan), 0);
 }
 
 /* ModRM, SIB and displacement of an RSP-relative operand, 8 bytes further up. */
-static void emit_rsp_operand(struct out *out, const struct rm *rm, const uint8_t *code)
+static void emit_rsp_operand(struct tramp_out *out, const struct rm *rm, const uint8_t *code)
 {
 	int32_t disp = rsp_disp(rm, code) + 8;
 	bool wide = rsp_growth(rm, code) > 1 || rm->modrm >> 6 == 2;
 
-	out_u8(out, (uint8_t)((wide ? 0x80 : 0x40) | 0x20 | 4));
-	out_u8(out, code[rm->offset + 1]);
+	tramp_put_u8(out, (uint8_t)((wide ? 0x80 : 0x40) | 0x20 | 4));
+	tramp_put_u8(out, code[rm->offset + 1]);
 	if (wide)
-		out_u32(out, (uint32_t)disp);
+		tramp_put_u32(out, (uint32_t)disp);
 	else
-		out_u8(out, (uint8_t)disp);
+		tramp_put_u8(out, (uint8_t)disp);
 }
 
-static void emit_call_ind(struct out *out, const struct tramp_plan *plan,
+static void emit_call_ind(struct tramp_out *out, const struct tramp_plan *plan,
 			  const struct tramp_insn *ti, const uint8_t *code)
 {
 	struct rm rm = rm_of(ti, code);
 
 	emit_push_return(out, plan);
-	out_bytes(out, code, rm.offset);	/* prefixes and the opcode ff, as in jmp */
+	tramp_put_bytes(out, code, rm.offset);	/* prefixes and the opcode ff, as in jmp */
 	if (rm.rsp) {
 		emit_rsp_operand(out, &rm, code);
 		return;
 	}
-	out_u8(out, (uint8_t)((rm.modrm & 0xc7) | 0x20));	/* ff /2 is call, ff /4 jmp */
+	tramp_put_u8(out, (uint8_t)((rm.modrm & 0xc7) | 0x20));	/* ff /2 is call, ff /4 jmp */
 	if (rm.rip)
-		out_rel32(out, ti->target, 0);
+		tramp_put_rel32(out, tramp_target(plan, ti), 0);
 	else
-		out_bytes(out, code + rm.offset + 1, ti->length - rm.offset - 1u);
+		tramp_put_bytes(out, code + rm.offset + 1, ti->length - rm.offset - 1u);
 }
 
-static void emit_rip(struct out *out, const struct tramp_insn *ti, const uint8_t *code)
+static void emit_rip(struct tramp_out *out, const struct tramp_plan *plan,
+		     const struct tramp_insn *ti, const uint8_t *code)
 {
 	size_t behind = ti->aux + sizeof(uint32_t);
 
-	out_bytes(out, code, ti->aux);
-	out_rel32(out, ti->target, ti->length - behind);
-	out_bytes(out, code + behind, ti->length - behind);
+	tramp_put_bytes(out, code, ti->aux);
+	tramp_put_rel32(out, tramp_target(plan, ti), ti->length - behind);
+	tramp_put_bytes(out, code + behind, ti->length - behind);
 }
 
-static void emit_loop(struct out *out, const struct tramp_insn *ti, const uint8_t *code)
+static void emit_loop(struct tramp_out *out, const struct tramp_insn *ti, uint64_t target,
+		      const uint8_t *code)
 {
-	out_bytes(out, code, ti->aux);
-	out_u8(out, SHORT_JMP_SIZE);
-	out_u8(out, 0xeb);
-	out_u8(out, JMP_SIZE);
-	out_jmp(out, ti->target);
+	tramp_put_bytes(out, code, ti->aux);
+	tramp_put_u8(out, SHORT_JMP_SIZE);
+	tramp_put_u8(out, 0xeb);
+	tramp_put_u8(out, JMP_SIZE);
+	tramp_put_jmp(out, target);
 }
 
-static void emit_insn(struct out *out, const struct tramp_plan *plan, const struct tramp_insn *ti)
+/* Where a branch goes in the replay code: to a copy, if its target was copied. */
+static uint64_t branch_target(const struct tramp_out *out, const struct tramp_plan *plan,
+			      const struct tramp_insn *ti)
+{
+	uint64_t target = tramp_target(plan, ti);
+	int copy = tramp_find_displaced(plan, target);
+
+	return copy < 0 ? target : out->addr + insn_start(plan, (size_t)copy);
+}
+
+static void emit_insn(struct tramp_out *out, const struct tramp_plan *plan,
+		      const struct tramp_insn *ti)
 {
 	const uint8_t *code = plan->original + ti->offset;
 
 	switch (ti->kind) {
 	case TRAMP_INSN_RIP:
-		emit_rip(out, ti, code);
+		emit_rip(out, plan, ti, code);
 		break;
 	case TRAMP_INSN_JMP:
-		out_jmp(out, ti->target);
+		tramp_put_jmp(out, branch_target(out, plan, ti));
 		break;
 	case TRAMP_INSN_JCC:
-		out_u8(out, 0x0f);
-		out_u8(out, 0x80 | ti->aux);
-		out_rel32(out, ti->target, 0);
+		tramp_put_u8(out, 0x0f);
+		tramp_put_u8(out, 0x80 | ti->aux);
+		tramp_put_rel32(out, branch_target(out, plan, ti), 0);
 		break;
 	case TRAMP_INSN_LOOP:
-		emit_loop(out, ti, code);
+		emit_loop(out, ti, branch_target(out, plan, ti), code);
 		break;
 	case TRAMP_INSN_CALL:
 		emit_push_return(out, plan);
-		out_jmp(out, ti->target);
+		tramp_put_jmp(out, tramp_target(plan, ti));
 		break;
 	case TRAMP_INSN_CALL_IND:
 		emit_call_ind(out, plan, ti, code);
 		break;
 	default:
-		out_bytes(out, code, ti->length);
+		tramp_put_bytes(out, code, ti->length);
 	}
 }
 
 enum tramp_status tramp_emit_replay(const struct tramp_plan *plan, uint64_t replay_addr,
 				    uint8_t *buf, size_t room, size_t *len)
 {
-	struct out out = { .buf = buf, .room = room, .addr = replay_addr };
+	struct tramp_out out = { .buf = buf, .room = room, .addr = replay_addr };
 
 	for (size_t i = 0; i < plan->ninsns; i++)
 		emit_insn(&out, plan, &plan->insns[i]);
 	if (plan->falls_through)
-		out_jmp(&out, plan->resume);
+		tramp_put_jmp(&out, plan->resume);
 	if (ends_in_call(plan) && return_needs_slot(plan->resume)) {
-		out_pad(&out, slot_offset(plan));
-		out_u64(&out, plan->resume);
+		tramp_put_pad(&out, slot_offset(plan));
+		tramp_put_u64(&out, plan->resume);
 	}
 	*len = out.len;
 	return out.status;

@@ -28,7 +28,7 @@ struct scan {
 	/* Linear sweep. */
 	int64_t at;		/* start of the instruction in `insn` */
 	int64_t lost;		/* the last undecodable byte, or -RESYNC */
-	struct insn insn;
+	struct tramp_decoded insn;
 };
 
 static void scan_init(struct scan *s, const struct tramp_function *fn,
@@ -48,7 +48,7 @@ static void sweep_to(struct scan *s, int64_t pos)
 {
 	while (s->at + s->insn.length <= pos) {
 		s->at += s->insn.length;
-		if (!decode_insn(s->code + s->at, (size_t)(s->avail - s->at), &s->insn)) {
+		if (!tramp_decode(s->code + s->at, (size_t)(s->avail - s->at), &s->insn)) {
 			s->lost = s->at;
 			s->insn.length = 1;
 			s->insn.disp_size = 0;
@@ -142,7 +142,7 @@ static enum tramp_status scan_near(struct scan *s)
 	return TRAMP_OK;
 }
 
-enum tramp_status scan_function(const struct tramp_function *fn, const struct tramp_plan *plan)
+enum tramp_status tramp_scan(const struct tramp_function *fn, const struct tramp_plan *plan)
 {
 	enum tramp_status status;
 	struct scan s;
@@ -153,4 +153,37 @@ enum tramp_status scan_function(const struct tramp_function *fn, const struct tr
 		return status;
 	scan_init(&s, fn, plan);
 	return scan_near(&s);
+}
+
+/* The first of the branches, ascending by target, that goes behind `addr`. */
+static size_t first_behind(const struct tramp_function *fn, uint64_t addr)
+{
+	size_t low = 0, high = fn->nbranches;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (fn->branches[mid].to <= addr)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+bool tramp_is_entered(const struct tramp_function *fn, const struct tramp_plan *plan)
+{
+	uint64_t patch_end = plan->patch_addr + plan->patch_len;
+	uint64_t end = patch_end > plan->resume ? patch_end : plan->resume;
+	size_t own = fn->size ? fn->size : fn->avail;
+
+	for (size_t i = first_behind(fn, fn->addr); i < fn->nbranches; i++) {
+		const struct tramp_branch *b = &fn->branches[i];
+
+		if (b->to >= end)
+			return false;
+		if (b->to != plan->patch_addr && b->from - fn->addr >= own)
+			return true;
+	}
+	return false;
 }

@@ -13,11 +13,12 @@
 #include "trampolines/x86-64/decode.h"
 
 enum {
-	COVERED_MAX = 4 + TRAMP_PATCH_MAX,	/* from a function's start: endbr64 and the patch */
+	COVERED_MAX = 4 + TRAMP_DISPLACED_MAX,	/* from a function's start, with endbr64 */
 	SHORT_REACH = 128,
 	UNIT = 16,
 	FILTER_BITS = 1 << 16,
 	STREAMS = 16,
+	AGREE = 4,
 	WARM_UP = 24,		/* bytes after which streams have mostly met */
 };
 
@@ -29,9 +30,9 @@ struct search {
 	const uint8_t *code;
 	size_t len;
 	uint64_t addr;
-	const uint64_t *starts;
-	size_t nstarts;
-	uint64_t *targets;
+	const struct tramp_range *functions;
+	size_t nfunctions;
+	struct tramp_branch *branches;
 	size_t room;
 	size_t found;
 	uint8_t filter[FILTER_BITS / 8];
@@ -44,39 +45,47 @@ static size_t filter_bit(uint64_t addr)
 
 static void fill_filter(struct search *s)
 {
-	for (size_t i = 0; i < s->nstarts; i++) {
+	for (size_t i = 0; i < s->nfunctions; i++) {
 		for (uint64_t at = 0; at < COVERED_MAX + UNIT; at += UNIT) {
-			size_t bit = filter_bit(s->starts[i] + at);
+			size_t bit = filter_bit(s->functions[i].addr + at);
 
 			s->filter[bit / 8] |= (uint8_t)(1u << bit % 8);
 		}
 	}
 }
 
-/* Whether `target` is covered, yet is no start. */
-static bool is_inside(const struct search *s, uint64_t target)
+static bool is_own(const struct tramp_range *fn, uint64_t from)
 {
-	size_t low = 0, high = s->nstarts, bit = filter_bit(target);
+	return from >= fn->addr && from - fn->addr < fn->size;
+}
+
+/* Whether a branch at `from` would go to covered bytes, and matter. */
+static bool matters(const struct search *s, uint64_t from, uint64_t target)
+{
+	size_t low = 0, high = s->nfunctions, bit = filter_bit(target);
+	const struct tramp_range *fn;
 
 	if (!(s->filter[bit / 8] & 1u << bit % 8))
 		return false;
-	while (low < high) {	/* the first start that is not below the target */
+	while (low < high) {	/* the first function that does not start before the target */
 		size_t mid = low + (high - low) / 2;
 
-		if (s->starts[mid] < target)
+		if (s->functions[mid].addr < target)
 			low = mid + 1;
 		else
 			high = mid;
 	}
-	if (low < s->nstarts && s->starts[low] == target)
+	if (low == 0 || (low < s->nfunctions && s->functions[low].addr == target))
 		return false;
-	return low > 0 && target - s->starts[low - 1] < COVERED_MAX;
+	fn = &s->functions[low - 1];
+	return target - fn->addr < COVERED_MAX && !is_own(fn, from);
 }
 
-static void note(struct search *s, uint64_t target)
+/* Any byte of a branch tells where it is from: `from` is the last of its opcode. */
+static void note(struct search *s, size_t from, uint64_t target)
 {
 	if (s->found < s->room)
-		s->targets[s->found] = target;
+		s->branches[s->found] = (struct tramp_branch){ s->addr + from, target };
 	s->found++;
 }
 
@@ -97,42 +106,61 @@ static unsigned int near_opcodes(const uint8_t *code)
 	return (unsigned int)_mm_movemask_epi8(_mm_or_si128(call, jcc));
 }
 
-/*
- * Whether the displacement at `disp` is that of a branch, for a decoder that stands at `from`. What
- * it says of later places is in known[], by distance from `disp`; the answer is added there.
- */
-static bool decide(const struct search *s, size_t from, size_t disp, bool *known)
-{
-	struct insn insn;
-	size_t next;
+enum answer { UNKNOWN, NO, YES };
 
-	if (!decode_insn(s->code + from, s->len - from, &insn))
-		insn = (struct insn){ .length = 1 };
-	next = from + insn.length;
-	if (next <= disp)
-		known[disp - from] = known[disp - next];
-	else
-		known[disp - from] = insn.disp_size && !insn.rip_relative &&
-				     from + insn.disp_offset == disp;
-	return known[disp - from];
+/* Decode at `from`; the length, or 1 for what is no instruction. */
+static size_t next_length(const struct search *s, size_t from, struct tramp_decoded *insn)
+{
+	if (!tramp_decode(s->code + from, s->len - from, insn))
+		*insn = (struct tramp_decoded){ .length = 1 };
+	return insn->length;
+}
+
+/*
+ * Whether the displacement at `disp` is that of a branch, for a decoder that starts `back` bytes
+ * before it. answers[], by distance, remembers: decoders that meet go on alike.
+ */
+static enum answer ask(const struct search *s, size_t disp, size_t back, enum answer *answers)
+{
+	size_t path[WARM_UP + STREAMS + 1];
+	enum answer answer = UNKNOWN;
+	size_t steps = 0;
+
+	while (answer == UNKNOWN) {
+		struct tramp_decoded insn;
+		size_t length = next_length(s, disp - back, &insn);
+
+		path[steps++] = back;
+		if (length <= back)
+			answer = answers[back -= length];
+		else
+			answer = insn.disp_size && !insn.rip_relative &&
+				 insn.disp_offset == back ? YES : NO;
+	}
+	while (steps > 0)
+		answers[path[--steps]] = answer;
+	return answer;
 }
 
 /*
  * In the middle of unknown code, no instruction's start is known. But decoding falls into step by
- * itself: of sixteen starts in a row, most lead to the same instructions.
+ * itself: of sixteen starts in a row, most lead to the same instructions. Four that agree will do.
  */
 static bool is_displacement(const struct search *s, size_t disp)
 {
-	bool known[WARM_UP + STREAMS + 1] = { false };
-	size_t first = WARM_UP + STREAMS;
+	enum answer answers[WARM_UP + STREAMS + 1] = { UNKNOWN };
 	int votes = 0;
 
-	if (disp < first)
+	if (disp < WARM_UP + STREAMS)
 		return true;
-	for (size_t back = 1; back <= first; back++) {
-		bool yes = decide(s, disp - back, disp, known);
+	for (int i = 0; i < STREAMS; i++) {
+		size_t back = (size_t)(WARM_UP + STREAMS - i);
 
-		votes += yes && back > WARM_UP;
+		if (i == AGREE && (votes == 0 || votes == AGREE))
+			return votes != 0;
+		if (answers[back] == UNKNOWN)
+			ask(s, disp, back, answers);
+		votes += answers[back] == YES;
 	}
 	return votes >= STREAMS / 2;
 }
@@ -140,16 +168,11 @@ static bool is_displacement(const struct search *s, size_t disp)
 /* The same, from where an instruction is known to start. */
 static bool is_displacement_from(const struct search *s, size_t from, size_t disp)
 {
-	struct insn insn;
+	struct tramp_decoded insn;
 
-	for (;;) {
-		if (!decode_insn(s->code + from, s->len - from, &insn))
-			insn = (struct insn){ .length = 1 };
-		if (from + insn.length > disp)
-			return insn.disp_size && !insn.rip_relative &&
-			       from + insn.disp_offset == disp;
+	while (from + next_length(s, from, &insn) <= disp)
 		from += insn.length;
-	}
+	return insn.disp_size && !insn.rip_relative && from + insn.disp_offset == disp;
 }
 
 static void check_near(struct search *s, size_t disp)
@@ -159,8 +182,8 @@ static void check_near(struct search *s, size_t disp)
 
 	memcpy(&rel, s->code + disp, sizeof(rel));
 	target = s->addr + disp + 4 + (uint64_t)(int64_t)rel;
-	if (is_inside(s, target) && is_displacement(s, disp))
-		note(s, target);
+	if (matters(s, s->addr + disp, target) && is_displacement(s, disp))
+		note(s, disp - 1, target);
 }
 
 /* In the few bytes where 16 at a time would leave the section. */
@@ -194,9 +217,9 @@ static bool is_short_branch(uint8_t opcode)
 }
 
 /* Short branches: only around each start, but many bytes look like one. */
-static void search_short(struct search *s, uint64_t start)
+static void search_short(struct search *s, const struct tramp_range *fn)
 {
-	size_t at = (size_t)(start - s->addr);
+	size_t at = (size_t)(fn->addr - s->addr);
 	size_t last = at + COVERED_MAX + SHORT_REACH;
 
 	if (last > s->len)
@@ -204,36 +227,40 @@ static void search_short(struct search *s, uint64_t start)
 	for (size_t i = at > SHORT_REACH ? at - SHORT_REACH : 1; i < last; i++) {
 		uint64_t target = s->addr + i + 1 + (uint64_t)(int64_t)(int8_t)s->code[i];
 
-		if (target <= start || target - start >= COVERED_MAX ||
-		    !is_short_branch(s->code[i - 1]) || !is_inside(s, target))
+		if (target - fn->addr - 1 >= COVERED_MAX - 1 || !is_short_branch(s->code[i - 1]) ||
+		    !matters(s, s->addr + i, target))
 			continue;
 		if (i > at ? is_displacement_from(s, at, i) : is_displacement(s, i))
-			note(s, target);
+			note(s, i - 1, target);
 	}
 }
 
-static int by_value(const void *left, const void *right)
+static int by_target(const void *left, const void *right)
 {
-	uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+	const struct tramp_branch *a = left, *b = right;
 
-	return a < b ? -1 : a > b;
+	if (a->to != b->to)
+		return a->to < b->to ? -1 : 1;
+	return a->from < b->from ? -1 : a->from > b->from;
 }
 
-size_t tramp_find_branches(const uint8_t *code, size_t len, uint64_t addr, const uint64_t *starts,
-			   size_t nstarts, uint64_t *targets, size_t room)
+size_t tramp_find_branches(const uint8_t *code, size_t len, uint64_t addr,
+			   const struct tramp_range *functions, size_t nfunctions,
+			   struct tramp_branch *branches, size_t room)
 {
 	struct search s = {
-		.code = code, .len = len, .addr = addr, .starts = starts, .nstarts = nstarts,
-		.targets = targets, .room = room,
+		.code = code, .len = len, .addr = addr,
+		.functions = functions, .nfunctions = nfunctions,
+		.branches = branches, .room = room,
 	};
 
 	fill_filter(&s);
 	search_near(&s);
-	for (size_t i = 0; i < nstarts; i++) {
-		if (starts[i] >= addr && starts[i] - addr < len)
-			search_short(&s, starts[i]);
+	for (size_t i = 0; i < nfunctions; i++) {
+		if (functions[i].addr >= addr && functions[i].addr - addr < len)
+			search_short(&s, &functions[i]);
 	}
 	if (s.found && room)
-		qsort(targets, s.found < room ? s.found : room, sizeof(*targets), by_value);
+		qsort(branches, s.found < room ? s.found : room, sizeof(*branches), by_target);
 	return s.found;
 }

@@ -46,14 +46,14 @@ static size_t align_slot(size_t offset)
 
 static bool jmp_reaches(uint64_t at, uint64_t target)
 {
-	return reaches(at + JMP_SIZE, target);
+	return tramp_reaches(at + JMP_SIZE, target);
 }
 
 static size_t desc_size(uint64_t desc, uint64_t at)
 {
 	if (desc <= UINT32_MAX)
 		return MOV_IMM32_SIZE;
-	return reaches(at + LEA_SIZE, desc) ? LEA_SIZE : MOVABS_SIZE;
+	return tramp_reaches(at + LEA_SIZE, desc) ? LEA_SIZE : MOVABS_SIZE;
 }
 
 static struct layout lay_out(const struct tramp_stub *stub, uint64_t addr)
@@ -78,7 +78,7 @@ size_t tramp_stub_size(const struct tramp_stub *stub, uint64_t stub_addr)
 	return lay_out(stub, stub_addr).size;
 }
 
-static void emit_identity(struct out *out, enum tramp_thread_id id)
+static void emit_identity(struct tramp_out *out, enum tramp_thread_id id)
 {
 	static const uint8_t fs_zero[FS_ZERO_SIZE] = {
 		0x64, 0x4c, 0x8b, 0x1c, 0x25, 0, 0, 0, 0	/* mov %fs:0, %r11 */
@@ -88,20 +88,20 @@ static void emit_identity(struct out *out, enum tramp_thread_id id)
 	};
 
 	if (id == TRAMP_ID_FSBASE)
-		out_bytes(out, rdfsbase, sizeof(rdfsbase));
+		tramp_put_bytes(out, rdfsbase, sizeof(rdfsbase));
 	else
-		out_bytes(out, fs_zero, sizeof(fs_zero));
+		tramp_put_bytes(out, fs_zero, sizeof(fs_zero));
 }
 
-static void emit_compare(struct out *out, int32_t owner_offset)
+static void emit_compare(struct tramp_out *out, int32_t owner_offset)
 {
 	static const uint8_t cmp[] = { 0x65, 0x4c, 0x3b, 0x1c, 0x25 };	/* cmp %gs:disp32, %r11 */
 
-	out_bytes(out, cmp, sizeof(cmp));
-	out_u32(out, (uint32_t)owner_offset);
+	tramp_put_bytes(out, cmp, sizeof(cmp));
+	tramp_put_u32(out, (uint32_t)owner_offset);
 }
 
-static void emit_desc(struct out *out, uint64_t desc)
+static void emit_desc(struct tramp_out *out, uint64_t desc)
 {
 	static const uint8_t mov[] = { 0x41, 0xbb };		/* mov $imm32, %r11d */
 	static const uint8_t lea[] = { 0x4c, 0x8d, 0x1d };	/* lea disp32(%rip), %r11 */
@@ -109,47 +109,47 @@ static void emit_desc(struct out *out, uint64_t desc)
 
 	switch (desc_size(desc, out->addr + out->len)) {
 	case MOV_IMM32_SIZE:
-		out_bytes(out, mov, sizeof(mov));
-		out_u32(out, (uint32_t)desc);
+		tramp_put_bytes(out, mov, sizeof(mov));
+		tramp_put_u32(out, (uint32_t)desc);
 		break;
 	case LEA_SIZE:
-		out_bytes(out, lea, sizeof(lea));
-		out_rel32(out, desc, 0);
+		tramp_put_bytes(out, lea, sizeof(lea));
+		tramp_put_rel32(out, desc, 0);
 		break;
 	default:
-		out_bytes(out, movabs, sizeof(movabs));
-		out_u64(out, desc);
+		tramp_put_bytes(out, movabs, sizeof(movabs));
+		tramp_put_u64(out, desc);
 	}
 }
 
-static void emit_jump(struct out *out, uint64_t target, bool near, size_t slot)
+static void emit_jump(struct tramp_out *out, uint64_t target, bool near, size_t slot)
 {
 	if (near)
-		out_jmp(out, target);
+		tramp_put_jmp(out, target);
 	else
-		out_jmp_slot(out, slot);
+		tramp_put_jmp_slot(out, slot);
 }
 
 enum tramp_status tramp_emit_stub(const struct tramp_stub *stub, uint64_t stub_addr, uint8_t *buf,
 				  size_t room, size_t *len)
 {
-	struct out out = { .buf = buf, .room = room, .addr = stub_addr };
+	struct tramp_out out = { .buf = buf, .room = room, .addr = stub_addr };
 	struct layout l = lay_out(stub, stub_addr);
 	size_t gate_slot = l.slots + (l.wrapper_near ? 0 : SLOT_SIZE);
 
 	emit_identity(&out, stub->id);
 	emit_compare(&out, stub->owner_offset);
-	out_u8(&out, 0x75);
-	out_u8(&out, (uint8_t)(l.slow - l.wrapper_jmp));
+	tramp_put_u8(&out, 0x75);
+	tramp_put_u8(&out, (uint8_t)(l.slow - l.wrapper_jmp));
 	emit_jump(&out, stub->wrapper, l.wrapper_near, l.slots);
 	emit_desc(&out, stub->desc);
 	emit_jump(&out, stub->gate, l.gate_near, gate_slot);
 	if (!l.wrapper_near || !l.gate_near)
-		out_pad(&out, l.slots);
+		tramp_put_pad(&out, l.slots);
 	if (!l.wrapper_near)
-		out_u64(&out, stub->wrapper);
+		tramp_put_u64(&out, stub->wrapper);
 	if (!l.gate_near)
-		out_u64(&out, stub->gate);
+		tramp_put_u64(&out, stub->gate);
 	*len = out.len;
 	return out.status;
 }
@@ -157,13 +157,13 @@ enum tramp_status tramp_emit_stub(const struct tramp_stub *stub, uint64_t stub_a
 enum tramp_status tramp_emit_jump(uint64_t addr, uint64_t target, uint8_t *buf, size_t room,
 				  size_t *len)
 {
-	struct out out = { .buf = buf, .room = room, .addr = addr };
+	struct tramp_out out = { .buf = buf, .room = room, .addr = addr };
 	bool near = jmp_reaches(addr, target);
 
 	emit_jump(&out, target, near, SLOT_SIZE);
 	if (!near) {
-		out_pad(&out, SLOT_SIZE);
-		out_u64(&out, target);
+		tramp_put_pad(&out, SLOT_SIZE);
+		tramp_put_u64(&out, target);
 	}
 	*len = out.len;
 	return out.status;
