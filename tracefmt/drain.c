@@ -96,27 +96,14 @@ static inline uint32_t copy_words(const struct drain *d, const struct tf_site *s
 	return site->words;
 }
 
-static inline void encode(struct drain *d, uint32_t id, uint64_t ticks, uint64_t addr,
-			  const uint64_t *payload, uint32_t words)
-{
-	const struct tf_site *site = &d->site[id];
-
-	if (site->kind == SONDE_TRACE_ENTER)
-		tf_enc_enter(d->enc, id, site, addr, ticks, payload, words);
-	else if (site->kind == SONDE_TRACE_LEAVE)
-		tf_enc_leave(d->enc, id, site, ticks, payload, words);
-	else
-		tf_enc_point(d->enc, id, ticks, payload, words);
-}
-
 /*
  * Encodes the record at @at, whose first word is @word, if it makes sense and ends before @end.  Returns its
  * size in bytes, 0 if not.
  */
-static inline uint32_t record(struct drain *d, uint64_t word, uint32_t at, uint32_t end)
+static uint32_t record(struct drain *d, uint64_t word, uint32_t at, uint32_t end)
 {
 	uint64_t payload[TF_RECORD_WORDS];
-	uint32_t id = (uint32_t)(word & RING_ID_MASK), head = 8, words = 0;
+	uint32_t id = (uint32_t)(word & RING_ID_MASK), head = 8, words;
 	uint64_t ticks = full_time(d, word), addr = 0;
 	const struct tf_site *site;
 
@@ -129,15 +116,37 @@ static inline uint32_t record(struct drain *d, uint64_t word, uint32_t at, uint3
 			return 0;
 		addr = load(d, at + 8);
 	}
-	if (__builtin_expect(site->words, 0)) {
-		words = site->strings ?
-				copy_strings(d, id, at + head, end - at - head, payload) :
+	words = site->strings ? copy_strings(d, id, at + head, end - at - head, payload) :
 				copy_words(d, site, at + head, end - at - head, payload);
-		if (words == UINT32_MAX)
-			return 0;
-	}
-	encode(d, id, tf_enc_time(d->enc, ticks), addr, payload, words);
+	if (words == UINT32_MAX)
+		return 0;
+	ticks = tf_enc_time(d->enc, ticks);
+	if (site->kind == SONDE_TRACE_ENTER)
+		tf_enc_enter(d->enc, id, site, addr, ticks, payload, words);
+	else if (site->kind == SONDE_TRACE_LEAVE)
+		tf_enc_leave(d->enc, id, site, ticks, payload, words);
+	else
+		tf_enc_point(d->enc, id, ticks, payload, words);
 	return head + 8 * words;
+}
+
+/* The same for what most records are, inlined: an enter or a leave without payload; 0: ask record(). */
+static inline uint32_t bare_record(struct drain *d, uint64_t word, uint32_t at, uint32_t end)
+{
+	uint32_t id = (uint32_t)(word & RING_ID_MASK);
+	uint64_t ticks = full_time(d, word);
+	const struct tf_site *site = &d->site[id];
+
+	if (id >= d->room || site->words || !possible(d, ticks))
+		return 0;
+	if (site->kind == SONDE_TRACE_LEAVE) {
+		tf_enc_leave(d->enc, id, site, tf_enc_time(d->enc, ticks), NULL, 0);
+		return 8;
+	}
+	if (site->kind != SONDE_TRACE_ENTER || end - at < 16)
+		return 0;
+	tf_enc_enter(d->enc, id, site, load(d, at + 8), tf_enc_time(d->enc, ticks), NULL, 0);
+	return 16;
 }
 
 /* Encodes records from *@at on, before @end; only one if @single. */
@@ -151,7 +160,9 @@ static enum stop stretch(struct drain *d, uint32_t *at, uint32_t end, bool singl
 			return STOP_ZERO;
 		if (gaps_now(d) > d->ngaps)
 			return STOP_GAPS;
-		size = record(d, word, *at, end);
+		size = bare_record(d, word, *at, end);
+		if (__builtin_expect(!size, 0))
+			size = record(d, word, *at, end);
 		if (!size)
 			return STOP_BAD;
 		*at += size;

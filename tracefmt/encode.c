@@ -59,6 +59,22 @@ void tf_enc_free(struct tf_enc *e)
 	e->batch = (struct tf_batch){ 0 };
 }
 
+void tf_enc_count(const struct tf_enc *e, struct tf_enc_stats *stats)
+{
+	for (uint32_t i = 0; i < e->batch.n; i++) {
+		uint32_t code = e->batch.code[i];
+		unsigned kind = code == TF_CODE_UNWIND ? 0 : e->sites->site[TF_CODE_ID(code)].kind;
+		bool other = code & TF_CODE_OTHER;
+
+		stats->unwound += code == TF_CODE_UNWIND || (other && kind == SONDE_TRACE_ENTER);
+		stats->orphans += other && kind == SONDE_TRACE_LEAVE;
+		stats->enters += !other && kind == SONDE_TRACE_ENTER;
+		stats->leaves += !other && kind == SONDE_TRACE_LEAVE;
+		stats->points += kind == SONDE_TRACE_POINT;
+	}
+	stats->events += e->batch.n;
+}
+
 void tf_enc_restart(struct tf_enc *e)
 {
 	struct tf_batch *b = &e->batch;
@@ -123,7 +139,6 @@ static void unwind_one(struct tf_enc *e, uint64_t ticks)
 	tf_enc_put(e, old ? frame.enter | TF_CODE_OTHER : TF_CODE_UNWIND, ticks, NULL, 0);
 	if (old)
 		e->floor = e->stack.n;
-	e->stats.unwound++;
 }
 
 void tf_enc_unwind(struct tf_enc *e, size_t keep, uint64_t ticks)
@@ -159,14 +174,14 @@ static void leave_top(struct tf_enc *e, uint32_t id, const struct tf_site *site,
 	tf_stack_pop(&e->stack);
 	if (old)
 		e->floor = e->stack.n;
-	e->stats.leaves++;
 }
 
 void tf_enc_leave_other(struct tf_enc *e, uint32_t id, uint64_t ticks, const uint64_t *payload,
 			uint32_t words)
 {
 	const struct tf_site *site = &e->sites->site[id];
-	size_t i = tf_stack_find(&e->stack, site->function, e->stats.enters);
+	size_t i = tf_stack_find(&e->stack, site->function,
+				 e->stats.events + e->batch.n);
 
 	if (i != SIZE_MAX) {
 		tf_enc_unwind(e, i + 1, ticks);
@@ -175,7 +190,6 @@ void tf_enc_leave_other(struct tf_enc *e, uint32_t id, uint64_t ticks, const uin
 	}
 	tf_enc_reserve(e);
 	tf_enc_put(e, id | TF_CODE_OTHER, ticks, payload, words);
-	e->stats.orphans++;
 }
 
 void tf_enc_lost(struct tf_enc *e, uint64_t ticks, uint64_t count)

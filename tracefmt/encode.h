@@ -53,6 +53,7 @@ struct tf_batch {
 	uint64_t depth; /* open frames before the first event */
 };
 
+/* Of the batches before, added by emit(); tf_enc_count() adds the current one. */
 struct tf_enc_stats {
 	uint64_t events;
 	uint64_t enters;
@@ -72,7 +73,7 @@ struct tf_enc {
 	uint64_t last; /* ticks of the last event */
 	bool started;
 	bool no_memory; /* has happened; the caller takes notice and clears it */
-	/* Writes out the batch; called when it is full. */
+	/* Writes out the batch and adds to stats; called when it is full. */
 	void (*emit)(void *arg, struct tf_enc *enc);
 	void *arg;
 };
@@ -101,6 +102,9 @@ void tf_enc_leave_other(struct tf_enc *e, uint32_t id, uint64_t ticks, const uin
 /* An enter on a stack that needs a closer look, and the growth of the stack. */
 void tf_enc_settle(struct tf_enc *e, uint64_t addr, uint64_t ticks);
 void tf_enc_grow_stack(struct tf_enc *e, uint64_t ticks);
+
+/* Adds the events of the current batch to *stats. */
+void tf_enc_count(const struct tf_enc *e, struct tf_enc_stats *stats);
 
 void tf_enc_lost(struct tf_enc *e, uint64_t ticks, uint64_t count);
 
@@ -142,7 +146,6 @@ static inline void tf_enc_put(struct tf_enc *e, uint32_t code, uint64_t ticks,
 		memcpy(b->words + b->nwords, payload, words * 8);
 		b->nwords += words;
 	}
-	e->stats.events++;
 	if (__builtin_expect(delta >= TF_DELTA_BIG, 0)) {
 		tf_enc_put_big(e, code, delta);
 		return;
@@ -162,7 +165,6 @@ static inline void tf_enc_enter(struct tf_enc *e, uint32_t id, const struct tf_s
 	tf_enc_reserve(e);
 	tf_enc_put(e, id, ticks, payload, words);
 	e->stack.frame[e->stack.n++] = (struct tf_frame){ addr, site->function, id };
-	e->stats.enters++;
 }
 
 static inline void tf_enc_leave(struct tf_enc *e, uint32_t id, const struct tf_site *site,
@@ -173,7 +175,6 @@ static inline void tf_enc_leave(struct tf_enc *e, uint32_t id, const struct tf_s
 			     e->stack.frame[e->stack.n - 1].enter == site->partner, 1)) {
 		tf_enc_put(e, id | TF_CODE_RETURN, ticks, payload, words);
 		tf_stack_pop(&e->stack);
-		e->stats.leaves++;
 		return;
 	}
 	tf_enc_leave_other(e, id, ticks, payload, words);
@@ -184,7 +185,6 @@ static inline void tf_enc_point(struct tf_enc *e, uint32_t id, uint64_t ticks,
 {
 	tf_enc_reserve(e);
 	tf_enc_put(e, id, ticks, payload, words);
-	e->stats.points++;
 }
 
 #endif /* TRACEFMT_ENCODE_H */

@@ -24,8 +24,11 @@ struct tf_pack {
 	struct tf_pack_entry *entry;
 	uint32_t nentries;
 	uint32_t roomentries;
+	uint32_t *count;    /* [roomentries]: events of each entry; apart, to be near each other */
+	uint32_t *cursor;   /* [roomentries]: where the next difference of each entry goes */
 	uint16_t *of_event; /* entry of each event */
-	uint8_t *op[2];	    /* low and high bytes of the operations */
+	uint16_t *op;	    /* operations */
+	uint64_t *sorted;   /* time differences by entry; 32 bits each unless there are larger ones */
 	uint64_t *values;   /* column after column */
 	uint32_t *where;    /* of strings: word in the batch's payloads, beside values[] */
 	size_t roomvalues;
@@ -47,6 +50,9 @@ void tf_pack_free(struct tf_pack *p);
 __attribute__((warn_unused_result)) enum sonde_trace_status
 tf_pack(struct tf_pack *p, const struct tf_sites *sites, const struct tf_batch *b, uint32_t seq,
 	uint64_t last);
+
+/* Adds the events of the chunk that was packed last to *stats. */
+void tf_pack_count(const struct tf_pack *p, struct tf_enc_stats *stats);
 
 /* What stands in the header of the chunk in p->out, for the index. */
 struct tf_chunk_info {

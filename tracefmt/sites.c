@@ -28,6 +28,12 @@ static bool grow(struct tf_sites *s, uint32_t id)
 	return true;
 }
 
+enum sonde_trace_status tf_sites_init(struct tf_sites *s)
+{
+	*s = (struct tf_sites){ 0 };
+	return grow(s, 0) ? SONDE_TRACE_OK : SONDE_TRACE_E_NOMEM;
+}
+
 /* The first enter and the first leave of a function that one module records belong together. */
 static void find_partner(struct tf_sites *s, uint32_t id, uint32_t head)
 {

@@ -36,8 +36,11 @@ struct tf_site_more {
 struct tf_sites {
 	struct tf_site *site; /* [room], indexed by event id */
 	struct tf_site_more *more;
-	uint32_t room; /* ids below are looked up; the others do not exist */
+	uint32_t room; /* ids below are looked up; the others do not exist; never 0 */
 };
+
+/* Errors: E_NOMEM. */
+__attribute__((warn_unused_result)) enum sonde_trace_status tf_sites_init(struct tf_sites *s);
 
 /*
  * Adds event @id of @function.  @types: of the values, @n of them.  @head: first event of the function's

@@ -48,7 +48,7 @@ bool tf_stack_grow(struct tf_stack *s);
 
 /*
  * Index of the innermost open frame of @function, or SIZE_MAX.  A search in vain is paid from @budget, the
- * number of enters so far: without that, leaves without enter could make each one search a million frames.
+ * number of events so far: without that, leaves without enter could make each one search a million frames.
  */
 size_t tf_stack_find(struct tf_stack *s, uint32_t function, uint64_t budget);
 

@@ -9,6 +9,7 @@
 
 static void discard(struct tf_thread *t)
 {
+	tf_enc_count(&t->enc, &t->enc.stats);
 	t->discarded += t->enc.batch.n;
 	t->w->discarded += t->enc.batch.n;
 }
@@ -33,8 +34,10 @@ static void emit(void *arg, struct tf_enc *enc)
 	}
 	tf_writer_tick(w);
 	tf_writer_sync(w);
-	if (tf_threadout_chunk(&t->out, chunk->data, chunk->size))
+	if (tf_threadout_chunk(&t->out, chunk->data, chunk->size)) {
+		tf_pack_count(&w->pack, &enc->stats);
 		return;
+	}
 	tf_writer_failed(w, "write", t->out.file.name);
 	t->broken = true;
 	discard(t);
@@ -175,17 +178,18 @@ enum sonde_trace_status tf_thread_close(struct tf_thread *t, const struct tf_thr
 
 void tf_thread_stats(const struct tf_thread *t, struct tf_thread_stats *stats)
 {
-	const struct tf_enc_stats *s = &t->enc.stats;
+	struct tf_enc_stats count = t->enc.stats;
 
+	tf_enc_count(&t->enc, &count);
 	*stats = (struct tf_thread_stats){
-		.events = s->events,
-		.enters = s->enters,
-		.leaves = s->leaves,
-		.points = s->points,
-		.unwound = s->unwound,
-		.orphans = s->orphans,
+		.events = count.events,
+		.enters = count.enters,
+		.leaves = count.leaves,
+		.points = count.points,
+		.unwound = count.unwound,
+		.orphans = count.orphans,
 		.damaged = t->damaged,
-		.backward = s->backward,
+		.backward = count.backward,
 		.discarded = t->discarded,
 		.file_bytes = t->out.file.size,
 		.depth = t->enc.stack.n,

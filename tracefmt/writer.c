@@ -211,6 +211,8 @@ static enum sonde_trace_status open_dir(struct tf_writer *w, const char *dir)
 	w->dirfd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (w->dirfd < 0 || !tf_outfile_create(&w->metadata, w->dirfd, "metadata"))
 		return SONDE_TRACE_E_SYSTEM;
+	if (tf_sites_init(&w->sites))
+		return SONDE_TRACE_E_NOMEM;
 	return tf_pack_init(&w->pack);
 }
 
