@@ -149,20 +149,22 @@ struct tramp_range {
 
 /*
  * Direct branches in a section that go to the inside of what patches of functions (ascending by
- * address) may cover, other than their own: for tramp_function.branches. A plan sees its function's own branches alone;
- * those from cold parts, and from functions that share code with another, need this search: glibc's
- * mempcpy enters memmove behind its first instruction. code, len, addr: the executable section or
- * segment. Writes at most `room` branches, ascending by `to`; returns how many there are, which may
- * be more. About half a millisecond per megabyte and a few microseconds per function.
+ * address) may cover, other than their own: for tramp_function.branches. A plan sees the branches
+ * of its own function alone; those from cold parts, and from functions that share code with others,
+ * need this search: glibc's mempcpy enters memmove behind its first instruction.
+ *
+ * code, len, addr: the executable section or segment. Writes at most `room` branches, ascending by
+ * `to`; returns how many there are, which may be more. Takes about half a millisecond per megabyte
+ * and three microseconds per function.
  */
 size_t tramp_find_branches(const uint8_t *code, size_t len, uint64_t addr,
 			   const struct tramp_range *functions, size_t nfunctions,
 			   struct tramp_branch *branches, size_t room) TRAMP_MUST_CHECK;
 
 /*
- * The bytes to write at plan->patch_addr, plan->patch_len of them: a jump to `target`, then one
- * nop over what is left of the last displaced instruction, so that a disassembler keeps step.
- * buf: at least TRAMP_PATCH_MAX. Undo writes plan->original. Error: TRAMP_FAR.
+ * The bytes to write at plan->patch_addr, plan->patch_len of them: a jump to `target`, then
+ * nops over what is left of the last instruction it cut, so that a disassembler keeps step.
+ * buf: at least TRAMP_PATCH_MAX. Undoing writes plan->original. Error: TRAMP_FAR.
  */
 enum tramp_status tramp_emit_patch(const struct tramp_plan *plan, uint64_t target, uint8_t *buf)
 	TRAMP_MUST_CHECK;

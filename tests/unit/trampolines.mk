@@ -32,6 +32,12 @@ tests_unit_trampolines_survey_SOURCES = tests/unit/trampolines_survey.c \
 tests_unit_trampolines_survey_CFLAGS = $(AM_CFLAGS) $(LIBELF_CFLAGS)
 tests_unit_trampolines_survey_LDADD = libtrampolines.la $(LIBELF_LIBS)
 
+PURE_TESTS += tests/unit/trampolines_branches
+tests_unit_trampolines_branches_SOURCES = tests/unit/trampolines_branches.c \
+	tests/unit/trampolines_elf.c tests/unit/trampolines_elf.h
+tests_unit_trampolines_branches_CFLAGS = $(AM_CFLAGS) $(LIBELF_CFLAGS)
+tests_unit_trampolines_branches_LDADD = libtrampolines.la $(ZYDIS_LIBS) $(LIBELF_LIBS)
+
 PURE_TESTS += tests/unit/trampolines_decoders
 tests_unit_trampolines_decoders_SOURCES = tests/unit/trampolines_decoders.c \
 	tests/unit/trampolines_elf.c tests/unit/trampolines_elf.h

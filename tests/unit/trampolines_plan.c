@@ -466,6 +466,22 @@ static void test_branches_inside_are_refused(void **state)
 	}
 }
 
+/* What a loop displaces behind the patch must not be entered either. */
+static void test_branches_into_an_enclosed_loop(void **state)
+{
+	const struct accepted *c = &enclosed[1];	/* 18 bytes displaced, 5 patched */
+	struct tramp_function fn = function(c->code, c->avail, c->size);
+	struct tramp_branch branch = { 5, ADDR + 11 };
+	struct tramp_plan plan;
+
+	(void)state;
+	fn.branches = &branch;
+	fn.nbranches = 1;
+	assert_int_equal(tramp_plan_entry(&fn, &plan), TRAMP_BRANCH_INTO);
+	branch.to = ADDR + 18;
+	assert_int_equal(tramp_plan_entry(&fn, &plan), TRAMP_OK);
+}
+
 static void test_known_lengths(void **state)
 {
 	static const uint8_t right[] = { 4, 1, 3, 4 };
@@ -563,6 +579,7 @@ int main(void)
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_branches_to_other_places_are_fine),
 		cmocka_unit_test(test_branches_inside_are_refused),
+		cmocka_unit_test(test_branches_into_an_enclosed_loop),
 		cmocka_unit_test(test_known_lengths),
 		cmocka_unit_test(test_reach_of_short_branches),
 		cmocka_unit_test(test_reach_of_near_branches),

@@ -79,7 +79,9 @@ static void test_near_branches_from_everywhere(void **state)
 		assert_in_range(from, at, at + 6);
 		put_rel32(section, at, opcode, FUNCTION);	/* a plain call or tail call */
 		assert_int_equal(find_one(section), NONE);
-		put_rel32(section, at, opcode, FUNCTION + 200);
+		put_rel32(section, at, opcode, FUNCTION + 67);
+		assert_int_equal(find_one(section), ADDR + FUNCTION + 67);
+		put_rel32(section, at, opcode, FUNCTION + 68);
 		assert_int_equal(find_one(section), NONE);
 	}
 	free(section);

@@ -71,7 +71,8 @@ static void check(struct survey *s, const struct elf_function *fn, const struct 
 	}
 }
 
-static struct tramp_branch *find_branches(struct survey *s, const struct elf_code *code, size_t *found)
+static struct tramp_branch *find_branches(struct survey *s, const struct elf_code *code,
+					  size_t *found)
 {
 	struct tramp_range *functions = calloc(code->nfunctions + 1, sizeof(*functions));
 	struct tramp_branch *branches = calloc(BRANCHES_MAX, sizeof(*branches));

@@ -125,7 +125,10 @@ static bool displace_up_to(const struct tramp_function *fn, struct tramp_plan *p
 	return true;
 }
 
-/* Whether all that refers to what comes before `end` is a copied branch to a copied instruction. */
+/*
+ * Of a function that find_extent() understood: whether all that refers to what comes before `end`
+ * is a copied branch to a copied instruction.
+ */
 static bool is_closed(const struct tramp_function *fn, const struct tramp_plan *plan, size_t end)
 {
 	struct pass p = begin(fn, plan);
@@ -143,7 +146,7 @@ static bool is_closed(const struct tramp_function *fn, const struct tramp_plan *
 		if (!copied && addr != plan->addr && addr != plan->patch_addr)
 			return false;
 	}
-	return !p.failed;
+	return true;
 }
 
 bool tramp_enclose(const struct tramp_function *fn, struct tramp_plan *plan)

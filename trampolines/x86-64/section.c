@@ -18,7 +18,6 @@ enum {
 	UNIT = 16,
 	FILTER_BITS = 1 << 16,
 	STREAMS = 16,
-	AGREE = 4,
 	WARM_UP = 24,		/* bytes after which streams have mostly met */
 };
 
@@ -59,14 +58,14 @@ static bool is_own(const struct tramp_range *fn, uint64_t from)
 	return from >= fn->addr && from - fn->addr < fn->size;
 }
 
-/* Whether a branch at `from` would go to covered bytes, and matter. */
-static bool matters(const struct search *s, uint64_t from, uint64_t target)
+/* The function whose first bytes a branch at `from` to `target` would enter; NULL: none, its own. */
+static const struct tramp_range *entered(const struct search *s, uint64_t from, uint64_t target)
 {
 	size_t low = 0, high = s->nfunctions, bit = filter_bit(target);
 	const struct tramp_range *fn;
 
 	if (!(s->filter[bit / 8] & 1u << bit % 8))
-		return false;
+		return NULL;
 	while (low < high) {	/* the first function that does not start before the target */
 		size_t mid = low + (high - low) / 2;
 
@@ -76,9 +75,9 @@ static bool matters(const struct search *s, uint64_t from, uint64_t target)
 			high = mid;
 	}
 	if (low == 0 || (low < s->nfunctions && s->functions[low].addr == target))
-		return false;
+		return NULL;
 	fn = &s->functions[low - 1];
-	return target - fn->addr < COVERED_MAX && !is_own(fn, from);
+	return target - fn->addr < COVERED_MAX && !is_own(fn, from) ? fn : NULL;
 }
 
 /* Any byte of a branch tells where it is from: `from` is the last of its opcode. */
@@ -144,25 +143,24 @@ static enum answer ask(const struct search *s, size_t disp, size_t back, enum an
 
 /*
  * In the middle of unknown code, no instruction's start is known. But decoding falls into step by
- * itself: of sixteen starts in a row, most lead to the same instructions. Four that agree will do.
+ * itself: sixteen starts in a row soon lead to the same instructions. Where one of them finds the
+ * branch it is taken for one: a function refused for nothing is better than one broken.
  */
 static bool is_displacement(const struct search *s, size_t disp)
 {
 	enum answer answers[WARM_UP + STREAMS + 1] = { UNKNOWN };
-	int votes = 0;
 
 	if (disp < WARM_UP + STREAMS)
 		return true;
 	for (int i = 0; i < STREAMS; i++) {
 		size_t back = (size_t)(WARM_UP + STREAMS - i);
 
-		if (i == AGREE && (votes == 0 || votes == AGREE))
-			return votes != 0;
 		if (answers[back] == UNKNOWN)
 			ask(s, disp, back, answers);
-		votes += answers[back] == YES;
+		if (answers[back] == YES)
+			return true;
 	}
-	return votes >= STREAMS / 2;
+	return false;
 }
 
 /* The same, from where an instruction is known to start. */
@@ -182,7 +180,7 @@ static void check_near(struct search *s, size_t disp)
 
 	memcpy(&rel, s->code + disp, sizeof(rel));
 	target = s->addr + disp + 4 + (uint64_t)(int64_t)rel;
-	if (matters(s, s->addr + disp, target) && is_displacement(s, disp))
+	if (entered(s, s->addr + disp, target) && is_displacement(s, disp))
 		note(s, disp - 1, target);
 }
 
@@ -228,7 +226,7 @@ static void search_short(struct search *s, const struct tramp_range *fn)
 		uint64_t target = s->addr + i + 1 + (uint64_t)(int64_t)(int8_t)s->code[i];
 
 		if (target - fn->addr - 1 >= COVERED_MAX - 1 || !is_short_branch(s->code[i - 1]) ||
-		    !matters(s, s->addr + i, target))
+		    entered(s, s->addr + i, target) != fn)
 			continue;
 		if (i > at ? is_displacement_from(s, at, i) : is_displacement(s, i))
 			note(s, i - 1, target);
