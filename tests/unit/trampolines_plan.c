@@ -224,6 +224,10 @@ static const struct refused refused[] = {
 		"\x06\xb8"			// data; b8 would swallow what follows
 		"\xeb\xf7"			// jmp -9: the inc
 		"\x90\x90\x90\xc3") },		// nop; nop; nop; ret
+	{ "a branch inside the window, falling through the function's end", TRAMP_BRANCH_INTO,
+	  BYTES("\x67\xe3\x00"			// jecxz +0
+		"\x51"				// push %rcx
+		"\x90\xc3"), .size = 4 },	// nop; the next function: ret
 	{ "a loop with a call in it", TRAMP_BRANCH_TO_START,
 	  BYTES("\x90\xe8\x00\x10\x00\x00"	// nop; call
 		"\xff\xcf"			// dec %edi

@@ -156,6 +156,8 @@ bool tramp_enclose(const struct tramp_function *fn, struct tramp_plan *plan)
 
 	if (fn->size == 0 || fn->size > FUNCTION_MAX)
 		return false;
+	if (plan->resume > fn->addr + fn->size)	/* falls through its end: not all of its code */
+		return false;
 	extent = find_extent(fn, plan);
 	return extent && displace_up_to(fn, plan, extent) &&
 	       is_closed(fn, plan, extent > patch_end ? extent : patch_end);
