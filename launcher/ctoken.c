@@ -5,10 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MAX_NESTING 256 /* of #include; compilers stop at 200 */
+
 struct splitter {
 	const char *p;
 	const char *main_file;
 	bool in_main, line_start;
+	bool outer[MAX_NESTING]; /* in_main of the files that include the present one */
+	size_t depth;
 	struct ctokens *out;
 };
 
@@ -34,19 +38,45 @@ static bool add(struct splitter *s, size_t len, enum ctoken_kind kind)
 	return true;
 }
 
+/*
+ * The C library keeps parts of its headers in files of their own, as <math.h> does all its functions;
+ * what a header includes from a folder "bits" is taken for a part of it.
+ */
+static void enter_file(struct splitter *s, bool is_main, const char *name, size_t len)
+{
+	bool is_part = s->in_main && memmem(name, len, "/bits/", 6) != NULL;
+
+	if (s->depth < MAX_NESTING)
+		s->outer[s->depth++] = s->in_main;
+	s->in_main = is_main || is_part;
+}
+
+/* `"file.h" 1`: flag 1 is an included file's beginning, 2 the return to the including one. */
+static void read_marker(struct splitter *s, const char *p)
+{
+	size_t len = *p == '"' ? strcspn(p + 1, "\"\n") : 0;
+
+	if (!len || p[1 + len] != '"')
+		return;
+	bool is_main = len == strlen(s->main_file) && strncmp(p + 1, s->main_file, len) == 0;
+	const char *flag = p + len + 2;
+	if (strncmp(flag, " 1", 2) == 0)
+		enter_file(s, is_main, p + 1, len);
+	else if (strncmp(flag, " 2", 2) == 0 && s->depth)
+		s->in_main = s->outer[--s->depth];
+	else
+		s->in_main |= is_main;
+}
+
 /* `# 12 "file.h" 1`; every other directive has no meaning here. */
 static void read_directive(struct splitter *s)
 {
 	const char *p = s->p + 1;
 
 	p += strspn(p, " \t");
-	if (strncmp(p, "line", 4) == 0)
-		p += 4 + strspn(p + 4, " \t");
 	if (isdigit((unsigned char)*p) && s->main_file) {
 		p += strspn(p, "0123456789");
-		p += strspn(p, " \t");
-		size_t len = *p == '"' ? strcspn(p + 1, "\"\n") : 0;
-		s->in_main = len == strlen(s->main_file) && strncmp(p + 1, s->main_file, len) == 0;
+		read_marker(s, p + strspn(p, " \t"));
 	}
 	while (*s->p && *s->p != '\n')
 		s->p += s->p[0] == '\\' && s->p[1] ? 2 : 1;
@@ -105,7 +135,13 @@ static bool next(struct splitter *s)
 
 bool ctoken_split(const char *text, const char *main_file, struct ctokens *t)
 {
-	struct splitter s = { text, main_file, !main_file, true, t };
+	struct splitter s = {
+		.p = text,
+		.main_file = main_file,
+		.in_main = !main_file,
+		.line_start = true,
+		.out = t,
+	};
 
 	*t = (struct ctokens){ 0 };
 	while (*s.p) {

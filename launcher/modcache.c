@@ -6,14 +6,14 @@
  * behind it (no loader looks there) a stamp: what it was made of.
  *
  *	ELF shared object
- *	stamp: lines "size mtime_ns inode hash path\n", one for each file that the compiler read and
- *	       for the compiler itself
+ *	stamp: lines "size mtime_ns ctime_ns inode hash path\n", one for each file that the compiler
+ *	       read and for the compiler itself
  *	struct trailer
  *
  * The entry's name is a hash of the source's path, the command line and the folder it ran in. An
- * entry is good when each file of the stamp has the size, time and inode it had; where they differ,
- * or where the time is so young that a later change may hide in the same clock tick, its contents
- * decide. A file that changed while the compiler ran has no hash, and matches never.
+ * entry is good when each file of the stamp has the size, times and inode it had; where they differ,
+ * or where a time is so young that a later change may hide in the same clock tick, its contents
+ * decide. A file that may have changed while the compiler ran has no hash, and matches never.
  */
 #include "launcher/files.h"
 #include "launcher/message.h"
@@ -144,8 +144,8 @@ static void hash_word(XXH3_state_t *state, const char *word)
 	XXH3_128bits_update(state, word, strlen(word) + 1);
 }
 
-static bool hash_command(const char *real_source, char *const *argv, const char *compiler,
-			 char out[HASH_LEN + 1])
+static bool hash_command(const char *source, const char *real_source, char *const *argv,
+			 const char *compiler, char out[HASH_LEN + 1])
 {
 	XXH3_state_t *state = XXH3_createState();
 	char cwd[PATH_MAX];
@@ -157,8 +157,10 @@ static bool hash_command(const char *real_source, char *const *argv, const char 
 	hash_word(state, getcwd(cwd, sizeof(cwd)) ? cwd : "");
 	hash_word(state, real_source);
 	hash_word(state, compiler);
-	for (; *argv; argv++)
-		hash_word(state, *argv);
+	for (; *argv; argv++) {
+		if (strcmp(*argv, source) != 0) /* which may be spelt in several ways */
+			hash_word(state, *argv);
+	}
 	print_hash(XXH3_128bits_digest(state), out);
 	XXH3_freeState(state);
 	return true;
@@ -195,7 +197,7 @@ static int open_entry(const char *source, struct entry *e)
 	if (!argv)
 		return EXIT_USAGE;
 	e->compiler = program_find(argv[0]);
-	bool hashed = hash_command(e->real, argv, e->compiler ? e->compiler : "", hash);
+	bool hashed = hash_command(source, e->real, argv, e->compiler ? e->compiler : "", hash);
 	modfile_argv_free(argv);
 	if (!hashed)
 		return EXIT_USAGE;
@@ -233,19 +235,20 @@ static char *read_stamp(const char *path, struct trailer *t)
 static bool is_unchanged(char *line, int64_t start_ns)
 {
 	uint64_t size, inode;
-	int64_t mtime;
+	int64_t mtime, ctime;
 	char hash[HASH_LEN + 1], now[HASH_LEN + 1];
 	int path_at = 0;
 	struct stat st;
 
-	if (sscanf(line, "%" SCNu64 " %" SCNd64 " %" SCNu64 " %32s %n", &size, &mtime, &inode, hash,
-		   &path_at) != 4 || !path_at)
+	if (sscanf(line, "%" SCNu64 " %" SCNd64 " %" SCNd64 " %" SCNu64 " %32s %n", &size, &mtime,
+		   &ctime, &inode, hash, &path_at) != 5 || !path_at)
 		return false;
 	const char *path = line + path_at;
 	if (stat(path, &st) != 0)
 		return false;
 	if ((uint64_t)st.st_size == size && (uint64_t)st.st_ino == inode &&
-	    nanoseconds(st.st_mtim) == mtime && mtime < start_ns - CLOCK_TICK_NS)
+	    nanoseconds(st.st_mtim) == mtime && nanoseconds(st.st_ctim) == ctime &&
+	    ctime < start_ns - CLOCK_TICK_NS)
 		return true;
 	return hash_file(path, now) && strcmp(now, hash) == 0;
 }
@@ -273,16 +276,16 @@ static void print_stamp_line(FILE *out, const struct entry *e, const char *path,
 	struct stat st;
 
 	if (!real || strchr(real, '\n') || stat(real, &st) != 0) {
-		fputs("0 0 0 - ?\n", out); /* matches nothing */
+		fputs("0 0 0 0 - ?\n", out); /* matches nothing */
 		free(real);
 		return;
 	}
 	if (strcmp(real, e->real) == 0)
 		memcpy(hash, e->source_hash, sizeof(hash));
-	else if (nanoseconds(st.st_mtim) >= start_ns - CLOCK_TICK_NS || !hash_file(real, hash))
+	else if (nanoseconds(st.st_ctim) >= start_ns - CLOCK_TICK_NS || !hash_file(real, hash))
 		strcpy(hash, "-");
-	fprintf(out, "%" PRIu64 " %" PRId64 " %" PRIu64 " %s %s\n", (uint64_t)st.st_size,
-		nanoseconds(st.st_mtim), (uint64_t)st.st_ino, hash, real);
+	fprintf(out, "%" PRIu64 " %" PRId64 " %" PRId64 " %" PRIu64 " %s %s\n", (uint64_t)st.st_size,
+		nanoseconds(st.st_mtim), nanoseconds(st.st_ctim), (uint64_t)st.st_ino, hash, real);
 	free(real);
 }
 

@@ -1,2 +1,34 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Unit tests of launcher/.
+LAUNCHER_TEST_SUPPORT = tests/unit/launcher_support.c tests/unit/launcher_support.h
+LAUNCHER_TEST_LIBS = libcommand.la libinjector.la libtracefmt.la libtrampolines.la $(CMOCKA_LIBS)
+
+PURE_TESTS += tests/unit/launcher_image
+tests_unit_launcher_image_SOURCES = tests/unit/launcher_image.c $(LAUNCHER_TEST_SUPPORT)
+tests_unit_launcher_image_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_launcher_image_LDADD = $(LAUNCHER_TEST_LIBS)
+
+PURE_TESTS += tests/unit/launcher_modfile
+tests_unit_launcher_modfile_SOURCES = tests/unit/launcher_modfile.c $(LAUNCHER_TEST_SUPPORT)
+tests_unit_launcher_modfile_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_launcher_modfile_LDADD = $(LAUNCHER_TEST_LIBS)
+
+PURE_TESTS += tests/unit/launcher_options
+tests_unit_launcher_options_SOURCES = tests/unit/launcher_options.c $(LAUNCHER_TEST_SUPPORT)
+tests_unit_launcher_options_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_launcher_options_LDADD = $(LAUNCHER_TEST_LIBS)
+
+PURE_TESTS += tests/unit/launcher_program
+tests_unit_launcher_program_SOURCES = tests/unit/launcher_program.c $(LAUNCHER_TEST_SUPPORT)
+tests_unit_launcher_program_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_launcher_program_LDADD = $(LAUNCHER_TEST_LIBS)
+
+PURE_TESTS += tests/unit/launcher_proto
+tests_unit_launcher_proto_SOURCES = tests/unit/launcher_proto.c $(LAUNCHER_TEST_SUPPORT)
+tests_unit_launcher_proto_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_launcher_proto_LDADD = $(LAUNCHER_TEST_LIBS)
+
+PURE_TESTS += tests/unit/launcher_tracedir
+tests_unit_launcher_tracedir_SOURCES = tests/unit/launcher_tracedir.c $(LAUNCHER_TEST_SUPPORT)
+tests_unit_launcher_tracedir_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_launcher_tracedir_LDADD = $(LAUNCHER_TEST_LIBS)
