@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -33,7 +34,8 @@
 struct process {
 	pid_t pid;
 	int pidfd; /* -1: not to be had */
-	bool gone;
+	bool dead; /* when we first heard of it */
+	bool gone; /* its rings are finished */
 };
 
 /* One ring, as we see it. */
@@ -200,7 +202,29 @@ static pid_t read_parent(pid_t pid)
 	return parent;
 }
 
-static void add_process(struct collector *c, pid_t pid)
+static uint32_t our_namespace(void)
+{
+	static uint32_t inode;
+	struct stat st;
+
+	if (!inode && stat("/proc/self/ns/pid", &st) == 0)
+		inode = (uint32_t)st.st_ino;
+	return inode;
+}
+
+/* A process of another PID namespace has a number that means somebody else here: leave it alone. */
+static struct process watch(pid_t pid, uint32_t ns)
+{
+	struct process p = { .pid = pid, .pidfd = -1 };
+
+	if (ns == 0 || ns != our_namespace())
+		return p;
+	p.pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	p.dead = p.pidfd < 0 && errno == ESRCH;
+	return p;
+}
+
+static void add_process(struct collector *c, pid_t pid, uint32_t ns)
 {
 	struct process *v;
 	char comm[32];
@@ -212,8 +236,7 @@ static void add_process(struct collector *c, pid_t pid)
 	if (!v)
 		return;
 	c->processes = v;
-	v[c->nprocesses++] = (struct process){
-		.pid = pid, .pidfd = (int)syscall(SYS_pidfd_open, pid, 0) };
+	v[c->nprocesses++] = watch(pid, ns);
 	read_comm(pid, pid, comm, sizeof(comm));
 	check(c, tf_writer_process(c->writer, pid, read_parent(pid), comm[0] ? comm : NULL));
 }
@@ -223,6 +246,8 @@ static bool has_ended(const struct process *p)
 {
 	struct pollfd fd = { .fd = p->pidfd, .events = POLLIN };
 
+	if (p->dead)
+		return true;
 	return p->pidfd >= 0 && poll(&fd, 1, 0) == 1 && (fd.revents & POLLIN);
 }
 
@@ -254,12 +279,14 @@ static void drain_sub(struct collector *c, struct feed *f, const struct ring_sub
 	check(c, tf_thread_drain(f->thread, &in, &f->pos));
 }
 
+/* When is not known: not before the sub-buffer that is drained next was taken. */
 static void note_lost(struct collector *c, struct feed *f)
 {
 	uint64_t lost = atomic_load_explicit(&f->head->lost, memory_order_relaxed);
+	uint64_t now = __builtin_ia32_rdtsc(), then = f->head->sub[f->sub].start_tsc;
 
 	if (lost > f->lost)
-		check(c, tf_thread_lost(f->thread, __builtin_ia32_rdtsc(), lost - f->lost));
+		check(c, tf_thread_lost(f->thread, then < now ? then : now, lost - f->lost));
 	f->lost = lost;
 }
 
@@ -343,7 +370,7 @@ static bool open_feed(struct collector *c, struct feed *f)
 
 	f->pid = f->head->pid;
 	read_comm(f->pid, f->head->tid, comm, sizeof(comm));
-	add_process(c, f->pid);
+	add_process(c, f->pid, f->head->pid_ns);
 	check(c, tf_thread_create(c->writer, &f->thread, f->pid, f->head->tid,
 				  comm[0] ? comm : NULL, f->head->first_tsc));
 	return f->thread != NULL;
@@ -409,7 +436,8 @@ static void reap_processes(struct collector *c)
 		for (uint32_t i = 0; i < n; i++)
 			if (c->feeds[i].thread && c->feeds[i].pid == p->pid)
 				finish_feed(c, &c->feeds[i]);
-		close(p->pidfd);
+		if (p->pidfd >= 0)
+			close(p->pidfd);
 		p->pidfd = -1;
 	}
 }
@@ -540,6 +568,7 @@ int collector_start(struct collector *c, struct tf_writer *w, struct inj_session
 	c->writer = w;
 	c->session = s;
 	c->program = program;
+	add_process(c, program, our_namespace());
 	metadata_publish(s, w);
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, THREAD_STACK);
@@ -558,7 +587,7 @@ static unsigned int still_running(struct collector *c)
 	unsigned int n = 0;
 
 	for (size_t i = 0; i < c->nprocesses; i++)
-		if (!c->processes[i].gone && c->processes[i].pid != c->program &&
+		if (c->processes[i].pidfd >= 0 && c->processes[i].pid != c->program &&
 		    !has_ended(&c->processes[i]))
 			n++;
 	return n;

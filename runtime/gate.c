@@ -11,12 +11,13 @@
  *  - the pool is closed, but the wrapper is long gone (left by longjmp or an exception):
  *    open it, run the wrapper.
  *
- * To tell the last three apart there is the stack: closed_sp is the frame of the closing wrapper.
+ * To tell the last three apart there is the stack: closed_sp is the stack pointer of the closing wrapper.
  */
 #include "runtime/sys.h"
 #include "runtime/thread.h"
 
 #define SS_ONSTACK 1
+#define FRAME 1024 /* a wrapper's own, above where it closed the pool */
 #define DIFFERENT_STACK (UINT64_C(1) << 23) /* farther from the wrapper's frame than any helper */
 
 struct kernel_stack_t {
@@ -44,7 +45,7 @@ static int is_signal_frame(const uint64_t *uc, uint64_t top)
 	uint64_t here = (uint64_t)uc;
 
 	return uc[UC_FLAGS] <= 0xf && uc[UC_LINK] == 0 && (uc[UC_CS] & 0xffff) == 0x33 &&
-	       uc[UC_RSP] > here && uc[UC_RSP] <= top && uc[UC_FPSTATE] > here &&
+	       uc[UC_RSP] > here && uc[UC_RSP] <= top + FRAME && uc[UC_FPSTATE] > here &&
 	       uc[UC_FPSTATE] < uc[UC_RSP] && (uc[UC_FPSTATE] & 15) == 0;
 }
 

@@ -90,7 +90,7 @@ static void release_pool(struct rt_thread *t)
 		__atomic_store_n((uint32_t *)&t->ring->state, RING_EXITED, __ATOMIC_RELEASE);
 	t->owner = t->ptr = t->limit = t->counters = t->self = t->tcb = 0;
 	t->ring = NULL;
-	t->left = 0;
+	t->nleft = 0;
 	__atomic_store_n((int32_t *)&t->tid, 0, __ATOMIC_RELEASE);
 }
 
@@ -266,10 +266,28 @@ static struct ring_head *get_ring(int32_t pid)
 	h = free_ring();
 	if (!h)
 		h = await_ring(pid);
-	if (!h && add_rings())
+	while (!h && add_rings())
 		h = free_ring();
 	unlock_regions();
 	return h;
+}
+
+#define STAT_BYTES 144
+#define STAT_INO 1 /* index of st_ino in struct stat, as 64-bit words */
+
+/* Process numbers mean something to the collector only if it is in the same PID namespace. */
+static uint32_t pid_namespace(int32_t pid)
+{
+	static const char path[] = "/proc/self/ns/pid";
+	static int32_t of_pid;
+	static uint32_t inode;
+	uint64_t st[STAT_BYTES / 8];
+
+	if (of_pid == pid)
+		return inode;
+	inode = sys2(__NR_stat, path, st) == 0 ? (uint32_t)st[STAT_INO] : 0;
+	of_pid = pid;
+	return inode;
 }
 
 static void start_ring(struct rt_thread *t)
@@ -283,6 +301,7 @@ static void start_ring(struct rt_thread *t)
 	}
 	h->pid = t->pid;
 	h->tid = t->tid;
+	h->pid_ns = pid_namespace(t->pid);
 	h->tcb = t->tcb;
 	h->first_tsc = rt_tsc();
 	h->lost = 0;

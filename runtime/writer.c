@@ -41,7 +41,7 @@ static void take(struct rt_thread *t, uint32_t i)
 
 void rt_take_first(struct rt_thread *t)
 {
-	t->left = 0;
+	t->nleft = 0;
 	take(t, 0);
 }
 
@@ -60,13 +60,19 @@ static void publish(struct rt_thread *t, uint32_t i, uint64_t used)
 	rt_ring_doorbell();
 }
 
-/* The interrupted record is complete as soon as something is recorded above the handler. */
+/*
+ * The interrupted records are complete as soon as something is recorded above their handlers.  How
+ * much of those sub-buffers is used is not known: up to the first zero word.
+ */
 static void publish_left(struct rt_thread *t, uint64_t sp)
 {
-	if (t->left && sp > t->left_sp) {
-		publish(t, t->left - 1, t->left_used);
-		t->left = 0;
-	}
+	struct ring_control *c = rt_control();
+
+	if (!t->nleft || sp <= t->left_sp)
+		return;
+	for (uint32_t i = t->nleft; i > 0; i--)
+		publish(t, (t->sub + c->nsub - i) % c->nsub, c->sub_bytes);
+	t->nleft = 0;
 }
 
 /* Waits until sub-buffer @i is free; 0 when it will not be: no collector, or drop mode. */
@@ -77,7 +83,8 @@ static int await_sub(struct rt_thread *t, uint32_t i)
 	uint32_t state;
 
 	while (!sub_free(t, i)) {
-		if (c->flags & RING_DROP || ring_collector_gone(c) || t->left)
+		/* the collector does not get past a sub-buffer that has been left */
+		if (c->flags & RING_DROP || ring_collector_gone(c) || t->nleft)
 			return 0;
 		state = s->state;
 		if (state != RING_SUB_FREE)
@@ -180,13 +187,12 @@ int rt_step_over(struct rt_thread *t, uint64_t sp)
 	if (gap_here(t))
 		return 1;
 	next = (t->sub + 1) % rt_control()->nsub;
-	if (t->left || !sub_free(t, next)) {
+	if (t->nleft + 2 >= rt_control()->nsub || !await_sub(t, next)) {
 		count_lost(t);
 		return 0;
 	}
-	t->left = t->sub + 1;
-	t->left_sp = sp;
-	t->left_used = rt_control()->sub_bytes;
+	t->nleft++;
+	t->left_sp = sp > t->left_sp || t->nleft == 1 ? sp : t->left_sp;
 	take(t, next);
 	return gap_here(t);
 }

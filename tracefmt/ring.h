@@ -71,7 +71,7 @@ struct ring_head {
 	_Atomic uint32_t state; /* enum ring_state */
 	int32_t pid;		/* as the program sees itself (its own PID namespace) */
 	int32_t tid;
-	uint32_t reserved;
+	uint32_t pid_ns;	/* inode of that namespace; 0: not known */
 	uint64_t tcb;
 	uint64_t first_tsc;   /* full TSC at registration */
 	_Atomic uint64_t lost; /* events not recorded: dropped, or no collector */

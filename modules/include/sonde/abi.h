@@ -28,7 +28,7 @@
  *            the fast path may run.
  * ptr        where the next record goes, in the thread's current sub-buffer
  * limit      end of that sub-buffer; 0 when there is none: the next record takes the slow path
- * closed_sp  frame address of the wrapper that closed the pool
+ * closed_sp  stack pointer of the wrapper that closed the pool
  * counters   this thread's counters, an array of uint64_t in shared memory, indexed by counter
  *            id; 0 before the thread is registered
  */

@@ -173,10 +173,13 @@ SONDE__INLINE uint64_t sonde__open(void)
 	return was;
 }
 
-/* The frame first: a signal handler that finds the pool closed looks at it. */
+/*
+ * The stack pointer first: a signal handler that finds the pool closed looks at it.  It does for a
+ * frame address, which would cost every wrapper a frame pointer.
+ */
 SONDE__INLINE void sonde__close(void)
 {
-	SONDE__SET(SONDE_POOL_CLOSED_SP, __builtin_frame_address(0));
+	__asm__ volatile("movq %%rsp, %%gs:" SONDE__STR(SONDE_POOL_CLOSED_SP) : : : "memory");
 	SONDE__SET(SONDE_POOL_OWNER, 0);
 }
 
@@ -443,12 +446,21 @@ SONDE__INLINE void sonde__write(const struct sonde_site *site, uint32_t kind,
 
 /* ---- hooks ---- */
 
-#define SONDE__HOOK(when_)                                                                     \
+/*
+ * The dynamic linker runs them as constructor and destructor, if the module is in use.  In a static
+ * program the injector finds them in their sections.
+ */
+#define SONDE__HOOK(when_, how_)                                                               \
 	static void sonde__on_##when_(void);                                                  \
 	static sonde__hook sonde__on_##when_##_p SONDE__SECTION("sonde_" #when_) =            \
 		sonde__on_##when_;                                                            \
+	__attribute__((how_)) static void sonde__run_##when_(void)                            \
+	{                                                                                     \
+		if (sonde__api)                                                               \
+			sonde__on_##when_();                                                  \
+	}                                                                                     \
 	static void sonde__on_##when_(void)
-#define SONDE_ON_START SONDE__HOOK(start)
-#define SONDE_ON_EXIT SONDE__HOOK(exit)
+#define SONDE_ON_START SONDE__HOOK(start, constructor)
+#define SONDE_ON_EXIT SONDE__HOOK(exit, destructor)
 
 #endif /* SONDE_MODULE_H */
