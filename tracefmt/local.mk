@@ -3,6 +3,8 @@
 # libsondetrace.la: the reader as an installed shared library, with sonde_trace_* alone exported.
 noinst_LTLIBRARIES += libtracefmt.la
 libtracefmt_la_SOURCES = \
+	tracefmt/accessors.c \
+	tracefmt/arena.c \
 	tracefmt/buffer.c \
 	tracefmt/buffer.h \
 	tracefmt/chunkhead.c \
@@ -13,8 +15,13 @@ libtracefmt_la_SOURCES = \
 	tracefmt/encode.c \
 	tracefmt/encode.h \
 	tracefmt/format.h \
+	tracefmt/infile.c \
+	tracefmt/infile.h \
+	tracefmt/intern.c \
+	tracefmt/iter.c \
 	tracefmt/json.c \
 	tracefmt/json.h \
+	tracefmt/metadata.c \
 	tracefmt/names.c \
 	tracefmt/outfile.c \
 	tracefmt/outfile.h \
@@ -25,9 +32,17 @@ libtracefmt_la_SOURCES = \
 	tracefmt/sites.h \
 	tracefmt/stack.c \
 	tracefmt/stack.h \
+	tracefmt/stream.c \
+	tracefmt/stream.h \
 	tracefmt/thread.c \
 	tracefmt/threadout.c \
 	tracefmt/threadout.h \
+	tracefmt/timeline.c \
+	tracefmt/timeline.h \
+	tracefmt/trace-internal.h \
+	tracefmt/trace.c \
+	tracefmt/unpack.c \
+	tracefmt/unpack.h \
 	tracefmt/writer-internal.h \
 	tracefmt/writer.c \
 	tracefmt/writer.h

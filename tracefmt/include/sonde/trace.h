@@ -220,7 +220,8 @@ struct sonde_trace_rank {
 	int signal;
 	bool complete; /* every record that reached the rings is in the trace */
 	uint64_t lost; /* events known to be missing, of all its threads and beyond */
-	uint64_t discarded; /* of these: not written, the disk was full or failed */
+	uint64_t lost_threads; /* threads of which nothing was recorded: there was no ring left */
+	uint64_t discarded; /* of the lost: not written, the disk was full or failed */
 	uint64_t bad_lines; /* of the metadata that were not understood */
 };
 
@@ -238,6 +239,12 @@ SONDE_TRACE_CHECK enum sonde_trace_status sonde_trace_open(const char *dir, stru
 
 /* Frees the trace; its iterators must have been freed before.  NULL is allowed. */
 SONDE_TRACE_API void sonde_trace_close(struct sonde_trace *trace);
+
+/*
+ * Ranks that are left out because their metadata cannot be read (as long as there is another): how
+ * many, and about the last one in words (NULL allowed; "" when there is none).
+ */
+SONDE_TRACE_API size_t sonde_trace_bad_ranks(const struct sonde_trace *trace, const char **text);
 
 /* --- metadata: number of things, and the thing with an index (NULL when out of range) -------- */
 
@@ -296,10 +303,10 @@ struct sonde_trace_event {
 	uint32_t flags;
 	uint32_t depth;
 	const struct sonde_trace_thread *thread;
-	const struct sonde_trace_function *function; /* NULL: LOST, or not known after damage */
-	const struct sonde_trace_site *site;	     /* NULL: LOST, and unwound leaves */
-	uint64_t lost;				     /* LOST: how many; 0: not known (damage) */
-	size_t nvalues;				     /* site->nfields */
+	const struct sonde_trace_function *function; /* NULL: LOST, or not in damaged metadata */
+	const struct sonde_trace_site *site; /* NULL: LOST, unwound leaves, damaged metadata */
+	uint64_t lost;			     /* LOST: how many; 0: not known (damage) */
+	size_t nvalues;			     /* site->nfields */
 	const struct sonde_trace_value *values;
 };
 
