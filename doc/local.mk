@@ -3,3 +3,11 @@
 examplesdir = $(docdir)/examples
 dist_examples_DATA = \
 	doc/examples/primes.c
+
+dist_man_MANS += \
+	doc/sonde-doctor.1 \
+	doc/sonde-list.1 \
+	doc/sonde-module.1 \
+	doc/sonde-module.5 \
+	doc/sonde-record.1 \
+	doc/sonde.1
