@@ -5,16 +5,16 @@
 #include <string.h>
 
 /*
- * Length of the UTF-8 sequence at @s (RFC 3629: no surrogates, nothing too long), and its character; 0 when
- * there is none.
+ * Length of the UTF-8 sequence at @s, before @end (RFC 3629: no surrogates, nothing too long), and its
+ * character; 0 when there is none.
  */
-static unsigned utf8(const unsigned char *s, uint32_t *character)
+static unsigned utf8(const unsigned char *s, const unsigned char *end, uint32_t *character)
 {
 	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
 	unsigned n = *s < 0x80 ? 1 : *s >= 0xf0 ? 4 : *s >= 0xe0 ? 3 : 2;
 	uint32_t c = n == 1 ? *s : *s & (0x7fu >> n);
 
-	if (*s >= 0xf8 || (*s >= 0x80 && *s < 0xc0))
+	if (*s >= 0xf8 || (*s >= 0x80 && *s < 0xc0) || n > (size_t)(end - s))
 		return 0;
 	for (unsigned i = 1; i < n; i++) {
 		if ((s[i] & 0xc0) != 0x80)
@@ -55,23 +55,23 @@ static void put_ascii(struct tf_buf *b, unsigned char c)
 	tf_buf_str(b, escaped);
 }
 
-void tf_json_quoted(struct tf_buf *b, const char *v)
+void tf_json_quoted_n(struct tf_buf *b, const char *v, size_t length)
 {
-	const unsigned char *s = (const unsigned char *)v;
+	const unsigned char *s = (const unsigned char *)v, *end = s + length;
 
 	tf_buf_byte(b, '"');
-	while (*s) {
+	while (s < end) {
 		size_t run = 0;
 		uint32_t c = 0;
 		unsigned n;
 
-		while (plain(s[run]))
+		while (s + run < end && plain(s[run]))
 			run++;
 		tf_buf_put(b, s, run);
 		s += run;
-		if (!*s)
+		if (s == end)
 			break;
-		n = utf8(s, &c);
+		n = utf8(s, end, &c);
 		if (n == 1)
 			put_ascii(b, *s);
 		else if (!n)
@@ -84,6 +84,11 @@ void tf_json_quoted(struct tf_buf *b, const char *v)
 		s += n ? n : 1;
 	}
 	tf_buf_byte(b, '"');
+}
+
+void tf_json_quoted(struct tf_buf *b, const char *v)
+{
+	tf_json_quoted_n(b, v, strlen(v));
 }
 
 void tf_json_number(struct tf_buf *b, uint64_t v)

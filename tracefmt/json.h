@@ -22,8 +22,9 @@ void tf_json_bool(struct tf_buf *b, const char *key, bool v);
 /* NULL: no member.  Bytes that are not UTF-8 become U+F700 + byte. */
 void tf_json_str(struct tf_buf *b, const char *key, const char *v);
 
-/* Only the value, between quotes. */
+/* Only the value, between quotes; @n bytes, which may be zeros. */
 void tf_json_quoted(struct tf_buf *b, const char *v);
+void tf_json_quoted_n(struct tf_buf *b, const char *v, size_t n);
 void tf_json_number(struct tf_buf *b, uint64_t v);
 
 /* Begins a member whose value the caller writes. */
