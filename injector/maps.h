@@ -14,7 +14,7 @@ struct inj_map {
 	bool readable, writable, executable, shared;
 	bool grows; /* the stack: leave room below */
 	uint64_t offset;
-	char path[256]; /* "" for anonymous memory; cut if longer */
+	char path[512]; /* "" for anonymous memory; cut if longer */
 };
 
 struct inj_maps {

@@ -196,7 +196,7 @@ static const char *base_name(const char *path)
 static bool is_loaded(const struct inj_session *s, const char *soname, size_t len)
 {
 	for (size_t i = 0; i < s->nobjects; i++) {
-		const char *name = base_name(s->objects[i].path);
+		const char *name = s->objects[i].path[0] ? base_name(s->objects[i].name) : "";
 
 		if (strncmp(name, soname, len) == 0 && name[len] == '\0')
 			return true;
@@ -231,7 +231,7 @@ static enum inj_status place(struct inj_session *s, struct inj_module *m)
 		return status;
 	}
 	for (size_t i = 0; i < s->nobjects && !m->mapped; i++) {
-		if (strcmp(s->objects[i].path, m->path) != 0)
+		if (strcmp(s->objects[i].name, m->path) != 0)
 			continue;
 		m->base = s->objects[i].base;
 		m->mapped = true;

@@ -7,9 +7,11 @@
 
 #include <elf.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "injector/maps.h"
 #include "injector/session.h"
 
 #define MAX_OBJECTS 65536 /* a list that is longer than this is a loop */
@@ -38,26 +40,43 @@ static bool is_module_path(const struct inj_session *s, const char *path)
 	return false;
 }
 
+/* A relative name means something only to the program: the kernel knows the file. */
+static bool mapped_path(struct inj_session *s, uint64_t addr, char *path)
+{
+	const struct inj_map *m = NULL;
+	struct inj_maps maps;
+
+	if (inj_maps_read(s->target->pid, &maps) != INJ_OK)
+		return false;
+	m = inj_maps_find(&maps, addr);
+	if (m && m->path[0] == '/')
+		snprintf(path, PATH_MAX, "%s", m->path);
+	inj_maps_free(&maps);
+	return path[0] == '/';
+}
+
 static enum inj_status note_object(struct inj_session *s, const struct link_map_words *m,
 				   const char *name, bool first)
 {
 	const char *path = first ? s->opt.elf_path : name;
+	char absolute[PATH_MAX] = "";
 	struct inj_object *o;
 
 	for (size_t i = 0; i < s->nobjects; i++) {
 		o = &s->objects[i];
-		if (o->base == m->addr && o->ld == m->ld && strcmp(o->path, path) == 0) {
+		if (o->path[0] && o->base == m->addr && o->ld == m->ld && strcmp(o->name, path) == 0) {
 			o->seen = true;
 			return INJ_OK;
 		}
 	}
-	if (!first && name[0] != '/')
-		return INJ_OK; /* the vDSO; a relative path (rare) is not ours to guess */
+	if (!first && name[0] != '/' && !mapped_path(s, m->ld, absolute))
+		return INJ_OK; /* the vDSO */
 	o = add_object(s);
 	if (!o)
 		return INJ_MEMORY;
-	o->path = strdup(path);
-	if (!o->path)
+	o->path = strdup(absolute[0] ? absolute : path);
+	o->name = strdup(path);
+	if (!o->path || !o->name)
 		return INJ_MEMORY;
 	o->base = m->addr;
 	o->ld = m->ld;
@@ -76,7 +95,20 @@ static void forget_wraps(struct inj_session *s, size_t object)
 		if (w->state == INJ_WRAP_PENDING || w->object != object)
 			continue;
 		w->state = INJ_WRAP_PENDING;
+		w->addr = 0;
+		w->ifunc = false;
 	}
+}
+
+/* Its patches went with its memory: nothing is to be undone there. */
+static void forget_patches(struct inj_session *s, size_t object)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < s->npatches; i++)
+		if (s->patches[i].object != object)
+			s->patches[kept++] = s->patches[i];
+	s->npatches = kept;
 }
 
 /* A library that is gone leaves its place: indices stay valid. */
@@ -88,6 +120,7 @@ static void drop_unseen(struct inj_session *s)
 		if (o->seen || !o->path[0])
 			continue;
 		forget_wraps(s, i);
+		forget_patches(s, i);
 		o->path[0] = '\0';
 		inj_symtab_close(o->symtab);
 		o->symtab = NULL;
@@ -134,9 +167,10 @@ enum inj_status inj_objects_static(struct inj_session *s)
 	if (!o)
 		return INJ_MEMORY;
 	o->path = strdup(s->opt.elf_path);
+	o->name = strdup(s->opt.elf_path);
 	o->is_main = true;
 	o->seen = true;
-	if (!o->path)
+	if (!o->path || !o->name)
 		return INJ_MEMORY;
 	for (uint64_t i = 0; i < n && !found; i++) {
 		enum inj_status status = inj_read(s->target, phdr + i * sizeof(ph), &ph,
@@ -167,6 +201,7 @@ void inj_objects_free(struct inj_session *s)
 	for (size_t i = 0; i < s->nobjects; i++) {
 		inj_symtab_close(s->objects[i].symtab);
 		free(s->objects[i].path);
+		free(s->objects[i].name);
 	}
 	free(s->objects);
 	s->objects = NULL;

@@ -156,7 +156,8 @@ static enum inj_status emit_stub(struct inj_session *s, const struct job *job, u
 
 /* ---- writing ---- */
 
-static enum inj_status write_patch(struct inj_session *s, const struct tramp_plan *p, uint64_t to)
+static enum inj_status write_patch(struct inj_session *s, const struct tramp_plan *p,
+				   size_t object, uint64_t to)
 {
 	struct inj_patch *v = realloc(s->patches, (s->npatches + 1) * sizeof(*v));
 	uint8_t bytes[TRAMP_PATCH_MAX + 1];
@@ -171,6 +172,7 @@ static enum inj_status write_patch(struct inj_session *s, const struct tramp_pla
 	if (status != INJ_OK)
 		return status;
 	v[s->npatches].addr = p->patch_addr;
+	v[s->npatches].object = object;
 	v[s->npatches].len = p->patch_len;
 	memcpy(v[s->npatches].original, p->original, p->patch_len);
 	s->npatches++;
@@ -213,7 +215,8 @@ static enum inj_status run_jobs(struct inj_session *s, struct job *jobs, size_t 
 	for (size_t i = 0; i < n && status == INJ_OK; i++)
 		status = emit_chain(s, &jobs[i], &first[i]);
 	for (size_t i = 0; i < n && status == INJ_OK; i++)
-		status = write_patch(s, &jobs[i].plan, first[i]);
+		status = write_patch(s, &jobs[i].plan, s->wraps[jobs[i].wraps[0]].object,
+				     first[i]);
 	if (status != INJ_OK)
 		inj_patch_undo(s, keep);
 	for (size_t i = 0; i < n && status == INJ_OK; i++)
@@ -277,7 +280,7 @@ enum inj_status inj_patch_linker(struct inj_session *s)
 	if (status == INJ_OK)
 		status = inj_write(s->target, s->rt_config, &s->config, sizeof(s->config));
 	if (status == INJ_OK)
-		status = write_patch(s, &job.plan, spot.addr);
+		status = write_patch(s, &job.plan, SIZE_MAX, spot.addr);
 	if (status != INJ_OK)
 		return status;
 	s->linker_hooked = true;

@@ -30,7 +30,8 @@
 
 /* An ELF file in the program's memory. */
 struct inj_object {
-	char *path;
+	char *path; /* absolute, but for the program's own; "" when it is gone */
+	char *name; /* as the dynamic linker calls it */
 	uint64_t base; /* load address minus link-time address */
 	uint64_t ld;   /* address of its dynamic section, 0 in static programs */
 	bool is_main;
@@ -100,6 +101,7 @@ struct inj_module {
 /* Undo list: what was written over code. */
 struct inj_patch {
 	uint64_t addr;
+	size_t object; /* SIZE_MAX: the dynamic linker's own */
 	uint8_t len;
 	uint8_t original[TRAMP_PATCH_MAX + 1];
 };
