@@ -40,8 +40,13 @@ sonde_SOURCES = \
 	launcher/collector.c \
 	launcher/collector.h \
 	launcher/doctor.c \
+	launcher/dump-json.c \
+	launcher/dump-text.c \
+	launcher/dump.c \
+	launcher/dump.h \
 	launcher/functions.c \
 	launcher/functions.h \
+	launcher/info.c \
 	launcher/list.c \
 	launcher/main.c \
 	launcher/metadata.c \
