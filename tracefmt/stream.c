@@ -35,10 +35,15 @@ static enum sonde_trace_status report_gap(struct tf_stream *s, uint64_t lost)
 
 static enum sonde_trace_status note_damage(struct tf_stream *s, size_t i, const char *why)
 {
+	const struct tf_infile *f = &s->thread->file;
+
+	/* The chunk that a killed writer left unfinished is missing, but nothing is damaged. */
+	if (!f->chunk[i].size && f->status == SONDE_TRACE_E_TRUNCATED)
+		return report_gap(s, f->chunk[i].events);
 	s->damage++;
 	snprintf(s->finding.text, sizeof s->finding.text, "%.380s: chunk at byte %llu: %.100s",
-		 s->thread->pub.file, (unsigned long long)s->thread->file.chunk[i].offset, why);
-	return report_gap(s, s->thread->file.chunk[i].events);
+		 s->thread->pub.file, (unsigned long long)f->chunk[i].offset, why);
+	return report_gap(s, f->chunk[i].events);
 }
 
 /* What is open is what the chunk says; of what it does not fit, nothing is known. */

@@ -346,8 +346,8 @@ SONDE_TRACE_CHECK enum sonde_trace_status sonde_trace_seek(struct sonde_trace_it
 							   uint64_t time);
 
 /*
- * What was found damaged or missing in what this iterator has read so far: number of chunks, and the
- * last finding in words (NULL allowed; "" when there was none).
+ * What was found damaged in what this iterator has read so far: number of places, and the last
+ * finding in words (NULL allowed; "" when there was none).  That a file has no end is no damage.
  */
 SONDE_TRACE_API uint64_t sonde_trace_damage(const struct sonde_trace_iter *iter, const char **text);
 
