@@ -50,7 +50,7 @@ static int print_help(void)
 	     "      --version              show the version\n"
 	     "The other options before PROGRAM are those of 'sonde record'.\n"
 	     "\nExamples:\n"
-	     "  sonde -m io ./app          record with the module 'io', into sonde.data\n"
+	     "  sonde -m posixio ./app     record with the module 'posixio', into sonde.data\n"
 	     "  sonde report               show what was recorded\n"
 	     "  sonde help record          all options");
 	return 0;

@@ -37,9 +37,9 @@ static const struct opt_command record_command = {
 		   "options, 125 when Sonde fails.\n",
 	.examples = "sonde -m pthread ./app in.dat\tuse a module\n"
 		    "sonde -m ./mine.c ./app\tuse a C file of your own\n"
-		    "sonde -m mpi,io -o run1 ./app\ttwo modules, another directory\n"
+		    "sonde -m mpi,posixio -o run1 ./app\ttwo modules, another directory\n"
 		    "mpirun -np 4 sonde -m mpi ./solver\tone trace of four ranks\n"
-		    "sonde -m io -- report\ta program called 'report'\n",
+		    "sonde -m posixio -- report\ta program called 'report'\n",
 	.stop_at_operand = true,
 };
 
