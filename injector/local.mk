@@ -20,6 +20,9 @@ libinjector_la_SOURCES = \
 	injector/symbols.h \
 	injector/target.c \
 	injector/target.h \
+	injector/text.c \
+	injector/text.h \
 	injector/tracee.c \
-	injector/tracee.h
+	injector/tracee.h \
+	injector/unwind.c
 libinjector_la_LIBADD = libtrampolines.la libtracefmt.la $(BFD_LIBS)

@@ -10,6 +10,8 @@
 #include <string.h>
 
 #include "injector/session.h"
+#include "injector/text.h"
+#include "trampolines/keep.h"
 
 #define MAX_CODE (UINT64_C(1) << 20) /* of a function that is looked at for branches */
 #define UNSIZED 256		     /* bytes looked at when a symbol has no size */
@@ -18,7 +20,9 @@ struct job {
 	struct tramp_plan plan;
 	const size_t *wraps; /* indices, all of one function, in module order */
 	size_t n;
-	uint64_t lo, hi; /* the function */
+	uint64_t addr, size, avail; /* of the function; see struct tramp_function */
+	uint64_t lo, hi;
+	struct tramp_keep keep;
 };
 
 /* ---- planning ---- */
@@ -27,14 +31,16 @@ static enum inj_status plan_with_lengths(struct inj_session *s, struct tramp_fun
 					 struct tramp_plan *plan, enum tramp_status *said)
 {
 	uint8_t lengths[TRAMP_INSNS_MAX + 1];
+	uint8_t window[64] = { 0 }; /* longer than what the processor may ask for */
 	size_t n = 0;
 	enum inj_status status;
 
+	memcpy(window, fn->code, fn->avail < sizeof(window) ? fn->avail : sizeof(window));
 	if (!s->tracee) {
 		*said = TRAMP_LENGTH_DIFFERS;
 		return INJ_OK;
 	}
-	status = inj_step_lengths(s, fn->code, TRAMP_JUMP_SIZE + 4, lengths,
+	status = inj_step_lengths(s, window, TRAMP_JUMP_SIZE + 4, lengths,
 				  sizeof(lengths), &n);
 	if (status != INJ_OK)
 		return status;
@@ -70,35 +76,142 @@ static const struct inj_symbol *symbol_of(struct inj_session *s, const struct in
 	return tab ? inj_symtab_at(tab, addr - o->base) : NULL;
 }
 
-/* Reads the function and plans; a refusal goes to the wraps. */
-static enum inj_status plan_function(struct inj_session *s, struct job *job)
+static void refuse(struct inj_session *s, const struct job *job, const char *reason)
 {
-	struct inj_wrap *w = &s->wraps[job->wraps[0]];
-	const struct inj_symbol *sym = symbol_of(s, w, w->addr);
-	struct tramp_function fn = { .addr = w->addr };
-	enum tramp_status said = TRAMP_OK;
-	enum inj_status status;
-	uint8_t *code;
-
-	fn.size = sym && sym->size < MAX_CODE ? sym->size : 0;
-	fn.avail = sym ? sym->avail : UNSIZED;
-	if (fn.avail > fn.size + UNSIZED)
-		fn.avail = fn.size + UNSIZED;
-	code = malloc(fn.avail);
-	if (!code)
-		return INJ_MEMORY;
-	fn.avail = inj_read_some(s->target, fn.addr, code, fn.avail);
-	fn.code = code;
-	if (fn.size > fn.avail)
-		fn.size = fn.avail;
-	status = plan(s, &fn, &job->plan, &said);
-	job->lo = fn.addr;
-	job->hi = fn.addr + fn.avail;
-	free(code);
-	for (size_t i = 0; i < job->n && said != TRAMP_OK; i++) {
+	for (size_t i = 0; i < job->n; i++) {
 		s->wraps[job->wraps[i]].state = INJ_WRAP_REFUSED;
-		s->wraps[job->wraps[i]].reason = tramp_reason_text(said);
+		s->wraps[job->wraps[i]].reason = reason;
 	}
+}
+
+/* Where the function is, and what follows it up to the next one. */
+static void measure(struct inj_session *s, struct job *job)
+{
+	const struct inj_wrap *w = &s->wraps[job->wraps[0]];
+	const struct inj_symbol *sym = symbol_of(s, w, w->addr);
+
+	job->addr = w->addr;
+	job->size = sym ? sym->size : inj_unwind_size(s, &s->objects[w->object], w->addr);
+	if (job->size > MAX_CODE)
+		job->size = 0;
+	job->avail = sym ? sym->avail : UNSIZED;
+	if (job->avail < job->size || job->avail > job->size + UNSIZED)
+		job->avail = job->size + UNSIZED;
+	if (!sym && job->size)
+		job->avail = (job->size + 15) & ~UINT64_C(15); /* what follows is not known */
+	job->lo = job->addr;
+	job->hi = job->addr + job->avail;
+}
+
+/* Plans from the object's code; a refusal goes to the wraps. */
+static enum inj_status plan_function(struct inj_session *s, struct job *job,
+				     const struct inj_text *text, const struct tramp_branch *branches,
+				     size_t nbranches)
+{
+	const struct tramp_object *o = &text->code;
+	struct tramp_function fn = { .addr = job->addr,
+				     .size = job->size,
+				     .avail = job->avail,
+				     .branches = branches,
+				     .nbranches = nbranches };
+	enum tramp_status said = TRAMP_TRUNCATED;
+	enum inj_status status = INJ_OK;
+
+	if (job->addr >= o->addr && job->addr - o->addr < o->len) {
+		uint64_t left = o->addr + o->len - job->addr;
+
+		fn.code = o->code + (job->addr - o->addr);
+		fn.avail = fn.avail < left ? fn.avail : left;
+		fn.size = fn.size < left ? fn.size : left;
+		status = plan(s, &fn, &job->plan, &said);
+	}
+	if (said != TRAMP_OK)
+		refuse(s, job, tramp_reason_text(said));
+	return status;
+}
+
+/* ---- an object's functions ---- */
+
+static size_t object_of(const struct inj_session *s, const struct job *job)
+{
+	return s->wraps[job->wraps[0]].object;
+}
+
+static bool is_pending(const struct inj_session *s, const struct job *job)
+{
+	return s->wraps[job->wraps[0]].state == INJ_WRAP_PENDING;
+}
+
+/* Branches from elsewhere into what the patches of these functions (ascending) may cover. */
+static struct tramp_branch *find_branches(const struct inj_text *text, const struct job *jobs,
+					  size_t n, size_t *found)
+{
+	struct tramp_range *ranges = calloc(n + 1, sizeof(*ranges));
+	const struct tramp_object *o = &text->code;
+	struct tramp_branch *v = NULL;
+	size_t room = 0;
+
+	*found = 0;
+	for (size_t i = 0; ranges && i < n; i++)
+		ranges[i] = (struct tramp_range){ jobs[i].addr, jobs[i].size };
+	while (ranges) {
+		*found = tramp_find_branches(o->code, o->len, o->addr, ranges, n, v, room);
+		if (v && *found <= room)
+			break;
+		free(v);
+		room = *found + 16;
+		v = calloc(room, sizeof(*v));
+		if (!v)
+			break;
+	}
+	free(ranges);
+	return v;
+}
+
+/* What callers rely on; takes out the functions that cannot be wrapped without harm to them. */
+static enum inj_status keep_registers(struct inj_session *s, const struct inj_text *text,
+				      struct job *jobs, size_t n)
+{
+	uint64_t *targets = calloc(n + 1, sizeof(*targets));
+	struct tramp_keep *keeps = calloc(n + 1, sizeof(*keeps));
+	bool done = targets && keeps;
+	const char *reason;
+
+	for (size_t i = 0; i < n && done; i++)
+		targets[i] = jobs[i].addr;
+	done = done && tramp_keep_analyze(&text->code, targets, n, keeps);
+	for (size_t i = 0; i < n && done; i++) {
+		jobs[i].keep = keeps[i];
+		if (is_pending(s, &jobs[i]) && !tramp_keep_possible(&keeps[i], &reason))
+			refuse(s, &jobs[i], reason);
+	}
+	free(targets);
+	free(keeps);
+	return done ? INJ_OK : INJ_MEMORY;
+}
+
+/* @jobs: those of one object, ascending by address. */
+static enum inj_status plan_object(struct inj_session *s, struct job *jobs, size_t n)
+{
+	struct tramp_branch *branches;
+	struct inj_text text;
+	size_t nbranches;
+	enum inj_status status;
+
+	for (size_t i = 0; i < n; i++)
+		measure(s, &jobs[i]);
+	status = inj_text_read(s, object_of(s, jobs), jobs[0].addr, &text);
+	if (status != INJ_OK)
+		return status;
+	branches = find_branches(&text, jobs, n, &nbranches);
+	if (!branches)
+		status = INJ_MEMORY;
+	for (size_t i = 0; i < n && status == INJ_OK; i++)
+		status = plan_function(s, &jobs[i], &text, branches, nbranches);
+	if (status == INJ_OK)
+		status = keep_registers(s, &text, jobs, n);
+	free(branches);
+	inj_text_free(&text);
 	return status;
 }
 
@@ -154,6 +267,25 @@ static enum inj_status emit_stub(struct inj_session *s, const struct job *job, u
 		       INJ_NO_ROOM;
 }
 
+/* Between the first stub and its wrapper, when callers rely on more than the ABI promises. */
+static enum inj_status emit_keeper(struct inj_session *s, const struct job *job, uint64_t *wrapper)
+{
+	struct spot spot;
+	size_t len;
+	enum inj_status status;
+
+	if (!tramp_keep_needed(&job->keep))
+		return INJ_OK;
+	status = get_spot(s, job, tramp_keeper_size(&job->keep), &spot);
+	if (status != INJ_OK)
+		return status;
+	if (tramp_emit_keeper(&job->keep, *wrapper, spot.addr, spot.mem, spot.len, &len) !=
+	    TRAMP_OK)
+		return INJ_NO_ROOM;
+	*wrapper = spot.addr;
+	return INJ_OK;
+}
+
 /* ---- writing ---- */
 
 static enum inj_status write_patch(struct inj_session *s, const struct tramp_plan *p,
@@ -197,10 +329,13 @@ static enum inj_status emit_chain(struct inj_session *s, const struct job *job, 
 	next = replay;
 	for (size_t i = job->n; i-- > 0 && status == INJ_OK;) {
 		const struct inj_wrap *w = &s->wraps[job->wraps[i]];
+		uint64_t wrapper = w->wrapper;
 
 		status = inj_write(s->target, w->real, &next, sizeof(next));
+		if (status == INJ_OK && i == 0)
+			status = emit_keeper(s, job, &wrapper);
 		if (status == INJ_OK)
-			status = emit_stub(s, job, w->wrapper, replay, &next);
+			status = emit_stub(s, job, wrapper, replay, &next);
 	}
 	*first = next;
 	return status;
@@ -226,26 +361,39 @@ static enum inj_status run_jobs(struct inj_session *s, struct job *jobs, size_t 
 	return status;
 }
 
-/* @wraps: indices, those of one function beside each other, their number @n. */
+/* One job for each function; @wraps: indices, in the order of addresses. */
+static size_t make_jobs(const struct inj_session *s, const size_t *wraps, size_t n,
+			struct job *jobs)
+{
+	size_t njobs = 0;
+
+	for (size_t i = 0, end; i < n; i = end) {
+		for (end = i + 1; end < n; end++)
+			if (s->wraps[wraps[end]].addr != s->wraps[wraps[i]].addr)
+				break;
+		jobs[njobs++] = (struct job){ .wraps = &wraps[i], .n = end - i };
+	}
+	return njobs;
+}
+
 enum inj_status inj_patch_pending(struct inj_session *s, const size_t *wraps, size_t n)
 {
 	struct job *jobs = calloc(n + 1, sizeof(*jobs));
 	enum inj_status status = jobs ? INJ_OK : INJ_MEMORY;
-	size_t njobs = 0;
+	size_t njobs = jobs ? make_jobs(s, wraps, n, jobs) : 0, kept = 0;
 
-	for (size_t i = 0, end; i < n && status == INJ_OK; i = end) {
-		struct job *job = &jobs[njobs];
-
-		for (end = i + 1; end < n; end++)
-			if (s->wraps[wraps[end]].addr != s->wraps[wraps[i]].addr)
+	/* an object's functions stand beside each other, being in order of address */
+	for (size_t i = 0, end; i < njobs && status == INJ_OK; i = end) {
+		for (end = i + 1; end < njobs; end++)
+			if (object_of(s, &jobs[end]) != object_of(s, &jobs[i]))
 				break;
-		*job = (struct job){ .wraps = &wraps[i], .n = end - i };
-		status = plan_function(s, job);
-		if (status == INJ_OK && s->wraps[wraps[i]].state == INJ_WRAP_PENDING)
-			njobs++;
+		status = plan_object(s, &jobs[i], end - i);
 	}
+	for (size_t i = 0; i < njobs; i++)
+		if (is_pending(s, &jobs[i]))
+			jobs[kept++] = jobs[i];
 	if (status == INJ_OK)
-		status = run_jobs(s, jobs, njobs);
+		status = run_jobs(s, jobs, kept);
 	free(jobs);
 	return status;
 }
@@ -257,8 +405,8 @@ enum inj_status inj_patch_linker(struct inj_session *s)
 	struct tramp_function fn = { .addr = s->dl_debug_state, .code = code };
 	struct user_regs_struct regs;
 	enum tramp_status said;
+	struct job job = { .n = 0 };
 	struct spot spot;
-	struct job job;
 	size_t len;
 	enum inj_status status;
 

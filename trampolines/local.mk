@@ -2,6 +2,7 @@
 # One fixed set of files for each architecture; SONDE_ARCH is x86_64, the only one so far.
 noinst_LTLIBRARIES += libtrampolines.la
 libtrampolines_la_SOURCES = \
+	trampolines/keep.h \
 	trampolines/reasons.c \
 	trampolines/trampoline.h \
 	trampolines/x86-64/checker.c \
@@ -13,6 +14,16 @@ libtrampolines_la_SOURCES = \
 	trampolines/x86-64/emit.h \
 	trampolines/x86-64/enclose.c \
 	trampolines/x86-64/enclose.h \
+	trampolines/x86-64/keep.c \
+	trampolines/x86-64/keepbody.c \
+	trampolines/x86-64/keepbody.h \
+	trampolines/x86-64/keepemit.c \
+	trampolines/x86-64/keepflow.c \
+	trampolines/x86-64/keepflow.h \
+	trampolines/x86-64/keepinsn.c \
+	trampolines/x86-64/keepinsn.h \
+	trampolines/x86-64/keepsites.c \
+	trampolines/x86-64/keepsites.h \
 	trampolines/x86-64/patch.c \
 	trampolines/x86-64/plan.c \
 	trampolines/x86-64/replay.c \
