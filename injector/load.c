@@ -102,6 +102,7 @@ static enum inj_status map_pools(struct inj_session *s)
 		return status;
 	s->config.pools = at + PAGE;
 	s->config.npools = s->opt.npools;
+	s->spare = at + PAGE - INJ_SPARE;
 	status = inj_syscall(s->target, 28 /* madvise */,
 			     (const uint64_t[6]){ at + PAGE, bytes, MADV_WIPE }, &result);
 	if (status != INJ_OK || !s->opt.is_static)

@@ -5,6 +5,7 @@ libinjector_la_SOURCES = \
 	injector/arena.h \
 	injector/elfimage.c \
 	injector/elfimage.h \
+	injector/frames.c \
 	injector/load.c \
 	injector/maps.c \
 	injector/maps.h \

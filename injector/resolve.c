@@ -105,6 +105,7 @@ static bool find_function(struct inj_session *s, struct inj_wrap *w)
 /* The IFUNC's own resolver says which code it is, when it can be called. */
 static enum inj_status choose(struct inj_session *s, struct inj_wrap *w)
 {
+	static const uint64_t no_args[2];
 	uint64_t chosen = 0;
 	enum inj_status status;
 
@@ -113,7 +114,7 @@ static enum inj_status choose(struct inj_session *s, struct inj_wrap *w)
 		w->reason = "an IFUNC of a library that was loaded late";
 		return INJ_OK;
 	}
-	status = inj_tracee_call(s->tracee, w->addr, s->trap, &chosen);
+	status = inj_tracee_call(s->tracee, w->addr, no_args, s->trap, &chosen);
 	if (status == INJ_REMOTE || (status == INJ_OK && !chosen)) {
 		w->state = INJ_WRAP_REFUSED;
 		w->reason = "an IFUNC whose resolver fails";

@@ -280,9 +280,33 @@ static enum inj_status reach_main(struct inj_session *s)
 {
 	struct inj_symtab *tab = inj_object_symbols(&s->objects[0]);
 	const struct inj_symbol *sym = tab ? inj_symtab_find(tab, "main", NULL) : NULL;
+	enum inj_status status;
 
-	return sym ? inj_tracee_until(s->tracee, s->objects[0].base + sym->addr) :
-		     INJ_NOT_SUPPORTED;
+	if (s->at_main)
+		return INJ_OK;
+	if (!sym)
+		return INJ_NOT_SUPPORTED;
+	status = inj_tracee_until(s->tracee, s->objects[0].base + sym->addr);
+	s->at_main = status == INJ_OK;
+	return status;
+}
+
+/*
+ * A static program with an unwinder of its own (C++): its exceptions are to pass through wrappers.
+ * The unwinder's functions need a C library that has started.
+ */
+static enum inj_status settle_frames(struct inj_session *s)
+{
+	struct inj_symtab *tab = inj_object_symbols(&s->objects[0]);
+	enum inj_status status;
+
+	if (!s->opt.is_static || !s->npatches || !tab ||
+	    !inj_symtab_find(tab, "__register_frame_info", NULL))
+		return INJ_OK;
+	status = reach_main(s);
+	if (status == INJ_OK)
+		status = inj_register_frames(s);
+	return status == INJ_NOT_SUPPORTED ? INJ_OK : status;
 }
 
 static void refuse_ifuncs(struct inj_session *s)
@@ -324,6 +348,8 @@ enum inj_status inj_session_instrument(struct inj_session *s)
 		status = patch_ready(s);
 	if (status == INJ_OK)
 		status = settle_ifuncs(s);
+	if (status == INJ_OK)
+		status = settle_frames(s);
 	if (status == INJ_OK && !s->opt.is_static && inj_session_wants_libraries(s))
 		status = inj_patch_linker(s);
 	if (status != INJ_OK && status != INJ_GONE)

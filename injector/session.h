@@ -98,6 +98,8 @@ struct inj_module {
 	uint64_t desc;		/* link-time address of sonde_module */
 };
 
+#define INJ_SPARE 1024
+
 /* Undo list: what was written over code. */
 struct inj_patch {
 	uint64_t addr;
@@ -134,6 +136,7 @@ struct inj_session {
 	uint64_t rt_config, rt_api, rt_gate, rt_dl_state;
 	uint64_t trap;	  /* a breakpoint instruction of ours */
 	uint64_t envp;	  /* of the initial stack */
+	uint64_t spare;	  /* some private memory, for INJ_SPARE bytes */
 	uint64_t dl_debug_state;
 	uint64_t dl_debug_addr; /* musl: where the address of its struct r_debug is */
 	uint64_t interp_base;
@@ -152,6 +155,7 @@ struct inj_session {
 	struct tramp_checker *checker;
 	bool no_linker_stop; /* libraries' constructors ran before we could patch */
 	bool linker_hooked;
+	bool at_main; /* a static program that we have let run to main() */
 	struct inj_image runtime_image;
 };
 
@@ -179,6 +183,9 @@ enum inj_status inj_session_library(struct inj_session *s, struct inj_target *t)
 bool inj_session_wants_libraries(const struct inj_session *s);
 
 /* ---- between the files of the injector ---- */
+
+/* frames.c: lets the program's unwinder pass through modules that only we know of. */
+enum inj_status inj_register_frames(struct inj_session *s) INJ_CHECK;
 
 /* load.c */
 enum inj_status inj_load_runtime(struct inj_session *s) INJ_CHECK;

@@ -422,8 +422,8 @@ static enum inj_status run_call(struct inj_tracee *t, const struct user_regs_str
 	}
 }
 
-enum inj_status inj_tracee_call(struct inj_tracee *t, uint64_t function, uint64_t trap,
-				uint64_t *result)
+enum inj_status inj_tracee_call(struct inj_tracee *t, uint64_t function, const uint64_t args[2],
+				uint64_t trap, uint64_t *result)
 {
 	struct user_regs_struct saved, regs;
 	enum inj_status status = inj_tracee_regs(t, &saved);
@@ -435,6 +435,8 @@ enum inj_status inj_tracee_call(struct inj_tracee *t, uint64_t function, uint64_
 	/* below the red zone, aligned as at a function's entry */
 	regs.rsp = ((saved.rsp - 256) & ~UINT64_C(15)) - 8;
 	regs.rip = function;
+	regs.rdi = args[0];
+	regs.rsi = args[1];
 	regs.rax = 0;
 	regs.orig_rax = (uint64_t)-1;
 	status = inj_write(&t->target, regs.rsp, &trap, sizeof(trap));

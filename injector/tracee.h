@@ -56,12 +56,12 @@ uint64_t inj_tracee_auxv(struct inj_tracee *t, uint64_t type);
 enum inj_status inj_tracee_until(struct inj_tracee *t, uint64_t addr) INJ_CHECK;
 
 /*
- * Calls a function without arguments that returns an integer; all registers are as before afterwards.
+ * Calls a function with two arguments that returns an integer; all registers are as before afterwards.
  * @trap: the address of a breakpoint instruction to return to.
  * INJ_REMOTE: it crashed; the program is where it was.
  */
-enum inj_status inj_tracee_call(struct inj_tracee *t, uint64_t function, uint64_t trap,
-				uint64_t *result) INJ_CHECK;
+enum inj_status inj_tracee_call(struct inj_tracee *t, uint64_t function, const uint64_t args[2],
+				uint64_t trap, uint64_t *result) INJ_CHECK;
 
 /* One instruction; *sig is the signal it raised (SIGTRAP: none) and *fault_addr its si_addr. */
 enum inj_status inj_tracee_step(struct inj_tracee *t, int *sig, uint64_t *fault_addr) INJ_CHECK;
