@@ -22,8 +22,8 @@ static bool parse_line(const char *line, struct inj_map *m)
 	int at = 0;
 
 	memset(m, 0, sizeof(*m));
-	if (sscanf(line, "%lx-%lx %4s %lx %*s %*s %n", &m->start, &m->end, perms, &m->offset,
-		   &at) < 4)
+	if (sscanf(line, "%lx-%lx %4s %lx %*s %lu %n", &m->start, &m->end, perms, &m->offset,
+		   &m->inode, &at) < 5)
 		return false;
 	m->readable = perms[0] == 'r';
 	m->writable = perms[1] == 'w';

@@ -14,6 +14,7 @@ struct inj_map {
 	bool readable, writable, executable, shared;
 	bool grows; /* the stack: leave room below */
 	uint64_t offset;
+	uint64_t inode;
 	char path[512]; /* "" for anonymous memory; cut if longer */
 };
 

@@ -103,6 +103,14 @@ static void measure(struct inj_session *s, struct job *job)
 	job->hi = job->addr + job->avail;
 }
 
+static bool as_in_memory(struct inj_session *s, const struct tramp_function *fn)
+{
+	uint8_t now[TRAMP_DISPLACED_MAX];
+	size_t n = fn->avail < sizeof(now) ? fn->avail : sizeof(now);
+
+	return inj_read_some(s->target, fn->addr, now, n) == n && memcmp(now, fn->code, n) == 0;
+}
+
 /* Plans from the object's code; a refusal goes to the wraps. */
 static enum inj_status plan_function(struct inj_session *s, struct job *job,
 				     const struct inj_text *text, const struct tramp_branch *branches,
@@ -127,6 +135,8 @@ static enum inj_status plan_function(struct inj_session *s, struct job *job,
 	}
 	if (said != TRAMP_OK)
 		refuse(s, job, tramp_reason_text(said));
+	else if (!as_in_memory(s, &fn))
+		refuse(s, job, "the code in memory is not that of the file");
 	return status;
 }
 

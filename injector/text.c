@@ -1,31 +1,33 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "config.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "injector/maps.h"
 #include "injector/text.h"
 
 #define MAX_TEXT (UINT64_C(256) << 20)
 
-static enum inj_status code_range(struct inj_session *s, uint64_t addr, uint64_t *start,
-				  uint64_t *len)
+/* The file's own bytes, as long as they are what is mapped. */
+static uint8_t *map_file(const struct inj_map *m)
 {
-	struct inj_maps maps;
-	enum inj_status status = inj_maps_read(s->target->pid, &maps);
-	const struct inj_map *m;
+	int fd = m->path[0] == '/' ? open(m->path, O_RDONLY | O_CLOEXEC) : -1;
+	struct stat st;
+	void *p = MAP_FAILED;
 
-	*start = *len = 0;
-	if (status != INJ_OK)
-		return status;
-	m = inj_maps_find(&maps, addr);
-	if (m && m->executable && m->end - m->start <= MAX_TEXT) {
-		*start = m->start;
-		*len = m->end - m->start;
-	}
-	inj_maps_free(&maps);
-	return INJ_OK;
+	if (fd < 0)
+		return NULL;
+	if (fstat(fd, &st) == 0 && st.st_ino == m->inode &&
+	    (uint64_t)st.st_size >= m->offset + (m->end - m->start))
+		p = mmap(NULL, m->end - m->start, PROT_READ, MAP_PRIVATE | MAP_POPULATE, fd,
+			 (off_t)m->offset);
+	close(fd);
+	return p == MAP_FAILED ? NULL : p;
 }
 
 static void unpatch(const struct inj_session *s, uint8_t *code, uint64_t start, uint64_t len)
@@ -38,49 +40,93 @@ static void unpatch(const struct inj_session *s, uint8_t *code, uint64_t start, 
 	}
 }
 
-static struct tramp_extent *extents(struct inj_object *o, size_t *n)
+/* The last page of a file's mapping goes past the file's end. */
+static uint8_t *read_memory(struct inj_session *s, const struct inj_map *m)
+{
+	size_t len = m->end - m->start;
+	uint8_t *bytes = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (bytes == MAP_FAILED)
+		return NULL;
+	(void)inj_read_some(s->target, m->start, bytes, len);
+	unpatch(s, bytes, m->start, len);
+	return bytes;
+}
+
+static enum inj_status map_code(struct inj_session *s, uint64_t addr, struct inj_text *text)
+{
+	struct inj_maps maps;
+	enum inj_status status = inj_maps_read(s->target->pid, &maps);
+	const struct inj_map *m;
+
+	if (status != INJ_OK)
+		return status;
+	m = inj_maps_find(&maps, addr);
+	if (m && m->executable && m->end - m->start <= MAX_TEXT) {
+		text->bytes = map_file(m);
+		if (!text->bytes)
+			text->bytes = read_memory(s, m);
+		status = text->bytes ? INJ_OK : INJ_MEMORY;
+		text->code.addr = m->start;
+		text->code.len = m->end - m->start;
+		text->code.code = text->bytes;
+	}
+	inj_maps_free(&maps);
+	return status;
+}
+
+/* ---- where functions are ---- */
+
+static int by_start(const void *a, const void *b)
+{
+	const struct tramp_extent *x = a, *y = b;
+
+	return x->addr < y->addr ? -1 : x->addr > y->addr;
+}
+
+/* From symbols, and from the unwind table: libraries are stripped of most of their symbols. */
+static struct tramp_extent *extents(struct inj_session *s, struct inj_object *o, size_t *n)
 {
 	const struct inj_symbol *syms = NULL;
 	struct tramp_extent *v;
+	size_t nsyms = 0, nunwind;
 
-	*n = 0;
 	if (inj_object_symbols(o))
-		syms = inj_symtab_all(o->symtab, n);
-	v = calloc(*n + 1, sizeof(*v));
-	for (size_t i = 0; v && i < *n; i++) {
-		v[i].addr = o->base + syms[i].addr;
-		v[i].size = syms[i].size;
+		syms = inj_symtab_all(o->symtab, &nsyms);
+	nunwind = inj_unwind_functions(s, o, nsyms, &v);
+	if (!v)
+		return NULL;
+	for (size_t i = 0; i < nsyms; i++) {
+		v[nunwind + i].addr = o->base + syms[i].addr;
+		v[nunwind + i].size = syms[i].size;
 	}
+	*n = nunwind + nsyms;
+	qsort(v, *n, sizeof(*v), by_start);
 	return v;
 }
 
 enum inj_status inj_text_read(struct inj_session *s, size_t object, uint64_t addr,
 			      struct inj_text *text)
 {
-	struct tramp_object *code = &text->code;
-	uint64_t len;
 	enum inj_status status;
 
 	memset(text, 0, sizeof(*text));
-	status = code_range(s, addr, &code->addr, &len);
-	if (status != INJ_OK || len == 0)
+	status = map_code(s, addr, text);
+	if (status != INJ_OK || !text->bytes)
 		return status;
-	text->functions = extents(&s->objects[object], &code->nfunctions);
-	text->bytes = malloc(len);
-	if (!text->functions || !text->bytes) {
+	text->functions = extents(s, &s->objects[object], &text->code.nfunctions);
+	if (!text->functions) {
 		inj_text_free(text);
 		return INJ_MEMORY;
 	}
-	code->len = inj_read_some(s->target, code->addr, text->bytes, len);
-	unpatch(s, text->bytes, code->addr, code->len);
-	code->code = text->bytes;
-	code->functions = text->functions;
+	text->code.functions = text->functions;
 	return INJ_OK;
 }
 
 void inj_text_free(struct inj_text *text)
 {
+	if (text->bytes)
+		munmap(text->bytes, text->code.len);
 	free(text->functions);
-	free(text->bytes);
 	memset(text, 0, sizeof(*text));
 }

@@ -21,6 +21,13 @@ enum inj_status inj_text_read(struct inj_session *s, size_t object, uint64_t add
 void inj_text_free(struct inj_text *text);
 
 /*
+ * All functions that the unwind table knows, in *@out, which has room for @more beyond them (free()
+ * it; NULL: no memory).  Addresses are the program's.  Returns how many.
+ */
+size_t inj_unwind_functions(struct inj_session *s, const struct inj_object *o, size_t more,
+			    struct tramp_extent **out);
+
+/*
  * Size of the function that starts at @addr (in the program), from the unwind table that the ELF file
  * finds by PT_GNU_EH_FRAME; 0: not known.  For functions without a symbol of their own.
  */
