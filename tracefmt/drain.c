@@ -13,6 +13,9 @@
 /* A record may be this much later than the clock of the collector: it is written while we read. */
 #define AHEAD (UINT64_C(1) << 32)
 
+/* What is searched for among damage is no older than this (a minute or two). */
+#define RECENT (UINT64_C(1) << 38)
+
 struct drain {
 	struct tf_enc *enc;
 	const struct tf_site *site;
@@ -178,7 +181,8 @@ static bool plausible(const struct drain *d, uint64_t word)
 	uint32_t id = (uint32_t)(word & RING_ID_MASK);
 	uint64_t ticks = full_time(d, word);
 
-	return id < d->room && d->site[id].kind && possible(d, ticks) && ticks >= d->enc->last;
+	return id < d->room && d->site[id].kind && possible(d, ticks) && ticks >= d->enc->last &&
+	       (int64_t)(d->now - ticks) < (int64_t)RECENT;
 }
 
 /* The next place from @at on where a record could begin; unless final, or the next zero word. */
