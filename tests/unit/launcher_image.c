@@ -29,6 +29,8 @@ static const char source[] =
 	"extern void weak_function(void) __attribute__((weak));\n"
 	SHOW "void *maybe[] = { &weak_thing, (void *)weak_function };\n"
 	"extern char **environ;\n"
+	"extern char absolute[];\n"
+	SHOW "void *fixed[] = { absolute };\n"
 	"size_t strlen(const char *);\n"
 	"void *memfrob(void *, size_t);\n"
 	SHOW "void *outside[] = { &environ, (void *)memfrob };\n"
@@ -41,7 +43,7 @@ static void build(const char *text, const char *flags, const char *out)
 	char command[512];
 
 	write_text("image.c", text);
-	snprintf(command, sizeof(command), "%s -O1 -fPIC -shared -fvisibility=hidden %s -o %s image.c",
+	snprintf(command, sizeof(command), "%s -O1 -fPIC -shared -fvisibility=hidden -Wl,--defsym=absolute=0x1234 %s -o %s image.c",
 		 cc ? cc : "cc", flags, out);
 	assert_int_equal(system(command), 0);
 }
@@ -102,6 +104,7 @@ static void compare_with_linker(const char *flags)
 	compare(&img, handle, "pointers", 3 * sizeof(void *));
 	compare(&img, handle, "maybe", 2 * sizeof(void *));
 	compare(&img, handle, "outside", 2 * sizeof(void *));
+	compare(&img, handle, "fixed", sizeof(void *));
 	compare(&img, handle, "call", 16);
 	inj_image_close(&img);
 	dlclose(handle);

@@ -385,11 +385,25 @@ static int count_files(const char *folder, const char *end)
 
 static void test_cache_concurrent(void **state)
 {
-	char folder[512];
+	char folder[512], script[256];
+	const char *cc = getenv("CC");
+	char *saved = cc ? strdup(cc) : NULL;
+	size_t runs;
 
 	(void)state;
 	write_module("many");
+	snprintf(script, sizeof(script), "#!/bin/sh\necho run >>runs\nexec %s \"$@\"\n", cc ? cc : "cc");
+	write_file("counting-cc", script, strlen(script), 0755);
+	setenv("CC", "./counting-cc", 1);
+	let_time_pass();
 	assert_int_equal(run_children(8, use_cache), 8);
+	free(read_whole("runs", &runs));
+	assert_int_equal(runs, strlen("run\n")); /* one has compiled, the others waited */
+	if (saved)
+		setenv("CC", saved, 1);
+	else
+		unsetenv("CC");
+	free(saved);
 	snprintf(folder, sizeof(folder), "%s/sonde", getenv("XDG_CACHE_HOME"));
 	assert_int_equal(count_files(folder, ".so"), 1);
 	assert_int_equal(count_files(folder, ".tmp"), 0);

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct values {
 	bool all, brief;
@@ -273,6 +274,14 @@ static void test_messages(void **state)
 	const char *text = capture_end();
 	assert_true(is_one_line(text));
 	assert_non_null(strstr(text, "sonde: a?[31mb?c?Inappropriate ioctl"));
+
+	int saved = dup(2);
+	close(2);
+	errno = ENOTTY;
+	msg_error("nobody reads this");
+	assert_int_equal(errno, ENOTTY);
+	assert_int_equal(dup2(saved, 2), 2);
+	close(saved);
 
 	capture_begin(2);
 	msg_error("%s", big);

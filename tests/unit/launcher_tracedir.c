@@ -10,7 +10,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -21,6 +23,33 @@ static const char *const variables[] = {
 	"PMIX_RANK", "PALS_RANKID", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_STEP_ID", "SLURM_JOB_ID",
 	"PMIX_NAMESPACE", "PMI_JOBID", "PALS_APID", "OMPI_MCA_orte_precondition_transports",
 };
+
+/*
+ * Stand in for the C library's: the moments that matter in races are reached on purpose, by doing
+ * what another process could do just then.
+ */
+static void (*before_flock)(void), (*before_link)(void);
+
+static void run_once(void (**hook)(void))
+{
+	void (*f)(void) = *hook;
+
+	*hook = NULL;
+	if (f)
+		f();
+}
+
+int flock(int fd, int operation)
+{
+	run_once(&before_flock);
+	return (int)syscall(SYS_flock, fd, operation);
+}
+
+int link(const char *from, const char *to)
+{
+	run_once(&before_link);
+	return (int)syscall(SYS_link, from, to);
+}
 
 static void become_nobody_in_particular(void)
 {
@@ -350,6 +379,117 @@ static void test_job_waits_for_other(void **state)
 	tracedir_close(&a);
 }
 
+static int hold_for_a_while(int index)
+{
+	struct tracedir td;
+
+	become_rank(index, 1, "first");
+	if (tracedir_create("t", &td) != 0)
+		return 1;
+	put(&td, "first");
+	write_text("ready", "");
+	nanosleep(&(struct timespec){ .tv_nsec = 500000000 }, NULL);
+	tracedir_close(&td);
+	return 0;
+}
+
+static int come_later(int index)
+{
+	struct tracedir td;
+
+	if (index == 0)
+		return hold_for_a_while(index);
+	while (!exists("ready"))
+		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+	become_rank(0, 1, "second");
+	if (tracedir_create("t", &td) != 0)
+		return 1;
+	put(&td, "second");
+	tracedir_close(&td);
+	return 0;
+}
+
+/* The job before is about to end: its last ranks are still writing. */
+static void test_waits_for_end(void **state)
+{
+	(void)state;
+	assert_int_equal(run_children(2, come_later), 2);
+	expect_text("t/rank-0/data", "second");
+	expect_text("t.old/rank-0/data", "first");
+}
+
+/* ---- races ---- */
+
+static struct tracedir other;
+
+static void another_job_takes_it(void)
+{
+	become_rank(0, 1, "quick");
+	assert_int_equal(tracedir_create("t", &other), 0);
+	put(&other, "quick");
+	become_rank(0, 1, "slow");
+}
+
+/*
+ * 1. slow opens the marker of the trace before;
+ * 2. quick moves that trace away, makes its own and records;
+ * 3. slow locks the marker that it has open, which is now in t.old, and must not take this for
+ *    the right to move quick's trace.
+ */
+static void test_marker_moved_before_lock(void **state)
+{
+	struct tracedir td;
+
+	(void)state;
+	become_rank(0, 1, "before");
+	create("t", &td);
+	put(&td, "before");
+	tracedir_close(&td);
+	become_rank(0, 1, "slow");
+	before_flock = another_job_takes_it;
+	refused("t", "another sonde is recording there");
+	assert_null(before_flock);
+	expect_text("t/rank-0/data", "quick");
+	expect_text("t.old/rank-0/data", "before");
+	tracedir_close(&other);
+	create("t", &td);
+	expect_text("t.old/rank-0/data", "quick");
+	tracedir_close(&td);
+}
+
+static void another_rank_is_first(void)
+{
+	become_rank(1, 2, "job");
+	assert_int_equal(tracedir_create("t", &other), 0);
+	become_rank(0, 2, "job");
+}
+
+static bool locks_the_marker(const struct tracedir *td)
+{
+	struct stat mine, there;
+
+	return fstat(td->lock_fd, &mine) == 0 && stat("t/.sonde", &there) == 0 &&
+	       mine.st_ino == there.st_ino;
+}
+
+/* Both find the folder empty; one places its marker just before the other does. */
+static void test_marker_made_before_ours(void **state)
+{
+	struct tracedir td;
+
+	(void)state;
+	become_rank(0, 2, "job");
+	before_link = another_rank_is_first;
+	create("t", &td);
+	assert_null(before_link);
+	assert_true(locks_the_marker(&td));
+	assert_true(locks_the_marker(&other));
+	assert_true(exists("t/rank-0"));
+	assert_true(exists("t/rank-1"));
+	tracedir_close(&td);
+	tracedir_close(&other);
+}
+
 /* ---- what a rank is ---- */
 
 struct environment {
@@ -465,7 +605,9 @@ int main(void)
 		IN_FOLDER(test_abandon),	   IN_FOLDER(test_unwritable),
 		IN_FOLDER(test_ranks),		   IN_FOLDER(test_stale_ranks),
 		IN_FOLDER(test_same_rank_again),   IN_FOLDER(test_rank_abandons),
-		IN_FOLDER(test_job_waits_for_other), IN_FOLDER(test_job),
+		IN_FOLDER(test_job_waits_for_other), IN_FOLDER(test_waits_for_end),
+		IN_FOLDER(test_marker_moved_before_lock), IN_FOLDER(test_marker_made_before_ours),
+		IN_FOLDER(test_job),
 		IN_FOLDER(test_parts),		   IN_FOLDER(test_files),
 	};
 
