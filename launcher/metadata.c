@@ -153,6 +153,35 @@ static void warn_missing(struct inj_session *s, const struct inj_wrap *w)
 		 s->opt.is_static ? "" : " or its libraries so far", hint, n ? "?" : "");
 }
 
+static bool has_symbols(struct inj_session *s)
+{
+	struct inj_symtab *tab = s->nobjects ? inj_object_symbols(&s->objects[0]) : NULL;
+	size_t n = 0;
+
+	if (tab)
+		inj_symtab_all(tab, &n);
+	return n > 0;
+}
+
+/* A module of which nothing is in use: its user would wait for events in vain. */
+static void warn_idle(struct inj_session *s, size_t module)
+{
+	size_t wraps = 0, used = 0;
+
+	for (size_t i = 0; i < s->nwraps; i++) {
+		if (s->wraps[i].module != module)
+			continue;
+		wraps++;
+		used += s->wraps[i].state == INJ_WRAP_ACTIVE;
+	}
+	if (!wraps || used)
+		return;
+	msg_warn("module %s: nothing is recorded: none of the %zu functions it wraps is in the "
+		 "program%s%s",
+		 s->modules[module].name, wraps, s->opt.is_static ? "" : " or its libraries",
+		 s->opt.is_static && !has_symbols(s) ? " (its symbols have been stripped)" : "");
+}
+
 static bool named_elsewhere(const struct inj_session *s, const struct inj_module *m)
 {
 	for (size_t i = 0; i < s->nmodules; i++)
@@ -167,6 +196,8 @@ void metadata_warn_missing(struct inj_session *s)
 	for (size_t i = 0; i < s->nmodules; i++) {
 		struct inj_module *m = &s->modules[i];
 
+		if (m->active)
+			warn_idle(s, i);
 		if (m->active || named_elsewhere(s, m))
 			continue;
 		if (m->needs)
