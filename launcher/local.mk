@@ -35,6 +35,26 @@ libcommand_la_SOURCES = \
 libcommand_la_CPPFLAGS = $(AM_CPPFLAGS) $(XXHASH_CFLAGS) $(LIBDW_CFLAGS) $(LIBELF_CFLAGS)
 libcommand_la_LIBADD = libinjector.la $(XXHASH_LIBS) $(LIBDW_LIBS) $(LIBELF_LIBS)
 
+noinst_LTLIBRARIES += libreport.la
+libreport_la_SOURCES = \
+	launcher/report-collect.c \
+	launcher/report-csv.c \
+	launcher/report-head.c \
+	launcher/report-json.c \
+	launcher/report-lines.c \
+	launcher/report-problems.c \
+	launcher/report-rows.c \
+	launcher/report-rows.h \
+	launcher/report-sums.c \
+	launcher/report-sums.h \
+	launcher/report-table.c \
+	launcher/report-thread.c \
+	launcher/report-thread.h \
+	launcher/report-units.c \
+	launcher/report-units.h \
+	launcher/report.c \
+	launcher/report.h
+
 bin_PROGRAMS += sonde
 sonde_SOURCES = \
 	launcher/collector.c \
@@ -56,4 +76,4 @@ sonde_SOURCES = \
 	launcher/supervise.c \
 	launcher/supervise.h \
 	launcher/verbs.h
-sonde_LDADD = libcommand.la libinjector.la libruntime-image.la libtracefmt.la libtrampolines.la
+sonde_LDADD = libreport.la libcommand.la libinjector.la libruntime-image.la libtracefmt.la libtrampolines.la
