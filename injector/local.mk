@@ -6,12 +6,15 @@ libinjector_la_SOURCES = \
 	injector/elfimage.c \
 	injector/elfimage.h \
 	injector/frames.c \
+	injector/hooks.c \
 	injector/load.c \
 	injector/maps.c \
 	injector/maps.h \
 	injector/modules.c \
 	injector/objects.c \
 	injector/patch.c \
+	injector/patch.h \
+	injector/plan.c \
 	injector/resolve.c \
 	injector/session.c \
 	injector/session.h \

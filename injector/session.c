@@ -292,21 +292,23 @@ static enum inj_status reach_main(struct inj_session *s)
 }
 
 /*
- * A static program with an unwinder of its own (C++): its exceptions are to pass through wrappers.
- * The unwinder's functions need a C library that has started.
+ * What a dynamic linker would do for a module.  The unwinder's functions, and what hooks may call, need a C
+ * library that has started.
  */
-static enum inj_status settle_frames(struct inj_session *s)
+static enum inj_status settle_static(struct inj_session *s)
 {
 	struct inj_symtab *tab = inj_object_symbols(&s->objects[0]);
+	bool unwinds = tab && s->npatches && inj_symtab_find(tab, "__register_frame_info", NULL);
 	enum inj_status status;
 
-	if (!s->opt.is_static || !s->npatches || !tab ||
-	    !inj_symtab_find(tab, "__register_frame_info", NULL))
+	if (!s->opt.is_static || (!unwinds && !inj_has_hooks(s)))
 		return INJ_OK;
 	status = reach_main(s);
-	if (status == INJ_OK)
+	if (status == INJ_OK && unwinds)
 		status = inj_register_frames(s);
-	return status == INJ_NOT_SUPPORTED ? INJ_OK : status;
+	if (status == INJ_OK || status == INJ_NOT_SUPPORTED)
+		status = inj_static_hooks(s);
+	return status;
 }
 
 static void refuse_ifuncs(struct inj_session *s)
@@ -349,7 +351,7 @@ enum inj_status inj_session_instrument(struct inj_session *s)
 	if (status == INJ_OK)
 		status = settle_ifuncs(s);
 	if (status == INJ_OK)
-		status = settle_frames(s);
+		status = settle_static(s);
 	if (status == INJ_OK && !s->opt.is_static && inj_session_wants_libraries(s))
 		status = inj_patch_linker(s);
 	if (status != INJ_OK && status != INJ_GONE)

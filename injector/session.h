@@ -133,7 +133,7 @@ struct inj_session {
 
 	/* the program's addresses */
 	uint64_t runtime; /* load address */
-	uint64_t rt_config, rt_api, rt_gate, rt_dl_state;
+	uint64_t rt_config, rt_api, rt_gate, rt_dl_state, rt_exit;
 	uint64_t trap;	  /* a breakpoint instruction of ours */
 	uint64_t envp;	  /* of the initial stack */
 	uint64_t spare;	  /* some private memory, for INJ_SPARE bytes */
@@ -187,6 +187,11 @@ bool inj_session_wants_libraries(const struct inj_session *s);
 /* frames.c: lets the program's unwinder pass through modules that only we know of. */
 enum inj_status inj_register_frames(struct inj_session *s) INJ_CHECK;
 
+/* hooks.c */
+enum inj_status inj_patch_linker(struct inj_session *s) INJ_CHECK;
+bool inj_has_hooks(const struct inj_session *s);
+enum inj_status inj_static_hooks(struct inj_session *s) INJ_CHECK;
+
 /* load.c */
 enum inj_status inj_load_runtime(struct inj_session *s) INJ_CHECK;
 enum inj_status inj_load_image(struct inj_session *s, struct inj_image *img, uint64_t *base)
@@ -210,7 +215,6 @@ enum inj_status inj_resolve_ifuncs(struct inj_session *s) INJ_CHECK;
 
 /* patch.c */
 enum inj_status inj_patch_pending(struct inj_session *s, const size_t *wraps, size_t n) INJ_CHECK;
-enum inj_status inj_patch_linker(struct inj_session *s) INJ_CHECK;
 void inj_patch_undo(struct inj_session *s, size_t keep);
 
 /* steplen.c: lengths of the instructions at @addr, by the processor itself. */

@@ -22,6 +22,9 @@ struct rt_config {
 	uint64_t pre_tls;  /* what %fs:0 reads before a static program has set up its TLS */
 	uint64_t r_debug;  /* the dynamic linker's struct r_debug, or 0 */
 	uint64_t real_dl_debug_state; /* replay code of the linker's notification function */
+	uint64_t real_exit;   /* replay code of exit(), in static programs with exit hooks */
+	uint64_t exit_hooks;  /* addresses of void (*)(void) */
+	uint64_t nexit_hooks;
 };
 
 /*

@@ -19,3 +19,14 @@ RT_EXPORT const struct sonde_api sonde_rt_api = {
 	.room = rt_room,
 	.pause = rt_pause,
 };
+
+/* In front of exit() in static programs: what a dynamic linker would run as destructors. */
+RT_EXPORT void sonde_rt_exit(int status)
+{
+	const uint64_t *hooks = (const uint64_t *)sonde_rt_config.exit_hooks;
+	void (*real)(int) = (void (*)(int))sonde_rt_config.real_exit;
+
+	for (uint64_t i = 0; i < sonde_rt_config.nexit_hooks; i++)
+		((void (*)(void))hooks[i])();
+	real(status);
+}

@@ -73,6 +73,7 @@ static inline struct rt_thread *rt_current(void)
 struct rt_stub_desc;
 RT_HIDDEN uint64_t rt_gate_decide(const struct rt_stub_desc *desc, uint64_t sp);
 void sonde_rt_dl_state(void);
+void sonde_rt_exit(int status);
 
 /* registry.c: threads, pools and rings of this process.  All with signals blocked. */
 
