@@ -257,6 +257,13 @@ static int open_trace(struct recording *r)
 	return EXIT_USAGE;
 }
 
+static int give_up_trace(struct recording *r)
+{
+	tf_writer_abandon(r->writer);
+	tracedir_abandon(&r->dir);
+	return EXIT_TRACER;
+}
+
 /* Something failed while the program stands still: it must not run half instrumented. */
 static int instrument_failed(struct recording *r, enum inj_status status)
 {
@@ -267,9 +274,6 @@ static int instrument_failed(struct recording *r, enum inj_status status)
 			  strerror(errno));
 	else
 		msg_error("cannot instrument %s: %s", r->program.path, inj_status_text(status));
-	inj_tracee_kill(&r->tracee);
-	tf_writer_abandon(r->writer);
-	tracedir_abandon(&r->dir);
 	return EXIT_TRACER;
 }
 
@@ -285,8 +289,6 @@ static int instrument(struct recording *r)
 		msg_warn("the dynamic linker %s is not known: constructors of libraries ran before "
 			 "they could be instrumented",
 			 r->program.interp);
-	if (collector_start(r->collector, r->writer, &r->session, r->tracee.pid) < 0)
-		return instrument_failed(r, INJ_MEMORY);
 	return 0;
 }
 
@@ -356,24 +358,25 @@ static int record(struct recording *r)
 		status = start(r);
 	if (status != 0)
 		return status;
-	status = open_trace(r);
+	/* the trace begins when the program does */
+	status = instrument(r);
+	if (status == 0)
+		status = open_trace(r);
+	if (status == 0 &&
+	    collector_start(r->collector, r->writer, &r->session, r->tracee.pid) < 0)
+		status = give_up_trace(r);
 	if (status != 0) {
 		inj_tracee_kill(&r->tracee);
 		return status;
 	}
-	status = instrument(r);
-	if (status != 0)
-		return status;
-	if (r->tracee.reaped) {
-		finish(r, r->tracee.wait_status);
-		supervise_end(&r->supervisor, r->tracee.wait_status);
+	if (!r->tracee.reaped) {
+		if (inj_session_release(&r->session) == INJ_SYSTEM)
+			msg_warn("detaching failed: %s", strerror(errno));
+		metadata_warn_missing(&r->session);
+		r->tracee.wait_status = supervise(&r->supervisor, r->tracee.pid);
 	}
-	if (inj_session_release(&r->session) == INJ_SYSTEM)
-		msg_warn("detaching failed: %s", strerror(errno));
-	metadata_warn_missing(&r->session);
-	status = supervise(&r->supervisor, r->tracee.pid);
-	finish(r, status);
-	supervise_end(&r->supervisor, status);
+	finish(r, r->tracee.wait_status);
+	supervise_end(&r->supervisor, r->tracee.wait_status);
 }
 
 int verb_record(int argc, char **argv)
