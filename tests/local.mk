@@ -15,6 +15,7 @@ include %D%/unit/runtime.mk
 include %D%/unit/injector.mk
 include %D%/unit/modules.mk
 include %D%/unit/launcher.mk
+include %D%/unit/report.mk
 include %D%/fuzz/local.mk
 include %D%/programs/local.mk
 include %D%/integration/local.mk

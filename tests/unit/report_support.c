@@ -65,7 +65,7 @@ void maker_begin(struct trace_maker *m, const char *name, int rank)
 		.host = "node7",
 		.version = "0.1.0",
 		.rank = rank,
-		.clock = { TRACE_START, 5000000000, UINT64_C(1700000000000000000) },
+		.clock = { TRACE_START, MONO_START, REAL_START },
 	};
 
 	memset(m, 0, sizeof(*m));
@@ -194,8 +194,7 @@ void maker_end_thread(struct trace_maker *m, uint64_t lost)
 
 void maker_end(struct trace_maker *m, uint64_t ns)
 {
-	struct tf_clock clock = { TRACE_START + ns, 5000000000 + ns,
-				  UINT64_C(1700000000000000000) + ns };
+	struct tf_clock clock = { TRACE_START + ns, MONO_START + ns, REAL_START + ns };
 	struct tf_end end = { .ending = SONDE_TRACE_EXITED, .exit_status = 3, .complete = true };
 
 	OK(tf_writer_clock(m->writer, &clock));

@@ -18,7 +18,9 @@
 #include "launcher/report.h"
 #include "tracefmt/writer.h"
 
-#define TRACE_START UINT64_C(1000000000000) /* ticks at time 0 */
+#define TRACE_START (UINT64_C(5) << 44) /* ticks at time 0 */
+#define MONO_START (UINT64_C(1) << 60)  /* later than any real clock: those are not used then */
+#define REAL_START UINT64_C(1700000000000000000)
 #define STACK_TOP UINT64_C(0x7ffd00000000)
 
 struct trace_maker {

@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Unit tests of `sonde report`: traces written for them, and what is to be reported of those.
+REPORT_TEST_SUPPORT = tests/unit/report_support.c tests/unit/report_support.h
+REPORT_TEST_LIBS = libreport.la libcommand.la libtracefmt.la $(CMOCKA_LIBS)
+
+PURE_TESTS += tests/unit/report_units
+tests_unit_report_units_SOURCES = tests/unit/report_units.c
+tests_unit_report_units_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_report_units_LDADD = $(REPORT_TEST_LIBS)
+
+PURE_TESTS += tests/unit/report_figures
+tests_unit_report_figures_SOURCES = tests/unit/report_figures.c $(REPORT_TEST_SUPPORT)
+tests_unit_report_figures_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_report_figures_LDADD = $(REPORT_TEST_LIBS)
+
+PURE_TESTS += tests/unit/report_groups
+tests_unit_report_groups_SOURCES = tests/unit/report_groups.c $(REPORT_TEST_SUPPORT)
+tests_unit_report_groups_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_report_groups_LDADD = $(REPORT_TEST_LIBS)
+
+PURE_TESTS += tests/unit/report_output
+tests_unit_report_output_SOURCES = tests/unit/report_output.c $(REPORT_TEST_SUPPORT)
+tests_unit_report_output_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS) $(JANSSON_CFLAGS)
+tests_unit_report_output_LDADD = $(REPORT_TEST_LIBS) $(JANSSON_LIBS)
