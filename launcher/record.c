@@ -362,6 +362,8 @@ static int record(struct recording *r)
 	status = instrument(r);
 	if (status == 0)
 		status = open_trace(r);
+	if (status == 0)
+		metadata_warn_missing(&r->session);
 	if (status == 0 &&
 	    collector_start(r->collector, r->writer, &r->session, r->tracee.pid) < 0)
 		status = give_up_trace(r);
@@ -370,9 +372,9 @@ static int record(struct recording *r)
 		return status;
 	}
 	if (!r->tracee.reaped) {
+		/* afterwards the session is the collector's */
 		if (inj_session_release(&r->session) == INJ_SYSTEM)
 			msg_warn("detaching failed: %s", strerror(errno));
-		metadata_warn_missing(&r->session);
 		r->tracee.wait_status = supervise(&r->supervisor, r->tracee.pid);
 	}
 	finish(r, r->tracee.wait_status);
