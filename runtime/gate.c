@@ -82,7 +82,7 @@ static uint64_t decide(const struct rt_stub_desc *desc, uint64_t sp)
 	if (t && t->tcb == tcb) {
 		if (called_by_wrapper(t, sp)) {
 			if (t->ring)
-				__atomic_fetch_add(&t->ring->nested, 1, __ATOMIC_RELAXED);
+				__atomic_fetch_add((uint64_t *)&t->ring->nested, 1, __ATOMIC_RELAXED);
 			return desc->replay;
 		}
 		/* A stale pool needs no gap, but to be sure of it is not worth the trouble. */
@@ -93,7 +93,7 @@ static uint64_t decide(const struct rt_stub_desc *desc, uint64_t sp)
 	}
 	t = rt_register(tcb);
 	if (!t) {
-		__atomic_fetch_add(&rt_control()->lost, 1, __ATOMIC_RELAXED);
+		__atomic_fetch_add((uint64_t *)&rt_control()->lost, 1, __ATOMIC_RELAXED);
 		return desc->replay;
 	}
 	t->owner = tcb;

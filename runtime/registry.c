@@ -128,7 +128,7 @@ static uint32_t sweep_exited(int32_t pid)
 /* Another region of pools; 0 when there is no memory. */
 static int add_pools(void)
 {
-	uint32_t n = __atomic_fetch_add(&npool_regions, 0, __ATOMIC_RELAXED);
+	uint32_t n = __atomic_fetch_add((uint32_t *)&npool_regions, 0, __ATOMIC_RELAXED);
 	uint64_t bytes = (uint64_t)POOLS_A_REGION * RT_POOL_BYTES;
 	int64_t p;
 
@@ -220,7 +220,7 @@ static int add_rings(void)
 	regions[nregions].base = (uint64_t)p + RING_PAGE;
 	regions[nregions].first = first;
 	regions[nregions].count = count;
-	__atomic_fetch_add(&nregions, 1, __ATOMIC_RELEASE);
+	__atomic_fetch_add((uint32_t *)&nregions, 1, __ATOMIC_RELEASE);
 	return 1;
 }
 
@@ -296,7 +296,7 @@ static void start_ring(struct rt_thread *t)
 
 	t->ring = h;
 	if (!h) {
-		__atomic_fetch_add(&rt_control()->lost_threads, 1, __ATOMIC_RELAXED);
+		__atomic_fetch_add((uint64_t *)&rt_control()->lost_threads, 1, __ATOMIC_RELAXED);
 		return;
 	}
 	h->pid = t->pid;

@@ -16,7 +16,7 @@ void rt_ring_doorbell(void)
 {
 	struct ring_control *c = rt_control();
 
-	__atomic_fetch_add(&c->doorbell, 1, __ATOMIC_SEQ_CST);
+	__atomic_fetch_add((uint32_t *)&c->doorbell, 1, __ATOMIC_SEQ_CST);
 	if (__atomic_load_n((uint32_t *)&c->sleeping, __ATOMIC_SEQ_CST))
 		sys_futex_wake(&c->doorbell);
 }
@@ -97,7 +97,7 @@ static void count_lost(struct rt_thread *t)
 {
 	_Atomic uint64_t *lost = t && t->ring ? &t->ring->lost : &rt_control()->lost;
 
-	__atomic_fetch_add(lost, 1, __ATOMIC_RELAXED);
+	__atomic_fetch_add((uint64_t *)lost, 1, __ATOMIC_RELAXED);
 }
 
 /*
