@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* memory's wrappers around the C library's functions, and around operator new and delete. */
-#define _GNU_SOURCE
 #include <errno.h>
 #include <malloc.h>
 #include <setjmp.h>
