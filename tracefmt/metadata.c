@@ -362,7 +362,8 @@ static enum sonde_trace_status read_process_end(struct reader *r)
 	p = find_process(r, pid);
 	if (!p)
 		return SONDE_TRACE_E_NOMEM;
-	p->ended = get_int(r, "exit", &p->exit_status) | get_int(r, "signal", &p->signal);
+	p->ended = get_int(r, "exit", &p->exit_status);
+	p->ended |= get_int(r, "signal", &p->signal);
 	return p->ended ? SONDE_TRACE_OK : SONDE_TRACE_E_CORRUPT;
 }
 

@@ -28,6 +28,7 @@ static enum sonde_trace_status report_gap(struct tf_stream *s, uint64_t lost)
 	s->after_gap = true;
 	s->event = (struct sonde_trace_event){ .time = s->time, .ticks = s->ticks,
 					       .entered = s->time, .kind = SONDE_TRACE_LOST,
+					       .flags = SONDE_TRACE_UNREADABLE,
 					       .thread = &s->thread->pub, .lost = lost,
 					       .values = s->value };
 	return SONDE_TRACE_OK;

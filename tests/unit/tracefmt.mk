@@ -26,3 +26,27 @@ PURE_TESTS += tests/unit/tracefmt_stack
 tests_unit_tracefmt_stack_SOURCES = tests/unit/tracefmt_stack.c $(TRACEFMT_SUPPORT)
 tests_unit_tracefmt_stack_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_tracefmt_stack_LDADD = libtracefmt.la $(CMOCKA_LIBS)
+
+# The golden traces, and the second reader.
+check_PROGRAMS += tests/unit/tracefmt_generate tests/unit/tracefmt_lines
+tests_unit_tracefmt_generate_SOURCES = tests/unit/tracefmt_generate.c $(TRACEFMT_SUPPORT)
+tests_unit_tracefmt_generate_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_tracefmt_generate_LDADD = libtracefmt.la $(CMOCKA_LIBS)
+tests_unit_tracefmt_lines_SOURCES = tests/unit/tracefmt_lines.c
+tests_unit_tracefmt_lines_LDADD = libtracefmt.la
+if HAVE_CMOCKA
+INTEGRATION_TESTS += tests/integration/trace-readers.sh
+endif
+EXTRA_DIST += tests/unit/tracefmt_reader.py tests/golden/trace
+
+# The fuzzers; their corpora are replayed.
+PURE_TESTS += tests/fuzz/fuzz_trace_metadata tests/fuzz/fuzz_trace_ring \
+	tests/fuzz/fuzz_trace_thread
+tests_fuzz_fuzz_trace_metadata_SOURCES = tests/fuzz/fuzz_trace_metadata.c tests/fuzz/fuzz_main.c
+tests_fuzz_fuzz_trace_metadata_LDADD = libtracefmt.la
+tests_fuzz_fuzz_trace_ring_SOURCES = tests/fuzz/fuzz_trace_ring.c tests/fuzz/fuzz_main.c
+tests_fuzz_fuzz_trace_ring_LDADD = libtracefmt.la $(ZSTD_LIBS)
+tests_fuzz_fuzz_trace_thread_SOURCES = tests/fuzz/fuzz_trace_thread.c tests/fuzz/fuzz_main.c
+tests_fuzz_fuzz_trace_thread_LDADD = libtracefmt.la $(ZSTD_LIBS) $(XXHASH_LIBS)
+EXTRA_DIST += tests/fuzz/corpus/trace_metadata tests/fuzz/corpus/trace_ring \
+	tests/fuzz/corpus/trace_thread

@@ -288,6 +288,7 @@ struct sonde_trace_value {
 #define SONDE_TRACE_UNWOUND 1u /* a leave that did not happen: longjmp or an exception */
 #define SONDE_TRACE_ORPHAN 2u  /* a leave whose enter was not recorded */
 #define SONDE_TRACE_AFTER_GAP 4u /* first event after damage: what was open is not known */
+#define SONDE_TRACE_UNREADABLE 8u /* LOST: they were recorded, but the file is damaged or cut off */
 
 /*
  * depth: frames open outside of this one; equal in an enter and its leave.
