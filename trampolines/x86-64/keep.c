@@ -19,27 +19,6 @@ enum {
 
 static void rely(struct keep_code *code, struct keep_body *body, unsigned int depth);
 
-/* All functions' callers at once, when it is first seen that some matter. */
-static bool have_sites(struct keep_code *code)
-{
-	uint64_t *addrs;
-
-	if (code->has_sites)
-		return !code->no_memory;
-	addrs = calloc(code->nbodies + 1, sizeof(*addrs));
-	if (!addrs) {
-		code->no_memory = true;
-		return false;
-	}
-	for (size_t i = 0; i < code->nbodies; i++)
-		addrs[i] = code->bodies[i].addr;
-	code->has_sites = true;
-	if (!tramp_keep_sites_find(&code->sites, code->object, addrs, code->nbodies))
-		code->no_memory = true;
-	free(addrs);
-	return !code->no_memory;
-}
-
 static void give_up(struct keep_body *body)
 {
 	body->relied = ~body->clobbers & KEEP_ALL;
@@ -81,7 +60,7 @@ static void add_site(struct keep_code *code, struct keep_body *body, struct keep
 	}
 	body->misaligned |= region->heights[i].seen && region->heights[i].mod != 0;
 	if (i + 1 < caller->nops)
-		body->relied |= region->live[i + 1];
+		body->relied |= region->live[i + 1] & tramp_keep_defined(region, i);
 	add_callers_callers(code, body, caller, i + 1 < caller->nops ? region->through[i + 1] : 0,
 			    region->heights[i].seen && !region->heights[i].certain, depth);
 }
@@ -151,7 +130,7 @@ static void rely(struct keep_code *code, struct keep_body *body, unsigned int de
 	body->rely = KEEP_BUSY;
 	if (depth > CALLERS_DEEP)
 		give_up(body);
-	else if (have_sites(code))
+	else if (tramp_keep_have_sites(code))
 		look_at_sites(code, body, depth);
 	body->incomplete |= body->cut && (body->relied & ~body->clobbers) != 0;
 	body->relied &= ~body->clobbers;

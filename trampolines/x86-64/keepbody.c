@@ -11,6 +11,7 @@ enum {
 	BODY_MAX = 1 << 20,	/* bytes */
 	TREE_MAX = 256,		/* functions that one function calls, in all */
 	OVERLAPS_MAX = 8,
+	PROLOGUE_MAX = 64,	/* instructions */
 	OPS_PER_BYTE = 2,	/* decoded at most, whatever overlaps */
 	OPS_FREE = 4096,
 };
@@ -86,6 +87,7 @@ void tramp_keep_close(struct keep_code *code)
 		tramp_keep_sites_free(&code->sites);
 	free(code->bodies);
 	free(code->queue);
+	free(code->arities);
 }
 
 size_t tramp_keep_enclosing(const struct keep_code *code, uint64_t addr)
@@ -109,21 +111,9 @@ size_t tramp_keep_enclosing(const struct keep_code *code, uint64_t addr)
 	return KEEP_NOWHERE;
 }
 
-/* An entry of a PLT: jmp *slot(%rip), perhaps behind endbr64 and a bnd prefix. */
-static bool is_plt_entry(const struct tramp_object *object, uint64_t addr)
-{
-	const uint8_t *at = object->code + (addr - object->addr);
-	size_t left = object->len - (addr - object->addr);
-	size_t skip = tramp_endbr64_size(at, left);
-
-	if (skip < left && at[skip] == 0xf2)
-		skip++;
-	return left - skip >= 2 && at[skip] == 0xff && at[skip + 1] == 0x25;
-}
-
 size_t tramp_keep_target(const struct keep_code *code, uint64_t addr)
 {
-	if (addr - code->object->addr >= code->object->len || is_plt_entry(code->object, addr))
+	if (addr - code->object->addr >= code->object->len || tramp_keep_is_plt(code->object, addr))
 		return KEEP_NOWHERE;
 	return tramp_keep_enclosing(code, addr);
 }
@@ -218,39 +208,80 @@ static bool decode_all(struct keep_code *code, struct keep_body *body)
 	return true;
 }
 
-/* Only what is in front of the first branch is certainly a prologue. */
+static bool is_store(const struct keep_op *op)
+{
+	return op->flow == KEEP_NEXT && !op->touched && op->base != KEEP_BASE_OTHER;
+}
+
+/*
+ * Reads that mean nothing. In a prologue, which lasts to the first branch for certain, push of any
+ * register is the shortest way to move the stack pointer by 8. A function with a variable number
+ * of arguments saves all the registers that could hold some.
+ */
+static void drop_idle_reads(struct keep_body *body)
+{
+	bool prologue = true;
+
+	for (size_t i = 0; i < body->nops && i < PROLOGUE_MAX; i++) {
+		struct keep_op *op = &body->ops[i];
+
+		if ((op->push && prologue) || (is_store(op) && body->variadic))
+			op->use = 0;
+		prologue &= op->flow == KEEP_NEXT;
+		if (op->flow == KEEP_CALL || op->flow == KEEP_CALL_OUT)
+			return;
+	}
+}
+
 static void look_over(struct keep_body *body)
 {
-	bool prologue = true, before_call = true;
+	bool before_call = true;
+
+	for (size_t i = 0; i < body->nops; i++) {
+		const struct keep_op *op = &body->ops[i];
+
+		body->touched |= op->touched;
+		if (op->variadic && before_call && i < PROLOGUE_MAX)
+			body->variadic = true;
+		before_call &= op->flow != KEEP_CALL && op->flow != KEEP_CALL_OUT;
+	}
+	drop_idle_reads(body);
+}
+
+static bool never_goes_on(const struct keep_op *op)
+{
+	return op->flow == KEEP_JMP || op->flow == KEEP_JMP_TABLE || op->flow == KEEP_JMP_OUT ||
+	       op->flow == KEEP_RET || op->flow == KEEP_STOP;
+}
+
+/*
+ * Where a jump through a table may lead: to what is reached in no other way. A case that another
+ * one falls through to, or that is jumped to, is reached through these, too.
+ */
+static void note_leaders(struct keep_body *body)
+{
+	bool gap = false;
 
 	for (size_t i = 0; i < body->nops; i++) {
 		struct keep_op *op = &body->ops[i];
 
-		body->touched |= op->touched;
-		if (op->variadic && before_call && i < 64)
-			body->variadic = true;
-		/* push of any register is the shortest way to move the stack pointer by 8. */
-		if (op->push && prologue)
-			op->use = 0;
-		prologue &= op->flow == KEEP_NEXT;
-		before_call &= op->flow != KEEP_CALL && op->flow != KEEP_CALL_OUT;
+		if (gap && (op->touched || op->use || op->stack || op->flow != KEEP_NEXT)) {
+			op->leader = true;
+			gap = false;
+		}
+		gap |= never_goes_on(op);
 	}
-}
-
-/* Where a jump through a table may lead: behind jumps, and where other branches go. */
-static void note_leaders(struct keep_body *body)
-{
 	for (size_t i = 0; i < body->nops; i++) {
 		const struct keep_op *op = &body->ops[i];
 		size_t to = KEEP_NOWHERE;
 
 		if (op->flow == KEEP_JMP || op->flow == KEEP_JCC)
 			to = tramp_keep_op_at(body, op->target);
-		if (to != KEEP_NOWHERE)
-			body->ops[to].leader = true;
-		if (i + 1 < body->nops && op->flow != KEEP_NEXT && op->flow != KEEP_JCC &&
-		    op->flow != KEEP_CALL && op->flow != KEEP_SYSCALL)
-			body->ops[i + 1].leader = true;
+		while (to != KEEP_NOWHERE && to < body->nops && !body->ops[to].leader &&
+		       body->ops[to].flow == KEEP_NEXT && !body->ops[to].touched)
+			to++;	/* a nop, or nothing that matters */
+		if (to != KEEP_NOWHERE && to < body->nops)
+			body->ops[to].leader = false;
 	}
 }
 
@@ -283,6 +314,27 @@ size_t tramp_keep_op_at(const struct keep_body *body, uint64_t addr)
 			high = mid;
 	}
 	return low ? low - 1 : KEEP_NOWHERE;
+}
+
+/* All functions' callers at once, when it is first seen that some matter. */
+bool tramp_keep_have_sites(struct keep_code *code)
+{
+	uint64_t *addrs;
+
+	if (code->has_sites)
+		return !code->no_memory;
+	addrs = calloc(code->nbodies + 1, sizeof(*addrs));
+	if (!addrs) {
+		code->no_memory = true;
+		return false;
+	}
+	for (size_t i = 0; i < code->nbodies; i++)
+		addrs[i] = code->bodies[i].addr;
+	code->has_sites = true;
+	if (!tramp_keep_sites_find(&code->sites, code->object, addrs, code->nbodies))
+		code->no_memory = true;
+	free(addrs);
+	return !code->no_memory;
 }
 
 struct tree {

@@ -11,6 +11,12 @@
 
 struct keep_region;
 
+/* What a function elsewhere takes. */
+struct keep_arity {
+	uint64_t addr;
+	keep_regs regs;
+};
+
 enum keep_progress { KEEP_NEW, KEEP_BUSY, KEEP_DONE };
 
 /* One function. */
@@ -37,6 +43,9 @@ struct keep_body {
 	struct keep_region *region;
 	uint8_t flow;			/* enum keep_progress, of `region` */
 
+	bool has_arity;			/* of the next one */
+	keep_regs arity;		/* see tramp_keep_arity() */
+
 	uint8_t rely;			/* enum keep_progress, of the next ones */
 	keep_regs relied;
 	bool misaligned;
@@ -54,6 +63,8 @@ struct keep_code {
 	size_t *queue;			/* room for the bodies of one call tree */
 	unsigned int depth;
 	bool no_memory;
+	struct keep_arity *arities;	/* of the entries of a PLT */
+	size_t narities;
 };
 
 /* False: no memory. To be closed in either case. */
@@ -72,6 +83,9 @@ bool tramp_keep_decode(struct keep_code *code, struct keep_body *body);
 
 /* The index of the instruction that `addr` is a byte of, in a decoded body; or KEEP_NOWHERE. */
 size_t tramp_keep_op_at(const struct keep_body *body, uint64_t addr);
+
+/* The callers of all bodies, and of the entries of a PLT: into code->sites. False: no memory. */
+bool tramp_keep_have_sites(struct keep_code *code);
 
 /* What a function and all that it calls touch: fills clobbers, reaches_open, cut. */
 void tramp_keep_reach(struct keep_code *code, struct keep_body *body);

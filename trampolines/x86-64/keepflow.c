@@ -15,20 +15,20 @@
 
 #include <stdlib.h>
 
+#include "trampolines/x86-64/keeparity.h"
+
 enum {
 	OPS_MAX = 1 << 16,
 	SWEEPS_MAX = 200,
 	DEPTH_MAX = 4,		/* calls followed into each other */
 	ALIGNMENT = 16,
 	AT_ENTRY = 8,		/* rsp modulo 16 there */
-	XMM_ARGS = 8,
-	GPR_ARGS = 6,
 };
 
-static const uint8_t call_order[GPR_ARGS] = {
-	KEEP_DI, KEEP_SI, KEEP_DX, KEEP_CX, KEEP_8, KEEP_9
-};
-static const uint8_t syscall_order[GPR_ARGS] = {
+/* In `defined`: xmm0 may hold a result. */
+#define MAYBE_RESULT (1ull << 61)
+
+static const uint8_t syscall_order[KEEP_GPR_ARGS] = {
 	KEEP_DI, KEEP_SI, KEEP_DX, KEEP_10, KEEP_8, KEEP_9
 };
 
@@ -92,10 +92,8 @@ static void add_part(struct keep_code *code, struct keep_region *region, size_t 
 	if (has_part(region, index))
 		return;
 	if (region->nparts == KEEP_PARTS_MAX || !tramp_keep_decode(code, body) ||
-	    (region->nparts && region->nops + body->nops > OPS_MAX)) {
-		region->incomplete = true;
-		return;
-	}
+	    (region->nparts && region->nops + body->nops > OPS_MAX))
+		return;		/* a jump out of the region then */
 	region->parts[region->nparts++] = index;
 	region->nops += body->nops;
 	region->base[region->nparts] = region->nops;
@@ -157,11 +155,11 @@ static void note_call(struct keep_code *code, struct keep_region *region, size_t
 		return;
 	tramp_keep_reach(code, body);
 	region->def[i] = body->clobbers;
-	if (body->variadic)	/* its prologue saves all that could be arguments */
+	if (!tramp_keep_decode(code, body) || body->variadic)	/* its prologue saves all that could be arguments */
 		return;
 	inner = tramp_keep_flow(code, body);
 	if (inner && !inner->incomplete) {
-		region->use[i] |= inner->live[0];
+		region->use[i] |= inner->live[0] & tramp_keep_arity(code, body->addr);
 		region->jumps[i] = 0;		/* mark: arguments known */
 	}
 }
@@ -233,15 +231,19 @@ static int successors(const struct keep_code *code, const struct keep_region *re
 	return n;
 }
 
-static keep_regs defined_at_entry(void)
+/*
+ * The function's own arguments. Vectors only where its callers are known: the few functions that
+ * hand one on untouched are not worth taking all others for such.
+ */
+static keep_regs defined_at_entry(struct keep_code *code, const struct keep_body *body)
 {
-	keep_regs regs = 0;
+	keep_regs arity = tramp_keep_arity(code, body->addr), regs = 0;
 
-	for (int i = 0; i < GPR_ARGS; i++)
-		regs |= KEEP_LOW(call_order[i]);
-	for (int i = 0; i < XMM_ARGS; i++)
+	for (int i = 0; i < KEEP_GPR_ARGS; i++)
+		regs |= KEEP_LOW(tramp_keep_call_order[i]);
+	for (int i = 0; arity != KEEP_ALL && i < KEEP_XMM_ARGS; i++)
 		regs |= KEEP_XMM(i);
-	return regs;
+	return regs & arity;
 }
 
 /* Registers of which a part is in the set: all their parts. */
@@ -254,14 +256,37 @@ static keep_regs whole(keep_regs regs)
 	       (regs & (KEEP_HIVEC | KEEP_MASKS));
 }
 
+keep_regs tramp_keep_defined(const struct keep_region *region, size_t i)
+{
+	keep_regs defined = region->defined[i];
+	keep_regs vectors = KEEP_XMM(0) | KEEP_XMM(1);
+
+	return whole(defined & KEEP_ALL) | (defined & MAYBE_RESULT ? whole(vectors) : 0);
+}
+
+/*
+ * Behind a call, its results. A call that is not known leaves something in rax nearly always, but
+ * seldom in xmm0: that counts only where an instruction reads it.
+ */
+static keep_regs defined_by_call(const struct keep_region *region, size_t i)
+{
+	keep_regs in = region->defined[i], touched = region->def[i];
+	keep_regs results = KEEP_HIGH(KEEP_AX) | KEEP_HIGH(KEEP_DX);
+
+	if (touched == KEEP_ALL)
+		return results | MAYBE_RESULT;
+	if (touched & KEEP_XMM(0))
+		in &= ~MAYBE_RESULT;
+	results |= KEEP_XMM(0) | KEEP_UPPER(0) | KEEP_XMM(1) | KEEP_UPPER(1);
+	return (in & ~whole(touched)) | (results & whole(touched));
+}
+
 static keep_regs defined_behind(const struct keep_region *region, const struct keep_op *op,
 				size_t i)
 {
-	keep_regs in = region->defined[i];
-
 	if (op->flow == KEEP_CALL || op->flow == KEEP_CALL_OUT)
-		return in & ~whole(region->def[i]);
-	return in | whole(op->touched);
+		return defined_by_call(region, i);
+	return region->defined[i] | whole(op->touched);
 }
 
 /* Add to the sets in front of what follows op i; true if one grew. */
@@ -308,11 +333,11 @@ static bool push_tables(const struct keep_code *code, struct keep_region *region
 	return grew;
 }
 
-static void find_defined(const struct keep_code *code, struct keep_region *region)
+static void find_defined(struct keep_code *code, struct keep_region *region)
 {
 	bool grew = true;
 
-	region->defined[0] = defined_at_entry();
+	region->defined[0] = defined_at_entry(code, &code->bodies[region->parts[0]]);
 	for (int sweep = 0; grew; sweep++) {
 		if (sweep == SWEEPS_MAX) {
 			region->incomplete = true;
@@ -325,52 +350,41 @@ static void find_defined(const struct keep_code *code, struct keep_region *regio
 	}
 }
 
-static keep_regs arguments(keep_regs defined, const uint8_t *order, int xmm)
-{
-	keep_regs regs = 0;
-
-	for (int i = 0; i < GPR_ARGS && defined & KEEP_LOW(order[i]); i++)
-		regs |= KEEP_GPR(order[i]);
-	for (int i = 0; i < xmm && defined & KEEP_XMM(i); i++)
-		regs |= KEEP_XMM(i);
-	return regs;
-}
-
+/* The second registers of pairs, rdx and xmm1, are much more often left from something else. */
 static keep_regs results(keep_regs defined)
 {
-	keep_regs regs = 0;
+	return (defined & KEEP_HIGH(KEEP_AX) ? KEEP_GPR(KEEP_AX) : 0) |
+	       (defined & KEEP_UPPER(0) ? KEEP_XMM(0) : 0);
+}
 
-	if (defined & KEEP_HIGH(KEEP_AX)) {
-		regs |= KEEP_GPR(KEEP_AX);
-		if (defined & KEEP_HIGH(KEEP_DX))
-			regs |= KEEP_GPR(KEEP_DX);
-	}
-	if (defined & KEEP_UPPER(0)) {
-		regs |= KEEP_XMM(0);
-		if (defined & KEEP_UPPER(1))
-			regs |= KEEP_XMM(1);
-	}
-	return regs;
+/* A call or jump to code that is not known, or that could not be followed. */
+static keep_regs guessed_arguments(struct keep_code *code, const struct keep_region *region,
+				   const struct keep_op *op, size_t i)
+{
+	keep_regs regs = tramp_keep_arguments(region->defined[i], tramp_keep_call_order,
+					      KEEP_XMM_ARGS);
+
+	return op->target ? regs & tramp_keep_arity(code, op->target) : regs;
 }
 
 /* What the op may read, going by what is defined. */
-static keep_regs guessed_use(const struct keep_region *region, const struct keep_op *op, size_t i)
+static keep_regs guessed_use(struct keep_code *code, const struct keep_region *region,
+			     const struct keep_op *op, size_t i)
 {
-	keep_regs defined = region->defined[i];
-
 	switch (op->flow) {
 	case KEEP_CALL:
-		return region->jumps[i] < 0 ? arguments(defined, call_order, XMM_ARGS) : 0;
-	case KEEP_CALL_OUT:
-	case KEEP_JMP_OUT:
-		return arguments(defined, call_order, XMM_ARGS);
 	case KEEP_JMP:
 	case KEEP_JCC:
-		return region->jumps[i] < 0 ? arguments(defined, call_order, XMM_ARGS) : 0;
+		if (region->jumps[i] >= 0)
+			return 0;
+		return guessed_arguments(code, region, op, i);
+	case KEEP_CALL_OUT:
+	case KEEP_JMP_OUT:
+		return guessed_arguments(code, region, op, i);
 	case KEEP_SYSCALL:
-		return arguments(defined, syscall_order, 0);
+		return tramp_keep_arguments(region->defined[i], syscall_order, 0);
 	case KEEP_RET:
-		return results(defined);
+		return results(region->defined[i]);
 	default:
 		return 0;
 	}
@@ -389,8 +403,8 @@ static bool pull(const struct keep_code *code, struct keep_region *region, size_
 		live |= region->live[to[k]];
 		through |= region->through[to[k]];
 	}
-	if (op->flow == KEEP_RET)
-		through = KEEP_ALL;
+	if (op->flow == KEEP_RET || (is_jump(op) && region->jumps[i] < 0))
+		through |= KEEP_ALL;
 	live = region->use[i] | (live & ~region->def[i]);
 	through &= ~(region->def[i] | op->touched);
 	if (live == region->live[i] && through == region->through[i])
@@ -400,12 +414,12 @@ static bool pull(const struct keep_code *code, struct keep_region *region, size_
 	return true;
 }
 
-static void find_live(const struct keep_code *code, struct keep_region *region)
+static void find_live(struct keep_code *code, struct keep_region *region)
 {
 	bool grew = true;
 
 	for (size_t i = 0; i < region->nops; i++)
-		region->use[i] |= guessed_use(region, tramp_keep_op(code, region, i), i);
+		region->use[i] |= guessed_use(code, region, tramp_keep_op(code, region, i), i);
 	for (int sweep = 0; grew; sweep++) {
 		keep_regs live = over_tables(code, region, region->live, true);
 		keep_regs through = over_tables(code, region, region->through, true);

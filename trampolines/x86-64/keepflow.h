@@ -49,6 +49,9 @@ void tramp_keep_region_free(struct keep_region *region);
 const struct keep_op *tramp_keep_op(const struct keep_code *code, const struct keep_region *region,
 				    size_t i);
 
+/* The registers that may hold something on purpose in front of op i: nothing else can be kept. */
+keep_regs tramp_keep_defined(const struct keep_region *region, size_t i);
+
 /* Fill region->heights; false: no memory. */
 bool tramp_keep_heights(struct keep_code *code, struct keep_region *region);
 

@@ -179,6 +179,10 @@ static int meaningless(const struct decoded *d)
 	return -1;
 }
 
+/*
+ * Whoever writes the lower 8 or 16 bits of a register has done with the rest, which is then read
+ * for no more than convenience: compilers calculate with 32 bits where 8 are meant.
+ */
 static void note_register(const struct decoded *d, int i, int skip, struct keep_op *op)
 {
 	const ZydisDecodedOperand *o = &d->operands[i];
@@ -187,7 +191,7 @@ static void note_register(const struct decoded *d, int i, int skip, struct keep_
 	if (o->actions & ZYDIS_OPERAND_ACTION_MASK_READ && skip != i && skip != -2)
 		op->use |= parts(o->reg.value);
 	if (o->actions & ZYDIS_OPERAND_ACTION_WRITE)
-		op->def |= written;
+		op->def |= written & KEEP_LOWS ? written | written << 9 | written << 18 : written;
 	if (o->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE)
 		op->touched |= written;
 }
@@ -327,22 +331,22 @@ static int gpr_number(ZydisRegister reg)
 
 /*
  * Jump tables are read as mov table(,%i,8),%r or, where they hold distances, movslq (%t,%i,4),%r
- * and add %t,%r. A pointer from an array of functions looks alike, and is taken for a jump table.
+ * and add %t,%r. No pointer to a function comes from an addition; one from an array of functions
+ * looks like the first, and is taken for a jump table.
  */
 static void note_table(const struct decoded *d, uint32_t *tables)
 {
 	const ZydisDecodedOperand *o = d->operands;
 	ZydisMnemonic m = d->insn.mnemonic;
 	int to = is_register(&o[0]) ? gpr_number(o[0].reg.value) : -1;
-	int from = is_register(&o[1]) ? gpr_number(o[1].reg.value) : -1;
 	bool loads = (m == ZYDIS_MNEMONIC_MOV || m == ZYDIS_MNEMONIC_MOVSXD) &&
 		     o[1].type == ZYDIS_OPERAND_TYPE_MEMORY && o[1].mem.scale >= 4;
 
 	if (to < 0 || !(o[0].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE))
 		return;
-	if (loads || (m == ZYDIS_MNEMONIC_ADD && from >= 0 && *tables & 1u << from))
+	if (loads || (m == ZYDIS_MNEMONIC_ADD && is_register(&o[1])))
 		*tables |= 1u << to;
-	else if (m != ZYDIS_MNEMONIC_ADD)
+	else
 		*tables &= ~(1u << to);
 }
 

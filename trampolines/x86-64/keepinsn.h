@@ -31,6 +31,7 @@ enum keep_gpr { KEEP_AX, KEEP_CX, KEEP_DX, KEEP_SI, KEEP_DI, KEEP_8, KEEP_9, KEE
 #define KEEP_GPR(i) (KEEP_LOW(i) | KEEP_MIDDLE(i) | KEEP_HIGH(i))
 #define KEEP_XMM(i) (1ull << ((i) + 27))
 #define KEEP_UPPER(i) (1ull << ((i) + 43))
+#define KEEP_LOWS 0x1ffull
 #define KEEP_UPPERS (0xffffull << 43)
 #define KEEP_HIVEC (1ull << 59)
 #define KEEP_MASKS (1ull << 60)

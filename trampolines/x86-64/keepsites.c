@@ -6,7 +6,20 @@
 
 #include <emmintrin.h>
 
+#include "trampolines/x86-64/decode.h"
+
 enum { UNIT = 16, DISP_SIZE = 4, FIRST_ROOM = 64 };
+
+bool tramp_keep_is_plt(const struct tramp_object *object, uint64_t addr)
+{
+	const uint8_t *at = object->code + (addr - object->addr);
+	size_t left = object->len - (addr - object->addr);
+	size_t skip = tramp_endbr64_size(at, left);
+
+	if (skip < left && at[skip] == 0xf2)
+		skip++;
+	return left - skip >= 2 && at[skip] == 0xff && at[skip + 1] == 0x25;
+}
 
 static void add(struct keep_sites *s, uint64_t from, uint64_t to)
 {
@@ -32,7 +45,8 @@ static void check(struct keep_sites *s, size_t opcode)
 
 	memcpy(&rel, s->object->code + at, sizeof(rel));
 	to = at + DISP_SIZE + (uint64_t)(int64_t)rel;
-	if (to < s->object->len && s->wanted[to / 8] & 1u << to % 8)
+	if (to < s->object->len && (s->wanted[to / 8] & 1u << to % 8 ||
+				    tramp_keep_is_plt(s->object, s->object->addr + to)))
 		add(s, s->object->addr + opcode, s->object->addr + to);
 }
 

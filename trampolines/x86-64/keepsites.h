@@ -19,8 +19,11 @@ struct keep_sites {
 	bool no_memory;
 };
 
+/* Whether it is an entry of a PLT: jmp *slot(%rip), perhaps behind endbr64 and a bnd prefix. */
+bool tramp_keep_is_plt(const struct tramp_object *object, uint64_t addr);
+
 /*
- * Bytes that look like branches to one of `addrs` (any order), by which *sites is filled. Some may
+ * Bytes that look like branches to one of `addrs` (any order) or to a PLT, by which *sites is filled. Some may
  * be none. False: no memory. To be freed by tramp_keep_sites_free() in either case.
  */
 bool tramp_keep_sites_find(struct keep_sites *sites, const struct tramp_object *object,
