@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Pages, sorted: dist_doc_DATA for texts, dist_man_MANS for manual pages.
+dist_doc_DATA += \
+	doc/design.md \
+	doc/trace-format.md
+
 examplesdir = $(docdir)/examples
 dist_examples_DATA = \
 	doc/examples/primes.c
