@@ -1,111 +1,32 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The questions that are asked of a function before it is patched, asked of all functions of a file:
+ * can its entry be planned, with the branches that go into it from elsewhere; and do its callers leave
+ * room for a wrapper.
+ */
 #include "launcher/functions.h"
+#include "launcher/elfcode.h"
 #include "launcher/message.h"
+#include "trampolines/keep.h"
 #include "trampolines/trampoline.h"
 
-#include <elf.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#define MAX_PHDRS 256
-#define MAX_FILE (UINT64_C(4) << 30)
 #define LOOKED_AT_BEHIND 256u /* bytes behind a function that may be padding */
 
 static const char reason_cold[] = "a part of another function";
 static const char reason_outside[] = "not in executable code";
 
-/* An executable segment's bytes. */
-struct segment {
-	uint64_t addr, len;
-	const uint8_t *code;
-	struct tramp_branch *branches;
-	size_t nbranches;
+/* What one file comes to. */
+struct survey {
+	struct elfcode *code;
+	struct function *v;
+	size_t n;
+	struct tramp_extent *extents; /* of all that is known to be a function */
+	size_t nextents;
+	struct tramp_range *ranges; /* of v */
 };
-
-struct code {
-	uint8_t *bytes; /* of the file */
-	uint64_t len;
-	struct segment segments[MAX_PHDRS];
-	size_t nsegments;
-};
-
-/* ---- the file ---- */
-
-static int bad(const char *path, const char *why)
-{
-	msg_error("%s: %s", path, why);
-	return EXIT_USAGE;
-}
-
-static int read_file(const char *path, struct code *c)
-{
-	struct stat st;
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-
-	if (fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || (uint64_t)st.st_size > MAX_FILE) {
-		if (fd >= 0)
-			close(fd);
-		return bad(path, fd < 0 ? strerror(errno) : "is no file that can be read as a whole");
-	}
-	c->bytes = malloc((size_t)st.st_size + 1);
-	while (c->bytes && c->len < (uint64_t)st.st_size) {
-		ssize_t n = pread(fd, c->bytes + c->len, (size_t)st.st_size - c->len, (off_t)c->len);
-
-		if (n <= 0 && errno != EINTR)
-			break;
-		c->len += n > 0 ? (uint64_t)n : 0;
-	}
-	close(fd);
-	return c->bytes ? 0 : bad(path, "out of memory");
-}
-
-static void add_segment(struct code *c, const Elf64_Phdr *ph)
-{
-	if (ph->p_type != PT_LOAD || !(ph->p_flags & PF_X) || ph->p_offset > c->len ||
-	    ph->p_filesz > c->len - ph->p_offset)
-		return;
-	c->segments[c->nsegments++] = (struct segment){
-		.addr = ph->p_vaddr,
-		.len = ph->p_filesz,
-		.code = c->bytes + ph->p_offset,
-	};
-}
-
-static int read_segments(const char *path, struct code *c)
-{
-	Elf64_Ehdr h;
-
-	if (c->len < sizeof(h) || memcmp(c->bytes, ELFMAG, SELFMAG) != 0)
-		return bad(path, "is not an ELF file");
-	memcpy(&h, c->bytes, sizeof(h));
-	if (h.e_ident[EI_CLASS] != ELFCLASS64 || h.e_machine != EM_X86_64)
-		return bad(path, "is not for x86-64");
-	if (h.e_phentsize != sizeof(Elf64_Phdr) || h.e_phnum > MAX_PHDRS || h.e_phoff > c->len ||
-	    h.e_phnum * sizeof(Elf64_Phdr) > c->len - h.e_phoff)
-		return bad(path, "is a damaged ELF file");
-	for (size_t i = 0; i < h.e_phnum; i++) {
-		Elf64_Phdr ph;
-
-		memcpy(&ph, c->bytes + h.e_phoff + i * sizeof(ph), sizeof(ph));
-		add_segment(c, &ph);
-	}
-	return 0;
-}
-
-static const struct segment *segment_of(const struct code *c, uint64_t addr)
-{
-	for (size_t i = 0; i < c->nsegments; i++) {
-		if (addr >= c->segments[i].addr && addr - c->segments[i].addr < c->segments[i].len)
-			return &c->segments[i];
-	}
-	return NULL;
-}
-
-/* ---- functions ---- */
 
 static bool is_cold_part(const char *name)
 {
@@ -114,7 +35,7 @@ static bool is_cold_part(const char *name)
 	return cold && (cold[5] == '\0' || cold[5] == '.');
 }
 
-/* All symbols of one address: the next of them is v[i]. */
+/* All symbols of one address: those from v[i] on. */
 static struct function next_function(const struct inj_symbol *v, size_t n, size_t i)
 {
 	struct function f = { .symbols = &v[i] };
@@ -128,56 +49,66 @@ static struct function next_function(const struct inj_symbol *v, size_t n, size_
 	return f;
 }
 
-/* Twice: for the number, then for the branches. */
-static bool find_branches(struct segment *s, const struct tramp_range *ranges, size_t n)
+static int by_address(const void *a, const void *b)
 {
-	size_t room = tramp_find_branches(s->code, s->len, s->addr, ranges, n, NULL, 0);
+	const struct tramp_extent *x = a, *y = b;
 
-	s->branches = calloc(room + 1, sizeof(*s->branches));
-	if (!s->branches)
+	return x->addr < y->addr ? -1 : x->addr > y->addr;
+}
+
+/* Symbols and unwind table together: libraries are stripped of most of their symbols. */
+static bool find_extents(struct survey *s)
+{
+	size_t nunwind = elfcode_unwind_starts(s->code, NULL, 0);
+	uint64_t *starts = calloc(nunwind + 1, sizeof(*starts));
+
+	s->extents = calloc(s->n + nunwind + 1, sizeof(*s->extents));
+	if (!starts || !s->extents) {
+		free(starts);
 		return false;
-	s->nbranches = tramp_find_branches(s->code, s->len, s->addr, ranges, n, s->branches, room);
-	if (s->nbranches > room)
-		s->nbranches = room;
+	}
+	for (size_t i = 0; i < s->n; i++)
+		s->extents[s->nextents++] = (struct tramp_extent){ s->ranges[i].addr, s->ranges[i].size };
+	elfcode_unwind_starts(s->code, starts, nunwind);
+	for (size_t i = 0; i < nunwind; i++)
+		s->extents[s->nextents++] = (struct tramp_extent){ starts[i], 0 };
+	free(starts);
+	qsort(s->extents, s->nextents, sizeof(*s->extents), by_address);
 	return true;
 }
 
-static bool find_all_branches(struct code *c, const struct inj_symbol *v, size_t n)
+static bool find_functions(struct survey *s, const struct inj_symtab *tab)
 {
-	struct tramp_range *ranges = calloc(n + 1, sizeof(*ranges));
-	size_t nranges = 0;
-	bool ok = ranges != NULL;
+	size_t n;
+	const struct inj_symbol *symbols = inj_symtab_all(tab, &n);
 
-	for (size_t i = 0; ok && i < n;) {
-		struct function f = next_function(v, n, i);
-
-		ranges[nranges++] = (struct tramp_range){ f.symbols[0].addr, f.size };
-		i += f.nnames;
+	s->v = calloc(n + 1, sizeof(*s->v));
+	s->ranges = calloc(n + 1, sizeof(*s->ranges));
+	if (!s->v || !s->ranges)
+		return false;
+	for (size_t i = 0; i < n; i += s->v[s->n++].nnames) {
+		s->v[s->n] = next_function(symbols, n, i);
+		s->ranges[s->n] = (struct tramp_range){ symbols[i].addr, s->v[s->n].size };
 	}
-	for (size_t i = 0; ok && i < c->nsegments; i++)
-		ok = find_branches(&c->segments[i], ranges, nranges);
-	free(ranges);
-	return ok;
+	return true;
 }
 
-static const char *judge(const struct code *c, const struct function *f)
+/* ---- entries ---- */
+
+static const char *plan_entry(const struct elfcode_segment *seg, const struct function *f,
+			      const struct tramp_branch *branches, size_t nbranches)
 {
 	const struct inj_symbol *sym = &f->symbols[0];
-	const struct segment *s = segment_of(c, sym->addr);
+	uint64_t room = seg->len - (sym->addr - seg->addr);
 	struct tramp_plan plan;
-
-	if (!s)
-		return reason_outside;
-	if (f->is_part)
-		return reason_cold;
-	uint64_t room = s->len - (sym->addr - s->addr);
 	struct tramp_function fn = {
 		.addr = sym->addr,
-		.code = s->code + (sym->addr - s->addr),
+		.code = seg->code + (sym->addr - seg->addr),
 		.size = f->size < room ? f->size : room,
-		.branches = s->branches,
-		.nbranches = s->nbranches,
+		.branches = branches,
+		.nbranches = nbranches,
 	};
+
 	fn.avail = sym->avail > fn.size ? sym->avail : fn.size;
 	if (fn.avail > fn.size + LOOKED_AT_BEHIND)
 		fn.avail = fn.size + LOOKED_AT_BEHIND;
@@ -187,50 +118,110 @@ static const char *judge(const struct code *c, const struct function *f)
 	return status == TRAMP_OK ? NULL : tramp_reason_text(status);
 }
 
-static int visit_all(const char *path, struct code *c, const struct inj_symtab *tab,
-		     bool (*visit)(void *arg, const struct function *f), void *arg)
+/* IFUNCs are not judged: the symbol is the resolver's, and that is not what would be patched. */
+static bool is_in(const struct survey *s, const struct function *f, const struct elfcode_segment *seg)
 {
-	size_t n;
-	const struct inj_symbol *v = inj_symtab_all(tab, &n);
-
-	if (!find_all_branches(c, v, n))
-		return bad(path, "out of memory");
-	for (size_t i = 0; i < n;) {
-		struct function f = next_function(v, n, i);
-
-		/* An IFUNC's symbol is its resolver's; that is not what would be patched. */
-		f.refused = f.is_ifunc ? NULL : judge(c, &f);
-		if (!visit(arg, &f))
-			break;
-		i += f.nnames;
-	}
-	return 0;
+	return !f->is_part && !f->is_ifunc && elfcode_segment(s->code, f->symbols[0].addr) == seg;
 }
 
-static void free_code(struct code *c)
+/* Twice: for the number, then for the branches. */
+static bool plan_entries(struct survey *s, const struct elfcode_segment *seg)
 {
-	for (size_t i = 0; i < c->nsegments; i++)
-		free(c->segments[i].branches);
-	free(c->bytes);
+	size_t room = tramp_find_branches(seg->code, seg->len, seg->addr, s->ranges, s->n, NULL, 0);
+	struct tramp_branch *branches = calloc(room + 1, sizeof(*branches));
+
+	if (!branches)
+		return false;
+	size_t n = tramp_find_branches(seg->code, seg->len, seg->addr, s->ranges, s->n, branches, room);
+	for (size_t i = 0; i < s->n; i++) {
+		if (is_in(s, &s->v[i], seg))
+			s->v[i].refused = plan_entry(seg, &s->v[i], branches, n < room ? n : room);
+	}
+	free(branches);
+	return true;
+}
+
+/* ---- callers ---- */
+
+static bool ask_callers(struct survey *s, const struct elfcode_segment *seg)
+{
+	const struct tramp_object object = {
+		.code = seg->code,
+		.len = seg->len,
+		.addr = seg->addr,
+		.functions = s->extents,
+		.nfunctions = s->nextents,
+	};
+	uint64_t *targets = calloc(s->n + 1, sizeof(*targets));
+	struct tramp_keep *keeps = calloc(s->n + 1, sizeof(*keeps));
+	struct function **asked = calloc(s->n + 1, sizeof(*asked));
+	bool ok = targets && keeps && asked;
+	size_t n = 0;
+
+	for (size_t i = 0; ok && i < s->n; i++) {
+		if (!is_in(s, &s->v[i], seg) || s->v[i].refused)
+			continue;
+		asked[n] = &s->v[i];
+		targets[n++] = s->v[i].symbols[0].addr;
+	}
+	ok = ok && tramp_keep_analyze(&object, targets, n, keeps);
+	for (size_t i = 0; ok && i < n; i++) {
+		const char *reason;
+
+		if (!tramp_keep_possible(&keeps[i], &reason))
+			asked[i]->refused = reason;
+	}
+	free(targets);
+	free(keeps);
+	free(asked);
+	return ok;
+}
+
+/* ---- all of it ---- */
+
+static bool judge_all(struct survey *s)
+{
+	for (size_t i = 0; i < s->n; i++) {
+		if (s->v[i].is_part)
+			s->v[i].refused = reason_cold;
+		else if (!elfcode_segment(s->code, s->v[i].symbols[0].addr))
+			s->v[i].refused = reason_outside;
+	}
+	for (size_t i = 0; i < s->code->nsegments; i++) {
+		if (!plan_entries(s, &s->code->segments[i]) || !ask_callers(s, &s->code->segments[i]))
+			return false;
+	}
+	return true;
+}
+
+static int make_survey(struct survey *s, const char *path, const struct inj_symtab *tab)
+{
+	if (find_functions(s, tab) && find_extents(s) && judge_all(s))
+		return 0;
+	msg_error("%s: out of memory", path);
+	return EXIT_USAGE;
 }
 
 int functions_of(const char *path, bool (*visit)(void *arg, const struct function *f), void *arg)
 {
-	struct code *c = calloc(1, sizeof(*c));
+	struct survey s = { .code = elfcode_read(path) };
 	struct inj_symtab *tab = NULL;
-	int status = c ? read_file(path, c) : bad(path, "out of memory");
+	int status = EXIT_USAGE;
 
-	if (!status)
-		status = read_segments(path, c);
-	if (!status && inj_symtab_open(path, INJ_SYMTAB_DEBUG_FILE, &tab) != INJ_OK)
-		status = bad(path, "its symbols cannot be read");
-	if (!status)
-		status = visit_all(path, c, tab, visit, arg);
+	if (!s.code)
+		return EXIT_USAGE;
+	if (inj_symtab_open(path, INJ_SYMTAB_DEBUG_FILE, &tab) != INJ_OK)
+		msg_error("%s: its symbols cannot be read", path);
+	else
+		status = make_survey(&s, path, tab);
+	for (size_t i = 0; !status && i < s.n && visit(arg, &s.v[i]); i++)
+		;
 	if (tab)
 		inj_symtab_close(tab);
-	if (c)
-		free_code(c);
-	free(c);
+	free(s.v);
+	free(s.ranges);
+	free(s.extents);
+	elfcode_free(s.code);
 	return status;
 }
 

@@ -64,6 +64,8 @@ sonde_SOURCES = \
 	launcher/dump-text.c \
 	launcher/dump.c \
 	launcher/dump.h \
+	launcher/elfcode.c \
+	launcher/elfcode.h \
 	launcher/functions.c \
 	launcher/functions.h \
 	launcher/info.c \

@@ -32,3 +32,9 @@ PURE_TESTS += tests/unit/launcher_tracedir
 tests_unit_launcher_tracedir_SOURCES = tests/unit/launcher_tracedir.c $(LAUNCHER_TEST_SUPPORT)
 tests_unit_launcher_tracedir_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_launcher_tracedir_LDADD = $(LAUNCHER_TEST_LIBS)
+
+# The command as a whole.
+INTEGRATION_TESTS += \
+	tests/integration/commandline.sh \
+	tests/integration/manual.sh \
+	tests/integration/ranks.sh
