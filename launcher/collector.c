@@ -358,6 +358,8 @@ static void finish_feed(struct collector *c, struct feed *f)
 
 	drain_rest(c, f);
 	close_thread(c, f);
+	/* its memory goes back to the system; whoever has the ring next finds zeros */
+	madvise((char *)f->head + RING_PAGE, c->ring_bytes - RING_PAGE, MADV_REMOVE);
 	memset(rest, 0, RING_PAGE - sizeof(*state));
 	f->sub = f->pos = 0;
 	f->lost = 0;
