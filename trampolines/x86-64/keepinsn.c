@@ -186,12 +186,12 @@ static int meaningless(const struct decoded *d)
 static void note_register(const struct decoded *d, int i, int skip, struct keep_op *op)
 {
 	const ZydisDecodedOperand *o = &d->operands[i];
-	keep_regs written = written_parts(d, o->reg.value);
+	keep_regs written = written_parts(d, o->reg.value), low = written & KEEP_LOWS;
 
 	if (o->actions & ZYDIS_OPERAND_ACTION_MASK_READ && skip != i && skip != -2)
 		op->use |= parts(o->reg.value);
 	if (o->actions & ZYDIS_OPERAND_ACTION_WRITE)
-		op->def |= written & KEEP_LOWS ? written | written << 9 | written << 18 : written;
+		op->def |= written | low << 9 | low << 18;
 	if (o->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE)
 		op->touched |= written;
 }
