@@ -24,12 +24,14 @@ struct report_durations {
  * orphans  returns whose entry was not recorded: no time is known
  */
 struct report_stats {
-	uint64_t calls, unwound, open, orphans;
-	uint64_t total, self, wait;
-	struct report_durations ended, unended;
+	/* what every call changes, together */
+	bool seen;
+	uint64_t calls, total, self;
+	struct report_durations ended;
+	uint64_t unwound, open, orphans, wait;
+	struct report_durations unended;
 	uint32_t threads, ranks;
 	int last_rank; /* counted in @ranks last; meaningless before */
-	bool seen;
 };
 
 struct report_sums {

@@ -127,15 +127,16 @@ static void end_wait(struct report_walk *w, struct report_stats *stats, struct r
 		w->wait += ns;
 }
 
-/* Takes the top frame off; @leave is NULL where its return was not recorded. */
+/* Takes the top frame off and counts the call; @leave is NULL where its return told nothing. */
 static struct report_stats *pop(struct report_walk *w, uint64_t time, const struct report_site *leave,
 				uint64_t *duration)
 {
 	const struct report_frame f = w->frame[--w->n];
 	struct report_activity *active = &w->active[f.site->row];
-	struct report_stats *stats = &w->sums.row[f.site->row];
+	struct report_stats *stats = report_sums_row(&w->sums, f.site->row);
 	uint64_t ns = time > f.entered ? time - f.entered : 0;
 
+	stats->calls++;
 	if (!--active->frames)
 		stats->total += ns;
 	if (!--w->module_active[f.site->module])
@@ -169,7 +170,6 @@ static void enter(struct report_walk *w, const struct sonde_trace_event *ev)
 	while (w->n && w->frame[w->n - 1].depth >= ev->depth)
 		pop_open(w);
 	push(w, s, ev);
-	report_sums_row(&w->sums, s->row)->calls++;
 	w->active[s->row].frames++;
 	w->module_active[s->module]++;
 	if (s->site->waits) {
@@ -181,11 +181,11 @@ static void enter(struct report_walk *w, const struct sonde_trace_event *ev)
 }
 
 /* A return whose enter we have not seen. */
-static void orphan(struct report_walk *w, const struct sonde_trace_event *ev,
-		   const struct report_site *s)
+static void orphan(struct report_walk *w, const struct sonde_trace_event *ev)
 {
-	if (!s)
+	if (!ev->site)
 		return;
+	const struct report_site *s = report_site_find(w->rows, ev->site);
 	struct report_stats *stats = report_sums_row(&w->sums, s->row);
 
 	stats->calls++;
@@ -208,13 +208,16 @@ static bool find_frame(struct report_walk *w, const struct sonde_trace_event *ev
 
 static void leave(struct report_walk *w, const struct sonde_trace_event *ev)
 {
-	const struct report_site *s = ev->site ? report_site_find(w->rows, ev->site) : NULL;
+	const struct report_site *s = NULL;
 	uint64_t ns;
 
 	if ((ev->flags & SONDE_TRACE_ORPHAN) || !find_frame(w, ev)) {
-		orphan(w, ev, s);
+		orphan(w, ev);
 		return;
 	}
+	/* Most returns tell nothing but the time. */
+	if (ev->site && (ev->nvalues || ev->site->waits))
+		s = report_site_find(w->rows, ev->site);
 	struct report_stats *stats = pop(w, ev->time, s, &ns);
 	stats->unwound += (ev->flags & SONDE_TRACE_UNWOUND) != 0;
 	report_duration(&stats->ended, ns);
