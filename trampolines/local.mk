@@ -15,6 +15,8 @@ libtrampolines_la_SOURCES = \
 	trampolines/x86-64/enclose.c \
 	trampolines/x86-64/enclose.h \
 	trampolines/x86-64/keep.c \
+	trampolines/x86-64/keeparity.c \
+	trampolines/x86-64/keeparity.h \
 	trampolines/x86-64/keepbody.c \
 	trampolines/x86-64/keepbody.h \
 	trampolines/x86-64/keepemit.c \
