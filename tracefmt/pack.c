@@ -443,11 +443,19 @@ static void put_dictionary(struct tf_pack *p, const struct tf_sites *sites)
 	}
 }
 
-TF_VECTORIZE static void narrow16(uint8_t *restrict to, const uint16_t *from, uint32_t n,
-				  unsigned shift)
+TF_VECTORIZE static void narrow16(uint8_t *restrict to, const uint16_t *from, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
-		to[i] = (uint8_t)(from[i] >> shift);
+		to[i] = (uint8_t)from[i];
+}
+
+/* Both bytes of an operation stay together: as pairs they repeat, as planes they do so less. */
+TF_VECTORIZE static void bytes16(uint8_t *restrict to, const uint16_t *from, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		to[2 * i] = (uint8_t)from[i];
+		to[2 * i + 1] = (uint8_t)(from[i] >> 8);
+	}
 }
 
 TF_VECTORIZE static void narrow32(uint8_t *restrict to, const uint32_t *from, uint32_t n,
@@ -468,13 +476,14 @@ static void put_operations(struct tf_pack *p, uint32_t n)
 {
 	unsigned width = p->nentries + TF_OP_ENTRY > 256 ? 2 : 1;
 
-	tf_buf_byte(&p->raw, (uint8_t)width);
-	for (unsigned k = 0; k < width; k++) {
-		uint8_t *at = add_column(p, n);
+	uint8_t *at;
 
-		if (at)
-			narrow16(at, p->op, n, 8 * k);
-	}
+	tf_buf_byte(&p->raw, (uint8_t)width);
+	at = add_column(p, (size_t)width * n);
+	if (at && width == 2)
+		bytes16(at, p->op, n);
+	else if (at)
+		narrow16(at, p->op, n);
 }
 
 static void put_plane(struct tf_pack *p, const struct tf_pack_entry *entry, unsigned plane,
@@ -493,10 +502,14 @@ static void put_plane(struct tf_pack *p, const struct tf_pack_entry *entry, unsi
 
 static void put_times(struct tf_pack *p, bool wide)
 {
-	for (unsigned k = 0; k < 8; k++)
+	for (unsigned k = 0; k < 8; k++) {
+		/* Planes differ more from each other than short columns of one plane do. */
+		if (p->raw.size - (p->ncuts ? p->cut[p->ncuts - 1] : 0) >= LARGE)
+			cut(p);
 		for (uint32_t i = 0; i < p->nentries; i++)
 			if (p->entry[i].width > k)
 				put_plane(p, &p->entry[i], k, wide);
+	}
 }
 
 static void put_numbers(struct tf_pack *p, const struct column *c, const uint64_t *v, uint32_t n)

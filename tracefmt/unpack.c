@@ -173,29 +173,29 @@ static enum sonde_trace_status read_dictionary(struct tf_unpacked *u, struct tf_
 
 /* --- operations -------------------------------------------------------------------------- */
 
-TF_VECTORIZE static void widen(uint16_t *restrict to, const uint8_t *low, uint32_t n)
+TF_VECTORIZE static void widen(uint16_t *restrict to, const uint8_t *from, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
-		to[i] = low[i];
+		to[i] = from[i];
 }
 
-TF_VECTORIZE static void add_high(uint16_t *restrict to, const uint8_t *high, uint32_t n)
+TF_VECTORIZE static void join(uint16_t *restrict to, const uint8_t *from, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
-		to[i] = (uint16_t)(to[i] | high[i] << 8);
+		to[i] = (uint16_t)(from[2 * i] | from[2 * i + 1] << 8);
 }
 
 static enum sonde_trace_status read_operations(struct tf_unpacked *u, struct tf_cursor *c)
 {
 	uint8_t width = tf_cursor_byte(c);
-	const uint8_t *low = tf_cursor_take(c, u->n);
-	const uint8_t *high = width == 2 ? tf_cursor_take(c, u->n) : NULL;
+	const uint8_t *from = tf_cursor_take(c, (uint64_t)width * u->n);
 
 	if (c->failed || width < 1 || width > 2)
 		return corrupt(u, "the operations are not all there");
-	widen(u->op, low, u->n);
-	if (high)
-		add_high(u->op, high, u->n);
+	if (width == 2)
+		join(u->op, from, u->n);
+	else
+		widen(u->op, from, u->n);
 	return SONDE_TRACE_OK;
 }
 

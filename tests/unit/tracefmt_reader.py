@@ -227,7 +227,7 @@ class Chunk:
         width = source.byte()
         if width not in (1, 2):
             raise Damage("operations")
-        operations = planes(source, self.n, width)
+        operations = struct.unpack("<%d%s" % (self.n, " BH"[width]), source.take(width * self.n))
         for k in range(8):
             for e in self.entries:
                 if e.width > k:
