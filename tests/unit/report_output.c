@@ -15,7 +15,10 @@ enum { MAIN, READ, QUOTED };
 
 static struct trace_maker m;
 
-/* main 1000..9000 with a read of 512 bytes from 2000 to 2250, and a function with a difficult name. */
+/*
+ * main 1000..9000 with a read of 512 bytes from 2000 to 2250; in that and from 3000 on, when it is left by
+ * longjmp, a function with a difficult name.
+ */
 static void make_trace(const char *name, uint64_t lost)
 {
 	static const struct tf_field enter[] = { { "wait", SONDE_TRACE_WAIT }, { NULL, 0 } };
@@ -31,6 +34,10 @@ static void make_trace(const char *name, uint64_t lost)
 	maker_enter(&m, MAIN, 0);
 	maker_at(&m, 2000);
 	maker_enter(&m, READ, 0);
+	maker_at(&m, 2100);
+	maker_enter(&m, QUOTED, 0);
+	maker_at(&m, 2150);
+	maker_leave(&m, QUOTED, 0);
 	maker_at(&m, 2250);
 	maker_leave(&m, READ, 1, UINT64_C(512));
 	maker_at(&m, 3000);
@@ -56,9 +63,9 @@ static void test_csv(void **state)
 		"min_ns,max_ns,wait_ns,threads,ranks,unwound,open,orphaned,symbol,path,\"bytes\"\n"
 		"\"main\",\"\",function,1,8000,80.000,1750,17.500,8000,8000,8000,0,1,1,0,0,0,\"main\","
 		"\"/opt/app\",0\n"
-		"\"op\"\"\x1b\xff,\",\"\",function,1,6000,60.000,6000,60.000,6000,6000,6000,0,1,1,1,0,0,"
+		"\"op\"\"\x1b\xff,\",\"\",function,2,6050,60.500,6050,60.500,3025,50,6000,0,1,1,1,0,0,"
 		"\"op\"\"\x1b\xff,\",\"/lib/a,b.so\",0\n"
-		"\"read\",\"io\",function,1,250,2.500,250,2.500,250,250,250,250,1,1,0,0,0,\"read\",\"\","
+		"\"read\",\"io\",function,1,250,2.500,200,2.000,250,250,250,250,1,1,0,0,0,\"read\",\"\","
 		"512\n");
 	free(text);
 	report_close(&o);
@@ -83,7 +90,7 @@ static void test_json(void **state)
 	char *text = printed(report_print_json, &o.report);
 	json_t *all = json_loads(text, 0, &error);
 	assert_non_null(all);
-	assert_int_equal(number(all, "events"), 6);
+	assert_int_equal(number(all, "events"), 8);
 	const json_t *run = json_array_get(json_object_get(all, "runs"), 0);
 	assert_int_equal(number(run, "exit_status"), 3);
 	assert_int_equal(number(run, "end_ns"), 10000);
@@ -125,12 +132,13 @@ static void test_table(void **state)
 	assert_non_null(strstr(text, "program     ./app '-n 3'\n"));
 	assert_non_null(strstr(text, " on node7, for 10.00 us\n"));
 	assert_non_null(strstr(text, "ended       exit status 3\n"));
-	assert_non_null(strstr(text, "contents    1 process, 1 thread, 6 events\n"));
+	assert_non_null(strstr(text, "contents    1 process, 1 thread, 8 events\n"));
 	assert_non_null(strstr(text, "\ncalls     total  total%      self  self%   average       min       max"
 				     "    wait  bytes  module  function\n"
 				     "    1  8.000 us   80.0%  1.750 us  17.5%  8.000 us  8.000 us  8.000 us"
 				     "                         main\n"));
-	assert_non_null(strstr(text, "  250 ns  512 B  io      read\n"));
+	assert_non_null(strstr(text, "    1    250 ns    2.5%    200 ns   2.0%    250 ns    250 ns    250 ns"
+				     "  250 ns  512 B  io      read\n"));
 	assert_non_null(strstr(text, "  op\"?\xff,  (1 unwound)\n"));
 	assert_non_null(strstr(text, "unwound: left by longjmp"));
 	assert_null(strstr(text, "warning"));
@@ -210,7 +218,7 @@ static void test_status(void **state)
 	(void)state;
 	make_trace("intact", 0);
 	assert_int_equal(run("--sort=self", test_path("intact"), out, sizeof(out)), 0);
-	assert_true(strstr(out, "1.750 us") > strstr(out, "6.000 us"));
+	assert_true(strstr(out, "1.750 us") > strstr(out, "6.050 us"));
 	assert_int_equal(run("--sort=size", test_path("intact"), out, sizeof(out)), 2);
 	assert_int_equal(run("--thread=100.", test_path("intact"), out, sizeof(out)), 2);
 	assert_int_equal(run("--thread=x", test_path("intact"), out, sizeof(out)), 2);
