@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 noinst_LTLIBRARIES += libinjector.la
 libinjector_la_SOURCES = \
+	injector/analysis.c \
+	injector/analysis.h \
 	injector/arena.c \
 	injector/arena.h \
+	injector/cache.c \
 	injector/elfimage.c \
 	injector/elfimage.h \
 	injector/frames.c \
@@ -29,4 +32,4 @@ libinjector_la_SOURCES = \
 	injector/tracee.c \
 	injector/tracee.h \
 	injector/unwind.c
-libinjector_la_LIBADD = libtrampolines.la libtracefmt.la $(BFD_LIBS)
+libinjector_la_LIBADD = libtrampolines.la libtracefmt.la $(BFD_LIBS) $(XXHASH_LIBS)

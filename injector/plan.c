@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "injector/analysis.h"
 #include "injector/patch.h"
 
 #define MAX_CODE (UINT64_C(1) << 20) /* of a function that is looked at for branches */
@@ -140,75 +141,70 @@ static bool is_pending(const struct inj_session *s, const struct inj_job *job)
 	return s->wraps[job->wraps[0]].state == INJ_WRAP_PENDING;
 }
 
-/* Branches from elsewhere into what the patches of these functions (ascending) may cover. */
-static struct tramp_branch *find_branches(const struct inj_text *text, const struct inj_job *jobs,
-					  size_t n, size_t *found)
+/* Facts to and from jobs; branches of all functions in one list, ascending, for the planner. */
+static struct tramp_branch *use_facts(struct inj_session *s, struct inj_job *jobs,
+				      const struct inj_facts *facts, size_t n, size_t *nbranches)
 {
-	struct tramp_range *ranges = calloc(n + 1, sizeof(*ranges));
-	const struct tramp_object *o = &text->code;
-	struct tramp_branch *v = NULL;
-	size_t room = 0;
+	struct tramp_branch *v = calloc(n * INJ_MAX_BRANCHES + 1, sizeof(*v));
+	uint64_t base = s->objects[object_of(s, jobs)].base, last = 0;
 
-	*found = 0;
-	for (size_t i = 0; ranges && i < n; i++)
-		ranges[i] = (struct tramp_range){ jobs[i].addr, jobs[i].size };
-	while (ranges) {
-		*found = tramp_find_branches(o->code, o->len, o->addr, ranges, n, v, room);
-		if (v && *found <= room)
-			break;
-		free(v);
-		room = *found + 16;
-		v = calloc(room, sizeof(*v));
-		if (!v)
-			break;
+	*nbranches = 0;
+	for (size_t i = 0; v && i < n; i++) {
+		const char *reason;
+
+		jobs[i].keep = facts[i].keep;
+		if (!tramp_keep_possible(&facts[i].keep, &reason))
+			refuse(s, &jobs[i], reason);
+		for (uint32_t k = 0; k < facts[i].nbranches; k++) {
+			const struct tramp_branch *b = &facts[i].branches[k];
+
+			/* functions that lie close together share some */
+			if (b->to < last)
+				continue;
+			last = b->to;
+			v[*nbranches].from = b->from ? base + b->from : 0;
+			v[(*nbranches)++].to = base + b->to;
+		}
 	}
-	free(ranges);
 	return v;
 }
 
-/* What callers rely on; takes out the functions that cannot be wrapped without harm to them. */
-static enum inj_status keep_registers(struct inj_session *s, const struct inj_text *text,
-				      struct inj_job *jobs, size_t n)
+static enum inj_status plan_with_facts(struct inj_session *s, struct inj_job *jobs,
+				       const struct inj_facts *facts, size_t n,
+				       const struct inj_text *text)
 {
-	uint64_t *targets = calloc(n + 1, sizeof(*targets));
-	struct tramp_keep *keeps = calloc(n + 1, sizeof(*keeps));
-	bool done = targets && keeps;
-	const char *reason;
+	size_t nbranches;
+	struct tramp_branch *branches = use_facts(s, jobs, facts, n, &nbranches);
+	enum inj_status status = branches ? INJ_OK : INJ_MEMORY;
 
-	for (size_t i = 0; i < n && done; i++)
-		targets[i] = jobs[i].addr;
-	done = done && tramp_keep_analyze(&text->code, targets, n, keeps);
-	for (size_t i = 0; i < n && done; i++) {
-		jobs[i].keep = keeps[i];
-		if (is_pending(s, &jobs[i]) && !tramp_keep_possible(&keeps[i], &reason))
-			refuse(s, &jobs[i], reason);
-	}
-	free(targets);
-	free(keeps);
-	return done ? INJ_OK : INJ_MEMORY;
+	for (size_t i = 0; i < n && status == INJ_OK; i++)
+		if (is_pending(s, &jobs[i]))
+			status = plan_function(s, &jobs[i], text, branches, nbranches);
+	free(branches);
+	return status;
 }
 
 /* @jobs: those of one object, ascending by address. */
 static enum inj_status plan_object(struct inj_session *s, struct inj_job *jobs, size_t n)
 {
-	struct tramp_branch *branches;
+	size_t object = object_of(s, jobs);
+	struct inj_facts *facts = calloc(n + 1, sizeof(*facts));
 	struct inj_text text;
-	size_t nbranches;
 	enum inj_status status;
 
-	for (size_t i = 0; i < n; i++)
+	if (!facts)
+		return INJ_MEMORY;
+	for (size_t i = 0; i < n; i++) {
 		measure(s, &jobs[i]);
-	status = inj_text_read(s, object_of(s, jobs), jobs[0].addr, &text);
-	if (status != INJ_OK)
-		return status;
-	branches = find_branches(&text, jobs, n, &nbranches);
-	if (!branches)
-		status = INJ_MEMORY;
-	for (size_t i = 0; i < n && status == INJ_OK; i++)
-		status = plan_function(s, &jobs[i], &text, branches, nbranches);
+		facts[i].addr = jobs[i].addr - s->objects[object].base;
+		facts[i].size = jobs[i].size;
+	}
+	status = inj_text_read(s, jobs[0].addr, &text);
 	if (status == INJ_OK)
-		status = keep_registers(s, &text, jobs, n);
-	free(branches);
+		status = inj_analyze(s, object, &text, facts, n);
+	if (status == INJ_OK)
+		status = plan_with_facts(s, jobs, facts, n, &text);
+	free(facts);
 	inj_text_free(&text);
 	return status;
 }

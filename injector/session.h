@@ -120,6 +120,7 @@ struct inj_session_options {
 	char *const *modules;	/* paths of .so files, in order; the program has them preloaded */
 	size_t nmodules;
 	size_t env_extra;	/* entries that were appended to the environment, to be removed */
+	const char *cache_dir;	 /* for what was found out about ELF files; NULL: none */
 	const char *preload_was; /* the user's own LD_PRELOAD value, or NULL */
 	void (*warn)(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 };

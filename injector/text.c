@@ -24,7 +24,7 @@ static uint8_t *map_file(const struct inj_map *m)
 		return NULL;
 	if (fstat(fd, &st) == 0 && st.st_ino == m->inode &&
 	    (uint64_t)st.st_size >= m->offset + (m->end - m->start))
-		p = mmap(NULL, m->end - m->start, PROT_READ, MAP_PRIVATE | MAP_POPULATE, fd,
+		p = mmap(NULL, m->end - m->start, PROT_READ, MAP_PRIVATE, fd,
 			 (off_t)m->offset);
 	close(fd);
 	return p == MAP_FAILED ? NULL : p;
@@ -64,6 +64,7 @@ static enum inj_status map_code(struct inj_session *s, uint64_t addr, struct inj
 	m = inj_maps_find(&maps, addr);
 	if (m && m->executable && m->end - m->start <= MAX_TEXT) {
 		text->bytes = map_file(m);
+		text->from_file = text->bytes != NULL;
 		if (!text->bytes)
 			text->bytes = read_memory(s, m);
 		status = text->bytes ? INJ_OK : INJ_MEMORY;
@@ -85,8 +86,9 @@ static int by_start(const void *a, const void *b)
 }
 
 /* From symbols, and from the unwind table: libraries are stripped of most of their symbols. */
-static struct tramp_extent *extents(struct inj_session *s, struct inj_object *o, size_t *n)
+struct tramp_extent *inj_text_functions(struct inj_session *s, size_t object, size_t *n)
 {
+	struct inj_object *o = &s->objects[object];
 	const struct inj_symbol *syms = NULL;
 	struct tramp_extent *v;
 	size_t nsyms = 0, nunwind;
@@ -105,28 +107,15 @@ static struct tramp_extent *extents(struct inj_session *s, struct inj_object *o,
 	return v;
 }
 
-enum inj_status inj_text_read(struct inj_session *s, size_t object, uint64_t addr,
-			      struct inj_text *text)
+enum inj_status inj_text_read(struct inj_session *s, uint64_t addr, struct inj_text *text)
 {
-	enum inj_status status;
-
 	memset(text, 0, sizeof(*text));
-	status = map_code(s, addr, text);
-	if (status != INJ_OK || !text->bytes)
-		return status;
-	text->functions = extents(s, &s->objects[object], &text->code.nfunctions);
-	if (!text->functions) {
-		inj_text_free(text);
-		return INJ_MEMORY;
-	}
-	text->code.functions = text->functions;
-	return INJ_OK;
+	return map_code(s, addr, text);
 }
 
 void inj_text_free(struct inj_text *text)
 {
 	if (text->bytes)
 		munmap(text->bytes, text->code.len);
-	free(text->functions);
 	memset(text, 0, sizeof(*text));
 }

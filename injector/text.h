@@ -10,15 +10,17 @@
 #include "trampolines/keep.h"
 
 struct inj_text {
-	struct tramp_object code; /* the executable mapping; len 0: there is none */
+	struct tramp_object code; /* the executable mapping, without functions; len 0: none */
 	uint8_t *bytes;		  /* code.code */
-	struct tramp_extent *functions;
+	bool from_file;		  /* the file's own bytes */
 };
 
-/* The executable mapping of @object around @addr.  Errors: GONE, SYSTEM, MEMORY. */
-enum inj_status inj_text_read(struct inj_session *s, size_t object, uint64_t addr,
-			      struct inj_text *text) INJ_CHECK;
+/* The executable mapping around @addr.  Errors: GONE, SYSTEM, MEMORY. */
+enum inj_status inj_text_read(struct inj_session *s, uint64_t addr, struct inj_text *text) INJ_CHECK;
 void inj_text_free(struct inj_text *text);
+
+/* All functions of an object, by symbols and unwind table; free() them.  NULL: no memory. */
+struct tramp_extent *inj_text_functions(struct inj_session *s, size_t object, size_t *n);
 
 /*
  * All functions that the unwind table knows, in *@out, which has room for @more beyond them (free()

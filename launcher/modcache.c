@@ -119,7 +119,7 @@ static bool is_usable(const char *folder)
 	       !(st.st_mode & 022) && access(folder, W_OK | X_OK) == 0;
 }
 
-static char *cache_folder(void)
+char *modfile_cache_folder(void)
 {
 	const char *xdg = getenv("XDG_CACHE_HOME");
 	const char *home = getenv("HOME");
@@ -134,7 +134,14 @@ static char *cache_folder(void)
 		return folder;
 	if (n > 0)
 		free(folder);
-	return make_private_folder();
+	return NULL;
+}
+
+static char *cache_folder(void)
+{
+	char *folder = modfile_cache_folder();
+
+	return folder ? folder : make_private_folder();
 }
 
 /* ---- an entry's name ---- */

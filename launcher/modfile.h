@@ -76,6 +76,9 @@ int modfile_compile(const char *source, const char *const *extra)
  */
 int modfile_cached(const char *source, char **path) __attribute__((warn_unused_result));
 
+/* That folder, malloc'ed; NULL where it cannot be written. */
+char *modfile_cache_folder(void);
+
 /*
  * The compiler and its flags for `source`, as an argument vector; `extra` (NULL-terminated) goes in
  * front of $SONDE_CFLAGS. $CC, else cc, gcc or clang. NULL after a message when there is none.

@@ -51,6 +51,7 @@ struct recording {
 	char **argv, **env;
 	char *preload; /* the entry of env that is ours */
 	char **paths;  /* of modules */
+	char *cache;   /* folder */
 	bool limited;  /* address space */
 };
 
@@ -171,6 +172,8 @@ static int make_session(struct recording *r, int ring_fd)
 	for (size_t i = 0; i < r->modules.n; i++)
 		r->paths[i] = r->modules.v[i].path;
 	opt.modules = r->paths;
+	r->cache = modfile_cache_folder();
+	opt.cache_dir = r->cache;
 	status = inj_session_new(&r->session, &opt);
 	if (status != INJ_OK) {
 		msg_error("cannot prepare the modules: %s", inj_status_text(status));
@@ -346,6 +349,7 @@ static void clean_up(struct recording *r)
 	program_free(&r->program);
 	free(r->preload);
 	free(r->paths);
+	free(r->cache);
 	free(r->env);
 	record_options_free(&r->opt);
 }
