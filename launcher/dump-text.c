@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tracefmt/json.h"
+
 #define MAX_INDENT 64 /* columns; deeper events are not moved further to the right */
 
 __attribute__((format(printf, 2, 3))) static void put(struct tf_buf *line, const char *fmt, ...)
@@ -19,32 +21,46 @@ __attribute__((format(printf, 2, 3))) static void put(struct tf_buf *line, const
 	tf_buf_str(line, text);
 }
 
-static bool is_plain(char c)
+/*
+ * How many bytes at @s can be shown as they are: a character that neither moves the cursor nor is broken; 0: none.
+ */
+static unsigned printable(const char *s, const char *end)
 {
-	return (unsigned char)c >= 0x20 && c != 0x7f;
+	uint32_t c = 0;
+	unsigned n = tf_utf8((const unsigned char *)s, (const unsigned char *)end, &c);
+
+	return c < 0x20 || (c >= 0x7f && c < 0xa0) ? 0 : n;
 }
 
-/* Names: as they are, but never something that moves the cursor. */
 static void put_name(struct tf_buf *line, const char *name)
 {
-	for (; *name; name++)
-		tf_buf_byte(line, is_plain(*name) ? (uint8_t)*name : '?');
+	const char *end = name + strlen(name);
+
+	while (name < end) {
+		unsigned n = printable(name, end);
+
+		tf_buf_put(line, n ? name : "?", n ? n : 1);
+		name += n ? n : 1;
+	}
 }
 
-static void put_string(struct tf_buf *line, const char *s, uint64_t n)
+static void put_string(struct tf_buf *line, const char *s, uint64_t length)
 {
 	static const char special[] = "\"\\\n\t\r", letter[] = "\"\\ntr";
+	const char *end = s + length;
 
 	tf_buf_byte(line, '"');
-	for (uint64_t i = 0; i < n; i++) {
-		const char *at = s[i] ? strchr(special, s[i]) : NULL;
+	while (s < end) {
+		const char *at = *s ? strchr(special, *s) : NULL;
+		unsigned n = at ? 0 : printable(s, end);
 
 		if (at)
 			put(line, "\\%c", letter[at - special]);
-		else if (is_plain(s[i]))
-			tf_buf_byte(line, (uint8_t)s[i]);
+		else if (n)
+			tf_buf_put(line, s, n);
 		else
-			put(line, "\\x%02x", (unsigned char)s[i]);
+			put(line, "\\x%02x", (unsigned char)*s);
+		s += n ? n : 1;
 	}
 	tf_buf_byte(line, '"');
 }

@@ -329,7 +329,7 @@ static int info(const struct sonde_trace *trace, const struct info_options *o)
 	print_start(sonde_trace_rank(trace, 0));
 	print_span(trace);
 	print_endings(trace);
-	row("recorded by", "Sonde %s", sonde_trace_rank(trace, 0)->version);
+	row("recorder", "Sonde %s", sonde_trace_rank(trace, 0)->version);
 	print_modules(trace);
 	print_counts(trace, &t);
 	print_losses(&t);

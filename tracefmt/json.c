@@ -4,11 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/*
- * Length of the UTF-8 sequence at @s, before @end (RFC 3629: no surrogates, nothing too long), and its
- * character; 0 when there is none.
- */
-static unsigned utf8(const unsigned char *s, const unsigned char *end, uint32_t *character)
+unsigned tf_utf8(const unsigned char *s, const unsigned char *end, uint32_t *character)
 {
 	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
 	unsigned n = *s < 0x80 ? 1 : *s >= 0xf0 ? 4 : *s >= 0xe0 ? 3 : 2;
@@ -71,7 +67,7 @@ void tf_json_quoted_n(struct tf_buf *b, const char *v, size_t length)
 		s += run;
 		if (s == end)
 			break;
-		n = utf8(s, end, &c);
+		n = tf_utf8(s, end, &c);
 		if (n == 1)
 			put_ascii(b, *s);
 		else if (!n)

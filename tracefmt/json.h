@@ -2,6 +2,7 @@
 /*
  * Writing JSON lines.  A trace may name tens of thousands of functions before the program is allowed to run;
  * building a tree for each line would be felt.
+ * Also what is UTF-8 and what is not.
  */
 #ifndef TRACEFMT_JSON_H
 #define TRACEFMT_JSON_H
@@ -29,6 +30,12 @@ void tf_json_number(struct tf_buf *b, uint64_t v);
 
 /* Begins a member whose value the caller writes. */
 void tf_json_key(struct tf_buf *b, const char *key);
+
+/*
+ * Length of the UTF-8 sequence at @s, before @end (RFC 3629: no surrogates, nothing too long), and its
+ * character; 0 when there is none.
+ */
+unsigned tf_utf8(const unsigned char *s, const unsigned char *end, uint32_t *character);
 
 #define TF_BYTE_CHAR 0xf700u /* + byte */
 

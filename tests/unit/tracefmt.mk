@@ -35,7 +35,7 @@ tests_unit_tracefmt_generate_LDADD = libtracefmt.la $(CMOCKA_LIBS)
 tests_unit_tracefmt_lines_SOURCES = tests/unit/tracefmt_lines.c
 tests_unit_tracefmt_lines_LDADD = libtracefmt.la
 if HAVE_CMOCKA
-INTEGRATION_TESTS += tests/integration/trace-readers.sh
+INTEGRATION_TESTS += tests/integration/dump-info.sh tests/integration/trace-readers.sh
 endif
 EXTRA_DIST += tests/unit/tracefmt_reader.py tests/golden/trace
 
