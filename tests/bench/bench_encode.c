@@ -2,9 +2,10 @@
 /*
  * usage: bench_encode [SECONDS]
  *
- * How fast records are taken from a ring and become a file, and how large they are there.  Each load
- * is prepared in memory once and drained again and again into a trace in $TMPDIR (or /tmp), which is removed.
- * The times in the records are made up; "real" takes them from this machine's TSC around a real function.
+ * How fast records are taken from a ring and become a file, and how large they are there.  Each
+ * load is prepared in memory once and drained again and again into a trace in $TMPDIR (or
+ * /tmp), which is removed. The times in the records are made up; "real" takes them from this
+ * machine's TSC around a real function.
  */
 #include <fcntl.h>
 #include <math.h>
@@ -122,8 +123,8 @@ static void real_loop(struct load *l)
 }
 
 /*
- * A program of 400 functions: each calls a few others, chosen by itself, a little different each time; times
- * are log-normal around a figure of the function's own.
+ * A program of 400 functions: each calls a few others, chosen by itself, a little different
+ * each time; times are log-normal around a figure of the function's own.
  */
 static bool call(struct load *l, uint32_t f, unsigned depth)
 {

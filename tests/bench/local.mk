@@ -1,7 +1,74 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# `make bench` builds BENCH_TRACEES (rules as for tests/programs) and runs the measurements.
-BENCH_TRACEES =
+# `make bench` builds BENCH_PROGRAMS, which are programs to trace (their flags are their own, as in
+# tests/programs) or help to measure, and runs the measurements: see doc/benchmarks.md.
+BENCH_TRACEES = \
+	tests/bench/calls-dup \
+	tests/bench/calls-lib \
+	tests/bench/calls-own \
+	tests/bench/hammer \
+	tests/bench/libsubject-dup.so \
+	tests/bench/libsubject.so \
+	tests/bench/nothing
+if HAVE_STATIC_LIBC
+BENCH_TRACEES += \
+	tests/bench/calls-static \
+	tests/bench/nothing-static
+endif
+if HAVE_OPENMPI
+BENCH_TRACEES += tests/bench/nothing-openmpi
+endif
+if HAVE_MPICH
+BENCH_TRACEES += tests/bench/nothing-mpich
+endif
 
-bench: all $(BENCH_TRACEES)
-	$(srcdir)/tests/run $(srcdir)/tests/bench/run.sh
+BENCH_HELPERS = tests/bench/bench_encode tests/bench/interleave
+EXTRA_PROGRAMS += $(BENCH_HELPERS)
+tests_bench_bench_encode_SOURCES = tests/bench/bench_encode.c
+tests_bench_bench_encode_LDADD = libtracefmt.la -lm
+tests_bench_interleave_SOURCES = tests/bench/interleave.c
+
+EXTRA_DIST += \
+	tests/bench/absent.c \
+	tests/bench/calls.c \
+	tests/bench/count.c \
+	tests/bench/globals.c \
+	tests/bench/hammer.c \
+	tests/bench/lib.sh \
+	tests/bench/libc100.c \
+	tests/bench/nothing.c \
+	tests/bench/record.c \
+	tests/bench/run.sh \
+	tests/bench/sqlite.c \
+	tests/bench/sqlite.sql \
+	tests/bench/subject.c
+CLEANFILES += $(BENCH_TRACEES) $(BENCH_HELPERS)
+dist_doc_DATA += doc/benchmarks.md
+
+BENCH_BUILD = $(AM_V_CCLD)$(MKDIR_P) $(@D) && $(CC) $(PROGRAM_CFLAGS) -o $@
+
+tests/bench/libsubject.so: tests/bench/subject.c
+	$(BENCH_BUILD) -fPIC -shared $<
+tests/bench/libsubject-dup.so: tests/bench/subject.c
+	$(BENCH_BUILD) -fPIC -shared -DWITH_DUP $<
+tests/bench/calls-lib: tests/bench/calls.c tests/bench/libsubject.so
+	$(BENCH_BUILD) $< $(abs_top_builddir)/tests/bench/libsubject.so
+tests/bench/calls-dup: tests/bench/calls.c tests/bench/libsubject-dup.so
+	$(BENCH_BUILD) -DSUBJECT=dup $< $(abs_top_builddir)/tests/bench/libsubject-dup.so
+tests/bench/calls-own: tests/bench/calls.c tests/bench/subject.c
+	$(BENCH_BUILD) $^
+tests/bench/calls-static: tests/bench/calls.c tests/bench/subject.c
+	$(BENCH_BUILD) -static $^
+tests/bench/hammer: tests/bench/hammer.c tests/bench/subject.c
+	$(BENCH_BUILD) -pthread $^
+tests/bench/nothing: tests/bench/nothing.c
+	$(BENCH_BUILD) $<
+tests/bench/nothing-static: tests/bench/nothing.c
+	$(BENCH_BUILD) -static $<
+tests/bench/nothing-openmpi: tests/bench/nothing.c
+	$(AM_V_CCLD)$(MKDIR_P) $(@D) && $(MPICC_OPENMPI) $(PROGRAM_CFLAGS) -Wl,--no-as-needed -o $@ $<
+tests/bench/nothing-mpich: tests/bench/nothing.c
+	$(AM_V_CCLD)$(MKDIR_P) $(@D) && $(MPICC_MPICH) $(PROGRAM_CFLAGS) -Wl,--no-as-needed -o $@ $<
+
+bench: all $(BENCH_TRACEES) $(BENCH_HELPERS)
+	SONDE_TEST_TIMEOUT=3600 $(srcdir)/tests/run $(srcdir)/tests/bench/run.sh
 .PHONY: bench

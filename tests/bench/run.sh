@@ -1,0 +1,300 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# `make bench`: measures Sonde and the peers that are installed, in turns, and prints medians. Sets no
+# limit on anything: doc/benchmarks.md tells what to expect.
+#
+# BENCH_RUNS   runs of each command (7; three times as many for the short ones)
+# BENCH_ONLY   sections to run, of: calls start size collector programs reference
+bench=$top_builddir/tests/bench
+source=$top_srcdir/tests/bench
+runs=${BENCH_RUNS:-7}
+only=${BENCH_ONLY:-calls start size collector programs reference}
+. "$source/lib.sh"
+
+have_eztrace=$(have eztrace && echo yes)
+have_uftrace=$(have uftrace && echo yes)
+rounds=5
+calls=1000000
+pairs=$((rounds * calls + 1))
+
+heading()
+{
+	echo "Sonde $PACKAGE_VERSION, $(date +%F), $(uname -sr)"
+	sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | sort | uniq -c | sed 's/^ */processors: /'
+	echo "load average $(cut -d' ' -f1-3 /proc/loadavg), $runs runs, $("$CC" --version | head -n 1)"
+	[ "$have_eztrace" ] && eztrace --version 2>&1 | head -n 1
+	[ "$have_uftrace" ] && uftrace --version
+	have strace && strace --version | head -n 1
+	return 0
+}
+
+build_modules()
+{
+	local name
+	for name in count globals record absent libc100 sqlite; do
+		sonde module build -o "$name.so" "$source/$name.c" >/dev/null || exit 1
+	done
+}
+
+wants()
+{
+	case " $only " in *" $1 "*) return 0 ;; esac
+	return 1
+}
+
+# ---- what a call costs ----
+
+call_row() # TEXT LABEL
+{
+	local added floor
+	added=$(median "$2.out" 1 2)
+	floor=$(median "$2.out" 3)
+	row "$1" "$added" "$floor" "$(calc "$added / $floor")"
+}
+
+bench_calls()
+{
+	local kind name
+	section "A call of an empty function: ns of thread CPU time, above a call that nobody instruments"
+	row "" added floor added/floor
+	for kind in lib own static; do
+		[ -x "$bench/calls-$kind" ] || { missing "calls-$kind was not built"; continue; }
+		add "plain-$kind" "$bench/calls-$kind" $calls $rounds
+		for name in count globals record; do
+			add "$name-$kind" sonde -v -m "./$name.so" -o "$name-$kind.d" "$bench/calls-$kind" $calls $rounds
+		done
+	done
+	[ "$have_eztrace" ] && add eztrace eztrace -t posixio -o eztrace.d "$bench/calls-dup" $calls $rounds
+	[ "$have_uftrace" ] && {
+		add uftrace-lib uftrace record --no-pager --no-libcall --no-event -P empty@libsubject.so \
+			-d uftrace-lib.d "$bench/calls-lib" $calls $rounds
+		add uftrace-own uftrace record --no-pager --no-libcall --no-event -P empty \
+			-d uftrace-own.d "$bench/calls-own" $calls $rounds
+	}
+	measure "$runs"
+	for kind in lib own static; do
+		[ -x "$bench/calls-$kind" ] || continue
+		call_row "$(kind_text $kind): plain" "plain-$kind"
+		call_row "$(kind_text $kind): sonde, sonde_count()" "count-$kind"
+		call_row "$(kind_text $kind): sonde, two global counters" "globals-$kind"
+		call_row "$(kind_text $kind): sonde, recorded" "record-$kind"
+		expect "record-$kind" $((2 * pairs))
+	done
+	if [ "$have_eztrace" ]; then
+		call_row "library: eztrace, recorded" eztrace
+		row "  eztrace / sonde" "$(calc "$(median eztrace.out 1 2) / $(median record-lib.out 1 2)")"
+	else
+		missing eztrace
+	fi
+	if [ "$have_uftrace" ]; then
+		call_row "library: uftrace -P, recorded" uftrace-lib
+		call_row "program: uftrace -P, recorded" uftrace-own
+		row "  uftrace / sonde, library" "$(calc "$(median uftrace-lib.out 1 2) / $(median record-lib.out 1 2)")"
+		row "  uftrace / sonde, program" "$(calc "$(median uftrace-own.out 1 2) / $(median record-own.out 1 2)")"
+	else
+		missing uftrace
+	fi
+}
+
+kind_text()
+{
+	case $1 in
+	lib) echo library ;;
+	own) echo program ;;
+	static) echo "static program" ;;
+	esac
+}
+
+# ---- start-up ----
+
+start_row() # TEXT LABEL
+{
+	[ "${wall[$2]:-}" ] || { missing "$1"; return; }
+	row "$1" "${wall[$2]}" "$(calc "${wall[$2]} - ${wall[start-plain]}")" "${cpu[$2]}"
+}
+
+add_start() # NAME PROGRAM SONDE-OPTION...
+{
+	local name=$1 program=$2
+	shift 2
+	add "start-$name" sonde -q "$@" -o "start-$name.d" "$program"
+}
+
+bench_start()
+{
+	local nothing=$bench/nothing mpi
+	section "Start and end of a program that does nothing: ms"
+	row "" wall added CPU
+	add start-plain "$nothing"
+	add_start none "$nothing"
+	add_start absent "$nothing" -m ./absent.so
+	add_start libc100 "$nothing" -m ./libc100.so
+	add_start posixio "$nothing" -m posixio
+	add_start all "$nothing" -m posixio,memory,pthread
+	[ -x "$bench/nothing-static" ] && add_start static "$bench/nothing-static" -m ./absent.so
+	for mpi in openmpi mpich; do
+		[ -e "$top_builddir/modules/mpi-$mpi.so" ] && [ -x "$bench/nothing-$mpi" ] &&
+			add "plain-$mpi" "$bench/nothing-$mpi" &&
+			add_start "$mpi" "$bench/nothing-$mpi" -m "$top_builddir/modules/mpi-$mpi.so"
+	done
+	[ "$have_eztrace" ] && add start-eztrace eztrace -t posixio -o start-eztrace.d "$nothing"
+	[ "$have_uftrace" ] && add start-uftrace uftrace record --no-pager -P main -d start-uftrace.d "$nothing"
+	have strace && add start-strace strace -f -o start-strace.d "$nothing"
+	measure $((3 * runs))
+	start_row "plain" start-plain
+	start_row "sonde, no module" start-none
+	start_row "sonde, a module that finds nothing" start-absent
+	start_row "sonde, the same, static program" start-static
+	start_row "sonde, 100 functions of libc" start-libc100
+	start_row "sonde -m posixio" start-posixio
+	start_row "sonde -m posixio,memory,pthread" start-all
+	for mpi in openmpi mpich; do
+		[ "${wall[start-$mpi]:-}" ] || { missing "mpi module, $mpi"; continue; }
+		row "linked with $mpi: plain" "${wall[plain-$mpi]}"
+		row "linked with $mpi: sonde, its mpi module" "${wall[start-$mpi]}" \
+			"$(calc "${wall[start-$mpi]} - ${wall[plain-$mpi]}")" "${cpu[start-$mpi]}"
+	done
+	start_row "eztrace -t posixio" start-eztrace
+	start_row "uftrace -P main" start-uftrace
+	start_row "strace -f" start-strace
+}
+
+# ---- size of traces ----
+
+size_row() # TEXT FOLDER PAIRS
+{
+	local raw small
+	raw=$(bytes "$2")
+	small=$(zstd_bytes "$2")
+	row "$1" "$3" "$(calc "$raw / $3")" "$(calc "$small / $3")"
+}
+
+sqlite_functions()
+{
+	sed -n '/^W(/p' "$source/sqlite.c" | grep -o 'W([a-z0-9_]*)' | tr -d '()' | sed 's/^W/sqlite3_/'
+}
+
+bench_size()
+{
+	local script="$source/sqlite.sql" name patterns=
+	section "Size: bytes for each call, entry and exit recorded, nothing else"
+	row "" calls "as written" "zstd -3"
+	have zstd || missing "after zstd -3: no zstd"
+	wants calls || bench_calls >calls.log
+	size_row "loop: sonde" record-lib.d $pairs
+	[ "$have_eztrace" ] && size_row "loop: eztrace" eztrace.d $pairs
+	[ "$have_uftrace" ] && size_row "loop: uftrace" uftrace-lib.d $pairs
+	if ! have sqlite3; then
+		missing "sqlite3"
+		return
+	fi
+	for name in $(sqlite_functions); do
+		patterns="$patterns -P ^$name\$@libsqlite3.so"
+	done
+	printf '.read %s\n' "$script" >script
+	add sql-plain sqlite3 -init script :memory: .exit
+	add sql-sonde sonde -v -m ./sqlite.so -o sql-sonde.d sqlite3 -init script :memory: .exit
+	[ "$have_uftrace" ] && add sql-uftrace uftrace record --force --no-pager --no-libcall --no-event $patterns \
+		-d sql-uftrace.d "$(command -v sqlite3)" -init script :memory: .exit
+	measure $(((runs + 2) / 3))
+	size_row "sqlite3, 60 functions: sonde" sql-sonde.d $(($(events sql-sonde) / 2))
+	[ "$have_uftrace" ] && size_row "sqlite3, the same: uftrace, what it finds" sql-uftrace.d \
+		"$(uftrace report --no-pager -d sql-uftrace.d 2>/dev/null | awk '$5 > 0 { n += $5 } END { print n }')"
+	section "The same runs of sqlite3: wall time in ms"
+	row "" wall "times plain" "ns a call"
+	row plain "${wall[sql-plain]}"
+	row sonde "${wall[sql-sonde]}" "$(calc "${wall[sql-sonde]} / ${wall[sql-plain]}")" \
+		"$(calc "(${wall[sql-sonde]} - ${wall[sql-plain]}) * 2e6 / $(events sql-sonde)")"
+	[ "$have_uftrace" ] && row uftrace "${wall[sql-uftrace]}" "$(calc "${wall[sql-uftrace]} / ${wall[sql-plain]}")"
+}
+
+# ---- the collector ----
+
+bench_collector()
+{
+	local n=5000000 spent program
+	section "Collector: all that sonde itself does, with the files, for two threads that only record"
+	row "" events "CPU ms" "M events/s"
+	add hammer-start sonde -v -m ./record.so -o hammer-start.d "$bench/hammer" 2 1
+	add hammer sonde -v -m ./record.so -o hammer.d "$bench/hammer" 2 $n
+	measure "$runs"
+	program=$(median hammer.out 1)
+	spent=$(calc "${cpu[hammer]} - $program - (${cpu[hammer-start]} - $(median hammer-start.out 1))")
+	expect hammer $((4 * n))
+	row "sonde" "$(events hammer)" "$spent" "$(calc "$(events hammer) / $spent / 1000" %.1f)"
+	section "Its encoder alone (bench_encode)"
+	"$bench/bench_encode" 0.5 | sed 's/^/  /'
+}
+
+# ---- the modules on real programs ----
+
+program_row() # TEXT LABEL
+{
+	local n
+	n=$(events "$2-sonde")
+	row "$1" "${wall[$2-plain]}" "${wall[$2-sonde]}" "$(calc "${wall[$2-sonde]} / ${wall[$2-plain]}")" \
+		"$(calc "${cpu[$2-sonde]} / ${cpu[$2-plain]}")" "$n" "$(calc "$(bytes "$2-sonde.d") / 1000" %.0f)"
+}
+
+add_program() # LABEL COMMAND...
+{
+	local label=$1
+	shift
+	programs="$programs $label"
+	add "$label-plain" "$@"
+	add "$label-sonde" sonde -v -m posixio,memory -o "$label-sonde.d" "$@"
+}
+
+bench_programs()
+{
+	local name programs= text=/usr/bin/python3
+	section "sonde -m posixio,memory on real programs: wall time in ms"
+	row "" plain sonde ratio "CPU ratio" events "trace kB"
+	printf '.read %s\n' "$source/sqlite.sql" >script
+	cat >objects.py <<-'PY'
+		words = {}
+		for i in range(300000):
+		    words.setdefault(str(i * 7919 % 10007), []).append(i)
+		print(sum(len(v) for v in words.values()))
+	PY
+	cat >files.py <<-'PY'
+		import json, os
+		for i in range(2000):
+		    with open("f", "w") as f:
+		        json.dump({"n": i, "name": "x" * (i % 100)}, f)
+		    with open("f") as f:
+		        json.load(f)
+		os.unlink("f")
+	PY
+	head -c 20000000 /dev/urandom | base64 >data
+	have sqlite3 && add_program sqlite3 sqlite3 -init script :memory: .exit
+	[ -x "$text" ] && add_program python-objects "$text" objects.py && add_program python-files "$text" files.py
+	have gzip && add_program gzip gzip -1 -k -f data
+	measure $(((runs + 2) / 3))
+	for name in $programs; do
+		program_row "$name" "$name"
+	done
+}
+
+# ---- for reference ----
+
+bench_reference()
+{
+	section "For reference: the loop of calls in the program, ns a call above plain"
+	row "" added "ms to start"
+	if ! have valgrind; then
+		missing valgrind
+		return
+	fi
+	add ref-plain "$bench/calls-own" 200000 1
+	add ref-valgrind valgrind -q --tool=none "$bench/calls-own" 200000 1
+	add ref-valgrind-start valgrind -q --tool=none "$bench/nothing"
+	measure 3
+	row "valgrind --tool=none, records nothing" \
+		"$(calc "$(median ref-valgrind.out 1) - $(median ref-plain.out 1)")" "${wall[ref-valgrind-start]}"
+}
+
+heading
+build_modules
+for part in $only; do
+	"bench_$part" || exit 1
+done
