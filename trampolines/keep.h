@@ -15,6 +15,14 @@
  * is a frame by RBP for those who walk these. In the wrapper, __builtin_return_address(0) is in
  * the keeper; the caller's is in the frame above it.
  *
+ * Either can come first. Behind the stub, a keeper costs only what is recorded, but r11 cannot be
+ * kept, which the stub writes. In front of it (patch ──▶ keeper ──call──▶ stub ──▶ wrapper) all can.
+ *
+ * What a call out of the object takes as arguments is not known, and guessed too high rather than
+ * too low: functions that no compiler thought of may get a keeper, which only costs time. Too low
+ * only for a vector argument of the caller's, or a vector result of a call out of the object, that
+ * is handed on untouched to the unknown; and for AVX-512, where a class of registers counts as one.
+ *
  * Not covered: flags and x87 registers kept over a call, which no compiler has been seen to do.
  */
 #ifndef SONDE_TRAMPOLINES_KEEP_H
@@ -79,8 +87,10 @@ static inline bool tramp_keep_needed(const struct tramp_keep *keep)
 	return keep->gpr || keep->xmm || keep->wide || keep->align;
 }
 
+#define TRAMP_KEEP_R11 (1u << 11)	/* in gpr: clear it to ask of a keeper in front of the stub */
+
 /*
- * Whether a keeper can do it; true where none is needed. Else *reason is set to a text complete
+ * Whether a keeper behind the stub can do it; true where none is needed. Else *reason is set to a text complete
  * after "not instrumented: ", static.
  */
 bool tramp_keep_possible(const struct tramp_keep *keep, const char **reason) TRAMP_MUST_CHECK;
@@ -89,7 +99,13 @@ bool tramp_keep_possible(const struct tramp_keep *keep, const char **reason) TRA
 size_t tramp_keeper_size(const struct tramp_keep *keep);
 
 /*
- * A keeper at `addr` (multiple of TRAMP_STUB_ALIGN), to be the stub's target instead of `wrapper`.
+ * Bytes by which the stack is deeper at the wrapper's entry than at the function's, for callers
+ * that align the stack as the ABI has it; 0 where none is needed.
+ */
+size_t tramp_keeper_depth(const struct tramp_keep *keep);
+
+/*
+ * A keeper at `addr` (multiple of TRAMP_STUB_ALIGN), that calls `wrapper`: the wrapper or the stub.
  * It restores what `keep` names even where that is a result register: then the function does not
  * write it, so that it holds no result of it. Errors: TRAMP_NO_ROOM.
  */

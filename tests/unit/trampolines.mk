@@ -44,6 +44,23 @@ tests_unit_trampolines_decoders_SOURCES = tests/unit/trampolines_decoders.c \
 tests_unit_trampolines_decoders_CFLAGS = $(AM_CFLAGS) $(LIBELF_CFLAGS)
 tests_unit_trampolines_decoders_LDADD = libtrampolines.la $(LIBELF_LIBS)
 
+PURE_TESTS += tests/unit/trampolines_keep
+tests_unit_trampolines_keep_SOURCES = tests/unit/trampolines_keep.c
+tests_unit_trampolines_keep_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_trampolines_keep_LDADD = libtrampolines.la $(CMOCKA_LIBS)
+
+PURE_TESTS += tests/unit/trampolines_keep_survey
+tests_unit_trampolines_keep_survey_SOURCES = tests/unit/trampolines_keep_survey.c \
+	tests/unit/trampolines_elf.c tests/unit/trampolines_elf.h
+tests_unit_trampolines_keep_survey_CFLAGS = $(AM_CFLAGS) $(LIBELF_CFLAGS)
+tests_unit_trampolines_keep_survey_LDADD = libtrampolines.la $(LIBELF_LIBS)
+
+UNIT_TESTS += tests/unit/trampolines_keep_exec
+tests_unit_trampolines_keep_exec_SOURCES = tests/unit/trampolines_keep_exec.c \
+	tests/unit/trampolines_elf.c tests/unit/trampolines_elf.h
+tests_unit_trampolines_keep_exec_CFLAGS = $(AM_CFLAGS) $(LIBELF_CFLAGS)
+tests_unit_trampolines_keep_exec_LDADD = libtrampolines.la $(LIBELF_LIBS)
+
 # The fuzzer of trampolines/: its corpus is replayed here, see tests/fuzz/fuzz_trampoline.c.
 PURE_TESTS += tests/fuzz/fuzz_trampoline
 tests_fuzz_fuzz_trampoline_SOURCES = tests/fuzz/fuzz_trampoline.c tests/fuzz/fuzz_main.c

@@ -287,7 +287,7 @@ static unsigned long run_unwrapped(const char *path, int n)
 /* False: the compiler is not there. */
 static bool compile(const char *compiler, const char *level, const char *from, const char *to)
 {
-	char command[4096];
+	char command[3 * 4096];
 
 	snprintf(command, sizeof(command), "%s %s -w -shared -fPIC %s -o %s 2>/dev/null", compiler,
 		 level, from, to);

@@ -219,12 +219,10 @@ bool tramp_keep_analyze(const struct tramp_object *object, const uint64_t *targe
 
 bool tramp_keep_possible(const struct tramp_keep *keep, const char **reason)
 {
-	enum { R11 = 1 << 11 };
-
 	*reason = NULL;
 	if (keep->wide)
 		*reason = "its callers keep wide vectors or mask registers over the call";
-	else if (keep->gpr & R11)
+	else if (keep->gpr & TRAMP_KEEP_R11)
 		*reason = "its callers keep a value in r11 over the call";
 	else if (tramp_keep_needed(keep) && keep->far_stack_args)
 		*reason = "its callers rely on its registers, and it has many stack arguments";

@@ -164,3 +164,13 @@ size_t tramp_keeper_size(const struct tramp_keep *keep)
 		return TRAMP_KEEPER_MAX;
 	return len;
 }
+
+size_t tramp_keeper_depth(const struct tramp_keep *keep)
+{
+	size_t frame = ((size_t)frame_size(keep) + 15) & ~(size_t)15;
+
+	if (!tramp_keep_needed(keep))
+		return 0;
+	/* rbp, the frame, the stack arguments, the return address */
+	return 8 + frame + (keep->stack_args ? 8 * TRAMP_KEEP_WORDS : 0) + 8;
+}
