@@ -15,8 +15,8 @@
  * is a frame by RBP for those who walk these. In the wrapper, __builtin_return_address(0) is in
  * the keeper; the caller's is in the frame above it.
  *
- * Either can come first. Behind the stub, a keeper costs only what is recorded, but r11 cannot be
- * kept, which the stub writes. In front of it (patch ──▶ keeper ──call──▶ stub ──▶ wrapper) all can.
+ * Behind the stub, r11 cannot be kept, which the stub writes. A keeper can as well be in front of
+ * it, then r11 can be kept: patch ──▶ keeper ──call──▶ stub ──▶ wrapper.
  *
  * What a call out of the object takes as arguments is not known, and guessed too high rather than
  * too low: functions that no compiler thought of may get a keeper, which only costs time. Too low
@@ -90,8 +90,8 @@ static inline bool tramp_keep_needed(const struct tramp_keep *keep)
 #define TRAMP_KEEP_R11 (1u << 11)	/* in gpr: clear it to ask of a keeper in front of the stub */
 
 /*
- * Whether a keeper behind the stub can do it; true where none is needed. Else *reason is set to a text complete
- * after "not instrumented: ", static.
+ * Whether a keeper behind the stub can do it; true where none is needed. Else *reason is set to a
+ * text complete after "not instrumented: ", static.
  */
 bool tramp_keep_possible(const struct tramp_keep *keep, const char **reason) TRAMP_MUST_CHECK;
 

@@ -114,7 +114,7 @@ static void knows_syscall(void **state)
 	expect(LOOK(syscall), BIT(R10), 0);
 }
 
-/* An argument that goes on to malloc: x of void *my_alloc(size_t x) { count(); return malloc(x); } */
+/* An argument that goes on to malloc: void *f(size_t x) { count(); return malloc(x); } */
 CASE(passed,
      "incl 0x1000(%rip)\n ret\n" CALLERS(passed)
      "sub $8, %rsp\n mov %rsi, %rdi\n xor %esi, %esi\n call c_passed_start\n add $8, %rsp\n"

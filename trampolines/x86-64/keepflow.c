@@ -155,7 +155,8 @@ static void note_call(struct keep_code *code, struct keep_region *region, size_t
 		return;
 	tramp_keep_reach(code, body);
 	region->def[i] = body->clobbers;
-	if (!tramp_keep_decode(code, body) || body->variadic)	/* its prologue saves all that could be arguments */
+	/* Of a variable number of arguments, the callee's prologue saves all that there could be. */
+	if (!tramp_keep_decode(code, body) || body->variadic)
 		return;
 	inner = tramp_keep_flow(code, body);
 	if (inner && !inner->incomplete) {

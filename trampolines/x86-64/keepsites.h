@@ -23,8 +23,8 @@ struct keep_sites {
 bool tramp_keep_is_plt(const struct tramp_object *object, uint64_t addr);
 
 /*
- * Bytes that look like branches to one of `addrs` (any order) or to a PLT, by which *sites is filled. Some may
- * be none. False: no memory. To be freed by tramp_keep_sites_free() in either case.
+ * Bytes that look like branches to one of `addrs` (any order) or to a PLT, by which *sites is
+ * filled. Some may be none. False: no memory. To be freed by tramp_keep_sites_free() in either case.
  */
 bool tramp_keep_sites_find(struct keep_sites *sites, const struct tramp_object *object,
 		     const uint64_t *addrs, size_t naddrs);
