@@ -22,7 +22,8 @@ __attribute__((format(printf, 2, 3))) static void put(struct tf_buf *line, const
 }
 
 /*
- * How many bytes at @s can be shown as they are: a character that neither moves the cursor nor is broken; 0: none.
+ * How many bytes at @s can be shown as they are: a character that neither moves the cursor nor
+ * is broken; 0: none.
  */
 static unsigned printable(const char *s, const char *end)
 {

@@ -42,9 +42,9 @@ static const struct opt_command dump_command = {
 	.usage = "[OPTION]... [DIR]",
 	.summary = "Prints the events of a trace (sonde.data), by time.",
 	.opts = dump_opts,
-	.details = "Columns: seconds since the start, thread (rank:pid.tid), what happened, function, fields.\n"
-		   "\"unwound\" is a function that was left by longjmp() or an exception; its time is when that\n"
-		   "was first seen. PATTERNs are shell patterns.\n",
+	.details = "Columns: seconds since the start, thread (rank:pid.tid), what happened, function,\n"
+		   "fields. \"unwound\" is a function that was left by longjmp() or an exception; its time\n"
+		   "is when that was first seen. PATTERNs are shell patterns.\n",
 	.examples = "sonde dump | less\teverything\n"
 		    "sonde dump -f 'MPI_*' --rank 3\twhat one rank did with MPI\n"
 		    "sonde dump --json | jq -c 'select(.type == \"enter\")'\tfor other programs\n",

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * `sonde dump`: the events of a trace.  dump.c chooses them; dump-text.c and dump-json.c make a line of each.
+ * `sonde dump`: the events of a trace.  dump.c chooses them; dump-text.c and dump-json.c make a
+ * line of each.
  */
 #ifndef SONDE_LAUNCHER_DUMP_H
 #define SONDE_LAUNCHER_DUMP_H

@@ -30,8 +30,8 @@ static const struct opt_command info_command = {
 	.usage = "[OPTION]... [DIR]",
 	.summary = "Shows what a trace (sonde.data) holds, and whether it is intact.",
 	.opts = info_opts,
-	.details = "The exit status is 2 when the trace is damaged. A trace whose recorder was killed is not\n"
-		   "damaged, only unfinished.\n",
+	.details = "The exit status is 2 when the trace is damaged. A trace whose recorder was killed is\n"
+		   "not damaged, only unfinished.\n",
 	.examples = "sonde info\tthe trace in ./sonde.data\n"
 		    "sonde info --check old.data\tis it all readable?\n",
 };
@@ -298,8 +298,8 @@ static int print_state(const struct sonde_trace *trace, const struct totals *t, 
 	uint64_t places = check_all ? check(trace, finding, sizeof finding) : 0;
 
 	if (t->unfinished)
-		row("unfinished", "%zu thread files have no end: the recorder was killed or the disk was full",
-		    t->unfinished);
+		row("unfinished", "%zu thread files have no end: the recorder was killed, "
+				  "or the disk was full", t->unfinished);
 	if (t->bad_lines)
 		row("damage", "%" PRIu64 " lines of the metadata", t->bad_lines);
 	if (sonde_trace_bad_ranks(trace, &text))

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Two bounded views of bytes: a buffer that grows while it is written, and a cursor that never
- * leaves what it reads.  Both remember a failure, so that a row of calls is checked once, at its end.
+ * leaves what it reads.  Both remember a failure, so that a row of calls is checked once, at
+ * its end.
  */
 #ifndef TRACEFMT_BUFFER_H
 #define TRACEFMT_BUFFER_H

@@ -16,8 +16,8 @@ static uint64_t nanoseconds(clockid_t which)
 }
 
 /*
- * Each try reads tsc, mono, tsc, real, tsc.  The TSC at the reading of either clock lies between the two
- * around it; the try that took least time is the one that was not interrupted.
+ * Each try reads tsc, mono, tsc, real, tsc.  The TSC at the reading of either clock lies
+ * between the two around it; the try that took least time is the one that was not interrupted.
  */
 void tf_clock_now(struct tf_clock *now)
 {

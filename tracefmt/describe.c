@@ -40,8 +40,8 @@ static enum sonde_trace_status drop_line(struct tf_writer *w, enum sonde_trace_s
 }
 
 /*
- * What to do with the line, given what is known of the same thing: write it (OK), nothing, for it says what
- * was said before (END), or refuse (E_INVALID).
+ * What to do with the line, given what is known of the same thing: write it (OK), nothing, for
+ * it says what was said before (END), or refuse (E_INVALID).
  */
 static enum sonde_trace_status compare(struct tf_writer *w, struct tf_known *known)
 {
@@ -208,6 +208,7 @@ enum sonde_trace_status tf_writer_event(struct tf_writer *w, const struct tf_eve
 		drop_line(w, SONDE_TRACE_E_NOMEM);
 		return no_memory(w);
 	}
+	w->sites.site[event->id].depth = event->depth;
 	return settle(w, &w->events.v[event->id]);
 }
 

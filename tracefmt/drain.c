@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The traced program can write to this memory while it is read here, by accident or on purpose.  So every
- * word is loaded once, into a variable that the compiler may not load again, and what is computed from it is
- * checked before it is used.
+ * The traced program can write to this memory while it is read here, by accident or on purpose.
+ * So every word is loaded once, into a variable that the compiler may not load again, and what
+ * is computed from it is checked before it is used.
  *
- * A sub-buffer is a row of stretches: up to the next gap, the gap with at most one record at its start, and so on.
- * Gaps can appear while the sub-buffer is drained, so their number is looked at again after each record's first
- * word: the program notes a gap before the record in front of it is finished.
+ * A sub-buffer is a row of stretches: up to the next gap, the gap with at most one record at
+ * its start, and so on. Gaps can appear while the sub-buffer is drained, so their number is
+ * looked at again after each record's first word: the program notes a gap before the record in
+ * front of it is finished.
  */
 #include "tracefmt/drain.h"
 
@@ -62,8 +63,8 @@ static inline bool possible(const struct drain *d, uint64_t ticks)
 }
 
 /*
- * Copies the payload of an event with strings.  Returns the number of words; UINT32_MAX if it does not
- * fit into @left bytes.
+ * Copies the payload of an event with strings.  Returns the number of words; UINT32_MAX if it
+ * does not fit into @left bytes.
  */
 static uint32_t copy_strings(const struct drain *d, uint32_t id, uint32_t at, uint32_t left,
 			     uint64_t *to)
@@ -100,8 +101,8 @@ static inline uint32_t copy_words(const struct drain *d, const struct tf_site *s
 }
 
 /*
- * Encodes the record at @at, whose first word is @word, if it makes sense and ends before @end.  Returns its
- * size in bytes, 0 if not.
+ * Encodes the record at @at, whose first word is @word, if it makes sense and ends before @end.
+ * Returns its size in bytes, 0 if not.
  */
 static uint32_t record(struct drain *d, uint64_t word, uint32_t at, uint32_t end)
 {
@@ -117,7 +118,7 @@ static uint32_t record(struct drain *d, uint64_t word, uint32_t at, uint32_t end
 		head = 16;
 		if (end - at < head)
 			return 0;
-		addr = load(d, at + 8);
+		addr = load(d, at + 8) + site->depth;
 	}
 	words = site->strings ? copy_strings(d, id, at + head, end - at - head, payload) :
 				copy_words(d, site, at + head, end - at - head, payload);
@@ -133,7 +134,10 @@ static uint32_t record(struct drain *d, uint64_t word, uint32_t at, uint32_t end
 	return head + 8 * words;
 }
 
-/* The same for what most records are, inlined: an enter or a leave without payload; 0: ask record(). */
+/*
+ * The same for what most records are, inlined: an enter or a leave without payload; 0: ask
+ * record().
+ */
 static inline uint32_t bare_record(struct drain *d, uint64_t word, uint32_t at, uint32_t end)
 {
 	uint32_t id = (uint32_t)(word & RING_ID_MASK);
@@ -148,7 +152,7 @@ static inline uint32_t bare_record(struct drain *d, uint64_t word, uint32_t at, 
 	}
 	if (site->kind != SONDE_TRACE_ENTER || end - at < 16)
 		return 0;
-	tf_enc_enter(d->enc, id, site, load(d, at + 8), tf_enc_time(d->enc, ticks), NULL, 0);
+	tf_enc_enter(d->enc, id, site, load(d, at + 8) + site->depth, tf_enc_time(d->enc, ticks), NULL, 0);
 	return 16;
 }
 
@@ -175,7 +179,10 @@ static enum stop stretch(struct drain *d, uint32_t *at, uint32_t end, bool singl
 	return STOP_END;
 }
 
-/* Could a record begin with this word?  Stricter than record(): what it is asked about may be anything. */
+/*
+ * Could a record begin with this word?  Stricter than record(): what it is asked about may be
+ * anything.
+ */
 static bool plausible(const struct drain *d, uint64_t word)
 {
 	uint32_t id = (uint32_t)(word & RING_ID_MASK);
@@ -216,7 +223,10 @@ static uint32_t next_gap(struct drain *d, uint32_t at)
 /* A zero word at @at in a final sub-buffer: where to go on. */
 static uint32_t after_zero(struct drain *d, uint32_t at, uint32_t end)
 {
-	/* Without gaps this is where a killed thread stopped; what follows is an unfinished record. */
+	/*
+	 * Without gaps this is where a killed thread stopped; what follows is an unfinished
+	 * record.
+	 */
 	if (!d->ngaps && !d->exact)
 		return end;
 	*d->damaged += !d->ngaps;
@@ -224,7 +234,8 @@ static uint32_t after_zero(struct drain *d, uint32_t at, uint32_t end)
 }
 
 /*
- * The record-by-record part, from @at up to @end, which is the end of the sub-buffer or the start of a gap.
+ * The record-by-record part, from @at up to @end, which is the end of the sub-buffer or the
+ * start of a gap.
  * Returns where it stopped; *@again when the gaps have changed.
  */
 static uint32_t plain(struct drain *d, uint32_t at, uint32_t end, bool *again, bool *wait)

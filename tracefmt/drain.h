@@ -11,8 +11,8 @@
 #include "tracefmt/writer.h"
 
 /*
- * See tf_thread_drain().  @damaged: incremented for each run of words that made no sense.  Returns where it
- * stopped, a byte offset, at least @pos.
+ * See tf_thread_drain().  @damaged: incremented for each run of words that made no sense.
+ * Returns where it stopped, a byte offset, at least @pos.
  */
 uint32_t tf_drain(struct tf_enc *e, const struct tf_sub *sub, uint32_t pos, uint64_t *damaged);
 

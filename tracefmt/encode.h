@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * From events to the operations of a chunk.  A batch holds the events of the chunk that is being filled, one
- * code and one time difference each, and the payloads as they were in the records; tf_pack() makes
- * columns of it.
+ * From events to the operations of a chunk.  A batch holds the events of the chunk that is
+ * being filled, one code and one time difference each, and the payloads as they were in the
+ * records; tf_pack() makes columns of it.
  *
  * The functions for enter, leave and point are here to be inlined into the loop over a ring: this
  * is what a thread that records in a hot loop waits for.

@@ -49,7 +49,10 @@ enum tf_what {
 
 enum tf_coding { TF_CODING_PLAIN = 0, TF_CODING_DELTA = 1, TF_CODING_XOR = 2 };
 
-/* For functions that are a loop over a column: gcc 12 does not vectorize those at -O2, clang does. */
+/*
+ * For functions that are a loop over a column: gcc 12 does not vectorize those at -O2, clang
+ * does.
+ */
 #if defined(__GNUC__) && !defined(__clang__)
 #define TF_VECTORIZE __attribute__((optimize("O3")))
 #else

@@ -111,8 +111,8 @@ static enum sonde_trace_status take_index(struct tf_infile *f, const uint8_t *at
 }
 
 /*
- * The index at @offset, of @size bytes, if there is one.  Returns OK, E_NOMEM, E_SYSTEM, or E_CORRUPT when
- * it is no index or a bad one.
+ * The index at @offset, of @size bytes, if there is one.  Returns OK, E_NOMEM, E_SYSTEM, or
+ * E_CORRUPT when it is no index or a bad one.
  */
 static enum sonde_trace_status read_index(struct tf_infile *f, int fd, uint64_t offset,
 					  uint64_t size)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A thread's file while it is read: where its chunks are, and the bytes of one of them.  The file is open only
- * during a call: traces of thousands of threads are merged.
+ * A thread's file while it is read: where its chunks are, and the bytes of one of them.  The
+ * file is open only during a call: traces of thousands of threads are merged.
  */
 #ifndef TRACEFMT_INFILE_H
 #define TRACEFMT_INFILE_H
@@ -35,7 +35,7 @@ struct tf_infile {
 	int tid;
 	int rank;
 	uint64_t trace;
-	enum sonde_trace_status status; /* of the file: OK, E_TRUNCATED, E_CORRUPT, E_NOTRACE, E_VERSION */
+	enum sonde_trace_status status; /* OK, E_TRUNCATED, E_CORRUPT, E_NOTRACE, E_VERSION */
 };
 
 /*

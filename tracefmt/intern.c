@@ -118,7 +118,8 @@ struct sonde_trace_counter *tf_trace_counter(struct sonde_trace *t, const char *
 {
 	struct sonde_trace_counter key = { .name = name, .function = function, .module = module };
 	struct sonde_trace_counter *c;
-	uint64_t seed = (function ? function->index + 1 : 0) << 32 ^ (module ? module->index + 1 : 0);
+	uint64_t seed = (function ? function->index + 1 : 0) << 32 ^
+			(module ? module->index + 1 : 0);
 	void **at = find(&t->counter_names, hash_str(name, seed), same_counter, &key);
 
 	if (!at || *at)

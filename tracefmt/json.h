@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Writing JSON lines.  A trace may name tens of thousands of functions before the program is allowed to run;
- * building a tree for each line would be felt.
- * Also what is UTF-8 and what is not.
+ * Writing JSON lines.  A trace may name tens of thousands of functions before the program is
+ * allowed to run; building a tree for each line would be felt. Also what is UTF-8 and what is
+ * not.
  */
 #ifndef TRACEFMT_JSON_H
 #define TRACEFMT_JSON_H
@@ -32,8 +32,8 @@ void tf_json_number(struct tf_buf *b, uint64_t v);
 void tf_json_key(struct tf_buf *b, const char *key);
 
 /*
- * Length of the UTF-8 sequence at @s, before @end (RFC 3629: no surrogates, nothing too long), and its
- * character; 0 when there is none.
+ * Length of the UTF-8 sequence at @s, before @end (RFC 3629: no surrogates, nothing too long),
+ * and its character; 0 when there is none.
  */
 unsigned tf_utf8(const unsigned char *s, const unsigned char *end, uint32_t *character);
 

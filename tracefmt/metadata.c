@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Reading the metadata of one directory: one function per type of line.  Each returns OK, or E_CORRUPT when the
- * line makes no sense (it is then counted and left out), or E_NOMEM.
+ * Reading the metadata of one directory: one function per type of line.  Each returns OK, or
+ * E_CORRUPT when the line makes no sense (it is then counted and left out), or E_NOMEM.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -72,8 +72,8 @@ static bool get_int(const struct reader *r, const char *key, int *out)
 }
 
 /*
- * The string as bytes: characters U+F700..U+F7FF (EF 9C 80 to EF 9F BF) stand for one byte each.  Valid until the
- * next call; NULL if it is no string, or no memory.
+ * The string as bytes: characters U+F700..U+F7FF (EF 9C 80 to EF 9F BF) stand for one byte
+ * each.  Valid until the next call; NULL if it is no string, or no memory.
  */
 static const char *bytes_of(struct reader *r, const json_t *v)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A file that grows by whole pieces.  It is open only while a piece is written: thousands of threads must not
- * need thousands of file descriptors.
+ * A file that grows by whole pieces.  It is open only while a piece is written: thousands of
+ * threads must not need thousands of file descriptors.
  */
 #ifndef TRACEFMT_OUTFILE_H
 #define TRACEFMT_OUTFILE_H

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Why columns, and why these: in a loop of calls the operations repeat, which zstd reduces to nothing, and what
- * remains is the noise in the times.  Noise cannot be predicted, only coded with as few bits as its
- * distribution needs; zstd's Huffman stage does that, provided that bytes of one distribution stand
- * together: those of one event, lowest bytes apart from the higher ones, which are mostly zero.  To
- * give each long column a distribution of its own, it becomes a zstd frame of its own.
+ * Why columns, and why these: in a loop of calls the operations repeat, which zstd reduces to
+ * nothing, and what remains is the noise in the times.  Noise cannot be predicted, only coded
+ * with as few bits as its distribution needs; zstd's Huffman stage does that, provided that
+ * bytes of one distribution stand together: those of one event, lowest bytes apart from the
+ * higher ones, which are mostly zero.  To give each long column a distribution of its own, it
+ * becomes a zstd frame of its own.
  */
 #include "tracefmt/pack.h"
 

@@ -28,7 +28,7 @@ struct tf_pack {
 	uint32_t *cursor;   /* [roomentries]: where the next difference of each entry goes */
 	uint16_t *of_event; /* entry of each event */
 	uint16_t *op;	    /* operations */
-	uint64_t *sorted;   /* time differences by entry; 32 bits each unless there are larger ones */
+	uint64_t *sorted;   /* time differences by entry; of 32 bits, if all fit */
 	uint64_t *values;   /* column after column */
 	uint32_t *where;    /* of strings: word in the batch's payloads, beside values[] */
 	size_t roomvalues;
@@ -44,8 +44,8 @@ __attribute__((warn_unused_result)) enum sonde_trace_status tf_pack_init(struct 
 void tf_pack_free(struct tf_pack *p);
 
 /*
- * Packs the batch, which has at least one event, into p->out as chunk number @seq.  @last: ticks of its last
- * event.  Errors: E_NOMEM.
+ * Packs the batch, which has at least one event, into p->out as chunk number @seq.  @last:
+ * ticks of its last event.  Errors: E_NOMEM.
  */
 __attribute__((warn_unused_result)) enum sonde_trace_status
 tf_pack(struct tf_pack *p, const struct tf_sites *sites, const struct tf_batch *b, uint32_t seq,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What the encoder knows of each event id: a table that the drain loop looks into once per record, so
- * kept small.
+ * What the encoder knows of each event id: a table that the drain loop looks into once per
+ * record, so kept small.
  */
 #ifndef TRACEFMT_SITES_H
 #define TRACEFMT_SITES_H
@@ -16,10 +16,11 @@
 struct tf_site {
 	uint32_t function;
 	/*
-	 * enter: the leave event that usually ends it; leave: the enter event that it usually ends; each is
-	 * the other's, or TF_NO_PARTNER.  Once set it never changes.
+	 * enter: the leave event that usually ends it; leave: the enter event that it usually
+	 * ends; each is the other's, or TF_NO_PARTNER.  Once set it never changes.
 	 */
 	uint32_t partner;
+	uint32_t depth;	 /* of an enter: what to add to its frame addresses */
 	uint8_t kind;	 /* enum sonde_trace_kind; 0: no such event */
 	uint8_t nfields; /* those with a value */
 	uint8_t words;	 /* of a record with empty strings: one for each value */
@@ -43,8 +44,8 @@ struct tf_sites {
 __attribute__((warn_unused_result)) enum sonde_trace_status tf_sites_init(struct tf_sites *s);
 
 /*
- * Adds event @id of @function.  @types: of the values, @n of them.  @head: first event of the function's
- * list, updated.  Errors: E_NOMEM.  The caller has checked the ranges.
+ * Adds event @id of @function.  @types: of the values, @n of them.  @head: first event of the
+ * function's list, updated.  Errors: E_NOMEM.  The caller has checked the ranges.
  */
 __attribute__((warn_unused_result)) enum sonde_trace_status
 tf_sites_add(struct tf_sites *s, uint32_t id, enum sonde_trace_kind kind, uint32_t function,

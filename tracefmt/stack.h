@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The frames that a thread has entered and not left, outermost first, with the stack address of each.
- * The addresses tell what a longjmp or an exception has left behind: a frame that is not above a new
- * frame on the same stack is gone.
+ * The frames that a thread has entered and not left, outermost first, with the stack address of
+ * each. The addresses tell what a longjmp or an exception has left behind: a frame that is not
+ * above a new frame on the same stack is gone.
  *
- * A thread may run on several stacks (sigaltstack, coroutines).  An enter far above everything that is open
- * begins a *segment* of its own: the frames below it in the list stay open.  Which segment a later enter
- * belongs to is decided by distance.  That is a guess; a wrong one costs frames
- * that are recorded as unwound and leaves recorded as orphans, never more.
+ * A thread may run on several stacks (sigaltstack, coroutines).  An enter far above everything
+ * that is open begins a *segment* of its own: the frames below it in the list stay open.  Which
+ * segment a later enter belongs to is decided by distance.  That is a guess; a wrong one costs
+ * frames that are recorded as unwound and leaves recorded as orphans, never more.
  */
 #ifndef TRACEFMT_STACK_H
 #define TRACEFMT_STACK_H
@@ -32,14 +32,14 @@ struct tf_stack {
 	size_t room;
 	uint64_t spent; /* frames that were looked at in vain, see tf_stack_find() */
 	unsigned segments; /* beyond the first */
-	size_t base[TF_STACK_SEGMENTS]; /* first frame of each segment beyond the first, increasing */
+	size_t base[TF_STACK_SEGMENTS]; /* first frame of each of them, increasing */
 };
 
 void tf_stack_free(struct tf_stack *s);
 
 /*
- * For an enter at @addr when tf_stack_simple() says no: how many frames stay open.  The caller pops the others
- * (with tf_stack_pop()) before it pushes.  May begin a segment.
+ * For an enter at @addr when tf_stack_simple() says no: how many frames stay open.  The caller
+ * pops the others (with tf_stack_pop()) before it pushes.  May begin a segment.
  */
 size_t tf_stack_keep(struct tf_stack *s, uint64_t addr);
 
@@ -47,8 +47,9 @@ size_t tf_stack_keep(struct tf_stack *s, uint64_t addr);
 bool tf_stack_grow(struct tf_stack *s);
 
 /*
- * Index of the innermost open frame of @function, or SIZE_MAX.  A search in vain is paid from @budget, the
- * number of events so far: without that, leaves without enter could make each one search a million frames.
+ * Index of the innermost open frame of @function, or SIZE_MAX.  A search in vain is paid from
+ * @budget, the number of events so far: without that, leaves without enter could make each one
+ * search a million frames.
  */
 size_t tf_stack_find(struct tf_stack *s, uint32_t function, uint64_t budget);
 

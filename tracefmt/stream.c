@@ -186,7 +186,10 @@ static const struct sonde_trace_site *find_site(const struct tf_stream *s,
 	return entry->what == TF_OLD_UNWIND || fields_match(site, entry) ? site : NULL;
 }
 
-/* Where the text of the @k-th value begins in the column: the strings before it are stepped over once. */
+/*
+ * Where the text of the @k-th value begins in the column: the strings before it are stepped
+ * over once.
+ */
 static bool set_text(struct tf_stream *s, struct tf_column *column, uint64_t length,
 		     struct sonde_trace_value *value, size_t *offset)
 {

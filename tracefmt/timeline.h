@@ -19,7 +19,10 @@ struct tf_timeline {
 	double hz; /* over the whole run; 1e9 when there is one point only */
 };
 
-/* Adds a point; one that is not later than the last, or beyond 2^62, is ignored.  False: no memory. */
+/*
+ * Adds a point; one that is not later than the last, or beyond 2^62, is ignored.  False: no
+ * memory.
+ */
 __attribute__((warn_unused_result)) bool tf_timeline_add(struct tf_timeline *t, uint64_t tsc,
 							 uint64_t ns);
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Opening a trace: which directories there are, their metadata, their thread files, their clocks. */
+/*
+ * Opening a trace: which directories there are, their metadata, their thread files, their
+ * clocks.
+ */
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>

@@ -199,7 +199,10 @@ static enum sonde_trace_status read_operations(struct tf_unpacked *u, struct tf_
 	return SONDE_TRACE_OK;
 }
 
-/* Index of the entry that unwinds within the chunk are counted in; TF_MAX_ENTRIES: there is none. */
+/*
+ * Index of the entry that unwinds within the chunk are counted in; TF_MAX_ENTRIES: there is
+ * none.
+ */
 static uint32_t unwind_entry(const struct tf_unpacked *u)
 {
 	uint32_t found = TF_MAX_ENTRIES;

@@ -2,8 +2,8 @@
 /*
  * From a chunk as it stands in the file to events: the reader's counterpart of pack.h.
  *
- * Everything is checked when a chunk is unpacked; what is in struct tf_unpacked afterwards can be used without
- * another look.
+ * Everything is checked when a chunk is unpacked; what is in struct tf_unpacked afterwards can
+ * be used without another look.
  */
 #ifndef TRACEFMT_UNPACK_H
 #define TRACEFMT_UNPACK_H
@@ -37,7 +37,10 @@ struct tf_entry {
 	struct tf_column column[TF_MAX_VALUES];
 };
 
-/* One event: which entry it is of; for an unwind within the chunk, the entry of the enter that is closed. */
+/*
+ * One event: which entry it is of; for an unwind within the chunk, the entry of the enter that
+ * is closed.
+ */
 struct tf_event_ref {
 	uint16_t entry;
 	uint8_t what;

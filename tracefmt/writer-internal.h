@@ -12,7 +12,10 @@
 
 #define TF_MAX_FUNCTIONS (1u << 24)
 
-/* What is known is remembered as the hash of its line: enough to tell the same from something else. */
+/*
+ * What is known is remembered as the hash of its line: enough to tell the same from something
+ * else.
+ */
 struct tf_known {
 	uint64_t hash; /* 0: not known */
 	uint32_t head; /* functions: first of their events */

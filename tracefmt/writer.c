@@ -129,7 +129,10 @@ enum sonde_trace_status tf_writer_clock(struct tf_writer *w, const struct tf_clo
 	return tf_writer_result(w);
 }
 
-/* Often at first, so that short traces have good times; in long ones every 64th of the time so far. */
+/*
+ * Often at first, so that short traces have good times; in long ones every 64th of the time so
+ * far.
+ */
 void tf_writer_tick(struct tf_writer *w)
 {
 	struct timespec t;

@@ -12,13 +12,13 @@
  *
  * A writer and its threads are to be used by one thread of execution at a time.
  *
- * Errors.  Functions return enum sonde_trace_status.  A failing write (no space, I/O error, quota) is
- * returned once in the life of a writer, as SONDE_TRACE_E_SYSTEM with errno set, by whichever function
- * met it; tf_writer_message() then says it in words.  From then on that file takes nothing more:
- * what would have gone there is discarded and counted (tf_writer_discarded()), functions
- * return OK, and what is in the files stays readable.  The other files go on.  E_NOMEM is treated
- * alike: returned once, the events concerned are counted as discarded.
- * E_INVALID is the caller's mistake, nothing was done.
+ * Errors.  Functions return enum sonde_trace_status.  A failing write (no space, I/O error,
+ * quota) is returned once in the life of a writer, as SONDE_TRACE_E_SYSTEM with errno set, by
+ * whichever function met it; tf_writer_message() then says it in words.  From then on that file
+ * takes nothing more: what would have gone there is discarded and counted
+ * (tf_writer_discarded()), functions return OK, and what is in the files stays readable.  The
+ * other files go on.  E_NOMEM is treated alike: returned once, the events concerned are counted
+ * as discarded. E_INVALID is the caller's mistake, nothing was done.
  *
  * Strings are copied.
  */
@@ -109,6 +109,7 @@ struct tf_event {
 	const char *name;	    /* of a point; else NULL */
 	const struct tf_field *fields;
 	size_t nfields; /* at most TF_MAX_FIELDS */
+	uint32_t depth; /* of an enter: bytes to add to the frame address in its records */
 };
 
 TF_CHECK enum sonde_trace_status tf_writer_event(struct tf_writer *w, const struct tf_event *event);
@@ -155,17 +156,17 @@ struct tf_sub {
 				     * it did not, because the thread is gone */
 	const struct ring_sub *sub; /* for ngaps and gap[], read while draining; NULL: no gaps */
 	bool final;		    /* FULL, or the thread is gone: zero words are not waited for */
-	uint64_t now_tsc;	    /* full TSC at the time of draining.  The low bits in the records
-				     * are taken for the nearest time, +-2^43 ticks (40 minutes). */
+	uint64_t now_tsc;	    /* full TSC when draining.  The low bits in the records are taken
+				     * for the nearest time, +-2^43 ticks (40 minutes). */
 };
 
 /*
- * Encodes all complete records from byte *@pos on (0 at first, what the last call left it at later)
- * and moves *@pos on.  Unless final it stops at the first zero word.  If final all that is
- * left is taken, damage and zeros are stepped over, and *@pos is sub->bytes afterwards.
+ * Encodes all complete records from byte *@pos on (0 at first, what the last call left it at
+ * later) and moves *@pos on.  Unless final it stops at the first zero word.  If final all that
+ * is left is taken, damage and zeros are stepped over, and *@pos is sub->bytes afterwards.
  * Records that make no sense (unknown id, too long) are counted as damaged; the rest of the
- * sub-buffer is searched for records that do.  Nothing of a record that was not drained is kept: the
- * memory may be zeroed afterwards up to *@pos.
+ * sub-buffer is searched for records that do.  Nothing of a record that was not drained is
+ * kept: the memory may be zeroed afterwards up to *@pos.
  * Returns OK, or once E_SYSTEM or E_NOMEM as described above.
  */
 TF_CHECK enum sonde_trace_status tf_thread_drain(struct tf_thread *t, const struct tf_sub *sub,
@@ -184,9 +185,9 @@ TF_CHECK enum sonde_trace_status tf_thread_lost(struct tf_thread *t, uint64_t ts
 TF_CHECK enum sonde_trace_status tf_thread_reset(struct tf_thread *t, uint64_t tsc);
 
 /*
- * Writes out what is still held back, so that a crash of the collector loses nothing that is older.
- * Full chunks are written anyway; call this every second or so.  Costs nothing when there is nothing new;
- * smaller chunks compress less well.
+ * Writes out what is still held back, so that a crash of the collector loses nothing that is
+ * older. Full chunks are written anyway; call this every second or so.  Costs nothing when
+ * there is nothing new; smaller chunks compress less well.
  */
 TF_CHECK enum sonde_trace_status tf_thread_flush(struct tf_thread *t);
 
@@ -202,7 +203,8 @@ struct tf_thread_end {
  * Writes what is left, index and trailer, and the metadata's line.  Frames still open stay open.
  * Frees @t, also when it returns an error.
  */
-TF_CHECK enum sonde_trace_status tf_thread_close(struct tf_thread *t, const struct tf_thread_end *end);
+TF_CHECK enum sonde_trace_status tf_thread_close(struct tf_thread *t,
+						 const struct tf_thread_end *end);
 
 /* Running figures of a thread, for progress and tests. */
 struct tf_thread_stats {

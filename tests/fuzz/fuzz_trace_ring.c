@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Drains a sub-buffer of arbitrary words.  Whatever is in there, no byte outside is touched, and what
- * was taken as events comes out of the chunks again: as many events, at the same times.
+ * Drains a sub-buffer of arbitrary words.  Whatever is in there, no byte outside is touched,
+ * and what was taken as events comes out of the chunks again: as many events, at the same
+ * times.
  *
  * Input: steps (1 byte), gaps (1 byte), gap offsets (2 bytes each), the sub-buffer.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Reads arbitrary bytes as a thread's file, to the last event.  Checksums would keep a fuzzer out, so that
- * there are two more ways in, behind them.
+ * Reads arbitrary bytes as a thread's file, to the last event.  Checksums would keep a fuzzer
+ * out, so that there are two more ways in, behind them.
  *
  * Input: a byte that chooses
  *	0  the file as it is

@@ -127,8 +127,8 @@ static void unfinished_record(void **state)
 }
 
 /*
- * A handler interrupts a record at byte 16: it steps over RING_GAP bytes and records behind; then the record is
- * finished, and the pointer moves on once more by its size.
+ * A handler interrupts a record at byte 16: it steps over RING_GAP bytes and records behind;
+ * then the record is finished, and the pointer moves on once more by its size.
  */
 static void gap(void **state)
 {

@@ -2,8 +2,8 @@
 /*
  * usage: [SONDE_TEST_SEED=N] tracefmt_generate DIR EVENTS
  *
- * Writes a trace of two threads in which everything occurs that the format knows: for the comparison of
- * readers, and as the origin of the golden files.
+ * Writes a trace of two threads in which everything occurs that the format knows: for the
+ * comparison of readers, and as the origin of the golden files.
  */
 #include "tests/unit/tracefmt_support.h"
 
@@ -36,8 +36,8 @@ static void put(struct program *p, const uint64_t *word, uint32_t n)
 
 static uint32_t put_string(uint64_t *word)
 {
-	static const char *const texts[] = { "", "input.dat", "/tmp/a file with a long name", "\xff",
-					     "caf\xc3\xa9", "line\nfeed" };
+	static const char *const texts[] = { "", "input.dat", "/tmp/a file with a long name",
+					     "\xff", "caf\xc3\xa9", "line\nfeed" };
 	const char *text = texts[random_below(6)];
 
 	word[0] = strlen(text);
@@ -70,7 +70,8 @@ static uint32_t put_payload(uint64_t *word, uint32_t kind)
 
 static void step(struct program *p)
 {
-	uint32_t r = random_below(100), f = random_below(6), kind = r < 48 ? 0 : r < 92 ? 1 : 2, n = 1;
+	uint32_t r = random_below(100), f = random_below(6), n = 1;
+	uint32_t kind = r < 48 ? 0 : r < 92 ? 1 : 2;
 	uint64_t word[512];
 
 	p->now += random_below(200) ? random_below(120) : UINT64_C(1) << random_below(34);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What a program does, made up at random, goes through ring, encoder, file and reader; what comes out must
- * be what went in.  The model here knows which frames are open because it opens and closes them.
+ * What a program does, made up at random, goes through ring, encoder, file and reader; what
+ * comes out must be what went in.  The model here knows which frames are open because it opens
+ * and closes them.
  */
 #include "tests/unit/tracefmt_support.h"
 
@@ -421,7 +422,10 @@ static void many_functions(void **state)
 	image_free(&im);
 }
 
-/* All kinds of start: the events from there on are those of the whole, but for when frames were entered. */
+/*
+ * All kinds of start: the events from there on are those of the whole, but for when frames were
+ * entered.
+ */
 static void seek(void **state)
 {
 	struct sonde_trace *trace = open_trace("random");

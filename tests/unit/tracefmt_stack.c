@@ -19,8 +19,8 @@ struct step {
 #define L(f) { 'l', f, 0 }
 
 /*
- * Runs the steps; the events must be @expected: for each one 'e', 'l', 'u' (unwound) or 'o' (orphan), the
- * function and the depth, as in "e3.0 u3.0".
+ * Runs the steps; the events must be @expected: for each one 'e', 'l', 'u' (unwound) or 'o'
+ * (orphan), the function and the depth, as in "e3.0 u3.0".
  */
 static void run(const struct step *step, size_t n, const char *expected)
 {
@@ -119,7 +119,10 @@ static void signal_stack_above(void **state)
 	    E(5, ABOVE), L(5), L(3));
 }
 
-/* Two coroutines that take turns inside of functions: no order is right, but every function is left. */
+/*
+ * Two coroutines that take turns inside of functions: no order is right, but every function is
+ * left.
+ */
 static void coroutines(void **state)
 {
 	struct image im;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the tests of tracefmt/ have in common: records as a program writes them, traces to put them in. */
+/*
+ * What the tests of tracefmt/ have in common: records as a program writes them, traces to put
+ * them in.
+ */
 #ifndef TRACEFMT_SUPPORT_H
 #define TRACEFMT_SUPPORT_H
 
@@ -22,7 +25,7 @@
 #define ENTER(f) (16u + 3 * (f))
 #define LEAVE(f) (17u + 3 * (f))
 #define POINT(f) (18u + 3 * (f))
-#define RICH 1u /* its enter has (i32, str, ptr), its leave (f64, i64), its point (str, bytes, u32, u64) */
+#define RICH 1u /* enter: (i32, str, ptr), leave: (f64, i64), point: (str, bytes, u32, u64) */
 #define WAITS 2u /* its enter has a field of type wait, and nothing else */
 
 /* Numbers that differ from run to run only if SONDE_TEST_SEED says so. */

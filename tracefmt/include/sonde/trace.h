@@ -21,16 +21,16 @@
  *	sonde_trace_iter_free(iter);
  *	sonde_trace_close(trace);
  *
- * Ownership: everything that a function returns a const pointer to belongs to the trace and lives
- * until sonde_trace_close(), except events and their values, which live until the next call with the
- * same iterator.  Strings are NUL-terminated; they hold the bytes that were recorded, which need
- * not be UTF-8.  No pointer member is NULL unless its description says so.
+ * Ownership: everything that a function returns a const pointer to belongs to the trace and
+ * lives until sonde_trace_close(), except events and their values, which live until the next
+ * call with the same iterator.  Strings are NUL-terminated; they hold the bytes that were
+ * recorded, which need not be UTF-8.  No pointer member is NULL unless its description says so.
  *
- * Threads: any number of iterators may be used at the same time, each by one thread; nothing else is
- * written after sonde_trace_open().
+ * Threads: any number of iterators may be used at the same time, each by one thread; nothing
+ * else is written after sonde_trace_open().
  *
- * Any content of the files is safe to read: what is damaged is skipped, counted and can be asked for
- * (struct sonde_trace_thread, sonde_trace_damage()).
+ * Any content of the files is safe to read: what is damaged is skipped, counted and can be
+ * asked for (struct sonde_trace_thread, sonde_trace_damage()).
  */
 #ifndef SONDE_TRACE_H
 #define SONDE_TRACE_H
@@ -117,7 +117,7 @@ struct sonde_trace_function {
 	const char *name;      /* as in the symbol table */
 	const char *demangled; /* for people; equals name when there is nothing to demangle */
 	const char *path;      /* of the program or library; "" when unknown */
-	uint64_t address;      /* in the file (unrelocated), in the first rank that has it; 0: unknown */
+	uint64_t address;      /* in the file (not relocated), of the first rank; 0: unknown */
 };
 
 struct sonde_trace_field {
@@ -178,7 +178,7 @@ struct sonde_trace_thread {
 	uint64_t backward; /* events whose clock was behind the one before; moved up to it */
 	size_t ncounts;
 	const struct sonde_trace_count *counts; /* final counters, without the zeros */
-	bool ended;			/* the metadata tells its end: lost, ..., counts are final */
+	bool ended;			/* its end is known: lost ... counts are final */
 	uint64_t events;		/* including unwound leaves; of readable chunks */
 	uint64_t file_bytes;
 	uint64_t chunks;
@@ -198,8 +198,8 @@ enum sonde_trace_ending {
 };
 
 /*
- * One directory with a metadata file.  Without MPI there is exactly one, of rank -1.  Sorted by rank,
- * then by run.
+ * One directory with a metadata file.  Without MPI there is exactly one, of rank -1.  Sorted by
+ * rank, then by run.
  */
 struct sonde_trace_rank {
 	size_t index;
@@ -234,8 +234,8 @@ struct sonde_trace_rank {
  * Errors: E_SYSTEM, E_NOMEM, E_NOTRACE, E_VERSION, E_CORRUPT (metadata), E_TRUNCATED (metadata
  * without a first line).
  */
-SONDE_TRACE_CHECK enum sonde_trace_status sonde_trace_open(const char *dir, struct sonde_trace **out,
-							   struct sonde_trace_message *why);
+SONDE_TRACE_CHECK enum sonde_trace_status
+sonde_trace_open(const char *dir, struct sonde_trace **out, struct sonde_trace_message *why);
 
 /* Frees the trace; its iterators must have been freed before.  NULL is allowed. */
 SONDE_TRACE_API void sonde_trace_close(struct sonde_trace *trace);
