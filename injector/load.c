@@ -89,7 +89,11 @@ static enum inj_status find_symbols(struct inj_session *s)
 	return INJ_OK;
 }
 
-/* Pools, with one page in front that stands for the TCB as long as there is none. */
+/*
+ * Pools, with two pages in front: one that stands for the TCB as long as there is none, and one that
+ * is nobody's pool, for the GS base that the program starts with: a thread that never records hands
+ * it on to its children, and must not hand on the pool of another.
+ */
 static enum inj_status map_pools(struct inj_session *s)
 {
 	uint64_t bytes = s->opt.npools * RT_POOL_BYTES;
@@ -97,15 +101,16 @@ static enum inj_status map_pools(struct inj_session *s)
 	int64_t result;
 	uint64_t at;
 
-	status = inj_mmap(s->target, 0, PAGE + bytes, PROT_READ | PROT_WRITE,
+	status = inj_mmap(s->target, 0, 2 * PAGE + bytes, PROT_READ | PROT_WRITE,
 			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0, &at);
 	if (status != INJ_OK)
 		return status;
-	s->config.pools = at + PAGE;
+	s->nobody = at + PAGE;
+	s->config.pools = at + 2 * PAGE;
 	s->config.npools = s->opt.npools;
 	s->spare = at + PAGE - INJ_SPARE;
 	status = inj_syscall(s->target, 28 /* madvise */,
-			     (const uint64_t[6]){ at + PAGE, bytes, MADV_WIPE }, &result);
+			     (const uint64_t[6]){ s->config.pools, bytes, MADV_WIPE }, &result);
 	if (status != INJ_OK || !s->opt.is_static)
 		return status;
 	/* in the middle, since TLS is at negative offsets too */

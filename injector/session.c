@@ -68,7 +68,7 @@ static enum inj_status set_bases(struct inj_session *s)
 		s->opt.warn("the program uses the GS register for itself and cannot be traced");
 		return INJ_NOT_SUPPORTED;
 	}
-	regs.gs_base = s->config.pools;
+	regs.gs_base = s->nobody;
 	if (s->opt.is_static)
 		regs.fs_base = s->config.pre_tls;
 	return inj_tracee_set_regs(s->tracee, &regs);

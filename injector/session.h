@@ -65,6 +65,7 @@ struct inj_wrap {
 	size_t same;	    /* ALIAS: index of the other wrap */
 	bool ifunc;	    /* its resolver is to be called when the program can */
 	bool told;	    /* for the caller */
+	uint32_t keeper_depth; /* bytes of stack between its caller and the wrapper's own frame */
 };
 
 struct inj_field {
@@ -137,6 +138,7 @@ struct inj_session {
 	uint64_t rt_config, rt_api, rt_gate, rt_dl_state, rt_exit;
 	uint64_t trap;	  /* a breakpoint instruction of ours */
 	uint64_t envp;	  /* of the initial stack */
+	uint64_t nobody;  /* a pool that no thread has */
 	uint64_t spare;	  /* some private memory, for INJ_SPARE bytes */
 	uint64_t dl_debug_state;
 	uint64_t dl_debug_addr; /* musl: where the address of its struct r_debug is */

@@ -93,7 +93,7 @@ static uint64_t decide(const struct rt_stub_desc *desc, uint64_t sp)
 	}
 	t = rt_register(tcb);
 	if (!t) {
-		__atomic_fetch_add((uint64_t *)&rt_control()->lost, 1, __ATOMIC_RELAXED);
+		__atomic_fetch_add((uint64_t *)&rt_control()->lost, 2, __ATOMIC_RELAXED);
 		return desc->replay;
 	}
 	t->owner = tcb;

@@ -11,6 +11,7 @@
 #include "runtime/thread.h"
 
 #define WAIT_MS 100
+#define CALL_EVENTS 2 /* what a call whose wrapper does not run would have recorded */
 
 void rt_ring_doorbell(void)
 {
@@ -83,21 +84,21 @@ static int await_sub(struct rt_thread *t, uint32_t i)
 	uint32_t state;
 
 	while (!sub_free(t, i)) {
-		/* the collector does not get past a sub-buffer that has been left */
-		if (c->flags & RING_DROP || ring_collector_gone(c) || t->nleft)
-			return 0;
 		state = s->state;
-		if (state != RING_SUB_FREE)
+		/* one that has been left is never FULL: the collector does not get past it */
+		if (c->flags & RING_DROP || ring_collector_gone(c) || state == RING_SUB_WRITING)
+			return 0;
+		if (state == RING_SUB_FULL)
 			sys_futex_wait(&s->state, state, WAIT_MS);
 	}
 	return 1;
 }
 
-static void count_lost(struct rt_thread *t)
+static void count_lost(struct rt_thread *t, uint64_t events)
 {
 	_Atomic uint64_t *lost = t && t->ring ? &t->ring->lost : &rt_control()->lost;
 
-	__atomic_fetch_add((uint64_t *)lost, 1, __ATOMIC_RELAXED);
+	__atomic_fetch_add((uint64_t *)lost, events, __ATOMIC_RELAXED);
 }
 
 /*
@@ -106,7 +107,7 @@ static void count_lost(struct rt_thread *t)
  */
 static uint64_t *run_unrecorded(struct rt_thread *t)
 {
-	count_lost(t);
+	count_lost(t, 1);
 	t->ptr = t->base;
 	t->limit = t->base + rt_control()->sub_bytes;
 	return NULL;
@@ -135,7 +136,7 @@ static uint64_t *room(struct rt_thread *t, uint64_t bytes, uint64_t sp)
 	if (!t)
 		t = rt_register(rt_tcb());
 	if (!t || !t->ring || c->paused || bytes > SONDE_MAX_RECORD) {
-		count_lost(t);
+		count_lost(t, 1);
 		return NULL;
 	}
 	publish_left(t, sp);
@@ -144,7 +145,7 @@ static uint64_t *room(struct rt_thread *t, uint64_t bytes, uint64_t sp)
 	if (ring_collector_gone(c))
 		return run_unrecorded(t);
 	if (!next_sub(t)) {
-		count_lost(t);
+		count_lost(t, 1);
 		return NULL;
 	}
 	return (uint64_t *)t->ptr;
@@ -188,7 +189,7 @@ int rt_step_over(struct rt_thread *t, uint64_t sp)
 		return 1;
 	next = (t->sub + 1) % rt_control()->nsub;
 	if (t->nleft + 2 >= rt_control()->nsub || !await_sub(t, next)) {
-		count_lost(t);
+		count_lost(t, CALL_EVENTS);
 		return 0;
 	}
 	t->nleft++;
