@@ -79,6 +79,7 @@ static enum inj_status emit_keeper(struct inj_session *s, const struct inj_job *
 	    TRAMP_OK)
 		return INJ_NO_ROOM;
 	*wrapper = spot.addr;
+	s->wraps[job->wraps[0]].keeper_depth = (uint32_t)tramp_keeper_depth(&job->keep);
 	return INJ_OK;
 }
 

@@ -110,7 +110,8 @@ static enum inj_status plan_function(struct inj_session *s, struct inj_job *job,
 				     .size = job->size,
 				     .avail = job->avail,
 				     .branches = branches,
-				     .nbranches = nbranches };
+				     .nbranches = nbranches,
+				     .whole = true };
 	enum tramp_status said = TRAMP_TRUNCATED;
 	enum inj_status status = INJ_OK;
 

@@ -9,7 +9,6 @@
 #include "launcher/metadata.h"
 
 #define NEAR_SHOWN 3
-#define OWN_FUNCTIONS (1u << 24) /* ids of functions of a module that are no wrappers */
 
 static void check(struct tf_writer *w, enum sonde_trace_status status)
 {
@@ -17,12 +16,24 @@ static void check(struct tf_writer *w, enum sonde_trace_status status)
 		msg_error("cannot describe the trace: %s", tf_writer_message(w));
 }
 
+/* The ids of functions: both kinds grow in number while the program runs. */
+static uint32_t wrapped_function(size_t wrap)
+{
+	return 2 * (uint32_t)wrap;
+}
+
+/* A module's own, which wraps nothing. */
+static uint32_t own_function(size_t event)
+{
+	return 2 * (uint32_t)event + 1;
+}
+
 static void publish_function(struct inj_session *s, struct tf_writer *w, size_t i)
 {
 	const struct inj_wrap *wrap = &s->wraps[i];
 	char *demangled = inj_demangle(wrap->symbol);
 	struct tf_function f = {
-		.id = (uint32_t)i,
+		.id = wrapped_function(i),
 		.name = wrap->symbol,
 		.demangled = demangled,
 		.path = s->objects[wrap->object].path,
@@ -37,7 +48,7 @@ static void publish_own_function(struct inj_session *s, struct tf_writer *w, siz
 {
 	const struct inj_event *e = &s->events[event];
 	struct tf_function f = {
-		.id = OWN_FUNCTIONS + (uint32_t)event,
+		.id = own_function(event),
 		.name = e->function,
 		.path = s->modules[e->module].path,
 	};
@@ -48,7 +59,7 @@ static void publish_own_function(struct inj_session *s, struct tf_writer *w, siz
 static void publish_event(struct inj_session *s, struct tf_writer *w, size_t i)
 {
 	const struct inj_event *e = &s->events[i];
-	uint32_t function = e->wrap >= 0 ? (uint32_t)e->wrap : OWN_FUNCTIONS + (uint32_t)i;
+	uint32_t function = e->wrap >= 0 ? wrapped_function((size_t)e->wrap) : own_function(i);
 	struct tf_field fields[TF_MAX_FIELDS];
 
 	for (size_t k = 0; k < e->nfields && k < TF_MAX_FIELDS; k++)
@@ -69,6 +80,8 @@ static void publish_event(struct inj_session *s, struct tf_writer *w, size_t i)
 					  .fields = fields,
 					  .nfields = e->nfields };
 
+		if (e->kind == SONDE_ENTER && e->wrap >= 0)
+			event.depth = s->wraps[e->wrap].keeper_depth;
 		check(w, tf_writer_event(w, &event));
 	}
 }
@@ -166,17 +179,19 @@ static bool has_symbols(struct inj_session *s)
 /* A module of which nothing is in use: its user would wait for events in vain. */
 static void warn_idle(struct inj_session *s, size_t module)
 {
-	size_t wraps = 0, used = 0;
+	size_t wraps = 0, used = 0, named = 0;
 
 	for (size_t i = 0; i < s->nwraps; i++) {
 		if (s->wraps[i].module != module)
 			continue;
 		wraps++;
 		used += s->wraps[i].state == INJ_WRAP_ACTIVE;
+		named += !(s->wraps[i].flags & SONDE_WRAP_OPTIONAL);
 	}
-	if (!wraps || used)
+	/* those that are not optional are told of one by one */
+	if (!wraps || used || named)
 		return;
-	msg_warn("module %s: nothing is recorded: none of the %zu functions it wraps is in the "
+	msg_warn("module %s: nothing is recorded: nothing that it wraps (%zu functions) is in the "
 		 "program%s%s",
 		 s->modules[module].name, wraps, s->opt.is_static ? "" : " or its libraries",
 		 s->opt.is_static && !has_symbols(s) ? " (its symbols have been stripped)" : "");

@@ -93,6 +93,8 @@ struct tramp_function {
 	 */
 	const struct tramp_branch *branches;
 	size_t nbranches;
+
+	bool whole;		/* displace a short function without branches as a whole: faster */
 };
 
 /* How a displaced instruction is moved. */
@@ -118,7 +120,8 @@ struct tramp_insn {
  * How a function's entry is patched. A value: copy it, keep it, forget it.
  *
  * displaced_len < patch_len when padding is patched over; displaced_len > patch_len when the
- * displaced instructions hold a loop that leads back into the window. A thread that stands on any
+ * displaced instructions hold a loop that leads back into the window, or are all of the function
+ * (tramp_function.whole). A thread that stands on any
  * of them when the patch is written has to be moved, see tramp_pc_to_replay(): left in such a loop,
  * it would branch into the middle of the jump.
  */

@@ -162,3 +162,29 @@ bool tramp_enclose(const struct tramp_function *fn, struct tramp_plan *plan)
 	return extent && displace_up_to(fn, plan, extent) &&
 	       is_closed(fn, plan, extent > patch_end ? extent : patch_end);
 }
+
+/* Nothing but a row of instructions up to a return or a jump away, which is the function's end. */
+static bool is_row(const struct tramp_function *fn, const struct tramp_plan *plan)
+{
+	struct pass p = begin(fn, plan);
+	bool ended = false;
+
+	while (p.next < fn->size && step(&p)) {
+		if (ended || !can_copy(&p.insn) || p.insn.flow == FLOW_JCC ||
+		    p.insn.flow == FLOW_LOOP)
+			return false;
+		ended = p.insn.flow == FLOW_JMP || p.insn.flow == FLOW_END;
+	}
+	return ended && !p.failed && p.next == fn->size;
+}
+
+void tramp_take_whole(const struct tramp_function *fn, struct tramp_plan *plan)
+{
+	size_t patch = (size_t)(plan->patch_addr - plan->addr);
+	struct tramp_plan whole = *plan;
+
+	if (!plan->falls_through || fn->size <= patch || fn->size - patch > TRAMP_DISPLACED_MAX)
+		return;
+	if (is_row(fn, plan) && displace_up_to(fn, &whole, fn->size))
+		*plan = whole;
+}

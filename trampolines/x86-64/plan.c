@@ -130,5 +130,9 @@ enum tramp_status tramp_plan_entry(const struct tramp_function *fn, struct tramp
 	status = tramp_scan(fn, plan);
 	if (status != TRAMP_OK && !tramp_enclose(fn, plan))
 		return status;
-	return tramp_is_entered(fn, plan) ? TRAMP_BRANCH_INTO : TRAMP_OK;
+	if (tramp_is_entered(fn, plan))
+		return TRAMP_BRANCH_INTO;
+	if (fn->whole)
+		tramp_take_whole(fn, plan);
+	return TRAMP_OK;
 }
