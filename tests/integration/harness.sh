@@ -26,13 +26,20 @@ check_status 1 run_as_test '. "$top_srcdir/tests/integration/lib.sh"; echo a >f;
 check_status 1 run_as_test '. "$top_srcdir/tests/integration/lib.sh"; echo a >f; check_contains f b'
 check_status 1 run_as_test '. "$top_srcdir/tests/integration/lib.sh"; echo a >f; echo >g; check_same f g'
 
-SONDE_TEST_TIMEOUT=1 check_status 124 run_as_test 'sleep 60'
+SONDE_TEST_TIMEOUT=1 check_status 124 run_as_test 'trap "" TERM INT; while :; do sleep 9; done'
 check_contains out 'out of time'
+check_status 137 run_as_test 'kill -KILL $$'
+check_contains out 'killed'
 
-check_status 1 run_as_test "sleep 60 & echo \$! >'$here/left'; exit 1"
-# Dead is enough: a zombie waits for a parent that is not ours.
-for _ in 1 2 3 4 5 6 7 8 9 10; do
-	grep -Eq '^State:[[:space:]][^ZX]' "/proc/$(cat left)/status" 2>/dev/null || exit 0
-	sleep 0.1
+# alive PID: a zombie, which waits for a parent that is not ours, is dead enough.
+alive()
+{
+	grep -Eq '^State:[[:space:]][^ZX]' "/proc/$1/status" 2>/dev/null
+}
+
+# Its own children, and those that went away from it, are taken down.
+for starter in '' setsid; do
+	check_status 1 run_as_test "$starter sleep 60 & echo \$! >'$here/left'; sleep 0.2; exit 1"
+	alive "$(cat left)" && fail "what the test started still runs: $starter sleep"
 done
-fail "what the test started still runs"
+exit 0
