@@ -8,6 +8,8 @@ libcommand_la_SOURCES = \
 	launcher/dwproto.c \
 	launcher/files.c \
 	launcher/files.h \
+	launcher/installed.c \
+	launcher/installed.h \
 	launcher/job.c \
 	launcher/job.h \
 	launcher/message.c \

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Running the compiler on a module. */
+#include "launcher/installed.h"
 #include "launcher/message.h"
 #include "launcher/modfile.h"
 #include "launcher/program.h"
@@ -75,28 +76,27 @@ static void push_compiler(struct args *a)
 	}
 }
 
-static const char *include_path(void)
+static char *include_path(void)
 {
 	const char *path = getenv("SONDE_INCLUDE_PATH");
 
-	return path && *path ? path : INCLUDEDIR;
+	return path && *path ? strdup(path) : installed_path(INCLUDEDIR);
 }
 
 static void push_includes(struct args *a)
 {
-	const char *path = include_path();
+	char *path = include_path(), *rest = path, *folder;
 
-	while (*path) {
-		size_t len = strcspn(path, ":");
+	a->failed |= !path;
+	while ((folder = strsep(&rest, ":"))) {
 		char *flag = NULL;
 
-		if (len && asprintf(&flag, "-I%.*s", (int)len, path) < 0)
+		if (*folder && asprintf(&flag, "-I%s", folder) < 0)
 			flag = NULL;
-		if (len)
+		if (*folder)
 			push(a, flag);
-		path += len;
-		path += *path == ':';
 	}
+	free(path);
 }
 
 /*

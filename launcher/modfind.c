@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* From what the user writes behind -m to module files. */
+#include "launcher/installed.h"
 #include "launcher/message.h"
 #include "launcher/modfile.h"
 
@@ -76,7 +77,7 @@ char **modfile_folders(void)
 			goto no_memory;
 		p += len;
 	}
-	if (push(&s, strdup(MODULES)))
+	if (push(&s, installed_path(MODULES)))
 		return s.v;
 no_memory:
 	free_strings(&s);

@@ -41,5 +41,9 @@ SH_LOG_COMPILER = $(srcdir)/tests/run
 EXTRA_DIST += tests/run $(INTEGRATION_TESTS) $(TRACEE_FILES)
 CLEANFILES += $(TRACEES)
 
+INTEGRATION_TESTS += tests/integration/installed.sh
+installcheck-local:
+	INSTALLED=$(DESTDIR)$(bindir) $(srcdir)/tests/run $(srcdir)/tests/integration/installed.sh
+
 clean-local:
 	rm -rf tests/tmp
