@@ -14,7 +14,7 @@ RUNTIME_FILES = \
 	runtime/writer.c
 
 EXTRA_PROGRAMS += runtime/sonde-runtime.so
-CLEANFILES += runtime/sonde-runtime.so
+CLEANFILES += runtime/sonde-runtime.so libruntime-image.la
 runtime_sonde_runtime_so_SOURCES = $(RUNTIME_FILES)
 runtime_sonde_runtime_so_CPPFLAGS = -I$(top_srcdir) -I$(top_srcdir)/modules/include
 runtime_sonde_runtime_so_CFLAGS = $(SONDE_WARN_CFLAGS)
