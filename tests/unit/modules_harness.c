@@ -119,8 +119,8 @@ void harness_load(const char *path, void *(*lookup)(const char *symbol))
 
 void harness_unload(void)
 {
+	dlclose(handle); /* runs the module's hook at exit */
 	syscall(SYS_arch_prctl, ARCH_SET_GS, 0);
-	dlclose(handle);
 	handle = NULL;
 }
 
