@@ -53,9 +53,18 @@ static void pass_on(pid_t program, const siginfo_t *info)
 struct state {
 	pid_t program;
 	bool job_stop; /* we have been asked to stop, and do when the program has */
+	bool stopped;  /* the program; we may learn of that before we are asked */
 	int status;
 	bool ended;
 };
+
+static void stop_with_program(struct state *s)
+{
+	s->job_stop = s->stopped = false;
+	raise(SIGSTOP);
+	/* "fg" continues the whole group; "kill -CONT" perhaps only us */
+	kill(s->program, SIGCONT);
+}
 
 static void look_at_program(struct state *s)
 {
@@ -67,17 +76,14 @@ static void look_at_program(struct state *s)
 			s->ended = true;
 			return;
 		}
+		s->stopped = WIFSTOPPED(status);
 		if (WIFCONTINUED(status))
 			s->job_stop = false;
-		if (WIFSTOPPED(status) && s->job_stop) {
-			s->job_stop = false;
-			raise(SIGSTOP);
-			/* "fg" continues the whole group; "kill -CONT" perhaps only us */
-			kill(s->program, SIGCONT);
-		}
 	}
 	if (errno == ECHILD)
 		s->ended = true;
+	else if (s->stopped && s->job_stop)
+		stop_with_program(s);
 }
 
 int supervise(struct supervisor *v, pid_t program)
