@@ -80,6 +80,8 @@ static void publish_event(struct inj_session *s, struct tf_writer *w, size_t i)
 					  .fields = fields,
 					  .nfields = e->nfields };
 
+		if (e->kind == SONDE_ENTER && e->wrap >= 0)
+			event.depth = s->wraps[e->wrap].keeper_depth;
 		check(w, tf_writer_event(w, &event));
 	}
 }
@@ -177,17 +179,19 @@ static bool has_symbols(struct inj_session *s)
 /* A module of which nothing is in use: its user would wait for events in vain. */
 static void warn_idle(struct inj_session *s, size_t module)
 {
-	size_t wraps = 0, used = 0;
+	size_t wraps = 0, used = 0, named = 0;
 
 	for (size_t i = 0; i < s->nwraps; i++) {
 		if (s->wraps[i].module != module)
 			continue;
 		wraps++;
 		used += s->wraps[i].state == INJ_WRAP_ACTIVE;
+		named += !(s->wraps[i].flags & SONDE_WRAP_OPTIONAL);
 	}
-	if (!wraps || used)
+	/* those that are not optional are told of one by one */
+	if (!wraps || used || named)
 		return;
-	msg_warn("module %s: nothing is recorded: none of the %zu functions it wraps is in the "
+	msg_warn("module %s: nothing is recorded: nothing that it wraps (%zu functions) is in the "
 		 "program%s%s",
 		 s->modules[module].name, wraps, s->opt.is_static ? "" : " or its libraries",
 		 s->opt.is_static && !has_symbols(s) ? " (its symbols have been stripped)" : "");
