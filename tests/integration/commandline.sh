@@ -40,7 +40,7 @@ check_usage_error sonde -m '' /bin/true
 check_usage_error sonde --buffer=3 /bin/true
 check_usage_error sonde --overflow=maybe /bin/true
 check_usage_error sonde -o
-check_usage_error sonde -o /nowhere/below /bin/true
+check_usage_error sonde -o /proc/nowhere/below /bin/true
 check_status 127 sonde ./nonsuch
 check_status 127 sonde nonsuch-program
 check_status 126 sonde /
