@@ -3,7 +3,6 @@
 noinst_LTLIBRARIES += libtrampolines.la
 libtrampolines_la_SOURCES = \
 	trampolines/keep.h \
-	trampolines/keep.h \
 	trampolines/reasons.c \
 	trampolines/trampoline.h \
 	trampolines/x86-64/checker.c \
@@ -15,18 +14,6 @@ libtrampolines_la_SOURCES = \
 	trampolines/x86-64/emit.h \
 	trampolines/x86-64/enclose.c \
 	trampolines/x86-64/enclose.h \
-	trampolines/x86-64/keep.c \
-	trampolines/x86-64/keeparity.c \
-	trampolines/x86-64/keeparity.h \
-	trampolines/x86-64/keepbody.c \
-	trampolines/x86-64/keepbody.h \
-	trampolines/x86-64/keepemit.c \
-	trampolines/x86-64/keepflow.c \
-	trampolines/x86-64/keepflow.h \
-	trampolines/x86-64/keepinsn.c \
-	trampolines/x86-64/keepinsn.h \
-	trampolines/x86-64/keepsites.c \
-	trampolines/x86-64/keepsites.h \
 	trampolines/x86-64/keep.c \
 	trampolines/x86-64/keeparity.c \
 	trampolines/x86-64/keeparity.h \
