@@ -31,12 +31,13 @@ static size_t moved_folder(const char *exe, const char *tail)
 
 char *installed_path(const char *path)
 {
-	size_t common = common_folder(BINDIR, path), moved;
+	static const char bindir[] = BINDIR;
+	size_t common = common_folder(bindir, path), moved;
 	char exe[PATH_MAX], *now;
 	ssize_t len = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
 
 	exe[len > 0 ? len : 0] = '\0';
-	moved = moved_folder(exe, BINDIR + common);
+	moved = moved_folder(exe, bindir + common);
 	if (moved && asprintf(&now, "%.*s%s", (int)moved, exe, path + common) > 0) {
 		if (access(now, F_OK) == 0)
 			return now;
