@@ -3,10 +3,47 @@
 # made an empty current folder. A test ends at the first failed check.
 #
 #	. "$top_srcdir/tests/integration/lib.sh"
-#	need_program demo
-#	same_run -o demo.sonde -- "$programs/demo"
-#	check_contains report.txt 'strike_out'
+#	need_program ends
+#	same_run -o t -m "$modules/work.c" -- "$programs/ends" 1000 return
+#	events t
+#	check_count 1000 'enter("work")'
 set -u
+
+modules=$top_srcdir/tests/integration/modules
+# What users have set for themselves must not decide; nor may the tests fill their cache.
+unset LD_PRELOAD LD_LIBRARY_PATH SONDE_CFLAGS
+export XDG_CACHE_HOME=$PWD/cache
+
+# In front of a command: its end after a minute. SIGKILL, since sonde blocks what it passes on.
+limit=(timeout --foreground -s KILL 60)
+
+sonde()
+{
+	"${limit[@]}" sonde "$@"
+}
+
+# child_of PID NAME: prints the child of that process that runs the program NAME (its comm), as
+# soon as there is one.
+child_of()
+{
+	local child
+	for _ in $(seq 100); do
+		child=$(pgrep -P "$1" -x "$2") && echo "$child" && return
+		sleep 0.05
+	done
+	fail "process $1 does not start $2" >&2
+}
+
+# await SECONDS COMMAND...: until it succeeds.
+await()
+{
+	local tries=$(($1 * 20))
+	shift
+	while ! "$@"; do
+		[ $((tries -= 1)) -gt 0 ] || fail "not within the time: $*"
+		sleep 0.05
+	done
+}
 
 # fail MESSAGE...: end the test as failed.
 fail()
@@ -113,11 +150,71 @@ same_run()
 	[ $# -ge 2 ] || fail "same_run: no command"
 	shift
 	"$@" <"${STDIN:-/dev/null}" >plain.out 2>plain.err || plain=$?
-	sonde "${options[@]}" -- "$@" <"${STDIN:-/dev/null}" >traced.out 2>traced.err || traced=$?
+	"${limit[@]}" sonde "${options[@]}" -- "$@" <"${STDIN:-/dev/null}" >traced.out 2>traced.err || traced=$?
 	if [ "$traced" -ne "$plain" ]; then
 		show traced.out traced.err
 		fail "exit status $traced with sonde, $plain without: $*"
 	fi
 	check_same plain.out traced.out "stdout of $*"
 	check_same plain.err traced.err "stderr of $*"
+}
+
+# ---- what was recorded ----
+
+# events DIR: its events go to events.json, one a line. The trace must be whole, or with
+# damaged=expected only readable.
+events()
+{
+	sonde info "$1" >info.txt 2>info.err || { show info.txt info.err; fail "sonde info $1"; }
+	if [ "${damaged:-}" != expected ]; then
+		check_contains info.txt '^state +intact$'
+		check_contains info.txt '^lost +nothing$'
+	fi
+	sonde dump --json "$1" >events.json 2>dump.err || { show dump.err; fail "sonde dump $1"; }
+	[ ! -s dump.err ] || { show dump.err; fail "sonde dump $1 complains"; }
+}
+
+# count CONDITION: prints for how many of the events in events.json it holds. CONDITION is awk's,
+# about one event, with these functions, where no FUNCTION means any:
+#	enter(FUNCTION) returned(FUNCTION) unwound(FUNCTION) point(NAME) lost()
+#	has(TEXT)	is TEXT in the event's JSON?
+#	num(KEY)	number at this key: a field, depth, tid, ...; "" if there is none
+count()
+{
+	awk '
+	function is(type, key, name) {
+		return index($0, "{\"type\":\"" type "\"") == 1 &&
+		       (name == "" || index($0, "\"" key "\":\"" name "\""))
+	}
+	function has(text) { return index($0, text) != 0 }
+	function enter(f) { return is("enter", "function", f) }
+	function unwound(f) { return is("leave", "function", f) && has("\"unwound\":true") }
+	function returned(f) { return is("leave", "function", f) && !has("\"unwound\":true") }
+	function point(name) { return is("point", "name", name) }
+	function lost() { return is("lost", "", "") }
+	function num(key) {
+		if (!match($0, "\"" key "\":-?[0-9.e+-]+"))
+			return ""
+		key = substr($0, RSTART, RLENGTH)
+		sub(/^[^:]*:/, "", key)
+		return key + 0
+	}
+	'"$1"' { n++ }
+	END { print n + 0 }' events.json
+}
+
+# check_count WANTED CONDITION
+check_count()
+{
+	local n
+	n=$(count "$2")
+	[ "$n" = "$1" ] || fail "$n instead of $1 events with: $2"
+}
+
+# check_calls N FUNCTION: it was called N times, and returned every time.
+check_calls()
+{
+	check_count "$1" "enter(\"$2\")"
+	check_count "$1" "returned(\"$2\")"
+	check_count 0 "unwound(\"$2\")"
 }

@@ -2,4 +2,118 @@
 # Sorted, one a line. A script sources tests/integration/lib.sh and needs nothing else.
 EXTRA_DIST += tests/integration/lib.sh
 INTEGRATION_TESTS += \
-	tests/integration/harness.sh
+	tests/integration/commandline.sh \
+	tests/integration/dlopen.sh \
+	tests/integration/dump-info.sh \
+	tests/integration/ends.sh \
+	tests/integration/environment.sh \
+	tests/integration/exceptions.sh \
+	tests/integration/forks.sh \
+	tests/integration/full-disk.sh \
+	tests/integration/harness.sh \
+	tests/integration/installed.sh \
+	tests/integration/launcher.sh \
+	tests/integration/limits.sh \
+	tests/integration/longjmp.sh \
+	tests/integration/manual.sh \
+	tests/integration/ranks.sh \
+	tests/integration/recursion.sh \
+	tests/integration/signals.sh \
+	tests/integration/terminal.sh \
+	tests/integration/threads.sh \
+	tests/integration/trace-readers.sh
+
+# Modules that the scripts use, by -m "$modules/NAME.c".
+EXTRA_DIST += \
+	tests/integration/modules/broken.c \
+	tests/integration/modules/dlopen.c \
+	tests/integration/modules/first.c \
+	tests/integration/modules/hooks.c \
+	tests/integration/modules/ipara.c \
+	tests/integration/modules/jumps.c \
+	tests/integration/modules/libc.c \
+	tests/integration/modules/noise.c \
+	tests/integration/modules/picks.c \
+	tests/integration/modules/plug.c \
+	tests/integration/modules/recurse.c \
+	tests/integration/modules/second.c \
+	tests/integration/modules/sigs.c \
+	tests/integration/modules/typo.c \
+	tests/integration/modules/work.c
+
+# Programs that the scripts trace.
+EXTRA_DIST += tests/programs/work.h
+TRACEE_FILES += \
+	tests/programs/closes.c \
+	tests/programs/ends.c \
+	tests/programs/env.c \
+	tests/programs/forks.c \
+	tests/programs/ipara.c \
+	tests/programs/jumps.c \
+	tests/programs/libouter.c \
+	tests/programs/libplug.c \
+	tests/programs/loads.c \
+	tests/programs/picks.c \
+	tests/programs/random.c \
+	tests/programs/recurse.c \
+	tests/programs/sigs.c \
+	tests/programs/team.c \
+	tests/programs/threads.c \
+	tests/programs/throws.cc \
+	tests/programs/waits.c
+TRACEES += \
+	tests/programs/closes \
+	tests/programs/ends \
+	tests/programs/ends-O0 \
+	tests/programs/ends-nopie \
+	tests/programs/env \
+	tests/programs/forks \
+	tests/programs/ipara \
+	tests/programs/jumps \
+	tests/programs/libouter.so \
+	tests/programs/libplug.so \
+	tests/programs/loads \
+	tests/programs/picks \
+	tests/programs/random \
+	tests/programs/recurse \
+	tests/programs/sigs \
+	tests/programs/threads \
+	tests/programs/throws \
+	tests/programs/waits
+if HAVE_STATIC_LIBC
+TRACEES += \
+	tests/programs/closes-static \
+	tests/programs/ends-static \
+	tests/programs/ends-static-pie \
+	tests/programs/env-static \
+	tests/programs/forks-static \
+	tests/programs/ipara-static \
+	tests/programs/jumps-static \
+	tests/programs/picks-static \
+	tests/programs/random-static \
+	tests/programs/recurse-static \
+	tests/programs/sigs-static \
+	tests/programs/threads-static \
+	tests/programs/throws-static \
+	tests/programs/waits-static
+endif
+if HAVE_MUSL
+TRACEES += \
+	tests/programs/ends-musl \
+	tests/programs/ends-musl-dynamic \
+	tests/programs/forks-musl \
+	tests/programs/forks-musl-dynamic \
+	tests/programs/jumps-musl \
+	tests/programs/jumps-musl-dynamic \
+	tests/programs/sigs-musl \
+	tests/programs/sigs-musl-dynamic \
+	tests/programs/threads-musl \
+	tests/programs/threads-musl-dynamic
+endif
+
+# musl, linked dynamically
+tests/programs/%-musl-dynamic: tests/programs/%.c
+	$(AM_V_CCLD)$(MKDIR_P) $(@D) && $(MUSL_CC) $(PROGRAM_CFLAGS) $(PROGRAM_ARGS)
+tests/programs/%-static: tests/programs/%.cc
+	$(AM_V_CXXLD)$(MKDIR_P) $(@D) && $(CXX) $(PROGRAM_CFLAGS) -static $(PROGRAM_ARGS)
+tests/programs/libouter.so tests/programs/loads: PROGRAM_LIBS = -ldl -pthread -Wl,-rpath,'$$ORIGIN'

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <sonde/module.h>
+SONDE_MODULE("work", "calls of work()");
+
+SONDE_WRAP(int, work, (int i))
+{
+	sonde_enter(SONDE_I32("i", i));
+	int result = SONDE_REAL(work)(i);
+	sonde_leave(SONDE_I32("result", result));
+	return result;
+}

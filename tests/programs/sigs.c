@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * usage: sigs STACK WAY SECONDS FILE: a timer of 10 kHz interrupts a loop of step(); the handler calls
+ * note() and, every third time, step(). STACK is "normal" or "alt", WAY "return" or "jump": then
+ * every fifth handler leaves by siglongjmp. FILE gets how often note() and step() began, and how
+ * often the handler jumped.
+ */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/time.h>
+#include <time.h>
+
+#include "work.h"
+
+static volatile long notes, jumps;
+static long steps;
+static volatile sig_atomic_t may_jump;
+static sigjmp_buf home;
+static char altstack[256 * 1024];
+
+/* Counts itself, in one instruction: a jump out of the call cannot come between. */
+OPAQUE int step(int i)
+{
+	__atomic_fetch_add(&steps, 1, __ATOMIC_RELAXED);
+	HIDE(i);
+	return i + 1;
+}
+
+OPAQUE int note(int i)
+{
+	HIDE(i);
+	notes++;
+	return i + 1;
+}
+
+static void on_alarm(int sig)
+{
+	(void)sig;
+	note((int)notes);
+	if (notes % 3 == 0)
+		step(-1);
+	if (may_jump && notes % 5 == 0) {
+		may_jump = 0;
+		jumps++;
+		siglongjmp(home, 1);
+	}
+}
+
+static void set_up(const char *stack)
+{
+	struct sigaction act = { .sa_handler = on_alarm, .sa_flags = SA_RESTART };
+	struct itimerval timer = { { 0, 100 }, { 0, 100 } };
+	stack_t ss = { .ss_sp = altstack, .ss_size = sizeof(altstack) };
+
+	if (strcmp(stack, "alt") == 0) {
+		sigaltstack(&ss, NULL);
+		act.sa_flags |= SA_ONSTACK;
+	}
+	sigaction(SIGALRM, &act, NULL);
+	setitimer(ITIMER_REAL, &timer, NULL);
+}
+
+static double seconds(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
+int main(int argc, char **argv)
+{
+	volatile double end = seconds() + atof(argv[3]);
+	int jump = strcmp(argv[2], "jump") == 0;
+	struct itimerval off = { { 0, 0 }, { 0, 0 } };
+	volatile int i = 0;
+	FILE *f;
+
+	set_up(argv[1]);
+	while (seconds() < end) {
+		sigsetjmp(home, 1);
+		may_jump = jump;
+		for (int k = 0; k < 100; k++) {
+			i = step(i) & 1023;
+		}
+		may_jump = 0;
+	}
+	setitimer(ITIMER_REAL, &off, NULL);
+	f = fopen(argv[4], "w");
+	fprintf(f, "%ld %ld %ld\n", notes, steps, jumps);
+	fclose(f);
+	puts(notes > 100 && (!jump || jumps > 10) ? "enough" : "too few signals");
+	return 0;
+}
