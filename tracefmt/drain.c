@@ -5,9 +5,9 @@
  * is computed from it is checked before it is used.
  *
  * A sub-buffer is a row of stretches: up to the next gap, the gap with at most one record at
- * its start, and so on. Gaps can appear while the sub-buffer is drained, so their number is
- * looked at again after each record's first word: the program notes a gap before the record in
- * front of it is finished.
+ * its start, and so on. Gaps can appear while the sub-buffer is drained. That needs no care: the
+ * record in front of a new gap is followed by zeros, where draining stops, and the next call
+ * knows of the gap.
  */
 #include "tracefmt/drain.h"
 
@@ -26,7 +26,7 @@ struct drain {
 	bool final;
 	bool exact; /* the program has said where the records end */
 	uint64_t now;
-	uint32_t ngaps; /* most that were seen: never fewer, so that this ends */
+	uint32_t ngaps; /* read once */
 	const struct ring_sub *sub;
 	uint64_t *damaged;
 };
@@ -36,7 +36,6 @@ enum stop {
 	STOP_END,  /* nothing left of it */
 	STOP_ZERO, /* a zero word where a record should begin */
 	STOP_BAD,  /* no record at this place */
-	STOP_GAPS, /* there are new gaps: find out again which stretch this is */
 };
 
 static inline uint64_t load(const struct drain *d, uint32_t at)
@@ -165,8 +164,6 @@ static enum stop stretch(struct drain *d, uint32_t *at, uint32_t end, bool singl
 
 		if (!word)
 			return STOP_ZERO;
-		if (gaps_now(d) > d->ngaps)
-			return STOP_GAPS;
 		size = bare_record(d, word, *at, end);
 		if (__builtin_expect(!size, 0))
 			size = record(d, word, *at, end);
@@ -205,12 +202,8 @@ static uint32_t search(const struct drain *d, uint32_t at, uint32_t end)
 }
 
 /* The first gap that ends behind @at: its offset, or UINT32_MAX when there is none. */
-static uint32_t next_gap(struct drain *d, uint32_t at)
+static uint32_t next_gap(const struct drain *d, uint32_t at)
 {
-	uint32_t n = gaps_now(d);
-
-	if (n > d->ngaps)
-		d->ngaps = n;
 	for (uint32_t i = 0; i < d->ngaps; i++) {
 		uint32_t gap = __atomic_load_n(&d->sub->gap[i], __ATOMIC_RELAXED);
 
@@ -236,17 +229,14 @@ static uint32_t after_zero(struct drain *d, uint32_t at, uint32_t end)
 /*
  * The record-by-record part, from @at up to @end, which is the end of the sub-buffer or the
  * start of a gap.
- * Returns where it stopped; *@again when the gaps have changed.
+ * Returns where it stopped; *@wait when that is at a word that may still be filled in.
  */
-static uint32_t plain(struct drain *d, uint32_t at, uint32_t end, bool *again, bool *wait)
+static uint32_t plain(struct drain *d, uint32_t at, uint32_t end, bool *wait)
 {
 	while (end - at >= 8) {
 		switch (stretch(d, &at, end, false)) {
 		case STOP_END:
 			break;
-		case STOP_GAPS:
-			*again = true;
-			return at;
 		case STOP_ZERO:
 			if (!d->final) {
 				*wait = true;
@@ -264,7 +254,7 @@ static uint32_t plain(struct drain *d, uint32_t at, uint32_t end, bool *again, b
 }
 
 /* The record at the start of a gap, when @at is there.  Returns where to go on. */
-static uint32_t in_gap(struct drain *d, uint32_t at, uint32_t gap, bool *again, bool *wait)
+static uint32_t in_gap(struct drain *d, uint32_t at, uint32_t gap, bool *wait)
 {
 	uint32_t end = d->end - gap > RING_GAP ? gap + RING_GAP : d->end;
 
@@ -273,9 +263,6 @@ static uint32_t in_gap(struct drain *d, uint32_t at, uint32_t gap, bool *again, 
 	switch (stretch(d, &at, end, true)) {
 	case STOP_END:
 		return end;
-	case STOP_GAPS:
-		*again = true;
-		return at;
 	case STOP_ZERO:
 		*wait = !d->final;
 		return *wait ? at : end;
@@ -299,15 +286,15 @@ uint32_t tf_drain(struct tf_enc *e, const struct tf_sub *sub, uint32_t pos, uint
 	} else if (sub->final && sub->used > sub->bytes) {
 		++*damaged;
 	}
+	d.ngaps = gaps_now(&d);
 	pos &= ~7u;
 	while (pos < d.end && !wait) {
 		uint32_t gap = next_gap(&d, pos);
-		bool again = false;
 
 		if (gap <= pos)
-			pos = in_gap(&d, pos, gap, &again, &wait);
+			pos = in_gap(&d, pos, gap, &wait);
 		else
-			pos = plain(&d, pos, gap < d.end ? gap : d.end, &again, &wait);
+			pos = plain(&d, pos, gap < d.end ? gap : d.end, &wait);
 	}
 	return sub->final ? sub->bytes : pos;
 }

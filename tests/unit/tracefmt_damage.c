@@ -210,6 +210,68 @@ static void chunk_removed(void **state)
 	write_file(path, original, size);
 }
 
+/*
+ * Frames are entered in the first chunk and left in the last; the one between, in which half of them
+ * were left, is damaged.
+ */
+static void write_depths(void)
+{
+	struct tf_writer *w = new_trace("depth", -1);
+	struct tf_thread *t = new_thread(w, 1, 1);
+	struct image im;
+
+	image_init(&im, 4096);
+	for (uint32_t c = 0; c < 3; c++) {
+		image_clear(&im);
+		for (uint32_t k = 0; !c && k < 20; k++)
+			image_enter(&im, BASE_TSC + k, 10 + k, TOP - 16 * k);
+		for (uint32_t k = 0; c && k < 10; k++)
+			image_leave(&im, BASE_TSC + 100 * c + k, 10 + (30 - 10 * c - 1 - k));
+		drain_image(t, &im, true, BASE_TSC + 100 * c + 50);
+		assert_int_equal(tf_thread_flush(t), SONDE_TRACE_OK);
+	}
+	end_thread(t);
+	end_trace(w);
+	image_free(&im);
+}
+
+static void depth_after_damage(void **state)
+{
+	struct sonde_trace *trace;
+	struct sonde_trace_iter *it;
+	const struct sonde_trace_event *ev;
+	char file[256];
+	size_t n, second;
+	uint8_t *data;
+
+	(void)state;
+	write_depths();
+	thread_file("depth", file, sizeof file);
+	data = read_file(file, &n);
+	second = TF_HEADER_SIZE + TF_CHUNK_SIZE + tf_get32(data + TF_HEADER_SIZE + 12);
+	data[second + TF_CHUNK_SIZE + 5] ^= 1;
+	write_file(file, data, n);
+	free(data);
+	trace = open_trace("depth");
+	assert_int_equal(sonde_trace_iterate(trace, 0, &it), SONDE_TRACE_OK);
+	for (uint32_t i = 0; i < 31; i++) {
+		assert_int_equal(sonde_trace_next(it, &ev), SONDE_TRACE_OK);
+		assert_int_equal(ev->depth, i < 20 ? i : i > 20 ? 30 - i : 0);
+		if (i == 20)
+			assert_int_equal(ev->flags, SONDE_TRACE_UNREADABLE);
+		else
+			assert_int_equal(ev->flags, i == 21 ? SONDE_TRACE_AFTER_GAP : 0);
+		if (i == 20)
+			assert_int_equal(ev->lost, 10);
+		else /* the last frames left are the first ones entered */
+			assert_int_equal(ev->function->index, 10 + (i < 20 ? i : 30 - i));
+		assert_int_equal(ev->entered, ev->time);
+	}
+	assert_int_equal(sonde_trace_next(it, &ev), SONDE_TRACE_END);
+	sonde_trace_iter_free(it);
+	sonde_trace_close(trace);
+}
+
 /* Bytes inserted between two chunks, among them what looks like a chunk. */
 static void garbage_inserted(void **state)
 {
@@ -323,6 +385,7 @@ static void write_until(rlim_t limit)
 	assert_int_equal(tf_writer_close(w, &last), SONDE_TRACE_OK);
 	f = read_all("full");
 	assert_int_equal(f.damage, 0);
+	assert_int_equal(f.lost_marks, 0); /* no half chunk either */
 	assert_int_equal(f.events, sent - discarded);
 	assert_true(discarded > 0 && discarded < sent);
 	trace = open_trace("full");
@@ -393,6 +456,7 @@ int main(void)
 		cmocka_unit_test(foreign_file),	   cmocka_unit_test(missing_file),
 		cmocka_unit_test(disk_full),	   cmocka_unit_test(directory_gone),
 		cmocka_unit_test(existing_trace_is_kept),
+		cmocka_unit_test(depth_after_damage),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -12,6 +12,7 @@
 
 #include "modules/include/sonde/abi.h"
 #include "tracefmt/json.h"
+#include "tracefmt/timeline.h"
 
 static void same_types_as_modules(void **state)
 {
@@ -239,6 +240,7 @@ static void damaged_lines(void **state)
 		"{\"type\":\"event\",\"id\":900,\"kind\":\"jump\",\"function\":1}",
 		"{\"type\":\"event\",\"id\":900,\"kind\":\"enter\",\"function\":1,\"fields\":[[1,2]]}",
 		"{\"type\":\"thread\",\"file\":\"../x.sonde\",\"pid\":1,\"tid\":1}",
+		"{\"type\":\"thread\",\"file\":\"a/b.sonde\",\"pid\":1,\"tid\":1}",
 		"{\"type\":\"thread\",\"file\":\"100.101.sonde\",\"pid\":1,\"tid\":1}",
 		"{\"type\":\"trace\",\"format\":1}", "{\"type\":\"counter\",\"id\":256,\"name\":\"\"}",
 		"{\"type\":\"clock\",\"tsc\":\"-1\",\"mono\":1}", "\xff\xfe",
@@ -409,6 +411,33 @@ static void ranks(void **state)
 	sonde_trace_close(trace);
 }
 
+/* Interpolation between points, extrapolation outside, points that make no sense. */
+static void timeline(void **state)
+{
+	struct tf_timeline t = { 0 };
+
+	(void)state;
+	assert_true(tf_timeline_add(&t, 1000, 50));
+	tf_timeline_finish(&t);
+	assert_int_equal(tf_timeline_ns(&t, 1500), 550); /* nothing better is known */
+	assert_true(tf_timeline_add(&t, 3000, 1050));
+	assert_true(tf_timeline_add(&t, 2000, 2000));	   /* back on one clock */
+	assert_true(tf_timeline_add(&t, 4000, 1000));	   /* back on the other */
+	assert_true(tf_timeline_add(&t, UINT64_MAX, 3000)); /* nonsense */
+	assert_true(tf_timeline_add(&t, 5000, 4050));
+	tf_timeline_finish(&t);
+	assert_int_equal(t.n, 3);
+	assert_int_equal(tf_timeline_ns(&t, 1000), 50);
+	assert_int_equal(tf_timeline_ns(&t, 2000), 550);
+	assert_int_equal(tf_timeline_ns(&t, 3000), 1050);
+	assert_int_equal(tf_timeline_ns(&t, 4000), 2550);
+	assert_int_equal(tf_timeline_ns(&t, 9000), 8050); /* along the whole line */
+	assert_int_equal(tf_timeline_ns(&t, 990), 40);
+	assert_int_equal(tf_timeline_ns(&t, 0), 0);
+	assert_true(t.hz > 0.99e9 && t.hz < 1.01e9);
+	tf_timeline_free(&t);
+}
+
 /* The clocks are read together, and go forward. */
 static void clocks(void **state)
 {
@@ -434,6 +463,7 @@ int main(void)
 		cmocka_unit_test(strange_names),
 		cmocka_unit_test(caller_mistakes),
 		cmocka_unit_test(ranks),
+		cmocka_unit_test(timeline),
 		cmocka_unit_test(clocks),
 	};
 
