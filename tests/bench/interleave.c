@@ -8,7 +8,7 @@
  * LABEL.err.  One that takes longer than SECONDS is killed, with its process group.
  *
  * Prints for each, in order: LABEL, median of the wall time and of the CPU time (its own and that of
- * the children it waited for) in milliseconds, and how many runs failed.
+ * the children it waited for), the least wall time, all in milliseconds, and how many runs failed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -154,6 +154,13 @@ static double median(double *v, int n)
 	return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
 }
 
+static void report(struct command *c, int runs)
+{
+	double wall = median(c->wall, runs), cpu = median(c->cpu, runs);
+
+	printf("%s %.2f %.2f %.2f %d\n", c->label, wall, cpu, c->wall[0], c->failed);
+}
+
 int main(int argc, char **argv)
 {
 	int runs = argc == 3 ? atoi(argv[1]) : 0, seconds = argc == 3 ? atoi(argv[2]) : 0;
@@ -167,7 +174,6 @@ int main(int argc, char **argv)
 		for (int i = 0; i < ncommands; i++)
 			run(&commands[i], r, seconds * 1000);
 	for (int i = 0; i < ncommands; i++)
-		printf("%s %.2f %.2f %d\n", commands[i].label, median(commands[i].wall, runs),
-		       median(commands[i].cpu, runs), commands[i].failed);
+		report(&commands[i], runs);
 	return 0;
 }

@@ -27,7 +27,7 @@ row()
 	shift
 	printf '  %-44s' "$text"
 	for figure; do
-		printf ' %12s' "$figure"
+		printf ' %13s' "$figure"
 	done
 	printf '\n'
 }
@@ -40,13 +40,13 @@ add()
 	list+=("$(printf '%s\trm -rf %s.d %s.d.old\t%s' "$label" "$label" "$label" "$*")")
 }
 
-# measure RUNS: run everything that was added, in turns; fills wall, cpu (ms) and failed, by label.
-declare -A wall cpu failed
+# measure RUNS: run everything that was added, in turns; fills wall and cpu (medians) and least (wall), in ms, by label.
+declare -A wall cpu least
 measure()
 {
-	local label w c f
-	while read -r label w c f; do
-		wall[$label]=$w cpu[$label]=$c failed[$label]=$f
+	local label w c l f
+	while read -r label w c l f; do
+		wall[$label]=$w cpu[$label]=$c least[$label]=$l
 		[ "$f" -eq 0 ] || echo "  $label failed in $f of $1 runs: $(tail -n 1 "$label.err")"
 	done < <(printf '%s\n' "${list[@]}" | "$bench/interleave" "$1" 60)
 	list=()

@@ -106,10 +106,12 @@ kind_text()
 
 # ---- start-up ----
 
-start_row() # TEXT LABEL
+start_row() # TEXT LABEL [PLAIN-LABEL]
 {
+	local plain=${3:-start-plain}
 	[ "${wall[$2]:-}" ] || { missing "$1"; return; }
-	row "$1" "${wall[$2]}" "$(calc "${wall[$2]} - ${wall[start-plain]}")" "${cpu[$2]}"
+	row "$1" "${wall[$2]}" "$(calc "${wall[$2]} - ${wall[$plain]}")" "${least[$2]}" \
+		"$(calc "${least[$2]} - ${least[$plain]}")" "${cpu[$2]}"
 }
 
 add_start() # NAME PROGRAM SONDE-OPTION...
@@ -123,7 +125,7 @@ bench_start()
 {
 	local nothing=$bench/nothing mpi
 	section "Start and end of a program that does nothing: ms"
-	row "" wall added CPU
+	row "" median added least added CPU
 	add start-plain "$nothing"
 	add_start none "$nothing"
 	add_start absent "$nothing" -m ./absent.so
@@ -148,10 +150,8 @@ bench_start()
 	start_row "sonde -m posixio" start-posixio
 	start_row "sonde -m posixio,memory,pthread" start-all
 	for mpi in openmpi mpich; do
-		[ "${wall[start-$mpi]:-}" ] || { missing "mpi module, $mpi"; continue; }
-		row "linked with $mpi: plain" "${wall[plain-$mpi]}"
-		row "linked with $mpi: sonde, its mpi module" "${wall[start-$mpi]}" \
-			"$(calc "${wall[start-$mpi]} - ${wall[plain-$mpi]}")" "${cpu[start-$mpi]}"
+		start_row "linked with $mpi: plain" "plain-$mpi" "plain-$mpi"
+		start_row "linked with $mpi: sonde, its mpi module" "start-$mpi" "plain-$mpi"
 	done
 	start_row "eztrace -t posixio" start-eztrace
 	start_row "uftrace -P main" start-uftrace
@@ -175,7 +175,7 @@ sqlite_functions()
 
 bench_size()
 {
-	local script="$source/sqlite.sql" name patterns=
+	local script="$source/sqlite.sql" name patterns= found=
 	section "Size: bytes for each call, entry and exit recorded, nothing else"
 	row "" calls "as written" "zstd -3"
 	have zstd || missing "after zstd -3: no zstd"
@@ -195,16 +195,23 @@ bench_size()
 	add sql-sonde sonde -v -m ./sqlite.so -o sql-sonde.d sqlite3 -init script :memory: .exit
 	[ "$have_uftrace" ] && add sql-uftrace uftrace record --force --no-pager --no-libcall --no-event $patterns \
 		-d sql-uftrace.d "$(command -v sqlite3)" -init script :memory: .exit
-	measure $(((runs + 2) / 3))
+	measure "$runs"
 	size_row "sqlite3, 60 functions: sonde" sql-sonde.d $(($(events sql-sonde) / 2))
-	[ "$have_uftrace" ] && size_row "sqlite3, the same: uftrace, what it finds" sql-uftrace.d \
-		"$(uftrace report --no-pager -d sql-uftrace.d 2>/dev/null | awk '$5 > 0 { n += $5 } END { print n }')"
-	section "The same runs of sqlite3: wall time in ms"
-	row "" wall "times plain" "ns a call"
-	row plain "${wall[sql-plain]}"
+	[ "$have_uftrace" ] && {
+		found=$(uftrace report --no-pager -d sql-uftrace.d 2>/dev/null | awk '$5 > 0 { n += $5 } END { print n }')
+		size_row "sqlite3, the same: uftrace, what it finds" sql-uftrace.d "$found"
+	}
+	section "The same runs of sqlite3: ms; CPU of all processes, sonde's own too"
+	row "" wall "times plain" "of the least" CPU "ns CPU a call"
+	row plain "${wall[sql-plain]}" - - "${cpu[sql-plain]}"
 	row sonde "${wall[sql-sonde]}" "$(calc "${wall[sql-sonde]} / ${wall[sql-plain]}")" \
-		"$(calc "(${wall[sql-sonde]} - ${wall[sql-plain]}) * 2e6 / $(events sql-sonde)")"
-	[ "$have_uftrace" ] && row uftrace "${wall[sql-uftrace]}" "$(calc "${wall[sql-uftrace]} / ${wall[sql-plain]}")"
+		"$(calc "${least[sql-sonde]} / ${least[sql-plain]}")" "${cpu[sql-sonde]}" \
+		"$(calc "(${cpu[sql-sonde]} - ${cpu[sql-plain]}) * 2e6 / $(events sql-sonde)" %.1f)"
+	[ "$have_uftrace" ] && row uftrace "${wall[sql-uftrace]}" \
+		"$(calc "${wall[sql-uftrace]} / ${wall[sql-plain]}")" \
+		"$(calc "${least[sql-uftrace]} / ${least[sql-plain]}")" "${cpu[sql-uftrace]}" \
+		"$(calc "(${cpu[sql-uftrace]} - ${cpu[sql-plain]}) * 1e6 / ${found:-0}" %.1f)"
+	return 0
 }
 
 # ---- the collector ----
@@ -232,6 +239,7 @@ program_row() # TEXT LABEL
 	local n
 	n=$(events "$2-sonde")
 	row "$1" "${wall[$2-plain]}" "${wall[$2-sonde]}" "$(calc "${wall[$2-sonde]} / ${wall[$2-plain]}")" \
+		"$(calc "${least[$2-sonde]} / ${least[$2-plain]}")" \
 		"$(calc "${cpu[$2-sonde]} / ${cpu[$2-plain]}")" "$n" "$(calc "$(bytes "$2-sonde.d") / 1000" %.0f)"
 }
 
@@ -246,9 +254,9 @@ add_program() # LABEL COMMAND...
 
 bench_programs()
 {
-	local name programs= text=/usr/bin/python3
+	local name programs= python=/usr/bin/python3
 	section "sonde -m posixio,memory on real programs: wall time in ms"
-	row "" plain sonde ratio "CPU ratio" events "trace kB"
+	row "" plain sonde ratio "of the least" "CPU ratio" events "trace kB"
 	printf '.read %s\n' "$source/sqlite.sql" >script
 	cat >objects.py <<-'PY'
 		words = {}
@@ -259,17 +267,19 @@ bench_programs()
 	cat >files.py <<-'PY'
 		import json, os
 		for i in range(2000):
-		    with open("f", "w") as f:
+		    name = "f%d" % i
+		    with open(name, "w") as f:
 		        json.dump({"n": i, "name": "x" * (i % 100)}, f)
-		    with open("f") as f:
+		    with open(name) as f:
 		        json.load(f)
-		os.unlink("f")
+		    os.unlink(name)
 	PY
 	head -c 20000000 /dev/urandom | base64 >data
 	have sqlite3 && add_program sqlite3 sqlite3 -init script :memory: .exit
-	[ -x "$text" ] && add_program python-objects "$text" objects.py && add_program python-files "$text" files.py
+	[ -x "$python" ] && add_program python-objects "$python" objects.py &&
+		add_program python-files "$python" files.py
 	have gzip && add_program gzip gzip -1 -k -f data
-	measure $(((runs + 2) / 3))
+	measure "$runs"
 	for name in $programs; do
 		program_row "$name" "$name"
 	done
@@ -293,8 +303,18 @@ bench_reference()
 		"$(calc "$(median ref-valgrind.out 1) - $(median ref-plain.out 1)")" "${wall[ref-valgrind-start]}"
 }
 
+for part in $only; do
+	case $part in
+	calls | start | size | collector | programs | reference) ;;
+	*) echo "BENCH_ONLY: no section '$part'"; exit 2 ;;
+	esac
+done
+case $runs in
+*[!0-9]* | 0) echo "BENCH_RUNS: no number of runs: '$runs'"; exit 2 ;;
+esac
 heading
 build_modules
 for part in $only; do
-	"bench_$part" || exit 1
+	"bench_$part"
 done
+exit 0
