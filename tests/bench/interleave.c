@@ -86,6 +86,7 @@ static double ms(struct timeval t)
 	return (double)t.tv_sec * 1e3 + (double)t.tv_usec * 1e-3;
 }
 
+/* -1, and a message, where there is no such program. */
 static pid_t spawn(const struct command *c)
 {
 	const int append = O_WRONLY | O_CREAT | O_APPEND;
@@ -103,8 +104,10 @@ static pid_t spawn(const struct command *c)
 	posix_spawnattr_init(&attr);
 	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP);
 	errno = posix_spawnp(&pid, c->argv[0], &files, &attr, c->argv, environ);
-	if (errno)
-		die(c->argv[0]);
+	if (errno) {
+		fprintf(stderr, "interleave: %s: %s\n", c->argv[0], strerror(errno));
+		pid = -1;
+	}
 	posix_spawnattr_destroy(&attr);
 	posix_spawn_file_actions_destroy(&files);
 	return pid;
@@ -133,6 +136,10 @@ static void run(struct command *c, int r, int timeout_ms)
 		die(c->prepare);
 	begin = now_ms();
 	pid = spawn(c);
+	if (pid < 0) {
+		c->failed++;
+		return;
+	}
 	wait_or_kill(pid, timeout_ms);
 	if (wait4(pid, &status, 0, &usage) != pid)
 		die("wait4");

@@ -76,6 +76,7 @@ bytes()
 # zstd_bytes PATH...: the same after zstd -3, file by file.
 zstd_bytes()
 {
+	have zstd || { echo none; return; }
 	find "$@" -type f -size +4k -exec zstd -q -3 -c {} \; 2>/dev/null | wc -c
 }
 
