@@ -105,7 +105,7 @@ static enum inj_status map_pools(struct inj_session *s)
 			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0, &at);
 	if (status != INJ_OK)
 		return status;
-	s->nobody = at + PAGE;
+	s->config.nobody = at + PAGE;
 	s->config.pools = at + 2 * PAGE;
 	s->config.npools = s->opt.npools;
 	s->spare = at + PAGE - INJ_SPARE;

@@ -19,6 +19,7 @@ struct rt_config {
 	uint64_t nrings;   /* rings that are mapped behind it */
 	uint64_t pools;	   /* first pool; private, anonymous, MADV_WIPEONFORK, zeroed */
 	uint64_t npools;
+	uint64_t nobody;   /* the GS base that the program starts with: a pool that is nobody's */
 	uint64_t pre_tls;  /* what %fs:0 reads before a static program has set up its TLS */
 	uint64_t r_debug;  /* the dynamic linker's struct r_debug, or 0 */
 	uint64_t real_dl_debug_state; /* replay code of the linker's notification function */

@@ -77,8 +77,13 @@ static int called_by_wrapper(struct rt_thread *t, uint64_t sp)
 static uint64_t decide(const struct rt_stub_desc *desc, uint64_t sp)
 {
 	uint64_t tcb = rt_tcb();
-	struct rt_thread *t = rt_current();
+	struct rt_thread *t;
 
+	if (!rt_gs_is_ours()) {
+		__atomic_fetch_add((uint64_t *)&rt_control()->lost, 2, __ATOMIC_RELAXED);
+		return desc->replay;
+	}
+	t = rt_current();
 	if (t && t->tcb == tcb) {
 		if (called_by_wrapper(t, sp)) {
 			if (t->ring)

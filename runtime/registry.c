@@ -45,6 +45,35 @@ static void set_gs(struct rt_thread *t)
 		sys2(__NR_arch_prctl, 0x1001 /* ARCH_SET_GS */, t);
 }
 
+static uint64_t get_gs(void)
+{
+	uint64_t base = 0;
+
+	if (sonde_rt_config.flags & RT_FSGSBASE)
+		__asm__ volatile("rdgsbase %0" : "=r"(base));
+	else
+		sys2(__NR_arch_prctl, 0x1004 /* ARCH_GET_GS */, &base);
+	return base;
+}
+
+static int is_pool(uint64_t base)
+{
+	if (base - sonde_rt_config.pools < sonde_rt_config.npools * RT_POOL_BYTES)
+		return 1;
+	for (uint32_t i = 0; i < npool_regions; i++)
+		if (base - pool_regions[i] < (uint64_t)POOLS_A_REGION * RT_POOL_BYTES)
+			return 1;
+	return 0;
+}
+
+/* It belongs to us, or it is as a thread has it that nobody has given one. */
+int rt_gs_is_ours(void)
+{
+	uint64_t base = get_gs();
+
+	return base == sonde_rt_config.nobody || base == 0 || is_pool(base);
+}
+
 /* ---- pools ---- */
 
 typedef int (*pool_test)(struct rt_thread *t, void *arg);
@@ -224,14 +253,20 @@ static int add_rings(void)
 	return 1;
 }
 
-static void lock_regions(void)
+/*
+ * The holder's process number: fork() copies a lock that another thread holds, and in the child nobody
+ * would ever give it up.  What it guards is consistent at any time.
+ */
+static void lock_regions(int32_t pid)
 {
-	uint32_t expected = 0;
+	uint32_t mine = (uint32_t)pid, holder = 0;
 
-	while (!__atomic_compare_exchange_n((uint32_t *)&region_lock, &expected, 1, 0,
+	while (!__atomic_compare_exchange_n((uint32_t *)&region_lock, &holder, mine, 0,
 					    __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
-		sys_futex_wait(&region_lock, 1, 1);
-		expected = 0;
+		if (holder == mine) {
+			sys_futex_wait(&region_lock, mine, 1);
+			holder = 0;
+		}
 	}
 }
 
@@ -261,7 +296,7 @@ static struct ring_head *get_ring(int32_t pid)
 {
 	struct ring_head *h;
 
-	lock_regions();
+	lock_regions(pid);
 	first_region();
 	h = free_ring();
 	if (!h)

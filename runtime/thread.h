@@ -83,6 +83,12 @@ void sonde_rt_exit(int status);
  */
 RT_HIDDEN struct rt_thread *rt_register(uint64_t tcb);
 
+/*
+ * 0: the program has set the GS base for a purpose of its own.  Then nothing is recorded in this
+ * thread, and nothing may be reached through GS.
+ */
+RT_HIDDEN int rt_gs_is_ours(void);
+
 /* writer.c: sub-buffers of the calling thread. */
 RT_HIDDEN void rt_ring_doorbell(void);
 RT_HIDDEN void rt_take_first(struct rt_thread *t);

@@ -155,7 +155,7 @@ uint64_t *rt_room(uint64_t bytes)
 {
 	uint64_t sp = (uint64_t)__builtin_frame_address(0);
 	uint64_t mask = sys_block_signals();
-	uint64_t *p = room(rt_current(), bytes, sp);
+	uint64_t *p = rt_gs_is_ours() ? room(rt_current(), bytes, sp) : NULL;
 
 	sys_restore_signals(mask);
 	return p;
