@@ -68,7 +68,7 @@ static enum inj_status set_bases(struct inj_session *s)
 		s->opt.warn("the program uses the GS register for itself and cannot be traced");
 		return INJ_NOT_SUPPORTED;
 	}
-	regs.gs_base = s->nobody;
+	regs.gs_base = s->config.nobody;
 	if (s->opt.is_static)
 		regs.fs_base = s->config.pre_tls;
 	return inj_tracee_set_regs(s->tracee, &regs);
@@ -348,8 +348,15 @@ enum inj_status inj_session_instrument(struct inj_session *s)
 		status = inj_resolve(s);
 	if (status == INJ_OK)
 		status = patch_ready(s);
-	if (status == INJ_OK)
-		status = settle_ifuncs(s);
+	if (status != INJ_OK && status != INJ_GONE)
+		inj_patch_undo(s, 0);
+	return status;
+}
+
+enum inj_status inj_session_settle(struct inj_session *s)
+{
+	enum inj_status status = settle_ifuncs(s);
+
 	if (status == INJ_OK)
 		status = settle_static(s);
 	if (status == INJ_OK && !s->opt.is_static && inj_session_wants_libraries(s))

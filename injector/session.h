@@ -6,6 +6,7 @@
  *	inj_session_new()
  *	inj_session_begin()	  runtime mapped, libraries awaited   (program under ptrace)
  *	inj_session_instrument()  modules activated, functions patched
+ *	inj_session_settle()	  what needs the program to run
  *	inj_session_release()	  environment restored, detached
  *	inj_session_library()	  a library came or went	      (program running)
  *
@@ -138,7 +139,6 @@ struct inj_session {
 	uint64_t rt_config, rt_api, rt_gate, rt_dl_state, rt_exit;
 	uint64_t trap;	  /* a breakpoint instruction of ours */
 	uint64_t envp;	  /* of the initial stack */
-	uint64_t nobody;  /* a pool that no thread has */
 	uint64_t spare;	  /* some private memory, for INJ_SPARE bytes */
 	uint64_t dl_debug_state;
 	uint64_t dl_debug_addr; /* musl: where the address of its struct r_debug is */
@@ -175,6 +175,13 @@ enum inj_status inj_session_begin(struct inj_session *s, struct inj_tracee *t) I
 
 /* Activates modules and patches functions; all of them or, on an error, none. */
 enum inj_status inj_session_instrument(struct inj_session *s) INJ_CHECK;
+
+/*
+ * What needs the program to run: IFUNCs are asked which code they choose, hooks of modules in static
+ * programs run.  Some of that happens at main(), so events are recorded meanwhile and have to be
+ * drained.  On an error all patches are out again.
+ */
+enum inj_status inj_session_settle(struct inj_session *s) INJ_CHECK;
 
 /* Takes our traces out of its environment and lets it go. */
 enum inj_status inj_session_release(struct inj_session *s) INJ_CHECK;

@@ -62,6 +62,7 @@ struct collector {
 	pthread_t thread;
 	bool started;
 	_Atomic bool stop;
+	_Atomic uint32_t publish; /* a futex: 1 asked for, 0 done */
 	bool told_children;
 	struct collector_totals totals;
 };
@@ -538,6 +539,29 @@ static void sleep_until_rung(struct collector *c, uint32_t bell, int64_t ns)
 	atomic_store(&c->control->sleeping, 0);
 }
 
+static void serve_publish(struct collector *c)
+{
+	if (!c->publish)
+		return;
+	metadata_publish(c->session, c->writer);
+	c->publish = 0;
+	futex_wake(&c->publish);
+}
+
+static void ring_ourselves(struct collector *c)
+{
+	atomic_fetch_add(&c->control->doorbell, 1);
+	futex_wake(&c->control->doorbell);
+}
+
+void collector_publish(struct collector *c)
+{
+	c->publish = 1;
+	ring_ourselves(c);
+	while (c->publish)
+		syscall(SYS_futex, &c->publish, FUTEX_WAIT, 1, NULL, NULL, 0);
+}
+
 static void *run(void *arg)
 {
 	struct collector *c = arg;
@@ -548,6 +572,7 @@ static void *run(void *arg)
 		bool any = serve_mail(c);
 		int64_t left;
 
+		serve_publish(c);
 		any |= drain_all(c, false);
 		left = next_tick - now_ns();
 		if (left <= 0) {
@@ -600,8 +625,7 @@ void collector_finish(struct collector *c, struct collector_totals *totals)
 	uint32_t n;
 
 	c->stop = true;
-	atomic_fetch_add(&c->control->doorbell, 1);
-	futex_wake(&c->control->doorbell);
+	ring_ourselves(c);
 	if (c->started)
 		pthread_join(c->thread, NULL);
 	drain_all(c, false);

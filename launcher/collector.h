@@ -31,11 +31,17 @@ struct collector *collector_new(const struct collector_geometry *g, int *fd);
 uint64_t collector_bytes(const struct collector *c, uint32_t n);
 
 /*
- * Starts draining.  The metadata of what @s has instrumented so far is written first.  @w and @s
- * belong to the collector's thread until collector_finish().
+ * Starts draining.  The metadata of what @s has instrumented so far is written first.  @w belongs to
+ * the collector's thread until collector_finish(), @s as soon as the program has been released.
  */
 int collector_start(struct collector *c, struct tf_writer *w, struct inj_session *s, pid_t program)
 	__attribute__((warn_unused_result));
+
+/*
+ * Has the collector's thread write the metadata of what has been instrumented since it was started;
+ * returns when it has.  The program must not run meanwhile.
+ */
+void collector_publish(struct collector *c);
 
 struct collector_totals {
 	uint64_t events;

@@ -354,6 +354,30 @@ static void clean_up(struct recording *r)
 	record_options_free(&r->opt);
 }
 
+/* From here on there is somebody to drain what the program records. */
+static int collect(struct recording *r)
+{
+	struct collector_totals ignored;
+	enum inj_status status;
+	int ret;
+
+	if (collector_start(r->collector, r->writer, &r->session, r->tracee.pid) < 0)
+		return give_up_trace(r);
+	if (r->tracee.reaped)
+		return 0;
+	status = inj_session_settle(&r->session);
+	ret = status == INJ_OK ? 0 : instrument_failed(r, status);
+	if (ret == 0) {
+		collector_publish(r->collector);
+		metadata_warn_missing(&r->session);
+		return 0;
+	}
+	inj_tracee_kill(&r->tracee);
+	collector_finish(r->collector, &ignored);
+	give_up_trace(r);
+	return ret;
+}
+
 static int record(struct recording *r)
 {
 	int status = prepare(r);
@@ -367,10 +391,7 @@ static int record(struct recording *r)
 	if (status == 0)
 		status = open_trace(r);
 	if (status == 0)
-		metadata_warn_missing(&r->session);
-	if (status == 0 &&
-	    collector_start(r->collector, r->writer, &r->session, r->tracee.pid) < 0)
-		status = give_up_trace(r);
+		status = collect(r);
 	if (status != 0) {
 		inj_tracee_kill(&r->tracee);
 		return status;
