@@ -344,9 +344,10 @@ static void limit_file_size(rlim_t n)
 
 /*
  * Files may grow no further than @limit while records keep coming.  The caller is told once; what
- * is in the file stays readable; what is missing is counted.
+ * is in the file stays readable; what is missing is counted.  Returns whether the index found room
+ * where the last chunk did not.
  */
-static void write_until(rlim_t limit)
+static bool write_until(rlim_t limit)
 {
 	struct tf_writer *w = new_trace("full", -1);
 	struct tf_thread *t = new_thread(w, 1, 1);
@@ -395,13 +396,17 @@ static void write_until(rlim_t limit)
 	sonde_trace_close(trace);
 	remove_trace("full");
 	image_free(&im);
+	return f.indexed;
 }
 
 static void disk_full(void **state)
 {
+	int indexed = 0;
+
 	(void)state;
 	for (rlim_t limit = 20000; limit < 60000; limit += 1777)
-		write_until(limit);
+		indexed += write_until(limit);
+	assert_true(indexed > 0);
 }
 
 static void directory_gone(void **state)
