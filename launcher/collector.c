@@ -425,6 +425,17 @@ static bool drain_all(struct collector *c, bool live)
 	return any;
 }
 
+/* One that is killed while it asks leaves the mailbox locked for all others. */
+static void unlock_mail(struct collector *c, const struct process *p)
+{
+	struct ring_mail *m = &c->control->mail;
+
+	if (m->pid != p->pid)
+		return;
+	atomic_store_explicit(&m->state, RING_MAIL_IDLE, memory_order_release);
+	futex_wake(&m->state);
+}
+
 /* Rings of processes that have ended are finished, so that others can have them. */
 static void reap_processes(struct collector *c)
 {
@@ -436,6 +447,7 @@ static void reap_processes(struct collector *c)
 		if (p->gone || !has_ended(p))
 			continue;
 		p->gone = true;
+		unlock_mail(c, p);
 		for (uint32_t i = 0; i < n; i++)
 			if (c->feeds[i].thread && c->feeds[i].pid == p->pid)
 				finish_feed(c, &c->feeds[i]);

@@ -82,7 +82,7 @@ static void serve_collector(struct ring_mail *m)
 	mail_lock(m);
 	if (ring_collector_gone(rt_control()))
 		return;
-	m->pid = (int32_t)sys0(__NR_getpid);
+	m->pid = (int32_t)sys0(__NR_getpid); /* also says who holds the lock */
 	m->tid = (int32_t)sys0(__NR_gettid);
 	mail_set(m, RING_MAIL_ASKED);
 	rt_ring_doorbell();
@@ -91,6 +91,7 @@ static void serve_collector(struct ring_mail *m)
 				 m->args[5]);
 		mail_set(m, RING_MAIL_ASKED);
 	}
+	m->pid = 0;
 	mail_set(m, RING_MAIL_IDLE);
 }
 
