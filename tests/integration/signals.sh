@@ -7,7 +7,7 @@ need_program sigs
 check_signals()
 {
 	local program=$1 stack=$2 way=$3 notes steps jumps recorded
-	same_run -o t -m "$modules/sigs.c" -- "$programs/$program" "$stack" "$way" 0.4 counts
+	same_run -o t -m "$modules/sigs.c" -- "$programs/$program" "$stack" "$way" 0.1 counts
 	check_contains traced.out '^enough$'
 	read -r notes steps jumps <counts
 	events t
