@@ -119,7 +119,7 @@ static void release_pool(struct rt_thread *t)
 		__atomic_store_n((uint32_t *)&t->ring->state, RING_EXITED, __ATOMIC_RELEASE);
 	t->owner = t->ptr = t->limit = t->counters = t->self = t->tcb = 0;
 	t->ring = NULL;
-	t->nleft = 0;
+	t->left = 0;
 	__atomic_store_n((int32_t *)&t->tid, 0, __ATOMIC_RELEASE);
 }
 

@@ -25,7 +25,7 @@ struct rt_thread {
 	struct ring_head *ring; /* NULL: none could be had, nothing is recorded */
 	uint64_t base;		/* of the current sub-buffer */
 	uint32_t sub;		/* its index */
-	uint32_t nleft;		/* sub-buffers before it that interrupted records are in */
+	uint32_t left;		/* bit = index of a sub-buffer that an interrupted record is in */
 	uint64_t left_sp;	/* highest stack pointer of a handler that made us leave one */
 };
 

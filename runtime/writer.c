@@ -42,7 +42,7 @@ static void take(struct rt_thread *t, uint32_t i)
 
 void rt_take_first(struct rt_thread *t)
 {
-	t->nleft = 0;
+	t->left = 0;
 	take(t, 0);
 }
 
@@ -69,11 +69,12 @@ static void publish_left(struct rt_thread *t, uint64_t sp)
 {
 	struct ring_control *c = rt_control();
 
-	if (!t->nleft || sp <= t->left_sp)
+	if (!t->left || sp <= t->left_sp)
 		return;
-	for (uint32_t i = t->nleft; i > 0; i--)
-		publish(t, (t->sub + c->nsub - i) % c->nsub, c->sub_bytes);
-	t->nleft = 0;
+	for (uint32_t i = 0; i < c->nsub; i++)
+		if (t->left & 1u << i)
+			publish(t, i, c->sub_bytes);
+	t->left = 0;
 }
 
 /* Waits until sub-buffer @i is free; 0 when it will not be: no collector, or drop mode. */
@@ -188,12 +189,12 @@ int rt_step_over(struct rt_thread *t, uint64_t sp)
 	if (gap_here(t))
 		return 1;
 	next = (t->sub + 1) % rt_control()->nsub;
-	if (t->nleft + 2 >= rt_control()->nsub || !await_sub(t, next)) {
+	if (!await_sub(t, next)) {
 		count_lost(t, CALL_EVENTS);
 		return 0;
 	}
-	t->nleft++;
-	t->left_sp = sp > t->left_sp || t->nleft == 1 ? sp : t->left_sp;
+	t->left_sp = sp > t->left_sp || !t->left ? sp : t->left_sp;
+	t->left |= 1u << t->sub;
 	take(t, next);
 	return gap_here(t);
 }
