@@ -17,7 +17,8 @@ class Shell:
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
             os.environ["PS1"] = "prompt> "
-            os.execvp("bash", ["bash", "--norc", "--noprofile", "-i"])
+            # no editing: that wraps the lines it shows, wherever the paths are long enough
+            os.execvp("bash", ["bash", "--norc", "--noprofile", "--noediting", "-i"])
         self.wait_for("prompt> ")
 
     def send(self, text):
