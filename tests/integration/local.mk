@@ -2,6 +2,7 @@
 # Sorted, one a line. A script sources tests/integration/lib.sh and needs nothing else.
 EXTRA_DIST += tests/integration/lib.sh
 INTEGRATION_TESTS += \
+	tests/integration/cannot-run.sh \
 	tests/integration/commandline.sh \
 	tests/integration/dlopen.sh \
 	tests/integration/dump-info.sh \
@@ -11,16 +12,26 @@ INTEGRATION_TESTS += \
 	tests/integration/forks.sh \
 	tests/integration/full-disk.sh \
 	tests/integration/harness.sh \
+	tests/integration/ifunc.sh \
 	tests/integration/installed.sh \
+	tests/integration/ipara.sh \
 	tests/integration/launcher.sh \
 	tests/integration/limits.sh \
 	tests/integration/longjmp.sh \
 	tests/integration/manual.sh \
+	tests/integration/modules-used.sh \
+	tests/integration/mpi.sh \
+	tests/integration/openmp.sh \
+	tests/integration/output.sh \
 	tests/integration/ranks.sh \
 	tests/integration/recursion.sh \
+	tests/integration/redis.sh \
+	tests/integration/scripts.sh \
 	tests/integration/signals.sh \
+	tests/integration/static.sh \
 	tests/integration/terminal.sh \
 	tests/integration/threads.sh \
+	tests/integration/tools.sh \
 	tests/integration/trace-readers.sh
 
 # Modules that the scripts use, by -m "$modules/NAME.c".

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Statically linked programs and those of musl: the user's module works in them, one that needs the C
+# library is refused where it cannot work, stripped ones run.
+. "$top_srcdir/tests/integration/lib.sh"
+need_ptrace
+need_program ends-static
+
+for program in ends-static ends-static-pie ends-musl ends-musl-dynamic; do
+	[ -x "$programs/$program" ] || continue
+	for how in return exit _exit abort segv 9 exec; do
+		same_run -o t -m "$modules/work.c" -- "$programs/$program" 1000 "$how"
+		events t
+		check_calls 1000 work
+	done
+done
+
+# Modules that need the C library.
+for program in ends-static ends-static-pie ends-musl; do
+	[ -x "$programs/$program" ] || continue
+	check_status 2 sonde -o refused -m "$modules/libc.c" -- "$programs/$program" 10 exit
+	check_contains err '^sonde: module libc needs strtol of the C library.*statically'
+	[ ! -s out ] && [ ! -e refused ] || fail "it ran, or left a trace folder"
+done
+if [ -x "$programs/ends-musl-dynamic" ]; then
+	check_status 2 sonde -o refused -m "$modules/libc.c" -- "$programs/ends-musl-dynamic" 10 exit
+	check_contains err '^sonde: module libc needs strtol of another C library.*musl'
+	[ ! -s out ] && [ ! -e refused ] || fail "it ran, or left a trace folder"
+fi
+
+# The modules that Sonde ships need nothing.
+for program in io_mix malloc_mix threads_locks; do
+	for kind in static musl; do
+		[ -x "$programs/$program-$kind" ] || continue
+		# not every program has something for every module, which is said unless -q
+		same_run -q -o t -m posixio,memory,pthread -- "$programs/$program-$kind"
+		events t
+		[ "$(count 'enter()')" -gt 100 ] || fail "$(count 'enter()') calls in $program-$kind"
+	done
+done
+
+# Stripped and static: nothing to be found in them, which is said, and they run.
+stripped()
+{
+	local name=$1
+	shift
+	[ -x "$1" ] && "$@" >plain.out 2>plain.err || return
+	check_status 0 sonde -o t -m "$modules/work.c" -- "$@"
+	check_same plain.out out "stdout of $name"
+	check_contains err '^sonde: warning: .*work'
+	check_status 0 sonde -q -o t -m posixio,memory -- "$@"
+	check_same plain.out out "stdout of $name with posixio and memory"
+	check_same plain.err err "stderr of $name"
+	sonde info t >info.txt || fail "no trace of $name"
+}
+stripped bash /bin/bash-static -c 'for i in 1 2 3; do echo $i | tr 1-3 a-c; done; (exit 0)'
+stripped busybox /bin/busybox sh -c 'echo one two | awk "{ print \$2 }"; seq 100 | md5sum; ls -d /'
+cp "$programs/ends-static" ends-stripped
+strip ends-stripped
+check_status 3 "$PWD/ends-stripped" 10 exit
+"$PWD/ends-stripped" 10 exit >plain.out
+check_status 3 sonde -o t -m "$modules/work.c" -- "$PWD/ends-stripped" 10 exit
+check_same plain.out out "stdout of a stripped program"
+check_contains err '^sonde: warning: module work: '
