@@ -110,6 +110,20 @@ static int spawn_to_pipe(char **argv, pid_t *pid)
 	return -1;
 }
 
+/* clang would warn of them, as no linker runs. */
+static void drop_linker_flags(char **argv)
+{
+	char **kept = argv;
+
+	for (char **arg = argv; *arg; arg++) {
+		if (strncmp(*arg, "-Wl,", 4) == 0 || strcmp(*arg, "-shared") == 0)
+			free(*arg);
+		else
+			*kept++ = *arg;
+	}
+	*kept = NULL;
+}
+
 /* The compiler's output on a one-line source, which includes the header; NULL after a message. */
 static char *preprocess(const char *source)
 {
@@ -119,6 +133,7 @@ static char *preprocess(const char *source)
 
 	if (!argv)
 		return NULL;
+	drop_linker_flags(argv);
 	int fd = spawn_to_pipe(argv, &pid);
 	if (fd < 0)
 		msg_error("the compiler %s cannot be run: %m", argv[0]);
@@ -133,6 +148,15 @@ static char *preprocess(const char *source)
 	free(text);
 	msg_error("the header cannot be read; the compiler's messages are above");
 	return NULL;
+}
+
+/* Compilers and C libraries include this on their own. */
+static bool is_predefined(const char *name, size_t len)
+{
+	static const char file[] = "stdc-predef.h";
+	size_t n = strlen(file);
+
+	return len >= n && memcmp(name + len - n, file, n) == 0;
 }
 
 /*
@@ -152,7 +176,7 @@ static char *main_file_of(const char *text, const char *source)
 		size_t len = open ? strcspn(open, "\"\n") : 0;
 
 		if (open && strncmp(open + len, "\" 1", 3) == 0 && open[0] != '<' &&
-		    !strstr(p, "stdc-predef.h\" 1"))
+		    !is_predefined(open, len))
 			return strndup(open, len);
 		if (!*p)
 			break;
