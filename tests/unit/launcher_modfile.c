@@ -196,7 +196,7 @@ static void test_compile_error(void **state)
 	char *path;
 
 	(void)state;
-	write_text("broken.c", "#include <sonde/module.h>\nSONDE_MODULE(\"b\", \"b\")\nthis is no C;\n");
+	write_text("broken.c", "#include <sonde/module.h>\nSONDE_MODULE(\"b\", \"b\");\nthis is no C;\n");
 	capture_begin(2);
 	assert_int_equal(modfile_cached("broken.c", &path), EXIT_USAGE);
 	const char *said = capture_end();
