@@ -165,19 +165,19 @@ static int run(char **argv, int *status)
 	return err;
 }
 
-static bool have_header(void)
+static bool have_header(const char *path)
 {
-	for (const char *p = include_path(); *p; p += *p == ':') {
+	for (const char *p = path; *p; p += *p == ':') {
 		size_t len = strcspn(p, ":");
+		bool found = false;
 		char *header;
 
 		if (len && asprintf(&header, "%.*s/sonde/module.h", (int)len, p) >= 0) {
-			bool found = access(header, R_OK) == 0;
-
+			found = access(header, R_OK) == 0;
 			free(header);
-			if (found)
-				return true;
 		}
+		if (found)
+			return true;
 		p += len;
 	}
 	return getenv("SONDE_CFLAGS") != NULL; /* may know better */
@@ -185,16 +185,20 @@ static bool have_header(void)
 
 static int check_source(const char *source)
 {
+	char *path;
+	bool found;
+
 	if (access(source, R_OK) != 0) {
 		msg_error("%s: cannot be read: %m", source);
 		return EXIT_USAGE;
 	}
-	if (!have_header()) {
+	path = include_path();
+	found = path && have_header(path);
+	if (!found)
 		msg_error("%s: not compiled: <sonde/module.h> is not in %s; set $SONDE_INCLUDE_PATH",
-			  source, include_path());
-		return EXIT_USAGE;
-	}
-	return 0;
+			  source, path ? path : "any folder");
+	free(path);
+	return found ? 0 : EXIT_USAGE;
 }
 
 static int compile(const char *source, char **argv)
