@@ -32,11 +32,13 @@ INTEGRATION_TESTS += \
 	tests/integration/terminal.sh \
 	tests/integration/threads.sh \
 	tests/integration/tools.sh \
-	tests/integration/trace-readers.sh
+	tests/integration/trace-readers.sh \
+	tests/integration/unusual.sh
 
 # Modules that the scripts use, by -m "$modules/NAME.c".
 EXTRA_DIST += \
 	tests/integration/modules/broken.c \
+	tests/integration/modules/coroutines.c \
 	tests/integration/modules/dlopen.c \
 	tests/integration/modules/first.c \
 	tests/integration/modules/hooks.c \
@@ -55,10 +57,12 @@ EXTRA_DIST += \
 # Programs that the scripts trace.
 EXTRA_DIST += tests/programs/work.h
 TRACEE_FILES += \
+	tests/programs/cancels.c \
 	tests/programs/closes.c \
 	tests/programs/ends.c \
 	tests/programs/env.c \
 	tests/programs/forks.c \
+	tests/programs/gsbase.c \
 	tests/programs/ipara.c \
 	tests/programs/jumps.c \
 	tests/programs/libouter.c \
@@ -68,17 +72,21 @@ TRACEE_FILES += \
 	tests/programs/random.c \
 	tests/programs/recurse.c \
 	tests/programs/sigs.c \
+	tests/programs/spawns.c \
+	tests/programs/switches.c \
 	tests/programs/team.c \
 	tests/programs/threads.c \
 	tests/programs/throws.cc \
 	tests/programs/waits.c
 TRACEES += \
+	tests/programs/cancels \
 	tests/programs/closes \
 	tests/programs/ends \
 	tests/programs/ends-O0 \
 	tests/programs/ends-nopie \
 	tests/programs/env \
 	tests/programs/forks \
+	tests/programs/gsbase \
 	tests/programs/ipara \
 	tests/programs/jumps \
 	tests/programs/libouter.so \
@@ -88,22 +96,28 @@ TRACEES += \
 	tests/programs/random \
 	tests/programs/recurse \
 	tests/programs/sigs \
+	tests/programs/spawns \
+	tests/programs/switches \
 	tests/programs/threads \
 	tests/programs/throws \
 	tests/programs/waits
 if HAVE_STATIC_LIBC
 TRACEES += \
+	tests/programs/cancels-static \
 	tests/programs/closes-static \
 	tests/programs/ends-static \
 	tests/programs/ends-static-pie \
 	tests/programs/env-static \
 	tests/programs/forks-static \
+	tests/programs/gsbase-static \
 	tests/programs/ipara-static \
 	tests/programs/jumps-static \
 	tests/programs/picks-static \
 	tests/programs/random-static \
 	tests/programs/recurse-static \
 	tests/programs/sigs-static \
+	tests/programs/spawns-static \
+	tests/programs/switches-static \
 	tests/programs/threads-static \
 	tests/programs/throws-static \
 	tests/programs/waits-static
