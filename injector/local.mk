@@ -6,6 +6,7 @@ libinjector_la_SOURCES = \
 	injector/arena.c \
 	injector/arena.h \
 	injector/cache.c \
+	injector/codefacts.h \
 	injector/elfimage.c \
 	injector/elfimage.h \
 	injector/frames.c \

@@ -11,6 +11,12 @@ TRACEE_FILES =
 
 include %D%/unit/tracefmt.mk
 include %D%/unit/trampolines.mk
+include %D%/unit/flow.mk
+include %D%/unit/mirror.mk
+include %D%/unit/probe.mk
+include %D%/unit/codefacts.mk
+include %D%/unit/select.mk
+include %D%/oracle/local.mk
 include %D%/unit/runtime.mk
 include %D%/unit/injector.mk
 include %D%/unit/modules.mk

@@ -1,0 +1,3 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+libtrampolines_la_SOURCES += trampolines/mirror.h
+libtrampolines_la_SOURCES += trampolines/codemap.h
