@@ -152,7 +152,8 @@ static bool event_valid(const struct tf_writer *w, const struct tf_event *event)
 	if (event->id < TF_FIRST_EVENT || event->id >= TF_MAX_IDS ||
 	    event->nfields > TF_MAX_FIELDS || !function_known(w, event->function))
 		return false;
-	if (event->module && find_module(w, event->module) == UINT32_MAX)
+	if ((event->module && find_module(w, event->module) == UINT32_MAX) ||
+	    (event->framed && event->kind != SONDE_TRACE_LEAVE))
 		return false;
 	for (size_t i = 0; i < event->nfields; i++)
 		if (event->fields[i].type < SONDE_TRACE_I32 ||
@@ -209,6 +210,7 @@ enum sonde_trace_status tf_writer_event(struct tf_writer *w, const struct tf_eve
 		return no_memory(w);
 	}
 	w->sites.site[event->id].depth = event->depth;
+	w->sites.site[event->id].framed |= event->framed;
 	return settle(w, &w->events.v[event->id]);
 }
 

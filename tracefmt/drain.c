@@ -113,7 +113,7 @@ static uint32_t record(struct drain *d, uint64_t word, uint32_t at, uint32_t end
 	if (id >= d->room || !d->site[id].kind || !possible(d, ticks))
 		return 0;
 	site = &d->site[id];
-	if (site->kind == SONDE_TRACE_ENTER) {
+	if (site->framed) {
 		head = 16;
 		if (end - at < head)
 			return 0;
@@ -126,6 +126,8 @@ static uint32_t record(struct drain *d, uint64_t word, uint32_t at, uint32_t end
 	ticks = tf_enc_time(d->enc, ticks);
 	if (site->kind == SONDE_TRACE_ENTER)
 		tf_enc_enter(d->enc, id, site, addr, ticks, payload, words);
+	else if (site->framed)
+		tf_enc_leave_framed(d->enc, id, site, addr, ticks, payload, words);
 	else if (site->kind == SONDE_TRACE_LEAVE)
 		tf_enc_leave(d->enc, id, site, ticks, payload, words);
 	else
@@ -140,18 +142,23 @@ static uint32_t record(struct drain *d, uint64_t word, uint32_t at, uint32_t end
 static inline uint32_t bare_record(struct drain *d, uint64_t word, uint32_t at, uint32_t end)
 {
 	uint32_t id = (uint32_t)(word & RING_ID_MASK);
-	uint64_t ticks = full_time(d, word);
+	uint64_t ticks = full_time(d, word), addr;
 	const struct tf_site *site = &d->site[id];
 
 	if (id >= d->room || site->words || !possible(d, ticks))
 		return 0;
-	if (site->kind == SONDE_TRACE_LEAVE) {
+	if (site->kind == SONDE_TRACE_LEAVE && !site->framed) {
 		tf_enc_leave(d->enc, id, site, tf_enc_time(d->enc, ticks), NULL, 0);
 		return 8;
 	}
-	if (site->kind != SONDE_TRACE_ENTER || end - at < 16)
+	if (!site->framed || end - at < 16)
 		return 0;
-	tf_enc_enter(d->enc, id, site, load(d, at + 8) + site->depth, tf_enc_time(d->enc, ticks), NULL, 0);
+	addr = load(d, at + 8) + site->depth;
+	ticks = tf_enc_time(d->enc, ticks);
+	if (site->kind == SONDE_TRACE_ENTER)
+		tf_enc_enter(d->enc, id, site, addr, ticks, NULL, 0);
+	else
+		tf_enc_leave_framed(d->enc, id, site, addr, ticks, NULL, 0);
 	return 16;
 }
 

@@ -192,6 +192,22 @@ void tf_enc_leave_other(struct tf_enc *e, uint32_t id, uint64_t ticks, const uin
 	tf_enc_put(e, id | TF_CODE_OTHER, ticks, payload, words);
 }
 
+void tf_enc_leave_framed_other(struct tf_enc *e, uint32_t id, uint64_t addr, uint64_t ticks,
+			       const uint64_t *payload, uint32_t words)
+{
+	const struct tf_site *site = &e->sites->site[id];
+	size_t i = tf_stack_at(&e->stack, addr, site->function);
+
+	if (i != SIZE_MAX) {
+		tf_enc_unwind(e, i + 1, ticks);
+		leave_top(e, id, site, ticks, payload, words);
+		return;
+	}
+	tf_enc_unwind(e, tf_stack_above(&e->stack, addr), ticks);
+	tf_enc_reserve(e);
+	tf_enc_put(e, id | TF_CODE_OTHER, ticks, payload, words);
+}
+
 void tf_enc_lost(struct tf_enc *e, uint64_t ticks, uint64_t count)
 {
 	tf_enc_reserve(e);

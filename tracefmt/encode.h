@@ -99,6 +99,10 @@ void tf_enc_unwind(struct tf_enc *e, size_t keep, uint64_t ticks);
 void tf_enc_leave_other(struct tf_enc *e, uint32_t id, uint64_t ticks, const uint64_t *payload,
 			uint32_t words);
 
+/* The same for a leave that tells the address of its frame. */
+void tf_enc_leave_framed_other(struct tf_enc *e, uint32_t id, uint64_t addr, uint64_t ticks,
+			       const uint64_t *payload, uint32_t words);
+
 /* An enter on a stack that needs a closer look, and the growth of the stack. */
 void tf_enc_settle(struct tf_enc *e, uint64_t addr, uint64_t ticks);
 void tf_enc_grow_stack(struct tf_enc *e, uint64_t ticks);
@@ -178,6 +182,22 @@ static inline void tf_enc_leave(struct tf_enc *e, uint32_t id, const struct tf_s
 		return;
 	}
 	tf_enc_leave_other(e, id, ticks, payload, words);
+}
+
+static inline void tf_enc_leave_framed(struct tf_enc *e, uint32_t id, const struct tf_site *site,
+				       uint64_t addr, uint64_t ticks, const uint64_t *payload,
+				       uint32_t words)
+{
+	const struct tf_frame *end = e->stack.frame + e->stack.n;
+
+	tf_enc_reserve(e);
+	if (__builtin_expect(e->stack.n > e->floor && end[-1].addr == addr &&
+			     end[-1].enter == site->partner, 1)) {
+		tf_enc_put(e, id | TF_CODE_RETURN, ticks, payload, words);
+		tf_stack_pop(&e->stack);
+		return;
+	}
+	tf_enc_leave_framed_other(e, id, addr, ticks, payload, words);
 }
 
 static inline void tf_enc_point(struct tf_enc *e, uint32_t id, uint64_t ticks,

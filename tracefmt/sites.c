@@ -62,7 +62,8 @@ enum sonde_trace_status tf_sites_add(struct tf_sites *s, uint32_t id, enum sonde
 		return SONDE_TRACE_E_NOMEM;
 	site = &s->site[id];
 	*site = (struct tf_site){ .function = function, .kind = (uint8_t)kind,
-				  .nfields = (uint8_t)n, .words = (uint8_t)n };
+				  .nfields = (uint8_t)n, .words = (uint8_t)n,
+				  .framed = kind == SONDE_TRACE_ENTER };
 	s->more[id] = (struct tf_site_more){ .next = *head, .module = module };
 	for (unsigned i = 0; i < n; i++) {
 		s->more[id].types[i] = types[i];

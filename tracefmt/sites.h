@@ -20,11 +20,12 @@ struct tf_site {
 	 * ends; each is the other's, or TF_NO_PARTNER.  Once set it never changes.
 	 */
 	uint32_t partner;
-	uint32_t depth;	 /* of an enter: what to add to its frame addresses */
+	uint32_t depth;	 /* what to add to the frame addresses of its records */
 	uint8_t kind;	 /* enum sonde_trace_kind; 0: no such event */
 	uint8_t nfields; /* those with a value */
 	uint8_t words;	 /* of a record with empty strings: one for each value */
-	bool strings;	 /* has fields of type STR */
+	bool strings : 1; /* has fields of type STR */
+	bool framed : 1; /* its records have a frame address: all enters, some leaves */
 };
 
 /* Types of an event's values, and its place in the list of its function's events. */

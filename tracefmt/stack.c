@@ -108,3 +108,38 @@ size_t tf_stack_find(struct tf_stack *s, uint32_t function, uint64_t budget)
 	s->spent += s->n - least;
 	return SIZE_MAX;
 }
+
+/* How many frames of [low, high), whose addresses decrease, are above @addr; plus @low. */
+static size_t above(const struct tf_stack *s, size_t low, size_t high, uint64_t addr)
+{
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (s->frame[middle].addr > addr)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+size_t tf_stack_at(const struct tf_stack *s, uint64_t addr, uint32_t function)
+{
+	for (unsigned i = s->segments + 1; i-- > 0;) {
+		size_t end = segment_end(s, i), at = above(s, segment_start(s, i), end, addr);
+
+		if (at < end && s->frame[at].addr == addr && s->frame[at].function == function)
+			return at;
+	}
+	return SIZE_MAX;
+}
+
+size_t tf_stack_above(const struct tf_stack *s, uint64_t addr)
+{
+	size_t start = segment_start(s, s->segments);
+
+	if (start == s->n || (addr > s->frame[start].addr &&
+			      addr - s->frame[start].addr > TF_STACK_FAR))
+		return s->n;
+	return above(s, start, s->n, addr);
+}

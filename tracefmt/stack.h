@@ -53,6 +53,15 @@ bool tf_stack_grow(struct tf_stack *s);
  */
 size_t tf_stack_find(struct tf_stack *s, uint32_t function, uint64_t budget);
 
+/* Index of the open frame of @function at @addr, or SIZE_MAX. */
+size_t tf_stack_at(const struct tf_stack *s, uint64_t addr, uint32_t function);
+
+/*
+ * For a leave at @addr of what is not open: how many frames stay open, since those that are not
+ * above @addr on the innermost stack are gone.
+ */
+size_t tf_stack_above(const struct tf_stack *s, uint64_t addr);
+
 /* Drops segments that have become empty. */
 void tf_stack_trim(struct tf_stack *s);
 

@@ -110,6 +110,12 @@ struct tf_event {
 	const struct tf_field *fields;
 	size_t nfields; /* at most TF_MAX_FIELDS */
 	uint32_t depth; /* of an enter: bytes to add to the frame address in its records */
+	/*
+	 * Of a leave: word 1 of its records is the frame address at the function's entry (as in
+	 * enters, @depth is added).  It closes the frame with this address and function; those
+	 * that lie inside of it are recorded as unwound; if there is none, it is an orphan.
+	 */
+	bool framed;
 };
 
 TF_CHECK enum sonde_trace_status tf_writer_event(struct tf_writer *w, const struct tf_event *event);
