@@ -12,6 +12,8 @@ libcommand_la_SOURCES = \
 	launcher/installed.h \
 	launcher/job.c \
 	launcher/job.h \
+	launcher/lines.c \
+	launcher/lines.h \
 	launcher/message.c \
 	launcher/message.h \
 	launcher/modbuild.c \
@@ -31,6 +33,12 @@ libcommand_la_SOURCES = \
 	launcher/proto.c \
 	launcher/proto.h \
 	launcher/record-options.c \
+	launcher/select-miss.c \
+	launcher/select-pattern.c \
+	launcher/select-pattern.h \
+	launcher/select-state.h \
+	launcher/select.c \
+	launcher/select.h \
 	launcher/tracedir.c \
 	launcher/tracedir.h \
 	launcher/traceparts.c

@@ -14,7 +14,7 @@
 
 /* getopt's two ways of writing down what the table says. */
 struct getopt_tables {
-	char letters[2 * MAX_OPTIONS + 3];
+	char letters[3 * MAX_OPTIONS + 3];
 	struct option words[MAX_OPTIONS + 1];
 };
 
@@ -35,6 +35,13 @@ static bool list_append(struct opt_list *list, const char *value)
 	return true;
 }
 
+static int argument_of(const struct opt *o)
+{
+	if (!o->arg)
+		return no_argument;
+	return o->type == OPT_LIST_OR ? optional_argument : required_argument;
+}
+
 static void build_tables(const struct opt_command *cmd, struct getopt_tables *t)
 {
 	char *s = t->letters;
@@ -46,12 +53,12 @@ static void build_tables(const struct opt_command *cmd, struct getopt_tables *t)
 	for (const struct opt *o = cmd->opts; o->type && n < MAX_OPTIONS; o++) {
 		if (o->letter) {
 			*s++ = o->letter;
-			if (o->arg)
+			for (int colons = argument_of(o); colons > 0; colons--)
 				*s++ = ':';
 		}
 		if (o->name) {
-			t->words[n++] = (struct option){ o->name, o->arg ? required_argument : no_argument,
-							 NULL, 256 + (int)(o - cmd->opts) };
+			t->words[n++] = (struct option){ o->name, argument_of(o), NULL,
+							 256 + (int)(o - cmd->opts) };
 		}
 	}
 	*s = '\0';
@@ -122,6 +129,40 @@ static bool parse_size(const char *s, uint64_t *value)
 	return true;
 }
 
+static bool parse_fraction(const char *s, uint64_t unit, uint64_t *value, char **end)
+{
+	*end = (char *)s;
+	for (; **end >= '0' && **end <= '9'; ++*end) {
+		unit /= 10;
+		*value += unit * (uint64_t)(**end - '0');
+	}
+	return *end > s;
+}
+
+/* Digits below a nanosecond are cut off. */
+static bool parse_time(const char *s, uint64_t *value)
+{
+	static const struct {
+		const char *name;
+		uint64_t ns;
+	} units[] = { { "", 1 }, { "ns", 1 }, { "us", 1000 }, { "ms", 1000000 }, { "s", 1000000000 } };
+	size_t len = strcspn(s, "nums");
+	uint64_t fraction = 0;
+	char *end;
+
+	if (!parse_count(s, value, &end))
+		return false;
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+		if (strcmp(s + len, units[i].name) != 0)
+			continue;
+		if (*end == '.' && !parse_fraction(end + 1, units[i].ns, &fraction, &end))
+			return false;
+		return end == s + len && !__builtin_mul_overflow(*value, units[i].ns, value) &&
+		       !__builtin_add_overflow(*value, fraction, value);
+	}
+	return false;
+}
+
 static bool is_choice(const char *choices, const char *value)
 {
 	for (const char *c = choices; *c; c += strlen(c) + 1) {
@@ -186,8 +227,13 @@ static int store(const struct opt_command *cmd, const struct opt *o, const char 
 		if (!parse_size(value, at))
 			return bad_value(cmd, o, value, "a size such as 512K, 4M or 1G");
 		return 0;
+	case OPT_TIME:
+		if (!parse_time(value, at))
+			return bad_value(cmd, o, value, "a time such as 500ns, 10us or 1.5ms");
+		return 0;
 	case OPT_LIST:
-		if (list_append(at, value))
+	case OPT_LIST_OR:
+		if (list_append(at, value ? value : o->choices))
 			return 0;
 		msg_error("out of memory");
 		return EXIT_USAGE;
@@ -256,7 +302,9 @@ static void print_option(const struct opt *o)
 	if (o->name)
 		n += snprintf(left + n, sizeof(left) - (size_t)n, "--%s", o->name);
 	if (o->arg)
-		snprintf(left + n, sizeof(left) - (size_t)n, "%s%s", o->name ? "=" : " ", o->arg);
+		snprintf(left + n, sizeof(left) - (size_t)n, "%s%s%s%s",
+			 argument_of(o) == optional_argument ? "[" : "", o->name ? "=" : " ", o->arg,
+			 argument_of(o) == optional_argument ? "]" : "");
 	printf("%-28s %s\n", left, o->help);
 }
 

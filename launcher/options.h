@@ -36,7 +36,9 @@ enum opt_type {
 	OPT_CHOICE,	/* const char *, one of the words in `choices` (points into argv) */
 	OPT_COUNT,	/* uint64_t, decimal */
 	OPT_SIZE,	/* uint64_t, bytes; K, M, G (and KiB, MiB, GiB) are powers of 1024 */
+	OPT_TIME,	/* uint64_t, nanoseconds; ns, us, ms and s behind the number, which may be 0.5 */
 	OPT_LIST,	/* struct opt_list; may be repeated, each value is appended */
+	OPT_LIST_OR,	/* the same; without a value (--name alone) that in `choices` is appended */
 	OPT_TYPE_HELP,	/* prints the help */
 };
 
@@ -53,7 +55,7 @@ struct opt {
 	const char *help;
 	enum opt_type type;
 	size_t offset;		/* of the member in the caller's struct */
-	const char *choices;	/* OPT_CHOICE: "one\0two\0" */
+	const char *choices;	/* OPT_CHOICE: "one\0two\0"; OPT_LIST_OR: what --name alone means */
 };
 
 #define OPT_HELP { 'h', "help", NULL, "show this help", OPT_TYPE_HELP, 0, NULL }
@@ -85,12 +87,28 @@ int opt_usage_error(const struct opt_command *cmd, const char *fmt, ...)
 
 void opt_print_help(const struct opt_command *cmd);
 
+/* Which functions; see launcher/select.h for what the values mean. */
+struct select_options {
+	struct opt_list functions; /* -F; each may be a list separated by commas */
+	struct opt_list excluded;  /* -N; likewise */
+	struct opt_list libs;	   /* --libs; shell patterns for file names */
+	uint64_t min_size;	   /* --min-size: smaller functions are left alone */
+};
+void select_options_free(struct select_options *o);
+
 /* `sonde record` */
 struct record_options {
 	const char *dir;	  /* -o; "sonde.data" */
 	struct opt_list modules;  /* -m; as given, for modfile_add() */
 	bool drop;		  /* --overflow=drop: a full ring loses events instead of waiting */
 	uint64_t ring_bytes;	  /* --buffer: ring size of a thread; 64K..1G */
+	/* Functions without wrappers. All below is zero if `select.functions` is empty. */
+	struct select_options select;
+	uint64_t depth;		  /* --depth: calls nested deeper are not recorded; 0: no bound */
+	uint64_t min_time;	  /* --time: shorter calls are dropped, nanoseconds; 0: none */
+	uint64_t max_calls;	  /* --threshold-calls: of a function, by each thread; 0: no bound */
+	bool count_only;	  /* --clock=none: calls are counted, nothing is timed */
+	bool perf_map;		  /* --perf-map */
 	bool quiet, verbose;	  /* also set in msg_quiet, msg_verbose */
 	char **program;		  /* the program and its arguments, up to NULL, in argv */
 };

@@ -1,18 +1,37 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "launcher/options.h"
 #include "launcher/message.h"
+#include "launcher/select.h"
 
 #include <string.h>
 
 #define MIN_RING (UINT64_C(64) << 10)
 #define MAX_RING (UINT64_C(1) << 30)
+#define UNSET UINT64_MAX
 
 struct raw {
 	struct record_options o;
-	const char *overflow;
+	const char *overflow, *clock;
 };
 
 static const struct opt record_opts[] = {
+	{ 'F', "functions", "PATTERN", "record these functions: 'solve*', /regex/, @FILE:LINE, NAME@LIB",
+	  OPT_LIST, offsetof(struct raw, o.select.functions), NULL },
+	{ 'N', "no-functions", "PATTERN", "but not these", OPT_LIST,
+	  offsetof(struct raw, o.select.excluded), NULL },
+	{ 0, "libs", "GLOB", "functions of libraries too: of all, or those called GLOB", OPT_LIST_OR,
+	  offsetof(struct raw, o.select.libs), "*" },
+	{ 0, "min-size", "BYTES", "leave smaller functions alone", OPT_SIZE,
+	  offsetof(struct raw, o.select.min_size), NULL },
+	{ 0, "depth", "N", "only calls up to N deep", OPT_COUNT, offsetof(struct raw, o.depth), NULL },
+	{ 0, "time", "DURATION", "only calls that take as long: 500ns, 10us, 1ms", OPT_TIME,
+	  offsetof(struct raw, o.min_time), NULL },
+	{ 0, "threshold-calls", "N", "only a function's first N calls in each thread", OPT_COUNT,
+	  offsetof(struct raw, o.max_calls), NULL },
+	{ 0, "clock", "WHAT", "tsc: time each call; none: count them (tsc)", OPT_CHOICE,
+	  offsetof(struct raw, clock), "tsc\0none\0" },
+	{ 0, "perf-map", NULL, "write /tmp/perf-PID.map, so that perf knows our code", OPT_FLAG,
+	  offsetof(struct raw, o.perf_map), NULL },
 	{ 'm', "module", "MODULE", "use a module: NAME, FILE.so or FILE.c; repeat it for more",
 	  OPT_LIST, offsetof(struct raw, o.modules), NULL },
 	{ 'o', "output", "DIR", "where the trace goes (sonde.data)", OPT_STRING,
@@ -30,18 +49,86 @@ static const struct opt record_opts[] = {
 static const struct opt_command record_command = {
 	.name = "record",
 	.usage = "[OPTION]... [--] PROGRAM [ARGUMENT]...",
-	.summary = "Runs PROGRAM and records what the modules' wrappers see, in it and in its children.",
+	.summary = "Runs PROGRAM and records its functions, and what modules' wrappers see, in it and in its\n"
+		   "children.",
 	.opts = record_opts,
-	.details = "The word 'record' may be left out. 'sonde module list' shows the modules there are.\n"
+	.details = "The word 'record' may be left out. 'sonde module list' shows the modules there are,\n"
+		   "'sonde list' the functions. PATTERNs may be lists separated by commas.\n"
 		   "The exit status is the program's; 126 and 127 when it cannot be run, 2 for bad\n"
 		   "options, 125 when Sonde fails.\n",
-	.examples = "sonde -m pthread ./app in.dat\tuse a module\n"
+	.examples = "sonde -F '*' ./app\tevery function of the program\n"
+		    "sonde -F 'solve*,@grid.c:120' ./app\tsome functions, one by a line of it\n"
+		    "sonde -F '*' --libs -N 'std::*' ./app\tlibraries too, but not these\n"
+		    "sonde -F 'inflate*@libz' ./app\tfunctions of one library\n"
+		    "sonde -m pthread ./app in.dat\tuse a module\n"
 		    "sonde -m ./mine.c ./app\tuse a C file of your own\n"
 		    "sonde -m mpi,posixio -o run1 ./app\ttwo modules, another directory\n"
 		    "mpirun -np 4 sonde -m mpi ./solver\tone trace of four ranks\n"
 		    "sonde -m posixio -- report\ta program called 'report'\n",
 	.stop_at_operand = true,
 };
+
+/* ---- what goes together ---- */
+
+/* The first option that says something about -F's functions; NULL: none. */
+static const char *option_about_functions(const struct raw *raw)
+{
+	const struct record_options *o = &raw->o;
+	const struct {
+		bool given;
+		const char *name;
+	} options[] = {
+		{ o->select.excluded.n != 0, "--no-functions" },
+		{ o->select.libs.n != 0, "--libs" },
+		{ o->select.min_size != UNSET, "--min-size" },
+		{ o->depth != UNSET, "--depth" },
+		{ o->min_time != UNSET, "--time" },
+		{ o->max_calls != UNSET, "--threshold-calls" },
+		{ raw->clock != NULL, "--clock" },
+		{ o->perf_map, "--perf-map" },
+	};
+
+	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
+		if (options[i].given)
+			return options[i].name;
+	}
+	return NULL;
+}
+
+static int check_filters(const struct raw *raw)
+{
+	const struct record_options *o = &raw->o;
+	bool counts = raw->clock && strcmp(raw->clock, "none") == 0;
+	const char *filter = o->depth != UNSET	     ? "--depth"
+			     : o->min_time != UNSET  ? "--time"
+			     : o->max_calls != UNSET ? "--threshold-calls"
+						     : NULL;
+
+	if (counts && filter)
+		return opt_usage_error(&record_command, "--clock=none only counts: not with %s", filter);
+	if (o->depth == 0 || (o->depth != UNSET && o->depth > UINT32_MAX))
+		return opt_usage_error(&record_command, "--depth: not from 1 to %u", UINT32_MAX);
+	if (o->min_time == 0)
+		return opt_usage_error(&record_command, "--time 0: not from 1ns");
+	if (o->max_calls == 0)
+		return opt_usage_error(&record_command, "--threshold-calls: not from 1");
+	return 0;
+}
+
+static int check_functions(const struct raw *raw)
+{
+	const char *lonely = raw->o.select.functions.n ? NULL : option_about_functions(raw);
+	char problem[256];
+
+	if (lonely)
+		return opt_usage_error(&record_command, "%s: there is no -F that says which functions",
+				       lonely);
+	struct select *sel = select_new(&raw->o.select, problem, sizeof(problem));
+	if (!sel)
+		return opt_usage_error(&record_command, "%s", problem);
+	select_free(sel);
+	return check_filters(raw);
+}
 
 static int check(const struct raw *raw, int argc, int first)
 {
@@ -51,31 +138,58 @@ static int check(const struct raw *raw, int argc, int first)
 		return opt_usage_error(&record_command, "--output: an empty name");
 	if (raw->o.ring_bytes < MIN_RING || raw->o.ring_bytes > MAX_RING)
 		return opt_usage_error(&record_command, "--buffer: not from 64K to 1G");
-	return 0;
+	return check_functions(raw);
+}
+
+/* ---- all of it ---- */
+
+static void set_unset(uint64_t *value)
+{
+	if (*value == UNSET)
+		*value = 0;
+}
+
+static void finish(struct record_options *o, const struct raw *raw, char **program)
+{
+	*o = raw->o;
+	set_unset(&o->select.min_size);
+	set_unset(&o->depth);
+	set_unset(&o->min_time);
+	set_unset(&o->max_calls);
+	o->count_only = raw->clock && strcmp(raw->clock, "none") == 0;
+	o->drop = strcmp(raw->overflow, "drop") == 0;
+	o->program = program;
+	msg_quiet = o->quiet;
+	msg_verbose = o->verbose;
 }
 
 int record_options_parse(int argc, char **argv, struct record_options *o)
 {
 	struct raw raw = {
-		.o = { .dir = "sonde.data", .ring_bytes = RECORD_DEFAULT_RING },
+		.o = { .dir = "sonde.data", .ring_bytes = RECORD_DEFAULT_RING, .select.min_size = UNSET,
+		       .depth = UNSET, .min_time = UNSET, .max_calls = UNSET },
 		.overflow = "wait",
 	};
 	int first = opt_parse(&record_command, argc, argv, &raw);
 	int status = first < 0 ? OPT_STATUS(first) : check(&raw, argc, first);
 
 	if (first < 0 || status) {
-		opt_list_free(&raw.o.modules);
+		record_options_free(&raw.o);
 		return -status - 1;
 	}
-	*o = raw.o;
-	o->drop = strcmp(raw.overflow, "drop") == 0;
-	o->program = argv + first;
-	msg_quiet = o->quiet;
-	msg_verbose = o->verbose;
+	finish(o, &raw, argv + first);
 	return 0;
+}
+
+void select_options_free(struct select_options *o)
+{
+	opt_list_free(&o->functions);
+	opt_list_free(&o->excluded);
+	opt_list_free(&o->libs);
 }
 
 void record_options_free(struct record_options *o)
 {
 	opt_list_free(&o->modules);
+	select_options_free(&o->select);
 }
