@@ -1,1 +1,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
+# The oracle that tests/integration/functions-*.sh compare traces with: see stepper.c.
+if !SANITIZERS
+check_PROGRAMS += tests/oracle/stepper
+endif
+tests_oracle_stepper_SOURCES = \
+	tests/oracle/functions.c \
+	tests/oracle/insn.c \
+	tests/oracle/oracle.h \
+	tests/oracle/stepper.c
+tests_oracle_stepper_CFLAGS = $(AM_CFLAGS) $(LIBELF_CFLAGS)
+tests_oracle_stepper_LDADD = $(LIBELF_LIBS)
+EXTRA_DIST += tests/oracle/compare.awk
