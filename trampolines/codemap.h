@@ -28,24 +28,56 @@ struct rt_piece {
 	uint8_t pad;
 };
 
-#define RT_PROBE_SAVES 6
+/* Where a saved register is. */
+#define RT_FROM_REG 16u	  /* + number of a register that is dead in the program */
+#define RT_FROM_STACK 32u /* + k: the word at rsp + 8 * k, rsp lowered */
+#define RT_FROM_RED 64u	  /* + k: the word at rsp - 8 * (k + 1) */
+#define RT_FROM_NONE 0xffu
 
-/* See trampolines/probe.h. */
+#define RT_PROBE_SAVES 3
+#define RT_PROBE_RECORD_BYTES 16 /* what a probe adds to the pool's ptr */
+
+/*
+ * A probe's shape: what to do when a signal arrives at offset x of it.  See trampolines/probe.h;
+ * members are offsets where nothing else is said.  An offset of `..._done` is that behind the instruction
+ * that does it, 0: the probe does not do that.
+ */
 struct rt_probe_map {
-	uint8_t length;	 /* of the probe */
-	uint8_t saved;	 /* from this offset on registers differ */
-	uint8_t commit;	 /* from this offset on it is done */
-	uint8_t shifted, unshifted; /* between them rsp is lowered by `stack` */
-	uint8_t stack;	 /* bytes; 0: rsp is left alone */
-	uint8_t flags_at; /* RT_FROM_..., where lahf/seto's ax is kept; 0xff: flags are dead */
-	uint8_t n;
+	uint16_t length;
+	uint16_t saved;	      /* from here on registers differ, and save[] is filled */
+	uint16_t flags_saved;  /* from here on flags differ, and flags_at is filled */
+	uint16_t commit;	      /* from here on it counts: what is not done yet is to be done */
+	uint16_t ptr_done;     /* ptr += RT_PROBE_RECORD_BYTES */
+	uint16_t shadow_done;  /* shadow += shadow_step */
+	uint16_t count_done;   /* counts[]: the offset into counts is the 4 bytes in front */
+	uint16_t shifted;      /* from here on up to the end rsp is lowered by `stack` */
+	int8_t shadow_step;   /* bytes */
+	uint8_t stack;	      /* bytes; 0: rsp is left alone */
+	uint8_t flags_at;     /* RT_FROM_...: ax after lahf and seto %al; RT_FROM_NONE: flags are dead */
+	uint8_t n;	      /* of save[] */
 	struct {
 		uint8_t reg;  /* 0..15 */
-		uint8_t from; /* 0..7 slot, 16..31 register, 32.. word on the lowered stack */
+		uint8_t from; /* RT_FROM_... */
 	} save[RT_PROBE_SAVES];
-	uint8_t pad[4];
+	uint8_t pad[6];
 };
-_Static_assert(sizeof(struct rt_probe_map) == 24, "probe map");
+_Static_assert(sizeof(struct rt_probe_map) == 32, "probe map");
+
+enum rt_probe_kind { RT_PROBE_ENTRY, RT_PROBE_EXIT };
+enum rt_probe_mode { RT_PROBE_RECORD, RT_PROBE_COUNT, RT_PROBE_FILTER, RT_PROBE_TIMED };
+
+/*
+ * What a slow path tells the runtime's gate, which it calls: behind the call's return address, at
+ * RT_PROBE_DESC bytes.  Not aligned.
+ */
+#define RT_PROBE_DESC 26
+struct rt_probe_desc {
+	uint32_t event;
+	uint32_t function;
+	uint8_t kind;	/* enum rt_probe_kind */
+	uint8_t mode;	/* enum rt_probe_mode */
+	uint16_t above; /* the frame address is so far above rsp in front of the call */
+} __attribute__((packed));
 
 /* One arena's code for one object. */
 struct rt_codemap {

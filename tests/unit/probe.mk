@@ -1,1 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
+# Unit tests of trampolines/probe.h.
+PROBE_RIG = tests/unit/probe_rig.c tests/unit/probe_rig.h \
+	tests/unit/trampolines_machine.c tests/unit/trampolines_machine.h
+
+PURE_TESTS += tests/unit/probe_exec
+tests_unit_probe_exec_SOURCES = tests/unit/probe_exec.c $(PROBE_RIG)
+tests_unit_probe_exec_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_probe_exec_LDADD = libtrampolines.la $(CMOCKA_LIBS)

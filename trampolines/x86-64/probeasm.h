@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The few instructions that probes are made of, all on 64-bit operands.  Registers are numbered as in
+ * enum of trampolines/flow.h: the processor's own numbers.
+ */
+#ifndef SONDE_TRAMPOLINES_X86_64_PROBEASM_H
+#define SONDE_TRAMPOLINES_X86_64_PROBEASM_H
+
+#include <stdint.h>
+
+#include "trampolines/x86-64/emit.h"
+
+enum asm_op {
+	ASM_ADD_LOAD = 0x03,
+	ASM_SUB_LOAD = 0x2b,
+	ASM_CMP_LOAD = 0x3b,	/* cmp mem, reg */
+	ASM_CMP_STORE = 0x39,	/* cmp reg, mem */
+	ASM_STORE = 0x89,
+	ASM_LOAD = 0x8b,
+	ASM_LEA = 0x8d,
+};
+
+enum asm_cc { ASM_B = 2, ASM_AE = 3, ASM_E = 4, ASM_NE = 5, ASM_BE = 6, ASM_A = 7 };
+
+void asm_mov(struct tramp_out *out, unsigned int to, unsigned int from);
+void asm_gs(struct tramp_out *out, enum asm_op op, unsigned int reg, int32_t offset);
+void asm_gs_add(struct tramp_out *out, int32_t offset, int8_t value);
+void asm_mem(struct tramp_out *out, enum asm_op op, unsigned int reg, unsigned int base, int32_t disp);
+void asm_inc_mem(struct tramp_out *out, unsigned int base, int32_t disp); /* always 4 bytes of disp */
+void asm_cmp_mem(struct tramp_out *out, unsigned int base, int32_t disp, int32_t value);
+void asm_test(struct tramp_out *out, unsigned int reg);
+void asm_shl(struct tramp_out *out, unsigned int reg, uint8_t by);
+void asm_lea_sum(struct tramp_out *out, unsigned int to, unsigned int a, unsigned int b, int32_t disp);
+void asm_fs_zero(struct tramp_out *out, unsigned int reg);	/* mov %fs:0, reg */
+void asm_rdfsbase(struct tramp_out *out, unsigned int reg);
+void asm_rdtsc(struct tramp_out *out);
+void asm_flags_to_ax(struct tramp_out *out);	/* lahf; seto %al */
+void asm_flags_from_ax(struct tramp_out *out);	/* clobbers al */
+
+/* A branch to somewhere later: the offset of its 4 bytes. */
+uint16_t asm_jcc(struct tramp_out *out, enum asm_cc cc);
+
+#endif
