@@ -50,7 +50,7 @@ static enum sonde_trace_status compare(struct tf_writer *w, struct tf_known *kno
 	if (w->line.failed)
 		return SONDE_TRACE_E_NOMEM;
 	hash = XXH64(w->line.data, w->line.size, 0) | 1;
-	if (known->hash)
+	if (known->hash & 1)
 		return known->hash == hash ? SONDE_TRACE_END : SONDE_TRACE_E_INVALID;
 	known->hash = hash;
 	return SONDE_TRACE_OK;
@@ -122,6 +122,15 @@ enum sonde_trace_status tf_writer_module(struct tf_writer *w, const char *name,
 	return settle(w, &w->modules[i]);
 }
 
+bool tf_writer_announce(struct tf_writer *w, uint32_t function)
+{
+	if (!grow(&w->functions, function))
+		return false;
+	if (!w->functions.v[function].hash)
+		w->functions.v[function].hash = TF_ANNOUNCED;
+	return true;
+}
+
 enum sonde_trace_status tf_writer_function(struct tf_writer *w, const struct tf_function *function)
 {
 	struct tf_buf *line = &w->line;
@@ -150,7 +159,8 @@ static bool function_known(const struct tf_writer *w, uint32_t id)
 static bool event_valid(const struct tf_writer *w, const struct tf_event *event)
 {
 	if (event->id < TF_FIRST_EVENT || event->id >= TF_MAX_IDS ||
-	    event->nfields > TF_MAX_FIELDS || !function_known(w, event->function))
+	    event->nfields > TF_MAX_FIELDS || !function_known(w, event->function) ||
+	    (tf_sites_known(&w->sites, event->id) && w->sites.more[event->id].probe))
 		return false;
 	if ((event->module && find_module(w, event->module) == UINT32_MAX) ||
 	    (event->framed && event->kind != SONDE_TRACE_LEAVE))
@@ -233,6 +243,41 @@ enum sonde_trace_status tf_writer_counter(struct tf_writer *w, const struct tf_c
 	tf_json_str(line, "module", counter->module);
 	tf_json_end(line);
 	return settle(w, &w->counters.v[counter->id]);
+}
+
+static void put_reasons(struct tf_buf *line, const struct tf_recording *r)
+{
+	tf_json_key(line, "left-alone");
+	tf_buf_byte(line, '[');
+	for (size_t i = 0; i < r->nleft_alone; i++) {
+		tf_buf_str(line, i ? ",[" : "[");
+		tf_json_quoted(line, r->left_alone[i].text ? r->left_alone[i].text : "");
+		tf_buf_byte(line, ',');
+		tf_json_number(line, r->left_alone[i].count);
+		tf_buf_byte(line, ']');
+	}
+	tf_buf_byte(line, ']');
+}
+
+enum sonde_trace_status tf_writer_recording(struct tf_writer *w, const struct tf_recording *r)
+{
+	struct tf_buf *line = &w->line;
+
+	tf_json_begin(line, "recording");
+	tf_json_str(line, "clock", r->clock);
+	tf_json_uint(line, "instrumented", r->instrumented);
+	put_reasons(line, r);
+	tf_json_key(line, "filters");
+	tf_buf_byte(line, '[');
+	for (size_t i = 0; i < r->nfilters; i++) {
+		if (i)
+			tf_buf_byte(line, ',');
+		tf_json_quoted(line, r->filters[i] ? r->filters[i] : "");
+	}
+	tf_buf_byte(line, ']');
+	tf_json_end(line);
+	tf_writer_line(w);
+	return tf_writer_result(w);
 }
 
 enum sonde_trace_status tf_writer_process(struct tf_writer *w, int pid, int parent,

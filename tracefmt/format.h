@@ -10,7 +10,8 @@
 #include <stdint.h>
 #include <string.h>
 
-#define TF_VERSION 1
+#define TF_VERSION 2	    /* of the metadata: what is written; those before can be read */
+#define TF_FILE_VERSION 1 /* of thread files */
 
 #define TF_MAGIC_SIZE 8
 #define TF_MAGIC_THREAD "SondeThr"

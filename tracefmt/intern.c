@@ -7,6 +7,7 @@
 #include "tracefmt/trace-internal.h"
 
 static const struct sonde_trace_count no_counts;
+static const struct sonde_trace_calls no_calls;
 
 typedef bool (*same_fn)(const void *thing, const void *key);
 
@@ -96,9 +97,12 @@ struct sonde_trace_function *tf_trace_function(struct sonde_trace *t, const char
 	if (!at || *at)
 		return at ? *at : NULL;
 	f = tf_arena_alloc(&t->arena, sizeof *f);
-	if (!f || !(f->name = tf_arena_strdup(&t->arena, name)) ||
-	    !(f->path = tf_arena_strdup(&t->arena, path)) || !tf_list_add(&t->functions, f))
+	if (!t->last_path || strcmp(t->last_path, path))
+		t->last_path = tf_arena_strdup(&t->arena, path);
+	if (!f || !t->last_path || !(f->name = tf_arena_strdup(&t->arena, name)) ||
+	    !tf_list_add(&t->functions, f))
 		return NULL;
+	f->path = t->last_path;
 	f->demangled = f->name;
 	f->index = t->functions.n - 1;
 	t->function_names.n++;
@@ -157,6 +161,7 @@ struct tf_thread_in *tf_trace_thread(struct sonde_trace *t, const struct tf_part
 	thread->pub.rank_index = part->pub.index;
 	thread->pub.comm = thread->pub.file = "";
 	thread->pub.counts = &no_counts;
+	thread->pub.calls = &no_calls;
 	t->file_names.n++;
 	return *at = thread;
 }

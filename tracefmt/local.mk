@@ -27,6 +27,7 @@ libtracefmt_la_SOURCES = \
 	tracefmt/outfile.h \
 	tracefmt/pack.c \
 	tracefmt/pack.h \
+	tracefmt/probes.c \
 	tracefmt/ring.h \
 	tracefmt/sites.c \
 	tracefmt/sites.h \

@@ -110,6 +110,24 @@ static const char *get_str(struct reader *r, const char *key, const char *otherw
 	return s ? tf_arena_strdup(&r->t->arena, s) : NULL;
 }
 
+/* The array @key of strings; what is none in it reads as "". */
+static const char *const *get_strings(struct reader *r, const char *key, size_t *n)
+{
+	const json_t *list = json_object_get(r->line, key);
+	const char **v;
+
+	*n = json_array_size(list);
+	v = tf_arena_alloc(&r->t->arena, (*n + 1) * sizeof *v);
+	for (size_t i = 0; v && i < *n; i++) {
+		const char *s = bytes_of(r, json_array_get(list, i));
+
+		v[i] = tf_arena_strdup(&r->t->arena, s ? s : "");
+		if (!v[i])
+			return NULL;
+	}
+	return v;
+}
+
 /* --- lines ------------------------------------------------------------------------------- */
 
 static enum sonde_trace_status add_point(struct reader *r)
@@ -124,22 +142,14 @@ static enum sonde_trace_status add_point(struct reader *r)
 
 static enum sonde_trace_status read_args(struct reader *r)
 {
-	const json_t *args = json_object_get(r->line, "args");
-	size_t n = json_array_size(args);
-	const char **v;
+	const char *const *v;
+	size_t n;
 
-	if (n > MAX_ARGS)
+	if (json_array_size(json_object_get(r->line, "args")) > MAX_ARGS)
 		return SONDE_TRACE_E_CORRUPT;
-	v = tf_arena_alloc(&r->t->arena, (n + 1) * sizeof *v);
+	v = get_strings(r, "args", &n);
 	if (!v)
 		return SONDE_TRACE_E_NOMEM;
-	for (size_t i = 0; i < n; i++) {
-		const char *s = bytes_of(r, json_array_get(args, i));
-
-		v[i] = tf_arena_strdup(&r->t->arena, s ? s : "");
-		if (!v[i])
-			return SONDE_TRACE_E_NOMEM;
-	}
 	r->part->pub.args = v;
 	r->part->pub.nargs = n;
 	return SONDE_TRACE_OK;
@@ -158,7 +168,7 @@ static enum sonde_trace_status read_trace(struct reader *r)
 
 	if (!r->first || !get_number(r, "format", &format))
 		return SONDE_TRACE_E_CORRUPT;
-	if (format != TF_VERSION) {
+	if (format < 1 || format > TF_VERSION) {
 		explain(r, "written in a format that this version of Sonde does not know");
 		return SONDE_TRACE_E_VERSION;
 	}
@@ -212,6 +222,103 @@ static enum sonde_trace_status read_function(struct reader *r)
 		f->address = number_or_0(r, "address");
 	return SONDE_TRACE_OK;
 }
+
+/* --- functions that probes record -------------------------------------------------------- */
+
+static bool add_probe_site(struct reader *r, uint64_t id, enum sonde_trace_kind kind,
+			   const struct sonde_trace_function *f)
+{
+	static const struct sonde_trace_field no_fields;
+	struct sonde_trace_site *site = tf_arena_alloc(&r->t->arena, sizeof *site);
+
+	if (!site)
+		return false;
+	*site = (struct sonde_trace_site){ .id = (uint32_t)id, .kind = kind, .function = f,
+					   .name = "", .fields = &no_fields };
+	return tf_list_set(&r->part->site, id, site) && tf_list_add(&r->t->sites, site);
+}
+
+/* [function id, enter event, "name", address], and "demangled" where it differs. */
+static enum sonde_trace_status read_probe(struct reader *r, const json_t *probe, const char *path)
+{
+	const json_t *demangled = json_array_get(probe, 4);
+	const char *name = bytes_of(r, json_array_get(probe, 2));
+	struct sonde_trace_function *f;
+	uint64_t id, event, address;
+
+	if (!name || !number_of(json_array_get(probe, 0), &id) || id >= MAX_FUNCTIONS ||
+	    !number_of(json_array_get(probe, 1), &event) || event >= TF_MAX_IDS - 1 ||
+	    !number_of(json_array_get(probe, 3), &address) ||
+	    tf_list_get(&r->part->site, event) || tf_list_get(&r->part->site, event + 1))
+		return SONDE_TRACE_E_CORRUPT;
+	f = tf_trace_function(r->t, name, path);
+	if (!f || !tf_list_set(&r->part->function, id, f))
+		return SONDE_TRACE_E_NOMEM;
+	if (!f->address)
+		f->address = address;
+	if (json_is_string(demangled) && f->demangled == f->name) {
+		name = bytes_of(r, demangled);
+		f->demangled = name ? tf_arena_strdup(&r->t->arena, name) : NULL;
+	}
+	return f->demangled && add_probe_site(r, event, SONDE_TRACE_ENTER, f) &&
+			       add_probe_site(r, event + 1, SONDE_TRACE_LEAVE, f) ?
+		       SONDE_TRACE_OK :
+		       SONDE_TRACE_E_NOMEM;
+}
+
+static enum sonde_trace_status read_functions(struct reader *r)
+{
+	const json_t *list = json_object_get(r->line, "list");
+	const char *path = get_str(r, "path", "");
+	enum sonde_trace_status status = SONDE_TRACE_OK;
+
+	if (!path)
+		return SONDE_TRACE_E_NOMEM;
+	for (size_t i = 0, n = json_array_size(list); i < n && !status; i++)
+		status = read_probe(r, json_array_get(list, i), path);
+	return status;
+}
+
+static enum sonde_trace_status read_reasons(struct reader *r, struct sonde_trace_recording *to)
+{
+	const json_t *list = json_object_get(r->line, "left-alone");
+	size_t n = json_array_size(list);
+	struct sonde_trace_reason *v = tf_arena_alloc(&r->t->arena, (n + 1) * sizeof *v);
+
+	if (!v)
+		return SONDE_TRACE_E_NOMEM;
+	for (size_t i = 0; i < n; i++) {
+		const json_t *pair = json_array_get(list, i);
+		const char *text = bytes_of(r, json_array_get(pair, 0));
+
+		if (!text || !number_of(json_array_get(pair, 1), &v[i].count))
+			return SONDE_TRACE_E_CORRUPT;
+		v[i].text = tf_arena_strdup(&r->t->arena, text);
+		if (!v[i].text)
+			return SONDE_TRACE_E_NOMEM;
+	}
+	to->left_alone = v;
+	to->nleft_alone = n;
+	return SONDE_TRACE_OK;
+}
+
+static enum sonde_trace_status read_recording(struct reader *r)
+{
+	struct sonde_trace_recording *to = tf_arena_alloc(&r->t->arena, sizeof *to);
+	enum sonde_trace_status status;
+
+	if (!to)
+		return SONDE_TRACE_E_NOMEM;
+	to->instrumented = number_or_0(r, "instrumented");
+	to->clock = get_str(r, "clock", "");
+	to->filters = get_strings(r, "filters", &to->nfilters);
+	status = to->clock && to->filters ? read_reasons(r, to) : SONDE_TRACE_E_NOMEM;
+	if (!status)
+		r->part->pub.recording = to;
+	return status;
+}
+
+/* --- events ------------------------------------------------------------------------------ */
 
 static enum sonde_trace_type type_of(const char *name)
 {
@@ -422,6 +529,49 @@ static enum sonde_trace_status read_counts(struct reader *r, struct tf_thread_in
 	return SONDE_TRACE_OK;
 }
 
+static bool grow_calls(struct tf_thread_in *thread, size_t n)
+{
+	size_t room = thread->pub.ncalls + n;
+	struct sonde_trace_calls *v;
+
+	if (room <= thread->room_calls)
+		return true;
+	room += room / 2;
+	v = realloc(thread->calls, room * sizeof *v);
+	if (!v)
+		return false;
+	thread->pub.calls = thread->calls = v;
+	thread->room_calls = room;
+	return true;
+}
+
+/* In front of the thread's end; a long list is several lines. */
+static enum sonde_trace_status read_calls(struct reader *r)
+{
+	const json_t *list = json_object_get(r->line, "list");
+	size_t n = json_array_size(list);
+	const char *name = get_file(r);
+	struct tf_thread_in *thread = name ? tf_trace_thread(r->t, r->part, name, false) : NULL;
+
+	if (!thread || thread->pub.ended)
+		return SONDE_TRACE_E_CORRUPT;
+	if (!grow_calls(thread, n))
+		return SONDE_TRACE_E_NOMEM;
+	for (size_t i = 0; i < n; i++) {
+		const json_t *pair = json_array_get(list, i);
+		struct sonde_trace_calls one = { 0 };
+		uint64_t id;
+
+		if (!number_of(json_array_get(pair, 0), &id) ||
+		    !number_of(json_array_get(pair, 1), &one.calls))
+			return SONDE_TRACE_E_CORRUPT;
+		one.function = tf_list_get(&r->part->function, id);
+		if (one.function && one.calls)
+			thread->calls[thread->pub.ncalls++] = one;
+	}
+	return SONDE_TRACE_OK;
+}
+
 static enum sonde_trace_status read_thread_end(struct reader *r)
 {
 	const char *name = get_file(r);
@@ -473,7 +623,8 @@ static const struct {
 	{ "event", read_event },	     { "counter", read_counter },
 	{ "process", read_process },	     { "process-end", read_process_end },
 	{ "thread", read_thread },	     { "thread-end", read_thread_end },
-	{ "end", read_end },
+	{ "functions", read_functions },     { "calls", read_calls },
+	{ "recording", read_recording },     { "end", read_end },
 };
 
 static enum sonde_trace_status read_line(struct reader *r)

@@ -629,3 +629,8 @@ void tf_pack_count(const struct tf_pack *p, struct tf_enc_stats *stats)
 		stats->events += n;
 	}
 }
+
+uint32_t tf_pack_id(const struct tf_pack *p, uint32_t i)
+{
+	return p->entry[i].id;
+}

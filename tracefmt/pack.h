@@ -54,6 +54,9 @@ tf_pack(struct tf_pack *p, const struct tf_sites *sites, const struct tf_batch *
 /* Adds the events of the chunk that was packed last to *stats. */
 void tf_pack_count(const struct tf_pack *p, struct tf_enc_stats *stats);
 
+/* The event id of entry @i of the chunk that was packed last; 0: it has none. */
+uint32_t tf_pack_id(const struct tf_pack *p, uint32_t i);
+
 /* What stands in the header of the chunk in p->out, for the index. */
 struct tf_chunk_info {
 	uint32_t seq;

@@ -74,6 +74,19 @@ enum sonde_trace_status tf_sites_add(struct tf_sites *s, uint32_t id, enum sonde
 	return SONDE_TRACE_OK;
 }
 
+enum sonde_trace_status tf_sites_add_probe(struct tf_sites *s, uint32_t enter, uint32_t function,
+					   uint32_t probe)
+{
+	if (!grow(s, enter + 1))
+		return SONDE_TRACE_E_NOMEM;
+	s->site[enter] = (struct tf_site){ .function = function, .partner = enter + 1,
+					   .kind = SONDE_TRACE_ENTER, .framed = true };
+	s->site[enter + 1] = (struct tf_site){ .function = function, .partner = enter,
+					       .kind = SONDE_TRACE_LEAVE, .framed = true };
+	s->more[enter] = s->more[enter + 1] = (struct tf_site_more){ .probe = probe };
+	return SONDE_TRACE_OK;
+}
+
 void tf_sites_free(struct tf_sites *s)
 {
 	free(s->site);

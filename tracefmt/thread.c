@@ -32,6 +32,7 @@ static void emit(void *arg, struct tf_enc *enc)
 		discard(t);
 		return;
 	}
+	tf_probes_tell_chunk(w);
 	tf_writer_tick(w);
 	tf_writer_sync(w);
 	if (tf_threadout_chunk(&t->out, chunk->data, chunk->size)) {
@@ -167,6 +168,7 @@ enum sonde_trace_status tf_thread_close(struct tf_thread *t, const struct tf_thr
 	/* After a failure the index may still find room: then the file is whole, only short. */
 	if (t->out.file.size && !tf_threadout_finish(&t->out) && !t->broken)
 		tf_writer_failed(w, "write", t->out.file.name);
+	tf_probes_tell_calls(w, t->out.file.name, end);
 	put_end(t, end);
 	status = result(t);
 	tf_threadout_free(&t->out);

@@ -12,7 +12,7 @@ static bool put_header(struct tf_threadout *o, const struct tf_thread_id *id)
 	uint8_t header[TF_HEADER_SIZE] = { 0 };
 
 	memcpy(header, TF_MAGIC_THREAD, TF_MAGIC_SIZE);
-	tf_put32(header + 8, TF_VERSION);
+	tf_put32(header + 8, TF_FILE_VERSION);
 	tf_put32(header + 12, (uint32_t)id->pid);
 	tf_put32(header + 16, (uint32_t)id->tid);
 	tf_put32(header + 20, (uint32_t)id->rank);

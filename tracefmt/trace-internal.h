@@ -49,6 +49,8 @@ struct tf_thread_in {
 	struct tf_infile file;
 	const char *name; /* of the file, in its directory */
 	struct sonde_trace_count *counts;
+	struct sonde_trace_calls *calls; /* from malloc() */
+	size_t room_calls;
 	bool opened;
 };
 
@@ -76,6 +78,7 @@ struct sonde_trace {
 	struct tf_list functions;
 	struct tf_list counters;
 	struct tf_list sites;
+	const char *last_path; /* of a function: the next one's is probably the same */
 	struct tf_names module_names, function_names, counter_names, file_names;
 	size_t bad_ranks;
 	struct sonde_trace_message bad_rank;

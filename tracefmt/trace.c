@@ -324,8 +324,12 @@ void sonde_trace_close(struct sonde_trace *t)
 {
 	if (!t)
 		return;
-	for (size_t i = 0; i < t->threads.n; i++)
-		tf_infile_free(&((struct tf_thread_in *)t->threads.v[i])->file);
+	for (size_t i = 0; i < t->threads.n; i++) {
+		struct tf_thread_in *thread = t->threads.v[i];
+
+		tf_infile_free(&thread->file);
+		free(thread->calls);
+	}
 	for (size_t i = 0; i < t->parts.n; i++)
 		free_part(t->parts.v[i]);
 	free(t->parts.v);

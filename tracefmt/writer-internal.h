@@ -13,17 +13,29 @@
 #define TF_MAX_FUNCTIONS (1u << 24)
 
 /*
- * What is known is remembered as the hash of its line: enough to tell the same from something
- * else.
+ * What is known is remembered as the hash of its line, made odd: enough to tell the same from
+ * something else.
  */
+#define TF_ANNOUNCED 2u
 struct tf_known {
-	uint64_t hash; /* 0: not known */
+	uint64_t hash; /* 0: not known; TF_ANNOUNCED: a function without a line of its own */
 	uint32_t head; /* functions: first of their events */
 };
 
 struct tf_table {
 	struct tf_known *v; /* indexed by id */
 	uint32_t room;
+};
+
+/* What tf_writer_probes() has announced; see probes.c. */
+struct tf_probes {
+	struct tf_probe_known *v;
+	size_t n, room;
+	uint32_t *of_count; /* by index of the count: 1 + index in v[], or 0 */
+	uint32_t roomcounts;
+	uint32_t *due; /* indices in v[]: to be told now */
+	size_t ndue, roomdue;
+	struct tf_probe_block *block; /* strings */
 };
 
 struct tf_writer {
@@ -40,6 +52,7 @@ struct tf_writer {
 	struct tf_table functions;
 	struct tf_table events;
 	struct tf_table counters;
+	struct tf_probes probes;
 	struct tf_known *modules;
 	char **module_names;
 	uint32_t nmodules;
@@ -80,5 +93,16 @@ void tf_writer_sync(struct tf_writer *w);
 
 /* A calibration point, when the last one is long ago. */
 void tf_writer_tick(struct tf_writer *w);
+
+/* Makes the id one of a function that is described later.  False: no memory. */
+bool tf_writer_announce(struct tf_writer *w, uint32_t function);
+
+/* Describes those functions of the chunk in w->pack that have not been described. */
+void tf_probes_tell_chunk(struct tf_writer *w);
+
+/* The calls that a thread counted, and their functions. */
+void tf_probes_tell_calls(struct tf_writer *w, const char *file, const struct tf_thread_end *end);
+
+void tf_probes_free(struct tf_probes *p);
 
 #endif /* TRACEFMT_WRITER_INTERNAL_H */

@@ -318,6 +318,7 @@ void tf_writer_abandon(struct tf_writer *w)
 	free(w->functions.v);
 	free(w->events.v);
 	free(w->counters.v);
+	tf_probes_free(&w->probes);
 	tf_buf_free(&w->pending);
 	tf_buf_free(&w->line);
 	tf_sites_free(&w->sites);

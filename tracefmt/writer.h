@@ -3,7 +3,7 @@
  * Writing a trace: the collector's side.
  *
  *	tf_writer_create()          directory and metadata
- *	tf_writer_module(), _function(), _event(), _counter(), _process(), _clock()
+ *	tf_writer_module(), _function(), _event(), _counter(), _probes(), _process(), _clock()
  *	                            any time, before the first record that needs them is drained
  *	tf_thread_create()          a thread's file
  *	tf_thread_drain()           records out of its ring, again and again
@@ -120,6 +120,47 @@ struct tf_event {
 
 TF_CHECK enum sonde_trace_status tf_writer_event(struct tf_writer *w, const struct tf_event *event);
 
+/*
+ * A function that probes record.  @event and @event + 1 are the ids of its enter and its leave; both
+ * are framed and without fields.  @count: its index in tf_thread_end.calls.  All three are new ids;
+ * function.id is new or that of the same function, added before.
+ */
+struct tf_probe {
+	struct tf_function function;
+	uint32_t event;
+	uint32_t count;
+};
+
+/* A name for people, from malloc(), or NULL. */
+typedef char *tf_demangle_fn(const char *name);
+
+/*
+ * Announces @n functions: cheap, since the metadata tells of a function only when the first chunk
+ * in which it occurs is written.  @demangle, unless NULL, is asked then where function.demangled
+ * is NULL.  E_INVALID: an id out of range or known; the probes in front of it have been added.
+ */
+TF_CHECK enum sonde_trace_status tf_writer_probes(struct tf_writer *w, const struct tf_probe *probe,
+						  size_t n, tf_demangle_fn *demangle);
+
+struct tf_reason {
+	const char *text; /* "too short" */
+	uint64_t count;
+};
+
+/* How functions were chosen and recorded, for people.  Strings may be NULL. */
+struct tf_recording {
+	const char *clock;	     /* of the events; "none": calls are counted, nothing else */
+	uint64_t instrumented;	     /* functions */
+	const struct tf_reason *left_alone; /* functions that were asked for, by reason */
+	size_t nleft_alone;
+	const char *const *filters; /* as the user gave them, "-F '*'" */
+	size_t nfilters;
+};
+
+/* May be called again, with new figures (libraries that come late). */
+TF_CHECK enum sonde_trace_status tf_writer_recording(struct tf_writer *w,
+						     const struct tf_recording *recording);
+
 struct tf_counter {
 	uint32_t id;	     /* index into a ring's counters */
 	const char *name;
@@ -203,6 +244,8 @@ struct tf_thread_end {
 	uint64_t lost;		  /* ring_head.lost */
 	uint64_t nested;	  /* ring_head.nested */
 	const uint64_t *counters; /* RING_COUNTERS of them, or NULL: none */
+	const uint64_t *calls;	  /* by tf_probe.count, or NULL: calls were not counted */
+	size_t ncalls;
 };
 
 /*

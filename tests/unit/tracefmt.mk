@@ -17,6 +17,11 @@ tests_unit_tracefmt_metadata_SOURCES = tests/unit/tracefmt_metadata.c $(TRACEFMT
 tests_unit_tracefmt_metadata_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS) $(JANSSON_CFLAGS)
 tests_unit_tracefmt_metadata_LDADD = libtracefmt.la $(JANSSON_LIBS) $(CMOCKA_LIBS)
 
+PURE_TESTS += tests/unit/tracefmt_probes
+tests_unit_tracefmt_probes_SOURCES = tests/unit/tracefmt_probes.c $(TRACEFMT_SUPPORT)
+tests_unit_tracefmt_probes_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_tracefmt_probes_LDADD = libtracefmt.la $(CMOCKA_LIBS)
+
 PURE_TESTS += tests/unit/tracefmt_roundtrip
 tests_unit_tracefmt_roundtrip_SOURCES = tests/unit/tracefmt_roundtrip.c $(TRACEFMT_SUPPORT)
 tests_unit_tracefmt_roundtrip_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)

@@ -275,7 +275,7 @@ static void not_a_trace(void **state)
 	assert_int_equal(sonde_trace_open("empty", &trace, &why), SONDE_TRACE_E_NOTRACE);
 	write_file("empty/metadata", "hello\n", 6);
 	assert_int_equal(sonde_trace_open("empty", &trace, &why), SONDE_TRACE_E_NOTRACE);
-	write_file("empty/metadata", "{\"type\":\"trace\",\"format\":2}\n", 28);
+	write_file("empty/metadata", "{\"type\":\"trace\",\"format\":3}\n", 28);
 	assert_int_equal(sonde_trace_open("empty", &trace, &why), SONDE_TRACE_E_VERSION);
 	assert_null(trace);
 	write_file("file", "x", 1);

@@ -10,17 +10,19 @@
 #define ABOVE UINT64_C(0x7fffff000000) /* and one above */
 
 struct step {
-	char what; /* 'e'nter, 'l'eave */
+	char what; /* 'e'nter, 'l'eave; of a probe 'E', 'L' */
 	uint32_t f;
 	uint64_t addr;
 };
 
 #define E(f, addr) { 'e', f, addr }
 #define L(f) { 'l', f, 0 }
+#define PE(f, addr) { 'E', f, addr }
+#define PL(f, addr) { 'L', f, addr }
 
 /*
  * Runs the steps; the events must be @expected: for each one 'e', 'l', 'u' (unwound) or 'o'
- * (orphan), the function and the depth, as in "e3.0 u3.0".
+ * (orphan), the function and the depth, as in "e3.0 u3.0"; functions with probes are p3.
  */
 static void run(const struct step *step, size_t n, const char *expected)
 {
@@ -28,15 +30,20 @@ static void run(const struct step *step, size_t n, const char *expected)
 	struct sonde_trace *trace;
 	struct sonde_trace_iter *it;
 	const struct sonde_trace_event *ev;
-	char text[1024] = "";
+	char text[1024] = "", name[16];
 	size_t at = 0;
 
 	image_init(&im, 4096);
 	for (size_t i = 0; i < n; i++) {
 		if (step[i].what == 'e')
 			image_enter(&im, BASE_TSC + i, step[i].f, step[i].addr);
-		else
+		else if (step[i].what == 'l')
 			image_leave(&im, BASE_TSC + i, step[i].f);
+		else
+			image_probe(&im, BASE_TSC + i,
+				    step[i].what == 'E' ? PROBE_ENTER(step[i].f) :
+							  PROBE_LEAVE(step[i].f),
+				    step[i].addr);
 	}
 	write_trace("stack", &im, BASE_TSC + n);
 	trace = open_trace("stack");
@@ -47,8 +54,13 @@ static void run(const struct step *step, size_t n, const char *expected)
 			    ev->kind == SONDE_TRACE_ENTER   ? 'e' :
 							      'l';
 
-		at += (size_t)snprintf(text + at, sizeof text - at, "%s%c%zu.%u", at ? " " : "",
-				       what, ev->function->index, ev->depth);
+		assert_non_null(ev->function);
+		if (*ev->function->name == 'p')
+			snprintf(name, sizeof name, "%s", ev->function->name);
+		else
+			snprintf(name, sizeof name, "%zu", ev->function->index);
+		at += (size_t)snprintf(text + at, sizeof text - at, "%s%c%s.%u", at ? " " : "",
+				       what, name, ev->depth);
 	}
 	assert_string_equal(text, expected);
 	sonde_trace_iter_free(it);
@@ -70,6 +82,54 @@ static void calls(void **state)
 	    L(3));
 	RUN("e3.0 e3.1 e3.2 l3.2 l3.1 l3.0", E(3, TOP), E(3, TOP - 64), E(3, TOP - 128), L(3), L(3),
 	    L(3));
+}
+
+/* Exits of probes tell which frame it is. */
+static void framed(void **state)
+{
+	(void)state;
+	/* Recursion: the outer one is left, by a longjmp from the inner ones. */
+	RUN("ep3.0 ep3.1 ep3.2 up3.2 up3.1 lp3.0", PE(3, TOP), PE(3, TOP - 64), PE(3, TOP - 128),
+	    PL(3, TOP));
+	RUN("ep3.0 ep4.1 ep3.2 up3.2 lp4.1 lp3.0", PE(3, TOP), PE(4, TOP - 64), PE(3, TOP - 128),
+	    PL(4, TOP - 64), PL(3, TOP));
+	/* Tail calls: the same place on the stack, one after the other. */
+	RUN("ep3.0 ep4.1 lp4.1 ep5.1 lp5.1 lp3.0", PE(3, TOP), PE(4, TOP - 16), PL(4, TOP - 16),
+	    PE(5, TOP - 16), PL(5, TOP - 16), PL(3, TOP));
+	/* A tail call whose exit was not seen. */
+	RUN("ep3.0 ep4.1 up4.1 ep5.1 lp5.1 lp3.0", PE(3, TOP), PE(4, TOP - 16), PE(5, TOP - 16),
+	    PL(5, TOP - 16), PL(3, TOP));
+	/* Among frames without such exits. */
+	RUN("e3.0 ep4.1 e5.2 u5.2 lp4.1 l3.0", E(3, TOP), PE(4, TOP - 16), E(5, TOP - 32),
+	    PL(4, TOP - 16), L(3));
+}
+
+static void framed_orphans(void **state)
+{
+	(void)state;
+	/* The enter is missing: what lies inside is gone, what lies outside is not. */
+	RUN("ep3.0 ep4.1 up4.1 op5.1 lp3.0", PE(3, TOP), PE(4, TOP - 64), PL(5, TOP - 32),
+	    PL(3, TOP));
+	/* The frame at this place is another function's: that is gone too. */
+	RUN("ep3.0 ep4.1 up4.1 op5.1 lp3.0", PE(3, TOP), PE(4, TOP - 32), PL(5, TOP - 32),
+	    PL(3, TOP));
+	/* The function is open, but not there. */
+	RUN("ep3.0 op3.1 lp3.0", PE(3, TOP), PL(3, TOP - 32), PL(3, TOP));
+	RUN("op3.0", PL(3, TOP));
+	RUN("op3.0 ep4.0 lp4.0", PL(3, TOP), PE(4, TOP), PL(4, TOP));
+}
+
+static void framed_other_stacks(void **state)
+{
+	(void)state;
+	/* A handler on a signal stack, left by longjmp: an exit on the first stack shows it. */
+	RUN("ep3.0 ep4.1 ep5.2 up5.2 lp4.1 lp3.0", PE(3, TOP), PE(4, TOP - 64), PE(5, ABOVE),
+	    PL(4, TOP - 64), PL(3, TOP));
+	RUN("ep3.0 ep4.1 ep5.2 lp5.2 lp4.1 lp3.0", PE(3, TOP), PE(4, TOP - 64), PE(5, ABOVE),
+	    PL(5, ABOVE), PL(4, TOP - 64), PL(3, TOP));
+	/* An exit on a stack of which nothing is known says nothing about the others. */
+	RUN("ep3.0 op5.1 lp3.0", PE(3, TOP), PL(5, ABOVE), PL(3, TOP));
+	RUN("ep3.0 op5.1 lp3.0", PE(3, TOP), PL(5, OTHER), PL(3, TOP));
 }
 
 static void longjmp_seen_by_enter(void **state)
@@ -237,6 +297,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(calls),
+		cmocka_unit_test(framed),
+		cmocka_unit_test(framed_orphans),
+		cmocka_unit_test(framed_other_stacks),
 		cmocka_unit_test(longjmp_seen_by_enter),
 		cmocka_unit_test(exception_seen_by_leave),
 		cmocka_unit_test(orphans),

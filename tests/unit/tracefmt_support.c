@@ -70,6 +70,11 @@ void image_leave(struct image *im, uint64_t tsc, uint32_t f)
 	assert_true(image_put(im, (uint64_t[]){ tsc << RING_ID_BITS | LEAVE(f) }, 1));
 }
 
+void image_probe(struct image *im, uint64_t tsc, uint32_t event, uint64_t addr)
+{
+	assert_true(image_put(im, (uint64_t[]){ tsc << RING_ID_BITS | event, addr }, 2));
+}
+
 static void add_event(struct tf_writer *w, uint32_t f, enum sonde_trace_kind kind, uint32_t id)
 {
 	static const struct tf_field enter[] = { { "count", SONDE_TRACE_I32 },
@@ -116,6 +121,34 @@ void describe_functions(struct tf_writer *w)
 	}
 }
 
+static char *demangle(const char *name)
+{
+	char *text = NULL;
+
+	return asprintf(&text, "<%s>", name) < 0 ? NULL : text;
+}
+
+/* The odd ones are in a library. */
+static void describe_probes(struct tf_writer *w)
+{
+	static char name[NPROBES][8];
+	static struct tf_probe probe[NPROBES];
+
+	for (uint32_t i = 0; i < NPROBES; i++) {
+		snprintf(name[i], sizeof name[i], "p%u", i);
+		probe[i] = (struct tf_probe){
+			.function = { .id = NFUNCTIONS + i, .name = name[i],
+				      .path = i % 2 ? "/lib/libp.so" : "/bin/prog",
+				      .address = 0x2000 + 16 * i },
+			.event = PROBE_ENTER(i), .count = PROBE_COUNT(i),
+		};
+	}
+	assert_int_equal(tf_writer_probes(w, probe, NPROBES, demangle), SONDE_TRACE_OK);
+	memset(name, 'x', sizeof name); /* strings are copied */
+	for (uint32_t i = 0; i < NPROBES; i++)
+		name[i][sizeof name[i] - 1] = '\0';
+}
+
 struct tf_writer *new_trace(const char *name, int rank)
 {
 	static char program[] = "prog", argument[] = "two words";
@@ -132,6 +165,7 @@ struct tf_writer *new_trace(const char *name, int rank)
 								1700000001000000000 }),
 			 SONDE_TRACE_OK);
 	describe_functions(w);
+	describe_probes(w);
 	return w;
 }
 

@@ -28,6 +28,12 @@
 #define RICH 1u /* enter: (i32, str, ptr), leave: (f64, i64), point: (str, bytes, u32, u64) */
 #define WAITS 2u /* its enter has a field of type wait, and nothing else */
 
+/* Functions p0, p1, ... that probes record; their ids begin at NFUNCTIONS, their counts at 5. */
+#define NPROBES 200u
+#define PROBE_ENTER(i) (1000u + 2 * (i))
+#define PROBE_LEAVE(i) (1001u + 2 * (i))
+#define PROBE_COUNT(i) (5u + (i))
+
 /* Numbers that differ from run to run only if SONDE_TEST_SEED says so. */
 uint64_t random_bits(void);
 uint32_t random_below(uint32_t n);
@@ -50,6 +56,7 @@ bool image_put(struct image *im, const uint64_t *word, uint32_t n);
 /* Appends records. */
 void image_enter(struct image *im, uint64_t tsc, uint32_t f, uint64_t addr);
 void image_leave(struct image *im, uint64_t tsc, uint32_t f);
+void image_probe(struct image *im, uint64_t tsc, uint32_t event, uint64_t addr);
 
 /* A new trace in directory @name with all functions and events in it. */
 struct tf_writer *new_trace(const char *name, int rank);

@@ -151,6 +151,12 @@ struct sonde_trace_count {
 	uint64_t value; /* never 0 */
 };
 
+/* Calls that were counted without being recorded. */
+struct sonde_trace_calls {
+	const struct sonde_trace_function *function;
+	uint64_t calls; /* never 0 */
+};
+
 struct sonde_trace_process {
 	size_t rank_index; /* index of its rank in this trace */
 	int pid;
@@ -187,6 +193,23 @@ struct sonde_trace_thread {
 	enum sonde_trace_status status; /* OK, E_TRUNCATED, E_CORRUPT, ... of the file */
 	uint64_t first;			/* time of the first event; 0 when there is none */
 	uint64_t last;
+	size_t ncalls;
+	const struct sonde_trace_calls *calls; /* by function; the same may come again: add up */
+};
+
+/* How functions were chosen and recorded, without modules. */
+struct sonde_trace_reason {
+	const char *text;
+	uint64_t count;
+};
+
+struct sonde_trace_recording {
+	const char *clock;     /* "tsc"; "none": calls were counted only; "" when unknown */
+	uint64_t instrumented; /* functions */
+	size_t nleft_alone;
+	const struct sonde_trace_reason *left_alone; /* functions that were not, by reason */
+	size_t nfilters;
+	const char *const *filters; /* as the user gave them */
 };
 
 /* How the program ended. */
@@ -223,6 +246,7 @@ struct sonde_trace_rank {
 	uint64_t lost_threads; /* threads of which nothing was recorded: there was no ring left */
 	uint64_t discarded; /* of the lost: not written, the disk was full or failed */
 	uint64_t bad_lines; /* of the metadata that were not understood */
+	const struct sonde_trace_recording *recording; /* NULL: modules alone recorded */
 };
 
 /* --- opening ----------------------------------------------------------------------------- */
