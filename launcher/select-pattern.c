@@ -33,7 +33,7 @@ static const char *behind_operator(const char *s)
 	s += strlen("operator");
 	if (strncmp(s, "()", 2) == 0 || strncmp(s, "[]", 2) == 0)
 		return s + 2;
-	return s + strspn(s, "+-*/%^&|~!=<>,");
+	return *s == ',' ? s + 1 : s + strspn(s, "+-*/%^&|~!=<>");
 }
 
 /* Commas in parameters, in a template's arguments and in brackets are the name's own. */
@@ -70,17 +70,29 @@ static bool say(char *problem, size_t size, const char *text, const char *what)
 	return false;
 }
 
-/* In place: a blank behind a comma is left out. "f(int, char)" is written in both ways. */
-static void squeeze(char *s)
+/* A demangler writes a blank behind commas, but not in "operator,"; the set "[a,b]" is no name. */
+static bool wants_blank(const char *body, const char *comma, bool in_set)
 {
-	char *to = s;
+	return !in_set && comma[1] != ' ' && comma[1] != '\0' &&
+	       !(comma - body >= 8 && strncmp(comma - 8, "operator", 8) == 0);
+}
 
-	for (; *s; s++) {
+/* "f(int,char)" becomes "f(int, char)", as demangled names are written. */
+static char *with_blanks(const char *body)
+{
+	char *text = malloc(2 * strlen(body) + 1), *to = text;
+	bool in_set = false;
+
+	if (!text)
+		return NULL;
+	for (const char *s = body; *s; s++) {
+		in_set = *s == '[' || (in_set && *s != ']');
 		*to++ = *s;
-		while (*s == ',' && s[1] == ' ')
-			s++;
+		if (*s == ',' && wants_blank(body, s, in_set))
+			*to++ = ' ';
 	}
 	*to = '\0';
+	return text;
 }
 
 static bool parse_regex(struct pattern *p, char *problem, size_t size)
@@ -120,10 +132,15 @@ static bool parse_line(struct pattern *p, char *problem, size_t size)
 	return true;
 }
 
-static bool parse_glob(struct pattern *p)
+static bool parse_glob(struct pattern *p, char *problem, size_t size)
 {
+	char *body = with_blanks(p->body);
+
+	if (!body)
+		return say(problem, size, p->text, "out of memory");
+	free(p->body);
+	p->body = body;
 	p->params = strchr(p->body, '(') != NULL;
-	squeeze(p->body);
 	p->kind = strcmp(p->body, "*") == 0 ? PATTERN_ALL
 		  : strpbrk(p->body, "*?[\\") ? PATTERN_GLOB
 					      : PATTERN_WORD;
@@ -159,7 +176,7 @@ static bool parse_one(struct pattern *p, const char *s, size_t len, char *proble
 		return say(problem, size, p->text, "the expression has no second '/'");
 	if (p->body[0] == '/')
 		return parse_regex(p, problem, size);
-	return p->body[0] == '@' ? parse_line(p, problem, size) : parse_glob(p);
+	return p->body[0] == '@' ? parse_line(p, problem, size) : parse_glob(p, problem, size);
 }
 
 bool pattern_parse(struct pattern_list *list, const char *text, char *problem, size_t size)
@@ -250,8 +267,6 @@ static const char *full_form(struct pattern_name *name)
 	if (!name->made_full) {
 		name->full = inj_demangle(name->mangled);
 		name->made_full = true;
-		if (name->full)
-			squeeze(name->full);
 	}
 	return name->full;
 }
