@@ -26,6 +26,8 @@ libcommand_la_SOURCES = \
 	launcher/modnew.h \
 	launcher/options.c \
 	launcher/options.h \
+	launcher/perfmap.c \
+	launcher/perfmap.h \
 	launcher/program-elf.c \
 	launcher/program-elf.h \
 	launcher/program.c \

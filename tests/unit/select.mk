@@ -15,3 +15,8 @@ PURE_TESTS += tests/unit/select_patterns
 tests_unit_select_patterns_SOURCES = tests/unit/select_patterns.c $(LAUNCHER_TEST_SUPPORT)
 tests_unit_select_patterns_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_select_patterns_LDADD = $(LAUNCHER_TEST_LIBS)
+
+PURE_TESTS += tests/unit/select_perfmap
+tests_unit_select_perfmap_SOURCES = tests/unit/select_perfmap.c $(LAUNCHER_TEST_SUPPORT)
+tests_unit_select_perfmap_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_select_perfmap_LDADD = $(LAUNCHER_TEST_LIBS)
