@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * Jump tables.
+ *
+ * Every address that a function with an indirect jump loads may be that of a table: of distances from
+ * itself (4 bytes each; position-independent code), or of addresses (8 or 4 bytes; only where the linker has
+ * put them in).  No bound is looked for.  A table ends where
+ *  - the next address begins that some such function loads and that looks like a table,
+ *  - an entry is not in code, or is no instruction (where the function was decoded without a doubt),
+ * and behind its last entry that leads into its function.  What is read too far leads to true
+ * instructions at wrong places, which costs a little freedom in patching, and nothing else.
+ */
+#include "trampolines/x86-64/flowcode.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum form { DISTANCES, WORDS, HALVES, FORMS };
+
+static const uint8_t entry_size[FORMS] = { 4, 8, 4 };
+
+/* The i-th entry; false: no bytes there. */
+static bool read_entry(const struct tramp_bytes *b, uint64_t base, uint64_t addr, enum form form,
+		       uint64_t *to)
+{
+	size_t size = entry_size[form];
+
+	if (addr - b->addr >= b->len || b->len - (addr - b->addr) < size)
+		return false;
+	*to = (uint64_t)tramp_flow_field(b->bytes + (addr - b->addr), 0, (uint8_t)size);
+	if (form == DISTANCES)
+		*to += base;
+	return true;
+}
+
+static bool is_code(const struct tramp_code *code, uint64_t addr)
+{
+	const struct tramp_bytes *b;
+
+	if (!flow_in_code(code, addr))
+		return false;
+	b = tramp_flow_bytes(code, addr);
+	return b && b->code;
+}
+
+static enum form last_form(const struct tramp_code *code)
+{
+	return code->absolute ? FORMS : WORDS;
+}
+
+bool tramp_flow_table_like(const struct tramp_code *code, uint64_t addr)
+{
+	const struct tramp_bytes *b = tramp_flow_bytes(code, addr);
+	uint64_t to;
+
+	for (enum form form = DISTANCES; b && form < last_form(code); form++) {
+		if (read_entry(b, addr, addr, form, &to) && is_code(code, to))
+			return true;
+	}
+	return false;
+}
+
+struct table {
+	struct flow_scan *scan;
+	const struct tramp_bytes *bytes;
+	uint64_t base, stop;
+	uint32_t fn, owner;
+	enum form form;
+	bool strict;		/* entries are instructions that were found already */
+};
+
+static bool is_loose(const struct tramp_code *code, uint32_t piece)
+{
+	const struct tramp_fn *fn;
+
+	if (piece == TRAMP_NONE)
+		return true;
+	fn = &code->facts->fns[piece];
+	return fn->flags & TRAMP_FN_MAYBE_PART ||
+	       (fn->flags & TRAMP_FN_PART && code->owner[piece] == piece);
+}
+
+/* Does it lead into the function, or to what may be a part of it? */
+static bool is_own(const struct table *t, uint64_t to)
+{
+	const struct tramp_code *code = t->scan->code;
+	uint32_t piece = tramp_flow_piece(code, to);
+
+	return is_loose(code, piece) || code->owner[piece] == t->owner;
+}
+
+static bool is_possible(const struct table *t, uint64_t to)
+{
+	const struct tramp_code *code = t->scan->code;
+
+	return is_code(code, to) && (!t->strict || flow_bit(t->scan->starts, to - code->base));
+}
+
+/* Entries up to the last one that is the function's own. */
+static size_t count_entries(const struct table *t)
+{
+	size_t size = entry_size[t->form], own = 0;
+	uint64_t to;
+
+	for (size_t i = 0; t->base + i * size < t->stop; i++) {
+		if (!read_entry(t->bytes, t->base, t->base + i * size, t->form, &to) ||
+		    !is_possible(t, to))
+			break;
+		if (is_own(t, to))
+			own = i + 1;
+	}
+	return own;
+}
+
+static void take_entries(const struct table *t, size_t n)
+{
+	struct tramp_code *code = t->scan->code;
+
+	for (size_t i = 0; i < n; i++) {
+		struct flow_cross c = { .from = t->fn };
+		uint64_t to;
+
+		if (!read_entry(t->bytes, t->base, t->base + i * entry_size[t->form], t->form, &to))
+			return;
+		c.to = (uint32_t)(to - code->base);
+		tramp_flow_append(t->scan, &t->scan->crosses, &c, sizeof(c));
+		flow_set_bit(code->external, c.to);
+		flow_set_bit(code->table, c.to);
+		if (!flow_bit(t->scan->starts, c.to))
+			tramp_flow_scan_at(t->scan, to);
+	}
+	code->bits[t->fn] |= FLOW_FN_TABLES;
+}
+
+static bool has_jumps(const struct tramp_code *code, uint32_t fn)
+{
+	return code->bits[code->owner[fn]] & FLOW_FN_JUMPS ||
+	       code->facts->fns[fn].flags & TRAMP_FN_MAYBE_PART;
+}
+
+static void read_table(struct flow_scan *scan, const struct flow_base *base, uint64_t stop)
+{
+	struct tramp_code *code = scan->code;
+	struct table t = {
+		.scan = scan, .bytes = tramp_flow_bytes(code, base->addr), .base = base->addr,
+		.stop = stop, .fn = base->fn, .owner = code->owner[base->fn],
+	};
+
+	if (!t.bytes)
+		return;
+	t.strict = !t.bytes->code && !(code->bits[base->fn] & FLOW_FN_ODD);
+	for (t.form = DISTANCES; t.form < last_form(code); t.form++) {
+		size_t n = count_entries(&t);
+
+		if (n)
+			take_entries(&t, n);
+	}
+}
+
+static int by_address(const void *left, const void *right)
+{
+	const struct flow_base *a = left, *b = right;
+
+	if (a->addr != b->addr)
+		return a->addr < b->addr ? -1 : 1;
+	return a->fn < b->fn ? -1 : a->fn > b->fn;
+}
+
+/* An indirect jump of what may be a part could use a table that its parent loads. */
+static void spread_jumps(struct flow_scan *scan)
+{
+	struct tramp_code *code = scan->code;
+	const struct flow_cross *crosses = scan->crosses.items;
+
+	for (size_t i = 0; i < code->facts->nfns; i++) {
+		if (code->bits[i] & FLOW_FN_JUMPS)
+			code->bits[code->owner[i]] |= FLOW_FN_JUMPS;
+	}
+	for (size_t i = 0; i < scan->crosses.n; i++) {
+		uint32_t piece = tramp_flow_piece(code, code->base + crosses[i].to);
+
+		if (crosses[i].from != TRAMP_NONE && piece != TRAMP_NONE && is_loose(code, piece) &&
+		    code->bits[piece] & FLOW_FN_JUMPS)
+			code->bits[code->owner[crosses[i].from]] |= FLOW_FN_JUMPS;
+	}
+}
+
+/* Keeps what functions with indirect jumps load, each once. */
+static void thin_out(struct flow_scan *scan, struct flow_list *list)
+{
+	struct flow_base *bases = list->items;
+	size_t kept = 0;
+
+	if (list->n)
+		qsort(bases, list->n, sizeof(*bases), by_address);
+	for (size_t i = 0; i < list->n; i++) {
+		if (!has_jumps(scan->code, bases[i].fn) ||
+		    (kept && by_address(&bases[kept - 1], &bases[i]) == 0))
+			continue;
+		bases[kept++] = bases[i];
+	}
+	list->n = kept;
+}
+
+static void read_tables(struct flow_scan *scan, const struct flow_list *list)
+{
+	const struct flow_base *bases = list->items;
+	uint64_t stop = UINT64_MAX;
+
+	for (size_t i = list->n; i-- > 0;) {
+		if (i + 1 < list->n && bases[i + 1].addr != bases[i].addr)
+			stop = bases[i + 1].addr;
+		read_table(scan, &bases[i], stop);
+	}
+}
+
+/* Tables can lead to code in which there are more of them, but only where the decoding was in doubt. */
+void tramp_flow_tables(struct flow_scan *scan)
+{
+	do {
+		struct flow_list list = scan->bases;
+
+		scan->bases = (struct flow_list){ 0 };
+		spread_jumps(scan);
+		thin_out(scan, &list);
+		read_tables(scan, &list);
+		free(list.items);
+	} while (scan->bases.n && !scan->no_memory);
+}
