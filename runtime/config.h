@@ -26,6 +26,11 @@ struct rt_config {
 	uint64_t real_exit;   /* replay code of exit(), in static programs with exit hooks */
 	uint64_t exit_hooks;  /* addresses of void (*)(void) */
 	uint64_t nexit_hooks;
+	uint64_t codemaps;    /* struct rt_codemaps of trampolines/codemap.h, or 0 */
+	uint64_t probe_mode;  /* enum rt_probe_mode */
+	uint64_t probe_depth; /* FILTER, TIMED: calls that may be open at a time; 0: no bound */
+	uint64_t probe_calls; /* FILTER, TIMED: of a function, by a thread, that are recorded; 0: all */
+	uint64_t probe_time;  /* TIMED: ticks of the time-stamp counter, below 2^43 */
 };
 
 /*

@@ -16,6 +16,7 @@
 #include "runtime/sys.h"
 #include "runtime/thread.h"
 
+#define CALL_EVENTS 2 /* what a call whose wrapper does not run would have recorded */
 #define SS_ONSTACK 1
 #define FRAME 1024 /* a wrapper's own, above where it closed the pool */
 #define DIFFERENT_STACK (UINT64_C(1) << 23) /* farther from the wrapper's frame than any helper */
@@ -74,42 +75,50 @@ static int called_by_wrapper(struct rt_thread *t, uint64_t sp)
 	return !below_signal_frame(sp, top) && !on_signal_stack();
 }
 
-static uint64_t decide(const struct rt_stub_desc *desc, uint64_t sp)
+static void count_nested(struct rt_thread *t, uint64_t calls)
+{
+	if (t->ring && calls)
+		__atomic_fetch_add((uint64_t *)&t->ring->nested, calls, __ATOMIC_RELAXED);
+}
+
+static struct rt_thread *open_own(struct rt_thread *t, uint64_t sp, uint64_t calls, uint64_t events)
+{
+	if (t->owner == t->tcb)
+		return t;
+	if (called_by_wrapper(t, sp)) {
+		count_nested(t, calls);
+		return NULL;
+	}
+	/* A stale pool needs no gap, but to be sure of it is not worth the trouble. */
+	if (!rt_step_over(t, sp, events))
+		return NULL;
+	t->owner = t->tcb;
+	return t;
+}
+
+struct rt_thread *rt_gate_open(uint64_t sp, uint64_t calls, uint64_t events)
 {
 	uint64_t tcb = rt_tcb();
-	struct rt_thread *t;
+	struct rt_thread *t = NULL;
 
-	if (!rt_gs_is_ours()) {
-		__atomic_fetch_add((uint64_t *)&rt_control()->lost, 2, __ATOMIC_RELAXED);
-		return desc->replay;
+	if (rt_gs_is_ours()) {
+		t = rt_current();
+		if (t && t->tcb == tcb)
+			return open_own(t, sp, calls, events);
+		t = rt_register(tcb);
 	}
-	t = rt_current();
-	if (t && t->tcb == tcb) {
-		if (called_by_wrapper(t, sp)) {
-			if (t->ring)
-				__atomic_fetch_add((uint64_t *)&t->ring->nested, 1, __ATOMIC_RELAXED);
-			return desc->replay;
-		}
-		/* A stale pool needs no gap, but to be sure of it is not worth the trouble. */
-		if (!rt_step_over(t, sp))
-			return desc->replay;
+	if (t)
 		t->owner = tcb;
-		return desc->wrapper;
-	}
-	t = rt_register(tcb);
-	if (!t) {
-		__atomic_fetch_add((uint64_t *)&rt_control()->lost, 2, __ATOMIC_RELAXED);
-		return desc->replay;
-	}
-	t->owner = tcb;
-	return desc->wrapper;
+	else
+		rt_count_lost(NULL, events);
+	return t;
 }
 
 /* Called by the assembly in gate.S; @sp is the stack pointer at the function's entry. */
 RT_HIDDEN uint64_t rt_gate_decide(const struct rt_stub_desc *desc, uint64_t sp)
 {
 	uint64_t mask = sys_block_signals();
-	uint64_t target = decide(desc, sp);
+	uint64_t target = rt_gate_open(sp, 1, CALL_EVENTS) ? desc->wrapper : desc->replay;
 
 	sys_restore_signals(mask);
 	return target;

@@ -7,6 +7,9 @@ RUNTIME_FILES = \
 	runtime/dlnotify.c \
 	runtime/gate-x86-64.S \
 	runtime/gate.c \
+	runtime/probe.c \
+	runtime/probe.h \
+	runtime/probegate-x86-64.S \
 	runtime/registry.c \
 	runtime/runtime.c \
 	runtime/sys.h \

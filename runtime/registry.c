@@ -117,7 +117,7 @@ static void release_pool(struct rt_thread *t)
 {
 	if (t->ring)
 		__atomic_store_n((uint32_t *)&t->ring->state, RING_EXITED, __ATOMIC_RELEASE);
-	t->owner = t->ptr = t->limit = t->counters = t->self = t->tcb = 0;
+	t->owner = t->ptr = t->limit = t->room = t->counters = t->counts = t->self = t->tcb = 0;
 	t->ring = NULL;
 	t->left = 0;
 	__atomic_store_n((int32_t *)&t->tid, 0, __ATOMIC_RELEASE);
@@ -343,6 +343,8 @@ static void start_ring(struct rt_thread *t)
 	h->nested = 0;
 	rt_take_first(t);
 	t->counters = (uint64_t)h + RING_COUNTERS_OFFSET;
+	if (rt_control()->max_counts)
+		t->counts = (uint64_t)h + rt_control()->counts_offset;
 	__atomic_store_n((uint32_t *)&h->state, RING_ACTIVE, __ATOMIC_RELEASE);
 	rt_ring_doorbell();
 }
@@ -385,6 +387,7 @@ struct rt_thread *rt_register(uint64_t tcb)
 	t->pid = pid;
 	t->tcb = tcb;
 	t->closed_sp = 0;
+	rt_shadow_init(t);
 	start_ring(t);
 	t->self = (uint64_t)t;
 	set_gs(t);

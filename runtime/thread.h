@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include "tracefmt/ring.h"
 #include "runtime/config.h"
+#include "runtime/probe.h"
 #include "sonde/abi.h"
 
 /* Begins like struct sonde_pool; a pool is all zero until its thread is registered. */
@@ -27,6 +28,13 @@ struct rt_thread {
 	uint32_t sub;		/* its index */
 	uint32_t left;		/* bit = index of a sub-buffer that an interrupted record is in */
 	uint64_t left_sp;	/* highest stack pointer of a handler that made us leave one */
+	uint64_t room;		/* limit - 15: from there on 16 bytes do not fit; 0: no limit */
+	uint64_t counts;	/* in the ring; 0: there are none */
+	uint64_t shadow;	/* behind the top entry of the shadow stack */
+	uint64_t shadow_end;
+	uint64_t time;		/* TIMED: the bound, shifted like a record's time */
+	uint64_t shadow_base;	/* its first entry, which is below all frames */
+	uint64_t shadow_mapped; /* memory that stays with the pool */
 };
 
 _Static_assert(offsetof(struct rt_thread, owner) == SONDE_POOL_OWNER, "pool layout");
@@ -34,6 +42,11 @@ _Static_assert(offsetof(struct rt_thread, ptr) == SONDE_POOL_PTR, "pool layout")
 _Static_assert(offsetof(struct rt_thread, limit) == SONDE_POOL_LIMIT, "pool layout");
 _Static_assert(offsetof(struct rt_thread, closed_sp) == SONDE_POOL_CLOSED_SP, "pool layout");
 _Static_assert(offsetof(struct rt_thread, counters) == SONDE_POOL_COUNTERS, "pool layout");
+_Static_assert(offsetof(struct rt_thread, room) == RT_POOL_ROOM, "pool layout");
+_Static_assert(offsetof(struct rt_thread, counts) == RT_POOL_COUNTS, "pool layout");
+_Static_assert(offsetof(struct rt_thread, shadow) == RT_POOL_SHADOW, "pool layout");
+_Static_assert(offsetof(struct rt_thread, shadow_end) == RT_POOL_SHADOW_END, "pool layout");
+_Static_assert(offsetof(struct rt_thread, time) == RT_POOL_TIME, "pool layout");
 _Static_assert(sizeof(struct rt_thread) <= sizeof(struct sonde_pool), "pool layout");
 
 #define RT_HIDDEN __attribute__((visibility("hidden")))
@@ -72,8 +85,17 @@ static inline struct rt_thread *rt_current(void)
 /* For the assembly in gate-*.S and for the injector. */
 struct rt_stub_desc;
 RT_HIDDEN uint64_t rt_gate_decide(const struct rt_stub_desc *desc, uint64_t sp);
+RT_HIDDEN void rt_probe_slow(const void *ret, uint64_t sp);
+void sonde_rt_gate(void);
+void sonde_rt_probe_gate(void);
 void sonde_rt_dl_state(void);
 void sonde_rt_exit(int status);
+
+/*
+ * gate.c: the calling thread, at stack pointer @sp, with its pool open; NULL when it is not to record,
+ * and counted: as nested, or @events as lost.  With signals blocked.
+ */
+RT_HIDDEN struct rt_thread *rt_gate_open(uint64_t sp, uint64_t calls, uint64_t events);
 
 /* registry.c: threads, pools and rings of this process.  All with signals blocked. */
 
@@ -93,10 +115,16 @@ RT_HIDDEN int rt_gs_is_ours(void);
 RT_HIDDEN void rt_ring_doorbell(void);
 RT_HIDDEN void rt_take_first(struct rt_thread *t);
 RT_HIDDEN uint64_t *rt_room(uint64_t bytes);
+RT_HIDDEN uint64_t *rt_room_of(struct rt_thread *t, uint64_t bytes, uint64_t sp);
+RT_HIDDEN void rt_count_lost(struct rt_thread *t, uint64_t events);
 /*
  * A signal handler at stack pointer @sp is about to record while the interrupted code may be in
- * the middle of a record: step over it.  0 when that cannot be done; then nothing is recorded.
+ * the middle of a record: step over it.  0 when that cannot be done; then nothing is recorded, and
+ * @events are counted as lost.
  */
-RT_HIDDEN int rt_step_over(struct rt_thread *t, uint64_t sp);
+RT_HIDDEN int rt_step_over(struct rt_thread *t, uint64_t sp, uint64_t events);
+
+/* probe.c: the shadow stack of a thread that is being registered. */
+RT_HIDDEN void rt_shadow_init(struct rt_thread *t);
 
 #endif /* SONDE_RUNTIME_THREAD_H */

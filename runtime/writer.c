@@ -11,7 +11,6 @@
 #include "runtime/thread.h"
 
 #define WAIT_MS 100
-#define CALL_EVENTS 2 /* what a call whose wrapper does not run would have recorded */
 
 void rt_ring_doorbell(void)
 {
@@ -27,6 +26,14 @@ static uint64_t sub_base(const struct rt_thread *t, uint32_t i)
 	return (uint64_t)t->ring + RING_PAGE + (uint64_t)i * rt_control()->sub_bytes;
 }
 
+/* Where the next record goes; 0: nowhere. */
+static void set_space(struct rt_thread *t, uint64_t ptr, uint64_t limit)
+{
+	t->ptr = ptr;
+	t->limit = limit;
+	t->room = limit ? limit - (RT_PROBE_RECORD_BYTES - 1) : 0;
+}
+
 static void take(struct rt_thread *t, uint32_t i)
 {
 	struct ring_sub *s = &t->ring->sub[i];
@@ -36,8 +43,7 @@ static void take(struct rt_thread *t, uint32_t i)
 	t->sub = i;
 	t->base = sub_base(t, i);
 	__atomic_store_n((uint32_t *)&s->state, RING_SUB_WRITING, __ATOMIC_RELEASE);
-	t->ptr = t->base;
-	t->limit = t->base + rt_control()->sub_bytes;
+	set_space(t, t->base, t->base + rt_control()->sub_bytes);
 }
 
 void rt_take_first(struct rt_thread *t)
@@ -95,7 +101,7 @@ static int await_sub(struct rt_thread *t, uint32_t i)
 	return 1;
 }
 
-static void count_lost(struct rt_thread *t, uint64_t events)
+void rt_count_lost(struct rt_thread *t, uint64_t events)
 {
 	_Atomic uint64_t *lost = t && t->ring ? &t->ring->lost : &rt_control()->lost;
 
@@ -108,9 +114,8 @@ static void count_lost(struct rt_thread *t, uint64_t events)
  */
 static uint64_t *run_unrecorded(struct rt_thread *t)
 {
-	count_lost(t, 1);
-	t->ptr = t->base;
-	t->limit = t->base + rt_control()->sub_bytes;
+	rt_count_lost(t, 1);
+	set_space(t, t->base, t->base + rt_control()->sub_bytes);
 	return NULL;
 }
 
@@ -121,8 +126,7 @@ static int next_sub(struct rt_thread *t)
 	/* limit is 0 when the current one was published before and the next was not free */
 	if (t->limit) {
 		publish(t, t->sub, t->ptr - t->base);
-		t->ptr = 0;
-		t->limit = 0;
+		set_space(t, 0, 0);
 	}
 	if (!await_sub(t, next))
 		return 0;
@@ -130,14 +134,14 @@ static int next_sub(struct rt_thread *t)
 	return 1;
 }
 
-static uint64_t *room(struct rt_thread *t, uint64_t bytes, uint64_t sp)
+uint64_t *rt_room_of(struct rt_thread *t, uint64_t bytes, uint64_t sp)
 {
 	struct ring_control *c = rt_control();
 
 	if (!t)
 		t = rt_register(rt_tcb());
 	if (!t || !t->ring || c->paused || bytes > SONDE_MAX_RECORD) {
-		count_lost(t, 1);
+		rt_count_lost(t, 1);
 		return NULL;
 	}
 	publish_left(t, sp);
@@ -146,7 +150,7 @@ static uint64_t *room(struct rt_thread *t, uint64_t bytes, uint64_t sp)
 	if (ring_collector_gone(c))
 		return run_unrecorded(t);
 	if (!next_sub(t)) {
-		count_lost(t, 1);
+		rt_count_lost(t, 1);
 		return NULL;
 	}
 	return (uint64_t *)t->ptr;
@@ -156,7 +160,7 @@ uint64_t *rt_room(uint64_t bytes)
 {
 	uint64_t sp = (uint64_t)__builtin_frame_address(0);
 	uint64_t mask = sys_block_signals();
-	uint64_t *p = rt_gs_is_ours() ? room(rt_current(), bytes, sp) : NULL;
+	uint64_t *p = rt_gs_is_ours() ? rt_room_of(rt_current(), bytes, sp) : NULL;
 
 	sys_restore_signals(mask);
 	return p;
@@ -179,7 +183,7 @@ static int gap_here(struct rt_thread *t)
  * interrupted record may still be written into it.  What the interrupted code adds to the pointer
  * afterwards makes a hole in the next one: declare a gap at its start, so that zeros are skipped.
  */
-int rt_step_over(struct rt_thread *t, uint64_t sp)
+int rt_step_over(struct rt_thread *t, uint64_t sp, uint64_t events)
 {
 	uint32_t next;
 
@@ -190,7 +194,7 @@ int rt_step_over(struct rt_thread *t, uint64_t sp)
 		return 1;
 	next = (t->sub + 1) % rt_control()->nsub;
 	if (!await_sub(t, next)) {
-		count_lost(t, CALL_EVENTS);
+		rt_count_lost(t, events);
 		return 0;
 	}
 	t->left_sp = sp > t->left_sp || !t->left ? sp : t->left_sp;

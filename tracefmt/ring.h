@@ -5,7 +5,9 @@
  *	offset 0            struct ring_control, one page
  *	RING_FIRST + r * c->ring_bytes
  *	                    ring r:  struct ring_head (one page, counters in its second half),
- *	                             then c->nsub sub-buffers of c->sub_bytes each
+ *	                             then c->nsub sub-buffers of c->sub_bytes each,
+ *	                             then at c->counts_offset uint64_t[c->max_counts]: how often
+ *	                             each function was called
  *
  * A thread writes into its own sub-buffer with plain stores; only a full sub-buffer is an event
  * for the collector.  Every byte of a sub-buffer that holds no record is zero: a sub-buffer is
@@ -121,6 +123,8 @@ struct ring_control {
 	_Atomic uint32_t paused;     /* nothing is to be recorded */
 	_Atomic uint64_t lost_threads; /* threads for which no ring could be had */
 	_Atomic uint64_t lost;	     /* events that threads without a ring did not record */
+	uint64_t counts_offset;	     /* within a ring, a multiple of 8 */
+	uint64_t max_counts;	     /* 0: nothing is counted; ring_bytes includes them */
 	struct ring_mail mail;
 	/*
 	 * A robust process-shared mutex (pthread_mutex_t) that the collector holds as long as

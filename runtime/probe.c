@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What a probe leaves to the runtime: a pool that is not open or not the thread's, a full sub-buffer,
+ * shadow stacks with entries of frames that are gone, and calls that were long enough.  It does all
+ * that the probe would have done.
+ */
+#include "runtime/sys.h"
+#include "runtime/thread.h"
+
+#define OTHER_STACK 65536 /* so far above the outermost frame is another stack */
+
+#define PROT_RW 3
+#define MAP_PRIVATE_ANON_NORESERVE 0x4022
+#define ADVISE_DONTFORK 10
+
+/* A pool's page has room for small stacks. */
+#define SHADOW_IN_POOL ((RT_POOL_BYTES - sizeof(struct sonde_pool)) / sizeof(struct rt_shadow) - 1)
+
+struct event {
+	const struct rt_probe_desc *desc;
+	uint64_t frame;
+};
+
+/* ---- the shadow stack ---- */
+
+static uint64_t shadow_bound(void)
+{
+	uint64_t depth = sonde_rt_config.probe_depth;
+
+	return depth && depth < RT_SHADOW_MAX ? depth : RT_SHADOW_MAX;
+}
+
+/* The pool keeps it when its thread is gone.  A forked child's pool does not know it: not inherited. */
+static uint64_t map_shadow(struct rt_thread *t, uint64_t bytes)
+{
+	int64_t p;
+
+	if (t->shadow_mapped)
+		return t->shadow_mapped;
+	p = sys6(__NR_mmap, 0, bytes, PROT_RW, MAP_PRIVATE_ANON_NORESERVE, (uint64_t)-1, 0);
+	if (SYS_IS_ERROR(p))
+		return 0;
+	sys3(__NR_madvise, p, bytes, ADVISE_DONTFORK);
+	t->shadow_mapped = (uint64_t)p;
+	return t->shadow_mapped;
+}
+
+void rt_shadow_init(struct rt_thread *t)
+{
+	uint64_t entries = shadow_bound();
+	struct rt_shadow *base = NULL;
+
+	t->time = sonde_rt_config.probe_time << RING_ID_BITS;
+	if (sonde_rt_config.probe_mode < RT_PROBE_FILTER)
+		return;
+	if (entries > SHADOW_IN_POOL)
+		base = (struct rt_shadow *)map_shadow(t, (entries + 1) * sizeof(*base));
+	if (!base) {
+		base = (struct rt_shadow *)((uint64_t)t + sizeof(struct sonde_pool));
+		entries = entries < SHADOW_IN_POOL ? entries : SHADOW_IN_POOL;
+	}
+	base->word = 0;
+	base->frame = UINT64_MAX;
+	t->shadow_base = (uint64_t)base;
+	t->shadow = (uint64_t)(base + 1);
+	t->shadow_end = (uint64_t)(base + 1 + entries);
+}
+
+static struct rt_shadow *shadow_top(const struct rt_thread *t)
+{
+	return (struct rt_shadow *)t->shadow - 1;
+}
+
+/* On a stack above that of the open calls? */
+static int other_stack(const struct rt_thread *t, uint64_t frame)
+{
+	const struct rt_shadow *first = (const struct rt_shadow *)t->shadow_base + 1;
+
+	return frame > first->frame && frame - first->frame > OTHER_STACK;
+}
+
+/* Frames below @frame have been left by longjmp or an exception. */
+static void shadow_prune(struct rt_thread *t, uint64_t frame)
+{
+	if (shadow_top(t)->frame >= frame || other_stack(t, frame))
+		return;
+	while (shadow_top(t)->frame < frame)
+		t->shadow -= sizeof(struct rt_shadow);
+}
+
+static void shadow_push(struct rt_thread *t, uint64_t word, uint64_t frame)
+{
+	*(struct rt_shadow *)t->shadow = (struct rt_shadow){ word, frame };
+	t->shadow += sizeof(struct rt_shadow);
+}
+
+/* ---- events ---- */
+
+static uint64_t first_word(const struct event *e)
+{
+	return rt_tsc() << RING_ID_BITS | e->desc->event;
+}
+
+static int write_record(struct rt_thread *t, uint64_t word, uint64_t frame, uint64_t sp)
+{
+	uint64_t *p = rt_room_of(t, RT_PROBE_RECORD_BYTES, sp);
+
+	if (!p)
+		return 0;
+	p[1] = frame;
+	__atomic_store_n(&p[0], word, __ATOMIC_RELEASE);
+	t->ptr += RT_PROBE_RECORD_BYTES;
+	return 1;
+}
+
+/* The time is read when there is room: a wait for the collector is nobody's. */
+static int record_now(struct rt_thread *t, const struct event *e)
+{
+	if (t->ptr >= t->room && !rt_room_of(t, RT_PROBE_RECORD_BYTES, e->frame))
+		return 0;
+	return write_record(t, first_word(e), e->frame, e->frame);
+}
+
+static uint64_t *count_of(struct rt_thread *t, const struct event *e)
+{
+	if (!t->counts || e->desc->function >= rt_control()->max_counts)
+		return NULL;
+	return (uint64_t *)t->counts + e->desc->function;
+}
+
+static void count(struct rt_thread *t, const struct event *e)
+{
+	uint64_t *n = count_of(t, e);
+
+	if (n)
+		++*n;
+	else
+		rt_count_lost(t, 1);
+}
+
+/* Has the function been called as often as is to be recorded? */
+static int often_enough(struct rt_thread *t, const struct event *e)
+{
+	const uint64_t *n = count_of(t, e);
+
+	if (!sonde_rt_config.probe_calls)
+		return 0;
+	if (n)
+		return *n >= sonde_rt_config.probe_calls;
+	rt_count_lost(t, 1);
+	return 1;
+}
+
+static void enter_filtered(struct rt_thread *t, const struct event *e)
+{
+	int timed = e->desc->mode == RT_PROBE_TIMED;
+
+	/* a frame at the very same place is gone as well */
+	shadow_prune(t, e->frame + 1);
+	if (often_enough(t, e))
+		return;
+	if (t->shadow >= t->shadow_end) {
+		if (!sonde_rt_config.probe_depth)
+			rt_count_lost(t, 1);
+		return;
+	}
+	if (!timed && !record_now(t, e))
+		return;
+	shadow_push(t, timed ? first_word(e) : 0, e->frame);
+	if (sonde_rt_config.probe_calls)
+		count(t, e);
+}
+
+/* All calls that are still waiting, the outermost first. */
+static void write_pending(struct rt_thread *t, uint64_t sp)
+{
+	for (struct rt_shadow *s = (struct rt_shadow *)t->shadow_base + 1; s <= shadow_top(t); s++) {
+		if (s->word)
+			write_record(t, s->word, s->frame, sp);
+		s->word = 0;
+	}
+}
+
+static int is_short(const struct rt_thread *t, const struct rt_shadow *s, const struct event *e)
+{
+	return s->word && first_word(e) - s->word < t->time;
+}
+
+static void leave_filtered(struct rt_thread *t, const struct event *e)
+{
+	shadow_prune(t, e->frame);
+	if (shadow_top(t)->frame != e->frame)
+		return;
+	if (!is_short(t, shadow_top(t), e)) {
+		write_pending(t, e->frame);
+		record_now(t, e);
+	}
+	t->shadow -= sizeof(struct rt_shadow);
+}
+
+static void do_event(struct rt_thread *t, const struct event *e)
+{
+	switch (e->desc->mode) {
+	case RT_PROBE_RECORD:
+		record_now(t, e);
+		break;
+	case RT_PROBE_COUNT:
+		count(t, e);
+		break;
+	default:
+		if (e->desc->kind == RT_PROBE_ENTRY)
+			enter_filtered(t, e);
+		else
+			leave_filtered(t, e);
+	}
+}
+
+/* Called by the gate: @ret is its return address, @sp the stack pointer in front of the call. */
+RT_HIDDEN void rt_probe_slow(const void *ret, uint64_t sp)
+{
+	uint64_t mask = sys_block_signals();
+	const struct rt_probe_desc *desc = (const void *)((uint64_t)ret + RT_PROBE_DESC);
+	struct event e = { .desc = desc, .frame = sp + desc->above };
+	struct rt_thread *t = rt_gate_open(e.frame, desc->kind == RT_PROBE_ENTRY, 1);
+
+	if (t)
+		do_event(t, &e);
+	sys_restore_signals(mask);
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Probes, as the injector that places them and the runtime know them: the words of the pool that they
+ * use, besides SONDE_POOL_OWNER and SONDE_POOL_PTR.  What they tell the runtime is in
+ * trampolines/codemap.h.
+ *
+ * The shadow stack (modes FILTER and TIMED) holds the recorded calls that are open, each a record of
+ * an enter event: { word 0, frame address }.  Word 0 is 0 when it is written to the ring, or else waits
+ * for the call to be long enough.  The first entry is nobody's, with a frame address above all.
+ */
+#ifndef SONDE_RUNTIME_PROBE_H
+#define SONDE_RUNTIME_PROBE_H
+
+#include <stdint.h>
+
+#include "trampolines/codemap.h"
+
+#define RT_POOL_ROOM 0x60
+#define RT_POOL_COUNTS 0x68
+#define RT_POOL_SHADOW 0x70
+#define RT_POOL_SHADOW_END 0x78
+#define RT_POOL_TIME 0x80
+
+#define RT_SHADOW_MAX 65536u /* calls; deeper ones are not recorded, and counted as lost */
+
+struct rt_shadow {
+	uint64_t word;
+	uint64_t frame;
+};
+
+#endif
