@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * What to do about a run that is reached but has no room for a jump, cheapest first:
+ *
+ *	lead the branches that come here to the copy (only where nobody else comes)
+ *	copy some more of a block nearby: what its window leaves over is room for a slot
+ *	make the block behind it dead: copy it, and those who lead there
+ *	make the call that follows in the copy
+ *	make the block itself dead
+ *
+ * All of them only add to what is copied, so there is an end to it.
+ */
+#include "trampolines/x86-64/decode.h"
+#include "trampolines/x86-64/mirrorplan.h"
+
+enum {
+	SMALL = 32,		/* bytes: a dead block that is copied as a whole */
+};
+
+/* How dear a lender is. */
+enum { LEND_HEAD, LEND_TAIL, LEND_COLD, LEND_NEW, LEND_NOT };
+
+static bool has_syscall(const struct tramp_mirror *m, uint32_t i, uint32_t from, uint32_t bytes)
+{
+	uint32_t start = mir_off(m, i, from);
+
+	for (uint32_t k = from; mir_off(m, i, k) - start < bytes; k++) {
+		if (mir_op(m, i, k)->kind == TRAMP_OP_SYSCALL)
+			return true;
+	}
+	return false;
+}
+
+/* Where the call at its end begins, if there is one; else its end. */
+static uint32_t copyable_end(const struct tramp_mirror *m, uint32_t i)
+{
+	const struct tramp_op *last = mir_last(m, i);
+
+	return mir_is_call(last) ? last->off : mir_flow_block(m, i)->end;
+}
+
+static bool head_can_lend(const struct tramp_mirror *m, uint32_t i, uint32_t jump, uint32_t *bytes)
+{
+	const struct mir_block *b = &m->blocks.v[i];
+	uint32_t start = mir_off(m, i, b->lo);
+	uint32_t end = mir_end_copied(b) ? mir_off(m, i, b->tail) : copyable_end(m, i);
+	uint32_t from = b->head > b->lo ? b->used[MIR_HEAD] : start + MIR_JUMP;
+	uint32_t at = mir_slot_at(jump, from, end);
+
+	if (end <= start || at == TRAMP_NONE)
+		return false;
+	*bytes = at + MIR_JUMP - start;
+	return !has_syscall(m, i, b->lo, *bytes);
+}
+
+/* One that begins at least 5 bytes further up, so that what was its window is free. */
+static bool tail_can_lend(const struct tramp_mirror *m, uint32_t i, uint32_t jump, uint32_t *bytes)
+{
+	const struct mir_block *b = &m->blocks.v[i];
+	uint32_t low = mir_off(m, i, b->head), start = mir_off(m, i, b->tail);
+	uint32_t k = b->tail, from;
+
+	if (start < low + MIR_JUMP)
+		return false;
+	while (start - mir_off(m, i, k) < MIR_JUMP)
+		k--;
+	from = mir_off(m, i, k);
+	*bytes = mir_flow_block(m, i)->end - from;
+	return mir_slot_at(jump, from + MIR_JUMP, start + MIR_JUMP) != TRAMP_NONE &&
+	       !has_syscall(m, i, k, start - from);
+}
+
+static int lender(const struct tramp_mirror *m, uint32_t i, uint32_t jump, uint32_t *bytes)
+{
+	const struct mir_block *b = &m->blocks.v[i];
+	enum tramp_end ends = mir_flow_block(m, i)->ends;
+
+	if ((b->flags & (MIR_RIGID | MIR_LENT)) || mir_whole(b))
+		return LEND_NOT;
+	if (b->head > b->lo)
+		return head_can_lend(m, i, jump, bytes) ? LEND_HEAD : LEND_NOT;
+	if (mir_end_copied(b))
+		return tail_can_lend(m, i, jump, bytes) ? LEND_TAIL : LEND_NOT;
+	if (b->lo >= mir_flow_block(m, i)->nops || !head_can_lend(m, i, jump, bytes))
+		return LEND_NOT;
+	return ends == TRAMP_END_STOP || ends == TRAMP_END_NORETURN || mir_is_exit(ends) ? LEND_COLD :
+											     LEND_NEW;
+}
+
+static bool lend(struct tramp_mirror *m, const struct mir_window *lack)
+{
+	struct mir_reach reach = mir_reach(m, lack->block, lack->off);
+	uint32_t best = 0, best_bytes = 0;
+	int best_rank = LEND_NOT;
+
+	if (lack->len < MIR_SHORT || m->strict)
+		return false;
+	for (uint32_t j = reach.first; j <= reach.last; j++) {
+		uint32_t bytes = 0;
+		int rank = lender(m, j, lack->off, &bytes);
+
+		if (rank >= best_rank)
+			continue;
+		best_rank = rank;
+		best = j;
+		best_bytes = bytes;
+	}
+	if (best_rank == LEND_NOT)
+		return false;
+	m->blocks.v[best].flags |= MIR_LENT;
+	if (best_rank == LEND_TAIL)
+		mir_copy_tail(m, best, best_bytes);
+	else
+		mir_copy_head(m, best, best_bytes);
+	return true;
+}
+
+/* The block behind the run is copied, and nobody comes to it in the original any more. */
+static bool free_behind(struct tramp_mirror *m, uint32_t next)
+{
+	const struct tramp_block *fb;
+	struct mir_block *b;
+
+	if (next == TRAMP_NONE)
+		return false;
+	fb = mir_flow_block(m, next);
+	b = &m->blocks.v[next];
+	if ((b->flags & MIR_RIGID) || b->lo || mir_is_call(mir_op(m, next, 0)) || !mir_close(m, next))
+		return false;
+	if (fb->end - fb->start <= SMALL)
+		mir_copy_whole(m, next);
+	else
+		mir_copy_head(m, next, MIR_JUMP);
+	return true;
+}
+
+static bool move_call(struct tramp_mirror *m, const struct mir_window *lack)
+{
+	struct mir_block *b = &m->blocks.v[lack->block];
+	const struct tramp_op *last = mir_last(m, lack->block);
+	struct tramp_decoded insn;
+
+	if (m->strict || (b->flags & (MIR_MOVED | MIR_RIGID)) || lack->run != MIR_TAIL ||
+	    !mir_is_call(last))
+		return false;
+	if (!tramp_decode(mir_bytes(m, last->off), last->len, &insn) || insn.unmovable)
+		return false;
+	b->flags |= MIR_MOVED;
+	return true;
+}
+
+enum { TRY_RETARGET, TRY_LEND, TRY_LEND_MORE, TRY_BEHIND, TRY_CALL, TRY_BEHIND_MORE, TRY_CLOSE, TRY_END };
+
+static bool try(struct tramp_mirror *m, const struct mir_window *lack, int what)
+{
+	bool at_start = lack->off == mir_off(m, lack->block, m->blocks.v[lack->block].lo);
+	uint32_t stop;
+
+	switch (what) {
+	case TRY_RETARGET:
+		return at_start && mir_retarget(m, lack->block);
+	case TRY_LEND:
+	case TRY_LEND_MORE:
+		return lend(m, lack);
+	case TRY_BEHIND:
+	case TRY_BEHIND_MORE:
+		(void)mir_free_bytes(m, lack->block, lack->run, MIR_JUMP, &stop);
+		return free_behind(m, stop);
+	case TRY_CALL:
+		return move_call(m, lack);
+	default:
+		return at_start && mir_close(m, lack->block);
+	}
+}
+
+bool mir_help(struct tramp_mirror *m, const struct mir_window *lack)
+{
+	struct mir_block *b = &m->blocks.v[lack->block];
+
+	while (b->tries < TRY_END) {
+		if (try(m, lack, b->tries++))
+			return true;
+	}
+	return false;
+}
