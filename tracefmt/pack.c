@@ -14,7 +14,7 @@
 
 #define LARGE 2048u /* bytes of a column that are worth a frame of their own */
 
-struct column {
+struct tf_pack_column {
 	uint8_t type;
 	uint8_t coding;
 	uint8_t width;
@@ -33,7 +33,7 @@ struct tf_pack_entry {
 	uint32_t sorted; /* its first difference in sorted[] */
 	uint32_t seen;	 /* while scattering */
 	size_t values;	 /* its first column in values[] */
-	struct column column[TF_MAX_VALUES];
+	uint32_t columns; /* its first one in column[] */
 };
 
 enum sonde_trace_status tf_pack_init(struct tf_pack *p)
@@ -57,6 +57,7 @@ void tf_pack_free(struct tf_pack *p)
 	ZSTD_freeCCtx(p->zstd);
 	free(p->slot);
 	free(p->entry);
+	free(p->column);
 	free(p->of_event);
 	free(p->count);
 	free(p->cursor);
@@ -103,18 +104,41 @@ static enum tf_what what_of(uint32_t code, const struct tf_sites *sites)
 					   TF_POINT;
 }
 
-static void set_columns(struct tf_pack_entry *entry, const struct tf_sites *sites)
+/* The types of the values of @entry; returns their number. */
+static uint8_t types_of(const struct tf_pack_entry *entry, const struct tf_sites *sites,
+			const uint8_t **types)
 {
-	if (entry->what == TF_LOST) {
-		entry->ncolumns = 1;
-		entry->column[0].type = SONDE_TRACE_U64;
-		return;
-	}
+	static const uint8_t lost[] = { SONDE_TRACE_U64 };
+
+	*types = lost;
+	if (entry->what == TF_LOST)
+		return 1;
 	if (entry->what == TF_UNWIND || entry->what == TF_OLD_UNWIND)
-		return;
-	entry->ncolumns = sites->site[entry->id].nfields;
+		return 0;
+	*types = sites->more[entry->id].types;
+	return sites->site[entry->id].nfields;
+}
+
+/* Most entries have none, so they are kept apart.  False: no memory. */
+static bool add_columns(struct tf_pack *p, struct tf_pack_entry *entry,
+			const struct tf_sites *sites)
+{
+	const uint8_t *types;
+
+	entry->ncolumns = types_of(entry, sites, &types);
+	entry->columns = p->ncolumns;
+	if (p->ncolumns + entry->ncolumns > p->roomcolumns) {
+		uint32_t room = p->roomcolumns ? 2 * p->roomcolumns : 64;
+		struct tf_pack_column *more = realloc(p->column, room * sizeof *more);
+
+		if (!more)
+			return false;
+		p->column = more;
+		p->roomcolumns = room;
+	}
 	for (unsigned i = 0; i < entry->ncolumns; i++)
-		entry->column[i].type = sites->more[entry->id].types[i];
+		p->column[p->ncolumns++] = (struct tf_pack_column){ .type = types[i] };
+	return true;
 }
 
 static bool grow_entries(struct tf_pack *p)
@@ -149,8 +173,7 @@ static bool new_entry(struct tf_pack *p, const struct tf_sites *sites, uint32_t 
 	*entry = (struct tf_pack_entry){ .what = (uint8_t)what_of(code, sites) };
 	if (entry->what != TF_LOST && entry->what != TF_UNWIND)
 		entry->id = TF_CODE_ID(code);
-	set_columns(entry, sites);
-	return true;
+	return add_columns(p, entry, sites);
 }
 
 static inline uint64_t *slot_of(struct tf_pack *p, uint32_t code)
@@ -288,15 +311,16 @@ static void scatter_values(struct tf_pack *p, const struct tf_batch *b)
 
 	for (uint32_t i = 0; at < b->nwords; i++) {
 		struct tf_pack_entry *entry = &p->entry[p->of_event[i]];
+		struct tf_pack_column *column = p->column + entry->columns;
 		size_t to = entry->values + entry->seen++;
 
 		for (unsigned k = 0; k < entry->ncolumns; k++, to += entry->count) {
 			p->values[to] = b->words[at++];
-			if (entry->column[k].type != SONDE_TRACE_STR)
+			if (column[k].type != SONDE_TRACE_STR)
 				continue;
 			p->where[to] = at;
 			at += (uint32_t)(p->values[to] + 7) / 8;
-			entry->column[k].bytes += p->values[to];
+			column[k].bytes += p->values[to];
 		}
 	}
 }
@@ -344,7 +368,7 @@ static uint64_t cost(const uint64_t *v, uint32_t n, enum tf_coding coding, uint6
  * Differences must be a good deal shorter to be taken: values that come again and again compress
  * better as they are.
  */
-static void choose_coding(struct column *c, const uint64_t *v, uint32_t n)
+static void choose_coding(struct tf_pack_column *c, const uint64_t *v, uint32_t n)
 {
 	bool is_float = c->type == SONDE_TRACE_F64;
 	bool is_signed = c->type == SONDE_TRACE_I32 || c->type == SONDE_TRACE_I64;
@@ -370,7 +394,7 @@ static void choose_codings(struct tf_pack *p)
 		struct tf_pack_entry *entry = &p->entry[i];
 
 		for (unsigned k = 0; k < entry->ncolumns; k++)
-			choose_coding(&entry->column[k],
+			choose_coding(&p->column[entry->columns + k],
 				      p->values + entry->values + k * (size_t)entry->count,
 				      entry->count);
 	}
@@ -432,7 +456,7 @@ static void put_dictionary(struct tf_pack *p, const struct tf_sites *sites)
 		tf_buf_byte(raw, entry->width);
 		tf_buf_byte(raw, entry->ncolumns);
 		for (unsigned k = 0; k < entry->ncolumns; k++) {
-			const struct column *c = &entry->column[k];
+			const struct tf_pack_column *c = &p->column[entry->columns + k];
 
 			tf_buf_byte(raw, c->type);
 			tf_buf_byte(raw, c->coding);
@@ -513,7 +537,7 @@ static void put_times(struct tf_pack *p, bool wide)
 	}
 }
 
-static void put_numbers(struct tf_pack *p, const struct column *c, const uint64_t *v, uint32_t n)
+static void put_numbers(struct tf_pack *p, const struct tf_pack_column *c, const uint64_t *v, uint32_t n)
 {
 	for (unsigned k = 0; k < c->width; k++) {
 		uint8_t *at = add_column(p, n);
@@ -528,7 +552,7 @@ static void put_numbers(struct tf_pack *p, const struct column *c, const uint64_
 	}
 }
 
-static void put_strings(struct tf_pack *p, const struct tf_batch *b, const struct column *c,
+static void put_strings(struct tf_pack *p, const struct tf_batch *b, const struct tf_pack_column *c,
 			size_t values, uint32_t n)
 {
 	uint8_t *at = add_column(p, c->bytes);
@@ -545,11 +569,12 @@ static void put_values(struct tf_pack *p, const struct tf_batch *b)
 		const struct tf_pack_entry *entry = &p->entry[i];
 
 		for (unsigned k = 0; k < entry->ncolumns; k++) {
+			const struct tf_pack_column *c = &p->column[entry->columns + k];
 			size_t values = entry->values + k * (size_t)entry->count;
 
-			put_numbers(p, &entry->column[k], p->values + values, entry->count);
-			if (entry->column[k].type == SONDE_TRACE_STR)
-				put_strings(p, b, &entry->column[k], values, entry->count);
+			put_numbers(p, c, p->values + values, entry->count);
+			if (c->type == SONDE_TRACE_STR)
+				put_strings(p, b, c, values, entry->count);
 		}
 	}
 }
@@ -590,6 +615,7 @@ enum sonde_trace_status tf_pack(struct tf_pack *p, const struct tf_sites *sites,
 				      .depth = b->depth };
 
 	p->nentries = 0;
+	p->ncolumns = 0;
 	p->ncuts = 0;
 	tf_buf_clear(&p->raw);
 	if (!grow_slots(p, sites->room) || !find_entries(p, sites, b))

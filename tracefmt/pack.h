@@ -14,6 +14,7 @@
 #define TF_PACK_LEVEL 1 /* of zstd */
 
 struct tf_pack_entry;
+struct tf_pack_column;
 
 /* Working memory, shared by all threads of a writer; grows as needed. */
 struct tf_pack {
@@ -24,6 +25,9 @@ struct tf_pack {
 	struct tf_pack_entry *entry;
 	uint32_t nentries;
 	uint32_t roomentries;
+	struct tf_pack_column *column; /* of values, of all entries */
+	uint32_t ncolumns;
+	uint32_t roomcolumns;
 	uint32_t *count;    /* [roomentries]: events of each entry; apart, to be near each other */
 	uint32_t *cursor;   /* [roomentries]: where the next difference of each entry goes */
 	uint16_t *of_event; /* entry of each event */

@@ -23,6 +23,8 @@
 #define ENTER(f) (16u + 2 * (f))
 #define LEAVE(f) (17u + 2 * (f))
 #define FUNCTIONS 400u
+#define PROBES 50000u /* announced in one go */
+#define PROBE(i) (2000u + 2 * (i))
 
 static uint64_t seed = 88172645463325252;
 
@@ -48,7 +50,8 @@ struct load {
 	uint32_t sub, at; /* where to write, in words */
 	uint64_t now;
 	uint64_t events, pairs;
-	uint64_t record[8];
+	uint32_t functions; /* that nested() chooses from */
+	bool probes;	    /* their records */
 };
 
 static bool put(struct load *l, const uint64_t *record, uint32_t words)
@@ -67,17 +70,19 @@ static bool put(struct load *l, const uint64_t *record, uint32_t words)
 
 static bool enter(struct load *l, uint32_t f, uint64_t addr)
 {
-	uint64_t record[2] = { l->now << RING_ID_BITS | ENTER(f), addr };
+	uint64_t id = l->probes ? PROBE(f) : ENTER(f);
+	uint64_t record[2] = { l->now << RING_ID_BITS | id, addr };
 
 	return put(l, record, 2);
 }
 
-static bool leave(struct load *l, uint32_t f)
+static bool leave(struct load *l, uint32_t f, uint64_t addr)
 {
-	uint64_t record[1] = { l->now << RING_ID_BITS | LEAVE(f) };
+	uint64_t id = l->probes ? PROBE(f) + 1 : LEAVE(f);
+	uint64_t record[2] = { l->now << RING_ID_BITS | id, addr };
 
 	l->pairs++;
-	return put(l, record, 1);
+	return put(l, record, l->probes ? 2 : 1);
 }
 
 static void wait_about(struct load *l, double mean, double sigma)
@@ -97,7 +102,7 @@ static void tight_loop(struct load *l)
 		if (!enter(l, 0, 0x7fff0000))
 			return;
 		wait_about(l, 55, 5);
-	} while (leave(l, 0));
+	} while (leave(l, 0, 0x7fff0000));
 }
 
 static __attribute__((noinline)) int work(int n)
@@ -119,36 +124,37 @@ static void real_loop(struct load *l)
 			return;
 		sink = work(sink);
 		l->now = __rdtsc();
-	} while (leave(l, 0));
+	} while (leave(l, 0, 0x7fff0000));
 }
 
 /*
- * A program of 400 functions: each calls a few others, chosen by itself, a little different
+ * A program of many functions: each calls a few others, chosen by itself, a little different
  * each time; times are log-normal around a figure of the function's own.
  */
 static bool call(struct load *l, uint32_t f, unsigned depth)
 {
 	uint64_t own = f * 2654435761u % 7;
 	double body = 40 + 30.0 * (double)own * (double)own;
+	uint64_t addr = 0x7fff0000 - 96 * (uint64_t)depth;
 
 	wait_about(l, 30, 4);
-	if (!enter(l, f, 0x7fff0000 - 96 * (uint64_t)depth))
+	if (!enter(l, f, addr))
 		return false;
 	for (unsigned i = 0; i < f % 4 && depth < 12; i++) {
-		uint32_t callee = (f * 31 + i * 7 + 1) % FUNCTIONS;
+		uint32_t callee = (f * 31 + i * 7 + 1) % l->functions;
 
 		if (random_bits() % 8 == 0)
-			callee = (uint32_t)(random_bits() % FUNCTIONS);
+			callee = (uint32_t)(random_bits() % l->functions);
 		if (!call(l, callee, depth + 1))
 			return false;
 	}
 	wait_about(l, body * exp(0.3 * normal()), 2);
-	return leave(l, f);
+	return leave(l, f, addr);
 }
 
 static void nested(struct load *l)
 {
-	while (call(l, (uint32_t)(random_bits() % FUNCTIONS), 0))
+	while (call(l, (uint32_t)(random_bits() % l->functions), 0))
 		;
 }
 
@@ -179,11 +185,16 @@ static void payload(struct load *l)
 static const struct {
 	const char *name;
 	void (*fill)(struct load *);
+	uint32_t functions;
+	bool probes;
 } loads[] = {
-	{ "tight loop, every tick", tight_loop },
-	{ "tight loop, real TSC", real_loop },
-	{ "400 functions, nested", nested },
-	{ "four fields a pair", payload },
+	{ "tight loop, every tick", tight_loop, FUNCTIONS, false },
+	{ "tight loop, real TSC", real_loop, FUNCTIONS, false },
+	{ "400 functions, nested", nested, FUNCTIONS, false },
+	{ "four fields a pair", payload, FUNCTIONS, false },
+	{ "probes, tight loop", tight_loop, FUNCTIONS, true },
+	{ "probes, 400 functions", nested, FUNCTIONS, true },
+	{ "probes, 20000 functions", nested, 20000, true },
 };
 
 static void describe(struct tf_writer *w)
@@ -215,6 +226,31 @@ static void describe(struct tf_writer *w)
 	}
 }
 
+static double seconds(clockid_t which);
+
+/* In ms, how long it takes. */
+static double announce(struct tf_writer *w)
+{
+	struct tf_probe *probe = calloc(PROBES, sizeof *probe);
+	char(*name)[32] = calloc(PROBES, sizeof *name);
+	double before;
+
+	for (uint32_t i = 0; i < PROBES; i++) {
+		snprintf(name[i], sizeof name[i], "some_function_called_%u", i);
+		probe[i] = (struct tf_probe){ .function = { .id = 1000 + i, .name = name[i],
+							    .path = "/usr/lib/libmany.so.1",
+							    .address = 0x10000 + 64 * i },
+					      .event = PROBE(i), .count = i };
+	}
+	before = seconds(CLOCK_THREAD_CPUTIME_ID);
+	if (tf_writer_probes(w, probe, PROBES, NULL))
+		abort();
+	before = seconds(CLOCK_THREAD_CPUTIME_ID) - before;
+	free(probe);
+	free(name);
+	return 1e3 * before;
+}
+
 static double seconds(clockid_t which)
 {
 	struct timespec t;
@@ -233,7 +269,7 @@ static void shift(struct load *l, uint64_t ticks)
 			bool rich = id >= ENTER(FUNCTIONS);
 
 			*word += ticks << RING_ID_BITS;
-			at += id % 2 == 0 ? (rich ? 5 : 2) : (rich ? 2 : 1);
+			at += id >= PROBE(0) ? 2 : id % 2 == 0 ? (rich ? 5 : 2) : (rich ? 2 : 1);
 		}
 }
 
@@ -263,15 +299,18 @@ static void measure(unsigned which, const char *dir, double budget)
 	struct tf_thread_stats stats;
 	struct tf_writer *w;
 	struct tf_thread *t;
-	double spent = 0;
+	double spent = 0, announced;
 	uint64_t rounds = 0, begun;
 
 	l->word = calloc(SUBS, SUB_BYTES);
 	begun = l->now = __rdtsc();
+	l->functions = loads[which].functions;
+	l->probes = loads[which].probes;
 	loads[which].fill(l);
 	if (tf_writer_create(&w, dir, &start))
 		abort();
 	describe(w);
+	announced = loads[which].probes ? announce(w) : 0;
 	if (tf_thread_create(w, &t, 1, 1, "bench", 0))
 		abort();
 	while (spent < budget) {
@@ -284,10 +323,13 @@ static void measure(unsigned which, const char *dir, double budget)
 		l->now += ticks;
 	}
 	tf_thread_stats(t, &stats);
-	printf("%-24s %8.1f M events/s %8.3f bytes/event %8.3f bytes/pair\n", loads[which].name,
+	printf("%-24s %8.1f M events/s %8.3f bytes/event %8.3f bytes/pair", loads[which].name,
 	       (double)l->events * (double)rounds / spent / 1e6,
 	       (double)stats.file_bytes / (double)stats.events,
 	       (double)stats.file_bytes / (double)(l->pairs * rounds));
+	if (announced)
+		printf(", announced in %.1f ms", announced);
+	putchar('\n');
 	if (stats.events < l->events * rounds || stats.damaged || stats.orphans)
 		abort();
 	if (tf_thread_close(t, &thread_end) || tf_writer_close(w, &end))
