@@ -9,6 +9,7 @@ libtrampolines_la_SOURCES += trampolines/flow.h \
 	trampolines/x86-64/flowkey.c \
 	trampolines/x86-64/flowkey.h \
 	trampolines/x86-64/flowlive.c \
+	trampolines/x86-64/flowloop.c \
 	trampolines/x86-64/flowparts.c \
 	trampolines/x86-64/flowpriv.h \
 	trampolines/x86-64/flowscan.c \

@@ -198,7 +198,7 @@ static void decode_all(struct tramp_flow *flow)
 	for (size_t i = 0; i < p->nranges; i++) {
 		uint64_t at = p->ranges[i].addr - code->base, end = at + p->ranges[i].len;
 
-		while ((at = tramp_flow_next_bit(code->external, at, end)) < end)
+		while ((at = tramp_flow_next_external(code, at, end)) < end)
 			reach(flow, code->base + at++);
 	}
 	while (p->nstack)
@@ -234,6 +234,26 @@ static bool is_overlapped(const uint8_t *mark, uint32_t len, uint32_t left)
 	return false;
 }
 
+static bool on_stack(const struct flow_insn *insn)
+{
+	return insn->memory && insn->index == FLOW_NO_REG &&
+	       (insn->base == TRAMP_RSP || insn->base == TRAMP_RBP);
+}
+
+/*
+ * Registers that are put on the stack and come back from there may hold the caller's value again in the
+ * end: some functions save what the ABI lets them destroy.
+ */
+static void note_saves(struct flow_priv *p, const struct flow_insn *insn)
+{
+	if (insn->reg == FLOW_NO_REG)
+		return;
+	if (insn->shape == FLOW_PUSH || (insn->shape == FLOW_STORE && on_stack(insn)))
+		p->saved |= TRAMP_REG(insn->reg);
+	if (insn->shape == FLOW_POP || (insn->shape == FLOW_LOAD && on_stack(insn)))
+		p->loaded |= TRAMP_REG(insn->reg);
+}
+
 static void list_range(struct tramp_flow *flow, const struct flow_range *r)
 {
 	struct flow_priv *p = flow_priv(flow);
@@ -250,6 +270,7 @@ static void list_range(struct tramp_flow *flow, const struct flow_range *r)
 			if (i + insn.len < r->len)
 				marks[i + insn.len] |= FLOW_MARK_LEADER;
 		}
+		note_saves(p, &insn);
 		flow->ops[flow->nops++] = make_op(off + i, &insn);
 	}
 }
@@ -259,6 +280,7 @@ static bool list_ops(struct tramp_flow *flow)
 	struct flow_priv *p = flow_priv(flow);
 
 	flow->nops = 0;
+	p->saved = p->loaded = 0;
 	flow->ops = tramp_flow_reserve(&p->op_room, count_marks(p, FLOW_MARK_OP), sizeof(*flow->ops));
 	if (!flow->ops)
 		return false;
@@ -287,12 +309,11 @@ static uint8_t block_flags(const struct tramp_flow *flow, uint32_t start)
 
 	if (addr == code->facts->fns[flow->fn].addr)
 		flags |= TRAMP_BLOCK_ENTRY;
-	if (!flow_bit(code->external, start))
-		return flags;
-	flags |= TRAMP_BLOCK_EXTERNAL;
+	if (flow_is_external(code, start))
+		flags |= TRAMP_BLOCK_EXTERNAL;
 	if (flow_bit(code->table, start))
 		flags |= TRAMP_BLOCK_TABLE;
-	if (tramp_flow_listed(code->facts->pads, code->facts->npads, addr))
+	if (flow_bit(code->pad, start))
 		flags |= TRAMP_BLOCK_PAD;
 	return flags;
 }

@@ -67,7 +67,7 @@ bool tramp_code_external(const struct tramp_code *code, uint64_t addr)
 
 	if (!flow_in_code(code, addr))
 		return false;
-	if (flow_bit(code->external, addr - code->base))
+	if (flow_is_external(code, addr - code->base))
 		return true;
 	piece = tramp_flow_piece(code, addr);
 	return piece != TRAMP_NONE && code->owner[piece] == piece &&
@@ -112,10 +112,10 @@ bool tramp_flow_noreturn(const struct tramp_code *code, uint64_t addr)
 	       code->bits[piece] & FLOW_FN_NORETURN;
 }
 
-uint64_t tramp_flow_next_bit(const uint64_t *map, uint64_t at, uint64_t end)
+uint64_t tramp_flow_next_external(const struct tramp_code *code, uint64_t at, uint64_t end)
 {
 	while (at < end) {
-		uint64_t word = map[at / 64] >> (at % 64);
+		uint64_t word = flow_external_word(code, at / 64) >> (at % 64);
 
 		if (word) {
 			at += (uint64_t)__builtin_ctzll(word);
@@ -172,12 +172,13 @@ static bool allocate(struct tramp_code *code)
 
 	code->external = calloc(words, sizeof(uint64_t));
 	code->table = calloc(words, sizeof(uint64_t));
+	code->pad = calloc(words, sizeof(uint64_t));
 	code->page = calloc(npages, sizeof(uint32_t));
 	code->bits = calloc(nfns, sizeof(uint16_t));
 	code->owner = calloc(nfns, sizeof(uint32_t));
 	code->first_part = calloc(nfns, sizeof(uint32_t));
 	code->next_part = calloc(nfns, sizeof(uint32_t));
-	return code->external && code->table && code->page && code->bits && code->owner &&
+	return code->external && code->table && code->pad && code->page && code->bits && code->owner &&
 	       code->first_part && code->next_part;
 }
 
@@ -197,17 +198,28 @@ void tramp_flow_append(struct flow_scan *scan, struct flow_list *list, const voi
 	memcpy((char *)list->items + list->n++ * size, item, size);
 }
 
-static void note_list(struct tramp_code *code, const uint64_t *list, size_t n, bool taken)
+static void note_taken(struct tramp_code *code)
 {
-	for (size_t i = 0; i < n; i++) {
-		uint32_t piece;
+	const struct tramp_facts *facts = code->facts;
 
-		if (!flow_in_code(code, list[i]))
+	for (size_t i = 0; i < facts->ntaken; i++) {
+		uint32_t piece = tramp_flow_piece(code, facts->taken[i]);
+
+		if (!flow_in_code(code, facts->taken[i]))
 			continue;
-		flow_set_bit(code->external, list[i] - code->base);
-		piece = taken ? tramp_flow_piece(code, list[i]) : TRAMP_NONE;
+		flow_set_bit(code->external, facts->taken[i] - code->base);
 		if (piece != TRAMP_NONE)
 			code->bits[piece] |= FLOW_FN_TAKEN;
+	}
+}
+
+static void note_pads(struct tramp_code *code)
+{
+	const struct tramp_facts *facts = code->facts;
+
+	for (size_t i = 0; i < facts->npads; i++) {
+		if (flow_in_code(code, facts->pads[i]))
+			flow_set_bit(code->pad, facts->pads[i] - code->base);
 	}
 }
 
@@ -314,8 +326,8 @@ enum tramp_code_status tramp_code_new(const struct tramp_facts *facts, struct tr
 		status = TRAMP_CODE_MEMORY;
 	if (status == TRAMP_CODE_OK) {
 		fill_pages(code);
-		note_list(code, facts->taken, facts->ntaken, true);
-		note_list(code, facts->pads, facts->npads, false);
+		note_taken(code);
+		note_pads(code);
 		status = run_scan(code);
 	}
 	if (status == TRAMP_CODE_OK)
@@ -331,6 +343,7 @@ void tramp_code_free(struct tramp_code *code)
 		return;
 	free(code->external);
 	free(code->table);
+	free(code->pad);
 	free(code->page);
 	free(code->bits);
 	free(code->owner);

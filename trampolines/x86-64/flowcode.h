@@ -28,8 +28,10 @@ struct tramp_code {
 	uint64_t base, end;	/* of executable bytes */
 	bool absolute;		/* not position-independent: constants may be addresses */
 	bool large_model;	/* calls through registers may be direct in the compiler's mind */
-	uint64_t *external;	/* bits by offset */
-	uint64_t *table;	/* likewise: targets of jump tables */
+	/* Bits by offset: places that control comes to */
+	uint64_t *external;	/* from other functions or places unknown */
+	uint64_t *table;	/* through jump tables */
+	uint64_t *pad;		/* when an exception is thrown */
 	uint32_t *page;		/* for each 256 bytes: the first function that ends behind its start */
 	uint16_t *bits;		/* enum flow_fn_bits, by function */
 	uint32_t *owner;	/* the function that it is a part of, or itself */
@@ -46,8 +48,18 @@ static inline void flow_set_bit(uint64_t *map, uint64_t at)
 	map[at / 64] |= UINT64_C(1) << (at % 64);
 }
 
-/* The first bit set in [at, end), or end. */
-uint64_t tramp_flow_next_bit(const uint64_t *map, uint64_t at, uint64_t end);
+static inline uint64_t flow_external_word(const struct tramp_code *code, uint64_t word)
+{
+	return code->external[word] | code->table[word] | code->pad[word];
+}
+
+static inline bool flow_is_external(const struct tramp_code *code, uint64_t at)
+{
+	return flow_external_word(code, at / 64) >> (at % 64) & 1;
+}
+
+/* The first such place at an offset in [at, end), or end. */
+uint64_t tramp_flow_next_external(const struct tramp_code *code, uint64_t at, uint64_t end);
 
 static inline bool flow_in_code(const struct tramp_code *code, uint64_t addr)
 {

@@ -50,6 +50,7 @@ struct flow_priv {
 	uint32_t nbytes;	/* of all ranges */
 	struct flow_buffer range_room, mark_room, stack_room, op_room, block_room, loop_room, work_room,
 		work2_room;
+	tramp_regs saved, loaded; /* to the stack and from there */
 	uint8_t *marks;		/* enum flow_mark, for each byte */
 	uint32_t *stack;	/* offsets still to be decoded */
 	size_t nstack;

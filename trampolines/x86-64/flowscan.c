@@ -311,9 +311,16 @@ static uint64_t first_missed(const struct sweep *s, uint64_t addr)
 	const uint64_t *starts = s->scan->starts, *wanted = s->scan->wanted;
 	uint64_t base = s->scan->code->base, at = addr - base, end = s->hi - base;
 
-	while ((at = tramp_flow_next_bit(wanted, at, end)) < end && flow_bit(starts, at))
-		at++;
-	return at + base;
+	while (at < end) {
+		uint64_t word = (wanted[at / 64] & ~starts[at / 64]) >> (at % 64);
+
+		if (word) {
+			at += (uint64_t)__builtin_ctzll(word);
+			break;
+		}
+		at = (at / 64 + 1) * 64;
+	}
+	return (at < end ? at : end) + base;
 }
 
 /* A target that is no instruction at all is passed over. */

@@ -124,7 +124,6 @@ static void take_entries(const struct table *t, size_t n)
 			return;
 		c.to = (uint32_t)(to - code->base);
 		tramp_flow_append(t->scan, &t->scan->crosses, &c, sizeof(c));
-		flow_set_bit(code->external, c.to);
 		flow_set_bit(code->table, c.to);
 		if (!flow_bit(t->scan->starts, c.to))
 			tramp_flow_scan_at(t->scan, to);
