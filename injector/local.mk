@@ -6,7 +6,23 @@ libinjector_la_SOURCES = \
 	injector/arena.c \
 	injector/arena.h \
 	injector/cache.c \
+	injector/codefacts.c \
 	injector/codefacts.h \
+	injector/codefacts_bytes.c \
+	injector/codefacts_calls.c \
+	injector/codefacts_cursor.c \
+	injector/codefacts_file.c \
+	injector/codefacts_file.h \
+	injector/codefacts_frames.c \
+	injector/codefacts_functions.c \
+	injector/codefacts_int.h \
+	injector/codefacts_names.c \
+	injector/codefacts_pads.c \
+	injector/codefacts_parts.c \
+	injector/codefacts_slots.c \
+	injector/codefacts_taken.c \
+	injector/edits.c \
+	injector/edits.h \
 	injector/elfimage.c \
 	injector/elfimage.h \
 	injector/frames.c \
@@ -14,6 +30,8 @@ libinjector_la_SOURCES = \
 	injector/load.c \
 	injector/maps.c \
 	injector/maps.h \
+	injector/mirrors.c \
+	injector/mirrors.h \
 	injector/modules.c \
 	injector/objects.c \
 	injector/patch.c \
@@ -22,6 +40,7 @@ libinjector_la_SOURCES = \
 	injector/resolve.c \
 	injector/session.c \
 	injector/session.h \
+	injector/sigsites.c \
 	injector/status.h \
 	injector/steplen.c \
 	injector/symbols.c \

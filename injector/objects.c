@@ -121,10 +121,14 @@ static void drop_unseen(struct inj_session *s)
 			continue;
 		forget_wraps(s, i);
 		forget_patches(s, i);
+		inj_mirrors_forget(s, i);
 		o->path[0] = '\0';
-		inj_symtab_close(o->symtab);
-		o->symtab = NULL;
+		if (!o->facts) { /* which use its names */
+			inj_symtab_close(o->symtab);
+			o->symtab = NULL;
+		}
 		o->done = true;
+		o->mirrored = true;
 	}
 }
 
@@ -199,6 +203,9 @@ struct inj_symtab *inj_object_symbols(struct inj_object *o)
 void inj_objects_free(struct inj_session *s)
 {
 	for (size_t i = 0; i < s->nobjects; i++) {
+		if (s->objects[i].facts)
+			inj_codefacts_free(s->objects[i].facts);
+		free(s->objects[i].facts);
 		inj_symtab_close(s->objects[i].symtab);
 		free(s->objects[i].path);
 		free(s->objects[i].name);

@@ -32,6 +32,7 @@ enum inj_status inj_session_new(struct inj_session *s, const struct inj_session_
 
 void inj_session_free(struct inj_session *s)
 {
+	inj_mirrors_free(s);
 	inj_objects_free(s);
 	inj_modules_free(s);
 	inj_code_free(&s->code);
@@ -340,6 +341,12 @@ static enum inj_status settle_ifuncs(struct inj_session *s)
 	return status == INJ_OK ? patch_ready(s) : status;
 }
 
+static void undo_all(struct inj_session *s)
+{
+	inj_mirrors_undo(s);
+	inj_patch_undo(s, 0);
+}
+
 enum inj_status inj_session_instrument(struct inj_session *s)
 {
 	enum inj_status status = inj_modules_activate(s);
@@ -348,8 +355,10 @@ enum inj_status inj_session_instrument(struct inj_session *s)
 		status = inj_resolve(s);
 	if (status == INJ_OK)
 		status = patch_ready(s);
+	if (status == INJ_OK)
+		status = inj_mirrors_instrument(s);
 	if (status != INJ_OK && status != INJ_GONE)
-		inj_patch_undo(s, 0);
+		undo_all(s);
 	return status;
 }
 
@@ -362,12 +371,14 @@ enum inj_status inj_session_settle(struct inj_session *s)
 	if (status == INJ_OK && !s->opt.is_static && inj_session_wants_libraries(s))
 		status = inj_patch_linker(s);
 	if (status != INJ_OK && status != INJ_GONE)
-		inj_patch_undo(s, 0);
+		undo_all(s);
 	return status;
 }
 
 bool inj_session_wants_libraries(const struct inj_session *s)
 {
+	if (s->opt.mirror.libraries)
+		return true;
 	for (size_t i = 0; i < s->nmodules; i++)
 		if (!s->modules[i].active)
 			return true;
@@ -391,6 +402,8 @@ enum inj_status inj_session_library(struct inj_session *s, struct inj_target *t)
 		status = inj_resolve_ifuncs(s);
 	if (status == INJ_OK)
 		status = patch_ready(s);
+	if (status == INJ_OK)
+		status = inj_mirrors_instrument(s);
 	s->target = NULL;
 	return status;
 }

@@ -22,6 +22,7 @@
 
 #include "injector/arena.h"
 #include "injector/elfimage.h"
+#include "injector/mirrors.h"
 #include "injector/symbols.h"
 #include "injector/target.h"
 #include "injector/tracee.h"
@@ -42,6 +43,8 @@ struct inj_object {
 	bool done;	/* functions have been looked up in it */
 	struct inj_symtab *symtab; /* NULL until needed */
 	bool unreadable;
+	struct inj_codefacts *facts; /* NULL until needed */
+	bool mirrored;	/* has been looked at for functions to record */
 };
 
 enum inj_wrap_state {
@@ -124,6 +127,7 @@ struct inj_session_options {
 	size_t env_extra;	/* entries that were appended to the environment, to be removed */
 	const char *cache_dir;	 /* for what was found out about ELF files; NULL: none */
 	const char *preload_was; /* the user's own LD_PRELOAD value, or NULL */
+	struct inj_mirror_options mirror;
 	void (*warn)(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 };
 
@@ -137,6 +141,7 @@ struct inj_session {
 	/* the program's addresses */
 	uint64_t runtime; /* load address */
 	uint64_t rt_config, rt_api, rt_gate, rt_dl_state, rt_exit;
+	uint64_t rt_probe_gate, rt_sigaction;
 	uint64_t trap;	  /* a breakpoint instruction of ours */
 	uint64_t envp;	  /* of the initial stack */
 	uint64_t spare;	  /* some private memory, for INJ_SPARE bytes */
@@ -155,6 +160,7 @@ struct inj_session {
 	uint32_t next_event, next_counter;
 	struct inj_patch *patches; /* all that are in place */
 	size_t npatches;
+	struct inj_mirrors mirrors;
 	struct tramp_checker *checker;
 	bool no_linker_stop; /* libraries' constructors ran before we could patch */
 	bool linker_hooked;

@@ -53,11 +53,13 @@ struct collector {
 	struct ring_control *control;
 	uint32_t sub_bytes, nsub, max_rings;
 	uint64_t ring_bytes;
+	uint32_t functions; /* counts in each ring */
 	struct feed *feeds;
 	struct process *processes;
 	size_t nprocesses;
 	struct tf_writer *writer;
 	struct inj_session *session;
+	const struct record_options *options;
 	pid_t program;
 	pthread_t thread;
 	bool started;
@@ -89,6 +91,12 @@ static int hold_mutex(struct ring_control *control)
 	return pthread_mutex_lock(mutex) == 0 ? 0 : -1;
 }
 
+/* Within a ring, behind its sub-buffers. */
+static uint64_t counts_offset(const struct collector *c)
+{
+	return RING_PAGE + (uint64_t)c->nsub * c->sub_bytes;
+}
+
 static int share(struct collector *c, bool drop)
 {
 	struct ring_control *control;
@@ -106,6 +114,8 @@ static int share(struct collector *c, bool drop)
 	control->nsub = c->nsub;
 	control->ring_bytes = c->ring_bytes;
 	control->max_rings = c->max_rings;
+	control->counts_offset = counts_offset(c);
+	control->max_counts = c->functions;
 	return hold_mutex(control);
 }
 
@@ -118,7 +128,8 @@ struct collector *collector_new(const struct collector_geometry *g, int *fd)
 		goto failed;
 	c->nsub = SUBS;
 	c->sub_bytes = (uint32_t)(sub < 4 * RING_GAP ? 4 * RING_GAP : sub);
-	c->ring_bytes = RING_PAGE + (uint64_t)c->nsub * c->sub_bytes;
+	c->functions = g->functions;
+	c->ring_bytes = counts_offset(c) + ((uint64_t)c->functions * 8 + PAGE - 1) / PAGE * PAGE;
 	c->max_rings = g->max_rings;
 	c->feeds = calloc(c->max_rings, sizeof(*c->feeds));
 	c->fd = memfd_create("sonde-rings", 0);
@@ -347,6 +358,11 @@ static void close_thread(struct collector *c, struct feed *f)
 	end.nested = f->head->nested;
 	end.counters = (const uint64_t *)(const void *)((const uint8_t *)f->head +
 							RING_COUNTERS_OFFSET);
+	if (c->functions) {
+		end.calls = (const uint64_t *)(const void *)((const uint8_t *)f->head +
+							     counts_offset(c));
+		end.ncalls = c->functions;
+	}
 	check(c, tf_thread_close(f->thread, &end));
 	f->thread = NULL;
 }
@@ -504,7 +520,7 @@ static void instrument_late(struct collector *c, pid_t pid)
 		status = inj_session_library(c->session, &target);
 		inj_target_close(&target);
 	}
-	metadata_publish(c->session, c->writer);
+	metadata_publish(c->session, c->writer, c->options);
 	if (status != INJ_OK && status != INJ_GONE)
 		msg_warn("a library that was loaded late could not be instrumented: %s",
 			 inj_status_text(status));
@@ -555,7 +571,7 @@ static void serve_publish(struct collector *c)
 {
 	if (!c->publish)
 		return;
-	metadata_publish(c->session, c->writer);
+	metadata_publish(c->session, c->writer, c->options);
 	c->publish = 0;
 	futex_wake(&c->publish);
 }
@@ -599,7 +615,8 @@ static void *run(void *arg)
 	return NULL;
 }
 
-int collector_start(struct collector *c, struct tf_writer *w, struct inj_session *s, pid_t program)
+int collector_start(struct collector *c, struct tf_writer *w, struct inj_session *s,
+		    const struct record_options *o, pid_t program)
 {
 	pthread_attr_t attr;
 	int err;
@@ -608,7 +625,8 @@ int collector_start(struct collector *c, struct tf_writer *w, struct inj_session
 	c->session = s;
 	c->program = program;
 	add_process(c, program, our_namespace());
-	metadata_publish(s, w);
+	c->options = o;
+	metadata_publish(s, w, o);
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, THREAD_STACK);
 	err = pthread_create(&c->thread, &attr, run, c);

@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 #include "injector/session.h"
+#include "launcher/options.h"
 #include "tracefmt/writer.h"
 
 struct collector;
@@ -19,6 +20,7 @@ struct collector_geometry {
 	uint64_t ring_bytes; /* of one thread, roughly */
 	uint32_t max_rings;  /* at one time */
 	bool drop;	     /* a full ring loses events */
+	uint32_t functions;  /* whose calls can be counted in each ring; 0: they are not */
 };
 
 /*
@@ -34,7 +36,8 @@ uint64_t collector_bytes(const struct collector *c, uint32_t n);
  * Starts draining.  The metadata of what @s has instrumented so far is written first.  @w belongs to
  * the collector's thread until collector_finish(), @s as soon as the program has been released.
  */
-int collector_start(struct collector *c, struct tf_writer *w, struct inj_session *s, pid_t program)
+int collector_start(struct collector *c, struct tf_writer *w, struct inj_session *s,
+		    const struct record_options *o, pid_t program)
 	__attribute__((warn_unused_result));
 
 /*

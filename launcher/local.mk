@@ -87,6 +87,8 @@ sonde_SOURCES = \
 	launcher/metadata.h \
 	launcher/module.c \
 	launcher/record.c \
+	launcher/recorded.c \
+	launcher/recorded.h \
 	launcher/supervise.c \
 	launcher/supervise.h \
 	launcher/verbs.h

@@ -7,6 +7,7 @@
 
 #include "launcher/message.h"
 #include "launcher/metadata.h"
+#include "launcher/recorded.h"
 
 #define NEAR_SHOWN 3
 
@@ -16,16 +17,21 @@ static void check(struct tf_writer *w, enum sonde_trace_status status)
 		msg_error("cannot describe the trace: %s", tf_writer_message(w));
 }
 
-/* The ids of functions: both kinds grow in number while the program runs. */
+/* The ids of functions: all three kinds grow in number while the program runs. */
 static uint32_t wrapped_function(size_t wrap)
 {
-	return 2 * (uint32_t)wrap;
+	return 3 * (uint32_t)wrap;
 }
 
 /* A module's own, which wraps nothing. */
 static uint32_t own_function(size_t event)
 {
-	return 2 * (uint32_t)event + 1;
+	return 3 * (uint32_t)event + 1;
+}
+
+uint32_t metadata_recorded_id(size_t i)
+{
+	return 3 * (uint32_t)i + 2;
 }
 
 static void publish_function(struct inj_session *s, struct tf_writer *w, size_t i)
@@ -119,7 +125,7 @@ static bool can_occur(const struct inj_session *s, const struct inj_event *e)
 	return e->wrap < 0 || s->wraps[e->wrap].state == INJ_WRAP_ACTIVE;
 }
 
-void metadata_publish(struct inj_session *s, struct tf_writer *w)
+void metadata_publish(struct inj_session *s, struct tf_writer *w, const struct record_options *o)
 {
 	for (size_t i = 0; i < s->nmodules; i++) {
 		struct inj_module *m = &s->modules[i];
@@ -139,6 +145,7 @@ void metadata_publish(struct inj_session *s, struct tf_writer *w)
 		publish_event(s, w, i);
 		s->events[i].told = true;
 	}
+	recorded_publish(s, w, o);
 }
 
 /* ---- missing ---- */

@@ -21,6 +21,7 @@
 #include "launcher/modfile.h"
 #include "launcher/options.h"
 #include "launcher/program.h"
+#include "launcher/recorded.h"
 #include "launcher/supervise.h"
 #include "launcher/tracedir.h"
 #include "launcher/verbs.h"
@@ -29,6 +30,7 @@
 #define MANY_RINGS 4096u
 #define MAPPED_RINGS 16u
 #define CODE_BYTES (UINT64_C(16) << 20)
+#define MIRROR_CODE_BYTES (UINT64_C(1) << 30) /* used as far as needed */
 #define POOLS 64u
 /* with an address space limit */
 #define FEW_RINGS 64u
@@ -44,6 +46,7 @@ struct recording {
 	struct modfile_list modules;
 	struct supervisor supervisor;
 	struct collector *collector;
+	struct recorded recorded;
 	struct inj_session session;
 	struct inj_tracee tracee;
 	struct tracedir dir;
@@ -157,12 +160,19 @@ static int make_session(struct recording *r, int ring_fd)
 		.ring_fd = ring_fd,
 		.nrings = r->limited ? FEW_MAPPED_RINGS : MAPPED_RINGS,
 		.npools = r->limited ? FEW_POOLS : POOLS,
-		.code_bytes = r->limited ? SMALL_CODE : CODE_BYTES,
+		.code_bytes = CODE_BYTES,
 		.nmodules = r->modules.n,
 		.warn = msg_error,
 	};
 	enum inj_status status;
+	int ret = recorded_begin(&r->recorded, &r->opt, &opt.mirror);
 
+	if (ret != 0)
+		return ret;
+	if (opt.mirror.enabled)
+		opt.code_bytes = MIRROR_CODE_BYTES;
+	if (r->limited)
+		opt.code_bytes = SMALL_CODE;
 	opt.ring_map = collector_bytes(r->collector, (uint32_t)opt.nrings);
 	r->paths = calloc(r->modules.n + 1, sizeof(*r->paths));
 	if (!r->paths || make_environment(r, &opt) < 0) {
@@ -196,6 +206,7 @@ static int prepare(struct recording *r)
 		return status;
 	r->argv = program_argv(&r->program, r->opt.program);
 	r->limited = address_space_limited();
+	g.functions = recorded_counts(&r->opt);
 	g.ring_bytes = r->opt.ring_bytes;
 	g.max_rings = r->limited ? FEW_RINGS : MANY_RINGS;
 	if (r->limited && g.ring_bytes > SMALL_RING)
@@ -334,6 +345,7 @@ static void finish(struct recording *r, int status)
 		msg_error("the trace's metadata could not be completed: %s", strerror(errno));
 	r->writer = NULL;
 	report_losses(&totals);
+	recorded_warn_late(&r->recorded);
 	msg_debug("%llu events of %u threads in %s", (unsigned long long)totals.events,
 		  totals.threads, r->dir.path);
 	tracedir_close(&r->dir);
@@ -342,6 +354,7 @@ static void finish(struct recording *r, int status)
 static void clean_up(struct recording *r)
 {
 	inj_session_free(&r->session);
+	recorded_end(&r->recorded);
 	collector_free(r->collector);
 	modfile_list_free(&r->modules);
 	if (r->argv != r->opt.program)
@@ -361,7 +374,7 @@ static int collect(struct recording *r)
 	enum inj_status status;
 	int ret;
 
-	if (collector_start(r->collector, r->writer, &r->session, r->tracee.pid) < 0)
+	if (collector_start(r->collector, r->writer, &r->session, &r->opt, r->tracee.pid) < 0)
 		return give_up_trace(r);
 	if (r->tracee.reaped)
 		return 0;
@@ -370,6 +383,8 @@ static int collect(struct recording *r)
 	if (ret == 0) {
 		collector_publish(r->collector);
 		metadata_warn_missing(&r->session);
+		recorded_warn(&r->recorded, &r->session);
+		recorded_perf_map(&r->recorded, &r->session, r->tracee.pid);
 		return 0;
 	}
 	inj_tracee_kill(&r->tracee);

@@ -1,0 +1,513 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "injector/mirrors.h"
+#include "injector/session.h"
+#include "runtime/probe.h"
+
+#define MIN_CHUNK (UINT64_C(64) << 10) /* code memory that is taken at once */
+#define MAX_CHUNK (UINT64_C(4) << 20)
+#define NOBODY UINT32_MAX		/* owner of edits that are no function's */
+
+const char *inj_recorded_reason(const struct inj_recorded *r)
+{
+	static const char *const text[] = {
+		[INJ_RECORDED_OK] = "instrumented",
+		[INJ_RECORDED_WRAPPED] = "a module wraps it",
+		[INJ_RECORDED_NEVER] = "does not return like other functions",
+		[INJ_RECORDED_OURS] = "Sonde needs it for itself",
+		[INJ_RECORDED_CHANGED] = "the code in memory is not that of the file",
+		[INJ_RECORDED_NO_ROOM] = "no free memory within reach",
+		[INJ_RECORDED_TOO_MANY] = "too many functions",
+	};
+
+	if (r->state == INJ_RECORDED_REFUSED)
+		return tramp_mirror_text((enum tramp_mirror_status)r->refused);
+	return text[r->state];
+}
+
+/* Code memory, and what its code map will hold. */
+struct chunk {
+	uint64_t addr;
+	uint8_t *mem;
+	uint64_t len, used;
+	struct rt_piece *pieces;
+	size_t npieces, room;
+};
+
+/* One object's functions on their way. */
+struct work {
+	struct inj_session *s;
+	size_t object;
+	uint64_t lo, hi; /* its code in the program */
+	struct tramp_code *code;
+	struct tramp_mirror *mirror;
+	struct chunk chunk;
+	struct inj_edits edits;
+};
+
+/* ---- code memory ---- */
+
+static enum inj_status put_table(struct inj_session *s, const void *table, size_t bytes,
+				 uint64_t *addr)
+{
+	enum inj_status status;
+	uint8_t *mem;
+
+	status = inj_code_alloc(&s->code, s->target, 0, 0, bytes + 1, addr, &mem);
+	if (status == INJ_OK && bytes)
+		memcpy(mem, table, bytes);
+	return status;
+}
+
+/* Tells the runtime of a chunk that is complete. */
+static enum inj_status close_chunk(struct work *w)
+{
+	struct rt_codemaps *maps = w->s->mirrors.maps;
+	struct chunk *c = &w->chunk;
+	const struct rt_probe_map *probes;
+	struct rt_codemap m = { .arena = c->addr, .arena_end = c->addr + c->used };
+	enum inj_status status = INJ_OK;
+	size_t nprobes;
+
+	if (c->used) {
+		probes = tramp_mirror_probes(w->mirror, &nprobes);
+		m.object = tramp_code_base(w->code) + w->s->objects[w->object].base;
+		m.npieces = (uint32_t)c->npieces;
+		m.nprobes = (uint32_t)nprobes;
+		status = put_table(w->s, c->pieces, c->npieces * sizeof(*c->pieces), &m.pieces);
+		if (status == INJ_OK)
+			status = put_table(w->s, probes, nprobes * sizeof(*probes), &m.probes);
+		if (status == INJ_OK) {
+			maps->v[maps->count] = m;
+			__atomic_store_n(&maps->count, maps->count + 1, __ATOMIC_RELEASE);
+		}
+	}
+	free(c->pieces);
+	*c = (struct chunk){ 0 };
+	return status;
+}
+
+/* Code memory in doubling steps: small programs stay small, large ones do not need many tables. */
+static enum inj_status open_chunk(struct work *w, size_t want)
+{
+	uint64_t len = w->chunk.len ? 2 * w->chunk.len : MIN_CHUNK;
+	enum inj_status status = close_chunk(w);
+
+	if (status != INJ_OK)
+		return status;
+	if (w->s->mirrors.maps->count == RT_MAX_CODEMAPS)
+		return INJ_NO_ROOM;
+	len = len > MAX_CHUNK ? MAX_CHUNK : len;
+	len = len < want ? want : len;
+	status = inj_code_alloc(&w->s->code, w->s->target, w->lo, w->hi, len, &w->chunk.addr,
+				&w->chunk.mem);
+	w->chunk.len = status == INJ_OK ? len : 0;
+	return status;
+}
+
+static enum inj_status room_for(struct work *w, size_t want)
+{
+	struct chunk *c = &w->chunk;
+
+	c->used = (c->used + 15) & ~UINT64_C(15);
+	if (c->used + want <= c->len)
+		return INJ_OK;
+	return open_chunk(w, want);
+}
+
+static enum inj_status add_pieces(struct chunk *c, const struct tramp_mirror_code *out)
+{
+	if (c->npieces + out->npieces > c->room) {
+		size_t room = 2 * (c->room + out->npieces);
+		struct rt_piece *v = realloc(c->pieces, room * sizeof(*v));
+
+		if (!v)
+			return INJ_MEMORY;
+		c->pieces = v;
+		c->room = room;
+	}
+	for (size_t i = 0; i < out->npieces; i++) {
+		c->pieces[c->npieces] = out->pieces[i];
+		c->pieces[c->npieces++].start += (uint32_t)c->used;
+	}
+	return INJ_OK;
+}
+
+/* ---- one function ---- */
+
+static struct inj_recorded *add_recorded(struct inj_mirrors *m)
+{
+	if (m->n == m->room) {
+		size_t room = m->room ? 2 * m->room : 1024;
+		struct inj_recorded *v = realloc(m->v, room * sizeof(*v));
+
+		if (!v)
+			return NULL;
+		m->v = v;
+		m->room = room;
+	}
+	memset(&m->v[m->n], 0, sizeof(*m->v));
+	return &m->v[m->n++];
+}
+
+static enum inj_status add_edits(struct work *w, const struct tramp_mirror_code *out, uint64_t base,
+				 uint32_t owner)
+{
+	enum inj_status status = INJ_OK;
+
+	for (size_t i = 0; i < out->npatches && status == INJ_OK; i++) {
+		const struct tramp_patch *p = &out->patches[i];
+		struct inj_edit e = { .addr = base + p->off, .owner = owner, .len = p->len };
+
+		memcpy(e.bytes, p->bytes, p->len);
+		memcpy(e.was, p->was, p->len);
+		status = inj_edits_add(&w->edits, &e);
+	}
+	return status;
+}
+
+static bool is_wrapped(const struct inj_session *s, size_t object, uint64_t addr)
+{
+	uint64_t at = s->objects[object].base + addr;
+
+	for (size_t i = 0; i < s->nwraps; i++)
+		if (s->wraps[i].addr == at && (s->wraps[i].state == INJ_WRAP_ACTIVE ||
+					       s->wraps[i].state == INJ_WRAP_PENDING))
+			return true;
+	return false;
+}
+
+/* Places that we patch for our own ends: the linker's notification function, exit() in static programs. */
+static bool is_ours(const struct work *w, const struct tramp_fn *fn)
+{
+	const struct inj_session *s = w->s;
+	const struct inj_codefacts *facts = s->objects[w->object].facts;
+	uint64_t at = s->objects[w->object].base + fn->addr;
+
+	for (size_t i = 0; i < s->npatches; i++)
+		if (s->patches[i].addr - at < fn->size)
+			return true;
+	for (size_t i = 0; i < facts->nsigaction; i++)
+		if (facts->sigaction[i] - fn->addr < fn->size)
+			return true;
+	return s->dl_debug_state - at < fn->size;
+}
+
+static enum inj_recorded_state may_be_mirrored(const struct work *w, size_t i)
+{
+	const struct inj_codefacts *facts = w->s->objects[w->object].facts;
+	const struct tramp_fn *fn = &facts->facts.fns[i];
+	const struct inj_mirrors *m = &w->s->mirrors;
+	const struct inj_mirror_options *opt = &w->s->opt.mirror;
+
+	if (is_wrapped(w->s, w->object, fn->addr))
+		return INJ_RECORDED_WRAPPED;
+	if (facts->fn[i].flags & INJ_FN_NEVER)
+		return INJ_RECORDED_NEVER;
+	if (is_ours(w, fn))
+		return INJ_RECORDED_OURS;
+	if (w->s->next_event + 2 > SONDE_MAX_EVENTS ||
+	    (opt->max_functions && m->next_index >= opt->max_functions))
+		return INJ_RECORDED_TOO_MANY;
+	return INJ_RECORDED_OK;
+}
+
+static enum inj_status refuse(struct inj_recorded *r, enum tramp_mirror_status said)
+{
+	if (said == TRAMP_MIRROR_MEMORY)
+		return INJ_MEMORY;
+	r->state = said == TRAMP_MIRROR_FAR ? INJ_RECORDED_NO_ROOM : INJ_RECORDED_REFUSED;
+	r->refused = (uint8_t)said;
+	return INJ_OK;
+}
+
+static enum inj_status emit(struct work *w, uint32_t owner)
+{
+	struct inj_recorded *r = &w->s->mirrors.v[owner];
+	struct chunk *c = &w->chunk;
+	uint64_t base = tramp_code_base(w->code) + w->s->objects[w->object].base;
+	struct tramp_mirror_code out;
+	enum tramp_mirror_status said;
+	enum inj_status status = room_for(w, tramp_mirror_room(w->mirror));
+
+	if (status == INJ_NO_ROOM) {
+		r->state = INJ_RECORDED_NO_ROOM;
+		return INJ_OK;
+	}
+	if (status != INJ_OK)
+		return status;
+	said = tramp_mirror_emit(w->mirror, base, c->addr + c->used, c->mem + c->used,
+				 c->len - c->used, &out);
+	if (said != TRAMP_MIRROR_OK)
+		return refuse(r, said);
+	status = add_pieces(c, &out);
+	if (status == INJ_OK)
+		status = add_edits(w, &out, base, owner);
+	r->mirror = c->addr + c->used;
+	r->mirror_len = (uint32_t)out.len;
+	c->used += out.len;
+	return status;
+}
+
+static enum inj_status mirror_function(struct work *w, size_t i)
+{
+	const struct inj_codefacts *facts = w->s->objects[w->object].facts;
+	struct inj_mirrors *m = &w->s->mirrors;
+	bool counting = w->s->opt.mirror.mode == TRAMP_PROBE_COUNT;
+	struct tramp_mirror_request req = { .fn = (uint32_t)i };
+	struct tramp_mirror_plan plan;
+	enum tramp_mirror_status said;
+	struct inj_recorded *r = add_recorded(m);
+	enum inj_status status;
+
+	if (!r)
+		return INJ_MEMORY;
+	r->name = facts->fn[i].name;
+	r->object = w->object;
+	r->file_addr = facts->facts.fns[i].addr;
+	r->size = (uint32_t)facts->facts.fns[i].size;
+	r->state = (uint8_t)may_be_mirrored(w, i);
+	if (r->state != INJ_RECORDED_OK)
+		return INJ_OK;
+	req.want = counting ? TRAMP_MIRROR_ENTRY : TRAMP_MIRROR_ENTRY | TRAMP_MIRROR_EXIT;
+	req.enter = r->enter = w->s->next_event;
+	req.leave = r->leave = w->s->next_event + 1;
+	req.index = r->index = m->next_index;
+	said = tramp_mirror_plan(w->mirror, &req, &plan);
+	if (said != TRAMP_MIRROR_OK)
+		return refuse(r, said);
+	status = emit(w, (uint32_t)(r - m->v));
+	if (status == INJ_OK && r->state == INJ_RECORDED_OK) {
+		w->s->next_event += 2;
+		m->next_index++;
+	}
+	return status;
+}
+
+/* ---- one object ---- */
+
+static enum inj_status read_facts(struct inj_session *s, struct inj_object *o)
+{
+	struct inj_symtab *tab = inj_object_symbols(o);
+	enum inj_status status;
+
+	if (o->facts)
+		return INJ_OK;
+	if (!tab)
+		return INJ_NO_FILE;
+	o->facts = calloc(1, sizeof(*o->facts));
+	if (!o->facts)
+		return INJ_MEMORY;
+	status = inj_codefacts_read(o->path, tab, o->facts);
+	if (status == INJ_OK)
+		return INJ_OK;
+	free(o->facts);
+	o->facts = NULL;
+	(void)s;
+	return status;
+}
+
+static struct tramp_probe_env probe_env(const struct inj_session *s)
+{
+	return (struct tramp_probe_env){
+		.mode = s->opt.mirror.mode,
+		.id = TRAMP_ID_FS_ZERO,
+		.owner = SONDE_POOL_OWNER,
+		.ptr = SONDE_POOL_PTR,
+		.room = RT_POOL_ROOM,
+		.counts = s->opt.mirror.max_functions ? RT_POOL_COUNTS : 0,
+		.shadow = RT_POOL_SHADOW,
+		.shadow_end = RT_POOL_SHADOW_END,
+		.calls = s->opt.mirror.calls,
+		.gate = s->rt_probe_gate,
+	};
+}
+
+static enum inj_status mirror_functions(struct work *w)
+{
+	const struct inj_mirror_options *opt = &w->s->opt.mirror;
+	const struct inj_object *o = &w->s->objects[w->object];
+	const struct tramp_facts *facts = &o->facts->facts;
+	bool *wanted = calloc(facts->nfns + 1, sizeof(*wanted));
+	enum inj_status status = INJ_MEMORY;
+
+	if (wanted && opt->mark(opt->arg, o, wanted))
+		status = INJ_OK;
+	for (size_t i = 0; i < facts->nfns && status == INJ_OK; i++)
+		/* parts go with their function */
+		if (wanted[i] && tramp_code_function(w->code, facts->fns[i].addr) == i)
+			status = mirror_function(w, i);
+	free(wanted);
+	return status == INJ_OK ? close_chunk(w) : status;
+}
+
+static enum inj_status mirror_code(struct work *w, bool wanted)
+{
+	struct tramp_probe_env env = probe_env(w->s);
+	enum inj_status status;
+
+	if (!w->s->checker)
+		w->s->checker = tramp_checker_new();
+	w->mirror = tramp_mirror_new(w->code, &env, w->s->checker);
+	status = w->mirror && w->s->checker ? INJ_OK : INJ_MEMORY;
+	if (status == INJ_OK && wanted)
+		status = mirror_functions(w);
+	if (status == INJ_OK)
+		status = inj_mirror_sigactions(w->s, w->object, w->code, &w->edits);
+	free(w->chunk.pieces);
+	tramp_mirror_free(w->mirror);
+	return status;
+}
+
+/* Libraries through which others set signal handlers; the program itself may do so in its own way. */
+static bool sets_handlers(struct inj_object *o)
+{
+	struct inj_symtab *tab = o->is_main ? NULL : inj_object_symbols(o);
+
+	return o->is_main || (tab && inj_symtab_find(tab, "sigaction", NULL));
+}
+
+static bool wants(struct inj_session *s, const struct inj_object *o)
+{
+	return !o->is_module && s->opt.mirror.want_object(s->opt.mirror.arg, o);
+}
+
+static void is_changed(void *arg, const struct inj_edit *e)
+{
+	struct inj_mirrors *m = arg;
+
+	if (e->owner != NOBODY)
+		m->v[e->owner].state = INJ_RECORDED_CHANGED;
+}
+
+/* Without what belongs to functions whose code is not what it is thought to be. */
+static enum inj_status check_edits(struct work *w)
+{
+	struct inj_mirrors *m = &w->s->mirrors;
+	enum inj_status status;
+	size_t kept = 0;
+
+	inj_edits_sort(&w->edits);
+	status = inj_edits_check(w->s->target, &w->edits, 0, is_changed, m);
+	for (size_t i = 0; i < w->edits.n; i++) {
+		const struct inj_edit *e = &w->edits.v[i];
+
+		if (e->owner == NOBODY || m->v[e->owner].state == INJ_RECORDED_OK)
+			w->edits.v[kept++] = *e;
+	}
+	w->edits.n = kept;
+	return status;
+}
+
+static enum inj_status apply_edits(struct work *w)
+{
+	struct inj_edits *all = &w->s->mirrors.edits;
+	size_t from = all->n;
+	enum inj_status status = check_edits(w);
+
+	for (size_t i = 0; i < w->edits.n && status == INJ_OK; i++)
+		status = inj_edits_add(all, &w->edits.v[i]);
+	if (status == INJ_OK)
+		status = inj_edits_apply(w->s->target, all, from);
+	if (status != INJ_OK)
+		all->n = from;
+	return status;
+}
+
+static enum inj_status mirror_object(struct inj_session *s, size_t object)
+{
+	struct inj_object *o = &s->objects[object];
+	struct work w = { .s = s, .object = object };
+	bool wanted = wants(s, o);
+	enum inj_status status;
+
+	if (!wanted && !sets_handlers(o))
+		return INJ_OK;
+	status = read_facts(s, o);
+	if (status != INJ_OK)
+		return status == INJ_MEMORY ? status : INJ_OK;
+	if (!wanted && !o->facts->nsigaction)
+		return INJ_OK;
+	if (tramp_code_new(&o->facts->facts, &w.code) != TRAMP_CODE_OK)
+		return INJ_OK;
+	w.lo = o->base + o->facts->text_lo;
+	w.hi = o->base + o->facts->text_hi;
+	status = mirror_code(&w, wanted);
+	if (status == INJ_OK)
+		status = apply_edits(&w);
+	tramp_code_free(w.code);
+	inj_edits_free(&w.edits);
+	return status;
+}
+
+/* ---- all ---- */
+
+static enum inj_status make_maps(struct inj_session *s)
+{
+	struct inj_mirrors *m = &s->mirrors;
+	enum inj_status status;
+	uint8_t *mem;
+
+	if (m->maps)
+		return INJ_OK;
+	status = inj_code_alloc_pages(&s->code, s->target, sizeof(*m->maps), &m->maps_addr, &mem);
+	if (status != INJ_OK)
+		return status;
+	m->maps = (struct rt_codemaps *)(void *)mem;
+	s->config.codemaps = m->maps_addr;
+	s->config.probe_mode = s->opt.mirror.mode;
+	s->config.probe_depth = s->opt.mirror.depth;
+	s->config.probe_calls = s->opt.mirror.calls;
+	s->config.probe_time = s->opt.mirror.min_ticks;
+	return inj_write(s->target, s->rt_config, &s->config, sizeof(s->config));
+}
+
+enum inj_status inj_mirrors_instrument(struct inj_session *s)
+{
+	enum inj_status status;
+
+	if (!s->opt.mirror.enabled)
+		return INJ_OK;
+	status = make_maps(s);
+	for (size_t i = 0; i < s->nobjects && status == INJ_OK; i++) {
+		struct inj_object *o = &s->objects[i];
+
+		if (o->mirrored || !o->path[0])
+			continue;
+		o->mirrored = true;
+		status = mirror_object(s, i);
+	}
+	return status;
+}
+
+void inj_mirrors_undo(struct inj_session *s)
+{
+	inj_edits_undo(s->target, &s->mirrors.edits, 0);
+	s->mirrors.edits.n = 0;
+}
+
+void inj_mirrors_forget(struct inj_session *s, size_t object)
+{
+	const struct inj_codefacts *facts = s->objects[object].facts;
+	uint64_t base = s->objects[object].base;
+	struct inj_edits *e = &s->mirrors.edits;
+	size_t kept = 0;
+
+	if (!facts)
+		return;
+	for (size_t i = 0; i < e->n; i++)
+		if (e->v[i].addr < base + facts->text_lo || e->v[i].addr >= base + facts->text_hi)
+			e->v[kept++] = e->v[i];
+	e->n = kept;
+}
+
+void inj_mirrors_free(struct inj_session *s)
+{
+	free(s->mirrors.v);
+	inj_edits_free(&s->mirrors.edits);
+	memset(&s->mirrors, 0, sizeof(s->mirrors));
+}

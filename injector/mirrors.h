@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Functions that are recorded without a module: mirrors of them in arenas, with probes at entries and
+ * exits; and the tables and hooks which the runtime's signal shim needs for that.
+ *
+ * What is to be recorded is the caller's decision, function by function.
+ */
+#ifndef SONDE_INJECTOR_MIRRORS_H
+#define SONDE_INJECTOR_MIRRORS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "injector/codefacts.h"
+#include "injector/edits.h"
+#include "trampolines/codemap.h"
+#include "trampolines/mirror.h"
+
+struct inj_session;
+struct inj_object;
+
+struct inj_mirror_options {
+	bool enabled;
+	bool libraries;	    /* libraries that are loaded late may hold wanted functions */
+	enum tramp_probe_mode mode;
+	uint32_t depth;	    /* FILTER, TIMED: calls inside each other that are recorded; 0: no bound */
+	uint64_t calls;	    /* FILTER, TIMED: of one function in one thread; 0: no bound */
+	uint64_t min_ticks; /* TIMED: shorter calls are dropped */
+	uint32_t max_functions; /* that there is room for in the rings' counts; 0: no counts */
+	/*
+	 * Is any function of this file wanted?  Asked once for each.  If so, wanted[i] is to be set for each
+	 * of object->facts->facts.fns that is; false: no memory.
+	 */
+	bool (*want_object)(void *arg, const struct inj_object *object);
+	bool (*mark)(void *arg, const struct inj_object *object, bool *wanted);
+	void *arg;
+};
+
+enum inj_recorded_state {
+	INJ_RECORDED_OK = 0,
+	/* Left alone: the mirror engine says why, in `refused`; */
+	INJ_RECORDED_REFUSED,
+	/* or we do. */
+	INJ_RECORDED_WRAPPED,	/* a module wraps it */
+	INJ_RECORDED_NEVER,	/* of a kind that does not survive it */
+	INJ_RECORDED_OURS,	/* Sonde needs its code for itself */
+	INJ_RECORDED_CHANGED,	/* memory differs from the file */
+	INJ_RECORDED_NO_ROOM,	/* no free memory near it */
+	INJ_RECORDED_TOO_MANY,	/* more functions than there are numbers for events */
+};
+
+/* A function that the caller wants. */
+struct inj_recorded {
+	const char *name; /* mangled; the session's */
+	size_t object;
+	uint64_t file_addr;
+	uint32_t size;
+	uint8_t state;	 /* enum inj_recorded_state */
+	uint8_t refused; /* enum tramp_mirror_status */
+	uint32_t index;	 /* of its counter */
+	uint32_t enter, leave; /* event ids */
+	uint64_t mirror; /* its code in the program */
+	uint32_t mirror_len;
+};
+
+/* Complete after "not instrumented: "; static. */
+const char *inj_recorded_reason(const struct inj_recorded *r);
+
+/* In the session. */
+struct inj_mirrors {
+	struct inj_recorded *v; /* functions, those that are left alone too */
+	size_t n, room;
+	size_t published;    /* for the caller */
+	uint32_t next_index;
+	struct inj_edits edits; /* all that are in place, of live objects */
+	struct rt_codemaps *maps; /* as the program sees it */
+	uint64_t maps_addr;
+	bool full; /* no more code maps, or event ids */
+};
+
+/* Instruments what is wanted in objects that have not been looked at; all of it or, on an error, nothing more. */
+enum inj_status inj_mirrors_instrument(struct inj_session *s) INJ_CHECK;
+
+/* Takes everything out. */
+void inj_mirrors_undo(struct inj_session *s);
+
+/* The object is not in memory any more. */
+void inj_mirrors_forget(struct inj_session *s, size_t object);
+
+void inj_mirrors_free(struct inj_session *s);
+
+/* sigsites.c: leads the object's rt_sigaction system calls to the runtime. */
+enum inj_status inj_mirror_sigactions(struct inj_session *s, size_t object,
+				      const struct tramp_code *code, struct inj_edits *edits) INJ_CHECK;
+
+#endif
