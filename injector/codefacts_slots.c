@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * Calls out of the file that do not return: slots of the GOT which are bound to such a function, and the
+ * entries of the PLT that jump through them: [endbr64] [bnd] jmp *slot(%rip).
+ */
+#include "config.h"
+
+#include <string.h>
+
+#include "injector/codefacts_int.h"
+
+static const uint8_t endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa };
+
+static void slot(struct inj_cf *cf, const Elf64_Rela *r)
+{
+	struct inj_codefile_symbols syms = inj_codefile_dynsym(&cf->file);
+	uint64_t type = ELF64_R_TYPE(r->r_info), index = ELF64_R_SYM(r->r_info);
+	Elf64_Sym sym;
+
+	if ((type != R_X86_64_GLOB_DAT && type != R_X86_64_JUMP_SLOT) || index >= syms.n)
+		return;
+	sym = inj_codefile_symbol(&syms, index);
+	if (inj_cf_name(inj_codefile_symbol_name(&syms, &sym)) & INJ_NAME_NORETURN)
+		inj_addrs_add(&cf->noreturn, r->r_offset);
+}
+
+/* Where the entry starts that has its jump at @at. */
+static uint64_t entry_start(const struct tramp_bytes *piece, size_t at)
+{
+	if (at >= 1 && piece->bytes[at - 1] == 0xf2)
+		at--;
+	if (at >= 4 && memcmp(piece->bytes + at - 4, endbr64, sizeof(endbr64)) == 0)
+		at -= 4;
+	return piece->addr + at;
+}
+
+static void scan_entries(struct inj_cf *cf, const struct tramp_bytes *piece,
+			 const struct inj_addrs *slots)
+{
+	const uint8_t *bytes = piece->bytes, *p = bytes;
+
+	while (piece->len >= 6 && (size_t)(p - bytes) <= piece->len - 6 &&
+	       (p = memchr(p, 0xff, piece->len - 5 - (size_t)(p - bytes)))) {
+		size_t at = (size_t)(p++ - bytes);
+		int32_t distance;
+
+		if (bytes[at + 1] != 0x25)
+			continue;
+		memcpy(&distance, bytes + at + 2, sizeof(distance));
+		if (inj_addrs_has(slots, piece->addr + at + 6 + (uint64_t)(int64_t)distance))
+			inj_addrs_add(&cf->noreturn, entry_start(piece, at));
+	}
+}
+
+static bool in_executable(const struct inj_cf *cf, const struct tramp_bytes *piece)
+{
+	for (size_t i = 0; i < cf->file.nsegs; i++) {
+		const struct inj_codefile_segment *seg = &cf->file.segs[i];
+
+		if (piece->addr >= seg->addr && piece->addr - seg->addr < seg->len)
+			return seg->flags & PF_X;
+	}
+	return false;
+}
+
+void inj_cf_noreturn_slots(struct inj_cf *cf)
+{
+	struct inj_addrs slots = { 0 };
+
+	inj_cf_relocations(cf, slot);
+	inj_addrs_sort(&cf->noreturn);
+	/* a copy, since entries are added while slots are looked up */
+	for (size_t i = 0; i < cf->noreturn.n; i++)
+		inj_addrs_add(&slots, cf->noreturn.v[i]);
+	cf->noreturn.failed |= slots.failed;
+	for (size_t i = 0; i < cf->nbytes; i++) {
+		const struct tramp_bytes *piece = &cf->bytes[i];
+
+		if (in_executable(cf, piece) && (!piece->code || !cf->file.nsecs))
+			scan_entries(cf, piece, &slots);
+	}
+	inj_addrs_free(&slots);
+}
