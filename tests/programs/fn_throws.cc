@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// usage: fn_throws: exceptions through many frames, with destructors, rethrown, from destructors' calls,
+// usage: fn_throws [N]: exceptions through many frames, with destructors, rethrown, from destructors' calls,
 // out of constructors, filtered by noexcept functions, nested.
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <stdexcept>
 #include <string>
@@ -131,15 +132,16 @@ OPAQUE int kept(int i) noexcept
 	return 0;
 }
 
-int main()
+int main(int argc, char **argv)
 {
+	int n = argc > 1 ? std::atoi(argv[1]) : 24;
 	long sum = 0;
 
-	for (int i = 0; i < 24; i++)
+	for (int i = 0; i < n; i++)
 		sum = sum * 31 + catches(i);
-	for (int i = 0; i < 8; i++)
+	for (int i = 0; i < n / 3; i++)
 		sum = sum * 31 + nested(i) + kept(i);
-	sum += in_loop(9);
+	sum += in_loop(n / 3);
 	std::printf("%ld %d\n", sum % 1000003, destroyed);
 	return 0;
 }

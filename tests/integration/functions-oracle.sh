@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Every function of small, difficult programs is recorded, in many builds, and compared, event by event,
+# with what a single-stepper saw (tests/oracle/stepper.c).
+#
+# FUNCTIONS_MATRIX=full     all programs in all builds (a quarter of an hour)
+# FUNCTIONS_PROGRAMS        only these ("fn_odd fn_tails")
+# FUNCTIONS_BUILDS          only these ("gcc-O2 clang-O0")
+. "$top_srcdir/tests/integration/lib.sh"
+need_ptrace
+stepper=$top_builddir/tests/oracle/stepper
+sources=$top_srcdir/tests/programs
+all_programs="fn_calls fn_forks fn_interp fn_longjmps fn_odd fn_plugs fn_recursion fn_signals fn_small
+	fn_stacks fn_starts fn_switches fn_tails fn_team fn_threads fn_throws fn_virtual"
+
+# All builds: name, compiler, flags.
+builds()
+{
+	cat <<-'END'
+	gcc-O0          gcc   -O0
+	gcc-O1          gcc   -O1 -fcf-protection=full
+	gcc-O2          gcc   -O2 -g
+	gcc-O3-nopie    gcc   -O3 -fno-pie -no-pie -fcf-protection=none
+	gcc-Os-stripped gcc   -Os
+	gcc-lto         gcc   -O2 -flto -flto-partition=one
+	gcc-notables    gcc   -O2 -fno-asynchronous-unwind-tables -fcf-protection=full
+	gcc-frame       gcc   -O2 -fno-omit-frame-pointer -fno-ipa-ra -mno-red-zone
+	gcc-static      gcc   -O2 -static
+	gcc-static-pie  gcc   -O1 -static-pie -fPIE
+	gcc-native      gcc   -O3 -march=x86-64-v3 -funroll-loops -falign-functions=1 -falign-jumps=1 -falign-loops=1
+	clang-O0        clang -O0
+	clang-O2        clang -O2
+	clang-O3-nopie  clang -O3 -fno-pie -no-pie -fcf-protection=full
+	clang-Os        clang -Oz
+	clang-stripped  clang -O1
+	END
+}
+
+# Which of them a plain `make check` takes.
+by_default()
+{
+	case $1/$2 in
+	*/gcc-O0 | */gcc-O2 | */clang-O2) ;;
+	*/gcc-Os-stripped | */clang-O3-nopie) ;;
+	fn_odd/gcc-static | fn_virtual/gcc-static | fn_small/gcc-static | fn_starts/gcc-static) ;;
+	fn_signals/gcc-static | fn_longjmps/gcc-static-pie) ;;
+	fn_calls/* | fn_small/* | fn_switches/* | fn_tails/*) case $2 in *-static*) return 1 ;; esac ;;
+	*) return 1 ;;
+	esac
+}
+
+# What cannot be, or is the same as another.
+possible()
+{
+	case $1/$2 in
+	fn_plugs/*-static*) return 1 ;; # opens a library
+	fn_throws/*-static*) return 1 ;; # the unwinder sorts its tables, for minutes of single steps
+	fn_team/clang*) return 1 ;;	# its OpenMP is another package
+	fn_odd/gcc-lto) return 1 ;;	# names in assembly
+	esac
+}
+
+# compile PROGRAM COMPILER FLAG...: into ./PROGRAM
+compile()
+{
+	local name=$1 compiler=$2 source=$sources/$1.c libs="-lm -ldl -pthread"
+	shift 2
+	if [ -e "$sources/$name.cc" ]; then
+		source=$sources/$name.cc
+		case $compiler in gcc) compiler=g++ ;; *) compiler=clang++ ;; esac
+	fi
+	[ "$name" != fn_team ] || libs="$libs -fopenmp"
+	"$compiler" -w "$@" -I"$sources" -o "$name" "$source" $libs || fail "$name does not compile: $compiler $*"
+}
+
+# not_recorded PROGRAM: functions that sonde says it cannot record, or cannot find.
+not_recorded()
+{
+	awk '$2 == "enter" || $2 == "leave" { print $4 }' oracle | sort -u >seen.oracle
+	awk '$3 == "enter" || $3 == "leave" { print $4 }' dump | sort -u >seen.sonde
+	sonde list -r --mangled "$1" >refused 2>/dev/null
+	cat seen.oracle seen.sonde /dev/null >/dev/null
+}
+
+# one PROGRAM BUILD COMPILER FLAG...: in a folder of its own
+one()
+{
+	local name=$1 build=$2 program=./$1 arguments=() oracle=() sonde=()
+	shift 2
+	mkdir -p "$name.$build" && cd "$name.$build" || exit 1
+	compile "$name" "$@"
+	case $build in
+	*-stripped)
+		cp "$name" symbols
+		strip "$name"
+		oracle=(-s symbols)
+		;;
+	esac
+	case $name in
+	fn_recursion) arguments=(50) ;;
+	fn_plugs)
+		"$1" -w -O2 -g -fPIC -shared -o libfn_plug.so "$sources/libfn_plug.c" || fail "no library"
+		arguments=("$PWD/libfn_plug.so")
+		oracle+=(-l libfn_plug.so)
+		sonde=(-F '*@libfn_plug')
+		;;
+	esac
+	export OMP_WAIT_POLICY=passive LD_BIND_NOW=1
+	same_run -q "${sonde[@]}" -F '*' -o t -- "$program" "${arguments[@]}"
+	timeout -s KILL 120 "$stepper" "${oracle[@]}" -o oracle "$program" "${arguments[@]}" >stepped.out ||
+		[ $? -lt 128 ] || fail "$name ($build): the oracle fails"
+	check_same plain.out stepped.out "stdout of $name under the oracle"
+	events t
+	sonde dump --by-thread --flat --mangled t >dump || fail "sonde dump"
+	not_recorded "$name"
+	awk -v skip=skip -v begin=_start -f "$top_srcdir/tests/oracle/compare.awk" oracle dump >difference || {
+		cat difference
+		fail "$name ($build): differs from the oracle"
+	}
+	echo "$name ($build): $(cat difference)"
+	cd .. && rm -rf "$name.$build"
+}
+
+if [ "${1-}" = one ]; then
+	shift
+	one "$@"
+	exit 0
+fi
+
+[ -x "$stepper" ] || skip "tests/oracle/stepper was not built"
+for program in ${FUNCTIONS_PROGRAMS:-$all_programs}; do
+	builds | while read -r build compiler flags; do
+		[ -z "${FUNCTIONS_BUILDS:-}" ] || case " $FUNCTIONS_BUILDS " in *" $build "*) ;; *) continue ;; esac
+		[ "${FUNCTIONS_MATRIX:-}${FUNCTIONS_BUILDS:-}" ] || by_default "$program" "$build" || continue
+		command -v "$compiler" >/dev/null && possible "$program" "$build" || continue
+		echo "one $program $build $compiler $flags"
+	done
+done >jobs
+[ -s jobs ] || fail "nothing to do"
+# One line is one job; the folders of those that failed stay.
+xargs -P "$(nproc)" -L 1 bash "$0" <jobs >log 2>&1
+status=$?
+grep -v ' agree$' log
+echo "$(grep -c ' agree$' log) of $(wc -l <jobs) agree"
+[ "$status" -eq 0 ] || exit 1
