@@ -24,7 +24,7 @@ void *tramp_flow_reserve(struct flow_buffer *buffer, size_t n, size_t size)
 	return items;
 }
 
-const struct flow_range *tramp_flow_range(const struct flow_priv *p, uint64_t addr)
+struct flow_range *tramp_flow_range(const struct flow_priv *p, uint64_t addr)
 {
 	for (size_t i = 0; i < p->nranges; i++) {
 		if (addr - p->ranges[i].addr < p->ranges[i].len)
@@ -68,8 +68,20 @@ uint32_t tramp_flow_block_at(const struct tramp_flow *flow, uint64_t addr)
 
 /* ---- the pieces ---- */
 
-static bool add_range(struct flow_priv *p, const struct tramp_code *code, const struct tramp_fn *fn)
+enum { PADDING_MAX = 63 };
+
+/* Bytes between a function and the next one, if these are few. */
+static uint32_t find_padding(const struct tramp_code *code, uint32_t i, size_t left)
 {
+	const struct tramp_fn *fn = &code->facts->fns[i];
+	uint64_t gap = i + 1 < code->facts->nfns ? fn[1].addr - (fn->addr + fn->size) : 0;
+
+	return fn->size <= left && gap <= left - fn->size && gap <= PADDING_MAX ? (uint32_t)gap : 0;
+}
+
+static bool add_range(struct flow_priv *p, const struct tramp_code *code, uint32_t i)
+{
+	const struct tramp_fn *fn = &code->facts->fns[i];
 	const struct tramp_bytes *b = tramp_flow_bytes(code, fn->addr);
 	struct flow_range *ranges, range = { .addr = fn->addr };
 	size_t at;
@@ -79,6 +91,7 @@ static bool add_range(struct flow_priv *p, const struct tramp_code *code, const 
 	range.bytes = b->bytes + (fn->addr - b->addr);
 	range.left = b->len - (size_t)(fn->addr - b->addr);
 	range.len = (uint32_t)(fn->size < range.left ? fn->size : range.left);
+	range.padding = find_padding(code, i, range.left);
 	ranges = tramp_flow_reserve(&p->range_room, p->nranges + 1, sizeof(*ranges));
 	if (!ranges)
 		return false;
@@ -96,15 +109,15 @@ static bool find_ranges(struct tramp_flow *flow)
 
 	p->nranges = 0;
 	p->nbytes = 0;
-	if (!add_range(p, code, &code->facts->fns[flow->fn]))
+	if (!add_range(p, code, flow->fn))
 		return false;
 	for (uint32_t i = code->first_part[flow->fn]; i != TRAMP_NONE; i = code->next_part[i]) {
-		if (!add_range(p, code, &code->facts->fns[i]))
+		if (!add_range(p, code, i))
 			return false;
 	}
 	for (size_t i = 0; i < p->nranges; i++) {
 		p->ranges[i].first = p->nbytes;
-		p->nbytes += p->ranges[i].len;
+		p->nbytes += p->ranges[i].len + p->ranges[i].padding;
 	}
 	p->marks = tramp_flow_reserve(&p->mark_room, p->nbytes, 1);
 	p->stack = tramp_flow_reserve(&p->stack_room, p->nbytes, sizeof(*p->stack));
@@ -163,10 +176,25 @@ static bool step(struct tramp_flow *flow, uint64_t addr, const uint8_t *bytes,
 	return true;
 }
 
+/* Hand-written functions fall into the next one, through nops if it is aligned: these are taken in. */
+static void take_padding(struct flow_priv *p, struct flow_range *r)
+{
+	uint32_t end = r->len + r->padding;
+	struct flow_insn insn;
+
+	for (uint32_t at = r->len; at < end; at += insn.len) {
+		if (!tramp_flow_decode(p->decoder, r->bytes + at, end - at, &insn) ||
+		    insn.kind != TRAMP_OP_PLAIN || insn.use || insn.def)
+			return;
+	}
+	r->len = end;
+	r->padding = 0;
+}
+
 static void decode_from(struct tramp_flow *flow, uint64_t addr)
 {
 	struct flow_priv *p = flow_priv(flow);
-	const struct flow_range *r = tramp_flow_range(p, addr);
+	struct flow_range *r = tramp_flow_range(p, addr);
 	struct flow_insn insn = { .kind = TRAMP_OP_CALL };
 
 	while (r && addr - r->addr < r->len) {
@@ -184,6 +212,8 @@ static void decode_from(struct tramp_flow *flow, uint64_t addr)
 		if (!step(flow, addr, r->bytes + at, &insn))
 			return;
 		addr += insn.len;
+		if (addr == r->addr + r->len && r->padding && !is_call(insn.kind))
+			take_padding(p, r);
 	}
 	reach(flow, addr);	/* a part may follow directly */
 }

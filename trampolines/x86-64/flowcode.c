@@ -223,6 +223,29 @@ static void note_pads(struct tramp_code *code)
 	}
 }
 
+/*
+ * Words that look like addresses of code, but of no instruction, in functions of which all instructions are
+ * known: these are numbers.
+ */
+static void drop_numbers(struct flow_scan *scan)
+{
+	struct tramp_code *code = scan->code;
+	size_t words = (code->end - code->base) / 64 + 1;
+
+	for (size_t i = 0; i < words; i++) {
+		uint64_t odd = code->external[i] & ~scan->starts[i];
+
+		for (; odd; odd &= odd - 1) {
+			uint64_t at = i * 64 + (uint64_t)__builtin_ctzll(odd);
+			uint32_t piece = tramp_flow_piece(code, code->base + at);
+
+			if (piece != TRAMP_NONE && code->facts->fns[piece].flags & TRAMP_FN_FRAMED &&
+			    !(code->bits[piece] & FLOW_FN_ODD))
+				code->external[i] &= ~(odd & -odd);
+		}
+	}
+}
+
 /* Ways into a function's inside, from all that is known now. */
 static void note_crosses(struct flow_scan *scan)
 {
@@ -297,6 +320,7 @@ static enum tramp_code_status run_scan(struct tramp_code *code)
 		tramp_flow_known_parts(code);
 		tramp_flow_scan(&scan);
 		tramp_flow_tables(&scan);
+		drop_numbers(&scan);
 		tramp_flow_parts(&scan);
 		note_crosses(&scan);
 		find_noreturn(&scan);

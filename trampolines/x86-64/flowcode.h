@@ -20,6 +20,7 @@ enum flow_fn_bits {
 	FLOW_FN_FLAGS = 32,	/* callers look at the flags that it returns with */
 	FLOW_FN_NORETURN = 64,
 	FLOW_FN_TABLES = 128,	/* it has jump tables */
+	FLOW_FN_LOADS = 512,	/* it loads what could be an entry of a jump table, to jump by a register */
 	FLOW_FN_ODD = 256,	/* branches lead between the instructions found first, or some are none */
 };
 

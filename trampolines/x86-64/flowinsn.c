@@ -336,7 +336,7 @@ static uint8_t find_shape(const struct decoded *d, struct flow_insn *insn)
 	case ZYDIS_MNEMONIC_MOV:
 		return mov_shape(d, insn);
 	case ZYDIS_MNEMONIC_MOVSXD:
-		return is_memory(&o[1]) ? FLOW_LOAD_SHORT : FLOW_EXTEND;
+		return FLOW_EXTEND;
 	case ZYDIS_MNEMONIC_CDQE:
 		return FLOW_EXTEND;
 	case ZYDIS_MNEMONIC_LEA:

@@ -23,11 +23,11 @@ enum flow_shape {
 	FLOW_MOV_IMM,		/* reg = immediate */
 	FLOW_LEA,		/* reg = address of the memory operand */
 	FLOW_LOAD,		/* reg = memory, 64 bits */
-	FLOW_LOAD_SHORT,	/* reg = memory, 32 bits, extended */
+	FLOW_LOAD_SHORT,	/* reg = memory, 32 bits */
 	FLOW_ADD,		/* reg += something that is no immediate */
 	FLOW_ADD_IMM,		/* reg += immediate */
 	FLOW_SUB_IMM,
-	FLOW_EXTEND,		/* reg = its own lower half, extended */
+	FLOW_EXTEND,		/* reg = 32 bits of a register or of memory, sign-extended */
 	FLOW_STORE,		/* memory = index register `reg`, 64 bits */
 	FLOW_PUSH,		/* of `reg`, if it is one */
 	FLOW_POP,

@@ -30,6 +30,7 @@ struct flow_range {
 	const uint8_t *bytes;
 	size_t left;		/* bytes from addr on, >= len */
 	uint32_t len;
+	uint32_t padding;	/* bytes behind it that belong to nobody */
 	uint32_t first;		/* index of its first byte in marks[] */
 };
 
@@ -60,7 +61,7 @@ struct flow_priv {
 void *tramp_flow_reserve(struct flow_buffer *buffer, size_t n, size_t size) TRAMP_MUST_CHECK;
 
 /* The range that holds an address, or NULL. */
-const struct flow_range *tramp_flow_range(const struct flow_priv *p, uint64_t addr);
+struct flow_range *tramp_flow_range(const struct flow_priv *p, uint64_t addr);
 
 /* The instruction at an offset of the function. */
 bool tramp_flow_insn_at(const struct tramp_flow *flow, uint32_t off, struct flow_insn *insn,

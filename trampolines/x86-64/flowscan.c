@@ -217,6 +217,20 @@ static void note_addresses(struct sweep *s, const uint8_t *at, uint64_t addr,
 
 /* ---- the sweep ---- */
 
+/* 4 bytes that are extended or indexed; in data without an index, 8. */
+static bool may_load_entry(const struct flow_insn *insn)
+{
+	switch (insn->shape) {
+	case FLOW_LOAD_SHORT:
+	case FLOW_LOAD:
+		return insn->index != FLOW_NO_REG;
+	case FLOW_EXTEND:
+		return insn->memory;
+	default:
+		return insn->kind == TRAMP_OP_JMP_IND && insn->index != FLOW_NO_REG;
+	}
+}
+
 static void note_r11(struct sweep *s, const struct flow_insn *insn)
 {
 	if (s->wrote_r11)
@@ -262,6 +276,8 @@ static void note_insn(struct sweep *s, const uint8_t *at, uint64_t addr,
 	note_flow(s, at, addr, insn);
 	note_addresses(s, at, addr, insn);
 	note_r11(s, insn);
+	if (may_load_entry(insn))
+		add_bits(s, s->fn, FLOW_FN_LOADS);
 }
 
 /* What comes behind the last instruction. */

@@ -2,18 +2,21 @@
 /*
  * Jump tables.
  *
- * Every address that a function with an indirect jump loads may be that of a table: of distances from
+ * Every address in a function that also has an indirect jump and loads of entries may be a table's: of distances from
  * itself (4 bytes each; position-independent code), or of addresses (8 or 4 bytes; only where the linker has
  * put them in).  No bound is looked for.  A table ends where
  *  - the next address begins that some such function loads and that looks like a table,
  *  - an entry is not in code, or is no instruction (where the function was decoded without a doubt),
- * and behind its last entry that leads into its function.  What is read too far leads to true
+ * and behind its last entry that leads into its function.  It has two entries at least, and in data it is
+ * aligned, as all compilers do.  What is read too far leads to true
  * instructions at wrong places, which costs a little freedom in patching, and nothing else.
  */
 #include "trampolines/x86-64/flowcode.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+enum { ENTRIES_MIN = 2 };
 
 enum form { DISTANCES, WORDS, HALVES, FORMS };
 
@@ -109,7 +112,7 @@ static size_t count_entries(const struct table *t)
 		if (is_own(t, to))
 			own = i + 1;
 	}
-	return own;
+	return own >= ENTRIES_MIN ? own : 0;
 }
 
 static void take_entries(const struct table *t, size_t n)
@@ -131,10 +134,13 @@ static void take_entries(const struct table *t, size_t n)
 	code->bits[t->fn] |= FLOW_FN_TABLES;
 }
 
+/* Parts that are not known yet may leave the loading to one, the jumping to the other. */
 static bool has_jumps(const struct tramp_code *code, uint32_t fn)
 {
-	return code->bits[code->owner[fn]] & FLOW_FN_JUMPS ||
-	       code->facts->fns[fn].flags & TRAMP_FN_MAYBE_PART;
+	uint16_t needed = FLOW_FN_JUMPS | FLOW_FN_LOADS;
+
+	return (code->bits[code->owner[fn]] & needed) == needed ||
+	       (code->facts->fns[fn].flags & TRAMP_FN_MAYBE_PART && code->bits[fn] & FLOW_FN_LOADS);
 }
 
 static void read_table(struct flow_scan *scan, const struct flow_base *base, uint64_t stop)
@@ -149,7 +155,8 @@ static void read_table(struct flow_scan *scan, const struct flow_base *base, uin
 		return;
 	t.strict = !t.bytes->code && !(code->bits[base->fn] & FLOW_FN_ODD);
 	for (t.form = DISTANCES; t.form < last_form(code); t.form++) {
-		size_t n = count_entries(&t);
+		bool aligned = base->addr % entry_size[t.form] == 0 || t.bytes->code;
+		size_t n = aligned ? count_entries(&t) : 0;
 
 		if (n)
 			take_entries(&t, n);
@@ -172,15 +179,15 @@ static void spread_jumps(struct flow_scan *scan)
 	const struct flow_cross *crosses = scan->crosses.items;
 
 	for (size_t i = 0; i < code->facts->nfns; i++) {
-		if (code->bits[i] & FLOW_FN_JUMPS)
-			code->bits[code->owner[i]] |= FLOW_FN_JUMPS;
+		code->bits[code->owner[i]] |= code->bits[i] & (FLOW_FN_JUMPS | FLOW_FN_LOADS);
 	}
 	for (size_t i = 0; i < scan->crosses.n; i++) {
 		uint32_t piece = tramp_flow_piece(code, code->base + crosses[i].to);
 
 		if (crosses[i].from != TRAMP_NONE && piece != TRAMP_NONE && is_loose(code, piece) &&
 		    code->bits[piece] & FLOW_FN_JUMPS)
-			code->bits[code->owner[crosses[i].from]] |= FLOW_FN_JUMPS;
+			code->bits[code->owner[crosses[i].from]] |=
+				code->bits[piece] & (FLOW_FN_JUMPS | FLOW_FN_LOADS);
 	}
 }
 
