@@ -28,13 +28,13 @@
 
 #define TRAMP_PROBE_MAX 320	 /* bytes of any probe, in line */
 #define TRAMP_PROBE_SLOW_MAX 64	 /* bytes of its slow path */
-#define TRAMP_PROBE_REFS 6	 /* ways to it */
+#define TRAMP_PROBE_REFS 6	 /* ways to it, at most */
 
 enum tramp_probe_mode {
 	TRAMP_PROBE_RECORD,	/* an event each */
 	TRAMP_PROBE_COUNT,	/* entries only: counts[function] += 1 */
 	TRAMP_PROBE_FILTER,	/* depth and calls checked in line, then an event */
-	TRAMP_PROBE_TIMED,	/* calls shorter than a time are dropped: always the runtime's business */
+	TRAMP_PROBE_TIMED,	/* the same, and calls shorter than a time are dropped in line */
 };
 
 /* The same for all probes of a program.  Offsets are in the pool, through GS. */
@@ -43,8 +43,10 @@ struct tramp_probe_env {
 	enum tramp_thread_id id;
 	int32_t owner, ptr, room; /* room: the first place where a 16-byte record does not fit; 0: none */
 	int32_t counts;		/* address of the thread's uint64_t counts[] by function; 0: none */
-	int32_t shadow, shadow_end; /* FILTER: see runtime/probe.h */
-	uint64_t calls;		/* FILTER: events of a function after this many calls (of a thread) are
+	int32_t shadow, shadow_end, time; /* FILTER, TIMED: see runtime/probe.h */
+	bool depth;		/* FILTER, TIMED: a full shadow stack is the depth that is wanted; else it
+				 * is a lack of memory: the runtime counts what is lost */
+	uint64_t calls;		/* FILTER, TIMED: events of a function after this many calls (of a thread) are
 				 * not recorded; 0: no bound */
 	uint64_t gate;		/* the runtime's slow path */
 };

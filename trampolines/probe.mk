@@ -4,4 +4,5 @@ libtrampolines_la_SOURCES += \
 	trampolines/x86-64/probe.c \
 	trampolines/x86-64/probeasm.c \
 	trampolines/x86-64/probeasm.h \
+	trampolines/x86-64/probefilter.c \
 	trampolines/x86-64/probegen.h

@@ -7,3 +7,8 @@ PURE_TESTS += tests/unit/probe_exec
 tests_unit_probe_exec_SOURCES = tests/unit/probe_exec.c $(PROBE_RIG)
 tests_unit_probe_exec_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_probe_exec_LDADD = libtrampolines.la $(CMOCKA_LIBS)
+
+PURE_TESTS += tests/unit/probe_filter
+tests_unit_probe_filter_SOURCES = tests/unit/probe_filter.c $(PROBE_RIG)
+tests_unit_probe_filter_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_probe_filter_LDADD = libtrampolines.la $(CMOCKA_LIBS)

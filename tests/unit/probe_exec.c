@@ -15,72 +15,21 @@
 
 #include "tests/unit/probe_rig.h"
 
-static const tramp_regs dead_sets[] = {
-	0,
-	TRAMP_REG(TRAMP_R11),
-	TRAMP_REG(TRAMP_R13),
-	TRAMP_REG(TRAMP_RBP),
-	TRAMP_REG(TRAMP_RCX) | TRAMP_REG(TRAMP_R12),
-	TRAMP_REG(TRAMP_R11) | TRAMP_REG(TRAMP_R10),
-	TRAMP_REG(TRAMP_R11) | TRAMP_REG(TRAMP_R10) | TRAMP_REG(TRAMP_RSI),
-	TRAMP_REG(TRAMP_R11) | TRAMP_REG(TRAMP_R10) | TRAMP_REG(TRAMP_RSI) | TRAMP_REG(TRAMP_RDI),
-	TRAMP_GPRS & ~TRAMP_REG(TRAMP_RSP) & ~TRAMP_REG(TRAMP_RAX) & ~TRAMP_REG(TRAMP_RDX),
-};
-#define NDEAD (sizeof(dead_sets) / sizeof(dead_sets[0]))
-
-static const tramp_regs often[] = {
-	0, TRAMP_REG(TRAMP_RAX), TRAMP_REG(TRAMP_RDX), TRAMP_REG(TRAMP_RAX) | TRAMP_REG(TRAMP_RDX),
-};
-
-typedef void (*body)(const struct tramp_probe_env *env, const struct tramp_probe *probe);
-
-static void for_each(enum tramp_probe_mode mode, enum tramp_probe_kind kind, body run)
+static const struct tramp_probe_env *env_of(enum tramp_probe_mode mode)
 {
-	struct tramp_probe_env env = rig_env;
+	static struct tramp_probe_env env;
 
+	env = rig_env;
 	env.mode = mode;
-	for (unsigned int i = 0; i < NDEAD * 16; i++) {
-		struct tramp_probe probe = {
-			.kind = kind,
-			.event = 16 + (uint32_t)(rig_rand() % 0xffff0),
-			.function = (uint32_t)(rig_rand() % RIG_FUNCTIONS),
-			.live = TRAMP_ALL_REGS & ~dead_sets[i / 16] & ~often[i & 3],
-			.red_zone_dead = i & 4,
-		};
-
-		if (i & 8)
-			probe.live &= ~TRAMP_STATUS;
-		run(&env, &probe);
-	}
-	for (int i = 0; i < 2000; i++) {
-		struct tramp_probe probe = {
-			.kind = kind,
-			.event = 16 + (uint32_t)(rig_rand() % 0xffff0),
-			.function = (uint32_t)(rig_rand() % RIG_FUNCTIONS),
-			.live = (tramp_regs)rig_rand() & TRAMP_ALL_REGS,
-			.red_zone_dead = rig_rand() & 1,
-		};
-
-		run(&env, &probe);
-	}
-}
-
-static void run_and_check(const struct tramp_probe *probe)
-{
-	struct machine was, is;
-
-	rig_random(&was);
-	is = was;
-	rig_run(&is);
-	rig_check(probe, &was, &is);
+	return &env;
 }
 
 static void records(const struct tramp_probe_env *env, const struct tramp_probe *probe)
 {
 	rig_reset();
 	rig_place(env, probe);
-	run_and_check(probe);
-	run_and_check(probe);
+	rig_once(probe);
+	rig_once(probe);
 	assert_int_equal(rig.slow, 0);
 	assert_int_equal(rig.pool.ptr, rig.records[2]);
 	rig_check_record(0, probe->event);
@@ -89,31 +38,12 @@ static void records(const struct tramp_probe_env *env, const struct tramp_probe 
 	assert_int_equal(rig.records[2][0], 0);
 }
 
-/* The descriptor is right, all is intact, nothing is recorded. */
-static void goes_slow(const struct tramp_probe_env *env, const struct tramp_probe *probe)
-{
-	uint64_t ptr = rig.pool.ptr;
-
-	run_and_check(probe);
-	assert_int_equal(rig.slow, 1);
-	assert_int_equal(rig.desc.event, probe->event);
-	assert_int_equal(rig.desc.function, probe->function);
-	assert_int_equal(rig.desc.kind, probe->kind);
-	assert_int_equal(rig.desc.mode, env->mode);
-	assert_int_equal(rig.slow_frame, rig.stack);
-	assert_int_equal(rig.pool.ptr, ptr);
-	for (int i = 0; i < RIG_RECORDS; i++)
-		assert_int_equal(rig.records[i][0], 0);
-	for (int i = 0; i < RIG_FUNCTIONS; i++)
-		assert_int_equal(rig.counts[i], 0);
-}
-
 static void not_owned(const struct tramp_probe_env *env, const struct tramp_probe *probe)
 {
 	rig_reset();
 	rig_place(env, probe);
 	rig.pool.owner = 0;
-	goes_slow(env, probe);
+	rig_goes_slow(env, probe);
 }
 
 static void no_room(const struct tramp_probe_env *env, const struct tramp_probe *probe)
@@ -121,10 +51,10 @@ static void no_room(const struct tramp_probe_env *env, const struct tramp_probe 
 	rig_reset();
 	rig_place(env, probe);
 	rig.pool.ptr = (uint64_t)rig.records[RIG_RECORDS] - 8;
-	goes_slow(env, probe);
+	rig_goes_slow(env, probe);
 	rig_reset();
 	rig.pool.ptr = rig.pool.room = 0;
-	goes_slow(env, probe);
+	rig_goes_slow(env, probe);
 }
 
 static void last_room(const struct tramp_probe_env *env, const struct tramp_probe *probe)
@@ -132,7 +62,7 @@ static void last_room(const struct tramp_probe_env *env, const struct tramp_prob
 	rig_reset();
 	rig_place(env, probe);
 	rig.pool.ptr = (uint64_t)rig.records[RIG_RECORDS - 1];
-	run_and_check(probe);
+	rig_once(probe);
 	assert_int_equal(rig.slow, 0);
 	rig_check_record(RIG_RECORDS - 1, probe->event);
 }
@@ -142,7 +72,7 @@ static void counts(const struct tramp_probe_env *env, const struct tramp_probe *
 	rig_reset();
 	rig_place(env, probe);
 	for (int n = 0; n < 3; n++)
-		run_and_check(probe);
+		rig_once(probe);
 	assert_int_equal(rig.slow, 0);
 	for (uint32_t i = 0; i < RIG_FUNCTIONS; i++)
 		assert_int_equal(rig.counts[i], i == probe->function ? 3 : 0);
@@ -154,30 +84,30 @@ static void no_counts(const struct tramp_probe_env *env, const struct tramp_prob
 	rig_reset();
 	rig_place(env, probe);
 	rig.pool.counts = 0;
-	goes_slow(env, probe);
+	rig_goes_slow(env, probe);
 }
 
 static void test_record(void **state)
 {
 	(void)state;
-	for_each(TRAMP_PROBE_RECORD, TRAMP_PROBE_ENTRY, records);
-	for_each(TRAMP_PROBE_RECORD, TRAMP_PROBE_EXIT, records);
-	for_each(TRAMP_PROBE_RECORD, TRAMP_PROBE_EXIT, last_room);
+	rig_each(env_of(TRAMP_PROBE_RECORD), TRAMP_PROBE_ENTRY, records);
+	rig_each(env_of(TRAMP_PROBE_RECORD), TRAMP_PROBE_EXIT, records);
+	rig_each(env_of(TRAMP_PROBE_RECORD), TRAMP_PROBE_EXIT, last_room);
 }
 
 static void test_record_slow(void **state)
 {
 	(void)state;
-	for_each(TRAMP_PROBE_RECORD, TRAMP_PROBE_ENTRY, not_owned);
-	for_each(TRAMP_PROBE_RECORD, TRAMP_PROBE_EXIT, no_room);
+	rig_each(env_of(TRAMP_PROBE_RECORD), TRAMP_PROBE_ENTRY, not_owned);
+	rig_each(env_of(TRAMP_PROBE_RECORD), TRAMP_PROBE_EXIT, no_room);
 }
 
 static void test_count(void **state)
 {
 	(void)state;
-	for_each(TRAMP_PROBE_COUNT, TRAMP_PROBE_ENTRY, counts);
-	for_each(TRAMP_PROBE_COUNT, TRAMP_PROBE_ENTRY, not_owned);
-	for_each(TRAMP_PROBE_COUNT, TRAMP_PROBE_ENTRY, no_counts);
+	rig_each(env_of(TRAMP_PROBE_COUNT), TRAMP_PROBE_ENTRY, counts);
+	rig_each(env_of(TRAMP_PROBE_COUNT), TRAMP_PROBE_ENTRY, not_owned);
+	rig_each(env_of(TRAMP_PROBE_COUNT), TRAMP_PROBE_ENTRY, no_counts);
 }
 
 static void test_errors(void **state)

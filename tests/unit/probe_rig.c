@@ -56,6 +56,7 @@ const struct tramp_probe_env rig_env = {
 	.counts = offsetof(struct rig_pool, counts),
 	.shadow = offsetof(struct rig_pool, shadow),
 	.shadow_end = offsetof(struct rig_pool, shadow_end),
+	.time = offsetof(struct rig_pool, time),
 };
 
 /* xorshift64* (Vigna 2016): the same in every run. */
@@ -181,4 +182,79 @@ void rig_check_record(int i, uint32_t event)
 	assert_int_equal(rig.records[i][0] & 0xfffff, event);
 	assert_true(now - (rig.records[i][0] >> 20 | (now & ~(UINT64_MAX >> 20))) < 1u << 30);
 	assert_int_equal(rig.records[i][1], rig.stack);
+}
+
+static const tramp_regs dead_sets[] = {
+	0,
+	TRAMP_REG(TRAMP_R11),
+	TRAMP_REG(TRAMP_R13),
+	TRAMP_REG(TRAMP_RBP),
+	TRAMP_REG(TRAMP_RCX) | TRAMP_REG(TRAMP_R12),
+	TRAMP_REG(TRAMP_R11) | TRAMP_REG(TRAMP_R10),
+	TRAMP_REG(TRAMP_R11) | TRAMP_REG(TRAMP_R10) | TRAMP_REG(TRAMP_RSI),
+	TRAMP_REG(TRAMP_R11) | TRAMP_REG(TRAMP_R10) | TRAMP_REG(TRAMP_RSI) | TRAMP_REG(TRAMP_RDI),
+	TRAMP_GPRS & ~TRAMP_REG(TRAMP_RSP) & ~TRAMP_REG(TRAMP_RAX) & ~TRAMP_REG(TRAMP_RDX),
+};
+#define NDEAD (sizeof(dead_sets) / sizeof(dead_sets[0]))
+
+static const tramp_regs often[] = {
+	0, TRAMP_REG(TRAMP_RAX), TRAMP_REG(TRAMP_RDX), TRAMP_REG(TRAMP_RAX) | TRAMP_REG(TRAMP_RDX),
+};
+
+static struct tramp_probe random_probe(enum tramp_probe_kind kind)
+{
+	return (struct tramp_probe){
+		.kind = kind,
+		.event = 16 + (uint32_t)(rig_rand() % 0xffff0),
+		.function = (uint32_t)(rig_rand() % RIG_FUNCTIONS),
+		.live = (tramp_regs)rig_rand() & TRAMP_ALL_REGS,
+		.red_zone_dead = rig_rand() & 1,
+	};
+}
+
+void rig_each(const struct tramp_probe_env *env, enum tramp_probe_kind kind, rig_body run)
+{
+	for (unsigned int i = 0; i < NDEAD * 16; i++) {
+		struct tramp_probe probe = random_probe(kind);
+
+		probe.live = TRAMP_ALL_REGS & ~dead_sets[i / 16] & ~often[i & 3];
+		probe.red_zone_dead = i & 4;
+		if (i & 8)
+			probe.live &= ~TRAMP_STATUS;
+		run(env, &probe);
+	}
+	for (int i = 0; i < 1000; i++) {
+		struct tramp_probe probe = random_probe(kind);
+
+		run(env, &probe);
+	}
+}
+
+void rig_once(const struct tramp_probe *probe)
+{
+	struct machine was, is;
+
+	rig_random(&was);
+	is = was;
+	rig_run(&is);
+	rig_check(probe, &was, &is);
+}
+
+/* The descriptor is right, all is intact, nothing is recorded. */
+void rig_goes_slow(const struct tramp_probe_env *env, const struct tramp_probe *probe)
+{
+	struct rig_pool pool = rig.pool;
+
+	rig_once(probe);
+	assert_int_equal(rig.slow, 1);
+	assert_int_equal(rig.desc.event, probe->event);
+	assert_int_equal(rig.desc.function, probe->function);
+	assert_int_equal(rig.desc.kind, probe->kind);
+	assert_int_equal(rig.desc.mode, env->mode);
+	assert_int_equal(rig.slow_frame, rig.stack);
+	assert_memory_equal(&rig.pool, &pool, sizeof(pool));
+	for (int i = 0; i < RIG_RECORDS; i++)
+		assert_int_equal(rig.records[i][0], 0);
+	for (int i = 0; i < RIG_FUNCTIONS; i++)
+		assert_int_equal(rig.counts[i], 0);
 }

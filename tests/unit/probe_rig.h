@@ -57,4 +57,14 @@ void rig_leave_gs(void);
 
 uint64_t rig_rand(void);
 
+/* Calls @run for all kinds of live registers and flags, and many at random. */
+typedef void (*rig_body)(const struct tramp_probe_env *env, const struct tramp_probe *probe);
+void rig_each(const struct tramp_probe_env *env, enum tramp_probe_kind kind, rig_body run);
+
+/* With random registers, checked. */
+void rig_once(const struct tramp_probe *probe);
+
+/* Once more: the descriptor is right, all is intact, and nothing is recorded or counted. */
+void rig_goes_slow(const struct tramp_probe_env *env, const struct tramp_probe *probe);
+
 #endif

@@ -130,6 +130,11 @@ static void restore(struct gen *g)
 	struct rt_probe_map *map = &g->code->map;
 
 	g->code->back_to = (uint16_t)g->out.len;
+	for (int i = 0; i < g->nskips; i++) {
+		uint32_t rel = g->code->back_to - (g->skip_ref[i] + 4u);
+
+		memcpy(g->code->code + g->skip_ref[i], &rel, sizeof(rel));
+	}
 	if (map->flags_at != RT_FROM_NONE) {
 		move(g, ASM_LOAD, TRAMP_RAX, map->flags_at);
 		asm_flags_from_ax(&g->out);
@@ -143,6 +148,11 @@ static void restore(struct gen *g)
 void gen_slow_if(struct gen *g, enum asm_cc cc)
 {
 	g->code->slow_ref[g->code->nslow_refs++] = asm_jcc(&g->out, cc);
+}
+
+void gen_skip_if(struct gen *g, enum asm_cc cc)
+{
+	g->skip_ref[g->nskips++] = asm_jcc(&g->out, cc);
 }
 
 void gen_check_owner(struct gen *g, uint8_t reg)
@@ -280,7 +290,7 @@ enum tramp_status tramp_probe_emit(const struct tramp_probe_env *env, const stru
 		emit_count(&g);
 		break;
 	default:
-		return TRAMP_NO_ROOM;
+		gen_filter(&g);
 	}
 	restore(&g);
 	emit_slow(&g);

@@ -83,6 +83,13 @@ void asm_cmp_mem(struct tramp_out *out, unsigned int base, int32_t disp, int32_t
 	tramp_put_u32(out, (uint32_t)value);
 }
 
+void asm_mov_imm64(struct tramp_out *out, unsigned int reg, uint64_t value)
+{
+	rex(out, 0, 0, reg);
+	tramp_put_u8(out, (uint8_t)(0xb8 | (reg & 7)));
+	tramp_put_u64(out, value);
+}
+
 void asm_test(struct tramp_out *out, unsigned int reg)
 {
 	rex(out, reg, 0, reg);

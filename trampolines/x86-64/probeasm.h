@@ -11,7 +11,6 @@
 #include "trampolines/x86-64/emit.h"
 
 enum asm_op {
-	ASM_ADD_LOAD = 0x03,
 	ASM_SUB_LOAD = 0x2b,
 	ASM_CMP_LOAD = 0x3b,	/* cmp mem, reg */
 	ASM_CMP_STORE = 0x39,	/* cmp reg, mem */
@@ -28,6 +27,7 @@ void asm_gs_add(struct tramp_out *out, int32_t offset, int8_t value);
 void asm_mem(struct tramp_out *out, enum asm_op op, unsigned int reg, unsigned int base, int32_t disp);
 void asm_inc_mem(struct tramp_out *out, unsigned int base, int32_t disp); /* always 4 bytes of disp */
 void asm_cmp_mem(struct tramp_out *out, unsigned int base, int32_t disp, int32_t value);
+void asm_mov_imm64(struct tramp_out *out, unsigned int reg, uint64_t value);
 void asm_test(struct tramp_out *out, unsigned int reg);
 void asm_shl(struct tramp_out *out, unsigned int reg, uint8_t by);
 void asm_lea_sum(struct tramp_out *out, unsigned int to, unsigned int a, unsigned int b, int32_t disp);
