@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * `sonde list`: a program's functions, as far as its files tell. Each entry is planned as it would be
- * for recording, with the branches of the whole segment known.
+ * for a wrapper, with the branches of the whole segment known; with -F see list-mirrored.c.
  */
 #include "injector/symbols.h"
+#include "launcher/anatomy.h"
 #include "launcher/functions.h"
+#include "launcher/list.h"
 #include "launcher/message.h"
 #include "launcher/options.h"
 #include "launcher/program.h"
@@ -23,11 +25,15 @@
 
 extern char **environ;
 
-struct list_options {
-	bool libraries, mangled, refused_only;
-};
-
 static const struct opt list_opts[] = {
+	{ 'F', "functions", "PATTERN", "what 'sonde record -F PATTERN' chooses, with blocks and loops", OPT_LIST,
+	  offsetof(struct list_options, select.functions), NULL },
+	{ 'N', "no-functions", "PATTERN", "but not these", OPT_LIST,
+	  offsetof(struct list_options, select.excluded), NULL },
+	{ 0, "min-size", "BYTES", "leave smaller functions out", OPT_SIZE,
+	  offsetof(struct list_options, select.min_size), NULL },
+	{ 0, "lines", NULL, "with -F: where functions and loops stand in the source", OPT_FLAG,
+	  offsetof(struct list_options, lines), NULL },
 	{ 'l', "libraries", NULL, "also the functions of the libraries that the program needs", OPT_FLAG,
 	  offsetof(struct list_options, libraries), NULL },
 	{ 'r', "refused", NULL, "only those that cannot be instrumented", OPT_FLAG,
@@ -43,19 +49,16 @@ static const struct opt_command list_command = {
 	.usage = "[OPTION]... PROGRAM|LIBRARY [PATTERN]...",
 	.summary = "Lists functions that can be instrumented, and for the others why not.",
 	.opts = list_opts,
-	.details = "Address and size (0: not known), both hexadecimal, then the name; names of one function\n"
-		   "are joined by '='. PATTERNs are shell patterns; they choose functions by any name.\n",
-	.examples = "sonde list ./app 'solve*'\tsome of a program's functions\n"
+	.details = "Without -F: functions that modules can wrap. Address and size (0: not known), both\n"
+		   "hexadecimal, then the name; names of one function are joined by '='. PATTERNs are shell\n"
+		   "patterns; they choose functions by any name.\n"
+		   "With -F: functions that can be recorded without a module; sizes are decimal. For its\n"
+		   "PATTERNs see 'sonde record --help'.\n",
+	.examples = "sonde list -F '*' ./app\tall functions, and how many can be recorded\n"
+		    "sonde list -F 'solve*' --lines ./app\tloops of some functions, with source lines\n"
+		    "sonde list ./app 'solve*'\tsome of a program's functions\n"
 		    "sonde list -l ./app malloc\tthe program's or its library's\n"
 		    "sonde list -r /lib/x86_64-linux-gnu/libc.so.6\twhat is refused in the C library\n",
-};
-
-struct listing {
-	const struct list_options *o;
-	char **patterns; /* up to NULL */
-	size_t usable, refused, parts;
-	struct functions_count counts[FUNCTIONS_MAX_REASONS];
-	size_t ncounts;
 };
 
 /* ---- one function ---- */
@@ -81,44 +84,12 @@ static bool function_matches(const struct listing *l, const struct function *f)
 	return false;
 }
 
-/* malloc'ed; NULL: no memory. */
-static char *display_name(const struct listing *l, const char *name)
-{
-	char *plain = l->o->mangled ? NULL : inj_demangle(name);
-
-	return plain ? plain : strdup(name);
-}
-
-/* Versions of a symbol, and C++ constructors, have the same name several times. */
-static bool is_repeated(char *const *names, size_t index)
-{
-	for (size_t i = 0; i < index; i++) {
-		if (names[i] && strcmp(names[i], names[index]) == 0)
-			return true;
-	}
-	return false;
-}
-
-static void print_names(const struct listing *l, const struct function *f)
-{
-	char **names = calloc(f->nnames, sizeof(*names));
-
-	for (size_t i = 0; names && i < f->nnames; i++) {
-		names[i] = display_name(l, f->symbols[i].name);
-		if (names[i] && !is_repeated(names, i))
-			printf("%s%s", i ? " = " : "", names[i]);
-	}
-	for (size_t i = 0; names && i < f->nnames; i++)
-		free(names[i]);
-	free(names);
-}
-
 static void print_function(const struct listing *l, const struct function *f)
 {
 	if (!f->refused && l->o->refused_only)
 		return;
 	printf("%12llx %8llx  ", (unsigned long long)f->symbols[0].addr, (unsigned long long)f->size);
-	print_names(l, f);
+	print_symbols(f->symbols, f->nnames, l->o->mangled);
 	if (f->is_ifunc)
 		fputs(" (IFUNC: its code is chosen when the program starts)", stdout);
 	if (f->refused)
@@ -160,9 +131,12 @@ static void print_summary(const struct listing *l, const char *path)
 	putchar('\n');
 }
 
-static int list_file(struct listing *l, const char *path)
+static int list_file(struct listing *l, const char *path, enum select_kind kind)
 {
 	struct listing one = { .o = l->o, .patterns = l->patterns };
+
+	if (l->sel)
+		return list_mirrored(l, path, kind);
 	int status = functions_of(path, add_function, &one);
 
 	if (status)
@@ -189,6 +163,13 @@ static char *library_of_line(char *line)
 		end--;
 	*end = '\0';
 	return path;
+}
+
+static bool is_same_file(const char *a, const char *b)
+{
+	struct stat x, y;
+
+	return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
 /* Asks the dynamic linker itself, which knows its own rules; the program is not run. */
@@ -233,9 +214,10 @@ static int list_libraries(struct listing *l, const struct program *p)
 	}
 	while (!status && getline(&line, &size, lines) > 0) {
 		char *path = library_of_line(line);
+		bool linker = path && p->interp && is_same_file(path, p->interp);
 
 		if (path)
-			status = list_file(l, path);
+			status = list_file(l, path, linker ? SELECT_LINKER : SELECT_LIBRARY);
 	}
 	free(line);
 	fclose(lines);
@@ -268,38 +250,81 @@ static int list_program(struct listing *l, const char *name)
 	struct program p;
 
 	if (strchr(name, '/') && is_elf_file(name) && !l->o->libraries)
-		return list_file(l, name);
+		return list_file(l, name, SELECT_PROGRAM);
 	int status = program_resolve(name, &p);
 	if (status)
 		return status;
 	if (p.is_script)
 		msg_info("%s is a script; its interpreter is %s", name, p.elf_path);
-	status = list_file(l, p.elf_path);
+	status = list_file(l, p.elf_path, SELECT_PROGRAM);
 	if (!status && l->o->libraries)
 		status = list_libraries(l, &p);
 	program_free(&p);
 	return status;
 }
 
+/* -l means libraries' functions too, so also for patterns that name no library. */
+static int make_selection(struct listing *l, struct list_options *o)
+{
+	static const char *everything[] = { "*" };
+	struct select_options select = o->select;
+	char problem[256];
+
+	if (o->libraries)
+		select.libs = (struct opt_list){ everything, 1 };
+	l->sel = select_new(&select, problem, sizeof(problem));
+	return l->sel ? 0 : opt_usage_error(&list_command, "%s", problem);
+}
+
+static int check(struct listing *l, struct list_options *o)
+{
+	const struct select_options *s = &o->select;
+	const char *lonely = s->excluded.n	       ? "--no-functions"
+			     : s->min_size != UINT64_MAX ? "--min-size"
+			     : o->lines		       ? "--lines"
+						       : NULL;
+
+	if (!s->functions.n)
+		return lonely ? opt_usage_error(&list_command, "%s: only with -F", lonely) : 0;
+	if (l->patterns[0])
+		return opt_usage_error(&list_command, "'%s': with -F there are no other patterns",
+				       l->patterns[0]);
+	if (s->min_size == UINT64_MAX)
+		o->select.min_size = 0;
+	return make_selection(l, o);
+}
+
+static int nothing_found(const struct listing *l, const char *name)
+{
+	if (l->sel)
+		msg_error("%s: no functions are chosen", name);
+	else if (l->patterns[0])
+		msg_error("%s: no function matches '%s'", name, l->patterns[0]);
+	else
+		msg_error("%s: has no symbols of functions, nor a separate file with them", name);
+	return EXIT_USAGE;
+}
+
 int verb_list(int argc, char **argv)
 {
-	struct list_options o = { 0 };
+	struct list_options o = { .select.min_size = UINT64_MAX };
 	struct listing l = { .o = &o };
 	int first = opt_parse(&list_command, argc, argv, &o);
+	int status = first < 0 ? OPT_STATUS(first) : 0;
 
-	if (first < 0)
-		return OPT_STATUS(first);
 	if (first == argc)
-		return opt_usage_error(&list_command, "no program");
-	l.patterns = argv + first + 1;
-	int status = list_program(&l, argv[first]);
-	if (!status && !(l.usable + l.refused)) {
-		if (l.patterns[0])
-			msg_error("%s: no function matches '%s'", argv[first], l.patterns[0]);
-		else
-			msg_error("%s: has no symbols of functions, nor a separate file with them",
-				  argv[first]);
-		return EXIT_USAGE;
+		status = opt_usage_error(&list_command, "no program");
+	if (first >= 0 && first < argc) {
+		l.patterns = argv + first + 1;
+		status = check(&l, &o);
+		if (!status)
+			status = list_program(&l, argv[first]);
+		if (!status && l.sel)
+			select_warn(l.sel, true);
+		if (!status && !(l.usable + l.refused))
+			status = nothing_found(&l, argv[first]);
 	}
+	select_free(l.sel);
+	select_options_free(&o.select);
 	return status;
 }

@@ -69,8 +69,13 @@ libreport_la_SOURCES = \
 
 bin_PROGRAMS += sonde
 sonde_SOURCES = \
+	launcher/anatomy.c \
+	launcher/anatomy.h \
 	launcher/collector.c \
 	launcher/collector.h \
+	launcher/disasm-text.c \
+	launcher/disasm.c \
+	launcher/disasm.h \
 	launcher/doctor.c \
 	launcher/dump-json.c \
 	launcher/dump-text.c \
@@ -81,7 +86,11 @@ sonde_SOURCES = \
 	launcher/functions.c \
 	launcher/functions.h \
 	launcher/info.c \
+	launcher/insntext.c \
+	launcher/insntext.h \
+	launcher/list-mirrored.c \
 	launcher/list.c \
+	launcher/list.h \
 	launcher/main.c \
 	launcher/metadata.c \
 	launcher/metadata.h \

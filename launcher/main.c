@@ -22,6 +22,7 @@ static const struct verb verbs[] = {
 	{ "dump", verb_dump, "print the events of a trace" },
 	{ "info", verb_info, "show what a trace holds, and whether it is intact" },
 	{ "list", verb_list, "list the functions of a program that can be instrumented" },
+	{ "disasm", verb_disasm, "show functions' code, and what recording makes of it" },
 	{ "module", verb_module, "list, write and build modules" },
 	{ "doctor", verb_doctor, "check that this machine has what Sonde needs" },
 	{ "help", verb_help, "explain a verb" },

@@ -95,7 +95,7 @@ static void warn(const struct select_miss *miss)
 {
 	static const char *const texts[] = {
 		[SELECT_NO_FUNCTION] = "no such function",
-		[SELECT_NO_LIBRARY] = "no such library is loaded",
+		[SELECT_NO_LIBRARY] = "no such library",
 		[SELECT_NO_DEBUG_INFO] = "there are no line numbers (compile with -g)",
 		[SELECT_NO_SOURCE] = "no such source file",
 		[SELECT_NO_CODE] = "there is no code at this line",
