@@ -269,12 +269,28 @@ static bool fill_in(struct tf_stream *s, const struct tf_event_ref *ref, struct 
 	return true;
 }
 
+/* The same as tf_part_time(), for times near to each other. */
+static inline uint64_t time_of(struct tf_stream *s, uint64_t ticks)
+{
+	int64_t ns;
+
+	if (__builtin_expect(!tf_stretch_holds(&s->stretch, ticks), 0)) {
+		tf_timeline_stretch(&s->part->timeline, ticks, &s->stretch);
+		if (!tf_stretch_holds(&s->stretch, ticks))
+			return tf_part_time(s->part, ticks);
+	}
+	ns = tf_stretch_ns(&s->stretch, ticks);
+	if (__builtin_add_overflow(ns, s->part->offset, &ns))
+		return INT64_MAX;
+	return ns < 0 ? 0 : (uint64_t)ns;
+}
+
 static enum sonde_trace_status take(struct tf_stream *s)
 {
 	const struct tf_event_ref *ref = &s->chunk.event[s->next];
 	uint64_t ticks = s->chunk.ticks[s->next], time;
 
-	time = ticks == s->ticks && s->time ? s->time : tf_part_time(s->part, ticks);
+	time = ticks == s->ticks && s->time ? s->time : time_of(s, ticks);
 	/* Chunks of a damaged file may overlap in time. */
 	s->time = time > s->time ? time : s->time;
 	s->ticks = ticks;

@@ -30,6 +30,7 @@ struct tf_stream {
 	struct sonde_trace_event event; /* the last one */
 	struct sonde_trace_value value[TF_MAX_VALUES];
 	struct tf_buf text;  /* strings of its values */
+	struct tf_stretch stretch; /* of the part's timeline, around ticks */
 	uint64_t damage;     /* places that could not be read */
 	struct sonde_trace_message finding;
 };

@@ -43,9 +43,55 @@ static int64_t along(const struct tf_point *a, const struct tf_point *b, uint64_
 	return ns < 0 ? 0 : ns > INT64_MAX ? INT64_MAX : (int64_t)ns;
 }
 
-int64_t tf_timeline_ns(const struct tf_timeline *t, uint64_t tsc)
+/* Index of the last point that is not later than @tsc, which is not before the first. */
+static size_t point_before(const struct tf_timeline *t, uint64_t tsc)
 {
 	size_t low = 0, high = t->n;
+
+	while (high - low > 1) { /* point[low] <= tsc < point[high] */
+		size_t middle = low + (high - low) / 2;
+
+		if (t->point[middle].tsc <= tsc)
+			low = middle;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static void set_stretch(struct tf_stretch *s, const struct tf_point *a, const struct tf_point *b,
+			uint64_t from, uint64_t to)
+{
+	uint64_t dtsc = b->tsc - a->tsc, dns = b->ns - a->ns;
+	double ratio = (double)dns / (double)dtsc;
+
+	if (to > a->tsc + TF_STRETCH_MAX)
+		to = a->tsc + TF_STRETCH_MAX;
+	if (from >= to || dtsc > TF_STRETCH_MAX || dns > TF_STRETCH_MAX || ratio > 1024)
+		return;
+	*s = (struct tf_stretch){ from, to, a->tsc, a->ns, dtsc, dns, ratio };
+}
+
+void tf_timeline_stretch(const struct tf_timeline *t, uint64_t tsc, struct tf_stretch *s)
+{
+	size_t i;
+
+	*s = (struct tf_stretch){ 0 };
+	if (t->n < 2 || tsc < t->point[0].tsc || tsc >= LIMIT)
+		return;
+	i = point_before(t, tsc);
+	if (i + 1 < t->n)
+		set_stretch(s, &t->point[i], &t->point[i + 1], t->point[i].tsc,
+			    t->point[i + 1].tsc);
+	else
+		set_stretch(s, &t->point[0], &t->point[i], t->point[i].tsc, LIMIT);
+	if (!tf_stretch_holds(s, tsc))
+		*s = (struct tf_stretch){ 0 };
+}
+
+int64_t tf_timeline_ns(const struct tf_timeline *t, uint64_t tsc)
+{
+	size_t low;
 
 	if (tsc >= LIMIT)
 		tsc = LIMIT;
@@ -55,14 +101,7 @@ int64_t tf_timeline_ns(const struct tf_timeline *t, uint64_t tsc)
 			      (int64_t)tsc;
 	if (tsc < t->point[0].tsc || tsc >= t->point[t->n - 1].tsc)
 		return along(&t->point[0], &t->point[t->n - 1], tsc);
-	while (high - low > 1) { /* point[low] <= tsc < point[high] */
-		size_t middle = low + (high - low) / 2;
-
-		if (t->point[middle].tsc <= tsc)
-			low = middle;
-		else
-			high = middle;
-	}
+	low = point_before(t, tsc);
 	return along(&t->point[low], &t->point[low + 1], tsc);
 }
 

@@ -34,4 +34,40 @@ int64_t tf_timeline_ns(const struct tf_timeline *t, uint64_t tsc);
 
 void tf_timeline_free(struct tf_timeline *t);
 
+/*
+ * A stretch of the timeline on which time is one line, for the many times of one thread.  The
+ * quotient is taken as a double and corrected by its remainder, so it is exactly that of
+ * tf_timeline_ns().
+ */
+struct tf_stretch {
+	uint64_t from, to; /* ticks from..to-1; empty: there is none */
+	uint64_t origin;   /* ticks, at most from */
+	uint64_t ns;	   /* of origin */
+	uint64_t dtsc, dns;
+	double ratio; /* dns / dtsc */
+};
+
+#define TF_STRETCH_MAX (UINT64_C(1) << 48) /* ticks and ns; keeps the correction within a step or two */
+
+/* The stretch that holds @tsc, or an empty one. */
+void tf_timeline_stretch(const struct tf_timeline *t, uint64_t tsc, struct tf_stretch *s);
+
+static inline bool tf_stretch_holds(const struct tf_stretch *s, uint64_t tsc)
+{
+	return tsc - s->from < s->to - s->from;
+}
+
+/* @tsc is in the stretch. */
+static inline int64_t tf_stretch_ns(const struct tf_stretch *s, uint64_t tsc)
+{
+	uint64_t x = tsc - s->origin, q = (uint64_t)((double)x * s->ratio);
+	int64_t rest = (int64_t)(x * s->dns - q * s->dtsc); /* small: modulo 2^64 is enough */
+
+	for (; rest < 0; rest += (int64_t)s->dtsc)
+		q--;
+	for (; rest >= (int64_t)s->dtsc; rest -= (int64_t)s->dtsc)
+		q++;
+	return (int64_t)(s->ns + q);
+}
+
 #endif /* TRACEFMT_TIMELINE_H */
