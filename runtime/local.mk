@@ -10,8 +10,10 @@ RUNTIME_FILES = \
 	runtime/probe.c \
 	runtime/probe.h \
 	runtime/probegate-x86-64.S \
+	runtime/putback.c \
 	runtime/registry.c \
 	runtime/runtime.c \
+	runtime/signals.h \
 	runtime/sys.h \
 	runtime/thread.h \
 	runtime/writer.c

@@ -54,12 +54,13 @@ struct rt_probe_map {
 	int8_t shadow_step;   /* bytes */
 	uint8_t stack;	      /* bytes; 0: rsp is left alone */
 	uint8_t flags_at;     /* RT_FROM_...: ax after lahf and seto %al; RT_FROM_NONE: flags are dead */
+	uint8_t ptr_reg;      /* from the commit to ptr_done this register holds what ptr held */
 	uint8_t n;	      /* of save[] */
 	struct {
 		uint8_t reg;  /* 0..15 */
 		uint8_t from; /* RT_FROM_... */
 	} save[RT_PROBE_SAVES];
-	uint8_t pad[6];
+	uint8_t pad[5];
 };
 _Static_assert(sizeof(struct rt_probe_map) == 32, "probe map");
 

@@ -70,7 +70,8 @@ struct tramp_probe {
  *	x < saved:	registers are as they were: continue at the start
  *	x < commit:	put back, continue at the start
  *	otherwise:	do what is not done; put back, continue at the end
- * What is not done: each `..._done` that is greater than x.  To put back: the flags if x >= flags_saved,
+ * What is not done: each `..._done` that is greater than x.  But if a handler has recorded in the meantime,
+ * where the record was to be (ptr is not what ptr_reg holds): put back, continue at the start.  To put back: the flags if x >= flags_saved,
  * then save[], then rsp, if x >= shifted.
  */
 

@@ -12,3 +12,9 @@ PURE_TESTS += tests/unit/probe_filter
 tests_unit_probe_filter_SOURCES = tests/unit/probe_filter.c $(PROBE_RIG)
 tests_unit_probe_filter_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_probe_filter_LDADD = libtrampolines.la $(CMOCKA_LIBS)
+
+PURE_TESTS += tests/unit/probe_restart
+tests_unit_probe_restart_SOURCES = tests/unit/probe_restart.c runtime/putback.c $(PROBE_RIG)
+tests_unit_probe_restart_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/modules/include
+tests_unit_probe_restart_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_probe_restart_LDADD = libtrampolines.la $(CMOCKA_LIBS)

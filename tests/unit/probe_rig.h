@@ -13,8 +13,9 @@
 #define RIG_FUNCTIONS 16
 #define RIG_SHADOW 8
 
+/* Laid out as the runtime has it. */
 struct rig_pool {
-	uint64_t owner, ptr, room, counts, shadow, shadow_end, time;
+	uint64_t owner, ptr, unused[10], room, counts, shadow, shadow_end, time, more[64];
 };
 
 struct rig {

@@ -211,6 +211,7 @@ void gen_record(struct gen *g)
 	asm_mem(&g->out, ASM_STORE, TRAMP_RAX, p, 0);
 	gen_commit(g);
 	asm_gs_add(&g->out, g->env->ptr, RT_PROBE_RECORD_BYTES);
+	g->code->map.ptr_reg = p;
 	g->code->map.ptr_done = (uint16_t)g->out.len;
 }
 

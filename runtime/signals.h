@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Signals that arrive in arenas.  The program's handlers are entered through thunks of ours, which take
+ * the interrupted thread out of a probe before the handler runs.
+ */
+#ifndef SONDE_RUNTIME_SIGNALS_H
+#define SONDE_RUNTIME_SIGNALS_H
+
+#define RT_THUNKS 256
+#define RT_THUNK_BYTES 16
+
+/* A ucontext as the kernel makes it (asm/ucontext.h, asm/sigcontext.h), in words. */
+#define RT_UC_REGS 5 /* registers begin here; the following count from here */
+#define RT_UC_RDX 12
+#define RT_UC_RSP 15
+#define RT_UC_RIP 16
+#define RT_UC_FLAGS 17
+
+#ifndef __ASSEMBLER__
+
+#include <stdint.h>
+
+#include "trampolines/codemap.h"
+
+struct rt_thread;
+
+/*
+ * The probe of shape @map at @start was interrupted, with the registers @regs (the kernel's order), by a
+ * thread whose pool is @t: changes them (and rsp, flags, rip) to those in front of or behind the
+ * probe, and does what the probe had only half done.
+ */
+__attribute__((visibility("hidden"))) void rt_put_back(const struct rt_probe_map *map, uint64_t start,
+						       uint64_t *regs, struct rt_thread *t);
+
+#endif
+#endif
