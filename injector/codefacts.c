@@ -28,6 +28,21 @@ static void find_languages(struct inj_cf *cf)
 	cf->ocaml = inj_symtab_find(cf->tab, "caml_start_program", NULL) != NULL;
 }
 
+static void find_tables(struct inj_cf *cf)
+{
+	const struct inj_codefile_section *rseq = inj_codefile_section(&cf->file, "__rseq_cs");
+
+	cf->symtab = inj_codefile_symtab(&cf->file);
+	cf->dynsym = inj_codefile_dynsym(&cf->file);
+	cf->words = cf->file.type == ET_EXEC;
+	if (rseq) {
+		cf->rseq = rseq->addr;
+		cf->rseq_size = rseq->size;
+	}
+	if (cf->file.entry) /* which is jumped to, and whatever its name */
+		inj_addrs_add(&cf->never, cf->file.entry);
+}
+
 static enum inj_status collect(struct inj_cf *cf)
 {
 	enum inj_status status = inj_cf_bytes(cf);
@@ -36,7 +51,7 @@ static enum inj_status collect(struct inj_cf *cf)
 		status = inj_cf_frames(cf);
 	if (status != INJ_OK)
 		return status;
-	cf->words = cf->file.type == ET_EXEC;
+	find_tables(cf);
 	find_languages(cf);
 	inj_cf_taken(cf);
 	inj_cf_pads(cf);

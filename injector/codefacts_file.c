@@ -263,8 +263,8 @@ static uint32_t word_at(const struct inj_codefile *file, uint64_t addr)
 }
 
 /*
- * How many symbols the dynamic linker could find: DT_HASH says so; in DT_GNU_HASH it is the end of the
- * chain that begins last, which an odd hash value ends.
+ * How many symbols the dynamic linker could find: DT_HASH says so; in DT_GNU_HASH it is the end of
+ * the chain that begins last, which an odd hash value ends.
  */
 static uint64_t hashed_symbols(const struct inj_codefile *file)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * An ELF file mapped to be read, for the facts of injector/codefacts.h.  Whatever is handed out has been
- * checked to lie within the file; nothing here changes after inj_codefile_open().
+ * An ELF file mapped to be read, for the facts of injector/codefacts.h.  Whatever is handed out has
+ * been checked to lie within the file; nothing here changes after inj_codefile_open().
  */
 #ifndef SONDE_INJECTOR_CODEFACTS_FILE_H
 #define SONDE_INJECTOR_CODEFACTS_FILE_H
@@ -27,7 +27,7 @@ struct inj_codefile_segment {
 struct inj_codefile_section {
 	const char *name;
 	uint64_t addr, size, offset, flags;
-	uint64_t names, names_size; /* offset and size of the section it links to: a symbol table's strings */
+	uint64_t names, names_size; /* of the section it links to: a symbol table's strings */
 	uint32_t type;
 };
 

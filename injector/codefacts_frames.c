@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * The unwind table .eh_frame (Linux Standard Base, 10.6.1; DWARF 5, 6.4): which code each entry is for,
- * where its exception table is, and whether it starts as a function that was just called does.
+ * The unwind table .eh_frame (Linux Standard Base, 10.6.1; DWARF 5, 6.4): which code each entry is
+ * for, where its exception table is, and whether it starts as a function that was just called does.
  */
 #include "config.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * All functions of a file: one for each address where a symbol of a function, a global label outside of all
- * functions, or an entry of the unwind table without symbols starts.
+ * All functions of a file: one for each address where a symbol of a function, a global label
+ * outside of all functions, or an entry of the unwind table without symbols starts.
  */
 #include "config.h"
 
@@ -42,11 +42,13 @@ static bool add_item(struct items *items, const struct item *item)
 
 /* ---- symbols ---- */
 
-/* Of several names, the default version, then the global one, then the one with fewer underscores. */
+/* Of several names: global, few underscores in front, the default version. */
 static int niceness(const struct inj_symbol *s)
 {
-	return (s->flags & INJ_SYM_OLD ? 0 : 8) + (s->flags & INJ_SYM_GLOBAL ? 4 : 0) +
-	       (strncmp(s->name, "__", 2) == 0 ? 0 : s->name[0] == '_' ? 1 : 2);
+	size_t underscores = strspn(s->name, "_");
+
+	return (s->flags & INJ_SYM_GLOBAL ? 8 : 0) +
+	       2 * (underscores < 3 ? 3 - (int)underscores : 0) + !(s->flags & INJ_SYM_OLD);
 }
 
 static uint32_t symbol_flags(const struct inj_symbol *s)
@@ -147,6 +149,18 @@ static bool is_plt_code(const struct inj_cf *cf, uint64_t addr)
 	       (p[0] == 0xff && p[1] == 0x35 && p[6] == 0xf2 && p[7] == 0xff);
 }
 
+/* mov $15, %rax or %eax; syscall: what a signal handler returns to. */
+static bool is_sigreturn(const struct inj_cf *cf, uint64_t addr)
+{
+	static const uint8_t rax[] = { 0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05 };
+	static const uint8_t eax[] = { 0xb8, 15, 0, 0, 0, 0x0f, 0x05 };
+	uint64_t left;
+	const uint8_t *p = inj_codefile_at(&cf->file, addr, &left);
+
+	return p && ((left >= sizeof(rax) && memcmp(p, rax, sizeof(rax)) == 0) ||
+		     (left >= sizeof(eax) && memcmp(p, eax, sizeof(eax)) == 0));
+}
+
 static bool add_frames(const struct inj_cf *cf, struct items *items)
 {
 	for (size_t i = 0; i < cf->nfdes; i++) {
@@ -158,6 +172,11 @@ static bool add_frames(const struct inj_cf *cf, struct items *items)
 
 		if (is_plt_code(cf, item.addr))
 			continue;
+		if ((cf->fdes[i].flags & INJ_FDE_SIGNAL) && item.size > 1 &&
+		    is_sigreturn(cf, item.addr + 1)) {
+			item.addr++; /* unwinders look for the byte in front of a return address */
+			item.size--;
+		}
 		if (!add_item(items, &item))
 			return false;
 	}
@@ -239,22 +258,6 @@ static void limit_sizes(const struct inj_cf *cf, struct items *items)
 
 /* ---- what is known of each ---- */
 
-/* mov $15, %rax or %eax; syscall: where a signal handler returns to, which the kernel and debuggers know. */
-static bool is_sigreturn(const struct inj_cf *cf, const struct item *item)
-{
-	static const uint8_t rax[] = { 0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05 };
-	static const uint8_t eax[] = { 0xb8, 15, 0, 0, 0, 0x0f, 0x05 };
-	uint64_t left;
-	const uint8_t *p = inj_codefile_at(&cf->file, item->addr, &left);
-
-	if (p && left && *p == 0x90) { /* unwinders look at the byte in front of a return address */
-		p++;
-		left--;
-	}
-	return p && ((left >= sizeof(rax) && memcmp(p, rax, sizeof(rax)) == 0) ||
-		     (left >= sizeof(eax) && memcmp(p, eax, sizeof(eax)) == 0));
-}
-
 static bool holds_never(const struct inj_cf *cf, const struct item *item)
 {
 	size_t lo = 0, hi = cf->never.n;
@@ -282,13 +285,17 @@ static bool is_foreign(const struct inj_cf *cf, const struct item *item)
 	return len > 5 && strcmp(item->name + len - 5, "_info") == 0;
 }
 
-/* Compilers align functions, but not the cold parts that they put elsewhere. */
-static bool may_be_part(const struct item *item, const struct inj_fde *fde)
+/*
+ * Compilers align functions, but not the cold parts that they put elsewhere.  @before: where the
+ * function in front of it ends.
+ */
+static bool may_be_part(const struct item *item, const struct inj_fde *fde, uint64_t before)
 {
-	return !item->name && ((fde && (fde->flags & INJ_FDE_INSIDE)) || item->addr % 16);
+	return !item->name && ((fde && (fde->flags & INJ_FDE_INSIDE)) || item->addr % 16 ||
+			       before == item->addr);
 }
 
-static uint32_t flow_flags(const struct inj_cf *cf, const struct item *item)
+static uint32_t flow_flags(const struct inj_cf *cf, const struct item *item, uint64_t before)
 {
 	const struct inj_fde *fde = inj_cf_fde(cf, item->addr);
 	uint32_t flags = fde ? TRAMP_FN_FRAMED : 0;
@@ -296,7 +303,7 @@ static uint32_t flow_flags(const struct inj_cf *cf, const struct item *item)
 
 	if (is_foreign(cf, item))
 		flags |= TRAMP_FN_FOREIGN;
-	if (may_be_part(item, fde))
+	if (may_be_part(item, fde, before))
 		flags |= TRAMP_FN_MAYBE_PART;
 	if (item->name && inj_cf_part_suffix(item->name, &sure))
 		flags |= sure ? TRAMP_FN_PART : TRAMP_FN_MAYBE_PART;
@@ -308,7 +315,7 @@ static bool is_never(const struct inj_cf *cf, const struct item *item)
 	const struct inj_fde *fde = inj_cf_fde(cf, item->addr);
 
 	return (item->facts & INJ_NAME_NEVER) || (fde && (fde->flags & INJ_FDE_SIGNAL)) ||
-	       is_sigreturn(cf, item) || holds_never(cf, item);
+	       is_sigreturn(cf, item->addr) || holds_never(cf, item);
 }
 
 static const char *write_name(char *name, uint64_t addr)
@@ -338,6 +345,7 @@ static bool allocate(struct inj_cf *cf, const struct items *items)
 
 static bool fill(struct inj_cf *cf, const struct items *items)
 {
+	uint64_t before = 0;
 	size_t nameless = 0;
 
 	if (!allocate(cf, items))
@@ -348,9 +356,10 @@ static bool fill(struct inj_cf *cf, const struct items *items)
 		cf->fns[i] = (struct tramp_fn){
 			.addr = item->addr,
 			.size = item->size,
-			.flags = flow_flags(cf, item),
+			.flags = flow_flags(cf, item, before),
 			.parent = TRAMP_NONE,
 		};
+		before = item->addr + item->size;
 		cf->info[i].flags = item->flags | (is_never(cf, item) ? INJ_FN_NEVER : 0);
 		cf->info[i].name = item->name ? item->name :
 						write_name(cf->nameless[nameless++], item->addr);
@@ -363,11 +372,8 @@ static bool fill(struct inj_cf *cf, const struct items *items)
 
 static bool gather(const struct inj_cf *cf, struct items *items)
 {
-	struct inj_codefile_symbols symtab = inj_codefile_symtab(&cf->file);
-	struct inj_codefile_symbols dynsym = inj_codefile_dynsym(&cf->file);
-
-	return add_symbols(cf, items) && add_own(cf, items, &symtab, BY_LABEL) &&
-	       add_own(cf, items, &dynsym, BY_DYNAMIC) && add_frames(cf, items);
+	return add_symbols(cf, items) && add_own(cf, items, &cf->symtab, BY_LABEL) &&
+	       add_own(cf, items, &cf->dynsym, BY_DYNAMIC) && add_frames(cf, items);
 }
 
 enum inj_status inj_cf_functions(struct inj_cf *cf)

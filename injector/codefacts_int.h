@@ -25,13 +25,15 @@ struct inj_fde {
 };
 enum inj_fde_flags {
 	INJ_FDE_SIGNAL = 1,	/* a signal's return address: __restore_rt */
-	INJ_FDE_INSIDE = 2,	/* at its first instruction the frame is not a function's that was just called */
+	INJ_FDE_INSIDE = 2,	/* where it starts, the frame is not that of a function just called */
 };
 
 /* All that is known while the facts are put together. */
 struct inj_cf {
 	struct inj_codefile file;
 	const struct inj_symtab *tab;
+	struct inj_codefile_symbols symtab, dynsym;
+	uint64_t rseq, rseq_size; /* descriptors of restartable sequences; linux/rseq.h */
 	struct tramp_bytes *bytes;
 	size_t nbytes;
 	uint64_t lo, hi;	/* bounds of code */
@@ -71,7 +73,7 @@ enum inj_status inj_cf_functions(struct inj_cf *cf) INJ_CHECK;
 enum inj_status inj_cf_parts(struct inj_cf *cf) INJ_CHECK;
 size_t inj_cf_function(const struct inj_cf *cf, uint64_t addr);	/* index; nfns: none */
 
-/* How a part's name goes on behind that of its function; NULL: no part.  *sure: not called, ever. */
+/* How a part's name goes on behind its function's; NULL: no part.  *sure: never called. */
 const char *inj_cf_part_suffix(const char *name, bool *sure);
 
 /* ---- codefacts_taken.c, codefacts_slots.c, codefacts_calls.c ---- */

@@ -17,10 +17,10 @@ struct known {
 #define NEVER INJ_NAME_NEVER
 
 /*
- * Sorted.  NEVER: what runs before there is a stack frame (_start), is no function by itself (_init), is
- * returned to by the kernel (__restore_rt), goes on in a child that shares the stack or has a new one
- * (vfork, clone), moves its stack (__morestack), or is known to a library by its addresses (cancellation
- * points of musl and of glibc 2.41).
+ * Sorted. NEVER: what runs before there is a stack frame (_start), is no function by itself
+ * (_init), is returned to by the kernel (__restore_rt), goes on in a child that shares the stack
+ * or has a new one (vfork, clone), moves its stack (__morestack), or is known to a library by its
+ * addresses (cancellation points of musl and of glibc 2.41).
  */
 static const struct known names[] = {
 	{ "Py_Exit", NORET },
@@ -113,23 +113,9 @@ static const struct known names[] = {
 	{ "vfork", NEVER },
 };
 
-/* Rust's have a hash at their end; closures within them return neither. */
 static const struct known prefixes[] = {
 	{ "Builtins_", INJ_NAME_FOREIGN },	/* V8's own, compiled by itself */
-	{ "_ZN3std7process4exit17h", NORET },
-	{ "_ZN3std7process5abort17h", NORET },
-	{ "_ZN3std9panicking11begin_panic", NORET },
-	{ "_ZN3std9panicking20rust_panic_with_hook", NORET },
-	{ "_ZN4core5slice5index22slice_index_order_fail", NORET },
-	{ "_ZN4core5slice5index24slice_end_index_len_fail", NORET },
-	{ "_ZN4core5slice5index26slice_start_index_len_fail", NORET },
-	{ "_ZN4core6option13expect_failed", NORET },
-	{ "_ZN4core6option13unwrap_failed", NORET },
-	{ "_ZN4core6result13unwrap_failed", NORET },
-	{ "_ZN4core9panicking", NORET },
 	{ "_ZN4llvm18report_fatal_error", NORET },
-	{ "_ZN5alloc5alloc18handle_alloc_error", NORET },
-	{ "_ZN5alloc7raw_vec17capacity_overflow", NORET },
 	{ "caml_c_call", INJ_NAME_FOREIGN },
 	{ "caml_call_gc", INJ_NAME_FOREIGN },
 	{ "caml_callback_asm", INJ_NAME_FOREIGN },
@@ -138,6 +124,27 @@ static const struct known prefixes[] = {
 	{ "caml_start_program", INJ_NAME_FOREIGN },
 	{ "caml_system__", INJ_NAME_FOREIGN },
 	{ "stg_", INJ_NAME_FOREIGN },
+};
+
+/*
+ * Rust's functions that return `!`, as its paths are mangled; what is generic goes on behind them.
+ */
+static const char *const rust_paths[] = {
+	"3std7process4exit",
+	"3std7process5abort",
+	"3std9panicking11begin_panic",
+	"3std9panicking20rust_panic_with_hook",
+	"4core5slice5index16slice_index_fail",
+	"4core5slice5index22slice_index_order_fail",
+	"4core5slice5index24slice_end_index_len_fail",
+	"4core5slice5index26slice_start_index_len_fail",
+	"4core6option13expect_failed",
+	"4core6option13unwrap_failed",
+	"4core6result13unwrap_failed",
+	"4core9panicking",
+	"5alloc5alloc18handle_alloc_error",
+	"5alloc7raw_vec12handle_error",
+	"5alloc7raw_vec17capacity_overflow",
 };
 
 static int compare(const void *key, const void *entry)
@@ -154,6 +161,39 @@ static bool is_std_throw(const char *name)
 	return strncmp(name, "__throw_", 8) == 0;
 }
 
+/*
+ * The path of a function: behind _ZN of the old mangling; behind _R, I for generic ones, Nv, a Nt
+ * for each module, C and the crate's hash of the new one (Rust RFC 2603). "": no function's path.
+ */
+static const char *rust_path(const char *name)
+{
+	if (strncmp(name, "_ZN", 3) == 0)
+		return name + 3;
+	if (name[0] != '_' || name[1] != 'R')
+		return "";
+	name += name[2] == 'I' ? 3 : 2;
+	if (strncmp(name, "Nv", 2) != 0)
+		return "";
+	for (name += 2; strncmp(name, "Nt", 2) == 0;)
+		name += 2;
+	if (name[0] != 'C')
+		return "";
+	if (name[1] != 's')
+		return name + 1;
+	name = strchr(name, '_');
+	return name ? name + 1 : "";
+}
+
+static bool is_rust_panic(const char *name)
+{
+	const char *path = rust_path(name);
+
+	for (size_t i = 0; *path && i < sizeof(rust_paths) / sizeof(rust_paths[0]); i++)
+		if (strncmp(path, rust_paths[i], strlen(rust_paths[i])) == 0)
+			return true;
+	return false;
+}
+
 static uint32_t by_prefix(const char *name)
 {
 	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
@@ -162,7 +202,7 @@ static uint32_t by_prefix(const char *name)
 	/* OCaml: camlModule__function_123 */
 	if (strncmp(name, "caml", 4) == 0 && isupper((unsigned char)name[4]))
 		return INJ_NAME_FOREIGN;
-	return is_std_throw(name) ? NORET : 0;
+	return is_std_throw(name) || is_rust_panic(name) ? NORET : 0;
 }
 
 uint32_t inj_cf_name(const char *name)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Landing pads from the exception tables of C++, Rust, Ada and D (all that GCC and LLVM emit; "Exception
- * Handling Tables" of HP's aC++ A.01.15, which libgcc's unwind-c.c follows): base of landing pads, an
- * offset to types, then call sites: start, length, landing pad, action.
+ * Landing pads from the exception tables of C++, Rust, Ada and D, all that GCC and LLVM emit
+ * ("Exception Handling Tables" of HP's aC++ A.01.15, which libgcc's unwind-c.c follows): base of
+ * landing pads, an offset to types, then call sites: start, length, landing pad, action.
  */
 #include "config.h"
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Which function a cold part belongs to: by its name (foo.part.0.cold to foo.part.0, else to foo), and where
- * several functions are called so (static ones of several files), the one that jumps into it.
+ * Which function a cold part belongs to: by its name (foo.part.0.cold to foo.part.0, else to foo),
+ * and where several functions are called so (static ones of several files), the one that jumps
+ * into it.
  */
 #include "config.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Calls out of the file that do not return: slots of the GOT which are bound to such a function, and the
- * entries of the PLT that jump through them: [endbr64] [bnd] jmp *slot(%rip).
+ * Calls out of the file that do not return: slots of the GOT which are bound to such a function,
+ * and the entries of the PLT that jump through them: [endbr64] [bnd] jmp *slot(%rip).
  */
 #include "config.h"
 
@@ -13,14 +13,14 @@ static const uint8_t endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa };
 
 static void slot(struct inj_cf *cf, const Elf64_Rela *r)
 {
-	struct inj_codefile_symbols syms = inj_codefile_dynsym(&cf->file);
+	const struct inj_codefile_symbols *syms = &cf->dynsym;
 	uint64_t type = ELF64_R_TYPE(r->r_info), index = ELF64_R_SYM(r->r_info);
 	Elf64_Sym sym;
 
-	if ((type != R_X86_64_GLOB_DAT && type != R_X86_64_JUMP_SLOT) || index >= syms.n)
+	if ((type != R_X86_64_GLOB_DAT && type != R_X86_64_JUMP_SLOT) || index >= syms->n)
 		return;
-	sym = inj_codefile_symbol(&syms, index);
-	if (inj_cf_name(inj_codefile_symbol_name(&syms, &sym)) & INJ_NAME_NORETURN)
+	sym = inj_codefile_symbol(syms, index);
+	if (inj_cf_name(inj_codefile_symbol_name(syms, &sym)) & INJ_NAME_NORETURN)
 		inj_addrs_add(&cf->noreturn, r->r_offset);
 }
 

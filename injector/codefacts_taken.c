@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Addresses of code that are written down somewhere: in relocations, symbols, the headers, and where words may
- * hold addresses without a relocation, in any word of data.
+ * Addresses of code that are written down somewhere: in relocations, symbols, the headers, and
+ * where words may hold addresses without a relocation, in any word of data.
  */
 #include "config.h"
 
@@ -54,20 +54,12 @@ static bool symbol_value(const struct inj_cf *cf, uint64_t index, uint64_t *valu
 	return sym.st_shndx != SHN_UNDEF && ELF64_ST_TYPE(sym.st_info) != STT_TLS;
 }
 
-/* Does @place lie in a table of restartable sequences (linux/rseq.h)? */
-static bool in_rseq_table(const struct inj_cf *cf, uint64_t place)
-{
-	const struct inj_codefile_section *sec = inj_codefile_section(&cf->file, "__rseq_cs");
-
-	return sec && place - sec->addr < sec->size;
-}
-
 static void taken(struct inj_cf *cf, uint64_t place, uint64_t addr)
 {
 	if (addr - cf->lo >= cf->hi - cf->lo)
 		return;
 	inj_cf_mark(cf, addr);
-	if (in_rseq_table(cf, place))
+	if (place - cf->rseq < cf->rseq_size)
 		inj_addrs_add(&cf->never, addr);
 }
 
@@ -108,8 +100,8 @@ static void take_word(struct inj_cf *cf, uint64_t place)
 }
 
 /*
- * DT_RELR: an even word is the place of a relocation; an odd one tells in its other 63 bits which of the
- * words behind the last place are such as well (Generic ABI, "Relative Relocation Table").
+ * DT_RELR: an even word is the place of a relocation; an odd one tells in its other 63 bits which
+ * of the words behind the last place are such as well (Generic ABI, "Relative Relocation Table").
  */
 static void relative_places(struct inj_cf *cf)
 {
@@ -212,10 +204,10 @@ static void scan_data(struct inj_cf *cf)
 
 /* ---- symbols ---- */
 
-static void take_symbols(struct inj_cf *cf, struct inj_codefile_symbols syms)
+static void take_symbols(struct inj_cf *cf, const struct inj_codefile_symbols *syms)
 {
-	for (size_t i = 1; i < syms.n; i++) {
-		Elf64_Sym sym = inj_codefile_symbol(&syms, i);
+	for (size_t i = 1; i < syms->n; i++) {
+		Elf64_Sym sym = inj_codefile_symbol(syms, i);
 
 		if (sym.st_shndx != SHN_UNDEF && sym.st_shndx != SHN_ABS &&
 		    ELF64_ST_BIND(sym.st_info) != STB_LOCAL &&
@@ -230,8 +222,8 @@ void inj_cf_taken(struct inj_cf *cf)
 	relative_places(cf);
 	if (cf->words)
 		scan_data(cf);
-	take_symbols(cf, inj_codefile_dynsym(&cf->file));
-	take_symbols(cf, inj_codefile_symtab(&cf->file));
+	take_symbols(cf, &cf->dynsym);
+	take_symbols(cf, &cf->symtab);
 	inj_cf_mark(cf, cf->file.entry);
 	inj_cf_mark(cf, cf->file.dyn.init);
 	inj_cf_mark(cf, cf->file.dyn.fini);
