@@ -33,7 +33,7 @@ static unsigned printable(const char *s, const char *end)
 	return c < 0x20 || (c >= 0x7f && c < 0xa0) ? 0 : n;
 }
 
-static void put_name(struct tf_buf *line, const char *name)
+void dump_put_name(struct tf_buf *line, const char *name)
 {
 	const char *end = name + strlen(name);
 
@@ -66,10 +66,10 @@ static void put_string(struct tf_buf *line, const char *s, uint64_t length)
 	tf_buf_byte(line, '"');
 }
 
-static void put_value(struct tf_buf *line, const struct sonde_trace_value *v)
+void dump_put_value(struct tf_buf *line, const struct sonde_trace_value *v)
 {
 	tf_buf_byte(line, ' ');
-	put_name(line, v->name);
+	dump_put_name(line, v->name);
 	tf_buf_byte(line, '=');
 	switch (v->type) {
 	case SONDE_TRACE_I32:
@@ -108,7 +108,7 @@ static const char *word(const struct sonde_trace_event *event)
 	return "lost";
 }
 
-static void put_thread(struct tf_buf *line, const struct dump_style *style,
+void dump_put_thread(struct tf_buf *line, const struct dump_style *style,
 		       const struct sonde_trace *trace, const struct sonde_trace_thread *thread)
 {
 	char text[48];
@@ -134,13 +134,13 @@ static void put_what(struct tf_buf *line, const struct dump_style *style,
 		return;
 	}
 	put(line, " %*s", style->flat ? 0 : (int)indent, "");
-	put_name(line, dump_function_name(event, style->mangled));
+	dump_put_name(line, dump_function_name(event, style->mangled));
 	if (event->site && *event->site->name) {
 		tf_buf_byte(line, ':');
-		put_name(line, event->site->name);
+		dump_put_name(line, event->site->name);
 	}
 	for (size_t i = 0; i < event->nvalues; i++)
-		put_value(line, &event->values[i]);
+		dump_put_value(line, &event->values[i]);
 	if (event->flags & SONDE_TRACE_ORPHAN)
 		tf_buf_str(line, " (was not seen to be entered)");
 }
@@ -149,7 +149,7 @@ void dump_text(struct tf_buf *line, const struct dump_style *style, const struct
 	       const struct sonde_trace_event *event)
 {
 	put(line, "%6" PRIu64 ".%09" PRIu64, event->time / 1000000000, event->time % 1000000000);
-	put_thread(line, style, trace, event->thread);
+	dump_put_thread(line, style, trace, event->thread);
 	put(line, " %-7s", word(event));
 	put_what(line, style, event);
 	tf_buf_byte(line, '\n');

@@ -3,29 +3,30 @@
 #include "launcher/dump.h"
 #include "launcher/message.h"
 #include "launcher/options.h"
+#include "launcher/pick.h"
 #include "launcher/verbs.h"
 
-#include <errno.h>
-#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define ANY_RANK UINT64_MAX
-
 struct dump_options {
 	bool json, flat, mangled, by_thread;
-	struct opt_list threads, functions;
-	uint64_t rank;
+	struct opt_list functions;
+	struct pick pick;
 };
 
 static const struct opt dump_opts[] = {
 	{ 't', "thread", "[PID.]TID", "only this thread; may be repeated", OPT_LIST,
-	  offsetof(struct dump_options, threads), NULL },
+	  offsetof(struct dump_options, pick.threads), NULL },
 	{ 0, "rank", "N", "only the threads of MPI rank N", OPT_COUNT,
-	  offsetof(struct dump_options, rank), NULL },
+	  offsetof(struct dump_options, pick.rank), NULL },
 	{ 'f', "function", "PATTERN", "only functions that match; may be repeated", OPT_LIST,
 	  offsetof(struct dump_options, functions), NULL },
+	{ 0, "from", "TIME", "only events from then on, since the start: 2s, 300ms, 1.5s", OPT_TIME,
+	  offsetof(struct dump_options, pick.from), NULL },
+	{ 0, "to", "TIME", "only events up to then", OPT_TIME,
+	  offsetof(struct dump_options, pick.to), NULL },
 	{ 0, "by-thread", NULL, "one thread after the other, instead of all by time", OPT_FLAG,
 	  offsetof(struct dump_options, by_thread), NULL },
 	{ 0, "flat", NULL, "no indentation", OPT_FLAG, offsetof(struct dump_options, flat), NULL },
@@ -47,11 +48,12 @@ static const struct opt_command dump_command = {
 		   "is when that was first seen. PATTERNs are shell patterns.\n",
 	.examples = "sonde dump | less\teverything\n"
 		    "sonde dump -f 'MPI_*' --rank 3\twhat one rank did with MPI\n"
+		    "sonde dump --from 1.2s --to 1.3s\ta tenth of a second\n"
 		    "sonde dump --json | jq -c 'select(.type == \"enter\")'\tfor other programs\n",
 };
 
 struct dump {
-	const struct dump_options *o;
+	struct dump_options *o;
 	const struct sonde_trace *trace;
 	struct dump_style style;
 	bool *function; /* by index: wanted; NULL: all are */
@@ -60,78 +62,6 @@ struct dump {
 };
 
 /* --- which ------------------------------------------------------------------------------- */
-
-static bool thread_named(const struct sonde_trace_thread *thread, const char *name)
-{
-	char full[32], tid[16];
-
-	snprintf(full, sizeof full, "%d.%d", thread->pid, thread->tid);
-	snprintf(tid, sizeof tid, "%d", thread->tid);
-	return !strcmp(name, full) || !strcmp(name, tid);
-}
-
-static bool thread_wanted(const struct sonde_trace_thread *thread, void *arg)
-{
-	const struct dump *d = arg;
-	const struct opt_list *names = &d->o->threads;
-	int rank = sonde_trace_rank(d->trace, thread->rank_index)->rank;
-
-	if (d->o->rank != ANY_RANK && (rank < 0 || (uint64_t)rank != d->o->rank))
-		return false;
-	for (size_t i = 0; i < names->n; i++)
-		if (thread_named(thread, names->v[i]))
-			return true;
-	return !names->n;
-}
-
-static bool function_matches(const struct sonde_trace_function *f, const struct opt_list *patterns)
-{
-	for (size_t i = 0; i < patterns->n; i++)
-		if (!fnmatch(patterns->v[i], f->name, 0) ||
-		    !fnmatch(patterns->v[i], f->demangled, 0))
-			return true;
-	return false;
-}
-
-/* Returns 0, or EXIT_USAGE after a message when no function matches. */
-static int choose_functions(struct dump *d)
-{
-	size_t n = sonde_trace_functions(d->trace), found = 0;
-
-	if (!d->o->functions.n)
-		return 0;
-	d->function = calloc(n + 1, sizeof *d->function);
-	if (!d->function) {
-		msg_error("no memory");
-		return EXIT_USAGE;
-	}
-	for (size_t i = 0; i < n; i++) {
-		d->function[i] = function_matches(sonde_trace_function(d->trace, i),
-						  &d->o->functions);
-		found += d->function[i];
-	}
-	if (!found)
-		msg_error("no function in this trace matches '%s'", d->o->functions.v[0]);
-	return found ? 0 : EXIT_USAGE;
-}
-
-/* Returns 0, or EXIT_USAGE after a message when there is no such thread or rank. */
-static int check_threads(struct dump *d)
-{
-	size_t n = sonde_trace_threads(d->trace);
-
-	for (size_t i = 0; i < n; i++)
-		if (thread_wanted(sonde_trace_thread(d->trace, i), d))
-			return 0;
-	if (d->o->threads.n)
-		msg_error("no thread '%s' in this trace%s", d->o->threads.v[0],
-			  d->o->rank == ANY_RANK ? "" : ", in this rank");
-	else if (d->o->rank != ANY_RANK)
-		msg_error("no thread of rank %llu in this trace", (unsigned long long)d->o->rank);
-	else
-		return 0;
-	return EXIT_USAGE;
-}
 
 static bool event_wanted(const struct dump *d, const struct sonde_trace_event *event)
 {
@@ -159,37 +89,26 @@ static bool print(struct dump *d, const struct sonde_trace_event *event)
 static int print_all(struct dump *d, struct sonde_trace_iter *iter)
 {
 	const struct sonde_trace_event *event;
-	enum sonde_trace_status status;
+	enum sonde_trace_status status = SONDE_TRACE_OK;
 
-	while (!(status = sonde_trace_next(iter, &event)))
-		if (event_wanted(d, event) && !print(d, event))
+	if (d->o->pick.from)
+		status = sonde_trace_seek(iter, d->o->pick.from);
+	while (!status && !(status = sonde_trace_next(iter, &event))) {
+		if (event->time > d->o->pick.to)
+			return 0;
+		if (event->time >= d->o->pick.from && event_wanted(d, event) && !print(d, event))
 			return EXIT_USAGE; /* main() says that stdout failed */
-	if (status != SONDE_TRACE_END) {
-		msg_error("cannot read the trace: %s", status == SONDE_TRACE_E_SYSTEM ?
-						      strerror(errno) :
-						      sonde_trace_strstatus(status));
-		return EXIT_USAGE;
 	}
-	return 0;
+	return status == SONDE_TRACE_END ? 0 : pick_read_error(status);
 }
 
 /* Prints what the iterator gives and frees it. */
 static int finish(struct dump *d, enum sonde_trace_status status, struct sonde_trace_iter *iter)
 {
-	const char *text;
-	int result = EXIT_USAGE;
+	int result = status ? pick_read_error(status) : print_all(d, iter);
 
-	if (status)
-		msg_error("cannot read the trace: %s", sonde_trace_strstatus(status));
-	else
-		result = print_all(d, iter);
-	if (iter && sonde_trace_damage(iter, &text)) {
-		fflush(stdout);
-		if (!d->damage)
-			msg_error("damaged: %s", text);
-		d->damage += sonde_trace_damage(iter, NULL);
+	if (pick_damage(iter, &d->damage))
 		result = EXIT_USAGE;
-	}
 	sonde_trace_iter_free(iter);
 	return result;
 }
@@ -203,7 +122,7 @@ static int dump_threads(struct dump *d)
 		enum sonde_trace_status status;
 		int one;
 
-		if (!thread_wanted(sonde_trace_thread(d->trace, i), d))
+		if (!pick_thread(sonde_trace_thread(d->trace, i), &d->o->pick))
 			continue;
 		status = sonde_trace_iterate(d->trace, i, &iter);
 		one = finish(d, status, iter);
@@ -215,7 +134,7 @@ static int dump_threads(struct dump *d)
 static int dump_merged(struct dump *d)
 {
 	struct sonde_trace_iter *iter = NULL;
-	enum sonde_trace_status status = sonde_trace_merge(d->trace, thread_wanted, d, &iter);
+	enum sonde_trace_status status = sonde_trace_merge(d->trace, pick_thread, &d->o->pick, &iter);
 
 	return finish(d, status, iter);
 }
@@ -223,35 +142,29 @@ static int dump_merged(struct dump *d)
 static int dump(struct dump *d)
 {
 	const struct sonde_trace *trace = d->trace;
-	const char *text;
-	int result = choose_functions(d);
+	int result = pick_functions(trace, &d->o->functions, &d->function);
 
 	if (!result)
-		result = check_threads(d);
+		result = pick_check(&d->o->pick);
 	if (result)
 		return result;
-	if (sonde_trace_bad_ranks(trace, &text))
-		msg_warn("%zu rank%s left out: %s", sonde_trace_bad_ranks(trace, NULL),
-			 sonde_trace_bad_ranks(trace, NULL) > 1 ? "s" : "", text);
 	d->style = (struct dump_style){ .flat = d->o->flat, .mangled = d->o->mangled };
 	for (size_t i = 0; i < sonde_trace_ranks(trace); i++)
 		d->style.ranks |= sonde_trace_rank(trace, i)->rank >= 0;
 	return d->o->by_thread ? dump_threads(d) : dump_merged(d);
 }
 
-static int open_and_dump(const struct dump_options *o, const char *dir)
+static int open_and_dump(struct dump_options *o, const char *dir)
 {
 	struct dump d = { .o = o };
-	struct sonde_trace_message why;
 	struct sonde_trace *trace;
-	int result;
+	int result = pick_open(dir, &trace);
 
-	if (sonde_trace_open(dir, &trace, &why)) {
-		msg_error("%s", why.text);
-		return EXIT_USAGE;
-	}
-	d.trace = trace;
+	if (result)
+		return result;
+	d.trace = o->pick.trace = trace;
 	result = dump(&d);
+	pick_forgive_closed_pipe();
 	free(d.function);
 	tf_buf_free(&d.line);
 	sonde_trace_close(trace);
@@ -260,7 +173,7 @@ static int open_and_dump(const struct dump_options *o, const char *dir)
 
 int verb_dump(int argc, char **argv)
 {
-	struct dump_options o = { .rank = ANY_RANK };
+	struct dump_options o = { .pick = { .rank = PICK_ANY_RANK, .to = PICK_NO_END } };
 	int first = opt_parse(&dump_command, argc, argv, &o), result;
 
 	if (first < 0)
@@ -269,7 +182,7 @@ int verb_dump(int argc, char **argv)
 		result = opt_usage_error(&dump_command, "more than one directory");
 	else
 		result = open_and_dump(&o, first < argc ? argv[first] : "sonde.data");
-	opt_list_free(&o.threads);
+	opt_list_free(&o.pick.threads);
 	opt_list_free(&o.functions);
 	return result;
 }

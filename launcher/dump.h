@@ -23,6 +23,12 @@ void dump_text(struct tf_buf *line, const struct dump_style *style, const struct
 void dump_json(struct tf_buf *line, const struct dump_style *style, const struct sonde_trace *trace,
 	       const struct sonde_trace_event *event);
 
+/* Parts of a line, safe for a terminal: a name; " name=value"; " PID.TID", padded. */
+void dump_put_name(struct tf_buf *line, const char *name);
+void dump_put_value(struct tf_buf *line, const struct sonde_trace_value *v);
+void dump_put_thread(struct tf_buf *line, const struct dump_style *style,
+		     const struct sonde_trace *trace, const struct sonde_trace_thread *thread);
+
 /* "?" for what damaged metadata does not tell. */
 static inline const char *dump_function_name(const struct sonde_trace_event *event, bool mangled)
 {

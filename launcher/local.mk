@@ -49,6 +49,8 @@ libcommand_la_LIBADD = libinjector.la $(XXHASH_LIBS) $(LIBDW_LIBS) $(LIBELF_LIBS
 
 noinst_LTLIBRARIES += libreport.la
 libreport_la_SOURCES = \
+	launcher/pick.c \
+	launcher/pick.h \
 	launcher/report-collect.c \
 	launcher/report-csv.c \
 	launcher/report-head.c \

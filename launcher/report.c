@@ -2,14 +2,13 @@
 /* The verb: options in, one of the three kinds of output out. */
 #include "launcher/report.h"
 #include "launcher/message.h"
+#include "launcher/pick.h"
 #include "launcher/verbs.h"
 
 #include <errno.h>
 #include <langinfo.h>
 #include <limits.h>
 #include <locale.h>
-#include <poll.h>
-#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -145,18 +144,6 @@ static void print(const struct report *r, const struct report_options *o)
 	report_print_csv(r, stdout);
 }
 
-/* A reader that has seen enough (head, less) is no error, also where SIGPIPE is ignored. */
-static void forgive_closed_pipe(void)
-{
-	struct pollfd fd = { .fd = STDOUT_FILENO, .events = POLLOUT };
-
-	if ((fflush(stdout) != 0 || ferror(stdout)) && poll(&fd, 1, 0) == 1 &&
-	    (fd.revents & (POLLERR | POLLHUP))) {
-		__fpurge(stdout);
-		clearerr(stdout);
-	}
-}
-
 static int report_trace(const char *dir, const struct report_options *o,
 			const struct report_request *q)
 {
@@ -171,7 +158,7 @@ static int report_trace(const char *dir, const struct report_options *o,
 	int status = report_make(&r, trace, dir, q);
 	if (!status) {
 		print(&r, o);
-		forgive_closed_pipe();
+		pick_forgive_closed_pipe();
 		status = report_is_damaged(&r) ? EXIT_DAMAGED : 0;
 	}
 	report_free(&r);
