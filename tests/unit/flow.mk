@@ -5,3 +5,17 @@ tests_unit_flow_survey_SOURCES = tests/unit/flow_survey.c \
 	tests/unit/trampolines_elf.c tests/unit/trampolines_elf.h
 tests_unit_flow_survey_CFLAGS = $(AM_CFLAGS) $(LIBELF_CFLAGS)
 tests_unit_flow_survey_LDADD = libtrampolines.la $(LIBELF_LIBS)
+
+PURE_TESTS += tests/unit/flow_shapes
+tests_unit_flow_shapes_SOURCES = tests/unit/flow_shapes.c
+tests_unit_flow_shapes_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_flow_shapes_LDADD = libtrampolines.la $(CMOCKA_LIBS)
+
+UNIT_TESTS += tests/unit/flow_exec
+tests_unit_flow_exec_SOURCES = tests/unit/flow_exec.c \
+	tests/unit/flow_support.c tests/unit/flow_support.h \
+	tests/unit/trampolines_elf.c tests/unit/trampolines_elf.h
+tests_unit_flow_exec_CPPFLAGS = $(AM_CPPFLAGS) -DSRCDIR='"$(abs_top_srcdir)"'
+tests_unit_flow_exec_CFLAGS = $(AM_CFLAGS) $(LIBELF_CFLAGS)
+tests_unit_flow_exec_LDADD = libtrampolines.la $(LIBELF_LIBS)
+EXTRA_DIST += tests/unit/flow_program.c

@@ -258,8 +258,9 @@ static void note_crosses(struct flow_scan *scan)
 		uint32_t owner = tramp_code_function(code, to);
 		uint32_t from = c->from == TRAMP_NONE ? TRAMP_NONE : code->owner[c->from];
 
-		if (owner == TRAMP_NONE || from != owner)
-			flow_set_bit(code->external, c->to);
+		if (owner != TRAMP_NONE && (from == owner || code->facts->fns[owner].addr == to))
+			continue;
+		flow_set_bit(code->external, c->to);
 	}
 }
 

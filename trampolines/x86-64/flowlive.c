@@ -138,13 +138,17 @@ static struct effect block_effect(const struct tramp_flow *flow, const struct tr
 	return sum;
 }
 
+/* The entry counts only if a table leads there: its address is known to others for calling it. */
 static tramp_regs live_outside(const struct tramp_flow *flow)
 {
 	tramp_regs live = 0;
 
 	for (uint32_t i = 0; i < flow->nblocks; i++) {
-		if (flow->blocks[i].flags & TRAMP_BLOCK_EXTERNAL)
-			live |= flow->blocks[i].live_in;
+		const struct tramp_block *b = &flow->blocks[i];
+
+		if (b->flags & TRAMP_BLOCK_TABLE ||
+		    (b->flags & TRAMP_BLOCK_EXTERNAL && !(b->flags & TRAMP_BLOCK_ENTRY)))
+			live |= b->live_in;
 	}
 	return live;
 }

@@ -280,6 +280,17 @@ static void note_insn(struct sweep *s, const uint8_t *at, uint64_t addr,
 		add_bits(s, s->fn, FLOW_FN_LOADS);
 }
 
+/* Into the next function, maybe through padding. */
+static void fall_through(struct sweep *s, uint64_t to)
+{
+	const struct tramp_facts *facts = s->scan->code->facts;
+
+	if (tramp_flow_piece(s->scan->code, to) == TRAMP_NONE && s->fn + 1 < facts->nfns)
+		to = facts->fns[s->fn + 1].addr;
+	if (tramp_flow_piece(s->scan->code, to) != TRAMP_NONE)
+		cross(s, to);
+}
+
 /* What comes behind the last instruction. */
 static void note_fall(struct sweep *s, const uint8_t *at, uint64_t addr,
 		      const struct flow_insn *insn)
@@ -293,8 +304,7 @@ static void note_fall(struct sweep *s, const uint8_t *at, uint64_t addr,
 		note_end(s, tramp_flow_target(at, addr, insn));
 	} else {
 		add_bits(s, s->fn, FLOW_FN_EXITS);
-		if (flow_in_code(s->scan->code, addr + insn->len))
-			cross(s, addr + insn->len);
+		fall_through(s, addr + insn->len);
 	}
 }
 
