@@ -1,1 +1,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
+CODEFACTS_TEST_SUPPORT = tests/unit/codefacts_support.c tests/unit/codefacts_support.h
+CODEFACTS_TEST_LIBS = libinjector.la libtrampolines.la libtracefmt.la
+
+PURE_TESTS += tests/unit/codefacts
+tests_unit_codefacts_SOURCES = tests/unit/codefacts.c $(CODEFACTS_TEST_SUPPORT)
+tests_unit_codefacts_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_codefacts_LDADD = $(CODEFACTS_TEST_LIBS) $(CMOCKA_LIBS)
+
+PURE_TESTS += tests/unit/codefacts_survey
+tests_unit_codefacts_survey_SOURCES = tests/unit/codefacts_survey.c $(CODEFACTS_TEST_SUPPORT) \
+	tests/unit/trampolines_elf.c tests/unit/trampolines_elf.h
+tests_unit_codefacts_survey_CFLAGS = $(AM_CFLAGS) $(LIBELF_CFLAGS)
+tests_unit_codefacts_survey_LDADD = $(CODEFACTS_TEST_LIBS) $(LIBELF_LIBS)
