@@ -1,1 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
+PURE_TESTS += tests/unit/mirror_survey
+tests_unit_mirror_survey_SOURCES = tests/unit/mirror_survey.c \
+	tests/unit/mirror_walk.c tests/unit/mirror_walk.h \
+	tests/unit/flow_support.c tests/unit/flow_support.h \
+	tests/unit/trampolines_elf.c tests/unit/trampolines_elf.h
+tests_unit_mirror_survey_CFLAGS = $(AM_CFLAGS) $(LIBELF_CFLAGS)
+tests_unit_mirror_survey_LDADD = libtrampolines.la $(LIBELF_LIBS)

@@ -47,6 +47,11 @@ static enum tramp_mirror_status check_op(struct tramp_mirror *m, const struct tr
 	return TRAMP_MIRROR_OK;
 }
 
+static bool goes_elsewhere(const struct tramp_op *op)
+{
+	return op->kind != TRAMP_OP_PLAIN && op->kind != TRAMP_OP_RIP && op->kind != TRAMP_OP_SYSCALL;
+}
+
 static enum tramp_mirror_status check_run(struct tramp_mirror *m, uint32_t i, enum mir_run run)
 {
 	const struct mir_block *b = &m->blocks.v[i];
@@ -57,6 +62,8 @@ static enum tramp_mirror_status check_run(struct tramp_mirror *m, uint32_t i, en
 	for (; k < end && status == TRAMP_MIRROR_OK; k++) {
 		const struct tramp_op *op = mir_op(m, i, k);
 
+		if (k + 1 < mir_flow_block(m, i)->nops && goes_elsewhere(op))
+			return TRAMP_MIRROR_BAD_CODE;
 		if (mir_is_call(op) && !(b->flags & MIR_MOVED))
 			break;
 		status = check_op(m, op, op->off < b->used[run]);

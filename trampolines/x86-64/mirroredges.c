@@ -89,7 +89,8 @@ static bool by_far_branch(const struct tramp_mirror *m, uint32_t p, uint32_t i)
 {
 	const struct tramp_block *fb = mir_flow_block(m, p);
 
-	return fb->target == i && fb->next != i && mir_last(m, p)->disp_len == 4;
+	return fb->target == i && fb->next != i && mir_last(m, p)->disp_len == 4 &&
+	       !(m->blocks.v[p].flags & MIR_RIGID);
 }
 
 bool mir_retarget(struct tramp_mirror *m, uint32_t i)

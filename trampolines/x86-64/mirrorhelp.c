@@ -18,7 +18,7 @@ enum {
 };
 
 /* How dear a lender is. */
-enum { LEND_HEAD, LEND_TAIL, LEND_COLD, LEND_NEW, LEND_NOT };
+enum { LEND_HEAD, LEND_TAIL, LEND_COLD, LEND_NEW, LEND_CALL, LEND_NOT };
 
 static bool has_syscall(const struct tramp_mirror *m, uint32_t i, uint32_t from, uint32_t bytes)
 {
@@ -70,7 +70,27 @@ static bool tail_can_lend(const struct tramp_mirror *m, uint32_t i, uint32_t jum
 	       !has_syscall(m, i, k, start - from);
 }
 
-static int lender(const struct tramp_mirror *m, uint32_t i, uint32_t jump, uint32_t *bytes)
+static bool can_move_call(const struct tramp_mirror *m, uint32_t i)
+{
+	const struct tramp_op *last = mir_last(m, i);
+	struct tramp_decoded insn;
+
+	return !m->strict && !(m->blocks.v[i].flags & (MIR_MOVED | MIR_RIGID)) && mir_is_call(last) &&
+	       tramp_decode(mir_bytes(m, last->off), last->len, &insn) && !insn.unmovable;
+}
+
+/* With the bytes of its call. */
+static bool call_can_lend(const struct tramp_mirror *m, uint32_t i, uint32_t jump)
+{
+	const struct mir_block *b = &m->blocks.v[i];
+	uint32_t from = mir_whole(b) ? b->used[MIR_TAIL] : mir_off(m, i, b->lo) + MIR_JUMP;
+
+	return can_move_call(m, i) &&
+	       mir_slot_at(jump, from, mir_flow_block(m, i)->end) != TRAMP_NONE &&
+	       !has_syscall(m, i, b->lo, mir_flow_block(m, i)->end - mir_off(m, i, b->lo));
+}
+
+static int plain_lender(const struct tramp_mirror *m, uint32_t i, uint32_t jump, uint32_t *bytes)
 {
 	const struct mir_block *b = &m->blocks.v[i];
 	enum tramp_end ends = mir_flow_block(m, i)->ends;
@@ -87,6 +107,15 @@ static int lender(const struct tramp_mirror *m, uint32_t i, uint32_t jump, uint3
 											     LEND_NEW;
 }
 
+static int lender(const struct tramp_mirror *m, uint32_t i, uint32_t jump, uint32_t *bytes)
+{
+	int rank = plain_lender(m, i, jump, bytes);
+
+	if (rank != LEND_NOT || (m->blocks.v[i].flags & (MIR_RIGID | MIR_LENT)))
+		return rank;
+	return call_can_lend(m, i, jump) ? LEND_CALL : LEND_NOT;
+}
+
 static bool lend(struct tramp_mirror *m, const struct mir_window *lack)
 {
 	struct mir_reach reach = mir_reach(m, lack->block, lack->off);
@@ -99,7 +128,7 @@ static bool lend(struct tramp_mirror *m, const struct mir_window *lack)
 		uint32_t bytes = 0;
 		int rank = lender(m, j, lack->off, &bytes);
 
-		if (rank >= best_rank)
+		if (j == lack->block || rank >= best_rank)
 			continue;
 		best_rank = rank;
 		best = j;
@@ -108,10 +137,14 @@ static bool lend(struct tramp_mirror *m, const struct mir_window *lack)
 	if (best_rank == LEND_NOT)
 		return false;
 	m->blocks.v[best].flags |= MIR_LENT;
-	if (best_rank == LEND_TAIL)
+	if (best_rank == LEND_CALL) {
+		mir_copy_whole(m, best);
+		m->blocks.v[best].flags |= MIR_MOVED;
+	} else if (best_rank == LEND_TAIL) {
 		mir_copy_tail(m, best, best_bytes);
-	else
+	} else {
 		mir_copy_head(m, best, best_bytes);
+	}
 	return true;
 }
 
@@ -136,16 +169,9 @@ static bool free_behind(struct tramp_mirror *m, uint32_t next)
 
 static bool move_call(struct tramp_mirror *m, const struct mir_window *lack)
 {
-	struct mir_block *b = &m->blocks.v[lack->block];
-	const struct tramp_op *last = mir_last(m, lack->block);
-	struct tramp_decoded insn;
-
-	if (m->strict || (b->flags & (MIR_MOVED | MIR_RIGID)) || lack->run != MIR_TAIL ||
-	    !mir_is_call(last))
+	if (lack->run != MIR_TAIL || !can_move_call(m, lack->block))
 		return false;
-	if (!tramp_decode(mir_bytes(m, last->off), last->len, &insn) || insn.unmovable)
-		return false;
-	b->flags |= MIR_MOVED;
+	m->blocks.v[lack->block].flags |= MIR_MOVED;
 	return true;
 }
 

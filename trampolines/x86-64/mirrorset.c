@@ -64,12 +64,31 @@ void mir_copy_tail(struct tramp_mirror *m, uint32_t i, uint32_t bytes)
 	join(m, i);
 }
 
+/*
+ * To the entry, in a way that cannot be led elsewhere.  A jump table that holds it matters only if it may be
+ * the function's own: otherwise the jump is a tail call.
+ */
+static bool comes_back_blindly(const struct tramp_mirror *m)
+{
+	uint8_t flags = mir_flow_block(m, m->flow.entry)->flags;
+
+	if (flags & (TRAMP_BLOCK_RETURN | TRAMP_BLOCK_PAD))
+		return true;
+	for (uint32_t i = 0; i < m->flow.nblocks && (flags & TRAMP_BLOCK_TABLE); i++) {
+		enum tramp_end ends = mir_flow_block(m, i)->ends;
+
+		if (ends == TRAMP_END_SWITCH || ends == TRAMP_END_UNSURE)
+			return true;
+	}
+	return false;
+}
+
 /* Its own branch to the entry must not run the probe again. */
 static enum tramp_mirror_status lead_past_probe(struct tramp_mirror *m)
 {
 	uint32_t entry = m->flow.entry;
 
-	if (mir_flow_block(m, entry)->flags & (TRAMP_BLOCK_TABLE | TRAMP_BLOCK_RETURN | TRAMP_BLOCK_PAD))
+	if (comes_back_blindly(m))
 		return TRAMP_MIRROR_ENTRY_SHORT;
 	for (uint32_t i = 0; i < m->flow.nblocks; i++) {
 		const struct tramp_block *fb = mir_flow_block(m, i);
@@ -77,10 +96,10 @@ static enum tramp_mirror_status lead_past_probe(struct tramp_mirror *m)
 
 		if (fb->target != entry && fb->next != entry)
 			continue;
+		if (b->flags & MIR_RIGID)
+			return TRAMP_MIRROR_ENTRY_SHORT;
 		if (fb->target == entry && mir_last(m, i)->disp_len == 4)
 			b->flags |= MIR_RETARGETED;
-		else if (b->flags & MIR_RIGID)
-			return TRAMP_MIRROR_ENTRY_SHORT;
 		else
 			mir_copy_tail(m, i, MIR_JUMP);
 		if (fb->next == entry && !mir_end_copied(b))
@@ -124,13 +143,13 @@ static enum tramp_mirror_status choose_exit(struct tramp_mirror *m, uint32_t i)
 	const struct tramp_op *last = mir_last(m, i);
 
 	m->nexits++;
+	if (b->flags & MIR_RIGID)
+		return TRAMP_MIRROR_EXIT_SHORT;
 	if (mir_flow_block(m, i)->ends == TRAMP_END_TAIL_JCC && last->disp_len == 4 &&
 	    !mir_end_copied(b)) {
 		b->flags |= MIR_RETARGETED;
 		return TRAMP_MIRROR_OK;
 	}
-	if (b->flags & MIR_RIGID)
-		return TRAMP_MIRROR_EXIT_SHORT;
 	if (m->strict)
 		choose_strict_tail(m, i);
 	else
