@@ -13,7 +13,9 @@ RUNTIME_FILES = \
 	runtime/putback.c \
 	runtime/registry.c \
 	runtime/runtime.c \
+	runtime/signals.c \
 	runtime/signals.h \
+	runtime/sigthunks-x86-64.S \
 	runtime/sys.h \
 	runtime/thread.h \
 	runtime/writer.c

@@ -15,7 +15,6 @@
 
 #include "tests/unit/probe_rig.h"
 
-#define CODE_BYTES 65536
 #define STACK_WORDS 8192
 #define RED_WORDS 16
 
@@ -89,24 +88,18 @@ void rig_reset(void)
 	rig.pool = (struct rig_pool){
 		.owner = tcb(),
 		.ptr = (uint64_t)rig.records,
+		.self = (uint64_t)&rig.pool,
 		.room = (uint64_t)rig.records + sizeof(rig.records) - 15,
 		.counts = (uint64_t)rig.counts,
 		.shadow = (uint64_t)rig.shadow[1],
 		.shadow_end = (uint64_t)rig.shadow[RIG_SHADOW],
 	};
+	if (!rig.page)
+		rig.page = mmap(NULL, RIG_CODE_BYTES, PROT_READ | PROT_WRITE | PROT_EXEC,
+				MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_ptr_not_equal(rig.page, MAP_FAILED);
 	rig.stack = &stack[STACK_WORDS - 64];
 	rig.slow = 0;
-}
-
-static uint8_t *code_page(void)
-{
-	static uint8_t *page;
-
-	if (!page)
-		page = mmap(NULL, CODE_BYTES, PROT_READ | PROT_WRITE | PROT_EXEC,
-			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	assert_ptr_not_equal(page, MAP_FAILED);
-	return page;
 }
 
 void rig_place(const struct tramp_probe_env *env, const struct tramp_probe *probe)
@@ -115,12 +108,12 @@ void rig_place(const struct tramp_probe_env *env, const struct tramp_probe *prob
 	struct tramp_probe_env e = *env;
 	uint8_t *slow;
 
-	if (next + 1024 > CODE_BYTES)
+	if (next + 1024 > RIG_CODE_BYTES)
 		next = 0;
 	e.gate = (uint64_t)rig_gate;
 	assert_int_equal(tramp_probe_emit(&e, probe, &rig.code), TRAMP_OK);
 	assert_int_equal(rig.code.map.length, rig.code.len);
-	rig.at = code_page() + next;
+	rig.at = rig.page + next;
 	slow = rig.at + rig.code.len + 1;
 	assert_int_equal(tramp_probe_place(&rig.code, (uint64_t)rig.at, (uint64_t)slow), TRAMP_OK);
 	memcpy(rig.at, rig.code.code, rig.code.len);

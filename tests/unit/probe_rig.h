@@ -10,12 +10,13 @@
 #include "trampolines/probe.h"
 
 #define RIG_RECORDS 64
+#define RIG_CODE_BYTES 65536
 #define RIG_FUNCTIONS 16
 #define RIG_SHADOW 8
 
 /* Laid out as the runtime has it. */
 struct rig_pool {
-	uint64_t owner, ptr, unused[10], room, counts, shadow, shadow_end, time, more[64];
+	uint64_t owner, ptr, limit, unused[2], self, runtime[6], room, counts, shadow, shadow_end, time, more[64];
 };
 
 struct rig {
@@ -24,6 +25,7 @@ struct rig {
 	uint64_t counts[RIG_FUNCTIONS];
 	uint64_t shadow[RIG_SHADOW][2]; /* the first: frame address ~0 */
 	struct tramp_probe_code code;
+	uint8_t *page;	  /* of RIG_CODE_BYTES, where code can run */
 	uint8_t *at;	  /* the probe; behind it a ret */
 	uint64_t *stack;  /* the frame address: rsp in front of the probe */
 	int slow;	  /* times that the gate was called */

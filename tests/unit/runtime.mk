@@ -1,2 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Unit tests of runtime/.
+PURE_TESTS += tests/unit/runtime_signals
+tests_unit_runtime_signals_SOURCES = tests/unit/runtime_signals.c $(PROBE_RIG) \
+	runtime/putback.c runtime/signals.c runtime/sigthunks-x86-64.S
+tests_unit_runtime_signals_CPPFLAGS = $(AM_CPPFLAGS)
+tests_unit_runtime_signals_CCASFLAGS = $(AM_CCASFLAGS) -I$(top_srcdir)
+tests_unit_runtime_signals_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_runtime_signals_LDADD = libtrampolines.la $(CMOCKA_LIBS)

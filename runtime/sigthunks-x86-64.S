@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * sonde_rt_sigaction: in place of a `syscall` instruction of the program that calls rt_sigaction.  Registers
+ * as for the kernel, but for r11: where to go on.  As with `syscall` rcx and r11 are lost, and all else
+ * but rax is kept; the red zone is left alone.  Other system calls than rt_sigaction are made as they are
+ * (those that return on another stack, or not at all, cannot come this way).
+ *
+ * rt_thunks: what the kernel calls in place of the program's handlers, one thunk for each.  It leaves to the
+ * handler the stack and the registers as the kernel made them.
+ */
+#include <asm/unistd.h>
+#include "runtime/signals.h"
+
+	.text
+	.globl	sonde_rt_sigaction
+	.type	sonde_rt_sigaction, @function
+sonde_rt_sigaction:
+	lea	-128(%rsp), %rsp
+	push	%r11
+	pushf
+	cmp	$__NR_rt_sigaction, %eax
+	jne	2f
+	push	%rdi
+	push	%rsi
+	push	%rdx
+	push	%r8
+	push	%r9
+	push	%r10
+	push	%rbp
+	mov	%rsp, %rbp
+	and	$-16, %rsp
+	cld
+	mov	%r10, %rcx
+	call	rt_sigaction
+	mov	%rbp, %rsp
+	pop	%rbp
+	pop	%r10
+	pop	%r9
+	pop	%r8
+	pop	%rdx
+	pop	%rsi
+	pop	%rdi
+1:	popf
+	pop	%r11
+	lea	128(%rsp), %rsp
+	jmp	*%r11
+2:	syscall
+	jmp	1b
+	.size	sonde_rt_sigaction, . - sonde_rt_sigaction
+
+	.type	arrive, @function
+arrive:
+	push	%rbp
+	mov	%rsp, %rbp
+	push	%rax
+	push	%rcx
+	push	%rdx
+	push	%rsi
+	push	%rdi
+	push	%r8
+	push	%r9
+	push	%r10
+	push	%r11
+	and	$-16, %rsp
+	call	rt_signal_arrived
+	lea	-72(%rbp), %rsp
+	pop	%r11
+	pop	%r10
+	pop	%r9
+	pop	%r8
+	pop	%rdi
+	pop	%rsi
+	pop	%rdx
+	pop	%rcx
+	pop	%rax
+	pop	%rbp
+	ret
+	.size	arrive, . - arrive
+
+	.globl	rt_thunks
+	.hidden	rt_thunks
+	.type	rt_thunks, @function
+	.balign	RT_THUNK_BYTES
+rt_thunks:
+	.set	i, 0
+	.rept	RT_THUNKS
+	call	arrive
+	jmp	*(rt_handlers + 8 * i)(%rip)
+	.balign	RT_THUNK_BYTES
+	.set	i, i + 1
+	.endr
+	.size	rt_thunks, . - rt_thunks
+
+	.section .note.GNU-stack, "", @progbits
