@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define MAX_NAME 65536
+
 #ifndef DT_RELR
 #define DT_RELRSZ 35
 #define DT_RELR 36
@@ -209,7 +211,7 @@ static bool read_sections(struct inj_codefile *file, const Elf64_Ehdr *eh)
 		return false;
 	if (eh->e_shstrndx < eh->e_shnum)
 		memcpy(&names, table + eh->e_shstrndx * sizeof(names), sizeof(names));
-	for (size_t i = 0; i < eh->e_shnum; i++) {
+	for (size_t i = 0; i < eh->e_shnum && file->nsecs < INJ_CODEFILE_SECTIONS; i++) {
 		Elf64_Shdr sh;
 
 		memcpy(&sh, table + i * sizeof(sh), sizeof(sh));
@@ -240,6 +242,7 @@ static struct inj_codefile_symbols section_symbols(const struct inj_codefile *fi
 			return (struct inj_codefile_symbols){
 				.syms = file->map + s->offset,
 				.n = s->size / sizeof(Elf64_Sym),
+				.room = s->size / sizeof(Elf64_Sym),
 				.names = (const char *)names,
 				.names_len = s->names_size,
 			};
@@ -306,8 +309,8 @@ struct inj_codefile_symbols inj_codefile_dynsym(const struct inj_codefile *file)
 		return table;
 	table.syms = syms;
 	table.n = hashed_symbols(file);
-	if (table.n > left / sizeof(Elf64_Sym))
-		table.n = left / sizeof(Elf64_Sym);
+	table.room = left / sizeof(Elf64_Sym);
+	table.n = table.n < table.room ? table.n : table.room;
 	table.names = (const char *)names;
 	table.names_len = file->dyn.strtab_size < names_left ? file->dyn.strtab_size : names_left;
 	return table;
@@ -324,10 +327,13 @@ Elf64_Sym inj_codefile_symbol(const struct inj_codefile_symbols *table, size_t i
 const char *inj_codefile_symbol_name(const struct inj_codefile_symbols *table,
 				     const Elf64_Sym *sym)
 {
-	if (sym->st_name >= table->names_len ||
-	    !memchr(table->names + sym->st_name, '\0', table->names_len - sym->st_name))
+	size_t left;
+
+	if (sym->st_name >= table->names_len)
 		return "";
-	return table->names + sym->st_name;
+	left = table->names_len - sym->st_name;
+	left = left < MAX_NAME ? left : MAX_NAME;
+	return memchr(table->names + sym->st_name, '\0', left) ? table->names + sym->st_name : "";
 }
 
 /* ---- opening ---- */

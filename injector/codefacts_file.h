@@ -14,6 +14,7 @@
 #include "injector/status.h"
 
 #define INJ_CODEFILE_SEGMENTS 128
+#define INJ_CODEFILE_SECTIONS 4096 /* further ones are not seen */
 
 /* What the file has of a PT_LOAD. */
 struct inj_codefile_segment {
@@ -64,10 +65,13 @@ const uint8_t *inj_codefile_get(const struct inj_codefile *file, uint64_t addr, 
 const struct inj_codefile_section *inj_codefile_section(const struct inj_codefile *file,
 							const char *name);
 
-/* A symbol table and its names; names end within it. */
+/*
+ * A symbol table and its names.  @n: symbols that are surely there; without section headers those which
+ * are exported.  @room: symbols that relocations may refer to.
+ */
 struct inj_codefile_symbols {
 	const uint8_t *syms;
-	size_t n;
+	size_t n, room;
 	const char *names;
 	size_t names_len;
 };
@@ -76,7 +80,7 @@ struct inj_codefile_symbols {
 struct inj_codefile_symbols inj_codefile_symtab(const struct inj_codefile *file);
 struct inj_codefile_symbols inj_codefile_dynsym(const struct inj_codefile *file);
 
-/* Symbol @i of @n; its name, "" where that is damaged. */
+/* Symbol @i of @room; its name, "" where that is damaged. */
 Elf64_Sym inj_codefile_symbol(const struct inj_codefile_symbols *table, size_t i);
 const char *inj_codefile_symbol_name(const struct inj_codefile_symbols *table,
 				     const Elf64_Sym *sym);

@@ -13,6 +13,7 @@
 #include "injector/codefacts_int.h"
 
 #define JUMPS_BUDGET 8	/* times the bytes of code */
+#define MAX_SUFFIXES 8	/* foo.isra.0.part.0.cold has four besides .cold */
 
 const char *inj_cf_part_suffix(const char *name, bool *sure)
 {
@@ -71,9 +72,11 @@ static struct base *find_base(const struct search *s, const char *name, size_t l
 	return &s->slots[h];
 }
 
-/* The next shorter name: without its last suffix; 0: none. */
-static size_t shorten(const char *name, size_t len)
+/* The next shorter name: without its last suffix; 0: none.  *left: how many times yet. */
+static size_t shorten(const char *name, size_t len, int *left)
 {
+	if (--*left <= 0)
+		return 0;
 	while (len && name[len - 1] != '.')
 		len--;
 	return len > 1 ? len - 1 : 0;
@@ -97,8 +100,7 @@ static bool note_bases(struct search *s)
 	size_t names = 0;
 
 	for (size_t i = 0; i < cf->nfns; i++)
-		for (size_t len = base_length(cf, i); len; len = shorten(cf->info[i].name, len))
-			names++;
+		names += base_length(cf, i) ? MAX_SUFFIXES : 0;
 	for (s->nslots = 16; s->nslots < 2 * names;)
 		s->nslots *= 2;
 	s->slots = calloc(s->nslots, sizeof(*s->slots));
@@ -106,8 +108,9 @@ static bool note_bases(struct search *s)
 		return false;
 	for (size_t i = 0; i < cf->nfns; i++) {
 		const char *name = cf->info[i].name;
+		int left = MAX_SUFFIXES;
 
-		for (size_t len = base_length(cf, i); len; len = shorten(name, len)) {
+		for (size_t len = base_length(cf, i); len; len = shorten(name, len, &left)) {
 			struct base *base = find_base(s, name, len);
 
 			base->name = name;
@@ -148,9 +151,11 @@ static bool jumps_into(struct search *s, const struct tramp_fn *fn, const struct
 	const uint8_t *p = inj_codefile_at(&s->cf->file, fn->addr, &left);
 	uint64_t size = fn->size < left ? fn->size : left;
 
-	if (!p || size > s->budget)
+	if (!p || size >= s->budget) {
+		s->budget = 0;
 		return false;
-	s->budget -= size;
+	}
+	s->budget -= size + 1;
 	for (uint64_t i = 2; i + 4 <= size; i++) {
 		int32_t distance;
 
@@ -170,7 +175,7 @@ static uint32_t choose(struct search *s, const struct base *base, size_t part)
 
 	if (!only->next)
 		return only->fn;
-	for (uint32_t i = base->first; i; i = s->found[i - 1].next)
+	for (uint32_t i = base->first; i && s->budget; i = s->found[i - 1].next)
 		if (jumps_into(s, &fns[s->found[i - 1].fn], &fns[part]))
 			return s->found[i - 1].fn;
 	return TRAMP_NONE;
@@ -179,8 +184,9 @@ static uint32_t choose(struct search *s, const struct base *base, size_t part)
 static void find_parent(struct search *s, size_t part)
 {
 	const char *name = s->cf->info[part].name;
+	int left = MAX_SUFFIXES;
 
-	for (size_t len = base_length(s->cf, part); len; len = shorten(name, len)) {
+	for (size_t len = base_length(s->cf, part); len; len = shorten(name, len, &left)) {
 		const struct base *base = find_base(s, name, len);
 		uint32_t fn = base->first ? choose(s, base, part) : TRAMP_NONE;
 

@@ -17,7 +17,7 @@ static void slot(struct inj_cf *cf, const Elf64_Rela *r)
 	uint64_t type = ELF64_R_TYPE(r->r_info), index = ELF64_R_SYM(r->r_info);
 	Elf64_Sym sym;
 
-	if ((type != R_X86_64_GLOB_DAT && type != R_X86_64_JUMP_SLOT) || index >= syms->n)
+	if ((type != R_X86_64_GLOB_DAT && type != R_X86_64_JUMP_SLOT) || index >= syms->room)
 		return;
 	sym = inj_codefile_symbol(syms, index);
 	if (inj_cf_name(inj_codefile_symbol_name(syms, &sym)) & INJ_NAME_NORETURN)
