@@ -27,8 +27,8 @@
 #define SI_CODE 2 /* index in a siginfo_t, as 32-bit words */
 #define FAULTS (1u << 4 | 1u << 5 | 1u << 7 | 1u << 8 | 1u << 11) /* ILL TRAP BUS FPE SEGV */
 
-/* As the kernel has it. */
-struct kernel_action {
+/* As the kernel has it; the program's need not be aligned. */
+struct __attribute__((packed)) kernel_action {
 	uint64_t handler;
 	uint64_t flags;
 	uint64_t restorer;
@@ -77,15 +77,17 @@ static uint64_t thunk_for(uint64_t handler)
 /* ---- rt_sigaction ---- */
 
 /* The kernel copies the set before it sees that there is no such operation: EFAULT or EINVAL. */
-static int readable_word(const uint64_t *word)
+static int readable_word(uint64_t addr)
 {
-	return sys4(__NR_rt_sigprocmask, -1, word, 0, sizeof(*word)) != EFAULT_RESULT;
+	return sys4(__NR_rt_sigprocmask, -1, addr, 0, sizeof(uint64_t)) != EFAULT_RESULT;
 }
 
 static int wants_thunk(const struct kernel_action *act)
 {
+	uint64_t addr = (uint64_t)act;
+
 	/* two pages at most, so what lies between is readable too */
-	if (!act || !readable_word(&act->handler) || !readable_word(&act->mask))
+	if (!act || !readable_word(addr) || !readable_word(addr + sizeof(*act) - sizeof(uint64_t)))
 		return 0;
 	return act->handler > SIG_IGNORE && !is_thunk(act->handler);
 }
