@@ -20,7 +20,7 @@ static void name_of_code(const struct disasm *d, uint64_t addr, char *buf, size_
 	uint64_t start = symbol || fn == TRAMP_NONE ? addr : fns[fn].addr;
 
 	if (!name)
-		snprintf(buf, size, "0x%" PRIx64, addr);
+		snprintf(buf, size, "%" PRIx64, addr);
 	else if (addr == start)
 		snprintf(buf, size, "%" PRIx64 " <%s>", addr, name);
 	else if (addr > start)
@@ -84,8 +84,11 @@ static void print_flags(const struct tramp_block *b)
 	};
 
 	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
-		if (b->flags & flags[i].flag)
-			printf(", %s", flags[i].text);
+		if (!(b->flags & flags[i].flag))
+			continue;
+		printf(", %s", flags[i].text);
+		if (flags[i].flag != TRAMP_BLOCK_RETURN)
+			return; /* the others say that it may be entered from elsewhere */
 	}
 }
 
@@ -171,9 +174,43 @@ static bool is_overwritten(const struct disasm *d, uint32_t off, uint32_t len)
 	return false;
 }
 
+/* The branch of which the patch changes nothing but where it leads, or NULL. */
+static const struct tramp_op *led_elsewhere(const struct disasm *d, const struct tramp_patch *p)
+{
+	const struct tramp_flow *flow = &d->a.flow;
+	uint32_t lo = 0, hi = flow->nops;
+
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		if (flow->ops[mid].off < p->off)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	const struct tramp_op *op = lo ? &flow->ops[lo - 1] : NULL;
+	if (!op || !op->disp_at || p->off - op->off != op->disp_at || p->len != op->disp_len)
+		return NULL;
+	return op;
+}
+
 /* Patches may hold several jumps and padding. */
 static void print_patch(const struct disasm *d, const struct tramp_patch *p)
 {
+	const struct tramp_op *op = led_elsewhere(d, p);
+	const uint8_t *bytes;
+	uint8_t insn[16];
+	size_t left;
+
+	if (op) {
+		bytes = tramp_code_at(d->a.code, base_of(d) + op->off, &left);
+		if (!bytes || left < op->len || op->len > sizeof(insn))
+			return;
+		memcpy(insn, bytes, op->len);
+		memcpy(insn + op->disp_at, p->bytes, p->len);
+		print_original_row(d, '>', op->off, insn, op->len, "");
+		return;
+	}
 	for (size_t at = 0; at < p->len;)
 		at += print_original_row(d, '>', p->off + (uint32_t)at, p->bytes + at, p->len - at, "");
 }

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define ARENA_DISTANCE (UINT64_C(1) << 30)
 #define ARENA_ALIGN 4096u
@@ -59,6 +60,18 @@ static int by_offset(const void *key, const void *element)
 	return *off < op->off ? -1 : *off > op->off;
 }
 
+/* A jump of the mirror's own, to where the original goes on: no copy of what stands there. */
+static bool leads_back(const struct disasm *d, const struct rt_piece *p)
+{
+	uint64_t here = d->arena + p->start, target = tramp_code_base(d->a.code) + p->orig;
+	int32_t rel;
+
+	if (d->mirror[p->start] != 0xe9 || p->start + 5 > d->code.len)
+		return false;
+	memcpy(&rel, d->mirror + p->start + 1, sizeof(rel));
+	return here + 5 + (uint64_t)(int64_t)rel == target;
+}
+
 /* The copy of instructions from @orig on, as many as are in the piece. */
 static void note_copies(struct disasm *d, const struct rt_piece *p, uint32_t end)
 {
@@ -66,7 +79,7 @@ static void note_copies(struct disasm *d, const struct rt_piece *p, uint32_t end
 	struct tramp_op *op = bsearch(&p->orig, flow->ops, flow->nops, sizeof(*op), by_offset);
 	unsigned int kind = p->kind & ~RT_PIECE_RESUMABLE;
 
-	if (!op || (kind != RT_PIECE_COPY && kind != RT_PIECE_INSN))
+	if (!op || (kind != RT_PIECE_COPY && (kind != RT_PIECE_INSN || leads_back(d, p))))
 		return;
 	for (; op < flow->ops + flow->nops && op->off - p->orig < end - p->start; op++) {
 		if (d->copies[op - flow->ops] == TRAMP_NONE)
@@ -210,10 +223,10 @@ static int show_file(const char *path, const struct disasm_options *o, struct se
 	if (!d.text)
 		msg_error("Sonde was built without libopcodes, or there is no memory");
 	status = wanted && d.text ? show_all(&d, o, wanted) : EXIT_USAGE;
-	if (!status)
+	if (!status && n)
 		select_warn(sel, true);
 	if (!status && !n) {
-		msg_error("%s: no functions are chosen", path);
+		select_say_none(sel, path);
 		status = EXIT_USAGE;
 	}
 	free(wanted);
@@ -229,7 +242,8 @@ static int show_program(const char *name, const struct disasm_options *o, struct
 {
 	struct program p;
 
-	if (strchr(name, '/'))
+	/* a library may lie about without the right to be executed */
+	if (strchr(name, '/') && access(name, F_OK) == 0)
 		return show_file(name, o, sel);
 	int status = program_resolve(name, &p);
 	if (status)

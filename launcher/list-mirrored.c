@@ -112,7 +112,7 @@ static bool list_function(struct file *f, size_t i)
 
 static double percent(uint64_t part, uint64_t whole)
 {
-	return whole ? 100.0 * (double)part / (double)whole : 100.0;
+	return whole ? 100.0 * (double)part / (double)whole : 0.0;
 }
 
 static int by_number(const void *a, const void *b)
@@ -124,10 +124,12 @@ static int by_number(const void *a, const void *b)
 
 static void print_summary(struct tally *t, const char *path)
 {
-	printf("%s: %zu of %zu functions can be recorded (%.2f %%); of those of %u bytes or more "
-	       "%zu of %zu (%.2f %%); of their code %.2f %%\n",
-	       path, t->usable, t->all, percent(t->usable, t->all), BIG, t->big_usable, t->big,
-	       percent(t->big_usable, t->big), percent(t->usable_bytes, t->bytes));
+	printf("%s: %zu of %zu functions can be recorded (%.2f %%)", path, t->usable, t->all,
+	       percent(t->usable, t->all));
+	if (t->big)
+		printf("; of those of %u bytes or more %zu of %zu (%.2f %%)", BIG, t->big_usable, t->big,
+		       percent(t->big_usable, t->big));
+	printf("; of their code %.2f %%\n", percent(t->usable_bytes, t->bytes));
 	qsort(t->counts, t->ncounts, sizeof(t->counts[0]), by_number);
 	for (size_t i = 0; i < t->ncounts; i++)
 		printf("%7zu not instrumented: %s\n", t->counts[i].n, t->counts[i].reason);

@@ -297,7 +297,7 @@ static int check(struct listing *l, struct list_options *o)
 static int nothing_found(const struct listing *l, const char *name)
 {
 	if (l->sel)
-		msg_error("%s: no functions are chosen", name);
+		select_say_none(l->sel, name);
 	else if (l->patterns[0])
 		msg_error("%s: no function matches '%s'", name, l->patterns[0]);
 	else
@@ -319,10 +319,10 @@ int verb_list(int argc, char **argv)
 		status = check(&l, &o);
 		if (!status)
 			status = list_program(&l, argv[first]);
-		if (!status && l.sel)
-			select_warn(l.sel, true);
 		if (!status && !(l.usable + l.refused))
 			status = nothing_found(&l, argv[first]);
+		else if (!status && l.sel)
+			select_warn(l.sel, true);
 	}
 	select_free(l.sel);
 	select_options_free(&o.select);

@@ -91,7 +91,7 @@ static bool *said(struct select *sel, size_t i)
 	return i < npatterns ? &sel->excluded.v[i - nwanted].said : &sel->libs[i - npatterns].said;
 }
 
-static void warn(const struct select_miss *miss)
+void select_miss_text(const struct select_miss *miss, char *buf, size_t size)
 {
 	static const char *const texts[] = {
 		[SELECT_NO_FUNCTION] = "no such function",
@@ -100,20 +100,20 @@ static void warn(const struct select_miss *miss)
 		[SELECT_NO_SOURCE] = "no such source file",
 		[SELECT_NO_CODE] = "there is no code at this line",
 	};
-	char near[SELECT_MAX_NEAR * (PATTERN_NEAR_NAME + 8)] = "";
+	char near[SELECT_MAX_NEAR * (PATTERN_NEAR_NAME + 16)] = "";
 	size_t len = 0;
 
 	for (size_t i = 0; i < miss->nnear; i++)
 		len += (size_t)snprintf(near + len, sizeof(near) - len, "%s'%s'",
 					i == 0 ? "; did you mean " : " or ", miss->near[i]);
-	if (miss->nnear)
-		snprintf(near + len, sizeof(near) - len, "?");
-	msg_warn("%s %s: %s%s", miss->option, miss->pattern, texts[miss->why], near);
+	snprintf(buf, size, "%s %s: %s%s%s", miss->option, miss->pattern, texts[miss->why], near,
+		 miss->nnear ? "?" : "");
 }
 
 size_t select_warn(struct select *sel, bool final)
 {
 	struct select_miss miss;
+	char text[SELECT_MISS_TEXT];
 	size_t at = 0, n = 0;
 
 	while (select_next_miss(sel, &at, &miss)) {
@@ -121,9 +121,21 @@ size_t select_warn(struct select *sel, bool final)
 
 		if (*told || (!final && miss.why == SELECT_NO_LIBRARY))
 			continue;
-		warn(&miss);
+		select_miss_text(&miss, text, sizeof(text));
+		msg_warn("%s", text);
 		*told = true;
 		n++;
 	}
 	return n;
+}
+
+void select_say_none(const struct select *sel, const char *path)
+{
+	struct select_miss miss;
+	char text[SELECT_MISS_TEXT] = "no functions are chosen";
+	size_t at = 0;
+
+	if (select_next_miss(sel, &at, &miss))
+		select_miss_text(&miss, text, sizeof(text));
+	msg_error("%s: %s", path, text);
 }

@@ -90,10 +90,18 @@ struct select_miss {
  */
 bool select_next_miss(const struct select *sel, size_t *at, struct select_miss *miss);
 
+#define SELECT_MISS_TEXT 1024 /* enough for most; longer patterns are cut off */
+
+/* "-F solv: no such function; did you mean 'solve'?" */
+void select_miss_text(const struct select_miss *miss, char *buf, size_t size);
+
 /*
  * Warns of them, of each once.  Unless @final, those that wait for a library which may still be loaded
  * are not mentioned.  Returns how many warnings.
  */
 size_t select_warn(struct select *sel, bool final);
+
+/* One line of error that no function of @path is chosen: because of the first of them, if there is any. */
+void select_say_none(const struct select *sel, const char *path);
 
 #endif

@@ -15,7 +15,7 @@ check_contains err '--nonsense'
 check_contains err 'sonde record --help'
 
 # Every verb names the bad option and the way to its help.
-for verb in record report dump info list doctor; do
+for verb in record report dump info list disasm doctor; do
 	check_usage_error sonde $verb --nonsense
 	check_contains err 'unknown option --nonsense'
 	check_contains err "sonde $verb --help"
@@ -28,6 +28,8 @@ done
 check_usage_error sonde module
 check_usage_error sonde module nonsense
 check_usage_error sonde list
+check_usage_error sonde disasm
+check_usage_error sonde disasm /bin/true
 check_usage_error sonde doctor something
 
 # Nothing is left behind by errors.
@@ -39,6 +41,10 @@ check_usage_error sonde -m ./none.so /bin/true
 check_usage_error sonde -m '' /bin/true
 check_usage_error sonde --buffer=3 /bin/true
 check_usage_error sonde --overflow=maybe /bin/true
+check_usage_error sonde -F '/(/' /bin/true
+check_usage_error sonde -F '*' --clock=none --depth=3 /bin/true
+check_usage_error sonde --time=1ms /bin/true
+check_contains err 'no -F'
 check_usage_error sonde -o
 check_usage_error sonde -o /proc/nowhere/below /bin/true
 check_status 127 sonde ./nonsuch

@@ -4,6 +4,7 @@ EXTRA_DIST += tests/integration/lib.sh
 INTEGRATION_TESTS += \
 	tests/integration/cannot-run.sh \
 	tests/integration/commandline.sh \
+	tests/integration/disasm.sh \
 	tests/integration/dlopen.sh \
 	tests/integration/dump-info.sh \
 	tests/integration/ends.sh \
@@ -17,6 +18,7 @@ INTEGRATION_TESTS += \
 	tests/integration/ipara.sh \
 	tests/integration/launcher.sh \
 	tests/integration/limits.sh \
+	tests/integration/list-functions.sh \
 	tests/integration/longjmp.sh \
 	tests/integration/manual.sh \
 	tests/integration/modules-used.sh \
