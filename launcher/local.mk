@@ -49,6 +49,12 @@ libcommand_la_LIBADD = libinjector.la $(XXHASH_LIBS) $(LIBDW_LIBS) $(LIBELF_LIBS
 
 noinst_LTLIBRARIES += libreport.la
 libreport_la_SOURCES = \
+	launcher/graph-focus.c \
+	launcher/graph-print.c \
+	launcher/graph-tree.c \
+	launcher/graph-walk.c \
+	launcher/graph.c \
+	launcher/graph.h \
 	launcher/pick.c \
 	launcher/pick.h \
 	launcher/report-collect.c \
