@@ -78,7 +78,9 @@ static void read_sections(struct file_facts *f)
 		if (header.sh_type == SHT_RELA)
 			add_relocations(f, section, &header);
 	}
-	for (size_t i = 0; f->facts.ntaken == 0 && i < f->facts.nbytes; i++) {
+	if (f->facts.ntaken)
+		return;
+	for (size_t i = 0; i < f->facts.nbytes; i++) {
 		if (!f->bytes[i].code)
 			add_words(f, &f->bytes[i]);
 	}

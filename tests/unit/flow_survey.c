@@ -14,12 +14,15 @@
 #include <time.h>
 
 #include "tests/unit/flow_support.h"
+#include "trampolines/trampoline.h"
 
 enum { LISTED_MAX = 30, BLOCKS_MIN = 50000 };
 
 struct tally {
 	size_t fns, blocks, ops, unsure, bad, overlap, switches, tails, ends[TRAMP_END_STOP + 1];
-	size_t irreducible, loops, wrong;
+	size_t irreducible, loops, wrong, different;
+	size_t entries[4], exits[4], flags_dead; /* with so many dead registers */
+	struct tramp_checker *checker; /* NULL: not wanted */
 };
 
 static double now(void)
@@ -71,9 +74,55 @@ static void check_inside(struct tally *tally, const struct file_facts *f,
 	uint64_t base = tramp_code_base(flow->code);
 
 	for (uint32_t off = b->start + 1; off < b->end; off++) {
-		if (tramp_code_external(flow->code, base + off) &&
+		size_t left;
+		const uint8_t *bytes = tramp_code_at(flow->code, base + off, &left);
+
+		if (tramp_code_external(flow->code, base + off) && tramp_insn_length(bytes, left) &&
 		    !(flow->flags & (TRAMP_FLOW_OVERLAP | TRAMP_FLOW_BAD_CODE)))
 			complain(tally, f, flow, off, "an external place inside of a block");
+	}
+}
+
+/* The second decoder sees the same instructions. */
+static void check_lengths(struct tally *tally, const struct file_facts *f,
+			  const struct tramp_flow *flow)
+{
+	for (uint32_t i = 0; i < flow->nops; i++) {
+		const struct tramp_op *op = &flow->ops[i];
+		uint64_t addr = tramp_code_base(flow->code) + op->off;
+		size_t left, len;
+		const uint8_t *bytes = tramp_code_at(flow->code, addr, &left);
+
+		len = tramp_checker_length(tally->checker, bytes, left);
+		if (len == op->len || tally->different++ >= LISTED_MAX)
+			continue;
+		printf("%s+%#" PRIx64 ": %u bytes by Zydis, %zu by libopcodes:", f->names[flow->fn],
+		       addr - f->fns[flow->fn].addr, op->len, len);
+		for (size_t k = 0; k < op->len; k++)
+			printf(" %02x", bytes[k]);
+		printf("\n");
+	}
+}
+
+static size_t min3(size_t n)
+{
+	return n < 3 ? n : 3;
+}
+
+static void count_dead(struct tally *tally, const struct tramp_flow *flow)
+{
+	for (uint32_t i = 0; i < flow->nblocks; i++) {
+		const struct tramp_block *b = &flow->blocks[i];
+		tramp_regs dead = ~b->live_in;
+
+		if (b->flags & TRAMP_BLOCK_ENTRY) {
+			tally->entries[min3((size_t)__builtin_popcount(dead & TRAMP_GPRS))]++;
+			tally->flags_dead += (dead & TRAMP_STATUS) == TRAMP_STATUS;
+		}
+		if (b->ends != TRAMP_END_RET)
+			continue;
+		dead = ~tramp_flow_live_at(flow, i, b->op + b->nops - 1);
+		tally->exits[min3((size_t)__builtin_popcount(dead & TRAMP_GPRS))]++;
 	}
 }
 
@@ -83,8 +132,11 @@ static void check_flow(struct tally *tally, const struct file_facts *f, const st
 		check_block(tally, f, flow, i);
 		check_inside(tally, f, flow, i);
 	}
+	if (tally->checker)
+		check_lengths(tally, f, flow);
 	if (flow->nblocks && flow->entry >= flow->nblocks)
 		complain(tally, f, flow, 0, "no entry");
+	count_dead(tally, flow);
 	tally->fns++;
 	tally->blocks += flow->nblocks;
 	tally->ops += flow->nops;
@@ -139,16 +191,26 @@ int main(int argc, char **argv)
 	struct rusage usage;
 	int first = timed ? 2 : 1;
 
+	if (!timed)
+		tally.checker = tramp_checker_new();
+	if (tally.checker && tramp_checker_length(tally.checker, (const uint8_t *)"\x90", 1) == 0) {
+		tramp_checker_free(tally.checker);	/* built without it */
+		tally.checker = NULL;
+	}
 	if (first == argc)
 		survey(elf_libc_path(), &tally, timed);
 	for (int i = first; i < argc; i++)
 		survey(argv[i], &tally, timed);
+	tramp_checker_free(tally.checker);
 	getrusage(RUSAGE_SELF, &usage);
 	printf("%zu functions, %zu blocks, %zu instructions, %zu loops; functions: %zu unsure, %zu bad "
-	       "code, %zu overlap, %zu irreducible; %zu wrong; %ld MB\n",
+	       "code, %zu overlap, %zu irreducible; %zu wrong, %zu different; %ld MB\n",
 	       tally.fns, tally.blocks, tally.ops, tally.loops, tally.unsure, tally.bad,
-	       tally.overlap, tally.irreducible, tally.wrong, usage.ru_maxrss / 1024);
+	       tally.overlap, tally.irreducible, tally.wrong, tally.different, usage.ru_maxrss / 1024);
 	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
 		printf("%s %zu%s", ends[i], tally.ends[i], i + 1 < sizeof(ends) / sizeof(ends[0]) ? ", " : "\n");
-	return tally.wrong || tally.blocks < BLOCKS_MIN;
+	printf("dead registers (0, 1, 2, more) at entries: %zu %zu %zu %zu, flags at %zu; at ret: %zu %zu "
+	       "%zu %zu\n", tally.entries[0], tally.entries[1], tally.entries[2], tally.entries[3],
+	       tally.flags_dead, tally.exits[0], tally.exits[1], tally.exits[2], tally.exits[3]);
+	return tally.wrong || tally.different || tally.blocks < BLOCKS_MIN;
 }

@@ -203,13 +203,31 @@ static void note_taken(struct tramp_code *code)
 	const struct tramp_facts *facts = code->facts;
 
 	for (size_t i = 0; i < facts->ntaken; i++) {
+		if (flow_in_code(code, facts->taken[i]))
+			flow_set_bit(code->external, facts->taken[i] - code->base);
+	}
+}
+
+/*
+ * What only jump tables hold is not for others to call.  In position-dependent files, words of data that
+ * hold addresses of code are guessed, and tables are among them: these lead there from their function alone.
+ */
+static void find_taken(struct flow_scan *scan)
+{
+	struct tramp_code *code = scan->code;
+	const struct tramp_facts *facts = code->facts;
+
+	for (size_t i = 0; i < facts->ntaken; i++) {
 		uint32_t piece = tramp_flow_piece(code, facts->taken[i]);
 
-		if (!flow_in_code(code, facts->taken[i]))
+		if (piece == TRAMP_NONE)
 			continue;
-		flow_set_bit(code->external, facts->taken[i] - code->base);
-		if (piece != TRAMP_NONE)
+		if (flow_bit(code->table, facts->taken[i] - code->base)) {
+			if (code->absolute && facts->fns[piece].addr != facts->taken[i])
+				flow_clear_bit(code->external, facts->taken[i] - code->base);
+		} else if (facts->fns[piece].addr == facts->taken[i]) {
 			code->bits[piece] |= FLOW_FN_TAKEN;
+		}
 	}
 }
 
@@ -322,6 +340,7 @@ static enum tramp_code_status run_scan(struct tramp_code *code)
 		tramp_flow_scan(&scan);
 		tramp_flow_tables(&scan);
 		drop_numbers(&scan);
+		find_taken(&scan);
 		tramp_flow_parts(&scan);
 		note_crosses(&scan);
 		find_noreturn(&scan);

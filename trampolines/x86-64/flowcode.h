@@ -21,6 +21,7 @@ enum flow_fn_bits {
 	FLOW_FN_NORETURN = 64,
 	FLOW_FN_TABLES = 128,	/* it has jump tables */
 	FLOW_FN_LOADS = 512,	/* it loads what could be an entry of a jump table, to jump by a register */
+	FLOW_FN_RESULTS = 1024,	/* callers look at registers that hold no result by the ABI */
 	FLOW_FN_ODD = 256,	/* branches lead between the instructions found first, or some are none */
 };
 
@@ -47,6 +48,11 @@ static inline bool flow_bit(const uint64_t *map, uint64_t at)
 static inline void flow_set_bit(uint64_t *map, uint64_t at)
 {
 	map[at / 64] |= UINT64_C(1) << (at % 64);
+}
+
+static inline void flow_clear_bit(uint64_t *map, uint64_t at)
+{
+	map[at / 64] &= ~(UINT64_C(1) << (at % 64));
 }
 
 static inline uint64_t flow_external_word(const struct tramp_code *code, uint64_t word)

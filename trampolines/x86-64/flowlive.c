@@ -66,6 +66,15 @@ static struct effect effect_of(const struct tramp_flow *flow, const struct tramp
 
 /* ---- exits ---- */
 
+/* It destroys what the ABI has it save, or its callers find results where the ABI has none. */
+static bool has_own_rules(const struct tramp_flow *flow)
+{
+	tramp_regs keeps = FLOW_SAVED & ~(TRAMP_REG(TRAMP_RSP) | TRAMP_REG(TRAMP_DF));
+
+	return flow->code->bits[flow->fn] & FLOW_FN_RESULTS ||
+	       (flow->clobbers & keeps & ~flow_priv(flow)->saved);
+}
+
 /* What nobody wants when the function is left by ret. */
 static tramp_regs dead_at_ret(const struct tramp_flow *flow)
 {
@@ -74,6 +83,8 @@ static tramp_regs dead_at_ret(const struct tramp_flow *flow)
 
 	if (!by_the_abi(fn_of(flow)))
 		return 0;
+	if (has_own_rules(flow))
+		return flags;
 	return flags | (FLOW_FREE_AT_EXIT & flow->clobbers & ~restored);
 }
 

@@ -7,6 +7,7 @@
  * what was decoded, it is decoded from there as well: data between instructions cannot hide any.
  */
 #include "trampolines/x86-64/flowcode.h"
+#include "trampolines/x86-64/flowpriv.h"
 
 enum {
 	PENDING_MAX = 8,
@@ -27,6 +28,8 @@ struct sweep {
 	uint64_t lo, hi;
 	uint32_t fn;		/* or TRAMP_NONE: between functions */
 	struct pending pending;
+	uint32_t callee;	/* of the call that we are behind, and what was not written since */
+	tramp_regs unwritten;
 	bool wrote_r11;
 };
 
@@ -185,7 +188,8 @@ static void note_address(struct sweep *s, uint64_t addr)
 
 	if (flow_in_code(code, addr)) {
 		piece = tramp_flow_piece(code, addr);
-		add_bits(s, piece, FLOW_FN_TAKEN);
+		if (is_start(code, piece, addr))
+			add_bits(s, piece, FLOW_FN_TAKEN);
 		flow_set_bit(code->external, addr - code->base);
 	}
 	if (s->fn != TRAMP_NONE && tramp_flow_table_like(code, addr))
@@ -240,6 +244,25 @@ static void note_r11(struct sweep *s, const struct flow_insn *insn)
 	s->wrote_r11 = insn->def & TRAMP_REG(TRAMP_R11);
 }
 
+/*
+ * Assembly returns values in registers of its own choice: OpenSSL's big numbers are in r8 to r15.  Callers that
+ * do so look at them at once, or hand them on to the next of their kind.
+ */
+static void note_results(struct sweep *s, const struct flow_insn *insn)
+{
+	if (insn->use & s->unwritten)
+		add_bits(s, s->callee, FLOW_FN_RESULTS);
+	s->unwritten &= ~(insn->use | insn->def);
+	if (insn->kind != TRAMP_OP_PLAIN && insn->kind != TRAMP_OP_RIP)
+		s->unwritten = 0;
+}
+
+static void begin_results(struct sweep *s, uint64_t callee)
+{
+	s->callee = tramp_flow_piece(s->scan->code, callee);
+	s->unwritten = is_start(s->scan->code, s->callee, callee) ? FLOW_FREE_AT_EXIT : 0;
+}
+
 static void note_flow(struct sweep *s, const uint8_t *at, uint64_t addr,
 		      const struct flow_insn *insn)
 {
@@ -251,6 +274,7 @@ static void note_flow(struct sweep *s, const uint8_t *at, uint64_t addr,
 		break;
 	case TRAMP_OP_CALL:
 		note_call(s, tramp_flow_target(at, addr, insn));
+		begin_results(s, tramp_flow_target(at, addr, insn));
 		break;
 	case TRAMP_OP_JMP_IND:
 		add_bits(s, s->fn, FLOW_FN_EXITS | (insn->rip ? 0 : FLOW_FN_JUMPS));
@@ -273,6 +297,7 @@ static void note_insn(struct sweep *s, const uint8_t *at, uint64_t addr,
 		      const struct flow_insn *insn)
 {
 	use_flags(s, insn);
+	note_results(s, insn);
 	note_flow(s, at, addr, insn);
 	note_addresses(s, at, addr, insn);
 	note_r11(s, insn);
