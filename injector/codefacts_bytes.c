@@ -170,9 +170,17 @@ void inj_cf_mark(struct inj_cf *cf, uint64_t addr)
 
 static void collect_piece(struct inj_cf *cf, uint64_t from, uint64_t to, struct inj_addrs *out)
 {
-	for (uint64_t i = from / 8; i <= (to - 1) / 8; i++) {
+	uint64_t last = (to - 1) / 8, eight;
+
+	for (uint64_t i = from / 8; i <= last; i++) {
 		unsigned int bits = cf->marks[i];
 
+		for (; !bits && last - i >= sizeof(eight); i += sizeof(eight)) {
+			memcpy(&eight, cf->marks + i, sizeof(eight));
+			if (eight)
+				break;
+		}
+		bits = cf->marks[i];
 		for (; bits; bits &= bits - 1)
 			inj_addrs_add(out, cf->lo + 8 * i + (unsigned int)__builtin_ctz(bits));
 		cf->marks[i] = 0;

@@ -310,13 +310,22 @@ static int fde_order(const void *a, const void *b)
 	return x->size > y->size ? -1 : x->size < y->size;
 }
 
+static bool is_sorted(const struct inj_cf *cf)
+{
+	for (size_t i = 1; i < cf->nfdes; i++)
+		if (fde_order(&cf->fdes[i - 1], &cf->fdes[i]) > 0)
+			return false;
+	return true;
+}
+
 static void sort_fdes(struct inj_cf *cf)
 {
 	size_t n = 0;
 
 	if (!cf->nfdes)
 		return;
-	qsort(cf->fdes, cf->nfdes, sizeof(*cf->fdes), fde_order);
+	if (!is_sorted(cf)) /* as linkers leave it mostly */
+		qsort(cf->fdes, cf->nfdes, sizeof(*cf->fdes), fde_order);
 	for (size_t i = 0; i < cf->nfdes; i++)
 		if (!n || cf->fdes[n - 1].addr != cf->fdes[i].addr)
 			cf->fdes[n++] = cf->fdes[i];

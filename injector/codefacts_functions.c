@@ -10,6 +10,8 @@
 
 #include "injector/codefacts_int.h"
 
+#define SIGRETURN_MAX 32	/* bytes of a function that does nothing else */
+
 enum origin { BY_SYMBOL, BY_DYNAMIC, BY_LABEL, BY_FRAME };
 
 struct item {
@@ -218,7 +220,8 @@ static void unite(const struct inj_cf *cf, struct items *items)
 	uint64_t covered = 0;
 	size_t n = 0;
 
-	qsort(items->v, items->n, sizeof(*items->v), item_order);
+	if (items->n)
+		qsort(items->v, items->n, sizeof(*items->v), item_order);
 	for (size_t i = 0; i < items->n; i++) {
 		struct item item = items->v[i], *last = n ? &items->v[n - 1] : NULL;
 		uint64_t end;
@@ -245,13 +248,15 @@ static void limit_sizes(const struct inj_cf *cf, struct items *items)
 	for (size_t i = 0; i < items->n; i++) {
 		struct item *item = &items->v[i];
 		const struct tramp_bytes *code = inj_cf_code(cf, item->addr);
-		const struct inj_fde *fde = inj_cf_fde(cf, item->addr);
 		uint64_t limit = code->addr + code->len - item->addr;
 
 		if (i + 1 < items->n && items->v[i + 1].addr - item->addr < limit)
 			limit = items->v[i + 1].addr - item->addr;
-		if (!item->size)
+		if (!item->size) {
+			const struct inj_fde *fde = inj_cf_fde(cf, item->addr);
+
 			item->size = fde ? fde->addr + fde->size - item->addr : limit;
+		}
 		item->size = item->size < limit ? item->size : limit;
 	}
 }
@@ -295,9 +300,9 @@ static bool may_be_part(const struct item *item, const struct inj_fde *fde, uint
 			       before == item->addr);
 }
 
-static uint32_t flow_flags(const struct inj_cf *cf, const struct item *item, uint64_t before)
+static uint32_t flow_flags(const struct inj_cf *cf, const struct item *item,
+			   const struct inj_fde *fde, uint64_t before)
 {
-	const struct inj_fde *fde = inj_cf_fde(cf, item->addr);
 	uint32_t flags = fde ? TRAMP_FN_FRAMED : 0;
 	bool sure;
 
@@ -310,12 +315,10 @@ static uint32_t flow_flags(const struct inj_cf *cf, const struct item *item, uin
 	return flags;
 }
 
-static bool is_never(const struct inj_cf *cf, const struct item *item)
+static bool is_never(const struct inj_cf *cf, const struct item *item, const struct inj_fde *fde)
 {
-	const struct inj_fde *fde = inj_cf_fde(cf, item->addr);
-
 	return (item->facts & INJ_NAME_NEVER) || (fde && (fde->flags & INJ_FDE_SIGNAL)) ||
-	       is_sigreturn(cf, item->addr) || holds_never(cf, item);
+	       (item->size <= SIGRETURN_MAX && is_sigreturn(cf, item->addr)) || holds_never(cf, item);
 }
 
 static const char *write_name(char *name, uint64_t addr)
@@ -352,15 +355,16 @@ static bool fill(struct inj_cf *cf, const struct items *items)
 		return false;
 	for (size_t i = 0; i < items->n; i++) {
 		const struct item *item = &items->v[i];
+		const struct inj_fde *fde = inj_cf_fde(cf, item->addr);
 
 		cf->fns[i] = (struct tramp_fn){
 			.addr = item->addr,
 			.size = item->size,
-			.flags = flow_flags(cf, item, before),
+			.flags = flow_flags(cf, item, fde, before),
 			.parent = TRAMP_NONE,
 		};
 		before = item->addr + item->size;
-		cf->info[i].flags = item->flags | (is_never(cf, item) ? INJ_FN_NEVER : 0);
+		cf->info[i].flags = item->flags | (is_never(cf, item, fde) ? INJ_FN_NEVER : 0);
 		cf->info[i].name = item->name ? item->name :
 						write_name(cf->nameless[nameless++], item->addr);
 		if (item->facts & INJ_NAME_NORETURN)

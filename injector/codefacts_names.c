@@ -196,6 +196,8 @@ static bool is_rust_panic(const char *name)
 
 static uint32_t by_prefix(const char *name)
 {
+	if (!strchr("_Bcs", name[0])) /* how all of these begin */
+		return 0;
 	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
 		if (strncmp(name, prefixes[i].name, strlen(prefixes[i].name)) == 0)
 			return prefixes[i].facts;

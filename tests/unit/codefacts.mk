@@ -12,3 +12,10 @@ tests_unit_codefacts_survey_SOURCES = tests/unit/codefacts_survey.c $(CODEFACTS_
 	tests/unit/trampolines_elf.c tests/unit/trampolines_elf.h
 tests_unit_codefacts_survey_CFLAGS = $(AM_CFLAGS) $(LIBELF_CFLAGS)
 tests_unit_codefacts_survey_LDADD = $(CODEFACTS_TEST_LIBS) $(LIBELF_LIBS)
+
+# The fuzzer: its corpus is replayed here, see tests/fuzz/fuzz_codefacts.c.
+PURE_TESTS += tests/fuzz/fuzz_codefacts
+tests_fuzz_fuzz_codefacts_SOURCES = tests/fuzz/fuzz_codefacts.c tests/fuzz/fuzz_main.c \
+	$(CODEFACTS_TEST_SUPPORT)
+tests_fuzz_fuzz_codefacts_LDADD = $(CODEFACTS_TEST_LIBS)
+EXTRA_DIST += tests/fuzz/corpus/codefacts
