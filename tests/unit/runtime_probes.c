@@ -15,6 +15,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <ucontext.h>
 #include <unistd.h>
 #include <asm/prctl.h>
 
@@ -228,7 +229,7 @@ static void play(void (*scene)(void))
 /* Every ring's records are properly nested, in time and by frames; the number of calls. */
 static uint64_t calls_recorded(void)
 {
-	static struct record open[100];
+	static struct record open[1000];
 	uint64_t calls = 0;
 
 	for (uint32_t r = 0; r < RINGS; r++) {
@@ -242,7 +243,7 @@ static uint64_t calls_recorded(void)
 			CHECK(id < 2 * FUNCTIONS && e->frame);
 			CHECK(i == 0 || e->word >> 20 >= d->records[i - 1].word >> 20);
 			if (id % 2 == 0) {
-				CHECK(depth < 100);
+				CHECK(depth < 1000);
 				open[depth++] = *e;
 				calls++;
 			} else {
@@ -385,13 +386,20 @@ static void jumper(void *arg)
 	function[3](nest, &three);
 }
 
-/* Deep recursion, a jump out of two calls and then as deep again. */
+static void jumper_returns(void *arg)
+{
+	if (setjmp(jump) == 0)
+		function[1](to_jump, arg);
+}
+
+/* Deep recursion; a jump out of two calls, and then as deep again; or then out of the third. */
 static void depth_scene(void)
 {
 	uint64_t n = 5;
 
 	function[0](nest, &n);
 	function[0](jumper, NULL);
+	function[0](jumper_returns, NULL);
 	n = 1;
 	function[0](nest, &n);
 }
@@ -401,8 +409,7 @@ static void check_depth(void)
 	sonde_rt_config.probe_mode = RT_PROBE_FILTER;
 	sonde_rt_config.probe_depth = 3;
 	play(depth_scene);
-	/* 0: A B B; 1: A, B C left, D B; 2: A B */
-	CHECK(strcmp(story(), "ABBbba" "ABC" "DBbda" "ABba") == 0);
+	CHECK(strcmp(story(), "ABBbba" "ABC" "DBbda" "ABCa" "ABba") == 0);
 	CHECK(lost() == 0);
 }
 
@@ -412,7 +419,92 @@ static void check_deep(void)
 	sonde_rt_config.probe_mode = RT_PROBE_FILTER;
 	sonde_rt_config.probe_depth = 1000;
 	play(depth_scene);
-	CHECK(strcmp(story(), "ABBBBBbbbbba" "ABC" "DBBBbbbda" "ABba") == 0);
+	CHECK(strcmp(story(), "ABBBBBbbbbba" "ABC" "DBBBbbbda" "ABCa" "ABba") == 0);
+}
+
+static void very_deep_scene(void)
+{
+	uint64_t n = 600;
+
+	function[0](nest, &n);
+}
+
+static void check_very_deep(void)
+{
+	sonde_rt_config.probe_mode = RT_PROBE_FILTER;
+	sonde_rt_config.probe_depth = 500;
+	play(very_deep_scene);
+	CHECK(calls_recorded() == 500 && lost() == 0);
+}
+
+/* ---- other stacks ---- */
+
+#define STACK_BYTES 65536
+
+static ucontext_t here, there;
+
+static void yield(void *arg)
+{
+	(void)arg;
+	swapcontext(&there, &here);
+}
+
+static void coroutine(void)
+{
+	function[1](yield, NULL);
+}
+
+static void with_coroutine(void *arg)
+{
+	uint64_t n = 0;
+
+	(void)arg;
+	swapcontext(&here, &there);
+	function[2](leaf, &n);
+}
+
+static void *run_coroutine(void *stack)
+{
+	getcontext(&there);
+	there.uc_stack.ss_sp = stack;
+	there.uc_stack.ss_size = STACK_BYTES;
+	there.uc_link = &here;
+	makecontext(&there, coroutine, 0);
+	function[0](with_coroutine, NULL);
+	swapcontext(&here, &there);
+	return NULL;
+}
+
+static void lower_stack_scene(void)
+{
+	static _Alignas(16) uint8_t stack[STACK_BYTES];
+
+	run_coroutine(stack);
+}
+
+/* Another stack, above the thread's. */
+static void higher_stack_scene(void)
+{
+	_Alignas(16) uint8_t stack[STACK_BYTES];
+	pthread_t thread;
+
+	CHECK(pthread_create(&thread, NULL, run_coroutine, stack) == 0);
+	pthread_join(thread, NULL);
+}
+
+/* What cannot be paired is not recorded. */
+static void check_lower_stack(void)
+{
+	sonde_rt_config.probe_mode = RT_PROBE_FILTER;
+	play(lower_stack_scene);
+	CHECK(strcmp(story(), "ABCca") == 0);
+}
+
+static void check_higher_stack(void)
+{
+	sonde_rt_config.probe_mode = RT_PROBE_FILTER;
+	play(higher_stack_scene);
+	CHECK(strcmp(story(), "ABCcb") == 0);
 }
 
 static void calls_scene(void)
@@ -510,6 +602,26 @@ static void check_closed(void)
 	CHECK(ring(0)->nested == 1 && lost() == 0);
 }
 
+/* Wrappers' records are of any size: there may be a word left. */
+static void last_word_scene(void)
+{
+	uint64_t n = 0;
+	struct rt_thread *t;
+
+	function[0](leaf, &n);
+	t = rt_current();
+	t->ptr = t->limit - 8;
+	function[1](leaf, &n);
+	CHECK(t->sub == 1 && t->ptr == t->base + 32);
+}
+
+static void check_last_word(void)
+{
+	sonde_rt_config.probe_mode = RT_PROBE_RECORD;
+	play(last_word_scene);
+	CHECK(strcmp(story(), "AaBb") == 0);
+}
+
 /* A program with a GS base of its own is left alone. */
 static void foreign_scene(void)
 {
@@ -558,6 +670,10 @@ TEST(counts)
 TEST(collector_gone)
 TEST(depth)
 TEST(deep)
+TEST(very_deep)
+TEST(lower_stack)
+TEST(higher_stack)
+TEST(last_word)
 TEST(calls)
 TEST(timed)
 TEST(closed)
@@ -568,7 +684,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_threads), cmocka_unit_test(test_counts),
 		cmocka_unit_test(test_collector_gone), cmocka_unit_test(test_depth),
-		cmocka_unit_test(test_deep), cmocka_unit_test(test_calls),
+		cmocka_unit_test(test_deep), cmocka_unit_test(test_very_deep),
+		cmocka_unit_test(test_lower_stack), cmocka_unit_test(test_higher_stack),
+		cmocka_unit_test(test_last_word), cmocka_unit_test(test_calls),
 		cmocka_unit_test(test_timed), cmocka_unit_test(test_closed),
 		cmocka_unit_test(test_foreign),
 	};
