@@ -6,3 +6,10 @@ tests_unit_mirror_survey_SOURCES = tests/unit/mirror_survey.c \
 	tests/unit/trampolines_elf.c tests/unit/trampolines_elf.h
 tests_unit_mirror_survey_CFLAGS = $(AM_CFLAGS) $(LIBELF_CFLAGS)
 tests_unit_mirror_survey_LDADD = libtrampolines.la $(LIBELF_LIBS)
+
+PURE_TESTS += tests/unit/mirror_exec
+tests_unit_mirror_exec_SOURCES = tests/unit/mirror_exec.c \
+	tests/unit/mirror_rig.c tests/unit/mirror_rig.h \
+	tests/unit/mirror_random.c tests/unit/mirror_random.h \
+	tests/unit/trampolines_machine.c tests/unit/trampolines_machine.h
+tests_unit_mirror_exec_LDADD = libtrampolines.la

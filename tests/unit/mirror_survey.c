@@ -86,9 +86,6 @@ static void walk(struct survey *s, const struct tramp_mirror_request *req,
 	if (tramp_flow_build(&s->flow, s->code, req->fn) != TRAMP_CODE_OK)
 		errx(99, "no memory");
 	wrong = mirror_walk(&subject, &where);
-	if (wrong && getenv("MIRROR_TRACE"))
-		for (uint32_t i = 0; i < s->flow.nblocks; i++)
-			printf("block %u %#x-%#x ends %d flags %#x target %d next %d ta %#lx kind %d disp %d\n", i, s->flow.blocks[i].start, s->flow.blocks[i].end, s->flow.blocks[i].ends, s->flow.blocks[i].flags, s->flow.blocks[i].target, s->flow.blocks[i].next, s->flow.blocks[i].target_addr, s->flow.ops[s->flow.blocks[i].op+s->flow.blocks[i].nops-1].kind, s->flow.ops[s->flow.blocks[i].op+s->flow.blocks[i].nops-1].disp_len);
 	if (wrong)
 		complain(s, req->fn, wrong, where);
 }

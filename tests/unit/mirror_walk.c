@@ -2,7 +2,6 @@
 #include "tests/unit/mirror_walk.h"
 
 #include <err.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -90,8 +89,6 @@ static bool is_new(struct walk *w, uint64_t pc)
 
 static void go(struct walk *w, uint64_t pc, uint64_t orig)
 {
-	if (getenv("MIRROR_TRACE"))
-		fprintf(stderr, "%lx %lx\n", pc, orig);
 	if (!is_new(w, pc))
 		return;
 	w->todo = more(w->todo, &w->room, w->ntodo + 1, sizeof(*w->todo));
@@ -501,8 +498,6 @@ static void check_patches(struct walk *w)
 		size_t left;
 		const uint8_t *bytes = tramp_code_at(w->s->code, w->base + p->off, &left);
 
-		if (getenv("MIRROR_TRACE"))
-			fprintf(stderr, "patch %lx %d\n", w->base + p->off, p->len);
 		if (i && p[-1].off + p[-1].len > p->off)
 			complain(w, w->base + p->off, "patches overlap");
 		if (!bytes || left < p->len || memcmp(bytes, p->was, p->len) != 0)
@@ -514,7 +509,6 @@ static void check_patches(struct walk *w)
 	}
 }
 
-/* Windows keep 5 bytes free of what another function's patches or code may need. */
 static void start(struct walk *w)
 {
 	const struct tramp_flow *flow = w->s->flow;
