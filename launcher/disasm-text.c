@@ -14,7 +14,9 @@ static void name_of_code(const struct disasm *d, uint64_t addr, char *buf, size_
 	uint32_t fn = tramp_code_function(d->a.code, addr);
 	const struct tramp_fn *fns = d->a.facts.facts.fns;
 	const struct inj_symbol *symbol = fn == TRAMP_NONE ? inj_symtab_at(d->a.tab, addr) : NULL;
-	const char *mangled = symbol ? symbol->name : fn == TRAMP_NONE ? NULL : d->a.facts.fn[fn].name;
+	const char *mangled = symbol		? symbol->name
+			      : fn == TRAMP_NONE ? plt_at(d->plt, addr)
+						 : d->a.facts.fn[fn].name;
 	char *plain = mangled ? inj_demangle(mangled) : NULL;
 	const char *name = plain ? plain : mangled;
 	uint64_t start = symbol || fn == TRAMP_NONE ? addr : fns[fn].addr;

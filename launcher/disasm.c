@@ -217,6 +217,7 @@ static int show_file(const char *path, const struct disasm_options *o, struct se
 	bool *wanted = anatomy_wanted(&d.a, sel, SELECT_PROGRAM, &n);
 	d.arena = arena_for(&d.a);
 	d.text = insntext_new(disasm_name, &d);
+	d.plt = plt_open(path);
 	d.lines = o->lines ? lines_open(path) : NULL;
 	if (o->lines && !d.lines)
 		msg_warn("%s: there are no line numbers (compile with -g)", path);
@@ -232,6 +233,7 @@ static int show_file(const char *path, const struct disasm_options *o, struct se
 	free(wanted);
 	lines_close(d.lines);
 	insntext_free(d.text);
+	plt_close(d.plt);
 	anatomy_close(&d.a);
 	return status;
 }

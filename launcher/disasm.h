@@ -6,6 +6,7 @@
 #include "launcher/anatomy.h"
 #include "launcher/insntext.h"
 #include "launcher/lines.h"
+#include "launcher/plt.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,6 +17,7 @@ struct disasm {
 	struct anatomy a;
 	struct insntext *text;
 	struct lines *lines; /* NULL: not asked for, or none */
+	struct plt *plt;     /* NULL: none */
 	uint32_t fn;
 	/* The mirror; all zero: there is none. */
 	struct tramp_mirror_plan plan;

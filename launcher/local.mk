@@ -103,6 +103,8 @@ sonde_SOURCES = \
 	launcher/metadata.c \
 	launcher/metadata.h \
 	launcher/module.c \
+	launcher/plt.c \
+	launcher/plt.h \
 	launcher/record.c \
 	launcher/recorded.c \
 	launcher/recorded.h \

@@ -91,6 +91,10 @@ check_pairs nested
 check_status 0 sonde disasm ./small calls
 check_pairs calls
 
+# Calls of other libraries have names.
+check_status 0 sonde disasm -O ./small calls
+check_contains out '  call +[0-9a-f]+ <puts@plt>$'
+
 # Lines of the source.
 check_status 0 sonde disasm --lines -O ./small nested
 check_contains out '^  .*small\.c:7$'
