@@ -231,13 +231,18 @@ static void follow_all(struct tramp_flow *flow, struct state *states)
 
 /* ---- the jumps ---- */
 
-/* Places that a jump within the function could lead to, other than tables' targets. */
+/* Places that a jump within the function could lead to, other than targets of tables of distances. */
 static bool has_labels(const struct tramp_flow *flow)
 {
+	const struct tramp_facts *facts = flow->code->facts;
+
 	for (uint32_t i = 0; i < flow->nblocks; i++) {
 		const struct tramp_block *b = &flow->blocks[i];
 
-		if (!(b->flags & TRAMP_BLOCK_ENTRY) && flow_bit(flow->code->external, b->start))
+		if (b->flags & TRAMP_BLOCK_ENTRY || !(b->flags & TRAMP_BLOCK_EXTERNAL))
+			continue;
+		if (flow_bit(flow->code->external, b->start) ||
+		    tramp_flow_listed(facts->taken, facts->ntaken, flow_addr(flow, b->start)))
 			return true;
 	}
 	return false;
