@@ -45,7 +45,7 @@ struct inj_codefile {
 	uint64_t entry;
 	struct inj_codefile_segment segs[INJ_CODEFILE_SEGMENTS]; /* ascending, not overlapping */
 	size_t nsegs;
-	struct inj_codefile_section *secs; /* ascending by address, the file's own order where equal */
+	struct inj_codefile_section *secs; /* ascending by address, then by offset */
 	size_t nsecs;		/* 0: no section headers */
 	uint64_t eh_frame_hdr, eh_frame_hdr_size;
 	struct inj_codefile_dynamic dyn;
@@ -66,8 +66,8 @@ const struct inj_codefile_section *inj_codefile_section(const struct inj_codefil
 							const char *name);
 
 /*
- * A symbol table and its names.  @n: symbols that are surely there; without section headers those which
- * are exported.  @room: symbols that relocations may refer to.
+ * A symbol table and its names.  @n: symbols that are surely there; without section headers those
+ * which are exported.  @room: symbols that relocations may refer to.
  */
 struct inj_codefile_symbols {
 	const uint8_t *syms;

@@ -318,7 +318,8 @@ static uint32_t flow_flags(const struct inj_cf *cf, const struct item *item,
 static bool is_never(const struct inj_cf *cf, const struct item *item, const struct inj_fde *fde)
 {
 	return (item->facts & INJ_NAME_NEVER) || (fde && (fde->flags & INJ_FDE_SIGNAL)) ||
-	       (item->size <= SIGRETURN_MAX && is_sigreturn(cf, item->addr)) || holds_never(cf, item);
+	       (item->size <= SIGRETURN_MAX && is_sigreturn(cf, item->addr)) ||
+	       holds_never(cf, item);
 }
 
 static const char *write_name(char *name, uint64_t addr)

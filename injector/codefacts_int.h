@@ -25,7 +25,7 @@ struct inj_fde {
 };
 enum inj_fde_flags {
 	INJ_FDE_SIGNAL = 1,	/* a signal's return address: __restore_rt */
-	INJ_FDE_INSIDE = 2,	/* where it starts, the frame is not that of a function just called */
+	INJ_FDE_INSIDE = 2,	/* its first frame is not that of a function just called */
 };
 
 /* All that is known while the facts are put together. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Facts of damaged ELF files: whatever the bytes are, what comes out has to be what its header promises.
- * The symbols are those of this program, since reading a file's own is BFD's.
+ * Facts of damaged ELF files: whatever the bytes are, what comes out has to be what its header
+ * promises.  The symbols are those of this program, since reading a file's own is BFD's.
  */
 #include <sys/mman.h>
 #include <unistd.h>

@@ -29,8 +29,8 @@ static bool starts_function(const struct inj_codefacts *f, uint64_t addr)
 }
 
 /*
- * Every function that libelf knows is one; every entry of the unwind table starts one or lies within one.
- * That of a signal handler's return address starts one byte before it.
+ * Every function that libelf knows is one; every entry of the unwind table starts one or lies
+ * within one.  That of a signal handler's return address starts one byte before it.
  */
 static size_t compare(const char *path, const struct inj_codefacts *f, const struct elf_code *elf)
 {
