@@ -49,6 +49,10 @@ libcommand_la_LIBADD = libinjector.la $(XXHASH_LIBS) $(LIBDW_LIBS) $(LIBELF_LIBS
 
 noinst_LTLIBRARIES += libreport.la
 libreport_la_SOURCES = \
+	launcher/dump-json.c \
+	launcher/dump-text.c \
+	launcher/dump.c \
+	launcher/dump.h \
 	launcher/graph-focus.c \
 	launcher/graph-print.c \
 	launcher/graph-tree.c \
@@ -57,6 +61,10 @@ libreport_la_SOURCES = \
 	launcher/graph.h \
 	launcher/pick.c \
 	launcher/pick.h \
+	launcher/replay-line.c \
+	launcher/replay-thread.c \
+	launcher/replay.c \
+	launcher/replay.h \
 	launcher/report-collect.c \
 	launcher/report-csv.c \
 	launcher/report-head.c \
@@ -85,10 +93,6 @@ sonde_SOURCES = \
 	launcher/disasm.c \
 	launcher/disasm.h \
 	launcher/doctor.c \
-	launcher/dump-json.c \
-	launcher/dump-text.c \
-	launcher/dump.c \
-	launcher/dump.h \
 	launcher/elfcode.c \
 	launcher/elfcode.h \
 	launcher/functions.c \

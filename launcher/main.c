@@ -19,6 +19,7 @@ struct verb {
 static const struct verb verbs[] = {
 	{ "record", verb_record, "run a program and record it (the verb may be left out)" },
 	{ "report", verb_report, "show where the time went" },
+	{ "replay", verb_replay, "show the calls as they happened, with durations" },
 	{ "graph", verb_graph, "show who called whom, and where the time went on each path" },
 	{ "dump", verb_dump, "print the events of a trace" },
 	{ "info", verb_info, "show what a trace holds, and whether it is intact" },

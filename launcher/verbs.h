@@ -8,6 +8,7 @@
 
 int verb_record(int argc, char **argv);
 int verb_report(int argc, char **argv);
+int verb_replay(int argc, char **argv);
 int verb_graph(int argc, char **argv);
 int verb_dump(int argc, char **argv);
 int verb_info(int argc, char **argv);
