@@ -13,3 +13,10 @@ tests_unit_mirror_exec_SOURCES = tests/unit/mirror_exec.c \
 	tests/unit/mirror_random.c tests/unit/mirror_random.h \
 	tests/unit/trampolines_machine.c tests/unit/trampolines_machine.h
 tests_unit_mirror_exec_LDADD = libtrampolines.la
+
+# Its corpus is replayed here, see tests/fuzz/fuzz_mirror.c.
+PURE_TESTS += tests/fuzz/fuzz_mirror
+tests_fuzz_fuzz_mirror_SOURCES = tests/fuzz/fuzz_mirror.c tests/fuzz/fuzz_main.c \
+	tests/unit/mirror_walk.c tests/unit/mirror_walk.h
+tests_fuzz_fuzz_mirror_LDADD = libtrampolines.la
+EXTRA_DIST += tests/fuzz/corpus/mirror

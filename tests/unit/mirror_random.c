@@ -379,6 +379,17 @@ static void make_call(struct gen *g)
 	place(g, skip);
 }
 
+/* Without fuel: it goes up, so that every way back to the same function costs some. */
+static void call_up(struct gen *g)
+{
+	if (g->leaf || g->fn + 1 == RANDOM_FUNCTIONS)
+		return;
+	arguments(g);
+	PUT(g, 0xe8);
+	call_fixup(g, g->fn + 1 + pick(g, RANDOM_FUNCTIONS - g->fn - 1));
+	place(g, new_label(g));
+}
+
 static void make_loop(struct gen *g)
 {
 	uint32_t top = new_label(g), out = new_label(g);
@@ -556,8 +567,12 @@ static void function(struct gen *g)
 		jcc(g, early, false);
 	}
 	prologue(g);
+	if (pick(g, 4) == 0)
+		call_up(g);
 	for (uint32_t n = pick(g, 7); n && g->nlabels < LABELS - 16; n--)
 		body(g, entry);
+	if (pick(g, 4) == 0)
+		call_up(g);
 	if (early != LABELS) {
 		epilogue(g);
 		PUT(g, 0xc3);

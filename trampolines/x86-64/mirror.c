@@ -181,7 +181,7 @@ static enum tramp_mirror_status plan_function(struct tramp_mirror *m)
 		return TRAMP_MIRROR_SIGRETURN;
 	if (tramp_flow_build(&m->flow, m->code, m->req.fn) != TRAMP_CODE_OK)
 		return TRAMP_MIRROR_MEMORY;
-	if (m->flow.nblocks == 0 || (m->flow.flags & TRAMP_FLOW_BAD_CODE))
+	if (m->flow.entry >= m->flow.nblocks || (m->flow.flags & TRAMP_FLOW_BAD_CODE))
 		return TRAMP_MIRROR_BAD_CODE;
 	if (!begin(m))
 		return TRAMP_MIRROR_MEMORY;
