@@ -195,6 +195,19 @@ static void print_span(const struct sonde_trace *trace)
 	row("clock", "TSC, %.3f MHz", sonde_trace_rank(trace, 0)->tsc_hz / 1e6);
 }
 
+static uint64_t count_calls(const struct sonde_trace *trace)
+{
+	uint64_t calls = 0;
+
+	for (size_t i = 0; i < sonde_trace_threads(trace); i++) {
+		const struct sonde_trace_thread *t = sonde_trace_thread(trace, i);
+
+		for (size_t k = 0; k < t->ncalls; k++)
+			calls += t->calls[k].calls;
+	}
+	return calls;
+}
+
 static void print_counts(const struct sonde_trace *trace, const struct totals *t)
 {
 	if (sonde_trace_ranks(trace) > 1 || sonde_trace_rank(trace, 0)->rank >= 0)
@@ -204,6 +217,8 @@ static void print_counts(const struct sonde_trace *trace, const struct totals *t
 	row("threads", "%zu", sonde_trace_threads(trace));
 	row("functions", "%zu", sonde_trace_functions(trace));
 	row("events", "%" PRIu64, t->events);
+	if (count_calls(trace))
+		row("calls", "%" PRIu64 " counted", count_calls(trace));
 	print_size("size", t->bytes);
 	if (t->events)
 		row("per pair", "%.2f bytes for two events (enter and leave)",
@@ -221,6 +236,35 @@ static void print_modules(const struct sonde_trace *trace)
 			fputs(": ", stdout);
 			print_clean(m->description);
 		}
+		putchar('\n');
+	}
+}
+
+/* How functions were recorded without modules; all ranks run the same program. */
+static void print_recording(const struct sonde_trace *trace)
+{
+	const struct sonde_trace_recording *r = sonde_trace_rank(trace, 0)->recording;
+	uint64_t left_alone = 0;
+
+	if (!r)
+		return;
+	for (size_t i = 0; i < r->nleft_alone; i++)
+		left_alone += r->left_alone[i].count;
+	printf("%-12s%" PRIu64 " function%s", "recorded", r->instrumented,
+	       r->instrumented == 1 ? "" : "s");
+	if (!strcmp(r->clock, "none"))
+		fputs(", calls counted only", stdout);
+	if (left_alone)
+		printf("; %" PRIu64 " left alone:", left_alone);
+	putchar('\n');
+	for (size_t i = 0; i < r->nleft_alone; i++) {
+		printf("%-12s%8" PRIu64 " ", "", r->left_alone[i].count);
+		print_clean(r->left_alone[i].text);
+		putchar('\n');
+	}
+	for (size_t i = 0; i < r->nfilters; i++) {
+		printf("%-12s", i ? "" : "chosen by");
+		print_clean(r->filters[i]);
 		putchar('\n');
 	}
 }
@@ -331,6 +375,7 @@ static int info(const struct sonde_trace *trace, const struct info_options *o)
 	print_endings(trace);
 	row("recorder", "Sonde %s", sonde_trace_rank(trace, 0)->version);
 	print_modules(trace);
+	print_recording(trace);
 	print_counts(trace, &t);
 	print_losses(&t);
 	status = print_state(trace, &t, o->check);

@@ -202,17 +202,40 @@ static void find_ambiguous(struct report_rows *rows)
 	free(order);
 }
 
+/* Functions of which some thread counted the calls. */
+static void add_counted(struct report_rows *rows, const struct sonde_trace *trace)
+{
+	size_t nfunctions = sonde_trace_functions(trace);
+
+	rows->counted = report_zeroed(nfunctions, sizeof(*rows->counted));
+	for (size_t i = 0; i < nfunctions; i++)
+		rows->counted[i] = REPORT_NO_SLOT;
+	for (size_t i = 0; i < sonde_trace_threads(trace); i++) {
+		const struct sonde_trace_thread *t = sonde_trace_thread(trace, i);
+
+		for (size_t k = 0; k < t->ncalls; k++) {
+			const struct sonde_trace_function *f = t->calls[k].function;
+
+			if (rows->counted[f->index] == REPORT_NO_SLOT)
+				rows->counted[f->index] = find_row(
+					rows, (struct report_row){ .kind = REPORT_FUNCTION,
+								   .function = f, .name = "" });
+		}
+	}
+}
+
 void report_rows_init(struct report_rows *rows, const struct sonde_trace *trace)
 {
 	size_t nsites = sonde_trace_sites(trace), ncounters = sonde_trace_counters(trace);
+	size_t nfunctions = sonde_trace_functions(trace), most = nsites + ncounters + nfunctions;
 	size_t namounts = 0;
 
 	*rows = (struct report_rows){ .nmodules = sonde_trace_modules(trace) };
 	rows->site_mask = table_mask(nsites);
-	rows->row_mask = table_mask(nsites + ncounters);
+	rows->row_mask = table_mask(most);
 	rows->site_table = report_zeroed(rows->site_mask + 1, sizeof(*rows->site_table));
 	rows->row_table = report_zeroed(rows->row_mask + 1, sizeof(*rows->row_table));
-	rows->row = report_zeroed(nsites + ncounters, sizeof(*rows->row));
+	rows->row = report_zeroed(most, sizeof(*rows->row));
 	rows->sites = report_zeroed(nsites, sizeof(*rows->sites));
 	rows->counters = report_zeroed(ncounters, sizeof(*rows->counters));
 	rows->amounts = report_zeroed(count_amounts(trace), sizeof(*rows->amounts));
@@ -224,6 +247,7 @@ void report_rows_init(struct report_rows *rows, const struct sonde_trace *trace)
 		find_held(rows, &rows->sites[i]);
 	for (size_t i = 0; i < ncounters; i++)
 		rows->counters[i] = row_of_counter(rows, sonde_trace_counter(trace, i));
+	add_counted(rows, trace);
 	find_ambiguous(rows);
 }
 
@@ -234,6 +258,7 @@ void report_rows_free(struct report_rows *rows)
 	free(rows->row);
 	free(rows->sites);
 	free(rows->counters);
+	free(rows->counted);
 	free(rows->amounts);
 	free(rows->slots);
 	*rows = (struct report_rows){ 0 };

@@ -60,6 +60,7 @@ struct report_rows {
 	const char *columns[REPORT_MAX_COLUMNS];
 	size_t ncolumns;
 	uint32_t *counters; /* rows, by index of the trace's counter */
+	uint32_t *counted;  /* rows, by index of functions whose calls were counted; else REPORT_NO_SLOT */
 	size_t nmodules;    /* of the trace */
 	uint32_t *site_table, *row_table; /* hashed; index + 1, 0: free */
 	size_t site_mask, row_mask;

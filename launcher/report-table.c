@@ -175,6 +175,15 @@ static bool any_wait(const struct report_group *g)
 	return false;
 }
 
+static bool any_time(const struct table *t)
+{
+	for (size_t i = 0; i < t->g->nlines; i++) {
+		if (has_time(t, &t->g->lines[i]))
+			return true;
+	}
+	return false;
+}
+
 static bool any_amount(const struct table *t, size_t column)
 {
 	for (size_t i = 0; i < t->g->nlines; i++) {
@@ -199,13 +208,15 @@ static void add_amounts(struct table *t)
 static void choose_cells(struct table *t)
 {
 	add_cell(t, "calls", cell_calls, 0, 0);
-	add_cell(t, "total", cell_total, 0, 0);
-	add_cell(t, "total%", cell_total_share, 0, 6);
-	add_cell(t, "self", cell_self, 0, 0);
-	add_cell(t, "self%", cell_self_share, 0, 1);
-	add_cell(t, "average", cell_average, 0, 0);
-	add_cell(t, "min", cell_min, 0, 2);
-	add_cell(t, "max", cell_max, 0, 5);
+	if (any_time(t)) {
+		add_cell(t, "total", cell_total, 0, 0);
+		add_cell(t, "total%", cell_total_share, 0, 6);
+		add_cell(t, "self", cell_self, 0, 0);
+		add_cell(t, "self%", cell_self_share, 0, 1);
+		add_cell(t, "average", cell_average, 0, 0);
+		add_cell(t, "min", cell_min, 0, 2);
+		add_cell(t, "max", cell_max, 0, 5);
+	}
 	if (any_wait(t->g))
 		add_cell(t, "wait", cell_wait, 0, 0);
 	add_amounts(t);
@@ -350,7 +361,7 @@ static void put_group(const struct report *r, const struct report_group *g, FILE
 	for (size_t i = 0; i < g->nlines; i++)
 		put_line(&t, &g->lines[i]);
 	if (g->left_out)
-		fprintf(out, "... and %zu more\n", g->left_out);
+		fprintf(out, "... and %zu more (--all shows them)\n", g->left_out);
 }
 
 /* ---- what the notes mean ---- */

@@ -273,4 +273,9 @@ void report_walk_finish(struct report_walk *w, const struct sonde_trace_thread *
 
 		report_sums_row(&w->sums, row)->calls += t->counts[i].value;
 	}
+	for (size_t i = 0; i < t->ncalls; i++) {
+		uint32_t row = w->rows->counted[t->calls[i].function->index];
+
+		report_sums_row(&w->sums, row)->calls += t->calls[i].calls;
+	}
 }

@@ -16,12 +16,14 @@
 
 #define DEFAULT_DIR "sonde.data"
 #define EXIT_DAMAGED 1
+#define DEFAULT_LIMIT 100 /* lines of a table for people */
+#define NO_LIMIT (UINT64_MAX - 1)
 
 struct report_options {
 	const char *by, *sort, *thread;
 	struct opt_list functions;
 	uint64_t rank, limit;
-	bool csv, json, mangled;
+	bool csv, json, mangled, all;
 };
 
 #define SORTS "total\0self\0calls\0average\0max\0name\0bytes\0wait\0" /* as enum report_sort */
@@ -38,8 +40,9 @@ static const struct opt report_opts[] = {
 	  offsetof(struct report_options, thread), NULL },
 	{ 'r', "rank", "N", "only this MPI rank", OPT_COUNT, offsetof(struct report_options, rank),
 	  NULL },
-	{ 'n', "limit", "N", "only the first N lines of each table", OPT_COUNT,
-	  offsetof(struct report_options, limit), NULL },
+	{ 'n', "limit", "N", "only the first N lines of each table; 100 if not given, all for --csv and --json",
+	  OPT_COUNT, offsetof(struct report_options, limit), NULL },
+	{ 'a', "all", NULL, "all lines", OPT_FLAG, offsetof(struct report_options, all), NULL },
 	{ 0, "csv", NULL, "comma-separated values, in nanoseconds and bytes", OPT_FLAG,
 	  offsetof(struct report_options, csv), NULL },
 	{ 0, "json", NULL, "JSON, in nanoseconds and bytes", OPT_FLAG,
@@ -103,7 +106,9 @@ static int make_request(const struct report_options *o, struct report_request *q
 		.by = (enum report_by)index_of(BYS, o->by),
 		.sort = (enum report_sort)index_of(SORTS, o->sort),
 		.rank = o->rank,
-		.limit = o->limit,
+		.limit = o->all || (o->limit == NO_LIMIT && (o->csv || o->json)) ? UINT64_MAX :
+			 o->limit == NO_LIMIT					  ? DEFAULT_LIMIT :
+										    o->limit,
 		.mangled = o->mangled,
 		.functions = o->functions,
 	};
@@ -168,7 +173,7 @@ static int report_trace(const char *dir, const struct report_options *o,
 
 int verb_report(int argc, char **argv)
 {
-	struct report_options o = { .rank = REPORT_ANY_RANK, .limit = UINT64_MAX };
+	struct report_options o = { .rank = REPORT_ANY_RANK, .limit = NO_LIMIT };
 	struct report_request q;
 	int first = opt_parse(&report_command, argc, argv, &o);
 	int status;
