@@ -278,7 +278,7 @@ static enum inj_status mirror_function(struct work *w, size_t i)
 	req.leave = r->leave = w->s->next_event + 1;
 	req.index = r->index = m->next_index;
 	said = tramp_mirror_plan(w->mirror, &req, &plan);
-	if (said != TRAMP_MIRROR_OK)
+	if (said != TRAMP_MIRROR_OK && said != TRAMP_MIRROR_NEVER_LEAVES)
 		return refuse(r, said);
 	status = emit(w, (uint32_t)(r - m->v));
 	if (status == INJ_OK && r->state == INJ_RECORDED_OK) {

@@ -4,10 +4,14 @@
  * and of as many instructions in front of it as the jump needs; copies of those run first.
  *
  *	    mov $13, %eax     ──▶   stub: mov $13, %eax
- *	    syscall                       lea back(%rip), %r11
- *	back:                             jmp sonde_rt_sigaction ──▶ back
+ *	    syscall                       lea -13(%rax), %ecx
+ *	back:                             jrcxz 1f
+ *	                                  syscall; jmp back
+ *	                              1:  lea back(%rip), %r11
+ *	                                  jmp sonde_rt_sigaction ──▶ back
  *
- * The kernel destroys rcx and r11 in a system call, so nobody keeps anything there.
+ * The kernel destroys rcx and r11 in a system call, so nobody keeps anything there. Other system calls,
+ * through the C library's syscall(), are made with nothing of ours on the stack: a child may share it.
  */
 #include "config.h"
 
@@ -53,11 +57,24 @@ static bool find_site(const struct tramp_flow *flow, uint32_t off, struct site *
 	return off + SYSCALL_LEN - flow->ops[i].off >= TRAMP_JUMP_SIZE;
 }
 
+/* lea -13(%rax), %ecx; jrcxz over; syscall; jmp back */
+static const uint8_t is_it[] = { 0x8d, 0x48, 0xf3, 0xe3, 7, 0x0f, 0x05, 0xe9, 0, 0, 0, 0 };
+/* lea back(%rip), %r11 */
+static const uint8_t lea_r11[] = { 0x4c, 0x8d, 0x1d, 0, 0, 0, 0 };
+
+static bool put_rel(uint8_t *field, uint64_t to, uint64_t end)
+{
+	int64_t disp = (int64_t)(to - end);
+	int32_t rel = (int32_t)disp;
+
+	memcpy(field, &rel, 4);
+	return rel == disp;
+}
+
 /* A copy of one instruction for @to; false: it cannot be moved that far. */
 static bool copy_op(const struct tramp_op *op, const uint8_t *code, uint64_t from, uint64_t to,
 		    uint8_t *out)
 {
-	int64_t disp;
 	int32_t old;
 
 	memcpy(out, code, op->len);
@@ -66,19 +83,13 @@ static bool copy_op(const struct tramp_op *op, const uint8_t *code, uint64_t fro
 	if (op->kind != TRAMP_OP_RIP || op->disp_len != 4)
 		return false;
 	memcpy(&old, code + op->disp_at, 4);
-	disp = (int64_t)(from + (uint64_t)(int64_t)old - to);
-	old = (int32_t)disp;
-	memcpy(out + op->disp_at, &old, 4);
-	return disp == old;
+	return put_rel(out + op->disp_at, from + (uint64_t)(int64_t)old, to);
 }
 
 static bool emit_stub(const struct inj_session *s, const struct tramp_flow *flow,
 		      const struct site *site, uint64_t base, uint64_t at, uint8_t *mem)
 {
-	static const uint8_t lea_r11[3] = { 0x4c, 0x8d, 0x1d };
 	size_t n = 0, len, left;
-	int64_t disp;
-	int32_t rel;
 
 	for (uint32_t i = site->first; i < site->last; i++) {
 		const struct tramp_op *op = &flow->ops[i];
@@ -90,34 +101,32 @@ static bool emit_stub(const struct inj_session *s, const struct tramp_flow *flow
 			return false;
 		n += op->len;
 	}
-	disp = (int64_t)(site->end - (at + n + 7));
-	rel = (int32_t)disp;
-	if (rel != disp)
+	memcpy(mem + n, is_it, sizeof(is_it));
+	n += sizeof(is_it);
+	if (!put_rel(mem + n - 4, site->end, at + n))
 		return false;
-	memcpy(mem + n, lea_r11, 3);
-	memcpy(mem + n + 3, &rel, 4);
-	n += 7;
+	memcpy(mem + n, lea_r11, sizeof(lea_r11));
+	n += sizeof(lea_r11);
+	if (!put_rel(mem + n - 4, site->end, at + n))
+		return false;
 	return tramp_emit_jump(at + n, s->rt_sigaction, mem + n, STUB_BYTES - n, &len) == TRAMP_OK;
 }
 
 static bool make_edit(const struct tramp_flow *flow, const struct site *site, uint64_t base,
 		      uint64_t stub, struct inj_edit *e)
 {
-	int64_t disp = (int64_t)(stub - (site->addr + TRAMP_JUMP_SIZE));
-	int32_t rel = (int32_t)disp;
 	const uint8_t *code;
 	size_t left;
 
 	*e = (struct inj_edit){ .addr = site->addr, .owner = NOBODY,
 				.len = (uint8_t)(site->end - site->addr) };
 	code = tramp_code_at(flow->code, site->addr - base + tramp_code_base(flow->code), &left);
-	if (!code || left < e->len || rel != disp || e->len > INJ_EDIT_MAX)
+	if (!code || left < e->len || e->len > INJ_EDIT_MAX)
 		return false;
 	memcpy(e->was, code, e->len);
 	memset(e->bytes, 0x90, e->len);
 	e->bytes[0] = 0xe9;
-	memcpy(e->bytes + 1, &rel, 4);
-	return true;
+	return put_rel(e->bytes + 1, stub, site->addr + TRAMP_JUMP_SIZE);
 }
 
 static enum inj_status lead_to_runtime(struct inj_session *s, const struct tramp_flow *flow,
@@ -153,7 +162,7 @@ enum inj_status inj_mirror_sigactions(struct inj_session *s, size_t object,
 	struct tramp_flow flow = { 0 };
 	enum inj_status status = INJ_OK;
 
-	for (size_t i = 0; s->rt_sigaction && i < facts->nsigaction && status == INJ_OK; i++) {
+	for (size_t i = 0; i < facts->nsigaction && status == INJ_OK; i++) {
 		uint32_t fn = tramp_code_function(code, facts->sigaction[i]);
 
 		if (fn == TRAMP_NONE)
