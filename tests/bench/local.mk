@@ -35,6 +35,7 @@ EXTRA_DIST += \
 	tests/bench/hammer.c \
 	tests/bench/lib.sh \
 	tests/bench/libc100.c \
+	tests/bench/many.sh \
 	tests/bench/nothing.c \
 	tests/bench/record.c \
 	tests/bench/run.sh \

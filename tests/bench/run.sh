@@ -3,11 +3,11 @@
 # limit on anything: doc/benchmarks.md tells what to expect.
 #
 # BENCH_RUNS   runs of each command (7; three times as many for the short ones)
-# BENCH_ONLY   sections to run, of: calls start size collector programs reference
+# BENCH_ONLY   sections to run, of: calls functions start size collector programs reference
 bench=$top_builddir/tests/bench
 source=$top_srcdir/tests/bench
 runs=${BENCH_RUNS:-7}
-only=${BENCH_ONLY:-calls start size collector programs reference}
+only=${BENCH_ONLY:-calls functions start size collector programs reference}
 . "$source/lib.sh"
 
 have_eztrace=$(have eztrace && echo yes)
@@ -102,6 +102,116 @@ kind_text()
 	own) echo program ;;
 	static) echo "static program" ;;
 	esac
+}
+
+# ---- every function, without modules ----
+
+add_functions() # KIND PATTERN: all ways to record empty() in calls-KIND
+{
+	local program=$bench/calls-$1
+	add "fn-plain-$1" "$program" $calls $rounds
+	add "fn-record-$1" sonde -v -F "$2" -o "fn-record-$1.d" "$program" $calls $rounds
+	add "fn-count-$1" sonde -q --clock=none -F "$2" -o "fn-count-$1.d" "$program" $calls $rounds
+	add "fn-depth-$1" sonde -q --depth=1 -F "main,$2" -o "fn-depth-$1.d" "$program" $calls $rounds
+	add "fn-first-$1" sonde -q --threshold-calls=1 -F "$2" -o "fn-first-$1.d" "$program" $calls $rounds
+	add "fn-time-$1" sonde -q --time=1ms -F "$2" -o "fn-time-$1.d" "$program" $calls $rounds
+}
+
+function_rows() # KIND
+{
+	local text
+	text=$(kind_text "$1")
+	call_row "$text: plain" "fn-plain-$1"
+	call_row "$text: sonde -F, entry and exit recorded" "fn-record-$1"
+	call_row "$text: --clock=none, counted" "fn-count-$1"
+	call_row "$text: --depth=1, deeper" "fn-depth-$1"
+	call_row "$text: --threshold-calls=1, later" "fn-first-$1"
+	call_row "$text: --time=1ms, shorter" "fn-time-$1"
+	expect "fn-record-$1" $((2 * pairs))
+}
+
+bench_function_calls()
+{
+	local kind
+	section "A call of an empty function, recorded without a module: ns of thread CPU time above an idle call"
+	row "" added floor added/floor
+	for kind in own static; do
+		[ -x "$bench/calls-$kind" ] && add_functions $kind empty
+	done
+	add_functions lib empty@libsubject
+	[ "$have_eztrace" ] && add fn-eztrace eztrace -t posixio -o fn-eztrace.d "$bench/calls-dup" $calls $rounds
+	[ "$have_uftrace" ] && add fn-uftrace uftrace record --no-pager --no-libcall --no-event -P empty \
+		-d fn-uftrace.d "$bench/calls-own" $calls $rounds
+	measure "$runs"
+	for kind in own static lib; do
+		[ -x "$bench/calls-$kind" ] && function_rows $kind
+	done
+	[ "$have_eztrace" ] && call_row "library: eztrace, recorded by a wrapper" fn-eztrace
+	[ "$have_uftrace" ] && {
+		call_row "program: uftrace -P, recorded" fn-uftrace
+		row "  uftrace / sonde" "$(calc "$(median fn-uftrace.out 1 2) / $(median fn-record-own.out 1 2)")"
+	}
+	return 0
+}
+
+bench_function_start()
+{
+	section "Start and end of a program of 10,000 functions, all recorded, each called once: ms"
+	row "" median added least added CPU
+	sh "$source/many.sh" 10000 >many.c && "$CC" -O1 -o many many.c || { missing "many.c does not compile"; return; }
+	add many-plain ./many
+	add many-sonde sonde -v -F '*' -o many-sonde.d ./many
+	add many-none sonde -q -o many-none.d ./many
+	[ "$have_uftrace" ] && add many-uftrace uftrace record --no-pager --no-libcall --no-event -P . -d many-uftrace.d ./many
+	measure "$runs"
+	start_row "plain" many-plain many-plain
+	start_row "sonde, nothing recorded" many-none many-plain
+	start_row "sonde -F '*'" many-sonde many-plain
+	[ "$have_uftrace" ] && start_row "uftrace -P ." many-uftrace many-plain
+	row "events: sonde" "$(events many-sonde)"
+	return 0
+}
+
+python_row() # TEXT LABEL CALLS
+{
+	row "$1" "${wall[$2]}" "$(calc "${wall[$2]} / ${wall[py-plain]}")" "${cpu[$2]}" "$3" \
+		"$(calc "(${cpu[$2]} - ${cpu[py-plain]}) * 1e6 / ${3:-0}" %.1f)" \
+		"$(calc "$(bytes "$2.d") / 1e6")" "$(calc "$(bytes "$2.d") / ${3:-0}")"
+}
+
+bench_function_python()
+{
+	local python=/usr/bin/python3 found
+	[ -x "$python" ] || { missing "$python"; return; }
+	section "Every function of $python, a script of some 100 ms"
+	row "" "wall ms" ratio "CPU ms" calls "ns CPU a call" "trace MB" "bytes a call"
+	cat >functions.py <<-'PY'
+		words = {}
+		for i in range(100000):
+		    words.setdefault(str(i * 7919 % 10007), []).append(i)
+		print(sum(len(v) for v in words.values()), sorted(words)[:3])
+	PY
+	add py-plain "$python" functions.py
+	add py-sonde sonde -v -F '*' -o py-sonde.d "$python" functions.py
+	add py-count sonde -v --clock=none -F '*' -o py-count.d "$python" functions.py
+	[ "$have_uftrace" ] && add py-uftrace uftrace record --force --no-pager --no-libcall --no-event -P . \
+		-d py-uftrace.d "$python" functions.py
+	measure "$runs"
+	row plain "${wall[py-plain]}" - "${cpu[py-plain]}"
+	python_row "sonde -F '*'" py-sonde $(($(events py-sonde) / 2))
+	row "sonde -F '*' --clock=none" "${wall[py-count]}" "$(calc "${wall[py-count]} / ${wall[py-plain]}")" "${cpu[py-count]}"
+	[ "$have_uftrace" ] && {
+		found=$(uftrace report --no-pager -d py-uftrace.d 2>/dev/null | awk '$5 > 0 { n += $5 } END { print n }')
+		python_row "uftrace -P ." py-uftrace "$found"
+	}
+	return 0
+}
+
+bench_functions()
+{
+	bench_function_calls
+	bench_function_start
+	bench_function_python
 }
 
 # ---- start-up ----
@@ -305,7 +415,7 @@ bench_reference()
 
 for part in $only; do
 	case $part in
-	calls | start | size | collector | programs | reference) ;;
+	calls | functions | start | size | collector | programs | reference) ;;
 	*) echo "BENCH_ONLY: no section '$part'"; exit 2 ;;
 	esac
 done

@@ -250,7 +250,7 @@ have xmllint && try xmllint -- xmllint --noout "$work/numbers"
 have vim.basic && try vim -- vim.basic -u NONE -es -c '%s/1/one/g' -c '1,5p' -c 'q!' "$work/numbers"
 have bc && try bc -- bc -q <<<'scale = 30; 4 * a(1); quit'
 have ffmpeg && try_long ffmpeg -- ffmpeg -v error -f lavfi -i testsrc=duration=0.2:size=64x48:rate=5 -f framemd5 -
-have povray && try povray -- povray +W16 +H12 -D +O- +FT -GA -V "+I$work/scene.pov"
+have povray && try povray -- povray +W16 +H12 -D +WT1 +O- +FP -GA -V "+I$work/scene.pov"
 have ls && try ls -- ls -l --time-style=+%s /usr/share/doc/bash
 have redis-cli && try redis-cli -- redis-cli -p 1 ping
 

@@ -48,7 +48,7 @@ OPAQUE int outer(int i)
 
 int main(void)
 {
-	long sum = 0;
+	long sum = leaf(0);
 
 	for (int i = 0; i < 12; i++)
 		sum = sum * 31 + outer(i);

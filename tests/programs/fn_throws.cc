@@ -141,7 +141,7 @@ int main(int argc, char **argv)
 		sum = sum * 31 + catches(i);
 	for (int i = 0; i < n / 3; i++)
 		sum = sum * 31 + nested(i) + kept(i);
-	sum += in_loop(n / 3);
+	sum += in_loop(n / 3) + rethrows(0);
 	std::printf("%ld %d\n", sum % 1000003, destroyed);
 	return 0;
 }
