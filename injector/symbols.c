@@ -181,7 +181,8 @@ static void settle(struct inj_symtab *tab)
 	size_t n = 0;
 	uint64_t next = 0;
 
-	qsort(tab->syms, tab->n, sizeof(*tab->syms), by_addr);
+	if (tab->n)
+		qsort(tab->syms, tab->n, sizeof(*tab->syms), by_addr);
 	for (size_t i = 0; i < tab->n; i++) {
 		struct inj_symbol *s = &tab->syms[i], *last = n ? &tab->syms[n - 1] : NULL;
 
