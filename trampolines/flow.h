@@ -133,9 +133,10 @@ struct tramp_op {
 enum tramp_end {
 	TRAMP_END_FALL,		/* into `next` */
 	TRAMP_END_JMP,		/* to `target` */
-	TRAMP_END_JCC,		/* to `target` or into `next`; JCC and LOOP */
+	TRAMP_END_JCC,		/* to `target` or into `next`; JCC and LOOP.  In BAD_CODE without
+				 * `next` at the function's very end; TAIL_JCC likewise */
 	TRAMP_END_CALL,		/* the call is the last instruction; returns into `next` */
-	TRAMP_END_NORETURN,	/* a call that does not return: no `next` */
+	TRAMP_END_NORETURN,	/* a call that does not return, or the last instruction: no `next` */
 	TRAMP_END_SWITCH,	/* indirect jump within the function: targets are EXTERNAL blocks */
 	TRAMP_END_RET,
 	TRAMP_END_TAIL,		/* jmp to another function: target_addr */
@@ -200,6 +201,11 @@ struct tramp_flow {
 };
 
 /*
+ * The blocks of a part belong to the function that it is a part of: @fn may be either.  A MAYBE_PART is a part
+ * if no direct call leads to it, nothing but jump tables holds its address, and all jumps to any of its bytes
+ * come from one function and that function's parts.  Where control runs through nops behind the function into
+ * the next one, these are a block, too.
+ *
  * Only what can be reached (from the entry, EXTERNAL places, landing pads) is in blocks.  Block ids
  * (indices) are the same in every run on the same file.  Errors: MEMORY.
  */
@@ -216,9 +222,12 @@ void tramp_flow_free(struct tramp_flow *flow);
  * is live, but for registers that the ABI gives away, that hold no result (rcx rsi rdi r8 r9 r10 r11
  * and, at RET, the status flags), and that the function clobbers (flow->clobbers): compilers let callers
  * in the same file rely on what a function does not touch.  At TAIL* argument registers are live.
- * SWITCH, UNSURE: live is what is live at any possible target.
- * Status flags are live at RET if a direct call of the function in this object is followed by code
- * that reads flags before it sets them, or if the function is not FRAMED or FOREIGN.
+ * SWITCH: live is what is live at any possible target; UNSURE: everything.
+ * Registers that the function puts on the stack and takes from there again count as not destroyed by it.
+ * Calls and jumps to functions of the object that are not FRAMED, or that read r11 first, read that as well.
+ * Status flags are live at exits if a direct call of the function in this object is followed by code
+ * that reads flags before it sets them (or that of a function which leaves by a jump to this one), or if the
+ * function is not FRAMED or FOREIGN.
  */
 void tramp_flow_live(struct tramp_flow *flow);
 

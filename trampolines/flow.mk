@@ -3,6 +3,7 @@ libtrampolines_la_SOURCES += trampolines/flow.h \
 	trampolines/x86-64/flow.c \
 	trampolines/x86-64/flowcode.c \
 	trampolines/x86-64/flowcode.h \
+	trampolines/x86-64/flowends.c \
 	trampolines/x86-64/flowinsn.c \
 	trampolines/x86-64/flowinsn.h \
 	trampolines/x86-64/flowjump.c \

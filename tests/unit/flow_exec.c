@@ -205,6 +205,25 @@ static void look(struct run *r, uint64_t *from)
 	change_dead(r, &regs, r->places[at].live);
 }
 
+/* The dynamic linker's steps are not of interest. */
+static void run_to(struct run *r, uint64_t entry)
+{
+	struct user_regs_struct regs;
+	long word;
+	int status;
+
+	errno = 0;
+	word = ptrace(PTRACE_PEEKTEXT, r->pid, entry, 0);
+	if (errno || ptrace(PTRACE_POKETEXT, r->pid, entry, (word & ~0xffl) | 0xcc) != 0 ||
+	    ptrace(PTRACE_CONT, r->pid, 0, 0) != 0 || waitpid(r->pid, &status, 0) != r->pid ||
+	    !WIFSTOPPED(status) || ptrace(PTRACE_POKETEXT, r->pid, entry, word) != 0 ||
+	    ptrace(PTRACE_GETREGS, r->pid, 0, &regs) != 0)
+		err(99, "did not come to its entry");
+	regs.rip = entry;
+	if (ptrace(PTRACE_SETREGS, r->pid, 0, &regs) != 0)
+		err(99, "setregs");
+}
+
 static int step_through(struct run *r)
 {
 	uint64_t from = UINT64_MAX;
@@ -213,6 +232,7 @@ static int step_through(struct run *r)
 	if (waitpid(r->pid, &status, 0) != r->pid || !WIFSTOPPED(status))
 		errx(99, "not started");
 	r->bias = read_entry(r->pid) - ((const Elf64_Ehdr *)r->facts.elf.map)->e_entry;
+	run_to(r, read_entry(r->pid));
 	for (; r->steps < STEPS_MAX; r->steps++) {
 		if (ptrace(PTRACE_SINGLESTEP, r->pid, 0, sig) != 0)
 			err(99, "step");

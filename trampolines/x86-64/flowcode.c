@@ -28,6 +28,13 @@ const struct tramp_bytes *tramp_flow_bytes(const struct tramp_code *code, uint64
 	return b && addr - b->addr < b->len ? b : NULL;
 }
 
+bool tramp_flow_is_code(const struct tramp_code *code, uint64_t addr)
+{
+	const struct tramp_bytes *b = flow_in_code(code, addr) ? tramp_flow_bytes(code, addr) : NULL;
+
+	return b && b->code;
+}
+
 const uint8_t *tramp_code_at(const struct tramp_code *code, uint64_t addr, size_t *left)
 {
 	const struct tramp_bytes *b = tramp_flow_bytes(code, addr);

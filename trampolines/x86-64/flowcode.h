@@ -73,6 +73,9 @@ static inline bool flow_in_code(const struct tramp_code *code, uint64_t addr)
 	return addr >= code->base && addr < code->end;
 }
 
+/* Is it the object's own code, not a PLT? */
+bool tramp_flow_is_code(const struct tramp_code *code, uint64_t addr);
+
 /* The function or part that holds an address: index, or TRAMP_NONE. */
 uint32_t tramp_flow_piece(const struct tramp_code *code, uint64_t addr);
 

@@ -25,7 +25,7 @@ static tramp_regs reads_besides(const struct tramp_flow *flow, uint64_t addr)
 	const struct tramp_code *code = flow->code;
 	uint32_t piece = tramp_flow_piece(code, addr);
 
-	if (addr == 0 || !flow_in_code(code, addr))
+	if (addr == 0 || !tramp_flow_is_code(code, addr))
 		return 0;
 	if (piece == TRAMP_NONE || code->facts->fns[piece].addr != addr ||
 	    !by_the_abi(&code->facts->fns[piece]))
@@ -41,7 +41,7 @@ static tramp_regs call_destroys(const struct tramp_flow *flow, const struct tram
 				const struct tramp_op *op)
 {
 	if (op->kind == TRAMP_OP_CALL)
-		return flow_in_code(flow->code, b->target_addr) ? 0 : FLOW_ABI_CLOBBERS;
+		return tramp_flow_is_code(flow->code, b->target_addr) ? 0 : FLOW_ABI_CLOBBERS;
 	return flow->code->large_model ? 0 : FLOW_ABI_CLOBBERS;
 }
 

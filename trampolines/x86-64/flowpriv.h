@@ -67,8 +67,8 @@ struct flow_range *tramp_flow_range(const struct flow_priv *p, uint64_t addr);
 bool tramp_flow_insn_at(const struct tramp_flow *flow, uint32_t off, struct flow_insn *insn,
 			const uint8_t **bytes);
 
-/* The block that starts at an address, or TRAMP_NONE. */
-uint32_t tramp_flow_block_at(const struct tramp_flow *flow, uint64_t addr);
+/* How blocks end, but for indirect jumps; what the function's calls and instructions destroy. */
+void tramp_flow_ends(struct tramp_flow *flow);
 
 /* What the indirect jumps of the function are.  False: no memory. */
 bool tramp_flow_jumps(struct tramp_flow *flow) TRAMP_MUST_CHECK;

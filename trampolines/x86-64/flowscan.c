@@ -141,7 +141,7 @@ static void note_tail(struct sweep *s, uint64_t to)
 	note_end(s, to);
 	if (s->fn != TRAMP_NONE && piece != TRAMP_NONE)
 		tramp_flow_append(s->scan, &s->scan->passes, &tie, sizeof(tie));
-	if (flow_in_code(code, to))
+	if (tramp_flow_is_code(code, to))
 		cross(s, to);
 }
 
@@ -164,7 +164,7 @@ static void note_call(struct sweep *s, uint64_t to)
 	struct tramp_code *code = s->scan->code;
 	uint32_t piece = tramp_flow_piece(code, to);
 
-	if (!flow_in_code(code, to))
+	if (!tramp_flow_is_code(code, to))
 		return;
 	if (is_start(code, piece, to)) {
 		add_bits(s, piece, FLOW_FN_CALLED);
@@ -342,7 +342,9 @@ static void sweep_from(struct sweep *s, uint64_t addr)
 	while (addr < s->hi && !flow_bit(starts, addr - base)) {
 		const uint8_t *at = s->bytes + (addr - s->lo);
 
-		if (!tramp_flow_decode(s->scan->decoder, at, s->left - (size_t)(addr - s->lo), &insn)) {
+		size_t left = s->left - (size_t)(addr - s->lo);
+
+		if (!tramp_flow_decode(s->scan->decoder, at, left, &insn)) {
 			add_bits(s, s->fn, FLOW_FN_ODD);
 			addr++;
 			continue;

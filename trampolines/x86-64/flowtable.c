@@ -2,9 +2,9 @@
 /*
  * Jump tables.
  *
- * Every address in a function that also has an indirect jump and loads of entries may be a table's: of distances from
- * itself (4 bytes each; position-independent code), or of addresses (8 or 4 bytes; only where the linker has
- * put them in).  No bound is looked for.  A table ends where
+ * Every address in a function that also has an indirect jump and loads of entries may be a table's: of
+ * distances from itself (4 bytes each; position-independent code), or of addresses (8 or 4 bytes; only where
+ * the linker has put them in).  No bound is looked for.  A table ends where
  *  - the next address begins that some such function loads and that looks like a table,
  *  - an entry is not in code, or is no instruction (where the function was decoded without a doubt),
  * and behind its last entry that leads into its function.  It has two entries at least, and in data it is
@@ -36,16 +36,6 @@ static bool read_entry(const struct tramp_bytes *b, uint64_t base, uint64_t addr
 	return true;
 }
 
-static bool is_code(const struct tramp_code *code, uint64_t addr)
-{
-	const struct tramp_bytes *b;
-
-	if (!flow_in_code(code, addr))
-		return false;
-	b = tramp_flow_bytes(code, addr);
-	return b && b->code;
-}
-
 static enum form last_form(const struct tramp_code *code)
 {
 	return code->absolute ? FORMS : WORDS;
@@ -57,7 +47,7 @@ bool tramp_flow_table_like(const struct tramp_code *code, uint64_t addr)
 	uint64_t to;
 
 	for (enum form form = DISTANCES; b && form < last_form(code); form++) {
-		if (read_entry(b, addr, addr, form, &to) && is_code(code, to))
+		if (read_entry(b, addr, addr, form, &to) && tramp_flow_is_code(code, to))
 			return true;
 	}
 	return false;
@@ -96,7 +86,7 @@ static bool is_possible(const struct table *t, uint64_t to)
 {
 	const struct tramp_code *code = t->scan->code;
 
-	return is_code(code, to) && (!t->strict || flow_bit(t->scan->starts, to - code->base));
+	return tramp_flow_is_code(code, to) && (!t->strict || flow_bit(t->scan->starts, to - code->base));
 }
 
 /* Entries up to the last one that is the function's own. */
