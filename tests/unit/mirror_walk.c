@@ -222,9 +222,18 @@ static const struct tramp_block *block_of(const struct walk *w, uint64_t pc)
 
 static bool is_block(const struct walk *w, uint64_t pc)
 {
-	const struct tramp_block *b = block_of(w, pc);
+	const struct tramp_flow *flow = w->s->flow;
+	uint32_t lo = 0, hi = flow->nblocks;
 
-	return b && (w->base + b->start == pc || (w->s->flow->flags & TRAMP_FLOW_OVERLAP));
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		if (w->base + flow->blocks[mid].start < pc)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < flow->nblocks && w->base + flow->blocks[lo].start == pc;
 }
 
 /* ---- probes ---- */

@@ -120,6 +120,21 @@ static void mark_rigid(struct tramp_mirror *m)
 	}
 }
 
+/* An instruction that runs into the next function, where that is known wrongly, is not ours alone. */
+static void mark_crossing(struct tramp_mirror *m)
+{
+	uint64_t limit = 0;
+
+	for (uint32_t i = 0; i < m->flow.nblocks; i++) {
+		const struct tramp_block *fb = mir_flow_block(m, i);
+
+		if (m->code_base + fb->start >= limit)
+			limit = mir_next_function(m, m->code_base + fb->start + 1);
+		if (m->code_base + fb->end > limit)
+			m->blocks.v[i].flags |= MIR_RIGID;
+	}
+}
+
 static bool begin(struct tramp_mirror *m)
 {
 	if (!mir_reserve(&m->blocks, m->flow.nblocks))
@@ -133,8 +148,8 @@ static bool begin(struct tramp_mirror *m)
 		b->head = b->lo;
 		b->tail = TRAMP_NONE;
 	}
-	if (m->flow.flags & TRAMP_FLOW_OVERLAP)
-		mark_rigid(m);
+	mark_rigid(m);
+	mark_crossing(m);
 	m->have_preds = false;
 	m->strict = m->flow.flags & TRAMP_FLOW_UNSURE;
 	m->lost = false;

@@ -40,14 +40,21 @@ static size_t next_function(const struct tramp_facts *facts, uint64_t addr)
 	return lo;
 }
 
-static uint64_t gap_limit(const struct tramp_mirror *m, uint32_t i, uint64_t start, size_t left)
+uint64_t mir_next_function(const struct tramp_mirror *m, uint64_t addr)
 {
 	const struct tramp_facts *facts = tramp_code_facts(m->code);
-	size_t fn = next_function(facts, start);
-	uint64_t limit = start + (left < PADDING_MAX ? left : PADDING_MAX);
+	size_t fn = next_function(facts, addr);
 
-	if (fn < facts->nfns && facts->fns[fn].addr < limit)
-		limit = facts->fns[fn].addr;
+	return fn < facts->nfns ? facts->fns[fn].addr : UINT64_MAX;
+}
+
+static uint64_t gap_limit(const struct tramp_mirror *m, uint32_t i, uint64_t start, size_t left)
+{
+	uint64_t limit = start + (left < PADDING_MAX ? left : PADDING_MAX);
+	uint64_t next = mir_next_function(m, start);
+
+	if (next < limit)
+		limit = next;
 	if (i + 1 < m->flow.nblocks && m->code_base + m->flow.blocks[i + 1].start < limit)
 		limit = m->code_base + m->flow.blocks[i + 1].start;
 	return limit;

@@ -215,6 +215,9 @@ bool mir_close(struct tramp_mirror *m, uint32_t i);
 
 /* ---- mirrorgap.c: padding ---- */
 
+/* Address of the first function at `addr` or behind it. */
+uint64_t mir_next_function(const struct tramp_mirror *m, uint64_t addr);
+
 void mir_find_gap(struct tramp_mirror *m, uint32_t i);
 
 /* ---- mirrorplace.c: windows and slots ---- */
