@@ -2,10 +2,9 @@
 PURE_TESTS += tests/unit/mirror_survey
 tests_unit_mirror_survey_SOURCES = tests/unit/mirror_survey.c \
 	tests/unit/mirror_walk.c tests/unit/mirror_walk.h \
-	tests/unit/flow_support.c tests/unit/flow_support.h \
 	tests/unit/trampolines_elf.c tests/unit/trampolines_elf.h
 tests_unit_mirror_survey_CFLAGS = $(AM_CFLAGS) $(LIBELF_CFLAGS)
-tests_unit_mirror_survey_LDADD = libtrampolines.la $(LIBELF_LIBS)
+tests_unit_mirror_survey_LDADD = libinjector.la libtrampolines.la libtracefmt.la $(LIBELF_LIBS)
 
 PURE_TESTS += tests/unit/mirror_exec
 tests_unit_mirror_exec_SOURCES = tests/unit/mirror_exec.c \

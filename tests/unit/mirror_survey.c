@@ -15,8 +15,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "tests/unit/flow_support.h"
+#include "injector/codefacts.h"
 #include "tests/unit/mirror_walk.h"
+#include "tests/unit/trampolines_elf.h"
 
 enum { BIG = 16, PERCENT = 97, BLOCKS_MIN = 50000, LISTED_MAX = 20, DISTANCE = 1 << 28 };
 
@@ -27,7 +28,7 @@ struct tally {
 };
 
 struct survey {
-	const struct file_facts *facts;
+	const struct inj_codefacts *facts;
 	const struct tramp_code *code;
 	struct tramp_mirror *mirror;
 	struct tramp_flow flow;
@@ -50,8 +51,8 @@ static double now(void)
 static void complain(struct survey *s, uint32_t fn, const char *what, uint64_t where)
 {
 	if (s->tally->wrong++ < LISTED_MAX)
-		printf("%#" PRIx64 " %s: %s at %#" PRIx64 "\n", s->facts->fns[fn].addr,
-		       s->facts->names[fn], what, where);
+		printf("%#" PRIx64 " %s: %s at %#" PRIx64 "\n", s->facts->facts.fns[fn].addr,
+		       s->facts->fn[fn].name, what, where);
 }
 
 static void add_plan(struct tally *tally, const struct tramp_mirror_plan *plan)
@@ -119,7 +120,7 @@ static void emit(struct survey *s, const struct tramp_mirror_request *req)
 static void survey_function(struct survey *s, uint32_t fn)
 {
 	struct tramp_mirror_request req = { .fn = fn, .want = wanted, .enter = 2, .leave = 3 };
-	const struct tramp_fn *f = &s->facts->fns[fn];
+	const struct tramp_fn *f = &s->facts->facts.fns[fn];
 	struct tramp_mirror_plan plan;
 	enum tramp_mirror_status status;
 	double start = now();
@@ -136,7 +137,7 @@ static void survey_function(struct survey *s, uint32_t fn)
 		s->tally->by_status[status]++;
 	}
 	if (verbose && !ok && f->size >= BIG)
-		printf("%#" PRIx64 " %s (%" PRIu64 "): %s\n", f->addr, s->facts->names[fn], f->size,
+		printf("%#" PRIx64 " %s (%" PRIu64 "): %s\n", f->addr, s->facts->fn[fn].name, f->size,
 		       tramp_mirror_text(status));
 	if (ok) {
 		add_plan(s->tally, &plan);
@@ -152,11 +153,14 @@ static void survey_file(const char *path, struct tally *tally)
 	};
 	struct survey s = { .tally = tally };
 	struct tramp_checker *checker = tramp_checker_new();
-	struct file_facts f;
+	struct inj_codefacts f;
+	struct inj_symtab *tab;
 	struct tramp_code *code;
 	double start;
 
-	file_facts_open(&f, path);
+	if (inj_symtab_open(path, INJ_SYMTAB_DEBUG_FILE, &tab) != INJ_OK ||
+	    inj_codefacts_read(path, tab, &f) != INJ_OK)
+		errx(99, "%s: cannot be read", path);
 	start = now();
 	if (tramp_code_new(&f.facts, &code) != TRAMP_CODE_OK)
 		errx(99, "%s: no code", path);
@@ -167,7 +171,7 @@ static void survey_file(const char *path, struct tally *tally)
 	if (!s.mirror || !checker)
 		errx(99, "no memory");
 	for (uint32_t i = 0; i < f.facts.nfns; i++) {
-		if (tramp_code_function(code, f.fns[i].addr) == i)
+		if (tramp_code_function(code, f.facts.fns[i].addr) == i)
 			survey_function(&s, i);
 	}
 	tramp_mirror_free(s.mirror);
@@ -175,7 +179,8 @@ static void survey_file(const char *path, struct tally *tally)
 	tramp_flow_free(&s.flow);
 	free(s.buf);
 	tramp_code_free(code);
-	file_facts_close(&f);
+	inj_codefacts_free(&f);
+	inj_symtab_close(tab);
 }
 
 static bool report(const char *path, const struct tally *t)
