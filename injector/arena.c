@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "injector/arena.h"
@@ -34,10 +35,21 @@ failed:
 	return INJ_SYSTEM;
 }
 
+/* Most of it is never used; a core file that holds it would be as large (second mappings inherit that). */
+static enum inj_status keep_out_of_cores(struct inj_code *code, struct inj_target *t)
+{
+	int64_t ignored;
+
+	return inj_syscall(t, SYS_madvise, (const uint64_t[6]){ code->first, code->size, MADV_DONTDUMP },
+			   &ignored);
+}
+
 enum inj_status inj_code_map(struct inj_code *code, struct inj_target *t)
 {
-	return inj_mmap(t, 0, code->size, PROT_READ | PROT_EXEC, MAP_SHARED, code->fd, 0,
-			&code->first);
+	enum inj_status status = inj_mmap(t, 0, code->size, PROT_READ | PROT_EXEC, MAP_SHARED,
+					  code->fd, 0, &code->first);
+
+	return status == INJ_OK ? keep_out_of_cores(code, t) : status;
 }
 
 void inj_code_free(struct inj_code *code)
