@@ -42,17 +42,18 @@ static void print_waiting(struct replay_thread *t, const struct replay_style *s,
 	}
 }
 
-/* The end of @f, which is the top frame. @leave: NULL if none was recorded. */
+/* The end of the top frame. @leave: NULL if none was recorded. */
 static void print_end(struct replay_thread *t, const struct replay_style *s, struct tf_buf *out,
-		      const struct replay_frame *f, uint64_t time,
-		      const struct sonde_trace_event *leave)
+		      uint64_t time, const struct sonde_trace_event *leave)
 {
+	const struct replay_frame *f = &t->frame[t->n - 1];
 	struct replay_line line = { .what = f->printed ? REPLAY_CLOSE : REPLAY_LEAF,
 				    .duration = f->known && leave ? time - f->entered : UINT64_MAX,
 				    .arguments = f->arguments, .result = leave };
 
 	if (!f->visible || (!f->printed && time - f->entered < s->min_time))
 		return;
+	print_waiting(t, s, out, t->n - 1, time);
 	if (!leave)
 		line.note = "did not return";
 	else if (leave->flags & SONDE_TRACE_UNWOUND)
@@ -81,8 +82,7 @@ static void pop(struct replay_thread *t, const struct replay_style *s, struct tf
 {
 	struct replay_frame *f = &t->frame[t->n - 1];
 
-	print_waiting(t, s, out, t->n - 1, time);
-	print_end(t, s, out, f, time, leave);
+	print_end(t, s, out, time, leave);
 	t->inside -= named(s->only, f->function);
 	t->outside -= named(s->without, f->function);
 	t->level -= f->visible;
@@ -112,19 +112,23 @@ static bool enter(struct replay_thread *t, const struct replay_style *s, struct 
 		  const struct sonde_trace_event *ev)
 {
 	struct replay_frame *f;
+	bool visible;
 
 	while (t->n && t->frame[t->n - 1].depth >= ev->depth)
 		pop(t, s, out, t->last, NULL);
-	print_waiting(t, s, out, t->n, ev->time);
+	t->inside += named(s->only, ev->function);
+	t->outside += named(s->without, ev->function);
+	visible = (!s->only || t->inside) && !t->outside && (!s->depth || t->level < s->depth);
+	/* With a least time this call may not be shown: then those around it need not be open. */
+	if (visible && !s->min_time)
+		print_waiting(t, s, out, t->n, ev->time);
 	f = push(t);
 	if (!f)
 		return false;
-	t->inside += named(s->only, ev->function);
-	t->outside += named(s->without, ev->function);
 	*f = (struct replay_frame){ .function = ev->function, .entered = ev->time,
-				    .depth = ev->depth, .level = t->level, .known = true };
-	f->visible = (!s->only || t->inside) && !t->outside && (!s->depth || t->level < s->depth);
-	if (!f->visible)
+				    .depth = ev->depth, .level = t->level, .visible = visible,
+				    .known = true };
+	if (!visible)
 		return true;
 	t->level++;
 	f->arguments = arguments_of(ev);
@@ -138,10 +142,10 @@ static void leave_unknown(struct replay_thread *t, const struct replay_style *s,
 	struct replay_line line = { .what = REPLAY_CLOSE, .duration = UINT64_MAX, .result = ev,
 				    .note = "was not seen to be entered" };
 
-	print_waiting(t, s, out, t->n, ev->time);
 	if ((s->only && !t->inside && !named(s->only, ev->function)) || t->outside ||
 	    named(s->without, ev->function) || s->min_time || (s->depth && t->level >= s->depth))
 		return;
+	print_waiting(t, s, out, t->n, ev->time);
 	replay_put_line(out, s, t->thread, t->level, ev->function, &line);
 }
 
@@ -165,10 +169,10 @@ static void mark(struct replay_thread *t, const struct replay_style *s, struct t
 {
 	bool lost = ev->kind == SONDE_TRACE_LOST;
 
-	print_waiting(t, s, out, t->n, ev->time);
 	if (!lost && ((s->only && !t->inside) || t->outside || s->min_time ||
 		      (s->depth && t->level >= s->depth)))
 		return;
+	print_waiting(t, s, out, t->n, ev->time);
 	replay_put_mark(out, s, t->level, ev);
 }
 
@@ -188,13 +192,17 @@ bool replay_event(struct replay_thread *t, const struct replay_style *s, struct 
 	return good && !out->failed;
 }
 
-/* The innermost frame is a line of its own; the others are left as they are. */
+/* The innermost call that is shown is a line of its own; those around it are left open. */
 bool replay_finish(struct replay_thread *t, const struct replay_style *s, struct tf_buf *out)
 {
-	if (!t->n)
-		return true;
-	print_waiting(t, s, out, t->n - 1, t->last);
-	if (!t->frame[t->n - 1].printed && t->waiting == t->n - 1)
-		print_end(t, s, out, &t->frame[t->n - 1], t->last, NULL);
+	while (t->n) {
+		const struct replay_frame *f = &t->frame[t->n - 1];
+
+		if (f->visible && (f->printed || t->last - f->entered >= s->min_time))
+			break;
+		free(t->frame[--t->n].arguments);
+	}
+	if (t->n && !t->frame[t->n - 1].printed)
+		print_end(t, s, out, t->last, NULL);
 	return !out->failed;
 }

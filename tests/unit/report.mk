@@ -22,3 +22,13 @@ PURE_TESTS += tests/unit/report_output
 tests_unit_report_output_SOURCES = tests/unit/report_output.c $(REPORT_TEST_SUPPORT)
 tests_unit_report_output_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS) $(JANSSON_CFLAGS)
 tests_unit_report_output_LDADD = $(REPORT_TEST_LIBS) $(JANSSON_LIBS)
+
+PURE_TESTS += tests/unit/report_graph
+tests_unit_report_graph_SOURCES = tests/unit/report_graph.c $(REPORT_TEST_SUPPORT)
+tests_unit_report_graph_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_report_graph_LDADD = $(REPORT_TEST_LIBS)
+
+PURE_TESTS += tests/unit/report_replay
+tests_unit_report_replay_SOURCES = tests/unit/report_replay.c $(REPORT_TEST_SUPPORT)
+tests_unit_report_replay_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_report_replay_LDADD = $(REPORT_TEST_LIBS)
