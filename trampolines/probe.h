@@ -41,7 +41,8 @@ enum tramp_probe_mode {
 struct tramp_probe_env {
 	enum tramp_probe_mode mode;
 	enum tramp_thread_id id;
-	int32_t owner, ptr, room; /* room: the first place where a 16-byte record does not fit; 0: none */
+	int32_t owner, ptr;	/* SONDE_POOL_...; the following are RT_POOL_... */
+	int32_t room;		/* the first place where a record does not fit; 0: none */
 	int32_t counts;		/* address of the thread's uint64_t counts[] by function; 0: none */
 	int32_t shadow, shadow_end, time; /* FILTER, TIMED: see runtime/probe.h */
 	bool depth;		/* FILTER, TIMED: a full shadow stack is the depth that is wanted; else it
@@ -70,9 +71,9 @@ struct tramp_probe {
  *	x < saved:	registers are as they were: continue at the start
  *	x < commit:	put back, continue at the start
  *	otherwise:	do what is not done; put back, continue at the end
- * What is not done: each `..._done` that is greater than x.  But if a handler has recorded in the meantime,
- * where the record was to be (ptr is not what ptr_reg holds): put back, continue at the start.  To put back: the flags if x >= flags_saved,
- * then save[], then rsp, if x >= shifted.
+ * What is not done: each `..._done` that is greater than x.  But if a handler has recorded in the meantime
+ * where the record was to be (ptr is not what ptr_reg holds): put back, continue at the start.
+ * To put back: the flags, if x >= flags_saved; save[], if x >= saved; rsp, if x >= shifted.
  */
 
 /*
@@ -91,7 +92,7 @@ struct tramp_probe_code {
 	uint16_t back_to;	/* ... to this offset in code[] */
 };
 
-/* Errors: NO_ROOM (an argument out of range). */
+/* Errors: NO_ROOM: event 2^20 or more, function 2^28 or more, an exit that is to be counted. */
 enum tramp_status tramp_probe_emit(const struct tramp_probe_env *env, const struct tramp_probe *probe,
 				   struct tramp_probe_code *out) TRAMP_MUST_CHECK;
 

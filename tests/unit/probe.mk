@@ -18,3 +18,9 @@ tests_unit_probe_restart_SOURCES = tests/unit/probe_restart.c runtime/putback.c 
 tests_unit_probe_restart_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/modules/include
 tests_unit_probe_restart_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_probe_restart_LDADD = libtrampolines.la $(CMOCKA_LIBS)
+
+# make tests/bench/probes: what probes cost
+EXTRA_PROGRAMS += tests/bench/probes
+tests_bench_probes_SOURCES = tests/bench/probes.c
+tests_bench_probes_LDADD = libtrampolines.la
+CLEANFILES += tests/bench/probes

@@ -119,7 +119,8 @@ static void test_errors(void **state)
 	assert_int_equal(tramp_probe_emit(&rig_env, &probe, &code), TRAMP_NO_ROOM);
 	probe = (struct tramp_probe){ .event = 16, .function = UINT32_MAX / 8 };
 	assert_int_equal(tramp_probe_emit(&rig_env, &probe, &code), TRAMP_NO_ROOM);
-	probe.function = 1;
+	probe = (struct tramp_probe){ .event = 16, .kind = TRAMP_PROBE_EXIT };
+	assert_int_equal(tramp_probe_emit(env_of(TRAMP_PROBE_COUNT), &probe, &code), TRAMP_NO_ROOM);
 	assert_int_equal(tramp_probe_emit(&rig_env, &probe, &code), TRAMP_OK);
 	assert_int_equal(tramp_probe_place(&code, 0x10000, UINT64_C(0x90000000)), TRAMP_FAR);
 	assert_int_equal(tramp_probe_place(&code, UINT64_C(0x90000000), 0x10000), TRAMP_FAR);

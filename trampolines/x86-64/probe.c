@@ -269,8 +269,10 @@ static void emit_slow(struct gen *g)
 		g->out.status = out.status;
 }
 
-static bool in_range(const struct tramp_probe *probe)
+static bool in_range(const struct tramp_probe_env *env, const struct tramp_probe *probe)
 {
+	if (env->mode == TRAMP_PROBE_COUNT && probe->kind != TRAMP_PROBE_ENTRY)
+		return false;
 	return probe->event < 1u << 20 && probe->function < INT32_MAX / 8;
 }
 
@@ -280,7 +282,7 @@ enum tramp_status tramp_probe_emit(const struct tramp_probe_env *env, const stru
 	struct gen g = { .env = env, .probe = probe, .code = code };
 
 	memset(code, 0, sizeof(*code));
-	if (!in_range(probe))
+	if (!in_range(env, probe))
 		return TRAMP_NO_ROOM;
 	g.out = (struct tramp_out){ .buf = code->code, .room = sizeof(code->code) };
 	switch (env->mode) {
