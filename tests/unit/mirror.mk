@@ -19,3 +19,9 @@ tests_fuzz_fuzz_mirror_SOURCES = tests/fuzz/fuzz_mirror.c tests/fuzz/fuzz_main.c
 	tests/unit/mirror_walk.c tests/unit/mirror_walk.h
 tests_fuzz_fuzz_mirror_LDADD = libtrampolines.la
 EXTRA_DIST += tests/fuzz/corpus/mirror
+
+PURE_TESTS += tests/unit/mirror_cases
+tests_unit_mirror_cases_SOURCES = tests/unit/mirror_cases.c \
+	tests/unit/mirror_walk.c tests/unit/mirror_walk.h
+tests_unit_mirror_cases_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_mirror_cases_LDADD = libtrampolines.la $(CMOCKA_LIBS)

@@ -163,8 +163,9 @@ static enum tramp_mirror_status refusal(const struct tramp_mirror *m)
 {
 	if (m->strict)
 		return TRAMP_MIRROR_UNSURE;
-	for (size_t k = 0; k < m->shorts.n; k++) {
-		if (m->shorts.v[k].block == m->flow.entry && m->shorts.v[k].run == MIR_HEAD)
+	for (size_t k = 0; k < m->shorts.n && mir_wants(m, TRAMP_MIRROR_ENTRY); k++) {
+		if (m->shorts.v[k].block == m->flow.entry &&
+		    m->shorts.v[k].off == mir_off(m, m->flow.entry, m->blocks.v[m->flow.entry].lo))
 			return TRAMP_MIRROR_ENTRY_SHORT;
 	}
 	return TRAMP_MIRROR_EXIT_SHORT;
