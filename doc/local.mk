@@ -12,10 +12,12 @@ dist_man_MANS += \
 	doc/sonde-disasm.1 \
 	doc/sonde-doctor.1 \
 	doc/sonde-dump.1 \
+	doc/sonde-graph.1 \
 	doc/sonde-info.1 \
 	doc/sonde-list.1 \
 	doc/sonde-module.1 \
 	doc/sonde-module.5 \
 	doc/sonde-record.1 \
+	doc/sonde-replay.1 \
 	doc/sonde-report.1 \
 	doc/sonde.1

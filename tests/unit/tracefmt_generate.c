@@ -82,6 +82,12 @@ static void step(struct program *p)
 	}
 	/* Addresses wander: now and then frames turn out to have been left. */
 	p->addr += kind == 0 ? -(uint64_t)(16 * random_below(4)) : 16 * random_below(4);
+	if (f >= 4 && kind != 2) { /* by probes */
+		word[0] = p->now << RING_ID_BITS | (PROBE_ENTER(f) + kind);
+		word[1] = p->addr + 16 * (kind * random_below(2));
+		put(p, word, 2);
+		return;
+	}
 	word[0] = p->now << RING_ID_BITS | (ENTER(f) + kind);
 	if (kind == 0)
 		word[n++] = p->addr;

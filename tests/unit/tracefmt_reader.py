@@ -129,6 +129,10 @@ class Metadata:
             self.start = line
         elif kind == "function":
             self.functions[line["id"]] = plain(line.get("demangled", line["name"]))
+        elif kind == "functions":
+            for number, event, name, _, *demangled in line["list"]:
+                self.functions[number] = plain(demangled[0] if demangled else name)
+                self.events[event] = self.events[event + 1] = (number, [])
         elif kind == "event":
             fields = [f for f in line.get("fields", []) if f[1] != "wait"]
             self.events[line["id"]] = (line["function"], fields)
