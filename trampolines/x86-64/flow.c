@@ -189,6 +189,7 @@ static void decode_from(struct tramp_flow *flow, uint64_t addr)
 			return;
 		}
 		p->marks[r->first + at] |= FLOW_MARK_OP;
+		p->jumps |= insn.kind == TRAMP_OP_JMP_IND && !insn.rip;
 		if (!step(flow, addr, r->bytes + at, &insn))
 			return;
 		addr += insn.len;
@@ -198,21 +199,51 @@ static void decode_from(struct tramp_flow *flow, uint64_t addr)
 	reach(flow, addr);	/* a part may follow directly */
 }
 
-static void decode_all(struct tramp_flow *flow)
+static void decode_reached(struct tramp_flow *flow)
+{
+	struct flow_priv *p = flow_priv(flow);
+
+	while (p->nstack)
+		decode_from(flow, flow->code->base + p->stack[--p->nstack]);
+}
+
+/* Is it something else as well than a jump table's target? */
+static bool for_sure(const struct tramp_code *code, uint64_t at)
+{
+	return flow_bit(code->external, at) || flow_bit(code->pad, at) || !flow_bit(code->table, at);
+}
+
+static void reach_external(struct tramp_flow *flow, bool tables)
 {
 	const struct tramp_code *code = flow->code;
 	struct flow_priv *p = flow_priv(flow);
 
-	p->nstack = 0;
-	reach(flow, code->facts->fns[flow->fn].addr);
 	for (size_t i = 0; i < p->nranges; i++) {
 		uint64_t at = p->ranges[i].addr - code->base, end = at + p->ranges[i].len;
 
-		while ((at = tramp_flow_next_external(code, at, end)) < end)
-			reach(flow, code->base + at++);
+		for (; (at = tramp_flow_next_external(code, at, end)) < end; at++) {
+			if (tables || for_sure(code, at))
+				reach(flow, code->base + at);
+		}
 	}
-	while (p->nstack)
-		decode_from(flow, code->base + p->stack[--p->nstack]);
+}
+
+/*
+ * What was read as a jump table, for a function without an indirect jump after all, may as well be numbers, and
+ * where they seem to lead may be data.
+ */
+static void decode_all(struct tramp_flow *flow)
+{
+	struct flow_priv *p = flow_priv(flow);
+
+	p->nstack = 0;
+	p->jumps = false;
+	reach(flow, flow->code->facts->fns[flow->fn].addr);
+	reach_external(flow, false);
+	decode_reached(flow);
+	if (p->jumps)
+		reach_external(flow, true);
+	decode_reached(flow);
 }
 
 /* ---- instructions ---- */

@@ -55,6 +55,7 @@ struct flow_priv {
 	uint8_t *marks;		/* enum flow_mark, for each byte */
 	uint32_t *stack;	/* offsets still to be decoded */
 	size_t nstack;
+	bool jumps;		/* there are indirect jumps, but for those through the GOT */
 };
 
 /* At least `n` items of `size` bytes; what was in is kept.  NULL: no memory. */
