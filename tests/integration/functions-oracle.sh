@@ -27,6 +27,7 @@ builds()
 	gcc-static      gcc   -O2 -static
 	gcc-static-pie  gcc   -O1 -static-pie -fPIE
 	gcc-native      gcc   -O3 -march=x86-64-v3 -funroll-loops -falign-functions=1 -falign-jumps=1 -falign-loops=1
+	gcc-libs        gcc   -O2
 	clang-O0        clang -O0
 	clang-O2        clang -O2
 	clang-O3-nopie  clang -O3 -fno-pie -no-pie -fcf-protection=full
@@ -42,6 +43,7 @@ by_default()
 	*/gcc-O0 | */gcc-O2 | */clang-O2) ;;
 	*/gcc-Os-stripped | */clang-O3-nopie) ;;
 	fn_odd/gcc-static | fn_virtual/gcc-static | fn_small/gcc-static | fn_starts/gcc-static) ;;
+	fn_switches/gcc-libs | fn_calls/gcc-libs | fn_longjmps/gcc-libs | fn_signals/gcc-libs) ;;
 	fn_signals/gcc-static | fn_longjmps/gcc-static-pie) ;;
 	fn_calls/* | fn_small/* | fn_switches/* | fn_tails/*) case $2 in *-static*) return 1 ;; esac ;;
 	*) return 1 ;;
@@ -76,7 +78,7 @@ compile()
 # one PROGRAM BUILD COMPILER FLAG...: in a folder of its own
 one()
 {
-	local name=$1 build=$2 program=./$1 arguments=() oracle=() sonde=() unknown=
+	local name=$1 build=$2 program=./$1 arguments=() oracle=() sonde=() libs=() unknown= begin= lib
 	shift 2
 	mkdir -p "$name.$build" && cd "$name.$build" || exit 1
 	compile "$name" "$@"
@@ -97,6 +99,15 @@ one()
 		sonde=(-F '*@libfn_plug')
 		;;
 	esac
+	case $build in
+	*-libs)
+		begin=__libc_start_main
+		for lib in libc libm libstdc++ libgcc_s; do
+			lib=$(ldd "$name" | sed -n "s/^\t$lib\.so.* => \([^ ]*\) .*/\1/p")
+			[ -z "$lib" ] || { oracle+=(-l "$lib"); sonde+=(--libs="$(basename "$lib")"); libs+=("$lib"); }
+		done
+		;;
+	esac
 	export OMP_WAIT_POLICY=passive LD_BIND_NOW=1
 	same_run -q "${sonde[@]}" -F '*' -o t -- "$program" "${arguments[@]}"
 	timeout -s KILL 120 "$stepper" "${oracle[@]}" -o oracle "$program" "${arguments[@]}" >stepped.out ||
@@ -105,8 +116,13 @@ one()
 	events t
 	sonde dump --by-thread --flat --mangled t >dump || fail "sonde dump"
 	sonde list -F '*' --mangled "$program" >list || fail "sonde list"
+	for lib in "${libs[@]}"; do
+		sonde list -F '*' --mangled "$lib" >>list || fail "sonde list"
+	done
 	[ "$name" != fn_plugs ] || sonde list -F '*' --mangled ./libfn_plug.so >>list || fail "sonde list"
-	awk -v list=list -v unknown="$unknown" -f "$top_srcdir/tests/oracle/compare.awk" oracle dump >difference || {
+	# which makes the system call that Sonde replaces
+	awk -v list=list -v own=__libc_sigaction -v unknown="$unknown" -v begin="$begin" \
+		-f "$top_srcdir/tests/oracle/compare.awk" oracle dump >difference || {
 		cat difference
 		fail "$name ($build): differs from the oracle"
 	}

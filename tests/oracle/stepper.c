@@ -125,13 +125,13 @@ static uint64_t entry_point(pid_t pid)
 static void find_libraries(pid_t pid)
 {
 	char name[64], line[1024], path[512];
-	unsigned long start;
+	unsigned long start, offset;
 	FILE *f;
 
 	snprintf(name, sizeof(name), "/proc/%d/maps", pid);
 	f = fopen(name, "r");
 	while (f && fgets(line, sizeof(line), f)) {
-		if (sscanf(line, "%lx-%*x %*s 0 %*s %*s %511s", &start, path) != 2)
+		if (sscanf(line, "%lx-%*x %*s %lx %*s %*s %511s", &start, &offset, path) != 3 || offset)
 			continue;
 		for (int i = 1; i < nimages; i++)
 			if (images[i].base == ~UINT64_C(0) && strcmp(images[i].o.path, path) == 0)

@@ -107,7 +107,8 @@ static void test_around(void **state)
 		const char *file = lines_at(lines, addrs[i], &line);
 		assert_non_null(file);
 		assert_string_equal(strrchr(file, '/') + 1, "select_lines.c");
-		assert_int_equal(line, TWICE_LINE + 3);
+		/* the statement behind it may have its first instruction in common */
+		assert_in_range(line, TWICE_LINE + 3, TWICE_LINE + 5);
 	}
 	assert_null(lines_at(lines, 1, &line));
 	free(addrs);

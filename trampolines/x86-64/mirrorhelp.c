@@ -116,6 +116,27 @@ static int lender(const struct tramp_mirror *m, uint32_t i, uint32_t jump, uint3
 	return call_can_lend(m, i, jump) ? LEND_CALL : LEND_NOT;
 }
 
+/* A block that only far branches come to can be dead, and then all of it is free. */
+static bool lend_dead(struct tramp_mirror *m, uint32_t i, uint32_t jump)
+{
+	struct mir_block *b = &m->blocks.v[i];
+	uint32_t start = mir_flow_block(m, i)->start, end = copyable_end(m, i);
+	bool with_call = false;
+
+	if ((b->flags & MIR_RIGID) || b->lo || mir_start_copied(b) || mir_end_copied(b))
+		return false;
+	if (mir_slot_at(jump, start, end) == TRAMP_NONE && can_move_call(m, i)) {
+		with_call = true;
+		end = mir_flow_block(m, i)->end;
+	}
+	if (mir_slot_at(jump, start, end) == TRAMP_NONE || has_syscall(m, i, 0, end - start) ||
+	    !mir_retarget(m, i))
+		return false;
+	mir_copy_whole(m, i);
+	b->flags |= with_call ? MIR_MOVED : 0;
+	return true;
+}
+
 static bool lend(struct tramp_mirror *m, const struct mir_window *lack)
 {
 	struct mir_reach reach = mir_reach(m, lack->block, lack->off);
@@ -133,6 +154,10 @@ static bool lend(struct tramp_mirror *m, const struct mir_window *lack)
 		best_rank = rank;
 		best = j;
 		best_bytes = bytes;
+	}
+	for (uint32_t j = reach.first; j <= reach.last && best_rank == LEND_NOT; j++) {
+		if (j != lack->block && lend_dead(m, j, lack->off))
+			return true;
 	}
 	if (best_rank == LEND_NOT)
 		return false;
