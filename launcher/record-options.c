@@ -2,6 +2,7 @@
 #include "launcher/options.h"
 #include "launcher/message.h"
 #include "launcher/select.h"
+#include "runtime/probe.h"
 
 #include <string.h>
 
@@ -106,8 +107,8 @@ static int check_filters(const struct raw *raw)
 
 	if (counts && filter)
 		return opt_usage_error(&record_command, "--clock=none only counts: not with %s", filter);
-	if (o->depth == 0 || (o->depth != UNSET && o->depth > UINT32_MAX))
-		return opt_usage_error(&record_command, "--depth: not from 1 to %u", UINT32_MAX);
+	if (o->depth == 0 || (o->depth != UNSET && o->depth > RT_SHADOW_MAX))
+		return opt_usage_error(&record_command, "--depth: not from 1 to %u", RT_SHADOW_MAX);
 	if (o->min_time == 0)
 		return opt_usage_error(&record_command, "--time 0: not from 1ns");
 	if (o->max_calls == 0)

@@ -12,9 +12,12 @@
 #define PROT_RW 3
 #define MAP_PRIVATE_ANON_NORESERVE 0x4022
 #define ADVISE_DONTFORK 10
+#define ADVISE_NOHUGEPAGE 15 /* most stacks stay small */
 
 /* A pool's page has room for small stacks. */
 #define SHADOW_IN_POOL ((RT_POOL_BYTES - sizeof(struct sonde_pool)) / sizeof(struct rt_shadow) - 1)
+
+#define CALL_EVENTS 2
 
 struct event {
 	const struct rt_probe_desc *desc;
@@ -31,34 +34,49 @@ static uint64_t shadow_bound(void)
 }
 
 /* The pool keeps it when its thread is gone.  A forked child's pool does not know it: not inherited. */
-static uint64_t map_shadow(struct rt_thread *t, uint64_t bytes)
+static int map_shadow(struct rt_thread *t, uint64_t entries)
 {
+	uint64_t bytes = (entries + 1) * sizeof(struct rt_shadow);
 	int64_t p;
 
 	if (t->shadow_mapped)
-		return t->shadow_mapped;
+		return 1;
 	p = sys6(__NR_mmap, 0, bytes, PROT_RW, MAP_PRIVATE_ANON_NORESERVE, (uint64_t)-1, 0);
 	if (SYS_IS_ERROR(p))
 		return 0;
 	sys3(__NR_madvise, p, bytes, ADVISE_DONTFORK);
+	sys3(__NR_madvise, p, bytes, ADVISE_NOHUGEPAGE);
 	t->shadow_mapped = (uint64_t)p;
-	return t->shadow_mapped;
+	t->shadow_room = entries;
+	return 1;
+}
+
+/* Address space may be limited: a small stack is better than none. */
+static struct rt_shadow *find_shadow(struct rt_thread *t, uint64_t wanted, uint64_t *entries)
+{
+	for (*entries = wanted; *entries > SHADOW_IN_POOL; *entries /= 8) {
+		if (map_shadow(t, *entries)) {
+			*entries = t->shadow_room;
+			return (struct rt_shadow *)t->shadow_mapped;
+		}
+	}
+	if (wanted > SHADOW_IN_POOL)
+		*entries = SHADOW_IN_POOL;
+	return (struct rt_shadow *)((uint64_t)t + sizeof(struct sonde_pool));
 }
 
 void rt_shadow_init(struct rt_thread *t)
 {
-	uint64_t entries = shadow_bound();
-	struct rt_shadow *base = NULL;
+	uint64_t wanted = shadow_bound(), entries;
+	struct rt_shadow *base;
 
 	t->time = sonde_rt_config.probe_time << RING_ID_BITS;
 	if (sonde_rt_config.probe_mode < RT_PROBE_FILTER)
 		return;
-	if (entries > SHADOW_IN_POOL)
-		base = (struct rt_shadow *)map_shadow(t, (entries + 1) * sizeof(*base));
-	if (!base) {
-		base = (struct rt_shadow *)((uint64_t)t + sizeof(struct sonde_pool));
-		entries = entries < SHADOW_IN_POOL ? entries : SHADOW_IN_POOL;
-	}
+	base = find_shadow(t, wanted, &entries);
+	/* probes take its end for the depth that is wanted, and do not ask */
+	if (sonde_rt_config.probe_depth && entries < wanted)
+		rt_count_lost(t, 1);
 	base->word = 0;
 	base->frame = UINT64_MAX;
 	t->shadow_base = (uint64_t)base;
@@ -161,7 +179,7 @@ static void enter_filtered(struct rt_thread *t, const struct event *e)
 		return;
 	if (t->shadow >= t->shadow_end) {
 		if (!sonde_rt_config.probe_depth)
-			rt_count_lost(t, 1);
+			rt_count_lost(t, CALL_EVENTS);
 		return;
 	}
 	if (!timed && !record_now(t, e))
@@ -171,12 +189,15 @@ static void enter_filtered(struct rt_thread *t, const struct event *e)
 		count(t, e);
 }
 
-/* All calls that are still waiting, the outermost first. */
+/* All calls that are still waiting, the outermost first: those on top, since all are written at once. */
 static void write_pending(struct rt_thread *t, uint64_t sp)
 {
-	for (struct rt_shadow *s = (struct rt_shadow *)t->shadow_base + 1; s <= shadow_top(t); s++) {
-		if (s->word)
-			write_record(t, s->word, s->frame, sp);
+	struct rt_shadow *s = (struct rt_shadow *)t->shadow;
+
+	while (s[-1].word)
+		s--;
+	for (; s <= shadow_top(t); s++) {
+		write_record(t, s->word, s->frame, sp);
 		s->word = 0;
 	}
 }

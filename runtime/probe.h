@@ -21,7 +21,11 @@
 #define RT_POOL_SHADOW_END 0x78
 #define RT_POOL_TIME 0x80
 
-#define RT_SHADOW_MAX 65536u /* calls; deeper ones are not recorded, and counted as lost */
+/*
+ * Open calls that a thread has room for: more than fit into a stack of 8 MiB.  Deeper ones are not
+ * recorded, and counted as lost.
+ */
+#define RT_SHADOW_MAX (1u << 19)
 
 struct rt_shadow {
 	uint64_t word;

@@ -387,8 +387,8 @@ struct rt_thread *rt_register(uint64_t tcb)
 	t->pid = pid;
 	t->tcb = tcb;
 	t->closed_sp = 0;
-	rt_shadow_init(t);
 	start_ring(t);
+	rt_shadow_init(t);
 	t->self = (uint64_t)t;
 	set_gs(t);
 	return t;

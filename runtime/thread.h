@@ -34,7 +34,8 @@ struct rt_thread {
 	uint64_t shadow_end;
 	uint64_t time;		/* TIMED: the bound, shifted like a record's time */
 	uint64_t shadow_base;	/* its first entry, which is below all frames */
-	uint64_t shadow_mapped; /* memory that stays with the pool */
+	uint64_t shadow_mapped; /* memory that stays with the pool, 0: none */
+	uint64_t shadow_room;	/* calls that it is for */
 };
 
 _Static_assert(offsetof(struct rt_thread, owner) == SONDE_POOL_OWNER, "pool layout");
