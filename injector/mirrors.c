@@ -322,6 +322,7 @@ static struct tramp_probe_env probe_env(const struct inj_session *s)
 		.counts = s->opt.mirror.max_functions ? RT_POOL_COUNTS : 0,
 		.shadow = RT_POOL_SHADOW,
 		.shadow_end = RT_POOL_SHADOW_END,
+		.time = RT_POOL_TIME,
 		.depth = s->opt.mirror.depth != 0,
 		.calls = s->opt.mirror.calls,
 		.gate = s->rt_probe_gate,
