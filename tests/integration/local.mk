@@ -12,6 +12,7 @@ INTEGRATION_TESTS += \
 	tests/integration/exceptions.sh \
 	tests/integration/forks.sh \
 	tests/integration/full-disk.sh \
+	tests/integration/functions-filters.sh \
 	tests/integration/harness.sh \
 	tests/integration/ifunc.sh \
 	tests/integration/installed.sh \
