@@ -64,6 +64,8 @@ asm(".text\n.balign 16\nshapes_start:\n.globl shapes_start\n"
     FN(never_returns) "1: pause\n jmp 1b\n" END(never_returns)
     FN(falls) "mov $1, %esi\n" END(falls) " .balign 16\n"
     FN(fallen_into) "ret\n" END(fallen_into)
+    FN(checks) "cmp %esi, %edi\n jb straight\n" END(checks) " .balign 16\n"
+    FN(checked) "ret\n" END(checked)
     FN(lock_skip) "cmpl $0, %fs:24\n je 1f\n lock\n 1: cmpxchg %edx, (%rdi)\n ret\n" END(lock_skip)
     FN(runs_into_data) "xor %eax, %eax\n .byte 6, 6\n" END(runs_into_data)
     FN(dead_regs) "mov $1, %ecx\n mov $2, %r8d\n lea (%rcx,%r8), %eax\n ret\n" END(dead_regs)
@@ -92,7 +94,7 @@ asm(".text\n.balign 16\nshapes_start:\n.globl shapes_start\n"
 	X(hoisted_switch) X(cold_switch) X(cold_switch_cold) X(text_table) X(switch_and_tail) \
 	X(virtual_tail) X(frame_tail) X(got_tail) X(computed_goto) X(strange_jump) X(tail_call) \
 	X(tail_jcc) X(into_another) X(entered_inside) X(dies) X(calls_dies) X(never_returns) X(falls) \
-	X(fallen_into) X(lock_skip) X(runs_into_data) X(dead_regs) X(partial) X(zeroing) \
+	X(fallen_into) X(checks) X(checked) X(lock_skip) X(runs_into_data) X(dead_regs) X(partial) X(zeroing) \
 	X(flag_caller) X(flag_callee) X(shifts) X(preserves) X(thunk) X(thunk_user)
 
 #define DECLARE(name) extern const uint8_t name[], name##_end[];
@@ -288,6 +290,12 @@ static void direct_tails(void **state)
 	build(FN_falls);
 	assert_int_equal(flow.blocks[0].ends, TRAMP_END_TAIL_FALL);
 	assert_true(flow.blocks[0].target_addr == at(fallen_into));
+	assert_int_equal(flow.flags, 0);
+	build(FN_checks);
+	assert_int_equal(flow.blocks[0].ends, TRAMP_END_TAIL_JCC);
+	assert_int_equal(flow.blocks[0].next, 1);
+	assert_int_equal(flow.blocks[1].ends, TRAMP_END_TAIL_FALL);
+	assert_true(flow.blocks[1].target_addr == at(checked));
 	assert_int_equal(flow.flags, 0);
 }
 

@@ -193,8 +193,11 @@ static void decode_from(struct tramp_flow *flow, uint64_t addr)
 		if (!step(flow, addr, r->bytes + at, &insn))
 			return;
 		addr += insn.len;
-		if (addr == r->addr + r->len && r->padding && !is_call(insn.kind))
+		if (addr == r->addr + r->len && r->padding && !is_call(insn.kind)) {
 			take_padding(p, r);
+			if (tramp_flow_is_branch(insn.kind))
+				reach(flow, addr);	/* was nowhere before */
+		}
 	}
 	reach(flow, addr);	/* a part may follow directly */
 }
@@ -409,6 +412,18 @@ static struct flow_priv *get_priv(struct tramp_flow *flow)
 	return p;
 }
 
+bool tramp_flow_share(struct tramp_flow *flow, struct tramp_flow *with)
+{
+	if (flow->priv || !get_priv(with))
+		return false;
+	flow->priv = calloc(1, sizeof(struct flow_priv));
+	if (!flow->priv)
+		return false;
+	flow_priv(flow)->decoder = flow_priv(with)->decoder;
+	flow_priv(flow)->borrowed = true;
+	return true;
+}
+
 enum tramp_code_status tramp_flow_build(struct tramp_flow *flow, const struct tramp_code *code,
 					uint32_t fn)
 {
@@ -430,7 +445,8 @@ void tramp_flow_free(struct tramp_flow *flow)
 	struct flow_priv *p = flow->priv;
 
 	if (p) {
-		free(p->decoder);
+		if (!p->borrowed)
+			free(p->decoder);
 		free(p->range_room.items);
 		free(p->mark_room.items);
 		free(p->stack_room.items);
