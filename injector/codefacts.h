@@ -22,6 +22,7 @@ enum inj_fn_flags {
 	INJ_FN_IFUNC_RESOLVER = 4,
 	INJ_FN_DEBUG = 8,	/* the name comes from a separate debug file */
 	INJ_FN_NEVER = 16,	/* known by name or bytes not to survive: __restore_rt, vfork, ... */
+	INJ_FN_GO = 32,		/* compiled by Go: moves between threads, its stacks between addresses */
 };
 
 /* Beside facts.fns[], index by index. */

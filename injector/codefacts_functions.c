@@ -322,6 +322,12 @@ static bool is_never(const struct inj_cf *cf, const struct item *item, const str
 	       holds_never(cf, item);
 }
 
+/* C code that is linked to it has unwind tables. */
+static bool is_go_code(const struct inj_cf *cf, const struct inj_fde *fde)
+{
+	return cf->foreign && !fde;
+}
+
 static const char *write_name(char *name, uint64_t addr)
 {
 	int at = 4, shift = 60;
@@ -365,7 +371,8 @@ static bool fill(struct inj_cf *cf, const struct items *items)
 			.parent = TRAMP_NONE,
 		};
 		before = item->addr + item->size;
-		cf->info[i].flags = item->flags | (is_never(cf, item, fde) ? INJ_FN_NEVER : 0);
+		cf->info[i].flags = item->flags | (is_never(cf, item, fde) ? INJ_FN_NEVER : 0) |
+				    (is_go_code(cf, fde) ? INJ_FN_GO : 0);
 		cf->info[i].name = item->name ? item->name :
 						write_name(cf->nameless[nameless++], item->addr);
 		if (item->facts & INJ_NAME_NORETURN)

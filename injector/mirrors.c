@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "injector/mirrors.h"
+#include "injector/planners.h"
 #include "injector/session.h"
 #include "runtime/probe.h"
 
@@ -18,6 +19,7 @@ const char *inj_recorded_reason(const struct inj_recorded *r)
 		[INJ_RECORDED_OK] = "instrumented",
 		[INJ_RECORDED_WRAPPED] = "a module wraps it",
 		[INJ_RECORDED_NEVER] = "does not return like other functions",
+		[INJ_RECORDED_GO] = "Go moves it between threads, and its stacks",
 		[INJ_RECORDED_OURS] = "Sonde needs it for itself",
 		[INJ_RECORDED_CHANGED] = "the code in memory is not that of the file",
 		[INJ_RECORDED_NO_ROOM] = "no free memory within reach",
@@ -44,7 +46,7 @@ struct work {
 	size_t object;
 	uint64_t lo, hi; /* its code in the program */
 	struct tramp_code *code;
-	struct tramp_mirror *mirror;
+	struct tramp_mirror *mirror; /* which keeps the shapes of all probes */
 	struct chunk chunk;
 	struct inj_edits edits;
 };
@@ -208,6 +210,8 @@ static enum inj_recorded_state may_be_mirrored(const struct work *w, size_t i)
 		return INJ_RECORDED_WRAPPED;
 	if (facts->fn[i].flags & INJ_FN_NEVER)
 		return INJ_RECORDED_NEVER;
+	if (facts->fn[i].flags & INJ_FN_GO)
+		return INJ_RECORDED_GO;
 	if (is_ours(w, fn))
 		return INJ_RECORDED_OURS;
 	if (w->s->next_event + 2 > SONDE_MAX_EVENTS ||
@@ -225,14 +229,14 @@ static enum inj_status refuse(struct inj_recorded *r, enum tramp_mirror_status s
 	return INJ_OK;
 }
 
-static enum inj_status emit(struct work *w, uint32_t owner)
+static enum inj_status emit(struct work *w, struct tramp_mirror *mirror, uint32_t owner)
 {
 	struct inj_recorded *r = &w->s->mirrors.v[owner];
 	struct chunk *c = &w->chunk;
 	uint64_t base = tramp_code_base(w->code) + w->s->objects[w->object].base;
 	struct tramp_mirror_code out;
 	enum tramp_mirror_status said;
-	enum inj_status status = room_for(w, tramp_mirror_room(w->mirror));
+	enum inj_status status = room_for(w, tramp_mirror_room(mirror));
 
 	if (status == INJ_NO_ROOM) {
 		r->state = INJ_RECORDED_NO_ROOM;
@@ -240,7 +244,7 @@ static enum inj_status emit(struct work *w, uint32_t owner)
 	}
 	if (status != INJ_OK)
 		return status;
-	said = tramp_mirror_emit(w->mirror, base, c->addr + c->used, c->mem + c->used,
+	said = tramp_mirror_emit(mirror, base, c->addr + c->used, c->mem + c->used,
 				 c->len - c->used, &out);
 	if (said != TRAMP_MIRROR_OK)
 		return refuse(r, said);
@@ -253,14 +257,11 @@ static enum inj_status emit(struct work *w, uint32_t owner)
 	return status;
 }
 
-static enum inj_status mirror_function(struct work *w, size_t i)
+static enum inj_status mirror_function(struct work *w, size_t i, struct tramp_mirror *mirror,
+				       enum tramp_mirror_status said)
 {
 	const struct inj_codefacts *facts = w->s->objects[w->object].facts;
 	struct inj_mirrors *m = &w->s->mirrors;
-	bool counting = w->s->opt.mirror.mode == TRAMP_PROBE_COUNT;
-	struct tramp_mirror_request req = { .fn = (uint32_t)i };
-	struct tramp_mirror_plan plan;
-	enum tramp_mirror_status said;
 	struct inj_recorded *r = add_recorded(m);
 	enum inj_status status;
 
@@ -273,14 +274,13 @@ static enum inj_status mirror_function(struct work *w, size_t i)
 	r->state = (uint8_t)may_be_mirrored(w, i);
 	if (r->state != INJ_RECORDED_OK)
 		return INJ_OK;
-	req.want = counting ? TRAMP_MIRROR_ENTRY : TRAMP_MIRROR_ENTRY | TRAMP_MIRROR_EXIT;
-	req.enter = r->enter = w->s->next_event;
-	req.leave = r->leave = w->s->next_event + 1;
-	req.index = r->index = m->next_index;
-	said = tramp_mirror_plan(w->mirror, &req, &plan);
 	if (said != TRAMP_MIRROR_OK && said != TRAMP_MIRROR_NEVER_LEAVES)
 		return refuse(r, said);
-	status = emit(w, (uint32_t)(r - m->v));
+	r->enter = w->s->next_event;
+	r->leave = w->s->next_event + 1;
+	r->index = m->next_index;
+	tramp_mirror_number(mirror, r->enter, r->leave, r->index);
+	status = emit(w, mirror, (uint32_t)(r - m->v));
 	if (status == INJ_OK && r->state == INJ_RECORDED_OK) {
 		w->s->next_event += 2;
 		m->next_index++;
@@ -329,21 +329,52 @@ static struct tramp_probe_env probe_env(const struct inj_session *s)
 	};
 }
 
-static enum inj_status mirror_functions(struct work *w)
+/* Those that are wanted; parts go with their function.  NULL: no memory. */
+static uint32_t *list_functions(const struct work *w, size_t *n)
 {
 	const struct inj_mirror_options *opt = &w->s->opt.mirror;
 	const struct inj_object *o = &w->s->objects[w->object];
 	const struct tramp_facts *facts = &o->facts->facts;
 	bool *wanted = calloc(facts->nfns + 1, sizeof(*wanted));
-	enum inj_status status = INJ_MEMORY;
+	uint32_t *fns = calloc(facts->nfns + 1, sizeof(*fns));
+	bool done = wanted && fns && opt->mark(opt->arg, o, wanted);
 
-	if (wanted && opt->mark(opt->arg, o, wanted))
-		status = INJ_OK;
-	for (size_t i = 0; i < facts->nfns && status == INJ_OK; i++)
-		/* parts go with their function */
+	*n = 0;
+	for (size_t i = 0; i < facts->nfns && done; i++)
 		if (wanted[i] && tramp_code_function(w->code, facts->fns[i].addr) == i)
-			status = mirror_function(w, i);
+			fns[(*n)++] = (uint32_t)i;
 	free(wanted);
+	if (done)
+		return fns;
+	free(fns);
+	return NULL;
+}
+
+static enum inj_status mirror_list(struct work *w, const struct tramp_probe_env *env,
+				   const uint32_t *fns, size_t n)
+{
+	unsigned int want = env->mode == TRAMP_PROBE_COUNT ? TRAMP_MIRROR_ENTRY :
+							     TRAMP_MIRROR_ENTRY | TRAMP_MIRROR_EXIT;
+	struct inj_planners *p = inj_planners_new(w->code, env, w->mirror, fns, n, want);
+	enum inj_status status = p ? INJ_OK : INJ_MEMORY;
+
+	for (size_t i = 0; i < n && status == INJ_OK; i++) {
+		enum tramp_mirror_status said;
+		struct tramp_mirror *mirror = inj_planners_next(p, &said);
+
+		status = mirror_function(w, fns[i], mirror, said);
+	}
+	inj_planners_free(p);
+	return status;
+}
+
+static enum inj_status mirror_functions(struct work *w, const struct tramp_probe_env *env)
+{
+	size_t n;
+	uint32_t *fns = list_functions(w, &n);
+	enum inj_status status = fns ? mirror_list(w, env, fns, n) : INJ_MEMORY;
+
+	free(fns);
 	return status == INJ_OK ? close_chunk(w) : status;
 }
 
@@ -352,12 +383,10 @@ static enum inj_status mirror_code(struct work *w, bool wanted)
 	struct tramp_probe_env env = probe_env(w->s);
 	enum inj_status status;
 
-	if (!w->s->checker)
-		w->s->checker = tramp_checker_new();
-	w->mirror = tramp_mirror_new(w->code, &env, w->s->checker);
-	status = w->mirror && w->s->checker ? INJ_OK : INJ_MEMORY;
+	w->mirror = tramp_mirror_new(w->code, &env, NULL);
+	status = w->mirror ? INJ_OK : INJ_MEMORY;
 	if (status == INJ_OK && wanted)
-		status = mirror_functions(w);
+		status = mirror_functions(w, &env);
 	if (status == INJ_OK)
 		status = inj_mirror_sigactions(w->s, w->object, w->code, &w->edits);
 	free(w->chunk.pieces);

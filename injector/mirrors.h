@@ -44,6 +44,7 @@ enum inj_recorded_state {
 	/* or we do. */
 	INJ_RECORDED_WRAPPED,	/* a module wraps it */
 	INJ_RECORDED_NEVER,	/* of a kind that does not survive it */
+	INJ_RECORDED_GO,	/* compiled by Go */
 	INJ_RECORDED_OURS,	/* Sonde needs its code for itself */
 	INJ_RECORDED_CHANGED,	/* memory differs from the file */
 	INJ_RECORDED_NO_ROOM,	/* no free memory near it */

@@ -9,6 +9,7 @@
 #include <string.h>
 
 static const char reason_never[] = "does not return like other functions";
+static const char reason_go[] = "Go moves it between threads, and its stacks";
 
 /* ---- the file ---- */
 
@@ -156,6 +157,8 @@ const char *anatomy_plan(struct anatomy *a, size_t i, struct tramp_mirror_plan *
 	*plan = (struct tramp_mirror_plan){ 0 };
 	if (a->facts.fn[i].flags & INJ_FN_NEVER)
 		return reason_never;
+	if (a->facts.fn[i].flags & INJ_FN_GO)
+		return reason_go;
 	enum tramp_mirror_status status = tramp_mirror_plan(a->mirror, &req, plan);
 	if (status == TRAMP_MIRROR_OK || status == TRAMP_MIRROR_NEVER_LEAVES)
 		return NULL;
