@@ -116,8 +116,9 @@ enum tramp_op_kind {
 	TRAMP_OP_CALL_IND,	/* through register or memory (which may be RIP-relative) */
 	TRAMP_OP_JMP_IND,
 	TRAMP_OP_RET,		/* also with a pop count, also iret and the like */
-	TRAMP_OP_STOP,		/* ud2, hlt, int3, int1: nothing comes behind it */
+	TRAMP_OP_STOP,		/* ud2, hlt: nothing comes behind it */
 	TRAMP_OP_SYSCALL,
+	TRAMP_OP_TRAP,		/* int3, int1: a signal handler may return behind it */
 };
 
 struct tramp_op {
@@ -144,7 +145,8 @@ enum tramp_end {
 	TRAMP_END_TAIL_IND,	/* indirect jump out of the function */
 	TRAMP_END_TAIL_FALL,	/* falls into the next function: target_addr */
 	TRAMP_END_UNSURE,	/* indirect jump that may be either of SWITCH and TAIL_IND */
-	TRAMP_END_STOP,		/* ud2 and the like; also bytes that are no instruction follow */
+	TRAMP_END_STOP,		/* ud2 and the like, int3 at the end; also bytes that are no instruction
+				 * follow */
 };
 
 enum tramp_block_flags {
@@ -180,6 +182,7 @@ enum tramp_flow_flags {
 	TRAMP_FLOW_BAD_CODE = 2, /* control runs into bytes that are no instruction */
 	TRAMP_FLOW_OVERLAP = 4,	/* control enters instructions at other places than their start */
 	TRAMP_FLOW_IRREDUCIBLE = 8, /* a cycle with several entries (set by tramp_flow_loops()) */
+	TRAMP_FLOW_RED_ZONE = 16, /* an operand is below the stack pointer */
 };
 
 /* All zero at first; used again and again; freed by tramp_flow_free(). */

@@ -193,6 +193,8 @@ static void decode_from(struct tramp_flow *flow, uint64_t addr)
 		if (!step(flow, addr, r->bytes + at, &insn))
 			return;
 		addr += insn.len;
+		if (addr == r->addr + r->len && insn.kind == TRAMP_OP_TRAP)
+			return;
 		if (addr == r->addr + r->len && r->padding && !is_call(insn.kind)) {
 			take_padding(p, r);
 			if (tramp_flow_is_branch(insn.kind))
@@ -298,6 +300,15 @@ static void note_saves(struct flow_priv *p, const struct flow_insn *insn)
 		p->loaded |= TRAMP_REG(insn->reg);
 }
 
+/* What is there may stay there over a jump to another function, in assembly. */
+static bool is_below_stack(const uint8_t *bytes, const struct flow_insn *insn)
+{
+	bool moves = insn->shape == FLOW_LEA && insn->reg == TRAMP_RSP;
+
+	return insn->memory && insn->base == TRAMP_RSP && !moves &&
+	       tramp_flow_field(bytes, insn->disp_at, insn->disp_len) < 0;
+}
+
 static void list_range(struct tramp_flow *flow, const struct flow_range *r)
 {
 	struct flow_priv *p = flow_priv(flow);
@@ -315,6 +326,8 @@ static void list_range(struct tramp_flow *flow, const struct flow_range *r)
 				marks[i + insn.len] |= FLOW_MARK_LEADER;
 		}
 		note_saves(p, &insn);
+		if (is_below_stack(r->bytes + i, &insn))
+			flow->flags |= TRAMP_FLOW_RED_ZONE;
 		flow->ops[flow->nops++] = make_op(off + i, &insn);
 	}
 }

@@ -110,6 +110,10 @@ static void end_block(struct tramp_flow *flow, struct tramp_block *b)
 	case TRAMP_OP_STOP:
 		b->ends = TRAMP_END_STOP;
 		break;
+	case TRAMP_OP_TRAP:
+		b->next = block_at(flow, flow_addr(flow, b->end));
+		b->ends = b->next == TRAMP_NONE ? TRAMP_END_STOP : TRAMP_END_FALL;
+		break;
 	default:
 		end_fall(flow, b);
 	}

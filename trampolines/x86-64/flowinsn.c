@@ -214,9 +214,10 @@ static uint8_t other_kind(const struct decoded *d)
 	case ZYDIS_MNEMONIC_UD1:
 	case ZYDIS_MNEMONIC_UD2:
 	case ZYDIS_MNEMONIC_HLT:
+		return TRAMP_OP_STOP;
 	case ZYDIS_MNEMONIC_INT3:
 	case ZYDIS_MNEMONIC_INT1:
-		return TRAMP_OP_STOP;
+		return TRAMP_OP_TRAP;
 	case ZYDIS_MNEMONIC_SYSCALL:
 	case ZYDIS_MNEMONIC_SYSENTER:
 	case ZYDIS_MNEMONIC_INT:

@@ -98,7 +98,7 @@ static void follow_flags(struct sweep *s, uint64_t to)
 			flags_are_returned(s);
 		if (insn.kind == TRAMP_OP_JMP)
 			to = tramp_flow_target(bytes, to, &insn);
-		else if (insn.kind == TRAMP_OP_STOP)
+		else if (insn.kind == TRAMP_OP_STOP || insn.kind == TRAMP_OP_TRAP)
 			s->pending.n = 0;
 		else if (insn.kind != TRAMP_OP_PLAIN && insn.kind != TRAMP_OP_RIP)
 			break;
@@ -286,6 +286,7 @@ static void note_flow(struct sweep *s, const uint8_t *at, uint64_t addr,
 			flags_are_returned(s);
 		break;
 	case TRAMP_OP_STOP:
+	case TRAMP_OP_TRAP:
 		s->pending.n = 0;
 		break;
 	default:
@@ -320,7 +321,7 @@ static void fall_through(struct sweep *s, uint64_t to)
 static void note_fall(struct sweep *s, const uint8_t *at, uint64_t addr,
 		      const struct flow_insn *insn)
 {
-	if (s->fn == TRAMP_NONE || !tramp_flow_goes_on(insn->kind))
+	if (s->fn == TRAMP_NONE || !tramp_flow_goes_on(insn->kind) || insn->kind == TRAMP_OP_TRAP)
 		return;
 	flags_are_read(s);
 	if (insn->kind == TRAMP_OP_CALL) {

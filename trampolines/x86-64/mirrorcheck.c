@@ -49,7 +49,8 @@ static enum tramp_mirror_status check_op(struct tramp_mirror *m, const struct tr
 
 static bool goes_elsewhere(const struct tramp_op *op)
 {
-	return op->kind != TRAMP_OP_PLAIN && op->kind != TRAMP_OP_RIP && op->kind != TRAMP_OP_SYSCALL;
+	return op->kind != TRAMP_OP_PLAIN && op->kind != TRAMP_OP_RIP && op->kind != TRAMP_OP_SYSCALL &&
+	       op->kind != TRAMP_OP_TRAP;
 }
 
 static enum tramp_mirror_status check_run(struct tramp_mirror *m, uint32_t i, enum mir_run run)

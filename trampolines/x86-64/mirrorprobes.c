@@ -5,6 +5,8 @@
 
 #include "trampolines/x86-64/mirrorplan.h"
 
+#define RET 0xc3
+
 static void add_piece(struct tramp_mirror *m, const struct rt_piece *piece)
 {
 	struct rt_piece *last = m->pieces.n ? &m->pieces.v[m->pieces.n - 1] : NULL;
@@ -85,12 +87,19 @@ static bool probe_index(struct mir_probe_table *t, const struct rt_probe_map *ma
 	return true;
 }
 
-/* By the ABI nothing below rsp is of value where a function begins or is left. */
-static bool keeps_abi(const struct tramp_mirror *m)
+/*
+ * By the ABI nothing below rsp is of value where a function begins or is left.  Assembly may well jump from one to
+ * the next and find there what it left; a return gives all of it away.
+ */
+static bool is_red_zone_dead(const struct tramp_mirror *m, enum tramp_probe_kind kind, uint32_t orig)
 {
 	uint32_t flags = tramp_code_facts(m->code)->fns[m->req.fn].flags;
 
-	return (flags & TRAMP_FN_FRAMED) && !(flags & TRAMP_FN_FOREIGN);
+	if (!(flags & TRAMP_FN_FRAMED) || (flags & TRAMP_FN_FOREIGN))
+		return false;
+	if (!(m->flow.flags & TRAMP_FLOW_RED_ZONE))
+		return true;
+	return kind == TRAMP_PROBE_EXIT && *mir_bytes(m, orig) == RET;
 }
 
 void mir_probe(struct tramp_mirror *m, enum tramp_probe_kind kind, tramp_regs live, uint32_t orig)
@@ -100,7 +109,7 @@ void mir_probe(struct tramp_mirror *m, enum tramp_probe_kind kind, tramp_regs li
 		.event = kind == TRAMP_PROBE_ENTRY ? m->req.enter : m->req.leave,
 		.function = m->req.index,
 		.live = live,
-		.red_zone_dead = keeps_abi(m),
+		.red_zone_dead = is_red_zone_dead(m, kind, orig),
 	};
 	struct rt_piece piece = {
 		.start = (uint32_t)m->out.len, .orig = orig, .kind = RT_PIECE_PROBE,
