@@ -37,10 +37,14 @@ libinjector_la_SOURCES = \
 	injector/patch.c \
 	injector/patch.h \
 	injector/plan.c \
+	injector/planners.c \
+	injector/planners.h \
 	injector/resolve.c \
 	injector/session.c \
 	injector/session.h \
+	injector/sigrun.c \
 	injector/sigsites.c \
+	injector/sigsites.h \
 	injector/status.h \
 	injector/steplen.c \
 	injector/symbols.c \

@@ -217,6 +217,12 @@ enum tramp_code_status tramp_flow_build(struct tramp_flow *flow, const struct tr
 void tramp_flow_free(struct tramp_flow *flow);
 
 /*
+ * From now on @flow is built by the thread that builds @with: they share what is remembered of instructions,
+ * which is @with's.  False: no memory; then @flow can only be freed.
+ */
+bool tramp_flow_share(struct tramp_flow *flow, struct tramp_flow *with) TRAMP_MUST_CHECK;
+
+/*
  * Live registers at the start and end of all blocks.
  *
  * What is trusted.  At a call: a FRAMED, not FOREIGN function's calls read the argument registers

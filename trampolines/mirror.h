@@ -30,6 +30,7 @@
 
 #include "trampolines/codemap.h"
 #include "trampolines/flow.h"
+#include "trampolines/memory.h"
 #include "trampolines/probe.h"
 
 enum tramp_mirror_status {
@@ -42,6 +43,7 @@ enum tramp_mirror_status {
 	TRAMP_MIRROR_UNMOVABLE,		/* an instruction that works only where it is */
 	TRAMP_MIRROR_SIGRETURN,		/* where signal handlers return to */
 	TRAMP_MIRROR_DECODERS,		/* the two decoders disagree */
+	TRAMP_MIRROR_UNMODELLED,	/* ACCESSES: an instruction whose accesses are not known */
 	TRAMP_MIRROR_NEVER_LEAVES,	/* (not a refusal by itself) no exit was found: only the entry */
 	/* Errors. */
 	TRAMP_MIRROR_FAR,		/* arena and original are more than 2 GiB apart */
@@ -55,7 +57,8 @@ const char *tramp_mirror_text(enum tramp_mirror_status status);
 enum tramp_mirror_want {
 	TRAMP_MIRROR_ENTRY = 1,	/* a probe where the function is entered: not on jumps back to it */
 	TRAMP_MIRROR_EXIT = 2,	/* a probe on each way out: ret and tail calls */
-	TRAMP_MIRROR_WHOLE = 4,	/* copy all blocks, whatever the probes need (tests; memory traces) */
+	TRAMP_MIRROR_WHOLE = 4,	/* copy all blocks, whatever the probes need (tests) */
+	TRAMP_MIRROR_ACCESSES = 8, /* record what memory is accessed; implies WHOLE.  Needs tramp_mirror_memory() */
 };
 
 /* What to write over original code; addresses are offsets from tramp_code_base(). */
@@ -75,12 +78,22 @@ struct tramp_mirror *tramp_mirror_new(const struct tramp_code *code, const struc
 				      struct tramp_checker *checker);
 void tramp_mirror_free(struct tramp_mirror *m);
 
+/*
+ * For several generators of one object in several threads: @m keeps its probe shapes with those of @emits; and
+ * what is remembered of instructions, and the second decoder, are those of @plans.  May be called
+ * before each plan.  At any time one thread may emit with those that share shapes, and one thread plan with
+ * those that share the rest.  False: no memory; then @m can only be freed.
+ */
+bool tramp_mirror_share(struct tramp_mirror *m, struct tramp_mirror *emits, struct tramp_mirror *plans)
+	TRAMP_MUST_CHECK;
+
 /* @event: ids of the function's enter and leave events. */
 struct tramp_mirror_request {
 	uint32_t fn;		/* index into the facts' functions */
 	unsigned int want;	/* enum tramp_mirror_want */
 	uint32_t enter, leave;	/* event ids */
 	uint32_t index;		/* of its count */
+	uint32_t node;		/* ACCESSES: id of its first node */
 };
 
 /* Statistics of one function, for `sonde list` and `sonde disasm`. */
@@ -97,6 +110,9 @@ struct tramp_mirror_plan {
 enum tramp_mirror_status tramp_mirror_plan(struct tramp_mirror *m, const struct tramp_mirror_request *req,
 					   struct tramp_mirror_plan *plan) TRAMP_MUST_CHECK;
 
+/* Other ids and index than those of the request, for what is emitted next. */
+void tramp_mirror_number(struct tramp_mirror *m, uint32_t enter, uint32_t leave, uint32_t index);
+
 /* Bytes that emitting what was planned last will need at most. */
 size_t tramp_mirror_room(const struct tramp_mirror *m);
 
@@ -110,10 +126,18 @@ struct tramp_mirror_code {
 	size_t npatches;
 	const struct rt_piece *pieces;	 /* start counts from buf[0]; likewise */
 	size_t npieces;
+	const struct rt_mem_piece *mems; /* ACCESSES: likewise */
+	size_t nmems;
 };
 enum tramp_mirror_status tramp_mirror_emit(struct tramp_mirror *m, uint64_t base, uint64_t arena,
 					   uint8_t *buf, size_t room, struct tramp_mirror_code *out)
 	TRAMP_MUST_CHECK;
+
+/*
+ * Memory: how to record, before the first request that wants it; and what was planned last.  @env is copied.
+ */
+void tramp_mirror_memory(struct tramp_mirror *m, const struct tramp_mem_env *env, uint64_t load_addr);
+void tramp_mirror_description(const struct tramp_mirror *m, struct tramp_mem_description *d);
 
 /* All probe shapes so far: what rt_piece.probe indexes.  The generator's, until the next emit. */
 const struct rt_probe_map *tramp_mirror_probes(const struct tramp_mirror *m, size_t *n);

@@ -11,6 +11,7 @@
 
 #ifdef HAVE_OPCODES
 
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -34,6 +35,9 @@ struct tramp_checker {
 	bool bad;
 	struct memory confirmed[MEMORY];
 };
+
+/* Up to binutils 2.38, libopcodes keeps what it is at in static variables. */
+static pthread_mutex_t printing = PTHREAD_MUTEX_INITIALIZER;
 
 /* libopcodes says "(bad)" and a length of one byte or more for what it does not know. */
 static void look_for_bad(struct tramp_checker *checker, const char *format, va_list args)
@@ -110,7 +114,9 @@ size_t tramp_checker_length(struct tramp_checker *checker, const uint8_t *code, 
 	checker->bad = false;
 	checker->info.buffer = (bfd_byte *)code;
 	checker->info.buffer_length = avail;
+	pthread_mutex_lock(&printing);
 	length = checker->print(0, &checker->info);
+	pthread_mutex_unlock(&printing);
 	return length > 0 && !checker->bad ? (size_t)length : 0;
 }
 

@@ -427,13 +427,15 @@ static struct flow_priv *get_priv(struct tramp_flow *flow)
 
 bool tramp_flow_share(struct tramp_flow *flow, struct tramp_flow *with)
 {
-	if (flow->priv || !get_priv(with))
+	struct flow_priv *p = flow->priv ? flow->priv : calloc(1, sizeof(*p));
+
+	flow->priv = p;
+	if (!p || !get_priv(with))
 		return false;
-	flow->priv = calloc(1, sizeof(struct flow_priv));
-	if (!flow->priv)
-		return false;
-	flow_priv(flow)->decoder = flow_priv(with)->decoder;
-	flow_priv(flow)->borrowed = true;
+	if (!p->borrowed)
+		free(p->decoder);
+	p->decoder = flow_priv(with)->decoder;
+	p->borrowed = true;
 	return true;
 }
 

@@ -46,6 +46,7 @@ struct flow_buffer {
 
 struct flow_priv {
 	struct flow_decoder *decoder;
+	bool borrowed;		/* another flow's */
 	struct flow_range *ranges; /* ascending */
 	size_t nranges;
 	uint32_t nbytes;	/* of all ranges */

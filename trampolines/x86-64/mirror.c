@@ -28,6 +28,7 @@ const char *tramp_mirror_text(enum tramp_mirror_status status)
 		[TRAMP_MIRROR_UNMOVABLE] = "an instruction in it works only where it is",
 		[TRAMP_MIRROR_SIGRETURN] = "the return from signal handlers, not a function",
 		[TRAMP_MIRROR_DECODERS] = "the decoders do not agree on its instructions",
+		[TRAMP_MIRROR_UNMODELLED] = "it has an instruction whose memory accesses are not known",
 		[TRAMP_MIRROR_NEVER_LEAVES] = "it never returns",
 		[TRAMP_MIRROR_FAR] = "its copy would be more than 2 GiB away",
 		[TRAMP_MIRROR_MEMORY] = "out of memory",
@@ -64,7 +65,17 @@ struct tramp_mirror *tramp_mirror_new(const struct tramp_code *code, const struc
 	m->env = *env;
 	m->checker = checker;
 	m->code_base = tramp_code_base(code);
+	m->table = &m->own_table;
+	m->known = &m->own_known;
 	return m;
+}
+
+bool tramp_mirror_share(struct tramp_mirror *m, struct tramp_mirror *emits, struct tramp_mirror *plans)
+{
+	m->table = emits->table;
+	m->known = plans->known;
+	m->checker = plans->checker;
+	return tramp_flow_share(&m->flow, &plans->flow);
 }
 
 void tramp_mirror_free(struct tramp_mirror *m)
@@ -81,9 +92,9 @@ void tramp_mirror_free(struct tramp_mirror *m)
 	free(m->probes.v);
 	free(m->patches.v);
 	free(m->pieces.v);
-	free(m->table.maps);
-	free(m->table.hash);
-	free(m->known.v);
+	free(m->own_table.maps);
+	free(m->own_table.hash);
+	free(m->own_known.v);
 	free(m);
 }
 
@@ -243,6 +254,13 @@ enum tramp_mirror_status tramp_mirror_plan(struct tramp_mirror *m, const struct 
 								    TRAMP_MIRROR_OK;
 }
 
+void tramp_mirror_number(struct tramp_mirror *m, uint32_t enter, uint32_t leave, uint32_t index)
+{
+	m->req.enter = enter;
+	m->req.leave = leave;
+	m->req.index = index;
+}
+
 size_t tramp_mirror_room(const struct tramp_mirror *m)
 {
 	size_t room = 0, probes = 1;
@@ -299,6 +317,6 @@ enum tramp_mirror_status tramp_mirror_emit(struct tramp_mirror *m, uint64_t base
 
 const struct rt_probe_map *tramp_mirror_probes(const struct tramp_mirror *m, size_t *n)
 {
-	*n = m->table.n;
-	return m->table.maps;
+	*n = m->table->n;
+	return m->table->maps;
 }

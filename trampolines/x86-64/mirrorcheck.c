@@ -3,6 +3,7 @@
  * A last look at what was planned: every instruction that is copied has to work elsewhere, and the two
  * decoders have to agree on those that are overwritten.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "trampolines/x86-64/decode.h"
@@ -16,7 +17,7 @@ static struct mir_known *recall(struct tramp_mirror *m, const uint8_t *bytes, si
 
 	for (size_t i = 0; i < length; i++)
 		hash = (hash ^ bytes[i]) * 16777619u;
-	return &m->known.v[(hash ^ hash >> 16) % KNOWN];
+	return &m->known->v[(hash ^ hash >> 16) % KNOWN];
 }
 
 static bool confirms(struct tramp_mirror *m, const uint8_t *bytes, size_t length)
@@ -76,11 +77,10 @@ enum tramp_mirror_status mir_check(struct tramp_mirror *m)
 {
 	enum tramp_mirror_status status = TRAMP_MIRROR_OK;
 
-	if (!m->known.v) {
-		if (!mir_reserve(&m->known, KNOWN))
-			return TRAMP_MIRROR_MEMORY;
-		memset(m->known.v, 0, KNOWN * sizeof(*m->known.v));
-	}
+	if (!m->known->v)
+		m->known->v = calloc(KNOWN, sizeof(*m->known->v));
+	if (!m->known->v)
+		return TRAMP_MIRROR_MEMORY;
 	for (uint32_t i = 0; i < m->flow.nblocks && status == TRAMP_MIRROR_OK; i++) {
 		const struct mir_block *b = &m->blocks.v[i];
 

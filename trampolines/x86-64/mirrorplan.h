@@ -84,6 +84,10 @@ struct mir_known {
 	uint8_t bytes[15];
 };
 
+struct mir_known_table {
+	struct mir_known *v;	/* instructions that both decoders agree on */
+};
+
 #define MIR_ARRAY(type) struct { type *v; size_t n, room; }
 
 struct tramp_mirror {
@@ -107,8 +111,8 @@ struct tramp_mirror {
 	MIR_ARRAY(struct mir_probe) probes;
 	MIR_ARRAY(struct tramp_patch) patches;
 	MIR_ARRAY(struct rt_piece) pieces;
-	struct mir_probe_table table;
-	MIR_ARRAY(struct mir_known) known;	/* instructions that both decoders agree on */
+	struct mir_probe_table own_table, *table; /* its own, or another generator's */
+	struct mir_known_table own_known, *known; /* likewise */
 
 	bool lost;		/* no memory */
 

@@ -127,7 +127,7 @@ void mir_probe(struct tramp_mirror *m, enum tramp_probe_kind kind, tramp_regs li
 		m->out.status = TRAMP_NO_ROOM;
 		return;
 	}
-	if (!probe_index(&m->table, &p->code.map, &piece.probe))
+	if (!probe_index(m->table, &p->code.map, &piece.probe))
 		m->lost = true;
 	add_piece(m, &piece);
 	tramp_put_bytes(&m->out, p->code.code, p->code.len);

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Plans of many functions, in order, made ahead by threads: to plan a function takes as long as all else that
+ * is done for it.  What comes out does not depend on how many threads there are; none, if there is one
+ * processor, or not much to do, or none can be had.
+ */
+#ifndef SONDE_INJECTOR_PLANNERS_H
+#define SONDE_INJECTOR_PLANNERS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "injector/status.h"
+#include "trampolines/mirror.h"
+
+struct inj_planners;
+
+/*
+ * To plan functions @fns (indices, the caller's until the end) of @emits' object; @want: enum tramp_mirror_want.
+ * @emits is the generator whose tramp_mirror_probes() tell of all that is emitted.  NULL: no memory.
+ */
+struct inj_planners *inj_planners_new(const struct tramp_code *code, const struct tramp_probe_env *env,
+				      struct tramp_mirror *emits, const uint32_t *fns, size_t n,
+				      unsigned int want) INJ_CHECK;
+
+/*
+ * The next function's plan, to be numbered and emitted before the following one is asked for.  Not more often
+ * than there are functions.
+ */
+struct tramp_mirror *inj_planners_next(struct inj_planners *p, enum tramp_mirror_status *said);
+
+/* Ends the threads, whatever is left to do. */
+void inj_planners_free(struct inj_planners *p);
+
+#endif
