@@ -52,4 +52,10 @@ enum inj_status inj_codefacts_read(const char *path, const struct inj_symtab *ta
 				   struct inj_codefacts *out) INJ_CHECK;
 void inj_codefacts_free(struct inj_codefacts *facts);
 
+/*
+ * codefacts_calls.c: where in code[from .. at] the instruction is that sets eax to 13 for the `syscall` at
+ * code[at]; `at`: nowhere.
+ */
+size_t inj_codefacts_sigaction(const uint8_t *code, size_t from, size_t at);
+
 #endif

@@ -48,15 +48,17 @@ static bool leads_to(const uint8_t *bytes, size_t at, size_t to)
 	return at == to;
 }
 
-static bool is_sigaction(const uint8_t *bytes, size_t from, size_t at)
+size_t inj_codefacts_sigaction(const uint8_t *code, size_t from, size_t at)
 {
+	if (at - from > MAX_DISTANCE)
+		from = at - MAX_DISTANCE;
 	for (size_t i = at; i-- > from;) {
-		size_t len = sets_sigaction(bytes + i, at - i);
+		size_t len = sets_sigaction(code + i, at - i);
 
-		if (len && leads_to(bytes, i + len, at))
-			return true;
+		if (len && leads_to(code, i + len, at))
+			return i;
 	}
-	return false;
+	return at;
 }
 
 static void consider(struct inj_cf *cf, const struct tramp_bytes *piece, size_t at)
@@ -76,7 +78,7 @@ static void consider(struct inj_cf *cf, const struct tramp_bytes *piece, size_t 
 		}
 		from = start <= at && start > from ? start : from;
 	}
-	if (is_sigaction(piece->bytes, from, at))
+	if (inj_codefacts_sigaction(piece->bytes, from, at) != at)
 		inj_addrs_add(&cf->sigaction, piece->addr + at);
 }
 

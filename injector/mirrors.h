@@ -78,6 +78,7 @@ struct inj_mirrors {
 	struct rt_codemaps *maps; /* as the program sees it */
 	uint64_t maps_addr;
 	bool full; /* no more code maps, or event ids */
+	uint32_t unled;	     /* system calls for signal handlers that do not lead to the runtime */
 };
 
 /* Instruments what is wanted in objects that have not been looked at; all of it or, on an error, nothing more. */

@@ -19,16 +19,10 @@
 
 #include "injector/mirrors.h"
 #include "injector/session.h"
+#include "injector/sigsites.h"
 
-#define SYSCALL_LEN 2
 #define STUB_BYTES 64
 #define NOBODY UINT32_MAX
-
-/* The instructions that the jump takes the place of: flow->ops[first .. last], the last is the system call. */
-struct site {
-	uint64_t addr, end; /* in the program */
-	uint32_t first, last;
-};
 
 static const struct tramp_block *block_of(const struct tramp_flow *flow, uint32_t off)
 {
@@ -39,22 +33,26 @@ static const struct tramp_block *block_of(const struct tramp_flow *flow, uint32_
 }
 
 /* False: the system call is not known as an instruction, or too near to its block's start. */
-static bool find_site(const struct tramp_flow *flow, uint32_t off, struct site *site)
+static bool find_site(const struct tramp_flow *flow, uint32_t off, struct inj_sigsite *site)
 {
 	const struct tramp_block *b = block_of(flow, off);
-	uint32_t i;
+	uint32_t last, first;
 
 	if (!b)
 		return false;
-	for (i = b->op; i < b->op + b->nops && flow->ops[i].off != off;)
-		i++;
-	if (i == b->op + b->nops || flow->ops[i].len != SYSCALL_LEN)
+	for (last = b->op; last < b->op + b->nops && flow->ops[last].off != off;)
+		last++;
+	if (last == b->op + b->nops || flow->ops[last].len != INJ_SYSCALL_LEN)
 		return false;
-	site->last = i;
-	while (i > b->op && off + SYSCALL_LEN - flow->ops[i].off < TRAMP_JUMP_SIZE)
-		i--;
-	site->first = i;
-	return off + SYSCALL_LEN - flow->ops[i].off >= TRAMP_JUMP_SIZE;
+	site->end = off + INJ_SYSCALL_LEN;
+	for (first = last; first > b->op && site->end - flow->ops[first].off < TRAMP_JUMP_SIZE;)
+		first--;
+	site->off = flow->ops[first].off;
+	site->nops = last + 1 - first;
+	if (site->end - site->off < TRAMP_JUMP_SIZE || site->nops > INJ_SITE_OPS)
+		return false;
+	memcpy(site->ops, &flow->ops[first], site->nops * sizeof(*site->ops));
+	return true;
 }
 
 /* lea -13(%rax), %ecx; jrcxz over; syscall; jmp back */
@@ -86,73 +84,87 @@ static bool copy_op(const struct tramp_op *op, const uint8_t *code, uint64_t fro
 	return put_rel(out + op->disp_at, from + (uint64_t)(int64_t)old, to);
 }
 
-static bool emit_stub(const struct inj_session *s, const struct tramp_flow *flow,
-		      const struct site *site, uint64_t base, uint64_t at, uint8_t *mem)
+static bool emit_stub(const struct inj_session *s, const struct tramp_code *code,
+		      const struct inj_sigsite *site, uint64_t base, uint64_t at, uint8_t *mem)
 {
 	size_t n = 0, len, left;
 
-	for (uint32_t i = site->first; i < site->last; i++) {
-		const struct tramp_op *op = &flow->ops[i];
-		const uint8_t *code = tramp_code_at(flow->code,
-						    tramp_code_base(flow->code) + op->off, &left);
+	for (uint32_t i = 0; i + 1 < site->nops; i++) {
+		const struct tramp_op *op = &site->ops[i];
+		const uint8_t *bytes = tramp_code_at(code, tramp_code_base(code) + op->off, &left);
 
-		if (!code || left < op->len ||
-		    !copy_op(op, code, base + op->off, at + n, mem + n))
+		if (!bytes || left < op->len ||
+		    !copy_op(op, bytes, base + op->off, at + n, mem + n))
 			return false;
 		n += op->len;
 	}
 	memcpy(mem + n, is_it, sizeof(is_it));
 	n += sizeof(is_it);
-	if (!put_rel(mem + n - 4, site->end, at + n))
+	if (!put_rel(mem + n - 4, base + site->end, at + n))
 		return false;
 	memcpy(mem + n, lea_r11, sizeof(lea_r11));
 	n += sizeof(lea_r11);
-	if (!put_rel(mem + n - 4, site->end, at + n))
+	if (!put_rel(mem + n - 4, base + site->end, at + n))
 		return false;
 	return tramp_emit_jump(at + n, s->rt_sigaction, mem + n, STUB_BYTES - n, &len) == TRAMP_OK;
 }
 
-static bool make_edit(const struct tramp_flow *flow, const struct site *site, uint64_t base,
+static bool make_edit(const struct tramp_code *code, const struct inj_sigsite *site, uint64_t base,
 		      uint64_t stub, struct inj_edit *e)
 {
-	const uint8_t *code;
+	const uint8_t *bytes;
 	size_t left;
 
-	*e = (struct inj_edit){ .addr = site->addr, .owner = NOBODY,
-				.len = (uint8_t)(site->end - site->addr) };
-	code = tramp_code_at(flow->code, site->addr - base + tramp_code_base(flow->code), &left);
-	if (!code || left < e->len || e->len > INJ_EDIT_MAX)
+	*e = (struct inj_edit){ .addr = base + site->off, .owner = NOBODY,
+				.len = (uint8_t)(site->end - site->off) };
+	bytes = tramp_code_at(code, tramp_code_base(code) + site->off, &left);
+	if (!bytes || left < e->len || e->len > INJ_EDIT_MAX)
 		return false;
-	memcpy(e->was, code, e->len);
+	memcpy(e->was, bytes, e->len);
 	memset(e->bytes, 0x90, e->len);
 	e->bytes[0] = 0xe9;
-	return put_rel(e->bytes + 1, stub, site->addr + TRAMP_JUMP_SIZE);
+	return put_rel(e->bytes + 1, stub, e->addr + TRAMP_JUMP_SIZE);
 }
 
-static enum inj_status lead_to_runtime(struct inj_session *s, const struct tramp_flow *flow,
-				       uint32_t off, uint64_t base, struct inj_edits *edits)
+/* NO_ROOM: it cannot be done there. */
+static enum inj_status lead_to_runtime(struct inj_session *s, const struct tramp_code *code,
+				       const struct inj_sigsite *site, uint64_t base,
+				       struct inj_edits *edits)
 {
-	struct site site;
 	struct inj_edit e;
 	enum inj_status status;
 	uint64_t at;
 	uint8_t *mem;
 
-	if (!find_site(flow, off, &site))
-		return INJ_OK;
-	site.addr = base + flow->ops[site.first].off;
-	site.end = base + off + SYSCALL_LEN;
-	status = inj_code_alloc(&s->code, s->target, site.addr, site.end, STUB_BYTES, &at, &mem);
+	status = inj_code_alloc(&s->code, s->target, base + site->off, base + site->end, STUB_BYTES,
+				&at, &mem);
 	if (status != INJ_OK)
-		return status == INJ_NO_ROOM ? INJ_OK : status;
-	if (!emit_stub(s, flow, &site, base, at, mem) || !make_edit(flow, &site, base, at, &e))
-		return INJ_OK;
+		return status;
+	if (!emit_stub(s, code, site, base, at, mem) || !make_edit(code, site, base, at, &e))
+		return INJ_NO_ROOM;
 	return inj_edits_add(edits, &e);
 }
 
+/* NO_ROOM: there is no room for a jump. */
+static enum inj_status site_at(struct tramp_flow *flow, const struct tramp_code *code, uint64_t addr,
+			       struct inj_sigsite *site)
+{
+	uint32_t off = (uint32_t)(addr - tramp_code_base(code));
+	uint32_t fn = tramp_code_function(code, addr);
+	bool found;
+
+	if (fn == TRAMP_NONE)
+		found = inj_sigsite_in_run(code, off, site);
+	else if (tramp_flow_build(flow, code, fn) == TRAMP_CODE_OK)
+		found = find_site(flow, off, site);
+	else
+		return INJ_MEMORY;
+	return found ? INJ_OK : INJ_NO_ROOM;
+}
+
 /*
- * A place that cannot be led to the runtime costs little: what a handler that is set there interrupts in
- * the middle of a probe may be a damaged record.
+ * What a handler that is set at a place which cannot be led to the runtime interrupts in the middle of a probe
+ * may be a damaged record.
  */
 enum inj_status inj_mirror_sigactions(struct inj_session *s, size_t object,
 				      const struct tramp_code *code, struct inj_edits *edits)
@@ -163,17 +175,15 @@ enum inj_status inj_mirror_sigactions(struct inj_session *s, size_t object,
 	enum inj_status status = INJ_OK;
 
 	for (size_t i = 0; i < facts->nsigaction && status == INJ_OK; i++) {
-		uint32_t fn = tramp_code_function(code, facts->sigaction[i]);
+		struct inj_sigsite site;
 
-		if (fn == TRAMP_NONE)
-			continue;
-		if (tramp_flow_build(&flow, code, fn) != TRAMP_CODE_OK)
-			status = INJ_MEMORY;
-		else
-			status = lead_to_runtime(s, &flow,
-						 (uint32_t)(facts->sigaction[i] -
-							    tramp_code_base(code)),
-						 base, edits);
+		status = site_at(&flow, code, facts->sigaction[i], &site);
+		if (status == INJ_OK)
+			status = lead_to_runtime(s, code, &site, base, edits);
+		if (status == INJ_NO_ROOM) {
+			s->mirrors.unled++;
+			status = INJ_OK;
+		}
 	}
 	tramp_flow_free(&flow);
 	return status;

@@ -233,6 +233,10 @@ void recorded_warn(struct recorded *r, const struct inj_session *s)
 	for (size_t i = 0; i < n; i++)
 		msg_debug("%llu function%s left alone: %s", (unsigned long long)reasons[i].count,
 			  plural(reasons[i].count), reasons[i].text);
+	if (instrumented && s->mirrors.unled)
+		msg_warn("events that signals interrupt may be damaged: %u system call%s for signal "
+			 "handlers could not be led to Sonde",
+			 s->mirrors.unled, plural(s->mirrors.unled));
 }
 
 void recorded_warn_late(struct recorded *r)

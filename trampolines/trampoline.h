@@ -228,6 +228,9 @@ enum tramp_status tramp_emit_jump(uint64_t addr, uint64_t target, uint8_t *buf, 
 /* Length of the instruction at code[0], 1..15; 0 when undecodable or cut off by `avail`. */
 size_t tramp_insn_length(const uint8_t *code, size_t avail);
 
+/* Its length if it goes on behind itself and does the same anywhere, byte by byte; else 0. */
+size_t tramp_insn_plain(const uint8_t *code, size_t avail);
+
 /* What a second, unrelated decoder (libopcodes) says about a plan. */
 enum tramp_agreement {
 	TRAMP_AGREE,

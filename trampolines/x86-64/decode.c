@@ -158,3 +158,13 @@ size_t tramp_insn_length(const uint8_t *code, size_t avail)
 
 	return tramp_decode(code, avail, &insn) ? insn.length : 0;
 }
+
+size_t tramp_insn_plain(const uint8_t *code, size_t avail)
+{
+	struct tramp_decoded insn;
+
+	if (!tramp_decode(code, avail, &insn) || insn.flow != FLOW_NEXT || insn.unmovable ||
+	    insn.disp_size)
+		return 0;
+	return insn.length;
+}
