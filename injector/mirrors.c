@@ -303,8 +303,10 @@ static enum inj_status read_facts(struct inj_session *s, struct inj_object *o)
 	if (!o->facts)
 		return INJ_MEMORY;
 	status = inj_codefacts_read(o->path, tab, o->facts);
-	if (status == INJ_OK)
+	if (status == INJ_OK) {
+		o->facts->facts.threads = inj_processors();
 		return INJ_OK;
+	}
 	free(o->facts);
 	o->facts = NULL;
 	(void)s;

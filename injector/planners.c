@@ -121,14 +121,17 @@ static void *run(void *arg)
 	return NULL;
 }
 
-static size_t threads_worth(size_t functions)
+unsigned int inj_processors(void)
 {
-	size_t n = functions / WORTH, spare;
 	cpu_set_t set;
 
-	if (sched_getaffinity(0, sizeof(set), &set) < 0)
-		return 0;
-	spare = (size_t)CPU_COUNT(&set) - 1;
+	return sched_getaffinity(0, sizeof(set), &set) < 0 ? 1 : (unsigned int)CPU_COUNT(&set);
+}
+
+static size_t threads_worth(size_t functions)
+{
+	size_t n = functions / WORTH, spare = inj_processors() - 1;
+
 	n = n < spare ? n : spare;
 	return n < MAX_THREADS ? n : MAX_THREADS;
 }

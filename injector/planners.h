@@ -15,6 +15,9 @@
 
 struct inj_planners;
 
+/* That this process may run on. */
+unsigned int inj_processors(void);
+
 /*
  * To plan functions @fns (indices, the caller's until the end) of @emits' object; @want: enum tramp_mirror_want.
  * @emits is the generator whose tramp_mirror_probes() tell of all that is emitted.  NULL: no memory.

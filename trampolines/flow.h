@@ -63,6 +63,7 @@ struct tramp_facts {
 	 */
 	const uint64_t *noreturn;
 	size_t nnoreturn;
+	unsigned int threads;	/* that the pass over all code may take; 0 counts as 1: the caller's */
 };
 
 /* ---- the object ---- */

@@ -14,4 +14,5 @@ libtrampolines_la_SOURCES += trampolines/flow.h \
 	trampolines/x86-64/flowparts.c \
 	trampolines/x86-64/flowpriv.h \
 	trampolines/x86-64/flowscan.c \
+	trampolines/x86-64/flowshards.c \
 	trampolines/x86-64/flowtable.c

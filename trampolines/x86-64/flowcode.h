@@ -88,7 +88,7 @@ bool tramp_flow_listed(const uint64_t *list, size_t n, uint64_t addr);
 /* Does a call (direct: `addr` is the callee; through the GOT: the slot) never return? */
 bool tramp_flow_noreturn(const struct tramp_code *code, uint64_t addr);
 
-/* ---- the pass (flowscan.c, flowtable.c, flowparts.c) ---- */
+/* ---- the pass (flowscan.c, flowshards.c, flowtable.c, flowparts.c) ---- */
 
 /* Control goes from function `from` (TRAMP_NONE: from no function) to a place in another. */
 struct flow_cross {
@@ -129,6 +129,9 @@ void tramp_flow_append(struct flow_scan *scan, struct flow_list *list, const voi
 
 /* All instructions of the object. */
 void tramp_flow_scan(struct flow_scan *scan);
+
+/* Those of functions [first, end), and between them up to the next one. */
+void tramp_flow_scan_part(struct flow_scan *scan, uint32_t first, uint32_t end);
 
 /* Those behind one more place. */
 void tramp_flow_scan_at(struct flow_scan *scan, uint64_t addr);

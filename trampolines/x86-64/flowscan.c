@@ -441,12 +441,20 @@ static void sweep_gaps(struct flow_scan *scan, uint64_t lo, uint64_t hi)
 	}
 }
 
-void tramp_flow_scan(struct flow_scan *scan)
+/* Up to the next function, or the end. */
+static uint64_t end_before(const struct flow_scan *scan, uint32_t fn)
 {
 	const struct tramp_facts *facts = scan->code->facts;
-	uint64_t done = scan->code->base;
 
-	for (uint32_t i = 0; i < facts->nfns && !scan->no_memory; i++) {
+	return fn < facts->nfns ? facts->fns[fn].addr : scan->code->end;
+}
+
+void tramp_flow_scan_part(struct flow_scan *scan, uint32_t first, uint32_t end)
+{
+	const struct tramp_facts *facts = scan->code->facts;
+	uint64_t done = first ? end_before(scan, first) : scan->code->base;
+
+	for (uint32_t i = first; i < end && !scan->no_memory; i++) {
 		const struct tramp_fn *fn = &facts->fns[i];
 
 		if (done < fn->addr)
@@ -454,5 +462,5 @@ void tramp_flow_scan(struct flow_scan *scan)
 		sweep_range(scan, fn->addr, fn->addr + fn->size, i);
 		done = fn->addr + fn->size;
 	}
-	sweep_gaps(scan, done, scan->code->end);
+	sweep_gaps(scan, done, end_before(scan, end));
 }
