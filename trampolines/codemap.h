@@ -80,14 +80,51 @@ struct rt_probe_desc {
 	uint16_t above; /* the frame address is so far above rsp in front of the call */
 } __attribute__((packed));
 
+/*
+ * Memory traces: where the stream's pointer is, at each byte of a mirror that records memory.  From `start` up
+ * to the next piece's.
+ */
+#define RT_MEM_NO_REG 0xffu
+
+enum rt_mem_flags {
+	RT_MEM_PARKED = 1, /* the program's value of reg is in the pool's park */
+	RT_MEM_BACK = 2,   /* in the middle of what is ours: go `back` bytes before the start, and do it again */
+	RT_MEM_SLOT0 = 4,  /* slots are in use: BACK has to put these registers back first (slot 0: rax) ... */
+	RT_MEM_FLAGS = 8,  /* ... and flags (slot 1: as lahf and seto left them in rax) */
+};
+
+struct rt_mem_piece {
+	uint32_t start;	 /* offset in the arena */
+	uint32_t node;	 /* its id */
+	uint16_t insn;	 /* offset, from the node's start in the original, of the instruction that comes next */
+	uint16_t written; /* bytes that stand behind the pointer already */
+	uint16_t back;
+	uint8_t reg;	 /* holds the pointer; NO_REG: the pool does, and all registers are the program's */
+	uint8_t flags;	 /* enum rt_mem_flags */
+};
+_Static_assert(sizeof(struct rt_mem_piece) == 16, "memory piece");
+
+/* What a check's slow path tells the runtime's memory gate, which it calls; as for probes. */
+#define RT_MEM_DESC 26
+struct rt_mem_desc {
+	uint32_t node;
+	uint16_t insn, written;
+	uint16_t above;	 /* the program's rsp is so far above rsp in front of the call */
+	uint8_t reg;	 /* to get the pointer (less `written`); NO_REG: only the pool has to be made ready */
+	uint8_t flags;	 /* RT_MEM_PARKED; otherwise reg's value is of no use to the program */
+} __attribute__((packed));
+
 /* One arena's code for one object. */
 struct rt_codemap {
 	uint64_t arena, arena_end;
 	uint64_t object;	/* link-time base + load address, what orig counts from */
 	uint64_t pieces;	/* struct rt_piece[npieces] */
 	uint64_t probes;	/* struct rt_probe_map[] */
+	uint64_t mems;		/* struct rt_mem_piece[nmems], ascending */
 	uint32_t npieces;
 	uint32_t nprobes;
+	uint32_t nmems;
+	uint32_t pad;
 };
 
 /* A thread in the runtime needs the list while it grows: count is written last. */

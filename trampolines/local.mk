@@ -35,5 +35,6 @@ libtrampolines_la_SOURCES = \
 	trampolines/x86-64/stub.c
 libtrampolines_la_LIBADD = $(ZYDIS_LIBS) $(OPCODES_LIBS)
 include %D%/flow.mk
+include %D%/memory.mk
 include %D%/mirror.mk
 include %D%/probe.mk

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Memory accesses of code: what an instruction accesses and computes, and how a function is instrumented so that
+ * all its addresses can be computed afterwards, from as little as possible (trampolines/memdesc.h).
+ */
+#ifndef SONDE_TRAMPOLINES_MEMORY_H
+#define SONDE_TRAMPOLINES_MEMORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "trampolines/flow.h"
+#include "trampolines/memdesc.h"
+
+/* ---- one instruction (x86-64/memfacts.c) ---- */
+
+/* Something that has to be put into the stream for an instruction, besides general registers. */
+enum tramp_mem_store {
+	TRAMP_STORE_XMM,	/* 16 bytes of vector register `reg` */
+	TRAMP_STORE_YMM,
+	TRAMP_STORE_ZMM,
+	TRAMP_STORE_XMM_LOW,	/* its low 8 bytes */
+	TRAMP_STORE_MASK,	/* 8 bytes: mask register k`reg` */
+	TRAMP_STORE_GPR_AFTER,	/* 8 bytes: general register behind the instruction */
+	TRAMP_STORE_MMX,	/* 8 bytes */
+};
+
+struct tramp_mem_extra {
+	uint8_t what;		/* enum tramp_mem_store */
+	uint8_t reg;		/* 0..31; of an instruction with EVEX up to 31 */
+	uint8_t bytes;		/* that it takes in the stream, multiple of 4 */
+};
+
+enum tramp_flags_effect {
+	TRAMP_FLAGS_KEPT,	/* no flag that a condition reads is changed */
+	TRAMP_FLAGS_KNOWN,	/* those in flags_valid are what `flags` says; the others are unknown */
+	TRAMP_FLAGS_UNKNOWN,
+};
+
+#define TRAMP_MEM_OPS 8
+#define TRAMP_MEM_COMPUTES 4
+#define TRAMP_MEM_EXTRAS 3
+
+struct tramp_mem_facts {
+	/*
+	 * 1. The accesses, as operations of the machine in the order in which the processor makes them:
+	 * MD_ACCESS, MD_SIZE, MD_STRING, MD_MASKED, MD_GATHER, MD_PACKED, and what computes temporaries for them
+	 * (bit strings, 32-bit addresses).  `insn` is 0.  Link-time addresses are relative to MD_OBJECT.
+	 * Registers in them are those in front of the instruction.
+	 */
+	struct md_op ops[TRAMP_MEM_OPS];
+	uint8_t nops;
+	tramp_regs need;	/* general registers that the ops above read */
+	struct tramp_mem_extra extras[TRAMP_MEM_EXTRAS]; /* in stream order; those AFTER last */
+	uint8_t nextras;
+
+	/*
+	 * 2. What it computes, if all of `reads` is known: done in this order, behind the accesses.  Temporaries
+	 * may be used.  `pop %rax`: rsp = rsp + 8, and rax is in `kills`.
+	 */
+	struct md_op computes[TRAMP_MEM_COMPUTES];
+	tramp_regs reads[TRAMP_MEM_COMPUTES];  /* general registers that computes[i] reads */
+	tramp_regs writes[TRAMP_MEM_COMPUTES]; /* one general register, or 0: a temporary */
+	uint8_t ncomputes;
+	tramp_regs kills;	/* general registers that it writes and nobody can compute */
+	uint16_t narrow_u32;	/* of kills: their upper halves are zero now (mov (%rdi), %eax) */
+	uint16_t narrow_s32;	/* of kills: sign-extended from 32 bits or less */
+
+	/*
+	 * 3. Flags.  `flags` is an MD_FLAGS, on registers in front of the instruction, or on `computes` results if
+	 * flags_after; valid if flags_reads is known.
+	 */
+	uint8_t flags_effect;	/* enum tramp_flags_effect */
+	bool flags_after;
+	struct md_op flags;
+	tramp_regs flags_reads;
+	uint16_t flags_valid;	/* bit cc: the condition (0..15) is right */
+
+	bool unmodelled;	/* accesses memory in a way that is not known here; the function is left alone */
+};
+
+/*
+ * @bytes at @addr, a link-time address; @load_addr: the object's lowest link-time address, that MD_OBJECT stands
+ * for.  False: not an instruction.  Needs no process; knows the processor it runs on for the size of XSAVE areas.
+ */
+bool tramp_mem_insn(const uint8_t *bytes, size_t avail, uint64_t addr, uint64_t load_addr,
+		    struct tramp_mem_facts *facts) TRAMP_MUST_CHECK;
+
+/* ---- one function ---- */
+
+/* Words of the pool, by GS, and what else the code needs to know; the same in all of a program. */
+struct tramp_mem_env {
+	enum tramp_thread_id id;
+	int32_t owner;		/* SONDE_POOL_OWNER */
+	int32_t ptr, limit;	/* where the stream goes on; the first place where it must not */
+	int32_t park;		/* the program's value of the register that holds the pointer */
+	int32_t slot[3];	/* scratch, within one inserted sequence */
+	uint64_t gate;		/* the runtime's slow path */
+	uint32_t slack;		/* bytes that may be written from limit - 1 on between two checks */
+	bool stack;		/* pushes, pops, calls and returns too */
+	unsigned int rungs;	/* enum tramp_mem_rungs: how much is left to the reader */
+};
+
+enum tramp_mem_rungs {
+	TRAMP_MEM_CHAINS = 1,	/* what is known in a block is not stored again in it */
+	TRAMP_MEM_RESIDENT = 2,	/* the pointer stays in a register from node to node */
+	TRAMP_MEM_KNOWN = 4,	/* known-ness over blocks, values in front of loops */
+	TRAMP_MEM_IMPLIED = 8,	/* no headers where the way is known; computed conditions */
+	TRAMP_MEM_ALL = 15,
+};
+
+/*
+ * A function that is instrumented for memory is copied as a whole (TRAMP_MIRROR_ACCESSES in trampolines/mirror.h, which emits
+ * it).  Its nodes and operations, ready for the reader; the generator's, until the next plan:
+ */
+struct tramp_mem_description {
+	const struct md_node *nodes;	/* op counts from ops[0]; start from tramp_code_base() */
+	size_t nnodes;
+	const struct md_op *ops;	/* GOTO and IF name nodes from 0 on: their place in nodes[] */
+	size_t nops;
+};
+
+#endif
