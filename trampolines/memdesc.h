@@ -169,6 +169,11 @@ enum md_chunk_kind {
 	MD_CHUNK_SIGNAL,
 	MD_CHUNK_RESUME,	/* back from a handler, to where the machine was interrupted */
 	MD_CHUNK_END,		/* nothing follows: the thread is done, or recording goes off; empty */
+	/*
+	 * Recording begins, or begins again, in the middle of a node: what follows its head (as in SIGNAL; written is 0)
+	 * says where, and what is in all registers.
+	 */
+	MD_CHUNK_STATE,
 };
 
 struct md_chunk {
@@ -179,9 +184,10 @@ struct md_chunk {
 	uint64_t head;		/* bytes of this, what follows included */
 };
 
-/* Follows in SIGNAL. */
+/* Follows in SIGNAL and STATE. */
 struct md_interrupt {
 	uint64_t regs[16];	/* the program's, by the processor's numbers */
+	uint64_t flags;		/* STATE: rflags */
 	uint32_t node;		/* that it was in */
 	uint32_t insn;		/* offset of the instruction from the node's start that is to come next */
 	uint64_t written;	/* bytes of that node's values that stand in front of this chunk */

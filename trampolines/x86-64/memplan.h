@@ -16,7 +16,9 @@
  *	out:	kept: nothing		home: store reg to ptr, reg from park
  *		the last instruction, if it is a jump
  *
- * The pointer does not move within a node: values go to (reg + offset), in order.
+ * The pointer does not move within a node: values go to (reg + offset), in order.  A MEM_CHECK that is the first
+ * action, before instruction 0 and at 0, stands in front of the header.  It has to stand there in nodes that control
+ * enters behind a call or system call: in a forked child the pool is all zero, and so is the pointer.
  *
  * Nodes without instructions (MEM_EDGE) hold values that are recorded on the way into a loop, and
  * are where control comes that has to bring the pointer home or change its register.
