@@ -1,34 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "trampolines/x86-64/emit.h"
 
-#include <string.h>
-
-void tramp_put_bytes(struct tramp_out *out, const void *bytes, size_t n)
-{
-	if (n > out->room - out->len) {
-		out->status = TRAMP_NO_ROOM;
-		return;
-	}
-	if (out->buf)
-		memcpy(out->buf + out->len, bytes, n);
-	out->len += n;
-}
-
-void tramp_put_u8(struct tramp_out *out, uint8_t value)
-{
-	tramp_put_bytes(out, &value, sizeof(value));
-}
-
-void tramp_put_u32(struct tramp_out *out, uint32_t value)
-{
-	tramp_put_bytes(out, &value, sizeof(value));
-}
-
-void tramp_put_u64(struct tramp_out *out, uint64_t value)
-{
-	tramp_put_bytes(out, &value, sizeof(value));
-}
-
 void tramp_put_rel32(struct tramp_out *out, uint64_t target, size_t rest)
 {
 	uint64_t end = out->addr + out->len + sizeof(uint32_t) + rest;

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "trampolines/trampoline.h"
 
@@ -28,10 +29,32 @@ static inline bool tramp_reaches(uint64_t end, uint64_t target)
 	return rel == (int32_t)rel;
 }
 
-void tramp_put_bytes(struct tramp_out *out, const void *bytes, size_t n);
-void tramp_put_u8(struct tramp_out *out, uint8_t value);
-void tramp_put_u32(struct tramp_out *out, uint32_t value);
-void tramp_put_u64(struct tramp_out *out, uint64_t value);
+/* Inline, since most are of a constant size: of all that emits code this is called most. */
+static inline void tramp_put_bytes(struct tramp_out *out, const void *bytes, size_t n)
+{
+	if (n > out->room - out->len) {
+		out->status = TRAMP_NO_ROOM;
+		return;
+	}
+	if (out->buf)
+		memcpy(out->buf + out->len, bytes, n);
+	out->len += n;
+}
+
+static inline void tramp_put_u8(struct tramp_out *out, uint8_t value)
+{
+	tramp_put_bytes(out, &value, sizeof(value));
+}
+
+static inline void tramp_put_u32(struct tramp_out *out, uint32_t value)
+{
+	tramp_put_bytes(out, &value, sizeof(value));
+}
+
+static inline void tramp_put_u64(struct tramp_out *out, uint64_t value)
+{
+	tramp_put_bytes(out, &value, sizeof(value));
+}
 
 /* A displacement to `target` in an instruction that has `rest` more bytes behind it. */
 void tramp_put_rel32(struct tramp_out *out, uint64_t target, size_t rest);

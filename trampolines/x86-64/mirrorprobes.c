@@ -5,7 +5,7 @@
 
 #include "trampolines/x86-64/mirrorplan.h"
 
-#define RET 0xc3
+enum { RET = 0xc3, RET_POP = 0xc2, REP = 0xf3, REPNE = 0xf2 };
 
 static void add_piece(struct tramp_mirror *m, const struct rt_piece *piece)
 {
@@ -39,11 +39,16 @@ void mir_piece(struct tramp_mirror *m, enum rt_piece_kind kind, uint32_t orig, b
 static uint32_t hash_map(const struct rt_probe_map *map)
 {
 	const uint8_t *bytes = (const uint8_t *)map;
-	uint32_t hash = 2166136261u;
+	uint64_t hash = 0, word;
+	size_t i = 0;
 
-	for (size_t i = 0; i < sizeof(*map); i++)
-		hash = (hash ^ bytes[i]) * 16777619u;
-	return hash ^ hash >> 16;
+	for (; i + sizeof(word) <= sizeof(*map); i += sizeof(word)) {
+		memcpy(&word, bytes + i, sizeof(word));
+		hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+	}
+	for (; i < sizeof(*map); i++)
+		hash = (hash ^ bytes[i]) * UINT64_C(0x9e3779b97f4a7c15);
+	return (uint32_t)(hash >> 32);
 }
 
 static bool rehash(struct mir_probe_table *t)
@@ -87,19 +92,23 @@ static bool probe_index(struct mir_probe_table *t, const struct rt_probe_map *ma
 	return true;
 }
 
+static bool is_ret(const uint8_t *bytes)
+{
+	if (bytes[0] == REP || bytes[0] == REPNE)
+		bytes++;
+	return bytes[0] == RET || bytes[0] == RET_POP;
+}
+
 /*
- * By the ABI nothing below rsp is of value where a function begins or is left.  Assembly may well jump from one to
- * the next and find there what it left; a return gives all of it away.
+ * By the ABI nothing below rsp is of value where a function begins or is left.  But assembly may jump from one
+ * function through others to where it finds what it left there; only a return gives all of it away.
  */
 static bool is_red_zone_dead(const struct tramp_mirror *m, enum tramp_probe_kind kind, uint32_t orig)
 {
 	uint32_t flags = tramp_code_facts(m->code)->fns[m->req.fn].flags;
 
-	if (!(flags & TRAMP_FN_FRAMED) || (flags & TRAMP_FN_FOREIGN))
-		return false;
-	if (!(m->flow.flags & TRAMP_FLOW_RED_ZONE))
-		return true;
-	return kind == TRAMP_PROBE_EXIT && *mir_bytes(m, orig) == RET;
+	return (flags & TRAMP_FN_FRAMED) && !(flags & TRAMP_FN_FOREIGN) &&
+	       kind == TRAMP_PROBE_EXIT && is_ret(mir_bytes(m, orig));
 }
 
 void mir_probe(struct tramp_mirror *m, enum tramp_probe_kind kind, tramp_regs live, uint32_t orig)
