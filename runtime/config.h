@@ -31,6 +31,7 @@ struct rt_config {
 	uint64_t probe_depth; /* FILTER, TIMED: calls that may be open at a time; 0: no bound */
 	uint64_t probe_calls; /* FILTER, TIMED: of a function, by a thread, that are recorded; 0: all */
 	uint64_t probe_time;  /* TIMED: ticks of the time-stamp counter, below 2^43 */
+	uint64_t mem_slack;   /* bytes of a memory stream's sub-buffer that checks leave free */
 };
 
 /*

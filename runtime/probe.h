@@ -25,6 +25,13 @@
  * Open calls that a thread has room for: more than fit into a stack of 8 MiB.  Deeper ones are not
  * recorded, and counted as lost.
  */
+/* Memory streams: what struct tramp_mem_env wants to know. */
+#define RT_POOL_TCB 0x30
+#define RT_POOL_MEM_PTR 0xa0
+#define RT_POOL_MEM_LIMIT 0xa8
+#define RT_POOL_MEM_PARK 0xb0
+#define RT_POOL_MEM_SLOT 0xb8 /* three words */
+
 #define RT_SHADOW_MAX (1u << 19)
 
 struct rt_shadow {

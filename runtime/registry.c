@@ -117,6 +117,7 @@ static void release_pool(struct rt_thread *t)
 {
 	if (t->ring)
 		__atomic_store_n((uint32_t *)&t->ring->state, RING_EXITED, __ATOMIC_RELEASE);
+	rt_mem_end(t);
 	t->owner = t->ptr = t->limit = t->room = t->counters = t->counts = t->self = t->tcb = 0;
 	t->ring = NULL;
 	t->left = 0;

@@ -12,6 +12,27 @@
 #include "runtime/probe.h"
 #include "sonde/abi.h"
 
+/* Where a memory stream goes. */
+enum rt_mem_state {
+	RT_MEM_CLOSED,	/* nowhere: the next check opens it */
+	RT_MEM_OPEN,	/* a sub-buffer of the ring */
+	RT_MEM_SINK,	/* a place that nobody reads: no ring, no room, paused */
+};
+
+/* A mirror that records memory and that a signal handler has interrupted. */
+struct rt_mem_interrupt {
+	uint64_t pc;	/* in the mirror, where to go on */
+	uint64_t sp;	/* of the interrupted code */
+	uint64_t park;
+	uint64_t slot[3];
+	uint16_t written;
+	uint8_t reg;	/* RT_MEM_NO_REG: none */
+	uint8_t flags;	/* RT_MEM_PARKED */
+	uint32_t pad;
+};
+
+#define RT_MEM_INTERRUPTS 3
+
 /* Begins like struct sonde_pool; a pool is all zero until its thread is registered. */
 struct rt_thread {
 	uint64_t owner;
@@ -36,6 +57,16 @@ struct rt_thread {
 	uint64_t shadow_base;	/* its first entry, which is below all frames */
 	uint64_t shadow_mapped; /* memory that stays with the pool, 0: none */
 	uint64_t shadow_room;	/* calls that it is for */
+	uint64_t mem_ptr;	/* of the memory stream, while no mirror has it in a register */
+	uint64_t mem_limit;	/* from there on a check goes to the runtime; 0: there is no stream yet */
+	uint64_t mem_park;
+	uint64_t mem_slot[3];
+	uint64_t mem_base;	/* of the current sub-buffer */
+	uint32_t mem_sub;	/* its index */
+	uint32_t mem_state;	/* enum rt_mem_state */
+	uint32_t mem_depth;	/* interrupts that are open */
+	uint32_t mem_pad;
+	struct rt_mem_interrupt mem_interrupt[RT_MEM_INTERRUPTS];
 };
 
 _Static_assert(offsetof(struct rt_thread, owner) == SONDE_POOL_OWNER, "pool layout");
@@ -48,6 +79,11 @@ _Static_assert(offsetof(struct rt_thread, counts) == RT_POOL_COUNTS, "pool layou
 _Static_assert(offsetof(struct rt_thread, shadow) == RT_POOL_SHADOW, "pool layout");
 _Static_assert(offsetof(struct rt_thread, shadow_end) == RT_POOL_SHADOW_END, "pool layout");
 _Static_assert(offsetof(struct rt_thread, time) == RT_POOL_TIME, "pool layout");
+_Static_assert(offsetof(struct rt_thread, tcb) == RT_POOL_TCB, "pool layout");
+_Static_assert(offsetof(struct rt_thread, mem_ptr) == RT_POOL_MEM_PTR, "pool layout");
+_Static_assert(offsetof(struct rt_thread, mem_limit) == RT_POOL_MEM_LIMIT, "pool layout");
+_Static_assert(offsetof(struct rt_thread, mem_park) == RT_POOL_MEM_PARK, "pool layout");
+_Static_assert(offsetof(struct rt_thread, mem_slot) == RT_POOL_MEM_SLOT, "pool layout");
 _Static_assert(sizeof(struct rt_thread) <= sizeof(struct sonde_pool), "pool layout");
 
 #define RT_HIDDEN __attribute__((visibility("hidden")))
@@ -87,8 +123,10 @@ static inline struct rt_thread *rt_current(void)
 struct rt_stub_desc;
 RT_HIDDEN uint64_t rt_gate_decide(const struct rt_stub_desc *desc, uint64_t sp);
 RT_HIDDEN void rt_probe_slow(const void *ret, uint64_t sp);
+RT_HIDDEN void rt_mem_slow(const void *ret, uint64_t *regs, uint64_t sp);
 void sonde_rt_gate(void);
 void sonde_rt_probe_gate(void);
+void sonde_rt_mem_gate(void);
 void sonde_rt_dl_state(void);
 void sonde_rt_exit(int status);
 
@@ -124,6 +162,9 @@ RT_HIDDEN void rt_count_lost(struct rt_thread *t, uint64_t events);
  * @events are counted as lost.
  */
 RT_HIDDEN int rt_step_over(struct rt_thread *t, uint64_t sp, uint64_t events);
+
+/* memory.c: memory streams.  The thread is going to be forgotten. */
+RT_HIDDEN void rt_mem_end(struct rt_thread *t);
 
 /* probe.c: the shadow stack of a thread that is being registered. */
 RT_HIDDEN void rt_shadow_init(struct rt_thread *t);

@@ -7,7 +7,9 @@
  *	                    ring r:  struct ring_head (one page, counters in its second half),
  *	                             then c->nsub sub-buffers of c->sub_bytes each,
  *	                             then at c->counts_offset uint64_t[c->max_counts]: how often
- *	                             each function was called
+ *	                             each function was called,
+ *	                             then at c->mem_offset c->mem_nsub sub-buffers of c->mem_bytes
+ *	                             each: its memory stream (trampolines/memdesc.h), a chunk each
  *
  * A thread writes into its own sub-buffer with plain stores; only a full sub-buffer is an event
  * for the collector.  Every byte of a sub-buffer that holds no record is zero: a sub-buffer is
@@ -69,6 +71,15 @@ struct ring_sub {
 	uint64_t start_tsc; /* full TSC when the thread took the sub-buffer */
 };
 
+/*
+ * A sub-buffer of a memory stream: taken, drained and given back like the others.  A chunk whose thread was
+ * killed ends with its last word that is not zero.
+ */
+struct ring_mem_sub {
+	_Atomic uint32_t state; /* enum ring_sub_state; a futex */
+	uint32_t used;		/* bytes, valid when FULL */
+};
+
 struct ring_head {
 	_Atomic uint32_t state; /* enum ring_state */
 	int32_t pid;		/* as the program sees itself (its own PID namespace) */
@@ -79,6 +90,8 @@ struct ring_head {
 	_Atomic uint64_t lost; /* events not recorded: dropped, or no collector */
 	_Atomic uint64_t nested; /* calls that modules' own code made to wrapped functions; not recorded */
 	struct ring_sub sub[RING_MAX_SUB];
+	struct ring_mem_sub mem[RING_MAX_SUB];
+	_Atomic uint64_t mem_lost; /* chunks of the memory stream that were not recorded */
 };
 
 #define RING_COUNTERS_OFFSET 2048u /* uint64_t[RING_COUNTERS] in the head's page */
@@ -125,6 +138,9 @@ struct ring_control {
 	_Atomic uint64_t lost;	     /* events that threads without a ring did not record */
 	uint64_t counts_offset;	     /* within a ring, a multiple of 8 */
 	uint64_t max_counts;	     /* 0: nothing is counted; ring_bytes includes them */
+	uint64_t mem_offset;	     /* within a ring, a multiple of the page size */
+	uint32_t mem_bytes;	     /* a multiple of the page size; 0: no memory streams */
+	uint32_t mem_nsub;	     /* 2..RING_MAX_SUB */
 	struct ring_mail mail;
 	/*
 	 * A robust process-shared mutex (pthread_mutex_t) that the collector holds as long as

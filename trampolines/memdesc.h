@@ -170,8 +170,10 @@ enum md_chunk_kind {
 	MD_CHUNK_RESUME,	/* back from a handler, to where the machine was interrupted */
 	MD_CHUNK_END,		/* nothing follows: the thread is done, or recording goes off; empty */
 	/*
-	 * Recording begins, or begins again, in the middle of a node: what follows its head (as in SIGNAL; written is 0)
-	 * says where, and what is in all registers.
+	 * Recording begins, or begins again, somewhere: what follows its head (as in SIGNAL) says where, and what is in
+	 * all registers.  If `written` is 0 and insn that of the node's start, the node's first word, which may be
+	 * its header, comes next; else the machine goes on behind the node's operations on instructions before insn and
+	 * behind those that took the first `written` bytes of its words, which are not in the stream.
 	 */
 	MD_CHUNK_STATE,
 };

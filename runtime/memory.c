@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Memory streams: what the mirrors of functions whose memory accesses are recorded leave to the runtime.  A
+ * check has found that the pool is not this thread's, that the stream is not open, or that its sub-buffer is
+ * full: see trampolines/memdesc.h for what is in it.
+ *
+ * A sub-buffer holds one chunk.  Where nothing can be recorded (no ring, paused, no room and nobody waits), the
+ * mirrors write to the sink, which nobody reads; when there is room again, a chunk that says what is
+ * in all registers lets the reader go on.
+ */
+#include "runtime/sys.h"
+#include "runtime/thread.h"
+#include "trampolines/memdesc.h"
+
+#define WAIT_MS 100
+#define PROT_RW 3
+#define MAP_PRIVATE_ANON_NORESERVE 0x4022
+
+enum { REG_RSP = 4, REGS = 16, REG_FLAGS = 16 };
+
+/* Written by all threads that have nothing better. */
+static _Atomic uint64_t sink;
+
+static uint64_t sub_base(const struct rt_thread *t, uint32_t i)
+{
+	const struct ring_control *c = rt_control();
+
+	return (uint64_t)t->ring + c->mem_offset + (uint64_t)i * c->mem_bytes;
+}
+
+static void set_space(struct rt_thread *t, uint64_t base)
+{
+	t->mem_base = base;
+	t->mem_ptr = base;
+	t->mem_limit = base + rt_control()->mem_bytes - sonde_rt_config.mem_slack;
+}
+
+/* ---- the sink ---- */
+
+static uint64_t get_sink(void)
+{
+	uint64_t none = 0;
+	int64_t p;
+
+	if (sink)
+		return sink;
+	p = sys6(__NR_mmap, 0, rt_control()->mem_bytes, PROT_RW, MAP_PRIVATE_ANON_NORESERVE,
+		 (uint64_t)-1, 0);
+	if (SYS_IS_ERROR(p))
+		return 0;
+	if (!__atomic_compare_exchange_n((uint64_t *)&sink, &none, (uint64_t)p, 0, __ATOMIC_ACQ_REL,
+					 __ATOMIC_ACQUIRE))
+		sys2(__NR_munmap, p, rt_control()->mem_bytes);
+	return sink;
+}
+
+static void count_lost(const struct rt_thread *t)
+{
+	_Atomic uint64_t *lost = t->ring ? &t->ring->mem_lost : &rt_control()->lost;
+
+	__atomic_fetch_add((uint64_t *)lost, 1, __ATOMIC_RELAXED);
+}
+
+/* Without memory for a sink, the ring's: what is in there is spoiled, and counted as lost. */
+static void use_sink(struct rt_thread *t)
+{
+	uint64_t base = get_sink();
+
+	if (!base && t->ring)
+		base = sub_base(t, t->mem_sub);
+	set_space(t, base);
+	t->mem_state = RT_MEM_SINK;
+	count_lost(t);
+}
+
+/* ---- sub-buffers ---- */
+
+static _Atomic uint32_t *state_of(const struct rt_thread *t, uint32_t i)
+{
+	return &t->ring->mem[i].state;
+}
+
+static void publish(struct rt_thread *t, uint64_t end)
+{
+	t->ring->mem[t->mem_sub].used = (uint32_t)(end - t->mem_base);
+	__atomic_store_n((uint32_t *)state_of(t, t->mem_sub), RING_SUB_FULL, __ATOMIC_RELEASE);
+	t->mem_sub = (t->mem_sub + 1) % rt_control()->mem_nsub;
+	rt_ring_doorbell();
+}
+
+/* 0: it is not free, and will not be. */
+static int await(const struct rt_thread *t, uint32_t i)
+{
+	struct ring_control *c = rt_control();
+	uint32_t state;
+
+	for (;;) {
+		state = __atomic_load_n((uint32_t *)state_of(t, i), __ATOMIC_ACQUIRE);
+		if (state == RING_SUB_FREE)
+			return 1;
+		if (c->flags & RING_DROP || ring_collector_gone(c))
+			return 0;
+		sys_futex_wait(state_of(t, i), state, WAIT_MS);
+	}
+}
+
+static int may_record(const struct rt_thread *t)
+{
+	struct ring_control *c = rt_control();
+
+	return t->ring && c->mem_bytes && !c->paused && !ring_collector_gone(c);
+}
+
+static int take(struct rt_thread *t)
+{
+	if (!may_record(t) || !await(t, t->mem_sub))
+		return 0;
+	set_space(t, sub_base(t, t->mem_sub));
+	__atomic_store_n((uint32_t *)state_of(t, t->mem_sub), RING_SUB_WRITING, __ATOMIC_RELEASE);
+	t->mem_state = RT_MEM_OPEN;
+	return 1;
+}
+
+static uint64_t fs_base(void)
+{
+	uint64_t base = 0;
+
+	if (sonde_rt_config.flags & RT_FSGSBASE)
+		__asm__ volatile("rdfsbase %0" : "=r"(base));
+	else
+		sys2(__NR_arch_prctl, 0x1003 /* ARCH_GET_FS */, &base);
+	return base;
+}
+
+static struct md_interrupt *put_head(struct rt_thread *t, enum md_chunk_kind kind, uint32_t depth,
+				     uint64_t more)
+{
+	struct md_chunk *head = (struct md_chunk *)t->mem_ptr;
+
+	head->depth = depth;
+	head->fs = fs_base();
+	head->tsc = rt_tsc();
+	head->head = sizeof(*head) + more;
+	head->kind = kind;
+	t->mem_ptr += head->head;
+	return (struct md_interrupt *)(head + 1);
+}
+
+/* ---- checks ---- */
+
+/* A place in the code, and what is in the program's registers there. */
+struct place {
+	const struct rt_mem_desc *desc;
+	uint64_t *regs;	/* by the processor's numbers, then the flags */
+	uint64_t sp;
+};
+
+static void put_state(struct rt_thread *t, const struct place *p)
+{
+	struct md_interrupt *at = put_head(t, MD_CHUNK_STATE, 0, sizeof(*at));
+
+	for (int i = 0; i < REGS; i++)
+		at->regs[i] = p->regs[i];
+	at->regs[REG_RSP] = p->sp;
+	if (p->desc->flags & RT_MEM_PARKED)
+		at->regs[p->desc->reg & 15] = t->mem_park;
+	at->flags = p->regs[REG_FLAGS];
+	at->node = p->desc->node;
+	at->insn = p->desc->insn;
+	at->written = p->desc->written;
+	/* the node goes on behind what it has written */
+	t->mem_ptr -= p->desc->written;
+}
+
+/* The words of a node are in one chunk: those that it has written come along. */
+static void take_along(struct rt_thread *t, const void *from, uint64_t bytes)
+{
+	uint64_t to = t->mem_ptr;
+
+	__asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(bytes) : : "memory");
+}
+
+static int in_sub(const struct rt_thread *t, uint64_t ptr)
+{
+	return ptr - t->mem_base <= rt_control()->mem_bytes;
+}
+
+static void full(struct rt_thread *t, const struct place *p, uint64_t ptr)
+{
+	const void *words = (const void *)ptr;
+
+	publish(t, ptr);
+	if (!take(t)) {
+		use_sink(t);
+		return;
+	}
+	put_head(t, MD_CHUNK_MORE, 0, 0);
+	take_along(t, words, p->desc->written);
+}
+
+static void check(struct rt_thread *t, const struct place *p)
+{
+	uint64_t ptr = p->regs[p->desc->reg & 15];
+
+	if (t->mem_state == RT_MEM_OPEN && in_sub(t, ptr))
+		full(t, p, ptr);
+	else if (take(t))
+		put_state(t, p);
+	else
+		use_sink(t);
+	p->regs[p->desc->reg & 15] = t->mem_ptr;
+}
+
+/* The thread's own pool, made if need be. */
+static struct rt_thread *own_pool(void)
+{
+	uint64_t tcb = rt_tcb();
+	struct rt_thread *t;
+
+	if (!rt_gs_is_ours())
+		return NULL;
+	t = rt_current();
+	return t && t->tcb == tcb ? t : rt_register(tcb);
+}
+
+/*
+ * Called by the gate: @ret is its return address, @regs what it has saved, @sp the stack pointer in front of
+ * the call.
+ */
+RT_HIDDEN void rt_mem_slow(const void *ret, uint64_t *regs, uint64_t sp)
+{
+	uint64_t mask = sys_block_signals();
+	const struct rt_mem_desc *desc = (const void *)((uint64_t)ret + RT_MEM_DESC);
+	struct place p = { .desc = desc, .regs = regs, .sp = sp + desc->above };
+	struct rt_thread *t = own_pool();
+
+	if (t && desc->reg != RT_MEM_NO_REG)
+		check(t, &p);
+	sys_restore_signals(mask);
+}
+
+void rt_mem_end(struct rt_thread *t)
+{
+	t->mem_ptr = t->mem_limit = t->mem_base = 0;
+	t->mem_sub = t->mem_depth = 0;
+	t->mem_state = RT_MEM_CLOSED;
+}
