@@ -55,6 +55,14 @@ static bool mapped_path(struct inj_session *s, uint64_t addr, char *path)
 	return path[0] == '/';
 }
 
+/* May functions of it be recorded without a module?  Then by all the names that `sonde list` knows. */
+static bool has_recorded(const struct inj_session *s, const struct inj_object *o)
+{
+	const struct inj_mirror_options *opt = &s->opt.mirror;
+
+	return opt->enabled && !o->is_module && opt->want_object(opt->arg, o);
+}
+
 static enum inj_status note_object(struct inj_session *s, const struct link_map_words *m,
 				   const char *name, bool first)
 {
@@ -84,6 +92,7 @@ static enum inj_status note_object(struct inj_session *s, const struct link_map_
 	o->is_main = first;
 	o->is_module = is_module_path(s, path);
 	o->is_linker = !first && s->interp_base && m->addr == s->interp_base;
+	o->debug_file = first || has_recorded(s, o);
 	return INJ_OK;
 }
 
@@ -172,7 +181,7 @@ enum inj_status inj_objects_static(struct inj_session *s)
 		return INJ_MEMORY;
 	o->path = strdup(s->opt.elf_path);
 	o->name = strdup(s->opt.elf_path);
-	o->is_main = true;
+	o->is_main = o->debug_file = true;
 	o->seen = true;
 	if (!o->path || !o->name)
 		return INJ_MEMORY;
@@ -195,7 +204,7 @@ enum inj_status inj_objects_static(struct inj_session *s)
 struct inj_symtab *inj_object_symbols(struct inj_object *o)
 {
 	if (!o->symtab && !o->unreadable && o->path[0])
-		o->unreadable = inj_symtab_open(o->path, o->is_main ? INJ_SYMTAB_DEBUG_FILE : 0,
+		o->unreadable = inj_symtab_open(o->path, o->debug_file ? INJ_SYMTAB_DEBUG_FILE : 0,
 						&o->symtab) != INJ_OK;
 	return o->symtab;
 }

@@ -39,6 +39,7 @@ struct inj_object {
 	bool is_main;
 	bool is_module; /* one of ours */
 	bool is_linker;
+	bool debug_file; /* symbols are taken from its separate debug file, too */
 	bool seen;	/* in the list that is being read */
 	bool done;	/* functions have been looked up in it */
 	struct inj_symtab *symtab; /* NULL until needed */

@@ -10,6 +10,7 @@
 
 static const char reason_never[] = "does not return like other functions";
 static const char reason_go[] = "Go moves it between threads, and its stacks";
+static const char reason_ours[] = "Sonde needs it for itself";
 
 /* ---- the file ---- */
 
@@ -145,6 +146,17 @@ bool anatomy_flow(struct anatomy *a, size_t i)
 	       tramp_flow_loops(&a->flow) == TRAMP_CODE_OK;
 }
 
+/* Handlers of signals are set there; what else Sonde needs it knows only of a program that runs. */
+static bool is_ours(const struct inj_codefacts *facts, size_t i)
+{
+	const struct tramp_fn *fn = &facts->facts.fns[i];
+
+	for (size_t k = 0; k < facts->nsigaction; k++)
+		if (facts->sigaction[k] - fn->addr < fn->size)
+			return true;
+	return false;
+}
+
 const char *anatomy_plan(struct anatomy *a, size_t i, struct tramp_mirror_plan *plan)
 {
 	const struct tramp_mirror_request req = {
@@ -159,6 +171,8 @@ const char *anatomy_plan(struct anatomy *a, size_t i, struct tramp_mirror_plan *
 		return reason_never;
 	if (a->facts.fn[i].flags & INJ_FN_GO)
 		return reason_go;
+	if (is_ours(&a->facts, i))
+		return reason_ours;
 	enum tramp_mirror_status status = tramp_mirror_plan(a->mirror, &req, plan);
 	if (status == TRAMP_MIRROR_OK || status == TRAMP_MIRROR_NEVER_LEAVES)
 		return NULL;

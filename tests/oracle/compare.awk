@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# usage: awk -f compare.awk -v list=FILE [-v own=NAME] [-v unknown=1] [-v begin=NAME] ORACLE DUMP
+# usage: awk -f compare.awk -v list=FILE [-v unknown=1] [-v begin=NAME] ORACLE DUMP
 #
 # Compares, thread by thread and event by event, what the oracle saw (tests/oracle/stepper.c) with what Sonde
 # recorded (sonde dump --by-thread --flat --mangled). Threads are matched in the order of their numbers.
-# FILE is the output of sonde list -F '*' --mangled: functions that it says are not recorded are taken out of
-# the oracle's list, so is the function NAME, and with -v unknown=1 also those that it does not know (in stripped programs).
+# FILE is the output of sonde list -F '*' --mangled, each line with the name of the file in front of it: functions
+# that it says are not recorded are taken out of the oracle's list, and with -v unknown=1 also those that it
+# does not know (in stripped programs).
 # With -v begin=NAME both begin where a function of this name is entered first.
 # Prints the first difference with what was in front of it; exit status 1. Else says how much was the same.
 
@@ -18,18 +19,9 @@ function add(kind, thread, text, shown)
 	show[kind, thread, n[kind, thread]] = shown
 }
 
-# Two files may have functions at the same address: one of the names has to be the same too.
-function skipped(addr, names,	part, k, i, found)
+function skipped(file, addr)
 {
-	k = split(names, part, "|")
-	for (i = 1; i <= k; i++) {
-		if ((addr, part[i]) in out || part[i] == own)
-			return 1
-		found = found || (addr, part[i]) in known
-	}
-	if ((addr, "sub_" addr) in out)
-		return 1
-	return unknown && !found && !((addr, "sub_" addr) in known)
+	return (file, addr) in out || (unknown && !((file, addr) in known))
 }
 
 # "enter NAME" of the dump is one of the names that the oracle knows for that address.
@@ -85,18 +77,15 @@ function compare(to, td,	i, k)
 		}
 }
 
-function read_list(	line, part, names, k, i)
+function read_list(	line, part)
 {
 	while ((getline line < list) > 0) {
-		# address, size, blocks, loops, name
-		if (split(line, part, " ") < 5 || part[2] !~ /^[0-9]+$/)
+		# file, address, size, blocks, loops, name
+		if (split(line, part, " ") < 6 || part[3] !~ /^[0-9]+$/)
 			continue
-		k = split(part[5], names, "=")
-		for (i = 1; i <= k; i++) {
-			known[part[1], names[i]] = 1
-			if (line ~ /  -- not instrumented/)
-				out[part[1], names[i]] = 1
-		}
+		known[part[1], part[2]] = 1
+		if (line ~ /  -- not instrumented/)
+			out[part[1], part[2]] = 1
 	}
 }
 
@@ -109,7 +98,7 @@ FNR == 1 {
 !begun && index("|" $4 "|", "|" begin "|") { begun = 1 }
 !begun { next }
 file == 1 && ($2 == "enter" || $2 == "leave") {
-	if (!skipped($3, $4))
+	if (!skipped($6, $3))
 		add("o", $1, $2 " " $3 " " $4, $0)
 }
 file == 2 && ($3 == "enter" || $3 == "leave") {

@@ -67,7 +67,7 @@ static bool in_code(struct reading *r, uint64_t addr, uint64_t *end)
 	return false;
 }
 
-static void read_symbols(struct reading *r, Elf_Scn *scn, const GElf_Shdr *sh)
+static void read_symbols(struct reading *r, Elf *elf, Elf_Scn *scn, const GElf_Shdr *sh)
 {
 	Elf_Data *data = elf_getdata(scn, NULL);
 	const char *file = "";
@@ -78,7 +78,7 @@ static void read_symbols(struct reading *r, Elf_Scn *scn, const GElf_Shdr *sh)
 		int type;
 
 		gelf_getsym(data, (int)i, &sym);
-		name = elf_strptr(r->elf, sh->sh_link, sym.st_name);
+		name = elf_strptr(elf, sh->sh_link, sym.st_name);
 		type = GELF_ST_TYPE(sym.st_info);
 		if (type == STT_FILE)
 			file = name;
@@ -115,21 +115,23 @@ static void read_frames(struct reading *r, const GElf_Shdr *hdr, const uint8_t *
 	}
 }
 
-static void read_sections(struct reading *r)
+static void read_sections(struct reading *r, Elf *elf)
 {
 	GElf_Shdr sh, hdr = { 0 }, eh = { 0 };
 	const uint8_t *h = NULL, *e = NULL;
 	Elf_Scn *scn = NULL;
 	size_t names;
 
-	elf_getshdrstrndx(r->elf, &names);
-	while ((scn = elf_nextscn(r->elf, scn))) {
+	elf_getshdrstrndx(elf, &names);
+	while ((scn = elf_nextscn(elf, scn))) {
 		const char *name;
 
 		gelf_getshdr(scn, &sh);
-		name = elf_strptr(r->elf, names, sh.sh_name);
+		name = elf_strptr(elf, names, sh.sh_name);
+		if (sh.sh_type == SHT_NOBITS)
+			continue; /* in a debug file */
 		if (sh.sh_type == SHT_SYMTAB || sh.sh_type == SHT_DYNSYM)
-			read_symbols(r, scn, &sh);
+			read_symbols(r, elf, scn, &sh);
 		if (strcmp(name, ".eh_frame_hdr") == 0) {
 			hdr = sh;
 			h = elf_rawdata(scn, NULL)->d_buf;
@@ -262,7 +264,10 @@ static void read_segments(struct object *o, Elf *elf, int fd)
 			continue;
 		o->segs = grow(o->segs, o->nsegs + 1, sizeof(*o->segs));
 		s = &o->segs[o->nsegs++];
-		*s = (struct segment){ ph.p_vaddr, ph.p_filesz, grow(NULL, ph.p_filesz, 1) };
+		*s = (struct segment){ ph.p_vaddr, ph.p_filesz, grow(NULL, ph.p_filesz, 1),
+				       calloc(ph.p_filesz, sizeof(bool)) };
+		if (!s->came)
+			die("no memory");
 		if (pread(fd, s->bytes, s->len, (off_t)ph.p_offset) != (ssize_t)s->len)
 			die("%s: cannot read its code", o->path);
 	}
@@ -293,8 +298,10 @@ void object_read(struct object *o, const char *path, const char *symbols)
 	gelf_getehdr(elf, &eh);
 	o->entry = eh.e_entry;
 	read_segments(o, elf, fd);
-	r.elf = symbols ? open_elf(symbols, &fd) : elf;
-	read_sections(&r);
+	r.elf = elf;
+	read_sections(&r, elf);
+	if (symbols)
+		read_sections(&r, open_elf(symbols, &fd));
 	make_functions(o, &r, &files);
 	cut_functions(o, &r);
 	for (size_t i = 0; i < o->nfns; i++)

@@ -22,6 +22,7 @@ struct function {
 struct segment {
 	uint64_t addr, len; /* executable bytes of the file */
 	uint8_t *bytes;
+	bool *came; /* the caller's, one for each byte; false at first */
 };
 
 struct object {

@@ -1,18 +1,24 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * usage: stepper [-o FILE] [-s SYMBOLS] [-l LIBRARY]... [-b] PROGRAM [ARGUMENT...]
+ * usage: stepper [-o FILE] [-s SYMBOLS] [-l LIBRARY[=SYMBOLS]]... [-b] [-n STEPS] PROGRAM [ARGUMENT...]
  *
  * Runs a program one instruction after the other, with its threads and forked children, and lists what
  * functions of the program itself and of the LIBRARYs (paths) are entered and left:
  *
- *	PID.TID enter ADDRESS NAME|ALIAS... STACK
- *	PID.TID leave ADDRESS NAME|ALIAS... STACK
+ *	PID.TID enter ADDRESS NAME|ALIAS... STACK FILE
+ *	PID.TID leave ADDRESS NAME|ALIAS... STACK FILE
  *
  * Entered: control comes to the first instruction, but not by a jump from the function itself.  Left: a
  * return is executed in it, or it jumps or runs out of its bytes (foo.cold is of foo); calls do not leave.
- * What longjmp and exceptions leave is not left.  With -b also each place where control arrives other than
- * from the instruction in front of it: PID.TID block ADDRESS.  SYMBOLS is a file to take the functions of the
- * program from (of a stripped one: what it was before).  The exit status is the program's, 128 + N for a signal.
+ * What longjmp and exceptions leave is not left.  FILE is where it is, without its folder.  SYMBOLS are files to
+ * take more functions from (of a stripped one: what it was before).
+ *
+ * With -b only the blocks are listed, each once and in the end: addresses to which control came other than from the
+ * instruction in front.
+ *
+ *	block ADDRESS FILE
+ *
+ * With -n the program is killed after so many steps.  The exit status is the program's, 128 + N for a signal.
  *
  * While a process has one thread and is outside of this code, it runs at full speed behind a *curtain*:
  * all bytes of the code are int3 in its memory.
@@ -69,6 +75,7 @@ static int nimages;
 static struct thread *threads;
 static FILE *out;
 static bool blocks;
+static unsigned long steps_left; /* 0: no bound */
 static pid_t main_pid;
 static int main_status;
 
@@ -121,19 +128,30 @@ static uint64_t entry_point(pid_t pid)
 	die("%s: no AT_ENTRY", name);
 }
 
-/* Libraries that were mapped since; the first mapping of a file is its beginning. */
-static void find_libraries(pid_t pid)
+/*
+ * Libraries that were mapped since; the first mapping of a file is its beginning.  Nothing new is looked for as long
+ * as @pc stays in one mapping.
+ */
+static void find_libraries(pid_t pid, uint64_t pc)
 {
+	static unsigned long lo, hi;
+	unsigned long start, end, offset;
 	char name[64], line[1024], path[512];
-	unsigned long start, offset;
 	FILE *f;
 
+	if (pc >= lo && pc < hi)
+		return;
 	snprintf(name, sizeof(name), "/proc/%d/maps", pid);
 	f = fopen(name, "r");
 	while (f && fgets(line, sizeof(line), f)) {
-		if (sscanf(line, "%lx-%*x %*s %lx %*s %*s %511s", &start, &offset, path) != 3 || offset)
+		path[0] = '\0';
+		if (sscanf(line, "%lx-%lx %*s %lx %*s %*s %511s", &start, &end, &offset, path) < 3)
 			continue;
-		for (int i = 1; i < nimages; i++)
+		if (pc >= start && pc < end) {
+			lo = start;
+			hi = end;
+		}
+		for (int i = 1; i < nimages && !offset; i++)
 			if (images[i].base == ~UINT64_C(0) && strcmp(images[i].o.path, path) == 0)
 				images[i].base = start;
 	}
@@ -143,12 +161,18 @@ static void find_libraries(pid_t pid)
 
 /* ---- events ---- */
 
+static const char *base_name(const char *path)
+{
+	return strrchr(path, '/') + 1;
+}
+
 static void event(const struct thread *t, const char *what, uint64_t pc, uint64_t sp)
 {
 	struct function *f = function_at(pc);
 
-	if (t->space->begun)
-		fprintf(out, "%d.%d %s %lx %s %lx\n", t->pid, t->tid, what, f->addr, f->names, sp);
+	if (t->space->begun && !blocks)
+		fprintf(out, "%d.%d %s %lx %s %lx %s\n", t->pid, t->tid, what, f->addr, f->names, sp,
+			base_name(image_at(pc)->o.path));
 }
 
 static void enter(const struct thread *t, uint64_t pc, uint64_t sp)
@@ -167,8 +191,19 @@ static void block(const struct thread *t, uint64_t pc)
 {
 	struct image *im = image_at(pc);
 
-	if (blocks && im && t->space->begun)
-		fprintf(out, "%d.%d block %lx\n", t->pid, t->tid, pc - im->base);
+	if (!blocks || !im || !t->space->begun)
+		return;
+	for (size_t i = 0; i < im->o.nsegs; i++)
+		if (pc - im->base - im->o.segs[i].addr < im->o.segs[i].len)
+			im->o.segs[i].came[pc - im->base - im->o.segs[i].addr] = true;
+}
+
+static void print_blocks(const struct object *o)
+{
+	for (size_t i = 0; i < o->nsegs; i++)
+		for (uint64_t k = 0; k < o->segs[i].len; k++)
+			if (o->segs[i].came[k])
+				fprintf(out, "block %lx %s\n", o->segs[i].addr + k, base_name(o->path));
 }
 
 /* A handler's return to what a signal interrupted: was there before. */
@@ -348,6 +383,8 @@ static void resume(struct thread *t, int sig)
 	const uint8_t *code;
 	size_t left;
 
+	if (steps_left && --steps_left == 0)
+		kill(t->pid, SIGKILL);
 	registers(t, &r);
 	t->in = image_at(r.rip);
 	t->stepping = t->in != NULL;
@@ -408,8 +445,8 @@ static void trapped(struct thread *t)
 	} else if (t->stepping) {
 		executed(t, r.rip, r.rsp);
 	} else {
-		if (nimages > 1 && !image_at(r.rip) && (r.rip ^ t->pc) >> 20)
-			find_libraries(t->pid);
+		if (nimages > 1 && !image_at(r.rip))
+			find_libraries(t->pid, r.rip);
 		arrived(t, r.rip, r.rsp);
 	}
 	resume(t, 0);
@@ -541,7 +578,17 @@ static void start(char **argv)
 
 static void usage(void)
 {
-	die("usage: stepper [-o FILE] [-s SYMBOLS] [-l LIBRARY]... [-b] PROGRAM [ARGUMENT...]");
+	die("usage: stepper [-o FILE] [-s SYMBOLS] [-l LIBRARY[=SYMBOLS]]... [-b] [-n STEPS] PROGRAM [ARGUMENT...]");
+}
+
+static void add_library(char *path)
+{
+	char *symbols = strchr(path, '=');
+
+	if (symbols)
+		*symbols++ = '\0';
+	images[nimages].base = ~UINT64_C(0);
+	object_read(&images[nimages++].o, path, symbols);
 }
 
 int main(int argc, char **argv)
@@ -551,17 +598,18 @@ int main(int argc, char **argv)
 
 	out = stdout;
 	nimages = 1;
-	while ((c = getopt(argc, argv, "+o:s:l:b")) != -1) {
+	while ((c = getopt(argc, argv, "+o:s:l:bn:")) != -1) {
 		if (c == 'o' && !(out = fopen(optarg, "we")))
 			die("%s: %s", optarg, strerror(errno));
 		else if (c == 's')
 			symbols = optarg;
 		else if (c == 'b')
 			blocks = true;
-		else if (c == 'l' && nimages < MAX_IMAGES) {
-			images[nimages].base = ~UINT64_C(0);
-			object_read(&images[nimages++].o, optarg, NULL);
-		} else if (c != 'o')
+		else if (c == 'n')
+			steps_left = strtoul(optarg, NULL, 10);
+		else if (c == 'l' && nimages < MAX_IMAGES)
+			add_library(optarg);
+		else if (c != 'o')
 			usage();
 	}
 	if (optind == argc)
@@ -569,6 +617,8 @@ int main(int argc, char **argv)
 	object_read(&images[0].o, argv[optind], symbols);
 	start(argv + optind);
 	follow();
+	for (int i = 0; i < nimages && blocks; i++)
+		print_blocks(&images[i].o);
 	if (fclose(out))
 		die("cannot write: %s", strerror(errno));
 	return main_status;
