@@ -183,7 +183,6 @@ enum tramp_flow_flags {
 	TRAMP_FLOW_BAD_CODE = 2, /* control runs into bytes that are no instruction */
 	TRAMP_FLOW_OVERLAP = 4,	/* control enters instructions at other places than their start */
 	TRAMP_FLOW_IRREDUCIBLE = 8, /* a cycle with several entries (set by tramp_flow_loops()) */
-	TRAMP_FLOW_RED_ZONE = 16, /* an operand is below the stack pointer */
 };
 
 /* All zero at first; used again and again; freed by tramp_flow_free(). */

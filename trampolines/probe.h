@@ -62,8 +62,8 @@ struct tramp_probe {
 	uint32_t event;		/* id in the record */
 	uint32_t function;	/* index into counts[] */
 	tramp_regs live;	/* where the probe stands */
-	bool red_zone_dead;	/* nothing below rsp is of value, as where a call has just come in or
-				 * is about to return by the ABI: saves a few instructions */
+	bool red_zone_dead;	/* nothing below rsp is of value, as in front of a return: saves a few
+				 * instructions */
 };
 
 /*

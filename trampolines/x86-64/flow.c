@@ -300,15 +300,6 @@ static void note_saves(struct flow_priv *p, const struct flow_insn *insn)
 		p->loaded |= TRAMP_REG(insn->reg);
 }
 
-/* What is there may stay there over a jump to another function, in assembly. */
-static bool is_below_stack(const uint8_t *bytes, const struct flow_insn *insn)
-{
-	bool moves = insn->shape == FLOW_LEA && insn->reg == TRAMP_RSP;
-
-	return insn->memory && insn->base == TRAMP_RSP && !moves &&
-	       tramp_flow_field(bytes, insn->disp_at, insn->disp_len) < 0;
-}
-
 static void list_range(struct tramp_flow *flow, const struct flow_range *r)
 {
 	struct flow_priv *p = flow_priv(flow);
@@ -326,8 +317,6 @@ static void list_range(struct tramp_flow *flow, const struct flow_range *r)
 				marks[i + insn.len] |= FLOW_MARK_LEADER;
 		}
 		note_saves(p, &insn);
-		if (is_below_stack(r->bytes + i, &insn))
-			flow->flags |= TRAMP_FLOW_RED_ZONE;
 		flow->ops[flow->nops++] = make_op(off + i, &insn);
 	}
 }
