@@ -26,6 +26,15 @@
 #define TF_INDEX_TAIL 8
 #define TF_TRAILER_SIZE 32
 
+/* Memory streams. */
+#define TF_MAGIC_MEMORY "SondeMem" /* a thread's */
+#define TF_MAGIC_CODE "SondeCod"   /* descriptions */
+#define TF_MAGIC_PIECE "SondePce"  /* one chunk, or one object */
+#define TF_MEMORY_VERSION 1
+#define TF_PIECE_SIZE 48
+#define TF_OBJECT_SIZE 48
+#define TF_MD_SIZE 16 /* of a struct md_node, and of a struct md_op */
+
 #define TF_MAX_RAW (1u << 26)	 /* bytes of an unpacked body */
 #define TF_MAX_EVENTS (1u << 20) /* operations of a chunk */
 #define TF_MAX_ENTRIES 65534u	 /* of a dictionary: an operation has 16 bits */

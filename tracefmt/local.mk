@@ -21,6 +21,9 @@ libtracefmt_la_SOURCES = \
 	tracefmt/iter.c \
 	tracefmt/json.c \
 	tracefmt/json.h \
+	tracefmt/memory.h \
+	tracefmt/memoryin.c \
+	tracefmt/memoryout.c \
 	tracefmt/metadata.c \
 	tracefmt/names.c \
 	tracefmt/outfile.c \

@@ -38,7 +38,18 @@ struct tf_probes {
 	struct tf_probe_block *block; /* strings */
 };
 
+/* A file of memory streams; see memoryout.c. */
+struct tf_pieces {
+	struct tf_outfile file;
+	uint32_t n;	/* pieces written */
+	uint64_t lost;	/* chunks since the last one */
+	bool tried;	/* it has been created, or could not be */
+	bool broken;
+};
+
 struct tf_writer {
+	struct tf_pieces code;
+	struct tf_buf memory;	/* a piece being made */
 	char *dir;
 	int dirfd;
 	int rank;
@@ -71,6 +82,7 @@ struct tf_thread {
 	struct tf_writer *w;
 	struct tf_enc enc;
 	struct tf_threadout out;
+	struct tf_pieces memory;
 	int pid;
 	int tid;
 	bool broken; /* takes nothing more */

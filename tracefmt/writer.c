@@ -321,6 +321,7 @@ void tf_writer_abandon(struct tf_writer *w)
 	tf_probes_free(&w->probes);
 	tf_buf_free(&w->pending);
 	tf_buf_free(&w->line);
+	tf_buf_free(&w->memory);
 	tf_sites_free(&w->sites);
 	tf_pack_free(&w->pack);
 	free(w->dir);
