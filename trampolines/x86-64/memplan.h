@@ -50,8 +50,8 @@ struct mem_node {
 	uint32_t first, nops;	/* its instructions: those of the block from `first` on; EDGE: 0 */
 	uint32_t action, nactions;	/* ascending by `before`, then in order of execution */
 	uint32_t op, nmdops;	/* its operations */
-	uint32_t target, next;	/* nodes that come behind it, as in struct tramp_block; TRAMP_NONE: none, or control
-				 * leaves the copies */
+	uint32_t target, next;	/* nodes that come behind it, as in struct tramp_block (EDGE, and where a block is cut:
+				 * `next`); TRAMP_NONE: none, or control leaves the copies */
 	uint16_t bytes;		/* in the stream, header included */
 	uint8_t reg;		/* RT_MEM_NO_REG: it needs no pointer, and leaves it where it is: at home */
 	bool parked;
@@ -61,6 +61,8 @@ struct mem_node {
 	bool kept;		/* the pointer stays in reg: then target and next have the same reg and parked, and are
 				 * entered the `kept` way; else it goes home */
 	bool last;		/* its last instruction is the block's last */
+	bool leaves;		/* the way out, home or kept, is in front of its last instruction: a jump, call, return,
+				 * system call or trap */
 };
 
 struct mem_plan {
@@ -72,7 +74,8 @@ struct mem_plan {
 	size_t nops, room_ops;
 	struct md_node *md;	/* [nnodes] */
 	size_t room_md;
-	uint32_t *entry;	/* by block: the node for control that comes from elsewhere, the home way */
+	uint32_t *entry;	/* by block: the node for control that comes from elsewhere, the home way; TRAMP_NONE:
+				 * it does not come */
 	size_t room_entry;
 	uint32_t *body;		/* by block: the first of its body nodes */
 	size_t room_body;
