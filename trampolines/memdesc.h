@@ -96,7 +96,8 @@ enum md_code {
 enum md_flags { MD_FLAGS_SUB, MD_FLAGS_AND };
 
 enum md_kind {
-	MD_LOAD, MD_STORE, MD_MODIFY, MD_PREFETCH,
+	MD_LOAD, MD_STORE, MD_MODIFY,
+	MD_PREFETCH,		/* prefetches, clflush, clwb: of the whole 64-byte line that holds the address */
 	MD_KIND = 7,		/* mask of the above */
 	MD_STACK = 8,		/* push, pop, call, ret, enter, leave: by rsp, not by an operand */
 };

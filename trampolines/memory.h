@@ -47,7 +47,8 @@ struct tramp_mem_facts {
 	 * 1. The accesses, as operations of the machine in the order in which the processor makes them:
 	 * MD_ACCESS, MD_SIZE, MD_STRING, MD_MASKED, MD_GATHER, MD_PACKED, and what computes temporaries for them
 	 * (bit strings, 32-bit addresses).  `insn` is 0.  Link-time addresses are relative to MD_OBJECT.
-	 * Registers in them are those in front of the instruction.
+	 * Registers in them are those in front of the instruction.  Those that MD_STRING moves on are known
+	 * behind it; they are neither in `writes` nor in `kills`.
 	 */
 	struct md_op ops[TRAMP_MEM_OPS];
 	uint8_t nops;
@@ -57,7 +58,9 @@ struct tramp_mem_facts {
 
 	/*
 	 * 2. What it computes, if all of `reads` is known: done in this order, behind the accesses.  Temporaries
-	 * may be used.  `pop %rax`: rsp = rsp + 8, and rax is in `kills`.
+	 * may be used.  `pop %rax`: rsp = rsp + 8, and rax is in `kills`.  reads[i]: what has to be known in front
+	 * of the instruction, also for the temporaries that computes[i] uses; else writes[i] is not known behind
+	 * it.
 	 */
 	struct md_op computes[TRAMP_MEM_COMPUTES];
 	tramp_regs reads[TRAMP_MEM_COMPUTES];  /* general registers that computes[i] reads */
@@ -69,7 +72,7 @@ struct tramp_mem_facts {
 
 	/*
 	 * 3. Flags.  `flags` is an MD_FLAGS, on registers in front of the instruction, or on `computes` results if
-	 * flags_after; valid if flags_reads is known.
+	 * flags_after; valid if flags_reads is known in front of the instruction (then those results are, too).
 	 */
 	uint8_t flags_effect;	/* enum tramp_flags_effect */
 	bool flags_after;
@@ -77,7 +80,11 @@ struct tramp_mem_facts {
 	tramp_regs flags_reads;
 	uint16_t flags_valid;	/* bit cc: the condition (0..15) is right */
 
-	bool unmodelled;	/* accesses memory in a way that is not known here; the function is left alone */
+	/*
+	 * Accesses memory in a way that is not known here, or changes what the machine relies on (std, wrfsbase): the
+	 * function is left alone.  Nothing above is of use then, but kills and flags_effect are safe.
+	 */
+	bool unmodelled;
 };
 
 /*

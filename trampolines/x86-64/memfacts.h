@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * One decoded instruction on its way to struct tramp_mem_facts; what the memfacts*.c share.
+ *
+ * Sources: Intel's manual, volume 2 (what each instruction reads, writes and in which order) and volume 1,
+ * chapters 13 (XSAVE) and 15 (AVX-512: fault suppression).
+ */
+#ifndef SONDE_TRAMPOLINES_X86_64_MEMFACTS_H
+#define SONDE_TRAMPOLINES_X86_64_MEMFACTS_H
+
+#include <Zydis/Zydis.h>
+
+#include "trampolines/memory.h"
+
+struct mem_insn {
+	ZydisDecodedInstruction zi;
+	ZydisDecodedOperand o[ZYDIS_MAX_OPERAND_COUNT];
+	uint64_t addr, load;
+	struct tramp_mem_facts *facts;
+};
+
+/* An address as the machine takes it: base + (index << scale) + disp. */
+struct mem_place {
+	uint8_t base, index, scale;
+	int64_t disp;
+};
+
+enum { MEM_LINE = 64 };		/* what CLFLUSH and the prefetches work on */
+
+/* ---- memfacts.c ---- */
+
+/* 0..15, or MD_NONE. */
+uint8_t mem_gpr(ZydisRegister reg);
+
+/* ah, ch, dh, bh: the machine has no name for them. */
+bool mem_is_high(ZydisRegister reg);
+
+static inline bool mem_is_reg(const ZydisDecodedOperand *o)
+{
+	return o->type == ZYDIS_OPERAND_TYPE_REGISTER;
+}
+
+static inline bool mem_is_memory(const ZydisDecodedOperand *o)
+{
+	return o->type == ZYDIS_OPERAND_TYPE_MEMORY;
+}
+
+static inline bool mem_is_imm(const ZydisDecodedOperand *o)
+{
+	return o->type == ZYDIS_OPERAND_TYPE_IMMEDIATE;
+}
+
+/* General registers that an operation of the machine reads. */
+tramp_regs mem_op_reads(const struct md_op *op);
+
+/* Appends to facts->ops and facts->need. */
+void mem_add_op(struct mem_insn *in, struct md_op op);
+void mem_add_extra(struct mem_insn *in, enum tramp_mem_store what, uint8_t reg, unsigned int bytes);
+
+/* ---- memfactsaccess.c: the accesses ---- */
+
+/*
+ * Where the memory operand is.  Appends what computes temporaries 16 and 17 for it.  False: cannot be told (GS);
+ * the instruction is unmodelled then.
+ */
+bool mem_operand_place(struct mem_insn *in, const ZydisDecodedOperand *o, struct mem_place *place);
+void mem_add_access(struct mem_insn *in, const struct mem_place *place, unsigned int bytes,
+		    uint8_t kind);
+void mem_note_accesses(struct mem_insn *in);
+
+/* ---- memfactsspecial.c: string instructions, bit strings, areas, lines ---- */
+
+/* True: its accesses are noted, or it is unmodelled; false: it is an ordinary one. */
+bool mem_note_special(struct mem_insn *in);
+
+/* ---- memfactslanes.c: accesses to some lanes of a vector ---- */
+
+/* As above. */
+bool mem_note_lanes(struct mem_insn *in);
+
+/* ---- memfactscompute.c, memfactsflags.c ---- */
+
+void mem_note_computes(struct mem_insn *in);
+void mem_note_flags(struct mem_insn *in);
+
+#endif

@@ -1,0 +1,438 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "trampolines/x86-64/memfacts.h"
+
+enum { TEMP = MD_TEMP };
+
+/* What computes[] before it need, by temporary. */
+static tramp_regs temp_needs(const struct tramp_mem_facts *f, uint8_t reg)
+{
+	tramp_regs needs = 0;
+
+	for (int i = 0; i < f->ncomputes; i++) {
+		if (f->computes[i].dst == reg)
+			needs = f->reads[i];
+	}
+	return needs;
+}
+
+static bool is_temp(uint8_t reg)
+{
+	return reg >= MD_TEMP && reg < MD_FS;
+}
+
+/* Appends an operation. */
+static void add(struct mem_insn *in, struct md_op op)
+{
+	struct tramp_mem_facts *f = in->facts;
+	tramp_regs reads = mem_op_reads(&op);
+
+	if (is_temp(op.base))
+		reads |= temp_needs(f, op.base);
+	if (is_temp(op.index))
+		reads |= temp_needs(f, op.index);
+	f->reads[f->ncomputes] = reads;
+	f->writes[f->ncomputes] = is_temp(op.dst) ? 0 : TRAMP_REG(op.dst);
+	f->computes[f->ncomputes++] = op;
+}
+
+static void add_lea(struct mem_insn *in, uint8_t dst, uint8_t base, int64_t imm, uint8_t width)
+{
+	add(in, (struct md_op){ .code = MD_LEA, .dst = dst, .base = base, .index = MD_NONE,
+				.width = width, .imm = imm });
+}
+
+/* A register that the machine can name, of any width. */
+static bool usable(const ZydisDecodedOperand *o)
+{
+	return mem_is_reg(o) && mem_gpr(o->reg.value) != MD_NONE && !mem_is_high(o->reg.value);
+}
+
+static uint8_t reg_of(const ZydisDecodedOperand *o)
+{
+	return mem_gpr(o->reg.value);
+}
+
+static uint8_t bytes_of(const ZydisDecodedOperand *o)
+{
+	return (uint8_t)(o->size / 8);
+}
+
+/* ---- arithmetic ---- */
+
+/* dst = a op b; b is a register or an immediate. */
+static void note_op(struct mem_insn *in, enum md_code code, const ZydisDecodedOperand *a,
+		    const ZydisDecodedOperand *b)
+{
+	const ZydisDecodedOperand *dst = &in->o[0];
+	struct md_op op = {
+		.code = (uint8_t)code, .width = bytes_of(dst), .index = MD_NONE,
+	};
+
+	if (!usable(dst) || !usable(a) || !(usable(b) || mem_is_imm(b)))
+		return;
+	op.dst = reg_of(dst);
+	op.base = reg_of(a);
+	if (mem_is_imm(b))
+		op.imm = b->imm.value.s;
+	else
+		op.index = reg_of(b);
+	add(in, op);
+}
+
+/* Both sources are the same register: zero, whatever it holds. */
+static bool is_zero(const struct mem_insn *in)
+{
+	return mem_is_reg(&in->o[0]) && mem_is_reg(&in->o[1]) &&
+	       in->o[0].reg.value == in->o[1].reg.value;
+}
+
+static void note_difference(struct mem_insn *in, enum md_code code)
+{
+	if (!is_zero(in))
+		note_op(in, code, &in->o[0], &in->o[1]);
+	else if (usable(&in->o[0]))
+		add_lea(in, reg_of(&in->o[0]), MD_NONE, 0, bytes_of(&in->o[0]));
+}
+
+static void note_plus(struct mem_insn *in, int64_t imm)
+{
+	if (usable(&in->o[0]))
+		add_lea(in, reg_of(&in->o[0]), reg_of(&in->o[0]), imm, bytes_of(&in->o[0]));
+}
+
+static void note_neg(struct mem_insn *in)
+{
+	if (usable(&in->o[0]))
+		add(in, (struct md_op){ .code = MD_SUB, .dst = reg_of(&in->o[0]), .base = MD_NONE,
+					.index = reg_of(&in->o[0]), .width = bytes_of(&in->o[0]) });
+}
+
+static void note_not(struct mem_insn *in)
+{
+	if (usable(&in->o[0]))
+		add(in, (struct md_op){ .code = MD_XOR, .dst = reg_of(&in->o[0]),
+					.base = reg_of(&in->o[0]), .index = MD_NONE,
+					.width = bytes_of(&in->o[0]), .imm = -1 });
+}
+
+/* By a count in cl or an immediate: the processor takes it modulo 32, or 64. */
+static void note_shift(struct mem_insn *in, enum md_code code)
+{
+	ZydisDecodedOperand *count = &in->o[1];
+
+	if (mem_is_imm(count)) {
+		count->imm.value.u &= in->o[0].size == 64 ? 63 : 31;
+		if (count->imm.value.u >= in->o[0].size)
+			return;
+	} else if (in->o[0].size < 32) {
+		return;
+	}
+	note_op(in, code, &in->o[0], count);
+}
+
+/* shlx and the like. */
+static void note_shift3(struct mem_insn *in, enum md_code code)
+{
+	note_op(in, code, &in->o[1], &in->o[2]);
+}
+
+/* One operand: into rdx:rax. */
+static void note_imul(struct mem_insn *in)
+{
+	if (in->zi.operand_count_visible == 3)
+		note_op(in, MD_MUL, &in->o[1], &in->o[2]);
+	else if (in->zi.operand_count_visible == 2)
+		note_op(in, MD_MUL, &in->o[0], &in->o[1]);
+}
+
+static void note_andn(struct mem_insn *in)
+{
+	uint8_t width = bytes_of(&in->o[0]);
+
+	if (!usable(&in->o[2]))
+		return;
+	add(in, (struct md_op){ .code = MD_XOR, .dst = TEMP, .base = reg_of(&in->o[1]),
+				.index = MD_NONE, .width = width, .imm = -1 });
+	add(in, (struct md_op){ .code = MD_AND, .dst = reg_of(&in->o[0]), .base = TEMP,
+				.index = reg_of(&in->o[2]), .width = width });
+}
+
+/* blsr: a & (a - 1); blsmsk: a ^ (a - 1) */
+static void note_lowest(struct mem_insn *in, enum md_code code)
+{
+	uint8_t width = bytes_of(&in->o[0]);
+
+	if (!usable(&in->o[1]))
+		return;
+	add_lea(in, TEMP, reg_of(&in->o[1]), -1, width);
+	add(in, (struct md_op){ .code = (uint8_t)code, .dst = reg_of(&in->o[0]), .base = TEMP,
+				.index = reg_of(&in->o[1]), .width = width });
+}
+
+/* ---- moves ---- */
+
+static void note_mov(struct mem_insn *in)
+{
+	const ZydisDecodedOperand *to = &in->o[0], *from = &in->o[1];
+
+	if (!usable(to))
+		return;
+	if (mem_is_imm(from))
+		add_lea(in, reg_of(to), MD_NONE, from->imm.value.s, bytes_of(to));
+	else if (usable(from))
+		add_lea(in, reg_of(to), reg_of(from), 0, bytes_of(to));
+}
+
+/* movzx %ah, %ecx: the machine has no name for the source. */
+static void note_high(struct mem_insn *in, enum md_code code)
+{
+	add(in, (struct md_op){ .code = MD_SHR, .dst = TEMP, .base = reg_of(&in->o[1]),
+				.index = MD_NONE, .width = 8, .imm = 8 });
+	add(in, (struct md_op){ .code = (uint8_t)code, .dst = reg_of(&in->o[0]), .base = TEMP,
+				.index = MD_NONE, .scale = in->o[0].size == 32 ? 2 : 0,
+				.width = 1 });
+}
+
+static void extend(struct mem_insn *in, enum md_code code, uint8_t dst, uint8_t src, uint8_t width,
+		   uint16_t bits)
+{
+	add(in, (struct md_op){ .code = (uint8_t)code, .dst = dst, .base = src, .index = MD_NONE,
+				.scale = bits == 32 ? 2 : 0, .width = width });
+}
+
+static void note_extend(struct mem_insn *in, enum md_code code)
+{
+	const ZydisDecodedOperand *to = &in->o[0], *from = &in->o[1];
+
+	if (!mem_is_reg(from) || to->size < 32)
+		return;
+	if (mem_is_high(from->reg.value))
+		note_high(in, code);
+	else
+		extend(in, code, reg_of(to), reg_of(from), bytes_of(from), to->size);
+}
+
+static void note_lea(struct mem_insn *in)
+{
+	const ZydisDecodedOperand *o = &in->o[1];
+	uint8_t width = bytes_of(&in->o[0]);
+	struct md_op op = { .code = MD_LEA, .dst = reg_of(&in->o[0]) };
+
+	op.base = mem_gpr(o->mem.base);
+	op.index = mem_gpr(o->mem.index);
+	op.scale = op.index == MD_NONE ? 0 : (uint8_t)__builtin_ctz(o->mem.scale | 16);
+	op.imm = o->mem.disp.value;
+	if (o->mem.base == ZYDIS_REGISTER_RIP || o->mem.base == ZYDIS_REGISTER_EIP) {
+		op.base = MD_OBJECT;
+		op.imm += (int64_t)(in->addr + in->zi.length - in->load);
+	}
+	op.width = in->zi.address_width == 32 && width > 4 ? 4 : width;
+	add(in, op);
+}
+
+/* Into rdx what rax has for a sign. */
+static void note_sign(struct mem_insn *in, uint8_t width)
+{
+	add(in, (struct md_op){ .code = MD_SAR, .dst = TRAMP_RDX, .base = TRAMP_RAX,
+				.index = MD_NONE, .width = width, .imm = 8 * width - 1 });
+}
+
+static void note_xchg(struct mem_insn *in)
+{
+	uint8_t a = reg_of(&in->o[0]), b = reg_of(&in->o[1]), width = bytes_of(&in->o[0]);
+
+	if (!usable(&in->o[0]) || !usable(&in->o[1]))
+		return;
+	add_lea(in, TEMP, a, 0, 8);
+	add_lea(in, a, b, 0, width);
+	add_lea(in, b, TEMP, 0, width);
+}
+
+/* ---- the stack pointer ---- */
+
+static void move_rsp(struct mem_insn *in, int64_t by)
+{
+	add_lea(in, TRAMP_RSP, TRAMP_RSP, by, 8);
+}
+
+static int64_t word(const struct mem_insn *in)
+{
+	return in->zi.operand_width == 16 ? 2 : 8;
+}
+
+static void note_pop(struct mem_insn *in)
+{
+	if (!mem_is_reg(&in->o[0]) || reg_of(&in->o[0]) != TRAMP_RSP)
+		move_rsp(in, word(in));
+}
+
+static void note_ret(struct mem_insn *in)
+{
+	move_rsp(in, mem_is_imm(&in->o[0]) ? 8 + (int64_t)(in->o[0].imm.value.u & 0xffff) : 8);
+}
+
+static void note_enter(struct mem_insn *in)
+{
+	add_lea(in, TRAMP_RBP, TRAMP_RSP, -8, 8);
+	move_rsp(in, -8 - (int64_t)(in->o[0].imm.value.u & 0xffff));
+}
+
+static bool note_stack(struct mem_insn *in)
+{
+	switch (in->zi.mnemonic) {
+	case ZYDIS_MNEMONIC_PUSH:
+	case ZYDIS_MNEMONIC_PUSHF:
+	case ZYDIS_MNEMONIC_PUSHFQ:
+		move_rsp(in, -word(in));
+		return true;
+	case ZYDIS_MNEMONIC_CALL:
+		move_rsp(in, -8);
+		return true;
+	case ZYDIS_MNEMONIC_POP:
+		note_pop(in);
+		return true;
+	case ZYDIS_MNEMONIC_POPF:
+	case ZYDIS_MNEMONIC_POPFQ:
+		move_rsp(in, word(in));
+		return true;
+	case ZYDIS_MNEMONIC_RET:
+		note_ret(in);
+		return true;
+	case ZYDIS_MNEMONIC_LEAVE:
+		add_lea(in, TRAMP_RSP, TRAMP_RBP, 8, 8);
+		return true;
+	case ZYDIS_MNEMONIC_ENTER:
+		note_enter(in);
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* ---- all ---- */
+
+static bool note_arithmetic(struct mem_insn *in)
+{
+	switch (in->zi.mnemonic) {
+	case ZYDIS_MNEMONIC_ADD:
+		if (mem_is_imm(&in->o[1]))
+			note_plus(in, in->o[1].imm.value.s);
+		else if (usable(&in->o[0]) && usable(&in->o[1]))
+			add(in, (struct md_op){ .code = MD_LEA, .dst = reg_of(&in->o[0]),
+						.base = reg_of(&in->o[0]),
+						.index = reg_of(&in->o[1]),
+						.width = bytes_of(&in->o[0]) });
+		return true;
+	case ZYDIS_MNEMONIC_SUB:
+		note_difference(in, MD_SUB);
+		return true;
+	case ZYDIS_MNEMONIC_XOR:
+		note_difference(in, MD_XOR);
+		return true;
+	case ZYDIS_MNEMONIC_AND:
+		note_op(in, MD_AND, &in->o[0], &in->o[1]);
+		return true;
+	case ZYDIS_MNEMONIC_OR:
+		note_op(in, MD_OR, &in->o[0], &in->o[1]);
+		return true;
+	case ZYDIS_MNEMONIC_INC:
+		note_plus(in, 1);
+		return true;
+	case ZYDIS_MNEMONIC_DEC:
+		note_plus(in, -1);
+		return true;
+	case ZYDIS_MNEMONIC_NEG:
+		note_neg(in);
+		return true;
+	case ZYDIS_MNEMONIC_NOT:
+		note_not(in);
+		return true;
+	case ZYDIS_MNEMONIC_IMUL:
+		note_imul(in);
+		return true;
+	case ZYDIS_MNEMONIC_ANDN:
+		note_andn(in);
+		return true;
+	case ZYDIS_MNEMONIC_BLSR:
+		note_lowest(in, MD_AND);
+		return true;
+	case ZYDIS_MNEMONIC_BLSMSK:
+		note_lowest(in, MD_XOR);
+		return true;
+	default:
+		return false;
+	}
+}
+
+static bool note_shifts(struct mem_insn *in)
+{
+	switch (in->zi.mnemonic) {
+	case ZYDIS_MNEMONIC_SHL:
+		note_shift(in, MD_SHL);
+		return true;
+	case ZYDIS_MNEMONIC_SHR:
+		note_shift(in, MD_SHR);
+		return true;
+	case ZYDIS_MNEMONIC_SAR:
+		note_shift(in, MD_SAR);
+		return true;
+	case ZYDIS_MNEMONIC_SHLX:
+		note_shift3(in, MD_SHL);
+		return true;
+	case ZYDIS_MNEMONIC_SHRX:
+		note_shift3(in, MD_SHR);
+		return true;
+	case ZYDIS_MNEMONIC_SARX:
+		note_shift3(in, MD_SAR);
+		return true;
+	default:
+		return false;
+	}
+}
+
+static void note_moves(struct mem_insn *in)
+{
+	switch (in->zi.mnemonic) {
+	case ZYDIS_MNEMONIC_MOV:
+		note_mov(in);
+		break;
+	case ZYDIS_MNEMONIC_LEA:
+		note_lea(in);
+		break;
+	case ZYDIS_MNEMONIC_MOVZX:
+		note_extend(in, MD_ZEXT);
+		break;
+	case ZYDIS_MNEMONIC_MOVSX:
+	case ZYDIS_MNEMONIC_MOVSXD:
+		note_extend(in, MD_SEXT);
+		break;
+	case ZYDIS_MNEMONIC_CDQE:
+		extend(in, MD_SEXT, TRAMP_RAX, TRAMP_RAX, 4, 64);
+		break;
+	case ZYDIS_MNEMONIC_CWDE:
+		extend(in, MD_SEXT, TRAMP_RAX, TRAMP_RAX, 2, 32);
+		break;
+	case ZYDIS_MNEMONIC_CDQ:
+		note_sign(in, 4);
+		break;
+	case ZYDIS_MNEMONIC_CQO:
+		note_sign(in, 8);
+		break;
+	case ZYDIS_MNEMONIC_XCHG:
+		note_xchg(in);
+		break;
+	case ZYDIS_MNEMONIC_LOOP:
+	case ZYDIS_MNEMONIC_LOOPE:
+	case ZYDIS_MNEMONIC_LOOPNE:
+		add_lea(in, TRAMP_RCX, TRAMP_RCX, -1, in->zi.address_width == 32 ? 4 : 8);
+		break;
+	default:
+		break;
+	}
+}
+
+void mem_note_computes(struct mem_insn *in)
+{
+	if (!note_stack(in) && !note_arithmetic(in) && !note_shifts(in))
+		note_moves(in);
+}
