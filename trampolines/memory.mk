@@ -3,4 +3,19 @@ libtrampolines_la_SOURCES += \
 	trampolines/memdesc.h \
 	trampolines/memexpand.h \
 	trampolines/memory.h \
-	trampolines/x86-64/memplan.h
+	trampolines/x86-64/memfacts.c \
+	trampolines/x86-64/memfacts.h \
+	trampolines/x86-64/memfactsaccess.c \
+	trampolines/x86-64/memfactscompute.c \
+	trampolines/x86-64/memfactsflags.c \
+	trampolines/x86-64/memfactslanes.c \
+	trampolines/x86-64/memfactsspecial.c \
+	trampolines/x86-64/memplan.c \
+	trampolines/x86-64/memplan.h \
+	trampolines/x86-64/memplandescribe.c \
+	trampolines/x86-64/memplanfacts.c \
+	trampolines/x86-64/memplanknown.c \
+	trampolines/x86-64/memplannodes.c \
+	trampolines/x86-64/memplanpriv.h \
+	trampolines/x86-64/memplanregs.c \
+	trampolines/x86-64/memplanroom.c
