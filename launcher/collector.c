@@ -24,9 +24,11 @@
 #include "launcher/collector.h"
 #include "launcher/message.h"
 #include "launcher/metadata.h"
+#include "tracefmt/memory.h"
 #include "tracefmt/ring.h"
 
 #define SUBS 8
+#define MEM_SUBS 8
 #define PAGE 4096u
 #define TICK_NS INT64_C(500000000) /* how often what is not full yet is looked at */
 #define THREAD_STACK (512u << 10)
@@ -46,6 +48,8 @@ struct feed {
 	uint32_t sub; /* next to be drained */
 	uint32_t pos; /* in it: bytes drained */
 	uint64_t lost;
+	uint32_t mem; /* sub-buffer of the memory stream that is next */
+	uint64_t mem_lost;
 };
 
 struct collector {
@@ -54,6 +58,7 @@ struct collector {
 	uint32_t sub_bytes, nsub, max_rings;
 	uint64_t ring_bytes;
 	uint32_t functions; /* counts in each ring */
+	uint32_t mem_bytes; /* a sub-buffer of a memory stream; 0: there are none */
 	struct feed *feeds;
 	struct process *processes;
 	size_t nprocesses;
@@ -97,6 +102,11 @@ static uint64_t counts_offset(const struct collector *c)
 	return RING_PAGE + (uint64_t)c->nsub * c->sub_bytes;
 }
 
+static uint64_t mem_offset(const struct collector *c)
+{
+	return counts_offset(c) + ((uint64_t)c->functions * 8 + PAGE - 1) / PAGE * PAGE;
+}
+
 static int share(struct collector *c, bool drop)
 {
 	struct ring_control *control;
@@ -116,6 +126,9 @@ static int share(struct collector *c, bool drop)
 	control->max_rings = c->max_rings;
 	control->counts_offset = counts_offset(c);
 	control->max_counts = c->functions;
+	control->mem_offset = mem_offset(c);
+	control->mem_bytes = c->mem_bytes;
+	control->mem_nsub = MEM_SUBS;
 	return hold_mutex(control);
 }
 
@@ -129,7 +142,8 @@ struct collector *collector_new(const struct collector_geometry *g, int *fd)
 	c->nsub = SUBS;
 	c->sub_bytes = (uint32_t)(sub < 4 * RING_GAP ? 4 * RING_GAP : sub);
 	c->functions = g->functions;
-	c->ring_bytes = counts_offset(c) + ((uint64_t)c->functions * 8 + PAGE - 1) / PAGE * PAGE;
+	c->mem_bytes = (uint32_t)((g->memory_bytes / MEM_SUBS + PAGE - 1) / PAGE * PAGE);
+	c->ring_bytes = mem_offset(c) + (uint64_t)MEM_SUBS * c->mem_bytes;
 	c->max_rings = g->max_rings;
 	c->feeds = calloc(c->max_rings, sizeof(*c->feeds));
 	c->fd = memfd_create("sonde-rings", 0);
@@ -302,10 +316,88 @@ static void note_lost(struct collector *c, struct feed *f)
 	f->lost = lost;
 }
 
+/* ---- memory streams ---- */
+
+static uint8_t *mem_base(const struct collector *c, const struct feed *f)
+{
+	return (uint8_t *)f->head + mem_offset(c) + (uint64_t)f->mem * c->mem_bytes;
+}
+
+static void drain_mem(struct collector *c, struct feed *f, uint32_t used)
+{
+	uint64_t lost = atomic_load_explicit(&f->head->mem_lost, memory_order_relaxed);
+
+	if (lost > f->mem_lost) {
+		check(c, tf_thread_memory_lost(f->thread, lost - f->mem_lost));
+		c->totals.memory_lost += lost - f->mem_lost;
+	}
+	f->mem_lost = lost;
+	if (used)
+		check(c, tf_thread_memory(f->thread, mem_base(c, f), used));
+	c->totals.memory_bytes += used;
+}
+
+static void free_mem(struct collector *c, struct feed *f, uint32_t used)
+{
+	struct ring_mem_sub *sub = &f->head->mem[f->mem];
+
+	memset(mem_base(c, f), 0, used);
+	atomic_store_explicit(&sub->state, RING_SUB_FREE, memory_order_release);
+	futex_wake(&sub->state);
+	f->mem = (f->mem + 1) % MEM_SUBS;
+}
+
+static uint32_t mem_used(const struct collector *c, uint32_t used)
+{
+	return used < c->mem_bytes ? used : c->mem_bytes;
+}
+
+static bool drain_full_mem(struct collector *c, struct feed *f)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < MEM_SUBS && c->mem_bytes; i++) {
+		struct ring_mem_sub *sub = &f->head->mem[f->mem];
+		uint32_t used;
+
+		if (atomic_load_explicit(&sub->state, memory_order_acquire) != RING_SUB_FULL)
+			break;
+		used = mem_used(c, sub->used);
+		drain_mem(c, f, used);
+		free_mem(c, f, used);
+		any = true;
+	}
+	return any;
+}
+
+/* Up to the last word that is not zero: the thread was killed, or is done, somewhere in it. */
+static uint32_t written(const struct collector *c, const struct feed *f)
+{
+	const uint32_t *word = (const uint32_t *)(const void *)mem_base(c, f);
+	uint32_t n = c->mem_bytes / 4;
+
+	while (n && !word[n - 1])
+		n--;
+	return 4 * n;
+}
+
+static void drain_last_mem(struct collector *c, struct feed *f)
+{
+	drain_full_mem(c, f);
+	if (c->mem_bytes &&
+	    atomic_load_explicit(&f->head->mem[f->mem].state, memory_order_acquire) ==
+		    RING_SUB_WRITING)
+		drain_mem(c, f, written(c, f));
+	f->mem = 0;
+	f->mem_lost = 0;
+}
+
+/* ---- */
+
 /* All that is full; with @live also what is in the sub-buffer that the thread writes to. */
 static bool drain_feed(struct collector *c, struct feed *f, bool live)
 {
-	bool any = false;
+	bool any = drain_full_mem(c, f);
 
 	note_lost(c, f);
 	for (uint32_t i = 0; i < c->nsub; i++) {
@@ -374,6 +466,7 @@ static void finish_feed(struct collector *c, struct feed *f)
 	char *rest = (char *)f->head + sizeof(*state);
 
 	drain_rest(c, f);
+	drain_last_mem(c, f);
 	close_thread(c, f);
 	/* its memory goes back to the system; whoever has the ring next finds zeros */
 	madvise((char *)f->head + RING_PAGE, c->ring_bytes - RING_PAGE, MADV_REMOVE);

@@ -21,6 +21,7 @@ struct collector_geometry {
 	uint32_t max_rings;  /* at one time */
 	bool drop;	     /* a full ring loses events */
 	uint32_t functions;  /* whose calls can be counted in each ring; 0: they are not */
+	uint64_t memory_bytes; /* of a thread's memory stream; 0: none is recorded */
 };
 
 /*
@@ -53,6 +54,8 @@ struct collector_totals {
 	uint64_t damaged;
 	uint64_t nested;
 	uint64_t discarded;	/* events that could not be written */
+	uint64_t memory_bytes;	/* of memory streams */
+	uint64_t memory_lost;	/* chunks of them that were not recorded */
 	unsigned int threads;
 	unsigned int running;	/* processes that were still there at the end */
 };
