@@ -448,7 +448,8 @@ SONDE__INLINE void sonde__write(const struct sonde_site *site, uint32_t kind,
 
 /*
  * The dynamic linker runs them as constructor and destructor, if the module is in use.  In a static
- * program the injector finds them in their sections.
+ * program the injector finds them in their sections.  Volatile: Clang runs constructors when it compiles if it
+ * can, with the values of then.
  */
 #define SONDE__HOOK(when_, how_)                                                               \
 	static void sonde__on_##when_(void);                                                  \
@@ -456,7 +457,7 @@ SONDE__INLINE void sonde__write(const struct sonde_site *site, uint32_t kind,
 		sonde__on_##when_;                                                            \
 	__attribute__((how_)) static void sonde__run_##when_(void)                            \
 	{                                                                                     \
-		if (sonde__api)                                                               \
+		if (*(const struct sonde_api *const volatile *)&sonde__api)                   \
 			sonde__on_##when_();                                                  \
 	}                                                                                     \
 	static void sonde__on_##when_(void)
