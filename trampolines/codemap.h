@@ -91,7 +91,16 @@ enum rt_mem_flags {
 	RT_MEM_BACK = 2,   /* in the middle of what is ours: go `back` bytes before the start, and do it again */
 	RT_MEM_SLOT0 = 4,  /* slots are in use: BACK has to put these registers back first (slot 0: rax) ... */
 	RT_MEM_FLAGS = 8,  /* ... and flags (slot 1: as lahf and seto left them in rax) */
+	RT_MEM_MOVED = 16, /* the pointer has been moved over the node's words: `written` is how many bytes are in front */
+	RT_MEM_RUN = 32,   /* copies of equal length: insn counts on with the address */
+	/*
+	 * rsp is lowered by RT_MEM_BELOW; BACK has to put that back, too.  What SLOT0 and FLAGS
+	 * stand for is at (rsp) and 8(rsp) then, since the pool may be another thread's.
+	 */
+	RT_MEM_LOWERED = 64,
 };
+
+#define RT_MEM_BELOW 152
 
 struct rt_mem_piece {
 	uint32_t start;	 /* offset in the arena */
@@ -124,13 +133,16 @@ struct rt_codemap {
 	uint32_t npieces;
 	uint32_t nprobes;
 	uint32_t nmems;
+	uint32_t orig_lo, orig_hi; /* least and greatest orig of the pieces */
 	uint32_t pad;
 };
 
 /* A thread in the runtime needs the list while it grows: count is written last. */
 #define RT_MAX_CODEMAPS 1024
+#define RT_MAX_RESTORERS 8
 struct rt_codemaps {
 	uint64_t count;
+	uint64_t restorers[RT_MAX_RESTORERS]; /* what signal handlers return to, led to the runtime; 0: none */
 	struct rt_codemap v[RT_MAX_CODEMAPS];
 };
 

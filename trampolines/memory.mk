@@ -3,6 +3,11 @@ libtrampolines_la_SOURCES += \
 	trampolines/memdesc.h \
 	trampolines/memexpand.h \
 	trampolines/memory.h \
+	trampolines/x86-64/mememit.c \
+	trampolines/x86-64/mememit.h \
+	trampolines/x86-64/mememitcheck.c \
+	trampolines/x86-64/mememitstate.c \
+	trampolines/x86-64/mememitstore.c \
 	trampolines/x86-64/memfacts.c \
 	trampolines/x86-64/memfacts.h \
 	trampolines/x86-64/memfactsaccess.c \

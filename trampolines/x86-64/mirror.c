@@ -95,6 +95,7 @@ void tramp_mirror_free(struct tramp_mirror *m)
 	free(m->own_table.maps);
 	free(m->own_table.hash);
 	free(m->own_known.v);
+	mir_mem_free(m);
 	free(m);
 }
 
@@ -182,6 +183,36 @@ static enum tramp_mirror_status refusal(const struct tramp_mirror *m)
 	return TRAMP_MIRROR_EXIT_SHORT;
 }
 
+static bool is_left_for_good(const struct tramp_mirror *m, uint32_t i)
+{
+	enum tramp_end ends = mir_flow_block(m, i)->ends;
+
+	return ends == TRAMP_END_CALL || ends == TRAMP_END_NORETURN || mir_is_exit(ends);
+}
+
+/*
+ * Of a block that has nothing to record it is no matter whether the original or the copy runs.  It must not be
+ * followed by one that control would then come to from the original.
+ */
+static bool leave_bare(struct tramp_mirror *m)
+{
+	bool changed = false;
+
+	for (size_t k = 0; k < m->shorts.n && mir_wants(m, TRAMP_MIRROR_ACCESSES); k++) {
+		uint32_t i = m->shorts.v[k].block;
+		enum tramp_end ends = mir_flow_block(m, i)->ends;
+
+		if ((mir_wants(m, TRAMP_MIRROR_ENTRY) && i == m->flow.entry) ||
+		    (mir_wants(m, TRAMP_MIRROR_EXIT) && mir_is_exit(ends)) ||
+		    (m->blocks.v[i].flags & (MIR_MOVED | MIR_BARE)) || !is_left_for_good(m, i) ||
+		    ends == TRAMP_END_TAIL_JCC || !mir_mem_bare(m, i))
+			continue;
+		m->blocks.v[i].flags |= MIR_BARE;
+		changed = true;
+	}
+	return changed;
+}
+
 static enum tramp_mirror_status reach_all(struct tramp_mirror *m)
 {
 	for (int round = 0; round < ROUNDS; round++) {
@@ -190,6 +221,8 @@ static enum tramp_mirror_status reach_all(struct tramp_mirror *m)
 		mir_place(m);
 		if (m->shorts.n == 0 || m->lost)
 			break;
+		if (leave_bare(m))
+			continue;
 		for (size_t k = 0; k < m->shorts.n; k++)
 			changed |= mir_help(m, &m->shorts.v[k]);
 		if (!changed)
@@ -212,7 +245,9 @@ static enum tramp_mirror_status plan_function(struct tramp_mirror *m)
 		return TRAMP_MIRROR_BAD_CODE;
 	if (!begin(m))
 		return TRAMP_MIRROR_MEMORY;
-	status = mir_choose(m);
+	status = mir_wants(m, TRAMP_MIRROR_ACCESSES) ? mir_mem_plan(m) : TRAMP_MIRROR_OK;
+	if (status == TRAMP_MIRROR_OK)
+		status = mir_choose(m);
 	if (status == TRAMP_MIRROR_OK)
 		status = reach_all(m);
 	if (status == TRAMP_MIRROR_OK)
@@ -281,6 +316,8 @@ size_t tramp_mirror_room(const struct tramp_mirror *m)
 			probes += mir_wants(m, TRAMP_MIRROR_EXIT);
 		}
 	}
+	if (mir_wants(m, TRAMP_MIRROR_ACCESSES))
+		room += mir_mem_room(m);
 	return room + probes * (TRAMP_PROBE_MAX + TRAMP_PROBE_SLOW_MAX);
 }
 
@@ -289,6 +326,30 @@ static enum tramp_mirror_status emitted(const struct tramp_mirror *m)
 	if (m->lost || m->out.status == TRAMP_NO_ROOM)
 		return TRAMP_MIRROR_MEMORY;
 	return m->out.status == TRAMP_OK ? TRAMP_MIRROR_OK : TRAMP_MIRROR_FAR;
+}
+
+static void emit_code(struct tramp_mirror *m)
+{
+	if (mir_wants(m, TRAMP_MIRROR_ACCESSES)) {
+		mir_mem_emit_blocks(m);
+		mir_emit_slow_paths(m);
+		mir_mem_emit_slow_paths(m);
+	} else {
+		tramp_flow_live(&m->flow);
+		mir_emit_blocks(m);
+		mir_emit_slow_paths(m);
+	}
+}
+
+static void hand_out(const struct tramp_mirror *m, struct tramp_mirror_code *out)
+{
+	out->len = m->out.len;
+	out->patches = m->patches.v;
+	out->npatches = m->patches.n;
+	out->pieces = m->pieces.v;
+	out->npieces = m->pieces.n;
+	if (mir_wants(m, TRAMP_MIRROR_ACCESSES))
+		out->mems = mir_mem_pieces(m, &out->nmems);
 }
 
 enum tramp_mirror_status tramp_mirror_emit(struct tramp_mirror *m, uint64_t base, uint64_t arena,
@@ -302,16 +363,10 @@ enum tramp_mirror_status tramp_mirror_emit(struct tramp_mirror *m, uint64_t base
 	m->entry_at = 0;
 	m->probes.n = 0;
 	m->pieces.n = 0;
-	tramp_flow_live(&m->flow);
-	mir_emit_blocks(m);
-	mir_emit_slow_paths(m);
+	emit_code(m);
 	if (m->out.status == TRAMP_OK && !m->lost)
 		mir_emit_patches(m);
-	out->len = m->out.len;
-	out->patches = m->patches.v;
-	out->npatches = m->patches.n;
-	out->pieces = m->pieces.v;
-	out->npieces = m->pieces.n;
+	hand_out(m, out);
 	return emitted(m);
 }
 

@@ -27,7 +27,7 @@ static uint64_t runtime_address(const struct tramp_mirror *m, uint32_t off)
 }
 
 /* An address of the file. */
-static uint64_t moved(const struct tramp_mirror *m, uint64_t addr)
+uint64_t mir_moved(const struct tramp_mirror *m, uint64_t addr)
 {
 	return m->base + (addr - m->code_base);
 }
@@ -44,6 +44,11 @@ static void put_label(struct tramp_mirror *m, uint32_t i, bool stub)
 	tramp_put_u32(&m->out, 0);
 }
 
+void mir_put_stub_label(struct tramp_mirror *m, uint32_t i)
+{
+	put_label(m, i, true);
+}
+
 /* A displacement to where block i runs from now on. */
 static void put_way(struct tramp_mirror *m, uint32_t i)
 {
@@ -53,7 +58,7 @@ static void put_way(struct tramp_mirror *m, uint32_t i)
 		tramp_put_rel32(&m->out, runtime_address(m, mir_flow_block(m, i)->start), 0);
 }
 
-static void jump_to_original(struct tramp_mirror *m, uint32_t off)
+void mir_put_original(struct tramp_mirror *m, uint32_t off)
 {
 	mir_piece(m, RT_PIECE_INSN, off, true);
 	tramp_put_jmp(&m->out, runtime_address(m, off));
@@ -68,11 +73,11 @@ static uint32_t follower(const struct tramp_mirror *m, uint32_t i)
 static void jump_to_block(struct tramp_mirror *m, uint32_t i, uint32_t to)
 {
 	if (to == TRAMP_NONE) {
-		jump_to_original(m, mir_flow_block(m, i)->end);
+		mir_put_original(m, mir_flow_block(m, i)->end);
 		return;
 	}
 	if (!mir_start_copied(&m->blocks.v[to])) {
-		jump_to_original(m, mir_flow_block(m, to)->start);
+		mir_put_original(m, mir_flow_block(m, to)->start);
 		return;
 	}
 	if (to == follower(m, i) && to != m->flow.entry)
@@ -94,7 +99,7 @@ static bool is_resumable(const struct tramp_mirror *m, uint32_t i, enum mir_run 
 	return run == MIR_HEAD && off >= b->used[run];
 }
 
-static void put_as_is(struct tramp_mirror *m, const struct tramp_op *op)
+void mir_put_as_is(struct tramp_mirror *m, const struct tramp_op *op)
 {
 	const uint8_t *bytes = mir_bytes(m, op->off);
 	size_t behind = op->disp_at + REL32;
@@ -115,7 +120,7 @@ static void put_as_is(struct tramp_mirror *m, const struct tramp_op *op)
 static void copy_op(struct tramp_mirror *m, uint32_t i, enum mir_run run, const struct tramp_op *op)
 {
 	mir_piece(m, RT_PIECE_COPY, op->off, is_resumable(m, i, run, op->off));
-	put_as_is(m, op);
+	mir_put_as_is(m, op);
 }
 
 /* ---- the ends of blocks ---- */
@@ -129,7 +134,7 @@ static void put_target(struct tramp_mirror *m, uint32_t i)
 	else if (fb->target != TRAMP_NONE)
 		put_way(m, fb->target);
 	else
-		tramp_put_rel32(&m->out, moved(m, fb->target_addr), 0);
+		tramp_put_rel32(&m->out, mir_moved(m, fb->target_addr), 0);
 }
 
 static void put_condition(struct tramp_mirror *m, uint32_t i, enum mir_run run)
@@ -153,7 +158,7 @@ static void put_condition(struct tramp_mirror *m, uint32_t i, enum mir_run run)
 }
 
 /* The return address that it pushes is that of the original call. */
-static void put_moved_call(struct tramp_mirror *m, const struct tramp_op *op)
+void mir_put_moved_call(struct tramp_mirror *m, const struct tramp_op *op)
 {
 	struct tramp_plan plan = {
 		.addr = runtime_address(m, op->off),
@@ -179,23 +184,23 @@ static void put_moved_call(struct tramp_mirror *m, const struct tramp_op *op)
 		out->len += len;
 }
 
-static void put_exit_probe(struct tramp_mirror *m, uint32_t i, uint32_t orig, tramp_regs live)
+void mir_put_exit_probe(struct tramp_mirror *m, uint32_t i, uint32_t orig, tramp_regs live)
 {
 	if (mir_wants(m, TRAMP_MIRROR_EXIT) && mir_is_exit(mir_flow_block(m, i)->ends))
 		mir_probe(m, TRAMP_PROBE_EXIT, live, orig);
 }
 
-static tramp_regs live_at_end(const struct tramp_mirror *m, uint32_t i)
+tramp_regs mir_live_at_end(const struct tramp_mirror *m, uint32_t i)
 {
 	const struct tramp_block *fb = mir_flow_block(m, i);
 
 	return tramp_flow_live_at(&m->flow, i, fb->op + fb->nops - 1);
 }
 
-static void jump_out(struct tramp_mirror *m, uint32_t i, uint32_t orig)
+void mir_put_jump_out(struct tramp_mirror *m, uint32_t i, uint32_t orig)
 {
 	mir_piece(m, RT_PIECE_INSN, orig, false);
-	tramp_put_jmp(&m->out, moved(m, mir_flow_block(m, i)->target_addr));
+	tramp_put_jmp(&m->out, mir_moved(m, mir_flow_block(m, i)->target_addr));
 }
 
 /* Does its last instruction become something else? */
@@ -214,9 +219,9 @@ static void put_last(struct tramp_mirror *m, uint32_t i, enum mir_run run)
 	case TRAMP_OP_CALL:
 	case TRAMP_OP_CALL_IND:
 		if (m->blocks.v[i].flags & MIR_MOVED)
-			put_moved_call(m, last);
+			mir_put_moved_call(m, last);
 		else
-			jump_to_original(m, last->off);
+			mir_put_original(m, last->off);
 		break;
 	case TRAMP_OP_JCC:
 	case TRAMP_OP_LOOP:
@@ -225,15 +230,15 @@ static void put_last(struct tramp_mirror *m, uint32_t i, enum mir_run run)
 		break;
 	case TRAMP_OP_JMP:
 		if (fb->ends == TRAMP_END_TAIL) {
-			put_exit_probe(m, i, last->off, live_at_end(m, i));
-			jump_out(m, i, last->off);
+			mir_put_exit_probe(m, i, last->off, mir_live_at_end(m, i));
+			mir_put_jump_out(m, i, last->off);
 		} else {
 			jump_to_block(m, i, fb->target);
 		}
 		break;
 	default:	/* RET, JMP_IND, STOP, and all that falls through */
 		if (fb->ends != TRAMP_END_TAIL_FALL)
-			put_exit_probe(m, i, last->off, live_at_end(m, i));
+			mir_put_exit_probe(m, i, last->off, mir_live_at_end(m, i));
 		copy_op(m, i, run, last);
 	}
 }
@@ -246,16 +251,16 @@ static void put_way_on(struct tramp_mirror *m, uint32_t i)
 	if (fb->ends == TRAMP_END_FALL) {
 		jump_to_block(m, i, fb->next);
 	} else if (fb->ends == TRAMP_END_TAIL_FALL) {
-		put_exit_probe(m, i, fb->end, fb->live_out);
-		jump_out(m, i, fb->end);
+		mir_put_exit_probe(m, i, fb->end, fb->live_out);
+		mir_put_jump_out(m, i, fb->end);
 	} else if (fb->ends == TRAMP_END_STOP && mir_last(m, i)->kind != TRAMP_OP_STOP) {
-		jump_to_original(m, fb->end);
+		mir_put_original(m, fb->end);
 	}
 }
 
 /* ---- runs ---- */
 
-static void put_entry_probe(struct tramp_mirror *m, uint32_t i)
+void mir_put_entry_probe(struct tramp_mirror *m, uint32_t i)
 {
 	const struct mir_block *b = &m->blocks.v[i];
 	const struct tramp_block *fb = mir_flow_block(m, i);
@@ -272,7 +277,7 @@ static void put_entry_probe(struct tramp_mirror *m, uint32_t i)
 static void note_start(struct tramp_mirror *m, uint32_t i)
 {
 	if (i == m->flow.entry)
-		put_entry_probe(m, i);
+		mir_put_entry_probe(m, i);
 	m->blocks.v[i].copy_at = (uint32_t)m->out.len;
 }
 
@@ -283,7 +288,7 @@ static void put_head(struct tramp_mirror *m, uint32_t i)
 	note_start(m, i);
 	for (uint32_t k = b->lo; k < b->head; k++)
 		copy_op(m, i, MIR_HEAD, mir_op(m, i, k));
-	jump_to_original(m, mir_off(m, i, b->head));
+	mir_put_original(m, mir_off(m, i, b->head));
 }
 
 static void put_tail(struct tramp_mirror *m, uint32_t i)
@@ -312,16 +317,16 @@ static void put_block(struct tramp_mirror *m, uint32_t i)
 		put_tail(m, i);
 }
 
-static void put_stub(struct tramp_mirror *m, uint32_t i)
+void mir_put_stub(struct tramp_mirror *m, uint32_t i)
 {
 	const struct tramp_op *last = mir_last(m, i);
 
 	m->blocks.v[i].stub_at = (uint32_t)m->out.len;
-	put_exit_probe(m, i, last->off, live_at_end(m, i));
-	jump_out(m, i, last->off);
+	mir_put_exit_probe(m, i, last->off, mir_live_at_end(m, i));
+	mir_put_jump_out(m, i, last->off);
 }
 
-static void fix_labels(struct tramp_mirror *m)
+void mir_fix_labels(struct tramp_mirror *m)
 {
 	for (size_t k = 0; k < m->fixups.n && m->out.status == TRAMP_OK; k++) {
 		const struct mir_fixup *f = &m->fixups.v[k];
@@ -341,7 +346,7 @@ void mir_emit_blocks(struct tramp_mirror *m)
 		put_block(m, k < n - entry ? entry + k : k - (n - entry));
 	for (uint32_t i = 0; i < n && mir_wants(m, TRAMP_MIRROR_EXIT); i++) {
 		if (mir_flow_block(m, i)->ends == TRAMP_END_TAIL_JCC)
-			put_stub(m, i);
+			mir_put_stub(m, i);
 	}
-	fix_labels(m);
+	mir_fix_labels(m);
 }

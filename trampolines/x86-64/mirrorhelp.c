@@ -75,7 +75,8 @@ static bool can_move_call(const struct tramp_mirror *m, uint32_t i)
 	const struct tramp_op *last = mir_last(m, i);
 	struct tramp_decoded insn;
 
-	return !m->strict && !(m->blocks.v[i].flags & (MIR_MOVED | MIR_RIGID)) && mir_is_call(last) &&
+	return !m->strict && !(m->blocks.v[i].flags & (MIR_MOVED | MIR_RIGID | MIR_BARE)) &&
+	       mir_is_call(last) &&
 	       tramp_decode(mir_bytes(m, last->off), last->len, &insn) && !insn.unmovable;
 }
 

@@ -129,6 +129,13 @@ static void place_window(struct tramp_mirror *m, uint32_t i, enum mir_run run)
 	};
 	uint32_t stop;
 
+	if (m->blocks.v[i].flags & MIR_BARE)
+		return;
+	if (m->blocks.v[i].flags & MIR_RIGID) {
+		w.len = 0;
+		note_short(m, &w);
+		return;
+	}
 	if (mir_free_bytes(m, i, run, MIR_JUMP, &stop) == MIR_JUMP) {
 		(void)walk(m, i, run, MIR_JUMP, true, &stop);
 		note_window(m, &w);
@@ -184,7 +191,7 @@ static bool slot_in_block(struct tramp_mirror *m, struct mir_window *w, uint32_t
 		b->gap = w->slot + MIR_JUMP;
 		return true;
 	}
-	if (m->strict)
+	if (m->strict || (b->flags & MIR_BARE))
 		return false;
 	return (b->head > b->lo && slot_in_run(m, w, j, MIR_HEAD)) ||
 	       (mir_end_copied(b) && slot_in_run(m, w, j, MIR_TAIL));

@@ -33,6 +33,7 @@ enum mir_flags {
 	MIR_LENT = 16,		/* was made longer for a slot in this round */
 	MIR_HEAD_WINDOW = 32,	/* a jump to the copy stands at the run's start */
 	MIR_TAIL_WINDOW = 64,
+	MIR_BARE = 128,		/* may run in the original: there is nothing to record in it */
 };
 
 struct mir_block {
@@ -90,6 +91,8 @@ struct mir_known_table {
 
 #define MIR_ARRAY(type) struct { type *v; size_t n, room; }
 
+struct mir_mem;
+
 struct tramp_mirror {
 	const struct tramp_code *code;
 	struct tramp_probe_env env;
@@ -113,6 +116,8 @@ struct tramp_mirror {
 	MIR_ARRAY(struct rt_piece) pieces;
 	struct mir_probe_table own_table, *table; /* its own, or another generator's */
 	struct mir_known_table own_known, *known; /* likewise */
+
+	struct mir_mem *mem;	/* TRAMP_MIRROR_ACCESSES; mememit.h */
 
 	bool lost;		/* no memory */
 
@@ -264,6 +269,29 @@ enum tramp_mirror_status mir_check(struct tramp_mirror *m) TRAMP_MUST_CHECK;
 /* ---- mirrorcopy.c ---- */
 
 void mir_emit_blocks(struct tramp_mirror *m);
+
+/* Parts of it, for copies with something in between. */
+void mir_put_as_is(struct tramp_mirror *m, const struct tramp_op *op);
+void mir_put_original(struct tramp_mirror *m, uint32_t off);	/* jmp */
+void mir_put_moved_call(struct tramp_mirror *m, const struct tramp_op *op);
+void mir_put_entry_probe(struct tramp_mirror *m, uint32_t i);
+void mir_put_exit_probe(struct tramp_mirror *m, uint32_t i, uint32_t orig, tramp_regs live);
+void mir_put_jump_out(struct tramp_mirror *m, uint32_t i, uint32_t orig);
+void mir_put_stub_label(struct tramp_mirror *m, uint32_t i);	/* 4 bytes */
+void mir_put_stub(struct tramp_mirror *m, uint32_t i);
+void mir_fix_labels(struct tramp_mirror *m);
+tramp_regs mir_live_at_end(const struct tramp_mirror *m, uint32_t i);
+uint64_t mir_moved(const struct tramp_mirror *m, uint64_t addr);
+
+/* ---- mememit.c: the same with what records memory ---- */
+
+enum tramp_mirror_status mir_mem_plan(struct tramp_mirror *m) TRAMP_MUST_CHECK;
+bool mir_mem_bare(const struct tramp_mirror *m, uint32_t i);	/* has block i nothing to record? */
+size_t mir_mem_room(const struct tramp_mirror *m);	/* bytes in addition to the copies */
+void mir_mem_emit_blocks(struct tramp_mirror *m);
+void mir_mem_emit_slow_paths(struct tramp_mirror *m);
+const struct rt_mem_piece *mir_mem_pieces(const struct tramp_mirror *m, size_t *n);
+void mir_mem_free(struct tramp_mirror *m);
 
 /* ---- mirrorprobes.c: probes, and which instruction each byte stands for ---- */
 

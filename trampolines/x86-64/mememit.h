@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The copies of a function that records memory, while they are emitted: what the mememit*.c share.
+ *
+ * Each node has two labels, MEM_HOME and MEM_KEPT: see memplan.h.
+ */
+#ifndef SONDE_TRAMPOLINES_X86_64_MEMEMIT_H
+#define SONDE_TRAMPOLINES_X86_64_MEMEMIT_H
+
+#include "trampolines/x86-64/memplan.h"
+#include "trampolines/x86-64/mirrorplan.h"
+
+enum mem_way { MEM_HOME, MEM_KEPT, MEM_WAYS };
+
+/* Where a node's code is in the mirror. */
+struct mem_place {
+	uint32_t at[MEM_WAYS];	/* TRAMP_NONE: not emitted */
+	bool wanted[MEM_WAYS];	/* something leads there */
+};
+
+/* A displacement of 4 bytes to a node. */
+struct mem_fixup {
+	uint32_t at;
+	uint32_t node;
+	uint8_t way;		/* enum mem_way */
+};
+
+/* What has to be undone in front of the call of the gate. */
+enum mem_undo {
+	MEM_UNDO_NOTHING,
+	MEM_UNDO_SLOTS,		/* rax and flags are in the pool's slots */
+	MEM_UNDO_STACK,		/* ... at rsp, which is lowered by RT_MEM_BELOW */
+};
+
+/* A check's slow path, until it is written. */
+struct mem_slow {
+	uint32_t ref;		/* the 4 bytes of the jump to it */
+	uint32_t start;		/* of the check; of what is to be done again */
+	uint32_t behind;	/* where it goes back to */
+	uint32_t node;
+	uint32_t orig;		/* the instruction that comes next */
+	uint16_t insn;		/* the same, from the node's start */
+	uint16_t written;
+	uint8_t reg, flags;	/* of struct rt_mem_desc */
+	uint8_t undo;		/* enum mem_undo */
+};
+
+struct mir_mem {
+	struct tramp_mem_env env;
+	uint64_t load_addr;
+	struct mem_plan plan;
+	MIR_ARRAY(struct mem_place) places;	/* by node */
+	MIR_ARRAY(struct mem_fixup) fixups;
+	MIR_ARRAY(struct mem_slow) slows;
+	MIR_ARRAY(struct rt_mem_piece) pieces;
+	uint32_t fall;		/* control falls through to this node, whose code has to follow; or TRAMP_NONE */
+	enum mem_way fall_way;
+	bool in_slow;		/* slow paths are being emitted */
+};
+
+/* Where the pointer is, at a place in the mirror. */
+struct mem_state {
+	uint32_t node;
+	uint32_t orig;		/* offset in the object of the instruction that comes next */
+	uint16_t written;
+	uint8_t reg;		/* RT_MEM_NO_REG: at home */
+	uint8_t flags;		/* enum rt_mem_flags */
+};
+
+static inline const struct mem_node *mem_node(const struct tramp_mirror *m, uint32_t n)
+{
+	return &m->mem->plan.nodes[n];
+}
+
+/* ---- mememitstate.c ---- */
+
+/*
+ * From here on @s is true.  With RT_MEM_BACK @start is where to go back to.  With RT_MEM_RUN copies of
+ * instructions follow; else code of ours.
+ */
+void mem_state(struct tramp_mirror *m, const struct mem_state *s, uint32_t start);
+
+/* Offset of a node's instruction k; of what is behind the last one, for k == nops. */
+uint32_t mem_orig(const struct tramp_mirror *m, uint32_t n, uint32_t k);
+
+/* ---- mememitcheck.c ---- */
+
+/* In front of everything else in a node that is entered at home. */
+void mem_put_owner_check(struct tramp_mirror *m, uint32_t n, uint32_t start);
+/* Is there room?  The pointer is in s->reg. */
+void mem_put_check(struct tramp_mirror *m, const struct mem_state *s, bool flags_live);
+
+/* ---- mememitstore.c ---- */
+
+void mem_put_id(struct tramp_out *out, unsigned int base, int32_t at, uint32_t id);
+void mem_put_store(struct tramp_out *out, unsigned int reg, unsigned int base, int32_t at, bool wide);
+/* @vex: for what can be stored in either encoding. */
+void mem_put_extra(struct tramp_out *out, enum tramp_mem_store what, unsigned int reg, unsigned int base,
+		   int32_t at, bool vex);
+
+#endif

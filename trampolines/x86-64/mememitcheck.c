@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * Checks, and their slow paths behind all copies.  With flags dead and a register to spare:
+ *
+ *	mov  %fs:0, %r			cmp  %gs:limit, %reg
+ *	cmp  %gs:owner, %r		jae  slow
+ *	jne  slow
+ *
+ * otherwise rax and flags are put aside: into the pool, or beyond the red zone as long as the pool may be another
+ * thread's.  The slow path puts them back first, so that the runtime finds the program's:
+ *
+ *	again:	jmp  check		(where the signal shim leads who was interrupted in the next three)
+ *	slow:	mov  %gs:slot1, %rax
+ *		add  $0x7f, %al; sahf
+ *		mov  %gs:slot0, %rax
+ *	gate:	lea  -152(%rsp), %rsp
+ *		call *gate(%rip)
+ *		lea  152(%rsp), %rsp
+ *		jmp  behind
+ *		gate, descriptor
+ */
+#include "trampolines/x86-64/mememit.h"
+#include "trampolines/x86-64/probeasm.h"
+
+enum {
+	SLOW_GATE = 32,		/* offset of the gate's address from the lea */
+	SLOW_CALL_END = 14,
+	FLAGS_AT = 8,		/* from the lowered rsp */
+	AL_TO_OVERFLOW = 0x7f,
+};
+
+_Static_assert(SLOW_GATE + 8 - SLOW_CALL_END == RT_MEM_DESC, "place of the descriptor");
+
+static uint32_t here(const struct tramp_mirror *m)
+{
+	return (uint32_t)m->out.len;
+}
+
+static void put_branch(struct tramp_mirror *m, enum asm_cc cc, struct mem_slow *slow)
+{
+	tramp_put_u8(&m->out, 0x0f);
+	tramp_put_u8(&m->out, (uint8_t)(0x80 | cc));
+	slow->ref = here(m);
+	tramp_put_u32(&m->out, 0);
+}
+
+static void note_slow(struct tramp_mirror *m, struct mem_slow *slow)
+{
+	slow->behind = here(m);
+	if (mir_reserve(&m->mem->slows, m->mem->slows.n + 1))
+		m->mem->slows.v[m->mem->slows.n++] = *slow;
+	else
+		m->lost = true;
+}
+
+/* From the state of the program to others that have to be undone. */
+static void state_back(struct tramp_mirror *m, const struct mem_state *s, unsigned int flags, uint32_t start)
+{
+	struct mem_state state = *s;
+
+	state.flags = (uint8_t)(s->flags | RT_MEM_BACK | flags);
+	mem_state(m, &state, start);
+}
+
+/* ---- rax and flags ---- */
+
+static void save_on_stack(struct tramp_mirror *m, const struct mem_state *s, uint32_t start)
+{
+	asm_mem(&m->out, ASM_LEA, TRAMP_RSP, TRAMP_RSP, -RT_MEM_BELOW);
+	state_back(m, s, RT_MEM_LOWERED, start);
+	asm_mem(&m->out, ASM_STORE, TRAMP_RAX, TRAMP_RSP, 0);
+	state_back(m, s, RT_MEM_LOWERED | RT_MEM_SLOT0, start);
+	asm_flags_to_ax(&m->out);
+	asm_mem(&m->out, ASM_STORE, TRAMP_RAX, TRAMP_RSP, FLAGS_AT);
+	state_back(m, s, RT_MEM_LOWERED | RT_MEM_SLOT0 | RT_MEM_FLAGS, start);
+}
+
+static void restore_from_stack(struct tramp_mirror *m)
+{
+	asm_mem(&m->out, ASM_LOAD, TRAMP_RAX, TRAMP_RSP, FLAGS_AT);
+	asm_flags_from_ax(&m->out);
+	asm_mem(&m->out, ASM_LOAD, TRAMP_RAX, TRAMP_RSP, 0);
+	asm_mem(&m->out, ASM_LEA, TRAMP_RSP, TRAMP_RSP, RT_MEM_BELOW);
+}
+
+static void save_in_slots(struct tramp_mirror *m, const struct mem_state *s, uint32_t start)
+{
+	const int32_t *slot = m->mem->env.slot;
+
+	state_back(m, s, 0, start);
+	asm_gs(&m->out, ASM_STORE, TRAMP_RAX, slot[0]);
+	state_back(m, s, RT_MEM_SLOT0, start);
+	asm_flags_to_ax(&m->out);
+	asm_gs(&m->out, ASM_STORE, TRAMP_RAX, slot[1]);
+	state_back(m, s, RT_MEM_SLOT0 | RT_MEM_FLAGS, start);
+	if (s->reg == TRAMP_RAX)
+		asm_gs(&m->out, ASM_LOAD, TRAMP_RAX, slot[0]);
+}
+
+static void restore_from_slots(struct tramp_mirror *m)
+{
+	asm_gs(&m->out, ASM_LOAD, TRAMP_RAX, m->mem->env.slot[1]);
+	asm_flags_from_ax(&m->out);
+	asm_gs(&m->out, ASM_LOAD, TRAMP_RAX, m->mem->env.slot[0]);
+}
+
+/* ---- is the pool this thread's? ---- */
+
+static uint8_t dead_register(const struct tramp_mirror *m, const struct mem_node *node)
+{
+	uint32_t op = mir_flow_block(m, node->block)->op + node->first;
+	tramp_regs live = tramp_flow_live_at(&m->flow, node->block, op) | TRAMP_REG(TRAMP_RSP);
+
+	for (uint8_t reg = TRAMP_R11; reg != TRAMP_RBP; reg--) {
+		if (!(live & TRAMP_REG(reg)))
+			return reg;
+	}
+	return RT_MEM_NO_REG;
+}
+
+static void compare_owner(struct tramp_mirror *m, uint8_t reg, struct mem_slow *slow)
+{
+	if (m->mem->env.id == TRAMP_ID_FSBASE)
+		asm_rdfsbase(&m->out, reg);
+	else
+		asm_fs_zero(&m->out, reg);
+	asm_gs(&m->out, ASM_CMP_LOAD, reg, m->mem->env.owner);
+	put_branch(m, ASM_NE, slow);
+}
+
+void mem_put_owner_check(struct tramp_mirror *m, uint32_t n, uint32_t start)
+{
+	const struct mem_node *node = mem_node(m, n);
+	struct mem_state s = { .node = n, .orig = mem_orig(m, n, 0), .reg = RT_MEM_NO_REG };
+	struct mem_slow slow = {
+		.start = start, .node = n, .orig = s.orig, .reg = RT_MEM_NO_REG,
+		.undo = MEM_UNDO_NOTHING,
+	};
+	uint8_t reg = node->parked ? dead_register(m, node) : node->reg;
+
+	if (reg != RT_MEM_NO_REG && !node->owner_flags) {
+		compare_owner(m, reg, &slow);
+	} else {
+		slow.undo = MEM_UNDO_STACK;
+		save_on_stack(m, &s, start);
+		compare_owner(m, TRAMP_RAX, &slow);
+		restore_from_stack(m);
+		state_back(m, &s, 0, here(m));
+	}
+	note_slow(m, &slow);
+}
+
+/* ---- is there room? ---- */
+
+void mem_put_check(struct tramp_mirror *m, const struct mem_state *s, bool flags_live)
+{
+	struct mem_slow slow = {
+		.start = here(m), .node = s->node, .orig = s->orig, .reg = s->reg, .flags = s->flags,
+		.written = s->written, .undo = flags_live ? MEM_UNDO_SLOTS : MEM_UNDO_NOTHING,
+		.insn = (uint16_t)(s->orig - m->mem->plan.md[s->node].start),
+	};
+
+	if (flags_live)
+		save_in_slots(m, s, slow.start);
+	else
+		state_back(m, s, 0, slow.start);
+	asm_gs(&m->out, ASM_CMP_LOAD, s->reg, m->mem->env.limit);
+	put_branch(m, ASM_AE, &slow);
+	if (flags_live)
+		restore_from_slots(m);
+	note_slow(m, &slow);
+}
+
+/* ---- slow paths ---- */
+
+static void put_jump(struct tramp_mirror *m, uint32_t to)
+{
+	tramp_put_u8(&m->out, 0xe9);
+	tramp_put_u32(&m->out, to - (here(m) + 4));
+}
+
+/* In front of the way in, a jump back to the check for who is interrupted while all is put back. */
+static void put_undo(struct tramp_mirror *m, const struct mem_slow *slow, const struct mem_state *s)
+{
+	uint32_t again = here(m);
+
+	put_jump(m, slow->start);
+	if (slow->undo == MEM_UNDO_STACK) {
+		state_back(m, s, RT_MEM_LOWERED | RT_MEM_SLOT0 | RT_MEM_FLAGS, again);
+		restore_from_stack(m);
+	} else {
+		state_back(m, s, RT_MEM_SLOT0 | RT_MEM_FLAGS, again);
+		restore_from_slots(m);
+	}
+}
+
+static void put_gate(struct tramp_mirror *m, const struct mem_slow *slow, const struct mem_state *s)
+{
+	struct rt_mem_desc desc = {
+		.node = m->req.node + slow->node, .insn = slow->insn, .written = slow->written,
+		.above = RT_MEM_BELOW, .reg = slow->reg, .flags = slow->flags,
+	};
+	uint32_t lea = here(m);
+
+	asm_mem(&m->out, ASM_LEA, TRAMP_RSP, TRAMP_RSP, -RT_MEM_BELOW);
+	state_back(m, s, RT_MEM_LOWERED, lea);
+	tramp_put_bytes(&m->out, "\xff\x15", 2);
+	tramp_put_rel32(&m->out, m->out.addr + lea + SLOW_GATE, 0);
+	asm_mem(&m->out, ASM_LEA, TRAMP_RSP, TRAMP_RSP, RT_MEM_BELOW);
+	mem_state(m, s, 0);
+	put_jump(m, slow->behind);
+	tramp_put_pad(&m->out, lea + SLOW_GATE);
+	tramp_put_u64(&m->out, m->mem->env.gate);
+	tramp_put_bytes(&m->out, &desc, sizeof(desc));
+}
+
+static void put_slow_path(struct tramp_mirror *m, const struct mem_slow *slow)
+{
+	struct mem_state s = {
+		.node = slow->node, .orig = slow->orig, .written = slow->written, .reg = slow->reg,
+		.flags = slow->flags,
+	};
+	uint32_t at, rel;
+
+	mem_state(m, &s, 0);
+	at = here(m);
+	if (slow->undo != MEM_UNDO_NOTHING) {
+		put_undo(m, slow, &s);
+		at += 5;
+		mem_state(m, &s, 0);
+	}
+	put_gate(m, slow, &s);
+	rel = at - (slow->ref + 4);
+	if (m->out.status == TRAMP_OK)
+		memcpy(m->out.buf + slow->ref, &rel, sizeof(rel));
+}
+
+void mir_mem_emit_slow_paths(struct tramp_mirror *m)
+{
+	m->mem->in_slow = true;
+	for (size_t k = 0; k < m->mem->slows.n && m->out.status == TRAMP_OK; k++)
+		put_slow_path(m, &m->mem->slows.v[k]);
+	m->mem->in_slow = false;
+}
