@@ -50,6 +50,12 @@ struct mx_machine *mx_machine_new(struct mx_code *code);
 void mx_machine_free(struct mx_machine *m);
 
 /*
+ * So many nodes (a power of two by default) may follow each other without a word and without an access; mx_count():
+ * 256 times as many without a word.  More than that is taken for damage.
+ */
+void mx_machine_limit(struct mx_machine *m, uint64_t nodes);
+
+/*
  * Gives the machine the thread's next chunk, @bytes with its head.  What the chunks so far do not prove to
  * have happened is not handed out yet: mx_next() says 0 when there is nothing more.  All of the
  * chunk before has to have been taken; the chunk has to stay until it is.

@@ -1,7 +1,16 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 libtrampolines_la_SOURCES += \
 	trampolines/memdesc.h \
+	trampolines/memexpand.c \
 	trampolines/memexpand.h \
+	trampolines/memexpandcheck.c \
+	trampolines/memexpandchunk.c \
+	trampolines/memexpandcode.h \
+	trampolines/memexpandlive.c \
+	trampolines/memexpandmachine.h \
+	trampolines/memexpandops.c \
+	trampolines/memexpandplace.c \
+	trampolines/memexpandrun.c \
 	trampolines/memory.h \
 	trampolines/x86-64/mememit.c \
 	trampolines/x86-64/mememit.h \

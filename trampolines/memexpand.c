@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The descriptions of a process's objects.
+ */
+#include "trampolines/memexpandcode.h"
+
+struct mx_code *mx_code_new(const struct mx_allocator *allocator)
+{
+	struct mx_code *code = allocator->alloc(allocator->arg, sizeof(*code));
+
+	if (code)
+		code->allocator = *allocator;
+	return code;
+}
+
+static void free_object(const struct mx_code *code, struct mx_object *object)
+{
+	mx_release(code, object->ops, object->op_bytes);
+	mx_release(code, object->nodes, object->nnodes * sizeof(*object->nodes));
+	mx_release(code, object, sizeof(*object));
+}
+
+void mx_code_free(struct mx_code *code)
+{
+	struct mx_allocator allocator;
+
+	if (!code)
+		return;
+	while (code->objects) {
+		struct mx_object *object = code->objects;
+
+		code->objects = object->next;
+		free_object(code, object);
+	}
+	allocator = code->allocator;
+	allocator.release(allocator.arg, code, sizeof(*code));
+}
+
+const struct mx_node *mx_find(const struct mx_code *code, uint32_t id)
+{
+	const struct mx_object *object = __atomic_load_n(&code->objects, __ATOMIC_ACQUIRE);
+
+	for (; object; object = object->next) {
+		if (id - object->first < object->nnodes)
+			return &object->nodes[id - object->first];
+	}
+	return NULL;
+}
+
+static bool ids_free(const struct mx_code *code, const struct md_object *object)
+{
+	uint64_t first = object->first, end = first + object->nnodes;
+
+	if (first == 0 || end - 1 > UINT32_MAX)
+		return false;
+	for (const struct mx_object *o = code->objects; o; o = o->next) {
+		if (first < (uint64_t)o->first + o->nnodes && o->first < end)
+			return false;
+	}
+	return true;
+}
+
+/* Are all operations possible, and none in two nodes?  Then there is room for all in proportion. */
+static bool count_room(const struct md_object *object, const struct md_node *nodes,
+		       const struct md_op *ops, size_t *room)
+{
+	uint64_t used = 0;
+
+	for (uint32_t i = 0; i < object->nops; i++) {
+		if (!mx_op_valid(&ops[i]))
+			return false;
+	}
+	for (uint32_t i = 0; i < object->nnodes; i++) {
+		if (!nodes[i].nops || (uint64_t)nodes[i].op + nodes[i].nops > object->nops)
+			return false;
+		used += nodes[i].nops;
+		if (used > object->nops)
+			return false;
+		*room += mx_node_room(&nodes[i], ops);
+	}
+	return true;
+}
+
+static bool make(struct mx_object *made, const struct md_object *object, const struct md_node *nodes,
+		 const struct md_op *ops)
+{
+	struct mx_op *at = made->ops;
+
+	for (uint32_t i = 0; i < object->nnodes; i++) {
+		struct mx_node *node = &made->nodes[i];
+
+		node->id = object->first + i;
+		if (!mx_node_make(made, object->base + nodes[i].start, &nodes[i], ops, at, node))
+			return false;
+		at += node->nops + 1;
+	}
+	return true;
+}
+
+enum mx_status mx_code_add(struct mx_code *code, const struct md_object *object,
+			   const struct md_node *nodes, const struct md_op *ops)
+{
+	struct mx_object *made;
+	size_t room = 0;
+
+	if (object->nnodes == 0)
+		return MX_OK;
+	if (!ids_free(code, object) || !count_room(object, nodes, ops, &room))
+		return MX_BAD_CODE;
+	made = mx_alloc(code, sizeof(*made));
+	if (!made)
+		return MX_MEMORY;
+	made->first = object->first;
+	made->nnodes = object->nnodes;
+	made->load = object->load;
+	made->op_bytes = room * sizeof(*made->ops);
+	made->nodes = mx_alloc(code, made->nnodes * sizeof(*made->nodes));
+	made->ops = mx_alloc(code, made->op_bytes);
+	if (!made->nodes || !made->ops || !make(made, object, nodes, ops)) {
+		bool memory = !made->nodes || !made->ops;
+
+		free_object(code, made);
+		return memory ? MX_MEMORY : MX_BAD_CODE;
+	}
+	mx_live(made);
+	made->next = code->objects;
+	__atomic_store_n(&code->objects, made, __ATOMIC_RELEASE);
+	return MX_OK;
+}

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Chunks: what each kind proves about the one in front of it, and where the machine goes on then.
+ */
+#include "trampolines/memexpandmachine.h"
+
+enum { MAX_FRAMES = 256, FIRST_ROOM = 256 };
+
+#define DEFAULT_LIMIT (1ull << 32)
+
+struct mx_machine *mx_machine_new(struct mx_code *code)
+{
+	struct mx_machine *m = mx_alloc(code, sizeof(*m));
+
+	if (!m)
+		return NULL;
+	m->code = code;
+	m->phase = MX_CLOSED;
+	m->limit = DEFAULT_LIMIT;
+	m->fuel = m->limit;
+	return m;
+}
+
+void mx_machine_limit(struct mx_machine *m, uint64_t nodes)
+{
+	m->limit = nodes;
+	m->fuel = nodes;
+}
+
+static struct mx_frame *top(struct mx_machine *m)
+{
+	return m->frames;
+}
+
+static void drop(struct mx_machine *m)
+{
+	struct mx_frame *f = top(m);
+
+	m->frames = f->below;
+	m->nframes--;
+	mx_release(m->code, f, sizeof(*f) + f->bytes);
+}
+
+/* Handlers that were left by longjmp() never come back. */
+static void drop_from(struct mx_machine *m, uint32_t depth)
+{
+	while (top(m) && top(m)->depth >= depth)
+		drop(m);
+}
+
+void mx_machine_free(struct mx_machine *m)
+{
+	if (!m)
+		return;
+	drop_from(m, 0);
+	mx_release(m->code, m->carry, m->carry_room);
+	mx_release(m->code, m, sizeof(*m));
+}
+
+/* ---- words between chunks ---- */
+
+/* Puts words behind those in carry. */
+static bool carry(struct mx_machine *m, const uint8_t *words, size_t bytes)
+{
+	uint32_t room = m->carry_room ? m->carry_room : FIRST_ROOM;
+	uint8_t *more;
+
+	while (room < m->carried + bytes)
+		room *= 2;
+	if (room > m->carry_room) {
+		more = mx_alloc(m->code, room);
+		if (!more)
+			return false;
+		if (m->carried)
+			__builtin_memcpy(more, m->carry, m->carried);
+		mx_release(m->code, m->carry, m->carry_room);
+		m->carry = more;
+		m->carry_room = room;
+	}
+	if (bytes)
+		__builtin_memcpy(m->carry + m->carried, words, bytes);
+	m->carried += (uint32_t)bytes;
+	return true;
+}
+
+static void from_chunk(struct mx_machine *m)
+{
+	m->phase = MX_WORDS;
+	m->words = m->chunk;
+	m->end = m->chunk_end;
+}
+
+static void from_carry(struct mx_machine *m, enum mx_phase phase, enum mx_phase after)
+{
+	m->phase = phase;
+	m->after = after;
+	m->words = m->carry;
+	m->end = m->carry + m->carried;
+}
+
+static void from_nowhere(struct mx_machine *m)
+{
+	m->phase = MX_OUT;
+	m->words = m->end = NULL;
+}
+
+enum mx_step mx_chunk_stall(struct mx_machine *m)
+{
+	m->phase = MX_TAKEN;
+	return carry(m, m->words, (size_t)(m->end - m->words)) ? MX_STEP : MX_FULL;
+}
+
+void mx_chunk_carried(struct mx_machine *m)
+{
+	m->carried = 0;
+	if (m->after == MX_WORDS)
+		from_chunk(m);
+	else
+		from_nowhere(m);
+}
+
+/* ---- handlers ---- */
+
+static void forget(struct mx_machine *m)
+{
+	__builtin_memset(m->reg, 0, sizeof(m->reg));
+	m->reg[MD_FS] = m->fs;
+	m->flags = (struct mx_flags){ 0 };
+	m->place = (struct mx_place){ 0 };
+	m->proven = false;
+	m->carried = 0;
+	from_chunk(m);
+}
+
+static enum mx_step push(struct mx_machine *m)
+{
+	uint32_t bytes = (uint32_t)(m->end - m->words);
+	struct mx_frame *f;
+
+	drop_from(m, m->depth);
+	if (m->nframes == MAX_FRAMES)
+		return MX_ERROR;
+	f = mx_alloc(m->code, sizeof(*f) + bytes);
+	if (!f)
+		return MX_FULL;
+	f->below = m->frames;
+	f->depth = m->depth;
+	f->place = m->place;
+	f->flags = m->flags;
+	f->bytes = bytes;
+	__builtin_memcpy(f->reg, m->reg, sizeof(f->reg));
+	if (bytes)
+		__builtin_memcpy(f->carry, m->words, bytes);
+	m->frames = f;
+	m->nframes++;
+	forget(m);
+	return MX_STEP;
+}
+
+/* A node some of whose words are in carry goes on with those of the chunk. */
+static enum mx_step complete(struct mx_machine *m)
+{
+	size_t more = (size_t)(m->chunk_end - m->chunk), need;
+	enum mx_step step = mx_place_find(m->code, &m->place, m->carry, m->carry + m->carried);
+
+	if (step != MX_STEP)
+		return MX_ERROR;
+	need = mx_place_words(&m->place);
+	if (need < m->carried)
+		return MX_ERROR;
+	if (m->carried + more < need + 4) {	/* not proven */
+		m->phase = MX_TAKEN;
+		return carry(m, m->chunk, more) ? MX_STEP : MX_FULL;
+	}
+	need -= m->carried;
+	if (!carry(m, m->chunk, need))
+		return MX_FULL;
+	m->chunk += need;
+	from_carry(m, MX_CARRY, MX_WORDS);
+	return MX_STEP;
+}
+
+static enum mx_step pop(struct mx_machine *m)
+{
+	struct mx_frame *f;
+	bool fits;
+
+	drop_from(m, m->depth + 1);
+	f = top(m);
+	if (!f || f->depth != m->depth)
+		return MX_ERROR;
+	__builtin_memcpy(m->reg, f->reg, sizeof(m->reg));
+	m->reg[MD_FS] = m->fs;
+	m->flags = f->flags;
+	m->place = f->place;
+	m->proven = false;
+	m->carried = 0;
+	fits = carry(m, f->carry, f->bytes);
+	drop(m);
+	if (!fits)
+		return MX_FULL;
+	if (m->carried)
+		return complete(m);
+	from_chunk(m);
+	return MX_STEP;
+}
+
+/* What the chunk proved has been handed out. */
+enum mx_step mx_chunk_finish(struct mx_machine *m)
+{
+	switch (m->kind) {
+	case MD_CHUNK_SIGNAL:
+		return push(m);
+	case MD_CHUNK_RESUME:
+		return pop(m);
+	case MD_CHUNK_END:
+		drop_from(m, 0);
+		m->phase = MX_CLOSED;
+		return MX_STEP;
+	default:
+		return MX_ERROR;
+	}
+}
+
+/* ---- feeding ---- */
+
+/* Checks the head. */
+static bool open_chunk(struct mx_machine *m, const uint8_t *p, size_t bytes)
+{
+	bool has_place;
+	struct md_chunk head;
+
+	if (bytes < sizeof(head))
+		return false;
+	__builtin_memcpy(&head, p, sizeof(head));
+	has_place = head.kind == MD_CHUNK_SIGNAL || head.kind == MD_CHUNK_STATE;
+	if (head.head > bytes || head.head < sizeof(head) + (has_place ? sizeof(m->at) : 0) ||
+	    head.head % 4 || bytes % 4)
+		return false;
+	if (has_place)
+		__builtin_memcpy(&m->at, p + sizeof(head), sizeof(m->at));
+	m->kind = head.kind;
+	m->depth = head.depth;
+	m->fs = head.fs;
+	m->chunk = p + head.head;
+	m->chunk_end = p + bytes;
+	return true;
+}
+
+static enum mx_status start(struct mx_machine *m)
+{
+	drop_from(m, 0);
+	m->fuel = m->limit;
+	m->refills = 0;
+	forget(m);
+	if (m->kind == MD_CHUNK_STATE && !mx_place_state(m)) {
+		m->phase = MX_CLOSED;
+		return MX_BAD_STREAM;
+	}
+	return MX_OK;
+}
+
+static bool go_on(struct mx_machine *m)
+{
+	switch (m->kind) {
+	case MD_CHUNK_MORE:
+		m->reg[MD_FS] = m->fs;
+		if (m->chunk == m->chunk_end)
+			return true;
+		if (m->carried)
+			from_carry(m, MX_CARRY, MX_WORDS);
+		else
+			from_chunk(m);
+		return true;
+	case MD_CHUNK_SIGNAL:
+		if (m->at.node) {
+			from_carry(m, MX_INTERRUPT, MX_OUT);
+			return m->depth > 0 && mx_place_interrupt(m);
+		}
+		break;
+	case MD_CHUNK_RESUME:
+	case MD_CHUNK_END:
+		break;
+	default:
+		return false;
+	}
+	if (m->carried)
+		from_carry(m, MX_CARRY, MX_OUT);
+	else
+		from_nowhere(m);
+	return m->kind == MD_CHUNK_END || m->depth > 0;
+}
+
+enum mx_status mx_feed(struct mx_machine *m, const void *chunk, size_t bytes)
+{
+	if (!open_chunk(m, chunk, bytes)) {
+		m->phase = MX_CLOSED;
+		return MX_BAD_STREAM;
+	}
+	if (m->kind == MD_CHUNK_START || m->kind == MD_CHUNK_STATE)
+		return start(m);
+	if (m->phase != MX_TAKEN || !go_on(m)) {
+		m->phase = MX_CLOSED;
+		return MX_BAD_STREAM;
+	}
+	return MX_OK;
+}

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Places in the middle of nodes: where a signal came in, where recording begins.
+ */
+#include "trampolines/memexpandmachine.h"
+
+enum { RCX = 1, RSI = 6, RDI = 7, STRING_REGS = 1 << RCX | 1 << RSI | 1 << RDI };
+
+enum mx_step mx_place_find(const struct mx_code *code, struct mx_place *place, const uint8_t *words,
+			   const uint8_t *end)
+{
+	if (place->node)
+		return MX_STEP;
+	if (end - words < 4)
+		return MX_STALL;
+	place->node = mx_find(code, mx_load4(words));
+	return place->node && place->node->header ? MX_STEP : MX_ERROR;
+}
+
+/* Bytes that the operations before @op of @node take, header included. */
+static uint32_t words_before(const struct mx_node *node, uint32_t op)
+{
+	uint32_t words = node->header ? 4 : 0;
+
+	for (uint32_t i = 0; i < op; i++)
+		words += node->ops[i].words;
+	return words;
+}
+
+uint32_t mx_place_words(const struct mx_place *place)
+{
+	if (!place->begun)
+		return place->node->words;
+	return place->node->words - words_before(place->node, place->op) - place->skip;
+}
+
+/* The first operation such that all on instructions before @insn are in front of it. */
+static uint32_t op_of(const struct mx_node *node, uint32_t insn)
+{
+	uint32_t op = node->nops;
+
+	while (op > 0 && node->ops[op - 1].offset >= insn)
+		op--;
+	return op;
+}
+
+static bool repeated(const struct mx_op *op)
+{
+	return op->code == MD_STRING && op->index != MX_ZERO;
+}
+
+bool mx_place_interrupt(struct mx_machine *m)
+{
+	const struct mx_node *node = mx_find(m->code, m->at.node);
+
+	m->at_node = node;
+	if (!node)
+		return false;
+	m->stop = op_of(node, m->at.insn);
+	m->stop_live = mx_live_at(node, m->stop);
+	m->stop_string = UINT32_MAX;
+	for (uint32_t i = m->stop; i < node->nops && node->ops[i].offset == m->at.insn; i++) {
+		if (repeated(&node->ops[i])) {
+			m->stop_string = i;
+			m->string_live = mx_live_at(node, i) & ~STRING_REGS;
+			break;
+		}
+	}
+	return true;
+}
+
+/*
+ * Of the visits of the node, is it that in which so many words had been written?  Whether `written` counts the
+ * header is all the same: with one, there is only one visit without words behind it.
+ */
+static bool visit(const struct mx_machine *m)
+{
+	const struct mx_place *place = &m->place;
+	uint64_t words = words_before(place->node, place->op) + place->skip + (uint64_t)(m->end - m->words);
+
+	return words == m->at.written || (place->node->header && words == m->at.written + 4);
+}
+
+static bool agree(const struct mx_machine *m, uint32_t regs)
+{
+	for (; regs; regs &= regs - 1) {
+		int reg = __builtin_ctz(regs);
+
+		if (m->reg[reg] != m->at.regs[reg])
+			return false;
+	}
+	return true;
+}
+
+/* Can the string have come from the machine's registers to those of the interrupt? */
+static bool part_of_string(const struct mx_machine *m, const struct mx_op *op)
+{
+	uint64_t done = m->reg[RCX] - m->at.regs[RCX], by = done * op->width;
+
+	if (m->at.regs[RCX] > m->reg[RCX])
+		return false;
+	if (m->reg[op->base] & 1)
+		by = -by;
+	if (op->dst != MD_STOS && op->dst != MD_SCAS && m->reg[RSI] + by != m->at.regs[RSI])
+		return false;
+	return op->dst == MD_LODS || m->reg[RDI] + by == m->at.regs[RDI];
+}
+
+enum mx_reached mx_place_reached(const struct mx_machine *m)
+{
+	const struct mx_place *place = &m->place;
+
+	if (place->node != m->at_node || !visit(m))
+		return MX_NOT_YET;
+	if (place->op == m->stop_string && agree(m, m->string_live) &&
+	    part_of_string(m, &place->node->ops[place->op]))
+		return MX_REACHED_STRING;
+	return place->op == m->stop && agree(m, m->stop_live) ? MX_REACHED : MX_NOT_YET;
+}
+
+bool mx_place_before(const struct mx_machine *m)
+{
+	const struct mx_node *node = m->place.node ? m->place.node : m->at_node;
+
+	return m->words == m->end && m->at.written == 0 && node == m->at_node && node->header &&
+	       m->stop == 0;
+}
+
+bool mx_place_state(struct mx_machine *m)
+{
+	const struct mx_node *node = mx_find(m->code, m->at.node);
+	struct mx_place place = { .node = node, .begun = m->at.written || m->at.insn };
+	uint32_t words;
+
+	if (!node || m->at.written > node->words)
+		return false;
+	if (place.begun) {
+		place.op = op_of(node, m->at.insn);
+		words = words_before(node, place.op);
+		if (m->at.written < words)
+			return false;
+		place.skip = (uint32_t)m->at.written - words;
+	}
+	m->place = place;
+	__builtin_memcpy(m->reg, m->at.regs, sizeof(m->at.regs));
+	m->flags = (struct mx_flags){ .a = m->at.flags, .raw = true };
+	return true;
+}
