@@ -84,9 +84,10 @@ enum md_code {
 	MD_PACKED,
 
 	/*
-	 * The end of a node; each has exactly one, as its last operation.
+	 * The end of a node; each has exactly one, as its last operation.  Nodes are named by their place in their
+	 * object's nodes[].
 	 */
-	MD_GOTO,		/* node imm comes next; it has no header */
+	MD_GOTO,		/* node imm comes next; MD_NODE_HEADER says whether its header does, too */
 	MD_IF,			/* condition `scale` (the processor's number) of the flags: low 32 bits of imm, else high
 				 * 32 bits of imm are the next node; no header */
 	MD_NEXT,		/* the next node is in the stream */
