@@ -3,11 +3,13 @@
 # limit on anything: doc/benchmarks.md tells what to expect.
 #
 # BENCH_RUNS   runs of each command (7; three times as many for the short ones)
-# BENCH_ONLY   sections to run, of: calls functions start size collector programs reference
+# BENCH_ONLY   sections to run, of: calls functions many whole python analysis start size collector
+#              programs reference
 bench=$top_builddir/tests/bench
 source=$top_srcdir/tests/bench
 runs=${BENCH_RUNS:-7}
-only=${BENCH_ONLY:-calls functions start size collector programs reference}
+sections="calls functions many whole python analysis start size collector programs reference"
+only=${BENCH_ONLY:-$sections}
 . "$source/lib.sh"
 
 have_eztrace=$(have eztrace && echo yes)
@@ -130,7 +132,7 @@ function_rows() # KIND
 	expect "fn-record-$1" $((2 * pairs))
 }
 
-bench_function_calls()
+bench_functions()
 {
 	local kind
 	section "A call of an empty function, recorded without a module: ns of thread CPU time above an idle call"
@@ -140,8 +142,11 @@ bench_function_calls()
 	done
 	add_functions lib empty@libsubject
 	[ "$have_eztrace" ] && add fn-eztrace eztrace -t posixio -o fn-eztrace.d "$bench/calls-dup" $calls $rounds
-	[ "$have_uftrace" ] && add fn-uftrace uftrace record --no-pager --no-libcall --no-event -P empty \
-		-d fn-uftrace.d "$bench/calls-own" $calls $rounds
+	[ "$have_uftrace" ] && {
+		add_uftrace fn-uftrace "-P empty" "$bench/calls-own" $calls $rounds
+		add_uftrace fn-uftrace-depth "-P main -P empty -D 1" "$bench/calls-own" $calls $rounds
+		add_uftrace fn-uftrace-time "-P empty -t 1ms" "$bench/calls-own" $calls $rounds
+	}
 	measure "$runs"
 	for kind in own static lib; do
 		[ -x "$bench/calls-$kind" ] && function_rows $kind
@@ -149,42 +154,116 @@ bench_function_calls()
 	[ "$have_eztrace" ] && call_row "library: eztrace, recorded by a wrapper" fn-eztrace
 	[ "$have_uftrace" ] && {
 		call_row "program: uftrace -P, recorded" fn-uftrace
-		row "  uftrace / sonde" "$(calc "$(median fn-uftrace.out 1 2) / $(median fn-record-own.out 1 2)")"
+		call_row "program: uftrace -P -D 1, deeper" fn-uftrace-depth
+		call_row "program: uftrace -P -t 1ms, shorter" fn-uftrace-time
+		call_ratio "recorded" fn-uftrace fn-record-own
+		call_ratio "deeper" fn-uftrace-depth fn-depth-own
+		call_ratio "shorter" fn-uftrace-time fn-time-own
 	}
 	return 0
 }
 
-bench_function_start()
+call_ratio() # TEXT LABEL SONDE-LABEL
+{
+	row "  uftrace / sonde, $1" "$(calc "$(median "$2.out" 1 2) / $(median "$3.out" 1 2)")"
+}
+
+add_uftrace() # LABEL OPTIONS COMMAND...
+{
+	local label=$1 options=$2
+	shift 2
+	add "$label" uftrace record --force --no-pager --no-libcall --no-event $options -d "$label.d" "$@"
+}
+
+bench_many()
 {
 	section "Start and end of a program of 10,000 functions, all recorded, each called once: ms"
 	row "" median added least added CPU
-	sh "$source/many.sh" 10000 >many.c && "$CC" -O1 -o many many.c || { missing "many.c does not compile"; return; }
+	sh "$source/many.sh" 10000 >many.c &&
+		"$CC" -O1 -fpatchable-function-entry=5 -o many many.c || { missing "many.c does not compile"; return; }
 	add many-plain ./many
 	add many-sonde sonde -v -F '*' -o many-sonde.d ./many
 	add many-none sonde -q -o many-none.d ./many
-	[ "$have_uftrace" ] && add many-uftrace uftrace record --no-pager --no-libcall --no-event -P . -d many-uftrace.d ./many
+	[ "$have_uftrace" ] && add_uftrace many-uftrace "-P ." ./many
+	have cmake && add cmake-plain cmake --version
+	have cmake && add cmake-sonde sonde -v -F '*' -o cmake-sonde.d cmake --version
 	measure "$runs"
 	start_row "plain" many-plain many-plain
 	start_row "sonde, nothing recorded" many-none many-plain
 	start_row "sonde -F '*'" many-sonde many-plain
 	[ "$have_uftrace" ] && start_row "uftrace -P ." many-uftrace many-plain
-	row "events: sonde" "$(events many-sonde)"
+	start_row "cmake --version: plain" cmake-plain cmake-plain
+	start_row "cmake --version: sonde -F '*'" cmake-sonde cmake-plain
+	instrumented many-sonde
+	have cmake && instrumented cmake-sonde
+	[ "$have_uftrace" ] && row "  many-uftrace: functions, calls" "$(uftrace_counts many-uftrace.d)"
 	return 0
 }
 
-python_row() # TEXT LABEL CALLS
+instrumented() # LABEL: what Sonde said of the last run
 {
-	row "$1" "${wall[$2]}" "$(calc "${wall[$2]} / ${wall[py-plain]}")" "${cpu[$2]}" "$3" \
-		"$(calc "(${cpu[$2]} - ${cpu[py-plain]}) * 1e6 / ${3:-0}" %.1f)" \
-		"$(calc "$(bytes "$2.d") / 1e6")" "$(calc "$(bytes "$2.d") / ${3:-0}")"
+	sed -n "s/^sonde: \\([0-9]* functions\\{0,1\\} [il].*\\)/  $1: \\1/p" "$1.err" | sort -u
 }
 
-bench_function_python()
+# Functions called and calls in a folder of uftrace's.
+uftrace_counts()
 {
-	local python=/usr/bin/python3 found
+	uftrace report --no-pager -d "$1" 2>/dev/null | awk '$(NF - 1) ~ /^[0-9]+$/ { f++; n += $(NF - 1) } END { print f + 0, n + 0 }'
+}
+
+# A row of a program that is recorded as a whole; PLAIN is the label of the program alone.
+whole_row() # TEXT LABEL PLAIN FUNCTIONS CALLS
+{
+	row "$1" "${wall[$2]}" "$(calc "${wall[$2]} / ${wall[$3]}")" "${cpu[$2]}" "$4" "$5" \
+		"$(calc "(${cpu[$2]} - ${cpu[$3]}) * 1e6 / ${5:-0}" %.1f)" \
+		"$(calc "$(bytes "$2.d") / 1e6")" "$(calc "$(bytes "$2.d") / ${5:-0}")"
+}
+
+whole_heading()
+{
+	section "$1"
+	row "" "wall ms" "times plain" "CPU ms" functions calls "ns CPU a call" "trace MB" "bytes a call"
+}
+
+sonde_functions() # LABEL
+{
+	sed -n 's/^sonde: \([0-9]*\) functions\{0,1\} instrumented.*/\1/p' "$1.err" | tail -n 1
+}
+
+sonde_whole_row() # TEXT LABEL PLAIN
+{
+	whole_row "$1" "$2" "$3" "$(sonde_functions "$2")" $(($(events "$2") / 2))
+}
+
+bench_whole()
+{
+	local parse=$bench/parse
+	whole_heading "A program of short functions, all recorded (parse.c; room was left in it for uftrace)"
+	add parse-plain "$parse" 200
+	add parse-sonde sonde -v -F '*' -o parse-sonde.d "$parse" 200
+	add parse-count sonde -v --clock=none -F '*' -o parse-count.d "$parse" 200
+	[ "$have_uftrace" ] && add_uftrace parse-uftrace "-P ." "$parse" 200
+	measure "$runs"
+	row plain "${wall[parse-plain]}" - "${cpu[parse-plain]}" - "$(awk 'END { print $2 }' parse-plain.out)"
+	sonde_whole_row "sonde -F '*'" parse-sonde parse-plain
+	row "sonde -F '*' --clock=none" "${wall[parse-count]}" \
+		"$(calc "${wall[parse-count]} / ${wall[parse-plain]}")" "${cpu[parse-count]}"
+	[ "$have_uftrace" ] && whole_row "uftrace -P ." parse-uftrace parse-plain $(uftrace_counts parse-uftrace.d)
+	missing "EZTrace: it has no plugin for a program's own functions"
+}
+
+# The functions that uftrace found a way to record, as patterns of Sonde's.
+uftrace_names()
+{
+	uftrace report --no-pager -d "$1" 2>/dev/null |
+		awk '$(NF - 1) ~ /^[0-9]+$/ { printf "%s%s", sep, $NF; sep = "," }'
+}
+
+bench_python()
+{
+	local python=/usr/bin/python3
 	[ -x "$python" ] || { missing "$python"; return; }
-	section "Every function of $python, a script of some 100 ms"
-	row "" "wall ms" ratio "CPU ms" calls "ns CPU a call" "trace MB" "bytes a call"
+	whole_heading "$python as a whole, a script of some 100 ms"
 	cat >functions.py <<-'PY'
 		words = {}
 		for i in range(100000):
@@ -194,24 +273,43 @@ bench_function_python()
 	add py-plain "$python" functions.py
 	add py-sonde sonde -v -F '*' -o py-sonde.d "$python" functions.py
 	add py-count sonde -v --clock=none -F '*' -o py-count.d "$python" functions.py
-	[ "$have_uftrace" ] && add py-uftrace uftrace record --force --no-pager --no-libcall --no-event -P . \
-		-d py-uftrace.d "$python" functions.py
+	[ "$have_uftrace" ] && {
+		add_uftrace py-uftrace "-P ." "$python" functions.py
+		uftrace record --force --no-pager --no-libcall --no-event -P . -d names.d "$python" functions.py >names.log 2>&1
+		add py-same sonde -v -F "$(uftrace_names names.d)" -o py-same.d "$python" functions.py
+	}
 	measure "$runs"
 	row plain "${wall[py-plain]}" - "${cpu[py-plain]}"
-	python_row "sonde -F '*'" py-sonde $(($(events py-sonde) / 2))
+	sonde_whole_row "sonde -F '*'" py-sonde py-plain
 	row "sonde -F '*' --clock=none" "${wall[py-count]}" "$(calc "${wall[py-count]} / ${wall[py-plain]}")" "${cpu[py-count]}"
 	[ "$have_uftrace" ] && {
-		found=$(uftrace report --no-pager -d py-uftrace.d 2>/dev/null | awk '$5 > 0 { n += $5 } END { print n }')
-		python_row "uftrace -P ." py-uftrace "$found"
+		whole_row "uftrace -P .: what it can patch" py-uftrace py-plain $(uftrace_counts py-uftrace.d)
+		sonde_whole_row "sonde, the same functions" py-same py-plain
 	}
 	return 0
 }
 
-bench_functions()
+# ---- analysis ----
+
+analysis_row() # MODE FILE
 {
-	bench_function_calls
-	bench_function_start
-	bench_function_python
+	local out
+	out=$("$bench/analysis" "$1" "$2") || { missing "$2"; return; }
+	set -- $1 "$2" $out
+	row "$(basename "$2"), $1" "$3" "$4" "$5" "$6" "$7" "$(calc "($5 + $6 + $7) / $3 * 1e6" %.3f)" \
+		"$(calc "$9 / $3" %.1f)"
+}
+
+bench_analysis()
+{
+	local file
+	section "Analysis of all functions by one thread: blocks, liveness, loops (flow); plans and code of mirrors (mirror)"
+	row "" blocks functions "facts s" "pass s" "functions s" "s/M blocks" "bytes/block"
+	for file in "$(command -v gdb)" "$(command -v cmake)" "$("$CC" -print-prog-name=cc1)" "$(command -v node)"; do
+		[ -e "$file" ] || continue
+		analysis_row flow "$file"
+		analysis_row mirror "$file"
+	done
 }
 
 # ---- start-up ----
@@ -414,8 +512,8 @@ bench_reference()
 }
 
 for part in $only; do
-	case $part in
-	calls | functions | start | size | collector | programs | reference) ;;
+	case " $sections " in
+	*" $part "*) ;;
 	*) echo "BENCH_ONLY: no section '$part'"; exit 2 ;;
 	esac
 done
