@@ -477,6 +477,7 @@ static enum inj_status restore_preload(struct inj_session *s, size_t n)
 
 enum inj_status inj_session_release(struct inj_session *s)
 {
+	struct inj_tracee *tracee = s->tracee;
 	enum inj_status status = INJ_OK;
 	size_t n = env_count(s);
 
@@ -484,9 +485,10 @@ enum inj_status inj_session_release(struct inj_session *s)
 		status = drop_appended(s, n);
 	else if (s->opt.preload_was)
 		status = restore_preload(s, n);
-	if (status == INJ_OK)
-		status = inj_tracee_detach(s->tracee);
+	/* Once the program runs, the session is the collector's: a library may come at once. */
 	s->tracee = NULL;
 	s->target = NULL;
+	if (status == INJ_OK)
+		status = inj_tracee_detach(tracee);
 	return status;
 }
