@@ -89,7 +89,7 @@ enum md_code {
 	 */
 	MD_GOTO,		/* node imm comes next; MD_NODE_HEADER says whether its header does, too */
 	MD_IF,			/* condition `scale` (the processor's number) of the flags: low 32 bits of imm, else high
-				 * 32 bits of imm are the next node; no header */
+				 * 32 bits of imm are the next node; likewise */
 	MD_NEXT,		/* the next node is in the stream */
 	MD_CODES
 };
