@@ -113,7 +113,14 @@ static bool put_check(struct walk *w)
 		.code = MEM_CHECK, .flags_live = side->check_flags, .before = (uint16_t)w->insn,
 	};
 
-	return side->check != w->insn || put_action(w, a, 0);
+	if (side->check != w->insn)
+		return true;
+	if (!put_action(w, a, 0))
+		return false;
+	/* in front of the header */
+	if (w->insn == 0)
+		w->p->plan->actions[w->p->plan->nactions - 1].at = 0;
+	return true;
 }
 
 static bool put_insn(struct walk *w)

@@ -4,6 +4,14 @@
  */
 #include "trampolines/x86-64/memplanpriv.h"
 
+/* In a forked child nothing may be written before a check: the pointer is zero. */
+static bool is_first(const struct mp *p, const struct mem_node *n)
+{
+	const struct tramp_block *b = &p->flow->blocks[n->block];
+
+	return n->owner || (n->first == 0 && b->flags & (TRAMP_BLOCK_RETURN | TRAMP_BLOCK_ENTRY));
+}
+
 /* Where the flags are dead, if that is anywhere in the node. */
 static void place_check(struct mp *p, uint32_t index)
 {
@@ -21,7 +29,7 @@ static void place_check(struct mp *p, uint32_t index)
 	}
 	live = tramp_flow_live_at(p->flow, n->block, b->op + n->first + --k);
 	for (;;) {
-		if (!(live & TRAMP_STATUS)) {
+		if (!(live & TRAMP_STATUS) && (k == 0 || !is_first(p, n))) {
 			side->check = k;
 			side->check_flags = false;
 		}
