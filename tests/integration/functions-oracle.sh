@@ -43,9 +43,9 @@ by_default()
 	*/gcc-O0 | */gcc-O2 | */clang-O2) ;;
 	*/gcc-Os-stripped | */clang-O3-nopie) ;;
 	fn_odd/gcc-static | fn_virtual/gcc-static | fn_small/gcc-static | fn_starts/gcc-static) ;;
-	fn_switches/gcc-libs | fn_calls/gcc-libs | fn_longjmps/gcc-libs | fn_signals/gcc-libs) ;;
+	fn_switches/gcc-libs | fn_longjmps/gcc-libs | fn_signals/gcc-libs) ;;
 	fn_signals/gcc-static | fn_longjmps/gcc-static-pie) ;;
-	fn_calls/* | fn_small/* | fn_switches/* | fn_tails/*) case $2 in *-static*) return 1 ;; esac ;;
+	fn_calls/* | fn_small/* | fn_switches/* | fn_tails/*) case $2 in *-static* | *-libs) return 1 ;; esac ;;
 	*) return 1 ;;
 	esac
 }

@@ -12,7 +12,9 @@ INTEGRATION_TESTS += \
 	tests/integration/exceptions.sh \
 	tests/integration/forks.sh \
 	tests/integration/full-disk.sh \
+	tests/integration/functions-blocks.sh \
 	tests/integration/functions-filters.sh \
+	tests/integration/functions-oracle.sh \
 	tests/integration/harness.sh \
 	tests/integration/ifunc.sh \
 	tests/integration/installed.sh \

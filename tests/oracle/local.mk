@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # The oracle that tests/integration/functions-*.sh compare traces with: see stepper.c.
 if !SANITIZERS
-check_PROGRAMS += tests/oracle/stepper
+check_PROGRAMS += tests/oracle/stepper tests/oracle/blocks
 endif
 tests_oracle_stepper_SOURCES = \
 	tests/oracle/functions.c \
@@ -10,4 +10,6 @@ tests_oracle_stepper_SOURCES = \
 	tests/oracle/stepper.c
 tests_oracle_stepper_CFLAGS = $(AM_CFLAGS) $(LIBELF_CFLAGS)
 tests_oracle_stepper_LDADD = $(LIBELF_LIBS)
+tests_oracle_blocks_SOURCES = tests/oracle/blocks.c
+tests_oracle_blocks_LDADD = libinjector.la libtrampolines.la libtracefmt.la
 EXTRA_DIST += tests/oracle/compare.awk

@@ -76,6 +76,7 @@ static struct thread *threads;
 static FILE *out;
 static bool blocks;
 static unsigned long steps_left; /* 0: no bound */
+static bool enough;		 /* there was one, and all are being killed */
 static pid_t main_pid;
 static int main_status;
 
@@ -187,11 +188,11 @@ static void leave(const struct thread *t)
 		event(t, "leave", t->pc, t->sp);
 }
 
-static void block(const struct thread *t, uint64_t pc)
+static void block(uint64_t pc)
 {
 	struct image *im = image_at(pc);
 
-	if (!blocks || !im || !t->space->begun)
+	if (!blocks || !im)
 		return;
 	for (size_t i = 0; i < im->o.nsegs; i++)
 		if (pc - im->base - im->o.segs[i].addr < im->o.segs[i].len)
@@ -227,11 +228,27 @@ static void interrupt(struct thread *t, uint64_t pc, uint64_t sp)
 	t->interrupted[t->ninterrupted++][1] = sp;
 }
 
+/* Where a handler returns to, no block need begin. */
+static bool is_transfer(const struct thread *t, bool next, bool crosses)
+{
+	switch (t->insn) {
+	case INSN_CALL:
+	case INSN_RET:
+	case INSN_JMP:
+	case INSN_JCC:
+		return true;
+	case INSN_SYSCALL:
+		return next && crosses;
+	default:
+		return !next || crosses;
+	}
+}
+
 /* The instruction at t->pc was executed; control is at @pc now. */
 static void executed(struct thread *t, uint64_t pc, uint64_t sp)
 {
 	struct function *from = function_at(t->pc), *to = function_at(pc);
-	bool next = t->len && pc == t->pc + t->len;
+	bool next = !t->len || pc == t->pc + t->len;
 
 	switch (t->insn) {
 	case INSN_CALL:
@@ -252,10 +269,8 @@ static void executed(struct thread *t, uint64_t pc, uint64_t sp)
 		if (from != to)
 			leave(t), enter(t, pc, sp);
 	}
-	if (t->insn != INSN_OTHER && (!next || t->insn == INSN_JMP || t->insn == INSN_CALL))
-		block(t, pc);
-	else if (from != to)
-		block(t, pc);
+	if (is_transfer(t, next, from != to))
+		block(pc);
 }
 
 /* Control came from code that is not watched. */
@@ -265,9 +280,10 @@ static void arrived(struct thread *t, uint64_t pc, uint64_t sp)
 		return;
 	if (pc == images[0].base + images[0].o.entry)
 		t->space->begun = true;
-	if (!comes_back(t, pc, sp))
-		enter(t, pc, sp);
-	block(t, pc);
+	if (comes_back(t, pc, sp))
+		return;
+	enter(t, pc, sp);
+	block(pc);
 }
 
 /* ---- the curtain ---- */
@@ -383,8 +399,13 @@ static void resume(struct thread *t, int sig)
 	const uint8_t *code;
 	size_t left;
 
-	if (steps_left && --steps_left == 0)
-		kill(t->pid, SIGKILL);
+	if (steps_left && --steps_left == 0) {
+		enough = true;
+		for (t = threads; t; t = t->next)
+			kill(t->tid, SIGKILL);
+	}
+	if (enough)
+		return;
 	registers(t, &r);
 	t->in = image_at(r.rip);
 	t->stepping = t->in != NULL;
@@ -441,7 +462,7 @@ static void trapped(struct thread *t)
 		/* the first instruction of a handler */
 		interrupt(t, t->pc, t->sp);
 		enter(t, r.rip, r.rsp);
-		block(t, r.rip);
+		block(r.rip);
 	} else if (t->stepping) {
 		executed(t, r.rip, r.rsp);
 	} else {

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Zydis and libopcodes have to see the same instructions, in all functions of the C library or of
- * the files named. Where both say that a byte is no instruction, they agree.
+ * Zydis and libopcodes have to see the same instructions, in all functions of the files named, or of the C library,
+ * and the C++ library, Python and gdb where they are installed. Where both say that a byte is no instruction, they
+ * agree.
  */
 #include "config.h"
 
 #include <err.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "tests/unit/trampolines_elf.h"
 #include "trampolines/trampoline.h"
@@ -60,6 +63,33 @@ static void compare_file(struct tramp_checker *checker, const char *path, struct
 	elf_code_close(&code);
 }
 
+static bool is_elf(const char *path)
+{
+	char magic[4] = "";
+	FILE *f = fopen(path, "re");
+	bool is = f && fread(magic, 1, 4, f) == 4 && memcmp(magic, "\177ELF", 4) == 0;
+
+	if (f)
+		fclose(f);
+	return is;
+}
+
+static void compare_installed(struct tramp_checker *checker, struct tally *tally)
+{
+	static const char *const paths[] = {
+		"/usr/lib/x86_64-linux-gnu/libstdc++.so.6", "/usr/lib64/libstdc++.so.6", "/usr/bin/python3",
+		"/usr/bin/gdb",
+	};
+
+	compare_file(checker, elf_libc_path(), tally);
+	for (size_t i = 0; i < sizeof(paths) / sizeof(*paths); i++) {
+		if (!is_elf(paths[i]))
+			continue;
+		printf("%s\n", paths[i]);
+		compare_file(checker, paths[i], tally);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	struct tramp_checker *checker = tramp_checker_new();
@@ -72,7 +102,7 @@ int main(int argc, char **argv)
 		return SKIPPED;
 	}
 	if (argc == 1)
-		compare_file(checker, elf_libc_path(), &tally);
+		compare_installed(checker, &tally);
 	for (int i = 1; i < argc; i++)
 		compare_file(checker, argv[i], &tally);
 	tramp_checker_free(checker);
