@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "config.h"
+
+#include "tests/unit/mememit_rig.h"
+
+#include <asm/prctl.h>
+#include <err.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tests/unit/mememit_expect.h"
+#include "tests/unit/mememit_stream.h"
+#include "tests/unit/trampolines_machine.h"
+#include "trampolines/mirror.h"
+
+enum {
+	ARENA = 4 << 20,
+	STACK = 1 << 20,
+	FUNCTIONS = 4096,
+	ACCESSES = 1 << 20,
+	STEPS_MAX = 3000000,
+	TRAP_FLAG = 0x100,
+	FIRST_NODE = 77,
+	EVENTS = 1 << 16,
+};
+
+static struct {
+	const struct mememit_code *code;
+	struct tramp_code *flow_code;
+	struct tramp_mirror *mirror;
+	struct mx_code *expander;
+	bool wanted[FUNCTIONS];
+	uint8_t *original, *instrumented; /* the code */
+	uint8_t *arena, *stack;
+	size_t used;
+	uint32_t node;		/* next id */
+	struct mx_access expected[ACCESSES], found[ACCESSES];
+	size_t nexpected, nfound, steps;
+	uint8_t *data;		/* as the original left it */
+} rig;
+
+static void __attribute__((noreturn)) fail(const char *what)
+{
+	fprintf(stderr, "%s\n", what);
+	if (getenv("MEMEMIT_DUMP")) {
+		FILE *file = fopen(getenv("MEMEMIT_DUMP"), "w");
+
+		if (file) {
+			fwrite(rig.arena, 1, rig.used, file);
+			fclose(file);
+		}
+		fprintf(stderr, "arena %p, code %p\n", (void *)rig.arena, (void *)rig.code->start);
+	}
+	abort();
+}
+
+/* ---- what happens in the original, told by single steps ---- */
+
+static bool is_recorded(uint64_t pc)
+{
+	const struct tramp_facts *facts = rig.code->facts;
+	uint32_t fn = tramp_code_function(rig.flow_code, pc);
+
+	(void)facts;
+	return fn != TRAMP_NONE && rig.wanted[fn];
+}
+
+static void on_trap(int signal, siginfo_t *info, void *context)
+{
+	greg_t *regs = ((ucontext_t *)context)->uc_mcontext.gregs;
+	uint64_t pc = (uint64_t)regs[REG_RIP];
+
+	(void)signal;
+	(void)info;
+	if (pc == (uint64_t)(uintptr_t)machine_landing) {
+		regs[REG_EFL] &= ~TRAP_FLAG;
+		return;
+	}
+	if (pc - (uint64_t)rig.code->start >= rig.code->len)
+		return;
+	if (++rig.steps > STEPS_MAX || rig.nexpected + EXPECT_MAX > ACCESSES)
+		fail("it does not end");
+	if (is_recorded(pc))
+		rig.nexpected += expect_accesses(context, rig.code->stack, rig.expected + rig.nexpected);
+}
+
+static void *map(size_t bytes, int prot)
+{
+	/* In reach of the code. */
+	void *p = mmap(NULL, bytes, prot, MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0);
+
+	if (p == MAP_FAILED)
+		err(99, "mmap");
+	return p;
+}
+
+static void *map_near(const uint8_t *code, size_t bytes)
+{
+	for (uintptr_t at = ((uintptr_t)code & ~0xffffful) + (64 << 20); ; at += 16 << 20) {
+		void *p = mmap((void *)at, bytes, PROT_READ | PROT_WRITE | PROT_EXEC,
+			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+
+		if (p != MAP_FAILED)
+			return p;
+		if (at - (uintptr_t)code > (1ul << 30))
+			err(99, "mmap near the code");
+	}
+}
+
+static void set_up(void)
+{
+	struct sigaction action = { .sa_sigaction = on_trap, .sa_flags = SA_SIGINFO | SA_ONSTACK };
+	static uint8_t stack[1 << 16];
+	stack_t alt = { .ss_sp = stack, .ss_size = sizeof(stack) };
+
+	if (rig.stack)
+		return;
+	rig.stack = map(STACK, PROT_READ | PROT_WRITE);
+	if (sigaltstack(&alt, NULL) != 0 || sigaction(SIGTRAP, &action, NULL) != 0)
+		err(99, "signals");
+	stream_set_up();
+}
+
+/* ---- instrumenting ---- */
+
+static void *take(void *arg, size_t bytes)
+{
+	(void)arg;
+	return calloc(1, bytes);
+}
+
+static void release(void *arg, void *p, size_t bytes)
+{
+	(void)arg;
+	(void)bytes;
+	free(p);
+}
+
+static uint64_t now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* Pieces ascend, and lie within the code. */
+static void check_pieces(const struct tramp_mirror_code *code)
+{
+	if (!code->nmems || code->mems[0].start != 0)
+		fail("the pieces of memory do not begin with the code");
+	for (size_t i = 0; i < code->nmems; i++) {
+		if (code->mems[i].start >= code->len || code->mems[i].back > code->mems[i].start ||
+		    (i && code->mems[i].start <= code->mems[i - 1].start))
+			fail("the pieces of memory are not in order");
+	}
+}
+
+static void patch(const struct tramp_mirror_code *code)
+{
+	uint8_t *base = (uint8_t *)tramp_code_base(rig.flow_code);
+
+	for (size_t i = 0; i < code->npatches; i++) {
+		uint8_t *at = base + code->patches[i].off;
+
+		at = rig.instrumented + (at - rig.code->start);
+		if (memcmp(at, code->patches[i].was, code->patches[i].len) != 0)
+			fail("a byte is patched twice");
+		memcpy(at, code->patches[i].bytes, code->patches[i].len);
+	}
+}
+
+static void describe(uint32_t first)
+{
+	struct tramp_mem_description d;
+	struct md_object object = { .base = tramp_code_base(rig.flow_code), .first = first };
+
+	tramp_mirror_description(rig.mirror, &d);
+	object.nnodes = (uint32_t)d.nnodes;
+	object.nops = (uint32_t)d.nops;
+	if (mx_code_add(rig.expander, &object, d.nodes, d.ops) != MX_OK)
+		fail("the reader does not like the description");
+	rig.node += object.nnodes;
+}
+
+static void mirror_function(uint32_t fn, unsigned int want)
+{
+	const struct tramp_fn *f = &rig.code->facts->fns[fn];
+	struct tramp_mirror_request req = {
+		.fn = fn, .want = want, .enter = 2, .leave = 3, .index = fn, .node = rig.node,
+	};
+	struct mememit_tally *tally = rig.code->tally;
+	struct tramp_mirror_plan plan;
+	struct tramp_mirror_code code;
+	enum tramp_mirror_status status;
+	uint64_t start = now();
+
+	rig.wanted[fn] = false;
+	if (tramp_code_function(rig.flow_code, f->addr) != fn)
+		return;
+	status = tramp_mirror_plan(rig.mirror, &req, &plan);
+	tally->functions++;
+	if (status != TRAMP_MIRROR_OK && status != TRAMP_MIRROR_NEVER_LEAVES) {
+		tally->refused++;
+		if (getenv("MEMEMIT_REFUSED"))
+			printf("%#lx: %s\n", (unsigned long)f->addr, tramp_mirror_text(status));
+		return;
+	}
+	rig.wanted[fn] = true;
+	if (rig.used + tramp_mirror_room(rig.mirror) > ARENA)
+		errx(99, "the arena is full");
+	status = tramp_mirror_emit(rig.mirror, tramp_code_base(rig.flow_code),
+				   (uint64_t)rig.arena + rig.used, rig.arena + rig.used,
+				   tramp_mirror_room(rig.mirror), &code);
+	if (status != TRAMP_MIRROR_OK)
+		fail(tramp_mirror_text(status));
+	tally->nanoseconds += now() - start;
+	tally->original += f->size;
+	tally->mirrored += code.len;
+	tally->blocks += plan.nblocks;
+	rig.used += (code.len + 15) & ~(size_t)15;
+	check_pieces(&code);
+	patch(&code);
+	describe(rig.node);
+}
+
+static unsigned int any_want(void)
+{
+	static const unsigned int wants[] = {
+		0, 0, TRAMP_MIRROR_ENTRY, TRAMP_MIRROR_EXIT, TRAMP_MIRROR_ENTRY | TRAMP_MIRROR_EXIT,
+	};
+
+	return TRAMP_MIRROR_ACCESSES |
+	       wants[random_below(rig.code->source, sizeof(wants) / sizeof(wants[0]))];
+}
+
+void mememit_instrument(const struct mememit_code *code)
+{
+	const struct mx_allocator allocator = { .alloc = take, .release = release };
+	struct tramp_probe_env probes = stream_probe_env(code->fsbase);
+	struct tramp_mem_env env = stream_mem_env(code->fsbase, code->stack, code->rungs);
+
+	set_up();
+	rig.code = code;
+	rig.used = 0;
+	rig.node = FIRST_NODE;
+	rig.arena = map_near(code->start, ARENA);
+	rig.original = malloc(code->len);
+	rig.instrumented = malloc(code->len);
+	rig.data = malloc(code->ndata);
+	rig.expander = mx_code_new(&allocator);
+	if (tramp_code_new(code->facts, &rig.flow_code) != TRAMP_CODE_OK)
+		errx(99, "no code");
+	rig.mirror = tramp_mirror_new(rig.flow_code, &probes, NULL);
+	if (!rig.mirror || !rig.expander || !rig.original || !rig.instrumented || !rig.data)
+		errx(99, "no memory");
+	memcpy(rig.original, code->start, code->len);
+	memcpy(rig.instrumented, code->start, code->len);
+	tramp_mirror_memory(rig.mirror, &env, 0);
+	for (uint32_t i = 0; i < code->facts->nfns; i++)
+		mirror_function(i, any_want());
+}
+
+void mememit_done(void)
+{
+	munmap(rig.arena, ARENA);
+	tramp_mirror_free(rig.mirror);
+	tramp_code_free(rig.flow_code);
+	mx_code_free(rig.expander);
+	free(rig.original);
+	free(rig.instrumented);
+	free(rig.data);
+}
+
+/* ---- runs ---- */
+
+static void run(struct machine *m, const struct mememit_call *call, uint64_t flags)
+{
+	uint64_t *top = (uint64_t *)(rig.stack + STACK - 4096 + 8);
+
+	memset(m, 0, sizeof(*m));
+	memcpy(m->registers, call->registers, sizeof(call->registers));
+	memset(top - 1024, 0, 8192);
+	*top = (uint64_t)(uintptr_t)machine_landing;
+	m->registers[RSP] = (uint64_t)top;
+	m->flags = 0x202 | flags;
+	rig.code->reset(rig.code->arg);
+	machine_run(m, call->entry);
+}
+
+static void compare_state(const struct machine *a, const struct machine *b, bool abi)
+{
+	static const uint8_t kept[] = { RAX, RBX, RSP, RBP, R12, R13, R14, R15 };
+
+	for (size_t i = 0; abi && i < sizeof(kept); i++) {
+		if (a->registers[kept[i]] != b->registers[kept[i]])
+			fail("a register differs");
+	}
+	if (!abi && memcmp(a->registers, b->registers, sizeof(a->registers)) != 0)
+		fail("a register differs");
+	if (memcmp(rig.data, rig.code->data, rig.code->ndata) != 0)
+		fail("memory differs");
+}
+
+static void show(const char *what, const struct mx_access *a)
+{
+	fprintf(stderr, "%s %#" PRIx64 ": %u bytes at %#" PRIx64 ", kind %u\n", what, a->insn, a->size,
+		a->addr, a->kind);
+}
+
+static void compare_accesses(void)
+{
+	size_t n = rig.nexpected < rig.nfound ? rig.nexpected : rig.nfound, i = 0;
+
+	while (i < n && rig.expected[i].addr == rig.found[i].addr &&
+	       rig.expected[i].size == rig.found[i].size && rig.expected[i].kind == rig.found[i].kind &&
+	       rig.expected[i].insn == rig.found[i].insn)
+		i++;
+	if (i == rig.nexpected && i == rig.nfound)
+		return;
+	fprintf(stderr, "access %zu of %zu, found %zu\n", i, rig.nexpected, rig.nfound);
+	for (size_t k = i > 3 ? i - 3 : 0; k < i + 2; k++) {
+		if (k < rig.nexpected)
+			show("expected", &rig.expected[k]);
+		if (k < rig.nfound)
+			show("found   ", &rig.found[k]);
+	}
+	fail("accesses differ");
+}
+
+static void read_chunk(struct mx_machine *m, const void *chunk, size_t bytes)
+{
+	enum mx_status status = mx_feed(m, chunk, bytes);
+	size_t n = 1;
+
+	while (status == MX_OK && n) {
+		n = mx_next(m, rig.found + rig.nfound, ACCESSES - rig.nfound, &status);
+		rig.nfound += n;
+	}
+	if (status != MX_OK) {
+		fprintf(stderr, "status %d, %zu accesses found of %zu\n", (int)status, rig.nfound,
+			rig.nexpected);
+		fail("the reader does not like the stream");
+	}
+}
+
+static void read_stream(void)
+{
+	struct mx_machine *m = mx_machine_new(rig.expander);
+	const void *chunk;
+	size_t bytes;
+
+	if (!m)
+		errx(99, "no memory");
+	rig.nfound = 0;
+	while ((chunk = stream_next(&bytes))) {
+		read_chunk(m, chunk, bytes);
+		rig.code->tally->chunks++;
+		rig.code->tally->stream += bytes;
+	}
+	mx_machine_free(m);
+}
+
+void mememit_run(const struct mememit_call *call)
+{
+	struct machine original, mirrored;
+
+	rig.nexpected = 0;
+	rig.steps = 0;
+	run(&original, call, TRAP_FLAG);
+	memcpy(rig.data, rig.code->data, rig.code->ndata);
+	memcpy(rig.code->start, rig.instrumented, rig.code->len);
+	stream_start(rig.code->source);
+	run(&mirrored, call, 0);
+	rig.code->tally->owners += stream_end();
+	memcpy(rig.code->start, rig.original, rig.code->len);
+	compare_state(&original, &mirrored, call->abi);
+	read_stream();
+	compare_accesses();
+	rig.code->tally->runs++;
+	rig.code->tally->steps += rig.steps;
+	rig.code->tally->accesses += rig.nexpected;
+}

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "config.h"
+
+#include "tests/unit/mememit_stream.h"
+
+#include <asm/prctl.h>
+#include <err.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "trampolines/codemap.h"
+#include "trampolines/memdesc.h"
+
+enum { STREAM = 1 << 26, CHUNKS = 1 << 20, SLACK = 1 << 16, EVENTS = 1 << 16 };
+
+struct pool {
+	uint64_t owner, ptr, limit, park, slot[3];
+	uint64_t events, events_end;
+};
+
+static struct {
+	struct pool pool;
+	uint8_t *bytes;
+	uint64_t base;		/* of the chunk that is being written */
+	struct { size_t at, len; } chunks[CHUNKS];
+	size_t nchunks, next, owners;
+	uint64_t tcb;
+	uint64_t fs;
+	uint64_t random;
+	uint32_t sizes;		/* of chunks, without head: up to so many bytes */
+	uint64_t events[EVENTS];
+} stream;
+
+void sonde_rt_mem_gate(void);
+
+/* The runtime's gate leaves vector registers alone. */
+#define GENERAL __attribute__((target("general-regs-only")))
+GENERAL void rt_mem_slow(const void *ret, uint64_t *regs, uint64_t sp);
+
+struct tramp_probe_env stream_probe_env(bool fsbase)
+{
+	return (struct tramp_probe_env){
+		.mode = TRAMP_PROBE_RECORD, .id = fsbase ? TRAMP_ID_FSBASE : TRAMP_ID_FS_ZERO,
+		.owner = offsetof(struct pool, slot[2]), .ptr = offsetof(struct pool, events),
+		.room = offsetof(struct pool, events_end), .gate = 0x10,
+	};
+}
+
+struct tramp_mem_env stream_mem_env(bool fsbase, bool stack, unsigned int rungs)
+{
+	return (struct tramp_mem_env){
+		.id = fsbase ? TRAMP_ID_FSBASE : TRAMP_ID_FS_ZERO,
+		.owner = offsetof(struct pool, owner), .ptr = offsetof(struct pool, ptr),
+		.limit = offsetof(struct pool, limit), .park = offsetof(struct pool, park),
+		.slot = { offsetof(struct pool, slot[0]), offsetof(struct pool, slot[1]),
+			  offsetof(struct pool, slot[2]) },
+		.gate = (uint64_t)(uintptr_t)sonde_rt_mem_gate, .slack = SLACK, .stack = stack,
+		.rungs = rungs,
+	};
+}
+
+void stream_set_up(void)
+{
+	asm("mov %%fs:0, %0" : "=r"(stream.tcb));
+	stream.bytes = malloc(STREAM);
+	if (!stream.bytes)
+		err(99, "malloc");
+	if (syscall(SYS_arch_prctl, ARCH_SET_GS, &stream.pool) != 0 ||
+	    syscall(SYS_arch_prctl, ARCH_GET_FS, &stream.fs) != 0)
+		err(99, "arch_prctl");
+}
+
+static GENERAL uint32_t random_size(void)
+{
+	stream.random ^= stream.random << 13;
+	stream.random ^= stream.random >> 7;
+	stream.random ^= stream.random << 17;
+	return (uint32_t)(stream.random >> 32) % stream.sizes;
+}
+
+static GENERAL void close_chunk(uint64_t end)
+{
+	if (stream.nchunks == CHUNKS)
+		abort();
+	stream.chunks[stream.nchunks].at = stream.base - (uint64_t)stream.bytes;
+	stream.chunks[stream.nchunks++].len = end - stream.base;
+}
+
+/* Where its words go. */
+static GENERAL uint64_t open_chunk(uint64_t base, enum md_chunk_kind kind)
+{
+	struct md_chunk *head = (struct md_chunk *)base;
+
+	if (base + sizeof(*head) + stream.sizes + SLACK > (uint64_t)stream.bytes + STREAM)
+		abort();
+	head->kind = kind;
+	head->depth = 0;
+	head->fs = stream.fs;
+	head->tsc = 0;
+	head->head = sizeof(*head);
+	stream.base = base;
+	stream.pool.ptr = base + sizeof(*head);
+	stream.pool.limit = stream.pool.ptr + random_size() + 1;
+	return stream.pool.ptr;
+}
+
+void rt_mem_slow(const void *ret, uint64_t *regs, uint64_t sp)
+{
+	const struct rt_mem_desc *desc = (const void *)((const char *)ret + RT_MEM_DESC);
+	uint64_t *ptr = &regs[desc->reg & 15];
+	const volatile uint8_t *from = (const volatile uint8_t *)*ptr;
+	volatile uint8_t *to;
+
+	(void)sp;
+	if (desc->reg == RT_MEM_NO_REG) {
+		stream.owners++;
+		stream.pool.owner = stream.tcb;
+		return;
+	}
+	if (stream.pool.owner != stream.tcb || *ptr < stream.pool.limit)
+		abort();
+	if (!stream.base) {
+		if (desc->written)
+			abort();
+		*ptr = open_chunk((uint64_t)stream.bytes, MD_CHUNK_START);
+		return;
+	}
+	close_chunk(*ptr);
+	/* Words in front of the check come along; they are below what is written next. */
+	*ptr = open_chunk((*ptr + desc->written + 7) & ~UINT64_C(7), MD_CHUNK_MORE);
+	to = (volatile uint8_t *)*ptr;
+	for (unsigned int i = 0; i < desc->written; i++)
+		to[i] = from[i];
+}
+
+void stream_start(struct random_source *source)
+{
+	static const uint32_t sizes[] = { 1, 16, 64, 300, 4096, 1 << 20 };
+
+	stream.pool = (struct pool){
+		.owner = random_below(source, 3) ? stream.tcb : 1,
+		.slot[2] = stream.tcb,
+		.events = (uint64_t)stream.events, .events_end = (uint64_t)(stream.events + EVENTS - 2),
+	};
+	stream.sizes = sizes[random_below(source, sizeof(sizes) / sizeof(sizes[0]))];
+	stream.random = random_below(source, UINT32_MAX) | 1;
+	stream.base = 0;
+	stream.nchunks = stream.next = stream.owners = 0;
+}
+
+size_t stream_end(void)
+{
+	uint64_t end = (stream.pool.ptr + 7) & ~UINT64_C(7);
+
+	if (stream.base) {
+		close_chunk(stream.pool.ptr);
+		open_chunk(end, MD_CHUNK_END);
+		close_chunk(stream.pool.ptr);
+	}
+	return stream.owners;
+}
+
+const void *stream_next(size_t *bytes)
+{
+	if (stream.next == stream.nchunks)
+		return NULL;
+	*bytes = stream.chunks[stream.next].len;
+	return stream.bytes + stream.chunks[stream.next++].at;
+}

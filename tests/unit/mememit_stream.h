@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A thread's pool and stream, as the runtime would keep them. */
+#ifndef SONDE_TESTS_MEMEMIT_STREAM_H
+#define SONDE_TESTS_MEMEMIT_STREAM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "tests/unit/mirror_random.h"
+#include "trampolines/memory.h"
+#include "trampolines/probe.h"
+
+struct tramp_probe_env stream_probe_env(bool fsbase);
+struct tramp_mem_env stream_mem_env(bool fsbase, bool stack, unsigned int rungs);
+
+void stream_set_up(void);	/* once: GS */
+void stream_start(struct random_source *source);	/* chunks are of random size, and so is the pool's owner */
+size_t stream_end(void);	/* closes the last chunk; how often the pool was another thread's */
+
+/* The chunks one after the other; NULL: that was the last. */
+const void *stream_next(size_t *bytes);
+
+#endif
