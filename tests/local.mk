@@ -13,6 +13,7 @@ include %D%/unit/tracefmt.mk
 include %D%/unit/trampolines.mk
 include %D%/unit/flow.mk
 include %D%/unit/memexpand.mk
+include %D%/unit/memfacts.mk
 include %D%/unit/mirror.mk
 include %D%/unit/mememit.mk
 include %D%/unit/probe.mk

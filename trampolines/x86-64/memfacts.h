@@ -50,6 +50,12 @@ static inline bool mem_is_imm(const ZydisDecodedOperand *o)
 	return o->type == ZYDIS_OPERAND_TYPE_IMMEDIATE;
 }
 
+/*
+ * The memory operand's address, without its segment.  Not the decoder's in one case: without a base but with REX.B
+ * and short addresses, it tells of r13.
+ */
+struct mem_place mem_operand(const struct mem_insn *in, const ZydisDecodedOperand *o);
+
 /* General registers that an operation of the machine reads. */
 tramp_regs mem_op_reads(const struct md_op *op);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "trampolines/x86-64/memfacts.h"
 
-enum { TEMP_ADDR = MD_TEMP, TEMP_FS };
+enum { TEMP_ADDR = MD_TEMP, SIB_NO_BASE = 5 };
 
 static uint8_t log2_scale(uint8_t scale)
 {
@@ -22,18 +22,34 @@ static bool is_rip(ZydisRegister reg)
 	return reg == ZYDIS_REGISTER_RIP || reg == ZYDIS_REGISTER_EIP;
 }
 
-bool mem_operand_place(struct mem_insn *in, const ZydisDecodedOperand *o, struct mem_place *p)
+static bool has_no_base(const ZydisDecodedInstruction *zi)
 {
-	*p = (struct mem_place){
+	return zi->attributes & ZYDIS_ATTRIB_HAS_SIB && zi->raw.modrm.mod == 0 &&
+	       zi->raw.sib.base == SIB_NO_BASE;
+}
+
+struct mem_place mem_operand(const struct mem_insn *in, const ZydisDecodedOperand *o)
+{
+	struct mem_place p = {
 		.base = mem_gpr(o->mem.base), .index = mem_gpr(o->mem.index),
 		.scale = log2_scale(o->mem.scale), .disp = o->mem.disp.value,
 	};
+
 	if (is_rip(o->mem.base)) {
-		p->base = MD_OBJECT;
-		p->disp += (int64_t)(in->addr + in->zi.length - in->load);
+		p.base = MD_OBJECT;
+		p.disp += (int64_t)(in->addr + in->zi.length - in->load);
+	} else if (o->visibility == ZYDIS_OPERAND_VISIBILITY_EXPLICIT && has_no_base(&in->zi)) {
+		p.base = MD_NONE;
+		p.disp = in->zi.raw.disp.value;
 	}
-	if (p->index == MD_NONE)
-		p->scale = 0;
+	if (p.index == MD_NONE)
+		p.scale = 0;
+	return p;
+}
+
+bool mem_operand_place(struct mem_insn *in, const ZydisDecodedOperand *o, struct mem_place *p)
+{
+	*p = mem_operand(in, o);
 	if (in->zi.address_width != 64)
 		compute_place(in, p, 4);
 	if (o->mem.segment == ZYDIS_REGISTER_GS) {
@@ -226,6 +242,7 @@ static bool is_strange_insn(const struct mem_insn *in)
 	case ZYDIS_MNEMONIC_MONITORX:
 	case ZYDIS_MNEMONIC_UMONITOR:
 	case ZYDIS_MNEMONIC_WRFSBASE:	/* MD_FS is known for a chunk */
+	case ZYDIS_MNEMONIC_WRGSBASE:	/* the pool is there */
 	case ZYDIS_MNEMONIC_LFS:
 	case ZYDIS_MNEMONIC_LGS:
 	case ZYDIS_MNEMONIC_LSS:
@@ -234,6 +251,8 @@ static bool is_strange_insn(const struct mem_insn *in)
 		return true;
 	case ZYDIS_MNEMONIC_MOV:
 		return is_segment(&in->o[0]);
+	case ZYDIS_MNEMONIC_PAUSE:	/* with REX.B it is xchg %r8, %rax, which the decoder does not know */
+		return in->zi.raw.rex.B;
 	default:
 		return false;
 	}

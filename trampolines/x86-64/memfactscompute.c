@@ -214,20 +214,14 @@ static void note_extend(struct mem_insn *in, enum md_code code)
 
 static void note_lea(struct mem_insn *in)
 {
-	const ZydisDecodedOperand *o = &in->o[1];
+	struct mem_place p = mem_operand(in, &in->o[1]);
 	uint8_t width = bytes_of(&in->o[0]);
-	struct md_op op = { .code = MD_LEA, .dst = reg_of(&in->o[0]) };
 
-	op.base = mem_gpr(o->mem.base);
-	op.index = mem_gpr(o->mem.index);
-	op.scale = op.index == MD_NONE ? 0 : (uint8_t)__builtin_ctz(o->mem.scale | 16);
-	op.imm = o->mem.disp.value;
-	if (o->mem.base == ZYDIS_REGISTER_RIP || o->mem.base == ZYDIS_REGISTER_EIP) {
-		op.base = MD_OBJECT;
-		op.imm += (int64_t)(in->addr + in->zi.length - in->load);
-	}
-	op.width = in->zi.address_width == 32 && width > 4 ? 4 : width;
-	add(in, op);
+	add(in, (struct md_op){
+		.code = MD_LEA, .dst = reg_of(&in->o[0]), .base = p.base, .index = p.index,
+		.scale = p.scale, .imm = p.disp,
+		.width = in->zi.address_width == 32 && width > 4 ? 4 : width,
+	});
 }
 
 /* Into rdx what rax has for a sign. */

@@ -190,8 +190,24 @@ static bool is_masked(const struct mem_insn *in)
 	       in->zi.avx.mask.reg != ZYDIS_REGISTER_K0;
 }
 
+/* Class E4NF in the manual; the decoder does not know. */
+static bool is_nf(ZydisMnemonic mnemonic)
+{
+	switch (mnemonic) {
+	case ZYDIS_MNEMONIC_VCVTNE2PS2BF16:
+	case ZYDIS_MNEMONIC_VDBPSADBW:
+	case ZYDIS_MNEMONIC_VGF2P8AFFINEINVQB:
+	case ZYDIS_MNEMONIC_VGF2P8AFFINEQB:
+		return true;
+	default:
+		return false;
+	}
+}
+
 static bool loads_all(const struct mem_insn *in)
 {
+	if (is_nf(in->zi.mnemonic))
+		return true;
 	switch (in->zi.meta.exception_class) {
 	case ZYDIS_EXCEPTION_CLASS_E2:
 	case ZYDIS_EXCEPTION_CLASS_E3:
