@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "tests/unit/mememit_expect.h"
+#include "tests/unit/mememit_interrupt.h"
 #include "tests/unit/mememit_stream.h"
 #include "tests/unit/trampolines_machine.h"
 #include "trampolines/mirror.h"
@@ -24,6 +25,9 @@ enum {
 	ARENA = 4 << 20,
 	STACK = 1 << 20,
 	FUNCTIONS = 4096,
+	PIECES = 1 << 18,
+	INTERRUPT_ONE_IN = 12,
+	INTERRUPTED_STEPS = 20000,
 	ACCESSES = 1 << 20,
 	STEPS_MAX = 3000000,
 	TRAP_FLAG = 0x100,
@@ -44,6 +48,9 @@ static struct {
 	struct mx_access expected[ACCESSES], found[ACCESSES];
 	size_t nexpected, nfound, steps;
 	uint8_t *data;		/* as the original left it */
+	struct rt_mem_piece pieces[PIECES];
+	size_t npieces;
+	bool interrupts;	/* handlers come in between */
 } rig;
 
 static void __attribute__((noreturn)) fail(const char *what)
@@ -72,6 +79,16 @@ static bool is_recorded(uint64_t pc)
 	return fn != TRAMP_NONE && rig.wanted[fn];
 }
 
+static void on_copy(ucontext_t *context)
+{
+	if (++rig.steps > 100 * (size_t)STEPS_MAX)
+		fail("it does not end");
+	if (random_below(rig.code->source, INTERRUPT_ONE_IN))
+		return;
+	interrupt_there(context, (uint64_t)rig.arena, rig.pieces, rig.npieces);
+	rig.code->tally->interrupts++;
+}
+
 static void on_trap(int signal, siginfo_t *info, void *context)
 {
 	greg_t *regs = ((ucontext_t *)context)->uc_mcontext.gregs;
@@ -83,7 +100,11 @@ static void on_trap(int signal, siginfo_t *info, void *context)
 		regs[REG_EFL] &= ~TRAP_FLAG;
 		return;
 	}
-	if (pc - (uint64_t)rig.code->start >= rig.code->len)
+	if (pc - (uint64_t)rig.arena < rig.used && rig.interrupts) {
+		on_copy(context);
+		return;
+	}
+	if (pc - (uint64_t)rig.code->start >= rig.code->len || rig.interrupts)
 		return;
 	if (++rig.steps > STEPS_MAX || rig.nexpected + EXPECT_MAX > ACCESSES)
 		fail("it does not end");
@@ -152,14 +173,18 @@ static uint64_t now(void)
 }
 
 /* Pieces ascend, and lie within the code. */
-static void check_pieces(const struct tramp_mirror_code *code)
+static void take_pieces(const struct tramp_mirror_code *code)
 {
+	if (rig.npieces + code->nmems > PIECES)
+		errx(99, "too many pieces");
 	if (!code->nmems || code->mems[0].start != 0)
 		fail("the pieces of memory do not begin with the code");
 	for (size_t i = 0; i < code->nmems; i++) {
 		if (code->mems[i].start >= code->len || code->mems[i].back > code->mems[i].start ||
 		    (i && code->mems[i].start <= code->mems[i - 1].start))
 			fail("the pieces of memory are not in order");
+		rig.pieces[rig.npieces] = code->mems[i];
+		rig.pieces[rig.npieces++].start += (uint32_t)rig.used;
 	}
 }
 
@@ -225,8 +250,9 @@ static void mirror_function(uint32_t fn, unsigned int want)
 	tally->original += f->size;
 	tally->mirrored += code.len;
 	tally->blocks += plan.nblocks;
+	tally->pieces += code.npieces + code.nmems;
+	take_pieces(&code);
 	rig.used += (code.len + 15) & ~(size_t)15;
-	check_pieces(&code);
 	patch(&code);
 	describe(rig.node);
 }
@@ -249,7 +275,7 @@ void mememit_instrument(const struct mememit_code *code)
 
 	set_up();
 	rig.code = code;
-	rig.used = 0;
+	rig.used = rig.npieces = 0;
 	rig.node = FIRST_NODE;
 	rig.arena = map_near(code->start, ARENA);
 	rig.original = malloc(code->len);
@@ -372,19 +398,24 @@ void mememit_run(const struct mememit_call *call)
 {
 	struct machine original, mirrored;
 
+	size_t steps;
+
 	rig.nexpected = 0;
 	rig.steps = 0;
+	rig.interrupts = false;
 	run(&original, call, TRAP_FLAG);
 	memcpy(rig.data, rig.code->data, rig.code->ndata);
 	memcpy(rig.code->start, rig.instrumented, rig.code->len);
 	stream_start(rig.code->source);
-	run(&mirrored, call, 0);
+	steps = rig.steps;
+	rig.interrupts = steps < INTERRUPTED_STEPS && random_below(rig.code->source, 3) == 0;
+	run(&mirrored, call, rig.interrupts ? TRAP_FLAG : 0);
 	rig.code->tally->owners += stream_end();
 	memcpy(rig.code->start, rig.original, rig.code->len);
 	compare_state(&original, &mirrored, call->abi);
 	read_stream();
 	compare_accesses();
 	rig.code->tally->runs++;
-	rig.code->tally->steps += rig.steps;
+	rig.code->tally->steps += steps;
 	rig.code->tally->accesses += rig.nexpected;
 }

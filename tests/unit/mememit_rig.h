@@ -14,9 +14,9 @@
 #include "trampolines/flow.h"
 
 struct mememit_tally {
-	size_t functions, refused, runs, steps, accesses, chunks, stream, owners;
+	size_t functions, refused, runs, steps, accesses, chunks, stream, owners, interrupts;
 	size_t original, mirrored; /* bytes of code */
-	size_t blocks;
+	size_t blocks, pieces;
 	uint64_t nanoseconds;	/* that planning and emitting took */
 };
 

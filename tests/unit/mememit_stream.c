@@ -16,13 +16,8 @@
 
 enum { STREAM = 1 << 26, CHUNKS = 1 << 20, SLACK = 1 << 16, EVENTS = 1 << 16 };
 
-struct pool {
-	uint64_t owner, ptr, limit, park, slot[3];
-	uint64_t events, events_end;
-};
-
 static struct {
-	struct pool pool;
+	struct stream_pool pool;
 	uint8_t *bytes;
 	uint64_t base;		/* of the chunk that is being written */
 	struct { size_t at, len; } chunks[CHUNKS];
@@ -44,8 +39,8 @@ struct tramp_probe_env stream_probe_env(bool fsbase)
 {
 	return (struct tramp_probe_env){
 		.mode = TRAMP_PROBE_RECORD, .id = fsbase ? TRAMP_ID_FSBASE : TRAMP_ID_FS_ZERO,
-		.owner = offsetof(struct pool, slot[2]), .ptr = offsetof(struct pool, events),
-		.room = offsetof(struct pool, events_end), .gate = 0x10,
+		.owner = offsetof(struct stream_pool, slot[2]), .ptr = offsetof(struct stream_pool, events),
+		.room = offsetof(struct stream_pool, events_end), .gate = 0x10,
 	};
 }
 
@@ -53,10 +48,10 @@ struct tramp_mem_env stream_mem_env(bool fsbase, bool stack, unsigned int rungs)
 {
 	return (struct tramp_mem_env){
 		.id = fsbase ? TRAMP_ID_FSBASE : TRAMP_ID_FS_ZERO,
-		.owner = offsetof(struct pool, owner), .ptr = offsetof(struct pool, ptr),
-		.limit = offsetof(struct pool, limit), .park = offsetof(struct pool, park),
-		.slot = { offsetof(struct pool, slot[0]), offsetof(struct pool, slot[1]),
-			  offsetof(struct pool, slot[2]) },
+		.owner = offsetof(struct stream_pool, owner), .ptr = offsetof(struct stream_pool, ptr),
+		.limit = offsetof(struct stream_pool, limit), .park = offsetof(struct stream_pool, park),
+		.slot = { offsetof(struct stream_pool, slot[0]), offsetof(struct stream_pool, slot[1]),
+			  offsetof(struct stream_pool, slot[2]) },
 		.gate = (uint64_t)(uintptr_t)sonde_rt_mem_gate, .slack = SLACK, .stack = stack,
 		.rungs = rungs,
 	};
@@ -100,9 +95,9 @@ static GENERAL uint64_t open_chunk(uint64_t base, enum md_chunk_kind kind)
 	head->depth = 0;
 	head->fs = stream.fs;
 	head->tsc = 0;
-	head->head = sizeof(*head);
+	head->head = sizeof(*head) + (kind == MD_CHUNK_SIGNAL ? sizeof(struct md_interrupt) : 0);
 	stream.base = base;
-	stream.pool.ptr = base + sizeof(*head);
+	stream.pool.ptr = base + head->head;
 	stream.pool.limit = stream.pool.ptr + random_size() + 1;
 	return stream.pool.ptr;
 }
@@ -120,12 +115,20 @@ void rt_mem_slow(const void *ret, uint64_t *regs, uint64_t sp)
 		stream.pool.owner = stream.tcb;
 		return;
 	}
-	if (stream.pool.owner != stream.tcb || *ptr < stream.pool.limit)
+	if (stream.pool.owner != stream.tcb)
 		abort();
 	if (!stream.base) {
 		if (desc->written)
 			abort();
 		*ptr = open_chunk((uint64_t)stream.bytes, MD_CHUNK_START);
+		return;
+	}
+	/* Where the node was interrupted, its words are in two chunks already. */
+	if (*ptr < stream.base + sizeof(struct md_chunk) || random_size() % 4 == 1) {
+		uint64_t end = *ptr + desc->written;
+
+		close_chunk(end);
+		*ptr = open_chunk((end + 7) & ~UINT64_C(7), MD_CHUNK_MORE) - desc->written;
 		return;
 	}
 	close_chunk(*ptr);
@@ -136,11 +139,38 @@ void rt_mem_slow(const void *ret, uint64_t *regs, uint64_t sp)
 		to[i] = from[i];
 }
 
+bool stream_is_open(void)
+{
+	return stream.base && stream.pool.owner == stream.tcb;
+}
+
+struct stream_pool *stream_pool(void)
+{
+	return &stream.pool;
+}
+
+static uint64_t next_place(uint64_t end)
+{
+	return (end + 7) & ~UINT64_C(7);
+}
+
+uint64_t stream_interrupt(uint64_t end, const struct md_interrupt *at)
+{
+	close_chunk(end);
+	open_chunk(next_place(end), MD_CHUNK_SIGNAL);
+	((struct md_chunk *)stream.base)->depth = 1;
+	memcpy((struct md_chunk *)stream.base + 1, at, sizeof(*at));
+	close_chunk(stream.pool.ptr);
+	open_chunk(next_place(stream.pool.ptr), MD_CHUNK_RESUME);
+	((struct md_chunk *)stream.base)->depth = 1;
+	return stream.pool.ptr;
+}
+
 void stream_start(struct random_source *source)
 {
 	static const uint32_t sizes[] = { 1, 16, 64, 300, 4096, 1 << 20 };
 
-	stream.pool = (struct pool){
+	stream.pool = (struct stream_pool){
 		.owner = random_below(source, 3) ? stream.tcb : 1,
 		.slot[2] = stream.tcb,
 		.events = (uint64_t)stream.events, .events_end = (uint64_t)(stream.events + EVENTS - 2),

@@ -17,6 +17,20 @@ void stream_set_up(void);	/* once: GS */
 void stream_start(struct random_source *source);	/* chunks are of random size, and so is the pool's owner */
 size_t stream_end(void);	/* closes the last chunk; how often the pool was another thread's */
 
+/*
+ * A handler came in between: ends the chunk at @end, and begins the one that resumes.  NULL: where it goes on is
+ * not known to anybody.  Returns where the words go on.
+ */
+struct md_interrupt;
+uint64_t stream_interrupt(uint64_t end, const struct md_interrupt *at);
+bool stream_is_open(void);
+
+struct stream_pool {
+	uint64_t owner, ptr, limit, park, slot[3];
+	uint64_t events, events_end;
+};
+struct stream_pool *stream_pool(void);
+
 /* The chunks one after the other; NULL: that was the last. */
 const void *stream_next(size_t *bytes);
 
