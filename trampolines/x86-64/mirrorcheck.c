@@ -20,12 +20,18 @@ static struct mir_known *recall(struct tramp_mirror *m, const uint8_t *bytes, si
 	return &m->known->v[(hash ^ hash >> 16) % KNOWN];
 }
 
+/* The decoders agreed on these very bytes before, and they may be moved. */
+static bool is_known(struct tramp_mirror *m, const uint8_t *bytes, size_t length)
+{
+	const struct mir_known *known = recall(m, bytes, length);
+
+	return known->length == length && memcmp(known->bytes, bytes, length) == 0;
+}
+
 static bool confirms(struct tramp_mirror *m, const uint8_t *bytes, size_t length)
 {
 	struct mir_known *known = recall(m, bytes, length);
 
-	if (known->length == length && memcmp(known->bytes, bytes, length) == 0)
-		return true;
 	if (tramp_checker_length(m->checker, bytes, length) != length)
 		return false;
 	memcpy(known->bytes, bytes, length);
@@ -39,6 +45,8 @@ static enum tramp_mirror_status check_op(struct tramp_mirror *m, const struct tr
 	const uint8_t *bytes = mir_bytes(m, op->off);
 	struct tramp_decoded insn;
 
+	if (is_known(m, bytes, op->len))
+		return TRAMP_MIRROR_OK;
 	if (!tramp_decode(bytes, op->len, &insn) || insn.length != op->len)
 		return TRAMP_MIRROR_BAD_CODE;
 	if (insn.unmovable)
