@@ -22,6 +22,13 @@ EXTRA_DIST += tests/fuzz/corpus/mirror
 
 PURE_TESTS += tests/unit/mirror_cases
 tests_unit_mirror_cases_SOURCES = tests/unit/mirror_cases.c \
+	tests/unit/mirror_subject.c tests/unit/mirror_subject.h \
 	tests/unit/mirror_walk.c tests/unit/mirror_walk.h
 tests_unit_mirror_cases_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_mirror_cases_LDADD = libtrampolines.la $(CMOCKA_LIBS)
+PURE_TESTS += tests/unit/mirror_insns
+tests_unit_mirror_insns_SOURCES = tests/unit/mirror_insns.c \
+	tests/unit/mirror_subject.c tests/unit/mirror_subject.h \
+	tests/unit/mirror_walk.c tests/unit/mirror_walk.h
+tests_unit_mirror_insns_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_mirror_insns_LDADD = libtrampolines.la $(CMOCKA_LIBS)
