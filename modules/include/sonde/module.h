@@ -377,16 +377,24 @@ SONDE__INLINE void sonde__write(const struct sonde_site *site, uint32_t kind,
 {
 	uint64_t head = kind == SONDE_ENTER ? 16 : 8;
 	uint64_t bytes = head + sonde__size(f, v, n);
-	uint64_t at = SONDE__GET(SONDE_POOL_PTR);
 	uint64_t id = ((const volatile struct sonde_site *)site)->id;
+	uint64_t at;
 
 	if (SONDE__UNLIKELY(id == 0))
 		return;
-	if (SONDE__UNLIKELY(at + bytes > SONDE__GET(SONDE_POOL_LIMIT))) {
-		at = (uint64_t)(uintptr_t)sonde__api->room(bytes);
-		if (!at)
-			return;
-	}
+	/*
+	 * A signal handler leaves the pool open.  If it came before `at` was read, one that comes now would
+	 * record at the same place: so it is closed once more, and from then on handlers step over it.
+	 */
+	do {
+		at = SONDE__GET(SONDE_POOL_PTR);
+		if (SONDE__UNLIKELY(at + bytes > SONDE__GET(SONDE_POOL_LIMIT))) {
+			at = (uint64_t)(uintptr_t)sonde__api->room(bytes);
+			if (!at)
+				return;
+		}
+		sonde__close();
+	} while (SONDE__UNLIKELY(at != SONDE__GET(SONDE_POOL_PTR)));
 	volatile uint64_t *p = (volatile uint64_t *)(uintptr_t)at;
 	uint64_t time = __builtin_ia32_rdtsc();
 
