@@ -16,6 +16,7 @@ include %D%/unit/memexpand.mk
 include %D%/unit/memfacts.mk
 include %D%/unit/mirror.mk
 include %D%/unit/mememit.mk
+include %D%/unit/memplan.mk
 include %D%/unit/probe.mk
 include %D%/unit/codefacts.mk
 include %D%/unit/select.mk

@@ -27,9 +27,14 @@ libtrampolines_la_SOURCES += \
 	trampolines/x86-64/memplan.c \
 	trampolines/x86-64/memplan.h \
 	trampolines/x86-64/memplandescribe.c \
+	trampolines/x86-64/memplanedges.c \
 	trampolines/x86-64/memplanfacts.c \
+	trampolines/x86-64/memplanheaders.c \
 	trampolines/x86-64/memplanknown.c \
+	trampolines/x86-64/memplanloops.c \
 	trampolines/x86-64/memplannodes.c \
 	trampolines/x86-64/memplanpriv.h \
 	trampolines/x86-64/memplanregs.c \
-	trampolines/x86-64/memplanroom.c
+	trampolines/x86-64/memplanroom.c \
+	trampolines/x86-64/memplanwant.c \
+	trampolines/x86-64/memplanways.c

@@ -41,9 +41,14 @@ static bool put_action(struct walk *w, struct mem_action a, unsigned int bytes)
 	return true;
 }
 
-static bool put_value(struct walk *w, unsigned int reg, const struct mp_insn *i)
+struct values {
+	uint16_t regs;
+	uint16_t u32, s32;	/* of these: in 4 bytes */
+};
+
+static bool put_value(struct walk *w, unsigned int reg, const struct values *v)
 {
-	bool u32 = i->store_u32 >> reg & 1, s32 = i->store_s32 >> reg & 1;
+	bool u32 = v->u32 >> reg & 1, s32 = v->s32 >> reg & 1;
 	struct mem_action a = {
 		.code = u32 || s32 ? MEM_STORE4 : MEM_STORE8, .reg = (uint8_t)reg,
 		.before = (uint16_t)w->insn,
@@ -56,10 +61,10 @@ static bool put_value(struct walk *w, unsigned int reg, const struct mp_insn *i)
 	return put_action(w, a, u32 || s32 ? 4 : 8) && put_op(w, op);
 }
 
-static bool put_values(struct walk *w, const struct mp_insn *i)
+static bool put_values(struct walk *w, struct values v)
 {
-	for (unsigned int set = i->store; set; set &= set - 1) {
-		if (!put_value(w, (unsigned int)__builtin_ctz(set), i))
+	for (unsigned int set = v.regs; set; set &= set - 1) {
+		if (!put_value(w, (unsigned int)__builtin_ctz(set), &v))
 			return false;
 	}
 	return true;
@@ -128,15 +133,29 @@ static bool put_insn(struct walk *w)
 	const struct mp_insn *i = mp_insn_of(w->p, w->node, w->insn);
 	const struct tramp_mem_facts *facts = &w->p->facts.v[i - w->p->insns.v];
 
-	return put_check(w) && put_values(w, i) && put_extras(w, facts, false) && put_accesses(w, facts) &&
+	struct values values = { .regs = i->store, .u32 = i->store_u32, .s32 = i->store_s32 };
+
+	return put_check(w) && put_values(w, values) && put_extras(w, facts, false) && put_accesses(w, facts) &&
 	       put_computes(w, facts, i) && put_extras(w, facts, true);
+}
+
+static uint64_t only_way(const struct mem_node *n)
+{
+	return n->target == TRAMP_NONE ? n->next : n->target;
 }
 
 static bool put_end(struct walk *w)
 {
-	return put_op(w, (struct md_op){
-		.code = MD_NEXT, .dst = MD_NONE, .base = MD_NONE, .index = MD_NONE,
-	});
+	const struct mp_node *side = &w->p->nodes.v[w->node - w->p->plan->nodes];
+	struct md_op op = { .code = side->end, .dst = MD_NONE, .base = MD_NONE, .index = MD_NONE };
+
+	if (side->end == MD_GOTO) {
+		op.imm = (int64_t)only_way(w->node);
+	} else if (side->end == MD_IF) {
+		op.scale = side->cond;
+		op.imm = (int64_t)((uint64_t)w->node->next << 32 | w->node->target);
+	}
+	return put_op(w, op);
 }
 
 static uint32_t start_of(const struct mp *p, const struct mem_node *n)
@@ -163,6 +182,8 @@ static void finish(const struct walk *w, struct md_node *md)
 static bool describe_node(struct mp *p, uint32_t index)
 {
 	struct mem_node *n = &p->plan->nodes[index];
+	const struct mp_node *side = &p->nodes.v[index];
+	struct values values = { .regs = side->values, .u32 = side->u32, .s32 = side->s32 };
 	struct walk w = { .p = p, .node = n, .at = n->header ? MP_HEADER : 0 };
 
 	n->action = (uint32_t)p->plan->nactions;
@@ -172,7 +193,7 @@ static bool describe_node(struct mp *p, uint32_t index)
 		if (!put_insn(&w))
 			return false;
 	}
-	if (!put_check(&w) || !put_end(&w))
+	if (!put_check(&w) || !put_values(&w, values) || !put_end(&w))
 		return false;
 	finish(&w, &p->plan->md[index]);
 	return true;

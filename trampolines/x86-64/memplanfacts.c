@@ -73,7 +73,8 @@ static struct mp_compute compute_of(const struct tramp_mem_facts *facts, unsigne
 {
 	const struct md_op *op = &facts->computes[i];
 	struct mp_compute c = {
-		.reads = (facts->reads[i] & TRAMP_GPRS) | (op_reads(op) & MP_TEMPS),
+		.reads = facts->reads[i] & TRAMP_GPRS,
+		.uses = (facts->reads[i] & TRAMP_GPRS) | op_reads(op),
 		.writes = (facts->writes[i] & TRAMP_GPRS) | (MP_BIT(op->dst & 31) & MP_TEMPS),
 	};
 	bool to_32 = op->scale == 2;
@@ -94,6 +95,8 @@ static struct mp_compute compute_of(const struct tramp_mem_facts *facts, unsigne
 	default:
 		c.u32 = op->width == 4;
 	}
+	if (op->width <= 2 && op->code != MD_ZEXT && op->code != MD_SEXT)
+		c.uses |= MP_BIT(op->dst & 31);
 	return c;
 }
 
@@ -134,8 +137,7 @@ static void condense(const struct tramp_op *op, const struct tramp_mem_facts *fa
 	i->flags_effect = facts->flags_effect;
 	if (facts->flags_effect == TRAMP_FLAGS_KNOWN) {
 		i->flags_reads = facts->flags_reads & TRAMP_GPRS;
-		if (facts->flags_after)
-			i->flags_reads |= op_reads(&facts->flags) & MP_TEMPS;
+		i->flags_uses = op_reads(&facts->flags);
 		i->flags_valid = facts->flags_valid;
 		i->flags_after = facts->flags_after;
 	}

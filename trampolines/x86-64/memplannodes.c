@@ -86,5 +86,6 @@ bool mp_cut(struct mp *p)
 		if (!cut_block(p, i))
 			return false;
 	}
+	p->nbody = (uint32_t)plan->nnodes;
 	return true;
 }

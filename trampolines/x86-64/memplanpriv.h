@@ -3,9 +3,14 @@
  * What the steps of planning share (memplan.h).  In their order:
  *
  *	memplanfacts.c		what each instruction accesses, needs, computes and destroys
+ *	memplanways.c		from where to where control goes, and about how often
  *	memplannodes.c		blocks cut into body nodes
  *	memplanknown.c		what the reader knows where; so, which values are stored in front of what
+ *	memplanloops.c		values that are stored on the way into loops
+ *	memplanheaders.c	which nodes need no header
+ *	memplanwant.c		which computations are of any use
  *	memplanregs.c		which register holds the pointer in each node
+ *	memplanedges.c		nodes between the body nodes, and how all of them are linked
  *	memplanroom.c		where there is looked for room
  *	memplandescribe.c	actions and operations of the nodes
  */
@@ -28,7 +33,9 @@ enum {
 
 /* A computation of a general register or a temporary. */
 struct mp_compute {
-	mp_set reads, writes;
+	mp_set reads;		/* have to be known in front of the instruction */
+	mp_set uses;		/* that it is computed from */
+	mp_set writes;
 	bool u32, s32;		/* the result's upper half is zero; it is sign-extended from 32 bits */
 };
 
@@ -37,7 +44,7 @@ struct mp_insn {
 	uint16_t need, kills;
 	uint16_t u32, s32;	/* of kills */
 	uint16_t named;		/* that cannot hold the pointer there */
-	mp_set flags_reads;
+	mp_set flags_reads, flags_uses;
 	uint16_t flags_valid;	/* 0: flags are not known */
 	uint8_t flags_effect;	/* enum tramp_flags_effect */
 	bool flags_after;
@@ -61,15 +68,55 @@ struct mp_state {
 	uint16_t u32, s32;	/* the program's value is zero-, sign-extended from 32 bits */
 };
 
+/* Of a block's start and end. */
+struct mp_states {
+	struct mp_state in, out;
+};
+
+/* From block to block within the copies; or into a block from elsewhere. */
+struct mp_way {
+	uint32_t from, to;	/* blocks; from TRAMP_NONE: elsewhere */
+	uint32_t edge;		/* node on it, or TRAMP_NONE */
+	uint16_t values;	/* registers stored on it */
+	uint16_t u32, s32;	/* of these: in 4 bytes */
+	float freq;
+	bool implied;		/* the reader knows that it is taken */
+};
+
+enum { MP_TARGET, MP_NEXT };
+
 struct mp_block {
 	bool outside;		/* control may come from elsewhere */
 	bool owner;		/* ... and its pool may be another thread's */
+	bool header;		/* its first body node has one */
+	uint8_t end;		/* of its last node: MD_GOTO, MD_IF, MD_NEXT */
+	uint8_t cond;		/* its condition, if decider is one */
+	uint32_t way[2];	/* MP_TARGET, MP_NEXT, or TRAMP_NONE */
+	uint32_t elsewhere;	/* the way in from elsewhere, or TRAMP_NONE */
+	uint32_t pred, npreds;	/* ways in: preds[pred .. pred + npreds) */
+	uint32_t decider;	/* instruction whose flags its last one reads, or TRAMP_NONE */
+	uint32_t number;	/* its place in order[] */
+	uint32_t edges;		/* EDGE nodes that lead to it, linked by mp_node.more */
+	float freq;
+	mp_set want;		/* at its start: registers that the reader has to know */
+	struct mp_states real, trial;
 };
 
 /* What else is to be known of a node. */
 struct mp_node {
 	uint32_t check;		/* the room is looked at in front of this instruction; TRAMP_NONE: it is not */
 	bool check_flags;	/* ... where flags are live */
+	bool goes_on;		/* not to somewhere else than the copies */
+	uint8_t end, cond;
+	uint16_t values, u32, s32; /* of an EDGE */
+	mp_set named;		/* that cannot hold the pointer */
+	tramp_regs live;	/* at its start */
+	uint32_t bytes;
+	float freq;
+	uint32_t more;		/* next EDGE of the same block */
+	uint32_t since;		/* bytes written since there was looked for room, at its start */
+	uint32_t index, low;	/* for finding cycles */
+	uint32_t cycle;
 };
 
 #define MP_ARRAY(type) struct { type *v; size_t room; }
@@ -80,10 +127,27 @@ struct mp {
 	const struct tramp_flow *flow;
 	uint64_t load_addr;
 	bool lost;		/* no memory */
+	uint32_t nways;
+	uint32_t nbody;		/* body nodes; the EDGE nodes follow */
 	MP_ARRAY(struct tramp_mem_facts) facts; /* by instruction */
 	MP_ARRAY(struct mp_insn) insns;
 	MP_ARRAY(struct mp_block) blocks;
+	MP_ARRAY(struct mp_way) ways;
+	MP_ARRAY(uint32_t) preds;	/* ways */
+	MP_ARRAY(uint32_t) order;	/* blocks, in reverse postorder */
+	MP_ARRAY(uint32_t) loop_at;	/* blocks of loop l: members[loop_at[l] .. loop_at[l + 1]), in order */
+	MP_ARRAY(uint32_t) members;
+	MP_ARRAY(struct mp_region) regions;
 	MP_ARRAY(struct mp_node) nodes;	/* index by index with plan->nodes */
+	MP_ARRAY(uint32_t) stack;	/* of whoever works at the time */
+};
+
+/* Where one register for all of its nodes is looked for: a loop with what is in it, or the function. */
+struct mp_region {
+	mp_set named, live, avoid;
+	bool writes;
+	uint8_t reg;
+	float busy[16];		/* how often each register would have to be parked */
 };
 
 static inline bool mp_rung(const struct mp *p, enum tramp_mem_rungs rung)
@@ -112,25 +176,65 @@ static inline struct mp_insn *mp_insn_of(const struct mp *p, const struct mem_no
 
 enum tramp_mirror_status mp_read_facts(struct mp *p) TRAMP_MUST_CHECK;
 
+/* ---- memplanways.c ---- */
+
+bool mp_find_ways(struct mp *p) TRAMP_MUST_CHECK;
+bool mp_in_loop(const struct mp *p, uint32_t block, uint32_t loop);
+
 /* ---- memplannodes.c ---- */
 
 bool mp_cut(struct mp *p) TRAMP_MUST_CHECK;
+
+/* The last of block's body nodes. */
+static inline uint32_t mp_last_node(const struct mp *p, uint32_t block)
+{
+	return (block + 1 < p->flow->nblocks ? p->plan->body[block + 1] : p->nbody) - 1;
+}
 
 /* ---- memplanknown.c ---- */
 
 /* Goes through an instruction; notes in it what is stored and what can be computed. */
 void mp_step(const struct mp *p, struct mp_insn *i, struct mp_state *s);
 
-/* Decides what is stored where. */
-bool mp_know(struct mp *p) TRAMP_MUST_CHECK;
+/* What is known in @n blocks, given what is known behind the others. */
+void mp_know_some(struct mp *p, const uint32_t *blocks, uint32_t n);
+
+/* ... in a loop, if all is known on the ways into it; @returns: behind its calls, too. */
+void mp_know_loop(struct mp *p, uint32_t loop, bool returns);
+
+/* Something more is known behind @block: whom it reaches. */
+bool mp_know_more(struct mp *p, uint32_t block, uint32_t not_in_loop) TRAMP_MUST_CHECK;
+
+/* Everywhere; from now on instructions and ways hold what is stored. */
+void mp_know_all(struct mp *p);
+
+/* ---- memplanwant.c ---- */
+
+/* Sets `want` of the blocks of a loop: what is wanted in it. */
+void mp_want_loop(struct mp *p, uint32_t loop);
+
+/* The same for all of the function; and which computations are kept. */
+void mp_want_all(struct mp *p);
+
+/* ---- memplanloops.c ---- */
+
+bool mp_hoist(struct mp *p) TRAMP_MUST_CHECK;
+
+/* ---- memplanheaders.c ---- */
+
+bool mp_choose_headers(struct mp *p) TRAMP_MUST_CHECK;
 
 /* ---- memplanregs.c ---- */
 
-void mp_choose_regs(struct mp *p);
+bool mp_choose_regs(struct mp *p) TRAMP_MUST_CHECK;
+
+/* ---- memplanedges.c ---- */
+
+bool mp_link(struct mp *p) TRAMP_MUST_CHECK;
 
 /* ---- memplanroom.c ---- */
 
-void mp_place_checks(struct mp *p);
+bool mp_place_checks(struct mp *p) TRAMP_MUST_CHECK;
 
 /* ---- memplandescribe.c ---- */
 
