@@ -393,7 +393,8 @@ SONDE__INLINE void sonde__write(const struct sonde_site *site, uint32_t kind,
 			if (!at)
 				return;
 		}
-		sonde__close();
+		if (SONDE__UNLIKELY(SONDE__GET(SONDE_POOL_OWNER) != 0))
+			sonde__close();
 	} while (SONDE__UNLIKELY(at != SONDE__GET(SONDE_POOL_PTR)));
 	volatile uint64_t *p = (volatile uint64_t *)(uintptr_t)at;
 	uint64_t time = __builtin_ia32_rdtsc();
