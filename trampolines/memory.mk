@@ -26,6 +26,7 @@ libtrampolines_la_SOURCES += \
 	trampolines/x86-64/memfactsspecial.c \
 	trampolines/x86-64/memplan.c \
 	trampolines/x86-64/memplan.h \
+	trampolines/x86-64/memplanask.c \
 	trampolines/x86-64/memplandescribe.c \
 	trampolines/x86-64/memplanedges.c \
 	trampolines/x86-64/memplanfacts.c \

@@ -27,7 +27,10 @@ bool mp_grow(struct mp *p, void **v, size_t *room, size_t n, size_t size)
 
 static bool plan_all(struct mp *p)
 {
-	if (!mp_find_ways(p) || !mp_cut(p) || !mp_hoist(p) || !mp_choose_headers(p))
+	if (!mp_find_ways(p))
+		return false;
+	mp_ask(p);
+	if (!mp_cut(p) || !mp_hoist(p) || !mp_choose_headers(p))
 		return false;
 	mp_want_all(p);
 	return mp_choose_regs(p) && mp_link(p) && mp_place_checks(p) && mp_describe(p);

@@ -4,6 +4,7 @@
  *
  *	memplanfacts.c		what each instruction accesses, needs, computes and destroys
  *	memplanways.c		from where to where control goes, and about how often
+ *	memplanask.c		values that branches depend on
  *	memplannodes.c		blocks cut into body nodes
  *	memplanknown.c		what the reader knows where; so, which values are stored in front of what
  *	memplanloops.c		values that are stored on the way into loops
@@ -180,6 +181,10 @@ enum tramp_mirror_status mp_read_facts(struct mp *p) TRAMP_MUST_CHECK;
 
 bool mp_find_ways(struct mp *p) TRAMP_MUST_CHECK;
 bool mp_in_loop(const struct mp *p, uint32_t block, uint32_t loop);
+
+/* ---- memplanask.c ---- */
+
+void mp_ask(struct mp *p);
 
 /* ---- memplannodes.c ---- */
 
