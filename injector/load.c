@@ -79,6 +79,7 @@ static enum inj_status find_symbols(struct inj_session *s)
 		{ "sonde_rt_exit", &s->rt_exit },
 		{ "sonde_rt_probe_gate", &s->rt_probe_gate },
 		{ "sonde_rt_sigaction", &s->rt_sigaction },
+		{ "sonde_rt_restored", &s->rt_restored },
 	};
 
 	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {

@@ -40,6 +40,7 @@ libinjector_la_SOURCES = \
 	injector/planners.c \
 	injector/planners.h \
 	injector/resolve.c \
+	injector/restorers.c \
 	injector/session.c \
 	injector/session.h \
 	injector/sigrun.c \

@@ -65,6 +65,17 @@ static enum inj_status put_table(struct inj_session *s, const void *table, size_
 	return status;
 }
 
+static void note_origins(const struct chunk *c, struct rt_codemap *m)
+{
+	m->orig_lo = UINT32_MAX;
+	for (size_t i = 0; i < c->npieces; i++) {
+		uint32_t orig = c->pieces[i].orig;
+
+		m->orig_lo = orig < m->orig_lo ? orig : m->orig_lo;
+		m->orig_hi = orig > m->orig_hi ? orig : m->orig_hi;
+	}
+}
+
 /* Tells the runtime of a chunk that is complete. */
 static enum inj_status close_chunk(struct work *w)
 {
@@ -80,6 +91,7 @@ static enum inj_status close_chunk(struct work *w)
 		m.object = tramp_code_base(w->code) + w->s->objects[w->object].base;
 		m.npieces = (uint32_t)c->npieces;
 		m.nprobes = (uint32_t)nprobes;
+		note_origins(c, &m);
 		status = put_table(w->s, c->pieces, c->npieces * sizeof(*c->pieces), &m.pieces);
 		if (status == INJ_OK)
 			status = put_table(w->s, probes, nprobes * sizeof(*probes), &m.probes);
@@ -391,6 +403,8 @@ static enum inj_status mirror_code(struct work *w, bool wanted)
 		status = mirror_functions(w, &env);
 	if (status == INJ_OK)
 		status = inj_mirror_sigactions(w->s, w->object, w->code, &w->edits);
+	if (status == INJ_OK)
+		status = inj_mirror_restorers(w->s, w->object, w->code, &w->edits);
 	free(w->chunk.pieces);
 	tramp_mirror_free(w->mirror);
 	return status;

@@ -92,6 +92,10 @@ void inj_mirrors_forget(struct inj_session *s, size_t object);
 
 void inj_mirrors_free(struct inj_session *s);
 
+/* restorers.c: leads what the object's signal handlers return to to the runtime. */
+enum inj_status inj_mirror_restorers(struct inj_session *s, size_t object,
+				     const struct tramp_code *code, struct inj_edits *edits) INJ_CHECK;
+
 /* sigsites.c: leads the object's rt_sigaction system calls to the runtime. */
 enum inj_status inj_mirror_sigactions(struct inj_session *s, size_t object,
 				      const struct tramp_code *code, struct inj_edits *edits) INJ_CHECK;

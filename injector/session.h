@@ -142,7 +142,7 @@ struct inj_session {
 	/* the program's addresses */
 	uint64_t runtime; /* load address */
 	uint64_t rt_config, rt_api, rt_gate, rt_dl_state, rt_exit;
-	uint64_t rt_probe_gate, rt_sigaction;
+	uint64_t rt_probe_gate, rt_sigaction, rt_restored;
 	uint64_t trap;	  /* a breakpoint instruction of ours */
 	uint64_t envp;	  /* of the initial stack */
 	uint64_t spare;	  /* some private memory, for INJ_SPARE bytes */

@@ -7,6 +7,8 @@ RUNTIME_FILES = \
 	runtime/dlnotify.c \
 	runtime/gate-x86-64.S \
 	runtime/gate.c \
+	runtime/origin.c \
+	runtime/origin.h \
 	runtime/memgate-x86-64.S \
 	runtime/memory.c \
 	runtime/probe.c \

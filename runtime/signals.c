@@ -16,16 +16,12 @@
  * to: rt_put_back() finds that.
  */
 #include "runtime/signals.h"
+#include "runtime/origin.h"
 #include "runtime/sys.h"
 #include "runtime/thread.h"
 
-#define UC_RDI 8
-#define UC_RSI 9
-
 #define SIG_IGNORE 1 /* and 0 is SIG_DFL */
 #define EFAULT_RESULT (-14)
-#define SI_CODE 2 /* index in a siginfo_t, as 32-bit words */
-#define FAULTS (1u << 4 | 1u << 5 | 1u << 7 | 1u << 8 | 1u << 11) /* ILL TRAP BUS FPE SEGV */
 
 /* As the kernel has it; the program's need not be aligned. */
 struct __attribute__((packed)) kernel_action {
@@ -41,7 +37,7 @@ RT_HIDDEN uint64_t rt_handlers[RT_THUNKS];
 /* Called by the assembly. */
 RT_HIDDEN int64_t rt_sigaction(uint64_t sig, const struct kernel_action *act,
 			       struct kernel_action *old, uint64_t size);
-RT_HIDDEN void rt_signal_arrived(uint64_t sig, const int32_t *info, uint64_t *uc);
+RT_HIDDEN void rt_signal_arrived(uint64_t *uc);
 
 /* ---- thunks ---- */
 
@@ -119,34 +115,6 @@ int64_t rt_sigaction(uint64_t sig, const struct kernel_action *act, struct kerne
 
 /* ---- arrival ---- */
 
-static const struct rt_codemap *find_map(uint64_t addr)
-{
-	const struct rt_codemaps *maps = (const void *)sonde_rt_config.codemaps;
-	uint64_t n = maps ? __atomic_load_n(&maps->count, __ATOMIC_ACQUIRE) : 0;
-
-	for (uint64_t i = 0; i < n && i < RT_MAX_CODEMAPS; i++)
-		if (addr >= maps->v[i].arena && addr < maps->v[i].arena_end)
-			return &maps->v[i];
-	return NULL;
-}
-
-/* The last piece that does not start behind @offset. */
-static const struct rt_piece *find_piece(const struct rt_codemap *map, uint32_t offset)
-{
-	const struct rt_piece *pieces = (const void *)map->pieces;
-	uint32_t low = 0, high = map->npieces;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (pieces[middle].start <= offset)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low ? &pieces[low - 1] : NULL;
-}
-
 static void leave_probe(const struct rt_codemap *map, const struct rt_piece *piece, uint64_t *regs)
 {
 	const struct rt_probe_map *probe = (const struct rt_probe_map *)map->probes + piece->probe;
@@ -159,25 +127,7 @@ static void leave_probe(const struct rt_codemap *map, const struct rt_piece *pie
 	rt_put_back(probe, start, regs, x >= probe->commit ? rt_current() : NULL);
 }
 
-/* A fault's handler may look at the instruction, or unwind from it. */
-static void show_original(const struct rt_codemap *map, const struct rt_piece *piece, uint64_t *regs)
-{
-	uint64_t into = regs[RT_UC_RIP] - map->arena - piece->start;
-	uint8_t kind = piece->kind & ~RT_PIECE_RESUMABLE;
-
-	if (!(piece->kind & RT_PIECE_RESUMABLE) || kind == RT_PIECE_SLOW)
-		return;
-	if (kind == RT_PIECE_INSN && into)
-		return;
-	regs[RT_UC_RIP] = map->object + piece->orig + (kind == RT_PIECE_COPY ? into : 0);
-}
-
-static int is_fault(uint64_t sig, const int32_t *info)
-{
-	return sig < 32 && FAULTS >> sig & 1 && info[SI_CODE] > 0;
-}
-
-void rt_signal_arrived(uint64_t sig, const int32_t *info, uint64_t *uc)
+void rt_signal_arrived(uint64_t *uc)
 {
 	uint64_t *regs = uc + RT_UC_REGS;
 	const struct rt_codemap *map;
@@ -186,16 +136,11 @@ void rt_signal_arrived(uint64_t sig, const int32_t *info, uint64_t *uc)
 
 	while ((handler = handler_of(regs[RT_UC_RIP]))) {
 		regs[RT_UC_RIP] = handler;
-		sig = regs[UC_RDI];
-		info = (const int32_t *)regs[UC_RSI];
 		regs = (uint64_t *)regs[RT_UC_RDX] + RT_UC_REGS;
 	}
-	map = find_map(regs[RT_UC_RIP]);
-	piece = map ? find_piece(map, (uint32_t)(regs[RT_UC_RIP] - map->arena)) : NULL;
-	if (!piece)
-		return;
-	if ((piece->kind & ~RT_PIECE_RESUMABLE) == RT_PIECE_PROBE)
+	map = rt_find_map(regs[RT_UC_RIP]);
+	piece = map ? rt_find_piece(map, regs[RT_UC_RIP]) : NULL;
+	if (piece && (piece->kind & ~RT_PIECE_RESUMABLE) == RT_PIECE_PROBE)
 		leave_probe(map, piece, regs);
-	if (is_fault(sig, info))
-		show_original(map, piece, regs);
+	rt_show_origin(regs);
 }

@@ -7,6 +7,8 @@
  *
  * rt_thunks: what the kernel calls in place of the program's handlers, one thunk for each.  It leaves to the
  * handler the stack and the registers as the kernel made them.
+ *
+ * sonde_rt_restored: in place of __restore_rt.  The stack pointer is at the ucontext; all registers come from there.
  */
 #include <asm/unistd.h>
 #include "runtime/signals.h"
@@ -62,6 +64,7 @@ arrive:
 	push	%r10
 	push	%r11
 	and	$-16, %rsp
+	mov	%rdx, %rdi
 	call	rt_signal_arrived
 	lea	-72(%rbp), %rsp
 	pop	%r11
@@ -90,5 +93,18 @@ rt_thunks:
 	.set	i, i + 1
 	.endr
 	.size	rt_thunks, . - rt_thunks
+
+	.globl	sonde_rt_restored
+	.type	sonde_rt_restored, @function
+sonde_rt_restored:
+	mov	%rsp, %rbx
+	mov	%rsp, %rdi
+	and	$-16, %rsp
+	cld
+	call	rt_restored
+	mov	%rbx, %rsp
+	mov	$__NR_rt_sigreturn, %eax
+	syscall
+	.size	sonde_rt_restored, . - sonde_rt_restored
 
 	.section .note.GNU-stack, "", @progbits

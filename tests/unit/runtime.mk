@@ -2,7 +2,7 @@
 # Unit tests of runtime/.
 PURE_TESTS += tests/unit/runtime_signals
 tests_unit_runtime_signals_SOURCES = tests/unit/runtime_signals.c $(PROBE_RIG) \
-	runtime/putback.c runtime/signals.c runtime/sigthunks-x86-64.S
+	runtime/origin.c runtime/putback.c runtime/signals.c runtime/sigthunks-x86-64.S
 tests_unit_runtime_signals_CPPFLAGS = $(AM_CPPFLAGS)
 tests_unit_runtime_signals_CCASFLAGS = $(AM_CCASFLAGS) -I$(top_srcdir)
 tests_unit_runtime_signals_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)

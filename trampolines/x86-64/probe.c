@@ -39,6 +39,11 @@
 
 enum {
 	RED_ZONE = 128,
+	/*
+	 * The first of its words to be used: the last ones.  In front of a return an unwinder still looks for
+	 * registers where they were popped from, up to six words in front of the return address.
+	 */
+	RED_FIRST = RED_ZONE / 8 - RT_PROBE_SAVES,
 	SLOW_BELOW = 136,
 	SLOW_GATE = 32,		/* offset of the gate's address in the slow path */
 	SLOW_CALL_END = 14,
@@ -69,7 +74,8 @@ static uint8_t take_place(struct gen *g)
 
 	if (reg != 0xff)
 		return (uint8_t)(RT_FROM_REG + reg);
-	return (uint8_t)((g->probe->red_zone_dead ? RT_FROM_RED : RT_FROM_STACK) + g->words++);
+	return (uint8_t)((g->probe->red_zone_dead ? RT_FROM_RED + RED_FIRST : RT_FROM_STACK) +
+			 g->words++);
 }
 
 static void move(struct gen *g, enum asm_op op, uint8_t reg, uint8_t place)

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/* What the program's signal handlers see of a place in an arena, and how it goes on from there after them. */
+#ifndef SONDE_RUNTIME_ORIGIN_H
+#define SONDE_RUNTIME_ORIGIN_H
+
+#include <stdint.h>
+
+#include "trampolines/codemap.h"
+
+/* The map and the piece of it that hold @addr; NULL: not in an arena. */
+__attribute__((visibility("hidden"))) const struct rt_codemap *rt_find_map(uint64_t addr);
+__attribute__((visibility("hidden"))) const struct rt_piece *rt_find_piece(const struct rt_codemap *map,
+									    uint64_t addr);
+
+/*
+ * @regs: those of a signal's frame as the kernel made it.  If the PC is in an arena, and it can go on from
+ * there afterwards, it becomes that of the original instruction.
+ */
+__attribute__((visibility("hidden"))) void rt_show_origin(uint64_t *regs);
+
+#endif
