@@ -9,11 +9,12 @@
 #include <sys/auxv.h>
 #include <sys/mman.h>
 
+#include "tests/unit/mememit_mix.h"
 #include "tests/unit/mememit_rig.h"
 #include "tests/unit/trampolines_machine.h"
 #include "trampolines/memory.h"
 
-enum { PROGRAMS = 150, RUNS = 4, FUEL = 60, IMAGE = RANDOM_CODE + RANDOM_DATA, ACCESSES_MIN = 20000 };
+enum { PROGRAMS = 150, RUNS = 4, FUEL = 60, IMAGE = RANDOM_CODE + MIX_DATA, ACCESSES_MIN = 20000 };
 
 static struct random_code code;
 static uint8_t *image;
@@ -82,13 +83,64 @@ static void run_program(unsigned long seed, struct mememit_tally *tally)
 			.addr = base + code.start[i], .size = code.size[i], .flags = framed,
 			.parent = TRAMP_NONE,
 		};
-	memcpy(image, code.image, IMAGE);
+	memcpy(image, code.image, RANDOM_CODE + RANDOM_DATA);
 	mem.rungs = any_rungs(&source);
 	mem.stack = random_below(&source, 2);
 	mem.fsbase = has_fsgsbase() && random_below(&source, 2);
 	mememit_instrument(&mem);
 	for (int i = 0; i < RUNS; i++)
 		run_any(&source);
+	mememit_done();
+}
+
+/* ---- functions of all kinds of instructions ---- */
+
+static uint8_t mix_data[MIX_DATA];
+
+static void reset_mix(void *arg)
+{
+	uint8_t *data = image + RANDOM_CODE;
+
+	memcpy(data, arg, MIX_DATA);
+}
+
+static void fill_mix(struct random_source *source, uint64_t data)
+{
+	for (size_t i = 0; i < MIX_DATA; i++)
+		mix_data[i] = (uint8_t)random_below(source, 256);
+	for (size_t i = 0; i < MIX_POINTERS; i++) {
+		uint64_t p = data + MIX_DATA / 2 + 8 * random_below(source, 256);
+
+		memcpy(mix_data + 8 * i, &p, 8);
+	}
+}
+
+static void run_mix(unsigned long seed, struct mememit_tally *tally)
+{
+	struct random_source source = { .state = seed * 0x9e3779b97f4a7c15ull | 1 };
+	uint64_t base = (uint64_t)image;
+	struct tramp_bytes bytes = { .addr = base, .bytes = code.image, .len = RANDOM_CODE, .code = true };
+	struct tramp_fn fn = { .addr = base, .flags = TRAMP_FN_FRAMED, .parent = TRAMP_NONE };
+	struct tramp_facts facts = { .bytes = &bytes, .nbytes = 1, .fns = &fn, .nfns = 1 };
+	struct mememit_code mem = {
+		.facts = &facts, .start = image, .len = RANDOM_CODE, .reset = reset_mix, .arg = mix_data,
+		.data = image + RANDOM_CODE, .ndata = MIX_DATA, .source = &source, .tally = tally,
+	};
+	struct mememit_call call = { .entry = image, .abi = true };
+
+	memset(image, 0xcc, RANDOM_CODE);
+	fill_mix(&source, base + RANDOM_CODE);
+	fn.size = mix_generate(image, RANDOM_CODE, base + RANDOM_CODE, &source);
+	memcpy(code.image, image, RANDOM_CODE);
+	mem.rungs = any_rungs(&source);
+	mem.stack = random_below(&source, 2);
+	mem.fsbase = has_fsgsbase() && random_below(&source, 2);
+	mememit_instrument(&mem);
+	for (int i = 0; i < NREGISTERS; i++)
+		call.registers[i] = random_below(&source, 256) * 0x1234567u;
+	call.registers[R15] = base + RANDOM_CODE;
+	for (int i = 0; i < RUNS; i++)
+		mememit_run(&call);
 	mememit_done();
 }
 
@@ -105,6 +157,7 @@ int main(int argc, char **argv)
 		if (getenv("MIRROR_SEEDS"))
 			fprintf(stderr, "seed %lu\n", seed);
 		run_program(seed, &tally);
+		run_mix(seed, &tally);
 	}
 	printf("%zu functions, %zu refused; %zu runs, %zu steps, %zu accesses, %zu bytes in %zu chunks, "
 	       "%zu foreign pools, %zu interrupts; %.2f bytes of mirror a byte, %.2f s a million blocks\n",

@@ -148,3 +148,17 @@ size_t expect_accesses(const ucontext_t *context, bool stack, struct mx_access *
 	order(v, n);
 	return n;
 }
+
+void expect_text(uint64_t pc, char *text, size_t size)
+{
+	struct instruction i = { .pc = pc };
+	ZydisFormatter formatter;
+
+	if (ZYAN_FAILED(ZydisFormatterInit(&formatter, ZYDIS_FORMATTER_STYLE_ATT)) ||
+	    ZYAN_FAILED(ZydisDecoderDecodeFull(decoder(), (const void *)pc, ZYDIS_MAX_INSTRUCTION_LENGTH,
+					       &i.insn, i.operands)) ||
+	    ZYAN_FAILED(ZydisFormatterFormatInstruction(&formatter, &i.insn, i.operands,
+							i.insn.operand_count_visible, text, size, pc,
+							NULL)))
+		*text = '\0';
+}

@@ -18,4 +18,7 @@ enum { EXPECT_MAX = 64 };
  */
 size_t expect_accesses(const ucontext_t *context, bool stack, struct mx_access *v);
 
+/* The instruction at @pc, for people. */
+void expect_text(uint64_t pc, char *text, size_t size);
+
 #endif

@@ -321,6 +321,16 @@ static void run(struct machine *m, const struct mememit_call *call, uint64_t fla
 	machine_run(m, call->entry);
 }
 
+static void show(const char *what, const struct mx_access *a)
+{
+	char text[80] = "?";
+
+	if (a->insn - (uint64_t)rig.code->start < rig.code->len)
+		expect_text(a->insn, text, sizeof(text));
+	fprintf(stderr, "%s %#" PRIx64 ": %u bytes at %#" PRIx64 ", kind %u: %s\n", what, a->insn, a->size,
+		a->addr, a->kind, text);
+}
+
 static void compare_state(const struct machine *a, const struct machine *b, bool abi)
 {
 	static const uint8_t kept[] = { RAX, RBX, RSP, RBP, R12, R13, R14, R15 };
@@ -331,14 +341,17 @@ static void compare_state(const struct machine *a, const struct machine *b, bool
 	}
 	if (!abi && memcmp(a->registers, b->registers, sizeof(a->registers)) != 0)
 		fail("a register differs");
-	if (memcmp(rig.data, rig.code->data, rig.code->ndata) != 0)
+	for (size_t i = 0; i < rig.code->ndata; i++) {
+		if (rig.data[i] == rig.code->data[i])
+			continue;
+		fprintf(stderr, "%p: %#x, now %#x\n", (void *)(rig.code->data + i), rig.data[i],
+			rig.code->data[i]);
+		for (size_t k = 0; k < rig.nexpected; k++) {
+			if ((uint64_t)(rig.code->data + i) - rig.expected[k].addr < rig.expected[k].size)
+				show("touched", &rig.expected[k]);
+		}
 		fail("memory differs");
-}
-
-static void show(const char *what, const struct mx_access *a)
-{
-	fprintf(stderr, "%s %#" PRIx64 ": %u bytes at %#" PRIx64 ", kind %u\n", what, a->insn, a->size,
-		a->addr, a->kind);
+	}
 }
 
 static void compare_accesses(void)
@@ -371,8 +384,13 @@ static void read_chunk(struct mx_machine *m, const void *chunk, size_t bytes)
 		rig.nfound += n;
 	}
 	if (status != MX_OK) {
-		fprintf(stderr, "status %d, %zu accesses found of %zu\n", (int)status, rig.nfound,
+		fprintf(stderr, "status %d, chunk %zu of kind %u, %zu accesses found of %zu\n", (int)status,
+			rig.code->tally->chunks, ((const struct md_chunk *)chunk)->kind, rig.nfound,
 			rig.nexpected);
+		for (size_t i = rig.nfound > 3 ? rig.nfound - 3 : 0; i < rig.nfound + 3; i++) {
+			if (i < rig.nexpected)
+				show(i < rig.nfound ? "known" : "missing", &rig.expected[i]);
+		}
 		fail("the reader does not like the stream");
 	}
 }

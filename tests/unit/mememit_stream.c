@@ -124,7 +124,7 @@ void rt_mem_slow(const void *ret, uint64_t *regs, uint64_t sp)
 		return;
 	}
 	/* Where the node was interrupted, its words are in two chunks already. */
-	if (*ptr < stream.base + sizeof(struct md_chunk) || random_size() % 4 == 1) {
+	if (*ptr < stream.base + sizeof(struct md_chunk)) {
 		uint64_t end = *ptr + desc->written;
 
 		close_chunk(end);

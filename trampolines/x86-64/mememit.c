@@ -309,14 +309,40 @@ static void state_group(struct tramp_mirror *m, struct mem_state s)
 	mem_state(m, &s, (uint32_t)m->out.len);
 }
 
+static bool is_behind(const struct mem_action *action)
+{
+	return action->code == MEM_STORE_EXTRA && action->what == TRAMP_STORE_GPR_AFTER;
+}
+
+/*
+ * What an instruction leaves in a register, stored behind it: for the reader the instruction is not over until that
+ * is done.
+ */
+static uint32_t put_behind(struct tramp_mirror *m, struct mem_state *s, uint32_t next, uint32_t before)
+{
+	const struct mem_node *node = mem_node(m, s->node);
+	const struct mem_action *v = m->mem->plan.actions + node->action;
+	uint32_t orig = s->orig;
+
+	s->orig = mem_orig(m, s->node, before - 1);
+	state_group(m, *s);
+	for (; next < node->nactions && v[next].before == before && is_behind(&v[next]); next++)
+		put_store(m, s, &v[next]);
+	s->orig = orig;
+	return next;
+}
+
 /* @next: the node's actions from there on; returns the first one that stands further behind. */
 static uint32_t put_actions(struct tramp_mirror *m, struct mem_state *s, uint32_t next, uint32_t before)
 {
 	const struct mem_node *node = mem_node(m, s->node);
 	const struct mem_action *v = m->mem->plan.actions + node->action;
 
-	if (before && next < node->nactions && v[next].before <= before)
+	if (before && next < node->nactions && v[next].before == before) {
+		if (is_behind(&v[next]))
+			next = put_behind(m, s, next, before);
 		state_group(m, *s);
+	}
 	for (; next < node->nactions && v[next].before <= before; next++) {
 		if (v[next].code == MEM_CHECK) {
 			mem_put_check(m, s, v[next].flags_live);
