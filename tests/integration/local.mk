@@ -13,6 +13,7 @@ INTEGRATION_TESTS += \
 	tests/integration/forks.sh \
 	tests/integration/full-disk.sh \
 	tests/integration/functions-blocks.sh \
+	tests/integration/functions-counts.sh \
 	tests/integration/functions-filters.sh \
 	tests/integration/functions-oracle.sh \
 	tests/integration/harness.sh \
@@ -60,7 +61,28 @@ EXTRA_DIST += \
 	tests/integration/modules/work.c
 
 # Programs that the scripts trace.
-EXTRA_DIST += tests/programs/work.h
+EXTRA_DIST += \
+	tests/integration/functions-stress.sh \
+	tests/programs/fn_calls.c \
+	tests/programs/fn_forks.c \
+	tests/programs/fn_handlers.c \
+	tests/programs/fn_interp.c \
+	tests/programs/fn_longjmps.c \
+	tests/programs/fn_odd.c \
+	tests/programs/fn_plugs.c \
+	tests/programs/fn_recursion.c \
+	tests/programs/fn_signals.c \
+	tests/programs/fn_small.c \
+	tests/programs/fn_stacks.c \
+	tests/programs/fn_starts.c \
+	tests/programs/fn_switches.c \
+	tests/programs/fn_tails.c \
+	tests/programs/fn_team.c \
+	tests/programs/fn_threads.c \
+	tests/programs/fn_throws.cc \
+	tests/programs/fn_virtual.cc \
+	tests/programs/libfn_plug.c \
+	tests/programs/work.h
 TRACEE_FILES += \
 	tests/programs/cancels.c \
 	tests/programs/closes.c \
