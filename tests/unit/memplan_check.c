@@ -227,7 +227,7 @@ static uint32_t reads(const struct md_op *op)
 {
 	uint32_t set = bit(op->base) | bit(op->index);
 
-	if (op->code >= MD_VALUE && op->code <= MD_VALUE_S32)
+	if (op->code <= MD_VALUE_S32)
 		return 0;
 	if (op->code == MD_STRING)
 		set |= bit(TRAMP_RSI) | bit(TRAMP_RDI);
