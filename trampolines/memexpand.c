@@ -15,6 +15,8 @@ struct mx_code *mx_code_new(const struct mx_allocator *allocator)
 
 static void free_object(const struct mx_code *code, struct mx_object *object)
 {
+	for (uint32_t i = 0; object->nodes && i < object->nnodes; i++)
+		mx_loop_free(code, &object->nodes[i]);
 	mx_release(code, object->ops, object->op_bytes);
 	mx_release(code, object->nodes, object->nnodes * sizeof(*object->nodes));
 	mx_release(code, object, sizeof(*object));
@@ -93,6 +95,7 @@ static bool make(struct mx_object *made, const struct md_object *object, const s
 		if (!mx_node_make(made, object->base + nodes[i].start, &nodes[i], ops, at, node))
 			return false;
 		at += node->nops + 1;
+		at += mx_fast_make(node, at);
 	}
 	return true;
 }
@@ -113,7 +116,7 @@ enum mx_status mx_code_add(struct mx_code *code, const struct md_object *object,
 	made->first = object->first;
 	made->nnodes = object->nnodes;
 	made->load = object->load;
-	made->op_bytes = room * sizeof(*made->ops);
+	made->op_bytes = 3 * room * sizeof(*made->ops);	/* ops, fast, lean */
 	made->nodes = mx_alloc(code, made->nnodes * sizeof(*made->nodes));
 	made->ops = mx_alloc(code, made->op_bytes);
 	if (!made->nodes || !made->ops || !make(made, object, nodes, ops)) {
@@ -121,6 +124,12 @@ enum mx_status mx_code_add(struct mx_code *code, const struct md_object *object,
 
 		free_object(code, made);
 		return memory ? MX_MEMORY : MX_BAD_CODE;
+	}
+	for (uint32_t i = 0; i < made->nnodes; i++) {
+		if (!mx_loop_make(code, &made->nodes[i])) {
+			free_object(code, made);
+			return MX_MEMORY;
+		}
 	}
 	mx_live(made);
 	made->next = code->objects;

@@ -48,7 +48,15 @@ struct mx_node {
 	bool varies;			/* strings or lanes: not known beforehand how many accesses */
 	uint32_t accesses;		/* the others */
 	uint32_t live;			/* general registers that what follows the node reads, at its end */
+	/* For nodes that are run as a whole; NULL: it cannot be. */
+	const struct mx_op *fast;	/* enum mx_fast_code */
+	const struct mx_op *lean;	/* the same without accesses */
+	uint64_t sums[2][2];		/* its accesses and bytes, see MX_PACKED; [1]: without the stack's */
+	const struct mx_loop *loop;	/* it comes behind itself, in a way that can be computed; NULL: no */
 };
+
+/* Loads, stores and modifications beside each other in a word; so many nodes' can be added without a carry. */
+enum { MX_PACKED_BITS = 21, MX_PACKED_MAX = 2047, MX_PACKED_NODES = 1023 };
 
 struct mx_object {
 	struct mx_object *next;
@@ -96,6 +104,35 @@ uint32_t mx_op_words(const struct md_op *op);
 uint32_t mx_node_room(const struct md_node *node, const struct md_op *ops);
 bool mx_node_make(struct mx_object *object, uint64_t start, const struct md_node *node,
 		  const struct md_op *ops, struct mx_op *at, struct mx_node *made);
+
+/* ---- as a whole (memexpandfast.c) ---- */
+
+enum mx_fast_code {
+	MX_FAST_ACCESS,		/* at base + imm */
+	MX_FAST_ACCESS_INDEX,
+	MX_FAST_VALUE,
+	MX_FAST_VALUE_U32,
+	MX_FAST_VALUE_S32,
+	MX_FAST_ADD,		/* dst = base + imm */
+	MX_FAST_LEA,
+	MX_FAST_ADD4,
+	MX_FAST_COMPUTE,	/* anything else; `lanes` is its code */
+	MX_FAST_SUB_FLAGS,	/* b is index + imm; scale: struct mx_flags' shift */
+	MX_FAST_AND_FLAGS,
+	MX_FAST_GOTO,
+	MX_FAST_NEXT,
+	MX_FAST_IF,		/* + half of the condition, which is true for target */
+	MX_FAST_CODES = MX_FAST_IF + 8
+};
+
+/* Makes fast, lean and sums of @node at @at, which has room for 2 * (nops + 1); says how many it took. */
+size_t mx_fast_make(struct mx_node *node, struct mx_op *at);
+
+/* ---- loops (memexpandloop.c) ---- */
+
+/* Sets `loop`, if it can be one.  False: no memory. */
+bool mx_loop_make(const struct mx_code *code, struct mx_node *node);
+void mx_loop_free(const struct mx_code *code, struct mx_node *node);
 
 /* ---- what is read (memexpandlive.c) ---- */
 

@@ -21,6 +21,12 @@ struct mx_flags {
 	bool raw;		/* a is rflags */
 };
 
+/*
+ * When m->limit nodes came without a word, counting goes on so often, and expanding as long as there are accesses: a
+ * program may do so, a damaged description would do so for ever.
+ */
+enum { MX_REFILLS = 256 };
+
 /* Between two operations. */
 struct mx_place {
 	const struct mx_node *node;	/* NULL: the next word says which */
@@ -94,6 +100,9 @@ enum mx_step {
 
 /* Operations from m->place on, up to the end of the node, where place is the next (memexpandops.c). */
 enum mx_step mx_run_ops(struct mx_machine *m, struct mx_sink *sink);
+/* Whole nodes, as long as that can be done (memexpandfast.c). */
+void mx_run_fast(struct mx_machine *m, struct mx_sink *sink);
+void mx_compute(uint64_t *reg, const struct mx_op *op, unsigned int code);
 bool mx_condition(const struct mx_flags *flags, unsigned int cc);
 
 /* ---- places (memexpandplace.c) ---- */

@@ -26,11 +26,11 @@ static void put(uint64_t *dst, uint64_t v, unsigned int width)
 		*dst = (*dst & ~low(UINT64_MAX, width)) | low(v, width);
 }
 
-static uint64_t shifted(const struct mx_op *op, uint64_t a, uint64_t b)
+static uint64_t shifted(const struct mx_op *op, unsigned int code, uint64_t a, uint64_t b)
 {
 	unsigned int n = b & (op->width == 8 ? 63 : 31);
 
-	switch (op->code) {
+	switch (code) {
 	case MD_SHL:
 		return a << n;
 	case MD_SHR:
@@ -40,11 +40,11 @@ static uint64_t shifted(const struct mx_op *op, uint64_t a, uint64_t b)
 	}
 }
 
-static void extend(uint64_t *reg, const struct mx_op *op)
+static void extend(uint64_t *reg, const struct mx_op *op, unsigned int code)
 {
 	uint64_t v = reg[op->base];
 
-	v = op->code == MD_SEXT ? extended(v, op->width) : low(v, op->width);
+	v = code == MD_SEXT ? extended(v, op->width) : low(v, op->width);
 	reg[op->dst] = op->scale == 2 ? (uint32_t)v : v;
 }
 
@@ -58,11 +58,11 @@ static uint64_t operand(const uint64_t *reg, const struct mx_op *op)
 	return op->index == MX_ZERO ? (uint64_t)op->imm : reg[op->index];
 }
 
-static void compute(uint64_t *reg, const struct mx_op *op)
+void mx_compute(uint64_t *reg, const struct mx_op *op, unsigned int code)
 {
 	uint64_t a = reg[op->base], b = operand(reg, op), v;
 
-	switch (op->code) {
+	switch (code) {
 	case MD_LEA:
 		v = address(reg, op);
 		break;
@@ -83,10 +83,10 @@ static void compute(uint64_t *reg, const struct mx_op *op)
 		break;
 	case MD_SEXT:
 	case MD_ZEXT:
-		extend(reg, op);
+		extend(reg, op, code);
 		return;
 	default:
-		v = shifted(op, a, b);
+		v = shifted(op, code, a, b);
 	}
 	put(&reg[op->dst], v, op->width);
 }
@@ -349,7 +349,7 @@ static enum mx_step run_op(struct mx_machine *m, struct mx_sink *sink, const str
 	case MD_PACKED:
 		return lanes(m, sink, op);
 	}
-	compute(m->reg, op);
+	mx_compute(m->reg, op, op->code);
 	return MX_STEP;
 }
 

@@ -2,14 +2,11 @@
 /*
  * From node to node: what the chunks so far prove.
  */
-#include "trampolines/memexpandmachine.h"
-
-/* A program may run so long without a word; a damaged description would do so for ever. */
-enum { REFILLS = 256 };
+#include "trampolines/memexpandloop.h"
 
 static bool starved(struct mx_machine *m, struct mx_sink *sink)
 {
-	if (sink->counts ? ++m->refills > REFILLS : sink->v == sink->fueled)
+	if (sink->counts ? ++m->refills > MX_REFILLS : sink->v == sink->fueled)
 		return true;
 	sink->fueled = sink->v;
 	m->fuel = m->limit;
@@ -88,10 +85,43 @@ static enum mx_step stalled(struct mx_machine *m, bool there)
 	return mx_chunk_finish(m);
 }
 
+/* The interrupted node, if it is a loop: up to shortly before the iteration. */
+static void approach(struct mx_machine *m, struct mx_sink *sink)
+{
+	const struct mx_node *node = m->place.node;
+	uint64_t n, max;
+
+	if (m->phase != MX_INTERRUPT || node != m->at_node || !node->loop || node->words)
+		return;
+	max = mx_loop_near(m, node->loop);
+	if (!sink->counts && node->accesses && (size_t)(sink->end - sink->v) / node->accesses < max)
+		max = (size_t)(sink->end - sink->v) / node->accesses;
+	n = max ? mx_loop_run(m, node->loop, max, NULL, sink->counts ? NULL : sink->v) : 0;
+	if (n == UINT64_MAX)
+		return;
+	if (sink->counts)
+		mx_loop_count(sink->counts, node, sink->stack, n);
+	else
+		sink->v += n * node->accesses;
+}
+
+/* As much as can be done without looking at each operation. */
+static void run_ahead(struct mx_machine *m, struct mx_sink *sink)
+{
+	if (m->place.begun || m->phase == MX_CARRY)
+		return;
+	mx_run_fast(m, sink);
+	if (m->place.node)
+		approach(m, sink);
+}
+
 static enum mx_status run(struct mx_machine *m, struct mx_sink *sink)
 {
 	while (m->phase != MX_TAKEN && m->phase != MX_CLOSED) {
-		enum mx_step step = run_node(m, sink);
+		enum mx_step step;
+
+		run_ahead(m, sink);
+		step = run_node(m, sink);
 
 		if (step == MX_FULL)
 			return MX_OK;

@@ -6,11 +6,15 @@ libtrampolines_la_SOURCES += \
 	trampolines/memexpandcheck.c \
 	trampolines/memexpandchunk.c \
 	trampolines/memexpandcode.h \
+	trampolines/memexpandfast.c \
 	trampolines/memexpandlive.c \
+	trampolines/memexpandloop.c \
+	trampolines/memexpandloop.h \
 	trampolines/memexpandmachine.h \
 	trampolines/memexpandops.c \
 	trampolines/memexpandplace.c \
 	trampolines/memexpandrun.c \
+	trampolines/memexpandstride.c \
 	trampolines/memory.h \
 	trampolines/x86-64/mememit.c \
 	trampolines/x86-64/mememit.h \
