@@ -175,6 +175,15 @@ print(r.testsRun, [str(t[0]) for t in r.failures + r.errors])'
 	else
 		echo "left out: no libpython3.11-testsuite"
 	fi
+	try python-late --libs -- $python -c 'import ctypes, sqlite3, ssl, hashlib, lzma
+print(sqlite3.connect(":memory:").execute("select 6 * 7").fetchall(), hashlib.sha256(b"a").hexdigest(), len(lzma.compress(b"a" * 999)))
+f = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_int), ctypes.POINTER(ctypes.c_int))
+a = (ctypes.c_int * 5)(5, 1, 4, 2, 3)
+ctypes.CDLL(None).qsort(a, 5, 4, f(lambda x, y: x[0] - y[0])); print(list(a))'
+	try python-memory -m memory -- $python "$work/objects.py"
+	try python-crash -- $python -c 'import ctypes; print(1, flush=True); ctypes.string_at(0)'
+	try python-kill -- $python -c 'import os; print(1, flush=True); os.kill(os.getpid(), 9)'
+	try python-interrupt -- $python -c 'import os, signal; print(1, flush=True); os.kill(os.getpid(), signal.SIGINT)'
 	try_long python-libs --libs -- $python "$work/objects.py"
 fi
 have perl && try perl -- perl "$work/hash.pl"
@@ -220,6 +229,7 @@ have gcc && {
 }
 have gdb && {
 	try gdb -- gdb -nx -batch -ex 'print 6 * 7' -ex 'info line main' -ex 'nothing' /bin/true
+	try_long gdb-memory -m memory --libs -- gdb -nx -batch -ex 'print 6 * 7' /bin/true
 	try_long gdb-libs --libs -- gdb -nx -batch -ex 'print 6 * 7' /bin/true
 }
 have openssl && {
@@ -250,7 +260,7 @@ have xmllint && try xmllint -- xmllint --noout "$work/numbers"
 have vim.basic && try vim -- vim.basic -u NONE -es -c '%s/1/one/g' -c '1,5p' -c 'q!' "$work/numbers"
 have bc && try bc -- bc -q <<<'scale = 30; 4 * a(1); quit'
 have ffmpeg && try_long ffmpeg -- ffmpeg -v error -f lavfi -i testsrc=duration=0.2:size=64x48:rate=5 -f framemd5 -
-have povray && try povray -- povray +W16 +H12 -D +WT1 +O- +FP -GA -V "+I$work/scene.pov"
+have povray && try povray -- povray +W16 +H12 -D +WT1 +Oscene.tga +FT -GA -V "+I$work/scene.pov"
 have ls && try ls -- ls -l --time-style=+%s /usr/share/doc/bash
 have redis-cli && try redis-cli -- redis-cli -p 1 ping
 
@@ -264,6 +274,32 @@ have age-keygen && try age-keygen -- age-keygen --nothing
 have fzf && STDIN=$work/numbers try fzf -- fzf -f 1234
 have direnv && try direnv -- direnv version
 have go && try go -- go version
+
+have hugo && try hugo -- hugo version
+have batcat && try bat -- batcat --color never -p "$work/hello.c"
+have sbcl && try sbcl -- sbcl --noinform --non-interactive --eval '(progn (handler-case (car (the list (read-from-string "5")))
+	(error (e) (princ (type-of e)))) (gc :full t) (print (length (loop for i below 100000 collect (make-string 10)))) (terpri))'
+have emacs && try_long emacs -- emacs -Q --batch --eval '(princ (apply (quote +) (number-sequence 1 100)))'
+have php && try php -- php -r 'echo json_encode(range(1, 5)), "\n"; try { throw new Exception("e"); } catch (Exception $e) { echo $e->getMessage(); }'
+
+# ---- handlers that look at what they interrupt, other C libraries and kinds of programs ----
+
+# build NAME COMPILER-AND-OPTION...: of tests/programs; quietly not where that is not installed.
+build()
+{
+	local name=$1 program=$2
+	shift 2
+	have "$1" && "$@" -w -I "$top_srcdir/tests/programs" -o "$name" "$top_srcdir/tests/programs/$program.c" 2>/dev/null
+}
+for options in -O0 -O2 "-Os -static" "-O2 -static-pie"; do
+	name=handlers${options// /}
+	[ "$long" ] || [ "$options" = -O0 ] || continue
+	build "$name" fn_handlers gcc $options && try "$name" -- "$work/$name"
+done
+for options in -O2 "-O2 -static" "-O2 -static-pie"; do
+	name=musl${options// /}
+	build "$name" fn_signals musl-gcc $options && try "$name" --libs -- "$work/$name"
+done
 
 # ---- OpenMP ----
 
