@@ -50,6 +50,7 @@ static struct {
 	uint8_t *data;		/* as the original left it */
 	struct rt_mem_piece pieces[PIECES];
 	size_t npieces;
+	bool probe[ARENA];	/* byte by byte: it is in a probe, that is not left by these pieces */
 	bool interrupts;	/* handlers come in between */
 } rig;
 
@@ -83,7 +84,8 @@ static void on_copy(ucontext_t *context)
 {
 	if (++rig.steps > 100 * (size_t)STEPS_MAX)
 		fail("it does not end");
-	if (random_below(rig.code->source, INTERRUPT_ONE_IN))
+	if (rig.probe[context->uc_mcontext.gregs[REG_RIP] - (greg_t)rig.arena] ||
+	    random_below(rig.code->source, INTERRUPT_ONE_IN))
 		return;
 	interrupt_there(context, (uint64_t)rig.arena, rig.pieces, rig.npieces);
 	rig.code->tally->interrupts++;
@@ -188,6 +190,16 @@ static void take_pieces(const struct tramp_mirror_code *code)
 	}
 }
 
+static void take_probes(const struct tramp_mirror_code *code)
+{
+	for (size_t i = 0; i < code->npieces; i++) {
+		const struct rt_piece *p = &code->pieces[i];
+		size_t end = i + 1 < code->npieces ? p[1].start : code->len;
+
+		memset(rig.probe + rig.used + p->start, p->kind == RT_PIECE_PROBE, end - p->start);
+	}
+}
+
 static void patch(const struct tramp_mirror_code *code)
 {
 	uint8_t *base = (uint8_t *)tramp_code_base(rig.flow_code);
@@ -252,6 +264,7 @@ static void mirror_function(uint32_t fn, unsigned int want)
 	tally->blocks += plan.nblocks;
 	tally->pieces += code.npieces + code.nmems;
 	take_pieces(&code);
+	take_probes(&code);
 	rig.used += (code.len + 15) & ~(size_t)15;
 	patch(&code);
 	describe(rig.node);
@@ -374,10 +387,24 @@ static void compare_accesses(void)
 	fail("accesses differ");
 }
 
+static void show_chunk(const void *chunk, size_t bytes)
+{
+	const struct md_chunk *head = chunk;
+	const struct md_interrupt *at = (const void *)(head + 1);
+
+	fprintf(stderr, "chunk of kind %u, %zu bytes of words", head->kind, bytes - (size_t)head->head);
+	if (head->kind == MD_CHUNK_SIGNAL)
+		fprintf(stderr, "; node %u + %#x, %" PRIu64 " written", at->node, at->insn, at->written);
+	fprintf(stderr, "\n");
+}
+
 static void read_chunk(struct mx_machine *m, const void *chunk, size_t bytes)
 {
 	enum mx_status status = mx_feed(m, chunk, bytes);
 	size_t n = 1;
+
+	if (getenv("MEMEMIT_CHUNKS"))
+		show_chunk(chunk, bytes);
 
 	while (status == MX_OK && n) {
 		n = mx_next(m, rig.found + rig.nfound, ACCESSES - rig.nfound, &status);
