@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * The facts of one instruction of each kind, as text (tests/unit/memfacts_render.h), at 0x401000 in an object
- * loaded at 0x400000.
+ * The facts of one instruction of each kind, as text (tests/unit/memfacts_render.h), at 0x401000
+ * in an object loaded at 0x400000.
  */
 #include "config.h"
 

@@ -78,7 +78,8 @@ static void add_access(struct mm *m, uint64_t addr, uint64_t size, uint8_t kind)
 
 static void string_step(struct mm *m, const struct md_op *op)
 {
-	uint64_t *rsi = &m->r[6], *rdi = &m->r[7], step = m->down ? -(uint64_t)op->width : op->width;
+	uint64_t step = m->down ? -(uint64_t)op->width : op->width;
+	uint64_t *rsi = &m->r[6], *rdi = &m->r[7];
 
 	if (op->dst == MD_MOVS || op->dst == MD_LODS || op->dst == MD_CMPS)
 		add_access(m, *rsi, op->width, MD_LOAD);

@@ -54,7 +54,8 @@ static void put_lanes(struct out *o, const struct md_op *op)
 {
 	static const char *const masks[] = { "none", "vector", "bits", "bytes" };
 
-	put(o, "%s ", op->code == MD_GATHER ? "gather" : op->code == MD_PACKED ? "packed" : "masked");
+	put(o, "%s ", op->code == MD_GATHER ? "gather" :
+		      op->code == MD_PACKED ? "packed" : "masked");
 	put_kind(o, op->dst, op->width);
 	put(o, "x%u ", MD_LANES_COUNT(op->imm));
 	if (op->code == MD_GATHER)

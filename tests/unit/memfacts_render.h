@@ -8,9 +8,9 @@
 enum { RENDER_MAX = 1024 };
 
 /*
- * Accesses and what computes their addresses; "|" what is computed; "|" registers that are lost, with 'u' or 's'
- * if they are narrow; "|" flags.  `L8 [rdi+rsi*4+16]` is a load of 8 bytes, S a store, M both, P a prefetch, with
- * ! by the stack pointer.
+ * Accesses and what computes their addresses; "|" what is computed; "|" registers that are lost,
+ * with 'u' or 's' if they are narrow; "|" flags.  `L8 [rdi+rsi*4+16]` is a load of 8 bytes, S a
+ * store, M both, P a prefetch, with ! by the stack pointer.
  */
 void render_facts(const struct tramp_mem_facts *facts, char text[RENDER_MAX]);
 

@@ -96,7 +96,10 @@ static uint8_t *put_vector(uint8_t *p, unsigned int n, uint8_t *data)
 			 put_load(p, sse, sizeof(sse), n, data);
 }
 
-/* The code that loads the vector registers stands in front of the instruction, and ends in a jump to it. */
+/*
+ * The code that loads the vector registers stands in front of the instruction, and ends in a jump
+ * to it.
+ */
 static size_t put_loads(uint8_t *code, int mmx)
 {
 	static const uint8_t kmovq[] = { 0xc4, 0xe1, 0xf8, 0x90 }, movq[] = { 0x0f, 0x6f };

@@ -29,7 +29,7 @@ struct rig {
 enum rig_outcome {
 	RIG_OK,
 	RIG_FAULT,		/* page fault */
-	RIG_OTHER,		/* misaligned, privileged, not of this processor, division by zero */
+	RIG_OTHER,		/* misaligned, privileged, not of this processor, divides by 0 */
 };
 
 /* Exits with a message where there is no memory. */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * The facts of all instructions of the C library, or of the files named.  Nearly every instruction is known;
- * what the decoder says of operands and flags agrees with the facts.  With -t, the time it takes; with -v, the
- * functions that hold instructions that are not known.
+ * The facts of all instructions of the C library, or of the files named.  Nearly every instruction
+ * is known; what the decoder says of operands and flags agrees with the facts.  With -t, the time
+ * it takes; with -v, the functions that hold instructions that are not known.
  */
 #include "config.h"
 
@@ -71,7 +71,8 @@ static void check_written(struct tally *t, const struct insn *in)
 		const ZydisDecodedOperand *o = &in->o[i];
 
 		if (o->type == ZYDIS_OPERAND_TYPE_REGISTER && gpr(o->reg.value) >= 0 &&
-		    o->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE && !(known >> gpr(o->reg.value) & 1))
+		    o->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE &&
+		    !(known >> gpr(o->reg.value) & 1))
 			complain(t, in, "writes a register that the facts do not have");
 	}
 	if (f->narrow_u32 & ~f->kills || f->narrow_s32 & ~f->kills)
@@ -154,7 +155,8 @@ static bool has_access(const struct insn *in, const ZydisDecodedOperand *o)
 	for (int i = 0; i < f->nops; i++) {
 		uint64_t bytes = bytes_of(f, i);
 
-		if (bytes && (has_own_size(in) || bytes == o->size / 8u) && kind_fits(&f->ops[i], o))
+		if (bytes && (has_own_size(in) || bytes == o->size / 8u) &&
+		    kind_fits(&f->ops[i], o))
 			return true;
 	}
 	return false;
@@ -299,8 +301,8 @@ static void survey(struct tally *t, const char *path, bool timed)
 
 static void report(const struct tally *t)
 {
-	printf("%zu instructions: %zu accesses, %zu compute, %zu with known flags; unknown %zu, in %zu "
-	       "of %zu functions; wrong %zu\n",
+	printf("%zu instructions: %zu accesses, %zu compute, %zu with known flags; unknown %zu, "
+	       "in %zu of %zu functions; wrong %zu\n",
 	       t->insns, t->accesses, t->computing, t->flags, t->nunknown, t->unknown_fns, t->fns,
 	       t->wrong);
 	for (int i = 0; i <= ZYDIS_MNEMONIC_MAX_VALUE; i++) {

@@ -2,8 +2,8 @@
 /*
  * One decoded instruction on its way to struct tramp_mem_facts; what the memfacts*.c share.
  *
- * Sources: Intel's manual, volume 2 (what each instruction reads, writes and in which order) and volume 1,
- * chapters 13 (XSAVE) and 15 (AVX-512: fault suppression).
+ * Sources: Intel's manual, volume 2 (what each instruction reads, writes and in which order) and
+ * volume 1, chapters 13 (XSAVE) and 15 (AVX-512: fault suppression).
  */
 #ifndef SONDE_TRAMPOLINES_X86_64_MEMFACTS_H
 #define SONDE_TRAMPOLINES_X86_64_MEMFACTS_H
@@ -51,8 +51,8 @@ static inline bool mem_is_imm(const ZydisDecodedOperand *o)
 }
 
 /*
- * The memory operand's address, without its segment.  Not the decoder's in one case: without a base but with REX.B
- * and short addresses, it tells of r13.
+ * The memory operand's address, without its segment.  Not the decoder's in one case: without a
+ * base but with REX.B and short addresses, it tells of r13.
  */
 struct mem_place mem_operand(const struct mem_insn *in, const ZydisDecodedOperand *o);
 
@@ -66,8 +66,8 @@ void mem_add_extra(struct mem_insn *in, enum tramp_mem_store what, uint8_t reg, 
 /* ---- memfactsaccess.c: the accesses ---- */
 
 /*
- * Where the memory operand is.  Appends what computes temporaries 16 and 17 for it.  False: cannot be told (GS);
- * the instruction is unmodelled then.
+ * Where the memory operand is.  Appends what computes temporaries 16 and 17 for it.  False: cannot
+ * be told (GS); the instruction is unmodelled then.
  */
 bool mem_operand_place(struct mem_insn *in, const ZydisDecodedOperand *o, struct mem_place *place);
 void mem_add_access(struct mem_insn *in, const struct mem_place *place, unsigned int bytes,

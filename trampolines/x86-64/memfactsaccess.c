@@ -251,7 +251,7 @@ static bool is_strange_insn(const struct mem_insn *in)
 		return true;
 	case ZYDIS_MNEMONIC_MOV:
 		return is_segment(&in->o[0]);
-	case ZYDIS_MNEMONIC_PAUSE:	/* with REX.B it is xchg %r8, %rax, which the decoder does not know */
+	case ZYDIS_MNEMONIC_PAUSE:	/* with REX.B it is an xchg; the decoder errs */
 		return in->zi.raw.rex.B;
 	default:
 		return false;

@@ -73,8 +73,8 @@ static bool is_least(int64_t imm, uint16_t bits)
 }
 
 /*
- * a + imm is a - (-imm), carry aside: but for the least number, whose negative is itself, so that the overflow is
- * another one.
+ * a + imm is a - (-imm), carry aside: but for the least number, whose negative is itself, so that
+ * the overflow is another one.
  */
 static void know_add(struct mem_insn *in)
 {

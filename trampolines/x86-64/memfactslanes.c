@@ -2,9 +2,9 @@
 /*
  * Accesses to some lanes of a vector: gathers, scatters, masked loads and stores.
  *
- * A lane whose mask bit is 0 is not accessed.  For loads that is so where the manual says that faults are
- * suppressed; the exception classes that end in NF do not, and load all.  An element that is broadcast counts as
- * accessed whatever the mask says.
+ * A lane whose mask bit is 0 is not accessed.  For loads that is so where the manual says that
+ * faults are suppressed; the exception classes that end in NF do not, and load all.  An element
+ * that is broadcast counts as accessed whatever the mask says.
  */
 #include "trampolines/x86-64/memfacts.h"
 
@@ -141,7 +141,8 @@ static void note_gather(struct mem_insn *in, const ZydisDecodedOperand *m)
 		in->facts->unmodelled = true;
 		return;
 	}
-	l.count = (uint8_t)least(vector_bytes(m->mem.index) / l.index, vector_bytes(data) / l.width);
+	l.count = (uint8_t)least(vector_bytes(m->mem.index) / l.index,
+				 vector_bytes(data) / l.width);
 	add_operand(in, m, &l);
 	add_vector(in, m->mem.index, (unsigned int)l.count * l.index);
 	if (evex)
@@ -247,8 +248,8 @@ static bool is_vector(const ZydisDecodedOperand *o)
 }
 
 /*
- * A mask bit is for an element of the destination.  Where the memory has fewer, as in conversions to something
- * smaller, the rest of the bits does nothing.
+ * A mask bit is for an element of the destination.  Where the memory has fewer, as in conversions
+ * to something smaller, the rest of the bits does nothing.
  */
 static unsigned int count_lanes(const struct mem_insn *in, const ZydisDecodedOperand *m)
 {

@@ -72,8 +72,9 @@ static bool note_if_string(struct mem_insn *in)
 /* ---- bit strings ---- */
 
 /*
- * With the bit's number in a register, it may be far from the operand's address: the processor accesses the word
- * that holds it, at operand + (number >> log2(bits)) * bytes; the number is signed.
+ * With the bit's number in a register, it may be far from the operand's address: the processor
+ * accesses the word that holds it, at operand + (number >> log2(bits)) * bytes; the number is
+ * signed.
  */
 static void note_bit_string(struct mem_insn *in, uint8_t kind)
 {
@@ -222,7 +223,8 @@ static void note_xlat(struct mem_insn *in)
 	mem_add_op(in, (struct md_op){
 		.code = MD_ZEXT, .dst = TEMP_ADDR, .base = TRAMP_RAX, .index = MD_NONE, .width = 1,
 	});
-	mem_add_access(in, &(struct mem_place){ .base = TRAMP_RBX, .index = TEMP_ADDR }, 1, MD_LOAD);
+	mem_add_access(in, &(struct mem_place){ .base = TRAMP_RBX, .index = TEMP_ADDR }, 1,
+		       MD_LOAD);
 }
 
 bool mem_note_special(struct mem_insn *in)
