@@ -349,8 +349,12 @@ static void compare_state(const struct machine *a, const struct machine *b, bool
 	static const uint8_t kept[] = { RAX, RBX, RSP, RBP, R12, R13, R14, R15 };
 
 	for (size_t i = 0; abi && i < sizeof(kept); i++) {
-		if (a->registers[kept[i]] != b->registers[kept[i]])
+		if (a->registers[kept[i]] != b->registers[kept[i]]) {
+			fprintf(stderr, "r%u: %#" PRIx64 ", now %#" PRIx64 "%s\n", kept[i],
+				a->registers[kept[i]], b->registers[kept[i]],
+				rig.interrupts ? ", interrupted" : "");
 			fail("a register differs");
+		}
 	}
 	if (!abi && memcmp(a->registers, b->registers, sizeof(a->registers)) != 0)
 		fail("a register differs");

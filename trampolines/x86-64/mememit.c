@@ -202,6 +202,16 @@ static void fix_nodes(struct tramp_mirror *m)
 
 /* ---- the ways in and out ---- */
 
+static struct mem_state state_of(const struct tramp_mirror *m, uint32_t n)
+{
+	const struct mem_node *node = mem_node(m, n);
+
+	return (struct mem_state){
+		.node = n, .orig = mem_orig(m, n, 0), .reg = node->reg,
+		.flags = node->parked ? RT_MEM_PARKED : 0,
+	};
+}
+
 static void put_home_in(struct tramp_mirror *m, uint32_t n)
 {
 	const struct mem_node *node = mem_node(m, n);
@@ -219,16 +229,8 @@ static void put_home_in(struct tramp_mirror *m, uint32_t n)
 	if (node->parked)
 		asm_gs(&m->out, ASM_STORE, node->reg, m->mem->env.park);
 	asm_gs(&m->out, ASM_LOAD, node->reg, m->mem->env.ptr);
-}
-
-static struct mem_state state_of(const struct tramp_mirror *m, uint32_t n)
-{
-	const struct mem_node *node = mem_node(m, n);
-
-	return (struct mem_state){
-		.node = n, .orig = mem_orig(m, n, 0), .reg = node->reg,
-		.flags = node->parked ? RT_MEM_PARKED : 0,
-	};
+	s = state_of(m, n);
+	mem_state(m, &s, 0);
 }
 
 /* The pointer moves on, and goes home if it is not kept. */
