@@ -19,6 +19,8 @@ libtrampolines_la_SOURCES += \
 	trampolines/x86-64/mememit.c \
 	trampolines/x86-64/mememit.h \
 	trampolines/x86-64/mememitcheck.c \
+	trampolines/x86-64/mememitlabel.c \
+	trampolines/x86-64/mememitnode.c \
 	trampolines/x86-64/mememitstate.c \
 	trampolines/x86-64/mememitstore.c \
 	trampolines/x86-64/memfacts.c \

@@ -72,6 +72,28 @@ static inline const struct mem_node *mem_node(const struct tramp_mirror *m, uint
 	return &m->mem->plan.nodes[n];
 }
 
+static inline struct mem_place *mem_place(struct tramp_mirror *m, uint32_t n)
+{
+	return &m->mem->places.v[n];
+}
+
+/* ---- mememitlabel.c ---- */
+
+/* A node that needs no pointer is the same either way. */
+enum mem_way mem_way_into(const struct tramp_mirror *m, uint32_t n, bool kept);
+void mem_label(struct tramp_mirror *m, uint32_t n, enum mem_way way);	/* here */
+void mem_put_label(struct tramp_mirror *m, uint32_t n, enum mem_way way);	/* 4 bytes that lead there */
+void mem_put_jump(struct tramp_mirror *m, uint32_t n, enum mem_way way);
+void mem_put_jcc(struct tramp_mirror *m, uint8_t cc, uint32_t n, enum mem_way way);
+void mem_fix_labels(struct tramp_mirror *m);	/* when all is emitted */
+
+/* ---- mememitnode.c ---- */
+
+/* The way in from home, up to where the pointer is in the node's register. */
+void mem_put_home_in(struct tramp_mirror *m, uint32_t n);
+/* All that follows.  m->mem->fall says where control falls through to. */
+void mem_put_rest(struct tramp_mirror *m, uint32_t n);
+
 /* ---- mememitstate.c ---- */
 
 /*
