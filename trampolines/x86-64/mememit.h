@@ -102,6 +102,9 @@ void mem_put_rest(struct tramp_mirror *m, uint32_t n);
  */
 void mem_state(struct tramp_mirror *m, const struct mem_state *s, uint32_t start);
 
+/* In the middle of what stands for one instruction: from offset @at of the mirror on; the last one until now. */
+void mem_state_at(struct tramp_mirror *m, const struct mem_state *s, uint32_t at);
+
 /* Offset of a node's instruction k; of what is behind the last one, for k == nops. */
 uint32_t mem_orig(const struct tramp_mirror *m, uint32_t n, uint32_t k);
 

@@ -3,6 +3,8 @@
 #include "trampolines/x86-64/mememit.h"
 #include "trampolines/x86-64/probeasm.h"
 
+enum { PUSH_IMM = 0x68, PUSH_IMM_SIZE = 5, PUSH_SLOT_SIZE = 6 };
+
 /* ---- the ways in and out ---- */
 
 static struct mem_state state_of(const struct tramp_mirror *m, uint32_t n)
@@ -216,8 +218,10 @@ static void put_condition(struct tramp_mirror *m, const struct mem_node *node, c
 	const uint8_t *bytes = mir_bytes(m, op->off);
 	uint8_t cc = bytes[op->disp_at - 1] & 0x0f;
 	bool stub = fb->ends == TRAMP_END_TAIL_JCC && mir_wants(m, TRAMP_MIRROR_EXIT);
+	struct mem_state made = *s;
 
 	mem_state(m, s, 0);
+	made.orig = op->off + op->len;
 	if (op->kind == TRAMP_OP_JCC && !stub && node->target != TRAMP_NONE) {
 		mem_put_jcc(m, cc, node->target, mem_way_into(m, node->target, node->kept));
 		return;
@@ -227,7 +231,9 @@ static void put_condition(struct tramp_mirror *m, const struct mem_node *node, c
 		tramp_put_u8(&m->out, 0x80 | cc);
 	} else {	/* loop 1f; jmp 2f; 1: jmp target; 2: */
 		tramp_put_bytes(&m->out, bytes, op->disp_at);
-		tramp_put_bytes(&m->out, "\x02\xeb\x05\xe9", 4);
+		tramp_put_u8(&m->out, 2);
+		mem_state_at(m, &made, (uint32_t)m->out.len);
+		tramp_put_bytes(&m->out, "\xeb\x05\xe9", 3);
 	}
 	if (stub)
 		mir_put_stub_label(m, node->block);
@@ -237,12 +243,25 @@ static void put_condition(struct tramp_mirror *m, const struct mem_node *node, c
 		tramp_put_rel32(&m->out, mir_moved(m, fb->target_addr), 0);
 }
 
-static void put_call(struct tramp_mirror *m, const struct mem_node *node)
+/* push $return or push slot(%rip), then a jump: behind the push the call has been made. */
+static void put_moved_call(struct tramp_mirror *m, const struct tramp_op *op, const struct mem_state *s)
+{
+	struct mem_state made = *s;
+	uint32_t start = (uint32_t)m->out.len;
+
+	mir_put_moved_call(m, op);
+	if (m->out.status != TRAMP_OK)
+		return;
+	made.orig = op->off + op->len;
+	mem_state_at(m, &made, start + (m->out.buf[start] == PUSH_IMM ? PUSH_IMM_SIZE : PUSH_SLOT_SIZE));
+}
+
+static void put_call(struct tramp_mirror *m, const struct mem_node *node, const struct mem_state *s)
 {
 	const struct tramp_op *last = mir_last(m, node->block);
 
 	if (m->blocks.v[node->block].flags & MIR_MOVED)
-		mir_put_moved_call(m, last);
+		put_moved_call(m, last, s);
 	else
 		mir_put_original(m, last->off);
 }
@@ -262,7 +281,7 @@ static void put_transfer(struct tramp_mirror *m, const struct mem_node *node, co
 	switch (op->kind) {
 	case TRAMP_OP_CALL:
 	case TRAMP_OP_CALL_IND:
-		put_call(m, node);
+		put_call(m, node, s);
 		break;
 	case TRAMP_OP_JCC:
 	case TRAMP_OP_LOOP:

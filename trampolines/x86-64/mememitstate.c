@@ -33,16 +33,28 @@ static void add(struct tramp_mirror *m, const struct rt_mem_piece *piece)
 		mem->pieces.v[mem->pieces.n++] = *piece;
 }
 
-void mem_state(struct tramp_mirror *m, const struct mem_state *s, uint32_t start)
+static struct rt_mem_piece piece_of(const struct tramp_mirror *m, const struct mem_state *s, uint32_t at)
 {
-	struct rt_mem_piece piece = {
-		.start = (uint32_t)m->out.len,
+	return (struct rt_mem_piece){
+		.start = at,
 		.node = m->req.node + s->node,
 		.insn = (uint16_t)(s->orig - m->mem->plan.md[s->node].start),
 		.written = s->written,
 		.reg = s->reg,
 		.flags = s->flags,
 	};
+}
+
+void mem_state_at(struct tramp_mirror *m, const struct mem_state *s, uint32_t at)
+{
+	struct rt_mem_piece piece = piece_of(m, s, at);
+
+	add(m, &piece);
+}
+
+void mem_state(struct tramp_mirror *m, const struct mem_state *s, uint32_t start)
+{
+	struct rt_mem_piece piece = piece_of(m, s, (uint32_t)m->out.len);
 
 	if (s->flags & RT_MEM_BACK)
 		piece.back = (uint16_t)(piece.start - start);
