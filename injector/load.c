@@ -78,6 +78,7 @@ static enum inj_status find_symbols(struct inj_session *s)
 		{ "sonde_rt_dl_state", &s->rt_dl_state },
 		{ "sonde_rt_exit", &s->rt_exit },
 		{ "sonde_rt_probe_gate", &s->rt_probe_gate },
+		{ "sonde_rt_mem_gate", &s->rt_mem_gate },
 		{ "sonde_rt_sigaction", &s->rt_sigaction },
 		{ "sonde_rt_restored", &s->rt_restored },
 	};

@@ -38,6 +38,8 @@ struct chunk {
 	uint64_t len, used;
 	struct rt_piece *pieces;
 	size_t npieces, room;
+	struct rt_mem_piece *mems;
+	size_t nmems, room_mems;
 };
 
 /* One object's functions on their way. */
@@ -48,6 +50,7 @@ struct work {
 	struct tramp_code *code;
 	struct tramp_mirror *mirror; /* which keeps the shapes of all probes */
 	struct chunk chunk;
+	struct inj_described described;
 	struct inj_edits edits;
 };
 
@@ -92,7 +95,10 @@ static enum inj_status close_chunk(struct work *w)
 		m.npieces = (uint32_t)c->npieces;
 		m.nprobes = (uint32_t)nprobes;
 		note_origins(c, &m);
+		m.nmems = (uint32_t)c->nmems;
 		status = put_table(w->s, c->pieces, c->npieces * sizeof(*c->pieces), &m.pieces);
+		if (status == INJ_OK)
+			status = put_table(w->s, c->mems, c->nmems * sizeof(*c->mems), &m.mems);
 		if (status == INJ_OK)
 			status = put_table(w->s, probes, nprobes * sizeof(*probes), &m.probes);
 		if (status == INJ_OK) {
@@ -101,6 +107,7 @@ static enum inj_status close_chunk(struct work *w)
 		}
 	}
 	free(c->pieces);
+	free(c->mems);
 	*c = (struct chunk){ 0 };
 	return status;
 }
@@ -133,6 +140,24 @@ static enum inj_status room_for(struct work *w, size_t want)
 	return open_chunk(w, want);
 }
 
+static enum inj_status add_mems(struct chunk *c, const struct tramp_mirror_code *out)
+{
+	if (c->nmems + out->nmems > c->room_mems) {
+		size_t room = 2 * (c->room_mems + out->nmems);
+		struct rt_mem_piece *v = realloc(c->mems, room * sizeof(*v));
+
+		if (!v)
+			return INJ_MEMORY;
+		c->mems = v;
+		c->room_mems = room;
+	}
+	for (size_t i = 0; i < out->nmems; i++) {
+		c->mems[c->nmems] = out->mems[i];
+		c->mems[c->nmems++].start += (uint32_t)c->used;
+	}
+	return INJ_OK;
+}
+
 static enum inj_status add_pieces(struct chunk *c, const struct tramp_mirror_code *out)
 {
 	if (c->npieces + out->npieces > c->room) {
@@ -148,7 +173,7 @@ static enum inj_status add_pieces(struct chunk *c, const struct tramp_mirror_cod
 		c->pieces[c->npieces] = out->pieces[i];
 		c->pieces[c->npieces++].start += (uint32_t)c->used;
 	}
-	return INJ_OK;
+	return add_mems(c, out);
 }
 
 /* ---- one function ---- */
@@ -241,6 +266,83 @@ static enum inj_status refuse(struct inj_recorded *r, enum tramp_mirror_status s
 	return INJ_OK;
 }
 
+/* ---- descriptions of memory streams ---- */
+
+static bool grow(void **v, uint32_t *room, uint64_t need, size_t size)
+{
+	uint64_t more = *room ? *room : 256;
+	void *p;
+
+	while (more < need)
+		more *= 2;
+	if (need <= *room)
+		return true;
+	p = more > UINT32_MAX / 2 ? NULL : realloc(*v, more * size);
+	if (!p)
+		return false;
+	*v = p;
+	*room = (uint32_t)more;
+	return true;
+}
+
+/* Targets are numbered from the function's first node on; here from the object's. */
+static void append_description(struct inj_described *d, const struct tramp_mem_description *f)
+{
+	for (size_t i = 0; i < f->nnodes; i++) {
+		d->nodes[d->nnodes + i] = f->nodes[i];
+		d->nodes[d->nnodes + i].op += d->nops;
+	}
+	for (size_t i = 0; i < f->nops; i++) {
+		struct md_op *op = &d->ops[d->nops + i];
+		uint64_t target = (uint64_t)f->ops[i].imm;
+
+		*op = f->ops[i];
+		if (op->code == MD_GOTO)
+			op->imm = (int64_t)(target + d->nnodes);
+		else if (op->code == MD_IF)
+			op->imm = (int64_t)(target + d->nnodes + ((uint64_t)d->nnodes << 32));
+	}
+	d->nnodes += (uint32_t)f->nnodes;
+	d->nops += (uint32_t)f->nops;
+}
+
+static enum inj_status describe(struct work *w, const struct tramp_mirror *mirror)
+{
+	struct inj_mirrors *m = &w->s->mirrors;
+	struct inj_described *d = &w->described;
+	struct tramp_mem_description f;
+
+	tramp_mirror_description(mirror, &f);
+	if (!grow((void **)&d->nodes, &d->room_nodes, d->nnodes + (uint64_t)f.nnodes,
+		  sizeof(*d->nodes)) ||
+	    !grow((void **)&d->ops, &d->room_ops, d->nops + (uint64_t)f.nops, sizeof(*d->ops)))
+		return INJ_MEMORY;
+	append_description(d, &f);
+	m->next_node += (uint32_t)f.nnodes;
+	return INJ_OK;
+}
+
+/* The object's part is complete. */
+static enum inj_status keep_description(struct work *w)
+{
+	struct inj_mirrors *m = &w->s->mirrors;
+	struct inj_described *v;
+
+	if (!w->described.nnodes)
+		return INJ_OK;
+	v = realloc(m->described, (m->ndescribed + 1) * sizeof(*v));
+	if (!v)
+		return INJ_MEMORY;
+	m->described = v;
+	w->described.object = w->object;
+	w->described.code_base = tramp_code_base(w->code);
+	v[m->ndescribed++] = w->described;
+	w->described = (struct inj_described){ 0 };
+	return INJ_OK;
+}
+
+/* ---- */
+
 static enum inj_status emit(struct work *w, struct tramp_mirror *mirror, uint32_t owner)
 {
 	struct inj_recorded *r = &w->s->mirrors.v[owner];
@@ -269,9 +371,11 @@ static enum inj_status emit(struct work *w, struct tramp_mirror *mirror, uint32_
 	return status;
 }
 
-static enum inj_status mirror_function(struct work *w, size_t i, struct tramp_mirror *mirror,
-				       enum tramp_mirror_status said)
+static enum inj_status mirror_function(struct work *w, const struct inj_planned *p,
+				       struct tramp_mirror *mirror, enum tramp_mirror_status said)
 {
+	bool events = p->want & TRAMP_MIRROR_ENTRY;
+	size_t i = p->fn;
 	const struct inj_codefacts *facts = w->s->objects[w->object].facts;
 	struct inj_mirrors *m = &w->s->mirrors;
 	struct inj_recorded *r = add_recorded(m);
@@ -288,16 +392,19 @@ static enum inj_status mirror_function(struct work *w, size_t i, struct tramp_mi
 		return INJ_OK;
 	if (said != TRAMP_MIRROR_OK && said != TRAMP_MIRROR_NEVER_LEAVES)
 		return refuse(r, said);
-	r->enter = w->s->next_event;
-	r->leave = w->s->next_event + 1;
+	r->enter = events ? w->s->next_event : 0;
+	r->leave = events ? w->s->next_event + 1 : 0;
 	r->index = m->next_index;
-	tramp_mirror_number(mirror, r->enter, r->leave, r->index);
+	r->memory = p->want & TRAMP_MIRROR_ACCESSES;
+	tramp_mirror_number(mirror, r->enter, r->leave, r->index, m->next_node + 1);
 	status = emit(w, mirror, (uint32_t)(r - m->v));
-	if (status == INJ_OK && r->state == INJ_RECORDED_OK) {
+	if (status != INJ_OK || r->state != INJ_RECORDED_OK)
+		return status;
+	if (events) {
 		w->s->next_event += 2;
 		m->next_index++;
 	}
-	return status;
+	return r->memory ? describe(w, mirror) : INJ_OK;
 }
 
 /* ---- one object ---- */
@@ -343,21 +450,51 @@ static struct tramp_probe_env probe_env(const struct inj_session *s)
 	};
 }
 
+static struct tramp_mem_env mem_env(const struct inj_session *s)
+{
+	return (struct tramp_mem_env){
+		.id = TRAMP_ID_FS_ZERO,
+		.owner = RT_POOL_TCB,
+		.ptr = RT_POOL_MEM_PTR,
+		.limit = RT_POOL_MEM_LIMIT,
+		.park = RT_POOL_MEM_PARK,
+		.slot = { RT_POOL_MEM_SLOT, RT_POOL_MEM_SLOT + 8, RT_POOL_MEM_SLOT + 16 },
+		.gate = s->rt_mem_gate,
+		.slack = INJ_MEM_SLACK,
+		.stack = s->opt.mirror.memory.stack,
+		.rungs = TRAMP_MEM_ALL,
+	};
+}
+
+static uint32_t want_of(const struct inj_mirror_options *opt, bool events, bool memory)
+{
+	uint32_t want = events ? TRAMP_MIRROR_ENTRY : 0;
+
+	if (events && opt->mode != TRAMP_PROBE_COUNT)
+		want |= TRAMP_MIRROR_EXIT;
+	return memory ? want | TRAMP_MIRROR_ACCESSES : want;
+}
+
 /* Those that are wanted; parts go with their function.  NULL: no memory. */
-static uint32_t *list_functions(const struct work *w, size_t *n)
+static struct inj_planned *list_functions(const struct work *w, size_t *n)
 {
 	const struct inj_mirror_options *opt = &w->s->opt.mirror;
 	const struct inj_object *o = &w->s->objects[w->object];
 	const struct tramp_facts *facts = &o->facts->facts;
-	bool *wanted = calloc(facts->nfns + 1, sizeof(*wanted));
-	uint32_t *fns = calloc(facts->nfns + 1, sizeof(*fns));
-	bool done = wanted && fns && opt->mark(opt->arg, o, wanted);
+	bool *events = calloc(facts->nfns + 1, sizeof(*events));
+	bool *memory = calloc(facts->nfns + 1, sizeof(*memory));
+	struct inj_planned *fns = calloc(facts->nfns + 1, sizeof(*fns));
+	bool done = events && memory && fns && opt->mark(opt->arg, o, events, memory);
 
 	*n = 0;
-	for (size_t i = 0; i < facts->nfns && done; i++)
-		if (wanted[i] && tramp_code_function(w->code, facts->fns[i].addr) == i)
-			fns[(*n)++] = (uint32_t)i;
-	free(wanted);
+	for (size_t i = 0; i < facts->nfns && done; i++) {
+		uint32_t want = want_of(opt, events[i], memory[i]);
+
+		if (want && tramp_code_function(w->code, facts->fns[i].addr) == i)
+			fns[(*n)++] = (struct inj_planned){ .fn = (uint32_t)i, .want = want };
+	}
+	free(events);
+	free(memory);
 	if (done)
 		return fns;
 	free(fns);
@@ -365,18 +502,19 @@ static uint32_t *list_functions(const struct work *w, size_t *n)
 }
 
 static enum inj_status mirror_list(struct work *w, const struct tramp_probe_env *env,
-				   const uint32_t *fns, size_t n)
+				   const struct inj_planned *fns, size_t n)
 {
-	unsigned int want = env->mode == TRAMP_PROBE_COUNT ? TRAMP_MIRROR_ENTRY :
-							     TRAMP_MIRROR_ENTRY | TRAMP_MIRROR_EXIT;
-	struct inj_planners *p = inj_planners_new(w->code, env, w->mirror, fns, n, want);
+	struct tramp_mem_env memory = mem_env(w->s);
+	struct inj_planners *p = inj_planners_new(w->code, env, &memory, w->mirror, fns, n);
 	enum inj_status status = p ? INJ_OK : INJ_MEMORY;
+
+	w->described.first = w->s->mirrors.next_node + 1;
 
 	for (size_t i = 0; i < n && status == INJ_OK; i++) {
 		enum tramp_mirror_status said;
 		struct tramp_mirror *mirror = inj_planners_next(p, &said);
 
-		status = mirror_function(w, fns[i], mirror, said);
+		status = mirror_function(w, &fns[i], mirror, said);
 	}
 	inj_planners_free(p);
 	return status;
@@ -385,10 +523,12 @@ static enum inj_status mirror_list(struct work *w, const struct tramp_probe_env 
 static enum inj_status mirror_functions(struct work *w, const struct tramp_probe_env *env)
 {
 	size_t n;
-	uint32_t *fns = list_functions(w, &n);
+	struct inj_planned *fns = list_functions(w, &n);
 	enum inj_status status = fns ? mirror_list(w, env, fns, n) : INJ_MEMORY;
 
 	free(fns);
+	if (status == INJ_OK)
+		status = keep_description(w);
 	return status == INJ_OK ? close_chunk(w) : status;
 }
 
@@ -406,6 +546,9 @@ static enum inj_status mirror_code(struct work *w, bool wanted)
 	if (status == INJ_OK)
 		status = inj_mirror_restorers(w->s, w->object, w->code, &w->edits);
 	free(w->chunk.pieces);
+	free(w->chunk.mems);
+	free(w->described.nodes);
+	free(w->described.ops);
 	tramp_mirror_free(w->mirror);
 	return status;
 }
@@ -510,6 +653,7 @@ static enum inj_status make_maps(struct inj_session *s)
 	s->config.probe_depth = s->opt.mirror.depth;
 	s->config.probe_calls = s->opt.mirror.calls;
 	s->config.probe_time = s->opt.mirror.min_ticks;
+	s->config.mem_slack = INJ_MEM_SLACK;
 	return inj_write(s->target, s->rt_config, &s->config, sizeof(s->config));
 }
 
@@ -554,6 +698,11 @@ void inj_mirrors_forget(struct inj_session *s, size_t object)
 
 void inj_mirrors_free(struct inj_session *s)
 {
+	for (size_t i = 0; i < s->mirrors.ndescribed; i++) {
+		free(s->mirrors.described[i].nodes);
+		free(s->mirrors.described[i].ops);
+	}
+	free(s->mirrors.described);
 	free(s->mirrors.v);
 	inj_edits_free(&s->mirrors.edits);
 	memset(&s->mirrors, 0, sizeof(s->mirrors));

@@ -28,13 +28,29 @@ struct inj_mirror_options {
 	uint64_t calls;	    /* FILTER, TIMED: of one function in one thread; 0: no bound */
 	uint64_t min_ticks; /* TIMED: shorter calls are dropped */
 	uint32_t max_functions; /* that there is room for in the rings' counts; 0: no counts */
+	struct {
+		bool enabled;
+		bool stack; /* pushes, pops, calls and returns too */
+	} memory;
 	/*
-	 * Is any function of this file wanted?  Asked once for each.  If so, wanted[i] is to be set for each
-	 * of object->facts->facts.fns that is; false: no memory.
+	 * Is any function of this file wanted?  Asked once for each.  If so, events[i] is to be set for each
+	 * of object->facts->facts.fns whose calls are to be recorded, memory[i] for each whose memory accesses
+	 * are; false: no memory.
 	 */
 	bool (*want_object)(void *arg, const struct inj_object *object);
-	bool (*mark)(void *arg, const struct inj_object *object, bool *wanted);
+	bool (*mark)(void *arg, const struct inj_object *object, bool *events, bool *memory);
 	void *arg;
+};
+
+/* What the reader of memory streams has to know of functions that were instrumented together. */
+struct inj_described {
+	size_t object;
+	uint64_t code_base; /* link-time address that nodes' offsets count from */
+	uint32_t first;	/* id of nodes[0] */
+	struct md_node *nodes;
+	uint32_t nnodes, room_nodes;
+	struct md_op *ops;
+	uint32_t nops, room_ops;
 };
 
 enum inj_recorded_state {
@@ -60,7 +76,8 @@ struct inj_recorded {
 	uint8_t state;	 /* enum inj_recorded_state */
 	uint8_t refused; /* enum tramp_mirror_status */
 	uint32_t index;	 /* of its counter */
-	uint32_t enter, leave; /* event ids */
+	uint32_t enter, leave; /* event ids; 0: its calls are not recorded */
+	bool memory;	 /* its memory accesses are */
 	uint64_t mirror; /* its code in the program */
 	uint32_t mirror_len;
 };
@@ -74,6 +91,9 @@ struct inj_mirrors {
 	size_t n, room;
 	size_t published;    /* for the caller */
 	uint32_t next_index;
+	uint32_t next_node;  /* id, less 1 */
+	struct inj_described *described;
+	size_t ndescribed, described_published; /* the latter for the caller */
 	struct inj_edits edits; /* all that are in place, of live objects */
 	struct rt_codemaps *maps; /* as the program sees it */
 	uint64_t maps_addr;

@@ -44,10 +44,10 @@ struct slot {
 struct inj_planners {
 	const struct tramp_code *code;
 	const struct tramp_probe_env *env;
+	const struct tramp_mem_env *memory;
 	struct tramp_mirror *emits;
-	const uint32_t *fns;
+	const struct inj_planned *fns;
 	size_t n, next;
-	unsigned int want;
 
 	struct planner planners[MAX_THREADS + 1];
 	size_t nthreads;
@@ -62,14 +62,17 @@ struct inj_planners {
 
 /* ---- a batch ---- */
 
-static enum tramp_mirror_status plan(struct planner *by, struct tramp_mirror **m, uint32_t fn)
+static enum tramp_mirror_status plan(struct planner *by, struct tramp_mirror **m,
+				     const struct inj_planned *fn)
 {
 	struct inj_planners *p = by->all;
-	struct tramp_mirror_request req = { .fn = fn, .want = p->want };
+	struct tramp_mirror_request req = { .fn = fn->fn, .want = fn->want };
 	struct tramp_mirror_plan unused;
 
 	if (!*m)
 		*m = tramp_mirror_new(p->code, p->env, by->checker);
+	if (*m && fn->want & TRAMP_MIRROR_ACCESSES)
+		tramp_mirror_memory(*m, p->memory, 0);
 	if (!*m || !tramp_mirror_share(*m, p->emits, by->memory))
 		return TRAMP_MIRROR_MEMORY;
 	return tramp_mirror_plan(*m, &req, &unused);
@@ -81,7 +84,7 @@ static void plan_batch(struct planner *by, size_t batch)
 	struct slot *slot = &p->slots[batch % p->nslots];
 
 	for (size_t k = 0; k < BATCH && batch * BATCH + k < p->n; k++)
-		slot->said[k] = plan(by, &slot->mirrors[k], p->fns[batch * BATCH + k]);
+		slot->said[k] = plan(by, &slot->mirrors[k], &p->fns[batch * BATCH + k]);
 }
 
 /* With the mutex. */
@@ -175,8 +178,8 @@ static void end(struct inj_planners *p)
 /* ---- the caller ---- */
 
 struct inj_planners *inj_planners_new(const struct tramp_code *code, const struct tramp_probe_env *env,
-				      struct tramp_mirror *emits, const uint32_t *fns, size_t n,
-				      unsigned int want)
+				      const struct tramp_mem_env *memory, struct tramp_mirror *emits,
+				      const struct inj_planned *fns, size_t n)
 {
 	struct inj_planners *p = calloc(1, sizeof(*p));
 	size_t threads = threads_worth(n);
@@ -185,10 +188,10 @@ struct inj_planners *inj_planners_new(const struct tramp_code *code, const struc
 		return NULL;
 	p->code = code;
 	p->env = env;
+	p->memory = memory;
 	p->emits = emits;
 	p->fns = fns;
 	p->n = n;
-	p->want = want;
 	p->nslots = threads ? (threads + 1) * SLOTS_EACH : 1;
 	pthread_mutex_init(&p->mutex, NULL);
 	pthread_cond_init(&p->changed, NULL);

@@ -19,12 +19,17 @@ struct inj_planners;
 unsigned int inj_processors(void);
 
 /*
- * To plan functions @fns (indices, the caller's until the end) of @emits' object; @want: enum tramp_mirror_want.
- * @emits is the generator whose tramp_mirror_probes() tell of all that is emitted.  NULL: no memory.
+ * To plan functions @fns, of @emits' object; they are the caller's until the end, as are @env and @memory (of
+ * those with TRAMP_MIRROR_ACCESSES).  @emits is the generator whose tramp_mirror_probes() tell of all that is
+ * emitted.  NULL: no memory.
  */
+struct inj_planned {
+	uint32_t fn;	/* index into the facts */
+	uint32_t want;	/* enum tramp_mirror_want */
+};
 struct inj_planners *inj_planners_new(const struct tramp_code *code, const struct tramp_probe_env *env,
-				      struct tramp_mirror *emits, const uint32_t *fns, size_t n,
-				      unsigned int want) INJ_CHECK;
+				      const struct tramp_mem_env *memory, struct tramp_mirror *emits,
+				      const struct inj_planned *fns, size_t n) INJ_CHECK;
 
 /*
  * The next function's plan, to be numbered and emitted before the following one is asked for.  Not more often

@@ -105,6 +105,7 @@ struct inj_module {
 };
 
 #define INJ_SPARE 1024
+#define INJ_MEM_SLACK 8192u /* of a memory stream's sub-buffer: what is written between two checks, and one node */
 
 /* Undo list: what was written over code. */
 struct inj_patch {
@@ -142,7 +143,7 @@ struct inj_session {
 	/* the program's addresses */
 	uint64_t runtime; /* load address */
 	uint64_t rt_config, rt_api, rt_gate, rt_dl_state, rt_exit;
-	uint64_t rt_probe_gate, rt_sigaction, rt_restored;
+	uint64_t rt_probe_gate, rt_mem_gate, rt_sigaction, rt_restored;
 	uint64_t trap;	  /* a breakpoint instruction of ours */
 	uint64_t envp;	  /* of the initial stack */
 	uint64_t spare;	  /* some private memory, for INJ_SPARE bytes */

@@ -11,7 +11,7 @@
 #include <string.h>
 
 struct dump_options {
-	bool json, flat, mangled, by_thread;
+	bool json, flat, mangled, by_thread, memory;
 	struct opt_list functions;
 	struct pick pick;
 };
@@ -32,6 +32,8 @@ static const struct opt dump_opts[] = {
 	{ 0, "flat", NULL, "no indentation", OPT_FLAG, offsetof(struct dump_options, flat), NULL },
 	{ 0, "mangled", NULL, "C++ names as they are in the symbol table", OPT_FLAG,
 	  offsetof(struct dump_options, mangled), NULL },
+	{ 0, "mem", NULL, "memory accesses (record --mem) in place of events", OPT_FLAG,
+	  offsetof(struct dump_options, memory), NULL },
 	{ 0, "json", NULL, "JSON, one object a line", OPT_FLAG, offsetof(struct dump_options, json),
 	  NULL },
 	OPT_HELP,
@@ -180,6 +182,8 @@ int verb_dump(int argc, char **argv)
 		result = OPT_STATUS(first);
 	else if (argc - first > 1)
 		result = opt_usage_error(&dump_command, "more than one directory");
+	else if (o.memory)
+		result = dump_memory(first < argc ? argv[first] : "sonde.data");
 	else
 		result = open_and_dump(&o, first < argc ? argv[first] : "sonde.data");
 	opt_list_free(&o.pick.threads);

@@ -50,6 +50,7 @@ libcommand_la_LIBADD = libinjector.la $(XXHASH_LIBS) $(LIBDW_LIBS) $(LIBELF_LIBS
 noinst_LTLIBRARIES += libreport.la
 libreport_la_SOURCES = \
 	launcher/dump-json.c \
+	launcher/dump-memory.c \
 	launcher/dump-text.c \
 	launcher/dump.c \
 	launcher/dump.h \
@@ -59,6 +60,8 @@ libreport_la_SOURCES = \
 	launcher/graph-walk.c \
 	launcher/graph.c \
 	launcher/graph.h \
+	launcher/memread.c \
+	launcher/memread.h \
 	launcher/pick.c \
 	launcher/pick.h \
 	launcher/replay-line.c \

@@ -102,18 +102,23 @@ struct record_options {
 	struct opt_list modules;  /* -m; as given, for modfile_add() */
 	bool drop;		  /* --overflow=drop: a full ring loses events instead of waiting */
 	uint64_t ring_bytes;	  /* --buffer: ring size of a thread; 64K..1G */
-	/* Functions without wrappers. All below is zero if `select.functions` is empty. */
+	/* Functions without wrappers. */
 	struct select_options select;
 	uint64_t depth;		  /* --depth: calls nested deeper are not recorded; 0: no bound */
 	uint64_t min_time;	  /* --time: shorter calls are dropped, nanoseconds; 0: none */
 	uint64_t max_calls;	  /* --threshold-calls: of a function, by each thread; 0: no bound */
 	bool count_only;	  /* --clock=none: calls are counted, nothing is timed */
 	bool perf_map;		  /* --perf-map */
+	/* Functions whose memory accesses are recorded: --mem; -N, --libs, --min-size hold for both. */
+	struct opt_list memory;
+	bool mem_no_stack;	  /* --mem-stack=no: without push, pop, call, ret */
+	uint64_t mem_bytes;	  /* --mem-buffer: of a thread's memory stream */
 	bool quiet, verbose;	  /* also set in msg_quiet, msg_verbose */
 	char **program;		  /* the program and its arguments, up to NULL, in argv */
 };
 
 #define RECORD_DEFAULT_RING (UINT64_C(1) << 20)
+#define RECORD_DEFAULT_MEMORY (UINT64_C(2) << 20)
 
 /*
  * Parses `sonde record`.  Returns 0, or a negative value as opt_parse() does.  program[0] is always
@@ -122,5 +127,8 @@ struct record_options {
 int record_options_parse(int argc, char **argv, struct record_options *o)
 	__attribute__((warn_unused_result));
 void record_options_free(struct record_options *o);
+
+/* The choice of functions whose memory accesses are recorded; the lists stay @o's. */
+struct select_options record_memory_select(const struct record_options *o);
 
 #endif

@@ -8,11 +8,12 @@
 
 #define MIN_RING (UINT64_C(64) << 10)
 #define MAX_RING (UINT64_C(1) << 30)
+#define MIN_MEMORY (UINT64_C(256) << 10)
 #define UNSET UINT64_MAX
 
 struct raw {
 	struct record_options o;
-	const char *overflow, *clock;
+	const char *overflow, *clock, *mem_stack;
 };
 
 static const struct opt record_opts[] = {
@@ -33,6 +34,12 @@ static const struct opt record_opts[] = {
 	  offsetof(struct raw, clock), "tsc\0none\0" },
 	{ 0, "perf-map", NULL, "write /tmp/perf-PID.map, so that perf knows our code", OPT_FLAG,
 	  offsetof(struct raw, o.perf_map), NULL },
+	{ 0, "mem", "PATTERN", "record the memory accesses of all functions, or of these", OPT_LIST_OR,
+	  offsetof(struct raw, o.memory), "*" },
+	{ 0, "mem-stack", "WHAT", "push, pop, call and ret too: yes, or no (yes)", OPT_CHOICE,
+	  offsetof(struct raw, mem_stack), "yes\0no\0" },
+	{ 0, "mem-buffer", "SIZE", "memory stream's buffer of each thread, 256K to 1G (2M)", OPT_SIZE,
+	  offsetof(struct raw, o.mem_bytes), NULL },
 	{ 'm', "module", "MODULE", "use a module: NAME, FILE.so or FILE.c; repeat it for more",
 	  OPT_LIST, offsetof(struct raw, o.modules), NULL },
 	{ 'o', "output", "DIR", "where the trace goes (sonde.data)", OPT_STRING,
@@ -61,6 +68,8 @@ static const struct opt_command record_command = {
 		    "sonde -F 'solve*,@grid.c:120' ./app\tsome functions, one by a line of it\n"
 		    "sonde -F '*' --libs -N 'std::*' ./app\tlibraries too, but not these\n"
 		    "sonde -F 'inflate*@libz' ./app\tfunctions of one library\n"
+		    "sonde --mem ./app\tall memory accesses of the program\n"
+		    "sonde --mem='solve*,*@libm' ./app\tthose of some functions, and of a library\n"
 		    "sonde -m pthread ./app in.dat\tuse a module\n"
 		    "sonde -m ./mine.c ./app\tuse a C file of your own\n"
 		    "sonde -m mpi,posixio -o run1 ./app\ttwo modules, another directory\n"
@@ -71,17 +80,18 @@ static const struct opt_command record_command = {
 
 /* ---- what goes together ---- */
 
-/* The first option that says something about -F's functions; NULL: none. */
+/* The first option that says something about -F's functions, or --mem's; NULL: none. */
 static const char *option_about_functions(const struct raw *raw)
 {
 	const struct record_options *o = &raw->o;
+	bool mem = o->memory.n != 0;
 	const struct {
 		bool given;
 		const char *name;
 	} options[] = {
-		{ o->select.excluded.n != 0, "--no-functions" },
-		{ o->select.libs.n != 0, "--libs" },
-		{ o->select.min_size != UNSET, "--min-size" },
+		{ o->select.excluded.n != 0 && !mem, "--no-functions" },
+		{ o->select.libs.n != 0 && !mem, "--libs" },
+		{ o->select.min_size != UNSET && !mem, "--min-size" },
 		{ o->depth != UNSET, "--depth" },
 		{ o->min_time != UNSET, "--time" },
 		{ o->max_calls != UNSET, "--threshold-calls" },
@@ -116,19 +126,51 @@ static int check_filters(const struct raw *raw)
 	return 0;
 }
 
+static int check_patterns(const struct select_options *o)
+{
+	char problem[256];
+	struct select *sel = select_new(o, problem, sizeof(problem));
+
+	if (!sel)
+		return opt_usage_error(&record_command, "%s", problem);
+	select_free(sel);
+	return 0;
+}
+
+struct select_options record_memory_select(const struct record_options *o)
+{
+	struct select_options sel = o->select;
+
+	sel.functions = o->memory;
+	return sel;
+}
+
+static int check_memory(const struct raw *raw)
+{
+	const struct record_options *o = &raw->o;
+	struct select_options sel = record_memory_select(o);
+
+	if (!o->memory.n && raw->mem_stack)
+		return opt_usage_error(&record_command, "--mem-stack: there is no --mem");
+	if (!o->memory.n && o->mem_bytes != UNSET)
+		return opt_usage_error(&record_command, "--mem-buffer: there is no --mem");
+	if (o->mem_bytes != UNSET && (o->mem_bytes < MIN_MEMORY || o->mem_bytes > MAX_RING))
+		return opt_usage_error(&record_command, "--mem-buffer: not from 256K to 1G");
+	return check_patterns(&sel);
+}
+
 static int check_functions(const struct raw *raw)
 {
 	const char *lonely = raw->o.select.functions.n ? NULL : option_about_functions(raw);
-	char problem[256];
+	int status;
 
 	if (lonely)
 		return opt_usage_error(&record_command, "%s: there is no -F that says which functions",
 				       lonely);
-	struct select *sel = select_new(&raw->o.select, problem, sizeof(problem));
-	if (!sel)
-		return opt_usage_error(&record_command, "%s", problem);
-	select_free(sel);
-	return check_filters(raw);
+	status = check_patterns(&raw->o.select);
+	if (status == 0)
+		status = check_memory(raw);
+	return status ? status : check_filters(raw);
 }
 
 static int check(const struct raw *raw, int argc, int first)
@@ -158,6 +200,11 @@ static void finish(struct record_options *o, const struct raw *raw, char **progr
 	set_unset(&o->min_time);
 	set_unset(&o->max_calls);
 	o->count_only = raw->clock && strcmp(raw->clock, "none") == 0;
+	o->mem_no_stack = raw->mem_stack && strcmp(raw->mem_stack, "no") == 0;
+	if (!o->memory.n)
+		o->mem_bytes = 0;
+	else if (o->mem_bytes == UNSET)
+		o->mem_bytes = RECORD_DEFAULT_MEMORY;
 	o->drop = strcmp(raw->overflow, "drop") == 0;
 	o->program = program;
 	msg_quiet = o->quiet;
@@ -168,7 +215,7 @@ int record_options_parse(int argc, char **argv, struct record_options *o)
 {
 	struct raw raw = {
 		.o = { .dir = "sonde.data", .ring_bytes = RECORD_DEFAULT_RING, .select.min_size = UNSET,
-		       .depth = UNSET, .min_time = UNSET, .max_calls = UNSET },
+		       .depth = UNSET, .min_time = UNSET, .max_calls = UNSET, .mem_bytes = UNSET },
 		.overflow = "wait",
 	};
 	int first = opt_parse(&record_command, argc, argv, &raw);
@@ -192,5 +239,6 @@ void select_options_free(struct select_options *o)
 void record_options_free(struct record_options *o)
 {
 	opt_list_free(&o->modules);
+	opt_list_free(&o->memory);
 	select_options_free(&o->select);
 }

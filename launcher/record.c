@@ -207,6 +207,7 @@ static int prepare(struct recording *r)
 	r->argv = program_argv(&r->program, r->opt.program);
 	r->limited = address_space_limited();
 	g.functions = recorded_counts(&r->opt);
+	g.memory_bytes = r->opt.mem_bytes;
 	g.ring_bytes = r->opt.ring_bytes;
 	g.max_rings = r->limited ? FEW_RINGS : MANY_RINGS;
 	if (r->limited && g.ring_bytes > SMALL_RING)

@@ -9,6 +9,7 @@
 #include "launcher/message.h"
 #include "launcher/metadata.h"
 #include "launcher/recorded.h"
+#include "tracefmt/memory.h"
 
 #define COUNTS (1u << 18) /* functions whose calls can be counted */
 #define MAX_REASONS 64
@@ -30,15 +31,22 @@ static enum select_kind kind_of(const struct inj_object *o)
 static bool want_object(void *arg, const struct inj_object *o)
 {
 	struct recorded *r = arg;
+	bool events = r->select && select_object(r->select, o->path, kind_of(o));
+	bool memory = r->memory && select_object(r->memory, o->path, kind_of(o));
 
-	return select_object(r->select, o->path, kind_of(o));
+	return events || memory;
 }
 
-static bool mark(void *arg, const struct inj_object *o, bool *wanted)
+static bool mark_by(struct select *sel, const struct inj_object *o, bool *wanted)
+{
+	return !sel || select_mark(sel, o->path, kind_of(o), o->facts, o->symtab, wanted) >= 0;
+}
+
+static bool mark(void *arg, const struct inj_object *o, bool *events, bool *memory)
 {
 	struct recorded *r = arg;
 
-	return select_mark(r->select, o->path, kind_of(o), o->facts, o->symtab, wanted) >= 0;
+	return mark_by(r->select, o, events) && mark_by(r->memory, o, memory);
 }
 
 static enum tramp_probe_mode mode_of(const struct record_options *o)
@@ -62,19 +70,35 @@ static uint64_t ticks_in(uint64_t ns)
 	return (uint64_t)((double)ns * (double)(b.tsc - a.tsc) / (double)(b.mono_ns - a.mono_ns));
 }
 
-int recorded_begin(struct recorded *r, const struct record_options *o, struct inj_mirror_options *m)
+/* NULL: nothing is chosen, or *@status says that something is wrong. */
+static struct select *choose(const struct select_options *o, int *status)
 {
 	char problem[256];
+	struct select *sel;
+
+	if (!o->functions.n)
+		return NULL;
+	sel = select_new(o, problem, sizeof(problem));
+	if (!sel) {
+		msg_error("%s", problem);
+		*status = EXIT_USAGE;
+	}
+	return sel;
+}
+
+int recorded_begin(struct recorded *r, const struct record_options *o, struct inj_mirror_options *m)
+{
+	struct select_options memory = record_memory_select(o);
+	int status = 0;
 
 	memset(r, 0, sizeof(*r));
 	r->opt = o;
-	if (!o->select.functions.n)
-		return 0;
-	r->select = select_new(&o->select, problem, sizeof(problem));
-	if (!r->select) {
-		msg_error("%s", problem);
-		return EXIT_USAGE;
-	}
+	r->select = choose(&o->select, &status);
+	r->memory = choose(&memory, &status);
+	if (status || (!r->select && !r->memory))
+		return status;
+	m->memory.enabled = r->memory != NULL;
+	m->memory.stack = !o->mem_no_stack;
 	m->enabled = true;
 	m->libraries = true;
 	m->mode = mode_of(o);
@@ -92,7 +116,8 @@ void recorded_end(struct recorded *r)
 {
 	perfmap_close(&r->perf);
 	select_free(r->select);
-	r->select = NULL;
+	select_free(r->memory);
+	r->select = r->memory = NULL;
 }
 
 /* ---- the trace ---- */
@@ -118,11 +143,35 @@ static void publish_probes(struct inj_session *s, struct tf_writer *w)
 	size_t n = 0;
 
 	for (size_t i = m->published; v && i < m->n; i++)
-		if (m->v[i].state == INJ_RECORDED_OK)
+		if (m->v[i].state == INJ_RECORDED_OK && m->v[i].enter)
 			v[n++] = probe_of(s, i);
 	if (!v || tf_writer_probes(w, v, n, inj_demangle) != SONDE_TRACE_OK)
 		msg_error("cannot describe the trace: %s", v ? tf_writer_message(w) : "out of memory");
 	free(v);
+}
+
+/* What the memory streams' reader needs; our copies can go. */
+static void publish_memory(struct inj_session *s, struct tf_writer *w)
+{
+	struct inj_mirrors *m = &s->mirrors;
+
+	for (; m->described_published < m->ndescribed; m->described_published++) {
+		const struct inj_described *d = &m->described[m->described_published];
+		const struct inj_object *o = &s->objects[d->object];
+		struct tf_memory_object object = {
+			.path = o->path,
+			.base = o->base + d->code_base,
+			.load = o->base,
+			.first = d->first,
+			.nnodes = d->nnodes,
+			.nops = d->nops,
+			.nodes = d->nodes,
+			.ops = d->ops,
+		};
+
+		if (tf_writer_memory_object(w, &object) != SONDE_TRACE_OK)
+			msg_error("cannot describe the trace: %s", tf_writer_message(w));
+	}
 }
 
 static size_t sum_up(const struct inj_mirrors *m, struct tf_reason *reasons, uint64_t *instrumented)
@@ -183,6 +232,7 @@ static void collect_filters(const struct record_options *o, struct filters *f)
 	add_list(f, "-F ", &o->select.functions);
 	add_list(f, "-N ", &o->select.excluded);
 	add_list(f, "--libs=", &o->select.libs);
+	add_list(f, "--mem=", &o->memory);
 	add_number(f, "--min-size=", o->select.min_size, "");
 	add_number(f, "--depth=", o->depth, "");
 	add_number(f, "--time=", o->min_time, "ns");
@@ -197,6 +247,7 @@ void recorded_publish(struct inj_session *s, struct tf_writer *w, const struct r
 
 	if (!s->opt.mirror.enabled || s->mirrors.published == s->mirrors.n)
 		return;
+	publish_memory(s, w);
 	publish_probes(s, w);
 	s->mirrors.published = s->mirrors.n;
 	about.nleft_alone = sum_up(&s->mirrors, reasons, &about.instrumented);
@@ -216,16 +267,23 @@ static const char *plural(uint64_t n)
 	return n == 1 ? "" : "s";
 }
 
+static size_t warn_unmatched(struct recorded *r, bool final)
+{
+	size_t n = r->select ? select_warn(r->select, final) : 0;
+
+	return n + (r->memory ? select_warn(r->memory, final) : 0);
+}
+
 void recorded_warn(struct recorded *r, const struct inj_session *s)
 {
 	struct tf_reason reasons[MAX_REASONS] = { 0 };
 	uint64_t instrumented;
 	size_t n;
 
-	if (!r->select)
+	if (!r->select && !r->memory)
 		return;
 	n = sum_up(&s->mirrors, reasons, &instrumented);
-	if (select_warn(r->select, false) == 0 && !instrumented && s->mirrors.n)
+	if (warn_unmatched(r, false) == 0 && !instrumented && s->mirrors.n)
 		msg_warn("none of the %zu functions chosen can be recorded; `sonde list` says why",
 			 s->mirrors.n);
 	msg_debug("%llu function%s instrumented", (unsigned long long)instrumented,
@@ -241,8 +299,7 @@ void recorded_warn(struct recorded *r, const struct inj_session *s)
 
 void recorded_warn_late(struct recorded *r)
 {
-	if (r->select)
-		select_warn(r->select, true);
+	warn_unmatched(r, true);
 }
 
 void recorded_perf_map(struct recorded *r, const struct inj_session *s, pid_t pid)

@@ -110,8 +110,9 @@ struct tramp_mirror_plan {
 enum tramp_mirror_status tramp_mirror_plan(struct tramp_mirror *m, const struct tramp_mirror_request *req,
 					   struct tramp_mirror_plan *plan) TRAMP_MUST_CHECK;
 
-/* Other ids and index than those of the request, for what is emitted next. */
-void tramp_mirror_number(struct tramp_mirror *m, uint32_t enter, uint32_t leave, uint32_t index);
+/* Other ids and index than those of the request, for what is emitted next; @node: of its first node. */
+void tramp_mirror_number(struct tramp_mirror *m, uint32_t enter, uint32_t leave, uint32_t index,
+			 uint32_t node);
 
 /* Bytes that emitting what was planned last will need at most. */
 size_t tramp_mirror_room(const struct tramp_mirror *m);

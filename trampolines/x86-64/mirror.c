@@ -289,8 +289,10 @@ enum tramp_mirror_status tramp_mirror_plan(struct tramp_mirror *m, const struct 
 								    TRAMP_MIRROR_OK;
 }
 
-void tramp_mirror_number(struct tramp_mirror *m, uint32_t enter, uint32_t leave, uint32_t index)
+void tramp_mirror_number(struct tramp_mirror *m, uint32_t enter, uint32_t leave, uint32_t index,
+			 uint32_t node)
 {
+	m->req.node = node;
 	m->req.enter = enter;
 	m->req.leave = leave;
 	m->req.index = index;

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "launcher/memread.h"
+#include "launcher/message.h"
+
+#define BATCH 4096
+
+/* Code of an object, in the program. */
+struct span {
+	uint64_t lo, hi;
+	uint64_t load;
+	const char *path;
+};
+
+struct memread {
+	struct tf_memory *files;
+	struct mx_code *code;
+	struct span *spans; /* ascending */
+	size_t nspans;
+};
+
+struct memread_thread {
+	struct tf_memory_stream *stream;
+	struct mx_machine *machine;
+	bool broken; /* until a chunk says all */
+	bool ended;
+	struct mx_access batch[BATCH];
+};
+
+/* ---- memory for the machine ---- */
+
+static void *zeroed(void *arg, size_t bytes)
+{
+	(void)arg;
+	return calloc(1, bytes);
+}
+
+static void release(void *arg, void *p, size_t bytes)
+{
+	(void)arg;
+	(void)bytes;
+	free(p);
+}
+
+static const struct mx_allocator allocator = { .alloc = zeroed, .release = release };
+
+/* ---- objects ---- */
+
+static void note_span(struct memread *r, const struct tf_memory_object *o)
+{
+	const struct md_node *nodes = o->nodes;
+	struct span s = { .lo = UINT64_MAX, .load = o->load, .path = o->path };
+
+	for (uint32_t i = 0; i < o->nnodes; i++) {
+		uint64_t at = o->base + nodes[i].start;
+
+		s.lo = at < s.lo ? at : s.lo;
+		s.hi = at > s.hi ? at : s.hi;
+	}
+	/* a node's instructions are behind its start, but not by much */
+	s.hi += UINT16_MAX;
+	if (o->nnodes)
+		r->spans[r->nspans++] = s;
+}
+
+static int by_address(const void *a, const void *b)
+{
+	const struct span *x = a, *y = b;
+
+	return x->lo < y->lo ? -1 : x->lo > y->lo;
+}
+
+static bool add_objects(struct memread *r, const char *dir)
+{
+	struct tf_memory_object o;
+	size_t n = 0;
+
+	while (tf_memory_object(r->files, n, &o))
+		n++;
+	r->spans = calloc(n + 1, sizeof(*r->spans));
+	r->code = mx_code_new(&allocator);
+	if (!r->spans || !r->code)
+		return false;
+	for (size_t i = 0; tf_memory_object(r->files, i, &o); i++) {
+		struct md_object object = {
+			.base = o.base, .load = o.load, .first = o.first,
+			.nnodes = o.nnodes, .nops = o.nops, .number = (uint32_t)i,
+		};
+		enum mx_status status = mx_code_add(r->code, &object, o.nodes, o.ops);
+
+		if (status == MX_MEMORY)
+			return false;
+		if (status != MX_OK)
+			msg_warn("%s/code.memory: the description of %s is damaged", dir, o.path);
+		else
+			note_span(r, &o);
+	}
+	qsort(r->spans, r->nspans, sizeof(*r->spans), by_address);
+	return true;
+}
+
+struct memread *memread_open(const char *dir, bool *none)
+{
+	struct memread *r = calloc(1, sizeof(*r));
+	struct sonde_trace_message why = { "out of memory" };
+	enum sonde_trace_status status;
+
+	*none = false;
+	status = r ? tf_memory_open(dir, &r->files, &why) : SONDE_TRACE_E_NOMEM;
+	*none = status == SONDE_TRACE_E_NOTRACE;
+	if (status == SONDE_TRACE_OK && add_objects(r, dir))
+		return r;
+	if (!*none)
+		msg_error("%s", status == SONDE_TRACE_OK ? "out of memory" : why.text);
+	memread_close(r);
+	return NULL;
+}
+
+void memread_close(struct memread *r)
+{
+	if (!r)
+		return;
+	if (r->code)
+		mx_code_free(r->code);
+	tf_memory_close(r->files);
+	free(r->spans);
+	free(r);
+}
+
+bool memread_thread(const struct memread *r, size_t i, struct tf_memory_thread *thread)
+{
+	return tf_memory_thread(r->files, i, thread);
+}
+
+const char *memread_place(const struct memread *r, uint64_t insn, uint64_t *addr)
+{
+	for (size_t i = r->nspans; i-- > 0;) {
+		if (insn >= r->spans[i].lo && insn <= r->spans[i].hi) {
+			*addr = insn - r->spans[i].load;
+			return r->spans[i].path;
+		}
+	}
+	return NULL;
+}
+
+/* ---- threads ---- */
+
+struct memread_thread *memread_start(struct memread *r, size_t i)
+{
+	struct memread_thread *t = calloc(1, sizeof(*t));
+	enum sonde_trace_status status = SONDE_TRACE_E_NOMEM;
+
+	if (t)
+		status = tf_memory_stream_open(r->files, i, &t->stream);
+	if (status == SONDE_TRACE_OK) {
+		t->machine = mx_machine_new(r->code);
+		status = t->machine ? status : SONDE_TRACE_E_NOMEM;
+	}
+	if (status == SONDE_TRACE_OK)
+		return t;
+	msg_error("memory accesses of a thread: %s", sonde_trace_strstatus(status));
+	memread_stop(t);
+	return NULL;
+}
+
+void memread_stop(struct memread_thread *t)
+{
+	if (!t)
+		return;
+	if (t->machine)
+		mx_machine_free(t->machine);
+	tf_memory_stream_close(t->stream);
+	free(t);
+}
+
+static bool says_all(const void *chunk, size_t bytes)
+{
+	struct md_chunk head;
+
+	if (bytes < sizeof(head))
+		return false;
+	memcpy(&head, chunk, sizeof(head));
+	return head.kind == MD_CHUNK_START || head.kind == MD_CHUNK_STATE;
+}
+
+/* False: there is nothing more. */
+static bool feed(struct memread_thread *t, uint64_t *gaps)
+{
+	const void *chunk;
+	size_t bytes;
+
+	for (;;) {
+		enum sonde_trace_status status = tf_memory_next(t->stream, &chunk, &bytes);
+
+		if (status != SONDE_TRACE_OK && status != SONDE_TRACE_E_CORRUPT)
+			return false;
+		if (status == SONDE_TRACE_E_CORRUPT || (t->broken && !says_all(chunk, bytes))) {
+			*gaps += !t->broken;
+			t->broken = true;
+			continue;
+		}
+		t->broken = mx_feed(t->machine, chunk, bytes) != MX_OK;
+		if (!t->broken)
+			return true;
+		++*gaps;
+	}
+}
+
+size_t memread_next(struct memread_thread *t, const struct mx_access **v, uint64_t *gaps)
+{
+	enum mx_status status;
+	size_t n;
+
+	*v = t->batch;
+	while (!t->ended) {
+		n = mx_next(t->machine, t->batch, BATCH, &status);
+		if (n)
+			return n;
+		if (status != MX_OK) {
+			++*gaps;
+			t->broken = true;
+		}
+		t->ended = !feed(t, gaps);
+	}
+	return 0;
+}
+
+void memread_count(struct memread_thread *t, bool stack, struct mx_counts *counts, uint64_t *gaps)
+{
+	while (!t->ended) {
+		if (mx_count(t->machine, stack, counts) != MX_OK) {
+			++*gaps;
+			t->broken = true;
+		}
+		t->ended = !feed(t, gaps);
+	}
+}

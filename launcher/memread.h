@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The memory accesses of a trace: its files (tracefmt/memory.h) through the machine that computes them
+ * (trampolines/memexpand.h).
+ */
+#ifndef SONDE_LAUNCHER_MEMREAD_H
+#define SONDE_LAUNCHER_MEMREAD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tracefmt/memory.h"
+#include "trampolines/memexpand.h"
+
+struct memread;
+
+/*
+ * @dir: of one rank, or of a trace without ranks.  NULL after a message; *@none if there is nothing but that the trace
+ * has no memory accesses, which is not said.
+ */
+struct memread *memread_open(const char *dir, bool *none);
+void memread_close(struct memread *r);
+
+bool memread_thread(const struct memread *r, size_t i, struct tf_memory_thread *thread);
+
+/* The file that an instruction is in, and its link-time address; NULL: none. */
+const char *memread_place(const struct memread *r, uint64_t insn, uint64_t *addr);
+
+struct memread_thread;
+
+/* Thread @i's accesses from the beginning.  NULL after a message. */
+struct memread_thread *memread_start(struct memread *r, size_t i);
+void memread_stop(struct memread_thread *t);
+
+/*
+ * The next accesses, in order, the thread's until the next call; 0: there are no more.  Where something is missing
+ * or damaged it goes on behind: *gaps has been counted up.
+ */
+size_t memread_next(struct memread_thread *t, const struct mx_access **v, uint64_t *gaps);
+
+/* In place of memread_next(): all that is left.  *gaps likewise. */
+void memread_count(struct memread_thread *t, bool stack, struct mx_counts *counts, uint64_t *gaps);
+
+#endif
