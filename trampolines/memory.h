@@ -96,6 +96,8 @@ bool tramp_mem_insn(const uint8_t *bytes, size_t avail, uint64_t addr, uint64_t 
 
 /* ---- one function ---- */
 
+#define TRAMP_MEM_SLACK_MIN 1024
+
 /* Words of the pool, by GS, and what else the code needs to know; the same in all of a program. */
 struct tramp_mem_env {
 	enum tramp_thread_id id;
@@ -104,7 +106,8 @@ struct tramp_mem_env {
 	int32_t park;		/* the program's value of the register that holds the pointer */
 	int32_t slot[3];	/* scratch, within one inserted sequence */
 	uint64_t gate;		/* the runtime's slow path */
-	uint32_t slack;		/* bytes that may be written from limit - 1 on between two checks */
+	uint32_t slack;		/* bytes that may be written from limit - 1 on between two checks; at least
+				 * TRAMP_MEM_SLACK_MIN */
 	bool stack;		/* pushes, pops, calls and returns too */
 	unsigned int rungs;	/* enum tramp_mem_rungs: how much is left to the reader */
 };

@@ -24,7 +24,7 @@ enum { BLOCKS_MIN = 50000, LISTED_MAX = 20, PERCENT = 97 };
 struct tally {
 	size_t functions, planned, wrong, by_status[TRAMP_MIRROR_STATUS_COUNT];
 	size_t blocks, insns, nodes, edges, headers, kept, silent, bytes, checks, live_checks, accesses, parked;
-	size_t in_loops, loop_headers, loop_bytes, loop_accesses;
+	size_t in_loops, loop_headers, loop_bytes, loop_accesses, loop_ways, loop_kept, loop_at_home;
 	double flow_time, plan_time;
 };
 
@@ -75,6 +75,9 @@ static void add_node(struct tally *t, const struct survey *s, uint32_t i)
 	t->loop_headers += n->header;
 	t->loop_bytes += n->bytes;
 	t->loop_accesses += s->plan.md[i].accesses;
+	t->loop_ways += n->target != TRAMP_NONE || n->next != TRAMP_NONE;
+	t->loop_kept += n->kept;
+	t->loop_at_home += n->reg == RT_MEM_NO_REG && (n->target != TRAMP_NONE || n->next != TRAMP_NONE);
 }
 
 static void look_at(struct survey *s, uint32_t fn)
@@ -160,9 +163,11 @@ static bool report(const char *path, const struct tally *t)
 	       100 * share(t->headers, t->nodes), 100 * share(t->kept, t->nodes),
 	       100 * share(t->parked, t->nodes), 100 * share(t->silent, t->nodes), t->checks, t->live_checks);
 	printf("  %.2f bytes a node, %.2f an access; in loops %.1f %% with headers, %.2f bytes a node, "
-	       "%.2f an access\n", share(t->bytes, t->nodes), share(t->bytes, t->accesses),
+	       "%.2f an access; %.1f %% of those that go on keep the pointer, %.1f %% have none\n",
+	       share(t->bytes, t->nodes), share(t->bytes, t->accesses),
 	       100 * share(t->loop_headers, t->in_loops), share(t->loop_bytes, t->in_loops),
-	       share(t->loop_bytes, t->loop_accesses));
+	       share(t->loop_bytes, t->loop_accesses), 100 * share(t->loop_kept, t->loop_ways),
+	       100 * share(t->loop_at_home, t->loop_ways));
 	if (timed)
 		printf("  flow %.3f s, plans %.3f s: %.2f us a block\n", t->flow_time, t->plan_time,
 		       1e6 * t->plan_time / (double)t->blocks);
@@ -188,6 +193,7 @@ int main(int argc, char **argv)
 	if (optind == argc) {
 		for (env.rungs = 0; env.rungs <= TRAMP_MEM_ALL; env.rungs = 2 * env.rungs + 1) {
 			memset(&tally, 0, sizeof(tally));
+			env.slack = env.rungs ? 4096 : TRAMP_MEM_SLACK_MIN;
 			survey_file(elf_libc_path(), &tally);
 			failed |= !report("the C library", &tally) || tally.blocks < BLOCKS_MIN;
 		}

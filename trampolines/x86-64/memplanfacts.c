@@ -172,6 +172,10 @@ enum tramp_mirror_status mp_read_facts(struct mp *p)
 
 	if (!mp_reserve(p, &p->facts, p->flow->nops) || !mp_reserve(p, &p->insns, p->flow->nops))
 		return TRAMP_MIRROR_MEMORY;
+	for (uint32_t i = 0; i < p->flow->nblocks; i++) {
+		if (p->flow->blocks[i].nops == 0)
+			return TRAMP_MIRROR_BAD_CODE;
+	}
 	for (uint32_t k = 0; k < p->flow->nops && status == TRAMP_MIRROR_OK; k++)
 		status = read_insn(p, k);
 	return status;

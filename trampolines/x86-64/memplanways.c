@@ -39,7 +39,7 @@ static bool is_entered(const struct tramp_block *b)
 
 static bool enters_kernel(const struct mp *p, const struct tramp_block *b)
 {
-	return b->nops && p->insns.v[b->op + b->nops - 1].cuts;
+	return p->insns.v[b->op + b->nops - 1].cuts;
 }
 
 static void enter(struct mp *p, uint32_t block)
@@ -280,7 +280,7 @@ static void find_decider(struct mp *p, uint32_t i)
 {
 	const struct tramp_block *b = &p->flow->blocks[i];
 	struct mp_block *mb = &p->blocks.v[i];
-	unsigned int cond = b->nops ? condition(p, &p->flow->ops[b->op + b->nops - 1]) : 16;
+	unsigned int cond = condition(p, &p->flow->ops[b->op + b->nops - 1]);
 
 	if (b->ends != TRAMP_END_JCC || cond > 15 || b->target == TRAMP_NONE || b->next == TRAMP_NONE)
 		return;
