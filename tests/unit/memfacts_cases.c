@@ -177,6 +177,8 @@ static const struct insn_case cases[] = {
 	  "gather S4x8 index8*4 bits [rax]; zmm2:64; k1:8; | | | kept" },
 	{ "vmovdqu32 (%rax), %zmm1{%k1}", "\x62\xf1\x7e\x49\x6f\x08", 6,
 	  "masked L4x16 bits [rax]; k1:8; | | | kept" },
+	{ "vmovapd (%rax), %ymm1{%k2}{z}", "\x62\xf1\xfd\xaa\x28\x08", 6,
+	  "masked L8x4 bits [rax]; k2:8; | | | kept" },
 	{ "vmovdqu8 %ymm1, (%rax){%k2}", "\x62\xf1\x7f\x2a\x7f\x08", 6,
 	  "masked S1x32 bits [rax]; k2:8; | | | kept" },
 	{ "vaddss (%rax), %xmm2, %xmm1{%k1}", "\x62\xf1\x6e\x09\x58\x08", 6,

@@ -27,6 +27,7 @@ struct trial {
 	struct mm before;	/* the machine behind the accesses, with their list */
 	const struct rig_arena *arena;
 	enum mode mode;
+	bool nf;		/* no fault suppression */
 };
 
 static uint64_t random64(void)
@@ -227,14 +228,17 @@ static bool should_fault(const struct trial *t)
 }
 
 /*
- * Whether clflush faults, and maskmovdqu for bytes that it does not write, is up to the processor.
+ * Whether clflush faults, and maskmovdqu for bytes that it does not write, is up to the processor;
+ * masked stores of parts of vectors (vextractf32x4; class E6NF) fault for what they do not write.
  */
 static bool may_fault(const struct trial *t)
 {
 	const struct md_op *op = &t->facts.ops[t->facts.nops ? t->facts.nops - 1 : 0];
 
-	if (!t->facts.nops || t->mode == MIDDLE)
+	if (!t->facts.nops)
 		return false;
+	if (t->nf && op->dst == MD_STORE)
+		return true;
 	return op->code == MD_ACCESS ? (op->dst & MD_KIND) == MD_PREFETCH :
 	       op->code == MD_MASKED && MD_LANES_MASK(op->imm) == MD_MASK_BYTES;
 }
@@ -401,14 +405,11 @@ static void mend_rip(const struct trials *test, struct trial *t, const ZydisDeco
 		memcpy(t->insn + zi->raw.disp.offset, &disp, 4);
 }
 
-/*
- * A broadcast element counts as accessed whatever the mask is; the processor wants one bit at
- * least.
- */
+/* What is broadcast counts as accessed whatever the mask is; the processor looks at it. */
 static void mend_masks(struct trial *t, const ZydisDecodedInstruction *zi)
 {
 	for (int i = 0; i < 8 && zi->avx.broadcast.mode; i++)
-		t->s.k[i] |= 1;
+		t->s.k[i] = UINT64_MAX;
 }
 
 /* It looks whether the place that the stack pointer gets in the end could be written. */
@@ -434,6 +435,7 @@ void try_insn(struct trials *test, const uint8_t *bytes, size_t avail)
 	    !is_fit(&zi))
 		return;
 	t.len = zi.length;
+	t.nf = zi.meta.exception_class == ZYDIS_EXCEPTION_CLASS_E6NF;
 	for (t.mode = 0; t.mode < MODES; t.mode++) {
 		memcpy(t.insn, bytes, t.len);
 		mend_rip(test, &t, &zi);

@@ -210,6 +210,7 @@ static bool loads_all(const struct mem_insn *in)
 	if (is_nf(in->zi.mnemonic))
 		return true;
 	switch (in->zi.meta.exception_class) {
+	case ZYDIS_EXCEPTION_CLASS_E1:
 	case ZYDIS_EXCEPTION_CLASS_E2:
 	case ZYDIS_EXCEPTION_CLASS_E3:
 	case ZYDIS_EXCEPTION_CLASS_E4:
