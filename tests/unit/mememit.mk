@@ -11,3 +11,9 @@ tests_unit_mememit_exec_SOURCES = tests/unit/mememit_exec.c \
 	runtime/memgate-x86-64.S
 tests_unit_mememit_exec_CFLAGS = $(AM_CFLAGS) $(ZYDIS_CFLAGS)
 tests_unit_mememit_exec_LDADD = libtrampolines.la $(ZYDIS_LIBS)
+
+PURE_TESTS += tests/unit/mememit_survey
+tests_unit_mememit_survey_SOURCES = tests/unit/mememit_survey.c \
+	tests/unit/trampolines_elf.c tests/unit/trampolines_elf.h
+tests_unit_mememit_survey_CFLAGS = $(AM_CFLAGS) $(LIBELF_CFLAGS)
+tests_unit_mememit_survey_LDADD = libinjector.la libtrampolines.la libtracefmt.la $(LIBELF_LIBS)

@@ -11,15 +11,19 @@
 
 #include "trampolines/x86-64/mememit.h"
 
+/* Bytes, at most. */
 enum {
-	JUMP_OUT_MAX = 24,	/* what a last instruction becomes */
-	MOVED_CALL_MAX = 48,
-	HOME_MAX = 24 + 5,	/* park, load, and a jump if it stands alone */
-	OWNER_MAX = 80,
-	SLOW_MAX = 96,
-	NODE_MAX = 12 + 8 + 18, /* header; lea; home */
-	CHECK_MAX = 72,
-	STORE_MAX = 24,
+	HEADER_MAX = 9,
+	HOME_IN_MAX = 18 + 5,	/* park, load, and a jump if it stands alone */
+	HOME_OUT_MAX = 8 + 18,
+	JUMPS_MAX = 24,		/* what a last instruction becomes, besides itself; to the next node */
+	STORE_MAX = 10,
+	EXTRA_MAX = 24,
+	CHECK_MAX = 15,
+	SLOW_MAX = 52,
+	OWNER_MAX = 24,
+	SAVE_MAX = 56,		/* rax and flags put aside and back ... */
+	UNDO_MAX = 26,		/* ... also in the slow path */
 };
 
 void tramp_mirror_memory(struct tramp_mirror *m, const struct tramp_mem_env *env, uint64_t load_addr)
@@ -106,13 +110,29 @@ bool mir_mem_bare(const struct tramp_mirror *m, uint32_t i)
 	return true;
 }
 
-static size_t room_of(const struct tramp_mirror *m, const struct mem_node *node)
+static size_t action_room(const struct mem_action *a)
+{
+	switch (a->code) {
+	case MEM_CHECK:
+		return CHECK_MAX + SLOW_MAX + (a->flags_live ? SAVE_MAX + UNDO_MAX : 0);
+	case MEM_STORE_EXTRA:
+		return EXTRA_MAX;
+	default:
+		return STORE_MAX;
+	}
+}
+
+static size_t node_room(const struct tramp_mirror *m, const struct mem_node *node)
 {
 	const struct mem_action *v = m->mem->plan.actions + node->action;
-	size_t room = NODE_MAX + 2 * HOME_MAX + (node->owner ? OWNER_MAX + SLOW_MAX : 0);
+	size_t room = JUMPS_MAX;
 
+	if (node->reg != RT_MEM_NO_REG)
+		room += HEADER_MAX + HOME_IN_MAX + HOME_OUT_MAX;
+	if (node->owner)
+		room += OWNER_MAX + SLOW_MAX + SAVE_MAX + UNDO_MAX;
 	for (uint32_t i = 0; i < node->nactions; i++)
-		room += v[i].code == MEM_CHECK ? CHECK_MAX + SLOW_MAX : STORE_MAX;
+		room += action_room(&v[i]);
 	return room;
 }
 
@@ -121,7 +141,7 @@ size_t mir_mem_room(const struct tramp_mirror *m)
 	size_t room = 0;
 
 	for (size_t n = 0; n < m->mem->plan.nnodes; n++)
-		room += room_of(m, mem_node(m, (uint32_t)n)) + JUMP_OUT_MAX;
+		room += node_room(m, mem_node(m, (uint32_t)n));
 	return room;
 }
 

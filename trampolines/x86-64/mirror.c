@@ -300,7 +300,7 @@ void tramp_mirror_number(struct tramp_mirror *m, uint32_t enter, uint32_t leave,
 
 size_t tramp_mirror_room(const struct tramp_mirror *m)
 {
-	size_t room = 0, probes = 1;
+	size_t room = 0, probes = !mir_wants(m, TRAMP_MIRROR_ACCESSES) || mir_wants(m, TRAMP_MIRROR_ENTRY);
 
 	if (!m->planned)
 		return 0;
