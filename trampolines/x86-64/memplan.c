@@ -50,7 +50,7 @@ enum tramp_mirror_status mem_plan(struct mem_plan *plan, const struct tramp_mem_
 	p->flow = flow;
 	p->load_addr = load_addr;
 	p->lost = false;
-	if (flow->flags & (TRAMP_FLOW_BAD_CODE | TRAMP_FLOW_OVERLAP) || flow->entry >= flow->nblocks)
+	if (flow->flags & TRAMP_FLOW_BAD_CODE || flow->entry >= flow->nblocks)
 		return TRAMP_MIRROR_BAD_CODE;
 	status = mp_read_facts(p);
 	if (status == TRAMP_MIRROR_OK && (!plan_all(p) || p->lost))
