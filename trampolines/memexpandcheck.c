@@ -42,7 +42,9 @@ static bool lanes(const struct md_op *op)
 
 static bool string(const struct md_op *op)
 {
-	if (op->dst > MD_SCAS || !whole(op->width) || !read(op->base) || op->scale > 1)
+	/* The direction has to be known in the middle, too. */
+	if (op->dst > MD_SCAS || !whole(op->width) || !read(op->base) || op->scale > 1 ||
+	    op->base == 1 || op->base == 6 || op->base == 7)
 		return false;
 	return op->index == 1 || (op->index == MD_NONE && op->scale == 0);
 }
@@ -195,7 +197,7 @@ static void make_address(const struct mx_object *object, const struct md_op *op,
 	uint64_t imm = is_lanes(op) ? (uint64_t)(int32_t)op->imm : (uint64_t)op->imm;
 
 	at->base = fold(op->base, object->load, &imm);
-	at->index = fold(op->index, object->load << op->scale, &imm);
+	at->index = op->code == MD_GATHER ? MX_ZERO : fold(op->index, object->load << op->scale, &imm);
 	at->imm = (int64_t)imm;
 }
 

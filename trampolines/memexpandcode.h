@@ -110,6 +110,9 @@ bool mx_node_make(struct mx_object *object, uint64_t start, const struct md_node
 enum mx_fast_code {
 	MX_FAST_ACCESS,		/* at base + imm */
 	MX_FAST_ACCESS_INDEX,
+	MX_FAST_ACCESS_2,	/* this and the next are accesses */
+	MX_FAST_ACCESS_3,
+	MX_FAST_ACCESS_4,
 	MX_FAST_VALUE,
 	MX_FAST_VALUE_U32,
 	MX_FAST_VALUE_S32,
@@ -122,7 +125,15 @@ enum mx_fast_code {
 	MX_FAST_GOTO,
 	MX_FAST_NEXT,
 	MX_FAST_IF,		/* + half of the condition, which is true for target */
-	MX_FAST_CODES = MX_FAST_IF + 8
+	MX_FAST_IF_O = MX_FAST_IF,
+	MX_FAST_IF_B,
+	MX_FAST_IF_E,
+	MX_FAST_IF_BE,
+	MX_FAST_IF_S,
+	MX_FAST_IF_P,
+	MX_FAST_IF_L,
+	MX_FAST_IF_LE,
+	MX_FAST_CODES
 };
 
 /* Makes fast, lean and sums of @node at @at, which has room for 2 * (nops + 1); says how many it took. */

@@ -77,6 +77,20 @@ static bool sum(struct mx_node *node, const struct mx_op *op)
 	       (node->sums[0][1] >> shift & ~(~0ull << MX_PACKED_BITS)) <= MX_PACKED_MAX;
 }
 
+/* Accesses behind each other are taken together. */
+static void group(struct mx_op *op, uint32_t nops)
+{
+	for (uint32_t i = 0; i < nops;) {
+		uint32_t n = 0;
+
+		while (n < 4 && i + n < nops && op[i + n].code <= MX_FAST_ACCESS_INDEX)
+			n++;
+		if (n > 1)
+			op[i].code = (uint8_t)(MX_FAST_ACCESS_2 + n - 2);
+		i += n ? n : 1;
+	}
+}
+
 size_t mx_fast_make(struct mx_node *node, struct mx_op *at)
 {
 	struct mx_op *fast = at, *lean = at + node->nops + 1;
@@ -91,6 +105,7 @@ size_t mx_fast_make(struct mx_node *node, struct mx_op *at)
 		else if (!sum(node, &node->ops[i]))
 			return 0;
 	}
+	group(fast, node->nops);
 	node->fast = fast;
 	return (size_t)(lean - at);
 }
@@ -133,12 +148,11 @@ static inline bool condition(const struct mx_flags *f, unsigned int half)
 	return holds(f, half);
 }
 
-static inline struct mx_access *put(struct mx_access *v, const struct mx_op *op, uint64_t addr)
+static inline void put(struct mx_access *v, const struct mx_op *op, uint64_t addr)
 {
 	v->addr = addr;
 	__builtin_memcpy(&v->size, &op->size, 8);
 	v->insn = op->insn;
-	return v + 1;
 }
 _Static_assert(offsetof(struct mx_access, size) + 8 == offsetof(struct mx_access, insn) &&
 	       offsetof(struct mx_op, size) + 8 == offsetof(struct mx_op, imm), "put");
@@ -147,87 +161,13 @@ struct state {
 	const struct mx_node *node;	/* that comes next; NULL: a header does */
 	const uint8_t *words;
 	struct mx_access *v;
+	const struct mx_node *tried;	/* this loop has been run as far as it can be computed */
+	const struct mx_node *avoid;	/* has to be looked at closely */
+	const struct mx_object *object;	/* of the last header */
+	uint64_t sums[2], fuel;
+	unsigned int summed;
+	bool reserve;			/* something has to follow behind a node's words */
 };
-
-/* The operations of one node; its words and the room in v have been looked at. */
-static inline __attribute__((always_inline)) void
-run_node(struct mx_machine *m, struct state *s, const struct mx_op *op)
-{
-	uint64_t *reg = m->reg;
-	const uint8_t *words = s->words;
-	struct mx_access *v = s->v;
-
-	for (;; op++) {
-		switch (op->code) {
-		case MX_FAST_ACCESS:
-			v = put(v, op, reg[op->base] + (uint64_t)op->imm);
-			break;
-		case MX_FAST_ACCESS_INDEX:
-			v = put(v, op, reg[op->base] + (reg[op->index] << op->scale) + (uint64_t)op->imm);
-			break;
-		case MX_FAST_VALUE:
-			reg[op->dst] = mx_load8(words);
-			words += 8;
-			break;
-		case MX_FAST_VALUE_U32:
-			reg[op->dst] = mx_load4(words);
-			words += 4;
-			break;
-		case MX_FAST_VALUE_S32:
-			reg[op->dst] = (uint64_t)(int64_t)(int32_t)mx_load4(words);
-			words += 4;
-			break;
-		case MX_FAST_ADD:
-			reg[op->dst] = reg[op->base] + (uint64_t)op->imm;
-			break;
-		case MX_FAST_LEA:
-			reg[op->dst] = reg[op->base] + (reg[op->index] << op->scale) + (uint64_t)op->imm;
-			break;
-		case MX_FAST_ADD4:
-			reg[op->dst] = (uint32_t)(reg[op->base] + (uint64_t)op->imm);
-			break;
-		case MX_FAST_COMPUTE:
-			mx_compute(reg, op, op->lanes);
-			break;
-		case MX_FAST_SUB_FLAGS:
-			m->flags.a = reg[op->base] << op->scale;
-			m->flags.b = (reg[op->index] + (uint64_t)op->imm) << op->scale;
-			m->flags.shift = op->scale;
-			m->flags.raw = false;
-			break;
-		case MX_FAST_AND_FLAGS:
-			m->flags.a = (reg[op->base] & (reg[op->index] + (uint64_t)op->imm)) << op->scale;
-			m->flags.b = 0;
-			m->flags.shift = op->scale;
-			m->flags.raw = false;
-			break;
-		case MX_FAST_GOTO:
-			s->node = op->target;
-			goto out;
-		case MX_FAST_NEXT:
-			s->node = NULL;
-			goto out;
-#define IF(half) \
-		case MX_FAST_IF + half: \
-			s->node = condition(&m->flags, half) ? op->target : op->other; \
-			goto out
-		IF(0);
-		IF(1);
-		IF(2);
-		IF(3);
-		IF(4);
-		IF(5);
-		IF(6);
-		IF(7);
-#undef IF
-		default:
-			__builtin_unreachable();
-		}
-	}
-out:
-	s->words = words;
-	s->v = v;
-}
 
 static inline const struct mx_node *
 find(const struct mx_code *code, const struct mx_object **last, uint32_t id)
@@ -252,8 +192,6 @@ static bool run_loop(struct mx_machine *m, struct mx_sink *sink, struct state *s
 	size_t room = SIZE_MAX;
 	uint64_t n;
 
-	if (node->words && left < node->words + 4u)
-		return true;
 	if (node->words)
 		room = (left - 4) / node->words;
 	if (!sink->counts && node->accesses) {
@@ -272,76 +210,225 @@ static bool run_loop(struct mx_machine *m, struct mx_sink *sink, struct state *s
 	return true;
 }
 
-static inline __attribute__((always_inline)) void
-run(struct mx_machine *m, struct mx_sink *sink, const bool counting)
+/* Can the node be run as a whole? */
+static inline bool whole(const struct mx_sink *sink, const struct state *s, const struct mx_node *node, size_t left)
 {
-	struct state s = { m->place.node, m->words, sink->v };
-	const bool reserve = m->phase == MX_WORDS;
-	const struct mx_object *object = NULL;
-	const struct mx_node *avoid = m->phase == MX_INTERRUPT ? m->at_node : NULL, *tried = NULL;
-	uint64_t sums[2] = { 0, 0 }, fuel = m->fuel;
-	unsigned int summed = 0;
+	if (!node->fast)
+		return false;
+	if (s->reserve ? left < node->words + 4u : node->words != 0)
+		return false;
+	return sink->counts || (size_t)(sink->end - s->v) >= node->accesses;
+}
 
-	for (;;) {
-		size_t left = (size_t)(m->end - s.words);
-		const struct mx_node *node = s.node;
-
-		if (!node) {
-			if (!reserve || left < 8)
-				break;
-			node = find(m->code, &object, mx_load4(s.words));
-			if (!node || !node->header)
-				break;
-		}
-		if (!node->fast || node == avoid)
-			break;
-		if (node->words ? !reserve || left < node->words + 4u : (reserve && left < 4))
-			break;
-		if (!counting && (size_t)(sink->end - s.v) < node->accesses)
-			break;
-		if (node->loop && node != tried) {
-			tried = s.node = node;
-			if (run_loop(m, sink, &s, reserve ? left : 0))
-				continue;
-			fuel = 0;
-			m->refills = MX_REFILLS;
-			break;
-		}
-		if (node != tried)
-			tried = NULL;
-		if (node->words)
-			fuel = m->limit;
-		else if (fuel == 0)
-			break;
-		else
-			fuel--;
-		if (node->header) {
-			if (mx_load4(s.words) != node->id)
-				break;
-			s.words += 4;
-		}
-		if (counting) {
-			sums[0] += node->sums[!sink->stack][0];
-			sums[1] += node->sums[!sink->stack][1];
-			if (++summed == MX_PACKED_NODES) {
-				flush(sink->counts, sums);
-				summed = 0;
-			}
-		}
-		run_node(m, &s, counting ? node->lean : node->fast);
+/* What is to be done in front of a node.  False: it cannot be run here. */
+static inline bool enter(struct mx_machine *m, struct mx_sink *sink, struct state *s, const struct mx_node *node)
+{
+	if (node->words)
+		s->fuel = m->limit;
+	else if (s->fuel == 0)
+		return false;
+	else
+		s->fuel--;
+	if (node->header) {
+		if (mx_load4(s->words) != node->id)
+			return false;
+		s->words += 4;
 	}
-	if (counting)
-		flush(sink->counts, sums);
-	m->fuel = fuel;
-	m->place.node = s.node;
-	m->words = s.words;
-	sink->v = s.v;
+	if (sink->counts) {
+		s->sums[0] += node->sums[!sink->stack][0];
+		s->sums[1] += node->sums[!sink->stack][1];
+		if (++s->summed == MX_PACKED_NODES) {
+			flush(sink->counts, s->sums);
+			s->summed = 0;
+		}
+	}
+	return true;
+}
+
+enum choice { STOP, AGAIN, RUN };
+
+/* The node that comes next: s->node, or by its header. */
+static inline enum choice choose(struct mx_machine *m, struct mx_sink *sink, struct state *s,
+				 const struct mx_node **chosen)
+{
+	size_t left = (size_t)(m->end - s->words);
+	const struct mx_node *node = s->node;
+
+	if (!node) {
+		if (!s->reserve || left < 8)
+			return STOP;
+		node = find(m->code, &s->object, mx_load4(s->words));
+		if (!node || !node->header)
+			return STOP;
+	}
+	if (!whole(sink, s, node, left) || node == s->avoid)
+		return STOP;
+	if (node->loop && node != s->tried) {
+		s->tried = s->node = node;
+		if (run_loop(m, sink, s, left))
+			return AGAIN;
+		s->fuel = 0;
+		m->refills = MX_REFILLS;
+		return STOP;
+	}
+	if (node != s->tried)
+		s->tried = NULL;
+	*chosen = node;
+	return enter(m, sink, s, node) ? RUN : STOP;
+}
+
+/*
+ * Node by node.  Long, since all of it shares what is in the processor's registers, and each operation jumps to the
+ * next one's code itself, which is better predicted than one place that jumps to all.
+ */
+static void run(struct mx_machine *m, struct mx_sink *sink, struct state *s)
+{
+	/* Distances, which need no relocation. */
+#define TO(label) [MX_FAST_##label] = (int32_t)((char *)&&label - (char *)&&ACCESS)
+	static const int32_t code[MX_FAST_CODES] = {
+		TO(ACCESS), TO(ACCESS_INDEX), TO(ACCESS_2), TO(ACCESS_3), TO(ACCESS_4), TO(VALUE), TO(VALUE_U32),
+		TO(VALUE_S32), TO(ADD), TO(LEA), TO(ADD4), TO(COMPUTE), TO(SUB_FLAGS), TO(AND_FLAGS), TO(GOTO),
+		TO(NEXT), TO(IF_O), TO(IF_B), TO(IF_E), TO(IF_BE), TO(IF_S), TO(IF_P), TO(IF_L), TO(IF_LE),
+	};
+#define GO goto *((char *)&&ACCESS + code[op->code])
+#define GO_ON op++; GO
+#define INDEXED(op) (reg[(op)->base] + (reg[(op)->index] << (op)->scale) + (uint64_t)(op)->imm)
+#define PUT(i) put(v + (i), op + (i), INDEXED(op + (i)))
+	struct mx_flags *flags = &m->flags;
+	uint64_t *reg = m->reg;
+	const struct mx_node *node;
+	const struct mx_op *op;
+	const uint8_t *words;
+	struct mx_access *v;
+
+next:
+	switch (choose(m, sink, s, &node)) {
+	case STOP:
+		return;
+	case AGAIN:
+		goto next;
+	default:
+		break;
+	}
+	op = sink->counts ? node->lean : node->fast;
+	words = s->words;
+	v = s->v;
+	GO;
+ACCESS:
+	put(v, op, reg[op->base] + (uint64_t)op->imm);
+	v++;
+	GO_ON;
+ACCESS_INDEX:
+	PUT(0);
+	v++;
+	GO_ON;
+ACCESS_2:
+	PUT(0);
+	PUT(1);
+	v += 2;
+	op += 2;
+	GO;
+ACCESS_3:
+	PUT(0);
+	PUT(1);
+	PUT(2);
+	v += 3;
+	op += 3;
+	GO;
+ACCESS_4:
+	PUT(0);
+	PUT(1);
+	PUT(2);
+	PUT(3);
+	v += 4;
+	op += 4;
+	GO;
+VALUE:
+	reg[op->dst] = mx_load8(words);
+	words += 8;
+	GO_ON;
+VALUE_U32:
+	reg[op->dst] = mx_load4(words);
+	words += 4;
+	GO_ON;
+VALUE_S32:
+	reg[op->dst] = (uint64_t)(int64_t)(int32_t)mx_load4(words);
+	words += 4;
+	GO_ON;
+ADD:
+	reg[op->dst] = reg[op->base] + (uint64_t)op->imm;
+	GO_ON;
+LEA:
+	reg[op->dst] = INDEXED(op);
+	GO_ON;
+ADD4:
+	reg[op->dst] = (uint32_t)(reg[op->base] + (uint64_t)op->imm);
+	GO_ON;
+COMPUTE:
+	mx_compute(reg, op, op->lanes);
+	GO_ON;
+SUB_FLAGS:
+	*flags = (struct mx_flags){
+		.a = reg[op->base] << op->scale,
+		.b = (reg[op->index] + (uint64_t)op->imm) << op->scale,
+		.shift = op->scale,
+	};
+	GO_ON;
+AND_FLAGS:
+	*flags = (struct mx_flags){
+		.a = (reg[op->base] & (reg[op->index] + (uint64_t)op->imm)) << op->scale,
+		.shift = op->scale,
+	};
+	GO_ON;
+/* A branch, which is predicted; a conditional move would have to wait for the flags. */
+#define IF(name, half) \
+IF_##name: \
+	if (!condition(flags, half)) \
+		goto other; \
+	goto target
+	IF(O, 0);
+	IF(B, 1);
+	IF(E, 2);
+	IF(BE, 3);
+	IF(S, 4);
+	IF(P, 5);
+	IF(L, 6);
+	IF(LE, 7);
+NEXT:
+	s->node = NULL;
+	goto out;
+other:
+	__asm__ volatile("");
+	s->node = op->other;
+	goto out;
+GOTO:
+target:
+	s->node = op->target;
+out:
+	s->words = words;
+	s->v = v;
+	goto next;
+#undef IF
+#undef PUT
+#undef INDEXED
+#undef GO_ON
+#undef GO
+#undef TO
 }
 
 void mx_run_fast(struct mx_machine *m, struct mx_sink *sink)
 {
+	struct state s = {
+		.node = m->place.node, .words = m->words, .v = sink->v, .fuel = m->fuel,
+		.reserve = m->phase == MX_WORDS,
+		.avoid = m->phase == MX_INTERRUPT ? m->at_node : NULL,
+	};
+
+	run(m, sink, &s);
 	if (sink->counts)
-		run(m, sink, true);
-	else
-		run(m, sink, false);
+		flush(sink->counts, s.sums);
+	m->fuel = s.fuel;
+	m->place.node = s.node;
+	m->words = s.words;
+	sink->v = s.v;
 }

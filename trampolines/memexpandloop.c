@@ -6,13 +6,13 @@
 
 struct maker {
 	const struct mx_node *node;
-	struct mx_loop loop;		/* without its columns */
 	struct mx_column *columns;
 	struct mx_form reg[MX_SLOTS];	/* as it is now */
 	uint32_t written, read;		/* read: as it was at the beginning */
 	uint8_t nvalues, value[MX_VALUES];	/* enum md_code */
 	uint16_t offset[MX_VALUES], words;
 	bool compared;
+	struct mx_loop loop;		/* without its columns */
 };
 
 /* ---- sums ---- */

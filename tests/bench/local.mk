@@ -22,12 +22,15 @@ if HAVE_MPICH
 BENCH_TRACEES += tests/bench/nothing-mpich
 endif
 
-BENCH_HELPERS = tests/bench/analysis tests/bench/bench_encode tests/bench/interleave
+BENCH_HELPERS = tests/bench/analysis tests/bench/bench_encode tests/bench/bench_memexpand \
+	tests/bench/interleave
 EXTRA_PROGRAMS += $(BENCH_HELPERS)
 tests_bench_analysis_SOURCES = tests/bench/analysis.c
 tests_bench_analysis_LDADD = libinjector.la libtrampolines.la libtracefmt.la
 tests_bench_bench_encode_SOURCES = tests/bench/bench_encode.c
 tests_bench_bench_encode_LDADD = libtracefmt.la -lm
+tests_bench_bench_memexpand_SOURCES = tests/bench/bench_memexpand.c
+tests_bench_bench_memexpand_LDADD = libtrampolines.la
 tests_bench_interleave_SOURCES = tests/bench/interleave.c
 
 EXTRA_DIST += \

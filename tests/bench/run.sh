@@ -3,12 +3,12 @@
 # limit on anything: doc/benchmarks.md tells what to expect.
 #
 # BENCH_RUNS   runs of each command (7; three times as many for the short ones)
-# BENCH_ONLY   sections to run, of: calls functions many whole python analysis start size collector
-#              programs reference
+# BENCH_ONLY   sections to run, of: calls functions many whole python analysis memexpand start size
+#              collector programs reference
 bench=$top_builddir/tests/bench
 source=$top_srcdir/tests/bench
 runs=${BENCH_RUNS:-7}
-sections="calls functions many whole python analysis start size collector programs reference"
+sections="calls functions many whole python analysis memexpand start size collector programs reference"
 only=${BENCH_ONLY:-$sections}
 . "$source/lib.sh"
 
@@ -310,6 +310,14 @@ bench_analysis()
 		analysis_row flow "$file"
 		analysis_row mirror "$file"
 	done
+}
+
+# ---- memory streams ----
+
+bench_memexpand()
+{
+	section "Memory streams made by hand, expanded and counted by one thread (bench_memexpand)"
+	"$bench/bench_memexpand" 0.5 | sed 's/^/  /'
 }
 
 # ---- start-up ----

@@ -4,3 +4,15 @@ tests_unit_memexpand_SOURCES = tests/unit/memexpand.c \
 	tests/unit/memexpand_support.c tests/unit/memexpand_support.h
 tests_unit_memexpand_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_memexpand_LDADD = libtrampolines.la $(CMOCKA_LIBS)
+
+PURE_TESTS += tests/unit/memexpand_random
+tests_unit_memexpand_random_SOURCES = tests/unit/memexpand_random.c \
+	tests/unit/memexpand_support.c tests/unit/memexpand_support.h
+tests_unit_memexpand_random_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_memexpand_random_LDADD = libtrampolines.la $(CMOCKA_LIBS)
+
+# Its corpus is replayed here, see tests/fuzz/fuzz_memexpand.c.
+PURE_TESTS += tests/fuzz/fuzz_memexpand
+tests_fuzz_fuzz_memexpand_SOURCES = tests/fuzz/fuzz_memexpand.c tests/fuzz/fuzz_main.c
+tests_fuzz_fuzz_memexpand_LDADD = libtrampolines.la
+EXTRA_DIST += tests/fuzz/corpus/memexpand
