@@ -13,11 +13,12 @@
 #include "tests/unit/memplan_check.h"
 
 #define ADDRESS 0x401000ull
+#define TABLE 0x402000ull
 #define NEXT "\x31\xc0\xc3"	/* the function behind: xor %eax, %eax; ret */
 
 struct subject {
 	uint8_t bytes[512];
-	struct tramp_bytes map;
+	struct tramp_bytes maps[2];
 	struct tramp_fn fns[2];
 	struct tramp_facts facts;
 	struct tramp_code *code;
@@ -41,16 +42,20 @@ static void plan(struct subject *s, unsigned int rungs, bool stack)
 		fail_msg("node %u: %s", node, wrong);
 }
 
-static void build(struct subject *s, const void *code, size_t size)
+/* @table: of @ntable distances, at TABLE. */
+static void build_with(struct subject *s, const void *code, size_t size, const int32_t *table, size_t ntable)
 {
 	memset(s, 0, sizeof(*s));
 	assert_true(size + sizeof(NEXT) <= sizeof(s->bytes));
 	memcpy(s->bytes, code, size);
 	memcpy(s->bytes + size, NEXT, sizeof(NEXT) - 1);
-	s->map = (struct tramp_bytes){ .addr = ADDRESS, .bytes = s->bytes, .len = size + 3, .code = true };
+	s->maps[0] = (struct tramp_bytes){ .addr = ADDRESS, .bytes = s->bytes, .len = size + 3, .code = true };
+	s->maps[1] = (struct tramp_bytes){ .addr = TABLE, .bytes = (const void *)table, .len = 4 * ntable };
 	s->fns[0] = (struct tramp_fn){ ADDRESS, size, TRAMP_FN_FRAMED, TRAMP_NONE };
 	s->fns[1] = (struct tramp_fn){ ADDRESS + size, 3, TRAMP_FN_FRAMED, TRAMP_NONE };
-	s->facts = (struct tramp_facts){ .bytes = &s->map, .nbytes = 1, .fns = s->fns, .nfns = 2 };
+	s->facts = (struct tramp_facts){
+		.bytes = s->maps, .nbytes = table ? 2 : 1, .fns = s->fns, .nfns = 2,
+	};
 	assert_int_equal(tramp_code_new(&s->facts, &s->code), TRAMP_CODE_OK);
 	assert_int_equal(tramp_flow_build(&s->flow, s->code, 0), TRAMP_CODE_OK);
 	tramp_flow_live(&s->flow);
@@ -58,7 +63,7 @@ static void build(struct subject *s, const void *code, size_t size)
 	plan(s, TRAMP_MEM_ALL, false);
 }
 
-#define BUILD(s, code) build(s, code, sizeof(code) - 1)
+#define BUILD(s, code) build_with(s, code, sizeof(code) - 1, NULL, 0)
 
 static void drop(struct subject *s)
 {
@@ -311,6 +316,34 @@ static void test_syscall(void **state)
 	drop(&s);
 }
 
+/*
+ * cmp $2, %rdi; ja 9f; 1: movzbl (%rsi), %eax; lea table(%rip), %rdx; movslq (%rdx,%rax,4), %rax;
+ * add %rdx, %rax; jmp *%rax; 2: add $1, %rsi; jmp 1b; 3: add $2, %rsi; jmp 1b; 9: ret: where the table leads nothing
+ * is known, and the table's place is.
+ */
+static void test_switch(void **state)
+{
+	static const int32_t table[] = { 0x1019 - 0x2000, 0x101f - 0x2000, 0x1025 - 0x2000 };
+	static const char code[] =
+		"\x48\x83\xff\x02\x77\x1f\x0f\xb6\x06\x48\x8d\x15\xf0\x0f\x00\x00\x48\x63\x04\x82"
+		"\x48\x01\xd0\xff\xe0\x48\x83\xc6\x01\xeb\xe7\x48\x83\xc6\x02\xeb\xe1\xc3";
+	struct subject s;
+
+	(void)state;
+	build_with(&s, code, sizeof(code) - 1, table, 3);
+	assert_int_equal(s.flow.nblocks, 5);
+	assert_int_equal(s.flow.blocks[1].ends, TRAMP_END_SWITCH);
+	assert_int_equal(s.plan.nodes[s.plan.body[1]].bytes, 8 + 4);
+	for (uint32_t i = 2; i < 5; i++) {
+		const struct mem_node *n = &s.plan.nodes[s.plan.entry[i]];
+
+		assert_true(n->header);
+		assert_false(n->owner);
+		assert_int_equal(n->bytes, 4);
+	}
+	drop(&s);
+}
+
 /* 1: mov (%rdi), %al; jmp 1b: the reader has to be told that it goes on. */
 static void test_endless(void **state)
 {
@@ -352,6 +385,7 @@ int main(void)
 		cmocka_unit_test(test_nest),
 		cmocka_unit_test(test_sparse),
 		cmocka_unit_test(test_syscall),
+		cmocka_unit_test(test_switch),
 		cmocka_unit_test(test_endless),
 		cmocka_unit_test(test_stack),
 	};

@@ -33,9 +33,7 @@ enum mem_action_code {
 	MEM_STORE8,		/* general register `reg`, 8 bytes */
 	MEM_STORE4,
 	MEM_STORE_EXTRA,	/* struct tramp_mem_extra: `what`, reg */
-	MEM_CHECK,		/* room: flags are dead here, or else `flags_live`.  With `at` 0 it stands in front of the
-				 * header: so does that of each node that may be the first to write after control came
-				 * from elsewhere */
+	MEM_CHECK,		/* room: flags are dead here, or else `flags_live` */
 };
 
 struct mem_action {

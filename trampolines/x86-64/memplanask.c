@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * A branch on a value that is not known, but will be needed where the branch most often leads, as at the end of a
- * loop over a list: the value is stored in front of what sets the flags.  So nothing more is written, and
- * the reader knows which way is taken.
+ * A branch on a value that is not known, but will be needed where the branch most often leads, as at the
+ * end of a loop over a list: the value is stored in front of what sets the flags.  So nothing more is
+ * written, and the reader knows which way is taken.
  */
 #include "trampolines/x86-64/memplanpriv.h"
 

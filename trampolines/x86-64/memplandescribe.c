@@ -132,11 +132,10 @@ static bool put_insn(struct walk *w)
 {
 	const struct mp_insn *i = mp_insn_of(w->p, w->node, w->insn);
 	const struct tramp_mem_facts *facts = &w->p->facts.v[i - w->p->insns.v];
-
 	struct values values = { .regs = i->store, .u32 = i->store_u32, .s32 = i->store_s32 };
 
-	return put_check(w) && put_values(w, values) && put_extras(w, facts, false) && put_accesses(w, facts) &&
-	       put_computes(w, facts, i) && put_extras(w, facts, true);
+	return put_check(w) && put_values(w, values) && put_extras(w, facts, false) &&
+	       put_accesses(w, facts) && put_computes(w, facts, i) && put_extras(w, facts, true);
 }
 
 static uint64_t only_way(const struct mem_node *n)

@@ -92,8 +92,9 @@ static bool same_edge(const struct mp *p, uint32_t i, const struct mem_node *e, 
 	const struct mem_node *n = &p->plan->nodes[i];
 	const struct mp_node *side = &p->nodes.v[i];
 
-	return n->reg == e->reg && n->parked == e->parked && n->kept == e->kept && n->header == e->header &&
-	       n->owner == e->owner && side->values == w->values && side->u32 == w->u32 && side->s32 == w->s32;
+	return n->reg == e->reg && n->parked == e->parked && n->kept == e->kept &&
+	       n->header == e->header && n->owner == e->owner && side->values == w->values &&
+	       side->u32 == w->u32 && side->s32 == w->s32;
 }
 
 static bool add_edge(struct mp *p, const struct mp_way *w, const struct mem_node *e, uint32_t *index)
@@ -102,7 +103,8 @@ static bool add_edge(struct mp *p, const struct mp_way *w, const struct mem_node
 	struct mp_block *to = &p->blocks.v[w->to];
 	struct mp_node *side;
 
-	if (!mp_grow(p, (void **)&plan->nodes, &plan->room_nodes, plan->nnodes + 1, sizeof(*plan->nodes)) ||
+	if (!mp_grow(p, (void **)&plan->nodes, &plan->room_nodes, plan->nnodes + 1,
+		     sizeof(*plan->nodes)) ||
 	    !mp_reserve(p, &p->nodes, plan->nnodes + 1))
 		return false;
 	*index = (uint32_t)plan->nnodes++;
@@ -132,10 +134,9 @@ static bool find_edge(struct mp *p, uint32_t from, struct mp_way *w, uint32_t *i
 	if (!needs_edge(p, n, w))
 		return true;
 	place_edge(p, n, w, &e);
-	for (*index = p->blocks.v[w->to].edges; *index != TRAMP_NONE; *index = p->nodes.v[*index].more) {
-		if (same_edge(p, *index, &e, w))
-			break;
-	}
+	*index = p->blocks.v[w->to].edges;
+	while (*index != TRAMP_NONE && !same_edge(p, *index, &e, w))
+		*index = p->nodes.v[*index].more;
 	if (*index == TRAMP_NONE && !add_edge(p, w, &e, index))
 		return false;
 	p->nodes.v[*index].freq += w->freq;
@@ -196,7 +197,10 @@ bool mp_link(struct mp *p)
 	}
 	for (uint32_t i = 0; i < p->flow->nblocks; i++)
 		link_behind_kernel(p, i);
-	for (uint32_t i = 0; i < p->plan->nnodes; i++)
-		p->plan->nodes[i].owner_flags = p->plan->nodes[i].owner && p->nodes.v[i].live & TRAMP_STATUS;
+	for (uint32_t i = 0; i < p->plan->nnodes; i++) {
+		struct mem_node *n = &p->plan->nodes[i];
+
+		n->owner_flags = n->owner && p->nodes.v[i].live & TRAMP_STATUS;
+	}
 	return true;
 }

@@ -35,8 +35,8 @@ static mp_set op_reads(const struct md_op *op)
 }
 
 /*
- * Without the accesses that are made by rsp alone, and without what computes something for them.  The registers
- * that string instructions do not use are left to @facts->need.
+ * Without the accesses that are made by rsp alone, and without what computes something for them.  The
+ * registers that string instructions do not use are left to @facts->need.
  */
 static void leave_out_stack(struct tramp_mem_facts *facts)
 {

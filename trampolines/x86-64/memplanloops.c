@@ -3,15 +3,15 @@
  * Values that are wanted in a loop, and stay known in it, are stored on the ways into it; outer loops first,
  * so that inner ones find them known.
  *
- * Where a loop calls something, nothing is known behind the call.  If the loop can also be run through without,
- * the call's return counts as a way into the loop.
+ * Where a loop calls something, nothing is known behind the call.  If the loop can also be run through
+ * without, the call's return counts as a way into the loop.
  */
 #include "trampolines/x86-64/memplanpriv.h"
 
 /* So many can be stored with a register left for the pointer. */
 enum { VALUES_MAX = 13 };
 
-/* Is there a way around the loop that control does not leave the copies on?  Marks by `number` of p->stack. */
+/* Is there a way around the loop that control does not leave the copies on? */
 static bool runs_through(struct mp *p, uint32_t loop, bool *memory)
 {
 	uint32_t head = p->flow->loops[loop].head, n = p->flow->nblocks;

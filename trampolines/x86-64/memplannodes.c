@@ -18,7 +18,10 @@ static unsigned int bytes_of(const struct mp_insn *i)
 	return 8 * n - 4 * narrow + i->extra_bytes;
 }
 
-/* How many of the instructions from `first` on make one node; *s: what is known, nothing at the block's start. */
+/*
+ * How many of the instructions from `first` on make one node; *s: what is known, at worst: nothing at the
+ * block's start.
+ */
 static uint32_t node_length(const struct mp *p, const struct tramp_block *b, uint32_t first,
 			    struct mp_state *s)
 {
@@ -46,7 +49,8 @@ static bool add_node(struct mp *p, uint32_t block, uint32_t first, uint32_t nops
 {
 	struct mem_plan *plan = p->plan;
 
-	if (!mp_grow(p, (void **)&plan->nodes, &plan->room_nodes, plan->nnodes + 1, sizeof(*plan->nodes)))
+	if (!mp_grow(p, (void **)&plan->nodes, &plan->room_nodes, plan->nnodes + 1,
+		     sizeof(*plan->nodes)))
 		return false;
 	plan->nodes[plan->nnodes++] = (struct mem_node){
 		.block = block, .first = first, .nops = nops,

@@ -2,9 +2,9 @@
 /*
  * Which register holds the pointer in each node.
  *
- * If there is one that the whole function does not name, it is that.  Else one for each loop, outermost first,
- * that nothing in the loop names.  The other nodes take that of the node that most often comes in front of
- * them, if they can.  Nodes that write nothing are without one, where it need not pass through them.
+ * If there is one that the whole function does not name, it is that.  Else one for each loop, outermost
+ * first, that nothing in the loop names.  The other nodes take that of the node that most often comes in
+ * front of them, if they can.  Nodes that write nothing are without one, where it need not pass through them.
  */
 #include "trampolines/x86-64/memplanpriv.h"
 
@@ -84,7 +84,8 @@ static void fill_regions(struct mp *p)
 		bool home = n->first == 0 && p->blocks.v[n->block].outside;
 
 		home |= !p->nodes.v[i].goes_on;
-		for (uint32_t l = p->flow->blocks[n->block].loop; l != TRAMP_NONE; l = p->flow->loops[l].parent)
+		for (uint32_t l = p->flow->blocks[n->block].loop; l != TRAMP_NONE;
+		     l = p->flow->loops[l].parent)
 			add_node(&p->regions.v[l], &p->nodes.v[i], home);
 		add_node(&p->regions.v[nloops], &p->nodes.v[i], home);
 	}
@@ -159,8 +160,10 @@ static uint32_t predecessor(const struct mp *p, uint32_t i)
 	uint32_t best = TRAMP_NONE;
 	float freq = -1;
 
+	if (n->first && (!p->nodes.v[i - 1].goes_on || p->plan->nodes[i - 1].reg == RT_MEM_NO_REG))
+		return TRAMP_NONE;
 	if (n->first)
-		return p->nodes.v[i - 1].goes_on && p->plan->nodes[i - 1].reg != RT_MEM_NO_REG ? i - 1 : TRAMP_NONE;
+		return i - 1;
 	for (uint32_t k = 0; k < b->npreds; k++) {
 		const struct mp_way *w = &p->ways.v[p->preds.v[b->pred + k]];
 		uint32_t from = w->from == TRAMP_NONE ? TRAMP_NONE : mp_last_node(p, w->from);

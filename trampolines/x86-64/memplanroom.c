@@ -45,10 +45,11 @@ static uint32_t successor(const struct mp *p, uint32_t i, uint32_t k)
 {
 	const struct mem_node *n = &p->plan->nodes[i];
 
-	if (!p->nodes.v[i].goes_on)
-		return k == MP_NEXT && p->flow->blocks[n->block].ends == TRAMP_END_TAIL_JCC && n->last ? n->next :
-														 TRAMP_NONE;
-	return k == MP_TARGET ? n->target : n->next;
+	if (p->nodes.v[i].goes_on)
+		return k == MP_TARGET ? n->target : n->next;
+	if (k == MP_NEXT && n->last && p->flow->blocks[n->block].ends == TRAMP_END_TAIL_JCC)
+		return n->next;
+	return TRAMP_NONE;
 }
 
 /* ---- from elsewhere ---- */
@@ -165,7 +166,9 @@ static void find_component(struct walk *w, uint32_t start)
 static uint32_t find_cycles(struct mp *p)
 {
 	uint32_t n = (uint32_t)p->plan->nnodes;
-	struct walk w = { .p = p, .path = p->stack.v, .edge = p->stack.v + n, .open = p->stack.v + 2 * (size_t)n };
+	struct walk w = {
+		.p = p, .path = p->stack.v, .edge = p->stack.v + n, .open = p->stack.v + 2 * (size_t)n,
+	};
 
 	for (uint32_t i = 0; i < n; i++) {
 		p->nodes.v[i].index = p->nodes.v[i].low = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * From where to where control goes, and about how often: at a conditional branch both ways are taken as often,
- * but for one that leaves a loop; loops run some times.
+ * From where to where control goes, and about how often: at a conditional branch both ways are taken as
+ * often, but for one that leaves a loop; loops run some times.
  */
 #include <string.h>
 
@@ -168,7 +168,8 @@ static bool find_order(struct mp *p)
 	if (!mp_reserve(p, &p->order, n) || !mp_reserve(p, &p->stack, 2 * (size_t)n + 2))
 		return false;
 	for (uint32_t i = n; i-- > 0;) {
-		if (p->blocks.v[i].outside && i != p->flow->entry && !(p->flow->blocks[i].flags & TRAMP_BLOCK_RETURN))
+		if (p->blocks.v[i].outside && i != p->flow->entry &&
+		    !(p->flow->blocks[i].flags & TRAMP_BLOCK_RETURN))
 			visit(p, i, &left);
 	}
 	visit(p, p->flow->entry, &left);
