@@ -2,8 +2,9 @@
 /*
  * Which ways the reader knows to be taken, and so, which nodes need no header.
  *
- * A block that some ways lead to that are known, and some that are not, has a header if the latter are taken
- * more often; else EDGE nodes with headers stand on these.
+ * A block that some ways lead to that are known, and some that are not, has a header if the latter are
+ * taken more often; else EDGE nodes with headers stand on these.  They write less, but are more code: so
+ * they are preferred in loops.
  */
 #include "trampolines/x86-64/memplanpriv.h"
 
@@ -73,8 +74,10 @@ static bool break_cycles(struct mp *p)
 	return true;
 }
 
-static void choose_header(const struct mp *p, struct mp_block *b)
+static void choose_header(const struct mp *p, uint32_t i)
 {
+	float weight = p->flow->blocks[i].loop == TRAMP_NONE ? 1 : 3;
+	struct mp_block *b = &p->blocks.v[i];
 	float known = 0, unknown = 0;
 	bool any = false;
 
@@ -88,7 +91,7 @@ static void choose_header(const struct mp *p, struct mp_block *b)
 			any = true;
 		}
 	}
-	b->header = !mp_rung(p, TRAMP_MEM_IMPLIED) || (any && unknown >= known);
+	b->header = !mp_rung(p, TRAMP_MEM_IMPLIED) || (any && unknown >= weight * known);
 }
 
 /* Is there a node in front of the way's end that has to have a header by itself? */
@@ -115,7 +118,7 @@ bool mp_choose_headers(struct mp *p)
 	if (!break_cycles(p))
 		return false;
 	for (uint32_t i = 0; i < p->flow->nblocks; i++)
-		choose_header(p, &p->blocks.v[i]);
+		choose_header(p, i);
 	for (uint32_t i = 0; i < p->flow->nblocks; i++)
 		use_headers(p, i);
 	return true;
