@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "tests/unit/mememit_lanes.h"
 #include "tests/unit/trampolines_machine.h"
 
 static uint64_t reg(const ucontext_t *context, enum machine_register number)
@@ -94,19 +95,24 @@ static void add_operand(const struct instruction *i, const ZydisDecodedOperand *
 			struct mx_access *v, size_t *n)
 {
 	bool implicit = op->visibility == ZYDIS_OPERAND_VISIBILITY_HIDDEN && !is_string(&i->insn);
-	struct mx_access *a = &v[*n];
+	struct mx_access *a = &v[*n], like;
 	ZyanU64 addr;
 
-	if (op->type != ZYDIS_OPERAND_TYPE_MEMORY || op->mem.type != ZYDIS_MEMOP_TYPE_MEM ||
+	if (op->type != ZYDIS_OPERAND_TYPE_MEMORY || op->mem.type == ZYDIS_MEMOP_TYPE_AGEN ||
 	    i->insn.mnemonic == ZYDIS_MNEMONIC_NOP || i->insn.mnemonic == ZYDIS_MNEMONIC_ENDBR64)
 		return;
 	if (implicit && !stack)
 		return;
-	if (ZYAN_FAILED(ZydisCalcAbsoluteAddressEx(&i->insn, op, i->pc, &i->values, &addr)))
+	if (op->mem.type == ZYDIS_MEMOP_TYPE_VSIB)	/* its base is r15 */
+		addr = reg(i->context, R15) + (uint64_t)op->mem.disp.value;
+	else if (ZYAN_FAILED(ZydisCalcAbsoluteAddressEx(&i->insn, op, i->pc, &i->values, &addr)))
 		errx(99, "%#lx: no address", (unsigned long)i->pc);
 	if (op->mem.segment == ZYDIS_REGISTER_FS)
 		addr += fs_base();
-	*a = (struct mx_access){ .addr = addr, .size = op->size / 8, .kind = kind_of(i, op), .insn = i->pc };
+	like = (struct mx_access){ .addr = addr, .size = op->size / 8, .kind = kind_of(i, op), .insn = i->pc };
+	if (lanes_expect(i->context, &i->insn, i->operands, op, addr, &like, v, n))
+		return;
+	*a = like;
 	if (implicit) {
 		if (op->mem.base == ZYDIS_REGISTER_RSP && a->kind == MD_STORE)
 			a->addr = reg(i->context, RSP) - a->size;

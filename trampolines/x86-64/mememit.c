@@ -101,8 +101,11 @@ static uint32_t body_end(const struct tramp_mirror *m, uint32_t i)
 	return n + 1;
 }
 
+/* Where control comes back to, nobody asks any more whose pool it is. */
 bool mir_mem_bare(const struct tramp_mirror *m, uint32_t i)
 {
+	if (mem_node(m, m->mem->plan.body[i])->owner && !mir_is_exit(mir_flow_block(m, i)->ends))
+		return false;
 	for (uint32_t n = m->mem->plan.body[i]; n < body_end(m, i); n++) {
 		if (records(m, mem_node(m, n)))
 			return false;
