@@ -35,9 +35,10 @@ static size_t len;
 
 static void node(uint8_t flags)
 {
-	nodes[nnodes++] = (struct md_node){
-		.op = nops, .start = nnodes * 256, .flags = flags, .bytes = flags & MD_NODE_HEADER ? 4 : 0,
+	nodes[nnodes] = (struct md_node){
+		.op = nops, .start = (nnodes + 1) * 256, .flags = flags, .bytes = flags & MD_NODE_HEADER ? 4 : 0,
 	};
+	nnodes++;
 }
 
 static void op(struct md_op o)

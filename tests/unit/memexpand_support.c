@@ -14,10 +14,11 @@
 void mxt_node(struct mxt_description *d, bool header)
 {
 	assert_true(d->nnodes < MXT_NODES);
-	d->nodes[d->nnodes++] = (struct md_node){
-		.op = d->nops, .start = d->nnodes * 0x100, .bytes = header ? 4 : 0,
+	d->nodes[d->nnodes] = (struct md_node){
+		.op = d->nops, .start = (d->nnodes + 1) * 0x100, .bytes = header ? 4 : 0,
 		.flags = header ? MD_NODE_HEADER : 0,
 	};
+	d->nnodes++;
 }
 
 static uint32_t lanes_bytes(const struct md_op *op)
