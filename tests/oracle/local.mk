@@ -4,6 +4,8 @@ if !SANITIZERS
 check_PROGRAMS += tests/oracle/stepper tests/oracle/blocks
 endif
 tests_oracle_stepper_SOURCES = \
+	tests/oracle/follow.c \
+	tests/oracle/follow.h \
 	tests/oracle/functions.c \
 	tests/oracle/insn.c \
 	tests/oracle/oracle.h \
@@ -13,3 +15,27 @@ tests_oracle_stepper_LDADD = $(LIBELF_LIBS)
 tests_oracle_blocks_SOURCES = tests/oracle/blocks.c
 tests_oracle_blocks_LDADD = libinjector.la libtrampolines.la libtracefmt.la
 EXTRA_DIST += tests/oracle/compare.awk
+
+# Memory accesses: see memsteps.c, memcompare.c.
+if !SANITIZERS
+check_PROGRAMS += tests/oracle/memsteps tests/oracle/memcompare
+endif
+tests_oracle_memsteps_SOURCES = \
+	tests/oracle/follow.c \
+	tests/oracle/follow.h \
+	tests/oracle/functions.c \
+	tests/oracle/insn.c \
+	tests/oracle/memaccess.c \
+	tests/oracle/memaccess.h \
+	tests/oracle/memregs.c \
+	tests/oracle/memregs.h \
+	tests/oracle/memsteps.c \
+	tests/oracle/oracle.h
+tests_oracle_memsteps_CFLAGS = $(AM_CFLAGS) $(LIBELF_CFLAGS)
+tests_oracle_memsteps_LDADD = $(LIBELF_LIBS) $(ZYDIS_LIBS)
+tests_oracle_memcompare_SOURCES = \
+	tests/oracle/functions.c \
+	tests/oracle/memcompare.c \
+	tests/oracle/oracle.h
+tests_oracle_memcompare_CFLAGS = $(AM_CFLAGS) $(LIBELF_CFLAGS)
+tests_oracle_memcompare_LDADD = libreport.la libcommand.la libtrampolines.la libtracefmt.la $(LIBELF_LIBS)

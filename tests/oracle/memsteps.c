@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * usage: memsteps [-o FILE] [-s SYMBOLS] [-l LIBRARY[=SYMBOLS]]... [-n STEPS] PROGRAM [ARGUMENT...]
+ *
+ * Runs a program one instruction after the other, with its threads and forked children, and lists what memory the
+ * functions of the program itself and of the LIBRARYs (paths) access, in order:
+ *
+ *	PID.TID KIND SIZE ADDRESS STACK FILE INSTRUCTION FUNCTION
+ *
+ * KIND: load, store, modify, prefetch.  STACK: 1 if by the stack pointer, as push does, else 0.  ADDRESS is in the
+ * program's memory, INSTRUCTION and FUNCTION are link-time addresses.  An instruction that faults accesses
+ * nothing, but string instructions with a repeat prefix, whose iterations count by themselves.
+ *
+ * With -n the program is killed after so many steps.  The exit status is the program's, 128 + N for a signal.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/oracle/follow.h"
+#include "tests/oracle/memaccess.h"
+
+/* Of the instruction that is being executed. */
+struct pending {
+	size_t n;
+	struct access v[MAX_ACCESSES];
+};
+
+static FILE *out;
+static struct decoded **known[MAX_IMAGES]; /* of the one executable segment that has functions, by offset */
+
+static const struct segment *segment_of(const struct object *o, uint64_t addr)
+{
+	for (size_t i = 0; i < o->nsegs; i++)
+		if (addr - o->segs[i].addr < o->segs[i].len)
+			return &o->segs[i];
+	die("%s: no code at %lx", o->path, addr);
+}
+
+/* Offsets of segments that follow each other. */
+static size_t place_of(const struct object *o, uint64_t addr)
+{
+	const struct segment *s = segment_of(o, addr);
+	size_t at = addr - s->addr;
+
+	for (size_t i = 0; &o->segs[i] != s; i++)
+		at += o->segs[i].len;
+	return at;
+}
+
+static const struct decoded *decoded_at(const struct image *im, uint64_t addr)
+{
+	struct decoded ***v = &known[im - images];
+	size_t at = place_of(&im->o, addr), left, all = 0;
+	const uint8_t *code = object_code(&im->o, addr, &left);
+
+	for (size_t i = 0; !*v && i < im->o.nsegs; i++)
+		all += im->o.segs[i].len;
+	if (!*v)
+		*v = calloc(all, sizeof(**v));
+	if (!*v)
+		die("no memory");
+	if (!(*v)[at])
+		(*v)[at] = access_decode(code, left);
+	return (*v)[at];
+}
+
+static void before(struct thread *t, const struct user_regs_struct *r)
+{
+	const struct decoded *d = decoded_at(t->in, r->rip - t->in->base);
+	struct pending *p = t->own;
+
+	if (!p)
+		t->own = p = calloc(1, sizeof(*p));
+	if (!p)
+		die("no memory");
+	p->n = d ? access_list(d, t->tid, r, p->v) : 0;
+}
+
+static void executed(struct thread *t, uint64_t pc, uint64_t sp)
+{
+	const struct pending *p = t->own;
+	uint64_t addr = t->pc - t->in->base;
+	const struct function *f = object_function(&t->in->o, addr);
+
+	(void)pc;
+	(void)sp;
+	if (!t->space->begun || !f)
+		return;
+	for (size_t i = 0; i < p->n; i++)
+		fprintf(out, "%d.%d %s %u %lx %d %s %lx %lx\n", t->pid, t->tid, p->v[i].kind, p->v[i].size,
+			p->v[i].addr, p->v[i].stack, base_name(t->in->o.path), addr, f->addr);
+}
+
+static void usage(void)
+{
+	die("usage: memsteps [-o FILE] [-s SYMBOLS] [-l LIBRARY[=SYMBOLS]]... [-n STEPS] PROGRAM [ARGUMENT...]");
+}
+
+int main(int argc, char **argv)
+{
+	static const struct watcher watcher = { .before = before, .executed = executed };
+	const char *symbols = NULL;
+	unsigned long steps = 0;
+	int c, status;
+
+	out = stdout;
+	while ((c = getopt(argc, argv, "+o:s:l:n:")) != -1) {
+		if (c == 'o' && !(out = fopen(optarg, "we")))
+			die("%s: %s", optarg, strerror(errno));
+		else if (c == 's')
+			symbols = optarg;
+		else if (c == 'n')
+			steps = strtoul(optarg, NULL, 10);
+		else if (c == 'l')
+			follow_library(optarg);
+		else if (c != 'o')
+			usage();
+	}
+	if (optind == argc)
+		usage();
+	follow_program(argv[optind], symbols);
+	status = follow(&watcher, argv + optind, steps);
+	if (fclose(out))
+		die("cannot write: %s", strerror(errno));
+	return status;
+}
