@@ -189,7 +189,7 @@ static enum mx_step pop(struct mx_machine *m)
 	f = top(m);
 	if (!f || f->depth != m->depth)
 		return MX_ERROR;
-	__builtin_memcpy(m->reg, f->reg, sizeof(m->reg));
+	__builtin_memcpy(m->reg, f->reg, sizeof(f->reg));
 	m->reg[MD_FS] = m->fs;
 	m->flags = f->flags;
 	m->place = f->place;

@@ -12,6 +12,10 @@
 enum {
 	MX_ZERO = MD_REGS,	/* a slot behind the registers that is always 0: what MD_NONE becomes */
 	MX_SLOTS = 24,
+	/* Behind the registers, for loops; see trampolines/memexpandloop.h. */
+	MX_CUTS = 12,
+	MX_SYM_CUT = MX_SLOTS,
+	MX_SYM_VALUE = MX_SYM_CUT + MX_CUTS,
 };
 
 struct mx_node;

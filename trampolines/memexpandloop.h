@@ -15,12 +15,8 @@
 
 enum {
 	MX_TERMS = 4,
-	MX_CUTS = 12,
 	MX_VALUES = 8,
 	MX_GROWING = 8,
-	MX_SYM_CUT = MX_SLOTS,
-	MX_SYM_VALUE = MX_SYM_CUT + MX_CUTS,
-	MX_SYMS = MX_SYM_VALUE + MX_VALUES,
 };
 
 struct mx_form {

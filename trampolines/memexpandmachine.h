@@ -58,7 +58,8 @@ struct mx_frame {
 
 struct mx_machine {
 	struct mx_code *code;
-	uint64_t reg[MX_SLOTS];
+	uint64_t reg[MX_SYM_VALUE];	/* with what a loop cuts, while it is computed */
+	uint64_t growth[MX_SYM_VALUE];	/* 0 for registers, but while a loop is computed */
 	struct mx_flags flags;
 	struct mx_place place;
 	bool proven;			/* the node under way */

@@ -8,11 +8,6 @@
 /* No program gets there. */
 #define ENDLESS (1ull << 44)
 
-/* Symbols at the first iteration, and what they grow by in each. */
-struct progression {
-	uint64_t at[MX_SYMS], by[MX_SYMS];
-};
-
 static uint64_t eval(const struct mx_form *f, const uint64_t *sym)
 {
 	uint64_t v = f->imm;
@@ -116,14 +111,14 @@ static uint64_t extended(uint64_t v, unsigned int bits)
 }
 
 /* Sets a cut's symbol; in so many iterations it does not wrap around. */
-static uint64_t set_cut(struct progression *p, const struct mx_cut *c, unsigned int sym)
+static uint64_t set_cut(struct mx_machine *m, const struct mx_cut *c, unsigned int sym)
 {
-	uint64_t half = 1ull << (c->bits - 1), v = eval(&c->form, p->at), s = eval_growth(&c->form, p->by);
+	uint64_t half = 1ull << (c->bits - 1), v = eval(&c->form, m->reg), s = eval_growth(&c->form, m->growth);
 	uint64_t low = v & (half * 2 - 1);
 
 	s = extended(s, c->bits);
-	p->by[sym] = s;
-	p->at[sym] = c->sign ? extended(v, c->bits) : low;
+	m->growth[sym] = s;
+	m->reg[sym] = c->sign ? extended(v, c->bits) : low;
 	return within(0, half * 2 - 1, c->sign ? low ^ half : low, s);
 }
 
@@ -132,31 +127,43 @@ static uint64_t least(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
+/*
+ * A narrow register is, at the second iteration and later, what a cut was in the one before: so it has to be like one at
+ * the first.
+ */
+static bool fits(const struct mx_machine *m, const struct mx_growing *g)
+{
+	uint64_t v = m->reg[g->reg];
+
+	return !g->narrow || (!(v >> 32) && !((v + m->growth[g->reg]) >> 32));
+}
+
 /* Sets all symbols; says in how many iterations they are what they are said to be. */
-static uint64_t set_symbols(struct progression *p, const struct mx_machine *m, const struct mx_loop *loop)
+static uint64_t set_symbols(struct mx_machine *m, const struct mx_loop *loop)
 {
 	uint64_t n = FOREVER;
 
-	__builtin_memcpy(p->at, m->reg, sizeof(m->reg));
-	__builtin_memset(p->by, 0, sizeof(m->reg));
 	for (unsigned int i = 0; i < loop->ngrowing; i++) {
 		const struct mx_growing *g = &loop->growing[i];
 		uint64_t by = eval(&g->by, m->reg);
 
-		p->by[g->reg] = g->narrow ? extended(by, 32) : by;
-		if (g->narrow && m->reg[g->reg] >> 32)
-			return 0;
+		m->growth[g->reg] = g->narrow ? extended(by, 32) : by;
+		if (!fits(m, g))
+			n = 0;
 	}
 	for (unsigned int i = 0; i < loop->ncuts; i++)
-		n = least(n, set_cut(p, &loop->cuts[i], MX_SYM_CUT + i));
-	for (unsigned int i = 0; i < loop->ngrowing; i++) {
-		const struct mx_growing *g = &loop->growing[i];
-
-		/* What the register is at the second iteration is a cut; so it was not one at the first. */
-		if (g->narrow && (m->reg[g->reg] + p->by[g->reg]) >> 32)
-			return 0;
-	}
+		n = least(n, set_cut(m, &loop->cuts[i], MX_SYM_CUT + i));
 	return n;
+}
+
+static void clear_growth(struct mx_machine *m, const struct mx_loop *loop, uint64_t n)
+{
+	for (unsigned int i = 0; i < loop->ngrowing; i++) {
+		uint8_t reg = loop->growing[i].reg;
+
+		m->reg[reg] += n * m->growth[reg];
+		m->growth[reg] = 0;
+	}
 }
 
 /* One access of all iterations: every @gap places in @v. */
@@ -188,9 +195,9 @@ fill(struct mx_access *v, size_t gap, uint64_t n, const struct mx_column *c, uin
 }
 
 static void fill_column(struct mx_access *v, size_t gap, uint64_t n, const struct mx_column *c,
-			const struct progression *p, const uint8_t *words, size_t step)
+			const struct mx_machine *m, const uint8_t *words, size_t step)
 {
-	uint64_t at = eval(&c->form, p->at), by = eval_growth(&c->form, p->by);
+	uint64_t at = eval(&c->form, m->reg), by = eval_growth(&c->form, m->growth);
 
 	switch (c->value) {
 	case MD_VALUE:
@@ -210,22 +217,22 @@ static void fill_column(struct mx_access *v, size_t gap, uint64_t n, const struc
 uint64_t mx_loop_run(struct mx_machine *m, const struct mx_loop *loop, size_t max, const uint8_t *words,
 		     struct mx_access *v)
 {
-	struct progression p;
-	uint64_t n = set_symbols(&p, m, loop);
+	uint64_t n = set_symbols(m, loop);
 	unsigned int shift = loop->shift;
 
-	n = least(n, trips(loop->half, loop->yes, eval(&loop->a, p.at) << shift,
-			   eval_growth(&loop->a, p.by) << shift, eval(&loop->b, p.at) << shift,
-			   eval_growth(&loop->b, p.by) << shift));
-	if (n >= ENDLESS && max == SIZE_MAX)
+	if (n)
+		n = least(n, trips(loop->half, loop->yes, eval(&loop->a, m->reg) << shift,
+				   eval_growth(&loop->a, m->growth) << shift,
+				   eval(&loop->b, m->reg) << shift,
+				   eval_growth(&loop->b, m->growth) << shift));
+	if (n >= ENDLESS && max == SIZE_MAX) {
+		clear_growth(m, loop, 0);
 		return UINT64_MAX;
+	}
 	n = least(n, max);
-	if (n == 0)
-		return 0;
-	for (uint32_t i = 0; v && i < loop->ncolumns; i++)
-		fill_column(v + i, loop->ncolumns, n, &loop->columns[i], &p, words, loop->words);
-	for (unsigned int i = 0; i < loop->ngrowing; i++)
-		m->reg[loop->growing[i].reg] += n * p.by[loop->growing[i].reg];
+	for (uint32_t i = 0; v && n && i < loop->ncolumns; i++)
+		fill_column(v + i, loop->ncolumns, n, &loop->columns[i], m, words, loop->words);
+	clear_growth(m, loop, n);
 	return n;
 }
 
