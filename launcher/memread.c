@@ -27,6 +27,7 @@ struct memread_thread {
 	struct tf_memory_stream *stream;
 	struct mx_machine *machine;
 	bool broken; /* until a chunk says all */
+	bool done;   /* there are no more chunks */
 	bool ended;
 	struct mx_access batch[BATCH];
 };
@@ -187,6 +188,20 @@ static bool says_all(const void *chunk, size_t bytes)
 	return head.kind == MD_CHUNK_START || head.kind == MD_CHUNK_STATE;
 }
 
+/*
+ * What follows the last words that a thread has written needs none: it came to the end of that.  False: that is known
+ * already.
+ */
+static bool feed_end(struct memread_thread *t)
+{
+	const struct md_chunk end = { .kind = MD_CHUNK_END, .head = sizeof(end) };
+
+	if (t->done || t->broken)
+		return false;
+	t->done = true;
+	return mx_feed(t->machine, &end, sizeof(end)) == MX_OK;
+}
+
 /* False: there is nothing more. */
 static bool feed(struct memread_thread *t, uint64_t *gaps)
 {
@@ -197,7 +212,7 @@ static bool feed(struct memread_thread *t, uint64_t *gaps)
 		enum sonde_trace_status status = tf_memory_next(t->stream, &chunk, &bytes);
 
 		if (status != SONDE_TRACE_OK && status != SONDE_TRACE_E_CORRUPT)
-			return false;
+			return feed_end(t);
 		if (status == SONDE_TRACE_E_CORRUPT || (t->broken && !says_all(chunk, bytes))) {
 			*gaps += !t->broken;
 			t->broken = true;
