@@ -580,6 +580,56 @@ static void test_unproven(void **state)
 	mx_code_free(code);
 }
 
+/* ---- loops ---- */
+
+static uint64_t first_value;
+
+static uint64_t given(struct mxt_program *p)
+{
+	(void)p;
+	return first_value;
+}
+
+/* A register of 32 bits that wraps around, or had more of them at first, at some iteration of a counted loop. */
+static void test_narrow_loops(void **state)
+{
+	(void)state;
+	for (int64_t step = -3; step <= 3; step++) {
+		struct mxt_description d = { 0 };
+
+		mxt_node(&d, true);
+		VALUE(0);
+		OP(.code = MD_LEA, .dst = 1, .base = N, .index = N, .width = 8);
+		GOTO(1);
+		mxt_node(&d, false);
+		ACCESS(0, 16);
+		OP(.code = MD_LEA, .dst = 0, .base = 0, .index = N, .width = 4, .imm = step);
+		OP(.code = MD_SEXT, .dst = 2, .base = 0, .width = 4);
+		ACCESS(2, 0);
+		ADD(1, 1);
+		FLAGS(1, 20);
+		IF(CC_NE, 1, 2);
+		mxt_node(&d, false);
+		ACCESS(0, 0);
+		NEXT;
+		for (int64_t off = -30; off <= 30; off++) {
+			static const uint64_t edges[] = { 0, 1ull << 31, 1ull << 32, 3ull << 32 };
+
+			for (int k = 0; k < 4; k++) {
+				struct mxt_program p;
+
+				first_value = edges[k] + (uint64_t)off;
+				mxt_start(&p, &d, 1);
+				p.value = given;
+				run_loops(&p);
+				mxt_chunk(&p, MD_CHUNK_END);
+				check_all(&d, &p);
+				mxt_free(&p);
+			}
+		}
+	}
+}
+
 /* ---- damage ---- */
 
 static void test_bad_descriptions(void **state)
@@ -717,6 +767,7 @@ int main(void)
 		cmocka_unit_test(test_string_signals),
 		cmocka_unit_test(test_state),
 		cmocka_unit_test(test_unproven),
+		cmocka_unit_test(test_narrow_loops),
 		cmocka_unit_test(test_bad_descriptions),
 		cmocka_unit_test(test_bad_streams),
 		cmocka_unit_test(test_endless),
