@@ -50,7 +50,7 @@ struct mx_machine *mx_machine_new(struct mx_code *code);
 void mx_machine_free(struct mx_machine *m);
 
 /*
- * So many nodes (a power of two by default) may follow each other without a word and without an access; mx_count():
+ * So many nodes (2^32 by default) may follow each other without a word and an access; mx_count():
  * 256 times as many without a word.  More than that is taken for damage.
  */
 void mx_machine_limit(struct mx_machine *m, uint64_t nodes);
