@@ -29,11 +29,38 @@ static struct {
 	uint64_t events[EVENTS];
 } stream;
 
-void sonde_rt_mem_gate(void);
+void stream_gate(void) __attribute__((visibility("hidden")));
 
-/* The runtime's gate leaves vector registers alone. */
+/* The gate leaves vector registers alone. */
 #define GENERAL __attribute__((target("general-regs-only")))
-GENERAL void rt_mem_slow(const void *ret, uint64_t *regs, uint64_t sp);
+GENERAL void stream_slow(const void *ret, uint64_t *regs) __attribute__((visibility("hidden"), used));
+
+/* Saves the registers in the order of their numbers, and puts back what stream_slow() leaves there. */
+asm(".pushsection .text\n"
+    "	.globl	stream_gate\n"
+    "	.hidden	stream_gate\n"
+    "	.type	stream_gate, @function\n"
+    "stream_gate:\n"
+    "	pushf\n"
+    "	push	%r15\n	push	%r14\n	push	%r13\n	push	%r12\n"
+    "	push	%r11\n	push	%r10\n	push	%r9\n	push	%r8\n"
+    "	push	%rdi\n	push	%rsi\n	push	%rbp\n	push	%rsp\n"
+    "	push	%rbx\n	push	%rdx\n	push	%rcx\n	push	%rax\n"
+    "	mov	%rsp, %rbx\n"
+    "	mov	136(%rbx), %rdi\n"
+    "	mov	%rbx, %rsi\n"
+    "	and	$-16, %rsp\n"
+    "	cld\n"
+    "	call	stream_slow\n"
+    "	mov	%rbx, %rsp\n"
+    "	pop	%rax\n	pop	%rcx\n	pop	%rdx\n	pop	%rbx\n"
+    "	lea	8(%rsp), %rsp\n"
+    "	pop	%rbp\n	pop	%rsi\n	pop	%rdi\n"
+    "	pop	%r8\n	pop	%r9\n	pop	%r10\n	pop	%r11\n"
+    "	pop	%r12\n	pop	%r13\n	pop	%r14\n	pop	%r15\n"
+    "	popf\n"
+    "	ret\n"
+    ".popsection\n");
 
 struct tramp_probe_env stream_probe_env(bool fsbase)
 {
@@ -52,7 +79,7 @@ struct tramp_mem_env stream_mem_env(bool fsbase, bool stack, unsigned int rungs)
 		.limit = offsetof(struct stream_pool, limit), .park = offsetof(struct stream_pool, park),
 		.slot = { offsetof(struct stream_pool, slot[0]), offsetof(struct stream_pool, slot[1]),
 			  offsetof(struct stream_pool, slot[2]) },
-		.gate = (uint64_t)(uintptr_t)sonde_rt_mem_gate, .slack = SLACK, .stack = stack,
+		.gate = (uint64_t)(uintptr_t)stream_gate, .slack = SLACK, .stack = stack,
 		.rungs = rungs,
 	};
 }
@@ -102,14 +129,13 @@ static GENERAL uint64_t open_chunk(uint64_t base, enum md_chunk_kind kind)
 	return stream.pool.ptr;
 }
 
-void rt_mem_slow(const void *ret, uint64_t *regs, uint64_t sp)
+void stream_slow(const void *ret, uint64_t *regs)
 {
 	const struct rt_mem_desc *desc = (const void *)((const char *)ret + RT_MEM_DESC);
 	uint64_t *ptr = &regs[desc->reg & 15];
 	const volatile uint8_t *from = (const volatile uint8_t *)*ptr;
 	volatile uint8_t *to;
 
-	(void)sp;
 	if (desc->reg == RT_MEM_NO_REG) {
 		stream.owners++;
 		stream.pool.owner = stream.tcb;
