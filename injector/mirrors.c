@@ -462,7 +462,7 @@ static struct tramp_mem_env mem_env(const struct inj_session *s)
 		.gate = s->rt_mem_gate,
 		.slack = INJ_MEM_SLACK,
 		.stack = s->opt.mirror.memory.stack,
-		.rungs = TRAMP_MEM_ALL,
+		.rungs = s->opt.mirror.memory.rungs,
 	};
 }
 
@@ -653,7 +653,7 @@ static enum inj_status make_maps(struct inj_session *s)
 	s->config.probe_depth = s->opt.mirror.depth;
 	s->config.probe_calls = s->opt.mirror.calls;
 	s->config.probe_time = s->opt.mirror.min_ticks;
-	s->config.mem_slack = INJ_MEM_SLACK;
+	s->config.mem_slack = s->opt.mirror.memory.enabled ? INJ_MEM_SLACK : 0;
 	return inj_write(s->target, s->rt_config, &s->config, sizeof(s->config));
 }
 

@@ -11,6 +11,8 @@ RUNTIME_FILES = \
 	runtime/origin.h \
 	runtime/memgate-x86-64.S \
 	runtime/memory.c \
+	runtime/memory.h \
+	runtime/memsignal.c \
 	runtime/probe.c \
 	runtime/probe.h \
 	runtime/probegate-x86-64.S \

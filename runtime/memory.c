@@ -8,15 +8,12 @@
  * mirrors write to the sink, which nobody reads; when there is room again, a chunk that says what is
  * in all registers lets the reader go on.
  */
+#include "runtime/memory.h"
 #include "runtime/sys.h"
-#include "runtime/thread.h"
-#include "trampolines/memdesc.h"
 
 #define WAIT_MS 100
 #define PROT_RW 3
 #define MAP_PRIVATE_ANON_NORESERVE 0x4022
-
-enum { REG_RSP = 4, REGS = 16, REG_FLAGS = 16 };
 
 /* Written by all threads that have nothing better. */
 static _Atomic uint64_t sink;
@@ -132,12 +129,11 @@ static uint64_t fs_base(void)
 	return base;
 }
 
-static struct md_interrupt *put_head(struct rt_thread *t, enum md_chunk_kind kind, uint32_t depth,
-				     uint64_t more)
+static struct md_interrupt *put_head(struct rt_thread *t, enum md_chunk_kind kind, uint64_t more)
 {
 	struct md_chunk *head = (struct md_chunk *)t->mem_ptr;
 
-	head->depth = depth;
+	head->depth = 1;
 	head->fs = fs_base();
 	head->tsc = rt_tsc();
 	head->head = sizeof(*head) + more;
@@ -146,31 +142,39 @@ static struct md_interrupt *put_head(struct rt_thread *t, enum md_chunk_kind kin
 	return (struct md_interrupt *)(head + 1);
 }
 
-/* ---- checks ---- */
+/* ---- chunks ---- */
 
-/* A place in the code, and what is in the program's registers there. */
-struct place {
-	const struct rt_mem_desc *desc;
-	uint64_t *regs;	/* by the processor's numbers, then the flags */
-	uint64_t sp;
-};
-
-static void put_state(struct rt_thread *t, const struct place *p)
+static void put_place(struct rt_thread *t, enum md_chunk_kind kind, const struct rt_mem_place *p)
 {
-	struct md_interrupt *at = put_head(t, MD_CHUNK_STATE, 0, sizeof(*at));
+	struct md_interrupt *at = put_head(t, kind, sizeof(*at));
 
-	for (int i = 0; i < REGS; i++)
+	for (int i = 0; i < RT_MEM_REGS; i++)
 		at->regs[i] = p->regs[i];
-	at->regs[REG_RSP] = p->sp;
-	if (p->desc->flags & RT_MEM_PARKED)
-		at->regs[p->desc->reg & 15] = t->mem_park;
-	at->flags = p->regs[REG_FLAGS];
-	at->node = p->desc->node;
-	at->insn = p->desc->insn;
-	at->written = p->desc->written;
-	/* the node goes on behind what it has written */
-	t->mem_ptr -= p->desc->written;
+	at->regs[RT_MEM_RSP] = p->sp;
+	at->flags = p->flags;
+	at->node = p->node;
+	at->insn = p->insn;
+	at->written = p->written;
 }
+
+void rt_mem_cut(struct rt_thread *t, uint64_t ptr)
+{
+	if (t->mem_state == RT_MEM_OPEN)
+		publish(t, ptr);
+	t->mem_state = RT_MEM_CLOSED;
+}
+
+void rt_mem_begin(struct rt_thread *t, enum md_chunk_kind kind, const struct rt_mem_place *at)
+{
+	if (!take(t))
+		use_sink(t);
+	else if (at)
+		put_place(t, kind, at);
+	else
+		put_head(t, kind, 0);
+}
+
+/* ---- checks ---- */
 
 /* The words of a node are in one chunk: those that it has written come along. */
 static void take_along(struct rt_thread *t, const void *from, uint64_t bytes)
@@ -185,30 +189,29 @@ static int in_sub(const struct rt_thread *t, uint64_t ptr)
 	return ptr - t->mem_base <= rt_control()->mem_bytes;
 }
 
-static void full(struct rt_thread *t, const struct place *p, uint64_t ptr)
+/* The pointer is where the node begins, also if some of its words are in front of the chunk. */
+static void check(struct rt_thread *t, const struct rt_mem_desc *desc, uint64_t *regs, uint64_t sp)
 {
-	const void *words = (const void *)ptr;
+	uint64_t *ptr = &regs[desc->reg & 15], was = *ptr;
+	struct rt_mem_place at = {
+		.regs = regs, .sp = sp, .flags = regs[RT_MEM_FLAGS_WORD],
+		.node = desc->node, .insn = desc->insn, .written = desc->written,
+	};
 
-	publish(t, ptr);
-	if (!take(t)) {
-		use_sink(t);
+	if (t->mem_state == RT_MEM_OPEN && in_sub(t, was)) {
+		rt_mem_cut(t, was);
+		rt_mem_begin(t, MD_CHUNK_MORE, NULL);
+		if (t->mem_state == RT_MEM_OPEN)
+			take_along(t, (const void *)was, desc->written);
+		*ptr = t->mem_ptr;
 		return;
 	}
-	put_head(t, MD_CHUNK_MORE, 0, 0);
-	take_along(t, words, p->desc->written);
-}
-
-static void check(struct rt_thread *t, const struct place *p)
-{
-	uint64_t ptr = p->regs[p->desc->reg & 15];
-
-	if (t->mem_state == RT_MEM_OPEN && in_sub(t, ptr))
-		full(t, p, ptr);
-	else if (take(t))
-		put_state(t, p);
-	else
-		use_sink(t);
-	p->regs[p->desc->reg & 15] = t->mem_ptr;
+	*ptr = desc->flags & RT_MEM_PARKED ? t->mem_park : 0;
+	t->mem_state = RT_MEM_CLOSED;
+	rt_mem_begin(t, MD_CHUNK_STATE, &at);
+	if (t->mem_state == RT_MEM_OPEN)
+		t->mem_ptr -= desc->written;
+	*ptr = t->mem_ptr;
 }
 
 /* The thread's own pool, made if need be. */
@@ -224,24 +227,21 @@ static struct rt_thread *own_pool(void)
 }
 
 /*
- * Called by the gate: @ret is its return address, @regs what it has saved, @sp the stack pointer in front of
- * the call.
+ * Called by the gate, with signals blocked: @ret is its return address, @regs what it has saved, @sp the stack
+ * pointer in front of the call.
  */
 RT_HIDDEN void rt_mem_slow(const void *ret, uint64_t *regs, uint64_t sp)
 {
-	uint64_t mask = sys_block_signals();
 	const struct rt_mem_desc *desc = (const void *)((uint64_t)ret + RT_MEM_DESC);
-	struct place p = { .desc = desc, .regs = regs, .sp = sp + desc->above };
 	struct rt_thread *t = own_pool();
 
 	if (t && desc->reg != RT_MEM_NO_REG)
-		check(t, &p);
-	sys_restore_signals(mask);
+		check(t, desc, regs, sp + desc->above);
 }
 
 void rt_mem_end(struct rt_thread *t)
 {
 	t->mem_ptr = t->mem_limit = t->mem_base = 0;
-	t->mem_sub = t->mem_depth = 0;
+	t->mem_sub = 0;
 	t->mem_state = RT_MEM_CLOSED;
 }

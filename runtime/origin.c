@@ -13,6 +13,7 @@
  * What a handler returns to is looked at, not what it was to return to: a program may have restorers of its own.
  * From those one can only go on where the original is intact.
  */
+#include "runtime/memory.h"
 #include "runtime/origin.h"
 #include "runtime/signals.h"
 #include "runtime/thread.h"
@@ -85,10 +86,12 @@ static uint64_t origin(const struct rt_codemap *map, const struct rt_piece *piec
 	return map->object + piece->orig + into;
 }
 
-static int is_led(uint64_t restorer)
+int rt_is_led(uint64_t restorer)
 {
 	const struct rt_codemaps *maps = (const void *)sonde_rt_config.codemaps;
 
+	if (restorer == (uint64_t)rt_mem_restorer)
+		return 1;
 	for (int i = 0; maps && i < RT_MAX_RESTORERS; i++)
 		if (restorer && maps->restorers[i] == restorer)
 			return 1;
@@ -109,7 +112,7 @@ void rt_show_origin(uint64_t *regs)
 {
 	struct note *note = (struct note *)(regs + RESERVED);
 	uint64_t real = regs[RT_UC_RIP];
-	int led = is_led(regs[RESTORER]);
+	int led = rt_is_led(regs[RESTORER]);
 	uint64_t shown = shown_for(rt_find_map(real), real, led);
 
 	if (shown)
@@ -183,4 +186,5 @@ void rt_restored(uint64_t *uc)
 		regs[RT_UC_RIP] = note->real;
 	else
 		regs[RT_UC_RIP] = way_on(regs[RT_UC_RIP]);
+	rt_mem_returns(regs);
 }

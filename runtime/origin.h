@@ -12,6 +12,9 @@ __attribute__((visibility("hidden"))) const struct rt_codemap *rt_find_map(uint6
 __attribute__((visibility("hidden"))) const struct rt_piece *rt_find_piece(const struct rt_codemap *map,
 									    uint64_t addr);
 
+/* Do handlers that return to @restorer come to us? */
+__attribute__((visibility("hidden"))) int rt_is_led(uint64_t restorer);
+
 /*
  * @regs: those of a signal's frame as the kernel made it.  If the PC is in an arena, and it can go on from
  * there afterwards, it becomes that of the original instruction.

@@ -6,12 +6,6 @@
 #include "runtime/signals.h"
 #include "runtime/thread.h"
 
-/* The kernel's order of registers (asm/sigcontext.h) for the processor's numbers. */
-static const uint8_t place_of[16] = { 13, 14, 12, 11, 15, 10, 9, 8, 0, 1, 2, 3, 4, 5, 6, 7 };
-
-#define LAHF_FLAGS 0xd5u     /* of the low byte: SF ZF AF PF CF */
-#define OVERFLOW_FLAG 0x800u
-
 static uint64_t saved_value(const uint64_t *regs, uint8_t from)
 {
 	const uint64_t *stack = (const uint64_t *)regs[RT_UC_RSP];
@@ -20,15 +14,15 @@ static uint64_t saved_value(const uint64_t *regs, uint8_t from)
 		return stack[-(int)(from - RT_FROM_RED) - 1];
 	if (from >= RT_FROM_STACK)
 		return stack[from - RT_FROM_STACK];
-	return regs[place_of[from & 15]];
+	return *rt_reg((uint64_t *)regs, from);
 }
 
 static void put_back_flags(uint64_t *regs, uint64_t ax)
 {
-	uint64_t flags = regs[RT_UC_FLAGS] & ~(uint64_t)(LAHF_FLAGS | OVERFLOW_FLAG);
+	uint64_t flags = regs[RT_UC_FLAGS] & ~(uint64_t)(RT_LAHF_FLAGS | RT_OVERFLOW_FLAG);
 
-	flags |= ax >> 8 & LAHF_FLAGS;
-	flags |= ax & 1 ? OVERFLOW_FLAG : 0;
+	flags |= ax >> 8 & RT_LAHF_FLAGS;
+	flags |= ax & 1 ? RT_OVERFLOW_FLAG : 0;
 	regs[RT_UC_FLAGS] = flags;
 }
 
@@ -38,7 +32,7 @@ static void put_back(const struct rt_probe_map *map, uint64_t x, uint64_t *regs)
 		put_back_flags(regs, saved_value(regs, map->flags_at));
 	if (x >= map->saved)
 		for (int i = 0; i < map->n && i < RT_PROBE_SAVES; i++)
-			regs[place_of[map->save[i].reg & 15]] = saved_value(regs, map->save[i].from);
+			*rt_reg(regs, map->save[i].reg) = saved_value(regs, map->save[i].from);
 	if (map->stack && x >= map->shifted)
 		regs[RT_UC_RSP] += map->stack;
 }
@@ -78,7 +72,7 @@ static void count(struct rt_thread *t, const uint8_t *done)
 static int finish(const struct rt_probe_map *map, uint64_t start, uint64_t x, const uint64_t *regs,
 		  struct rt_thread *t)
 {
-	if (x < map->ptr_done && !advance(t, regs[place_of[map->ptr_reg & 15]]))
+	if (x < map->ptr_done && !advance(t, *rt_reg((uint64_t *)regs, map->ptr_reg)))
 		return 0;
 	if (x < map->shadow_done)
 		step_shadow(t, map->shadow_step, regs[RT_UC_RSP] + map->stack);

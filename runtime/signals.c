@@ -17,9 +17,11 @@
  */
 #include "runtime/signals.h"
 #include "runtime/origin.h"
+#include "runtime/memory.h"
 #include "runtime/sys.h"
 #include "runtime/thread.h"
 
+#define SA_RESTORER_FLAG 0x04000000u
 #define SIG_IGNORE 1 /* and 0 is SIG_DFL */
 #define EFAULT_RESULT (-14)
 
@@ -105,6 +107,9 @@ int64_t rt_sigaction(uint64_t sig, const struct kernel_action *act, struct kerne
 	if (size == sizeof(act->mask) && wants_thunk(act)) {
 		ours = *act;
 		ours.handler = thunk_for(ours.handler);
+		if (sonde_rt_config.mem_slack && ours.flags & SA_RESTORER_FLAG &&
+		    !rt_is_led(ours.restorer))
+			ours.restorer = (uint64_t)rt_mem_restorer;
 		act = &ours;
 	}
 	ret = sys4(__NR_rt_sigaction, sig, act, old, size);
@@ -138,6 +143,7 @@ void rt_signal_arrived(uint64_t *uc)
 		regs[RT_UC_RIP] = handler;
 		regs = (uint64_t *)regs[RT_UC_RDX] + RT_UC_REGS;
 	}
+	rt_mem_arrived(regs);
 	map = rt_find_map(regs[RT_UC_RIP]);
 	piece = map ? rt_find_piece(map, regs[RT_UC_RIP]) : NULL;
 	if (piece && (piece->kind & ~RT_PIECE_RESUMABLE) == RT_PIECE_PROBE)

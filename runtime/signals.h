@@ -24,6 +24,17 @@
 
 struct rt_thread;
 
+#define RT_LAHF_FLAGS 0xd5u /* of the low byte: SF ZF AF PF CF */
+#define RT_OVERFLOW_FLAG 0x800u
+
+/* The kernel's order of registers (asm/sigcontext.h), by the processor's numbers. */
+static inline uint64_t *rt_reg(uint64_t *regs, unsigned int number)
+{
+	static const uint8_t place_of[16] = { 13, 14, 12, 11, 15, 10, 9, 8, 0, 1, 2, 3, 4, 5, 6, 7 };
+
+	return &regs[place_of[number & 15]];
+}
+
 /*
  * The probe of shape @map at @start was interrupted, with the registers @regs (the kernel's order), by a
  * thread whose pool is @t: changes them (and rsp, flags, rip) to those in front of or behind the

@@ -19,20 +19,6 @@ enum rt_mem_state {
 	RT_MEM_SINK,	/* a place that nobody reads: no ring, no room, paused */
 };
 
-/* A mirror that records memory and that a signal handler has interrupted. */
-struct rt_mem_interrupt {
-	uint64_t pc;	/* in the mirror, where to go on */
-	uint64_t sp;	/* of the interrupted code */
-	uint64_t park;
-	uint64_t slot[3];
-	uint16_t written;
-	uint8_t reg;	/* RT_MEM_NO_REG: none */
-	uint8_t flags;	/* RT_MEM_PARKED */
-	uint32_t pad;
-};
-
-#define RT_MEM_INTERRUPTS 3
-
 /* Begins like struct sonde_pool; a pool is all zero until its thread is registered. */
 struct rt_thread {
 	uint64_t owner;
@@ -64,9 +50,6 @@ struct rt_thread {
 	uint64_t mem_base;	/* of the current sub-buffer */
 	uint32_t mem_sub;	/* its index */
 	uint32_t mem_state;	/* enum rt_mem_state */
-	uint32_t mem_depth;	/* interrupts that are open */
-	uint32_t mem_pad;
-	struct rt_mem_interrupt mem_interrupt[RT_MEM_INTERRUPTS];
 };
 
 _Static_assert(offsetof(struct rt_thread, owner) == SONDE_POOL_OWNER, "pool layout");

@@ -19,6 +19,7 @@
 
 #include <cmocka.h>
 
+#include "runtime/memory.h"
 #include "runtime/signals.h"
 #include "runtime/thread.h"
 #include "tests/unit/probe_rig.h"
@@ -32,6 +33,22 @@
 
 struct rt_config sonde_rt_config;
 static struct rt_codemaps codemaps;
+
+/* There are no memory streams here. */
+void rt_mem_arrived(uint64_t *regs)
+{
+	assert_non_null(regs);
+}
+
+void rt_mem_returns(uint64_t *regs)
+{
+	assert_non_null(regs);
+}
+
+void rt_mem_restorer(void)
+{
+	fail();
+}
 
 struct kernel_action {
 	void *handler;

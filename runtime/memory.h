@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/* Memory streams: what memory.c, memsignal.c and memgate-*.S share. */
+#ifndef SONDE_RUNTIME_MEMORY_H
+#define SONDE_RUNTIME_MEMORY_H
+
+#define RT_MEM_FRAME 144 /* bytes that the gate keeps on the stack: registers, flags, signal mask */
+
+#ifndef __ASSEMBLER__
+
+#include <stdint.h>
+
+#include "runtime/thread.h"
+#include "trampolines/memdesc.h"
+
+/* Offsets in what the gate saves, in words; the mask is behind the flags. */
+enum { RT_MEM_RSP = 4, RT_MEM_REGS = 16, RT_MEM_FLAGS_WORD = 16 };
+
+/* A place in the code, and what is in the program's registers there. */
+struct rt_mem_place {
+	const uint64_t *regs; /* by the processor's numbers; not rsp */
+	uint64_t sp, flags;
+	uint32_t node;
+	uint16_t insn, written;
+};
+
+/* The calling thread's stream ends at @ptr for now: makes what is there a chunk. */
+RT_HIDDEN void rt_mem_cut(struct rt_thread *t, uint64_t ptr);
+
+/*
+ * Begins a chunk of @kind (SIGNAL, STATE: @at says where) or, if that cannot be recorded, goes to the sink.  The
+ * stream has been cut.
+ */
+RT_HIDDEN void rt_mem_begin(struct rt_thread *t, enum md_chunk_kind kind,
+			    const struct rt_mem_place *at);
+
+/* memsignal.c; @regs: those of a signal's frame. */
+
+/* A signal has arrived.  May change registers and PC. */
+RT_HIDDEN void rt_mem_arrived(uint64_t *regs);
+
+/* A handler returns to @regs. */
+RT_HIDDEN void rt_mem_returns(uint64_t *regs);
+
+/* What handlers are to return to if the program's own restorer is not led to us. */
+RT_HIDDEN void rt_mem_restorer(void);
+
+#endif
+#endif
