@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* `sonde dump`: which events, in which order; a line for each. */
 #include "launcher/dump.h"
+#include "launcher/dump-memory.h"
 #include "launcher/message.h"
 #include "launcher/options.h"
 #include "launcher/pick.h"
@@ -11,7 +12,8 @@
 #include <string.h>
 
 struct dump_options {
-	bool json, flat, mangled, by_thread, memory;
+	bool json, flat, mangled, by_thread, memory, lines;
+	const char *format, *output;
 	struct opt_list functions;
 	struct pick pick;
 };
@@ -34,6 +36,12 @@ static const struct opt dump_opts[] = {
 	  offsetof(struct dump_options, mangled), NULL },
 	{ 0, "mem", NULL, "memory accesses (record --mem) in place of events", OPT_FLAG,
 	  offsetof(struct dump_options, memory), NULL },
+	{ 0, "lines", NULL, "with --mem: also source lines", OPT_FLAG, offsetof(struct dump_options, lines),
+	  NULL },
+	{ 0, "format", "NAME", "with --mem: text (default), json, lackey, din, champsim or memtrace", OPT_CHOICE,
+	  offsetof(struct dump_options, format), DUMP_MEMORY_FORMATS },
+	{ 'o', "output", "FILE", "with --mem: into FILE; FOLDER/: a file for each thread", OPT_STRING,
+	  offsetof(struct dump_options, output), NULL },
 	{ 0, "json", NULL, "JSON, one object a line", OPT_FLAG, offsetof(struct dump_options, json),
 	  NULL },
 	OPT_HELP,
@@ -47,10 +55,13 @@ static const struct opt_command dump_command = {
 	.opts = dump_opts,
 	.details = "Columns: seconds since the start, thread (rank:pid.tid), what happened, function,\n"
 		   "fields. \"unwound\" is a function that was left by longjmp() or an exception; its time\n"
-		   "is when that was first seen. PATTERNs are shell patterns.\n",
+		   "is when that was first seen. PATTERNs are shell patterns.\n"
+		   "With --mem: thread, load, store, modify or prefetch, bytes, address, \"stack\" for push,\n"
+		   "pop, call and ret, instruction (function and offset); one thread after the other.\n",
 	.examples = "sonde dump | less\teverything\n"
 		    "sonde dump -f 'MPI_*' --rank 3\twhat one rank did with MPI\n"
 		    "sonde dump --from 1.2s --to 1.3s\ta tenth of a second\n"
+		    "sonde dump --mem --lines -f 'mat*'\tmemory accesses of some functions\n"
 		    "sonde dump --json | jq -c 'select(.type == \"enter\")'\tfor other programs\n",
 };
 
@@ -173,19 +184,50 @@ static int open_and_dump(struct dump_options *o, const char *dir)
 	return result;
 }
 
+/* Options that mean nothing to the other half are mistakes. */
+static int check_options(const struct dump_options *o)
+{
+	bool times = o->pick.from || o->pick.to != PICK_NO_END;
+
+	if (!o->memory && (o->lines || o->format || o->output))
+		return opt_usage_error(&dump_command, "--%s is for --mem",
+				       o->lines ? "lines" : o->format ? "format" : "output");
+	if (o->memory && (times || o->flat || o->by_thread))
+		return opt_usage_error(&dump_command, "--%s is not for --mem",
+				       times ? "from and --to" : o->flat ? "flat" : "by-thread");
+	if (o->memory && o->json && o->format && strcmp(o->format, "json") != 0)
+		return opt_usage_error(&dump_command, "--json and --format=%s exclude each other", o->format);
+	return 0;
+}
+
+static int dump_accesses(struct dump_options *o, const char *dir)
+{
+	const struct dump_memory_options m = {
+		.format = o->json ? "json" : o->format,
+		.output = o->output,
+		.functions = &o->functions,
+		.pick = &o->pick,
+		.lines = o->lines,
+		.mangled = o->mangled,
+	};
+
+	return dump_memory(dir, &m);
+}
+
 int verb_dump(int argc, char **argv)
 {
 	struct dump_options o = { .pick = { .rank = PICK_ANY_RANK, .to = PICK_NO_END } };
 	int first = opt_parse(&dump_command, argc, argv, &o), result;
+	const char *dir = first >= 0 && first < argc ? argv[first] : "sonde.data";
 
 	if (first < 0)
 		result = OPT_STATUS(first);
 	else if (argc - first > 1)
 		result = opt_usage_error(&dump_command, "more than one directory");
-	else if (o.memory)
-		result = dump_memory(first < argc ? argv[first] : "sonde.data");
 	else
-		result = open_and_dump(&o, first < argc ? argv[first] : "sonde.data");
+		result = check_options(&o);
+	if (first >= 0 && !result)
+		result = o.memory ? dump_accesses(&o, dir) : open_and_dump(&o, dir);
 	opt_list_free(&o.pick.threads);
 	opt_list_free(&o.functions);
 	return result;

@@ -23,9 +23,6 @@ void dump_text(struct tf_buf *line, const struct dump_style *style, const struct
 void dump_json(struct tf_buf *line, const struct dump_style *style, const struct sonde_trace *trace,
 	       const struct sonde_trace_event *event);
 
-/* The memory accesses of a trace without ranks, or of one rank's directory. */
-int dump_memory(const char *dir) __attribute__((warn_unused_result));
-
 /* Parts of a line, safe for a terminal: a name; " name=value"; " PID.TID", padded. */
 void dump_put_name(struct tf_buf *line, const char *name);
 void dump_put_value(struct tf_buf *line, const struct sonde_trace_value *v);

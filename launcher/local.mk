@@ -50,7 +50,9 @@ libcommand_la_LIBADD = libinjector.la $(XXHASH_LIBS) $(LIBDW_LIBS) $(LIBELF_LIBS
 noinst_LTLIBRARIES += libreport.la
 libreport_la_SOURCES = \
 	launcher/dump-json.c \
+	launcher/dump-memory-format.c \
 	launcher/dump-memory.c \
+	launcher/dump-memory.h \
 	launcher/dump-text.c \
 	launcher/dump.c \
 	launcher/dump.h \
@@ -62,6 +64,10 @@ libreport_la_SOURCES = \
 	launcher/graph.h \
 	launcher/memread.c \
 	launcher/memread.h \
+	launcher/memtrace.c \
+	launcher/memtrace.h \
+	launcher/memwhere.c \
+	launcher/memwhere.h \
 	launcher/pick.c \
 	launcher/pick.h \
 	launcher/replay-line.c \

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * `sonde dump --mem`: dump-memory.c chooses threads and files, dump-memory-format.c makes lines or records.
+ */
+#ifndef SONDE_LAUNCHER_DUMP_MEMORY_H
+#define SONDE_LAUNCHER_DUMP_MEMORY_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "launcher/memtrace.h"
+#include "launcher/memwhere.h"
+
+/* Names of the formats, for the option's table; the first is the default. */
+#define DUMP_MEMORY_FORMATS "text\0json\0lackey\0din\0champsim\0memtrace\0"
+
+struct dump_memory_options {
+	const char *format;		/* one of the above; NULL: text */
+	const char *output;		/* file or folder; NULL: standard output */
+	const struct opt_list *functions;
+	struct pick *pick;
+	bool lines, mangled;
+};
+
+/* The exit status. */
+int dump_memory(const char *dir, const struct dump_memory_options *o)
+	__attribute__((warn_unused_result));
+
+#define DUMP_MEMORY_BUFFER 65536
+
+/* Accesses on their way into a file. */
+struct dump_memory {
+	const struct dump_memory_options *o;
+	const struct dump_memory_format *format;
+	struct memwhere *where;		/* NULL: the format needs none, nor do the options */
+	FILE *out;
+	bool failed;			/* out of memory; else ferror(out) tells */
+	char thread[48];		/* how lines of this thread begin */
+	size_t thread_len;
+	/* champsim: the instruction whose accesses are being collected */
+	uint64_t insn;
+	unsigned int loads, stores;
+	char record[64];
+	size_t n;
+	char buffer[DUMP_MEMORY_BUFFER];
+};
+
+struct dump_memory_format {
+	const char *name;
+	bool places;	/* wants d->where */
+	bool threads;	/* says which thread it was */
+	void (*begin)(struct dump_memory *d, const struct memtrace_thread *thread);
+	void (*put)(struct dump_memory *d, const struct mx_access *a, struct memplace *place);
+	void (*end)(struct dump_memory *d);
+};
+
+/* By name; NULL: the default. */
+const struct dump_memory_format *dump_memory_format(const char *name);
+
+/* At least @bytes are free at the returned place; d->n is to be moved on by what was used of them. */
+char *dump_memory_room(struct dump_memory *d, size_t bytes);
+void dump_memory_flush(struct dump_memory *d);
+
+#endif

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The memory streams of a whole trace, rank by rank, thread by thread, as far as they are asked for. */
+#ifndef SONDE_LAUNCHER_MEMTRACE_H
+#define SONDE_LAUNCHER_MEMTRACE_H
+
+#include <stddef.h>
+
+#include "launcher/memread.h"
+#include "launcher/pick.h"
+
+struct memtrace {
+	struct sonde_trace *trace;
+	struct pick *pick;
+	size_t threads; /* chosen, with a memory stream */
+};
+
+/*
+ * @pick: its threads and rank count; its trace is set.  Returns 0, or EXIT_USAGE after a message: no trace, no memory
+ * accesses in it, no such thread or rank.
+ */
+int memtrace_open(const char *dir, struct pick *pick, struct memtrace *t)
+	__attribute__((warn_unused_result));
+void memtrace_close(struct memtrace *t);
+
+/* One stream. */
+struct memtrace_thread {
+	struct memread *read;
+	size_t index;	/* for memread_start() */
+	int rank;	/* -1: none */
+	struct tf_memory_thread about;
+};
+
+struct memtrace_visitor {
+	/* Around the threads of each rank; @read lives until end().  Each may be NULL; begin() as thread(). */
+	int (*begin)(void *arg, struct memread *read, int rank);
+	int (*thread)(void *arg, const struct memtrace_thread *thread);
+	void (*end)(void *arg);
+	void *arg;
+};
+
+/*
+ * Calls the visitor until one of its functions does not return 0, which is returned.  EXIT_USAGE after a message: something cannot
+ * be read.
+ */
+int memtrace_visit(const struct memtrace *t, const struct memtrace_visitor *v)
+	__attribute__((warn_unused_result));
+
+/*
+ * Gives all accesses of @thread to take(), batch by batch, until it returns false; warns of gaps.  Returns 0, or EXIT_USAGE
+ * after a message.
+ */
+int memtrace_accesses(const struct memtrace_thread *thread,
+		      bool (*take)(void *arg, const struct mx_access *v, size_t n), void *arg)
+	__attribute__((warn_unused_result));
+
+#endif
