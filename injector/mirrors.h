@@ -31,6 +31,7 @@ struct inj_mirror_options {
 	struct {
 		bool enabled;
 		bool stack; /* pushes, pops, calls and returns too */
+		unsigned int rungs; /* enum tramp_mem_rungs */
 	} memory;
 	/*
 	 * Is any function of this file wanted?  Asked once for each.  If so, events[i] is to be set for each

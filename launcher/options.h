@@ -113,6 +113,7 @@ struct record_options {
 	struct opt_list memory;
 	bool mem_no_stack;	  /* --mem-stack=no: without push, pop, call, ret */
 	uint64_t mem_bytes;	  /* --mem-buffer: of a thread's memory stream */
+	uint64_t mem_rungs;	  /* --mem-rungs: sum of enum tramp_mem_rungs */
 	bool quiet, verbose;	  /* also set in msg_quiet, msg_verbose */
 	char **program;		  /* the program and its arguments, up to NULL, in argv */
 };

@@ -3,6 +3,7 @@
 #include "launcher/message.h"
 #include "launcher/select.h"
 #include "runtime/probe.h"
+#include "trampolines/memory.h"
 
 #include <string.h>
 
@@ -40,6 +41,8 @@ static const struct opt record_opts[] = {
 	  offsetof(struct raw, mem_stack), "yes\0no\0" },
 	{ 0, "mem-buffer", "SIZE", "memory stream's buffer of each thread, 256K to 1G (2M)", OPT_SIZE,
 	  offsetof(struct raw, o.mem_bytes), NULL },
+	{ 0, "mem-rungs", "N", "for measuring: what the reader computes, a sum of 1, 2, 4, 8 (15)", OPT_COUNT,
+	  offsetof(struct raw, o.mem_rungs), NULL },
 	{ 'm', "module", "MODULE", "use a module: NAME, FILE.so or FILE.c; repeat it for more",
 	  OPT_LIST, offsetof(struct raw, o.modules), NULL },
 	{ 'o', "output", "DIR", "where the trace goes (sonde.data)", OPT_STRING,
@@ -154,6 +157,10 @@ static int check_memory(const struct raw *raw)
 		return opt_usage_error(&record_command, "--mem-stack: there is no --mem");
 	if (!o->memory.n && o->mem_bytes != UNSET)
 		return opt_usage_error(&record_command, "--mem-buffer: there is no --mem");
+	if (!o->memory.n && o->mem_rungs != UNSET)
+		return opt_usage_error(&record_command, "--mem-rungs: there is no --mem");
+	if (o->mem_rungs != UNSET && o->mem_rungs > TRAMP_MEM_ALL)
+		return opt_usage_error(&record_command, "--mem-rungs: not from 0 to %u", TRAMP_MEM_ALL);
 	if (o->mem_bytes != UNSET && (o->mem_bytes < MIN_MEMORY || o->mem_bytes > MAX_RING))
 		return opt_usage_error(&record_command, "--mem-buffer: not from 256K to 1G");
 	return check_patterns(&sel);
@@ -205,6 +212,8 @@ static void finish(struct record_options *o, const struct raw *raw, char **progr
 		o->mem_bytes = 0;
 	else if (o->mem_bytes == UNSET)
 		o->mem_bytes = RECORD_DEFAULT_MEMORY;
+	if (o->mem_rungs == UNSET)
+		o->mem_rungs = TRAMP_MEM_ALL;
 	o->drop = strcmp(raw->overflow, "drop") == 0;
 	o->program = program;
 	msg_quiet = o->quiet;
@@ -215,7 +224,8 @@ int record_options_parse(int argc, char **argv, struct record_options *o)
 {
 	struct raw raw = {
 		.o = { .dir = "sonde.data", .ring_bytes = RECORD_DEFAULT_RING, .select.min_size = UNSET,
-		       .depth = UNSET, .min_time = UNSET, .max_calls = UNSET, .mem_bytes = UNSET },
+		       .depth = UNSET, .min_time = UNSET, .max_calls = UNSET, .mem_bytes = UNSET,
+		       .mem_rungs = UNSET },
 		.overflow = "wait",
 	};
 	int first = opt_parse(&record_command, argc, argv, &raw);

@@ -99,6 +99,7 @@ int recorded_begin(struct recorded *r, const struct record_options *o, struct in
 		return status;
 	m->memory.enabled = r->memory != NULL;
 	m->memory.stack = !o->mem_no_stack;
+	m->memory.rungs = (unsigned int)o->mem_rungs;
 	m->enabled = true;
 	m->libraries = true;
 	m->mode = mode_of(o);
