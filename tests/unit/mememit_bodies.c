@@ -31,7 +31,7 @@ BODY(stencil)
 
 BODY(saxpy)
 {
-	for (uint64_t i = 0; i < 300 + n; i++)
+	for (uint64_t i = 0; i < 100 + n; i++)
 		d->y[i] += 1.5f * d->x[i];
 }
 
@@ -119,10 +119,10 @@ BODY(checksum)
 
 BODY(sieve)
 {
-	for (int i = 0; i < 1024; i++)
+	for (int i = 0; i < 400; i++)
 		d->sieve[i] = 1;
-	for (uint64_t i = 2; i * i < 1000 + n; i++)
-		for (uint64_t k = i * i; d->sieve[i] && k < 1000 + n; k += i)
+	for (uint64_t i = 2; i * i < 300 + n; i++)
+		for (uint64_t k = i * i; d->sieve[i] && k < 300 + n; k += i)
 			d->sieve[k] = 0;
 }
 
@@ -188,7 +188,7 @@ BODY(reduce)
 {
 	float sum = 0, most = 0;
 
-	for (uint64_t i = 0; i < 200 + n; i++) {
+	for (uint64_t i = 0; i < 100 + n; i++) {
 		sum += d->x[i] * d->x[i];
 		most = d->y[i] > most ? d->y[i] : most;
 	}

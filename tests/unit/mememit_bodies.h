@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { BODY_N = 24, BODY_NODES = 64, BODY_TEXT = 256, BODY_HEAP = 128 };
+enum { BODY_N = 14, BODY_NODES = 64, BODY_TEXT = 256, BODY_HEAP = 128 };
 
 struct body_node {
 	struct body_node *next, *left;
@@ -22,7 +22,7 @@ struct body_data {
 	struct body_node nodes[BODY_NODES];
 	uint32_t keys[BODY_HEAP], table[256], counts[256];
 	char text[BODY_TEXT], other[BODY_TEXT];
-	uint8_t sieve[1024];
+	uint8_t sieve[400];
 	uint16_t distance[BODY_TEXT + 1];
 	uint64_t result[8];
 	uint32_t nkeys;

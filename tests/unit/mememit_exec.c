@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Random functions, as they are against instrumented for memory.  Arguments: the first seed, and how many. */
+/*
+ * Random functions, as they are against instrumented for memory.  Arguments: the first seed, and
+ * how many.
+ */
 #include "config.h"
 
 #include <err.h>
@@ -14,7 +17,7 @@
 #include "tests/unit/trampolines_machine.h"
 #include "trampolines/memory.h"
 
-enum { PROGRAMS = 150, RUNS = 4, FUEL = 60, IMAGE = RANDOM_CODE + MIX_DATA, ACCESSES_MIN = 20000 };
+enum { PROGRAMS = 80, RUNS = 4, FUEL = 60, IMAGE = RANDOM_CODE + MIX_DATA, ACCESSES_MIN = 20000 };
 
 static struct random_code code;
 static uint8_t *image;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What memory an instruction accesses, computed from the registers in front of it: what a recording has to say. */
+/*
+ * What memory an instruction accesses, computed from the registers in front of it: what a recording
+ * has to say.
+ */
 #ifndef SONDE_TESTS_MEMEMIT_EXPECT_H
 #define SONDE_TESTS_MEMEMIT_EXPECT_H
 
@@ -13,8 +16,9 @@
 enum { EXPECT_MAX = 64 };
 
 /*
- * Up to EXPECT_MAX accesses of the instruction that comes next in @context; @stack: those by rsp, too.  Of a repeated
- * string instruction, those of one time.  Exits with a message where it does not know.
+ * Up to EXPECT_MAX accesses of the instruction that comes next in @context; @stack: those by rsp,
+ * too.  Of a repeated string instruction, those of one time.  Exits with a message where it does
+ * not know.
  */
 size_t expect_accesses(const ucontext_t *context, bool stack, struct mx_access *v);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What the runtime does when a signal arrives in a mirror, by what the table of the mirror's pieces says of the place;
- * and a handler that leaves nothing of the pool's words as it was.
+ * What the runtime does when a signal arrives in a mirror, by what the table of the mirror's pieces
+ * says of the place; and a handler that leaves nothing of the pool's words as it was.
  */
 #ifndef SONDE_TESTS_MEMEMIT_INTERRUPT_H
 #define SONDE_TESTS_MEMEMIT_INTERRUPT_H

@@ -6,7 +6,10 @@
 
 #include "tests/unit/mememit_lanes.h"
 
-/* Components of the extended state, and where they are in a signal's frame: Intel SDM volume 1, chapter 13. */
+/*
+ * Components of the extended state, and where they are in a signal's frame: Intel SDM volume 1,
+ * chapter 13.
+ */
 enum { YMM_HIGH = 2, MASKS = 5, ZMM_HIGH = 6, ZMM_16 = 7, HEADER_AT = 512, LEGACY_XMM_AT = 160 };
 
 static const uint8_t *component(const ucontext_t *context, int number)

@@ -12,8 +12,8 @@
 #include "trampolines/memexpand.h"
 
 /*
- * Is operand @op accessed lane by lane?  Then *n grows by the lanes whose mask bit is set; @base: the address without
- * vector index.
+ * Is operand @op accessed lane by lane?  Then *n grows by the lanes whose mask bit is set; @base:
+ * the address without vector index.
  */
 bool lanes_expect(const ucontext_t *context, const ZydisDecodedInstruction *insn,
 		  const ZydisDecodedOperand *operands, const ZydisDecodedOperand *op, uint64_t base,

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Functions of all kinds of instructions that access memory, made up at random: general and vector instructions with all
- * forms of addresses, strings, the stack; in loops and branches.
+ * Functions of all kinds of instructions that access memory, made up at random: general and vector
+ * instructions with all forms of addresses, strings, the stack; in loops and branches.
  *
- * Addresses come from r15 (the data, MIX_DATA bytes), from constants, from pointers in the data (its first MIX_POINTERS words
- * hold addresses in its middle), and are computed from each other.  The functions keep to the ABI and call nothing.
+ * Addresses come from r15 (the data, MIX_DATA bytes), from constants, from pointers in the data
+ * (its first MIX_POINTERS words hold addresses in its middle), and are computed from each other.
+ * The functions keep to the ABI and call nothing.
  */
 #ifndef SONDE_TESTS_MEMEMIT_MIX_H
 #define SONDE_TESTS_MEMEMIT_MIX_H

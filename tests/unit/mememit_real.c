@@ -13,7 +13,7 @@
 #include "tests/unit/trampolines_machine.h"
 #include "trampolines/memory.h"
 
-enum { BODIES_MAX = 64, PAGE = 4096, ACCESSES_MIN = 50000 };
+enum { BODIES_MAX = 64, PAGE = 4096, ACCESSES_MIN = 30000 };
 
 static struct body_data data;
 

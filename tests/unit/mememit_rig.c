@@ -32,7 +32,6 @@ enum {
 	STEPS_MAX = 3000000,
 	TRAP_FLAG = 0x100,
 	FIRST_NODE = 77,
-	EVENTS = 1 << 16,
 };
 
 static struct {
@@ -73,10 +72,8 @@ static void __attribute__((noreturn)) fail(const char *what)
 
 static bool is_recorded(uint64_t pc)
 {
-	const struct tramp_facts *facts = rig.code->facts;
 	uint32_t fn = tramp_code_function(rig.flow_code, pc);
 
-	(void)facts;
 	return fn != TRAMP_NONE && rig.wanted[fn];
 }
 

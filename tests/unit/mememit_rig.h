@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Runs code twice: as it is, single-stepped, which tells what memory it accesses; and instrumented in place.  Registers,
- * memory, and what a reader makes of the recorded stream have to be the same.
+ * Runs code twice: as it is, single-stepped, which tells what memory it accesses; and instrumented
+ * in place.  Registers, memory, and what a reader makes of the recorded stream have to be the same.
  */
 #ifndef SONDE_TESTS_MEMEMIT_RIG_H
 #define SONDE_TESTS_MEMEMIT_RIG_H

@@ -35,7 +35,9 @@ void stream_gate(void) __attribute__((visibility("hidden")));
 #define GENERAL __attribute__((target("general-regs-only")))
 GENERAL void stream_slow(const void *ret, uint64_t *regs) __attribute__((visibility("hidden"), used));
 
-/* Saves the registers in the order of their numbers, and puts back what stream_slow() leaves there. */
+/*
+ * Saves the registers in the order of their numbers, and puts back what stream_slow() leaves there.
+ */
 asm(".pushsection .text\n"
     "	.globl	stream_gate\n"
     "	.hidden	stream_gate\n"

@@ -18,8 +18,8 @@ void stream_start(struct random_source *source);	/* chunks are of random size, a
 size_t stream_end(void);	/* closes the last chunk; how often the pool was another thread's */
 
 /*
- * A handler came in between: ends the chunk at @end, and begins the one that resumes.  NULL: where it goes on is
- * not known to anybody.  Returns where the words go on.
+ * A handler came in between: ends the chunk at @end, and begins the one that resumes.  NULL: where
+ * it goes on is not known to anybody.  Returns where the words go on.
  */
 struct md_interrupt;
 uint64_t stream_interrupt(uint64_t end, const struct md_interrupt *at);

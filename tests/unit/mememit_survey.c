@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Plans and emits the copies that record memory of all functions of the C library, or of the files named.  Prints how
- * many functions cannot be instrumented and why, and what the others take.
+ * Plans and emits the copies that record memory of all functions of the C library, or of the files
+ * named.  Prints how many functions cannot be instrumented and why, and what the others take.
  *	-v  lists those; -s  the stack, too; -r  rungs (number)
  */
 #include "config.h"

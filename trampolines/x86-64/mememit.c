@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * The copies of a function that records memory: nodes instead of blocks, in the order of the blocks.
+ * The copies of a function that records memory: nodes instead of blocks, in the order of the
+ * blocks.
  *
- * A node follows the one that falls into it.  Where that comes with the pointer in its register, the way in from
- * home stands behind all other code; a node without instructions stands in front of where it leads, or where
- * somebody falls into it, or behind all others.
+ * A node follows the one that falls into it.  Where that comes with the pointer in its register,
+ * the way in from home stands behind all other code; a node without instructions stands in front of
+ * where it leads, or where somebody falls into it, or behind all others.
  */
 #include <stdlib.h>
 #include <string.h>

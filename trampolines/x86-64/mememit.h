@@ -97,12 +97,15 @@ void mem_put_rest(struct tramp_mirror *m, uint32_t n);
 /* ---- mememitstate.c ---- */
 
 /*
- * From here on @s is true.  With RT_MEM_BACK @start is where to go back to.  With RT_MEM_RUN copies of
- * instructions follow; else code of ours.
+ * From here on @s is true.  With RT_MEM_BACK @start is where to go back to.  With RT_MEM_RUN copies
+ * of instructions follow; else code of ours.
  */
 void mem_state(struct tramp_mirror *m, const struct mem_state *s, uint32_t start);
 
-/* In the middle of what stands for one instruction: from offset @at of the mirror on; the last one until now. */
+/*
+ * In the middle of what stands for one instruction: from offset @at of the mirror on; the last one
+ * until now.
+ */
 void mem_state_at(struct tramp_mirror *m, const struct mem_state *s, uint32_t at);
 
 /* Offset of a node's instruction k; of what is behind the last one, for k == nops. */

@@ -6,8 +6,9 @@
  *	cmp  %gs:owner, %r		jae  slow
  *	jne  slow
  *
- * otherwise rax and flags are put aside: into the pool, or beyond the red zone as long as the pool may be another
- * thread's.  The slow path puts them back first, so that the runtime finds the program's:
+ * otherwise rax and flags are put aside: into the pool, or beyond the red zone as long as the pool
+ * may be another thread's.  The slow path puts them back first, so that the runtime finds the
+ * program's:
  *
  *	again:	jmp  check		(where the signal shim leads who was interrupted in the next three)
  *	slow:	mov  %gs:slot1, %rax

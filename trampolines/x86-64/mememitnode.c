@@ -62,7 +62,10 @@ static void put_out(struct tramp_mirror *m, struct mem_state *s)
 
 /* ---- instructions and what is put between them ---- */
 
-/* Nothing follows that sets upper halves of vector registers in the other encoding, and pays for it. */
+/*
+ * Nothing follows that sets upper halves of vector registers in the other encoding, and pays for
+ * it.
+ */
 static bool is_vex(const struct tramp_mirror *m, uint32_t orig)
 {
 	const uint8_t *bytes = mir_bytes(m, orig);
@@ -122,8 +125,8 @@ static bool is_behind(const struct mem_action *action)
 }
 
 /*
- * What an instruction leaves in a register, stored behind it: for the reader the instruction is not over until that
- * is done.
+ * What an instruction leaves in a register, stored behind it: for the reader the instruction is not
+ * over until that is done.
  */
 static uint32_t put_behind(struct tramp_mirror *m, struct mem_state *s, uint32_t next, uint32_t before)
 {

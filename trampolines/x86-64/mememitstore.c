@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Stores into the stream; none of them changes flags.  Encodings: Intel SDM volume 2, chapter 2, and the pages of
- * MOV, MOVUPS, MOVLPS, KMOV, MOVQ.
+ * Stores into the stream; none of them changes flags.  Encodings: Intel SDM volume 2, chapter 2,
+ * and the pages of MOV, MOVUPS, MOVLPS, KMOV, MOVQ.
  */
 #include "trampolines/x86-64/mememit.h"
 
