@@ -139,6 +139,7 @@ static struct md_interrupt *put_head(struct rt_thread *t, enum md_chunk_kind kin
 	head->head = sizeof(*head) + more;
 	head->kind = kind;
 	t->mem_ptr += head->head;
+	t->mem_first = t->mem_ptr;
 	return (struct md_interrupt *)(head + 1);
 }
 
@@ -189,6 +190,18 @@ static int in_sub(const struct rt_thread *t, uint64_t ptr)
 	return ptr - t->mem_base <= rt_control()->mem_bytes;
 }
 
+/*
+ * The node went on in this chunk in the middle, behind a handler: what it had written before is not in it.  The
+ * reader goes on up to here, and anew.
+ */
+static void cut_node(struct rt_thread *t, uint64_t ptr, const struct rt_mem_place *at)
+{
+	rt_mem_cut(t, ptr);
+	rt_mem_begin(t, MD_CHUNK_SIGNAL, at);
+	if (t->mem_state == RT_MEM_OPEN)
+		rt_mem_cut(t, t->mem_ptr);
+}
+
 /* The pointer is where the node begins, also if some of its words are in front of the chunk. */
 static void check(struct rt_thread *t, const struct rt_mem_desc *desc, uint64_t *regs, uint64_t sp)
 {
@@ -198,7 +211,7 @@ static void check(struct rt_thread *t, const struct rt_mem_desc *desc, uint64_t 
 		.node = desc->node, .insn = desc->insn, .written = desc->written,
 	};
 
-	if (t->mem_state == RT_MEM_OPEN && in_sub(t, was)) {
+	if (t->mem_state == RT_MEM_OPEN && in_sub(t, was) && was >= t->mem_first) {
 		rt_mem_cut(t, was);
 		rt_mem_begin(t, MD_CHUNK_MORE, NULL);
 		if (t->mem_state == RT_MEM_OPEN)
@@ -207,6 +220,9 @@ static void check(struct rt_thread *t, const struct rt_mem_desc *desc, uint64_t 
 		return;
 	}
 	*ptr = desc->flags & RT_MEM_PARKED ? t->mem_park : 0;
+	if (t->mem_state == RT_MEM_OPEN && in_sub(t, was + desc->written) &&
+	    was + desc->written >= t->mem_first)
+		cut_node(t, was + desc->written, &at);
 	t->mem_state = RT_MEM_CLOSED;
 	rt_mem_begin(t, MD_CHUNK_STATE, &at);
 	if (t->mem_state == RT_MEM_OPEN)

@@ -48,6 +48,7 @@ struct rt_thread {
 	uint64_t mem_park;
 	uint64_t mem_slot[3];
 	uint64_t mem_base;	/* of the current sub-buffer */
+	uint64_t mem_first;	/* behind its chunk's head */
 	uint32_t mem_sub;	/* its index */
 	uint32_t mem_state;	/* enum rt_mem_state */
 };
