@@ -62,6 +62,15 @@ libreport_la_SOURCES = \
 	launcher/graph-walk.c \
 	launcher/graph.c \
 	launcher/graph.h \
+	launcher/memlines.c \
+	launcher/memlines.h \
+	launcher/memory-data.c \
+	launcher/memory-rows.c \
+	launcher/memory-table.c \
+	launcher/memory.c \
+	launcher/memory.h \
+	launcher/memprofile.c \
+	launcher/memprofile.h \
 	launcher/memread.c \
 	launcher/memread.h \
 	launcher/memtrace.c \

@@ -96,6 +96,8 @@ static int visit_rank(const struct memtrace *t, const struct sonde_trace_rank *r
 	status = v->begin ? v->begin(v->arg, read, rank->rank) : 0;
 	if (!status)
 		status = visit_threads(t, rank, read, v);
+	if (!status && v->done)
+		status = v->done(v->arg);
 	if (v->end)
 		v->end(v->arg);
 	memread_close(read);

@@ -31,9 +31,13 @@ struct memtrace_thread {
 };
 
 struct memtrace_visitor {
-	/* Around the threads of each rank; @read lives until end().  Each may be NULL; begin() as thread(). */
+	/*
+	 * For each rank: begin(), thread() for each of its threads, done() if all went well, end() always.  @read lives
+	 * until then.  All but thread() may be NULL.
+	 */
 	int (*begin)(void *arg, struct memread *read, int rank);
 	int (*thread)(void *arg, const struct memtrace_thread *thread);
+	int (*done)(void *arg);
 	void (*end)(void *arg);
 	void *arg;
 };
