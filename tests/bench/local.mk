@@ -10,6 +10,20 @@ BENCH_TRACEES = \
 	tests/bench/libsubject-dup.so \
 	tests/bench/libsubject.so \
 	tests/bench/nothing
+BENCH_KERNELS = \
+	tests/bench/mem/bt \
+	tests/bench/mem/cg \
+	tests/bench/mem/ep \
+	tests/bench/mem/ft \
+	tests/bench/mem/gs \
+	tests/bench/mem/gups \
+	tests/bench/mem/is \
+	tests/bench/mem/join \
+	tests/bench/mem/lu \
+	tests/bench/mem/mg \
+	tests/bench/mem/sp \
+	tests/bench/mem/stream \
+	tests/bench/mem/tree
 if HAVE_STATIC_LIBC
 BENCH_TRACEES += \
 	tests/bench/calls-static \
@@ -23,7 +37,7 @@ BENCH_TRACEES += tests/bench/nothing-mpich
 endif
 
 BENCH_HELPERS = tests/bench/analysis tests/bench/bench_encode tests/bench/bench_memexpand \
-	tests/bench/interleave
+	tests/bench/interleave tests/bench/memtraces tests/bench/spent
 EXTRA_PROGRAMS += $(BENCH_HELPERS)
 tests_bench_analysis_SOURCES = tests/bench/analysis.c
 tests_bench_analysis_LDADD = libinjector.la libtrampolines.la libtracefmt.la
@@ -31,6 +45,9 @@ tests_bench_bench_encode_SOURCES = tests/bench/bench_encode.c
 tests_bench_bench_encode_LDADD = libtracefmt.la -lm
 tests_bench_bench_memexpand_SOURCES = tests/bench/bench_memexpand.c
 tests_bench_bench_memexpand_LDADD = libtrampolines.la
+tests_bench_memtraces_SOURCES = tests/bench/memtraces.c
+tests_bench_memtraces_LDADD = libreport.la libcommand.la libtrampolines.la libtracefmt.la $(LIBELF_LIBS)
+tests_bench_spent_SOURCES = tests/bench/spent.c
 tests_bench_interleave_SOURCES = tests/bench/interleave.c
 
 EXTRA_DIST += \
@@ -42,6 +59,21 @@ EXTRA_DIST += \
 	tests/bench/lib.sh \
 	tests/bench/libc100.c \
 	tests/bench/many.sh \
+	tests/bench/mem/bt.c \
+	tests/bench/mem/cg.c \
+	tests/bench/mem/ep.c \
+	tests/bench/mem/ft.c \
+	tests/bench/mem/gs.c \
+	tests/bench/mem/gups.c \
+	tests/bench/mem/is.c \
+	tests/bench/mem/join.c \
+	tests/bench/mem/lu.c \
+	tests/bench/mem/mg.c \
+	tests/bench/mem/sp.c \
+	tests/bench/mem/stream.c \
+	tests/bench/mem/tree.c \
+	tests/bench/mem/kernel.h \
+	tests/bench/memory.sh \
 	tests/bench/nothing.c \
 	tests/bench/parse.c \
 	tests/bench/record.c \
@@ -49,7 +81,7 @@ EXTRA_DIST += \
 	tests/bench/sqlite.c \
 	tests/bench/sqlite.sql \
 	tests/bench/subject.c
-CLEANFILES += $(BENCH_TRACEES) $(BENCH_HELPERS)
+CLEANFILES += $(BENCH_TRACEES) $(BENCH_KERNELS) $(BENCH_HELPERS)
 dist_doc_DATA += doc/benchmarks.md
 
 BENCH_BUILD = $(AM_V_CCLD)$(MKDIR_P) $(@D) && $(CC) $(PROGRAM_CFLAGS) -o $@
@@ -80,6 +112,24 @@ tests/bench/nothing-openmpi: tests/bench/nothing.c
 tests/bench/nothing-mpich: tests/bench/nothing.c
 	$(AM_V_CCLD)$(MKDIR_P) $(@D) && $(MPICC_MPICH) $(PROGRAM_CFLAGS) -Wl,--no-as-needed -o $@ $<
 
-bench: all $(BENCH_TRACEES) $(BENCH_HELPERS)
+# They are what their users would have: optimized, parallel.
+$(BENCH_KERNELS): tests/bench/mem/kernel.h
+tests/bench/mem/bt: tests/bench/mem/bt.c
+tests/bench/mem/cg: tests/bench/mem/cg.c
+tests/bench/mem/ep: tests/bench/mem/ep.c
+tests/bench/mem/ft: tests/bench/mem/ft.c
+tests/bench/mem/gs: tests/bench/mem/gs.c
+tests/bench/mem/gups: tests/bench/mem/gups.c
+tests/bench/mem/is: tests/bench/mem/is.c
+tests/bench/mem/join: tests/bench/mem/join.c
+tests/bench/mem/lu: tests/bench/mem/lu.c
+tests/bench/mem/mg: tests/bench/mem/mg.c
+tests/bench/mem/sp: tests/bench/mem/sp.c
+tests/bench/mem/stream: tests/bench/mem/stream.c
+tests/bench/mem/tree: tests/bench/mem/tree.c
+$(BENCH_KERNELS):
+	$(AM_V_CCLD)$(MKDIR_P) $(@D) && $(CC) -O2 -g -fopenmp -std=gnu17 -o $@ $(srcdir)/$@.c -lm
+
+bench: all $(BENCH_TRACEES) $(BENCH_KERNELS) $(BENCH_HELPERS)
 	SONDE_TEST_TIMEOUT=3600 $(srcdir)/tests/run $(srcdir)/tests/bench/run.sh
 .PHONY: bench

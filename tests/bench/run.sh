@@ -3,14 +3,15 @@
 # limit on anything: doc/benchmarks.md tells what to expect.
 #
 # BENCH_RUNS   runs of each command (7; three times as many for the short ones)
-# BENCH_ONLY   sections to run, of: calls functions many whole python analysis memexpand start size
-#              collector programs reference
+# BENCH_ONLY   sections to run, of: calls functions many whole python analysis memexpand memory start
+#              size collector programs reference
 bench=$top_builddir/tests/bench
 source=$top_srcdir/tests/bench
 runs=${BENCH_RUNS:-7}
-sections="calls functions many whole python analysis memexpand start size collector programs reference"
+sections="calls functions many whole python analysis memexpand memory start size collector programs reference"
 only=${BENCH_ONLY:-$sections}
 . "$source/lib.sh"
+. "$source/memory.sh"
 
 have_eztrace=$(have eztrace && echo yes)
 have_uftrace=$(have uftrace && echo yes)

@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Sourced by run.sh: what traces of memory accesses cost. Kernels print their name, a checksum, and their CPU time in ms.
+
+# Name, size and repetitions, and repetitions of the short run that valgrind takes part in.
+memory_kernels()
+{
+	cat <<-'EOF'
+		bt 36 8 1
+		cg 100000 120 6
+		ep 24000000 1 1
+		ft 64 6 1
+		is 4000000 30 2
+		lu 48 12 1
+		mg 96 30 2
+		sp 64 20 1
+		stream 2000000 80 5
+		gups 22 60000000 3000000
+		join 200000 24 1
+		tree 400000 4 1
+		gs 500 250 12
+	EOF
+}
+
+# A line of figures for the end.
+geomean() # TEXT < ratios, one a line
+{
+	awk -v text="$1" '$1 > 0 { s += log($1); n++; if ($1 > worst) worst = $1 }
+		END { if (n) printf "  %-44s %13.2f %13.2f\n", text, exp(s / n), worst }'
+}
+
+same_results() # KERNEL LABEL...
+{
+	local name=$1 label
+	shift
+	for label; do
+		cat "$label.out"
+	done 2>/dev/null | awk '{ print $2 }' | sort -u | awk -v name="$name" 'END {
+		if (NR != 1) printf "  %s: DIFFERENT RESULTS\n", name }'
+}
+
+memory_module()
+{
+	[ -e "$top_builddir/modules/memcount.so" ]
+}
+
+add_memory() # LABEL COMMAND...: plain, traced, counted; the stream written and dropped
+{
+	local label=$1
+	shift
+	add "$label-plain" "${environment[@]}" "$@"
+	add "$label-trace" "${environment[@]}" sonde -q "${options[@]}" -o "$label-trace.d" "$@"
+	add "$label-drop" "${environment[@]}" sonde -q "${options[@]}" --overflow=drop --mem-buffer=256K \
+		-o "$label-drop.d" "$@"
+	memory_module && add "$label-count" "${environment[@]}" sonde -q "${options[@]}" -m memcount \
+		-o "$label-count.d" "$@"
+	return 0
+}
+
+memory_row() # TEXT LABEL THREADS
+{
+	local plain accesses=0 count=0 compute=0 gaps=0 kind trace
+	plain=$(median "$2-plain.out" 3)
+	trace=$(bytes "$2-trace.d")
+	read -r accesses count compute gaps < <("$bench/memtraces" "$2-trace.d" 2>&1) ||
+		missing "$1: what is in its trace"
+	[ "$gaps" = 0 ] || echo "  $1: $gaps gaps in the trace"
+	row "$1" "$3" "${wall[$2-plain]}" "$plain" \
+		"$(ratio "$2-drop" "$plain" drop)" "$(ratio "$2-trace" "$plain" trace)" \
+		"$(calc "${wall[$2-trace]} / ${wall[$2-plain]}")" \
+		"$(ratio "$2-count" "$plain" count)" "$(calc "${wall[$2-count]:-none} / ${wall[$2-plain]}")" \
+		"$(calc "$accesses / 1e6" %.1f)" "$(calc "$accesses / $plain / 1000" %.0f)" \
+		"$(calc "$trace / $accesses" %.4f)" \
+		"$(calc "$accesses / $count / 1000" %.0f)" "$(calc "$accesses / $compute / 1000" %.0f)"
+	calc "$trace / $accesses" "%.6f\n" >>bytes.ratios
+	calc "1000 * $compute / $accesses" "%.6f\n" >>compute.ratios
+	calc "1000 * $count / $accesses" "%.6f\n" >>counting.ratios
+	rm -rf "$2"-*.d
+}
+
+# CPU time of the program itself, below Sonde and alone.
+ratio() # LABEL PLAIN KIND
+{
+	local r
+	r=$(calc "$(median "$1.out" 3) / $2" %.4f)
+	[ "$r" = - ] || echo "$r" >>"$3.ratios"
+	calc "$r"
+}
+
+memory_heading()
+{
+	section "$1"
+	row "" threads "wall ms" "CPU ms" "dropped: CPU" "traced: CPU" wall "counted: CPU" wall \
+		"M accesses" "M/s" "bytes each" "count M/s" "compute M/s"
+	rm -f ./*.ratios
+}
+
+memory_summary()
+{
+	row "geometric mean, worst of"
+	geomean "  stream dropped, CPU time" <drop.ratios
+	geomean "  traced, CPU time" <trace.ratios
+	[ -e count.ratios ] && geomean "  counted, CPU time" <count.ratios
+	geomean "  bytes an access" <bytes.ratios
+	geomean "  ns to count an access" <counting.ratios
+	geomean "  ns to compute an access" <compute.ratios
+}
+
+bench_memory_kernels()
+{
+	local name size times short threads options=(--mem) environment
+	memory_heading "sonde --mem on kernels: of its program's CPU time and the wall time, times plain"
+	while read -r name size times short; do
+		for threads in 1 2; do
+			environment=(env OMP_WAIT_POLICY=passive "OMP_NUM_THREADS=$threads")
+			add_memory "$name-$threads" "$bench/mem/$name" "$size" "$times"
+			measure "$runs"
+			memory_row "$name" "$name-$threads" "$threads"
+			same_results "$name" "$name-$threads"-{plain,trace,drop,count}
+		done
+	done < <(memory_kernels)
+	memory_summary
+}
+
+# What each step of leaving to the reader gains; the stream is dropped.
+bench_memory_rungs()
+{
+	local name size times short rungs plain r figures
+	section "The same with one thread, the stream dropped, for --mem-rungs: CPU time, times plain"
+	row "" 0 1 3 7 15
+	rm -f ./*.ratios
+	while read -r name size times short; do
+		add rung-plain env OMP_NUM_THREADS=1 "$bench/mem/$name" "$size" "$times"
+		for rungs in 0 1 3 7 15; do
+			add "rung-$rungs" env OMP_NUM_THREADS=1 sonde -q --mem --overflow=drop --mem-buffer=256K \
+				--mem-rungs=$rungs -o "rung-$rungs.d" "$bench/mem/$name" "$size" "$times"
+		done
+		measure "$(((runs + 1) / 2))"
+		plain=$(median rung-plain.out 3)
+		figures=()
+		for rungs in 0 1 3 7 15; do
+			figures+=("$(ratio "rung-$rungs" "$plain" "rung-$rungs")")
+		done
+		row "$name" "${figures[@]}"
+		same_results "$name" rung-{plain,0,1,3,7,15}
+		rm -rf rung-*.d rung-*.out
+	done < <(memory_kernels)
+	for rungs in 0 1 3 7 15; do
+		geomean "  geometric mean, worst of $rungs" <"rung-$rungs.ratios"
+	done
+}
+
+# Short runs, and what a tool's start takes is subtracted.
+bench_memory_valgrind()
+{
+	local name size times short plain tool
+	have valgrind || { missing valgrind; return; }
+	section "Valgrind on short runs of the same, one thread: CPU time above that of a program that does nothing, times plain"
+	row "" "none" "lackey, counts"
+	rm -f ./*.ratios
+	while read -r name size times short; do
+		[ "$times" = 1 ] && size=$((size / 10))
+		add vg-plain env OMP_NUM_THREADS=1 "$bench/mem/$name" "$size" "$short"
+		add vg-none env OMP_NUM_THREADS=1 valgrind -q --tool=none "$bench/mem/$name" "$size" "$short"
+		add vg-lackey env OMP_NUM_THREADS=1 valgrind -q --tool=lackey --basic-counts=yes --trace-mem=no \
+			"$bench/mem/$name" "$size" "$short"
+		add vg-start valgrind -q --tool=none "$bench/nothing"
+		measure 3
+		plain=$(median vg-plain.out 3)
+		for tool in none lackey; do
+			calc "(${cpu[vg-$tool]} - ${cpu[vg-start]}) / $plain" "%.4f\n" >>$tool.ratios
+		done
+		row "$name" "$(tail -n 1 none.ratios)" "$(tail -n 1 lackey.ratios)"
+		rm -f vg-*.out
+	done < <(memory_kernels)
+	geomean "  geometric mean, worst: none" <none.ratios
+	geomean "  geometric mean, worst: lackey" <lackey.ratios
+}
+
+bench_memory_programs()
+{
+	local python=/usr/bin/python3 environment=(env) options
+	memory_heading "sonde --mem on programs; sqlite3 with its library"
+	printf '.read %s\n' "$source/sqlite.sql" >script
+	cat >objects.py <<-'PY'
+		words = {}
+		for i in range(300000):
+		    words.setdefault(str(i * 7919 % 10007), []).append(i)
+		print(sum(len(v) for v in words.values()))
+	PY
+	head -c 4000000 /dev/urandom | base64 >data
+	have gzip && options=(--mem) && memory_program gzip gzip -c data
+	have sqlite3 && options=(--mem '--libs=libsqlite3*') &&
+		memory_program sqlite3 sqlite3 -init script :memory: .exit
+	[ -x "$python" ] && options=(--mem) && memory_program python3 "$python" objects.py
+	memory_summary
+}
+
+memory_program() # LABEL COMMAND...
+{
+	local label=$1
+	shift
+	add_memory "$label" "$bench/spent" "$@"
+	measure "$runs"
+	memory_row "$label" "$label" 1
+}
+
+bench_memory()
+{
+	bench_memory_kernels
+	bench_memory_programs
+	bench_memory_rungs
+	bench_memory_valgrind
+}
