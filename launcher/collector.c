@@ -323,7 +323,7 @@ static uint8_t *mem_base(const struct collector *c, const struct feed *f)
 	return (uint8_t *)f->head + mem_offset(c) + (uint64_t)f->mem * c->mem_bytes;
 }
 
-static void drain_mem(struct collector *c, struct feed *f, uint32_t used)
+static void note_mem_lost(struct collector *c, struct feed *f)
 {
 	uint64_t lost = atomic_load_explicit(&f->head->mem_lost, memory_order_relaxed);
 
@@ -332,6 +332,11 @@ static void drain_mem(struct collector *c, struct feed *f, uint32_t used)
 		c->totals.memory_lost += lost - f->mem_lost;
 	}
 	f->mem_lost = lost;
+}
+
+static void drain_mem(struct collector *c, struct feed *f, uint32_t used)
+{
+	note_mem_lost(c, f);
 	if (used)
 		check(c, tf_thread_memory(f->thread, mem_base(c, f), used));
 	c->totals.memory_bytes += used;
@@ -388,6 +393,7 @@ static void drain_last_mem(struct collector *c, struct feed *f)
 	    atomic_load_explicit(&f->head->mem[f->mem].state, memory_order_acquire) ==
 		    RING_SUB_WRITING)
 		drain_mem(c, f, written(c, f));
+	note_mem_lost(c, f);
 	f->mem = 0;
 	f->mem_lost = 0;
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* `sonde info`: what a trace holds, and whether it is intact. */
+#include "launcher/info.h"
 #include "launcher/message.h"
 #include "launcher/options.h"
 #include "launcher/verbs.h"
 #include "sonde/trace.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,17 +44,6 @@ struct totals {
 	const struct sonde_trace_thread *worst; /* one of them */
 };
 
-__attribute__((format(printf, 2, 3))) static void row(const char *key, const char *fmt, ...)
-{
-	va_list args;
-
-	printf("%-12s", key);
-	va_start(args, fmt);
-	vprintf(fmt, args);
-	va_end(args);
-	putchar('\n');
-}
-
 /* For the terminal: nothing that moves the cursor. */
 static void print_clean(const char *s)
 {
@@ -80,22 +69,6 @@ static void print_command(const struct sonde_trace_rank *rank)
 	putchar('\n');
 }
 
-static void print_size(const char *key, uint64_t bytes)
-{
-	static const char *const unit[] = { "KiB", "MiB", "GiB", "TiB" };
-	double v = (double)bytes;
-	int i = -1;
-
-	while (v >= 1024 && i < 3) {
-		v /= 1024;
-		i++;
-	}
-	if (i < 0)
-		row(key, "%" PRIu64 " bytes", bytes);
-	else
-		row(key, "%" PRIu64 " bytes (%.1f %s)", bytes, v, unit[i]);
-}
-
 static void print_start(const struct sonde_trace_rank *rank)
 {
 	time_t t = (time_t)(rank->start_real_ns / 1000000000);
@@ -103,7 +76,7 @@ static void print_start(const struct sonde_trace_rank *rank)
 	char text[64];
 
 	if (localtime_r(&t, &tm) && strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S %z", &tm))
-		row("started", "%s on %s", text, *rank->host ? rank->host : "an unknown host");
+		info_row("started", "%s on %s", text, *rank->host ? rank->host : "an unknown host");
 }
 
 static void ending_text(const struct sonde_trace_rank *rank, char *text, size_t room)
@@ -142,11 +115,11 @@ static void print_endings(const struct sonde_trace *trace)
 			last = sonde_trace_rank(trace, end);
 		}
 		if (n == 1)
-			row("ended", "%s", text);
+			info_row("ended", "%s", text);
 		else if (rank == last)
-			row("ended", "rank %d: %s", rank->rank, text);
+			info_row("ended", "rank %d: %s", rank->rank, text);
 		else
-			row("ended", "ranks %d to %d: %s", rank->rank, last->rank, text);
+			info_row("ended", "ranks %d to %d: %s", rank->rank, last->rank, text);
 	}
 }
 
@@ -191,8 +164,8 @@ static void print_span(const struct sonde_trace *trace)
 	for (size_t i = 0; i < sonde_trace_ranks(trace); i++)
 		if (sonde_trace_rank(trace, i)->end > end)
 			end = sonde_trace_rank(trace, i)->end;
-	row("duration", "%.6f s", (double)end / 1e9);
-	row("clock", "TSC, %.3f MHz", sonde_trace_rank(trace, 0)->tsc_hz / 1e6);
+	info_row("duration", "%.6f s", (double)end / 1e9);
+	info_row("clock", "TSC, %.3f MHz", sonde_trace_rank(trace, 0)->tsc_hz / 1e6);
 }
 
 static uint64_t count_calls(const struct sonde_trace *trace)
@@ -211,17 +184,17 @@ static uint64_t count_calls(const struct sonde_trace *trace)
 static void print_counts(const struct sonde_trace *trace, const struct totals *t)
 {
 	if (sonde_trace_ranks(trace) > 1 || sonde_trace_rank(trace, 0)->rank >= 0)
-		row("ranks", "%zu", sonde_trace_ranks(trace));
+		info_row("ranks", "%zu", sonde_trace_ranks(trace));
 	if (sonde_trace_processes(trace))
-		row("processes", "%zu", sonde_trace_processes(trace));
-	row("threads", "%zu", sonde_trace_threads(trace));
-	row("functions", "%zu", sonde_trace_functions(trace));
-	row("events", "%" PRIu64, t->events);
+		info_row("processes", "%zu", sonde_trace_processes(trace));
+	info_row("threads", "%zu", sonde_trace_threads(trace));
+	info_row("functions", "%zu", sonde_trace_functions(trace));
+	info_row("events", "%" PRIu64, t->events);
 	if (count_calls(trace))
-		row("calls", "%" PRIu64 " counted", count_calls(trace));
-	print_size("size", t->bytes);
+		info_row("calls", "%" PRIu64 " counted", count_calls(trace));
+	info_size("size", t->bytes);
 	if (t->events)
-		row("per pair", "%.2f bytes for two events (enter and leave)",
+		info_row("per pair", "%.2f bytes for two events (enter and leave)",
 		    2 * (double)t->bytes / (double)t->events);
 }
 
@@ -252,6 +225,8 @@ static void print_recording(const struct sonde_trace *trace)
 		left_alone += r->left_alone[i].count;
 	printf("%-12s%" PRIu64 " function%s", "recorded", r->instrumented,
 	       r->instrumented == 1 ? "" : "s");
+	if (r->memory)
+		printf(", memory accesses of %" PRIu64, r->memory);
 	if (!strcmp(r->clock, "none"))
 		fputs(", calls counted only", stdout);
 	if (left_alone)
@@ -272,20 +247,20 @@ static void print_recording(const struct sonde_trace *trace)
 static void print_losses(const struct totals *t)
 {
 	if (t->lost)
-		row("lost", "%" PRIu64 " events", t->lost);
+		info_row("lost", "%" PRIu64 " events", t->lost);
 	else
-		row("lost", "nothing");
+		info_row("lost", "nothing");
 	if (t->discarded)
-		row("", "%" PRIu64 " of them could not be written to the disk", t->discarded);
+		info_row("", "%" PRIu64 " of them could not be written to the disk", t->discarded);
 	if (t->damaged)
-		row("", "%" PRIu64 " of them were damaged in memory by the program", t->damaged);
+		info_row("", "%" PRIu64 " of them were damaged in memory by the program", t->damaged);
 	if (t->lost_threads)
-		row("", "all of %" PRIu64 " threads, for which there was no buffer",
+		info_row("", "all of %" PRIu64 " threads, for which there was no buffer",
 		    t->lost_threads);
 	if (t->nested)
-		row("left out", "%" PRIu64 " calls by the modules' own code", t->nested);
+		info_row("left out", "%" PRIu64 " calls by the modules' own code", t->nested);
 	if (t->backward)
-		row("clock", "%" PRIu64 " events were moved: their clock was behind", t->backward);
+		info_row("clock", "%" PRIu64 " events were moved: their clock was behind", t->backward);
 }
 
 static void print_threads(const struct sonde_trace *trace)
@@ -335,36 +310,40 @@ static uint64_t check(const struct sonde_trace *trace, char *finding, size_t roo
 }
 
 /* Returns the exit status. */
-static int print_state(const struct sonde_trace *trace, const struct totals *t, bool check_all)
+static int print_state(const struct sonde_trace *trace, const struct totals *t, uint64_t memory,
+		       bool check_all)
 {
 	char finding[512] = "";
 	const char *text;
 	uint64_t places = check_all ? check(trace, finding, sizeof finding) : 0;
 
 	if (t->unfinished)
-		row("unfinished", "%zu thread files have no end: the recorder was killed, "
+		info_row("unfinished", "%zu thread files have no end: the recorder was killed, "
 				  "or the disk was full", t->unfinished);
 	if (t->bad_lines)
-		row("damage", "%" PRIu64 " lines of the metadata", t->bad_lines);
+		info_row("damage", "%" PRIu64 " lines of the metadata", t->bad_lines);
 	if (sonde_trace_bad_ranks(trace, &text))
-		row("damage", "%zu ranks are left out: %s", sonde_trace_bad_ranks(trace, NULL),
+		info_row("damage", "%zu ranks are left out: %s", sonde_trace_bad_ranks(trace, NULL),
 		    text);
 	if (t->damage)
-		row("damage", "%zu thread files, such as %s: %s", t->damage, t->worst->file,
+		info_row("damage", "%zu thread files, such as %s: %s", t->damage, t->worst->file,
 		    sonde_trace_strstatus(t->worst->status));
 	if (places)
-		row("damage", "%" PRIu64 " places cannot be read, such as %s", places, finding);
-	if (t->bad_lines || sonde_trace_bad_ranks(trace, NULL) || t->damage || places)
+		info_row("damage", "%" PRIu64 " places cannot be read, such as %s", places, finding);
+	if (memory)
+		info_row("damage", "%" PRIu64 " parts of memory streams", memory);
+	if (t->bad_lines || sonde_trace_bad_ranks(trace, NULL) || t->damage || places || memory)
 		return EXIT_USAGE;
-	row("state", "%s", t->unfinished ? "unfinished" :
+	info_row("state", "%s", t->unfinished ? "unfinished" :
 			   check_all	 ? "intact, all events read" :
 					   "intact");
 	return 0;
 }
 
-static int info(const struct sonde_trace *trace, const struct info_options *o)
+static int info(struct sonde_trace *trace, const struct info_options *o)
 {
 	struct totals t = { 0 };
+	struct info_memory *memory = info_memory_read(trace);
 	int status;
 
 	add_threads(trace, &t);
@@ -373,14 +352,18 @@ static int info(const struct sonde_trace *trace, const struct info_options *o)
 	print_start(sonde_trace_rank(trace, 0));
 	print_span(trace);
 	print_endings(trace);
-	row("recorder", "Sonde %s", sonde_trace_rank(trace, 0)->version);
+	info_row("recorder", "Sonde %s", sonde_trace_rank(trace, 0)->version);
 	print_modules(trace);
 	print_recording(trace);
 	print_counts(trace, &t);
 	print_losses(&t);
-	status = print_state(trace, &t, o->check);
-	if (o->threads)
+	info_memory_print(memory);
+	status = print_state(trace, &t, info_memory_damage(memory), o->check);
+	if (o->threads) {
 		print_threads(trace);
+		info_memory_print_threads(memory);
+	}
+	info_memory_free(memory);
 	return status;
 }
 

@@ -115,7 +115,9 @@ sonde_SOURCES = \
 	launcher/elfcode.h \
 	launcher/functions.c \
 	launcher/functions.h \
+	launcher/info-memory.c \
 	launcher/info.c \
+	launcher/info.h \
 	launcher/insntext.c \
 	launcher/insntext.h \
 	launcher/list-mirrored.c \

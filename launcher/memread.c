@@ -21,6 +21,7 @@ struct memread {
 	struct mx_code *code;
 	struct span *spans; /* ascending */
 	size_t nspans;
+	uint64_t bad_objects;
 };
 
 struct memread_thread {
@@ -95,11 +96,14 @@ static bool add_objects(struct memread *r, const char *dir)
 
 		if (status == MX_MEMORY)
 			return false;
-		if (status != MX_OK)
-			msg_warn("%s/code.memory: the description of %s is damaged", dir, o.path);
-		else
+		if (status == MX_OK) {
 			note_span(r, &o);
+			continue;
+		}
+		msg_warn("%s/code.memory: the description of %s is damaged", dir, o.path);
+		r->bad_objects++;
 	}
+	r->bad_objects += tf_memory_bad_objects(r->files);
 	qsort(r->spans, r->nspans, sizeof(*r->spans), by_address);
 	return true;
 }
@@ -130,6 +134,11 @@ void memread_close(struct memread *r)
 	tf_memory_close(r->files);
 	free(r->spans);
 	free(r);
+}
+
+uint64_t memread_bad_objects(const struct memread *r)
+{
+	return r->bad_objects;
 }
 
 bool memread_thread(const struct memread *r, size_t i, struct tf_memory_thread *thread)

@@ -24,6 +24,9 @@ void memread_close(struct memread *r);
 
 bool memread_thread(const struct memread *r, size_t i, struct tf_memory_thread *thread);
 
+/* Descriptions of code that could not be read: accesses are missing. */
+uint64_t memread_bad_objects(const struct memread *r);
+
 /* The file that an instruction is in, and its link-time address; NULL: none. */
 const char *memread_place(const struct memread *r, uint64_t insn, uint64_t *addr);
 

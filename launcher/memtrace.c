@@ -34,17 +34,21 @@ static size_t count_streams(const struct sonde_trace *trace, struct pick *pick)
 	return n;
 }
 
+void memtrace_use(struct sonde_trace *trace, struct pick *pick, struct memtrace *t)
+{
+	*t = (struct memtrace){ .trace = trace, .pick = pick };
+	pick->trace = trace;
+	t->threads = count_streams(trace, pick);
+}
+
 int memtrace_open(const char *dir, struct pick *pick, struct memtrace *t)
 {
 	int status = pick_open(dir, &t->trace);
 
 	if (status)
 		return status;
-	t->pick = pick;
-	pick->trace = t->trace;
+	memtrace_use(t->trace, pick, t);
 	status = pick_check(pick);
-	if (!status)
-		t->threads = count_streams(t->trace, pick);
 	if (!status && !t->threads) {
 		msg_error("%s: no memory accesses were recorded; `sonde record --mem' does", dir);
 		status = EXIT_USAGE;

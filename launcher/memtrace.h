@@ -22,6 +22,9 @@ int memtrace_open(const char *dir, struct pick *pick, struct memtrace *t)
 	__attribute__((warn_unused_result));
 void memtrace_close(struct memtrace *t);
 
+/* Of an open trace, which stays the caller's: no memtrace_close().  t->threads may be 0. */
+void memtrace_use(struct sonde_trace *trace, struct pick *pick, struct memtrace *t);
+
 /* One stream. */
 struct memtrace_thread {
 	struct memread *read;

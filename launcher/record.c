@@ -319,6 +319,9 @@ static void report_losses(const struct collector_totals *t)
 	if (t->discarded)
 		msg_warn("%llu events could not be written",
 			 (unsigned long long)t->discarded);
+	if (t->memory_lost)
+		msg_warn("%llu parts of the memory accesses were lost",
+			 (unsigned long long)t->memory_lost);
 	if (t->damaged)
 		msg_warn("%llu records were damaged by the program",
 			 (unsigned long long)t->damaged);
@@ -349,6 +352,8 @@ static void finish(struct recording *r, int status)
 	recorded_warn_late(&r->recorded);
 	msg_debug("%llu events of %u threads in %s", (unsigned long long)totals.events,
 		  totals.threads, r->dir.path);
+	if (r->recorded.memory)
+		msg_debug("%llu bytes of memory streams", (unsigned long long)totals.memory_bytes);
 	tracedir_close(&r->dir);
 }
 

@@ -175,6 +175,15 @@ static void publish_memory(struct inj_session *s, struct tf_writer *w)
 	}
 }
 
+static uint64_t count_memory(const struct inj_mirrors *m)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < m->n; i++)
+		n += m->v[i].state == INJ_RECORDED_OK && m->v[i].memory;
+	return n;
+}
+
 static size_t sum_up(const struct inj_mirrors *m, struct tf_reason *reasons, uint64_t *instrumented)
 {
 	size_t n = 0, k;
@@ -251,6 +260,7 @@ void recorded_publish(struct inj_session *s, struct tf_writer *w, const struct r
 	publish_memory(s, w);
 	publish_probes(s, w);
 	s->mirrors.published = s->mirrors.n;
+	about.memory = count_memory(&s->mirrors);
 	about.nleft_alone = sum_up(&s->mirrors, reasons, &about.instrumented);
 	collect_filters(o, &filters);
 	about.filters = (const char *const *)filters.v;

@@ -57,6 +57,9 @@ void tf_memory_close(struct tf_memory *m);
 /* Object @i; false: there are no more.  The strings and arrays live until tf_memory_close(). */
 bool tf_memory_object(const struct tf_memory *m, size_t i, struct tf_memory_object *object);
 
+/* Places in the descriptions' file that could not be read. */
+uint64_t tf_memory_bad_objects(const struct tf_memory *m);
+
 struct tf_memory_thread {
 	int pid, tid;
 	uint64_t file_bytes;	/* in the file */

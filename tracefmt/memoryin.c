@@ -401,6 +401,11 @@ bool tf_memory_object(const struct tf_memory *m, size_t i, struct tf_memory_obje
 	return true;
 }
 
+uint64_t tf_memory_bad_objects(const struct tf_memory *m)
+{
+	return m->bad_objects;
+}
+
 bool tf_memory_thread(const struct tf_memory *m, size_t i, struct tf_memory_thread *thread)
 {
 	if (i >= m->nthreads)

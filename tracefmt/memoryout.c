@@ -59,6 +59,7 @@ static void append(struct tf_writer *w, struct tf_pieces *p, const void *raw, si
 	if (!at || ZSTD_isError(packed)) {
 		tf_writer_no_memory(w);
 		p->lost++;
+		p->all_lost++;
 		w->discarded++;
 		return;
 	}
@@ -66,6 +67,7 @@ static void append(struct tf_writer *w, struct tf_pieces *p, const void *raw, si
 	if (!tf_outfile_append(&p->file, at, TF_PIECE_SIZE + packed)) {
 		tf_writer_failed(w, "write", p->file.name);
 		p->broken = true;
+		p->all_lost++;
 		w->discarded++;
 		return;
 	}
@@ -130,15 +132,18 @@ enum sonde_trace_status tf_thread_memory(struct tf_thread *t, const void *chunk,
 		return SONDE_TRACE_E_INVALID;
 	if (!t->memory.tried && t->out.file.name[0])
 		open_stream(t);
-	if (t->memory.broken || !t->memory.tried)
+	if (t->memory.broken || !t->memory.tried) {
 		t->w->discarded++;
-	else
+		t->memory.all_lost++;
+	} else {
 		append(t->w, &t->memory, chunk, bytes);
+	}
 	return tf_writer_result(t->w);
 }
 
 enum sonde_trace_status tf_thread_memory_lost(struct tf_thread *t, uint64_t chunks)
 {
 	t->memory.lost += chunks;
+	t->memory.all_lost += chunks;
 	return tf_writer_result(t->w);
 }

@@ -310,6 +310,7 @@ static enum sonde_trace_status read_recording(struct reader *r)
 	if (!to)
 		return SONDE_TRACE_E_NOMEM;
 	to->instrumented = number_or_0(r, "instrumented");
+	to->memory = number_or_0(r, "memory");
 	to->clock = get_str(r, "clock", "");
 	to->filters = get_strings(r, "filters", &to->nfilters);
 	status = to->clock && to->filters ? read_reasons(r, to) : SONDE_TRACE_E_NOMEM;
@@ -584,6 +585,7 @@ static enum sonde_trace_status read_thread_end(struct reader *r)
 	thread->pub.nested = number_or_0(r, "nested");
 	thread->pub.damaged = number_or_0(r, "damaged");
 	thread->pub.backward = number_or_0(r, "backward");
+	thread->pub.memory_lost = number_or_0(r, "memory-lost");
 	thread->pub.ended = true;
 	thread->pub.comm = get_str(r, "comm", thread->pub.comm);
 	if (!thread->pub.comm)

@@ -153,6 +153,8 @@ static void put_end(struct tf_thread *t, const struct tf_thread_end *end)
 	tf_json_uint(line, "backward", t->enc.stats.backward);
 	tf_json_uint(line, "discarded", t->discarded);
 	tf_json_uint(line, "events", t->enc.stats.events - t->discarded);
+	if (t->memory.all_lost)
+		tf_json_uint(line, "memory-lost", t->memory.all_lost);
 	put_counters(line, end->counters);
 	tf_json_end(line);
 	tf_writer_line(t->w);

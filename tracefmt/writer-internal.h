@@ -43,6 +43,7 @@ struct tf_pieces {
 	struct tf_outfile file;
 	uint32_t n;	/* pieces written */
 	uint64_t lost;	/* chunks since the last one */
+	uint64_t all_lost;
 	bool tried;	/* it has been created, or could not be */
 	bool broken;
 };

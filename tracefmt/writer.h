@@ -151,6 +151,7 @@ struct tf_reason {
 struct tf_recording {
 	const char *clock;	     /* of the events; "none": calls are counted, nothing else */
 	uint64_t instrumented;	     /* functions */
+	uint64_t memory;	     /* of those: whose memory accesses are recorded */
 	const struct tf_reason *left_alone; /* functions that were asked for, by reason */
 	size_t nleft_alone;
 	const char *const *filters; /* as the user gave them, "-F '*'" */

@@ -195,6 +195,7 @@ struct sonde_trace_thread {
 	uint64_t last;
 	size_t ncalls;
 	const struct sonde_trace_calls *calls; /* by function; the same may come again: add up */
+	uint64_t memory_lost; /* chunks of its memory stream that are missing, as it said at its end */
 };
 
 /* How functions were chosen and recorded, without modules. */
@@ -210,6 +211,7 @@ struct sonde_trace_recording {
 	const struct sonde_trace_reason *left_alone; /* functions that were not, by reason */
 	size_t nfilters;
 	const char *const *filters; /* as the user gave them */
+	uint64_t memory; /* of the instrumented functions: whose memory accesses were recorded */
 };
 
 /* How the program ended. */

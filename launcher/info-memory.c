@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "launcher/info.h"
+#include "launcher/memtrace.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+struct stream {
+	int rank;
+	struct tf_memory_thread about;
+	struct mx_counts counts;
+	uint64_t gaps;
+};
+
+struct info_memory {
+	struct stream *v;
+	size_t n;
+	uint64_t bad_objects;
+	uint64_t unreadable; /* ranks */
+	struct stream total;
+	uint64_t lost_at_end; /* more than the streams tell */
+};
+
+void info_row(const char *key, const char *fmt, ...)
+{
+	va_list args;
+
+	printf("%-12s", key);
+	va_start(args, fmt);
+	vprintf(fmt, args);
+	va_end(args);
+	putchar('\n');
+}
+
+void info_size(const char *key, uint64_t bytes)
+{
+	static const char *const unit[] = { "KiB", "MiB", "GiB", "TiB" };
+	double v = (double)bytes;
+	int i = -1;
+
+	while (v >= 1024 && i < 3) {
+		v /= 1024;
+		i++;
+	}
+	if (i < 0)
+		info_row(key, "%" PRIu64 " bytes", bytes);
+	else
+		info_row(key, "%" PRIu64 " bytes (%.1f %s)", bytes, v, unit[i]);
+}
+
+/* ---- counting ---- */
+
+static void add(struct stream *to, const struct stream *from)
+{
+	to->about.file_bytes += from->about.file_bytes;
+	to->about.raw_bytes += from->about.raw_bytes;
+	to->about.chunks += from->about.chunks;
+	to->about.bad += from->about.bad;
+	to->about.lost += from->about.lost;
+	to->gaps += from->gaps;
+	for (unsigned int k = 0; k < 4; k++) {
+		to->counts.accesses[k] += from->counts.accesses[k];
+		to->counts.bytes[k] += from->counts.bytes[k];
+	}
+}
+
+static int read_stream(void *arg, const struct memtrace_thread *thread)
+{
+	struct info_memory *m = arg;
+	struct stream *v = realloc(m->v, (m->n + 1) * sizeof(*v)), *s;
+	struct memread_thread *t = memread_start(thread->read, thread->index);
+
+	if (v)
+		m->v = v;
+	if (!v || !t) {
+		memread_stop(t);
+		m->total.about.bad++;
+		return 0; /* the others may be whole */
+	}
+	s = &v[m->n++];
+	*s = (struct stream){ .rank = thread->rank, .about = thread->about };
+	memread_count(t, true, &s->counts, &s->gaps);
+	memread_stop(t);
+	add(&m->total, s);
+	return 0;
+}
+
+static int begin_rank(void *arg, struct memread *read, int rank)
+{
+	struct info_memory *m = arg;
+
+	(void)rank;
+	m->bad_objects += memread_bad_objects(read);
+	return 0;
+}
+
+/* Losses at the very end of a stream are told by the metadata alone. */
+static uint64_t told_lost(const struct sonde_trace *trace)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < sonde_trace_threads(trace); i++)
+		n += sonde_trace_thread(trace, i)->memory_lost;
+	return n;
+}
+
+struct info_memory *info_memory_read(struct sonde_trace *trace)
+{
+	struct pick pick = { .rank = PICK_ANY_RANK, .to = PICK_NO_END };
+	struct info_memory *m = calloc(1, sizeof(*m));
+	const struct memtrace_visitor visitor = { .begin = begin_rank, .thread = read_stream, .arg = m };
+	struct memtrace t;
+	uint64_t lost;
+
+	memtrace_use(trace, &pick, &t);
+	if (!m || !t.threads) {
+		free(m);
+		return NULL;
+	}
+	m->unreadable = memtrace_visit(&t, &visitor) != 0;
+	lost = told_lost(trace);
+	m->lost_at_end = lost > m->total.about.lost ? lost - m->total.about.lost : 0;
+	return m;
+}
+
+void info_memory_free(struct info_memory *m)
+{
+	if (m)
+		free(m->v);
+	free(m);
+}
+
+/* What was lost while recording is a gap, too, but no damage. */
+static uint64_t damage_of(const struct stream *s)
+{
+	bool explained = s->about.lost && !s->about.bad;
+
+	return s->about.bad + (explained ? 0 : s->gaps);
+}
+
+uint64_t info_memory_damage(const struct info_memory *m)
+{
+	uint64_t n = 0;
+
+	if (!m)
+		return 0;
+	for (size_t i = 0; i < m->n; i++)
+		n += damage_of(&m->v[i]);
+	return n + m->bad_objects + m->unreadable;
+}
+
+/* ---- printing ---- */
+
+static uint64_t accesses_of(const struct stream *s)
+{
+	uint64_t n = 0;
+
+	for (unsigned int k = 0; k < 4; k++)
+		n += s->counts.accesses[k];
+	return n;
+}
+
+void info_memory_print(const struct info_memory *m)
+{
+	static const char *const kinds[] = { "loads", "stores", "modifications", "prefetches" };
+	uint64_t all, lost;
+
+	if (!m)
+		return;
+	all = accesses_of(&m->total);
+	info_row("memory", "%" PRIu64 " accesses in %zu stream%s", all, m->n, m->n == 1 ? "" : "s");
+	for (unsigned int k = 0; k < 4; k++)
+		if (m->total.counts.accesses[k])
+			info_row("", "%" PRIu64 " %s of %" PRIu64 " bytes", m->total.counts.accesses[k],
+				 kinds[k], m->total.counts.bytes[k]);
+	info_size("streams", m->total.about.file_bytes);
+	info_size("  unpacked", m->total.about.raw_bytes);
+	if (all)
+		info_row("per access", "%.3f bytes, %.3f unpacked",
+			 (double)m->total.about.file_bytes / (double)all,
+			 (double)m->total.about.raw_bytes / (double)all);
+	lost = m->total.about.lost + m->lost_at_end;
+	if (lost)
+		info_row("lost", "%" PRIu64 " parts of memory streams", lost);
+}
+
+static void print_stream(const struct stream *s)
+{
+	char id[32], number[16] = "-";
+
+	snprintf(id, sizeof id, "%d.%d", s->about.pid, s->about.tid);
+	if (s->rank >= 0)
+		snprintf(number, sizeof number, "%d", s->rank);
+	printf("%6s %15s %13" PRIu64 " %13" PRIu64 " %13" PRIu64 " %11" PRIu64 " %8" PRIu64 " %13" PRIu64
+	       " %13" PRIu64 " %6" PRIu64 "\n", number, id, s->counts.accesses[MD_LOAD],
+	       s->counts.accesses[MD_STORE], s->counts.accesses[MD_MODIFY],
+	       s->counts.accesses[MD_PREFETCH], s->about.chunks, s->about.file_bytes, s->about.raw_bytes,
+	       s->about.lost);
+}
+
+void info_memory_print_threads(const struct info_memory *m)
+{
+	if (!m)
+		return;
+	printf("\n%6s %15s %13s %13s %13s %11s %8s %13s %13s %6s\n", "rank", "thread", "loads", "stores",
+	       "modifications", "prefetches", "chunks", "bytes", "unpacked", "lost");
+	for (size_t i = 0; i < m->n; i++)
+		print_stream(&m->v[i]);
+}
