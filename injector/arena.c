@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/shm.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -18,21 +19,39 @@ static uint64_t pages(uint64_t bytes)
 	return (bytes + PAGE - 1) & ~(PAGE - 1);
 }
 
-enum inj_status inj_code_create(struct inj_code *code, uint64_t size)
+static void *create_memfd(struct inj_code *code)
 {
-	*code = (struct inj_code){ .fd = -1, .size = pages(size) };
 	code->fd = memfd_create("sonde-code", 0);
 	if (code->fd < 0 || ftruncate(code->fd, (off_t)code->size) < 0)
-		goto failed;
-	code->mem = mmap(NULL, code->size, PROT_READ | PROT_WRITE, MAP_SHARED, code->fd, 0);
-	if (code->mem == MAP_FAILED) {
-		code->mem = NULL;
-		goto failed;
+		return MAP_FAILED;
+	return mmap(NULL, code->size, PROT_READ | PROT_WRITE, MAP_SHARED, code->fd, 0);
+}
+
+/* Marked to be removed at once: Linux lets the program attach it all the same, as long as we have it. */
+static void *create_segment(struct inj_code *code)
+{
+	void *p;
+
+	code->shm = shmget(IPC_PRIVATE, code->size, IPC_CREAT | SHM_NORESERVE | 0700);
+	if (code->shm < 0)
+		return MAP_FAILED;
+	p = shmat(code->shm, NULL, 0);
+	shmctl(code->shm, IPC_RMID, NULL);
+	return p;
+}
+
+enum inj_status inj_code_create(struct inj_code *code, uint64_t size, bool for_perf)
+{
+	void *p;
+
+	*code = (struct inj_code){ .fd = -1, .shm = -1, .size = pages(size) };
+	p = for_perf ? create_segment(code) : create_memfd(code);
+	if (p == MAP_FAILED) {
+		inj_code_free(code);
+		return INJ_SYSTEM;
 	}
+	code->mem = p;
 	return INJ_OK;
-failed:
-	inj_code_free(code);
-	return INJ_SYSTEM;
 }
 
 /* Most of it is never used; a core file that holds it would be as large (second mappings inherit that). */
@@ -44,10 +63,30 @@ static enum inj_status keep_out_of_cores(struct inj_code *code, struct inj_targe
 			   &ignored);
 }
 
-enum inj_status inj_code_map(struct inj_code *code, struct inj_target *t)
+static enum inj_status map_memfd(struct inj_code *code, struct inj_target *t)
 {
 	enum inj_status status = inj_mmap(t, 0, code->size, PROT_READ | PROT_EXEC, MAP_SHARED,
 					  code->fd, 0, &code->first);
+	int64_t ignored;
+
+	if (status != INJ_OK)
+		return status;
+	return inj_syscall(t, SYS_close, (const uint64_t[6]){ (uint64_t)code->fd }, &ignored);
+}
+
+static enum inj_status map_segment(struct inj_code *code, struct inj_target *t)
+{
+	int64_t result = 0;
+	enum inj_status status = inj_syscall(
+		t, SYS_shmat, (const uint64_t[6]){ (uint64_t)code->shm, 0, SHM_RDONLY | SHM_EXEC }, &result);
+
+	code->first = (uint64_t)result;
+	return status;
+}
+
+enum inj_status inj_code_map(struct inj_code *code, struct inj_target *t)
+{
+	enum inj_status status = code->shm >= 0 ? map_segment(code, t) : map_memfd(code, t);
 
 	return status == INJ_OK ? keep_out_of_cores(code, t) : status;
 }
@@ -56,10 +95,12 @@ void inj_code_free(struct inj_code *code)
 {
 	if (code->fd >= 0)
 		close(code->fd);
-	if (code->mem)
+	if (code->mem && code->shm >= 0)
+		shmdt(code->mem);
+	else if (code->mem)
 		munmap(code->mem, code->size);
 	free(code->v);
-	*code = (struct inj_code){ .fd = -1 };
+	*code = (struct inj_code){ .fd = -1, .shm = -1 };
 }
 
 static bool reaches(const struct inj_arena *a, uint64_t lo, uint64_t hi)
@@ -83,7 +124,17 @@ static struct inj_arena *find_arena(struct inj_code *code, uint64_t lo, uint64_t
 	return NULL;
 }
 
-/* A place near [lo, hi) for the memfd's next @len bytes. */
+/* The kernel tells perf of a mapping when it is made or its protection changes, but not when it is moved. */
+static enum inj_status tell_perf(struct inj_target *t, uint64_t addr, uint64_t len)
+{
+	const uint64_t no_exec[6] = { addr, len, PROT_READ }, exec[6] = { addr, len, PROT_READ | PROT_EXEC };
+	int64_t ignored;
+	enum inj_status status = inj_syscall(t, SYS_mprotect, no_exec, &ignored);
+
+	return status == INJ_OK ? inj_syscall(t, SYS_mprotect, exec, &ignored) : status;
+}
+
+/* A place near [lo, hi) for the memory's next @len bytes. */
 static enum inj_status place(struct inj_code *code, struct inj_target *t, uint64_t lo, uint64_t hi,
 			     uint64_t len, uint64_t *addr)
 {
@@ -100,7 +151,8 @@ static enum inj_status place(struct inj_code *code, struct inj_target *t, uint64
 	inj_maps_free(&maps);
 	if (!*addr)
 		return INJ_NO_ROOM;
-	return inj_map_again(t, code->first + code->used, *addr, len);
+	status = inj_map_again(t, code->first + code->used, *addr, len);
+	return status == INJ_OK && code->shm >= 0 ? tell_perf(t, *addr, len) : status;
 }
 
 static enum inj_status add_arena(struct inj_code *code, struct inj_target *t, uint64_t lo,

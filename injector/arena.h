@@ -4,9 +4,15 @@
  * readable and executable there, so that no page of the program is ever both.  Near each ELF module
  * a part of the memfd is mapped within ±2 GiB of it.  No file descriptor stays open in the program:
  * further places are second mappings of its first one.
+ *
+ * perf looks for the names of code in /tmp/perf-PID.map only where a mapping is called as if no file were
+ * behind it: //anon, [heap], [stack, /SYSV, /dev/zero, /anon_hugepage (tools/perf/util/map.h).  So where
+ * it is to find them, a System V segment takes the memfd's place.
  */
 #ifndef SONDE_INJECTOR_ARENA_H
 #define SONDE_INJECTOR_ARENA_H
+
+#include <stdbool.h>
 
 #include "injector/target.h"
 
@@ -20,7 +26,8 @@ struct inj_arena {
 };
 
 struct inj_code {
-	int fd;
+	int fd;	 /* the memfd, -1: there is none (any more) */
+	int shm; /* the segment, -1 */
 	uint8_t *mem; /* the whole memfd, RW */
 	uint64_t size;
 	uint64_t used;	/* given to arenas */
@@ -29,9 +36,12 @@ struct inj_code {
 	size_t n;
 };
 
-/* Creates the memfd, @size bytes, inheritable (for the program, until inj_code_map()). */
-enum inj_status inj_code_create(struct inj_code *code, uint64_t size) INJ_CHECK;
-/* Maps it in the program through the inherited descriptor, which the caller closes there. */
+/*
+ * Creates the memfd, @size bytes, inheritable (for the program, until inj_code_map()); with @for_perf the
+ * segment, which goes with the last of the processes that have it mapped.  Errors: SYSTEM.
+ */
+enum inj_status inj_code_create(struct inj_code *code, uint64_t size, bool for_perf) INJ_CHECK;
+/* Maps it in the program; the memfd through the inherited descriptor, which is then closed there. */
 enum inj_status inj_code_map(struct inj_code *code, struct inj_target *t) INJ_CHECK;
 void inj_code_free(struct inj_code *code);
 

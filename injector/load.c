@@ -155,8 +155,6 @@ enum inj_status inj_load_runtime(struct inj_session *s)
 	if (status == INJ_OK)
 		status = map_rings(s);
 	if (status == INJ_OK)
-		status = close_remote(s, s->code.fd);
-	if (status == INJ_OK)
 		status = close_remote(s, s->opt.ring_fd);
 	if (status == INJ_OK)
 		status = map_pools(s);

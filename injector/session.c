@@ -19,14 +19,14 @@ enum inj_status inj_session_new(struct inj_session *s, const struct inj_session_
 	s->opt = *opt;
 	s->next_event = SONDE_FIRST_EVENT;
 	s->next_counter = 1;
-	s->code.fd = -1;
+	s->code.fd = s->code.shm = -1;
 	if (inj_image_parse(sonde_runtime_image,
 			    (size_t)(sonde_runtime_image_end - sonde_runtime_image),
 			    &s->runtime_image) != INJ_IMAGE_OK)
 		return INJ_BAD_IMAGE;
 	status = inj_modules_open(s);
 	if (status == INJ_OK)
-		status = inj_code_create(&s->code, opt->code_bytes);
+		status = inj_code_create(&s->code, opt->code_bytes, opt->for_perf);
 	return status;
 }
 

@@ -124,6 +124,7 @@ struct inj_session_options {
 	uint64_t nrings;	/* rings in them */
 	uint64_t npools;
 	uint64_t code_bytes;
+	bool for_perf;		/* let perf find names for our code */
 	char *const *modules;	/* paths of .so files, in order; the program has them preloaded */
 	size_t nmodules;
 	size_t env_extra;	/* entries that were appended to the environment, to be removed */

@@ -161,6 +161,7 @@ static int make_session(struct recording *r, int ring_fd)
 		.nrings = r->limited ? FEW_MAPPED_RINGS : MAPPED_RINGS,
 		.npools = r->limited ? FEW_POOLS : POOLS,
 		.code_bytes = CODE_BYTES,
+		.for_perf = r->opt.perf_map,
 		.nmodules = r->modules.n,
 		.warn = msg_error,
 	};
@@ -429,7 +430,7 @@ static int record(struct recording *r)
 
 int verb_record(int argc, char **argv)
 {
-	struct recording r = { .session.code.fd = -1 };
+	struct recording r = { .session.code = { .fd = -1, .shm = -1 } };
 	int status = record_options_parse(argc, argv, &r.opt);
 
 	if (status < 0)

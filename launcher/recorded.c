@@ -322,6 +322,8 @@ void recorded_perf_map(struct recorded *r, const struct inj_session *s, pid_t pi
 	if (!r->opt->perf_map)
 		return;
 	v = calloc(m->n - r->mapped + 1, sizeof(*v));
+	if (v && r->mapped == 0)
+		v[n++] = (struct perfmap_entry){ s->runtime, s->runtime_image.size, "[sonde]" };
 	for (size_t i = r->mapped; v && i < m->n; i++)
 		if (m->v[i].state == INJ_RECORDED_OK)
 			v[n++] = (struct perfmap_entry){ m->v[i].mirror, m->v[i].mirror_len,

@@ -29,6 +29,7 @@ INTEGRATION_TESTS += \
 	tests/integration/mpi.sh \
 	tests/integration/openmp.sh \
 	tests/integration/output.sh \
+	tests/integration/perf-map.sh \
 	tests/integration/ranks.sh \
 	tests/integration/recursion.sh \
 	tests/integration/redis.sh \
@@ -62,7 +63,6 @@ EXTRA_DIST += \
 
 # Programs that the scripts trace.
 EXTRA_DIST += \
-	tests/integration/functions-stress.sh \
 	tests/programs/fn_calls.c \
 	tests/programs/fn_forks.c \
 	tests/programs/fn_handlers.c \
