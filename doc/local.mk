@@ -15,6 +15,7 @@ dist_man_MANS += \
 	doc/sonde-graph.1 \
 	doc/sonde-info.1 \
 	doc/sonde-list.1 \
+	doc/sonde-memory.1 \
 	doc/sonde-module.1 \
 	doc/sonde-module.5 \
 	doc/sonde-record.1 \
