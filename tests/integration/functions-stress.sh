@@ -167,7 +167,7 @@ os.kill(os.getpid(), signal.SIGTERM)'
 		quiet='import sys, unittest, io, test.%s as m
 r = unittest.TextTestRunner(io.StringIO()).run(unittest.defaultTestLoader.loadTestsFromModule(m))
 print(r.testsRun, [str(t[0]) for t in r.failures + r.errors])'
-		try python-math -- $python -c "${quiet/\%s/test_math}"
+		try_long python-math -- $python -c "${quiet/\%s/test_math}"
 		try_long python-re -- $python -c "${quiet/\%s/test_re}"
 		try_long python-json -- $python -c "${quiet/\%s/test_json}"
 		try_long python-struct -- $python -c "${quiet/\%s/test_struct}"

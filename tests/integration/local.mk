@@ -16,6 +16,7 @@ INTEGRATION_TESTS += \
 	tests/integration/functions-counts.sh \
 	tests/integration/functions-filters.sh \
 	tests/integration/functions-oracle.sh \
+	tests/integration/functions-stress.sh \
 	tests/integration/harness.sh \
 	tests/integration/ifunc.sh \
 	tests/integration/installed.sh \
