@@ -114,13 +114,6 @@ static void add(struct list *l, const char *kind, uint64_t addr, size_t size, bo
 	l->v[l->n++] = (struct access){ .addr = addr, .size = (uint32_t)size, .kind = kind, .stack = stack };
 }
 
-static size_t operand_bytes(const struct decoded *d)
-{
-	if (d->i.avx.broadcast.mode != ZYDIS_BROADCAST_MODE_INVALID)
-		return d->m->element_size / 8;
-	return d->m->size / 8;
-}
-
 static bool is_evex(const struct decoded *d)
 {
 	return d->i.encoding == ZYDIS_INSTRUCTION_ENCODING_EVEX;
@@ -137,7 +130,7 @@ static const char *kind_of(const struct decoded *d)
 
 static void whole_operand(struct list *l)
 {
-	add(l, kind_of(l->d), address(l, 0), operand_bytes(l->d), false);
+	add(l, kind_of(l->d), address(l, 0), l->d->m->size / 8, false);
 }
 
 /* ---- the stack ---- */
