@@ -19,6 +19,7 @@ struct span {
 struct memread {
 	struct tf_memory *files;
 	struct mx_code *code;
+	struct sonde_trace *trace; /* for how its processes ended; NULL: not known */
 	struct span *spans; /* ascending */
 	size_t nspans;
 	uint64_t bad_objects;
@@ -28,7 +29,7 @@ struct memread_thread {
 	struct tf_memory_stream *stream;
 	struct mx_machine *machine;
 	bool broken; /* until a chunk says all */
-	bool done;   /* there are no more chunks */
+	bool done;   /* there are no more chunks, and nothing follows from that */
 	bool ended;
 	struct mx_access batch[BATCH];
 };
@@ -115,6 +116,8 @@ struct memread *memread_open(const char *dir, bool *none)
 	enum sonde_trace_status status;
 
 	*none = false;
+	if (r && sonde_trace_open(dir, &r->trace, NULL) != SONDE_TRACE_OK)
+		r->trace = NULL;
 	status = r ? tf_memory_open(dir, &r->files, &why) : SONDE_TRACE_E_NOMEM;
 	*none = status == SONDE_TRACE_E_NOTRACE;
 	if (status == SONDE_TRACE_OK && add_objects(r, dir))
@@ -132,6 +135,8 @@ void memread_close(struct memread *r)
 	if (r->code)
 		mx_code_free(r->code);
 	tf_memory_close(r->files);
+	if (r->trace)
+		sonde_trace_close(r->trace);
 	free(r->spans);
 	free(r);
 }
@@ -159,11 +164,30 @@ const char *memread_place(const struct memread *r, uint64_t insn, uint64_t *addr
 
 /* ---- threads ---- */
 
+/* It may have been anywhere, not only where a word would have to follow. */
+static bool was_killed(const struct sonde_trace *trace, int pid)
+{
+	size_t n = trace ? sonde_trace_processes(trace) : 0;
+
+	if (!n || sonde_trace_rank(trace, 0)->ending != SONDE_TRACE_EXITED)
+		return true;
+	for (size_t i = 0; i < n; i++) {
+		const struct sonde_trace_process *p = sonde_trace_process(trace, i);
+
+		if (p->pid == pid && p->ended && p->signal)
+			return true;
+	}
+	return false;
+}
+
 struct memread_thread *memread_start(struct memread *r, size_t i)
 {
 	struct memread_thread *t = calloc(1, sizeof(*t));
 	enum sonde_trace_status status = SONDE_TRACE_E_NOMEM;
+	struct tf_memory_thread about;
 
+	if (t)
+		t->done = memread_thread(r, i, &about) && was_killed(r->trace, about.pid);
 	if (t)
 		status = tf_memory_stream_open(r->files, i, &t->stream);
 	if (status == SONDE_TRACE_OK) {
@@ -199,7 +223,7 @@ static bool says_all(const void *chunk, size_t bytes)
 
 /*
  * What follows the last words that a thread has written needs none: it came to the end of that.  False: that is known
- * already.
+ * already, or not so.
  */
 static bool feed_end(struct memread_thread *t)
 {
