@@ -24,12 +24,16 @@ libtracefmt_la_SOURCES = \
 	tracefmt/memory.h \
 	tracefmt/memoryin.c \
 	tracefmt/memoryout.c \
+	tracefmt/memorywords.c \
+	tracefmt/memorywords.h \
 	tracefmt/metadata.c \
 	tracefmt/names.c \
 	tracefmt/outfile.c \
 	tracefmt/outfile.h \
 	tracefmt/pack.c \
 	tracefmt/pack.h \
+	tracefmt/planes.c \
+	tracefmt/planes.h \
 	tracefmt/probes.c \
 	tracefmt/ring.h \
 	tracefmt/sites.c \

@@ -13,11 +13,13 @@
 #include "tracefmt/buffer.h"
 #include "tracefmt/format.h"
 #include "tracefmt/memory.h"
+#include "tracefmt/memorywords.h"
 
 #define SEARCH_BYTES 65536
 
 struct piece {
 	uint32_t seq, packed, raw;
+	bool spread;
 	uint64_t lost;
 	uint64_t hash;
 };
@@ -48,7 +50,7 @@ struct tf_memory_stream {
 	uint32_t next; /* sequence number */
 	bool told;     /* that something is missing here */
 	ZSTD_DCtx *zstd;
-	struct tf_buf packed, raw;
+	struct tf_buf packed, words, raw;
 };
 
 /* ---- pieces ---- */
@@ -77,6 +79,7 @@ static bool parse_piece(const uint8_t *head, struct piece *p)
 	p->seq = tf_get32(head + 8);
 	p->packed = tf_get32(head + 12);
 	p->raw = tf_get32(head + 16);
+	p->spread = tf_get32(head + 20) & TF_PIECE_SPREAD;
 	p->lost = tf_get64(head + 24);
 	p->hash = tf_get64(head + 32);
 	return p->raw <= TF_MAX_RAW && p->packed <= 2 * TF_MAX_RAW;
@@ -116,6 +119,22 @@ static void search(struct tf_memory_stream *s)
 	}
 }
 
+static bool unpack_frame(struct tf_memory_stream *s, uint8_t *to, size_t size, const struct piece *p)
+{
+	return ZSTD_decompressDCtx(s->zstd, to, size, s->packed.data, p->packed) == size;
+}
+
+/* Rearranged words. */
+static bool unpack_words(struct tf_memory_stream *s, uint8_t *to, const struct piece *p)
+{
+	size_t size = tf_words_size(p->raw);
+	uint8_t *words;
+
+	tf_buf_clear(&s->words);
+	words = tf_buf_need(&s->words, size + 1);
+	return words && unpack_frame(s, words, size, p) && tf_words_gather(to, p->raw, words);
+}
+
 static bool unpack(struct tf_memory_stream *s, const struct piece *p)
 {
 	uint8_t *packed, *raw;
@@ -130,7 +149,7 @@ static bool unpack(struct tf_memory_stream *s, const struct piece *p)
 	if (read_at(s->fd, packed, p->packed, s->at + TF_PIECE_SIZE) != (ssize_t)p->packed ||
 	    XXH64(packed, p->packed, 0) != p->hash)
 		return false;
-	return ZSTD_decompressDCtx(s->zstd, raw, p->raw, packed, p->packed) == p->raw;
+	return p->spread ? unpack_words(s, raw, p) : unpack_frame(s, raw, p->raw, p);
 }
 
 /* Into s->raw.  E_CORRUPT: something is missing in front of the next one; said once. */
@@ -164,6 +183,7 @@ static void stream_close(struct tf_memory_stream *s)
 		close(s->fd);
 	ZSTD_freeDCtx(s->zstd);
 	tf_buf_free(&s->packed);
+	tf_buf_free(&s->words);
 	tf_buf_free(&s->raw);
 }
 

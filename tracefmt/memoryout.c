@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Memory streams while they are written: a header as that of a thread file, then pieces.  A piece is a header
- * of 48 bytes and a zstd frame.
+ * of 48 bytes and a zstd frame, of the bytes as they are or of tf_words_spread() of them.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -9,9 +9,11 @@
 #include <zstd.h>
 
 #include "tracefmt/memory.h"
+#include "tracefmt/memorywords.h"
 #include "tracefmt/writer-internal.h"
 
 #define LEVEL 1
+#define TRIAL ((size_t)4 * TF_WORDS_BLOCK) /* bytes that are packed in both ways */
 
 static bool create(struct tf_writer *w, struct tf_pieces *p, const char *name, const char *magic,
 		   int pid, int tid)
@@ -34,28 +36,61 @@ static bool create(struct tf_writer *w, struct tf_pieces *p, const char *name, c
 	return false;
 }
 
-static void put_head(uint8_t *at, const struct tf_pieces *p, size_t packed, size_t raw)
+static void put_head(uint8_t *at, const struct tf_pieces *p, size_t packed, size_t raw, uint32_t flags)
 {
 	memcpy(at, TF_MAGIC_PIECE, TF_MAGIC_SIZE);
 	tf_put32(at + 8, p->n);
 	tf_put32(at + 12, (uint32_t)packed);
 	tf_put32(at + 16, (uint32_t)raw);
-	tf_put32(at + 20, 0);
+	tf_put32(at + 20, flags);
 	tf_put64(at + 24, p->lost);
 	tf_put64(at + 32, XXH64(at + TF_PIECE_SIZE, packed, 0));
 	tf_put64(at + 40, XXH64(at, 40, 0));
 }
 
-/* Appends a piece.  What cannot be written is discarded, and counted. */
-static void append(struct tf_writer *w, struct tf_pieces *p, const void *raw, size_t bytes)
+static size_t pack(struct tf_writer *w, uint8_t *at, size_t room, const void *raw, size_t bytes)
 {
-	size_t bound = ZSTD_compressBound(bytes), packed;
+	return ZSTD_compressCCtx(w->pack.zstd, at, room, raw, bytes, LEVEL);
+}
+
+/* Rearranged in w->words; NULL: no memory. */
+static const uint8_t *spread(struct tf_writer *w, const uint8_t *raw, size_t bytes)
+{
+	uint8_t *to;
+
+	tf_buf_clear(&w->words);
+	to = tf_buf_need(&w->words, tf_words_size(bytes));
+	if (to)
+		tf_words_spread(to, raw, bytes);
+	return to;
+}
+
+/* Is it worth it?  What is in the middle is tried. */
+static bool spread_is_less(struct tf_writer *w, uint8_t *at, size_t room, const uint8_t *raw, size_t bytes)
+{
+	const uint8_t *sample = raw + bytes / 2 / 4 * 4, *words;
+	size_t n = bytes / 2 < TRIAL ? bytes / 2 / 4 * 4 : TRIAL, plain, other;
+
+	plain = pack(w, at, room, sample, n);
+	words = spread(w, sample, n);
+	other = words ? pack(w, at, room, words, tf_words_size(n)) : SIZE_MAX;
+	return !ZSTD_isError(plain) && !ZSTD_isError(other) && other < plain;
+}
+
+/* Appends a piece, of @words if they pack better so.  What cannot be written is discarded, and counted. */
+static void append(struct tf_writer *w, struct tf_pieces *p, const void *raw, size_t bytes, bool words)
+{
+	size_t bound = ZSTD_compressBound(tf_words_size(bytes)), packed = 0;
+	const uint8_t *other = NULL;
 	uint8_t *at;
 
 	tf_buf_clear(&w->memory);
 	at = tf_buf_need(&w->memory, TF_PIECE_SIZE + bound);
-	packed = at ? ZSTD_compressCCtx(w->pack.zstd, at + TF_PIECE_SIZE, bound, raw, bytes, LEVEL) :
-		      0;
+	if (at && words && spread_is_less(w, at + TF_PIECE_SIZE, bound, raw, bytes))
+		other = spread(w, raw, bytes);
+	if (at)
+		packed = other ? pack(w, at + TF_PIECE_SIZE, bound, other, tf_words_size(bytes)) :
+				 pack(w, at + TF_PIECE_SIZE, bound, raw, bytes);
 	if (!at || ZSTD_isError(packed)) {
 		tf_writer_no_memory(w);
 		p->lost++;
@@ -63,7 +98,7 @@ static void append(struct tf_writer *w, struct tf_pieces *p, const void *raw, si
 		w->discarded++;
 		return;
 	}
-	put_head(at, p, packed, bytes);
+	put_head(at, p, packed, bytes, other ? TF_PIECE_SPREAD : 0);
 	if (!tf_outfile_append(&p->file, at, TF_PIECE_SIZE + packed)) {
 		tf_writer_failed(w, "write", p->file.name);
 		p->broken = true;
@@ -109,7 +144,7 @@ enum sonde_trace_status tf_writer_memory_object(struct tf_writer *w,
 	else if (b.size > TF_MAX_RAW)
 		w->code.broken = true;
 	else if (!w->code.broken)
-		append(w, &w->code, b.data, b.size);
+		append(w, &w->code, b.data, b.size, false);
 	tf_buf_free(&b);
 	return tf_writer_result(w);
 }
@@ -136,7 +171,7 @@ enum sonde_trace_status tf_thread_memory(struct tf_thread *t, const void *chunk,
 		t->w->discarded++;
 		t->memory.all_lost++;
 	} else {
-		append(t->w, &t->memory, chunk, bytes);
+		append(t->w, &t->memory, chunk, bytes, true);
 	}
 	return tf_writer_result(t->w);
 }

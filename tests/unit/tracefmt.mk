@@ -32,6 +32,11 @@ tests_unit_tracefmt_stack_SOURCES = tests/unit/tracefmt_stack.c $(TRACEFMT_SUPPO
 tests_unit_tracefmt_stack_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_tracefmt_stack_LDADD = libtracefmt.la $(CMOCKA_LIBS)
 
+PURE_TESTS += tests/unit/tracefmt_words
+tests_unit_tracefmt_words_SOURCES = tests/unit/tracefmt_words.c
+tests_unit_tracefmt_words_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_tracefmt_words_LDADD = libtracefmt.la $(CMOCKA_LIBS)
+
 # The golden traces, and the second reader.
 check_PROGRAMS += tests/unit/tracefmt_generate tests/unit/tracefmt_lines
 tests_unit_tracefmt_generate_SOURCES = tests/unit/tracefmt_generate.c $(TRACEFMT_SUPPORT)

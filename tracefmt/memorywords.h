@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Words of a memory stream, rearranged so that they pack better: a loop stores the same number of words in each turn, and
+ * each word tends to differ little from the one a turn ago.  In blocks of TF_WORDS_BLOCK words:
+ *
+ *	a byte for each block: its lag, 0 to TF_WORDS_LAG
+ *	each block: its words, less the word `lag` words earlier (zigzag; lag 0: as they are), first the low bytes of all
+ *	of them, then the second bytes, and so on
+ *	the last bytes of the stream, if they are no whole word
+ *
+ * There is nothing `lag` words in front of the stream's first words: they count as 0.
+ */
+#ifndef TRACEFMT_MEMORYWORDS_H
+#define TRACEFMT_MEMORYWORDS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define TF_WORDS_BLOCK 4096
+#define TF_WORDS_LAG 64
+
+/* Of @bytes rearranged. */
+static inline size_t tf_words_size(size_t bytes)
+{
+	return bytes + (bytes / 4 + TF_WORDS_BLOCK - 1) / TF_WORDS_BLOCK;
+}
+
+/* @to has tf_words_size(@bytes) bytes.  @from may change meanwhile. */
+void tf_words_spread(uint8_t *to, const uint8_t *from, size_t bytes);
+
+/* The way back, of tf_words_size(@bytes) bytes.  False: they were not made so. */
+bool tf_words_gather(uint8_t *to, size_t bytes, const uint8_t *from);
+
+#endif
