@@ -36,7 +36,7 @@ enum inj_status inj_patch_linker(struct inj_session *s)
 /* A list of hooks of an active module: addresses in the program. */
 static const uint64_t *hooks_of(const struct inj_module *m, bool at_exit, size_t *n)
 {
-	const struct sonde_module *d = inj_image_at(&m->image, m->desc, sizeof(*d));
+	const struct sonde_module *d = inj_image_at(&m->image, m->desc, SONDE_MODULE_LEAST);
 	uint64_t begin = (uint64_t)(uintptr_t)(at_exit ? d->exit_begin : d->start_begin);
 	uint64_t end = (uint64_t)(uintptr_t)(at_exit ? d->exit_end : d->start_end);
 

@@ -48,7 +48,7 @@ static char *copy_string(const struct inj_module *m, const char *addr)
 
 static const struct sonde_module *describe(const struct inj_module *m)
 {
-	const struct sonde_module *d = inj_image_at(&m->image, m->desc, sizeof(*d));
+	const struct sonde_module *d = inj_image_at(&m->image, m->desc, SONDE_MODULE_LEAST);
 
 	if (!d || d->magic != SONDE_MODULE_MAGIC || d->abi != SONDE_ABI_VERSION)
 		return NULL;

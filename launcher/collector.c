@@ -18,6 +18,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -26,12 +27,14 @@
 #include "launcher/metadata.h"
 #include "tracefmt/memory.h"
 #include "tracefmt/ring.h"
+#include "trampolines/memdesc.h"
 
 #define SUBS 8
 #define MEM_SUBS 8
 #define PAGE 4096u
 #define TICK_NS INT64_C(500000000) /* how often what is not full yet is looked at */
 #define THREAD_STACK (512u << 10)
+#define MODULE_STACK (8u << 20) /* if modules run there */
 
 struct process {
 	pid_t pid;
@@ -50,6 +53,9 @@ struct feed {
 	uint64_t lost;
 	uint32_t mem; /* sub-buffer of the memory stream that is next */
 	uint64_t mem_lost;
+	bool mem_gap;  /* chunks are missing in front of the next */
+	bool mem_used; /* there were some */
+	struct analysis_thread *analysis; /* NULL: none */
 };
 
 struct collector {
@@ -65,6 +71,8 @@ struct collector {
 	struct tf_writer *writer;
 	struct inj_session *session;
 	const struct record_options *options;
+	struct analysis *analysis; /* NULL: none */
+	size_t analyzed; /* descriptions of code that it has */
 	pid_t program;
 	pthread_t thread;
 	bool started;
@@ -330,15 +338,26 @@ static void note_mem_lost(struct collector *c, struct feed *f)
 	if (lost > f->mem_lost) {
 		check(c, tf_thread_memory_lost(f->thread, lost - f->mem_lost));
 		c->totals.memory_lost += lost - f->mem_lost;
+		f->mem_gap = true;
 	}
 	f->mem_lost = lost;
+}
+
+static void give_chunk(struct collector *c, struct feed *f, const void *chunk, uint32_t bytes)
+{
+	if (c->options->mem_keep)
+		check(c, tf_thread_memory(f->thread, chunk, bytes));
+	if (c->analysis)
+		analysis_chunk(f->analysis, chunk, bytes, f->mem_gap);
+	f->mem_gap = false;
+	f->mem_used = true;
 }
 
 static void drain_mem(struct collector *c, struct feed *f, uint32_t used)
 {
 	note_mem_lost(c, f);
 	if (used)
-		check(c, tf_thread_memory(f->thread, mem_base(c, f), used));
+		give_chunk(c, f, mem_base(c, f), used);
 	c->totals.memory_bytes += used;
 }
 
@@ -386,7 +405,21 @@ static uint32_t written(const struct collector *c, const struct feed *f)
 	return 4 * n;
 }
 
-static void drain_last_mem(struct collector *c, struct feed *f)
+/*
+ * What follows a thread's last words needs none.  That it came to the end of that is known if it ended by itself, or
+ * the process did.
+ */
+static void end_mem(struct collector *c, struct feed *f)
+{
+	struct md_chunk end = {
+		.kind = MD_CHUNK_END, .head = sizeof(end), .tsc = __builtin_ia32_rdtsc(),
+	};
+
+	if (f->mem_used)
+		give_chunk(c, f, &end, sizeof(end));
+}
+
+static void drain_last_mem(struct collector *c, struct feed *f, bool killed)
 {
 	drain_full_mem(c, f);
 	if (c->mem_bytes &&
@@ -394,8 +427,11 @@ static void drain_last_mem(struct collector *c, struct feed *f)
 		    RING_SUB_WRITING)
 		drain_mem(c, f, written(c, f));
 	note_mem_lost(c, f);
+	if (!killed)
+		end_mem(c, f);
 	f->mem = 0;
 	f->mem_lost = 0;
+	f->mem_gap = f->mem_used = false;
 }
 
 /* ---- */
@@ -440,10 +476,14 @@ static void drain_rest(struct collector *c, struct feed *f)
 
 static void close_thread(struct collector *c, struct feed *f)
 {
-	struct tf_thread_end end = { 0 };
+	uint64_t counters[RING_COUNTERS];
+	struct tf_thread_end end = { .counters = counters };
 	struct tf_thread_stats stats;
 	char comm[32];
 
+	memcpy(counters, (const uint8_t *)f->head + RING_COUNTERS_OFFSET, sizeof(counters));
+	analysis_end(f->analysis, counters);
+	f->analysis = NULL;
 	tf_thread_stats(f->thread, &stats);
 	c->totals.events += stats.events;
 	c->totals.damaged += stats.damaged;
@@ -454,8 +494,6 @@ static void close_thread(struct collector *c, struct feed *f)
 	end.comm = comm[0] ? comm : NULL;
 	end.lost = f->lost;
 	end.nested = f->head->nested;
-	end.counters = (const uint64_t *)(const void *)((const uint8_t *)f->head +
-							RING_COUNTERS_OFFSET);
 	if (c->functions) {
 		end.calls = (const uint64_t *)(const void *)((const uint8_t *)f->head +
 							     counts_offset(c));
@@ -466,13 +504,13 @@ static void close_thread(struct collector *c, struct feed *f)
 }
 
 /* Drains and closes; the ring is as new afterwards. */
-static void finish_feed(struct collector *c, struct feed *f)
+static void finish_feed(struct collector *c, struct feed *f, bool killed)
 {
 	_Atomic uint32_t *state = &f->head->state;
 	char *rest = (char *)f->head + sizeof(*state);
 
 	drain_rest(c, f);
-	drain_last_mem(c, f);
+	drain_last_mem(c, f, killed);
 	close_thread(c, f);
 	/* its memory goes back to the system; whoever has the ring next finds zeros */
 	madvise((char *)f->head + RING_PAGE, c->ring_bytes - RING_PAGE, MADV_REMOVE);
@@ -491,6 +529,8 @@ static bool open_feed(struct collector *c, struct feed *f)
 	add_process(c, f->pid, f->head->pid_ns);
 	check(c, tf_thread_create(c->writer, &f->thread, f->pid, f->head->tid,
 				  comm[0] ? comm : NULL, f->head->first_tsc));
+	if (f->thread && c->analysis)
+		f->analysis = analysis_begin(c->analysis, f->pid, f->head->tid, comm);
 	return f->thread != NULL;
 }
 
@@ -517,7 +557,7 @@ static bool visit_ring(struct collector *c, uint32_t i, bool live)
 	if (!f->thread && !open_feed(c, f))
 		return false;
 	if (state == RING_EXITED) {
-		finish_feed(c, f);
+		finish_feed(c, f, false);
 		return true;
 	}
 	return drain_feed(c, f, live);
@@ -551,21 +591,50 @@ static void unlock_mail(struct collector *c, const struct process *p)
 	futex_wake(&m->state);
 }
 
-/* Rings of processes that have ended are finished, so that others can have them. */
+/*
+ * A process that is not our child says how it ended only as long as its parent has not asked.  What is not known is taken
+ * for a normal end.
+ */
+static bool was_killed(pid_t pid)
+{
+	char path[32], buf[1024], *p;
+	int status = 0;
+	size_t n;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	f = fopen(path, "re");
+	if (!f)
+		return false;
+	n = fread(buf, 1, sizeof(buf) - 1, f);
+	fclose(f);
+	buf[n] = '\0';
+	p = strrchr(buf, ')');
+	/* fields 3, the state, and 52, the last one */
+	if (!p || strncmp(p, ") Z", 3) != 0)
+		return false;
+	p = strrchr(p, ' ');
+	return sscanf(p, "%d", &status) == 1 && WIFSIGNALED(status);
+}
+
+static void finish_process(struct collector *c, struct process *p, bool killed)
+{
+	p->gone = true;
+	for (uint32_t i = 0, n = used_rings(c); i < n; i++)
+		if (c->feeds[i].thread && c->feeds[i].pid == p->pid)
+			finish_feed(c, &c->feeds[i], killed);
+}
+
+/* Rings of processes that have ended are finished, so that others can have them.  The program's end is told to us. */
 static void reap_processes(struct collector *c)
 {
-	uint32_t n = used_rings(c);
-
 	for (size_t k = 0; k < c->nprocesses; k++) {
 		struct process *p = &c->processes[k];
 
-		if (p->gone || !has_ended(p))
+		if (p->gone || p->pid == c->program || !has_ended(p))
 			continue;
-		p->gone = true;
 		unlock_mail(c, p);
-		for (uint32_t i = 0; i < n; i++)
-			if (c->feeds[i].thread && c->feeds[i].pid == p->pid)
-				finish_feed(c, &c->feeds[i]);
+		finish_process(c, p, was_killed(p->pid));
 		if (p->pidfd >= 0)
 			close(p->pidfd);
 		p->pidfd = -1;
@@ -608,6 +677,24 @@ static enum inj_status mail_syscall(struct inj_target *t, long nr, const uint64_
 	return INJ_GONE;
 }
 
+/* What has been instrumented since the last time. */
+static void publish(struct collector *c)
+{
+	const struct inj_mirrors *m = &c->session->mirrors;
+
+	metadata_publish(c->session, c->writer, c->options);
+	for (; c->analysis && c->analyzed < m->ndescribed; c->analyzed++) {
+		const struct inj_described *d = &m->described[c->analyzed];
+		const struct inj_object *o = &c->session->objects[d->object];
+		struct md_object object = {
+			.base = o->base + d->code_base, .load = o->base, .first = d->first,
+			.nnodes = d->nnodes, .nops = d->nops, .number = (uint32_t)c->analyzed,
+		};
+
+		analysis_object(c->analysis, &object, d->nodes, d->ops);
+	}
+}
+
 static void instrument_late(struct collector *c, pid_t pid)
 {
 	struct inj_target target;
@@ -619,7 +706,7 @@ static void instrument_late(struct collector *c, pid_t pid)
 		status = inj_session_library(c->session, &target);
 		inj_target_close(&target);
 	}
-	metadata_publish(c->session, c->writer, c->options);
+	publish(c);
 	if (status != INJ_OK && status != INJ_GONE)
 		msg_warn("a library that was loaded late could not be instrumented: %s",
 			 inj_status_text(status));
@@ -670,7 +757,7 @@ static void serve_publish(struct collector *c)
 {
 	if (!c->publish)
 		return;
-	metadata_publish(c->session, c->writer, c->options);
+	publish(c);
 	c->publish = 0;
 	futex_wake(&c->publish);
 }
@@ -714,6 +801,11 @@ static void *run(void *arg)
 	return NULL;
 }
 
+void collector_analyze(struct collector *c, struct analysis *a)
+{
+	c->analysis = a;
+}
+
 int collector_start(struct collector *c, struct tf_writer *w, struct inj_session *s,
 		    const struct record_options *o, pid_t program)
 {
@@ -725,9 +817,11 @@ int collector_start(struct collector *c, struct tf_writer *w, struct inj_session
 	c->program = program;
 	add_process(c, program, our_namespace());
 	c->options = o;
-	metadata_publish(s, w, o);
+	if (c->analysis)
+		analysis_trace(c->analysis, w);
+	publish(c);
 	pthread_attr_init(&attr);
-	pthread_attr_setstacksize(&attr, THREAD_STACK);
+	pthread_attr_setstacksize(&attr, c->analysis ? MODULE_STACK : THREAD_STACK);
 	err = pthread_create(&c->thread, &attr, run, c);
 	pthread_attr_destroy(&attr);
 	if (err != 0) {
@@ -749,7 +843,18 @@ static unsigned int still_running(struct collector *c)
 	return n;
 }
 
-void collector_finish(struct collector *c, struct collector_totals *totals)
+/* Of a process that still runs it is not known either. */
+static bool no_end_of(const struct collector *c, pid_t pid, bool killed)
+{
+	if (pid == c->program)
+		return killed;
+	for (size_t i = 0; i < c->nprocesses; i++)
+		if (c->processes[i].pid == pid && !c->processes[i].gone)
+			return !has_ended(&c->processes[i]) || was_killed(pid);
+	return false;
+}
+
+void collector_finish(struct collector *c, bool killed, struct collector_totals *totals)
 {
 	uint32_t n;
 
@@ -761,9 +866,11 @@ void collector_finish(struct collector *c, struct collector_totals *totals)
 	c->totals.running = still_running(c);
 	n = used_rings(c);
 	for (uint32_t i = 0; i < n; i++) {
+		struct feed *f = &c->feeds[i];
+
 		visit_ring(c, i, false);
-		if (c->feeds[i].thread)
-			finish_feed(c, &c->feeds[i]);
+		if (f->thread)
+			finish_feed(c, f, no_end_of(c, f->pid, killed));
 	}
 	c->totals.lost += atomic_load(&c->control->lost);
 	c->totals.lost_threads = atomic_load(&c->control->lost_threads);

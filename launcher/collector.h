@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 #include "injector/session.h"
+#include "launcher/analysis.h"
 #include "launcher/options.h"
 #include "tracefmt/writer.h"
 
@@ -47,6 +48,12 @@ int collector_start(struct collector *c, struct tf_writer *w, struct inj_session
  */
 void collector_publish(struct collector *c);
 
+/*
+ * Before collector_start(): modules get what memory streams hold, too; @a lives until collector_finish().  What is
+ * written of them is in the options.
+ */
+void collector_analyze(struct collector *c, struct analysis *a);
+
 struct collector_totals {
 	uint64_t events;
 	uint64_t lost;		/* events */
@@ -60,8 +67,11 @@ struct collector_totals {
 	unsigned int running;	/* processes that were still there at the end */
 };
 
-/* The program has ended: takes all that is left, closes all threads' files, ends the thread. */
-void collector_finish(struct collector *c, struct collector_totals *totals);
+/*
+ * The program has ended, by itself or (@killed) by a signal: takes all that is left, closes all threads' files, ends
+ * the thread.
+ */
+void collector_finish(struct collector *c, bool killed, struct collector_totals *totals);
 
 void collector_free(struct collector *c);
 

@@ -103,6 +103,10 @@ libreport_la_SOURCES = \
 
 bin_PROGRAMS += sonde
 sonde_SOURCES = \
+	launcher/analysis-module.c \
+	launcher/analysis-private.h \
+	launcher/analysis.c \
+	launcher/analysis.h \
 	launcher/anatomy.c \
 	launcher/anatomy.h \
 	launcher/collector.c \

@@ -69,19 +69,54 @@ static bool read_wraps(const struct inj_image *img, const struct sonde_module *s
 	return true;
 }
 
+static bool read_memory(const struct inj_image *img, const struct sonde_module *sm,
+			struct modfile *m)
+{
+	size_t n;
+
+	if (!array_size(img, sm->memory_begin, sm->memory_end, &n))
+		return false;
+	for (size_t i = 0; i < n; i++) {
+		const void *p = inj_image_at(img, addr(sm->memory_begin + i), sizeof(uint64_t));
+		struct sonde_memory_hook hook;
+		uint64_t where;
+
+		memcpy(&where, p, sizeof(where));
+		p = inj_image_at(img, where, sizeof(hook));
+		if (!p)
+			return false;
+		memcpy(&hook, p, sizeof(hook));
+		m->keeps_memory |= hook.flags & SONDE_MEMORY_TRACE;
+		m->nmemory += hook.batch || hook.counts || hook.end;
+	}
+	return true;
+}
+
+/* What modules of before do not have stays 0. */
+static bool get_description(const struct inj_image *img, uint64_t vaddr, struct sonde_module *sm)
+{
+	const void *p = inj_image_at(img, vaddr, SONDE_MODULE_LEAST);
+
+	*sm = (struct sonde_module){ 0 };
+	if (!p)
+		return false;
+	memcpy(sm, p, SONDE_MODULE_LEAST);
+	if (sm->magic != SONDE_MODULE_MAGIC || !(sm->flags & SONDE_MODULE_MEMORY))
+		return true;
+	p = inj_image_at(img, vaddr, sizeof(*sm));
+	if (p)
+		memcpy(sm, p, sizeof(*sm));
+	return p != NULL;
+}
+
 static int read_description(const char *path, const struct inj_image *img, struct modfile *m)
 {
 	struct sonde_module sm;
 	uint64_t vaddr;
-	const void *p;
 
 	if (inj_image_symbol(img, "sonde_module", &vaddr))
 		return bad(path, "it has no SONDE_MODULE(name, description)");
-	p = inj_image_at(img, vaddr, sizeof(sm));
-	if (!p)
-		return bad(path, "its description is damaged");
-	memcpy(&sm, p, sizeof(sm));
-	if (sm.magic != SONDE_MODULE_MAGIC)
+	if (!get_description(img, vaddr, &sm) || sm.magic != SONDE_MODULE_MAGIC)
 		return bad(path, "its description is damaged");
 	if (sm.abi != SONDE_ABI_VERSION)
 		return bad(path, "it was compiled for another version of Sonde; compile it again");
@@ -91,7 +126,7 @@ static int read_description(const char *path, const struct inj_image *img, struc
 	if (!m->name || !m->description || (sm.needs && !m->needs) || !read_wraps(img, &sm, m) ||
 	    !array_size(img, sm.sites_begin, sm.sites_end, &m->nsites) ||
 	    !array_size(img, sm.start_begin, sm.start_end, &m->nstart) ||
-	    !array_size(img, sm.exit_begin, sm.exit_end, &m->nexit))
+	    !array_size(img, sm.exit_begin, sm.exit_end, &m->nexit) || !read_memory(img, &sm, m))
 		return bad(path, "its description is damaged");
 	return 0;
 }
@@ -138,6 +173,11 @@ int modfile_read(const char *path, struct modfile *m)
 	if (status)
 		modfile_free(m);
 	return status;
+}
+
+bool modfile_wraps(const struct modfile *m)
+{
+	return m->nwraps || m->nstart || m->nexit || !(m->nmemory || m->keeps_memory);
 }
 
 void modfile_free(struct modfile *m)

@@ -26,6 +26,8 @@ struct modfile {
 	size_t nwraps;
 	size_t nsites;
 	size_t nstart, nexit;	/* hooks */
+	size_t nmemory;		/* hooks for memory accesses, which run in our process */
+	bool keeps_memory;	/* wants them in the trace */
 	bool needs_libc;   /* needs a dynamic linker or libc: not for a static program */
 	char *undefined;   /* what of them, for a message (a symbol); NULL: nothing */
 };
@@ -56,6 +58,9 @@ int modfile_all(struct modfile_list *list) __attribute__((warn_unused_result));
 
 /* Reads one .so.  Returns 0, or EXIT_USAGE after a message. */
 int modfile_read(const char *path, struct modfile *m) __attribute__((warn_unused_result));
+
+/* Has something to do in the program, too: is not there for memory accesses alone. */
+bool modfile_wraps(const struct modfile *m);
 
 void modfile_free(struct modfile *m);
 void modfile_list_free(struct modfile_list *list);

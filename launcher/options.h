@@ -114,6 +114,7 @@ struct record_options {
 	bool mem_no_stack;	  /* --mem-stack=no: without push, pop, call, ret */
 	uint64_t mem_bytes;	  /* --mem-buffer: of a thread's memory stream */
 	uint64_t mem_rungs;	  /* --mem-rungs: sum of enum tramp_mem_rungs */
+	bool mem_keep;		  /* they go into the trace; else only to modules */
 	bool quiet, verbose;	  /* also set in msg_quiet, msg_verbose */
 	char **program;		  /* the program and its arguments, up to NULL, in argv */
 };
@@ -128,6 +129,9 @@ struct record_options {
 int record_options_parse(int argc, char **argv, struct record_options *o)
 	__attribute__((warn_unused_result));
 void record_options_free(struct record_options *o);
+
+/* --mem, if it was not given: a module wants them. */
+int record_imply_memory(struct record_options *o) __attribute__((warn_unused_result));
 
 /* The choice of functions whose memory accesses are recorded; the lists stay @o's. */
 struct select_options record_memory_select(const struct record_options *o);

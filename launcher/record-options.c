@@ -5,6 +5,7 @@
 #include "runtime/probe.h"
 #include "trampolines/memory.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define MIN_RING (UINT64_C(64) << 10)
@@ -214,10 +215,25 @@ static void finish(struct record_options *o, const struct raw *raw, char **progr
 		o->mem_bytes = RECORD_DEFAULT_MEMORY;
 	if (o->mem_rungs == UNSET)
 		o->mem_rungs = TRAMP_MEM_ALL;
+	o->mem_keep = true;
 	o->drop = strcmp(raw->overflow, "drop") == 0;
 	o->program = program;
 	msg_quiet = o->quiet;
 	msg_verbose = o->verbose;
+}
+
+int record_imply_memory(struct record_options *o)
+{
+	if (o->memory.n)
+		return 0;
+	o->memory.v = calloc(1, sizeof(*o->memory.v));
+	if (!o->memory.v) {
+		msg_error("out of memory");
+		return EXIT_TRACER;
+	}
+	o->memory.v[o->memory.n++] = "*";
+	o->mem_bytes = RECORD_DEFAULT_MEMORY;
+	return 0;
 }
 
 int record_options_parse(int argc, char **argv, struct record_options *o)

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "injector/session.h"
+#include "launcher/analysis.h"
 #include "launcher/collector.h"
 #include "launcher/message.h"
 #include "launcher/metadata.h"
@@ -44,6 +45,8 @@ struct recording {
 	struct record_options opt;
 	struct program program;
 	struct modfile_list modules;
+	size_t nwrapping; /* the first ones, which go into the program */
+	struct analysis *analysis; /* NULL: no module takes memory accesses */
 	struct supervisor supervisor;
 	struct collector *collector;
 	struct recorded recorded;
@@ -67,7 +70,7 @@ static bool is_musl(const struct program *p)
 
 static int check_modules(const struct recording *r)
 {
-	for (size_t i = 0; i < r->modules.n; i++) {
+	for (size_t i = 0; i < r->nwrapping; i++) {
 		const struct modfile *m = &r->modules.v[i];
 
 		if (m->needs_libc && r->program.is_static) {
@@ -92,6 +95,47 @@ static int check_modules(const struct recording *r)
 	return 0;
 }
 
+/* Puts those that wrap something first, else in their order. */
+static void sort_modules(struct recording *r)
+{
+	for (size_t i = 0; i < r->modules.n; i++) {
+		struct modfile m = r->modules.v[i];
+
+		if (!modfile_wraps(&m))
+			continue;
+		for (size_t k = i; k > r->nwrapping; k--)
+			r->modules.v[k] = r->modules.v[k - 1];
+		r->modules.v[r->nwrapping++] = m;
+	}
+}
+
+/* Memory accesses go to modules, or into the trace, or to both. */
+static int prepare_memory(struct recording *r)
+{
+	bool keep = false, take = false;
+	int status;
+
+	for (size_t i = 0; i < r->modules.n; i++) {
+		keep |= r->modules.v[i].keeps_memory;
+		take |= r->modules.v[i].nmemory != 0;
+	}
+	status = keep || take ? record_imply_memory(&r->opt) : 0;
+	r->opt.mem_keep = keep || !take;
+	return status ? status : analysis_new(&r->modules, &r->analysis);
+}
+
+static int add_modules(struct recording *r)
+{
+	int status = 0;
+
+	for (size_t i = 0; i < r->opt.modules.n && status == 0; i++)
+		status = modfile_add(&r->modules, r->opt.modules.v[i]);
+	sort_modules(r);
+	if (status == 0)
+		status = check_modules(r);
+	return status ? status : prepare_memory(r);
+}
+
 static bool address_space_limited(void)
 {
 	struct rlimit limit;
@@ -104,15 +148,15 @@ static char *preload_entry(const struct recording *r, const char *users)
 	size_t len = sizeof("LD_PRELOAD=") + (users ? strlen(users) : 0);
 	char *entry, *p;
 
-	for (size_t i = 0; i < r->modules.n; i++)
+	for (size_t i = 0; i < r->nwrapping; i++)
 		len += strlen(r->modules.v[i].path) + 1;
 	entry = malloc(len);
 	if (!entry)
 		return NULL;
 	p = stpcpy(entry, "LD_PRELOAD=");
-	for (size_t i = 0; i < r->modules.n; i++) {
+	for (size_t i = 0; i < r->nwrapping; i++) {
 		p = stpcpy(p, r->modules.v[i].path);
-		if (users || i + 1 < r->modules.n)
+		if (users || i + 1 < r->nwrapping)
 			p = stpcpy(p, ":");
 	}
 	if (users)
@@ -133,7 +177,7 @@ static int make_environment(struct recording *r, struct inj_session_options *opt
 	if (!r->env)
 		return -1;
 	memcpy(r->env, environ, n * sizeof(*r->env));
-	if (r->program.is_static || r->modules.n == 0)
+	if (r->program.is_static || r->nwrapping == 0)
 		return 0;
 	r->preload = preload_entry(r, users);
 	if (!r->preload)
@@ -162,7 +206,7 @@ static int make_session(struct recording *r, int ring_fd)
 		.npools = r->limited ? FEW_POOLS : POOLS,
 		.code_bytes = CODE_BYTES,
 		.for_perf = r->opt.perf_map,
-		.nmodules = r->modules.n,
+		.nmodules = r->nwrapping,
 		.warn = msg_error,
 	};
 	enum inj_status status;
@@ -175,12 +219,12 @@ static int make_session(struct recording *r, int ring_fd)
 	if (r->limited)
 		opt.code_bytes = SMALL_CODE;
 	opt.ring_map = collector_bytes(r->collector, (uint32_t)opt.nrings);
-	r->paths = calloc(r->modules.n + 1, sizeof(*r->paths));
+	r->paths = calloc(r->nwrapping + 1, sizeof(*r->paths));
 	if (!r->paths || make_environment(r, &opt) < 0) {
 		msg_error("out of memory");
 		return EXIT_TRACER;
 	}
-	for (size_t i = 0; i < r->modules.n; i++)
+	for (size_t i = 0; i < r->nwrapping; i++)
 		r->paths[i] = r->modules.v[i].path;
 	opt.modules = r->paths;
 	r->cache = modfile_cache_folder();
@@ -199,10 +243,8 @@ static int prepare(struct recording *r)
 	int status = program_resolve(r->opt.program[0], &r->program);
 	int ring_fd;
 
-	for (size_t i = 0; i < r->opt.modules.n && status == 0; i++)
-		status = modfile_add(&r->modules, r->opt.modules.v[i]);
 	if (status == 0)
-		status = check_modules(r);
+		status = add_modules(r);
 	if (status != 0)
 		return status;
 	r->argv = program_argv(&r->program, r->opt.program);
@@ -216,6 +258,7 @@ static int prepare(struct recording *r)
 	r->collector = collector_new(&g, &ring_fd);
 	if (!r->collector || !r->argv)
 		return EXIT_TRACER;
+	collector_analyze(r->collector, r->analysis);
 	return make_session(r, ring_fd);
 }
 
@@ -337,7 +380,7 @@ static void finish(struct recording *r, int status)
 	struct collector_totals totals;
 	struct tf_end end = { .complete = true };
 
-	collector_finish(r->collector, &totals);
+	collector_finish(r->collector, WIFSIGNALED(status), &totals);
 	if (WIFSIGNALED(status)) {
 		end.ending = SONDE_TRACE_KILLED;
 		end.signal = WTERMSIG(status);
@@ -349,6 +392,8 @@ static void finish(struct recording *r, int status)
 	if (tf_writer_close(r->writer, &end) != SONDE_TRACE_OK)
 		msg_error("the trace's metadata could not be completed: %s", strerror(errno));
 	r->writer = NULL;
+	if (r->analysis)
+		analysis_finish(r->analysis, r->dir.path, r->opt.quiet);
 	report_losses(&totals);
 	recorded_warn_late(&r->recorded);
 	msg_debug("%llu events of %u threads in %s", (unsigned long long)totals.events,
@@ -363,6 +408,7 @@ static void clean_up(struct recording *r)
 	inj_session_free(&r->session);
 	recorded_end(&r->recorded);
 	collector_free(r->collector);
+	analysis_free(r->analysis);
 	modfile_list_free(&r->modules);
 	if (r->argv != r->opt.program)
 		free(r->argv);
@@ -395,7 +441,7 @@ static int collect(struct recording *r)
 		return 0;
 	}
 	inj_tracee_kill(&r->tracee);
-	collector_finish(r->collector, &ignored);
+	collector_finish(r->collector, true, &ignored);
 	give_up_trace(r);
 	return ret;
 }

@@ -257,7 +257,8 @@ void recorded_publish(struct inj_session *s, struct tf_writer *w, const struct r
 
 	if (!s->opt.mirror.enabled || s->mirrors.published == s->mirrors.n)
 		return;
-	publish_memory(s, w);
+	if (o->mem_keep)
+		publish_memory(s, w);
 	publish_probes(s, w);
 	s->mirrors.published = s->mirrors.n;
 	about.memory = count_memory(&s->mirrors);

@@ -6,7 +6,8 @@
  * Three things are fixed here:
  *  - struct sonde_pool: the private page that each thread's GS base points to;
  *  - struct sonde_api: the functions that the runtime offers to modules;
- *  - struct sonde_module and what hangs off it: how a module says what it wraps and records.
+ *  - struct sonde_module and what hangs off it: how a module says what it wraps and records;
+ *  - struct sonde_memory_api and what belongs to it: memory accesses, given to modules in the recorder's process.
  *
  * Every structure is plain data with fixed-width members, so that the injector can read it from
  * another process or from the file.
@@ -135,9 +136,91 @@ struct sonde_api {
 	void (*pause)(uint64_t stop);
 };
 
+/* ---- memory accesses ---- */
+
+/*
+ * What takes memory accesses runs in the recorder's process, where the module is loaded as well: nothing of what
+ * is above is there, and its variables are others than in the program.
+ */
+enum sonde_access_kind {
+	SONDE_LOAD,
+	SONDE_STORE,
+	SONDE_MODIFY,	/* reads and writes it */
+	SONDE_PREFETCH, /* of a whole line of 64 bytes; clflush and clwb too */
+	SONDE_ACCESS_KINDS
+};
+
+#define SONDE_ACCESS_KIND 7u  /* mask of sonde_access_word.kind */
+#define SONDE_ACCESS_STACK 8u /* push, pop, call, ret, enter, leave */
+
+/* An access in a batch; modules see struct sonde_access. */
+struct sonde_access_word {
+	uint64_t address;
+	uint32_t size; /* bytes */
+	uint8_t kind;
+	uint8_t reserved[3];
+	uint64_t instruction; /* address in the program */
+};
+
+struct sonde_counts {
+	uint64_t accesses[SONDE_ACCESS_KINDS];
+	uint64_t bytes[SONDE_ACCESS_KINDS];
+};
+
+struct sonde_memory_api;
+
+/* A thread of the program, as one module knows it.  It is there until the end, also when the thread has ended. */
+struct sonde_thread {
+	const struct sonde_memory_api *api;
+	struct sonde_thread *next; /* in the order of their beginning; NULL: the last */
+	const char *name;	   /* as the kernel says; may be "" */
+	int32_t pid, tid;
+	uint64_t gaps; /* places where accesses are missing */
+	void *data;    /* of sonde_thread_data(); NULL: not asked for yet */
+};
+
+/* Some accesses of one thread, in their order; or their counts. */
+struct sonde_batch {
+	struct sonde_thread *thread;
+	const struct sonde_access_word *next, *end;
+	struct sonde_counts counts;
+};
+
+/* The end of the recording. */
+struct sonde_end {
+	const struct sonde_memory_api *api;
+	struct sonde_thread *threads;
+};
+
+/*
+ * data   zeroed memory that belongs to @thread, there until the end; NULL: none.  To be called once
+ * add    adds @n to what the trace says of @thread under @name, and reports show.  Up to 64 names in all
+ * print  as printf(); see sonde_print()
+ */
+struct sonde_memory_api {
+	uint32_t version;
+	uint32_t reserved;
+	void *(*data)(struct sonde_thread *thread, uint64_t bytes);
+	void (*add)(struct sonde_thread *thread, const char *name, uint64_t n);
+	void (*print)(struct sonde_end *end, const char *format, ...)
+		__attribute__((format(printf, 2, 3)));
+};
+
+/* One of the functions is set. */
+struct sonde_memory_hook {
+	uint64_t flags; /* enum sonde_memory_flags */
+	void (*batch)(struct sonde_batch *batch);
+	void (*counts)(struct sonde_batch *batch);
+	void (*end)(struct sonde_end *end);
+};
+
+enum sonde_memory_flags {
+	SONDE_MEMORY_TRACE = 1, /* no function: the accesses are to be in the trace */
+};
+
 /*
  * A module's description, the exported symbol "sonde_module".  The arrays are the sections
- * sonde_wraps and sonde_sites of the module: arrays of pointers, from begin to end.
+ * sonde_wraps, sonde_sites, ... of the module: arrays of pointers, from begin to end.
  */
 struct sonde_module {
 	uint64_t magic;
@@ -155,7 +238,13 @@ struct sonde_module {
 	void (*const *start_end)(void);
 	void (*const *exit_begin)(void); /* hooks run when the program exits normally */
 	void (*const *exit_end)(void);
+	/* with SONDE_MODULE_MEMORY in flags */
+	const struct sonde_memory_hook *const *memory_begin;
+	const struct sonde_memory_hook *const *memory_end;
 };
+
+#define SONDE_MODULE_MEMORY 1u /* flags: the members about memory are there */
+#define SONDE_MODULE_LEAST __builtin_offsetof(struct sonde_module, memory_begin) /* bytes in front of them */
 
 #endif /* __ASSEMBLER__ */
 #endif /* SONDE_ABI_H */

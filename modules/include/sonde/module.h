@@ -31,6 +31,7 @@
  * sonde_count("name")                        adds one to a counter of the thread
  * sonde_readable(pointer)                    can the word there be read?  A system call
  * SONDE_ON_START { }, SONDE_ON_EXIT { }      code to run before main() and at a normal exit
+ * SONDE_ON_MEMORY(batch) { }, ...            the program's memory accesses: see below
  *
  * Fields: SONDE_I32 SONDE_I64 SONDE_U32 SONDE_U64 SONDE_F64 SONDE_PTR SONDE_BYTES ("name", value),
  * SONDE_STR("name", string), SONDE_STRN("name", pointer, length), SONDE_PATH("name", string) for
@@ -41,7 +42,39 @@
  * calls are not recorded and their wrappers do not run, except below SONDE_REAL().  A function
  * that is left by longjmp or an exception is closed in the trace by itself.
  *
- * A module runs in the program's threads, in signal handlers too where the program calls wrapped
+ * Memory accesses.  A module that has one of these is given those of all instrumented functions, exactly and in
+ * the order in which each thread made them.  This works as if --mem had been given, and may be besides wrappers, or alone:
+ *
+ *	SONDE_MODULE("bytes", "sums up what is loaded");
+ *	static unsigned long sum;
+ *	SONDE_ON_MEMORY(batch) {
+ *		struct sonde_access a;
+ *		while (sonde_next_access(batch, &a))
+ *			if (a.kind == SONDE_LOAD)
+ *				sum += a.size;
+ *	}
+ *	SONDE_ON_MEMORY_END(end) {
+ *		sonde_print(end, "%lu bytes\n", sum);
+ *	}
+ *
+ * SONDE_ON_MEMORY(batch) { }                 some accesses of one thread; again and again
+ * SONDE_ON_MEMORY_COUNTS(batch) { }          in its place, faster: only how many there were
+ * SONDE_ON_MEMORY_END(end) { }               once, when the program has ended
+ * SONDE_KEEP_MEMORY                          the accesses are written into the trace, too
+ * sonde_next_access(batch, &a)               false: that was all.  a.address, a.size (bytes), a.kind (SONDE_LOAD,
+ *                                            SONDE_STORE, SONDE_MODIFY, SONDE_PREFETCH), a.stack (push, pop,
+ *                                            call, ret), a.instruction (its address)
+ * sonde_batch_counts(batch)                  const struct sonde_counts *: accesses[kind], bytes[kind]
+ * sonde_batch_thread(batch)                  struct sonde_thread *: pid, tid, name, gaps
+ * sonde_thread_data(thread, bytes)           memory for what the module knows of that thread; zeroed at first
+ * sonde_thread_add(thread, "name", n)        adds to a sum that the trace keeps and `sonde report' shows
+ * sonde_next_thread(end, thread)             NULL first, then the one before; NULL: that was all
+ * sonde_print(end, format, ...)              as printf(): on standard error, and into the trace as NAME.txt
+ *
+ * These run in Sonde's own process, one at a time, not in the program: they may use any library, and variables are not
+ * shared with wrappers.  A batch holds what the buffer of one thread had; between threads there is no order.
+ *
+ * Wrappers run in the program's threads, in signal handlers too where the program calls wrapped
  * functions there.  To work in fully static programs it may use nothing beyond this header.
  * C only; compiled with GCC or Clang.
  */
@@ -89,12 +122,14 @@ SONDE__BOUNDS(struct sonde_wrap *const, sonde_wraps);
 SONDE__BOUNDS(struct sonde_site *const, sonde_sites);
 SONDE__BOUNDS(sonde__hook, sonde_start);
 SONDE__BOUNDS(sonde__hook, sonde_exit);
+SONDE__BOUNDS(const struct sonde_memory_hook *const, sonde_memory);
 
 #define SONDE__DESCRIBE(name_, description_, needs_)                                           \
 	extern const struct sonde_module sonde_module;                                        \
 	__attribute__((visibility("default"), used)) const struct sonde_module sonde_module = { \
 		.magic = SONDE_MODULE_MAGIC,                                                  \
 		.abi = SONDE_ABI_VERSION,                                                     \
+		.flags = SONDE_MODULE_MEMORY,                                                 \
 		.name = name_,                                                                \
 		.description = description_,                                                  \
 		.needs = needs_,                                                              \
@@ -107,6 +142,8 @@ SONDE__BOUNDS(sonde__hook, sonde_exit);
 		.start_end = __stop_sonde_start,                                              \
 		.exit_begin = __start_sonde_exit,                                             \
 		.exit_end = __stop_sonde_exit,                                                \
+		.memory_begin = __start_sonde_memory,                                         \
+		.memory_end = __stop_sonde_memory,                                            \
 	}
 
 #define SONDE_MODULE(name_, description_) SONDE__DESCRIBE(name_, description_, NULL)
@@ -472,5 +509,78 @@ SONDE__INLINE void sonde__write(const struct sonde_site *site, uint32_t kind,
 	static void sonde__on_##when_(void)
 #define SONDE_ON_START SONDE__HOOK(start, constructor)
 #define SONDE_ON_EXIT SONDE__HOOK(exit, destructor)
+
+/* ---- memory accesses ---- */
+
+struct sonde_access {
+	uint64_t address;
+	uint64_t instruction;
+	uint32_t size;
+	enum sonde_access_kind kind;
+	int stack;
+};
+
+#define SONDE__ON_MEMORY(member_, function_, param_)                                           \
+	static void function_(param_);                                                        \
+	static const struct sonde_memory_hook function_##_hook = { .member_ = function_ };    \
+	static const struct sonde_memory_hook *const function_##_p                            \
+		SONDE__SECTION("sonde_memory") = &function_##_hook;                           \
+	static void function_(param_)
+#define SONDE_ON_MEMORY(batch_)                                                                \
+	SONDE__ON_MEMORY(batch, sonde__on_memory, struct sonde_batch *batch_)
+#define SONDE_ON_MEMORY_COUNTS(batch_)                                                         \
+	SONDE__ON_MEMORY(counts, sonde__on_memory_counts, struct sonde_batch *batch_)
+#define SONDE_ON_MEMORY_END(end_)                                                              \
+	SONDE__ON_MEMORY(end, sonde__on_memory_end, struct sonde_end *end_)
+#define SONDE_KEEP_MEMORY                                                                      \
+	static const struct sonde_memory_hook sonde__keep = { .flags = SONDE_MEMORY_TRACE };  \
+	static const struct sonde_memory_hook *const sonde__keep_p                            \
+		SONDE__SECTION("sonde_memory") = &sonde__keep
+
+SONDE__INLINE int sonde_next_access(struct sonde_batch *batch, struct sonde_access *a)
+{
+	const struct sonde_access_word *w = batch->next;
+
+	if (w == batch->end)
+		return 0;
+	a->address = w->address;
+	a->instruction = w->instruction;
+	a->size = w->size;
+	a->kind = (enum sonde_access_kind)(w->kind & SONDE_ACCESS_KIND);
+	a->stack = (w->kind & SONDE_ACCESS_STACK) != 0;
+	batch->next = w + 1;
+	return 1;
+}
+
+SONDE__INLINE const struct sonde_counts *sonde_batch_counts(const struct sonde_batch *batch)
+{
+	return &batch->counts;
+}
+
+SONDE__INLINE struct sonde_thread *sonde_batch_thread(const struct sonde_batch *batch)
+{
+	return batch->thread;
+}
+
+/* NULL: there is no memory. */
+SONDE__INLINE void *sonde_thread_data(struct sonde_thread *thread, uint64_t bytes)
+{
+	if (SONDE__UNLIKELY(!thread->data))
+		thread->data = thread->api->data(thread, bytes);
+	return thread->data;
+}
+
+SONDE__INLINE void sonde_thread_add(struct sonde_thread *thread, const char *name, uint64_t n)
+{
+	thread->api->add(thread, name, n);
+}
+
+SONDE__INLINE struct sonde_thread *sonde_next_thread(const struct sonde_end *end,
+						     const struct sonde_thread *thread)
+{
+	return thread ? thread->next : end->threads;
+}
+
+#define sonde_print(end_, ...) ((end_)->api->print((end_), __VA_ARGS__))
 
 #endif /* SONDE_MODULE_H */

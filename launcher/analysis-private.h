@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef SONDE_LAUNCHER_ANALYSIS_PRIVATE_H
+#define SONDE_LAUNCHER_ANALYSIS_PRIVATE_H
+
+#include "launcher/analysis.h"
+#include "sonde/abi.h"
+#include "trampolines/memexpand.h"
+
+#define ANALYSIS_BATCH 4096
+#define ANALYSIS_SUMS 64 /* that all modules have together; their ids are the last ones */
+
+struct analysis_module {
+	const struct modfile *file;
+	void *handle;
+	const struct sonde_module *desc;
+	struct sonde_thread *threads, **last;
+};
+
+struct analysis_sum {
+	char *name;
+	const struct analysis_module *module;
+	bool told;
+};
+
+struct analysis {
+	struct analysis_module *modules;
+	size_t n;
+	bool want_accesses, want_counts;
+	struct mx_code *code;
+	struct tf_writer *writer;
+	struct analysis_sum sums[ANALYSIS_SUMS];
+	size_t nsums;
+	bool full; /* of sums; has been said */
+	bool failed; /* has been said */
+	void *chunk; /* a copy */
+	size_t room;
+	struct mx_access batch[ANALYSIS_BATCH];
+};
+
+/* What a struct sonde_thread is part of. */
+struct analysis_member {
+	struct sonde_thread thread;
+	struct analysis *analysis;
+	struct analysis_module *module;
+	uint64_t sums[ANALYSIS_SUMS];
+	char name[32];
+};
+
+struct analysis_thread {
+	struct analysis *a;
+	struct mx_machine *machine;
+	bool broken; /* until a chunk says all */
+	uint64_t tsc; /* of the latest chunk */
+	uint64_t most; /* batches of a chunk */
+	struct analysis_member *members[]; /* of each module */
+};
+
+/* launcher/analysis-module.c */
+extern const struct sonde_memory_api analysis_api;
+
+#endif

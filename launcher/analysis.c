@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* From the chunks of threads' memory streams to batches of accesses, or counts, for modules. */
+#include "config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "launcher/analysis-private.h"
+#include "launcher/message.h"
+#include "tracefmt/ring.h"
+
+#define LEAST_NODES (1u << 20)
+
+_Static_assert(sizeof(struct sonde_access_word) == sizeof(struct mx_access) &&
+		       offsetof(struct sonde_access_word, address) == offsetof(struct mx_access, addr) &&
+		       offsetof(struct sonde_access_word, size) == offsetof(struct mx_access, size) &&
+		       offsetof(struct sonde_access_word, kind) == offsetof(struct mx_access, kind) &&
+		       offsetof(struct sonde_access_word, instruction) ==
+			       offsetof(struct mx_access, insn),
+	       "modules are given the machine's accesses as they are");
+_Static_assert((int)SONDE_STORE == (int)MD_STORE && (int)SONDE_MODIFY == (int)MD_MODIFY &&
+		       (int)SONDE_PREFETCH == (int)MD_PREFETCH &&
+		       SONDE_ACCESS_KIND == (int)MD_KIND && SONDE_ACCESS_STACK == (int)MD_STACK &&
+		       sizeof(struct sonde_counts) == sizeof(struct mx_counts),
+	       "kinds are the machine's");
+_Static_assert(SONDE_ACCESS_KINDS == 4, "of struct mx_counts");
+
+static void out_of_memory(struct analysis *a)
+{
+	if (!a->failed)
+		msg_error("out of memory: modules miss memory accesses");
+	a->failed = true;
+}
+
+/* ---- code ---- */
+
+void analysis_object(struct analysis *a, const struct md_object *object, const struct md_node *nodes,
+		     const struct md_op *ops)
+{
+	enum mx_status status = mx_code_add(a->code, object, nodes, ops);
+
+	if (status == MX_MEMORY)
+		out_of_memory(a);
+	else if (status != MX_OK)
+		msg_error("the description of instrumented code is wrong: modules miss its memory accesses");
+}
+
+/* ---- batches ---- */
+
+/* Each goes through the whole batch. */
+static void call_hooks(struct analysis_thread *t, const struct sonde_batch *all)
+{
+	for (size_t i = 0; i < t->a->n; i++) {
+		const struct sonde_module *desc = t->a->modules[i].desc;
+		const struct sonde_memory_hook *const *h;
+
+		for (h = desc->memory_begin; h < desc->memory_end; h++) {
+			struct sonde_batch batch = *all;
+
+			batch.thread = &t->members[i]->thread;
+			if ((*h)->batch && all->next)
+				(*h)->batch(&batch);
+			if ((*h)->counts)
+				(*h)->counts(&batch);
+		}
+	}
+}
+
+static void count(struct sonde_counts *counts, const struct mx_access *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		unsigned int kind = v[i].kind & MD_KIND;
+
+		if (kind >= SONDE_ACCESS_KINDS)
+			continue;
+		counts->accesses[kind]++;
+		counts->bytes[kind] += v[i].size;
+	}
+}
+
+static bool give_batch(struct analysis_thread *t, enum mx_status *status)
+{
+	struct analysis *a = t->a;
+	size_t n = mx_next(t->machine, a->batch, ANALYSIS_BATCH, status);
+	struct sonde_batch batch = {
+		.next = (const struct sonde_access_word *)(const void *)a->batch,
+		.end = (const struct sonde_access_word *)(const void *)(a->batch + n),
+	};
+
+	if (!n)
+		return false;
+	if (a->want_counts)
+		count(&batch.counts, a->batch, n);
+	call_hooks(t, &batch);
+	return true;
+}
+
+static enum mx_status give_counts(struct analysis_thread *t)
+{
+	struct sonde_batch batch = { 0 };
+	struct mx_counts counts = { 0 };
+	enum mx_status status = mx_count(t->machine, 1, &counts);
+
+	memcpy(&batch.counts, &counts, sizeof(batch.counts));
+	call_hooks(t, &batch);
+	return status;
+}
+
+static enum mx_status give(struct analysis_thread *t)
+{
+	enum mx_status status = MX_OK;
+	uint64_t batches = 0;
+
+	if (!t->a->want_accesses)
+		return t->a->want_counts ? give_counts(t) : MX_OK;
+	while (batches++ < t->most && give_batch(t, &status))
+		;
+	return status;
+}
+
+/*
+ * Behind the last words comes what needs none, until some would be needed.  A thread that was stopped in a loop that
+ * is computed, by another one's exit(), would never come to an end: more than this no processor does in @ticks.
+ */
+static void bound(struct analysis_thread *t, uint64_t ticks)
+{
+	uint64_t nodes = t->a->want_accesses ? 4 * ticks : ticks / 64;
+
+	mx_machine_limit(t->machine, nodes < LEAST_NODES ? LEAST_NODES : nodes);
+	t->most = 16 * ticks / ANALYSIS_BATCH + 1;
+}
+
+/* ---- chunks ---- */
+
+static void note_gap(struct analysis_thread *t)
+{
+	t->broken = true;
+	for (size_t i = 0; i < t->a->n; i++)
+		t->members[i]->thread.gaps++;
+}
+
+static bool says_all(const struct md_chunk *head)
+{
+	return head->kind == MD_CHUNK_START || head->kind == MD_CHUNK_STATE;
+}
+
+static bool copy(struct analysis *a, const void *chunk, size_t bytes)
+{
+	if (bytes > a->room) {
+		void *p = realloc(a->chunk, bytes);
+
+		if (!p) {
+			out_of_memory(a);
+			return false;
+		}
+		a->chunk = p;
+		a->room = bytes;
+	}
+	memcpy(a->chunk, chunk, bytes);
+	return true;
+}
+
+void analysis_chunk(struct analysis_thread *t, const void *chunk, size_t bytes, bool lost)
+{
+	struct md_chunk head = { 0 };
+
+	if (!t)
+		return;
+	if (lost && !t->broken)
+		note_gap(t);
+	if (!copy(t->a, chunk, bytes)) {
+		note_gap(t);
+		return;
+	}
+	if (bytes >= sizeof(head))
+		memcpy(&head, t->a->chunk, sizeof(head));
+	if (t->broken && !says_all(&head))
+		return;
+	t->broken = false;
+	if (head.kind == MD_CHUNK_END)
+		bound(t, head.tsc > t->tsc ? head.tsc - t->tsc : 0);
+	t->tsc = head.tsc;
+	if (mx_feed(t->machine, t->a->chunk, bytes) != MX_OK || give(t) != MX_OK)
+		note_gap(t);
+}
+
+/* ---- threads ---- */
+
+static struct analysis_member *add_member(struct analysis *a, struct analysis_module *module, pid_t pid,
+					  pid_t tid, const char *name)
+{
+	struct analysis_member *m = calloc(1, sizeof(*m));
+
+	if (!m)
+		return NULL;
+	snprintf(m->name, sizeof(m->name), "%s", name ? name : "");
+	m->thread = (struct sonde_thread){ .api = &analysis_api, .name = m->name, .pid = pid, .tid = tid };
+	m->analysis = a;
+	m->module = module;
+	*module->last = &m->thread;
+	module->last = &m->thread.next;
+	return m;
+}
+
+struct analysis_thread *analysis_begin(struct analysis *a, pid_t pid, pid_t tid, const char *name)
+{
+	struct analysis_thread *t = calloc(1, sizeof(*t) + a->n * sizeof(struct analysis_member *));
+	bool failed = !t;
+
+	if (t) {
+		t->a = a;
+		t->most = UINT64_MAX;
+		t->machine = mx_machine_new(a->code);
+		failed = !t->machine;
+	}
+	for (size_t i = 0; i < a->n && !failed; i++) {
+		t->members[i] = add_member(a, &a->modules[i], pid, tid, name);
+		failed = !t->members[i];
+	}
+	if (!failed)
+		return t;
+	out_of_memory(a);
+	if (t && t->machine)
+		mx_machine_free(t->machine);
+	free(t);
+	return NULL;
+}
+
+/* ---- sums ---- */
+
+void analysis_trace(struct analysis *a, struct tf_writer *w)
+{
+	a->writer = w;
+	for (size_t i = 0; i < a->n; i++) {
+		const struct modfile *m = a->modules[i].file;
+
+		if (tf_writer_module(w, m->name, m->description, m->path) != SONDE_TRACE_OK)
+			msg_error("cannot describe the trace: %s", tf_writer_message(w));
+	}
+}
+
+static uint32_t sum_id(size_t i)
+{
+	return RING_COUNTERS - 1 - (uint32_t)i;
+}
+
+static void tell_sums(struct analysis *a)
+{
+	for (size_t i = 0; i < a->nsums; i++) {
+		struct tf_counter counter = {
+			.id = sum_id(i), .name = a->sums[i].name, .function = -1,
+			.module = a->sums[i].module->file->name,
+		};
+
+		if (a->sums[i].told)
+			continue;
+		a->sums[i].told = true;
+		if (tf_writer_counter(a->writer, &counter) != SONDE_TRACE_OK)
+			msg_error("cannot describe the trace: %s", tf_writer_message(a->writer));
+	}
+}
+
+void analysis_end(struct analysis_thread *t, uint64_t *counters)
+{
+	if (!t)
+		return;
+	tell_sums(t->a);
+	for (size_t m = 0; m < t->a->n; m++)
+		for (size_t i = 0; i < t->a->nsums; i++)
+			counters[sum_id(i)] += t->members[m]->sums[i];
+	mx_machine_free(t->machine);
+	free(t);
+}

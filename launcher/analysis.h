@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Modules that take memory accesses, while the program runs: they are loaded into our process, and given what the
+ * collector has drained of each thread's memory stream.
+ *
+ * One thread of ours at a time; which one does not matter.
+ */
+#ifndef SONDE_LAUNCHER_ANALYSIS_H
+#define SONDE_LAUNCHER_ANALYSIS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "launcher/modfile.h"
+#include "tracefmt/writer.h"
+#include "trampolines/memdesc.h"
+
+struct analysis;
+
+/*
+ * Loads those of @modules that take memory accesses.  *@out: NULL if there are none.  Returns 0, or EXIT_USAGE after a
+ * message.  @modules has to live as long.
+ */
+int analysis_new(const struct modfile_list *modules, struct analysis **out)
+	__attribute__((warn_unused_result));
+void analysis_free(struct analysis *a);
+
+/* Where the modules' sums go; it tells of the modules, too. */
+void analysis_trace(struct analysis *a, struct tf_writer *w);
+
+/* Code whose accesses are to come. */
+void analysis_object(struct analysis *a, const struct md_object *object, const struct md_node *nodes,
+		     const struct md_op *ops);
+
+struct analysis_thread;
+
+/* A thread begins.  NULL: no memory; the others do nothing then. */
+struct analysis_thread *analysis_begin(struct analysis *a, pid_t pid, pid_t tid, const char *name);
+
+/* Its next chunk; it may be written to meanwhile.  @lost: some in front of it are missing. */
+void analysis_chunk(struct analysis_thread *t, const void *chunk, size_t bytes, bool lost);
+
+/*
+ * It has ended: after its last chunk, or an MD_CHUNK_END.  Adds its sums to those in @counters (RING_COUNTERS of them,
+ * by tf_counter.id), and frees @t.
+ */
+void analysis_end(struct analysis_thread *t, uint64_t *counters);
+
+/* All threads have ended: has the modules print, to standard error unless @quiet, and into files in @dir. */
+void analysis_finish(struct analysis *a, const char *dir, bool quiet);
+
+#endif
