@@ -98,6 +98,7 @@ enum rt_mem_flags {
 	 * stand for is at (rsp) and 8(rsp) then, since the pool may be another thread's.
 	 */
 	RT_MEM_LOWERED = 64,
+	RT_MEM_PLAIN = 128, /* the copy that records nothing, or on the way to either: no pointer, no node */
 };
 
 #define RT_MEM_BELOW 152
@@ -122,6 +123,9 @@ struct rt_mem_desc {
 	uint8_t reg;	 /* to get the pointer (less `written`); NO_REG: only the pool has to be made ready */
 	uint8_t flags;	 /* RT_MEM_PARKED; otherwise reg's value is of no use to the program */
 } __attribute__((packed));
+
+/* Where recording goes off and on: from the descriptor to where to return to instead, for the plain copy. */
+#define RT_MEM_LEAVE (sizeof(struct rt_mem_desc) + 5)
 
 /* One arena's code for one object. */
 struct rt_codemap {

@@ -21,6 +21,7 @@ libtrampolines_la_SOURCES += \
 	trampolines/x86-64/mememitcheck.c \
 	trampolines/x86-64/mememitlabel.c \
 	trampolines/x86-64/mememitnode.c \
+	trampolines/x86-64/mememitplain.c \
 	trampolines/x86-64/mememitstate.c \
 	trampolines/x86-64/mememitstore.c \
 	trampolines/x86-64/memfacts.c \
@@ -40,6 +41,7 @@ libtrampolines_la_SOURCES += \
 	trampolines/x86-64/memplanknown.c \
 	trampolines/x86-64/memplanloops.c \
 	trampolines/x86-64/memplannodes.c \
+	trampolines/x86-64/memplanpolls.c \
 	trampolines/x86-64/memplanpriv.h \
 	trampolines/x86-64/memplanregs.c \
 	trampolines/x86-64/memplanroom.c \

@@ -25,6 +25,7 @@ enum {
 	OWNER_MAX = 24,
 	SAVE_MAX = 56,		/* rax and flags put aside and back ... */
 	UNDO_MAX = 26,		/* ... also in the slow path */
+	LEAVE_MAX = 18,
 };
 
 void tramp_mirror_memory(struct tramp_mirror *m, const struct tramp_mem_env *env, uint64_t load_addr)
@@ -56,6 +57,8 @@ void mir_mem_free(struct tramp_mirror *m)
 		return;
 	mem_plan_free(&m->mem->plan);
 	free(m->mem->places.v);
+	free(m->mem->plain.v);
+	free(m->mem->plain_op.v);
 	free(m->mem->fixups.v);
 	free(m->mem->slows.v);
 	free(m->mem->pieces.v);
@@ -118,7 +121,7 @@ static size_t action_room(const struct mem_action *a)
 {
 	switch (a->code) {
 	case MEM_CHECK:
-		return CHECK_MAX + SLOW_MAX + (a->flags_live ? SAVE_MAX + UNDO_MAX : 0);
+		return CHECK_MAX + SLOW_MAX + LEAVE_MAX + (a->flags_live ? SAVE_MAX + UNDO_MAX : 0);
 	case MEM_STORE_EXTRA:
 		return EXTRA_MAX;
 	default:
@@ -146,6 +149,8 @@ size_t mir_mem_room(const struct tramp_mirror *m)
 
 	for (size_t n = 0; n < m->mem->plan.nnodes; n++)
 		room += node_room(m, mem_node(m, (uint32_t)n));
+	if (m->mem->env.sampled)
+		room += mem_plain_room(m);
 	return room;
 }
 
@@ -253,7 +258,7 @@ static bool begin(struct tramp_mirror *m)
 	mem->pieces.n = 0;
 	mem->fall = TRAMP_NONE;
 	mem->in_slow = false;
-	if (!mir_reserve(&mem->places, mem->plan.nnodes))
+	if (!mir_reserve(&mem->places, mem->plan.nnodes) || !mem_plain_begin(m))
 		return false;
 	for (size_t n = 0; n < mem->plan.nnodes; n++)
 		mem->places.v[n] = (struct mem_place){ .at = { TRAMP_NONE, TRAMP_NONE } };
@@ -267,7 +272,8 @@ static void note_copies(struct tramp_mirror *m)
 		uint32_t entry = m->mem->plan.entry[i];
 
 		if (entry != TRAMP_NONE)
-			m->blocks.v[i].copy_at = mem_place(m, entry)->at[MEM_HOME];
+			m->blocks.v[i].copy_at = m->mem->env.sampled ? m->mem->plain.v[i].gate :
+								       mem_place(m, entry)->at[MEM_HOME];
 		m->blocks.v[i].tail_at = m->blocks.v[i].copy_at;
 	}
 	if (!mir_wants(m, TRAMP_MIRROR_ENTRY))
@@ -301,6 +307,8 @@ void mir_mem_emit_blocks(struct tramp_mirror *m)
 	for (uint32_t k = 0; k < n; k++)
 		put_block(m, k < n - entry ? entry + k : k - (n - entry));
 	settle(m, TRAMP_NONE);
+	if (m->mem->env.sampled)
+		mem_put_plain(m);
 	while (m->out.status == TRAMP_OK && !m->lost && put_rest_of_nodes(m))
 		;
 	put_stubs(m);

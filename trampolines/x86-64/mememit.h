@@ -45,6 +45,12 @@ struct mem_slow {
 	uint8_t undo;		/* enum mem_undo */
 };
 
+/* Where a block is in the copy that records nothing. */
+struct mem_plain {
+	uint32_t at;
+	uint32_t gate;		/* where the original's windows lead, which leads here or to the other copy */
+};
+
 struct mir_mem {
 	struct tramp_mem_env env;
 	uint64_t load_addr;
@@ -53,6 +59,8 @@ struct mir_mem {
 	MIR_ARRAY(struct mem_fixup) fixups;
 	MIR_ARRAY(struct mem_slow) slows;
 	MIR_ARRAY(struct rt_mem_piece) pieces;
+	MIR_ARRAY(struct mem_plain) plain;	/* by block, if env.sampled */
+	MIR_ARRAY(uint32_t) plain_op;	/* by instruction */
 	uint32_t fall;		/* control falls through to this node, whose code has to follow; or TRAMP_NONE */
 	enum mem_way fall_way;
 	bool in_slow;		/* slow paths are being emitted */
@@ -108,6 +116,9 @@ void mem_state(struct tramp_mirror *m, const struct mem_state *s, uint32_t start
  */
 void mem_state_at(struct tramp_mirror *m, const struct mem_state *s, uint32_t at);
 
+/* From here on nothing is recorded; @flags: what else it is, from @start on. */
+void mem_plain_state(struct tramp_mirror *m, unsigned int flags, uint32_t start);
+
 /* Offset of a node's instruction k; of what is behind the last one, for k == nops. */
 uint32_t mem_orig(const struct tramp_mirror *m, uint32_t n, uint32_t k);
 
@@ -117,6 +128,17 @@ uint32_t mem_orig(const struct tramp_mirror *m, uint32_t n, uint32_t k);
 void mem_put_owner_check(struct tramp_mirror *m, uint32_t n, uint32_t start);
 /* Is there room?  The pointer is in s->reg. */
 void mem_put_check(struct tramp_mirror *m, const struct mem_state *s, bool flags_live);
+
+/* A register that the program does not need at a node's start; RT_MEM_NO_REG. */
+uint8_t mem_dead_register(const struct tramp_mirror *m, const struct mem_node *node);
+
+/* ---- mememitplain.c: the copy that records nothing, and what leads to it or to the other ---- */
+
+bool mem_plain_begin(struct tramp_mirror *m);
+void mem_put_plain(struct tramp_mirror *m);
+size_t mem_plain_room(const struct tramp_mirror *m);
+/* Where the instruction at offset @orig, of node n, is in it. */
+uint32_t mem_plain_at(const struct tramp_mirror *m, uint32_t n, uint32_t orig);
 
 /* ---- mememitstore.c ---- */
 

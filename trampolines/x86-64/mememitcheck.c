@@ -107,7 +107,7 @@ static void restore_from_slots(struct tramp_mirror *m)
 
 /* ---- is the pool this thread's? ---- */
 
-static uint8_t dead_register(const struct tramp_mirror *m, const struct mem_node *node)
+uint8_t mem_dead_register(const struct tramp_mirror *m, const struct mem_node *node)
 {
 	uint32_t op = mir_flow_block(m, node->block)->op + node->first;
 	tramp_regs live = tramp_flow_live_at(&m->flow, node->block, op) | TRAMP_REG(TRAMP_RSP);
@@ -137,7 +137,7 @@ void mem_put_owner_check(struct tramp_mirror *m, uint32_t n, uint32_t start)
 		.start = start, .node = n, .orig = s.orig, .reg = RT_MEM_NO_REG,
 		.undo = MEM_UNDO_NOTHING,
 	};
-	uint8_t reg = node->parked ? dead_register(m, node) : node->reg;
+	uint8_t reg = node->parked ? mem_dead_register(m, node) : node->reg;
 
 	if (reg != RT_MEM_NO_REG && !node->owner_flags) {
 		compare_owner(m, reg, &slow);
@@ -215,6 +215,25 @@ static void put_gate(struct tramp_mirror *m, const struct mem_slow *slow, const 
 	tramp_put_bytes(&m->out, &desc, sizeof(desc));
 }
 
+/*
+ * Where the runtime returns to instead if recording goes off:
+ *
+ *	again:	jmp  plain		(where the signal shim leads who was interrupted in the next)
+ *	leave:	lea  152(%rsp), %rsp
+ *		jmp  plain
+ */
+static void put_leave(struct tramp_mirror *m, const struct mem_slow *slow)
+{
+	uint32_t again = here(m), plain = mem_plain_at(m, slow->node, slow->orig);
+
+	mem_plain_state(m, 0, 0);
+	put_jump(m, plain);
+	mem_plain_state(m, RT_MEM_BACK | RT_MEM_LOWERED, again);
+	asm_mem(&m->out, ASM_LEA, TRAMP_RSP, TRAMP_RSP, RT_MEM_BELOW);
+	mem_plain_state(m, 0, 0);
+	put_jump(m, plain);
+}
+
 static void put_slow_path(struct tramp_mirror *m, const struct mem_slow *slow)
 {
 	struct mem_state s = {
@@ -231,6 +250,8 @@ static void put_slow_path(struct tramp_mirror *m, const struct mem_slow *slow)
 		mem_state(m, &s, 0);
 	}
 	put_gate(m, slow, &s);
+	if (m->mem->env.sampled && slow->reg != RT_MEM_NO_REG)
+		put_leave(m, slow);
 	rel = at - (slow->ref + 4);
 	if (m->out.status == TRAMP_OK)
 		memcpy(m->out.buf + slow->ref, &rel, sizeof(rel));

@@ -52,6 +52,17 @@ void mem_state_at(struct tramp_mirror *m, const struct mem_state *s, uint32_t at
 	add(m, &piece);
 }
 
+void mem_plain_state(struct tramp_mirror *m, unsigned int flags, uint32_t start)
+{
+	struct rt_mem_piece piece = {
+		.start = (uint32_t)m->out.len, .reg = RT_MEM_NO_REG, .flags = (uint8_t)(RT_MEM_PLAIN | flags),
+	};
+
+	if (flags & RT_MEM_BACK)
+		piece.back = (uint16_t)(piece.start - start);
+	add(m, &piece);
+}
+
 void mem_state(struct tramp_mirror *m, const struct mem_state *s, uint32_t start)
 {
 	struct rt_mem_piece piece = piece_of(m, s, (uint32_t)m->out.len);

@@ -81,6 +81,7 @@ void mem_plan_free(struct mem_plan *plan)
 	free(plan->ops);
 	free(plan->md);
 	free(plan->entry);
+	free(plan->poll);
 	free(plan->body);
 	*plan = (struct mem_plan){ 0 };
 }

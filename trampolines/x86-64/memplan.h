@@ -77,6 +77,9 @@ struct mem_plan {
 	uint32_t *entry;	/* by block: the node for control that comes from elsewhere, the home way; TRAMP_NONE:
 				 * it does not come */
 	size_t room_entry;
+	bool *poll;		/* by block, if env->sampled: its plain copy looks whether recording is on, and goes to entry;
+				 * flags are dead there */
+	size_t room_poll;
 	uint32_t *body;		/* by block: the first of its body nodes */
 	size_t room_body;
 	void *priv;		/* the planner's memory */

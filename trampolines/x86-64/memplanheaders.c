@@ -84,6 +84,8 @@ static void choose_header(const struct mp *p, uint32_t i)
 	for (uint32_t k = 0; k < b->npreds; k++) {
 		const struct mp_way *w = &p->ways.v[p->preds.v[b->pred + k]];
 
+		if (w->from == TRAMP_NONE && b->polled)
+			continue;
 		if (w->implied || w->values) {
 			known += w->freq;
 		} else {

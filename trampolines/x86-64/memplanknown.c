@@ -135,6 +135,8 @@ static struct mp_state trial_in(const struct mp *p, const struct mp_block *b, st
 	for (uint32_t k = 0; k < b->npreds; k++) {
 		const struct mp_way *w = &p->ways.v[p->preds.v[b->pred + k]];
 
+		if (w->from == TRAMP_NONE && b->polled)
+			continue;
 		if (w->from == TRAMP_NONE && !t.returns && b != &p->blocks.v[p->flow->loops[t.loop].head])
 			return (struct mp_state){ 0 };
 		if (w->from != TRAMP_NONE && mp_in_loop(p, w->from, t.loop))

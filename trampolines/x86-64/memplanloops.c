@@ -55,7 +55,7 @@ static bool counts_returns(struct mp *p, uint32_t loop, bool *memory)
 	for (uint32_t k = p->loop_at.v[loop]; k < p->loop_at.v[loop + 1]; k++) {
 		uint32_t i = p->members.v[k];
 
-		if (i == head || !p->blocks.v[i].outside)
+		if (i == head || !p->blocks.v[i].outside || p->blocks.v[i].polled)
 			continue;
 		if (p->flow->blocks[i].flags & TRAMP_BLOCK_TABLE)
 			return false;
@@ -94,10 +94,10 @@ static bool store_values(struct mp *p, uint32_t loop, bool returns)
 		if (w->from == TRAMP_NONE || !mp_in_loop(p, w->from, loop))
 			any |= store_on(p, w, b->want);
 	}
-	for (uint32_t k = p->loop_at.v[loop]; returns && k < p->loop_at.v[loop + 1]; k++) {
+	for (uint32_t k = p->loop_at.v[loop]; k < p->loop_at.v[loop + 1]; k++) {
 		uint32_t i = p->members.v[k];
 
-		if (i != head && p->blocks.v[i].outside)
+		if (i != head && p->blocks.v[i].outside && (returns || p->blocks.v[i].polled))
 			any |= store_on(p, &p->ways.v[p->blocks.v[i].elsewhere], p->blocks.v[i].want);
 	}
 	return any;

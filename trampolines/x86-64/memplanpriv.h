@@ -4,6 +4,7 @@
  *
  *	memplanfacts.c		what each instruction accesses, needs, computes and destroys
  *	memplanways.c		from where to where control goes, and about how often
+ *	memplanpolls.c		where recording goes on after it was off
  *	memplanask.c		values that branches depend on
  *	memplannodes.c		blocks cut into body nodes
  *	memplanknown.c		what the reader knows where; so, which values are stored in front of what
@@ -89,6 +90,7 @@ enum { MP_TARGET, MP_NEXT };
 struct mp_block {
 	bool outside;		/* control may come from elsewhere */
 	bool owner;		/* ... and its pool may be another thread's */
+	bool polled;		/* ... but only because recording may go on here, seldom */
 	bool header;		/* its first body node has one */
 	uint8_t end;		/* of its last node: MD_GOTO, MD_IF, MD_NEXT */
 	uint8_t cond;		/* its condition, if decider is one */
@@ -181,6 +183,10 @@ enum tramp_mirror_status mp_read_facts(struct mp *p) TRAMP_MUST_CHECK;
 
 bool mp_find_ways(struct mp *p) TRAMP_MUST_CHECK;
 bool mp_in_loop(const struct mp *p, uint32_t block, uint32_t loop);
+
+/* ---- memplanpolls.c ---- */
+
+bool mp_choose_polls(struct mp *p) TRAMP_MUST_CHECK;
 
 /* ---- memplanask.c ---- */
 

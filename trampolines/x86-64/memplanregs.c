@@ -81,7 +81,8 @@ static void fill_regions(struct mp *p)
 		p->regions.v[l] = (struct mp_region){ .reg = RT_MEM_NO_REG };
 	for (uint32_t i = 0; i < p->nbody; i++) {
 		const struct mem_node *n = &p->plan->nodes[i];
-		bool home = n->first == 0 && p->blocks.v[n->block].outside;
+		bool home = n->first == 0 && p->blocks.v[n->block].outside &&
+			    !p->blocks.v[n->block].polled;
 
 		home |= !p->nodes.v[i].goes_on;
 		for (uint32_t l = p->flow->blocks[n->block].loop; l != TRAMP_NONE;

@@ -238,7 +238,7 @@ static float base_freq(const struct mp *p, uint32_t i)
 static void find_freqs(struct mp *p)
 {
 	for (uint32_t i = 0; i < p->flow->nblocks; i++)
-		p->blocks.v[i].freq = p->blocks.v[i].outside ? base_freq(p, i) : 0;
+		p->blocks.v[i].freq = p->blocks.v[i].outside && !p->blocks.v[i].polled ? base_freq(p, i) : 0;
 	for (uint32_t n = 0; n < p->flow->nblocks; n++) {
 		uint32_t i = p->order.v[n], loop = p->flow->blocks[i].loop;
 		struct mp_block *b = &p->blocks.v[i];
@@ -255,7 +255,7 @@ static void find_freqs(struct mp *p)
 				p->ways.v[b->way[k]].freq = freq;
 		}
 		if (b->elsewhere != TRAMP_NONE)
-			p->ways.v[b->elsewhere].freq = b->freq;
+			p->ways.v[b->elsewhere].freq = b->polled ? 0 : b->freq;
 	}
 }
 
@@ -302,7 +302,7 @@ bool mp_find_ways(struct mp *p)
 	if (!mp_reserve(p, &p->blocks, p->flow->nblocks))
 		return false;
 	find_outside(p);
-	if (!add_ways(p) || !find_order(p) || !list_members(p))
+	if (!mp_choose_polls(p) || !add_ways(p) || !find_order(p) || !list_members(p))
 		return false;
 	find_freqs(p);
 	for (uint32_t i = 0; i < p->flow->nblocks; i++)

@@ -94,6 +94,8 @@ static bool is_resumable(const struct tramp_mirror *m, uint32_t i, enum mir_run 
 	const struct mir_block *b = &m->blocks.v[i];
 	bool probe = i == m->flow.entry && mir_wants(m, TRAMP_MIRROR_ENTRY);
 
+	if (mir_wants(m, TRAMP_MIRROR_ACCESSES))
+		return false;
 	if (off == mir_run_start(m, i, run) && !(probe && off == mir_off(m, i, b->lo)))
 		return b->flags & (run == MIR_HEAD ? MIR_HEAD_WINDOW : MIR_TAIL_WINDOW);
 	return run == MIR_HEAD && off >= b->used[run];
@@ -299,10 +301,14 @@ static void put_tail(struct tramp_mirror *m, uint32_t i)
 	if (mir_whole(b))
 		note_start(m, i);
 	b->tail_at = (uint32_t)m->out.len;
-	for (uint32_t k = b->tail; k + 1 < fb->nops; k++)
+	for (uint32_t k = b->tail; k + 1 < fb->nops; k++) {
+		mir_mem_plain(m, i, k);
 		copy_op(m, i, MIR_TAIL, mir_op(m, i, k));
-	if (b->tail < fb->nops)
+	}
+	if (b->tail < fb->nops) {
+		mir_mem_plain(m, i, fb->nops - 1);
 		put_last(m, i, MIR_TAIL);
+	}
 	if (b->tail == fb->nops || !changes_last(mir_last(m, i)))
 		put_way_on(m, i);
 }

@@ -291,6 +291,7 @@ size_t mir_mem_room(const struct tramp_mirror *m);	/* bytes in addition to the c
 void mir_mem_emit_blocks(struct tramp_mirror *m);
 void mir_mem_emit_slow_paths(struct tramp_mirror *m);
 const struct rt_mem_piece *mir_mem_pieces(const struct tramp_mirror *m, size_t *n);
+void mir_mem_plain(struct tramp_mirror *m, uint32_t i, uint32_t k); /* a plain copy of block i's instruction k follows */
 void mir_mem_free(struct tramp_mirror *m);
 
 /* ---- mirrorprobes.c: probes, and which instruction each byte stands for ---- */
