@@ -463,6 +463,8 @@ static struct tramp_mem_env mem_env(const struct inj_session *s)
 		.slack = INJ_MEM_SLACK,
 		.stack = s->opt.mirror.memory.stack,
 		.rungs = s->opt.mirror.memory.rungs,
+		.sampled = s->opt.mirror.memory.sampled,
+		.off = RT_POOL_MEM_OFF,
 	};
 }
 

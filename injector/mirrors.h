@@ -32,6 +32,7 @@ struct inj_mirror_options {
 		bool enabled;
 		bool stack; /* pushes, pops, calls and returns too */
 		unsigned int rungs; /* enum tramp_mem_rungs */
+		bool sampled;	/* recording goes off and on: ring_control.sample_burst */
 	} memory;
 	/*
 	 * Is any function of this file wanted?  Asked once for each.  If so, events[i] is to be set for each

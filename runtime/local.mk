@@ -12,6 +12,7 @@ RUNTIME_FILES = \
 	runtime/memgate-x86-64.S \
 	runtime/memory.c \
 	runtime/memory.h \
+	runtime/memsample.c \
 	runtime/memsignal.c \
 	runtime/probe.c \
 	runtime/probe.h \

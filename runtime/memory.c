@@ -70,6 +70,15 @@ static void use_sink(struct rt_thread *t)
 	count_lost(t);
 }
 
+void rt_mem_nowhere(struct rt_thread *t)
+{
+	uint64_t base = get_sink();
+
+	set_space(t, base || !t->ring ? base : sub_base(t, t->mem_sub));
+	t->mem_limit = 0;
+	t->mem_state = RT_MEM_CLOSED;
+}
+
 /* ---- sub-buffers ---- */
 
 static _Atomic uint32_t *state_of(const struct rt_thread *t, uint32_t i)
@@ -202,6 +211,24 @@ static void cut_node(struct rt_thread *t, uint64_t ptr, const struct rt_mem_plac
 		rt_mem_cut(t, t->mem_ptr);
 }
 
+/* Back to the plain copy of the instruction, with the program's registers. */
+static void leave(const struct rt_mem_desc *desc, uint64_t *regs)
+{
+	regs[RT_MEM_FRAME / 8] = (uint64_t)desc + RT_MEM_LEAVE;
+}
+
+/* As a signal would; the pointer is where the node's words begin. */
+static void end_burst(struct rt_thread *t, const struct rt_mem_place *at, uint64_t ptr)
+{
+	if (t->mem_state == RT_MEM_OPEN && in_sub(t, ptr + at->written) && ptr + at->written >= t->mem_first) {
+		cut_node(t, ptr + at->written, at);
+		rt_mem_begin(t, MD_CHUNK_END, NULL);
+		rt_mem_cut(t, t->mem_ptr);
+	}
+	t->mem_state = RT_MEM_CLOSED;
+	rt_mem_off(t);
+}
+
 /* The pointer is where the node begins, also if some of its words are in front of the chunk. */
 static void check(struct rt_thread *t, const struct rt_mem_desc *desc, uint64_t *regs, uint64_t sp)
 {
@@ -211,6 +238,13 @@ static void check(struct rt_thread *t, const struct rt_mem_desc *desc, uint64_t 
 		.node = desc->node, .insn = desc->insn, .written = desc->written,
 	};
 
+	if (t->mem_off || rt_mem_is_over(t)) {
+		*ptr = desc->flags & RT_MEM_PARKED ? t->mem_park : 0;
+		if (!t->mem_off)
+			end_burst(t, &at, was);
+		leave(desc, regs);
+		return;
+	}
 	if (t->mem_state == RT_MEM_OPEN && in_sub(t, was) && was >= t->mem_first) {
 		rt_mem_cut(t, was);
 		rt_mem_begin(t, MD_CHUNK_MORE, NULL);
@@ -225,6 +259,7 @@ static void check(struct rt_thread *t, const struct rt_mem_desc *desc, uint64_t 
 		cut_node(t, was + desc->written, &at);
 	t->mem_state = RT_MEM_CLOSED;
 	rt_mem_begin(t, MD_CHUNK_STATE, &at);
+	rt_mem_on(t);
 	if (t->mem_state == RT_MEM_OPEN)
 		t->mem_ptr -= desc->written;
 	*ptr = t->mem_ptr;
@@ -257,6 +292,11 @@ RT_HIDDEN void rt_mem_slow(const void *ret, uint64_t *regs, uint64_t sp)
 
 void rt_mem_end(struct rt_thread *t)
 {
+	if (t->mem_began)
+		rt_mem_off(t);
+	if (t->ring)
+		__atomic_store_n((uint32_t *)&t->ring->sample.phase, RING_PHASE_NONE, __ATOMIC_RELEASE);
+	t->mem_off = 0;
 	t->mem_ptr = t->mem_limit = t->mem_base = 0;
 	t->mem_sub = 0;
 	t->mem_state = RT_MEM_CLOSED;

@@ -33,6 +33,18 @@ RT_HIDDEN void rt_mem_cut(struct rt_thread *t, uint64_t ptr);
 RT_HIDDEN void rt_mem_begin(struct rt_thread *t, enum md_chunk_kind kind,
 			    const struct rt_mem_place *at);
 
+/* Where nobody reads, and the next check comes to the runtime.  The stream has been cut. */
+RT_HIDDEN void rt_mem_nowhere(struct rt_thread *t);
+
+/* memsample.c: bursts */
+
+/* The stream is open: a burst begins, or goes on. */
+RT_HIDDEN void rt_mem_on(struct rt_thread *t);
+RT_HIDDEN int rt_mem_is_over(const struct rt_thread *t);
+
+/* The burst is over; the stream has been cut. */
+RT_HIDDEN void rt_mem_off(struct rt_thread *t);
+
 /* memsignal.c; @regs: those of a signal's frame. */
 
 /* A signal has arrived.  May change registers and PC. */

@@ -176,8 +176,8 @@ static const struct rt_mem_piece *settle(const struct rt_codemap *map, uint64_t 
 		go_back(map, p, regs, t);
 		p = find_piece(map, regs[RT_UC_RIP]);
 	}
-	if (!p)
-		return NULL;
+	if (!p || p->flags & RT_MEM_PLAIN)
+		return p;
 	first = first_of(map, p, regs[RT_UC_RIP]);
 	if (first != p)
 		regs[RT_UC_RIP] = map->arena + first->start;
@@ -196,11 +196,13 @@ static void arrived(uint64_t *regs)
 	leave_gate(regs);
 	map = rt_find_map(regs[RT_UC_RIP]);
 	p = map && map->nmems ? settle(map, regs, t) : NULL;
-	if (!p || !t || !t->mem_limit)
+	if (!p || p->flags & RT_MEM_PLAIN || !t || !t->mem_base)
 		return;
 	ptr = pointer(p, regs, t);
 	if (p->reg != RT_MEM_NO_REG)
 		*rt_reg(regs, p->reg) = p->flags & RT_MEM_PARKED ? t->mem_park : 0;
+	if (t->mem_off || t->mem_state == RT_MEM_CLOSED)
+		return;
 	at = place(map, p, regs, by_number);
 	rt_mem_cut(t, ptr);
 	rt_mem_begin(t, MD_CHUNK_SIGNAL, &at);
@@ -219,6 +221,29 @@ void rt_mem_arrived(uint64_t *regs)
 
 /* ---- and return ---- */
 
+/* The handler's chunk is over. */
+static void end_chunk(struct rt_thread *t)
+{
+	if (t->mem_state == RT_MEM_CLOSED)
+		return;
+	rt_mem_cut(t, t->mem_ptr);
+	rt_mem_begin(t, MD_CHUNK_END, NULL);
+	rt_mem_cut(t, t->mem_ptr);
+}
+
+/* To where nothing is recorded: a burst that the handler has begun goes on where recording goes on. */
+static void returns_to_plain(struct rt_thread *t)
+{
+	end_chunk(t);
+	t->mem_state = RT_MEM_CLOSED;
+	t->mem_limit = 0;
+}
+
+static void give_pointer(const struct rt_thread *t, const struct rt_mem_piece *p, uint64_t *reg)
+{
+	*reg = p->flags & RT_MEM_MOVED ? t->mem_ptr : t->mem_ptr - p->written;
+}
+
 /* Signals stay blocked: the kernel sets the frame's mask. */
 void rt_mem_returns(uint64_t *regs)
 {
@@ -228,19 +253,24 @@ void rt_mem_returns(uint64_t *regs)
 	uint64_t by_number[RT_MEM_REGS];
 	struct rt_mem_place at;
 
-	if (!p || p->flags & RT_MEM_BACK || !t || !t->mem_limit)
+	if (!p || p->flags & RT_MEM_BACK || !t || !t->mem_base)
 		return;
 	sys_block_signals();
+	if (p->flags & RT_MEM_PLAIN) {
+		returns_to_plain(t);
+		return;
+	}
 	at = place(map, p, regs, by_number);
-	rt_mem_cut(t, t->mem_ptr);
-	rt_mem_begin(t, MD_CHUNK_END, NULL);
-	rt_mem_cut(t, t->mem_ptr);
-	rt_mem_begin(t, MD_CHUNK_STATE, &at);
+	if (t->mem_off) {
+		rt_mem_nowhere(t);
+	} else {
+		end_chunk(t);
+		rt_mem_begin(t, MD_CHUNK_STATE, &at);
+		rt_mem_on(t);
+	}
 	if (p->reg == RT_MEM_NO_REG)
 		return;
 	if (p->flags & RT_MEM_PARKED)
 		t->mem_park = by_number[p->reg & 15];
-	*rt_reg(regs, p->reg) = t->mem_ptr - at.written;
-	if (p->flags & RT_MEM_MOVED)
-		*rt_reg(regs, p->reg) = t->mem_ptr;
+	give_pointer(t, p, rt_reg(regs, p->reg));
 }

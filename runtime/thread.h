@@ -44,13 +44,15 @@ struct rt_thread {
 	uint64_t shadow_mapped; /* memory that stays with the pool, 0: none */
 	uint64_t shadow_room;	/* calls that it is for */
 	uint64_t mem_ptr;	/* of the memory stream, while no mirror has it in a register */
-	uint64_t mem_limit;	/* from there on a check goes to the runtime; 0: there is no stream yet */
+	uint64_t mem_limit;	/* from there on a check goes to the runtime; 0: always */
 	uint64_t mem_park;
 	uint64_t mem_slot[3];
-	uint64_t mem_base;	/* of the current sub-buffer */
+	uint64_t mem_base;	/* of the current sub-buffer; 0: there is no stream yet */
 	uint64_t mem_first;	/* behind its chunk's head */
 	uint32_t mem_sub;	/* its index */
 	uint32_t mem_state;	/* enum rt_mem_state */
+	uint64_t mem_off;	/* sampled: not 0 (but tcb) while recording is off; the collector makes it 0 */
+	uint64_t mem_began;	/* TSC when the burst began; 0: it is over */
 };
 
 _Static_assert(offsetof(struct rt_thread, owner) == SONDE_POOL_OWNER, "pool layout");
@@ -68,6 +70,7 @@ _Static_assert(offsetof(struct rt_thread, mem_ptr) == RT_POOL_MEM_PTR, "pool lay
 _Static_assert(offsetof(struct rt_thread, mem_limit) == RT_POOL_MEM_LIMIT, "pool layout");
 _Static_assert(offsetof(struct rt_thread, mem_park) == RT_POOL_MEM_PARK, "pool layout");
 _Static_assert(offsetof(struct rt_thread, mem_slot) == RT_POOL_MEM_SLOT, "pool layout");
+_Static_assert(offsetof(struct rt_thread, mem_off) == RT_POOL_MEM_OFF, "pool layout");
 _Static_assert(sizeof(struct rt_thread) <= sizeof(struct sonde_pool), "pool layout");
 
 #define RT_HIDDEN __attribute__((visibility("hidden")))

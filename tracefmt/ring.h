@@ -80,6 +80,21 @@ struct ring_mem_sub {
 	uint32_t used;		/* bytes, valid when FULL */
 };
 
+/*
+ * Sampling of a memory stream.  The thread goes off by itself, when a burst is over.  The collector makes it go on,
+ * by a 0 at off_at when the time has come; and it makes a thread look whether its burst is over that would
+ * not for long, by a 0 at limit_at, which does no harm at any time.
+ */
+enum ring_phase { RING_PHASE_NONE, RING_PHASE_ON, RING_PHASE_OFF };
+
+struct ring_sample {
+	_Atomic uint32_t phase;	/* enum ring_phase */
+	uint32_t bursts;	/* that are over */
+	_Atomic uint64_t until;	/* TSC: the end of the burst, or when the next one is to begin */
+	uint64_t off_at, limit_at; /* addresses in the program, of 8 bytes */
+	uint64_t on_ticks;	/* of all bursts that are over */
+};
+
 struct ring_head {
 	_Atomic uint32_t state; /* enum ring_state */
 	int32_t pid;		/* as the program sees itself (its own PID namespace) */
@@ -92,6 +107,7 @@ struct ring_head {
 	struct ring_sub sub[RING_MAX_SUB];
 	struct ring_mem_sub mem[RING_MAX_SUB];
 	_Atomic uint64_t mem_lost; /* chunks of the memory stream that were not recorded */
+	struct ring_sample sample;
 };
 
 #define RING_COUNTERS_OFFSET 2048u /* uint64_t[RING_COUNTERS] in the head's page */
@@ -141,6 +157,8 @@ struct ring_control {
 	uint64_t mem_offset;	     /* within a ring, a multiple of the page size */
 	uint32_t mem_bytes;	     /* a multiple of the page size; 0: no memory streams */
 	uint32_t mem_nsub;	     /* 2..RING_MAX_SUB */
+	_Atomic uint64_t sample_burst; /* ticks of the TSC that a memory stream is on at a time; 0: always */
+	_Atomic uint64_t sample_every; /* ... from one such time to the next */
 	struct ring_mail mail;
 	/*
 	 * A robust process-shared mutex (pthread_mutex_t) that the collector holds as long as
