@@ -32,9 +32,6 @@
 #define TF_MAGIC_PIECE "SondePce"  /* one chunk, or one object */
 #define TF_MEMORY_VERSION 1
 #define TF_PIECE_SIZE 48
-/* How a piece is coded. */
-#define TF_PIECE_PLAIN 0
-#define TF_PIECE_PLANES 1 /* planes.h */
 #define TF_PIECE_SPREAD 1u	 /* flag: rearranged, see tracefmt/memorywords.h */
 #define TF_OBJECT_SIZE 48
 #define TF_MD_SIZE 16 /* of a struct md_node, and of a struct md_op */

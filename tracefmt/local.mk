@@ -32,8 +32,6 @@ libtracefmt_la_SOURCES = \
 	tracefmt/outfile.h \
 	tracefmt/pack.c \
 	tracefmt/pack.h \
-	tracefmt/planes.c \
-	tracefmt/planes.h \
 	tracefmt/probes.c \
 	tracefmt/ring.h \
 	tracefmt/sites.c \

@@ -19,7 +19,7 @@
 
 struct piece {
 	uint32_t seq, packed, raw;
-	bool spread;
+	uint32_t flags;
 	uint64_t lost;
 	uint64_t hash;
 };
@@ -79,7 +79,7 @@ static bool parse_piece(const uint8_t *head, struct piece *p)
 	p->seq = tf_get32(head + 8);
 	p->packed = tf_get32(head + 12);
 	p->raw = tf_get32(head + 16);
-	p->spread = tf_get32(head + 20) & TF_PIECE_SPREAD;
+	p->flags = tf_get32(head + 20);
 	p->lost = tf_get64(head + 24);
 	p->hash = tf_get64(head + 32);
 	return p->raw <= TF_MAX_RAW && p->packed <= 2 * TF_MAX_RAW;
@@ -143,13 +143,13 @@ static bool unpack(struct tf_memory_stream *s, const struct piece *p)
 	tf_buf_clear(&s->raw);
 	packed = tf_buf_extend(&s->packed, p->packed);
 	raw = tf_buf_extend(&s->raw, p->raw ? p->raw : 1);
-	if (!packed || !raw || !s->zstd)
+	if (!packed || !raw || !s->zstd || (p->flags & ~TF_PIECE_SPREAD))
 		return false;
 	s->raw.size = p->raw;
 	if (read_at(s->fd, packed, p->packed, s->at + TF_PIECE_SIZE) != (ssize_t)p->packed ||
 	    XXH64(packed, p->packed, 0) != p->hash)
 		return false;
-	return p->spread ? unpack_words(s, raw, p) : unpack_frame(s, raw, p->raw, p);
+	return p->flags & TF_PIECE_SPREAD ? unpack_words(s, raw, p) : unpack_frame(s, raw, p->raw, p);
 }
 
 /* Into s->raw.  E_CORRUPT: something is missing in front of the next one; said once. */

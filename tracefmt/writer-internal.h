@@ -44,8 +44,6 @@ struct tf_pieces {
 	uint32_t n;	/* pieces written */
 	uint64_t lost;	/* chunks since the last one */
 	uint64_t all_lost;
-	uint32_t coding; /* TF_PIECE_... */
-	uint32_t age;	/* pieces until that is looked at again */
 	bool tried;	/* it has been created, or could not be */
 	bool broken;
 };
@@ -53,7 +51,6 @@ struct tf_pieces {
 struct tf_writer {
 	struct tf_pieces code;
 	struct tf_buf memory;	/* a piece being made */
-	struct tf_buf planes;	/* what is in it */
 	struct tf_buf words;	/* rearranged for it */
 	char *dir;
 	int dirfd;

@@ -322,7 +322,6 @@ void tf_writer_abandon(struct tf_writer *w)
 	tf_buf_free(&w->pending);
 	tf_buf_free(&w->line);
 	tf_buf_free(&w->memory);
-	tf_buf_free(&w->planes);
 	tf_buf_free(&w->words);
 	tf_sites_free(&w->sites);
 	tf_pack_free(&w->pack);

@@ -12,6 +12,11 @@ tests_unit_tracefmt_drain_SOURCES = tests/unit/tracefmt_drain.c $(TRACEFMT_SUPPO
 tests_unit_tracefmt_drain_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_tracefmt_drain_LDADD = libtracefmt.la $(CMOCKA_LIBS)
 
+PURE_TESTS += tests/unit/tracefmt_memory
+tests_unit_tracefmt_memory_SOURCES = tests/unit/tracefmt_memory.c $(TRACEFMT_SUPPORT)
+tests_unit_tracefmt_memory_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_tracefmt_memory_LDADD = libtracefmt.la $(CMOCKA_LIBS)
+
 PURE_TESTS += tests/unit/tracefmt_metadata
 tests_unit_tracefmt_metadata_SOURCES = tests/unit/tracefmt_metadata.c $(TRACEFMT_SUPPORT)
 tests_unit_tracefmt_metadata_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS) $(JANSSON_CFLAGS)
