@@ -32,3 +32,8 @@ PURE_TESTS += tests/unit/report_replay
 tests_unit_report_replay_SOURCES = tests/unit/report_replay.c $(REPORT_TEST_SUPPORT)
 tests_unit_report_replay_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_report_replay_LDADD = $(REPORT_TEST_LIBS)
+
+PURE_TESTS += tests/unit/memprofile
+tests_unit_memprofile_SOURCES = tests/unit/memprofile.c
+tests_unit_memprofile_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_memprofile_LDADD = libreport.la $(CMOCKA_LIBS)
