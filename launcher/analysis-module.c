@@ -96,7 +96,7 @@ static int load(struct analysis *a, const struct modfile *file)
 	m->handle = dlopen(file->path, RTLD_NOW | RTLD_LOCAL);
 	m->desc = m->handle ? dlsym(m->handle, "sonde_module") : NULL;
 	if (!m->desc) {
-		msg_error("%s: cannot be loaded for memory accesses: %s", file->path, dlerror());
+		msg_error("module %s cannot be loaded for memory accesses: %s", file->name, dlerror());
 		if (m->handle)
 			dlclose(m->handle);
 		return EXIT_USAGE;

@@ -10,7 +10,9 @@
 #include "launcher/message.h"
 #include "tracefmt/ring.h"
 
-#define LEAST_NODES (1u << 20)
+/* Without a word, and without an access if they are not only counted */
+#define NODES (UINT64_C(1) << 32)
+#define LEAST_NODES (UINT64_C(1) << 20)
 
 _Static_assert(sizeof(struct sonde_access_word) == sizeof(struct mx_access) &&
 		       offsetof(struct sonde_access_word, address) == offsetof(struct mx_access, addr) &&
@@ -131,6 +133,12 @@ static void bound(struct analysis_thread *t, uint64_t ticks)
 	t->most = 16 * ticks / ANALYSIS_BATCH + 1;
 }
 
+static void unbound(struct analysis_thread *t)
+{
+	mx_machine_limit(t->machine, NODES);
+	t->most = UINT64_MAX;
+}
+
 /* ---- chunks ---- */
 
 static void note_gap(struct analysis_thread *t)
@@ -180,6 +188,8 @@ void analysis_chunk(struct analysis_thread *t, const void *chunk, size_t bytes, 
 	t->broken = false;
 	if (head.kind == MD_CHUNK_END)
 		bound(t, head.tsc > t->tsc ? head.tsc - t->tsc : 0);
+	else if (t->most != UINT64_MAX)
+		unbound(t);
 	t->tsc = head.tsc;
 	if (mx_feed(t->machine, t->a->chunk, bytes) != MX_OK || give(t) != MX_OK)
 		note_gap(t);

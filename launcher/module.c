@@ -58,10 +58,21 @@ static void print_functions(const struct modfile *m)
 		putchar('\n');
 }
 
+/* What it is about: functions, memory accesses, or both. */
+static void print_extent(const struct modfile *m)
+{
+	bool memory = m->nmemory || m->keeps_memory;
+
+	if (m->nwraps || !memory)
+		printf("%zu function%s", m->nwraps, m->nwraps == 1 ? "" : "s");
+	if (memory)
+		printf("%smemory accesses", m->nwraps ? ", " : "");
+}
+
 static void print_module(const struct modfile *m, bool brief)
 {
-	printf("%-*s %s; %zu function%s", INDENT - 1, m->spec, m->description, m->nwraps,
-	       m->nwraps == 1 ? "" : "s");
+	printf("%-*s %s; ", INDENT - 1, m->spec, m->description);
+	print_extent(m);
 	if (m->needs)
 		printf(" (for %s)", m->needs);
 	putchar('\n');
@@ -132,7 +143,9 @@ static int build(const char *source, const char *out)
 	status = modfile_read(out, &m);
 	if (status)
 		return status;
-	printf("%s: %zu function%s\n", out, m.nwraps, m.nwraps == 1 ? "" : "s");
+	printf("%s: ", out);
+	print_extent(&m);
+	putchar('\n');
 	modfile_free(&m);
 	return 0;
 }

@@ -26,6 +26,7 @@ INTEGRATION_TESTS += \
 	tests/integration/list-functions.sh \
 	tests/integration/longjmp.sh \
 	tests/integration/manual.sh \
+	tests/integration/memory-modules.sh \
 	tests/integration/modules-used.sh \
 	tests/integration/mpi.sh \
 	tests/integration/openmp.sh \
@@ -59,7 +60,9 @@ EXTRA_DIST += \
 	tests/integration/modules/recurse.c \
 	tests/integration/modules/second.c \
 	tests/integration/modules/sigs.c \
+	tests/integration/modules/sizes.c \
 	tests/integration/modules/typo.c \
+	tests/integration/modules/unlinked.c \
 	tests/integration/modules/work.c
 
 # Programs that the scripts trace.

@@ -171,7 +171,9 @@ static void load_anywhere(void **state)
 	assert_int_equal(glob(harness_built("modules/*.so"), 0, NULL, &g), 0);
 	for (size_t i = 0; i < g.gl_pathc; i++) {
 		harness_load(g.gl_pathv[i], nothing);
-		assert_true(harness_module->wraps_end - harness_module->wraps_begin > 20);
+		/* those that take memory accesses wrap nothing */
+		if (harness_module->memory_begin == harness_module->memory_end)
+			assert_true(harness_module->wraps_end - harness_module->wraps_begin > 20);
 		harness_unload();
 	}
 	globfree(&g);

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Modules that take memory accesses: what they are given is what the trace holds.
+. "$top_srcdir/tests/integration/lib.sh"
+need_ptrace
+need_program ends threads forks
+
+# accesses DIR: those in the trace, one a line, go to accesses.txt.
+accesses()
+{
+	sonde dump --mem "$1" >accesses.txt 2>dump.err || { show dump.err; fail "sonde dump --mem $1"; }
+	[ ! -s dump.err ] || { show dump.err; fail "sonde dump --mem $1 complains"; }
+}
+
+# counted FILE: in the order of memcount's table: loads, stores, modifies, prefetches, all, bytes.
+counted()
+{
+	awk '$1 == "all" { print $2, $3, $4, $5, $6, $7 }' "$1"
+}
+
+dumped()
+{
+	awk '{ n[$2]++; bytes += $3; all++ }
+	     END { print n["load"] + 0, n["store"] + 0, n["modify"] + 0, n["prefetch"] + 0, all + 0, bytes + 0 }' accesses.txt
+}
+
+# check_counts PROGRAM...: memcount counts what memtrace keeps, in all and by thread.
+check_counts()
+{
+	rm -rf t
+	same_run -q -o t -m memcount,memtrace -- "$@"
+	accesses t
+	[ "$(dumped)" = "$(counted t/memcount.txt)" ] || {
+		show t/memcount.txt
+		fail "$*: $(dumped) in the trace, $(counted t/memcount.txt) counted"
+	}
+	[ "$(wc -l <accesses.txt)" -ge 100 ] || fail "$*: hardly any accesses"
+	awk '{ sub(/.*\./, "", $1); n[$1]++ } END { for (tid in n) print tid, n[tid] }' accesses.txt | sort >by-dump
+	# the name may be empty, or have blanks
+	awk 'NR > 1 && $1 != "all" && !/missing/ { print $(NF - 6), $(NF - 1) }' t/memcount.txt | sort >by-count
+	check_lacks t/memcount.txt missing
+	check_same by-dump by-count "accesses by thread of $*"
+}
+check_counts "$programs/ends" 1000 return
+check_counts "$programs/ends" 1000 exit
+check_counts "$programs/threads" 4 3 200
+check_counts "$programs/forks" 7
+for program in ends-static ends-musl; do
+	[ -x "$programs/$program" ] && check_counts "$programs/$program" 1000 return
+done
+
+# Alone it keeps nothing, prints its table, and reports show the sums.
+rm -rf t
+check_status 3 sonde -o t -m memcount -- "$programs/ends" 1000 return
+check_same err t/memcount.txt "the table"
+check_status 2 sonde dump --mem t
+for file in t/*.memory; do
+	[ ! -e "$file" ] || fail "$file was written"
+done
+sonde report --csv t >report.csv || fail "sonde report"
+set -- $(counted t/memcount.txt)
+[ "$1" -gt 1000 ] || fail "$1 loads"
+check_contains report.csv "loads.*[^0-9]$1([^0-9]|\$)"
+check_contains report.csv "stores.*[^0-9]$2([^0-9]|\$)"
+
+# Those of some functions alone.
+rm -rf u
+check_status 3 sonde -q -o u --mem=work -m memcount -- "$programs/ends" 1000 return
+set -- "$5" $(counted u/memcount.txt)
+[ "$6" -ge 1000 ] && [ "$6" -lt "$1" ] || fail "$6 accesses of work() among $1"
+
+# A module of the user's own, with a wrapper besides; it is given what is in the trace, too.
+rm -rf t
+same_run -q -o t -m "$modules/sizes.c,memtrace" -- "$programs/ends" 1000 return
+accesses t
+check_contains t/sizes.txt '^calls 0$'
+check_contains t/metadata '"type":"thread-end".*"counters":\[\[[0-9]+,1000\]'
+awk '{ n[$1]++; bytes[$1] += $3; if ($5 == "stack") stack[$1]++ }
+     END { for (t in n) print t, n[t], "accesses", bytes[t], "bytes", stack[t] + 0, "stack 0 odd" }' accesses.txt >by-dump
+grep -v calls t/sizes.txt | sed 's/ odd .*/ odd/' >by-module
+check_same by-dump by-module "what sizes was given"
+check_contains t/sizes.txt ' odd [1-9][0-9]* instructions 0 gaps$'
+
+# Several at once: all are given all.
+rm -rf t
+same_run -q -o t -m "$modules/sizes.c,memcount" -- "$programs/threads" 4 3 200
+set -- $(counted t/memcount.txt)
+[ "$(awk '/accesses/ { n += $2; bytes += $4 } END { print n, bytes }' t/sizes.txt)" = "$5 $6" ] ||
+	fail "sizes and memcount were given different accesses"
+
+# The end of a program that is killed: what is there is printed.
+rm -rf t
+check_status 137 sonde -o t -m memcount -- "$programs/ends" 1000 tkill
+check_contains err '^all '
+
+# Listed as what they are.
+check_status 0 sonde module list memcount
+check_contains out 'memcount .*; memory accesses$'
+check_status 0 sonde module list "$modules/sizes.c"
+check_contains out '; 1 function, memory accesses$'
+
+# What cannot be loaded into Sonde: one line, before anything runs.
+rm -rf t
+check_status 2 sonde -o t -m "$modules/unlinked.c" -- "$programs/ends" 10 return
+[ "$(wc -l <err)" -eq 1 ] || { show err; fail "not one line"; }
+check_contains err 'unlinked.*sonde_test_nowhere'
+[ ! -e t ] || fail "a trace was made"
+check_usage_error sonde -m memcount --mem-stack=no -- "$programs/ends" 10 return
