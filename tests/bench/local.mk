@@ -8,6 +8,7 @@ BENCH_TRACEES = \
 	tests/bench/calls-own \
 	tests/bench/hammer \
 	tests/bench/libsubject-dup.so \
+	tests/bench/libspent.so \
 	tests/bench/libsubject.so \
 	tests/bench/nothing
 BENCH_KERNELS = \
@@ -37,7 +38,7 @@ BENCH_TRACEES += tests/bench/nothing-mpich
 endif
 
 BENCH_HELPERS = tests/bench/analysis tests/bench/bench_encode tests/bench/bench_memexpand \
-	tests/bench/interleave tests/bench/memtraces tests/bench/spent
+	tests/bench/interleave tests/bench/memtraces
 EXTRA_PROGRAMS += $(BENCH_HELPERS)
 tests_bench_analysis_SOURCES = tests/bench/analysis.c
 tests_bench_analysis_LDADD = libinjector.la libtrampolines.la libtracefmt.la
@@ -47,7 +48,6 @@ tests_bench_bench_memexpand_SOURCES = tests/bench/bench_memexpand.c
 tests_bench_bench_memexpand_LDADD = libtrampolines.la
 tests_bench_memtraces_SOURCES = tests/bench/memtraces.c
 tests_bench_memtraces_LDADD = libreport.la libcommand.la libtrampolines.la libtracefmt.la $(LIBELF_LIBS)
-tests_bench_spent_SOURCES = tests/bench/spent.c
 tests_bench_interleave_SOURCES = tests/bench/interleave.c
 
 EXTRA_DIST += \
@@ -78,6 +78,7 @@ EXTRA_DIST += \
 	tests/bench/parse.c \
 	tests/bench/record.c \
 	tests/bench/run.sh \
+	tests/bench/spent.c \
 	tests/bench/sqlite.c \
 	tests/bench/sqlite.sql \
 	tests/bench/subject.c
@@ -87,6 +88,8 @@ dist_doc_DATA += doc/benchmarks.md
 BENCH_BUILD = $(AM_V_CCLD)$(MKDIR_P) $(@D) && $(CC) $(PROGRAM_CFLAGS) -o $@
 
 tests/bench/libsubject.so: tests/bench/subject.c
+	$(BENCH_BUILD) -fPIC -shared $<
+tests/bench/libspent.so: tests/bench/spent.c
 	$(BENCH_BUILD) -fPIC -shared $<
 tests/bench/libsubject-dup.so: tests/bench/subject.c
 	$(BENCH_BUILD) -fPIC -shared -DWITH_DUP $<

@@ -47,19 +47,19 @@ add_memory() # LABEL COMMAND...: plain, traced, counted; the stream written and 
 {
 	local label=$1
 	shift
-	add "$label-plain" "${environment[@]}" "$@"
-	add "$label-trace" "${environment[@]}" sonde -q "${options[@]}" -o "$label-trace.d" "$@"
-	add "$label-drop" "${environment[@]}" sonde -q "${options[@]}" --overflow=drop --mem-buffer=256K \
+	add "$label-plain" "${environment[@]}" "SPENT_FILE=$label-plain.cpu" "$@"
+	add "$label-trace" "${environment[@]}" "SPENT_FILE=$label-trace.cpu" sonde -q "${options[@]}" -o "$label-trace.d" "$@"
+	add "$label-drop" "${environment[@]}" "SPENT_FILE=$label-drop.cpu" sonde -q "${options[@]}" --overflow=drop --mem-buffer=256K \
 		-o "$label-drop.d" "$@"
-	memory_module && add "$label-count" "${environment[@]}" sonde -q "${options[@]}" -m memcount \
-		-o "$label-count.d" "$@"
+	memory_module && add "$label-count" "${environment[@]}" "SPENT_FILE=$label-count.cpu" sonde -q \
+		"${options[@]}" -m memcount -o "$label-count.d" "$@"
 	return 0
 }
 
 memory_row() # TEXT LABEL THREADS
 {
 	local plain accesses=0 count=0 compute=0 gaps=0 kind trace
-	plain=$(median "$2-plain.out" 3)
+	plain=$(own_cpu "$2-plain")
 	trace=$(bytes "$2-trace.d")
 	read -r accesses count compute gaps < <("$bench/memtraces" "$2-trace.d" 2>&1) ||
 		missing "$1: what is in its trace"
@@ -72,16 +72,22 @@ memory_row() # TEXT LABEL THREADS
 		"$(calc "$trace / $accesses" %.4f)" \
 		"$(calc "$accesses / $count / 1000" %.0f)" "$(calc "$accesses / $compute / 1000" %.0f)"
 	calc "$trace / $accesses" "%.6f\n" >>bytes.ratios
-	calc "1000 * $compute / $accesses" "%.6f\n" >>compute.ratios
-	calc "1000 * $count / $accesses" "%.6f\n" >>counting.ratios
+	calc "1e6 * $compute / $accesses" "%.6f\n" >>compute.ratios
+	calc "1e6 * $count / $accesses" "%.6f\n" >>counting.ratios
 	rm -rf "$2"-*.d
+}
+
+# Kernels tell their CPU time; of other programs libspent.so does.
+own_cpu() # LABEL
+{
+	[ -e "$1.cpu" ] && median "$1.cpu" 3 || median "$1.out" 3
 }
 
 # CPU time of the program itself, below Sonde and alone.
 ratio() # LABEL PLAIN KIND
 {
 	local r
-	r=$(calc "$(median "$1.out" 3) / $2" %.4f)
+	r=$(calc "$(own_cpu "$1") / $2" %.4f)
 	[ "$r" = - ] || echo "$r" >>"$3.ratios"
 	calc "$r"
 }
@@ -164,7 +170,7 @@ bench_memory_valgrind()
 		add vg-lackey env OMP_NUM_THREADS=1 valgrind -q --tool=lackey --basic-counts=yes --trace-mem=no \
 			"$bench/mem/$name" "$size" "$short"
 		add vg-start valgrind -q --tool=none "$bench/nothing"
-		measure 3
+		measure 1
 		plain=$(median vg-plain.out 3)
 		for tool in none lackey; do
 			calc "(${cpu[vg-$tool]} - ${cpu[vg-start]}) / $plain" "%.4f\n" >>$tool.ratios
@@ -178,7 +184,7 @@ bench_memory_valgrind()
 
 bench_memory_programs()
 {
-	local python=/usr/bin/python3 environment=(env) options
+	local python=/usr/bin/python3 environment options
 	memory_heading "sonde --mem on programs; sqlite3 with its library"
 	printf '.read %s\n' "$source/sqlite.sql" >script
 	cat >objects.py <<-'PY'
@@ -188,7 +194,7 @@ bench_memory_programs()
 		print(sum(len(v) for v in words.values()))
 	PY
 	head -c 4000000 /dev/urandom | base64 >data
-	have gzip && options=(--mem) && memory_program gzip gzip -c data
+	have gzip && options=(--mem) && memory_program gzip gzip -k -f data
 	have sqlite3 && options=(--mem '--libs=libsqlite3*') &&
 		memory_program sqlite3 sqlite3 -init script :memory: .exit
 	[ -x "$python" ] && options=(--mem) && memory_program python3 "$python" objects.py
@@ -199,7 +205,8 @@ memory_program() # LABEL COMMAND...
 {
 	local label=$1
 	shift
-	add_memory "$label" "$bench/spent" "$@"
+	environment=(env LD_PRELOAD="$bench/libspent.so" SPENT_OF="$(basename "$1")")
+	add_memory "$label" "$@"
 	measure "$runs"
 	memory_row "$label" "$label" 1
 }
