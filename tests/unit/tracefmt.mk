@@ -55,13 +55,15 @@ endif
 EXTRA_DIST += tests/unit/tracefmt_reader.py tests/golden/trace
 
 # The fuzzers; their corpora are replayed.
-PURE_TESTS += tests/fuzz/fuzz_trace_metadata tests/fuzz/fuzz_trace_ring \
-	tests/fuzz/fuzz_trace_thread
+PURE_TESTS += tests/fuzz/fuzz_trace_memory tests/fuzz/fuzz_trace_metadata \
+	tests/fuzz/fuzz_trace_ring tests/fuzz/fuzz_trace_thread
+tests_fuzz_fuzz_trace_memory_SOURCES = tests/fuzz/fuzz_trace_memory.c tests/fuzz/fuzz_main.c
+tests_fuzz_fuzz_trace_memory_LDADD = libtracefmt.la libtrampolines.la $(ZSTD_LIBS) $(XXHASH_LIBS)
 tests_fuzz_fuzz_trace_metadata_SOURCES = tests/fuzz/fuzz_trace_metadata.c tests/fuzz/fuzz_main.c
 tests_fuzz_fuzz_trace_metadata_LDADD = libtracefmt.la
 tests_fuzz_fuzz_trace_ring_SOURCES = tests/fuzz/fuzz_trace_ring.c tests/fuzz/fuzz_main.c
 tests_fuzz_fuzz_trace_ring_LDADD = libtracefmt.la $(ZSTD_LIBS)
 tests_fuzz_fuzz_trace_thread_SOURCES = tests/fuzz/fuzz_trace_thread.c tests/fuzz/fuzz_main.c
 tests_fuzz_fuzz_trace_thread_LDADD = libtracefmt.la $(ZSTD_LIBS) $(XXHASH_LIBS)
-EXTRA_DIST += tests/fuzz/corpus/trace_metadata tests/fuzz/corpus/trace_ring \
+EXTRA_DIST += tests/fuzz/corpus/trace_memory tests/fuzz/corpus/trace_metadata tests/fuzz/corpus/trace_ring \
 	tests/fuzz/corpus/trace_thread

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Reads arbitrary bytes as the files of memory streams, up to accesses.  Checksums and compression would keep a fuzzer out, so
+ * that there are ways in behind them.
+ *
+ * Input: a byte that chooses, 4 bytes: length of the first part, which is code.memory; the rest is a thread's stream.
+ *	0	both as they are
+ *	1	all checksums of both are made right
+ *	2, 3	unpacked bodies of one piece each; 3: the stream's words are rearranged
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <xxhash.h>
+#include <zstd.h>
+
+#include "tracefmt/format.h"
+#include "tracefmt/memory.h"
+#include "tracefmt/memorywords.h"
+#include "trampolines/memexpand.h"
+
+#define INPUT_MAX 100000
+#define ROOM (2 * INPUT_MAX)
+#define ACCESSES 100000 /* of a thread; more of the same would come */
+
+#define REQUIRE(condition)                                                      \
+	do {                                                                    \
+		if (!(condition)) {                                             \
+			fprintf(stderr, "line %d: %s\n", __LINE__, #condition); \
+			abort();                                                \
+		}                                                               \
+	} while (0)
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static char dir[64];
+static volatile uint64_t sink;
+
+/* --- files ----------------------------------------------------------------------------------- */
+
+static void leave(void)
+{
+	char path[128];
+
+	snprintf(path, sizeof path, "%s/code.memory", dir);
+	unlink(path);
+	snprintf(path, sizeof path, "%s/1.2.memory", dir);
+	unlink(path);
+	rmdir(dir);
+}
+
+static void enter(void)
+{
+	if (dir[0])
+		return;
+	strcpy(dir, "/tmp/fuzz_trace_memory.XXXXXX");
+	REQUIRE(mkdtemp(dir));
+	atexit(leave);
+}
+
+static void write_file(const char *name, const void *data, size_t size)
+{
+	char path[128];
+	FILE *f;
+
+	snprintf(path, sizeof path, "%s/%s", dir, name);
+	f = fopen(path, "wb");
+	REQUIRE(f && fwrite(data, 1, size, f) == size && fclose(f) == 0);
+}
+
+static void put_header(uint8_t *file, const char *magic)
+{
+	memcpy(file, magic, TF_MAGIC_SIZE);
+	tf_put32(file + 8, TF_MEMORY_VERSION);
+	tf_put64(file + 24, 0);
+	tf_put64(file + 56, XXH64(file, 56, 0));
+}
+
+static void fix(uint8_t *file, size_t size, const char *magic)
+{
+	if (size < TF_HEADER_SIZE)
+		return;
+	put_header(file, magic);
+	for (size_t at = TF_HEADER_SIZE; at + TF_PIECE_SIZE <= size; at++) {
+		uint8_t *head = file + at;
+		uint32_t packed;
+
+		if (memcmp(head, TF_MAGIC_PIECE, TF_MAGIC_SIZE))
+			continue;
+		packed = tf_get32(head + 12);
+		if (packed <= size - at - TF_PIECE_SIZE)
+			tf_put64(head + 32, XXH64(head + TF_PIECE_SIZE, packed, 0));
+		tf_put64(head + 40, XXH64(head, 40, 0));
+	}
+}
+
+/* A file of one piece. */
+static size_t make_file(uint8_t *file, const char *magic, const uint8_t *body, size_t size, bool spread)
+{
+	uint8_t *head = file + TF_HEADER_SIZE;
+	size_t raw = size, packed;
+
+	/* so many bytes and lags are `size` */
+	while (spread && raw && tf_words_size(raw) > size)
+		raw--;
+	size = spread ? tf_words_size(raw) : size;
+	memset(file, 0, TF_HEADER_SIZE + TF_PIECE_SIZE);
+	put_header(file, magic);
+	packed = ZSTD_compress(head + TF_PIECE_SIZE, ROOM - TF_HEADER_SIZE - TF_PIECE_SIZE, body, size, 1);
+	REQUIRE(!ZSTD_isError(packed));
+	memcpy(head, TF_MAGIC_PIECE, TF_MAGIC_SIZE);
+	tf_put32(head + 12, (uint32_t)packed);
+	tf_put32(head + 16, (uint32_t)raw);
+	tf_put32(head + 20, spread ? TF_PIECE_SPREAD : 0);
+	tf_put64(head + 32, XXH64(head + TF_PIECE_SIZE, packed, 0));
+	tf_put64(head + 40, XXH64(head, 40, 0));
+	return TF_HEADER_SIZE + TF_PIECE_SIZE + packed;
+}
+
+/* --- reading them ---------------------------------------------------------------------------- */
+
+static void *allocate(void *arg, size_t bytes)
+{
+	(void)arg;
+	return calloc(1, bytes);
+}
+
+static void release(void *arg, void *p, size_t bytes)
+{
+	(void)arg;
+	(void)bytes;
+	free(p);
+}
+
+static struct mx_code *read_code(const struct tf_memory *m)
+{
+	const struct mx_allocator allocator = { .alloc = allocate, .release = release };
+	struct mx_code *code = mx_code_new(&allocator);
+	struct tf_memory_object o;
+
+	REQUIRE(code);
+	for (size_t i = 0; tf_memory_object(m, i, &o); i++) {
+		const struct md_object object = {
+			.base = o.base, .load = o.load, .first = o.first,
+			.nnodes = o.nnodes, .nops = o.nops, .number = (uint32_t)i,
+		};
+
+		sink += strlen(o.path);
+		sink += mx_code_add(code, &object, o.nodes, o.ops);
+	}
+	return code;
+}
+
+static void expand(struct mx_machine *machine, const void *chunk, size_t bytes, size_t *left)
+{
+	struct mx_access v[64];
+	enum mx_status status = mx_feed(machine, chunk, bytes);
+	size_t n;
+
+	while (status == MX_OK && *left && (n = mx_next(machine, v, 64, &status))) {
+		sink += v[n - 1].addr;
+		*left -= n < *left ? n : *left;
+	}
+}
+
+static void read_thread(const struct tf_memory *m, struct mx_code *code, size_t i)
+{
+	struct mx_machine *machine = mx_machine_new(code);
+	struct tf_memory_stream *s;
+	enum sonde_trace_status status;
+	size_t left = ACCESSES, calls = 0, bytes;
+	const void *chunk;
+
+	REQUIRE(machine);
+	mx_machine_limit(machine, 2000);
+	status = tf_memory_stream_open(m, i, &s);
+	while (status == SONDE_TRACE_OK || status == SONDE_TRACE_E_CORRUPT) {
+		REQUIRE(++calls < 2 * INPUT_MAX);
+		status = tf_memory_next(s, &chunk, &bytes);
+		if (status == SONDE_TRACE_OK && left)
+			expand(machine, chunk, bytes, &left);
+	}
+	if (calls)
+		tf_memory_stream_close(s);
+	mx_machine_free(machine);
+}
+
+static void read_all(void)
+{
+	struct sonde_trace_message why = { "" };
+	struct tf_memory_thread about;
+	struct tf_memory *m;
+	struct mx_code *code;
+
+	if (tf_memory_open(dir, &m, &why) != SONDE_TRACE_OK) {
+		REQUIRE(!m && why.text[0]);
+		return;
+	}
+	code = read_code(m);
+	for (size_t i = 0; tf_memory_thread(m, i, &about); i++)
+		read_thread(m, code, i);
+	mx_code_free(code);
+	tf_memory_close(m);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static uint8_t code[ROOM], stream[ROOM];
+	size_t ncode, nstream;
+	uint8_t how;
+
+	if (size < 5 || size > INPUT_MAX)
+		return 0;
+	enter();
+	how = data[0] & 3;
+	ncode = tf_get32(data + 1) % (size - 4);
+	data += 5;
+	nstream = size - 5 - ncode;
+	if (how < 2) {
+		memcpy(code, data, ncode);
+		memcpy(stream, data + ncode, nstream);
+		if (how == 1) {
+			fix(code, ncode, TF_MAGIC_CODE);
+			fix(stream, nstream, TF_MAGIC_MEMORY);
+		}
+	} else {
+		const uint8_t *words = data + ncode;
+
+		ncode = make_file(code, TF_MAGIC_CODE, data, ncode, false);
+		nstream = make_file(stream, TF_MAGIC_MEMORY, words, nstream, how == 3);
+	}
+	write_file("code.memory", code, ncode);
+	write_file("1.2.memory", stream, nstream);
+	read_all();
+	return 0;
+}
