@@ -25,6 +25,7 @@
 #include "launcher/collector.h"
 #include "launcher/message.h"
 #include "launcher/metadata.h"
+#include "launcher/sampler.h"
 #include "tracefmt/memory.h"
 #include "tracefmt/ring.h"
 #include "trampolines/memdesc.h"
@@ -54,8 +55,10 @@ struct feed {
 	uint32_t mem; /* sub-buffer of the memory stream that is next */
 	uint64_t mem_lost;
 	bool mem_gap;  /* chunks are missing in front of the next */
-	bool mem_used; /* there were some */
+	bool mem_open; /* there were some, and no end */
 	struct analysis_thread *analysis; /* NULL: none */
+	struct sampled sampled;
+	bool may_switch; /* it is a process of the program's */
 };
 
 struct collector {
@@ -71,6 +74,7 @@ struct collector {
 	struct tf_writer *writer;
 	struct inj_session *session;
 	const struct record_options *options;
+	struct sampler sampler;
 	struct analysis *analysis; /* NULL: none */
 	size_t analyzed; /* descriptions of code that it has */
 	pid_t program;
@@ -137,6 +141,8 @@ static int share(struct collector *c, bool drop)
 	control->mem_offset = mem_offset(c);
 	control->mem_bytes = c->mem_bytes;
 	control->mem_nsub = MEM_SUBS;
+	control->sample_burst = c->sampler.burst;
+	control->sample_every = c->sampler.every;
 	return hold_mutex(control);
 }
 
@@ -153,6 +159,7 @@ struct collector *collector_new(const struct collector_geometry *g, int *fd)
 	c->mem_bytes = (uint32_t)((g->memory_bytes / MEM_SUBS + PAGE - 1) / PAGE * PAGE);
 	c->ring_bytes = mem_offset(c) + (uint64_t)MEM_SUBS * c->mem_bytes;
 	c->max_rings = g->max_rings;
+	sampler_begin(&c->sampler, &g->sample);
 	c->feeds = calloc(c->max_rings, sizeof(*c->feeds));
 	c->fd = memfd_create("sonde-rings", 0);
 	if (!c->feeds || c->fd < 0 || share(c, g->drop) < 0)
@@ -350,7 +357,7 @@ static void give_chunk(struct collector *c, struct feed *f, const void *chunk, u
 	if (c->analysis)
 		analysis_chunk(f->analysis, chunk, bytes, f->mem_gap);
 	f->mem_gap = false;
-	f->mem_used = true;
+	f->mem_open = bytes >= sizeof(uint32_t) && *(const uint32_t *)chunk != MD_CHUNK_END;
 }
 
 static void drain_mem(struct collector *c, struct feed *f, uint32_t used)
@@ -415,7 +422,7 @@ static void end_mem(struct collector *c, struct feed *f)
 		.kind = MD_CHUNK_END, .head = sizeof(end), .tsc = __builtin_ia32_rdtsc(),
 	};
 
-	if (f->mem_used)
+	if (f->mem_open)
 		give_chunk(c, f, &end, sizeof(end));
 }
 
@@ -431,7 +438,7 @@ static void drain_last_mem(struct collector *c, struct feed *f, bool killed)
 		end_mem(c, f);
 	f->mem = 0;
 	f->mem_lost = 0;
-	f->mem_gap = f->mem_used = false;
+	f->mem_gap = f->mem_open = false;
 }
 
 /* ---- */
@@ -474,6 +481,17 @@ static void drain_rest(struct collector *c, struct feed *f)
 	note_lost(c, f);
 }
 
+static void note_sampled(struct collector *c, const struct feed *f)
+{
+	uint64_t now = __builtin_ia32_rdtsc();
+
+	if (!c->sampler.burst)
+		return;
+	c->totals.bursts += f->head->sample.bursts;
+	c->totals.sampled += (double)sampler_on_ticks(&c->sampler, f->head, now);
+	c->totals.lived += (double)now - (double)f->head->first_tsc;
+}
+
 static void close_thread(struct collector *c, struct feed *f)
 {
 	uint64_t counters[RING_COUNTERS];
@@ -484,6 +502,7 @@ static void close_thread(struct collector *c, struct feed *f)
 	memcpy(counters, (const uint8_t *)f->head + RING_COUNTERS_OFFSET, sizeof(counters));
 	analysis_end(f->analysis, counters);
 	f->analysis = NULL;
+	note_sampled(c, f);
 	tf_thread_stats(f->thread, &stats);
 	c->totals.events += stats.events;
 	c->totals.damaged += stats.damaged;
@@ -517,6 +536,7 @@ static void finish_feed(struct collector *c, struct feed *f, bool killed)
 	memset(rest, 0, RING_PAGE - sizeof(*state));
 	f->sub = f->pos = 0;
 	f->lost = 0;
+	f->sampled = (struct sampled){ 0 };
 	atomic_store_explicit(state, RING_FREE, memory_order_release);
 }
 
@@ -527,6 +547,8 @@ static bool open_feed(struct collector *c, struct feed *f)
 	f->pid = f->head->pid;
 	read_comm(f->pid, f->head->tid, comm, sizeof(comm));
 	add_process(c, f->pid, f->head->pid_ns);
+	f->may_switch = c->sampler.burst && f->head->pid_ns == our_namespace() &&
+			sampler_maps(f->pid, c->fd);
 	check(c, tf_thread_create(c->writer, &f->thread, f->pid, f->head->tid,
 				  comm[0] ? comm : NULL, f->head->first_tsc));
 	if (f->thread && c->analysis)
@@ -776,6 +798,23 @@ void collector_publish(struct collector *c)
 		syscall(SYS_futex, &c->publish, FUTEX_WAIT, 1, NULL, NULL, 0);
 }
 
+/* When there is something to do again, in ns. */
+static int64_t switch_all(struct collector *c)
+{
+	int64_t soonest = INT64_MAX;
+
+	for (uint32_t i = 0, n = used_rings(c); i < n && c->sampler.burst; i++) {
+		struct feed *f = &c->feeds[i];
+		int64_t ns = INT64_MAX;
+
+		if (f->thread && f->may_switch)
+			ns = sampler_visit(&c->sampler, f->head, &f->sampled, f->pid);
+		if (ns < soonest)
+			soonest = ns;
+	}
+	return soonest;
+}
+
 static void *run(void *arg)
 {
 	struct collector *c = arg;
@@ -784,10 +823,11 @@ static void *run(void *arg)
 	while (!c->stop) {
 		uint32_t bell = atomic_load(&c->control->doorbell);
 		bool any = serve_mail(c);
-		int64_t left;
+		int64_t left, soon;
 
 		serve_publish(c);
 		any |= drain_all(c, false);
+		soon = switch_all(c);
 		left = next_tick - now_ns();
 		if (left <= 0) {
 			drain_all(c, true);
@@ -795,7 +835,7 @@ static void *run(void *arg)
 			flush_all(c);
 			next_tick = now_ns() + TICK_NS;
 		} else if (!any) {
-			sleep_until_rung(c, bell, left);
+			sleep_until_rung(c, bell, soon < left ? soon : left);
 		}
 	}
 	return NULL;

@@ -23,6 +23,7 @@ struct collector_geometry {
 	bool drop;	     /* a full ring loses events */
 	uint32_t functions;  /* whose calls can be counted in each ring; 0: they are not */
 	uint64_t memory_bytes; /* of a thread's memory stream; 0: none is recorded */
+	struct sample_times sample;
 };
 
 /*
@@ -63,6 +64,8 @@ struct collector_totals {
 	uint64_t discarded;	/* events that could not be written */
 	uint64_t memory_bytes;	/* of memory streams */
 	uint64_t memory_lost;	/* chunks of them that were not recorded */
+	uint64_t bursts;	/* of memory streams that are sampled; what of the threads' time they were */
+	double sampled, lived;	/* ticks */
 	unsigned int threads;
 	unsigned int running;	/* processes that were still there at the end */
 };

@@ -111,6 +111,8 @@ sonde_SOURCES = \
 	launcher/anatomy.h \
 	launcher/collector.c \
 	launcher/collector.h \
+	launcher/sampler.c \
+	launcher/sampler.h \
 	launcher/disasm-text.c \
 	launcher/disasm.c \
 	launcher/disasm.h \

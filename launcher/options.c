@@ -140,7 +140,7 @@ static bool parse_fraction(const char *s, uint64_t unit, uint64_t *value, char *
 }
 
 /* Digits below a nanosecond are cut off. */
-static bool parse_time(const char *s, uint64_t *value)
+bool opt_parse_time(const char *s, uint64_t *value)
 {
 	static const struct {
 		const char *name;
@@ -228,7 +228,7 @@ static int store(const struct opt_command *cmd, const struct opt *o, const char 
 			return bad_value(cmd, o, value, "a size such as 512K, 4M or 1G");
 		return 0;
 	case OPT_TIME:
-		if (!parse_time(value, at))
+		if (!opt_parse_time(value, at))
 			return bad_value(cmd, o, value, "a time such as 500ns, 10us or 1.5ms");
 		return 0;
 	case OPT_LIST:

@@ -81,6 +81,9 @@ int opt_parse(const struct opt_command *cmd, int argc, char **argv, void *out)
 	__attribute__((warn_unused_result));
 #define OPT_STATUS(first) (-(first) - 1)
 
+/* An OPT_TIME's value, nanoseconds. */
+bool opt_parse_time(const char *s, uint64_t *value);
+
 /* "sonde: fmt...; see `sonde VERB --help'" on stderr; returns EXIT_USAGE. */
 int opt_usage_error(const struct opt_command *cmd, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
@@ -95,6 +98,11 @@ struct select_options {
 	uint64_t min_size;	   /* --min-size: smaller functions are left alone */
 };
 void select_options_free(struct select_options *o);
+
+/* --sample */
+struct sample_times {
+	uint64_t burst, every; /* ns; burst 0: all is recorded */
+};
 
 /* `sonde record` */
 struct record_options {
@@ -113,6 +121,7 @@ struct record_options {
 	struct opt_list memory;
 	bool mem_no_stack;	  /* --mem-stack=no: without push, pop, call, ret */
 	uint64_t mem_bytes;	  /* --mem-buffer: of a thread's memory stream */
+	struct sample_times sample; /* --sample: of memory accesses */
 	uint64_t mem_rungs;	  /* --mem-rungs: sum of enum tramp_mem_rungs */
 	bool mem_keep;		  /* they go into the trace; else only to modules */
 	bool quiet, verbose;	  /* also set in msg_quiet, msg_verbose */

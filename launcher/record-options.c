@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "launcher/options.h"
 #include "launcher/message.h"
+#include "launcher/sampler.h"
 #include "launcher/select.h"
 #include "runtime/probe.h"
 #include "trampolines/memory.h"
@@ -15,7 +16,7 @@
 
 struct raw {
 	struct record_options o;
-	const char *overflow, *clock, *mem_stack;
+	const char *overflow, *clock, *mem_stack, *sample;
 };
 
 static const struct opt record_opts[] = {
@@ -42,6 +43,8 @@ static const struct opt record_opts[] = {
 	  offsetof(struct raw, mem_stack), "yes\0no\0" },
 	{ 0, "mem-buffer", "SIZE", "memory stream's buffer of each thread, 256K to 1G (2M)", OPT_SIZE,
 	  offsetof(struct raw, o.mem_bytes), NULL },
+	{ 0, "sample", "TIMES", "memory accesses for a time, then not: burst:1ms,every:10ms", OPT_STRING,
+	  offsetof(struct raw, sample), NULL },
 	{ 0, "mem-rungs", "N", "for measuring: what the reader computes, a sum of 1, 2, 4, 8 (15)", OPT_COUNT,
 	  offsetof(struct raw, o.mem_rungs), NULL },
 	{ 'm', "module", "MODULE", "use a module: NAME, FILE.so or FILE.c; repeat it for more",
@@ -74,6 +77,7 @@ static const struct opt_command record_command = {
 		    "sonde -F 'inflate*@libz' ./app\tfunctions of one library\n"
 		    "sonde --mem ./app\tall memory accesses of the program\n"
 		    "sonde --mem='solve*,*@libm' ./app\tthose of some functions, and of a library\n"
+		    "sonde -m memcount ./app\tcount them, keep none\n"
 		    "sonde -m pthread ./app in.dat\tuse a module\n"
 		    "sonde -m ./mine.c ./app\tuse a C file of your own\n"
 		    "sonde -m mpi,posixio -o run1 ./app\ttwo modules, another directory\n"
@@ -149,6 +153,21 @@ struct select_options record_memory_select(const struct record_options *o)
 	return sel;
 }
 
+static int check_sample(const struct raw *raw)
+{
+	struct sample_times times;
+
+	if (!raw->sample)
+		return 0;
+	if (!raw->o.memory.n)
+		return opt_usage_error(&record_command, "--sample: there is no --mem");
+	if (raw->o.select.functions.n)
+		return opt_usage_error(&record_command, "--sample: not together with -F");
+	if (!sampler_parse(raw->sample, &times))
+		return opt_usage_error(&record_command, "--sample: not like burst:1ms,every:10ms");
+	return 0;
+}
+
 static int check_memory(const struct raw *raw)
 {
 	const struct record_options *o = &raw->o;
@@ -178,6 +197,8 @@ static int check_functions(const struct raw *raw)
 	status = check_patterns(&raw->o.select);
 	if (status == 0)
 		status = check_memory(raw);
+	if (status == 0)
+		status = check_sample(raw);
 	return status ? status : check_filters(raw);
 }
 
@@ -216,6 +237,8 @@ static void finish(struct record_options *o, const struct raw *raw, char **progr
 	if (o->mem_rungs == UNSET)
 		o->mem_rungs = TRAMP_MEM_ALL;
 	o->mem_keep = true;
+	if (raw->sample)
+		(void)!sampler_parse(raw->sample, &o->sample);
 	o->drop = strcmp(raw->overflow, "drop") == 0;
 	o->program = program;
 	msg_quiet = o->quiet;

@@ -251,6 +251,7 @@ static int prepare(struct recording *r)
 	r->limited = address_space_limited();
 	g.functions = recorded_counts(&r->opt);
 	g.memory_bytes = r->opt.mem_bytes;
+	g.sample = r->opt.sample;
 	g.ring_bytes = r->opt.ring_bytes;
 	g.max_rings = r->limited ? FEW_RINGS : MANY_RINGS;
 	if (r->limited && g.ring_bytes > SMALL_RING)
@@ -375,6 +376,13 @@ static void report_losses(const struct collector_totals *t)
 			 t->running);
 }
 
+static void report_sampled(const struct recording *r, const struct collector_totals *t)
+{
+	if (r->opt.sample.burst && !r->opt.quiet && t->lived > 0)
+		fprintf(stderr, "sonde: memory accesses in %llu bursts, %.2f %% of the threads' time\n",
+			(unsigned long long)t->bursts, 100 * t->sampled / t->lived);
+}
+
 static void finish(struct recording *r, int status)
 {
 	struct collector_totals totals;
@@ -395,6 +403,7 @@ static void finish(struct recording *r, int status)
 	if (r->analysis)
 		analysis_finish(r->analysis, r->dir.path, r->opt.quiet);
 	report_losses(&totals);
+	report_sampled(r, &totals);
 	recorded_warn_late(&r->recorded);
 	msg_debug("%llu events of %u threads in %s", (unsigned long long)totals.events,
 		  totals.threads, r->dir.path);

@@ -100,6 +100,7 @@ int recorded_begin(struct recorded *r, const struct record_options *o, struct in
 	m->memory.enabled = r->memory != NULL;
 	m->memory.stack = !o->mem_no_stack;
 	m->memory.rungs = (unsigned int)o->mem_rungs;
+	m->memory.sampled = o->sample.burst != 0;
 	m->enabled = true;
 	m->libraries = true;
 	m->mode = mode_of(o);

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "launcher/sampler.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/uio.h>
+#include <time.h>
+
+#include "launcher/options.h"
+#include "tracefmt/writer.h"
+
+#define DAY_NS (UINT64_C(86400) * 1000000000)
+#define NAP_NS 5000000
+#define AGAIN_MAX_NS 100000000.0
+
+/* ---- options ---- */
+
+static bool parse_part(const char **at, const char *name, uint64_t *ns)
+{
+	size_t len = strlen(name), n;
+	char time[32];
+
+	if (strncmp(*at, name, len) != 0)
+		return false;
+	*at += len;
+	n = strcspn(*at, ",");
+	if (n == 0 || n >= sizeof(time))
+		return false;
+	memcpy(time, *at, n);
+	time[n] = '\0';
+	*at += n;
+	return opt_parse_time(time, ns);
+}
+
+bool sampler_parse(const char *text, struct sample_times *t)
+{
+	return parse_part(&text, "burst:", &t->burst) && parse_part(&text, ",every:", &t->every) &&
+	       *text == '\0' && t->burst > 0 && t->burst < t->every && t->every <= DAY_NS;
+}
+
+/* ---- time ---- */
+
+void sampler_begin(struct sampler *s, const struct sample_times *t)
+{
+	struct timespec nap = { .tv_nsec = NAP_NS };
+	struct tf_clock a, b;
+
+	memset(s, 0, sizeof(*s));
+	if (!t->burst)
+		return;
+	tf_clock_now(&a);
+	nanosleep(&nap, NULL);
+	tf_clock_now(&b);
+	s->hz = (double)(b.tsc - a.tsc) / (double)(b.mono_ns - a.mono_ns) * 1e9;
+	s->burst = (uint64_t)((double)t->burst / 1e9 * s->hz) + 1;
+	s->every = (uint64_t)((double)t->every / 1e9 * s->hz) + 1;
+}
+
+static int64_t in_ns(const struct sampler *s, uint64_t ticks)
+{
+	double ns = (double)ticks / s->hz * 1e9;
+
+	return ns < 1e12 ? (int64_t)ns + 1 : INT64_C(1000000000000);
+}
+
+uint64_t sampler_on_ticks(const struct sampler *s, const struct ring_head *head, uint64_t now)
+{
+	const struct ring_sample *r = &head->sample;
+	uint64_t began = atomic_load(&r->until) - s->burst;
+
+	if (atomic_load(&r->phase) == RING_PHASE_ON && now > began && began > head->first_tsc)
+		return r->on_ticks + (now - began);
+	return r->on_ticks;
+}
+
+/* ---- switching ---- */
+
+bool sampler_maps(pid_t pid, int fd)
+{
+	unsigned long long inode;
+	unsigned int major, minor;
+	char path[32], line[512];
+	bool found = false;
+	struct stat st;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+	f = fstat(fd, &st) == 0 ? fopen(path, "re") : NULL;
+	if (!f)
+		return false;
+	while (!found && fgets(line, sizeof(line), f))
+		found = sscanf(line, "%*s %*s %*s %x:%x %llu", &major, &minor, &inode) == 3 &&
+			inode == st.st_ino && makedev(major, minor) == st.st_dev;
+	fclose(f);
+	return found;
+}
+
+static void write_zero(pid_t pid, uint64_t addr)
+{
+	uint64_t zero = 0;
+	struct iovec from = { &zero, sizeof(zero) };
+	struct iovec to = { (void *)addr, sizeof(zero) };	/* NOLINT: the program's */
+
+	/* a process that is gone, or has become another program, is not to be switched */
+	(void)!process_vm_writev(pid, &from, 1, &to, 1, 0);
+}
+
+/*
+ * A thread that sleeps does not notice; one that writes its limit at the same time may miss it.  So it is done again,
+ * after longer and longer times.
+ */
+int64_t sampler_visit(const struct sampler *s, struct ring_head *head, struct sampled *f, pid_t pid)
+{
+	struct ring_sample *r = &head->sample;
+	uint32_t phase = atomic_load_explicit(&r->phase, memory_order_acquire);
+	uint64_t until = atomic_load_explicit(&r->until, memory_order_acquire);
+	uint64_t now = __builtin_ia32_rdtsc();
+
+	if (phase != RING_PHASE_ON && phase != RING_PHASE_OFF)
+		return INT64_MAX;
+	if (until != f->until) {
+		f->until = f->due = until;
+		f->wait = s->burst / 8 + 1;
+	}
+	if (now < f->due)
+		return in_ns(s, f->due - now);
+	write_zero(pid, phase == RING_PHASE_OFF ? r->off_at : r->limit_at);
+	f->due = now + f->wait;
+	if ((double)f->wait < AGAIN_MAX_NS / 1e9 * s->hz)
+		f->wait *= 2;
+	return in_ns(s, f->wait);
+}

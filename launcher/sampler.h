@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Sampled memory streams, from the launcher's side: when threads are to go on recording, and when they are to look
+ * whether their burst is over (tracefmt/ring.h, struct ring_sample).
+ */
+#ifndef SONDE_LAUNCHER_SAMPLER_H
+#define SONDE_LAUNCHER_SAMPLER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "launcher/options.h"
+#include "tracefmt/ring.h"
+
+/* "burst:1ms,every:10ms".  False: it is not that, or burst is 0 or not below every, or every above a day. */
+bool sampler_parse(const char *text, struct sample_times *t);
+
+struct sampler {
+	double hz;		/* of the TSC */
+	uint64_t burst, every;	/* ticks */
+};
+
+/* Takes some milliseconds, for the TSC's frequency. */
+void sampler_begin(struct sampler *s, const struct sample_times *t);
+
+/* A thread; all zero at first. */
+struct sampled {
+	uint64_t until; /* that of struct ring_sample that was acted upon */
+	uint64_t due, wait; /* ticks: when to act again, and how long to wait then */
+};
+
+/* Does what is due, in process @pid.  When to come again: ns, or INT64_MAX. */
+int64_t sampler_visit(const struct sampler *s, struct ring_head *head, struct sampled *f, pid_t pid);
+
+/* Ticks that the thread recorded until @now. */
+uint64_t sampler_on_ticks(const struct sampler *s, const struct ring_head *head, uint64_t now);
+
+/* Has the process inherited the file @fd, and mapped it?  What it says of itself is not trusted. */
+bool sampler_maps(pid_t pid, int fd);
+
+#endif
