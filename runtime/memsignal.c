@@ -167,8 +167,12 @@ static uint64_t pointer(const struct rt_mem_piece *p, const uint64_t *regs, cons
 	return p->flags & RT_MEM_MOVED ? ptr : ptr + p->written;
 }
 
+/*
+ * Where the program is, and where it is to go on.  What has been stored for the instruction stays in the stream: of a
+ * repeated string instruction the reader has to know how far it came.
+ */
 static const struct rt_mem_piece *settle(const struct rt_codemap *map, uint64_t *regs,
-					 const struct rt_thread *t)
+					 const struct rt_thread *t, uint64_t *again)
 {
 	const struct rt_mem_piece *p = find_piece(map, regs[RT_UC_RIP]), *first;
 
@@ -176,36 +180,44 @@ static const struct rt_mem_piece *settle(const struct rt_codemap *map, uint64_t 
 		go_back(map, p, regs, t);
 		p = find_piece(map, regs[RT_UC_RIP]);
 	}
+	*again = regs[RT_UC_RIP];
 	if (!p || p->flags & RT_MEM_PLAIN)
 		return p;
 	first = first_of(map, p, regs[RT_UC_RIP]);
 	if (first != p)
-		regs[RT_UC_RIP] = map->arena + first->start;
-	return first;
+		*again = map->arena + first->start;
+	return p;
+}
+
+/* The signal is in the stream: the handler's chunk begins with it. */
+static void put_signal(struct rt_thread *t, const struct rt_codemap *map,
+		       const struct rt_mem_piece *p, uint64_t ptr, const uint64_t *regs)
+{
+	uint64_t by_number[RT_MEM_REGS];
+	struct rt_mem_place at = place(map, p, regs, by_number);
+
+	rt_mem_cut(t, ptr);
+	rt_mem_begin(t, MD_CHUNK_SIGNAL, &at);
 }
 
 static void arrived(uint64_t *regs)
 {
-	uint64_t by_number[RT_MEM_REGS];
 	const struct rt_codemap *map;
 	const struct rt_mem_piece *p;
 	struct rt_thread *t = own_thread();
-	struct rt_mem_place at;
-	uint64_t ptr;
+	uint64_t ptr, again;
 
 	leave_gate(regs);
 	map = rt_find_map(regs[RT_UC_RIP]);
-	p = map && map->nmems ? settle(map, regs, t) : NULL;
+	p = map && map->nmems ? settle(map, regs, t, &again) : NULL;
 	if (!p || p->flags & RT_MEM_PLAIN || !t || !t->mem_base)
 		return;
 	ptr = pointer(p, regs, t);
 	if (p->reg != RT_MEM_NO_REG)
 		*rt_reg(regs, p->reg) = p->flags & RT_MEM_PARKED ? t->mem_park : 0;
-	if (t->mem_off || t->mem_state == RT_MEM_CLOSED)
-		return;
-	at = place(map, p, regs, by_number);
-	rt_mem_cut(t, ptr);
-	rt_mem_begin(t, MD_CHUNK_SIGNAL, &at);
+	if (!t->mem_off && t->mem_state != RT_MEM_CLOSED)
+		put_signal(t, map, p, ptr, regs);
+	regs[RT_UC_RIP] = again;
 }
 
 void rt_mem_arrived(uint64_t *regs)

@@ -69,16 +69,32 @@ bool mx_place_interrupt(struct mx_machine *m)
 	return true;
 }
 
+/* That the node has written until the signal came, as far as m->words are its. */
+static uint64_t words_there(const struct mx_machine *m)
+{
+	const struct mx_place *place = &m->place;
+
+	return words_before(place->node, place->op) + place->skip + (uint64_t)(m->end - m->words);
+}
+
+/* Is it not in front of the instruction, since what the string needs has been written? */
+static bool in_string(const struct mx_machine *m)
+{
+	const struct mx_node *node = m->at_node;
+
+	return m->stop_string < node->nops && m->stop_string > m->stop &&
+	       words_there(m) >= words_before(node, m->stop_string);
+}
+
 /*
  * Of the visits of the node, is it that in which so many words had been written?  Whether `written` counts the
  * header is all the same: with one, there is only one visit without words behind it.
  */
 static bool visit(const struct mx_machine *m)
 {
-	const struct mx_place *place = &m->place;
-	uint64_t words = words_before(place->node, place->op) + place->skip + (uint64_t)(m->end - m->words);
+	uint64_t words = words_there(m);
 
-	return words == m->at.written || (place->node->header && words == m->at.written + 4);
+	return words == m->at.written || (m->at_node->header && words == m->at.written + 4);
 }
 
 static bool agree(const struct mx_machine *m, uint32_t regs)
@@ -115,7 +131,7 @@ enum mx_reached mx_place_reached(const struct mx_machine *m)
 	if (place->op == m->stop_string && agree(m, m->string_live) &&
 	    part_of_string(m, &place->node->ops[place->op]))
 		return MX_REACHED_STRING;
-	return place->op == m->stop && agree(m, m->stop_live) ? MX_REACHED : MX_NOT_YET;
+	return place->op == m->stop && !in_string(m) && agree(m, m->stop_live) ? MX_REACHED : MX_NOT_YET;
 }
 
 bool mx_place_before(const struct mx_machine *m)
