@@ -152,6 +152,16 @@ static void put_text(struct dump_memory *d, const struct mx_access *a, struct me
 	d->n = (size_t)(at - d->buffer);
 }
 
+static void put_text_off(struct dump_memory *d)
+{
+	static const char off[] = "off\n";
+	char *at = dump_memory_room(d, NUMBERS);
+
+	at = put_bytes(at, d->thread, d->thread_len);
+	at = put_bytes(at, off, sizeof off - 1);
+	d->n = (size_t)(at - d->buffer);
+}
+
 /* ---- JSON ---- */
 
 static void begin_json(struct dump_memory *d, const struct memtrace_thread *t)
@@ -310,12 +320,12 @@ static void put_champsim(struct dump_memory *d, const struct mx_access *a, struc
 /* ---- */
 
 static const struct dump_memory_format formats[] = {
-	{ "text", true, true, begin_text, put_text, NULL },
-	{ "json", true, true, begin_json, put_json, NULL },
-	{ "lackey", false, false, NULL, put_lackey, NULL },
-	{ "din", false, false, NULL, put_din, NULL },
-	{ "champsim", false, false, NULL, put_champsim, put_record },
-	{ "memtrace", false, false, begin_memtrace, put_memtrace, NULL },
+	{ "text", true, true, begin_text, put_text, put_text_off, NULL },
+	{ "json", true, true, begin_json, put_json, NULL, NULL },
+	{ "lackey", false, false, NULL, put_lackey, NULL, NULL },
+	{ "din", false, false, NULL, put_din, NULL, NULL },
+	{ "champsim", false, false, NULL, put_champsim, NULL, put_record },
+	{ "memtrace", false, false, begin_memtrace, put_memtrace, NULL, NULL },
 };
 
 const struct dump_memory_format *dump_memory_format(const char *name)

@@ -90,6 +90,8 @@ static bool take(void *arg, const struct mx_access *v, size_t n)
 	struct dump_memory *d = arg;
 	struct memplace *place = NULL;
 
+	if (!n && d->format->off)
+		d->format->off(d);
 	for (size_t i = 0; i < n && !d->failed; i++) {
 		if (d->where && (!place || place->insn != v[i].insn))
 			place = place_of(d, v[i].insn);

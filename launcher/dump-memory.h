@@ -51,6 +51,7 @@ struct dump_memory_format {
 	bool threads;	/* says which thread it was */
 	void (*begin)(struct dump_memory *d, const struct memtrace_thread *thread);
 	void (*put)(struct dump_memory *d, const struct mx_access *a, struct memplace *place);
+	void (*off)(struct dump_memory *d); /* recording was off; NULL: not said */
 	void (*end)(struct dump_memory *d);
 };
 

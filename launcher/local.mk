@@ -105,6 +105,7 @@ bin_PROGRAMS += sonde
 sonde_SOURCES = \
 	launcher/analysis-module.c \
 	launcher/analysis-private.h \
+	launcher/analysis-profile.c \
 	launcher/analysis.c \
 	launcher/analysis.h \
 	launcher/anatomy.c \
@@ -141,4 +142,4 @@ sonde_SOURCES = \
 	launcher/supervise.c \
 	launcher/supervise.h \
 	launcher/verbs.h
-sonde_LDADD = libreport.la libcommand.la libinjector.la libruntime-image.la libtracefmt.la libtrampolines.la
+sonde_LDADD = libreport.la libcommand.la libinjector.la libruntime-image.la libtracefmt.la libtrampolines.la -lm

@@ -31,6 +31,10 @@ struct memread_thread {
 	bool broken; /* until a chunk says all */
 	bool done;   /* there are no more chunks, and nothing follows from that */
 	bool ended;
+	bool on, was_off;
+	uint64_t began;		 /* TSC of the burst's begin */
+	uint64_t counted, before; /* accesses until now, and until the burst */
+	struct memread_bursts bursts;
 	struct mx_access batch[BATCH];
 };
 
@@ -211,6 +215,47 @@ void memread_stop(struct memread_thread *t)
 	free(t);
 }
 
+/* ---- bursts ---- */
+
+/* A chunk comes next; what is in front of it has been counted. */
+static void note_chunk(struct memread_thread *t, const void *chunk, size_t bytes)
+{
+	struct memread_bursts *b = &t->bursts;
+	struct md_chunk head;
+
+	if (bytes < sizeof(head))
+		return;
+	memcpy(&head, chunk, sizeof(head));
+	if (!t->on && (head.kind == MD_CHUNK_START || head.kind == MD_CHUNK_STATE)) {
+		t->on = true;
+		t->was_off = b->first != 0;
+		t->began = head.tsc;
+		t->before = t->counted;
+		b->first = b->first ? b->first : head.tsc;
+	} else if (t->on && head.kind == MD_CHUNK_END && head.depth == 0) {
+		double ticks = (double)head.tsc - (double)t->began, n = (double)(t->counted - t->before);
+
+		t->on = false;
+		b->n++;
+		b->ticks += ticks;
+		b->ticks2 += ticks * ticks;
+		b->accesses += n;
+		b->accesses2 += n * n;
+		b->both += n * ticks;
+	}
+	b->last = head.tsc;
+}
+
+bool memread_was_off(const struct memread_thread *t)
+{
+	return t->was_off;
+}
+
+void memread_bursts(const struct memread_thread *t, struct memread_bursts *b)
+{
+	*b = t->bursts;
+}
+
 static bool says_all(const void *chunk, size_t bytes)
 {
 	struct md_chunk head;
@@ -251,6 +296,7 @@ static bool feed(struct memread_thread *t, uint64_t *gaps)
 			t->broken = true;
 			continue;
 		}
+		note_chunk(t, chunk, bytes);
 		t->broken = mx_feed(t->machine, chunk, bytes) != MX_OK;
 		if (!t->broken)
 			return true;
@@ -264,6 +310,7 @@ size_t memread_next(struct memread_thread *t, const struct mx_access **v, uint64
 	size_t n;
 
 	*v = t->batch;
+	t->was_off = false;
 	while (!t->ended) {
 		n = mx_next(t->machine, t->batch, BATCH, &status);
 		if (n)
@@ -284,6 +331,9 @@ void memread_count(struct memread_thread *t, bool stack, struct mx_counts *count
 			++*gaps;
 			t->broken = true;
 		}
+		t->counted = 0;
+		for (unsigned int k = 0; k < sizeof(counts->accesses) / sizeof(counts->accesses[0]); k++)
+			t->counted += counts->accesses[k];
 		t->ended = !feed(t, gaps);
 	}
 }

@@ -42,6 +42,19 @@ void memread_stop(struct memread_thread *t);
  */
 size_t memread_next(struct memread_thread *t, const struct mx_access **v, uint64_t *gaps);
 
+/* Was recording off in between?  Of what memread_next() returned last, and what it had returned before. */
+bool memread_was_off(const struct memread_thread *t);
+
+/* Bursts of a sampled stream: sums of their ticks, of the accesses in them, squares and products of these. */
+struct memread_bursts {
+	uint64_t n; /* that have an end; 0: it is not sampled */
+	double ticks, accesses, ticks2, accesses2, both;
+	uint64_t first, last; /* TSC: from the first one's begin to the last chunk */
+};
+
+/* After memread_count(). */
+void memread_bursts(const struct memread_thread *t, struct memread_bursts *b);
+
 /* In place of memread_next(): all that is left.  *gaps likewise. */
 void memread_count(struct memread_thread *t, bool stack, struct mx_counts *counts, uint64_t *gaps);
 

@@ -132,8 +132,9 @@ int memtrace_accesses(const struct memtrace_thread *thread,
 
 	if (!t)
 		return EXIT_USAGE;
-	while ((n = memread_next(t, &v, &gaps)) && take(arg, v, n))
-		;
+	while ((n = memread_next(t, &v, &gaps)))
+		if ((memread_was_off(t) && !take(arg, v, 0)) || !take(arg, v, n))
+			break;
 	if (gaps)
 		msg_warn("thread %d.%d: %" PRIu64 " part%s of its memory accesses missing",
 			 thread->about.pid, thread->about.tid, gaps, gaps == 1 ? " is" : "s are");

@@ -53,7 +53,8 @@ int memtrace_visit(const struct memtrace *t, const struct memtrace_visitor *v)
 	__attribute__((warn_unused_result));
 
 /*
- * Gives all accesses of @thread to take(), batch by batch, until it returns false; warns of gaps.  Returns 0, or EXIT_USAGE
+ * Gives all accesses of @thread to take(), batch by batch, until it returns false; warns of gaps.  A batch of none: recording was off
+ * in between.  Returns 0, or EXIT_USAGE
  * after a message.
  */
 int memtrace_accesses(const struct memtrace_thread *thread,

@@ -223,6 +223,8 @@ static void end_burst(struct rt_thread *t, const struct rt_mem_place *at, uint64
 	if (t->mem_state == RT_MEM_OPEN && in_sub(t, ptr + at->written) && ptr + at->written >= t->mem_first) {
 		cut_node(t, ptr + at->written, at);
 		rt_mem_begin(t, MD_CHUNK_END, NULL);
+		if (t->mem_state == RT_MEM_OPEN)
+			((struct md_chunk *)t->mem_base)->depth = 0;
 		rt_mem_cut(t, t->mem_ptr);
 	}
 	t->mem_state = RT_MEM_CLOSED;
