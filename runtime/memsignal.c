@@ -112,11 +112,13 @@ static void go_back(const struct rt_codemap *map, const struct rt_mem_piece *p, 
 	regs[RT_UC_RIP] = map->arena + p->start - p->back;
 }
 
-/* Does @p store a word for the instruction that @of begins with? */
+/* Does @p store words for the instruction that @of begins with? */
 static int stores_for(const struct rt_mem_piece *p, const struct rt_mem_piece *of)
 {
-	return p->node == of->node && p->insn == of->insn && p->reg == of->reg &&
-	       p->flags == (of->flags & ~RT_MEM_RUN) && !(p->flags & (RT_MEM_MOVED | RT_MEM_BACK));
+	const int may_differ = RT_MEM_RUN | RT_MEM_BACK | RT_MEM_MOVED;
+
+	return p->node == of->node && p->insn == of->insn && p->reg == of->reg && p->back == 0 &&
+	       !(p->flags & RT_MEM_MOVED) && ((p->flags ^ of->flags) & ~may_differ) == 0;
 }
 
 /* Where the words for the instruction at @pc are stored, or its copy is if it has none. */
@@ -256,6 +258,13 @@ static void give_pointer(const struct rt_thread *t, const struct rt_mem_piece *p
 	*reg = p->flags & RT_MEM_MOVED ? t->mem_ptr : t->mem_ptr - p->written;
 }
 
+/* Not in the middle of what is ours. */
+static int is_settled(const struct rt_codemap *map, const struct rt_mem_piece *p,
+		      const uint64_t *regs)
+{
+	return !(p->flags & RT_MEM_BACK) || regs[RT_UC_RIP] == map->arena + p->start - p->back;
+}
+
 /* Signals stay blocked: the kernel sets the frame's mask. */
 void rt_mem_returns(uint64_t *regs)
 {
@@ -265,7 +274,7 @@ void rt_mem_returns(uint64_t *regs)
 	uint64_t by_number[RT_MEM_REGS];
 	struct rt_mem_place at;
 
-	if (!p || p->flags & RT_MEM_BACK || !t || !t->mem_base)
+	if (!p || !is_settled(map, p, regs) || !t || !t->mem_base)
 		return;
 	sys_block_signals();
 	if (p->flags & RT_MEM_PLAIN) {
