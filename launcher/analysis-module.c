@@ -139,6 +139,18 @@ static struct analysis *make(size_t n)
 	return NULL;
 }
 
+static bool want_profile(struct analysis *a, const struct modfile_list *modules)
+{
+	for (size_t i = 0; i < modules->n && !a->profiler; i++)
+		if (modules->v[i].profiles_memory)
+			a->profiler = &modules->v[i];
+	if (a->profiler) {
+		a->want_accesses = true;
+		a->profile = memprofile_new(NULL);
+	}
+	return !a->profiler || a->profile;
+}
+
 int analysis_new(const struct modfile_list *modules, struct analysis **out)
 {
 	size_t n = 0;
@@ -146,11 +158,11 @@ int analysis_new(const struct modfile_list *modules, struct analysis **out)
 
 	*out = NULL;
 	for (size_t i = 0; i < modules->n; i++)
-		n += modules->v[i].nmemory != 0;
+		n += modules->v[i].nmemory || modules->v[i].profiles_memory;
 	if (!n)
 		return 0;
 	*out = make(n);
-	if (!*out) {
+	if (!*out || !want_profile(*out, modules)) {
 		msg_error("out of memory");
 		return EXIT_USAGE;
 	}
@@ -182,6 +194,8 @@ void analysis_free(struct analysis *a)
 		free(a->sums[i].name);
 	if (a->code)
 		mx_code_free(a->code);
+	if (a->profile)
+		memprofile_free(a->profile);
 	free(a->modules);
 	free(a->chunk);
 	free(a);
@@ -189,21 +203,30 @@ void analysis_free(struct analysis *a)
 
 /* ---- what they print ---- */
 
-static void keep(const struct analysis_module *m, const char *dir, const char *text, size_t bytes)
+static void keep(const char *name, const char *dir, const char *text, size_t bytes)
 {
 	char *path;
 	FILE *f = NULL;
 	bool ok;
 
-	if (asprintf(&path, "%s/%s.txt", dir, m->file->name) < 0)
+	if (asprintf(&path, "%s/%s.txt", dir, name) < 0)
 		return;
-	if (!strchr(m->file->name, '/'))
+	if (!strchr(name, '/'))
 		f = fopen(path, "wex");
 	ok = f && fwrite(text, 1, bytes, f) == bytes;
 	ok = f && fclose(f) == 0 && ok;
 	if (!ok)
 		msg_warn("cannot write %s: %s", path, strerror(errno));
 	free(path);
+}
+
+void analysis_print(const char *name, const char *text, size_t bytes, const char *dir, bool quiet)
+{
+	if (!bytes)
+		return;
+	keep(name, dir, text, bytes);
+	if (!quiet)
+		fwrite(text, 1, bytes, stderr);
 }
 
 static void finish_module(struct analysis_module *m, const char *dir, bool quiet)
@@ -222,11 +245,7 @@ static void finish_module(struct analysis_module *m, const char *dir, bool quiet
 		if ((*h)->end)
 			(*h)->end(&p.end);
 	fclose(p.to);
-	if (bytes) {
-		keep(m, dir, text, bytes);
-		if (!quiet)
-			fwrite(text, 1, bytes, stderr);
-	}
+	analysis_print(m->file->name, text, bytes, dir, quiet);
 	free(text);
 }
 
@@ -234,4 +253,6 @@ void analysis_finish(struct analysis *a, const char *dir, bool quiet)
 {
 	for (size_t i = 0; i < a->n; i++)
 		finish_module(&a->modules[i], dir, quiet);
+	if (a->profiler)
+		analysis_profile_print(a, dir, quiet);
 }

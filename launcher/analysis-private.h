@@ -3,6 +3,7 @@
 #define SONDE_LAUNCHER_ANALYSIS_PRIVATE_H
 
 #include "launcher/analysis.h"
+#include "launcher/memprofile.h"
 #include "sonde/abi.h"
 #include "trampolines/memexpand.h"
 
@@ -26,6 +27,8 @@ struct analysis {
 	struct analysis_module *modules;
 	size_t n;
 	bool want_accesses, want_counts;
+	const struct modfile *profiler; /* NULL: nobody wants a profile */
+	struct memprofile *profile;
 	struct mx_code *code;
 	struct tf_writer *writer;
 	struct analysis_sum sums[ANALYSIS_SUMS];
@@ -49,6 +52,7 @@ struct analysis_member {
 struct analysis_thread {
 	struct analysis *a;
 	struct mx_machine *machine;
+	struct memprofile_thread *profile; /* NULL: none */
 	bool broken; /* until a chunk says all */
 	uint64_t tsc; /* of the latest chunk */
 	uint64_t most; /* batches of a chunk */
@@ -57,5 +61,10 @@ struct analysis_thread {
 
 /* launcher/analysis-module.c */
 extern const struct sonde_memory_api analysis_api;
+/* What module @name prints: to standard error unless @quiet, and into @dir. */
+void analysis_print(const char *name, const char *text, size_t bytes, const char *dir, bool quiet);
+
+/* launcher/analysis-profile.c: prints the profile; the trace in @dir is complete. */
+void analysis_profile_print(struct analysis *a, const char *dir, bool quiet);
 
 #endif

@@ -81,6 +81,13 @@ static void count(struct sonde_counts *counts, const struct mx_access *v, size_t
 	}
 }
 
+static void end_profile(struct analysis_thread *t)
+{
+	if (t->profile && !memprofile_end(t->profile))
+		out_of_memory(t->a);
+	t->profile = NULL;
+}
+
 static bool give_batch(struct analysis_thread *t, enum mx_status *status)
 {
 	struct analysis *a = t->a;
@@ -92,6 +99,8 @@ static bool give_batch(struct analysis_thread *t, enum mx_status *status)
 
 	if (!n)
 		return false;
+	if (t->profile && !memprofile_take(t->profile, a->batch, n))
+		end_profile(t);
 	if (a->want_counts)
 		count(&batch.counts, a->batch, n);
 	call_hooks(t, &batch);
@@ -222,7 +231,9 @@ struct analysis_thread *analysis_begin(struct analysis *a, pid_t pid, pid_t tid,
 		t->a = a;
 		t->most = UINT64_MAX;
 		t->machine = mx_machine_new(a->code);
-		failed = !t->machine;
+		if (a->profile && t->machine)
+			t->profile = memprofile_begin(a->profile);
+		failed = !t->machine || (a->profile && !t->profile);
 	}
 	for (size_t i = 0; i < a->n && !failed; i++) {
 		t->members[i] = add_member(a, &a->modules[i], pid, tid, name);
@@ -231,6 +242,8 @@ struct analysis_thread *analysis_begin(struct analysis *a, pid_t pid, pid_t tid,
 	if (!failed)
 		return t;
 	out_of_memory(a);
+	if (t)
+		end_profile(t);
 	if (t && t->machine)
 		mx_machine_free(t->machine);
 	free(t);
@@ -279,6 +292,7 @@ void analysis_end(struct analysis_thread *t, uint64_t *counters)
 	for (size_t m = 0; m < t->a->n; m++)
 		for (size_t i = 0; i < t->a->nsums; i++)
 			counters[sum_id(i)] += t->members[m]->sums[i];
+	end_profile(t);
 	mx_machine_free(t->machine);
 	free(t);
 }

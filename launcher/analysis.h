@@ -48,7 +48,7 @@ void analysis_chunk(struct analysis_thread *t, const void *chunk, size_t bytes, 
  */
 void analysis_end(struct analysis_thread *t, uint64_t *counters);
 
-/* All threads have ended: has the modules print, to standard error unless @quiet, and into files in @dir. */
+/* The trace in @dir is complete: has the modules print, to standard error unless @quiet, and into files in there. */
 void analysis_finish(struct analysis *a, const char *dir, bool quiet);
 
 #endif

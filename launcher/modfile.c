@@ -87,6 +87,7 @@ static bool read_memory(const struct inj_image *img, const struct sonde_module *
 			return false;
 		memcpy(&hook, p, sizeof(hook));
 		m->keeps_memory |= hook.flags & SONDE_MEMORY_TRACE;
+		m->profiles_memory |= !!(hook.flags & SONDE_MEMORY_PROFILE);
 		m->nmemory += hook.batch || hook.counts || hook.end;
 	}
 	return true;
@@ -175,9 +176,14 @@ int modfile_read(const char *path, struct modfile *m)
 	return status;
 }
 
+bool modfile_takes_memory(const struct modfile *m)
+{
+	return m->nmemory || m->keeps_memory || m->profiles_memory;
+}
+
 bool modfile_wraps(const struct modfile *m)
 {
-	return m->nwraps || m->nstart || m->nexit || !(m->nmemory || m->keeps_memory);
+	return m->nwraps || m->nstart || m->nexit || !modfile_takes_memory(m);
 }
 
 void modfile_free(struct modfile *m)

@@ -28,6 +28,7 @@ struct modfile {
 	size_t nstart, nexit;	/* hooks */
 	size_t nmemory;		/* hooks for memory accesses, which run in our process */
 	bool keeps_memory;	/* wants them in the trace */
+	bool profiles_memory;	/* wants a profile of them */
 	bool needs_libc;   /* needs a dynamic linker or libc: not for a static program */
 	char *undefined;   /* what of them, for a message (a symbol); NULL: nothing */
 };
@@ -59,7 +60,8 @@ int modfile_all(struct modfile_list *list) __attribute__((warn_unused_result));
 /* Reads one .so.  Returns 0, or EXIT_USAGE after a message. */
 int modfile_read(const char *path, struct modfile *m) __attribute__((warn_unused_result));
 
-/* Has something to do in the program, too: is not there for memory accesses alone. */
+/* Has to do with memory accesses; is to be loaded into the program: if it is not there for those alone. */
+bool modfile_takes_memory(const struct modfile *m);
 bool modfile_wraps(const struct modfile *m);
 
 void modfile_free(struct modfile *m);

@@ -61,7 +61,7 @@ static void print_functions(const struct modfile *m)
 /* What it is about: functions, memory accesses, or both. */
 static void print_extent(const struct modfile *m)
 {
-	bool memory = m->nmemory || m->keeps_memory;
+	bool memory = modfile_takes_memory(m);
 
 	if (m->nwraps || !memory)
 		printf("%zu function%s", m->nwraps, m->nwraps == 1 ? "" : "s");

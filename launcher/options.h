@@ -124,6 +124,7 @@ struct record_options {
 	struct sample_times sample; /* --sample: of memory accesses */
 	uint64_t mem_rungs;	  /* --mem-rungs: sum of enum tramp_mem_rungs */
 	bool mem_keep;		  /* they go into the trace; else only to modules */
+	bool mem_describe;	  /* the code that makes them is described in the trace */
 	bool quiet, verbose;	  /* also set in msg_quiet, msg_verbose */
 	char **program;		  /* the program and its arguments, up to NULL, in argv */
 };

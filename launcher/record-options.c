@@ -236,7 +236,7 @@ static void finish(struct record_options *o, const struct raw *raw, char **progr
 		o->mem_bytes = RECORD_DEFAULT_MEMORY;
 	if (o->mem_rungs == UNSET)
 		o->mem_rungs = TRAMP_MEM_ALL;
-	o->mem_keep = true;
+	o->mem_keep = o->mem_describe = true;
 	if (raw->sample)
 		(void)!sampler_parse(raw->sample, &o->sample);
 	o->drop = strcmp(raw->overflow, "drop") == 0;

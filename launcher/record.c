@@ -112,15 +112,17 @@ static void sort_modules(struct recording *r)
 /* Memory accesses go to modules, or into the trace, or to both. */
 static int prepare_memory(struct recording *r)
 {
-	bool keep = false, take = false;
+	bool keep = false, profile = false, any = false;
 	int status;
 
 	for (size_t i = 0; i < r->modules.n; i++) {
 		keep |= r->modules.v[i].keeps_memory;
-		take |= r->modules.v[i].nmemory != 0;
+		profile |= r->modules.v[i].profiles_memory;
+		any |= modfile_takes_memory(&r->modules.v[i]);
 	}
-	status = keep || take ? record_imply_memory(&r->opt) : 0;
-	r->opt.mem_keep = keep || !take;
+	status = any ? record_imply_memory(&r->opt) : 0;
+	r->opt.mem_keep = keep || !any;
+	r->opt.mem_describe = r->opt.mem_keep || profile;
 	return status ? status : analysis_new(&r->modules, &r->analysis);
 }
 

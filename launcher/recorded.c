@@ -258,7 +258,7 @@ void recorded_publish(struct inj_session *s, struct tf_writer *w, const struct r
 
 	if (!s->opt.mirror.enabled || s->mirrors.published == s->mirrors.n)
 		return;
-	if (o->mem_keep)
+	if (o->mem_describe)
 		publish_memory(s, w);
 	publish_probes(s, w);
 	s->mirrors.published = s->mirrors.n;

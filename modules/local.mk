@@ -5,6 +5,7 @@
 MODULE_FILES = \
 	modules/memcount.c \
 	modules/memory.c \
+	modules/memprofile.c \
 	modules/memtrace.c \
 	modules/posixio.c \
 	modules/pthread.c

@@ -52,7 +52,7 @@ done
 rm -rf t
 check_status 3 sonde -o t -m memcount -- "$programs/ends" 1000 return
 check_same err t/memcount.txt "the table"
-check_status 2 sonde dump --mem t
+check_usage_error sonde dump --mem t
 for file in t/*.memory; do
 	[ ! -e "$file" ] || fail "$file was written"
 done
@@ -86,6 +86,19 @@ same_run -q -o t -m "$modules/sizes.c,memcount" -- "$programs/threads" 4 3 200
 set -- $(counted t/memcount.txt)
 [ "$(awk '/accesses/ { n += $2; bytes += $4 } END { print n, bytes }' t/sizes.txt)" = "$5 $6" ] ||
 	fail "sizes and memcount were given different accesses"
+
+# A profile without a trace is that of the trace.
+rm -rf t
+same_run -q -o t -m memprofile,memtrace -- "$programs/threads" 4 3 200
+{ sonde memory -n 30 t && echo && sonde memory -n 30 -b loop t; } >profile.txt || fail "sonde memory"
+check_same profile.txt t/memprofile.txt "the profile"
+rm -rf t
+check_status 3 sonde -o t -m memprofile -- "$programs/ends" 1000 return
+check_contains err '^ +[1-9].* main$'
+check_same err t/memprofile.txt "the profile that is printed"
+check_usage_error sonde memory t
+check_usage_error sonde dump --mem t
+check_status 0 sonde info t
 
 # The end of a program that is killed: what is there is printed.
 rm -rf t

@@ -206,7 +206,7 @@ struct sonde_memory_api {
 		__attribute__((format(printf, 2, 3)));
 };
 
-/* One of the functions is set. */
+/* One of the functions is set, or a flag. */
 struct sonde_memory_hook {
 	uint64_t flags; /* enum sonde_memory_flags */
 	void (*batch)(struct sonde_batch *batch);
@@ -215,7 +215,9 @@ struct sonde_memory_hook {
 };
 
 enum sonde_memory_flags {
-	SONDE_MEMORY_TRACE = 1, /* no function: the accesses are to be in the trace */
+	/* without a function: */
+	SONDE_MEMORY_TRACE = 1,	  /* the accesses are to be in the trace */
+	SONDE_MEMORY_PROFILE = 2, /* the recorder itself is to make a profile of them */
 };
 
 /*

@@ -61,6 +61,7 @@
  * SONDE_ON_MEMORY_COUNTS(batch) { }          in its place, faster: only how many there were
  * SONDE_ON_MEMORY_END(end) { }               once, when the program has ended
  * SONDE_KEEP_MEMORY                          the accesses are written into the trace, too
+ * SONDE_PROFILE_MEMORY                       Sonde makes a profile of them, as `sonde memory' does of a trace
  * sonde_next_access(batch, &a)               false: that was all.  a.address, a.size (bytes), a.kind (SONDE_LOAD,
  *                                            SONDE_STORE, SONDE_MODIFY, SONDE_PREFETCH), a.stack (push, pop,
  *                                            call, ret), a.instruction (its address)
@@ -532,10 +533,11 @@ struct sonde_access {
 	SONDE__ON_MEMORY(counts, sonde__on_memory_counts, struct sonde_batch *batch_)
 #define SONDE_ON_MEMORY_END(end_)                                                              \
 	SONDE__ON_MEMORY(end, sonde__on_memory_end, struct sonde_end *end_)
-#define SONDE_KEEP_MEMORY                                                                      \
-	static const struct sonde_memory_hook sonde__keep = { .flags = SONDE_MEMORY_TRACE };  \
-	static const struct sonde_memory_hook *const sonde__keep_p                            \
-		SONDE__SECTION("sonde_memory") = &sonde__keep
+#define SONDE__MEMORY_FLAG(name_, flag_)                                                       \
+	static const struct sonde_memory_hook name_ = { .flags = flag_ };                     \
+	static const struct sonde_memory_hook *const name_##_p SONDE__SECTION("sonde_memory") = &name_
+#define SONDE_KEEP_MEMORY SONDE__MEMORY_FLAG(sonde__keep, SONDE_MEMORY_TRACE)
+#define SONDE_PROFILE_MEMORY SONDE__MEMORY_FLAG(sonde__profile, SONDE_MEMORY_PROFILE)
 
 SONDE__INLINE int sonde_next_access(struct sonde_batch *batch, struct sonde_access *a)
 {
