@@ -112,7 +112,7 @@ static int dump_thread(void *arg, const struct memtrace_thread *thread)
 		return status;
 	if (d->format->begin)
 		d->format->begin(d, thread);
-	status = memtrace_accesses(thread, take, d);
+	d->damage += memtrace_accesses(thread, take, d);
 	if (d->format->end)
 		d->format->end(d);
 	if (d->failed) {
@@ -188,6 +188,8 @@ static int dump_all(struct dump_memory *d, const struct memtrace *t)
 	if (status)
 		return status;
 	status = memtrace_visit(t, &visitor);
+	if (!status && d->damage)
+		status = EXIT_USAGE;
 	closed = close_file(d);
 	return status ? status : closed;
 }

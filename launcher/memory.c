@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define DEFAULT_LIMIT 100 /* rows of a table for people */
+#define EXIT_DAMAGED 1
 #define NO_LIMIT (UINT64_MAX - 1)
 
 struct memory_options {
@@ -49,7 +50,8 @@ static const struct opt_command memory_command = {
 	.usage = "[OPTION]... [DIR]",
 	.summary = "Shows which code accessed memory, and how: strides, footprints, reuse.",
 	.opts = memory_opts,
-	.details = "DIR is a trace that was recorded with --mem, sonde.data if not given.\n"
+	.details = "DIR is a trace that was recorded with --mem, sonde.data if not given. The exit status is 1\n"
+		   "if some of it is damaged and the rest was shown, 2 if there is nothing to show.\n"
 		   "seq%: of accesses up to 64 bytes from the one before by the same instruction; strided%:\n"
 		   "farther, as far as the time before; random%: all others; stride: the most frequent\n"
 		   "distance and its share; footprint: different cache lines of 64 bytes; half hit in: the\n"
@@ -65,6 +67,7 @@ struct memory {
 	struct memread *read;
 	struct memprofile *profile; /* of the rank */
 	struct memory_rows rows;
+	uint64_t damage;
 };
 
 static int no_memory(void)
@@ -75,6 +78,8 @@ static int no_memory(void)
 
 static bool take(void *thread, const struct mx_access *v, size_t n)
 {
+	if (!n)
+		memprofile_off(thread);
 	return memprofile_take(thread, v, n);
 }
 
@@ -82,14 +87,11 @@ static int visit_thread(void *arg, const struct memtrace_thread *thread)
 {
 	struct memory *m = arg;
 	struct memprofile_thread *t = memprofile_begin(m->profile);
-	int status;
 
 	if (!t)
 		return no_memory();
-	status = memtrace_accesses(thread, take, t);
-	if (!memprofile_end(t) && !status)
-		status = no_memory();
-	return status;
+	m->damage += memtrace_accesses(thread, take, t);
+	return memprofile_end(t) ? 0 : no_memory();
 }
 
 static int begin_rank(void *arg, struct memread *read, int rank)
@@ -178,6 +180,8 @@ static int profile_trace(struct memory_options *o, const char *dir)
 	status = memtrace_visit(&t, &visitor);
 	if (!status)
 		status = print(&m);
+	if (!status && m.damage)
+		status = EXIT_DAMAGED;
 	pick_forgive_closed_pipe();
 	memory_rows_free(&m.rows);
 	memtrace_close(&t);

@@ -245,6 +245,13 @@ bool memprofile_take(struct memprofile_thread *t, const struct mx_access *v, siz
 	return !t->failed;
 }
 
+void memprofile_off(struct memprofile_thread *t)
+{
+	for (uint32_t i = 0; i < t->insns.n; i++)
+		t->insns.v[i].begun = false;
+	t->begun = false;
+}
+
 struct memprofile_thread *memprofile_begin(struct memprofile *p)
 {
 	struct memprofile_thread *t = calloc(1, sizeof(*t));

@@ -70,6 +70,8 @@ struct memprofile_thread *memprofile_begin(struct memprofile *p);
 /* False: no memory; all that can be done then is memprofile_end(). */
 bool memprofile_take(struct memprofile_thread *t, const struct mx_access *v, size_t n)
 	__attribute__((warn_unused_result));
+/* Accesses are missing here: the next ones are no moves from those so far. */
+void memprofile_off(struct memprofile_thread *t);
 /* Adds @t to its profile, and frees it.  False: no memory, something is missing. */
 bool memprofile_end(struct memprofile_thread *t) __attribute__((warn_unused_result));
 

@@ -2,6 +2,7 @@
 #include "launcher/memtrace.h"
 #include "launcher/message.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -88,6 +89,20 @@ static int visit_threads(const struct memtrace *t, const struct sonde_trace_rank
 	return status;
 }
 
+/* Streams without code.memory are worth nothing. */
+static int no_descriptions(const struct memtrace *t, const struct sonde_trace_rank *rank)
+{
+	for (size_t i = 0; i < sonde_trace_threads(t->trace); i++) {
+		const struct sonde_trace_thread *thread = sonde_trace_thread(t->trace, i);
+
+		if (thread->rank_index != rank->index || !has_stream(thread))
+			continue;
+		msg_error("%s/code.memory: %s", rank->dir, strerror(ENOENT));
+		return EXIT_USAGE;
+	}
+	return 0;
+}
+
 static int visit_rank(const struct memtrace *t, const struct sonde_trace_rank *rank,
 		      const struct memtrace_visitor *v)
 {
@@ -96,7 +111,7 @@ static int visit_rank(const struct memtrace *t, const struct sonde_trace_rank *r
 	int status;
 
 	if (!read)
-		return none ? 0 : EXIT_USAGE;
+		return none ? no_descriptions(t, rank) : EXIT_USAGE;
 	status = v->begin ? v->begin(v->arg, read, rank->rank) : 0;
 	if (!status)
 		status = visit_threads(t, rank, read, v);
@@ -122,8 +137,8 @@ int memtrace_visit(const struct memtrace *t, const struct memtrace_visitor *v)
 	return status;
 }
 
-int memtrace_accesses(const struct memtrace_thread *thread,
-		      bool (*take)(void *arg, const struct mx_access *v, size_t n), void *arg)
+uint64_t memtrace_accesses(const struct memtrace_thread *thread,
+			   bool (*take)(void *arg, const struct mx_access *v, size_t n), void *arg)
 {
 	struct memread_thread *t = memread_start(thread->read, thread->index);
 	const struct mx_access *v;
@@ -131,7 +146,7 @@ int memtrace_accesses(const struct memtrace_thread *thread,
 	size_t n;
 
 	if (!t)
-		return EXIT_USAGE;
+		return 1;
 	while ((n = memread_next(t, &v, &gaps)))
 		if ((memread_was_off(t) && !take(arg, v, 0)) || !take(arg, v, n))
 			break;
@@ -139,5 +154,5 @@ int memtrace_accesses(const struct memtrace_thread *thread,
 		msg_warn("thread %d.%d: %" PRIu64 " part%s of its memory accesses missing",
 			 thread->about.pid, thread->about.tid, gaps, gaps == 1 ? " is" : "s are");
 	memread_stop(t);
-	return 0;
+	return thread->about.lost && !thread->about.bad ? 0 : gaps;
 }

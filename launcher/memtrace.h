@@ -53,12 +53,10 @@ int memtrace_visit(const struct memtrace *t, const struct memtrace_visitor *v)
 	__attribute__((warn_unused_result));
 
 /*
- * Gives all accesses of @thread to take(), batch by batch, until it returns false; warns of gaps.  A batch of none: recording was off
- * in between.  Returns 0, or EXIT_USAGE
- * after a message.
+ * Gives all accesses of @thread to take(), batch by batch, until it returns false.  A batch of none: recording was off in
+ * between.  Warns of what is missing; returns how many places are damaged: what was lost while recording is no damage.
  */
-int memtrace_accesses(const struct memtrace_thread *thread,
-		      bool (*take)(void *arg, const struct mx_access *v, size_t n), void *arg)
-	__attribute__((warn_unused_result));
+uint64_t memtrace_accesses(const struct memtrace_thread *thread,
+			   bool (*take)(void *arg, const struct mx_access *v, size_t n), void *arg);
 
 #endif

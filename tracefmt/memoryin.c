@@ -273,6 +273,8 @@ static enum sonde_trace_status read_objects(struct tf_memory *m, const char *dir
 	if (asprintf(&path, "%s/code.memory", dir) < 0)
 		return SONDE_TRACE_E_NOMEM;
 	status = stream_open(&s, path, TF_MAGIC_CODE, &m->trace, NULL);
+	if (status == SONDE_TRACE_E_NOTRACE)
+		status = SONDE_TRACE_E_CORRUPT;
 	if (status == SONDE_TRACE_E_SYSTEM && errno == ENOENT)
 		status = SONDE_TRACE_E_NOTRACE;
 	while (status == SONDE_TRACE_OK || status == SONDE_TRACE_E_CORRUPT) {

@@ -176,14 +176,14 @@ static void read_thread(const struct tf_memory *m, struct mx_code *code, size_t 
 	REQUIRE(machine);
 	mx_machine_limit(machine, 2000);
 	status = tf_memory_stream_open(m, i, &s);
-	while (status == SONDE_TRACE_OK || status == SONDE_TRACE_E_CORRUPT) {
+	REQUIRE(!s == (status != SONDE_TRACE_OK));
+	while (s && (status == SONDE_TRACE_OK || status == SONDE_TRACE_E_CORRUPT)) {
 		REQUIRE(++calls < 2 * INPUT_MAX);
 		status = tf_memory_next(s, &chunk, &bytes);
 		if (status == SONDE_TRACE_OK && left)
 			expand(machine, chunk, bytes, &left);
 	}
-	if (calls)
-		tf_memory_stream_close(s);
+	tf_memory_stream_close(s);
 	mx_machine_free(machine);
 }
 

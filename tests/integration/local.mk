@@ -27,6 +27,8 @@ INTEGRATION_TESTS += \
 	tests/integration/longjmp.sh \
 	tests/integration/manual.sh \
 	tests/integration/memory-modules.sh \
+	tests/integration/memory-dump.sh \
+	tests/integration/memory-oracle.sh \
 	tests/integration/modules-used.sh \
 	tests/integration/mpi.sh \
 	tests/integration/openmp.sh \
@@ -86,8 +88,27 @@ EXTRA_DIST += \
 	tests/programs/fn_throws.cc \
 	tests/programs/fn_virtual.cc \
 	tests/programs/libfn_plug.c \
+	tests/programs/mem_atomics.c \
+	tests/programs/mem_avx512.c \
+	tests/programs/mem_forks.c \
+	tests/programs/mem_jumps.c \
+	tests/programs/mem_lists.c \
+	tests/programs/mem_loops.c \
+	tests/programs/mem_matrix.c \
+	tests/programs/mem_odd.c \
+	tests/programs/mem_signals.c \
+	tests/programs/mem_sorts.c \
+	tests/programs/mem_stacks.c \
+	tests/programs/mem_strings.c \
+	tests/programs/mem_switches.c \
+	tests/programs/mem_team.c \
+	tests/programs/mem_threads.c \
+	tests/programs/mem_throws.cc \
+	tests/programs/mem_vectors.c \
+	tests/programs/mem_widths.c \
 	tests/programs/work.h
 TRACEE_FILES += \
+	tests/programs/accesses.c \
 	tests/programs/cancels.c \
 	tests/programs/closes.c \
 	tests/programs/ends.c \
@@ -110,6 +131,7 @@ TRACEE_FILES += \
 	tests/programs/throws.cc \
 	tests/programs/waits.c
 TRACEES += \
+	tests/programs/accesses \
 	tests/programs/cancels \
 	tests/programs/closes \
 	tests/programs/ends \
@@ -173,3 +195,4 @@ tests/programs/%-musl-dynamic: tests/programs/%.c
 tests/programs/%-static: tests/programs/%.cc
 	$(AM_V_CXXLD)$(MKDIR_P) $(@D) && $(CXX) $(PROGRAM_CFLAGS) -static $(PROGRAM_ARGS)
 tests/programs/libouter.so tests/programs/loads: PROGRAM_LIBS = -ldl -pthread -Wl,-rpath,'$$ORIGIN'
+tests/programs/accesses: PROGRAM_LIBS = -pthread

@@ -307,7 +307,7 @@ static void test_not_ours(void **state)
 	assert_int_equal(try_open("trace"), SONDE_TRACE_E_CORRUPT);
 	file[0] ^= 1;
 	write_file(CODE, file, size);
-	assert_int_equal(try_open("trace"), SONDE_TRACE_E_NOTRACE);
+	assert_int_equal(try_open("trace"), SONDE_TRACE_E_CORRUPT);
 	free(file);
 	unlink("trace/9.9.memory");
 	unlink("trace/notes.memory");
