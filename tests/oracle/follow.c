@@ -312,6 +312,8 @@ static void made(struct thread *t, int how)
 		c = new_thread((pid_t)tid);
 	c->known = true;
 	c->pid = process_of(c->tid);
+	c->as_pid = how == PTRACE_EVENT_VFORK ? t->as_pid : c->pid;
+	c->as_tid = how == PTRACE_EVENT_VFORK ? t->as_tid : c->tid;
 	if (how == PTRACE_EVENT_FORK || (how == PTRACE_EVENT_CLONE && c->pid != t->pid)) {
 		c->space = new_space(c->pid);
 		c->space->curtain = t->space->curtain;
@@ -411,7 +413,7 @@ static void start(char **argv)
 	images[0].base = entry_point(main_pid) - images[0].o.entry;
 	t = new_thread(main_pid);
 	t->known = true;
-	t->pid = main_pid;
+	t->pid = t->as_pid = t->as_tid = main_pid;
 	t->space = new_space(main_pid);
 	t->space->threads = 1;
 	t->space->begun = !images[0].o.dynamic;

@@ -31,6 +31,7 @@ struct space {
 
 struct thread {
 	pid_t tid, pid;
+	pid_t as_tid, as_pid; /* whose memory and stack it borrows, after vfork(); else its own */
 	struct space *space;
 	struct thread *next;
 	bool stopped_early; /* before its creator told of it */

@@ -11,6 +11,8 @@
  * program's memory, INSTRUCTION and FUNCTION are link-time addresses.  An instruction that faults accesses
  * nothing, but string instructions with a repeat prefix, whose iterations count by themselves.
  *
+ * What a child of vfork() accesses is its parent's.
+ *
  * With -n the program is killed after so many steps.  The exit status is the program's, 128 + N for a signal.
  */
 #include <errno.h>
@@ -89,7 +91,7 @@ static void executed(struct thread *t, uint64_t pc, uint64_t sp)
 	if (!t->space->begun || !f)
 		return;
 	for (size_t i = 0; i < p->n; i++)
-		fprintf(out, "%d.%d %s %u %lx %d %s %lx %lx\n", t->pid, t->tid, p->v[i].kind, p->v[i].size,
+		fprintf(out, "%d.%d %s %u %lx %d %s %lx %lx\n", t->as_pid, t->as_tid, p->v[i].kind, p->v[i].size,
 			p->v[i].addr, p->v[i].stack, base_name(t->in->o.path), addr, f->addr);
 }
 

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define F(name) "\n.type " #name ",@function\n.globl " #name "\n" #name ":\n\t.cfi_startproc\n"
+#define F(name) "\n.balign 16\n.type " #name ",@function\n.globl " #name "\n" #name ":\n\t.cfi_startproc\n"
 #define E(name) "\n\t.cfi_endproc\n\t.size " #name ",.-" #name "\n"
 
 #define ALL(x)                                                                                                  \
@@ -102,7 +102,7 @@ __asm__(".text\n.balign 16\n"
 	"	bt %ecx, %eax; jc 2f; incb (%rdi)\n2: dec %ecx; jnz 1b; ret" E(bts_reg)
 	F(bsfs) "mov %esi, %ecx\n1: bsr %ecx, %eax; incb (%rdi,%rax); tzcnt %ecx, %eax; incb (%rdi,%rax); lzcnt %rcx, %rax; incb (%rdi,%rax); dec %ecx; jnz 1b; ret" E(bsfs)
 	F(rip_walk) "lea 9f(%rip), %rdx; xor %ecx, %ecx; xor %eax, %eax\n1: add (%rdx,%rcx), %al; inc %ecx; cmp %esi, %ecx; jb 1b; add 9f(%rip), %al; movzbl %al, %eax; ret\n"
-	"9:	.ascii \"0123456789abcdefghijklmnopqrstuvwxyz\"" E(rip_walk));
+	"	.pushsection .rodata; 9: .ascii \"0123456789abcdefghijklmnopqrstuvwxyz\"; .popsection" E(rip_walk));
 
 #define DECLARE(name) int name(char *, long);
 ALL(DECLARE)

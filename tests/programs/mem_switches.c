@@ -88,7 +88,7 @@ OPAQUE uint32_t crc(const uint8_t *p, size_t n)
 int main(void)
 {
 	static const signed char code[] = { PUSH, 0, STORE, 1, PUSH, 20, DUP, LOAD, 1, ADD, STORE, 1, DEC, DUP,
-					    JNZ, -8, LOAD, 1, HALT };
+					    JNZ, -9, LOAD, 1, HALT };
 	const char *text = "some 12 words and 3 numbers, 77 in all";
 	char p[300];
 

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Every memory access of small, difficult programs is recorded, in many builds, and compared, access by access, with
+# what a single-stepper saw (tests/oracle/memsteps.c): kind, size, address, instruction.
+#
+# MEMORY_MATRIX=full    all programs in all builds (ten minutes)
+# MEMORY_PROGRAMS       only these ("mem_odd mem_loops")
+# MEMORY_BUILDS         only these ("gcc-O2 clang-O0")
+. "$top_srcdir/tests/integration/lib.sh"
+need_ptrace
+oracle=$top_builddir/tests/oracle
+sources=$top_srcdir/tests/programs
+all_programs="mem_atomics mem_avx512 mem_forks mem_jumps mem_lists mem_loops mem_matrix mem_odd mem_signals mem_sorts
+	mem_stacks mem_strings mem_switches mem_team mem_threads mem_throws mem_vectors mem_widths
+	fn_calls fn_forks fn_interp fn_longjmps fn_odd fn_recursion fn_signals fn_small
+	fn_stacks fn_starts fn_switches fn_tails fn_team fn_threads fn_throws fn_virtual"
+
+# All builds: name, compiler, flags.
+builds()
+{
+	cat <<-'END'
+	gcc-O0          gcc   -O0
+	gcc-O1          gcc   -O1 -fcf-protection=full
+	gcc-O2          gcc   -O2 -g
+	gcc-O3-v3       gcc   -O3 -march=x86-64-v3
+	gcc-O3-v4       gcc   -O3 -march=x86-64-v4 -mprefer-vector-width=512
+	gcc-unrolled    gcc   -O3 -funroll-loops -fno-pie -no-pie
+	gcc-Os-stripped gcc   -Os
+	gcc-frame       gcc   -O2 -fno-omit-frame-pointer -mno-red-zone
+	gcc-static      gcc   -O2 -static
+	gcc-static-pie  gcc   -O1 -static-pie -fPIE
+	gcc-nostack     gcc   -O2
+	clang-O0        clang -O0
+	clang-O2        clang -O2
+	clang-O3-v4     clang -O3 -march=x86-64-v4
+	clang-Os-nopie  clang -Oz -fno-pie -no-pie
+	END
+}
+
+# Which of them a plain `make check` takes.
+by_default()
+{
+	case $1/$2 in
+	mem_matrix/gcc-O0 | mem_throws/gcc-O0 | *-static*) return 1 ;;
+	mem_odd/gcc-O2 | mem_signals/gcc-O* | mem_avx512/gcc-O2 | mem_vectors/gcc-O2) ;;
+	mem_loops/*-v* | mem_matrix/gcc-O3-v* | mem_widths/gcc-unrolled) ;;
+	mem_*/gcc-O2 | mem_*/clang-O2) ;;
+	mem_sorts/gcc-nostack | mem_stacks/gcc-O0 | mem_lists/gcc-Os-stripped) ;;
+	fn_odd/gcc-O2 | fn_signals/gcc-O2 | fn_virtual/gcc-O2) ;;
+	*) return 1 ;;
+	esac
+}
+
+# What cannot be.
+possible()
+{
+	case $1/$2 in
+	*/*-v3) grep -qw avx2 /proc/cpuinfo ;;
+	*/*-v4) grep -qw avx512vl /proc/cpuinfo ;;
+	*_throws/*-static*) return 1 ;; # the unwinder sorts its tables, for minutes of single steps
+	*_team/*-static* | *_threads/*-static*) return 1 ;; # what libc does depends on who is first
+	*_team/clang*) return 1 ;;	 # its OpenMP is another package
+	esac
+}
+
+# Why nothing is recorded of some functions: they are the C library's start, or set the direction flag, look for where they
+# are, or jump to what nobody can know.
+may_be_left_alone='_start|_init|_fini|back_[bwlq]|threaded|offsets|run|three|until_zero|one_byte_tight|two_bytes|three_bytes|pushes|has_middle|close_calls|call_first(_aligned)?|flags|flags_out|carry_out|notrack|table_within|second_entry'
+
+# compile PROGRAM COMPILER FLAG...: into ./PROGRAM
+compile()
+{
+	local name=$1 compiler=$2 source=$sources/$1.c libs="-lm -ldl -pthread"
+	shift 2
+	if [ -e "$sources/$name.cc" ]; then
+		source=$sources/$name.cc
+		case $compiler in gcc) compiler=g++ ;; *) compiler=clang++ ;; esac
+	fi
+	case $name in *_team) libs="$libs -fopenmp" ;; esac
+	"$compiler" -w "$@" -I"$sources" -o "$name" "$source" $libs || fail "$name does not compile: $compiler $*"
+}
+
+# Both have the same environment, so that the stack is at the same address.
+run()
+{
+	env -i PATH="$PATH" LD_BIND_NOW=1 OMP_WAIT_POLICY=passive setarch -R timeout -s KILL 120 "$@"
+}
+
+# check_alone BUILD: the functions that memcompare names.
+check_alone()
+{
+	local name
+	case $1 in *-static*) return 0 ;; esac # all of libc
+	for name in $(sed -n 's/.*left alone://p' difference); do
+		[[ ${name%(*} =~ ^($may_be_left_alone)$ ]] || fail "nothing is recorded of $name"
+	done
+}
+
+# one PROGRAM BUILD COMPILER FLAG...: in a folder of its own
+one()
+{
+	local name=$1 build=$2 program=./$1 arguments=() sonde=() compare=() status
+	shift 2
+	mkdir -p "$name.$build" && cd "$name.$build" || exit 1
+	compile "$name" "$@"
+	case $build in
+	*-stripped) strip "$name" ;;
+	*-nostack) sonde=(--mem-stack=no) compare=(-S) ;;
+	esac
+	[ "$name" != fn_recursion ] || arguments=(50)
+	run sonde -q --mem "${sonde[@]}" -o t -- "$program" "${arguments[@]}" >traced.out 2>traced.err
+	status=$?
+	[ "$status" -ne 77 ] || { echo "$name ($build): not on this processor: agree"; exit 0; }
+	run "$oracle/memsteps" -o steps "$program" "${arguments[@]}" >stepped.out 2>stepped.err
+	[ $? -eq "$status" ] || { show traced.err stepped.err; fail "$name ($build): ends with $status, differently stepped"; }
+	check_same traced.out stepped.out "stdout of $name"
+	"$oracle/memcompare" "${compare[@]}" steps t >difference || {
+		cat difference
+		fail "$name ($build): differs from the oracle"
+	}
+	case $build in *-stripped) ;; *) check_alone "$build" ;; esac
+	echo "$name ($build): $(sed 's/; left.*//' difference)"
+	cd .. && rm -rf "$name.$build"
+}
+
+if [ "${1-}" = one ]; then
+	shift
+	one "$@"
+	exit 0
+fi
+
+[ -x "$oracle/memsteps" ] || skip "tests/oracle/memsteps was not built"
+need_command setarch gcc
+setarch -R true 2>/dev/null || skip "address space randomization cannot be switched off"
+for program in ${MEMORY_PROGRAMS:-$all_programs}; do
+	builds | while read -r build compiler flags; do
+		[ -z "${MEMORY_BUILDS:-}" ] || case " $MEMORY_BUILDS " in *" $build "*) ;; *) continue ;; esac
+		[ "${MEMORY_MATRIX:-}${MEMORY_BUILDS:-}" ] || by_default "$program" "$build" || continue
+		command -v "$compiler" >/dev/null && possible "$program" "$build" || continue
+		echo "one $program $build $compiler $flags"
+	done
+done >jobs
+[ -s jobs ] || fail "nothing to do"
+# One line is one job; the folders of those that failed stay.
+xargs -P "$(nproc)" -L 1 bash "$0" <jobs >log 2>&1
+status=$?
+grep -v ' agree$' log
+echo "$(grep -c ' agree$' log) of $(wc -l <jobs) agree"
+[ "$status" -eq 0 ] || exit 1
