@@ -617,7 +617,7 @@ static void unlock_mail(struct collector *c, const struct process *p)
  * A process that is not our child says how it ended only as long as its parent has not asked.  What is not known is taken
  * for a normal end.
  */
-static bool was_killed(pid_t pid)
+static bool was_killed(struct collector *c, pid_t pid)
 {
 	char path[32], buf[1024], *p;
 	int status = 0;
@@ -636,7 +636,10 @@ static bool was_killed(pid_t pid)
 	if (!p || strncmp(p, ") Z", 3) != 0)
 		return false;
 	p = strrchr(p, ' ');
-	return sscanf(p, "%d", &status) == 1 && WIFSIGNALED(status);
+	if (sscanf(p, "%d", &status) != 1 || !WIFSIGNALED(status))
+		return false;
+	check(c, tf_writer_process_end(c->writer, pid, status));
+	return true;
 }
 
 static void finish_process(struct collector *c, struct process *p, bool killed)
@@ -656,7 +659,7 @@ static void reap_processes(struct collector *c)
 		if (p->gone || p->pid == c->program || !has_ended(p))
 			continue;
 		unlock_mail(c, p);
-		finish_process(c, p, was_killed(p->pid));
+		finish_process(c, p, was_killed(c, p->pid));
 		if (p->pidfd >= 0)
 			close(p->pidfd);
 		p->pidfd = -1;
@@ -884,13 +887,13 @@ static unsigned int still_running(struct collector *c)
 }
 
 /* Of a process that still runs it is not known either. */
-static bool no_end_of(const struct collector *c, pid_t pid, bool killed)
+static bool no_end_of(struct collector *c, pid_t pid, bool killed)
 {
 	if (pid == c->program)
 		return killed;
 	for (size_t i = 0; i < c->nprocesses; i++)
 		if (c->processes[i].pid == pid && !c->processes[i].gone)
-			return !has_ended(&c->processes[i]) || was_killed(pid);
+			return !has_ended(&c->processes[i]) || was_killed(c, pid);
 	return false;
 }
 
