@@ -151,7 +151,7 @@ uint64_t memtrace_accesses(const struct memtrace_thread *thread,
 		if ((memread_was_off(t) && !take(arg, v, 0)) || !take(arg, v, n))
 			break;
 	if (gaps)
-		msg_warn("thread %d.%d: %" PRIu64 " part%s of its memory accesses missing",
+		msg_warn("thread %d.%d: %" PRIu64 " part%s missing from its memory accesses",
 			 thread->about.pid, thread->about.tid, gaps, gaps == 1 ? " is" : "s are");
 	memread_stop(t);
 	return thread->about.lost && !thread->about.bad ? 0 : gaps;
