@@ -27,8 +27,10 @@ INTEGRATION_TESTS += \
 	tests/integration/longjmp.sh \
 	tests/integration/manual.sh \
 	tests/integration/memory-modules.sh \
+	tests/integration/memory-sample.sh \
 	tests/integration/memory-dump.sh \
 	tests/integration/memory-oracle.sh \
+	tests/integration/memory-stress.sh \
 	tests/integration/modules-used.sh \
 	tests/integration/mpi.sh \
 	tests/integration/openmp.sh \

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
  * usage: memcompare [-S] [-s SYMBOLS] STEPS TRACE
+ *	  memcompare -c TRACE
  *
  * Compares a trace's memory accesses with what memsteps saw (STEPS), thread by thread in the order of their ids,
  * access by access: kind, size, address, instruction.  -S: the trace was recorded with --mem-stack=no.  Prints the
@@ -11,6 +12,8 @@
  * heap and its stack are at the same addresses.  Libraries and other mappings are not, since there are some
  * more in a program under Sonde: of those each page has to be moved by the same multiple of 4096 throughout, no
  * two to the same place, and all by few different distances.
+ *
+ * -c: only reads the trace, which must not have gaps, and compares what can be listed with what can be counted.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -453,6 +456,37 @@ static size_t compare_all(const char *trace)
 	return all;
 }
 
+/* -c */
+static void check_trace(const char *trace)
+{
+	struct tf_memory_thread thread;
+	size_t all = 0, i = 0;
+	struct memread *m;
+	bool none;
+
+	m = memread_open(trace, &none);
+	if (!m)
+		die("%s: cannot be read", trace);
+	for (; memread_thread(m, i, &thread); i++) {
+		struct cursor c = { .m = m, .t = memread_start(m, i) };
+
+		if (!c.t)
+			die("a thread that cannot be read");
+		while (next(&c))
+			;
+		if (c.gaps || thread.bad || thread.lost) {
+			printf("thread %d.%d: %" PRIu64 " gaps behind access %zu, %" PRIu64 " bad and %" PRIu64
+			       " lost chunks\n", thread.pid, thread.tid, c.gaps, c.total, thread.bad, thread.lost);
+			differs = true;
+		}
+		all += c.total;
+		memread_stop(c.t);
+		compare_counts(m, i, &c);
+	}
+	memread_close(m);
+	printf("%zu accesses of %zu threads\n", all, i);
+}
+
 static void print_alone(const char *program_symbols, const char *trace)
 {
 	struct sonde_trace_message why;
@@ -476,16 +510,23 @@ static void print_alone(const char *program_symbols, const char *trace)
 int main(int argc, char **argv)
 {
 	const char *symbols = NULL;
+	bool only = false;
 	size_t n;
 	int c;
 
-	while ((c = getopt(argc, argv, "Ss:")) != -1) {
+	while ((c = getopt(argc, argv, "cSs:")) != -1) {
 		if (c == 'S')
 			no_stack = true;
+		else if (c == 'c')
+			only = true;
 		else if (c == 's')
 			symbols = optarg;
 		else
 			die("usage: memcompare [-S] [-s SYMBOLS] STEPS TRACE");
+	}
+	if (only && argc - optind == 1) {
+		check_trace(argv[optind]);
+		return differs;
 	}
 	if (argc - optind != 2)
 		die("usage: memcompare [-S] [-s SYMBOLS] STEPS TRACE");
