@@ -101,6 +101,27 @@ static void test_slot(void **state)
 	drop(&s);
 }
 
+/*
+ * cmp $130, %edi; jle 1f; mov (%rsi), %eax; ret; 1: mov %edi, (%rsi); add $1, %edi; call; add $1, %eax; ret: no block
+ * has room for a slot behind the call, but the ends of two that nobody comes to any more have.
+ */
+static void test_slot_across(void **state)
+{
+	struct subject s;
+
+	(void)state;
+	BUILD(&s, "\x81\xff\x82\x00\x00\x00\x7e\x03\x8b\x06\xc3\x89\x3e\x83\xc7\x01\xe8\x00\x10\x00\x00"
+		  "\x83\xc0\x01\xc3", NEXT);
+	mirror(&s, ENTRY | EXIT);
+	assert_int_equal(s.plan.nshort, 1);
+	assert_int_equal(s.out.npatches, 3);
+	patch_is(&s, 0, 0, 5, 0xe9);
+	patch_is(&s, 1, 5, 5, 0xe9);
+	patch_is(&s, 2, 21, 2, 0xeb);
+	assert_int_equal((int8_t)s.out.patches[2].bytes[1], 5 - 23);
+	drop(&s);
+}
+
 /* push %rbx; mov %rdi, %rbx; call; pop %rbx; ret: no room but in the call, which is made by the copy */
 static void test_moved_call(void **state)
 {
@@ -176,6 +197,7 @@ int main(void)
 		cmocka_unit_test(test_one_block),	cmocka_unit_test(test_padding),
 		cmocka_unit_test(test_no_room),		cmocka_unit_test(test_endbr),
 		cmocka_unit_test(test_tail_jcc),	cmocka_unit_test(test_slot),
+		cmocka_unit_test(test_slot_across),
 		cmocka_unit_test(test_moved_call),	cmocka_unit_test(test_back_to_entry),
 		cmocka_unit_test(test_moves),		cmocka_unit_test(test_sigreturn),
 		cmocka_unit_test(test_never_leaves),	cmocka_unit_test(test_far),

@@ -7,6 +7,7 @@
  *	make the block behind it dead: copy it, and those who lead there
  *	make the call that follows in the copy
  *	make the block itself dead
+ *	make dead whatever is nearby: slots may reach from one dead block into the next
  *
  * All of them only add to what is copied, so there is an end to it.
  */
@@ -201,7 +202,36 @@ static bool move_call(struct tramp_mirror *m, const struct mir_window *lack)
 	return true;
 }
 
-enum { TRY_RETARGET, TRY_LEND, TRY_LEND_MORE, TRY_BEHIND, TRY_CALL, TRY_BEHIND_MORE, TRY_CLOSE, TRY_END };
+static bool can_be_dead(const struct tramp_mirror *m, uint32_t i)
+{
+	const struct tramp_block *fb = mir_flow_block(m, i);
+	const struct mir_block *b = &m->blocks.v[i];
+
+	return !(b->flags & (MIR_RIGID | MIR_BARE)) && !b->lo &&
+	       (mir_whole(b) || !has_syscall(m, i, 0, fb->end - fb->start));
+}
+
+/* The blocks around it are copied, and nobody comes to them in the original any more. */
+static bool free_nearby(struct tramp_mirror *m, const struct mir_window *lack)
+{
+	struct mir_reach reach = mir_reach(m, lack->block, lack->off);
+	bool changed = false;
+
+	if (lack->len < MIR_SHORT || m->strict)
+		return false;
+	for (uint32_t j = reach.first; j <= reach.last; j++) {
+		if (j == lack->block || !can_be_dead(m, j) || !mir_is_live(m, j) || !mir_close(m, j))
+			continue;
+		mir_copy_whole(m, j);
+		changed = true;
+	}
+	return changed;
+}
+
+enum {
+	TRY_RETARGET, TRY_LEND, TRY_LEND_MORE, TRY_BEHIND, TRY_CALL, TRY_BEHIND_MORE, TRY_CLOSE, TRY_NEARBY,
+	TRY_END
+};
 
 static bool try(struct tramp_mirror *m, const struct mir_window *lack, int what)
 {
@@ -220,8 +250,10 @@ static bool try(struct tramp_mirror *m, const struct mir_window *lack, int what)
 		return free_behind(m, stop);
 	case TRY_CALL:
 		return move_call(m, lack);
-	default:
+	case TRY_CLOSE:
 		return at_start && mir_close(m, lack->block);
+	default:
+		return free_nearby(m, lack);
 	}
 }
 

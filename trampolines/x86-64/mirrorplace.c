@@ -61,16 +61,16 @@ static uint32_t at_most(uint32_t n, uint32_t want)
 	return n < want ? n : want;
 }
 
-/* Goes over free bytes; with `take` they are used from then on. */
-static uint32_t walk(struct tramp_mirror *m, uint32_t i, enum mir_run run, uint32_t want, bool take,
-		     uint32_t *stop)
+/* Goes over free bytes, from `start` in the run on; with `take` they are used from then on. */
+static uint32_t walk(struct tramp_mirror *m, uint32_t i, enum mir_run run, uint32_t start, uint32_t want,
+		     bool take, uint32_t *stop)
 {
 	uint32_t n = 0;
 
 	*stop = TRAMP_NONE;
-	for (;; i++, run = first_run(&m->blocks.v[i])) {
+	for (;; i++, run = first_run(&m->blocks.v[i]), start = mir_run_start(m, i, run)) {
 		struct mir_block *b = &m->blocks.v[i];
-		uint32_t start = mir_run_start(m, i, run), end = mir_run_end(m, i, run);
+		uint32_t end = mir_run_end(m, i, run);
 		uint32_t bytes = at_most(end - start, want - n);
 
 		n += bytes;
@@ -101,7 +101,7 @@ uint32_t mir_free_bytes(struct tramp_mirror *m, uint32_t i, enum mir_run run, ui
 	*stop = TRAMP_NONE;
 	if (m->strict)
 		return at_most(strict_bytes(m, i, run), want);
-	return walk(m, i, run, want, false, stop);
+	return walk(m, i, run, mir_run_start(m, i, run), want, false, stop);
 }
 
 static void note_window(struct tramp_mirror *m, const struct mir_window *w)
@@ -137,12 +137,12 @@ static void place_window(struct tramp_mirror *m, uint32_t i, enum mir_run run)
 		return;
 	}
 	if (mir_free_bytes(m, i, run, MIR_JUMP, &stop) == MIR_JUMP) {
-		(void)walk(m, i, run, MIR_JUMP, true, &stop);
+		(void)walk(m, i, run, w.off, MIR_JUMP, true, &stop);
 		note_window(m, &w);
 		return;
 	}
 	w.len = (uint8_t)mir_free_bytes(m, i, run, MIR_SHORT, &stop);
-	(void)walk(m, i, run, w.len, true, &stop);
+	(void)walk(m, i, run, w.off, w.len, true, &stop);
 	/* Its other bytes are too few for a slot. */
 	m->blocks.v[i].used[run] = mir_run_end(m, i, run);
 	note_short(m, &w);
@@ -179,6 +179,22 @@ static bool slot_in_run(struct tramp_mirror *m, struct mir_window *w, uint32_t j
 	return w->slot != TRAMP_NONE;
 }
 
+/* One that begins in the block's tail and ends in dead blocks behind it. */
+static bool slot_across(struct tramp_mirror *m, struct mir_window *w, uint32_t j)
+{
+	uint32_t end = mir_flow_block(m, j)->end, at = m->blocks.v[j].used[MIR_TAIL], stop;
+
+	if (mir_run_end(m, j, MIR_TAIL) != end)
+		return false;
+	/* mir_slot_at() asks for five bytes: as if so many were behind the tail */
+	at = at < end ? mir_slot_at(w->off, at, end + MIR_JUMP) : TRAMP_NONE;
+	if (at >= end || walk(m, j, MIR_TAIL, at, MIR_JUMP, false, &stop) < MIR_JUMP)
+		return false;
+	(void)walk(m, j, MIR_TAIL, at, MIR_JUMP, true, &stop);
+	w->slot = at;
+	return true;
+}
+
 static bool slot_in_block(struct tramp_mirror *m, struct mir_window *w, uint32_t j)
 {
 	struct mir_block *b = &m->blocks.v[j];
@@ -194,7 +210,7 @@ static bool slot_in_block(struct tramp_mirror *m, struct mir_window *w, uint32_t
 	if (m->strict || (b->flags & MIR_BARE))
 		return false;
 	return (b->head > b->lo && slot_in_run(m, w, j, MIR_HEAD)) ||
-	       (mir_end_copied(b) && slot_in_run(m, w, j, MIR_TAIL));
+	       (mir_end_copied(b) && (slot_in_run(m, w, j, MIR_TAIL) || slot_across(m, w, j)));
 }
 
 static bool find_slot(struct tramp_mirror *m, struct mir_window *w)
