@@ -5,6 +5,7 @@
 #include <string.h>
 
 #define TIMES_PER_LINE 4 /* so seldom are times numbered anew */
+#define CHUNK (64u * 256) /* times of one of memlines.sums */
 
 bool memlines_init(struct memlines *m, size_t max)
 {
@@ -13,12 +14,14 @@ bool memlines_init(struct memlines *m, size_t max)
 	while (room < 2 * max + 2)
 		room *= 2;
 	*m = (struct memlines){ .room = room, .max = max };
-	m->times = (uint32_t)((max + 1) * TIMES_PER_LINE + 63) / 64 * 64;
+	m->times = (uint32_t)(((max + 1) * TIMES_PER_LINE + CHUNK - 1) / CHUNK * CHUNK);
 	m->table = calloc(room, sizeof(*m->table));
 	m->bits = calloc(m->times / 64, sizeof(*m->bits));
-	m->tree = calloc(m->times / 64 + 1, sizeof(*m->tree));
+	m->count = calloc(m->times / 64, sizeof(*m->count));
+	m->sum = calloc(m->times / 64 / 16, sizeof(*m->sum));
+	m->sums = calloc(m->times / CHUNK, sizeof(*m->sums));
 	m->at = calloc(m->times, sizeof(*m->at));
-	if (m->table && m->bits && m->tree && m->at)
+	if (m->table && m->bits && m->count && m->sum && m->sums && m->at)
 		return true;
 	memlines_free(m);
 	return false;
@@ -28,28 +31,47 @@ void memlines_free(struct memlines *m)
 {
 	free(m->table);
 	free(m->bits);
-	free(m->tree);
+	free(m->count);
+	free(m->sum);
+	free(m->sums);
 	free(m->at);
 	*m = (struct memlines){ 0 };
 }
 
 /* ---- times ---- */
 
-static void set_bit(struct memlines *m, uint32_t time, uint32_t by)
+static void set_bit(struct memlines *m, uint32_t time)
 {
-	m->bits[time / 64] ^= UINT64_C(1) << time % 64;
-	for (uint32_t i = time / 64 + 1; i <= m->times / 64; i += i & -i)
-		m->tree[i] += by;
+	m->bits[time / 64] |= UINT64_C(1) << time % 64;
+	m->count[time / 64]++;
+	m->sum[time / 64 / 16]++;
+	m->sums[time / CHUNK]++;
 }
 
-/* Bits up to @time, which is set. */
-static uint32_t bits_up_to(const struct memlines *m, uint32_t time)
+static void clear_bit(struct memlines *m, uint32_t time)
 {
-	uint64_t word = m->bits[time / 64] << (63 - time % 64);
-	uint32_t n = (uint32_t)__builtin_popcountll(word);
+	m->bits[time / 64] &= ~(UINT64_C(1) << time % 64);
+	m->count[time / 64]--;
+	m->sum[time / 64 / 16]--;
+	m->sums[time / CHUNK]--;
+}
 
-	for (uint32_t i = time / 64; i; i &= i - 1)
-		n += m->tree[i];
+/* Bits behind @time, all of which are in front of m->now. */
+static uint32_t bits_behind(const struct memlines *m, uint32_t time)
+{
+	uint32_t last = (m->now - 1) / 64, i = time / 64;
+	uint32_t n = (uint32_t)__builtin_popcountll(m->bits[i] >> time % 64 >> 1);
+
+	for (i++; i % 16 && i <= last; i++)
+		n += m->count[i];
+	if (i > last)
+		return n;
+	for (i /= 16, last /= 16; i % 16 && i <= last; i++)
+		n += m->sum[i];
+	if (i > last)
+		return n;
+	for (i /= 16, last /= 16; i <= last; i++)
+		n += m->sums[i];
 	return n;
 }
 
@@ -60,20 +82,6 @@ static struct memlines_entry *find(struct memlines *m, uint64_t line, uint64_t h
 	while (m->table[i].time && m->table[i].line != line)
 		i = (i + 1) & (m->room - 1);
 	return &m->table[i];
-}
-
-static void fill_tree(struct memlines *m)
-{
-	uint32_t words = m->times / 64;
-
-	memset(m->tree, 0, (words + 1) * sizeof(*m->tree));
-	for (uint32_t i = 1; i <= words; i++) {
-		uint32_t up = i + (i & -i);
-
-		m->tree[i] += (uint32_t)__builtin_popcountll(m->bits[i - 1]);
-		if (up <= words)
-			m->tree[up] += m->tree[i];
-	}
 }
 
 /* Numbers the times anew, in their order, for lines that stay; makes the table anew, too. */
@@ -95,10 +103,12 @@ static void renumber(struct memlines *m)
 		n++;
 	}
 	memset(m->bits, 0, m->times / 64 * sizeof(*m->bits));
+	memset(m->count, 0, m->times / 64 * sizeof(*m->count));
+	memset(m->sum, 0, m->times / 64 / 16 * sizeof(*m->sum));
+	memset(m->sums, 0, m->times / CHUNK * sizeof(*m->sums));
 	for (uint32_t t = 0; t < n; t++)
-		m->bits[t / 64] |= UINT64_C(1) << t % 64;
+		set_bit(m, t);
 	m->n = m->now = n;
-	fill_tree(m);
 }
 
 void memlines_thin(struct memlines *m)
@@ -116,15 +126,15 @@ uint64_t memlines_use(struct memlines *m, uint64_t line, uint64_t hash)
 		renumber(m);
 	e = find(m, line, hash);
 	if (e->time) {
-		distance = m->n - bits_up_to(m, e->time - 1);
-		set_bit(m, e->time - 1, UINT32_MAX);
+		distance = bits_behind(m, e->time - 1);
+		clear_bit(m, e->time - 1);
 	} else {
 		e->line = line;
 		m->n++;
 	}
 	e->time = m->now + 1;
 	m->at[m->now] = line;
-	set_bit(m, m->now++, 1);
+	set_bit(m, m->now++);
 	return distance;
 }
 

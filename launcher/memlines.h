@@ -26,9 +26,9 @@ static inline bool memlines_sampled(uint64_t hash, unsigned int shift)
 /* ---- reuse distances ---- */
 
 /*
- * Each line has a bit at the time of its last use; the distance is the number of bits behind it: popcounts of
- * words, and a Fenwick tree over them (Fenwick 1994; Bennett and Kruskal 1975).  When the times run out, they are numbered anew
- * without holes.
+ * Each line has a bit at the time of its last use; the distance is the number of bits behind it (Bennett and Kruskal
+ * 1975).  Words of bits are counted, 16 of these counts are added up, and 16 of those sums: a new time changes one of each, and few
+ * have to be added for a line that was used not long ago.  When the times run out, they are numbered anew without holes.
  */
 struct memlines_entry {
 	uint64_t line;
@@ -39,7 +39,8 @@ struct memlines {
 	struct memlines_entry *table;
 	size_t room;		/* a power of two */
 	uint64_t *bits;
-	uint32_t *tree;		/* [1 .. words] */
+	uint8_t *count;		/* of each word's bits */
+	uint32_t *sum, *sums;	/* of 16 words, of 256 words */
 	uint64_t *at;		/* line of each time */
 	uint32_t times, now;
 	size_t n, max;		/* lines */

@@ -9,13 +9,14 @@
 #define PAIRS_PER_LINE 8 /* at most; more are thinned out, as lines are */
 #define MAX_SCORE 16	 /* a stride that was seen so often outlives as many others */
 #define MAX_SHIFT 40
+#define PAIRED 8
 
 /* An instruction in a thread. */
 struct state {
 	struct memprofile_insn sum;
 	uint64_t last;		/* address accessed last */
 	int64_t moved;		/* by so much */
-	uint64_t line;		/* last one put into the pairs */
+	uint64_t paired[PAIRED]; /* + 1: lines that are in the pairs */
 	uint32_t next;		/* which one came behind it last: a guess */
 	uint8_t score[MEMPROFILE_STRIDES], turn;
 	bool begun;
@@ -201,9 +202,9 @@ static bool note_line(struct memprofile_thread *t, uint32_t id, uint64_t line)
 
 	if (memlines_sampled(hash, t->lines.shift)) {
 		note_reuse(t, s, line, hash);
-		if (s->line != line + 1)
+		if (s->paired[line % PAIRED] != line + 1)
 			good = mempairs_add(&t->pairs, id, line) >= 0;
-		s->line = line + 1;
+		s->paired[line % PAIRED] = line + 1;
 		while (good && t->lines.shift < MAX_SHIFT &&
 		       (t->lines.n >= t->lines.max || t->pairs.n >= PAIRS_PER_LINE * t->lines.max))
 			good = thin(t);

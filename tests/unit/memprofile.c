@@ -187,7 +187,7 @@ static void test_renumbering(void **state)
 	(void)state;
 	memset(&simple, 0, sizeof simple);
 	assert_true(memlines_init(&m, 50));
-	for (size_t i = 0; i < 20000; i++) {
+	for (size_t i = 0; i < 200000; i++) {
 		uint64_t line = random_bits() % (1 + i / 500 % 50), got;
 		size_t at;
 
