@@ -35,6 +35,7 @@ libcommand_la_SOURCES = \
 	launcher/proto.c \
 	launcher/proto.h \
 	launcher/record-options.c \
+	launcher/sample-options.c \
 	launcher/select-miss.c \
 	launcher/select-pattern.c \
 	launcher/select-pattern.h \

@@ -104,6 +104,9 @@ struct sample_times {
 	uint64_t burst, every; /* ns; burst 0: all is recorded */
 };
 
+/* "burst:1ms,every:10ms".  False: it is not that, or burst is 0 or not below every, or every above a day. */
+bool sample_times_parse(const char *text, struct sample_times *t);
+
 /* `sonde record` */
 struct record_options {
 	const char *dir;	  /* -o; "sonde.data" */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "launcher/options.h"
 #include "launcher/message.h"
-#include "launcher/sampler.h"
 #include "launcher/select.h"
 #include "runtime/probe.h"
 #include "trampolines/memory.h"
@@ -163,7 +162,7 @@ static int check_sample(const struct raw *raw)
 		return opt_usage_error(&record_command, "--sample: there is no --mem");
 	if (raw->o.select.functions.n)
 		return opt_usage_error(&record_command, "--sample: not together with -F");
-	if (!sampler_parse(raw->sample, &times))
+	if (!sample_times_parse(raw->sample, &times))
 		return opt_usage_error(&record_command, "--sample: not like burst:1ms,every:10ms");
 	return 0;
 }
@@ -238,7 +237,7 @@ static void finish(struct record_options *o, const struct raw *raw, char **progr
 		o->mem_rungs = TRAMP_MEM_ALL;
 	o->mem_keep = o->mem_describe = true;
 	if (raw->sample)
-		(void)!sampler_parse(raw->sample, &o->sample);
+		(void)!sample_times_parse(raw->sample, &o->sample);
 	o->drop = strcmp(raw->overflow, "drop") == 0;
 	o->program = program;
 	msg_quiet = o->quiet;

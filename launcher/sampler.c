@@ -9,37 +9,10 @@
 #include <sys/uio.h>
 #include <time.h>
 
-#include "launcher/options.h"
 #include "tracefmt/writer.h"
 
-#define DAY_NS (UINT64_C(86400) * 1000000000)
 #define NAP_NS 5000000
 #define AGAIN_MAX_NS 100000000.0
-
-/* ---- options ---- */
-
-static bool parse_part(const char **at, const char *name, uint64_t *ns)
-{
-	size_t len = strlen(name), n;
-	char time[32];
-
-	if (strncmp(*at, name, len) != 0)
-		return false;
-	*at += len;
-	n = strcspn(*at, ",");
-	if (n == 0 || n >= sizeof(time))
-		return false;
-	memcpy(time, *at, n);
-	time[n] = '\0';
-	*at += n;
-	return opt_parse_time(time, ns);
-}
-
-bool sampler_parse(const char *text, struct sample_times *t)
-{
-	return parse_part(&text, "burst:", &t->burst) && parse_part(&text, ",every:", &t->every) &&
-	       *text == '\0' && t->burst > 0 && t->burst < t->every && t->every <= DAY_NS;
-}
 
 /* ---- time ---- */
 

@@ -13,9 +13,6 @@
 #include "launcher/options.h"
 #include "tracefmt/ring.h"
 
-/* "burst:1ms,every:10ms".  False: it is not that, or burst is 0 or not below every, or every above a day. */
-bool sampler_parse(const char *text, struct sample_times *t);
-
 struct sampler {
 	double hz;		/* of the TSC */
 	uint64_t burst, every;	/* ticks */
