@@ -268,6 +268,9 @@ static enum inj_status refuse(struct inj_recorded *r, enum tramp_mirror_status s
 
 /* ---- descriptions of memory streams ---- */
 
+/* Nodes and operations of a part of an object: so many, and those of one function more. */
+#define PART_OPS (1u << 20)
+
 static bool grow(void **v, uint32_t *room, uint64_t need, size_t size)
 {
 	uint64_t more = *room ? *room : 256;
@@ -306,23 +309,7 @@ static void append_description(struct inj_described *d, const struct tramp_mem_d
 	d->nops += (uint32_t)f->nops;
 }
 
-static enum inj_status describe(struct work *w, const struct tramp_mirror *mirror)
-{
-	struct inj_mirrors *m = &w->s->mirrors;
-	struct inj_described *d = &w->described;
-	struct tramp_mem_description f;
-
-	tramp_mirror_description(mirror, &f);
-	if (!grow((void **)&d->nodes, &d->room_nodes, d->nnodes + (uint64_t)f.nnodes,
-		  sizeof(*d->nodes)) ||
-	    !grow((void **)&d->ops, &d->room_ops, d->nops + (uint64_t)f.nops, sizeof(*d->ops)))
-		return INJ_MEMORY;
-	append_description(d, &f);
-	m->next_node += (uint32_t)f.nnodes;
-	return INJ_OK;
-}
-
-/* The object's part is complete. */
+/* A part of the object is complete. */
 static enum inj_status keep_description(struct work *w)
 {
 	struct inj_mirrors *m = &w->s->mirrors;
@@ -338,6 +325,26 @@ static enum inj_status keep_description(struct work *w)
 	w->described.code_base = tramp_code_base(w->code);
 	v[m->ndescribed++] = w->described;
 	w->described = (struct inj_described){ 0 };
+	return INJ_OK;
+}
+
+static enum inj_status describe(struct work *w, const struct tramp_mirror *mirror)
+{
+	struct inj_mirrors *m = &w->s->mirrors;
+	struct inj_described *d = &w->described;
+	struct tramp_mem_description f;
+
+	tramp_mirror_description(mirror, &f);
+	if (d->nnodes + d->nops >= PART_OPS && keep_description(w) != INJ_OK)
+		return INJ_MEMORY;
+	if (!d->nnodes)
+		d->first = m->next_node + 1;
+	if (!grow((void **)&d->nodes, &d->room_nodes, d->nnodes + (uint64_t)f.nnodes,
+		  sizeof(*d->nodes)) ||
+	    !grow((void **)&d->ops, &d->room_ops, d->nops + (uint64_t)f.nops, sizeof(*d->ops)))
+		return INJ_MEMORY;
+	append_description(d, &f);
+	m->next_node += (uint32_t)f.nnodes;
 	return INJ_OK;
 }
 
@@ -509,8 +516,6 @@ static enum inj_status mirror_list(struct work *w, const struct tramp_probe_env 
 	struct tramp_mem_env memory = mem_env(w->s);
 	struct inj_planners *p = inj_planners_new(w->code, env, &memory, w->mirror, fns, n);
 	enum inj_status status = p ? INJ_OK : INJ_MEMORY;
-
-	w->described.first = w->s->mirrors.next_node + 1;
 
 	for (size_t i = 0; i < n && status == INJ_OK; i++) {
 		enum tramp_mirror_status said;
