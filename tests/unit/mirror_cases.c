@@ -102,23 +102,24 @@ static void test_slot(void **state)
 }
 
 /*
- * cmp $130, %edi; jle 1f; mov (%rsi), %eax; ret; 1: mov %edi, (%rsi); add $1, %edi; call; add $1, %eax; ret: no block
- * has room for a slot behind the call, but the ends of two that nobody comes to any more have.
+ * cmp $130, %edi; jle 1f; mov (%rsi), %eax; ret; 1: mov %edi, (%rsi); inc %edi; call; inc %eax; ret: no block has
+ * room for a slot, but two that nobody comes to any more have, together.
  */
 static void test_slot_across(void **state)
 {
 	struct subject s;
 
 	(void)state;
-	BUILD(&s, "\x81\xff\x82\x00\x00\x00\x7e\x03\x8b\x06\xc3\x89\x3e\x83\xc7\x01\xe8\x00\x10\x00\x00"
-		  "\x83\xc0\x01\xc3", NEXT);
+	BUILD(&s, "\x81\xff\x82\x00\x00\x00\x7e\x03\x8b\x06\xc3\x89\x3e\xff\xc7\xe8\x00\x10\x00\x00"
+		  "\xff\xc0\xc3", NEXT);
 	mirror(&s, ENTRY | EXIT);
 	assert_int_equal(s.plan.nshort, 1);
+	assert_int_equal(s.plan.nmoved_calls, 0);
 	assert_int_equal(s.out.npatches, 3);
 	patch_is(&s, 0, 0, 5, 0xe9);
-	patch_is(&s, 1, 5, 5, 0xe9);
-	patch_is(&s, 2, 21, 2, 0xeb);
-	assert_int_equal((int8_t)s.out.patches[2].bytes[1], 5 - 23);
+	patch_is(&s, 1, 8, 5, 0xe9);
+	patch_is(&s, 2, 20, 2, 0xeb);
+	assert_int_equal((int8_t)s.out.patches[2].bytes[1], 8 - 22);
 	drop(&s);
 }
 

@@ -85,11 +85,13 @@ static bool can_move_call(const struct tramp_mirror *m, uint32_t i)
 static bool call_can_lend(const struct tramp_mirror *m, uint32_t i, uint32_t jump)
 {
 	const struct mir_block *b = &m->blocks.v[i];
-	uint32_t from = mir_whole(b) ? b->used[MIR_TAIL] : mir_off(m, i, b->lo) + MIR_JUMP;
+	uint32_t start = mir_off(m, i, b->lo);
+	uint32_t from = mir_whole(b) ? b->used[MIR_TAIL] : start + MIR_JUMP;
 
-	return can_move_call(m, i) &&
+	/* from < start: it was made whole in this round, and may have room when all is placed anew */
+	return from >= start && can_move_call(m, i) &&
 	       mir_slot_at(jump, from, mir_flow_block(m, i)->end) != TRAMP_NONE &&
-	       !has_syscall(m, i, b->lo, mir_flow_block(m, i)->end - mir_off(m, i, b->lo));
+	       !has_syscall(m, i, b->lo, mir_flow_block(m, i)->end - start);
 }
 
 static int plain_lender(const struct tramp_mirror *m, uint32_t i, uint32_t jump, uint32_t *bytes)
@@ -109,11 +111,11 @@ static int plain_lender(const struct tramp_mirror *m, uint32_t i, uint32_t jump,
 											     LEND_NEW;
 }
 
-static int lender(const struct tramp_mirror *m, uint32_t i, uint32_t jump, uint32_t *bytes)
+static int lender(const struct tramp_mirror *m, uint32_t i, uint32_t jump, bool calls, uint32_t *bytes)
 {
 	int rank = plain_lender(m, i, jump, bytes);
 
-	if (rank != LEND_NOT || (m->blocks.v[i].flags & (MIR_RIGID | MIR_LENT)))
+	if (rank != LEND_NOT || !calls || (m->blocks.v[i].flags & (MIR_RIGID | MIR_LENT)))
 		return rank;
 	return call_can_lend(m, i, jump) ? LEND_CALL : LEND_NOT;
 }
@@ -139,7 +141,8 @@ static bool lend_dead(struct tramp_mirror *m, uint32_t i, uint32_t jump)
 	return true;
 }
 
-static bool lend(struct tramp_mirror *m, const struct mir_window *lack)
+/* With `calls` also the bytes of one that the copy makes. */
+static bool lend(struct tramp_mirror *m, const struct mir_window *lack, bool calls)
 {
 	struct mir_reach reach = mir_reach(m, lack->block, lack->off);
 	uint32_t best = 0, best_bytes = 0;
@@ -149,7 +152,7 @@ static bool lend(struct tramp_mirror *m, const struct mir_window *lack)
 		return false;
 	for (uint32_t j = reach.first; j <= reach.last; j++) {
 		uint32_t bytes = 0;
-		int rank = lender(m, j, lack->off, &bytes);
+		int rank = lender(m, j, lack->off, calls, &bytes);
 
 		if (j == lack->block || rank >= best_rank)
 			continue;
@@ -229,7 +232,7 @@ static bool free_nearby(struct tramp_mirror *m, const struct mir_window *lack)
 }
 
 enum {
-	TRY_RETARGET, TRY_LEND, TRY_LEND_MORE, TRY_BEHIND, TRY_CALL, TRY_BEHIND_MORE, TRY_CLOSE, TRY_NEARBY,
+	TRY_RETARGET, TRY_LEND, TRY_BEHIND, TRY_LEND_MORE, TRY_CALL, TRY_BEHIND_MORE, TRY_CLOSE, TRY_NEARBY,
 	TRY_END
 };
 
@@ -243,7 +246,7 @@ static bool try(struct tramp_mirror *m, const struct mir_window *lack, int what)
 		return at_start && mir_retarget(m, lack->block);
 	case TRY_LEND:
 	case TRY_LEND_MORE:
-		return lend(m, lack);
+		return lend(m, lack, what == TRY_LEND_MORE);
 	case TRY_BEHIND:
 	case TRY_BEHIND_MORE:
 		(void)mir_free_bytes(m, lack->block, lack->run, MIR_JUMP, &stop);
