@@ -17,6 +17,7 @@ INTEGRATION_TESTS += \
 	tests/integration/functions-filters.sh \
 	tests/integration/functions-oracle.sh \
 	tests/integration/functions-stress.sh \
+	tests/integration/lackey.awk \
 	tests/integration/harness.sh \
 	tests/integration/ifunc.sh \
 	tests/integration/installed.sh \
@@ -29,6 +30,7 @@ INTEGRATION_TESTS += \
 	tests/integration/memory-modules.sh \
 	tests/integration/memory-sample.sh \
 	tests/integration/memory-dump.sh \
+	tests/integration/memory-lackey.sh \
 	tests/integration/memory-oracle.sh \
 	tests/integration/memory-stress.sh \
 	tests/integration/modules-used.sh \

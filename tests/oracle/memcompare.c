@@ -2,6 +2,7 @@
 /*
  * usage: memcompare [-S] [-s SYMBOLS] STEPS TRACE
  *	  memcompare -c TRACE
+ *	  memcompare -p TRACE
  *
  * Compares a trace's memory accesses with what memsteps saw (STEPS), thread by thread in the order of their ids,
  * access by access: kind, size, address, instruction.  -S: the trace was recorded with --mem-stack=no.  Prints the
@@ -14,6 +15,7 @@
  * two to the same place, and all by few different distances.
  *
  * -c: only reads the trace, which must not have gaps, and compares what can be listed with what can be counted.
+ * -p: the same, after lines KIND SIZE ADDRESS INSTRUCTION for all accesses.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -48,7 +50,7 @@ static char *files[64];
 static uint32_t nfiles;
 static struct recorded *steps; /* by memsteps */
 static size_t nsteps;
-static bool no_stack;
+static bool no_stack, prints;
 static bool differs;
 
 static void *grow(void *v, size_t n, size_t each)
@@ -472,8 +474,12 @@ static void check_trace(const char *trace)
 
 		if (!c.t)
 			die("a thread that cannot be read");
-		while (next(&c))
-			;
+		for (const struct mx_access *a; (a = next(&c));) {
+			struct record r = record_of(m, a);
+
+			if (prints)
+				printf("%s %u %" PRIx64 " %" PRIx64 "\n", name_of(&r), r.size, r.addr, r.insn);
+		}
 		if (c.gaps || thread.bad || thread.lost) {
 			printf("thread %d.%d: %" PRIu64 " gaps behind access %zu, %" PRIu64 " bad and %" PRIu64
 			       " lost chunks\n", thread.pid, thread.tid, c.gaps, c.total, thread.bad, thread.lost);
@@ -514,11 +520,13 @@ int main(int argc, char **argv)
 	size_t n;
 	int c;
 
-	while ((c = getopt(argc, argv, "cSs:")) != -1) {
+	while ((c = getopt(argc, argv, "cpSs:")) != -1) {
 		if (c == 'S')
 			no_stack = true;
 		else if (c == 'c')
 			only = true;
+		else if (c == 'p')
+			only = prints = true;
 		else if (c == 's')
 			symbols = optarg;
 		else
