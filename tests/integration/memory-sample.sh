@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Sampled memory accesses: each burst is a piece of what is recorded without sampling, and the program does what it
+# does without.
+. "$top_srcdir/tests/integration/lib.sh"
+need_program bursts
+need_ptrace
+need_command setarch
+need_command python3
+which='list,stream,sort,switches,recursion,strings,run,on_timer'
+
+# record DIR ARGUMENT...: with the same addresses each time; its output is that of the program alone.
+record()
+{
+	dir=$1
+	shift
+	"$programs/bursts" "$@" >native
+	status=0
+	setarch -R sonde -q --mem="$which" $sample -o "$dir" -- "$programs/bursts" "$@" >out 2>err || status=$?
+	[ $status = 5 ] || fail "$dir: exit status $status instead of 5: $(cat err)"
+	cmp -s out native || fail "$dir: the program printed something else"
+	sonde info "$dir" >"$dir.info"
+	check_contains "$dir.info" '^state  *intact'
+}
+
+# matches FULL SAMPLED: dumps, whose k-th threads are the same.  Prints bursts, and those that begin with something else
+# than a thread does.
+matches()
+{
+	python3 - "$1" "$2" <<-'END'
+	import sys, hashlib
+	def read(path):
+	    threads, order = {}, []
+	    for line in open(path, 'rb'):
+	        thread, _, rest = line.partition(b' ')
+	        if thread not in threads:
+	            threads[thread] = [bytearray()]
+	            order.append(thread)
+	        if rest == b'off\n':
+	            threads[thread].append(bytearray())
+	        else:
+	            threads[thread][-1] += known(rest)
+	    order.sort(key=lambda t: int(t.split(b'.')[1]))
+	    return [threads[t] for t in order]
+	digests = {}
+	def known(text):
+	    d = digests.get(text)
+	    if d is None:
+	        d = digests[text] = hashlib.md5(text).digest()[:8]
+	    return d
+	full, sampled = read(sys.argv[1]), read(sys.argv[2])
+	if len(full) != len(sampled):
+	    sys.exit("%d threads, and %d" % (len(full), len(sampled)))
+	n = inner = 0
+	for whole, bursts in zip(full, sampled):
+	    whole, at = bytes(whole[0]), 0
+	    for b in bursts:
+	        found = whole.find(b, at)
+	        while found >= 0 and found % 8:
+	            found = whole.find(b, found + 1)
+	        if found < 0:
+	            sys.exit("burst %d of %d accesses is nowhere behind access %d" % (n, len(b) // 8, at // 8))
+	        inner += found > 0
+	        at = found + len(b)
+	        n += 1
+	print(n, inner)
+	END
+}
+
+# ---- the same accesses ----
+
+for threads in 1 3; do
+	sample=
+	record full $threads
+	sonde dump --mem full >full.txt
+	for times in burst:50us,every:200us burst:200us,every:1ms burst:20us,every:400us; do
+		sample=--sample=$times
+		record t $threads
+		sonde dump --mem t >t.txt
+		matches full.txt t.txt >found 2>why || fail "$threads threads, $times: $(cat why)"
+		show found
+		read -r bursts inner <found
+		[ "$inner" -ge 1 ] || fail "$threads threads, $times: $bursts bursts, all of them first ones"
+		[ "$(wc -l <t.txt)" -lt "$(wc -l <full.txt)" ] || fail "$threads threads, $times: all was recorded"
+	done
+done
+
+# ---- a share of the time ----
+
+sample=--sample=burst:1ms,every:10ms
+record t 1 1500
+check_contains t.info '^sampled  *[0-9]* bursts, [0-9.]* % of the time$'
+awk '$1 == "sampled" && ($4 < 2 || $4 > 30) { exit 1 }' t.info || fail "not a tenth: $(grep sampled t.info)"
+
+# ---- signals while it goes off and on ----
+
+sample=--sample=burst:200us,every:1ms
+for i in 1 2 3 4; do
+	record t 1 150 signals
+	record t 3 100 signals
+	sonde dump --mem t | grep -q on_timer || show t.info
+done
+
+# ---- what is asked for ----
+
+for wrong in burst:1ms every:10ms,burst:1ms burst:10ms,every:1ms burst:0ms,every:1ms burst:1x,every:1ms \
+	burst:1ms,every:1ms burst:1ms,every:2ms, burst:,every:1s 1ms; do
+	check_usage_error sonde --mem --sample=$wrong -o t -- "$programs/bursts"
+done
+check_usage_error sonde --sample=burst:1ms,every:10ms -o t -- "$programs/bursts"
+check_usage_error sonde --mem -F run --sample=burst:1ms,every:10ms -o t -- "$programs/bursts"
