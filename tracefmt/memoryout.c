@@ -13,7 +13,6 @@
 #include "tracefmt/writer-internal.h"
 
 #define LEVEL 1
-#define TRIAL ((size_t)4 * TF_WORDS_BLOCK) /* bytes that are packed in both ways */
 
 static bool create(struct tf_writer *w, struct tf_pieces *p, const char *name, const char *magic,
 		   int pid, int tid)
@@ -36,13 +35,13 @@ static bool create(struct tf_writer *w, struct tf_pieces *p, const char *name, c
 	return false;
 }
 
-static void put_head(uint8_t *at, const struct tf_pieces *p, size_t packed, size_t raw, uint32_t flags)
+static void put_head(uint8_t *at, const struct tf_pieces *p, size_t packed, size_t raw)
 {
 	memcpy(at, TF_MAGIC_PIECE, TF_MAGIC_SIZE);
 	tf_put32(at + 8, p->n);
 	tf_put32(at + 12, (uint32_t)packed);
 	tf_put32(at + 16, (uint32_t)raw);
-	tf_put32(at + 20, flags);
+	tf_put32(at + 20, p->spread ? TF_PIECE_SPREAD : 0);
 	tf_put64(at + 24, p->lost);
 	tf_put64(at + 32, XXH64(at + TF_PIECE_SIZE, packed, 0));
 	tf_put64(at + 40, XXH64(at, 40, 0));
@@ -53,44 +52,61 @@ static size_t pack(struct tf_writer *w, uint8_t *at, size_t room, const void *ra
 	return ZSTD_compressCCtx(w->pack.zstd, at, room, raw, bytes, LEVEL);
 }
 
-/* Rearranged in w->words; NULL: no memory. */
-static const uint8_t *spread(struct tf_writer *w, const uint8_t *raw, size_t bytes)
+/* Rearranged, at @at; 0: no memory, or another error. */
+static size_t pack_words(struct tf_writer *w, uint8_t *at, size_t room, const void *raw, size_t bytes)
 {
-	uint8_t *to;
+	size_t size = tf_words_size(bytes), packed;
+	uint8_t *words;
 
 	tf_buf_clear(&w->words);
-	to = tf_buf_need(&w->words, tf_words_size(bytes));
-	if (to)
-		tf_words_spread(to, raw, bytes);
-	return to;
+	words = tf_buf_need(&w->words, size);
+	if (!words)
+		return 0;
+	tf_words_spread(words, raw, bytes);
+	packed = pack(w, at, room, words, size);
+	return ZSTD_isError(packed) ? 0 : packed;
 }
 
-/* Is it worth it?  What is in the middle is tried. */
-static bool spread_is_less(struct tf_writer *w, uint8_t *at, size_t room, const uint8_t *raw, size_t bytes)
+/* Pieces that are packed in both ways; those that follow as was less. */
+static bool is_trial(uint32_t n)
 {
-	const uint8_t *sample = raw + bytes / 2 / 4 * 4, *words;
-	size_t n = bytes / 2 < TRIAL ? bytes / 2 / 4 * 4 : TRIAL, plain, other;
-
-	plain = pack(w, at, room, sample, n);
-	words = spread(w, sample, n);
-	other = words ? pack(w, at, room, words, tf_words_size(n)) : SIZE_MAX;
-	return !ZSTD_isError(plain) && !ZSTD_isError(other) && other < plain;
+	return n % 16 == 0 || (n & (n - 1)) == 0;
 }
 
-/* Appends a piece, of @words if they pack better so.  What cannot be written is discarded, and counted. */
-static void append(struct tf_writer *w, struct tf_pieces *p, const void *raw, size_t bytes, bool words)
+/* As pack(), in the way that is less.  There is room for twice @room. */
+static size_t pack_stream(struct tf_writer *w, struct tf_pieces *p, uint8_t *at, size_t room, const void *raw,
+			  size_t bytes)
 {
-	size_t bound = ZSTD_compressBound(tf_words_size(bytes)), packed = 0;
-	const uint8_t *other = NULL;
+	size_t plain, words;
+
+	if (p->spread && !is_trial(p->n)) {
+		words = pack_words(w, at, room, raw, bytes);
+		if (words)
+			return words;
+	}
+	plain = pack(w, at, room, raw, bytes);
+	if (!is_trial(p->n) || ZSTD_isError(plain)) {
+		p->spread = false;
+		return plain;
+	}
+	words = pack_words(w, at + room, room, raw, bytes);
+	p->spread = words && words < plain;
+	if (p->spread)
+		memcpy(at, at + room, words);
+	return p->spread ? words : plain;
+}
+
+/* Appends a piece, made by pack_stream() or pack().  What cannot be written is discarded, and counted. */
+static void append(struct tf_writer *w, struct tf_pieces *p, const void *raw, size_t bytes, bool stream)
+{
+	size_t room = ZSTD_compressBound(tf_words_size(bytes)), packed = 0;
 	uint8_t *at;
 
 	tf_buf_clear(&w->memory);
-	at = tf_buf_need(&w->memory, TF_PIECE_SIZE + bound);
-	if (at && words && spread_is_less(w, at + TF_PIECE_SIZE, bound, raw, bytes))
-		other = spread(w, raw, bytes);
+	at = tf_buf_need(&w->memory, TF_PIECE_SIZE + (stream ? 2 : 1) * room);
 	if (at)
-		packed = other ? pack(w, at + TF_PIECE_SIZE, bound, other, tf_words_size(bytes)) :
-				 pack(w, at + TF_PIECE_SIZE, bound, raw, bytes);
+		packed = stream ? pack_stream(w, p, at + TF_PIECE_SIZE, room, raw, bytes) :
+				  pack(w, at + TF_PIECE_SIZE, room, raw, bytes);
 	if (!at || ZSTD_isError(packed)) {
 		tf_writer_no_memory(w);
 		p->lost++;
@@ -98,7 +114,7 @@ static void append(struct tf_writer *w, struct tf_pieces *p, const void *raw, si
 		w->discarded++;
 		return;
 	}
-	put_head(at, p, packed, bytes, other ? TF_PIECE_SPREAD : 0);
+	put_head(at, p, packed, bytes);
 	if (!tf_outfile_append(&p->file, at, TF_PIECE_SIZE + packed)) {
 		tf_writer_failed(w, "write", p->file.name);
 		p->broken = true;

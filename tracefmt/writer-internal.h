@@ -44,6 +44,7 @@ struct tf_pieces {
 	uint32_t n;	/* pieces written */
 	uint64_t lost;	/* chunks since the last one */
 	uint64_t all_lost;
+	bool spread;	/* words are rearranged, see tracefmt/memorywords.h */
 	bool tried;	/* it has been created, or could not be */
 	bool broken;
 };
