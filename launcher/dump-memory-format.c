@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * An access in one of the formats.  Sources of the foreign ones: Valgrind's lackey/lk_main.c (--trace-mem=yes); dineroIV(1),
- * "traditional din format"; ChampSim's inc/trace_instruction.h; DynamoRIO's api/samples/memtrace_simple.c.
+ * An access in one of the formats.  Sources of the foreign ones: Valgrind's lackey/lk_main.c
+ * (--trace-mem=yes); dineroIV(1), "traditional din format"; ChampSim's inc/trace_instruction.h;
+ * DynamoRIO's api/samples/memtrace_simple.c.
  */
 #include "launcher/dump-memory.h"
 #include "launcher/dump.h"
@@ -293,8 +294,8 @@ static void put_record(struct dump_memory *d)
 }
 
 /*
- * The accesses of an instruction are beside each other, but so are those of one that is executed again: a record
- * ends in front of a second load or store, or a load behind a store.
+ * The accesses of an instruction are beside each other, but so are those of one that is executed
+ * again: a record ends in front of a second load or store, or a load behind a store.
  */
 static void put_champsim(struct dump_memory *d, const struct mx_access *a, struct memplace *place)
 {

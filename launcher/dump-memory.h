@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * `sonde dump --mem`: dump-memory.c chooses threads and files, dump-memory-format.c makes lines or records.
+ * `sonde dump --mem`: dump-memory.c chooses threads and files, dump-memory-format.c makes lines or
+ * records.
  */
 #ifndef SONDE_LAUNCHER_DUMP_MEMORY_H
 #define SONDE_LAUNCHER_DUMP_MEMORY_H
@@ -59,7 +60,9 @@ struct dump_memory_format {
 /* By name; NULL: the default. */
 const struct dump_memory_format *dump_memory_format(const char *name);
 
-/* At least @bytes are free at the returned place; d->n is to be moved on by what was used of them. */
+/*
+ * At least @bytes are free at the returned place; d->n is to be moved on by what was used of them.
+ */
 char *dump_memory_room(struct dump_memory *d, size_t bytes);
 void dump_memory_flush(struct dump_memory *d);
 

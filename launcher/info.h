@@ -15,8 +15,8 @@ void info_size(const char *key, uint64_t bytes);
 struct info_memory;
 
 /*
- * Counts all accesses of the trace.  NULL: there are no memory streams (or no memory): the functions below take that, too.  What
- * cannot be read is said, and counted as damage.
+ * Counts all accesses of the trace.  NULL: there are no memory streams (or no memory): the
+ * functions below take that, too.  What cannot be read is said, and counted as damage.
  */
 struct info_memory *info_memory_read(struct sonde_trace *trace);
 void info_memory_free(struct info_memory *m);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Cache lines for launcher/memprofile.h: reuse distances, and sets of pairs of instruction and line. */
+/*
+ * Cache lines for launcher/memprofile.h: reuse distances, and sets of pairs of instruction and
+ * line.
+ */
 #ifndef SONDE_LAUNCHER_MEMLINES_H
 #define SONDE_LAUNCHER_MEMLINES_H
 
@@ -26,9 +29,10 @@ static inline bool memlines_sampled(uint64_t hash, unsigned int shift)
 /* ---- reuse distances ---- */
 
 /*
- * Each line has a bit at the time of its last use; the distance is the number of bits behind it (Bennett and Kruskal
- * 1975).  Words of bits are counted, 16 of these counts are added up, and 16 of those sums: a new time changes one of each, and few
- * have to be added for a line that was used not long ago.  When the times run out, they are numbered anew without holes.
+ * Each line has a bit at the time of its last use; the distance is the number of bits behind it
+ * (Bennett and Kruskal 1975).  Words of bits are counted, 16 of these counts are added up, and 16
+ * of those sums: a new time changes one of each, and few have to be added for a line that was used
+ * not long ago.  When the times run out, they are numbered anew without holes.
  */
 struct memlines_entry {
 	uint64_t line;
@@ -50,7 +54,10 @@ struct memlines {
 bool memlines_init(struct memlines *m, size_t max) __attribute__((warn_unused_result));
 void memlines_free(struct memlines *m);
 
-/* How many lines were used since @line was; UINT64_MAX: it was not yet.  In lines that are here, not in all. */
+/*
+ * How many lines were used since @line was; UINT64_MAX: it was not yet.  In lines that are here,
+ * not in all.
+ */
 uint64_t memlines_use(struct memlines *m, uint64_t line, uint64_t hash);
 /* Leaves out every other line. */
 void memlines_thin(struct memlines *m);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The profile for people: figures to the right, names last; then what caches of several sizes would do. */
+/*
+ * The profile for people: figures to the right, names last; then what caches of several sizes
+ * would do.
+ */
 #include "launcher/memory.h"
 #include "launcher/report-units.h"
 

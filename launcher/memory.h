@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * `sonde memory`: a profile of memory accesses (launcher/memprofile.h) by function, loop, line or instruction.  memory.c
- * has the options, memory-rows.c makes rows of the profiles of all ranks, memory-table.c and memory-data.c print them.
+ * `sonde memory`: a profile of memory accesses (launcher/memprofile.h) by function, loop, line or
+ * instruction.  memory.c has the options, memory-rows.c makes rows of the profiles of all ranks,
+ * memory-table.c and memory-data.c print them.
  */
 #ifndef SONDE_LAUNCHER_MEMORY_H
 #define SONDE_LAUNCHER_MEMORY_H
@@ -73,7 +74,9 @@ static inline double memory_percent(uint64_t part, uint64_t whole)
 	return whole ? 100.0 * (double)part / (double)whole : 0.0;
 }
 
-/* Accesses that would miss in a cache of 2^@bits lines: fully associative, LRU, the thread's own. */
+/*
+ * Accesses that would miss in a cache of 2^@bits lines: fully associative, LRU, the thread's own.
+ */
 uint64_t memory_misses(const struct memprofile_insn *s, unsigned int bits);
 
 /* @limit: rows; @by: title of the last column. */

@@ -114,8 +114,8 @@ static void free_insns(struct insns *s)
 /* ---- strides ---- */
 
 /*
- * A stride's count is exact from when it got its place, which it loses when others came more often since: what is
- * frequent gets a place early and keeps it, and random ones never count for much.
+ * A stride's count is exact from when it got its place, which it loses when others came more often
+ * since: what is frequent gets a place early and keeps it, and random ones never count for much.
  */
 static void note_stride(struct state *s, int64_t by)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A profile of memory accesses, by instruction: how many, how far apart, how soon a cache line is used again, how
- * many different lines.  Accesses come in batches, from a trace or while the program runs; memory is bounded by the number
- * of instructions, not by that of accesses.
+ * A profile of memory accesses, by instruction: how many, how far apart, how soon a cache line is
+ * used again, how many different lines.  Accesses come in batches, from a trace or while the
+ * program runs; memory is bounded by the number of instructions, not by that of accesses.
  *
  *	p = memprofile_new(NULL);
  *	t = memprofile_begin(p);		for each thread of the program, at the same time if wanted
@@ -10,10 +10,11 @@
  *	memprofile_end(t);
  *	memprofile_insn(p, 0) ...
  *
- * Reuse distances (how many other lines a thread touched between two accesses to a line) and footprints are exact
- * while a thread touches at most MEMPROFILE_LINES lines.  Beyond that, half of the lines are left out, chosen by a
- * hash of the address, as often as needed; what is left stands for the rest (SHARDS: Waldspurger, Park, Garthwaite, Ahmad:
- * "Efficient MRC Construction with SHARDS", FAST 2015).  All other figures are always exact.
+ * Reuse distances (how many other lines a thread touched between two accesses to a line) and
+ * footprints are exact while a thread touches at most MEMPROFILE_LINES lines.  Beyond that, half
+ * of the lines are left out, chosen by a hash of the address, as often as needed; what is left
+ * stands for the rest (SHARDS: Waldspurger, Park, Garthwaite, Ahmad: "Efficient MRC Construction
+ * with SHARDS", FAST 2015).  All other figures are always exact.
  *
  * An access counts for the line of its first byte.  Prefetches are counted, and nothing more.
  */
@@ -44,7 +45,9 @@ struct memprofile_stride {
 struct memprofile_insn {
 	uint64_t insn;			/* address in the program */
 	uint64_t accesses[4], bytes[4];	/* by enum md_kind without MD_STACK */
-	/* Of accesses that have one by the same instruction, in the same thread, in front of them: */
+	/*
+	 * Of accesses that have one by the same instruction, in the same thread, in front of them:
+	 */
 	uint64_t moves;
 	uint64_t near;			/* at most MEMPROFILE_NEAR bytes away */
 	uint64_t strided;		/* farther, as far as the time before */
@@ -65,7 +68,10 @@ struct memprofile_options {
 struct memprofile *memprofile_new(const struct memprofile_options *o);
 void memprofile_free(struct memprofile *p);
 
-/* NULL: no memory.  A thread's functions may run beside those of other threads, but for memprofile_end(). */
+/*
+ * NULL: no memory.  A thread's functions may run beside those of other threads, but for
+ * memprofile_end().
+ */
 struct memprofile_thread *memprofile_begin(struct memprofile *p);
 /* False: no memory; all that can be done then is memprofile_end(). */
 bool memprofile_take(struct memprofile_thread *t, const struct mx_access *v, size_t n)
@@ -75,7 +81,10 @@ void memprofile_off(struct memprofile_thread *t);
 /* Adds @t to its profile, and frees it.  False: no memory, something is missing. */
 bool memprofile_end(struct memprofile_thread *t) __attribute__((warn_unused_result));
 
-/* Instructions that made accesses, ascending by address, in threads that have ended; NULL: there are no more. */
+/*
+ * Instructions that made accesses, ascending by address, in threads that have ended; NULL: there
+ * are no more.
+ */
 const struct memprofile_insn *memprofile_insn(struct memprofile *p, size_t i);
 
 /* Adds @from to @to, but for the address. */
@@ -85,14 +94,15 @@ void memprofile_add(struct memprofile_insn *to, const struct memprofile_insn *fr
 struct memprofile_stride memprofile_dominant(const struct memprofile_insn *sum, double *percent);
 
 /*
- * With samples, makes reuse and first add up to the accesses: what is missing, or too much, are accesses to a few lines that
- * are used all the time, and so are those to the line of the access before (SHARDS_adj in the paper).
+ * With samples, makes reuse and first add up to the accesses: what is missing, or too much, are
+ * accesses to a few lines that are used all the time, and so are those to the line of the access
+ * before (SHARDS_adj in the paper).
  */
 void memprofile_adjust(struct memprofile_insn *sum);
 
 /*
- * Distinct lines by groups of instructions: lines[group[i]] for the i-th instruction's group.  @lines: @ngroups, set here.
- * False: no memory.
+ * Distinct lines by groups of instructions: lines[group[i]] for the i-th instruction's group.
+ * @lines: @ngroups, set here. False: no memory.
  */
 bool memprofile_footprint(struct memprofile *p, const uint32_t *group, uint64_t *lines, size_t ngroups)
 	__attribute__((warn_unused_result));

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The memory streams of a whole trace, rank by rank, thread by thread, as far as they are asked for. */
+/*
+ * The memory streams of a whole trace, rank by rank, thread by thread, as far as they are asked
+ * for.
+ */
 #ifndef SONDE_LAUNCHER_MEMTRACE_H
 #define SONDE_LAUNCHER_MEMTRACE_H
 
@@ -15,8 +18,8 @@ struct memtrace {
 };
 
 /*
- * @pick: its threads and rank count; its trace is set.  Returns 0, or EXIT_USAGE after a message: no trace, no memory
- * accesses in it, no such thread or rank.
+ * @pick: its threads and rank count; its trace is set.  Returns 0, or EXIT_USAGE after a message:
+ * no trace, no memory accesses in it, no such thread or rank.
  */
 int memtrace_open(const char *dir, struct pick *pick, struct memtrace *t)
 	__attribute__((warn_unused_result));
@@ -35,8 +38,8 @@ struct memtrace_thread {
 
 struct memtrace_visitor {
 	/*
-	 * For each rank: begin(), thread() for each of its threads, done() if all went well, end() always.  @read lives
-	 * until then.  All but thread() may be NULL.
+	 * For each rank: begin(), thread() for each of its threads, done() if all went well, end()
+	 * always.  @read lives until then.  All but thread() may be NULL.
 	 */
 	int (*begin)(void *arg, struct memread *read, int rank);
 	int (*thread)(void *arg, const struct memtrace_thread *thread);
@@ -46,15 +49,16 @@ struct memtrace_visitor {
 };
 
 /*
- * Calls the visitor until one of its functions does not return 0, which is returned.  EXIT_USAGE after a message: something cannot
- * be read.
+ * Calls the visitor until one of its functions does not return 0, which is returned.  EXIT_USAGE
+ * after a message: something cannot be read.
  */
 int memtrace_visit(const struct memtrace *t, const struct memtrace_visitor *v)
 	__attribute__((warn_unused_result));
 
 /*
- * Gives all accesses of @thread to take(), batch by batch, until it returns false.  A batch of none: recording was off in
- * between.  Warns of what is missing; returns how many places are damaged: what was lost while recording is no damage.
+ * Gives all accesses of @thread to take(), batch by batch, until it returns false.  A batch of
+ * none: recording was off in between.  Warns of what is missing; returns how many places are
+ * damaged: what was lost while recording is no damage.
  */
 uint64_t memtrace_accesses(const struct memtrace_thread *thread,
 			   bool (*take)(void *arg, const struct mx_access *v, size_t n), void *arg);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Where instructions that access memory stand: object, function, source line, loop.  From the program's files, as
- * they are now.  There are few instructions and many accesses: each is looked up once.
+ * Where instructions that access memory stand: object, function, source line, loop.  From the
+ * program's files, as they are now.  There are few instructions and many accesses: each is looked
+ * up once.
  */
 #ifndef SONDE_LAUNCHER_MEMWHERE_H
 #define SONDE_LAUNCHER_MEMWHERE_H
@@ -47,7 +48,8 @@ void memwhere_free(struct memwhere *w);
 struct memplace *memwhere(struct memwhere *w, uint64_t insn);
 
 /*
- * Does the place's function match one of the shell patterns, with or without parameters?  No patterns: yes.
+ * Does the place's function match one of the shell patterns, with or without parameters?  No
+ * patterns: yes.
  */
 struct opt_list;
 bool memwhere_matches(const struct memplace *place, const struct opt_list *patterns);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Reads arbitrary bytes as the files of memory streams, up to accesses.  Checksums and compression would keep a fuzzer out, so
- * that there are ways in behind them.
+ * Reads arbitrary bytes as the files of memory streams, up to accesses.  Checksums and compression
+ * would keep a fuzzer out, so that there are ways in behind them.
  *
- * Input: a byte that chooses, 4 bytes: length of the first part, which is code.memory; the rest is a thread's stream.
+ * Input: a byte that chooses, 4 bytes: length of the first part, which is code.memory; the rest is
+ * a thread's stream.
  *	0	both as they are
  *	1	all checksums of both are made right
  *	2, 3	unpacked bodies of one piece each; 3: the stream's words are rearranged

@@ -18,7 +18,9 @@ static uint32_t chunk[CHUNKS][5000];
 static size_t length[CHUNKS]; /* bytes */
 static uint8_t nodes[3 * TF_MD_SIZE], ops[7 * TF_MD_SIZE];
 
-/* Some that pack well, some that do not; lengths that are no multiples of words, and none at all. */
+/*
+ * Some that pack well, some that do not; lengths that are no multiples of words, and none at all.
+ */
 static void make_chunks(void)
 {
 	for (uint32_t c = 0; c < CHUNKS; c++) {
@@ -70,7 +72,10 @@ static struct tf_memory *open_memory(const char *dir)
 	return m;
 }
 
-/* What a reader finds: a bit for each chunk that is as it was, and how often it was told of damage. */
+/*
+ * What a reader finds: a bit for each chunk that is as it was, and how often it was told of
+ * damage.
+ */
 struct found {
 	uint32_t chunks, gaps;
 	struct tf_memory_thread about;
