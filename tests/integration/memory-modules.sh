@@ -105,6 +105,103 @@ rm -rf t
 check_status 137 sonde -o t -m memcount -- "$programs/ends" 1000 tkill
 check_contains err '^all '
 
+# Loops that never end, and need no words: of a thread when main() returns, of a child that is killed.
+cat >spins.c <<'X'
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static int v[1024];
+
+static void *spin(void *p)
+{
+	for (unsigned i = 0;; i++) {
+		v[i & 1023]++;
+		__asm__ volatile("" ::: "memory");
+	}
+	return p;
+}
+
+/* Dies of the timer when it has had 50 ms; its end is looked at every half second. */
+static void spin_in_child(void)
+{
+	struct itimerval timer = { .it_value.tv_usec = 20000 };
+	siginfo_t info;
+
+	if (fork() == 0) {
+		setitimer(ITIMER_VIRTUAL, &timer, NULL);
+		spin(NULL);
+	}
+	waitid(P_ALL, 0, &info, WEXITED | WNOWAIT);
+	usleep(700000);
+	wait(NULL);
+}
+
+static void spin_in_thread(void)
+{
+	struct timespec used = { 0 };
+	pthread_t thread;
+	clockid_t clock;
+
+	pthread_create(&thread, NULL, spin, NULL);
+	pthread_getcpuclockid(thread, &clock);
+	while (used.tv_sec == 0 && used.tv_nsec < 20000000) {
+		usleep(10000);
+		clock_gettime(clock, &used);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	(void)argv;
+	if (argc > 1)
+		spin_in_child();
+	else
+		spin_in_thread();
+	return 0;
+}
+X
+"$CC" -O2 -o spins spins.c -pthread || fail "$CC"
+for how in '' child; do
+	for module in memcount "$modules/sizes.c"; do
+		rm -rf t
+		check_status 0 sonde -q -o t -m "$module" -- ./spins $how
+		cat t/*.txt >table
+		check_contains table '(^| )[0-9]{5,} accesses|^all .* [0-9]{5,}$'
+	done
+done
+check_contains t/metadata '"type":"process-end".*"signal":26'
+
+# Chunks that are lost, and such as begin anew: both miss the same.
+cat >gathers.c <<'X'
+#include <stdlib.h>
+
+static int from[100000], sum[64];
+
+int main(int argc, char **argv)
+{
+	for (int i = 0; i < 100000; i++)
+		from[i] = rand() & 63;
+	for (int k = 0; k < atoi(argv[argc - 1]); k++)
+		for (int i = 0; i < 100000; i++)
+			sum[from[i]]++;
+	return sum[0] == 1;
+}
+X
+"$CC" -O2 -o gathers gathers.c || fail "$CC"
+for options in "--overflow=drop --mem-buffer=256K" "--sample=burst:1ms,every:10ms"; do
+	rm -rf t
+	check_status 0 sonde -q --mem $options -o t -m memcount,memtrace -- ./gathers 20
+	sonde dump --mem t 2>/dev/null | grep -v ' off' >accesses.txt
+	[ "$(dumped)" = "$(counted t/memcount.txt)" ] || {
+		show t/memcount.txt
+		fail "$options: $(dumped) in the trace, $(counted t/memcount.txt) counted"
+	}
+done
+
 # Listed as what they are.
 check_status 0 sonde module list memcount
 check_contains out 'memcount .*; memory accesses$'
