@@ -82,6 +82,7 @@ static struct memplace *place_of(struct dump_memory *d, uint64_t insn)
 	if (!place->asked)
 		place->hidden = !memwhere_matches(place, d->o->functions);
 	place->asked = true;
+	d->any |= !place->hidden;
 	return place;
 }
 
@@ -188,7 +189,9 @@ static int dump_all(struct dump_memory *d, const struct memtrace *t)
 	if (status)
 		return status;
 	status = memtrace_visit(t, &visitor);
-	if (!status && d->damage)
+	if (!status && d->o->functions->n && !d->any)
+		msg_error("no function that accessed memory matches '%s'", d->o->functions->v[0]);
+	if (!status && (d->damage || (d->o->functions->n && !d->any)))
 		status = EXIT_USAGE;
 	closed = close_file(d);
 	return status ? status : closed;

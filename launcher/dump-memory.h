@@ -36,6 +36,7 @@ struct dump_memory {
 	struct memwhere *where;		/* NULL: the format needs none, nor do the options */
 	FILE *out;
 	uint64_t damage;
+	bool any;			/* instruction of a function that matches */
 	bool failed;			/* out of memory; else ferror(out) tells */
 	char thread[48];		/* how lines of this thread begin */
 	size_t thread_len;

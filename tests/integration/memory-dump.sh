@@ -48,8 +48,7 @@ check_status 0 sonde dump --mem --lines t
 lines out ' touch\+0x[0-9a-f]+ .*accesses\.c:[0-9]+$' 1128
 check_status 0 sonde dump --mem -f 'tou*' t
 check_same text out "all that touch did"
-check_status 0 sonde dump --mem -f nothing t
-[ ! -s out ] || fail "accesses of no function"
+check_usage_error sonde dump --mem -f nothing t
 thread=$(sed -n '1s/ .*//p' text)
 check_status 0 sonde dump --mem -t "$thread" t
 check_same text out "the only thread"
