@@ -38,6 +38,16 @@ void mem_put_home_in(struct tramp_mirror *m, uint32_t n)
 	mem_state(m, &s, 0);
 }
 
+/* Over all that the node writes. */
+static void put_move(struct tramp_mirror *m, struct mem_state *s)
+{
+	const struct mem_node *node = mem_node(m, s->node);
+
+	if (node->bytes && !(s->flags & RT_MEM_MOVED))
+		asm_mem(&m->out, ASM_LEA, node->reg, node->reg, node->bytes);
+	s->flags |= RT_MEM_MOVED;
+}
+
 /* The pointer moves on, and goes home if it is not kept. */
 static void put_out(struct tramp_mirror *m, struct mem_state *s)
 {
@@ -45,9 +55,7 @@ static void put_out(struct tramp_mirror *m, struct mem_state *s)
 
 	if (node->reg == RT_MEM_NO_REG)
 		return;
-	if (node->bytes)
-		asm_mem(&m->out, ASM_LEA, node->reg, node->reg, node->bytes);
-	s->flags |= RT_MEM_MOVED;
+	put_move(m, s);
 	if (!node->kept) {
 		s->flags |= RT_MEM_BACK;
 		mem_state(m, s, (uint32_t)m->out.len);
@@ -330,6 +338,16 @@ static void put_edge(struct tramp_mirror *m, const struct mem_node *node, struct
 	fall_to(m, node, node->next);
 }
 
+/*
+ * A comparison and the conditional jump right behind it are one operation of the processor.  So the pointer moves
+ * in front of both, where nothing is stored any more, and stays in its register.
+ */
+static bool moves_early(const struct mem_node *node, uint8_t kind, uint32_t k, uint32_t next)
+{
+	return kind == TRAMP_OP_JCC && node->leaves && node->kept && node->bytes && k + 2 == node->nops &&
+	       next == node->nactions;
+}
+
 static void put_body(struct tramp_mirror *m, const struct mem_node *node, struct mem_state *s, uint32_t next)
 {
 	uint32_t last = node->nops - 1;
@@ -337,6 +355,8 @@ static void put_body(struct tramp_mirror *m, const struct mem_node *node, struct
 
 	for (uint32_t k = 0; k < node->nops; k++) {
 		s->orig = mem_orig(m, s->node, k);
+		if (moves_early(node, kind, k, next))
+			put_move(m, s);
 		next = put_actions(m, s, next, k);
 		if (k < last || !node->leaves)
 			put_copy(m, s, k);
