@@ -194,6 +194,20 @@ static void take_along(struct rt_thread *t, const void *from, uint64_t bytes)
 	__asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(bytes) : : "memory");
 }
 
+/* All words behind a chunk have to be zero again: where the last one ends is found by that. */
+static void clear(uint64_t from, uint64_t bytes)
+{
+	__asm__ volatile("rep stosb" : "+D"(from), "+c"(bytes) : "a"(0) : "memory");
+}
+
+void rt_mem_forget(const struct rt_thread *t, uint64_t ptr)
+{
+	uint64_t left = t->mem_base + rt_control()->mem_bytes - ptr, slack = sonde_rt_config.mem_slack;
+
+	if (t->mem_state == RT_MEM_OPEN)
+		clear(ptr, left < slack ? left : slack);
+}
+
 static int in_sub(const struct rt_thread *t, uint64_t ptr)
 {
 	return ptr - t->mem_base <= rt_control()->mem_bytes;
@@ -252,6 +266,7 @@ static void check(struct rt_thread *t, const struct rt_mem_desc *desc, uint64_t 
 		rt_mem_begin(t, MD_CHUNK_MORE, NULL);
 		if (t->mem_state == RT_MEM_OPEN)
 			take_along(t, (const void *)was, desc->written);
+		clear(was, desc->written);
 		*ptr = t->mem_ptr;
 		return;
 	}

@@ -26,6 +26,9 @@ struct rt_mem_place {
 /* The calling thread's stream ends at @ptr for now: makes what is there a chunk. */
 RT_HIDDEN void rt_mem_cut(struct rt_thread *t, uint64_t ptr);
 
+/* In front of that: what stands behind @ptr, of stores that will be done again, is not to be in it. */
+RT_HIDDEN void rt_mem_forget(const struct rt_thread *t, uint64_t ptr);
+
 /*
  * Begins a chunk of @kind (SIGNAL, STATE: @at says where) or, if that cannot be recorded, goes to the sink.  The
  * stream has been cut.

@@ -198,6 +198,7 @@ static void put_signal(struct rt_thread *t, const struct rt_codemap *map,
 	uint64_t by_number[RT_MEM_REGS];
 	struct rt_mem_place at = place(map, p, regs, by_number);
 
+	rt_mem_forget(t, ptr);
 	rt_mem_cut(t, ptr);
 	rt_mem_begin(t, MD_CHUNK_SIGNAL, &at);
 }
