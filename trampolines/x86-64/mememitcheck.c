@@ -112,7 +112,7 @@ uint8_t mem_dead_register(const struct tramp_mirror *m, const struct mem_node *n
 	uint32_t op = mir_flow_block(m, node->block)->op + node->first;
 	tramp_regs live = tramp_flow_live_at(&m->flow, node->block, op) | TRAMP_REG(TRAMP_RSP);
 
-	for (uint8_t reg = TRAMP_R11; reg != TRAMP_RBP; reg--) {
+	for (uint8_t reg = TRAMP_R11; reg != UINT8_MAX; reg--) {
 		if (!(live & TRAMP_REG(reg)))
 			return reg;
 	}

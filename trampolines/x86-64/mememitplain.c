@@ -14,20 +14,37 @@
  *
  *	cmpq $0, %gs:off	in front of a loop head in the plain copy
  *	je   entry
+ *
+ * A short loop of one block is copied several times, one copy behind the other, with one such look.
  */
 #include "trampolines/x86-64/mememit.h"
 #include "trampolines/x86-64/probeasm.h"
 
 /* Bytes, at most. */
 enum {
-	GATE_MAX = 32,
+	GATE_MAX = 80,
 	POLL_MAX = 16,
 	LAST_MAX = 48 + 24,	/* a block's last instruction and the jump behind it */
+	JCC_SIZE = 6,
+	UNROLLED_MAX = 384,	/* bytes of the original */
+	UNROLLED_TIMES = 16,
 };
 
 static uint32_t here(const struct tramp_mirror *m)
 {
 	return (uint32_t)m->out.len;
+}
+
+/* How many copies there are of a block's code; more than one if it is a loop by itself. */
+static uint32_t times(const struct tramp_mirror *m, uint32_t i)
+{
+	const struct tramp_block *fb = mir_flow_block(m, i);
+	uint32_t n = UNROLLED_MAX / (fb->end - fb->start);
+
+	if (!m->mem->plan.poll[i] || fb->ends != TRAMP_END_JCC || mir_last(m, i)->kind != TRAMP_OP_JCC ||
+	    fb->target != i || fb->next == TRAMP_NONE || n < 2)
+		return 1;
+	return n < UNROLLED_TIMES ? n : UNROLLED_TIMES;
 }
 
 size_t mem_plain_room(const struct tramp_mirror *m)
@@ -38,6 +55,8 @@ size_t mem_plain_room(const struct tramp_mirror *m)
 		const struct tramp_block *fb = mir_flow_block(m, i);
 
 		room += fb->end - fb->start + LAST_MAX + POLL_MAX + GATE_MAX;
+		if (times(m, i) > 1)
+			room += (times(m, i) - 1) * (fb->end - fb->start + JCC_SIZE);
 	}
 	return room;
 }
@@ -77,18 +96,49 @@ static void compare_off(struct tramp_mirror *m)
 	tramp_put_u8(&m->out, 0);
 }
 
+static void put_poll(struct tramp_mirror *m, uint32_t i)
+{
+	mir_piece(m, RT_PIECE_INSN, mir_off(m, i, m->blocks.v[i].lo), false);
+	compare_off(m);
+	mem_put_jcc(m, ASM_E, m->mem->plan.entry[i], MEM_HOME);
+}
+
 void mir_mem_plain(struct tramp_mirror *m, uint32_t i, uint32_t k)
 {
 	struct mir_mem *mem = m->mem;
+	uint32_t *at;
 
 	if (!mir_wants(m, TRAMP_MIRROR_ACCESSES))
 		return;
-	if (k == m->blocks.v[i].tail && mem->plan.poll[i]) {
-		mir_piece(m, RT_PIECE_INSN, mir_off(m, i, k), false);
-		compare_off(m);
-		mem_put_jcc(m, ASM_E, mem->plan.entry[i], MEM_HOME);
+	if (k == m->blocks.v[i].tail && mem->plan.poll[i] && times(m, i) == 1)
+		put_poll(m, i);
+	at = &mem->plain_op.v[mir_flow_block(m, i)->op + k];
+	if (*at == TRAMP_NONE)
+		*at = here(m);
+}
+
+/* All but the last one, which jumps back: the others leave the loop where that would not. */
+void mir_mem_unroll(struct tramp_mirror *m, uint32_t i)
+{
+	const struct tramp_block *fb = mir_flow_block(m, i);
+	const struct tramp_op *last = mir_last(m, i);
+	const uint8_t *bytes = mir_bytes(m, last->off);
+
+	if (!mir_wants(m, TRAMP_MIRROR_ACCESSES) || times(m, i) == 1)
+		return;
+	put_poll(m, i);
+	for (uint32_t n = times(m, i); n > 1; n--) {
+		for (uint32_t k = m->blocks.v[i].tail; k + 1 < fb->nops; k++) {
+			mir_mem_plain(m, i, k);
+			mir_piece(m, RT_PIECE_COPY, mir_off(m, i, k), false);
+			mir_put_as_is(m, mir_op(m, i, k));
+		}
+		mir_mem_plain(m, i, fb->nops - 1);
+		mir_piece(m, RT_PIECE_INSN, last->off, false);
+		tramp_put_u8(&m->out, 0x0f);
+		tramp_put_u8(&m->out, (uint8_t)(0x80 | ((bytes[last->disp_at - 1] ^ 1) & 0x0f)));
+		mir_put_label(m, fb->next);
 	}
-	mem->plain_op.v[mir_flow_block(m, i)->op + k] = here(m);
 }
 
 /* ---- where control comes from elsewhere ---- */
@@ -109,15 +159,44 @@ static void compare_owner(struct tramp_mirror *m, uint8_t reg)
 	asm_gs(&m->out, ASM_CMP_LOAD, reg, m->mem->env.off);
 }
 
-/* Where the flags are live, or no register is dead, the copy that records finds out that recording is off. */
+/*
+ * No register is dead.  Most often the word is 0:
+ *
+ *	cmpq $0, %gs:off
+ *	je   entry
+ *	lea  -152(%rsp), %rsp
+ *	mov  %rax, (%rsp)
+ *	mov  %fs:0, %rax
+ *	cmp  %gs:off, %rax
+ *	mov  (%rsp), %rax
+ *	lea  152(%rsp), %rsp
+ *	je   plain
+ */
+static void compare_saved(struct tramp_mirror *m, uint32_t i, uint32_t start)
+{
+	compare_off(m);
+	mem_put_jcc(m, ASM_E, m->mem->plan.entry[i], MEM_HOME);
+	asm_mem(&m->out, ASM_LEA, TRAMP_RSP, TRAMP_RSP, -RT_MEM_BELOW);
+	mem_plain_state(m, RT_MEM_BACK | RT_MEM_LOWERED, start);
+	asm_mem(&m->out, ASM_STORE, TRAMP_RAX, TRAMP_RSP, 0);
+	mem_plain_state(m, RT_MEM_BACK | RT_MEM_LOWERED | RT_MEM_SLOT0, start);
+	compare_owner(m, TRAMP_RAX);
+	asm_mem(&m->out, ASM_LOAD, TRAMP_RAX, TRAMP_RSP, 0);
+	asm_mem(&m->out, ASM_LEA, TRAMP_RSP, TRAMP_RSP, RT_MEM_BELOW);
+	mem_plain_state(m, RT_MEM_BACK, start);
+	put_jump_to_plain(m, ASM_E, i);
+}
+
+/* Where the flags are live, the copy that records finds out that recording is off. */
 static void put_gate(struct tramp_mirror *m, uint32_t i)
 {
 	uint32_t n = m->mem->plan.entry[i];
 	const struct mem_node *node = mem_node(m, n);
 	uint8_t reg = mem_dead_register(m, node);
+	uint32_t start = here(m);
 
-	m->mem->plain.v[i].gate = here(m);
-	mem_plain_state(m, RT_MEM_BACK, here(m));
+	m->mem->plain.v[i].gate = start;
+	mem_plain_state(m, RT_MEM_BACK, start);
 	mir_piece(m, RT_PIECE_INSN, mir_off(m, i, m->blocks.v[i].lo), false);
 	if (mir_flow_block(m, i)->live_in & TRAMP_STATUS) {
 		;
@@ -127,6 +206,8 @@ static void put_gate(struct tramp_mirror *m, uint32_t i)
 	} else if (reg != RT_MEM_NO_REG) {
 		compare_owner(m, reg);
 		put_jump_to_plain(m, ASM_E, i);
+	} else {
+		compare_saved(m, i, start);
 	}
 	mem_put_jump(m, n, MEM_HOME);
 }

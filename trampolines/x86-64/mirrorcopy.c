@@ -44,6 +44,11 @@ static void put_label(struct tramp_mirror *m, uint32_t i, bool stub)
 	tramp_put_u32(&m->out, 0);
 }
 
+void mir_put_label(struct tramp_mirror *m, uint32_t i)
+{
+	put_label(m, i, false);
+}
+
 void mir_put_stub_label(struct tramp_mirror *m, uint32_t i)
 {
 	put_label(m, i, true);
@@ -300,6 +305,7 @@ static void put_tail(struct tramp_mirror *m, uint32_t i)
 
 	if (mir_whole(b))
 		note_start(m, i);
+	mir_mem_unroll(m, i);
 	b->tail_at = (uint32_t)m->out.len;
 	for (uint32_t k = b->tail; k + 1 < fb->nops; k++) {
 		mir_mem_plain(m, i, k);

@@ -277,6 +277,7 @@ void mir_put_moved_call(struct tramp_mirror *m, const struct tramp_op *op);
 void mir_put_entry_probe(struct tramp_mirror *m, uint32_t i);
 void mir_put_exit_probe(struct tramp_mirror *m, uint32_t i, uint32_t orig, tramp_regs live);
 void mir_put_jump_out(struct tramp_mirror *m, uint32_t i, uint32_t orig);
+void mir_put_label(struct tramp_mirror *m, uint32_t i);		/* 4 bytes: of block i's copy */
 void mir_put_stub_label(struct tramp_mirror *m, uint32_t i);	/* 4 bytes */
 void mir_put_stub(struct tramp_mirror *m, uint32_t i);
 void mir_fix_labels(struct tramp_mirror *m);
@@ -292,6 +293,7 @@ void mir_mem_emit_blocks(struct tramp_mirror *m);
 void mir_mem_emit_slow_paths(struct tramp_mirror *m);
 const struct rt_mem_piece *mir_mem_pieces(const struct tramp_mirror *m, size_t *n);
 void mir_mem_plain(struct tramp_mirror *m, uint32_t i, uint32_t k); /* a plain copy of block i's instruction k follows */
+void mir_mem_unroll(struct tramp_mirror *m, uint32_t i);	/* plain copies of block i, in front of that */
 void mir_mem_free(struct tramp_mirror *m);
 
 /* ---- mirrorprobes.c: probes, and which instruction each byte stands for ---- */
