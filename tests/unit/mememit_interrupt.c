@@ -96,6 +96,8 @@ void interrupt_there(ucontext_t *context, uint64_t arena, const struct rt_mem_pi
 	uint64_t *ptr;
 
 	put_back(regs, arena, p);
+	if (p->flags & RT_MEM_PLAIN)
+		return;
 	fill(&at, regs, p, x - p->start);
 	ptr = p->reg == RT_MEM_NO_REG ? &stream_pool()->ptr : (uint64_t *)&regs[places[p->reg]];
 	if (stream_is_open() && *ptr)

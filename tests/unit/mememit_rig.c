@@ -32,6 +32,7 @@ enum {
 	STEPS_MAX = 3000000,
 	TRAP_FLAG = 0x100,
 	FIRST_NODE = 77,
+	BURSTS = 1 << 16,
 };
 
 static struct {
@@ -50,6 +51,9 @@ static struct {
 	struct rt_mem_piece pieces[PIECES];
 	size_t npieces;
 	bool probe[ARENA];	/* byte by byte: it is in a probe, that is not left by these pieces */
+	bool sampled;		/* recording may go off */
+	size_t bursts[BURSTS];	/* where each ends in found[] */
+	size_t nbursts;
 	bool interrupts;	/* handlers come in between */
 } rig;
 
@@ -84,6 +88,9 @@ static void on_copy(ucontext_t *context)
 	if (rig.probe[context->uc_mcontext.gregs[REG_RIP] - (greg_t)rig.arena] ||
 	    random_below(rig.code->source, INTERRUPT_ONE_IN))
 		return;
+	/* Recording goes on. */
+	if (random_below(rig.code->source, 4) == 0)
+		stream_pool()->off = 0;
 	interrupt_there(context, (uint64_t)rig.arena, rig.pieces, rig.npieces);
 	rig.code->tally->interrupts++;
 }
@@ -273,6 +280,8 @@ static unsigned int any_want(void)
 		0, 0, TRAMP_MIRROR_ENTRY, TRAMP_MIRROR_EXIT, TRAMP_MIRROR_ENTRY | TRAMP_MIRROR_EXIT,
 	};
 
+	if (rig.sampled)
+		return TRAMP_MIRROR_ACCESSES;
 	return TRAMP_MIRROR_ACCESSES |
 	       wants[random_below(rig.code->source, sizeof(wants) / sizeof(wants[0]))];
 }
@@ -285,6 +294,7 @@ void mememit_instrument(const struct mememit_code *code)
 
 	set_up();
 	rig.code = code;
+	rig.sampled = env.sampled = random_below(code->source, 2);
 	rig.used = rig.npieces = 0;
 	rig.node = FIRST_NODE;
 	rig.arena = map_near(code->start, ARENA);
@@ -368,13 +378,42 @@ static void compare_state(const struct machine *a, const struct machine *b, bool
 	}
 }
 
+static bool same_access(const struct mx_access *a, const struct mx_access *b)
+{
+	return a->addr == b->addr && a->size == b->size && a->kind == b->kind && a->insn == b->insn;
+}
+
+/* What was found until @end is a piece of what was expected, behind @at.  Returns where that ends. */
+static size_t find_burst(size_t begin, size_t end, size_t at)
+{
+	for (; at + (end - begin) <= rig.nexpected; at++) {
+		size_t n = 0;
+
+		while (n < end - begin && same_access(&rig.expected[at + n], &rig.found[begin + n]))
+			n++;
+		if (n == end - begin)
+			return at + n;
+	}
+	fprintf(stderr, "accesses %zu to %zu of %zu\n", begin, end, rig.nfound);
+	fail("a burst is no piece of the accesses");
+}
+
+static void compare_bursts(void)
+{
+	size_t begin = 0, at = 0;
+
+	for (size_t i = 0; i < rig.nbursts; i++) {
+		at = find_burst(begin, rig.bursts[i], at);
+		begin = rig.bursts[i];
+	}
+	rig.code->tally->bursts += rig.nbursts;
+}
+
 static void compare_accesses(void)
 {
 	size_t n = rig.nexpected < rig.nfound ? rig.nexpected : rig.nfound, i = 0;
 
-	while (i < n && rig.expected[i].addr == rig.found[i].addr &&
-	       rig.expected[i].size == rig.found[i].size && rig.expected[i].kind == rig.found[i].kind &&
-	       rig.expected[i].insn == rig.found[i].insn)
+	while (i < n && same_access(&rig.expected[i], &rig.found[i]))
 		i++;
 	if (i == rig.nexpected && i == rig.nfound)
 		return;
@@ -411,6 +450,8 @@ static void read_chunk(struct mx_machine *m, const void *chunk, size_t bytes)
 		n = mx_next(m, rig.found + rig.nfound, ACCESSES - rig.nfound, &status);
 		rig.nfound += n;
 	}
+	if (status == MX_OK && ((const struct md_chunk *)chunk)->kind == MD_CHUNK_END && rig.nbursts < BURSTS)
+		rig.bursts[rig.nbursts++] = rig.nfound;
 	if (status != MX_OK) {
 		fprintf(stderr, "status %d, chunk %zu of kind %u, %zu accesses found of %zu\n", (int)status,
 			rig.code->tally->chunks, ((const struct md_chunk *)chunk)->kind, rig.nfound,
@@ -431,7 +472,7 @@ static void read_stream(void)
 
 	if (!m)
 		errx(99, "no memory");
-	rig.nfound = 0;
+	rig.nfound = rig.nbursts = 0;
 	while ((chunk = stream_next(&bytes))) {
 		read_chunk(m, chunk, bytes);
 		rig.code->tally->chunks++;
@@ -454,13 +495,18 @@ void mememit_run(const struct mememit_call *call)
 	memcpy(rig.code->start, rig.instrumented, rig.code->len);
 	stream_start(rig.code->source);
 	steps = rig.steps;
-	rig.interrupts = steps < INTERRUPTED_STEPS && random_below(rig.code->source, 3) == 0;
+	rig.interrupts = steps < INTERRUPTED_STEPS && random_below(rig.code->source, rig.sampled ? 2 : 3) == 0;
+	if (rig.sampled && (rig.interrupts || random_below(rig.code->source, 2)))
+		stream_sample();
 	run(&mirrored, call, rig.interrupts ? TRAP_FLAG : 0);
 	rig.code->tally->owners += stream_end();
 	memcpy(rig.code->start, rig.original, rig.code->len);
 	compare_state(&original, &mirrored, call->abi);
 	read_stream();
-	compare_accesses();
+	if (stream_was_off())
+		compare_bursts();
+	else
+		compare_accesses();
 	rig.code->tally->runs++;
 	rig.code->tally->steps += steps;
 	rig.code->tally->accesses += rig.nexpected;

@@ -25,6 +25,8 @@ static struct {
 	uint64_t tcb;
 	uint64_t fs;
 	uint64_t random;
+	uint64_t behind;	/* the last chunk, while recording is off */
+	bool sampled;
 	uint32_t sizes;		/* of chunks, without head: up to so many bytes */
 	uint64_t events[EVENTS];
 } stream;
@@ -82,7 +84,7 @@ struct tramp_mem_env stream_mem_env(bool fsbase, bool stack, unsigned int rungs)
 		.slot = { offsetof(struct stream_pool, slot[0]), offsetof(struct stream_pool, slot[1]),
 			  offsetof(struct stream_pool, slot[2]) },
 		.gate = (uint64_t)(uintptr_t)stream_gate, .slack = SLACK, .stack = stack,
-		.rungs = rungs,
+		.rungs = rungs, .off = offsetof(struct stream_pool, off),
 	};
 }
 
@@ -131,6 +133,58 @@ static GENERAL uint64_t open_chunk(uint64_t base, enum md_chunk_kind kind)
 	return stream.pool.ptr;
 }
 
+static GENERAL uint64_t next_place(uint64_t end)
+{
+	return (end + 7) & ~UINT64_C(7);
+}
+
+enum { RSP_AT = 4, FLAGS_AT = 16, RETURN_AT = 17 };	/* in what the gate saves, in words */
+
+static GENERAL void put_interrupt(const struct rt_mem_desc *desc, const uint64_t *regs)
+{
+	volatile struct md_interrupt *at = (volatile struct md_interrupt *)((struct md_chunk *)stream.base + 1);
+
+	for (int i = 0; i < 16; i++)
+		at->regs[i] = regs[i];
+	at->regs[RSP_AT] = (uint64_t)(regs + RETURN_AT + 1) + desc->above;
+	at->flags = regs[FLAGS_AT];
+	at->node = desc->node;
+	at->insn = desc->insn;
+	at->written = desc->written;
+}
+
+/* Recording goes off: @regs are the program's, and the words of the stream end at @end. */
+static GENERAL void go_off(const struct rt_mem_desc *desc, const uint64_t *regs, uint64_t end)
+{
+	close_chunk(end);
+	open_chunk(next_place(end), MD_CHUNK_SIGNAL);
+	((struct md_chunk *)stream.base)->depth = 1;
+	put_interrupt(desc, regs);
+	close_chunk(stream.pool.ptr);
+	open_chunk(next_place(stream.pool.ptr), MD_CHUNK_END);
+	close_chunk(stream.pool.ptr);
+	stream.behind = next_place(stream.pool.ptr);
+	stream.base = 0;
+	stream.pool.limit = 0;
+	stream.pool.off = stream.tcb;
+}
+
+/* To the plain copy. */
+static GENERAL bool leaves(const struct rt_mem_desc *desc, uint64_t *regs)
+{
+	uint64_t *ptr = &regs[desc->reg & 15], was = *ptr;
+	bool goes_off = stream.sampled && !stream.pool.off && stream.base &&
+			was >= stream.base + sizeof(struct md_chunk) && stream.random >> 40 & 1;
+
+	if (!stream.pool.off && !goes_off)
+		return false;
+	*ptr = desc->flags & RT_MEM_PARKED ? stream.pool.park : 0;
+	if (goes_off)
+		go_off(desc, regs, was + desc->written);
+	regs[RETURN_AT] = (uint64_t)desc + RT_MEM_LEAVE;
+	return true;
+}
+
 void stream_slow(const void *ret, uint64_t *regs)
 {
 	const struct rt_mem_desc *desc = (const void *)((const char *)ret + RT_MEM_DESC);
@@ -145,10 +199,12 @@ void stream_slow(const void *ret, uint64_t *regs)
 	}
 	if (stream.pool.owner != stream.tcb)
 		abort();
+	if (leaves(desc, regs))
+		return;
 	if (!stream.base) {
 		if (desc->written)
 			abort();
-		*ptr = open_chunk((uint64_t)stream.bytes, MD_CHUNK_START);
+		*ptr = open_chunk(stream.behind, MD_CHUNK_START);
 		return;
 	}
 	/* Where the node was interrupted, its words are in two chunks already. */
@@ -177,9 +233,14 @@ struct stream_pool *stream_pool(void)
 	return &stream.pool;
 }
 
-static uint64_t next_place(uint64_t end)
+void stream_sample(void)
 {
-	return (end + 7) & ~UINT64_C(7);
+	stream.sampled = true;
+}
+
+bool stream_was_off(void)
+{
+	return stream.behind != (uint64_t)stream.bytes;
 }
 
 uint64_t stream_interrupt(uint64_t end, const struct md_interrupt *at)
@@ -206,6 +267,8 @@ void stream_start(struct random_source *source)
 	stream.sizes = sizes[random_below(source, sizeof(sizes) / sizeof(sizes[0]))];
 	stream.random = random_below(source, UINT32_MAX) | 1;
 	stream.base = 0;
+	stream.behind = (uint64_t)stream.bytes;
+	stream.sampled = false;
 	stream.nchunks = stream.next = stream.owners = 0;
 }
 
