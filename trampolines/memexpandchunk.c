@@ -260,6 +260,23 @@ static enum mx_status start(struct mx_machine *m)
 	return MX_OK;
 }
 
+/*
+ * Of a thread that has ended, all is there up to the last word that is not zero.  It has come to the end of its last
+ * node, so those that are missing of that are zero.
+ */
+static bool pad(struct mx_machine *m)
+{
+	static const uint8_t zeros[4];
+	uint32_t need = 0;
+
+	if (mx_place_find(m->code, &m->place, m->carry, m->carry + m->carried) == MX_STEP)
+		need = mx_place_words(&m->place);
+	while (m->carried < need)
+		if (!carry(m, zeros, sizeof(zeros)))
+			return false;
+	return true;
+}
+
 static bool go_on(struct mx_machine *m)
 {
 	switch (m->kind) {
@@ -278,8 +295,12 @@ static bool go_on(struct mx_machine *m)
 			return m->depth > 0 && mx_place_interrupt(m);
 		}
 		break;
-	case MD_CHUNK_RESUME:
 	case MD_CHUNK_END:
+		m->zeros = MX_MAX_ZEROS;
+		if (m->carried && !pad(m))
+			return false;
+		break;
+	case MD_CHUNK_RESUME:
 		break;
 	default:
 		return false;
