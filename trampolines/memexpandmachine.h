@@ -45,6 +45,8 @@ enum mx_phase {
 	MX_CLOSED,	/* START or STATE is needed */
 };
 
+#define MX_MAX_ZEROS (1u << 27)
+
 /* A place where a handler came in between. */
 struct mx_frame {
 	struct mx_frame *below;
@@ -76,6 +78,7 @@ struct mx_machine {
 
 	uint8_t *carry;
 	uint32_t carried, carry_room;
+	uint32_t zeros;			/* bytes that may still be taken for zero behind END */
 	struct mx_frame *frames;
 	uint32_t nframes;
 

@@ -39,6 +39,22 @@ static enum mx_step begin(struct mx_machine *m)
 	return MX_STEP;
 }
 
+/* Behind END values may be zero, headers not. */
+static enum mx_step out(struct mx_machine *m, size_t need)
+{
+	static const uint8_t zeros[4096];
+
+	if (need == 0)
+		return MX_STEP;
+	if (m->kind != MD_CHUNK_END || (m->place.node->header && !m->place.begun) ||
+	    need > sizeof(zeros) || need > m->zeros)
+		return MX_STALL;
+	m->zeros -= (uint32_t)need;
+	m->words = zeros;
+	m->end = zeros + need;
+	return MX_STEP;
+}
+
 /* Are the node's words there, and is it proven to come to its end? */
 static enum mx_step prove(struct mx_machine *m)
 {
@@ -50,7 +66,7 @@ static enum mx_step prove(struct mx_machine *m)
 	case MX_CARRY:
 		return left == need ? MX_STEP : MX_ERROR;
 	case MX_OUT:
-		return need == 0 ? MX_STEP : MX_STALL;
+		return out(m, need);
 	default:
 		return MX_STEP;
 	}
