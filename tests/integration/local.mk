@@ -33,6 +33,7 @@ INTEGRATION_TESTS += \
 	tests/integration/memory-lackey.sh \
 	tests/integration/memory-oracle.sh \
 	tests/integration/memory-stress.sh \
+	tests/integration/memory-timers.sh \
 	tests/integration/modules-used.sh \
 	tests/integration/mpi.sh \
 	tests/integration/openmp.sh \
@@ -107,6 +108,7 @@ EXTRA_DIST += \
 	tests/programs/mem_switches.c \
 	tests/programs/mem_team.c \
 	tests/programs/mem_threads.c \
+	tests/programs/mem_timers.c \
 	tests/programs/mem_throws.cc \
 	tests/programs/mem_vectors.c \
 	tests/programs/mem_widths.c \

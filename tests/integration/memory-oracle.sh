@@ -27,7 +27,7 @@ builds()
 	gcc-unrolled    gcc   -O3 -funroll-loops -fno-pie -no-pie
 	gcc-Os-stripped gcc   -Os
 	gcc-frame       gcc   -O2 -fno-omit-frame-pointer -mno-red-zone
-	gcc-nostack     gcc   -O2
+	gcc-nostack     gcc   -O2 -fno-pie -no-pie
 	clang-O0        clang -O0
 	clang-O2        clang -O2
 	clang-O3-v4     clang -O3 -march=x86-64-v4
@@ -43,7 +43,7 @@ by_default()
 	mem_odd/gcc-O2 | mem_signals/gcc-O* | mem_avx512/gcc-O2 | mem_vectors/gcc-O2) ;;
 	mem_loops/*-v* | mem_matrix/gcc-O3-v* | mem_widths/gcc-unrolled) ;;
 	mem_*/gcc-O2 | mem_*/clang-O2) ;;
-	mem_sorts/gcc-nostack | mem_stacks/gcc-O0 | mem_lists/gcc-Os-stripped) ;;
+	mem_sorts/gcc-nostack | mem_threads/gcc-nostack | mem_stacks/gcc-O0 | mem_lists/gcc-Os-stripped) ;;
 	fn_odd/gcc-O2 | fn_signals/gcc-O2 | fn_virtual/gcc-O2) ;;
 	*) return 1 ;;
 	esac

@@ -472,16 +472,21 @@ static void check_trace(const char *trace)
 	for (; memread_thread(m, i, &thread); i++) {
 		struct cursor c = { .m = m, .t = memread_start(m, i) };
 
+		uint64_t gaps = 0;
+
 		if (!c.t)
 			die("a thread that cannot be read");
 		for (const struct mx_access *a; (a = next(&c));) {
 			struct record r = record_of(m, a);
 
+			if (c.gaps > gaps)
+				printf("a gap in front of access %zu\n", c.total - 1);
+			gaps = c.gaps;
 			if (prints)
 				printf("%s %u %" PRIx64 " %" PRIx64 "\n", name_of(&r), r.size, r.addr, r.insn);
 		}
 		if (c.gaps || thread.bad || thread.lost) {
-			printf("thread %d.%d: %" PRIu64 " gaps behind access %zu, %" PRIu64 " bad and %" PRIu64
+			printf("thread %d.%d: %" PRIu64 " gaps, %zu accesses, %" PRIu64 " bad and %" PRIu64
 			       " lost chunks\n", thread.pid, thread.tid, c.gaps, c.total, thread.bad, thread.lost);
 			differs = true;
 		}

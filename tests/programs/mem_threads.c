@@ -54,6 +54,12 @@ OPAQUE int c11(void *arg)
 	return v[7];
 }
 
+/* Its only address has zeros at its end where programs are at fixed places. */
+OPAQUE void *reads(void *p)
+{
+	return (void *)((long)*(int *)p * 7919 + 123456);
+}
+
 OPAQUE void drop(void *mine)
 {
 	((int *)mine)[3]++;
@@ -78,6 +84,8 @@ int main(void)
 		thrd_join(other, &result);
 		five += result;
 	}
+	pthread_create(&t[0], NULL, reads, &shared[5][3]);
+	pthread_join(t[0], NULL);
 	printf("%ld %d %d\n", all, counter, result);
 	return 0;
 }

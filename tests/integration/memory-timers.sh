@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Signals that come anywhere, thousands of them: but for what handlers do, the trace is as without signals.
+. "$top_srcdir/tests/integration/lib.sh"
+need_ptrace
+need_command setarch gcc nm
+setarch -R true 2>/dev/null || skip "address space randomization cannot be switched off"
+[ -x "$top_builddir/tests/oracle/memcompare" ] || skip "tests/oracle/memcompare was not built"
+
+# record MICROSECONDS FILE: what is not the handlers'
+record()
+{
+	# of the same length: the stack is at the same place
+	env -i PATH="$PATH" LD_BIND_NOW=1 setarch -R timeout -s KILL 100 sonde -q --mem -o t -- ./program "$1" >"$2.out" 2>"$2.err" ||
+		{ show "$2.err"; fail "exit status $? with $1"; }
+	"$top_builddir/tests/oracle/memcompare" -p t >all || { tail -n 5 all; fail "the trace with $1"; }
+	nm -S program | awk -v dump=all '
+		function number(hex,   i, n) {
+			for (i = 1; i <= length(hex); i++)
+				n = n * 16 + index("0123456789abcdef", substr(hex, i, 1)) - 1
+			return n + 0
+		}
+		$4 ~ /^tick/ && $3 ~ /[tT]/ { start[n] = number($1); end[n++] = number($1) + number($2) }
+		END {
+			while ((getline line < dump) > 0) {
+				split(line, f, " ")
+				if (!(f[4] in ours)) {
+					ours[f[4]] = 1
+					for (i = 0; i < n; i++)
+						if (number(f[4]) >= start[i] && number(f[4]) < end[i])
+							ours[f[4]] = 0
+				}
+				if (ours[f[4]] && f[1] != "prefetch" && line !~ /threads$/)
+					print line
+			}
+		}' >"$2"
+	rm -rf t all
+}
+
+for flags in -O2 "-O3 -fno-pie -no-pie"; do
+	gcc -w $flags -I"$top_srcdir/tests/programs" -o program "$top_srcdir/tests/programs/mem_timers.c" || fail "gcc $flags"
+	record 000 none
+	signals=0
+	for interval in 057 113; do
+		record $interval some
+		check_same none.out some.out "stdout with a signal each $interval microseconds"
+		cmp none some || { diff none some | head -n 20; fail "$flags: accesses with signals, each $interval microseconds"; }
+		signals=$((signals + $(sed -n 's/ signals//p' some.err)))
+	done
+	echo "$flags: $(wc -l <none) accesses three times, $signals signals"
+	[ "$signals" -gt 30 ] || fail "too few signals"
+done
