@@ -113,7 +113,12 @@ one()
 		cat difference
 		fail "$name ($build): differs from the oracle"
 	}
-	case $build in *-stripped) ;; *) check_alone ;; esac
+	# other builds have other functions that are too small
+	if [ "${MEMORY_MATRIX:-}${MEMORY_BUILDS:-}" ]; then
+		sed -n "s/.*\(left alone:.*\)/$name ($build): \1/p" difference
+	elif [ "${build%-stripped}" = "$build" ]; then
+		check_alone
+	fi
 	echo "$name ($build): $(sed 's/; left.*//' difference)"
 	cd .. && rm -rf "$name.$build"
 }
