@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Sorted, one a line. A script sources tests/integration/lib.sh and needs nothing else.
-EXTRA_DIST += tests/integration/lib.sh
+EXTRA_DIST += tests/integration/lackey.awk tests/integration/lib.sh
 INTEGRATION_TESTS += \
 	tests/integration/cannot-run.sh \
 	tests/integration/commandline.sh \
@@ -17,7 +17,6 @@ INTEGRATION_TESTS += \
 	tests/integration/functions-filters.sh \
 	tests/integration/functions-oracle.sh \
 	tests/integration/functions-stress.sh \
-	tests/integration/lackey.awk \
 	tests/integration/harness.sh \
 	tests/integration/ifunc.sh \
 	tests/integration/installed.sh \
@@ -27,11 +26,11 @@ INTEGRATION_TESTS += \
 	tests/integration/list-functions.sh \
 	tests/integration/longjmp.sh \
 	tests/integration/manual.sh \
-	tests/integration/memory-modules.sh \
-	tests/integration/memory-sample.sh \
 	tests/integration/memory-dump.sh \
 	tests/integration/memory-lackey.sh \
+	tests/integration/memory-modules.sh \
 	tests/integration/memory-oracle.sh \
+	tests/integration/memory-sample.sh \
 	tests/integration/memory-stress.sh \
 	tests/integration/memory-timers.sh \
 	tests/integration/modules-used.sh \
@@ -115,6 +114,7 @@ EXTRA_DIST += \
 	tests/programs/work.h
 TRACEE_FILES += \
 	tests/programs/accesses.c \
+	tests/programs/bursts.c \
 	tests/programs/cancels.c \
 	tests/programs/closes.c \
 	tests/programs/ends.c \
@@ -138,6 +138,7 @@ TRACEE_FILES += \
 	tests/programs/waits.c
 TRACEES += \
 	tests/programs/accesses \
+	tests/programs/bursts \
 	tests/programs/cancels \
 	tests/programs/closes \
 	tests/programs/ends \
@@ -201,4 +202,4 @@ tests/programs/%-musl-dynamic: tests/programs/%.c
 tests/programs/%-static: tests/programs/%.cc
 	$(AM_V_CXXLD)$(MKDIR_P) $(@D) && $(CXX) $(PROGRAM_CFLAGS) -static $(PROGRAM_ARGS)
 tests/programs/libouter.so tests/programs/loads: PROGRAM_LIBS = -ldl -pthread -Wl,-rpath,'$$ORIGIN'
-tests/programs/accesses: PROGRAM_LIBS = -pthread
+tests/programs/accesses tests/programs/bursts: PROGRAM_LIBS = -pthread
