@@ -38,6 +38,12 @@ function same(o, d,	a, b, k, i, part)
 	return b[2] == "sub_" a[2]
 }
 
+# A thread with a smaller number than its process came when the numbers had begun anew.
+function rank(tid, pid)
+{
+	return tid < pid ? tid + 2147483647 : tid
+}
+
 # Ascending numbers PID.TID.
 function sort(kind,	i, j, t)
 {
@@ -53,7 +59,9 @@ function before(s, t,	a, b)
 {
 	split(s, a, ".")
 	split(t, b, ".")
-	return a[1] + 0 != b[1] + 0 ? a[1] + 0 < b[1] + 0 : a[2] + 0 < b[2] + 0
+	if (a[1] + 0 != b[1] + 0)
+		return a[1] + 0 < b[1] + 0
+	return rank(a[2] + 0, a[1] + 0) < rank(b[2] + 0, b[1] + 0)
 }
 
 function context(kind, label, t, at,	i)

@@ -223,13 +223,19 @@ static void read_steps(const char *path)
 	fclose(f);
 }
 
+/* A thread with a smaller number than its process came when the numbers had begun anew. */
+static int64_t rank(const struct recorded *r)
+{
+	return r->tid < r->pid ? (int64_t)r->tid + INT32_MAX : r->tid;
+}
+
 static int by_id(const void *a, const void *b)
 {
 	const struct recorded *x = a, *y = b;
 
 	if (x->pid != y->pid)
 		return x->pid < y->pid ? -1 : 1;
-	return x->tid < y->tid ? -1 : x->tid > y->tid;
+	return rank(x) < rank(y) ? -1 : rank(x) > rank(y);
 }
 
 /* ---- pages ---- */
