@@ -12,6 +12,7 @@
 #include "launcher/analysis-private.h"
 #include "launcher/message.h"
 #include "tracefmt/ring.h"
+#include "trampolines/memheap.h"
 
 /* ---- what modules call ---- */
 
@@ -110,21 +111,6 @@ static int load(struct analysis *a, const struct modfile *file)
 	return 0;
 }
 
-static void *zeroed(void *arg, size_t bytes)
-{
-	(void)arg;
-	return calloc(1, bytes);
-}
-
-static void release(void *arg, void *p, size_t bytes)
-{
-	(void)arg;
-	(void)bytes;
-	free(p);
-}
-
-static const struct mx_allocator allocator = { .alloc = zeroed, .release = release };
-
 static struct analysis *make(size_t n)
 {
 	struct analysis *a = calloc(1, sizeof(*a));
@@ -132,7 +118,7 @@ static struct analysis *make(size_t n)
 	if (!a)
 		return NULL;
 	a->modules = calloc(n, sizeof(*a->modules));
-	a->code = mx_code_new(&allocator);
+	a->code = mx_code_new(&mx_heap);
 	if (a->modules && a->code)
 		return a;
 	analysis_free(a);

@@ -6,6 +6,7 @@
 
 #include "launcher/memread.h"
 #include "launcher/message.h"
+#include "trampolines/memheap.h"
 
 #define BATCH 4096
 
@@ -37,23 +38,6 @@ struct memread_thread {
 	struct memread_bursts bursts;
 	struct mx_access batch[BATCH];
 };
-
-/* ---- memory for the machine ---- */
-
-static void *zeroed(void *arg, size_t bytes)
-{
-	(void)arg;
-	return calloc(1, bytes);
-}
-
-static void release(void *arg, void *p, size_t bytes)
-{
-	(void)arg;
-	(void)bytes;
-	free(p);
-}
-
-static const struct mx_allocator allocator = { .alloc = zeroed, .release = release };
 
 /* ---- objects ---- */
 
@@ -89,7 +73,7 @@ static bool add_objects(struct memread *r, const char *dir)
 	while (tf_memory_object(r->files, n, &o))
 		n++;
 	r->spans = calloc(n + 1, sizeof(*r->spans));
-	r->code = mx_code_new(&allocator);
+	r->code = mx_code_new(&mx_heap);
 	if (!r->spans || !r->code)
 		return false;
 	for (size_t i = 0; tf_memory_object(r->files, i, &o); i++) {

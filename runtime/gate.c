@@ -102,8 +102,8 @@ struct rt_thread *rt_gate_open(uint64_t sp, uint64_t calls, uint64_t events)
 	struct rt_thread *t = NULL;
 
 	if (rt_gs_is_ours()) {
-		t = rt_current();
-		if (t && t->tcb == tcb)
+		t = rt_current_of(tcb);
+		if (t)
 			return open_own(t, sp, calls, events);
 		t = rt_register(tcb);
 	}

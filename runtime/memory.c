@@ -290,8 +290,8 @@ static struct rt_thread *own_pool(void)
 
 	if (!rt_gs_is_ours())
 		return NULL;
-	t = rt_current();
-	return t && t->tcb == tcb ? t : rt_register(tcb);
+	t = rt_current_of(tcb);
+	return t ? t : rt_register(tcb);
 }
 
 /*

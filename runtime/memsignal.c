@@ -63,32 +63,13 @@ static const struct rt_mem_piece *pieces_of(const struct rt_codemap *map)
 /* The last one that does not start behind @addr. */
 static const struct rt_mem_piece *find_piece(const struct rt_codemap *map, uint64_t addr)
 {
-	const struct rt_mem_piece *pieces = pieces_of(map);
-	uint32_t offset = (uint32_t)(addr - map->arena), low = 0, high = map->nmems;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (pieces[middle].start <= offset)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low ? &pieces[low - 1] : NULL;
+	return rt_find_from(map->mems, map->nmems, sizeof(struct rt_mem_piece),
+			    (uint32_t)(addr - map->arena));
 }
 
 static uint16_t insn_at(const struct rt_codemap *map, const struct rt_mem_piece *p, uint64_t addr)
 {
 	return (uint16_t)(p->insn + (p->flags & RT_MEM_RUN ? addr - map->arena - p->start : 0));
-}
-
-static void put_back_flags(uint64_t *regs, uint64_t ax)
-{
-	uint64_t flags = regs[RT_UC_FLAGS] & ~(uint64_t)(RT_LAHF_FLAGS | RT_OVERFLOW_FLAG);
-
-	flags |= ax >> 8 & RT_LAHF_FLAGS;
-	flags |= ax & 1 ? RT_OVERFLOW_FLAG : 0;
-	regs[RT_UC_FLAGS] = flags;
 }
 
 /* In the middle of what is ours: to its beginning. */
@@ -103,7 +84,7 @@ static void go_back(const struct rt_codemap *map, const struct rt_mem_piece *p, 
 		slot[0] = lowered ? stack[0] : t->mem_slot[0];
 		slot[1] = lowered ? stack[1] : t->mem_slot[1];
 		if (p->flags & RT_MEM_FLAGS)
-			put_back_flags(regs, slot[1]);
+			rt_put_back_flags(regs, slot[1]);
 		if (p->flags & RT_MEM_SLOT0)
 			*rt_reg(regs, 0) = slot[0];
 	}
@@ -138,12 +119,7 @@ static const struct rt_mem_piece *first_of(const struct rt_codemap *map, const s
 
 static struct rt_thread *own_thread(void)
 {
-	struct rt_thread *t;
-
-	if (!rt_gs_is_ours())
-		return NULL;
-	t = rt_current();
-	return t && t->tcb == rt_tcb() ? t : NULL;
+	return rt_gs_is_ours() ? rt_current_of(rt_tcb()) : NULL;
 }
 
 static struct rt_mem_place place(const struct rt_codemap *map, const struct rt_mem_piece *p,

@@ -55,22 +55,27 @@ const struct rt_codemap *rt_find_map(uint64_t addr)
 	return NULL;
 }
 
-/* The last piece that does not start behind @addr. */
-const struct rt_piece *rt_find_piece(const struct rt_codemap *map, uint64_t addr)
+const void *rt_find_from(uint64_t pieces, uint32_t n, size_t size, uint32_t offset)
 {
-	const struct rt_piece *pieces = (const void *)map->pieces;
-	uint32_t offset = (uint32_t)(addr - map->arena);
-	uint32_t low = 0, high = map->npieces;
+	const uint8_t *first = (const uint8_t *)pieces;
+	uint32_t low = 0, high = n;
 
 	while (low < high) {
 		uint32_t middle = low + (high - low) / 2;
 
-		if (pieces[middle].start <= offset)
+		if (*(const uint32_t *)(first + middle * size) <= offset)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	return low ? &pieces[low - 1] : NULL;
+	return low ? first + (low - 1) * size : NULL;
+}
+
+/* The last piece that does not start behind @addr. */
+const struct rt_piece *rt_find_piece(const struct rt_codemap *map, uint64_t addr)
+{
+	return rt_find_from(map->pieces, map->npieces, sizeof(struct rt_piece),
+			    (uint32_t)(addr - map->arena));
 }
 
 /* ---- from the copy to the original ---- */

@@ -3,9 +3,17 @@
 #ifndef SONDE_RUNTIME_ORIGIN_H
 #define SONDE_RUNTIME_ORIGIN_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "trampolines/codemap.h"
+
+/*
+ * The last of @n ascending pieces, of @size bytes each and beginning with their `start`, that does not start behind
+ * @offset; NULL: none.
+ */
+__attribute__((visibility("hidden"))) const void *rt_find_from(uint64_t pieces, uint32_t n, size_t size,
+								uint32_t offset);
 
 /* The map and the piece of it that hold @addr; NULL: not in an arena. */
 __attribute__((visibility("hidden"))) const struct rt_codemap *rt_find_map(uint64_t addr);

@@ -17,19 +17,10 @@ static uint64_t saved_value(const uint64_t *regs, uint8_t from)
 	return *rt_reg((uint64_t *)regs, from);
 }
 
-static void put_back_flags(uint64_t *regs, uint64_t ax)
-{
-	uint64_t flags = regs[RT_UC_FLAGS] & ~(uint64_t)(RT_LAHF_FLAGS | RT_OVERFLOW_FLAG);
-
-	flags |= ax >> 8 & RT_LAHF_FLAGS;
-	flags |= ax & 1 ? RT_OVERFLOW_FLAG : 0;
-	regs[RT_UC_FLAGS] = flags;
-}
-
 static void put_back(const struct rt_probe_map *map, uint64_t x, uint64_t *regs)
 {
 	if (map->flags_at != RT_FROM_NONE && x >= map->flags_saved)
-		put_back_flags(regs, saved_value(regs, map->flags_at));
+		rt_put_back_flags(regs, saved_value(regs, map->flags_at));
 	if (x >= map->saved)
 		for (int i = 0; i < map->n && i < RT_PROBE_SAVES; i++)
 			*rt_reg(regs, map->save[i].reg) = saved_value(regs, map->save[i].from);

@@ -27,6 +27,16 @@ struct rt_thread;
 #define RT_LAHF_FLAGS 0xd5u /* of the low byte: SF ZF AF PF CF */
 #define RT_OVERFLOW_FLAG 0x800u
 
+/* @ax: the flags as lahf and seto %al leave them. */
+static inline void rt_put_back_flags(uint64_t *regs, uint64_t ax)
+{
+	uint64_t flags = regs[RT_UC_FLAGS] & ~(uint64_t)(RT_LAHF_FLAGS | RT_OVERFLOW_FLAG);
+
+	flags |= ax >> 8 & RT_LAHF_FLAGS;
+	flags |= ax & 1 ? RT_OVERFLOW_FLAG : 0;
+	regs[RT_UC_FLAGS] = flags;
+}
+
 /* The kernel's order of registers (asm/sigcontext.h), by the processor's numbers. */
 static inline uint64_t *rt_reg(uint64_t *regs, unsigned int number)
 {

@@ -106,6 +106,14 @@ static inline struct rt_thread *rt_current(void)
 	return (struct rt_thread *)self;
 }
 
+/* The same if it belongs to the thread with this TCB, else NULL. */
+static inline struct rt_thread *rt_current_of(uint64_t tcb)
+{
+	struct rt_thread *t = rt_current();
+
+	return t && t->tcb == tcb ? t : NULL;
+}
+
 /* For the assembly in gate-*.S and for the injector. */
 struct rt_stub_desc;
 RT_HIDDEN uint64_t rt_gate_decide(const struct rt_stub_desc *desc, uint64_t sp);

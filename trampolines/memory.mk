@@ -3,6 +3,7 @@ libtrampolines_la_SOURCES += \
 	trampolines/memdesc.h \
 	trampolines/memexpand.c \
 	trampolines/memexpand.h \
+	trampolines/memheap.h \
 	trampolines/memexpandcheck.c \
 	trampolines/memexpandchunk.c \
 	trampolines/memexpandcode.h \

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "trampolines/memexpand.h"
+#include "trampolines/memheap.h"
 
 #define N MD_NONE
 #define END MD_CODES
@@ -320,19 +320,6 @@ static double now(void)
 	return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
 }
 
-static void *allocate(void *arg, size_t bytes)
-{
-	(void)arg;
-	return calloc(1, bytes);
-}
-
-static void release(void *arg, void *p, size_t bytes)
-{
-	(void)arg;
-	(void)bytes;
-	free(p);
-}
-
 static void check(enum mx_status status)
 {
 	if (status != MX_OK)
@@ -384,8 +371,7 @@ static double measure(struct mx_code *code, uint64_t (*how)(struct mx_machine *)
 
 static void run(const struct subject *s, double seconds)
 {
-	const struct mx_allocator allocator = { .alloc = allocate, .release = release };
-	struct mx_code *code = mx_code_new(&allocator);
+	struct mx_code *code = mx_code_new(&mx_heap);
 	struct md_object object = { .base = 0x400000, .load = 0x400000, .first = 1 };
 	double next, counted;
 

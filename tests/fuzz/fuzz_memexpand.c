@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trampolines/memexpand.h"
+#include "trampolines/memheap.h"
 
 enum { HEADER = 4, NODES = 16, OPS = 128, WORDS = 64, ACCESSES = 1 << 15, FIRST = 1, LIMIT = 2000 };
 
@@ -33,19 +33,6 @@ struct result {
 	enum mx_status status;
 	bool full;
 };
-
-static void *allocate(void *arg, size_t bytes)
-{
-	(void)arg;
-	return calloc(1, bytes);
-}
-
-static void release(void *arg, void *p, size_t bytes)
-{
-	(void)arg;
-	(void)bytes;
-	free(p);
-}
 
 static bool take(struct input *in, void *to, size_t len)
 {
@@ -118,8 +105,6 @@ static void repair_sums(struct input *in, uint32_t n)
 
 static bool describe(struct input *in, const uint8_t *head)
 {
-	const struct mx_allocator allocator = { .alloc = allocate, .release = release };
-
 	in->object = (struct md_object){
 		.base = 0x1000, .load = 0x2000, .first = FIRST,
 		.nnodes = head[0] % NODES + 1, .nops = head[1] % OPS + 1,
@@ -136,7 +121,7 @@ static bool describe(struct input *in, const uint8_t *head)
 		if (head[3] & 2)
 			repair_sums(in, n);
 	}
-	in->code = mx_code_new(&allocator);
+	in->code = mx_code_new(&mx_heap);
 	if (!in->code)
 		abort();
 	return mx_code_add(in->code, &in->object, in->nodes, in->ops) == MX_OK;

@@ -20,7 +20,7 @@
 #include "tracefmt/format.h"
 #include "tracefmt/memory.h"
 #include "tracefmt/memorywords.h"
-#include "trampolines/memexpand.h"
+#include "trampolines/memheap.h"
 
 #define INPUT_MAX 100000
 #define ROOM (2 * INPUT_MAX)
@@ -122,23 +122,9 @@ static size_t make_file(uint8_t *file, const char *magic, const uint8_t *body, s
 
 /* --- reading them ---------------------------------------------------------------------------- */
 
-static void *allocate(void *arg, size_t bytes)
-{
-	(void)arg;
-	return calloc(1, bytes);
-}
-
-static void release(void *arg, void *p, size_t bytes)
-{
-	(void)arg;
-	(void)bytes;
-	free(p);
-}
-
 static struct mx_code *read_code(const struct tf_memory *m)
 {
-	const struct mx_allocator allocator = { .alloc = allocate, .release = release };
-	struct mx_code *code = mx_code_new(&allocator);
+	struct mx_code *code = mx_code_new(&mx_heap);
 	struct tf_memory_object o;
 
 	REQUIRE(code);

@@ -19,6 +19,7 @@
 #include "tests/unit/mememit_interrupt.h"
 #include "tests/unit/mememit_stream.h"
 #include "tests/unit/trampolines_machine.h"
+#include "trampolines/memheap.h"
 #include "trampolines/mirror.h"
 
 enum {
@@ -157,19 +158,6 @@ static void set_up(void)
 
 /* ---- instrumenting ---- */
 
-static void *take(void *arg, size_t bytes)
-{
-	(void)arg;
-	return calloc(1, bytes);
-}
-
-static void release(void *arg, void *p, size_t bytes)
-{
-	(void)arg;
-	(void)bytes;
-	free(p);
-}
-
 static uint64_t now(void)
 {
 	struct timespec t;
@@ -288,7 +276,6 @@ static unsigned int any_want(void)
 
 void mememit_instrument(const struct mememit_code *code)
 {
-	const struct mx_allocator allocator = { .alloc = take, .release = release };
 	struct tramp_probe_env probes = stream_probe_env(code->fsbase);
 	struct tramp_mem_env env = stream_mem_env(code->fsbase, code->stack, code->rungs);
 
@@ -301,7 +288,7 @@ void mememit_instrument(const struct mememit_code *code)
 	rig.original = malloc(code->len);
 	rig.instrumented = malloc(code->len);
 	rig.data = malloc(code->ndata);
-	rig.expander = mx_code_new(&allocator);
+	rig.expander = mx_code_new(&mx_heap);
 	if (tramp_code_new(code->facts, &rig.flow_code) != TRAMP_CODE_OK)
 		errx(99, "no code");
 	rig.mirror = tramp_mirror_new(rig.flow_code, &probes, NULL);

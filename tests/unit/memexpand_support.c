@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "tests/unit/memexpand_support.h"
+#include "trampolines/memheap.h"
 
 /* ---- descriptions ---- */
 
@@ -71,21 +72,6 @@ void mxt_op(struct mxt_description *d, struct md_op op)
 		node->flags |= MD_NODE_VARIES;
 }
 
-static void *allocate(void *arg, size_t bytes)
-{
-	(void)arg;
-	return calloc(1, bytes);
-}
-
-static void release(void *arg, void *p, size_t bytes)
-{
-	(void)arg;
-	(void)bytes;
-	free(p);
-}
-
-const struct mx_allocator mxt_allocator = { .alloc = allocate, .release = release };
-
 static enum mx_status add(struct mx_code *code, const struct mxt_description *d)
 {
 	struct md_object object = {
@@ -98,7 +84,7 @@ static enum mx_status add(struct mx_code *code, const struct mxt_description *d)
 
 struct mx_code *mxt_code(const struct mxt_description *d)
 {
-	struct mx_code *code = mx_code_new(&mxt_allocator);
+	struct mx_code *code = mx_code_new(&mx_heap);
 
 	assert_non_null(code);
 	assert_int_equal(add(code, d), MX_OK);
@@ -107,7 +93,7 @@ struct mx_code *mxt_code(const struct mxt_description *d)
 
 enum mx_status mxt_try(const struct mxt_description *d)
 {
-	struct mx_code *code = mx_code_new(&mxt_allocator);
+	struct mx_code *code = mx_code_new(&mx_heap);
 	enum mx_status status;
 
 	assert_non_null(code);

@@ -36,7 +36,6 @@ static inline int64_t mxt_targets(uint32_t yes, uint32_t no)
 	return (int64_t)(yes | (uint64_t)no << 32);
 }
 
-extern const struct mx_allocator mxt_allocator;
 /* Checks that it is right. */
 struct mx_code *mxt_code(const struct mxt_description *d);
 enum mx_status mxt_try(const struct mxt_description *d);
