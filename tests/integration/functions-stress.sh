@@ -6,39 +6,9 @@
 # FUNCTIONS_ONLY        only these ("python-math redis")
 . "$top_srcdir/tests/integration/lib.sh"
 need_ptrace
-long=${FUNCTIONS_LONG:-}
+record=(-F '*') examine=recorded long=${FUNCTIONS_LONG:-} only=${FUNCTIONS_ONLY:-}
+. "$top_srcdir/tests/integration/stress.sh"
 [ "$long" ] && limit=(timeout --foreground -s KILL 600)
-tried=0 failed=0
-
-# have COMMAND...: are they installed?
-have()
-{
-	local name
-	for name; do
-		command -v "$name" >/dev/null || { echo "left out: no $name"; return 1; }
-	done
-}
-
-# wanted NAME: is it to be tried?
-wanted()
-{
-	[ -z "${FUNCTIONS_ONLY:-}" ] && return
-	case " $FUNCTIONS_ONLY " in *" $1 "*) ;; *) return 1 ;; esac
-}
-
-# result NAME STATUS SECONDS
-result()
-{
-	tried=$((tried + 1))
-	if [ "$2" -eq 0 ]; then
-		echo "$1: the same, $3"
-		rm -rf "$1.d"
-	else
-		failed=$((failed + 1))
-		echo "$1: FAILED"
-		sed 's/^/    /' "$1.d/log" 2>/dev/null | head -30
-	fi
-}
 
 # recorded: the trace is whole, and not empty.
 recorded()
@@ -48,28 +18,6 @@ recorded()
 	check_contains info.txt '^state +intact$'
 	grep -E '^events' info.txt | tr -s ' ' | tail -n 1
 	rm -rf t
-}
-
-# try NAME [SONDE-OPTION...] -- COMMAND...: in a folder of its own, the files of which are in ..
-try()
-{
-	local name=$1 begin=$SECONDS status
-	shift
-	wanted "$name" || return 0
-	mkdir -p "$name.d"
-	(
-		cd "$name.d" || exit 1
-		same_run -q -o t -F '*' "$@" && recorded
-	) >"$name.d/log" 2>&1 </dev/null
-	status=$?
-	result "$name" "$status" "$((SECONDS - begin)) s, $(tail -n 1 "$name.d/log")"
-}
-
-# The long ones.
-try_long()
-{
-	[ "$long" ] || return 0
-	try "$@"
 }
 
 work=$PWD
@@ -337,6 +285,4 @@ if have redis-server redis-cli redis-benchmark && wanted redis; then
 	result redis $? "$((SECONDS - begin)) s"
 fi
 
-[ "$tried" -gt 0 ] || fail "nothing was tried"
-echo "$tried programs tried, $failed failed"
-[ "$failed" -eq 0 ]
+all_same

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Sorted, one a line. A script sources tests/integration/lib.sh and needs nothing else.
-EXTRA_DIST += tests/integration/lackey.awk tests/integration/lib.sh
+EXTRA_DIST += tests/integration/lackey.awk tests/integration/lib.sh tests/integration/stress.sh
 INTEGRATION_TESTS += \
 	tests/integration/cannot-run.sh \
 	tests/integration/commandline.sh \

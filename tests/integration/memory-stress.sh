@@ -7,39 +7,9 @@
 # MEMORY_ONLY           only these ("python xz")
 . "$top_srcdir/tests/integration/lib.sh"
 need_ptrace
-long=${MEMORY_LONG:-}
+record=(--mem) examine=readable long=${MEMORY_LONG:-} only=${MEMORY_ONLY:-}
+. "$top_srcdir/tests/integration/stress.sh"
 limit=(timeout --foreground -s KILL 300)
-tried=0 failed=0
-
-# have COMMAND...: are they installed?
-have()
-{
-	local name
-	for name; do
-		command -v "$name" >/dev/null || { echo "left out: no $name"; return 1; }
-	done
-}
-
-# wanted NAME: is it to be tried?
-wanted()
-{
-	[ -z "${MEMORY_ONLY:-}" ] && return
-	case " $MEMORY_ONLY " in *" $1 "*) ;; *) return 1 ;; esac
-}
-
-# result NAME STATUS SECONDS
-result()
-{
-	tried=$((tried + 1))
-	if [ "$2" -eq 0 ]; then
-		echo "$1: the same, $3"
-		rm -rf "$1.d"
-	else
-		failed=$((failed + 1))
-		echo "$1: FAILED"
-		sed 's/^/    /' "$1.d/log" 2>/dev/null | head -30
-	fi
-}
 
 # readable: nothing is missing in the trace, and what is counted is what is listed.
 readable()
@@ -48,28 +18,6 @@ readable()
 	[ ! -s counts.err ] || { show counts.err; fail "the trace"; }
 	cat counts
 	rm -rf t
-}
-
-# try NAME [SONDE-OPTION...] -- COMMAND...: in a folder of its own, the files of which are in ..
-try()
-{
-	local name=$1 begin=$SECONDS status
-	shift
-	wanted "$name" || return 0
-	mkdir -p "$name.d"
-	(
-		cd "$name.d" || exit 1
-		same_run -q -o t --mem "$@" && readable
-	) >"$name.d/log" 2>&1 </dev/null
-	status=$?
-	result "$name" "$status" "$((SECONDS - begin)) s, $(tail -n 1 "$name.d/log")"
-}
-
-# The long ones.
-try_long()
-{
-	[ "$long" ] || return 0
-	try "$@"
 }
 
 [ -x "$top_builddir/tests/oracle/memcompare" ] || skip "tests/oracle/memcompare was not built"
@@ -200,6 +148,4 @@ if [ "$long" ] && have redis-server redis-cli redis-benchmark && wanted redis; t
 	result redis $? "$((SECONDS - begin)) s, $(tail -n 1 redis.d/log)"
 fi
 
-[ "$tried" -gt 0 ] || fail "nothing was tried"
-echo "$tried programs tried, $failed failed"
-[ "$failed" -eq 0 ]
+all_same
