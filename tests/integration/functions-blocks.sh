@@ -6,7 +6,7 @@
 . "$top_srcdir/tests/integration/lib.sh"
 need_ptrace
 oracle=$top_builddir/tests/oracle
-sources=$top_srcdir/tests/programs
+. "$top_srcdir/tests/integration/matrix.sh"
 [ -x "$oracle/stepper" ] && [ -x "$oracle/blocks" ] || skip "the oracle was not built"
 
 # run FILE ARGUMENT...: what runs of it, and of LIBRARY if set
@@ -22,24 +22,12 @@ run()
 	done
 }
 
-compile()
-{
-	local compiler=$1 name=$2 source=$sources/$2.c
-	shift 2
-	[ ! -e "$sources/$name.cc" ] || source=$sources/$name.cc
-	case $compiler/$source in
-	gcc/*.cc) compiler=g++ ;;
-	clang/*.cc) compiler=clang++ ;;
-	esac
-	"$compiler" -w "$@" -I"$sources" -o "$name" "$source" -lm -ldl -pthread || fail "$name does not compile"
-}
-
 failed=
 steps=0
 for compiler in gcc clang; do
 	command -v "$compiler" >/dev/null || continue
 	for name in fn_calls fn_interp fn_longjmps fn_odd fn_signals fn_small fn_starts fn_switches fn_tails fn_virtual; do
-		compile "$compiler" "$name" -O2
+		compile "$name" "$compiler" -O2
 		library=
 		# with another program all of the time would go there
 		[ "$compiler/$name" != gcc/fn_signals ] ||

@@ -8,7 +8,7 @@
 . "$top_srcdir/tests/integration/lib.sh"
 need_ptrace
 stepper=$top_builddir/tests/oracle/stepper
-sources=$top_srcdir/tests/programs
+. "$top_srcdir/tests/integration/matrix.sh"
 all_programs="fn_calls fn_forks fn_interp fn_longjmps fn_odd fn_plugs fn_recursion fn_signals fn_small
 	fn_stacks fn_starts fn_switches fn_tails fn_team fn_threads fn_throws fn_virtual"
 
@@ -61,19 +61,6 @@ possible()
 	fn_team/clang*) return 1 ;;	# its OpenMP is another package
 	fn_odd/gcc-lto) return 1 ;;	# names in assembly
 	esac
-}
-
-# compile PROGRAM COMPILER FLAG...: into ./PROGRAM
-compile()
-{
-	local name=$1 compiler=$2 source=$sources/$1.c libs="-lm -ldl -pthread"
-	shift 2
-	if [ -e "$sources/$name.cc" ]; then
-		source=$sources/$name.cc
-		case $compiler in gcc) compiler=g++ ;; *) compiler=clang++ ;; esac
-	fi
-	[ "$name" != fn_team ] || libs="$libs -fopenmp"
-	"$compiler" -w "$@" -I"$sources" -o "$name" "$source" $libs || fail "$name does not compile: $compiler $*"
 }
 
 # debug_file LIBRARY: prints =FILE if its symbols are in a file of their own
@@ -149,18 +136,4 @@ if [ "${1-}" = one ]; then
 fi
 
 [ -x "$stepper" ] || skip "tests/oracle/stepper was not built"
-for program in ${FUNCTIONS_PROGRAMS:-$all_programs}; do
-	builds | while read -r build compiler flags; do
-		[ -z "${FUNCTIONS_BUILDS:-}" ] || case " $FUNCTIONS_BUILDS " in *" $build "*) ;; *) continue ;; esac
-		[ "${FUNCTIONS_MATRIX:-}${FUNCTIONS_BUILDS:-}" ] || by_default "$program" "$build" || continue
-		command -v "$compiler" >/dev/null && possible "$program" "$build" || continue
-		echo "one $program $build $compiler $flags"
-	done
-done >jobs
-[ -s jobs ] || fail "nothing to do"
-# One line is one job; the folders of those that failed stay.
-xargs -P "$(nproc)" -L 1 bash "$0" <jobs >log 2>&1
-status=$?
-grep -v ' agree$' log
-echo "$(grep -c ' agree$' log) of $(wc -l <jobs) agree"
-[ "$status" -eq 0 ] || exit 1
+compare_all "${FUNCTIONS_PROGRAMS:-$all_programs}" "${FUNCTIONS_BUILDS:-}" "${FUNCTIONS_MATRIX:-}"

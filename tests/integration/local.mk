@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Sorted, one a line. A script sources tests/integration/lib.sh and needs nothing else.
-EXTRA_DIST += tests/integration/lackey.awk tests/integration/lib.sh tests/integration/stress.sh
+EXTRA_DIST += \
+	tests/integration/lackey.awk \
+	tests/integration/lib.sh \
+	tests/integration/matrix.sh \
+	tests/integration/stress.sh
 INTEGRATION_TESTS += \
 	tests/integration/cannot-run.sh \
 	tests/integration/commandline.sh \

@@ -9,7 +9,7 @@
 . "$top_srcdir/tests/integration/lib.sh"
 need_ptrace
 oracle=$top_builddir/tests/oracle
-sources=$top_srcdir/tests/programs
+. "$top_srcdir/tests/integration/matrix.sh"
 all_programs="mem_atomics mem_avx512 mem_forks mem_jumps mem_lists mem_loops mem_matrix mem_odd mem_signals mem_sorts
 	mem_stacks mem_strings mem_switches mem_team mem_threads mem_throws mem_vectors mem_widths
 	fn_calls fn_forks fn_interp fn_longjmps fn_odd fn_recursion fn_signals fn_small
@@ -62,19 +62,6 @@ possible()
 # Why nothing is recorded of some functions: they are the C library's start, or set the direction flag, look for where they
 # are, or jump to what nobody can know.
 may_be_left_alone='_start|_init|_fini|back_[bwlq]|threaded|offsets|run|three|until_zero|one_byte_tight|two_bytes|three_bytes|pushes|has_middle|close_calls|call_first(_aligned)?|flags|flags_out|carry_out|notrack|table_within|second_entry'
-
-# compile PROGRAM COMPILER FLAG...: into ./PROGRAM
-compile()
-{
-	local name=$1 compiler=$2 source=$sources/$1.c libs="-lm -ldl -pthread"
-	shift 2
-	if [ -e "$sources/$name.cc" ]; then
-		source=$sources/$name.cc
-		case $compiler in gcc) compiler=g++ ;; *) compiler=clang++ ;; esac
-	fi
-	case $name in *_team) libs="$libs -fopenmp" ;; esac
-	"$compiler" -w "$@" -I"$sources" -o "$name" "$source" $libs || fail "$name does not compile: $compiler $*"
-}
 
 # Both have the same environment, so that the stack is at the same address.
 run()
@@ -132,18 +119,4 @@ fi
 [ -x "$oracle/memsteps" ] || skip "tests/oracle/memsteps was not built"
 need_command setarch gcc
 setarch -R true 2>/dev/null || skip "address space randomization cannot be switched off"
-for program in ${MEMORY_PROGRAMS:-$all_programs}; do
-	builds | while read -r build compiler flags; do
-		[ -z "${MEMORY_BUILDS:-}" ] || case " $MEMORY_BUILDS " in *" $build "*) ;; *) continue ;; esac
-		[ "${MEMORY_MATRIX:-}${MEMORY_BUILDS:-}" ] || by_default "$program" "$build" || continue
-		command -v "$compiler" >/dev/null && possible "$program" "$build" || continue
-		echo "one $program $build $compiler $flags"
-	done
-done >jobs
-[ -s jobs ] || fail "nothing to do"
-# One line is one job; the folders of those that failed stay.
-xargs -P "$(nproc)" -L 1 bash "$0" <jobs >log 2>&1
-status=$?
-grep -v ' agree$' log
-echo "$(grep -c ' agree$' log) of $(wc -l <jobs) agree"
-[ "$status" -eq 0 ] || exit 1
+compare_all "${MEMORY_PROGRAMS:-$all_programs}" "${MEMORY_BUILDS:-}" "${MEMORY_MATRIX:-}"

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# For scripts that compare runs of small programs, built in many ways, with what an oracle sees.
+sources=$top_srcdir/tests/programs
+
+# compile PROGRAM COMPILER FLAG...: into ./PROGRAM
+compile()
+{
+	local name=$1 compiler=$2 source=$sources/$1.c libs="-lm -ldl -pthread"
+	shift 2
+	if [ -e "$sources/$name.cc" ]; then
+		source=$sources/$name.cc
+		case $compiler in gcc) compiler=g++ ;; *) compiler=clang++ ;; esac
+	fi
+	case $name in *_team) libs="$libs -fopenmp" ;; esac
+	"$compiler" -w "$@" -I"$sources" -o "$name" "$source" $libs || fail "$name does not compile: $compiler $*"
+}
+
+# compare_all PROGRAMS BUILDS MATRIX: a job for each program and build: this script, with the arguments
+# "one PROGRAM BUILD COMPILER FLAG...".  Builds are what builds() prints, a line each; those that are possible(), and,
+# unless BUILDS names them or MATRIX is not empty, those that are there by_default().
+compare_all()
+{
+	local program build compiler flags status
+	for program in $1; do
+		builds | while read -r build compiler flags; do
+			[ -z "$2" ] || case " $2 " in *" $build "*) ;; *) continue ;; esac
+			[ "$3$2" ] || by_default "$program" "$build" || continue
+			command -v "$compiler" >/dev/null && possible "$program" "$build" || continue
+			echo "one $program $build $compiler $flags"
+		done
+	done >jobs
+	[ -s jobs ] || fail "nothing to do"
+	# One line is one job; the folders of those that failed stay.
+	xargs -P "$(nproc)" -L 1 bash "$0" <jobs >log 2>&1
+	status=$?
+	grep -v ' agree$' log
+	echo "$(grep -c ' agree$' log) of $(wc -l <jobs) agree"
+	[ "$status" -eq 0 ] || exit 1
+}
