@@ -111,6 +111,11 @@ sonde_SOURCES = \
 	launcher/analysis.h \
 	launcher/anatomy.c \
 	launcher/anatomy.h \
+	launcher/collector-libraries.c \
+	launcher/collector-memory.c \
+	launcher/collector-private.h \
+	launcher/collector-processes.c \
+	launcher/collector-rings.c \
 	launcher/collector.c \
 	launcher/collector.h \
 	launcher/sampler.c \

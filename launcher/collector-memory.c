@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Memory streams: chunks go to the trace, and to modules. */
+#include <string.h>
+
+#include "launcher/collector-private.h"
+#include "tracefmt/memory.h"
+#include "trampolines/memdesc.h"
+
+static uint8_t *mem_base(const struct collector *c, const struct feed *f)
+{
+	return (uint8_t *)f->head + collector_memory_offset(c) + (uint64_t)f->mem * c->mem_bytes;
+}
+
+static void note_mem_lost(struct collector *c, struct feed *f)
+{
+	uint64_t lost = atomic_load_explicit(&f->head->mem_lost, memory_order_relaxed);
+
+	if (lost > f->mem_lost) {
+		collector_check(c, tf_thread_memory_lost(f->thread, lost - f->mem_lost));
+		c->totals.memory_lost += lost - f->mem_lost;
+		f->mem_gap = true;
+	}
+	f->mem_lost = lost;
+}
+
+static void give_chunk(struct collector *c, struct feed *f, const void *chunk, uint32_t bytes)
+{
+	if (c->options->mem_keep)
+		collector_check(c, tf_thread_memory(f->thread, chunk, bytes));
+	if (c->analysis)
+		analysis_chunk(f->analysis, chunk, bytes, f->mem_gap);
+	f->mem_gap = false;
+	f->mem_open = bytes >= sizeof(uint32_t) && *(const uint32_t *)chunk != MD_CHUNK_END;
+}
+
+static void drain_mem(struct collector *c, struct feed *f, uint32_t used)
+{
+	note_mem_lost(c, f);
+	if (used)
+		give_chunk(c, f, mem_base(c, f), used);
+	c->totals.memory_bytes += used;
+}
+
+static void free_mem(struct collector *c, struct feed *f, uint32_t used)
+{
+	struct ring_mem_sub *sub = &f->head->mem[f->mem];
+
+	memset(mem_base(c, f), 0, used);
+	atomic_store_explicit(&sub->state, RING_SUB_FREE, memory_order_release);
+	collector_wake(&sub->state);
+	f->mem = (f->mem + 1) % COLLECTOR_MEM_SUBS;
+}
+
+static uint32_t mem_used(const struct collector *c, uint32_t used)
+{
+	return used < c->mem_bytes ? used : c->mem_bytes;
+}
+
+bool collector_drain_memory(struct collector *c, struct feed *f)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < COLLECTOR_MEM_SUBS && c->mem_bytes; i++) {
+		struct ring_mem_sub *sub = &f->head->mem[f->mem];
+		uint32_t used;
+
+		if (atomic_load_explicit(&sub->state, memory_order_acquire) != RING_SUB_FULL)
+			break;
+		used = mem_used(c, sub->used);
+		drain_mem(c, f, used);
+		free_mem(c, f, used);
+		any = true;
+	}
+	return any;
+}
+
+/* Up to the last word that is not zero: the thread was killed, or is done, somewhere in it. */
+static uint32_t written(const struct collector *c, const struct feed *f)
+{
+	const uint32_t *word = (const uint32_t *)(const void *)mem_base(c, f);
+	uint32_t n = c->mem_bytes / 4;
+
+	while (n && !word[n - 1])
+		n--;
+	return 4 * n;
+}
+
+/*
+ * What follows a thread's last words needs none.  That it came to the end of that is known if it ended by itself, or
+ * the process did.
+ */
+static void end_mem(struct collector *c, struct feed *f)
+{
+	struct md_chunk end = {
+		.kind = MD_CHUNK_END, .head = sizeof(end), .tsc = __builtin_ia32_rdtsc(),
+	};
+
+	if (f->mem_open)
+		give_chunk(c, f, &end, sizeof(end));
+}
+
+void collector_finish_memory(struct collector *c, struct feed *f, bool killed)
+{
+	collector_drain_memory(c, f);
+	if (c->mem_bytes &&
+	    atomic_load_explicit(&f->head->mem[f->mem].state, memory_order_acquire) ==
+		    RING_SUB_WRITING)
+		drain_mem(c, f, written(c, f));
+	note_mem_lost(c, f);
+	if (!killed)
+		end_mem(c, f);
+	f->mem = 0;
+	f->mem_lost = 0;
+	f->mem_gap = f->mem_open = false;
+}
