@@ -30,7 +30,7 @@
 #define TF_MAGIC_MEMORY "SondeMem" /* a thread's */
 #define TF_MAGIC_CODE "SondeCod"   /* descriptions */
 #define TF_MAGIC_PIECE "SondePce"  /* one chunk, or one object */
-#define TF_MEMORY_VERSION 1
+#define TF_MEMORY_VERSION 2
 #define TF_PIECE_SIZE 48
 #define TF_PIECE_SPREAD 1u	 /* flag: rearranged, see tracefmt/memorywords.h */
 #define TF_OBJECT_SIZE 48

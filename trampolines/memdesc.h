@@ -49,11 +49,16 @@ enum md_code {
 	MD_LEA,			/* dst = base + (index << scale) + imm; each of both may be MD_NONE */
 	MD_SUB, MD_AND, MD_OR, MD_XOR, MD_MUL, /* dst = a op b */
 	MD_SHL, MD_SHR, MD_SAR,	/* dst = a op (b mod 32, or 64 at width 8) */
+	MD_ROL,			/* dst = a rotated left by b */
+	MD_MULHU, MD_MULHS,	/* dst = the upper half of the product of a and b, both unsigned, both signed */
+	MD_BSWAP,		/* dst = the bytes of a in reverse order */
+	MD_SELECT,		/* dst = b if condition `scale` (the processor's number) of the flags is true, else a */
 	MD_SEXT,		/* dst (all 64 bits, or 32 with scale 2) = the low `width` bytes of base, sign-extended */
 	MD_ZEXT,		/* likewise */
 
 	/*
-	 * Flags for a later MD_IF: of a - b, or of a & b, at `width`; dst is one of enum md_flags.
+	 * Flags for later MD_SELECT and MD_IF, in this node or in one that follows: of a - b, or of a & b, at `width`;
+	 * dst is one of enum md_flags.
 	 */
 	MD_FLAGS,
 

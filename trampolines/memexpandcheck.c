@@ -66,7 +66,13 @@ bool mx_op_valid(const struct md_op *op)
 	case MD_SHL:
 	case MD_SHR:
 	case MD_SAR:
+	case MD_ROL:
+	case MD_MULHU:
+	case MD_MULHS:
+	case MD_BSWAP:
 		return written(op->dst) && operands(op) && whole(op->width);
+	case MD_SELECT:
+		return written(op->dst) && operands(op) && whole(op->width) && op->scale <= 15;
 	case MD_SEXT:
 	case MD_ZEXT:
 		return written(op->dst) && read(op->base) && whole(op->width) &&

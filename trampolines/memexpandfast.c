@@ -365,7 +365,7 @@ ADD4:
 	reg[op->dst] = (uint32_t)(reg[op->base] + (uint64_t)op->imm);
 	GO_ON;
 COMPUTE:
-	mx_compute(reg, op, op->lanes);
+	mx_compute(reg, flags, op, op->lanes);
 	GO_ON;
 SUB_FLAGS:
 	*flags = (struct mx_flags){

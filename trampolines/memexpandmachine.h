@@ -106,7 +106,7 @@ enum mx_step {
 enum mx_step mx_run_ops(struct mx_machine *m, struct mx_sink *sink);
 /* Whole nodes, as long as that can be done (memexpandfast.c). */
 void mx_run_fast(struct mx_machine *m, struct mx_sink *sink);
-void mx_compute(uint64_t *reg, const struct mx_op *op, unsigned int code);
+void mx_compute(uint64_t *reg, const struct mx_flags *flags, const struct mx_op *op, unsigned int code);
 bool mx_condition(const struct mx_flags *flags, unsigned int cc);
 
 /* ---- places (memexpandplace.c) ---- */

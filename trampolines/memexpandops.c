@@ -40,6 +40,42 @@ static uint64_t shifted(const struct mx_op *op, unsigned int code, uint64_t a, u
 	}
 }
 
+static uint64_t rotated(uint64_t a, uint64_t b, unsigned int width)
+{
+	unsigned int bits = width * 8, n = b & (bits - 1);
+
+	a = low(a, width);
+	return n ? a << n | a >> (bits - n) : a;
+}
+
+/* The product's upper half; of 128 bits, in pieces of 32. */
+static uint64_t upper_half(uint64_t a, uint64_t b, unsigned int width)
+{
+	uint64_t low_part, middle, other;
+
+	a = low(a, width);
+	b = low(b, width);
+	if (width < 8)
+		return a * b >> width * 8;
+	low_part = (uint32_t)a * (b & UINT32_MAX);
+	middle = (a >> 32) * (b & UINT32_MAX) + (low_part >> 32);
+	other = (a & UINT32_MAX) * (b >> 32) + (uint32_t)middle;
+	return (a >> 32) * (b >> 32) + (middle >> 32) + (other >> 32);
+}
+
+/* That of signed numbers is less by what their signs, taken for ones, have added. */
+static uint64_t signed_upper_half(uint64_t a, uint64_t b, unsigned int width)
+{
+	uint64_t v = upper_half(a, b, width), sign = 1ull << (width * 8 - 1);
+
+	return v - (a & sign ? b : 0) - (b & sign ? a : 0);
+}
+
+static uint64_t reversed(uint64_t a, unsigned int width)
+{
+	return __builtin_bswap64(a) >> (64 - width * 8);
+}
+
 static void extend(uint64_t *reg, const struct mx_op *op, unsigned int code)
 {
 	uint64_t v = reg[op->base];
@@ -58,7 +94,7 @@ static uint64_t operand(const uint64_t *reg, const struct mx_op *op)
 	return op->index == MX_ZERO ? (uint64_t)op->imm : reg[op->index];
 }
 
-void mx_compute(uint64_t *reg, const struct mx_op *op, unsigned int code)
+void mx_compute(uint64_t *reg, const struct mx_flags *flags, const struct mx_op *op, unsigned int code)
 {
 	uint64_t a = reg[op->base], b = operand(reg, op), v;
 
@@ -80,6 +116,21 @@ void mx_compute(uint64_t *reg, const struct mx_op *op, unsigned int code)
 		break;
 	case MD_MUL:
 		v = a * b;
+		break;
+	case MD_ROL:
+		v = rotated(a, b, op->width);
+		break;
+	case MD_MULHU:
+		v = upper_half(a, b, op->width);
+		break;
+	case MD_MULHS:
+		v = signed_upper_half(a, b, op->width);
+		break;
+	case MD_BSWAP:
+		v = reversed(a, op->width);
+		break;
+	case MD_SELECT:
+		v = mx_condition(flags, op->scale) ? b : a;
 		break;
 	case MD_SEXT:
 	case MD_ZEXT:
@@ -349,7 +400,7 @@ static enum mx_step run_op(struct mx_machine *m, struct mx_sink *sink, const str
 	case MD_PACKED:
 		return lanes(m, sink, op);
 	}
-	mx_compute(m->reg, op, op->code);
+	mx_compute(m->reg, &m->flags, op, op->code);
 	return MX_STEP;
 }
 

@@ -49,7 +49,7 @@ static void repair_op(struct md_op *op)
 	op->dst %= op->code == MD_ACCESS ? 4 : op->code == MD_STRING ? 5 : op->code == MD_FLAGS ? 2 : 8;
 	op->base = op->base % 16 < 10 ? op->base % 16 : MD_NONE;
 	op->index = op->index % 16 < 10 ? op->index % 16 : MD_NONE;
-	op->scale &= op->code == MD_SEXT || op->code == MD_ZEXT ? 2 : 3;
+	op->scale &= op->code == MD_SEXT || op->code == MD_ZEXT ? 2 : op->code == MD_SELECT ? 15 : 3;
 	if (op->code == MD_SIZE)
 		op->imm = (uint16_t)op->imm + 1;
 	else if (op->code != MD_ACCESS)

@@ -47,6 +47,8 @@ static void check_op(struct md_op op, unsigned int seeds)
 	mxt_node(&d, true);
 	for (uint8_t r = 0; r < 4; r++)
 		VALUE(r);
+	OP(.code = MD_FLAGS, .dst = MD_FLAGS_SUB, .base = 0, .index = 1,
+	   .width = op.code == MD_SELECT ? op.width : 8);
 	mxt_op(&d, op);
 	for (uint8_t r = 0; r < 4; r++)
 		ACCESS(r, 0);
@@ -72,7 +74,7 @@ static void test_computing(void **state)
 			check_op((struct md_op){
 				.code = code, .dst = (uint8_t)(k % 3), .width = widths[k % 4],
 				.base = operands[k / 4 % 6], .index = operands[k / 24],
-				.scale = (uint8_t)(code == MD_LEA ? k % 4 : k & 2), .imm = (int64_t)k * 0x700000011 - 60,
+				.scale = (uint8_t)(code == MD_LEA ? k % 4 : code == MD_SELECT ? k / 4 % 16 : k & 2), .imm = (int64_t)k * 0x700000011 - 60,
 			}, 2);
 		}
 	}

@@ -231,11 +231,15 @@ static void test_loops(void **state)
 
 static struct md_op any_computing(void)
 {
-	uint8_t code = (uint8_t)(MD_LEA + roll(MD_ZEXT - MD_LEA + 1));
+	uint8_t code = (uint8_t)(MD_LEA + roll(MD_ZEXT - MD_LEA + 1)), scale = (uint8_t)roll(4);
 
+	if (code == MD_SELECT)
+		scale = (uint8_t)roll(16);
+	else if (code == MD_SEXT || code == MD_ZEXT)
+		scale &= 2;
 	return (struct md_op){
 		.code = code, .dst = any_reg(), .base = maybe_reg(), .index = maybe_reg(), .width = any_width(),
-		.scale = (uint8_t)(code >= MD_SEXT ? roll(2) * 2 : roll(4)), .imm = any_imm(),
+		.scale = scale, .imm = any_imm(),
 	};
 }
 

@@ -223,10 +223,25 @@ static int64_t sign(uint64_t v, unsigned int width)
 	return (int64_t)v;
 }
 
+/* From the definition of the flags, in Intel's manual, vol. 1, 3.4.3.1. */
+bool mxt_condition(const struct mxt_program *p, unsigned int cc)
+{
+	unsigned int w = p->flags_width;
+	uint64_t r = cut(p->flags_kind == MD_FLAGS_SUB ? p->a - p->b : p->a & p->b, w);
+	__int128 exact = (__int128)sign(p->a, w) - sign(p->b, w);
+	bool sub = p->flags_kind == MD_FLAGS_SUB;
+	bool of = sub && exact != sign(r, w), cf = sub && cut(p->a, w) < cut(p->b, w);
+	bool zf = r == 0, sf = sign(r, w) < 0, pf = !(__builtin_popcount(r & 0xff) & 1);
+	bool v[8] = { of, cf, zf, cf || zf, sf, pf, sf != of, zf || sf != of };
+
+	return v[cc >> 1] != (cc & 1);
+}
+
 static uint64_t calculate(const struct mxt_program *p, const struct md_op *op)
 {
 	uint64_t a = reg(p, op->base), b = op->index == MD_NONE ? (uint64_t)op->imm : p->reg[op->index];
 	unsigned int n = b & (op->width == 8 ? 63 : 31);
+	uint64_t v = 0;
 
 	switch (op->code) {
 	case MD_LEA:
@@ -247,6 +262,20 @@ static uint64_t calculate(const struct mxt_program *p, const struct md_op *op)
 		return cut(a, op->width) >> n;
 	case MD_SAR:
 		return (uint64_t)(sign(a, op->width) >> n);
+	case MD_ROL:
+		for (n = b % (8 * op->width), a = cut(a, op->width); n; n--)
+			a = cut(a << 1, op->width) | a >> (8 * op->width - 1);
+		return a;
+	case MD_MULHU:
+		return (uint64_t)((unsigned __int128)cut(a, op->width) * cut(b, op->width) >> 8 * op->width);
+	case MD_MULHS:
+		return (uint64_t)((__int128)sign(a, op->width) * sign(b, op->width) >> 8 * op->width);
+	case MD_BSWAP:
+		for (n = op->width; n; n--, a >>= 8)
+			v = v << 8 | (a & 0xff);
+		return v;
+	case MD_SELECT:
+		return mxt_condition(p, op->scale) ? b : a;
 	}
 	fail_msg("operation %u", op->code);
 	return 0;
@@ -268,20 +297,6 @@ static void compute(struct mxt_program *p, const struct md_op *op)
 		*dst = (*dst & ~0xffffull) | (uint16_t)v;
 	else
 		*dst = cut(v, op->width);
-}
-
-/* From the definition of the flags, in Intel's manual, vol. 1, 3.4.3.1. */
-bool mxt_condition(const struct mxt_program *p, unsigned int cc)
-{
-	unsigned int w = p->flags_width;
-	uint64_t r = cut(p->flags_kind == MD_FLAGS_SUB ? p->a - p->b : p->a & p->b, w);
-	__int128 exact = (__int128)sign(p->a, w) - sign(p->b, w);
-	bool sub = p->flags_kind == MD_FLAGS_SUB;
-	bool of = sub && exact != sign(r, w), cf = sub && cut(p->a, w) < cut(p->b, w);
-	bool zf = r == 0, sf = sign(r, w) < 0, pf = !(__builtin_popcount(r & 0xff) & 1);
-	bool v[8] = { of, cf, zf, cf || zf, sf, pf, sf != of, zf || sf != of };
-
-	return v[cc >> 1] != (cc & 1);
 }
 
 static void value(struct mxt_program *p, const struct md_op *op)
