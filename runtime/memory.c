@@ -261,7 +261,7 @@ static void check(struct rt_thread *t, const struct rt_mem_desc *desc, uint64_t 
 		leave(desc, regs);
 		return;
 	}
-	if (t->mem_state == RT_MEM_OPEN && in_sub(t, was) && was >= t->mem_first) {
+	if (t->mem_state == RT_MEM_OPEN && !t->mem_moved && in_sub(t, was) && was >= t->mem_first) {
 		rt_mem_cut(t, was);
 		rt_mem_begin(t, MD_CHUNK_MORE, NULL);
 		if (t->mem_state == RT_MEM_OPEN)
@@ -275,6 +275,7 @@ static void check(struct rt_thread *t, const struct rt_mem_desc *desc, uint64_t 
 	    was + desc->written >= t->mem_first)
 		cut_node(t, was + desc->written, &at);
 	t->mem_state = RT_MEM_CLOSED;
+	t->mem_moved = 0;
 	rt_mem_begin(t, MD_CHUNK_STATE, &at);
 	rt_mem_on(t);
 	if (t->mem_state == RT_MEM_OPEN)
@@ -307,13 +308,20 @@ RT_HIDDEN void rt_mem_slow(const void *ret, uint64_t *regs, uint64_t sp)
 		check(t, desc, regs, sp + desc->above);
 }
 
+/* A check comes to the runtime as soon as there is one: behind each comparison of owners. */
+void rt_mem_moved(struct rt_thread *t)
+{
+	t->mem_moved = 1;
+	t->mem_limit = 0;
+}
+
 void rt_mem_end(struct rt_thread *t)
 {
 	if (t->mem_began)
 		rt_mem_off(t);
 	if (t->ring)
 		__atomic_store_n((uint32_t *)&t->ring->sample.phase, RING_PHASE_NONE, __ATOMIC_RELEASE);
-	t->mem_off = 0;
+	t->mem_off = t->mem_moved = 0;
 	t->mem_ptr = t->mem_limit = t->mem_base = 0;
 	t->mem_sub = 0;
 	t->mem_state = RT_MEM_CLOSED;

@@ -360,8 +360,11 @@ static struct rt_thread *known_thread(int32_t tid, int32_t pid, uint64_t tcb)
 
 	if (!t || !t->self)
 		return NULL;
-	if (t->pid == pid && (t->tcb == tcb || t->tcb == sonde_rt_config.pre_tls)) {
+	if (t->pid == pid && t->tcb == tcb)
+		return t;
+	if (t->pid == pid && t->tcb == sonde_rt_config.pre_tls) {
 		t->tcb = tcb;
+		rt_mem_moved(t);
 		return t;
 	}
 	release_pool(t);

@@ -53,6 +53,7 @@ struct rt_thread {
 	uint32_t mem_state;	/* enum rt_mem_state */
 	uint64_t mem_off;	/* sampled: not 0 (but tcb) while recording is off; the collector makes it 0 */
 	uint64_t mem_began;	/* TSC when the burst began; 0: it is over */
+	uint64_t mem_moved;	/* not 0: FS base is no longer what the chunk's head says */
 };
 
 _Static_assert(offsetof(struct rt_thread, owner) == SONDE_POOL_OWNER, "pool layout");
@@ -160,6 +161,9 @@ RT_HIDDEN int rt_step_over(struct rt_thread *t, uint64_t sp, uint64_t events);
 
 /* memory.c: memory streams.  The thread is going to be forgotten. */
 RT_HIDDEN void rt_mem_end(struct rt_thread *t);
+
+/* It has another FS base than before. */
+RT_HIDDEN void rt_mem_moved(struct rt_thread *t);
 
 /* probe.c: the shadow stack of a thread that is being registered. */
 RT_HIDDEN void rt_shadow_init(struct rt_thread *t);
