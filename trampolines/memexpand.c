@@ -2,7 +2,7 @@
 /*
  * The descriptions of a process's objects.
  */
-#include "trampolines/memexpandcode.h"
+#include "trampolines/memexpandfast.h"
 
 struct mx_code *mx_code_new(const struct mx_allocator *allocator)
 {
@@ -28,6 +28,8 @@ void mx_code_free(struct mx_code *code)
 
 	if (!code)
 		return;
+	if (code->engine)
+		code->engine->free(code->engine);
 	while (code->objects) {
 		struct mx_object *object = code->objects;
 

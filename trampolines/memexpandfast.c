@@ -2,6 +2,7 @@
 /*
  * Whole nodes at once, with nothing checked between their operations: what nearly all of the time goes into.
  */
+#include "trampolines/memexpandfast.h"
 #include "trampolines/memexpandloop.h"
 
 /* ---- making ---- */
@@ -157,18 +158,6 @@ static inline void put(struct mx_access *v, const struct mx_op *op, uint64_t add
 _Static_assert(offsetof(struct mx_access, size) + 8 == offsetof(struct mx_access, insn) &&
 	       offsetof(struct mx_op, size) + 8 == offsetof(struct mx_op, imm), "put");
 
-struct state {
-	const struct mx_node *node;	/* that comes next; NULL: a header does */
-	const uint8_t *words;
-	struct mx_access *v;
-	const struct mx_node *tried;	/* this loop has been run as far as it can be computed */
-	const struct mx_node *avoid;	/* has to be looked at closely */
-	const struct mx_object *object;	/* of the last header */
-	uint64_t sums[2], fuel;
-	unsigned int summed;
-	bool reserve;			/* something has to follow behind a node's words */
-};
-
 static inline const struct mx_node *
 find(const struct mx_code *code, const struct mx_object **last, uint32_t id)
 {
@@ -186,7 +175,7 @@ find(const struct mx_code *code, const struct mx_object **last, uint32_t id)
 }
 
 /* Of the loop at s->node, as many iterations as are known to be followed by another.  False: it has no end. */
-static bool run_loop(struct mx_machine *m, struct mx_sink *sink, struct state *s, size_t left)
+static bool run_loop(struct mx_machine *m, struct mx_sink *sink, struct mx_fast_state *s, size_t left)
 {
 	const struct mx_node *node = s->node;
 	size_t room = SIZE_MAX;
@@ -211,7 +200,8 @@ static bool run_loop(struct mx_machine *m, struct mx_sink *sink, struct state *s
 }
 
 /* Can the node be run as a whole? */
-static inline bool whole(const struct mx_sink *sink, const struct state *s, const struct mx_node *node, size_t left)
+static inline bool whole(const struct mx_sink *sink, const struct mx_fast_state *s, const struct mx_node *node,
+			 size_t left)
 {
 	if (!node->fast)
 		return false;
@@ -221,7 +211,8 @@ static inline bool whole(const struct mx_sink *sink, const struct state *s, cons
 }
 
 /* What is to be done in front of a node.  False: it cannot be run here. */
-static inline bool enter(struct mx_machine *m, struct mx_sink *sink, struct state *s, const struct mx_node *node)
+static inline bool enter(struct mx_machine *m, struct mx_sink *sink, struct mx_fast_state *s,
+			 const struct mx_node *node)
 {
 	if (node->words)
 		s->fuel = m->limit;
@@ -248,7 +239,7 @@ static inline bool enter(struct mx_machine *m, struct mx_sink *sink, struct stat
 enum choice { STOP, AGAIN, RUN };
 
 /* The node that comes next: s->node, or by its header. */
-static inline enum choice choose(struct mx_machine *m, struct mx_sink *sink, struct state *s,
+static inline enum choice choose(struct mx_machine *m, struct mx_sink *sink, struct mx_fast_state *s,
 				 const struct mx_node **chosen)
 {
 	size_t left = (size_t)(m->end - s->words);
@@ -281,7 +272,7 @@ static inline enum choice choose(struct mx_machine *m, struct mx_sink *sink, str
  * Node by node.  Long, since all of it shares what is in the processor's registers, and each operation jumps to the
  * next one's code itself, which is better predicted than one place that jumps to all.
  */
-static void run(struct mx_machine *m, struct mx_sink *sink, struct state *s)
+static void run(struct mx_machine *m, struct mx_sink *sink, struct mx_fast_state *s)
 {
 	/* Distances, which need no relocation. */
 #define TO(label) [MX_FAST_##label] = (int32_t)((char *)&&label - (char *)&&ACCESS)
@@ -302,8 +293,11 @@ static void run(struct mx_machine *m, struct mx_sink *sink, struct state *s)
 	struct mx_access *v;
 
 next:
+	if (s->turns-- == 0)
+		return;
 	switch (choose(m, sink, s, &node)) {
 	case STOP:
+		s->stopped = true;
 		return;
 	case AGAIN:
 		goto next;
@@ -416,15 +410,25 @@ out:
 #undef TO
 }
 
+void mx_fast_turns(struct mx_machine *m, struct mx_sink *sink, struct mx_fast_state *s, uint64_t turns)
+{
+	s->turns = turns;
+	run(m, sink, s);
+}
+
 void mx_run_fast(struct mx_machine *m, struct mx_sink *sink)
 {
-	struct state s = {
+	struct mx_engine *engine = m->code->engine;
+	struct mx_fast_state s = {
 		.node = m->place.node, .words = m->words, .v = sink->v, .fuel = m->fuel,
 		.reserve = m->phase == MX_WORDS,
 		.avoid = m->phase == MX_INTERRUPT ? m->at_node : NULL,
 	};
 
-	run(m, sink, &s);
+	if (engine && !s.avoid)
+		engine->run(engine, m, sink, &s);
+	else
+		mx_fast_turns(m, sink, &s, UINT64_MAX);
 	if (sink->counts)
 		flush(sink->counts, s.sums);
 	m->fuel = s.fuel;

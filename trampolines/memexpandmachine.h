@@ -84,6 +84,7 @@ struct mx_machine {
 
 	uint64_t limit, fuel;		/* nodes without words: so many, and how many are left */
 	uint32_t refills;
+	uint32_t ids;			/* the engine's */
 };
 
 /* Where accesses go: into v, or, if counts is not NULL, there. */
@@ -92,6 +93,7 @@ struct mx_sink {
 	struct mx_access *fueled;	/* v when there was new fuel last */
 	struct mx_counts *counts;
 	bool stack;
+	bool enough;			/* there is some room, but not enough to go on fast */
 };
 
 enum mx_step {

@@ -137,6 +137,8 @@ static enum mx_status run(struct mx_machine *m, struct mx_sink *sink)
 		enum mx_step step;
 
 		run_ahead(m, sink);
+		if (sink->enough)
+			return MX_OK;
 		step = run_node(m, sink);
 
 		if (step == MX_FULL)

@@ -8,6 +8,7 @@ libtrampolines_la_SOURCES += \
 	trampolines/memexpandchunk.c \
 	trampolines/memexpandcode.h \
 	trampolines/memexpandfast.c \
+	trampolines/memexpandfast.h \
 	trampolines/memexpandlive.c \
 	trampolines/memexpandloop.c \
 	trampolines/memexpandloop.h \

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * usage: memspeed FOLDER [TIMES]
+ *
+ * How fast the machine alone is on a trace's streams, which are unpacked before: so many times, of which the best counts.  Prints
+ * how many accesses there are, and million accesses a second one by one, and counted.
+ */
+#include <err.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "tracefmt/memory.h"
+#include "trampolines/memheap.h"
+
+enum { BATCH = 4096 };
+
+struct piece {
+	void *data;
+	size_t len;
+	bool first;	/* of its thread */
+	uint32_t kind;
+};
+
+static struct piece *pieces;
+static size_t npieces;
+static struct mx_access batch[BATCH];
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static void keep(const void *chunk, size_t len, bool first)
+{
+	pieces = realloc(pieces, (npieces + 1) * sizeof(*pieces));
+	if (!pieces || !(pieces[npieces].data = malloc(len)))
+		err(1, "malloc");
+	memcpy(pieces[npieces].data, chunk, len);
+	memcpy(&pieces[npieces].kind, chunk, sizeof(uint32_t));	/* struct md_chunk's first */
+	pieces[npieces].len = len;
+	pieces[npieces++].first = first;
+}
+
+static void load(struct tf_memory *files)
+{
+	const struct md_chunk end = { .kind = MD_CHUNK_END, .head = sizeof(end) };
+	struct tf_memory_thread about;
+
+	for (size_t i = 0; tf_memory_thread(files, i, &about); i++) {
+		struct tf_memory_stream *s;
+		const void *chunk;
+		bool first = true;
+		size_t len;
+
+		if (tf_memory_stream_open(files, i, &s) != SONDE_TRACE_OK)
+			errx(1, "thread %zu", i);
+		while (tf_memory_next(s, &chunk, &len) == SONDE_TRACE_OK) {
+			keep(chunk, len, first);
+			first = false;
+		}
+		if (!first && pieces[npieces - 1].kind != MD_CHUNK_END)
+			keep(&end, sizeof(end), false);
+		tf_memory_stream_close(s);
+	}
+}
+
+static struct mx_code *describe(struct tf_memory *files)
+{
+	struct mx_code *code = mx_code_new(&mx_heap);
+	struct tf_memory_object o;
+
+	for (size_t i = 0; code && tf_memory_object(files, i, &o); i++) {
+		struct md_object object = {
+			.base = o.base, .load = o.load, .first = o.first,
+			.nnodes = o.nnodes, .nops = o.nops, .number = (uint32_t)i,
+		};
+
+		if (mx_code_add(code, &object, o.nodes, o.ops) != MX_OK)
+			errx(1, "the description of %s", o.path);
+	}
+	if (!code)
+		err(1, "malloc");
+	return code;
+}
+
+static uint64_t take(struct mx_machine *m, bool counting)
+{
+	struct mx_counts counts = { 0 };
+	enum mx_status status;
+	uint64_t all = 0;
+	size_t n;
+
+	if (counting) {
+		status = mx_count(m, 1, &counts);
+		for (int i = 0; i < 4; i++)
+			all += counts.accesses[i];
+	} else {
+		while ((n = mx_next(m, batch, BATCH, &status)))
+			all += n;
+	}
+	if (status != MX_OK)
+		errx(1, "status %d", status);
+	return all;
+}
+
+static uint64_t run(struct mx_code *code, bool counting)
+{
+	struct mx_machine *m = NULL;
+	uint64_t all = 0;
+
+	for (size_t i = 0; i < npieces; i++) {
+		if (pieces[i].first) {
+			mx_machine_free(m);
+			m = mx_machine_new(code);
+		}
+		if (!m || mx_feed(m, pieces[i].data, pieces[i].len) != MX_OK)
+			errx(1, "chunk %zu", i);
+		all += take(m, counting);
+	}
+	mx_machine_free(m);
+	return all;
+}
+
+/* Million accesses a second. */
+static double best(struct mx_code *code, bool counting, int times, uint64_t *all)
+{
+	double least = 1e9;
+
+	while (times-- > 0) {
+		double start = now(), took;
+
+		*all = run(code, counting);
+		took = now() - start;
+		least = took < least ? took : least;
+	}
+	return (double)*all / least / 1e6;
+}
+
+int main(int argc, char **argv)
+{
+	struct sonde_trace_message why;
+	double next, counted;
+	struct tf_memory *files;
+	struct mx_code *code;
+	uint64_t all;
+	int times = argc > 2 ? atoi(argv[2]) : 3;
+
+	if (argc < 2 || times < 1)
+		errx(2, "usage: memspeed FOLDER [TIMES]");
+	if (tf_memory_open(argv[1], &files, &why) != SONDE_TRACE_OK)
+		errx(1, "%s", why.text);
+	load(files);
+	code = describe(files);
+	next = best(code, false, times, &all);
+	counted = best(code, true, times, &all);
+	printf("%llu %.0f %.0f\n", (unsigned long long)all, next, counted);
+	mx_code_free(code);
+	tf_memory_close(files);
+	return 0;
+}
