@@ -65,6 +65,7 @@ struct tramp_mem_facts {
 	struct md_op computes[TRAMP_MEM_COMPUTES];
 	tramp_regs reads[TRAMP_MEM_COMPUTES];  /* general registers that computes[i] reads */
 	tramp_regs writes[TRAMP_MEM_COMPUTES]; /* one general register, or 0: a temporary */
+	uint16_t conds[TRAMP_MEM_COMPUTES]; /* bit cc: condition cc in front of the instruction has to be known, likewise */
 	uint8_t ncomputes;
 	tramp_regs kills;	/* general registers that it writes and nobody can compute */
 	uint16_t narrow_u32;	/* of kills: their upper halves are zero now (mov (%rdi), %eax) */
@@ -72,12 +73,14 @@ struct tramp_mem_facts {
 
 	/*
 	 * 3. Flags.  `flags` is an MD_FLAGS, on registers in front of the instruction, or on `computes` results if
-	 * flags_after; valid if flags_reads is known in front of the instruction (then those results are, too).
+	 * flags_after; valid if flags_reads and flags_conds are known in front of the instruction (then those results
+	 * are, too).
 	 */
 	uint8_t flags_effect;	/* enum tramp_flags_effect */
 	bool flags_after;
 	struct md_op flags;
 	tramp_regs flags_reads;
+	uint16_t flags_conds;
 	uint16_t flags_valid;	/* bit cc: the condition (0..15) is right */
 
 	/*

@@ -29,6 +29,7 @@ libtrampolines_la_SOURCES += \
 	trampolines/x86-64/memfacts.c \
 	trampolines/x86-64/memfacts.h \
 	trampolines/x86-64/memfactsaccess.c \
+	trampolines/x86-64/memfactsbits.c \
 	trampolines/x86-64/memfactscompute.c \
 	trampolines/x86-64/memfactsflags.c \
 	trampolines/x86-64/memfactslanes.c \

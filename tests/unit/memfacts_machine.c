@@ -32,6 +32,22 @@ static void set(struct mm *m, const struct md_op *op, uint64_t v)
 		m->r[op->dst] = low(v, op->width);
 }
 
+static uint64_t rotate(uint64_t v, unsigned int n, unsigned int bytes)
+{
+	for (; n; n--)
+		v = low(v << 1, bytes) | v >> (8 * bytes - 1);
+	return v;
+}
+
+static uint64_t reverse(uint64_t v, unsigned int bytes)
+{
+	uint64_t r = 0;
+
+	for (; bytes; bytes--, v >>= 8)
+		r = r << 8 | (v & 0xff);
+	return r;
+}
+
 static uint64_t compute(const struct mm *m, const struct md_op *op)
 {
 	uint64_t a = reg(m, op->base);
@@ -55,6 +71,16 @@ static uint64_t compute(const struct mm *m, const struct md_op *op)
 		return a << count;
 	case MD_SHR:
 		return low(a, op->width) >> count;
+	case MD_ROL:
+		return rotate(low(a, op->width), (unsigned int)b % (8 * op->width), op->width);
+	case MD_MULHU:
+		return (uint64_t)((unsigned __int128)low(a, op->width) * low(b, op->width) >> 8 * op->width);
+	case MD_MULHS:
+		return (uint64_t)((__int128)sign(a, op->width) * sign(b, op->width) >> 8 * op->width);
+	case MD_BSWAP:
+		return reverse(a, op->width);
+	case MD_SELECT:
+		return m->conds >> op->scale & 1 ? b : a;
 	default:
 		return (uint64_t)(sign(a, op->width) >> count);
 	}
@@ -179,6 +205,11 @@ void mm_run(struct mm *m, const struct md_op *ops, size_t nops)
 		case MD_SHL:
 		case MD_SHR:
 		case MD_SAR:
+		case MD_ROL:
+		case MD_MULHU:
+		case MD_MULHS:
+		case MD_BSWAP:
+		case MD_SELECT:
 			set(m, op, compute(m, op));
 			break;
 		case MD_SEXT:

@@ -20,6 +20,7 @@ struct mm {
 	uint64_t r[MD_REGS];
 	const uint8_t *stream;
 	uint64_t size;		/* of the last MD_SIZE */
+	uint16_t conds;		/* what MD_SELECT's condition is: bit cc */
 	bool down;
 	struct mm_access accesses[MM_ACCESSES];
 	size_t naccesses;

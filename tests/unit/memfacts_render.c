@@ -73,15 +73,31 @@ static void put_string(struct out *o, const struct md_op *op)
 	    strings[op->dst], op->width);
 }
 
+static void put_selection(struct out *o, const struct md_op *op)
+{
+	put(o, "if%u:", op->scale);
+	if (op->index != MD_NONE)
+		put(o, "%s", name(op->index));
+	else
+		put(o, "%" PRId64, op->imm);
+	put(o, ":%s", name(op->base));
+}
+
 static void put_computing(struct out *o, const struct md_op *op)
 {
 	static const char *const signs[] = { [MD_SUB] = "-", [MD_AND] = "&", [MD_OR] = "|",
 					     [MD_XOR] = "^", [MD_MUL] = "*", [MD_SHL] = "<<",
-					     [MD_SHR] = ">>", [MD_SAR] = ">>>" };
+					     [MD_SHR] = ">>", [MD_SAR] = ">>>",
+					     [MD_ROL] = "<<<", [MD_MULHU] = "*^",
+					     [MD_MULHS] = "*s^" };
 
 	put(o, "%s.%u=", name(op->dst), op->width);
 	if (op->code == MD_LEA)
 		put_sum(o, op, op->index, op->imm);
+	else if (op->code == MD_BSWAP)
+		put(o, "bswap(%s)", name(op->base));
+	else if (op->code == MD_SELECT)
+		put_selection(o, op);
 	else if (op->code == MD_SEXT || op->code == MD_ZEXT)
 		put(o, "%s%s(%s)", op->code == MD_SEXT ? "sext" : "zext", op->scale ? "32" : "",
 		    name(op->base));

@@ -114,6 +114,7 @@ static void find_accesses(struct trials *test, struct trial *t, const struct rig
 	memcpy(m->r, t->s.r, sizeof(t->s.r));
 	m->r[MD_FS] = test->rig.fs;
 	m->r[MD_OBJECT] = t->load;
+	m->conds = mm_conditions_of(t->s.flags);
 	m->naccesses = 0;
 	m->failed = false;
 	put_extras(&t->facts, after, stream);

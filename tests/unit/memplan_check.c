@@ -14,10 +14,10 @@ struct check {
 	uint64_t load_addr;
 };
 
-/* Registers whose values the machine has, and whether its flags are those of the program. */
+/* Registers whose values the machine has, and conditions that are in its flags as they are in the program's. */
 struct state {
 	uint32_t right;
-	bool flags;
+	uint16_t conds;
 	bool seen;
 };
 
@@ -235,7 +235,7 @@ static uint32_t reads(const struct md_op *op)
 		set &= ~bit(TRAMP_RSI);
 	if (op->code == MD_STRING && op->dst == MD_LODS)
 		set &= ~bit(TRAMP_RDI);
-	if (op->code >= MD_LEA && op->code <= MD_SAR && op->width < 4)
+	if (op->code >= MD_LEA && op->code <= MD_SELECT && op->width < 4)
 		set |= bit(op->dst);
 	return set;
 }
@@ -254,10 +254,11 @@ static void pass_insn(const struct tramp_mem_facts *f, const struct tramp_op *op
 	for (unsigned int k = 0; k < f->ncomputes; k++)
 		written |= f->writes[k];
 	s->right = ((s->right & ~written) | (made & ~f->kills)) & TRAMP_GPRS;
-	s->flags = flags || (s->flags && f->flags_effect == TRAMP_FLAGS_KEPT);
+	if (f->flags_effect != TRAMP_FLAGS_KEPT)
+		s->conds = flags ? f->flags_valid : 0;
 	if (op->kind == TRAMP_OP_SYSCALL || op->kind == TRAMP_OP_TRAP || op->kind == TRAMP_OP_CALL ||
 	    op->kind == TRAMP_OP_CALL_IND)
-		s->right = s->flags = 0;
+		s->right = s->conds = 0;
 }
 
 static const char *run_insn(const struct check *c, const struct mem_node *n, uint32_t k, uint32_t *at,
@@ -274,6 +275,8 @@ static const char *run_insn(const struct check *c, const struct mem_node *n, uin
 			break;
 		if (reads(op) & ~s->right)
 			return "something is read that the reader does not know";
+		if (op->code == MD_SELECT && (flags || !(s->conds >> op->scale & 1)))
+			return "a selection without flags";
 		if (op->code == MD_FLAGS)
 			flags = true;
 		if (!computes(op))
@@ -297,7 +300,7 @@ static const char *run_node(const struct check *c, const struct mem_node *n, str
 		wrong = run_insn(c, n, k, &at, s);
 	if (!wrong && at != n->nmdops - 1)
 		wrong = "operations out of order";
-	if (!wrong && end->code == MD_IF && !s->flags)
+	if (!wrong && end->code == MD_IF && !(s->conds >> end->scale & 1))
 		wrong = "a branch without flags";
 	return wrong;
 }
@@ -312,8 +315,8 @@ static bool meet(struct state *s, const struct state *with)
 		return true;
 	}
 	s->right &= with->right;
-	s->flags &= with->flags;
-	return s->right != was.right || s->flags != was.flags;
+	s->conds &= with->conds;
+	return s->right != was.right || s->conds != was.conds;
 }
 
 static bool pass_node(const struct check *c, uint32_t i)

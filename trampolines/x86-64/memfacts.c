@@ -58,6 +58,11 @@ static bool merges(const struct md_op *op)
 	case MD_SHL:
 	case MD_SHR:
 	case MD_SAR:
+	case MD_ROL:
+	case MD_MULHU:
+	case MD_MULHS:
+	case MD_BSWAP:
+	case MD_SELECT:
 		return op->width < 4;
 	default:
 		return false;
@@ -88,6 +93,49 @@ void mem_add_op(struct mem_insn *in, struct md_op op)
 	f->ops[f->nops++] = op;
 	f->need |= mem_op_reads(&op);
 }
+
+/* ---- computing ---- */
+
+static bool is_temp(uint8_t reg)
+{
+	return reg >= MD_TEMP && reg < MD_FS;
+}
+
+/* computes[] reads a temporary: what its last computation needs, this one does, too. */
+static void add_temp_needs(struct tramp_mem_facts *f, uint8_t reg)
+{
+	int next = f->ncomputes;
+
+	for (int i = next; is_temp(reg) && i-- > 0;) {
+		if (f->computes[i].dst != reg)
+			continue;
+		f->reads[next] |= f->reads[i];
+		f->conds[next] |= f->conds[i];
+		return;
+	}
+}
+
+void mem_add_compute(struct mem_insn *in, struct md_op op)
+{
+	struct tramp_mem_facts *f = in->facts;
+
+	f->reads[f->ncomputes] = mem_op_reads(&op);
+	f->conds[f->ncomputes] = op.code == MD_SELECT ? (uint16_t)(1u << op.scale) : 0;
+	add_temp_needs(f, op.base);
+	add_temp_needs(f, op.index);
+	f->writes[f->ncomputes] = is_temp(op.dst) ? 0 : TRAMP_REG(op.dst);
+	f->computes[f->ncomputes++] = op;
+}
+
+void mem_add_lea(struct mem_insn *in, uint8_t dst, uint8_t base, int64_t imm, uint8_t width)
+{
+	mem_add_compute(in, (struct md_op){
+		.code = MD_LEA, .dst = dst, .base = base, .index = MD_NONE, .width = width,
+		.imm = imm,
+	});
+}
+
+/* ---- all ---- */
 
 void mem_add_extra(struct mem_insn *in, enum tramp_mem_store what, uint8_t reg, unsigned int bytes)
 {

@@ -59,6 +59,33 @@ struct mem_place mem_operand(const struct mem_insn *in, const ZydisDecodedOperan
 /* General registers that an operation of the machine reads. */
 tramp_regs mem_op_reads(const struct md_op *op);
 
+/* A general register that the machine can name, of any width. */
+static inline bool mem_is_usable(const ZydisDecodedOperand *o)
+{
+	return mem_is_reg(o) && mem_gpr(o->reg.value) != MD_NONE && !mem_is_high(o->reg.value);
+}
+
+static inline uint8_t mem_reg_of(const ZydisDecodedOperand *o)
+{
+	return mem_gpr(o->reg.value);
+}
+
+static inline uint8_t mem_bytes_of(const ZydisDecodedOperand *o)
+{
+	return (uint8_t)(o->size / 8);
+}
+
+/* Both operands are the same register: their difference is zero, whatever it holds. */
+static inline bool mem_is_same(const struct mem_insn *in)
+{
+	return mem_is_reg(&in->o[0]) && mem_is_reg(&in->o[1]) && in->o[0].reg.value == in->o[1].reg.value;
+}
+
+/* Appends to facts->computes, with what it needs. */
+void mem_add_compute(struct mem_insn *in, struct md_op op);
+/* dst = base + imm */
+void mem_add_lea(struct mem_insn *in, uint8_t dst, uint8_t base, int64_t imm, uint8_t width);
+
 /* Appends to facts->ops and facts->need. */
 void mem_add_op(struct mem_insn *in, struct md_op op);
 void mem_add_extra(struct mem_insn *in, enum tramp_mem_store what, uint8_t reg, unsigned int bytes);
@@ -83,6 +110,11 @@ bool mem_note_special(struct mem_insn *in);
 
 /* As above. */
 bool mem_note_lanes(struct mem_insn *in);
+
+/* ---- memfactsbits.c: single bits, rotations, what reads flags ---- */
+
+/* False: the instruction is none of these. */
+bool mem_note_bits(struct mem_insn *in);
 
 /* ---- memfactscompute.c, memfactsflags.c ---- */
 

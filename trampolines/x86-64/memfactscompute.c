@@ -3,60 +3,6 @@
 
 enum { TEMP = MD_TEMP };
 
-/* What computes[] before it need, by temporary. */
-static tramp_regs temp_needs(const struct tramp_mem_facts *f, uint8_t reg)
-{
-	tramp_regs needs = 0;
-
-	for (int i = 0; i < f->ncomputes; i++) {
-		if (f->computes[i].dst == reg)
-			needs = f->reads[i];
-	}
-	return needs;
-}
-
-static bool is_temp(uint8_t reg)
-{
-	return reg >= MD_TEMP && reg < MD_FS;
-}
-
-/* Appends an operation. */
-static void add(struct mem_insn *in, struct md_op op)
-{
-	struct tramp_mem_facts *f = in->facts;
-	tramp_regs reads = mem_op_reads(&op);
-
-	if (is_temp(op.base))
-		reads |= temp_needs(f, op.base);
-	if (is_temp(op.index))
-		reads |= temp_needs(f, op.index);
-	f->reads[f->ncomputes] = reads;
-	f->writes[f->ncomputes] = is_temp(op.dst) ? 0 : TRAMP_REG(op.dst);
-	f->computes[f->ncomputes++] = op;
-}
-
-static void add_lea(struct mem_insn *in, uint8_t dst, uint8_t base, int64_t imm, uint8_t width)
-{
-	add(in, (struct md_op){ .code = MD_LEA, .dst = dst, .base = base, .index = MD_NONE,
-				.width = width, .imm = imm });
-}
-
-/* A register that the machine can name, of any width. */
-static bool usable(const ZydisDecodedOperand *o)
-{
-	return mem_is_reg(o) && mem_gpr(o->reg.value) != MD_NONE && !mem_is_high(o->reg.value);
-}
-
-static uint8_t reg_of(const ZydisDecodedOperand *o)
-{
-	return mem_gpr(o->reg.value);
-}
-
-static uint8_t bytes_of(const ZydisDecodedOperand *o)
-{
-	return (uint8_t)(o->size / 8);
-}
-
 /* ---- arithmetic ---- */
 
 /* dst = a op b; b is a register or an immediate. */
@@ -65,54 +11,51 @@ static void note_op(struct mem_insn *in, enum md_code code, const ZydisDecodedOp
 {
 	const ZydisDecodedOperand *dst = &in->o[0];
 	struct md_op op = {
-		.code = (uint8_t)code, .width = bytes_of(dst), .index = MD_NONE,
+		.code = (uint8_t)code, .width = mem_bytes_of(dst), .index = MD_NONE,
 	};
 
-	if (!usable(dst) || !usable(a) || !(usable(b) || mem_is_imm(b)))
+	if (!mem_is_usable(dst) || !mem_is_usable(a) || !(mem_is_usable(b) || mem_is_imm(b)))
 		return;
-	op.dst = reg_of(dst);
-	op.base = reg_of(a);
+	op.dst = mem_reg_of(dst);
+	op.base = mem_reg_of(a);
 	if (mem_is_imm(b))
 		op.imm = b->imm.value.s;
 	else
-		op.index = reg_of(b);
-	add(in, op);
-}
-
-/* Both sources are the same register: zero, whatever it holds. */
-static bool is_zero(const struct mem_insn *in)
-{
-	return mem_is_reg(&in->o[0]) && mem_is_reg(&in->o[1]) &&
-	       in->o[0].reg.value == in->o[1].reg.value;
+		op.index = mem_reg_of(b);
+	mem_add_compute(in, op);
 }
 
 static void note_difference(struct mem_insn *in, enum md_code code)
 {
-	if (!is_zero(in))
+	if (!mem_is_same(in))
 		note_op(in, code, &in->o[0], &in->o[1]);
-	else if (usable(&in->o[0]))
-		add_lea(in, reg_of(&in->o[0]), MD_NONE, 0, bytes_of(&in->o[0]));
+	else if (mem_is_usable(&in->o[0]))
+		mem_add_lea(in, mem_reg_of(&in->o[0]), MD_NONE, 0, mem_bytes_of(&in->o[0]));
 }
 
 static void note_plus(struct mem_insn *in, int64_t imm)
 {
-	if (usable(&in->o[0]))
-		add_lea(in, reg_of(&in->o[0]), reg_of(&in->o[0]), imm, bytes_of(&in->o[0]));
+	if (mem_is_usable(&in->o[0]))
+		mem_add_lea(in, mem_reg_of(&in->o[0]), mem_reg_of(&in->o[0]), imm,
+			    mem_bytes_of(&in->o[0]));
 }
 
 static void note_neg(struct mem_insn *in)
 {
-	if (usable(&in->o[0]))
-		add(in, (struct md_op){ .code = MD_SUB, .dst = reg_of(&in->o[0]), .base = MD_NONE,
-					.index = reg_of(&in->o[0]), .width = bytes_of(&in->o[0]) });
+	if (mem_is_usable(&in->o[0]))
+		mem_add_compute(in, (struct md_op){
+			.code = MD_SUB, .dst = mem_reg_of(&in->o[0]), .base = MD_NONE,
+			.index = mem_reg_of(&in->o[0]), .width = mem_bytes_of(&in->o[0]),
+		});
 }
 
 static void note_not(struct mem_insn *in)
 {
-	if (usable(&in->o[0]))
-		add(in, (struct md_op){ .code = MD_XOR, .dst = reg_of(&in->o[0]),
-					.base = reg_of(&in->o[0]), .index = MD_NONE,
-					.width = bytes_of(&in->o[0]), .imm = -1 });
+	if (mem_is_usable(&in->o[0]))
+		mem_add_compute(in, (struct md_op){
+			.code = MD_XOR, .dst = mem_reg_of(&in->o[0]), .base = mem_reg_of(&in->o[0]),
+			.index = MD_NONE, .width = mem_bytes_of(&in->o[0]), .imm = -1,
+		});
 }
 
 /* By a count in cl or an immediate: the processor takes it modulo 32, or 64. */
@@ -136,37 +79,78 @@ static void note_shift3(struct mem_insn *in, enum md_code code)
 	note_op(in, code, &in->o[1], &in->o[2]);
 }
 
-/* One operand: into rdx:rax. */
+/* Into rdx:rax. */
+static void note_wide_product(struct mem_insn *in, enum md_code upper)
+{
+	uint8_t src = mem_reg_of(&in->o[0]), width = mem_bytes_of(&in->o[0]);
+
+	if (!mem_is_usable(&in->o[0]) || width == 1)
+		return;
+	mem_add_compute(in, (struct md_op){
+		.code = (uint8_t)upper, .dst = TEMP, .base = TRAMP_RAX, .index = src,
+		.width = width,
+	});
+	mem_add_compute(in, (struct md_op){
+		.code = MD_MUL, .dst = TRAMP_RAX, .base = TRAMP_RAX, .index = src, .width = width,
+	});
+	mem_add_lea(in, TRAMP_RDX, TEMP, 0, width);
+}
+
 static void note_imul(struct mem_insn *in)
 {
 	if (in->zi.operand_count_visible == 3)
 		note_op(in, MD_MUL, &in->o[1], &in->o[2]);
 	else if (in->zi.operand_count_visible == 2)
 		note_op(in, MD_MUL, &in->o[0], &in->o[1]);
+	else
+		note_wide_product(in, MD_MULHS);
+}
+
+/* If both results are the same register, it is the upper half. */
+static void note_mulx(struct mem_insn *in)
+{
+	uint8_t src = mem_reg_of(&in->o[2]), width = mem_bytes_of(&in->o[0]);
+
+	if (!mem_is_usable(&in->o[2]))
+		return;
+	mem_add_compute(in, (struct md_op){
+		.code = MD_MULHU, .dst = TEMP, .base = TRAMP_RDX, .index = src, .width = width,
+	});
+	mem_add_compute(in, (struct md_op){
+		.code = MD_MUL, .dst = mem_reg_of(&in->o[1]), .base = TRAMP_RDX, .index = src,
+		.width = width,
+	});
+	mem_add_lea(in, mem_reg_of(&in->o[0]), TEMP, 0, width);
 }
 
 static void note_andn(struct mem_insn *in)
 {
-	uint8_t width = bytes_of(&in->o[0]);
+	uint8_t width = mem_bytes_of(&in->o[0]);
 
-	if (!usable(&in->o[2]))
+	if (!mem_is_usable(&in->o[2]))
 		return;
-	add(in, (struct md_op){ .code = MD_XOR, .dst = TEMP, .base = reg_of(&in->o[1]),
-				.index = MD_NONE, .width = width, .imm = -1 });
-	add(in, (struct md_op){ .code = MD_AND, .dst = reg_of(&in->o[0]), .base = TEMP,
-				.index = reg_of(&in->o[2]), .width = width });
+	mem_add_compute(in, (struct md_op){
+		.code = MD_XOR, .dst = TEMP, .base = mem_reg_of(&in->o[1]), .index = MD_NONE,
+		.width = width, .imm = -1,
+	});
+	mem_add_compute(in, (struct md_op){
+		.code = MD_AND, .dst = mem_reg_of(&in->o[0]), .base = TEMP,
+		.index = mem_reg_of(&in->o[2]), .width = width,
+	});
 }
 
 /* blsr: a & (a - 1); blsmsk: a ^ (a - 1) */
 static void note_lowest(struct mem_insn *in, enum md_code code)
 {
-	uint8_t width = bytes_of(&in->o[0]);
+	uint8_t width = mem_bytes_of(&in->o[0]);
 
-	if (!usable(&in->o[1]))
+	if (!mem_is_usable(&in->o[1]))
 		return;
-	add_lea(in, TEMP, reg_of(&in->o[1]), -1, width);
-	add(in, (struct md_op){ .code = (uint8_t)code, .dst = reg_of(&in->o[0]), .base = TEMP,
-				.index = reg_of(&in->o[1]), .width = width });
+	mem_add_lea(in, TEMP, mem_reg_of(&in->o[1]), -1, width);
+	mem_add_compute(in, (struct md_op){
+		.code = (uint8_t)code, .dst = mem_reg_of(&in->o[0]), .base = TEMP,
+		.index = mem_reg_of(&in->o[1]), .width = width,
+	});
 }
 
 /* ---- moves ---- */
@@ -175,29 +159,34 @@ static void note_mov(struct mem_insn *in)
 {
 	const ZydisDecodedOperand *to = &in->o[0], *from = &in->o[1];
 
-	if (!usable(to))
+	if (!mem_is_usable(to))
 		return;
 	if (mem_is_imm(from))
-		add_lea(in, reg_of(to), MD_NONE, from->imm.value.s, bytes_of(to));
-	else if (usable(from))
-		add_lea(in, reg_of(to), reg_of(from), 0, bytes_of(to));
+		mem_add_lea(in, mem_reg_of(to), MD_NONE, from->imm.value.s, mem_bytes_of(to));
+	else if (mem_is_usable(from))
+		mem_add_lea(in, mem_reg_of(to), mem_reg_of(from), 0, mem_bytes_of(to));
 }
 
 /* movzx %ah, %ecx: the machine has no name for the source. */
 static void note_high(struct mem_insn *in, enum md_code code)
 {
-	add(in, (struct md_op){ .code = MD_SHR, .dst = TEMP, .base = reg_of(&in->o[1]),
-				.index = MD_NONE, .width = 8, .imm = 8 });
-	add(in, (struct md_op){ .code = (uint8_t)code, .dst = reg_of(&in->o[0]), .base = TEMP,
-				.index = MD_NONE, .scale = in->o[0].size == 32 ? 2 : 0,
-				.width = 1 });
+	mem_add_compute(in, (struct md_op){
+		.code = MD_SHR, .dst = TEMP, .base = mem_reg_of(&in->o[1]), .index = MD_NONE,
+		.width = 8, .imm = 8,
+	});
+	mem_add_compute(in, (struct md_op){
+		.code = (uint8_t)code, .dst = mem_reg_of(&in->o[0]), .base = TEMP, .index = MD_NONE,
+		.scale = in->o[0].size == 32 ? 2 : 0, .width = 1,
+	});
 }
 
 static void extend(struct mem_insn *in, enum md_code code, uint8_t dst, uint8_t src, uint8_t width,
 		   uint16_t bits)
 {
-	add(in, (struct md_op){ .code = (uint8_t)code, .dst = dst, .base = src, .index = MD_NONE,
-				.scale = bits == 32 ? 2 : 0, .width = width });
+	mem_add_compute(in, (struct md_op){
+		.code = (uint8_t)code, .dst = dst, .base = src, .index = MD_NONE,
+		.scale = bits == 32 ? 2 : 0, .width = width,
+	});
 }
 
 static void note_extend(struct mem_insn *in, enum md_code code)
@@ -209,16 +198,16 @@ static void note_extend(struct mem_insn *in, enum md_code code)
 	if (mem_is_high(from->reg.value))
 		note_high(in, code);
 	else
-		extend(in, code, reg_of(to), reg_of(from), bytes_of(from), to->size);
+		extend(in, code, mem_reg_of(to), mem_reg_of(from), mem_bytes_of(from), to->size);
 }
 
 static void note_lea(struct mem_insn *in)
 {
 	struct mem_place p = mem_operand(in, &in->o[1]);
-	uint8_t width = bytes_of(&in->o[0]);
+	uint8_t width = mem_bytes_of(&in->o[0]);
 
-	add(in, (struct md_op){
-		.code = MD_LEA, .dst = reg_of(&in->o[0]), .base = p.base, .index = p.index,
+	mem_add_compute(in, (struct md_op){
+		.code = MD_LEA, .dst = mem_reg_of(&in->o[0]), .base = p.base, .index = p.index,
 		.scale = p.scale, .imm = p.disp,
 		.width = in->zi.address_width == 32 && width > 4 ? 4 : width,
 	});
@@ -227,26 +216,29 @@ static void note_lea(struct mem_insn *in)
 /* Into rdx what rax has for a sign. */
 static void note_sign(struct mem_insn *in, uint8_t width)
 {
-	add(in, (struct md_op){ .code = MD_SAR, .dst = TRAMP_RDX, .base = TRAMP_RAX,
-				.index = MD_NONE, .width = width, .imm = 8 * width - 1 });
+	mem_add_compute(in, (struct md_op){
+		.code = MD_SAR, .dst = TRAMP_RDX, .base = TRAMP_RAX, .index = MD_NONE,
+		.width = width, .imm = 8 * width - 1,
+	});
 }
 
 static void note_xchg(struct mem_insn *in)
 {
-	uint8_t a = reg_of(&in->o[0]), b = reg_of(&in->o[1]), width = bytes_of(&in->o[0]);
+	uint8_t a = mem_reg_of(&in->o[0]), b = mem_reg_of(&in->o[1]),
+			       width = mem_bytes_of(&in->o[0]);
 
-	if (!usable(&in->o[0]) || !usable(&in->o[1]))
+	if (!mem_is_usable(&in->o[0]) || !mem_is_usable(&in->o[1]))
 		return;
-	add_lea(in, TEMP, a, 0, 8);
-	add_lea(in, a, b, 0, width);
-	add_lea(in, b, TEMP, 0, width);
+	mem_add_lea(in, TEMP, a, 0, 8);
+	mem_add_lea(in, a, b, 0, width);
+	mem_add_lea(in, b, TEMP, 0, width);
 }
 
 /* ---- the stack pointer ---- */
 
 static void move_rsp(struct mem_insn *in, int64_t by)
 {
-	add_lea(in, TRAMP_RSP, TRAMP_RSP, by, 8);
+	mem_add_lea(in, TRAMP_RSP, TRAMP_RSP, by, 8);
 }
 
 static int64_t word(const struct mem_insn *in)
@@ -256,7 +248,7 @@ static int64_t word(const struct mem_insn *in)
 
 static void note_pop(struct mem_insn *in)
 {
-	if (!mem_is_reg(&in->o[0]) || reg_of(&in->o[0]) != TRAMP_RSP)
+	if (!mem_is_reg(&in->o[0]) || mem_reg_of(&in->o[0]) != TRAMP_RSP)
 		move_rsp(in, word(in));
 }
 
@@ -267,7 +259,7 @@ static void note_ret(struct mem_insn *in)
 
 static void note_enter(struct mem_insn *in)
 {
-	add_lea(in, TRAMP_RBP, TRAMP_RSP, -8, 8);
+	mem_add_lea(in, TRAMP_RBP, TRAMP_RSP, -8, 8);
 	move_rsp(in, -8 - (int64_t)(in->o[0].imm.value.u & 0xffff));
 }
 
@@ -293,7 +285,7 @@ static bool note_stack(struct mem_insn *in)
 		note_ret(in);
 		return true;
 	case ZYDIS_MNEMONIC_LEAVE:
-		add_lea(in, TRAMP_RSP, TRAMP_RBP, 8, 8);
+		mem_add_lea(in, TRAMP_RSP, TRAMP_RBP, 8, 8);
 		return true;
 	case ZYDIS_MNEMONIC_ENTER:
 		note_enter(in);
@@ -311,11 +303,12 @@ static bool note_arithmetic(struct mem_insn *in)
 	case ZYDIS_MNEMONIC_ADD:
 		if (mem_is_imm(&in->o[1]))
 			note_plus(in, in->o[1].imm.value.s);
-		else if (usable(&in->o[0]) && usable(&in->o[1]))
-			add(in, (struct md_op){ .code = MD_LEA, .dst = reg_of(&in->o[0]),
-						.base = reg_of(&in->o[0]),
-						.index = reg_of(&in->o[1]),
-						.width = bytes_of(&in->o[0]) });
+		else if (mem_is_usable(&in->o[0]) && mem_is_usable(&in->o[1]))
+			mem_add_compute(in, (struct md_op){
+				.code = MD_LEA, .dst = mem_reg_of(&in->o[0]),
+				.base = mem_reg_of(&in->o[0]), .index = mem_reg_of(&in->o[1]),
+				.width = mem_bytes_of(&in->o[0]),
+			});
 		return true;
 	case ZYDIS_MNEMONIC_SUB:
 		note_difference(in, MD_SUB);
@@ -343,6 +336,12 @@ static bool note_arithmetic(struct mem_insn *in)
 		return true;
 	case ZYDIS_MNEMONIC_IMUL:
 		note_imul(in);
+		return true;
+	case ZYDIS_MNEMONIC_MUL:
+		note_wide_product(in, MD_MULHU);
+		return true;
+	case ZYDIS_MNEMONIC_MULX:
+		note_mulx(in);
 		return true;
 	case ZYDIS_MNEMONIC_ANDN:
 		note_andn(in);
@@ -406,6 +405,9 @@ static void note_moves(struct mem_insn *in)
 	case ZYDIS_MNEMONIC_CWDE:
 		extend(in, MD_SEXT, TRAMP_RAX, TRAMP_RAX, 2, 32);
 		break;
+	case ZYDIS_MNEMONIC_CWD:
+		note_sign(in, 2);
+		break;
 	case ZYDIS_MNEMONIC_CDQ:
 		note_sign(in, 4);
 		break;
@@ -418,7 +420,7 @@ static void note_moves(struct mem_insn *in)
 	case ZYDIS_MNEMONIC_LOOP:
 	case ZYDIS_MNEMONIC_LOOPE:
 	case ZYDIS_MNEMONIC_LOOPNE:
-		add_lea(in, TRAMP_RCX, TRAMP_RCX, -1, in->zi.address_width == 32 ? 4 : 8);
+		mem_add_lea(in, TRAMP_RCX, TRAMP_RCX, -1, in->zi.address_width == 32 ? 4 : 8);
 		break;
 	default:
 		break;
@@ -427,6 +429,7 @@ static void note_moves(struct mem_insn *in)
 
 void mem_note_computes(struct mem_insn *in)
 {
-	if (!note_stack(in) && !note_arithmetic(in) && !note_shifts(in))
+	if (!note_stack(in) && !note_arithmetic(in) && !note_shifts(in) &&
+	    !mem_note_bits(in))
 		note_moves(in);
 }

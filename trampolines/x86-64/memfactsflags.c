@@ -18,11 +18,6 @@ enum {
 };
 _Static_assert((CC_OVERFLOW | CC_CARRY | CC_RESULT | CC_SIGNED) == CC_ALL, "conditions");
 
-static bool usable(const ZydisDecodedOperand *o)
-{
-	return mem_is_reg(o) && mem_gpr(o->reg.value) != MD_NONE && !mem_is_high(o->reg.value);
-}
-
 /* Of two values in front of the instruction. */
 static void know(struct mem_insn *in, enum md_flags how, uint8_t a, uint8_t b, int64_t imm,
 		 uint16_t valid)
@@ -43,11 +38,11 @@ static void know_pair(struct mem_insn *in, enum md_flags how)
 {
 	const ZydisDecodedOperand *a = &in->o[0], *b = &in->o[1];
 
-	if (!usable(a))
+	if (!mem_is_usable(a))
 		return;
 	if (mem_is_imm(b))
 		know(in, how, mem_gpr(a->reg.value), MD_NONE, b->imm.value.s, CC_ALL);
-	else if (usable(b))
+	else if (mem_is_usable(b))
 		know(in, how, mem_gpr(a->reg.value), mem_gpr(b->reg.value), 0, CC_ALL);
 }
 
@@ -62,9 +57,24 @@ static void know_result(struct mem_insn *in, uint16_t valid)
 	know(in, MD_FLAGS_AND, reg, reg, 0, valid);
 	f->flags_after = true;
 	for (int i = 0; i < f->ncomputes; i++) {
-		if (f->writes[i] == TRAMP_REG(reg))
-			f->flags_reads = f->reads[i];
+		if (f->writes[i] != TRAMP_REG(reg))
+			continue;
+		f->flags_reads = f->reads[i];
+		f->flags_conds = f->conds[i];
 	}
+}
+
+/* Carry: of a bit that computes[1] has found, 0 - bit. */
+static void know_bit(struct mem_insn *in)
+{
+	struct tramp_mem_facts *f = in->facts;
+
+	if (f->ncomputes < 2)
+		return;
+	know(in, MD_FLAGS_SUB, MD_NONE, f->computes[1].dst, 0, CC(0x2) | CC(0x3));
+	f->flags.width = 8;
+	f->flags_after = true;
+	f->flags_reads = f->reads[1];
 }
 
 static bool is_least(int64_t imm, uint16_t bits)
@@ -80,20 +90,13 @@ static void know_add(struct mem_insn *in)
 {
 	const ZydisDecodedOperand *b = &in->o[1];
 
-	if (!usable(&in->o[0]))
+	if (!mem_is_usable(&in->o[0]))
 		return;
 	if (mem_is_imm(b) && !is_least(b->imm.value.s, in->o[0].size))
 		know(in, MD_FLAGS_SUB, mem_gpr(in->o[0].reg.value), MD_NONE,
 		     (int64_t)-b->imm.value.u, CC_NO_CARRY);
 	else
 		know_result(in, CC_RESULT);
-}
-
-/* xor and sub of a register with itself. */
-static bool is_zero(const struct mem_insn *in)
-{
-	return mem_is_reg(&in->o[0]) && mem_is_reg(&in->o[1]) &&
-	       in->o[0].reg.value == in->o[1].reg.value;
 }
 
 static void know_shift(struct mem_insn *in)
@@ -104,21 +107,21 @@ static void know_shift(struct mem_insn *in)
 		return;
 	if (!(count->imm.value.u & (in->o[0].size == 64 ? 63 : 31)))
 		in->facts->flags_effect = TRAMP_FLAGS_KEPT;
-	else if (usable(&in->o[0]))
+	else if (mem_is_usable(&in->o[0]))
 		know_result(in, CC_RESULT);
 }
 
 static void know_logic(struct mem_insn *in)
 {
-	if (is_zero(in) && in->zi.mnemonic == ZYDIS_MNEMONIC_XOR)
+	if (mem_is_same(in) && in->zi.mnemonic == ZYDIS_MNEMONIC_XOR)
 		know(in, MD_FLAGS_AND, MD_NONE, MD_NONE, 0, CC_ALL);
-	else if (usable(&in->o[0]))
+	else if (mem_is_usable(&in->o[0]))
 		know_result(in, CC_ALL);
 }
 
 static void know_sub(struct mem_insn *in)
 {
-	if (is_zero(in))
+	if (mem_is_same(in))
 		know(in, MD_FLAGS_SUB, MD_NONE, MD_NONE, 0, CC_ALL);
 	else
 		know_pair(in, MD_FLAGS_SUB);
@@ -126,7 +129,7 @@ static void know_sub(struct mem_insn *in)
 
 static void know_step(struct mem_insn *in, int64_t minus)
 {
-	if (usable(&in->o[0]))
+	if (mem_is_usable(&in->o[0]))
 		know(in, MD_FLAGS_SUB, mem_gpr(in->o[0].reg.value), MD_NONE, minus, CC_NO_CARRY);
 }
 
@@ -152,7 +155,7 @@ static void note_known(struct mem_insn *in)
 		know_step(in, 1);
 		break;
 	case ZYDIS_MNEMONIC_NEG:
-		if (usable(&in->o[0]))
+		if (mem_is_usable(&in->o[0]))
 			know(in, MD_FLAGS_SUB, MD_NONE, mem_gpr(in->o[0].reg.value), 0, CC_ALL);
 		break;
 	case ZYDIS_MNEMONIC_AND:
@@ -164,6 +167,17 @@ static void note_known(struct mem_insn *in)
 	case ZYDIS_MNEMONIC_BLSR:	/* CF tells whether there was a bit, PF nothing */
 		if (in->facts->ncomputes)
 			know_result(in, CC_NO_CARRY & (uint16_t)~(CC(0xa) | CC(0xb)));
+		break;
+	case ZYDIS_MNEMONIC_ADC:
+	case ZYDIS_MNEMONIC_SBB:
+		if (mem_is_usable(&in->o[0]))
+			know_result(in, CC_RESULT);
+		break;
+	case ZYDIS_MNEMONIC_BT:
+	case ZYDIS_MNEMONIC_BTS:
+	case ZYDIS_MNEMONIC_BTR:
+	case ZYDIS_MNEMONIC_BTC:
+		know_bit(in);
 		break;
 	case ZYDIS_MNEMONIC_SHL:
 	case ZYDIS_MNEMONIC_SHR:

@@ -74,7 +74,8 @@ static struct mp_compute compute_of(const struct tramp_mem_facts *facts, unsigne
 	const struct md_op *op = &facts->computes[i];
 	struct mp_compute c = {
 		.reads = facts->reads[i] & TRAMP_GPRS,
-		.uses = (facts->reads[i] & TRAMP_GPRS) | op_reads(op),
+		.uses = op_reads(op),
+		.conds = facts->conds[i],
 		.writes = (facts->writes[i] & TRAMP_GPRS) | (MP_BIT(op->dst & 31) & MP_TEMPS),
 	};
 	bool to_32 = op->scale == 2;
@@ -138,6 +139,7 @@ static void condense(const struct tramp_op *op, const struct tramp_mem_facts *fa
 	if (facts->flags_effect == TRAMP_FLAGS_KNOWN) {
 		i->flags_reads = facts->flags_reads & TRAMP_GPRS;
 		i->flags_uses = op_reads(&facts->flags);
+		i->flags_conds = facts->flags_conds;
 		i->flags_valid = facts->flags_valid;
 		i->flags_after = facts->flags_after;
 	}

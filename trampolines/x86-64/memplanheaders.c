@@ -8,9 +8,9 @@
  */
 #include "trampolines/x86-64/memplanpriv.h"
 
-static bool is_decided(const struct mp *p, const struct mp_block *b)
+static bool is_decided(const struct mp_block *b)
 {
-	return b->decider != TRAMP_NONE && p->insns.v[b->decider].can & MP_FLAGS;
+	return b->cond != MP_NO_COND && b->real.out.conds >> b->cond & 1;
 }
 
 static void set_end(struct mp *p, uint32_t i, uint8_t end)
@@ -32,7 +32,7 @@ static void choose_end(struct mp *p, uint32_t i)
 	if (!mp_rung(p, TRAMP_MEM_IMPLIED))
 		end = MD_NEXT;
 	else if (ends == TRAMP_END_JCC)
-		end = is_decided(p, b) ? MD_IF : MD_NEXT;
+		end = is_decided(b) ? MD_IF : MD_NEXT;
 	else if (ends == TRAMP_END_FALL || ends == TRAMP_END_JMP)
 		end = b->way[MP_TARGET] != TRAMP_NONE || b->way[MP_NEXT] != TRAMP_NONE ? MD_GOTO : MD_NEXT;
 	set_end(p, i, end);

@@ -8,7 +8,7 @@
 
 #include "trampolines/x86-64/memplanpriv.h"
 
-static const struct mp_state everything = { UINT16_MAX, UINT16_MAX, UINT16_MAX };
+static const struct mp_state everything = { UINT16_MAX, UINT16_MAX, UINT16_MAX, UINT16_MAX };
 
 static void narrow(struct mp_state *s, mp_set regs, bool u32, bool s32)
 {
@@ -25,14 +25,16 @@ static void step_computes(struct mp_insn *i, struct mp_state *s)
 		const struct mp_compute *c = &i->computes[k];
 
 		known &= ~c->writes;
-		if ((c->reads & ~in_front) == 0) {
+		if ((c->reads & ~in_front) == 0 && !(c->conds & ~s->conds)) {
 			i->can |= (uint8_t)(1u << k);
 			known |= c->writes;
 		}
 		narrow(s, c->writes & TRAMP_GPRS, c->u32, c->s32);
 	}
-	if (i->flags_valid && !(i->flags_reads & ~in_front))
+	if (i->flags_valid && !(i->flags_reads & ~in_front) && !(i->flags_conds & ~s->conds))
 		i->can |= MP_FLAGS;
+	if (i->flags_effect != TRAMP_FLAGS_KEPT)
+		s->conds = i->can & MP_FLAGS ? i->flags_valid : 0;
 	s->known = (uint16_t)known;
 }
 
@@ -51,7 +53,7 @@ void mp_step(const struct mp *p, struct mp_insn *i, struct mp_state *s)
 	if (i->cuts)
 		*s = (struct mp_state){ 0 };
 	if (!mp_rung(p, TRAMP_MEM_CHAINS)) {
-		s->known = 0;
+		s->known = s->conds = 0;
 		i->can = 0;
 	}
 }
@@ -67,7 +69,7 @@ static struct mp_state know_block(struct mp *p, uint32_t block, struct mp_state 
 
 static bool same(struct mp_state a, struct mp_state b)
 {
-	return a.known == b.known && a.u32 == b.u32 && a.s32 == b.s32;
+	return a.known == b.known && a.u32 == b.u32 && a.s32 == b.s32 && a.conds == b.conds;
 }
 
 static void meet(struct mp_state *s, struct mp_state with)
@@ -75,6 +77,7 @@ static void meet(struct mp_state *s, struct mp_state with)
 	s->known &= with.known;
 	s->u32 &= with.u32;
 	s->s32 &= with.s32;
+	s->conds &= with.conds;
 }
 
 /* Behind what is stored on the way. */
@@ -141,6 +144,8 @@ static struct mp_state trial_in(const struct mp *p, const struct mp_block *b, st
 			return (struct mp_state){ 0 };
 		if (w->from != TRAMP_NONE && mp_in_loop(p, w->from, t.loop))
 			meet(&s, p->blocks.v[w->from].trial.out);
+		else	/* flags cannot be stored on the way */
+			s.conds &= w->from != TRAMP_NONE ? p->blocks.v[w->from].real.out.conds : 0;
 	}
 	return s;
 }

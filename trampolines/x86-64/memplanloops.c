@@ -78,6 +78,7 @@ static bool store_on(struct mp *p, struct mp_way *w, mp_set values)
 
 	if (w->from != TRAMP_NONE)
 		known |= p->blocks.v[w->from].real.out.known;
+	values &= TRAMP_GPRS;
 	w->values = limited(w->values | (values & ~known));
 	return values & ~known;
 }

@@ -27,6 +27,7 @@
 typedef uint32_t mp_set;
 #define MP_TEMPS (UINT32_C(0xf) << MD_TEMP)
 #define MP_BIT(reg) (UINT32_C(1) << (reg))
+#define MP_COND MP_BIT(MD_FS)	/* the machine's flags */
 
 enum {
 	MP_NODE_BYTES = 512,	/* a node writes hardly more */
@@ -38,6 +39,7 @@ struct mp_compute {
 	mp_set reads;		/* have to be known in front of the instruction */
 	mp_set uses;		/* that it is computed from */
 	mp_set writes;
+	uint16_t conds;		/* bit cc: condition cc has to be known in front of the instruction */
 	bool u32, s32;		/* the result's upper half is zero; it is sign-extended from 32 bits */
 };
 
@@ -47,6 +49,7 @@ struct mp_insn {
 	uint16_t u32, s32;	/* of kills */
 	uint16_t named;		/* that cannot hold the pointer there */
 	mp_set flags_reads, flags_uses;
+	uint16_t flags_conds;	/* these have to be known in front of the instruction */
 	uint16_t flags_valid;	/* 0: flags are not known */
 	uint8_t flags_effect;	/* enum tramp_flags_effect */
 	bool flags_after;
@@ -68,6 +71,7 @@ struct mp_insn {
 struct mp_state {
 	uint16_t known;		/* by the reader */
 	uint16_t u32, s32;	/* the program's value is zero-, sign-extended from 32 bits */
+	uint16_t conds;		/* bit cc: the reader knows whether condition cc holds */
 };
 
 /* Of a block's start and end. */
@@ -93,11 +97,11 @@ struct mp_block {
 	bool polled;		/* ... but only because recording may go on here, seldom */
 	bool header;		/* its first body node has one */
 	uint8_t end;		/* of its last node: MD_GOTO, MD_IF, MD_NEXT */
-	uint8_t cond;		/* its condition, if decider is one */
+	uint8_t cond;		/* its condition, or MP_NO_COND: it does not end with a conditional jump to blocks */
 	uint32_t way[2];	/* MP_TARGET, MP_NEXT, or TRAMP_NONE */
 	uint32_t elsewhere;	/* the way in from elsewhere, or TRAMP_NONE */
 	uint32_t pred, npreds;	/* ways in: preds[pred .. pred + npreds) */
-	uint32_t decider;	/* instruction whose flags its last one reads, or TRAMP_NONE */
+	uint32_t decider;	/* instruction in it whose flags its last one reads, or TRAMP_NONE */
 	uint32_t number;	/* its place in order[] */
 	uint32_t edges;		/* EDGE nodes that lead to it, linked by mp_node.more */
 	float freq;

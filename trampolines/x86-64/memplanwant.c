@@ -5,11 +5,15 @@
  */
 #include "trampolines/x86-64/memplanpriv.h"
 
-/* From behind an instruction to its front.  @flags: a branch is decided by its flags. */
-static mp_set want_insn(struct mp_insn *i, bool flags, mp_set want)
+/* From behind an instruction to its front. */
+static mp_set want_insn(struct mp_insn *i, mp_set want)
 {
+	bool flags = want & MP_COND && i->can & MP_FLAGS;
+
 	i->keep = 0;
 	want = i->cuts ? 0 : want & ~(mp_set)i->kills;
+	if (i->flags_effect != TRAMP_FLAGS_KEPT)
+		want &= ~MP_COND;
 	if (flags) {
 		i->keep |= MP_FLAGS;
 		want |= i->flags_after ? i->flags_uses : 0;
@@ -21,25 +25,30 @@ static mp_set want_insn(struct mp_insn *i, bool flags, mp_set want)
 		want &= ~c->writes;
 		if (wanted && i->can >> k & 1) {
 			i->keep |= (uint8_t)(1u << k);
-			want |= c->uses;
+			want |= c->uses | (c->conds ? MP_COND : 0);
 		}
 	}
 	if (flags && !i->flags_after)
 		want |= i->flags_uses;
-	return (want | i->need) & ~(mp_set)i->store & TRAMP_GPRS;
+	return (want | i->need) & ~(mp_set)i->store & (TRAMP_GPRS | MP_COND);
 }
 
+/* @decided: the reader finds out where its last jump leads. */
 static mp_set want_block(struct mp *p, uint32_t block, bool decided, mp_set want)
 {
 	const struct tramp_block *b = &p->flow->blocks[block];
-	uint32_t decider = decided ? p->blocks.v[block].decider : TRAMP_NONE;
 
-	for (uint32_t k = b->op + b->nops; k-- > b->op;) {
-		struct mp_insn *i = &p->insns.v[k];
-
-		want = want_insn(i, k == decider && i->can & MP_FLAGS, want);
-	}
+	if (decided)
+		want |= MP_COND;
+	for (uint32_t k = b->op + b->nops; k-- > b->op;)
+		want = want_insn(&p->insns.v[k], want);
 	return want;
+}
+
+/* Could it, in the loop that was tried last? */
+static bool could_decide(const struct mp *p, const struct mp_block *b)
+{
+	return mp_rung(p, TRAMP_MEM_IMPLIED) && b->cond != MP_NO_COND && b->trial.out.conds >> b->cond & 1;
 }
 
 /* Behind the block.  @loop: only in this one, unless it is TRAMP_NONE. */
@@ -69,7 +78,7 @@ static void want_some(struct mp *p, const uint32_t *blocks, uint32_t n, uint32_t
 		changed = false;
 		for (uint32_t k = n; k-- > 0;) {
 			struct mp_block *b = &p->blocks.v[blocks[k]];
-			bool decided = loop == TRAMP_NONE ? b->end == MD_IF : mp_rung(p, TRAMP_MEM_IMPLIED);
+			bool decided = loop == TRAMP_NONE ? b->end == MD_IF : could_decide(p, b);
 			mp_set want = want_block(p, blocks[k], decided, want_behind(p, b, loop));
 
 			changed |= want != b->want;

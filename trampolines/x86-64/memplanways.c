@@ -56,7 +56,7 @@ static void find_outside(struct mp *p)
 		p->blocks.v[i] = (struct mp_block){
 			.outside = b->flags != 0, .owner = is_entered(b), .end = MD_NEXT,
 			.way = { TRAMP_NONE, TRAMP_NONE }, .elsewhere = TRAMP_NONE,
-			.decider = TRAMP_NONE, .number = TRAMP_NONE, .edges = TRAMP_NONE,
+			.decider = TRAMP_NONE, .cond = MP_NO_COND, .number = TRAMP_NONE, .edges = TRAMP_NONE,
 		};
 	}
 	for (uint32_t i = 0; i < p->flow->nblocks; i++) {
@@ -261,7 +261,7 @@ static void find_freqs(struct mp *p)
 
 /* ---- conditions ---- */
 
-/* The condition's number; 16: no ordinary conditional jump. */
+/* The condition's number; MP_NO_COND: no ordinary conditional jump. */
 static unsigned int condition(const struct mp *p, const struct tramp_op *op)
 {
 	size_t left = 0;
@@ -269,12 +269,12 @@ static unsigned int condition(const struct mp *p, const struct tramp_op *op)
 	unsigned int code;
 
 	if (op->kind != TRAMP_OP_JCC || !bytes || left < op->len || op->disp_at < 1)
-		return 16;
+		return MP_NO_COND;
 	code = bytes[op->disp_at - 1];
 	if (op->disp_len == 1 ? (code & 0xf0) == 0x70 : (code & 0xf0) == 0x80 && op->disp_at >= 2 &&
 							bytes[op->disp_at - 2] == 0x0f)
 		return code & 0xf;
-	return 16;
+	return MP_NO_COND;
 }
 
 static void find_decider(struct mp *p, uint32_t i)
@@ -283,7 +283,7 @@ static void find_decider(struct mp *p, uint32_t i)
 	struct mp_block *mb = &p->blocks.v[i];
 	unsigned int cond = condition(p, &p->flow->ops[b->op + b->nops - 1]);
 
-	if (b->ends != TRAMP_END_JCC || cond > 15 || b->target == TRAMP_NONE || b->next == TRAMP_NONE)
+	if (b->ends != TRAMP_END_JCC || cond == MP_NO_COND || b->target == TRAMP_NONE || b->next == TRAMP_NONE)
 		return;
 	mb->cond = (uint8_t)cond;
 	for (uint32_t k = b->op + b->nops - 1; k-- > b->op;) {
