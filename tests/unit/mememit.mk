@@ -4,7 +4,7 @@ tests_unit_mememit_exec_SOURCES = tests/unit/mememit_exec.c \
 	tests/unit/mememit_rig.c tests/unit/mememit_rig.h \
 	tests/unit/mememit_stream.c tests/unit/mememit_stream.h \
 	tests/unit/mememit_mix.c tests/unit/mememit_mix.h \
-	tests/unit/mememit_mixlanes.c tests/unit/mememit_mixpriv.h \
+	tests/unit/mememit_mixlanes.c tests/unit/mememit_mixflags.c tests/unit/mememit_mixpriv.h \
 	tests/unit/mememit_lanes.c tests/unit/mememit_lanes.h \
 	tests/unit/mememit_interrupt.c tests/unit/mememit_interrupt.h \
 	tests/unit/mememit_expect.c tests/unit/mememit_expect.h \

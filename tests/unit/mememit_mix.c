@@ -365,7 +365,7 @@ out:	/* rax may be anything now */
 
 static void straight(struct mix *x)
 {
-	switch (mix_pick(x, 9)) {
+	switch (mix_pick(x, 10)) {
 	case 0:
 		set_index(x);
 		break;
@@ -386,6 +386,9 @@ static void straight(struct mix *x)
 			string(x);
 		else if (x->avx2 && mix_pick(x, 2))
 			mix_lanes(x);
+		break;
+	case 6:
+		mix_flags(x);
 		break;
 	default:
 		general(x);

@@ -29,4 +29,7 @@ void mix_put(struct mix *x, ZydisMnemonic mnemonic, ZydisInstructionAttributes p
 /* Some lanes of a vector: gathers, scatters, masks. */
 void mix_lanes(struct mix *x);
 
+/* Conditional moves, carries, rotations: of index registers, which stay such. */
+void mix_flags(struct mix *x);
+
 #endif
