@@ -327,6 +327,7 @@ static const struct dump_memory_format formats[] = {
 	{ "din", false, false, NULL, put_din, NULL, NULL },
 	{ "champsim", false, false, NULL, put_champsim, NULL, put_record },
 	{ "memtrace", false, false, begin_memtrace, put_memtrace, NULL, NULL },
+	{ "drmemtrace", false, false, drmemtrace_begin, drmemtrace_put, drmemtrace_off, drmemtrace_end },
 };
 
 const struct dump_memory_format *dump_memory_format(const char *name)

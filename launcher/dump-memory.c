@@ -103,14 +103,16 @@ static bool take(void *arg, const struct mx_access *v, size_t n)
 	return !d->failed && !ferror(d->out);
 }
 
-static int dump_thread(void *arg, const struct memtrace_thread *thread)
+static int dump_thread(void *arg, const struct memtrace_thread *chosen)
 {
 	struct dump_memory *d = arg;
+	struct memtrace_thread timed = *chosen, *thread = &timed;
 	bool own_file = !d->out;
 	int status = own_file ? open_file(d, thread) : 0;
 
 	if (status)
 		return status;
+	timed.tsc = &d->tsc;
 	if (d->format->begin)
 		d->format->begin(d, thread);
 	d->damage += memtrace_accesses(thread, take, d);

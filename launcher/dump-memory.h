@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * `sonde dump --mem`: dump-memory.c chooses threads and files, dump-memory-format.c makes lines or
- * records.
+ * `sonde dump --mem`: dump-memory.c chooses threads and files, dump-memory-format.c and
+ * dump-memory-drmemtrace.c make lines or records.
  */
 #ifndef SONDE_LAUNCHER_DUMP_MEMORY_H
 #define SONDE_LAUNCHER_DUMP_MEMORY_H
@@ -13,7 +13,7 @@
 #include "launcher/memwhere.h"
 
 /* Names of the formats, for the option's table; the first is the default. */
-#define DUMP_MEMORY_FORMATS "text\0json\0lackey\0din\0champsim\0memtrace\0"
+#define DUMP_MEMORY_FORMATS "text\0json\0lackey\0din\0champsim\0memtrace\0drmemtrace\0"
 
 struct dump_memory_options {
 	const char *format;		/* one of the above; NULL: text */
@@ -40,10 +40,15 @@ struct dump_memory {
 	bool failed;			/* out of memory; else ferror(out) tells */
 	char thread[48];		/* how lines of this thread begin */
 	size_t thread_len;
-	/* champsim: the instruction whose accesses are being collected */
+	uint64_t tsc;			/* of the chunk that the accesses are from */
+	/* champsim: the instruction whose accesses are being collected; drmemtrace: told last */
 	uint64_t insn;
 	unsigned int loads, stores;
 	char record[64];
+	/* drmemtrace */
+	const struct memtrace_thread *thread_of;
+	uint64_t told;			/* the last tsc that is in the file; 0: none */
+	uint64_t windows;
 	size_t n;
 	char buffer[DUMP_MEMORY_BUFFER];
 };
@@ -57,6 +62,11 @@ struct dump_memory_format {
 	void (*off)(struct dump_memory *d); /* recording was off; NULL: not said */
 	void (*end)(struct dump_memory *d);
 };
+
+void drmemtrace_begin(struct dump_memory *d, const struct memtrace_thread *t);
+void drmemtrace_put(struct dump_memory *d, const struct mx_access *a, struct memplace *place);
+void drmemtrace_off(struct dump_memory *d);
+void drmemtrace_end(struct dump_memory *d);
 
 /* By name; NULL: the default. */
 const struct dump_memory_format *dump_memory_format(const char *name);

@@ -38,7 +38,7 @@ static const struct opt dump_opts[] = {
 	  offsetof(struct dump_options, memory), NULL },
 	{ 0, "lines", NULL, "with --mem: also source lines", OPT_FLAG, offsetof(struct dump_options, lines),
 	  NULL },
-	{ 0, "format", "NAME", "with --mem: text (default), json, lackey, din, champsim or memtrace", OPT_CHOICE,
+	{ 0, "format", "NAME", "with --mem: text (default), json, lackey, din, champsim, memtrace or drmemtrace", OPT_CHOICE,
 	  offsetof(struct dump_options, format), DUMP_MEMORY_FORMATS },
 	{ 'o', "output", "FILE", "with --mem: into FILE; FOLDER/: a file for each thread", OPT_STRING,
 	  offsetof(struct dump_options, output), NULL },

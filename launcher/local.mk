@@ -51,6 +51,7 @@ libcommand_la_LIBADD = libinjector.la $(XXHASH_LIBS) $(LIBDW_LIBS) $(LIBELF_LIBS
 noinst_LTLIBRARIES += libreport.la
 libreport_la_SOURCES = \
 	launcher/dump-json.c \
+	launcher/dump-memory-drmemtrace.c \
 	launcher/dump-memory-format.c \
 	launcher/dump-memory.c \
 	launcher/dump-memory.h \

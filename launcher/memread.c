@@ -235,6 +235,11 @@ bool memread_was_off(const struct memread_thread *t)
 	return t->was_off;
 }
 
+uint64_t memread_tsc(const struct memread_thread *t)
+{
+	return t->bursts.last;
+}
+
 void memread_bursts(const struct memread_thread *t, struct memread_bursts *b)
 {
 	*b = t->bursts;

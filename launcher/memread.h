@@ -45,6 +45,9 @@ size_t memread_next(struct memread_thread *t, const struct mx_access **v, uint64
 /* Was recording off in between?  Of what memread_next() returned last, and what it had returned before. */
 bool memread_was_off(const struct memread_thread *t);
 
+/* When the chunk began that they are from, or that proved that they happened. */
+uint64_t memread_tsc(const struct memread_thread *t);
+
 /* Bursts of a sampled stream: sums of their ticks, of the accesses in them, squares and products of these. */
 struct memread_bursts {
 	uint64_t n; /* that have an end; 0: it is not sampled */

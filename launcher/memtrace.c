@@ -80,7 +80,9 @@ static bool wanted(const struct memtrace *t, const struct sonde_trace_rank *rank
 static int visit_threads(const struct memtrace *t, const struct sonde_trace_rank *rank,
 			 struct memread *read, const struct memtrace_visitor *v)
 {
-	struct memtrace_thread thread = { .read = read, .rank = rank->rank };
+	struct memtrace_thread thread = {
+		.read = read, .rank = rank->rank, .trace = t->trace, .rank_index = rank->index,
+	};
 	int status = 0;
 
 	for (; !status && memread_thread(read, thread.index, &thread.about); thread.index++)
@@ -147,9 +149,12 @@ uint64_t memtrace_accesses(const struct memtrace_thread *thread,
 
 	if (!t)
 		return 1;
-	while ((n = memread_next(t, &v, &gaps)))
+	while ((n = memread_next(t, &v, &gaps))) {
+		if (thread->tsc)
+			*thread->tsc = memread_tsc(t);
 		if ((memread_was_off(t) && !take(arg, v, 0)) || !take(arg, v, n))
 			break;
+	}
 	if (gaps)
 		msg_warn("thread %d.%d: %" PRIu64 " part%s missing from its memory accesses",
 			 thread->about.pid, thread->about.tid, gaps, gaps == 1 ? " is" : "s are");

@@ -33,7 +33,10 @@ struct memtrace_thread {
 	struct memread *read;
 	size_t index;	/* for memread_start() */
 	int rank;	/* -1: none */
+	const struct sonde_trace *trace;
+	size_t rank_index;
 	struct tf_memory_thread about;
+	uint64_t *tsc;	/* where memtrace_accesses() puts when the chunk began that a batch is from; NULL: nowhere */
 };
 
 struct memtrace_visitor {

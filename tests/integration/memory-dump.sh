@@ -98,6 +98,22 @@ if command -v jq >/dev/null; then
 	equals "$(printf %016x "$ip")" "$(bytes_at 0 8)" "ChampSim's first instruction"
 fi
 
+# drmemtrace: records of 12 bytes: type, size, address
+check_status 0 sonde dump --mem --format=drmemtrace -o records t
+equals 0019 "$(bytes_at 0 2)" "the first record is a header"
+equals 0000000000000004 "$(bytes_at 4 8)" "of version"
+equals "${thread%.*} ${thread#*.}" "$(printf '%d %d' "0x$(bytes_at $((12 * 6 + 4)) 8)" "0x$(bytes_at $((12 * 3 + 4)) 8)")" "process and thread"
+now=$(($(date +%s) + 11644473600)) then=$((0x$(bytes_at $((12 * 7 + 4)) 8) / 1000000))
+[ $((now - then)) -ge 0 ] && [ $((now - then)) -lt 3600 ] || fail "recorded at $then, which is not now: $now"
+# what is in the text, with both parts of a modification
+awk '$2 == "load" || $2 == "modify" { print "r", $3, $4 } $2 == "store" || $2 == "modify" { print "w", $3, $4 }
+	$2 == "prefetch" { print "p", $3, $4 }' text | sed 's/0x0*//' >wanted
+od -A n -v -w12 -t x2 records | awk '$1 ~ /^000[012]$/ {
+	print substr("rwp", $1 + 1, 1), $2, $6 $5 $4 $3 }' | while read -r kind size addr; do
+	echo "$kind $((0x$size)) $addr"; done | sed 's/ 0*\([0-9a-f]*\)$/ \1/' >got
+check_same wanted got "accesses for drmemtrace"
+equals "0017 001a" "$(od -A n -v -w12 -t x2 records | tail -n 2 | awk '{ printf "%s%s", n++ ? " " : "", $1 }')" "the end"
+
 # ---- several threads ----
 
 check_status 0 sonde --mem=touch -o many -- "$programs/accesses" 3
