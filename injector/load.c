@@ -148,6 +148,33 @@ static enum inj_status make_trap(struct inj_session *s)
 	return status;
 }
 
+/* Nothing but the runtime has to do with it: it needs no other image, and none needs it. */
+static enum inj_status load_analyzer(struct inj_session *s, size_t i)
+{
+	struct inj_image image;
+	enum inj_status status;
+	uint64_t base, desc;
+
+	if (inj_image_open(s->opt.analyzers[i], &image) != INJ_IMAGE_OK)
+		return INJ_BAD_IMAGE;
+	status = inj_load_image(s, &image, &base);
+	if (status == INJ_OK && inj_image_symbol(&image, "sonde_module", &desc) != INJ_IMAGE_OK)
+		status = INJ_BAD_IMAGE;
+	if (status == INJ_OK)
+		s->config.analyzers[s->config.nanalyzers++] = base + desc;
+	inj_image_close(&image);
+	return status;
+}
+
+static enum inj_status load_analyzers(struct inj_session *s)
+{
+	enum inj_status status = INJ_OK;
+
+	for (size_t i = 0; i < s->opt.nanalyzers && i < RT_ANALYZERS && status == INJ_OK; i++)
+		status = load_analyzer(s, i);
+	return status;
+}
+
 enum inj_status inj_load_runtime(struct inj_session *s)
 {
 	enum inj_status status = inj_code_map(&s->code, s->target);
@@ -162,6 +189,8 @@ enum inj_status inj_load_runtime(struct inj_session *s)
 		status = inj_load_image(s, &s->runtime_image, &s->runtime);
 	if (status == INJ_OK)
 		status = find_symbols(s);
+	if (status == INJ_OK)
+		status = load_analyzers(s);
 	if (status == INJ_OK)
 		status = make_trap(s);
 	if (status != INJ_OK)

@@ -288,6 +288,14 @@ static bool grow(void **v, uint32_t *room, uint64_t need, size_t size)
 	return true;
 }
 
+struct md_object inj_described_object(const struct inj_described *d, const struct inj_object *o)
+{
+	return (struct md_object){
+		.base = o->base + d->code_base, .load = o->base, .first = d->first,
+		.nnodes = d->nnodes, .nops = d->nops,
+	};
+}
+
 /* Targets are numbered from the function's first node on; here from the object's. */
 static void append_description(struct inj_described *d, const struct tramp_mem_description *f)
 {
@@ -309,6 +317,26 @@ static void append_description(struct inj_described *d, const struct tramp_mem_d
 	d->nops += (uint32_t)f->nops;
 }
 
+/* For the machine in the program; the list's head is written last. */
+static enum inj_status put_description(struct inj_session *s, const struct inj_described *d)
+{
+	struct rt_codemaps *maps = s->mirrors.maps;
+	const struct inj_object *o = &s->objects[d->object];
+	struct rt_described r = { .next = maps->described };
+	enum inj_status status;
+	uint64_t at = 0;
+
+	r.object = inj_described_object(d, o);
+	status = put_table(s, d->nodes, d->nnodes * sizeof(*d->nodes), &r.object.nodes);
+	if (status == INJ_OK)
+		status = put_table(s, d->ops, d->nops * sizeof(*d->ops), &r.object.ops);
+	if (status == INJ_OK)
+		status = put_table(s, &r, sizeof(r), &at);
+	if (status == INJ_OK)
+		__atomic_store_n(&maps->described, at, __ATOMIC_RELEASE);
+	return status == INJ_NO_ROOM ? INJ_OK : status;
+}
+
 /* A part of the object is complete. */
 static enum inj_status keep_description(struct work *w)
 {
@@ -325,7 +353,7 @@ static enum inj_status keep_description(struct work *w)
 	w->described.code_base = tramp_code_base(w->code);
 	v[m->ndescribed++] = w->described;
 	w->described = (struct inj_described){ 0 };
-	return INJ_OK;
+	return w->s->opt.nanalyzers ? put_description(w->s, &v[m->ndescribed - 1]) : INJ_OK;
 }
 
 static enum inj_status describe(struct work *w, const struct tramp_mirror *mirror)
@@ -472,6 +500,8 @@ static struct tramp_mem_env mem_env(const struct inj_session *s)
 		.rungs = s->opt.mirror.memory.rungs,
 		.sampled = s->opt.mirror.memory.sampled,
 		.off = RT_POOL_MEM_OFF,
+		.count = s->opt.mirror.memory.count,
+		.left = RT_POOL_MEM_LEFT,
 	};
 }
 

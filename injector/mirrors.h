@@ -33,6 +33,7 @@ struct inj_mirror_options {
 		bool stack; /* pushes, pops, calls and returns too */
 		unsigned int rungs; /* enum tramp_mem_rungs */
 		bool sampled;	/* recording goes off and on: ring_control.sample_burst */
+		uint8_t count;	/* enum tramp_mem_count: by what is done */
 	} memory;
 	/*
 	 * Is any function of this file wanted?  Asked once for each.  If so, events[i] is to be set for each
@@ -54,6 +55,9 @@ struct inj_described {
 	struct md_op *ops;
 	uint32_t nops, room_ops;
 };
+
+/* The same as the machine wants it, @o is its object; without the addresses of nodes and operations. */
+struct md_object inj_described_object(const struct inj_described *d, const struct inj_object *o);
 
 enum inj_recorded_state {
 	INJ_RECORDED_OK = 0,

@@ -127,6 +127,8 @@ struct inj_session_options {
 	bool for_perf;		/* let perf find names for our code */
 	char *const *modules;	/* paths of .so files, in order; the program has them preloaded */
 	size_t nmodules;
+	char *const *analyzers; /* modules that take memory accesses in the program's threads; up to RT_ANALYZERS */
+	size_t nanalyzers;
 	size_t env_extra;	/* entries that were appended to the environment, to be removed */
 	const char *cache_dir;	 /* for what was found out about ELF files; NULL: none */
 	const char *preload_was; /* the user's own LD_PRELOAD value, or NULL */

@@ -250,6 +250,46 @@ struct analysis_thread *analysis_begin(struct analysis *a, pid_t pid, pid_t tid,
 	return NULL;
 }
 
+/* ---- what threads have done themselves ---- */
+
+static void take_data(struct analysis_thread *t, size_t i, const struct ring_results *r)
+{
+	struct sonde_thread *thread = &t->members[i]->thread;
+	uint32_t at = r->part[i].at, bytes = r->part[i].bytes;
+
+	if (!bytes || at > sizeof(r->data) || bytes > sizeof(r->data) - at)
+		return;
+	thread->data = malloc(bytes);
+	if (thread->data)
+		memcpy(thread->data, &r->data[at], bytes);
+	else
+		out_of_memory(t->a);
+}
+
+static void take_sum(struct analysis_thread *t, const struct ring_sum *shared)
+{
+	struct ring_sum sum;
+
+	memcpy(&sum, shared, sizeof(sum));
+	sum.name[sizeof(sum.name) - 1] = '\0';
+	if (sum.module < t->a->n && sum.name[0])
+		analysis_api.add(&t->members[sum.module]->thread, sum.name, sum.n);
+}
+
+void analysis_results(struct analysis_thread *t, const struct ring_results *r)
+{
+	uint32_t nsums = r->nsums;
+
+	if (!t)
+		return;
+	for (uint32_t i = 0; i < nsums && i < RING_ANALYSIS_SUMS; i++)
+		take_sum(t, &r->sums[i]);
+	for (size_t i = 0; i < t->a->n && i < RING_ANALYSIS_MODULES; i++) {
+		take_data(t, i, r);
+		t->members[i]->thread.gaps += r->gaps;
+	}
+}
+
 /* ---- sums ---- */
 
 void analysis_trace(struct analysis *a, struct tf_writer *w)

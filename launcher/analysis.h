@@ -18,6 +18,7 @@
 #include "trampolines/memdesc.h"
 
 struct analysis;
+struct ring_results;
 
 /*
  * Loads those of @modules that take memory accesses.  *@out: NULL if there are none.  Returns 0, or EXIT_USAGE after a
@@ -26,6 +27,14 @@ struct analysis;
 int analysis_new(const struct modfile_list *modules, struct analysis **out)
 	__attribute__((warn_unused_result));
 void analysis_free(struct analysis *a);
+
+/*
+ * The modules that the program's threads are to hand memory accesses to: @paths, which has room for all of @modules, gets
+ * their files (@modules' own), in the order in which analysis_new() has them.  Returns 0, or EXIT_USAGE after a message if
+ * one cannot do without our process.
+ */
+int analysis_inproc(const struct modfile_list *modules, char **paths, size_t *n)
+	__attribute__((warn_unused_result));
 
 /* Where the modules' sums go; it tells of the modules, too. */
 void analysis_trace(struct analysis *a, struct tf_writer *w);
@@ -41,6 +50,12 @@ struct analysis_thread *analysis_begin(struct analysis *a, pid_t pid, pid_t tid,
 
 /* Its next chunk; it may be written to meanwhile.  @lost: some in front of it are missing. */
 void analysis_chunk(struct analysis_thread *t, const void *chunk, size_t bytes, bool lost);
+
+/*
+ * What the thread has handed to the same modules itself, before its first chunk here.  It is the program's memory, and may
+ * hold anything.
+ */
+void analysis_results(struct analysis_thread *t, const struct ring_results *r);
 
 /*
  * It has ended: after its last chunk, or an MD_CHUNK_END.  Adds its sums to those in @counters (RING_COUNTERS of them,

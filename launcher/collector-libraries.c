@@ -47,11 +47,9 @@ void collector_tell(struct collector *c)
 	for (; c->analysis && c->analyzed < m->ndescribed; c->analyzed++) {
 		const struct inj_described *d = &m->described[c->analyzed];
 		const struct inj_object *o = &c->session->objects[d->object];
-		struct md_object object = {
-			.base = o->base + d->code_base, .load = o->base, .first = d->first,
-			.nnodes = d->nnodes, .nops = d->nops, .number = (uint32_t)c->analyzed,
-		};
+		struct md_object object = inj_described_object(d, o);
 
+		object.number = (uint32_t)c->analyzed;
 		analysis_object(c->analysis, &object, d->nodes, d->ops);
 	}
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Memory streams: chunks go to the trace, and to modules. */
+#include <stdio.h>
 #include <string.h>
 
 #include "launcher/collector-private.h"
@@ -33,9 +34,38 @@ static void give_chunk(struct collector *c, struct feed *f, const void *chunk, u
 	f->mem_open = bytes >= sizeof(uint32_t) && *(const uint32_t *)chunk != MD_CHUNK_END;
 }
 
+/* ---- what the thread has handed to modules itself ---- */
+
+static struct ring_analysis *shared_of(const struct collector *c, const struct feed *f)
+{
+	return (struct ring_analysis *)(void *)((uint8_t *)f->head + collector_analysis_offset(c));
+}
+
+void collector_begin_memory(const struct collector *c, struct feed *f, const char *comm)
+{
+	if (c->inproc)
+		snprintf(shared_of(c, f)->name, sizeof(shared_of(c, f)->name), "%s", comm);
+	f->mem_ours = !c->inproc;
+}
+
+/* In front of what it has not. */
+static void take_over(const struct collector *c, struct feed *f)
+{
+	struct ring_analysis *a = shared_of(c, f);
+
+	if (f->mem_ours)
+		return;
+	f->mem_ours = true;
+	analysis_results(f->analysis,
+			 atomic_load(&a->phase) == RING_ANALYSIS_RUNNING ? &a->before : &a->now);
+}
+
+/* ---- chunks ---- */
+
 static void drain_mem(struct collector *c, struct feed *f, uint32_t used)
 {
 	note_mem_lost(c, f);
+	take_over(c, f);
 	if (used)
 		give_chunk(c, f, mem_base(c, f), used);
 	c->totals.memory_bytes += used;
@@ -99,13 +129,35 @@ static void end_mem(struct collector *c, struct feed *f)
 		give_chunk(c, f, &end, sizeof(end));
 }
 
+/* The thread was killed while it handed the buffer's chunk to modules: where that ends is known. */
+static void finish_analysis(struct collector *c, struct feed *f)
+{
+	const struct ring_analysis *a = shared_of(c, f);
+	uint32_t closing = a->closing_bytes;
+
+	drain_mem(c, f, mem_used(c, a->chunk_bytes));
+	give_chunk(c, f, a->closing, closing < sizeof(a->closing) ? closing : sizeof(a->closing));
+	f->mem_open = false;
+}
+
+static void finish_buffer(struct collector *c, struct feed *f)
+{
+	uint32_t phase = c->inproc ? atomic_load(&shared_of(c, f)->phase) : RING_ANALYSIS_IDLE;
+
+	if (phase == RING_ANALYSIS_RUNNING)
+		finish_analysis(c, f);
+	else if (phase != RING_ANALYSIS_DONE)
+		drain_mem(c, f, written(c, f));
+}
+
 void collector_finish_memory(struct collector *c, struct feed *f, bool killed)
 {
 	collector_drain_memory(c, f);
 	if (c->mem_bytes &&
 	    atomic_load_explicit(&f->head->mem[f->mem].state, memory_order_acquire) ==
 		    RING_SUB_WRITING)
-		drain_mem(c, f, written(c, f));
+		finish_buffer(c, f);
+	take_over(c, f);
 	note_mem_lost(c, f);
 	if (!killed)
 		end_mem(c, f);

@@ -35,6 +35,7 @@ struct feed {
 	uint64_t mem_lost;
 	bool mem_gap;  /* chunks are missing in front of the next */
 	bool mem_open; /* there were some, and no end */
+	bool mem_ours; /* what the thread has handed to modules itself has been taken over */
 	struct analysis_thread *analysis; /* NULL: none */
 	struct sampled sampled;
 	bool may_switch; /* it is a process of the program's */
@@ -47,6 +48,7 @@ struct collector {
 	uint64_t ring_bytes;
 	uint32_t functions; /* counts in each ring */
 	uint32_t mem_bytes; /* a sub-buffer of a memory stream; 0: there are none */
+	bool inproc; /* rings end with struct ring_analysis */
 	struct feed *feeds;
 	struct process *processes;
 	size_t nprocesses;
@@ -72,6 +74,8 @@ void collector_wake(_Atomic uint32_t *word);
 /* Offsets in a ring. */
 uint64_t collector_counts_offset(const struct collector *c);
 uint64_t collector_memory_offset(const struct collector *c);
+/* 0: there is none. */
+uint64_t collector_analysis_offset(const struct collector *c);
 /* How many rings may be in use. */
 uint32_t collector_rings(const struct collector *c);
 
@@ -98,6 +102,9 @@ bool collector_drain_feed(struct collector *c, struct feed *f, bool live);
 void collector_finish_feed(struct collector *c, struct feed *f, bool killed);
 
 /* ---- memory streams (collector-memory.c) ---- */
+
+/* The thread has begun; its name. */
+void collector_begin_memory(const struct collector *c, struct feed *f, const char *comm);
 
 /* All that is full.  Was there anything? */
 bool collector_drain_memory(struct collector *c, struct feed *f);

@@ -152,5 +152,6 @@ bool collector_open_feed(struct collector *c, struct feed *f)
 				  comm[0] ? comm : NULL, f->head->first_tsc));
 	if (f->thread && c->analysis)
 		f->analysis = analysis_begin(c->analysis, f->pid, f->head->tid, comm);
+	collector_begin_memory(c, f, comm);
 	return f->thread != NULL;
 }

@@ -53,6 +53,11 @@ uint64_t collector_memory_offset(const struct collector *c)
 	return collector_counts_offset(c) + ((uint64_t)c->functions * 8 + COLLECTOR_PAGE - 1) / COLLECTOR_PAGE * COLLECTOR_PAGE;
 }
 
+uint64_t collector_analysis_offset(const struct collector *c)
+{
+	return c->inproc ? collector_memory_offset(c) + (uint64_t)COLLECTOR_MEM_SUBS * c->mem_bytes : 0;
+}
+
 static int share(struct collector *c, bool drop)
 {
 	struct ring_control *control;
@@ -75,6 +80,7 @@ static int share(struct collector *c, bool drop)
 	control->mem_offset = collector_memory_offset(c);
 	control->mem_bytes = c->mem_bytes;
 	control->mem_nsub = COLLECTOR_MEM_SUBS;
+	control->analysis_offset = collector_analysis_offset(c);
 	control->sample_burst = c->sampler.burst;
 	control->sample_every = c->sampler.every;
 	return hold_mutex(control);
@@ -92,7 +98,10 @@ struct collector *collector_new(const struct collector_geometry *g, int *fd)
 	c->functions = g->functions;
 	c->mem_bytes = (uint32_t)((g->memory_bytes / COLLECTOR_MEM_SUBS + COLLECTOR_PAGE - 1) / COLLECTOR_PAGE * COLLECTOR_PAGE);
 	c->ring_bytes = collector_memory_offset(c) + (uint64_t)COLLECTOR_MEM_SUBS * c->mem_bytes;
+	c->inproc = g->inproc;
 	c->max_rings = g->max_rings;
+	if (c->inproc)
+		c->ring_bytes += (sizeof(struct ring_analysis) + COLLECTOR_PAGE - 1) / COLLECTOR_PAGE * COLLECTOR_PAGE;
 	sampler_begin(&c->sampler, &g->sample);
 	c->feeds = calloc(c->max_rings, sizeof(*c->feeds));
 	c->fd = memfd_create("sonde-rings", 0);

@@ -24,6 +24,7 @@ struct collector_geometry {
 	uint32_t functions;  /* whose calls can be counted in each ring; 0: they are not */
 	uint64_t memory_bytes; /* of a thread's memory stream; 0: none is recorded */
 	struct sample_times sample;
+	bool inproc; /* the program's threads hand memory accesses to modules themselves */
 };
 
 /*

@@ -133,6 +133,7 @@ struct record_options {
 };
 
 #define RECORD_DEFAULT_RING (UINT64_C(1) << 20)
+	bool mem_inproc;	  /* --analyze=inproc: the program's threads hand them to modules themselves */
 #define RECORD_DEFAULT_MEMORY (UINT64_C(2) << 20)
 
 /*

@@ -15,7 +15,7 @@
 
 struct raw {
 	struct record_options o;
-	const char *overflow, *clock, *mem_stack, *sample;
+	const char *overflow, *clock, *mem_stack, *sample, *analyze;
 };
 
 static const struct opt record_opts[] = {
@@ -42,6 +42,8 @@ static const struct opt record_opts[] = {
 	  offsetof(struct raw, mem_stack), "yes\0no\0" },
 	{ 0, "mem-buffer", "SIZE", "memory stream's buffer of each thread, 256K to 1G (2M)", OPT_SIZE,
 	  offsetof(struct raw, o.mem_bytes), NULL },
+	{ 0, "analyze", "WHERE", "modules get memory accesses in Sonde's process: collector, or in the program: inproc\n"
+	  "(collector)", OPT_CHOICE, offsetof(struct raw, analyze), "collector\0inproc\0" },
 	{ 0, "sample", "TIMES", "memory accesses for a time, then not: burst:1ms,every:10ms", OPT_STRING,
 	  offsetof(struct raw, sample), NULL },
 	{ 0, "mem-rungs", "N", "for measuring: what the reader computes, a sum of 1, 2, 4, 8 (15)", OPT_COUNT,
@@ -246,6 +248,7 @@ static void finish(struct record_options *o, const struct raw *raw, char **progr
 
 int record_imply_memory(struct record_options *o)
 {
+	o->mem_inproc = strcmp(raw->analyze, "inproc") == 0;
 	if (o->memory.n)
 		return 0;
 	o->memory.v = calloc(1, sizeof(*o->memory.v));
@@ -264,7 +267,7 @@ int record_options_parse(int argc, char **argv, struct record_options *o)
 		.o = { .dir = "sonde.data", .ring_bytes = RECORD_DEFAULT_RING, .select.min_size = UNSET,
 		       .depth = UNSET, .min_time = UNSET, .max_calls = UNSET, .mem_bytes = UNSET,
 		       .mem_rungs = UNSET },
-		.overflow = "wait",
+		.overflow = "wait", .analyze = "collector",
 	};
 	int first = opt_parse(&record_command, argc, argv, &raw);
 	int status = first < 0 ? OPT_STATUS(first) : check(&raw, argc, first);

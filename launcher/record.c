@@ -57,6 +57,8 @@ struct recording {
 	char **argv, **env;
 	char *preload; /* the entry of env that is ours */
 	char **paths;  /* of modules */
+	char **analyzers; /* of those that the program's threads hand memory accesses to */
+	size_t nanalyzers;
 	char *cache;   /* folder */
 	bool limited;  /* address space */
 };
@@ -119,6 +121,12 @@ static int prepare_memory(struct recording *r)
 		keep |= r->modules.v[i].keeps_memory;
 		profile |= r->modules.v[i].profiles_memory;
 		any |= modfile_takes_memory(&r->modules.v[i]);
+	}
+	if (r->opt.mem_inproc) {
+		r->analyzers = calloc(r->modules.n + 1, sizeof(*r->analyzers));
+		status = r->analyzers ? analysis_inproc(&r->modules, r->analyzers, &r->nanalyzers) : EXIT_TRACER;
+		if (status)
+			return status;
 	}
 	status = any ? record_imply_memory(&r->opt) : 0;
 	r->opt.mem_keep = keep || !any;
@@ -209,6 +217,8 @@ static int make_session(struct recording *r, int ring_fd)
 		.code_bytes = CODE_BYTES,
 		.for_perf = r->opt.perf_map,
 		.nmodules = r->nwrapping,
+		.analyzers = r->analyzers,
+		.nanalyzers = r->nanalyzers,
 		.warn = msg_error,
 	};
 	enum inj_status status;
@@ -254,6 +264,7 @@ static int prepare(struct recording *r)
 	g.functions = recorded_counts(&r->opt);
 	g.memory_bytes = r->opt.mem_bytes;
 	g.sample = r->opt.sample;
+	g.inproc = r->opt.mem_inproc;
 	g.ring_bytes = r->opt.ring_bytes;
 	g.max_rings = r->limited ? FEW_RINGS : MANY_RINGS;
 	if (r->limited && g.ring_bytes > SMALL_RING)
@@ -426,6 +437,7 @@ static void clean_up(struct recording *r)
 	program_free(&r->program);
 	free(r->preload);
 	free(r->paths);
+	free(r->analyzers);
 	free(r->cache);
 	free(r->env);
 	record_options_free(&r->opt);

@@ -33,8 +33,6 @@ SONDE_ON_MEMORY_COUNTS(batch)
 
 typedef unsigned long long number;
 
-static struct sonde_counts total;
-
 static void print_counts(struct sonde_end *end, const struct sonde_counts *n)
 {
 	uint64_t accesses = 0, bytes = 0;
@@ -47,7 +45,7 @@ static void print_counts(struct sonde_end *end, const struct sonde_counts *n)
 	sonde_print(end, " %14llu %16llu\n", (number)accesses, (number)bytes);
 }
 
-static void print_thread(struct sonde_end *end, struct sonde_thread *thread)
+static void print_thread(struct sonde_end *end, struct sonde_thread *thread, struct sonde_counts *total)
 {
 	const struct sonde_counts *n = thread->data;
 
@@ -55,8 +53,8 @@ static void print_thread(struct sonde_end *end, struct sonde_thread *thread)
 		sonde_print(end, "%-15s %8d", thread->name, thread->tid);
 		print_counts(end, n);
 		for (int kind = 0; kind < SONDE_ACCESS_KINDS; kind++) {
-			total.accesses[kind] += n->accesses[kind];
-			total.bytes[kind] += n->bytes[kind];
+			total->accesses[kind] += n->accesses[kind];
+			total->bytes[kind] += n->bytes[kind];
 		}
 	}
 	if (thread->gaps)
@@ -67,13 +65,14 @@ static void print_thread(struct sonde_end *end, struct sonde_thread *thread)
 SONDE_ON_MEMORY_END(end)
 {
 	struct sonde_thread *thread = NULL;
+	struct sonde_counts total = { 0 };
 
 	sonde_print(end, "%-24s", "thread");
 	for (int kind = 0; kind < SONDE_ACCESS_KINDS; kind++)
 		sonde_print(end, " %13s", kinds[kind]);
 	sonde_print(end, " %14s %16s\n", "accesses", "bytes");
 	while ((thread = sonde_next_thread(end, thread)))
-		print_thread(end, thread);
+		print_thread(end, thread, &total);
 	sonde_print(end, "%-24s", "all");
 	print_counts(end, &total);
 }

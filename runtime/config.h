@@ -12,6 +12,8 @@
 
 #define RT_FSGSBASE 1u /* the kernel lets user code run rdgsbase and wrgsbase */
 
+#define RT_ANALYZERS 16
+
 struct rt_config {
 	uint64_t magic;
 	uint64_t flags;
@@ -32,6 +34,8 @@ struct rt_config {
 	uint64_t probe_calls; /* FILTER, TIMED: of a function, by a thread, that are recorded; 0: all */
 	uint64_t probe_time;  /* TIMED: ticks of the time-stamp counter, below 2^43 */
 	uint64_t mem_slack;   /* bytes of a memory stream's sub-buffer that checks leave free */
+	uint64_t nanalyzers;  /* modules that take memory accesses in the program's threads */
+	uint64_t analyzers[RT_ANALYZERS]; /* their struct sonde_module */
 };
 
 /*

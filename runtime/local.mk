@@ -2,11 +2,17 @@
 # What runs inside the program: one freestanding object that needs no other, and its image for the
 # launcher. It keeps its own flags whatever CFLAGS the user or a packager sets: a stack protector,
 # a fortified call or an SSE register in here would break the program it is mapped into.
-RUNTIME_FILES = \
+RUNTIME_FILES = $(MACHINE_FILES) \
+	runtime/analysis-code.c \
+	runtime/analysis-module.c \
+	runtime/analysis.c \
+	runtime/analysis.h \
+	runtime/bytes.c \
 	runtime/config.h \
 	runtime/dlnotify.c \
 	runtime/gate-x86-64.S \
 	runtime/gate.c \
+	runtime/onstack-x86-64.S \
 	runtime/origin.c \
 	runtime/origin.h \
 	runtime/memgate-x86-64.S \
@@ -26,6 +32,7 @@ RUNTIME_FILES = \
 	runtime/sys.h \
 	runtime/thread.h \
 	runtime/writer.c
+	runtime/work.c \
 
 EXTRA_PROGRAMS += runtime/sonde-runtime.so
 CLEANFILES += runtime/sonde-runtime.so libruntime-image.la

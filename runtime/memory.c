@@ -9,6 +9,7 @@
  * in all registers lets the reader go on.
  */
 #include "runtime/memory.h"
+#include "runtime/analysis.h"
 #include "runtime/sys.h"
 
 #define WAIT_MS 100
@@ -117,16 +118,21 @@ static int may_record(const struct rt_thread *t)
 	return t->ring && c->mem_bytes && !c->paused && !ring_collector_gone(c);
 }
 
-static int take(struct rt_thread *t)
+static void open_sub(struct rt_thread *t)
 {
-	if (!may_record(t) || !await(t, t->mem_sub))
-		return 0;
 	set_space(t, sub_base(t, t->mem_sub));
 	__atomic_store_n((uint32_t *)state_of(t, t->mem_sub), RING_SUB_WRITING, __ATOMIC_RELEASE);
 	t->mem_state = RT_MEM_OPEN;
 	return 1;
 }
 
+}
+
+static int take(struct rt_thread *t)
+{
+	if (!may_record(t) || !await(t, t->mem_sub))
+		return 0;
+	open_sub(t);
 static uint64_t fs_base(void)
 {
 	uint64_t base = 0;
@@ -138,26 +144,20 @@ static uint64_t fs_base(void)
 	return base;
 }
 
-static struct md_interrupt *put_head(struct rt_thread *t, enum md_chunk_kind kind, uint64_t more)
-{
-	struct md_chunk *head = (struct md_chunk *)t->mem_ptr;
+/* ---- chunks ---- */
 
 	head->depth = 1;
 	head->fs = fs_base();
 	head->tsc = rt_tsc();
+static struct md_interrupt *fill_head(struct md_chunk *head, enum md_chunk_kind kind, uint64_t more)
+{
 	head->head = sizeof(*head) + more;
 	head->kind = kind;
-	t->mem_ptr += head->head;
-	t->mem_first = t->mem_ptr;
 	return (struct md_interrupt *)(head + 1);
 }
 
-/* ---- chunks ---- */
-
-static void put_place(struct rt_thread *t, enum md_chunk_kind kind, const struct rt_mem_place *p)
+static void fill_place(struct md_interrupt *at, const struct rt_mem_place *p)
 {
-	struct md_interrupt *at = put_head(t, kind, sizeof(*at));
-
 	for (int i = 0; i < RT_MEM_REGS; i++)
 		at->regs[i] = p->regs[i];
 	at->regs[RT_MEM_RSP] = p->sp;
@@ -169,7 +169,24 @@ static void put_place(struct rt_thread *t, enum md_chunk_kind kind, const struct
 
 void rt_mem_cut(struct rt_thread *t, uint64_t ptr)
 {
-	if (t->mem_state == RT_MEM_OPEN)
+	if (t->mem_state == RT_MEM_OPEN && t->mem_here)
+		t->mem_cut = ptr;
+	else if (t->mem_state == RT_MEM_OPEN)
+static struct md_interrupt *put_head(struct rt_thread *t, enum md_chunk_kind kind, uint64_t more)
+{
+	struct md_chunk *head = (struct md_chunk *)t->mem_ptr;
+	struct md_interrupt *at = fill_head(head, kind, more);
+
+	t->mem_ptr += head->head;
+	t->mem_first = t->mem_ptr;
+	return at;
+}
+
+static void put_place(struct rt_thread *t, enum md_chunk_kind kind, const struct rt_mem_place *p)
+{
+	fill_place(put_head(t, kind, sizeof(struct md_interrupt)), p);
+}
+
 		publish(t, ptr);
 	t->mem_state = RT_MEM_CLOSED;
 }
@@ -177,8 +194,62 @@ void rt_mem_cut(struct rt_thread *t, uint64_t ptr)
 void rt_mem_begin(struct rt_thread *t, enum md_chunk_kind kind, const struct rt_mem_place *at)
 {
 	if (!take(t))
+/* ---- chunks that the thread itself hands to modules ---- */
+
+/* The chunk ends here, as @kind and @at say.  0: it cannot be done. */
+static int close_here(struct rt_thread *t, enum md_chunk_kind kind, const struct rt_mem_place *at)
+{
+	struct md_chunk *closing = (struct md_chunk *)rt_analysis_of(t)->closing;
+	const struct md_chunk *head = (const struct md_chunk *)t->mem_base;
+	uint64_t bytes = t->mem_cut - t->mem_base;
+
+	if (head->kind == MD_CHUNK_START && bytes == head->head)
+		return 1; /* there is nothing in it */
+	fill_head(closing, kind, at ? sizeof(struct md_interrupt) : 0);
+	if (at)
+		fill_place((struct md_interrupt *)(closing + 1), at);
+	switch (rt_analyze(t, head, bytes, closing->head)) {
+	case RT_ANALYSIS_CANNOT:
+		return 0;
+	case RT_ANALYSIS_NOT_OURS:
+		count_lost(t);
+		break;
+	case RT_ANALYSIS_DONE:
+		break;
+	}
+	return 1;
+}
+
+/*
+ * In place of what is below.  Each chunk begins anew, so that it is known by itself.  0: from now on the collector
+ * does it.
+ */
+static int begin_here(struct rt_thread *t, enum md_chunk_kind kind, const struct rt_mem_place *at)
+{
+	if (t->mem_cut && !ring_collector_gone(rt_control()) && !close_here(t, kind, at)) {
+		t->mem_here = 0;
+		publish(t, t->mem_cut);
+		return 0;
+	}
+	t->mem_cut = 0;
+	if (kind == MD_CHUNK_END)
+		return 1;
+	if (!may_record(t)) {
+		use_sink(t);
+		return 1;
+	}
+	open_sub(t);
+	if (kind == MD_CHUNK_STATE)
+		put_place(t, kind, at);
+	else
+		put_head(t, MD_CHUNK_START, 0);
+	return 1;
+}
+
 		use_sink(t);
 	else if (at)
+	if (t->mem_here && begin_here(t, kind, at))
+		return;
 		put_place(t, kind, at);
 	else
 		put_head(t, kind, 0);
@@ -261,7 +332,8 @@ static void check(struct rt_thread *t, const struct rt_mem_desc *desc, uint64_t 
 		leave(desc, regs);
 		return;
 	}
-	if (t->mem_state == RT_MEM_OPEN && !t->mem_moved && in_sub(t, was) && was >= t->mem_first) {
+	if (t->mem_state == RT_MEM_OPEN && !t->mem_here && !t->mem_moved && in_sub(t, was) &&
+	    was >= t->mem_first) {
 		rt_mem_cut(t, was);
 		rt_mem_begin(t, MD_CHUNK_MORE, NULL);
 		if (t->mem_state == RT_MEM_OPEN)
@@ -322,6 +394,7 @@ void rt_mem_end(struct rt_thread *t)
 	if (t->ring)
 		__atomic_store_n((uint32_t *)&t->ring->sample.phase, RING_PHASE_NONE, __ATOMIC_RELEASE);
 	t->mem_off = t->mem_moved = 0;
+	t->mem_here = 0;
 	t->mem_ptr = t->mem_limit = t->mem_base = 0;
 	t->mem_sub = 0;
 	t->mem_state = RT_MEM_CLOSED;

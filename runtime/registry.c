@@ -9,6 +9,7 @@
  * Pools are wiped by fork, so a child starts with none and every thread of it registers anew.
  * What must survive a fork (where rings are mapped: mappings are inherited) is in ordinary data.
  */
+#include "runtime/analysis.h"
 #include "runtime/sys.h"
 #include "runtime/thread.h"
 
@@ -343,6 +344,7 @@ static void start_ring(struct rt_thread *t)
 	h->lost = 0;
 	h->nested = 0;
 	rt_take_first(t);
+	rt_analysis_begin(t);
 	t->counters = (uint64_t)h + RING_COUNTERS_OFFSET;
 	if (rt_control()->max_counts)
 		t->counts = (uint64_t)h + rt_control()->counts_offset;

@@ -68,6 +68,10 @@ _Static_assert(offsetof(struct rt_thread, shadow_end) == RT_POOL_SHADOW_END, "po
 _Static_assert(offsetof(struct rt_thread, time) == RT_POOL_TIME, "pool layout");
 _Static_assert(offsetof(struct rt_thread, tcb) == RT_POOL_TCB, "pool layout");
 _Static_assert(offsetof(struct rt_thread, mem_ptr) == RT_POOL_MEM_PTR, "pool layout");
+	uint64_t mem_cut;	/* where the chunk ends that it is to hand to modules; 0: there is none */
+	uint64_t mem_work;	/* struct rt_work of runtime/analysis.h, stays with the pool; 0: none yet */
+	uint32_t mem_here;	/* it hands its accesses to modules itself */
+	uint32_t mem_busy;	/* TID of who does so at this moment */
 _Static_assert(offsetof(struct rt_thread, mem_limit) == RT_POOL_MEM_LIMIT, "pool layout");
 _Static_assert(offsetof(struct rt_thread, mem_park) == RT_POOL_MEM_PARK, "pool layout");
 _Static_assert(offsetof(struct rt_thread, mem_slot) == RT_POOL_MEM_SLOT, "pool layout");

@@ -9,7 +9,8 @@
  *	                             then at c->counts_offset uint64_t[c->max_counts]: how often
  *	                             each function was called,
  *	                             then at c->mem_offset c->mem_nsub sub-buffers of c->mem_bytes
- *	                             each: its memory stream (trampolines/memdesc.h), a chunk each
+ *	                             each: its memory stream (trampolines/memdesc.h), a chunk each,
+ *	                             then at c->analysis_offset, if not 0, struct ring_analysis
  *
  * A thread writes into its own sub-buffer with plain stores; only a full sub-buffer is an event
  * for the collector.  Every byte of a sub-buffer that holds no record is zero: a sub-buffer is
@@ -129,6 +130,51 @@ enum ring_mail_state { RING_MAIL_IDLE = 0, RING_MAIL_LOCKED, RING_MAIL_ASKED, RI
 		       RING_MAIL_DONE };
 
 struct ring_mail {
+/*
+ * Modules that take memory accesses in the thread itself: it hands them what its buffer (always sub-buffer 0) holds,
+ * and empties it.  What they have so far is in `now`.  If the thread is killed meanwhile, `before` and the buffer
+ * are as they were in front of that, and whoever reads does it again:
+ *
+ *	RING_ANALYSIS_IDLE	`now` is right; what is in the buffer is not in it
+ *	RING_ANALYSIS_RUNNING	`before` is right; the buffer's chunk_bytes, then `closing` are not in it
+ *	RING_ANALYSIS_DONE	`now` is right; what is in the buffer is in it
+ *
+ * A thread may hand its sub-buffers to the collector from some time on (no memory, no room here): what the
+ * collector finds FULL follows upon `now`.
+ */
+enum ring_analysis_phase { RING_ANALYSIS_IDLE = 0, RING_ANALYSIS_RUNNING, RING_ANALYSIS_DONE };
+
+#define RING_ANALYSIS_MODULES 16
+#define RING_ANALYSIS_SUMS 64
+#define RING_ANALYSIS_NAME 52
+#define RING_ANALYSIS_DATA (1u << 20) /* bytes of all modules */
+#define RING_ANALYSIS_CLOSING 256
+
+struct ring_sum {
+	uint64_t n;
+	uint32_t module;
+	char name[RING_ANALYSIS_NAME];
+};
+
+struct ring_results {
+	uint64_t gaps;	/* places where accesses are missing */
+	uint32_t nsums;
+	uint32_t used;	/* bytes of data */
+	struct {
+		uint32_t at, bytes; /* in data; bytes 0: the module has none yet */
+	} part[RING_ANALYSIS_MODULES];
+	struct ring_sum sums[RING_ANALYSIS_SUMS];
+	_Alignas(64) uint8_t data[RING_ANALYSIS_DATA];
+};
+
+struct ring_analysis {
+	_Atomic uint32_t phase; /* enum ring_analysis_phase */
+	uint32_t chunk_bytes, closing_bytes;
+	char name[32];		/* of the thread, by the collector; may be "" */
+	_Alignas(8) uint8_t closing[RING_ANALYSIS_CLOSING]; /* a chunk */
+	struct ring_results now, before;
+};
+
 	_Atomic uint32_t state;
 	int32_t pid;
 	int32_t tid;
@@ -176,6 +222,7 @@ _Static_assert(RING_COUNTERS_OFFSET + 8 * RING_COUNTERS <= RING_PAGE, "counters 
 #define RING_FUTEX_TID_MASK 0x3fffffffu
 
 static inline int ring_collector_gone(const struct ring_control *c)
+	uint64_t analysis_offset;    /* within a ring, a multiple of the page size; 0: there is none */
 {
 	uint32_t word = __atomic_load_n(&c->collector[0], __ATOMIC_RELAXED);
 

@@ -11,6 +11,8 @@
 
 #include <stdint.h>
 
+#include "trampolines/memdesc.h"
+
 enum rt_piece_kind {
 	RT_PIECE_COPY,	 /* the same bytes, or of equal length: address - start + orig */
 	RT_PIECE_INSN,	 /* one instruction of the original in other bytes, or a jump of ours: orig */
@@ -142,11 +144,18 @@ struct rt_codemap {
 };
 
 /* A thread in the runtime needs the list while it grows: count is written last. */
+/* What the machine has to know of code whose memory accesses are analysed in the program. */
+struct rt_described {
+	struct md_object object;
+	uint64_t next;		/* the one before; 0: none */
+};
+
 #define RT_MAX_CODEMAPS 1024
 #define RT_MAX_RESTORERS 8
 struct rt_codemaps {
 	uint64_t count;
 	uint64_t restorers[RT_MAX_RESTORERS]; /* what signal handlers return to, led to the runtime; 0: none */
+	uint64_t described;	/* struct rt_described, the newest, written last; 0: none */
 	struct rt_codemap v[RT_MAX_CODEMAPS];
 };
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-libtrampolines_la_SOURCES += \
+# The machine: in the runtime, too. Freestanding, general registers only.
+MACHINE_FILES = \
 	trampolines/memdesc.h \
 	trampolines/memexpand.c \
 	trampolines/memexpand.h \
-	trampolines/memheap.h \
 	trampolines/memexpandcheck.c \
 	trampolines/memexpandchunk.c \
 	trampolines/memexpandcode.h \
@@ -16,7 +16,9 @@ libtrampolines_la_SOURCES += \
 	trampolines/memexpandops.c \
 	trampolines/memexpandplace.c \
 	trampolines/memexpandrun.c \
-	trampolines/memexpandstride.c \
+	trampolines/memexpandstride.c
+libtrampolines_la_SOURCES += $(MACHINE_FILES) \
+	trampolines/memheap.h \
 	trampolines/memory.h \
 	trampolines/x86-64/mememit.c \
 	trampolines/x86-64/mememit.h \
