@@ -15,6 +15,7 @@
 
 struct image images[MAX_IMAGES];
 int nimages = 1;
+FILE *out;
 static const struct watcher *watcher;
 static struct thread *threads;
 static unsigned long steps_left; /* 0: no bound */
@@ -426,12 +427,7 @@ static void start(char **argv)
 	resume(t, 0);
 }
 
-void follow_program(const char *path, const char *symbols)
-{
-	object_read(&images[0].o, path, symbols);
-}
-
-void follow_library(char *argument)
+static void add_library(char *argument)
 {
 	char *symbols = strchr(argument, '=');
 
@@ -443,11 +439,52 @@ void follow_library(char *argument)
 	object_read(&images[nimages++].o, argument, symbols);
 }
 
-int follow(const struct watcher *w, char **argv, unsigned long steps)
+/* ---- the command line ---- */
+
+static void usage(const char *name, bool b)
 {
+	die("usage: %s [-o FILE] [-s SYMBOLS] [-l LIBRARY[=SYMBOLS]]... %s[-n STEPS] PROGRAM [ARGUMENT...]",
+	    base_name(name), b ? "[-b] " : "");
+}
+
+/* SYMBOLS of the program. */
+static const char *options(int argc, char **argv, bool *b)
+{
+	const char *symbols = NULL;
+	int c;
+
+	while ((c = getopt(argc, argv, b ? "+o:s:l:n:b" : "+o:s:l:n:")) != -1) {
+		if (c == 'o' && !(out = fopen(optarg, "we")))
+			die("%s: %s", optarg, strerror(errno));
+		else if (c == 's')
+			symbols = optarg;
+		else if (c == 'n')
+			steps_left = strtoul(optarg, NULL, 10);
+		else if (c == 'l')
+			add_library(optarg);
+		else if (c == 'b')
+			*b = true;
+		else if (c != 'o')
+			usage(argv[0], b);
+	}
+	if (optind == argc)
+		usage(argv[0], b);
+	return symbols;
+}
+
+int follow_main(const struct watcher *w, bool *b, int argc, char **argv)
+{
+	const char *symbols;
+
 	watcher = w;
-	steps_left = steps;
-	start(argv);
+	out = stdout;
+	symbols = options(argc, argv, b);
+	object_read(&images[0].o, argv[optind], symbols);
+	start(argv + optind);
 	follow_all();
+	if (w->end)
+		w->end();
+	if (fclose(out))
+		die("cannot write: %s", strerror(errno));
 	return main_status;
 }

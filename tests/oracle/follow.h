@@ -9,6 +9,8 @@
 #ifndef TESTS_ORACLE_FOLLOW_H
 #define TESTS_ORACLE_FOLLOW_H
 
+#include <stdbool.h>
+#include <stdio.h>
 #include <sys/types.h>
 #include <sys/user.h>
 
@@ -60,20 +62,24 @@ struct watcher {
 	void (*handler)(struct thread *t, uint64_t pc, uint64_t sp);
 	/* A signal came at @pc, outside of the code. */
 	void (*interrupted)(struct thread *t, uint64_t pc, uint64_t sp);
+	/* The program has ended. */
+	void (*end)(void);
 };
 
 extern struct image images[MAX_IMAGES]; /* [0] is the program */
 extern int nimages;
 
-/* In front of follow(); end the process on errors.  @argument: LIBRARY[=SYMBOLS]. */
-void follow_program(const char *path, const char *symbols);
-void follow_library(char *argument);
-
 /*
- * Runs it to its end; @steps: instructions after which it is killed, 0: no bound.  Returns its exit status, 128 + N for a
- * signal.
+ * Does what the command line says, and returns the exit status: of the program, 128 + N for a signal.
+ *
+ *	[-o FILE] [-s SYMBOLS] [-l LIBRARY[=SYMBOLS]]... [-b] [-n STEPS] PROGRAM [ARGUMENT...]
+ *
+ * SYMBOLS are files to take more functions from; after STEPS instructions the program is killed.  @b: what -b sets;
+ * NULL: there is none.
  */
-int follow(const struct watcher *watcher, char **argv, unsigned long steps);
+int follow_main(const struct watcher *watcher, bool *b, int argc, char **argv);
+
+extern FILE *out; /* FILE, or standard output */
 
 /* NULL: in none. */
 struct image *image_at(uint64_t pc);

@@ -15,10 +15,8 @@
  *
  * With -n the program is killed after so many steps.  The exit status is the program's, 128 + N for a signal.
  */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "tests/oracle/follow.h"
 #include "tests/oracle/memaccess.h"
@@ -29,7 +27,6 @@ struct pending {
 	struct access v[MAX_ACCESSES];
 };
 
-static FILE *out;
 static struct decoded **known[MAX_IMAGES]; /* of the one executable segment that has functions, by offset */
 
 static const struct segment *segment_of(const struct object *o, uint64_t addr)
@@ -95,36 +92,9 @@ static void executed(struct thread *t, uint64_t pc, uint64_t sp)
 			p->v[i].addr, p->v[i].stack, base_name(t->in->o.path), addr, f->addr);
 }
 
-static void usage(void)
-{
-	die("usage: memsteps [-o FILE] [-s SYMBOLS] [-l LIBRARY[=SYMBOLS]]... [-n STEPS] PROGRAM [ARGUMENT...]");
-}
-
 int main(int argc, char **argv)
 {
 	static const struct watcher watcher = { .before = before, .executed = executed };
-	const char *symbols = NULL;
-	unsigned long steps = 0;
-	int c, status;
 
-	out = stdout;
-	while ((c = getopt(argc, argv, "+o:s:l:n:")) != -1) {
-		if (c == 'o' && !(out = fopen(optarg, "we")))
-			die("%s: %s", optarg, strerror(errno));
-		else if (c == 's')
-			symbols = optarg;
-		else if (c == 'n')
-			steps = strtoul(optarg, NULL, 10);
-		else if (c == 'l')
-			follow_library(optarg);
-		else if (c != 'o')
-			usage();
-	}
-	if (optind == argc)
-		usage();
-	follow_program(argv[optind], symbols);
-	status = follow(&watcher, argv + optind, steps);
-	if (fclose(out))
-		die("cannot write: %s", strerror(errno));
-	return status;
+	return follow_main(&watcher, NULL, argc, argv);
 }

@@ -20,14 +20,10 @@
  *
  * With -n the program is killed after so many steps.  The exit status is the program's, 128 + N for a signal.
  */
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "tests/oracle/follow.h"
 
-static FILE *out;
 static bool blocks;
 
 /* ---- events ---- */
@@ -166,42 +162,17 @@ static void handler(struct thread *t, uint64_t pc, uint64_t sp)
 	block(pc);
 }
 
-static void usage(void)
+static void end(void)
 {
-	die("usage: stepper [-o FILE] [-s SYMBOLS] [-l LIBRARY[=SYMBOLS]]... [-b] [-n STEPS] PROGRAM [ARGUMENT...]");
+	for (int i = 0; i < nimages && blocks; i++)
+		print_blocks(&images[i].o);
 }
 
 int main(int argc, char **argv)
 {
 	static const struct watcher watcher = {
-		.executed = executed, .arrived = arrived, .handler = handler, .interrupted = interrupt,
+		.executed = executed, .arrived = arrived, .handler = handler, .interrupted = interrupt, .end = end,
 	};
-	const char *symbols = NULL;
-	unsigned long steps = 0;
-	int c, status;
 
-	out = stdout;
-	while ((c = getopt(argc, argv, "+o:s:l:bn:")) != -1) {
-		if (c == 'o' && !(out = fopen(optarg, "we")))
-			die("%s: %s", optarg, strerror(errno));
-		else if (c == 's')
-			symbols = optarg;
-		else if (c == 'b')
-			blocks = true;
-		else if (c == 'n')
-			steps = strtoul(optarg, NULL, 10);
-		else if (c == 'l')
-			follow_library(optarg);
-		else if (c != 'o')
-			usage();
-	}
-	if (optind == argc)
-		usage();
-	follow_program(argv[optind], symbols);
-	status = follow(&watcher, argv + optind, steps);
-	for (int i = 0; i < nimages && blocks; i++)
-		print_blocks(&images[i].o);
-	if (fclose(out))
-		die("cannot write: %s", strerror(errno));
-	return status;
+	return follow_main(&watcher, &blocks, argc, argv);
 }
