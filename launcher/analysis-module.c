@@ -12,6 +12,7 @@
 #include "launcher/analysis-private.h"
 #include "launcher/message.h"
 #include "tracefmt/ring.h"
+#include "trampolines/memcompile.h"
 #include "trampolines/memheap.h"
 
 /* ---- what modules call ---- */
@@ -119,6 +120,8 @@ static struct analysis *make(size_t n)
 		return NULL;
 	a->modules = calloc(n, sizeof(*a->modules));
 	a->code = mx_code_new(&mx_heap);
+	if (a->code)
+		mx_compile(a->code);
 	if (a->modules && a->code)
 		return a;
 	analysis_free(a);

@@ -6,6 +6,7 @@
 
 #include "launcher/memread.h"
 #include "launcher/message.h"
+#include "trampolines/memcompile.h"
 #include "trampolines/memheap.h"
 
 #define BATCH 4096
@@ -76,6 +77,7 @@ static bool add_objects(struct memread *r, const char *dir)
 	r->code = mx_code_new(&mx_heap);
 	if (!r->spans || !r->code)
 		return false;
+	mx_compile(r->code);
 	for (size_t i = 0; tf_memory_object(r->files, i, &o); i++) {
 		struct md_object object = {
 			.base = o.base, .load = o.load, .first = o.first,

@@ -35,6 +35,7 @@ libtrampolines_la_SOURCES = \
 	trampolines/x86-64/stub.c
 libtrampolines_la_LIBADD = $(ZYDIS_LIBS) $(OPCODES_LIBS)
 include %D%/flow.mk
+include %D%/memcompile.mk
 include %D%/memory.mk
 include %D%/mirror.mk
 include %D%/probe.mk

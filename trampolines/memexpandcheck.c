@@ -276,6 +276,7 @@ bool mx_node_make(struct mx_object *object, uint64_t start, const struct md_node
 {
 	bool header = node->flags & MD_NODE_HEADER;
 	uint32_t size = 0, words = header ? 4 : 0;
+	bool flags = false;
 
 	made->ops = at;
 	made->header = header;
@@ -294,12 +295,16 @@ bool mx_node_make(struct mx_object *object, uint64_t start, const struct md_node
 			return false;
 		made->accesses += op->code == MD_ACCESS;
 		made->varies |= op->code == MD_STRING || is_lanes(op);
+		made->reads_flags |= op->code == MD_SELECT && !flags;
+		flags |= op->code == MD_FLAGS;
 		words += mx_op_words(op);
 		if (words > UINT16_MAX)
 			return false;
 	}
 	made->nops = (uint32_t)(at - made->ops);
 	made->words = (uint16_t)words;
+	made->reads_flags |= ops[node->op + node->nops - 1].code == MD_IF && !flags;
+	object->reads_flags |= made->reads_flags;
 	return is_end(&ops[node->op + node->nops - 1]) && agrees(node, made, words) &&
 	       make_end(object, &ops[node->op + node->nops - 1], at);
 }

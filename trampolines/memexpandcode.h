@@ -50,6 +50,7 @@ struct mx_node {
 	uint16_t words;			/* bytes in the stream, header included */
 	bool header;
 	bool varies;			/* strings or lanes: not known beforehand how many accesses */
+	bool reads_flags;		/* that were set in front of it */
 	uint32_t accesses;		/* the others */
 	uint32_t live;			/* general registers that what follows the node reads, at its end */
 	/* For nodes that are run as a whole; NULL: it cannot be. */
@@ -69,6 +70,7 @@ struct mx_object {
 	uint32_t first, nnodes;
 	size_t op_bytes;
 	uint64_t load;
+	bool reads_flags;		/* one of the nodes does */
 };
 
 struct mx_code {

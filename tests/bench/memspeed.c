@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "tracefmt/memory.h"
+#include "trampolines/memcompile.h"
 #include "trampolines/memheap.h"
 
 enum { BATCH = 4096 };
@@ -85,6 +86,7 @@ static struct mx_code *describe(struct tf_memory *files)
 	}
 	if (!code)
 		err(1, "malloc");
+	mx_compile(code);
 	return code;
 }
 
@@ -144,6 +146,7 @@ static double best(struct mx_code *code, bool counting, int times, uint64_t *all
 int main(int argc, char **argv)
 {
 	struct sonde_trace_message why;
+	struct mx_compiled stats;
 	double next, counted;
 	struct tf_memory *files;
 	struct mx_code *code;
@@ -159,6 +162,10 @@ int main(int argc, char **argv)
 	next = best(code, false, times, &all);
 	counted = best(code, true, times, &all);
 	printf("%llu %.0f %.0f\n", (unsigned long long)all, next, counted);
+	if (mx_compile_stats(code, &stats))
+		fprintf(stderr, "%llu pieces, %llu bytes of code, entered %llu times, %llu nodes and loops interpreted\n",
+			(unsigned long long)stats.nodes, (unsigned long long)stats.bytes,
+			(unsigned long long)stats.entered, (unsigned long long)stats.interpreted);
 	mx_code_free(code);
 	tf_memory_close(files);
 	return 0;

@@ -774,6 +774,8 @@ int main(void)
 		cmocka_unit_test(test_bad_streams),
 		cmocka_unit_test(test_endless),
 	};
+	int failed = cmocka_run_group_tests_name("interpreted", tests, NULL, NULL);
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	mxt_compiled = true;
+	return failed + cmocka_run_group_tests_name("compiled", tests, NULL, NULL);
 }

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "tests/unit/memexpand_support.h"
+#include "trampolines/memcompile.h"
 #include "trampolines/memheap.h"
 
 /* ---- descriptions ---- */
@@ -82,11 +83,17 @@ static enum mx_status add(struct mx_code *code, const struct mxt_description *d)
 	return mx_code_add(code, &object, d->nodes, d->ops);
 }
 
+bool mxt_compiled;
+
 struct mx_code *mxt_code(const struct mxt_description *d)
 {
 	struct mx_code *code = mx_code_new(&mx_heap);
 
 	assert_non_null(code);
+	if (mxt_compiled) {
+		mx_compile(code);
+		mx_compile_hot(code, 0);
+	}
 	assert_int_equal(add(code, d), MX_OK);
 	return code;
 }

@@ -36,7 +36,8 @@ static inline int64_t mxt_targets(uint32_t yes, uint32_t no)
 	return (int64_t)(yes | (uint64_t)no << 32);
 }
 
-/* Checks that it is right. */
+/* Checks that it is right.  It will be compiled if mxt_compiled is set. */
+extern bool mxt_compiled;
 struct mx_code *mxt_code(const struct mxt_description *d);
 enum mx_status mxt_try(const struct mxt_description *d);
 

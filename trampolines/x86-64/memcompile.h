@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Descriptions compiled to x86-64: what the engine (memcompile.c), the making of pieces (memcompilepiece.c) and of operations
+ * (memcompileop.c) share.
+ *
+ * A *piece* of code begins at a node and goes on over the nodes that are known to follow, as far as they need no
+ * check of their own: a piece looks once, at its beginning, whether there are words, room for accesses, and fuel for all of it.
+ * If not, or if something comes next that is not compiled, it leaves with the place; the interpreter does what is to be
+ * done there.  What the machine knows is in memory between pieces, at rbx, and in the processor's registers within them.
+ *
+ *	rbx	the machine's registers, the first 16 below it
+ *	r10	addresses of pieces by their node's id, for headers in the stream; further on, for all others
+ *	r11	fuel
+ *	r12	the stream's next word
+ *	r13	a piece may begin up to here, if it takes words
+ *	r14	the next access; if accesses are counted: how many pieces without words may still begin
+ *	r15	a piece may begin up to here
+ *	xmm1, 2	accesses and bytes, each by kind in 32 bits
+ *	rax, rcx, xmm0	for what an operation needs; the others hold registers of the machine
+ */
+#ifndef SONDE_TRAMPOLINES_X86_64_MEMCOMPILE_H
+#define SONDE_TRAMPOLINES_X86_64_MEMCOMPILE_H
+
+#include "trampolines/memcompile.h"
+#include "trampolines/memexpandfast.h"
+#include "trampolines/x86-64/memcompileasm.h"
+
+enum {
+	MXC_IDS = 1 << 22,		/* nodes with higher ids are not compiled */
+	MXC_GOTOS = MXC_IDS * 8,	/* distance of the second table from the first */
+	MXC_WORDS = 128,		/* bytes that a piece may take without a check of its own */
+	MXC_ACCESSES = 32,
+	MXC_PATH = 16,			/* nodes of a piece */
+	MXC_BODY = 16,			/* a loop's piece, behind its place in the table */
+	MXC_HEADS = 64,			/* pieces that are made together */
+	MXC_FIXES = 1024,
+	MXC_CONSTANTS = 2048,
+	MXC_HOSTS = 6,
+	MXC_LIMIT = 256,		/* of nodes without words, at least */
+};
+
+enum mxc_mode { MXC_NEXT, MXC_COUNT, MXC_COUNT_PLAIN, MXC_MODES }; /* PLAIN: without the stack's */
+
+/* What a mode's code looks up. */
+struct mxc_tables {
+	uint8_t **headers;	/* by id; MXC_IDS of them, and as many for the others behind them */
+	uint8_t *heat;
+};
+
+struct mxc_engine {
+	struct mx_engine engine;
+	struct mx_code *code;
+	const struct mx_object *seen;	/* newer ones are not in the tables yet */
+	bool flags;			/* some node reads flags that another has set */
+	uint8_t *area;
+	size_t used;			/* of it */
+	bool full;
+	uint8_t *leave, *leave_header;
+	uint32_t ids;
+	unsigned int hot;
+	struct mxc_tables tables[MXC_MODES];
+	struct mxc_build *build;
+	struct mx_compiled stats;
+};
+
+struct mxc_head {
+	const struct mx_node *node;
+	uint8_t *header, *entry;	/* behind a header; otherwise */
+};
+
+/* A distance to be set: to a head, or to where code leaves for a node. */
+struct mxc_fix {
+	uint8_t *place;
+	const struct mx_node *node;
+	bool leaves;
+};
+
+struct mxc_constant {
+	uint8_t *place;
+	uint32_t v[4];
+};
+
+/* A register of the processor, and what it holds. */
+struct mxc_host {
+	uint8_t slot;		/* MX_ZERO: nothing */
+	bool dirty;
+	uint32_t used;
+};
+
+struct mxc_build {
+	struct mxc_asm a;
+	const struct mxc_engine *engine;
+	enum mxc_mode mode;
+	bool failed;
+	struct mxc_head heads[MXC_HEADS];
+	struct mxc_fix fixes[MXC_FIXES];
+	struct mxc_constant constants[MXC_CONSTANTS];
+	uint32_t nheads, nfixes, nconstants;
+
+	/* The piece under way. */
+	uint8_t *body;			/* of a loop: where it goes around */
+	const struct mx_node *path[MXC_PATH];
+	uint32_t npath;
+	uint32_t words, accesses;	/* since its check */
+	uint32_t at_word, at_access;	/* since the pointers were moved on */
+	bool fresh;			/* fuel is new, */
+	uint32_t burnt;			/* ... and so much has been burnt since */
+	uint32_t sums[2][4];		/* not added yet */
+	struct mxc_host hosts[MXC_HOSTS];
+	uint32_t clock;
+};
+
+/* ---- pieces (memcompilepiece.c) ---- */
+
+/* Can it be in a piece? */
+bool mxc_possible(const struct mx_node *node);
+/* Makes @node's piece, and those that it leads to; sets their places in the tables.  False: no room, or too much. */
+bool mxc_make(struct mxc_engine *e, enum mxc_mode mode, const struct mx_node *node);
+void mxc_constant(struct mxc_build *b, uint8_t *place, const uint32_t v[4]);
+
+/* ---- operations (memcompileop.c) ---- */
+
+enum mxc_flags_use {
+	MXC_FLAGS_UNUSED,
+	MXC_FLAGS_DIRECT,	/* they stay in the processor until they are read */
+	MXC_FLAGS_STORED,
+};
+/* Of MD_FLAGS @op, within its node. */
+enum mxc_flags_use mxc_flags_use(const struct mx_node *node, uint32_t op);
+/* One operation of @node, but not its end. */
+void mxc_op(struct mxc_build *b, const struct mx_node *node, uint32_t op);
+/* Brings a condition that @node's end reads into the processor's flags. */
+void mxc_condition(struct mxc_build *b, const struct mx_node *node);
+bool mxc_op_possible(const struct mx_op *op);
+/* What the processor's registers hold alone goes to memory; flags stay. */
+void mxc_flush(struct mxc_build *b);
+void mxc_forget(struct mxc_build *b);
+
+#define MXC_MACHINE(field) \
+	((int32_t)offsetof(struct mx_machine, field) - (int32_t)offsetof(struct mx_machine, reg) - 128)
+
+static inline struct mxc_mem mxc_machine(int32_t disp)
+{
+	return (struct mxc_mem){ .base = MXC_RBX, .index = MXC_NONE, .disp = disp };
+}
+
+#endif

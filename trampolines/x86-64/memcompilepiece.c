@@ -1,0 +1,412 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * Pieces of code: from node to node, as far as is known what follows.
+ */
+#include "trampolines/x86-64/memcompile.h"
+
+#include <string.h>
+
+enum { CC_B = 2, CC_AE = 3, CC_NE = 5, CC_A = 7, CC_S = 8, ALU_SUB = 5, ALU_CMP = 7 };
+
+/* ---- nodes ---- */
+
+static bool is_parity(const struct mx_op *op)
+{
+	return (op->code == MD_IF || op->code == MD_SELECT) && op->scale >> 1 == 5;
+}
+
+/* Are flags that are not the processor's any more only read for what two numbers tell? */
+static bool flags_possible(const struct mx_node *node, uint32_t op)
+{
+	if (mxc_flags_use(node, op) != MXC_FLAGS_STORED)
+		return true;
+	for (uint32_t i = op + 1; i <= node->nops && node->ops[i].code != MD_FLAGS; i++) {
+		if (is_parity(&node->ops[i]))
+			return false;
+	}
+	return true;
+}
+
+bool mxc_possible(const struct mx_node *node)
+{
+	if (!node->fast || node->reads_flags || (node->loop && node->header) ||
+	    node->words > INT16_MAX || node->accesses > INT16_MAX)
+		return false;
+	for (uint32_t i = 0; i < node->nops; i++) {
+		if (!mxc_op_possible(&node->ops[i]) ||
+		    (node->ops[i].code == MD_FLAGS && !flags_possible(node, i)))
+			return false;
+	}
+	return true;
+}
+
+/* ---- places ---- */
+
+void mxc_constant(struct mxc_build *b, uint8_t *place, const uint32_t v[4])
+{
+	if (b->nconstants == MXC_CONSTANTS) {
+		b->failed = true;
+		return;
+	}
+	b->constants[b->nconstants].place = place;
+	memcpy(b->constants[b->nconstants++].v, v, sizeof(b->constants->v));
+}
+
+static void fix(struct mxc_build *b, uint8_t *place, const struct mx_node *node, bool leaves)
+{
+	if (b->nfixes == MXC_FIXES) {
+		b->failed = true;
+		return;
+	}
+	b->fixes[b->nfixes++] = (struct mxc_fix){ .place = place, .node = node, .leaves = leaves };
+}
+
+static uint8_t **slot(const struct mxc_build *b, const struct mx_node *node, bool header)
+{
+	return &b->engine->tables[b->mode].headers[node->id + (header ? 0 : MXC_IDS)];
+}
+
+static uint8_t *compiled(const struct mxc_build *b, const struct mx_node *node)
+{
+	uint8_t *at = *slot(b, node, false);
+
+	return at == b->engine->leave ? NULL : at;
+}
+
+static const struct mxc_head *find_head(const struct mxc_build *b, const struct mx_node *node)
+{
+	for (uint32_t i = 0; i < b->nheads; i++) {
+		if (b->heads[i].node == node)
+			return &b->heads[i];
+	}
+	return NULL;
+}
+
+/* Will it have a piece? */
+static bool want_head(struct mxc_build *b, const struct mx_node *node)
+{
+	if (find_head(b, node))
+		return true;
+	if (b->nheads == MXC_HEADS || node->id >= b->engine->ids || !mxc_possible(node))
+		return false;
+	b->heads[b->nheads++] = (struct mxc_head){ .node = node };
+	return true;
+}
+
+/* @place is the distance of a jump that goes to @node. */
+static void lead(struct mxc_build *b, uint8_t *place, const struct mx_node *node)
+{
+	uint8_t *at = node->id < b->engine->ids ? compiled(b, node) : NULL;
+
+	if (node->loop && node == b->path[b->npath - 1])
+		at = b->body;	/* its closed form has been tried */
+	if (at && !b->a.full)
+		mxc_to(place, at);
+	else
+		fix(b, place, node, !want_head(b, node));
+}
+
+/* ---- between nodes ---- */
+
+static void move(struct mxc_build *b, uint8_t reg, uint32_t by)
+{
+	if (by)
+		mxc_lea(&b->a, reg, (struct mxc_mem){ .base = reg, .index = MXC_NONE, .disp = (int32_t)by });
+}
+
+static void burn(struct mxc_build *b)
+{
+	if (b->fresh)
+		mxc_load(&b->a, MXC_R11, mxc_machine(MXC_MACHINE(limit)));
+	if (b->burnt)
+		mxc_lea(&b->a, MXC_R11,
+			(struct mxc_mem){ .base = MXC_R11, .index = MXC_NONE, .disp = -(int32_t)b->burnt });
+	b->fresh = false;
+	b->burnt = 0;
+}
+
+static void add_sums(struct mxc_build *b)
+{
+	for (uint8_t i = 0; i < 2; i++) {
+		static const uint32_t none[4];
+
+		if (memcmp(b->sums[i], none, sizeof(none)) != 0)
+			mxc_constant(b, mxc_rm_rip(&b->a, 2, 0x0ffe, i + 1), b->sums[i]); /* paddd */
+	}
+	memset(b->sums, 0, sizeof(b->sums));
+}
+
+/* All is as it has to be between pieces; flags stay. */
+static void settle(struct mxc_build *b)
+{
+	mxc_flush(b);
+	add_sums(b);
+	burn(b);
+	move(b, MXC_R12, b->at_word);
+	move(b, MXC_R14, b->at_access * (uint32_t)sizeof(struct mx_access));
+	b->at_word = b->at_access = 0;
+}
+
+/* To the piece of the next header's node. */
+static void dispatch(struct mxc_build *b)
+{
+	static const struct mxc_mem word = { .base = MXC_R12, .index = MXC_NONE };
+	static const struct mxc_mem table = { .base = MXC_R10, .index = MXC_RAX, .scale = 3 };
+
+	settle(b);
+	mxc_rm_mem(&b->a, 4, 0x8b, MXC_RAX, word);
+	mxc_rm_mem(&b->a, 4, 0x3b, MXC_RAX, mxc_machine(MXC_MACHINE(ids)));
+	fix(b, mxc_jcc(&b->a, CC_AE), NULL, true);
+	mxc_rm_mem(&b->a, 4, 0xff, 4, table);
+}
+
+/* Can it be part of this piece, and is it no harm that it is there again? */
+static bool goes_on(const struct mxc_build *b, const struct mx_node *node)
+{
+	if (b->npath == MXC_PATH || node->header || node->loop || node->id >= b->engine->ids || !mxc_possible(node))
+		return false;
+	if (b->words + node->words > MXC_WORDS || b->accesses + node->accesses > MXC_ACCESSES)
+		return false;
+	if (node->words && !b->path[0]->words)
+		return false;
+	for (uint32_t i = 0; i < b->npath; i++) {
+		if (b->path[i] == node)
+			return false;
+	}
+	return mx_end(node)->code == MD_NEXT || (!find_head(b, node) && !compiled(b, node));
+}
+
+static unsigned int heat(const struct mxc_build *b, const struct mx_node *node)
+{
+	return node->id < b->engine->ids ? b->engine->tables[b->mode].heat[node->id] : 0;
+}
+
+/* The node that the piece goes on with; NULL: none. */
+static const struct mx_node *branch(struct mxc_build *b, const struct mx_op *end)
+{
+	const struct mx_node *on = end->target, *off = end->other;
+	unsigned int cc = end->scale;
+
+	settle(b);
+	if (!goes_on(b, on) || (goes_on(b, off) && heat(b, off) > heat(b, on))) {
+		on = end->other;
+		off = end->target;
+	} else {
+		cc ^= 1;
+	}
+	lead(b, mxc_jcc(&b->a, cc), off);
+	if (goes_on(b, on))
+		return on;
+	lead(b, mxc_jmp(&b->a), on);
+	return NULL;
+}
+
+static const struct mx_node *end_node(struct mxc_build *b, const struct mx_node *node)
+{
+	const struct mx_op *end = mx_end(node);
+
+	switch (end->code) {
+	case MD_IF:
+		mxc_condition(b, node);
+		return branch(b, end);
+	case MD_GOTO:
+		if (goes_on(b, end->target))
+			return end->target;
+		settle(b);
+		lead(b, mxc_jmp(&b->a), end->target);
+		return NULL;
+	default:
+		dispatch(b);
+		return NULL;
+	}
+}
+
+static void run_node(struct mxc_build *b, const struct mx_node *node)
+{
+	b->path[b->npath++] = node;
+	b->words += node->words;
+	b->accesses += node->accesses;
+	if (node->words) {
+		b->fresh = true;
+		b->burnt = 0;
+	} else {
+		b->burnt++;
+	}
+	if (node->header)
+		b->at_word += 4;
+	for (uint32_t i = 0; i < node->nops; i++)
+		mxc_op(b, node, i);
+}
+
+/* ---- pieces ---- */
+
+/* Leaves if pointer @reg is above @limit, less what is needed beyond that. */
+static void check(struct mxc_build *b, const struct mx_node *node, uint8_t reg, uint8_t limit, uint32_t beyond)
+{
+	if (beyond) {
+		mxc_lea(&b->a, MXC_RAX,
+			(struct mxc_mem){ .base = reg, .index = MXC_NONE, .disp = (int32_t)beyond });
+		reg = MXC_RAX;
+	}
+	mxc_rm(&b->a, 8, 0x3b, reg, limit);
+	fix(b, mxc_jcc(&b->a, CC_A), node, true);
+}
+
+static void check_words(struct mxc_build *b, const struct mx_node *node)
+{
+	check(b, node, MXC_R12, MXC_R13, node->words > MXC_WORDS ? node->words - MXC_WORDS : 0);
+}
+
+static void check_header(struct mxc_build *b, const struct mx_node *node)
+{
+	check_words(b, node);
+	mxc_rm_mem(&b->a, 4, 0x81, ALU_CMP, (struct mxc_mem){ .base = MXC_R12, .index = MXC_NONE });
+	mxc_u32(&b->a, node->id);
+	fix(b, mxc_jcc(&b->a, CC_NE), node, true);
+}
+
+static void check_all(struct mxc_build *b, const struct mx_node *node)
+{
+	if (node->words) {
+		check_words(b, node);
+	} else {
+		mxc_alu_imm(&b->a, 8, ALU_CMP, MXC_R11, MXC_PATH);
+		fix(b, mxc_jcc(&b->a, CC_B), node, true);
+		if (b->mode != MXC_NEXT) {
+			mxc_alu_imm(&b->a, 8, ALU_SUB, MXC_R14, 1);
+			fix(b, mxc_jcc(&b->a, CC_S), node, true);
+		}
+	}
+	if (b->mode == MXC_NEXT)
+		check(b, node, MXC_R14, MXC_R15,
+		      node->accesses > MXC_ACCESSES ?
+			      (node->accesses - MXC_ACCESSES) * (uint32_t)sizeof(struct mx_access) : 0);
+}
+
+static void align(struct mxc_build *b)
+{
+	while (!b->a.full && (uintptr_t)b->a.at % 16)
+		mxc_u8(&b->a, 0xcc);
+}
+
+static void begin(struct mxc_build *b)
+{
+	mxc_forget(b);
+	memset(b->sums, 0, sizeof(b->sums));
+	b->npath = b->words = b->accesses = b->at_word = b->at_access = b->burnt = 0;
+	b->fresh = false;
+}
+
+static void piece(struct mxc_build *b, struct mxc_head *head)
+{
+	const struct mx_node *node = head->node;
+	uint8_t *from;
+
+	begin(b);
+	align(b);
+	head->entry = from = b->a.at;
+	if (node->header) {
+		check_header(b, node);
+		head->header = b->a.at;
+	}
+	if (node->loop) {
+		/* It is first tried to compute it. */
+		fix(b, mxc_jmp(&b->a), node, true);
+		while (!b->a.full && b->a.at < from + MXC_BODY)
+			mxc_u8(&b->a, 0xcc);
+		b->body = b->a.at;
+	}
+	check_all(b, node);
+	while (node) {
+		run_node(b, node);
+		node = end_node(b, node);
+	}
+}
+
+/* ---- all ---- */
+
+static void add_constants(struct mxc_build *b)
+{
+	align(b);
+	for (uint32_t i = 0; i < b->nconstants; i++) {
+		uint8_t *at = b->a.at;
+
+		for (int k = 0; k < 4; k++)
+			mxc_u32(&b->a, b->constants[i].v[k]);
+		if (!b->a.full)
+			mxc_to(b->constants[i].place, at);
+	}
+}
+
+/* Where code leaves for a node: one for all that leave for it one after the other. */
+static void add_leaves(struct mxc_build *b)
+{
+	const struct mx_node *last = NULL;
+	uint8_t *at = NULL;
+
+	for (uint32_t i = 0; i < b->nfixes; i++) {
+		const struct mxc_fix *f = &b->fixes[i];
+
+		if (!f->leaves || !f->node)
+			continue;
+		if (f->node != last) {
+			at = b->a.at;
+			last = f->node;
+			mxc_imm(&b->a, MXC_RAX, (uint64_t)(uintptr_t)f->node);
+			if (mxc_possible(f->node) && f->node->id < b->engine->ids && !find_head(b, f->node)) {
+				/* It may have been compiled meanwhile. */
+				mxc_rm_mem(&b->a, 4, 0xff, 4,
+					   (struct mxc_mem){ .base = MXC_R10, .index = MXC_NONE,
+							     .disp = MXC_GOTOS + (int32_t)f->node->id * 8 });
+			} else {
+				uint8_t *place = mxc_jmp(&b->a);
+
+				if (!b->a.full)
+					mxc_to(place, b->engine->leave);
+			}
+		}
+		if (!b->a.full)
+			mxc_to(f->place, at);
+	}
+}
+
+static void set_fixes(struct mxc_build *b)
+{
+	for (uint32_t i = 0; i < b->nfixes; i++) {
+		const struct mxc_fix *f = &b->fixes[i];
+
+		if (!f->node)
+			mxc_to(f->place, b->engine->leave_header);
+		else if (!f->leaves)
+			mxc_to(f->place, find_head(b, f->node)->entry);
+	}
+}
+
+bool mxc_make(struct mxc_engine *e, enum mxc_mode mode, const struct mx_node *node)
+{
+	struct mxc_build *b = e->build;
+
+	b->engine = e;
+	b->mode = mode;
+	b->nheads = b->nfixes = b->nconstants = 0;
+	b->failed = b->a.full = false;
+	if (!want_head(b, node))
+		return false;
+	for (uint32_t i = 0; i < b->nheads && !b->failed && !b->a.full; i++)
+		piece(b, &b->heads[i]);
+	if (b->failed || b->a.full)
+		return false;
+	add_leaves(b);
+	add_constants(b);
+	if (b->failed || b->a.full)
+		return false;
+	set_fixes(b);
+	for (uint32_t i = 0; i < b->nheads; i++) {
+		const struct mxc_head *head = &b->heads[i];
+
+		*slot(b, head->node, false) = head->entry;
+		if (head->header)
+			*slot(b, head->node, true) = head->header;
+	}
+	return true;
+}
