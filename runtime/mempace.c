@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: MIT
+/*
+ * How long memory accesses are recorded, so that this costs no more than a given share of the time that the thread
+ * would have taken without.
+ *
+ * What is done is counted in the same units whether recording is on or off (memsample.c), CPU time at each switch. So
+ * what a burst's work would have taken follows from the pauses in front of it and behind it, and the rest of its time
+ * is what it cost: all of it, waiting for the collector too.  Sums of late, that fade, say how much a burst costs for
+ * its length, and how far the total is from what it may be; from that follows the next pause.
+ */
+#include "runtime/memory.h"
+#include "runtime/sys.h"
+
+#define MONOTONIC 1
+#define THREAD_CPUTIME 3
+#define MILLION 1000000
+
+/* ns; units */
+#define FIRST_UNITS 50000
+#define FIRST_LENGTH 20000
+#define CYCLE 10000000
+#define SHORTEST 200000
+#define LONGEST_PAUSE 2000000000
+
+/* Of the sums, each cycle takes 1 / FADE away; what is too much or too little is spread over some cycles. */
+#define FADE 32
+#define SPREAD 4
+#define FIRST_PAUSE 16		/* times the burst */
+#define PAUSE_LEAST 8		/* a part of the burst */
+
+static uint64_t clock(int which)
+{
+	struct {
+		int64_t s, ns;
+	} now = { 0 };
+
+	sys2(__NR_clock_gettime, which, &now);
+	return (uint64_t)(now.s * 1000 * MILLION + now.ns);
+}
+
+static uint64_t cpu_time(void)
+{
+	return clock(THREAD_CPUTIME);
+}
+
+uint64_t rt_pace_clock(void)
+{
+	return clock(MONOTONIC);
+}
+
+/* a * b / c, or the greatest that there is. */
+static uint64_t scaled(uint64_t a, uint64_t b, uint64_t c)
+{
+	unsigned __int128 product = (unsigned __int128)a * b;
+	uint64_t low = (uint64_t)product, high = (uint64_t)(product >> 64), quotient;
+
+	if (high >= c)
+		return INT64_MAX;
+	__asm__("divq %3" : "=a"(quotient), "+d"(high) : "0"(low), "r"(c) : "cc");
+	return quotient & INT64_MAX;
+}
+
+static int64_t signed_scaled(int64_t a, uint64_t b, uint64_t c)
+{
+	return a < 0 ? -(int64_t)scaled((uint64_t)-a, b, c) : (int64_t)scaled((uint64_t)a, b, c);
+}
+
+static uint64_t between(int64_t value, uint64_t least, uint64_t most)
+{
+	if (value < (int64_t)least)
+		return least;
+	return (uint64_t)value > most ? most : (uint64_t)value;
+}
+
+static uint64_t allowed(void)
+{
+	return __atomic_load_n((uint64_t *)&rt_control()->sample_burst, __ATOMIC_RELAXED);
+}
+
+/* ---- what it costs ---- */
+
+static void fade(int64_t *sum, int64_t value)
+{
+	*sum += value - *sum / FADE;
+}
+
+static void note(struct rt_thread *t, int64_t cost, int64_t plain)
+{
+	struct ring_cost *c = &t->ring->sample.cost;
+	int64_t x = cost / 1024, y = plain / 1024;
+
+	c->cycles++;
+	c->cost += cost;
+	c->plain += plain;
+	c->cost2 += x * x;
+	c->both += x * y;
+	c->plain2 += y * y;
+}
+
+/* A cycle is over, whose pause took @pause for @units. */
+static void measure(struct rt_thread *t, uint64_t pause, uint64_t units)
+{
+	struct rt_pace *p = &t->pace;
+	int64_t work = (int64_t)scaled(p->burst_units, p->pause + pause, p->pause_units + units);
+	int64_t cost = (int64_t)(p->burst + p->waited) - work;
+
+	fade(&p->cost, cost);
+	fade(&p->work, work);
+	fade(&p->plain, work + (int64_t)pause);
+	if (t->ring)
+		note(t, cost, work + (int64_t)pause);
+}
+
+/* ---- what comes next ---- */
+
+/* Of plain time, so that a cycle has about the length that it is to have. */
+static uint64_t next_burst(struct rt_pace *p)
+{
+	uint64_t share = MILLION;
+
+	p->length = p->length ? between((int64_t)(2 * p->length), FIRST_LENGTH, CYCLE) : FIRST_LENGTH;
+	if (p->cost > 0 && p->work > 0)
+		share = scaled((uint64_t)p->work, allowed(), (uint64_t)p->cost);
+	return between((int64_t)scaled(CYCLE, share, MILLION), SHORTEST < p->length ? SHORTEST : p->length,
+		       p->length);
+}
+
+/*
+ * Behind a burst that would have taken @burst: what it costs is to be the allowed share of both, and some of what
+ * was too much or too little.
+ */
+static uint64_t next_pause(const struct rt_pace *p, uint64_t burst)
+{
+	int64_t over = p->cost - signed_scaled(p->plain, allowed(), MILLION), cost;
+
+	if (p->work <= 0)
+		return FIRST_PAUSE * burst;
+	cost = signed_scaled(p->cost, burst, (uint64_t)p->work) + over / SPREAD;
+	return between(signed_scaled(cost, MILLION, allowed()) - (int64_t)burst, burst / PAUSE_LEAST + 1,
+		       LONGEST_PAUSE);
+}
+
+uint64_t rt_pace_on(struct rt_thread *t, uint64_t done)
+{
+	struct rt_pace *p = &t->pace;
+	uint64_t now = cpu_time(), pause = now - p->then;
+
+	p->then = now;
+	if (!done || !pause)
+		return FIRST_UNITS;
+	measure(t, pause, done);
+	p->pause = pause;
+	p->pause_units = done;
+	p->waited = 0;
+	return scaled(next_burst(p), done, pause) + 1;
+}
+
+uint64_t rt_pace_off(struct rt_thread *t, uint64_t done)
+{
+	struct rt_pace *p = &t->pace;
+	uint64_t now = cpu_time(), burst;
+
+	p->burst = now - p->then;
+	p->burst_units = done;
+	p->then = now;
+	if (!p->pause_units)
+		return FIRST_PAUSE * (done + 1);
+	burst = scaled(done, p->pause, p->pause_units);
+	return scaled(next_pause(p, burst), p->pause_units, p->pause + 1) + 1;
+}
