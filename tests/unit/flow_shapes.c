@@ -52,6 +52,9 @@ asm(".text\n.balign 16\nshapes_start:\n.globl shapes_start\n"
     FN(got_tail) "jmp *shapes_slot(%rip)\n" END(got_tail)
     FN(computed_goto) "push %rbx\n mov %rdi, %rbx\n jmp *(%rbx)\n"
     PLACE(label0) " add $8, %rbx\n jmp *(%rbx)\n" PLACE(label1) " pop %rbx\n ret\n" END(computed_goto)
+    FN(framed_goto) "push %rbp\n mov %rsp, %rbp\n push %rbx\n mov %rdi, %rbx\n sub %rsi, %rsp\n jmp *(%rbx)\n"
+    PLACE(label2) " add $8, %rbx\n jmp *(%rbx)\n" PLACE(label3) " mov -8(%rbp), %rbx\n leave\n ret\n"
+    END(framed_goto)
     FN(strange_jump) "mov 8(%rdi), %rsp\n jmp *16(%rdi)\n" END(strange_jump)
     FN(tail_call) "xor %esi, %esi\n jmp straight\n" END(tail_call)
     FN(tail_jcc) "test %edi, %edi\n je straight\n ret\n" END(tail_jcc)
@@ -92,7 +95,8 @@ asm(".text\n.balign 16\nshapes_start:\n.globl shapes_start\n"
 
 #define LIST(X) X(straight) X(diamond) X(self_loop) X(two_loops) X(irreducible) X(pic_switch) \
 	X(hoisted_switch) X(cold_switch) X(cold_switch_cold) X(text_table) X(switch_and_tail) \
-	X(virtual_tail) X(frame_tail) X(got_tail) X(computed_goto) X(strange_jump) X(tail_call) \
+	X(virtual_tail) X(frame_tail) X(got_tail) X(computed_goto) X(framed_goto) X(strange_jump) \
+	X(tail_call) \
 	X(tail_jcc) X(into_another) X(entered_inside) X(dies) X(calls_dies) X(never_returns) X(falls) \
 	X(fallen_into) X(checks) X(checked) X(lock_skip) X(runs_into_data) X(dead_regs) X(partial) X(zeroing) \
 	X(flag_caller) X(flag_callee) X(shifts) X(preserves) X(thunk) X(thunk_user)
@@ -100,8 +104,8 @@ asm(".text\n.balign 16\nshapes_start:\n.globl shapes_start\n"
 #define DECLARE(name) extern const uint8_t name[], name##_end[];
 LIST(DECLARE)
 extern const uint8_t pic_case0[], pic_case1[], pic_case2[], hoisted_case0[], hoisted_case1[], cold_case0[],
-	text_case0[], text_case1[], both_case0[], both_tail[], both_case1[], label0[], label1[],
-	entered_inside_2[], behind_dies[];
+	text_case0[], text_case1[], both_case0[], both_tail[], both_case1[], label0[], label1[], label2[],
+	label3[],	entered_inside_2[], behind_dies[];
 
 enum {
 #define NUMBER(name) FN_##name,
@@ -271,6 +275,15 @@ static void computed_gotos(void **state)
 	assert_int_equal(flow.flags, 0);
 }
 
+/* Behind alloca() the frame says that control does not leave. */
+static void framed_gotos(void **state)
+{
+	(void)state;
+	build(FN_framed_goto);
+	assert_int_equal(count_ends(TRAMP_END_SWITCH), 2);
+	assert_int_equal(flow.flags, 0);
+}
+
 static void direct_tails(void **state)
 {
 	(void)state;
@@ -424,7 +437,7 @@ static int open_code(void **state)
 		LIST(STOP)
 	};
 	static struct tramp_bytes ranges[2];
-	static uint64_t taken[2];
+	static uint64_t taken[5];
 	static struct tramp_facts facts;
 
 	(void)state;
@@ -437,10 +450,13 @@ static int open_code(void **state)
 		.len = (size_t)(at(shapes_end) - at(shapes_start)), .code = true };
 	ranges[1] = (struct tramp_bytes){ .addr = at(shapes_data), .bytes = shapes_data,
 		.len = (size_t)(at(shapes_data_end) - at(shapes_data)) };
-	taken[0] = at(label0);
-	taken[1] = at(label1);
+	taken[0] = at(computed_goto);
+	taken[1] = at(label0);
+	taken[2] = at(label1);
+	taken[3] = at(label2);
+	taken[4] = at(label3);
 	facts = (struct tramp_facts){ .bytes = ranges, .nbytes = 2, .fns = fns, .nfns = NFNS,
-		.taken = taken, .ntaken = 2 };
+		.taken = taken, .ntaken = 5 };
 	return tramp_code_new(&facts, &code) == TRAMP_CODE_OK ? 0 : -1;
 }
 
@@ -457,7 +473,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(straight_line), cmocka_unit_test(branches), cmocka_unit_test(loops),
 		cmocka_unit_test(switches), cmocka_unit_test(cold_part), cmocka_unit_test(indirect_tails),
-		cmocka_unit_test(computed_gotos), cmocka_unit_test(direct_tails),
+		cmocka_unit_test(computed_gotos), cmocka_unit_test(framed_gotos), cmocka_unit_test(direct_tails),
 		cmocka_unit_test(no_return), cmocka_unit_test(odd_code), cmocka_unit_test(live_registers),
 		cmocka_unit_test(live_flags), cmocka_unit_test(random_bytes),
 	};

@@ -188,9 +188,12 @@ static bool meet(struct state *into, const struct state *s)
 	       into->maybe != was.maybe;
 }
 
-static bool is_entered_indirectly(const struct tramp_block *b)
+/* What jumps to the entry leaves the function, as a tail call does: with the stack that each caller has there. */
+static bool is_entered_indirectly(const struct tramp_flow *flow, uint32_t i)
 {
-	return b->flags & TRAMP_BLOCK_EXTERNAL && !(b->flags & TRAMP_BLOCK_PAD);
+	const struct tramp_block *b = &flow->blocks[i];
+
+	return i != flow->entry && b->flags & TRAMP_BLOCK_EXTERNAL && !(b->flags & TRAMP_BLOCK_PAD);
 }
 
 /* @inside: what indirect jumps may bring to any place that they could lead to. */
@@ -200,7 +203,7 @@ static bool follow_block(struct tramp_flow *flow, struct state *states, struct s
 	struct state out;
 	bool changed = false;
 
-	if (inside->seen && is_entered_indirectly(b))
+	if (inside->seen && is_entered_indirectly(flow, i))
 		changed |= meet(&states[i], inside);
 	if (!states[i].seen)
 		return changed;
@@ -248,11 +251,15 @@ static bool has_labels(const struct tramp_flow *flow)
 	return false;
 }
 
+/*
+ * The stack's height is not known behind alloca(); but as long as rbp points into the frame, control does not leave, for
+ * who called it wants its own back.
+ */
 static enum tramp_end by_stack(const struct tramp_flow *flow, const struct state *s, bool labels)
 {
 	bool tables = flow->code->bits[flow->fn] & FLOW_FN_TABLES;
 
-	if (!s->seen || s->height == UNKNOWN)
+	if (!s->seen || (s->height == UNKNOWN && s->frame == UNKNOWN))
 		return TRAMP_END_UNSURE;
 	if (s->height == 0)
 		return labels ? TRAMP_END_UNSURE : TRAMP_END_TAIL_IND;
