@@ -87,6 +87,7 @@ static void note_sampled(struct collector *c, const struct feed *f)
 	if (!c->sampler.burst)
 		return;
 	c->totals.bursts += f->head->sample.bursts;
+	sampled_add(&c->totals.sums, &f->head->sample);
 	c->totals.sampled += (double)sampler_on_ticks(&c->sampler, f->head, now);
 	c->totals.lived += (double)now - (double)f->head->first_tsc;
 }
@@ -146,7 +147,7 @@ bool collector_open_feed(struct collector *c, struct feed *f)
 	f->pid = f->head->pid;
 	collector_comm(f->pid, f->head->tid, comm, sizeof(comm));
 	collector_add_process(c, f->pid, f->head->pid_ns);
-	f->may_switch = c->sampler.burst && f->head->pid_ns == collector_namespace() &&
+	f->may_switch = c->sampler.hz > 0 && f->head->pid_ns == collector_namespace() &&
 			sampler_maps(f->pid, c->fd);
 	collector_check(c, tf_thread_create(c->writer, &f->thread, f->pid, f->head->tid,
 				  comm[0] ? comm : NULL, f->head->first_tsc));

@@ -83,6 +83,7 @@ static int share(struct collector *c, bool drop)
 	control->analysis_offset = collector_analysis_offset(c);
 	control->sample_burst = c->sampler.burst;
 	control->sample_every = c->sampler.every;
+	control->sample_by = c->sampler.by;
 	return hold_mutex(control);
 }
 
@@ -97,11 +98,11 @@ struct collector *collector_new(const struct collector_geometry *g, int *fd)
 	c->sub_bytes = (uint32_t)(sub < 4 * RING_GAP ? 4 * RING_GAP : sub);
 	c->functions = g->functions;
 	c->mem_bytes = (uint32_t)((g->memory_bytes / COLLECTOR_MEM_SUBS + COLLECTOR_PAGE - 1) / COLLECTOR_PAGE * COLLECTOR_PAGE);
-	c->ring_bytes = collector_memory_offset(c) + (uint64_t)COLLECTOR_MEM_SUBS * c->mem_bytes;
 	c->inproc = g->inproc;
-	c->max_rings = g->max_rings;
+	c->ring_bytes = collector_memory_offset(c) + (uint64_t)COLLECTOR_MEM_SUBS * c->mem_bytes;
 	if (c->inproc)
 		c->ring_bytes += (sizeof(struct ring_analysis) + COLLECTOR_PAGE - 1) / COLLECTOR_PAGE * COLLECTOR_PAGE;
+	c->max_rings = g->max_rings;
 	sampler_begin(&c->sampler, &g->sample);
 	c->feeds = calloc(c->max_rings, sizeof(*c->feeds));
 	c->fd = memfd_create("sonde-rings", 0);
@@ -256,7 +257,7 @@ static int64_t switch_all(struct collector *c)
 {
 	int64_t soonest = INT64_MAX;
 
-	for (uint32_t i = 0, n = collector_rings(c); i < n && c->sampler.burst; i++) {
+	for (uint32_t i = 0, n = collector_rings(c); i < n && c->sampler.hz > 0; i++) {
 		struct feed *f = &c->feeds[i];
 		int64_t ns = INT64_MAX;
 

@@ -13,6 +13,7 @@
 #include "injector/session.h"
 #include "launcher/analysis.h"
 #include "launcher/options.h"
+#include "launcher/sampler.h"
 #include "tracefmt/writer.h"
 
 struct collector;
@@ -67,6 +68,7 @@ struct collector_totals {
 	uint64_t memory_lost;	/* chunks of them that were not recorded */
 	uint64_t bursts;	/* of memory streams that are sampled; what of the threads' time they were */
 	double sampled, lived;	/* ticks */
+	struct sampled_sums sums;
 	unsigned int threads;
 	unsigned int running;	/* processes that were still there at the end */
 };

@@ -99,13 +99,20 @@ struct select_options {
 };
 void select_options_free(struct select_options *o);
 
-/* --sample */
+/* --sample, --overhead */
 struct sample_times {
-	uint64_t burst, every; /* ns; burst 0: all is recorded */
+	uint32_t by;	       /* enum ring_sample_by */
+	uint64_t burst, every; /* ns, or accesses; COST: burst is millionths.  burst 0: all is recorded */
 };
 
-/* "burst:1ms,every:10ms".  False: it is not that, or burst is 0 or not below every, or every above a day. */
+/*
+ * "burst:1ms,every:10ms", or "burst:1M,every:10M".  False: it is not that, or burst is 0 or not below every, or every
+ * above a day, or 10^15.
+ */
 bool sample_times_parse(const char *text, struct sample_times *t);
+
+/* "5%", "0.5": from 0.1 to 100. */
+bool sample_overhead_parse(const char *text, struct sample_times *t);
 
 /* `sonde record` */
 struct record_options {
@@ -126,6 +133,7 @@ struct record_options {
 	uint64_t mem_bytes;	  /* --mem-buffer: of a thread's memory stream */
 	struct sample_times sample; /* --sample: of memory accesses */
 	uint64_t mem_rungs;	  /* --mem-rungs: sum of enum tramp_mem_rungs */
+	bool mem_inproc;	  /* --analyze=inproc: the program's threads hand them to modules themselves */
 	bool mem_keep;		  /* they go into the trace; else only to modules */
 	bool mem_describe;	  /* the code that makes them is described in the trace */
 	bool quiet, verbose;	  /* also set in msg_quiet, msg_verbose */
@@ -133,7 +141,6 @@ struct record_options {
 };
 
 #define RECORD_DEFAULT_RING (UINT64_C(1) << 20)
-	bool mem_inproc;	  /* --analyze=inproc: the program's threads hand them to modules themselves */
 #define RECORD_DEFAULT_MEMORY (UINT64_C(2) << 20)
 
 /*

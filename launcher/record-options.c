@@ -15,7 +15,7 @@
 
 struct raw {
 	struct record_options o;
-	const char *overflow, *clock, *mem_stack, *sample, *analyze;
+	const char *overflow, *clock, *mem_stack, *sample, *overhead, *analyze;
 };
 
 static const struct opt record_opts[] = {
@@ -44,8 +44,10 @@ static const struct opt record_opts[] = {
 	  offsetof(struct raw, o.mem_bytes), NULL },
 	{ 0, "analyze", "WHERE", "modules get memory accesses in Sonde's process: collector, or in the program: inproc\n"
 	  "(collector)", OPT_CHOICE, offsetof(struct raw, analyze), "collector\0inproc\0" },
-	{ 0, "sample", "TIMES", "memory accesses for a time, then not: burst:1ms,every:10ms", OPT_STRING,
-	  offsetof(struct raw, sample), NULL },
+	{ 0, "sample", "HOW", "memory accesses in bursts: burst:1ms,every:10ms, or burst:1M,every:10M of them",
+	  OPT_STRING, offsetof(struct raw, sample), NULL },
+	{ 0, "overhead", "P%", "as many memory accesses as cost P % of the program's time", OPT_STRING,
+	  offsetof(struct raw, overhead), NULL },
 	{ 0, "mem-rungs", "N", "for measuring: what the reader computes, a sum of 1, 2, 4, 8 (15)", OPT_COUNT,
 	  offsetof(struct raw, o.mem_rungs), NULL },
 	{ 'm', "module", "MODULE", "use a module: NAME, FILE.so or FILE.c; repeat it for more",
@@ -158,14 +160,21 @@ static int check_sample(const struct raw *raw)
 {
 	struct sample_times times;
 
-	if (!raw->sample)
+	const char *option = raw->sample ? "--sample" : "--overhead";
+
+	if (!raw->sample && !raw->overhead)
 		return 0;
+	if (raw->sample && raw->overhead)
+		return opt_usage_error(&record_command, "--overhead chooses what is sampled: not with --sample");
 	if (!raw->o.memory.n)
-		return opt_usage_error(&record_command, "--sample: there is no --mem");
+		return opt_usage_error(&record_command, "%s: there is no --mem", option);
 	if (raw->o.select.functions.n)
-		return opt_usage_error(&record_command, "--sample: not together with -F");
-	if (!sample_times_parse(raw->sample, &times))
-		return opt_usage_error(&record_command, "--sample: not like burst:1ms,every:10ms");
+		return opt_usage_error(&record_command, "%s: not together with -F", option);
+	if (raw->sample && !sample_times_parse(raw->sample, &times))
+		return opt_usage_error(&record_command, "--sample: not like burst:1ms,every:10ms or "
+							"burst:1M,every:10M");
+	if (raw->overhead && !sample_overhead_parse(raw->overhead, &times))
+		return opt_usage_error(&record_command, "--overhead: not from 0.1%% to 100%%");
 	return 0;
 }
 
@@ -237,9 +246,12 @@ static void finish(struct record_options *o, const struct raw *raw, char **progr
 		o->mem_bytes = RECORD_DEFAULT_MEMORY;
 	if (o->mem_rungs == UNSET)
 		o->mem_rungs = TRAMP_MEM_ALL;
+	o->mem_inproc = strcmp(raw->analyze, "inproc") == 0;
 	o->mem_keep = o->mem_describe = true;
 	if (raw->sample)
 		(void)!sample_times_parse(raw->sample, &o->sample);
+	if (raw->overhead)
+		(void)!sample_overhead_parse(raw->overhead, &o->sample);
 	o->drop = strcmp(raw->overflow, "drop") == 0;
 	o->program = program;
 	msg_quiet = o->quiet;
@@ -248,7 +260,6 @@ static void finish(struct record_options *o, const struct raw *raw, char **progr
 
 int record_imply_memory(struct record_options *o)
 {
-	o->mem_inproc = strcmp(raw->analyze, "inproc") == 0;
 	if (o->memory.n)
 		return 0;
 	o->memory.v = calloc(1, sizeof(*o->memory.v));

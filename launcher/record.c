@@ -391,9 +391,19 @@ static void report_losses(const struct collector_totals *t)
 
 static void report_sampled(const struct recording *r, const struct collector_totals *t)
 {
-	if (r->opt.sample.burst && !r->opt.quiet && t->lived > 0)
-		fprintf(stderr, "sonde: memory accesses in %llu bursts, %.2f %% of the threads' time\n",
-			(unsigned long long)t->bursts, 100 * t->sampled / t->lived);
+	double units = t->sums.on_units + t->sums.off_units;
+	struct sampled_share cost;
+
+	if (!r->opt.sample.burst || r->opt.quiet || !(t->lived > 0))
+		return;
+	fprintf(stderr, "sonde: memory accesses in %llu bursts, %.2f %% of the threads' time",
+		(unsigned long long)t->bursts, 100 * t->sampled / t->lived);
+	if (units > 0)
+		fprintf(stderr, ", about %.2f %% of what they did", 100 * t->sums.on_units / units);
+	if (sampled_cost(&t->sums, &cost))
+		fprintf(stderr, "; that cost %.2f +- %.2f %% of their CPU time", 100 * cost.share,
+			100 * cost.half);
+	fputc('\n', stderr);
 }
 
 static void finish(struct recording *r, int status)

@@ -9,6 +9,7 @@
 #include "launcher/message.h"
 #include "launcher/metadata.h"
 #include "launcher/recorded.h"
+#include "tracefmt/ring.h"
 #include "tracefmt/memory.h"
 
 #define COUNTS (1u << 18) /* functions whose calls can be counted */
@@ -101,6 +102,9 @@ int recorded_begin(struct recorded *r, const struct record_options *o, struct in
 	m->memory.stack = !o->mem_no_stack;
 	m->memory.rungs = (unsigned int)o->mem_rungs;
 	m->memory.sampled = o->sample.burst != 0;
+	if (m->memory.sampled && o->sample.by != RING_SAMPLE_TIME)
+		m->memory.count = o->sample.by == RING_SAMPLE_ACCESSES ? TRAMP_MEM_COUNT_ACCESSES :
+									 TRAMP_MEM_COUNT_INSNS;
 	m->enabled = true;
 	m->libraries = true;
 	m->mode = mode_of(o);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "launcher/sampler.h"
 
+#include <math.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,7 +23,10 @@ void sampler_begin(struct sampler *s, const struct sample_times *t)
 	struct tf_clock a, b;
 
 	memset(s, 0, sizeof(*s));
-	if (!t->burst)
+	s->by = t->by;
+	s->burst = t->burst;
+	s->every = t->every;
+	if (!t->burst || t->by != RING_SAMPLE_TIME)
 		return;
 	tf_clock_now(&a);
 	nanosleep(&nap, NULL);
@@ -42,11 +46,43 @@ static int64_t in_ns(const struct sampler *s, uint64_t ticks)
 uint64_t sampler_on_ticks(const struct sampler *s, const struct ring_head *head, uint64_t now)
 {
 	const struct ring_sample *r = &head->sample;
-	uint64_t began = atomic_load(&r->until) - s->burst;
+	uint64_t began = atomic_load(&r->until) - (s->by == RING_SAMPLE_TIME ? s->burst : 0);
 
 	if (atomic_load(&r->phase) == RING_PHASE_ON && now > began && began > head->first_tsc)
 		return r->on_ticks + (now - began);
 	return r->on_ticks;
+}
+
+/* ---- what it cost ---- */
+
+#define MS 1e-6
+#define MS_OF_1024 (1024 * MS)
+
+void sampled_add(struct sampled_sums *to, const struct ring_sample *from)
+{
+	const struct ring_cost *c = &from->cost;
+
+	to->on_units += (double)from->on_units;
+	to->off_units += (double)from->off_units;
+	to->cycles += (double)c->cycles;
+	to->cost += (double)c->cost * MS;
+	to->plain += (double)c->plain * MS;
+	to->cost2 += (double)c->cost2 * MS_OF_1024 * MS_OF_1024;
+	to->both += (double)c->both * MS_OF_1024 * MS_OF_1024;
+	to->plain2 += (double)c->plain2 * MS_OF_1024 * MS_OF_1024;
+}
+
+/* A ratio of sums, whose cycles are taken for independent of each other (Cochran, Sampling Techniques, 1977). */
+bool sampled_cost(const struct sampled_sums *s, struct sampled_share *cost)
+{
+	double r = s->cost / s->plain, n = s->cycles, rest;
+
+	if (!(n >= 2) || !(s->plain > 0))
+		return false;
+	rest = (s->cost2 - 2 * r * s->both + r * r * s->plain2) / (n - 1);
+	cost->share = r;
+	cost->half = 1.96 * sqrt(n * (rest > 0 ? rest : 0)) / s->plain;
+	return true;
 }
 
 /* ---- switching ---- */

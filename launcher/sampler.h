@@ -14,8 +14,9 @@
 #include "tracefmt/ring.h"
 
 struct sampler {
-	double hz;		/* of the TSC */
-	uint64_t burst, every;	/* ticks */
+	double hz;		/* of the TSC; 0: threads go off and on by themselves, or not at all */
+	uint32_t by;		/* enum ring_sample_by */
+	uint64_t burst, every;	/* as in struct ring_control; burst 0: all is recorded */
 };
 
 /* Takes some milliseconds, for the TSC's frequency. */
@@ -26,6 +27,22 @@ struct sampled {
 	uint64_t until; /* that of struct ring_sample that was acted upon */
 	uint64_t due, wait; /* ticks: when to act again, and how long to wait then */
 };
+
+/* What threads did, as far as they tell: sums. */
+struct sampled_sums {
+	double on_units, off_units;
+	double cycles, cost, plain, cost2, both, plain2; /* of struct ring_cost: ms */
+};
+
+void sampled_add(struct sampled_sums *to, const struct ring_sample *from);
+
+/* A share, and the half of the interval that it is in for 19 cases of 20.  False: it is not known. */
+struct sampled_share {
+	double share, half;
+};
+
+/* Of the time that the threads would have taken without it, what recording cost. */
+bool sampled_cost(const struct sampled_sums *s, struct sampled_share *cost);
 
 /* Does what is due, in process @pid.  When to come again: ns, or INT64_MAX. */
 int64_t sampler_visit(const struct sampler *s, struct ring_head *head, struct sampled *f, pid_t pid);

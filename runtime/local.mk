@@ -18,6 +18,7 @@ RUNTIME_FILES = $(MACHINE_FILES) \
 	runtime/memgate-x86-64.S \
 	runtime/memory.c \
 	runtime/memory.h \
+	runtime/mempace.c \
 	runtime/memsample.c \
 	runtime/memsignal.c \
 	runtime/probe.c \
@@ -31,8 +32,8 @@ RUNTIME_FILES = $(MACHINE_FILES) \
 	runtime/sigthunks-x86-64.S \
 	runtime/sys.h \
 	runtime/thread.h \
-	runtime/writer.c
 	runtime/work.c \
+	runtime/writer.c
 
 EXTRA_PROGRAMS += runtime/sonde-runtime.so
 CLEANFILES += runtime/sonde-runtime.so libruntime-image.la

@@ -96,9 +96,10 @@ static void publish(struct rt_thread *t, uint64_t end)
 }
 
 /* 0: it is not free, and will not be. */
-static int await(const struct rt_thread *t, uint32_t i)
+static int await(struct rt_thread *t, uint32_t i)
 {
 	struct ring_control *c = rt_control();
+	uint64_t began;
 	uint32_t state;
 
 	for (;;) {
@@ -107,7 +108,9 @@ static int await(const struct rt_thread *t, uint32_t i)
 			return 1;
 		if (c->flags & RING_DROP || ring_collector_gone(c))
 			return 0;
+		began = rt_pace_clock();
 		sys_futex_wait(state_of(t, i), state, WAIT_MS);
+		t->pace.waited += rt_pace_clock() - began;
 	}
 }
 
@@ -123,9 +126,6 @@ static void open_sub(struct rt_thread *t)
 	set_space(t, sub_base(t, t->mem_sub));
 	__atomic_store_n((uint32_t *)state_of(t, t->mem_sub), RING_SUB_WRITING, __ATOMIC_RELEASE);
 	t->mem_state = RT_MEM_OPEN;
-	return 1;
-}
-
 }
 
 static int take(struct rt_thread *t)
@@ -133,6 +133,9 @@ static int take(struct rt_thread *t)
 	if (!may_record(t) || !await(t, t->mem_sub))
 		return 0;
 	open_sub(t);
+	return 1;
+}
+
 static uint64_t fs_base(void)
 {
 	uint64_t base = 0;
@@ -146,11 +149,11 @@ static uint64_t fs_base(void)
 
 /* ---- chunks ---- */
 
+static struct md_interrupt *fill_head(struct md_chunk *head, enum md_chunk_kind kind, uint64_t more)
+{
 	head->depth = 1;
 	head->fs = fs_base();
 	head->tsc = rt_tsc();
-static struct md_interrupt *fill_head(struct md_chunk *head, enum md_chunk_kind kind, uint64_t more)
-{
 	head->head = sizeof(*head) + more;
 	head->kind = kind;
 	return (struct md_interrupt *)(head + 1);
@@ -167,11 +170,6 @@ static void fill_place(struct md_interrupt *at, const struct rt_mem_place *p)
 	at->written = p->written;
 }
 
-void rt_mem_cut(struct rt_thread *t, uint64_t ptr)
-{
-	if (t->mem_state == RT_MEM_OPEN && t->mem_here)
-		t->mem_cut = ptr;
-	else if (t->mem_state == RT_MEM_OPEN)
 static struct md_interrupt *put_head(struct rt_thread *t, enum md_chunk_kind kind, uint64_t more)
 {
 	struct md_chunk *head = (struct md_chunk *)t->mem_ptr;
@@ -187,13 +185,15 @@ static void put_place(struct rt_thread *t, enum md_chunk_kind kind, const struct
 	fill_place(put_head(t, kind, sizeof(struct md_interrupt)), p);
 }
 
+void rt_mem_cut(struct rt_thread *t, uint64_t ptr)
+{
+	if (t->mem_state == RT_MEM_OPEN && t->mem_here)
+		t->mem_cut = ptr;
+	else if (t->mem_state == RT_MEM_OPEN)
 		publish(t, ptr);
 	t->mem_state = RT_MEM_CLOSED;
 }
 
-void rt_mem_begin(struct rt_thread *t, enum md_chunk_kind kind, const struct rt_mem_place *at)
-{
-	if (!take(t))
 /* ---- chunks that the thread itself hands to modules ---- */
 
 /* The chunk ends here, as @kind and @at say.  0: it cannot be done. */
@@ -246,10 +246,13 @@ static int begin_here(struct rt_thread *t, enum md_chunk_kind kind, const struct
 	return 1;
 }
 
-		use_sink(t);
-	else if (at)
+void rt_mem_begin(struct rt_thread *t, enum md_chunk_kind kind, const struct rt_mem_place *at)
+{
 	if (t->mem_here && begin_here(t, kind, at))
 		return;
+	if (!take(t))
+		use_sink(t);
+	else if (at)
 		put_place(t, kind, at);
 	else
 		put_head(t, kind, 0);
@@ -319,19 +322,21 @@ static void end_burst(struct rt_thread *t, const struct rt_mem_place *at, uint64
 /* The pointer is where the node begins, also if some of its words are in front of the chunk. */
 static void check(struct rt_thread *t, const struct rt_mem_desc *desc, uint64_t *regs, uint64_t sp)
 {
-	uint64_t *ptr = &regs[desc->reg & 15], was = *ptr;
+	uint64_t *ptr = desc->reg == RT_MEM_NO_REG ? &t->mem_ptr : &regs[desc->reg & 15], was = *ptr;
 	struct rt_mem_place at = {
 		.regs = regs, .sp = sp, .flags = regs[RT_MEM_FLAGS_WORD],
 		.node = desc->node, .insn = desc->insn, .written = desc->written,
 	};
 
-	if (t->mem_off || rt_mem_is_over(t)) {
+	if (rt_mem_rests(t) || rt_mem_is_over(t)) {
 		*ptr = desc->flags & RT_MEM_PARKED ? t->mem_park : 0;
 		if (!t->mem_off)
 			end_burst(t, &at, was);
 		leave(desc, regs);
 		return;
 	}
+	if (desc->flags & RT_MEM_COUNTS && t->mem_began)
+		return;
 	if (t->mem_state == RT_MEM_OPEN && !t->mem_here && !t->mem_moved && in_sub(t, was) &&
 	    was >= t->mem_first) {
 		rt_mem_cut(t, was);
@@ -376,7 +381,7 @@ RT_HIDDEN void rt_mem_slow(const void *ret, uint64_t *regs, uint64_t sp)
 	const struct rt_mem_desc *desc = (const void *)((uint64_t)ret + RT_MEM_DESC);
 	struct rt_thread *t = own_pool();
 
-	if (t && desc->reg != RT_MEM_NO_REG)
+	if (t && (desc->reg != RT_MEM_NO_REG || desc->flags & RT_MEM_COUNTS))
 		check(t, desc, regs, sp + desc->above);
 }
 
@@ -395,6 +400,8 @@ void rt_mem_end(struct rt_thread *t)
 		__atomic_store_n((uint32_t *)&t->ring->sample.phase, RING_PHASE_NONE, __ATOMIC_RELEASE);
 	t->mem_off = t->mem_moved = 0;
 	t->mem_here = 0;
+	t->mem_left = t->mem_given = t->mem_rest = 0;
+	t->pace = (struct rt_pace){ 0 };
 	t->mem_ptr = t->mem_limit = t->mem_base = 0;
 	t->mem_sub = 0;
 	t->mem_state = RT_MEM_CLOSED;

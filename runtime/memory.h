@@ -43,10 +43,25 @@ RT_HIDDEN void rt_mem_nowhere(struct rt_thread *t);
 
 /* The stream is open: a burst begins, or goes on. */
 RT_HIDDEN void rt_mem_on(struct rt_thread *t);
-RT_HIDDEN int rt_mem_is_over(const struct rt_thread *t);
+RT_HIDDEN int rt_mem_is_over(struct rt_thread *t);
 
 /* The burst is over; the stream has been cut. */
 RT_HIDDEN void rt_mem_off(struct rt_thread *t);
+
+/* Is recording off, and to stay so? */
+RT_HIDDEN int rt_mem_rests(struct rt_thread *t);
+
+/* A handler in which a burst has begun returns to where nothing is recorded: it goes on where recording does. */
+RT_HIDDEN void rt_mem_hold(struct rt_thread *t);
+
+/* mempace.c: how long it may be on, so that it costs as much as it may */
+
+/* A burst begins, behind a pause of @done units if not 0; is over, with @done units.  Units of what comes. */
+RT_HIDDEN uint64_t rt_pace_on(struct rt_thread *t, uint64_t done);
+RT_HIDDEN uint64_t rt_pace_off(struct rt_thread *t, uint64_t done);
+
+/* ns, for how long a thread waits. */
+RT_HIDDEN uint64_t rt_pace_clock(void);
 
 /* memsignal.c; @regs: those of a signal's frame. */
 

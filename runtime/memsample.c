@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
  * Sampled memory streams: bursts of recording, and between them the program runs in copies that record nothing.  A
- * thread's first burst begins with it.  How long it is off follows from how long the burst really was, so that
- * the share of time is right also where bursts cannot end at once: in a loop that stores nothing.
+ * thread's first burst begins with it.
+ *
+ * By time: how long it is off follows from how long the burst really was, so that the share of time is right also
+ * where bursts cannot end at once: in a loop that stores nothing.  The collector tells when it is over.
+ *
+ * By what is done: both copies count down `mem_left` (trampolines/memory.h), and come here when that is done, whether
+ * it was a burst or a pause.
  */
 #include "runtime/memory.h"
 
@@ -14,6 +19,16 @@ static struct ring_sample *sample_of(const struct rt_thread *t)
 static uint64_t burst(void)
 {
 	return __atomic_load_n((uint64_t *)&rt_control()->sample_burst, __ATOMIC_RELAXED);
+}
+
+static uint64_t every(void)
+{
+	return __atomic_load_n((uint64_t *)&rt_control()->sample_every, __ATOMIC_RELAXED);
+}
+
+static int by(enum ring_sample_by what)
+{
+	return rt_control()->sample_by == what;
 }
 
 /* The phase is written last: until then the collector leaves the thread alone. */
@@ -28,30 +43,98 @@ static void set_phase(struct rt_thread *t, enum ring_phase phase, uint64_t until
 	__atomic_store_n((uint32_t *)&s->phase, phase, __ATOMIC_RELEASE);
 }
 
+/* ---- by what is done ---- */
+
+static uint64_t done(const struct rt_thread *t)
+{
+	return (uint64_t)(t->mem_given - t->mem_left);
+}
+
+static void give(struct rt_thread *t, uint64_t units)
+{
+	t->mem_left = t->mem_given = (int64_t)(units & INT64_MAX);
+	t->mem_rest = 0;
+}
+
+static void count_on(struct rt_thread *t)
+{
+	uint64_t units = t->mem_given ? done(t) : 0;
+
+	if (t->ring)
+		sample_of(t)->off_units += units;
+	give(t, by(RING_SAMPLE_COST) ? rt_pace_on(t, units) : burst());
+	t->mem_began = rt_tsc();
+	if (t->ring)
+		set_phase(t, RING_PHASE_ON, t->mem_began);
+}
+
+static void count_off(struct rt_thread *t)
+{
+	uint64_t units = done(t);
+
+	if (t->ring)
+		sample_of(t)->on_units += units;
+	give(t, by(RING_SAMPLE_COST) ? rt_pace_off(t, units) : every() - burst());
+}
+
+int rt_mem_rests(struct rt_thread *t)
+{
+	if (!t->mem_off)
+		return 0;
+	if (by(RING_SAMPLE_TIME) || t->mem_left >= 0)
+		return 1;
+	t->mem_off = 0;
+	return 0;
+}
+
+void rt_mem_hold(struct rt_thread *t)
+{
+	if (!burst() || by(RING_SAMPLE_TIME) || t->mem_off || t->mem_left < 0)
+		return;
+	t->mem_rest = t->mem_left + 1;
+	t->mem_left = -1;
+}
+
+static int is_done(struct rt_thread *t)
+{
+	if (t->mem_rest) {
+		t->mem_left = t->mem_rest;
+		t->mem_rest = 0;
+	}
+	return t->mem_left < 0;
+}
+
+/* ---- both ---- */
+
 void rt_mem_on(struct rt_thread *t)
 {
 	if (!burst() || t->mem_began)
 		return;
+	if (!by(RING_SAMPLE_TIME)) {
+		count_on(t);
+		return;
+	}
 	t->mem_began = rt_tsc();
 	if (t->ring)
 		set_phase(t, RING_PHASE_ON, t->mem_began + burst());
 }
 
-int rt_mem_is_over(const struct rt_thread *t)
+int rt_mem_is_over(struct rt_thread *t)
 {
-	return t->mem_began && rt_tsc() - t->mem_began >= burst();
+	if (!t->mem_began)
+		return 0;
+	return by(RING_SAMPLE_TIME) ? rt_tsc() - t->mem_began >= burst() : is_done(t);
 }
 
 static uint64_t pause_behind(uint64_t took)
 {
-	uint64_t every = __atomic_load_n((uint64_t *)&rt_control()->sample_every, __ATOMIC_RELAXED);
-	uint64_t is = burst();
+	uint64_t cycle = every(), is = burst();
 
-	for (; every >> 31; every >>= 1)
+	for (; cycle >> 31; cycle >>= 1)
 		is >>= 1;
-	if (!is || every <= is)
+	if (!is || cycle <= is)
 		return 0;
-	return took / is * (every - is) + took % is * (every - is) / is;
+	return took / is * (cycle - is) + took % is * (cycle - is) / is;
 }
 
 void rt_mem_off(struct rt_thread *t)
@@ -61,10 +144,12 @@ void rt_mem_off(struct rt_thread *t)
 	t->mem_off = t->tcb ? t->tcb : 1;
 	t->mem_limit = 0;
 	t->mem_began = 0;
-	if (!t->ring)
-		return;
-	sample_of(t)->bursts++;
-	sample_of(t)->on_ticks += took;
-	set_phase(t, RING_PHASE_OFF, now + pause_behind(took));
-	rt_ring_doorbell();
+	if (t->ring) {
+		sample_of(t)->bursts++;
+		sample_of(t)->on_ticks += took;
+		set_phase(t, RING_PHASE_OFF, now + (by(RING_SAMPLE_TIME) ? pause_behind(took) : 0));
+		rt_ring_doorbell();
+	}
+	if (!by(RING_SAMPLE_TIME))
+		count_off(t);
 }

@@ -228,6 +228,7 @@ static void returns_to_plain(struct rt_thread *t)
 	end_chunk(t);
 	t->mem_state = RT_MEM_CLOSED;
 	t->mem_limit = 0;
+	rt_mem_hold(t);
 }
 
 static void give_pointer(const struct rt_thread *t, const struct rt_mem_piece *p, uint64_t *reg)

@@ -19,6 +19,16 @@ enum rt_mem_state {
 	RT_MEM_SINK,	/* a place that nobody reads: no ring, no room, paused */
 };
 
+/* How fast a thread is (mempace.c): CPU time in ns, and what was done in it. */
+struct rt_pace {
+	uint64_t then;		/* when the phase began */
+	uint64_t pause, pause_units; /* the pause in front of the burst; 0: there was none */
+	uint64_t burst, burst_units;
+	uint64_t length;	/* that bursts may have, without what they cost */
+	uint64_t waited;	/* for the collector, in this burst */
+	int64_t cost, work, plain; /* what bursts cost, would have taken; that and pauses: of late */
+};
+
 /* Begins like struct sonde_pool; a pool is all zero until its thread is registered. */
 struct rt_thread {
 	uint64_t owner;
@@ -53,7 +63,15 @@ struct rt_thread {
 	uint32_t mem_state;	/* enum rt_mem_state */
 	uint64_t mem_off;	/* sampled: not 0 (but tcb) while recording is off; the collector makes it 0 */
 	uint64_t mem_began;	/* TSC when the burst began; 0: it is over */
+	int64_t mem_left;	/* sampled by what is done: units until recording goes off, or on again */
+	int64_t mem_given;	/* what that was at first */
+	int64_t mem_rest;	/* what it is to be again, when the thread comes to where it records; 0: nothing */
+	struct rt_pace pace;
 	uint64_t mem_moved;	/* not 0: FS base is no longer what the chunk's head says */
+	uint64_t mem_cut;	/* where the chunk ends that it is to hand to modules; 0: there is none */
+	uint64_t mem_work;	/* struct rt_work of runtime/analysis.h, stays with the pool; 0: none yet */
+	uint32_t mem_here;	/* it hands its accesses to modules itself */
+	uint32_t mem_busy;	/* TID of who does so at this moment */
 };
 
 _Static_assert(offsetof(struct rt_thread, owner) == SONDE_POOL_OWNER, "pool layout");
@@ -68,14 +86,11 @@ _Static_assert(offsetof(struct rt_thread, shadow_end) == RT_POOL_SHADOW_END, "po
 _Static_assert(offsetof(struct rt_thread, time) == RT_POOL_TIME, "pool layout");
 _Static_assert(offsetof(struct rt_thread, tcb) == RT_POOL_TCB, "pool layout");
 _Static_assert(offsetof(struct rt_thread, mem_ptr) == RT_POOL_MEM_PTR, "pool layout");
-	uint64_t mem_cut;	/* where the chunk ends that it is to hand to modules; 0: there is none */
-	uint64_t mem_work;	/* struct rt_work of runtime/analysis.h, stays with the pool; 0: none yet */
-	uint32_t mem_here;	/* it hands its accesses to modules itself */
-	uint32_t mem_busy;	/* TID of who does so at this moment */
 _Static_assert(offsetof(struct rt_thread, mem_limit) == RT_POOL_MEM_LIMIT, "pool layout");
 _Static_assert(offsetof(struct rt_thread, mem_park) == RT_POOL_MEM_PARK, "pool layout");
 _Static_assert(offsetof(struct rt_thread, mem_slot) == RT_POOL_MEM_SLOT, "pool layout");
 _Static_assert(offsetof(struct rt_thread, mem_off) == RT_POOL_MEM_OFF, "pool layout");
+_Static_assert(offsetof(struct rt_thread, mem_left) == RT_POOL_MEM_LEFT, "pool layout");
 _Static_assert(sizeof(struct rt_thread) <= sizeof(struct sonde_pool), "pool layout");
 
 #define RT_HIDDEN __attribute__((visibility("hidden")))

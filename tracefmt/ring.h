@@ -86,6 +86,22 @@ struct ring_mem_sub {
  * by a 0 at off_at when the time has come; and it makes a thread look whether its burst is over that would
  * not for long, by a 0 at limit_at, which does no harm at any time.
  */
+enum ring_sample_by {
+	RING_SAMPLE_TIME,	/* ticks of the TSC */
+	RING_SAMPLE_ACCESSES,	/* that are likely to be made */
+	RING_SAMPLE_COST,	/* what recording costs */
+};
+
+/*
+ * What recording costs a thread, in CPU time.  A cycle is a burst and what follows until the next; `plain` is how long it
+ * would have taken without recording, by how fast the thread was in front of the burst and behind it.
+ */
+struct ring_cost {
+	uint64_t cycles;
+	int64_t cost, plain;	/* sums over cycles: ns */
+	int64_t cost2, both, plain2; /* of squares and products: of 1024 ns */
+};
+
 enum ring_phase { RING_PHASE_NONE, RING_PHASE_ON, RING_PHASE_OFF };
 
 struct ring_sample {
@@ -94,6 +110,9 @@ struct ring_sample {
 	_Atomic uint64_t until;	/* TSC: the end of the burst, or when the next one is to begin */
 	uint64_t off_at, limit_at; /* addresses in the program, of 8 bytes */
 	uint64_t on_ticks;	/* of all bursts that are over */
+	/* RING_SAMPLE_ACCESSES, RING_SAMPLE_COST: the thread goes on by itself. */
+	uint64_t on_units, off_units; /* what it did in bursts and between them, as far as they are over */
+	struct ring_cost cost;
 };
 
 struct ring_head {
@@ -111,25 +130,6 @@ struct ring_head {
 	struct ring_sample sample;
 };
 
-#define RING_COUNTERS_OFFSET 2048u /* uint64_t[RING_COUNTERS] in the head's page */
-
-/* ring_control.flags */
-#define RING_DROP 1u /* a full ring loses events (counted) instead of making the thread wait */
-
-/*
- * Mailbox: a thread that has seen the dynamic linker finish loading libraries asks the collector
- * to instrument them and executes system calls on its behalf meanwhile.  One request at a time,
- * the lock is taken by the program.
- *
- *	thread: lock; fill pid, tid; state = ASKED; doorbell; wait while state == ASKED
- *	collector: sees ASKED; for each system call: nr, args; state = CALL; wake
- *	thread: executes it, result; state = ASKED; doorbell; wait
- *	collector: done: state = DONE; wake.   thread: unlock (state = IDLE)
- */
-enum ring_mail_state { RING_MAIL_IDLE = 0, RING_MAIL_LOCKED, RING_MAIL_ASKED, RING_MAIL_CALL,
-		       RING_MAIL_DONE };
-
-struct ring_mail {
 /*
  * Modules that take memory accesses in the thread itself: it hands them what its buffer (always sub-buffer 0) holds,
  * and empties it.  What they have so far is in `now`.  If the thread is killed meanwhile, `before` and the buffer
@@ -175,6 +175,25 @@ struct ring_analysis {
 	struct ring_results now, before;
 };
 
+#define RING_COUNTERS_OFFSET 2048u /* uint64_t[RING_COUNTERS] in the head's page */
+
+/* ring_control.flags */
+#define RING_DROP 1u /* a full ring loses events (counted) instead of making the thread wait */
+
+/*
+ * Mailbox: a thread that has seen the dynamic linker finish loading libraries asks the collector
+ * to instrument them and executes system calls on its behalf meanwhile.  One request at a time,
+ * the lock is taken by the program.
+ *
+ *	thread: lock; fill pid, tid; state = ASKED; doorbell; wait while state == ASKED
+ *	collector: sees ASKED; for each system call: nr, args; state = CALL; wake
+ *	thread: executes it, result; state = ASKED; doorbell; wait
+ *	collector: done: state = DONE; wake.   thread: unlock (state = IDLE)
+ */
+enum ring_mail_state { RING_MAIL_IDLE = 0, RING_MAIL_LOCKED, RING_MAIL_ASKED, RING_MAIL_CALL,
+		       RING_MAIL_DONE };
+
+struct ring_mail {
 	_Atomic uint32_t state;
 	int32_t pid;
 	int32_t tid;
@@ -203,8 +222,11 @@ struct ring_control {
 	uint64_t mem_offset;	     /* within a ring, a multiple of the page size */
 	uint32_t mem_bytes;	     /* a multiple of the page size; 0: no memory streams */
 	uint32_t mem_nsub;	     /* 2..RING_MAX_SUB */
+	uint64_t analysis_offset;    /* within a ring, a multiple of the page size; 0: there is none */
 	_Atomic uint64_t sample_burst; /* ticks of the TSC that a memory stream is on at a time; 0: always */
 	_Atomic uint64_t sample_every; /* ... from one such time to the next */
+	uint32_t sample_by;	     /* enum ring_sample_by: what the two are of; COST: burst is the share of a thread's
+				      * time that recording may cost, in millionths */
 	struct ring_mail mail;
 	/*
 	 * A robust process-shared mutex (pthread_mutex_t) that the collector holds as long as
@@ -222,7 +244,6 @@ _Static_assert(RING_COUNTERS_OFFSET + 8 * RING_COUNTERS <= RING_PAGE, "counters 
 #define RING_FUTEX_TID_MASK 0x3fffffffu
 
 static inline int ring_collector_gone(const struct ring_control *c)
-	uint64_t analysis_offset;    /* within a ring, a multiple of the page size; 0: there is none */
 {
 	uint32_t word = __atomic_load_n(&c->collector[0], __ATOMIC_RELAXED);
 

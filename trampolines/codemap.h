@@ -118,12 +118,13 @@ _Static_assert(sizeof(struct rt_mem_piece) == 16, "memory piece");
 
 /* What a check's slow path tells the runtime's memory gate, which it calls; as for probes. */
 #define RT_MEM_DESC 26
+#define RT_MEM_COUNTS 128 /* it is not about room: what the thread may do until it looks again is done */
 struct rt_mem_desc {
 	uint32_t node;
 	uint16_t insn, written;
 	uint16_t above;	 /* the program's rsp is so far above rsp in front of the call */
 	uint8_t reg;	 /* to get the pointer (less `written`); NO_REG: only the pool has to be made ready */
-	uint8_t flags;	 /* RT_MEM_PARKED; otherwise reg's value is of no use to the program */
+	uint8_t flags;	 /* RT_MEM_PARKED; otherwise reg's value is of no use to the program.  RT_MEM_COUNTS */
 } __attribute__((packed));
 
 /* Where recording goes off and on: from the descriptor to where to return to instead, for the plain copy. */
@@ -143,19 +144,19 @@ struct rt_codemap {
 	uint32_t pad;
 };
 
-/* A thread in the runtime needs the list while it grows: count is written last. */
 /* What the machine has to know of code whose memory accesses are analysed in the program. */
 struct rt_described {
 	struct md_object object;
 	uint64_t next;		/* the one before; 0: none */
 };
 
+/* A thread in the runtime needs the list while it grows: count is written last. */
 #define RT_MAX_CODEMAPS 1024
 #define RT_MAX_RESTORERS 8
 struct rt_codemaps {
 	uint64_t count;
-	uint64_t restorers[RT_MAX_RESTORERS]; /* what signal handlers return to, led to the runtime; 0: none */
 	uint64_t described;	/* struct rt_described, the newest, written last; 0: none */
+	uint64_t restorers[RT_MAX_RESTORERS]; /* what signal handlers return to, led to the runtime; 0: none */
 	struct rt_codemap v[RT_MAX_CODEMAPS];
 };
 

@@ -121,6 +121,20 @@ struct tramp_mem_env {
 	 */
 	bool sampled;
 	int32_t off;
+	/*
+	 * Recording goes off and on by what the thread does.  `left` is a word of 8 bytes: at loop heads and where the
+	 * function begins, in either copy, as much is subtracted from it as is likely to be done from there to the next such
+	 * place; when it is negative, the slow path is gone to, from the plain copy through the other.
+	 */
+	uint8_t count;		/* enum tramp_mem_count */
+	int32_t left;
+};
+
+/* What `left` counts. */
+enum tramp_mem_count {
+	TRAMP_MEM_COUNT_NOTHING,
+	TRAMP_MEM_COUNT_ACCESSES,
+	TRAMP_MEM_COUNT_INSNS,
 };
 
 enum tramp_mem_rungs {

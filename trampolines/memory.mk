@@ -51,4 +51,5 @@ libtrampolines_la_SOURCES += $(MACHINE_FILES) \
 	trampolines/x86-64/memplanregs.c \
 	trampolines/x86-64/memplanroom.c \
 	trampolines/x86-64/memplanwant.c \
-	trampolines/x86-64/memplanways.c
+	trampolines/x86-64/memplanways.c \
+	trampolines/x86-64/memplanweights.c

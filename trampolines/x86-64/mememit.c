@@ -26,6 +26,7 @@ enum {
 	SAVE_MAX = 56,		/* rax and flags put aside and back ... */
 	UNDO_MAX = 26,		/* ... also in the slow path */
 	LEAVE_MAX = 18,
+	COUNT_MAX = 13 + 6,
 };
 
 void tramp_mirror_memory(struct tramp_mirror *m, const struct tramp_mem_env *env, uint64_t load_addr)
@@ -59,6 +60,7 @@ void mir_mem_free(struct tramp_mirror *m)
 	free(m->mem->places.v);
 	free(m->mem->plain.v);
 	free(m->mem->plain_op.v);
+	free(m->mem->exits.v);
 	free(m->mem->fixups.v);
 	free(m->mem->slows.v);
 	free(m->mem->pieces.v);
@@ -132,7 +134,7 @@ static size_t action_room(const struct mem_action *a)
 static size_t node_room(const struct tramp_mirror *m, const struct mem_node *node)
 {
 	const struct mem_action *v = m->mem->plan.actions + node->action;
-	size_t room = JUMPS_MAX;
+	size_t room = JUMPS_MAX + (m->mem->env.count ? COUNT_MAX + SLOW_MAX + LEAVE_MAX : 0);
 
 	if (node->reg != RT_MEM_NO_REG)
 		room += HEADER_MAX + HOME_IN_MAX + HOME_OUT_MAX;

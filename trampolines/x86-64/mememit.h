@@ -43,12 +43,20 @@ struct mem_slow {
 	uint16_t written;
 	uint8_t reg, flags;	/* of struct rt_mem_desc */
 	uint8_t undo;		/* enum mem_undo */
+	bool counts;		/* not for room: `left` is negative */
 };
 
 /* Where a block is in the copy that records nothing. */
 struct mem_plain {
 	uint32_t at;
 	uint32_t gate;		/* where the original's windows lead, which leads here or to the other copy */
+};
+
+/* A way out of a loop whose turns have not been counted. */
+struct mem_exit {
+	uint32_t ref;		/* the 4 bytes of the jump */
+	uint32_t block;		/* that it leads to */
+	uint32_t done;		/* what has not been counted yet */
 };
 
 struct mir_mem {
@@ -61,6 +69,7 @@ struct mir_mem {
 	MIR_ARRAY(struct rt_mem_piece) pieces;
 	MIR_ARRAY(struct mem_plain) plain;	/* by block, if env.sampled */
 	MIR_ARRAY(uint32_t) plain_op;	/* by instruction */
+	MIR_ARRAY(struct mem_exit) exits;
 	uint32_t fall;		/* control falls through to this node, whose code has to follow; or TRAMP_NONE */
 	enum mem_way fall_way;
 	bool in_slow;		/* slow paths are being emitted */
@@ -129,6 +138,12 @@ void mem_put_owner_check(struct tramp_mirror *m, uint32_t n, uint32_t start);
 /* Is there room?  The pointer is in s->reg. */
 void mem_put_check(struct tramp_mirror *m, const struct mem_state *s, bool flags_live);
 
+/* Sets the sign flag if `left`, less @weight, is negative.  Changes flags. */
+void mem_put_less(struct tramp_mirror *m, uint32_t weight);
+
+/* In front of all else in a node of a block that is polled, or counts. */
+void mem_put_count(struct tramp_mirror *m, const struct mem_state *s, uint32_t weight);
+
 /* A register that the program does not need at a node's start; RT_MEM_NO_REG. */
 uint8_t mem_dead_register(const struct tramp_mirror *m, const struct mem_node *node);
 
@@ -137,6 +152,8 @@ uint8_t mem_dead_register(const struct tramp_mirror *m, const struct mem_node *n
 bool mem_plain_begin(struct tramp_mirror *m);
 void mem_put_plain(struct tramp_mirror *m);
 size_t mem_plain_room(const struct tramp_mirror *m);
+/* What is subtracted from `left` at block i's start, in either copy; 0: nothing. */
+uint32_t mem_weight(const struct tramp_mirror *m, uint32_t i);
 /* Where the instruction at offset @orig, of node n, is in it. */
 uint32_t mem_plain_at(const struct tramp_mirror *m, uint32_t n, uint32_t orig);
 

@@ -172,6 +172,35 @@ void mem_put_check(struct tramp_mirror *m, const struct mem_state *s, bool flags
 	note_slow(m, &slow);
 }
 
+void mem_put_less(struct tramp_mirror *m, uint32_t weight)
+{
+	if (weight)
+		asm_gs_sub32(&m->out, m->mem->env.left, (int32_t)weight);
+	else
+		asm_gs_cmp0(&m->out, m->mem->env.left);
+}
+
+/*
+ * Is it time to stop?  The flags are dead.
+ *
+ *	subq $weight, %gs:left
+ *	js   slow
+ */
+void mem_put_count(struct tramp_mirror *m, const struct mem_state *s, uint32_t weight)
+{
+	struct mem_slow slow = {
+		.start = here(m), .node = s->node, .orig = s->orig, .reg = s->reg, .flags = s->flags,
+		.undo = MEM_UNDO_NOTHING, .counts = true,
+		.insn = (uint16_t)(s->orig - m->mem->plan.md[s->node].start),
+	};
+
+	state_back(m, s, 0, slow.start);
+	mem_put_less(m, weight);
+	put_branch(m, ASM_S, &slow);
+	mem_state(m, s, 0);
+	note_slow(m, &slow);
+}
+
 /* ---- slow paths ---- */
 
 static void put_jump(struct tramp_mirror *m, uint32_t to)
@@ -199,7 +228,8 @@ static void put_gate(struct tramp_mirror *m, const struct mem_slow *slow, const 
 {
 	struct rt_mem_desc desc = {
 		.node = m->req.node + slow->node, .insn = slow->insn, .written = slow->written,
-		.above = RT_MEM_BELOW, .reg = slow->reg, .flags = slow->flags,
+		.above = RT_MEM_BELOW, .reg = slow->reg,
+		.flags = (uint8_t)(slow->flags | (slow->counts ? RT_MEM_COUNTS : 0)),
 	};
 	uint32_t lea = here(m);
 
@@ -250,7 +280,7 @@ static void put_slow_path(struct tramp_mirror *m, const struct mem_slow *slow)
 		mem_state(m, &s, 0);
 	}
 	put_gate(m, slow, &s);
-	if (m->mem->env.sampled && slow->reg != RT_MEM_NO_REG)
+	if (m->mem->env.sampled && (slow->reg != RT_MEM_NO_REG || slow->counts))
 		put_leave(m, slow);
 	rel = at - (slow->ref + 4);
 	if (m->out.status == TRAMP_OK)

@@ -172,6 +172,16 @@ static uint32_t put_actions(struct tramp_mirror *m, struct mem_state *s, uint32_
 	return next;
 }
 
+/* At the block's start, by whatever way. */
+static void put_count(struct tramp_mirror *m, const struct mem_state *s)
+{
+	const struct mem_node *node = mem_node(m, s->node);
+	uint32_t weight = mem_weight(m, node->block);
+
+	if (m->mem->env.count && node->nops && node->first == 0 && (weight || m->mem->plan.poll[node->block]))
+		mem_put_count(m, s, weight);
+}
+
 /* A check in front of the header. */
 static uint32_t put_start(struct tramp_mirror *m, struct mem_state *s)
 {
@@ -179,6 +189,7 @@ static uint32_t put_start(struct tramp_mirror *m, struct mem_state *s)
 	const struct mem_action *v = m->mem->plan.actions + node->action;
 	uint32_t next = 0;
 
+	put_count(m, s);
 	if (node->reg == RT_MEM_NO_REG)
 		return 0;
 	if (node->nactions && v->code == MEM_CHECK && v->before == 0 && v->at == 0) {

@@ -16,14 +16,25 @@
  *	je   entry
  *
  * A short loop of one block is copied several times, one copy behind the other, with one such look.
+ *
+ * By what is done, in place of the last; and behind a look at `off` at the function's entry:
+ *
+ *	subq $weight, %gs:left
+ *	js   entry
+ *
+ * A loop of several copies subtracts in front of the last of them, and on its ways out in front of that.  Where
+ * nothing is to be subtracted there is only looked whether it is negative.
  */
+#include <string.h>
+
 #include "trampolines/x86-64/mememit.h"
 #include "trampolines/x86-64/probeasm.h"
 
 /* Bytes, at most. */
 enum {
-	GATE_MAX = 80,
-	POLL_MAX = 16,
+	GATE_MAX = 80 + 19,
+	POLL_MAX = 19,
+	EXIT_MAX = 13 + 5,
 	LAST_MAX = 48 + 24,	/* a block's last instruction and the jump behind it */
 	JCC_SIZE = 6,
 	UNROLLED_MAX = 384,	/* bytes of the original */
@@ -41,10 +52,27 @@ static uint32_t times(const struct tramp_mirror *m, uint32_t i)
 	const struct tramp_block *fb = mir_flow_block(m, i);
 	uint32_t n = UNROLLED_MAX / (fb->end - fb->start);
 
+	if (m->mem->env.count && fb->next != TRAMP_NONE &&
+	    mir_flow_block(m, fb->next)->live_in & TRAMP_STATUS)
+		return 1;
 	if (!m->mem->plan.poll[i] || fb->ends != TRAMP_END_JCC || mir_last(m, i)->kind != TRAMP_OP_JCC ||
 	    fb->target != i || fb->next == TRAMP_NONE || n < 2)
 		return 1;
 	return n < UNROLLED_TIMES ? n : UNROLLED_TIMES;
+}
+
+/* The entry's, if it is no loop's head, is subtracted on the way in, if that can be done there. */
+uint32_t mem_weight(const struct tramp_mirror *m, uint32_t i)
+{
+	const struct mem_plan *plan = &m->mem->plan;
+
+	if (!m->mem->env.count)
+		return 0;
+	if (!plan->poll[i] && (i != m->flow.entry || plan->entry[i] == TRAMP_NONE ||
+			       (mem_node(m, plan->entry[i])->owner &&
+				mem_dead_register(m, mem_node(m, plan->entry[i])) == RT_MEM_NO_REG)))
+		return 0;
+	return plan->weight[i];
 }
 
 size_t mem_plain_room(const struct tramp_mirror *m)
@@ -56,7 +84,7 @@ size_t mem_plain_room(const struct tramp_mirror *m)
 
 		room += fb->end - fb->start + LAST_MAX + POLL_MAX + GATE_MAX;
 		if (times(m, i) > 1)
-			room += (times(m, i) - 1) * (fb->end - fb->start + JCC_SIZE);
+			room += (times(m, i) - 1) * (fb->end - fb->start + JCC_SIZE + EXIT_MAX);
 	}
 	return room;
 }
@@ -71,6 +99,7 @@ bool mem_plain_begin(struct tramp_mirror *m)
 		return false;
 	for (uint32_t k = 0; k < m->flow.nops; k++)
 		mem->plain_op.v[k] = TRAMP_NONE;
+	mem->exits.n = 0;
 	return true;
 }
 
@@ -99,8 +128,13 @@ static void compare_off(struct tramp_mirror *m)
 static void put_poll(struct tramp_mirror *m, uint32_t i)
 {
 	mir_piece(m, RT_PIECE_INSN, mir_off(m, i, m->blocks.v[i].lo), false);
-	compare_off(m);
-	mem_put_jcc(m, ASM_E, m->mem->plan.entry[i], MEM_HOME);
+	if (m->mem->env.count) {
+		mem_put_less(m, times(m, i) * mem_weight(m, i));
+		mem_put_jcc(m, ASM_S, m->mem->plan.entry[i], MEM_HOME);
+	} else {
+		compare_off(m);
+		mem_put_jcc(m, ASM_E, m->mem->plan.entry[i], MEM_HOME);
+	}
 }
 
 void mir_mem_plain(struct tramp_mirror *m, uint32_t i, uint32_t k)
@@ -117,6 +151,23 @@ void mir_mem_plain(struct tramp_mirror *m, uint32_t i, uint32_t k)
 		*at = here(m);
 }
 
+/* Out of a loop, behind @turns of its copies. */
+static void put_exit(struct tramp_mirror *m, uint32_t i, uint32_t turns)
+{
+	uint32_t to = mir_flow_block(m, i)->next;
+	struct mem_exit e = { .ref = here(m), .block = to, .done = turns * mem_weight(m, i) };
+
+	if (!e.done) {
+		mir_put_label(m, to);
+		return;
+	}
+	tramp_put_u32(&m->out, 0);
+	if (mir_reserve(&m->mem->exits, m->mem->exits.n + 1))
+		m->mem->exits.v[m->mem->exits.n++] = e;
+	else
+		m->lost = true;
+}
+
 /* All but the last one, which jumps back: the others leave the loop where that would not. */
 void mir_mem_unroll(struct tramp_mirror *m, uint32_t i)
 {
@@ -126,8 +177,9 @@ void mir_mem_unroll(struct tramp_mirror *m, uint32_t i)
 
 	if (!mir_wants(m, TRAMP_MIRROR_ACCESSES) || times(m, i) == 1)
 		return;
-	put_poll(m, i);
-	for (uint32_t n = times(m, i); n > 1; n--) {
+	if (!m->mem->env.count)
+		put_poll(m, i);
+	for (uint32_t n = 1; n < times(m, i); n++) {
 		for (uint32_t k = m->blocks.v[i].tail; k + 1 < fb->nops; k++) {
 			mir_mem_plain(m, i, k);
 			mir_piece(m, RT_PIECE_COPY, mir_off(m, i, k), false);
@@ -137,7 +189,23 @@ void mir_mem_unroll(struct tramp_mirror *m, uint32_t i)
 		mir_piece(m, RT_PIECE_INSN, last->off, false);
 		tramp_put_u8(&m->out, 0x0f);
 		tramp_put_u8(&m->out, (uint8_t)(0x80 | ((bytes[last->disp_at - 1] ^ 1) & 0x0f)));
-		mir_put_label(m, fb->next);
+		put_exit(m, i, n);
+	}
+	if (m->mem->env.count)
+		put_poll(m, i);
+}
+
+static void put_exits(struct tramp_mirror *m)
+{
+	for (size_t k = 0; k < m->mem->exits.n && m->out.status == TRAMP_OK; k++) {
+		const struct mem_exit *e = &m->mem->exits.v[k];
+		uint32_t rel = here(m) - (e->ref + 4);
+
+		memcpy(m->out.buf + e->ref, &rel, sizeof(rel));
+		mir_piece(m, RT_PIECE_INSN, mir_flow_block(m, e->block)->start, false);
+		mem_put_less(m, e->done);
+		tramp_put_u8(&m->out, 0xe9);
+		mir_put_label(m, e->block);
 	}
 }
 
@@ -187,6 +255,20 @@ static void compare_saved(struct tramp_mirror *m, uint32_t i, uint32_t start)
 	put_jump_to_plain(m, ASM_E, i);
 }
 
+/* The function begins; behind a look at `off`, that says what @cc says if it is off. */
+static void put_entry(struct tramp_mirror *m, uint32_t i, enum asm_cc cc)
+{
+	uint32_t weight = m->mem->plan.poll[i] ? 0 : mem_weight(m, i);
+
+	if (!weight) {
+		put_jump_to_plain(m, cc, i);
+		return;
+	}
+	mem_put_jcc(m, cc ^ 1, m->mem->plan.entry[i], MEM_HOME);
+	asm_gs_sub32(&m->out, m->mem->env.left, (int32_t)weight);
+	put_jump_to_plain(m, ASM_NS, i);
+}
+
 /* Where the flags are live, the copy that records finds out that recording is off. */
 static void put_gate(struct tramp_mirror *m, uint32_t i)
 {
@@ -202,10 +284,10 @@ static void put_gate(struct tramp_mirror *m, uint32_t i)
 		;
 	} else if (!node->owner) {
 		compare_off(m);
-		put_jump_to_plain(m, ASM_NE, i);
+		put_entry(m, i, ASM_NE);
 	} else if (reg != RT_MEM_NO_REG) {
 		compare_owner(m, reg);
-		put_jump_to_plain(m, ASM_E, i);
+		put_entry(m, i, ASM_E);
 	} else {
 		compare_saved(m, i, start);
 	}
@@ -216,6 +298,8 @@ void mem_put_plain(struct tramp_mirror *m)
 {
 	mem_plain_state(m, 0, 0);
 	mir_emit_blocks(m);
+	put_exits(m);
+	mir_fix_labels(m);
 	for (uint32_t i = 0; i < m->flow.nblocks; i++)
 		m->mem->plain.v[i].at = m->blocks.v[i].copy_at;
 	for (uint32_t i = 0; i < m->flow.nblocks && m->out.status == TRAMP_OK; i++) {

@@ -69,6 +69,8 @@ void mem_plan_free(struct mem_plan *plan)
 		free(p->ways.v);
 		free(p->preds.v);
 		free(p->order.v);
+		free(p->polls.v);
+		free(p->weights.v);
 		free(p->loop_at.v);
 		free(p->members.v);
 		free(p->regions.v);
@@ -82,6 +84,7 @@ void mem_plan_free(struct mem_plan *plan)
 	free(plan->md);
 	free(plan->entry);
 	free(plan->poll);
+	free(plan->weight);
 	free(plan->body);
 	*plan = (struct mem_plan){ 0 };
 }

@@ -80,6 +80,9 @@ struct mem_plan {
 	bool *poll;		/* by block, if env->sampled: its plain copy looks whether recording is on, and goes to entry;
 				 * flags are dead there */
 	size_t room_poll;
+	uint32_t *weight;	/* by block, if env->count: what is subtracted at its start, flags being dead there; 0: nothing.
+				 * The entry's, if its block is not polled: where it is entered from elsewhere */
+	size_t room_weight;
 	uint32_t *body;		/* by block: the first of its body nodes */
 	size_t room_body;
 	void *priv;		/* the planner's memory */

@@ -3,7 +3,8 @@
  * Where the plain copy looks whether recording is on again, so that this takes no longer than a loop's
  * iteration: at loop heads; where a cycle has several entries (Hecht and Ullman 1972: it is no natural loop), at
  * targets of jumps back.  Only where flags are dead; a loop whose head is reached with live ones is looked at in
- * its next block.  One where they are live everywhere is run to its end.
+ * its next block.  One where they are live everywhere is run to its end.  A loop that comes by an inner one's place
+ * in each of its turns needs none of its own, or not to count there: that place counts for it.
  */
 #include <string.h>
 
@@ -14,18 +15,79 @@ static bool has_dead_flags(const struct mp *p, uint32_t i)
 	return !(p->flow->blocks[i].live_in & TRAMP_STATUS);
 }
 
-static void poll_loop(struct mp *p, uint32_t loop)
+static bool dominates(const struct mp *p, uint32_t i, uint32_t by)
+{
+	while (i != TRAMP_NONE && i != by)
+		i = p->flow->blocks[i].idom;
+	return i == by;
+}
+
+/* Does each turn of the loop come by block @at? */
+static bool is_on_all_turns(const struct mp *p, uint32_t loop, uint32_t at)
 {
 	uint32_t head = p->flow->loops[loop].head;
 
-	if (has_dead_flags(p, head)) {
-		p->plan->poll[head] = true;
-		return;
-	}
 	for (uint32_t i = 0; i < p->flow->nblocks; i++) {
-		if (p->flow->blocks[i].loop == loop && has_dead_flags(p, i)) {
-			p->plan->poll[i] = true;
-			return;
+		const struct tramp_block *b = &p->flow->blocks[i];
+
+		if ((b->target == head || b->next == head) && mp_in_loop(p, i, loop) && !dominates(p, i, at))
+			return false;
+	}
+	return true;
+}
+
+static uint32_t inner_poll(const struct mp *p, uint32_t loop)
+{
+	for (uint32_t l = 0; l < p->flow->nloops; l++) {
+		if (p->flow->loops[l].parent == loop && p->polls.v[l] != TRAMP_NONE &&
+		    is_on_all_turns(p, loop, p->polls.v[l]))
+			return p->polls.v[l];
+	}
+	return TRAMP_NONE;
+}
+
+static uint32_t own_poll(const struct mp *p, uint32_t loop)
+{
+	uint32_t head = p->flow->loops[loop].head;
+
+	if (has_dead_flags(p, head))
+		return head;
+	for (uint32_t i = 0; i < p->flow->nblocks; i++) {
+		if (p->flow->blocks[i].loop == loop && has_dead_flags(p, i))
+			return i;
+	}
+	return TRAMP_NONE;
+}
+
+static void poll_loop(struct mp *p, uint32_t loop)
+{
+	uint32_t *at = &p->polls.v[loop], own = TRAMP_NONE;
+
+	*at = inner_poll(p, loop);
+	if (*at == TRAMP_NONE || p->env->count)
+		own = own_poll(p, loop);
+	if (own != TRAMP_NONE)
+		p->plan->poll[own] = true;
+	if (*at == TRAMP_NONE)
+		*at = own;
+}
+
+/* Inner loops first. */
+static void poll_loops(struct mp *p)
+{
+	uint32_t depth = 0;
+
+	for (uint32_t l = 0; l < p->flow->nloops; l++) {
+		const struct tramp_block *head = &p->flow->blocks[p->flow->loops[l].head];
+
+		p->polls.v[l] = TRAMP_NONE;
+		if (head->loop_depth > depth)
+			depth = head->loop_depth;
+	}
+	for (; depth > 0; depth--) {
+		for (uint32_t l = 0; l < p->flow->nloops; l++) {
+			if (p->flow->blocks[p->flow->loops[l].head].loop_depth == depth)
+				poll_loop(p, l);
 		}
 	}
 }
@@ -41,11 +103,12 @@ bool mp_choose_polls(struct mp *p)
 	struct mem_plan *plan = p->plan;
 	uint32_t n = p->flow->nblocks;
 
-	if (!mp_grow(p, (void **)&plan->poll, &plan->room_poll, n + 1, sizeof(*plan->poll)))
+	if (!mp_grow(p, (void **)&plan->poll, &plan->room_poll, n + 1, sizeof(*plan->poll)) ||
+	    !mp_reserve(p, &p->polls, (size_t)p->flow->nloops + 1))
 		return false;
 	memset(plan->poll, 0, n * sizeof(*plan->poll));
-	for (uint32_t l = 0; l < p->flow->nloops && p->env->sampled; l++)
-		poll_loop(p, l);
+	if (p->env->sampled)
+		poll_loops(p);
 	for (uint32_t i = 0; i < n && p->env->sampled && p->flow->flags & TRAMP_FLOW_IRREDUCIBLE; i++) {
 		poll_back(p, i, p->flow->blocks[i].target);
 		poll_back(p, i, p->flow->blocks[i].next);

@@ -5,6 +5,7 @@
  *	memplanfacts.c		what each instruction accesses, needs, computes and destroys
  *	memplanways.c		from where to where control goes, and about how often
  *	memplanpolls.c		where recording goes on after it was off
+ *	memplanweights.c	how much is done from one such place to the next
  *	memplanask.c		values that branches depend on
  *	memplannodes.c		blocks cut into body nodes
  *	memplanknown.c		what the reader knows where; so, which values are stored in front of what
@@ -25,6 +26,7 @@
 
 /* Registers as sets: bits 0..15 general ones, 16..19 the machine's temporaries. */
 typedef uint32_t mp_set;
+#define MP_LOOP_RUNS 8.0f	/* turns that a loop is taken to make */
 #define MP_TEMPS (UINT32_C(0xf) << MD_TEMP)
 #define MP_BIT(reg) (UINT32_C(1) << (reg))
 #define MP_COND MP_BIT(MD_FS)	/* the machine's flags */
@@ -32,6 +34,7 @@ typedef uint32_t mp_set;
 enum {
 	MP_NODE_BYTES = 512,	/* a node writes hardly more */
 	MP_HEADER = 4,
+	MP_NO_COND = 16,
 };
 
 /* A computation of a general register or a temporary. */
@@ -142,6 +145,8 @@ struct mp {
 	MP_ARRAY(struct mp_way) ways;
 	MP_ARRAY(uint32_t) preds;	/* ways */
 	MP_ARRAY(uint32_t) order;	/* blocks, in reverse postorder */
+	MP_ARRAY(uint32_t) polls;	/* by loop: block where each of its turns comes by a poll, or TRAMP_NONE */
+	MP_ARRAY(float) weights;	/* by block */
 	MP_ARRAY(uint32_t) loop_at;	/* blocks of loop l: members[loop_at[l] .. loop_at[l + 1]), in order */
 	MP_ARRAY(uint32_t) members;
 	MP_ARRAY(struct mp_region) regions;
@@ -191,6 +196,10 @@ bool mp_in_loop(const struct mp *p, uint32_t block, uint32_t loop);
 /* ---- memplanpolls.c ---- */
 
 bool mp_choose_polls(struct mp *p) TRAMP_MUST_CHECK;
+
+/* ---- memplanweights.c ---- */
+
+bool mp_weigh(struct mp *p) TRAMP_MUST_CHECK;
 
 /* ---- memplanask.c ---- */
 

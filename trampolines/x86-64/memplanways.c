@@ -8,7 +8,6 @@
 #include "trampolines/x86-64/decode.h"
 #include "trampolines/x86-64/memplanpriv.h"
 
-#define LOOP_RUNS 8.0f
 #define FREQ_MAX 1e12f
 
 bool mp_in_loop(const struct mp *p, uint32_t block, uint32_t loop)
@@ -222,7 +221,7 @@ static float share(const struct mp *p, uint32_t block, uint32_t k)
 		return 1;
 	if (in == stays(p, block, other))
 		return 0.5f;
-	return in ? 1 - 1 / LOOP_RUNS : 1 / LOOP_RUNS;
+	return in ? 1 - 1 / MP_LOOP_RUNS : 1 / MP_LOOP_RUNS;
 }
 
 static float base_freq(const struct mp *p, uint32_t i)
@@ -231,7 +230,7 @@ static float base_freq(const struct mp *p, uint32_t i)
 	float freq = b->flags & TRAMP_BLOCK_ENTRY ? 1 : 0.125f;
 
 	for (unsigned int d = 0; d < b->loop_depth && freq < FREQ_MAX && !(b->flags & TRAMP_BLOCK_ENTRY); d++)
-		freq *= LOOP_RUNS;
+		freq *= MP_LOOP_RUNS;
 	return b->flags & TRAMP_BLOCK_RETURN ? 0 : freq;
 }
 
@@ -244,7 +243,7 @@ static void find_freqs(struct mp *p)
 		struct mp_block *b = &p->blocks.v[i];
 
 		if (loop != TRAMP_NONE && p->flow->loops[loop].head == i && b->freq < FREQ_MAX)
-			b->freq *= LOOP_RUNS;
+			b->freq *= MP_LOOP_RUNS;
 		for (uint32_t k = MP_TARGET; k <= MP_NEXT; k++) {
 			uint32_t to = successor(p, i, k);
 			float freq = b->freq * share(p, i, k);
@@ -307,5 +306,5 @@ bool mp_find_ways(struct mp *p)
 	find_freqs(p);
 	for (uint32_t i = 0; i < p->flow->nblocks; i++)
 		find_decider(p, i);
-	return true;
+	return mp_weigh(p);
 }

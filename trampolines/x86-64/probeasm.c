@@ -61,6 +61,24 @@ void asm_gs_add(struct tramp_out *out, int32_t offset, int8_t value)
 	tramp_put_u8(out, (uint8_t)value);
 }
 
+void asm_gs_sub32(struct tramp_out *out, int32_t offset, int32_t value)
+{
+	tramp_put_u8(out, GS);
+	rex(out, 0, 0, 0);
+	tramp_put_u8(out, 0x81);
+	absolute(out, 5, offset);
+	tramp_put_u32(out, (uint32_t)value);
+}
+
+void asm_gs_cmp0(struct tramp_out *out, int32_t offset)
+{
+	tramp_put_u8(out, GS);
+	rex(out, 0, 0, 0);
+	tramp_put_u8(out, 0x83);
+	absolute(out, 7, offset);
+	tramp_put_u8(out, 0);
+}
+
 void asm_mem(struct tramp_out *out, enum asm_op op, unsigned int reg, unsigned int base, int32_t disp)
 {
 	rex(out, reg, 0, base);

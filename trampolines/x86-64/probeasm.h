@@ -19,11 +19,14 @@ enum asm_op {
 	ASM_LEA = 0x8d,
 };
 
-enum asm_cc { ASM_B = 2, ASM_AE = 3, ASM_E = 4, ASM_NE = 5, ASM_BE = 6, ASM_A = 7 };
+enum asm_cc { ASM_B = 2, ASM_AE = 3, ASM_E = 4, ASM_NE = 5, ASM_BE = 6, ASM_A = 7, ASM_S = 8,
+	      ASM_NS = 9 };
 
 void asm_mov(struct tramp_out *out, unsigned int to, unsigned int from);
 void asm_gs(struct tramp_out *out, enum asm_op op, unsigned int reg, int32_t offset);
 void asm_gs_add(struct tramp_out *out, int32_t offset, int8_t value);
+void asm_gs_sub32(struct tramp_out *out, int32_t offset, int32_t value);
+void asm_gs_cmp0(struct tramp_out *out, int32_t offset);	/* cmpq $0, %gs:offset */
 void asm_mem(struct tramp_out *out, enum asm_op op, unsigned int reg, unsigned int base, int32_t disp);
 void asm_inc_mem(struct tramp_out *out, unsigned int base, int32_t disp); /* always 4 bytes of disp */
 void asm_cmp_mem(struct tramp_out *out, unsigned int base, int32_t disp, int32_t value);
