@@ -28,7 +28,7 @@ static bool begins_with_one(const char *name, const char *const *v)
 /* Not those of sonde/module.h, nor what compilers and linkers put into every library. */
 static bool is_variable(const asymbol *sym)
 {
-	static const char *const sections[] = { ".data.rel.ro", ".dynamic", ".got", NULL };
+	static const char *const sections[] = { ".data.rel.ro", ".dynamic", ".got", ".init_array", ".fini_array", NULL };
 	static const char *const names[] = { "sonde__", "completed.", "__dso_handle", "__TMC_", "__start_sonde_",
 					     "__stop_sonde_", NULL };
 	const asection *section = sym->section;

@@ -104,15 +104,26 @@ bool collector_drain_memory(struct collector *c, struct feed *f)
 	return any;
 }
 
+/* Of a chunk that has begun: its kind is written last.  It may be the last thing that is there, and end with zeros. */
+static uint32_t head_of(const struct collector *c, const struct feed *f)
+{
+	struct md_chunk head;
+
+	memcpy(&head, mem_base(c, f), sizeof(head));
+	return head.kind && head.head < c->mem_bytes ? (uint32_t)head.head : 0;
+}
+
 /* Up to the last word that is not zero: the thread was killed, or is done, somewhere in it. */
 static uint32_t written(const struct collector *c, const struct feed *f)
 {
 	const uint32_t *word = (const uint32_t *)(const void *)mem_base(c, f);
-	uint32_t n = c->mem_bytes / 4;
+	uint32_t n = c->mem_bytes / 4, head = head_of(c, f);
 
 	while (n && !word[n - 1])
 		n--;
-	return 4 * n;
+	if (!head)
+		return 0;
+	return 4 * n > head ? 4 * n : head;
 }
 
 /*

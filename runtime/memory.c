@@ -149,16 +149,6 @@ static uint64_t fs_base(void)
 
 /* ---- chunks ---- */
 
-static struct md_interrupt *fill_head(struct md_chunk *head, enum md_chunk_kind kind, uint64_t more)
-{
-	head->depth = 1;
-	head->fs = fs_base();
-	head->tsc = rt_tsc();
-	head->head = sizeof(*head) + more;
-	head->kind = kind;
-	return (struct md_interrupt *)(head + 1);
-}
-
 static void fill_place(struct md_interrupt *at, const struct rt_mem_place *p)
 {
 	for (int i = 0; i < RT_MEM_REGS; i++)
@@ -170,19 +160,25 @@ static void fill_place(struct md_interrupt *at, const struct rt_mem_place *p)
 	at->written = p->written;
 }
 
-static struct md_interrupt *put_head(struct rt_thread *t, enum md_chunk_kind kind, uint64_t more)
+/* The kind is written last: without it there is no chunk yet. */
+static void fill_head(struct md_chunk *head, enum md_chunk_kind kind, const struct rt_mem_place *at)
 {
-	struct md_chunk *head = (struct md_chunk *)t->mem_ptr;
-	struct md_interrupt *at = fill_head(head, kind, more);
-
-	t->mem_ptr += head->head;
-	t->mem_first = t->mem_ptr;
-	return at;
+	head->depth = 1;
+	head->fs = fs_base();
+	head->tsc = rt_tsc();
+	head->head = sizeof(*head) + (at ? sizeof(struct md_interrupt) : 0);
+	if (at)
+		fill_place((struct md_interrupt *)(head + 1), at);
+	__atomic_store_n(&head->kind, kind, __ATOMIC_RELEASE);
 }
 
-static void put_place(struct rt_thread *t, enum md_chunk_kind kind, const struct rt_mem_place *p)
+static void put_head(struct rt_thread *t, enum md_chunk_kind kind, const struct rt_mem_place *at)
 {
-	fill_place(put_head(t, kind, sizeof(struct md_interrupt)), p);
+	struct md_chunk *head = (struct md_chunk *)t->mem_ptr;
+
+	fill_head(head, kind, at);
+	t->mem_ptr += head->head;
+	t->mem_first = t->mem_ptr;
 }
 
 void rt_mem_cut(struct rt_thread *t, uint64_t ptr)
@@ -205,9 +201,7 @@ static int close_here(struct rt_thread *t, enum md_chunk_kind kind, const struct
 
 	if (head->kind == MD_CHUNK_START && bytes == head->head)
 		return 1; /* there is nothing in it */
-	fill_head(closing, kind, at ? sizeof(struct md_interrupt) : 0);
-	if (at)
-		fill_place((struct md_interrupt *)(closing + 1), at);
+	fill_head(closing, kind, at);
 	switch (rt_analyze(t, head, bytes, closing->head)) {
 	case RT_ANALYSIS_CANNOT:
 		return 0;
@@ -240,9 +234,9 @@ static int begin_here(struct rt_thread *t, enum md_chunk_kind kind, const struct
 	}
 	open_sub(t);
 	if (kind == MD_CHUNK_STATE)
-		put_place(t, kind, at);
+		put_head(t, kind, at);
 	else
-		put_head(t, MD_CHUNK_START, 0);
+		put_head(t, MD_CHUNK_START, NULL);
 	return 1;
 }
 
@@ -252,10 +246,8 @@ void rt_mem_begin(struct rt_thread *t, enum md_chunk_kind kind, const struct rt_
 		return;
 	if (!take(t))
 		use_sink(t);
-	else if (at)
-		put_place(t, kind, at);
 	else
-		put_head(t, kind, 0);
+		put_head(t, kind, at);
 }
 
 /* ---- checks ---- */
