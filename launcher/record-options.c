@@ -168,8 +168,6 @@ static int check_sample(const struct raw *raw)
 		return opt_usage_error(&record_command, "--overhead chooses what is sampled: not with --sample");
 	if (!raw->o.memory.n)
 		return opt_usage_error(&record_command, "%s: there is no --mem", option);
-	if (raw->o.select.functions.n)
-		return opt_usage_error(&record_command, "%s: not together with -F", option);
 	if (raw->sample && !sample_times_parse(raw->sample, &times))
 		return opt_usage_error(&record_command, "--sample: not like burst:1ms,every:10ms or "
 							"burst:1M,every:10M");

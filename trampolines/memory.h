@@ -116,8 +116,7 @@ struct tramp_mem_env {
 	/*
 	 * Recording goes off and on: a second, plain copy of all blocks stands beside the other, and windows lead to
 	 * whichever is to run.  `off` is a word of 8 bytes: what %fs:0 is (or FS base, by `id`) while recording is off in
-	 * this thread, else 0.  It goes off in slow paths; loops of the plain copy look whether it is on again.  Not together
-	 * with probes.
+	 * this thread, else 0.  It goes off in slow paths; loops of the plain copy look whether it is on again.
 	 */
 	bool sampled;
 	int32_t off;

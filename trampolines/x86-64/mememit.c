@@ -214,7 +214,7 @@ static void put_block(struct tramp_mirror *m, uint32_t i)
 	uint32_t first = plan->body[i], end = body_end(m, i), entry = plan->entry[i];
 
 	settle(m, first);
-	if (i == m->flow.entry)
+	if (i == m->flow.entry && !m->mem->env.sampled)
 		put_entry_probe(m, i);
 	if (m->mem->fall == TRAMP_NONE && entry != TRAMP_NONE && is_entered(m, entry) &&
 	    !is_emitted(m, entry) && entry != first) {
@@ -249,6 +249,12 @@ static bool put_rest_of_nodes(struct tramp_mirror *m)
 		}
 	}
 	return any;
+}
+
+static void put_all_nodes(struct tramp_mirror *m)
+{
+	while (m->out.status == TRAMP_OK && !m->lost && put_rest_of_nodes(m))
+		;
 }
 
 static bool begin(struct tramp_mirror *m)
@@ -309,12 +315,13 @@ void mir_mem_emit_blocks(struct tramp_mirror *m)
 	for (uint32_t k = 0; k < n; k++)
 		put_block(m, k < n - entry ? entry + k : k - (n - entry));
 	settle(m, TRAMP_NONE);
-	if (m->mem->env.sampled)
-		mem_put_plain(m);
-	while (m->out.status == TRAMP_OK && !m->lost && put_rest_of_nodes(m))
-		;
+	put_all_nodes(m);
 	put_stubs(m);
 	mir_fix_labels(m);
+	if (m->mem->env.sampled) {
+		mem_put_plain(m);
+		put_all_nodes(m);
+	}
 	mem_fix_labels(m);
 	note_copies(m);
 }

@@ -83,6 +83,8 @@ size_t mem_plain_room(const struct tramp_mirror *m)
 		const struct tramp_block *fb = mir_flow_block(m, i);
 
 		room += fb->end - fb->start + LAST_MAX + POLL_MAX + GATE_MAX;
+		if (mir_is_exit(fb->ends) && mir_wants(m, TRAMP_MIRROR_EXIT))
+			room += LAST_MAX + TRAMP_PROBE_MAX + TRAMP_PROBE_SLOW_MAX;
 		if (times(m, i) > 1)
 			room += (times(m, i) - 1) * (fb->end - fb->start + JCC_SIZE + EXIT_MAX);
 	}
@@ -275,9 +277,12 @@ static void put_gate(struct tramp_mirror *m, uint32_t i)
 	uint32_t n = m->mem->plan.entry[i];
 	const struct mem_node *node = mem_node(m, n);
 	uint8_t reg = mem_dead_register(m, node);
-	uint32_t start = here(m);
+	uint32_t start;
 
-	m->mem->plain.v[i].gate = start;
+	mem_plain_state(m, 0, 0);
+	if (i == m->flow.entry)
+		mir_put_entry_probe(m, i);
+	start = m->mem->plain.v[i].gate = here(m);
 	mem_plain_state(m, RT_MEM_BACK, start);
 	mir_piece(m, RT_PIECE_INSN, mir_off(m, i, m->blocks.v[i].lo), false);
 	if (mir_flow_block(m, i)->live_in & TRAMP_STATUS) {

@@ -283,7 +283,8 @@ void mir_put_entry_probe(struct tramp_mirror *m, uint32_t i)
 
 static void note_start(struct tramp_mirror *m, uint32_t i)
 {
-	if (i == m->flow.entry)
+	/* memory: in front of the way to either copy */
+	if (i == m->flow.entry && !mir_wants(m, TRAMP_MIRROR_ACCESSES))
 		mir_put_entry_probe(m, i);
 	m->blocks.v[i].copy_at = (uint32_t)m->out.len;
 }
