@@ -82,14 +82,8 @@ static void drain_rest(struct collector *c, struct feed *f)
 
 static void note_sampled(struct collector *c, const struct feed *f)
 {
-	uint64_t now = __builtin_ia32_rdtsc();
-
-	if (!c->sampler.burst)
-		return;
-	c->totals.bursts += f->head->sample.bursts;
-	sampled_add(&c->totals.sums, &f->head->sample);
-	c->totals.sampled += (double)sampler_on_ticks(&c->sampler, f->head, now);
-	c->totals.lived += (double)now - (double)f->head->first_tsc;
+	if (c->sampler.burst)
+		sampled_add(&c->totals.sampled, &c->sampler, f->head, __builtin_ia32_rdtsc());
 }
 
 static void close_thread(struct collector *c, struct feed *f)

@@ -66,9 +66,7 @@ struct collector_totals {
 	uint64_t discarded;	/* events that could not be written */
 	uint64_t memory_bytes;	/* of memory streams */
 	uint64_t memory_lost;	/* chunks of them that were not recorded */
-	uint64_t bursts;	/* of memory streams that are sampled; what of the threads' time they were */
-	double sampled, lived;	/* ticks */
-	struct sampled_sums sums;
+	struct sampled_sums sampled; /* of memory streams */
 	unsigned int threads;
 	unsigned int running;	/* processes that were still there at the end */
 };

@@ -14,7 +14,6 @@ struct stream {
 	struct mx_counts counts;
 	uint64_t gaps;
 	struct memread_bursts bursts;
-	double span; /* ticks, of those that are sampled */
 };
 
 struct info_memory {
@@ -74,8 +73,6 @@ static void add(struct stream *to, const struct stream *from)
 	to->about.lost += from->about.lost;
 	to->gaps += from->gaps;
 	add_bursts(&to->bursts, &from->bursts);
-	if (from->bursts.n)
-		to->span += (double)(from->bursts.last - from->bursts.first);
 	for (unsigned int k = 0; k < 4; k++) {
 		to->counts.accesses[k] += from->counts.accesses[k];
 		to->counts.bytes[k] += from->counts.bytes[k];
@@ -179,6 +176,50 @@ static uint64_t accesses_of(const struct stream *s)
 	return n;
 }
 
+/* What all ranks tell. */
+static struct sonde_trace_sampled sum_sampled(const struct sonde_trace *trace)
+{
+	struct sonde_trace_sampled sum = { 0 };
+	double half2 = 0;
+
+	for (size_t i = 0; i < sonde_trace_ranks(trace); i++) {
+		const struct sonde_trace_sampled *s = sonde_trace_rank(trace, i)->sampled;
+
+		if (!s)
+			continue;
+		sum.by = s->by;
+		sum.overhead = s->overhead;
+		sum.bursts += s->bursts;
+		sum.on += s->on;
+		sum.lived += s->lived;
+		sum.on_units += s->on_units;
+		sum.all_units += s->all_units;
+		sum.cost_ns += s->cost_ns;
+		sum.plain_ns += s->plain_ns;
+		half2 += (double)s->cost_half_ns * (double)s->cost_half_ns;
+	}
+	sum.cost_half_ns = half2 < 1e36 ? (uint64_t)sqrt(half2) : 0;
+	return sum;
+}
+
+static void print_sampled(const struct sonde_trace_sampled *s)
+{
+	if (!s->by || !s->lived)
+		return;
+	info_row("sampled", "%" PRIu64 " bursts, %.2f %% of the time", s->bursts,
+		 100 * (double)s->on / (double)s->lived);
+	if (s->all_units)
+		info_row("", "about %.2f %% of the accesses", 100 * (double)s->on_units / (double)s->all_units);
+}
+
+static void print_cost(const struct sonde_trace_sampled *s)
+{
+	if (s->plain_ns)
+		info_row("cost", "%.2f +- %.2f %% of CPU time; allowed %.4g %%",
+			 100 * (double)s->cost_ns / (double)s->plain_ns,
+			 100 * (double)s->cost_half_ns / (double)s->plain_ns, 100 * s->overhead);
+}
+
 /*
  * Accesses a second, while recording, with the interval that holds the rate of all bursts like these in 19 cases of
  * 20: a ratio of sums, whose bursts are taken for independent of each other (Cochran, Sampling Techniques, 1977).
@@ -188,17 +229,17 @@ static void print_bursts(const struct stream *s, double hz)
 	const struct memread_bursts *b = &s->bursts;
 	double rate = b->accesses / b->ticks, n = (double)b->n, rest;
 
-	if (b->n < 2 || !(b->ticks > 0) || !(s->span > 0))
+	if (b->n < 2 || !(b->ticks > 0))
 		return;
 	rest = (b->accesses2 - 2 * rate * b->both + rate * rate * b->ticks2) / (n - 1);
-	info_row("sampled", "%" PRIu64 " bursts, %.2f %% of the time", b->n, 100 * b->ticks / s->span);
 	info_row("", "%.4g accesses a second in them, +- %.2g %%", rate * hz,
 		 100 * 1.96 * sqrt(n * (rest > 0 ? rest : 0)) / b->accesses);
 }
 
-void info_memory_print(const struct info_memory *m, double hz)
+void info_memory_print(const struct info_memory *m, const struct sonde_trace *trace)
 {
 	static const char *const kinds[] = { "loads", "stores", "modifications", "prefetches" };
+	struct sonde_trace_sampled sampled;
 	uint64_t all, lost;
 
 	if (!m)
@@ -215,7 +256,11 @@ void info_memory_print(const struct info_memory *m, double hz)
 		info_row("per access", "%.3f bytes, %.3f unpacked",
 			 (double)m->total.about.file_bytes / (double)all,
 			 (double)m->total.about.raw_bytes / (double)all);
-	print_bursts(&m->total, hz);
+	sampled = sum_sampled(trace);
+	print_sampled(&sampled);
+	if (sampled.by)
+		print_bursts(&m->total, sonde_trace_rank(trace, 0)->tsc_hz);
+	print_cost(&sampled);
 	lost = m->total.about.lost + m->lost_at_end;
 	if (lost)
 		info_row("lost", "%" PRIu64 " parts of memory streams", lost);

@@ -357,7 +357,7 @@ static int info(struct sonde_trace *trace, const struct info_options *o)
 	print_recording(trace);
 	print_counts(trace, &t);
 	print_losses(&t);
-	info_memory_print(memory, sonde_trace_rank(trace, 0)->tsc_hz);
+	info_memory_print(memory, trace);
 	status = print_state(trace, &t, info_memory_damage(memory), o->check);
 	if (o->threads) {
 		print_threads(trace);

@@ -6,6 +6,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -389,29 +390,40 @@ static void report_losses(const struct collector_totals *t)
 			 t->running);
 }
 
-static void report_sampled(const struct recording *r, const struct collector_totals *t)
+static void report_sampled(const struct sonde_trace_sampled *s)
 {
-	double units = t->sums.on_units + t->sums.off_units;
-	struct sampled_share cost;
-
-	if (!r->opt.sample.burst || r->opt.quiet || !(t->lived > 0))
+	if (!s->lived)
 		return;
-	fprintf(stderr, "sonde: memory accesses in %llu bursts, %.2f %% of the threads' time",
-		(unsigned long long)t->bursts, 100 * t->sampled / t->lived);
-	if (units > 0)
-		fprintf(stderr, ", about %.2f %% of what they did", 100 * t->sums.on_units / units);
-	if (sampled_cost(&t->sums, &cost))
-		fprintf(stderr, "; that cost %.2f +- %.2f %% of their CPU time", 100 * cost.share,
-			100 * cost.half);
+	fprintf(stderr, "sonde: memory accesses in %" PRIu64 " bursts, %.2f %% of the threads' time", s->bursts,
+		100 * (double)s->on / (double)s->lived);
+	if (s->all_units)
+		fprintf(stderr, ", about %.2f %% of the accesses",
+			100 * (double)s->on_units / (double)s->all_units);
+	if (s->plain_ns)
+		fprintf(stderr, "; cost %.2f +- %.2f %% of CPU time", 100 * (double)s->cost_ns / (double)s->plain_ns,
+			100 * (double)s->cost_half_ns / (double)s->plain_ns);
 	fputc('\n', stderr);
+}
+
+static struct sonde_trace_sampled write_sampled(struct recording *r, const struct collector_totals *t)
+{
+	struct sonde_trace_sampled s = { 0 };
+
+	if (!r->opt.sample.burst)
+		return s;
+	s = sampled_result(&r->opt.sample, &t->sampled);
+	(void)!tf_writer_sampled(r->writer, &s); /* the writer's end tells of errors */
+	return s;
 }
 
 static void finish(struct recording *r, int status)
 {
 	struct collector_totals totals;
 	struct tf_end end = { .complete = true };
+	struct sonde_trace_sampled sampled;
 
 	collector_finish(r->collector, WIFSIGNALED(status), &totals);
+	sampled = write_sampled(r, &totals);
 	if (WIFSIGNALED(status)) {
 		end.ending = SONDE_TRACE_KILLED;
 		end.signal = WTERMSIG(status);
@@ -426,7 +438,8 @@ static void finish(struct recording *r, int status)
 	if (r->analysis)
 		analysis_finish(r->analysis, r->dir.path, r->opt.quiet);
 	report_losses(&totals);
-	report_sampled(r, &totals);
+	if (!r->opt.quiet)
+		report_sampled(&sampled);
 	recorded_warn_late(&r->recorded);
 	msg_debug("%llu events of %u threads in %s", (unsigned long long)totals.events,
 		  totals.threads, r->dir.path);

@@ -71,6 +71,27 @@ static void put_arguments(FILE *out, const struct sonde_trace_rank *k)
 	putc(']', out);
 }
 
+static void put_sampled(FILE *out, const struct sonde_trace_sampled *s)
+{
+	fputs(", \"sampled\": {\"by\": ", out);
+	put_string(out, s->by);
+	if (s->every) {
+		put_number(out, "burst", s->burst);
+		put_number(out, "every", s->every);
+	}
+	put_number(out, "bursts", s->bursts);
+	if (s->lived)
+		fprintf(out, ", \"time_share\": %.6g", (double)s->on / (double)s->lived);
+	if (s->all_units)
+		fprintf(out, ", \"access_share\": %.6g", (double)s->on_units / (double)s->all_units);
+	if (s->overhead > 0)
+		fprintf(out, ", \"allowed_cost\": %.6g", s->overhead);
+	if (s->plain_ns)
+		fprintf(out, ", \"cost\": %.6g, \"cost_half_interval\": %.6g",
+			(double)s->cost_ns / (double)s->plain_ns, (double)s->cost_half_ns / (double)s->plain_ns);
+	putc('}', out);
+}
+
 static void put_rank(FILE *out, const struct sonde_trace_rank *k)
 {
 	char ending[64];
@@ -89,6 +110,8 @@ static void put_rank(FILE *out, const struct sonde_trace_rank *k)
 		fprintf(out, ", \"exit_status\": %d", k->exit_status);
 	if (k->ending == SONDE_TRACE_KILLED)
 		fprintf(out, ", \"signal\": %d", k->signal);
+	if (k->sampled)
+		put_sampled(out, k->sampled);
 	putc('}', out);
 }
 

@@ -43,7 +43,8 @@ static int64_t in_ns(const struct sampler *s, uint64_t ticks)
 	return ns < 1e12 ? (int64_t)ns + 1 : INT64_C(1000000000000);
 }
 
-uint64_t sampler_on_ticks(const struct sampler *s, const struct ring_head *head, uint64_t now)
+/* Ticks that the thread recorded until @now. */
+static uint64_t on_ticks(const struct sampler *s, const struct ring_head *head, uint64_t now)
 {
 	const struct ring_sample *r = &head->sample;
 	uint64_t began = atomic_load(&r->until) - (s->by == RING_SAMPLE_TIME ? s->burst : 0);
@@ -53,17 +54,14 @@ uint64_t sampler_on_ticks(const struct sampler *s, const struct ring_head *head,
 	return r->on_ticks;
 }
 
-/* ---- what it cost ---- */
+/* ---- what was done ---- */
 
 #define MS 1e-6
 #define MS_OF_1024 (1024 * MS)
+#define NS_OF_MS 1e6
 
-void sampled_add(struct sampled_sums *to, const struct ring_sample *from)
+static void add_cost(struct sampled_sums *to, const struct ring_cost *c)
 {
-	const struct ring_cost *c = &from->cost;
-
-	to->on_units += (double)from->on_units;
-	to->off_units += (double)from->off_units;
 	to->cycles += (double)c->cycles;
 	to->cost += (double)c->cost * MS;
 	to->plain += (double)c->plain * MS;
@@ -72,17 +70,52 @@ void sampled_add(struct sampled_sums *to, const struct ring_sample *from)
 	to->plain2 += (double)c->plain2 * MS_OF_1024 * MS_OF_1024;
 }
 
+void sampled_add(struct sampled_sums *to, const struct sampler *s, const struct ring_head *head, uint64_t now)
+{
+	const struct ring_sample *r = &head->sample;
+
+	to->bursts += r->bursts;
+	to->on += (double)on_ticks(s, head, now);
+	to->lived += (double)now - (double)head->first_tsc;
+	to->on_units += (double)r->on_units;
+	to->off_units += (double)r->off_units;
+	add_cost(to, &r->cost);
+}
+
+static uint64_t whole(double v)
+{
+	return v >= 1 && v < 1e18 ? (uint64_t)v : 0;
+}
+
 /* A ratio of sums, whose cycles are taken for independent of each other (Cochran, Sampling Techniques, 1977). */
-bool sampled_cost(const struct sampled_sums *s, struct sampled_share *cost)
+static void tell_cost(const struct sampled_sums *s, struct sonde_trace_sampled *to)
 {
 	double r = s->cost / s->plain, n = s->cycles, rest;
 
 	if (!(n >= 2) || !(s->plain > 0))
-		return false;
+		return;
 	rest = (s->cost2 - 2 * r * s->both + r * r * s->plain2) / (n - 1);
-	cost->share = r;
-	cost->half = 1.96 * sqrt(n * (rest > 0 ? rest : 0)) / s->plain;
-	return true;
+	to->cost_ns = whole(s->cost * NS_OF_MS);
+	to->plain_ns = whole(s->plain * NS_OF_MS);
+	to->cost_half_ns = whole(1.96 * sqrt(n * (rest > 0 ? rest : 0)) * NS_OF_MS);
+}
+
+struct sonde_trace_sampled sampled_result(const struct sample_times *t, const struct sampled_sums *s)
+{
+	static const char *const by[] = { "time", "accesses", "overhead" };
+	struct sonde_trace_sampled to = {
+		.by = by[t->by], .bursts = s->bursts, .on = whole(s->on), .lived = whole(s->lived),
+		.on_units = whole(s->on_units), .all_units = whole(s->on_units + s->off_units),
+	};
+
+	if (t->by == RING_SAMPLE_COST) {
+		to.overhead = (double)t->burst * 1e-6;
+	} else {
+		to.burst = t->burst;
+		to.every = t->every;
+	}
+	tell_cost(s, &to);
+	return to;
 }
 
 /* ---- switching ---- */

@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 #include "launcher/options.h"
+#include "tracefmt/include/sonde/trace.h"
 #include "tracefmt/ring.h"
 
 struct sampler {
@@ -30,25 +31,20 @@ struct sampled {
 
 /* What threads did, as far as they tell: sums. */
 struct sampled_sums {
+	uint64_t bursts;
+	double on, lived;	/* ticks, in bursts and in all */
 	double on_units, off_units;
 	double cycles, cost, plain, cost2, both, plain2; /* of struct ring_cost: ms */
 };
 
-void sampled_add(struct sampled_sums *to, const struct ring_sample *from);
+/* A thread's, until @now. */
+void sampled_add(struct sampled_sums *to, const struct sampler *s, const struct ring_head *head, uint64_t now);
 
-/* A share, and the half of the interval that it is in for 19 cases of 20.  False: it is not known. */
-struct sampled_share {
-	double share, half;
-};
-
-/* Of the time that the threads would have taken without it, what recording cost. */
-bool sampled_cost(const struct sampled_sums *s, struct sampled_share *cost);
+/* For the trace. */
+struct sonde_trace_sampled sampled_result(const struct sample_times *t, const struct sampled_sums *s);
 
 /* Does what is due, in process @pid.  When to come again: ns, or INT64_MAX. */
 int64_t sampler_visit(const struct sampler *s, struct ring_head *head, struct sampled *f, pid_t pid);
-
-/* Ticks that the thread recorded until @now. */
-uint64_t sampler_on_ticks(const struct sampler *s, const struct ring_head *head, uint64_t now);
 
 /* Has the process inherited the file @fd, and mapped it?  What it says of itself is not trusted. */
 bool sampler_maps(pid_t pid, int fd);

@@ -295,6 +295,35 @@ enum sonde_trace_status tf_writer_process(struct tf_writer *w, int pid, int pare
 	return tf_writer_result(w);
 }
 
+enum sonde_trace_status tf_writer_sampled(struct tf_writer *w, const struct sonde_trace_sampled *s)
+{
+	struct tf_buf *line = &w->line;
+
+	tf_json_begin(line, "sampled");
+	tf_json_str(line, "by", s->by);
+	if (s->every) {
+		tf_json_uint(line, "burst", s->burst);
+		tf_json_uint(line, "every", s->every);
+	}
+	if (s->overhead > 0)
+		tf_json_uint(line, "overhead", (uint64_t)(s->overhead * 1e6 + 0.5));
+	tf_json_uint(line, "bursts", s->bursts);
+	tf_json_uint(line, "on", s->on);
+	tf_json_uint(line, "lived", s->lived);
+	if (s->all_units) {
+		tf_json_uint(line, "on-units", s->on_units);
+		tf_json_uint(line, "all-units", s->all_units);
+	}
+	if (s->plain_ns) {
+		tf_json_uint(line, "cost", s->cost_ns);
+		tf_json_uint(line, "cost-half", s->cost_half_ns);
+		tf_json_uint(line, "plain", s->plain_ns);
+	}
+	tf_json_end(line);
+	tf_writer_line(w);
+	return tf_writer_result(w);
+}
+
 enum sonde_trace_status tf_writer_process_end(struct tf_writer *w, int pid, int status)
 {
 	tf_json_begin(&w->line, "process-end");

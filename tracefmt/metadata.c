@@ -319,6 +319,38 @@ static enum sonde_trace_status read_recording(struct reader *r)
 	return status;
 }
 
+/* Millionths. */
+static double share_of(const struct reader *r, const char *key)
+{
+	return (double)number_or_0(r, key) * 1e-6;
+}
+
+static enum sonde_trace_status read_sampled(struct reader *r)
+{
+	struct sonde_trace_sampled *to = tf_arena_alloc(&r->t->arena, sizeof *to);
+
+	if (!to)
+		return SONDE_TRACE_E_NOMEM;
+	*to = (struct sonde_trace_sampled){
+		.by = get_str(r, "by", ""),
+		.burst = number_or_0(r, "burst"),
+		.every = number_or_0(r, "every"),
+		.overhead = share_of(r, "overhead"),
+		.bursts = number_or_0(r, "bursts"),
+		.on = number_or_0(r, "on"),
+		.lived = number_or_0(r, "lived"),
+		.on_units = number_or_0(r, "on-units"),
+		.all_units = number_or_0(r, "all-units"),
+		.cost_ns = number_or_0(r, "cost"),
+		.plain_ns = number_or_0(r, "plain"),
+		.cost_half_ns = number_or_0(r, "cost-half"),
+	};
+	if (!to->by)
+		return SONDE_TRACE_E_NOMEM;
+	r->part->pub.sampled = to;
+	return SONDE_TRACE_OK;
+}
+
 /* --- events ------------------------------------------------------------------------------ */
 
 static enum sonde_trace_type type_of(const char *name)
@@ -626,7 +658,8 @@ static const struct {
 	{ "process", read_process },	     { "process-end", read_process_end },
 	{ "thread", read_thread },	     { "thread-end", read_thread_end },
 	{ "functions", read_functions },     { "calls", read_calls },
-	{ "recording", read_recording },     { "end", read_end },
+	{ "recording", read_recording },     { "sampled", read_sampled },
+	{ "end", read_end },
 };
 
 static enum sonde_trace_status read_line(struct reader *r)

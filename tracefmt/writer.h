@@ -162,6 +162,10 @@ struct tf_recording {
 TF_CHECK enum sonde_trace_status tf_writer_recording(struct tf_writer *w,
 						     const struct tf_recording *recording);
 
+/* What memory accesses were sampled: at the end of the recording. */
+TF_CHECK enum sonde_trace_status tf_writer_sampled(struct tf_writer *w,
+						   const struct sonde_trace_sampled *s);
+
 struct tf_counter {
 	uint32_t id;	     /* index into a ring's counters */
 	const char *name;

@@ -214,6 +214,18 @@ struct sonde_trace_recording {
 	uint64_t memory; /* of the instrumented functions: whose memory accesses were recorded */
 };
 
+/* How memory accesses were sampled, and what of them: sums over the run's threads. */
+struct sonde_trace_sampled {
+	const char *by;	       /* "time", "accesses"; "overhead": by what recording may cost */
+	uint64_t burst, every; /* what was asked for: ns, or accesses; else 0 */
+	double overhead;       /* what was asked for: a share; else 0 */
+	uint64_t bursts;
+	uint64_t on, lived;    /* ticks of the TSC: in bursts, in all */
+	uint64_t on_units, all_units; /* what was done in bursts, in all; 0: not counted (by time) */
+	uint64_t cost_ns, plain_ns; /* what recording cost, and the CPU time without; 0: not known */
+	uint64_t cost_half_ns; /* half the interval that the cost is in for 19 cases of 20 */
+};
+
 /* How the program ended. */
 enum sonde_trace_ending {
 	SONDE_TRACE_UNFINISHED, /* the trace does not tell: the collector was killed */
@@ -249,6 +261,7 @@ struct sonde_trace_rank {
 	uint64_t discarded; /* of the lost: not written, the disk was full or failed */
 	uint64_t bad_lines; /* of the metadata that were not understood */
 	const struct sonde_trace_recording *recording; /* NULL: modules alone recorded */
+	const struct sonde_trace_sampled *sampled; /* NULL: all memory accesses were recorded, or none */
 };
 
 /* --- opening ----------------------------------------------------------------------------- */
