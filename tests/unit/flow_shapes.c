@@ -36,6 +36,10 @@ asm(".text\n.balign 16\nshapes_start:\n.globl shapes_start\n"
     "1: call straight\n cmp $2, %eax\n ja 9f\n movslq (%rbx,%rax,4), %rax\n add %rbx, %rax\n jmp *%rax\n"
     PLACE(hoisted_case0) " nop\n jmp 1b\n" PLACE(hoisted_case1) " nop\n jmp 1b\n"
     " 9: pop %rbx\n ret\n" END(hoisted_switch)
+    FN(label_switch) "lea label_table(%rip), %rdx\n movslq (%rdx,%rdi,4), %rax\n"
+    " lea label_case0(%rip), %rdx\n add %rdx, %rax\n jmp *%rax\n"
+    PLACE(label_case0) " mov $10, %eax\n ret\n" PLACE(label_case1) " mov $11, %eax\n ret\n"
+    PLACE(label_case2) " mov $12, %eax\n ret\n" END(label_switch)
     FN(cold_switch) "cmp $1, %edi\n ja 9f\n lea cold_table(%rip), %rdx\n movslq (%rdx,%rdi,4), %rax\n"
     " add %rdx, %rax\n jmp *%rax\n" PLACE(cold_case0) " xor %eax, %eax\n 9: ret\n" END(cold_switch)
     FN(cold_switch_cold) " sub $8, %rsp\n call straight\n add $8, %rsp\n ret\n" END(cold_switch_cold)
@@ -88,13 +92,14 @@ asm(".text\n.balign 16\nshapes_start:\n.globl shapes_start\n"
     " pic_case0 - pic_table\n"
     "hoisted_table: .long hoisted_case0 - hoisted_table, hoisted_case1 - hoisted_table,"
     " hoisted_case0 - hoisted_table\n"
+    "label_table: .long 0, label_case1 - label_case0, label_case2 - label_case0, 1\n"
     "cold_table: .long cold_case0 - cold_table, cold_switch_cold - cold_table\n"
     "both_table: .long both_case0 - both_table, both_case1 - both_table\n"
     ".long 0\n.balign 8\nshapes_slot: .quad 0\n"
     "shapes_data_end:\n.globl shapes_data_end\n.text\n");
 
 #define LIST(X) X(straight) X(diamond) X(self_loop) X(two_loops) X(irreducible) X(pic_switch) \
-	X(hoisted_switch) X(cold_switch) X(cold_switch_cold) X(text_table) X(switch_and_tail) \
+	X(hoisted_switch) X(label_switch) X(cold_switch) X(cold_switch_cold) X(text_table) X(switch_and_tail) \
 	X(virtual_tail) X(frame_tail) X(got_tail) X(computed_goto) X(framed_goto) X(strange_jump) \
 	X(tail_call) \
 	X(tail_jcc) X(into_another) X(entered_inside) X(dies) X(calls_dies) X(never_returns) X(falls) \
@@ -103,7 +108,8 @@ asm(".text\n.balign 16\nshapes_start:\n.globl shapes_start\n"
 
 #define DECLARE(name) extern const uint8_t name[], name##_end[];
 LIST(DECLARE)
-extern const uint8_t pic_case0[], pic_case1[], pic_case2[], hoisted_case0[], hoisted_case1[], cold_case0[],
+extern const uint8_t pic_case0[], pic_case1[], pic_case2[], hoisted_case0[], hoisted_case1[], cold_case0[], label_case0[],
+	label_case1[], label_case2[],
 	text_case0[], text_case1[], both_case0[], both_tail[], both_case1[], label0[], label1[], label2[],
 	label3[],	entered_inside_2[], behind_dies[];
 
@@ -225,6 +231,12 @@ static void switches(void **state)
 	is_target(hoisted_case0);
 	is_target(hoisted_case1);
 	assert_int_equal(flow.nloops, 1);
+	assert_int_equal(flow.flags, 0);
+	build(FN_label_switch);
+	assert_int_equal(count_ends(TRAMP_END_SWITCH), 1);
+	is_target(label_case0);
+	is_target(label_case1);
+	is_target(label_case2);
 	assert_int_equal(flow.flags, 0);
 	build(FN_text_table);
 	assert_int_equal(count_ends(TRAMP_END_SWITCH), 1);

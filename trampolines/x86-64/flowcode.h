@@ -96,10 +96,17 @@ struct flow_cross {
 	uint32_t to;		/* offset */
 };
 
-/* An address that a function loads, and that may be a jump table's. */
+/* An address that a function loads. */
+enum flow_base_kind {
+	FLOW_BASE_TABLE,	/* may be a jump table's */
+	FLOW_BASE_OFFSETS,	/* or of one with distances from a label, which is not to be seen from it */
+	FLOW_BASE_LABEL,	/* a place in code that is no function's start */
+};
+
 struct flow_base {
 	uint64_t addr;
 	uint32_t fn;
+	uint32_t kind;		/* enum flow_base_kind */
 };
 
 /* `fn` returns only if `callee` does. */
@@ -141,6 +148,9 @@ void tramp_flow_tables(struct flow_scan *scan);
 
 /* Could a jump table be at `addr`? */
 bool tramp_flow_table_like(const struct tramp_code *code, uint64_t addr);
+
+/* ... in data, of distances from somewhere else? */
+bool tramp_flow_offsets_like(const struct tramp_code *code, uint64_t addr);
 
 /* Fills code->owner: from the facts alone. */
 void tramp_flow_known_parts(struct tramp_code *code);

@@ -180,20 +180,31 @@ static void note_call(struct sweep *s, uint64_t to)
 
 /* ---- addresses that instructions hold ---- */
 
+static void note_base(struct sweep *s, uint64_t addr, enum flow_base_kind kind)
+{
+	struct flow_base base = { .addr = addr, .fn = s->fn, .kind = kind };
+
+	if (s->fn != TRAMP_NONE)
+		tramp_flow_append(s->scan, &s->scan->bases, &base, sizeof(base));
+}
+
 static void note_address(struct sweep *s, uint64_t addr)
 {
 	struct tramp_code *code = s->scan->code;
-	struct flow_base base = { .addr = addr, .fn = s->fn };
 	uint32_t piece;
 
 	if (flow_in_code(code, addr)) {
 		piece = tramp_flow_piece(code, addr);
 		if (is_start(code, piece, addr))
 			add_bits(s, piece, FLOW_FN_TAKEN);
+		else if (piece != TRAMP_NONE)
+			note_base(s, addr, FLOW_BASE_LABEL);
 		flow_set_bit(code->external, addr - code->base);
 	}
-	if (s->fn != TRAMP_NONE && tramp_flow_table_like(code, addr))
-		tramp_flow_append(s->scan, &s->scan->bases, &base, sizeof(base));
+	if (tramp_flow_table_like(code, addr))
+		note_base(s, addr, FLOW_BASE_TABLE);
+	else if (tramp_flow_offsets_like(code, addr))
+		note_base(s, addr, FLOW_BASE_OFFSETS);
 }
 
 static void note_immediate(struct sweep *s, const uint8_t *at, const struct flow_insn *insn)

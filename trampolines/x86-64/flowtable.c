@@ -4,7 +4,8 @@
  *
  * Every address in a function that also has an indirect jump and loads of entries may be a table's: of
  * distances from itself (4 bytes each; position-independent code), or of addresses (8 or 4 bytes; only where
- * the linker has put them in).  No bound is looked for.  A table ends where
+ * the linker has put them in).  What a function computes from its own labels (`&&case - &&base` of GNU C) is a table
+ * of distances from one of those that it loads.  No bound is looked for.  A table ends where
  *  - the next address begins that some such function loads and that looks like a table,
  *  - an entry is not in code, or is no instruction (where the function was decoded without a doubt),
  * and behind its last entry that leads into its function.  It has two entries at least, and in data it is
@@ -22,8 +23,8 @@ enum form { DISTANCES, WORDS, HALVES, FORMS };
 
 static const uint8_t entry_size[FORMS] = { 4, 8, 4 };
 
-/* The i-th entry; false: no bytes there. */
-static bool read_entry(const struct tramp_bytes *b, uint64_t base, uint64_t addr, enum form form,
+/* The entry at @addr, if it is a distance, from @origin; false: no bytes there. */
+static bool read_entry(const struct tramp_bytes *b, uint64_t origin, uint64_t addr, enum form form,
 		       uint64_t *to)
 {
 	size_t size = entry_size[form];
@@ -32,7 +33,7 @@ static bool read_entry(const struct tramp_bytes *b, uint64_t base, uint64_t addr
 		return false;
 	*to = (uint64_t)tramp_flow_field(b->bytes + (addr - b->addr), 0, (uint8_t)size);
 	if (form == DISTANCES)
-		*to += base;
+		*to += origin;
 	return true;
 }
 
@@ -53,10 +54,26 @@ bool tramp_flow_table_like(const struct tramp_code *code, uint64_t addr)
 	return false;
 }
 
+/* The first entries are less than the code is long. */
+bool tramp_flow_offsets_like(const struct tramp_code *code, uint64_t addr)
+{
+	const struct tramp_bytes *b = tramp_flow_bytes(code, addr);
+	uint64_t size = code->end - code->base, to;
+
+	if (!b || b->code || addr % entry_size[DISTANCES])
+		return false;
+	for (int i = 0; i < ENTRIES_MIN; i++) {
+		if (!read_entry(b, size, addr + (uint64_t)i * entry_size[DISTANCES], DISTANCES, &to) || to >= 2 * size)
+			return false;
+	}
+	return true;
+}
+
 struct table {
 	struct flow_scan *scan;
 	const struct tramp_bytes *bytes;
 	uint64_t base, stop;
+	uint64_t origin;	/* of distances */
 	uint32_t fn, owner;
 	enum form form;
 	bool strict;		/* entries are instructions that were found already */
@@ -96,8 +113,8 @@ static size_t count_entries(const struct table *t)
 	uint64_t to;
 
 	for (size_t i = 0; t->base + i * size < t->stop; i++) {
-		if (!read_entry(t->bytes, t->base, t->base + i * size, t->form, &to) ||
-		    !is_possible(t, to))
+		if (!read_entry(t->bytes, t->origin, t->base + i * size, t->form, &to) ||
+		    !is_possible(t, to) || (t->origin != t->base && !is_own(t, to)))
 			break;
 		if (is_own(t, to))
 			own = i + 1;
@@ -109,11 +126,13 @@ static void take_entries(const struct table *t, size_t n)
 {
 	struct tramp_code *code = t->scan->code;
 
+	if (!n)
+		return;
 	for (size_t i = 0; i < n; i++) {
 		struct flow_cross c = { .from = t->fn };
 		uint64_t to;
 
-		if (!read_entry(t->bytes, t->base, t->base + i * entry_size[t->form], t->form, &to))
+		if (!read_entry(t->bytes, t->origin, t->base + i * entry_size[t->form], t->form, &to))
 			return;
 		c.to = (uint32_t)(to - code->base);
 		tramp_flow_append(t->scan, &t->scan->crosses, &c, sizeof(c));
@@ -133,23 +152,29 @@ static bool has_jumps(const struct tramp_code *code, uint32_t fn)
 	       (code->facts->fns[fn].flags & TRAMP_FN_MAYBE_PART && code->bits[fn] & FLOW_FN_LOADS);
 }
 
-static void read_table(struct flow_scan *scan, const struct flow_base *base, uint64_t stop)
+static struct table table_at(struct flow_scan *scan, const struct flow_base *base, uint64_t stop)
 {
 	struct tramp_code *code = scan->code;
 	struct table t = {
 		.scan = scan, .bytes = tramp_flow_bytes(code, base->addr), .base = base->addr,
-		.stop = stop, .fn = base->fn, .owner = code->owner[base->fn],
+		.stop = stop, .origin = base->addr, .fn = base->fn, .owner = code->owner[base->fn],
 	};
+
+	t.strict = t.bytes && !t.bytes->code && !(code->bits[base->fn] & FLOW_FN_ODD);
+	return t;
+}
+
+static void read_table(struct flow_scan *scan, const struct flow_base *base, uint64_t stop)
+{
+	struct tramp_code *code = scan->code;
+	struct table t = table_at(scan, base, stop);
 
 	if (!t.bytes)
 		return;
-	t.strict = !t.bytes->code && !(code->bits[base->fn] & FLOW_FN_ODD);
 	for (t.form = DISTANCES; t.form < last_form(code); t.form++) {
 		bool aligned = base->addr % entry_size[t.form] == 0 || t.bytes->code;
-		size_t n = aligned ? count_entries(&t) : 0;
 
-		if (n)
-			take_entries(&t, n);
+		take_entries(&t, aligned ? count_entries(&t) : 0);
 	}
 }
 
@@ -159,7 +184,9 @@ static int by_address(const void *left, const void *right)
 
 	if (a->addr != b->addr)
 		return a->addr < b->addr ? -1 : 1;
-	return a->fn < b->fn ? -1 : a->fn > b->fn;
+	if (a->fn != b->fn)
+		return a->fn < b->fn ? -1 : 1;
+	return a->kind < b->kind ? -1 : a->kind > b->kind;
 }
 
 /* An indirect jump of what may be a part could use a table that its parent loads. */
@@ -201,13 +228,90 @@ static void thin_out(struct flow_scan *scan, struct flow_list *list)
 static void read_tables(struct flow_scan *scan, const struct flow_list *list)
 {
 	const struct flow_base *bases = list->items;
-	uint64_t stop = UINT64_MAX;
+	uint64_t stop = UINT64_MAX, above = UINT64_MAX;
 
 	for (size_t i = list->n; i-- > 0;) {
-		if (i + 1 < list->n && bases[i + 1].addr != bases[i].addr)
-			stop = bases[i + 1].addr;
+		if (bases[i].kind != FLOW_BASE_TABLE)
+			continue;
+		if (bases[i].addr != above)
+			stop = above;
+		above = bases[i].addr;
 		read_table(scan, &bases[i], stop);
 	}
+}
+
+/* ---- distances from labels ---- */
+
+static int by_owner(const void *left, const void *right)
+{
+	const struct flow_base *a = left, *b = right;
+
+	if (a->fn != b->fn)
+		return a->fn < b->fn ? -1 : 1;
+	return a->addr < b->addr ? -1 : a->addr > b->addr;
+}
+
+/* Labels that functions load from themselves, sorted; `fn` is whose part it is. */
+static struct flow_list own_labels(struct flow_scan *scan, const struct flow_list *list)
+{
+	const struct tramp_code *code = scan->code;
+	const struct flow_base *bases = list->items;
+	struct flow_list labels = { 0 };
+
+	for (size_t i = 0; i < list->n; i++) {
+		struct flow_base label = bases[i];
+
+		label.fn = code->owner[label.fn];
+		if (label.kind == FLOW_BASE_LABEL &&
+		    code->owner[tramp_flow_piece(code, label.addr)] == label.fn)
+			tramp_flow_append(scan, &labels, &label, sizeof(label));
+	}
+	if (labels.n)
+		qsort(labels.items, labels.n, sizeof(struct flow_base), by_owner);
+	return labels;
+}
+
+/* Index of the first one of @owner, or behind. */
+static size_t first_label(const struct flow_list *labels, uint32_t owner)
+{
+	const struct flow_base *v = labels->items;
+	size_t lo = 0, hi = labels->n;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (v[mid].fn < owner)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+/* All entries have to lead into the function; no other table ends it. */
+static void read_offsets(struct flow_scan *scan, const struct flow_base *base, const struct flow_list *labels)
+{
+	struct table t = table_at(scan, base, UINT64_MAX);
+	const struct flow_base *v = labels->items;
+
+	if (!t.bytes || t.bytes->code || base->addr % entry_size[DISTANCES])
+		return;
+	for (size_t i = first_label(labels, t.owner); i < labels->n && v[i].fn == t.owner; i++) {
+		t.origin = v[i].addr;
+		take_entries(&t, count_entries(&t));
+	}
+}
+
+static void read_all_offsets(struct flow_scan *scan, const struct flow_list *list)
+{
+	const struct flow_base *bases = list->items;
+	struct flow_list labels = own_labels(scan, list);
+
+	for (size_t i = 0; i < list->n && labels.n; i++) {
+		if (bases[i].kind != FLOW_BASE_LABEL)
+			read_offsets(scan, &bases[i], &labels);
+	}
+	free(labels.items);
 }
 
 /* Tables can lead to code in which there are more of them, but only where the decoding was in doubt. */
@@ -220,6 +324,7 @@ void tramp_flow_tables(struct flow_scan *scan)
 		spread_jumps(scan);
 		thin_out(scan, &list);
 		read_tables(scan, &list);
+		read_all_offsets(scan, &list);
 		free(list.items);
 	} while (scan->bases.n && !scan->no_memory);
 }
