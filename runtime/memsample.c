@@ -45,23 +45,58 @@ static void set_phase(struct rt_thread *t, enum ring_phase phase, uint64_t until
 
 /* ---- by what is done ---- */
 
+/* What a thread may do without telling of it. */
+#define SLICE 4000000
+
 static uint64_t done(const struct rt_thread *t)
 {
 	return (uint64_t)(t->mem_given - t->mem_left);
 }
 
+static void tell(struct rt_thread *t)
+{
+	uint64_t now = done(t);
+
+	if (t->ring && t->mem_off)
+		sample_of(t)->off_units += now - t->mem_told;
+	else if (t->ring)
+		sample_of(t)->on_units += now - t->mem_told;
+	t->mem_told = now;
+}
+
+static void give_slice(struct rt_thread *t)
+{
+	int64_t units = t->mem_more < SLICE ? t->mem_more : SLICE;
+
+	t->mem_more -= units;
+	t->mem_given += units;
+	t->mem_left += units;
+}
+
 static void give(struct rt_thread *t, uint64_t units)
 {
-	t->mem_left = t->mem_given = (int64_t)(units & INT64_MAX);
+	t->mem_more = (int64_t)(units & INT64_MAX);
+	t->mem_given = t->mem_left = 0;
+	t->mem_told = 0;
 	t->mem_rest = 0;
+	give_slice(t);
+}
+
+/* 0: there is more to do in this phase. */
+static int is_spent(struct rt_thread *t)
+{
+	if (t->mem_left >= 0)
+		return 0;
+	tell(t);
+	while (t->mem_left < 0 && t->mem_more)
+		give_slice(t);
+	return t->mem_left < 0;
 }
 
 static void count_on(struct rt_thread *t)
 {
-	uint64_t units = t->mem_given ? done(t) : 0;
+	uint64_t units = done(t);
 
-	if (t->ring)
-		sample_of(t)->off_units += units;
 	give(t, by(RING_SAMPLE_COST) ? rt_pace_on(t, units) : burst());
 	t->mem_began = rt_tsc();
 	if (t->ring)
@@ -72,8 +107,6 @@ static void count_off(struct rt_thread *t)
 {
 	uint64_t units = done(t);
 
-	if (t->ring)
-		sample_of(t)->on_units += units;
 	give(t, by(RING_SAMPLE_COST) ? rt_pace_off(t, units) : every() - burst());
 }
 
@@ -81,7 +114,7 @@ int rt_mem_rests(struct rt_thread *t)
 {
 	if (!t->mem_off)
 		return 0;
-	if (by(RING_SAMPLE_TIME) || t->mem_left >= 0)
+	if (by(RING_SAMPLE_TIME) || !is_spent(t))
 		return 1;
 	t->mem_off = 0;
 	return 0;
@@ -101,7 +134,7 @@ static int is_done(struct rt_thread *t)
 		t->mem_left = t->mem_rest;
 		t->mem_rest = 0;
 	}
-	return t->mem_left < 0;
+	return is_spent(t);
 }
 
 /* ---- both ---- */
@@ -141,6 +174,8 @@ void rt_mem_off(struct rt_thread *t)
 {
 	uint64_t now = rt_tsc(), took = now - t->mem_began;
 
+	if (!by(RING_SAMPLE_TIME))
+		tell(t);
 	t->mem_off = t->tcb ? t->tcb : 1;
 	t->mem_limit = 0;
 	t->mem_began = 0;

@@ -64,7 +64,8 @@ struct rt_thread {
 	uint64_t mem_off;	/* sampled: not 0 (but tcb) while recording is off; the collector makes it 0 */
 	uint64_t mem_began;	/* TSC when the burst began; 0: it is over */
 	int64_t mem_left;	/* sampled by what is done: units until recording goes off, or on again */
-	int64_t mem_given;	/* what that was at first */
+	int64_t mem_given, mem_told; /* what that was at first; what the ring says of it */
+	int64_t mem_more;	/* that is still to be given in this phase */
 	int64_t mem_rest;	/* what it is to be again, when the thread comes to where it records; 0: nothing */
 	struct rt_pace pace;
 	uint64_t mem_moved;	/* not 0: FS base is no longer what the chunk's head says */
