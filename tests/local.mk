@@ -12,6 +12,7 @@ TRACEE_FILES =
 include %D%/unit/tracefmt.mk
 include %D%/unit/trampolines.mk
 include %D%/unit/flow.mk
+include %D%/unit/memcompile.mk
 include %D%/unit/memexpand.mk
 include %D%/unit/memfacts.mk
 include %D%/unit/mirror.mk

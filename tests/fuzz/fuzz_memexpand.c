@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Expands arbitrary words by arbitrary descriptions, in batches of different sizes, and counts them: all agree, and
- * all come to an end.
+ * Expands arbitrary words by arbitrary descriptions, in batches of different sizes, interpreted and compiled, and counts
+ * them: all agree, and all come to an end.
  *
  * Input: nodes (1 byte), operations (1 byte), batch (1 byte), how the description is put right (1 byte), struct md_node
  * and struct md_op of each, then chunks: each its length in words (1 byte), kind (1 byte), depth (1 byte), node (1 byte),
@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "trampolines/memcompile.h"
 #include "trampolines/memheap.h"
 
 enum { HEADER = 4, NODES = 16, OPS = 128, WORDS = 64, ACCESSES = 1 << 15, FIRST = 1, LIMIT = 2000 };
@@ -207,10 +208,20 @@ static void compare(const struct result *a, const struct result *b, const struct
 	}
 }
 
+static void compare_counts(const struct result *interpreted, const struct result *compiled)
+{
+	if (interpreted->status == compiled->status &&
+	    memcmp(&interpreted->counts, &compiled->counts, sizeof(compiled->counts)) == 0)
+		return;
+	fprintf(stderr, "status %d, compiled %d; %llu loads, compiled %llu\n", interpreted->status, compiled->status,
+		(unsigned long long)interpreted->counts.accesses[0], (unsigned long long)compiled->counts.accesses[0]);
+	abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input in = { .data = data + HEADER, .end = data + size };
-	struct result a, b, counted;
+	struct result a, b, compiled, counted, compiled_counted;
 
 	if (size < HEADER)
 		return 0;
@@ -219,8 +230,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		b = run(in, data[2] % 7 + 1u);
 		counted = run(in, 0);
 		compare(&a, &b, &counted);
+		mx_compile(in.code);
+		mx_compile_hot(in.code, data[2] % 3);
+		compiled = run(in, ACCESSES);
+		compiled_counted = run(in, 0);
+		compare(&a, &compiled, &compiled_counted);
+		compare_counts(&counted, &compiled_counted);
 		free(a.v);
 		free(b.v);
+		free(compiled.v);
 	}
 	mx_code_free(in.code);
 	return 0;

@@ -7,6 +7,7 @@ tests_unit_memexpand_LDADD = libtrampolines.la $(CMOCKA_LIBS)
 
 PURE_TESTS += tests/unit/memexpand_random
 tests_unit_memexpand_random_SOURCES = tests/unit/memexpand_random.c \
+	tests/unit/memexpand_dice.c tests/unit/memexpand_dice.h \
 	tests/unit/memexpand_support.c tests/unit/memexpand_support.h
 tests_unit_memexpand_random_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_memexpand_random_LDADD = libtrampolines.la $(CMOCKA_LIBS)

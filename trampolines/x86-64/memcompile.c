@@ -31,7 +31,8 @@ _Static_assert(offsetof(struct io, words_end) == 8 && offsetof(struct io, v) == 
 	       offsetof(struct io, fuel) == 32 && offsetof(struct io, tables) == 40 && offsetof(struct io, sums) == 48,
 	       "struct io");
 
-typedef const struct mx_node *enter_fn(void *registers, const void *code, struct io *io);
+/* Returns the node that comes next, + 1 if it is a loop that goes around; 0: a header does. */
+typedef uintptr_t enter_fn(void *registers, const void *code, struct io *io);
 
 /* ---- ways in and out ---- */
 
@@ -264,6 +265,7 @@ static bool enter(struct mxc_engine *e, enum mxc_mode mode, struct mx_machine *m
 	struct mx_fast_state before = *s;
 	struct io io = { .words = s->words, .fuel = s->fuel, .tables = e->tables[mode].headers };
 	enter_fn *enter_code;
+	uintptr_t next;
 
 	if (s->reserve)
 		io.words_end = s->words + least((size_t)(m->end - s->words), PIECES * 4) - 4 - MXC_WORDS;
@@ -276,7 +278,9 @@ static bool enter(struct mxc_engine *e, enum mxc_mode mode, struct mx_machine *m
 		io.v = (uint8_t *)(uintptr_t)PIECES;
 	}
 	memcpy(&enter_code, &e->area, sizeof(enter_code));
-	s->node = enter_code((uint8_t *)m->reg + 128, code, &io);
+	next = enter_code((uint8_t *)m->reg + 128, code, &io);
+	s->node = (const struct mx_node *)(next & ~(uintptr_t)1);
+	s->tried = next & 1 ? s->node : NULL;
 	s->fuel = io.fuel;
 	if (s->reserve)
 		s->words = io.words;
@@ -285,10 +289,7 @@ static bool enter(struct mxc_engine *e, enum mxc_mode mode, struct mx_machine *m
 	else
 		add_sums(sink->counts, &io);
 	e->stats.entered++;
-	if (s->node == before.node && s->words == before.words && s->fuel == before.fuel)
-		return false;
-	s->tried = NULL;
-	return true;
+	return s->node != before.node || s->words != before.words || s->fuel != before.fuel;
 }
 
 static void run(struct mx_engine *engine, struct mx_machine *m, struct mx_sink *sink, struct mx_fast_state *s)

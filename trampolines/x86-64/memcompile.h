@@ -71,8 +71,9 @@ struct mxc_head {
 /* A distance to be set: to a head, or to where code leaves for a node. */
 struct mxc_fix {
 	uint8_t *place;
-	const struct mx_node *node;
+	const struct mx_node *node;	/* NULL: a header comes next */
 	bool leaves;
+	bool around;			/* from a loop to its beginning: the node's address + 1 */
 };
 
 struct mxc_constant {

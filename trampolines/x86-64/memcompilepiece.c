@@ -61,6 +61,14 @@ static void fix(struct mxc_build *b, uint8_t *place, const struct mx_node *node,
 	b->fixes[b->nfixes++] = (struct mxc_fix){ .place = place, .node = node, .leaves = leaves };
 }
 
+/* Out of a piece at its beginning, where it cannot be run. */
+static void leave(struct mxc_build *b, unsigned int cc, const struct mx_node *node)
+{
+	fix(b, mxc_jcc(&b->a, cc), node, true);
+	if (!b->failed)
+		b->fixes[b->nfixes - 1].around = b->body;
+}
+
 static uint8_t **slot(const struct mxc_build *b, const struct mx_node *node, bool header)
 {
 	return &b->engine->tables[b->mode].headers[node->id + (header ? 0 : MXC_IDS)];
@@ -249,7 +257,7 @@ static void check(struct mxc_build *b, const struct mx_node *node, uint8_t reg, 
 		reg = MXC_RAX;
 	}
 	mxc_rm(&b->a, 8, 0x3b, reg, limit);
-	fix(b, mxc_jcc(&b->a, CC_A), node, true);
+	leave(b, CC_A, node);
 }
 
 static void check_words(struct mxc_build *b, const struct mx_node *node)
@@ -262,7 +270,7 @@ static void check_header(struct mxc_build *b, const struct mx_node *node)
 	check_words(b, node);
 	mxc_rm_mem(&b->a, 4, 0x81, ALU_CMP, (struct mxc_mem){ .base = MXC_R12, .index = MXC_NONE });
 	mxc_u32(&b->a, node->id);
-	fix(b, mxc_jcc(&b->a, CC_NE), node, true);
+	leave(b, CC_NE, node);
 }
 
 static void check_all(struct mxc_build *b, const struct mx_node *node)
@@ -271,10 +279,10 @@ static void check_all(struct mxc_build *b, const struct mx_node *node)
 		check_words(b, node);
 	} else {
 		mxc_alu_imm(&b->a, 8, ALU_CMP, MXC_R11, MXC_PATH);
-		fix(b, mxc_jcc(&b->a, CC_B), node, true);
+		leave(b, CC_B, node);
 		if (b->mode != MXC_NEXT) {
 			mxc_alu_imm(&b->a, 8, ALU_SUB, MXC_R14, 1);
-			fix(b, mxc_jcc(&b->a, CC_S), node, true);
+			leave(b, CC_S, node);
 		}
 	}
 	if (b->mode == MXC_NEXT)
@@ -295,6 +303,7 @@ static void begin(struct mxc_build *b)
 	memset(b->sums, 0, sizeof(b->sums));
 	b->npath = b->words = b->accesses = b->at_word = b->at_access = b->burnt = 0;
 	b->fresh = false;
+	b->body = NULL;
 }
 
 static void piece(struct mxc_build *b, struct mxc_head *head)
@@ -338,10 +347,27 @@ static void add_constants(struct mxc_build *b)
 	}
 }
 
-/* Where code leaves for a node: one for all that leave for it one after the other. */
+/* What it finds there is the node, for whose piece there may be a place in the table; else it leaves. */
+static void add_leave(struct mxc_build *b, const struct mxc_fix *f)
+{
+	uint8_t *place;
+
+	mxc_imm(&b->a, MXC_RAX, (uint64_t)(uintptr_t)f->node + f->around);
+	if (mxc_possible(f->node) && f->node->id < b->engine->ids && !find_head(b, f->node)) {
+		mxc_rm_mem(&b->a, 4, 0xff, 4,
+			   (struct mxc_mem){ .base = MXC_R10, .index = MXC_NONE,
+					     .disp = MXC_GOTOS + (int32_t)f->node->id * 8 });
+		return;
+	}
+	place = mxc_jmp(&b->a);
+	if (!b->a.full)
+		mxc_to(place, b->engine->leave);
+}
+
+/* Fixes of the same kind behind each other share one. */
 static void add_leaves(struct mxc_build *b)
 {
-	const struct mx_node *last = NULL;
+	const struct mxc_fix *last = NULL;
 	uint8_t *at = NULL;
 
 	for (uint32_t i = 0; i < b->nfixes; i++) {
@@ -349,22 +375,11 @@ static void add_leaves(struct mxc_build *b)
 
 		if (!f->leaves || !f->node)
 			continue;
-		if (f->node != last) {
+		if (!last || f->node != last->node || f->around != last->around) {
 			at = b->a.at;
-			last = f->node;
-			mxc_imm(&b->a, MXC_RAX, (uint64_t)(uintptr_t)f->node);
-			if (mxc_possible(f->node) && f->node->id < b->engine->ids && !find_head(b, f->node)) {
-				/* It may have been compiled meanwhile. */
-				mxc_rm_mem(&b->a, 4, 0xff, 4,
-					   (struct mxc_mem){ .base = MXC_R10, .index = MXC_NONE,
-							     .disp = MXC_GOTOS + (int32_t)f->node->id * 8 });
-			} else {
-				uint8_t *place = mxc_jmp(&b->a);
-
-				if (!b->a.full)
-					mxc_to(place, b->engine->leave);
-			}
+			add_leave(b, f);
 		}
+		last = f;
 		if (!b->a.full)
 			mxc_to(f->place, at);
 	}

@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * usage: memcompile [SEEDS]
+ *
+ * Compiled descriptions against interpreted ones: on what programs wrote, cut at every byte, damaged, and made up.  Chunk by
+ * chunk the same accesses, the same status, the same counts.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/memexpand_dice.h"
+#include "trampolines/memcompile.h"
+
+enum { LIMIT = 300, MOST = 20000, VISITS = 2000, ROUNDS = 60, AGAIN = 3 };
+
+static uint64_t seeds = 400;
+static struct {
+	uint64_t streams, accesses, errors, entered;
+} seen;
+
+/* What came of a chunk. */
+struct step {
+	size_t n;		/* accesses until then */
+	enum mx_status status;
+	struct mx_counts counts;
+};
+
+struct outcome {
+	struct mx_access *v;
+	struct step *steps;
+	size_t n, nsteps;
+	bool full;
+};
+
+/* ---- running ---- */
+
+static struct mx_machine *machine(struct mx_code *code)
+{
+	struct mx_machine *m = mx_machine_new(code);
+
+	assert_non_null(m);
+	mx_machine_limit(m, LIMIT);
+	return m;
+}
+
+static void expand(struct mx_machine *m, struct outcome *o, enum mx_status *status, size_t batch)
+{
+	size_t n;
+
+	do {
+		n = mx_next(m, o->v + o->n, batch, status);
+		o->n += n;
+		o->full = o->n + batch > MOST;
+	} while (n && !o->full && *status == MX_OK);
+}
+
+/* Each chunk in memory of its own size, which is gone when it has been taken. */
+static enum mx_status feed(struct mx_machine *m, const struct mxt_chunk *c, uint8_t **copy)
+{
+	*copy = malloc(c->len + !c->len);
+	assert_non_null(*copy);
+	if (c->len)
+		memcpy(*copy, c->data, c->len);
+	return mx_feed(m, *copy, c->len);
+}
+
+/* @batch 0: counts. */
+static struct outcome run(struct mx_code *code, const struct mxt_chunk *chunks, size_t n, size_t batch, int stack)
+{
+	struct mx_machine *m = machine(code);
+	struct outcome o = { .v = calloc(MOST, sizeof(*o.v)), .steps = calloc(n + 1, sizeof(*o.steps)) };
+
+	assert_non_null(o.v);
+	assert_non_null(o.steps);
+	for (size_t i = 0; i < n && !o.full; i++) {
+		struct step *s = &o.steps[o.nsteps];
+		uint8_t *copy;
+
+		*s = i ? s[-1] : *s;
+		s->status = feed(m, &chunks[i], &copy);
+		if (s->status == MX_OK && batch)
+			expand(m, &o, &s->status, batch);
+		else if (s->status == MX_OK)
+			s->status = mx_count(m, stack, &s->counts);
+		s->n = o.n;
+		o.nsteps += !o.full;
+		free(copy);
+	}
+	mx_machine_free(m);
+	return o;
+}
+
+static void drop(struct outcome *o)
+{
+	free(o->v);
+	free(o->steps);
+}
+
+/* ---- comparing ---- */
+
+static void same_counts(const struct mx_counts *a, const struct mx_counts *b, size_t chunk)
+{
+	for (int k = 0; k < 4; k++)
+		if (a->accesses[k] != b->accesses[k] || a->bytes[k] != b->bytes[k])
+			fail_msg("chunk %zu, kind %d: %llu accesses, %llu bytes; compiled %llu, %llu", chunk, k,
+				 (unsigned long long)a->accesses[k], (unsigned long long)a->bytes[k],
+				 (unsigned long long)b->accesses[k], (unsigned long long)b->bytes[k]);
+}
+
+static void same_steps(const struct outcome *a, const struct outcome *b)
+{
+	assert_int_equal(a->nsteps, b->nsteps);
+	for (size_t i = 0; i < a->nsteps; i++) {
+		const struct step *s = &a->steps[i], *t = &b->steps[i];
+
+		if (s->n != t->n || s->status != t->status)
+			fail_msg("chunk %zu: %zu accesses and status %d, compiled %zu and %d", i, s->n, s->status, t->n,
+				 t->status);
+		same_counts(&s->counts, &t->counts, i);
+		seen.errors += s->status != MX_OK;
+	}
+}
+
+static void same(const struct outcome *a, const struct outcome *b)
+{
+	size_t n = a->n < b->n ? a->n : b->n;
+
+	for (size_t i = 0; i < n; i++) {
+		if (memcmp(&a->v[i], &b->v[i], sizeof(*a->v)) != 0)
+			fail_msg("access %zu: %#llx by %#llx, compiled %#llx by %#llx", i,
+				 (unsigned long long)a->v[i].addr, (unsigned long long)a->v[i].insn,
+				 (unsigned long long)b->v[i].addr, (unsigned long long)b->v[i].insn);
+	}
+	if (!a->full && !b->full)
+		same_steps(a, b);
+	seen.accesses += a->n;
+}
+
+struct pair {
+	struct mx_code *interpreted, *compiled;
+};
+
+static struct pair codes(const struct mxt_description *d)
+{
+	struct pair p;
+
+	mxt_compiled = false;
+	p.interpreted = mxt_code(d);
+	mxt_compiled = true;
+	p.compiled = mxt_code(d);
+	mx_compile_hot(p.compiled, mxd_roll(3));
+	return p;
+}
+
+static void free_codes(struct pair *p)
+{
+	struct mx_compiled stats;
+
+	assert_true(mx_compile_stats(p->compiled, &stats));
+	seen.entered += stats.entered;
+	mx_code_free(p->interpreted);
+	mx_code_free(p->compiled);
+}
+
+static void compare(const struct pair *p, const struct mxt_chunk *chunks, size_t n, size_t batch, int stack)
+{
+	struct outcome a = run(p->interpreted, chunks, n, batch, stack), b = run(p->compiled, chunks, n, batch, stack);
+
+	same(&a, &b);
+	drop(&a);
+	drop(&b);
+	seen.streams++;
+}
+
+static void compare_all(const struct pair *p, const struct mxt_chunk *chunks, size_t n)
+{
+	static const size_t batches[] = { 128, 131, 200, 1000, 4096 };
+
+	compare(p, chunks, n, batches[mxd_roll(sizeof(batches) / sizeof(batches[0]))], 0);
+	compare(p, chunks, n, 0, (int)mxd_roll(2));
+}
+
+/* ---- streams ---- */
+
+static uint32_t header_node(const struct mxt_description *d)
+{
+	uint32_t n;
+
+	do
+		n = mxd_roll(d->nnodes);
+	while (!(d->nodes[n].flags & MD_NODE_HEADER));
+	return n;
+}
+
+/*
+ * As a program would write it, with signals and full buffers.  Says whether it came to an end: behind END, a loop that
+ * has none is run for long.
+ */
+static bool write_stream(struct mxt_program *p, uint32_t handler)
+{
+	uint32_t rounds = ROUNDS;
+	bool next = true;
+
+	for (uint32_t visits = 0; visits < VISITS && rounds; visits++) {
+		if (next) {
+			p->node = header_node(p->d);
+			rounds--;
+		}
+		if (!mxd_roll(60))
+			mxt_chunk(p, MD_CHUNK_MORE);
+		if (!mxd_roll(60)) {
+			mxt_run_to(p, mxd_roll(p->d->nodes[p->node].nops));
+			mxt_signal(p, handler, true);
+		}
+		next = mxt_run_node(p);
+	}
+	return rounds == 0;
+}
+
+/* Nodes with headers, and any values. */
+static void invent_stream(struct mxt_program *p)
+{
+	struct mxt_chunk *c = &p->chunks[p->nchunks - 1];
+	size_t len = sizeof(struct md_chunk), room = 4096;
+	uint8_t *data = realloc(c->data, room + 512);
+
+	assert_non_null(data);
+	c->data = data;
+	while (len < room) {
+		uint32_t n = header_node(p->d), id = MXT_FIRST + n;
+
+		memcpy(data + len, &id, sizeof(id));
+		for (uint32_t at = 4; at < p->d->nodes[n].bytes && at < 256; at += 4) {
+			uint32_t v = (uint32_t)mxd_value(p);
+
+			memcpy(data + len + at, &v, sizeof(v));
+		}
+		len += p->d->nodes[n].bytes < 256 ? p->d->nodes[n].bytes : 256;
+	}
+	c->len = len;
+}
+
+static void damage(struct mxt_chunk *chunks, size_t n)
+{
+	struct mxt_chunk *c = &chunks[mxd_roll((uint32_t)n)];
+
+	for (uint32_t i = 1 + mxd_roll(4); i && c->len > sizeof(struct md_chunk); i--) {
+		uint32_t words = (uint32_t)(c->len - sizeof(struct md_chunk)) / 4, v;
+
+		v = mxd_roll(2) ? MXT_FIRST + mxd_roll(12) : (uint32_t)mxd_roll(0x7fffffff) << mxd_roll(2);
+		if (words)
+			memcpy(c->data + sizeof(struct md_chunk) + mxd_roll(words) * 4, &v, sizeof(v));
+	}
+}
+
+/* The chunk that has most is cut to @len, and the rest comes in another. */
+static void cut(const struct pair *p, const struct mxt_program *of, size_t which, size_t len)
+{
+	const struct md_chunk head = { .kind = MD_CHUNK_MORE, .head = sizeof(head) };
+	struct mxt_chunk *chunks = calloc(of->nchunks + 1, sizeof(*chunks));
+	size_t rest = of->chunks[which].len - len;
+	uint8_t *more = malloc(sizeof(head) + rest);
+
+	assert_non_null(chunks);
+	assert_non_null(more);
+	memcpy(chunks, of->chunks, (which + 1) * sizeof(*chunks));
+	memcpy(chunks + which + 2, of->chunks + which + 1, (of->nchunks - which - 1) * sizeof(*chunks));
+	memcpy(more, &head, sizeof(head));
+	memcpy(more + sizeof(head), of->chunks[which].data + len, rest);
+	chunks[which].len = len;
+	chunks[which + 1] = (struct mxt_chunk){ .data = more, .len = sizeof(head) + rest };
+	compare_all(p, chunks, of->nchunks + 1);
+	compare_all(p, chunks, which + 1);	/* truncated */
+	free(more);
+	free(chunks);
+}
+
+/* ---- tests ---- */
+
+static void describe(struct mxt_description *d, uint64_t seed, uint32_t *handler)
+{
+	mxd_seed(seed << 32, seed % 4);
+	*handler = MXD_HANDLER;
+	if (seed % 3) {
+		mxd_anything(d);
+	} else {
+		mxd_loop(d);
+		*handler = 3;
+	}
+}
+
+static void test_programs(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 0; seed < seeds; seed++) {
+		struct mxt_description d = { 0 };
+		struct mxt_program p;
+		uint32_t handler;
+		struct pair pair;
+		size_t all;
+
+		describe(&d, seed, &handler);
+		mxt_start(&p, &d, seed);
+		p.value = mxd_value;
+		pair = codes(&d);
+		if (seed % 5 == 0)
+			invent_stream(&p);
+		else if (write_stream(&p, handler))
+			mxt_chunk(&p, MD_CHUNK_END);
+		compare_all(&pair, p.chunks, p.nchunks);
+		all = p.nchunks;
+		p.nchunks -= p.nchunks > 1;
+		for (int i = 0; i < AGAIN; i++) {
+			damage(p.chunks, p.nchunks);
+			compare_all(&pair, p.chunks, p.nchunks);
+		}
+		free_codes(&pair);
+		p.nchunks = all;
+		mxt_free(&p);
+	}
+	assert_true(seen.entered > seeds * 20 && seen.errors > seeds * 10 && seen.accesses > seeds * 1000);
+}
+
+static void test_cuts(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 0; seed < (seeds + 49) / 50; seed++) {
+		struct mxt_description d = { 0 };
+		struct mxt_program p;
+		uint32_t handler;
+		struct pair pair;
+		size_t most = 0;
+
+		describe(&d, seed, &handler);
+		mxt_start(&p, &d, seed);
+		p.value = mxd_value;
+		pair = codes(&d);
+		write_stream(&p, handler);
+		for (size_t i = 0; i < p.nchunks; i++)
+			most = p.chunks[i].len > p.chunks[most].len ? i : most;
+		for (size_t len = 0; len <= p.chunks[most].len; len++)
+			cut(&pair, &p, most, len);
+		free_codes(&pair);
+		mxt_free(&p);
+	}
+}
+
+static void test_refused(void **state)
+{
+	struct mxt_description d = { 0 };
+	struct mx_compiled stats;
+	struct mx_code *code;
+
+	(void)state;
+	mxd_seed(1, true);
+	mxd_anything(&d);
+	mxt_compiled = true;
+	setenv("SONDE_MEM_COMPILE", "0", 1);
+	code = mxt_code(&d);
+	assert_false(mx_compile_stats(code, &stats));
+	mx_code_free(code);
+	unsetenv("SONDE_MEM_COMPILE");
+	code = mxt_code(&d);
+	assert_true(mx_compile_stats(code, &stats));
+	mx_code_free(code);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_programs),
+		cmocka_unit_test(test_cuts),
+		cmocka_unit_test(test_refused),
+	};
+	int failed;
+
+	if (argc > 1)
+		seeds = strtoull(argv[1], NULL, 10);
+	failed = cmocka_run_group_tests(tests, NULL, NULL);
+
+	printf("%llu streams, %llu accesses, %llu errors, %llu times in compiled code\n",
+	       (unsigned long long)seen.streams, (unsigned long long)seen.accesses, (unsigned long long)seen.errors,
+	       (unsigned long long)seen.entered);
+	return failed;
+}
