@@ -196,42 +196,6 @@ static bool is_entered_indirectly(const struct tramp_flow *flow, uint32_t i)
 	return i != flow->entry && b->flags & TRAMP_BLOCK_EXTERNAL && !(b->flags & TRAMP_BLOCK_PAD);
 }
 
-/* @inside: what indirect jumps may bring to any place that they could lead to. */
-static bool follow_block(struct tramp_flow *flow, struct state *states, struct state *inside, uint32_t i)
-{
-	const struct tramp_block *b = &flow->blocks[i];
-	struct state out;
-	bool changed = false;
-
-	if (inside->seen && is_entered_indirectly(flow, i))
-		changed |= meet(&states[i], inside);
-	if (!states[i].seen)
-		return changed;
-	out = behind(flow, i, &states[i]);
-	if (b->target != TRAMP_NONE)
-		changed |= meet(&states[b->target], &out);
-	if (b->next != TRAMP_NONE)
-		changed |= meet(&states[b->next], &out);
-	if (b->ends == TRAMP_END_UNSURE)
-		changed |= meet(inside, &out);
-	return changed;
-}
-
-static void follow_all(struct tramp_flow *flow, struct state *states)
-{
-	struct state inside = { 0 };
-	bool changed = true;
-
-	memset(states, 0, flow->nblocks * sizeof(*states));
-	if (flow->entry != TRAMP_NONE)
-		states[flow->entry] = (struct state){ .frame = UNKNOWN, .seen = true };
-	while (changed) {
-		changed = false;
-		for (uint32_t i = 0; i < flow->nblocks; i++)
-			changed |= follow_block(flow, states, &inside, i);
-	}
-}
-
 /* ---- the jumps ---- */
 
 /* Places that a jump within the function could lead to, other than targets of tables of distances. */
@@ -288,6 +252,46 @@ static enum tramp_end classify(const struct tramp_flow *flow, uint32_t block,
 	return by_stack(flow, &s, labels);
 }
 
+/* ---- all blocks, from one to the other ---- */
+
+/* @inside: what indirect jumps may bring to any place that they could lead to. */
+static bool follow_block(struct tramp_flow *flow, struct state *states, struct state *inside, bool labels,
+			 uint32_t i)
+{
+	const struct tramp_block *b = &flow->blocks[i];
+	struct state out;
+	bool changed = false;
+
+	if (inside->seen && is_entered_indirectly(flow, i))
+		changed |= meet(&states[i], inside);
+	if (!states[i].seen)
+		return changed;
+	out = behind(flow, i, &states[i]);
+	if (b->target != TRAMP_NONE)
+		changed |= meet(&states[b->target], &out);
+	if (b->next != TRAMP_NONE)
+		changed |= meet(&states[b->next], &out);
+	if (b->ends == TRAMP_END_UNSURE && classify(flow, i, &states[i], labels) != TRAMP_END_TAIL_IND)
+		changed |= meet(inside, &out);
+	return changed;
+}
+
+/* A jump that leaves the function, as far as is known yet, brings nothing to a place in it. */
+static void follow_all(struct tramp_flow *flow, struct state *states, bool labels)
+{
+	struct state inside = { 0 };
+	bool changed = true;
+
+	memset(states, 0, flow->nblocks * sizeof(*states));
+	if (flow->entry != TRAMP_NONE)
+		states[flow->entry] = (struct state){ .frame = UNKNOWN, .seen = true };
+	while (changed) {
+		changed = false;
+		for (uint32_t i = 0; i < flow->nblocks; i++)
+			changed |= follow_block(flow, states, &inside, labels, i);
+	}
+}
+
 /* Jumps through the GOT leave the function; false: there are others. */
 static bool only_got(struct tramp_flow *flow)
 {
@@ -315,8 +319,8 @@ bool tramp_flow_jumps(struct tramp_flow *flow)
 	states = tramp_flow_reserve(&p->work_room, flow->nblocks, sizeof(*states));
 	if (!states)
 		return false;
-	follow_all(flow, states);
 	labels = has_labels(flow);
+	follow_all(flow, states, labels);
 	for (uint32_t i = 0; i < flow->nblocks; i++) {
 		struct tramp_block *b = &flow->blocks[i];
 
