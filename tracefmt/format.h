@@ -32,7 +32,13 @@
 #define TF_MAGIC_PIECE "SondePce"  /* one chunk, or one object */
 #define TF_MEMORY_VERSION 2
 #define TF_PIECE_SIZE 48
-#define TF_PIECE_SPREAD 1u	 /* flag: rearranged, see tracefmt/memorywords.h */
+/* What its body is. */
+enum tf_piece_way {
+	TF_PIECE_PLAIN,
+	TF_PIECE_SPREAD,	/* rearranged, see tracefmt/memorywords.h */
+	TF_PIECE_INDEXED,	/* see tracefmt/memoryindex.h */
+	TF_PIECE_WAYS
+};
 #define TF_OBJECT_SIZE 48
 #define TF_MD_SIZE 16 /* of a struct md_node, and of a struct md_op */
 

@@ -24,6 +24,8 @@ libtracefmt_la_SOURCES = \
 	tracefmt/memory.h \
 	tracefmt/memoryin.c \
 	tracefmt/memoryout.c \
+	tracefmt/memoryindex.c \
+	tracefmt/memoryindex.h \
 	tracefmt/memorywords.c \
 	tracefmt/memorywords.h \
 	tracefmt/metadata.c \

@@ -13,6 +13,7 @@
 #include "tracefmt/buffer.h"
 #include "tracefmt/format.h"
 #include "tracefmt/memory.h"
+#include "tracefmt/memoryindex.h"
 #include "tracefmt/memorywords.h"
 
 #define SEARCH_BYTES 65536
@@ -50,7 +51,7 @@ struct tf_memory_stream {
 	uint32_t next; /* sequence number */
 	bool told;     /* that something is missing here */
 	ZSTD_DCtx *zstd;
-	struct tf_buf packed, words, raw;
+	struct tf_buf packed, words, scratch, raw;
 };
 
 /* ---- pieces ---- */
@@ -135,6 +136,35 @@ static bool unpack_words(struct tf_memory_stream *s, uint8_t *to, const struct p
 	return words && unpack_frame(s, words, size, p) && tf_words_gather(to, p->raw, words);
 }
 
+static bool unpack_index(struct tf_memory_stream *s, uint8_t *to, const struct piece *p)
+{
+	size_t room = tf_index_bound(p->raw), size;
+	uint8_t *words, *scratch;
+
+	tf_buf_clear(&s->words);
+	tf_buf_clear(&s->scratch);
+	words = tf_buf_need(&s->words, room);
+	scratch = tf_buf_need(&s->scratch, (size_t)p->raw + 1);
+	if (!words || !scratch)
+		return false;
+	size = ZSTD_decompressDCtx(s->zstd, words, room, s->packed.data, p->packed);
+	return !ZSTD_isError(size) && tf_index_undo(to, p->raw, words, size, scratch);
+}
+
+static bool unpack_body(struct tf_memory_stream *s, uint8_t *raw, const struct piece *p)
+{
+	switch (p->flags) {
+	case TF_PIECE_PLAIN:
+		return unpack_frame(s, raw, p->raw, p);
+	case TF_PIECE_SPREAD:
+		return unpack_words(s, raw, p);
+	case TF_PIECE_INDEXED:
+		return unpack_index(s, raw, p);
+	default:
+		return false;
+	}
+}
+
 static bool unpack(struct tf_memory_stream *s, const struct piece *p)
 {
 	uint8_t *packed, *raw;
@@ -143,13 +173,13 @@ static bool unpack(struct tf_memory_stream *s, const struct piece *p)
 	tf_buf_clear(&s->raw);
 	packed = tf_buf_extend(&s->packed, p->packed);
 	raw = tf_buf_extend(&s->raw, p->raw ? p->raw : 1);
-	if (!packed || !raw || !s->zstd || (p->flags & ~TF_PIECE_SPREAD))
+	if (!packed || !raw || !s->zstd)
 		return false;
 	s->raw.size = p->raw;
 	if (read_at(s->fd, packed, p->packed, s->at + TF_PIECE_SIZE) != (ssize_t)p->packed ||
 	    XXH64(packed, p->packed, 0) != p->hash)
 		return false;
-	return p->flags & TF_PIECE_SPREAD ? unpack_words(s, raw, p) : unpack_frame(s, raw, p->raw, p);
+	return unpack_body(s, raw, p);
 }
 
 /* Into s->raw.  E_CORRUPT: something is missing in front of the next one; said once. */
@@ -184,6 +214,7 @@ static void stream_close(struct tf_memory_stream *s)
 	ZSTD_freeDCtx(s->zstd);
 	tf_buf_free(&s->packed);
 	tf_buf_free(&s->words);
+	tf_buf_free(&s->scratch);
 	tf_buf_free(&s->raw);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Memory streams while they are written: a header as that of a thread file, then pieces.  A piece is a header
- * of 48 bytes and a zstd frame, of the bytes as they are or of tf_words_spread() of them.
+ * of 48 bytes and a zstd frame, of the bytes as they are, or rearranged.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -9,6 +9,7 @@
 #include <zstd.h>
 
 #include "tracefmt/memory.h"
+#include "tracefmt/memoryindex.h"
 #include "tracefmt/memorywords.h"
 #include "tracefmt/writer-internal.h"
 
@@ -41,7 +42,7 @@ static void put_head(uint8_t *at, const struct tf_pieces *p, size_t packed, size
 	tf_put32(at + 8, p->n);
 	tf_put32(at + 12, (uint32_t)packed);
 	tf_put32(at + 16, (uint32_t)raw);
-	tf_put32(at + 20, p->spread ? TF_PIECE_SPREAD : 0);
+	tf_put32(at + 20, p->way);
 	tf_put64(at + 24, p->lost);
 	tf_put64(at + 32, XXH64(at + TF_PIECE_SIZE, packed, 0));
 	tf_put64(at + 40, XXH64(at, 40, 0));
@@ -52,54 +53,82 @@ static size_t pack(struct tf_writer *w, uint8_t *at, size_t room, const void *ra
 	return ZSTD_compressCCtx(w->pack.zstd, at, room, raw, bytes, LEVEL);
 }
 
-/* Rearranged, at @at; 0: no memory, or another error. */
-static size_t pack_words(struct tf_writer *w, uint8_t *at, size_t room, const void *raw, size_t bytes)
+/* The body of a piece; NULL: no memory. */
+static const uint8_t *arrange(struct tf_writer *w, enum tf_piece_way way, const void *raw, size_t bytes, size_t *size)
 {
-	size_t size = tf_words_size(bytes), packed;
-	uint8_t *words;
+	uint8_t *words, *scratch;
 
+	*size = bytes;
+	if (way == TF_PIECE_PLAIN)
+		return raw;
 	tf_buf_clear(&w->words);
-	words = tf_buf_need(&w->words, size);
-	if (!words)
+	tf_buf_clear(&w->scratch);
+	words = tf_buf_need(&w->words, tf_index_bound(bytes));
+	scratch = tf_buf_need(&w->scratch, tf_index_bound(bytes));
+	if (!words || !scratch)
+		return NULL;
+	*size = tf_words_size(bytes);
+	if (way == TF_PIECE_SPREAD)
+		tf_words_spread(words, raw, bytes);
+	else
+		*size = tf_index_make(words, raw, bytes, scratch);
+	return words;
+}
+
+/* 0: no memory, or another error. */
+static size_t pack_as(struct tf_writer *w, enum tf_piece_way way, uint8_t *at, size_t room, const void *raw,
+		      size_t bytes)
+{
+	size_t size, packed;
+	const uint8_t *body = arrange(w, way, raw, bytes, &size);
+
+	if (!body)
 		return 0;
-	tf_words_spread(words, raw, bytes);
-	packed = pack(w, at, room, words, size);
+	packed = pack(w, at, room, body, size);
 	return ZSTD_isError(packed) ? 0 : packed;
 }
 
-/* Pieces that are packed in both ways; those that follow as was less. */
+/* Pieces that are packed in all ways; those that follow as was least. */
 static bool is_trial(uint32_t n)
 {
 	return n % 16 == 0 || (n & (n - 1)) == 0;
 }
 
-/* As pack(), in the way that is less.  There is room for twice @room. */
+static size_t pack_best(struct tf_writer *w, struct tf_pieces *p, uint8_t *at, size_t room, const void *raw,
+			size_t bytes)
+{
+	size_t best = 0;
+
+	for (int way = 0; way < TF_PIECE_WAYS; way++) {
+		size_t packed = pack_as(w, way, at + (best ? room : 0), room, raw, bytes);
+
+		if (!packed || (best && packed >= best))
+			continue;
+		if (best)
+			memcpy(at, at + room, packed);
+		best = packed;
+		p->way = (uint8_t)way;
+	}
+	return best;
+}
+
+/* As pack_as(), in the way that is least.  There is room for twice @room. */
 static size_t pack_stream(struct tf_writer *w, struct tf_pieces *p, uint8_t *at, size_t room, const void *raw,
 			  size_t bytes)
 {
-	size_t plain, words;
+	size_t packed = is_trial(p->n) ? pack_best(w, p, at, room, raw, bytes) :
+					 pack_as(w, p->way, at, room, raw, bytes);
 
-	if (p->spread && !is_trial(p->n)) {
-		words = pack_words(w, at, room, raw, bytes);
-		if (words)
-			return words;
-	}
-	plain = pack(w, at, room, raw, bytes);
-	if (!is_trial(p->n) || ZSTD_isError(plain)) {
-		p->spread = false;
-		return plain;
-	}
-	words = pack_words(w, at + room, room, raw, bytes);
-	p->spread = words && words < plain;
-	if (p->spread)
-		memcpy(at, at + room, words);
-	return p->spread ? words : plain;
+	if (packed)
+		return packed;
+	p->way = TF_PIECE_PLAIN;
+	return pack(w, at, room, raw, bytes);
 }
 
 /* Appends a piece, made by pack_stream() or pack().  What cannot be written is discarded, and counted. */
 static void append(struct tf_writer *w, struct tf_pieces *p, const void *raw, size_t bytes, bool stream)
 {
-	size_t room = ZSTD_compressBound(tf_words_size(bytes)), packed = 0;
+	size_t room = ZSTD_compressBound(tf_index_bound(bytes)), packed = 0;
 	uint8_t *at;
 
 	tf_buf_clear(&w->memory);

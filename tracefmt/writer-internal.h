@@ -44,7 +44,7 @@ struct tf_pieces {
 	uint32_t n;	/* pieces written */
 	uint64_t lost;	/* chunks since the last one */
 	uint64_t all_lost;
-	bool spread;	/* words are rearranged, see tracefmt/memorywords.h */
+	uint8_t way;	/* enum tf_piece_way, of the last one */
 	bool tried;	/* it has been created, or could not be */
 	bool broken;
 };
@@ -53,6 +53,7 @@ struct tf_writer {
 	struct tf_pieces code;
 	struct tf_buf memory;	/* a piece being made */
 	struct tf_buf words;	/* rearranged for it */
+	struct tf_buf scratch;
 	char *dir;
 	int dirfd;
 	int rank;

@@ -7,7 +7,7 @@
  * a thread's stream.
  *	0	both as they are
  *	1	all checksums of both are made right
- *	2, 3	unpacked bodies of one piece each; 3: the stream's words are rearranged
+ *	2, 3, 4	unpacked bodies of one piece each; 3, 4: the stream's words are rearranged
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +19,7 @@
 
 #include "tracefmt/format.h"
 #include "tracefmt/memory.h"
+#include "tracefmt/memoryindex.h"
 #include "tracefmt/memorywords.h"
 #include "trampolines/memheap.h"
 
@@ -97,16 +98,28 @@ static void fix(uint8_t *file, size_t size, const char *magic)
 	}
 }
 
+/* Of how many bytes the body could be, by its head and size. */
+static size_t indexed_bytes(const uint8_t *body, size_t size)
+{
+	size_t others = tf_words_size(4 * (size_t)(tf_get32(body + 4) % INPUT_MAX));
+	size_t front = TF_INDEX_BEGIN + 4 * (size_t)(tf_get32(body) % 256);
+
+	return size > front + others ? 4 * (size - front - others) : size;
+}
+
 /* A file of one piece. */
-static size_t make_file(uint8_t *file, const char *magic, const uint8_t *body, size_t size, bool spread)
+static size_t make_file(uint8_t *file, const char *magic, const uint8_t *body, size_t size, enum tf_piece_way way)
 {
 	uint8_t *head = file + TF_HEADER_SIZE;
 	size_t raw = size, packed;
 
-	/* so many bytes and lags are `size` */
-	while (spread && raw && tf_words_size(raw) > size)
+	/* so many bytes and lags are `size`; what they are of is said by what is in them */
+	while (way == TF_PIECE_SPREAD && raw && tf_words_size(raw) > size)
 		raw--;
-	size = spread ? tf_words_size(raw) : size;
+	if (way == TF_PIECE_SPREAD)
+		size = tf_words_size(raw);
+	else if (way == TF_PIECE_INDEXED && size > TF_INDEX_BEGIN)
+		raw = indexed_bytes(body, size);
 	memset(file, 0, TF_HEADER_SIZE + TF_PIECE_SIZE);
 	put_header(file, magic);
 	packed = ZSTD_compress(head + TF_PIECE_SIZE, ROOM - TF_HEADER_SIZE - TF_PIECE_SIZE, body, size, 1);
@@ -114,7 +127,7 @@ static size_t make_file(uint8_t *file, const char *magic, const uint8_t *body, s
 	memcpy(head, TF_MAGIC_PIECE, TF_MAGIC_SIZE);
 	tf_put32(head + 12, (uint32_t)packed);
 	tf_put32(head + 16, (uint32_t)raw);
-	tf_put32(head + 20, spread ? TF_PIECE_SPREAD : 0);
+	tf_put32(head + 20, way);
 	tf_put64(head + 32, XXH64(head + TF_PIECE_SIZE, packed, 0));
 	tf_put64(head + 40, XXH64(head, 40, 0));
 	return TF_HEADER_SIZE + TF_PIECE_SIZE + packed;
@@ -201,7 +214,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size < 5 || size > INPUT_MAX)
 		return 0;
 	enter();
-	how = data[0] & 3;
+	how = data[0] % 5;
 	ncode = tf_get32(data + 1) % (size - 4);
 	data += 5;
 	nstream = size - 5 - ncode;
@@ -215,8 +228,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	} else {
 		const uint8_t *words = data + ncode;
 
-		ncode = make_file(code, TF_MAGIC_CODE, data, ncode, false);
-		nstream = make_file(stream, TF_MAGIC_MEMORY, words, nstream, how == 3);
+		ncode = make_file(code, TF_MAGIC_CODE, data, ncode, TF_PIECE_PLAIN);
+		nstream = make_file(stream, TF_MAGIC_MEMORY, words, nstream, TF_PIECE_PLAIN + how - 2);
 	}
 	write_file("code.memory", code, ncode);
 	write_file("1.2.memory", stream, nstream);

@@ -8,12 +8,14 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
+#include "tracefmt/format.h"
+#include "tracefmt/memoryindex.h"
 #include "tracefmt/memorywords.h"
 
 #define BYTES (5 * TF_WORDS_BLOCK * 4)
 
 static uint32_t words[BYTES / 4];
-static uint8_t spread[BYTES + 64], back[BYTES + 64];
+static uint8_t spread[2 * BYTES], scratch[2 * BYTES], back[BYTES + 64];
 
 static void there_and_back(size_t bytes)
 {
@@ -84,12 +86,92 @@ static void test_refuses(void **state)
 	assert_false(tf_words_gather(back, BYTES, spread));
 }
 
+/* ---- numbers for words ---- */
+
+static size_t numbers_and_back(size_t bytes)
+{
+	size_t size;
+
+	memset(spread, 0xa5, sizeof(spread));
+	memset(back, 0xa5, sizeof(back));
+	size = tf_index_make(spread, (const uint8_t *)words, bytes, scratch);
+	assert_true(size <= tf_index_bound(bytes));
+	assert_int_equal(spread[size], 0xa5);
+	memset(scratch, 0xa5, sizeof(scratch));
+	assert_true(tf_index_undo(back, bytes, spread, size, scratch));
+	assert_memory_equal(back, words, bytes);
+	assert_int_equal(back[bytes], 0xa5);
+	return size;
+}
+
+/* Few words, many, all the same, none twice; some of each. */
+static void test_numbers(void **state)
+{
+	static const uint32_t kinds[] = { 1, 3, 200, 256, 1000, 0 };
+
+	(void)state;
+	srandom(2);
+	for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
+		for (size_t i = 0; i < BYTES / 4; i++)
+			words[i] = random() % 5 == 0 || !kinds[k] ? (uint32_t)random() :
+				   (uint32_t)random() % kinds[k] * 0x10203;
+		numbers_and_back(BYTES);
+		for (size_t n = 0; n < 20; n++)
+			numbers_and_back(n);
+		for (int i = 0; i < 20; i++)
+			numbers_and_back((size_t)random() % BYTES);
+	}
+}
+
+/* What consists of few words is a byte for each. */
+static void test_few_words(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < BYTES / 4; i++)
+		words[i] = (uint32_t)(i * i % 251) * 0x1000193;
+	assert_true(numbers_and_back(BYTES) < BYTES / 4 + 4 * TF_INDEX_WORDS + 100);
+}
+
+static void test_wrong_numbers(void **state)
+{
+	size_t size;
+
+	(void)state;
+	for (size_t i = 0; i < BYTES / 4; i++)
+		words[i] = (uint32_t)(i % 100 ? i % 7 : i * 12345);
+	size = tf_index_make(spread, (const uint8_t *)words, BYTES, scratch);
+	assert_true(tf_index_undo(back, BYTES, spread, size, scratch));
+	assert_false(tf_index_undo(back, BYTES, spread, size - 1, scratch));
+	assert_false(tf_index_undo(back, BYTES - 4, spread, size, scratch));
+	for (size_t at = 0; at < TF_INDEX_BEGIN; at++) {	/* how many of each there are */
+		spread[at] ^= 1;
+		assert_false(tf_index_undo(back, BYTES, spread, size, scratch));
+		spread[at] ^= 1;
+	}
+	/* a number that no word has; one word too few; one too many */
+	assert_int_equal(tf_get32(spread), 7);
+	for (size_t at = TF_INDEX_BEGIN + 4 * 7; at < TF_INDEX_BEGIN + 4 * 7 + 300; at++) {
+		uint8_t was = spread[at];
+
+		spread[at] = was == TF_INDEX_OTHER ? 0 : TF_INDEX_OTHER;
+		assert_false(tf_index_undo(back, BYTES, spread, size, scratch));
+		spread[at] = 7;
+		assert_false(tf_index_undo(back, BYTES, spread, size, scratch));
+		spread[at] = was;
+	}
+	for (size_t n = 0; n < TF_INDEX_BEGIN; n++)
+		assert_false(tf_index_undo(back, 0, spread, n, scratch));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_round_trip),
 		cmocka_unit_test(test_finds_lag),
 		cmocka_unit_test(test_refuses),
+		cmocka_unit_test(test_numbers),
+		cmocka_unit_test(test_few_words),
+		cmocka_unit_test(test_wrong_numbers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
