@@ -58,15 +58,21 @@ static uint64_t inverse(uint64_t a)
 static uint64_t meets(uint64_t d, uint64_t s)
 {
 	unsigned int zeros;
+	uint64_t odd;
 
 	if (d == 0)
 		return 0;
 	if (s == 0)
 		return FOREVER;
+	if (s >> 63) {
+		d = -d;
+		s = -s;
+	}
 	zeros = (unsigned int)__builtin_ctzll(s);
 	if (d & ((1ull << zeros) - 1))
 		return FOREVER;
-	return (-d >> zeros) * inverse(s >> zeros) & (~0ull >> zeros);
+	odd = s >> zeros;
+	return (-d >> zeros) * (odd == 1 ? 1 : inverse(odd)) & (~0ull >> zeros);
 }
 
 /* a < b as long as yes, or a >= b as long as not; one of both stays as it is. */
