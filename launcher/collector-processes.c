@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -107,14 +108,30 @@ static void unlock_mail(struct collector *c, const struct process *p)
 	collector_wake(&m->state);
 }
 
-/*
- * A process that is not our child says how it ended only as long as its parent has not asked.  What is not known is taken
- * for a normal end.
- */
-static bool was_killed(struct collector *c, pid_t pid)
+/* Linux 6.15 tells of a process how it ended, whoever has asked before (PIDFD_GET_INFO in linux/pidfd.h). */
+struct ended {
+	uint64_t mask, cgroup;
+	uint32_t ids[11];
+	int32_t status;
+};
+
+#define ENDED_STATUS 8u /* in mask */
+#define ENDED_ASK _IOWR(0xff, 11, struct ended)
+
+static bool status_by_pidfd(const struct process *p, int *status)
+{
+	struct ended info = { .mask = ENDED_STATUS };
+
+	if (p->pidfd < 0 || ioctl(p->pidfd, ENDED_ASK, &info) < 0 || !(info.mask & ENDED_STATUS))
+		return false;
+	*status = info.status;
+	return true;
+}
+
+/* What its parent has not asked for yet. */
+static bool status_of_zombie(pid_t pid, int *status)
 {
 	char path[32], buf[1024], *p;
-	int status = 0;
 	size_t n;
 	FILE *f;
 
@@ -130,9 +147,17 @@ static bool was_killed(struct collector *c, pid_t pid)
 	if (!p || strncmp(p, ") Z", 3) != 0)
 		return false;
 	p = strrchr(p, ' ');
-	if (sscanf(p, "%d", &status) != 1 || !WIFSIGNALED(status))
+	return sscanf(p, "%d", status) == 1;
+}
+
+/* A process that is not our child.  What is not known is taken for a normal end. */
+static bool was_killed(struct collector *c, const struct process *p)
+{
+	int status = 0;
+
+	if ((!status_of_zombie(p->pid, &status) && !status_by_pidfd(p, &status)) || !WIFSIGNALED(status))
 		return false;
-	collector_check(c, tf_writer_process_end(c->writer, pid, status));
+	collector_check(c, tf_writer_process_end(c->writer, p->pid, status));
 	return true;
 }
 
@@ -153,7 +178,7 @@ void collector_reap(struct collector *c)
 		if (p->gone || p->pid == c->program || !has_ended(p))
 			continue;
 		unlock_mail(c, p);
-		finish_process(c, p, was_killed(c, p->pid));
+		finish_process(c, p, was_killed(c, p));
 		if (p->pidfd >= 0)
 			close(p->pidfd);
 		p->pidfd = -1;
@@ -178,6 +203,6 @@ bool collector_no_end_of(struct collector *c, pid_t pid, bool killed)
 		return killed;
 	for (size_t i = 0; i < c->nprocesses; i++)
 		if (c->processes[i].pid == pid && !c->processes[i].gone)
-			return !has_ended(&c->processes[i]) || was_killed(c, pid);
+			return !has_ended(&c->processes[i]) || was_killed(c, &c->processes[i]);
 	return false;
 }
