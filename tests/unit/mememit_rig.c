@@ -53,6 +53,7 @@ static struct {
 	size_t npieces;
 	bool probe[ARENA];	/* byte by byte: it is in a probe, that is not left by these pieces */
 	bool sampled;		/* recording may go off */
+	uint8_t counted;	/* enum tramp_mem_count */
 	size_t bursts[BURSTS];	/* where each ends in found[] */
 	size_t nbursts;
 	bool interrupts;	/* handlers come in between */
@@ -82,6 +83,15 @@ static bool is_recorded(uint64_t pc)
 	return fn != TRAMP_NONE && rig.wanted[fn];
 }
 
+/* Recording may go on, or if it is on, stop. */
+static void go_on(void)
+{
+	if (rig.counted)
+		stream_pool()->left = -1;
+	else
+		stream_pool()->off = 0;
+}
+
 static void on_copy(ucontext_t *context)
 {
 	if (++rig.steps > 100 * (size_t)STEPS_MAX)
@@ -89,9 +99,8 @@ static void on_copy(ucontext_t *context)
 	if (rig.probe[context->uc_mcontext.gregs[REG_RIP] - (greg_t)rig.arena] ||
 	    random_below(rig.code->source, INTERRUPT_ONE_IN))
 		return;
-	/* Recording goes on. */
 	if (random_below(rig.code->source, 4) == 0)
-		stream_pool()->off = 0;
+		go_on();
 	interrupt_there(context, (uint64_t)rig.arena, rig.pieces, rig.npieces);
 	rig.code->tally->interrupts++;
 }
@@ -268,8 +277,6 @@ static unsigned int any_want(void)
 		0, 0, TRAMP_MIRROR_ENTRY, TRAMP_MIRROR_EXIT, TRAMP_MIRROR_ENTRY | TRAMP_MIRROR_EXIT,
 	};
 
-	if (rig.sampled)
-		return TRAMP_MIRROR_ACCESSES;
 	return TRAMP_MIRROR_ACCESSES |
 	       wants[random_below(rig.code->source, sizeof(wants) / sizeof(wants[0]))];
 }
@@ -282,6 +289,7 @@ void mememit_instrument(const struct mememit_code *code)
 	set_up();
 	rig.code = code;
 	rig.sampled = env.sampled = random_below(code->source, 2);
+	rig.counted = env.count = rig.sampled ? (uint8_t)random_below(code->source, TRAMP_MEM_COUNT_INSNS + 1) : 0;
 	rig.used = rig.npieces = 0;
 	rig.node = FIRST_NODE;
 	rig.arena = map_near(code->start, ARENA);

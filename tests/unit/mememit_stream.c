@@ -85,6 +85,7 @@ struct tramp_mem_env stream_mem_env(bool fsbase, bool stack, unsigned int rungs)
 			  offsetof(struct stream_pool, slot[2]) },
 		.gate = (uint64_t)(uintptr_t)stream_gate, .slack = SLACK, .stack = stack,
 		.rungs = rungs, .off = offsetof(struct stream_pool, off),
+		.left = offsetof(struct stream_pool, left),
 	};
 }
 
@@ -169,12 +170,33 @@ static GENERAL void go_off(const struct rt_mem_desc *desc, const uint64_t *regs,
 	stream.pool.off = stream.tcb;
 }
 
+static GENERAL uint64_t *pointer(const struct rt_mem_desc *desc, uint64_t *regs)
+{
+	return desc->reg == RT_MEM_NO_REG ? &stream.pool.ptr : &regs[desc->reg & 15];
+}
+
+/* `left` is negative: recording may go on, as soon as there is a check; or it is to go off. */
+static GENERAL bool is_spent(void)
+{
+	if (stream.pool.left >= 0)
+		return false;
+	(void)random_size();
+	stream.pool.left = stream.sampled ? (int64_t)(stream.random >> 32 & 511) + 40 : INT64_MAX;
+	if (stream.pool.off)
+		stream.pool.off = 0;
+	else
+		return true;
+	return false;
+}
+
 /* To the plain copy. */
 static GENERAL bool leaves(const struct rt_mem_desc *desc, uint64_t *regs)
 {
-	uint64_t *ptr = &regs[desc->reg & 15], was = *ptr;
+	bool spent = is_spent(), counts = desc->flags & RT_MEM_COUNTS;
+	uint64_t *ptr = pointer(desc, regs), was = *ptr;
 	bool goes_off = stream.sampled && !stream.pool.off && stream.base &&
-			was >= stream.base + sizeof(struct md_chunk) && stream.random >> 40 & 1;
+			was >= stream.base + sizeof(struct md_chunk) &&
+			(counts ? spent : stream.random >> 40 & 1);
 
 	if (!stream.pool.off && !goes_off)
 		return false;
@@ -188,18 +210,18 @@ static GENERAL bool leaves(const struct rt_mem_desc *desc, uint64_t *regs)
 void stream_slow(const void *ret, uint64_t *regs)
 {
 	const struct rt_mem_desc *desc = (const void *)((const char *)ret + RT_MEM_DESC);
-	uint64_t *ptr = &regs[desc->reg & 15];
+	uint64_t *ptr = pointer(desc, regs);
 	const volatile uint8_t *from = (const volatile uint8_t *)*ptr;
 	volatile uint8_t *to;
 
-	if (desc->reg == RT_MEM_NO_REG) {
+	if (desc->reg == RT_MEM_NO_REG && !(desc->flags & RT_MEM_COUNTS)) {
 		stream.owners++;
 		stream.pool.owner = stream.tcb;
 		return;
 	}
 	if (stream.pool.owner != stream.tcb)
 		abort();
-	if (leaves(desc, regs))
+	if (leaves(desc, regs) || desc->flags & RT_MEM_COUNTS)
 		return;
 	if (!stream.base) {
 		if (desc->written)
@@ -261,7 +283,7 @@ void stream_start(struct random_source *source)
 
 	stream.pool = (struct stream_pool){
 		.owner = random_below(source, 3) ? stream.tcb : 1,
-		.slot[2] = stream.tcb,
+		.slot[2] = stream.tcb, .left = (int64_t)random_below(source, 2000),
 		.events = (uint64_t)stream.events, .events_end = (uint64_t)(stream.events + EVENTS - 2),
 	};
 	stream.sizes = sizes[random_below(source, sizeof(sizes) / sizeof(sizes[0]))];

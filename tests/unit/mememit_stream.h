@@ -25,7 +25,7 @@ struct md_interrupt;
 uint64_t stream_interrupt(uint64_t end, const struct md_interrupt *at);
 bool stream_is_open(void);
 
-/* From now on recording goes off at some checks.  Until stream_start(). */
+/* From now on recording goes off at some checks, or when `left` is negative.  Until stream_start(). */
 void stream_sample(void);
 bool stream_was_off(void);
 
@@ -33,6 +33,7 @@ struct stream_pool {
 	uint64_t owner, ptr, limit, park, slot[3];
 	uint64_t events, events_end;
 	uint64_t off;
+	int64_t left;
 };
 struct stream_pool *stream_pool(void);
 
