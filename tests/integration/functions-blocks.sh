@@ -24,26 +24,26 @@ run()
 
 failed=
 steps=0
+libc=$(realpath "$(ldd "$(command -v bash)" | sed -n 's/^\tlibc\.so.* => \([^ ]*\) .*/\1/p')")
 for compiler in gcc clang; do
 	command -v "$compiler" >/dev/null || continue
 	for name in fn_calls fn_interp fn_longjmps fn_odd fn_signals fn_small fn_starts fn_switches fn_tails fn_virtual; do
 		compile "$name" "$compiler" -O2
 		library=
 		# with another program all of the time would go there
-		[ "$compiler/$name" != gcc/fn_signals ] ||
-			library=$(realpath "$(ldd "$name" | sed -n 's/^\tlibc\.so.* => \([^ ]*\) .*/\1/p')")
+		[ "$compiler/$name" != gcc/fn_signals ] || library=$libc
 		run "$PWD/$name"
 	done
 done
 
-library=
-steps=${BLOCKS_STEPS:-150000}
-for name in bash-static busybox perl python3 sqlite3; do
+for name in bash-static busybox perl printf python3 sqlite3; do
 	# /usr/bin: what other places have may be scripts
 	[ -x "/usr/bin/$name" ] || continue
+	library= steps=${BLOCKS_STEPS:-150000}
 	case $name in
 	bash-static) arguments=(-c 'for i in a b; do case $i in a) echo $((i + 1));; esac; done') ;;
 	busybox) arguments=(awk 'BEGIN { print substr("abc", 2) * 3 }') ;;
+	printf) arguments=('%5.3f-%x-%s|%-8ld|%+e|%*d' 3.14 255 text 99 1.5 4 2) library=$libc steps=0 ;;
 	perl) arguments=(-e 'print join ",", map { $_ * 2 } 1 .. 3') ;;
 	python3) arguments=(-S -E -c 'print(sorted({1: 2}.items()))') ;;
 	sqlite3) arguments=(:memory: 'select 1 + 2;') ;;
