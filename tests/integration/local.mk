@@ -30,6 +30,7 @@ INTEGRATION_TESTS += \
 	tests/integration/list-functions.sh \
 	tests/integration/longjmp.sh \
 	tests/integration/manual.sh \
+	tests/integration/memory-compiled.sh \
 	tests/integration/memory-dump.sh \
 	tests/integration/memory-lackey.sh \
 	tests/integration/memory-modules.sh \
