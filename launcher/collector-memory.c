@@ -130,10 +130,10 @@ static uint32_t written(const struct collector *c, const struct feed *f)
  * What follows a thread's last words needs none.  That it came to the end of that is known if it ended by itself, or
  * the process did.
  */
-static void end_mem(struct collector *c, struct feed *f)
+static void end_mem(struct collector *c, struct feed *f, uint32_t zeros)
 {
 	struct md_chunk end = {
-		.kind = MD_CHUNK_END, .head = sizeof(end), .tsc = __builtin_ia32_rdtsc(),
+		.kind = MD_CHUNK_END, .head = sizeof(end), .tsc = __builtin_ia32_rdtsc(), .fs = 1 + (uint64_t)zeros,
 	};
 
 	if (f->mem_open)
@@ -151,27 +151,33 @@ static void finish_analysis(struct collector *c, struct feed *f)
 	f->mem_open = false;
 }
 
-static void finish_buffer(struct collector *c, struct feed *f)
+/* How much of it is zero behind what is known to have been written? */
+static uint32_t finish_buffer(struct collector *c, struct feed *f)
 {
-	uint32_t phase = c->inproc ? atomic_load(&shared_of(c, f)->phase) : RING_ANALYSIS_IDLE;
+	uint32_t phase = c->inproc ? atomic_load(&shared_of(c, f)->phase) : RING_ANALYSIS_IDLE, used;
 
 	if (phase == RING_ANALYSIS_RUNNING)
 		finish_analysis(c, f);
-	else if (phase != RING_ANALYSIS_DONE)
-		drain_mem(c, f, written(c, f));
+	if (phase == RING_ANALYSIS_RUNNING || phase == RING_ANALYSIS_DONE)
+		return 0;
+	used = written(c, f);
+	drain_mem(c, f, used);
+	return c->mem_bytes - used;
 }
 
 void collector_finish_memory(struct collector *c, struct feed *f, bool killed)
 {
+	uint32_t zeros = 0;
+
 	collector_drain_memory(c, f);
 	if (c->mem_bytes &&
 	    atomic_load_explicit(&f->head->mem[f->mem].state, memory_order_acquire) ==
 		    RING_SUB_WRITING)
-		finish_buffer(c, f);
+		zeros = finish_buffer(c, f);
 	take_over(c, f);
 	note_mem_lost(c, f);
 	if (!killed)
-		end_mem(c, f);
+		end_mem(c, f, zeros);
 	f->mem = 0;
 	f->mem_lost = 0;
 	f->mem_gap = f->mem_open = false;

@@ -188,7 +188,8 @@ enum md_chunk_kind {
 struct md_chunk {
 	uint32_t kind;		/* enum md_chunk_kind; never 0 */
 	uint32_t depth;		/* SIGNAL, RESUME: of handlers in each other, from 1 on; END: 0 if recording goes off */
-	uint64_t fs;		/* FS base */
+	uint64_t fs;		/* FS base; END, if not 0 and at most 2^27: so many words may be missing since they are zero, in
+				 * bytes, and 1 */
 	uint64_t tsc;
 	uint64_t head;		/* bytes of this, what follows included */
 };

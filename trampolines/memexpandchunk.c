@@ -296,7 +296,7 @@ static bool go_on(struct mx_machine *m)
 		}
 		break;
 	case MD_CHUNK_END:
-		m->zeros = MX_MAX_ZEROS;
+		m->zeros = m->fs == 0 || m->fs > MX_MAX_ZEROS ? MX_MAX_ZEROS : (uint32_t)m->fs - 1;
 		if (m->carried && !pad(m))
 			return false;
 		break;
