@@ -155,6 +155,49 @@ bench_memory_rungs()
 	done
 }
 
+# A name for the options, and these; "off" is a burst at the begin and none after it.
+memory_samplings()
+{
+	cat <<-'EOF'
+		off --sample=burst:10us,every:100s
+		1% --sample=burst:1ms,every:100ms
+		10% --sample=burst:1ms,every:10ms
+		1M/100M --sample=burst:1M,every:100M
+		1M/10M --sample=burst:1M,every:10M
+		overhead=5% --overhead=5%
+	EOF
+}
+
+# What recording costs that goes off and on; the stream is kept.
+bench_memory_sampling()
+{
+	local name size times short names plain n option figures
+	section "The same with one thread, sampled: CPU time, times plain"
+	mapfile -t names < <(memory_samplings | cut -d' ' -f1)
+	row "" "${names[@]}"
+	names=("${names[@]//\//-}")
+	rm -f ./*.ratios
+	while read -r name size times short; do
+		add sampled-plain env OMP_NUM_THREADS=1 "$bench/mem/$name" "$size" "$times"
+		while read -r n option; do
+			add "sampled-$n" env OMP_NUM_THREADS=1 sonde -q --mem "$option" -o "sampled-$n.d" \
+				"$bench/mem/$name" "$size" "$times"
+		done < <(memory_samplings | tr '/' '-')
+		measure "$runs"
+		plain=$(median sampled-plain.out 3)
+		figures=()
+		for n in "${names[@]}"; do
+			figures+=("$(ratio "sampled-$n" "$plain" "$n")")
+		done
+		row "$name" "${figures[@]}"
+		same_results "$name" sampled-plain "${names[@]/#/sampled-}"
+		rm -rf sampled-*
+	done < <(memory_kernels)
+	for n in "${names[@]}"; do
+		geomean "  geometric mean, worst of $n" <"$n.ratios"
+	done
+}
+
 # Short runs, and what a tool's start takes is subtracted.
 bench_memory_valgrind()
 {
@@ -211,10 +254,14 @@ memory_program() # LABEL COMMAND...
 	memory_row "$label" "$label" 1
 }
 
+# BENCH_MEMORY: parts of it, of: kernels programs rungs sampling valgrind.
 bench_memory()
 {
-	bench_memory_kernels
-	bench_memory_programs
-	bench_memory_rungs
-	bench_memory_valgrind
+	local part
+	for part in ${BENCH_MEMORY:-kernels programs rungs sampling valgrind}; do
+		case $part in
+		kernels | programs | rungs | sampling | valgrind) "bench_memory_$part" ;;
+		*) echo "BENCH_MEMORY: no part '$part'"; exit 2 ;;
+		esac
+	done
 }
