@@ -32,6 +32,7 @@ INTEGRATION_TESTS += \
 	tests/integration/manual.sh \
 	tests/integration/memory-compiled.sh \
 	tests/integration/memory-dump.sh \
+	tests/integration/memory-inproc.sh \
 	tests/integration/memory-lackey.sh \
 	tests/integration/memory-modules.sh \
 	tests/integration/memory-oracle.sh \
@@ -64,12 +65,15 @@ EXTRA_DIST += \
 	tests/integration/modules/hooks.c \
 	tests/integration/modules/ipara.c \
 	tests/integration/modules/jumps.c \
+	tests/integration/modules/large.c \
 	tests/integration/modules/libc.c \
 	tests/integration/modules/noise.c \
+	tests/integration/modules/order.c \
 	tests/integration/modules/picks.c \
 	tests/integration/modules/plug.c \
 	tests/integration/modules/recurse.c \
 	tests/integration/modules/second.c \
+	tests/integration/modules/shared.c \
 	tests/integration/modules/sigs.c \
 	tests/integration/modules/sizes.c \
 	tests/integration/modules/typo.c \
