@@ -11,10 +11,14 @@
 
 enum {
 	AREA = 64 << 20,
-	ROOM = 1 << 20,			/* for what is made together */
+	ROOM = 256 << 10,		/* for what is made together */
 	TABLES = 2 * MXC_GOTOS + MXC_IDS,	/* bytes of a mode's: two tables, heat */
+	THUNK = 512,
+	ALIGNMENT = 64,
 	HOT = 16,
+	QUEUED = 254,
 	NEVER = 255,
+	PATIENCE = 256,			/* nodes that are interpreted, while some wait to be compiled */
 	BATCH = 4 * MXC_ACCESSES,	/* for less it is not worth while */
 	PIECES = 1 << 16,		/* until a sum of 32 bits may be full */
 };
@@ -83,7 +87,7 @@ static void make_leave(struct mxc_asm *a)
 
 static void make_thunk(struct mxc_engine *e)
 {
-	struct mxc_asm a = { .at = e->area, .end = e->area + ROOM };
+	struct mxc_asm a = { .at = e->area, .end = e->area + THUNK };
 
 	make_enter(&a);
 	e->leave_header = a.at;
@@ -142,6 +146,7 @@ static bool need_tables(struct mxc_engine *e, enum mxc_mode mode)
 /* All of it is made again as it is needed. */
 static void discard(struct mxc_engine *e)
 {
+	e->nroots = 0;
 	for (unsigned int i = 0; i < MXC_MODES; i++) {
 		if (!e->tables[i].headers)
 			continue;
@@ -177,48 +182,89 @@ static void refresh(struct mxc_engine *e)
 
 /* ---- compiling ---- */
 
-static bool make(struct mxc_engine *e, enum mxc_mode mode, const struct mx_node *node)
+static bool put(struct mxc_engine *e, const uint8_t *code, size_t bytes)
 {
-	size_t from = e->used;
-	bool made;
+	size_t to = e->used + bytes;
 
-	if (e->full || from + ROOM > AREA || !protect(e, from, from + ROOM, PROT_READ | PROT_WRITE)) {
+	if (!protect(e, e->used, to, PROT_READ | PROT_WRITE))
+		return false;
+	memcpy(e->area + e->used, code, bytes);
+	return protect(e, e->used, to, PROT_READ | PROT_EXEC);
+}
+
+static bool make(struct mxc_engine *e, enum mxc_mode mode, const struct mx_node *const *roots, unsigned int n)
+{
+	struct mxc_build *b = e->build;
+	uint8_t *code = e->scratch + e->used % ALIGNMENT;
+	size_t bytes;
+
+	b->a = (struct mxc_asm){ .at = code, .end = e->scratch + ROOM };
+	b->away = e->area + e->used - code;
+	if (!mxc_make(e, mode, roots, n))
+		return false;
+	if (!b->nheads)
+		return true;	/* they have been made meanwhile */
+	bytes = (size_t)(b->a.at - code);
+	if (e->used + bytes > AREA) {
 		e->full = true;
 		return false;
 	}
-	e->build->a = (struct mxc_asm){ .at = e->area + from, .end = e->area + from + ROOM };
-	made = mxc_make(e, mode, node);
-	if (made) {
-		e->used = (size_t)(e->build->a.at - e->area);
-		e->stats.nodes += e->build->nheads;
-		e->stats.bytes += e->used - from;
-	}
-	if (!protect(e, from, from + ROOM, PROT_READ | PROT_EXEC)) {
+	if (!put(e, code, bytes)) {
 		/* Pieces in the same page cannot be run any more. */
 		discard(e);
 		e->full = true;
 		return false;
 	}
-	return made;
+	mxc_publish(e);
+	e->used += bytes;
+	e->stats.nodes += b->nheads;
+	e->stats.bytes += bytes;
+	return true;
 }
 
-/* Compiles the node if it is time. */
+/* Those that are too much together are tried one by one. */
+static void make_roots(struct mxc_engine *e)
+{
+	uint8_t *heat = e->tables[e->roots_mode].heat;
+	unsigned int n = e->nroots;
+
+	e->nroots = 0;
+	if (e->full || make(e, e->roots_mode, e->roots, n))
+		return;
+	for (unsigned int i = 0; i < n && !e->full; i++)
+		if (n == 1 || !make(e, e->roots_mode, &e->roots[i], 1))
+			heat[e->roots[i]->id] = NEVER;
+}
+
+/* Two calls of the system for each would be too much. */
+static bool waited(const struct mxc_engine *e)
+{
+	return e->nroots == MXC_ROOTS || e->hot == 0 || e->stats.interpreted - e->since > PATIENCE;
+}
+
+/* Counts how often it comes; compiles it if it is time.  Says whether anything was compiled. */
 static bool warm(struct mxc_engine *e, enum mxc_mode mode, uint32_t id, const struct mx_node *node)
 {
 	uint8_t *heat = &e->tables[mode].heat[id];
 
-	if (*heat == NEVER || e->full)
-		return false;
+	if (e->nroots && mode != e->roots_mode)
+		make_roots(e);
 	if (*heat < e->hot) {
 		++*heat;
-		return false;
+	} else if (*heat < QUEUED && !e->full) {
+		if (!node)
+			node = mx_find(e->code, id);
+		*heat = node && mxc_possible(node) ? QUEUED : NEVER;
+		if (*heat == QUEUED) {
+			e->since = e->nroots ? e->since : e->stats.interpreted;
+			e->roots_mode = mode;
+			e->roots[e->nroots++] = node;
+		}
 	}
-	if (!node)
-		node = mx_find(e->code, id);
-	if (node && mxc_possible(node) && make(e, mode, node))
-		return true;
-	*heat = NEVER;
-	return false;
+	if (!e->nroots || !waited(e))
+		return false;
+	make_roots(e);
+	return true;
 }
 
 /* ---- running ---- */
@@ -227,7 +273,8 @@ static bool warm(struct mxc_engine *e, enum mxc_mode mode, uint32_t id, const st
 static const uint8_t *find(struct mxc_engine *e, enum mxc_mode mode, struct mx_machine *m, struct mx_fast_state *s)
 {
 	const struct mx_node *node = s->node;
-	uint8_t **table = e->tables[mode].headers, *out = node ? e->leave : e->leave_header;
+	const uint8_t *out = node ? e->leave : e->leave_header;
+	uint8_t **table = e->tables[mode].headers;
 	size_t at;
 
 	if (s->reserve ? m->end - s->words < 4 : !node)
@@ -330,6 +377,7 @@ static void release(struct mx_engine *engine)
 			munmap(e->tables[i].headers, TABLES);
 	if (e->area)
 		munmap(e->area, AREA);
+	free(e->scratch);
 	free(e->build);
 	free(e);
 }
@@ -337,11 +385,12 @@ static void release(struct mx_engine *engine)
 static bool prepare(struct mxc_engine *e)
 {
 	e->build = malloc(sizeof(*e->build));
+	e->scratch = aligned_alloc(ALIGNMENT, ROOM);
 	e->area = reserve(AREA, PROT_NONE);
-	if (!e->build || !e->area || !protect(e, 0, ROOM, PROT_READ | PROT_WRITE))
+	if (!e->build || !e->scratch || !e->area || !protect(e, 0, THUNK, PROT_READ | PROT_WRITE))
 		return false;
 	make_thunk(e);
-	return protect(e, 0, ROOM, PROT_READ | PROT_EXEC);
+	return protect(e, 0, THUNK, PROT_READ | PROT_EXEC);
 }
 
 void mx_compile(struct mx_code *code)
@@ -369,7 +418,7 @@ void mx_compile_hot(struct mx_code *code, unsigned int times)
 	struct mxc_engine *e = (struct mxc_engine *)code->engine;
 
 	if (e)
-		e->hot = times < NEVER ? times : NEVER - 1;
+		e->hot = times < QUEUED ? times : QUEUED - 1;
 }
 
 bool mx_compile_stats(const struct mx_code *code, struct mx_compiled *stats)

@@ -32,9 +32,10 @@ enum {
 	MXC_ACCESSES = 32,
 	MXC_PATH = 16,			/* nodes of a piece */
 	MXC_BODY = 16,			/* a loop's piece, behind its place in the table */
-	MXC_HEADS = 64,			/* pieces that are made together */
-	MXC_FIXES = 1024,
-	MXC_CONSTANTS = 2048,
+	MXC_ROOTS = 32,			/* hot nodes that are compiled together */
+	MXC_HEADS = 128,		/* pieces that are made together */
+	MXC_FIXES = 4096,
+	MXC_CONSTANTS = 8192,
 	MXC_HOSTS = 6,
 	MXC_LIMIT = 256,		/* of nodes without words, at least */
 };
@@ -54,11 +55,16 @@ struct mxc_engine {
 	bool flags;			/* some node reads flags that another has set */
 	uint8_t *area;
 	size_t used;			/* of it */
+	uint8_t *scratch;		/* where code is made */
 	bool full;
 	uint8_t *leave, *leave_header;
 	uint32_t ids;
 	unsigned int hot;
 	struct mxc_tables tables[MXC_MODES];
+	const struct mx_node *roots[MXC_ROOTS];	/* to be compiled, for one mode */
+	unsigned int nroots;
+	enum mxc_mode roots_mode;
+	uint64_t since;			/* so many had been interpreted when the first of them came */
 	struct mxc_build *build;
 	struct mx_compiled stats;
 };
@@ -90,6 +96,7 @@ struct mxc_host {
 
 struct mxc_build {
 	struct mxc_asm a;
+	ptrdiff_t away;			/* code is made elsewhere than where it will be, so much further on */
 	const struct mxc_engine *engine;
 	enum mxc_mode mode;
 	bool failed;
@@ -115,8 +122,10 @@ struct mxc_build {
 
 /* Can it be in a piece? */
 bool mxc_possible(const struct mx_node *node);
-/* Makes @node's piece, and those that it leads to; sets their places in the tables.  False: no room, or too much. */
-bool mxc_make(struct mxc_engine *e, enum mxc_mode mode, const struct mx_node *node);
+/* Makes pieces for @roots, and for what they lead to.  False: no room, or too much. */
+bool mxc_make(struct mxc_engine *e, enum mxc_mode mode, const struct mx_node *const *roots, unsigned int n);
+/* The code is where it will be: sets its places in the tables. */
+void mxc_publish(struct mxc_engine *e);
 void mxc_constant(struct mxc_build *b, uint8_t *place, const uint32_t v[4]);
 
 /* ---- operations (memcompileop.c) ---- */

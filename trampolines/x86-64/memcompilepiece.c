@@ -81,6 +81,12 @@ static uint8_t *compiled(const struct mxc_build *b, const struct mx_node *node)
 	return at == b->engine->leave ? NULL : at;
 }
 
+/* The distance to code that is where it will be. */
+static void to_made(struct mxc_build *b, uint8_t *place, const uint8_t *target)
+{
+	mxc_to(place, target - b->away);
+}
+
 static const struct mxc_head *find_head(const struct mxc_build *b, const struct mx_node *node)
 {
 	for (uint32_t i = 0; i < b->nheads; i++) {
@@ -106,10 +112,12 @@ static void lead(struct mxc_build *b, uint8_t *place, const struct mx_node *node
 {
 	uint8_t *at = node->id < b->engine->ids ? compiled(b, node) : NULL;
 
+	if (b->a.full)
+		return;
 	if (node->loop && node == b->path[b->npath - 1])
-		at = b->body;	/* its closed form has been tried */
-	if (at && !b->a.full)
-		mxc_to(place, at);
+		mxc_to(place, b->body);	/* its closed form has been tried */
+	else if (at)
+		to_made(b, place, at);
 	else
 		fix(b, place, node, !want_head(b, node));
 }
@@ -361,7 +369,7 @@ static void add_leave(struct mxc_build *b, const struct mxc_fix *f)
 	}
 	place = mxc_jmp(&b->a);
 	if (!b->a.full)
-		mxc_to(place, b->engine->leave);
+		to_made(b, place, b->engine->leave);
 }
 
 /* Fixes of the same kind behind each other share one. */
@@ -391,13 +399,13 @@ static void set_fixes(struct mxc_build *b)
 		const struct mxc_fix *f = &b->fixes[i];
 
 		if (!f->node)
-			mxc_to(f->place, b->engine->leave_header);
+			to_made(b, f->place, b->engine->leave_header);
 		else if (!f->leaves)
 			mxc_to(f->place, find_head(b, f->node)->entry);
 	}
 }
 
-bool mxc_make(struct mxc_engine *e, enum mxc_mode mode, const struct mx_node *node)
+bool mxc_make(struct mxc_engine *e, enum mxc_mode mode, const struct mx_node *const *roots, unsigned int n)
 {
 	struct mxc_build *b = e->build;
 
@@ -405,8 +413,9 @@ bool mxc_make(struct mxc_engine *e, enum mxc_mode mode, const struct mx_node *no
 	b->mode = mode;
 	b->nheads = b->nfixes = b->nconstants = 0;
 	b->failed = b->a.full = false;
-	if (!want_head(b, node))
-		return false;
+	for (unsigned int i = 0; i < n; i++)
+		if (!compiled(b, roots[i]) && !want_head(b, roots[i]))
+			return false;
 	for (uint32_t i = 0; i < b->nheads && !b->failed && !b->a.full; i++)
 		piece(b, &b->heads[i]);
 	if (b->failed || b->a.full)
@@ -416,12 +425,18 @@ bool mxc_make(struct mxc_engine *e, enum mxc_mode mode, const struct mx_node *no
 	if (b->failed || b->a.full)
 		return false;
 	set_fixes(b);
+	return true;
+}
+
+void mxc_publish(struct mxc_engine *e)
+{
+	const struct mxc_build *b = e->build;
+
 	for (uint32_t i = 0; i < b->nheads; i++) {
 		const struct mxc_head *head = &b->heads[i];
 
-		*slot(b, head->node, false) = head->entry;
+		*slot(b, head->node, false) = head->entry + b->away;
 		if (head->header)
-			*slot(b, head->node, true) = head->header;
+			*slot(b, head->node, true) = head->header + b->away;
 	}
-	return true;
 }
