@@ -160,6 +160,38 @@ for buffer in 256K 2M; do
 done
 by_place -- ./busy threads 400 1
 
+# ---- programs that we did not write, as far as they are there ----
+
+have()
+{
+	command -v "$1" >/dev/null
+}
+seq 1 5000 >numbers
+cat >script.sql <<'X'
+create table t(a integer primary key, b text, c real);
+with recursive n(i) as (select 1 union all select i + 1 from n where i < 300)
+	insert into t select i, 'row ' || (i * 7919 % 501), i / 3.0 from n;
+select count(*), sum(a), round(avg(c), 3), max(b) from t;
+select nothing from t;
+X
+have gzip && by_place --mem-buffer=256K -- gzip -n -c numbers
+have xz && by_place --mem-buffer=256K --libs=liblzma.so.5 -- xz -T1 -1 -c numbers
+have sqlite3 && STDIN=script.sql by_place --mem-buffer=256K --libs=libsqlite3.so.0 -- sqlite3
+# What these do depends on addresses.
+same_anyway()
+{
+	rm -rf t
+	same_run -q --mem --mem-buffer=256K --analyze=inproc -m "$both" -o t "$@"
+	check_lacks t/memcount.txt missing
+	[ "$(awk '$1 == "all" { print $6 }' t/memcount.txt)" -ge 100000 ] || fail "hardly any accesses: $*"
+}
+[ ! -x /usr/bin/python3 ] || same_anyway -- /usr/bin/python3 -c 'print(sorted(str(i * 7919 % 1009) for i in range(2000))[:5])'
+have perl && same_anyway -- perl -e 'my %h; $h{$_ % 97} .= chr(65 + $_ % 26) for 1..2000; print join(",", map { length $h{$_} } sort keys %h), "\n"'
+have xz && same_anyway --libs=liblzma.so.5 -- xz -T2 -1 -c numbers
+have bash-static && same_anyway -- bash-static -c 'for ((i = 0; i < 300; i++)); do a[$((i % 7))]+=$i; done; echo ${#a[3]}; exit 3'
+
+# ---- what there is no room for in the program ----
+
 # Above 1 MiB for a thread: the collector goes on with what the program has begun.
 for place in collector inproc; do
 	same_run -q --mem --analyze=$place -m "$modules/large.c,memcount" -o t.$place -- ./busy threads 8 5
