@@ -140,7 +140,8 @@ struct sonde_api {
 
 /*
  * What takes memory accesses runs in the recorder's process, where the module is loaded as well: nothing of what
- * is above is there, and its variables are others than in the program.
+ * is above is there, and its variables are others than in the program.  Or it runs in the program's threads, from an image
+ * of its own, where the same holds; a thread's data is in shared memory then, and `next` and api->print are not there.
  */
 enum sonde_access_kind {
 	SONDE_LOAD,

@@ -75,6 +75,10 @@
  * These run in Sonde's own process, one at a time, not in the program: they may use any library, and variables are not
  * shared with wrappers.  A batch holds what the buffer of one thread had; between threads there is no order.
  *
+ * With `sonde --analyze=inproc` the first two run in the program's threads, several at once, with signals blocked.  For that
+ * the module may use nothing beyond this header and have no variables: what it knows is in sonde_thread_data(), without
+ * pointers, or in sums.
+ *
  * Wrappers run in the program's threads, in signal handlers too where the program calls wrapped
  * functions there.  To work in fully static programs it may use nothing beyond this header.
  * C only; compiled with GCC or Clang.
