@@ -42,8 +42,8 @@ static const struct opt record_opts[] = {
 	  offsetof(struct raw, mem_stack), "yes\0no\0" },
 	{ 0, "mem-buffer", "SIZE", "memory stream's buffer of each thread, 256K to 1G (2M)", OPT_SIZE,
 	  offsetof(struct raw, o.mem_bytes), NULL },
-	{ 0, "analyze", "WHERE", "modules get memory accesses in Sonde's process: collector, or in the program: inproc\n"
-	  "(collector)", OPT_CHOICE, offsetof(struct raw, analyze), "collector\0inproc\0" },
+	{ 0, "analyze", "WHERE", "modules get memory accesses in Sonde (collector), or in the program: inproc",
+	  OPT_CHOICE, offsetof(struct raw, analyze), "collector\0inproc\0" },
 	{ 0, "sample", "HOW", "memory accesses in bursts: burst:1ms,every:10ms, or burst:1M,every:10M of them",
 	  OPT_STRING, offsetof(struct raw, sample), NULL },
 	{ 0, "overhead", "P%", "as many memory accesses as cost P % of the program's time", OPT_STRING,
