@@ -59,6 +59,16 @@ static uint32_t own_poll(const struct mp *p, uint32_t loop)
 	return TRAMP_NONE;
 }
 
+/*
+ * How many turns the inner loop makes is not known.  For how fast a thread is this does not matter; accesses are
+ * counted there if those of the outer loop are few.
+ */
+static bool counts_for(const struct mp *p, uint32_t at, uint32_t loop)
+{
+	return p->env->count != TRAMP_MEM_COUNT_ACCESSES ||
+	       2 * mp_level_size(p, loop) <= mp_level_size(p, p->flow->blocks[at].loop);
+}
+
 static void poll_loop(struct mp *p, uint32_t loop)
 {
 	uint32_t *at = &p->polls.v[loop], own = TRAMP_NONE;
@@ -68,7 +78,7 @@ static void poll_loop(struct mp *p, uint32_t loop)
 		own = own_poll(p, loop);
 	if (own != TRAMP_NONE)
 		p->plan->poll[own] = true;
-	if (*at == TRAMP_NONE)
+	if (*at == TRAMP_NONE || (own != TRAMP_NONE && !counts_for(p, *at, loop)))
 		*at = own;
 }
 

@@ -201,6 +201,9 @@ bool mp_choose_polls(struct mp *p) TRAMP_MUST_CHECK;
 
 bool mp_weigh(struct mp *p) TRAMP_MUST_CHECK;
 
+/* What the blocks of a loop that are in no inner one do. */
+float mp_level_size(const struct mp *p, uint32_t loop);
+
 /* ---- memplanask.c ---- */
 
 void mp_ask(struct mp *p);

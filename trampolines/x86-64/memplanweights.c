@@ -9,6 +9,7 @@
 #include "trampolines/x86-64/memplanpriv.h"
 
 #define WEIGHT_MAX 100000.0f
+#define REPEATED 32.0f		/* turns that a repeated string instruction is taken to make */
 
 static float accesses_of(const struct tramp_mem_facts *facts)
 {
@@ -17,8 +18,10 @@ static float accesses_of(const struct tramp_mem_facts *facts)
 	for (unsigned int k = 0; k < facts->nops; k++) {
 		const struct md_op *op = &facts->ops[k];
 
-		if (op->code == MD_ACCESS || op->code == MD_STRING)
+		if (op->code == MD_ACCESS)
 			n += 1;
+		else if (op->code == MD_STRING)
+			n += op->index == MD_NONE ? 1 : REPEATED;
 		else if (op->code == MD_MASKED || op->code == MD_GATHER || op->code == MD_PACKED)
 			n += (float)MD_LANES_COUNT(op->imm);
 	}
@@ -33,6 +36,17 @@ static float size_of(const struct mp *p, const struct tramp_block *b)
 		return (float)b->nops;
 	for (uint32_t k = b->op; k < b->op + b->nops; k++)
 		n += accesses_of(&p->facts.v[k]);
+	return n;
+}
+
+float mp_level_size(const struct mp *p, uint32_t loop)
+{
+	float n = 0;
+
+	for (uint32_t i = 0; i < p->flow->nblocks; i++) {
+		if (p->flow->blocks[i].loop == loop)
+			n += size_of(p, &p->flow->blocks[i]);
+	}
 	return n;
 }
 
