@@ -68,10 +68,10 @@ matches()
 
 # ---- the same accesses ----
 
-# compare THREADS TIMES: false if no thread went on recording: on a busy machine, it may have ended before it was told to.
+# compare THREADS OPTION: false if no thread went on recording: on a busy machine, it may have ended before it was told to.
 compare()
 {
-	sample=--sample=$2
+	sample=$2
 	record t $1
 	sonde dump --mem t >t.txt
 	matches full.txt t.txt >found 2>why || fail "$1 threads, $2: $(cat why)"
@@ -84,12 +84,60 @@ for threads in 1 3; do
 	sample=
 	record full $threads
 	sonde dump --mem full >full.txt
-	for times in burst:50us,every:200us burst:200us,every:1ms burst:20us,every:400us; do
+	for how in --sample=burst:50us,every:200us --sample=burst:200us,every:1ms --sample=burst:20us,every:400us \
+		--sample=burst:500,every:3k --sample=burst:10000,every:40000 --sample=burst:5k,every:60k \
+		--overhead=2% --overhead=20; do
 		tries=0
-		until compare $threads $times; do
+		until compare $threads $how; do
 			tries=$((tries + 1))
-			[ $tries -lt 20 ] || fail "$threads threads, $times: $bursts bursts, $inner that begin anew"
+			[ $tries -lt 20 ] || fail "$threads threads, $how: $bursts bursts, $inner that begin anew"
 		done
+	done
+done
+
+# ---- a number of accesses ----
+
+# awk PROGRAM of the summary's line
+sampled()
+{
+	grep '"type":"sampled"' t/metadata | sed 's/.*"bursts":\([0-9]*\).*"on-units":\([0-9]*\),"all-units":\([0-9]*\).*/\1 \2 \3/'
+}
+
+sample=--sample=burst:2k,every:20k
+all=$which which=list,stream,sort,switches,recursion,run	# how many accesses string instructions make is not known
+record t 1 100
+which=$all
+check_contains t.info '^ *about [0-9.]* % of the accesses$'
+sampled >figures
+show figures
+awk '{ exit !($1 > 10 && $2 / $3 > 0.09 && $2 / $3 < 0.13) }' figures || fail "not a tenth: $(cat figures)"
+# what is taken for 2,000 is not known better than to some tens of percent
+awk '$1 == "memory" { print $2 }' t.info >accesses
+awk 'NR == 1 { bursts = $1 } NR == 2 { exit !($1 > 1000 * bursts && $1 < 4000 * bursts) }' figures accesses ||
+	fail "bursts of 2000: $(cat figures accesses)"
+
+# ---- what it may cost ----
+
+sample=--overhead=5
+record t 1 100
+check_contains t.info '^cost  *[0-9.]* [+]- [0-9.]* % of CPU time; allowed 5 %$'
+grep -q '"type":"sampled","by":"overhead","overhead":50000,' t/metadata || fail "it is not in the metadata"
+sonde report --json t >t.json
+check_contains t.json '"sampled": {"by": "overhead",.*"allowed_cost": 0.05, "cost": '
+
+# ---- together with functions ----
+
+for how in burst:100us,every:500us burst:5k,every:50k; do
+	for threads in 1 3; do
+		sample="-F list,stream,sort,switches,recursion,strings,run --sample=$how"
+		record t $threads
+		sonde dump t | awk '/recursion/ { n++ } END { print n }' >events
+		sample='-F list,stream,sort,switches,recursion,strings,run'
+		record full $threads
+		sonde dump full | awk '/recursion/ { n++ } END { print n }' >full.events
+		cmp -s events full.events || fail "$how: $(cat events) events of recursion() instead of $(cat full.events)"
+		matches_again=$(sonde info t | awk '$1 == "sampled" { print $2 }')
+		[ "$matches_again" -ge 1 ] || fail "$how: nothing was sampled"
 	done
 done
 
@@ -107,12 +155,24 @@ for i in 1 2 3 4; do
 	record t 1 40 signals
 	record t 3 40 signals
 done
+for sample in --sample=burst:500,every:3k --sample=burst:20k,every:200k --overhead=20 '-F * --overhead=5'; do
+	set -f
+	record t 1 40 signals
+	record t 3 40 signals
+	set +f
+done
 
 # ---- what is asked for ----
 
 for wrong in burst:1ms every:10ms,burst:1ms burst:10ms,every:1ms burst:0ms,every:1ms burst:1x,every:1ms \
-	burst:1ms,every:1ms burst:1ms,every:2ms, burst:,every:1s 1ms; do
+	burst:1ms,every:1ms burst:1ms,every:2ms, burst:,every:1s 1ms burst:1M,every:10ms burst:1k,every:1T \
+	burst:10M,every:1M burst:1,every:2000000G burst:-1,every:10 burst:1.5k,every:10k; do
 	check_usage_error sonde --mem --sample=$wrong -o t -- "$programs/bursts"
 done
 check_usage_error sonde --sample=burst:1ms,every:10ms -o t -- "$programs/bursts"
-check_usage_error sonde --mem -F run --sample=burst:1ms,every:10ms -o t -- "$programs/bursts"
+check_usage_error sonde --overhead=5 -o t -- "$programs/bursts"
+check_usage_error sonde -F run --overhead=5 -o t -- "$programs/bursts"
+check_usage_error sonde --mem --overhead=5 --sample=burst:1ms,every:10ms -o t -- "$programs/bursts"
+for wrong in 0 0% 0.05 101 -5 5%% 5k % nan 0x5 1e; do
+	check_usage_error sonde --mem --overhead=$wrong -o t -- "$programs/bursts"
+done
