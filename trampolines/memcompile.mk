@@ -6,5 +6,6 @@ libtrampolines_la_SOURCES += \
 	trampolines/x86-64/memcompile.h \
 	trampolines/x86-64/memcompileasm.c \
 	trampolines/x86-64/memcompileasm.h \
+	trampolines/x86-64/memcompileloop.c \
 	trampolines/x86-64/memcompileop.c \
 	trampolines/x86-64/memcompilepiece.c

@@ -38,6 +38,7 @@ enum {
 	MXC_CONSTANTS = 8192,
 	MXC_HOSTS = 6,
 	MXC_LIMIT = 256,		/* of nodes without words, at least */
+	MXC_TURNS = 32,			/* a loop of so many is run */
 };
 
 enum mxc_mode { MXC_NEXT, MXC_COUNT, MXC_COUNT_PLAIN, MXC_MODES }; /* PLAIN: without the stack's */
@@ -127,8 +128,20 @@ bool mxc_make(struct mxc_engine *e, enum mxc_mode mode, const struct mx_node *co
 /* The code is where it will be: sets its places in the tables. */
 void mxc_publish(struct mxc_engine *e);
 void mxc_constant(struct mxc_build *b, uint8_t *place, const uint32_t v[4]);
+/* @place is the distance of a jump to @node's piece, which will be made, or to where code leaves for it. */
+void mxc_fix(struct mxc_build *b, uint8_t *place, const struct mx_node *node, bool leaves);
+
+/* ---- loops (memcompileloop.c) ---- */
+
+/*
+ * The way into a loop, whose jump is at @place, from elsewhere than its own end: to b->body if it comes around a few times only, else
+ * out, for it can be computed without being run.
+ */
+void mxc_enter_loop(struct mxc_build *b, uint8_t *place, const struct mx_node *node);
 
 /* ---- operations (memcompileop.c) ---- */
+
+struct mxc_mem mxc_slot(uint8_t slot);
 
 enum mxc_flags_use {
 	MXC_FLAGS_UNUSED,

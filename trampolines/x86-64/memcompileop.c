@@ -11,7 +11,7 @@ static const uint8_t host_reg[MXC_HOSTS] = { MXC_RDX, MXC_RSI, MXC_RDI, MXC_R8, 
 
 /* ---- registers ---- */
 
-static struct mxc_mem slot_mem(uint8_t slot)
+struct mxc_mem mxc_slot(uint8_t slot)
 {
 	return mxc_machine(slot * 8 - 128);
 }
@@ -19,7 +19,7 @@ static struct mxc_mem slot_mem(uint8_t slot)
 static void clean(struct mxc_build *b, unsigned int i)
 {
 	if (b->hosts[i].dirty)
-		mxc_store(&b->a, slot_mem(b->hosts[i].slot), host_reg[i]);
+		mxc_store(&b->a, mxc_slot(b->hosts[i].slot), host_reg[i]);
 	b->hosts[i].dirty = false;
 }
 
@@ -58,7 +58,7 @@ static uint8_t take(struct mxc_build *b, uint8_t slot, bool load, bool dirty)
 	unsigned int i = find_host(b, slot, &found);
 
 	if (load && !found)
-		mxc_load(&b->a, host_reg[i], slot_mem(slot));
+		mxc_load(&b->a, host_reg[i], mxc_slot(slot));
 	b->hosts[i].slot = slot;
 	b->hosts[i].dirty |= dirty;
 	b->hosts[i].used = ++b->clock;

@@ -52,7 +52,7 @@ void mxc_constant(struct mxc_build *b, uint8_t *place, const uint32_t v[4])
 	memcpy(b->constants[b->nconstants++].v, v, sizeof(b->constants->v));
 }
 
-static void fix(struct mxc_build *b, uint8_t *place, const struct mx_node *node, bool leaves)
+void mxc_fix(struct mxc_build *b, uint8_t *place, const struct mx_node *node, bool leaves)
 {
 	if (b->nfixes == MXC_FIXES) {
 		b->failed = true;
@@ -64,7 +64,7 @@ static void fix(struct mxc_build *b, uint8_t *place, const struct mx_node *node,
 /* Out of a piece at its beginning, where it cannot be run. */
 static void leave(struct mxc_build *b, unsigned int cc, const struct mx_node *node)
 {
-	fix(b, mxc_jcc(&b->a, cc), node, true);
+	mxc_fix(b, mxc_jcc(&b->a, cc), node, true);
 	if (!b->failed)
 		b->fixes[b->nfixes - 1].around = b->body;
 }
@@ -119,7 +119,7 @@ static void lead(struct mxc_build *b, uint8_t *place, const struct mx_node *node
 	else if (at)
 		to_made(b, place, at);
 	else
-		fix(b, place, node, !want_head(b, node));
+		mxc_fix(b, place, node, !want_head(b, node));
 }
 
 /* ---- between nodes ---- */
@@ -172,7 +172,7 @@ static void dispatch(struct mxc_build *b)
 	settle(b);
 	mxc_rm_mem(&b->a, 4, 0x8b, MXC_RAX, word);
 	mxc_rm_mem(&b->a, 4, 0x3b, MXC_RAX, mxc_machine(MXC_MACHINE(ids)));
-	fix(b, mxc_jcc(&b->a, CC_AE), NULL, true);
+	mxc_fix(b, mxc_jcc(&b->a, CC_AE), NULL, true);
 	mxc_rm_mem(&b->a, 4, 0xff, 4, table);
 }
 
@@ -317,7 +317,7 @@ static void begin(struct mxc_build *b)
 static void piece(struct mxc_build *b, struct mxc_head *head)
 {
 	const struct mx_node *node = head->node;
-	uint8_t *from;
+	uint8_t *from, *entry = NULL;
 
 	begin(b);
 	align(b);
@@ -327,8 +327,7 @@ static void piece(struct mxc_build *b, struct mxc_head *head)
 		head->header = b->a.at;
 	}
 	if (node->loop) {
-		/* It is first tried to compute it. */
-		fix(b, mxc_jmp(&b->a), node, true);
+		entry = mxc_jmp(&b->a);
 		while (!b->a.full && b->a.at < from + MXC_BODY)
 			mxc_u8(&b->a, 0xcc);
 		b->body = b->a.at;
@@ -338,6 +337,8 @@ static void piece(struct mxc_build *b, struct mxc_head *head)
 		run_node(b, node);
 		node = end_node(b, node);
 	}
+	if (entry)
+		mxc_enter_loop(b, entry, head->node);
 }
 
 /* ---- all ---- */
