@@ -10,11 +10,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "tests/unit/memexpand_dice.h"
 #include "trampolines/memcompile.h"
+
+/* Linux 6.3 */
+#ifndef PR_SET_MDWE
+#define PR_SET_MDWE 65
+#define PR_MDWE_REFUSE_EXEC_GAIN 1
+#define PR_GET_MDWE 66
+#endif
 
 enum { LIMIT = 300, MOST = 20000, VISITS = 2000, ROUNDS = 60, AGAIN = 3 };
 
@@ -350,24 +360,90 @@ static void test_cuts(void **state)
 	}
 }
 
-static void test_refused(void **state)
+/* An IF whose flags are set elsewhere, in an object of its own. */
+static void add_reader(struct mx_code *code, uint32_t first)
+{
+	static const struct md_op ops[] = {
+		{ .code = MD_IF, .scale = 4 },
+		{ .code = MD_NEXT },
+	};
+	static const struct md_node nodes[] = {
+		{ .op = 0, .nops = 1, .bytes = 4, .flags = MD_NODE_HEADER },
+		{ .op = 1, .nops = 1, .bytes = 4, .flags = MD_NODE_HEADER },
+	};
+	const struct md_object object = { .base = 1, .load = 1, .first = first, .nnodes = 2, .nops = 2 };
+
+	assert_int_equal(mx_code_add(code, &object, nodes, ops), MX_OK);
+}
+
+/* Objects come later, with ids far away, and make flags matter that did not before. */
+static void test_objects(void **state)
+{
+	static const uint32_t first[] = { MXT_FIRST + 50, 3000000, 1u << 31, UINT32_MAX - 1 };
+
+	(void)state;
+	for (uint64_t seed = 0; seed < 40; seed++) {
+		struct mxt_description d = { 0 };
+		struct mxt_program p;
+		uint32_t handler;
+		struct pair pair;
+
+		describe(&d, seed, &handler);
+		mxt_start(&p, &d, seed);
+		p.value = mxd_value;
+		pair = codes(&d);
+		write_stream(&p, handler);
+		compare_all(&pair, p.chunks, p.nchunks);
+		for (size_t i = 0; i < sizeof(first) / sizeof(first[0]); i++) {
+			add_reader(pair.interpreted, first[i]);
+			add_reader(pair.compiled, first[i]);
+			compare_all(&pair, p.chunks, p.nchunks);
+		}
+		free_codes(&pair);
+		mxt_free(&p);
+	}
+}
+
+static bool compiles(void)
 {
 	struct mxt_description d = { 0 };
 	struct mx_compiled stats;
 	struct mx_code *code;
+	bool yes;
 
-	(void)state;
 	mxd_seed(1, true);
 	mxd_anything(&d);
 	mxt_compiled = true;
+	code = mxt_code(&d);
+	yes = mx_compile_stats(code, &stats);
+	mx_code_free(code);
+	return yes;
+}
+
+static void test_switched_off(void **state)
+{
+	(void)state;
 	setenv("SONDE_MEM_COMPILE", "0", 1);
-	code = mxt_code(&d);
-	assert_false(mx_compile_stats(code, &stats));
-	mx_code_free(code);
+	assert_false(compiles());
 	unsetenv("SONDE_MEM_COMPILE");
-	code = mxt_code(&d);
-	assert_true(mx_compile_stats(code, &stats));
-	mx_code_free(code);
+	assert_true(compiles());
+}
+
+/* Where nothing that was writable may be executed, the interpreter does all. */
+static void test_refused(void **state)
+{
+	pid_t child;
+	int status;
+
+	(void)state;
+	if (prctl(PR_GET_MDWE, 0, 0, 0, 0) < 0)
+		skip();
+	child = fork();
+	assert_true(child >= 0);
+	if (child == 0)
+		_exit(prctl(PR_SET_MDWE, PR_MDWE_REFUSE_EXEC_GAIN, 0, 0, 0) != 0 ? 2 : compiles());
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
 }
 
 int main(int argc, char **argv)
@@ -375,6 +451,8 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_programs),
 		cmocka_unit_test(test_cuts),
+		cmocka_unit_test(test_objects),
+		cmocka_unit_test(test_switched_off),
 		cmocka_unit_test(test_refused),
 	};
 	int failed;

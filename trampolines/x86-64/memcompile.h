@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Descriptions compiled to x86-64: what the engine (memcompile.c), the making of pieces (memcompilepiece.c) and of operations
- * (memcompileop.c) share.
+ * Descriptions compiled to x86-64: what the engine (memcompile.c) and the making of code share.
  *
  * A *piece* of code begins at a node and goes on over the nodes that are known to follow, as far as they need no
  * check of their own: a piece looks once, at its beginning, whether there are words, room for accesses, and fuel for all of it.
@@ -141,7 +140,11 @@ void mxc_enter_loop(struct mxc_build *b, uint8_t *place, const struct mx_node *n
 
 /* ---- operations (memcompileop.c) ---- */
 
-struct mxc_mem mxc_slot(uint8_t slot);
+/* One operation of @node, but not its end. */
+void mxc_op(struct mxc_build *b, const struct mx_node *node, uint32_t op);
+bool mxc_op_possible(const struct mx_op *op);
+
+/* ---- flags (memcompileflags.c) ---- */
 
 enum mxc_flags_use {
 	MXC_FLAGS_UNUSED,
@@ -150,14 +153,31 @@ enum mxc_flags_use {
 };
 /* Of MD_FLAGS @op, within its node. */
 enum mxc_flags_use mxc_flags_use(const struct mx_node *node, uint32_t op);
-/* One operation of @node, but not its end. */
-void mxc_op(struct mxc_build *b, const struct mx_node *node, uint32_t op);
+void mxc_flags(struct mxc_build *b, const struct mx_node *node, uint32_t op);
+void mxc_select(struct mxc_build *b, const struct mx_node *node, uint32_t op);
 /* Brings a condition that @node's end reads into the processor's flags. */
 void mxc_condition(struct mxc_build *b, const struct mx_node *node);
-bool mxc_op_possible(const struct mx_op *op);
-/* What the processor's registers hold alone goes to memory; flags stay. */
+
+/* ---- registers (memcompileregs.c); flags stay ---- */
+
+/* The register that holds it.  It stays there while two more are asked for. */
+uint8_t mxc_get(struct mxc_build *b, uint8_t slot);
+/* ... to be written as a whole, or in part. */
+uint8_t mxc_set(struct mxc_build *b, uint8_t slot);
+uint8_t mxc_change(struct mxc_build *b, uint8_t slot);
+/* MXC_NONE for MX_ZERO. */
+uint8_t mxc_get_or_none(struct mxc_build *b, uint8_t slot);
+/* Copies it. */
+void mxc_get_to(struct mxc_build *b, uint8_t reg, uint8_t slot);
+/* The second operand, copied; in its own register, or rcx. */
+void mxc_operand_to(struct mxc_build *b, uint8_t reg, const struct mx_op *op);
+uint8_t mxc_operand(struct mxc_build *b, const struct mx_op *op);
+/* rax is the result. */
+void mxc_put(struct mxc_build *b, const struct mx_op *op);
+/* What the processor's registers hold alone goes to memory. */
 void mxc_flush(struct mxc_build *b);
 void mxc_forget(struct mxc_build *b);
+struct mxc_mem mxc_slot(uint8_t slot);
 
 #define MXC_MACHINE(field) \
 	((int32_t)offsetof(struct mx_machine, field) - (int32_t)offsetof(struct mx_machine, reg) - 128)

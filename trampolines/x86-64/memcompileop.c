@@ -4,132 +4,16 @@
  */
 #include "trampolines/x86-64/memcompile.h"
 
-enum { ALU_OR = 1, ALU_AND = 4, ALU_SUB = 5, ALU_XOR = 6, ALU_CMP = 7 };
+enum { ALU_OR = 1, ALU_AND = 4, ALU_SUB = 5, ALU_XOR = 6 };
 enum { ROTATE_LEFT = 0, SHIFT_LEFT = 4, SHIFT_RIGHT = 5, SHIFT_SIGNED = 7 };
-
-static const uint8_t host_reg[MXC_HOSTS] = { MXC_RDX, MXC_RSI, MXC_RDI, MXC_R8, MXC_R9, MXC_RBP };
-
-/* ---- registers ---- */
-
-struct mxc_mem mxc_slot(uint8_t slot)
-{
-	return mxc_machine(slot * 8 - 128);
-}
-
-static void clean(struct mxc_build *b, unsigned int i)
-{
-	if (b->hosts[i].dirty)
-		mxc_store(&b->a, mxc_slot(b->hosts[i].slot), host_reg[i]);
-	b->hosts[i].dirty = false;
-}
-
-void mxc_flush(struct mxc_build *b)
-{
-	for (unsigned int i = 0; i < MXC_HOSTS; i++)
-		clean(b, i);
-}
-
-void mxc_forget(struct mxc_build *b)
-{
-	for (unsigned int i = 0; i < MXC_HOSTS; i++)
-		b->hosts[i] = (struct mxc_host){ .slot = MX_ZERO };
-	b->clock = 0;
-}
-
-/* A place for the slot; that which was not used for the longest time, if there is none. */
-static unsigned int find_host(struct mxc_build *b, uint8_t slot, bool *found)
-{
-	unsigned int oldest = 0;
-
-	for (unsigned int i = 0; i < MXC_HOSTS; i++) {
-		*found = b->hosts[i].slot == slot;
-		if (*found)
-			return i;
-		if (b->hosts[i].used < b->hosts[oldest].used)
-			oldest = i;
-	}
-	clean(b, oldest);
-	return oldest;
-}
-
-static uint8_t take(struct mxc_build *b, uint8_t slot, bool load, bool dirty)
-{
-	bool found;
-	unsigned int i = find_host(b, slot, &found);
-
-	if (load && !found)
-		mxc_load(&b->a, host_reg[i], mxc_slot(slot));
-	b->hosts[i].slot = slot;
-	b->hosts[i].dirty |= dirty;
-	b->hosts[i].used = ++b->clock;
-	return host_reg[i];
-}
-
-/* The register that holds it.  It stays there while two more are asked for. */
-static uint8_t get(struct mxc_build *b, uint8_t slot)
-{
-	return take(b, slot, true, false);
-}
-
-/* ... to be written as a whole, or in part. */
-static uint8_t set(struct mxc_build *b, uint8_t slot)
-{
-	return take(b, slot, false, true);
-}
-
-static uint8_t change(struct mxc_build *b, uint8_t slot)
-{
-	return take(b, slot, true, true);
-}
-
-static uint8_t get_or_none(struct mxc_build *b, uint8_t slot)
-{
-	return slot == MX_ZERO ? (uint8_t)MXC_NONE : get(b, slot);
-}
-
-/* Copies it. */
-static void get_to(struct mxc_build *b, uint8_t reg, uint8_t slot)
-{
-	if (slot == MX_ZERO)
-		mxc_imm(&b->a, reg, 0);
-	else
-		mxc_mov(&b->a, reg, get(b, slot));
-}
-
-/* The second operand, copied. */
-static void operand_to(struct mxc_build *b, uint8_t reg, const struct mx_op *op)
-{
-	if (op->index == MX_ZERO)
-		mxc_imm(&b->a, reg, (uint64_t)op->imm);
-	else
-		get_to(b, reg, op->index);
-}
-
-/* The second operand, in a register: its own, or rcx. */
-static uint8_t operand(struct mxc_build *b, const struct mx_op *op)
-{
-	if (op->index != MX_ZERO)
-		return get(b, op->index);
-	mxc_imm(&b->a, MXC_RCX, (uint64_t)op->imm);
-	return MXC_RCX;
-}
-
-/* rax is the result. */
-static void put(struct mxc_build *b, const struct mx_op *op)
-{
-	if (op->width >= 4)
-		mxc_rm(&b->a, op->width, 0x8b, set(b, op->dst), MXC_RAX);
-	else
-		mxc_rm(&b->a, op->width, op->width == 1 ? 0x8a : 0x8b, change(b, op->dst), MXC_RAX);
-}
 
 /* ---- addresses ---- */
 
 /* Into rax, or, if @width is 4 or 8, into the register of op->dst, at this width; flags stay. */
 static void address(struct mxc_build *b, const struct mx_op *op, unsigned int width)
 {
-	struct mxc_mem m = { .base = get_or_none(b, op->base), .index = get_or_none(b, op->index), .scale = op->scale };
-	uint8_t dst = width ? set(b, op->dst) : (uint8_t)MXC_RAX;
+	struct mxc_mem m = { .base = mxc_get_or_none(b, op->base), .index = mxc_get_or_none(b, op->index), .scale = op->scale };
+	uint8_t dst = width ? mxc_set(b, op->dst) : (uint8_t)MXC_RAX;
 	uint64_t imm = width == 4 ? (uint32_t)op->imm : (uint64_t)op->imm;
 
 	if (m.base == MXC_NONE && m.index == MXC_NONE) {
@@ -151,7 +35,7 @@ static void lea(struct mxc_build *b, const struct mx_op *op)
 {
 	address(b, op, op->width >= 4 ? op->width : 0);
 	if (op->width < 4)
-		put(b, op);
+		mxc_put(b, op);
 }
 
 static void access(struct mxc_build *b, const struct mx_op *op)
@@ -162,7 +46,7 @@ static void access(struct mxc_build *b, const struct mx_op *op)
 
 	to.disp = (int32_t)(b->at_access * sizeof(struct mx_access));
 	if (op->imm == 0 && op->index == MX_ZERO && op->base != MX_ZERO)
-		reg = get(b, op->base);
+		reg = mxc_get(b, op->base);
 	else
 		address(b, op, 0);
 	mxc_store(&b->a, to, reg);
@@ -185,7 +69,7 @@ static void count(struct mxc_build *b, const struct mx_op *op)
 static void value(struct mxc_build *b, const struct mx_op *op)
 {
 	struct mxc_mem from = { .base = MXC_R12, .index = MXC_NONE, .disp = (int32_t)b->at_word };
-	uint8_t dst = set(b, op->dst);
+	uint8_t dst = mxc_set(b, op->dst);
 
 	if (op->code == MD_VALUE)
 		mxc_load(&b->a, dst, from);
@@ -200,19 +84,19 @@ static void value(struct mxc_build *b, const struct mx_op *op)
 
 static void alu(struct mxc_build *b, const struct mx_op *op, unsigned int ext)
 {
-	get_to(b, MXC_RAX, op->base);
+	mxc_get_to(b, MXC_RAX, op->base);
 	if (op->index == MX_ZERO && mxc_fits(op->imm))
 		mxc_alu_imm(&b->a, 8, ext, MXC_RAX, (int32_t)op->imm);
 	else
-		mxc_rm(&b->a, 8, ext << 3 | 3, MXC_RAX, operand(b, op));
-	put(b, op);
+		mxc_rm(&b->a, 8, ext << 3 | 3, MXC_RAX, mxc_operand(b, op));
+	mxc_put(b, op);
 }
 
 static void multiply(struct mxc_build *b, const struct mx_op *op)
 {
-	get_to(b, MXC_RAX, op->base);
-	mxc_rm(&b->a, 8, 0x0faf, MXC_RAX, operand(b, op));
-	put(b, op);
+	mxc_get_to(b, MXC_RAX, op->base);
+	mxc_rm(&b->a, 8, 0x0faf, MXC_RAX, mxc_operand(b, op));
+	mxc_put(b, op);
 }
 
 /* @reg's low bytes, to 64 bits. */
@@ -237,31 +121,31 @@ static void shift_by(struct mxc_build *b, const struct mx_op *op, unsigned int w
 		mxc_u8(&b->a, (uint8_t)((uint64_t)op->imm & mask));
 		return;
 	}
-	mxc_mov(&b->a, MXC_RCX, get(b, op->index));
+	mxc_mov(&b->a, MXC_RCX, mxc_get(b, op->index));
 	mxc_alu_imm(&b->a, 4, ALU_AND, MXC_RCX, (int32_t)mask);
 	mxc_rm(&b->a, width, width == 1 ? 0xd2 : 0xd3, (uint8_t)ext, MXC_RAX);
 }
 
 static void shift(struct mxc_build *b, const struct mx_op *op, unsigned int ext)
 {
-	get_to(b, MXC_RAX, op->base);
+	mxc_get_to(b, MXC_RAX, op->base);
 	if (ext != SHIFT_LEFT)
 		extend(b, MXC_RAX, MXC_RAX, op->width, ext == SHIFT_SIGNED);
 	shift_by(b, op, 8, ext, op->width == 8 ? 63 : 31);
-	put(b, op);
+	mxc_put(b, op);
 }
 
 static void rotate(struct mxc_build *b, const struct mx_op *op)
 {
-	get_to(b, MXC_RAX, op->base);
+	mxc_get_to(b, MXC_RAX, op->base);
 	shift_by(b, op, op->width, ROTATE_LEFT, op->width * 8u - 1);
-	put(b, op);
+	mxc_put(b, op);
 }
 
 static void upper_half(struct mxc_build *b, const struct mx_op *op, bool sign)
 {
-	get_to(b, MXC_RAX, op->base);
-	operand_to(b, MXC_RCX, op);
+	mxc_get_to(b, MXC_RAX, op->base);
+	mxc_operand_to(b, MXC_RCX, op);
 	if (op->width == 8) {
 		mxc_u8(&b->a, 0x52);				/* push %rdx */
 		mxc_rm(&b->a, 8, 0xf7, sign ? 5 : 4, MXC_RCX);	/* [i]mul %rcx */
@@ -274,18 +158,18 @@ static void upper_half(struct mxc_build *b, const struct mx_op *op, bool sign)
 		mxc_rm(&b->a, 8, 0xc1, SHIFT_RIGHT, MXC_RAX);
 		mxc_u8(&b->a, (uint8_t)(op->width * 8));
 	}
-	put(b, op);
+	mxc_put(b, op);
 }
 
 static void reverse(struct mxc_build *b, const struct mx_op *op)
 {
-	get_to(b, MXC_RAX, op->base);
+	mxc_get_to(b, MXC_RAX, op->base);
 	mxc_u8(&b->a, 0x48);		/* bswap %rax */
 	mxc_u8(&b->a, 0x0f);
 	mxc_u8(&b->a, 0xc8);
 	mxc_rm(&b->a, 8, 0xc1, SHIFT_RIGHT, MXC_RAX);
 	mxc_u8(&b->a, (uint8_t)(64 - op->width * 8));
-	put(b, op);
+	mxc_put(b, op);
 }
 
 static void extension(struct mxc_build *b, const struct mx_op *op)
@@ -293,144 +177,14 @@ static void extension(struct mxc_build *b, const struct mx_op *op)
 	uint8_t reg, dst;
 
 	if (op->base == MX_ZERO) {
-		mxc_imm(&b->a, set(b, op->dst), 0);
+		mxc_imm(&b->a, mxc_set(b, op->dst), 0);
 		return;
 	}
-	reg = get(b, op->base);
-	dst = set(b, op->dst);
+	reg = mxc_get(b, op->base);
+	dst = mxc_set(b, op->dst);
 	extend(b, dst, reg, op->width, op->code == MD_SEXT);
 	if (op->scale == 2)
 		mxc_rm(&b->a, 4, 0x8b, dst, dst);
-}
-
-/* ---- flags ---- */
-
-static bool reads_flags(const struct mx_op *op)
-{
-	return op->code == MD_SELECT || op->code == MD_IF;
-}
-
-static bool keeps_flags(const struct mx_op *op)
-{
-	switch (op->code) {
-	case MD_VALUE:
-	case MD_VALUE_U32:
-	case MD_VALUE_S32:
-	case MD_LEA:
-	case MD_SELECT:
-	case MD_SEXT:
-	case MD_ZEXT:
-	case MD_ACCESS:
-		return true;
-	}
-	return false;
-}
-
-enum mxc_flags_use mxc_flags_use(const struct mx_node *node, uint32_t op)
-{
-	enum mxc_flags_use use = MXC_FLAGS_UNUSED;
-	bool kept = true;
-
-	for (uint32_t i = op + 1; i <= node->nops && node->ops[i].code != MD_FLAGS; i++) {
-		if (reads_flags(&node->ops[i]))
-			use = kept ? MXC_FLAGS_DIRECT : MXC_FLAGS_STORED;
-		kept &= keeps_flags(&node->ops[i]);
-	}
-	return use;
-}
-
-/* The last MD_FLAGS in front of @op, which there is. */
-static uint32_t flags_of(const struct mx_node *node, uint32_t op)
-{
-	while (node->ops[--op].code != MD_FLAGS)
-		;
-	return op;
-}
-
-static void compare(struct mxc_build *b, const struct mx_op *op)
-{
-	bool and = op->dst == MD_FLAGS_AND;
-	uint8_t reg = MXC_RAX;
-
-	if (op->base == MX_ZERO)
-		mxc_imm(&b->a, MXC_RAX, 0);
-	else
-		reg = get(b, op->base);
-	if (!and && op->index == MX_ZERO && (op->width < 8 || mxc_fits(op->imm))) {
-		int64_t v = op->width == 1 ? (int8_t)op->imm : op->width == 2 ? (int16_t)op->imm : op->imm;
-
-		mxc_alu_imm(&b->a, op->width, ALU_CMP, reg, (int32_t)v);
-		return;
-	}
-	if (and)
-		mxc_rm(&b->a, op->width, op->width == 1 ? 0x84 : 0x85, operand(b, op), reg);
-	else
-		mxc_rm(&b->a, op->width, op->width == 1 ? 0x3a : 0x3b, reg, operand(b, op));
-}
-
-static void store_flag(struct mxc_build *b, int32_t disp, unsigned int left)
-{
-	if (left) {
-		mxc_rm(&b->a, 8, 0xc1, SHIFT_LEFT, MXC_RAX);
-		mxc_u8(&b->a, (uint8_t)left);
-	}
-	mxc_store(&b->a, mxc_machine(disp), MXC_RAX);
-}
-
-/* As struct mx_flags. */
-static void store_flags(struct mxc_build *b, const struct mx_op *op)
-{
-	unsigned int left = 64 - op->width * 8u;
-
-	get_to(b, MXC_RAX, op->base);
-	if (op->dst == MD_FLAGS_AND)
-		mxc_rm(&b->a, 8, 0x23, MXC_RAX, operand(b, op));
-	store_flag(b, MXC_MACHINE(flags.a), left);
-	if (op->dst == MD_FLAGS_AND)
-		mxc_imm(&b->a, MXC_RAX, 0);
-	else
-		operand_to(b, MXC_RAX, op);
-	store_flag(b, MXC_MACHINE(flags.b), left);
-	mxc_rm_mem(&b->a, 1, 0xc6, 0, mxc_machine(MXC_MACHINE(flags.shift)));
-	mxc_u8(&b->a, (uint8_t)left);
-	mxc_rm_mem(&b->a, 1, 0xc6, 0, mxc_machine(MXC_MACHINE(flags.raw)));
-	mxc_u8(&b->a, 0);
-}
-
-static void flags(struct mxc_build *b, const struct mx_node *node, uint32_t op)
-{
-	enum mxc_flags_use use = mxc_flags_use(node, op);
-
-	if (use == MXC_FLAGS_STORED || b->engine->flags)
-		store_flags(b, &node->ops[op]);
-	if (use == MXC_FLAGS_DIRECT)
-		compare(b, &node->ops[op]);
-}
-
-/* Makes the flags that @op reads the processor's, if they are not. */
-static void recall(struct mxc_build *b, const struct mx_node *node, uint32_t op)
-{
-	if (mxc_flags_use(node, flags_of(node, op)) != MXC_FLAGS_STORED)
-		return;
-	mxc_load(&b->a, MXC_RAX, mxc_machine(MXC_MACHINE(flags.a)));
-	mxc_rm_mem(&b->a, 8, 0x3b, MXC_RAX, mxc_machine(MXC_MACHINE(flags.b)));
-}
-
-void mxc_condition(struct mxc_build *b, const struct mx_node *node)
-{
-	recall(b, node, node->nops);
-}
-
-static void select(struct mxc_build *b, const struct mx_node *node, uint32_t i)
-{
-	const struct mx_op *op = &node->ops[i];
-	uint8_t reg;
-
-	recall(b, node, i);
-	get_to(b, MXC_RAX, op->base);
-	reg = operand(b, op);
-	mxc_rm(&b->a, 8, 0x0f40u | op->scale, MXC_RAX, reg);
-	put(b, op);
 }
 
 /* ---- all ---- */
@@ -526,10 +280,10 @@ void mxc_op(struct mxc_build *b, const struct mx_node *node, uint32_t i)
 			count(b, op);
 		break;
 	case MD_FLAGS:
-		flags(b, node, i);
+		mxc_flags(b, node, i);
 		break;
 	case MD_SELECT:
-		select(b, node, i);
+		mxc_select(b, node, i);
 		break;
 	default:
 		compute(b, op);
