@@ -37,7 +37,9 @@ enum tf_piece_way {
 	TF_PIECE_PLAIN,
 	TF_PIECE_SPREAD,	/* rearranged, see tracefmt/memorywords.h */
 	TF_PIECE_INDEXED,	/* see tracefmt/memoryindex.h */
-	TF_PIECE_WAYS
+	TF_PIECE_WAYS,
+	TF_PIECE_FAR = 4,	/* goes on in a zstd frame, see tracefmt/memoryfar.h */
+	TF_PIECE_FAR_START = 5,	/* begins one */
 };
 #define TF_OBJECT_SIZE 48
 #define TF_MD_SIZE 16 /* of a struct md_node, and of a struct md_op */

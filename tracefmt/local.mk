@@ -24,8 +24,14 @@ libtracefmt_la_SOURCES = \
 	tracefmt/memory.h \
 	tracefmt/memoryin.c \
 	tracefmt/memoryout.c \
+	tracefmt/memoryfar.c \
+	tracefmt/memoryfar.h \
 	tracefmt/memoryindex.c \
 	tracefmt/memoryindex.h \
+	tracefmt/memorypieces.c \
+	tracefmt/memorypieces.h \
+	tracefmt/memoryrecur.c \
+	tracefmt/memoryrecur.h \
 	tracefmt/memorywords.c \
 	tracefmt/memorywords.h \
 	tracefmt/metadata.c \

@@ -42,7 +42,7 @@ static void put_head(uint8_t *at, const struct tf_pieces *p, size_t packed, size
 	tf_put32(at + 8, p->n);
 	tf_put32(at + 12, (uint32_t)packed);
 	tf_put32(at + 16, (uint32_t)raw);
-	tf_put32(at + 20, p->way);
+	tf_put32(at + 20, p->written);
 	tf_put64(at + 24, p->lost);
 	tf_put64(at + 32, XXH64(at + TF_PIECE_SIZE, packed, 0));
 	tf_put64(at + 40, XXH64(at, 40, 0));
@@ -54,7 +54,8 @@ static size_t pack(struct tf_writer *w, uint8_t *at, size_t room, const void *ra
 }
 
 /* The body of a piece; NULL: no memory. */
-static const uint8_t *arrange(struct tf_writer *w, enum tf_piece_way way, const void *raw, size_t bytes, size_t *size)
+static const uint8_t *arrange(struct tf_writer *w, enum tf_piece_way way, const void *raw, size_t bytes,
+			      size_t *size)
 {
 	uint8_t *words, *scratch;
 
@@ -112,17 +113,46 @@ static size_t pack_best(struct tf_writer *w, struct tf_pieces *p, uint8_t *at, s
 	return best;
 }
 
-/* As pack_as(), in the way that is least.  There is room for twice @room. */
-static size_t pack_stream(struct tf_writer *w, struct tf_pieces *p, uint8_t *at, size_t room, const void *raw,
-			  size_t bytes)
+/* By itself. */
+static size_t pack_alone(struct tf_writer *w, struct tf_pieces *p, uint8_t *at, size_t room, const void *raw,
+			 size_t bytes)
 {
 	size_t packed = is_trial(p->n) ? pack_best(w, p, at, room, raw, bytes) :
 					 pack_as(w, p->way, at, room, raw, bytes);
 
+	p->written = packed ? p->way : TF_PIECE_PLAIN;
+	return packed ? packed : pack(w, at, room, raw, bytes);
+}
+
+/* Together with what is in front of it; 0: that is not done any more. */
+static size_t pack_far(struct tf_writer *w, struct tf_pieces *p, uint8_t *at, size_t room, const void *raw,
+		       size_t bytes)
+{
+	bool start, judge = is_trial(p->n) && tf_far_is_warm(&p->far);
+	size_t packed = tf_far_pack(&p->far, &w->far_room, at, room, raw, bytes, &start), alone;
+
+	if (!packed)
+		return 0;
+	p->written = start ? TF_PIECE_FAR_START : TF_PIECE_FAR;
+	if (judge) {
+		alone = pack_best(w, p, at + room, room, raw, bytes);
+		tf_far_judge(&p->far, &w->far_room, packed, alone);
+	}
+	return packed;
+}
+
+/* There is room for three times @room. */
+static size_t pack_stream(struct tf_writer *w, struct tf_pieces *p, uint8_t *at, size_t room, const void *raw,
+			  size_t bytes)
+{
+	size_t packed = p->far.zstd ? pack_far(w, p, at, room, raw, bytes) : 0;
+
 	if (packed)
 		return packed;
-	p->way = TF_PIECE_PLAIN;
-	return pack(w, at, room, raw, bytes);
+	packed = pack_alone(w, p, at, room, raw, bytes);
+	if (!ZSTD_isError(packed))
+		tf_far_consider(&p->far, &w->far_room, raw, bytes, packed);
+	return packed;
 }
 
 /* Appends a piece, made by pack_stream() or pack().  What cannot be written is discarded, and counted. */
@@ -132,7 +162,7 @@ static void append(struct tf_writer *w, struct tf_pieces *p, const void *raw, si
 	uint8_t *at;
 
 	tf_buf_clear(&w->memory);
-	at = tf_buf_need(&w->memory, TF_PIECE_SIZE + (stream ? 2 : 1) * room);
+	at = tf_buf_need(&w->memory, TF_PIECE_SIZE + (stream ? 3 : 1) * room);
 	if (at)
 		packed = stream ? pack_stream(w, p, at + TF_PIECE_SIZE, room, raw, bytes) :
 				  pack(w, at + TF_PIECE_SIZE, room, raw, bytes);

@@ -6,6 +6,7 @@
 #include "tracefmt/buffer.h"
 #include "tracefmt/encode.h"
 #include "tracefmt/outfile.h"
+#include "tracefmt/memoryfar.h"
 #include "tracefmt/pack.h"
 #include "tracefmt/threadout.h"
 #include "tracefmt/writer.h"
@@ -44,7 +45,9 @@ struct tf_pieces {
 	uint32_t n;	/* pieces written */
 	uint64_t lost;	/* chunks since the last one */
 	uint64_t all_lost;
-	uint8_t way;	/* enum tf_piece_way, of the last one */
+	uint8_t way;	/* enum tf_piece_way: what is least of the first ones */
+	uint8_t written; /* of the one that is being made */
+	struct tf_far far;
 	bool tried;	/* it has been created, or could not be */
 	bool broken;
 };
@@ -54,6 +57,7 @@ struct tf_writer {
 	struct tf_buf memory;	/* a piece being made */
 	struct tf_buf words;	/* rearranged for it */
 	struct tf_buf scratch;
+	uint64_t far_room; /* bytes that windows may still take */
 	char *dir;
 	int dirfd;
 	int rank;

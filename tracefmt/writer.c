@@ -216,6 +216,7 @@ static enum sonde_trace_status open_dir(struct tf_writer *w, const char *dir)
 		return SONDE_TRACE_E_SYSTEM;
 	if (tf_sites_init(&w->sites))
 		return SONDE_TRACE_E_NOMEM;
+	w->far_room = TF_FAR_ROOM;
 	return tf_pack_init(&w->pack);
 }
 

@@ -8,6 +8,7 @@
  *	0	both as they are
  *	1	all checksums of both are made right
  *	2, 3, 4	unpacked bodies of one piece each; 3, 4: the stream's words are rearranged
+ *	5	the same, but the stream is two pieces of one frame; the first byte may make them wrong
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +25,7 @@
 #include "trampolines/memheap.h"
 
 #define INPUT_MAX 100000
-#define ROOM (2 * INPUT_MAX)
+#define ROOM (4 * INPUT_MAX)
 #define ACCESSES 100000 /* of a thread; more of the same would come */
 
 #define REQUIRE(condition)                                                      \
@@ -133,6 +134,39 @@ static size_t make_file(uint8_t *file, const char *magic, const uint8_t *body, s
 	return TF_HEADER_SIZE + TF_PIECE_SIZE + packed;
 }
 
+/* A piece that ends with a flush; says how long it is. */
+static size_t put_far(uint8_t *head, ZSTD_CCtx *zstd, const uint8_t *body, size_t size, uint32_t seq,
+		      uint32_t wrong)
+{
+	ZSTD_inBuffer in = { .src = body, .size = size };
+	ZSTD_outBuffer out = { .dst = head + TF_PIECE_SIZE, .size = ZSTD_compressBound(INPUT_MAX) };
+
+	REQUIRE(ZSTD_compressStream2(zstd, &out, &in, ZSTD_e_flush) == 0);
+	memset(head, 0, TF_PIECE_SIZE);
+	memcpy(head, TF_MAGIC_PIECE, TF_MAGIC_SIZE);
+	tf_put32(head + 8, seq);
+	tf_put32(head + 12, (uint32_t)out.pos);
+	tf_put32(head + 16, (uint32_t)size + (wrong & 3));
+	tf_put32(head + 20, seq ? TF_PIECE_FAR + (wrong >> 2 & 1) : TF_PIECE_FAR_START);
+	tf_put64(head + 32, XXH64(head + TF_PIECE_SIZE, out.pos, 0));
+	tf_put64(head + 40, XXH64(head, 40, 0));
+	return TF_PIECE_SIZE + out.pos;
+}
+
+static size_t make_far(uint8_t *file, const uint8_t *body, size_t size, uint32_t wrong)
+{
+	ZSTD_CCtx *zstd = ZSTD_createCCtx();
+	size_t at = TF_HEADER_SIZE, half = size / 2;
+
+	REQUIRE(zstd);
+	memset(file, 0, TF_HEADER_SIZE);
+	put_header(file, TF_MAGIC_MEMORY);
+	at += put_far(file + at, zstd, body, half, 0, wrong & 3);
+	at += put_far(file + at, zstd, body + half, size - half, 1, wrong >> 2);
+	ZSTD_freeCCtx(zstd);
+	return at;
+}
+
 /* --- reading them ---------------------------------------------------------------------------- */
 
 static struct mx_code *read_code(const struct tf_memory *m)
@@ -214,7 +248,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size < 5 || size > INPUT_MAX)
 		return 0;
 	enter();
-	how = data[0] % 5;
+	how = data[0] % 6;
 	ncode = tf_get32(data + 1) % (size - 4);
 	data += 5;
 	nstream = size - 5 - ncode;
@@ -229,7 +263,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		const uint8_t *words = data + ncode;
 
 		ncode = make_file(code, TF_MAGIC_CODE, data, ncode, TF_PIECE_PLAIN);
-		nstream = make_file(stream, TF_MAGIC_MEMORY, words, nstream, TF_PIECE_PLAIN + how - 2);
+		if (how == 5)
+			nstream = make_far(stream, words, nstream, data[-5] / 6);
+		else
+			nstream = make_file(stream, TF_MAGIC_MEMORY, words, nstream, TF_PIECE_PLAIN + how - 2);
 	}
 	write_file("code.memory", code, ncode);
 	write_file("1.2.memory", stream, nstream);

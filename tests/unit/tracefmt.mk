@@ -37,6 +37,11 @@ tests_unit_tracefmt_stack_SOURCES = tests/unit/tracefmt_stack.c $(TRACEFMT_SUPPO
 tests_unit_tracefmt_stack_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_tracefmt_stack_LDADD = libtracefmt.la $(CMOCKA_LIBS)
 
+PURE_TESTS += tests/unit/tracefmt_far
+tests_unit_tracefmt_far_SOURCES = tests/unit/tracefmt_far.c $(TRACEFMT_SUPPORT)
+tests_unit_tracefmt_far_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_tracefmt_far_LDADD = libtracefmt.la $(CMOCKA_LIBS)
+
 PURE_TESTS += tests/unit/tracefmt_words
 tests_unit_tracefmt_words_SOURCES = tests/unit/tracefmt_words.c
 tests_unit_tracefmt_words_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <stdlib.h>
+#include <string.h>
+
+#include "tracefmt/memoryrecur.h"
+
+enum {
+	PLACES_LOG = 16,
+	RATE_LOG = 10,		/* one of so many words is a place */
+	PLACE = 0x155,		/* not where there are zeros */
+	CONTEXT = 8,		/* words that are hashed */
+	ENOUGH = 1000,		/* places for an answer */
+	SHARE = 2,		/* one of so many has to have been before */
+};
+
+struct tf_recur_place {
+	uint32_t hash;
+	uint32_t at;		/* modulo 2^32 */
+};
+
+void tf_recur_free(struct tf_recur *r)
+{
+	free(r->places);
+	*r = (struct tf_recur){ 0 };
+}
+
+static uint64_t hash(const uint8_t *words)
+{
+	uint64_t h = 0, v;
+
+	for (int i = 0; i < CONTEXT; i += 2) {
+		memcpy(&v, words + 4 * i, 8);
+		h = (h ^ v) * UINT64_C(0x9e3779b97f4a7c15);
+		h ^= h >> 32;
+	}
+	return h * UINT64_C(0xd6e8feb86659fd93);
+}
+
+static void look_at(struct tf_recur *r, const uint8_t *words, uint32_t at)
+{
+	uint64_t h = hash(words);
+	struct tf_recur_place *p = &r->places[h >> (64 - PLACES_LOG)];
+	uint64_t bytes = 4 * (uint64_t)(at - p->at);
+	unsigned int log = TF_RECUR_NEAR;
+
+	while (log <= TF_RECUR_FAR && bytes > UINT64_C(1) << log)
+		log++;
+	r->looked++;
+	if (p->hash == (uint32_t)h && log > TF_RECUR_NEAR && log <= TF_RECUR_FAR)
+		r->seen[log - TF_RECUR_NEAR]++;
+	*p = (struct tf_recur_place){ .hash = (uint32_t)h, .at = at };
+}
+
+/* What nearly all of what has been seen before is within. */
+static unsigned int answer(const struct tf_recur *r)
+{
+	uint32_t all = 0, sum = 0;
+	unsigned int i = 0;
+
+	for (i = 0; i <= TF_RECUR_FAR - TF_RECUR_NEAR; i++)
+		all += r->seen[i];
+	if (all < r->looked / SHARE)
+		return 0;
+	for (i = 0; i < TF_RECUR_FAR - TF_RECUR_NEAR && sum + r->seen[i] < all - all / 8; i++)
+		sum += r->seen[i];
+	return TF_RECUR_NEAR + i;
+}
+
+unsigned int tf_recur_look(struct tf_recur *r, const void *words, size_t bytes)
+{
+	const uint8_t *w = words;
+	size_t n = bytes / 4;
+	unsigned int log;
+
+	if (!r->places)
+		r->places = calloc((size_t)1 << PLACES_LOG, sizeof(*r->places));
+	if (!r->places)
+		return 0;
+	for (size_t i = 0; i + CONTEXT <= n; i++) {
+		uint32_t a, b;
+
+		memcpy(&a, w + 4 * i, 4);
+		memcpy(&b, w + 4 * i + 4, 4);
+		if ((a * UINT32_C(0x9e3779b1) ^ b * UINT32_C(0x85ebca77)) >> (32 - RATE_LOG) == PLACE)
+			look_at(r, w + 4 * i, (uint32_t)(r->words + i));
+	}
+	r->words += n;
+	if (r->looked < ENOUGH)
+		return 0;
+	log = answer(r);
+	r->looked = 0;
+	memset(r->seen, 0, sizeof(r->seen));
+	return log;
+}
