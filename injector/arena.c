@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/shm.h>
 #include <sys/syscall.h>
@@ -207,4 +208,15 @@ enum inj_status inj_code_alloc_pages(struct inj_code *code, struct inj_target *t
 	*addr = a->addr;
 	*mem = code->mem + a->offset;
 	return INJ_OK;
+}
+
+enum inj_status inj_code_put(struct inj_code *code, struct inj_target *t, const void *table,
+			     size_t bytes, uint64_t *addr)
+{
+	uint8_t *mem;
+	enum inj_status status = inj_code_alloc(code, t, 0, 0, bytes + 1, addr, &mem);
+
+	if (status == INJ_OK && bytes)
+		memcpy(mem, table, bytes);
+	return status;
 }

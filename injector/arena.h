@@ -57,4 +57,8 @@ enum inj_status inj_code_alloc(struct inj_code *code, struct inj_target *t, uint
 enum inj_status inj_code_alloc_pages(struct inj_code *code, struct inj_target *t, uint64_t len,
 				     uint64_t *addr, uint8_t **mem) INJ_CHECK;
 
+/* A copy of @bytes there, anywhere; they may be none. */
+enum inj_status inj_code_put(struct inj_code *code, struct inj_target *t, const void *table,
+			     size_t bytes, uint64_t *addr) INJ_CHECK;
+
 #endif

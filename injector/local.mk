@@ -21,6 +21,7 @@ libinjector_la_SOURCES = \
 	injector/codefacts_parts.c \
 	injector/codefacts_slots.c \
 	injector/codefacts_taken.c \
+	injector/described.c \
 	injector/edits.c \
 	injector/edits.h \
 	injector/elfimage.c \

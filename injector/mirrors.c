@@ -59,13 +59,7 @@ struct work {
 static enum inj_status put_table(struct inj_session *s, const void *table, size_t bytes,
 				 uint64_t *addr)
 {
-	enum inj_status status;
-	uint8_t *mem;
-
-	status = inj_code_alloc(&s->code, s->target, 0, 0, bytes + 1, addr, &mem);
-	if (status == INJ_OK && bytes)
-		memcpy(mem, table, bytes);
-	return status;
+	return inj_code_put(&s->code, s->target, table, bytes, addr);
 }
 
 static void note_origins(const struct chunk *c, struct rt_codemap *m)
@@ -266,117 +260,13 @@ static enum inj_status refuse(struct inj_recorded *r, enum tramp_mirror_status s
 	return INJ_OK;
 }
 
-/* ---- descriptions of memory streams ---- */
-
-/* Nodes and operations of a part of an object: so many, and those of one function more. */
-#define PART_OPS (1u << 20)
-
-static bool grow(void **v, uint32_t *room, uint64_t need, size_t size)
-{
-	uint64_t more = *room ? *room : 256;
-	void *p;
-
-	while (more < need)
-		more *= 2;
-	if (need <= *room)
-		return true;
-	p = more > UINT32_MAX / 2 ? NULL : realloc(*v, more * size);
-	if (!p)
-		return false;
-	*v = p;
-	*room = (uint32_t)more;
-	return true;
-}
-
-struct md_object inj_described_object(const struct inj_described *d, const struct inj_object *o)
-{
-	return (struct md_object){
-		.base = o->base + d->code_base, .load = o->base, .first = d->first,
-		.nnodes = d->nnodes, .nops = d->nops,
-	};
-}
-
-/* Targets are numbered from the function's first node on; here from the object's. */
-static void append_description(struct inj_described *d, const struct tramp_mem_description *f)
-{
-	for (size_t i = 0; i < f->nnodes; i++) {
-		d->nodes[d->nnodes + i] = f->nodes[i];
-		d->nodes[d->nnodes + i].op += d->nops;
-	}
-	for (size_t i = 0; i < f->nops; i++) {
-		struct md_op *op = &d->ops[d->nops + i];
-		uint64_t target = (uint64_t)f->ops[i].imm;
-
-		*op = f->ops[i];
-		if (op->code == MD_GOTO)
-			op->imm = (int64_t)(target + d->nnodes);
-		else if (op->code == MD_IF)
-			op->imm = (int64_t)(target + d->nnodes + ((uint64_t)d->nnodes << 32));
-	}
-	d->nnodes += (uint32_t)f->nnodes;
-	d->nops += (uint32_t)f->nops;
-}
-
-/* For the machine in the program; the list's head is written last. */
-static enum inj_status put_description(struct inj_session *s, const struct inj_described *d)
-{
-	struct rt_codemaps *maps = s->mirrors.maps;
-	const struct inj_object *o = &s->objects[d->object];
-	struct rt_described r = { .next = maps->described };
-	enum inj_status status;
-	uint64_t at = 0;
-
-	r.object = inj_described_object(d, o);
-	status = put_table(s, d->nodes, d->nnodes * sizeof(*d->nodes), &r.object.nodes);
-	if (status == INJ_OK)
-		status = put_table(s, d->ops, d->nops * sizeof(*d->ops), &r.object.ops);
-	if (status == INJ_OK)
-		status = put_table(s, &r, sizeof(r), &at);
-	if (status == INJ_OK)
-		__atomic_store_n(&maps->described, at, __ATOMIC_RELEASE);
-	return status == INJ_NO_ROOM ? INJ_OK : status;
-}
-
-/* A part of the object is complete. */
-static enum inj_status keep_description(struct work *w)
-{
-	struct inj_mirrors *m = &w->s->mirrors;
-	struct inj_described *v;
-
-	if (!w->described.nnodes)
-		return INJ_OK;
-	v = realloc(m->described, (m->ndescribed + 1) * sizeof(*v));
-	if (!v)
-		return INJ_MEMORY;
-	m->described = v;
-	w->described.object = w->object;
-	w->described.code_base = tramp_code_base(w->code);
-	v[m->ndescribed++] = w->described;
-	w->described = (struct inj_described){ 0 };
-	return w->s->opt.nanalyzers ? put_description(w->s, &v[m->ndescribed - 1]) : INJ_OK;
-}
-
 static enum inj_status describe(struct work *w, const struct tramp_mirror *mirror)
 {
-	struct inj_mirrors *m = &w->s->mirrors;
-	struct inj_described *d = &w->described;
 	struct tramp_mem_description f;
 
 	tramp_mirror_description(mirror, &f);
-	if (d->nnodes + d->nops >= PART_OPS && keep_description(w) != INJ_OK)
-		return INJ_MEMORY;
-	if (!d->nnodes)
-		d->first = m->next_node + 1;
-	if (!grow((void **)&d->nodes, &d->room_nodes, d->nnodes + (uint64_t)f.nnodes,
-		  sizeof(*d->nodes)) ||
-	    !grow((void **)&d->ops, &d->room_ops, d->nops + (uint64_t)f.nops, sizeof(*d->ops)))
-		return INJ_MEMORY;
-	append_description(d, &f);
-	m->next_node += (uint32_t)f.nnodes;
-	return INJ_OK;
+	return inj_described_add(w->s, &w->described, &f);
 }
-
-/* ---- */
 
 static enum inj_status emit(struct work *w, struct tramp_mirror *mirror, uint32_t owner)
 {
@@ -502,6 +392,7 @@ static struct tramp_mem_env mem_env(const struct inj_session *s)
 		.off = RT_POOL_MEM_OFF,
 		.count = s->opt.mirror.memory.count,
 		.left = RT_POOL_MEM_LEFT,
+		.free = s->opt.mirror.memory.uncounted ? RT_POOL_MEM_FREE : 0,
 	};
 }
 
@@ -565,7 +456,7 @@ static enum inj_status mirror_functions(struct work *w, const struct tramp_probe
 
 	free(fns);
 	if (status == INJ_OK)
-		status = keep_description(w);
+		status = inj_described_keep(w->s, &w->described);
 	return status == INJ_OK ? close_chunk(w) : status;
 }
 
@@ -574,6 +465,7 @@ static enum inj_status mirror_code(struct work *w, bool wanted)
 	struct tramp_probe_env env = probe_env(w->s);
 	enum inj_status status;
 
+	w->described = (struct inj_described){ .object = w->object, .code_base = tramp_code_base(w->code) };
 	w->mirror = tramp_mirror_new(w->code, &env, NULL);
 	status = w->mirror ? INJ_OK : INJ_MEMORY;
 	if (status == INJ_OK && wanted)

@@ -34,6 +34,7 @@ struct inj_mirror_options {
 		unsigned int rungs; /* enum tramp_mem_rungs */
 		bool sampled;	/* recording goes off and on: ring_control.sample_burst */
 		uint8_t count;	/* enum tramp_mem_count: by what is done */
+		bool uncounted;	/* ... and for some time neither recorded nor counted */
 	} memory;
 	/*
 	 * Is any function of this file wanted?  Asked once for each.  If so, events[i] is to be set for each
@@ -55,6 +56,15 @@ struct inj_described {
 	struct md_op *ops;
 	uint32_t nops, room_ops;
 };
+
+/* ---- described.c ---- */
+
+struct inj_session;
+/* One function's; @d says of which object, and is empty at first.  Errors: MEMORY, and those of the target. */
+enum inj_status inj_described_add(struct inj_session *s, struct inj_described *d,
+				  const struct tramp_mem_description *f) INJ_CHECK;
+/* It is complete: goes to the session, and into the program if it is needed there; @d is empty. */
+enum inj_status inj_described_keep(struct inj_session *s, struct inj_described *d) INJ_CHECK;
 
 /* The same as the machine wants it, @o is its object; without the addresses of nodes and operations. */
 struct md_object inj_described_object(const struct inj_described *d, const struct inj_object *o);
