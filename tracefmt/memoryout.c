@@ -15,6 +15,11 @@
 
 #define LEVEL 1
 
+enum {
+	SLOWER = 16,	/* one of the later ways, which take longer, has to be better by one part in so many */
+	SKIP = 7,	/* trials that a way which was far from the best is left out of */
+};
+
 static bool create(struct tf_writer *w, struct tf_pieces *p, const char *name, const char *magic,
 		   int pid, int tid)
 {
@@ -101,10 +106,15 @@ static size_t pack_best(struct tf_writer *w, struct tf_pieces *p, uint8_t *at, s
 	size_t best = 0;
 
 	for (int way = 0; way < TF_PIECE_WAYS; way++) {
-		size_t packed = pack_as(w, way, at + (best ? room : 0), room, raw, bytes);
+		size_t packed;
 
-		if (!packed || (best && packed >= best))
+		if (p->skip[way] && p->skip[way]--)
 			continue;
+		packed = pack_as(w, way, at + (best ? room : 0), room, raw, bytes);
+		if (!packed || (best && packed >= best - best / SLOWER)) {
+			p->skip[way] = packed > best + best / 4 ? SKIP : 0;
+			continue;
+		}
 		if (best)
 			memcpy(at, at + room, packed);
 		best = packed;

@@ -13,6 +13,9 @@ enum {
 	SHARE = 2,		/* one of so many has to have been before */
 };
 
+typedef uint32_t lanes __attribute__((vector_size(16)));
+enum { LANES = 4 };
+
 struct tf_recur_place {
 	uint32_t hash;
 	uint32_t at;		/* modulo 2^32 */
@@ -51,6 +54,31 @@ static void look_at(struct tf_recur *r, const uint8_t *words, uint32_t at)
 	*p = (struct tf_recur_place){ .hash = (uint32_t)h, .at = at };
 }
 
+/* Each of four words, by itself and the ones behind it. */
+static lanes are_places(const uint8_t *words)
+{
+	lanes a, b, c;
+
+	memcpy(&a, words, sizeof(a));
+	memcpy(&b, words + 4, sizeof(b));
+	memcpy(&c, words + 8, sizeof(c));
+	a += b << 7 | b >> 25;
+	a ^= c << 17 | c >> 15;
+	a ^= a >> 15;
+	a += a << 9;
+	a ^= a >> 13;
+	a += a << 5;
+	return (lanes)(a >> (32 - RATE_LOG) == PLACE);
+}
+
+static bool any(lanes v)
+{
+	uint64_t halves[2];
+
+	memcpy(halves, &v, sizeof(halves));
+	return halves[0] | halves[1];
+}
+
 /* What nearly all of what has been seen before is within. */
 static unsigned int answer(const struct tf_recur *r)
 {
@@ -76,13 +104,13 @@ unsigned int tf_recur_look(struct tf_recur *r, const void *words, size_t bytes)
 		r->places = calloc((size_t)1 << PLACES_LOG, sizeof(*r->places));
 	if (!r->places)
 		return 0;
-	for (size_t i = 0; i + CONTEXT <= n; i++) {
-		uint32_t a, b;
+	for (size_t i = 0; i + LANES + CONTEXT <= n; i += LANES) {
+		const lanes are = are_places(w + 4 * i);
 
-		memcpy(&a, w + 4 * i, 4);
-		memcpy(&b, w + 4 * i + 4, 4);
-		if ((a * UINT32_C(0x9e3779b1) ^ b * UINT32_C(0x85ebca77)) >> (32 - RATE_LOG) == PLACE)
-			look_at(r, w + 4 * i, (uint32_t)(r->words + i));
+		for (size_t k = 0; any(are) && k < LANES; k++) {
+			if (are[k])
+				look_at(r, w + 4 * (i + k), (uint32_t)(r->words + i + k));
+		}
 	}
 	r->words += n;
 	if (r->looked < ENOUGH)

@@ -5,6 +5,7 @@
 
 #define SAMPLE 256		/* words of a block that its lag is chosen by */
 #define GOOD (SAMPLE / 4)	/* cost of a lag that no better one is looked for */
+#define REST 3			/* blocks that none is looked for in, behind one that has none */
 
 static uint32_t word(const uint8_t *from, size_t i)
 {
@@ -103,13 +104,18 @@ static size_t block_at(size_t at, size_t words)
 
 void tf_words_spread(uint8_t *to, const uint8_t *from, size_t bytes)
 {
-	size_t words = bytes / 4, lag = 0;
+	size_t words = bytes / 4, lag = 0, rest = 0;
 	uint8_t *lags = to, *body = to + (tf_words_size(bytes) - bytes);
 
 	for (size_t at = 0; at < words; at += TF_WORDS_BLOCK) {
 		size_t n = block_at(at, words);
 
-		lag = choose_lag(from, at, n, lag);
+		if (rest) {
+			rest--;
+		} else {
+			lag = choose_lag(from, at, n, lag);
+			rest = lag ? 0 : REST;
+		}
 		*lags++ = (uint8_t)lag;
 		spread_block(body + 4 * at, from, at, n, lag);
 	}

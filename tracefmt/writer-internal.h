@@ -47,6 +47,7 @@ struct tf_pieces {
 	uint64_t all_lost;
 	uint8_t way;	/* enum tf_piece_way: what is least of the first ones */
 	uint8_t written; /* of the one that is being made */
+	uint8_t skip[TF_PIECE_WAYS]; /* trials that it is left out of */
 	struct tf_far far;
 	bool tried;	/* it has been created, or could not be */
 	bool broken;
