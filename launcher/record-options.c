@@ -159,7 +159,6 @@ struct select_options record_memory_select(const struct record_options *o)
 static int check_sample(const struct raw *raw)
 {
 	struct sample_times times;
-
 	const char *option = raw->sample ? "--sample" : "--overhead";
 
 	if (!raw->sample && !raw->overhead)

@@ -105,6 +105,7 @@ int recorded_begin(struct recorded *r, const struct record_options *o, struct in
 	if (m->memory.sampled && o->sample.by != RING_SAMPLE_TIME)
 		m->memory.count = o->sample.by == RING_SAMPLE_ACCESSES ? TRAMP_MEM_COUNT_ACCESSES :
 									 TRAMP_MEM_COUNT_INSNS;
+	m->memory.uncounted = o->sample.by == RING_SAMPLE_COST;
 	m->enabled = true;
 	m->libraries = true;
 	m->mode = mode_of(o);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "launcher/options.h"
 
-#include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,6 +9,7 @@
 
 #define DAY_NS (UINT64_C(86400) * 1000000000)
 #define MOST_ACCESSES UINT64_C(1000000000000000)
+#define MOST_DIGITS 16
 #define LEAST_PERCENT 0.1
 #define MOST_PERCENT 100
 #define MILLIONTHS 10000 /* a percent */
@@ -34,24 +35,19 @@ static bool take_part(const char **at, const char *name, char *part, size_t size
 static bool parse_number(const char *text, uint64_t *n)
 {
 	static const char units[] = "kMG";
-	uint64_t unit = 1;
-	const char *u;
-	char *end;
+	size_t digits = strspn(text, "0123456789");
+	const char *unit = text[digits] ? strchr(units, text[digits]) : NULL;
+	uint64_t factor = 1;
 
-	if (text[strspn(text, "0123456789")] == '\0' || strspn(text, "0123456789") + 1 == strlen(text)) {
-		errno = 0;
-		*n = strtoull(text, &end, 10);
-		u = *end ? strchr(units, *end) : NULL;
-		if (errno || end == text || (*end && !u))
-			return false;
-		for (; u && u >= units; u--)
-			unit *= 1000;
-		if (*n > MOST_ACCESSES / unit)
-			return false;
-		*n *= unit;
-		return true;
-	}
-	return false;
+	if (digits == 0 || digits > MOST_DIGITS || (text[digits] && (!unit || text[digits + 1])))
+		return false;
+	for (ptrdiff_t k = unit ? unit - units + 1 : 0; k > 0; k--)
+		factor *= 1000;
+	*n = strtoull(text, NULL, 10);
+	if (*n > MOST_ACCESSES / factor)
+		return false;
+	*n *= factor;
+	return true;
 }
 
 bool sample_times_parse(const char *text, struct sample_times *t)

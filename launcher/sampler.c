@@ -13,6 +13,7 @@
 #include "tracefmt/writer.h"
 
 #define NAP_NS 5000000
+#define WAIT_S 1e-4
 #define AGAIN_MAX_NS 100000000.0
 
 /* ---- time ---- */
@@ -26,12 +27,17 @@ void sampler_begin(struct sampler *s, const struct sample_times *t)
 	s->by = t->by;
 	s->burst = t->burst;
 	s->every = t->every;
-	if (!t->burst || t->by != RING_SAMPLE_TIME)
+	if (!t->burst || t->by == RING_SAMPLE_ACCESSES)
 		return;
 	tf_clock_now(&a);
 	nanosleep(&nap, NULL);
 	tf_clock_now(&b);
 	s->hz = (double)(b.tsc - a.tsc) / (double)(b.mono_ns - a.mono_ns) * 1e9;
+	s->wait = (uint64_t)(s->hz * WAIT_S) + 1;
+	if (t->by == RING_SAMPLE_COST) {
+		s->every = (uint64_t)(s->hz / 1e3);
+		return;
+	}
 	s->burst = (uint64_t)((double)t->burst / 1e9 * s->hz) + 1;
 	s->every = (uint64_t)((double)t->every / 1e9 * s->hz) + 1;
 }
@@ -70,6 +76,16 @@ static void add_cost(struct sampled_sums *to, const struct ring_cost *c)
 	to->plain2 += (double)c->plain2 * MS_OF_1024 * MS_OF_1024;
 }
 
+/* In the pause that is not over. */
+static double free_units(const struct ring_sample *r, uint64_t now)
+{
+	double all = (double)atomic_load(&r->until) - (double)r->free_began, past = (double)now - (double)r->free_began;
+
+	if (!r->free_units || !(all > 0) || !(past > 0))
+		return 0;
+	return (double)r->free_units * past / all;
+}
+
 void sampled_add(struct sampled_sums *to, const struct sampler *s, const struct ring_head *head, uint64_t now)
 {
 	const struct ring_sample *r = &head->sample;
@@ -78,7 +94,7 @@ void sampled_add(struct sampled_sums *to, const struct sampler *s, const struct 
 	to->on += (double)on_ticks(s, head, now);
 	to->lived += (double)now - (double)head->first_tsc;
 	to->on_units += (double)r->on_units;
-	to->off_units += (double)r->off_units;
+	to->off_units += (double)r->off_units + free_units(r, now);
 	add_cost(to, &r->cost);
 }
 
@@ -161,11 +177,11 @@ int64_t sampler_visit(const struct sampler *s, struct ring_head *head, struct sa
 	uint64_t until = atomic_load_explicit(&r->until, memory_order_acquire);
 	uint64_t now = __builtin_ia32_rdtsc();
 
-	if (phase != RING_PHASE_ON && phase != RING_PHASE_OFF)
+	if (phase != RING_PHASE_OFF && (phase != RING_PHASE_ON || s->by != RING_SAMPLE_TIME))
 		return INT64_MAX;
 	if (until != f->until) {
 		f->until = f->due = until;
-		f->wait = s->burst / 8 + 1;
+		f->wait = s->by == RING_SAMPLE_TIME ? s->burst / 8 + 1 : s->wait;
 	}
 	if (now < f->due)
 		return in_ns(s, f->due - now);

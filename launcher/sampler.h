@@ -16,6 +16,7 @@
 
 struct sampler {
 	double hz;		/* of the TSC; 0: threads go off and on by themselves, or not at all */
+	uint64_t wait;		/* ticks, before a thread is told again */
 	uint32_t by;		/* enum ring_sample_by */
 	uint64_t burst, every;	/* as in struct ring_control; burst 0: all is recorded */
 };

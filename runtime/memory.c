@@ -392,6 +392,7 @@ void rt_mem_end(struct rt_thread *t)
 		__atomic_store_n((uint32_t *)&t->ring->sample.phase, RING_PHASE_NONE, __ATOMIC_RELEASE);
 	t->mem_off = t->mem_moved = 0;
 	t->mem_here = 0;
+	t->mem_free = 0;
 	t->mem_left = t->mem_given = t->mem_told = t->mem_more = t->mem_rest = 0;
 	t->pace = (struct rt_pace){ 0 };
 	t->mem_ptr = t->mem_limit = t->mem_base = 0;

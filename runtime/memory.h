@@ -56,9 +56,12 @@ RT_HIDDEN void rt_mem_hold(struct rt_thread *t);
 
 /* mempace.c: how long it may be on, so that it costs as much as it may */
 
-/* A burst begins, behind a pause of @done units if not 0; is over, with @done units.  Units of what comes. */
-RT_HIDDEN uint64_t rt_pace_on(struct rt_thread *t, uint64_t done);
+/* A burst begins; is over, with @done units.  Units of what comes. */
+RT_HIDDEN uint64_t rt_pace_on(struct rt_thread *t);
 RT_HIDDEN uint64_t rt_pace_off(struct rt_thread *t, uint64_t done);
+
+/* A part of a pause is over, with @done units.  Units of the next; 0: a burst comes, or if in is FREE, what is not counted. */
+RT_HIDDEN uint64_t rt_pace_pause(struct rt_thread *t, uint64_t done);
 
 /* ns, for how long a thread waits. */
 RT_HIDDEN uint64_t rt_pace_clock(void);

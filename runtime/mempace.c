@@ -6,7 +6,10 @@
  * What is done is counted in the same units whether recording is on or off (memsample.c), CPU time at each switch. So
  * what a burst's work would have taken follows from the pauses in front of it and behind it, and the rest of its time
  * is what it cost: all of it, waiting for the collector too.  Sums of late, that fade, say how much a burst costs for
- * its length, and how far the total is from what it may be; from that follows the next pause.
+ * its length; from that, and from what was too much so far, or too little of late, follows the next pause.
+ *
+ * Counting takes time as well.  So of a pause that is much longer than the burst only as much as that is counted at
+ * its begin and at its end.
  */
 #include "runtime/memory.h"
 #include "runtime/sys.h"
@@ -27,6 +30,7 @@
 #define SPREAD 4
 #define FIRST_PAUSE 16		/* times the burst */
 #define PAUSE_LEAST 8		/* a part of the burst */
+#define FREE_LEAST 4		/* so many times what is counted at once: part of it is not counted */
 
 static uint64_t clock(int which)
 {
@@ -97,18 +101,31 @@ static void note(struct rt_thread *t, int64_t cost, int64_t plain)
 	c->plain2 += y * y;
 }
 
-/* A cycle is over, whose pause took @pause for @units. */
-static void measure(struct rt_thread *t, uint64_t pause, uint64_t units)
+/* The burst is measured by the pause in front of it, if there was one, and @pause behind it, with @units. */
+static void measure(struct rt_pace *p, uint64_t pause, uint64_t units)
+{
+	int64_t work = (int64_t)scaled(p->burst_units, p->pause + pause, p->pause_units + units);
+
+	p->cycle_cost = (int64_t)(p->burst + p->waited) - work;
+	p->cycle_plain = work + (int64_t)pause;
+	p->measured = 1;
+	fade(&p->work, work);
+}
+
+/* A cycle is over. */
+static void sum(struct rt_thread *t)
 {
 	struct rt_pace *p = &t->pace;
-	int64_t work = (int64_t)scaled(p->burst_units, p->pause + pause, p->pause_units + units);
-	int64_t cost = (int64_t)(p->burst + p->waited) - work;
 
-	fade(&p->cost, cost);
-	fade(&p->work, work);
-	fade(&p->plain, work + (int64_t)pause);
+	if (!p->measured)
+		return;
+	p->measured = 0;
+	fade(&p->cost, p->cycle_cost);
+	p->debt += p->cycle_cost - signed_scaled(p->cycle_plain, allowed(), MILLION);
+	if (p->debt < 0)
+		fade(&p->debt, 0);
 	if (t->ring)
-		note(t, cost, work + (int64_t)pause);
+		note(t, p->cycle_cost, p->cycle_plain);
 }
 
 /* ---- what comes next ---- */
@@ -131,40 +148,86 @@ static uint64_t next_burst(struct rt_pace *p)
  */
 static uint64_t next_pause(const struct rt_pace *p, uint64_t burst)
 {
-	int64_t over = p->cost - signed_scaled(p->plain, allowed(), MILLION), cost;
+	int64_t cost;
 
 	if (p->work <= 0)
 		return FIRST_PAUSE * burst;
-	cost = signed_scaled(p->cost, burst, (uint64_t)p->work) + over / SPREAD;
+	cost = signed_scaled(p->cost, burst, (uint64_t)p->work) + p->debt / SPREAD;
 	return between(signed_scaled(cost, MILLION, allowed()) - (int64_t)burst, burst / PAUSE_LEAST + 1,
 		       LONGEST_PAUSE);
 }
 
-uint64_t rt_pace_on(struct rt_thread *t, uint64_t done)
+static int is_switched(const struct rt_thread *t)
 {
-	struct rt_pace *p = &t->pace;
-	uint64_t now = cpu_time(), pause = now - p->then;
-
-	p->then = now;
-	if (!done || !pause)
-		return FIRST_UNITS;
-	measure(t, pause, done);
-	p->pause = pause;
-	p->pause_units = done;
-	p->waited = 0;
-	return scaled(next_burst(p), done, pause) + 1;
+	return t->ring && __atomic_load_n((uint32_t *)&t->ring->sample.switched, __ATOMIC_RELAXED);
 }
 
+static uint64_t lap(struct rt_pace *p)
+{
+	uint64_t now = cpu_time(), took = now - p->then;
+
+	p->then = now;
+	return took ? took : 1;
+}
+
+uint64_t rt_pace_on(struct rt_thread *t)
+{
+	struct rt_pace *p = &t->pace;
+
+	if (!p->pause_units) {
+		(void)lap(p);
+		return FIRST_UNITS;
+	}
+	sum(t);
+	p->waited = 0;
+	return scaled(next_burst(p), p->pause_units, p->pause) + 1;
+}
+
+/* The time of what the thread does is not told by anything else from here on. */
 uint64_t rt_pace_off(struct rt_thread *t, uint64_t done)
 {
 	struct rt_pace *p = &t->pace;
-	uint64_t now = cpu_time(), burst;
+	uint64_t burst, pause, counted;
 
-	p->burst = now - p->then;
+	p->burst = lap(p);
 	p->burst_units = done;
-	p->then = now;
+	p->in = RT_PAUSE_BEFORE;
 	if (!p->pause_units)
 		return FIRST_PAUSE * (done + 1);
 	burst = scaled(done, p->pause, p->pause_units);
-	return scaled(next_pause(p, burst), p->pause_units, p->pause + 1) + 1;
+	pause = next_pause(p, burst);
+	counted = burst > SHORTEST ? burst : SHORTEST;
+	if (pause / FREE_LEAST > counted && is_switched(t)) {
+		p->in = RT_PAUSE_BEHIND;
+		p->free = pause - 2 * counted;
+		pause = counted;
+	}
+	return scaled(pause, p->pause_units, p->pause) + 1;
+}
+
+uint64_t rt_pace_pause(struct rt_thread *t, uint64_t done)
+{
+	struct rt_pace *p = &t->pace;
+	uint64_t took = lap(p);
+
+	switch (p->in) {
+	case RT_PAUSE_BEHIND:
+		measure(p, took, done);
+		p->pause = took;
+		p->pause_units = done;
+		p->in = RT_PAUSE_FREE;
+		return 0;
+	case RT_PAUSE_FREE:
+		p->cycle_plain += (int64_t)took;
+		p->in = RT_PAUSE_BEFORE;
+		return p->pause_units;
+	default:
+		if (p->measured)
+			p->cycle_plain += (int64_t)took;
+		else
+			measure(p, took, done);
+		p->pause = took;
+		p->pause_units = done;
+		return 0;
+	}
 }

@@ -6,6 +6,8 @@
  * By time: how long it is off follows from how long the burst really was, so that the share of time is right also
  * where bursts cannot end at once: in a loop that stores nothing.  The collector tells when it is over.
  *
+ * By what it costs: in a pause, too, only some is counted behind the burst and in front of the next.
+ *
  * By what is done: both copies count down `mem_left` (trampolines/memory.h), and come here when that is done, whether
  * it was a burst or a pause.
  */
@@ -37,7 +39,7 @@ static void set_phase(struct rt_thread *t, enum ring_phase phase, uint64_t until
 	struct ring_sample *s = sample_of(t);
 
 	__atomic_store_n((uint32_t *)&s->phase, RING_PHASE_NONE, __ATOMIC_RELEASE);
-	s->off_at = (uint64_t)&t->mem_off;
+	s->off_at = by(RING_SAMPLE_COST) ? (uint64_t)&t->mem_free : (uint64_t)&t->mem_off;
 	s->limit_at = (uint64_t)&t->mem_limit;
 	__atomic_store_n((uint64_t *)&s->until, until, __ATOMIC_RELEASE);
 	__atomic_store_n((uint32_t *)&s->phase, phase, __ATOMIC_RELEASE);
@@ -95,9 +97,7 @@ static int is_spent(struct rt_thread *t)
 
 static void count_on(struct rt_thread *t)
 {
-	uint64_t units = done(t);
-
-	give(t, by(RING_SAMPLE_COST) ? rt_pace_on(t, units) : burst());
+	give(t, by(RING_SAMPLE_COST) ? rt_pace_on(t) : burst());
 	t->mem_began = rt_tsc();
 	if (t->ring)
 		set_phase(t, RING_PHASE_ON, t->mem_began);
@@ -110,11 +110,56 @@ static void count_off(struct rt_thread *t)
 	give(t, by(RING_SAMPLE_COST) ? rt_pace_off(t, units) : every() - burst());
 }
 
+/* Until the collector says so, neither recorded nor counted: @ns. */
+static void go_free(struct rt_thread *t, uint64_t ns)
+{
+	uint64_t now = rt_tsc(), per_ms = every(), ticks = ns / 1000 * (per_ms / 1000);
+
+	t->mem_left = t->mem_given = t->mem_told = t->mem_more = 0;
+	t->mem_left = -1;
+	t->mem_free = t->mem_off;
+	if (!t->ring)
+		return;
+	sample_of(t)->free_units = t->pace.pause_units / (t->pace.pause / 1000 + 1) * (ns / 1000);
+	sample_of(t)->free_began = now;
+	set_phase(t, RING_PHASE_OFF, now + ticks);
+	rt_ring_doorbell();
+}
+
+/* What it was likely to do, by how long it took. */
+static void tell_free(struct rt_thread *t, uint64_t ns)
+{
+	if (!t->ring)
+		return;
+	sample_of(t)->off_units += t->pace.pause_units / (t->pace.pause / 1000 + 1) * (ns / 1000);
+	sample_of(t)->free_units = 0;
+	set_phase(t, RING_PHASE_NONE, 0);
+}
+
+/* A part of a pause is over: is there another one? */
+static int pauses_on(struct rt_thread *t)
+{
+	struct rt_pace *p = &t->pace;
+	uint64_t was = p->in, then = p->then, units = rt_pace_pause(t, done(t));
+
+	if (was == RT_PAUSE_FREE)
+		tell_free(t, p->then - then);
+	if (units)
+		give(t, units);
+	else if (p->in == RT_PAUSE_FREE)
+		go_free(t, p->free);
+	else
+		return 0;
+	return 1;
+}
+
 int rt_mem_rests(struct rt_thread *t)
 {
 	if (!t->mem_off)
 		return 0;
-	if (by(RING_SAMPLE_TIME) || !is_spent(t))
+	if (by(RING_SAMPLE_TIME) || t->mem_free || !is_spent(t))
+		return 1;
+	if (by(RING_SAMPLE_COST) && pauses_on(t))
 		return 1;
 	t->mem_off = 0;
 	return 0;
@@ -182,7 +227,10 @@ void rt_mem_off(struct rt_thread *t)
 	if (t->ring) {
 		sample_of(t)->bursts++;
 		sample_of(t)->on_ticks += took;
-		set_phase(t, RING_PHASE_OFF, now + (by(RING_SAMPLE_TIME) ? pause_behind(took) : 0));
+		if (by(RING_SAMPLE_TIME))
+			set_phase(t, RING_PHASE_OFF, now + pause_behind(took));
+		else
+			set_phase(t, RING_PHASE_NONE, 0);
 		rt_ring_doorbell();
 	}
 	if (!by(RING_SAMPLE_TIME))

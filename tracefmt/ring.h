@@ -112,6 +112,8 @@ struct ring_sample {
 	uint64_t on_ticks;	/* of all bursts that are over */
 	/* RING_SAMPLE_ACCESSES, RING_SAMPLE_COST: the thread goes on by itself. */
 	uint64_t on_units, off_units; /* what it did in bursts and between them, as far as they are over */
+	_Atomic uint32_t switched; /* the collector does that in this process */
+	uint64_t free_units, free_began; /* in OFF of COST: what it is likely to do until then, since this TSC */
 	struct ring_cost cost;
 };
 
@@ -157,7 +159,6 @@ struct ring_sum {
 };
 
 struct ring_results {
-	uint64_t gaps;	/* places where accesses are missing */
 	uint32_t nsums;
 	uint32_t used;	/* bytes of data */
 	struct {
@@ -226,7 +227,7 @@ struct ring_control {
 	_Atomic uint64_t sample_burst; /* ticks of the TSC that a memory stream is on at a time; 0: always */
 	_Atomic uint64_t sample_every; /* ... from one such time to the next */
 	uint32_t sample_by;	     /* enum ring_sample_by: what the two are of; COST: burst is the share of a thread's
-				      * time that recording may cost, in millionths */
+				      * time that recording may cost, in millionths, every: ticks a ms */
 	struct ring_mail mail;
 	/*
 	 * A robust process-shared mutex (pthread_mutex_t) that the collector holds as long as

@@ -127,6 +127,12 @@ struct tramp_mem_env {
 	 */
 	uint8_t count;		/* enum tramp_mem_count */
 	int32_t left;
+	/*
+	 * If not 0: a third copy neither records nor counts.  `free` is a word like `off`, 0 if that is; while it is not,
+	 * windows, and the second copy when `left` is negative, lead to the third, whose loops look whether it is 0 and
+	 * lead to the second then.
+	 */
+	int32_t free;
 };
 
 /* What `left` counts. */

@@ -61,6 +61,7 @@ void mir_mem_free(struct tramp_mirror *m)
 	free(m->mem->plain.v);
 	free(m->mem->plain_op.v);
 	free(m->mem->exits.v);
+	free(m->mem->polls.v);
 	free(m->mem->fixups.v);
 	free(m->mem->slows.v);
 	free(m->mem->pieces.v);

@@ -49,6 +49,7 @@ struct mem_slow {
 /* Where a block is in the copy that records nothing. */
 struct mem_plain {
 	uint32_t at;
+	uint32_t free;		/* in the one that does not count either */
 	uint32_t gate;		/* where the original's windows lead, which leads here or to the other copy */
 };
 
@@ -70,6 +71,8 @@ struct mir_mem {
 	MIR_ARRAY(struct mem_plain) plain;	/* by block, if env.sampled */
 	MIR_ARRAY(uint32_t) plain_op;	/* by instruction */
 	MIR_ARRAY(struct mem_exit) exits;
+	MIR_ARRAY(struct mem_exit) polls; /* `left` is negative at block's start: not `done` */
+	bool uncounted;		/* the copy that does not count is being emitted */
 	uint32_t fall;		/* control falls through to this node, whose code has to follow; or TRAMP_NONE */
 	enum mem_way fall_way;
 	bool in_slow;		/* slow paths are being emitted */

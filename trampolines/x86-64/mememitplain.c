@@ -24,6 +24,17 @@
  *
  * A loop of several copies subtracts in front of the last of them, and on its ways out in front of that.  Where
  * nothing is to be subtracted there is only looked whether it is negative.
+ *
+ * If there is a third copy, that does not count, the way to either begins with the same look at `free`, it has
+ *
+ *	cmpq $0, %gs:free	in front of a loop head
+ *	je   the counting copy
+ *
+ * and js leads to
+ *
+ *	cmpq $0, %gs:free
+ *	jne  the copy that does not count
+ *	jmp  entry
  */
 #include <string.h>
 
@@ -32,9 +43,10 @@
 
 /* Bytes, at most. */
 enum {
-	GATE_MAX = 80 + 19,
+	GATE_MAX = 80 + 19 + 10 + 6,
 	POLL_MAX = 19,
 	EXIT_MAX = 13 + 5,
+	SPENT_MAX = 10 + 6 + 5,
 	LAST_MAX = 48 + 24,	/* a block's last instruction and the jump behind it */
 	JCC_SIZE = 6,
 	UNROLLED_MAX = 384,	/* bytes of the original */
@@ -46,19 +58,31 @@ static uint32_t here(const struct tramp_mirror *m)
 	return (uint32_t)m->out.len;
 }
 
+static bool counts(const struct tramp_mirror *m)
+{
+	return m->mem->env.count && !m->mem->uncounted;
+}
+
 /* How many copies there are of a block's code; more than one if it is a loop by itself. */
-static uint32_t times(const struct tramp_mirror *m, uint32_t i)
+static uint32_t times_at_most(const struct tramp_mirror *m, uint32_t i)
 {
 	const struct tramp_block *fb = mir_flow_block(m, i);
 	uint32_t n = UNROLLED_MAX / (fb->end - fb->start);
 
-	if (m->mem->env.count && fb->next != TRAMP_NONE &&
-	    mir_flow_block(m, fb->next)->live_in & TRAMP_STATUS)
-		return 1;
 	if (!m->mem->plan.poll[i] || fb->ends != TRAMP_END_JCC || mir_last(m, i)->kind != TRAMP_OP_JCC ||
 	    fb->target != i || fb->next == TRAMP_NONE || n < 2)
 		return 1;
 	return n < UNROLLED_TIMES ? n : UNROLLED_TIMES;
+}
+
+/* What is counted on the way out changes flags. */
+static uint32_t times(const struct tramp_mirror *m, uint32_t i)
+{
+	uint32_t next = mir_flow_block(m, i)->next;
+
+	if (counts(m) && next != TRAMP_NONE && mir_flow_block(m, next)->live_in & TRAMP_STATUS)
+		return 1;
+	return times_at_most(m, i);
 }
 
 /* The entry's, if it is no loop's head, is subtracted on the way in, if that can be done there. */
@@ -77,18 +101,19 @@ uint32_t mem_weight(const struct tramp_mirror *m, uint32_t i)
 
 size_t mem_plain_room(const struct tramp_mirror *m)
 {
+	uint32_t copies = m->mem->env.free ? 2 : 1;
 	size_t room = 0;
 
 	for (uint32_t i = 0; i < m->flow.nblocks; i++) {
 		const struct tramp_block *fb = mir_flow_block(m, i);
 
-		room += fb->end - fb->start + LAST_MAX + POLL_MAX + GATE_MAX;
+		room += fb->end - fb->start + LAST_MAX + POLL_MAX + GATE_MAX + SPENT_MAX;
 		if (mir_is_exit(fb->ends) && mir_wants(m, TRAMP_MIRROR_EXIT))
 			room += LAST_MAX + TRAMP_PROBE_MAX + TRAMP_PROBE_SLOW_MAX;
-		if (times(m, i) > 1)
-			room += (times(m, i) - 1) * (fb->end - fb->start + JCC_SIZE + EXIT_MAX);
+		if (times_at_most(m, i) > 1)
+			room += (times_at_most(m, i) - 1) * (fb->end - fb->start + JCC_SIZE + EXIT_MAX);
 	}
-	return room;
+	return room * copies;
 }
 
 bool mem_plain_begin(struct tramp_mirror *m)
@@ -101,7 +126,8 @@ bool mem_plain_begin(struct tramp_mirror *m)
 		return false;
 	for (uint32_t k = 0; k < m->flow.nops; k++)
 		mem->plain_op.v[k] = TRAMP_NONE;
-	mem->exits.n = 0;
+	mem->exits.n = mem->polls.n = 0;
+	mem->uncounted = false;
 	return true;
 }
 
@@ -122,20 +148,71 @@ uint32_t mem_plain_at(const struct tramp_mirror *m, uint32_t n, uint32_t orig)
 /* Changes flags. */
 static void compare_off(struct tramp_mirror *m)
 {
-	tramp_put_bytes(&m->out, "\x65\x48\x83\x3c\x25", 5);
-	tramp_put_u32(&m->out, (uint32_t)m->mem->env.off);
-	tramp_put_u8(&m->out, 0);
+	asm_gs_cmp0(&m->out, m->mem->env.off);
+}
+
+static void put_jcc_to(struct tramp_mirror *m, enum asm_cc cc, uint32_t at)
+{
+	tramp_put_u8(&m->out, 0x0f);
+	tramp_put_u8(&m->out, (uint8_t)(0x80 | cc));
+	tramp_put_u32(&m->out, at - (here(m) + 4));
+}
+
+/* It is not known yet where to. */
+static void put_later(struct tramp_mirror *m, struct mem_exit e)
+{
+	e.ref = here(m);
+	tramp_put_u32(&m->out, 0);
+	if (e.done && mir_reserve(&m->mem->exits, m->mem->exits.n + 1))
+		m->mem->exits.v[m->mem->exits.n++] = e;
+	else if (!e.done && mir_reserve(&m->mem->polls, m->mem->polls.n + 1))
+		m->mem->polls.v[m->mem->polls.n++] = e;
+	else
+		m->lost = true;
+}
+
+static void settle_later(struct tramp_mirror *m, const struct mem_exit *e)
+{
+	uint32_t rel = here(m) - (e->ref + 4);
+
+	if (m->out.status == TRAMP_OK)
+		memcpy(m->out.buf + e->ref, &rel, sizeof(rel));
+	mir_piece(m, RT_PIECE_INSN, mir_flow_block(m, e->block)->start, false);
 }
 
 static void put_poll(struct tramp_mirror *m, uint32_t i)
 {
 	mir_piece(m, RT_PIECE_INSN, mir_off(m, i, m->blocks.v[i].lo), false);
-	if (m->mem->env.count) {
-		mem_put_less(m, times(m, i) * mem_weight(m, i));
-		mem_put_jcc(m, ASM_S, m->mem->plan.entry[i], MEM_HOME);
-	} else {
+	if (m->mem->uncounted) {
+		asm_gs_cmp0(&m->out, m->mem->env.free);
+		put_jcc_to(m, ASM_E, m->mem->plain.v[i].at);
+		return;
+	}
+	if (!m->mem->env.count) {
 		compare_off(m);
 		mem_put_jcc(m, ASM_E, m->mem->plan.entry[i], MEM_HOME);
+		return;
+	}
+	mem_put_less(m, times(m, i) * mem_weight(m, i));
+	if (!m->mem->env.free) {
+		mem_put_jcc(m, ASM_S, m->mem->plan.entry[i], MEM_HOME);
+		return;
+	}
+	tramp_put_u8(&m->out, 0x0f);
+	tramp_put_u8(&m->out, 0x80 | ASM_S);
+	put_later(m, (struct mem_exit){ .block = i });
+}
+
+/* `left` is negative. */
+static void put_spent(struct tramp_mirror *m)
+{
+	for (size_t k = 0; k < m->mem->polls.n && m->out.status == TRAMP_OK; k++) {
+		const struct mem_exit *e = &m->mem->polls.v[k];
+
+		settle_later(m, e);
+		asm_gs_cmp0(&m->out, m->mem->env.free);
+		put_jcc_to(m, ASM_NE, m->mem->plain.v[e->block].free);
+		mem_put_jump(m, m->mem->plan.entry[e->block], MEM_HOME);
 	}
 }
 
@@ -157,17 +234,12 @@ void mir_mem_plain(struct tramp_mirror *m, uint32_t i, uint32_t k)
 static void put_exit(struct tramp_mirror *m, uint32_t i, uint32_t turns)
 {
 	uint32_t to = mir_flow_block(m, i)->next;
-	struct mem_exit e = { .ref = here(m), .block = to, .done = turns * mem_weight(m, i) };
+	struct mem_exit e = { .block = to, .done = counts(m) ? turns * mem_weight(m, i) : 0 };
 
-	if (!e.done) {
-		mir_put_label(m, to);
-		return;
-	}
-	tramp_put_u32(&m->out, 0);
-	if (mir_reserve(&m->mem->exits, m->mem->exits.n + 1))
-		m->mem->exits.v[m->mem->exits.n++] = e;
+	if (e.done)
+		put_later(m, e);
 	else
-		m->lost = true;
+		mir_put_label(m, to);
 }
 
 /* All but the last one, which jumps back: the others leave the loop where that would not. */
@@ -179,7 +251,7 @@ void mir_mem_unroll(struct tramp_mirror *m, uint32_t i)
 
 	if (!mir_wants(m, TRAMP_MIRROR_ACCESSES) || times(m, i) == 1)
 		return;
-	if (!m->mem->env.count)
+	if (!counts(m))
 		put_poll(m, i);
 	for (uint32_t n = 1; n < times(m, i); n++) {
 		for (uint32_t k = m->blocks.v[i].tail; k + 1 < fb->nops; k++) {
@@ -193,7 +265,7 @@ void mir_mem_unroll(struct tramp_mirror *m, uint32_t i)
 		tramp_put_u8(&m->out, (uint8_t)(0x80 | ((bytes[last->disp_at - 1] ^ 1) & 0x0f)));
 		put_exit(m, i, n);
 	}
-	if (m->mem->env.count)
+	if (counts(m))
 		put_poll(m, i);
 }
 
@@ -201,10 +273,7 @@ static void put_exits(struct tramp_mirror *m)
 {
 	for (size_t k = 0; k < m->mem->exits.n && m->out.status == TRAMP_OK; k++) {
 		const struct mem_exit *e = &m->mem->exits.v[k];
-		uint32_t rel = here(m) - (e->ref + 4);
-
-		memcpy(m->out.buf + e->ref, &rel, sizeof(rel));
-		mir_piece(m, RT_PIECE_INSN, mir_flow_block(m, e->block)->start, false);
+		settle_later(m, e);
 		mem_put_less(m, e->done);
 		tramp_put_u8(&m->out, 0xe9);
 		mir_put_label(m, e->block);
@@ -215,18 +284,15 @@ static void put_exits(struct tramp_mirror *m)
 
 static void put_jump_to_plain(struct tramp_mirror *m, enum asm_cc cc, uint32_t i)
 {
-	tramp_put_u8(&m->out, 0x0f);
-	tramp_put_u8(&m->out, (uint8_t)(0x80 | cc));
-	tramp_put_u32(&m->out, m->mem->plain.v[i].at - (here(m) + 4));
+	put_jcc_to(m, cc, m->mem->plain.v[i].at);
 }
 
-static void compare_owner(struct tramp_mirror *m, uint8_t reg)
+static void load_owner(struct tramp_mirror *m, uint8_t reg)
 {
 	if (m->mem->env.id == TRAMP_ID_FSBASE)
 		asm_rdfsbase(&m->out, reg);
 	else
 		asm_fs_zero(&m->out, reg);
-	asm_gs(&m->out, ASM_CMP_LOAD, reg, m->mem->env.off);
 }
 
 /*
@@ -250,7 +316,8 @@ static void compare_saved(struct tramp_mirror *m, uint32_t i, uint32_t start)
 	mem_plain_state(m, RT_MEM_BACK | RT_MEM_LOWERED, start);
 	asm_mem(&m->out, ASM_STORE, TRAMP_RAX, TRAMP_RSP, 0);
 	mem_plain_state(m, RT_MEM_BACK | RT_MEM_LOWERED | RT_MEM_SLOT0, start);
-	compare_owner(m, TRAMP_RAX);
+	load_owner(m, TRAMP_RAX);
+	asm_gs(&m->out, ASM_CMP_LOAD, TRAMP_RAX, m->mem->env.off);
 	asm_mem(&m->out, ASM_LOAD, TRAMP_RAX, TRAMP_RSP, 0);
 	asm_mem(&m->out, ASM_LEA, TRAMP_RSP, TRAMP_RSP, RT_MEM_BELOW);
 	mem_plain_state(m, RT_MEM_BACK, start);
@@ -288,15 +355,34 @@ static void put_gate(struct tramp_mirror *m, uint32_t i)
 	if (mir_flow_block(m, i)->live_in & TRAMP_STATUS) {
 		;
 	} else if (!node->owner) {
+		if (m->mem->env.free) {
+			asm_gs_cmp0(&m->out, m->mem->env.free);
+			put_jcc_to(m, ASM_NE, m->mem->plain.v[i].free);
+		}
 		compare_off(m);
 		put_entry(m, i, ASM_NE);
 	} else if (reg != RT_MEM_NO_REG) {
-		compare_owner(m, reg);
+		load_owner(m, reg);
+		if (m->mem->env.free) {
+			asm_gs(&m->out, ASM_CMP_LOAD, reg, m->mem->env.free);
+			put_jcc_to(m, ASM_E, m->mem->plain.v[i].free);
+		}
+		asm_gs(&m->out, ASM_CMP_LOAD, reg, m->mem->env.off);
 		put_entry(m, i, ASM_E);
 	} else {
 		compare_saved(m, i, start);
 	}
 	mem_put_jump(m, n, MEM_HOME);
+}
+
+static void put_uncounted(struct tramp_mirror *m)
+{
+	m->mem->uncounted = true;
+	mir_emit_blocks(m);
+	m->mem->uncounted = false;
+	for (uint32_t i = 0; i < m->flow.nblocks; i++)
+		m->mem->plain.v[i].free = m->blocks.v[i].copy_at;
+	put_spent(m);
 }
 
 void mem_put_plain(struct tramp_mirror *m)
@@ -307,6 +393,8 @@ void mem_put_plain(struct tramp_mirror *m)
 	mir_fix_labels(m);
 	for (uint32_t i = 0; i < m->flow.nblocks; i++)
 		m->mem->plain.v[i].at = m->blocks.v[i].copy_at;
+	if (m->mem->env.free)
+		put_uncounted(m);
 	for (uint32_t i = 0; i < m->flow.nblocks && m->out.status == TRAMP_OK; i++) {
 		if (m->mem->plan.entry[i] != TRAMP_NONE)
 			put_gate(m, i);
