@@ -236,15 +236,11 @@ static void print_bursts(const struct stream *s, double hz)
 		 100 * 1.96 * sqrt(n * (rest > 0 ? rest : 0)) / b->accesses);
 }
 
-void info_memory_print(const struct info_memory *m, const struct sonde_trace *trace)
+static void print_streams(const struct info_memory *m)
 {
 	static const char *const kinds[] = { "loads", "stores", "modifications", "prefetches" };
-	struct sonde_trace_sampled sampled;
-	uint64_t all, lost;
+	uint64_t all = accesses_of(&m->total);
 
-	if (!m)
-		return;
-	all = accesses_of(&m->total);
 	info_row("memory", "%" PRIu64 " accesses in %zu stream%s", all, m->n, m->n == 1 ? "" : "s");
 	for (unsigned int k = 0; k < 4; k++)
 		if (m->total.counts.accesses[k])
@@ -256,12 +252,19 @@ void info_memory_print(const struct info_memory *m, const struct sonde_trace *tr
 		info_row("per access", "%.3f bytes, %.3f unpacked",
 			 (double)m->total.about.file_bytes / (double)all,
 			 (double)m->total.about.raw_bytes / (double)all);
-	sampled = sum_sampled(trace);
+}
+
+void info_memory_print(const struct info_memory *m, const struct sonde_trace *trace)
+{
+	struct sonde_trace_sampled sampled = sum_sampled(trace);
+	uint64_t lost = m ? m->total.about.lost + m->lost_at_end : 0;
+
+	if (m)
+		print_streams(m);
 	print_sampled(&sampled);
-	if (sampled.by)
+	if (m && sampled.by)
 		print_bursts(&m->total, sonde_trace_rank(trace, 0)->tsc_hz);
 	print_cost(&sampled);
-	lost = m->total.about.lost + m->lost_at_end;
 	if (lost)
 		info_row("lost", "%" PRIu64 " parts of memory streams", lost);
 }
