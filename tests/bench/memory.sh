@@ -201,7 +201,9 @@ memory_samplings()
 		10% --sample=burst:1ms,every:10ms
 		1M/100M --sample=burst:1M,every:100M
 		1M/10M --sample=burst:1M,every:10M
+		overhead=2% --overhead=2%
 		overhead=5% --overhead=5%
+		overhead=10% --overhead=10%
 	EOF
 }
 
