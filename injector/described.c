@@ -80,7 +80,7 @@ struct md_object inj_described_object(const struct inj_described *d, const struc
 	};
 }
 
-/* The list's head is written last.  Without room for it the machine does not know the nodes, and says so. */
+/* The list's head is written last.  Without room for it the machine there does not know the nodes, and leaves them to ours. */
 static enum inj_status put(struct inj_session *s, const struct inj_described *d)
 {
 	struct rt_codemaps *maps = s->mirrors.maps;

@@ -284,10 +284,8 @@ void analysis_results(struct analysis_thread *t, const struct ring_results *r)
 		return;
 	for (uint32_t i = 0; i < nsums && i < RING_ANALYSIS_SUMS; i++)
 		take_sum(t, &r->sums[i]);
-	for (size_t i = 0; i < t->a->n && i < RING_ANALYSIS_MODULES; i++) {
+	for (size_t i = 0; i < t->a->n && i < RING_ANALYSIS_MODULES; i++)
 		take_data(t, i, r);
-		t->members[i]->thread.gaps += r->gaps;
-	}
 }
 
 /* ---- sums ---- */

@@ -131,7 +131,6 @@ void rt_members_begin(struct rt_work *w)
 
 		w->members[i] = (struct rt_member){ .thread = {
 			.api = &api, .name = shared->name, .pid = w->of->pid, .tid = w->of->tid,
-			.gaps = r->gaps,
 			.data = r->part[i].bytes ? &r->data[r->part[i].at] : NULL,
 		} };
 	}

@@ -125,12 +125,7 @@ static enum mx_status feed(struct rt_work *w, struct mx_machine *m)
 	return status == MX_OK ? give(w, m) : status;
 }
 
-static void note_gap(struct rt_work *w)
-{
-	w->shared->now.gaps++;
-}
-
-/* On our own stack. */
+/* On our own stack.  What is not understood here, the collector may: it has all descriptions. */
 static void analyze(struct rt_work *w)
 {
 	struct mx_code *code = rt_analysis_code(w);
@@ -140,10 +135,8 @@ static void analyze(struct rt_work *w)
 	w->next = w->arena;
 	m = code ? mx_machine_new(code) : NULL;
 	status = m ? feed(w, m) : MX_MEMORY;
-	if (status == MX_MEMORY)
+	if (status != MX_OK)
 		w->refused = 1;
-	else if (status != MX_OK)
-		note_gap(w);
 }
 
 /* ---- all of it, or nothing ---- */

@@ -78,7 +78,8 @@ EXTRA_DIST += \
 	tests/integration/modules/sizes.c \
 	tests/integration/modules/typo.c \
 	tests/integration/modules/unlinked.c \
-	tests/integration/modules/work.c
+	tests/integration/modules/work.c \
+	tests/integration/modules/wrapload.c
 
 # Programs that the scripts trace.
 EXTRA_DIST += \

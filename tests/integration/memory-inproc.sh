@@ -199,6 +199,17 @@ for place in collector inproc; do
 done
 check_same t.collector/large.txt t.inproc/large.txt "with much data"
 
+# A module that wraps functions as well.
+for program in ends ends-static; do
+	[ -x "$programs/$program" ] || continue
+	for place in collector inproc; do
+		same_run -q --analyze=$place -m "$modules/wrapload.c" -o t.$place -- "$programs/$program" 1000 return
+		sonde report --csv t.$place | grep counter | sort >tables.$place
+	done
+	check_same tables.collector tables.inproc "what a module with a wrapper counts in $program"
+	check_contains tables.inproc 'calls.*[^0-9]1000[^0-9]'
+done
+
 # Sampled: as many accesses of a turn as of any other.
 rm -rf t
 check_status 0 sonde -q --mem=work --sample=burst:1ms,every:5ms --analyze=inproc -m memcount -o t -- ./busy threads 4 200
