@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * How fast memory streams are expanded, and counted: bench_memexpand SECONDS.  The descriptions are those that
- * compiled loops give, made by hand.
+ * How fast memory streams are expanded, and counted, interpreted and compiled: bench_memexpand SECONDS.  The descriptions are
+ * those that compiled loops give, made by hand.
  */
 #include <err.h>
 #include <stdio.h>
@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "trampolines/memcompile.h"
 #include "trampolines/memheap.h"
 
 #define N MD_NONE
@@ -369,24 +370,37 @@ static double measure(struct mx_code *code, uint64_t (*how)(struct mx_machine *)
 	return (end - start) * 1e9 / (double)all;
 }
 
-static void run(const struct subject *s, double seconds)
+static struct mx_code *describe(const struct subject *s, bool compiled)
 {
 	struct mx_code *code = mx_code_new(&mx_heap);
 	struct md_object object = { .base = 0x400000, .load = 0x400000, .first = 1 };
-	double next, counted;
 
 	nnodes = nops = 0;
 	memset(nodes, 0, sizeof(nodes));
 	s->describe();
-	len = sizeof(struct md_chunk);
-	s->stream();
 	object.nnodes = nnodes;
 	object.nops = nops;
+	if (compiled)
+		mx_compile(code);
 	check(mx_code_add(code, &object, nodes, ops));
-	next = measure(code, expand, seconds);
-	counted = measure(code, count, seconds);
-	printf("%-16s %7.0f million accesses/s   counted: %.3f ns an access\n", s->name, 1e3 / next, counted);
-	mx_code_free(code);
+	return code;
+}
+
+static void run(const struct subject *s, double seconds)
+{
+	double next[2], counted[2];
+
+	len = sizeof(struct md_chunk);
+	s->stream();
+	for (int compiled = 0; compiled < 2; compiled++) {
+		struct mx_code *code = describe(s, compiled);
+
+		next[compiled] = measure(code, expand, seconds);
+		counted[compiled] = measure(code, count, seconds);
+		mx_code_free(code);
+	}
+	printf("%-16s %7.0f million accesses/s, compiled %7.0f   counted: %.3f ns an access, compiled %.3f\n", s->name,
+	       1e3 / next[0], 1e3 / next[1], counted[0], counted[1]);
 }
 
 int main(int argc, char **argv)

@@ -56,6 +56,15 @@ add_memory() # LABEL COMMAND...: plain, traced, counted; the stream written and 
 	return 0
 }
 
+# The machine alone, for machine_table.
+machine_row() # TEXT TRACE
+{
+	local all next count slow_next slow_count
+	read -r all slow_next slow_count < <(SONDE_MEM_COMPILE=0 "$bench/memspeed" "$2" 3 2>/dev/null)
+	read -r all next count < <("$bench/memspeed" "$2" 3 2>/dev/null)
+	printf '%s %s %s %s %s %s\n' "$1" "$(calc "$all / 1e6" %.1f)" "$slow_next" "$next" "$slow_count" "$count" >>machine.rows
+}
+
 memory_row() # TEXT LABEL THREADS
 {
 	local plain accesses=0 count=0 compute=0 gaps=0 kind trace
@@ -74,6 +83,7 @@ memory_row() # TEXT LABEL THREADS
 	calc "$trace / $accesses" "%.6f\n" >>bytes.ratios
 	calc "1e6 * $compute / $accesses" "%.6f\n" >>compute.ratios
 	calc "1e6 * $count / $accesses" "%.6f\n" >>counting.ratios
+	[ "$3" = 1 ] && machine_row "$1" "$2-trace.d"
 	rm -rf "$2"-*.d
 }
 
@@ -97,7 +107,17 @@ memory_heading()
 	section "$1"
 	row "" threads "wall ms" "CPU ms" "dropped: CPU" "traced: CPU" wall "counted: CPU" wall \
 		"M accesses" "M/s" "bytes each" "count M/s" "compute M/s"
-	rm -f ./*.ratios
+	rm -f ./*.ratios machine.rows
+}
+
+machine_table()
+{
+	local figures
+	section "The machine alone, on their streams in memory: M accesses/s, interpreted and compiled"
+	row "" "M accesses" "next" "compiled" "count" "compiled"
+	while read -ra figures; do
+		row "${figures[@]}"
+	done <machine.rows
 }
 
 memory_summary()
@@ -109,6 +129,7 @@ memory_summary()
 	geomean "  bytes an access" <bytes.ratios
 	geomean "  ns to count an access" <counting.ratios
 	geomean "  ns to compute an access" <compute.ratios
+	[ ! -e machine.rows ] || machine_table
 }
 
 bench_memory_kernels()
