@@ -4,7 +4,7 @@
  * the program's memory, in a list that grows at its head; a thread that comes to use them adds what is new.
  *
  * fork() copies them.  If another thread was adding some at that moment, that is what is lost: the list of what
- * is there is consistent at any time, and the lock is in memory that is wiped by fork.
+ * is there, and the memory that is left, are consistent at any time, and the lock is in memory that is wiped by fork.
  */
 #include "runtime/analysis.h"
 #include "runtime/sys.h"
@@ -54,36 +54,46 @@ static void unlock(void)
 
 /* ---- memory ---- */
 
-static uint64_t block, block_end; /* what is left of the last one */
+/* At its own beginning, so that whoever sees it finds it complete. */
+struct block {
+	uint64_t next, end; /* of what is left */
+};
+
+static struct block *current;
 
 static void *take(uint64_t *next, uint64_t end, size_t bytes)
 {
 	uint64_t at = *next;
 
+	bytes = (bytes + ALIGN - 1) & ~(ALIGN - 1);
 	if (bytes > end - at)
 		return NULL;
-	*next += (bytes + ALIGN - 1) & ~(ALIGN - 1);
-	if (*next > end)
-		*next = end;
+	*next = at + bytes;
 	return (void *)at;
+}
+
+static struct block *new_block(void)
+{
+	struct block *b = (struct block *)rt_pages_get(BLOCK);
+
+	if (b) {
+		b->next = (uint64_t)b + ALIGN;
+		b->end = (uint64_t)b + BLOCK;
+		__atomic_store_n(&current, b, __ATOMIC_RELEASE);
+	}
+	return b;
 }
 
 /* For good: descriptions stay.  Zeroed since it is new. */
 static void *take_for_code(size_t bytes)
 {
-	uint64_t at;
-	void *p = take(&block, block_end, bytes);
+	void *p = current ? take(&current->next, current->end, bytes) : NULL;
 
 	if (p)
 		return p;
 	if (bytes >= BLOCK / 4)
 		return (void *)rt_pages_get(bytes);
-	at = rt_pages_get(BLOCK);
-	if (!at)
-		return NULL;
-	block = at;
-	block_end = at + BLOCK;
-	return take(&block, block_end, bytes);
+	return new_block() ? take(&current->next, current->end, bytes) : NULL;
 }
 
 /* For the machine, which lives as long as a chunk is analysed. */
