@@ -4,12 +4,12 @@
  * would have taken without.
  *
  * What is done is counted in the same units whether recording is on or off (memsample.c), CPU time at each switch. So
- * what a burst's work would have taken follows from the pauses in front of it and behind it, and the rest of its time
+ * what a burst's work would have taken follows from the pauses in front of it and of the next, and the rest of its time
  * is what it cost: all of it, waiting for the collector too.  Sums of late, that fade, say how much a burst costs for
  * its length; from that, and from what was too much so far, or too little of late, follows the next pause.
  *
  * Counting takes time as well.  So of a pause that is much longer than the burst only as much as that is counted at
- * its begin and at its end.
+ * its begin, where what is slower than at its end is cost, too, and at its end.
  */
 #include "runtime/memory.h"
 #include "runtime/sys.h"
@@ -101,15 +101,19 @@ static void note(struct rt_thread *t, int64_t cost, int64_t plain)
 	c->plain2 += y * y;
 }
 
-/* The burst is measured by the pause in front of it, if there was one, and @pause behind it, with @units. */
+/*
+ * The burst is measured by what was counted in front of it, if anything, and in front of the next one: @pause, with
+ * @units.  What is counted right behind the burst is slow because of it: caches are cold.
+ */
 static void measure(struct rt_pace *p, uint64_t pause, uint64_t units)
 {
-	int64_t work = (int64_t)scaled(p->burst_units, p->pause + pause, p->pause_units + units);
+	uint64_t ns = p->pause + pause, in = p->pause_units + units;
+	int64_t work = (int64_t)scaled(p->burst_units + p->behind_units, ns, in);
 
-	p->cycle_cost = (int64_t)(p->burst + p->waited) - work;
-	p->cycle_plain = work + (int64_t)pause;
+	p->cycle_cost = (int64_t)(p->burst + p->waited + p->behind) - work;
+	p->cycle_plain = work + (int64_t)(p->free + pause);
 	p->measured = 1;
-	fade(&p->work, work);
+	fade(&p->work, (int64_t)scaled(p->burst_units, ns, in));
 }
 
 /* A cycle is over. */
@@ -192,6 +196,7 @@ uint64_t rt_pace_off(struct rt_thread *t, uint64_t done)
 	p->burst = lap(p);
 	p->burst_units = done;
 	p->in = RT_PAUSE_BEFORE;
+	p->free = p->behind = p->behind_units = 0;
 	if (!p->pause_units)
 		return FIRST_PAUSE * (done + 1);
 	burst = scaled(done, p->pause, p->pause_units);
@@ -212,20 +217,16 @@ uint64_t rt_pace_pause(struct rt_thread *t, uint64_t done)
 
 	switch (p->in) {
 	case RT_PAUSE_BEHIND:
-		measure(p, took, done);
-		p->pause = took;
-		p->pause_units = done;
+		p->behind = took;
+		p->behind_units = done;
 		p->in = RT_PAUSE_FREE;
 		return 0;
 	case RT_PAUSE_FREE:
-		p->cycle_plain += (int64_t)took;
+		p->free = took;
 		p->in = RT_PAUSE_BEFORE;
 		return p->pause_units;
 	default:
-		if (p->measured)
-			p->cycle_plain += (int64_t)took;
-		else
-			measure(p, took, done);
+		measure(p, took, done);
 		p->pause = took;
 		p->pause_units = done;
 		return 0;

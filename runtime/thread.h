@@ -29,7 +29,8 @@ struct rt_pace {
 	uint64_t burst, burst_units;
 	uint64_t length;	/* that bursts may have, without what they cost */
 	uint64_t waited;	/* for the collector, in this burst */
-	uint64_t free;		/* of the pause: not to be counted */
+	uint64_t behind, behind_units; /* what was counted right behind it */
+	uint64_t free;		/* of the pause, what is not to be counted; what that took */
 	uint32_t in;		/* enum rt_pause, in a pause */
 	uint32_t measured;	/* the two below are of the last burst and the pause so far */
 	int64_t cycle_cost, cycle_plain;
