@@ -28,7 +28,7 @@
 
 enum { LIMIT = 300, MOST = 20000, VISITS = 2000, ROUNDS = 60, AGAIN = 3 };
 
-static uint64_t seeds = 400;
+static uint64_t seeds = 250;
 static struct {
 	uint64_t streams, accesses, errors, entered;
 } seen;
@@ -296,7 +296,10 @@ static void describe(struct mxt_description *d, uint64_t seed, uint32_t *handler
 {
 	mxd_seed(seed << 32, seed % 4);
 	*handler = MXD_HANDLER;
-	if (seed % 3) {
+	if (seed % 4 == 0) {
+		mxd_seed(seed << 32, true);
+		mxd_long(d);
+	} else if (seed % 3) {
 		mxd_anything(d);
 	} else {
 		mxd_loop(d);
@@ -404,6 +407,68 @@ static void test_objects(void **state)
 	}
 }
 
+/* Nodes with as many words as a piece may have without a check of its own, and with more; chunks end anywhere in them. */
+static void test_many_words(void **state)
+{
+	static const uint8_t values[] = { 14, 15, 16, 40 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(values); i++) {
+		struct mxt_description d = { 0 };
+		struct mxt_program p;
+		struct pair pair;
+
+		mxt_node(&d, true);
+		for (uint8_t k = 0; k < values[i]; k++) {
+			mxt_op(&d, (struct md_op){ .code = MD_VALUE, .dst = k % 16 });
+			mxt_op(&d, (struct md_op){ .code = MD_ACCESS, .base = k % 16, .index = MD_NONE, .width = 8 });
+		}
+		mxt_op(&d, (struct md_op){ .code = MD_VALUE_U32 });
+		mxt_op(&d, (struct md_op){ .code = MD_NEXT });
+		mxt_start(&p, &d, i);
+		p.value = mxd_value;
+		pair = codes(&d);
+		for (int visits = 0; visits < 9; visits++) {
+			p.node = 0;
+			mxt_run_node(&p);
+		}
+		for (size_t len = p.chunks[0].len / 2; len <= p.chunks[0].len; len++)
+			cut(&pair, &p, 0, len);
+		free_codes(&pair);
+		mxt_free(&p);
+	}
+}
+
+/* A loop without an end around one of few turns, which burns as much fuel as if it were computed. */
+static void test_endless(void **state)
+{
+	(void)state;
+	for (int64_t turns = 1; turns < 2 * LIMIT; turns = turns * 5 / 4 + 1) {
+		struct mxt_description d = { 0 };
+		struct mxt_program p;
+		struct pair pair;
+
+		mxt_node(&d, true);
+		mxt_op(&d, (struct md_op){ .code = MD_GOTO, .imm = 1 });
+		mxt_node(&d, false);
+		mxt_op(&d, (struct md_op){ .code = MD_LEA, .base = MD_NONE, .index = MD_NONE, .width = 8 });
+		mxt_op(&d, (struct md_op){ .code = MD_GOTO, .imm = 2 });
+		mxt_node(&d, false);
+		mxt_op(&d, (struct md_op){ .code = MD_ACCESS, .index = MD_NONE, .width = 8 });
+		mxt_op(&d, (struct md_op){ .code = MD_LEA, .index = MD_NONE, .width = 8, .imm = 8 });
+		mxt_op(&d, (struct md_op){ .code = MD_FLAGS, .index = MD_NONE, .width = 8, .imm = turns * 8 });
+		mxt_op(&d, (struct md_op){ .code = MD_IF, .scale = 5, .imm = mxt_targets(2, 1) });
+		mxt_start(&p, &d, 0);
+		pair = codes(&d);
+		p.node = 0;
+		mxt_run_node(&p);
+		mxt_chunk(&p, MD_CHUNK_END);
+		compare_all(&pair, p.chunks, p.nchunks);
+		free_codes(&pair);
+		mxt_free(&p);
+	}
+}
+
 static bool compiles(void)
 {
 	struct mxt_description d = { 0 };
@@ -452,6 +517,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_programs),
 		cmocka_unit_test(test_cuts),
 		cmocka_unit_test(test_objects),
+		cmocka_unit_test(test_many_words),
+		cmocka_unit_test(test_endless),
 		cmocka_unit_test(test_switched_off),
 		cmocka_unit_test(test_refused),
 	};

@@ -11,11 +11,13 @@
 
 static struct mxt_program dice;
 static bool plain;
+static uint8_t registers = 6;
 
 void mxd_seed(uint64_t seed, bool whole)
 {
 	dice.seed = seed;
 	plain = whole;
+	registers = 6;
 }
 
 uint32_t mxd_roll(uint32_t n)
@@ -69,7 +71,7 @@ static uint8_t wide(void)
 
 static uint8_t any_reg(void)
 {
-	return (uint8_t)mxd_roll(6);
+	return (uint8_t)mxd_roll(registers);
 }
 
 static uint8_t maybe_reg(void)
@@ -256,4 +258,60 @@ void mxd_anything(struct mxt_description *d)
 	mxt_op(d, (struct md_op){ .code = MD_VALUE, .dst = 7 });
 	mxt_op(d, (struct md_op){ .code = MD_ACCESS, .base = 7, .index = N, .width = 8 });
 	mxt_op(d, (struct md_op){ .code = MD_NEXT });
+}
+
+/* ---- long nodes ---- */
+
+static void any_select(struct mxt_description *d)
+{
+	struct md_op op = any_computing();
+
+	op.code = MD_SELECT;
+	op.scale = (uint8_t)mxd_roll(16);
+	mxt_op(d, op);
+}
+
+static void long_op(struct mxt_description *d)
+{
+	switch (mxd_roll(9)) {
+	case 0:
+		mxt_op(d, any_flags(any_width()));
+		break;
+	case 1:
+		any_select(d);
+		break;
+	case 2:
+	case 3:
+		mxt_op(d, any_value_op());
+		break;
+	case 4:
+	case 5:
+		mxt_op(d, any_access());
+		break;
+	default:
+		mxt_op(d, any_computing());
+	}
+}
+
+void mxd_long(struct mxt_description *d)
+{
+	enum { NODES = 14 };
+
+	registers = MD_TEMP;
+	for (uint32_t n = 0; n < NODES; n++) {
+		struct md_op end = { .code = (uint8_t)(MD_GOTO + mxd_roll(3)), .imm = mxd_roll(NODES) };
+
+		mxt_node(d, n == 0 || n == MXD_HANDLER || mxd_roll(2));
+		for (uint32_t i = mxd_roll(mxd_roll(2) ? 60 : 5); i && n != MXD_HANDLER; i--)
+			long_op(d);
+		if (n == 0 || n == MXD_HANDLER)
+			end.code = MD_NEXT;
+		if (end.code == MD_IF) {
+			end.imm = mxt_targets(mxd_roll(NODES), mxd_roll(NODES));
+			end.scale = (uint8_t)mxd_roll(16);
+			if (mxd_roll(2))
+				mxt_op(d, any_flags(any_width()));
+		}
+		mxt_op(d, end);
+	}
 }

@@ -18,5 +18,7 @@ uint64_t mxd_value(struct mxt_program *p);
 void mxd_loop(struct mxt_description *d);
 /* Nodes of anything, the first without accesses of strings, and a handler. */
 void mxd_anything(struct mxt_description *d);
+/* Longer nodes, that use all registers, and conditions from anywhere. */
+void mxd_long(struct mxt_description *d);
 
 #endif

@@ -102,24 +102,35 @@ static bool run_anything(struct mxt_program *p)
 	return false;
 }
 
-static void test_anything(void **state)
+static void check_random(void (*describe)(struct mxt_description *), uint64_t seeds)
 {
 	uint64_t checked = 0;
 
-	(void)state;
-	for (uint64_t seed = 0; seed < 3000; seed++) {
+	for (uint64_t seed = 0; seed < seeds; seed++) {
 		struct mxt_description d = { 0 };
 		struct mxt_program p;
 
 		mxd_seed(~seed << 32, seed & 1);
-		mxd_anything(&d);
+		describe(&d);
 		mxt_start(&p, &d, seed);
 		p.value = mxd_value;
 		if (run_anything(&p))
 			check(&d, &p, &checked);
 		mxt_free(&p);
 	}
-	assert_true(checked > 1000);
+	assert_true(checked > seeds / 3);
+}
+
+static void test_anything(void **state)
+{
+	(void)state;
+	check_random(mxd_anything, 3000);
+}
+
+static void test_long(void **state)
+{
+	(void)state;
+	check_random(mxd_long, 1000);
 }
 
 int main(void)
@@ -127,6 +138,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_loops),
 		cmocka_unit_test(test_anything),
+		cmocka_unit_test(test_long),
 	};
 	int failed = cmocka_run_group_tests_name("interpreted", tests, NULL, NULL);
 
