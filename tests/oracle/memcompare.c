@@ -27,7 +27,7 @@
 #include "launcher/memread.h"
 #include "tests/oracle/oracle.h"
 
-enum { MAX_DISTANCES = 12, CONTEXT = 8, PAGE = 4096 };
+enum { MAX_DISTANCES = 12, CONTEXT = 8, PAGE = 4096, UNPROVEN = 4 };
 
 /* Below are the program and its heap, above its first thread's stack. */
 #define MAPPINGS_LOW UINT64_C(0x600000000000)
@@ -340,6 +340,8 @@ static bool same(const struct record *a, const struct record *b)
 
 /* A thread's accesses, in both. */
 struct cursor {
+	const char *trace;
+	size_t thread;
 	struct memread *m;
 	struct memread_thread *t;
 	const struct mx_access *v;
@@ -375,13 +377,40 @@ static void show(const struct recorded *t, size_t at, struct cursor *c, const st
 	}
 }
 
+/* Does its stream say that it came to its end?  Not if it was killed, and that is known. */
+static bool is_ended(const struct cursor *c)
+{
+	struct sonde_trace_message why;
+	struct tf_memory_stream *s;
+	const void *chunk;
+	uint32_t kind = 0;
+	struct tf_memory *m;
+	size_t bytes;
+
+	if (tf_memory_open(c->trace, &m, &why) || tf_memory_stream_open(m, c->thread, &s))
+		die("%s: cannot be read", c->trace);
+	while (tf_memory_next(s, &chunk, &bytes) == SONDE_TRACE_OK) {
+		if (bytes >= sizeof(kind))
+			memcpy(&kind, chunk, sizeof(kind));
+	}
+	tf_memory_stream_close(s);
+	tf_memory_close(m);
+	return kind == MD_CHUNK_END;
+}
+
+/* Of a thread that was killed, what follows its last word is not known. */
+static bool may_stop(const struct recorded *t, size_t at, const struct cursor *c)
+{
+	return t->n - at <= UNPROVEN && !c->gaps && !is_ended(c);
+}
+
 static void compare(const struct recorded *t, struct cursor *c)
 {
 	for (size_t i = 0;; i++) {
 		const struct mx_access *a = next(c);
 		struct record r;
 
-		if (!a && i == t->n)
+		if (!a && (i == t->n || may_stop(t, i, c)))
 			break;
 		if (a)
 			r = record_of(c->m, a);
@@ -438,7 +467,9 @@ static size_t compare_all(const char *trace)
 	qsort(v, n, sizeof(*v), by_id);
 	for (size_t i = 0; i < n; i++) {
 		static const struct recorded nothing;
-		struct cursor c = { .m = m, .t = memread_start(m, v[i].thread) };
+		struct cursor c = {
+			.trace = trace, .thread = v[i].thread, .m = m, .t = memread_start(m, v[i].thread),
+		};
 
 		if (!c.t)
 			die("a thread that cannot be read");
