@@ -28,7 +28,7 @@
 
 enum { LIMIT = 300, MOST = 20000, VISITS = 2000, ROUNDS = 60, AGAIN = 3 };
 
-static uint64_t seeds = 250;
+static uint64_t seeds = 120;
 static struct {
 	uint64_t streams, accesses, errors, entered;
 } seen;
