@@ -176,7 +176,11 @@ static void publish_memory(struct inj_session *s, struct tf_writer *w)
 			.ops = d->ops,
 		};
 
-		if (tf_writer_memory_object(w, &object) != SONDE_TRACE_OK)
+		enum sonde_trace_status status = tf_writer_memory_object(w, &object);
+
+		if (status == SONDE_TRACE_E_INVALID)
+			msg_error("%s: too much code to describe at once; its memory accesses cannot be read", o->path);
+		else if (status != SONDE_TRACE_OK)
 			msg_error("cannot describe the trace: %s", tf_writer_message(w));
 	}
 }

@@ -31,7 +31,10 @@ struct tf_memory_object {
 	const void *ops;	/* struct md_op[nops] */
 };
 
-/* Before the first chunk that needs it.  An object may come in several parts, as its functions are instrumented. */
+/*
+ * Before the first chunk that needs it.  An object may come in several parts, as its functions are instrumented.  E_INVALID:
+ * it is larger than TF_MAX_RAW, and is not written.
+ */
 TF_CHECK enum sonde_trace_status tf_writer_memory_object(struct tf_writer *w,
 							 const struct tf_memory_object *object);
 

@@ -220,18 +220,18 @@ enum sonde_trace_status tf_writer_memory_object(struct tf_writer *w,
 						const struct tf_memory_object *object)
 {
 	struct tf_buf b = { 0 };
+	bool fits;
 
 	if (!w->code.tried)
 		create(w, &w->code, "code.memory", TF_MAGIC_CODE, 0, 0);
 	put_object(&b, object);
+	fits = b.size <= TF_MAX_RAW;
 	if (b.failed)
 		tf_writer_no_memory(w);
-	else if (b.size > TF_MAX_RAW)
-		w->code.broken = true;
-	else if (!w->code.broken)
+	else if (fits && !w->code.broken)
 		append(w, &w->code, b.data, b.size, false);
 	tf_buf_free(&b);
-	return tf_writer_result(w);
+	return fits ? tf_writer_result(w) : SONDE_TRACE_E_INVALID;
 }
 
 /* ---- chunks ---- */
