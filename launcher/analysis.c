@@ -8,25 +8,8 @@
 
 #include "launcher/analysis-private.h"
 #include "launcher/message.h"
+#include "runtime/batches.h"
 #include "tracefmt/ring.h"
-
-/* Without a word, and without an access if they are not only counted */
-#define NODES (UINT64_C(1) << 32)
-#define LEAST_NODES (UINT64_C(1) << 20)
-
-_Static_assert(sizeof(struct sonde_access_word) == sizeof(struct mx_access) &&
-		       offsetof(struct sonde_access_word, address) == offsetof(struct mx_access, addr) &&
-		       offsetof(struct sonde_access_word, size) == offsetof(struct mx_access, size) &&
-		       offsetof(struct sonde_access_word, kind) == offsetof(struct mx_access, kind) &&
-		       offsetof(struct sonde_access_word, instruction) ==
-			       offsetof(struct mx_access, insn),
-	       "modules are given the machine's accesses as they are");
-_Static_assert((int)SONDE_STORE == (int)MD_STORE && (int)SONDE_MODIFY == (int)MD_MODIFY &&
-		       (int)SONDE_PREFETCH == (int)MD_PREFETCH &&
-		       SONDE_ACCESS_KIND == (int)MD_KIND && SONDE_ACCESS_STACK == (int)MD_STACK &&
-		       sizeof(struct sonde_counts) == sizeof(struct mx_counts),
-	       "kinds are the machine's");
-_Static_assert(SONDE_ACCESS_KINDS == 4, "of struct mx_counts");
 
 static void out_of_memory(struct analysis *a)
 {
@@ -50,35 +33,10 @@ void analysis_object(struct analysis *a, const struct md_object *object, const s
 
 /* ---- batches ---- */
 
-/* Each goes through the whole batch. */
 static void call_hooks(struct analysis_thread *t, const struct sonde_batch *all)
 {
-	for (size_t i = 0; i < t->a->n; i++) {
-		const struct sonde_module *desc = t->a->modules[i].desc;
-		const struct sonde_memory_hook *const *h;
-
-		for (h = desc->memory_begin; h < desc->memory_end; h++) {
-			struct sonde_batch batch = *all;
-
-			batch.thread = &t->members[i]->thread;
-			if ((*h)->batch && all->next)
-				(*h)->batch(&batch);
-			if ((*h)->counts)
-				(*h)->counts(&batch);
-		}
-	}
-}
-
-static void count(struct sonde_counts *counts, const struct mx_access *v, size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		unsigned int kind = v[i].kind & MD_KIND;
-
-		if (kind >= SONDE_ACCESS_KINDS)
-			continue;
-		counts->accesses[kind]++;
-		counts->bytes[kind] += v[i].size;
-	}
+	for (size_t i = 0; i < t->a->n; i++)
+		batch_give(t->a->modules[i].desc, &t->members[i]->thread, all);
 }
 
 static void end_profile(struct analysis_thread *t)
@@ -102,7 +60,7 @@ static bool give_batch(struct analysis_thread *t, enum mx_status *status)
 	if (t->profile && !memprofile_take(t->profile, a->batch, n))
 		end_profile(t);
 	if (a->want_counts)
-		count(&batch.counts, a->batch, n);
+		batch_count(&batch.counts, a->batch, n);
 	call_hooks(t, &batch);
 	return true;
 }
@@ -138,13 +96,13 @@ static void bound(struct analysis_thread *t, uint64_t ticks)
 {
 	uint64_t nodes = t->a->want_accesses ? 4 * ticks : ticks / 64;
 
-	mx_machine_limit(t->machine, nodes < LEAST_NODES ? LEAST_NODES : nodes);
+	mx_machine_limit(t->machine, nodes < BATCH_LEAST_NODES ? BATCH_LEAST_NODES : nodes);
 	t->most = 16 * ticks / ANALYSIS_BATCH + 1;
 }
 
 static void unbound(struct analysis_thread *t)
 {
-	mx_machine_limit(t->machine, NODES);
+	mx_machine_limit(t->machine, BATCH_NODES);
 	t->most = UINT64_MAX;
 }
 

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: MIT
 /* From the chunk in a thread's buffer to modules. */
 #include "runtime/analysis.h"
+#include "runtime/batches.h"
 #include "runtime/sys.h"
-
-/* Without a word, and without an access if they are not only counted; as the collector has it. */
-#define NODES (UINT64_C(1) << 32)
-#define LEAST_NODES (UINT64_C(1) << 20)
 
 void rt_analysis_begin(struct rt_thread *t)
 {
@@ -32,31 +29,8 @@ static void look_what_is_wanted(struct rt_work *w)
 
 static void call_hooks(struct rt_work *w, const struct sonde_batch *all)
 {
-	for (uint64_t i = 0; i < sonde_rt_config.nanalyzers; i++) {
-		const struct sonde_module *m = rt_analyzer(i);
-
-		for (const struct sonde_memory_hook *const *h = m->memory_begin; h < m->memory_end; h++) {
-			struct sonde_batch batch = *all;
-
-			batch.thread = &w->members[i].thread;
-			if ((*h)->batch && all->next)
-				(*h)->batch(&batch);
-			if ((*h)->counts)
-				(*h)->counts(&batch);
-		}
-	}
-}
-
-static void count(struct sonde_counts *counts, const struct mx_access *v, size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		unsigned int kind = v[i].kind & MD_KIND;
-
-		if (kind >= SONDE_ACCESS_KINDS)
-			continue;
-		counts->accesses[kind]++;
-		counts->bytes[kind] += v[i].size;
-	}
+	for (uint64_t i = 0; i < sonde_rt_config.nanalyzers; i++)
+		batch_give(rt_analyzer(i), &w->members[i].thread, all);
 }
 
 static int give_batch(struct rt_work *w, struct mx_machine *m, enum mx_status *status)
@@ -70,7 +44,7 @@ static int give_batch(struct rt_work *w, struct mx_machine *m, enum mx_status *s
 	if (!n)
 		return 0;
 	if (w->want_counts)
-		count(&batch.counts, w->batch, n);
+		batch_count(&batch.counts, w->batch, n);
 	call_hooks(w, &batch);
 	return 1;
 }
@@ -105,7 +79,7 @@ static void bound(struct rt_work *w, struct mx_machine *m, uint64_t ticks)
 {
 	uint64_t nodes = w->want_accesses ? 4 * ticks : ticks / 64;
 
-	mx_machine_limit(m, nodes < LEAST_NODES ? LEAST_NODES : nodes);
+	mx_machine_limit(m, nodes < BATCH_LEAST_NODES ? BATCH_LEAST_NODES : nodes);
 	w->most = 16 * ticks / RT_WORK_BATCH + 1;
 }
 

@@ -7,6 +7,7 @@ RUNTIME_FILES = $(MACHINE_FILES) \
 	runtime/analysis-module.c \
 	runtime/analysis.c \
 	runtime/analysis.h \
+	runtime/batches.h \
 	runtime/bytes.c \
 	runtime/config.h \
 	runtime/dlnotify.c \
