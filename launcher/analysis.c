@@ -88,16 +88,9 @@ static enum mx_status give(struct analysis_thread *t)
 	return status;
 }
 
-/*
- * Behind the last words comes what needs none, until some would be needed.  A thread that was stopped in a loop that
- * is computed, by another one's exit(), would never come to an end: more than this no processor does in @ticks.
- */
 static void bound(struct analysis_thread *t, uint64_t ticks)
 {
-	uint64_t nodes = t->a->want_accesses ? 4 * ticks : ticks / 64;
-
-	mx_machine_limit(t->machine, nodes < BATCH_LEAST_NODES ? BATCH_LEAST_NODES : nodes);
-	t->most = 16 * ticks / ANALYSIS_BATCH + 1;
+	t->most = batch_bound(t->machine, t->a->want_accesses, ticks, ANALYSIS_BATCH);
 }
 
 static void unbound(struct analysis_thread *t)

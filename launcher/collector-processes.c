@@ -28,21 +28,31 @@ void collector_comm(pid_t pid, pid_t tid, char *comm, size_t size)
 	comm[n > 0 ? n : 0] = '\0';
 }
 
-static pid_t read_parent(pid_t pid)
+#define STAT_BYTES 1024
+
+/* Reads /proc/PID/stat into @buf[STAT_BYTES]; where the name ends in it, whose ')' is the last one.  NULL: it is gone. */
+static const char *read_stat(pid_t pid, char *buf)
 {
-	char path[32], buf[512], *p;
-	size_t n = 0;
-	int parent = 0;
+	char path[32];
+	size_t n;
 	FILE *f;
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
 	f = fopen(path, "re");
 	if (!f)
-		return 0;
-	n = fread(buf, 1, sizeof(buf) - 1, f);
+		return NULL;
+	n = fread(buf, 1, STAT_BYTES - 1, f);
 	fclose(f);
 	buf[n] = '\0';
-	p = strrchr(buf, ')');
+	return strrchr(buf, ')');
+}
+
+static pid_t read_parent(pid_t pid)
+{
+	char buf[STAT_BYTES];
+	const char *p = read_stat(pid, buf);
+	int parent = 0;
+
 	if (!p || sscanf(p, ") %*c %d", &parent) != 1)
 		return 0;
 	return parent;
@@ -131,18 +141,9 @@ static bool status_by_pidfd(const struct process *p, int *status)
 /* What its parent has not asked for yet. */
 static bool status_of_zombie(pid_t pid, int *status)
 {
-	char path[32], buf[1024], *p;
-	size_t n;
-	FILE *f;
+	char buf[STAT_BYTES];
+	const char *p = read_stat(pid, buf);
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	f = fopen(path, "re");
-	if (!f)
-		return false;
-	n = fread(buf, 1, sizeof(buf) - 1, f);
-	fclose(f);
-	buf[n] = '\0';
-	p = strrchr(buf, ')');
 	/* fields 3, the state, and 52, the last one */
 	if (!p || strncmp(p, ") Z", 3) != 0)
 		return false;

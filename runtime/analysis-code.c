@@ -7,7 +7,6 @@
  * is there, and the memory that is left, are consistent at any time, and the lock is in memory that is wiped by fork.
  */
 #include "runtime/analysis.h"
-#include "runtime/sys.h"
 #include "trampolines/codemap.h"
 
 #define WAIT_MS 100
@@ -25,14 +24,6 @@ static _Atomic uint32_t *lock_word(void)
 	return (_Atomic uint32_t *)(sonde_rt_config.pools + RT_POOL_BYTES - 64);
 }
 
-/* A thread of this process, or the only one of another that shares its memory. */
-static int is_there(uint32_t tid)
-{
-	int64_t pid = sys0(__NR_getpid);
-
-	return sys3(__NR_tgkill, pid, tid, 0) != -SYS_ESRCH || sys3(__NR_tgkill, tid, tid, 0) != -SYS_ESRCH;
-}
-
 static void lock(void)
 {
 	_Atomic uint32_t *word = lock_word();
@@ -41,7 +32,7 @@ static void lock(void)
 	while (!__atomic_compare_exchange_n((uint32_t *)word, &holder, mine, 0, __ATOMIC_ACQUIRE,
 					    __ATOMIC_RELAXED)) {
 		sys_futex_wait(word, holder, WAIT_MS);
-		if (is_there(holder))
+		if (rt_is_there(sys0(__NR_getpid), holder))
 			holder = 0;
 	}
 }

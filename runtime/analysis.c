@@ -2,7 +2,6 @@
 /* From the chunk in a thread's buffer to modules. */
 #include "runtime/analysis.h"
 #include "runtime/batches.h"
-#include "runtime/sys.h"
 
 void rt_analysis_begin(struct rt_thread *t)
 {
@@ -74,15 +73,6 @@ static enum mx_status give(struct rt_work *w, struct mx_machine *m)
 
 /* ---- chunks ---- */
 
-/* As the collector does behind a thread's last words: no more than can have been in the time. */
-static void bound(struct rt_work *w, struct mx_machine *m, uint64_t ticks)
-{
-	uint64_t nodes = w->want_accesses ? 4 * ticks : ticks / 64;
-
-	mx_machine_limit(m, nodes < BATCH_LEAST_NODES ? BATCH_LEAST_NODES : nodes);
-	w->most = 16 * ticks / RT_WORK_BATCH + 1;
-}
-
 static enum mx_status feed(struct rt_work *w, struct mx_machine *m)
 {
 	const struct md_chunk *chunk = w->chunk, *closing = (const struct md_chunk *)w->shared->closing;
@@ -94,7 +84,8 @@ static enum mx_status feed(struct rt_work *w, struct mx_machine *m)
 	if (status != MX_OK)
 		return status;
 	if (closing->kind == MD_CHUNK_END)
-		bound(w, m, closing->tsc > chunk->tsc ? closing->tsc - chunk->tsc : 0);
+		w->most = batch_bound(m, w->want_accesses, closing->tsc > chunk->tsc ? closing->tsc - chunk->tsc : 0,
+				      RT_WORK_BATCH);
 	status = mx_feed(m, closing, w->closing_bytes);
 	return status == MX_OK ? give(w, m) : status;
 }
@@ -172,8 +163,7 @@ static int claim(struct rt_thread *t)
 
 	while (!__atomic_compare_exchange_n(&t->mem_busy, &holder, mine, 0, __ATOMIC_ACQUIRE,
 					    __ATOMIC_RELAXED))
-		if (sys3(__NR_tgkill, t->pid, holder, 0) != -SYS_ESRCH ||
-		    sys3(__NR_tgkill, holder, holder, 0) != -SYS_ESRCH)
+		if (rt_is_there(t->pid, holder))
 			return 0;
 	return 1;
 }

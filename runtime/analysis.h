@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "runtime/sys.h"
 #include "runtime/thread.h"
 #include "trampolines/memdesc.h"
 #include "trampolines/memexpand.h"
@@ -67,6 +68,12 @@ struct rt_work {
 	struct mx_access batch[RT_WORK_BATCH];
 	_Alignas(64) uint8_t vectors[]; /* the program's */
 };
+
+/* Is it a thread of process @pid, or the only one of another that shares its memory, as a child of vfork() is? */
+static inline int rt_is_there(int64_t pid, uint32_t tid)
+{
+	return sys3(__NR_tgkill, pid, tid, 0) != -SYS_ESRCH || sys3(__NR_tgkill, tid, tid, 0) != -SYS_ESRCH;
+}
 
 /* NULL: no memory. */
 RT_HIDDEN struct rt_work *rt_work_get(struct rt_thread *t);

@@ -13,6 +13,19 @@
 #define BATCH_NODES (UINT64_C(1) << 32)
 #define BATCH_LEAST_NODES (UINT64_C(1) << 20)
 
+/*
+ * Behind the last words comes what needs none, until some would be needed.  A thread that was stopped in a loop that
+ * is computed, by another one's exit(), would never come to an end: more than this no processor does in @ticks.
+ * Returns how many batches of @size there may be.
+ */
+static inline uint64_t batch_bound(struct mx_machine *m, int want_accesses, uint64_t ticks, uint64_t size)
+{
+	uint64_t nodes = want_accesses ? 4 * ticks : ticks / 64;
+
+	mx_machine_limit(m, nodes < BATCH_LEAST_NODES ? BATCH_LEAST_NODES : nodes);
+	return 16 * ticks / size + 1;
+}
+
 _Static_assert(sizeof(struct sonde_access_word) == sizeof(struct mx_access) &&
 		       offsetof(struct sonde_access_word, address) == offsetof(struct mx_access, addr) &&
 		       offsetof(struct sonde_access_word, size) == offsetof(struct mx_access, size) &&

@@ -252,18 +252,10 @@ void rt_mem_begin(struct rt_thread *t, enum md_chunk_kind kind, const struct rt_
 
 /* ---- checks ---- */
 
-/* The words of a node are in one chunk: those that it has written come along. */
-static void take_along(struct rt_thread *t, const void *from, uint64_t bytes)
-{
-	uint64_t to = t->mem_ptr;
-
-	__asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(bytes) : : "memory");
-}
-
 /* All words behind a chunk have to be zero again: where the last one ends is found by that. */
 static void clear(uint64_t from, uint64_t bytes)
 {
-	__asm__ volatile("rep stosb" : "+D"(from), "+c"(bytes) : "a"(0) : "memory");
+	__builtin_memset((void *)from, 0, bytes);
 }
 
 void rt_mem_forget(const struct rt_thread *t, uint64_t ptr)
@@ -333,8 +325,9 @@ static void check(struct rt_thread *t, const struct rt_mem_desc *desc, uint64_t 
 	    was >= t->mem_first) {
 		rt_mem_cut(t, was);
 		rt_mem_begin(t, MD_CHUNK_MORE, NULL);
+		/* the words of a node are in one chunk: those that it has written come along */
 		if (t->mem_state == RT_MEM_OPEN)
-			take_along(t, (const void *)was, desc->written);
+			__builtin_memcpy((void *)t->mem_ptr, (const void *)was, desc->written);
 		clear(was, desc->written);
 		*ptr = t->mem_ptr;
 		return;

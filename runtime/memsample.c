@@ -110,17 +110,23 @@ static void count_off(struct rt_thread *t)
 	give(t, by(RING_SAMPLE_COST) ? rt_pace_off(t, units) : every() - burst());
 }
 
+/* What the thread is likely to do in @ns, as it did in the pause in front of the burst. */
+static uint64_t likely(const struct rt_pace *p, uint64_t ns)
+{
+	return p->pause_units / (p->pause / 1000 + 1) * (ns / 1000);
+}
+
 /* Until the collector says so, neither recorded nor counted: @ns. */
 static void go_free(struct rt_thread *t, uint64_t ns)
 {
 	uint64_t now = rt_tsc(), per_ms = every(), ticks = ns / 1000 * (per_ms / 1000);
 
-	t->mem_left = t->mem_given = t->mem_told = t->mem_more = 0;
+	t->mem_given = t->mem_told = t->mem_more = 0;
 	t->mem_left = -1;
 	t->mem_free = t->mem_off;
 	if (!t->ring)
 		return;
-	sample_of(t)->free_units = t->pace.pause_units / (t->pace.pause / 1000 + 1) * (ns / 1000);
+	sample_of(t)->free_units = likely(&t->pace, ns);
 	sample_of(t)->free_began = now;
 	set_phase(t, RING_PHASE_OFF, now + ticks);
 	rt_ring_doorbell();
@@ -131,7 +137,7 @@ static void tell_free(struct rt_thread *t, uint64_t ns)
 {
 	if (!t->ring)
 		return;
-	sample_of(t)->off_units += t->pace.pause_units / (t->pace.pause / 1000 + 1) * (ns / 1000);
+	sample_of(t)->off_units += likely(&t->pace, ns);
 	sample_of(t)->free_units = 0;
 	set_phase(t, RING_PHASE_NONE, 0);
 }
@@ -193,8 +199,11 @@ void rt_mem_on(struct rt_thread *t)
 		return;
 	}
 	t->mem_began = rt_tsc();
-	if (t->ring)
-		set_phase(t, RING_PHASE_ON, t->mem_began + burst());
+	if (!t->ring)
+		return;
+	set_phase(t, RING_PHASE_ON, t->mem_began + burst());
+	/* the collector may have looked before, and sleep for long */
+	rt_ring_doorbell();
 }
 
 int rt_mem_is_over(struct rt_thread *t)
