@@ -37,7 +37,7 @@ static volatile unsigned long ticks[4];
 /* Takes its time, in registers. */
 static inline __attribute__((always_inline)) unsigned int churn(unsigned int v, unsigned int n)
 {
-	for (unsigned int i = 0; i < 8 * n; i++) {
+	for (unsigned int i = 0; i < 40 * n; i++) {
 		v = v * 1664525 + 1013904223;
 		HIDE(v);
 	}
