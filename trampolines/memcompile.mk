@@ -8,6 +8,8 @@ libtrampolines_la_SOURCES += \
 	trampolines/x86-64/memcompileasm.h \
 	trampolines/x86-64/memcompileflags.c \
 	trampolines/x86-64/memcompileloop.c \
+	trampolines/x86-64/memcompilehot.c \
 	trampolines/x86-64/memcompileop.c \
 	trampolines/x86-64/memcompilepiece.c \
-	trampolines/x86-64/memcompileregs.c
+	trampolines/x86-64/memcompileregs.c \
+	trampolines/x86-64/memcompileserve.c

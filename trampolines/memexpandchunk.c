@@ -15,6 +15,7 @@ struct mx_machine *mx_machine_new(struct mx_code *code)
 	if (!m)
 		return NULL;
 	m->code = code;
+	m->engine = code->engine;
 	m->phase = MX_CLOSED;
 	m->limit = DEFAULT_LIMIT;
 	m->fuel = m->limit;

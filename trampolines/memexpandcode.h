@@ -76,7 +76,7 @@ struct mx_object {
 struct mx_code {
 	struct mx_allocator allocator;
 	struct mx_object *objects;	/* published last; those in it stay */
-	struct mx_engine *engine;	/* NULL: none; see trampolines/memexpandfast.h */
+	struct mx_engine *engine;	/* of its machines; NULL: none; see trampolines/memexpandfast.h */
 };
 
 static inline void *mx_alloc(const struct mx_code *code, size_t bytes)

@@ -158,22 +158,6 @@ static inline void put(struct mx_access *v, const struct mx_op *op, uint64_t add
 _Static_assert(offsetof(struct mx_access, size) + 8 == offsetof(struct mx_access, insn) &&
 	       offsetof(struct mx_op, size) + 8 == offsetof(struct mx_op, imm), "put");
 
-static inline const struct mx_node *
-find(const struct mx_code *code, const struct mx_object **last, uint32_t id)
-{
-	const struct mx_object *object = *last;
-
-	if (object && id - object->first < object->nnodes)
-		return &object->nodes[id - object->first];
-	for (object = __atomic_load_n(&code->objects, __ATOMIC_ACQUIRE); object; object = object->next) {
-		if (id - object->first < object->nnodes) {
-			*last = object;
-			return &object->nodes[id - object->first];
-		}
-	}
-	return NULL;
-}
-
 /* Of the loop at s->node, as many iterations as are known to be followed by another.  False: it has no end. */
 static bool run_loop(struct mx_machine *m, struct mx_sink *sink, struct mx_fast_state *s, size_t left)
 {
@@ -248,7 +232,7 @@ static inline enum choice choose(struct mx_machine *m, struct mx_sink *sink, str
 	if (!node) {
 		if (!s->reserve || left < 8)
 			return STOP;
-		node = find(m->code, &s->object, mx_load4(s->words));
+		node = mx_fast_find(m->code, &s->object, mx_load4(s->words));
 		if (!node || !node->header)
 			return STOP;
 	}
@@ -418,7 +402,7 @@ void mx_fast_turns(struct mx_machine *m, struct mx_sink *sink, struct mx_fast_st
 
 void mx_run_fast(struct mx_machine *m, struct mx_sink *sink)
 {
-	struct mx_engine *engine = m->code->engine;
+	struct mx_engine *engine = m->engine;
 	struct mx_fast_state s = {
 		.node = m->place.node, .words = m->words, .v = sink->v, .fuel = m->fuel,
 		.reserve = m->phase == MX_WORDS,

@@ -23,15 +23,31 @@ struct mx_fast_state {
 };
 
 /*
- * Belongs to one struct mx_code, all of whose machines are run by one thread.  What it does to machine, sink and state is what
- * mx_fast_turns() would do.
+ * Is one thread's at a time.  What it does to machine, sink and state is what mx_fast_turns() would do.
  */
 struct mx_engine {
 	/* Until state->stopped, or sink->enough. */
 	void (*run)(struct mx_engine *engine, struct mx_machine *m, struct mx_sink *sink,
 		    struct mx_fast_state *state);
-	void (*free)(struct mx_engine *engine);
+	void (*free)(struct mx_engine *engine); /* of that which belongs to a struct mx_code */
 };
+
+/* The node of an id; NULL: none.  *@last: the object of the last one. */
+static inline const struct mx_node *
+mx_fast_find(const struct mx_code *code, const struct mx_object **last, uint32_t id)
+{
+	const struct mx_object *object = *last;
+
+	if (object && id - object->first < object->nnodes)
+		return &object->nodes[id - object->first];
+	for (object = __atomic_load_n(&code->objects, __ATOMIC_ACQUIRE); object; object = object->next) {
+		if (id - object->first < object->nnodes) {
+			*last = object;
+			return &object->nodes[id - object->first];
+		}
+	}
+	return NULL;
+}
 
 /* Runs up to @turns nodes; sets stopped. */
 void mx_fast_turns(struct mx_machine *m, struct mx_sink *sink, struct mx_fast_state *s, uint64_t turns);

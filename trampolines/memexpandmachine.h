@@ -60,6 +60,7 @@ struct mx_frame {
 
 struct mx_machine {
 	struct mx_code *code;
+	struct mx_engine *engine;	/* NULL: none */
 	uint64_t reg[MX_SYM_VALUE];	/* with what a loop cuts, while it is computed */
 	uint64_t growth[MX_SYM_VALUE];	/* 0 for registers, but while a loop is computed */
 	struct mx_flags flags;
@@ -94,6 +95,7 @@ struct mx_sink {
 	struct mx_counts *counts;
 	bool stack;
 	bool enough;			/* there is some room, but not enough to go on fast */
+	bool lost;			/* what comes next is nothing that is described */
 };
 
 enum mx_step {

@@ -137,9 +137,9 @@ static enum mx_status run(struct mx_machine *m, struct mx_sink *sink)
 		enum mx_step step;
 
 		run_ahead(m, sink);
-		if (sink->enough)
+		if (sink->enough && !sink->lost)
 			return MX_OK;
-		step = run_node(m, sink);
+		step = sink->lost ? MX_ERROR : run_node(m, sink);
 
 		if (step == MX_FULL)
 			return MX_OK;

@@ -7,6 +7,8 @@ MACHINE_FILES = \
 	trampolines/memexpandcheck.c \
 	trampolines/memexpandchunk.c \
 	trampolines/memexpandcode.h \
+	trampolines/memexpandenter.c \
+	trampolines/memexpandenter.h \
 	trampolines/memexpandfast.c \
 	trampolines/memexpandfast.h \
 	trampolines/memexpandlive.c \
@@ -16,7 +18,9 @@ MACHINE_FILES = \
 	trampolines/memexpandops.c \
 	trampolines/memexpandplace.c \
 	trampolines/memexpandrun.c \
-	trampolines/memexpandstride.c
+	trampolines/memexpandstride.c \
+	trampolines/memshared.c \
+	trampolines/memshared.h
 libtrampolines_la_SOURCES += $(MACHINE_FILES) \
 	trampolines/memheap.h \
 	trampolines/memory.h \

@@ -21,53 +21,60 @@
 #define SONDE_TRAMPOLINES_X86_64_MEMCOMPILE_H
 
 #include "trampolines/memcompile.h"
-#include "trampolines/memexpandfast.h"
+#include "trampolines/memexpandenter.h"
 #include "trampolines/x86-64/memcompileasm.h"
 
 enum {
-	MXC_IDS = 1 << 22,		/* nodes with higher ids are not compiled */
-	MXC_GOTOS = MXC_IDS * 8,	/* distance of the second table from the first */
-	MXC_WORDS = 128,		/* bytes that a piece may take without a check of its own */
-	MXC_ACCESSES = 32,
+	MXC_GATES = 512,		/* bytes of the ways in and out */
 	MXC_PATH = 16,			/* nodes of a piece */
-	MXC_BODY = 16,			/* a loop's piece, behind its place in the table */
 	MXC_ROOTS = 32,			/* hot nodes that are compiled together */
 	MXC_HEADS = 128,		/* pieces that are made together */
 	MXC_FIXES = 4096,
 	MXC_CONSTANTS = 8192,
 	MXC_HOSTS = 6,
-	MXC_LIMIT = 256,		/* of nodes without words, at least */
 	MXC_TURNS = 32,			/* a loop of so many is run */
 };
 
-enum mxc_mode { MXC_NEXT, MXC_COUNT, MXC_COUNT_PLAIN, MXC_MODES }; /* PLAIN: without the stack's */
-
 /* What a mode's code looks up. */
 struct mxc_tables {
-	uint8_t **headers;	/* by id; MXC_IDS of them, and as many for the others behind them */
-	uint8_t *heat;
+	uint64_t *headers;	/* by id; MXE_IDS of them, and as many for the others behind them; NULL: none */
+	const uint8_t *heat;	/* a hint at which way is more likely */
 };
 
-struct mxc_engine {
-	struct mx_engine engine;
-	struct mx_code *code;
+/* Makes code for one process's machines, ours or another's. */
+struct mxc_compiler {
+	const struct mx_code *code;
 	const struct mx_object *seen;	/* newer ones are not in the tables yet */
-	bool flags;			/* some node reads flags that another has set */
-	uint8_t *area;
-	size_t used;			/* of it */
+	uint8_t *area;			/* where we write it */
+	uint64_t run;			/* where that is executed */
+	size_t bytes, used;		/* of it */
 	uint8_t *scratch;		/* where code is made */
 	bool full;
-	uint8_t *leave, *leave_header;
+	struct mxe_gates gates;
 	uint32_t ids;
-	unsigned int hot;
-	struct mxc_tables tables[MXC_MODES];
-	const struct mx_node *roots[MXC_ROOTS];	/* to be compiled, for one mode */
-	unsigned int nroots;
-	enum mxc_mode roots_mode;
-	uint64_t since;			/* so many had been interpreted when the first of them came */
+	struct mxc_tables tables[MXE_MODES];
 	struct mxc_build *build;
-	struct mx_compiled stats;
+	uint64_t nodes, made;		/* pieces, bytes */
+	/* Brings code that is complete to its place in the area.  False: that cannot be. */
+	bool (*put)(struct mxc_compiler *c, size_t at, const uint8_t *code, size_t bytes);
 };
+
+/* ---- the compiler (memcompile.c) ---- */
+
+/* @c is zero but for put, and area is writable at least for MXC_GATES.  False: no memory.  mxc_end() in any case. */
+bool mxc_begin(struct mxc_compiler *c, const struct mx_code *code, uint8_t *area, uint64_t run, size_t bytes);
+void mxc_end(struct mxc_compiler *c);
+/* @table has MXE_TABLE bytes; to be used before anything is made for @mode. */
+void mxc_use(struct mxc_compiler *c, enum mxe_mode mode, uint64_t *table, const uint8_t *heat);
+/* All leads out again. */
+void mxc_discard(struct mxc_compiler *c);
+/* Takes notice of new objects. */
+void mxc_refresh(struct mxc_compiler *c);
+/* Compiles @roots, and what they lead to.  False: not all of them could be. */
+bool mxc_compile(struct mxc_compiler *c, enum mxe_mode mode, const struct mx_node *const *roots, unsigned int n);
+/* Those that are too much together are tried one by one; failed[i] says which cannot be.  False: the area is full. */
+bool mxc_compile_each(struct mxc_compiler *c, enum mxe_mode mode, const struct mx_node *const *roots, unsigned int n,
+		      bool *failed);
 
 struct mxc_head {
 	const struct mx_node *node;
@@ -96,9 +103,9 @@ struct mxc_host {
 
 struct mxc_build {
 	struct mxc_asm a;
-	ptrdiff_t away;			/* code is made elsewhere than where it will be, so much further on */
-	const struct mxc_engine *engine;
-	enum mxc_mode mode;
+	uint64_t away;			/* code is made elsewhere than where it will be run, so much further on */
+	const struct mxc_compiler *of;
+	enum mxe_mode mode;
 	bool failed;
 	struct mxc_head heads[MXC_HEADS];
 	struct mxc_fix fixes[MXC_FIXES];
@@ -106,6 +113,7 @@ struct mxc_build {
 	uint32_t nheads, nfixes, nconstants;
 
 	/* The piece under way. */
+	bool keeps_flags;		/* its object's nodes read those that others have set */
 	uint8_t *body;			/* of a loop: where it goes around */
 	const struct mx_node *path[MXC_PATH];
 	uint32_t npath;
@@ -123,9 +131,9 @@ struct mxc_build {
 /* Can it be in a piece? */
 bool mxc_possible(const struct mx_node *node);
 /* Makes pieces for @roots, and for what they lead to.  False: no room, or too much. */
-bool mxc_make(struct mxc_engine *e, enum mxc_mode mode, const struct mx_node *const *roots, unsigned int n);
+bool mxc_make(struct mxc_compiler *c, enum mxe_mode mode, const struct mx_node *const *roots, unsigned int n);
 /* The code is where it will be: sets its places in the tables. */
-void mxc_publish(struct mxc_engine *e);
+void mxc_publish(struct mxc_compiler *c);
 void mxc_constant(struct mxc_build *b, uint8_t *place, const uint32_t v[4]);
 /* @place is the distance of a jump to @node's piece, which will be made, or to where code leaves for it. */
 void mxc_fix(struct mxc_build *b, uint8_t *place, const struct mx_node *node, bool leaves);

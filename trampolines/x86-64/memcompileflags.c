@@ -102,7 +102,7 @@ void mxc_flags(struct mxc_build *b, const struct mx_node *node, uint32_t op)
 {
 	enum mxc_flags_use use = mxc_flags_use(node, op);
 
-	if (use == MXC_FLAGS_STORED || b->engine->flags)
+	if (use == MXC_FLAGS_STORED || b->keeps_flags)
 		store_flags(b, &node->ops[op]);
 	if (use == MXC_FLAGS_DIRECT)
 		compare(b, &node->ops[op]);

@@ -58,7 +58,7 @@ static void access(struct mxc_build *b, const struct mx_op *op)
 
 static void count(struct mxc_build *b, const struct mx_op *op)
 {
-	if (b->mode == MXC_COUNT_PLAIN && op->kind & MD_STACK)
+	if (b->mode == MXE_COUNT_PLAIN && op->kind & MD_STACK)
 		return;
 	b->sums[0][op->kind & MD_KIND]++;
 	b->sums[1][op->kind & MD_KIND] += op->size;
@@ -274,7 +274,7 @@ void mxc_op(struct mxc_build *b, const struct mx_node *node, uint32_t i)
 		value(b, op);
 		break;
 	case MD_ACCESS:
-		if (b->mode == MXC_NEXT)
+		if (b->mode == MXE_NEXT)
 			access(b, op);
 		else
 			count(b, op);

@@ -69,22 +69,23 @@ static void leave(struct mxc_build *b, unsigned int cc, const struct mx_node *no
 		b->fixes[b->nfixes - 1].around = b->body;
 }
 
-static uint8_t **slot(const struct mxc_build *b, const struct mx_node *node, bool header)
+static uint64_t *slot(const struct mxc_build *b, const struct mx_node *node, bool header)
 {
-	return &b->engine->tables[b->mode].headers[node->id + (header ? 0 : MXC_IDS)];
+	return &b->of->tables[b->mode].headers[node->id + (header ? 0 : MXE_IDS)];
 }
 
-static uint8_t *compiled(const struct mxc_build *b, const struct mx_node *node)
+/* 0: it is not. */
+static uint64_t compiled(const struct mxc_build *b, const struct mx_node *node)
 {
-	uint8_t *at = *slot(b, node, false);
+	uint64_t at = *slot(b, node, false);
 
-	return at == b->engine->leave ? NULL : at;
+	return at == b->of->gates.leave ? 0 : at;
 }
 
-/* The distance to code that is where it will be. */
-static void to_made(struct mxc_build *b, uint8_t *place, const uint8_t *target)
+/* The distance to code that is where it will be run. */
+static void to_made(struct mxc_build *b, uint8_t *place, uint64_t target)
 {
-	mxc_to(place, target - b->away);
+	mxc_to(place, (const uint8_t *)(uintptr_t)(target - b->away));
 }
 
 static const struct mxc_head *find_head(const struct mxc_build *b, const struct mx_node *node)
@@ -101,7 +102,7 @@ static bool want_head(struct mxc_build *b, const struct mx_node *node)
 {
 	if (find_head(b, node))
 		return true;
-	if (b->nheads == MXC_HEADS || node->id >= b->engine->ids || !mxc_possible(node))
+	if (b->nheads == MXC_HEADS || node->id >= b->of->ids || !mxc_possible(node))
 		return false;
 	b->heads[b->nheads++] = (struct mxc_head){ .node = node };
 	return true;
@@ -110,7 +111,7 @@ static bool want_head(struct mxc_build *b, const struct mx_node *node)
 /* @place is the distance of a jump that goes to @node. */
 static void lead(struct mxc_build *b, uint8_t *place, const struct mx_node *node)
 {
-	uint8_t *at = node->id < b->engine->ids ? compiled(b, node) : NULL;
+	uint64_t at = node->id < b->of->ids ? compiled(b, node) : 0;
 
 	if (b->a.full)
 		return;
@@ -179,9 +180,9 @@ static void dispatch(struct mxc_build *b)
 /* Can it be part of this piece, and is it no harm that it is there again? */
 static bool goes_on(const struct mxc_build *b, const struct mx_node *node)
 {
-	if (b->npath == MXC_PATH || node->header || node->loop || node->id >= b->engine->ids || !mxc_possible(node))
+	if (b->npath == MXC_PATH || node->header || node->loop || node->id >= b->of->ids || !mxc_possible(node))
 		return false;
-	if (b->words + node->words > MXC_WORDS || b->accesses + node->accesses > MXC_ACCESSES)
+	if (b->words + node->words > MXE_WORDS || b->accesses + node->accesses > MXE_ACCESSES)
 		return false;
 	if (node->words && !b->path[0]->words)
 		return false;
@@ -194,7 +195,7 @@ static bool goes_on(const struct mxc_build *b, const struct mx_node *node)
 
 static unsigned int heat(const struct mxc_build *b, const struct mx_node *node)
 {
-	return node->id < b->engine->ids ? b->engine->tables[b->mode].heat[node->id] : 0;
+	return node->id < b->of->ids ? b->of->tables[b->mode].heat[node->id] : 0;
 }
 
 /* The node that the piece goes on with; NULL: none. */
@@ -270,7 +271,7 @@ static void check(struct mxc_build *b, const struct mx_node *node, uint8_t reg, 
 
 static void check_words(struct mxc_build *b, const struct mx_node *node)
 {
-	check(b, node, MXC_R12, MXC_R13, node->words > MXC_WORDS ? node->words - MXC_WORDS : 0);
+	check(b, node, MXC_R12, MXC_R13, node->words > MXE_WORDS ? node->words - MXE_WORDS : 0);
 }
 
 static void check_header(struct mxc_build *b, const struct mx_node *node)
@@ -288,15 +289,15 @@ static void check_all(struct mxc_build *b, const struct mx_node *node)
 	} else {
 		mxc_alu_imm(&b->a, 8, ALU_CMP, MXC_R11, MXC_PATH);
 		leave(b, CC_B, node);
-		if (b->mode != MXC_NEXT) {
+		if (b->mode != MXE_NEXT) {
 			mxc_alu_imm(&b->a, 8, ALU_SUB, MXC_R14, 1);
 			leave(b, CC_S, node);
 		}
 	}
-	if (b->mode == MXC_NEXT)
+	if (b->mode == MXE_NEXT)
 		check(b, node, MXC_R14, MXC_R15,
-		      node->accesses > MXC_ACCESSES ?
-			      (node->accesses - MXC_ACCESSES) * (uint32_t)sizeof(struct mx_access) : 0);
+		      node->accesses > MXE_ACCESSES ?
+			      (node->accesses - MXE_ACCESSES) * (uint32_t)sizeof(struct mx_access) : 0);
 }
 
 static void align(struct mxc_build *b)
@@ -305,8 +306,19 @@ static void align(struct mxc_build *b)
 		mxc_u8(&b->a, 0xcc);
 }
 
-static void begin(struct mxc_build *b)
+/* All nodes of a piece are in one object. */
+static bool keeps_flags(const struct mxc_build *b, const struct mx_node *node)
 {
+	const struct mx_object *o = b->of->code->objects;
+
+	while (o && node->id - o->first >= o->nnodes)
+		o = o->next;
+	return !o || o->reads_flags;
+}
+
+static void begin(struct mxc_build *b, const struct mx_node *node)
+{
+	b->keeps_flags = keeps_flags(b, node);
 	mxc_forget(b);
 	memset(b->sums, 0, sizeof(b->sums));
 	b->npath = b->words = b->accesses = b->at_word = b->at_access = b->burnt = 0;
@@ -319,7 +331,7 @@ static void piece(struct mxc_build *b, struct mxc_head *head)
 	const struct mx_node *node = head->node;
 	uint8_t *from, *entry = NULL;
 
-	begin(b);
+	begin(b, node);
 	align(b);
 	head->entry = from = b->a.at;
 	if (node->header) {
@@ -328,7 +340,7 @@ static void piece(struct mxc_build *b, struct mxc_head *head)
 	}
 	if (node->loop) {
 		entry = mxc_jmp(&b->a);
-		while (!b->a.full && b->a.at < from + MXC_BODY)
+		while (!b->a.full && b->a.at < from + MXE_BODY)
 			mxc_u8(&b->a, 0xcc);
 		b->body = b->a.at;
 	}
@@ -356,21 +368,21 @@ static void add_constants(struct mxc_build *b)
 	}
 }
 
-/* What it finds there is the node, for whose piece there may be a place in the table; else it leaves. */
+/* With the node's id; there may be a piece for it in the table by then, else it leaves. */
 static void add_leave(struct mxc_build *b, const struct mxc_fix *f)
 {
 	uint8_t *place;
 
-	mxc_imm(&b->a, MXC_RAX, (uint64_t)(uintptr_t)f->node + f->around);
-	if (mxc_possible(f->node) && f->node->id < b->engine->ids && !find_head(b, f->node)) {
+	mxc_imm(&b->a, MXC_RAX, 2 * (uint64_t)f->node->id + f->around);
+	if (mxc_possible(f->node) && f->node->id < b->of->ids && !find_head(b, f->node)) {
 		mxc_rm_mem(&b->a, 4, 0xff, 4,
 			   (struct mxc_mem){ .base = MXC_R10, .index = MXC_NONE,
-					     .disp = MXC_GOTOS + (int32_t)f->node->id * 8 });
+					     .disp = MXE_GOTOS + (int32_t)f->node->id * 8 });
 		return;
 	}
 	place = mxc_jmp(&b->a);
 	if (!b->a.full)
-		to_made(b, place, b->engine->leave);
+		to_made(b, place, b->of->gates.leave);
 }
 
 /* Fixes of the same kind behind each other share one. */
@@ -400,17 +412,17 @@ static void set_fixes(struct mxc_build *b)
 		const struct mxc_fix *f = &b->fixes[i];
 
 		if (!f->node)
-			to_made(b, f->place, b->engine->leave_header);
+			to_made(b, f->place, b->of->gates.leave_header);
 		else if (!f->leaves)
 			mxc_to(f->place, find_head(b, f->node)->entry);
 	}
 }
 
-bool mxc_make(struct mxc_engine *e, enum mxc_mode mode, const struct mx_node *const *roots, unsigned int n)
+bool mxc_make(struct mxc_compiler *c, enum mxe_mode mode, const struct mx_node *const *roots, unsigned int n)
 {
-	struct mxc_build *b = e->build;
+	struct mxc_build *b = c->build;
 
-	b->engine = e;
+	b->of = c;
 	b->mode = mode;
 	b->nheads = b->nfixes = b->nconstants = 0;
 	b->failed = b->a.full = false;
@@ -429,15 +441,20 @@ bool mxc_make(struct mxc_engine *e, enum mxc_mode mode, const struct mx_node *co
 	return true;
 }
 
-void mxc_publish(struct mxc_engine *e)
+static void set(uint64_t *place, const uint8_t *made, uint64_t away)
 {
-	const struct mxc_build *b = e->build;
+	__atomic_store_n(place, (uint64_t)(uintptr_t)made + away, __ATOMIC_RELEASE);
+}
+
+void mxc_publish(struct mxc_compiler *c)
+{
+	const struct mxc_build *b = c->build;
 
 	for (uint32_t i = 0; i < b->nheads; i++) {
 		const struct mxc_head *head = &b->heads[i];
 
-		*slot(b, head->node, false) = head->entry + b->away;
+		set(slot(b, head->node, false), head->entry, b->away);
 		if (head->header)
-			*slot(b, head->node, true) = head->header + b->away;
+			set(slot(b, head->node, true), head->header, b->away);
 	}
 }
