@@ -14,6 +14,7 @@
 #include "injector/session.h"
 #include "runtime/image.h"
 #include "tracefmt/ring.h"
+#include "trampolines/memshared.h"
 
 #define PAGE UINT64_C(4096)
 #define MADV_WIPE 18 /* MADV_WIPEONFORK */
@@ -129,6 +130,39 @@ static enum inj_status map_rings(struct inj_session *s)
 			s->opt.ring_fd, 0, &s->config.control);
 }
 
+/* A part of the memory that is shared with whoever makes code. */
+static bool map_part(struct inj_session *s, uint64_t offset, uint64_t bytes, int prot, uint64_t *at)
+{
+	int64_t ignored;
+
+	if (inj_mmap(s->target, 0, bytes, prot, MAP_SHARED | MAP_NORESERVE, s->opt.compiled_fd, offset, at) != INJ_OK)
+		return false;
+	return inj_syscall(s->target, 28 /* madvise */, (const uint64_t[6]){ *at, bytes, MADV_DONTDUMP },
+			   &ignored) == INJ_OK;
+}
+
+/* Where that cannot be, it is done without. */
+static void map_compiled(struct inj_session *s)
+{
+	const int rw = PROT_READ | PROT_WRITE, rx = PROT_READ | PROT_EXEC;
+	uint64_t head, code, asks;
+
+	if (!map_part(s, 0, MXS_CODE, PROT_READ, &head))
+		return;
+	if (!map_part(s, MXS_CODE, MXS_CODE_BYTES, rx, &code)) {
+		(void)!inj_munmap(s->target, head, MXS_CODE);
+		return;
+	}
+	if (!map_part(s, MXS_ASKS, MXS_ASKS_BYTES, rw, &asks)) {
+		(void)!inj_munmap(s->target, head, MXS_CODE);
+		(void)!inj_munmap(s->target, code, MXS_CODE_BYTES);
+		return;
+	}
+	s->config.compiled = head;
+	s->config.compile_asks = asks;
+	s->compiled = code;
+}
+
 static enum inj_status close_remote(struct inj_session *s, int fd)
 {
 	int64_t result;
@@ -191,6 +225,10 @@ enum inj_status inj_load_runtime(struct inj_session *s)
 		status = find_symbols(s);
 	if (status == INJ_OK)
 		status = load_analyzers(s);
+	if (status == INJ_OK && s->opt.nanalyzers && s->opt.compiled_fd >= 0) {
+		map_compiled(s);
+		status = close_remote(s, s->opt.compiled_fd);
+	}
 	if (status == INJ_OK)
 		status = make_trap(s);
 	if (status != INJ_OK)

@@ -129,6 +129,7 @@ struct inj_session_options {
 	size_t nmodules;
 	char *const *analyzers; /* modules that take memory accesses in the program's threads; up to RT_ANALYZERS */
 	size_t nanalyzers;
+	int compiled_fd;	/* inherited by the program: memory for code that is made for those; -1: none */
 	size_t env_extra;	/* entries that were appended to the environment, to be removed */
 	const char *cache_dir;	 /* for what was found out about ELF files; NULL: none */
 	const char *preload_was; /* the user's own LD_PRELOAD value, or NULL */
@@ -147,6 +148,7 @@ struct inj_session {
 	uint64_t runtime; /* load address */
 	uint64_t rt_config, rt_api, rt_gate, rt_dl_state, rt_exit;
 	uint64_t rt_probe_gate, rt_mem_gate, rt_sigaction, rt_restored;
+	uint64_t compiled; /* code that is made for analyzers; 0: it could not be mapped */
 	uint64_t trap;	  /* a breakpoint instruction of ours */
 	uint64_t envp;	  /* of the initial stack */
 	uint64_t spare;	  /* some private memory, for INJ_SPARE bytes */

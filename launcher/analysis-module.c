@@ -181,6 +181,7 @@ void analysis_free(struct analysis *a)
 		free_module(&a->modules[i]);
 	for (size_t i = 0; i < a->nsums; i++)
 		free(a->sums[i].name);
+	analysis_compile_end(a);
 	if (a->code)
 		mx_code_free(a->code);
 	if (a->profile)
@@ -244,4 +245,5 @@ void analysis_finish(struct analysis *a, const char *dir, bool quiet)
 		finish_module(&a->modules[i], dir, quiet);
 	if (a->profiler)
 		analysis_profile_print(a, dir, quiet);
+	analysis_compile_tell(a);
 }

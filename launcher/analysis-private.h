@@ -30,6 +30,10 @@ struct analysis {
 	const struct modfile *profiler; /* NULL: nobody wants a profile */
 	struct memprofile *profile;
 	struct mx_code *code;
+	struct mx_server *server; /* compiles for the program's threads; NULL: none does */
+	void *shared; /* ... into this memory; NULL: there is none */
+	int shared_fd; /* 0: none */
+	uint64_t entered, interpreted; /* by those threads */
 	struct tf_writer *writer;
 	struct analysis_sum sums[ANALYSIS_SUMS];
 	size_t nsums;
@@ -63,6 +67,11 @@ struct analysis_thread {
 extern const struct sonde_memory_api analysis_api;
 /* What module @name prints: to standard error unless @quiet, and into @dir. */
 void analysis_print(const char *name, const char *text, size_t bytes, const char *dir, bool quiet);
+
+/* launcher/analysis-compiled.c */
+void analysis_compile_object(struct analysis *a);
+void analysis_compile_tell(const struct analysis *a);
+void analysis_compile_end(struct analysis *a);
 
 /* launcher/analysis-profile.c: prints the profile; the trace in @dir is complete. */
 void analysis_profile_print(struct analysis *a, const char *dir, bool quiet);

@@ -29,6 +29,7 @@ void analysis_object(struct analysis *a, const struct md_object *object, const s
 		out_of_memory(a);
 	else if (status != MX_OK)
 		msg_error("the description of instrumented code is wrong: modules miss its memory accesses");
+	analysis_compile_object(a);
 }
 
 /* ---- batches ---- */

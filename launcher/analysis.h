@@ -36,6 +36,16 @@ void analysis_free(struct analysis *a);
 int analysis_inproc(const struct modfile_list *modules, char **paths, size_t *n)
 	__attribute__((warn_unused_result));
 
+/*
+ * Code is to be made for them, too: memory for that, which the program is to inherit.  -1: there is none, or it is not wanted.
+ * Then for @run, the address that its code has in the program, before anything is known of what is instrumented; 0: none.
+ */
+int analysis_compile(struct analysis *a);
+void analysis_compile_at(struct analysis *a, uint64_t run);
+
+/* Makes some of the code that the program's threads ask for.  Was there anything? */
+bool analysis_serve(struct analysis *a);
+
 /* Where the modules' sums go; it tells of the modules, too. */
 void analysis_trace(struct analysis *a, struct tf_writer *w);
 
@@ -56,6 +66,9 @@ void analysis_chunk(struct analysis_thread *t, const void *chunk, size_t bytes, 
  * hold anything.
  */
 void analysis_results(struct analysis_thread *t, const struct ring_results *r);
+
+/* How much of that was done by compiled code, for analysis_finish() to tell. */
+void analysis_ran(struct analysis *a, uint64_t entered, uint64_t interpreted);
 
 /*
  * It has ended: after its last chunk, or an MD_CHUNK_END.  Adds its sums to those in @counters (RING_COUNTERS of them,

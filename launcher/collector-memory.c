@@ -58,6 +58,7 @@ static void take_over(const struct collector *c, struct feed *f)
 	f->mem_ours = true;
 	analysis_results(f->analysis,
 			 atomic_load(&a->phase) == RING_ANALYSIS_RUNNING ? &a->before : &a->now);
+	analysis_ran(c->analysis, a->entered, a->interpreted);
 }
 
 /* ---- chunks ---- */

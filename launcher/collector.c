@@ -281,6 +281,7 @@ static void *run(void *arg)
 
 		serve_publish(c);
 		any |= drain_all(c, false);
+		any |= c->analysis && analysis_serve(c->analysis);
 		soon = switch_all(c);
 		left = next_tick - now_ns();
 		if (left <= 0) {

@@ -220,6 +220,7 @@ static int make_session(struct recording *r, int ring_fd)
 		.nmodules = r->nwrapping,
 		.analyzers = r->analyzers,
 		.nanalyzers = r->nanalyzers,
+		.compiled_fd = r->nanalyzers && !r->limited ? analysis_compile(r->analysis) : -1,
 		.warn = msg_error,
 	};
 	enum inj_status status;
@@ -355,6 +356,8 @@ static int instrument(struct recording *r)
 {
 	enum inj_status status = inj_session_begin(&r->session, &r->tracee);
 
+	if (r->analysis)
+		analysis_compile_at(r->analysis, r->session.compiled);
 	if (status == INJ_OK)
 		status = inj_session_instrument(&r->session);
 	if (status != INJ_OK)

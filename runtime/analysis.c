@@ -99,7 +99,11 @@ static void analyze(struct rt_work *w)
 
 	w->next = w->arena;
 	m = code ? mx_machine_new(code) : NULL;
+	if (m)
+		rt_compiled_begin(w, m);
 	status = m ? feed(w, m) : MX_MEMORY;
+	if (m)
+		rt_compiled_end(w);
 	if (status != MX_OK)
 		w->refused = 1;
 }

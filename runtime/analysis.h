@@ -15,7 +15,7 @@
 #include "runtime/sys.h"
 #include "runtime/thread.h"
 #include "trampolines/memdesc.h"
-#include "trampolines/memexpand.h"
+#include "trampolines/memexpandenter.h"
 
 /* The thread is new: does it hand its accesses to modules itself? */
 RT_HIDDEN void rt_analysis_begin(struct rt_thread *t);
@@ -47,6 +47,13 @@ struct rt_member {
 	uint64_t scratch, scratch_bytes; /* what it was given in place of what there was no room for */
 };
 
+/* Runs compiled nodes, and asks for more. */
+struct rt_runner {
+	struct mxe_runner runner;
+	uint32_t asked;		/* that Sonde has not been woken for */
+	uint64_t since;		/* so many had been interpreted when the first of them was asked for */
+};
+
 /*
  * Private memory that a thread does it in; stays with the pool.  Not there in a forked child, whose pools are
  * not either.
@@ -64,6 +71,7 @@ struct rt_work {
 	int want_accesses, want_counts;
 	uint64_t most;		/* batches */
 	const char *names[RING_ANALYSIS_SUMS]; /* of shared->now.sums, as the module has them */
+	struct rt_runner runner;
 	struct rt_member members[RT_ANALYZERS];
 	struct mx_access batch[RT_WORK_BATCH];
 	_Alignas(64) uint8_t vectors[]; /* the program's */
@@ -100,5 +108,11 @@ static inline const struct sonde_module *rt_analyzer(uint64_t i)
 
 /* Those of all code that is instrumented so far; NULL: no memory.  Called by way of rt_work_call(). */
 RT_HIDDEN struct mx_code *rt_analysis_code(struct rt_work *w);
+
+/* ---- compiled descriptions (analysis-compiled.c) ---- */
+
+/* @m runs them, if there can be any, until the end. */
+RT_HIDDEN void rt_compiled_begin(struct rt_work *w, struct mx_machine *m);
+RT_HIDDEN void rt_compiled_end(struct rt_work *w);
 
 #endif

@@ -36,6 +36,8 @@ struct rt_config {
 	uint64_t mem_slack;   /* bytes of a memory stream's sub-buffer that checks leave free */
 	uint64_t nanalyzers;  /* modules that take memory accesses in the program's threads */
 	uint64_t analyzers[RT_ANALYZERS]; /* their struct sonde_module */
+	uint64_t compiled;    /* struct mxs_head of trampolines/memshared.h; 0: nothing is compiled for them */
+	uint64_t compile_asks; /* struct mxs_asks */
 };
 
 /*

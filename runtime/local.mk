@@ -4,6 +4,7 @@
 # a fortified call or an SSE register in here would break the program it is mapped into.
 RUNTIME_FILES = $(MACHINE_FILES) \
 	runtime/analysis-code.c \
+	runtime/analysis-compiled.c \
 	runtime/analysis-module.c \
 	runtime/analysis.c \
 	runtime/analysis.h \

@@ -10,7 +10,8 @@ tests_unit_runtime_signals_LDADD = libtrampolines.la $(CMOCKA_LIBS)
 
 PURE_TESTS += tests/unit/runtime_probes
 tests_unit_runtime_probes_SOURCES = tests/unit/runtime_probes.c \
-	runtime/analysis-code.c runtime/analysis-module.c runtime/analysis.c runtime/onstack-x86-64.S runtime/work.c \
+	runtime/analysis-code.c runtime/analysis-compiled.c runtime/analysis-module.c runtime/analysis.c \
+	runtime/onstack-x86-64.S runtime/work.c \
 	runtime/gate.c runtime/memory.c runtime/mempace.c \
 	runtime/memsample.c runtime/probe.c runtime/probegate-x86-64.S runtime/registry.c runtime/writer.c
 tests_unit_runtime_probes_CPPFLAGS = $(AM_CPPFLAGS)
