@@ -15,7 +15,7 @@
  *	r14	the next access; if accesses are counted: how many pieces without words may still begin
  *	r15	a piece may begin up to here
  *	xmm1, 2	accesses and bytes, each by kind in 32 bits
- *	rax, rcx, xmm0	for what an operation needs; the others hold registers of the machine
+ *	rax, rcx, xmm0, 3	for what an operation needs; the others hold registers of the machine
  */
 #ifndef SONDE_TRAMPOLINES_X86_64_MEMCOMPILE_H
 #define SONDE_TRAMPOLINES_X86_64_MEMCOMPILE_H
@@ -32,7 +32,8 @@ enum {
 	MXC_FIXES = 4096,
 	MXC_CONSTANTS = 8192,
 	MXC_HOSTS = 6,
-	MXC_TURNS = 32,			/* a loop of so many is run */
+	MXC_TURNS = 32,			/* a loop of so many is run, */
+	MXC_COMPUTED = INT16_MAX,	/* ... of so many is computed in the code, where it is only counted */
 };
 
 /* What a mode's code looks up. */
@@ -141,13 +142,15 @@ void mxc_fix(struct mxc_build *b, uint8_t *place, const struct mx_node *node, bo
 /* ---- loops (memcompileloop.c) ---- */
 
 /*
- * The way into a loop, whose jump is at @place, from elsewhere than its own end: to b->body if it comes around a few times only, else
- * out, for it can be computed without being run.
+ * The way into a loop, whose jump is at @place, from elsewhere than its own end: to b->body for its last turn, if the others can be
+ * computed here, or for all if it comes around a few times only; else out, where they can be computed.
  */
 void mxc_enter_loop(struct mxc_build *b, uint8_t *place, const struct mx_node *node);
 
 /* ---- operations (memcompileop.c) ---- */
 
+/* Adds what an access counts in this mode. */
+void mxc_add(const struct mxc_build *b, const struct mx_op *op, uint32_t sums[2][4]);
 /* One operation of @node, but not its end. */
 void mxc_op(struct mxc_build *b, const struct mx_node *node, uint32_t op);
 bool mxc_op_possible(const struct mx_op *op);

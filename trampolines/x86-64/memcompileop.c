@@ -56,12 +56,12 @@ static void access(struct mxc_build *b, const struct mx_op *op)
 	b->at_access++;
 }
 
-static void count(struct mxc_build *b, const struct mx_op *op)
+void mxc_add(const struct mxc_build *b, const struct mx_op *op, uint32_t sums[2][4])
 {
 	if (b->mode == MXE_COUNT_PLAIN && op->kind & MD_STACK)
 		return;
-	b->sums[0][op->kind & MD_KIND]++;
-	b->sums[1][op->kind & MD_KIND] += op->size;
+	sums[0][op->kind & MD_KIND]++;
+	sums[1][op->kind & MD_KIND] += op->size;
 }
 
 /* ---- values ---- */
@@ -277,7 +277,7 @@ void mxc_op(struct mxc_build *b, const struct mx_node *node, uint32_t i)
 		if (b->mode == MXE_NEXT)
 			access(b, op);
 		else
-			count(b, op);
+			mxc_add(b, op, b->sums);
 		break;
 	case MD_FLAGS:
 		mxc_flags(b, node, i);
