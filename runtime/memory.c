@@ -321,8 +321,8 @@ static void check(struct rt_thread *t, const struct rt_mem_desc *desc, uint64_t 
 	}
 	if (desc->flags & RT_MEM_COUNTS && t->mem_began)
 		return;
-	if (t->mem_state == RT_MEM_OPEN && !t->mem_here && !t->mem_moved && in_sub(t, was) &&
-	    was >= t->mem_first) {
+	if (t->mem_state == RT_MEM_OPEN && !t->mem_here && !t->mem_moved && !(desc->flags & RT_MEM_LANDS) &&
+	    in_sub(t, was) && was >= t->mem_first) {
 		rt_mem_cut(t, was);
 		rt_mem_begin(t, MD_CHUNK_MORE, NULL);
 		/* the words of a node are in one chunk: those that it has written come along */
@@ -366,7 +366,7 @@ RT_HIDDEN void rt_mem_slow(const void *ret, uint64_t *regs, uint64_t sp)
 	const struct rt_mem_desc *desc = (const void *)((uint64_t)ret + RT_MEM_DESC);
 	struct rt_thread *t = own_pool();
 
-	if (t && (desc->reg != RT_MEM_NO_REG || desc->flags & RT_MEM_COUNTS))
+	if (t && (desc->reg != RT_MEM_NO_REG || desc->flags & (RT_MEM_COUNTS | RT_MEM_LANDS)))
 		check(t, desc, regs, sp + desc->above);
 }
 

@@ -119,12 +119,13 @@ _Static_assert(sizeof(struct rt_mem_piece) == 16, "memory piece");
 /* What a check's slow path tells the runtime's memory gate, which it calls; as for probes. */
 #define RT_MEM_DESC 26
 #define RT_MEM_COUNTS 128 /* it is not about room: what the thread may do until it looks again is done */
+#define RT_MEM_LANDS 64 /* nor that: recording goes on here, and the stream does not say so yet */
 struct rt_mem_desc {
 	uint32_t node;
 	uint16_t insn, written;
 	uint16_t above;	 /* the program's rsp is so far above rsp in front of the call */
 	uint8_t reg;	 /* to get the pointer (less `written`); NO_REG: only the pool has to be made ready */
-	uint8_t flags;	 /* RT_MEM_PARKED; otherwise reg's value is of no use to the program.  RT_MEM_COUNTS */
+	uint8_t flags;	 /* RT_MEM_PARKED; otherwise reg's value is of no use to the program.  RT_MEM_COUNTS, _LANDS */
 } __attribute__((packed));
 
 /* Where recording goes off and on: from the descriptor to where to return to instead, for the plain copy. */

@@ -32,6 +32,7 @@ libtrampolines_la_SOURCES += $(MACHINE_FILES) \
 	trampolines/x86-64/mememitplain.c \
 	trampolines/x86-64/mememitstate.c \
 	trampolines/x86-64/mememitstore.c \
+	trampolines/x86-64/mememitturns.c \
 	trampolines/x86-64/memfacts.c \
 	trampolines/x86-64/memfacts.h \
 	trampolines/x86-64/memfactsaccess.c \

@@ -116,6 +116,23 @@ awk '$1 == "memory" { print $2 }' t.info >accesses
 awk 'NR == 1 { bursts = $1 } NR == 2 { exit !($1 > 1000 * bursts && $1 < 4000 * bursts) }' figures accesses ||
 	fail "bursts of 2000: $(cat figures accesses)"
 
+# ---- where recording may go on, nothing more is recorded for that ----
+
+unpacked()
+{
+	sed -n 's/^ *unpacked  *\([0-9]*\) .*/\1/p' t.info
+}
+
+sample=
+record t 1 10
+unpacked >full.bytes
+for sample in --sample=burst:1000s,every:2000s --sample=burst:100G,every:200G; do
+	record t 1 10
+	unpacked >bytes
+	paste full.bytes bytes >both
+	awk '{ exit !($1 > 0 && $2 < 1.02 * $1) }' both || fail "$sample: $(cat bytes) bytes, without $(cat full.bytes)"
+done
+
 # ---- what it may cost ----
 
 sample=--overhead=5

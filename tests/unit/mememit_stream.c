@@ -127,7 +127,8 @@ static GENERAL uint64_t open_chunk(uint64_t base, enum md_chunk_kind kind)
 	head->depth = 0;
 	head->fs = stream.fs;
 	head->tsc = 0;
-	head->head = sizeof(*head) + (kind == MD_CHUNK_SIGNAL ? sizeof(struct md_interrupt) : 0);
+	head->head = sizeof(*head) +
+		     (kind == MD_CHUNK_SIGNAL || kind == MD_CHUNK_STATE ? sizeof(struct md_interrupt) : 0);
 	stream.base = base;
 	stream.pool.ptr = base + head->head;
 	stream.pool.limit = stream.pool.ptr + random_size() + 1;
@@ -215,7 +216,7 @@ void stream_slow(const void *ret, uint64_t *regs)
 	const volatile uint8_t *from = (const volatile uint8_t *)*ptr;
 	volatile uint8_t *to;
 
-	if (desc->reg == RT_MEM_NO_REG && !(desc->flags & RT_MEM_COUNTS)) {
+	if (desc->reg == RT_MEM_NO_REG && !(desc->flags & (RT_MEM_COUNTS | RT_MEM_LANDS))) {
 		stream.owners++;
 		stream.pool.owner = stream.tcb;
 		return;
@@ -224,6 +225,13 @@ void stream_slow(const void *ret, uint64_t *regs)
 		abort();
 	if (leaves(desc, regs) || desc->flags & RT_MEM_COUNTS)
 		return;
+	if (desc->flags & RT_MEM_LANDS) {
+		if (stream.base)
+			abort();
+		open_chunk(stream.behind, MD_CHUNK_STATE);
+		put_interrupt(desc, regs);
+		return;
+	}
 	if (!stream.base) {
 		if (desc->written)
 			abort();

@@ -62,6 +62,7 @@ void mir_mem_free(struct tramp_mirror *m)
 	free(m->mem->plain_op.v);
 	free(m->mem->exits.v);
 	free(m->mem->polls.v);
+	free(m->mem->outs.v);
 	free(m->mem->fixups.v);
 	free(m->mem->slows.v);
 	free(m->mem->pieces.v);
@@ -152,6 +153,8 @@ size_t mir_mem_room(const struct tramp_mirror *m)
 
 	for (size_t n = 0; n < m->mem->plan.nnodes; n++)
 		room += node_room(m, mem_node(m, (uint32_t)n));
+	for (uint32_t i = 0; i < m->flow.nblocks && m->mem->env.count; i++)
+		room += mem_turns_room(m, i);
 	if (m->mem->env.sampled)
 		room += mem_plain_room(m);
 	return room;
@@ -265,6 +268,7 @@ static bool begin(struct tramp_mirror *m)
 	mem->fixups.n = 0;
 	mem->slows.n = 0;
 	mem->pieces.n = 0;
+	mem->outs.n = 0;
 	mem->fall = TRAMP_NONE;
 	mem->in_slow = false;
 	if (!mir_reserve(&mem->places, mem->plan.nnodes) || !mem_plain_begin(m))
@@ -280,7 +284,7 @@ static void note_copies(struct tramp_mirror *m)
 	for (uint32_t i = 0; i < m->flow.nblocks; i++) {
 		uint32_t entry = m->mem->plan.entry[i];
 
-		if (entry != TRAMP_NONE)
+		if (entry != TRAMP_NONE && !m->mem->plan.polled[i])
 			m->blocks.v[i].copy_at = m->mem->env.sampled ? m->mem->plain.v[i].gate :
 								       mem_place(m, entry)->at[MEM_HOME];
 		m->blocks.v[i].tail_at = m->blocks.v[i].copy_at;
@@ -317,6 +321,7 @@ void mir_mem_emit_blocks(struct tramp_mirror *m)
 		put_block(m, k < n - entry ? entry + k : k - (n - entry));
 	settle(m, TRAMP_NONE);
 	put_all_nodes(m);
+	mem_put_ways_out(m);
 	put_stubs(m);
 	mir_fix_labels(m);
 	if (m->mem->env.sampled) {

@@ -44,6 +44,7 @@ struct mem_slow {
 	uint8_t reg, flags;	/* of struct rt_mem_desc */
 	uint8_t undo;		/* enum mem_undo */
 	bool counts;		/* not for room: `left` is negative */
+	bool lands;		/* nor that: from the plain copy */
 };
 
 /* Where a block is in the copy that records nothing. */
@@ -56,7 +57,7 @@ struct mem_plain {
 /* A way out of a loop whose turns have not been counted. */
 struct mem_exit {
 	uint32_t ref;		/* the 4 bytes of the jump */
-	uint32_t block;		/* that it leads to */
+	uint32_t block;		/* that it leads to; of the copy that records, node */
 	uint32_t done;		/* what has not been counted yet */
 };
 
@@ -71,7 +72,8 @@ struct mir_mem {
 	MIR_ARRAY(struct mem_plain) plain;	/* by block, if env.sampled */
 	MIR_ARRAY(uint32_t) plain_op;	/* by instruction */
 	MIR_ARRAY(struct mem_exit) exits;
-	MIR_ARRAY(struct mem_exit) polls; /* `left` is negative at block's start: not `done` */
+	MIR_ARRAY(struct mem_exit) polls; /* recording goes on at block's start: not `done` */
+	MIR_ARRAY(struct mem_exit) outs; /* of the copy that records */
 	bool uncounted;		/* the copy that does not count is being emitted */
 	uint32_t fall;		/* control falls through to this node, whose code has to follow; or TRAMP_NONE */
 	enum mem_way fall_way;
@@ -134,6 +136,18 @@ void mem_plain_state(struct tramp_mirror *m, unsigned int flags, uint32_t start)
 /* Offset of a node's instruction k; of what is behind the last one, for k == nops. */
 uint32_t mem_orig(const struct tramp_mirror *m, uint32_t n, uint32_t k);
 
+/* Of s->node, instruction k as it is. */
+void mem_put_copy(struct tramp_mirror *m, const struct mem_state *s, uint32_t k);
+
+/* ---- mememitturns.c: loops of one node that writes nothing, where it is counted what is done ---- */
+
+/*
+ * All turns of node n but the last one, with their ways out.  Returns how many there are with that; 1: nothing was emitted.
+ */
+uint32_t mem_put_turns(struct tramp_mirror *m, uint32_t n, struct mem_state s);
+/* The ways out of all. */
+void mem_put_ways_out(struct tramp_mirror *m);
+
 /* ---- mememitcheck.c ---- */
 
 /* In front of everything else in a node that is entered at home. */
@@ -147,6 +161,13 @@ void mem_put_less(struct tramp_mirror *m, uint32_t weight);
 /* In front of all else in a node of a block that is polled, or counts. */
 void mem_put_count(struct tramp_mirror *m, const struct mem_state *s, uint32_t weight);
 
+/*
+ * Where the plain copy of a block leads when recording goes on: to the runtime, which notes this place in the stream
+ * with all registers, then to @way_in, where the jump to the block's node for those who come from elsewhere has been put
+ * in front; or back to the plain copy.
+ */
+void mem_put_landing(struct tramp_mirror *m, uint32_t i, uint32_t way_in);
+
 /* A register that the program does not need at a node's start; RT_MEM_NO_REG. */
 uint8_t mem_dead_register(const struct tramp_mirror *m, const struct mem_node *node);
 
@@ -157,6 +178,12 @@ void mem_put_plain(struct tramp_mirror *m);
 size_t mem_plain_room(const struct tramp_mirror *m);
 /* What is subtracted from `left` at block i's start, in either copy; 0: nothing. */
 uint32_t mem_weight(const struct tramp_mirror *m, uint32_t i);
+/*
+ * How many copies of a block follow each other, in either copy of the function, with one look at `left` or `off`; more
+ * than one if it is a loop by itself.  And bytes for all but one, at most.
+ */
+uint32_t mem_turns(const struct tramp_mirror *m, uint32_t i);
+size_t mem_turns_room(const struct tramp_mirror *m, uint32_t i);
 /* Where the instruction at offset @orig, of node n, is in it. */
 uint32_t mem_plain_at(const struct tramp_mirror *m, uint32_t n, uint32_t orig);
 

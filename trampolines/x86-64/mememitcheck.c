@@ -229,14 +229,20 @@ static void put_gate(struct tramp_mirror *m, const struct mem_slow *slow, const 
 	struct rt_mem_desc desc = {
 		.node = m->req.node + slow->node, .insn = slow->insn, .written = slow->written,
 		.above = RT_MEM_BELOW, .reg = slow->reg,
-		.flags = (uint8_t)(slow->flags | (slow->counts ? RT_MEM_COUNTS : 0)),
+		.flags = (uint8_t)(slow->flags | (slow->counts ? RT_MEM_COUNTS : 0) |
+				   (slow->lands ? RT_MEM_LANDS : 0)),
 	};
 	uint32_t lea = here(m);
 
 	asm_mem(&m->out, ASM_LEA, TRAMP_RSP, TRAMP_RSP, -RT_MEM_BELOW);
-	state_back(m, s, RT_MEM_LOWERED, lea);
+	if (slow->lands)
+		mem_plain_state(m, RT_MEM_BACK | RT_MEM_LOWERED, lea);
+	else
+		state_back(m, s, RT_MEM_LOWERED, lea);
 	tramp_put_bytes(&m->out, "\xff\x15", 2);
 	tramp_put_rel32(&m->out, m->out.addr + lea + SLOW_GATE, 0);
+	if (slow->lands)
+		state_back(m, s, RT_MEM_LOWERED, slow->behind);
 	asm_mem(&m->out, ASM_LEA, TRAMP_RSP, TRAMP_RSP, RT_MEM_BELOW);
 	mem_state(m, s, 0);
 	put_jump(m, slow->behind);
@@ -285,6 +291,27 @@ static void put_slow_path(struct tramp_mirror *m, const struct mem_slow *slow)
 	rel = at - (slow->ref + 4);
 	if (m->out.status == TRAMP_OK)
 		memcpy(m->out.buf + slow->ref, &rel, sizeof(rel));
+}
+
+/*
+ * In the plain copy, up to the call; behind it recording is on, and who is interrupted goes on at the way in.
+ *
+ *	way in:	jmp  entry
+ *	landing: gate, descriptor; leave
+ */
+void mem_put_landing(struct tramp_mirror *m, uint32_t i, uint32_t way_in)
+{
+	uint32_t n = m->mem->plan.entry[i];
+	struct mem_state s = { .node = n, .orig = mem_orig(m, n, 0), .reg = RT_MEM_NO_REG };
+	struct mem_slow slow = {
+		.behind = way_in, .node = n, .orig = s.orig, .reg = RT_MEM_NO_REG,
+		.insn = (uint16_t)(s.orig - m->mem->plan.md[n].start), .lands = true,
+	};
+
+	mem_plain_state(m, 0, 0);
+	mir_piece(m, RT_PIECE_SLOW, s.orig, false);
+	put_gate(m, &slow, &s);
+	put_leave(m, &slow);
 }
 
 void mir_mem_emit_slow_paths(struct tramp_mirror *m)

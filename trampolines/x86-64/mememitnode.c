@@ -173,23 +173,23 @@ static uint32_t put_actions(struct tramp_mirror *m, struct mem_state *s, uint32_
 }
 
 /* At the block's start, by whatever way. */
-static void put_count(struct tramp_mirror *m, const struct mem_state *s)
+static void put_count(struct tramp_mirror *m, const struct mem_state *s, uint32_t turns)
 {
 	const struct mem_node *node = mem_node(m, s->node);
-	uint32_t weight = mem_weight(m, node->block);
+	uint32_t weight = turns * mem_weight(m, node->block);
 
 	if (m->mem->env.count && node->nops && node->first == 0 && (weight || m->mem->plan.poll[node->block]))
 		mem_put_count(m, s, weight);
 }
 
 /* A check in front of the header. */
-static uint32_t put_start(struct tramp_mirror *m, struct mem_state *s)
+static uint32_t put_start(struct tramp_mirror *m, struct mem_state *s, uint32_t turns)
 {
 	const struct mem_node *node = mem_node(m, s->node);
 	const struct mem_action *v = m->mem->plan.actions + node->action;
 	uint32_t next = 0;
 
-	put_count(m, s);
+	put_count(m, s, turns);
 	if (node->reg == RT_MEM_NO_REG)
 		return 0;
 	if (node->nactions && v->code == MEM_CHECK && v->before == 0 && v->at == 0) {
@@ -207,7 +207,7 @@ static bool is_left_out(const struct tramp_mirror *m, const struct mem_node *nod
 	return node->first + k < m->blocks.v[node->block].lo;
 }
 
-static void put_copy(struct tramp_mirror *m, const struct mem_state *s, uint32_t k)
+void mem_put_copy(struct tramp_mirror *m, const struct mem_state *s, uint32_t k)
 {
 	const struct mem_node *node = mem_node(m, s->node);
 	const struct tramp_op *op = mir_op(m, node->block, node->first + k);
@@ -319,7 +319,7 @@ static void put_transfer(struct tramp_mirror *m, const struct mem_node *node, co
 	default:
 		if (node->last && fb->ends != TRAMP_END_TAIL_FALL)
 			mir_put_exit_probe(m, node->block, op->off, mir_live_at_end(m, node->block));
-		put_copy(m, s, node->nops - 1);
+		mem_put_copy(m, s, node->nops - 1);
 	}
 }
 
@@ -370,7 +370,7 @@ static void put_body(struct tramp_mirror *m, const struct mem_node *node, struct
 			put_move(m, s);
 		next = put_actions(m, s, next, k);
 		if (k < last || !node->leaves)
-			put_copy(m, s, k);
+			mem_put_copy(m, s, k);
 	}
 	if (!node->leaves) {
 		s->orig = mem_orig(m, s->node, node->nops);
@@ -393,7 +393,7 @@ void mem_put_rest(struct tramp_mirror *m, uint32_t n)
 
 	mem_label(m, n, MEM_KEPT);
 	m->mem->fall = TRAMP_NONE;
-	next = put_start(m, &s);
+	next = put_start(m, &s, mem_put_turns(m, n, s));
 	if (node->nops)
 		put_body(m, node, &s, next);
 	else

@@ -13,14 +13,17 @@
  *	jmp  entry
  *
  *	cmpq $0, %gs:off	in front of a loop head in the plain copy
- *	je   entry
+ *	je   landing
  *
  * A short loop of one block is copied several times, one copy behind the other, with one such look.
  *
  * By what is done, in place of the last; and behind a look at `off` at the function's entry:
  *
  *	subq $weight, %gs:left
- *	js   entry
+ *	js   landing
+ *
+ * The landing (mememitcheck.c) is the runtime's, which puts all registers into the stream: so for the reader there is
+ * nothing that would be known in the loop otherwise, and is not since control may come from here.
  *
  * A loop of several copies subtracts in front of the last of them, and on its ways out in front of that.  Where
  * nothing is to be subtracted there is only looked whether it is negative.
@@ -34,7 +37,7 @@
  *
  *	cmpq $0, %gs:free
  *	jne  the copy that does not count
- *	jmp  entry
+ *	landing
  */
 #include <string.h>
 
@@ -46,7 +49,8 @@ enum {
 	GATE_MAX = 80 + 19 + 10 + 6,
 	POLL_MAX = 19,
 	EXIT_MAX = 13 + 5,
-	SPENT_MAX = 10 + 6 + 5,
+	SPENT_MAX = 10 + 6,
+	LANDING_MAX = 5 + 32 + 8 + 26 + 18,
 	LAST_MAX = 48 + 24,	/* a block's last instruction and the jump behind it */
 	JCC_SIZE = 6,
 	UNROLLED_MAX = 384,	/* bytes of the original */
@@ -76,7 +80,7 @@ static uint32_t times_at_most(const struct tramp_mirror *m, uint32_t i)
 }
 
 /* What is counted on the way out changes flags. */
-static uint32_t times(const struct tramp_mirror *m, uint32_t i)
+uint32_t mem_turns(const struct tramp_mirror *m, uint32_t i)
 {
 	uint32_t next = mir_flow_block(m, i)->next;
 
@@ -99,6 +103,13 @@ uint32_t mem_weight(const struct tramp_mirror *m, uint32_t i)
 	return plan->weight[i];
 }
 
+size_t mem_turns_room(const struct tramp_mirror *m, uint32_t i)
+{
+	const struct tramp_block *fb = mir_flow_block(m, i);
+
+	return (times_at_most(m, i) - 1) * (fb->end - fb->start + JCC_SIZE + (size_t)EXIT_MAX);
+}
+
 size_t mem_plain_room(const struct tramp_mirror *m)
 {
 	uint32_t copies = m->mem->env.free ? 2 : 1;
@@ -107,11 +118,10 @@ size_t mem_plain_room(const struct tramp_mirror *m)
 	for (uint32_t i = 0; i < m->flow.nblocks; i++) {
 		const struct tramp_block *fb = mir_flow_block(m, i);
 
-		room += fb->end - fb->start + LAST_MAX + POLL_MAX + GATE_MAX + SPENT_MAX;
+		room += fb->end - fb->start + LAST_MAX + POLL_MAX + GATE_MAX + SPENT_MAX + LANDING_MAX;
 		if (mir_is_exit(fb->ends) && mir_wants(m, TRAMP_MIRROR_EXIT))
 			room += LAST_MAX + TRAMP_PROBE_MAX + TRAMP_PROBE_SLOW_MAX;
-		if (times_at_most(m, i) > 1)
-			room += (times_at_most(m, i) - 1) * (fb->end - fb->start + JCC_SIZE + EXIT_MAX);
+		room += mem_turns_room(m, i);
 	}
 	return room * copies;
 }
@@ -188,31 +198,32 @@ static void put_poll(struct tramp_mirror *m, uint32_t i)
 		put_jcc_to(m, ASM_E, m->mem->plain.v[i].at);
 		return;
 	}
-	if (!m->mem->env.count) {
+	if (m->mem->env.count)
+		mem_put_less(m, mem_turns(m, i) * mem_weight(m, i));
+	else
 		compare_off(m);
-		mem_put_jcc(m, ASM_E, m->mem->plan.entry[i], MEM_HOME);
-		return;
-	}
-	mem_put_less(m, times(m, i) * mem_weight(m, i));
-	if (!m->mem->env.free) {
-		mem_put_jcc(m, ASM_S, m->mem->plan.entry[i], MEM_HOME);
-		return;
-	}
 	tramp_put_u8(&m->out, 0x0f);
-	tramp_put_u8(&m->out, 0x80 | ASM_S);
+	tramp_put_u8(&m->out, 0x80 | (m->mem->env.count ? ASM_S : ASM_E));
 	put_later(m, (struct mem_exit){ .block = i });
 }
 
-/* `left` is negative. */
-static void put_spent(struct tramp_mirror *m)
+/* Recording is on again, or `left` is negative. */
+static void put_landings(struct tramp_mirror *m)
 {
 	for (size_t k = 0; k < m->mem->polls.n && m->out.status == TRAMP_OK; k++) {
 		const struct mem_exit *e = &m->mem->polls.v[k];
+		uint32_t n = m->mem->plan.entry[e->block], way_in = here(m);
+		struct mem_state s = { .node = n, .orig = mem_orig(m, n, 0), .reg = RT_MEM_NO_REG };
 
+		mem_state(m, &s, 0);
+		mem_put_jump(m, n, MEM_HOME);
+		mem_plain_state(m, 0, 0);
 		settle_later(m, e);
-		asm_gs_cmp0(&m->out, m->mem->env.free);
-		put_jcc_to(m, ASM_NE, m->mem->plain.v[e->block].free);
-		mem_put_jump(m, m->mem->plan.entry[e->block], MEM_HOME);
+		if (m->mem->env.free) {
+			asm_gs_cmp0(&m->out, m->mem->env.free);
+			put_jcc_to(m, ASM_NE, m->mem->plain.v[e->block].free);
+		}
+		mem_put_landing(m, e->block, way_in);
 	}
 }
 
@@ -223,7 +234,7 @@ void mir_mem_plain(struct tramp_mirror *m, uint32_t i, uint32_t k)
 
 	if (!mir_wants(m, TRAMP_MIRROR_ACCESSES))
 		return;
-	if (k == m->blocks.v[i].tail && mem->plan.poll[i] && times(m, i) == 1)
+	if (k == m->blocks.v[i].tail && mem->plan.poll[i] && mem_turns(m, i) == 1)
 		put_poll(m, i);
 	at = &mem->plain_op.v[mir_flow_block(m, i)->op + k];
 	if (*at == TRAMP_NONE)
@@ -249,11 +260,11 @@ void mir_mem_unroll(struct tramp_mirror *m, uint32_t i)
 	const struct tramp_op *last = mir_last(m, i);
 	const uint8_t *bytes = mir_bytes(m, last->off);
 
-	if (!mir_wants(m, TRAMP_MIRROR_ACCESSES) || times(m, i) == 1)
+	if (!mir_wants(m, TRAMP_MIRROR_ACCESSES) || mem_turns(m, i) == 1)
 		return;
 	if (!counts(m))
 		put_poll(m, i);
-	for (uint32_t n = 1; n < times(m, i); n++) {
+	for (uint32_t n = 1; n < mem_turns(m, i); n++) {
 		for (uint32_t k = m->blocks.v[i].tail; k + 1 < fb->nops; k++) {
 			mir_mem_plain(m, i, k);
 			mir_piece(m, RT_PIECE_COPY, mir_off(m, i, k), false);
@@ -382,7 +393,6 @@ static void put_uncounted(struct tramp_mirror *m)
 	m->mem->uncounted = false;
 	for (uint32_t i = 0; i < m->flow.nblocks; i++)
 		m->mem->plain.v[i].free = m->blocks.v[i].copy_at;
-	put_spent(m);
 }
 
 void mem_put_plain(struct tramp_mirror *m)
@@ -395,8 +405,9 @@ void mem_put_plain(struct tramp_mirror *m)
 		m->mem->plain.v[i].at = m->blocks.v[i].copy_at;
 	if (m->mem->env.free)
 		put_uncounted(m);
+	put_landings(m);
 	for (uint32_t i = 0; i < m->flow.nblocks && m->out.status == TRAMP_OK; i++) {
-		if (m->mem->plan.entry[i] != TRAMP_NONE)
+		if (m->mem->plan.entry[i] != TRAMP_NONE && !m->mem->plan.polled[i])
 			put_gate(m, i);
 	}
 }

@@ -84,6 +84,7 @@ void mem_plan_free(struct mem_plan *plan)
 	free(plan->md);
 	free(plan->entry);
 	free(plan->poll);
+	free(plan->polled);
 	free(plan->weight);
 	free(plan->body);
 	*plan = (struct mem_plan){ 0 };

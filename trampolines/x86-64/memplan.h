@@ -77,9 +77,11 @@ struct mem_plan {
 	uint32_t *entry;	/* by block: the node for control that comes from elsewhere, the home way; TRAMP_NONE:
 				 * it does not come */
 	size_t room_entry;
-	bool *poll;		/* by block, if env->sampled: its plain copy looks whether recording is on, and goes to entry;
-				 * flags are dead there */
+	bool *poll;		/* by block, if env->sampled: its plain copy looks whether recording is on, and goes to entry
+				 * by way of the runtime; flags are dead there */
 	size_t room_poll;
+	bool *polled;		/* ... and control comes from nowhere else to entry, which is the first body node */
+	size_t room_polled;
 	uint32_t *weight;	/* by block, if env->count: what is subtracted at its start, flags being dead there; 0: nothing.
 				 * The entry's, if its block is not polled: where it is entered from elsewhere */
 	size_t room_weight;

@@ -166,6 +166,10 @@ static bool link_entry(struct mp *p, uint32_t block)
 	p->plan->entry[block] = TRAMP_NONE;
 	if (b->elsewhere == TRAMP_NONE)
 		return true;
+	if (b->polled) {
+		p->plan->entry[block] = p->plan->body[block];
+		return true;
+	}
 	if (!find_edge(p, TRAMP_NONE, &p->ways.v[b->elsewhere], &p->plan->entry[block]))
 		return false;
 	p->plan->nodes[p->plan->entry[block]].owner |= b->owner;

@@ -97,8 +97,12 @@ static struct mp_state real_in(const struct mp *p, const struct mp_block *b)
 
 	if (!mp_rung(p, TRAMP_MEM_KNOWN))
 		return (struct mp_state){ 0 };
-	for (uint32_t k = 0; k < b->npreds; k++)
-		meet(&s, real_way(p, &p->ways.v[p->preds.v[b->pred + k]]));
+	for (uint32_t k = 0; k < b->npreds; k++) {
+		const struct mp_way *w = &p->ways.v[p->preds.v[b->pred + k]];
+
+		if (w->from != TRAMP_NONE || !b->polled)
+			meet(&s, real_way(p, w));
+	}
 	return s;
 }
 

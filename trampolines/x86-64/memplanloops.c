@@ -92,13 +92,13 @@ static bool store_values(struct mp *p, uint32_t loop, bool returns)
 	for (uint32_t k = 0; k < b->npreds; k++) {
 		struct mp_way *w = &p->ways.v[p->preds.v[b->pred + k]];
 
-		if (w->from == TRAMP_NONE || !mp_in_loop(p, w->from, loop))
+		if (w->from == TRAMP_NONE ? !b->polled : !mp_in_loop(p, w->from, loop))
 			any |= store_on(p, w, b->want);
 	}
 	for (uint32_t k = p->loop_at.v[loop]; k < p->loop_at.v[loop + 1]; k++) {
 		uint32_t i = p->members.v[k];
 
-		if (i != head && p->blocks.v[i].outside && (returns || p->blocks.v[i].polled))
+		if (i != head && p->blocks.v[i].outside && returns && !p->blocks.v[i].polled)
 			any |= store_on(p, &p->ways.v[p->blocks.v[i].elsewhere], p->blocks.v[i].want);
 	}
 	return any;

@@ -114,6 +114,7 @@ bool mp_choose_polls(struct mp *p)
 	uint32_t n = p->flow->nblocks;
 
 	if (!mp_grow(p, (void **)&plan->poll, &plan->room_poll, n + 1, sizeof(*plan->poll)) ||
+	    !mp_grow(p, (void **)&plan->polled, &plan->room_polled, n + 1, sizeof(*plan->polled)) ||
 	    !mp_reserve(p, &p->polls, (size_t)p->flow->nloops + 1))
 		return false;
 	memset(plan->poll, 0, n * sizeof(*plan->poll));
@@ -124,7 +125,7 @@ bool mp_choose_polls(struct mp *p)
 		poll_back(p, i, p->flow->blocks[i].next);
 	}
 	for (uint32_t i = 0; i < n; i++) {
-		p->blocks.v[i].polled = plan->poll[i] && !p->blocks.v[i].outside;
+		plan->polled[i] = p->blocks.v[i].polled = plan->poll[i] && !p->blocks.v[i].outside;
 		p->blocks.v[i].outside |= plan->poll[i];
 	}
 	return true;

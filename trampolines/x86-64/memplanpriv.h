@@ -97,7 +97,7 @@ enum { MP_TARGET, MP_NEXT };
 struct mp_block {
 	bool outside;		/* control may come from elsewhere */
 	bool owner;		/* ... and its pool may be another thread's */
-	bool polled;		/* ... but only because recording may go on here, seldom */
+	bool polled;		/* ... but only because recording may go on here, seldom, with all registers in the stream */
 	bool header;		/* its first body node has one */
 	uint8_t end;		/* of its last node: MD_GOTO, MD_IF, MD_NEXT */
 	uint8_t cond;		/* its condition, or MP_NO_COND: it does not end with a conditional jump to blocks */

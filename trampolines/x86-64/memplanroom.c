@@ -81,7 +81,7 @@ static void check_entered(struct mp *p, uint32_t start)
 static void check_all_entered(struct mp *p)
 {
 	for (uint32_t i = 0; i < p->flow->nblocks; i++) {
-		if (p->plan->entry[i] != TRAMP_NONE)
+		if (p->plan->entry[i] != TRAMP_NONE && !p->blocks.v[i].polled)
 			check_entered(p, p->plan->entry[i]);
 	}
 	for (uint32_t i = 0; i < p->nbody; i++) {	/* behind system calls within blocks */
