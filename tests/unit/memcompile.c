@@ -2,8 +2,8 @@
 /*
  * usage: memcompile [SEEDS]
  *
- * Compiled descriptions against interpreted ones: on what programs wrote, cut at every byte, damaged, and made up.  Chunk by
- * chunk the same accesses, the same status, the same counts.
+ * Compiled descriptions, by the process that reads and by another, against interpreted ones: on what programs wrote, cut at
+ * every byte, damaged, and made up.  Chunk by chunk the same accesses, the same status, the same counts.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/memcompile_served.h"
 #include "tests/unit/memexpand_dice.h"
 #include "trampolines/memcompile.h"
 
@@ -30,7 +31,7 @@ enum { LIMIT = 300, MOST = 20000, VISITS = 2000, ROUNDS = 60, AGAIN = 3 };
 
 static uint64_t seeds = 120;
 static struct {
-	uint64_t streams, accesses, errors, entered;
+	uint64_t streams, accesses, errors, entered, served;
 } seen;
 
 /* What came of a chunk. */
@@ -152,7 +153,8 @@ static void same(const struct outcome *a, const struct outcome *b)
 }
 
 struct pair {
-	struct mx_code *interpreted, *compiled;
+	struct mx_code *interpreted, *compiled, *reader;
+	struct served *served;	/* the reader's code */
 };
 
 static struct pair codes(const struct mxt_description *d)
@@ -161,6 +163,8 @@ static struct pair codes(const struct mxt_description *d)
 
 	mxt_compiled = false;
 	p.interpreted = mxt_code(d);
+	p.reader = mxt_code(d);
+	p.served = served_begin(p.reader, mxt_code(d), mxd_roll(2));
 	mxt_compiled = true;
 	p.compiled = mxt_code(d);
 	mx_compile_hot(p.compiled, mxd_roll(3));
@@ -173,13 +177,17 @@ static void free_codes(struct pair *p)
 
 	assert_true(mx_compile_stats(p->compiled, &stats));
 	seen.entered += stats.entered;
+	seen.served += p->served->runner.entered;
 	mx_code_free(p->interpreted);
 	mx_code_free(p->compiled);
+	mx_code_free(p->reader);
+	served_end(p->served);
 }
 
-static void compare(const struct pair *p, const struct mxt_chunk *chunks, size_t n, size_t batch, int stack)
+static void compare(const struct pair *p, struct mx_code *with, const struct mxt_chunk *chunks, size_t n, size_t batch,
+		    int stack)
 {
-	struct outcome a = run(p->interpreted, chunks, n, batch, stack), b = run(p->compiled, chunks, n, batch, stack);
+	struct outcome a = run(p->interpreted, chunks, n, batch, stack), b = run(with, chunks, n, batch, stack);
 
 	same(&a, &b);
 	drop(&a);
@@ -191,8 +199,11 @@ static void compare_all(const struct pair *p, const struct mxt_chunk *chunks, si
 {
 	static const size_t batches[] = { 128, 131, 200, 1000, 4096 };
 
-	compare(p, chunks, n, batches[mxd_roll(sizeof(batches) / sizeof(batches[0]))], 0);
-	compare(p, chunks, n, 0, (int)mxd_roll(2));
+	size_t batch = batches[mxd_roll(sizeof(batches) / sizeof(batches[0]))];
+
+	compare(p, p->compiled, chunks, n, batch, 0);
+	compare(p, p->compiled, chunks, n, 0, (int)mxd_roll(2));
+	compare(p, p->reader, chunks, n, p->served->counts ? 0 : batch, 1);
 }
 
 /* ---- streams ---- */
@@ -337,6 +348,7 @@ static void test_programs(void **state)
 		mxt_free(&p);
 	}
 	assert_true(seen.entered > seeds * 20 && seen.errors > seeds * 10 && seen.accesses > seeds * 1000);
+	assert_true(seen.served > seeds * 10);
 }
 
 static void test_cuts(void **state)
@@ -400,6 +412,9 @@ static void test_objects(void **state)
 		for (size_t i = 0; i < sizeof(first) / sizeof(first[0]); i++) {
 			add_reader(pair.interpreted, first[i]);
 			add_reader(pair.compiled, first[i]);
+			add_reader(pair.reader, first[i]);
+			add_reader(pair.served->code, first[i]);
+			served_objects(pair.served);
 			compare_all(&pair, p.chunks, p.nchunks);
 		}
 		free_codes(&pair);
@@ -528,8 +543,8 @@ int main(int argc, char **argv)
 		seeds = strtoull(argv[1], NULL, 10);
 	failed = cmocka_run_group_tests(tests, NULL, NULL);
 
-	printf("%llu streams, %llu accesses, %llu errors, %llu times in compiled code\n",
+	printf("%llu streams, %llu accesses, %llu errors, %llu times in compiled code, %llu in another process's\n",
 	       (unsigned long long)seen.streams, (unsigned long long)seen.accesses, (unsigned long long)seen.errors,
-	       (unsigned long long)seen.entered);
+	       (unsigned long long)seen.entered, (unsigned long long)seen.served);
 	return failed;
 }
