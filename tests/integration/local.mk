@@ -32,6 +32,7 @@ INTEGRATION_TESTS += \
 	tests/integration/manual.sh \
 	tests/integration/memory-compiled.sh \
 	tests/integration/memory-dump.sh \
+	tests/integration/memory-inproc-compiled.sh \
 	tests/integration/memory-inproc.sh \
 	tests/integration/memory-lackey.sh \
 	tests/integration/memory-modules.sh \
@@ -43,6 +44,7 @@ INTEGRATION_TESTS += \
 	tests/integration/mpi.sh \
 	tests/integration/openmp.sh \
 	tests/integration/output.sh \
+	tests/integration/overflows.sh \
 	tests/integration/perf-map.sh \
 	tests/integration/ranks.sh \
 	tests/integration/recursion.sh \
@@ -136,6 +138,7 @@ TRACEE_FILES += \
 	tests/programs/libouter.c \
 	tests/programs/libplug.c \
 	tests/programs/loads.c \
+	tests/programs/overflows.c \
 	tests/programs/picks.c \
 	tests/programs/random.c \
 	tests/programs/recurse.c \
@@ -162,6 +165,7 @@ TRACEES += \
 	tests/programs/libouter.so \
 	tests/programs/libplug.so \
 	tests/programs/loads \
+	tests/programs/overflows \
 	tests/programs/picks \
 	tests/programs/random \
 	tests/programs/recurse \
@@ -182,6 +186,7 @@ TRACEES += \
 	tests/programs/gsbase-static \
 	tests/programs/ipara-static \
 	tests/programs/jumps-static \
+	tests/programs/overflows-static \
 	tests/programs/picks-static \
 	tests/programs/random-static \
 	tests/programs/recurse-static \
