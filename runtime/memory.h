@@ -36,6 +36,9 @@ RT_HIDDEN void rt_mem_forget(const struct rt_thread *t, uint64_t ptr);
 RT_HIDDEN void rt_mem_begin(struct rt_thread *t, enum md_chunk_kind kind,
 			    const struct rt_mem_place *at);
 
+/* Could so many chunks be begun without waiting for the collector?  The one that is being written is not one of them. */
+RT_HIDDEN int rt_mem_has_room(const struct rt_thread *t, uint32_t chunks);
+
 /* Where nobody reads, and the next check comes to the runtime.  The stream has been cut. */
 RT_HIDDEN void rt_mem_nowhere(struct rt_thread *t);
 

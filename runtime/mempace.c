@@ -227,6 +227,7 @@ uint64_t rt_pace_pause(struct rt_thread *t, uint64_t done)
 		return p->pause_units;
 	default:
 		measure(p, took, done);
+		p->free += took;	/* if it comes again, for want of room */
 		p->pause = took;
 		p->pause_units = done;
 		return 0;

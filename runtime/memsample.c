@@ -6,7 +6,8 @@
  * By time: how long it is off follows from how long the burst really was, so that the share of time is right also
  * where bursts cannot end at once: in a loop that stores nothing.  The collector tells when it is over.
  *
- * By what it costs: in a pause, too, only some is counted behind the burst and in front of the next.
+ * By what it costs: in a pause, too, only some is counted behind the burst and in front of the next.  The thread does not
+ * wait for the collector: if that is late, bursts are shorter, and begin later.
  *
  * By what is done: both copies count down `mem_left` (trampolines/memory.h), and come here when that is done, whether
  * it was a burst or a pause.
@@ -49,6 +50,10 @@ static void set_phase(struct rt_thread *t, enum ring_phase phase, uint64_t until
 
 /* What a thread may do without telling of it. */
 #define SLICE 4000000
+
+/* At its end a burst has two chunks that say so, behind one that it may still fill; it begins with one. */
+#define LAST_CHUNKS 3
+#define BURST_CHUNKS (1 + LAST_CHUNKS)
 
 static uint64_t done(const struct rt_thread *t)
 {
@@ -167,6 +172,10 @@ int rt_mem_rests(struct rt_thread *t)
 		return 1;
 	if (by(RING_SAMPLE_COST) && pauses_on(t))
 		return 1;
+	if (by(RING_SAMPLE_COST) && !rt_mem_has_room(t, BURST_CHUNKS)) {
+		give(t, t->pace.pause_units + 1);
+		return 1;
+	}
 	t->mem_off = 0;
 	return 0;
 }
@@ -210,7 +219,9 @@ int rt_mem_is_over(struct rt_thread *t)
 {
 	if (!t->mem_began)
 		return 0;
-	return by(RING_SAMPLE_TIME) ? rt_tsc() - t->mem_began >= burst() : is_done(t);
+	if (by(RING_SAMPLE_TIME))
+		return rt_tsc() - t->mem_began >= burst();
+	return is_done(t) || (by(RING_SAMPLE_COST) && !rt_mem_has_room(t, LAST_CHUNKS));
 }
 
 static uint64_t pause_behind(uint64_t took)
