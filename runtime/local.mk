@@ -32,6 +32,7 @@ RUNTIME_FILES = $(MACHINE_FILES) \
 	runtime/signals.c \
 	runtime/signals.h \
 	runtime/sigthunks-x86-64.S \
+	runtime/stack.h \
 	runtime/sys.h \
 	runtime/thread.h \
 	runtime/work.c \

@@ -5,11 +5,12 @@
  * runtime gives a new value.
  *
  * What it saves is at fixed places from rsp: regs[0..15] by their numbers, flags, signal mask.  So when a signal
- * arrives before all are blocked, or after they are not any more, rt_mem_leave_gate() can tell from the PC
+ * arrives before all are blocked, or after they are not any more, leave_gate() in memsignal.c can tell from the PC
  * where the program's registers are.
  */
 #include <asm/unistd.h>
 #include "runtime/memory.h"
+#include "runtime/stack.h"
 
 #define SIG_SETMASK 2
 #define SIGSET_BYTES 8
@@ -52,6 +53,7 @@ rt_mem_gate_lower1:
 	.globl	rt_mem_gate_saved
 	.hidden	rt_mem_gate_saved
 rt_mem_gate_saved:
+	testb	$0, -RT_STACK(%rsp)
 	mov	$__NR_rt_sigprocmask, %eax
 	mov	$SIG_SETMASK, %edi
 	lea	all_signals(%rip), %rsi

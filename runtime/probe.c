@@ -4,6 +4,7 @@
  * shadow stacks with entries of frames that are gone, and calls that were long enough.  It does all
  * that the probe would have done.
  */
+#include "runtime/stack.h"
 #include "runtime/sys.h"
 #include "runtime/thread.h"
 
@@ -239,7 +240,7 @@ static void do_event(struct rt_thread *t, const struct event *e)
 /* Called by the gate: @ret is its return address, @sp the stack pointer in front of the call. */
 RT_HIDDEN void rt_probe_slow(const void *ret, uint64_t sp)
 {
-	uint64_t mask = sys_block_signals();
+	uint64_t mask = rt_block_signals();
 	const struct rt_probe_desc *desc = (const void *)((uint64_t)ret + RT_PROBE_DESC);
 	struct event e = { .desc = desc, .frame = sp + desc->above };
 	struct rt_thread *t = rt_gate_open(e.frame, desc->kind == RT_PROBE_ENTRY, 1);

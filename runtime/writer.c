@@ -7,6 +7,7 @@
  * would pass limit, which is also the case for a thread without a ring (limit 0) and for a
  * forked child (all of the pool is 0).
  */
+#include "runtime/stack.h"
 #include "runtime/sys.h"
 #include "runtime/thread.h"
 
@@ -159,7 +160,7 @@ uint64_t *rt_room_of(struct rt_thread *t, uint64_t bytes, uint64_t sp)
 uint64_t *rt_room(uint64_t bytes)
 {
 	uint64_t sp = (uint64_t)__builtin_frame_address(0);
-	uint64_t mask = sys_block_signals();
+	uint64_t mask = rt_block_signals();
 	uint64_t *p = rt_gs_is_ours() ? rt_room_of(rt_current(), bytes, sp) : NULL;
 
 	sys_restore_signals(mask);

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The program's stack may end where the runtime is called.  A program that handles overflows on another stack is to be told
+ * of that as long as signals are not blocked: of a fault behind that the kernel kills it.
+ */
+#ifndef SONDE_RUNTIME_STACK_H
+#define SONDE_RUNTIME_STACK_H
+
+#define RT_STACK 1024 /* more bytes than the runtime takes: 632 as GCC's -fstack-usage tells */
+
+#ifndef __ASSEMBLER__
+
+#include "runtime/sys.h"
+
+/* For what is called at any place in the program. */
+static inline uint64_t rt_block_signals(void)
+{
+	__asm__ volatile("testb $0, %c0(%%rsp)" : : "i"(-RT_STACK) : "cc", "memory");
+	return sys_block_signals();
+}
+
+#endif
+#endif /* SONDE_RUNTIME_STACK_H */
