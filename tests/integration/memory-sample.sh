@@ -2,7 +2,7 @@
 # Sampled memory accesses: each burst is a piece of what is recorded without sampling, and the program does what it
 # does without.
 . "$top_srcdir/tests/integration/lib.sh"
-need_program bursts
+need_program bursts recurse
 need_ptrace
 need_command setarch
 need_command python3
@@ -115,6 +115,18 @@ awk '{ exit !($1 > 10 && $2 / $3 > 0.09 && $2 / $3 < 0.13) }' figures || fail "n
 awk '$1 == "memory" { print $2 }' t.info >accesses
 awk 'NR == 1 { bursts = $1 } NR == 2 { exit !($1 > 1000 * bursts && $1 < 4000 * bursts) }' figures accesses ||
 	fail "bursts of 2000: $(cat figures accesses)"
+
+# fib() calls itself, and has no register to spare where it begins
+accesses()
+{
+	sonde -q --mem=fib $2 -o "$1" -- "$programs/recurse" 1 20 >out
+	sonde info "$1" | awk '$1 == "memory" { print $2 }'
+}
+
+accesses t '' >full.accesses
+accesses t --sample=burst:500,every:5k >some.accesses
+paste full.accesses some.accesses >both
+awk '{ exit !($2 > 0.09 * $1 && $2 < 0.13 * $1) }' both || fail "not a tenth of fib()'s: $(cat both)"
 
 # ---- where recording may go on, nothing more is recorded for that ----
 

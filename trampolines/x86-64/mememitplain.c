@@ -46,7 +46,8 @@
 
 /* Bytes, at most. */
 enum {
-	GATE_MAX = 80 + 19 + 10 + 6,
+	SAVED_MAX = 64,
+	GATE_MAX = 2 * SAVED_MAX + 6 + 19 + 6 + 13 + 6 + 5,
 	POLL_MAX = 19,
 	EXIT_MAX = 13 + 5,
 	SPENT_MAX = 10 + 6,
@@ -96,9 +97,7 @@ uint32_t mem_weight(const struct tramp_mirror *m, uint32_t i)
 
 	if (!m->mem->env.count)
 		return 0;
-	if (!plan->poll[i] && (i != m->flow.entry || plan->entry[i] == TRAMP_NONE ||
-			       (mem_node(m, plan->entry[i])->owner &&
-				mem_dead_register(m, mem_node(m, plan->entry[i])) == RT_MEM_NO_REG)))
+	if (!plan->poll[i] && (i != m->flow.entry || plan->entry[i] == TRAMP_NONE))
 		return 0;
 	return plan->weight[i];
 }
@@ -307,32 +306,26 @@ static void load_owner(struct tramp_mirror *m, uint8_t reg)
 }
 
 /*
- * No register is dead.  Most often the word is 0:
+ * Compares the word at @at of the pool with the owner, where no register is dead:
  *
- *	cmpq $0, %gs:off
- *	je   entry
  *	lea  -152(%rsp), %rsp
  *	mov  %rax, (%rsp)
  *	mov  %fs:0, %rax
- *	cmp  %gs:off, %rax
+ *	cmp  %gs:at, %rax
  *	mov  (%rsp), %rax
  *	lea  152(%rsp), %rsp
- *	je   plain
  */
-static void compare_saved(struct tramp_mirror *m, uint32_t i, uint32_t start)
+static void compare_saved(struct tramp_mirror *m, int32_t at, uint32_t start)
 {
-	compare_off(m);
-	mem_put_jcc(m, ASM_E, m->mem->plan.entry[i], MEM_HOME);
 	asm_mem(&m->out, ASM_LEA, TRAMP_RSP, TRAMP_RSP, -RT_MEM_BELOW);
 	mem_plain_state(m, RT_MEM_BACK | RT_MEM_LOWERED, start);
 	asm_mem(&m->out, ASM_STORE, TRAMP_RAX, TRAMP_RSP, 0);
 	mem_plain_state(m, RT_MEM_BACK | RT_MEM_LOWERED | RT_MEM_SLOT0, start);
 	load_owner(m, TRAMP_RAX);
-	asm_gs(&m->out, ASM_CMP_LOAD, TRAMP_RAX, m->mem->env.off);
+	asm_gs(&m->out, ASM_CMP_LOAD, TRAMP_RAX, at);
 	asm_mem(&m->out, ASM_LOAD, TRAMP_RAX, TRAMP_RSP, 0);
 	asm_mem(&m->out, ASM_LEA, TRAMP_RSP, TRAMP_RSP, RT_MEM_BELOW);
 	mem_plain_state(m, RT_MEM_BACK, start);
-	put_jump_to_plain(m, ASM_E, i);
 }
 
 /* The function begins; behind a look at `off`, that says what @cc says if it is off. */
@@ -347,6 +340,18 @@ static void put_entry(struct tramp_mirror *m, uint32_t i, enum asm_cc cc)
 	mem_put_jcc(m, cc ^ 1, m->mem->plan.entry[i], MEM_HOME);
 	asm_gs_sub32(&m->out, m->mem->env.left, (int32_t)weight);
 	put_jump_to_plain(m, ASM_NS, i);
+}
+
+static void put_saved_entry(struct tramp_mirror *m, uint32_t i, uint32_t start)
+{
+	compare_off(m); /* most often it is 0 */
+	mem_put_jcc(m, ASM_E, m->mem->plan.entry[i], MEM_HOME);
+	if (m->mem->env.free) {
+		compare_saved(m, m->mem->env.free, start);
+		put_jcc_to(m, ASM_E, m->mem->plain.v[i].free);
+	}
+	compare_saved(m, m->mem->env.off, start);
+	put_entry(m, i, ASM_E);
 }
 
 /* Where the flags are live, the copy that records finds out that recording is off. */
@@ -381,7 +386,7 @@ static void put_gate(struct tramp_mirror *m, uint32_t i)
 		asm_gs(&m->out, ASM_CMP_LOAD, reg, m->mem->env.off);
 		put_entry(m, i, ASM_E);
 	} else {
-		compare_saved(m, i, start);
+		put_saved_entry(m, i, start);
 	}
 	mem_put_jump(m, n, MEM_HOME);
 }
