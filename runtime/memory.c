@@ -16,8 +16,9 @@
 #define PROT_RW 3
 #define MAP_PRIVATE_ANON_NORESERVE 0x4022
 
-/* Written by all threads that have nothing better. */
+/* Written by all threads that have nothing better; not so small that they come here all the time. */
 static _Atomic uint64_t sink;
+#define SINK_BYTES_MIN (UINT64_C(256) << 10)
 
 static uint64_t sub_base(const struct rt_thread *t, uint32_t i)
 {
@@ -26,14 +27,19 @@ static uint64_t sub_base(const struct rt_thread *t, uint32_t i)
 	return (uint64_t)t->ring + c->mem_offset + (uint64_t)i * c->mem_bytes;
 }
 
-static void set_space(struct rt_thread *t, uint64_t base)
+static void set_space(struct rt_thread *t, uint64_t base, uint64_t bytes)
 {
 	t->mem_base = base;
 	t->mem_ptr = base;
-	t->mem_limit = base + rt_control()->mem_bytes - sonde_rt_config.mem_slack;
+	t->mem_limit = base + bytes - sonde_rt_config.mem_slack;
 }
 
 /* ---- the sink ---- */
+
+static uint64_t sink_bytes(void)
+{
+	return rt_control()->mem_bytes < SINK_BYTES_MIN ? SINK_BYTES_MIN : rt_control()->mem_bytes;
+}
 
 static uint64_t get_sink(void)
 {
@@ -42,13 +48,13 @@ static uint64_t get_sink(void)
 
 	if (sink)
 		return sink;
-	p = sys6(__NR_mmap, 0, rt_control()->mem_bytes, PROT_RW, MAP_PRIVATE_ANON_NORESERVE,
+	p = sys6(__NR_mmap, 0, sink_bytes(), PROT_RW, MAP_PRIVATE_ANON_NORESERVE,
 		 (uint64_t)-1, 0);
 	if (SYS_IS_ERROR(p))
 		return 0;
 	if (!__atomic_compare_exchange_n((uint64_t *)&sink, &none, (uint64_t)p, 0, __ATOMIC_ACQ_REL,
 					 __ATOMIC_ACQUIRE))
-		sys2(__NR_munmap, p, rt_control()->mem_bytes);
+		sys2(__NR_munmap, p, sink_bytes());
 	return sink;
 }
 
@@ -65,8 +71,9 @@ static void use_sink(struct rt_thread *t)
 	uint64_t base = get_sink();
 
 	if (!base && t->ring)
-		base = sub_base(t, t->mem_sub);
-	set_space(t, base);
+		set_space(t, sub_base(t, t->mem_sub), rt_control()->mem_bytes);
+	else
+		set_space(t, base, sink_bytes());
 	t->mem_state = RT_MEM_SINK;
 	count_lost(t);
 }
@@ -75,7 +82,7 @@ void rt_mem_nowhere(struct rt_thread *t)
 {
 	uint64_t base = get_sink();
 
-	set_space(t, base || !t->ring ? base : sub_base(t, t->mem_sub));
+	set_space(t, base || !t->ring ? base : sub_base(t, t->mem_sub), rt_control()->mem_bytes);
 	t->mem_limit = 0;
 	t->mem_state = RT_MEM_CLOSED;
 }
@@ -133,7 +140,7 @@ static int may_record(const struct rt_thread *t)
 
 static void open_sub(struct rt_thread *t)
 {
-	set_space(t, sub_base(t, t->mem_sub));
+	set_space(t, sub_base(t, t->mem_sub), rt_control()->mem_bytes);
 	__atomic_store_n((uint32_t *)state_of(t, t->mem_sub), RING_SUB_WRITING, __ATOMIC_RELEASE);
 	t->mem_state = RT_MEM_OPEN;
 }
