@@ -16,6 +16,7 @@
 enum {
 	HEADER_MAX = 9,
 	HOME_IN_MAX = 18 + 5,	/* park, load, and a jump if it stands alone */
+	GUESS_MAX = 6 + 14,	/* a jump, and the load elsewhere */
 	HOME_OUT_MAX = 8 + 18,
 	JUMPS_MAX = 24,		/* what a last instruction becomes, besides itself; to the next node */
 	STORE_MAX = 10,
@@ -65,6 +66,7 @@ void mir_mem_free(struct tramp_mirror *m)
 	free(m->mem->outs.v);
 	free(m->mem->fixups.v);
 	free(m->mem->slows.v);
+	free(m->mem->misses.v);
 	free(m->mem->pieces.v);
 	free(m->mem);
 }
@@ -139,7 +141,7 @@ static size_t node_room(const struct tramp_mirror *m, const struct mem_node *nod
 	size_t room = JUMPS_MAX + (m->mem->env.count ? COUNT_MAX + SLOW_MAX + LEAVE_MAX : 0);
 
 	if (node->reg != RT_MEM_NO_REG)
-		room += HEADER_MAX + HOME_IN_MAX + HOME_OUT_MAX;
+		room += HEADER_MAX + HOME_IN_MAX + GUESS_MAX + HOME_OUT_MAX;
 	if (node->owner)
 		room += OWNER_MAX + SLOW_MAX + SAVE_MAX + UNDO_MAX;
 	for (uint32_t i = 0; i < node->nactions; i++)
@@ -267,6 +269,7 @@ static bool begin(struct tramp_mirror *m)
 
 	mem->fixups.n = 0;
 	mem->slows.n = 0;
+	mem->misses.n = 0;
 	mem->pieces.n = 0;
 	mem->outs.n = 0;
 	mem->fall = TRAMP_NONE;

@@ -47,6 +47,13 @@ struct mem_slow {
 	bool lands;		/* nor that: from the plain copy */
 };
 
+/* Where the pointer was not in its register already. */
+struct mem_miss {
+	uint32_t ref;		/* the 4 bytes of the jump to where it is loaded */
+	uint32_t behind;
+	uint32_t node;
+};
+
 /* Where a block is in the copy that records nothing. */
 struct mem_plain {
 	uint32_t at;
@@ -68,6 +75,7 @@ struct mir_mem {
 	MIR_ARRAY(struct mem_place) places;	/* by node */
 	MIR_ARRAY(struct mem_fixup) fixups;
 	MIR_ARRAY(struct mem_slow) slows;
+	MIR_ARRAY(struct mem_miss) misses;
 	MIR_ARRAY(struct rt_mem_piece) pieces;
 	MIR_ARRAY(struct mem_plain) plain;	/* by block, if env.sampled */
 	MIR_ARRAY(uint32_t) plain_op;	/* by instruction */
@@ -168,8 +176,17 @@ void mem_put_count(struct tramp_mirror *m, const struct mem_state *s, uint32_t w
  */
 void mem_put_landing(struct tramp_mirror *m, uint32_t i, uint32_t way_in);
 
-/* A register that the program does not need at a node's start; RT_MEM_NO_REG. */
+/* A register that the program does not need at a node's start, preferably not MEM_CARRIER; RT_MEM_NO_REG. */
 uint8_t mem_dead_register(const struct tramp_mirror *m, const struct mem_node *node);
+
+/* ---- mememitguess.c: the pointer, from home ---- */
+
+#define MEM_CARRIER TRAMP_R11
+
+/* Is the pointer likely to be in node n's register when control comes from elsewhere? */
+bool mem_guesses(const struct tramp_mirror *m, uint32_t n);
+void mem_put_guess(struct tramp_mirror *m, uint32_t n);
+void mem_put_misses(struct tramp_mirror *m);
 
 /* ---- mememitplain.c: the copy that records nothing, and what leads to it or to the other ---- */
 

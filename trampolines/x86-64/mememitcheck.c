@@ -113,10 +113,10 @@ uint8_t mem_dead_register(const struct tramp_mirror *m, const struct mem_node *n
 	tramp_regs live = tramp_flow_live_at(&m->flow, node->block, op) | TRAMP_REG(TRAMP_RSP);
 
 	for (uint8_t reg = TRAMP_R11; reg != UINT8_MAX; reg--) {
-		if (!(live & TRAMP_REG(reg)))
+		if (!(live & TRAMP_REG(reg)) && reg != MEM_CARRIER)
 			return reg;
 	}
-	return RT_MEM_NO_REG;
+	return live & TRAMP_REG(MEM_CARRIER) ? RT_MEM_NO_REG : MEM_CARRIER;
 }
 
 static void compare_owner(struct tramp_mirror *m, uint8_t reg, struct mem_slow *slow)
@@ -137,7 +137,7 @@ void mem_put_owner_check(struct tramp_mirror *m, uint32_t n, uint32_t start)
 		.start = start, .node = n, .orig = s.orig, .reg = RT_MEM_NO_REG,
 		.undo = MEM_UNDO_NOTHING,
 	};
-	uint8_t reg = node->parked ? mem_dead_register(m, node) : node->reg;
+	uint8_t reg = node->parked || mem_guesses(m, n) ? mem_dead_register(m, node) : node->reg;
 
 	if (reg != RT_MEM_NO_REG && !node->owner_flags) {
 		compare_owner(m, reg, &slow);
@@ -319,5 +319,6 @@ void mir_mem_emit_slow_paths(struct tramp_mirror *m)
 	m->mem->in_slow = true;
 	for (size_t k = 0; k < m->mem->slows.n && m->out.status == TRAMP_OK; k++)
 		put_slow_path(m, &m->mem->slows.v[k]);
+	mem_put_misses(m);
 	m->mem->in_slow = false;
 }

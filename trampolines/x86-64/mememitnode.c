@@ -33,7 +33,10 @@ void mem_put_home_in(struct tramp_mirror *m, uint32_t n)
 		mem_put_owner_check(m, n, start);
 	if (node->parked)
 		asm_gs(&m->out, ASM_STORE, node->reg, m->mem->env.park);
-	asm_gs(&m->out, ASM_LOAD, node->reg, m->mem->env.ptr);
+	if (mem_guesses(m, n))
+		mem_put_guess(m, n);
+	else
+		asm_gs(&m->out, ASM_LOAD, node->reg, m->mem->env.ptr);
 	s = state_of(m, n);
 	mem_state(m, &s, 0);
 }

@@ -9,7 +9,7 @@
  * register is of value to the program there, its value is in the pool's `park` meanwhile (`parked`).  A node has
  * two ways in:
  *
- *	home:	[owner check]  [park reg]  load reg from ptr
+ *	home:	[owner check]  [park reg]  load reg from ptr, unless it is there already (mememitguess.c)
  *	kept:	the pointer is in reg already, parked or not as in this node
  *		header; copies of the instructions, with the node's actions in between
  *		lea bytes(reg), reg

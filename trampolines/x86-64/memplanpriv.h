@@ -35,6 +35,7 @@ enum {
 	MP_NODE_BYTES = 512,	/* a node writes hardly more */
 	MP_HEADER = 4,
 	MP_NO_COND = 16,
+	MP_CARRIER = TRAMP_R11,	/* the pointer is best here when control goes elsewhere: mememitguess.c */
 };
 
 /* A computation of a general register or a temporary. */

@@ -190,6 +190,8 @@ static unsigned int pick(const struct mp *p, uint32_t i)
 	}
 	if (free & ~p->nodes.v[i].live)
 		free &= ~p->nodes.v[i].live;
+	if (free & TRAMP_REG(MP_CARRIER))
+		return MP_CARRIER;
 	return 31 - (unsigned int)__builtin_clz(free);
 }
 
