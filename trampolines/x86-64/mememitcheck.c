@@ -6,7 +6,8 @@
  *	cmp  %gs:owner, %r		jae  slow
  *	jne  slow
  *
- * otherwise rax and flags are put aside: into the pool, or beyond the red zone as long as the pool
+ * Where the flags are dead alone, the owner is compared in rax, which is put aside beyond the red zone meanwhile.
+ * Otherwise rax and flags are put aside: into the pool, or beyond the red zone as long as the pool
  * may be another thread's.  The slow path puts them back first, so that the runtime finds the
  * program's:
  *
@@ -119,14 +120,26 @@ uint8_t mem_dead_register(const struct tramp_mirror *m, const struct mem_node *n
 	return live & TRAMP_REG(MEM_CARRIER) ? RT_MEM_NO_REG : MEM_CARRIER;
 }
 
-static void compare_owner(struct tramp_mirror *m, uint8_t reg, struct mem_slow *slow)
+static void compare_owner(struct tramp_mirror *m, uint8_t reg)
 {
 	if (m->mem->env.id == TRAMP_ID_FSBASE)
 		asm_rdfsbase(&m->out, reg);
 	else
 		asm_fs_zero(&m->out, reg);
 	asm_gs(&m->out, ASM_CMP_LOAD, reg, m->mem->env.owner);
-	put_branch(m, ASM_NE, slow);
+}
+
+/* No register is dead, but the flags are, which nothing changes while rax is put back. */
+static void compare_with_rax(struct tramp_mirror *m, const struct mem_state *s, uint32_t start)
+{
+	asm_mem(&m->out, ASM_LEA, TRAMP_RSP, TRAMP_RSP, -RT_MEM_BELOW);
+	state_back(m, s, RT_MEM_LOWERED, start);
+	asm_mem(&m->out, ASM_STORE, TRAMP_RAX, TRAMP_RSP, 0);
+	state_back(m, s, RT_MEM_LOWERED | RT_MEM_SLOT0, start);
+	compare_owner(m, TRAMP_RAX);
+	asm_mem(&m->out, ASM_LOAD, TRAMP_RAX, TRAMP_RSP, 0);
+	asm_mem(&m->out, ASM_LEA, TRAMP_RSP, TRAMP_RSP, RT_MEM_BELOW);
+	state_back(m, s, 0, start);
 }
 
 void mem_put_owner_check(struct tramp_mirror *m, uint32_t n, uint32_t start)
@@ -139,14 +152,19 @@ void mem_put_owner_check(struct tramp_mirror *m, uint32_t n, uint32_t start)
 	};
 	uint8_t reg = node->parked || mem_guesses(m, n) ? mem_dead_register(m, node) : node->reg;
 
-	if (reg != RT_MEM_NO_REG && !node->owner_flags) {
-		compare_owner(m, reg, &slow);
-	} else {
+	if (node->owner_flags) {
 		slow.undo = MEM_UNDO_STACK;
 		save_on_stack(m, &s, start);
-		compare_owner(m, TRAMP_RAX, &slow);
+		compare_owner(m, TRAMP_RAX);
+		put_branch(m, ASM_NE, &slow);
 		restore_from_stack(m);
 		state_back(m, &s, 0, here(m));
+	} else {
+		if (reg != RT_MEM_NO_REG)
+			compare_owner(m, reg);
+		else
+			compare_with_rax(m, &s, start);
+		put_branch(m, ASM_NE, &slow);
 	}
 	note_slow(m, &slow);
 }
