@@ -12,4 +12,5 @@ libtrampolines_la_SOURCES += \
 	trampolines/x86-64/memcompileop.c \
 	trampolines/x86-64/memcompilepiece.c \
 	trampolines/x86-64/memcompileregs.c \
-	trampolines/x86-64/memcompileserve.c
+	trampolines/x86-64/memcompileserve.c \
+	trampolines/x86-64/memcompileturns.c

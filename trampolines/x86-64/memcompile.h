@@ -22,6 +22,7 @@
 
 #include "trampolines/memcompile.h"
 #include "trampolines/memexpandenter.h"
+#include "trampolines/memexpandloop.h"
 #include "trampolines/x86-64/memcompileasm.h"
 
 enum {
@@ -146,6 +147,27 @@ void mxc_fix(struct mxc_build *b, uint8_t *place, const struct mx_node *node, bo
  * computed here, or for all if it comes around a few times only; else out, where they can be computed.
  */
 void mxc_enter_loop(struct mxc_build *b, uint8_t *place, const struct mx_node *node);
+/* dst = src * by */
+void mxc_times(struct mxc_build *b, uint8_t dst, uint8_t src, int32_t by);
+
+/* ---- how often they come around (memcompileturns.c); registers of the machine are in memory ---- */
+
+/* A loop that compares two forms, which come closer by the same in each turn. */
+struct mxc_turns {
+	struct mx_form from, to;	/* from - to is not less than 0, as long as it goes around */
+	bool from_b;			/* from is the loop's b, to its a */
+	bool both;			/* ... change */
+	unsigned int width;
+	uint64_t by;
+};
+
+bool mxc_find_turns(const struct mx_loop *loop, struct mxc_turns *t);
+/* Can mxc_count_turns() tell? */
+bool mxc_turns_exact(const struct mx_loop *loop, const struct mxc_turns *t);
+/* rax = turns but the last, as mx_loop_run() says.  Leaves if they are more than @most, or that cannot be said. */
+void mxc_count_turns(struct mxc_build *b, const struct mxc_turns *t, const struct mx_node *node, uint32_t most);
+/* Leaves if they are likely to be more than MXC_TURNS. */
+void mxc_few_turns(struct mxc_build *b, const struct mxc_turns *t, const struct mx_node *node);
 
 /* ---- operations (memcompileop.c) ---- */
 
