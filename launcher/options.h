@@ -92,7 +92,8 @@ void opt_print_help(const struct opt_command *cmd);
 
 /* Which functions; see launcher/select.h for what the values mean. */
 struct select_options {
-	struct opt_list functions; /* -F; each may be a list separated by commas */
+	const char *option;	   /* what said so; NULL: -F */
+	struct opt_list functions; /* each may be a list separated by commas */
 	struct opt_list excluded;  /* -N; likewise */
 	struct opt_list libs;	   /* --libs; shell patterns for file names */
 	uint64_t min_size;	   /* --min-size: smaller functions are left alone */
@@ -130,7 +131,8 @@ struct record_options {
 	/* Functions whose memory accesses are recorded: --mem; -N, --libs, --min-size hold for both. */
 	struct opt_list memory;
 	bool mem_no_stack;	  /* --mem-stack=no: without push, pop, call, ret */
-	uint64_t mem_bytes;	  /* --mem-buffer: of a thread's memory stream */
+	uint64_t mem_bytes;	  /* --mem-buffer: of a thread's memory stream; 0: there is none */
+	const char *wants_memory; /* complains of an option that means nothing without memory accesses; NULL: all is well */
 	struct sample_times sample; /* --sample: of memory accesses */
 	uint64_t mem_rungs;	  /* --mem-rungs: sum of enum tramp_mem_rungs */
 	bool mem_inproc;	  /* --analyze=inproc: the program's threads hand them to modules themselves */
@@ -153,6 +155,8 @@ void record_options_free(struct record_options *o);
 
 /* --mem, if it was not given: a module wants them. */
 int record_imply_memory(struct record_options *o) __attribute__((warn_unused_result));
+/* No module wants them: then nothing may be said about them without --mem. */
+int record_without_memory(struct record_options *o) __attribute__((warn_unused_result));
 
 /* The choice of functions whose memory accesses are recorded; the lists stay @o's. */
 struct select_options record_memory_select(const struct record_options *o);

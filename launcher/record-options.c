@@ -91,30 +91,55 @@ static const struct opt_command record_command = {
 
 /* ---- what goes together ---- */
 
-/* The first option that says something about -F's functions, or --mem's; NULL: none. */
-static const char *option_about_functions(const struct raw *raw)
-{
-	const struct record_options *o = &raw->o;
-	bool mem = o->memory.n != 0;
-	const struct {
-		bool given;
-		const char *name;
-	} options[] = {
-		{ o->select.excluded.n != 0 && !mem, "--no-functions" },
-		{ o->select.libs.n != 0 && !mem, "--libs" },
-		{ o->select.min_size != UNSET && !mem, "--min-size" },
-		{ o->depth != UNSET, "--depth" },
-		{ o->min_time != UNSET, "--time" },
-		{ o->max_calls != UNSET, "--threshold-calls" },
-		{ raw->clock != NULL, "--clock" },
-		{ o->perf_map, "--perf-map" },
-	};
+struct said {
+	bool given;
+	const char *complaint;
+};
 
-	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
-		if (options[i].given)
-			return options[i].name;
+static const char *first_said(const struct said *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (v[i].given)
+			return v[i].complaint;
 	}
 	return NULL;
+}
+
+#define NO_FUNCTIONS ": there is no -F that says which functions"
+#define NO_MEMORY ": there is no --mem"
+
+/* What is said about -F's functions, without -F; NULL: nothing. */
+static const char *about_functions(const struct raw *raw)
+{
+	const struct record_options *o = &raw->o;
+	const struct said v[] = {
+		{ o->depth != UNSET, "--depth" NO_FUNCTIONS },
+		{ o->min_time != UNSET, "--time" NO_FUNCTIONS },
+		{ o->max_calls != UNSET, "--threshold-calls" NO_FUNCTIONS },
+		{ raw->clock != NULL, "--clock" NO_FUNCTIONS },
+		{ o->perf_map, "--perf-map" NO_FUNCTIONS },
+	};
+
+	return o->select.functions.n ? NULL : first_said(v, sizeof(v) / sizeof(v[0]));
+}
+
+/* What is said about memory accesses, or functions of any kind, without --mem; NULL: nothing. */
+static const char *about_memory(const struct raw *raw)
+{
+	const struct record_options *o = &raw->o;
+	bool no_functions = !o->select.functions.n;
+	const struct said v[] = {
+		{ no_functions && o->select.excluded.n, "--no-functions" NO_FUNCTIONS },
+		{ no_functions && o->select.libs.n, "--libs" NO_FUNCTIONS },
+		{ no_functions && o->select.min_size != UNSET, "--min-size" NO_FUNCTIONS },
+		{ raw->mem_stack != NULL, "--mem-stack" NO_MEMORY },
+		{ o->mem_bytes != UNSET, "--mem-buffer" NO_MEMORY },
+		{ o->mem_rungs != UNSET, "--mem-rungs" NO_MEMORY },
+		{ raw->sample != NULL, "--sample" NO_MEMORY },
+		{ raw->overhead != NULL, "--overhead" NO_MEMORY },
+	};
+
+	return o->memory.n ? NULL : first_said(v, sizeof(v) / sizeof(v[0]));
 }
 
 static int check_filters(const struct raw *raw)
@@ -152,6 +177,7 @@ struct select_options record_memory_select(const struct record_options *o)
 {
 	struct select_options sel = o->select;
 
+	sel.option = "--mem";
 	sel.functions = o->memory;
 	return sel;
 }
@@ -159,14 +185,9 @@ struct select_options record_memory_select(const struct record_options *o)
 static int check_sample(const struct raw *raw)
 {
 	struct sample_times times;
-	const char *option = raw->sample ? "--sample" : "--overhead";
 
-	if (!raw->sample && !raw->overhead)
-		return 0;
 	if (raw->sample && raw->overhead)
 		return opt_usage_error(&record_command, "--overhead chooses what is sampled: not with --sample");
-	if (!raw->o.memory.n)
-		return opt_usage_error(&record_command, "%s: there is no --mem", option);
 	if (raw->sample && !sample_times_parse(raw->sample, &times))
 		return opt_usage_error(&record_command, "--sample: not like burst:1ms,every:10ms or "
 							"burst:1M,every:10M");
@@ -180,12 +201,6 @@ static int check_memory(const struct raw *raw)
 	const struct record_options *o = &raw->o;
 	struct select_options sel = record_memory_select(o);
 
-	if (!o->memory.n && raw->mem_stack)
-		return opt_usage_error(&record_command, "--mem-stack: there is no --mem");
-	if (!o->memory.n && o->mem_bytes != UNSET)
-		return opt_usage_error(&record_command, "--mem-buffer: there is no --mem");
-	if (!o->memory.n && o->mem_rungs != UNSET)
-		return opt_usage_error(&record_command, "--mem-rungs: there is no --mem");
 	if (o->mem_rungs != UNSET && o->mem_rungs > TRAMP_MEM_ALL)
 		return opt_usage_error(&record_command, "--mem-rungs: not from 0 to %u", TRAMP_MEM_ALL);
 	if (o->mem_bytes != UNSET && (o->mem_bytes < MIN_MEMORY || o->mem_bytes > MAX_RING))
@@ -195,12 +210,13 @@ static int check_memory(const struct raw *raw)
 
 static int check_functions(const struct raw *raw)
 {
-	const char *lonely = raw->o.select.functions.n ? NULL : option_about_functions(raw);
+	const char *lonely = about_functions(raw);
 	int status;
 
+	if (!lonely && !raw->o.modules.n)
+		lonely = about_memory(raw);
 	if (lonely)
-		return opt_usage_error(&record_command, "%s: there is no -F that says which functions",
-				       lonely);
+		return opt_usage_error(&record_command, "%s", lonely);
 	status = check_patterns(&raw->o.select);
 	if (status == 0)
 		status = check_memory(raw);
@@ -237,10 +253,9 @@ static void finish(struct record_options *o, const struct raw *raw, char **progr
 	set_unset(&o->max_calls);
 	o->count_only = raw->clock && strcmp(raw->clock, "none") == 0;
 	o->mem_no_stack = raw->mem_stack && strcmp(raw->mem_stack, "no") == 0;
-	if (!o->memory.n)
-		o->mem_bytes = 0;
-	else if (o->mem_bytes == UNSET)
+	if (o->mem_bytes == UNSET)
 		o->mem_bytes = RECORD_DEFAULT_MEMORY;
+	o->wants_memory = about_memory(raw);
 	if (o->mem_rungs == UNSET)
 		o->mem_rungs = TRAMP_MEM_ALL;
 	o->mem_inproc = strcmp(raw->analyze, "inproc") == 0;
@@ -265,8 +280,15 @@ int record_imply_memory(struct record_options *o)
 		return EXIT_TRACER;
 	}
 	o->memory.v[o->memory.n++] = "*";
-	o->mem_bytes = RECORD_DEFAULT_MEMORY;
 	return 0;
+}
+
+int record_without_memory(struct record_options *o)
+{
+	if (o->memory.n)
+		return 0;
+	o->mem_bytes = 0;
+	return o->wants_memory ? opt_usage_error(&record_command, "%s", o->wants_memory) : 0;
 }
 
 int record_options_parse(int argc, char **argv, struct record_options *o)

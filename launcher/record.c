@@ -129,7 +129,7 @@ static int prepare_memory(struct recording *r)
 		if (status)
 			return status;
 	}
-	status = any ? record_imply_memory(&r->opt) : 0;
+	status = any ? record_imply_memory(&r->opt) : record_without_memory(&r->opt);
 	r->opt.mem_keep = keep || !any;
 	r->opt.mem_describe = r->opt.mem_keep || profile;
 	return status ? status : analysis_new(&r->modules, &r->analysis);
@@ -397,7 +397,8 @@ static void report_sampled(const struct sonde_trace_sampled *s)
 {
 	if (!s->lived)
 		return;
-	fprintf(stderr, "sonde: memory accesses in %" PRIu64 " bursts, %.2f %% of the threads' time", s->bursts,
+	fprintf(stderr, "sonde: memory accesses in %" PRIu64 " burst%s, %.2f %% of the threads' time", s->bursts,
+		s->bursts == 1 ? "" : "s",
 		100 * (double)s->on / (double)s->lived);
 	if (s->all_units)
 		fprintf(stderr, ", about %.2f %% of the accesses",

@@ -65,7 +65,7 @@ bool select_next_miss(const struct select *sel, size_t *at, struct select_miss *
 
 	for (size_t i = *at; i < npatterns + sel->nlibs; i++) {
 		*at = i + 1;
-		if (i < nwanted && fill_pattern(&sel->wanted.v[i], "-F", miss))
+		if (i < nwanted && fill_pattern(&sel->wanted.v[i], sel->option, miss))
 			return true;
 		if (i >= nwanted && i < npatterns &&
 		    fill_pattern(&sel->excluded.v[i - nwanted], "-N", miss))

@@ -11,6 +11,7 @@ struct select_lib {
 };
 
 struct select {
+	const char *option; /* that said what is wanted */
 	struct pattern_list wanted, excluded;
 	struct select_lib *libs;
 	size_t nlibs;

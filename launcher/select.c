@@ -44,6 +44,7 @@ struct select *select_new(const struct select_options *o, char *problem, size_t 
 		snprintf(problem, size, "out of memory");
 		return NULL;
 	}
+	sel->option = o->option ? o->option : "-F";
 	sel->min_size = o->min_size;
 	if (parse_all(&sel->wanted, &o->functions, problem, size) &&
 	    parse_all(&sel->excluded, &o->excluded, problem, size) &&

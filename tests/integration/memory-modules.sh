@@ -214,4 +214,13 @@ check_status 2 sonde -o t -m "$modules/unlinked.c" -- "$programs/ends" 10 return
 [ "$(wc -l <err)" -eq 1 ] || { show err; fail "not one line"; }
 check_contains err 'unlinked.*sonde_test_nowhere'
 [ ! -e t ] || fail "a trace was made"
-check_usage_error sonde -m memcount --mem-stack=no -- "$programs/ends" 10 return
+
+# Such a module is as good as --mem for other options; others are not.
+rm -rf t
+check_status 3 sonde -q -o t -m memcount --libs=libc --mem-stack=no --mem-buffer=256K -- "$programs/ends" 10 return
+sonde info t >info
+check_contains info '^chosen by  *--libs=libc$'
+check_contains info '^ *--mem=[*]$'
+for option in --libs --mem-stack=no --mem-buffer=1M --overhead=5; do
+	check_usage_error sonde -o t -m "$modules/work.c" $option -- "$programs/ends" 10 return
+done
