@@ -348,5 +348,6 @@ void collector_finish(struct collector *c, bool killed, struct collector_totals 
 	c->totals.lost += atomic_load(&c->control->lost);
 	c->totals.lost_threads = atomic_load(&c->control->lost_threads);
 	c->totals.discarded = tf_writer_discarded(c->writer);
+	c->totals.memory_lost += tf_writer_memory_discarded(c->writer);
 	*totals = c->totals;
 }

@@ -20,7 +20,7 @@ struct info_memory {
 	struct stream *v;
 	size_t n;
 	uint64_t bad_objects;
-	uint64_t unreadable; /* ranks */
+	uint64_t unreadable; /* ranks, or files */
 	struct stream total;
 	uint64_t lost_at_end; /* more than the streams tell */
 };
@@ -134,6 +134,8 @@ struct info_memory *info_memory_read(struct sonde_trace *trace)
 		return NULL;
 	}
 	m->unreadable = memtrace_visit(&t, &visitor) != 0;
+	if (!m->unreadable && m->n < t.threads)
+		m->unreadable = t.threads - m->n;
 	lost = told_lost(trace);
 	m->lost_at_end = lost > m->total.about.lost ? lost - m->total.about.lost : 0;
 	return m;
@@ -152,6 +154,11 @@ static uint64_t damage_of(const struct stream *s)
 	bool explained = s->about.lost && !s->about.bad;
 
 	return s->about.bad + (explained ? 0 : s->gaps);
+}
+
+uint64_t info_memory_lost(const struct info_memory *m)
+{
+	return m ? m->total.about.lost + m->lost_at_end : 0;
 }
 
 uint64_t info_memory_damage(const struct info_memory *m)
@@ -206,7 +213,7 @@ static void print_sampled(const struct sonde_trace_sampled *s)
 {
 	if (!s->by || !s->lived)
 		return;
-	info_row("sampled", "%" PRIu64 " bursts, %.2f %% of the time", s->bursts,
+	info_row("sampled", "%" PRIu64 " burst%s, %.2f %% of the time", s->bursts, s->bursts == 1 ? "" : "s",
 		 100 * (double)s->on / (double)s->lived);
 	if (s->all_units)
 		info_row("", "about %.2f %% of the accesses", 100 * (double)s->on_units / (double)s->all_units);
@@ -257,7 +264,6 @@ static void print_streams(const struct info_memory *m)
 void info_memory_print(const struct info_memory *m, const struct sonde_trace *trace)
 {
 	struct sonde_trace_sampled sampled = sum_sampled(trace);
-	uint64_t lost = m ? m->total.about.lost + m->lost_at_end : 0;
 
 	if (m)
 		print_streams(m);
@@ -265,8 +271,6 @@ void info_memory_print(const struct info_memory *m, const struct sonde_trace *tr
 	if (m && sampled.by)
 		print_bursts(&m->total, sonde_trace_rank(trace, 0)->tsc_hz);
 	print_cost(&sampled);
-	if (lost)
-		info_row("lost", "%" PRIu64 " parts of memory streams", lost);
 }
 
 static void print_stream(const struct stream *s)

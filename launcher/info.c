@@ -244,11 +244,11 @@ static void print_recording(const struct sonde_trace *trace)
 	}
 }
 
-static void print_losses(const struct totals *t)
+static void print_losses(const struct totals *t, uint64_t memory)
 {
 	if (t->lost)
 		info_row("lost", "%" PRIu64 " events", t->lost);
-	else
+	else if (!memory)
 		info_row("lost", "nothing");
 	if (t->discarded)
 		info_row("", "%" PRIu64 " of them could not be written to the disk", t->discarded);
@@ -257,6 +257,8 @@ static void print_losses(const struct totals *t)
 	if (t->lost_threads)
 		info_row("", "all of %" PRIu64 " threads, for which there was no buffer",
 		    t->lost_threads);
+	if (memory)
+		info_row("lost", "%" PRIu64 " part%s of memory streams", memory, memory == 1 ? "" : "s");
 	if (t->nested)
 		info_row("left out", "%" PRIu64 " calls by the modules' own code", t->nested);
 	if (t->backward)
@@ -331,7 +333,7 @@ static int print_state(const struct sonde_trace *trace, const struct totals *t, 
 	if (places)
 		info_row("damage", "%" PRIu64 " places cannot be read, such as %s", places, finding);
 	if (memory)
-		info_row("damage", "%" PRIu64 " parts of memory streams", memory);
+		info_row("damage", "%" PRIu64 " part%s of memory streams", memory, memory == 1 ? "" : "s");
 	if (t->bad_lines || sonde_trace_bad_ranks(trace, NULL) || t->damage || places || memory)
 		return EXIT_USAGE;
 	info_row("state", "%s", t->unfinished ? "unfinished" :
@@ -356,7 +358,7 @@ static int info(struct sonde_trace *trace, const struct info_options *o)
 	print_modules(trace);
 	print_recording(trace);
 	print_counts(trace, &t);
-	print_losses(&t);
+	print_losses(&t, info_memory_lost(memory));
 	info_memory_print(memory, trace);
 	status = print_state(trace, &t, info_memory_damage(memory), o->check);
 	if (o->threads) {

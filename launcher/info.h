@@ -22,6 +22,8 @@ struct info_memory *info_memory_read(struct sonde_trace *trace);
 void info_memory_free(struct info_memory *m);
 void info_memory_print(const struct info_memory *m, const struct sonde_trace *trace);
 void info_memory_print_threads(const struct info_memory *m);
+/* Parts of streams that were lost while recording, or could not be written. */
+uint64_t info_memory_lost(const struct info_memory *m);
 /* Places that cannot be read. */
 uint64_t info_memory_damage(const struct info_memory *m);
 

@@ -180,7 +180,7 @@ static void append(struct tf_writer *w, struct tf_pieces *p, const void *raw, si
 		tf_writer_no_memory(w);
 		p->lost++;
 		p->all_lost++;
-		w->discarded++;
+		w->memory_discarded++;
 		return;
 	}
 	put_head(at, p, packed, bytes);
@@ -188,7 +188,7 @@ static void append(struct tf_writer *w, struct tf_pieces *p, const void *raw, si
 		tf_writer_failed(w, "write", p->file.name);
 		p->broken = true;
 		p->all_lost++;
-		w->discarded++;
+		w->memory_discarded++;
 		return;
 	}
 	p->n++;
@@ -253,7 +253,7 @@ enum sonde_trace_status tf_thread_memory(struct tf_thread *t, const void *chunk,
 	if (!t->memory.tried && t->out.file.name[0])
 		open_stream(t);
 	if (t->memory.broken || !t->memory.tried) {
-		t->w->discarded++;
+		t->w->memory_discarded++;
 		t->memory.all_lost++;
 	} else {
 		append(t->w, &t->memory, chunk, bytes, true);

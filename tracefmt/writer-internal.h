@@ -80,6 +80,7 @@ struct tf_writer {
 	uint64_t last_clock; /* ns, CLOCK_MONOTONIC, of the last calibration point */
 	unsigned threads;    /* open */
 	uint64_t discarded;
+	uint64_t memory_discarded;
 	bool reported;	     /* the caller has been told of a failure */
 	char message[512];
 	/* A failure inside a callback, for the function that the caller called. */

@@ -72,6 +72,11 @@ uint64_t tf_writer_discarded(const struct tf_writer *w)
 	return w->discarded;
 }
 
+uint64_t tf_writer_memory_discarded(const struct tf_writer *w)
+{
+	return w->memory_discarded;
+}
+
 const char *tf_writer_dir(const struct tf_writer *w)
 {
 	return w->dir;

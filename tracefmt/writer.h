@@ -299,6 +299,8 @@ const char *tf_writer_message(const struct tf_writer *w);
 
 /* Events that an error kept out of the trace so far. */
 uint64_t tf_writer_discarded(const struct tf_writer *w);
+/* Likewise: chunks of memory streams, and descriptions. */
+uint64_t tf_writer_memory_discarded(const struct tf_writer *w);
 
 /* The directory, as given to tf_writer_create(). */
 const char *tf_writer_dir(const struct tf_writer *w);

@@ -25,6 +25,20 @@ recorded=$(count 'enter("noise") || returned("noise")')
 sonde report disk/t >report.txt 2>&1 || { show report.txt; fail "sonde report"; }
 check_contains report.txt noise
 
+# Memory accesses: parts of streams, not events.
+rm -rf disk/t
+mount -o remount,size=400k disk
+head -c 200000 /dev/urandom >noise
+gzip -c noise >plain.gz
+check_status 0 sonde --mem -o disk/t -- gzip -c noise
+check_same plain.gz out "stdout"
+check_contains err '^sonde: .* [0-9]+ parts of the memory accesses were lost$'
+check_lacks err '[0-9] events '
+sonde info disk/t >info.txt
+check_contains info.txt '^lost  *[0-9]+ parts of memory streams$'
+check_lacks info.txt '^lost  *(nothing|.* events)$'
+mount -o remount,size=4m disk
+
 # Full from the start: nothing can be recorded.
 rm -rf disk/t
 head -c 8M /dev/zero >disk/filler 2>/dev/null

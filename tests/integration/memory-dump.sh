@@ -218,6 +218,9 @@ check_status 1 sonde memory damaged
 check_contains out '^ *3375 '
 check_status 2 sonde info damaged
 check_contains out '^damage '
+: >"$stream"
+check_status 2 sonde info damaged
+check_contains out '^damage '
 # Descriptions that are no such file.
 cp /etc/passwd damaged/code.memory
 check_usage_error sonde dump --mem damaged
