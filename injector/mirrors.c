@@ -22,7 +22,7 @@ const char *inj_recorded_reason(const struct inj_recorded *r)
 		[INJ_RECORDED_GO] = "Go moves it between threads, and its stacks",
 		[INJ_RECORDED_OURS] = "Sonde needs it for itself",
 		[INJ_RECORDED_CHANGED] = "the code in memory is not that of the file",
-		[INJ_RECORDED_NO_ROOM] = "no free memory within reach",
+		[INJ_RECORDED_NO_ROOM] = "no room for its copy within reach",
 		[INJ_RECORDED_TOO_MANY] = "too many functions",
 	};
 

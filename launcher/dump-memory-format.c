@@ -201,6 +201,17 @@ static void put_json(struct dump_memory *d, const struct mx_access *a, struct me
 	d->n = (size_t)(at - d->buffer);
 }
 
+static void put_json_off(struct dump_memory *d)
+{
+	static const char off[] = "{\"type\":\"off\",";
+	char *at = dump_memory_room(d, NUMBERS);
+
+	at = put_bytes(at, off, sizeof off - 1);
+	at = put_bytes(at, d->thread, d->thread_len - 1); /* without the comma */
+	at = put_bytes(at, "}\n", 2);
+	d->n = (size_t)(at - d->buffer);
+}
+
 /* ---- formats of others ---- */
 
 /* " L addr,size": no threads, no prefetches. */
@@ -322,7 +333,7 @@ static void put_champsim(struct dump_memory *d, const struct mx_access *a, struc
 
 static const struct dump_memory_format formats[] = {
 	{ "text", true, true, begin_text, put_text, put_text_off, NULL },
-	{ "json", true, true, begin_json, put_json, NULL, NULL },
+	{ "json", true, true, begin_json, put_json, put_json_off, NULL },
 	{ "lackey", false, false, NULL, put_lackey, NULL, NULL },
 	{ "din", false, false, NULL, put_din, NULL, NULL },
 	{ "champsim", false, false, NULL, put_champsim, NULL, put_record },

@@ -23,6 +23,15 @@ static bool has_stream(const struct sonde_trace_thread *thread)
 	return found;
 }
 
+bool memtrace_has_any(const struct sonde_trace *trace)
+{
+	for (size_t i = 0; i < sonde_trace_threads(trace); i++) {
+		if (has_stream(sonde_trace_thread(trace, i)))
+			return true;
+	}
+	return false;
+}
+
 static size_t count_streams(const struct sonde_trace *trace, struct pick *pick)
 {
 	size_t n = 0;

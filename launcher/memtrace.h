@@ -25,6 +25,9 @@ int memtrace_open(const char *dir, struct pick *pick, struct memtrace *t)
 	__attribute__((warn_unused_result));
 void memtrace_close(struct memtrace *t);
 
+/* Has any thread memory accesses? */
+bool memtrace_has_any(const struct sonde_trace *trace);
+
 /* Of an open trace, which stays the caller's: no memtrace_close().  t->threads may be 0. */
 void memtrace_use(struct sonde_trace *trace, struct pick *pick, struct memtrace *t);
 

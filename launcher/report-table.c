@@ -3,6 +3,7 @@
  * The table for people: figures to the right, names last, as wide as the terminal. Where that is too
  * narrow the columns that say least go first, then names are cut in the middle.
  */
+#include "launcher/memtrace.h"
 #include "launcher/report-units.h"
 #include "launcher/report.h"
 
@@ -340,6 +341,15 @@ static void put_group_title(const struct report *r, const struct report_group *g
 	putc('\n', out);
 }
 
+static const char *why_none(const struct report *r)
+{
+	if (r->request->functions.n)
+		return "nothing that matches\n";
+	if (memtrace_has_any(r->trace))
+		return "no calls were recorded, but memory accesses: `sonde memory' shows them\n";
+	return "nothing was recorded\n";
+}
+
 static void put_group(const struct report *r, const struct report_group *g, FILE *out, unsigned width,
 		      bool utf8)
 {
@@ -349,9 +359,7 @@ static void put_group(const struct report *r, const struct report_group *g, FILE
 	put_group_title(r, g, out);
 	if (!g->nlines) {
 		if (!g->left_out)
-			fputs(r->request->functions.n ? "nothing that matches\n" :
-							"nothing was recorded\n",
-			      out);
+			fputs(why_none(r), out);
 		return;
 	}
 	choose_cells(&t);

@@ -128,6 +128,11 @@ accesses t --sample=burst:500,every:5k >some.accesses
 paste full.accesses some.accesses >both
 awk '{ exit !($2 > 0.09 * $1 && $2 < 0.13 * $1) }' both || fail "not a tenth of fib()'s: $(cat both)"
 
+# JSON says where it was off, too
+sonde dump --mem t | grep -c ' off$' >offs
+sonde dump --mem --json t | grep -c '^{"type":"off","pid":[0-9]*,"tid":[0-9]*}$' >json.offs
+check_same offs json.offs "times that recording was off"
+
 # ---- where recording may go on, nothing more is recorded for that ----
 
 unpacked()
