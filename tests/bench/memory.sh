@@ -314,13 +314,13 @@ memory_program() # LABEL COMMAND...
 	memory_row "$label" "$label" 1
 }
 
-# BENCH_MEMORY: parts of it, of: kernels programs rungs sampling valgrind.
+# BENCH_MEMORY: parts of it, of: kernels programs places rungs sampling valgrind.
 bench_memory()
 {
 	local part
-	for part in ${BENCH_MEMORY:-kernels programs rungs sampling valgrind}; do
+	for part in ${BENCH_MEMORY:-kernels programs places rungs sampling valgrind}; do
 		case $part in
-		kernels | programs | rungs | sampling | valgrind) "bench_memory_$part" ;;
+		kernels | programs | places | rungs | sampling | valgrind) "bench_memory_$part" ;;
 		*) echo "BENCH_MEMORY: no part '$part'"; exit 2 ;;
 		esac
 	done
