@@ -15,7 +15,8 @@
  *	cmpq $0, %gs:off	in front of a loop head in the plain copy
  *	je   landing
  *
- * A short loop of one block is copied several times, one copy behind the other, with one such look.
+ * A short loop of one block is copied several times, one copy behind the other, with one such look in front of the last:
+ * a loop of few turns does not come by it.
  *
  * By what is done, in place of the last; and behind a look at `off` at the function's entry:
  *
@@ -54,7 +55,6 @@ enum {
 	LANDING_MAX = 5 + 32 + 8 + 26 + 18,
 	LAST_MAX = 48 + 24,	/* a block's last instruction and the jump behind it */
 	JCC_SIZE = 6,
-	UNROLLED_MAX = 384,	/* bytes of the original */
 	UNROLLED_TIMES = 16,
 };
 
@@ -72,7 +72,7 @@ static bool counts(const struct tramp_mirror *m)
 static uint32_t times_at_most(const struct tramp_mirror *m, uint32_t i)
 {
 	const struct tramp_block *fb = mir_flow_block(m, i);
-	uint32_t n = UNROLLED_MAX / (fb->end - fb->start);
+	uint32_t n = MEM_TURNS_BYTES / (fb->end - fb->start);
 
 	if (!m->mem->plan.poll[i] || fb->ends != TRAMP_END_JCC || mir_last(m, i)->kind != TRAMP_OP_JCC ||
 	    fb->target != i || fb->next == TRAMP_NONE || n < 2)
@@ -261,8 +261,6 @@ void mir_mem_unroll(struct tramp_mirror *m, uint32_t i)
 
 	if (!mir_wants(m, TRAMP_MIRROR_ACCESSES) || mem_turns(m, i) == 1)
 		return;
-	if (!counts(m))
-		put_poll(m, i);
 	for (uint32_t n = 1; n < mem_turns(m, i); n++) {
 		for (uint32_t k = m->blocks.v[i].tail; k + 1 < fb->nops; k++) {
 			mir_mem_plain(m, i, k);
@@ -275,8 +273,7 @@ void mir_mem_unroll(struct tramp_mirror *m, uint32_t i)
 		tramp_put_u8(&m->out, (uint8_t)(0x80 | ((bytes[last->disp_at - 1] ^ 1) & 0x0f)));
 		put_exit(m, i, n);
 	}
-	if (counts(m))
-		put_poll(m, i);
+	put_poll(m, i);
 }
 
 static void put_exits(struct tramp_mirror *m)

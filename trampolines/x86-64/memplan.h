@@ -45,6 +45,9 @@ struct mem_action {
 	uint16_t at;		/* offset from the pointer; CHECK: bytes written so far */
 };
 
+/* A loop of one block is copied as often as fits into so many bytes of the original, in the copy that records nothing. */
+#define MEM_TURNS_BYTES 384
+
 struct mem_node {
 	uint32_t block;		/* of the flow; EDGE: that it leads to */
 	uint32_t first, nops;	/* its instructions: those of the block from `first` on; EDGE: 0 */

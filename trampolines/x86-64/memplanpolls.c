@@ -36,10 +36,19 @@ static bool is_on_all_turns(const struct mp *p, uint32_t loop, uint32_t at)
 	return true;
 }
 
+/* Its copies, of which only the last one looks, may be more than its turns. */
+static bool may_be_too_short(const struct mp *p, uint32_t loop)
+{
+	const struct tramp_block *head = &p->flow->blocks[p->flow->loops[loop].head];
+
+	return !p->env->count && p->flow->loops[loop].nblocks == 1 &&
+	       2 * (head->end - head->start) <= MEM_TURNS_BYTES;
+}
+
 static uint32_t inner_poll(const struct mp *p, uint32_t loop)
 {
 	for (uint32_t l = 0; l < p->flow->nloops; l++) {
-		if (p->flow->loops[l].parent == loop && p->polls.v[l] != TRAMP_NONE &&
+		if (p->flow->loops[l].parent == loop && p->polls.v[l] != TRAMP_NONE && !may_be_too_short(p, l) &&
 		    is_on_all_turns(p, loop, p->polls.v[l]))
 			return p->polls.v[l];
 	}
