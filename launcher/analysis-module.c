@@ -230,10 +230,12 @@ static void finish_module(struct analysis_module *m, const char *dir, bool quiet
 		msg_error("out of memory");
 		return;
 	}
+	analysis_running(m->file->name);
 	for (const struct sonde_memory_hook *const *h = m->desc->memory_begin;
 	     h < m->desc->memory_end; h++)
 		if ((*h)->end)
 			(*h)->end(&p.end);
+	analysis_running(NULL);
 	fclose(p.to);
 	analysis_print(m->file->name, text, bytes, dir, quiet);
 	free(text);

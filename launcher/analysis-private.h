@@ -39,6 +39,7 @@ struct analysis {
 	size_t nsums;
 	bool full; /* of sums; has been said */
 	bool failed; /* has been said */
+	bool watched; /* for modules' faults */
 	void *chunk; /* a copy */
 	size_t room;
 	struct mx_access batch[ANALYSIS_BATCH];
@@ -67,6 +68,13 @@ struct analysis_thread {
 extern const struct sonde_memory_api analysis_api;
 /* What module @name prints: to standard error unless @quiet, and into @dir. */
 void analysis_print(const char *name, const char *text, size_t bytes, const char *dir, bool quiet);
+
+/*
+ * launcher/analysis-fault.c: faults are told of, from now on; not before the program has been started, which inherits what
+ * is ignored.  analysis_running(): of @module, whose code runs; NULL: none's does.
+ */
+void analysis_watch(void);
+void analysis_running(const char *module);
 
 /* launcher/analysis-compiled.c */
 void analysis_compile_object(struct analysis *a);

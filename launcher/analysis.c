@@ -36,8 +36,11 @@ void analysis_object(struct analysis *a, const struct md_object *object, const s
 
 static void call_hooks(struct analysis_thread *t, const struct sonde_batch *all)
 {
-	for (size_t i = 0; i < t->a->n; i++)
+	for (size_t i = 0; i < t->a->n; i++) {
+		analysis_running(t->a->modules[i].file->name);
 		batch_give(t->a->modules[i].desc, &t->members[i]->thread, all);
+	}
+	analysis_running(NULL);
 }
 
 static void end_profile(struct analysis_thread *t)
@@ -179,6 +182,9 @@ struct analysis_thread *analysis_begin(struct analysis *a, pid_t pid, pid_t tid,
 	struct analysis_thread *t = calloc(1, sizeof(*t) + a->n * sizeof(struct analysis_member *));
 	bool failed = !t;
 
+	if (!a->watched)
+		analysis_watch();
+	a->watched = true;
 	if (t) {
 		t->a = a;
 		t->most = UINT64_MAX;

@@ -106,6 +106,7 @@ libreport_la_SOURCES = \
 bin_PROGRAMS += sonde
 sonde_SOURCES = \
 	launcher/analysis-compiled.c \
+	launcher/analysis-fault.c \
 	launcher/analysis-inproc.c \
 	launcher/analysis-module.c \
 	launcher/analysis-private.h \

@@ -224,3 +224,21 @@ check_contains info '^ *--mem=[*]$'
 for option in --libs --mem-stack=no --mem-buffer=1M --overhead=5; do
 	check_usage_error sonde -o t -m "$modules/work.c" $option -- "$programs/ends" 10 return
 done
+
+# A module's fault ends the recording, not the program; whose fault it was is told.
+cat >faults.c <<'X'
+#include <sonde/module.h>
+SONDE_MODULE("faults", "dereferences a null pointer");
+SONDE_ON_MEMORY(batch)
+{
+	*(volatile int *)batch->thread->data = 1;
+}
+X
+plain=0
+"$programs/ends" 1000 return >plain.out || plain=$?
+rm -rf t
+sonde -o t -m ./faults.c -- "$programs/ends" 1000 return >out 2>err && fail "the fault was not noticed"
+await 10 cmp -s plain.out out
+check_contains err '^sonde: module faults: Segmentation fault .* the program goes on$'
+sonde info t >info
+check_contains info '^state  *unfinished$'

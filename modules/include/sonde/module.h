@@ -65,15 +65,18 @@
  * sonde_next_access(batch, &a)               false: that was all.  a.address, a.size (bytes), a.kind (SONDE_LOAD,
  *                                            SONDE_STORE, SONDE_MODIFY, SONDE_PREFETCH), a.stack (push, pop,
  *                                            call, ret), a.instruction (its address)
- * sonde_batch_counts(batch)                  const struct sonde_counts *: accesses[kind], bytes[kind]
+ * sonde_batch_counts(batch)                  in SONDE_ON_MEMORY_COUNTS, const struct sonde_counts *: accesses[kind],
+ *                                            bytes[kind]
  * sonde_batch_thread(batch)                  struct sonde_thread *: pid, tid, name, gaps
- * sonde_thread_data(thread, bytes)           memory for what the module knows of that thread; zeroed at first
+ * sonde_thread_data(thread, bytes)           memory for what the module knows of that thread; zeroed at first; the same
+ *                                            each time, so ask for the same size; NULL: there is none
  * sonde_thread_add(thread, "name", n)        adds to a sum that the trace keeps and `sonde report' shows
  * sonde_next_thread(end, thread)             NULL first, then the one before; NULL: that was all
  * sonde_print(end, format, ...)              as printf(): on standard error, and into the trace as NAME.txt
  *
  * These run in Sonde's own process, one at a time, not in the program: they may use any library, and variables are not
- * shared with wrappers.  A batch holds what the buffer of one thread had; between threads there is no order.
+ * shared with wrappers.  A batch holds some accesses of one thread; between threads there is no order.  A fault in
+ * one ends the recording, not the program.
  *
  * With `sonde --analyze=inproc` the first two run in the program's threads, several at once, with signals blocked.  For that
  * the module may use nothing beyond this header and have no variables: what it knows is in sonde_thread_data(), without
