@@ -135,6 +135,8 @@ bool mem_plain_begin(struct tramp_mirror *m)
 		return false;
 	for (uint32_t k = 0; k < m->flow.nops; k++)
 		mem->plain_op.v[k] = TRAMP_NONE;
+	for (uint32_t i = 0; i < m->flow.nblocks; i++)
+		mem->plain.v[i].gate = TRAMP_NONE;
 	mem->exits.n = mem->polls.n = 0;
 	mem->uncounted = false;
 	return true;
@@ -325,21 +327,24 @@ static void compare_saved(struct tramp_mirror *m, int32_t at, uint32_t start)
 	mem_plain_state(m, RT_MEM_BACK, start);
 }
 
-/* The function begins; behind a look at `off`, that says what @cc says if it is off. */
-static void put_entry(struct tramp_mirror *m, uint32_t i, enum asm_cc cc)
+/* Behind a look at `off` that says what @cc says if it is off.  @falls: the plain copy follows. */
+static void put_entry(struct tramp_mirror *m, uint32_t i, enum asm_cc cc, bool falls)
 {
 	uint32_t weight = m->mem->plan.poll[i] ? 0 : mem_weight(m, i);
 
-	if (!weight) {
-		put_jump_to_plain(m, cc, i);
-		return;
+	if (weight || falls)
+		mem_put_jcc(m, cc ^ 1, m->mem->plan.entry[i], MEM_HOME);
+	if (weight) {
+		asm_gs_sub32(&m->out, m->mem->env.left, (int32_t)weight);
+		cc = ASM_NS;
+		if (falls)
+			mem_put_jcc(m, ASM_S, m->mem->plan.entry[i], MEM_HOME);
 	}
-	mem_put_jcc(m, cc ^ 1, m->mem->plan.entry[i], MEM_HOME);
-	asm_gs_sub32(&m->out, m->mem->env.left, (int32_t)weight);
-	put_jump_to_plain(m, ASM_NS, i);
+	if (!falls)
+		put_jump_to_plain(m, cc, i);
 }
 
-static void put_saved_entry(struct tramp_mirror *m, uint32_t i, uint32_t start)
+static void put_saved_entry(struct tramp_mirror *m, uint32_t i, uint32_t start, bool falls)
 {
 	compare_off(m); /* most often it is 0 */
 	mem_put_jcc(m, ASM_E, m->mem->plan.entry[i], MEM_HOME);
@@ -348,15 +353,42 @@ static void put_saved_entry(struct tramp_mirror *m, uint32_t i, uint32_t start)
 		put_jcc_to(m, ASM_E, m->mem->plain.v[i].free);
 	}
 	compare_saved(m, m->mem->env.off, start);
-	put_entry(m, i, ASM_E);
+	put_entry(m, i, ASM_E, falls);
+}
+
+static void put_look(struct tramp_mirror *m, uint32_t i, uint32_t start, bool falls)
+{
+	const struct mem_node *node = mem_node(m, m->mem->plan.entry[i]);
+	uint8_t reg = mem_dead_register(m, node);
+
+	if (!node->owner) {
+		if (m->mem->env.free) {
+			asm_gs_cmp0(&m->out, m->mem->env.free);
+			put_jcc_to(m, ASM_NE, m->mem->plain.v[i].free);
+		}
+		compare_off(m);
+		put_entry(m, i, ASM_NE, falls);
+	} else if (reg != RT_MEM_NO_REG) {
+		load_owner(m, reg);
+		if (m->mem->env.free) {
+			asm_gs(&m->out, ASM_CMP_LOAD, reg, m->mem->env.free);
+			put_jcc_to(m, ASM_E, m->mem->plain.v[i].free);
+		}
+		asm_gs(&m->out, ASM_CMP_LOAD, reg, m->mem->env.off);
+		put_entry(m, i, ASM_E, falls);
+	} else {
+		put_saved_entry(m, i, start, falls);
+	}
+}
+
+static bool has_live_flags(const struct tramp_mirror *m, uint32_t i)
+{
+	return mir_flow_block(m, i)->live_in & TRAMP_STATUS;
 }
 
 /* Where the flags are live, the copy that records finds out that recording is off. */
-static void put_gate(struct tramp_mirror *m, uint32_t i)
+static void put_gate(struct tramp_mirror *m, uint32_t i, bool falls)
 {
-	uint32_t n = m->mem->plan.entry[i];
-	const struct mem_node *node = mem_node(m, n);
-	uint8_t reg = mem_dead_register(m, node);
 	uint32_t start;
 
 	mem_plain_state(m, 0, 0);
@@ -365,27 +397,37 @@ static void put_gate(struct tramp_mirror *m, uint32_t i)
 	start = m->mem->plain.v[i].gate = here(m);
 	mem_plain_state(m, RT_MEM_BACK, start);
 	mir_piece(m, RT_PIECE_INSN, mir_off(m, i, m->blocks.v[i].lo), false);
-	if (mir_flow_block(m, i)->live_in & TRAMP_STATUS) {
-		;
-	} else if (!node->owner) {
-		if (m->mem->env.free) {
-			asm_gs_cmp0(&m->out, m->mem->env.free);
-			put_jcc_to(m, ASM_NE, m->mem->plain.v[i].free);
-		}
-		compare_off(m);
-		put_entry(m, i, ASM_NE);
-	} else if (reg != RT_MEM_NO_REG) {
-		load_owner(m, reg);
-		if (m->mem->env.free) {
-			asm_gs(&m->out, ASM_CMP_LOAD, reg, m->mem->env.free);
-			put_jcc_to(m, ASM_E, m->mem->plain.v[i].free);
-		}
-		asm_gs(&m->out, ASM_CMP_LOAD, reg, m->mem->env.off);
-		put_entry(m, i, ASM_E);
-	} else {
-		put_saved_entry(m, i, start);
-	}
-	mem_put_jump(m, n, MEM_HOME);
+	if (!has_live_flags(m, i))
+		put_look(m, i, start, falls);
+	if (!falls)
+		mem_put_jump(m, m->mem->plan.entry[i], MEM_HOME);
+	else
+		mem_plain_state(m, 0, 0);
+}
+
+static bool has_gate(const struct tramp_mirror *m, uint32_t i)
+{
+	return m->mem->plan.entry[i] != TRAMP_NONE && !m->mem->plan.polled[i];
+}
+
+/* Does the code in front of block i's go on to somewhere else? */
+static bool is_not_fallen_into(const struct tramp_mirror *m, uint32_t i)
+{
+	const struct tramp_block *before = i ? mir_flow_block(m, i - 1) : NULL;
+
+	if (i == m->flow.entry)
+		return true;
+	if (!before)
+		return false;
+	return before->ends == TRAMP_END_CALL || before->ends == TRAMP_END_RET || before->ends == TRAMP_END_SWITCH;
+}
+
+/* Recording is off most of the time: then the way to the plain copy is to have no jump. */
+void mir_mem_gate(struct tramp_mirror *m, uint32_t i)
+{
+	if (mir_wants(m, TRAMP_MIRROR_ACCESSES) && !m->mem->env.free && has_gate(m, i) && !has_live_flags(m, i) &&
+	    is_not_fallen_into(m, i))
+		put_gate(m, i, true);
 }
 
 static void put_uncounted(struct tramp_mirror *m)
@@ -409,7 +451,7 @@ void mem_put_plain(struct tramp_mirror *m)
 		put_uncounted(m);
 	put_landings(m);
 	for (uint32_t i = 0; i < m->flow.nblocks && m->out.status == TRAMP_OK; i++) {
-		if (m->mem->plan.entry[i] != TRAMP_NONE && !m->mem->plan.polled[i])
-			put_gate(m, i);
+		if (has_gate(m, i) && m->mem->plain.v[i].gate == TRAMP_NONE)
+			put_gate(m, i, false);
 	}
 }

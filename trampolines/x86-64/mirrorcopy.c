@@ -286,6 +286,7 @@ static void note_start(struct tramp_mirror *m, uint32_t i)
 	/* memory: in front of the way to either copy */
 	if (i == m->flow.entry && !mir_wants(m, TRAMP_MIRROR_ACCESSES))
 		mir_put_entry_probe(m, i);
+	mir_mem_gate(m, i);
 	m->blocks.v[i].copy_at = (uint32_t)m->out.len;
 }
 

@@ -293,6 +293,7 @@ void mir_mem_emit_blocks(struct tramp_mirror *m);
 void mir_mem_emit_slow_paths(struct tramp_mirror *m);
 const struct rt_mem_piece *mir_mem_pieces(const struct tramp_mirror *m, size_t *n);
 void mir_mem_plain(struct tramp_mirror *m, uint32_t i, uint32_t k); /* a plain copy of block i's instruction k follows */
+void mir_mem_gate(struct tramp_mirror *m, uint32_t i);	/* in front of block i's plain copy: which copy is to run? */
 void mir_mem_unroll(struct tramp_mirror *m, uint32_t i);	/* plain copies of block i, in front of that */
 void mir_mem_free(struct tramp_mirror *m);
 
