@@ -59,6 +59,7 @@ struct mem_plain {
 	uint32_t at;
 	uint32_t free;		/* in the one that does not count either */
 	uint32_t gate;		/* where the original's windows lead, which leads here or to the other copy */
+	uint32_t ref;		/* the 4 bytes of its jump to where there is looked at `off`, if it looks at `free` alone */
 };
 
 /* A way out of a loop whose turns have not been counted. */

@@ -15,8 +15,8 @@
  *	cmpq $0, %gs:off	in front of a loop head in the plain copy
  *	je   landing
  *
- * A short loop of one block is copied several times, one copy behind the other, with one such look in front of the last:
- * a loop of few turns does not come by it.
+ * A short loop of one block is copied several times, one copy behind the other, with one such look in front of the
+ * last: a loop of few turns does not come by it.
  *
  * By what is done, in place of the last; and behind a look at `off` at the function's entry:
  *
@@ -28,6 +28,8 @@
  *
  * A loop of several copies subtracts in front of the last of them, and on its ways out in front of that.  Where
  * nothing is to be subtracted there is only looked whether it is negative.
+ *
+ * Where nothing else goes on to the copy, the way to it stands in front of it, and needs no jump while recording is off.
  *
  * If there is a third copy, that does not count, the way to either begins with the same look at `free`, it has
  *
@@ -136,7 +138,7 @@ bool mem_plain_begin(struct tramp_mirror *m)
 	for (uint32_t k = 0; k < m->flow.nops; k++)
 		mem->plain_op.v[k] = TRAMP_NONE;
 	for (uint32_t i = 0; i < m->flow.nblocks; i++)
-		mem->plain.v[i].gate = TRAMP_NONE;
+		mem->plain.v[i].gate = mem->plain.v[i].ref = TRAMP_NONE;
 	mem->exits.n = mem->polls.n = 0;
 	mem->uncounted = false;
 	return true;
@@ -386,17 +388,26 @@ static bool has_live_flags(const struct tramp_mirror *m, uint32_t i)
 	return mir_flow_block(m, i)->live_in & TRAMP_STATUS;
 }
 
+static uint32_t begin_gate(struct tramp_mirror *m, uint32_t i)
+{
+	uint32_t start, *gate = &m->mem->plain.v[i].gate;
+
+	mem_plain_state(m, 0, 0);
+	if (i == m->flow.entry && *gate == TRAMP_NONE)
+		mir_put_entry_probe(m, i);
+	start = here(m);
+	if (*gate == TRAMP_NONE)
+		*gate = start;
+	mem_plain_state(m, RT_MEM_BACK, start);
+	mir_piece(m, RT_PIECE_INSN, mir_off(m, i, m->blocks.v[i].lo), false);
+	return start;
+}
+
 /* Where the flags are live, the copy that records finds out that recording is off. */
 static void put_gate(struct tramp_mirror *m, uint32_t i, bool falls)
 {
-	uint32_t start;
+	uint32_t start = begin_gate(m, i);
 
-	mem_plain_state(m, 0, 0);
-	if (i == m->flow.entry)
-		mir_put_entry_probe(m, i);
-	start = m->mem->plain.v[i].gate = here(m);
-	mem_plain_state(m, RT_MEM_BACK, start);
-	mir_piece(m, RT_PIECE_INSN, mir_off(m, i, m->blocks.v[i].lo), false);
 	if (!has_live_flags(m, i))
 		put_look(m, i, start, falls);
 	if (!falls)
@@ -419,15 +430,57 @@ static bool is_not_fallen_into(const struct tramp_mirror *m, uint32_t i)
 		return true;
 	if (!before)
 		return false;
-	return before->ends == TRAMP_END_CALL || before->ends == TRAMP_END_RET || before->ends == TRAMP_END_SWITCH;
+	return before->ends == TRAMP_END_CALL || before->ends == TRAMP_END_RET ||
+	       before->ends == TRAMP_END_SWITCH;
+}
+
+/* In front of the copy that does not count: to it, or to where there is looked at `off`. */
+static void put_free_gate(struct tramp_mirror *m, uint32_t i)
+{
+	const struct mem_node *node = mem_node(m, m->mem->plan.entry[i]);
+	uint8_t reg = mem_dead_register(m, node);
+	uint32_t start = begin_gate(m, i);
+
+	if (!node->owner) {
+		asm_gs_cmp0(&m->out, m->mem->env.free);
+	} else if (reg != RT_MEM_NO_REG) {
+		load_owner(m, reg);
+		asm_gs(&m->out, ASM_CMP_LOAD, reg, m->mem->env.free);
+	} else {
+		compare_saved(m, m->mem->env.free, start);
+	}
+	tramp_put_u8(&m->out, 0x0f);
+	tramp_put_u8(&m->out, (uint8_t)(0x80 | (node->owner ? ASM_NE : ASM_E)));
+	m->mem->plain.v[i].ref = here(m);
+	tramp_put_u32(&m->out, 0);
+	mem_plain_state(m, 0, 0);
 }
 
 /* Recording is off most of the time: then the way to the plain copy is to have no jump. */
 void mir_mem_gate(struct tramp_mirror *m, uint32_t i)
 {
-	if (mir_wants(m, TRAMP_MIRROR_ACCESSES) && !m->mem->env.free && has_gate(m, i) && !has_live_flags(m, i) &&
-	    is_not_fallen_into(m, i))
+	if (!mir_wants(m, TRAMP_MIRROR_ACCESSES) || !has_gate(m, i) || has_live_flags(m, i) ||
+	    !is_not_fallen_into(m, i))
+		return;
+	if (!m->mem->env.free)
 		put_gate(m, i, true);
+	else if (m->mem->uncounted)
+		put_free_gate(m, i);
+}
+
+/* The others, and what such gates lead to. */
+static void put_gates(struct tramp_mirror *m)
+{
+	for (uint32_t i = 0; i < m->flow.nblocks && m->out.status == TRAMP_OK; i++) {
+		const struct mem_plain *plain = &m->mem->plain.v[i];
+		uint32_t rel = here(m) - (plain->ref + 4);
+
+		if (!has_gate(m, i) || (plain->gate != TRAMP_NONE && plain->ref == TRAMP_NONE))
+			continue;
+		if (plain->ref != TRAMP_NONE)
+			memcpy(m->out.buf + plain->ref, &rel, sizeof(rel));
+		put_gate(m, i, false);
+	}
 }
 
 static void put_uncounted(struct tramp_mirror *m)
@@ -450,8 +503,5 @@ void mem_put_plain(struct tramp_mirror *m)
 	if (m->mem->env.free)
 		put_uncounted(m);
 	put_landings(m);
-	for (uint32_t i = 0; i < m->flow.nblocks && m->out.status == TRAMP_OK; i++) {
-		if (has_gate(m, i) && m->mem->plain.v[i].gate == TRAMP_NONE)
-			put_gate(m, i, false);
-	}
+	put_gates(m);
 }
