@@ -27,6 +27,7 @@ libtrampolines_la_SOURCES += $(MACHINE_FILES) \
 	trampolines/x86-64/mememit.c \
 	trampolines/x86-64/mememit.h \
 	trampolines/x86-64/mememitcheck.c \
+	trampolines/x86-64/mememitgate.c \
 	trampolines/x86-64/mememitguess.c \
 	trampolines/x86-64/mememitlabel.c \
 	trampolines/x86-64/mememitnode.c \

@@ -189,9 +189,17 @@ bool mem_guesses(const struct tramp_mirror *m, uint32_t n);
 void mem_put_guess(struct tramp_mirror *m, uint32_t n);
 void mem_put_misses(struct tramp_mirror *m);
 
-/* ---- mememitplain.c: the copy that records nothing, and what leads to it or to the other ---- */
+/* ---- mememitgate.c: what leads to the copy that records nothing, or to the other ---- */
+
+#define MEM_GATE_MAX (2 * 64 + 6 + 19 + 6 + 13 + 6 + 5) /* bytes for a block, at most */
+/* All that mir_mem_gate() has not put. */
+void mem_put_gates(struct tramp_mirror *m);
+
+/* ---- mememitplain.c: the copy that records nothing ---- */
+
 
 bool mem_plain_begin(struct tramp_mirror *m);
+void mem_put_jcc_to(struct tramp_mirror *m, uint8_t cc, uint32_t at); /* a place in the mirror */
 void mem_put_plain(struct tramp_mirror *m);
 size_t mem_plain_room(const struct tramp_mirror *m);
 /* What is subtracted from `left` at block i's start, in either copy; 0: nothing. */

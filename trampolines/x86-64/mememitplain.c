@@ -1,16 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Recording that goes off and on: the plain copy of all blocks, and where control comes from elsewhere
- * the way to it, or to the copy that records.
- *
- *	mov  %fs:0, %r		where the pool may be another thread's
- *	cmp  %gs:off, %r
- *	je   plain
- *	jmp  entry
- *
- *	cmpq $0, %gs:off	elsewhere
- *	jne  plain
- *	jmp  entry
+ * Recording that goes off and on: the plain copy of all blocks.  The way to it, or to the copy that records, is in
+ * mememitgate.c.
  *
  *	cmpq $0, %gs:off	in front of a loop head in the plain copy
  *	je   landing
@@ -29,9 +20,7 @@
  * A loop of several copies subtracts in front of the last of them, and on its ways out in front of that.  Where
  * nothing is to be subtracted there is only looked whether it is negative.
  *
- * Where nothing else goes on to the copy, the way to it stands in front of it, and needs no jump while recording is off.
- *
- * If there is a third copy, that does not count, the way to either begins with the same look at `free`, it has
+ * If there is a third copy, that does not count, it has
  *
  *	cmpq $0, %gs:free	in front of a loop head
  *	je   the counting copy
@@ -49,8 +38,6 @@
 
 /* Bytes, at most. */
 enum {
-	SAVED_MAX = 64,
-	GATE_MAX = 2 * SAVED_MAX + 6 + 19 + 6 + 13 + 6 + 5,
 	POLL_MAX = 19,
 	EXIT_MAX = 13 + 5,
 	SPENT_MAX = 10 + 6,
@@ -119,7 +106,7 @@ size_t mem_plain_room(const struct tramp_mirror *m)
 	for (uint32_t i = 0; i < m->flow.nblocks; i++) {
 		const struct tramp_block *fb = mir_flow_block(m, i);
 
-		room += fb->end - fb->start + LAST_MAX + POLL_MAX + GATE_MAX + SPENT_MAX + LANDING_MAX;
+		room += fb->end - fb->start + LAST_MAX + POLL_MAX + MEM_GATE_MAX + SPENT_MAX + LANDING_MAX;
 		if (mir_is_exit(fb->ends) && mir_wants(m, TRAMP_MIRROR_EXIT))
 			room += LAST_MAX + TRAMP_PROBE_MAX + TRAMP_PROBE_SLOW_MAX;
 		room += mem_turns_room(m, i);
@@ -164,7 +151,7 @@ static void compare_off(struct tramp_mirror *m)
 	asm_gs_cmp0(&m->out, m->mem->env.off);
 }
 
-static void put_jcc_to(struct tramp_mirror *m, enum asm_cc cc, uint32_t at)
+void mem_put_jcc_to(struct tramp_mirror *m, uint8_t cc, uint32_t at)
 {
 	tramp_put_u8(&m->out, 0x0f);
 	tramp_put_u8(&m->out, (uint8_t)(0x80 | cc));
@@ -198,7 +185,7 @@ static void put_poll(struct tramp_mirror *m, uint32_t i)
 	mir_piece(m, RT_PIECE_INSN, mir_off(m, i, m->blocks.v[i].lo), false);
 	if (m->mem->uncounted) {
 		asm_gs_cmp0(&m->out, m->mem->env.free);
-		put_jcc_to(m, ASM_E, m->mem->plain.v[i].at);
+		mem_put_jcc_to(m, ASM_E, m->mem->plain.v[i].at);
 		return;
 	}
 	if (m->mem->env.count)
@@ -224,7 +211,7 @@ static void put_landings(struct tramp_mirror *m)
 		settle_later(m, e);
 		if (m->mem->env.free) {
 			asm_gs_cmp0(&m->out, m->mem->env.free);
-			put_jcc_to(m, ASM_NE, m->mem->plain.v[e->block].free);
+			mem_put_jcc_to(m, ASM_NE, m->mem->plain.v[e->block].free);
 		}
 		mem_put_landing(m, e->block, way_in);
 	}
@@ -291,197 +278,7 @@ static void put_exits(struct tramp_mirror *m)
 	}
 }
 
-/* ---- where control comes from elsewhere ---- */
-
-static void put_jump_to_plain(struct tramp_mirror *m, enum asm_cc cc, uint32_t i)
-{
-	put_jcc_to(m, cc, m->mem->plain.v[i].at);
-}
-
-static void load_owner(struct tramp_mirror *m, uint8_t reg)
-{
-	if (m->mem->env.id == TRAMP_ID_FSBASE)
-		asm_rdfsbase(&m->out, reg);
-	else
-		asm_fs_zero(&m->out, reg);
-}
-
-/*
- * Compares the word at @at of the pool with the owner, where no register is dead:
- *
- *	lea  -152(%rsp), %rsp
- *	mov  %rax, (%rsp)
- *	mov  %fs:0, %rax
- *	cmp  %gs:at, %rax
- *	mov  (%rsp), %rax
- *	lea  152(%rsp), %rsp
- */
-static void compare_saved(struct tramp_mirror *m, int32_t at, uint32_t start)
-{
-	asm_mem(&m->out, ASM_LEA, TRAMP_RSP, TRAMP_RSP, -RT_MEM_BELOW);
-	mem_plain_state(m, RT_MEM_BACK | RT_MEM_LOWERED, start);
-	asm_mem(&m->out, ASM_STORE, TRAMP_RAX, TRAMP_RSP, 0);
-	mem_plain_state(m, RT_MEM_BACK | RT_MEM_LOWERED | RT_MEM_SLOT0, start);
-	load_owner(m, TRAMP_RAX);
-	asm_gs(&m->out, ASM_CMP_LOAD, TRAMP_RAX, at);
-	asm_mem(&m->out, ASM_LOAD, TRAMP_RAX, TRAMP_RSP, 0);
-	asm_mem(&m->out, ASM_LEA, TRAMP_RSP, TRAMP_RSP, RT_MEM_BELOW);
-	mem_plain_state(m, RT_MEM_BACK, start);
-}
-
-/* Behind a look at `off` that says what @cc says if it is off.  @falls: the plain copy follows. */
-static void put_entry(struct tramp_mirror *m, uint32_t i, enum asm_cc cc, bool falls)
-{
-	uint32_t weight = m->mem->plan.poll[i] ? 0 : mem_weight(m, i);
-
-	if (weight || falls)
-		mem_put_jcc(m, cc ^ 1, m->mem->plan.entry[i], MEM_HOME);
-	if (weight) {
-		asm_gs_sub32(&m->out, m->mem->env.left, (int32_t)weight);
-		cc = ASM_NS;
-		if (falls)
-			mem_put_jcc(m, ASM_S, m->mem->plan.entry[i], MEM_HOME);
-	}
-	if (!falls)
-		put_jump_to_plain(m, cc, i);
-}
-
-static void put_saved_entry(struct tramp_mirror *m, uint32_t i, uint32_t start, bool falls)
-{
-	compare_off(m); /* most often it is 0 */
-	mem_put_jcc(m, ASM_E, m->mem->plan.entry[i], MEM_HOME);
-	if (m->mem->env.free) {
-		compare_saved(m, m->mem->env.free, start);
-		put_jcc_to(m, ASM_E, m->mem->plain.v[i].free);
-	}
-	compare_saved(m, m->mem->env.off, start);
-	put_entry(m, i, ASM_E, falls);
-}
-
-static void put_look(struct tramp_mirror *m, uint32_t i, uint32_t start, bool falls)
-{
-	const struct mem_node *node = mem_node(m, m->mem->plan.entry[i]);
-	uint8_t reg = mem_dead_register(m, node);
-
-	if (!node->owner) {
-		if (m->mem->env.free) {
-			asm_gs_cmp0(&m->out, m->mem->env.free);
-			put_jcc_to(m, ASM_NE, m->mem->plain.v[i].free);
-		}
-		compare_off(m);
-		put_entry(m, i, ASM_NE, falls);
-	} else if (reg != RT_MEM_NO_REG) {
-		load_owner(m, reg);
-		if (m->mem->env.free) {
-			asm_gs(&m->out, ASM_CMP_LOAD, reg, m->mem->env.free);
-			put_jcc_to(m, ASM_E, m->mem->plain.v[i].free);
-		}
-		asm_gs(&m->out, ASM_CMP_LOAD, reg, m->mem->env.off);
-		put_entry(m, i, ASM_E, falls);
-	} else {
-		put_saved_entry(m, i, start, falls);
-	}
-}
-
-static bool has_live_flags(const struct tramp_mirror *m, uint32_t i)
-{
-	return mir_flow_block(m, i)->live_in & TRAMP_STATUS;
-}
-
-static uint32_t begin_gate(struct tramp_mirror *m, uint32_t i)
-{
-	uint32_t start, *gate = &m->mem->plain.v[i].gate;
-
-	mem_plain_state(m, 0, 0);
-	if (i == m->flow.entry && *gate == TRAMP_NONE)
-		mir_put_entry_probe(m, i);
-	start = here(m);
-	if (*gate == TRAMP_NONE)
-		*gate = start;
-	mem_plain_state(m, RT_MEM_BACK, start);
-	mir_piece(m, RT_PIECE_INSN, mir_off(m, i, m->blocks.v[i].lo), false);
-	return start;
-}
-
-/* Where the flags are live, the copy that records finds out that recording is off. */
-static void put_gate(struct tramp_mirror *m, uint32_t i, bool falls)
-{
-	uint32_t start = begin_gate(m, i);
-
-	if (!has_live_flags(m, i))
-		put_look(m, i, start, falls);
-	if (!falls)
-		mem_put_jump(m, m->mem->plan.entry[i], MEM_HOME);
-	else
-		mem_plain_state(m, 0, 0);
-}
-
-static bool has_gate(const struct tramp_mirror *m, uint32_t i)
-{
-	return m->mem->plan.entry[i] != TRAMP_NONE && !m->mem->plan.polled[i];
-}
-
-/* Does the code in front of block i's go on to somewhere else? */
-static bool is_not_fallen_into(const struct tramp_mirror *m, uint32_t i)
-{
-	const struct tramp_block *before = i ? mir_flow_block(m, i - 1) : NULL;
-
-	if (i == m->flow.entry)
-		return true;
-	if (!before)
-		return false;
-	return before->ends == TRAMP_END_CALL || before->ends == TRAMP_END_RET ||
-	       before->ends == TRAMP_END_SWITCH;
-}
-
-/* In front of the copy that does not count: to it, or to where there is looked at `off`. */
-static void put_free_gate(struct tramp_mirror *m, uint32_t i)
-{
-	const struct mem_node *node = mem_node(m, m->mem->plan.entry[i]);
-	uint8_t reg = mem_dead_register(m, node);
-	uint32_t start = begin_gate(m, i);
-
-	if (!node->owner) {
-		asm_gs_cmp0(&m->out, m->mem->env.free);
-	} else if (reg != RT_MEM_NO_REG) {
-		load_owner(m, reg);
-		asm_gs(&m->out, ASM_CMP_LOAD, reg, m->mem->env.free);
-	} else {
-		compare_saved(m, m->mem->env.free, start);
-	}
-	tramp_put_u8(&m->out, 0x0f);
-	tramp_put_u8(&m->out, (uint8_t)(0x80 | (node->owner ? ASM_NE : ASM_E)));
-	m->mem->plain.v[i].ref = here(m);
-	tramp_put_u32(&m->out, 0);
-	mem_plain_state(m, 0, 0);
-}
-
-/* Recording is off most of the time: then the way to the plain copy is to have no jump. */
-void mir_mem_gate(struct tramp_mirror *m, uint32_t i)
-{
-	if (!mir_wants(m, TRAMP_MIRROR_ACCESSES) || !has_gate(m, i) || has_live_flags(m, i) ||
-	    !is_not_fallen_into(m, i))
-		return;
-	if (!m->mem->env.free)
-		put_gate(m, i, true);
-	else if (m->mem->uncounted)
-		put_free_gate(m, i);
-}
-
-/* The others, and what such gates lead to. */
-static void put_gates(struct tramp_mirror *m)
-{
-	for (uint32_t i = 0; i < m->flow.nblocks && m->out.status == TRAMP_OK; i++) {
-		const struct mem_plain *plain = &m->mem->plain.v[i];
-		uint32_t rel = here(m) - (plain->ref + 4);
-
-		if (!has_gate(m, i) || (plain->gate != TRAMP_NONE && plain->ref == TRAMP_NONE))
-			continue;
-		if (plain->ref != TRAMP_NONE)
-			memcpy(m->out.buf + plain->ref, &rel, sizeof(rel));
-		put_gate(m, i, false);
-	}
-}
+/* ---- all of it ---- */
 
 static void put_uncounted(struct tramp_mirror *m)
 {
@@ -503,5 +300,5 @@ void mem_put_plain(struct tramp_mirror *m)
 	if (m->mem->env.free)
 		put_uncounted(m);
 	put_landings(m);
-	put_gates(m);
+	mem_put_gates(m);
 }
