@@ -119,13 +119,13 @@ static uint32_t state_now(const struct rt_thread *t, uint32_t i)
 
 /*
  * The collector frees them in their order.  A thread that is faster does not go on with each of them, which would be a
- * sleep for each, but when half of them are free.
+ * sleep for each, but when some are free; not so late that the collector waits.
  */
-static void wait_for_half(struct rt_thread *t, uint32_t i)
+static void wait_for_some(struct rt_thread *t, uint32_t i)
 {
 	uint64_t began = rt_pace_clock();
-	uint32_t half = (i + rt_control()->mem_nsub / 2) % rt_control()->mem_nsub;
-	uint32_t last = state_now(t, half) == RING_SUB_FULL ? half : i, state = state_now(t, last);
+	uint32_t later = (i + rt_control()->mem_nsub / 4) % rt_control()->mem_nsub;
+	uint32_t last = state_now(t, later) == RING_SUB_FULL ? later : i, state = state_now(t, last);
 
 	if (state != RING_SUB_FREE)
 		sys_futex_wait(state_of(t, last), state, WAIT_MS);
@@ -140,7 +140,7 @@ static int await(struct rt_thread *t, uint32_t i)
 	while (state_now(t, i) != RING_SUB_FREE) {
 		if (c->flags & RING_DROP || ring_collector_gone(c))
 			return 0;
-		wait_for_half(t, i);
+		wait_for_some(t, i);
 	}
 	return 1;
 }
