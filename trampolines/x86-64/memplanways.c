@@ -224,20 +224,38 @@ static float share(const struct mp *p, uint32_t block, uint32_t k)
 	return in ? 1 - 1 / MP_LOOP_RUNS : 1 / MP_LOOP_RUNS;
 }
 
-static float base_freq(const struct mp *p, uint32_t i)
+/* Control comes to it by indirect jumps, most often. */
+static bool is_case(const struct mp *p, uint32_t i)
+{
+	return p->blocks.v[i].outside && !p->blocks.v[i].polled &&
+	       !(p->flow->blocks[i].flags & (TRAMP_BLOCK_ENTRY | TRAMP_BLOCK_RETURN));
+}
+
+/* @of_case: of each case; below 0: what its loops make likely. */
+static float base_freq(const struct mp *p, uint32_t i, float of_case)
 {
 	const struct tramp_block *b = &p->flow->blocks[i];
 	float freq = b->flags & TRAMP_BLOCK_ENTRY ? 1 : 0.125f;
 
+	if (of_case >= 0 && is_case(p, i))
+		return of_case;
 	for (unsigned int d = 0; d < b->loop_depth && freq < FREQ_MAX && !(b->flags & TRAMP_BLOCK_ENTRY); d++)
 		freq *= MP_LOOP_RUNS;
 	return b->flags & TRAMP_BLOCK_RETURN ? 0 : freq;
 }
 
-static void find_freqs(struct mp *p)
+/* Back to the head of its loop: that is in what the head is taken to turn.  (Cases come in front of the head.) */
+static bool turns(const struct mp *p, uint32_t from, uint32_t to)
+{
+	uint32_t loop = p->flow->blocks[to].loop;
+
+	return p->env->count && loop != TRAMP_NONE && p->flow->loops[loop].head == to && mp_in_loop(p, from, loop);
+}
+
+static void spread(struct mp *p, float of_case)
 {
 	for (uint32_t i = 0; i < p->flow->nblocks; i++)
-		p->blocks.v[i].freq = p->blocks.v[i].outside && !p->blocks.v[i].polled ? base_freq(p, i) : 0;
+		p->blocks.v[i].freq = p->blocks.v[i].outside && !p->blocks.v[i].polled ? base_freq(p, i, of_case) : 0;
 	for (uint32_t n = 0; n < p->flow->nblocks; n++) {
 		uint32_t i = p->order.v[n], loop = p->flow->blocks[i].loop;
 		struct mp_block *b = &p->blocks.v[i];
@@ -248,7 +266,7 @@ static void find_freqs(struct mp *p)
 			uint32_t to = successor(p, i, k);
 			float freq = b->freq * share(p, i, k);
 
-			if (to != TRAMP_NONE && p->blocks.v[to].number > n)
+			if (to != TRAMP_NONE && p->blocks.v[to].number > n && !turns(p, i, to))
 				p->blocks.v[to].freq += freq;
 			if (b->way[k] != TRAMP_NONE)
 				p->ways.v[b->way[k]].freq = freq;
@@ -256,6 +274,40 @@ static void find_freqs(struct mp *p)
 		if (b->elsewhere != TRAMP_NONE)
 			p->ways.v[b->elsewhere].freq = b->polled ? 0 : b->freq;
 	}
+}
+
+static float indirect_jumps(const struct mp *p)
+{
+	float n = 0;
+
+	for (uint32_t i = 0; i < p->flow->nblocks; i++) {
+		uint8_t ends = p->flow->blocks[i].ends;
+
+		if (ends == TRAMP_END_SWITCH || ends == TRAMP_END_UNSURE)
+			n += p->blocks.v[i].freq;
+	}
+	return n;
+}
+
+/*
+ * Where it is counted what is done, cases have to be run as often as there are indirect jumps, be it one of hundreds in a
+ * turn.  If they jump to each other, as those of an interpreter, that is a loop like others.
+ */
+static void find_freqs(struct mp *p)
+{
+	float cases = 0, first, again;
+
+	for (uint32_t i = 0; p->env->count && i < p->flow->nblocks; i++)
+		cases += is_case(p, i);
+	spread(p, cases > 0 ? 0 : -1);
+	if (!(cases > 0))
+		return;
+	first = indirect_jumps(p);
+	spread(p, first / cases);
+	again = first > 0 ? indirect_jumps(p) / first - 1 : 0;
+	if (again > 1 - 1 / MP_LOOP_RUNS)
+		again = 1 - 1 / MP_LOOP_RUNS;
+	spread(p, first > 0 ? first / (1 - again) / cases : -1);
 }
 
 /* ---- conditions ---- */
