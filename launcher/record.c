@@ -449,6 +449,8 @@ static void finish(struct recording *r, int status)
 		  totals.threads, r->dir.path);
 	if (r->recorded.memory)
 		msg_debug("%llu bytes of memory streams", (unsigned long long)totals.memory_bytes);
+	if (tracedir_is_gone(&r->dir))
+		msg_error("%s: the trace was deleted while it was recorded", r->dir.path);
 	tracedir_close(&r->dir);
 }
 

@@ -404,6 +404,13 @@ void tracedir_abandon(struct tracedir *td)
 	tracedir_close(td);
 }
 
+bool tracedir_is_gone(const struct tracedir *td)
+{
+	struct stat st;
+
+	return td->lock_fd >= 0 && fstat(td->lock_fd, &st) == 0 && st.st_nlink == 0;
+}
+
 void tracedir_close(struct tracedir *td)
 {
 	if (td->lock_fd >= 0)

@@ -33,6 +33,9 @@ int tracedir_create(const char *dir, struct tracedir *td) __attribute__((warn_un
 /* The program could not be started after all: removes what was made, puts the older trace back. */
 void tracedir_abandon(struct tracedir *td);
 
+/* Somebody has deleted it meanwhile, as far as locks tell. */
+bool tracedir_is_gone(const struct tracedir *td);
+
 /* Recording is over: gives up the lock and frees. */
 void tracedir_close(struct tracedir *td);
 

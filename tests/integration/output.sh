@@ -69,3 +69,7 @@ fi
 # Programs that change their folder or root before they end do not matter.
 check_status 0 sonde "${work[@]}" -o moved -- sh -c "cd / && $programs/ends 1 return; :"
 [ -f moved/metadata ] || fail "where did the trace go?"
+
+# A trace that is deleted meanwhile: the program does not notice, the user is told.
+check_status 5 sonde "${work[@]}" -o gone -- sh -c "rm -r gone; exit 5"
+check_contains err '^sonde: gone: the trace was deleted while it was recorded$'
