@@ -8,8 +8,9 @@
  * is what it cost: all of it, waiting for the collector too.  Sums of late, that fade, say how much a burst costs for
  * its length; from that, and from what was too much so far, or too little of late, follows the next pause.
  *
- * Counting takes time as well.  So of a pause that is much longer than the burst only as much as that is counted at
- * its begin, where what is slower than at its end is cost, too, and at its end.
+ * Counting takes time as well.  So of a pause that is much longer than the burst only half as much as that is counted at
+ * its begin, where what is slower than at its end is cost, too, and at its end.  How much it takes cannot be seen, for
+ * what is done is known only where it is counted: it is taken for a tenth of the time.  (doc/benchmarks.md)
  */
 #include "runtime/memory.h"
 #include "runtime/sys.h"
@@ -30,6 +31,8 @@
 #define SPREAD 4
 #define FIRST_PAUSE 16		/* times the burst */
 #define PAUSE_LEAST 8		/* a part of the burst */
+#define COUNTED 2		/* likewise: what is counted at either end of a long pause */
+#define COUNTING 10		/* a part of the time that is counted */
 #define FREE_LEAST 4		/* so many times what is counted at once: part of it is not counted */
 
 static uint64_t clock(int which)
@@ -110,7 +113,7 @@ static void measure(struct rt_pace *p, uint64_t pause, uint64_t units)
 	uint64_t ns = p->pause + pause, in = p->pause_units + units;
 	int64_t work = (int64_t)scaled(p->burst_units + p->behind_units, ns, in);
 
-	p->cycle_cost = (int64_t)(p->burst + p->waited + p->behind) - work;
+	p->cycle_cost = (int64_t)(p->burst + p->waited + p->behind) - work + (work + (int64_t)pause) / COUNTING;
 	p->cycle_plain = work + (int64_t)(p->free + pause);
 	p->measured = 1;
 	fade(&p->work, (int64_t)scaled(p->burst_units, ns, in));
@@ -201,7 +204,7 @@ uint64_t rt_pace_off(struct rt_thread *t, uint64_t done)
 		return FIRST_PAUSE * (done + 1);
 	burst = scaled(done, p->pause, p->pause_units);
 	pause = next_pause(p, burst);
-	counted = burst > SHORTEST ? burst : SHORTEST;
+	counted = burst > COUNTED * SHORTEST ? burst / COUNTED : SHORTEST;
 	if (pause / FREE_LEAST > counted && is_switched(t)) {
 		p->in = RT_PAUSE_BEHIND;
 		p->free = pause - 2 * counted;
