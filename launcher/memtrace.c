@@ -51,6 +51,16 @@ void memtrace_use(struct sonde_trace *trace, struct pick *pick, struct memtrace 
 	t->threads = count_streams(trace, pick);
 }
 
+static void warn_without_end(const struct sonde_trace *trace, const char *dir)
+{
+	for (size_t i = 0; i < sonde_trace_ranks(trace); i++) {
+		if (sonde_trace_rank(trace, i)->ending != SONDE_TRACE_UNFINISHED)
+			continue;
+		msg_warn("%s: the recording has no end: it is still running, or the recorder was killed", dir);
+		return;
+	}
+}
+
 int memtrace_open(const char *dir, struct pick *pick, struct memtrace *t)
 {
 	int status = pick_open(dir, &t->trace);
@@ -65,6 +75,8 @@ int memtrace_open(const char *dir, struct pick *pick, struct memtrace *t)
 	}
 	if (status)
 		memtrace_close(t);
+	else
+		warn_without_end(t->trace, dir);
 	return status;
 }
 

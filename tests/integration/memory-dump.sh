@@ -221,6 +221,16 @@ check_contains out '^damage '
 : >"$stream"
 check_status 2 sonde info damaged
 check_contains out '^damage '
+# Sonde was killed: what is there is shown, with a warning.
+cp -r many unended
+grep -v '"type":"end"' many/metadata >unended/metadata
+for reader in "dump --mem" memory; do
+	check_status 0 sonde $reader unended
+	check_contains err '^sonde: warning: unended: the recording has no end: '
+	[ "$(wc -l <err)" -eq 1 ] || { show err; fail "not one line"; }
+	check_status 0 sonde $reader many
+	[ ! -s err ] || { show err; fail "warnings"; }
+done
 # Descriptions that are no such file.
 cp /etc/passwd damaged/code.memory
 check_usage_error sonde dump --mem damaged
