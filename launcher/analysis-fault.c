@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Modules' code for memory accesses runs in our process: if it faults, that ends us, but the user is told whose fault it was. */
+/*
+ * Modules' code for memory accesses runs in our process: if it faults, that ends us, but the user is told
+ * whose fault it was.
+ */
 #include <signal.h>
 #include <stddef.h>
 #include <string.h>

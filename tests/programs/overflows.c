@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* usage: overflows: a thread's stack overflows many times, each time at another offset; a handler on another stack leaves it. */
+/*
+ * usage: overflows: a thread's stack overflows many times, each time at another offset, and a handler on
+ * another stack leaves it.
+ */
 #include <alloca.h>
 #include <pthread.h>
 #include <setjmp.h>
