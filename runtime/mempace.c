@@ -105,18 +105,32 @@ static void note(struct rt_thread *t, int64_t cost, int64_t plain)
 }
 
 /*
- * The burst is measured by what was counted in front of it, if anything, and in front of the next one: @pause, with
- * @units.  What is counted right behind the burst is slow because of it: caches are cold.
+ * Units a millisecond: the mean of the speeds in front of the burst, if anything was counted there, and in front of
+ * the next one.  Where a phase of the program ends in between, a burst of the quick one has as many more units as it is
+ * quicker: so with this mean what is too much and too little for bursts of the same time cancels out, which it does not with
+ * the sums of times and units.
+ */
+static uint64_t speed(const struct rt_pace *p, uint64_t pause, uint64_t units)
+{
+	uint64_t after = scaled(units, MILLION, pause);
+	uint64_t before = p->pause_units ? scaled(p->pause_units, MILLION, p->pause) : after;
+
+	return before / 2 + after / 2 + 1;
+}
+
+/*
+ * The burst is measured by what was counted around it: @pause, with @units, is in front of the next.  What is counted right
+ * behind the burst is slow because of it: caches are cold.
  */
 static void measure(struct rt_pace *p, uint64_t pause, uint64_t units)
 {
-	uint64_t ns = p->pause + pause, in = p->pause_units + units;
-	int64_t work = (int64_t)scaled(p->burst_units + p->behind_units, ns, in);
+	uint64_t per_ms = speed(p, pause, units);
+	int64_t work = (int64_t)scaled(p->burst_units + p->behind_units, MILLION, per_ms);
 
 	p->cycle_cost = (int64_t)(p->burst + p->waited + p->behind) - work + (work + (int64_t)pause) / COUNTING;
 	p->cycle_plain = work + (int64_t)(p->free + pause);
 	p->measured = 1;
-	fade(&p->work, (int64_t)scaled(p->burst_units, ns, in));
+	fade(&p->work, (int64_t)scaled(p->burst_units, MILLION, per_ms));
 }
 
 /* A cycle is over. */
