@@ -102,19 +102,19 @@ static void publish(struct rt_thread *t, uint64_t end)
 	rt_ring_doorbell();
 }
 
+static uint32_t state_now(const struct rt_thread *t, uint32_t i)
+{
+	return __atomic_load_n((uint32_t *)state_of(t, i), __ATOMIC_ACQUIRE);
+}
+
 int rt_mem_has_room(const struct rt_thread *t, uint32_t chunks)
 {
 	uint32_t first = t->mem_sub + (t->mem_state == RT_MEM_OPEN), n = rt_control()->mem_nsub;
 
 	for (uint32_t i = first; i < first + chunks && t->ring && !t->mem_here; i++)
-		if (__atomic_load_n((uint32_t *)state_of(t, i % n), __ATOMIC_ACQUIRE) != RING_SUB_FREE)
+		if (state_now(t, i % n) != RING_SUB_FREE)
 			return 0;
 	return 1;
-}
-
-static uint32_t state_now(const struct rt_thread *t, uint32_t i)
-{
-	return __atomic_load_n((uint32_t *)state_of(t, i), __ATOMIC_ACQUIRE);
 }
 
 /*
