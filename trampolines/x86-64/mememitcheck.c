@@ -40,10 +40,7 @@ static uint32_t here(const struct tramp_mirror *m)
 
 static void put_branch(struct tramp_mirror *m, enum asm_cc cc, struct mem_slow *slow)
 {
-	tramp_put_u8(&m->out, 0x0f);
-	tramp_put_u8(&m->out, (uint8_t)(0x80 | cc));
-	slow->ref = here(m);
-	tramp_put_u32(&m->out, 0);
+	slow->ref = asm_jcc(&m->out, cc);
 }
 
 static void note_slow(struct tramp_mirror *m, struct mem_slow *slow)
@@ -122,10 +119,7 @@ uint8_t mem_dead_register(const struct tramp_mirror *m, const struct mem_node *n
 
 static void compare_owner(struct tramp_mirror *m, uint8_t reg)
 {
-	if (m->mem->env.id == TRAMP_ID_FSBASE)
-		asm_rdfsbase(&m->out, reg);
-	else
-		asm_fs_zero(&m->out, reg);
+	asm_thread(&m->out, m->mem->env.id, reg);
 	asm_gs(&m->out, ASM_CMP_LOAD, reg, m->mem->env.owner);
 }
 

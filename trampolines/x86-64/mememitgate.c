@@ -14,8 +14,6 @@
  * Where nothing else goes on to the plain copy this stands in front of it, and needs no jump while recording is off.
  * If there is a third copy, that does not count, there is looked at `free` first, in front of that.
  */
-#include <string.h>
-
 #include "trampolines/x86-64/mememit.h"
 #include "trampolines/x86-64/probeasm.h"
 
@@ -27,14 +25,6 @@ static uint32_t here(const struct tramp_mirror *m)
 static void put_jump_to_plain(struct tramp_mirror *m, enum asm_cc cc, uint32_t i)
 {
 	mem_put_jcc_to(m, cc, m->mem->plain.v[i].at);
-}
-
-static void load_owner(struct tramp_mirror *m, uint8_t reg)
-{
-	if (m->mem->env.id == TRAMP_ID_FSBASE)
-		asm_rdfsbase(&m->out, reg);
-	else
-		asm_fs_zero(&m->out, reg);
 }
 
 /*
@@ -53,7 +43,7 @@ static void compare_saved(struct tramp_mirror *m, int32_t at, uint32_t start)
 	mem_plain_state(m, RT_MEM_BACK | RT_MEM_LOWERED, start);
 	asm_mem(&m->out, ASM_STORE, TRAMP_RAX, TRAMP_RSP, 0);
 	mem_plain_state(m, RT_MEM_BACK | RT_MEM_LOWERED | RT_MEM_SLOT0, start);
-	load_owner(m, TRAMP_RAX);
+	asm_thread(&m->out, m->mem->env.id, TRAMP_RAX);
 	asm_gs(&m->out, ASM_CMP_LOAD, TRAMP_RAX, at);
 	asm_mem(&m->out, ASM_LOAD, TRAMP_RAX, TRAMP_RSP, 0);
 	asm_mem(&m->out, ASM_LEA, TRAMP_RSP, TRAMP_RSP, RT_MEM_BELOW);
@@ -102,7 +92,7 @@ static void put_look(struct tramp_mirror *m, uint32_t i, uint32_t start, bool fa
 		asm_gs_cmp0(&m->out, m->mem->env.off);
 		put_entry(m, i, ASM_NE, falls);
 	} else if (reg != RT_MEM_NO_REG) {
-		load_owner(m, reg);
+		asm_thread(&m->out, m->mem->env.id, reg);
 		if (m->mem->env.free) {
 			asm_gs(&m->out, ASM_CMP_LOAD, reg, m->mem->env.free);
 			mem_put_jcc_to(m, ASM_E, m->mem->plain.v[i].free);
@@ -175,15 +165,12 @@ static void put_free_gate(struct tramp_mirror *m, uint32_t i)
 	if (!node->owner) {
 		asm_gs_cmp0(&m->out, m->mem->env.free);
 	} else if (reg != RT_MEM_NO_REG) {
-		load_owner(m, reg);
+		asm_thread(&m->out, m->mem->env.id, reg);
 		asm_gs(&m->out, ASM_CMP_LOAD, reg, m->mem->env.free);
 	} else {
 		compare_saved(m, m->mem->env.free, start);
 	}
-	tramp_put_u8(&m->out, 0x0f);
-	tramp_put_u8(&m->out, (uint8_t)(0x80 | (node->owner ? ASM_NE : ASM_E)));
-	m->mem->plain.v[i].ref = here(m);
-	tramp_put_u32(&m->out, 0);
+	m->mem->plain.v[i].ref = asm_jcc(&m->out, node->owner ? ASM_NE : ASM_E);
 	mem_plain_state(m, 0, 0);
 }
 
@@ -204,12 +191,11 @@ void mem_put_gates(struct tramp_mirror *m)
 {
 	for (uint32_t i = 0; i < m->flow.nblocks && m->out.status == TRAMP_OK; i++) {
 		const struct mem_plain *plain = &m->mem->plain.v[i];
-		uint32_t rel = here(m) - (plain->ref + 4);
 
 		if (!has_gate(m, i) || (plain->gate != TRAMP_NONE && plain->ref == TRAMP_NONE))
 			continue;
 		if (plain->ref != TRAMP_NONE)
-			memcpy(m->out.buf + plain->ref, &rel, sizeof(rel));
+			asm_land(&m->out, plain->ref);
 		put_gate(m, i, false);
 	}
 }

@@ -59,10 +59,7 @@ void mem_put_guess(struct tramp_mirror *m, uint32_t n)
 	struct mem_miss miss = { .node = n };
 
 	asm_gs(&m->out, ASM_CMP_LOAD, mem_node(m, n)->reg, m->mem->env.ptr);
-	tramp_put_u8(&m->out, 0x0f);
-	tramp_put_u8(&m->out, 0x80 | ASM_NE);
-	miss.ref = (uint32_t)m->out.len;
-	tramp_put_u32(&m->out, 0);
+	miss.ref = asm_jcc(&m->out, ASM_NE);
 	miss.behind = (uint32_t)m->out.len;
 	if (mir_reserve(&m->mem->misses, m->mem->misses.n + 1))
 		m->mem->misses.v[m->mem->misses.n++] = miss;
@@ -77,17 +74,15 @@ static void put_miss(struct tramp_mirror *m, const struct mem_miss *miss)
 		.node = miss->node, .orig = mem_orig(m, miss->node, 0), .reg = RT_MEM_NO_REG,
 		.flags = RT_MEM_BACK,
 	};
-	uint32_t start = (uint32_t)m->out.len, rel = start - (miss->ref + 4);
 
-	mem_state(m, &s, start);
+	asm_land(&m->out, miss->ref);
+	mem_state(m, &s, (uint32_t)m->out.len);
 	asm_gs(&m->out, ASM_LOAD, node->reg, m->mem->env.ptr);
 	s.reg = node->reg;
 	s.flags = 0;
 	mem_state(m, &s, 0);
 	tramp_put_u8(&m->out, 0xe9);
 	tramp_put_u32(&m->out, miss->behind - ((uint32_t)m->out.len + 4));
-	if (m->out.status == TRAMP_OK)
-		memcpy(m->out.buf + miss->ref, &rel, sizeof(rel));
 }
 
 void mem_put_misses(struct tramp_mirror *m)

@@ -31,8 +31,6 @@
  *	jne  the copy that does not count
  *	landing
  */
-#include <string.h>
-
 #include "trampolines/x86-64/mememit.h"
 #include "trampolines/x86-64/probeasm.h"
 
@@ -173,10 +171,7 @@ static void put_later(struct tramp_mirror *m, struct mem_exit e)
 
 static void settle_later(struct tramp_mirror *m, const struct mem_exit *e)
 {
-	uint32_t rel = here(m) - (e->ref + 4);
-
-	if (m->out.status == TRAMP_OK)
-		memcpy(m->out.buf + e->ref, &rel, sizeof(rel));
+	asm_land(&m->out, e->ref);
 	mir_piece(m, RT_PIECE_INSN, mir_flow_block(m, e->block)->start, false);
 }
 

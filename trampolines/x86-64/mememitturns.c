@@ -14,8 +14,6 @@
  *	out2:	subq $2 * weight, %gs:left
  *		jmp  next
  */
-#include <string.h>
-
 #include "trampolines/x86-64/mememit.h"
 #include "trampolines/x86-64/probeasm.h"
 
@@ -32,18 +30,15 @@ static void put_way_out(struct tramp_mirror *m, uint32_t n, const struct mem_sta
 {
 	const struct mem_node *node = mem_node(m, n);
 	const struct tramp_op *last = mir_last(m, node->block);
-	const uint8_t *bytes = mir_bytes(m, last->off);
+	enum asm_cc cc = (mir_bytes(m, last->off)[last->disp_at - 1] ^ 1) & 0x0f;
 	struct mem_exit e = { .block = n, .done = turns * mem_weight(m, node->block) };
 
 	mem_state(m, s, 0);
-	tramp_put_u8(&m->out, 0x0f);
-	tramp_put_u8(&m->out, (uint8_t)(0x80 | ((bytes[last->disp_at - 1] ^ 1) & 0x0f)));
 	if (!e.done) {
-		mem_put_label(m, node->next, mem_way_into(m, node->next, node->kept));
+		mem_put_jcc(m, cc, node->next, mem_way_into(m, node->next, node->kept));
 		return;
 	}
-	e.ref = (uint32_t)m->out.len;
-	tramp_put_u32(&m->out, 0);
+	e.ref = asm_jcc(&m->out, cc);
 	if (mir_reserve(&m->mem->outs, m->mem->outs.n + 1))
 		m->mem->outs.v[m->mem->outs.n++] = e;
 	else
@@ -73,14 +68,13 @@ void mem_put_ways_out(struct tramp_mirror *m)
 		const struct mem_exit *e = &m->mem->outs.v[k];
 		const struct mem_node *node = mem_node(m, e->block), *next = mem_node(m, node->next);
 		enum mem_way way = mem_way_into(m, node->next, node->kept);
-		uint32_t rel = (uint32_t)m->out.len - (e->ref + 4);
 		struct mem_state s = {
 			.node = node->next, .orig = mem_orig(m, node->next, 0),
 			.reg = way == MEM_KEPT ? next->reg : RT_MEM_NO_REG,
 			.flags = way == MEM_KEPT && next->parked ? RT_MEM_PARKED : 0,
 		};
 
-		memcpy(m->out.buf + e->ref, &rel, sizeof(rel));
+		asm_land(&m->out, e->ref);
 		mem_state(m, &s, 0);
 		mem_put_less(m, e->done);
 		mem_put_jump(m, node->next, way);

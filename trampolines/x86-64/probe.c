@@ -153,20 +153,17 @@ static void restore(struct gen *g)
 
 void gen_slow_if(struct gen *g, enum asm_cc cc)
 {
-	g->code->slow_ref[g->code->nslow_refs++] = asm_jcc(&g->out, cc);
+	g->code->slow_ref[g->code->nslow_refs++] = (uint16_t)asm_jcc(&g->out, cc);
 }
 
 void gen_skip_if(struct gen *g, enum asm_cc cc)
 {
-	g->skip_ref[g->nskips++] = asm_jcc(&g->out, cc);
+	g->skip_ref[g->nskips++] = (uint16_t)asm_jcc(&g->out, cc);
 }
 
 void gen_check_owner(struct gen *g, uint8_t reg)
 {
-	if (g->env->id == TRAMP_ID_FSBASE)
-		asm_rdfsbase(&g->out, reg);
-	else
-		asm_fs_zero(&g->out, reg);
+	asm_thread(&g->out, g->env->id, reg);
 	asm_gs(&g->out, ASM_CMP_LOAD, reg, g->env->owner);
 	gen_slow_if(g, ASM_NE);
 }

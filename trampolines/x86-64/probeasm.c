@@ -2,6 +2,8 @@
 /* Encodings: Intel SDM volume 2, chapter 2 (REX, ModRM, SIB) and the instructions' own pages. */
 #include "trampolines/x86-64/probeasm.h"
 
+#include <string.h>
+
 enum { REX_W = 0x48, REX_R = 4, REX_X = 2, REX_B = 1, RSP = 4, GS = 0x65, FS = 0x64 };
 
 static void rex(struct tramp_out *out, unsigned int reg, unsigned int index, unsigned int base)
@@ -149,6 +151,14 @@ void asm_rdfsbase(struct tramp_out *out, unsigned int reg)
 	modrm(out, 3, 0, reg);
 }
 
+void asm_thread(struct tramp_out *out, enum tramp_thread_id id, unsigned int reg)
+{
+	if (id == TRAMP_ID_FSBASE)
+		asm_rdfsbase(out, reg);
+	else
+		asm_fs_zero(out, reg);
+}
+
 void asm_rdtsc(struct tramp_out *out)
 {
 	tramp_put_bytes(out, "\x0f\x31", 2);
@@ -165,10 +175,18 @@ void asm_flags_from_ax(struct tramp_out *out)
 	tramp_put_bytes(out, "\x04\x7f\x9e", 3);
 }
 
-uint16_t asm_jcc(struct tramp_out *out, enum asm_cc cc)
+uint32_t asm_jcc(struct tramp_out *out, enum asm_cc cc)
 {
 	tramp_put_u8(out, 0x0f);
 	tramp_put_u8(out, (uint8_t)(0x80 | cc));
 	tramp_put_u32(out, 0);
-	return (uint16_t)(out->len - 4);
+	return (uint32_t)out->len - 4;
+}
+
+void asm_land(struct tramp_out *out, uint32_t ref)
+{
+	uint32_t rel = (uint32_t)out->len - (ref + 4);
+
+	if (out->status == TRAMP_OK)
+		memcpy(out->buf + ref, &rel, sizeof(rel));
 }

@@ -8,6 +8,7 @@
 
 #include <stdint.h>
 
+#include "trampolines/trampoline.h"
 #include "trampolines/x86-64/emit.h"
 
 enum asm_op {
@@ -36,11 +37,13 @@ void asm_shl(struct tramp_out *out, unsigned int reg, uint8_t by);
 void asm_lea_sum(struct tramp_out *out, unsigned int to, unsigned int a, unsigned int b, int32_t disp);
 void asm_fs_zero(struct tramp_out *out, unsigned int reg);	/* mov %fs:0, reg */
 void asm_rdfsbase(struct tramp_out *out, unsigned int reg);
+void asm_thread(struct tramp_out *out, enum tramp_thread_id id, unsigned int reg); /* either of them */
 void asm_rdtsc(struct tramp_out *out);
 void asm_flags_to_ax(struct tramp_out *out);	/* lahf; seto %al */
 void asm_flags_from_ax(struct tramp_out *out);	/* clobbers al */
 
-/* A branch to somewhere later: the offset of its 4 bytes. */
-uint16_t asm_jcc(struct tramp_out *out, enum asm_cc cc);
+/* A branch to somewhere later: the offset of its 4 bytes; and what is emitted next is where that leads. */
+uint32_t asm_jcc(struct tramp_out *out, enum asm_cc cc);
+void asm_land(struct tramp_out *out, uint32_t ref);
 
 #endif
