@@ -28,6 +28,8 @@ libtracefmt_la_SOURCES = \
 	tracefmt/memoryfar.h \
 	tracefmt/memoryindex.c \
 	tracefmt/memoryindex.h \
+	tracefmt/memorypack.c \
+	tracefmt/memorypack.h \
 	tracefmt/memorypieces.c \
 	tracefmt/memorypieces.h \
 	tracefmt/memoryrecur.c \

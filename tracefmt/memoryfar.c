@@ -58,7 +58,7 @@ size_t tf_far_pack(struct tf_far *f, uint64_t *room, void *at, size_t max, const
 	ZSTD_outBuffer out = { .dst = at, .size = max };
 	ZSTD_inBuffer in = { .src = chunk, .size = bytes };
 
-	if (f->group >= TF_FAR_GROUP) {
+	if (f->group >= tf_far_group(f)) {
 		ZSTD_CCtx_reset(f->zstd, ZSTD_reset_session_only);
 		f->group = 0;
 	}

@@ -16,7 +16,7 @@
 #include "tracefmt/memoryrecur.h"
 
 #define TF_FAR_MAX 27			/* log2 of a window's bytes */
-#define TF_FAR_GROUP (UINT64_C(1) << 29) /* bytes of a stream after which a group ends */
+#define TF_FAR_GROUP 3			/* log2 of windows in a group: the first is not of use yet */
 #define TF_FAR_ROOM (UINT64_C(1) << 29)	 /* bytes of all windows of a writer */
 
 /* All zero is one that is not in use. */
@@ -36,6 +36,12 @@ void tf_far_free(struct tf_far *f, uint64_t *room);
 /* Appends a chunk to the frame, at @at[@max]; 0: an error, not in use any more.  *@start: it begins a group. */
 size_t tf_far_pack(struct tf_far *f, uint64_t *room, void *at, size_t max, const void *chunk, size_t bytes,
 		   bool *start);
+
+/* Bytes of the stream after which a group ends. */
+static inline uint64_t tf_far_group(const struct tf_far *f)
+{
+	return UINT64_C(1) << (f->log + TF_FAR_GROUP);
+}
 
 static inline bool tf_far_is_warm(const struct tf_far *f)
 {

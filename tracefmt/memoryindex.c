@@ -8,17 +8,19 @@
 
 enum {
 	SLOTS_LOG = 12, SLOTS = 1 << SLOTS_LOG,
-	STEP = 4,		/* one of so many words is counted */
+	RUN = 64, STEP = 4,	/* so many words in a row are counted, of so many times as many */
 	SELDOM = 4096,		/* a word that is seen less than once in so many is none to have a number */
+	WORSE = 16,		/* words are chosen anew when one in so many more is not among them */
 };
 
 struct counted {
 	uint32_t word, times;
 };
 
-struct slot {
-	uint32_t word;
-	uint8_t number;
+/* By what slot_of() says. */
+struct slots {
+	uint32_t words[SLOTS];
+	uint8_t numbers[SLOTS];
 };
 
 static uint32_t word(const uint8_t *from, size_t i)
@@ -38,7 +40,7 @@ static uint32_t slot_of(uint32_t w)
 static void count(struct counted *v, const uint8_t *from, size_t words)
 {
 	memset(v, 0, SLOTS * sizeof(*v));
-	for (size_t i = 0; i < words; i += STEP) {
+	for (size_t i = 0; i < words; i += (i + 1) % RUN ? 1 : (STEP - 1) * RUN + 1) {
 		uint32_t w = word(from, i);
 		struct counted *c = &v[slot_of(w)];
 
@@ -60,26 +62,33 @@ static int by_times(const void *a, const void *b)
 	return (x->word > y->word) - (x->word < y->word);
 }
 
-/* The words that get a number, to the front of @v. */
-static uint32_t choose(struct counted *v, size_t words)
+/* The words that get a number, each in another slot. */
+static void choose(struct tf_index_words *known, const uint8_t *from, size_t words)
 {
+	struct counted v[SLOTS];
 	uint32_t n = 0, least = (uint32_t)(words / STEP / SELDOM) + 2;
 
+	count(v, from, words);
 	for (uint32_t i = 0; i < SLOTS; i++) {
 		if (v[i].times >= least)
 			v[n++] = v[i];
 	}
 	qsort(v, n, sizeof(*v), by_times);
-	return n < TF_INDEX_WORDS ? n : TF_INDEX_WORDS;
+	known->n = n < TF_INDEX_WORDS ? n : TF_INDEX_WORDS;
+	for (uint32_t i = 0; i < known->n; i++)
+		known->word[i] = v[i].word;
 }
 
-static void number(struct slot *slots, const struct counted *v, uint32_t n)
+static void number(struct slots *slots, const struct tf_index_words *known)
 {
-	memset(slots, 0, SLOTS * sizeof(*slots));
-	for (uint32_t i = 0; i < SLOTS; i++)
-		slots[i].number = TF_INDEX_OTHER;
-	for (uint32_t i = 0; i < n; i++)
-		slots[slot_of(v[i].word)] = (struct slot){ .word = v[i].word, .number = (uint8_t)i };
+	memset(slots->words, 0, sizeof(slots->words));
+	memset(slots->numbers, TF_INDEX_OTHER, sizeof(slots->numbers));
+	for (uint32_t i = 0; i < known->n; i++) {
+		uint32_t slot = slot_of(known->word[i]);
+
+		slots->words[slot] = known->word[i];
+		slots->numbers[slot] = (uint8_t)i;
+	}
 }
 
 size_t tf_index_bound(size_t bytes)
@@ -88,69 +97,97 @@ size_t tf_index_bound(size_t bytes)
 }
 
 /* The others go to @others; says how many there are. */
-static size_t put_numbers(uint8_t *to, uint8_t *others, const uint8_t *from, size_t words, const struct slot *slots)
+static size_t put_numbers(uint8_t *to, uint8_t *others, const uint8_t *from, size_t words, const struct slots *slots)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < words; i++) {
-		uint32_t w = word(from, i);
-		const struct slot *s = &slots[slot_of(w)];
+		uint32_t w = word(from, i), slot = slot_of(w);
+		uint8_t k = slots->words[slot] == w ? slots->numbers[slot] : TF_INDEX_OTHER;
 
-		to[i] = s->word == w ? s->number : TF_INDEX_OTHER;
+		to[i] = k;
 		memcpy(others + 4 * n, &w, 4);
-		n += to[i] == TF_INDEX_OTHER;
+		n += k == TF_INDEX_OTHER;
 	}
 	return n;
 }
 
-size_t tf_index_make(uint8_t *to, const uint8_t *from, size_t bytes, uint8_t *scratch)
+/* Are they still the words to know?  @others of @words are not among them. */
+static void judge(struct tf_index_words *known, bool chosen, size_t others, size_t words)
+{
+	uint32_t share = words ? (uint32_t)(others * TF_INDEX_SHARE / words) : 0;
+
+	if (chosen)
+		known->others = share;
+	else if (share > known->others + TF_INDEX_SHARE / WORSE)
+		known->n = 0;
+}
+
+size_t tf_index_make(uint8_t *to, const uint8_t *from, size_t bytes, uint8_t *scratch,
+		     struct tf_index_words *known, struct tf_parts *parts)
 {
 	size_t words = bytes / 4, others;
-	struct slot slots[SLOTS];
-	struct counted v[SLOTS];
+	bool chosen = known->n == 0;
 	uint8_t *at = to + TF_INDEX_BEGIN;
+	struct slots slots;
 	uint32_t n;
 
-	count(v, from, words);
-	n = choose(v, words);
-	number(slots, v, n);
+	if (chosen)
+		choose(known, from, words);
+	n = known->n;
+	number(&slots, known);
 	for (uint32_t i = 0; i < n; i++, at += 4)
-		tf_put32(at, v[i].word);
-	others = put_numbers(at, scratch, from, words, slots);
+		tf_put32(at, known->word[i]);
+	others = put_numbers(at, scratch, from, words, &slots);
+	judge(known, chosen, others, words);
 	at += words;
 	memcpy(scratch + 4 * others, from + 4 * words, bytes % 4);
 	tf_put32(to, n);
 	tf_put32(to + 4, (uint32_t)others);
-	tf_words_spread(at, scratch, 4 * others + bytes % 4);
-	return (size_t)(at - to) + tf_words_size(4 * others + bytes % 4);
+	*parts = (struct tf_parts){ 0 };
+	tf_parts_add(parts, (size_t)(at - to));
+	tf_words_spread(at, scratch, 4 * others + bytes % 4, parts);
+	return parts->end[parts->n - 1];
 }
 
-static bool put_words(uint8_t *to, size_t words, const uint8_t *numbers, const uint32_t *known, uint32_t nknown,
+/* What a number stands for. */
+enum { KNOWN = 0, OTHER = 1, WRONG = 2 };
+struct meaning {
+	uint32_t word, kind;
+};
+
+static void read_meanings(struct meaning *v, const uint8_t *known, uint32_t n)
+{
+	for (uint32_t i = 0; i < 256; i++) {
+		v[i].kind = i < n ? KNOWN : i == TF_INDEX_OTHER ? OTHER : WRONG;
+		v[i].word = i < n ? tf_get32(known + 4 * i) : 0;
+	}
+}
+
+/* At most @words of @others are read, which has one more.  False: they are not @nothers, or a number is wrong. */
+static bool put_words(uint8_t *to, size_t words, const uint8_t *numbers, const struct meaning *meanings,
 		      const uint8_t *others, size_t nothers)
 {
-	bool bad = false;
+	uint32_t kinds = 0;
+	size_t n = 0;
 
 	for (size_t i = 0; i < words; i++) {
-		uint8_t k = numbers[i];
+		const struct meaning m = meanings[numbers[i]];
+		uint32_t w = word(others, n);
 
-		if (k != TF_INDEX_OTHER) {
-			bad |= k >= nknown;
-			memcpy(to + 4 * i, &known[k], 4);
-			continue;
-		}
-		if (!nothers--)
-			return false;
-		memcpy(to + 4 * i, others, 4);
-		others += 4;
+		w = m.kind ? w : m.word;
+		memcpy(to + 4 * i, &w, 4);
+		n += m.kind & OTHER;
+		kinds |= m.kind;
 	}
-	return !bad && nothers == 0;
+	return !(kinds & WRONG) && n == nothers;
 }
 
 bool tf_index_undo(uint8_t *to, size_t bytes, const uint8_t *from, size_t size, uint8_t *scratch)
 {
 	size_t words = bytes / 4, front, nothers;
-	uint32_t known[256] = { 0 }, n;
-	const uint8_t *numbers;
+	struct meaning meanings[256];
+	uint32_t n;
 
 	if (size < TF_INDEX_BEGIN)
 		return false;
@@ -159,11 +196,9 @@ bool tf_index_undo(uint8_t *to, size_t bytes, const uint8_t *from, size_t size, 
 	front = TF_INDEX_BEGIN + 4 * (size_t)n + words;
 	if (n > TF_INDEX_WORDS || nothers > words || size != front + tf_words_size(4 * nothers + bytes % 4))
 		return false;
-	for (uint32_t i = 0; i < n; i++)
-		known[i] = tf_get32(from + TF_INDEX_BEGIN + 4 * i);
-	numbers = from + TF_INDEX_BEGIN + 4 * n;
+	read_meanings(meanings, from + TF_INDEX_BEGIN, n);
 	if (!tf_words_gather(scratch, 4 * nothers + bytes % 4, from + front) ||
-	    !put_words(to, words, numbers, known, n, scratch, nothers))
+	    !put_words(to, words, from + front - words, meanings, scratch, nothers))
 		return false;
 	memcpy(to + 4 * words, scratch + 4 * nothers, bytes % 4);
 	return true;

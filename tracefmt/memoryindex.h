@@ -16,6 +16,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tracefmt/memorywords.h"
+
 #define TF_INDEX_WORDS 255
 #define TF_INDEX_OTHER 255
 #define TF_INDEX_BEGIN 8
@@ -23,13 +25,24 @@
 /* Bytes that a stream of @bytes can become. */
 size_t tf_index_bound(size_t bytes);
 
+#define TF_INDEX_SHARE 1024
+
+/* The words that have a number.  All zero: none have been chosen. */
+struct tf_index_words {
+	uint32_t n;
+	uint32_t others;	/* when they were chosen: of TF_INDEX_SHARE words so many were not among them */
+	uint32_t word[TF_INDEX_WORDS];
+};
+
 /*
  * Writes it to @to, tf_index_bound(@bytes) bytes; says how many it took.  @scratch has as many.  @from may change
- * meanwhile.
+ * meanwhile.  The words that are known are chosen if there are none, and forgotten when they fit a stream much worse than
+ * that one.
  */
-size_t tf_index_make(uint8_t *to, const uint8_t *from, size_t bytes, uint8_t *scratch);
+size_t tf_index_make(uint8_t *to, const uint8_t *from, size_t bytes, uint8_t *scratch,
+		     struct tf_index_words *known, struct tf_parts *parts);
 
-/* The way back, of @size bytes.  @scratch has @bytes.  False: they were not made so. */
+/* The way back, of @size bytes.  @scratch has @bytes and 4 more.  False: they were not made so. */
 bool tf_index_undo(uint8_t *to, size_t bytes, const uint8_t *from, size_t size, uint8_t *scratch);
 
 #endif

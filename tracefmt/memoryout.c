@@ -1,24 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Memory streams while they are written: a header as that of a thread file, then pieces.  A piece is a header
- * of 48 bytes and a zstd frame, of the bytes as they are, or rearranged.
+ * of 48 bytes and zstd frames, of the bytes as they are, or rearranged.
  */
 #include <errno.h>
 #include <stdio.h>
 #include <xxhash.h>
-#include <zstd.h>
 
 #include "tracefmt/memory.h"
-#include "tracefmt/memoryindex.h"
-#include "tracefmt/memorywords.h"
+#include "tracefmt/memorypack.h"
 #include "tracefmt/writer-internal.h"
-
-#define LEVEL 1
-
-enum {
-	SLOWER = 16,	/* one of the later ways, which take longer, has to be better by one part in so many */
-	SKIP = 7,	/* trials that a way which was far from the best is left out of */
-};
 
 static bool create(struct tf_writer *w, struct tf_pieces *p, const char *name, const char *magic,
 		   int pid, int tid)
@@ -41,149 +32,38 @@ static bool create(struct tf_writer *w, struct tf_pieces *p, const char *name, c
 	return false;
 }
 
-static void put_head(uint8_t *at, const struct tf_pieces *p, size_t packed, size_t raw)
+static void put_head(uint8_t *at, const struct tf_pieces *p, size_t packed, size_t raw, enum tf_piece_way way)
 {
 	memcpy(at, TF_MAGIC_PIECE, TF_MAGIC_SIZE);
 	tf_put32(at + 8, p->n);
 	tf_put32(at + 12, (uint32_t)packed);
 	tf_put32(at + 16, (uint32_t)raw);
-	tf_put32(at + 20, p->written);
+	tf_put32(at + 20, way);
 	tf_put64(at + 24, p->lost);
 	tf_put64(at + 32, XXH64(at + TF_PIECE_SIZE, packed, 0));
 	tf_put64(at + 40, XXH64(at, 40, 0));
 }
 
-static size_t pack(struct tf_writer *w, uint8_t *at, size_t room, const void *raw, size_t bytes)
-{
-	return ZSTD_compressCCtx(w->pack.zstd, at, room, raw, bytes, LEVEL);
-}
-
-/* The body of a piece; NULL: no memory. */
-static const uint8_t *arrange(struct tf_writer *w, enum tf_piece_way way, const void *raw, size_t bytes,
-			      size_t *size)
-{
-	uint8_t *words, *scratch;
-
-	*size = bytes;
-	if (way == TF_PIECE_PLAIN)
-		return raw;
-	tf_buf_clear(&w->words);
-	tf_buf_clear(&w->scratch);
-	words = tf_buf_need(&w->words, tf_index_bound(bytes));
-	scratch = tf_buf_need(&w->scratch, tf_index_bound(bytes));
-	if (!words || !scratch)
-		return NULL;
-	*size = tf_words_size(bytes);
-	if (way == TF_PIECE_SPREAD)
-		tf_words_spread(words, raw, bytes);
-	else
-		*size = tf_index_make(words, raw, bytes, scratch);
-	return words;
-}
-
-/* 0: no memory, or another error. */
-static size_t pack_as(struct tf_writer *w, enum tf_piece_way way, uint8_t *at, size_t room, const void *raw,
-		      size_t bytes)
-{
-	size_t size, packed;
-	const uint8_t *body = arrange(w, way, raw, bytes, &size);
-
-	if (!body)
-		return 0;
-	packed = pack(w, at, room, body, size);
-	return ZSTD_isError(packed) ? 0 : packed;
-}
-
-/* Pieces that are packed in all ways; those that follow as was least. */
-static bool is_trial(uint32_t n)
-{
-	return n % 16 == 0 || (n & (n - 1)) == 0;
-}
-
-static size_t pack_best(struct tf_writer *w, struct tf_pieces *p, uint8_t *at, size_t room, const void *raw,
-			size_t bytes)
-{
-	size_t best = 0;
-
-	for (int way = 0; way < TF_PIECE_WAYS; way++) {
-		size_t packed;
-
-		if (p->skip[way] && p->skip[way]--)
-			continue;
-		packed = pack_as(w, way, at + (best ? room : 0), room, raw, bytes);
-		if (!packed || (best && packed >= best - best / SLOWER)) {
-			p->skip[way] = packed > best + best / 4 ? SKIP : 0;
-			continue;
-		}
-		if (best)
-			memcpy(at, at + room, packed);
-		best = packed;
-		p->way = (uint8_t)way;
-	}
-	return best;
-}
-
-/* By itself. */
-static size_t pack_alone(struct tf_writer *w, struct tf_pieces *p, uint8_t *at, size_t room, const void *raw,
-			 size_t bytes)
-{
-	size_t packed = is_trial(p->n) ? pack_best(w, p, at, room, raw, bytes) :
-					 pack_as(w, p->way, at, room, raw, bytes);
-
-	p->written = packed ? p->way : TF_PIECE_PLAIN;
-	return packed ? packed : pack(w, at, room, raw, bytes);
-}
-
-/* Together with what is in front of it; 0: that is not done any more. */
-static size_t pack_far(struct tf_writer *w, struct tf_pieces *p, uint8_t *at, size_t room, const void *raw,
-		       size_t bytes)
-{
-	bool start, judge = is_trial(p->n) && tf_far_is_warm(&p->far);
-	size_t packed = tf_far_pack(&p->far, &w->far_room, at, room, raw, bytes, &start), alone;
-
-	if (!packed)
-		return 0;
-	p->written = start ? TF_PIECE_FAR_START : TF_PIECE_FAR;
-	if (judge) {
-		alone = pack_best(w, p, at + room, room, raw, bytes);
-		tf_far_judge(&p->far, &w->far_room, packed, alone);
-	}
-	return packed;
-}
-
-/* There is room for three times @room. */
-static size_t pack_stream(struct tf_writer *w, struct tf_pieces *p, uint8_t *at, size_t room, const void *raw,
-			  size_t bytes)
-{
-	size_t packed = p->far.zstd ? pack_far(w, p, at, room, raw, bytes) : 0;
-
-	if (packed)
-		return packed;
-	packed = pack_alone(w, p, at, room, raw, bytes);
-	if (!ZSTD_isError(packed))
-		tf_far_consider(&p->far, &w->far_room, raw, bytes, packed);
-	return packed;
-}
-
-/* Appends a piece, made by pack_stream() or pack().  What cannot be written is discarded, and counted. */
+/* Appends a piece.  What cannot be written is discarded, and counted. */
 static void append(struct tf_writer *w, struct tf_pieces *p, const void *raw, size_t bytes, bool stream)
 {
-	size_t room = ZSTD_compressBound(tf_index_bound(bytes)), packed = 0;
+	enum tf_piece_way way = TF_PIECE_PLAIN;
+	size_t packed = SIZE_MAX;
 	uint8_t *at;
 
 	tf_buf_clear(&w->memory);
-	at = tf_buf_need(&w->memory, TF_PIECE_SIZE + (stream ? 3 : 1) * room);
+	at = tf_buf_need(&w->memory, TF_PIECE_SIZE + tf_pack_room(bytes));
 	if (at)
-		packed = stream ? pack_stream(w, p, at + TF_PIECE_SIZE, room, raw, bytes) :
-				  pack(w, at + TF_PIECE_SIZE, room, raw, bytes);
-	if (!at || ZSTD_isError(packed)) {
+		packed = stream ? tf_pack_chunk(w, &p->packing, at + TF_PIECE_SIZE, raw, bytes, &way) :
+				  tf_pack_plain(w, at + TF_PIECE_SIZE, raw, bytes);
+	if (packed == SIZE_MAX) {
 		tf_writer_no_memory(w);
 		p->lost++;
 		p->all_lost++;
 		w->memory_discarded++;
 		return;
 	}
-	put_head(at, p, packed, bytes);
+	put_head(at, p, packed, bytes, way);
 	if (!tf_outfile_append(&p->file, at, TF_PIECE_SIZE + packed)) {
 		tf_writer_failed(w, "write", p->file.name);
 		p->broken = true;

@@ -101,7 +101,7 @@ static bool unpack_index(struct tf_memory_stream *s, uint8_t *to, const struct t
 	tf_buf_clear(&s->words);
 	tf_buf_clear(&s->scratch);
 	words = tf_buf_need(&s->words, room);
-	scratch = tf_buf_need(&s->scratch, (size_t)p->raw + 1);
+	scratch = tf_buf_need(&s->scratch, (size_t)p->raw + 4);
 	if (!words || !scratch)
 		return false;
 	size = ZSTD_decompressDCtx(s->zstd, words, room, s->packed.data, p->packed);

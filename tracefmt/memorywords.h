@@ -4,11 +4,12 @@
  * each word tends to differ little from the one a turn ago.  In blocks of TF_WORDS_BLOCK words:
  *
  *	a byte for each block: its lag, 0 to TF_WORDS_LAG
- *	each block: its words, less the word `lag` words earlier (zigzag; lag 0: as they are), first the low bytes of all
- *	of them, then the second bytes, and so on
+ *	the words, each less the word `lag` words earlier (zigzag; lag 0: as they are), in planes: first the low bytes of
+ *	all of them, then the second bytes, and so on
  *	the last bytes of the stream, if they are no whole word
  *
- * There is nothing `lag` words in front of the stream's first words: they count as 0.
+ * There is nothing `lag` words in front of the stream's first words: they count as 0.  A plane is a part of its own:
+ * often one is by chance and another is the same all over, which an entropy coder should not see as one.
  */
 #ifndef TRACEFMT_MEMORYWORDS_H
 #define TRACEFMT_MEMORYWORDS_H
@@ -26,8 +27,22 @@ static inline size_t tf_words_size(size_t bytes)
 	return bytes + (bytes / 4 + TF_WORDS_BLOCK - 1) / TF_WORDS_BLOCK;
 }
 
-/* @to has tf_words_size(@bytes) bytes.  @from may change meanwhile. */
-void tf_words_spread(uint8_t *to, const uint8_t *from, size_t bytes);
+/* What is rearranged consists of parts. */
+#define TF_PARTS 5
+struct tf_parts {
+	size_t end[TF_PARTS];	/* from the beginning of the first */
+	unsigned int n;
+};
+
+/* The next one has @bytes. */
+static inline void tf_parts_add(struct tf_parts *parts, size_t bytes)
+{
+	parts->end[parts->n] = bytes + (parts->n ? parts->end[parts->n - 1] : 0);
+	parts->n++;
+}
+
+/* @to has tf_words_size(@bytes) bytes, and is four parts more.  @from may change meanwhile. */
+void tf_words_spread(uint8_t *to, const uint8_t *from, size_t bytes, struct tf_parts *parts);
 
 /* The way back, of tf_words_size(@bytes) bytes.  False: they were not made so. */
 bool tf_words_gather(uint8_t *to, size_t bytes, const uint8_t *from);

@@ -6,7 +6,7 @@
 #include "tracefmt/buffer.h"
 #include "tracefmt/encode.h"
 #include "tracefmt/outfile.h"
-#include "tracefmt/memoryfar.h"
+#include "tracefmt/memorypack.h"
 #include "tracefmt/pack.h"
 #include "tracefmt/threadout.h"
 #include "tracefmt/writer.h"
@@ -45,10 +45,7 @@ struct tf_pieces {
 	uint32_t n;	/* pieces written */
 	uint64_t lost;	/* chunks since the last one */
 	uint64_t all_lost;
-	uint8_t way;	/* enum tf_piece_way: what is least of the first ones */
-	uint8_t written; /* of the one that is being made */
-	uint8_t skip[TF_PIECE_WAYS]; /* trials that it is left out of */
-	struct tf_far far;
+	struct tf_packing packing;
 	bool tried;	/* it has been created, or could not be */
 	bool broken;
 };

@@ -14,7 +14,7 @@ enum {
 	WORDS = 60000,				/* of a chunk */
 	PERIOD = 2500000,			/* words */
 	REPEATS = 220,				/* chunks that repeat each other; then there is noise */
-	CHUNKS = 320,
+	CHUNKS = 360,
 	FRESH = 180,				/* this one begins a group */
 };
 
@@ -47,10 +47,10 @@ static void make_trace(void)
 	for (uint32_t c = 0; c < CHUNKS; c++) {
 		make_chunk(c);
 		if (c == FRESH)
-			t->memory.far.group = TF_FAR_GROUP;
+			t->memory.packing.far.group = tf_far_group(&t->memory.packing.far);
 		assert_int_equal(tf_thread_memory(t, chunk, sizeof chunk), SONDE_TRACE_OK);
 	}
-	assert_null(t->memory.far.zstd);	/* of no use any more */
+	assert_null(t->memory.packing.far.zstd);	/* of no use any more */
 	assert_int_equal(w->far_room, TF_FAR_ROOM);
 	end_thread(t);
 	end_trace(w);

@@ -320,6 +320,100 @@ static void test_not_ours(void **state)
 	remove_trace("other");
 }
 
+/* ---- ways of packing ---- */
+
+enum { LARGE = 65536 + 3, LARGES = 40 };	/* words of a chunk, with a rest that is no word; chunks */
+static uint32_t large[LARGE];
+
+/* The same numbers each time. */
+static uint32_t noise_below(uint64_t *noise, uint32_t n)
+{
+	*noise = *noise * UINT64_C(6364136223846793005) + 1442695040888963407;
+	return (uint32_t)((*noise >> 32) * n >> 32);
+}
+
+/* Phrases, which are best as they are; the strides of a loop; frequent words, with numbers between them. */
+static void make_large(enum tf_piece_way way, uint32_t c)
+{
+	uint64_t noise = c;
+	uint32_t phrase = 0;
+
+	for (uint32_t i = 0; i < LARGE; i++) {
+		if (i % 16 == 0)
+			phrase = noise_below(&noise, 100);
+		large[i] = way == TF_PIECE_PLAIN ? (phrase * 16 + i % 16) * 0x9e3779b1 :
+			   way == TF_PIECE_SPREAD && i < 37 ? noise_below(&noise, UINT32_MAX) :
+			   way == TF_PIECE_SPREAD ? large[i - 37] + noise_below(&noise, 3) :
+			   noise_below(&noise, 3) ? noise_below(&noise, 200) * 0x10001u + 0x7f000000 :
+						    noise_below(&noise, 1u << 20) << 4;
+	}
+}
+
+static size_t large_bytes(uint32_t c)
+{
+	return sizeof large - c % 5;
+}
+
+/* The bytes of the file that all chunks take. */
+static uint64_t write_large(enum tf_piece_way way)
+{
+	struct tf_writer *w = new_trace("trace", -1);
+	struct tf_thread *t = new_thread(w, 100, 101);
+	struct tf_memory_thread about;
+	struct tf_memory *m;
+
+	add_object(w, "/bin/first", 1);
+	for (uint32_t c = 0; c < LARGES; c++) {
+		make_large(way, c);
+		assert_int_equal(tf_thread_memory(t, large, large_bytes(c)), SONDE_TRACE_OK);
+	}
+	end_thread(t);
+	end_trace(w);
+	m = open_memory("trace");
+	assert_true(tf_memory_thread(m, 0, &about));
+	tf_memory_close(m);
+	return about.file_bytes;
+}
+
+static void check_large(enum tf_piece_way way)
+{
+	struct tf_memory *m = open_memory("trace");
+	struct tf_memory_stream *s;
+	const void *data;
+	size_t bytes;
+
+	assert_int_equal(tf_memory_stream_open(m, 0, &s), SONDE_TRACE_OK);
+	for (uint32_t c = 0; c < LARGES; c++) {
+		make_large(way, c);
+		assert_int_equal(tf_memory_next(s, &data, &bytes), SONDE_TRACE_OK);
+		assert_int_equal(bytes, large_bytes(c));
+		assert_memory_equal(data, large, bytes);
+	}
+	assert_int_equal(tf_memory_next(s, &data, &bytes), SONDE_TRACE_END);
+	tf_memory_stream_close(s);
+	tf_memory_close(m);
+}
+
+/* Each of the streams is packed in its way, to about what it holds. */
+static void test_ways(void **state)
+{
+	static const double bits[TF_PIECE_WAYS] = { 2.2, 3, 14 };	/* a word; entropy: 0.4, 1.6, 12.7 */
+
+	(void)state;
+	for (enum tf_piece_way way = 0; way < TF_PIECE_WAYS; way++) {
+		uint64_t bytes = write_large(way);
+		uint8_t *file;
+		size_t size;
+
+		assert_true((double)bytes < bits[way] / 8 * LARGE * LARGES);
+		check_large(way);
+		file = read_file(STREAM, &size);
+		assert_int_equal(tf_get32(file + TF_HEADER_SIZE + 20), way);
+		free(file);
+		remove_trace("trace");
+	}
+}
+
 static void test_limits(void **state)
 {
 	struct tf_writer *w = new_trace("trace", -1);
@@ -339,7 +433,8 @@ int main(void)
 		cmocka_unit_test(test_whole),	      cmocka_unit_test(test_lost),
 		cmocka_unit_test(test_cut_off),	      cmocka_unit_test(test_damaged),
 		cmocka_unit_test(test_missing),	      cmocka_unit_test(test_damaged_code),
-		cmocka_unit_test(test_not_ours),      cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_not_ours),      cmocka_unit_test(test_ways),
+		cmocka_unit_test(test_limits),
 	};
 
 	make_chunks();

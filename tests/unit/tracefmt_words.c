@@ -17,13 +17,26 @@
 static uint32_t words[BYTES / 4];
 static uint8_t spread[2 * BYTES], scratch[2 * BYTES], back[BYTES + 64];
 
+/* All of it, in parts. */
+static void check_parts(const struct tf_parts *parts, unsigned int n, size_t size)
+{
+	size_t begin = 0;
+
+	assert_int_equal(parts->n, n);
+	for (unsigned int i = 0; i < n; begin = parts->end[i++])
+		assert_true(parts->end[i] >= begin);
+	assert_int_equal(begin, size);
+}
+
 static void there_and_back(size_t bytes)
 {
 	size_t size = tf_words_size(bytes);
+	struct tf_parts parts = { 0 };
 
 	memset(spread, 0xa5, sizeof(spread));
 	memset(back, 0xa5, sizeof(back));
-	tf_words_spread(spread, (const uint8_t *)words, bytes);
+	tf_words_spread(spread, (const uint8_t *)words, bytes, &parts);
+	check_parts(&parts, 4, size);
 	assert_int_equal(spread[size], 0xa5);
 	assert_true(tf_words_gather(back, bytes, spread));
 	assert_memory_equal(back, words, bytes);
@@ -88,14 +101,18 @@ static void test_refuses(void **state)
 
 /* ---- numbers for words ---- */
 
+static struct tf_index_words known;
+
 static size_t numbers_and_back(size_t bytes)
 {
+	struct tf_parts parts;
 	size_t size;
 
 	memset(spread, 0xa5, sizeof(spread));
 	memset(back, 0xa5, sizeof(back));
-	size = tf_index_make(spread, (const uint8_t *)words, bytes, scratch);
+	size = tf_index_make(spread, (const uint8_t *)words, bytes, scratch, &known, &parts);
 	assert_true(size <= tf_index_bound(bytes));
+	check_parts(&parts, 5, size);
 	assert_int_equal(spread[size], 0xa5);
 	memset(scratch, 0xa5, sizeof(scratch));
 	assert_true(tf_index_undo(back, bytes, spread, size, scratch));
@@ -127,19 +144,64 @@ static void test_numbers(void **state)
 static void test_few_words(void **state)
 {
 	(void)state;
+	known.n = 0;
 	for (size_t i = 0; i < BYTES / 4; i++)
 		words[i] = (uint32_t)(i * i % 251) * 0x1000193;
 	assert_true(numbers_and_back(BYTES) < BYTES / 4 + 4 * TF_INDEX_WORDS + 100);
 }
 
+static void make_words(uint32_t from, unsigned int others)
+{
+	for (size_t i = 0; i < BYTES / 4; i++)
+		words[i] = i % 100 < others ? (uint32_t)random() : from + (uint32_t)(i % 50);
+}
+
+/* The words are the same while they fit, and others when they do not. */
+static void test_words_are_kept(void **state)
+{
+	struct tf_index_words before;
+
+	(void)state;
+	known.n = 0;
+	make_words(1000, 10);
+	numbers_and_back(BYTES);
+	before = known;
+	assert_true(before.n >= 50);
+	assert_in_range(before.others, 90, 120);
+	make_words(1000, 14);
+	numbers_and_back(BYTES);
+	assert_memory_equal(&known, &before, sizeof(known));
+	make_words(2000, 10);
+	assert_true(numbers_and_back(BYTES) > BYTES);
+	assert_int_equal(known.n, 0);
+	assert_true(numbers_and_back(BYTES) < BYTES / 2);
+	assert_in_range(known.others, 90, 120);
+}
+
+/* A stream that changes its stride, and one whose differences do not get worse. */
+static void test_lag_is_kept(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < BYTES / 4; i++) {
+		size_t lag = i < BYTES / 8 ? 7 : 11;
+
+		words[i] = i < 20 ? (uint32_t)random() : words[i - lag] + (uint32_t)random() % 3000;
+	}
+	there_and_back(BYTES);
+	for (size_t block = 0; block < 5; block++)
+		assert_int_equal(spread[block], block < 2 ? 7 : 11);
+}
+
 static void test_wrong_numbers(void **state)
 {
+	struct tf_parts parts;
 	size_t size;
 
 	(void)state;
 	for (size_t i = 0; i < BYTES / 4; i++)
 		words[i] = (uint32_t)(i % 100 ? i % 7 : i * 12345);
-	size = tf_index_make(spread, (const uint8_t *)words, BYTES, scratch);
+	known.n = 0;
+	size = tf_index_make(spread, (const uint8_t *)words, BYTES, scratch, &known, &parts);
 	assert_true(tf_index_undo(back, BYTES, spread, size, scratch));
 	assert_false(tf_index_undo(back, BYTES, spread, size - 1, scratch));
 	assert_false(tf_index_undo(back, BYTES - 4, spread, size, scratch));
@@ -171,6 +233,8 @@ int main(void)
 		cmocka_unit_test(test_refuses),
 		cmocka_unit_test(test_numbers),
 		cmocka_unit_test(test_few_words),
+		cmocka_unit_test(test_words_are_kept),
+		cmocka_unit_test(test_lag_is_kept),
 		cmocka_unit_test(test_wrong_numbers),
 	};
 

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <zstd.h>
+
+#include "tracefmt/memorypack.h"
+#include "tracefmt/memorywords.h"
+#include "tracefmt/writer-internal.h"
+
+enum {
+	LEVEL = 1,
+	SLOWER = 16,		/* one of the later ways, which take longer, has to be better by one part in so many */
+	SKIP = 7,		/* trials that a way which was far from the best is left out of */
+	TRIAL = 16,		/* chunks from one trial to the next */
+	JUDGE = 32,		/* and between looks at whether a far window is of use */
+	SMALL = 1 << 16,	/* bytes whose parts are not worth a frame each */
+};
+
+struct arranged {
+	const uint8_t *body;
+	struct tf_parts parts;
+};
+
+/* What is rearranged, of at most @bytes, in frames. */
+static size_t bound(size_t bytes)
+{
+	return ZSTD_compressBound(bytes) + (TF_PARTS - 1) * ZSTD_compressBound(0);
+}
+
+/* Of one way; a trial compares two. */
+static size_t room_for(size_t bytes)
+{
+	return bound(tf_index_bound(bytes));
+}
+
+size_t tf_pack_room(size_t bytes)
+{
+	return 3 * room_for(bytes);
+}
+
+static size_t pack_frame(struct tf_writer *w, uint8_t *at, size_t room, const uint8_t *body, size_t bytes)
+{
+	size_t packed = ZSTD_compressCCtx(w->pack.zstd, at, room, body, bytes, LEVEL);
+
+	return ZSTD_isError(packed) ? SIZE_MAX : packed;
+}
+
+size_t tf_pack_plain(struct tf_writer *w, uint8_t *at, const void *raw, size_t bytes)
+{
+	return pack_frame(w, at, ZSTD_compressBound(bytes), raw, bytes);
+}
+
+/* One frame behind the other. */
+static size_t pack_parts(struct tf_writer *w, uint8_t *at, size_t room, const struct arranged *a)
+{
+	size_t sum = 0, begin = 0;
+
+	for (unsigned int i = 0; i < a->parts.n; i++) {
+		size_t end = a->parts.end[i], packed;
+
+		if (end == begin)
+			continue;
+		packed = pack_frame(w, at + sum, room - sum, a->body + begin, end - begin);
+		if (packed == SIZE_MAX)
+			return packed;
+		sum += packed;
+		begin = end;
+	}
+	return sum;
+}
+
+/* False: no memory. */
+static bool arrange(struct tf_writer *w, struct tf_packing *p, enum tf_piece_way way, const void *raw, size_t bytes,
+		    struct arranged *a)
+{
+	uint8_t *words, *scratch;
+
+	tf_buf_clear(&w->words);
+	tf_buf_clear(&w->scratch);
+	words = tf_buf_need(&w->words, tf_index_bound(bytes));
+	scratch = tf_buf_need(&w->scratch, tf_index_bound(bytes));
+	if (!words || !scratch)
+		return false;
+	*a = (struct arranged){ .body = words };
+	if (way == TF_PIECE_SPREAD)
+		tf_words_spread(words, raw, bytes, &a->parts);
+	else
+		tf_index_make(words, raw, bytes, scratch, &p->known, &a->parts);
+	return true;
+}
+
+static size_t pack_as(struct tf_writer *w, struct tf_packing *p, enum tf_piece_way way, uint8_t *at, const void *raw,
+		      size_t bytes)
+{
+	size_t room = room_for(bytes), size;
+	struct arranged a;
+
+	if (way == TF_PIECE_PLAIN)
+		return pack_frame(w, at, room, raw, bytes);
+	if (!arrange(w, p, way, raw, bytes, &a))
+		return SIZE_MAX;
+	size = a.parts.end[a.parts.n - 1];
+	return size < SMALL ? pack_frame(w, at, room, a.body, size) : pack_parts(w, at, room, &a);
+}
+
+/* Chunks that are packed in all ways; those that follow as was least. */
+static bool is_trial(uint32_t n)
+{
+	return n % TRIAL == 0 || (n & (n - 1)) == 0;
+}
+
+static size_t pack_best(struct tf_writer *w, struct tf_packing *p, uint8_t *at, const void *raw, size_t bytes)
+{
+	size_t best = SIZE_MAX, room = room_for(bytes);
+
+	p->known.n = 0;
+	for (enum tf_piece_way way = 0; way < TF_PIECE_WAYS; way++) {
+		bool first = best == SIZE_MAX;
+		size_t packed;
+
+		if (p->skip[way] && p->skip[way]--)
+			continue;
+		packed = pack_as(w, p, way, at + (first ? 0 : room), raw, bytes);
+		if (packed == SIZE_MAX || (!first && packed >= best - best / SLOWER)) {
+			p->skip[way] = packed > best + best / 4 ? SKIP : 0;
+			continue;
+		}
+		if (!first)
+			memcpy(at, at + room, packed);
+		best = packed;
+		p->way = (uint8_t)way;
+	}
+	return best;
+}
+
+/* By itself. */
+static size_t pack_alone(struct tf_writer *w, struct tf_packing *p, uint8_t *at, const void *raw, size_t bytes,
+			 enum tf_piece_way *way)
+{
+	size_t packed = is_trial(p->n) ? pack_best(w, p, at, raw, bytes) : pack_as(w, p, p->way, at, raw, bytes);
+
+	*way = p->way;
+	if (packed != SIZE_MAX)
+		return packed;
+	*way = TF_PIECE_PLAIN;
+	return tf_pack_plain(w, at, raw, bytes);
+}
+
+/* Together with what is in front of it; 0: that is not done any more. */
+static size_t pack_far(struct tf_writer *w, struct tf_packing *p, uint8_t *at, const void *raw, size_t bytes,
+		       enum tf_piece_way *way)
+{
+	bool start, judge = p->n % JUDGE == 0 && tf_far_is_warm(&p->far);
+	size_t room = room_for(bytes), packed, alone;
+
+	packed = tf_far_pack(&p->far, &w->far_room, at, room, raw, bytes, &start);
+	if (!packed)
+		return 0;
+	*way = start ? TF_PIECE_FAR_START : TF_PIECE_FAR;
+	if (judge) {
+		alone = pack_as(w, p, p->way, at + room, raw, bytes);
+		tf_far_judge(&p->far, &w->far_room, packed, alone);
+	}
+	return packed;
+}
+
+size_t tf_pack_chunk(struct tf_writer *w, struct tf_packing *p, uint8_t *at, const void *raw, size_t bytes,
+		     enum tf_piece_way *way)
+{
+	size_t packed = p->far.zstd ? pack_far(w, p, at, raw, bytes, way) : 0;
+
+	if (!packed) {
+		packed = pack_alone(w, p, at, raw, bytes, way);
+		if (packed != SIZE_MAX)
+			tf_far_consider(&p->far, &w->far_room, raw, bytes, packed);
+	}
+	p->n++;
+	return packed;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * What a chunk of a memory stream is packed to: its words rearranged in the way that does best for this stream, then
+ * zstd; or, if the stream repeats itself far apart, the next part of one long frame.
+ */
+#ifndef TRACEFMT_MEMORYPACK_H
+#define TRACEFMT_MEMORYPACK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tracefmt/format.h"
+#include "tracefmt/memoryfar.h"
+#include "tracefmt/memoryindex.h"
+
+struct tf_writer;
+
+/* Of one stream.  All zero: nothing is known of it. */
+struct tf_packing {
+	uint32_t n;			/* chunks so far */
+	uint8_t way;			/* enum tf_piece_way: what was least in the last trial */
+	uint8_t skip[TF_PIECE_WAYS];	/* trials that it is left out of */
+	struct tf_index_words known;
+	struct tf_far far;
+};
+
+/* Bytes that packing takes at @at. */
+size_t tf_pack_room(size_t bytes);
+
+/*
+ * Packs a chunk, which may be written to meanwhile, at @at.  Says how many bytes it has become, and in *@way how; SIZE_MAX: an
+ * error of zstd's, no memory.
+ */
+size_t tf_pack_chunk(struct tf_writer *w, struct tf_packing *p, uint8_t *at, const void *raw, size_t bytes,
+		     enum tf_piece_way *way);
+
+/* As it is, for what is not a stream. */
+size_t tf_pack_plain(struct tf_writer *w, uint8_t *at, const void *raw, size_t bytes);
+
+#endif
