@@ -8,9 +8,9 @@
 enum {
 	LEVEL = 1,
 	SLOWER = 16,		/* one of the later ways, which take longer, has to be better by one part in so many */
-	SKIP = 7,		/* trials that a way which was far from the best is left out of */
-	TRIAL = 16,		/* chunks from one trial to the next */
-	JUDGE = 32,		/* and between looks at whether a far window is of use */
+	SKIP = 3,		/* trials that a way which was far from the best is left out of */
+	GAP = 15, GAP_MAX = 127,	/* chunks between trials: when another way is best; when it was the same for long */
+	JUDGE = 32,		/* from one look to the next at whether a far window is of use */
 	SMALL = 1 << 16,	/* bytes whose parts are not worth a frame each */
 };
 
@@ -101,42 +101,67 @@ static size_t pack_as(struct tf_writer *w, struct tf_packing *p, enum tf_piece_w
 	return size < SMALL ? pack_frame(w, at, room, a.body, size) : pack_parts(w, at, room, &a);
 }
 
-/* Chunks that are packed in all ways; those that follow as was least. */
-static bool is_trial(uint32_t n)
+/* Ways that were far from the best are left out for a while.  @sizes: 0 if not tried. */
+static void judge_ways(struct tf_packing *p, const size_t *sizes, size_t best)
 {
-	return n % TRIAL == 0 || (n & (n - 1)) == 0;
+	for (int way = 0; way < TF_PIECE_WAYS; way++) {
+		if (sizes[way])
+			p->skip[way] = sizes[way] > best + best / 4 ? SKIP : 0;
+	}
 }
 
+/* In all ways that are not left out; what is at @at is the best of them. */
 static size_t pack_best(struct tf_writer *w, struct tf_packing *p, uint8_t *at, const void *raw, size_t bytes)
 {
-	size_t best = SIZE_MAX, room = room_for(bytes);
+	static const enum tf_piece_way ways[TF_PIECE_WAYS] = { TF_PIECE_SPREAD, TF_PIECE_INDEXED, TF_PIECE_PLAIN };
+	size_t sizes[TF_PIECE_WAYS] = { 0 }, best = SIZE_MAX, room = room_for(bytes);
+	const enum tf_piece_way was = p->way;
 
 	p->known.n = 0;
-	for (enum tf_piece_way way = 0; way < TF_PIECE_WAYS; way++) {
+	for (int i = 0; i < TF_PIECE_WAYS; i++) {
+		enum tf_piece_way way = ways[i];
 		bool first = best == SIZE_MAX;
-		size_t packed;
 
-		if (p->skip[way] && p->skip[way]--)
+		if (way != was && p->skip[way] && p->skip[way]--)
 			continue;
-		packed = pack_as(w, p, way, at + (first ? 0 : room), raw, bytes);
-		if (packed == SIZE_MAX || (!first && packed >= best - best / SLOWER)) {
-			p->skip[way] = packed > best + best / 4 ? SKIP : 0;
+		sizes[way] = pack_as(w, p, way, at + (first ? 0 : room), raw, bytes);
+		if (first ? sizes[way] == SIZE_MAX : sizes[way] >= best - best / SLOWER)
 			continue;
-		}
 		if (!first)
-			memcpy(at, at + room, packed);
-		best = packed;
+			memcpy(at, at + room, sizes[way]);
+		best = sizes[way];
 		p->way = (uint8_t)way;
 	}
+	judge_ways(p, sizes, best);
 	return best;
+}
+
+/* Packs it in all ways, and says when to do so again: the longer the same way has been best, the later. */
+static size_t pack_trial(struct tf_writer *w, struct tf_packing *p, uint8_t *at, const void *raw, size_t bytes)
+{
+	const uint8_t was = p->way;
+	size_t packed = pack_best(w, p, at, raw, bytes);
+
+	if (p->way != was && p->gap > GAP)
+		p->gap = GAP;
+	else if (p->gap < GAP_MAX)
+		p->gap = (uint8_t)(2 * p->gap + 1);
+	p->wait = p->gap;
+	return packed;
 }
 
 /* By itself. */
 static size_t pack_alone(struct tf_writer *w, struct tf_packing *p, uint8_t *at, const void *raw, size_t bytes,
 			 enum tf_piece_way *way)
 {
-	size_t packed = is_trial(p->n) ? pack_best(w, p, at, raw, bytes) : pack_as(w, p, p->way, at, raw, bytes);
+	size_t packed;
 
+	if (p->wait) {
+		p->wait--;
+		packed = pack_as(w, p, p->way, at, raw, bytes);
+	} else {
+		packed = pack_trial(w, p, at, raw, bytes);
+	}
 	*way = p->way;
 	if (packed != SIZE_MAX)
 		return packed;

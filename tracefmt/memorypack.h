@@ -20,6 +20,7 @@ struct tf_packing {
 	uint32_t n;			/* chunks so far */
 	uint8_t way;			/* enum tf_piece_way: what was least in the last trial */
 	uint8_t skip[TF_PIECE_WAYS];	/* trials that it is left out of */
+	uint8_t wait, gap;		/* chunks until the next trial; from the last one to it */
 	struct tf_index_words known;
 	struct tf_far far;
 };

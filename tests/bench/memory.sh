@@ -65,6 +65,12 @@ machine_row() # TEXT TRACE
 	printf '%s %s %s %s %s %s\n' "$1" "$(calc "$all / 1e6" %.1f)" "$slow_next" "$next" "$slow_count" "$count" >>machine.rows
 }
 
+# M accesses that a second of the collector's CPU time is enough for; what dropping takes as well, to start up, is not counted.
+to_disk() # LABEL ACCESSES
+{
+	calc "$2 / 1000 / ((${cpu[$1-trace]} - $(own_cpu "$1-trace")) - (${cpu[$1-drop]} - $(own_cpu "$1-drop")))" %.0f
+}
+
 memory_row() # TEXT LABEL THREADS
 {
 	local plain accesses=0 count=0 compute=0 gaps=0 kind trace
@@ -78,7 +84,7 @@ memory_row() # TEXT LABEL THREADS
 		"$(calc "${wall[$2-trace]} / ${wall[$2-plain]}")" \
 		"$(ratio "$2-count" "$plain" count)" "$(calc "${wall[$2-count]:-none} / ${wall[$2-plain]}")" \
 		"$(calc "$accesses / 1e6" %.1f)" "$(calc "$accesses / $plain / 1000" %.0f)" \
-		"$(calc "$trace / $accesses" %.4f)" \
+		"$(calc "$trace / $accesses" %.4f)" "$(to_disk "$2" "$accesses")" \
 		"$(calc "$accesses / $count / 1000" %.0f)" "$(calc "$accesses / $compute / 1000" %.0f)"
 	calc "$trace / $accesses" "%.6f\n" >>bytes.ratios
 	calc "1e6 * $compute / $accesses" "%.6f\n" >>compute.ratios
@@ -106,7 +112,7 @@ memory_heading()
 {
 	section "$1"
 	row "" threads "wall ms" "CPU ms" "dropped: CPU" "traced: CPU" wall "counted: CPU" wall \
-		"M accesses" "M/s" "bytes each" "count M/s" "compute M/s"
+		"M accesses" "M/s" "bytes each" "to disk M/s" "count M/s" "compute M/s"
 	rm -f ./*.ratios machine.rows
 }
 
