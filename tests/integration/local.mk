@@ -113,6 +113,7 @@ EXTRA_DIST += \
 	tests/programs/mem_matrix.c \
 	tests/programs/mem_odd.c \
 	tests/programs/mem_signals.c \
+	tests/programs/mem_skips.c \
 	tests/programs/mem_sorts.c \
 	tests/programs/mem_stacks.c \
 	tests/programs/mem_strings.c \

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Signals that come anywhere, thousands of them: but for what handlers do, the trace is as without signals.
+# Signals that come anywhere, thousands of them: but for what handlers do, the trace is as without signals.  And handlers that
+# go on elsewhere.
 . "$top_srcdir/tests/integration/lib.sh"
 need_ptrace
 need_command setarch gcc nm
@@ -48,4 +49,11 @@ for flags in -O2 "-O3 -fno-pie -no-pie"; do
 	done
 	echo "$flags: $(wc -l <none) accesses three times, $signals signals"
 	[ "$signals" -gt 30 ] || fail "too few signals"
+done
+
+gcc -w -O2 -I"$top_srcdir/tests/programs" -o skips "$top_srcdir/tests/programs/mem_skips.c" || fail "gcc"
+./skips >plain.out
+for options in --mem "--mem --sample=burst:100,every:1000" "-m memcount --analyze=inproc"; do
+	check_status 0 sonde -o t $options -- ./skips
+	check_same plain.out out "stdout with $options"
 done

@@ -46,8 +46,10 @@ static void put_move(struct tramp_mirror *m, struct mem_state *s)
 {
 	const struct mem_node *node = mem_node(m, s->node);
 
-	if (node->bytes && !(s->flags & RT_MEM_MOVED))
+	if (node->bytes && !(s->flags & RT_MEM_MOVED)) {
+		mir_piece(m, RT_PIECE_INSN, s->orig, false); /* the copies in front end here */
 		asm_mem(&m->out, ASM_LEA, node->reg, node->reg, node->bytes);
+	}
 	s->flags |= RT_MEM_MOVED;
 }
 
