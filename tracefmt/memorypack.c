@@ -6,7 +6,7 @@
 #include "tracefmt/writer-internal.h"
 
 enum {
-	LEVEL = 1,
+	LEVEL = 1, MIN_MATCH = 7,	/* shorter matches take longer than they are worth */
 	SLOWER = 16,		/* one of the later ways, which take longer, has to be better by one part in so many */
 	SKIP = 3,		/* trials that a way which was far from the best is left out of */
 	GAP = 15, GAP_MAX = 127,	/* chunks between trials: when another way is best; when it was the same for long */
@@ -36,10 +36,27 @@ size_t tf_pack_room(size_t bytes)
 	return 3 * room_for(bytes);
 }
 
+/* False: no memory. */
+static bool need_context(struct tf_writer *w)
+{
+	if (w->pieces)
+		return true;
+	w->pieces = ZSTD_createCCtx();
+	if (w->pieces && !ZSTD_isError(ZSTD_CCtx_setParameter(w->pieces, ZSTD_c_compressionLevel, LEVEL)) &&
+	    !ZSTD_isError(ZSTD_CCtx_setParameter(w->pieces, ZSTD_c_minMatch, MIN_MATCH)))
+		return true;
+	ZSTD_freeCCtx(w->pieces);
+	w->pieces = NULL;
+	return false;
+}
+
 static size_t pack_frame(struct tf_writer *w, uint8_t *at, size_t room, const uint8_t *body, size_t bytes)
 {
-	size_t packed = ZSTD_compressCCtx(w->pack.zstd, at, room, body, bytes, LEVEL);
+	size_t packed;
 
+	if (!need_context(w))
+		return SIZE_MAX;
+	packed = ZSTD_compress2(w->pieces, at, room, body, bytes);
 	return ZSTD_isError(packed) ? SIZE_MAX : packed;
 }
 
