@@ -65,10 +65,10 @@ machine_row() # TEXT TRACE
 	printf '%s %s %s %s %s %s\n' "$1" "$(calc "$all / 1e6" %.1f)" "$slow_next" "$next" "$slow_count" "$count" >>machine.rows
 }
 
-# M accesses that a second of the collector's CPU time is enough for; what dropping takes as well, to start up, is not counted.
+# M accesses that a second of Sonde's own CPU time is enough for, starting up included.
 to_disk() # LABEL ACCESSES
 {
-	calc "$2 / 1000 / ((${cpu[$1-trace]} - $(own_cpu "$1-trace")) - (${cpu[$1-drop]} - $(own_cpu "$1-drop")))" %.0f
+	calc "$2 / 1000 / (${cpu[$1-trace]} - $(own_cpu "$1-trace"))" %.0f
 }
 
 memory_row() # TEXT LABEL THREADS
