@@ -2,6 +2,7 @@
 /* Memory streams: chunks go to the trace, and to modules. */
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "launcher/collector-private.h"
 #include "tracefmt/memory.h"
@@ -87,7 +88,7 @@ static uint32_t mem_used(const struct collector *c, uint32_t used)
 	return used < c->mem_bytes ? used : c->mem_bytes;
 }
 
-bool collector_drain_memory(struct collector *c, struct feed *f)
+static bool drain_chunks(struct collector *c, struct feed *f)
 {
 	bool any = false;
 
@@ -102,6 +103,35 @@ bool collector_drain_memory(struct collector *c, struct feed *f)
 		free_mem(c, f, used);
 		any = true;
 	}
+	return any;
+}
+
+bool collector_limits_cost(const struct collector *c)
+{
+	return c->sampler.burst && c->sampler.by == RING_SAMPLE_COST;
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+bool collector_drain_memory(struct collector *c, struct feed *f)
+{
+	uint64_t began;
+	bool any;
+
+	if (!collector_limits_cost(c))
+		return drain_chunks(c, f);
+	began = taken_clock();
+	any = drain_chunks(c, f);
+	f->taken.worked += any ? taken_clock() - began : 0;
+	if (f->may_switch)	/* its ids are those that we know */
+		atomic_fetch_add(&f->head->sample.taken,
+				 taken_look(&f->taken, &c->taken, f->pid, f->head->tid, now_ns()));
 	return any;
 }
 

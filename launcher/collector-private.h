@@ -11,6 +11,7 @@
 
 #include "launcher/collector.h"
 #include "launcher/sampler.h"
+#include "launcher/taken.h"
 #include "tracefmt/ring.h"
 
 #define COLLECTOR_MEM_SUBS 8
@@ -38,6 +39,7 @@ struct feed {
 	bool mem_ours; /* what the thread has handed to modules itself has been taken over */
 	struct analysis_thread *analysis; /* NULL: none */
 	struct sampled sampled;
+	struct taken taken;
 	bool may_switch; /* it is a process of the program's */
 };
 
@@ -56,6 +58,7 @@ struct collector {
 	struct inj_session *session;
 	const struct record_options *options;
 	struct sampler sampler;
+	struct taken_all taken;
 	struct analysis *analysis; /* NULL: none */
 	size_t analyzed; /* descriptions of code that it has */
 	pid_t program;
@@ -108,6 +111,9 @@ void collector_begin_memory(const struct collector *c, struct feed *f, const cha
 
 /* All that is full.  Was there anything? */
 bool collector_drain_memory(struct collector *c, struct feed *f);
+
+/* --overhead: what recording costs the program is limited. */
+bool collector_limits_cost(const struct collector *c);
 /* The thread is done. */
 void collector_finish_memory(struct collector *c, struct feed *f, bool killed);
 

@@ -131,6 +131,7 @@ void collector_finish_feed(struct collector *c, struct feed *f, bool killed)
 	f->sub = f->pos = 0;
 	f->lost = 0;
 	f->sampled = (struct sampled){ 0 };
+	taken_end(&f->taken, &c->taken);
 	atomic_store_explicit(state, RING_FREE, memory_order_release);
 }
 

@@ -269,10 +269,24 @@ static int64_t switch_all(struct collector *c)
 	return soonest;
 }
 
+/*
+ * Where what recording costs is limited, no thread of the program is to be taken off its processor because there is
+ * something to do here: nobody waits for that, and each time its caches are colder.
+ */
+static void wait_for_turns(const struct collector *c)
+{
+	struct sched_param none = { 0 };
+
+	if (collector_limits_cost(c))
+		(void)!pthread_setschedparam(pthread_self(), SCHED_BATCH, &none);
+}
+
 static void *run(void *arg)
 {
 	struct collector *c = arg;
 	int64_t next_tick = now_ns() + TICK_NS;
+
+	wait_for_turns(c);
 
 	while (!c->stop) {
 		uint32_t bell = atomic_load(&c->control->doorbell);

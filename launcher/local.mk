@@ -124,6 +124,8 @@ sonde_SOURCES = \
 	launcher/collector.h \
 	launcher/sampler.c \
 	launcher/sampler.h \
+	launcher/taken.c \
+	launcher/taken.h \
 	launcher/disasm-text.c \
 	launcher/disasm.c \
 	launcher/disasm.h \

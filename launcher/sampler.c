@@ -13,7 +13,7 @@
 #include "tracefmt/writer.h"
 
 #define NAP_NS 5000000
-#define WAIT_S 1e-4
+#define WAIT_S 1e-3
 #define AGAIN_MAX_NS 100000000.0
 
 /* ---- time ---- */
@@ -65,12 +65,14 @@ static uint64_t on_ticks(const struct sampler *s, const struct ring_head *head, 
 #define MS 1e-6
 #define MS_OF_1024 (1024 * MS)
 #define NS_OF_MS 1e6
+#define MS_OF_S 1e3
 
 static void add_cost(struct sampled_sums *to, const struct ring_cost *c)
 {
 	to->cycles += (double)c->cycles;
 	to->cost += (double)c->cost * MS;
 	to->plain += (double)c->plain * MS;
+	to->counting += (double)c->counting * MS;
 	to->cost2 += (double)c->cost2 * MS_OF_1024 * MS_OF_1024;
 	to->both += (double)c->both * MS_OF_1024 * MS_OF_1024;
 	to->plain2 += (double)c->plain2 * MS_OF_1024 * MS_OF_1024;
@@ -86,6 +88,17 @@ static double free_units(const struct ring_sample *r, uint64_t now)
 	return (double)r->free_units * past / all;
 }
 
+/* Of a cycle whose pause is not over. */
+static void add_open(struct sampled_sums *to, const struct sampler *s, const struct ring_sample *r, uint64_t now)
+{
+	double past = ((double)now - (double)r->free_began) / s->hz;
+
+	if (s->by != RING_SAMPLE_COST || !(s->hz > 0) || atomic_load(&r->phase) != RING_PHASE_OFF || !(past > 0))
+		return;
+	to->cost += (double)r->cost.open_cost * MS;
+	to->plain += (double)r->cost.open_plain * MS + past * MS_OF_S;
+}
+
 void sampled_add(struct sampled_sums *to, const struct sampler *s, const struct ring_head *head, uint64_t now)
 {
 	const struct ring_sample *r = &head->sample;
@@ -96,6 +109,7 @@ void sampled_add(struct sampled_sums *to, const struct sampler *s, const struct 
 	to->on_units += (double)r->on_units;
 	to->off_units += (double)r->off_units + free_units(r, now);
 	add_cost(to, &r->cost);
+	add_open(to, s, r, now);
 }
 
 static uint64_t whole(double v)
@@ -103,17 +117,27 @@ static uint64_t whole(double v)
 	return v >= 1 && v < 1e18 ? (uint64_t)v : 0;
 }
 
-/* A ratio of sums, whose cycles are taken for independent of each other (Cochran, Sampling Techniques, 1977). */
+/* Student's t for 19 cases of 20 (Cornish and Fisher's expansion: Abramowitz and Stegun, 26.7.5). */
+static double t_975(double degrees)
+{
+	return 1.96 + (2.372 + (2.823 + 2.556 / degrees) / degrees) / degrees;
+}
+
+/*
+ * A ratio of sums, whose cycles are taken for independent of each other (Cochran, Sampling Techniques, 1977).  What counting
+ * costs is not measured, but taken for something between nothing and twice as much.
+ */
 static void tell_cost(const struct sampled_sums *s, struct sonde_trace_sampled *to)
 {
-	double r = s->cost / s->plain, n = s->cycles, rest;
+	double r = s->cost / s->plain, n = s->cycles, rest, half;
 
-	if (!(n >= 2) || !(s->plain > 0))
+	if (!(n >= 3) || !(s->plain > 0))
 		return;
 	rest = (s->cost2 - 2 * r * s->both + r * r * s->plain2) / (n - 1);
 	to->cost_ns = whole(s->cost * NS_OF_MS);
 	to->plain_ns = whole(s->plain * NS_OF_MS);
-	to->cost_half_ns = whole(1.96 * sqrt(n * (rest > 0 ? rest : 0)) * NS_OF_MS);
+	half = t_975(n - 1) * sqrt(n * (rest > 0 ? rest : 0));
+	to->cost_half_ns = whole(sqrt(half * half + s->counting * s->counting) * NS_OF_MS);
 }
 
 struct sonde_trace_sampled sampled_result(const struct sample_times *t, const struct sampled_sums *s)

@@ -10,6 +10,7 @@ RUNTIME_FILES = $(MACHINE_FILES) \
 	runtime/analysis.h \
 	runtime/batches.h \
 	runtime/bytes.c \
+	runtime/clock.c \
 	runtime/config.h \
 	runtime/dlnotify.c \
 	runtime/gate-x86-64.S \

@@ -123,13 +123,13 @@ int rt_mem_has_room(const struct rt_thread *t, uint32_t chunks)
  */
 static void wait_for_some(struct rt_thread *t, uint32_t i)
 {
-	uint64_t began = rt_pace_clock();
+	uint64_t began = rt_clock();
 	uint32_t later = (i + rt_control()->mem_nsub / 4) % rt_control()->mem_nsub;
 	uint32_t last = state_now(t, later) == RING_SUB_FULL ? later : i, state = state_now(t, last);
 
 	if (state != RING_SUB_FREE)
 		sys_futex_wait(state_of(t, last), state, WAIT_MS);
-	t->pace.waited += rt_pace_clock() - began;
+	t->pace.waited += rt_clock() - began;
 }
 
 /* 0: it is not free, and will not be. */

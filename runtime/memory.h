@@ -66,8 +66,9 @@ RT_HIDDEN uint64_t rt_pace_off(struct rt_thread *t, uint64_t done);
 /* A part of a pause is over, with @done units.  Units of the next; 0: a burst comes, or if in is FREE, what is not counted. */
 RT_HIDDEN uint64_t rt_pace_pause(struct rt_thread *t, uint64_t done);
 
-/* ns, for how long a thread waits. */
-RT_HIDDEN uint64_t rt_pace_clock(void);
+/* clock.c, ns: for how long a thread waits; its own time. */
+RT_HIDDEN uint64_t rt_clock(void);
+RT_HIDDEN uint64_t rt_cpu_clock(void);
 
 /* memsignal.c; @regs: those of a signal's frame. */
 

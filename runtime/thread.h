@@ -19,8 +19,11 @@ enum rt_mem_state {
 	RT_MEM_SINK,	/* a place that nobody reads: no ring, no room, paused */
 };
 
-/* A pause's parts: what is counted behind a burst, not counted, counted in front of the next burst. */
-enum rt_pause { RT_PAUSE_BEFORE, RT_PAUSE_BEHIND, RT_PAUSE_FREE };
+/*
+ * A pause's parts: what is counted behind a burst, not counted, counted until caches are warm again, counted in front of
+ * the next burst.
+ */
+enum rt_pause { RT_PAUSE_BEFORE, RT_PAUSE_BEHIND, RT_PAUSE_FREE, RT_PAUSE_WARM };
 
 /* How fast a thread is (mempace.c): CPU time in ns, and what was done in it. */
 struct rt_pace {
@@ -29,11 +32,13 @@ struct rt_pace {
 	uint64_t burst, burst_units;
 	uint64_t length;	/* that bursts may have, without what they cost */
 	uint64_t waited;	/* for the collector, in this burst */
-	uint64_t behind, behind_units; /* what was counted right behind it */
+	uint64_t beside, beside_units; /* what was counted behind it, and until caches were warm */
+	uint64_t part;		/* units: each part that is counted behind it; all of them in front of the next */
 	uint64_t free;		/* of the pause, what is not to be counted; what that took */
+	uint64_t taken;		/* what the ring says of that so far */
 	uint32_t in;		/* enum rt_pause, in a pause */
 	uint32_t measured;	/* the two below are of the last burst and the pause so far */
-	int64_t cycle_cost, cycle_plain;
+	int64_t cycle_cost, cycle_plain, cycle_counting;
 	int64_t cost, work;	/* what bursts cost, and would have taken: of late */
 	int64_t debt;		/* what they cost more than they may; what they cost less: of late */
 };

@@ -100,6 +100,8 @@ struct ring_cost {
 	uint64_t cycles;
 	int64_t cost, plain;	/* sums over cycles: ns */
 	int64_t cost2, both, plain2; /* of squares and products: of 1024 ns */
+	int64_t counting;	/* in cost: what counting is taken to cost; ns */
+	int64_t open_cost, open_plain; /* of the cycle that is in a pause which is not counted, up to there; ns */
 };
 
 enum ring_phase { RING_PHASE_NONE, RING_PHASE_ON, RING_PHASE_OFF };
@@ -114,6 +116,7 @@ struct ring_sample {
 	uint64_t on_units, off_units; /* what it did in bursts and between them, as far as they are over */
 	_Atomic uint32_t switched; /* the collector does that in this process */
 	uint64_t free_units, free_began; /* in OFF of COST: what it is likely to do until then, since this TSC */
+	_Atomic uint64_t taken;	/* ns that the thread waited for a processor while the collector had one for its stream */
 	struct ring_cost cost;
 };
 

@@ -28,6 +28,16 @@ tests_unit_launcher_proto_SOURCES = tests/unit/launcher_proto.c $(LAUNCHER_TEST_
 tests_unit_launcher_proto_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_launcher_proto_LDADD = $(LAUNCHER_TEST_LIBS)
 
+PURE_TESTS += tests/unit/launcher_sampler
+tests_unit_launcher_sampler_SOURCES = tests/unit/launcher_sampler.c launcher/sampler.c
+tests_unit_launcher_sampler_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_launcher_sampler_LDADD = libtracefmt.la $(CMOCKA_LIBS) -lm
+
+PURE_TESTS += tests/unit/launcher_taken
+tests_unit_launcher_taken_SOURCES = tests/unit/launcher_taken.c launcher/taken.c
+tests_unit_launcher_taken_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_launcher_taken_LDADD = $(CMOCKA_LIBS)
+
 PURE_TESTS += tests/unit/launcher_tracedir
 tests_unit_launcher_tracedir_SOURCES = tests/unit/launcher_tracedir.c $(LAUNCHER_TEST_SUPPORT)
 tests_unit_launcher_tracedir_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
