@@ -47,6 +47,7 @@ libtrampolines_la_SOURCES += $(MACHINE_FILES) \
 	trampolines/x86-64/memplan.h \
 	trampolines/x86-64/memplanask.c \
 	trampolines/x86-64/memplandescribe.c \
+	trampolines/x86-64/memplanearly.c \
 	trampolines/x86-64/memplanedges.c \
 	trampolines/x86-64/memplanfacts.c \
 	trampolines/x86-64/memplanheaders.c \

@@ -119,12 +119,13 @@ static struct lap lap(const struct subject *s, uint32_t off)
 	return sum;
 }
 
-static unsigned int values_on_edges(const struct subject *s)
+/* Bytes of values that are stored on the way into loops: on edges, or in front of all loops. */
+static unsigned int values_outside(const struct subject *s)
 {
 	unsigned int n = 0;
 
-	for (size_t i = 0; i < s->plan.nnodes; i++) {
-		if (s->plan.nodes[i].nops == 0)
+	for (uint32_t i = 0; i < s->plan.nnodes; i++) {
+		if (s->plan.nodes[i].nops == 0 || !within(s, i, 1))
 			n += s->plan.nodes[i].bytes - (s->plan.nodes[i].header ? 4 : 0);
 	}
 	return n;
@@ -151,7 +152,7 @@ static void test_known_bound(void **state)
 	assert_int_equal(l.bytes, 0);
 	assert_int_equal(l.checks, 0);
 	assert_int_equal(l.homes, 0);
-	assert_int_equal(values_on_edges(&s), 24);
+	assert_int_equal(values_outside(&s), 24);
 	drop(&s);
 }
 
@@ -270,7 +271,7 @@ static void test_nest(void **state)
 	assert_int_equal(lap(&s, 0x30).bytes, 0);
 	assert_int_equal(lap(&s, 0x40).bytes, 0);
 	assert_int_equal(lap(&s, 0x50).bytes, 0);
-	assert_int_equal(values_on_edges(&s), 48);
+	assert_int_equal(values_outside(&s), 48);
 	drop(&s);
 }
 
@@ -319,7 +320,7 @@ static void test_syscall(void **state)
 /*
  * cmp $2, %rdi; ja 9f; 1: movzbl (%rsi), %eax; lea table(%rip), %rdx; movslq (%rdx,%rax,4), %rax;
  * add %rdx, %rax; jmp *%rax; 2: add $1, %rsi; jmp 1b; 3: add $2, %rsi; jmp 1b; 9: ret: where the table leads nothing
- * is known, and the table's place is.
+ * is known, and the table's place is.  2 and 3 store %rsi, and whoever comes to 1 knows it.
  */
 static void test_switch(void **state)
 {
@@ -333,14 +334,56 @@ static void test_switch(void **state)
 	build_with(&s, code, sizeof(code) - 1, table, 3);
 	assert_int_equal(s.flow.nblocks, 5);
 	assert_int_equal(s.flow.blocks[1].ends, TRAMP_END_SWITCH);
-	assert_int_equal(s.plan.nodes[s.plan.body[1]].bytes, 8 + 4);
+	assert_int_equal(s.plan.nodes[s.plan.body[1]].bytes, 4);
 	for (uint32_t i = 2; i < 5; i++) {
 		const struct mem_node *n = &s.plan.nodes[s.plan.entry[i]];
 
 		assert_true(n->header);
 		assert_false(n->owner);
-		assert_int_equal(n->bytes, 4);
+		assert_int_equal(n->bytes, i < 4 ? 4 + 8 : 4);
 	}
+	drop(&s);
+}
+
+/* Without the header. */
+static unsigned int values_in(const struct subject *s, uint32_t node)
+{
+	return s->plan.nodes[node].bytes - (s->plan.nodes[node].header ? 4 : 0);
+}
+
+/* test %rsi, %rsi; je 1f; mov (%rdi), %eax; 1: mov 8(%rdi), %ecx; ret: %rdi is needed on either way, so at once */
+static void test_fork(void **state)
+{
+	struct subject s;
+
+	(void)state;
+	BUILD(&s, "\x48\x85\xf6\x74\x02\x8b\x07\x8b\x4f\x08\xc3");
+	assert_int_equal(s.flow.nblocks, 3);
+	assert_int_equal(values_in(&s, s.plan.body[0]), 8);
+	for (uint32_t i = 1; i < s.plan.nnodes; i++)
+		assert_int_equal(values_in(&s, i), 0);
+	drop(&s);
+}
+
+/*
+ * test %rsi, %rsi; js 9f; je 1f; mov (%rdi), %eax; 1: mov 8(%rdi), %ecx; 9: ret: %rdi is known on one of the ways to 1, so it
+ * is stored on the other.
+ */
+static void test_meet(void **state)
+{
+	struct subject s;
+	const struct mem_node *n;
+
+	(void)state;
+	BUILD(&s, "\x48\x85\xf6\x78\x07\x74\x02\x8b\x07\x8b\x4f\x08\xc3");
+	assert_int_equal(s.flow.nblocks, 5);
+	assert_int_equal(values_in(&s, s.plan.body[0]), 0);
+	assert_int_equal(values_in(&s, s.plan.body[1]), 0);
+	assert_int_equal(values_in(&s, s.plan.body[2]), 8);
+	assert_int_equal(values_in(&s, s.plan.body[3]), 0);
+	n = &s.plan.nodes[s.plan.body[1]];
+	assert_int_equal(s.plan.nodes[n->target].nops, 0);
+	assert_int_equal(values_in(&s, n->target), 8);
 	drop(&s);
 }
 
@@ -386,6 +429,8 @@ int main(void)
 		cmocka_unit_test(test_sparse),
 		cmocka_unit_test(test_syscall),
 		cmocka_unit_test(test_switch),
+		cmocka_unit_test(test_fork),
+		cmocka_unit_test(test_meet),
 		cmocka_unit_test(test_endless),
 		cmocka_unit_test(test_stack),
 	};

@@ -30,7 +30,11 @@ static bool plan_all(struct mp *p)
 	if (!mp_find_ways(p))
 		return false;
 	mp_ask(p);
-	if (!mp_cut(p) || !mp_hoist(p) || !mp_choose_headers(p))
+	mp_early(p);
+	if (!mp_cut(p) || !mp_hoist(p))
+		return false;
+	mp_meet(p);
+	if (!mp_choose_headers(p))
 		return false;
 	mp_want_all(p);
 	return mp_choose_regs(p) && mp_link(p) && mp_place_checks(p) && mp_describe(p);

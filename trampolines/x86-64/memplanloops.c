@@ -71,8 +71,7 @@ static uint16_t limited(mp_set values)
 	return (uint16_t)values;
 }
 
-/* True: something is stored that was not known. */
-static bool store_on(struct mp *p, struct mp_way *w, mp_set values)
+bool mp_store_on(struct mp *p, struct mp_way *w, mp_set values)
 {
 	mp_set known = w->values;
 
@@ -93,13 +92,13 @@ static bool store_values(struct mp *p, uint32_t loop, bool returns)
 		struct mp_way *w = &p->ways.v[p->preds.v[b->pred + k]];
 
 		if (w->from == TRAMP_NONE ? !b->polled : !mp_in_loop(p, w->from, loop))
-			any |= store_on(p, w, b->want);
+			any |= mp_store_on(p, w, b->want);
 	}
 	for (uint32_t k = p->loop_at.v[loop]; k < p->loop_at.v[loop + 1]; k++) {
 		uint32_t i = p->members.v[k];
 
 		if (i != head && p->blocks.v[i].outside && returns && !p->blocks.v[i].polled)
-			any |= store_on(p, &p->ways.v[p->blocks.v[i].elsewhere], p->blocks.v[i].want);
+			any |= mp_store_on(p, &p->ways.v[p->blocks.v[i].elsewhere], p->blocks.v[i].want);
 	}
 	return any;
 }

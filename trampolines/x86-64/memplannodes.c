@@ -36,7 +36,7 @@ static uint32_t node_length(const struct mp *p, const struct tramp_block *b, uin
 
 		mp_step(p, &insns[k], &behind);
 		bytes += bytes_of(&insns[k]);
-		named |= insns[k].named;
+		named |= insns[k].named | insns[k].store;
 		if (k > first && (named == TRAMP_GPRS || bytes > MP_NODE_BYTES ||
 				  insns[k - 1].cuts || ops[k].off - ops[first].off > UINT16_MAX))
 			break;

@@ -7,6 +7,7 @@
  *	memplanpolls.c		where recording goes on after it was off
  *	memplanweights.c	how much is done from one such place to the next
  *	memplanask.c		values that branches depend on
+ *	memplanearly.c		values that are stored in front of branches, or where ways meet
  *	memplannodes.c		blocks cut into body nodes
  *	memplanknown.c		what the reader knows where; so, which values are stored in front of what
  *	memplanloops.c		values that are stored on the way into loops
@@ -110,6 +111,7 @@ struct mp_block {
 	uint32_t edges;		/* EDGE nodes that lead to it, linked by mp_node.more */
 	float freq;
 	mp_set want;		/* at its start: registers that the reader has to know */
+	mp_set ahead;		/* at its start: that are needed on all ways from there */
 	struct mp_states real, trial;
 };
 
@@ -209,6 +211,14 @@ float mp_level_size(const struct mp *p, uint32_t loop);
 
 void mp_ask(struct mp *p);
 
+/* ---- memplanearly.c ---- */
+
+/* Sets `ahead` of all blocks, and has values stored as early as no way stores more for it. */
+void mp_early(struct mp *p);
+
+/* Has ways store what others that lead to the same place know. */
+void mp_meet(struct mp *p);
+
 /* ---- memplannodes.c ---- */
 
 bool mp_cut(struct mp *p) TRAMP_MUST_CHECK;
@@ -247,6 +257,9 @@ void mp_want_all(struct mp *p);
 /* ---- memplanloops.c ---- */
 
 bool mp_hoist(struct mp *p) TRAMP_MUST_CHECK;
+
+/* Those of @values that are not known are stored on the way.  True: something is stored that was not. */
+bool mp_store_on(struct mp *p, struct mp_way *w, mp_set values);
 
 /* ---- memplanheaders.c ---- */
 

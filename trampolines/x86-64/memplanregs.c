@@ -17,7 +17,7 @@ static mp_set named_in(const struct mp *p, const struct mem_node *n)
 	mp_set named = TRAMP_REG(TRAMP_RSP);
 
 	for (uint32_t k = 0; k < n->nops; k++)
-		named |= mp_insn_of(p, n, k)->named;
+		named |= mp_insn_of(p, n, k)->named | mp_insn_of(p, n, k)->store;
 	return named;
 }
 
