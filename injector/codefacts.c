@@ -55,7 +55,7 @@ static enum inj_status collect(struct inj_cf *cf)
 	find_languages(cf);
 	inj_cf_taken(cf);
 	inj_cf_pads(cf);
-	inj_cf_noreturn_slots(cf);
+	inj_cf_slots(cf);
 	status = inj_cf_functions(cf);
 	if (status == INJ_OK)
 		status = inj_cf_parts(cf);
@@ -63,7 +63,7 @@ static enum inj_status collect(struct inj_cf *cf)
 		return status;
 	inj_addrs_sort(&cf->noreturn);
 	inj_cf_sigaction(cf);
-	return cf->taken.failed || cf->pads.failed || cf->noreturn.failed ||
+	return cf->taken.failed || cf->pads.failed || cf->noreturn.failed || cf->own.failed ||
 			       cf->sigaction.failed || cf->never.failed ?
 		       INJ_MEMORY :
 		       INJ_OK;
@@ -81,6 +81,7 @@ static void release(struct inj_cf *cf)
 	inj_addrs_free(&cf->taken);
 	inj_addrs_free(&cf->pads);
 	inj_addrs_free(&cf->noreturn);
+	inj_addrs_free(&cf->own);
 	inj_addrs_free(&cf->sigaction);
 	inj_addrs_free(&cf->never);
 	free(cf);
@@ -99,6 +100,8 @@ static void publish(const struct inj_cf *cf, struct inj_codefacts *out)
 		.npads = cf->pads.n,
 		.noreturn = cf->noreturn.v,
 		.nnoreturn = cf->noreturn.n,
+		.own = cf->own.v,
+		.nown = cf->own.n,
 	};
 	out->fn = cf->info;
 	out->text_lo = cf->lo;

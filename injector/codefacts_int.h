@@ -44,7 +44,7 @@ struct inj_cf {
 	struct inj_fn *info;
 	size_t nfns;
 	char (*nameless)[24];	/* sub_ADDR */
-	struct inj_addrs taken, pads, noreturn, sigaction;
+	struct inj_addrs taken, pads, noreturn, own, sigaction;
 	struct inj_addrs never;	/* addresses of code whose functions are to be left alone */
 	bool words;		/* addresses may lie in words without relocation */
 	bool foreign;		/* all of it */
@@ -78,7 +78,7 @@ const char *inj_cf_part_suffix(const char *name, bool *sure);
 
 /* ---- codefacts_taken.c, codefacts_slots.c, codefacts_calls.c ---- */
 void inj_cf_taken(struct inj_cf *cf);
-void inj_cf_noreturn_slots(struct inj_cf *cf);
+void inj_cf_slots(struct inj_cf *cf);
 void inj_cf_sigaction(struct inj_cf *cf);
 
 /* The relocation tables: calls @each for every entry with an addend. */

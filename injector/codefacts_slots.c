@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Calls out of the file that do not return: slots of the GOT which are bound to such a function,
- * and the entries of the PLT that jump through them: [endbr64] [bnd] jmp *slot(%rip).
+ * Calls through the linker's tables: slots of the GOT, and the entries of the PLT that jump through them,
+ * [endbr64] [bnd] jmp *slot(%rip).  Which of them lead to functions that do not return, and which to functions of this very
+ * file, as long as no other file's are in front of them.
  */
 #include "config.h"
 
@@ -22,6 +23,8 @@ static void slot(struct inj_cf *cf, const Elf64_Rela *r)
 	sym = inj_codefile_symbol(syms, index);
 	if (inj_cf_name(inj_codefile_symbol_name(syms, &sym)) & INJ_NAME_NORETURN)
 		inj_addrs_add(&cf->noreturn, r->r_offset);
+	else if (sym.st_shndx != SHN_UNDEF)
+		inj_addrs_add(&cf->own, r->r_offset);
 }
 
 /* Where the entry starts that has its jump at @at. */
@@ -34,8 +37,7 @@ static uint64_t entry_start(const struct tramp_bytes *piece, size_t at)
 	return piece->addr + at;
 }
 
-static void scan_entries(struct inj_cf *cf, const struct tramp_bytes *piece,
-			 const struct inj_addrs *slots)
+static void scan_entries(const struct tramp_bytes *piece, const struct inj_addrs *slots, struct inj_addrs *entries)
 {
 	const uint8_t *bytes = piece->bytes, *p = bytes;
 
@@ -48,7 +50,7 @@ static void scan_entries(struct inj_cf *cf, const struct tramp_bytes *piece,
 			continue;
 		memcpy(&distance, bytes + at + 2, sizeof(distance));
 		if (inj_addrs_has(slots, piece->addr + at + 6 + (uint64_t)(int64_t)distance))
-			inj_addrs_add(&cf->noreturn, entry_start(piece, at));
+			inj_addrs_add(entries, entry_start(piece, at));
 	}
 }
 
@@ -63,21 +65,29 @@ static bool in_executable(const struct inj_cf *cf, const struct tramp_bytes *pie
 	return false;
 }
 
-void inj_cf_noreturn_slots(struct inj_cf *cf)
+/* Adds to slots the entries that jump through them. */
+static void add_entries(const struct inj_cf *cf, struct inj_addrs *addrs)
 {
 	struct inj_addrs slots = { 0 };
 
-	inj_cf_relocations(cf, slot);
-	inj_addrs_sort(&cf->noreturn);
+	inj_addrs_sort(addrs);
 	/* a copy, since entries are added while slots are looked up */
-	for (size_t i = 0; i < cf->noreturn.n; i++)
-		inj_addrs_add(&slots, cf->noreturn.v[i]);
-	cf->noreturn.failed |= slots.failed;
+	for (size_t i = 0; i < addrs->n; i++)
+		inj_addrs_add(&slots, addrs->v[i]);
+	addrs->failed |= slots.failed;
 	for (size_t i = 0; i < cf->nbytes; i++) {
 		const struct tramp_bytes *piece = &cf->bytes[i];
 
 		if (in_executable(cf, piece) && (!piece->code || !cf->file.nsecs))
-			scan_entries(cf, piece, &slots);
+			scan_entries(piece, &slots, addrs);
 	}
 	inj_addrs_free(&slots);
+}
+
+void inj_cf_slots(struct inj_cf *cf)
+{
+	inj_cf_relocations(cf, slot);
+	add_entries(cf, &cf->noreturn);
+	add_entries(cf, &cf->own);
+	inj_addrs_sort(&cf->own);
 }

@@ -63,6 +63,9 @@ struct tramp_facts {
 	 */
 	const uint64_t *noreturn;
 	size_t nnoreturn;
+	/* Ascending: PLT entries, and slots, that most likely lead to functions of this object. */
+	const uint64_t *own;
+	size_t nown;
 	unsigned int threads;	/* that the pass over all code may take; 0 counts as 1: the caller's */
 };
 
@@ -230,7 +233,8 @@ bool tramp_flow_share(struct tramp_flow *flow, struct tramp_flow *with) TRAMP_MU
  * only if they go out of the object; else calls read everything.  At exits (RET, TAIL*): everything
  * is live, but for registers that the ABI gives away, that hold no result (rcx rsi rdi r8 r9 r10 r11
  * and, at RET, the status flags), and that the function clobbers (flow->clobbers): compilers let callers
- * in the same file rely on what a function does not touch.  At TAIL* argument registers are live.
+ * in the same file rely on what a function does not touch.  r11 is dead as well if the function clobbers one of those, and no
+ * direct call, and no jump of another function, leads to it; not at TAIL_IND.  At TAIL* argument registers are live.
  * SWITCH: live is what is live at any possible target; UNSURE: everything.
  * Registers that the function puts on the stack and takes from there again count as not destroyed by it.
  * Calls and jumps to functions of the object that are not FRAMED, or that read r11 first, read that as well.

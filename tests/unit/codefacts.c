@@ -275,6 +275,30 @@ static void test_bare(void **state)
 	}
 }
 
+/* Slots and entries of the linker's tables that lead to the file's own functions. */
+static size_t own(const char *name, const char *flags)
+{
+	struct program p;
+	size_t n;
+
+	build(name, flags);
+	open_program(name, &p);
+	n = p.facts.facts.nown;
+	close_program(&p);
+	return n;
+}
+
+/* Four functions of the library call each other. */
+static void test_own(void **state)
+{
+	size_t slots = own("slots", "-fPIC -shared -fno-plt");
+
+	(void)state;
+	assert_true(slots >= 3);
+	assert_int_equal(own("library", "-fPIC -shared -fplt -Wl,-z,lazy"), slots + 4);
+	assert_int_equal(own("bound", "-fPIC -shared -Wl,-Bsymbolic"), 0);
+}
+
 static void test_errors(void **state)
 {
 	struct inj_codefacts facts;
@@ -295,6 +319,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_builds),
 		cmocka_unit_test(test_bare),
+		cmocka_unit_test(test_own),
 		cmocka_unit_test(test_errors),
 	};
 

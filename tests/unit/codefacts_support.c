@@ -91,6 +91,7 @@ void check_facts(const struct inj_codefacts *f)
 	check_list(f, f->facts.taken, f->facts.ntaken, true);
 	check_list(f, f->facts.pads, f->facts.npads, true);
 	check_list(f, f->facts.noreturn, f->facts.nnoreturn, false);
+	check_list(f, f->facts.own, f->facts.nown, false);
 	check_list(f, f->sigaction, f->nsigaction, true);
 	for (size_t i = 0; i < f->nsigaction; i++)
 		REQUIRE(is_code(f, f->sigaction[i], 2));

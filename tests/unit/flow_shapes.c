@@ -86,6 +86,10 @@ asm(".text\n.balign 16\nshapes_start:\n.globl shapes_start\n"
     FN(preserves) "push %r8\n mov $1, %r8d\n mov %r8d, %eax\n pop %r8\n ret\n" END(preserves)
     FN(thunk) "mov %r11, (%rsp)\n ret\n" END(thunk)
     FN(thunk_user) "mov $1, %edi\n mov (%rdi), %r11\n jmp thunk\n" END(thunk_user)
+    FN(local_caller) "call local_callee\n ret\n" END(local_caller)
+    FN(local_callee) "mov $1, %ecx\n mov %ecx, %eax\n ret\n" END(local_callee)
+    FN(joiner) "jmp joined\n" END(joiner)
+    FN(joined) "mov $1, %ecx\n mov %ecx, %eax\n ret\n" END(joined)
     "shapes_end:\n.globl shapes_end\n ret\n"
     ".section .data.rel.ro,\"aw\"\n.balign 8\nshapes_data:\n.globl shapes_data\n"
     "pic_table: .long pic_case0 - pic_table, pic_case1 - pic_table, pic_case2 - pic_table,"
@@ -104,7 +108,8 @@ asm(".text\n.balign 16\nshapes_start:\n.globl shapes_start\n"
 	X(tail_call) \
 	X(tail_jcc) X(into_another) X(entered_inside) X(dies) X(calls_dies) X(never_returns) X(falls) \
 	X(fallen_into) X(checks) X(checked) X(lock_skip) X(runs_into_data) X(dead_regs) X(partial) X(zeroing) \
-	X(flag_caller) X(flag_callee) X(shifts) X(preserves) X(thunk) X(thunk_user)
+	X(flag_caller) X(flag_callee) X(shifts) X(preserves) X(thunk) X(thunk_user) \
+	X(local_caller) X(local_callee) X(joiner) X(joined)
 
 #define DECLARE(name) extern const uint8_t name[], name##_end[];
 LIST(DECLARE)
@@ -374,6 +379,12 @@ static void live_registers(void **state)
 	is_live(live, TRAMP_RCX);
 	is_live(live, TRAMP_R8);
 	is_dead(tramp_flow_live_at(&flow, 0, 3), TRAMP_RCX);
+	is_dead(last_block()->live_out, TRAMP_R11);	/* nobody can rely on it */
+	is_live(last_block()->live_out, TRAMP_R9);
+	build(FN_local_callee);
+	is_live(last_block()->live_out, TRAMP_R11);
+	build(FN_joined);
+	is_live(last_block()->live_out, TRAMP_R11);
 	build(FN_partial);
 	is_live(flow.blocks[0].live_in, TRAMP_RCX);
 	build(FN_zeroing);
@@ -381,6 +392,7 @@ static void live_registers(void **state)
 	is_dead(flow.blocks[0].live_in, TRAMP_R9);
 	build(FN_preserves);
 	is_live(last_block()->live_out, TRAMP_R8);
+	is_live(last_block()->live_out, TRAMP_R11);	/* it destroys nothing: not by the ABI, maybe */
 	build(FN_thunk_user);
 	is_live(flow.blocks[0].live_out, TRAMP_R11);
 	is_dead(flow.blocks[0].live_in, TRAMP_RDI);

@@ -22,6 +22,7 @@ enum flow_fn_bits {
 	FLOW_FN_TABLES = 128,	/* it has jump tables */
 	FLOW_FN_LOADS = 512,	/* it loads what could be an entry of a jump table, to jump by a register */
 	FLOW_FN_RESULTS = 1024,	/* callers look at registers that hold no result by the ABI */
+	FLOW_FN_JOINED = 2048,	/* other functions jump to it, or fall into it */
 	FLOW_FN_ODD = 256,	/* branches lead between the instructions found first, or some are none */
 };
 

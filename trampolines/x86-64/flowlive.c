@@ -75,8 +75,8 @@ static bool has_own_rules(const struct tramp_flow *flow)
 	       (flow->clobbers & keeps & ~flow_priv(flow)->saved);
 }
 
-/* What nobody wants when the function is left by ret. */
-static tramp_regs dead_at_ret(const struct tramp_flow *flow)
+/* What nobody wants when the function is left, among what it writes. */
+static tramp_regs dead_at_exit(const struct tramp_flow *flow)
 {
 	tramp_regs flags = flow->code->bits[flow->fn] & FLOW_FN_FLAGS ? 0 : TRAMP_STATUS;
 	tramp_regs restored = flow_priv(flow)->saved & flow_priv(flow)->loaded;
@@ -88,14 +88,28 @@ static tramp_regs dead_at_ret(const struct tramp_flow *flow)
 	return flags | (FLOW_FREE_AT_EXIT & flow->clobbers & ~restored);
 }
 
+/*
+ * Compilers let callers rely on what a function does not touch where they know it, which takes a direct call or
+ * jump.  Without one it is called through tables and pointers, by the ABI.  That it destroys something says that it is
+ * no exception from that, as what finds thread-local variables is.
+ */
+static tramp_regs dead_at_ret(const struct tramp_flow *flow)
+{
+	uint16_t bits = flow->code->bits[flow->fn];
+	tramp_regs dead = dead_at_exit(flow);
+
+	if (dead & FLOW_FREE_AT_EXIT && !(bits & (FLOW_FN_CALLED | FLOW_FN_JOINED)) &&
+	    !flow->code->large_model)
+		dead |= TRAMP_REG(TRAMP_R11);
+	return dead;
+}
+
 /* Arguments are live, and no more is dead than at ret. */
 static tramp_regs live_at_tail(const struct tramp_flow *flow, const struct tramp_block *b)
 {
-	tramp_regs dead = dead_at_ret(flow) & ~FLOW_ARGS;
-
 	if (b->ends == TRAMP_END_TAIL_IND)
-		return TRAMP_ALL_REGS & ~dead;
-	return (TRAMP_ALL_REGS & ~dead) | reads_besides(flow, b->target_addr);
+		return TRAMP_ALL_REGS & ~(dead_at_exit(flow) & ~FLOW_ARGS);
+	return (TRAMP_ALL_REGS & ~(dead_at_ret(flow) & ~FLOW_ARGS)) | reads_besides(flow, b->target_addr);
 }
 
 static tramp_regs at_block(const struct tramp_flow *flow, uint32_t block)

@@ -110,6 +110,20 @@ static void link_parts(struct tramp_code *code)
 	}
 }
 
+static void note_joined(struct flow_scan *scan)
+{
+	struct tramp_code *code = scan->code;
+	const struct flow_cross *crosses = scan->crosses.items;
+
+	for (size_t i = 0; i < scan->crosses.n; i++) {
+		uint32_t piece = tramp_flow_piece(code, code->base + crosses[i].to), from = crosses[i].from;
+
+		if (piece != TRAMP_NONE &&
+		    (from == TRAMP_NONE || code->owner[from] != code->owner[piece]))
+			code->bits[code->owner[piece]] |= FLOW_FN_JOINED;
+	}
+}
+
 void tramp_flow_parts(struct flow_scan *scan)
 {
 	struct tramp_code *code = scan->code;
@@ -124,4 +138,5 @@ void tramp_flow_parts(struct flow_scan *scan)
 	}
 	free(source);
 	link_parts(code);
+	note_joined(scan);
 }

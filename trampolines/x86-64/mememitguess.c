@@ -13,22 +13,37 @@
  *
  * Only in a register that all agree on, and where the program needs neither it nor the flags.
  */
+#include <string.h>
+
 #include "trampolines/x86-64/flowcode.h"
 #include "trampolines/x86-64/mememit.h"
 #include "trampolines/x86-64/probeasm.h"
 
-/* Is what is called likely to be instrumented?  What is called through the linker's tables is not. */
+/* What a call reads its target from: `call *slot(%rip)`; 0: something else. */
+static uint64_t slot_of(const struct tramp_mirror *m, const struct tramp_op *op)
+{
+	const uint8_t *bytes = mir_bytes(m, op->off);
+	int32_t distance;
+
+	if (!bytes || bytes[0] != 0xff || bytes[1] != 0x15)
+		return 0;
+	memcpy(&distance, bytes + 2, sizeof(distance));
+	return tramp_code_base(m->flow.code) + op->off + op->len + (uint64_t)(int64_t)distance;
+}
+
+/* Is what is called likely to be instrumented?  Through the linker's tables, what is in the same object. */
 static bool calls_ours(const struct tramp_mirror *m, const struct tramp_block *b, uint32_t block)
 {
 	const struct tramp_code *code = m->flow.code;
+	const struct tramp_facts *facts = code->facts;
 	const struct tramp_op *op = mir_last(m, block);
-	const uint8_t *bytes = mir_bytes(m, op->off);
+	uint64_t to = op->kind == TRAMP_OP_CALL_IND ? slot_of(m, op) : b->target_addr;
 	uint32_t fn;
 
-	if (op->kind == TRAMP_OP_CALL_IND)
-		return bytes && !(bytes[0] == 0xff && bytes[1] == 0x15);
-	fn = tramp_code_function(code, b->target_addr);
-	return fn != TRAMP_NONE && code->facts->fns[fn].addr == b->target_addr;
+	if (!to)
+		return op->kind == TRAMP_OP_CALL_IND;
+	fn = tramp_code_function(code, to);
+	return (fn != TRAMP_NONE && facts->fns[fn].addr == to) || tramp_flow_listed(facts->own, facts->nown, to);
 }
 
 static bool is_behind_call(const struct tramp_mirror *m, uint32_t block)
