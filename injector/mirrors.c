@@ -12,7 +12,9 @@
 #define MIN_CHUNK (UINT64_C(64) << 10) /* code memory that is taken at once */
 #define MAX_CHUNK (UINT64_C(4) << 20)
 #define TABLES 7  /* what its two tables take, in lengths of the chunk: up to 3.3 each were seen */
-#define LEFT 64	  /* that part of all is for what cannot be left out, as stubs are */
+/* What cannot be left out, as stubs, has that part of all, and a little that small parts leave unused. */
+#define LEFT 64
+#define LEFT_TOO (UINT64_C(256) << 10)
 #define NOBODY UINT32_MAX		/* owner of edits that are no function's */
 
 const char *inj_recorded_reason(const struct inj_recorded *r)
@@ -111,12 +113,12 @@ static enum inj_status close_chunk(struct work *w)
 /* A chunk is of no use without its tables.  @len or less, 0: there is no room for @want. */
 static uint64_t fitting(const struct inj_code *code, uint64_t len, size_t want)
 {
-	uint64_t room = code->size - code->used, left = code->size / LEFT;
+	uint64_t room = code->size - code->used, left = code->size / LEFT + LEFT_TOO;
 	uint64_t most = room > left ? (room - left) / (1 + TABLES) : 0;
 
 	if (len <= most)
 		return len;
-	return want <= most ? want : 0;
+	return want <= most ? most : 0;
 }
 
 /* Code memory in doubling steps: small programs stay small, large ones do not need many tables. */

@@ -53,3 +53,18 @@ if unshare -m true 2>/dev/null; then
 	unshare -m bash small-shm.sh || status=$?
 	[ "$status" -eq 0 ] || [ "$status" -eq 77 ] || fail "with a small /dev/shm"
 fi
+
+# Less room for copies than there are functions: those that find none are left alone, the program runs.
+(
+	ulimit -v 4000000
+	for options in "--mem --libs" "-F * --libs" --mem; do
+		for program in "perl -e print(1)" "bash -c echo"; do
+			set -f
+			check_status 0 sonde -o t $options -- $program
+			$program >plain.out
+			set +f
+			check_same plain.out out "stdout of $program with $options"
+		done
+	done
+	sonde info t | grep -q 'no room for its copy within reach' || fail "there was room for all copies"
+) || exit 1
