@@ -2,7 +2,6 @@
 /* Memory streams: chunks go to the trace, and to modules. */
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "launcher/collector-private.h"
 #include "tracefmt/memory.h"
@@ -111,14 +110,6 @@ bool collector_limits_cost(const struct collector *c)
 	return c->sampler.burst && c->sampler.by == RING_SAMPLE_COST;
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 bool collector_drain_memory(struct collector *c, struct feed *f)
 {
 	uint64_t began;
@@ -131,7 +122,7 @@ bool collector_drain_memory(struct collector *c, struct feed *f)
 	f->taken.worked += any ? taken_clock() - began : 0;
 	if (f->may_switch)	/* its ids are those that we know */
 		atomic_fetch_add(&f->head->sample.taken,
-				 taken_look(&f->taken, &c->taken, f->pid, f->head->tid, now_ns()));
+				 taken_look(&f->taken, &c->taken, f->pid, f->head->tid, (uint64_t)collector_now_ns()));
 	return any;
 }
 

@@ -112,6 +112,9 @@ void collector_begin_memory(const struct collector *c, struct feed *f, const cha
 /* All that is full.  Was there anything? */
 bool collector_drain_memory(struct collector *c, struct feed *f);
 
+/* Monotonic. */
+int64_t collector_now_ns(void);
+
 /* --overhead: what recording costs the program is limited. */
 bool collector_limits_cost(const struct collector *c);
 /* The thread is done. */

@@ -207,7 +207,7 @@ static void flush_all(struct collector *c)
 
 /* ---- the thread ---- */
 
-static int64_t now_ns(void)
+int64_t collector_now_ns(void)
 {
 	struct timespec ts;
 
@@ -284,7 +284,7 @@ static void wait_for_turns(const struct collector *c)
 static void *run(void *arg)
 {
 	struct collector *c = arg;
-	int64_t next_tick = now_ns() + TICK_NS;
+	int64_t next_tick = collector_now_ns() + TICK_NS;
 
 	wait_for_turns(c);
 
@@ -297,12 +297,12 @@ static void *run(void *arg)
 		any |= drain_all(c, false);
 		any |= c->analysis && analysis_serve(c->analysis);
 		soon = switch_all(c);
-		left = next_tick - now_ns();
+		left = next_tick - collector_now_ns();
 		if (left <= 0) {
 			drain_all(c, true);
 			collector_reap(c);
 			flush_all(c);
-			next_tick = now_ns() + TICK_NS;
+			next_tick = collector_now_ns() + TICK_NS;
 		} else if (!any) {
 			sleep_until_rung(c, bell, soon < left ? soon : left);
 		}

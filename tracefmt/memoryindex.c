@@ -23,14 +23,6 @@ struct slots {
 	uint8_t numbers[SLOTS];
 };
 
-static uint32_t word(const uint8_t *from, size_t i)
-{
-	uint32_t w;
-
-	memcpy(&w, from + 4 * i, 4);
-	return w;
-}
-
 static uint32_t slot_of(uint32_t w)
 {
 	return w * UINT32_C(0x9e3779b1) >> (32 - SLOTS_LOG);
@@ -41,7 +33,7 @@ static void count(struct counted *v, const uint8_t *from, size_t words)
 {
 	memset(v, 0, SLOTS * sizeof(*v));
 	for (size_t i = 0; i < words; i += (i + 1) % RUN ? 1 : (STEP - 1) * RUN + 1) {
-		uint32_t w = word(from, i);
+		uint32_t w = tf_get32(from + 4 * i);
 		struct counted *c = &v[slot_of(w)];
 
 		if (c->word == w)
@@ -102,7 +94,7 @@ static size_t put_numbers(uint8_t *to, uint8_t *others, const uint8_t *from, siz
 	size_t n = 0;
 
 	for (size_t i = 0; i < words; i++) {
-		uint32_t w = word(from, i), slot = slot_of(w);
+		uint32_t w = tf_get32(from + 4 * i), slot = slot_of(w);
 		uint8_t k = slots->words[slot] == w ? slots->numbers[slot] : TF_INDEX_OTHER;
 
 		to[i] = k;
@@ -173,7 +165,7 @@ static bool put_words(uint8_t *to, size_t words, const uint8_t *numbers, const s
 
 	for (size_t i = 0; i < words; i++) {
 		const struct meaning m = meanings[numbers[i]];
-		uint32_t w = word(others, n);
+		uint32_t w = tf_get32(others + 4 * n);
 
 		w = m.kind ? w : m.word;
 		memcpy(to + 4 * i, &w, 4);

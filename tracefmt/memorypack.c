@@ -19,21 +19,16 @@ struct arranged {
 	struct tf_parts parts;
 };
 
-/* What is rearranged, of at most @bytes, in frames. */
-static size_t bound(size_t bytes)
-{
-	return ZSTD_compressBound(bytes) + (TF_PARTS - 1) * ZSTD_compressBound(0);
-}
-
-/* Of one way; a trial compares two. */
+/* A chunk in the way that takes most, in frames. */
 static size_t room_for(size_t bytes)
 {
-	return bound(tf_index_bound(bytes));
+	return ZSTD_compressBound(tf_index_bound(bytes)) + (TF_PARTS - 1) * ZSTD_compressBound(0);
 }
 
+/* What is packed, and another way that it is compared with. */
 size_t tf_pack_room(size_t bytes)
 {
-	return 3 * room_for(bytes);
+	return 2 * room_for(bytes);
 }
 
 /* False: no memory. */

@@ -2,6 +2,7 @@
 #include <emmintrin.h>
 #include <string.h>
 
+#include "tracefmt/format.h"
 #include "tracefmt/memorywords.h"
 
 enum {
@@ -12,19 +13,6 @@ enum {
 	LANES = 4,		/* words of a vector */
 	GROUP = 16,		/* words that are spread at a time */
 };
-
-static uint32_t word(const uint8_t *from, size_t i)
-{
-	uint32_t w;
-
-	memcpy(&w, from + 4 * i, 4);
-	return w;
-}
-
-static void put_word(uint8_t *to, size_t i, uint32_t w)
-{
-	memcpy(to + 4 * i, &w, 4);
-}
 
 static uint32_t zigzag(uint32_t d)
 {
@@ -145,10 +133,10 @@ static void choose_lag(struct lag *l, const uint8_t *from, size_t at, size_t n)
 /* @to: where the first word's lowest byte goes; that of the next plane is @plane bytes later. */
 static void spread_word(uint8_t *to, size_t plane, const uint8_t *from, size_t at, size_t lag)
 {
-	uint32_t w = word(from, at);
+	uint32_t w = tf_get32(from + 4 * at);
 
 	if (lag)
-		w = zigzag(w - (at >= lag ? word(from, at - lag) : 0));
+		w = zigzag(w - (at >= lag ? tf_get32(from + 4 * (at - lag)) : 0));
 	for (int byte = 0; byte < 4; byte++)
 		to[byte * plane] = (uint8_t)(w >> 8 * byte);
 }
@@ -183,7 +171,7 @@ static void gather_word(uint8_t *to, const uint8_t *from, size_t plane, size_t l
 
 	for (int byte = 0; byte < 4; byte++)
 		w |= (uint32_t)from[byte * plane] << 8 * byte;
-	put_word(to, 0, lag ? unzigzag(w) : w);
+	tf_put32(to, lag ? unzigzag(w) : w);
 }
 
 static void gather_group(uint8_t *to, const uint8_t *from, size_t plane, size_t lag)
@@ -201,8 +189,11 @@ static void gather_group(uint8_t *to, const uint8_t *from, size_t plane, size_t 
 /* Differences become words. */
 static void add_up(uint8_t *to, size_t at, size_t n, size_t lag)
 {
-	for (size_t i = at < lag ? lag - at : 0; i < n; i++)
-		put_word(to, at + i, word(to, at + i) + word(to, at + i - lag));
+	for (size_t i = at < lag ? lag - at : 0; i < n; i++) {
+		uint8_t *w = to + 4 * (at + i);
+
+		tf_put32(w, tf_get32(w) + tf_get32(w - 4 * lag));
+	}
 }
 
 static void gather_block(uint8_t *to, const uint8_t *from, size_t plane, size_t at, size_t n, size_t lag)
