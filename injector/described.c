@@ -42,7 +42,7 @@ static void append(struct inj_described *d, const struct tramp_mem_description *
 		*op = f->ops[i];
 		if (op->code == MD_GOTO)
 			op->imm = (int64_t)(target + d->nnodes);
-		else if (op->code == MD_IF)
+		else if (op->code == MD_IF || op->code == MD_PEEK)
 			op->imm = (int64_t)(target + d->nnodes + ((uint64_t)d->nnodes << 32));
 	}
 	d->nnodes += (uint32_t)f->nnodes;

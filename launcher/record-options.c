@@ -48,7 +48,7 @@ static const struct opt record_opts[] = {
 	  OPT_STRING, offsetof(struct raw, sample), NULL },
 	{ 0, "overhead", "P%", "as many memory accesses as cost P % of the program's time", OPT_STRING,
 	  offsetof(struct raw, overhead), NULL },
-	{ 0, "mem-rungs", "N", "for measuring: what the reader computes, a sum of 1, 2, 4, 8 (15)", OPT_COUNT,
+	{ 0, "mem-rungs", "N", "for measuring: what the reader computes, a sum of 1, 2, 4, 8, 16 (31)", OPT_COUNT,
 	  offsetof(struct raw, o.mem_rungs), NULL },
 	{ 'm', "module", "MODULE", "use a module: NAME, FILE.so or FILE.c; repeat it for more",
 	  OPT_LIST, offsetof(struct raw, o.modules), NULL },

@@ -85,6 +85,16 @@ static bool count_room(const struct md_object *object, const struct md_node *nod
 	return true;
 }
 
+/* What is looked for in the stream has to be there. */
+static bool has_headers(const struct mx_object *made)
+{
+	for (uint32_t i = 0; i < made->nnodes; i++) {
+		if (made->nodes[i].peeks && !mx_end(&made->nodes[i])->target->header)
+			return false;
+	}
+	return true;
+}
+
 static bool make(struct mx_object *made, const struct md_object *object, const struct md_node *nodes,
 		 const struct md_op *ops)
 {
@@ -99,7 +109,7 @@ static bool make(struct mx_object *made, const struct md_object *object, const s
 		at += node->nops + 1;
 		at += mx_fast_make(node, at);
 	}
-	return true;
+	return has_headers(made);
 }
 
 enum mx_status mx_code_add(struct mx_code *code, const struct md_object *object,

@@ -92,6 +92,7 @@ bool mx_op_valid(const struct md_op *op)
 	case MD_IF:
 		return op->scale <= 15;
 	case MD_GOTO:
+	case MD_PEEK:
 	case MD_NEXT:
 		return true;
 	}
@@ -242,14 +243,15 @@ static bool make_op(const struct mx_object *object, const struct md_op *op, uint
 static bool make_end(const struct mx_object *object, const struct md_op *op, struct mx_op *at)
 {
 	uint32_t target = (uint32_t)op->imm, other = (uint32_t)((uint64_t)op->imm >> 32);
+	bool two = op->code == MD_IF || op->code == MD_PEEK;
 
 	*at = (struct mx_op){ .code = op->code, .scale = op->scale, .offset = UINT16_MAX };
 	if (op->code == MD_NEXT)
 		return true;
-	if (target >= object->nnodes || other >= (op->code == MD_IF ? object->nnodes : 1))
+	if (target >= object->nnodes || other >= (two ? object->nnodes : 1))
 		return false;
 	at->target = &object->nodes[target];
-	if (op->code == MD_IF)
+	if (two)
 		at->other = &object->nodes[other];
 	return true;
 }
@@ -304,6 +306,7 @@ bool mx_node_make(struct mx_object *object, uint64_t start, const struct md_node
 	made->nops = (uint32_t)(at - made->ops);
 	made->words = (uint16_t)words;
 	made->reads_flags |= ops[node->op + node->nops - 1].code == MD_IF && !flags;
+	made->peeks = ops[node->op + node->nops - 1].code == MD_PEEK;
 	object->reads_flags |= made->reads_flags;
 	return is_end(&ops[node->op + node->nops - 1]) && agrees(node, made, words) &&
 	       make_end(object, &ops[node->op + node->nops - 1], at);

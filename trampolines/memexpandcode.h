@@ -34,11 +34,11 @@ struct mx_op {
 	uint16_t words;		/* bytes of the stream that it takes */
 	union {
 		int64_t imm;
-		const struct mx_node *target;	/* MD_GOTO; MD_IF: if the condition is true */
+		const struct mx_node *target;	/* MD_GOTO; MD_IF: if the condition is true; MD_PEEK: if it is the next */
 	};
 	union {
 		uint64_t insn;	/* address in the program */
-		const struct mx_node *other;	/* MD_IF: if it is not */
+		const struct mx_node *other;	/* MD_IF, MD_PEEK: if not */
 	};
 };
 _Static_assert(sizeof(struct mx_op) == 32, "mx_op");
@@ -51,6 +51,7 @@ struct mx_node {
 	bool header;
 	bool varies;			/* strings or lanes: not known beforehand how many accesses */
 	bool reads_flags;		/* that were set in front of it */
+	bool peeks;			/* ends with MD_PEEK */
 	uint32_t accesses;		/* the others */
 	uint32_t live;			/* general registers that what follows the node reads, at its end */
 	/* For nodes that are run as a whole; NULL: it cannot be. */
@@ -130,6 +131,7 @@ enum mx_fast_code {
 	MX_FAST_SUB_FLAGS,	/* b is index + imm; scale: struct mx_flags' shift */
 	MX_FAST_AND_FLAGS,
 	MX_FAST_GOTO,
+	MX_FAST_PEEK,
 	MX_FAST_NEXT,
 	MX_FAST_IF,		/* + half of the condition, which is true for target */
 	MX_FAST_IF_O = MX_FAST_IF,

@@ -37,6 +37,8 @@ static uint8_t fast_code(const struct mx_op *op)
 		return op->index == MX_ZERO ? MX_FAST_ACCESS : MX_FAST_ACCESS_INDEX;
 	case MD_GOTO:
 		return MX_FAST_GOTO;
+	case MD_PEEK:
+		return MX_FAST_PEEK;
 	case MD_NEXT:
 		return MX_FAST_NEXT;
 	case MD_IF:
@@ -189,7 +191,7 @@ static inline bool whole(const struct mx_sink *sink, const struct mx_fast_state 
 {
 	if (!node->fast)
 		return false;
-	if (s->reserve ? left < node->words + 4u : node->words != 0)
+	if (s->reserve ? left < node->words + 4u : node->words || node->peeks)
 		return false;
 	return sink->counts || (size_t)(sink->end - s->v) >= node->accesses;
 }
@@ -263,7 +265,7 @@ static void run(struct mx_machine *m, struct mx_sink *sink, struct mx_fast_state
 	static const int32_t code[MX_FAST_CODES] = {
 		TO(ACCESS), TO(ACCESS_INDEX), TO(ACCESS_2), TO(ACCESS_3), TO(ACCESS_4), TO(VALUE), TO(VALUE_U32),
 		TO(VALUE_S32), TO(ADD), TO(LEA), TO(ADD4), TO(COMPUTE), TO(SUB_FLAGS), TO(AND_FLAGS), TO(GOTO),
-		TO(NEXT), TO(IF_O), TO(IF_B), TO(IF_E), TO(IF_BE), TO(IF_S), TO(IF_P), TO(IF_L), TO(IF_LE),
+		TO(PEEK), TO(NEXT), TO(IF_O), TO(IF_B), TO(IF_E), TO(IF_BE), TO(IF_S), TO(IF_P), TO(IF_L), TO(IF_LE),
 	};
 #define GO goto *((char *)&&ACCESS + code[op->code])
 #define GO_ON op++; GO
@@ -372,6 +374,10 @@ IF_##name: \
 	IF(P, 5);
 	IF(L, 6);
 	IF(LE, 7);
+PEEK:
+	if (mx_load4(words) == op->target->id)
+		goto target;
+	goto other;
 NEXT:
 	s->node = NULL;
 	goto out;

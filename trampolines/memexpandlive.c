@@ -47,6 +47,7 @@ static uint32_t step(const struct mx_op *op, uint32_t live)
 		return (live & ~bit(op->dst)) | bit(op->base);
 	case MD_GOTO:
 	case MD_IF:
+	case MD_PEEK:
 	case MD_NEXT:
 		return live;
 	default:
@@ -74,6 +75,7 @@ static uint32_t at_end(const struct mx_node *node)
 	case MD_GOTO:
 		return mx_live_at(end->target, 0);
 	case MD_IF:
+	case MD_PEEK:
 		return mx_live_at(end->target, 0) | mx_live_at(end->other, 0);
 	}
 	return 0;

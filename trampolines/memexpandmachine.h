@@ -130,8 +130,8 @@ enum mx_reached {
 	MX_REACHED,
 	MX_REACHED_STRING,	/* ... when the string has been run as far as m->at says */
 } mx_place_reached(const struct mx_machine *m);
-/* Where a word is needed, and there is none: can m->at be in front of the next node's header? */
-bool mx_place_before(const struct mx_machine *m);
+/* Where a word is needed, and there is none: can m->at be in front of @node's header? */
+bool mx_place_before(const struct mx_machine *m, const struct mx_node *node);
 /* Goes to where MD_CHUNK_STATE says. */
 bool mx_place_state(struct mx_machine *m);
 

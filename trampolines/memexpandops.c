@@ -404,6 +404,28 @@ static enum mx_step run_op(struct mx_machine *m, struct mx_sink *sink, const str
 	return MX_STEP;
 }
 
+static bool next_word(const struct mx_machine *m, uint32_t *word)
+{
+	const uint8_t *at = m->words, *end = m->end;
+
+	if (at == end && m->phase == MX_CARRY && m->after == MX_WORDS) {
+		at = m->chunk;
+		end = m->chunk_end;
+	}
+	if (end - at < 4)
+		return false;
+	*word = mx_load4(at);
+	return true;
+}
+
+/* Is its header the next word, or interrupted before that was written?  Where no word follows, there is none of it. */
+static bool comes_next(const struct mx_machine *m, const struct mx_node *node)
+{
+	uint32_t word;
+
+	return next_word(m, &word) ? word == node->id : m->phase == MX_INTERRUPT && mx_place_before(m, node);
+}
+
 static void leave(struct mx_machine *m, const struct mx_op *end)
 {
 	const struct mx_node *next = NULL;
@@ -412,6 +434,8 @@ static void leave(struct mx_machine *m, const struct mx_op *end)
 		next = end->target;
 	else if (end->code == MD_IF)
 		next = mx_condition(&m->flags, end->scale) ? end->target : end->other;
+	else if (end->code == MD_PEEK)
+		next = comes_next(m, end->target) ? end->target : end->other;
 	m->place = (struct mx_place){ .node = next };
 	m->proven = false;
 }

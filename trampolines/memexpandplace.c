@@ -134,10 +134,8 @@ enum mx_reached mx_place_reached(const struct mx_machine *m)
 	return place->op == m->stop && !in_string(m) && agree(m, m->stop_live) ? MX_REACHED : MX_NOT_YET;
 }
 
-bool mx_place_before(const struct mx_machine *m)
+bool mx_place_before(const struct mx_machine *m, const struct mx_node *node)
 {
-	const struct mx_node *node = m->place.node ? m->place.node : m->at_node;
-
 	return m->words == m->end && m->at.written == 0 && node == m->at_node && node->header &&
 	       m->stop == 0;
 }

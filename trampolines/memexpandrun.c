@@ -96,7 +96,7 @@ static enum mx_step stalled(struct mx_machine *m, bool there)
 {
 	if (m->phase == MX_WORDS)
 		return mx_chunk_stall(m);
-	if (m->phase == MX_INTERRUPT && !there && !mx_place_before(m))
+	if (m->phase == MX_INTERRUPT && !there && !mx_place_before(m, m->place.node ? m->place.node : m->at_node))
 		return MX_ERROR;
 	return mx_chunk_finish(m);
 }

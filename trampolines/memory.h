@@ -147,7 +147,8 @@ enum tramp_mem_rungs {
 	TRAMP_MEM_RESIDENT = 2,	/* the pointer stays in a register from node to node */
 	TRAMP_MEM_KNOWN = 4,	/* known-ness over blocks, values in front of loops */
 	TRAMP_MEM_IMPLIED = 8,	/* no headers where the way is known; computed conditions */
-	TRAMP_MEM_ALL = 15,
+	TRAMP_MEM_PATHS = 16,	/* nor on one of two ways, if the next header tells that it was taken; with IMPLIED */
+	TRAMP_MEM_ALL = 31,
 };
 
 /*
@@ -157,7 +158,7 @@ enum tramp_mem_rungs {
 struct tramp_mem_description {
 	const struct md_node *nodes;	/* op counts from ops[0]; start from tramp_code_base() */
 	size_t nnodes;
-	const struct md_op *ops;	/* GOTO and IF name nodes from 0 on: their place in nodes[] */
+	const struct md_op *ops;	/* GOTO, IF and PEEK name nodes from 0 on: their place in nodes[] */
 	size_t nops;
 };
 

@@ -196,25 +196,25 @@ bench_memory_rungs()
 {
 	local name size times short rungs plain r figures
 	section "The same with one thread, the stream dropped, for --mem-rungs: CPU time, times plain"
-	row "" 0 1 3 7 15
+	row "" 0 1 3 7 15 31
 	rm -f ./*.ratios
 	while read -r name size times short; do
 		add rung-plain env OMP_NUM_THREADS=1 "$bench/mem/$name" "$size" "$times"
-		for rungs in 0 1 3 7 15; do
+		for rungs in 0 1 3 7 15 31; do
 			add "rung-$rungs" env OMP_NUM_THREADS=1 sonde -q --mem --overflow=drop --mem-buffer=256K \
 				--mem-rungs=$rungs -o "rung-$rungs.d" "$bench/mem/$name" "$size" "$times"
 		done
 		measure "$(((runs + 1) / 2))"
 		plain=$(median rung-plain.out 3)
 		figures=()
-		for rungs in 0 1 3 7 15; do
+		for rungs in 0 1 3 7 15 31; do
 			figures+=("$(ratio "rung-$rungs" "$plain" "rung-$rungs")")
 		done
 		row "$name" "${figures[@]}"
-		same_results "$name" rung-{plain,0,1,3,7,15}
+		same_results "$name" rung-{plain,0,1,3,7,15,31}
 		rm -rf rung-*.d rung-*.out
 	done < <(memory_kernels)
-	for rungs in 0 1 3 7 15; do
+	for rungs in 0 1 3 7 15 31; do
 		geomean "  geometric mean, worst of $rungs" <"rung-$rungs.ratios"
 	done
 }

@@ -73,10 +73,10 @@ static void repair_node(struct input *in, uint32_t n)
 	node->nops = ops;
 	end = &in->ops[node->op + ops - 1];
 	if (end->code < MD_GOTO || end->code > MD_NEXT)
-		end->code = (uint8_t)(MD_GOTO + end->code % 3);
+		end->code = (uint8_t)(MD_GOTO + end->code % 4);
 	if (end->code == MD_GOTO)
 		end->imm = (uint8_t)end->imm % in->object.nnodes;
-	else if (end->code == MD_IF)
+	else if (end->code == MD_IF || end->code == MD_PEEK)
 		end->imm = (int64_t)((uint8_t)end->imm % in->object.nnodes |
 				     (uint64_t)((uint8_t)(end->imm >> 8) % in->object.nnodes) << 32);
 	end->scale &= 15;
@@ -104,6 +104,15 @@ static void repair_sums(struct input *in, uint32_t n)
 	}
 }
 
+/* Only what has a header can be looked for. */
+static void repair_peek(struct input *in, uint32_t n)
+{
+	struct md_op *end = &in->ops[in->nodes[n].op + in->nodes[n].nops - 1];
+
+	if (end->code == MD_PEEK && !(in->nodes[(uint32_t)end->imm].flags & MD_NODE_HEADER))
+		end->code = MD_NEXT;
+}
+
 static bool describe(struct input *in, const uint8_t *head)
 {
 	in->object = (struct md_object){
@@ -122,6 +131,8 @@ static bool describe(struct input *in, const uint8_t *head)
 		if (head[3] & 2)
 			repair_sums(in, n);
 	}
+	for (uint32_t n = 0; head[3] & 1 && n < in->object.nnodes; n++)
+		repair_peek(in, n);
 	in->code = mx_code_new(&mx_heap);
 	if (!in->code)
 		abort();

@@ -42,7 +42,8 @@ static unsigned int any_rungs(struct random_source *source)
 {
 	static const unsigned int rungs[] = {
 		0, TRAMP_MEM_CHAINS, TRAMP_MEM_CHAINS | TRAMP_MEM_RESIDENT,
-		TRAMP_MEM_CHAINS | TRAMP_MEM_RESIDENT | TRAMP_MEM_KNOWN, TRAMP_MEM_ALL, TRAMP_MEM_ALL,
+		TRAMP_MEM_CHAINS | TRAMP_MEM_RESIDENT | TRAMP_MEM_KNOWN,
+		TRAMP_MEM_ALL & ~TRAMP_MEM_PATHS, TRAMP_MEM_ALL, TRAMP_MEM_ALL,
 	};
 
 	if (getenv("MEMEMIT_RUNGS"))

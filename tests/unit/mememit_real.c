@@ -93,7 +93,7 @@ static void run_bodies(const struct body *sorted, struct mememit_tally *tally, u
 
 int main(void)
 {
-	static const unsigned int rungs[] = { 0, 1, 3, 7, 15 };
+	static const unsigned int rungs[] = { 0, 1, 3, 7, 15, 31 };
 	struct body sorted[BODIES_MAX];
 	struct mememit_tally tally = { 0 };
 	struct random_source source = { .state = 99 };

@@ -22,6 +22,7 @@
 	OP(.code = MD_FLAGS, .dst = MD_FLAGS_SUB, .base = reg, .index = N, .width = 8, .imm = n)
 #define IF(cc, yes, no) OP(.code = MD_IF, .scale = cc, .imm = mxt_targets(yes, no))
 #define GOTO(n) OP(.code = MD_GOTO, .imm = n)
+#define PEEK(header, no) OP(.code = MD_PEEK, .imm = mxt_targets(header, no))
 #define NEXT OP(.code = MD_NEXT)
 
 enum { CC_B = 2, CC_E = 4, CC_NE = 5 };
@@ -582,6 +583,115 @@ static void test_unproven(void **state)
 	mx_code_free(code);
 }
 
+/* ---- paths ---- */
+
+enum { PATH_HANDLER = 6 };
+
+/* Three branches; without words if none of them is taken. */
+static void paths(struct mxt_description *dp)
+{
+	struct mxt_description d = { 0 };
+
+	mxt_node(&d, true);	/* 0 */
+	VALUE(0);
+	ACCESS(0, 0);
+	PEEK(4, 1);
+	mxt_node(&d, false);	/* 1 */
+	ACCESS(0, 8);
+	ADD(0, 1);
+	PEEK(5, 2);
+	mxt_node(&d, false);	/* 2 */
+	ACCESS(0, 16);
+	GOTO(3);
+	mxt_node(&d, false);	/* 3 */
+	ADD(0, 1);
+	ACCESS(0, 24);
+	NEXT;
+	mxt_node(&d, true);	/* 4: only from 0 */
+	ACCESS(0, 32);
+	GOTO(2);
+	mxt_node(&d, true);	/* 5: only from 1 */
+	OP(.code = MD_VALUE_U32, .dst = 1);
+	ACCESS(1, 40);
+	NEXT;
+	mxt_node(&d, true);	/* 6 */
+	VALUE(3);
+	ACCESS(3, 0);
+	NEXT;
+	*dp = d;
+}
+
+/* Where the program is cut: in the node that is the @visit-th, in front of its header, or in front of operation @at - 1. */
+static void run_path(struct mxt_program *p, uint32_t visits, uint32_t visit, uint32_t at, bool signal)
+{
+	bool next = true;
+
+	for (uint32_t i = 0; i < visits || !next; i++) {
+		if (next)
+			p->node = 0;
+		if (i == visit && at <= p->d->nodes[p->node].nops) {
+			if (at)
+				mxt_run_to(p, at - 1);
+			if (signal)
+				mxt_signal(p, PATH_HANDLER, true);
+			else if (!at)
+				mxt_chunk(p, MD_CHUNK_MORE);
+		}
+		next = mxt_run_node(p);
+	}
+	mxt_chunk(p, MD_CHUNK_END);
+}
+
+/* Chunks end, and handlers come in between, at all places of all paths. */
+static void test_paths(void **state)
+{
+	enum { VISITS = 6, PLACES = 5 };
+	struct mxt_description d;
+
+	(void)state;
+	paths(&d);
+	for (uint64_t seed = 0; seed < 60; seed++) {
+		for (uint32_t place = 0; place < 2 * VISITS * PLACES; place++) {
+			struct mxt_program p;
+
+			mxt_start(&p, &d, seed);
+			run_path(&p, VISITS, place / 2 / PLACES, place / 2 % PLACES, place % 2);
+			assert_false(p.ambiguous);
+			check_all(&d, &p);
+			mxt_free(&p);
+		}
+	}
+}
+
+/* Which way was taken last is not known before a word follows, or the thread has ended. */
+static void test_unproven_path(void **state)
+{
+	struct mxt_description d;
+	struct mxt_program p;
+	struct mxt_read read = { 0 };
+	struct mx_code *code;
+	bool next = false;
+
+	(void)state;
+	paths(&d);
+	code = mxt_code(&d);
+	mxt_start(&p, &d, 0);
+	for (int i = 0; i < 2; i++)
+		next |= mxt_run_node(&p);
+	assert_false(next);	/* not 4, 5 or the path's end */
+	mxt_expand(code, &p, 100, &read);
+	assert_int_equal(read.n, 0);
+	while (!mxt_run_node(&p))
+		;
+	mxt_chunk(&p, MD_CHUNK_END);
+	read.n = 0;
+	mxt_expand(code, &p, 100, &read);
+	assert_int_equal(read.n, p.nv);
+	free(read.v);
+	mxt_free(&p);
+	mx_code_free(code);
+}
+
 /* ---- loops ---- */
 
 static uint64_t first_value;
@@ -644,6 +754,8 @@ static void test_bad_descriptions(void **state)
 #define BAD(change) do { d = good; change; assert_int_equal(mxt_try(&d), MX_BAD_CODE); } while (0)
 	BAD(d.ops[0].code = MD_CODES);
 	BAD(d.ops[0].code = MD_NEXT);
+	BAD(d.ops[2] = ((struct md_op){ .code = MD_PEEK, .imm = mxt_targets(1, 0) }));	/* has no header */
+	BAD(d.ops[2] = ((struct md_op){ .code = MD_PEEK, .imm = mxt_targets(0, 9) }));
 	BAD(d.ops[0].dst = MD_FS);
 	BAD(d.ops[0].code = MD_VALUE_U32);
 	BAD(d.ops[1].width = 3);
@@ -769,6 +881,8 @@ int main(void)
 		cmocka_unit_test(test_string_signals),
 		cmocka_unit_test(test_state),
 		cmocka_unit_test(test_unproven),
+		cmocka_unit_test(test_paths),
+		cmocka_unit_test(test_unproven_path),
 		cmocka_unit_test(test_narrow_loops),
 		cmocka_unit_test(test_bad_descriptions),
 		cmocka_unit_test(test_bad_streams),

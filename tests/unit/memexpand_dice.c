@@ -231,10 +231,23 @@ static void any_op(struct mxt_description *d)
 	}
 }
 
+/* mxt_op() has to have been told of all nodes: only then it is known which of them have headers. */
+static void repair_peeks(struct mxt_description *d)
+{
+	for (uint32_t i = 0; i < d->nops; i++) {
+		struct md_op *op = &d->ops[i];
+
+		if (op->code == MD_PEEK && !(d->nodes[(uint32_t)op->imm].flags & MD_NODE_HEADER))
+			op->imm = mxt_targets(0, (uint32_t)((uint64_t)op->imm >> 32));
+	}
+}
+
 static void any_end(struct mxt_description *d)
 {
-	struct md_op op = { .code = (uint8_t)(MD_GOTO + mxd_roll(3)), .imm = mxd_roll(MXD_HANDLER) };
+	struct md_op op = { .code = (uint8_t)(MD_GOTO + mxd_roll(4)), .imm = mxd_roll(MXD_HANDLER) };
 
+	if (op.code == MD_PEEK)
+		op.imm = mxt_targets(mxd_roll(MXD_HANDLER), mxd_roll(MXD_HANDLER));
 	if (op.code == MD_IF) {
 		mxt_op(d, any_flags(any_width()));
 		op.imm = mxt_targets(mxd_roll(MXD_HANDLER), mxd_roll(MXD_HANDLER));
@@ -258,6 +271,7 @@ void mxd_anything(struct mxt_description *d)
 	mxt_op(d, (struct md_op){ .code = MD_VALUE, .dst = 7 });
 	mxt_op(d, (struct md_op){ .code = MD_ACCESS, .base = 7, .index = N, .width = 8 });
 	mxt_op(d, (struct md_op){ .code = MD_NEXT });
+	repair_peeks(d);
 }
 
 /* ---- long nodes ---- */
@@ -299,13 +313,15 @@ void mxd_long(struct mxt_description *d)
 
 	registers = MD_TEMP;
 	for (uint32_t n = 0; n < NODES; n++) {
-		struct md_op end = { .code = (uint8_t)(MD_GOTO + mxd_roll(3)), .imm = mxd_roll(NODES) };
+		struct md_op end = { .code = (uint8_t)(MD_GOTO + mxd_roll(4)), .imm = mxd_roll(NODES) };
 
 		mxt_node(d, n == 0 || n == MXD_HANDLER || mxd_roll(2));
 		for (uint32_t i = mxd_roll(mxd_roll(2) ? 60 : 5); i && n != MXD_HANDLER; i--)
 			long_op(d);
 		if (n == 0 || n == MXD_HANDLER)
 			end.code = MD_NEXT;
+		if (end.code == MD_PEEK)
+			end.imm = mxt_targets(mxd_roll(NODES), mxd_roll(NODES));
 		if (end.code == MD_IF) {
 			end.imm = mxt_targets(mxd_roll(NODES), mxd_roll(NODES));
 			end.scale = (uint8_t)mxd_roll(16);
@@ -314,4 +330,5 @@ void mxd_long(struct mxt_description *d)
 		}
 		mxt_op(d, end);
 	}
+	repair_peeks(d);
 }

@@ -92,7 +92,7 @@ static bool run_anything(struct mxt_program *p)
 	uint32_t rounds = 30;
 	bool next = true;
 
-	for (uint32_t visits = 0; visits < 600; visits++) {
+	for (uint32_t visits = 0; visits < 600 && !p->ambiguous; visits++) {
 		if (next && !rounds--)
 			return true;
 		if (next)

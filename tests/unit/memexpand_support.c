@@ -122,10 +122,24 @@ static void write_bytes(struct mxt_chunk *c, const void *data, size_t len)
 	c->len += len;
 }
 
+static void look_at_word(struct mxt_program *p, const void *word)
+{
+	uint32_t v;
+
+	memcpy(&v, word, sizeof(v));
+	for (uint32_t i = 0; i < p->nunlike; i++)
+		p->ambiguous |= p->unlike[i] == v;
+	p->nunlike = 0;
+}
+
 static void words(struct mxt_program *p, const void *data, size_t len)
 {
 	static const uint8_t zero[4];
 
+	if (len >= 4)
+		look_at_word(p, data);
+	else if (p->nunlike)
+		p->ambiguous = true;
 	write_bytes(&p->chunks[p->nchunks - 1], data, len);
 	write_bytes(&p->chunks[p->nchunks - 1], zero, -len & 3);
 	p->written += (uint32_t)((len + 3) / 4 * 4);
@@ -446,6 +460,22 @@ void mxt_run_to(struct mxt_program *p, uint32_t op)
 	}
 }
 
+/* Either way. */
+static void peek(struct mxt_program *p, const struct md_op *end)
+{
+	uint32_t target = (uint32_t)end->imm;
+
+	if (mxt_random(p) >> 63) {
+		p->node = target;
+		return;
+	}
+	p->node = (uint32_t)((uint64_t)end->imm >> 32);
+	if (p->nunlike == MXT_UNLIKE)
+		p->ambiguous = true;
+	else
+		p->unlike[p->nunlike++] = MXT_FIRST + target;
+}
+
 bool mxt_run_node(struct mxt_program *p)
 {
 	const struct md_node *node = &p->d->nodes[p->node];
@@ -459,6 +489,8 @@ bool mxt_run_node(struct mxt_program *p)
 		p->node = (uint32_t)end->imm;
 	else if (end->code == MD_IF)
 		p->node = (uint32_t)((uint64_t)end->imm >> 32);
+	else if (end->code == MD_PEEK)
+		peek(p, end);
 	return end->code == MD_NEXT;
 }
 
@@ -467,6 +499,9 @@ void mxt_signal(struct mxt_program *p, uint32_t handler, bool back)
 	struct mxt_program before = *p;
 
 	p->string_cut = before.string_cut = false;
+	for (uint32_t i = 0; i < p->nunlike && !p->begun; i++)
+		p->ambiguous |= p->unlike[i] == MXT_FIRST + p->node;
+	p->nunlike = 0;
 	p->depth++;
 	mxt_chunk(p, MD_CHUNK_SIGNAL);
 	for (unsigned int i = 0; i < 15; i++)

@@ -16,6 +16,7 @@ enum {
 	MXT_NODES = 16,
 	MXT_OPS = 1024,
 	MXT_FIRST = 100,		/* id of nodes[0] */
+	MXT_UNLIKE = 8,
 };
 
 #define MXT_BASE 0x555500000000ull
@@ -58,6 +59,9 @@ struct mxt_program {
 	uint32_t node, op;		/* where it is */
 	bool begun;
 	uint32_t written;		/* of the node's words */
+	uint32_t unlike[MXT_UNLIKE];	/* ids that the next word must not be: MD_PEEK took the other way */
+	uint32_t nunlike;
+	bool ambiguous;			/* it was: nobody can read that */
 	struct mxt_chunk *chunks;
 	size_t nchunks;
 	struct mx_access *v;

@@ -11,6 +11,7 @@ struct check {
 	struct tramp_mem_facts *facts;	/* by instruction */
 	struct state *in;		/* by node */
 	uint32_t *since;
+	bool *visited;			/* likewise */
 	uint64_t load_addr;
 };
 
@@ -186,12 +187,70 @@ static const char *check_end(const struct check *c, uint32_t i)
 		return "goes elsewhere";
 	if (end->code == MD_IF && ((uint32_t)end->imm != n->target || (uint64_t)end->imm >> 32 != n->next))
 		return "branches elsewhere";
-	if (end->code != MD_GOTO && end->code != MD_IF && end->code != MD_NEXT)
+	if (end->code == MD_PEEK && !((uint32_t)end->imm == n->target && (uint64_t)end->imm >> 32 == n->next) &&
+	    !((uint32_t)end->imm == n->next && (uint64_t)end->imm >> 32 == n->target))
+		return "looks for something else";
+	if (end->code != MD_GOTO && end->code != MD_IF && end->code != MD_PEEK && end->code != MD_NEXT)
 		return "no end";
 	if (n->kept && n->nops && n->last && c->flow->blocks[n->block].ends != TRAMP_END_FALL &&
 	    c->flow->blocks[n->block].ends != TRAMP_END_JMP && c->flow->blocks[n->block].ends != TRAMP_END_JCC)
 		return "keeps the pointer where control leaves";
 	return wrong ? wrong : check_next(c, i, n->next);
+}
+
+/* ---- what the next word tells ---- */
+
+static bool is_entry(const struct check *c, uint32_t node)
+{
+	for (uint32_t b = 0; b < c->flow->nblocks; b++) {
+		if (c->plan->entry[b] == node && !c->plan->polled[b])
+			return true;
+	}
+	return false;
+}
+
+static const char *follow(struct check *c, uint32_t from, uint32_t other);
+
+/* On the ways that lead to @i, may the first word be another one than a header, or that of @other? */
+static const char *check_first(struct check *c, uint32_t i, uint32_t other)
+{
+	const struct mem_node *n = &c->plan->nodes[i];
+
+	if (n->header)
+		return i == other ? "a header tells nothing" : NULL;
+	if (n->bytes)
+		return "a value may be taken for a header";
+	if (c->visited[i])
+		return NULL;
+	c->visited[i] = true;
+	return follow(c, i, other);
+}
+
+static const char *follow(struct check *c, uint32_t from, uint32_t other)
+{
+	const struct mem_node *n = &c->plan->nodes[from];
+	const char *wrong = n->target == TRAMP_NONE ? NULL : check_first(c, n->target, other);
+	bool leaves = (n->target == TRAMP_NONE && n->next == TRAMP_NONE) ||
+		      (n->nops && n->last && c->flow->blocks[n->block].ends == TRAMP_END_TAIL_JCC);
+
+	if (!wrong && n->next != TRAMP_NONE)
+		wrong = check_first(c, n->next, other);
+	if (!wrong && leaves && is_entry(c, other))
+		wrong = "a header may come from elsewhere";
+	return wrong;
+}
+
+static const char *check_peek(struct check *c, uint32_t i)
+{
+	const struct mem_node *n = &c->plan->nodes[i];
+	const struct md_op *end = &c->plan->ops[n->op + n->nmdops - 1];
+
+	if (end->code != MD_PEEK)
+		return NULL;
+	memset(c->visited, 0, c->plan->nnodes);
+	if (!c->plan->nodes[(uint32_t)end->imm].header)
+		return "looks for something without a header";
+	return check_first(c, (uint32_t)((uint64_t)end->imm >> 32), (uint32_t)end->imm);
 }
 
 static const char *check_entries(const struct check *c, uint32_t *node)
@@ -403,7 +462,7 @@ static const char *check_room(const struct check *c, uint32_t *node)
 
 /* ---- all ---- */
 
-static const char *check_nodes(const struct check *c, uint32_t *node)
+static const char *check_nodes(struct check *c, uint32_t *node)
 {
 	const char *wrong = NULL;
 
@@ -413,6 +472,8 @@ static const char *check_nodes(const struct check *c, uint32_t *node)
 			wrong = check_reg(c, &c->plan->nodes[*node]);
 		if (!wrong)
 			wrong = check_end(c, *node);
+		if (!wrong)
+			wrong = check_peek(c, *node);
 		if (wrong)
 			break;
 	}
@@ -442,11 +503,12 @@ const char *memplan_check(const struct mem_plan *plan, const struct tramp_mem_en
 		.facts = calloc(flow->nops, sizeof(*c.facts)),
 		.in = calloc(plan->nnodes, sizeof(*c.in)),
 		.since = calloc(plan->nnodes, sizeof(*c.since)),
+		.visited = calloc(plan->nnodes, sizeof(*c.visited)),
 	};
 	const char *wrong = "no memory";
 
 	*node = 0;
-	if (c.facts && c.in && c.since)
+	if (c.facts && c.in && c.since && c.visited)
 		wrong = read_facts(&c) ? check_nodes(&c, node) : "no instruction";
 	if (!wrong)
 		wrong = check_entries(&c, node);
@@ -457,5 +519,6 @@ const char *memplan_check(const struct mem_plan *plan, const struct tramp_mem_en
 	free(c.facts);
 	free(c.in);
 	free(c.since);
+	free(c.visited);
 	return wrong;
 }

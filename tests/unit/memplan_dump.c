@@ -19,7 +19,7 @@ static void dump_op(const struct md_op *op)
 	static const char *const codes[MD_CODES] = {
 		"value", "value_u32", "value_s32", "lea", "sub", "and", "or", "xor", "mul", "shl", "shr", "sar",
 		"rol", "mulhu", "mulhs", "bswap", "select", "sext", "zext", "flags", "access", "size", "string", "masked", "gather", "packed", "goto", "if",
-		"next",
+		"peek", "next",
 	};
 
 	printf("    +%-4u %-9s", op->insn, codes[op->code]);
@@ -31,6 +31,7 @@ static void dump_op(const struct md_op *op)
 		printf(" %" PRId64 "\n", op->imm);
 		return;
 	case MD_IF:
+	case MD_PEEK:
 		printf(" %u: %u, %u\n", op->scale, (uint32_t)op->imm, (uint32_t)((uint64_t)op->imm >> 32));
 		return;
 	case MD_ACCESS:

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { CC_B = 2, CC_AE = 3, CC_NE = 5, CC_A = 7, CC_S = 8, ALU_SUB = 5, ALU_CMP = 7 };
+enum { CC_B = 2, CC_AE = 3, CC_E = 4, CC_NE = 5, CC_A = 7, CC_S = 8, ALU_SUB = 5, ALU_CMP = 7 };
 
 /* ---- nodes ---- */
 
@@ -177,6 +177,12 @@ static void dispatch(struct mxc_build *b)
 	mxc_rm_mem(&b->a, 4, 0xff, 4, table);
 }
 
+/* Does it look at words? */
+static bool reads_words(const struct mx_node *node)
+{
+	return node->words || node->peeks;
+}
+
 /* Can it be part of this piece, and is it no harm that it is there again? */
 static bool goes_on(const struct mxc_build *b, const struct mx_node *node)
 {
@@ -184,7 +190,7 @@ static bool goes_on(const struct mxc_build *b, const struct mx_node *node)
 		return false;
 	if (b->words + node->words > MXE_WORDS || b->accesses + node->accesses > MXE_ACCESSES)
 		return false;
-	if (node->words && !b->path[0]->words)
+	if (reads_words(node) && !reads_words(b->path[0]))
 		return false;
 	for (uint32_t i = 0; i < b->npath; i++) {
 		if (b->path[i] == node)
@@ -218,6 +224,19 @@ static const struct mx_node *branch(struct mxc_build *b, const struct mx_op *end
 	return NULL;
 }
 
+/* The node that comes without a header is the likely one. */
+static const struct mx_node *peek(struct mxc_build *b, const struct mx_op *end)
+{
+	settle(b);
+	mxc_rm_mem(&b->a, 4, 0x81, ALU_CMP, (struct mxc_mem){ .base = MXC_R12, .index = MXC_NONE });
+	mxc_u32(&b->a, end->target->id);
+	lead(b, mxc_jcc(&b->a, CC_E), end->target);
+	if (goes_on(b, end->other))
+		return end->other;
+	lead(b, mxc_jmp(&b->a), end->other);
+	return NULL;
+}
+
 static const struct mx_node *end_node(struct mxc_build *b, const struct mx_node *node)
 {
 	const struct mx_op *end = mx_end(node);
@@ -226,6 +245,8 @@ static const struct mx_node *end_node(struct mxc_build *b, const struct mx_node 
 	case MD_IF:
 		mxc_condition(b, node);
 		return branch(b, end);
+	case MD_PEEK:
+		return peek(b, end);
 	case MD_GOTO:
 		if (goes_on(b, end->target))
 			return end->target;
@@ -284,9 +305,9 @@ static void check_header(struct mxc_build *b, const struct mx_node *node)
 
 static void check_all(struct mxc_build *b, const struct mx_node *node)
 {
-	if (node->words) {
+	if (reads_words(node))
 		check_words(b, node);
-	} else {
+	if (!node->words) {
 		mxc_alu_imm(&b->a, 8, ALU_CMP, MXC_R11, MXC_PATH);
 		leave(b, CC_B, node);
 		if (b->mode != MXE_NEXT) {

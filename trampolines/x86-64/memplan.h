@@ -73,7 +73,7 @@ struct mem_plan {
 	size_t nnodes, room_nodes;
 	struct mem_action *actions;
 	size_t nactions, room_actions;
-	struct md_op *ops;	/* GOTO, IF: nodes' indices */
+	struct md_op *ops;	/* GOTO, IF, PEEK: nodes' indices */
 	size_t nops, room_ops;
 	struct md_node *md;	/* [nnodes] */
 	size_t room_md;

@@ -143,6 +143,15 @@ static uint64_t only_way(const struct mem_node *n)
 	return n->target == TRAMP_NONE ? n->next : n->target;
 }
 
+/* The way that has a header, and the other. */
+static int64_t peeks_for(const struct mp *p, const struct mem_node *n)
+{
+	const struct mp_block *b = &p->blocks.v[n->block];
+	bool target = p->ways.v[b->way[MP_NEXT]].implied;
+
+	return (int64_t)((uint64_t)(target ? n->next : n->target) << 32 | (target ? n->target : n->next));
+}
+
 static bool put_end(struct walk *w)
 {
 	const struct mp_node *side = &w->p->nodes.v[w->node - w->p->plan->nodes];
@@ -153,6 +162,8 @@ static bool put_end(struct walk *w)
 	} else if (side->end == MD_IF) {
 		op.scale = side->cond;
 		op.imm = (int64_t)((uint64_t)w->node->next << 32 | w->node->target);
+	} else if (side->end == MD_PEEK) {
+		op.imm = peeks_for(w->p, w->node);
 	}
 	return put_op(w, op);
 }

@@ -87,12 +87,13 @@ static void place_edge(const struct mp *p, const struct mem_node *from, const st
 	}
 }
 
+/* Control that comes from elsewhere has a header of its own: others may be told by that it is not theirs. */
 static bool same_edge(const struct mp *p, uint32_t i, const struct mem_node *e, const struct mp_way *w)
 {
 	const struct mem_node *n = &p->plan->nodes[i];
 	const struct mp_node *side = &p->nodes.v[i];
 
-	return n->reg == e->reg && n->parked == e->parked && n->kept == e->kept &&
+	return side->elsewhere == (w->from == TRAMP_NONE) && n->reg == e->reg && n->parked == e->parked && n->kept == e->kept &&
 	       n->header == e->header && n->owner == e->owner && side->values == w->values &&
 	       side->u32 == w->u32 && side->s32 == w->s32;
 }
@@ -112,6 +113,7 @@ static bool add_edge(struct mp *p, const struct mp_way *w, const struct mem_node
 	side = &p->nodes.v[*index];
 	*side = (struct mp_node){
 		.check = TRAMP_NONE, .cycle = TRAMP_NONE, .more = to->edges, .goes_on = true,
+		.elsewhere = w->from == TRAMP_NONE,
 		.values = w->values, .u32 = w->u32, .s32 = w->s32, .live = p->flow->blocks[w->to].live_in,
 		.end = body_of(p, w->to)->header ? MD_NEXT : MD_GOTO,
 		.bytes = (e->header ? MP_HEADER : 0) + 8 * (uint32_t)__builtin_popcount(w->values) -

@@ -74,7 +74,7 @@ static bool break_cycles(struct mp *p)
 	return true;
 }
 
-static void choose_header(const struct mp *p, uint32_t i)
+void mp_choose_header(const struct mp *p, uint32_t i)
 {
 	float weight = p->flow->blocks[i].loop == TRAMP_NONE ? 1 : 3;
 	struct mp_block *b = &p->blocks.v[i];
@@ -109,7 +109,7 @@ static void use_headers(struct mp *p, uint32_t i)
 	bool target = b->way[MP_TARGET] == TRAMP_NONE || meets_header(p, b->way[MP_TARGET]);
 	bool next = b->way[MP_NEXT] == TRAMP_NONE || meets_header(p, b->way[MP_NEXT]);
 
-	if (b->end != MD_NEXT && target && next)
+	if (b->end != MD_NEXT && b->end != MD_PEEK && target && next)
 		set_end(p, i, MD_NEXT);
 }
 
@@ -120,7 +120,9 @@ bool mp_choose_headers(struct mp *p)
 	if (!break_cycles(p))
 		return false;
 	for (uint32_t i = 0; i < p->flow->nblocks; i++)
-		choose_header(p, i);
+		mp_choose_header(p, i);
+	if (!mp_choose_paths(p))
+		return false;
 	for (uint32_t i = 0; i < p->flow->nblocks; i++)
 		use_headers(p, i);
 	return true;

@@ -12,6 +12,7 @@
  *	memplanknown.c		what the reader knows where; so, which values are stored in front of what
  *	memplanloops.c		values that are stored on the way into loops
  *	memplanheaders.c	which nodes need no header
+ *	memplanpaths.c		which more do not, since the next header tells
  *	memplanwant.c		which computations are of any use
  *	memplanregs.c		which register holds the pointer in each node
  *	memplanedges.c		nodes between the body nodes, and how all of them are linked
@@ -92,6 +93,8 @@ struct mp_way {
 	uint16_t u32, s32;	/* of these: in 4 bytes */
 	float freq;
 	bool implied;		/* the reader knows that it is taken */
+	bool tried;		/* without a header, though it does not */
+	bool relied;		/* that it has a header */
 };
 
 enum { MP_TARGET, MP_NEXT };
@@ -101,7 +104,9 @@ struct mp_block {
 	bool owner;		/* ... and its pool may be another thread's */
 	bool polled;		/* ... but only because recording may go on here, seldom, with all registers in the stream */
 	bool header;		/* its first body node has one */
-	uint8_t end;		/* of its last node: MD_GOTO, MD_IF, MD_NEXT */
+	bool relied;		/* ... which others rely on */
+	bool quiet;		/* nothing in it writes */
+	uint8_t end;		/* of its last node: MD_GOTO, MD_IF, MD_PEEK, MD_NEXT */
 	uint8_t cond;		/* its condition, or MP_NO_COND: it does not end with a conditional jump to blocks */
 	uint32_t way[2];	/* MP_TARGET, MP_NEXT, or TRAMP_NONE */
 	uint32_t elsewhere;	/* the way in from elsewhere, or TRAMP_NONE */
@@ -127,6 +132,7 @@ struct mp_node {
 	uint32_t bytes;
 	float freq;
 	uint32_t more;		/* next EDGE of the same block */
+	bool elsewhere;		/* an EDGE for control that comes from there */
 	uint32_t since;		/* bytes written since there was looked for room, at its start */
 	uint32_t index, low;	/* for finding cycles */
 	uint32_t cycle;
@@ -264,6 +270,13 @@ bool mp_store_on(struct mp *p, struct mp_way *w, mp_set values);
 /* ---- memplanheaders.c ---- */
 
 bool mp_choose_headers(struct mp *p) TRAMP_MUST_CHECK;
+
+/* Has the block a header, or those that lead to it? */
+void mp_choose_header(const struct mp *p, uint32_t block);
+
+/* ---- memplanpaths.c ---- */
+
+bool mp_choose_paths(struct mp *p) TRAMP_MUST_CHECK;
 
 /* ---- memplanregs.c ---- */
 
