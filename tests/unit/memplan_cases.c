@@ -402,6 +402,58 @@ static void test_endless(void **state)
 }
 
 /* push %rbx; mov (%rdi), %rbx; pop %rbx; ret: with the stack, rsp; without, not */
+static unsigned int ends(const struct subject *s, enum md_code code)
+{
+	unsigned int n = 0;
+
+	for (size_t i = 0; i < s->plan.nops; i++)
+		n += s->plan.ops[i].code == code;
+	return n;
+}
+
+/* if (*p) q = p[1]: the word that tells that it was not is told from all that can follow */
+static void test_path(void **state)
+{
+	struct subject s;
+
+	(void)state;
+	BUILD(&s, "\x83\x3f\x00\x74\x03\x8b\x47\x04\xc3");
+	assert_int_equal(ends(&s, MD_PEEK), 1);
+	plan(&s, TRAMP_MEM_ALL & ~TRAMP_MEM_PATHS, false);
+	assert_int_equal(ends(&s, MD_PEEK), 0);
+	drop(&s);
+}
+
+/* The way on is told by a value: it could be anything. */
+static void test_no_path(void **state)
+{
+	struct subject s;
+
+	(void)state;
+	BUILD(&s, "\x83\x3f\x00\x74\x06\x48\x8b\x47\x08\x8b\x00\x48\x8b\x47\x10\x8b\x00\xc3");
+	assert_int_equal(ends(&s, MD_PEEK), 0);
+	drop(&s);
+}
+
+/* while (i < n && a[i] < key) i++: one word for 16 turns */
+static void test_search(void **state)
+{
+	struct subject s;
+	struct lap l;
+
+	(void)state;
+	BUILD(&s, "\x31\xc0\x85\xd2\x7e\x0e\x48\x39\x34\xc7\x73\x08\x48\x83\xc0\x01\x39\xc2\x75\xf2\xc3");
+	l = lap(&s, 6);
+	assert_int_equal(l.bytes, 4);
+	assert_int_equal(l.headers, 1);
+	assert_int_equal(l.nodes, 2 * 16);
+	plan(&s, TRAMP_MEM_ALL & ~TRAMP_MEM_PATHS, false);
+	l = lap(&s, 6);
+	assert_int_equal(l.bytes, 4);
+	assert_int_equal(l.nodes, 2);
+	drop(&s);
+}
+
 static void test_stack(void **state)
 {
 	struct subject s;
@@ -432,6 +484,9 @@ int main(void)
 		cmocka_unit_test(test_fork),
 		cmocka_unit_test(test_meet),
 		cmocka_unit_test(test_endless),
+		cmocka_unit_test(test_path),
+		cmocka_unit_test(test_no_path),
+		cmocka_unit_test(test_search),
 		cmocka_unit_test(test_stack),
 	};
 

@@ -25,19 +25,39 @@ bool mp_grow(struct mp *p, void **v, size_t *room, size_t n, size_t size)
 	return true;
 }
 
-static bool plan_all(struct mp *p)
+/* What is in the stream. */
+static enum tramp_mirror_status plan_stream(struct mp *p)
 {
+	enum tramp_mirror_status status = mp_read_facts(p);
+
+	if (status != TRAMP_MIRROR_OK)
+		return status;
 	if (!mp_find_ways(p))
-		return false;
+		return TRAMP_MIRROR_MEMORY;
 	mp_ask(p);
 	mp_early(p);
 	if (!mp_cut(p) || !mp_hoist(p))
-		return false;
+		return TRAMP_MIRROR_MEMORY;
 	mp_meet(p);
-	if (!mp_choose_headers(p))
-		return false;
+	return mp_choose_headers(p) ? TRAMP_MIRROR_OK : TRAMP_MIRROR_MEMORY;
+}
+
+static enum tramp_mirror_status plan_all(struct mp *p)
+{
+	enum tramp_mirror_status status = plan_stream(p);
+	bool again = false;
+
+	if (status == TRAMP_MIRROR_OK && !mp_unroll(p, &again))
+		return TRAMP_MIRROR_MEMORY;
+	if (again)
+		status = plan_stream(p);
+	if (status != TRAMP_MIRROR_OK)
+		return status;
 	mp_want_all(p);
-	return mp_choose_regs(p) && mp_link(p) && mp_place_checks(p) && mp_describe(p);
+	if (!mp_choose_regs(p) || !mp_link(p) || !mp_place_checks(p) || !mp_describe(p))
+		return TRAMP_MIRROR_MEMORY;
+	mp_name_origins(p);
+	return TRAMP_MIRROR_OK;
 }
 
 enum tramp_mirror_status mem_plan(struct mem_plan *plan, const struct tramp_mem_env *env,
@@ -52,14 +72,13 @@ enum tramp_mirror_status mem_plan(struct mem_plan *plan, const struct tramp_mem_
 	p->plan = plan;
 	p->env = env;
 	p->flow = flow;
+	p->norig = flow->nblocks;
 	p->load_addr = load_addr;
 	p->lost = false;
 	if (flow->flags & TRAMP_FLOW_BAD_CODE || flow->entry >= flow->nblocks)
 		return TRAMP_MIRROR_BAD_CODE;
-	status = mp_read_facts(p);
-	if (status == TRAMP_MIRROR_OK && (!plan_all(p) || p->lost))
-		status = TRAMP_MIRROR_MEMORY;
-	return status;
+	status = plan_all(p);
+	return p->lost ? TRAMP_MIRROR_MEMORY : status;
 }
 
 void mem_plan_free(struct mem_plan *plan)
@@ -80,6 +99,9 @@ void mem_plan_free(struct mem_plan *plan)
 		free(p->regions.v);
 		free(p->nodes.v);
 		free(p->stack.v);
+		free(p->unrolled.blocks.v);
+		free(p->unrolled.ops.v);
+		free(p->unrolled.origin.v);
 		free(p);
 	}
 	free(plan->nodes);

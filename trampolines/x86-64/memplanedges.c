@@ -93,7 +93,7 @@ static bool same_edge(const struct mp *p, uint32_t i, const struct mem_node *e, 
 	const struct mem_node *n = &p->plan->nodes[i];
 	const struct mp_node *side = &p->nodes.v[i];
 
-	return side->elsewhere == (w->from == TRAMP_NONE) && n->reg == e->reg && n->parked == e->parked && n->kept == e->kept &&
+	return side->elsewhere == (w->from == TRAMP_NONE) && !side->own && !w->own && n->reg == e->reg && n->parked == e->parked && n->kept == e->kept &&
 	       n->header == e->header && n->owner == e->owner && side->values == w->values &&
 	       side->u32 == w->u32 && side->s32 == w->s32;
 }
@@ -113,7 +113,7 @@ static bool add_edge(struct mp *p, const struct mp_way *w, const struct mem_node
 	side = &p->nodes.v[*index];
 	*side = (struct mp_node){
 		.check = TRAMP_NONE, .cycle = TRAMP_NONE, .more = to->edges, .goes_on = true,
-		.elsewhere = w->from == TRAMP_NONE,
+		.elsewhere = w->from == TRAMP_NONE, .own = w->own,
 		.values = w->values, .u32 = w->u32, .s32 = w->s32, .live = p->flow->blocks[w->to].live_in,
 		.end = body_of(p, w->to)->header ? MD_NEXT : MD_GOTO,
 		.bytes = (e->header ? MP_HEADER : 0) + 8 * (uint32_t)__builtin_popcount(w->values) -

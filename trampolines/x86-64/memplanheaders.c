@@ -93,7 +93,7 @@ void mp_choose_header(const struct mp *p, uint32_t i)
 			any = true;
 		}
 	}
-	b->header = !mp_rung(p, TRAMP_MEM_IMPLIED) || (any && unknown >= weight * known);
+	b->header = !mp_rung(p, TRAMP_MEM_IMPLIED) || (any && !b->bare && unknown >= weight * known);
 }
 
 /* Is there a node in front of the way's end that has to have a header by itself? */

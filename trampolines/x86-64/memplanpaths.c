@@ -7,17 +7,24 @@
  * The next word has to tell.  On the way without a header it has to be a header, too, not a value, and never that of
  * the other way: what a parser needs that looks ahead by one word (Lewis and Stearns, 1968).
  */
+#include <string.h>
+
 #include "trampolines/x86-64/memplanpriv.h"
 
-enum { STEPS = 64 };	/* blocks on all paths to the next header, at most */
+enum {
+	STEPS = 64,		/* blocks on all paths to the next header, at most */
+	BARE_PREDS = 48,	/* ways that have a header each instead of the block, at most */
+};
 
 /* What comes first on the ways that @block leads to. */
 struct search {
 	struct mp *p;
 	uint32_t *seen, *stack;	/* by block: the search that has been there */
 	uint32_t number, depth, steps;
-	uint32_t other;		/* block that the header would stand in front of, which must not come first */
+	uint32_t other;		/* way whose header must not come first; TRAMP_NONE: any may */
 	bool note;		/* ... what is relied on */
+	bool clash;		/* it is the header of a block that comes first */
+	bool changed;		/* headers have come or gone */
 };
 
 /* Does nothing in it write? */
@@ -34,6 +41,17 @@ static bool is_quiet(const struct mp *p, uint32_t i)
 	return true;
 }
 
+static bool begin(struct search *s, struct mp *p)
+{
+	uint32_t n = p->flow->nblocks;
+
+	if (!mp_reserve(p, &p->stack, 2 * (size_t)n))
+		return false;
+	*s = (struct search){ .p = p, .seen = p->stack.v, .stack = p->stack.v + n, .other = TRAMP_NONE };
+	memset(s->seen, 0, n * sizeof(*s->seen));
+	return true;
+}
+
 static bool visit(struct search *s, uint32_t block)
 {
 	if (s->seen[block] == s->number)
@@ -41,6 +59,22 @@ static bool visit(struct search *s, uint32_t block)
 	s->seen[block] = s->number;
 	s->stack[s->depth++] = block;
 	return s->steps++ < STEPS && s->p->blocks.v[block].quiet;
+}
+
+/* Of the block itself, whoever leads there; else the header is on the way. */
+static bool is_blocks(const struct mp *p, const struct mp_way *w)
+{
+	return p->blocks.v[w->to].header;
+}
+
+static bool is_other(struct search *s, uint32_t way)
+{
+	const struct mp_way *w = &s->p->ways.v[way], *other = &s->p->ways.v[s->other];
+
+	if (!is_blocks(s->p, other))
+		return way == s->other;
+	s->clash = w->to == other->to;
+	return s->clash;
 }
 
 /* False: what comes first there does not tell. */
@@ -55,15 +89,17 @@ static bool follow(struct search *s, uint32_t way)
 		return visit(s, w->to);
 	w->relied |= s->note && !w->implied;
 	to->relied |= s->note && to->header;
-	return w->to != s->other;
+	return s->other == TRAMP_NONE || !is_other(s, way);
 }
 
 /* Control leaves: the header of any block that it comes to from elsewhere may be next. */
-static bool may_leave(const struct search *s)
+static bool may_leave(struct search *s)
 {
-	const struct mp_block *other = &s->p->blocks.v[s->other];
+	const struct mp_way *other = &s->p->ways.v[s->other];
+	const struct mp_block *to = s->other == TRAMP_NONE ? NULL : &s->p->blocks.v[other->to];
 
-	return !other->header || !other->outside || other->polled;
+	s->clash = to && is_blocks(s->p, other) && to->outside && !to->polled;
+	return !s->clash;
 }
 
 static bool run(struct search *s, uint32_t block)
@@ -93,6 +129,18 @@ static uint32_t silent_way(const struct mp *p, const struct mp_block *b)
 	return p->ways.v[b->way[MP_TARGET]].implied ? MP_TARGET : MP_NEXT;
 }
 
+/* Its header goes to the ways that lead there: one of them needs one of its own. */
+static bool make_bare(struct search *s, uint32_t block)
+{
+	struct mp_block *b = &s->p->blocks.v[block];
+
+	if (b->bare || b->relied || b->npreds > BARE_PREDS)
+		return false;
+	s->changed = b->bare = true;
+	mp_choose_header(s->p, block);
+	return true;
+}
+
 /* Does the next word tell which way block @b took? */
 static bool tells(struct search *s, const struct mp_block *b, bool note)
 {
@@ -101,9 +149,17 @@ static bool tells(struct search *s, const struct mp_block *b, bool note)
 
 	if (silent->values || s->p->blocks.v[silent->to].header || silent->to == other->to)
 		return false;
-	s->other = other->to;
+	s->other = b->way[1 - k];
 	s->note = note;
-	return run(s, silent->to);
+	s->clash = false;
+	return run(s, silent->to) || (s->clash && make_bare(s, other->to) && run(s, silent->to));
+}
+
+bool mp_begins_with_header(struct mp *p, uint32_t block)
+{
+	struct search s;
+
+	return p->blocks.v[block].header || (begin(&s, p) && run(&s, block));
 }
 
 static void set_way(struct mp *p, struct mp_block *b, uint32_t k, bool silent)
@@ -142,11 +198,12 @@ static uint32_t candidate(const struct mp *p, const struct mp_block *b)
 	return first && (!second || target->freq > next->freq) ? MP_TARGET : MP_NEXT;
 }
 
-static void try_ways(struct mp *p)
+/* @unrolled: only of loops that have been made for it. */
+static void try_ways(struct mp *p, bool unrolled)
 {
 	for (uint32_t i = 0; i < p->flow->nblocks; i++) {
 		struct mp_block *b = &p->blocks.v[i];
-		uint32_t k = is_open(p, i) ? candidate(p, b) : 2;
+		uint32_t k = is_open(p, i) && (!unrolled || mp_is_unrolled(p, i)) ? candidate(p, b) : 2;
 
 		if (k == 2)
 			continue;
@@ -155,22 +212,23 @@ static void try_ways(struct mp *p)
 	}
 }
 
-/* Headers that come back make some others unnecessary, and never more necessary. */
+/*
+ * Each block gives up once at most, and loses its header once.  Of a loop that has more turns, the last one has to: so
+ * that is looked at first.
+ */
 static void give_up(struct search *s)
 {
-	bool any = true;
-
-	while (any) {
-		any = false;
-		for (uint32_t i = 0; i < s->p->flow->nblocks; i++) {
+	do {
+		s->changed = false;
+		for (uint32_t i = s->p->flow->nblocks; i-- > 0;) {
 			struct mp_block *b = &s->p->blocks.v[i];
 
 			if (b->end != MD_PEEK || tells(s, b, false))
 				continue;
 			set_way(s->p, b, silent_way(s->p, b), false);
-			any = true;
+			s->changed = true;
 		}
-	}
+	} while (s->changed);
 }
 
 static void note_headers(struct search *s)
@@ -181,25 +239,35 @@ static void note_headers(struct search *s)
 	}
 }
 
+/* Ways that the reader looks for are not shared with others. */
+static void own_headers(struct mp *p)
+{
+	for (uint32_t i = 0; i < p->flow->nblocks; i++) {
+		const struct mp_block *b = &p->blocks.v[i];
+
+		if (b->end == MD_PEEK)
+			p->ways.v[b->way[1 - silent_way(p, b)]].own = true;
+	}
+}
+
 bool mp_choose_paths(struct mp *p)
 {
-	uint32_t n = p->flow->nblocks;
-	struct search s = { .p = p };
+	struct search s;
 
 	if (!mp_rung(p, TRAMP_MEM_PATHS) || !mp_rung(p, TRAMP_MEM_IMPLIED))
 		return true;
-	if (!mp_reserve(p, &p->stack, 2 * (size_t)n))
-		return false;
-	s.seen = p->stack.v;
-	s.stack = p->stack.v + n;
-	for (uint32_t i = 0; i < n; i++) {
-		s.seen[i] = 0;
+	for (uint32_t i = 0; i < p->flow->nblocks; i++)
 		p->blocks.v[i].quiet = is_quiet(p, i);
-	}
-	for (int round = 0; round < 2; round++) {	/* one way, then the other */
-		try_ways(p);
+	mp_name_exits(p);
+	for (uint32_t i = 0; i < p->flow->nblocks; i++)
+		mp_choose_header(p, i);
+	if (!begin(&s, p))
+		return false;
+	for (int round = 0; round < 3; round++) {	/* one way, then the other */
+		try_ways(p, round == 0);
 		give_up(&s);
 		note_headers(&s);
 	}
+	own_headers(p);
 	return true;
 }

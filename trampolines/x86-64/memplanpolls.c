@@ -129,7 +129,7 @@ bool mp_choose_polls(struct mp *p)
 	memset(plan->poll, 0, n * sizeof(*plan->poll));
 	if (p->env->sampled)
 		poll_loops(p);
-	for (uint32_t i = 0; i < n && p->env->sampled && p->flow->flags & TRAMP_FLOW_IRREDUCIBLE; i++) {
+	for (uint32_t i = 0; i < p->norig && p->env->sampled && p->flow->flags & TRAMP_FLOW_IRREDUCIBLE; i++) {
 		poll_back(p, i, p->flow->blocks[i].target);
 		poll_back(p, i, p->flow->blocks[i].next);
 	}

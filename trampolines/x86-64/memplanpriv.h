@@ -13,6 +13,7 @@
  *	memplanloops.c		values that are stored on the way into loops
  *	memplanheaders.c	which nodes need no header
  *	memplanpaths.c		which more do not, since the next header tells
+ *	memplanunroll.c		loops several turns of which one header is to tell of; then all once more
  *	memplanwant.c		which computations are of any use
  *	memplanregs.c		which register holds the pointer in each node
  *	memplanedges.c		nodes between the body nodes, and how all of them are linked
@@ -95,6 +96,7 @@ struct mp_way {
 	bool implied;		/* the reader knows that it is taken */
 	bool tried;		/* without a header, though it does not */
 	bool relied;		/* that it has a header */
+	bool own;		/* it has a node by itself */
 };
 
 enum { MP_TARGET, MP_NEXT };
@@ -105,6 +107,7 @@ struct mp_block {
 	bool polled;		/* ... but only because recording may go on here, seldom, with all registers in the stream */
 	bool header;		/* its first body node has one */
 	bool relied;		/* ... which others rely on */
+	bool bare;		/* it has none in any case */
 	bool quiet;		/* nothing in it writes */
 	uint8_t end;		/* of its last node: MD_GOTO, MD_IF, MD_PEEK, MD_NEXT */
 	uint8_t cond;		/* its condition, or MP_NO_COND: it does not end with a conditional jump to blocks */
@@ -133,6 +136,7 @@ struct mp_node {
 	float freq;
 	uint32_t more;		/* next EDGE of the same block */
 	bool elsewhere;		/* an EDGE for control that comes from there */
+	bool own;		/* ... of one way alone */
 	uint32_t since;		/* bytes written since there was looked for room, at its start */
 	uint32_t index, low;	/* for finding cycles */
 	uint32_t cycle;
@@ -140,10 +144,21 @@ struct mp_node {
 
 #define MP_ARRAY(type) struct { type *v; size_t room; }
 
+/* A flow of ours with more blocks. */
+struct mp_unrolled {
+	struct tramp_flow flow;
+	MP_ARRAY(struct tramp_block) blocks;
+	MP_ARRAY(struct tramp_op) ops;
+	MP_ARRAY(uint32_t) origin;	/* by block: that of the function's own flow */
+	MP_ARRAY(bool) loops;		/* which have more turns */
+};
+
 struct mp {
 	struct mem_plan *plan;
 	const struct tramp_mem_env *env;
-	const struct tramp_flow *flow;
+	const struct tramp_flow *flow;	/* the function's, or unrolled.flow */
+	uint32_t norig;			/* its blocks; what follows stands for some of them once more */
+	struct mp_unrolled unrolled;
 	uint64_t load_addr;
 	bool lost;		/* no memory */
 	uint32_t nways;
@@ -252,6 +267,20 @@ bool mp_know_more(struct mp *p, uint32_t block, uint32_t not_in_loop) TRAMP_MUST
 /* Everywhere; from now on instructions and ways hold what is stored. */
 void mp_know_all(struct mp *p);
 
+/* ---- memplanunroll.c ---- */
+
+/* Given all headers: p->flow is to be planned anew if there is *any loop with more turns now. */
+bool mp_unroll(struct mp *p, bool *any) TRAMP_MUST_CHECK;
+
+/* Is it in a loop that has more turns? */
+bool mp_is_unrolled(const struct mp *p, uint32_t block);
+
+/* Known ways out of such loops get a header, unless one comes first anyway: it tells how many turns there were. */
+void mp_name_exits(struct mp *p);
+
+/* All is planned: nodes name blocks of the function's own flow. */
+void mp_name_origins(struct mp *p);
+
 /* ---- memplanwant.c ---- */
 
 /* Sets `want` of the blocks of a loop: what is wanted in it. */
@@ -277,6 +306,9 @@ void mp_choose_header(const struct mp *p, uint32_t block);
 /* ---- memplanpaths.c ---- */
 
 bool mp_choose_paths(struct mp *p) TRAMP_MUST_CHECK;
+
+/* Is the first word on all ways that lead on from the block's start a header?  Then another one can be told from it. */
+bool mp_begins_with_header(struct mp *p, uint32_t block);
 
 /* ---- memplanregs.c ---- */
 

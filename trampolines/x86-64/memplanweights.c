@@ -43,7 +43,7 @@ float mp_level_size(const struct mp *p, uint32_t loop)
 {
 	float n = 0;
 
-	for (uint32_t i = 0; i < p->flow->nblocks; i++) {
+	for (uint32_t i = 0; i < p->norig; i++) {
 		if (p->flow->blocks[i].loop == loop)
 			n += size_of(p, &p->flow->blocks[i]);
 	}
@@ -89,7 +89,7 @@ static uint32_t rounded(const struct mp *p, float weight)
 bool mp_weigh(struct mp *p)
 {
 	struct mem_plan *plan = p->plan;
-	uint32_t n = p->flow->nblocks;
+	uint32_t n = p->norig;
 
 	if (!p->env->count)
 		return true;
