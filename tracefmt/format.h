@@ -30,7 +30,7 @@
 #define TF_MAGIC_MEMORY "SondeMem" /* a thread's */
 #define TF_MAGIC_CODE "SondeCod"   /* descriptions */
 #define TF_MAGIC_PIECE "SondePce"  /* one chunk, or one object */
-#define TF_MEMORY_VERSION 4
+#define TF_MEMORY_VERSION 5
 #define TF_PIECE_SIZE 48
 /* What its body is. */
 enum tf_piece_way {
@@ -38,8 +38,7 @@ enum tf_piece_way {
 	TF_PIECE_SPREAD,	/* rearranged, see tracefmt/memorywords.h */
 	TF_PIECE_INDEXED,	/* see tracefmt/memoryindex.h */
 	TF_PIECE_WAYS,
-	TF_PIECE_FAR = 4,	/* goes on in a zstd frame, see tracefmt/memoryfar.h */
-	TF_PIECE_FAR_START = 5,	/* begins one */
+	TF_PIECE_FAR = TF_PIECE_WAYS,	/* copies of what was in front of it, see tracefmt/memoryfar.h */
 };
 #define TF_OBJECT_SIZE 48
 #define TF_MD_SIZE 16 /* of a struct md_node, and of a struct md_op */

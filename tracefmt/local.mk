@@ -24,16 +24,23 @@ libtracefmt_la_SOURCES = \
 	tracefmt/memory.h \
 	tracefmt/memoryin.c \
 	tracefmt/memoryout.c \
+	tracefmt/memorycopies.c \
+	tracefmt/memorycopies.h \
 	tracefmt/memoryfar.c \
 	tracefmt/memoryfar.h \
 	tracefmt/memoryindex.c \
 	tracefmt/memoryindex.h \
+	tracefmt/memorymatch.c \
+	tracefmt/memorymatch.h \
 	tracefmt/memorypack.c \
 	tracefmt/memorypack.h \
 	tracefmt/memorypieces.c \
 	tracefmt/memorypieces.h \
+	tracefmt/memoryplaces.h \
 	tracefmt/memoryrecur.c \
 	tracefmt/memoryrecur.h \
+	tracefmt/memorywindow.c \
+	tracefmt/memorywindow.h \
 	tracefmt/memorywords.c \
 	tracefmt/memorywords.h \
 	tracefmt/metadata.c \

@@ -10,8 +10,8 @@ enum {
 	SLOWER = 16,		/* one of the later ways, which take longer, has to be better by one part in so many */
 	SKIP = 3,		/* trials that a way which was far from the best is left out of */
 	GAP = 15, GAP_MAX = 127,	/* chunks between trials: when another way is best; when it was the same for long */
-	JUDGE = 32,		/* from one look to the next at whether a far window is of use */
 	SMALL = 1 << 16,	/* bytes whose parts are not worth a frame each */
+	TINY = 1 << 12,		/* that are not worth being rearranged */
 };
 
 struct arranged {
@@ -25,10 +25,16 @@ static size_t room_for(size_t bytes)
 	return ZSTD_compressBound(tf_index_bound(bytes)) + (TF_PARTS - 1) * ZSTD_compressBound(0);
 }
 
+/* The list of copies: the masks have a frame of their own. */
+static size_t room_for_list(size_t bytes)
+{
+	return ZSTD_compressBound(tf_far_list_room(bytes)) + ZSTD_compressBound(0);
+}
+
 /* What is packed, and another way that it is compared with. */
 size_t tf_pack_room(size_t bytes)
 {
-	return 2 * room_for(bytes);
+	return TF_FAR_HEAD + room_for_list(bytes) + 2 * room_for(bytes);
 }
 
 /* False: no memory. */
@@ -181,34 +187,76 @@ static size_t pack_alone(struct tf_writer *w, struct tf_packing *p, uint8_t *at,
 	return tf_pack_plain(w, at, raw, bytes);
 }
 
-/* Together with what is in front of it; 0: that is not done any more. */
-static size_t pack_far(struct tf_writer *w, struct tf_packing *p, uint8_t *at, const void *raw, size_t bytes,
-		       enum tf_piece_way *way)
+/* The list of copies. */
+static size_t pack_list(struct tf_writer *w, uint8_t *at, const struct tf_far_parts *parts)
 {
-	bool start, judge = p->n % JUDGE == 0 && tf_far_is_warm(&p->far);
-	size_t room = room_for(bytes), packed, alone;
+	struct arranged a = { .body = parts->list };
 
-	packed = tf_far_pack(&p->far, &w->far_room, at, room, raw, bytes, &start);
-	if (!packed)
-		return 0;
-	*way = start ? TF_PIECE_FAR_START : TF_PIECE_FAR;
-	if (judge) {
-		alone = pack_as(w, p, p->way, at + room, raw, bytes);
+	tf_parts_add(&a.parts, parts->masks);
+	tf_parts_add(&a.parts, parts->nlist - parts->masks);
+	return pack_parts(w, at, ZSTD_compressBound(parts->nlist) + ZSTD_compressBound(0), &a);
+}
+
+/* What is left of a chunk. */
+static size_t pack_rest(struct tf_writer *w, struct tf_packing *p, uint8_t *at, const struct tf_far_parts *parts,
+			enum tf_piece_way *way)
+{
+	if (parts->nrest >= TINY)
+		return pack_alone(w, p, at, parts->rest, parts->nrest, way);
+	*way = TF_PIECE_PLAIN;
+	return tf_pack_plain(w, at, parts->rest, parts->nrest);
+}
+
+/* Is it worth being split?  @at: room for it as a whole. */
+static void judge_far(struct tf_writer *w, struct tf_packing *p, uint8_t *at, const void *raw, size_t bytes,
+		      size_t packed)
+{
+	const struct tf_index_words known = p->known;
+	size_t alone;
+
+	p->known.n = 0;
+	alone = pack_as(w, p, p->whole, at, raw, bytes);
+	p->known = known;
+	if (alone != SIZE_MAX)
 		tf_far_judge(&p->far, &w->far_room, packed, alone);
-	}
+}
+
+/* As copies, and what is left; SIZE_MAX: that is not done any more. */
+static size_t pack_far(struct tf_writer *w, struct tf_packing *p, uint8_t *at, const void *raw, size_t bytes)
+{
+	struct tf_far_parts parts;
+	size_t list, rest, packed;
+	enum tf_piece_way way;
+
+	if (!tf_far_split(&p->far, &w->far, &w->far_room, raw, bytes, &parts))
+		return SIZE_MAX;
+	list = pack_list(w, at + TF_FAR_HEAD, &parts);
+	if (list == SIZE_MAX)
+		return list;
+	rest = pack_rest(w, p, at + TF_FAR_HEAD + list, &parts, &way);
+	if (rest == SIZE_MAX)
+		return rest;
+	tf_far_put_head(at, &p->far, &parts, list, way);
+	packed = TF_FAR_HEAD + list + rest;
+	if (tf_far_is_due(&p->far))
+		judge_far(w, p, at + packed, raw, bytes, packed);
 	return packed;
 }
 
 size_t tf_pack_chunk(struct tf_writer *w, struct tf_packing *p, uint8_t *at, const void *raw, size_t bytes,
 		     enum tf_piece_way *way)
 {
-	size_t packed = p->far.zstd ? pack_far(w, p, at, raw, bytes, way) : 0;
+	size_t packed;
 
-	if (!packed) {
-		packed = pack_alone(w, p, at, raw, bytes, way);
-		if (packed != SIZE_MAX)
-			tf_far_consider(&p->far, &w->far_room, raw, bytes, packed);
+	if (tf_far_is_used(&p->far)) {
+		*way = TF_PIECE_FAR;
+		packed = pack_far(w, p, at, raw, bytes);
+		if (packed != SIZE_MAX || tf_far_is_used(&p->far))
+			return packed;
 	}
-	p->n++;
+	packed = pack_alone(w, p, at, raw, bytes, way);
+	p->whole = p->way;
+	if (packed != SIZE_MAX)
+		tf_far_consider(&p->far, &w->far_room, raw, bytes, packed);
 	return packed;
 }

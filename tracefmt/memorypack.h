@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * What a chunk of a memory stream is packed to: its words rearranged in the way that does best for this stream, then
- * zstd; or, if the stream repeats itself far apart, the next part of one long frame.
+ * zstd; or, if the stream repeats itself far apart, copies, and that of what is left.
  */
 #ifndef TRACEFMT_MEMORYPACK_H
 #define TRACEFMT_MEMORYPACK_H
@@ -17,10 +17,10 @@ struct tf_writer;
 
 /* Of one stream.  All zero: nothing is known of it. */
 struct tf_packing {
-	uint32_t n;			/* chunks so far */
 	uint8_t way;			/* enum tf_piece_way: what was least in the last trial */
 	uint8_t skip[TF_PIECE_WAYS];	/* trials that it is left out of */
 	uint8_t wait, gap;		/* chunks until the next trial; from the last one to it */
+	uint8_t whole;			/* the way that did best before it was split */
 	struct tf_index_words known;
 	struct tf_far far;
 };

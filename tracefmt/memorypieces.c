@@ -7,6 +7,7 @@
 #include <xxhash.h>
 
 #include "tracefmt/format.h"
+#include "tracefmt/memorycopies.h"
 #include "tracefmt/memoryfar.h"
 #include "tracefmt/memoryindex.h"
 #include "tracefmt/memorypieces.h"
@@ -77,23 +78,29 @@ void tf_piece_search(struct tf_memory_stream *s)
 	}
 }
 
-static bool unpack_frame(struct tf_memory_stream *s, uint8_t *to, size_t size, const struct tf_piece *p)
+/* Part of a piece, and how many bytes it is unpacked. */
+struct packed {
+	const uint8_t *at;
+	size_t size, raw;
+};
+
+static bool unpack_frames(struct tf_memory_stream *s, uint8_t *to, size_t size, const struct packed *p)
 {
-	return ZSTD_decompressDCtx(s->zstd, to, size, s->packed.data, p->packed) == size;
+	return ZSTD_decompressDCtx(s->zstd, to, size, p->at, p->size) == size;
 }
 
 /* Rearranged words. */
-static bool unpack_words(struct tf_memory_stream *s, uint8_t *to, const struct tf_piece *p)
+static bool unpack_words(struct tf_memory_stream *s, uint8_t *to, const struct packed *p)
 {
 	size_t size = tf_words_size(p->raw);
 	uint8_t *words;
 
 	tf_buf_clear(&s->words);
 	words = tf_buf_need(&s->words, size + 1);
-	return words && unpack_frame(s, words, size, p) && tf_words_gather(to, p->raw, words);
+	return words && unpack_frames(s, words, size, p) && tf_words_gather(to, p->raw, words);
 }
 
-static bool unpack_index(struct tf_memory_stream *s, uint8_t *to, const struct tf_piece *p)
+static bool unpack_index(struct tf_memory_stream *s, uint8_t *to, const struct packed *p)
 {
 	size_t room = tf_index_bound(p->raw), size;
 	uint8_t *words, *scratch;
@@ -101,67 +108,81 @@ static bool unpack_index(struct tf_memory_stream *s, uint8_t *to, const struct t
 	tf_buf_clear(&s->words);
 	tf_buf_clear(&s->scratch);
 	words = tf_buf_need(&s->words, room);
-	scratch = tf_buf_need(&s->scratch, (size_t)p->raw + 4);
+	scratch = tf_buf_need(&s->scratch, p->raw + 4);
 	if (!words || !scratch)
 		return false;
-	size = ZSTD_decompressDCtx(s->zstd, words, room, s->packed.data, p->packed);
+	size = ZSTD_decompressDCtx(s->zstd, words, room, p->at, p->size);
 	return !ZSTD_isError(size) && tf_index_undo(to, p->raw, words, size, scratch);
 }
 
-static bool begin_far(struct tf_memory_stream *s)
+static bool unpack_as(struct tf_memory_stream *s, uint32_t way, uint8_t *to, const struct packed *p)
 {
-	if (!s->far)
-		s->far = ZSTD_createDCtx();
-	if (!s->far)
+	switch (way) {
+	case TF_PIECE_PLAIN:
+		return unpack_frames(s, to, p->raw, p);
+	case TF_PIECE_SPREAD:
+		return unpack_words(s, to, p);
+	case TF_PIECE_INDEXED:
+		return unpack_index(s, to, p);
+	default:
 		return false;
-	ZSTD_DCtx_reset(s->far, ZSTD_reset_session_only);
-	return !ZSTD_isError(ZSTD_DCtx_setParameter(s->far, ZSTD_d_windowLogMax, TF_FAR_MAX));
+	}
 }
 
-/* Has it taken in more than it has handed out? */
-static bool has_more(ZSTD_DCtx *zstd)
+/* A window for a piece at @position.  False: there cannot be one. */
+static bool find_window(struct tf_memory_stream *s, unsigned int log, uint64_t position)
 {
-	uint8_t byte;
-	ZSTD_inBuffer in = { 0 };
-	ZSTD_outBuffer out = { .dst = &byte, .size = 1 };
+	struct tf_window *w = &s->window;
 
-	return ZSTD_isError(ZSTD_decompressStream(zstd, &out, &in)) || out.pos;
+	if (position > UINT64_MAX / 2)
+		return false;
+	if (w->words && w->log == log && position >= w->end) {
+		tf_window_skip(w, position);
+		return true;
+	}
+	tf_window_close(w);
+	return tf_window_open(w, log, position);
 }
 
-/* All of the piece, and as much as is said, has to be one flush of the frame. */
+/* Both parts of it, and what they become. */
+static bool unpack_copies(struct tf_memory_stream *s, uint8_t *to, size_t bytes, size_t n, const struct packed *list,
+			  const struct packed *rest, uint32_t way)
+{
+	uint8_t *l, *r;
+
+	tf_buf_clear(&s->list);
+	tf_buf_clear(&s->rest);
+	l = tf_buf_need(&s->list, list->raw + 1);
+	r = tf_buf_need(&s->rest, rest->raw + 1);
+	return l && r && unpack_frames(s, l, list->raw, list) && unpack_as(s, way, r, rest) &&
+	       tf_copies_undo(to, bytes, &s->window, l, list->raw, n, r, rest->raw);
+}
+
 static bool unpack_far(struct tf_memory_stream *s, uint8_t *to, const struct tf_piece *p)
 {
-	ZSTD_inBuffer in = { .src = s->packed.data, .size = p->packed };
-	ZSTD_outBuffer out = { .dst = to, .size = p->raw };
-	size_t left = 1;
+	const uint8_t *head = s->packed.data;
+	struct packed list, rest;
 
-	if (p->flags == TF_PIECE_FAR_START && !begin_far(s))
+	if (p->packed < TF_FAR_HEAD || tf_get32(head + 16) > p->packed - TF_FAR_HEAD ||
+	    tf_get32(head + 12) > tf_far_list_room(p->raw) || tf_get32(head + 20) > p->raw)
 		return false;
-	while (left && (in.pos < in.size || out.pos < out.size)) {
-		size_t before = in.pos + out.pos;
-
-		left = ZSTD_decompressStream(s->far, &out, &in);
-		if (ZSTD_isError(left) || in.pos + out.pos == before)
-			return false;
-	}
-	return left && in.pos == in.size && out.pos == out.size && !has_more(s->far);
+	list = (struct packed){ head + TF_FAR_HEAD, tf_get32(head + 16), tf_get32(head + 12) };
+	rest = (struct packed){ list.at + list.size, p->packed - TF_FAR_HEAD - list.size, tf_get32(head + 20) };
+	if (!find_window(s, head[24], tf_get64(head)) ||
+	    !unpack_copies(s, to, p->raw, tf_get32(head + 8), &list, &rest, head[25]))
+		return false;
+	tf_window_add(&s->window, to, p->raw / 4);
+	return true;
 }
 
 static bool unpack_body(struct tf_memory_stream *s, uint8_t *raw, const struct tf_piece *p)
 {
-	switch (p->flags) {
-	case TF_PIECE_PLAIN:
-		return unpack_frame(s, raw, p->raw, p);
-	case TF_PIECE_SPREAD:
-		return unpack_words(s, raw, p);
-	case TF_PIECE_INDEXED:
-		return unpack_index(s, raw, p);
-	case TF_PIECE_FAR:
-	case TF_PIECE_FAR_START:
+	const struct packed all = { .at = s->packed.data, .size = p->packed, .raw = p->raw };
+
+	if (p->flags == TF_PIECE_FAR)
 		return unpack_far(s, raw, p);
-	default:
-		return false;
-	}
+	tf_window_close(&s->window);
+	return unpack_as(s, p->flags, raw, &all);
 }
 
 static bool unpack(struct tf_memory_stream *s, const struct tf_piece *p)
@@ -181,55 +202,36 @@ static bool unpack(struct tf_memory_stream *s, const struct tf_piece *p)
 	return unpack_body(s, raw, p);
 }
 
-static bool is_far(const struct tf_piece *p)
-{
-	return p->flags == TF_PIECE_FAR || p->flags == TF_PIECE_FAR_START;
-}
-
-static void step_over(struct tf_memory_stream *s, const struct tf_piece *p)
-{
-	s->at += TF_PIECE_SIZE + (uint64_t)p->packed;
-	s->next = p->seq + 1;
-}
-
-/* The next one that does not go on from something that is missing, if that has been told. */
-static bool find_piece(struct tf_memory_stream *s, struct tf_piece *p)
-{
-	while (tf_piece_at(s, s->at, p)) {
-		if (p->seq != s->next || p->flags != TF_PIECE_FAR)
-			s->far_good = p->flags == TF_PIECE_FAR_START;
-		if (p->flags != TF_PIECE_FAR || s->far_good || !s->told)
-			return true;
-		step_over(s, p);
-	}
-	return false;
-}
-
+/*
+ * Of pieces in a row that cannot be had the first one is told.  One that is a copy of such a one may be followed by others that
+ * are not, and so on: hence the loop.
+ */
 enum sonde_trace_status tf_piece_next(struct tf_memory_stream *s)
 {
 	struct tf_piece p;
-	bool good;
 
-	good = find_piece(s, &p);
-	if (s->at >= s->size)
-		return SONDE_TRACE_END;
-	if (!good) {
-		s->far_good = false;
-		s->at++;
-		tf_piece_search(s);
-		s->told = true;
-		return SONDE_TRACE_E_CORRUPT;
+	while (s->at < s->size) {
+		bool told = s->told;
+
+		if (!tf_piece_at(s, s->at, &p)) {
+			s->at++;
+			tf_piece_search(s);
+			s->told = true;
+			return SONDE_TRACE_E_CORRUPT;
+		}
+		if ((p.seq != s->next || p.lost) && !told) {
+			s->told = true;
+			return SONDE_TRACE_E_CORRUPT;
+		}
+		s->told = !unpack(s, &p);
+		s->at += TF_PIECE_SIZE + (uint64_t)p.packed;
+		s->next = p.seq + 1;
+		if (!s->told)
+			return SONDE_TRACE_OK;
+		if (!told || p.flags != TF_PIECE_FAR)
+			return SONDE_TRACE_E_CORRUPT;
 	}
-	if ((p.seq != s->next || p.lost || (p.flags == TF_PIECE_FAR && !s->far_good)) && !s->told) {
-		s->told = true;
-		return SONDE_TRACE_E_CORRUPT;
-	}
-	good = unpack(s, &p);
-	if (is_far(&p))
-		s->far_good = good;
-	step_over(s, &p);
-	s->told = !good;
-	return good ? SONDE_TRACE_OK : SONDE_TRACE_E_CORRUPT;
+	return SONDE_TRACE_END;
 }
 
 void tf_pieces_close(struct tf_memory_stream *s)
@@ -237,10 +239,12 @@ void tf_pieces_close(struct tf_memory_stream *s)
 	if (s->fd >= 0)
 		close(s->fd);
 	ZSTD_freeDCtx(s->zstd);
-	ZSTD_freeDCtx(s->far);
+	tf_window_close(&s->window);
 	tf_buf_free(&s->packed);
 	tf_buf_free(&s->words);
 	tf_buf_free(&s->scratch);
+	tf_buf_free(&s->list);
+	tf_buf_free(&s->rest);
 	tf_buf_free(&s->raw);
 }
 

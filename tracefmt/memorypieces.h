@@ -7,6 +7,7 @@
 
 #include "tracefmt/buffer.h"
 #include "tracefmt/memory.h"
+#include "tracefmt/memorywindow.h"
 
 /* Its head. */
 struct tf_piece {
@@ -22,9 +23,8 @@ struct tf_memory_stream {
 	uint32_t next; /* sequence number */
 	bool told;     /* that something is missing here */
 	ZSTD_DCtx *zstd;
-	ZSTD_DCtx *far;	/* of the frame over many pieces */
-	bool far_good;	/* none of these is missing since it began */
-	struct tf_buf packed, words, scratch, raw;
+	struct tf_window window;	/* what pieces may be copies of */
+	struct tf_buf packed, words, scratch, list, rest, raw;
 };
 
 /* @path has the magic number @magic; fields of its header go to @trace, and to @pub, if that is not NULL. */

@@ -55,6 +55,7 @@ struct tf_writer {
 	struct tf_buf memory;	/* a piece being made */
 	struct tf_buf words;	/* rearranged for it */
 	struct tf_buf scratch;
+	struct tf_far_work far;
 	ZSTD_CCtx *pieces; /* that packs them; NULL before the first one */
 	uint64_t far_room; /* bytes that windows may still take */
 	char *dir;

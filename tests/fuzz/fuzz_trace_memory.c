@@ -8,7 +8,8 @@
  *	0	both as they are
  *	1	all checksums of both are made right
  *	2, 3, 4	unpacked bodies of one piece each; 3, 4: the stream's words are rearranged
- *	5	the same, but the stream is two pieces of one frame; the first byte may make them wrong
+ *	5	the same, but the stream is two pieces, the second of which is copies of the first, with a list that says anything
+ *	6	the stream's words are split in parts, which are looked for in those before, and made of copies again
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +21,7 @@
 
 #include "tracefmt/format.h"
 #include "tracefmt/memory.h"
+#include "tracefmt/memoryfar.h"
 #include "tracefmt/memoryindex.h"
 #include "tracefmt/memorywords.h"
 #include "trampolines/memheap.h"
@@ -146,37 +148,97 @@ static size_t make_file(uint8_t *file, const char *magic, const uint8_t *body, s
 	return TF_HEADER_SIZE + TF_PIECE_SIZE + packed;
 }
 
-/* A piece that ends with a flush; says how long it is. */
-static size_t put_far(uint8_t *head, ZSTD_CCtx *zstd, const uint8_t *body, size_t size, uint32_t seq,
-		      uint32_t wrong)
-{
-	ZSTD_inBuffer in = { .src = body, .size = size };
-	ZSTD_outBuffer out = { .dst = head + TF_PIECE_SIZE, .size = ZSTD_compressBound(INPUT_MAX) };
+/* A piece that may be copies, and what it is of. */
+struct far_piece {
+	uint32_t seq, raw, copies;
+	uint64_t position;
+	const uint8_t *list, *rest;
+	size_t nlist, nrest;
+};
 
-	REQUIRE(ZSTD_compressStream2(zstd, &out, &in, ZSTD_e_flush) == 0);
-	memset(head, 0, TF_PIECE_SIZE);
+/* Says how long it is. */
+static size_t put_far(uint8_t *head, const struct far_piece *p, enum tf_piece_way way, unsigned int log)
+{
+	uint8_t *body = head + TF_PIECE_SIZE;
+	size_t room = ZSTD_compressBound(INPUT_MAX), list, packed;
+
+	memset(head, 0, TF_PIECE_SIZE + TF_FAR_HEAD);
+	list = ZSTD_compress(body + TF_FAR_HEAD, room, p->list, p->nlist, 1);
+	packed = ZSTD_compress(body + TF_FAR_HEAD + list, room, p->rest, p->nrest, 1);
+	REQUIRE(!ZSTD_isError(list) && !ZSTD_isError(packed));
+	packed += TF_FAR_HEAD + list;
+	tf_put64(body, p->position);
+	tf_put32(body + 8, p->copies);
+	tf_put32(body + 12, (uint32_t)p->nlist);
+	tf_put32(body + 16, (uint32_t)list);
+	tf_put32(body + 20, (uint32_t)p->nrest);
+	body[24] = (uint8_t)log;
+	body[25] = way;
 	memcpy(head, TF_MAGIC_PIECE, TF_MAGIC_SIZE);
-	tf_put32(head + 8, seq);
-	tf_put32(head + 12, (uint32_t)out.pos);
-	tf_put32(head + 16, (uint32_t)size + (wrong & 3));
-	tf_put32(head + 20, seq ? TF_PIECE_FAR + (wrong >> 2 & 1) : TF_PIECE_FAR_START);
-	tf_put64(head + 32, XXH64(head + TF_PIECE_SIZE, out.pos, 0));
+	tf_put32(head + 8, p->seq);
+	tf_put32(head + 12, (uint32_t)packed);
+	tf_put32(head + 16, p->raw);
+	tf_put32(head + 20, TF_PIECE_FAR);
+	tf_put64(head + 32, XXH64(body, packed, 0));
 	tf_put64(head + 40, XXH64(head, 40, 0));
-	return TF_PIECE_SIZE + out.pos;
+	return TF_PIECE_SIZE + packed;
 }
 
-static size_t make_far(uint8_t *file, const uint8_t *body, size_t size, uint32_t wrong)
+/*
+ * Words, with 8 bytes in front that say of the second piece: how many copies, how many bytes the list is, the chunk less its
+ * rest, and where it is.
+ */
+static size_t make_far(uint8_t *file, const uint8_t *body, size_t size)
 {
-	ZSTD_CCtx *zstd = ZSTD_createCCtx();
-	size_t at = TF_HEADER_SIZE, half = size / 2;
+	struct far_piece first = { .list = body }, second = { .seq = 1 };
+	size_t at = TF_HEADER_SIZE, half, list;
 
-	REQUIRE(zstd);
 	memset(file, 0, TF_HEADER_SIZE);
 	put_header(file, TF_MAGIC_MEMORY);
-	at += put_far(file + at, zstd, body, half, 0, wrong & 3);
-	at += put_far(file + at, zstd, body + half, size - half, 1, wrong >> 2);
-	ZSTD_freeCCtx(zstd);
+	if (size < 8)
+		return at;
+	half = (size - 8) / 2;
+	first.rest = body + 8;
+	first.nrest = first.raw = (uint32_t)half;
+	at += put_far(file + at, &first, TF_PIECE_PLAIN, TF_WINDOW_MIN);
+	list = (body[2] | (size_t)body[3] << 8) % (size - 8 - half + 1);
+	second.list = first.rest + half;
+	second.nlist = list;
+	second.rest = second.list + list;
+	second.nrest = size - 8 - half - list;
+	second.copies = body[0] | (uint32_t)body[1] << 8;
+	second.raw = (uint32_t)second.nrest + (body[4] | (uint32_t)body[5] << 8);
+	second.position = half / 4 + (uint64_t)(int8_t)body[6];
+	at += put_far(file + at, &second, TF_PIECE_PLAIN, body[7] < 128 ? TF_WINDOW_MIN : body[7] % 128);
 	return at;
+}
+
+/* Parts of @size / 8 or less, looked for and made again. */
+static void copy_all(const uint8_t *body, size_t size)
+{
+	static struct tf_copy copy[INPUT_MAX];
+	static uint32_t masks[INPUT_MAX], changes[INPUT_MAX / 4 + 1];
+	static uint8_t list[ROOM + TF_COPY_MOST * INPUT_MAX], rest[INPUT_MAX], made[INPUT_MAX];
+	struct tf_copies c = { .copy = copy, .masks = masks, .changes = changes };
+	struct tf_window window;
+	struct tf_match match;
+
+	REQUIRE(tf_match_open(&match, TF_WINDOW_MIN, 7) && tf_window_open(&window, TF_WINDOW_MIN, 7));
+	for (size_t at = 0, n; at < size; at += n) {
+		size_t nlist, nrest, front;
+
+		n = size / (8 + body[at] % 8) + 1;
+		n = n < size - at ? n : size - at;
+		tf_match_find(&match, body + at, n / 4, &c);
+		nlist = tf_copies_write(list, &c, &front);
+		REQUIRE(c.n <= tf_match_most(n / 4) && nlist <= tf_far_list_room(n));
+		nrest = tf_copies_rest(rest, body + at, n, &c);
+		REQUIRE(tf_copies_undo(made, n, &window, list, nlist, c.n, rest, nrest));
+		REQUIRE(memcmp(made, body + at, n) == 0);
+		tf_window_add(&window, made, n / 4);
+	}
+	tf_match_close(&match);
+	tf_window_close(&window);
 }
 
 /* --- reading them ---------------------------------------------------------------------------- */
@@ -260,10 +322,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size < 5 || size > INPUT_MAX)
 		return 0;
 	enter();
-	how = data[0] % 6;
+	how = data[0] % 7;
 	ncode = tf_get32(data + 1) % (size - 4);
 	data += 5;
 	nstream = size - 5 - ncode;
+	if (how == 6) {
+		copy_all(data + ncode, nstream);
+		return 0;
+	}
 	if (how < 2) {
 		memcpy(code, data, ncode);
 		memcpy(stream, data + ncode, nstream);
@@ -276,7 +342,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 		ncode = make_file(code, TF_MAGIC_CODE, data, ncode, TF_PIECE_PLAIN);
 		if (how == 5)
-			nstream = make_far(stream, words, nstream, data[-5] / 6);
+			nstream = make_far(stream, words, nstream);
 		else
 			nstream = make_file(stream, TF_MAGIC_MEMORY, words, nstream, TF_PIECE_PLAIN + how - 2);
 	}

@@ -42,6 +42,11 @@ tests_unit_tracefmt_far_SOURCES = tests/unit/tracefmt_far.c $(TRACEFMT_SUPPORT)
 tests_unit_tracefmt_far_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_tracefmt_far_LDADD = libtracefmt.la $(CMOCKA_LIBS)
 
+PURE_TESTS += tests/unit/tracefmt_copies
+tests_unit_tracefmt_copies_SOURCES = tests/unit/tracefmt_copies.c $(TRACEFMT_SUPPORT)
+tests_unit_tracefmt_copies_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_tracefmt_copies_LDADD = libtracefmt.la $(CMOCKA_LIBS)
+
 PURE_TESTS += tests/unit/tracefmt_words
 tests_unit_tracefmt_words_SOURCES = tests/unit/tracefmt_words.c
 tests_unit_tracefmt_words_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
