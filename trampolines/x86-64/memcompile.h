@@ -103,6 +103,16 @@ struct mxc_host {
 	uint32_t used;
 };
 
+/* A way out of the middle of a piece: what is to be done there is written behind it. */
+struct mxc_out {
+	uint8_t *place;		/* of the distance of the jump */
+	const struct mx_node *node, *from;
+	uint32_t at_word, at_access, burnt;	/* as they are there */
+	bool fresh;
+	uint32_t sums[2][4];
+	struct mxc_host hosts[MXC_HOSTS];
+};
+
 struct mxc_build {
 	struct mxc_asm a;
 	uint64_t away;			/* code is made elsewhere than where it will be run, so much further on */
@@ -126,6 +136,8 @@ struct mxc_build {
 	uint32_t sums[2][4];		/* not added yet */
 	struct mxc_host hosts[MXC_HOSTS];
 	uint32_t clock;
+	struct mxc_out outs[MXC_PATH];
+	uint32_t nouts;
 };
 
 /* ---- pieces (memcompilepiece.c) ---- */

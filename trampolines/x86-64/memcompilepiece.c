@@ -108,14 +108,14 @@ static bool want_head(struct mxc_build *b, const struct mx_node *node)
 	return true;
 }
 
-/* @place is the distance of a jump that goes to @node. */
-static void lead(struct mxc_build *b, uint8_t *place, const struct mx_node *node)
+/* @place is the distance of a jump that goes from @from to @node. */
+static void lead(struct mxc_build *b, uint8_t *place, const struct mx_node *from, const struct mx_node *node)
 {
 	uint64_t at = node->id < b->of->ids ? compiled(b, node) : 0;
 
 	if (b->a.full)
 		return;
-	if (node->loop && node == b->path[b->npath - 1])
+	if (node->loop && node == from)
 		mxc_to(place, b->body);	/* its closed form has been tried */
 	else if (at)
 		to_made(b, place, at);
@@ -164,6 +164,37 @@ static void settle(struct mxc_build *b)
 	b->at_word = b->at_access = 0;
 }
 
+/* A jump at @place to @node: the piece goes on as if there were none. */
+static void lead_out(struct mxc_build *b, uint8_t *place, const struct mx_node *from, const struct mx_node *node)
+{
+	struct mxc_out *out = &b->outs[b->nouts++];
+
+	*out = (struct mxc_out){
+		.place = place, .node = node, .from = from,
+		.at_word = b->at_word, .at_access = b->at_access, .burnt = b->burnt, .fresh = b->fresh,
+	};
+	memcpy(out->sums, b->sums, sizeof(out->sums));
+	memcpy(out->hosts, b->hosts, sizeof(out->hosts));
+}
+
+/* Where those jumps lead. */
+static void put_outs(struct mxc_build *b)
+{
+	for (uint32_t i = 0; i < b->nouts && !b->a.full; i++) {
+		const struct mxc_out *out = &b->outs[i];
+
+		b->at_word = out->at_word;
+		b->at_access = out->at_access;
+		b->burnt = out->burnt;
+		b->fresh = out->fresh;
+		memcpy(b->sums, out->sums, sizeof(out->sums));
+		memcpy(b->hosts, out->hosts, sizeof(out->hosts));
+		mxc_to(out->place, b->a.at);
+		settle(b);
+		lead(b, mxc_jmp(&b->a), out->from, out->node);
+	}
+}
+
 /* To the piece of the next header's node. */
 static void dispatch(struct mxc_build *b)
 {
@@ -204,36 +235,45 @@ static unsigned int heat(const struct mxc_build *b, const struct mx_node *node)
 	return node->id < b->of->ids ? b->of->tables[b->mode].heat[node->id] : 0;
 }
 
-/* The node that the piece goes on with; NULL: none. */
-static const struct mx_node *branch(struct mxc_build *b, const struct mx_op *end)
+/* To the end of a piece, where control goes from @from to @node. */
+static void finish(struct mxc_build *b, const struct mx_node *from, const struct mx_node *node)
 {
+	settle(b);
+	lead(b, mxc_jmp(&b->a), from, node);
+}
+
+/* The node that the piece goes on with; NULL: none. */
+static const struct mx_node *branch(struct mxc_build *b, const struct mx_node *node)
+{
+	const struct mx_op *end = mx_end(node);
 	const struct mx_node *on = end->target, *off = end->other;
 	unsigned int cc = end->scale;
 
-	settle(b);
 	if (!goes_on(b, on) || (goes_on(b, off) && heat(b, off) > heat(b, on))) {
 		on = end->other;
 		off = end->target;
 	} else {
 		cc ^= 1;
 	}
-	lead(b, mxc_jcc(&b->a, cc), off);
+	lead_out(b, mxc_jcc(&b->a, cc), node, off);
 	if (goes_on(b, on))
 		return on;
-	lead(b, mxc_jmp(&b->a), on);
+	finish(b, node, on);
 	return NULL;
 }
 
 /* The node that comes without a header is the likely one. */
-static const struct mx_node *peek(struct mxc_build *b, const struct mx_op *end)
+static const struct mx_node *peek(struct mxc_build *b, const struct mx_node *node)
 {
-	settle(b);
-	mxc_rm_mem(&b->a, 4, 0x81, ALU_CMP, (struct mxc_mem){ .base = MXC_R12, .index = MXC_NONE });
+	const struct mx_op *end = mx_end(node);
+
+	mxc_rm_mem(&b->a, 4, 0x81, ALU_CMP,
+		   (struct mxc_mem){ .base = MXC_R12, .index = MXC_NONE, .disp = (int32_t)b->at_word });
 	mxc_u32(&b->a, end->target->id);
-	lead(b, mxc_jcc(&b->a, CC_E), end->target);
+	lead_out(b, mxc_jcc(&b->a, CC_E), node, end->target);
 	if (goes_on(b, end->other))
 		return end->other;
-	lead(b, mxc_jmp(&b->a), end->other);
+	finish(b, node, end->other);
 	return NULL;
 }
 
@@ -244,14 +284,13 @@ static const struct mx_node *end_node(struct mxc_build *b, const struct mx_node 
 	switch (end->code) {
 	case MD_IF:
 		mxc_condition(b, node);
-		return branch(b, end);
+		return branch(b, node);
 	case MD_PEEK:
-		return peek(b, end);
+		return peek(b, node);
 	case MD_GOTO:
 		if (goes_on(b, end->target))
 			return end->target;
-		settle(b);
-		lead(b, mxc_jmp(&b->a), end->target);
+		finish(b, node, end->target);
 		return NULL;
 	default:
 		dispatch(b);
@@ -342,7 +381,7 @@ static void begin(struct mxc_build *b, const struct mx_node *node)
 	b->keeps_flags = keeps_flags(b, node);
 	mxc_forget(b);
 	memset(b->sums, 0, sizeof(b->sums));
-	b->npath = b->words = b->accesses = b->at_word = b->at_access = b->burnt = 0;
+	b->npath = b->nouts = b->words = b->accesses = b->at_word = b->at_access = b->burnt = 0;
 	b->fresh = false;
 	b->body = NULL;
 }
@@ -370,6 +409,7 @@ static void piece(struct mxc_build *b, struct mxc_head *head)
 		run_node(b, node);
 		node = end_node(b, node);
 	}
+	put_outs(b);
 	if (entry)
 		mxc_enter_loop(b, entry, head->node);
 }
