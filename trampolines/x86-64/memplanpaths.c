@@ -13,6 +13,7 @@
 
 enum {
 	STEPS = 64,		/* blocks on all paths to the next header, at most */
+	PASSES = 32,
 	BARE_PREDS = 48,	/* ways that have a header each instead of the block, at most */
 };
 
@@ -212,23 +213,29 @@ static void try_ways(struct mp *p, bool unrolled)
 	}
 }
 
-/*
- * Each block gives up once at most, and loses its header once.  Of a loop that has more turns, the last one has to: so
- * that is looked at first.
- */
+/* Of a loop that has more turns, the last one has to give up: so that is looked at first. */
+static void give_up_once(struct search *s, bool all)
+{
+	for (uint32_t i = s->p->flow->nblocks; i-- > 0;) {
+		struct mp_block *b = &s->p->blocks.v[i];
+
+		if (b->end != MD_PEEK || (!all && tells(s, b, false)))
+			continue;
+		set_way(s->p, b, silent_way(s->p, b), false);
+		s->changed = true;
+	}
+}
+
+/* Few times are enough, but each might make another one necessary. */
 static void give_up(struct search *s)
 {
-	do {
+	for (int i = 0; i < PASSES; i++) {
 		s->changed = false;
-		for (uint32_t i = s->p->flow->nblocks; i-- > 0;) {
-			struct mp_block *b = &s->p->blocks.v[i];
-
-			if (b->end != MD_PEEK || tells(s, b, false))
-				continue;
-			set_way(s->p, b, silent_way(s->p, b), false);
-			s->changed = true;
-		}
-	} while (s->changed);
+		give_up_once(s, false);
+		if (!s->changed)
+			return;
+	}
+	give_up_once(s, true);
 }
 
 static void note_headers(struct search *s)
