@@ -5,12 +5,13 @@
 enum {
 	DENSE = 25,		/* streams of which less than one byte in so many is written are small enough */
 	VAIN = 3,
-	GAP = 32, GAP_MAX = 512, /* chunks between looks at whether it is of use; more while it is */
+	WORSE = 16,		/* one part in so many */
+	SOON = 8, GAP = 32, GAP_MAX = 512, /* chunks between looks at whether it is of use: at first; later; while it is */
 	PAUSE = 512,		/* chunks, doubled each time */
 	PAUSE_MAX = 1 << 20,
 	LONG = 3 << 24,		/* words that are looked at in vain */
-	EARLY = 1 << 22,	/* words that a stream has before it is looked at */
-	WIDER = 2,		/* what has not been seen yet may come from farther */
+	EARLY = 1 << 20,	/* words that a stream has before it is looked at */
+	WIDER = 1,		/* what has not been seen yet may come from farther */
 };
 
 static void pause_it(struct tf_far *f)
@@ -51,7 +52,7 @@ static void begin(struct tf_far *f, uint64_t *room, unsigned int log, unsigned i
 	f->group = f->position;
 	f->warm = (UINT64_C(1) << distance) / 4;
 	f->vain = 0;
-	f->wait = f->gap = GAP;
+	f->wait = f->gap = SOON;
 	*room -= UINT64_C(1) << log;
 	tf_recur_free(&f->recur);
 }
@@ -138,8 +139,6 @@ void tf_far_put_head(uint8_t *at, const struct tf_far *f, const struct tf_far_pa
 
 bool tf_far_is_due(struct tf_far *f)
 {
-	if (f->position - f->group < f->warm)
-		return false;
 	if (f->wait) {
 		f->wait--;
 		return false;
@@ -149,12 +148,16 @@ bool tf_far_is_due(struct tf_far *f)
 
 void tf_far_judge(struct tf_far *f, uint64_t *room, size_t packed, size_t other)
 {
-	if (packed > other - other / 3) {
+	bool warm = f->position - f->group >= f->warm;
+
+	/* in the beginning it is enough to do no harm */
+	if (packed > (warm ? other - other / 3 : other + other / WORSE)) {
 		f->vain++;
-		f->gap = GAP;
+		f->gap = warm ? GAP : SOON;
 	} else {
 		f->vain = 0;
-		f->gap = f->gap < GAP_MAX ? 2 * f->gap : GAP_MAX;
+		if (warm && f->gap < GAP_MAX)
+			f->gap *= 2;
 	}
 	f->wait = f->gap;
 	if (f->vain == VAIN)

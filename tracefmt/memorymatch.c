@@ -12,8 +12,8 @@ enum {
 	SPARE = 4,		/* the window has so many times as many bytes, as a power of two, as the table */
 	LEAST = 16,		/* words in a row that are the same where a copy begins that is found by its place */
 	BLOCK = TF_COPY_MASK,	/* words that are compared at a time */
-	LIKE = 16,		/* of a block, that are the same where a copy begins from as far back as lately */
-	KEEP = 12,		/* so many let it go on */
+	LIKE = 20,		/* of a block, that are the same where a copy begins from as far back as lately */
+	KEEP = 16,		/* so many let it go on */
 	POOR = 20,		/* with less there may be something better */
 	BETTER = 8,		/* this is, by so many */
 	NEAR = 24,		/* words behind a copy that another one from as far back is looked for in */
@@ -83,7 +83,7 @@ static unsigned int equal4(const uint8_t *a, const uint8_t *b)
 	return (unsigned int)_mm_movemask_ps(_mm_castsi128_ps(_mm_cmpeq_epi32(load(a), load(b))));
 }
 
-static uint32_t equal_block(const uint8_t *a, const uint8_t *b)
+static inline uint32_t equal_block(const uint8_t *a, const uint8_t *b)
 {
 	uint32_t equal = 0;
 
@@ -136,7 +136,7 @@ struct pair {
 	uint8_t room[4 * BLOCK];
 };
 
-static void pair(const struct finder *f, size_t at, uint32_t back, struct pair *p)
+static inline void pair(const struct finder *f, size_t at, uint32_t back, struct pair *p)
 {
 	const struct tf_window *w = &f->m->window;
 	uint64_t from = f->start + at - back;
@@ -157,7 +157,7 @@ static void pair(const struct finder *f, size_t at, uint32_t back, struct pair *
 }
 
 /* A bit for each word of a pair. */
-static uint32_t equal(const struct pair *p)
+static inline uint32_t equal(const struct pair *p)
 {
 	return p->n == BLOCK ? equal_block(p->now, p->then) : equal_some(p->now, p->then, p->n);
 }
@@ -310,6 +310,33 @@ static bool try_better(struct finder *f, size_t at, uint32_t back, unsigned int 
 	return try_places(f, at, at + BLOCK, o) && o->back != back;
 }
 
+static bool same_block(const uint8_t *a, const uint8_t *b)
+{
+	__m128i same = _mm_cmpeq_epi32(load(a), load(b));
+
+	for (int i = 4; i < BLOCK; i += 4)
+		same = _mm_and_si128(same, _mm_cmpeq_epi32(load(a + 4 * i), load(b + 4 * i)));
+	return _mm_movemask_epi8(same) == 0xffff;
+}
+
+/* Steps over blocks that are all the same, as fast as may be. */
+static size_t step_over(struct finder *f, size_t at, uint32_t back)
+{
+	const struct tf_window *w = &f->m->window;
+	uint64_t from = f->start + at - back;
+	size_t max = f->words - at, run;
+	const uint8_t *then = (const uint8_t *)tf_window_at(w, from, &run);
+
+	max = run < max ? run : max;
+	max = w->end - from < max ? w->end - from : max;
+	for (; max >= BLOCK && same_block(f->chunk + 4 * at, then); max -= BLOCK) {
+		f->c->masks[f->c->nmasks++] = 0;
+		at += BLOCK;
+		then += 4 * BLOCK;
+	}
+	return at;
+}
+
 /* Goes on from @at as long as most is the same; says up to where.  @o: this was better from there on. */
 static size_t go_on(struct finder *f, size_t at, uint32_t back, struct other *o)
 {
@@ -334,6 +361,8 @@ static size_t go_on(struct finder *f, size_t at, uint32_t back, struct other *o)
 		at += p.n;
 		if (p.n < BLOCK)
 			return at;
+		if (e == UINT32_MAX)
+			at = step_over(f, at, back);
 	}
 	/* the beginning of the block */
 	p.n = (size_t)__builtin_ctz(~equal(&p));

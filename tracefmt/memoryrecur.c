@@ -7,9 +7,9 @@
 
 enum {
 	PLACES_LOG = 16,
-	RATE = 10,		/* one of 2^RATE words is a place */
-	ENOUGH = 1000,		/* places for an answer */
-	SHARE = 2,		/* one of so many has to have been before */
+	RATE = 11,		/* one of 2^RATE words is a place */
+	ENOUGH = 500,		/* places for an answer */
+	SHARE = 60,		/* per cent that have to have been before */
 };
 
 struct tf_recur_place {
@@ -46,7 +46,7 @@ static unsigned int answer(const struct tf_recur *r)
 
 	for (i = 0; i <= TF_RECUR_FAR - TF_RECUR_NEAR; i++)
 		all += r->seen[i];
-	if (all < r->looked / SHARE)
+	if (100 * (uint64_t)all < SHARE * (uint64_t)r->looked)
 		return 0;
 	for (i = 0; i < TF_RECUR_FAR - TF_RECUR_NEAR && sum + r->seen[i] < all - all / 8; i++)
 		sum += r->seen[i];

@@ -24,7 +24,7 @@ struct tf_recur {
 void tf_recur_free(struct tf_recur *r);
 
 /*
- * Looks at the next part of the stream.  Says log2 of the bytes within which the larger part of it has been before,
+ * Looks at the next part of the stream.  Says log2 of the bytes within which most of it has been before,
  * or 0: too little has, or it is not known yet.  Without memory it has seen nothing.
  */
 unsigned int tf_recur_look(struct tf_recur *r, const void *words, size_t bytes);

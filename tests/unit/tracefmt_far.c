@@ -337,12 +337,12 @@ static void test_no_memory(void **state)
 	struct tf_thread *t = new_thread(w, 100, 101);
 
 	(void)state;
-	put_chunks(t, 0, 80);
+	put_chunks(t, 0, 40);
 	assert_false(tf_far_is_used(far_of(t)));
 	assert_int_equal(getrlimit(RLIMIT_AS, &was), 0);
 	none = (struct rlimit){ .rlim_cur = 1 << 20, .rlim_max = was.rlim_max };
 	assert_int_equal(setrlimit(RLIMIT_AS, &none), 0);
-	put_chunks(t, 80, 160);
+	put_chunks(t, 40, 160);
 	assert_int_equal(setrlimit(RLIMIT_AS, &was), 0);
 	assert_false(tf_far_is_used(far_of(t)));
 	assert_int_equal(w->far_room, TF_FAR_ROOM);
