@@ -96,7 +96,7 @@ enum md_code {
 	MD_IF,			/* condition `scale` (the processor's number) of the flags: low 32 bits of imm, else high
 				 * 32 bits of imm are the next node; likewise */
 	MD_PEEK,		/* node low 32 bits of imm, which has a header, if that is the next word in the stream; else
-				 * node high 32 bits of imm */
+				 * node high 32 bits of imm: from there on the next word is a header, too, and not that one */
 	MD_NEXT,		/* the next node is in the stream */
 	MD_CODES
 };

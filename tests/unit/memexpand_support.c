@@ -470,6 +470,8 @@ static void peek(struct mxt_program *p, const struct md_op *end)
 		return;
 	}
 	p->node = (uint32_t)((uint64_t)end->imm >> 32);
+	for (uint32_t i = 0; i < p->nunlike; i++)	/* a cycle without words: no telling how often it has been run */
+		p->ambiguous |= p->unlike[i] == MXT_FIRST + target;
 	if (p->nunlike == MXT_UNLIKE)
 		p->ambiguous = true;
 	else

@@ -102,6 +102,7 @@ void mem_plan_free(struct mem_plan *plan)
 		free(p->unrolled.blocks.v);
 		free(p->unrolled.ops.v);
 		free(p->unrolled.origin.v);
+		free(p->unrolled.loops.v);
 		free(p);
 	}
 	free(plan->nodes);
