@@ -121,4 +121,14 @@ static inline uint64_t tf_unzigzag(uint64_t s)
 	return s >> 1 ^ -(s & 1);
 }
 
+static inline uint32_t tf_zigzag32(uint32_t d)
+{
+	return d << 1 ^ (0 - (d >> 31));
+}
+
+static inline uint32_t tf_unzigzag32(uint32_t z)
+{
+	return z >> 1 ^ (0 - (z & 1));
+}
+
 #endif /* TRACEFMT_FORMAT_H */

@@ -134,9 +134,8 @@ static bool change(uint8_t *to, uint32_t changed, struct tf_cursor *changes)
 {
 	for (; changed && changes->left >= 4; changed &= changed - 1) {
 		uint8_t *at = to + 4 * __builtin_ctz(changed);
-		uint32_t z = tf_get32(changes->at);
 
-		tf_put32(at, tf_get32(at) + (z >> 1 ^ (0 - (z & 1))));
+		tf_put32(at, tf_get32(at) + tf_unzigzag32(tf_get32(changes->at)));
 		changes->at += 4;
 		changes->left -= 4;
 	}
@@ -176,19 +175,13 @@ static bool sum_between(const struct reader *r, size_t words, size_t n, uint64_t
 	return !between.failed && !copied.failed;
 }
 
-static void put_words(uint8_t **to, const uint8_t *from, size_t words)
-{
-	memcpy(*to, from, 4 * words);
-	*to += 4 * words;
-}
-
 /* The next copy, and what is in front of it. */
 static bool undo(struct reader *r, uint8_t **to, const struct tf_window *window, uint64_t at, uint64_t between,
 		 uint64_t words, struct tf_cursor *rest, struct tf_cursor *changes)
 {
 	uint32_t back = next_back(r);
 
-	put_words(to, tf_cursor_take(rest, 4 * between), between);
+	*to = move(*to, take(rest, between), 4 * between);
 	if (!back || !tf_window_read(window, *to, window->end + at + between - back, words) ||
 	    !change_all(*to, words, &r->masks, changes))
 		return false;
@@ -213,7 +206,7 @@ bool tf_copies_undo(uint8_t *to, size_t bytes, const struct tf_window *window, c
 			return false;
 		at += b + c;
 	}
-	put_words(&to, between.at, between.left / 4);
+	to = move(to, between.at, between.left);
 	if (changes.left != bytes % 4 || r.masks.left)
 		return false;
 	memcpy(to, changes.at, changes.left);

@@ -63,7 +63,7 @@ size_t tf_far_list_room(size_t bytes)
 {
 	size_t most = tf_match_most(bytes / 4);
 
-	return TF_COPY_MOST * most + 4 * (most + bytes / 4 / TF_COPY_MASK);
+	return tf_copies_room(&(struct tf_copies){ .n = most, .nmasks = most + bytes / 4 / TF_COPY_MASK });
 }
 
 /* Room for so many bytes, from the beginning on. */

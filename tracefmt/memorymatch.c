@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "tracefmt/format.h"
 #include "tracefmt/memorymatch.h"
 #include "tracefmt/memoryplaces.h"
 
@@ -246,12 +247,8 @@ static void put_changes(struct tf_copies *c, const struct pair *p, uint32_t chan
 	c->masks[c->nmasks++] = changed;
 	for (; changed; changed &= changed - 1) {
 		size_t i = (size_t)__builtin_ctz(changed);
-		uint32_t now, then, d;
 
-		memcpy(&now, p->now + 4 * i, 4);
-		memcpy(&then, p->then + 4 * i, 4);
-		d = now - then;
-		*to++ = d << 1 ^ (0 - (d >> 31));
+		*to++ = tf_zigzag32(tf_get32(p->now + 4 * i) - tf_get32(p->then + 4 * i));
 	}
 	c->nchanges = (size_t)(to - c->changes);
 }

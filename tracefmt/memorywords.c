@@ -14,16 +14,6 @@ enum {
 	GROUP = 16,		/* words that are spread at a time */
 };
 
-static uint32_t zigzag(uint32_t d)
-{
-	return d << 1 ^ (0 - (d >> 31));
-}
-
-static uint32_t unzigzag(uint32_t z)
-{
-	return z >> 1 ^ (0 - (z & 1));
-}
-
 /* ---- vectors of words ---- */
 
 static __m128i load(const uint8_t *from)
@@ -136,7 +126,7 @@ static void spread_word(uint8_t *to, size_t plane, const uint8_t *from, size_t a
 	uint32_t w = tf_get32(from + 4 * at);
 
 	if (lag)
-		w = zigzag(w - (at >= lag ? tf_get32(from + 4 * (at - lag)) : 0));
+		w = tf_zigzag32(w - (at >= lag ? tf_get32(from + 4 * (at - lag)) : 0));
 	for (int byte = 0; byte < 4; byte++)
 		to[byte * plane] = (uint8_t)(w >> 8 * byte);
 }
@@ -171,7 +161,7 @@ static void gather_word(uint8_t *to, const uint8_t *from, size_t plane, size_t l
 
 	for (int byte = 0; byte < 4; byte++)
 		w |= (uint32_t)from[byte * plane] << 8 * byte;
-	tf_put32(to, lag ? unzigzag(w) : w);
+	tf_put32(to, lag ? tf_unzigzag32(w) : w);
 }
 
 static void gather_group(uint8_t *to, const uint8_t *from, size_t plane, size_t lag)

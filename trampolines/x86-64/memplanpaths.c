@@ -265,9 +265,10 @@ bool mp_choose_paths(struct mp *p)
 		return true;
 	for (uint32_t i = 0; i < p->flow->nblocks; i++)
 		p->blocks.v[i].quiet = is_quiet(p, i);
-	mp_name_exits(p);
-	for (uint32_t i = 0; i < p->flow->nblocks; i++)
-		mp_choose_header(p, i);
+	if (mp_name_exits(p)) {
+		for (uint32_t i = 0; i < p->flow->nblocks; i++)
+			mp_choose_header(p, i);
+	}
 	if (!begin(&s, p))
 		return false;
 	for (int round = 0; round < 3; round++) {	/* one way, then the other */

@@ -275,8 +275,8 @@ bool mp_unroll(struct mp *p, bool *any) TRAMP_MUST_CHECK;
 /* Is it in a loop that has more turns? */
 bool mp_is_unrolled(const struct mp *p, uint32_t block);
 
-/* Known ways out of such loops get a header, unless one comes first anyway: it tells how many turns there were. */
-void mp_name_exits(struct mp *p);
+/* Known ways out of such loops get a header, unless one comes first anyway: it tells how many turns there were.  Says if any. */
+bool mp_name_exits(struct mp *p);
 
 /* All is planned: nodes name blocks of the function's own flow. */
 void mp_name_origins(struct mp *p);

@@ -231,9 +231,9 @@ static bool name_way(struct mp *p, uint32_t from, uint32_t way)
 }
 
 /* Until nothing changes: that a way has a header now may be seen from another loop. */
-void mp_name_exits(struct mp *p)
+bool mp_name_exits(struct mp *p)
 {
-	bool any;
+	bool any, all = false;
 
 	do {
 		any = false;
@@ -241,7 +241,9 @@ void mp_name_exits(struct mp *p)
 			for (uint32_t k = MP_TARGET; mp_is_unrolled(p, i) && k <= MP_NEXT; k++)
 				any |= name_way(p, i, p->blocks.v[i].way[k]);
 		}
+		all |= any;
 	} while (any);
+	return all;
 }
 
 void mp_name_origins(struct mp *p)
