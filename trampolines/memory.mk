@@ -46,6 +46,7 @@ libtrampolines_la_SOURCES += $(MACHINE_FILES) \
 	trampolines/x86-64/memplan.c \
 	trampolines/x86-64/memplan.h \
 	trampolines/x86-64/memplanask.c \
+	trampolines/x86-64/memplandecide.c \
 	trampolines/x86-64/memplandescribe.c \
 	trampolines/x86-64/memplanearly.c \
 	trampolines/x86-64/memplanedges.c \

@@ -251,7 +251,7 @@ static void test_rare_call(void **state)
 	drop(&s);
 }
 
-/* Matrix multiplication: three loops, all bounds known; six values for all of it. */
+/* Matrix multiplication: three loops, all bounds known; six values for all of it, of which one decides whether there is any. */
 static void test_nest(void **state)
 {
 	struct subject s;
@@ -271,7 +271,8 @@ static void test_nest(void **state)
 	assert_int_equal(lap(&s, 0x30).bytes, 0);
 	assert_int_equal(lap(&s, 0x40).bytes, 0);
 	assert_int_equal(lap(&s, 0x50).bytes, 0);
-	assert_int_equal(values_outside(&s), 48);
+	assert_int_equal(s.plan.nodes[s.plan.body[0]].bytes, 4 + 8);
+	assert_int_equal(values_outside(&s), 40);
 	drop(&s);
 }
 
@@ -424,7 +425,7 @@ static void test_path(void **state)
 	drop(&s);
 }
 
-/* The way on is told by a value: it could be anything. */
+/* The way on is told by a value, of 8 bytes: it could be anything, and in front of the branch it would be more. */
 static void test_no_path(void **state)
 {
 	struct subject s;
@@ -432,6 +433,36 @@ static void test_no_path(void **state)
 	(void)state;
 	BUILD(&s, "\x83\x3f\x00\x74\x06\x48\x8b\x47\x08\x8b\x00\x48\x8b\x47\x10\x8b\x00\xc3");
 	assert_int_equal(ends(&s, MD_PEEK), 0);
+	drop(&s);
+}
+
+/* n = *p; if (n > 0) q = p[n]; else m = *r: n, of 4 bytes, is as long as a header */
+static void test_decide(void **state)
+{
+	struct subject s;
+
+	(void)state;
+	BUILD(&s, "\x8b\x0f\x85\xc9\x7e\x05\x48\x8b\x04\xcf\xc3\x8b\x06\xc3");
+	assert_int_equal(ends(&s, MD_IF), 1);
+	assert_int_equal(ends(&s, MD_PEEK), 0);
+	assert_int_equal(values_in(&s, s.plan.body[0]), 8 + 4);
+	assert_int_equal(values_in(&s, s.plan.body[1]), 0);
+	plan(&s, TRAMP_MEM_ALL & ~TRAMP_MEM_PATHS, false);
+	assert_int_equal(ends(&s, MD_IF), 0);
+	assert_int_equal(values_in(&s, s.plan.body[0]), 8);
+	drop(&s);
+}
+
+/* if (p) q = *p: without p there is nothing to tell */
+static void test_not_decided(void **state)
+{
+	struct subject s;
+
+	(void)state;
+	BUILD(&s, "\x48\x85\xf6\x74\x02\x8b\x06\xc3");
+	assert_int_equal(ends(&s, MD_IF), 0);
+	assert_int_equal(values_in(&s, s.plan.body[0]), 0);
+	assert_int_equal(values_in(&s, s.plan.body[1]), 8);
 	drop(&s);
 }
 
@@ -486,6 +517,8 @@ int main(void)
 		cmocka_unit_test(test_endless),
 		cmocka_unit_test(test_path),
 		cmocka_unit_test(test_no_path),
+		cmocka_unit_test(test_decide),
+		cmocka_unit_test(test_not_decided),
 		cmocka_unit_test(test_search),
 		cmocka_unit_test(test_stack),
 	};

@@ -39,7 +39,7 @@ static enum tramp_mirror_status plan_stream(struct mp *p)
 	if (!mp_cut(p) || !mp_hoist(p))
 		return TRAMP_MIRROR_MEMORY;
 	mp_meet(p);
-	return mp_choose_headers(p) ? TRAMP_MIRROR_OK : TRAMP_MIRROR_MEMORY;
+	return mp_choose_headers(p) && mp_decide(p) ? TRAMP_MIRROR_OK : TRAMP_MIRROR_MEMORY;
 }
 
 static enum tramp_mirror_status plan_all(struct mp *p)

@@ -113,8 +113,18 @@ static void use_headers(struct mp *p, uint32_t i)
 		set_end(p, i, MD_NEXT);
 }
 
+/* It may have been done before. */
+static void forget(struct mp *p)
+{
+	for (uint32_t i = 0; i < p->flow->nblocks; i++)
+		p->blocks.v[i].bare = p->blocks.v[i].relied = false;
+	for (uint32_t i = 0; i < p->nways; i++)
+		p->ways.v[i].tried = p->ways.v[i].relied = p->ways.v[i].own = false;
+}
+
 bool mp_choose_headers(struct mp *p)
 {
+	forget(p);
 	for (uint32_t i = 0; i < p->flow->nblocks; i++)
 		choose_end(p, i);
 	if (!break_cycles(p))

@@ -13,6 +13,7 @@
  *	memplanloops.c		values that are stored on the way into loops
  *	memplanheaders.c	which nodes need no header
  *	memplanpaths.c		which more do not, since the next header tells
+ *	memplandecide.c		branches that are decided by values that are stored later anyway; then both once more
  *	memplanunroll.c		loops several turns of which one header is to tell of; then all once more
  *	memplanwant.c		which computations are of any use
  *	memplanregs.c		which register holds the pointer in each node
@@ -69,6 +70,7 @@ struct mp_insn {
 	/* What is decided. */
 	uint16_t store;		/* values stored in front of it */
 	uint16_t store_u32, store_s32; /* of these: in 4 bytes */
+	uint16_t asked;		/* of `need`: only for a branch */
 	uint8_t can;		/* bit i: computes[i] is possible; MP_FLAGS: so are the flags */
 	uint8_t keep;		/* ... and of use */
 };
@@ -92,6 +94,7 @@ struct mp_way {
 	uint32_t edge;		/* node on it, or TRAMP_NONE */
 	uint16_t values;	/* registers stored on it */
 	uint16_t u32, s32;	/* of these: in 4 bytes */
+	uint16_t before;	/* `values`, while others are tried */
 	float freq;
 	bool implied;		/* the reader knows that it is taken */
 	bool tried;		/* without a header, though it does not */
@@ -266,6 +269,11 @@ bool mp_know_more(struct mp *p, uint32_t block, uint32_t not_in_loop) TRAMP_MUST
 
 /* Everywhere; from now on instructions and ways hold what is stored. */
 void mp_know_all(struct mp *p);
+
+/* ---- memplandecide.c ---- */
+
+/* Given all headers. */
+bool mp_decide(struct mp *p) TRAMP_MUST_CHECK;
 
 /* ---- memplanunroll.c ---- */
 
