@@ -116,7 +116,7 @@ static void judge(struct tf_index_words *known, bool chosen, size_t others, size
 }
 
 size_t tf_index_make(uint8_t *to, const uint8_t *from, size_t bytes, uint8_t *scratch,
-		     struct tf_index_words *known, struct tf_parts *parts)
+		     struct tf_index_words *known, struct tf_words_lag *lag, struct tf_parts *parts)
 {
 	size_t words = bytes / 4, others;
 	bool chosen = known->n == 0;
@@ -138,7 +138,7 @@ size_t tf_index_make(uint8_t *to, const uint8_t *from, size_t bytes, uint8_t *sc
 	tf_put32(to + 4, (uint32_t)others);
 	*parts = (struct tf_parts){ 0 };
 	tf_parts_add(parts, (size_t)(at - to));
-	tf_words_spread(at, scratch, 4 * others + bytes % 4, parts);
+	tf_words_spread(at, scratch, 4 * others + bytes % 4, lag, parts);
 	return parts->end[parts->n - 1];
 }
 

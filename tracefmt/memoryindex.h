@@ -40,7 +40,7 @@ struct tf_index_words {
  * that one.
  */
 size_t tf_index_make(uint8_t *to, const uint8_t *from, size_t bytes, uint8_t *scratch,
-		     struct tf_index_words *known, struct tf_parts *parts);
+		     struct tf_index_words *known, struct tf_words_lag *lag, struct tf_parts *parts);
 
 /* The way back, of @size bytes.  @scratch has @bytes and 4 more.  False: they were not made so. */
 bool tf_index_undo(uint8_t *to, size_t bytes, const uint8_t *from, size_t size, uint8_t *scratch);

@@ -7,6 +7,9 @@
 
 enum {
 	LEVEL = 1, MIN_MATCH = 7,	/* shorter matches take longer than they are worth */
+	DULL = -1,		/* level of what hardly gets smaller */
+	HARDLY = 10,		/* by less than one part in so many */
+	DULL_CHUNKS = 31,	/* until it may have become worth more */
 	SLOWER = 16,		/* one of the later ways, which take longer, has to be better by one part in so many */
 	SKIP = 3,		/* trials that a way which was far from the best is left out of */
 	GAP = 15, GAP_MAX = 127,	/* chunks between trials: when another way is best; when it was the same for long */
@@ -37,28 +40,48 @@ size_t tf_pack_room(size_t bytes)
 	return TF_FAR_HEAD + room_for_list(bytes) + 2 * room_for(bytes);
 }
 
-/* False: no memory. */
-static bool need_context(struct tf_writer *w)
+/* NULL: no memory. */
+static ZSTD_CCtx *need_context(ZSTD_CCtx **context, int level)
 {
-	if (w->pieces)
-		return true;
-	w->pieces = ZSTD_createCCtx();
-	if (w->pieces && !ZSTD_isError(ZSTD_CCtx_setParameter(w->pieces, ZSTD_c_compressionLevel, LEVEL)) &&
-	    !ZSTD_isError(ZSTD_CCtx_setParameter(w->pieces, ZSTD_c_minMatch, MIN_MATCH)))
-		return true;
-	ZSTD_freeCCtx(w->pieces);
-	w->pieces = NULL;
-	return false;
+	if (*context)
+		return *context;
+	*context = ZSTD_createCCtx();
+	if (*context && !ZSTD_isError(ZSTD_CCtx_setParameter(*context, ZSTD_c_compressionLevel, level)) &&
+	    !ZSTD_isError(ZSTD_CCtx_setParameter(*context, ZSTD_c_minMatch, MIN_MATCH)))
+		return *context;
+	ZSTD_freeCCtx(*context);
+	*context = NULL;
+	return NULL;
+}
+
+static size_t pack_in(ZSTD_CCtx *context, uint8_t *at, size_t room, const uint8_t *body, size_t bytes)
+{
+	size_t packed;
+
+	if (!context)
+		return SIZE_MAX;
+	packed = ZSTD_compress2(context, at, room, body, bytes);
+	return ZSTD_isError(packed) ? SIZE_MAX : packed;
 }
 
 static size_t pack_frame(struct tf_writer *w, uint8_t *at, size_t room, const uint8_t *body, size_t bytes)
 {
+	return pack_in(need_context(&w->pieces, LEVEL), at, room, body, bytes);
+}
+
+/* @dull: chunks in which it is not worth much time; NULL: that is not asked. */
+static size_t pack_part(struct tf_writer *w, uint8_t *at, size_t room, const uint8_t *body, size_t bytes, uint8_t *dull)
+{
 	size_t packed;
 
-	if (!need_context(w))
-		return SIZE_MAX;
-	packed = ZSTD_compress2(w->pieces, at, room, body, bytes);
-	return ZSTD_isError(packed) ? SIZE_MAX : packed;
+	if (dull && *dull) {
+		--*dull;
+		return pack_in(need_context(&w->dull, DULL), at, room, body, bytes);
+	}
+	packed = pack_frame(w, at, room, body, bytes);
+	if (dull && packed != SIZE_MAX && packed > bytes - bytes / HARDLY)
+		*dull = DULL_CHUNKS;
+	return packed;
 }
 
 size_t tf_pack_plain(struct tf_writer *w, uint8_t *at, const void *raw, size_t bytes)
@@ -66,8 +89,8 @@ size_t tf_pack_plain(struct tf_writer *w, uint8_t *at, const void *raw, size_t b
 	return pack_frame(w, at, ZSTD_compressBound(bytes), raw, bytes);
 }
 
-/* One frame behind the other. */
-static size_t pack_parts(struct tf_writer *w, uint8_t *at, size_t room, const struct arranged *a)
+/* One frame behind the other.  @dull: of each, or NULL. */
+static size_t pack_parts(struct tf_writer *w, uint8_t *at, size_t room, const struct arranged *a, uint8_t *dull)
 {
 	size_t sum = 0, begin = 0;
 
@@ -76,7 +99,7 @@ static size_t pack_parts(struct tf_writer *w, uint8_t *at, size_t room, const st
 
 		if (end == begin)
 			continue;
-		packed = pack_frame(w, at + sum, room - sum, a->body + begin, end - begin);
+		packed = pack_part(w, at + sum, room - sum, a->body + begin, end - begin, dull ? &dull[i] : NULL);
 		if (packed == SIZE_MAX)
 			return packed;
 		sum += packed;
@@ -89,6 +112,7 @@ static size_t pack_parts(struct tf_writer *w, uint8_t *at, size_t room, const st
 static bool arrange(struct tf_writer *w, struct tf_packing *p, enum tf_piece_way way, const void *raw, size_t bytes,
 		    struct arranged *a)
 {
+	struct tf_words_lag *lag = &p->arranging[way].lag;
 	uint8_t *words, *scratch;
 
 	tf_buf_clear(&w->words);
@@ -99,9 +123,9 @@ static bool arrange(struct tf_writer *w, struct tf_packing *p, enum tf_piece_way
 		return false;
 	*a = (struct arranged){ .body = words };
 	if (way == TF_PIECE_SPREAD)
-		tf_words_spread(words, raw, bytes, &a->parts);
+		tf_words_spread(words, raw, bytes, lag, &a->parts);
 	else
-		tf_index_make(words, raw, bytes, scratch, &p->known, &a->parts);
+		tf_index_make(words, raw, bytes, scratch, &p->known, lag, &a->parts);
 	return true;
 }
 
@@ -116,7 +140,8 @@ static size_t pack_as(struct tf_writer *w, struct tf_packing *p, enum tf_piece_w
 	if (!arrange(w, p, way, raw, bytes, &a))
 		return SIZE_MAX;
 	size = a.parts.end[a.parts.n - 1];
-	return size < SMALL ? pack_frame(w, at, room, a.body, size) : pack_parts(w, at, room, &a);
+	return size < SMALL ? pack_frame(w, at, room, a.body, size) :
+			      pack_parts(w, at, room, &a, p->arranging[way].dull);
 }
 
 /* Ways that were far from the best are left out for a while.  @sizes: 0 if not tried. */
@@ -136,6 +161,7 @@ static size_t pack_best(struct tf_writer *w, struct tf_packing *p, uint8_t *at, 
 	const enum tf_piece_way was = p->way;
 
 	p->known.n = 0;
+	memset(p->arranging, 0, sizeof(p->arranging));
 	for (int i = 0; i < TF_PIECE_WAYS; i++) {
 		enum tf_piece_way way = ways[i];
 		bool first = best == SIZE_MAX;
@@ -194,7 +220,7 @@ static size_t pack_list(struct tf_writer *w, uint8_t *at, const struct tf_far_pa
 
 	tf_parts_add(&a.parts, parts->masks);
 	tf_parts_add(&a.parts, parts->nlist - parts->masks);
-	return pack_parts(w, at, ZSTD_compressBound(parts->nlist) + ZSTD_compressBound(0), &a);
+	return pack_parts(w, at, ZSTD_compressBound(parts->nlist) + ZSTD_compressBound(0), &a, NULL);
 }
 
 /* What is left of a chunk. */

@@ -15,6 +15,12 @@
 
 struct tf_writer;
 
+/* What the last chunks that were rearranged in one way were like. */
+struct tf_arranging {
+	struct tf_words_lag lag;
+	uint8_t dull[TF_PARTS];		/* by part: chunks in which it is not worth much time */
+};
+
 /* Of one stream.  All zero: nothing is known of it. */
 struct tf_packing {
 	uint8_t way;			/* enum tf_piece_way: what was least in the last trial */
@@ -22,6 +28,7 @@ struct tf_packing {
 	uint8_t wait, gap;		/* chunks until the next trial; from the last one to it */
 	uint8_t whole;			/* the way that did best before it was split */
 	struct tf_index_words known;
+	struct tf_arranging arranging[TF_PIECE_WAYS];
 	struct tf_far far;
 };
 

@@ -9,7 +9,7 @@ enum {
 	SAMPLE = 256,		/* words of a block that its lag is chosen by */
 	GOOD = SAMPLE / 4,	/* cost of a lag that no better one is looked for */
 	AGAIN = 16,		/* blocks in which a lag is kept that is not good, while it is no worse than it was */
-	REST = 3,		/* blocks that none is looked for in, behind one that has none */
+	REST = 3, REST_MAX = 63, /* blocks that none is looked for in, behind one that has none; twice as many the next time */
 	LANES = 4,		/* words of a vector */
 	GROUP = 16,		/* words that are spread at a time */
 };
@@ -79,26 +79,31 @@ static unsigned int cost(const uint8_t *from, size_t at, size_t lag)
 	return 4 * SAMPLE - (lanes[0] + lanes[1] + lanes[2] + lanes[3]);
 }
 
-struct lag {
-	size_t words;
-	unsigned int cost;	/* when it was chosen */
-	unsigned int rest;	/* blocks that it may be used for before one is looked for again */
-};
-
-static void search(struct lag *l, const uint8_t *from, size_t at)
+static void rest(struct tf_words_lag *l)
 {
-	/* by chance, one of many lags is always a little better than none */
-	*l = (struct lag){ .cost = cost(from, at, 0) / 8 * 7, .rest = REST };
+	unsigned int blocks = (REST + 1u) << l->vain;
+
+	l->rest = (uint8_t)(blocks - 1);
+	if (l->rest < REST_MAX)
+		l->vain++;
+}
+
+static void search(struct tf_words_lag *l, const uint8_t *from, size_t at)
+{
+	l->words = 0;
+	l->cost = cost(from, at, 0) / 8 * 7; /* by chance, one of many lags is always a little better than none */
 	for (size_t lag = 1; lag <= TF_WORDS_LAG; lag++) {
 		unsigned int c = cost(from, at, lag);
 
 		if (c < l->cost)
-			*l = (struct lag){ .words = lag, .cost = c, .rest = AGAIN };
+			*l = (struct tf_words_lag){ .words = (uint8_t)lag, .cost = c, .rest = AGAIN };
 	}
+	if (!l->words)
+		rest(l);
 }
 
 /* For the @n words from @at on. */
-static void choose_lag(struct lag *l, const uint8_t *from, size_t at, size_t n)
+static void choose_lag(struct tf_words_lag *l, const uint8_t *from, size_t at, size_t n)
 {
 	size_t middle = at + n / 2;
 	unsigned int now;
@@ -203,18 +208,17 @@ static size_t block_at(size_t at, size_t words)
 	return words - at < TF_WORDS_BLOCK ? words - at : TF_WORDS_BLOCK;
 }
 
-void tf_words_spread(uint8_t *to, const uint8_t *from, size_t bytes, struct tf_parts *parts)
+void tf_words_spread(uint8_t *to, const uint8_t *from, size_t bytes, struct tf_words_lag *lag, struct tf_parts *parts)
 {
 	size_t words = bytes / 4, front = tf_words_size(bytes) - bytes;
 	uint8_t *lags = to, *body = to + front;
-	struct lag lag = { 0 };
 
 	for (size_t at = 0; at < words; at += TF_WORDS_BLOCK) {
 		size_t n = block_at(at, words);
 
-		choose_lag(&lag, from, at, n);
-		*lags++ = (uint8_t)lag.words;
-		spread_block(body + at, words, from, at, n, lag.words);
+		choose_lag(lag, from, at, n);
+		*lags++ = lag->words;
+		spread_block(body + at, words, from, at, n, lag->words);
 	}
 	memcpy(body + 4 * words, from + 4 * words, bytes % 4);
 	tf_parts_add(parts, front + words);

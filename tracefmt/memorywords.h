@@ -41,8 +41,16 @@ static inline void tf_parts_add(struct tf_parts *parts, size_t bytes)
 	parts->n++;
 }
 
+/* The lag that goes on from chunk to chunk.  All zero: none has been looked for. */
+struct tf_words_lag {
+	uint32_t cost;		/* when it was chosen */
+	uint8_t words;
+	uint8_t rest;		/* blocks that it may be used for before one is looked for again */
+	uint8_t vain;		/* times in a row that there was none */
+};
+
 /* @to has tf_words_size(@bytes) bytes, and is four parts more.  @from may change meanwhile. */
-void tf_words_spread(uint8_t *to, const uint8_t *from, size_t bytes, struct tf_parts *parts);
+void tf_words_spread(uint8_t *to, const uint8_t *from, size_t bytes, struct tf_words_lag *lag, struct tf_parts *parts);
 
 /* The way back, of tf_words_size(@bytes) bytes.  False: they were not made so. */
 bool tf_words_gather(uint8_t *to, size_t bytes, const uint8_t *from);

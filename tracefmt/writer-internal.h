@@ -57,6 +57,7 @@ struct tf_writer {
 	struct tf_buf scratch;
 	struct tf_far_work far;
 	ZSTD_CCtx *pieces; /* that packs them; NULL before the first one */
+	ZSTD_CCtx *dull; /* ... what is hardly worth it */
 	uint64_t far_room; /* bytes that windows may still take */
 	char *dir;
 	int dirfd;

@@ -332,6 +332,7 @@ void tf_writer_abandon(struct tf_writer *w)
 	tf_buf_free(&w->scratch);
 	tf_far_work_free(&w->far);
 	ZSTD_freeCCtx(w->pieces);
+	ZSTD_freeCCtx(w->dull);
 	tf_sites_free(&w->sites);
 	tf_pack_free(&w->pack);
 	free(w->dir);

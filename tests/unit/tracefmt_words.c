@@ -16,6 +16,7 @@
 
 static uint32_t words[BYTES / 4];
 static uint8_t spread[2 * BYTES], scratch[2 * BYTES], back[BYTES + 64];
+static struct tf_words_lag carried;
 
 /* All of it, in parts. */
 static void check_parts(const struct tf_parts *parts, unsigned int n, size_t size)
@@ -35,7 +36,7 @@ static void there_and_back(size_t bytes)
 
 	memset(spread, 0xa5, sizeof(spread));
 	memset(back, 0xa5, sizeof(back));
-	tf_words_spread(spread, (const uint8_t *)words, bytes, &parts);
+	tf_words_spread(spread, (const uint8_t *)words, bytes, &carried, &parts);
 	check_parts(&parts, 4, size);
 	assert_int_equal(spread[size], 0xa5);
 	assert_true(tf_words_gather(back, bytes, spread));
@@ -76,6 +77,7 @@ static size_t not_zero(size_t size)
 static void test_finds_lag(void **state)
 {
 	(void)state;
+	carried = (struct tf_words_lag){ 0 };
 	for (size_t i = 0; i < BYTES / 4; i++)
 		words[i] = i < 37 ? (uint32_t)random() : words[i - 37] + 1;
 	there_and_back(BYTES);
@@ -110,7 +112,7 @@ static size_t numbers_and_back(size_t bytes)
 
 	memset(spread, 0xa5, sizeof(spread));
 	memset(back, 0xa5, sizeof(back));
-	size = tf_index_make(spread, (const uint8_t *)words, bytes, scratch, &known, &parts);
+	size = tf_index_make(spread, (const uint8_t *)words, bytes, scratch, &known, &carried, &parts);
 	assert_true(size <= tf_index_bound(bytes));
 	check_parts(&parts, 5, size);
 	assert_int_equal(spread[size], 0xa5);
@@ -187,9 +189,28 @@ static void test_lag_is_kept(void **state)
 
 		words[i] = i < 20 ? (uint32_t)random() : words[i - lag] + (uint32_t)random() % 3000;
 	}
+	carried = (struct tf_words_lag){ 0 };
 	there_and_back(BYTES);
 	for (size_t block = 0; block < 5; block++)
 		assert_int_equal(spread[block], block < 2 ? 7 : 11);
+}
+
+/* Where there is none, one is looked for more and more seldom; from the next chunk on, too. */
+static void test_lag_is_looked_for(void **state)
+{
+	(void)state;
+	carried = (struct tf_words_lag){ 0 };
+	for (size_t i = 0; i < BYTES / 4; i++)
+		words[i] = (uint32_t)random();
+	there_and_back(BYTES);
+	there_and_back(BYTES);
+	for (size_t i = 20; i < BYTES / 4; i++)
+		words[i] = words[i - 7] + (uint32_t)random() % 3000;
+	there_and_back(BYTES);	/* looked for in blocks 0, 4, 12, 28 */
+	for (size_t block = 0; block < 5; block++)
+		assert_int_equal(spread[block], block < 2 ? 0 : 7);
+	there_and_back(BYTES);
+	assert_int_equal(spread[0], 7);
 }
 
 static void test_wrong_numbers(void **state)
@@ -201,7 +222,7 @@ static void test_wrong_numbers(void **state)
 	for (size_t i = 0; i < BYTES / 4; i++)
 		words[i] = (uint32_t)(i % 100 ? i % 7 : i * 12345);
 	known.n = 0;
-	size = tf_index_make(spread, (const uint8_t *)words, BYTES, scratch, &known, &parts);
+	size = tf_index_make(spread, (const uint8_t *)words, BYTES, scratch, &known, &carried, &parts);
 	assert_true(tf_index_undo(back, BYTES, spread, size, scratch));
 	assert_false(tf_index_undo(back, BYTES, spread, size - 1, scratch));
 	assert_false(tf_index_undo(back, BYTES - 4, spread, size, scratch));
@@ -235,6 +256,7 @@ int main(void)
 		cmocka_unit_test(test_few_words),
 		cmocka_unit_test(test_words_are_kept),
 		cmocka_unit_test(test_lag_is_kept),
+		cmocka_unit_test(test_lag_is_looked_for),
 		cmocka_unit_test(test_wrong_numbers),
 	};
 
