@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "config.h"
 
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -607,6 +608,7 @@ static enum inj_status make_maps(struct inj_session *s)
 enum inj_status inj_mirrors_instrument(struct inj_session *s)
 {
 	enum inj_status status;
+	bool any = false;
 
 	if (!s->opt.mirror.enabled)
 		return INJ_OK;
@@ -616,9 +618,11 @@ enum inj_status inj_mirrors_instrument(struct inj_session *s)
 
 		if (o->mirrored || !o->path[0])
 			continue;
-		o->mirrored = true;
+		o->mirrored = any = true;
 		status = mirror_object(s, i);
 	}
+	if (any)
+		malloc_trim(0); /* it takes several times as much memory as recording does */
 	return status;
 }
 

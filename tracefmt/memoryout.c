@@ -52,7 +52,7 @@ static void append(struct tf_writer *w, struct tf_pieces *p, const void *raw, si
 	uint8_t *at;
 
 	tf_buf_clear(&w->memory);
-	at = tf_buf_need(&w->memory, TF_PIECE_SIZE + tf_pack_room(bytes));
+	at = tf_buf_need(&w->memory, TF_PIECE_SIZE + (stream ? tf_pack_room(bytes) : ZSTD_compressBound(bytes)));
 	if (at)
 		packed = stream ? tf_pack_chunk(w, &p->packing, at + TF_PIECE_SIZE, raw, bytes, &way) :
 				  tf_pack_plain(w, at + TF_PIECE_SIZE, raw, bytes);
@@ -111,6 +111,7 @@ enum sonde_trace_status tf_writer_memory_object(struct tf_writer *w,
 	else if (fits && !w->code.broken)
 		append(w, &w->code, b.data, b.size, false);
 	tf_buf_free(&b);
+	tf_buf_free(&w->memory); /* chunks are much smaller */
 	return fits ? tf_writer_result(w) : SONDE_TRACE_E_INVALID;
 }
 

@@ -80,7 +80,7 @@ void tramp_mirror_free(struct tramp_mirror *m);
 
 /*
  * For several generators of one object in several threads: @m keeps its probe shapes with those of @emits; and
- * what is remembered of instructions, and the second decoder, are those of @plans.  May be called
+ * what is remembered of instructions, the second decoder, and memory for planning accesses are those of @plans.  May be called
  * before each plan.  At any time one thread may emit with those that share shapes, and one thread plan with
  * those that share the rest.  False: no memory; then @m can only be freed.
  */

@@ -24,6 +24,7 @@ struct subject {
 	struct tramp_code *code;
 	struct tramp_flow flow;
 	struct tramp_mem_env env;
+	struct mp *planner;
 	struct mem_plan plan;
 	enum tramp_mirror_status status;
 };
@@ -34,7 +35,10 @@ static void plan(struct subject *s, unsigned int rungs, bool stack)
 	const char *wrong;
 
 	s->env = (struct tramp_mem_env){ .slack = 4096, .stack = stack, .rungs = rungs };
-	s->status = mem_plan(&s->plan, &s->env, &s->flow, 0);
+	if (!s->planner)
+		s->planner = mem_planner_new();
+	assert_non_null(s->planner);
+	s->status = mem_plan(s->planner, &s->plan, &s->env, &s->flow, 0);
 	if (s->status != TRAMP_MIRROR_OK)
 		return;
 	wrong = memplan_check(&s->plan, &s->env, &s->flow, 0, &node);
@@ -68,6 +72,7 @@ static void build_with(struct subject *s, const void *code, size_t size, const i
 static void drop(struct subject *s)
 {
 	mem_plan_free(&s->plan);
+	mem_planner_free(s->planner);
 	tramp_flow_free(&s->flow);
 	tramp_code_free(s->code);
 }

@@ -32,6 +32,7 @@ struct survey {
 	const struct inj_codefacts *facts;
 	const struct tramp_code *code;
 	struct tramp_flow flow;
+	struct mp *planner;
 	struct mem_plan plan;
 	struct tally *tally;
 };
@@ -111,7 +112,7 @@ static void survey_function(struct survey *s, uint32_t fn)
 		errx(99, "no memory");
 	s->tally->flow_time += now() - start;
 	start = now();
-	status = mem_plan(&s->plan, &env, &s->flow, 0);
+	status = mem_plan(s->planner, &s->plan, &env, &s->flow, 0);
 	s->tally->plan_time += now() - start;
 	s->tally->functions++;
 	s->tally->by_status[status]++;
@@ -121,7 +122,7 @@ static void survey_function(struct survey *s, uint32_t fn)
 
 static void survey_file(const char *path, struct tally *tally)
 {
-	struct survey s = { .tally = tally };
+	struct survey s = { .tally = tally, .planner = mem_planner_new() };
 	struct inj_codefacts f;
 	struct inj_symtab *tab;
 	struct tramp_code *code;
@@ -131,6 +132,8 @@ static void survey_file(const char *path, struct tally *tally)
 		errx(99, "%s: cannot be read", path);
 	if (tramp_code_new(&f.facts, &code) != TRAMP_CODE_OK)
 		errx(99, "%s: no code", path);
+	if (!s.planner)
+		errx(99, "no memory");
 	s.facts = &f;
 	s.code = code;
 	for (uint32_t i = 0; i < f.facts.nfns; i++) {
@@ -139,6 +142,7 @@ static void survey_file(const char *path, struct tally *tally)
 			survey_function(&s, i);
 	}
 	mem_plan_free(&s.plan);
+	mem_planner_free(s.planner);
 	tramp_flow_free(&s.flow);
 	tramp_code_free(code);
 	inj_codefacts_free(&f);

@@ -56,6 +56,7 @@ void tramp_mirror_description(const struct tramp_mirror *m, struct tramp_mem_des
 
 void mir_mem_free(struct tramp_mirror *m)
 {
+	mem_planner_free(m->own_planner);
 	if (!m->mem)
 		return;
 	mem_plan_free(&m->mem->plan);
@@ -88,7 +89,11 @@ enum tramp_mirror_status mir_mem_plan(struct tramp_mirror *m)
 	tramp_flow_live(&m->flow);
 	if (tramp_flow_loops(&m->flow) != TRAMP_CODE_OK)
 		return TRAMP_MIRROR_MEMORY;
-	return mem_plan(&m->mem->plan, &m->mem->env, &m->flow, m->mem->load_addr);
+	if (!*m->planner)
+		*m->planner = mem_planner_new();
+	if (!*m->planner)
+		return TRAMP_MIRROR_MEMORY;
+	return mem_plan(*m->planner, &m->mem->plan, &m->mem->env, &m->flow, m->mem->load_addr);
 }
 
 static bool records(const struct tramp_mirror *m, const struct mem_node *node)

@@ -8,13 +8,12 @@
 
 bool mp_grow(struct mp *p, void **v, size_t *room, size_t n, size_t size)
 {
-	size_t more = *room ? *room : 16;
+	size_t more = *room + *room / 2 + 16;
 	void *new;
 
 	if (n <= *room)
 		return true;
-	while (more < n)
-		more *= 2;
+	more = more > n ? more : n;
 	new = reallocarray(*v, more, size);
 	if (!new) {
 		p->lost = true;
@@ -60,15 +59,11 @@ static enum tramp_mirror_status plan_all(struct mp *p)
 	return TRAMP_MIRROR_OK;
 }
 
-enum tramp_mirror_status mem_plan(struct mem_plan *plan, const struct tramp_mem_env *env,
+enum tramp_mirror_status mem_plan(struct mp *p, struct mem_plan *plan, const struct tramp_mem_env *env,
 				  const struct tramp_flow *flow, uint64_t load_addr)
 {
 	enum tramp_mirror_status status;
-	struct mp *p = plan->priv ? plan->priv : calloc(1, sizeof(*p));
 
-	if (!p)
-		return TRAMP_MIRROR_MEMORY;
-	plan->priv = p;
 	p->plan = plan;
 	p->env = env;
 	p->flow = flow;
@@ -81,30 +76,37 @@ enum tramp_mirror_status mem_plan(struct mem_plan *plan, const struct tramp_mem_
 	return p->lost ? TRAMP_MIRROR_MEMORY : status;
 }
 
+struct mp *mem_planner_new(void)
+{
+	return calloc(1, sizeof(struct mp));
+}
+
+void mem_planner_free(struct mp *p)
+{
+	if (!p)
+		return;
+	free(p->facts.v);
+	free(p->insns.v);
+	free(p->blocks.v);
+	free(p->ways.v);
+	free(p->preds.v);
+	free(p->order.v);
+	free(p->polls.v);
+	free(p->weights.v);
+	free(p->loop_at.v);
+	free(p->members.v);
+	free(p->regions.v);
+	free(p->nodes.v);
+	free(p->stack.v);
+	free(p->unrolled.blocks.v);
+	free(p->unrolled.ops.v);
+	free(p->unrolled.origin.v);
+	free(p->unrolled.loops.v);
+	free(p);
+}
+
 void mem_plan_free(struct mem_plan *plan)
 {
-	struct mp *p = plan->priv;
-
-	if (p) {
-		free(p->facts.v);
-		free(p->insns.v);
-		free(p->blocks.v);
-		free(p->ways.v);
-		free(p->preds.v);
-		free(p->order.v);
-		free(p->polls.v);
-		free(p->weights.v);
-		free(p->loop_at.v);
-		free(p->members.v);
-		free(p->regions.v);
-		free(p->nodes.v);
-		free(p->stack.v);
-		free(p->unrolled.blocks.v);
-		free(p->unrolled.ops.v);
-		free(p->unrolled.origin.v);
-		free(p->unrolled.loops.v);
-		free(p);
-	}
 	free(plan->nodes);
 	free(plan->actions);
 	free(plan->ops);

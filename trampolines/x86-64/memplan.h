@@ -91,14 +91,18 @@ struct mem_plan {
 	size_t room_weight;
 	uint32_t *body;		/* by block: the first of its body nodes */
 	size_t room_body;
-	void *priv;		/* the planner's memory */
 };
+
+/* A planner's memory, much more than a plan's: one is enough for all plans that a thread makes.  NULL: no memory. */
+struct mp;
+struct mp *mem_planner_new(void);
+void mem_planner_free(struct mp *p);
 
 /*
  * Plans for @flow, whose liveness and loops are known.  @plan is all zero at first, and used again and
- * again.  Says why not: UNMODELLED, BAD_CODE, MEMORY.
+ * again; it needs @p no more when it is made.  Says why not: UNMODELLED, BAD_CODE, MEMORY.
  */
-enum tramp_mirror_status mem_plan(struct mem_plan *plan, const struct tramp_mem_env *env,
+enum tramp_mirror_status mem_plan(struct mp *p, struct mem_plan *plan, const struct tramp_mem_env *env,
 				  const struct tramp_flow *flow, uint64_t load_addr) TRAMP_MUST_CHECK;
 void mem_plan_free(struct mem_plan *plan);
 

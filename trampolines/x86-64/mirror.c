@@ -67,6 +67,7 @@ struct tramp_mirror *tramp_mirror_new(const struct tramp_code *code, const struc
 	m->code_base = tramp_code_base(code);
 	m->table = &m->own_table;
 	m->known = &m->own_known;
+	m->planner = &m->own_planner;
 	return m;
 }
 
@@ -74,6 +75,7 @@ bool tramp_mirror_share(struct tramp_mirror *m, struct tramp_mirror *emits, stru
 {
 	m->table = emits->table;
 	m->known = plans->known;
+	m->planner = &plans->own_planner;
 	m->checker = plans->checker;
 	return tramp_flow_share(&m->flow, &plans->flow);
 }

@@ -92,6 +92,7 @@ struct mir_known_table {
 #define MIR_ARRAY(type) struct { type *v; size_t n, room; }
 
 struct mir_mem;
+struct mp;
 
 struct tramp_mirror {
 	const struct tramp_code *code;
@@ -116,6 +117,7 @@ struct tramp_mirror {
 	MIR_ARRAY(struct rt_piece) pieces;
 	struct mir_probe_table own_table, *table; /* its own, or another generator's */
 	struct mir_known_table own_known, *known; /* likewise */
+	struct mp *own_planner, **planner;	/* likewise; NULL before the first plan with TRAMP_MIRROR_ACCESSES */
 
 	struct mir_mem *mem;	/* TRAMP_MIRROR_ACCESSES; mememit.h */
 
