@@ -31,6 +31,7 @@ libinjector_la_SOURCES = \
 	injector/load.c \
 	injector/maps.c \
 	injector/maps.h \
+	injector/mirrorcalls.c \
 	injector/mirrors.c \
 	injector/mirrors.h \
 	injector/modules.c \

@@ -57,6 +57,7 @@ struct work {
 	struct chunk chunk;
 	struct inj_described described;
 	struct inj_edits edits;
+	struct inj_calls calls;
 };
 
 /* ---- code memory ---- */
@@ -309,6 +310,8 @@ static enum inj_status emit(struct work *w, struct tramp_mirror *mirror, uint32_
 	status = add_pieces(c, &out);
 	if (status == INJ_OK)
 		status = add_edits(w, &out, base, owner);
+	if (status == INJ_OK)
+		status = inj_calls_note(&w->calls, &out, tramp_code_base(w->code), w->s->objects[w->object].base, owner);
 	r->mirror = c->addr + c->used;
 	r->mirror_len = (uint32_t)out.len;
 	c->used += out.len;
@@ -547,6 +550,8 @@ static enum inj_status apply_edits(struct work *w)
 	size_t from = all->n;
 	enum inj_status status = check_edits(w);
 
+	if (status == INJ_OK)
+		status = inj_calls_lead(w->s, &w->calls, w->code, w->s->objects[w->object].base, &w->edits);
 	for (size_t i = 0; i < w->edits.n && status == INJ_OK; i++)
 		status = inj_edits_add(all, &w->edits.v[i]);
 	if (status == INJ_OK)
@@ -578,6 +583,7 @@ static enum inj_status mirror_object(struct inj_session *s, size_t object)
 	if (status == INJ_OK)
 		status = apply_edits(&w);
 	tramp_code_free(w.code);
+	inj_calls_free(&w.calls);
 	inj_edits_free(&w.edits);
 	return status;
 }

@@ -128,6 +128,30 @@ void inj_mirrors_forget(struct inj_session *s, size_t object);
 
 void inj_mirrors_free(struct inj_session *s);
 
+/* ---- mirrorcalls.c ---- */
+
+/* A direct call; addresses in the program. */
+struct inj_call {
+	uint64_t at, to;	/* its displacement; what it calls */
+	uint32_t owner;		/* function that it belongs to */
+};
+
+/* A list that grows; all zero at first. */
+struct inj_calls {
+	struct inj_call *v;
+	size_t n, room;
+};
+
+/* Those of a function whose code is at @code_base + @load + offset. */
+enum inj_status inj_calls_note(struct inj_calls *c, const struct tramp_mirror_code *out, uint64_t code_base,
+			       uint64_t load, uint32_t owner) INJ_CHECK;
+
+/* Adds edits that lead calls to where windows among @edits lead, which are sorted, checked, and all of an object. */
+enum inj_status inj_calls_lead(struct inj_session *s, const struct inj_calls *c, const struct tramp_code *code,
+			       uint64_t load, struct inj_edits *edits) INJ_CHECK;
+
+void inj_calls_free(struct inj_calls *c);
+
 /* restorers.c: leads what the object's signal handlers return to to the runtime. */
 enum inj_status inj_mirror_restorers(struct inj_session *s, size_t object,
 				     const struct tramp_code *code, struct inj_edits *edits) INJ_CHECK;

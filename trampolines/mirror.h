@@ -117,6 +117,12 @@ void tramp_mirror_number(struct tramp_mirror *m, uint32_t enter, uint32_t leave,
 /* Bytes that emitting what was planned last will need at most. */
 size_t tramp_mirror_room(const struct tramp_mirror *m);
 
+/* A direct call that the original makes. */
+struct tramp_mirror_call {
+	uint32_t off;		/* of its displacement, its last 4 bytes */
+	uint64_t target;	/* link-time address */
+};
+
 /*
  * Emits what was planned last, to run at @arena (16-aligned, in the program) while the object's code runs at
  * @base + offset (base: tramp_code_base() + load address).  The mirror's code starts at buf[0].
@@ -125,6 +131,8 @@ struct tramp_mirror_code {
 	size_t len;			 /* bytes written to buf */
 	const struct tramp_patch *patches; /* ascending; the generator's, until the next plan */
 	size_t npatches;
+	const struct tramp_mirror_call *calls; /* likewise */
+	size_t ncalls;
 	const struct rt_piece *pieces;	 /* start counts from buf[0]; likewise */
 	size_t npieces;
 	const struct rt_mem_piece *mems; /* ACCESSES: likewise */

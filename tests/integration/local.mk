@@ -17,6 +17,7 @@ INTEGRATION_TESTS += \
 	tests/integration/forks.sh \
 	tests/integration/full-disk.sh \
 	tests/integration/functions-blocks.sh \
+	tests/integration/functions-calls.sh \
 	tests/integration/functions-counts.sh \
 	tests/integration/functions-filters.sh \
 	tests/integration/functions-oracle.sh \

@@ -93,6 +93,7 @@ void tramp_mirror_free(struct tramp_mirror *m)
 	free(m->fixups.v);
 	free(m->probes.v);
 	free(m->patches.v);
+	free(m->calls.v);
 	free(m->pieces.v);
 	free(m->own_table.maps);
 	free(m->own_table.hash);
@@ -350,6 +351,8 @@ static void hand_out(const struct tramp_mirror *m, struct tramp_mirror_code *out
 	out->len = m->out.len;
 	out->patches = m->patches.v;
 	out->npatches = m->patches.n;
+	out->calls = m->calls.v;
+	out->ncalls = m->calls.n;
 	out->pieces = m->pieces.v;
 	out->npieces = m->pieces.n;
 	if (mir_wants(m, TRAMP_MIRROR_ACCESSES))
@@ -368,8 +371,10 @@ enum tramp_mirror_status tramp_mirror_emit(struct tramp_mirror *m, uint64_t base
 	m->probes.n = 0;
 	m->pieces.n = 0;
 	emit_code(m);
-	if (m->out.status == TRAMP_OK && !m->lost)
+	if (m->out.status == TRAMP_OK && !m->lost) {
 		mir_emit_patches(m);
+		mir_note_calls(m);
+	}
 	hand_out(m, out);
 	return emitted(m);
 }

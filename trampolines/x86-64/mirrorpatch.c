@@ -94,3 +94,21 @@ void mir_emit_patches(struct tramp_mirror *m)
 	if (m->patches.n > 1)
 		qsort(m->patches.v, m->patches.n, sizeof(*m->patches.v), by_offset);
 }
+
+void mir_note_calls(struct tramp_mirror *m)
+{
+	m->calls.n = 0;
+	if (!mir_reserve(&m->calls, m->flow.nblocks)) {
+		m->lost = true;
+		return;
+	}
+	for (uint32_t i = 0; i < m->flow.nblocks; i++) {
+		const struct tramp_block *fb = mir_flow_block(m, i);
+		const struct tramp_op *op = mir_last(m, i);
+
+		if (op->kind == TRAMP_OP_CALL && op->disp_len == 4 && !(m->blocks.v[i].flags & MIR_MOVED))
+			m->calls.v[m->calls.n++] = (struct tramp_mirror_call){
+				.off = op->off + op->disp_at, .target = fb->target_addr,
+			};
+	}
+}

@@ -114,6 +114,7 @@ struct tramp_mirror {
 	MIR_ARRAY(struct mir_fixup) fixups;
 	MIR_ARRAY(struct mir_probe) probes;
 	MIR_ARRAY(struct tramp_patch) patches;
+	MIR_ARRAY(struct tramp_mirror_call) calls;
 	MIR_ARRAY(struct rt_piece) pieces;
 	struct mir_probe_table own_table, *table; /* its own, or another generator's */
 	struct mir_known_table own_known, *known; /* likewise */
@@ -311,5 +312,6 @@ void mir_emit_slow_paths(struct tramp_mirror *m);
 /* Where a run's copy begins in the mirror, the entry's probe included. */
 uint32_t mir_run_at(const struct tramp_mirror *m, uint32_t i, enum mir_run run);
 void mir_emit_patches(struct tramp_mirror *m);
+void mir_note_calls(struct tramp_mirror *m);
 
 #endif
