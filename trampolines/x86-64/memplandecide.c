@@ -11,16 +11,6 @@
 
 enum { AHEAD = 4 };	/* blocks */
 
-static float bytes_of(mp_set values, mp_set narrow)
-{
-	return (float)(8 * __builtin_popcount(values) - 4 * __builtin_popcount(values & narrow));
-}
-
-static float stored_by(const struct mp_insn *i)
-{
-	return bytes_of(i->store, i->store_u32 | i->store_s32);
-}
-
 /* ---- one branch ---- */
 
 /* The same place, without and with what might be stored. */
@@ -38,7 +28,7 @@ static float saved_by(const struct mp *p, uint32_t from, uint32_t end, struct bo
 
 		mp_step(p, &without, &s->without);
 		mp_step(p, &with, &s->with);
-		saved += stored_by(&without) - stored_by(&with);
+		saved += (float)mp_insn_bytes(&without) - (float)mp_insn_bytes(&with);
 	}
 	return saved;
 }
@@ -48,7 +38,7 @@ static float saved_behind(const struct mp *p, uint32_t block, struct both s, int
 static float saved_on(const struct mp *p, const struct mp_way *w, struct both s, int blocks)
 {
 	mp_set more = s.with.known & ~(mp_set)s.without.known;
-	float saved = w->freq * bytes_of(w->values & more, w->u32 | w->s32);
+	float saved = w->freq * (float)mp_bytes(w->values & more, w->u32 | w->s32);
 	const struct tramp_block *b = &p->flow->blocks[w->to];
 
 	s.without.known |= w->values;
@@ -106,7 +96,7 @@ static mp_set worth_asking(const struct mp *p, uint32_t block)
 	const struct tramp_block *code = &p->flow->blocks[block];
 	struct both s = { .without = state_at(p, block, b->decider) };
 	mp_set missing = p->insns.v[b->decider].flags_reads & ~(mp_set)s.without.known;
-	float cost = b->freq * bytes_of(missing, s.without.u32 | s.without.s32), saved;
+	float cost = b->freq * (float)mp_bytes(missing, s.without.u32 | s.without.s32), saved;
 
 	s.with = s.without;
 	s.with.known |= (uint16_t)missing;
@@ -134,12 +124,12 @@ static float length(const struct mp *p)
 		const struct tramp_block *b = &p->flow->blocks[i];
 
 		for (uint32_t k = b->op; k < b->op + b->nops; k++)
-			sum += p->blocks.v[i].freq * stored_by(&p->insns.v[k]);
+			sum += p->blocks.v[i].freq * (float)mp_insn_bytes(&p->insns.v[k]);
 	}
 	for (uint32_t i = 0; i < p->nways; i++) {
 		const struct mp_way *w = &p->ways.v[i];
 
-		sum += w->freq * bytes_of(w->values, w->u32 | w->s32);
+		sum += w->freq * (float)mp_bytes(w->values, w->u32 | w->s32);
 		if (!w->implied || p->blocks.v[w->to].header)
 			sum += MP_HEADER * w->freq;
 	}

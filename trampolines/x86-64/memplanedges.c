@@ -116,8 +116,7 @@ static bool add_edge(struct mp *p, const struct mp_way *w, const struct mem_node
 		.elsewhere = w->from == TRAMP_NONE, .own = w->own,
 		.values = w->values, .u32 = w->u32, .s32 = w->s32, .live = p->flow->blocks[w->to].live_in,
 		.end = body_of(p, w->to)->header ? MD_NEXT : MD_GOTO,
-		.bytes = (e->header ? MP_HEADER : 0) + 8 * (uint32_t)__builtin_popcount(w->values) -
-			 4 * (uint32_t)__builtin_popcount(w->u32 | w->s32),
+		.bytes = (e->header ? MP_HEADER : 0) + mp_bytes(w->values, w->u32 | w->s32),
 	};
 	to->edges = *index;
 	return true;

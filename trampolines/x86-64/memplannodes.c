@@ -10,14 +10,6 @@
 /* That no pointer is put into. */
 #define NEVER TRAMP_REG(TRAMP_RSP)
 
-static unsigned int bytes_of(const struct mp_insn *i)
-{
-	unsigned int n = (unsigned int)__builtin_popcount(i->store);
-	unsigned int narrow = (unsigned int)__builtin_popcount(i->store_u32 | i->store_s32);
-
-	return 8 * n - 4 * narrow + i->extra_bytes;
-}
-
 /*
  * How many of the instructions from `first` on make one node; *s: what is known, at worst: nothing at the
  * block's start.
@@ -35,7 +27,7 @@ static uint32_t node_length(const struct mp *p, const struct tramp_block *b, uin
 		struct mp_state behind = *s;
 
 		mp_step(p, &insns[k], &behind);
-		bytes += bytes_of(&insns[k]);
+		bytes += mp_insn_bytes(&insns[k]);
 		named |= insns[k].named | insns[k].store;
 		if (k > first && (named == TRAMP_GPRS || bytes > MP_NODE_BYTES ||
 				  insns[k - 1].cuts || ops[k].off - ops[first].off > UINT16_MAX))

@@ -211,6 +211,18 @@ static inline struct mp_insn *mp_insn_of(const struct mp *p, const struct mem_no
 	return &p->insns.v[p->flow->blocks[n->block].op + n->first + k];
 }
 
+/* Bytes that values take in the stream; @narrow: in 4 bytes each. */
+static inline uint32_t mp_bytes(mp_set values, mp_set narrow)
+{
+	return 8 * (uint32_t)__builtin_popcount(values) - 4 * (uint32_t)__builtin_popcount(values & narrow);
+}
+
+/* What an instruction writes. */
+static inline uint32_t mp_insn_bytes(const struct mp_insn *i)
+{
+	return mp_bytes(i->store, i->store_u32 | i->store_s32) + i->extra_bytes;
+}
+
 /* ---- memplanfacts.c ---- */
 
 enum tramp_mirror_status mp_read_facts(struct mp *p) TRAMP_MUST_CHECK;

@@ -33,12 +33,8 @@ static uint32_t bytes_in(const struct mp *p, const struct mem_node *n)
 {
 	uint32_t bytes = n->header ? MP_HEADER : 0;
 
-	for (uint32_t k = 0; k < n->nops; k++) {
-		const struct mp_insn *i = mp_insn_of(p, n, k);
-
-		bytes += 8 * (uint32_t)__builtin_popcount(i->store) + i->extra_bytes;
-		bytes -= 4 * (uint32_t)__builtin_popcount(i->store_u32 | i->store_s32);
-	}
+	for (uint32_t k = 0; k < n->nops; k++)
+		bytes += mp_insn_bytes(mp_insn_of(p, n, k));
 	return bytes;
 }
 
