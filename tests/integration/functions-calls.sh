@@ -101,6 +101,7 @@ check()
 build now -Wl,-z,now,-z,relro
 build lazy -Wl,-z,lazy,-z,norelro
 build written -Wl,-z,now,-z,norelro
+build marked -fcf-protection=full -Wl,-z,now,-z,relro,-z,ibtplt
 for kind in "" -DOURS; do
 	$CC -O1 -rdynamic $kind -o "caller$kind" caller.c -Lcallees-now -lcallees || fail "not compiled"
 done
@@ -111,6 +112,7 @@ for options in "-F *" --mem; do
 	check lazy caller stays led $options
 	check written caller stays led $options
 	check now caller-DOURS stays led $options
+	check marked caller led led $options
 	set +f
 done
 
