@@ -136,17 +136,11 @@ static bool is_plt_code(const struct inj_cf *cf, uint64_t addr)
 {
 	uint64_t left;
 	const uint8_t *p = inj_codefile_at(&cf->file, addr, &left);
+	size_t prefix = p ? inj_codefacts_prefix(p, left) : 0;
 
-	if (p && left >= 4 && memcmp(p, "\xf3\x0f\x1e\xfa", 4) == 0) {
-		p += 4;
-		left -= 4;
-	}
-	if (p && left && *p == 0xf2) {
-		p++;
-		left--;
-	}
-	if (!p || left < 8)
+	if (!p || left - prefix < 8)
 		return false;
+	p += prefix;
 	return (p[0] == 0xff && p[1] == 0x25) || (p[0] == 0xff && p[1] == 0x35 && p[6] == 0xff) ||
 	       (p[0] == 0xff && p[1] == 0x35 && p[6] == 0xf2 && p[7] == 0xff);
 }

@@ -9,8 +9,16 @@
 #include <string.h>
 
 #include "injector/codefacts_int.h"
+#include "trampolines/x86-64/decode.h"
 
-static const uint8_t endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa };
+enum { ENDBR_SIZE = 4, BND = 0xf2 };
+
+size_t inj_codefacts_prefix(const uint8_t *code, size_t left)
+{
+	size_t at = tramp_endbr64_size(code, left);
+
+	return at < left && code[at] == BND ? at + 1 : at;
+}
 
 static void slot(struct inj_cf *cf, const Elf64_Rela *r)
 {
@@ -30,10 +38,10 @@ static void slot(struct inj_cf *cf, const Elf64_Rela *r)
 /* Where the entry starts that has its jump at @at. */
 static uint64_t entry_start(const struct tramp_bytes *piece, size_t at)
 {
-	if (at >= 1 && piece->bytes[at - 1] == 0xf2)
+	if (at >= 1 && piece->bytes[at - 1] == BND)
 		at--;
-	if (at >= 4 && memcmp(piece->bytes + at - 4, endbr64, sizeof(endbr64)) == 0)
-		at -= 4;
+	if (at >= ENDBR_SIZE)
+		at -= tramp_endbr64_size(piece->bytes + at - ENDBR_SIZE, ENDBR_SIZE);
 	return piece->addr + at;
 }
 

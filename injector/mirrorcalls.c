@@ -15,11 +15,11 @@
 #include "injector/maps.h"
 #include "injector/mirrors.h"
 #include "injector/session.h"
+#include "trampolines/x86-64/decode.h"
 
 enum {
 	JUMP = 0xe9, JUMP_SIZE = 5,
 	SHORT = 0xeb, SHORT_SIZE = 2,
-	ENDBR_SIZE = 4,
 	REL = 4,	/* bytes of a displacement */
 	STUBS_LOG = 10, STUBS = 1 << STUBS_LOG,
 };
@@ -30,7 +30,7 @@ void inj_calls_free(struct inj_calls *c)
 	*c = (struct inj_calls){ 0 };
 }
 
-enum inj_status inj_calls_note(struct inj_calls *c, const struct tramp_mirror_code *out, uint64_t code_base,
+enum inj_status inj_calls_note(struct inj_calls *c, const struct tramp_mirror_code *out, uint64_t base,
 			       uint64_t load, uint32_t owner)
 {
 	if (c->n + out->ncalls > c->room) {
@@ -44,7 +44,7 @@ enum inj_status inj_calls_note(struct inj_calls *c, const struct tramp_mirror_co
 	}
 	for (size_t i = 0; i < out->ncalls; i++)
 		c->v[c->n++] = (struct inj_call){
-			.at = code_base + load + out->calls[i].off, .to = load + out->calls[i].target, .owner = owner,
+			.at = base + out->calls[i].off, .to = load + out->calls[i].target, .owner = owner,
 		};
 	return INJ_OK;
 }
@@ -112,24 +112,17 @@ static const uint8_t *code_at(const struct lead *l, uint64_t addr, size_t *left)
 	return tramp_code_at(l->code, addr - l->load, left);
 }
 
-static bool is_endbr(const uint8_t *bytes, size_t left)
-{
-	return bytes && left >= ENDBR_SIZE && memcmp(bytes, "\xf3\x0f\x1e\xfa", ENDBR_SIZE) == 0;
-}
-
 /* ---- the procedure linkage table ---- */
 
-/* [endbr64;] [bnd] jmp *slot(%rip).  0: it is something else. */
+/* [endbr64] [bnd] jmp *slot(%rip).  0: it is something else. */
 static uint64_t slot_of(const struct lead *l, uint64_t stub)
 {
 	size_t left, at;
 	const uint8_t *bytes = code_at(l, stub, &left);
 	int32_t rel;
 
-	at = is_endbr(bytes, left) ? ENDBR_SIZE : 0;
-	if (bytes && at < left && bytes[at] == 0xf2)
-		at++;
-	if (!bytes || at + 2 + REL > left || bytes[at] != 0xff || bytes[at + 1] != 0x25)
+	at = inj_codefacts_prefix(bytes, left);
+	if (at + 2 + REL > left || bytes[at] != 0xff || bytes[at + 1] != 0x25)
 		return 0;
 	memcpy(&rel, bytes + at + 2, sizeof(rel));
 	return stub + at + 2 + REL + (uint64_t)(int64_t)rel;
@@ -165,11 +158,13 @@ static uint64_t stub_leads_to(struct lead *l, uint64_t stub)
 static const struct inj_edit *entry_of(const struct lead *l, uint64_t to)
 {
 	const struct inj_edit *e = edit_at(l->edits, to);
-	size_t left;
-	const uint8_t *bytes = code_at(l, to, &left);
 
-	if (!e && is_endbr(bytes, left))
-		e = edit_at(l->edits, to + ENDBR_SIZE);
+	if (!e) {
+		size_t left;
+		const uint8_t *bytes = code_at(l, to, &left);
+
+		e = edit_at(l->edits, to + tramp_endbr64_size(bytes, left));
+	}
 	if (!e || e->owner >= l->s->mirrors.n || l->s->mirrors.v[e->owner].file_addr + l->load != to)
 		return NULL;
 	return e;

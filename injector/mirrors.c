@@ -311,7 +311,7 @@ static enum inj_status emit(struct work *w, struct tramp_mirror *mirror, uint32_
 	if (status == INJ_OK)
 		status = add_edits(w, &out, base, owner);
 	if (status == INJ_OK)
-		status = inj_calls_note(&w->calls, &out, tramp_code_base(w->code), w->s->objects[w->object].base, owner);
+		status = inj_calls_note(&w->calls, &out, base, w->s->objects[w->object].base, owner);
 	r->mirror = c->addr + c->used;
 	r->mirror_len = (uint32_t)out.len;
 	c->used += out.len;

@@ -142,8 +142,8 @@ struct inj_calls {
 	size_t n, room;
 };
 
-/* Those of a function whose code is at @code_base + @load + offset. */
-enum inj_status inj_calls_note(struct inj_calls *c, const struct tramp_mirror_code *out, uint64_t code_base,
+/* Those of a function of an object that is loaded at @load; offsets of its code count from @base in the program. */
+enum inj_status inj_calls_note(struct inj_calls *c, const struct tramp_mirror_code *out, uint64_t base,
 			       uint64_t load, uint32_t owner) INJ_CHECK;
 
 /* Adds edits that lead calls to where windows among @edits lead, which are sorted, checked, and all of an object. */

@@ -98,10 +98,12 @@ static mp_set worth_asking(const struct mp *p, uint32_t block)
 	mp_set missing = p->insns.v[b->decider].flags_reads & ~(mp_set)s.without.known;
 	float cost = b->freq * (float)mp_bytes(missing, s.without.u32 | s.without.s32), saved;
 
+	if (!missing)
+		return 0;
 	s.with = s.without;
 	s.with.known |= (uint16_t)missing;
 	saved = b->freq * saved_by(p, b->decider, code->op + code->nops, &s);
-	if (!missing || !(s.with.conds >> b->cond & 1))
+	if (!(s.with.conds >> b->cond & 1))
 		return 0;
 	saved += saved_behind(p, block, s, AHEAD) + saved_headers(p, b);
 	return saved > cost ? missing : 0;
@@ -174,10 +176,11 @@ static bool plan_anew(struct mp *p)
 
 bool mp_decide(struct mp *p)
 {
-	float before = length(p);
+	float before;
 
 	if (!mp_rung(p, TRAMP_MEM_PATHS) || !mp_rung(p, TRAMP_MEM_IMPLIED) || !mp_rung(p, TRAMP_MEM_CHAINS) || !ask_all(p))
 		return true;
+	before = length(p);
 	if (!plan_anew(p))
 		return false;
 	if (length(p) < before)
