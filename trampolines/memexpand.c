@@ -85,11 +85,13 @@ static bool count_room(const struct md_object *object, const struct md_node *nod
 	return true;
 }
 
-/* What is looked for in the stream has to be there. */
+/* What is looked for in the stream is the header of where that leads, or that has none. */
 static bool has_headers(const struct mx_object *made)
 {
 	for (uint32_t i = 0; i < made->nnodes; i++) {
-		if (made->nodes[i].peeks && !mx_end(&made->nodes[i])->target->header)
+		const struct mx_op *end = mx_end(&made->nodes[i]);
+
+		if (made->nodes[i].peeks && end->target->header != mx_is_one(end))
 			return false;
 	}
 	return true;

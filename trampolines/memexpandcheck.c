@@ -91,6 +91,7 @@ bool mx_op_valid(const struct md_op *op)
 		return lanes(op);
 	case MD_IF:
 		return op->scale <= 15;
+	case MD_HEADERS:
 	case MD_GOTO:
 	case MD_PEEK:
 	case MD_NEXT:
@@ -172,7 +173,7 @@ static bool is_lanes(const struct md_op *op)
 /* Has to have MD_OBJECT in the register. */
 static bool reads_object(const struct md_op *op)
 {
-	if (has_address(op) || is_value(op) || is_end(op) || op->code == MD_SIZE)
+	if (has_address(op) || is_value(op) || is_end(op) || op->code == MD_SIZE || op->code == MD_HEADERS)
 		return false;
 	return op->base == MD_OBJECT || op->index == MD_OBJECT;
 }
@@ -240,20 +241,32 @@ static bool make_op(const struct mx_object *object, const struct md_op *op, uint
 	return (op->code != MD_ACCESS && !is_lanes(op)) || make_access(op, size, at);
 }
 
-static bool make_end(const struct mx_object *object, const struct md_op *op, struct mx_op *at)
+/* What is looked for; @headers: MD_HEADERS, or NULL. */
+static bool make_peek(const struct mx_object *object, const struct md_op *headers, uint32_t target, struct mx_op *at)
+{
+	uint32_t first = headers ? (uint32_t)headers->imm : target;
+	uint32_t n = headers ? (uint32_t)((uint64_t)headers->imm >> 32) : 1;
+
+	at->size = object->first + first;
+	at->width = (uint8_t)n;
+	return n > 0 && n <= UINT8_MAX && first < object->nnodes && n <= object->nnodes - first;
+}
+
+static bool make_end(const struct mx_object *object, const struct md_op *op, const struct md_op *headers,
+		     struct mx_op *at)
 {
 	uint32_t target = (uint32_t)op->imm, other = (uint32_t)((uint64_t)op->imm >> 32);
 	bool two = op->code == MD_IF || op->code == MD_PEEK;
 
 	*at = (struct mx_op){ .code = op->code, .scale = op->scale, .offset = UINT16_MAX };
 	if (op->code == MD_NEXT)
-		return true;
+		return !headers;
 	if (target >= object->nnodes || other >= (two ? object->nnodes : 1))
 		return false;
 	at->target = &object->nodes[target];
 	if (two)
 		at->other = &object->nodes[other];
-	return true;
+	return op->code == MD_PEEK ? make_peek(object, headers, target, at) : !headers;
 }
 
 /* The load address into its register, for operations that have no place for it. */
@@ -277,6 +290,7 @@ bool mx_node_make(struct mx_object *object, uint64_t start, const struct md_node
 		  const struct md_op *ops, struct mx_op *at, struct mx_node *made)
 {
 	bool header = node->flags & MD_NODE_HEADER;
+	const struct md_op *end = &ops[node->op + node->nops - 1], *headers = NULL;
 	uint32_t size = 0, words = header ? 4 : 0;
 	bool flags = false;
 
@@ -289,6 +303,10 @@ bool mx_node_make(struct mx_object *object, uint64_t start, const struct md_node
 			return false;
 		if (op->code == MD_SIZE) {
 			size = (uint32_t)op->imm;
+			continue;
+		}
+		if (op->code == MD_HEADERS) {
+			headers = op;
 			continue;
 		}
 		if (reads_object(op))
@@ -305,9 +323,8 @@ bool mx_node_make(struct mx_object *object, uint64_t start, const struct md_node
 	}
 	made->nops = (uint32_t)(at - made->ops);
 	made->words = (uint16_t)words;
-	made->reads_flags |= ops[node->op + node->nops - 1].code == MD_IF && !flags;
-	made->peeks = ops[node->op + node->nops - 1].code == MD_PEEK;
+	made->reads_flags |= end->code == MD_IF && !flags;
+	made->peeks = end->code == MD_PEEK;
 	object->reads_flags |= made->reads_flags;
-	return is_end(&ops[node->op + node->nops - 1]) && agrees(node, made, words) &&
-	       make_end(object, &ops[node->op + node->nops - 1], at);
+	return is_end(end) && agrees(node, made, words) && make_end(object, end, headers, at);
 }

@@ -375,7 +375,7 @@ IF_##name: \
 	IF(L, 6);
 	IF(LE, 7);
 PEEK:
-	if (mx_load4(words) == op->target->id)
+	if (mx_is_looked_for(op, mx_load4(words)))
 		goto target;
 	goto other;
 NEXT:

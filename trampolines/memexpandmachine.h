@@ -132,6 +132,8 @@ enum mx_reached {
 } mx_place_reached(const struct mx_machine *m);
 /* Where a word is needed, and there is none: can m->at be in front of @node's header? */
 bool mx_place_before(const struct mx_machine *m, const struct mx_node *node);
+/* ... can it be behind @peek where that looks, in front of the header that is looked for? */
+bool mx_place_ahead(const struct mx_machine *m, const struct mx_op *peek);
 /* Goes to where MD_CHUNK_STATE says. */
 bool mx_place_state(struct mx_machine *m);
 

@@ -418,12 +418,12 @@ static bool next_word(const struct mx_machine *m, uint32_t *word)
 	return true;
 }
 
-/* Is its header the next word, or interrupted before that was written?  Where no word follows, there is none of it. */
-static bool comes_next(const struct mx_machine *m, const struct mx_node *node)
+/* Is it the next word, or interrupted before that was written?  Where no word follows, there is none of it. */
+static bool comes_next(const struct mx_machine *m, const struct mx_op *peek)
 {
 	uint32_t word;
 
-	return next_word(m, &word) ? word == node->id : m->phase == MX_INTERRUPT && mx_place_before(m, node);
+	return next_word(m, &word) ? mx_is_looked_for(peek, word) : m->phase == MX_INTERRUPT && mx_place_ahead(m, peek);
 }
 
 static void leave(struct mx_machine *m, const struct mx_op *end)
@@ -435,7 +435,7 @@ static void leave(struct mx_machine *m, const struct mx_op *end)
 	else if (end->code == MD_IF)
 		next = mx_condition(&m->flags, end->scale) ? end->target : end->other;
 	else if (end->code == MD_PEEK)
-		next = comes_next(m, end->target) ? end->target : end->other;
+		next = comes_next(m, end) ? end->target : end->other;
 	m->place = (struct mx_place){ .node = next };
 	m->proven = false;
 }

@@ -4,6 +4,7 @@
  */
 #include "trampolines/memexpandmachine.h"
 
+enum { STEPS = 12 };	/* nodes that lead to the headers that are looked for, at most */
 enum { RCX = 1, RSI = 6, RDI = 7, STRING_REGS = 1 << RCX | 1 << RSI | 1 << RDI };
 
 enum mx_step mx_place_find(const struct mx_code *code, struct mx_place *place, const uint8_t *words,
@@ -138,6 +139,27 @@ bool mx_place_before(const struct mx_machine *m, const struct mx_node *node)
 {
 	return m->words == m->end && m->at.written == 0 && node == m->at_node && node->header &&
 	       m->stop == 0;
+}
+
+/* Does control come from one to the other without a word? */
+static bool leads_to(const struct mx_node *from, const struct mx_node *to, int steps)
+{
+	const struct mx_op *end = mx_end(from);
+
+	if (from == to)
+		return true;
+	if (from->words || end->code == MD_NEXT || !steps)
+		return false;
+	return leads_to(end->target, to, steps - 1) || (end->code != MD_GOTO && leads_to(end->other, to, steps - 1));
+}
+
+bool mx_place_ahead(const struct mx_machine *m, const struct mx_op *peek)
+{
+	const struct mx_node *node = m->at_node;
+
+	if (node->header)
+		return mx_is_looked_for(peek, node->id) && mx_place_before(m, node);
+	return m->words == m->end && m->at.written == 0 && leads_to(peek->target, node, STEPS);
 }
 
 bool mx_place_state(struct mx_machine *m)

@@ -54,6 +54,7 @@ libtrampolines_la_SOURCES += $(MACHINE_FILES) \
 	trampolines/x86-64/memplanheaders.c \
 	trampolines/x86-64/memplanpaths.c \
 	trampolines/x86-64/memplanunroll.c \
+	trampolines/x86-64/memplantails.c \
 	trampolines/x86-64/memplanknown.c \
 	trampolines/x86-64/memplanloops.c \
 	trampolines/x86-64/memplannodes.c \

@@ -127,9 +127,9 @@ static void look_at_word(struct mxt_program *p, const void *word)
 	uint32_t v;
 
 	memcpy(&v, word, sizeof(v));
-	for (uint32_t i = 0; i < p->nunlike; i++)
-		p->ambiguous |= p->unlike[i] == v;
-	p->nunlike = 0;
+	for (uint32_t i = 0; i < p->nlooked; i++)
+		p->ambiguous |= (v - p->looked[i].first < p->looked[i].n) != p->looked[i].taken;
+	p->nlooked = 0;
 }
 
 static void words(struct mxt_program *p, const void *data, size_t len)
@@ -138,7 +138,7 @@ static void words(struct mxt_program *p, const void *data, size_t len)
 
 	if (len >= 4)
 		look_at_word(p, data);
-	else if (p->nunlike)
+	else if (p->nlooked)
 		p->ambiguous = true;
 	write_bytes(&p->chunks[p->nchunks - 1], data, len);
 	write_bytes(&p->chunks[p->nchunks - 1], zero, -len & 3);
@@ -152,6 +152,14 @@ static uint64_t rflags(const struct mxt_program *p)
 	       (uint64_t)mxt_condition(p, 0) << 11;
 }
 
+/* Where no word follows, the reader takes it that there is none of those looked for. */
+static void end_of_words(struct mxt_program *p)
+{
+	for (uint32_t i = 0; i < p->nlooked; i++)
+		p->ambiguous |= p->looked[i].taken;
+	p->nlooked = 0;
+}
+
 void mxt_chunk(struct mxt_program *p, enum md_chunk_kind kind)
 {
 	struct md_chunk head = { .kind = kind, .depth = p->depth, .fs = p->reg[MD_FS], .head = sizeof(head) };
@@ -161,6 +169,8 @@ void mxt_chunk(struct mxt_program *p, enum md_chunk_kind kind)
 	};
 	bool place = kind == MD_CHUNK_SIGNAL || kind == MD_CHUNK_STATE;
 
+	if (kind != MD_CHUNK_MORE)
+		end_of_words(p);
 	if (place) {
 		head.head += sizeof(at);
 		memcpy(at.regs, p->reg, sizeof(at.regs));
@@ -432,6 +442,7 @@ static void run_op(struct mxt_program *p, const struct md_op *op)
 			  size_of(p, op), op->dst, op);
 		break;
 	case MD_SIZE:
+	case MD_HEADERS:
 		break;
 	case MD_STRING:
 		string(p, op);
@@ -460,22 +471,24 @@ void mxt_run_to(struct mxt_program *p, uint32_t op)
 	}
 }
 
-/* Either way. */
-static void peek(struct mxt_program *p, const struct md_op *end)
+/* Either way.  A cycle without words is ambiguous: there is no telling how often it has been run. */
+static void peek(struct mxt_program *p, const struct md_op *end, const struct md_op *front)
 {
 	uint32_t target = (uint32_t)end->imm;
+	bool several = front && front->code == MD_HEADERS;
+	struct mxt_looked looked = {
+		.first = MXT_FIRST + (several ? (uint32_t)front->imm : target),
+		.n = several ? (uint32_t)((uint64_t)front->imm >> 32) : 1,
+		.target = target, .taken = mxt_random(p) >> 63,
+	};
 
-	if (mxt_random(p) >> 63) {
-		p->node = target;
-		return;
-	}
-	p->node = (uint32_t)((uint64_t)end->imm >> 32);
-	for (uint32_t i = 0; i < p->nunlike; i++)	/* a cycle without words: no telling how often it has been run */
-		p->ambiguous |= p->unlike[i] == MXT_FIRST + target;
-	if (p->nunlike == MXT_UNLIKE)
+	for (uint32_t i = 0; i < p->nlooked; i++)
+		p->ambiguous |= p->looked[i].first == looked.first;
+	if (p->nlooked == MXT_LOOKED)
 		p->ambiguous = true;
 	else
-		p->unlike[p->nunlike++] = MXT_FIRST + target;
+		p->looked[p->nlooked++] = looked;
+	p->node = looked.taken ? target : (uint32_t)((uint64_t)end->imm >> 32);
 }
 
 bool mxt_run_node(struct mxt_program *p)
@@ -492,8 +505,35 @@ bool mxt_run_node(struct mxt_program *p)
 	else if (end->code == MD_IF)
 		p->node = (uint32_t)((uint64_t)end->imm >> 32);
 	else if (end->code == MD_PEEK)
-		peek(p, end);
+		peek(p, end, node->nops > 1 ? end - 1 : NULL);
 	return end->code == MD_NEXT;
+}
+
+/* Without a word. */
+static bool leads_to(const struct mxt_description *d, uint32_t from, uint32_t to, int steps)
+{
+	const struct md_node *node = &d->nodes[from];
+	const struct md_op *end = &d->ops[node->op + node->nops - 1];
+
+	if (from == to)
+		return true;
+	if (node->bytes || end->code == MD_NEXT || !steps)
+		return false;
+	return leads_to(d, (uint32_t)end->imm, to, steps - 1) ||
+	       (end->code != MD_GOTO && leads_to(d, (uint32_t)((uint64_t)end->imm >> 32), to, steps - 1));
+}
+
+/* Interrupted before there was a word: of what has been looked at, the place has to tell. */
+static void look_at_place(struct mxt_program *p)
+{
+	for (uint32_t i = 0; i < p->nlooked; i++) {
+		const struct mxt_looked *l = &p->looked[i];
+		bool told = p->d->nodes[p->node].flags & MD_NODE_HEADER ?
+				    MXT_FIRST + p->node - l->first < l->n : leads_to(p->d, l->target, p->node, 12);
+
+		p->ambiguous |= told != l->taken;
+	}
+	p->nlooked = 0;
 }
 
 void mxt_signal(struct mxt_program *p, uint32_t handler, bool back)
@@ -501,9 +541,7 @@ void mxt_signal(struct mxt_program *p, uint32_t handler, bool back)
 	struct mxt_program before = *p;
 
 	p->string_cut = before.string_cut = false;
-	for (uint32_t i = 0; i < p->nunlike && !p->begun; i++)
-		p->ambiguous |= p->unlike[i] == MXT_FIRST + p->node;
-	p->nunlike = 0;
+	look_at_place(p);
 	p->depth++;
 	mxt_chunk(p, MD_CHUNK_SIGNAL);
 	for (unsigned int i = 0; i < 15; i++)

@@ -16,7 +16,7 @@ enum {
 	MXT_NODES = 16,
 	MXT_OPS = 1024,
 	MXT_FIRST = 100,		/* id of nodes[0] */
-	MXT_UNLIKE = 8,
+	MXT_LOOKED = 8,
 };
 
 #define MXT_BASE 0x555500000000ull
@@ -50,6 +50,13 @@ struct mxt_chunk {
 	size_t proven;	/* accesses that are to be handed out at the latest when it has been taken */
 };
 
+/* What MD_PEEK has told of the next word. */
+struct mxt_looked {
+	uint32_t first, n;	/* ids */
+	uint32_t target;
+	bool taken;		/* it is one of them, or it is not */
+};
+
 struct mxt_program {
 	const struct mxt_description *d;
 	uint64_t reg[MD_REGS];
@@ -59,9 +66,9 @@ struct mxt_program {
 	uint32_t node, op;		/* where it is */
 	bool begun;
 	uint32_t written;		/* of the node's words */
-	uint32_t unlike[MXT_UNLIKE];	/* ids that the next word must not be: MD_PEEK took the other way */
-	uint32_t nunlike;
-	bool ambiguous;			/* it was: nobody can read that */
+	struct mxt_looked looked[MXT_LOOKED];
+	uint32_t nlooked;
+	bool ambiguous;			/* the next word was not so: nobody can read that */
 	struct mxt_chunk *chunks;
 	size_t nchunks;
 	struct mx_access *v;

@@ -490,6 +490,35 @@ static void test_search(void **state)
 	drop(&s);
 }
 
+/*
+ * The same, then if (i < n && a[i + 1] == key) return *q; else return *b[i]: the header behind it tells of the way out of
+ * the search as well, at each of its turns but the last, which is followed by the first.
+ */
+static const char lookup[] =
+	"\x31\xc0\x85\xd2\x7e\x0e"
+	"\x48\x39\x34\xc7\x73\x0f\x48\x83\xc0\x01\x39\xc2\x75\xf2" /* 6 */
+	"\x48\x8b\x0c\xc1\x8b\x01\xc3"
+	"\x39\xd0\x7d\xf5\x48\x39\x74\xc7\x08\x75\xee"	/* 1b */
+	"\x41\x8b\x00\xc3";
+
+static void test_tail(void **state)
+{
+	struct subject s;
+	unsigned int n;
+
+	(void)state;
+	BUILD(&s, lookup);
+	n = ends(&s, MD_HEADERS);
+	assert_in_range(n, 8, 15);
+	for (size_t i = 0; i < s.plan.nops; i++) {
+		if (s.plan.ops[i].code == MD_HEADERS)
+			assert_in_range((uint64_t)s.plan.ops[i].imm >> 32, 3, 4);
+	}
+	plan(&s, TRAMP_MEM_ALL & ~TRAMP_MEM_PATHS, false);
+	assert_int_equal(ends(&s, MD_HEADERS), 0);
+	drop(&s);
+}
+
 static void test_stack(void **state)
 {
 	struct subject s;
@@ -525,6 +554,7 @@ int main(void)
 		cmocka_unit_test(test_decide),
 		cmocka_unit_test(test_not_decided),
 		cmocka_unit_test(test_search),
+		cmocka_unit_test(test_tail),
 		cmocka_unit_test(test_stack),
 	};
 

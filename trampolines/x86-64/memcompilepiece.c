@@ -242,12 +242,11 @@ static void finish(struct mxc_build *b, const struct mx_node *from, const struct
 	lead(b, mxc_jmp(&b->a), from, node);
 }
 
-/* The node that the piece goes on with; NULL: none. */
-static const struct mx_node *branch(struct mxc_build *b, const struct mx_node *node)
+/* The node that the piece goes on with; NULL: none.  @cc: for the end's target. */
+static const struct mx_node *branch(struct mxc_build *b, const struct mx_node *node, unsigned int cc)
 {
 	const struct mx_op *end = mx_end(node);
 	const struct mx_node *on = end->target, *off = end->other;
-	unsigned int cc = end->scale;
 
 	if (!goes_on(b, on) || (goes_on(b, off) && heat(b, off) > heat(b, on))) {
 		on = end->other;
@@ -262,19 +261,20 @@ static const struct mx_node *branch(struct mxc_build *b, const struct mx_node *n
 	return NULL;
 }
 
-/* The node that comes without a header is the likely one. */
-static const struct mx_node *peek(struct mxc_build *b, const struct mx_node *node)
+/* Is the next word what is looked for?  Says by which condition. */
+static unsigned int peek(struct mxc_build *b, const struct mx_op *end)
 {
-	const struct mx_op *end = mx_end(node);
+	const struct mxc_mem word = { .base = MXC_R12, .index = MXC_NONE, .disp = (int32_t)b->at_word };
 
-	mxc_rm_mem(&b->a, 4, 0x81, ALU_CMP,
-		   (struct mxc_mem){ .base = MXC_R12, .index = MXC_NONE, .disp = (int32_t)b->at_word });
-	mxc_u32(&b->a, end->target->id);
-	lead_out(b, mxc_jcc(&b->a, CC_E), node, end->target);
-	if (goes_on(b, end->other))
-		return end->other;
-	finish(b, node, end->other);
-	return NULL;
+	if (end->width == 1) {
+		mxc_rm_mem(&b->a, 4, 0x81, ALU_CMP, word);
+		mxc_u32(&b->a, end->size);
+		return CC_E;
+	}
+	mxc_rm_mem(&b->a, 4, 0x8b, MXC_RAX, word);
+	mxc_alu_imm(&b->a, 4, ALU_SUB, MXC_RAX, (int32_t)end->size);
+	mxc_alu_imm(&b->a, 4, ALU_CMP, MXC_RAX, end->width);
+	return CC_B;
 }
 
 static const struct mx_node *end_node(struct mxc_build *b, const struct mx_node *node)
@@ -284,9 +284,9 @@ static const struct mx_node *end_node(struct mxc_build *b, const struct mx_node 
 	switch (end->code) {
 	case MD_IF:
 		mxc_condition(b, node);
-		return branch(b, node);
+		return branch(b, node, end->scale);
 	case MD_PEEK:
-		return peek(b, node);
+		return branch(b, node, peek(b, end));
 	case MD_GOTO:
 		if (goes_on(b, end->target))
 			return end->target;

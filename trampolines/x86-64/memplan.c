@@ -102,6 +102,8 @@ void mem_planner_free(struct mp *p)
 	free(p->unrolled.ops.v);
 	free(p->unrolled.origin.v);
 	free(p->unrolled.loops.v);
+	free(p->unrolled.tails.v);
+	free(p->unrolled.tail_blocks.v);
 	free(p);
 }
 

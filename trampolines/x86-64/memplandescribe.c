@@ -143,27 +143,40 @@ static uint64_t only_way(const struct mem_node *n)
 	return n->target == TRAMP_NONE ? n->next : n->target;
 }
 
-/* The way that has a header, and the other. */
-static int64_t peeks_for(const struct mp *p, const struct mem_node *n)
+static int64_t two(uint32_t low, uint32_t high)
 {
-	const struct mp_block *b = &p->blocks.v[n->block];
-	bool target = p->ways.v[b->way[MP_NEXT]].implied;
+	return (int64_t)((uint64_t)high << 32 | low);
+}
 
-	return (int64_t)((uint64_t)(target ? n->next : n->target) << 32 | (target ? n->target : n->next));
+/* The way that is looked for, and the other. */
+static int64_t looks_for(const struct mp_block *b, const struct mem_node *n)
+{
+	return b->looks == MP_TARGET ? two(n->target, n->next) : two(n->next, n->target);
+}
+
+static bool put_headers(struct walk *w, const struct mp_block *b)
+{
+	const struct mp_tail *t = b->tail == TRAMP_NONE ? NULL : &w->p->unrolled.tails.v[b->tail];
+
+	return !t || put_op(w, (struct md_op){ .code = MD_HEADERS, .dst = MD_NONE, .base = MD_NONE, .index = MD_NONE,
+					       .imm = two(t->first, t->nodes) });
 }
 
 static bool put_end(struct walk *w)
 {
 	const struct mp_node *side = &w->p->nodes.v[w->node - w->p->plan->nodes];
+	const struct mp_block *b = &w->p->blocks.v[w->node->block];
 	struct md_op op = { .code = side->end, .dst = MD_NONE, .base = MD_NONE, .index = MD_NONE };
 
 	if (side->end == MD_GOTO) {
 		op.imm = (int64_t)only_way(w->node);
 	} else if (side->end == MD_IF) {
 		op.scale = side->cond;
-		op.imm = (int64_t)((uint64_t)w->node->next << 32 | w->node->target);
+		op.imm = two(w->node->target, w->node->next);
 	} else if (side->end == MD_PEEK) {
-		op.imm = peeks_for(w->p, w->node);
+		if (!put_headers(w, b))
+			return false;
+		op.imm = looks_for(b, w->node);
 	}
 	return put_op(w, op);
 }

@@ -118,11 +118,13 @@ static void forget(struct mp *p)
 {
 	for (uint32_t i = 0; i < p->flow->nblocks; i++)
 		p->blocks.v[i].bare = p->blocks.v[i].relied = false;
+	for (uint32_t i = 0; i < p->flow->nblocks; i++)
+		p->blocks.v[i].tail = TRAMP_NONE;
 	for (uint32_t i = 0; i < p->nways; i++)
-		p->ways.v[i].tried = p->ways.v[i].relied = p->ways.v[i].own = false;
+		p->ways.v[i].tried = p->ways.v[i].relied = p->ways.v[i].own = p->ways.v[i].ahead = false;
 }
 
-bool mp_choose_headers(struct mp *p)
+static bool choose(struct mp *p)
 {
 	forget(p);
 	for (uint32_t i = 0; i < p->flow->nblocks; i++)
@@ -131,7 +133,12 @@ bool mp_choose_headers(struct mp *p)
 		return false;
 	for (uint32_t i = 0; i < p->flow->nblocks; i++)
 		mp_choose_header(p, i);
-	if (!mp_choose_paths(p))
+	return mp_choose_paths(p);
+}
+
+bool mp_choose_headers(struct mp *p)
+{
+	if (!choose(p) || (mp_drop_tails(p) && !choose(p)))
 		return false;
 	for (uint32_t i = 0; i < p->flow->nblocks; i++)
 		use_headers(p, i);

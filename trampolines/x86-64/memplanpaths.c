@@ -14,7 +14,6 @@
 enum {
 	STEPS = 64,		/* blocks on all paths to the next header, at most */
 	PASSES = 32,
-	BARE_PREDS = 48,	/* ways that have a header each instead of the block, at most */
 };
 
 /* What comes first on the ways that @block leads to. */
@@ -84,6 +83,8 @@ static bool follow(struct search *s, uint32_t way)
 	struct mp_way *w = &s->p->ways.v[way];
 	struct mp_block *to = &s->p->blocks.v[w->to];
 
+	if (w->ahead)
+		return way != s->other;
 	if (w->implied && w->values)
 		return false;
 	if (w->implied && !to->header)
@@ -124,18 +125,12 @@ static bool run(struct search *s, uint32_t block)
 	return true;
 }
 
-/* Of a block that peeks: which way has no header? */
-static uint32_t silent_way(const struct mp *p, const struct mp_block *b)
-{
-	return p->ways.v[b->way[MP_TARGET]].implied ? MP_TARGET : MP_NEXT;
-}
-
 /* Its header goes to the ways that lead there: one of them needs one of its own. */
 static bool make_bare(struct search *s, uint32_t block)
 {
 	struct mp_block *b = &s->p->blocks.v[block];
 
-	if (b->bare || b->relied || b->npreds > BARE_PREDS)
+	if (b->bare || b->relied || b->npreds > MP_OWN_HEADERS)
 		return false;
 	s->changed = b->bare = true;
 	mp_choose_header(s->p, block);
@@ -145,12 +140,11 @@ static bool make_bare(struct search *s, uint32_t block)
 /* Does the next word tell which way block @b took? */
 static bool tells(struct search *s, const struct mp_block *b, bool note)
 {
-	uint32_t k = silent_way(s->p, b);
-	const struct mp_way *silent = &s->p->ways.v[b->way[k]], *other = &s->p->ways.v[b->way[1 - k]];
+	const struct mp_way *silent = &s->p->ways.v[b->way[!b->looks]], *other = &s->p->ways.v[b->way[b->looks]];
 
 	if (silent->values || s->p->blocks.v[silent->to].header || silent->to == other->to)
 		return false;
-	s->other = b->way[1 - k];
+	s->other = b->way[b->looks];
 	s->note = note;
 	s->clash = false;
 	return run(s, silent->to) || (s->clash && make_bare(s, other->to) && run(s, silent->to));
@@ -169,6 +163,7 @@ static void set_way(struct mp *p, struct mp_block *b, uint32_t k, bool silent)
 
 	w->implied = silent;
 	b->end = silent ? MD_PEEK : MD_NEXT;
+	b->looks = (uint8_t)!k;
 	mp_choose_header(p, w->to);
 }
 
@@ -221,7 +216,8 @@ static void give_up_once(struct search *s, bool all)
 
 		if (b->end != MD_PEEK || (!all && tells(s, b, false)))
 			continue;
-		set_way(s->p, b, silent_way(s->p, b), false);
+		mp_look_back(s->p, b);
+		set_way(s->p, b, !b->looks, false);
 		s->changed = true;
 	}
 }
@@ -253,8 +249,14 @@ static void own_headers(struct mp *p)
 		const struct mp_block *b = &p->blocks.v[i];
 
 		if (b->end == MD_PEEK)
-			p->ways.v[b->way[1 - silent_way(p, b)]].own = true;
+			p->ways.v[b->way[b->looks]].own = true;
 	}
+}
+
+static void choose_headers(struct mp *p)
+{
+	for (uint32_t i = 0; i < p->flow->nblocks; i++)
+		mp_choose_header(p, i);
 }
 
 bool mp_choose_paths(struct mp *p)
@@ -265,15 +267,16 @@ bool mp_choose_paths(struct mp *p)
 		return true;
 	for (uint32_t i = 0; i < p->flow->nblocks; i++)
 		p->blocks.v[i].quiet = is_quiet(p, i);
-	if (mp_name_exits(p)) {
-		for (uint32_t i = 0; i < p->flow->nblocks; i++)
-			mp_choose_header(p, i);
-	}
+	if (mp_name_tails(p))
+		choose_headers(p);
+	if (mp_name_exits(p))
+		choose_headers(p);
 	if (!begin(&s, p))
 		return false;
 	for (int round = 0; round < 3; round++) {	/* one way, then the other */
 		try_ways(p, round == 0);
 		give_up(&s);
+		mp_look_ahead(p);
 		note_headers(&s);
 	}
 	own_headers(p);

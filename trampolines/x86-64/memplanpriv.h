@@ -15,6 +15,7 @@
  *	memplanpaths.c		which more do not, since the next header tells
  *	memplandecide.c		branches that are decided by values that are stored later anyway; then both once more
  *	memplanunroll.c		loops several turns of which one header is to tell of; then all once more
+ *	memplantails.c		what is behind such loops that the same header is to tell of
  *	memplanwant.c		which computations are of any use
  *	memplanregs.c		which register holds the pointer in each node
  *	memplanedges.c		nodes between the body nodes, and how all of them are linked
@@ -39,6 +40,7 @@ enum {
 	MP_NODE_BYTES = 512,	/* a node writes hardly more */
 	MP_HEADER = 4,
 	MP_NO_COND = 16,
+	MP_OWN_HEADERS = 48,	/* ways that have a header each instead of the block that they lead to, at most */
 	MP_CARRIER = TRAMP_R11,	/* the pointer is best here when control goes elsewhere: mememitguess.c */
 };
 
@@ -100,6 +102,7 @@ struct mp_way {
 	bool tried;		/* without a header, though it does not */
 	bool relied;		/* that it has a header */
 	bool own;		/* it has a node by itself */
+	bool ahead;		/* ... needs no header, since those of its tail are looked for */
 };
 
 enum { MP_TARGET, MP_NEXT };
@@ -112,6 +115,10 @@ struct mp_block {
 	bool relied;		/* ... which others rely on */
 	bool bare;		/* it has none in any case */
 	bool quiet;		/* nothing in it writes */
+	bool in_tail;
+	bool linked;
+	uint8_t looks;		/* MD_PEEK: for which way */
+	uint32_t tail;		/* ... that way's, if that is `ahead`, or TRAMP_NONE */
 	uint8_t end;		/* of its last node: MD_GOTO, MD_IF, MD_PEEK, MD_NEXT */
 	uint8_t cond;		/* its condition, or MP_NO_COND: it does not end with a conditional jump to blocks */
 	uint32_t way[2];	/* MP_TARGET, MP_NEXT, or TRAMP_NONE */
@@ -147,6 +154,17 @@ struct mp_node {
 
 #define MP_ARRAY(type) struct { type *v; size_t room; }
 
+/* Behind a way out of a loop that has more turns. */
+struct mp_tail {
+	uint32_t from;			/* block whose way it is */
+	uint8_t way;			/* MP_TARGET, MP_NEXT */
+	uint32_t at, n;			/* its blocks: tail_blocks[at .. at + n), each with one way in */
+	bool named;			/* all ways out of it have headers, in nodes by themselves */
+	bool ahead;			/* ... for which `from` looks; the way to it has none */
+	bool useless;			/* nobody looks for them, in the plan before */
+	uint32_t first, nodes;		/* among which these are */
+};
+
 /* A flow of ours with more blocks. */
 struct mp_unrolled {
 	struct tramp_flow flow;
@@ -154,6 +172,9 @@ struct mp_unrolled {
 	MP_ARRAY(struct tramp_op) ops;
 	MP_ARRAY(uint32_t) origin;	/* by block: that of the function's own flow */
 	MP_ARRAY(bool) loops;		/* which have more turns */
+	MP_ARRAY(struct mp_tail) tails;
+	MP_ARRAY(uint32_t) tail_blocks;
+	uint32_t ntails, ntail_blocks;
 };
 
 struct mp {
@@ -298,8 +319,49 @@ bool mp_is_unrolled(const struct mp *p, uint32_t block);
 /* Known ways out of such loops get a header, unless one comes first anyway: it tells how many turns there were.  Says if any. */
 bool mp_name_exits(struct mp *p);
 
+/* Can it have copies: nothing in it writes, control comes to it from the function's own blocks alone, and goes on to such? */
+bool mp_is_inner(const struct mp *p, uint32_t block);
+
+/* Room for @times copies of blocks, in unrolled.flow. */
+bool mp_copy_room(struct mp *p, const uint32_t *blocks, uint32_t n, uint32_t times) TRAMP_MUST_CHECK;
+
+/* Valid until the next mp_copy_room(). */
+struct tramp_block *mp_copy_block(struct mp *p, uint32_t from);
+
+/* A loop that has been unrolled. */
+struct mp_turns {
+	const uint32_t *members;	/* its blocks */
+	uint32_t n, loop, head;
+	uint32_t first;			/* of its new blocks: those of turn 1, in the order of members, of turn 2, ... */
+	uint32_t turns;
+};
+
+/* A member, where it is in a turn; turn 0 is the loop itself. */
+static inline uint32_t mp_in_turn(const struct mp_turns *u, uint32_t member, uint32_t turn)
+{
+	return turn ? u->first + (turn - 1) * u->n + member : u->members[member];
+}
+
 /* All is planned: nodes name blocks of the function's own flow. */
 void mp_name_origins(struct mp *p);
+
+/* ---- memplantails.c ---- */
+
+/* Given the plan of the function's own flow; @most: blocks that there may be. */
+bool mp_add_tails(struct mp *p, const struct mp_turns *u, uint32_t most) TRAMP_MUST_CHECK;
+
+/* Ways out of tails get headers.  Says if any. */
+bool mp_name_tails(struct mp *p);
+
+/* Who looks for the header of a way to a tail looks for the tail's instead; and back. */
+void mp_look_ahead(struct mp *p);
+void mp_look_back(struct mp *p, struct mp_block *b);
+
+/* Says if some have headers that nobody looks for: to be planned anew, without. */
+bool mp_drop_tails(struct mp *p);
+
+/* Links their blocks, so that nodes with headers that are looked for follow each other. */
+bool mp_link_tails(struct mp *p) TRAMP_MUST_CHECK;
 
 /* ---- memplanwant.c ---- */
 
@@ -337,6 +399,9 @@ bool mp_choose_regs(struct mp *p) TRAMP_MUST_CHECK;
 /* ---- memplanedges.c ---- */
 
 bool mp_link(struct mp *p) TRAMP_MUST_CHECK;
+
+/* A block's ways; those that have been linked stay. */
+bool mp_link_ways(struct mp *p, uint32_t block) TRAMP_MUST_CHECK;
 
 /* ---- memplanroom.c ---- */
 

@@ -25,8 +25,7 @@ static bool has_inner(const struct mp *p, uint32_t loop)
 	return false;
 }
 
-/* Control comes to it from the function's own blocks alone, and goes on to such. */
-static bool is_inner(const struct mp *p, uint32_t i)
+bool mp_is_inner(const struct mp *p, uint32_t i)
 {
 	const struct mp_block *b = &p->blocks.v[i];
 
@@ -58,7 +57,7 @@ static bool is_search(const struct mp *p, uint32_t loop, uint32_t *bytes)
 		const struct mp_block *b = &p->blocks.v[i];
 
 		*bytes += p->flow->blocks[i].end - p->flow->blocks[i].start;
-		if (!is_inner(p, i))
+		if (!mp_is_inner(p, i))
 			return false;
 		for (uint32_t e = MP_TARGET; e <= MP_NEXT; e++) {
 			if (b->way[e] != TRAMP_NONE && !look_at_way(p, &p->ways.v[b->way[e]], loop, &headers))
@@ -69,15 +68,6 @@ static bool is_search(const struct mp *p, uint32_t loop, uint32_t *bytes)
 }
 
 /* ---- the copy ---- */
-
-/* Several loops' blocks have been added already. */
-struct added {
-	struct mp *p;
-	struct tramp_flow *flow;
-	const uint32_t *members;
-	uint32_t n, head;	/* of the loop under way */
-	uint32_t first;		/* its first new block */
-};
 
 static bool begin(struct mp *p)
 {
@@ -95,91 +85,85 @@ static bool begin(struct mp *p)
 	u->flow = *from;
 	u->flow.blocks = u->blocks.v;
 	u->flow.ops = u->ops.v;
+	u->ntails = u->ntail_blocks = 0;
 	return true;
 }
 
-static bool make_room(struct mp *p, uint32_t blocks, uint32_t nops)
+bool mp_copy_room(struct mp *p, const uint32_t *blocks, uint32_t n, uint32_t times)
 {
 	struct mp_unrolled *u = &p->unrolled;
+	size_t nblocks = (size_t)times * n, nops = 0;
 
-	if (!mp_reserve(p, &u->blocks, u->flow.nblocks + (size_t)blocks) ||
-	    !mp_reserve(p, &u->ops, u->flow.nops + (size_t)nops) ||
-	    !mp_reserve(p, &u->origin, u->flow.nblocks + (size_t)blocks))
+	for (uint32_t k = 0; k < n; k++)
+		nops += (size_t)times * p->flow->blocks[blocks[k]].nops;
+	if (!mp_reserve(p, &u->blocks, u->flow.nblocks + nblocks) || !mp_reserve(p, &u->ops, u->flow.nops + nops) ||
+	    !mp_reserve(p, &u->origin, u->flow.nblocks + nblocks))
 		return false;
 	u->flow.blocks = u->blocks.v;
 	u->flow.ops = u->ops.v;
 	return true;
 }
 
-/* Of a turn, where it is; turn 0 is the loop itself. */
-static uint32_t in_turn(const struct added *a, uint32_t member, uint32_t turn)
+struct tramp_block *mp_copy_block(struct mp *p, uint32_t from)
 {
-	return turn ? a->first + (turn - 1) * a->n + member : a->members[member];
-}
-
-/* A block of the loop, or another one. */
-static uint32_t same(const struct added *a, uint32_t block, uint32_t turn)
-{
-	for (uint32_t k = 0; k < a->n; k++) {
-		if (a->members[k] == block)
-			return in_turn(a, k, turn);
-	}
-	return block;
-}
-
-/* Where control goes from there: the head is in the next turn. */
-static uint32_t led_to(const struct added *a, uint32_t to, uint32_t turn, uint32_t turns)
-{
-	return same(a, to, to == a->head ? (turn + 1) % turns : turn);
-}
-
-static void add_block(struct added *a, uint32_t from)
-{
-	struct tramp_flow *flow = a->flow;
+	struct tramp_flow *flow = &p->unrolled.flow;
 	struct tramp_block *b = &flow->blocks[flow->nblocks];
 
 	*b = flow->blocks[from];
 	b->op = flow->nops;
 	memcpy(&flow->ops[b->op], &flow->ops[flow->blocks[from].op], b->nops * sizeof(*flow->ops));
 	flow->nops += b->nops;
-	a->p->unrolled.origin.v[flow->nblocks++] = from;
+	p->unrolled.origin.v[flow->nblocks++] = from;
+	return b;
+}
+
+/* A block of the loop, or another one. */
+static uint32_t same(const struct mp_turns *u, uint32_t block, uint32_t turn)
+{
+	for (uint32_t k = 0; k < u->n; k++) {
+		if (u->members[k] == block)
+			return mp_in_turn(u, k, turn);
+	}
+	return block;
+}
+
+/* Where control goes from there: the head is in the next turn. */
+static uint32_t led_to(const struct mp_turns *u, uint32_t to, uint32_t turn)
+{
+	return same(u, to, to == u->head ? (turn + 1) % u->turns : turn);
 }
 
 /* The ways of a turn, of which all blocks are as in the loop itself.  That one is the last, since others look at it. */
-static void lead(const struct added *a, uint32_t turn, uint32_t turns)
+static void lead(struct tramp_flow *flow, const struct mp_turns *u, uint32_t turn)
 {
-	for (uint32_t k = 0; k < a->n; k++) {
-		const struct tramp_block *from = &a->flow->blocks[a->members[k]];
-		struct tramp_block *b = &a->flow->blocks[in_turn(a, k, turn)];
+	for (uint32_t k = 0; k < u->n; k++) {
+		const struct tramp_block *from = &flow->blocks[u->members[k]];
+		struct tramp_block *b = &flow->blocks[mp_in_turn(u, k, turn)];
 
 		if (turn)
-			b->idom = a->members[k] == a->head ? in_turn(a, k, turn - 1) : same(a, from->idom, turn);
-		b->target = led_to(a, from->target, turn, turns);
-		b->next = led_to(a, from->next, turn, turns);
+			b->idom = u->members[k] == u->head ? mp_in_turn(u, k, turn - 1) : same(u, from->idom, turn);
+		b->target = led_to(u, from->target, turn);
+		b->next = led_to(u, from->next, turn);
 	}
 }
 
-static bool unroll(struct mp *p, uint32_t loop, uint32_t turns)
+static bool unroll(struct mp *p, uint32_t loop, uint32_t turns, uint32_t most)
 {
-	struct added a = {
-		.p = p, .flow = &p->unrolled.flow, .members = &p->members.v[p->loop_at.v[loop]],
-		.n = p->loop_at.v[loop + 1] - p->loop_at.v[loop], .head = p->flow->loops[loop].head,
-		.first = p->unrolled.flow.nblocks,
+	struct mp_turns u = {
+		.members = &p->members.v[p->loop_at.v[loop]], .n = p->loop_at.v[loop + 1] - p->loop_at.v[loop],
+		.loop = loop, .head = p->flow->loops[loop].head, .first = p->unrolled.flow.nblocks, .turns = turns,
 	};
-	uint32_t nops = 0;
 
-	for (uint32_t k = 0; k < a.n; k++)
-		nops += p->flow->blocks[a.members[k]].nops;
-	if (!make_room(p, (turns - 1) * a.n, (turns - 1) * nops))
+	if (!mp_copy_room(p, u.members, u.n, turns - 1))
 		return false;
 	for (uint32_t t = 1; t < turns; t++) {
-		for (uint32_t k = 0; k < a.n; k++)
-			add_block(&a, a.members[k]);
+		for (uint32_t k = 0; k < u.n; k++)
+			mp_copy_block(p, u.members[k]);
 	}
 	for (uint32_t t = turns; t-- > 0;)
-		lead(&a, t, turns);
+		lead(&p->unrolled.flow, &u, t);
 	p->unrolled.loops.v[loop] = true;
-	return true;
+	return mp_add_tails(p, &u, most);
 }
 
 static uint32_t turns_of(uint32_t bytes)
@@ -204,7 +188,7 @@ bool mp_unroll(struct mp *p, bool *any)
 		*any = true;
 		if (p->unrolled.flow.nblocks + TURNS_MAX * BLOCKS_MAX > most)
 			break;
-		if (!unroll(p, l, turns_of(bytes)))
+		if (!unroll(p, l, turns_of(bytes), most))
 			return false;
 	}
 	if (*any)
