@@ -98,6 +98,12 @@ static void begin_group(struct tf_far *f)
 	tf_window_empty(w, f->position);
 }
 
+/* What it is for is farther back than the window has anything. */
+static bool is_cold(const struct tf_far *f)
+{
+	return f->position - f->group < f->warm / 2;
+}
+
 bool tf_far_split(struct tf_far *f, struct tf_far_work *work, uint64_t *room, const void *chunk, size_t bytes,
 		  struct tf_far_parts *parts)
 {
@@ -110,7 +116,10 @@ bool tf_far_split(struct tf_far *f, struct tf_far_work *work, uint64_t *room, co
 	begin_group(f);
 	memcpy(work->chunk.data, chunk, bytes);
 	parts->position = f->position;
-	tf_match_find(&f->match, work->chunk.data, bytes / 4, &c);
+	if (is_cold(f))
+		tf_match_note(&f->match, work->chunk.data, bytes / 4);
+	else
+		tf_match_find(&f->match, work->chunk.data, bytes / 4, &c);
 	f->position += bytes / 4;
 	parts->copies = c.n;
 	parts->list = work->list.data;
@@ -139,6 +148,8 @@ void tf_far_put_head(uint8_t *at, const struct tf_far *f, const struct tf_far_pa
 
 bool tf_far_is_due(struct tf_far *f)
 {
+	if (is_cold(f))
+		return false;
 	if (f->wait) {
 		f->wait--;
 		return false;

@@ -10,6 +10,9 @@
 
 enum {
 	RATE = 5,		/* one of 2^RATE words is a place */
+	VAIN_RATE = 8,		/* ... while hardly any is found again: the table is larger than caches */
+	FOUND = 16,		/* one part in so many of a chunk is copied: places are found again */
+	FOUND_CHUNKS = 15,	/* behind one that they are expected in, too */
 	SPARE = 4,		/* the window has so many times as many bytes, as a power of two, as the table */
 	LEAST = 16,		/* words in a row that are the same where a copy begins that is found by its place */
 	BLOCK = TF_COPY_MASK,	/* words that are compared at a time */
@@ -31,6 +34,7 @@ struct finder {
 	struct tf_match *m;
 	const uint8_t *chunk;
 	size_t words;
+	unsigned int rate;
 	uint64_t start;		/* its position */
 	size_t done;		/* what is in front of it is said by copies, or between them */
 	struct tf_copies *c;
@@ -217,7 +221,7 @@ static void note(struct finder *f, size_t at, uint64_t hash, struct tf_match_pla
 static void note_all(struct finder *f, size_t at, size_t end)
 {
 	for (; at < end && at + TF_PLACES_AHEAD <= f->words; at += TF_PLACES_LANES) {
-		unsigned int are = tf_places(f->chunk + 4 * at, RATE);
+		unsigned int are = tf_places(f->chunk + 4 * at, f->rate);
 
 		for (; are; are &= are - 1) {
 			size_t i = at + (size_t)__builtin_ctz(are);
@@ -281,7 +285,7 @@ static bool try_place(struct finder *f, size_t at, struct other *o)
 static bool try_places(struct finder *f, size_t at, size_t end, struct other *o)
 {
 	for (; at < end && at + TF_PLACES_AHEAD <= f->words; at += TF_PLACES_LANES) {
-		unsigned int are = tf_places(f->chunk + 4 * at, RATE);
+		unsigned int are = tf_places(f->chunk + 4 * at, f->rate);
 
 		for (; are; are &= are - 1) {
 			if (try_place(f, at + (size_t)__builtin_ctz(are), o))
@@ -400,13 +404,37 @@ static bool try_recent(struct finder *f, struct other *o)
 	return false;
 }
 
+void tf_match_note(struct tf_match *m, const void *words, size_t n)
+{
+	struct finder f = { .m = m, .chunk = words, .words = n, .rate = VAIN_RATE, .start = m->window.end };
+
+	note_all(&f, 0, n);
+	tf_window_add(&m->window, words, n);
+}
+
+/* How much of the chunk is copied? */
+static void look_back(struct finder *f)
+{
+	size_t copied = 0;
+
+	for (size_t i = 0; i < f->c->n; i++)
+		copied += f->c->copy[i].words;
+	if (copied >= f->words / FOUND)
+		f->m->found = FOUND_CHUNKS;
+	else if (f->m->found)
+		f->m->found--;
+}
+
 void tf_match_find(struct tf_match *m, const void *words, size_t n, struct tf_copies *c)
 {
-	struct finder f = { .m = m, .chunk = words, .words = n, .start = m->window.end, .c = c };
+	struct finder f = {
+		.m = m, .chunk = words, .words = n, .rate = m->found ? RATE : VAIN_RATE, .start = m->window.end, .c = c,
+	};
 	struct other o = { 0 };
 
 	c->n = c->nmasks = c->nchanges = 0;
 	while (f.done < n && c->n < tf_match_most(n) && (o.back || try_recent(&f, &o) || try_places(&f, f.done, n, &o)))
 		add(&f, o.at - length_before(&f, o.at, o.back), o.back, &o);
+	look_back(&f);
 	tf_window_add(&m->window, words, n);
 }

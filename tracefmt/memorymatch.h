@@ -17,6 +17,7 @@ struct tf_match {
 	struct tf_window window;
 	struct tf_match_place *places;
 	struct tf_recent recent;
+	uint32_t found;		/* chunks in which much is expected to be found */
 };
 
 /* With a window of 2^@log bytes, whose first word will be that at @position.  False: no memory. */
@@ -31,5 +32,8 @@ size_t tf_match_most(size_t words);
  * in the window before.  @c: arrays with room for all.
  */
 void tf_match_find(struct tf_match *m, const void *words, size_t n, struct tf_copies *c);
+
+/* They are in the window from now on; nothing is looked for. */
+void tf_match_note(struct tf_match *m, const void *words, size_t n);
 
 #endif

@@ -10,6 +10,8 @@ enum {
 	RATE = 11,		/* one of 2^RATE words is a place */
 	ENOUGH = 500,		/* places for an answer */
 	SHARE = 60,		/* per cent that have to have been before */
+	STEADY = 20,		/* ... that were as far back as others lately: else they are but phrases that are frequent */
+	DRIFT = 64,		/* words that that may differ by */
 };
 
 struct tf_recur_place {
@@ -23,6 +25,18 @@ void tf_recur_free(struct tf_recur *r)
 	*r = (struct tf_recur){ 0 };
 }
 
+/* Was another place lately as far back? */
+static bool is_steady(struct tf_recur *r, uint32_t back)
+{
+	bool steady = false;
+
+	for (unsigned int i = 0; i < TF_RECUR_LATELY; i++)
+		steady |= back - r->back[i] + DRIFT <= 2 * DRIFT;
+	r->back[r->next] = back;
+	r->next = (r->next + 1) % TF_RECUR_LATELY;
+	return steady;
+}
+
 static void look_at(struct tf_recur *r, const uint8_t *words, uint32_t at)
 {
 	uint64_t h = tf_place_hash(words);
@@ -33,8 +47,10 @@ static void look_at(struct tf_recur *r, const uint8_t *words, uint32_t at)
 	while (log <= TF_RECUR_FAR && bytes > UINT64_C(1) << log)
 		log++;
 	r->looked++;
-	if (p->hash == (uint32_t)h && log > TF_RECUR_NEAR && log <= TF_RECUR_FAR)
+	if (p->hash == (uint32_t)h && log > TF_RECUR_NEAR && log <= TF_RECUR_FAR) {
 		r->seen[log - TF_RECUR_NEAR]++;
+		r->steady += is_steady(r, at - p->at);
+	}
 	*p = (struct tf_recur_place){ .hash = (uint32_t)h, .at = at };
 }
 
@@ -46,7 +62,7 @@ static unsigned int answer(const struct tf_recur *r)
 
 	for (i = 0; i <= TF_RECUR_FAR - TF_RECUR_NEAR; i++)
 		all += r->seen[i];
-	if (100 * (uint64_t)all < SHARE * (uint64_t)r->looked)
+	if (100 * (uint64_t)all < SHARE * (uint64_t)r->looked || 100 * (uint64_t)r->steady < STEADY * (uint64_t)r->looked)
 		return 0;
 	for (i = 0; i < TF_RECUR_FAR - TF_RECUR_NEAR && sum + r->seen[i] < all - all / 8; i++)
 		sum += r->seen[i];
@@ -74,7 +90,7 @@ unsigned int tf_recur_look(struct tf_recur *r, const void *words, size_t bytes)
 	if (r->looked < ENOUGH)
 		return 0;
 	log = answer(r);
-	r->looked = 0;
+	r->looked = r->steady = 0;
 	memset(r->seen, 0, sizeof(r->seen));
 	return log;
 }

@@ -13,10 +13,15 @@
 #define TF_RECUR_NEAR 20	/* log2 of bytes: what is nearer does not count */
 #define TF_RECUR_FAR 27		/* nor what is farther */
 
+#define TF_RECUR_LATELY 4
+
 struct tf_recur {
 	struct tf_recur_place *places;
 	uint64_t words;		/* of the stream, so far */
+	uint32_t back[TF_RECUR_LATELY];	/* words that places lately were seen before */
+	unsigned int next;	/* of these */
 	uint32_t looked;	/* places since the last answer */
+	uint32_t steady;	/* of these: seen as far back as one lately */
 	uint32_t seen[TF_RECUR_FAR - TF_RECUR_NEAR + 1]; /* of these: by log2 of bytes back, rounded up */
 };
 

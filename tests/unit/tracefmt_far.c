@@ -326,6 +326,24 @@ static void test_room(void **state)
 }
 
 /* There is none for a window: it is written without. */
+/* Phrases that come again and again, but never all of them as far back: copies would be short. */
+static void test_phrases(void **state)
+{
+	enum { PHRASE = 40, PHRASES = PERIOD / PHRASE / 4 };
+	struct tf_writer *w = begin("phrases");
+	struct tf_thread *t = new_thread(w, 100, 101);
+
+	(void)state;
+	for (uint32_t c = 0; c < CHUNKS / 2; c++) {
+		for (size_t i = 0; i < WORDS; i += PHRASE)
+			memcpy(&chunk[i], &past[random_bits() % PHRASES * PHRASE], PHRASE * sizeof(*chunk));
+		assert_int_equal(tf_thread_memory(t, chunk, sizeof chunk), SONDE_TRACE_OK);
+		assert_false(tf_far_is_used(far_of(t)));
+	}
+	end_thread(t);
+	end_trace(w);
+}
+
 static void test_no_memory(void **state)
 {
 #ifdef __SANITIZE_ADDRESS__
@@ -362,6 +380,7 @@ int main(void)
 		cmocka_unit_test(test_cut_off),
 		cmocka_unit_test(test_lies),
 		cmocka_unit_test(test_room),
+		cmocka_unit_test(test_phrases),
 		cmocka_unit_test(test_no_memory),
 	};
 
