@@ -44,9 +44,12 @@ static bool run_loop(struct mxt_program *p)
 
 static void check(const struct mxt_description *d, struct mxt_program *p, uint64_t *checked)
 {
-	struct mx_code *code = mxt_code(d);
+	struct mx_code *code;
 
 	mxt_chunk(p, MD_CHUNK_END);
+	if (p->ambiguous)
+		return;
+	code = mxt_code(d);
 	mxt_check(code, p, 1 + mxd_roll(8));
 	mxt_check(code, p, 500);
 	mxt_check_counts(code, p);

@@ -479,7 +479,7 @@ static void peek(struct mxt_program *p, const struct md_op *end, const struct md
 	struct mxt_looked looked = {
 		.first = MXT_FIRST + (several ? (uint32_t)front->imm : target),
 		.n = several ? (uint32_t)((uint64_t)front->imm >> 32) : 1,
-		.target = target, .taken = mxt_random(p) >> 63,
+		.node = p->node, .target = target, .taken = mxt_random(p) >> 63,
 	};
 
 	for (uint32_t i = 0; i < p->nlooked; i++)
@@ -523,15 +523,16 @@ static bool leads_to(const struct mxt_description *d, uint32_t from, uint32_t to
 	       (end->code != MD_GOTO && leads_to(d, (uint32_t)((uint64_t)end->imm >> 32), to, steps - 1));
 }
 
-/* Interrupted before there was a word: of what has been looked at, the place has to tell. */
+/* Interrupted before there was a word: of what has been looked at, the place has to tell; and that it was there twice, does not. */
 static void look_at_place(struct mxt_program *p)
 {
+	bool header = p->d->nodes[p->node].flags & MD_NODE_HEADER;
+
 	for (uint32_t i = 0; i < p->nlooked; i++) {
 		const struct mxt_looked *l = &p->looked[i];
-		bool told = p->d->nodes[p->node].flags & MD_NODE_HEADER ?
-				    MXT_FIRST + p->node - l->first < l->n : leads_to(p->d, l->target, p->node, 12);
+		bool told = header ? MXT_FIRST + p->node - l->first < l->n : leads_to(p->d, l->target, p->node, 12);
 
-		p->ambiguous |= told != l->taken;
+		p->ambiguous |= told != l->taken || (!header && l->node == p->node);
 	}
 	p->nlooked = 0;
 }

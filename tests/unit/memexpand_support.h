@@ -53,7 +53,7 @@ struct mxt_chunk {
 /* What MD_PEEK has told of the next word. */
 struct mxt_looked {
 	uint32_t first, n;	/* ids */
-	uint32_t target;
+	uint32_t node, target;	/* from, and to if it is taken */
 	bool taken;		/* it is one of them, or it is not */
 };
 
