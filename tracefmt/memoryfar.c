@@ -177,7 +177,7 @@ void tf_far_judge(struct tf_far *f, uint64_t *room, size_t packed, size_t other)
 
 static void rest_if_long(struct tf_far *f)
 {
-	if (f->recur.words < LONG)
+	if (f->recur.words < LONG || f->recur.since)
 		return;
 	tf_recur_free(&f->recur);
 	pause_it(f);

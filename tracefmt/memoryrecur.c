@@ -32,6 +32,8 @@ static bool is_steady(struct tf_recur *r, uint32_t back)
 
 	for (unsigned int i = 0; i < TF_RECUR_LATELY; i++)
 		steady |= back - r->back[i] + DRIFT <= 2 * DRIFT;
+	if (steady)
+		r->distance = back;
 	r->back[r->next] = back;
 	r->next = (r->next + 1) % TF_RECUR_LATELY;
 	return steady;
@@ -92,5 +94,9 @@ unsigned int tf_recur_look(struct tf_recur *r, const void *words, size_t bytes)
 	log = answer(r);
 	r->looked = r->steady = 0;
 	memset(r->seen, 0, sizeof(r->seen));
-	return log;
+	if (!log)
+		r->since = 0;
+	else if (!r->since)
+		r->since = r->words;
+	return log && r->words - r->since >= r->distance ? log : 0;
 }

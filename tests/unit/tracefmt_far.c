@@ -14,9 +14,9 @@
 enum {
 	WORDS = 60000,				/* of a chunk */
 	PERIOD = 2500000,			/* words */
-	REPEATS = 240,				/* chunks that repeat each other; then there is noise */
-	CHUNKS = 370,
-	FRESH = 190,				/* this one begins a group */
+	REPEATS = 340,				/* chunks that repeat each other; then there is noise */
+	CHUNKS = 470,
+	FRESH = 250,				/* this one begins a group */
 	SAFE = PERIOD / WORDS - 1,		/* chunks behind one that are not copied from it, whatever it is */
 };
 
@@ -325,7 +325,6 @@ static void test_room(void **state)
 	remove_trace("room");
 }
 
-/* There is none for a window: it is written without. */
 /* Phrases that come again and again, but never all of them as far back: copies would be short. */
 static void test_phrases(void **state)
 {
@@ -344,6 +343,7 @@ static void test_phrases(void **state)
 	end_trace(w);
 }
 
+/* There is none for a window: it is written without. */
 static void test_no_memory(void **state)
 {
 #ifdef __SANITIZE_ADDRESS__
