@@ -8,11 +8,6 @@
  */
 #include "trampolines/x86-64/memplanpriv.h"
 
-static bool is_decided(const struct mp_block *b)
-{
-	return b->cond != MP_NO_COND && b->real.out.conds >> b->cond & 1;
-}
-
 static void set_end(struct mp *p, uint32_t i, uint8_t end)
 {
 	struct mp_block *b = &p->blocks.v[i];
@@ -32,7 +27,7 @@ static void choose_end(struct mp *p, uint32_t i)
 	if (!mp_rung(p, TRAMP_MEM_IMPLIED))
 		end = MD_NEXT;
 	else if (ends == TRAMP_END_JCC)
-		end = is_decided(b) ? MD_IF : MD_NEXT;
+		end = mp_is_decided(b) ? MD_IF : MD_NEXT;
 	else if (ends == TRAMP_END_FALL || ends == TRAMP_END_JMP)
 		end = b->way[MP_TARGET] != TRAMP_NONE || b->way[MP_NEXT] != TRAMP_NONE ? MD_GOTO : MD_NEXT;
 	set_end(p, i, end);
@@ -96,6 +91,12 @@ void mp_choose_header(const struct mp *p, uint32_t i)
 	b->header = !mp_rung(p, TRAMP_MEM_IMPLIED) || (any && !b->bare && unknown >= weight * known);
 }
 
+void mp_choose_each_header(const struct mp *p)
+{
+	for (uint32_t i = 0; i < p->flow->nblocks; i++)
+		mp_choose_header(p, i);
+}
+
 /* Is there a node in front of the way's end that has to have a header by itself? */
 static bool meets_header(const struct mp *p, uint32_t way)
 {
@@ -116,10 +117,10 @@ static void use_headers(struct mp *p, uint32_t i)
 /* It may have been done before. */
 static void forget(struct mp *p)
 {
-	for (uint32_t i = 0; i < p->flow->nblocks; i++)
+	for (uint32_t i = 0; i < p->flow->nblocks; i++) {
 		p->blocks.v[i].bare = p->blocks.v[i].relied = false;
-	for (uint32_t i = 0; i < p->flow->nblocks; i++)
 		p->blocks.v[i].tail = TRAMP_NONE;
+	}
 	for (uint32_t i = 0; i < p->nways; i++)
 		p->ways.v[i].tried = p->ways.v[i].relied = p->ways.v[i].own = p->ways.v[i].ahead = false;
 }
@@ -131,8 +132,7 @@ static bool choose(struct mp *p)
 		choose_end(p, i);
 	if (!break_cycles(p))
 		return false;
-	for (uint32_t i = 0; i < p->flow->nblocks; i++)
-		mp_choose_header(p, i);
+	mp_choose_each_header(p);
 	return mp_choose_paths(p);
 }
 

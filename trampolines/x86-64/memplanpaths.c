@@ -253,12 +253,6 @@ static void own_headers(struct mp *p)
 	}
 }
 
-static void choose_headers(struct mp *p)
-{
-	for (uint32_t i = 0; i < p->flow->nblocks; i++)
-		mp_choose_header(p, i);
-}
-
 bool mp_choose_paths(struct mp *p)
 {
 	struct search s;
@@ -268,9 +262,9 @@ bool mp_choose_paths(struct mp *p)
 	for (uint32_t i = 0; i < p->flow->nblocks; i++)
 		p->blocks.v[i].quiet = is_quiet(p, i);
 	if (mp_name_tails(p))
-		choose_headers(p);
+		mp_choose_each_header(p);
 	if (mp_name_exits(p))
-		choose_headers(p);
+		mp_choose_each_header(p);
 	if (!begin(&s, p))
 		return false;
 	for (int round = 0; round < 3; round++) {	/* one way, then the other */

@@ -15,13 +15,6 @@ static bool has_dead_flags(const struct mp *p, uint32_t i)
 	return !(p->flow->blocks[i].live_in & TRAMP_STATUS);
 }
 
-static bool dominates(const struct mp *p, uint32_t i, uint32_t by)
-{
-	while (i != TRAMP_NONE && i != by)
-		i = p->flow->blocks[i].idom;
-	return i == by;
-}
-
 /* Does each turn of the loop come by block @at? */
 static bool is_on_all_turns(const struct mp *p, uint32_t loop, uint32_t at)
 {
@@ -30,7 +23,7 @@ static bool is_on_all_turns(const struct mp *p, uint32_t loop, uint32_t at)
 	for (uint32_t i = 0; i < p->flow->nblocks; i++) {
 		const struct tramp_block *b = &p->flow->blocks[i];
 
-		if ((b->target == head || b->next == head) && mp_in_loop(p, i, loop) && !dominates(p, i, at))
+		if ((b->target == head || b->next == head) && mp_in_loop(p, i, loop) && !mp_dominates(p, i, at))
 			return false;
 	}
 	return true;

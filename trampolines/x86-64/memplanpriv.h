@@ -160,7 +160,6 @@ struct mp_tail {
 	uint8_t way;			/* MP_TARGET, MP_NEXT */
 	uint32_t at, n;			/* its blocks: tail_blocks[at .. at + n), each with one way in */
 	bool named;			/* all ways out of it have headers, in nodes by themselves */
-	bool ahead;			/* ... for which `from` looks; the way to it has none */
 	bool useless;			/* nobody looks for them, in the plan before */
 	uint32_t first, nodes;		/* among which these are */
 };
@@ -236,6 +235,20 @@ static inline struct mp_insn *mp_insn_of(const struct mp *p, const struct mem_no
 static inline uint32_t mp_bytes(mp_set values, mp_set narrow)
 {
 	return 8 * (uint32_t)__builtin_popcount(values) - 4 * (uint32_t)__builtin_popcount(values & narrow);
+}
+
+/* Does the reader know which way the block's branch goes? */
+static inline bool mp_is_decided(const struct mp_block *b)
+{
+	return b->cond != MP_NO_COND && b->real.out.conds >> b->cond & 1;
+}
+
+/* Does control come to block @i by block @by only? */
+static inline bool mp_dominates(const struct mp *p, uint32_t i, uint32_t by)
+{
+	while (i != TRAMP_NONE && i != by)
+		i = p->flow->blocks[i].idom;
+	return i == by;
 }
 
 /* What an instruction writes. */
@@ -384,6 +397,8 @@ bool mp_choose_headers(struct mp *p) TRAMP_MUST_CHECK;
 
 /* Has the block a header, or those that lead to it? */
 void mp_choose_header(const struct mp *p, uint32_t block);
+
+void mp_choose_each_header(const struct mp *p);
 
 /* ---- memplanpaths.c ---- */
 

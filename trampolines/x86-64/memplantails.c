@@ -22,14 +22,9 @@ struct tail {
 	bool open;			/* there is a branch in it that cannot be decided */
 };
 
-static bool is_decided(const struct mp_block *b)
-{
-	return b->cond != MP_NO_COND && b->real.out.conds >> b->cond & 1;
-}
-
 static bool is_open(const struct mp *p, uint32_t i)
 {
-	return p->flow->blocks[i].ends == TRAMP_END_JCC && !is_decided(&p->blocks.v[i]);
+	return p->flow->blocks[i].ends == TRAMP_END_JCC && !mp_is_decided(&p->blocks.v[i]);
 }
 
 /* Can it be in a tail of the loop? */
@@ -88,13 +83,6 @@ static bool find_tail(const struct mp *p, uint32_t member, uint32_t k, uint32_t 
 
 /* ---- copies ---- */
 
-static bool is_below(const struct mp *p, uint32_t i, uint32_t root)
-{
-	while (i != TRAMP_NONE && i != root)
-		i = p->flow->blocks[i].idom;
-	return i == root;
-}
-
 /* Does control come to it in another way, too, which stays? */
 static bool is_shared(const struct mp *p, const struct tail *t, uint32_t loop)
 {
@@ -104,7 +92,7 @@ static bool is_shared(const struct mp *p, const struct tail *t, uint32_t loop)
 		uint32_t from = p->ways.v[p->preds.v[root->pred + k]].from;
 
 		if (mp_in_loop(p, from, loop) ? !is_open(p, from) :
-		    p->flow->blocks[from].loop == p->flow->blocks[t->block[0]].loop && !is_below(p, from, t->block[0]))
+		    p->flow->blocks[from].loop == p->flow->blocks[t->block[0]].loop && !mp_dominates(p, from, t->block[0]))
 			return true;
 	}
 	return false;
@@ -284,7 +272,6 @@ bool mp_name_tails(struct mp *p)
 	for (uint32_t i = 0; i < ntails(p); i++) {
 		struct mp_tail *t = &p->unrolled.tails.v[i];
 
-		t->ahead = false;
 		t->named = !t->useless && is_sound(p, t);
 		any |= t->named;
 		for (uint32_t k = 0; t->named && k < t->n; k++) {
@@ -299,13 +286,18 @@ bool mp_name_tails(struct mp *p)
 	return any;
 }
 
+static bool is_ahead(const struct mp *p, const struct mp_tail *t)
+{
+	return p->blocks.v[t->from].tail == t - p->unrolled.tails.v;
+}
+
 /* The header that @b looks for goes, or comes back. */
 static void set_ahead(struct mp *p, struct mp_tail *t, bool ahead)
 {
 	struct mp_block *b = &p->blocks.v[t->from];
 	struct mp_way *w = &p->ways.v[b->way[t->way]];
 
-	t->ahead = w->ahead = w->implied = ahead;
+	w->ahead = w->implied = ahead;
 	b->tail = ahead ? (uint32_t)(t - p->unrolled.tails.v) : TRAMP_NONE;
 	mp_choose_header(p, w->to);
 }
@@ -316,7 +308,7 @@ void mp_look_ahead(struct mp *p)
 		struct mp_tail *t = &p->unrolled.tails.v[i];
 		const struct mp_block *b = &p->blocks.v[t->from];
 
-		if (t->named && !t->ahead && b->end == MD_PEEK && b->looks == t->way)
+		if (t->named && !is_ahead(p, t) && b->end == MD_PEEK && b->looks == t->way)
 			set_ahead(p, t, true);
 	}
 }
@@ -334,8 +326,8 @@ bool mp_drop_tails(struct mp *p)
 	for (uint32_t i = 0; i < ntails(p); i++) {
 		struct mp_tail *t = &p->unrolled.tails.v[i];
 
-		t->useless |= t->named && !t->ahead;
-		any |= t->named && !t->ahead;
+		t->useless |= t->named && !is_ahead(p, t);
+		any |= t->named && !is_ahead(p, t);
 	}
 	return any;
 }
@@ -346,7 +338,7 @@ bool mp_link_tails(struct mp *p)
 		struct mp_tail *t = &p->unrolled.tails.v[i];
 
 		t->first = (uint32_t)p->plan->nnodes;
-		for (uint32_t k = 0; t->ahead && k < t->n; k++) {
+		for (uint32_t k = 0; is_ahead(p, t) && k < t->n; k++) {
 			if (!mp_link_ways(p, blocks_of(p, t)[k]))
 				return false;
 		}
