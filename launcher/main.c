@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* sonde: picks the verb. */
 #include "config.h"
-#include "launcher/message.h"
+#include "launcher/common/message.h"
 #include "launcher/verbs.h"
 
 #include <stdio.h>

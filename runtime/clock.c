@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-#include "runtime/memory.h"
-#include "runtime/sys.h"
+#include "runtime/memory/memory.h"
+#include "runtime/x86-64/sys.h"
 
 #define MONOTONIC 1
 #define THREAD_CPUTIME 3

@@ -28,7 +28,7 @@ struct rt_config {
 	uint64_t real_exit;   /* replay code of exit(), in static programs with exit hooks */
 	uint64_t exit_hooks;  /* addresses of void (*)(void) */
 	uint64_t nexit_hooks;
-	uint64_t codemaps;    /* struct rt_codemaps of trampolines/codemap.h, or 0 */
+	uint64_t codemaps;    /* struct rt_codemaps of trampolines/mirror/codemap.h, or 0 */
 	uint64_t probe_mode;  /* enum rt_probe_mode */
 	uint64_t probe_depth; /* FILTER, TIMED: calls that may be open at a time; 0: no bound */
 	uint64_t probe_calls; /* FILTER, TIMED: of a function, by a thread, that are recorded; 0: all */
@@ -36,8 +36,8 @@ struct rt_config {
 	uint64_t mem_slack;   /* bytes of a memory stream's sub-buffer that checks leave free */
 	uint64_t nanalyzers;  /* modules that take memory accesses in the program's threads */
 	uint64_t analyzers[RT_ANALYZERS]; /* their struct sonde_module */
-	uint64_t compiled;    /* struct mxs_head of trampolines/memshared.h; 0: nothing is compiled for them */
-	uint64_t compile_asks; /* struct mxs_asks */
+	uint64_t compiled;    /* struct mt_head of memtrace/shared.h; 0: nothing is compiled for them */
+	uint64_t compile_asks; /* struct mt_asks */
 };
 
 /*

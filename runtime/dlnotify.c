@@ -5,7 +5,7 @@
  * sonde_rt_dl_state().  When the list of libraries has changed, the thread asks the collector to
  * look at it, and executes system calls for it until it is done.
  */
-#include "runtime/sys.h"
+#include "runtime/x86-64/sys.h"
 #include "runtime/thread.h"
 
 #define WAIT_MS 100

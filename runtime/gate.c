@@ -14,7 +14,7 @@
  * To tell the last three apart there is the stack: closed_sp is the stack pointer of the closing wrapper.
  */
 #include "runtime/stack.h"
-#include "runtime/sys.h"
+#include "runtime/x86-64/sys.h"
 #include "runtime/thread.h"
 
 #define CALL_EVENTS 2 /* what a call whose wrapper does not run would have recorded */

@@ -3,40 +3,40 @@
 # launcher. It keeps its own flags whatever CFLAGS the user or a packager sets: a stack protector,
 # a fortified call or an SSE register in here would break the program it is mapped into.
 RUNTIME_FILES = $(MACHINE_FILES) \
-	runtime/analysis-code.c \
-	runtime/analysis-compiled.c \
-	runtime/analysis-module.c \
-	runtime/analysis.c \
-	runtime/analysis.h \
-	runtime/batches.h \
+	runtime/memory/analysis-code.c \
+	runtime/memory/analysis-compiled.c \
+	runtime/memory/analysis-module.c \
+	runtime/memory/analysis.c \
+	runtime/memory/analysis.h \
+	runtime/memory/batches.h \
 	runtime/bytes.c \
 	runtime/clock.c \
 	runtime/config.h \
 	runtime/dlnotify.c \
-	runtime/gate-x86-64.S \
+	runtime/x86-64/gate.S \
 	runtime/gate.c \
-	runtime/onstack-x86-64.S \
+	runtime/x86-64/onstack.S \
 	runtime/origin.c \
 	runtime/origin.h \
-	runtime/memgate-x86-64.S \
-	runtime/memory.c \
-	runtime/memory.h \
-	runtime/mempace.c \
-	runtime/memsample.c \
-	runtime/memsignal.c \
+	runtime/x86-64/memgate.S \
+	runtime/memory/memory.c \
+	runtime/memory/memory.h \
+	runtime/memory/mempace.c \
+	runtime/memory/memsample.c \
+	runtime/memory/memsignal.c \
 	runtime/probe.c \
 	runtime/probe.h \
-	runtime/probegate-x86-64.S \
+	runtime/x86-64/probegate.S \
 	runtime/putback.c \
 	runtime/registry.c \
 	runtime/runtime.c \
 	runtime/signals.c \
 	runtime/signals.h \
-	runtime/sigthunks-x86-64.S \
+	runtime/x86-64/sigthunks.S \
 	runtime/stack.h \
-	runtime/sys.h \
+	runtime/x86-64/sys.h \
 	runtime/thread.h \
-	runtime/work.c \
+	runtime/memory/work.c \
 	runtime/writer.c
 
 EXTRA_PROGRAMS += runtime/sonde-runtime.so

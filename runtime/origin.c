@@ -13,7 +13,7 @@
  * What a handler returns to is looked at, not what it was to return to: a program may have restorers of its own.
  * From those one can only go on where the original is intact.
  */
-#include "runtime/memory.h"
+#include "runtime/memory/memory.h"
 #include "runtime/origin.h"
 #include "runtime/signals.h"
 #include "runtime/thread.h"

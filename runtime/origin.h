@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "trampolines/codemap.h"
+#include "trampolines/mirror/codemap.h"
 
 /*
  * The last of @n ascending pieces, of @size bytes each and beginning with their `start`, that does not start behind

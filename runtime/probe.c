@@ -5,7 +5,7 @@
  * that the probe would have done.
  */
 #include "runtime/stack.h"
-#include "runtime/sys.h"
+#include "runtime/x86-64/sys.h"
 #include "runtime/thread.h"
 
 #define OTHER_STACK 65536 /* so far above the outermost frame is another stack */

@@ -2,7 +2,7 @@
 /*
  * Probes, as the injector that places them and the runtime know them: the words of the pool that they
  * use, besides SONDE_POOL_OWNER and SONDE_POOL_PTR.  What they tell the runtime is in
- * trampolines/codemap.h.
+ * trampolines/mirror/codemap.h.
  *
  * The shadow stack (modes FILTER and TIMED) holds the recorded calls that are open, each a record of
  * an enter event: { word 0, frame address }.  Word 0 is 0 when it is written to the ring, or else waits
@@ -13,7 +13,7 @@
 
 #include <stdint.h>
 
-#include "trampolines/codemap.h"
+#include "trampolines/mirror/codemap.h"
 
 #define RT_POOL_ROOM 0x60
 #define RT_POOL_COUNTS 0x68

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Takes an interrupted thread out of a probe: back to its start, or on to its end, with the
- * program's registers.  See trampolines/probe.h.
+ * program's registers.  See trampolines/probe/probe.h.
  */
 #include "runtime/signals.h"
 #include "runtime/thread.h"

@@ -9,8 +9,8 @@
  * Pools are wiped by fork, so a child starts with none and every thread of it registers anew.
  * What must survive a fork (where rings are mapped: mappings are inherited) is in ordinary data.
  */
-#include "runtime/analysis.h"
-#include "runtime/sys.h"
+#include "runtime/memory/analysis.h"
+#include "runtime/x86-64/sys.h"
 #include "runtime/thread.h"
 
 #define MAX_REGIONS 16

@@ -2,7 +2,7 @@
 /*
  * The runtime's face to the injector and to modules: the symbols that the injector looks up.
  */
-#include "runtime/sys.h"
+#include "runtime/x86-64/sys.h"
 #include "runtime/thread.h"
 
 #define RT_EXPORT __attribute__((visibility("default"), used))

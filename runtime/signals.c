@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The program's calls of rt_sigaction come here, see sigthunks-x86-64.S.  A thunk stands for a handler, not
+ * The program's calls of rt_sigaction come here, see x86-64/sigthunks.S.  A thunk stands for a handler, not
  * for a signal: so children of vfork(), which share our memory but not their signal actions, and threads
  * that set actions at the same time need no care; and nothing is forgotten, since a thunk is
  * for ever.  The kernel knows flags, mask and restorer as the program gave them.
@@ -17,8 +17,8 @@
  */
 #include "runtime/signals.h"
 #include "runtime/origin.h"
-#include "runtime/memory.h"
-#include "runtime/sys.h"
+#include "runtime/memory/memory.h"
+#include "runtime/x86-64/sys.h"
 #include "runtime/thread.h"
 
 #define SA_RESTORER_FLAG 0x04000000u

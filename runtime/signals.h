@@ -20,7 +20,7 @@
 
 #include <stdint.h>
 
-#include "trampolines/codemap.h"
+#include "trampolines/mirror/codemap.h"
 
 struct rt_thread;
 

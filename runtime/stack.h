@@ -10,7 +10,7 @@
 
 #ifndef __ASSEMBLER__
 
-#include "runtime/sys.h"
+#include "runtime/x86-64/sys.h"
 
 /* For what is called at any place in the program. */
 static inline uint64_t rt_block_signals(void)

@@ -85,7 +85,7 @@ struct rt_thread {
 	struct rt_pace pace;
 	uint64_t mem_moved;	/* not 0: FS base is no longer what the chunk's head says */
 	uint64_t mem_cut;	/* where the chunk ends that it is to hand to modules; 0: there is none */
-	uint64_t mem_work;	/* struct rt_work of runtime/analysis.h, stays with the pool; 0: none yet */
+	uint64_t mem_work;	/* struct rt_work of runtime/memory/analysis.h, stays with the pool; 0: none yet */
 	uint32_t mem_here;	/* it hands its accesses to modules itself */
 	uint32_t mem_busy;	/* TID of who does so at this moment */
 };

@@ -8,7 +8,7 @@
  * forked child (all of the pool is 0).
  */
 #include "runtime/stack.h"
-#include "runtime/sys.h"
+#include "runtime/x86-64/sys.h"
 #include "runtime/thread.h"
 
 #define WAIT_MS 100

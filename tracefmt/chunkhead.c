@@ -2,7 +2,7 @@
 /* The header of a chunk, to and from bytes. */
 #include <xxhash.h>
 
-#include "tracefmt/pack.h"
+#include "tracefmt/write/pack.h"
 
 void tf_chunk_put(uint8_t header[TF_CHUNK_SIZE], const struct tf_chunk_info *info)
 {

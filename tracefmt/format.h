@@ -35,10 +35,10 @@
 /* What its body is. */
 enum tf_piece_way {
 	TF_PIECE_PLAIN,
-	TF_PIECE_SPREAD,	/* rearranged, see tracefmt/memorywords.h */
-	TF_PIECE_INDEXED,	/* see tracefmt/memoryindex.h */
+	TF_PIECE_SPREAD,	/* rearranged, see memtrace/pack/words.h */
+	TF_PIECE_INDEXED,	/* see memtrace/pack/index.h */
 	TF_PIECE_WAYS,
-	TF_PIECE_FAR = TF_PIECE_WAYS,	/* copies of what was in front of it, see tracefmt/memoryfar.h */
+	TF_PIECE_FAR = TF_PIECE_WAYS,	/* copies of what was in front of it, see memtrace/pack/far.h */
 };
 #define TF_OBJECT_SIZE 48
 #define TF_MD_SIZE 16 /* of a struct md_node, and of a struct md_op */

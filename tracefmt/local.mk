@@ -3,72 +3,72 @@
 # libsondetrace.la: the reader as an installed shared library, with sonde_trace_* alone exported.
 noinst_LTLIBRARIES += libtracefmt.la
 libtracefmt_la_SOURCES = \
-	tracefmt/accessors.c \
-	tracefmt/arena.c \
+	tracefmt/read/accessors.c \
+	tracefmt/read/arena.c \
 	tracefmt/buffer.c \
 	tracefmt/buffer.h \
 	tracefmt/chunkhead.c \
-	tracefmt/clock.c \
-	tracefmt/describe.c \
-	tracefmt/drain.c \
-	tracefmt/drain.h \
-	tracefmt/encode.c \
-	tracefmt/encode.h \
+	tracefmt/write/clock.c \
+	tracefmt/write/describe.c \
+	tracefmt/write/drain.c \
+	tracefmt/write/drain.h \
+	tracefmt/write/encode.c \
+	tracefmt/write/encode.h \
 	tracefmt/format.h \
-	tracefmt/infile.c \
-	tracefmt/infile.h \
-	tracefmt/intern.c \
-	tracefmt/iter.c \
+	tracefmt/read/infile.c \
+	tracefmt/read/infile.h \
+	tracefmt/read/intern.c \
+	tracefmt/read/iter.c \
 	tracefmt/json.c \
 	tracefmt/json.h \
-	tracefmt/memory.h \
-	tracefmt/memoryin.c \
-	tracefmt/memoryout.c \
-	tracefmt/memorycopies.c \
-	tracefmt/memorycopies.h \
-	tracefmt/memoryfar.c \
-	tracefmt/memoryfar.h \
-	tracefmt/memoryindex.c \
-	tracefmt/memoryindex.h \
-	tracefmt/memorymatch.c \
-	tracefmt/memorymatch.h \
-	tracefmt/memorypack.c \
-	tracefmt/memorypack.h \
-	tracefmt/memorypieces.c \
-	tracefmt/memorypieces.h \
-	tracefmt/memoryplaces.h \
-	tracefmt/memoryrecur.c \
-	tracefmt/memoryrecur.h \
-	tracefmt/memorywindow.c \
-	tracefmt/memorywindow.h \
-	tracefmt/memorywords.c \
-	tracefmt/memorywords.h \
-	tracefmt/metadata.c \
-	tracefmt/names.c \
-	tracefmt/outfile.c \
-	tracefmt/outfile.h \
-	tracefmt/pack.c \
-	tracefmt/pack.h \
-	tracefmt/probes.c \
+	memtrace/pack/files.h \
+	memtrace/pack/in.c \
+	memtrace/pack/out.c \
+	memtrace/pack/copies.c \
+	memtrace/pack/copies.h \
+	memtrace/pack/far.c \
+	memtrace/pack/far.h \
+	memtrace/pack/index.c \
+	memtrace/pack/index.h \
+	memtrace/pack/match.c \
+	memtrace/pack/match.h \
+	memtrace/pack/pack.c \
+	memtrace/pack/pack.h \
+	memtrace/pack/pieces.c \
+	memtrace/pack/pieces.h \
+	memtrace/pack/places.h \
+	memtrace/pack/recur.c \
+	memtrace/pack/recur.h \
+	memtrace/pack/window.c \
+	memtrace/pack/window.h \
+	memtrace/pack/words.c \
+	memtrace/pack/words.h \
+	tracefmt/read/metadata.c \
+	tracefmt/read/names.c \
+	tracefmt/write/outfile.c \
+	tracefmt/write/outfile.h \
+	tracefmt/write/pack.c \
+	tracefmt/write/pack.h \
+	tracefmt/write/probes.c \
 	tracefmt/ring.h \
-	tracefmt/sites.c \
-	tracefmt/sites.h \
+	tracefmt/write/sites.c \
+	tracefmt/write/sites.h \
 	tracefmt/stack.c \
 	tracefmt/stack.h \
-	tracefmt/stream.c \
-	tracefmt/stream.h \
-	tracefmt/thread.c \
-	tracefmt/threadout.c \
-	tracefmt/threadout.h \
-	tracefmt/timeline.c \
-	tracefmt/timeline.h \
-	tracefmt/trace-internal.h \
-	tracefmt/trace.c \
-	tracefmt/unpack.c \
-	tracefmt/unpack.h \
-	tracefmt/writer-internal.h \
-	tracefmt/writer.c \
-	tracefmt/writer.h
+	tracefmt/read/stream.c \
+	tracefmt/read/stream.h \
+	tracefmt/write/thread.c \
+	tracefmt/write/threadout.c \
+	tracefmt/write/threadout.h \
+	tracefmt/read/timeline.c \
+	tracefmt/read/timeline.h \
+	tracefmt/read/trace-internal.h \
+	tracefmt/read/trace.c \
+	tracefmt/read/unpack.c \
+	tracefmt/read/unpack.h \
+	tracefmt/write/writer-internal.h \
+	tracefmt/write/writer.c \
+	tracefmt/write/writer.h
 libtracefmt_la_CPPFLAGS = $(AM_CPPFLAGS) $(ZSTD_CFLAGS) $(XXHASH_CFLAGS) $(JANSSON_CFLAGS)
 libtracefmt_la_LIBADD = $(ZSTD_LIBS) $(XXHASH_LIBS) $(JANSSON_LIBS)
 

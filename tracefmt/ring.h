@@ -9,7 +9,7 @@
  *	                             then at c->counts_offset uint64_t[c->max_counts]: how often
  *	                             each function was called,
  *	                             then at c->mem_offset c->mem_nsub sub-buffers of c->mem_bytes
- *	                             each: its memory stream (trampolines/memdesc.h), a chunk each,
+ *	                             each: its memory stream (memtrace/description.h), a chunk each,
  *	                             then at c->analysis_offset, if not 0, struct ring_analysis
  *
  * A thread writes into its own sub-buffer with plain stores; only a full sub-buffer is an event
@@ -175,7 +175,7 @@ struct ring_analysis {
 	_Atomic uint32_t phase; /* enum ring_analysis_phase */
 	uint32_t chunk_bytes, closing_bytes;
 	char name[32];		/* of the thread, by the collector; may be "" */
-	uint64_t entered, interpreted; /* by which the way it was done can be told: struct mxe_runner's */
+	uint64_t entered, interpreted; /* by which the way it was done can be told: struct mt_runner's */
 	_Alignas(8) uint8_t closing[RING_ANALYSIS_CLOSING]; /* a chunk */
 	struct ring_results now, before;
 };

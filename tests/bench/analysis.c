@@ -16,8 +16,8 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#include "injector/codefacts.h"
-#include "trampolines/mirror.h"
+#include "injector/image/facts.h"
+#include "trampolines/mirror/mirror.h"
 
 #define ARENA (UINT64_C(1) << 28) /* behind the code */
 

@@ -16,7 +16,7 @@
 #include <unistd.h>
 #include <x86intrin.h>
 
-#include "tracefmt/writer.h"
+#include "tracefmt/write/writer.h"
 
 #define SUB_BYTES (1u << 20)
 #define SUBS 32u

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "trampolines/memcompile.h"
-#include "trampolines/memheap.h"
+#include "memtrace/compile.h"
+#include "memtrace/heap.h"
 
 #define N MD_NONE
 #define END MD_CODES
@@ -321,58 +321,58 @@ static double now(void)
 	return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
 }
 
-static void check(enum mx_status status)
+static void check(enum mt_status status)
 {
-	if (status != MX_OK)
+	if (status != MT_OK)
 		errx(1, "status %d", status);
 }
 
-static uint64_t expand(struct mx_machine *m)
+static uint64_t expand(struct mt_machine *m)
 {
-	static struct mx_access v[BATCH];
-	enum mx_status status;
+	static struct mt_access v[BATCH];
+	enum mt_status status;
 	uint64_t all = 0;
 	size_t n;
 
-	while ((n = mx_next(m, v, BATCH, &status)))
+	while ((n = mt_next(m, v, BATCH, &status)))
 		all += n;
 	check(status);
 	return all;
 }
 
-static uint64_t count(struct mx_machine *m)
+static uint64_t count(struct mt_machine *m)
 {
-	struct mx_counts counts = { 0 };
+	struct mt_counts counts = { 0 };
 	uint64_t all = 0;
 
-	check(mx_count(m, 1, &counts));
+	check(mt_count(m, 1, &counts));
 	for (int i = 0; i < 4; i++)
 		all += counts.accesses[i];
 	return all;
 }
 
 /* ns an access */
-static double measure(struct mx_code *code, uint64_t (*how)(struct mx_machine *), double seconds)
+static double measure(struct mt_code *code, uint64_t (*how)(struct mt_machine *), double seconds)
 {
-	struct mx_machine *m = mx_machine_new(code);
+	struct mt_machine *m = mt_machine_new(code);
 	struct md_chunk head = { .kind = MD_CHUNK_START, .head = sizeof(head) };
 	double start = now(), end;
 	uint64_t all = 0;
 
 	do {
 		memcpy(chunk, &head, sizeof(head));
-		check(mx_feed(m, chunk, len));
+		check(mt_feed(m, chunk, len));
 		all += how(m);
 		head.kind = MD_CHUNK_MORE;
 		end = now();
 	} while (end - start < seconds);
-	mx_machine_free(m);
+	mt_machine_free(m);
 	return (end - start) * 1e9 / (double)all;
 }
 
-static struct mx_code *describe(const struct subject *s, bool compiled)
+static struct mt_code *describe(const struct subject *s, bool compiled)
 {
-	struct mx_code *code = mx_code_new(&mx_heap);
+	struct mt_code *code = mt_code_new(&mt_heap);
 	struct md_object object = { .base = 0x400000, .load = 0x400000, .first = 1 };
 
 	nnodes = nops = 0;
@@ -381,8 +381,8 @@ static struct mx_code *describe(const struct subject *s, bool compiled)
 	object.nnodes = nnodes;
 	object.nops = nops;
 	if (compiled)
-		mx_compile(code);
-	check(mx_code_add(code, &object, nodes, ops));
+		mt_compile(code);
+	check(mt_code_add(code, &object, nodes, ops));
 	return code;
 }
 
@@ -393,11 +393,11 @@ static void run(const struct subject *s, double seconds)
 	len = sizeof(struct md_chunk);
 	s->stream();
 	for (int compiled = 0; compiled < 2; compiled++) {
-		struct mx_code *code = describe(s, compiled);
+		struct mt_code *code = describe(s, compiled);
 
 		next[compiled] = measure(code, expand, seconds);
 		counted[compiled] = measure(code, count, seconds);
-		mx_code_free(code);
+		mt_code_free(code);
 	}
 	printf("%-16s %7.0f million accesses/s, compiled %7.0f   counted: %.3f ns an access, compiled %.3f\n", s->name,
 	       1e3 / next[0], 1e3 / next[1], counted[0], counted[1]);

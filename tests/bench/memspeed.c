@@ -11,9 +11,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "tracefmt/memory.h"
-#include "trampolines/memcompile.h"
-#include "trampolines/memheap.h"
+#include "memtrace/pack/files.h"
+#include "memtrace/compile.h"
+#include "memtrace/heap.h"
 
 enum { BATCH = 4096, MOST = 256 << 20, TIMES = 99 };
 
@@ -26,7 +26,7 @@ struct piece {
 
 static struct piece *pieces;
 static size_t npieces, loaded;
-static struct mx_access batch[BATCH];
+static struct mt_access batch[BATCH];
 
 static double now(void)
 {
@@ -71,9 +71,9 @@ static void load(struct tf_memory *files)
 	}
 }
 
-static struct mx_code *describe(struct tf_memory *files)
+static struct mt_code *describe(struct tf_memory *files)
 {
-	struct mx_code *code = mx_code_new(&mx_heap);
+	struct mt_code *code = mt_code_new(&mt_heap);
 	struct tf_memory_object o;
 
 	for (size_t i = 0; code && tf_memory_object(files, i, &o); i++) {
@@ -82,50 +82,50 @@ static struct mx_code *describe(struct tf_memory *files)
 			.nnodes = o.nnodes, .nops = o.nops, .number = (uint32_t)i,
 		};
 
-		if (mx_code_add(code, &object, o.nodes, o.ops) != MX_OK)
+		if (mt_code_add(code, &object, o.nodes, o.ops) != MT_OK)
 			errx(1, "the description of %s", o.path);
 	}
 	if (!code)
 		err(1, "malloc");
-	mx_compile(code);
+	mt_compile(code);
 	return code;
 }
 
-static uint64_t take(struct mx_machine *m, bool counting)
+static uint64_t take(struct mt_machine *m, bool counting)
 {
-	struct mx_counts counts = { 0 };
-	enum mx_status status;
+	struct mt_counts counts = { 0 };
+	enum mt_status status;
 	uint64_t all = 0;
 	size_t n;
 
 	if (counting) {
-		status = mx_count(m, 1, &counts);
+		status = mt_count(m, 1, &counts);
 		for (int i = 0; i < 4; i++)
 			all += counts.accesses[i];
 	} else {
-		while ((n = mx_next(m, batch, BATCH, &status)))
+		while ((n = mt_next(m, batch, BATCH, &status)))
 			all += n;
 	}
-	if (status != MX_OK)
+	if (status != MT_OK)
 		errx(1, "status %d", status);
 	return all;
 }
 
-static uint64_t run(struct mx_code *code, bool counting)
+static uint64_t run(struct mt_code *code, bool counting)
 {
-	struct mx_machine *m = NULL;
+	struct mt_machine *m = NULL;
 	uint64_t all = 0;
 
 	for (size_t i = 0; i < npieces; i++) {
 		if (pieces[i].first) {
-			mx_machine_free(m);
-			m = mx_machine_new(code);
+			mt_machine_free(m);
+			m = mt_machine_new(code);
 		}
-		if (!m || mx_feed(m, pieces[i].data, pieces[i].len) != MX_OK)
+		if (!m || mt_feed(m, pieces[i].data, pieces[i].len) != MT_OK)
 			errx(1, "chunk %zu", i);
 		all += take(m, counting);
 	}
-	mx_machine_free(m);
+	mt_machine_free(m);
 	return all;
 }
 
@@ -137,7 +137,7 @@ static int by_size(const void *a, const void *b)
 }
 
 /* Million accesses a second. */
-static double median(struct mx_code *code, bool counting, int times, uint64_t *all)
+static double median(struct mt_code *code, bool counting, int times, uint64_t *all)
 {
 	double took[TIMES];
 
@@ -154,10 +154,10 @@ static double median(struct mx_code *code, bool counting, int times, uint64_t *a
 int main(int argc, char **argv)
 {
 	struct sonde_trace_message why;
-	struct mx_compiled stats;
+	struct mt_compiled stats;
 	double next, counted;
 	struct tf_memory *files;
-	struct mx_code *code;
+	struct mt_code *code;
 	uint64_t all;
 	int times = argc > 2 ? atoi(argv[2]) : 3;
 
@@ -170,11 +170,11 @@ int main(int argc, char **argv)
 	next = median(code, false, times, &all);
 	counted = median(code, true, times, &all);
 	printf("%llu %.0f %.0f\n", (unsigned long long)all, next, counted);
-	if (mx_compile_stats(code, &stats))
+	if (mt_compile_stats(code, &stats))
 		fprintf(stderr, "%llu pieces, %llu bytes of code, entered %llu times, %llu nodes and loops interpreted\n",
 			(unsigned long long)stats.nodes, (unsigned long long)stats.bytes,
 			(unsigned long long)stats.entered, (unsigned long long)stats.interpreted);
-	mx_code_free(code);
+	mt_code_free(code);
 	tf_memory_close(files);
 	return 0;
 }

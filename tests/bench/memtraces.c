@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "launcher/memread.h"
+#include "launcher/memory/memread.h"
 
 static double now_ms(void)
 {
@@ -31,7 +31,7 @@ static struct memread_thread *start(struct memread *r, size_t i)
 static uint64_t count(struct memread *r, uint64_t *gaps)
 {
 	struct tf_memory_thread thread;
-	struct mx_counts counts = { 0 };
+	struct mt_counts counts = { 0 };
 	uint64_t sum = 0;
 
 	for (size_t i = 0; memread_thread(r, i, &thread); i++) {
@@ -48,7 +48,7 @@ static uint64_t count(struct memread *r, uint64_t *gaps)
 static uint64_t compute(struct memread *r, uint64_t *gaps)
 {
 	struct tf_memory_thread thread;
-	const struct mx_access *v;
+	const struct mt_access *v;
 	uint64_t sum = 0;
 
 	for (size_t i = 0; memread_thread(r, i, &thread); i++) {

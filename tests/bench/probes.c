@@ -19,7 +19,7 @@
 
 #include "runtime/probe.h"
 #include "sonde/abi.h"
-#include "trampolines/probe.h"
+#include "trampolines/probe/probe.h"
 
 #define CALLS 200000
 #define ROUNDS 31

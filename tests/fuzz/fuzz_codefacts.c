@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "tests/unit/codefacts_support.h"
+#include "tests/unit/injector/codefacts_support.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trampolines/memcompile.h"
-#include "trampolines/memheap.h"
+#include "memtrace/compile.h"
+#include "memtrace/heap.h"
 
 enum { HEADER = 4, NODES = 16, OPS = 128, WORDS = 64, ACCESSES = 1 << 15, FIRST = 1, LIMIT = 2000 };
 
@@ -24,14 +24,14 @@ struct input {
 	struct md_node nodes[NODES];
 	struct md_op ops[OPS];
 	struct md_object object;
-	struct mx_code *code;
+	struct mt_code *code;
 };
 
 struct result {
-	struct mx_access *v;
+	struct mt_access *v;
 	size_t n;
-	struct mx_counts counts;
-	enum mx_status status;
+	struct mt_counts counts;
+	enum mt_status status;
 	bool full;
 };
 
@@ -149,10 +149,10 @@ static bool describe(struct input *in, const uint8_t *head)
 	}
 	for (uint32_t n = 0; head[3] & 1 && n < in->object.nnodes; n++)
 		repair_peek(in, n);
-	in->code = mx_code_new(&mx_heap);
+	in->code = mt_code_new(&mt_heap);
 	if (!in->code)
 		abort();
-	return mx_code_add(in->code, &in->object, in->nodes, in->ops) == MX_OK;
+	return mt_code_add(in->code, &in->object, in->nodes, in->ops) == MT_OK;
 }
 
 /* The next chunk, in memory of its own size. */
@@ -182,39 +182,39 @@ static uint8_t *next_chunk(struct input *in, size_t *len)
 	return chunk;
 }
 
-static void expand(struct mx_machine *m, struct result *r, size_t batch)
+static void expand(struct mt_machine *m, struct result *r, size_t batch)
 {
 	size_t n;
 
 	do {
 		size_t room = ACCESSES - r->n;
 
-		n = mx_next(m, r->v + r->n, room < batch ? room : batch, &r->status);
+		n = mt_next(m, r->v + r->n, room < batch ? room : batch, &r->status);
 		r->n += n;
 		r->full = r->n == ACCESSES;
-	} while (n && !r->full && r->status == MX_OK);
+	} while (n && !r->full && r->status == MT_OK);
 }
 
 /* @batch 0: counts. */
 static struct result run(struct input in, size_t batch)
 {
-	struct mx_machine *m = mx_machine_new(in.code);
+	struct mt_machine *m = mt_machine_new(in.code);
 	struct result r = { .v = batch ? calloc(ACCESSES, sizeof(*r.v)) : NULL };
 	uint8_t *chunk;
 	size_t len;
 
 	if (!m || (batch && !r.v))
 		abort();
-	mx_machine_limit(m, LIMIT);
-	while (r.status == MX_OK && !r.full && (chunk = next_chunk(&in, &len))) {
-		r.status = mx_feed(m, chunk, len);
-		if (r.status == MX_OK && batch)
+	mt_machine_limit(m, LIMIT);
+	while (r.status == MT_OK && !r.full && (chunk = next_chunk(&in, &len))) {
+		r.status = mt_feed(m, chunk, len);
+		if (r.status == MT_OK && batch)
 			expand(m, &r, batch);
-		else if (r.status == MX_OK)
-			r.status = mx_count(m, 1, &r.counts);
+		else if (r.status == MT_OK)
+			r.status = mt_count(m, 1, &r.counts);
 		free(chunk);
 	}
-	mx_machine_free(m);
+	mt_machine_free(m);
 	return r;
 }
 
@@ -229,7 +229,7 @@ static void compare(const struct result *a, const struct result *b, const struct
 	}
 	for (int i = 0; i < 4; i++)
 		all += counted->counts.accesses[i];
-	if (!a->full && a->status == MX_OK && counted->status == MX_OK && all != a->n) {
+	if (!a->full && a->status == MT_OK && counted->status == MT_OK && all != a->n) {
 		fprintf(stderr, "%zu accesses, counted %llu\n", a->n, (unsigned long long)all);
 		abort();
 	}
@@ -257,8 +257,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		b = run(in, data[2] % 7 + 1u);
 		counted = run(in, 0);
 		compare(&a, &b, &counted);
-		mx_compile(in.code);
-		mx_compile_hot(in.code, data[2] % 3);
+		mt_compile(in.code);
+		mt_compile_hot(in.code, data[2] % 3);
 		compiled = run(in, ACCESSES);
 		compiled_counted = run(in, 0);
 		compare(&a, &compiled, &compiled_counted);
@@ -267,6 +267,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		free(b.v);
 		free(compiled.v);
 	}
-	mx_code_free(in.code);
+	mt_code_free(in.code);
 	return 0;
 }

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/unit/mirror_walk.h"
+#include "tests/unit/mirror/walk.h"
 
 enum { HEADER = 7, INPUT_MAX = 2048, FUNCTIONS = 4 };
 

@@ -20,11 +20,11 @@
 #include <zstd.h>
 
 #include "tracefmt/format.h"
-#include "tracefmt/memory.h"
-#include "tracefmt/memoryfar.h"
-#include "tracefmt/memoryindex.h"
-#include "tracefmt/memorywords.h"
-#include "trampolines/memheap.h"
+#include "memtrace/pack/files.h"
+#include "memtrace/pack/far.h"
+#include "memtrace/pack/index.h"
+#include "memtrace/pack/words.h"
+#include "memtrace/heap.h"
 
 #define INPUT_MAX 100000
 #define ROOM (4 * INPUT_MAX)
@@ -243,9 +243,9 @@ static void copy_all(const uint8_t *body, size_t size)
 
 /* --- reading them ---------------------------------------------------------------------------- */
 
-static struct mx_code *read_code(const struct tf_memory *m)
+static struct mt_code *read_code(const struct tf_memory *m)
 {
-	struct mx_code *code = mx_code_new(&mx_heap);
+	struct mt_code *code = mt_code_new(&mt_heap);
 	struct tf_memory_object o;
 
 	REQUIRE(code);
@@ -256,33 +256,33 @@ static struct mx_code *read_code(const struct tf_memory *m)
 		};
 
 		sink += strlen(o.path);
-		sink += mx_code_add(code, &object, o.nodes, o.ops);
+		sink += mt_code_add(code, &object, o.nodes, o.ops);
 	}
 	return code;
 }
 
-static void expand(struct mx_machine *machine, const void *chunk, size_t bytes, size_t *left)
+static void expand(struct mt_machine *machine, const void *chunk, size_t bytes, size_t *left)
 {
-	struct mx_access v[64];
-	enum mx_status status = mx_feed(machine, chunk, bytes);
+	struct mt_access v[64];
+	enum mt_status status = mt_feed(machine, chunk, bytes);
 	size_t n;
 
-	while (status == MX_OK && *left && (n = mx_next(machine, v, 64, &status))) {
+	while (status == MT_OK && *left && (n = mt_next(machine, v, 64, &status))) {
 		sink += v[n - 1].addr;
 		*left -= n < *left ? n : *left;
 	}
 }
 
-static void read_thread(const struct tf_memory *m, struct mx_code *code, size_t i)
+static void read_thread(const struct tf_memory *m, struct mt_code *code, size_t i)
 {
-	struct mx_machine *machine = mx_machine_new(code);
+	struct mt_machine *machine = mt_machine_new(code);
 	struct tf_memory_stream *s;
 	enum sonde_trace_status status;
 	size_t left = ACCESSES, calls = 0, bytes;
 	const void *chunk;
 
 	REQUIRE(machine);
-	mx_machine_limit(machine, 2000);
+	mt_machine_limit(machine, 2000);
 	status = tf_memory_stream_open(m, i, &s);
 	REQUIRE(!s == (status != SONDE_TRACE_OK));
 	while (s && (status == SONDE_TRACE_OK || status == SONDE_TRACE_E_CORRUPT)) {
@@ -292,7 +292,7 @@ static void read_thread(const struct tf_memory *m, struct mx_code *code, size_t 
 			expand(machine, chunk, bytes, &left);
 	}
 	tf_memory_stream_close(s);
-	mx_machine_free(machine);
+	mt_machine_free(machine);
 }
 
 static void read_all(void)
@@ -300,7 +300,7 @@ static void read_all(void)
 	struct sonde_trace_message why = { "" };
 	struct tf_memory_thread about;
 	struct tf_memory *m;
-	struct mx_code *code;
+	struct mt_code *code;
 
 	if (tf_memory_open(dir, &m, &why) != SONDE_TRACE_OK) {
 		REQUIRE(!m && why.text[0]);
@@ -309,7 +309,7 @@ static void read_all(void)
 	code = read_code(m);
 	for (size_t i = 0; tf_memory_thread(m, i, &about); i++)
 		read_thread(m, code, i);
-	mx_code_free(code);
+	mt_code_free(code);
 	tf_memory_close(m);
 }
 

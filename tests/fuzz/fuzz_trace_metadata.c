@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tracefmt/trace-internal.h"
+#include "tracefmt/read/trace-internal.h"
 
 #define FIRST                                                                                     \
 	"{\"type\":\"trace\",\"format\":1,\"program\":\"p\",\"args\":[],\"rank\":-1,\"tsc\":1,\"mono\":1," \

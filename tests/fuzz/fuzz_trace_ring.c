@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tracefmt/drain.h"
-#include "tracefmt/pack.h"
-#include "tracefmt/unpack.h"
+#include "tracefmt/write/drain.h"
+#include "tracefmt/write/pack.h"
+#include "tracefmt/read/unpack.h"
 
 #define NOW ((UINT64_C(5) << 44) + (UINT64_C(3) << 40))
 #define INPUT_MAX 65536

@@ -17,8 +17,8 @@
 #include <xxhash.h>
 #include <zstd.h>
 
-#include "tracefmt/trace-internal.h"
-#include "tracefmt/unpack.h"
+#include "tracefmt/read/trace-internal.h"
+#include "tracefmt/read/unpack.h"
 
 #define INPUT_MAX 100000
 

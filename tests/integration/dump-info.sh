@@ -108,7 +108,7 @@ expect 0 sonde info job
 grep -q '^ranks  *2' out || fail "info: not two ranks"
 
 # Bytes that are no text.
-SONDE_TEST_SEED=1 "$top_builddir/tests/unit/tracefmt_generate" big 50000 || fail "no big trace"
+SONDE_TEST_SEED=1 "$top_builddir/tests/unit/tracefmt/generate" big 50000 || fail "no big trace"
 expect 0 sonde dump big
 check_contains out 'file="\\xff"'
 check_contains out 'file="café"'

@@ -7,7 +7,7 @@ failed=0
 
 second_reader()
 {
-	PYTHONDONTWRITEBYTECODE=1 python3 "$top_srcdir/tests/unit/tracefmt_reader.py" "$1"
+	PYTHONDONTWRITEBYTECODE=1 python3 "$top_srcdir/tests/unit/tracefmt/reader.py" "$1"
 }
 
 # same WHAT EXPECTED FOUND
@@ -23,7 +23,7 @@ have_python=yes
 python3 -c 'import ctypes; ctypes.CDLL("libzstd.so.1")' 2>/dev/null || have_python=
 
 for trace in "$top_srcdir"/tests/golden/trace/*/; do
-	"$unit/tracefmt_lines" "$trace" >found || { echo "$trace cannot be read"; failed=1; }
+	"$unit/tracefmt/lines" "$trace" >found || { echo "$trace cannot be read"; failed=1; }
 	same "$trace" "$trace/expected" found
 	[ -z "$have_python" ] || { second_reader "$trace" >second; same "$trace (second reader)" found second; }
 done
@@ -31,8 +31,8 @@ done
 
 if [ -n "$have_python" ]; then
 	for seed in 1 2 3 $RANDOM; do
-		SONDE_TEST_SEED=$seed "$unit/tracefmt_generate" "t$seed" 20000 || failed=1
-		"$unit/tracefmt_lines" "t$seed" >found || failed=1
+		SONDE_TEST_SEED=$seed "$unit/tracefmt/generate" "t$seed" 20000 || failed=1
+		"$unit/tracefmt/lines" "t$seed" >found || failed=1
 		second_reader "t$seed" >second || failed=1
 		same "the trace of seed $seed (second reader)" found second
 		[ "$(wc -l <found)" -ge 20000 ] || { echo "the trace of seed $seed is short"; failed=1; }

@@ -2,7 +2,7 @@
 /*
  * usage: blocks FILE <LIST
  *
- * Judges the control flow that trampolines/flow.h finds in FILE by what ran: wherever control came to (the LIST, from
+ * Judges the control flow that trampolines/flow/flow.h finds in FILE by what ran: wherever control came to (the LIST, from
  * stepper -b), a block has to start.  Prints where none does, and how many addresses were looked at; exit status
  * 1 if there was any such.  Functions with a jump that the analysis itself does not understand are counted apart.
  */
@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "injector/codefacts.h"
-#include "trampolines/flow.h"
+#include "injector/image/facts.h"
+#include "trampolines/flow/flow.h"
 
 static struct inj_symtab *symbols;
 static struct inj_codefacts facts;

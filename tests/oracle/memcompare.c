@@ -24,7 +24,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "launcher/memread.h"
+#include "launcher/memory/memread.h"
 #include "tests/oracle/oracle.h"
 
 enum { MAX_DISTANCES = 12, CONTEXT = 8, PAGE = 4096, UNPROVEN = 4 };
@@ -323,7 +323,7 @@ static void print(const char *what, size_t i, const struct record *r)
 	       r->kind & MD_STACK ? " stack" : "", files[r->file], r->insn);
 }
 
-static struct record record_of(const struct memread *m, const struct mx_access *a)
+static struct record record_of(const struct memread *m, const struct mt_access *a)
 {
 	struct record r = { .addr = a->addr, .size = a->size, .kind = a->kind, .insn = a->insn };
 	const char *path = memread_place(m, a->insn, &r.insn);
@@ -344,13 +344,13 @@ struct cursor {
 	size_t thread;
 	struct memread *m;
 	struct memread_thread *t;
-	const struct mx_access *v;
+	const struct mt_access *v;
 	size_t n, at, total;
 	uint64_t gaps;
-	struct mx_counts counts;
+	struct mt_counts counts;
 };
 
-static const struct mx_access *next(struct cursor *c)
+static const struct mt_access *next(struct cursor *c)
 {
 	if (c->at == c->n) {
 		c->n = memread_next(c->t, &c->v, &c->gaps);
@@ -364,7 +364,7 @@ static const struct mx_access *next(struct cursor *c)
 	return &c->v[c->at++];
 }
 
-static void show(const struct recorded *t, size_t at, struct cursor *c, const struct mx_access *a)
+static void show(const struct recorded *t, size_t at, struct cursor *c, const struct mt_access *a)
 {
 	differs = true;
 	printf("thread %d.%d differs at access %zu of %zu (%" PRIu64 " gaps)\n", t->pid, t->tid, at, t->n, c->gaps);
@@ -407,7 +407,7 @@ static bool may_stop(const struct recorded *t, size_t at, const struct cursor *c
 static void compare(const struct recorded *t, struct cursor *c)
 {
 	for (size_t i = 0;; i++) {
-		const struct mx_access *a = next(c);
+		const struct mt_access *a = next(c);
 		struct record r;
 
 		if (!a && (i == t->n || may_stop(t, i, c)))
@@ -425,11 +425,11 @@ static void compare(const struct recorded *t, struct cursor *c)
 	}
 }
 
-/* What mx_count() says is what mx_next() said. */
+/* What mt_count() says is what mt_next() said. */
 static void compare_counts(struct memread *m, size_t thread, const struct cursor *c)
 {
 	struct memread_thread *t = memread_start(m, thread);
-	struct mx_counts counts = { 0 };
+	struct mt_counts counts = { 0 };
 	uint64_t gaps = 0;
 
 	if (!t)
@@ -477,7 +477,7 @@ static size_t compare_all(const char *trace)
 			forget_pages();
 		if (next(&c)) {
 			c.at = c.total = 0;
-			c.counts = (struct mx_counts){ 0 };
+			c.counts = (struct mt_counts){ 0 };
 			compare(next_step < nsteps ? &steps[next_step] : &nothing, &c);
 			next_step++;
 		}
@@ -513,7 +513,7 @@ static void check_trace(const char *trace)
 
 		if (!c.t)
 			die("a thread that cannot be read");
-		for (const struct mx_access *a; (a = next(&c));) {
+		for (const struct mt_access *a; (a = next(&c));) {
 			struct record r = record_of(m, a);
 
 			if (c.gaps > gaps)

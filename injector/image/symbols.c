@@ -1,0 +1,451 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "config.h"
+
+#include <bfd.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "injector/image/symbols.h"
+
+#ifndef DEBUGDIR
+#define DEBUGDIR "/usr/lib/debug"
+#endif
+#define DEMANGLE_PARAMS 3 /* DMGL_PARAMS | DMGL_ANSI of libiberty's demangle.h */
+#define NEAR_MAX_NAME 63
+
+/*
+ * BFD keeps ELF's own symbol behind each asymbol (elf_symbol_type in its elf-bfd.h), but does not
+ * install that header, and has no other way to a symbol's size.  The value, which is known
+ * otherwise too, is compared before the size is believed.
+ */
+struct elf_asymbol {
+	asymbol symbol;
+	struct {
+		bfd_vma st_value;
+		bfd_vma st_size;
+	} internal;
+};
+
+struct name_slot {
+	uint32_t index; /* into by_addr, plus one; 0: empty */
+};
+
+struct inj_symtab {
+	bfd *files[2]; /* names live in their memory */
+	asymbol **raw[3];
+	long nraw[3];
+	struct inj_symbol *syms;
+	size_t n, room;
+	struct name_slot *names;
+	size_t nnames; /* a power of two */
+};
+
+/* ---- reading ---- */
+
+static uint64_t symbol_size(const asymbol *sym)
+{
+	const struct elf_asymbol *elf = (const struct elf_asymbol *)sym;
+	uint64_t value = bfd_asymbol_value(sym);
+
+	if (elf->internal.st_value != value || elf->internal.st_size > sym->section->size)
+		return 0;
+	return elf->internal.st_size;
+}
+
+static bool is_function(const asymbol *sym)
+{
+	if (!(sym->flags & (BSF_FUNCTION | BSF_GNU_INDIRECT_FUNCTION)))
+		return false;
+	return sym->name[0] && (sym->section->flags & SEC_CODE) &&
+	       sym->value < sym->section->size;
+}
+
+/* A version that is kept for programs linked long ago: name@VERSION, not name@@VERSION. */
+static bool is_old_version(bfd *abfd, asymbol *sym)
+{
+	bool hidden = false;
+
+	return bfd_get_symbol_version_string(abfd, sym, true, &hidden) && hidden;
+}
+
+static enum inj_status add(struct inj_symtab *tab, bfd *abfd, asymbol *sym, uint32_t flags)
+{
+	struct inj_symbol *s;
+	char *at;
+
+	if (tab->n == tab->room) {
+		size_t room = tab->room ? 2 * tab->room : 1024;
+
+		s = realloc(tab->syms, room * sizeof(*s));
+		if (!s)
+			return INJ_MEMORY;
+		tab->syms = s;
+		tab->room = room;
+	}
+	s = &tab->syms[tab->n++];
+	s->name = sym->name;
+	s->addr = bfd_asymbol_value(sym);
+	s->size = symbol_size(sym);
+	s->avail = sym->section->vma + sym->section->size - s->addr;
+	s->flags = flags;
+	if (sym->flags & (BSF_GLOBAL | BSF_WEAK | BSF_GNU_UNIQUE))
+		s->flags |= INJ_SYM_GLOBAL;
+	if (sym->flags & BSF_GNU_INDIRECT_FUNCTION)
+		s->flags |= INJ_SYM_IFUNC;
+	if ((flags & INJ_SYM_DYNAMIC) && is_old_version(abfd, sym))
+		s->flags |= INJ_SYM_OLD;
+	/* some versions of BFD append the version to the name; its memory is ours to cut */
+	at = strchr((char *)(uintptr_t)sym->name, '@');
+	if (at && at != sym->name)
+		*at = '\0';
+	return INJ_OK;
+}
+
+enum table { STATIC_TABLE, DYNAMIC_TABLE, DEBUG_TABLE };
+
+static enum inj_status read_table(struct inj_symtab *tab, bfd *abfd, enum table which,
+				  uint32_t flags)
+{
+	asymbol ***raw = &tab->raw[which];
+	bool dynamic = which == DYNAMIC_TABLE;
+	long bytes = dynamic ? bfd_get_dynamic_symtab_upper_bound(abfd) :
+			       bfd_get_symtab_upper_bound(abfd);
+	enum inj_status status = INJ_OK;
+	long n;
+
+	if (bytes <= (long)sizeof(asymbol *))
+		return INJ_OK;
+	*raw = malloc((size_t)bytes);
+	if (!*raw)
+		return INJ_MEMORY;
+	n = dynamic ? bfd_canonicalize_dynamic_symtab(abfd, *raw) :
+		      bfd_canonicalize_symtab(abfd, *raw);
+	tab->nraw[which] = n > 0 ? n : 0;
+	for (long i = 0; i < n && status == INJ_OK; i++)
+		if (is_function((*raw)[i]))
+			status = add(tab, abfd, (*raw)[i], flags);
+	return status;
+}
+
+static bfd *open_elf(const char *path)
+{
+	static bool ready;
+	bfd *abfd;
+
+	if (!ready) {
+		bfd_init();
+		bfd_set_error_handler((bfd_error_handler_type)(void (*)(void))abs);
+		ready = true;
+	}
+	abfd = bfd_openr(path, "elf64-x86-64");
+	if (abfd && bfd_check_format(abfd, bfd_object))
+		return abfd;
+	if (abfd)
+		bfd_close(abfd);
+	return NULL;
+}
+
+static enum inj_status read_debug_file(struct inj_symtab *tab)
+{
+	char *path = bfd_follow_build_id_debuglink(tab->files[0], DEBUGDIR);
+	enum inj_status status = INJ_OK;
+
+	if (!path)
+		path = bfd_follow_gnu_debuglink(tab->files[0], DEBUGDIR);
+	if (!path)
+		return INJ_OK;
+	tab->files[1] = open_elf(path);
+	if (tab->files[1])
+		status = read_table(tab, tab->files[1], DEBUG_TABLE, INJ_SYM_DEBUG);
+	free(path);
+	return status;
+}
+
+/* ---- order ---- */
+
+static int by_addr(const void *a, const void *b)
+{
+	const struct inj_symbol *x = a, *y = b;
+
+	if (x->addr != y->addr)
+		return x->addr < y->addr ? -1 : 1;
+	/* the same symbol out of two tables: the one with more knowledge first */
+	if ((x->size != 0) != (y->size != 0))
+		return x->size ? -1 : 1;
+	return strcmp(x->name, y->name);
+}
+
+/* Drops what stands in .symtab and .dynsym alike; sets avail from the next function. */
+static void settle(struct inj_symtab *tab)
+{
+	size_t n = 0;
+	uint64_t next = 0;
+
+	if (tab->n)
+		qsort(tab->syms, tab->n, sizeof(*tab->syms), by_addr);
+	for (size_t i = 0; i < tab->n; i++) {
+		struct inj_symbol *s = &tab->syms[i], *last = n ? &tab->syms[n - 1] : NULL;
+
+		if (last && last->addr == s->addr && strcmp(last->name, s->name) == 0)
+			last->flags |= s->flags & (INJ_SYM_DYNAMIC | INJ_SYM_GLOBAL | INJ_SYM_OLD);
+		else
+			tab->syms[n++] = *s;
+	}
+	tab->n = n;
+	for (size_t i = n; i-- > 0;) {
+		struct inj_symbol *s = &tab->syms[i];
+		uint64_t after = i + 1 < n ? tab->syms[i + 1].addr : 0;
+
+		if (after > s->addr)
+			next = after;
+		if (next > s->addr && next - s->addr < s->avail)
+			s->avail = next - s->addr;
+		if (s->size > s->avail)
+			s->avail = s->size;
+	}
+}
+
+static uint32_t hash_name(const char *name)
+{
+	uint32_t h = 5381; /* as DT_GNU_HASH does */
+
+	for (; *name; name++)
+		h = h * 33 + (unsigned char)*name;
+	return h;
+}
+
+static enum inj_status index_names(struct inj_symtab *tab)
+{
+	size_t room = 16;
+
+	while (room < 2 * tab->n)
+		room *= 2;
+	tab->names = calloc(room, sizeof(*tab->names));
+	if (!tab->names)
+		return INJ_MEMORY;
+	tab->nnames = room;
+	for (size_t i = 0; i < tab->n; i++) {
+		size_t h = hash_name(tab->syms[i].name) & (room - 1);
+
+		while (tab->names[h].index)
+			h = (h + 1) & (room - 1);
+		tab->names[h].index = (uint32_t)i + 1;
+	}
+	return INJ_OK;
+}
+
+enum inj_status inj_symtab_open(const char *path, unsigned int flags, struct inj_symtab **out)
+{
+	struct inj_symtab *tab = calloc(1, sizeof(*tab));
+	enum inj_status status;
+
+	*out = NULL;
+	if (!tab)
+		return INJ_MEMORY;
+	tab->files[0] = open_elf(path);
+	status = tab->files[0] ? INJ_OK : INJ_NO_FILE;
+	if (status == INJ_OK)
+		status = read_table(tab, tab->files[0], STATIC_TABLE, 0);
+	if (status == INJ_OK)
+		status = read_table(tab, tab->files[0], DYNAMIC_TABLE, INJ_SYM_DYNAMIC);
+	if (status == INJ_OK && (flags & INJ_SYMTAB_DEBUG_FILE))
+		status = read_debug_file(tab);
+	if (status == INJ_OK) {
+		settle(tab);
+		status = index_names(tab);
+	}
+	if (status != INJ_OK) {
+		inj_symtab_close(tab);
+		return status;
+	}
+	*out = tab;
+	return INJ_OK;
+}
+
+void inj_symtab_close(struct inj_symtab *tab)
+{
+	if (!tab)
+		return;
+	for (int i = 0; i < 3; i++)
+		free(tab->raw[i]);
+	for (int i = 0; i < 2; i++)
+		if (tab->files[i])
+			bfd_close(tab->files[i]);
+	free(tab->names);
+	free(tab->syms);
+	free(tab);
+}
+
+const struct inj_symbol *inj_symtab_all(const struct inj_symtab *tab, size_t *n)
+{
+	*n = tab->n;
+	return tab->syms;
+}
+
+/* ---- finding ---- */
+
+char *inj_demangle(const char *name)
+{
+	/* C++ (_Z), Rust (_R, and _ZN...17h<hash>E, which the demangler also knows) */
+	if (name[0] != '_' || (name[1] != 'Z' && name[1] != 'R'))
+		return NULL;
+	return bfd_demangle(NULL, name, DEMANGLE_PARAMS);
+}
+
+static int rank(const struct inj_symbol *s)
+{
+	return (s->flags & INJ_SYM_OLD ? 0 : 2) + (s->flags & INJ_SYM_GLOBAL ? 1 : 0);
+}
+
+static void consider(const struct inj_symbol *s, const struct inj_symbol **best, size_t *others)
+{
+	if (!*best) {
+		*best = s;
+		return;
+	}
+	if ((*best)->addr != s->addr && rank(s) == rank(*best))
+		++*others;
+	if (rank(s) > rank(*best)) {
+		*others = 0;
+		*best = s;
+	}
+}
+
+static bool demangled_is(const char *mangled, const char *name)
+{
+	char *full = inj_demangle(mangled);
+	size_t n = strlen(name);
+	bool same;
+
+	if (!full)
+		return false;
+	same = strncmp(full, name, n) == 0 &&
+	       (full[n] == '\0' || (full[n] == '(' && !strchr(name, '(')));
+	free(full);
+	return same;
+}
+
+static const struct inj_symbol *find_demangled(const struct inj_symtab *tab, const char *name,
+					       size_t *others)
+{
+	const struct inj_symbol *best = NULL;
+
+	for (size_t i = 0; i < tab->n; i++)
+		if (demangled_is(tab->syms[i].name, name))
+			consider(&tab->syms[i], &best, others);
+	return best;
+}
+
+const struct inj_symbol *inj_symtab_find(const struct inj_symtab *tab, const char *name,
+					 size_t *others)
+{
+	const struct inj_symbol *best = NULL;
+	size_t mask = tab->nnames - 1, ignored;
+
+	others = others ? others : &ignored;
+	*others = 0;
+	if (strstr(name, "::") || strchr(name, '(') || strchr(name, ' '))
+		return find_demangled(tab, name, others);
+	for (size_t h = hash_name(name) & mask; tab->names[h].index; h = (h + 1) & mask) {
+		const struct inj_symbol *s = &tab->syms[tab->names[h].index - 1];
+
+		if (strcmp(s->name, name) == 0)
+			consider(s, &best, others);
+	}
+	return best;
+}
+
+const struct inj_symbol *inj_symtab_at(const struct inj_symtab *tab, uint64_t addr)
+{
+	size_t lo = 0, hi = tab->n;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (tab->syms[mid].addr < addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < tab->n && tab->syms[lo].addr == addr ? &tab->syms[lo] : NULL;
+}
+
+bool inj_symtab_object(const struct inj_symtab *tab, const char *name, uint64_t *addr)
+{
+	size_t len = strlen(name);
+
+	for (long i = 0; i < tab->nraw[DYNAMIC_TABLE]; i++) {
+		const asymbol *sym = tab->raw[DYNAMIC_TABLE][i];
+
+		if (strncmp(sym->name, name, len) != 0 || (sym->name[len] && sym->name[len] != '@'))
+			continue;
+		if (bfd_is_und_section(sym->section))
+			continue;
+		*addr = bfd_asymbol_value(sym);
+		return true;
+	}
+	return false;
+}
+
+/* ---- near names ---- */
+
+/* Levenshtein distance, at most @limit (limit + 1: more). */
+static unsigned int distance(const char *a, const char *b, unsigned int limit)
+{
+	unsigned int row[NEAR_MAX_NAME + 1];
+	size_t na = strlen(a), nb = strlen(b);
+
+	if (na > NEAR_MAX_NAME || nb > NEAR_MAX_NAME || na > nb + limit || nb > na + limit)
+		return limit + 1;
+	for (size_t j = 0; j <= nb; j++)
+		row[j] = (unsigned int)j;
+	for (size_t i = 1; i <= na; i++) {
+		unsigned int diagonal = row[0], least;
+
+		row[0] = least = (unsigned int)i;
+		for (size_t j = 1; j <= nb; j++) {
+			unsigned int replace = diagonal + (a[i - 1] != b[j - 1]);
+			unsigned int gap = (row[j] < row[j - 1] ? row[j] : row[j - 1]) + 1;
+
+			diagonal = row[j];
+			row[j] = replace < gap ? replace : gap;
+			least = row[j] < least ? row[j] : least;
+		}
+		if (least > limit)
+			return limit + 1;
+	}
+	return row[nb];
+}
+
+static size_t insert_near(struct inj_near *near, size_t n, size_t max, const char *name,
+			  unsigned int d)
+{
+	size_t at = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(near[i].name, name) == 0)
+			return n;
+	while (at < n && near[at].distance <= d)
+		at++;
+	if (at == max)
+		return n;
+	n = n < max ? n + 1 : n;
+	memmove(&near[at + 1], &near[at], (n - at - 1) * sizeof(*near));
+	near[at] = (struct inj_near){ name, d };
+	return n;
+}
+
+size_t inj_symtab_near(const struct inj_symtab *tab, const char *name, struct inj_near *near,
+		       size_t n, size_t max)
+{
+	unsigned int limit = (unsigned int)(strlen(name) / 3);
+
+	limit = limit < 1 ? 1 : limit > 5 ? 5 : limit;
+	for (size_t i = 0; i < tab->n; i++) {
+		unsigned int d = distance(name, tab->syms[i].name, limit);
+
+		if (d <= limit && d > 0)
+			n = insert_near(near, n, max, tab->syms[i].name, d);
+	}
+	return n;
+}

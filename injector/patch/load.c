@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * Our own ELF loader: puts a shared object that needs no other into the program.  Code and constants are in
+ * the code memfd; writable pages are private memory mapped over it at their place.
+ */
+#include "config.h"
+
+#include <elf.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+
+#include "injector/patch/session.h"
+#include "runtime/image.h"
+#include "tracefmt/ring.h"
+#include "memtrace/shared.h"
+
+#define PAGE UINT64_C(4096)
+#define MADV_WIPE 18 /* MADV_WIPEONFORK */
+
+static uint64_t page_down(uint64_t a)
+{
+	return a & ~(PAGE - 1);
+}
+
+static uint64_t page_up(uint64_t a)
+{
+	return page_down(a + PAGE - 1);
+}
+
+static enum inj_status load_writable(struct inj_session *s, const struct inj_image *img,
+				     const struct inj_segment *seg, uint64_t base)
+{
+	uint64_t start = page_down(seg->vaddr), end = page_up(seg->vaddr + seg->memsz), got;
+	enum inj_status status;
+
+	status = inj_mmap(s->target, base + start, end - start, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0, &got);
+	if (status != INJ_OK)
+		return status;
+	return inj_write(s->target, base + seg->vaddr, img->mem + seg->vaddr, seg->memsz);
+}
+
+enum inj_status inj_load_image(struct inj_session *s, struct inj_image *img, uint64_t *base)
+{
+	enum inj_status status;
+	enum inj_image_status relocated;
+	uint8_t *mem;
+
+	status = inj_code_alloc_pages(&s->code, s->target, img->size, base, &mem);
+	if (status != INJ_OK)
+		return status;
+	relocated = inj_image_relocate(img, *base, NULL, NULL, NULL);
+	if (relocated != INJ_IMAGE_OK)
+		return INJ_BAD_IMAGE;
+	for (size_t i = 0; i < img->nsegments && status == INJ_OK; i++) {
+		const struct inj_segment *seg = &img->segments[i];
+
+		if (seg->flags & PF_W)
+			status = load_writable(s, img, seg, *base);
+		else
+			memcpy(mem + seg->vaddr, img->mem + seg->vaddr, seg->memsz);
+	}
+	return status;
+}
+
+/* ---- the runtime ---- */
+
+static enum inj_status find_symbols(struct inj_session *s)
+{
+	const struct {
+		const char *name;
+		uint64_t *addr;
+	} wanted[] = {
+		{ "sonde_rt_config", &s->rt_config },
+		{ "sonde_rt_api", &s->rt_api },
+		{ "sonde_rt_gate", &s->rt_gate },
+		{ "sonde_rt_dl_state", &s->rt_dl_state },
+		{ "sonde_rt_exit", &s->rt_exit },
+		{ "sonde_rt_probe_gate", &s->rt_probe_gate },
+		{ "sonde_rt_mem_gate", &s->rt_mem_gate },
+		{ "sonde_rt_sigaction", &s->rt_sigaction },
+		{ "sonde_rt_restored", &s->rt_restored },
+	};
+
+	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
+		uint64_t vaddr;
+
+		if (inj_image_symbol(&s->runtime_image, wanted[i].name, &vaddr) != INJ_IMAGE_OK)
+			return INJ_BAD_IMAGE;
+		*wanted[i].addr = s->runtime + vaddr;
+	}
+	return INJ_OK;
+}
+
+/*
+ * Pools, with two pages in front: one that stands for the TCB as long as there is none, and one that
+ * is nobody's pool, for the GS base that the program starts with: a thread that never records hands
+ * it on to its children, and must not hand on the pool of another.
+ */
+static enum inj_status map_pools(struct inj_session *s)
+{
+	uint64_t bytes = s->opt.npools * RT_POOL_BYTES;
+	enum inj_status status;
+	int64_t result;
+	uint64_t at;
+
+	status = inj_mmap(s->target, 0, 2 * PAGE + bytes, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0, &at);
+	if (status != INJ_OK)
+		return status;
+	s->config.nobody = at + PAGE;
+	s->config.pools = at + 2 * PAGE;
+	s->config.npools = s->opt.npools;
+	s->spare = at + PAGE - INJ_SPARE;
+	status = inj_syscall(s->target, 28 /* madvise */,
+			     (const uint64_t[6]){ s->config.pools, bytes, MADV_WIPE }, &result);
+	if (status != INJ_OK || !s->opt.is_static)
+		return status;
+	/* in the middle, since TLS is at negative offsets too */
+	s->config.pre_tls = at + PAGE / 2;
+	return inj_write(s->target, s->config.pre_tls, &s->config.pre_tls, 8);
+}
+
+static enum inj_status map_rings(struct inj_session *s)
+{
+	s->config.nrings = s->opt.nrings;
+	return inj_mmap(s->target, 0, s->opt.ring_map, PROT_READ | PROT_WRITE, MAP_SHARED,
+			s->opt.ring_fd, 0, &s->config.control);
+}
+
+/* A part of the memory that is shared with whoever makes code. */
+static bool map_part(struct inj_session *s, uint64_t offset, uint64_t bytes, int prot, uint64_t *at)
+{
+	int64_t ignored;
+
+	if (inj_mmap(s->target, 0, bytes, prot, MAP_SHARED | MAP_NORESERVE, s->opt.compiled_fd, offset, at) != INJ_OK)
+		return false;
+	return inj_syscall(s->target, 28 /* madvise */, (const uint64_t[6]){ *at, bytes, MADV_DONTDUMP },
+			   &ignored) == INJ_OK;
+}
+
+/* Where that cannot be, it is done without. */
+static void map_compiled(struct inj_session *s)
+{
+	const int rw = PROT_READ | PROT_WRITE, rx = PROT_READ | PROT_EXEC;
+	uint64_t head, code, asks;
+
+	if (!map_part(s, 0, MT_CODE, PROT_READ, &head))
+		return;
+	if (!map_part(s, MT_CODE, MT_CODE_BYTES, rx, &code)) {
+		(void)!inj_munmap(s->target, head, MT_CODE);
+		return;
+	}
+	if (!map_part(s, MT_ASKS, MT_ASKS_BYTES, rw, &asks)) {
+		(void)!inj_munmap(s->target, head, MT_CODE);
+		(void)!inj_munmap(s->target, code, MT_CODE_BYTES);
+		return;
+	}
+	s->config.compiled = head;
+	s->config.compile_asks = asks;
+	s->compiled = code;
+}
+
+static enum inj_status close_remote(struct inj_session *s, int fd)
+{
+	int64_t result;
+
+	return inj_syscall(s->target, 3 /* close */, (const uint64_t[6]){ (uint64_t)fd },
+			   &result);
+}
+
+/* The processor's own breakpoint instruction, where a remote call returns to. */
+static enum inj_status make_trap(struct inj_session *s)
+{
+	uint8_t *mem;
+	enum inj_status status = inj_code_alloc(&s->code, s->target, 0, 0, 16, &s->trap, &mem);
+
+	if (status == INJ_OK)
+		memset(mem, 0xcc, 16);
+	return status;
+}
+
+/* Nothing but the runtime has to do with it: it needs no other image, and none needs it. */
+static enum inj_status load_analyzer(struct inj_session *s, size_t i)
+{
+	struct inj_image image;
+	enum inj_status status;
+	uint64_t base, desc;
+
+	if (inj_image_open(s->opt.analyzers[i], &image) != INJ_IMAGE_OK)
+		return INJ_BAD_IMAGE;
+	status = inj_load_image(s, &image, &base);
+	if (status == INJ_OK && inj_image_symbol(&image, "sonde_module", &desc) != INJ_IMAGE_OK)
+		status = INJ_BAD_IMAGE;
+	if (status == INJ_OK)
+		s->config.analyzers[s->config.nanalyzers++] = base + desc;
+	inj_image_close(&image);
+	return status;
+}
+
+static enum inj_status load_analyzers(struct inj_session *s)
+{
+	enum inj_status status = INJ_OK;
+
+	for (size_t i = 0; i < s->opt.nanalyzers && i < RT_ANALYZERS && status == INJ_OK; i++)
+		status = load_analyzer(s, i);
+	return status;
+}
+
+enum inj_status inj_load_runtime(struct inj_session *s)
+{
+	enum inj_status status = inj_code_map(&s->code, s->target);
+
+	if (status == INJ_OK)
+		status = map_rings(s);
+	if (status == INJ_OK)
+		status = close_remote(s, s->opt.ring_fd);
+	if (status == INJ_OK)
+		status = map_pools(s);
+	if (status == INJ_OK)
+		status = inj_load_image(s, &s->runtime_image, &s->runtime);
+	if (status == INJ_OK)
+		status = find_symbols(s);
+	if (status == INJ_OK)
+		status = load_analyzers(s);
+	if (status == INJ_OK && s->opt.nanalyzers && s->opt.compiled_fd >= 0) {
+		map_compiled(s);
+		status = close_remote(s, s->opt.compiled_fd);
+	}
+	if (status == INJ_OK)
+		status = make_trap(s);
+	if (status != INJ_OK)
+		return status;
+	s->config.magic = RT_CONFIG_MAGIC;
+	if (getauxval(AT_HWCAP2) & 2)
+		s->config.flags |= RT_FSGSBASE;
+	return inj_write(s->target, s->rt_config, &s->config, sizeof(s->config));
+}

@@ -1,0 +1,666 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "config.h"
+
+#include <malloc.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "injector/patch/mirrors.h"
+#include "injector/patch/planners.h"
+#include "injector/patch/session.h"
+#include "runtime/probe.h"
+
+#define MIN_CHUNK (UINT64_C(64) << 10) /* code memory that is taken at once */
+#define MAX_CHUNK (UINT64_C(4) << 20)
+#define TABLES 7  /* what its two tables take, in lengths of the chunk: up to 3.3 each were seen */
+/* What cannot be left out, as stubs, has that part of all, and a little that small parts leave unused. */
+#define LEFT 64
+#define LEFT_TOO (UINT64_C(256) << 10)
+#define NOBODY UINT32_MAX		/* owner of edits that are no function's */
+
+const char *inj_recorded_reason(const struct inj_recorded *r)
+{
+	static const char *const text[] = {
+		[INJ_RECORDED_OK] = "instrumented",
+		[INJ_RECORDED_WRAPPED] = "a module wraps it",
+		[INJ_RECORDED_NEVER] = "does not return like other functions",
+		[INJ_RECORDED_GO] = "Go moves it between threads, and its stacks",
+		[INJ_RECORDED_OURS] = "Sonde needs it for itself",
+		[INJ_RECORDED_CHANGED] = "the code in memory is not that of the file",
+		[INJ_RECORDED_NO_ROOM] = "no room for its copy within reach",
+		[INJ_RECORDED_TOO_MANY] = "too many functions",
+	};
+
+	if (r->state == INJ_RECORDED_REFUSED)
+		return tramp_mirror_text((enum tramp_mirror_status)r->refused);
+	return text[r->state];
+}
+
+/* Code memory, and what its code map will hold. */
+struct chunk {
+	uint64_t addr;
+	uint8_t *mem;
+	uint64_t len, used;
+	struct rt_piece *pieces;
+	size_t npieces, room;
+	struct rt_mem_piece *mems;
+	size_t nmems, room_mems;
+};
+
+/* One object's functions on their way. */
+struct work {
+	struct inj_session *s;
+	size_t object;
+	uint64_t lo, hi; /* its code in the program */
+	struct tramp_code *code;
+	struct tramp_mirror *mirror; /* which keeps the shapes of all probes */
+	struct chunk chunk;
+	struct inj_described described;
+	struct inj_edits edits;
+	struct inj_calls calls;
+};
+
+/* ---- code memory ---- */
+
+static enum inj_status put_table(struct inj_session *s, const void *table, size_t bytes,
+				 uint64_t *addr)
+{
+	return inj_code_put(&s->code, s->target, table, bytes, addr);
+}
+
+static void note_origins(const struct chunk *c, struct rt_codemap *m)
+{
+	m->orig_lo = UINT32_MAX;
+	for (size_t i = 0; i < c->npieces; i++) {
+		uint32_t orig = c->pieces[i].orig;
+
+		m->orig_lo = orig < m->orig_lo ? orig : m->orig_lo;
+		m->orig_hi = orig > m->orig_hi ? orig : m->orig_hi;
+	}
+}
+
+/* Tells the runtime of a chunk that is complete. */
+static enum inj_status close_chunk(struct work *w)
+{
+	struct rt_codemaps *maps = w->s->mirrors.maps;
+	struct chunk *c = &w->chunk;
+	const struct rt_probe_map *probes;
+	struct rt_codemap m = { .arena = c->addr, .arena_end = c->addr + c->used };
+	enum inj_status status = INJ_OK;
+	size_t nprobes;
+
+	if (c->used) {
+		probes = tramp_mirror_probes(w->mirror, &nprobes);
+		m.object = tramp_code_base(w->code) + w->s->objects[w->object].base;
+		m.npieces = (uint32_t)c->npieces;
+		m.nprobes = (uint32_t)nprobes;
+		note_origins(c, &m);
+		m.nmems = (uint32_t)c->nmems;
+		status = put_table(w->s, c->pieces, c->npieces * sizeof(*c->pieces), &m.pieces);
+		if (status == INJ_OK)
+			status = put_table(w->s, c->mems, c->nmems * sizeof(*c->mems), &m.mems);
+		if (status == INJ_OK)
+			status = put_table(w->s, probes, nprobes * sizeof(*probes), &m.probes);
+		if (status == INJ_OK) {
+			maps->v[maps->count] = m;
+			__atomic_store_n(&maps->count, maps->count + 1, __ATOMIC_RELEASE);
+		}
+	}
+	free(c->pieces);
+	free(c->mems);
+	*c = (struct chunk){ 0 };
+	return status;
+}
+
+/* A chunk is of no use without its tables.  @len or less, 0: there is no room for @want. */
+static uint64_t fitting(const struct inj_code *code, uint64_t len, size_t want)
+{
+	uint64_t room = code->size - code->used, left = code->size / LEFT + LEFT_TOO;
+	uint64_t most = room > left ? (room - left) / (1 + TABLES) : 0;
+
+	if (len <= most)
+		return len;
+	return want <= most ? most : 0;
+}
+
+/* Code memory in doubling steps: small programs stay small, large ones do not need many tables. */
+static enum inj_status open_chunk(struct work *w, size_t want)
+{
+	uint64_t len = w->chunk.len ? 2 * w->chunk.len : MIN_CHUNK;
+	enum inj_status status = close_chunk(w);
+
+	if (status != INJ_OK)
+		return status;
+	if (w->s->mirrors.maps->count == RT_MAX_CODEMAPS)
+		return INJ_NO_ROOM;
+	len = len > MAX_CHUNK ? MAX_CHUNK : len;
+	len = len < want ? want : len;
+	len = fitting(&w->s->code, len, want);
+	if (!len)
+		return INJ_NO_ROOM;
+	status = inj_code_alloc(&w->s->code, w->s->target, w->lo, w->hi, len, &w->chunk.addr,
+				&w->chunk.mem);
+	w->chunk.len = status == INJ_OK ? len : 0;
+	return status;
+}
+
+static enum inj_status room_for(struct work *w, size_t want)
+{
+	struct chunk *c = &w->chunk;
+
+	c->used = (c->used + 15) & ~UINT64_C(15);
+	if (c->used + want <= c->len)
+		return INJ_OK;
+	return open_chunk(w, want);
+}
+
+static enum inj_status add_mems(struct chunk *c, const struct tramp_mirror_code *out)
+{
+	if (c->nmems + out->nmems > c->room_mems) {
+		size_t room = 2 * (c->room_mems + out->nmems);
+		struct rt_mem_piece *v = realloc(c->mems, room * sizeof(*v));
+
+		if (!v)
+			return INJ_MEMORY;
+		c->mems = v;
+		c->room_mems = room;
+	}
+	for (size_t i = 0; i < out->nmems; i++) {
+		c->mems[c->nmems] = out->mems[i];
+		c->mems[c->nmems++].start += (uint32_t)c->used;
+	}
+	return INJ_OK;
+}
+
+static enum inj_status add_pieces(struct chunk *c, const struct tramp_mirror_code *out)
+{
+	if (c->npieces + out->npieces > c->room) {
+		size_t room = 2 * (c->room + out->npieces);
+		struct rt_piece *v = realloc(c->pieces, room * sizeof(*v));
+
+		if (!v)
+			return INJ_MEMORY;
+		c->pieces = v;
+		c->room = room;
+	}
+	for (size_t i = 0; i < out->npieces; i++) {
+		c->pieces[c->npieces] = out->pieces[i];
+		c->pieces[c->npieces++].start += (uint32_t)c->used;
+	}
+	return add_mems(c, out);
+}
+
+/* ---- one function ---- */
+
+static struct inj_recorded *add_recorded(struct inj_mirrors *m)
+{
+	if (m->n == m->room) {
+		size_t room = m->room ? 2 * m->room : 1024;
+		struct inj_recorded *v = realloc(m->v, room * sizeof(*v));
+
+		if (!v)
+			return NULL;
+		m->v = v;
+		m->room = room;
+	}
+	memset(&m->v[m->n], 0, sizeof(*m->v));
+	return &m->v[m->n++];
+}
+
+static enum inj_status add_edits(struct work *w, const struct tramp_mirror_code *out, uint64_t base,
+				 uint32_t owner)
+{
+	enum inj_status status = INJ_OK;
+
+	for (size_t i = 0; i < out->npatches && status == INJ_OK; i++) {
+		const struct tramp_patch *p = &out->patches[i];
+		struct inj_edit e = { .addr = base + p->off, .owner = owner, .len = p->len };
+
+		memcpy(e.bytes, p->bytes, p->len);
+		memcpy(e.was, p->was, p->len);
+		status = inj_edits_add(&w->edits, &e);
+	}
+	return status;
+}
+
+static bool is_wrapped(const struct inj_session *s, size_t object, uint64_t addr)
+{
+	uint64_t at = s->objects[object].base + addr;
+
+	for (size_t i = 0; i < s->nwraps; i++)
+		if (s->wraps[i].addr == at && (s->wraps[i].state == INJ_WRAP_ACTIVE ||
+					       s->wraps[i].state == INJ_WRAP_PENDING))
+			return true;
+	return false;
+}
+
+/* Places that we patch for our own ends: the linker's notification function, exit() in static programs. */
+static bool is_ours(const struct work *w, const struct tramp_fn *fn)
+{
+	const struct inj_session *s = w->s;
+	const struct inj_codefacts *facts = s->objects[w->object].facts;
+	uint64_t at = s->objects[w->object].base + fn->addr;
+
+	for (size_t i = 0; i < s->npatches; i++)
+		if (s->patches[i].addr - at < fn->size)
+			return true;
+	for (size_t i = 0; i < facts->nsigaction; i++)
+		if (facts->sigaction[i] - fn->addr < fn->size)
+			return true;
+	return s->dl_debug_state - at < fn->size;
+}
+
+static enum inj_recorded_state may_be_mirrored(const struct work *w, size_t i)
+{
+	const struct inj_codefacts *facts = w->s->objects[w->object].facts;
+	const struct tramp_fn *fn = &facts->facts.fns[i];
+	const struct inj_mirrors *m = &w->s->mirrors;
+	const struct inj_mirror_options *opt = &w->s->opt.mirror;
+
+	if (is_wrapped(w->s, w->object, fn->addr))
+		return INJ_RECORDED_WRAPPED;
+	if (facts->fn[i].flags & INJ_FN_NEVER)
+		return INJ_RECORDED_NEVER;
+	if (facts->fn[i].flags & INJ_FN_GO)
+		return INJ_RECORDED_GO;
+	if (is_ours(w, fn))
+		return INJ_RECORDED_OURS;
+	if (w->s->next_event + 2 > SONDE_MAX_EVENTS ||
+	    (opt->max_functions && m->next_index >= opt->max_functions))
+		return INJ_RECORDED_TOO_MANY;
+	return INJ_RECORDED_OK;
+}
+
+static enum inj_status refuse(struct inj_recorded *r, enum tramp_mirror_status said)
+{
+	if (said == TRAMP_MIRROR_MEMORY)
+		return INJ_MEMORY;
+	r->state = said == TRAMP_MIRROR_FAR ? INJ_RECORDED_NO_ROOM : INJ_RECORDED_REFUSED;
+	r->refused = (uint8_t)said;
+	return INJ_OK;
+}
+
+static enum inj_status describe(struct work *w, const struct tramp_mirror *mirror)
+{
+	struct tramp_mem_description f;
+
+	tramp_mirror_description(mirror, &f);
+	return inj_described_add(w->s, &w->described, &f);
+}
+
+static enum inj_status emit(struct work *w, struct tramp_mirror *mirror, uint32_t owner)
+{
+	struct inj_recorded *r = &w->s->mirrors.v[owner];
+	struct chunk *c = &w->chunk;
+	uint64_t base = tramp_code_base(w->code) + w->s->objects[w->object].base;
+	struct tramp_mirror_code out;
+	enum tramp_mirror_status said;
+	enum inj_status status = room_for(w, tramp_mirror_room(mirror));
+
+	if (status == INJ_NO_ROOM) {
+		r->state = INJ_RECORDED_NO_ROOM;
+		return INJ_OK;
+	}
+	if (status != INJ_OK)
+		return status;
+	said = tramp_mirror_emit(mirror, base, c->addr + c->used, c->mem + c->used,
+				 c->len - c->used, &out);
+	if (said != TRAMP_MIRROR_OK)
+		return refuse(r, said);
+	status = add_pieces(c, &out);
+	if (status == INJ_OK)
+		status = add_edits(w, &out, base, owner);
+	if (status == INJ_OK)
+		status = inj_calls_note(&w->calls, &out, base, w->s->objects[w->object].base, owner);
+	r->mirror = c->addr + c->used;
+	r->mirror_len = (uint32_t)out.len;
+	c->used += out.len;
+	return status;
+}
+
+static enum inj_status mirror_function(struct work *w, const struct inj_planned *p,
+				       struct tramp_mirror *mirror, enum tramp_mirror_status said)
+{
+	bool events = p->want & TRAMP_MIRROR_ENTRY;
+	size_t i = p->fn;
+	const struct inj_codefacts *facts = w->s->objects[w->object].facts;
+	struct inj_mirrors *m = &w->s->mirrors;
+	struct inj_recorded *r = add_recorded(m);
+	enum inj_status status;
+
+	if (!r)
+		return INJ_MEMORY;
+	r->name = facts->fn[i].name;
+	r->object = w->object;
+	r->file_addr = facts->facts.fns[i].addr;
+	r->size = (uint32_t)facts->facts.fns[i].size;
+	r->state = (uint8_t)may_be_mirrored(w, i);
+	if (r->state != INJ_RECORDED_OK)
+		return INJ_OK;
+	if (said != TRAMP_MIRROR_OK && said != TRAMP_MIRROR_NEVER_LEAVES)
+		return refuse(r, said);
+	r->enter = events ? w->s->next_event : 0;
+	r->leave = events ? w->s->next_event + 1 : 0;
+	r->index = m->next_index;
+	r->memory = p->want & TRAMP_MIRROR_ACCESSES;
+	tramp_mirror_number(mirror, r->enter, r->leave, r->index, m->next_node + 1);
+	status = emit(w, mirror, (uint32_t)(r - m->v));
+	if (status != INJ_OK || r->state != INJ_RECORDED_OK)
+		return status;
+	if (events) {
+		w->s->next_event += 2;
+		m->next_index++;
+	}
+	return r->memory ? describe(w, mirror) : INJ_OK;
+}
+
+/* ---- one object ---- */
+
+static enum inj_status read_facts(struct inj_session *s, struct inj_object *o)
+{
+	struct inj_symtab *tab = inj_object_symbols(o);
+	enum inj_status status;
+
+	if (o->facts)
+		return INJ_OK;
+	if (!tab)
+		return INJ_NO_FILE;
+	o->facts = calloc(1, sizeof(*o->facts));
+	if (!o->facts)
+		return INJ_MEMORY;
+	status = inj_codefacts_read(o->path, tab, o->facts);
+	if (status == INJ_OK) {
+		o->facts->facts.threads = inj_processors();
+		return INJ_OK;
+	}
+	free(o->facts);
+	o->facts = NULL;
+	(void)s;
+	return status;
+}
+
+static struct tramp_probe_env probe_env(const struct inj_session *s)
+{
+	return (struct tramp_probe_env){
+		.mode = s->opt.mirror.mode,
+		.id = TRAMP_ID_FS_ZERO,
+		.owner = SONDE_POOL_OWNER,
+		.ptr = SONDE_POOL_PTR,
+		.room = RT_POOL_ROOM,
+		.counts = s->opt.mirror.max_functions ? RT_POOL_COUNTS : 0,
+		.shadow = RT_POOL_SHADOW,
+		.shadow_end = RT_POOL_SHADOW_END,
+		.time = RT_POOL_TIME,
+		.depth = s->opt.mirror.depth != 0,
+		.calls = s->opt.mirror.calls,
+		.gate = s->rt_probe_gate,
+	};
+}
+
+static struct tramp_mem_env mem_env(const struct inj_session *s)
+{
+	return (struct tramp_mem_env){
+		.id = TRAMP_ID_FS_ZERO,
+		.owner = RT_POOL_TCB,
+		.ptr = RT_POOL_MEM_PTR,
+		.limit = RT_POOL_MEM_LIMIT,
+		.park = RT_POOL_MEM_PARK,
+		.slot = { RT_POOL_MEM_SLOT, RT_POOL_MEM_SLOT + 8, RT_POOL_MEM_SLOT + 16 },
+		.gate = s->rt_mem_gate,
+		.slack = INJ_MEM_SLACK,
+		.stack = s->opt.mirror.memory.stack,
+		.rungs = s->opt.mirror.memory.rungs,
+		.sampled = s->opt.mirror.memory.sampled,
+		.off = RT_POOL_MEM_OFF,
+		.count = s->opt.mirror.memory.count,
+		.left = RT_POOL_MEM_LEFT,
+		.free = s->opt.mirror.memory.uncounted ? RT_POOL_MEM_FREE : 0,
+	};
+}
+
+static uint32_t want_of(const struct inj_mirror_options *opt, bool events, bool memory)
+{
+	uint32_t want = events ? TRAMP_MIRROR_ENTRY : 0;
+
+	if (events && opt->mode != TRAMP_PROBE_COUNT)
+		want |= TRAMP_MIRROR_EXIT;
+	return memory ? want | TRAMP_MIRROR_ACCESSES : want;
+}
+
+/* Those that are wanted; parts go with their function.  NULL: no memory. */
+static struct inj_planned *list_functions(const struct work *w, size_t *n)
+{
+	const struct inj_mirror_options *opt = &w->s->opt.mirror;
+	const struct inj_object *o = &w->s->objects[w->object];
+	const struct tramp_facts *facts = &o->facts->facts;
+	bool *events = calloc(facts->nfns + 1, sizeof(*events));
+	bool *memory = calloc(facts->nfns + 1, sizeof(*memory));
+	struct inj_planned *fns = calloc(facts->nfns + 1, sizeof(*fns));
+	bool done = events && memory && fns && opt->mark(opt->arg, o, events, memory);
+
+	*n = 0;
+	for (size_t i = 0; i < facts->nfns && done; i++) {
+		uint32_t want = want_of(opt, events[i], memory[i]);
+
+		if (want && tramp_code_function(w->code, facts->fns[i].addr) == i)
+			fns[(*n)++] = (struct inj_planned){ .fn = (uint32_t)i, .want = want };
+	}
+	free(events);
+	free(memory);
+	if (done)
+		return fns;
+	free(fns);
+	return NULL;
+}
+
+static enum inj_status mirror_list(struct work *w, const struct tramp_probe_env *env,
+				   const struct inj_planned *fns, size_t n)
+{
+	struct tramp_mem_env memory = mem_env(w->s);
+	struct inj_planners *p = inj_planners_new(w->code, env, &memory, w->mirror, fns, n);
+	enum inj_status status = p ? INJ_OK : INJ_MEMORY;
+
+	for (size_t i = 0; i < n && status == INJ_OK; i++) {
+		enum tramp_mirror_status said;
+		struct tramp_mirror *mirror = inj_planners_next(p, &said);
+
+		status = mirror_function(w, &fns[i], mirror, said);
+	}
+	inj_planners_free(p);
+	return status;
+}
+
+static enum inj_status mirror_functions(struct work *w, const struct tramp_probe_env *env)
+{
+	size_t n;
+	struct inj_planned *fns = list_functions(w, &n);
+	enum inj_status status = fns ? mirror_list(w, env, fns, n) : INJ_MEMORY;
+
+	free(fns);
+	if (status == INJ_OK)
+		status = inj_described_keep(w->s, &w->described);
+	return status == INJ_OK ? close_chunk(w) : status;
+}
+
+static enum inj_status mirror_code(struct work *w, bool wanted)
+{
+	struct tramp_probe_env env = probe_env(w->s);
+	enum inj_status status;
+
+	w->described = (struct inj_described){ .object = w->object, .code_base = tramp_code_base(w->code) };
+	w->mirror = tramp_mirror_new(w->code, &env, NULL);
+	status = w->mirror ? INJ_OK : INJ_MEMORY;
+	if (status == INJ_OK && wanted)
+		status = mirror_functions(w, &env);
+	if (status == INJ_OK)
+		status = inj_mirror_sigactions(w->s, w->object, w->code, &w->edits);
+	if (status == INJ_OK)
+		status = inj_mirror_restorers(w->s, w->object, w->code, &w->edits);
+	free(w->chunk.pieces);
+	free(w->chunk.mems);
+	free(w->described.nodes);
+	free(w->described.ops);
+	tramp_mirror_free(w->mirror);
+	return status;
+}
+
+/* Libraries through which others set signal handlers; the program itself may do so in its own way. */
+static bool sets_handlers(struct inj_object *o)
+{
+	struct inj_symtab *tab = o->is_main ? NULL : inj_object_symbols(o);
+
+	return o->is_main || (tab && inj_symtab_find(tab, "sigaction", NULL));
+}
+
+static bool wants(struct inj_session *s, const struct inj_object *o)
+{
+	return !o->is_module && s->opt.mirror.want_object(s->opt.mirror.arg, o);
+}
+
+static void is_changed(void *arg, const struct inj_edit *e)
+{
+	struct inj_mirrors *m = arg;
+
+	if (e->owner != NOBODY)
+		m->v[e->owner].state = INJ_RECORDED_CHANGED;
+}
+
+/* Without what belongs to functions whose code is not what it is thought to be. */
+static enum inj_status check_edits(struct work *w)
+{
+	struct inj_mirrors *m = &w->s->mirrors;
+	enum inj_status status;
+	size_t kept = 0;
+
+	inj_edits_sort(&w->edits);
+	status = inj_edits_check(w->s->target, &w->edits, 0, is_changed, m);
+	for (size_t i = 0; i < w->edits.n; i++) {
+		const struct inj_edit *e = &w->edits.v[i];
+
+		if (e->owner == NOBODY || m->v[e->owner].state == INJ_RECORDED_OK)
+			w->edits.v[kept++] = *e;
+	}
+	w->edits.n = kept;
+	return status;
+}
+
+static enum inj_status apply_edits(struct work *w)
+{
+	struct inj_edits *all = &w->s->mirrors.edits;
+	size_t from = all->n;
+	enum inj_status status = check_edits(w);
+
+	if (status == INJ_OK)
+		status = inj_calls_lead(w->s, &w->calls, w->code, w->s->objects[w->object].base, &w->edits);
+	for (size_t i = 0; i < w->edits.n && status == INJ_OK; i++)
+		status = inj_edits_add(all, &w->edits.v[i]);
+	if (status == INJ_OK)
+		status = inj_edits_apply(w->s->target, all, from);
+	if (status != INJ_OK)
+		all->n = from;
+	return status;
+}
+
+static enum inj_status mirror_object(struct inj_session *s, size_t object)
+{
+	struct inj_object *o = &s->objects[object];
+	struct work w = { .s = s, .object = object };
+	bool wanted = wants(s, o);
+	enum inj_status status;
+
+	if (!wanted && !sets_handlers(o))
+		return INJ_OK;
+	status = read_facts(s, o);
+	if (status != INJ_OK)
+		return status == INJ_MEMORY ? status : INJ_OK;
+	if (!wanted && !o->facts->nsigaction)
+		return INJ_OK;
+	if (tramp_code_new(&o->facts->facts, &w.code) != TRAMP_CODE_OK)
+		return INJ_OK;
+	w.lo = o->base + o->facts->text_lo;
+	w.hi = o->base + o->facts->text_hi;
+	status = mirror_code(&w, wanted);
+	if (status == INJ_OK)
+		status = apply_edits(&w);
+	tramp_code_free(w.code);
+	inj_calls_free(&w.calls);
+	inj_edits_free(&w.edits);
+	return status;
+}
+
+/* ---- all ---- */
+
+static enum inj_status make_maps(struct inj_session *s)
+{
+	struct inj_mirrors *m = &s->mirrors;
+	enum inj_status status;
+	uint8_t *mem;
+
+	if (m->maps)
+		return INJ_OK;
+	status = inj_code_alloc_pages(&s->code, s->target, sizeof(*m->maps), &m->maps_addr, &mem);
+	if (status != INJ_OK)
+		return status;
+	m->maps = (struct rt_codemaps *)(void *)mem;
+	s->config.codemaps = m->maps_addr;
+	s->config.probe_mode = s->opt.mirror.mode;
+	s->config.probe_depth = s->opt.mirror.depth;
+	s->config.probe_calls = s->opt.mirror.calls;
+	s->config.probe_time = s->opt.mirror.min_ticks;
+	s->config.mem_slack = s->opt.mirror.memory.enabled ? INJ_MEM_SLACK : 0;
+	return inj_write(s->target, s->rt_config, &s->config, sizeof(s->config));
+}
+
+enum inj_status inj_mirrors_instrument(struct inj_session *s)
+{
+	enum inj_status status;
+	bool any = false;
+
+	if (!s->opt.mirror.enabled)
+		return INJ_OK;
+	status = make_maps(s);
+	for (size_t i = 0; i < s->nobjects && status == INJ_OK; i++) {
+		struct inj_object *o = &s->objects[i];
+
+		if (o->mirrored || !o->path[0])
+			continue;
+		o->mirrored = any = true;
+		status = mirror_object(s, i);
+	}
+	if (any)
+		malloc_trim(0); /* it takes several times as much memory as recording does */
+	return status;
+}
+
+void inj_mirrors_undo(struct inj_session *s)
+{
+	inj_edits_undo(s->target, &s->mirrors.edits, 0);
+	s->mirrors.edits.n = 0;
+}
+
+void inj_mirrors_forget(struct inj_session *s, size_t object)
+{
+	const struct inj_codefacts *facts = s->objects[object].facts;
+	uint64_t base = s->objects[object].base;
+	struct inj_edits *e = &s->mirrors.edits;
+	size_t kept = 0;
+
+	if (!facts)
+		return;
+	for (size_t i = 0; i < e->n; i++)
+		if (e->v[i].addr < base + facts->text_lo || e->v[i].addr >= base + facts->text_hi)
+			e->v[kept++] = e->v[i];
+	e->n = kept;
+}
+
+void inj_mirrors_free(struct inj_session *s)
+{
+	for (size_t i = 0; i < s->mirrors.ndescribed; i++) {
+		free(s->mirrors.described[i].nodes);
+		free(s->mirrors.described[i].ops);
+	}
+	free(s->mirrors.described);
+	free(s->mirrors.v);
+	inj_edits_free(&s->mirrors.edits);
+	memset(&s->mirrors, 0, sizeof(s->mirrors));
+}

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * The ELF files in the program's memory, from the dynamic linker's own list (struct r_debug and
+ * link_map of <link.h>), in the order in which it searches them.
+ */
+#include "config.h"
+
+#include <elf.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "injector/process/maps.h"
+#include "injector/patch/session.h"
+
+#define MAX_OBJECTS 65536 /* a list that is longer than this is a loop */
+
+struct link_map_words {
+	uint64_t addr, name, ld, next, prev;
+};
+
+static struct inj_object *add_object(struct inj_session *s)
+{
+	struct inj_object *v = realloc(s->objects, (s->nobjects + 1) * sizeof(*v));
+
+	if (!v)
+		return NULL;
+	s->objects = v;
+	v = &s->objects[s->nobjects++];
+	memset(v, 0, sizeof(*v));
+	return v;
+}
+
+static bool is_module_path(const struct inj_session *s, const char *path)
+{
+	for (size_t i = 0; i < s->opt.nmodules; i++)
+		if (strcmp(s->opt.modules[i], path) == 0)
+			return true;
+	return false;
+}
+
+/* A relative name means something only to the program: the kernel knows the file. */
+static bool mapped_path(struct inj_session *s, uint64_t addr, char *path)
+{
+	const struct inj_map *m = NULL;
+	struct inj_maps maps;
+
+	if (inj_maps_read(s->target->pid, &maps) != INJ_OK)
+		return false;
+	m = inj_maps_find(&maps, addr);
+	if (m && m->path[0] == '/')
+		snprintf(path, PATH_MAX, "%s", m->path);
+	inj_maps_free(&maps);
+	return path[0] == '/';
+}
+
+/* May functions of it be recorded without a module?  Then by all the names that `sonde list` knows. */
+static bool has_recorded(const struct inj_session *s, const struct inj_object *o)
+{
+	const struct inj_mirror_options *opt = &s->opt.mirror;
+
+	return opt->enabled && !o->is_module && opt->want_object(opt->arg, o);
+}
+
+static enum inj_status note_object(struct inj_session *s, const struct link_map_words *m,
+				   const char *name, bool first)
+{
+	const char *path = first ? s->opt.elf_path : name;
+	char absolute[PATH_MAX] = "";
+	struct inj_object *o;
+
+	for (size_t i = 0; i < s->nobjects; i++) {
+		o = &s->objects[i];
+		if (o->path[0] && o->base == m->addr && o->ld == m->ld && strcmp(o->name, path) == 0) {
+			o->seen = true;
+			return INJ_OK;
+		}
+	}
+	if (!first && name[0] != '/' && !mapped_path(s, m->ld, absolute))
+		return INJ_OK; /* the vDSO */
+	o = add_object(s);
+	if (!o)
+		return INJ_MEMORY;
+	o->path = strdup(absolute[0] ? absolute : path);
+	o->name = strdup(path);
+	if (!o->path || !o->name)
+		return INJ_MEMORY;
+	o->base = m->addr;
+	o->ld = m->ld;
+	o->seen = true;
+	o->is_main = first;
+	o->is_module = is_module_path(s, path);
+	o->is_linker = !first && s->interp_base && m->addr == s->interp_base;
+	o->debug_file = first || has_recorded(s, o);
+	return INJ_OK;
+}
+
+static void forget_wraps(struct inj_session *s, size_t object)
+{
+	for (size_t i = 0; i < s->nwraps; i++) {
+		struct inj_wrap *w = &s->wraps[i];
+
+		if (w->state == INJ_WRAP_PENDING || w->object != object)
+			continue;
+		w->state = INJ_WRAP_PENDING;
+		w->addr = 0;
+		w->ifunc = false;
+	}
+}
+
+/* Its patches went with its memory: nothing is to be undone there. */
+static void forget_patches(struct inj_session *s, size_t object)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < s->npatches; i++)
+		if (s->patches[i].object != object)
+			s->patches[kept++] = s->patches[i];
+	s->npatches = kept;
+}
+
+/* A library that is gone leaves its place: indices stay valid. */
+static void drop_unseen(struct inj_session *s)
+{
+	for (size_t i = 0; i < s->nobjects; i++) {
+		struct inj_object *o = &s->objects[i];
+
+		if (o->seen || !o->path[0])
+			continue;
+		forget_wraps(s, i);
+		forget_patches(s, i);
+		inj_mirrors_forget(s, i);
+		o->path[0] = '\0';
+		if (!o->facts) { /* which use its names */
+			inj_symtab_close(o->symtab);
+			o->symtab = NULL;
+		}
+		o->done = true;
+		o->mirrored = true;
+	}
+}
+
+enum inj_status inj_objects_read(struct inj_session *s)
+{
+	struct {
+		int32_t version;
+		uint64_t map, brk;
+		int32_t state;
+	} r;
+	struct link_map_words m;
+	enum inj_status status = inj_read(s->target, s->config.r_debug, &r, sizeof(r));
+	char name[PATH_MAX];
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->nobjects; i++)
+		s->objects[i].seen = false;
+	for (uint64_t at = r.map; status == INJ_OK && at && n < MAX_OBJECTS; at = m.next, n++) {
+		status = inj_read(s->target, at, &m, sizeof(m));
+		if (status != INJ_OK)
+			break;
+		if (inj_read_string(s->target, m.name, name, sizeof(name)) != INJ_OK)
+			name[0] = '\0';
+		status = note_object(s, &m, name, n == 0);
+	}
+	if (status == INJ_OK)
+		drop_unseen(s);
+	return status;
+}
+
+/* A static program is one file; where it was loaded tells its program headers' address. */
+enum inj_status inj_objects_static(struct inj_session *s)
+{
+	uint64_t phdr = inj_tracee_auxv(s->tracee, AT_PHDR);
+	uint64_t n = inj_tracee_auxv(s->tracee, AT_PHNUM);
+	struct inj_object *o = add_object(s);
+	bool found = false;
+	Elf64_Phdr ph;
+
+	if (!o)
+		return INJ_MEMORY;
+	o->path = strdup(s->opt.elf_path);
+	o->name = strdup(s->opt.elf_path);
+	o->is_main = o->debug_file = true;
+	o->seen = true;
+	if (!o->path || !o->name)
+		return INJ_MEMORY;
+	for (uint64_t i = 0; i < n && !found; i++) {
+		enum inj_status status = inj_read(s->target, phdr + i * sizeof(ph), &ph,
+						  sizeof(ph));
+		if (status != INJ_OK)
+			return status;
+		/* no PT_PHDR: the first segment holds the file's start, and so the headers */
+		if (ph.p_type == PT_PHDR || (ph.p_type == PT_LOAD && ph.p_offset == 0)) {
+			uint64_t vaddr = ph.p_type == PT_PHDR ? ph.p_vaddr :
+								ph.p_vaddr + sizeof(Elf64_Ehdr);
+			o->base = phdr - vaddr;
+			found = true;
+		}
+	}
+	return found ? INJ_OK : INJ_NO_FILE;
+}
+
+struct inj_symtab *inj_object_symbols(struct inj_object *o)
+{
+	if (!o->symtab && !o->unreadable && o->path[0])
+		o->unreadable = inj_symtab_open(o->path, o->debug_file ? INJ_SYMTAB_DEBUG_FILE : 0,
+						&o->symtab) != INJ_OK;
+	return o->symtab;
+}
+
+void inj_objects_free(struct inj_session *s)
+{
+	for (size_t i = 0; i < s->nobjects; i++) {
+		if (s->objects[i].facts)
+			inj_codefacts_free(s->objects[i].facts);
+		free(s->objects[i].facts);
+		inj_symtab_close(s->objects[i].symtab);
+		free(s->objects[i].path);
+		free(s->objects[i].name);
+	}
+	free(s->objects);
+	s->objects = NULL;
+	s->nobjects = 0;
+}

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * Putting the patches in.  First everything is planned and the code that nobody reaches yet is
+ * written into arenas; then modules learn where the originals are; last the functions' entries are
+ * overwritten.  An error at any point takes out what was put in.
+ */
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "injector/patch/patch.h"
+
+/* ---- emission ---- */
+
+struct spot {
+	uint64_t addr;
+	uint8_t *mem;
+	uint64_t len;
+};
+
+static enum inj_status get_spot(struct inj_session *s, const struct inj_job *job, uint64_t len,
+				struct spot *spot)
+{
+	spot->len = len;
+	return inj_code_alloc(&s->code, s->target, job->lo, job->hi, len, &spot->addr, &spot->mem);
+}
+
+static enum inj_status emit_replay(struct inj_session *s, const struct inj_job *job, uint64_t *replay)
+{
+	struct spot spot;
+	size_t len;
+	enum inj_status status = get_spot(s, job, tramp_replay_size(&job->plan), &spot);
+
+	if (status != INJ_OK)
+		return status;
+	*replay = spot.addr;
+	return tramp_emit_replay(&job->plan, spot.addr, spot.mem, spot.len, &len) == TRAMP_OK ?
+		       INJ_OK :
+		       INJ_NO_ROOM;
+}
+
+/* A descriptor and a stub for one wrapper; *entry is where the stub begins. */
+static enum inj_status emit_stub(struct inj_session *s, const struct inj_job *job, uint64_t wrapper,
+				 uint64_t replay, uint64_t *entry)
+{
+	struct rt_stub_desc desc = { .wrapper = wrapper, .replay = replay };
+	struct tramp_stub stub = { .wrapper = wrapper,
+				   .gate = s->rt_gate,
+				   .owner_offset = SONDE_POOL_OWNER,
+				   .id = TRAMP_ID_FS_ZERO };
+	struct spot spot;
+	size_t len;
+	enum inj_status status = get_spot(s, job, TRAMP_STUB_MAX + sizeof(desc), &spot);
+
+	if (status != INJ_OK)
+		return status;
+	stub.desc = spot.addr + TRAMP_STUB_MAX;
+	memcpy(spot.mem + TRAMP_STUB_MAX, &desc, sizeof(desc));
+	*entry = spot.addr;
+	return tramp_emit_stub(&stub, spot.addr, spot.mem, TRAMP_STUB_MAX, &len) == TRAMP_OK ?
+		       INJ_OK :
+		       INJ_NO_ROOM;
+}
+
+/* Between the first stub and its wrapper, when callers rely on more than the ABI promises. */
+static enum inj_status emit_keeper(struct inj_session *s, const struct inj_job *job, uint64_t *wrapper)
+{
+	struct spot spot;
+	size_t len;
+	enum inj_status status;
+
+	if (!tramp_keep_needed(&job->keep))
+		return INJ_OK;
+	status = get_spot(s, job, tramp_keeper_size(&job->keep), &spot);
+	if (status != INJ_OK)
+		return status;
+	if (tramp_emit_keeper(&job->keep, *wrapper, spot.addr, spot.mem, spot.len, &len) !=
+	    TRAMP_OK)
+		return INJ_NO_ROOM;
+	*wrapper = spot.addr;
+	s->wraps[job->wraps[0]].keeper_depth = (uint32_t)tramp_keeper_depth(&job->keep);
+	return INJ_OK;
+}
+
+/* ---- writing ---- */
+
+static enum inj_status write_patch(struct inj_session *s, const struct tramp_plan *p,
+				   size_t object, uint64_t to)
+{
+	struct inj_patch *v = realloc(s->patches, (s->npatches + 1) * sizeof(*v));
+	uint8_t bytes[TRAMP_PATCH_MAX + 1];
+	enum inj_status status;
+
+	if (!v)
+		return INJ_MEMORY;
+	s->patches = v;
+	if (tramp_emit_patch(p, to, bytes) != TRAMP_OK)
+		return INJ_NO_ROOM;
+	status = inj_write(s->target, p->patch_addr, bytes, p->patch_len);
+	if (status != INJ_OK)
+		return status;
+	v[s->npatches].addr = p->patch_addr;
+	v[s->npatches].object = object;
+	v[s->npatches].len = p->patch_len;
+	memcpy(v[s->npatches].original, p->original, p->patch_len);
+	s->npatches++;
+	return INJ_OK;
+}
+
+void inj_patch_undo(struct inj_session *s, size_t keep)
+{
+	while (s->npatches > keep) {
+		const struct inj_patch *p = &s->patches[--s->npatches];
+
+		(void)!inj_write(s->target, p->addr, p->original, p->len);
+	}
+}
+
+/* Wrappers of several modules form a chain, in the order of the modules; its end is the replay code. */
+static enum inj_status emit_chain(struct inj_session *s, const struct inj_job *job, uint64_t *first)
+{
+	uint64_t replay, next;
+	enum inj_status status = emit_replay(s, job, &replay);
+
+	next = replay;
+	for (size_t i = job->n; i-- > 0 && status == INJ_OK;) {
+		const struct inj_wrap *w = &s->wraps[job->wraps[i]];
+		uint64_t wrapper = w->wrapper;
+
+		status = inj_write(s->target, w->real, &next, sizeof(next));
+		if (status == INJ_OK && i == 0)
+			status = emit_keeper(s, job, &wrapper);
+		if (status == INJ_OK)
+			status = emit_stub(s, job, wrapper, replay, &next);
+	}
+	*first = next;
+	return status;
+}
+
+static enum inj_status run_jobs(struct inj_session *s, struct inj_job *jobs, size_t n)
+{
+	uint64_t *first = calloc(n + 1, sizeof(*first));
+	size_t keep = s->npatches;
+	enum inj_status status = first ? INJ_OK : INJ_MEMORY;
+
+	for (size_t i = 0; i < n && status == INJ_OK; i++)
+		status = emit_chain(s, &jobs[i], &first[i]);
+	for (size_t i = 0; i < n && status == INJ_OK; i++)
+		status = write_patch(s, &jobs[i].plan, s->wraps[jobs[i].wraps[0]].object,
+				     first[i]);
+	if (status != INJ_OK)
+		inj_patch_undo(s, keep);
+	for (size_t i = 0; i < n && status == INJ_OK; i++)
+		for (size_t k = 0; k < jobs[i].n; k++)
+			s->wraps[jobs[i].wraps[k]].state = INJ_WRAP_ACTIVE;
+	free(first);
+	return status;
+}
+
+/* One job for each function; @wraps: indices, in the order of addresses. */
+static size_t make_jobs(const struct inj_session *s, const size_t *wraps, size_t n,
+			struct inj_job *jobs)
+{
+	size_t njobs = 0;
+
+	for (size_t i = 0, end; i < n; i = end) {
+		for (end = i + 1; end < n; end++)
+			if (s->wraps[wraps[end]].addr != s->wraps[wraps[i]].addr)
+				break;
+		jobs[njobs++] = (struct inj_job){ .wraps = &wraps[i], .n = end - i };
+	}
+	return njobs;
+}
+
+enum inj_status inj_patch_pending(struct inj_session *s, const size_t *wraps, size_t n)
+{
+	struct inj_job *jobs = calloc(n + 1, sizeof(*jobs));
+	enum inj_status status = jobs ? INJ_OK : INJ_MEMORY;
+	size_t njobs = jobs ? make_jobs(s, wraps, n, jobs) : 0, kept = 0;
+
+	if (status == INJ_OK)
+		status = inj_plan_jobs(s, jobs, njobs);
+	for (size_t i = 0; i < njobs; i++)
+		if (s->wraps[jobs[i].wraps[0]].state == INJ_WRAP_PENDING)
+			jobs[kept++] = jobs[i];
+	if (status == INJ_OK)
+		status = run_jobs(s, jobs, kept);
+	free(jobs);
+	return status;
+}
+
+enum inj_status inj_patch_own(struct inj_session *s, uint64_t addr, uint64_t size, uint64_t avail,
+			      uint64_t target, uint64_t *replay)
+{
+	struct inj_job job = { .addr = addr, .size = size, .avail = avail };
+	struct spot spot;
+	size_t len;
+	enum inj_status status = inj_plan_own(s, &job);
+
+	if (status == INJ_OK)
+		status = emit_replay(s, &job, replay);
+	if (status == INJ_OK)
+		status = get_spot(s, &job, TRAMP_JUMP_STUB_MAX, &spot);
+	if (status == INJ_OK &&
+	    tramp_emit_jump(spot.addr, target, spot.mem, spot.len, &len) != TRAMP_OK)
+		status = INJ_NO_ROOM;
+	/* the runtime is to know the way on before anybody comes to it */
+	if (status == INJ_OK)
+		status = inj_write(s->target, s->rt_config, &s->config, sizeof(s->config));
+	return status == INJ_OK ? write_patch(s, &job.plan, SIZE_MAX, spot.addr) : status;
+}

@@ -1,0 +1,494 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "config.h"
+
+#include <elf.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "injector/patch/session.h"
+#include "runtime/image.h"
+
+#define ENV_PRELOAD "LD_PRELOAD="
+#define MAX_ENV 65536
+
+enum inj_status inj_session_new(struct inj_session *s, const struct inj_session_options *opt)
+{
+	enum inj_status status;
+
+	memset(s, 0, sizeof(*s));
+	s->opt = *opt;
+	s->next_event = SONDE_FIRST_EVENT;
+	s->next_counter = 1;
+	s->code.fd = s->code.shm = -1;
+	if (inj_image_parse(sonde_runtime_image,
+			    (size_t)(sonde_runtime_image_end - sonde_runtime_image),
+			    &s->runtime_image) != INJ_IMAGE_OK)
+		return INJ_BAD_IMAGE;
+	status = inj_modules_open(s);
+	if (status == INJ_OK)
+		status = inj_code_create(&s->code, opt->code_bytes, opt->for_perf);
+	return status;
+}
+
+void inj_session_free(struct inj_session *s)
+{
+	inj_mirrors_free(s);
+	inj_objects_free(s);
+	inj_modules_free(s);
+	inj_code_free(&s->code);
+	inj_image_close(&s->runtime_image);
+	tramp_checker_free(s->checker);
+	free(s->patches);
+	memset(s, 0, sizeof(*s));
+}
+
+/* ---- beginning ---- */
+
+/* argc at the stack pointer, then argv, NULL, envp. */
+static enum inj_status note_stack(struct inj_session *s)
+{
+	struct user_regs_struct regs;
+	enum inj_status status = inj_tracee_regs(s->tracee, &regs);
+	uint64_t argc;
+
+	if (status == INJ_OK)
+		status = inj_read(s->target, regs.rsp, &argc, sizeof(argc));
+	if (status == INJ_OK)
+		s->envp = regs.rsp + 8 * (argc + 2);
+	return status;
+}
+
+static enum inj_status set_bases(struct inj_session *s)
+{
+	struct user_regs_struct regs;
+	enum inj_status status = inj_tracee_regs(s->tracee, &regs);
+
+	if (status != INJ_OK)
+		return status;
+	if (regs.gs_base != 0) {
+		s->opt.warn("the program uses the GS register for itself and cannot be traced");
+		return INJ_NOT_SUPPORTED;
+	}
+	regs.gs_base = s->config.nobody;
+	if (s->opt.is_static)
+		regs.fs_base = s->config.pre_tls;
+	return inj_tracee_set_regs(s->tracee, &regs);
+}
+
+/* Addresses of the dynamic linker's debugger interface. */
+static bool find_linker(struct inj_session *s)
+{
+	const struct inj_symbol *stop;
+	struct inj_symtab *tab;
+	uint64_t data = 0;
+
+	s->interp_base = inj_tracee_auxv(s->tracee, AT_BASE);
+	if (!s->interp_base || inj_symtab_open(s->opt.interp, 0, &tab) != INJ_OK)
+		return false;
+	stop = inj_symtab_find(tab, "_dl_debug_state", NULL);
+	if (!stop)
+		stop = inj_symtab_find(tab, "__dl_debug_state", NULL);
+	if (stop)
+		s->dl_debug_state = s->interp_base + stop->addr;
+	if (inj_symtab_object(tab, "_r_debug", &data))
+		s->config.r_debug = s->interp_base + data;
+	else if (inj_symtab_object(tab, "_dl_debug_addr", &data))
+		s->dl_debug_addr = s->interp_base + data;
+	inj_symtab_close(tab);
+	return s->dl_debug_state && (s->config.r_debug || s->dl_debug_addr);
+}
+
+static bool libraries_complete(struct inj_session *s)
+{
+	struct {
+		int32_t version;
+		uint64_t map, brk;
+		int32_t state;
+	} r;
+
+	if (s->dl_debug_addr &&
+	    inj_read(s->target, s->dl_debug_addr, &s->config.r_debug, 8) != INJ_OK)
+		return false;
+	return inj_read(s->target, s->config.r_debug, &r, sizeof(r)) == INJ_OK && r.map &&
+	       r.state == 0 /* RT_CONSISTENT */;
+}
+
+/* A linker that we do not know: let it run to the program's entry, and read DT_DEBUG. */
+static enum inj_status await_entry(struct inj_session *s)
+{
+	uint64_t entry = inj_tracee_auxv(s->tracee, AT_ENTRY);
+
+	s->no_linker_stop = true;
+	s->dl_debug_state = 0;
+	return inj_tracee_until(s->tracee, entry);
+}
+
+static enum inj_status debug_from_dynamic(struct inj_session *s)
+{
+	uint64_t phdr = inj_tracee_auxv(s->tracee, AT_PHDR), bias = 0, dynamic = 0;
+	uint64_t n = inj_tracee_auxv(s->tracee, AT_PHNUM);
+	Elf64_Phdr ph;
+	Elf64_Dyn dyn;
+
+	for (uint64_t i = 0; i < n; i++) {
+		if (inj_read(s->target, phdr + i * sizeof(ph), &ph, sizeof(ph)) != INJ_OK)
+			return INJ_GONE;
+		if (ph.p_type == PT_PHDR)
+			bias = phdr - ph.p_vaddr;
+		if (ph.p_type == PT_DYNAMIC)
+			dynamic = ph.p_vaddr;
+	}
+	for (uint64_t at = bias + dynamic; dynamic; at += sizeof(dyn)) {
+		if (inj_read(s->target, at, &dyn, sizeof(dyn)) != INJ_OK || dyn.d_tag == DT_NULL)
+			break;
+		if (dyn.d_tag == DT_DEBUG)
+			s->config.r_debug = dyn.d_un.d_ptr;
+	}
+	return s->config.r_debug ? INJ_OK : INJ_NOT_SUPPORTED;
+}
+
+static enum inj_status await_libraries(struct inj_session *s)
+{
+	enum inj_status status;
+
+	if (!find_linker(s)) {
+		status = await_entry(s);
+		return status == INJ_OK ? debug_from_dynamic(s) : status;
+	}
+	do
+		status = inj_tracee_until(s->tracee, s->dl_debug_state);
+	while (status == INJ_OK && !libraries_complete(s));
+	return status;
+}
+
+enum inj_status inj_session_begin(struct inj_session *s, struct inj_tracee *t)
+{
+	enum inj_status status;
+
+	s->tracee = t;
+	s->target = &t->target;
+	status = note_stack(s);
+	if (status == INJ_OK)
+		status = inj_load_runtime(s);
+	if (status == INJ_OK)
+		status = set_bases(s);
+	if (status != INJ_OK)
+		return status;
+	if (s->opt.is_static)
+		return inj_objects_static(s);
+	status = await_libraries(s);
+	if (status == INJ_OK)
+		status = inj_objects_read(s);
+	if (status == INJ_OK)
+		status = inj_write(s->target, s->rt_config, &s->config, sizeof(s->config));
+	return status;
+}
+
+/* ---- instrumenting ---- */
+
+static int wrap_order(const void *a, const void *b, void *arg)
+{
+	const struct inj_session *s = arg;
+	const struct inj_wrap *x = &s->wraps[*(const size_t *)a], *y = &s->wraps[*(const size_t *)b];
+
+	if (x->addr != y->addr)
+		return x->addr < y->addr ? -1 : 1;
+	return x < y ? -1 : x > y;
+}
+
+static bool is_ready(const struct inj_session *s, const struct inj_wrap *w)
+{
+	return w->state == INJ_WRAP_PENDING && w->addr && !w->ifunc && s->modules[w->module].active;
+}
+
+/* Names of one function within a module: the first wrapper gets it. */
+static size_t drop_aliases(struct inj_session *s, size_t *list, size_t n)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		struct inj_wrap *w = &s->wraps[list[i]];
+		size_t k = kept;
+
+		while (k-- > 0 && s->wraps[list[k]].addr == w->addr)
+			if (s->wraps[list[k]].module == w->module) {
+				w->state = INJ_WRAP_ALIAS;
+				w->same = list[k];
+				break;
+			}
+		if (w->state != INJ_WRAP_ALIAS)
+			list[kept++] = list[i];
+	}
+	return kept;
+}
+
+/* A function that is patched already cannot get a further wrapper in front. */
+static size_t drop_patched(struct inj_session *s, size_t *list, size_t n)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		struct inj_wrap *w = &s->wraps[list[i]];
+
+		for (size_t k = 0; k < s->nwraps; k++) {
+			const struct inj_wrap *o = &s->wraps[k];
+
+			if (o->state != INJ_WRAP_ACTIVE || o->addr != w->addr)
+				continue;
+			w->state = o->module == w->module ? INJ_WRAP_ALIAS : INJ_WRAP_REFUSED;
+			w->same = k;
+			w->reason = "wrapped by another module before";
+			break;
+		}
+		if (w->state == INJ_WRAP_PENDING)
+			list[kept++] = list[i];
+	}
+	return kept;
+}
+
+static enum inj_status patch_ready(struct inj_session *s)
+{
+	size_t *list = calloc(s->nwraps + 1, sizeof(*list));
+	enum inj_status status;
+	size_t n = 0;
+
+	if (!list)
+		return INJ_MEMORY;
+	for (size_t i = 0; i < s->nwraps; i++)
+		if (is_ready(s, &s->wraps[i]))
+			list[n++] = i;
+	n = drop_patched(s, list, n);
+	qsort_r(list, n, sizeof(*list), wrap_order, s);
+	n = drop_aliases(s, list, n);
+	status = inj_patch_pending(s, list, n);
+	free(list);
+	return status;
+}
+
+static bool any_ifunc(const struct inj_session *s)
+{
+	for (size_t i = 0; i < s->nwraps; i++)
+		if (s->wraps[i].state == INJ_WRAP_PENDING && s->wraps[i].ifunc)
+			return true;
+	return false;
+}
+
+/*
+ * A static program knows the processor's features, which resolvers look at, only after its C library
+ * has started: let it run to main().
+ */
+static enum inj_status reach_main(struct inj_session *s)
+{
+	struct inj_symtab *tab = inj_object_symbols(&s->objects[0]);
+	const struct inj_symbol *sym = tab ? inj_symtab_find(tab, "main", NULL) : NULL;
+	enum inj_status status;
+
+	if (s->at_main)
+		return INJ_OK;
+	if (!sym)
+		return INJ_NOT_SUPPORTED;
+	status = inj_tracee_until(s->tracee, s->objects[0].base + sym->addr);
+	s->at_main = status == INJ_OK;
+	return status;
+}
+
+/*
+ * What a dynamic linker would do for a module.  The unwinder's functions, and what hooks may call, need a C
+ * library that has started.
+ */
+static enum inj_status settle_static(struct inj_session *s)
+{
+	struct inj_symtab *tab = inj_object_symbols(&s->objects[0]);
+	bool unwinds = tab && s->npatches && inj_symtab_find(tab, "__register_frame_info", NULL);
+	enum inj_status status;
+
+	if (!s->opt.is_static || (!unwinds && !inj_has_hooks(s)))
+		return INJ_OK;
+	status = reach_main(s);
+	if (status == INJ_OK && unwinds)
+		status = inj_register_frames(s);
+	if (status == INJ_OK || status == INJ_NOT_SUPPORTED)
+		status = inj_static_hooks(s);
+	return status;
+}
+
+static void refuse_ifuncs(struct inj_session *s)
+{
+	for (size_t i = 0; i < s->nwraps; i++) {
+		struct inj_wrap *w = &s->wraps[i];
+
+		if (w->state != INJ_WRAP_PENDING || !w->ifunc)
+			continue;
+		w->state = INJ_WRAP_REFUSED;
+		w->reason = "an IFUNC of a static program without a symbol for main()";
+	}
+}
+
+static enum inj_status settle_ifuncs(struct inj_session *s)
+{
+	enum inj_status status = INJ_OK;
+
+	if (!any_ifunc(s))
+		return INJ_OK;
+	if (s->opt.is_static)
+		status = reach_main(s);
+	if (status == INJ_NOT_SUPPORTED) {
+		refuse_ifuncs(s);
+		return INJ_OK;
+	}
+	if (status == INJ_OK)
+		status = inj_resolve_ifuncs(s);
+	return status == INJ_OK ? patch_ready(s) : status;
+}
+
+static void undo_all(struct inj_session *s)
+{
+	inj_mirrors_undo(s);
+	inj_patch_undo(s, 0);
+}
+
+enum inj_status inj_session_instrument(struct inj_session *s)
+{
+	enum inj_status status = inj_modules_activate(s);
+
+	if (status == INJ_OK)
+		status = inj_resolve(s);
+	if (status == INJ_OK)
+		status = patch_ready(s);
+	if (status == INJ_OK)
+		status = inj_mirrors_instrument(s);
+	if (status != INJ_OK && status != INJ_GONE)
+		undo_all(s);
+	return status;
+}
+
+enum inj_status inj_session_settle(struct inj_session *s)
+{
+	enum inj_status status = settle_ifuncs(s);
+
+	if (status == INJ_OK)
+		status = settle_static(s);
+	if (status == INJ_OK && !s->opt.is_static && inj_session_wants_libraries(s))
+		status = inj_patch_linker(s);
+	if (status != INJ_OK && status != INJ_GONE)
+		undo_all(s);
+	return status;
+}
+
+bool inj_session_wants_libraries(const struct inj_session *s)
+{
+	if (s->opt.mirror.libraries)
+		return true;
+	for (size_t i = 0; i < s->nmodules; i++)
+		if (!s->modules[i].active)
+			return true;
+	for (size_t i = 0; i < s->nwraps; i++)
+		if (s->wraps[i].state == INJ_WRAP_PENDING)
+			return true;
+	return false;
+}
+
+enum inj_status inj_session_library(struct inj_session *s, struct inj_target *t)
+{
+	enum inj_status status;
+
+	s->target = t;
+	status = inj_objects_read(s);
+	if (status == INJ_OK)
+		status = inj_modules_activate(s);
+	if (status == INJ_OK)
+		status = inj_resolve(s);
+	if (status == INJ_OK)
+		status = inj_resolve_ifuncs(s);
+	if (status == INJ_OK)
+		status = patch_ready(s);
+	if (status == INJ_OK)
+		status = inj_mirrors_instrument(s);
+	s->target = NULL;
+	return status;
+}
+
+/* ---- letting go ---- */
+
+static size_t env_count(struct inj_session *s)
+{
+	uint64_t p = 1;
+	size_t n = 0;
+
+	while (n < MAX_ENV && inj_read(s->target, s->envp + 8 * n, &p, 8) == INJ_OK && p)
+		n++;
+	return n;
+}
+
+static enum inj_status wipe_string(struct inj_session *s, uint64_t addr)
+{
+	static const char zeros[4096];
+	char buf[4096];
+
+	if (inj_read_string(s->target, addr, buf, sizeof(buf)) != INJ_OK)
+		return INJ_OK;
+	return inj_write(s->target, addr, zeros, strlen(buf));
+}
+
+/*
+ * Two entries were appended to the environment.  What they leave is filled with a pair that stands
+ * for nothing in the auxiliary vector, so that it begins right behind the environment for whoever
+ * looks for it there, and where it was for the linker, which has found it already:
+ *
+ *	... last, LD_PRELOAD=, SONDE_PAD=, NULL, auxv...
+ *	... last, NULL,        AT_IGNORE,  0,    auxv...
+ */
+static enum inj_status drop_appended(struct inj_session *s, size_t n)
+{
+	const uint64_t words[3] = { 0, AT_IGNORE, 0 };
+	uint64_t at = s->envp + 8 * (n - 2), old[2];
+	enum inj_status status = inj_read(s->target, at, old, sizeof(old));
+
+	if (status == INJ_OK)
+		status = inj_write(s->target, at, words, sizeof(words));
+	for (int i = 0; i < 2 && status == INJ_OK; i++)
+		status = wipe_string(s, old[i]);
+	return status;
+}
+
+/* The user has an LD_PRELOAD of his own: ours stood before it, in one string. */
+static enum inj_status restore_preload(struct inj_session *s, size_t n)
+{
+	size_t len = strlen(s->opt.preload_was), plen = strlen(ENV_PRELOAD);
+	char buf[16384];
+
+	for (size_t i = 0; i < n; i++) {
+		uint64_t p = 0;
+		size_t have;
+
+		if (inj_read(s->target, s->envp + 8 * i, &p, 8) != INJ_OK ||
+		    inj_read_string(s->target, p, buf, sizeof(buf)) != INJ_OK)
+			continue;
+		have = strlen(buf);
+		if (strncmp(buf, ENV_PRELOAD, plen) != 0 || have < plen + len)
+			continue;
+		p += have - len - plen;
+		if (inj_write(s->target, p, ENV_PRELOAD, plen) != INJ_OK)
+			return INJ_SYSTEM;
+		return inj_write(s->target, s->envp + 8 * i, &p, 8);
+	}
+	return INJ_OK;
+}
+
+enum inj_status inj_session_release(struct inj_session *s)
+{
+	struct inj_tracee *tracee = s->tracee;
+	enum inj_status status = INJ_OK;
+	size_t n = env_count(s);
+
+	if (s->opt.env_extra == 2 && n >= 2)
+		status = drop_appended(s, n);
+	else if (s->opt.preload_was)
+		status = restore_preload(s, n);
+	/* Once the program runs, the session is the collector's: a library may come at once. */
+	s->tracee = NULL;
+	s->target = NULL;
+	if (status == INJ_OK)
+		status = inj_tracee_detach(tracee);
+	return status;
+}

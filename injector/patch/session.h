@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Instrumenting one program: from its first instruction to the moment it is let go, and later when
+ * it loads libraries.
+ *
+ *	inj_session_new()
+ *	inj_session_begin()	  runtime mapped, libraries awaited   (program under ptrace)
+ *	inj_session_instrument()  modules activated, functions patched
+ *	inj_session_settle()	  what needs the program to run
+ *	inj_session_release()	  environment restored, detached
+ *	inj_session_library()	  a library came or went	      (program running)
+ *
+ * What was found and done is in the arrays below, for messages and for the trace's metadata; the
+ * caller keeps its own count of what it has seen.
+ */
+#ifndef SONDE_INJECTOR_PATCH_SESSION_H
+#define SONDE_INJECTOR_PATCH_SESSION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "injector/patch/arena.h"
+#include "injector/image/elfimage.h"
+#include "injector/patch/mirrors.h"
+#include "injector/image/symbols.h"
+#include "injector/process/target.h"
+#include "injector/process/tracee.h"
+#include "runtime/config.h"
+#include "sonde/abi.h"
+#include "trampolines/trampoline.h"
+
+/* An ELF file in the program's memory. */
+struct inj_object {
+	char *path; /* absolute, but for the program's own; "" when it is gone */
+	char *name; /* as the dynamic linker calls it */
+	uint64_t base; /* load address minus link-time address */
+	uint64_t ld;   /* address of its dynamic section, 0 in static programs */
+	bool is_main;
+	bool is_module; /* one of ours */
+	bool is_linker;
+	bool debug_file; /* symbols are taken from its separate debug file, too */
+	bool seen;	/* in the list that is being read */
+	bool done;	/* functions have been looked up in it */
+	struct inj_symtab *symtab; /* NULL until needed */
+	bool unreadable;
+	struct inj_codefacts *facts; /* NULL until needed */
+	bool mirrored;	/* has been looked at for functions to record */
+};
+
+enum inj_wrap_state {
+	INJ_WRAP_PENDING = 0, /* no function of that name yet */
+	INJ_WRAP_ACTIVE,
+	INJ_WRAP_ALIAS,	      /* another wrap of the module has the same code; see `same` */
+	INJ_WRAP_REFUSED,     /* see `reason` */
+};
+
+struct inj_wrap {
+	size_t module; /* index */
+	char *symbol;
+	char *function; /* the wrapper's name in the module */
+	uint64_t wrapper, real; /* addresses in the program */
+	uint64_t flags;
+	enum inj_wrap_state state;
+	const char *reason; /* REFUSED: static text */
+	size_t object;	    /* where the function is, unless PENDING */
+	uint64_t addr;	    /* its address in the program; of an IFUNC: of the code it chose */
+	uint64_t file_addr; /* in the file */
+	size_t others;	    /* further functions of the same name, left alone */
+	size_t same;	    /* ALIAS: index of the other wrap */
+	bool ifunc;	    /* its resolver is to be called when the program can */
+	bool told;	    /* for the caller */
+	uint32_t keeper_depth; /* bytes of stack between its caller and the wrapper's own frame */
+};
+
+struct inj_field {
+	char *name;
+	uint32_t type;
+};
+
+/* A site: an event id, or a counter id. */
+struct inj_event {
+	uint32_t id;
+	uint32_t kind; /* enum sonde_kind */
+	size_t module;
+	long wrap; /* index of the wrap it stands in, -1: another function of the module */
+	char *function;
+	char *name;
+	struct inj_field *fields;
+	size_t nfields;
+	bool told; /* for the caller */
+};
+
+struct inj_module {
+	char *path;
+	char *name;
+	char *description;
+	char *needs;
+	bool active;
+	bool mapped;		/* in the program's memory */
+	bool told;		/* for the caller */
+	uint64_t base;
+	struct inj_image image; /* relocated for base */
+	uint64_t desc;		/* link-time address of sonde_module */
+};
+
+#define INJ_SPARE 1024
+#define INJ_MEM_SLACK 8192u /* of a memory stream's sub-buffer: what is written between two checks, and one node */
+
+/* Undo list: what was written over code. */
+struct inj_patch {
+	uint64_t addr;
+	size_t object; /* SIZE_MAX: the dynamic linker's own */
+	uint8_t len;
+	uint8_t original[TRAMP_PATCH_MAX + 1];
+};
+
+struct inj_session_options {
+	const char *elf_path;	/* of the program */
+	bool is_static;
+	const char *interp;	/* of a dynamic program */
+	int ring_fd;		/* inherited by the program */
+	uint64_t ring_map;	/* bytes of it to map in the program */
+	uint64_t nrings;	/* rings in them */
+	uint64_t npools;
+	uint64_t code_bytes;
+	bool for_perf;		/* let perf find names for our code */
+	char *const *modules;	/* paths of .so files, in order; the program has them preloaded */
+	size_t nmodules;
+	char *const *analyzers; /* modules that take memory accesses in the program's threads; up to RT_ANALYZERS */
+	size_t nanalyzers;
+	int compiled_fd;	/* inherited by the program: memory for code that is made for those; -1: none */
+	size_t env_extra;	/* entries that were appended to the environment, to be removed */
+	const char *cache_dir;	 /* for what was found out about ELF files; NULL: none */
+	const char *preload_was; /* the user's own LD_PRELOAD value, or NULL */
+	struct inj_mirror_options mirror;
+	void (*warn)(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+};
+
+struct inj_session {
+	struct inj_session_options opt;
+	struct inj_tracee *tracee; /* NULL after release */
+	struct inj_target *target;
+	struct inj_code code;
+	struct rt_config config;
+
+	/* the program's addresses */
+	uint64_t runtime; /* load address */
+	uint64_t rt_config, rt_api, rt_gate, rt_dl_state, rt_exit;
+	uint64_t rt_probe_gate, rt_mem_gate, rt_sigaction, rt_restored;
+	uint64_t compiled; /* code that is made for analyzers; 0: it could not be mapped */
+	uint64_t trap;	  /* a breakpoint instruction of ours */
+	uint64_t envp;	  /* of the initial stack */
+	uint64_t spare;	  /* some private memory, for INJ_SPARE bytes */
+	uint64_t dl_debug_state;
+	uint64_t dl_debug_addr; /* musl: where the address of its struct r_debug is */
+	uint64_t interp_base;
+
+	struct inj_object *objects;
+	size_t nobjects;
+	struct inj_module *modules;
+	size_t nmodules;
+	struct inj_wrap *wraps;
+	size_t nwraps;
+	struct inj_event *events;
+	size_t nevents;
+	uint32_t next_event, next_counter;
+	struct inj_patch *patches; /* all that are in place */
+	size_t npatches;
+	struct inj_mirrors mirrors;
+	struct tramp_checker *checker;
+	bool no_linker_stop; /* libraries' constructors ran before we could patch */
+	bool linker_hooked;
+	bool at_main; /* a static program that we have let run to main() */
+	struct inj_image runtime_image;
+};
+
+/* Creates what the program inherits (call before it is started).  Errors: SYSTEM, MEMORY. */
+enum inj_status inj_session_new(struct inj_session *s, const struct inj_session_options *opt)
+	INJ_CHECK;
+void inj_session_free(struct inj_session *s);
+
+/*
+ * The program stands after execve(): maps the runtime and the rings, then (dynamic programs) lets
+ * it run until its libraries are mapped and relocated.
+ */
+enum inj_status inj_session_begin(struct inj_session *s, struct inj_tracee *t) INJ_CHECK;
+
+/* Activates modules and patches functions; all of them or, on an error, none. */
+enum inj_status inj_session_instrument(struct inj_session *s) INJ_CHECK;
+
+/*
+ * What needs the program to run: IFUNCs are asked which code they choose, hooks of modules in static
+ * programs run.  Some of that happens at main(), so events are recorded meanwhile and have to be
+ * drained.  On an error all patches are out again.
+ */
+enum inj_status inj_session_settle(struct inj_session *s) INJ_CHECK;
+
+/* Takes our traces out of its environment and lets it go. */
+enum inj_status inj_session_release(struct inj_session *s) INJ_CHECK;
+
+/* The list of libraries has changed; @t executes system calls meanwhile. */
+enum inj_status inj_session_library(struct inj_session *s, struct inj_target *t) INJ_CHECK;
+
+/* Is it worth while to watch for libraries? */
+bool inj_session_wants_libraries(const struct inj_session *s);
+
+/* ---- between the files of the injector ---- */
+
+/* frames.c: lets the program's unwinder pass through modules that only we know of. */
+enum inj_status inj_register_frames(struct inj_session *s) INJ_CHECK;
+
+/* hooks.c */
+enum inj_status inj_patch_linker(struct inj_session *s) INJ_CHECK;
+bool inj_has_hooks(const struct inj_session *s);
+enum inj_status inj_static_hooks(struct inj_session *s) INJ_CHECK;
+
+/* load.c */
+enum inj_status inj_load_runtime(struct inj_session *s) INJ_CHECK;
+enum inj_status inj_load_image(struct inj_session *s, struct inj_image *img, uint64_t *base)
+	INJ_CHECK;
+
+/* objects.c */
+enum inj_status inj_objects_static(struct inj_session *s) INJ_CHECK;
+enum inj_status inj_objects_read(struct inj_session *s) INJ_CHECK;
+struct inj_symtab *inj_object_symbols(struct inj_object *o);
+void inj_objects_free(struct inj_session *s);
+
+/* modules.c */
+enum inj_status inj_modules_open(struct inj_session *s) INJ_CHECK;
+enum inj_status inj_modules_activate(struct inj_session *s) INJ_CHECK;
+void inj_modules_free(struct inj_session *s);
+
+/* resolve.c: finds the functions of pending wraps. */
+enum inj_status inj_resolve(struct inj_session *s) INJ_CHECK;
+/* Asks the resolvers of those that are IFUNCs; the program must be able to run them. */
+enum inj_status inj_resolve_ifuncs(struct inj_session *s) INJ_CHECK;
+
+/* patch.c */
+enum inj_status inj_patch_pending(struct inj_session *s, const size_t *wraps, size_t n) INJ_CHECK;
+void inj_patch_undo(struct inj_session *s, size_t keep);
+
+/* steplen.c: lengths of the instructions at @addr, by the processor itself. */
+enum inj_status inj_step_lengths(struct inj_session *s, const uint8_t *code, size_t bytes,
+				 uint8_t *lengths, size_t max, size_t *n) INJ_CHECK;
+
+#endif

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The program while it is under ptrace: from its first instruction until it is detached.
+ *
+ *	inj_tracee_start()   fork, seize, execve; the program stands at its first instruction
+ *	inj_tracee_until()   let it run to an address
+ *	inj_tracee_call()    have it call a function
+ *	inj_tracee_detach()
+ *
+ * Signals that arrive meanwhile are kept and delivered when the program goes on.
+ */
+#ifndef SONDE_INJECTOR_PROCESS_TRACEE_H
+#define SONDE_INJECTOR_PROCESS_TRACEE_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/user.h>
+#include "injector/process/target.h"
+
+#define INJ_MAX_PENDING 64
+
+struct inj_tracee {
+	struct inj_target target; /* system calls by single-stepping; arg is this struct */
+	pid_t pid;
+	uint64_t syscall_insn; /* address of a syscall instruction in the program */
+	int wait_status;       /* of its end, when something returned INJ_GONE */
+	bool reaped;
+	int pending[INJ_MAX_PENDING]; /* signals to deliver */
+	int npending;
+};
+
+struct inj_exec {
+	const char *path;
+	char *const *argv;
+	char *const *envp;
+	const sigset_t *mask; /* the signal mask that the program starts with */
+	void (*in_child)(void *arg); /* runs in the child before execve; NULL: nothing */
+	void *arg;
+};
+
+/*
+ * Starts the program and stops it after execve().  When execve() fails: INJ_SYSTEM with the errno
+ * of execve and *exec_failed set; no child is left.
+ */
+enum inj_status inj_tracee_start(struct inj_tracee *t, const struct inj_exec *exec,
+				 bool *exec_failed) INJ_CHECK;
+
+enum inj_status inj_tracee_regs(struct inj_tracee *t, struct user_regs_struct *regs) INJ_CHECK;
+enum inj_status inj_tracee_set_regs(struct inj_tracee *t, const struct user_regs_struct *regs)
+	INJ_CHECK;
+
+/* A value of the auxiliary vector (AT_... of <elf.h>); 0 when it is not there. */
+uint64_t inj_tracee_auxv(struct inj_tracee *t, uint64_t type);
+
+/* Runs to the instruction at @addr, which must be one that begins there. */
+enum inj_status inj_tracee_until(struct inj_tracee *t, uint64_t addr) INJ_CHECK;
+
+/*
+ * Calls a function with two arguments that returns an integer; all registers are as before afterwards.
+ * @trap: the address of a breakpoint instruction to return to.
+ * INJ_REMOTE: it crashed; the program is where it was.
+ */
+enum inj_status inj_tracee_call(struct inj_tracee *t, uint64_t function, const uint64_t args[2],
+				uint64_t trap, uint64_t *result) INJ_CHECK;
+
+/* One instruction; *sig is the signal it raised (SIGTRAP: none) and *fault_addr its si_addr. */
+enum inj_status inj_tracee_step(struct inj_tracee *t, int *sig, uint64_t *fault_addr) INJ_CHECK;
+
+/* Lets it go on by itself. */
+enum inj_status inj_tracee_detach(struct inj_tracee *t) INJ_CHECK;
+
+/* Kills it and waits for its end. */
+void inj_tracee_kill(struct inj_tracee *t);
+
+#endif

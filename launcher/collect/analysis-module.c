@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Modules in our process: loading them, what they may call, and what they print. */
+#include "config.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "launcher/collect/analysis-private.h"
+#include "launcher/common/message.h"
+#include "tracefmt/ring.h"
+#include "memtrace/compile.h"
+#include "memtrace/heap.h"
+
+/* ---- what modules call ---- */
+
+static struct analysis_member *member_of(struct sonde_thread *thread)
+{
+	return (struct analysis_member *)thread;
+}
+
+static void *give_data(struct sonde_thread *thread, uint64_t bytes)
+{
+	(void)thread;
+	return calloc(1, bytes ? bytes : 1);
+}
+
+static size_t find_sum(struct analysis *a, const struct analysis_module *module, const char *name)
+{
+	size_t i = 0;
+
+	while (i < a->nsums &&
+	       (a->sums[i].module != module || strcmp(a->sums[i].name, name) != 0))
+		i++;
+	return i;
+}
+
+static bool new_sum(struct analysis *a, const struct analysis_module *module, const char *name)
+{
+	struct analysis_sum sum = { .module = module };
+
+	if (a->nsums < ANALYSIS_SUMS)
+		sum.name = strdup(name);
+	if (!sum.name) {
+		if (!a->full)
+			msg_warn("module %s: %s is not in the trace: there are too many sums",
+				 module->file->name, name);
+		a->full = true;
+		return false;
+	}
+	a->sums[a->nsums++] = sum;
+	return true;
+}
+
+static void add_sum(struct sonde_thread *thread, const char *name, uint64_t n)
+{
+	struct analysis_member *m = member_of(thread);
+	size_t i = find_sum(m->analysis, m->module, name);
+
+	if (i == m->analysis->nsums && !new_sum(m->analysis, m->module, name))
+		return;
+	m->sums[i] += n;
+}
+
+/* The end that a module is given, and where what it prints goes. */
+struct printed {
+	struct sonde_end end;
+	FILE *to;
+};
+
+__attribute__((format(printf, 2, 3))) static void print(struct sonde_end *end, const char *format, ...)
+{
+	struct printed *p = (struct printed *)end;
+	va_list ap;
+
+	va_start(ap, format);
+	vfprintf(p->to, format, ap);
+	va_end(ap);
+}
+
+const struct sonde_memory_api analysis_api = {
+	.version = SONDE_ABI_VERSION,
+	.data = give_data,
+	.add = add_sum,
+	.print = print,
+};
+
+/* ---- loading ---- */
+
+static int load(struct analysis *a, const struct modfile *file)
+{
+	struct analysis_module *m = &a->modules[a->n];
+
+	*m = (struct analysis_module){ .file = file, .last = &m->threads };
+	m->handle = dlopen(file->path, RTLD_NOW | RTLD_LOCAL);
+	m->desc = m->handle ? dlsym(m->handle, "sonde_module") : NULL;
+	if (!m->desc) {
+		msg_error("module %s cannot be loaded for memory accesses: %s", file->name, dlerror());
+		if (m->handle)
+			dlclose(m->handle);
+		return EXIT_USAGE;
+	}
+	a->n++;
+	for (const struct sonde_memory_hook *const *h = m->desc->memory_begin;
+	     h < m->desc->memory_end; h++) {
+		a->want_accesses |= (*h)->batch != NULL;
+		a->want_counts |= (*h)->counts != NULL;
+	}
+	return 0;
+}
+
+static struct analysis *make(size_t n)
+{
+	struct analysis *a = calloc(1, sizeof(*a));
+
+	if (!a)
+		return NULL;
+	a->modules = calloc(n, sizeof(*a->modules));
+	a->code = mt_code_new(&mt_heap);
+	if (a->code)
+		mt_compile(a->code);
+	if (a->modules && a->code)
+		return a;
+	analysis_free(a);
+	return NULL;
+}
+
+static bool want_profile(struct analysis *a, const struct modfile_list *modules)
+{
+	for (size_t i = 0; i < modules->n && !a->profiler; i++)
+		if (modules->v[i].profiles_memory)
+			a->profiler = &modules->v[i];
+	if (a->profiler) {
+		a->want_accesses = true;
+		a->profile = memprofile_new(NULL);
+	}
+	return !a->profiler || a->profile;
+}
+
+int analysis_new(const struct modfile_list *modules, struct analysis **out)
+{
+	size_t n = 0;
+	int status = 0;
+
+	*out = NULL;
+	for (size_t i = 0; i < modules->n; i++)
+		n += modules->v[i].nmemory || modules->v[i].profiles_memory;
+	if (!n)
+		return 0;
+	*out = make(n);
+	if (!*out || !want_profile(*out, modules)) {
+		msg_error("out of memory");
+		return EXIT_USAGE;
+	}
+	for (size_t i = 0; i < modules->n && !status; i++)
+		if (modules->v[i].nmemory)
+			status = load(*out, &modules->v[i]);
+	return status;
+}
+
+static void free_module(struct analysis_module *m)
+{
+	while (m->threads) {
+		struct analysis_member *member = member_of(m->threads);
+
+		m->threads = m->threads->next;
+		free(member->thread.data);
+		free(member);
+	}
+	dlclose(m->handle);
+}
+
+void analysis_free(struct analysis *a)
+{
+	if (!a)
+		return;
+	for (size_t i = 0; i < a->n; i++)
+		free_module(&a->modules[i]);
+	for (size_t i = 0; i < a->nsums; i++)
+		free(a->sums[i].name);
+	analysis_compile_end(a);
+	if (a->code)
+		mt_code_free(a->code);
+	if (a->profile)
+		memprofile_free(a->profile);
+	free(a->modules);
+	free(a->chunk);
+	free(a);
+}
+
+/* ---- what they print ---- */
+
+static void keep(const char *name, const char *dir, const char *text, size_t bytes)
+{
+	char *path;
+	FILE *f = NULL;
+	bool ok;
+
+	if (asprintf(&path, "%s/%s.txt", dir, name) < 0)
+		return;
+	if (!strchr(name, '/'))
+		f = fopen(path, "wex");
+	ok = f && fwrite(text, 1, bytes, f) == bytes;
+	ok = f && fclose(f) == 0 && ok;
+	if (!ok)
+		msg_warn("cannot write %s: %s", path, strerror(errno));
+	free(path);
+}
+
+void analysis_print(const char *name, const char *text, size_t bytes, const char *dir, bool quiet)
+{
+	if (!bytes)
+		return;
+	keep(name, dir, text, bytes);
+	if (!quiet)
+		fwrite(text, 1, bytes, stderr);
+}
+
+static void finish_module(struct analysis_module *m, const char *dir, bool quiet)
+{
+	struct printed p = { .end = { .api = &analysis_api, .threads = m->threads } };
+	char *text = NULL;
+	size_t bytes = 0;
+
+	p.to = open_memstream(&text, &bytes);
+	if (!p.to) {
+		msg_error("out of memory");
+		return;
+	}
+	analysis_running(m->file->name);
+	for (const struct sonde_memory_hook *const *h = m->desc->memory_begin;
+	     h < m->desc->memory_end; h++)
+		if ((*h)->end)
+			(*h)->end(&p.end);
+	analysis_running(NULL);
+	fclose(p.to);
+	analysis_print(m->file->name, text, bytes, dir, quiet);
+	free(text);
+}
+
+void analysis_finish(struct analysis *a, const char *dir, bool quiet)
+{
+	for (size_t i = 0; i < a->n; i++)
+		finish_module(&a->modules[i], dir, quiet);
+	if (a->profiler)
+		analysis_profile_print(a, dir, quiet);
+	analysis_compile_tell(a);
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef SONDE_LAUNCHER_COLLECT_ANALYSIS_PRIVATE_H
+#define SONDE_LAUNCHER_COLLECT_ANALYSIS_PRIVATE_H
+
+#include "launcher/collect/analysis.h"
+#include "launcher/memory/memprofile.h"
+#include "sonde/abi.h"
+#include "memtrace/machine.h"
+
+#define ANALYSIS_BATCH 4096
+#define ANALYSIS_SUMS 64 /* that all modules have together; their ids are the last ones */
+
+struct analysis_module {
+	const struct modfile *file;
+	void *handle;
+	const struct sonde_module *desc;
+	struct sonde_thread *threads, **last;
+};
+
+struct analysis_sum {
+	char *name;
+	const struct analysis_module *module;
+	bool told;
+};
+
+struct analysis {
+	struct analysis_module *modules;
+	size_t n;
+	bool want_accesses, want_counts;
+	const struct modfile *profiler; /* NULL: nobody wants a profile */
+	struct memprofile *profile;
+	struct mt_code *code;
+	struct mt_server *server; /* compiles for the program's threads; NULL: none does */
+	void *shared; /* ... into this memory; NULL: there is none */
+	int shared_fd; /* 0: none */
+	uint64_t entered, interpreted; /* by those threads */
+	struct tf_writer *writer;
+	struct analysis_sum sums[ANALYSIS_SUMS];
+	size_t nsums;
+	bool full; /* of sums; has been said */
+	bool failed; /* has been said */
+	bool watched; /* for modules' faults */
+	void *chunk; /* a copy */
+	size_t room;
+	struct mt_access batch[ANALYSIS_BATCH];
+};
+
+/* What a struct sonde_thread is part of. */
+struct analysis_member {
+	struct sonde_thread thread;
+	struct analysis *analysis;
+	struct analysis_module *module;
+	uint64_t sums[ANALYSIS_SUMS];
+	char name[32];
+};
+
+struct analysis_thread {
+	struct analysis *a;
+	struct mt_machine *machine;
+	struct memprofile_thread *profile; /* NULL: none */
+	bool broken; /* until a chunk says all */
+	uint64_t tsc; /* of the latest chunk */
+	uint64_t most; /* batches of a chunk */
+	struct analysis_member *members[]; /* of each module */
+};
+
+/* launcher/collect/analysis-module.c */
+extern const struct sonde_memory_api analysis_api;
+/* What module @name prints: to standard error unless @quiet, and into @dir. */
+void analysis_print(const char *name, const char *text, size_t bytes, const char *dir, bool quiet);
+
+/*
+ * launcher/collect/analysis-fault.c: faults are told of, from now on; not before the program has been started, which inherits what
+ * is ignored.  analysis_running(): of @module, whose code runs; NULL: none's does.
+ */
+void analysis_watch(void);
+void analysis_running(const char *module);
+
+/* launcher/collect/analysis-compiled.c */
+void analysis_compile_object(struct analysis *a);
+void analysis_compile_tell(const struct analysis *a);
+void analysis_compile_end(struct analysis *a);
+
+/* launcher/collect/analysis-profile.c: prints the profile; the trace in @dir is complete. */
+void analysis_profile_print(struct analysis *a, const char *dir, bool quiet);
+
+#endif

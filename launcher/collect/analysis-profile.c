@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The profile of memory accesses that a module has asked for, as text. */
+#include "config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "launcher/collect/analysis-private.h"
+#include "launcher/memory/memory.h"
+#include "launcher/memory/memread.h"
+#include "launcher/memory/memwhere.h"
+#include "launcher/common/message.h"
+
+#define ROWS 30
+
+static bool print_by(struct analysis *a, const struct memread *read, enum memory_by by, FILE *to)
+{
+	unsigned int flags = by == MEMORY_BY_FUNCTION ? 0 : MEMWHERE_LINES | MEMWHERE_LOOPS;
+	struct memwhere *where = memwhere_new(read, flags);
+	const struct opt_list all = { 0 };
+	struct memory_rows rows = { 0 };
+	bool done = where && memory_rows_add(&rows, a->profile, where, by, &all);
+
+	if (done) {
+		memory_rows_sort(&rows, "bytes");
+		memory_print_table(&rows, ROWS, by, to);
+	}
+	memory_rows_free(&rows);
+	if (where)
+		memwhere_free(where);
+	return done;
+}
+
+static bool print(struct analysis *a, const char *dir, FILE *to)
+{
+	bool none, done;
+	struct memread *read = memread_open(dir, &none);
+
+	if (!read)
+		return none; /* nothing was instrumented, or else it has said why */
+	done = print_by(a, read, MEMORY_BY_FUNCTION, to);
+	fputc('\n', to);
+	done = done && print_by(a, read, MEMORY_BY_LOOP, to);
+	memread_close(read);
+	return done;
+}
+
+void analysis_profile_print(struct analysis *a, const char *dir, bool quiet)
+{
+	char *text = NULL;
+	size_t bytes = 0;
+	FILE *to = open_memstream(&text, &bytes);
+	bool done = to && print(a, dir, to);
+
+	if (to)
+		fclose(to);
+	if (done)
+		analysis_print(a->profiler->name, text, bytes, dir, quiet);
+	else
+		msg_error("module %s: its profile cannot be shown", a->profiler->name);
+	free(text);
+}

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* From the chunks of threads' memory streams to batches of accesses, or counts, for modules. */
+#include "config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "launcher/collect/analysis-private.h"
+#include "launcher/common/message.h"
+#include "runtime/memory/batches.h"
+#include "tracefmt/ring.h"
+
+static void out_of_memory(struct analysis *a)
+{
+	if (!a->failed)
+		msg_error("out of memory: modules miss memory accesses");
+	a->failed = true;
+}
+
+/* ---- code ---- */
+
+void analysis_object(struct analysis *a, const struct md_object *object, const struct md_node *nodes,
+		     const struct md_op *ops)
+{
+	enum mt_status status = mt_code_add(a->code, object, nodes, ops);
+
+	if (status == MT_MEMORY)
+		out_of_memory(a);
+	else if (status != MT_OK)
+		msg_error("the description of instrumented code is wrong: modules miss its memory accesses");
+	analysis_compile_object(a);
+}
+
+/* ---- batches ---- */
+
+static void call_hooks(struct analysis_thread *t, const struct sonde_batch *all)
+{
+	for (size_t i = 0; i < t->a->n; i++) {
+		analysis_running(t->a->modules[i].file->name);
+		batch_give(t->a->modules[i].desc, &t->members[i]->thread, all);
+	}
+	analysis_running(NULL);
+}
+
+static void end_profile(struct analysis_thread *t)
+{
+	if (t->profile && !memprofile_end(t->profile))
+		out_of_memory(t->a);
+	t->profile = NULL;
+}
+
+static bool give_batch(struct analysis_thread *t, enum mt_status *status)
+{
+	struct analysis *a = t->a;
+	size_t n = mt_next(t->machine, a->batch, ANALYSIS_BATCH, status);
+	struct sonde_batch batch = {
+		.next = (const struct sonde_access_word *)(const void *)a->batch,
+		.end = (const struct sonde_access_word *)(const void *)(a->batch + n),
+	};
+
+	if (!n)
+		return false;
+	if (t->profile && !memprofile_take(t->profile, a->batch, n))
+		end_profile(t);
+	if (a->want_counts)
+		batch_count(&batch.counts, a->batch, n);
+	call_hooks(t, &batch);
+	return true;
+}
+
+static enum mt_status give_counts(struct analysis_thread *t)
+{
+	struct sonde_batch batch = { 0 };
+	struct mt_counts counts = { 0 };
+	enum mt_status status = mt_count(t->machine, 1, &counts);
+
+	memcpy(&batch.counts, &counts, sizeof(batch.counts));
+	call_hooks(t, &batch);
+	return status;
+}
+
+static enum mt_status give(struct analysis_thread *t)
+{
+	enum mt_status status = MT_OK;
+	uint64_t batches = 0;
+
+	if (!t->a->want_accesses)
+		return t->a->want_counts ? give_counts(t) : MT_OK;
+	while (batches++ < t->most && give_batch(t, &status))
+		;
+	return status;
+}
+
+static void bound(struct analysis_thread *t, uint64_t ticks)
+{
+	t->most = batch_bound(t->machine, t->a->want_accesses, ticks, ANALYSIS_BATCH);
+}
+
+static void unbound(struct analysis_thread *t)
+{
+	mt_machine_limit(t->machine, BATCH_NODES);
+	t->most = UINT64_MAX;
+}
+
+/* ---- chunks ---- */
+
+static void note_gap(struct analysis_thread *t)
+{
+	t->broken = true;
+	for (size_t i = 0; i < t->a->n; i++)
+		t->members[i]->thread.gaps++;
+}
+
+static bool says_all(const struct md_chunk *head)
+{
+	return head->kind == MD_CHUNK_START || head->kind == MD_CHUNK_STATE;
+}
+
+static bool copy(struct analysis *a, const void *chunk, size_t bytes)
+{
+	if (bytes > a->room) {
+		void *p = realloc(a->chunk, bytes);
+
+		if (!p) {
+			out_of_memory(a);
+			return false;
+		}
+		a->chunk = p;
+		a->room = bytes;
+	}
+	memcpy(a->chunk, chunk, bytes);
+	return true;
+}
+
+void analysis_chunk(struct analysis_thread *t, const void *chunk, size_t bytes, bool lost)
+{
+	struct md_chunk head = { 0 };
+
+	if (!t)
+		return;
+	if (lost && !t->broken)
+		note_gap(t);
+	if (!copy(t->a, chunk, bytes)) {
+		note_gap(t);
+		return;
+	}
+	if (bytes >= sizeof(head))
+		memcpy(&head, t->a->chunk, sizeof(head));
+	if (t->broken && !says_all(&head))
+		return;
+	t->broken = false;
+	if (head.kind == MD_CHUNK_END)
+		bound(t, head.tsc > t->tsc ? head.tsc - t->tsc : 0);
+	else if (t->most != UINT64_MAX)
+		unbound(t);
+	t->tsc = head.tsc;
+	if (mt_feed(t->machine, t->a->chunk, bytes) != MT_OK || give(t) != MT_OK)
+		note_gap(t);
+}
+
+/* ---- threads ---- */
+
+static struct analysis_member *add_member(struct analysis *a, struct analysis_module *module, pid_t pid,
+					  pid_t tid, const char *name)
+{
+	struct analysis_member *m = calloc(1, sizeof(*m));
+
+	if (!m)
+		return NULL;
+	snprintf(m->name, sizeof(m->name), "%s", name ? name : "");
+	m->thread = (struct sonde_thread){ .api = &analysis_api, .name = m->name, .pid = pid, .tid = tid };
+	m->analysis = a;
+	m->module = module;
+	*module->last = &m->thread;
+	module->last = &m->thread.next;
+	return m;
+}
+
+struct analysis_thread *analysis_begin(struct analysis *a, pid_t pid, pid_t tid, const char *name)
+{
+	struct analysis_thread *t = calloc(1, sizeof(*t) + a->n * sizeof(struct analysis_member *));
+	bool failed = !t;
+
+	if (!a->watched)
+		analysis_watch();
+	a->watched = true;
+	if (t) {
+		t->a = a;
+		t->most = UINT64_MAX;
+		t->machine = mt_machine_new(a->code);
+		if (a->profile && t->machine)
+			t->profile = memprofile_begin(a->profile);
+		failed = !t->machine || (a->profile && !t->profile);
+	}
+	for (size_t i = 0; i < a->n && !failed; i++) {
+		t->members[i] = add_member(a, &a->modules[i], pid, tid, name);
+		failed = !t->members[i];
+	}
+	if (!failed)
+		return t;
+	out_of_memory(a);
+	if (t)
+		end_profile(t);
+	if (t && t->machine)
+		mt_machine_free(t->machine);
+	free(t);
+	return NULL;
+}
+
+/* ---- what threads have done themselves ---- */
+
+static void take_data(struct analysis_thread *t, size_t i, const struct ring_results *r)
+{
+	struct sonde_thread *thread = &t->members[i]->thread;
+	uint32_t at = r->part[i].at, bytes = r->part[i].bytes;
+
+	if (!bytes || at > sizeof(r->data) || bytes > sizeof(r->data) - at)
+		return;
+	thread->data = malloc(bytes);
+	if (thread->data)
+		memcpy(thread->data, &r->data[at], bytes);
+	else
+		out_of_memory(t->a);
+}
+
+static void take_sum(struct analysis_thread *t, const struct ring_sum *shared)
+{
+	struct ring_sum sum;
+
+	memcpy(&sum, shared, sizeof(sum));
+	sum.name[sizeof(sum.name) - 1] = '\0';
+	if (sum.module < t->a->n && sum.name[0])
+		analysis_api.add(&t->members[sum.module]->thread, sum.name, sum.n);
+}
+
+void analysis_results(struct analysis_thread *t, const struct ring_results *r)
+{
+	uint32_t nsums = r->nsums;
+
+	if (!t)
+		return;
+	for (uint32_t i = 0; i < nsums && i < RING_ANALYSIS_SUMS; i++)
+		take_sum(t, &r->sums[i]);
+	for (size_t i = 0; i < t->a->n && i < RING_ANALYSIS_MODULES; i++)
+		take_data(t, i, r);
+}
+
+/* ---- sums ---- */
+
+void analysis_trace(struct analysis *a, struct tf_writer *w)
+{
+	a->writer = w;
+	for (size_t i = 0; i < a->n; i++) {
+		const struct modfile *m = a->modules[i].file;
+
+		if (tf_writer_module(w, m->name, m->description, m->path) != SONDE_TRACE_OK)
+			msg_error("cannot describe the trace: %s", tf_writer_message(w));
+	}
+}
+
+static uint32_t sum_id(size_t i)
+{
+	return RING_COUNTERS - 1 - (uint32_t)i;
+}
+
+static void tell_sums(struct analysis *a)
+{
+	for (size_t i = 0; i < a->nsums; i++) {
+		struct tf_counter counter = {
+			.id = sum_id(i), .name = a->sums[i].name, .function = -1,
+			.module = a->sums[i].module->file->name,
+		};
+
+		if (a->sums[i].told)
+			continue;
+		a->sums[i].told = true;
+		if (tf_writer_counter(a->writer, &counter) != SONDE_TRACE_OK)
+			msg_error("cannot describe the trace: %s", tf_writer_message(a->writer));
+	}
+}
+
+void analysis_end(struct analysis_thread *t, uint64_t *counters)
+{
+	if (!t)
+		return;
+	tell_sums(t->a);
+	for (size_t m = 0; m < t->a->n; m++)
+		for (size_t i = 0; i < t->a->nsums; i++)
+			counters[sum_id(i)] += t->members[m]->sums[i];
+	end_profile(t);
+	mt_machine_free(t->machine);
+	free(t);
+}

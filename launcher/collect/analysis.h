@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Modules that take memory accesses, while the program runs: they are loaded into our process, and given what the
+ * collector has drained of each thread's memory stream.
+ *
+ * One thread of ours at a time; which one does not matter.
+ */
+#ifndef SONDE_LAUNCHER_COLLECT_ANALYSIS_H
+#define SONDE_LAUNCHER_COLLECT_ANALYSIS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "launcher/module/modfile.h"
+#include "tracefmt/write/writer.h"
+#include "memtrace/description.h"
+
+struct analysis;
+struct ring_results;
+
+/*
+ * Loads those of @modules that take memory accesses.  *@out: NULL if there are none.  Returns 0, or EXIT_USAGE after a
+ * message.  @modules has to live as long.
+ */
+int analysis_new(const struct modfile_list *modules, struct analysis **out)
+	__attribute__((warn_unused_result));
+void analysis_free(struct analysis *a);
+
+/*
+ * The modules that the program's threads are to hand memory accesses to: @paths, which has room for all of @modules, gets
+ * their files (@modules' own), in the order in which analysis_new() has them.  Returns 0, or EXIT_USAGE after a message if
+ * one cannot do without our process.
+ */
+int analysis_inproc(const struct modfile_list *modules, char **paths, size_t *n)
+	__attribute__((warn_unused_result));
+
+/*
+ * Code is to be made for them, too: memory for that, which the program is to inherit.  -1: there is none, or it is not wanted.
+ * Then for @run, the address that its code has in the program, before anything is known of what is instrumented; 0: none.
+ */
+int analysis_compile(struct analysis *a);
+void analysis_compile_at(struct analysis *a, uint64_t run);
+
+/* Makes some of the code that the program's threads ask for.  Was there anything? */
+bool analysis_serve(struct analysis *a);
+
+/* Where the modules' sums go; it tells of the modules, too. */
+void analysis_trace(struct analysis *a, struct tf_writer *w);
+
+/* Code whose accesses are to come. */
+void analysis_object(struct analysis *a, const struct md_object *object, const struct md_node *nodes,
+		     const struct md_op *ops);
+
+struct analysis_thread;
+
+/* A thread begins.  NULL: no memory; the others do nothing then. */
+struct analysis_thread *analysis_begin(struct analysis *a, pid_t pid, pid_t tid, const char *name);
+
+/* Its next chunk; it may be written to meanwhile.  @lost: some in front of it are missing. */
+void analysis_chunk(struct analysis_thread *t, const void *chunk, size_t bytes, bool lost);
+
+/*
+ * What the thread has handed to the same modules itself, before its first chunk here.  It is the program's memory, and may
+ * hold anything.
+ */
+void analysis_results(struct analysis_thread *t, const struct ring_results *r);
+
+/* How much of that was done by compiled code, for analysis_finish() to tell. */
+void analysis_ran(struct analysis *a, uint64_t entered, uint64_t interpreted);
+
+/*
+ * It has ended: after its last chunk, or an MD_CHUNK_END.  Adds its sums to those in @counters (RING_COUNTERS of them,
+ * by tf_counter.id), and frees @t.
+ */
+void analysis_end(struct analysis_thread *t, uint64_t *counters);
+
+/* The trace in @dir is complete: has the modules print, to standard error unless @quiet, and into files in there. */
+void analysis_finish(struct analysis *a, const char *dir, bool quiet);
+
+#endif

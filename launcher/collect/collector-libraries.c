@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* What is instrumented while the program runs: libraries that it loads late. */
+#include <linux/futex.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "launcher/collect/collector-private.h"
+#include "launcher/common/message.h"
+#include "launcher/record/metadata.h"
+
+static enum inj_status mail_syscall(struct inj_target *t, long nr, const uint64_t args[6],
+				    int64_t *result)
+{
+	struct collector *c = t->arg;
+	struct ring_mail *m = &c->control->mail;
+	struct timespec timeout = { .tv_nsec = 100000000 };
+
+	m->nr = (uint32_t)nr;
+	memcpy(m->args, args, sizeof(m->args));
+	atomic_store_explicit(&m->state, RING_MAIL_CALL, memory_order_release);
+	collector_wake(&m->state);
+	for (int tries = 0; tries < 50; tries++) {
+		uint32_t state = atomic_load_explicit(&m->state, memory_order_acquire);
+
+		if (state == RING_MAIL_ASKED) {
+			*result = m->result;
+			return INJ_OK;
+		}
+		if (state != RING_MAIL_CALL)
+			return INJ_GONE;
+		if (kill(t->pid, 0) < 0)
+			return INJ_GONE;
+		syscall(SYS_futex, &m->state, FUTEX_WAIT, state, &timeout, NULL, 0);
+	}
+	return INJ_GONE;
+}
+
+/* What has been instrumented since the last time. */
+void collector_tell(struct collector *c)
+{
+	const struct inj_mirrors *m = &c->session->mirrors;
+
+	metadata_publish(c->session, c->writer, c->options);
+	for (; c->analysis && c->analyzed < m->ndescribed; c->analyzed++) {
+		const struct inj_described *d = &m->described[c->analyzed];
+		const struct inj_object *o = &c->session->objects[d->object];
+		struct md_object object = inj_described_object(d, o);
+
+		object.number = (uint32_t)c->analyzed;
+		analysis_object(c->analysis, &object, d->nodes, d->ops);
+	}
+}
+
+static void instrument_late(struct collector *c, pid_t pid)
+{
+	struct inj_target target;
+	enum inj_status status = inj_target_open(&target, pid);
+
+	if (status == INJ_OK) {
+		target.syscall = mail_syscall;
+		target.arg = c;
+		status = inj_session_library(c->session, &target);
+		inj_target_close(&target);
+	}
+	collector_tell(c);
+	if (status != INJ_OK && status != INJ_GONE)
+		msg_warn("a library that was loaded late could not be instrumented: %s",
+			 inj_status_text(status));
+}
+
+bool collector_serve_mail(struct collector *c)
+{
+	struct ring_mail *m = &c->control->mail;
+
+	if (atomic_load_explicit(&m->state, memory_order_acquire) != RING_MAIL_ASKED)
+		return false;
+	if (m->pid == c->program) {
+		instrument_late(c, m->pid);
+	} else if (!c->told_children) {
+		c->told_children = true;
+		msg_warn("libraries that forked children load are not instrumented");
+	}
+	atomic_store_explicit(&m->state, RING_MAIL_DONE, memory_order_release);
+	collector_wake(&m->state);
+	return true;
+}

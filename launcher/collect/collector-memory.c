@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Memory streams: chunks go to the trace, and to modules. */
+#include <stdio.h>
+#include <string.h>
+
+#include "launcher/collect/collector-private.h"
+#include "memtrace/pack/files.h"
+#include "memtrace/description.h"
+
+static uint8_t *mem_base(const struct collector *c, const struct feed *f)
+{
+	return (uint8_t *)f->head + collector_memory_offset(c) + (uint64_t)f->mem * c->mem_bytes;
+}
+
+static void note_mem_lost(struct collector *c, struct feed *f)
+{
+	uint64_t lost = atomic_load_explicit(&f->head->mem_lost, memory_order_relaxed);
+
+	if (lost > f->mem_lost) {
+		collector_check(c, tf_thread_memory_lost(f->thread, lost - f->mem_lost));
+		c->totals.memory_lost += lost - f->mem_lost;
+		f->mem_gap = true;
+	}
+	f->mem_lost = lost;
+}
+
+static void give_chunk(struct collector *c, struct feed *f, const void *chunk, uint32_t bytes)
+{
+	if (c->options->mem_keep)
+		collector_check(c, tf_thread_memory(f->thread, chunk, bytes));
+	if (c->analysis)
+		analysis_chunk(f->analysis, chunk, bytes, f->mem_gap);
+	f->mem_gap = false;
+	f->mem_open = bytes >= sizeof(uint32_t) && *(const uint32_t *)chunk != MD_CHUNK_END;
+}
+
+/* ---- what the thread has handed to modules itself ---- */
+
+static struct ring_analysis *shared_of(const struct collector *c, const struct feed *f)
+{
+	return (struct ring_analysis *)(void *)((uint8_t *)f->head + collector_analysis_offset(c));
+}
+
+void collector_begin_memory(const struct collector *c, struct feed *f, const char *comm)
+{
+	if (c->inproc)
+		snprintf(shared_of(c, f)->name, sizeof(shared_of(c, f)->name), "%s", comm);
+	f->mem_ours = !c->inproc;
+}
+
+/* In front of what it has not. */
+static void take_over(const struct collector *c, struct feed *f)
+{
+	struct ring_analysis *a = shared_of(c, f);
+
+	if (f->mem_ours)
+		return;
+	f->mem_ours = true;
+	analysis_results(f->analysis,
+			 atomic_load(&a->phase) == RING_ANALYSIS_RUNNING ? &a->before : &a->now);
+	analysis_ran(c->analysis, a->entered, a->interpreted);
+}
+
+/* ---- chunks ---- */
+
+static void drain_mem(struct collector *c, struct feed *f, uint32_t used)
+{
+	note_mem_lost(c, f);
+	take_over(c, f);
+	if (used)
+		give_chunk(c, f, mem_base(c, f), used);
+	c->totals.memory_bytes += used;
+}
+
+static void free_mem(struct collector *c, struct feed *f, uint32_t used)
+{
+	struct ring_mem_sub *sub = &f->head->mem[f->mem];
+
+	memset(mem_base(c, f), 0, used);
+	atomic_store_explicit(&sub->state, RING_SUB_FREE, memory_order_release);
+	collector_wake(&sub->state);
+	f->mem = (f->mem + 1) % COLLECTOR_MEM_SUBS;
+}
+
+static uint32_t mem_used(const struct collector *c, uint32_t used)
+{
+	return used < c->mem_bytes ? used : c->mem_bytes;
+}
+
+static bool drain_chunks(struct collector *c, struct feed *f)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < COLLECTOR_MEM_SUBS && c->mem_bytes; i++) {
+		struct ring_mem_sub *sub = &f->head->mem[f->mem];
+		uint32_t used;
+
+		if (atomic_load_explicit(&sub->state, memory_order_acquire) != RING_SUB_FULL)
+			break;
+		used = mem_used(c, sub->used);
+		drain_mem(c, f, used);
+		free_mem(c, f, used);
+		any = true;
+	}
+	return any;
+}
+
+bool collector_limits_cost(const struct collector *c)
+{
+	return c->sampler.burst && c->sampler.by == RING_SAMPLE_COST;
+}
+
+bool collector_drain_memory(struct collector *c, struct feed *f)
+{
+	uint64_t began;
+	bool any;
+
+	if (!collector_limits_cost(c))
+		return drain_chunks(c, f);
+	began = taken_clock();
+	any = drain_chunks(c, f);
+	f->taken.worked += any ? taken_clock() - began : 0;
+	if (f->may_switch)	/* its ids are those that we know */
+		atomic_fetch_add(&f->head->sample.taken,
+				 taken_look(&f->taken, &c->taken, f->pid, f->head->tid, (uint64_t)collector_now_ns()));
+	return any;
+}
+
+/* Of a chunk that has begun: its kind is written last.  It may be the last thing that is there, and end with zeros. */
+static uint32_t head_of(const struct collector *c, const struct feed *f)
+{
+	struct md_chunk head;
+
+	memcpy(&head, mem_base(c, f), sizeof(head));
+	return head.kind && head.head < c->mem_bytes ? (uint32_t)head.head : 0;
+}
+
+/* Up to the last word that is not zero: the thread was killed, or is done, somewhere in it. */
+static uint32_t written(const struct collector *c, const struct feed *f)
+{
+	const uint32_t *word = (const uint32_t *)(const void *)mem_base(c, f);
+	uint32_t n = c->mem_bytes / 4, head = head_of(c, f);
+
+	while (n && !word[n - 1])
+		n--;
+	if (!head)
+		return 0;
+	return 4 * n > head ? 4 * n : head;
+}
+
+/*
+ * What follows a thread's last words needs none.  That it came to the end of that is known if it ended by itself, or
+ * the process did.
+ */
+static void end_mem(struct collector *c, struct feed *f, uint32_t zeros)
+{
+	struct md_chunk end = {
+		.kind = MD_CHUNK_END, .head = sizeof(end), .tsc = __builtin_ia32_rdtsc(), .fs = 1 + (uint64_t)zeros,
+	};
+
+	if (f->mem_open)
+		give_chunk(c, f, &end, sizeof(end));
+}
+
+/* The thread was killed while it handed the buffer's chunk to modules: where that ends is known. */
+static void finish_analysis(struct collector *c, struct feed *f)
+{
+	const struct ring_analysis *a = shared_of(c, f);
+	uint32_t closing = a->closing_bytes;
+
+	drain_mem(c, f, mem_used(c, a->chunk_bytes));
+	give_chunk(c, f, a->closing, closing < sizeof(a->closing) ? closing : sizeof(a->closing));
+	f->mem_open = false;
+}
+
+/* How much of it is zero behind what is known to have been written? */
+static uint32_t finish_buffer(struct collector *c, struct feed *f)
+{
+	uint32_t phase = c->inproc ? atomic_load(&shared_of(c, f)->phase) : RING_ANALYSIS_IDLE, used;
+
+	if (phase == RING_ANALYSIS_RUNNING)
+		finish_analysis(c, f);
+	if (phase == RING_ANALYSIS_RUNNING || phase == RING_ANALYSIS_DONE)
+		return 0;
+	used = written(c, f);
+	drain_mem(c, f, used);
+	return c->mem_bytes - used;
+}
+
+void collector_finish_memory(struct collector *c, struct feed *f, bool killed)
+{
+	uint32_t zeros = 0;
+
+	collector_drain_memory(c, f);
+	if (c->mem_bytes &&
+	    atomic_load_explicit(&f->head->mem[f->mem].state, memory_order_acquire) ==
+		    RING_SUB_WRITING)
+		zeros = finish_buffer(c, f);
+	take_over(c, f);
+	note_mem_lost(c, f);
+	if (!killed)
+		end_mem(c, f, zeros);
+	f->mem = 0;
+	f->mem_lost = 0;
+	f->mem_gap = f->mem_open = false;
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The collector's parts.  The shared memory is the program's too: nothing that is read from it is trusted.  Sizes
+ * are our own, states out of range are taken for "nothing there".
+ */
+#ifndef SONDE_LAUNCHER_COLLECT_COLLECTOR_PRIVATE_H
+#define SONDE_LAUNCHER_COLLECT_COLLECTOR_PRIVATE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "launcher/collect/collector.h"
+#include "launcher/collect/sampler.h"
+#include "launcher/collect/taken.h"
+#include "tracefmt/ring.h"
+
+#define COLLECTOR_MEM_SUBS 8
+#define COLLECTOR_PAGE 4096u
+
+struct process {
+	pid_t pid;
+	int pidfd; /* -1: not to be had */
+	bool dead; /* when we first heard of it */
+	bool gone; /* its rings are finished */
+};
+
+/* One ring, as we see it. */
+struct feed {
+	struct ring_head *head; /* mapped when first used */
+	struct tf_thread *thread;
+	pid_t pid;
+	uint32_t sub; /* next to be drained */
+	uint32_t pos; /* in it: bytes drained */
+	uint64_t lost;
+	uint32_t mem; /* sub-buffer of the memory stream that is next */
+	uint64_t mem_lost;
+	bool mem_gap;  /* chunks are missing in front of the next */
+	bool mem_open; /* there were some, and no end */
+	bool mem_ours; /* what the thread has handed to modules itself has been taken over */
+	struct analysis_thread *analysis; /* NULL: none */
+	struct sampled sampled;
+	struct taken taken;
+	bool may_switch; /* it is a process of the program's */
+};
+
+struct collector {
+	int fd;
+	struct ring_control *control;
+	uint32_t sub_bytes, nsub, max_rings;
+	uint64_t ring_bytes;
+	uint32_t functions; /* counts in each ring */
+	uint32_t mem_bytes; /* a sub-buffer of a memory stream; 0: there are none */
+	bool inproc; /* rings end with struct ring_analysis */
+	struct feed *feeds;
+	struct process *processes;
+	size_t nprocesses;
+	struct tf_writer *writer;
+	struct inj_session *session;
+	const struct record_options *options;
+	struct sampler sampler;
+	struct taken_all taken;
+	struct analysis *analysis; /* NULL: none */
+	size_t analyzed; /* descriptions of code that it has */
+	pid_t program;
+	pthread_t thread;
+	bool started;
+	_Atomic bool stop;
+	_Atomic uint32_t publish; /* a futex: 1 asked for, 0 done */
+	bool told_children;
+	struct collector_totals totals;
+};
+
+/* A writer's failure is told once; the program goes on. */
+void collector_check(struct collector *c, enum sonde_trace_status status);
+void collector_wake(_Atomic uint32_t *word);
+
+/* Offsets in a ring. */
+uint64_t collector_counts_offset(const struct collector *c);
+uint64_t collector_memory_offset(const struct collector *c);
+/* 0: there is none. */
+uint64_t collector_analysis_offset(const struct collector *c);
+/* How many rings may be in use. */
+uint32_t collector_rings(const struct collector *c);
+
+/* ---- processes (collector-processes.c) ---- */
+
+/* The name of a thread, "" if it is gone. */
+void collector_comm(pid_t pid, pid_t tid, char *comm, size_t size);
+/* The inode of our PID namespace. */
+uint32_t collector_namespace(void);
+void collector_add_process(struct collector *c, pid_t pid, uint32_t ns);
+/* Rings of processes that have ended are finished, so that others can have them.  The program's end is told to us. */
+void collector_reap(struct collector *c);
+unsigned int collector_still_running(const struct collector *c);
+/* Is it unknown how far the last words of @pid's streams went?  @killed: the program was. */
+bool collector_no_end_of(struct collector *c, pid_t pid, bool killed);
+
+/* ---- rings (collector-rings.c) ---- */
+
+/* The ring of a thread that has begun.  False: it cannot be written. */
+bool collector_open_feed(struct collector *c, struct feed *f) __attribute__((warn_unused_result));
+/* All that is full; with @live also what is in the sub-buffer that the thread writes to.  Was there anything? */
+bool collector_drain_feed(struct collector *c, struct feed *f, bool live);
+/* The thread is done: drains and closes; the ring is as new afterwards. */
+void collector_finish_feed(struct collector *c, struct feed *f, bool killed);
+
+/* ---- memory streams (collector-memory.c) ---- */
+
+/* The thread has begun; its name. */
+void collector_begin_memory(const struct collector *c, struct feed *f, const char *comm);
+
+/* All that is full.  Was there anything? */
+bool collector_drain_memory(struct collector *c, struct feed *f);
+
+/* Monotonic. */
+int64_t collector_now_ns(void);
+
+/* --overhead: what recording costs the program is limited. */
+bool collector_limits_cost(const struct collector *c);
+/* The thread is done. */
+void collector_finish_memory(struct collector *c, struct feed *f, bool killed);
+
+/* ---- libraries that are loaded late (collector-libraries.c) ---- */
+
+/* Writes what has been instrumented since the last time, and gives it to the modules. */
+void collector_tell(struct collector *c);
+/* A process asks for a library to be instrumented.  Did one? */
+bool collector_serve_mail(struct collector *c);
+
+#endif

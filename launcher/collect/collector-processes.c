@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* The processes whose threads have rings: who they are, and how they ended. */
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "launcher/collect/collector-private.h"
+
+void collector_comm(pid_t pid, pid_t tid, char *comm, size_t size)
+{
+	char path[64];
+	ssize_t n = -1;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", (int)pid, (int)tid);
+	f = fopen(path, "re");
+	if (f) {
+		n = fgets(comm, (int)size, f) ? (ssize_t)strcspn(comm, "\n") : -1;
+		fclose(f);
+	}
+	comm[n > 0 ? n : 0] = '\0';
+}
+
+#define STAT_BYTES 1024
+
+/* Reads /proc/PID/stat into @buf[STAT_BYTES]; where the name ends in it, whose ')' is the last one.  NULL: it is gone. */
+static const char *read_stat(pid_t pid, char *buf)
+{
+	char path[32];
+	size_t n;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	f = fopen(path, "re");
+	if (!f)
+		return NULL;
+	n = fread(buf, 1, STAT_BYTES - 1, f);
+	fclose(f);
+	buf[n] = '\0';
+	return strrchr(buf, ')');
+}
+
+static pid_t read_parent(pid_t pid)
+{
+	char buf[STAT_BYTES];
+	const char *p = read_stat(pid, buf);
+	int parent = 0;
+
+	if (!p || sscanf(p, ") %*c %d", &parent) != 1)
+		return 0;
+	return parent;
+}
+
+uint32_t collector_namespace(void)
+{
+	static uint32_t inode;
+	struct stat st;
+
+	if (!inode && stat("/proc/self/ns/pid", &st) == 0)
+		inode = (uint32_t)st.st_ino;
+	return inode;
+}
+
+/* A process of another PID namespace has a number that means somebody else here: leave it alone. */
+static struct process watch(pid_t pid, uint32_t ns)
+{
+	struct process p = { .pid = pid, .pidfd = -1 };
+
+	if (ns == 0 || ns != collector_namespace())
+		return p;
+	p.pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	p.dead = p.pidfd < 0 && errno == ESRCH;
+	return p;
+}
+
+void collector_add_process(struct collector *c, pid_t pid, uint32_t ns)
+{
+	struct process *v;
+	char comm[32];
+
+	for (size_t i = 0; i < c->nprocesses; i++)
+		if (c->processes[i].pid == pid && !c->processes[i].gone)
+			return;
+	v = realloc(c->processes, (c->nprocesses + 1) * sizeof(*v));
+	if (!v)
+		return;
+	c->processes = v;
+	v[c->nprocesses++] = watch(pid, ns);
+	collector_comm(pid, pid, comm, sizeof(comm));
+	collector_check(c, tf_writer_process(c->writer, pid, read_parent(pid), comm[0] ? comm : NULL));
+}
+
+/* A process that is dead, a zombie too, makes its pidfd readable. */
+static bool has_ended(const struct process *p)
+{
+	struct pollfd fd = { .fd = p->pidfd, .events = POLLIN };
+
+	if (p->dead)
+		return true;
+	return p->pidfd >= 0 && poll(&fd, 1, 0) == 1 && (fd.revents & POLLIN);
+}
+
+/* One that is killed while it asks leaves the mailbox locked for all others. */
+static void unlock_mail(struct collector *c, const struct process *p)
+{
+	struct ring_mail *m = &c->control->mail;
+
+	if (m->pid != p->pid)
+		return;
+	atomic_store_explicit(&m->state, RING_MAIL_IDLE, memory_order_release);
+	collector_wake(&m->state);
+}
+
+/* Linux 6.15 tells of a process how it ended, whoever has asked before (PIDFD_GET_INFO in linux/pidfd.h). */
+struct ended {
+	uint64_t mask, cgroup;
+	uint32_t ids[11];
+	int32_t status;
+};
+
+#define ENDED_STATUS 8u /* in mask */
+#define ENDED_ASK _IOWR(0xff, 11, struct ended)
+
+static bool status_by_pidfd(const struct process *p, int *status)
+{
+	struct ended info = { .mask = ENDED_STATUS };
+
+	if (p->pidfd < 0 || ioctl(p->pidfd, ENDED_ASK, &info) < 0 || !(info.mask & ENDED_STATUS))
+		return false;
+	*status = info.status;
+	return true;
+}
+
+/* What its parent has not asked for yet. */
+static bool status_of_zombie(pid_t pid, int *status)
+{
+	char buf[STAT_BYTES];
+	const char *p = read_stat(pid, buf);
+
+	/* fields 3, the state, and 52, the last one */
+	if (!p || strncmp(p, ") Z", 3) != 0)
+		return false;
+	p = strrchr(p, ' ');
+	return sscanf(p, "%d", status) == 1;
+}
+
+/* A process that is not our child.  What is not known is taken for a normal end. */
+static bool was_killed(struct collector *c, const struct process *p)
+{
+	int status = 0;
+
+	if ((!status_of_zombie(p->pid, &status) && !status_by_pidfd(p, &status)) || !WIFSIGNALED(status))
+		return false;
+	collector_check(c, tf_writer_process_end(c->writer, p->pid, status));
+	return true;
+}
+
+static void finish_process(struct collector *c, struct process *p, bool killed)
+{
+	p->gone = true;
+	for (uint32_t i = 0, n = collector_rings(c); i < n; i++)
+		if (c->feeds[i].thread && c->feeds[i].pid == p->pid)
+			collector_finish_feed(c, &c->feeds[i], killed);
+}
+
+/* Rings of processes that have ended are finished, so that others can have them.  The program's end is told to us. */
+void collector_reap(struct collector *c)
+{
+	for (size_t k = 0; k < c->nprocesses; k++) {
+		struct process *p = &c->processes[k];
+
+		if (p->gone || p->pid == c->program || !has_ended(p))
+			continue;
+		unlock_mail(c, p);
+		finish_process(c, p, was_killed(c, p));
+		if (p->pidfd >= 0)
+			close(p->pidfd);
+		p->pidfd = -1;
+	}
+}
+
+unsigned int collector_still_running(const struct collector *c)
+{
+	unsigned int n = 0;
+
+	for (size_t i = 0; i < c->nprocesses; i++)
+		if (c->processes[i].pidfd >= 0 && c->processes[i].pid != c->program &&
+		    !has_ended(&c->processes[i]))
+			n++;
+	return n;
+}
+
+/* Of a process that still runs it is not known either. */
+bool collector_no_end_of(struct collector *c, pid_t pid, bool killed)
+{
+	if (pid == c->program)
+		return killed;
+	for (size_t i = 0; i < c->nprocesses; i++)
+		if (c->processes[i].pid == pid && !c->processes[i].gone)
+			return !has_ended(&c->processes[i]) || was_killed(c, &c->processes[i]);
+	return false;
+}

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Rings of events: from a thread's first to its last. */
+#include <string.h>
+#include <sys/mman.h>
+
+#include "launcher/collect/collector-private.h"
+
+static void free_sub(struct collector *c, struct feed *f, struct ring_sub *sub, uint32_t used)
+{
+	uint8_t *base = (uint8_t *)f->head + RING_PAGE + (uint64_t)f->sub * c->sub_bytes;
+
+	memset(base, 0, used < c->sub_bytes ? used : c->sub_bytes);
+	atomic_store_explicit(&sub->state, RING_SUB_FREE, memory_order_release);
+	collector_wake(&sub->state);
+	f->sub = (f->sub + 1) % c->nsub;
+	f->pos = 0;
+}
+
+static void drain_sub(struct collector *c, struct feed *f, const struct ring_sub *sub, uint32_t used,
+		      bool final)
+{
+	struct tf_sub in = {
+		.base = (const uint8_t *)f->head + RING_PAGE + (uint64_t)f->sub * c->sub_bytes,
+		.bytes = c->sub_bytes,
+		.used = used,
+		.sub = sub,
+		.final = final,
+		.now_tsc = __builtin_ia32_rdtsc(),
+	};
+
+	collector_check(c, tf_thread_drain(f->thread, &in, &f->pos));
+}
+
+/* When is not known: not before the sub-buffer that is drained next was taken. */
+static void note_lost(struct collector *c, struct feed *f)
+{
+	uint64_t lost = atomic_load_explicit(&f->head->lost, memory_order_relaxed);
+	uint64_t now = __builtin_ia32_rdtsc(), then = f->head->sub[f->sub].start_tsc;
+
+	if (lost > f->lost)
+		collector_check(c, tf_thread_lost(f->thread, then < now ? then : now, lost - f->lost));
+	f->lost = lost;
+}
+
+/* All that is full; with @live also what is in the sub-buffer that the thread writes to. */
+bool collector_drain_feed(struct collector *c, struct feed *f, bool live)
+{
+	bool any = collector_drain_memory(c, f);
+
+	note_lost(c, f);
+	for (uint32_t i = 0; i < c->nsub; i++) {
+		struct ring_sub *sub = &f->head->sub[f->sub];
+		uint32_t state = atomic_load_explicit(&sub->state, memory_order_acquire);
+
+		if (state == RING_SUB_WRITING && live)
+			drain_sub(c, f, sub, 0, false);
+		if (state != RING_SUB_FULL)
+			break;
+		uint32_t used = sub->used;
+
+		drain_sub(c, f, sub, used, true);
+		free_sub(c, f, sub, used);
+		any = true;
+	}
+	return any;
+}
+
+/* The thread will write no more: everything, in order. */
+static void drain_rest(struct collector *c, struct feed *f)
+{
+	for (uint32_t i = 0; i < c->nsub; i++) {
+		struct ring_sub *sub = &f->head->sub[f->sub];
+		uint32_t state = atomic_load_explicit(&sub->state, memory_order_acquire);
+
+		if (state == RING_SUB_FREE)
+			break;
+		drain_sub(c, f, sub, state == RING_SUB_FULL ? sub->used : c->sub_bytes, true);
+		free_sub(c, f, sub, c->sub_bytes);
+	}
+	note_lost(c, f);
+}
+
+static void note_sampled(struct collector *c, const struct feed *f)
+{
+	if (c->sampler.burst)
+		sampled_add(&c->totals.sampled, &c->sampler, f->head, __builtin_ia32_rdtsc());
+}
+
+static void close_thread(struct collector *c, struct feed *f)
+{
+	uint64_t counters[RING_COUNTERS];
+	struct tf_thread_end end = { .counters = counters };
+	struct tf_thread_stats stats;
+	char comm[32];
+
+	memcpy(counters, (const uint8_t *)f->head + RING_COUNTERS_OFFSET, sizeof(counters));
+	analysis_end(f->analysis, counters);
+	f->analysis = NULL;
+	note_sampled(c, f);
+	tf_thread_stats(f->thread, &stats);
+	c->totals.events += stats.events;
+	c->totals.damaged += stats.damaged;
+	c->totals.lost += f->lost;
+	c->totals.nested += f->head->nested;
+	c->totals.threads++;
+	collector_comm(f->pid, f->head->tid, comm, sizeof(comm));
+	end.comm = comm[0] ? comm : NULL;
+	end.lost = f->lost;
+	end.nested = f->head->nested;
+	if (c->functions) {
+		end.calls = (const uint64_t *)(const void *)((const uint8_t *)f->head +
+							     collector_counts_offset(c));
+		end.ncalls = c->functions;
+	}
+	collector_check(c, tf_thread_close(f->thread, &end));
+	f->thread = NULL;
+}
+
+/* Drains and closes; the ring is as new afterwards. */
+void collector_finish_feed(struct collector *c, struct feed *f, bool killed)
+{
+	_Atomic uint32_t *state = &f->head->state;
+	char *rest = (char *)f->head + sizeof(*state);
+
+	drain_rest(c, f);
+	collector_finish_memory(c, f, killed);
+	close_thread(c, f);
+	/* its memory goes back to the system; whoever has the ring next finds zeros */
+	madvise((char *)f->head + RING_PAGE, c->ring_bytes - RING_PAGE, MADV_REMOVE);
+	memset(rest, 0, RING_PAGE - sizeof(*state));
+	f->sub = f->pos = 0;
+	f->lost = 0;
+	f->sampled = (struct sampled){ 0 };
+	taken_end(&f->taken, &c->taken);
+	atomic_store_explicit(state, RING_FREE, memory_order_release);
+}
+
+bool collector_open_feed(struct collector *c, struct feed *f)
+{
+	char comm[32];
+
+	f->pid = f->head->pid;
+	collector_comm(f->pid, f->head->tid, comm, sizeof(comm));
+	collector_add_process(c, f->pid, f->head->pid_ns);
+	f->may_switch = c->sampler.hz > 0 && f->head->pid_ns == collector_namespace() &&
+			sampler_maps(f->pid, c->fd);
+	atomic_store(&f->head->sample.switched, f->may_switch);
+	collector_check(c, tf_thread_create(c->writer, &f->thread, f->pid, f->head->tid,
+				  comm[0] ? comm : NULL, f->head->first_tsc));
+	if (f->thread && c->analysis)
+		f->analysis = analysis_begin(c->analysis, f->pid, f->head->tid, comm);
+	collector_begin_memory(c, f, comm);
+	return f->thread != NULL;
+}

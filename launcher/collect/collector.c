@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "config.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "launcher/collect/collector-private.h"
+#include "launcher/common/message.h"
+
+#define SUBS 8
+#define TICK_NS INT64_C(500000000) /* how often what is not full yet is looked at */
+#define THREAD_STACK (512u << 10)
+#define MODULE_STACK (8u << 20) /* if modules run there */
+
+/* ---- shared memory ---- */
+
+uint64_t collector_bytes(const struct collector *c, uint32_t n)
+{
+	return RING_FIRST + n * c->ring_bytes;
+}
+
+static int hold_mutex(struct ring_control *control)
+{
+	pthread_mutex_t *mutex = (pthread_mutex_t *)(void *)control->collector;
+	pthread_mutexattr_t attr;
+
+	_Static_assert(sizeof(pthread_mutex_t) <= sizeof(control->collector), "mutex fits");
+	if (pthread_mutexattr_init(&attr) != 0 ||
+	    pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST) != 0 ||
+	    pthread_mutexattr_setpshared(&attr, PTHREAD_PROCESS_SHARED) != 0 ||
+	    pthread_mutex_init(mutex, &attr) != 0)
+		return -1;
+	pthread_mutexattr_destroy(&attr);
+	return pthread_mutex_lock(mutex) == 0 ? 0 : -1;
+}
+
+/* Within a ring, behind its sub-buffers. */
+uint64_t collector_counts_offset(const struct collector *c)
+{
+	return RING_PAGE + (uint64_t)c->nsub * c->sub_bytes;
+}
+
+uint64_t collector_memory_offset(const struct collector *c)
+{
+	return collector_counts_offset(c) + ((uint64_t)c->functions * 8 + COLLECTOR_PAGE - 1) / COLLECTOR_PAGE * COLLECTOR_PAGE;
+}
+
+uint64_t collector_analysis_offset(const struct collector *c)
+{
+	return c->inproc ? collector_memory_offset(c) + (uint64_t)COLLECTOR_MEM_SUBS * c->mem_bytes : 0;
+}
+
+static int share(struct collector *c, bool drop)
+{
+	struct ring_control *control;
+
+	if (ftruncate(c->fd, (off_t)collector_bytes(c, c->max_rings)) < 0)
+		return -1;
+	control = mmap(NULL, RING_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, c->fd, 0);
+	if (control == MAP_FAILED)
+		return -1;
+	c->control = control;
+	control->magic = RING_MAGIC;
+	control->version = RING_VERSION;
+	control->flags = drop ? RING_DROP : 0;
+	control->sub_bytes = c->sub_bytes;
+	control->nsub = c->nsub;
+	control->ring_bytes = c->ring_bytes;
+	control->max_rings = c->max_rings;
+	control->counts_offset = collector_counts_offset(c);
+	control->max_counts = c->functions;
+	control->mem_offset = collector_memory_offset(c);
+	control->mem_bytes = c->mem_bytes;
+	control->mem_nsub = COLLECTOR_MEM_SUBS;
+	control->analysis_offset = collector_analysis_offset(c);
+	control->sample_burst = c->sampler.burst;
+	control->sample_every = c->sampler.every;
+	control->sample_by = c->sampler.by;
+	return hold_mutex(control);
+}
+
+struct collector *collector_new(const struct collector_geometry *g, int *fd)
+{
+	struct collector *c = calloc(1, sizeof(*c));
+	uint64_t sub = (g->ring_bytes / SUBS + COLLECTOR_PAGE - 1) / COLLECTOR_PAGE * COLLECTOR_PAGE;
+
+	if (!c)
+		goto failed;
+	c->nsub = SUBS;
+	c->sub_bytes = (uint32_t)(sub < 4 * RING_GAP ? 4 * RING_GAP : sub);
+	c->functions = g->functions;
+	c->mem_bytes = (uint32_t)((g->memory_bytes / COLLECTOR_MEM_SUBS + COLLECTOR_PAGE - 1) / COLLECTOR_PAGE * COLLECTOR_PAGE);
+	c->inproc = g->inproc;
+	c->ring_bytes = collector_memory_offset(c) + (uint64_t)COLLECTOR_MEM_SUBS * c->mem_bytes;
+	if (c->inproc)
+		c->ring_bytes += (sizeof(struct ring_analysis) + COLLECTOR_PAGE - 1) / COLLECTOR_PAGE * COLLECTOR_PAGE;
+	c->max_rings = g->max_rings;
+	sampler_begin(&c->sampler, &g->sample);
+	c->feeds = calloc(c->max_rings, sizeof(*c->feeds));
+	c->fd = memfd_create("sonde-rings", 0);
+	if (!c->feeds || c->fd < 0 || share(c, g->drop) < 0)
+		goto failed;
+	*fd = c->fd;
+	return c;
+failed:
+	msg_error("cannot make the shared memory for events: %s", strerror(errno));
+	collector_free(c);
+	return NULL;
+}
+
+void collector_free(struct collector *c)
+{
+	if (!c)
+		return;
+	for (uint32_t i = 0; c->feeds && i < c->max_rings; i++)
+		if (c->feeds[i].head)
+			munmap(c->feeds[i].head, c->ring_bytes);
+	if (c->control) {
+		/* whoever still runs goes on unrecorded */
+		pthread_mutex_unlock((pthread_mutex_t *)(void *)c->control->collector);
+		munmap(c->control, RING_PAGE);
+	}
+	if (c->fd > 0)
+		close(c->fd);
+	for (size_t i = 0; i < c->nprocesses; i++)
+		if (c->processes[i].pidfd >= 0)
+			close(c->processes[i].pidfd);
+	free(c->processes);
+	free(c->feeds);
+	free(c);
+}
+
+void collector_wake(_Atomic uint32_t *word)
+{
+	syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+void collector_check(struct collector *c, enum sonde_trace_status status)
+{
+	if (status != SONDE_TRACE_OK)
+		msg_error("%s; the program goes on, its events are discarded",
+			  tf_writer_message(c->writer));
+}
+
+/* ---- rings ---- */
+
+static struct ring_head *map_ring(struct collector *c, uint32_t i)
+{
+	void *p = mmap(NULL, c->ring_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, c->fd,
+		       (off_t)collector_bytes(c, i));
+
+	return p == MAP_FAILED ? NULL : p;
+}
+
+static bool visit_ring(struct collector *c, uint32_t i, bool live)
+{
+	struct feed *f = &c->feeds[i];
+	uint32_t state;
+
+	if (!f->head)
+		f->head = map_ring(c, i);
+	if (!f->head)
+		return false;
+	state = atomic_load_explicit(&f->head->state, memory_order_acquire);
+	if (state != RING_ACTIVE && state != RING_EXITED)
+		return false;
+	if (!f->thread && !collector_open_feed(c, f))
+		return false;
+	if (state == RING_EXITED) {
+		collector_finish_feed(c, f, false);
+		return true;
+	}
+	return collector_drain_feed(c, f, live);
+}
+
+uint32_t collector_rings(const struct collector *c)
+{
+	uint32_t n = atomic_load_explicit(&c->control->used_rings, memory_order_acquire);
+
+	return n < c->max_rings ? n : c->max_rings;
+}
+
+static bool drain_all(struct collector *c, bool live)
+{
+	uint32_t n = collector_rings(c);
+	bool any = false;
+
+	for (uint32_t i = 0; i < n; i++)
+		any |= visit_ring(c, i, live);
+	return any;
+}
+
+static void flush_all(struct collector *c)
+{
+	for (uint32_t i = 0, n = collector_rings(c); i < n; i++)
+		if (c->feeds[i].thread)
+			collector_check(c, tf_thread_flush(c->feeds[i].thread));
+}
+
+/* ---- the thread ---- */
+
+int64_t collector_now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * INT64_C(1000000000) + ts.tv_nsec;
+}
+
+/*
+ * 1. we say that we sleep; 2. we look at the doorbell; 3. we sleep unless it has changed since.
+ * A thread rings: 1. doorbell + 1; 2. looks whether we sleep.  Either we see its ring or it sees us.
+ */
+static void sleep_until_rung(struct collector *c, uint32_t bell, int64_t ns)
+{
+	struct timespec timeout = { .tv_nsec = ns };
+
+	atomic_store(&c->control->sleeping, 1);
+	if (atomic_load(&c->control->doorbell) == bell && !c->stop)
+		syscall(SYS_futex, &c->control->doorbell, FUTEX_WAIT, bell, &timeout, NULL, 0);
+	atomic_store(&c->control->sleeping, 0);
+}
+
+static void serve_publish(struct collector *c)
+{
+	if (!c->publish)
+		return;
+	collector_tell(c);
+	c->publish = 0;
+	collector_wake(&c->publish);
+}
+
+static void ring_ourselves(struct collector *c)
+{
+	atomic_fetch_add(&c->control->doorbell, 1);
+	collector_wake(&c->control->doorbell);
+}
+
+void collector_publish(struct collector *c)
+{
+	c->publish = 1;
+	ring_ourselves(c);
+	while (c->publish)
+		syscall(SYS_futex, &c->publish, FUTEX_WAIT, 1, NULL, NULL, 0);
+}
+
+/* When there is something to do again, in ns. */
+static int64_t switch_all(struct collector *c)
+{
+	int64_t soonest = INT64_MAX;
+
+	for (uint32_t i = 0, n = collector_rings(c); i < n && c->sampler.hz > 0; i++) {
+		struct feed *f = &c->feeds[i];
+		int64_t ns = INT64_MAX;
+
+		if (f->thread && f->may_switch)
+			ns = sampler_visit(&c->sampler, f->head, &f->sampled, f->pid);
+		if (ns < soonest)
+			soonest = ns;
+	}
+	return soonest;
+}
+
+/*
+ * Where what recording costs is limited, no thread of the program is to be taken off its processor because there is
+ * something to do here: nobody waits for that, and each time its caches are colder.
+ */
+static void wait_for_turns(const struct collector *c)
+{
+	struct sched_param none = { 0 };
+
+	if (collector_limits_cost(c))
+		(void)!pthread_setschedparam(pthread_self(), SCHED_BATCH, &none);
+}
+
+static void *run(void *arg)
+{
+	struct collector *c = arg;
+	int64_t next_tick = collector_now_ns() + TICK_NS;
+
+	wait_for_turns(c);
+
+	while (!c->stop) {
+		uint32_t bell = atomic_load(&c->control->doorbell);
+		bool any = collector_serve_mail(c);
+		int64_t left, soon;
+
+		serve_publish(c);
+		any |= drain_all(c, false);
+		any |= c->analysis && analysis_serve(c->analysis);
+		soon = switch_all(c);
+		left = next_tick - collector_now_ns();
+		if (left <= 0) {
+			drain_all(c, true);
+			collector_reap(c);
+			flush_all(c);
+			next_tick = collector_now_ns() + TICK_NS;
+		} else if (!any) {
+			sleep_until_rung(c, bell, soon < left ? soon : left);
+		}
+	}
+	return NULL;
+}
+
+void collector_analyze(struct collector *c, struct analysis *a)
+{
+	c->analysis = a;
+}
+
+int collector_start(struct collector *c, struct tf_writer *w, struct inj_session *s,
+		    const struct record_options *o, pid_t program)
+{
+	pthread_attr_t attr;
+	int err;
+
+	c->writer = w;
+	c->session = s;
+	c->program = program;
+	collector_add_process(c, program, collector_namespace());
+	c->options = o;
+	if (c->analysis)
+		analysis_trace(c->analysis, w);
+	collector_tell(c);
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, c->analysis ? MODULE_STACK : THREAD_STACK);
+	err = pthread_create(&c->thread, &attr, run, c);
+	pthread_attr_destroy(&attr);
+	if (err != 0) {
+		msg_error("cannot start the collector: %s", strerror(err));
+		return -1;
+	}
+	c->started = true;
+	return 0;
+}
+
+void collector_finish(struct collector *c, bool killed, struct collector_totals *totals)
+{
+	uint32_t n;
+
+	c->stop = true;
+	ring_ourselves(c);
+	if (c->started)
+		pthread_join(c->thread, NULL);
+	drain_all(c, false);
+	c->totals.running = collector_still_running(c);
+	n = collector_rings(c);
+	for (uint32_t i = 0; i < n; i++) {
+		struct feed *f = &c->feeds[i];
+
+		visit_ring(c, i, false);
+		if (f->thread)
+			collector_finish_feed(c, f, collector_no_end_of(c, f->pid, killed));
+	}
+	c->totals.lost += atomic_load(&c->control->lost);
+	c->totals.lost_threads = atomic_load(&c->control->lost_threads);
+	c->totals.discarded = tf_writer_discarded(c->writer);
+	c->totals.memory_lost += tf_writer_memory_discarded(c->writer);
+	*totals = c->totals;
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The collector: a thread of ours that drains the program's rings into the trace for as long as the
+ * program lives, and instruments the libraries that it loads late.
+ */
+#ifndef SONDE_LAUNCHER_COLLECT_COLLECTOR_H
+#define SONDE_LAUNCHER_COLLECT_COLLECTOR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "injector/patch/session.h"
+#include "launcher/collect/analysis.h"
+#include "launcher/common/options.h"
+#include "launcher/collect/sampler.h"
+#include "tracefmt/write/writer.h"
+
+struct collector;
+
+struct collector_geometry {
+	uint64_t ring_bytes; /* of one thread, roughly */
+	uint32_t max_rings;  /* at one time */
+	bool drop;	     /* a full ring loses events */
+	uint32_t functions;  /* whose calls can be counted in each ring; 0: they are not */
+	uint64_t memory_bytes; /* of a thread's memory stream; 0: none is recorded */
+	struct sample_times sample;
+	bool inproc; /* the program's threads hand memory accesses to modules themselves */
+};
+
+/*
+ * Creates the shared memory (a memfd that children inherit; *fd).  From here on the
+ * program can see that there is a collector.  Returns NULL after a message.
+ */
+struct collector *collector_new(const struct collector_geometry *g, int *fd);
+
+/* Bytes from the start of the memfd that hold its first @n rings. */
+uint64_t collector_bytes(const struct collector *c, uint32_t n);
+
+/*
+ * Starts draining.  The metadata of what @s has instrumented so far is written first.  @w belongs to
+ * the collector's thread until collector_finish(), @s as soon as the program has been released.
+ */
+int collector_start(struct collector *c, struct tf_writer *w, struct inj_session *s,
+		    const struct record_options *o, pid_t program)
+	__attribute__((warn_unused_result));
+
+/*
+ * Has the collector's thread write the metadata of what has been instrumented since it was started;
+ * returns when it has.  The program must not run meanwhile.
+ */
+void collector_publish(struct collector *c);
+
+/*
+ * Before collector_start(): modules get what memory streams hold, too; @a lives until collector_finish().  What is
+ * written of them is in the options.
+ */
+void collector_analyze(struct collector *c, struct analysis *a);
+
+struct collector_totals {
+	uint64_t events;
+	uint64_t lost;		/* events */
+	uint64_t lost_threads;
+	uint64_t damaged;
+	uint64_t nested;
+	uint64_t discarded;	/* events that could not be written */
+	uint64_t memory_bytes;	/* of memory streams */
+	uint64_t memory_lost;	/* chunks of them that were not recorded */
+	struct sampled_sums sampled; /* of memory streams */
+	unsigned int threads;
+	unsigned int running;	/* processes that were still there at the end */
+};
+
+/*
+ * The program has ended, by itself or (@killed) by a signal: takes all that is left, closes all threads' files, ends
+ * the thread.
+ */
+void collector_finish(struct collector *c, bool killed, struct collector_totals *totals);
+
+void collector_free(struct collector *c);
+
+#endif

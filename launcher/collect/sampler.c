@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "launcher/collect/sampler.h"
+
+#include <math.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/uio.h>
+#include <time.h>
+
+#include "tracefmt/write/writer.h"
+
+#define NAP_NS 5000000
+#define WAIT_S 1e-3
+#define AGAIN_MAX_NS 100000000.0
+
+/* ---- time ---- */
+
+void sampler_begin(struct sampler *s, const struct sample_times *t)
+{
+	struct timespec nap = { .tv_nsec = NAP_NS };
+	struct tf_clock a, b;
+
+	memset(s, 0, sizeof(*s));
+	s->by = t->by;
+	s->burst = t->burst;
+	s->every = t->every;
+	if (!t->burst || t->by == RING_SAMPLE_ACCESSES)
+		return;
+	tf_clock_now(&a);
+	nanosleep(&nap, NULL);
+	tf_clock_now(&b);
+	s->hz = (double)(b.tsc - a.tsc) / (double)(b.mono_ns - a.mono_ns) * 1e9;
+	s->wait = (uint64_t)(s->hz * WAIT_S) + 1;
+	if (t->by == RING_SAMPLE_COST) {
+		s->every = (uint64_t)(s->hz / 1e3);
+		return;
+	}
+	s->burst = (uint64_t)((double)t->burst / 1e9 * s->hz) + 1;
+	s->every = (uint64_t)((double)t->every / 1e9 * s->hz) + 1;
+}
+
+static int64_t in_ns(const struct sampler *s, uint64_t ticks)
+{
+	double ns = (double)ticks / s->hz * 1e9;
+
+	return ns < 1e12 ? (int64_t)ns + 1 : INT64_C(1000000000000);
+}
+
+/* Ticks that the thread recorded until @now. */
+static uint64_t on_ticks(const struct sampler *s, const struct ring_head *head, uint64_t now)
+{
+	const struct ring_sample *r = &head->sample;
+	uint64_t began = atomic_load(&r->until) - (s->by == RING_SAMPLE_TIME ? s->burst : 0);
+
+	if (atomic_load(&r->phase) == RING_PHASE_ON && now > began && began > head->first_tsc)
+		return r->on_ticks + (now - began);
+	return r->on_ticks;
+}
+
+/* ---- what was done ---- */
+
+#define MS 1e-6
+#define MS_OF_1024 (1024 * MS)
+#define NS_OF_MS 1e6
+#define MS_OF_S 1e3
+
+static void add_cost(struct sampled_sums *to, const struct ring_cost *c)
+{
+	to->cycles += (double)c->cycles;
+	to->cost += (double)c->cost * MS;
+	to->plain += (double)c->plain * MS;
+	to->counting += (double)c->counting * MS;
+	to->cost2 += (double)c->cost2 * MS_OF_1024 * MS_OF_1024;
+	to->both += (double)c->both * MS_OF_1024 * MS_OF_1024;
+	to->plain2 += (double)c->plain2 * MS_OF_1024 * MS_OF_1024;
+}
+
+/* In the pause that is not over. */
+static double free_units(const struct ring_sample *r, uint64_t now)
+{
+	double all = (double)atomic_load(&r->until) - (double)r->free_began, past = (double)now - (double)r->free_began;
+
+	if (!r->free_units || !(all > 0) || !(past > 0))
+		return 0;
+	return (double)r->free_units * past / all;
+}
+
+/* Of a cycle whose pause is not over. */
+static void add_open(struct sampled_sums *to, const struct sampler *s, const struct ring_sample *r, uint64_t now)
+{
+	double past = ((double)now - (double)r->free_began) / s->hz;
+
+	if (s->by != RING_SAMPLE_COST || !(s->hz > 0) || atomic_load(&r->phase) != RING_PHASE_OFF || !(past > 0))
+		return;
+	to->cost += (double)r->cost.open_cost * MS;
+	to->plain += (double)r->cost.open_plain * MS + past * MS_OF_S;
+}
+
+void sampled_add(struct sampled_sums *to, const struct sampler *s, const struct ring_head *head, uint64_t now)
+{
+	const struct ring_sample *r = &head->sample;
+
+	to->bursts += r->bursts;
+	to->on += (double)on_ticks(s, head, now);
+	to->lived += (double)now - (double)head->first_tsc;
+	to->on_units += (double)r->on_units;
+	to->off_units += (double)r->off_units + free_units(r, now);
+	add_cost(to, &r->cost);
+	add_open(to, s, r, now);
+}
+
+static uint64_t whole(double v)
+{
+	return v >= 1 && v < 1e18 ? (uint64_t)v : 0;
+}
+
+/* Student's t for 19 cases of 20 (Cornish and Fisher's expansion: Abramowitz and Stegun, 26.7.5). */
+static double t_975(double degrees)
+{
+	return 1.96 + (2.372 + (2.823 + 2.556 / degrees) / degrees) / degrees;
+}
+
+/*
+ * A ratio of sums, whose cycles are taken for independent of each other (Cochran, Sampling Techniques, 1977).  What counting
+ * costs is not measured, but taken for something between nothing and twice as much.
+ */
+static void tell_cost(const struct sampled_sums *s, struct sonde_trace_sampled *to)
+{
+	double r = s->cost / s->plain, n = s->cycles, rest, half;
+
+	if (!(n >= 3) || !(s->plain > 0))
+		return;
+	rest = (s->cost2 - 2 * r * s->both + r * r * s->plain2) / (n - 1);
+	to->cost_ns = whole(s->cost * NS_OF_MS);
+	to->plain_ns = whole(s->plain * NS_OF_MS);
+	half = t_975(n - 1) * sqrt(n * (rest > 0 ? rest : 0));
+	to->cost_half_ns = whole(sqrt(half * half + s->counting * s->counting) * NS_OF_MS);
+}
+
+struct sonde_trace_sampled sampled_result(const struct sample_times *t, const struct sampled_sums *s)
+{
+	static const char *const by[] = { "time", "accesses", "overhead" };
+	struct sonde_trace_sampled to = {
+		.by = by[t->by], .bursts = s->bursts, .on = whole(s->on), .lived = whole(s->lived),
+		.on_units = whole(s->on_units), .all_units = whole(s->on_units + s->off_units),
+	};
+
+	if (t->by == RING_SAMPLE_COST) {
+		to.overhead = (double)t->burst * 1e-6;
+	} else {
+		to.burst = t->burst;
+		to.every = t->every;
+	}
+	tell_cost(s, &to);
+	return to;
+}
+
+/* ---- switching ---- */
+
+bool sampler_maps(pid_t pid, int fd)
+{
+	unsigned long long inode;
+	unsigned int major, minor;
+	char path[32], line[512];
+	bool found = false;
+	struct stat st;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+	f = fstat(fd, &st) == 0 ? fopen(path, "re") : NULL;
+	if (!f)
+		return false;
+	while (!found && fgets(line, sizeof(line), f))
+		found = sscanf(line, "%*s %*s %*s %x:%x %llu", &major, &minor, &inode) == 3 &&
+			inode == st.st_ino && makedev(major, minor) == st.st_dev;
+	fclose(f);
+	return found;
+}
+
+static void write_zero(pid_t pid, uint64_t addr)
+{
+	uint64_t zero = 0;
+	struct iovec from = { &zero, sizeof(zero) };
+	struct iovec to = { (void *)addr, sizeof(zero) };	/* NOLINT: the program's */
+
+	/* a process that is gone, or has become another program, is not to be switched */
+	(void)!process_vm_writev(pid, &from, 1, &to, 1, 0);
+}
+
+/*
+ * A thread that sleeps does not notice; one that writes its limit at the same time may miss it.  So it is done again,
+ * after longer and longer times.
+ */
+int64_t sampler_visit(const struct sampler *s, struct ring_head *head, struct sampled *f, pid_t pid)
+{
+	struct ring_sample *r = &head->sample;
+	uint32_t phase = atomic_load_explicit(&r->phase, memory_order_acquire);
+	uint64_t until = atomic_load_explicit(&r->until, memory_order_acquire);
+	uint64_t now = __builtin_ia32_rdtsc();
+
+	if (phase != RING_PHASE_OFF && (phase != RING_PHASE_ON || s->by != RING_SAMPLE_TIME))
+		return INT64_MAX;
+	if (until != f->until) {
+		f->until = f->due = until;
+		f->wait = s->by == RING_SAMPLE_TIME ? s->burst / 8 + 1 : s->wait;
+	}
+	if (now < f->due)
+		return in_ns(s, f->due - now);
+	write_zero(pid, phase == RING_PHASE_OFF ? r->off_at : r->limit_at);
+	f->due = now + f->wait;
+	if ((double)f->wait < AGAIN_MAX_NS / 1e9 * s->hz)
+		f->wait *= 2;
+	return in_ns(s, f->wait);
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Sampled memory streams, from the launcher's side: when threads are to go on recording, and when they are to look
+ * whether their burst is over (tracefmt/ring.h, struct ring_sample).
+ */
+#ifndef SONDE_LAUNCHER_COLLECT_SAMPLER_H
+#define SONDE_LAUNCHER_COLLECT_SAMPLER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "launcher/common/options.h"
+#include "tracefmt/include/sonde/trace.h"
+#include "tracefmt/ring.h"
+
+struct sampler {
+	double hz;		/* of the TSC; 0: threads go off and on by themselves, or not at all */
+	uint64_t wait;		/* ticks, before a thread is told again */
+	uint32_t by;		/* enum ring_sample_by */
+	uint64_t burst, every;	/* as in struct ring_control; burst 0: all is recorded */
+};
+
+/* Takes some milliseconds, for the TSC's frequency. */
+void sampler_begin(struct sampler *s, const struct sample_times *t);
+
+/* A thread; all zero at first. */
+struct sampled {
+	uint64_t until; /* that of struct ring_sample that was acted upon */
+	uint64_t due, wait; /* ticks: when to act again, and how long to wait then */
+};
+
+/* What threads did, as far as they tell: sums. */
+struct sampled_sums {
+	uint64_t bursts;
+	double on, lived;	/* ticks, in bursts and in all */
+	double on_units, off_units;
+	double cycles, cost, plain, cost2, both, plain2, counting; /* of struct ring_cost: ms */
+};
+
+/* A thread's, until @now. */
+void sampled_add(struct sampled_sums *to, const struct sampler *s, const struct ring_head *head, uint64_t now);
+
+/* For the trace. */
+struct sonde_trace_sampled sampled_result(const struct sample_times *t, const struct sampled_sums *s);
+
+/* Does what is due, in process @pid.  When to come again: ns, or INT64_MAX. */
+int64_t sampler_visit(const struct sampler *s, struct ring_head *head, struct sampled *f, pid_t pid);
+
+/* Has the process inherited the file @fd, and mapped it?  What it says of itself is not trusted. */
+bool sampler_maps(pid_t pid, int fd);
+
+#endif

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Small file operations that several verbs need. */
+#ifndef SONDE_LAUNCHER_COMMON_FILES_H
+#define SONDE_LAUNCHER_COMMON_FILES_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+/* Makes a folder and those above it, which may exist. False: errno says why. */
+bool files_make_folders(const char *path, mode_t mode) __attribute__((warn_unused_result));
+
+/* Removes a file or a folder with everything in it; follows no symbolic link. False: errno. */
+bool files_remove_tree(const char *path) __attribute__((warn_unused_result));
+
+/* 1: no entries, 0: some, -1: errno (ENOTDIR, ENOENT, ...). */
+int files_is_empty_folder(const char *path);
+
+#endif

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "launcher/common/lines.h"
+
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <elfutils/libdwfl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct row {
+	uint64_t addr;
+	const char *file; /* NULL: the code of a unit ends here */
+	size_t order;
+	int line;
+};
+
+struct lines {
+	Dwfl *dwfl;
+	Dwarf *dwarf;
+	GElf_Addr bias; /* of the file's addresses over the debug information's */
+	struct row *rows; /* by address; made when it is first asked for */
+	size_t nrows;
+	bool rows_read;
+};
+
+static const Dwfl_Callbacks callbacks = {
+	.find_elf = dwfl_build_id_find_elf,
+	.find_debuginfo = dwfl_standard_find_debuginfo,
+	.section_address = dwfl_offline_section_address,
+};
+
+/*
+ * libdwfl lays the file out at some address of its own; main_bias is how far from its link-time one, the
+ * DWARF's bias the same for the debug file. They differ only if the file was prelinked after it was split.
+ */
+static bool open_dwarf(struct lines *l, const char *path)
+{
+	GElf_Addr dwarf_bias = 0, main_bias = 0;
+
+	dwfl_report_begin(l->dwfl);
+	Dwfl_Module *module = dwfl_report_offline(l->dwfl, "", path, -1);
+	if (dwfl_report_end(l->dwfl, NULL, NULL) != 0 || !module)
+		return false;
+	l->dwarf = dwfl_module_getdwarf(module, &dwarf_bias);
+	if (!l->dwarf || !dwfl_module_getelf(module, &main_bias))
+		return false;
+	l->bias = dwarf_bias - main_bias;
+	return true;
+}
+
+struct lines *lines_open(const char *path)
+{
+	struct lines *l = calloc(1, sizeof(*l));
+
+	if (!l)
+		return NULL;
+	l->dwfl = dwfl_begin(&callbacks);
+	if (l->dwfl && open_dwarf(l, path))
+		return l;
+	lines_close(l);
+	return NULL;
+}
+
+void lines_close(struct lines *l)
+{
+	if (!l)
+		return;
+	dwfl_end(l->dwfl);
+	free(l->rows);
+	free(l);
+}
+
+/* ---- from lines to addresses ---- */
+
+struct search {
+	struct lines *l;
+	const char *file;
+	int line;
+	int nearest; /* the smallest line that has code and is not before `line`; INT_MAX: none */
+	enum lines_found found;
+	uint64_t **addrs;
+	size_t *n;
+};
+
+/* Is @file the end of @path, from the beginning of a folder's name on? */
+static bool is_file(const char *path, const char *file)
+{
+	size_t np = strlen(path), nf = strlen(file);
+
+	return np >= nf && strcmp(path + np - nf, file) == 0 &&
+	       (np == nf || file[0] == '/' || path[np - nf - 1] == '/');
+}
+
+static bool append(struct search *s, Dwarf_Addr addr)
+{
+	uint64_t *v = reallocarray(*s->addrs, *s->n + 1, sizeof(*v));
+
+	if (!v)
+		return false;
+	v[(*s->n)++] = addr + s->l->bias;
+	*s->addrs = v;
+	return true;
+}
+
+/* Calls visit for all lines of the file in one unit. */
+static void visit_unit(struct search *s, Dwarf_Die *unit,
+		       void (*visit)(struct search *s, Dwarf_Die *unit, int line, Dwarf_Addr addr))
+{
+	Dwarf_Lines *rows;
+	size_t n;
+
+	if (dwarf_getsrclines(unit, &rows, &n) != 0)
+		return;
+	for (size_t i = 0; i < n; i++) {
+		Dwarf_Line *row = dwarf_onesrcline(rows, i);
+		const char *path = row ? dwarf_linesrc(row, NULL, NULL) : NULL;
+		Dwarf_Addr addr;
+		bool end;
+		int line;
+
+		if (!path || dwarf_lineendsequence(row, &end) != 0 || end || !is_file(path, s->file))
+			continue;
+		if (dwarf_lineno(row, &line) == 0 && dwarf_lineaddr(row, &addr) == 0 && line > 0)
+			visit(s, unit, line, addr);
+	}
+}
+
+static void visit_units(struct search *s,
+			void (*visit)(struct search *s, Dwarf_Die *unit, int line, Dwarf_Addr addr))
+{
+	Dwarf_CU *cu = NULL;
+	Dwarf_Die unit;
+
+	while (dwarf_get_units(s->l->dwarf, cu, &cu, NULL, NULL, &unit, NULL) == 0)
+		visit_unit(s, &unit, visit);
+}
+
+static void find_nearest(struct search *s, Dwarf_Die *unit, int line, Dwarf_Addr addr)
+{
+	(void)unit;
+	(void)addr;
+	if (s->found == LINES_NO_FILE)
+		s->found = LINES_NO_CODE;
+	if (line >= s->line && line < s->nearest)
+		s->nearest = line;
+}
+
+static bool begins_before(Dwarf_Die *scope, const struct search *s)
+{
+	int tag = dwarf_tag(scope), line;
+	Dwarf_Attribute attr;
+	Dwarf_Die origin = *scope;
+
+	if (tag != DW_TAG_subprogram && tag != DW_TAG_inlined_subroutine)
+		return false;
+	if (dwarf_attr(scope, DW_AT_abstract_origin, &attr) && !dwarf_formref_die(&attr, &origin))
+		return false;
+	const char *path = dwarf_decl_file(&origin);
+	return path && is_file(path, s->file) && dwarf_decl_line(&origin, &line) == 0 && line <= s->line;
+}
+
+/* A line without code (a comment, a brace) belongs to a function that begins before it. */
+static bool is_inside(struct search *s, Dwarf_Die *unit, Dwarf_Addr addr)
+{
+	Dwarf_Die *scopes = NULL;
+	int n = dwarf_getscopes(unit, addr, &scopes);
+	bool inside = false;
+
+	for (int i = 0; i < n && !inside; i++)
+		inside = begins_before(&scopes[i], s);
+	free(scopes);
+	return inside;
+}
+
+static void take_nearest(struct search *s, Dwarf_Die *unit, int line, Dwarf_Addr addr)
+{
+	if (line != s->nearest || (line != s->line && !is_inside(s, unit, addr)))
+		return;
+	if (append(s, addr))
+		s->found = LINES_FOUND;
+}
+
+enum lines_found lines_find(struct lines *l, const char *file, unsigned int line, uint64_t **addrs, size_t *n)
+{
+	struct search s = { .l = l, .file = file, .line = (int)line, .nearest = INT_MAX, .addrs = addrs,
+			    .n = n };
+
+	while (strncmp(s.file, "./", 2) == 0)
+		s.file += 2;
+	visit_units(&s, find_nearest);
+	if (s.nearest != INT_MAX)
+		visit_units(&s, take_nearest);
+	return s.found;
+}
+
+/* ---- from addresses to lines ---- */
+
+static bool add_row(struct lines *l, size_t *room, Dwarf_Line *row)
+{
+	struct row r = { .file = dwarf_linesrc(row, NULL, NULL) };
+	Dwarf_Addr addr;
+	bool end;
+
+	if (dwarf_lineaddr(row, &addr) != 0 || dwarf_lineno(row, &r.line) != 0 ||
+	    dwarf_lineendsequence(row, &end) != 0)
+		return true;
+	if (end || r.line <= 0)
+		r.file = NULL;
+	if (l->nrows == *room) {
+		struct row *v = reallocarray(l->rows, *room * 2 + 1024, sizeof(*v));
+
+		if (!v)
+			return false;
+		l->rows = v;
+		*room = *room * 2 + 1024;
+	}
+	r.addr = addr + l->bias;
+	r.order = l->nrows;
+	l->rows[l->nrows++] = r;
+	return true;
+}
+
+/* The end of one sequence may be where the next one begins; the later row of the same address counts. */
+static int by_addr(const void *a, const void *b)
+{
+	const struct row *x = a, *y = b;
+
+	if (x->addr != y->addr)
+		return x->addr < y->addr ? -1 : 1;
+	if (!x->file != !y->file)
+		return x->file ? 1 : -1;
+	return x->order < y->order ? -1 : x->order > y->order;
+}
+
+/* Not by .debug_aranges: not every compiler writes it. */
+static void read_rows(struct lines *l)
+{
+	Dwarf_CU *cu = NULL;
+	Dwarf_Die unit;
+	size_t room = 0;
+
+	l->rows_read = true;
+	while (dwarf_get_units(l->dwarf, cu, &cu, NULL, NULL, &unit, NULL) == 0) {
+		Dwarf_Lines *rows;
+		size_t n;
+
+		if (dwarf_getsrclines(&unit, &rows, &n) != 0)
+			continue;
+		for (size_t i = 0; i < n; i++) {
+			if (!add_row(l, &room, dwarf_onesrcline(rows, i)))
+				return;
+		}
+	}
+	if (l->nrows)
+		qsort(l->rows, l->nrows, sizeof(*l->rows), by_addr);
+}
+
+const char *lines_at(struct lines *l, uint64_t addr, int *line)
+{
+	size_t lo = 0, hi;
+
+	if (!l->rows_read)
+		read_rows(l);
+	for (hi = l->nrows; lo < hi;) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (l->rows[mid].addr <= addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	if (lo == 0)
+		return NULL;
+	*line = l->rows[lo - 1].line;
+	return l->rows[lo - 1].file;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Source lines of an ELF file, from its DWARF or that of its separate debug file (found by build-id, then
+ * by debuglink).  Addresses are link-time ones.
+ */
+#ifndef SONDE_LAUNCHER_COMMON_LINES_H
+#define SONDE_LAUNCHER_COMMON_LINES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct lines;
+
+/* NULL: no line numbers (or no such file, no memory). */
+struct lines *lines_open(const char *path);
+void lines_close(struct lines *lines);
+
+enum lines_found { LINES_NO_FILE, LINES_NO_CODE, LINES_FOUND };
+
+/*
+ * Addresses of code made from line @line of @file, which may leave out leading folders.  If the line itself
+ * has no code: that of the next one in the same function.  Appends to *addrs (malloc'ed, *n of them).
+ */
+enum lines_found lines_find(struct lines *lines, const char *file, unsigned int line, uint64_t **addrs,
+			    size_t *n);
+
+/* Where the code at @addr comes from: file as the compiler noted it, or NULL. Owned by @lines. */
+const char *lines_at(struct lines *lines, uint64_t addr, int *line);
+
+#endif

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Options from a table: one row says how an option is spelt, what it takes, where its value goes
+ * and what --help prints, so that parsing, help and completion cannot disagree.
+ *
+ *	struct my_options { bool all; const char *sort; uint64_t limit; struct opt_list only; };
+ *
+ *	static const struct opt my_opts[] = {
+ *		{ 'a', "all", NULL, "show everything", OPT_FLAG, offsetof(struct my_options, all) },
+ *		{ 's', "sort", "KEY", "time, calls or name", OPT_CHOICE,
+ *		  offsetof(struct my_options, sort), "time\0calls\0name\0" },
+ *		{ 0, "limit", "N", "show N rows", OPT_COUNT, offsetof(struct my_options, limit) },
+ *		OPT_HELP, OPT_END
+ *	};
+ *	static const struct opt_command my_command = {
+ *		.name = "report", .usage = "[OPTION]... [DIR]", .summary = "...", .opts = my_opts,
+ *		.examples = "sonde report --sort calls\tsorted by calls\n",
+ *	};
+ *
+ *	int first = opt_parse(&my_command, argc, argv, &o);
+ *	if (first < 0)
+ *		return OPT_STATUS(first);
+ *	... argv[first] ... argv[argc - 1] are the operands
+ */
+#ifndef SONDE_LAUNCHER_COMMON_OPTIONS_H
+#define SONDE_LAUNCHER_COMMON_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum opt_type {
+	OPT_TYPE_END = 0,
+	OPT_FLAG,	/* bool, set to true */
+	OPT_STRING,	/* const char *, points into argv */
+	OPT_CHOICE,	/* const char *, one of the words in `choices` (points into argv) */
+	OPT_COUNT,	/* uint64_t, decimal */
+	OPT_SIZE,	/* uint64_t, bytes; K, M, G (and KiB, MiB, GiB) are powers of 1024 */
+	OPT_TIME,	/* uint64_t, nanoseconds; ns, us, ms and s behind the number, which may be 0.5 */
+	OPT_LIST,	/* struct opt_list; may be repeated, each value is appended */
+	OPT_LIST_OR,	/* the same; without a value (--name alone) that in `choices` is appended */
+	OPT_TYPE_HELP,	/* prints the help */
+};
+
+struct opt_list {
+	const char **v; /* the strings point into argv; v is freed by opt_list_free() */
+	size_t n;
+};
+void opt_list_free(struct opt_list *list);
+
+struct opt {
+	char letter;		/* 0: none */
+	const char *name;	/* long name, without dashes; NULL: none */
+	const char *arg;	/* what it takes, for the help; NULL: nothing */
+	const char *help;
+	enum opt_type type;
+	size_t offset;		/* of the member in the caller's struct */
+	const char *choices;	/* OPT_CHOICE: "one\0two\0"; OPT_LIST_OR: what --name alone means */
+};
+
+#define OPT_HELP { 'h', "help", NULL, "show this help", OPT_TYPE_HELP, 0, NULL }
+#define OPT_END { 0, NULL, NULL, NULL, OPT_TYPE_END, 0, NULL }
+
+struct opt_command {
+	const char *name;	/* the verb, also "module new" */
+	const char *usage;	/* what follows the verb: "[OPTION]... [DIR]" */
+	const char *summary;	/* one sentence */
+	const struct opt *opts;	/* up to OPT_END */
+	const char *details;	/* more for the help, ends with a newline; NULL: nothing */
+	const char *examples;	/* lines "command\twhat it does\n" */
+	bool stop_at_operand;	/* what follows the first operand is not ours */
+};
+
+/*
+ * Parses argv into `out`, which the caller has filled with the defaults.  Returns the index of
+ * the first operand (argc when there is none; argv may be permuted), or a negative value when the
+ * verb is to return at once: OPT_STATUS() of it is the exit status.  After --help that is 0, after
+ * a bad option (one line on stderr) EXIT_USAGE.
+ */
+int opt_parse(const struct opt_command *cmd, int argc, char **argv, void *out)
+	__attribute__((warn_unused_result));
+#define OPT_STATUS(first) (-(first) - 1)
+
+/* An OPT_TIME's value, nanoseconds. */
+bool opt_parse_time(const char *s, uint64_t *value);
+
+/* "sonde: fmt...; see `sonde VERB --help'" on stderr; returns EXIT_USAGE. */
+int opt_usage_error(const struct opt_command *cmd, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+void opt_print_help(const struct opt_command *cmd);
+
+/* Which functions; see launcher/record/select.h for what the values mean. */
+struct select_options {
+	const char *option;	   /* what said so; NULL: -F */
+	struct opt_list functions; /* each may be a list separated by commas */
+	struct opt_list excluded;  /* -N; likewise */
+	struct opt_list libs;	   /* --libs; shell patterns for file names */
+	uint64_t min_size;	   /* --min-size: smaller functions are left alone */
+};
+void select_options_free(struct select_options *o);
+
+/* --sample, --overhead */
+struct sample_times {
+	uint32_t by;	       /* enum ring_sample_by */
+	uint64_t burst, every; /* ns, or accesses; COST: burst is millionths.  burst 0: all is recorded */
+};
+
+/*
+ * "burst:1ms,every:10ms", or "burst:1M,every:10M".  False: it is not that, or burst is 0 or not below every, or every
+ * above a day, or 10^15.
+ */
+bool sample_times_parse(const char *text, struct sample_times *t);
+
+/* "5%", "0.5": from 0.1 to 100. */
+bool sample_overhead_parse(const char *text, struct sample_times *t);
+
+/* `sonde record` */
+struct record_options {
+	const char *dir;	  /* -o; "sonde.data" */
+	struct opt_list modules;  /* -m; as given, for modfile_add() */
+	bool drop;		  /* --overflow=drop: a full ring loses events instead of waiting */
+	uint64_t ring_bytes;	  /* --buffer: ring size of a thread; 64K..1G */
+	/* Functions without wrappers. */
+	struct select_options select;
+	uint64_t depth;		  /* --depth: calls nested deeper are not recorded; 0: no bound */
+	uint64_t min_time;	  /* --time: shorter calls are dropped, nanoseconds; 0: none */
+	uint64_t max_calls;	  /* --threshold-calls: of a function, by each thread; 0: no bound */
+	bool count_only;	  /* --clock=none: calls are counted, nothing is timed */
+	bool perf_map;		  /* --perf-map */
+	/* Functions whose memory accesses are recorded: --mem; -N, --libs, --min-size hold for both. */
+	struct opt_list memory;
+	bool mem_no_stack;	  /* --mem-stack=no: without push, pop, call, ret */
+	uint64_t mem_bytes;	  /* --mem-buffer: of a thread's memory stream; 0: there is none */
+	const char *wants_memory; /* complains of an option that means nothing without memory accesses; NULL: all is well */
+	struct sample_times sample; /* --sample: of memory accesses */
+	uint64_t mem_rungs;	  /* --mem-rungs: sum of enum tramp_mem_rungs */
+	bool mem_inproc;	  /* --analyze=inproc: the program's threads hand them to modules themselves */
+	bool mem_keep;		  /* they go into the trace; else only to modules */
+	bool mem_describe;	  /* the code that makes them is described in the trace */
+	bool quiet, verbose;	  /* also set in msg_quiet, msg_verbose */
+	char **program;		  /* the program and its arguments, up to NULL, in argv */
+};
+
+#define RECORD_DEFAULT_RING (UINT64_C(1) << 20)
+#define RECORD_DEFAULT_MEMORY (UINT64_C(2) << 20)
+
+/*
+ * Parses `sonde record`.  Returns 0, or a negative value as opt_parse() does.  program[0] is always
+ * there on success.
+ */
+int record_options_parse(int argc, char **argv, struct record_options *o)
+	__attribute__((warn_unused_result));
+void record_options_free(struct record_options *o);
+
+/* --mem, if it was not given: a module wants them. */
+int record_imply_memory(struct record_options *o) __attribute__((warn_unused_result));
+/* No module wants them: then nothing may be said about them without --mem. */
+int record_without_memory(struct record_options *o) __attribute__((warn_unused_result));
+
+/* The choice of functions whose memory accesses are recorded; the lists stay @o's. */
+struct select_options record_memory_select(const struct record_options *o);
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Figures and names as a person reads them. */
+#ifndef SONDE_LAUNCHER_COMMON_UNITS_H
+#define SONDE_LAUNCHER_COMMON_UNITS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define UNITS_MAX 32u /* bytes that a figure needs at most, with its NUL */
+
+/* "123 ns", "1.234 us", "12.34 ms", "123.4 s", "12345 s": four digits. */
+void units_time(uint64_t ns, char text[static UNITS_MAX]);
+
+/* "123 B", "1.234 KiB", "12.34 GiB". */
+void units_bytes(uint64_t bytes, char text[static UNITS_MAX]);
+
+/* "12.3%" */
+void units_percent(double percent, char text[static UNITS_MAX]);
+
+/*
+ * Writes @text so that it is safe on a terminal: control characters become '?'.  Cut in the middle to
+ * @width columns unless that is 0.  Returns the columns used; a character of UTF-8 counts as one.
+ */
+size_t units_text(FILE *out, const char *text, size_t width, bool utf8);
+
+/* Columns that the text needs. */
+size_t units_width(const char *text);
+
+#endif

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "launcher/dump/dump-memory.h"
+#include "launcher/common/message.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* ---- output ---- */
+
+void dump_memory_flush(struct dump_memory *d)
+{
+	if (d->out)
+		fwrite(d->buffer, 1, d->n, d->out); /* ferror() is looked at */
+	d->n = 0;
+}
+
+char *dump_memory_room(struct dump_memory *d, size_t bytes)
+{
+	if (bytes > sizeof d->buffer - d->n)
+		dump_memory_flush(d);
+	return d->buffer + d->n;
+}
+
+static bool is_folder(const char *path)
+{
+	size_t n = strlen(path);
+	struct stat st;
+
+	return (n && path[n - 1] == '/') || (stat(path, &st) == 0 && S_ISDIR(st.st_mode));
+}
+
+/* Where this thread's accesses go, if each has a file of its own. */
+static int open_file(struct dump_memory *d, const struct memtrace_thread *t)
+{
+	char rank[24] = "", *path;
+	int status = 0;
+
+	if (t->rank >= 0)
+		snprintf(rank, sizeof rank, "rank-%d.", t->rank);
+	if (asprintf(&path, "%s/%s%d.%d.%s", d->o->output, rank, t->about.pid, t->about.tid,
+		     d->format->name) < 0) {
+		msg_error("no memory");
+		return EXIT_USAGE;
+	}
+	d->out = fopen(path, "we");
+	if (!d->out) {
+		msg_error("cannot write to %s: %s", path, strerror(errno));
+		status = EXIT_USAGE;
+	}
+	free(path);
+	return status;
+}
+
+/* Standard output is main()'s. */
+static int close_file(struct dump_memory *d)
+{
+	bool good;
+
+	dump_memory_flush(d);
+	if (!d->out || d->out == stdout)
+		return 0;
+	good = !ferror(d->out);
+	good = fclose(d->out) == 0 && good;
+	d->out = NULL;
+	if (!good)
+		msg_error("cannot write to %s: %s", d->o->output, strerror(errno));
+	return good ? 0 : EXIT_USAGE;
+}
+
+/* ---- accesses ---- */
+
+static struct memplace *place_of(struct dump_memory *d, uint64_t insn)
+{
+	struct memplace *place = memwhere(d->where, insn);
+
+	if (!place) {
+		d->failed = true;
+		return NULL;
+	}
+	if (!place->asked)
+		place->hidden = !memwhere_matches(place, d->o->functions);
+	place->asked = true;
+	d->any |= !place->hidden;
+	return place;
+}
+
+static bool take(void *arg, const struct mt_access *v, size_t n)
+{
+	struct dump_memory *d = arg;
+	struct memplace *place = NULL;
+
+	if (!n && d->format->off)
+		d->format->off(d);
+	for (size_t i = 0; i < n && !d->failed; i++) {
+		if (d->where && (!place || place->insn != v[i].insn))
+			place = place_of(d, v[i].insn);
+		if (!place || !place->hidden)
+			if (place || !d->where)
+				d->format->put(d, &v[i], place);
+	}
+	return !d->failed && !ferror(d->out);
+}
+
+static int dump_thread(void *arg, const struct memtrace_thread *chosen)
+{
+	struct dump_memory *d = arg;
+	struct memtrace_thread timed = *chosen, *thread = &timed;
+	bool own_file = !d->out;
+	int status = own_file ? open_file(d, thread) : 0;
+
+	if (status)
+		return status;
+	timed.tsc = &d->tsc;
+	if (d->format->begin)
+		d->format->begin(d, thread);
+	d->damage += memtrace_accesses(thread, take, d);
+	if (d->format->end)
+		d->format->end(d);
+	if (d->failed) {
+		msg_error("no memory");
+		status = EXIT_USAGE;
+	}
+	if (own_file) {
+		int closed = close_file(d);
+
+		status = status ? status : closed;
+	} else if (ferror(d->out)) {
+		status = EXIT_USAGE;
+	}
+	return status;
+}
+
+static int begin_rank(void *arg, struct memread *read, int rank)
+{
+	struct dump_memory *d = arg;
+	unsigned int flags = (d->o->lines ? MEMWHERE_LINES : 0) | (d->o->mangled ? MEMWHERE_MANGLED : 0);
+
+	(void)rank;
+	if (!d->format->places && !d->o->functions->n)
+		return 0;
+	d->where = memwhere_new(read, flags);
+	if (!d->where)
+		msg_error("no memory");
+	return d->where ? 0 : EXIT_USAGE;
+}
+
+static void end_rank(void *arg)
+{
+	struct dump_memory *d = arg;
+
+	memwhere_free(d->where);
+	d->where = NULL;
+}
+
+/* d->out: one file for all threads; NULL: a file each. */
+static int choose_output(struct dump_memory *d, size_t threads)
+{
+	const char *name = d->o->output;
+	bool folder = name && is_folder(name);
+
+	if (!name && !d->format->threads && threads > 1) {
+		msg_error("%s does not say which of %zu threads it was: --thread chooses one, -o FOLDER/ makes a "
+			  "file for each", d->format->name, threads);
+		return EXIT_USAGE;
+	}
+	if (!name) {
+		d->out = stdout;
+		return 0;
+	}
+	if (folder || (!d->format->threads && threads > 1)) {
+		if (mkdir(name, 0777) == 0 || errno == EEXIST)
+			return 0;
+	} else {
+		d->out = fopen(name, "we");
+		if (d->out)
+			return 0;
+	}
+	msg_error("cannot write to %s: %s", name, strerror(errno));
+	return EXIT_USAGE;
+}
+
+static int dump_all(struct dump_memory *d, const struct memtrace *t)
+{
+	const struct memtrace_visitor visitor = {
+		.begin = begin_rank, .thread = dump_thread, .end = end_rank, .arg = d,
+	};
+	int status = choose_output(d, t->threads), closed;
+
+	if (status)
+		return status;
+	status = memtrace_visit(t, &visitor);
+	if (!status && d->o->functions->n && !d->any)
+		msg_error("no function that accessed memory matches '%s'", d->o->functions->v[0]);
+	if (!status && (d->damage || (d->o->functions->n && !d->any)))
+		status = EXIT_USAGE;
+	closed = close_file(d);
+	return status ? status : closed;
+}
+
+int dump_memory(const char *dir, const struct dump_memory_options *o)
+{
+	struct memtrace t;
+	struct dump_memory *d;
+	int status = memtrace_open(dir, o->pick, &t);
+
+	if (status)
+		return status;
+	d = calloc(1, sizeof(*d));
+	if (d) {
+		d->o = o;
+		d->format = dump_memory_format(o->format);
+		status = dump_all(d, &t);
+		pick_forgive_closed_pipe();
+	} else {
+		msg_error("no memory");
+		status = EXIT_USAGE;
+	}
+	free(d);
+	memtrace_close(&t);
+	return status;
+}

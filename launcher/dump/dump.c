@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* `sonde dump`: which events, in which order; a line for each. */
+#include "launcher/dump/dump.h"
+#include "launcher/dump/dump-memory.h"
+#include "launcher/common/message.h"
+#include "launcher/common/options.h"
+#include "launcher/common/pick.h"
+#include "launcher/verbs.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct dump_options {
+	bool json, flat, mangled, by_thread, memory, lines;
+	const char *format, *output;
+	struct opt_list functions;
+	struct pick pick;
+};
+
+static const struct opt dump_opts[] = {
+	{ 't', "thread", "[PID.]TID", "only this thread; may be repeated", OPT_LIST,
+	  offsetof(struct dump_options, pick.threads), NULL },
+	{ 0, "rank", "N", "only the threads of MPI rank N", OPT_COUNT,
+	  offsetof(struct dump_options, pick.rank), NULL },
+	{ 'f', "function", "PATTERN", "only functions that match; may be repeated", OPT_LIST,
+	  offsetof(struct dump_options, functions), NULL },
+	{ 0, "from", "TIME", "only events from then on, since the start: 2s, 300ms, 1.5s", OPT_TIME,
+	  offsetof(struct dump_options, pick.from), NULL },
+	{ 0, "to", "TIME", "only events up to then", OPT_TIME,
+	  offsetof(struct dump_options, pick.to), NULL },
+	{ 0, "by-thread", NULL, "one thread after the other, instead of all by time", OPT_FLAG,
+	  offsetof(struct dump_options, by_thread), NULL },
+	{ 0, "flat", NULL, "no indentation", OPT_FLAG, offsetof(struct dump_options, flat), NULL },
+	{ 0, "mangled", NULL, "C++ names as they are in the symbol table", OPT_FLAG,
+	  offsetof(struct dump_options, mangled), NULL },
+	{ 0, "mem", NULL, "memory accesses (record --mem) in place of events", OPT_FLAG,
+	  offsetof(struct dump_options, memory), NULL },
+	{ 0, "lines", NULL, "with --mem: also source lines", OPT_FLAG, offsetof(struct dump_options, lines),
+	  NULL },
+	{ 0, "format", "NAME", "with --mem: text (default), json, lackey, din, champsim, memtrace or drmemtrace", OPT_CHOICE,
+	  offsetof(struct dump_options, format), DUMP_MEMORY_FORMATS },
+	{ 'o', "output", "FILE", "with --mem: into FILE; FOLDER/: a file for each thread", OPT_STRING,
+	  offsetof(struct dump_options, output), NULL },
+	{ 0, "json", NULL, "JSON, one object a line", OPT_FLAG, offsetof(struct dump_options, json),
+	  NULL },
+	OPT_HELP,
+	OPT_END,
+};
+
+static const struct opt_command dump_command = {
+	.name = "dump",
+	.usage = "[OPTION]... [DIR]",
+	.summary = "Prints the events of a trace (sonde.data), by time.",
+	.opts = dump_opts,
+	.details = "Columns: seconds since the start, thread (rank:pid.tid), what happened, function,\n"
+		   "fields. \"unwound\" is a function that was left by longjmp() or an exception; its time\n"
+		   "is when that was first seen. PATTERNs are shell patterns.\n"
+		   "With --mem: thread, load, store, modify or prefetch, bytes, address, \"stack\" for push,\n"
+		   "pop, call and ret, instruction (function and offset); one thread after the other.\n",
+	.examples = "sonde dump | less\teverything\n"
+		    "sonde dump -f 'MPI_*' --rank 3\twhat one rank did with MPI\n"
+		    "sonde dump --from 1.2s --to 1.3s\ta tenth of a second\n"
+		    "sonde dump --mem --lines -f 'mat*'\tmemory accesses of some functions\n"
+		    "sonde dump --json | jq -c 'select(.type == \"enter\")'\tfor other programs\n",
+};
+
+struct dump {
+	struct dump_options *o;
+	const struct sonde_trace *trace;
+	struct dump_style style;
+	bool *function; /* by index: wanted; NULL: all are */
+	struct tf_buf line;
+	uint64_t damage;
+};
+
+/* --- which ------------------------------------------------------------------------------- */
+
+static bool event_wanted(const struct dump *d, const struct sonde_trace_event *event)
+{
+	if (!d->function || event->kind == SONDE_TRACE_LOST)
+		return true;
+	return event->function && d->function[event->function->index];
+}
+
+/* --- output ------------------------------------------------------------------------------ */
+
+static bool print(struct dump *d, const struct sonde_trace_event *event)
+{
+	tf_buf_clear(&d->line);
+	if (d->o->json)
+		dump_json(&d->line, &d->style, d->trace, event);
+	else
+		dump_text(&d->line, &d->style, d->trace, event);
+	if (d->line.failed) {
+		msg_error("no memory");
+		return false;
+	}
+	return fwrite(d->line.data, 1, d->line.size, stdout) == d->line.size;
+}
+
+static int print_all(struct dump *d, struct sonde_trace_iter *iter)
+{
+	const struct sonde_trace_event *event;
+	enum sonde_trace_status status = SONDE_TRACE_OK;
+
+	if (d->o->pick.from)
+		status = sonde_trace_seek(iter, d->o->pick.from);
+	while (!status && !(status = sonde_trace_next(iter, &event))) {
+		if (event->time > d->o->pick.to)
+			return 0;
+		if (event->time >= d->o->pick.from && event_wanted(d, event) && !print(d, event))
+			return EXIT_USAGE; /* main() says that stdout failed */
+	}
+	return status == SONDE_TRACE_END ? 0 : pick_read_error(status);
+}
+
+/* Prints what the iterator gives and frees it. */
+static int finish(struct dump *d, enum sonde_trace_status status, struct sonde_trace_iter *iter)
+{
+	int result = status ? pick_read_error(status) : print_all(d, iter);
+
+	if (pick_damage(iter, &d->damage))
+		result = EXIT_USAGE;
+	sonde_trace_iter_free(iter);
+	return result;
+}
+
+static int dump_threads(struct dump *d)
+{
+	int result = 0;
+
+	for (size_t i = 0; i < sonde_trace_threads(d->trace) && !ferror(stdout); i++) {
+		struct sonde_trace_iter *iter = NULL;
+		enum sonde_trace_status status;
+		int one;
+
+		if (!pick_thread(sonde_trace_thread(d->trace, i), &d->o->pick))
+			continue;
+		status = sonde_trace_iterate(d->trace, i, &iter);
+		one = finish(d, status, iter);
+		result = one ? one : result;
+	}
+	return result;
+}
+
+static int dump_merged(struct dump *d)
+{
+	struct sonde_trace_iter *iter = NULL;
+	enum sonde_trace_status status = sonde_trace_merge(d->trace, pick_thread, &d->o->pick, &iter);
+
+	return finish(d, status, iter);
+}
+
+static int dump(struct dump *d)
+{
+	const struct sonde_trace *trace = d->trace;
+	int result = pick_functions(trace, &d->o->functions, &d->function);
+
+	if (!result)
+		result = pick_check(&d->o->pick);
+	if (result)
+		return result;
+	d->style = (struct dump_style){ .flat = d->o->flat, .mangled = d->o->mangled };
+	for (size_t i = 0; i < sonde_trace_ranks(trace); i++)
+		d->style.ranks |= sonde_trace_rank(trace, i)->rank >= 0;
+	return d->o->by_thread ? dump_threads(d) : dump_merged(d);
+}
+
+static int open_and_dump(struct dump_options *o, const char *dir)
+{
+	struct dump d = { .o = o };
+	struct sonde_trace *trace;
+	int result = pick_open(dir, &trace);
+
+	if (result)
+		return result;
+	d.trace = o->pick.trace = trace;
+	result = dump(&d);
+	pick_forgive_closed_pipe();
+	free(d.function);
+	tf_buf_free(&d.line);
+	sonde_trace_close(trace);
+	return result;
+}
+
+/* Options that mean nothing to the other half are mistakes. */
+static int check_options(const struct dump_options *o)
+{
+	bool times = o->pick.from || o->pick.to != PICK_NO_END;
+
+	if (!o->memory && (o->lines || o->format || o->output))
+		return opt_usage_error(&dump_command, "--%s is for --mem",
+				       o->lines ? "lines" : o->format ? "format" : "output");
+	if (o->memory && (times || o->flat || o->by_thread))
+		return opt_usage_error(&dump_command, "--%s is not for --mem",
+				       times ? "from and --to" : o->flat ? "flat" : "by-thread");
+	if (o->memory && o->json && o->format && strcmp(o->format, "json") != 0)
+		return opt_usage_error(&dump_command, "--json and --format=%s exclude each other", o->format);
+	return 0;
+}
+
+static int dump_accesses(struct dump_options *o, const char *dir)
+{
+	const struct dump_memory_options m = {
+		.format = o->json ? "json" : o->format,
+		.output = o->output,
+		.functions = &o->functions,
+		.pick = &o->pick,
+		.lines = o->lines,
+		.mangled = o->mangled,
+	};
+
+	return dump_memory(dir, &m);
+}
+
+int verb_dump(int argc, char **argv)
+{
+	struct dump_options o = { .pick = { .rank = PICK_ANY_RANK, .to = PICK_NO_END } };
+	int first = opt_parse(&dump_command, argc, argv, &o), result;
+	const char *dir = first >= 0 && first < argc ? argv[first] : "sonde.data";
+
+	if (first < 0)
+		result = OPT_STATUS(first);
+	else if (argc - first > 1)
+		result = opt_usage_error(&dump_command, "more than one directory");
+	else
+		result = check_options(&o);
+	if (first >= 0 && !result)
+		result = o.memory ? dump_accesses(&o, dir) : open_and_dump(&o, dir);
+	opt_list_free(&o.pick.threads);
+	opt_list_free(&o.functions);
+	return result;
+}

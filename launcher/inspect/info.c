@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* `sonde info`: what a trace holds, and whether it is intact. */
+#include "launcher/inspect/info.h"
+#include "launcher/common/message.h"
+#include "launcher/common/options.h"
+#include "launcher/verbs.h"
+#include "sonde/trace.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+struct info_options {
+	bool threads, check;
+};
+
+static const struct opt info_opts[] = {
+	{ 't', "threads", NULL, "also a line for each thread", OPT_FLAG,
+	  offsetof(struct info_options, threads), NULL },
+	{ 'c', "check", NULL, "read all events, to find all damage", OPT_FLAG,
+	  offsetof(struct info_options, check), NULL },
+	OPT_HELP,
+	OPT_END,
+};
+
+static const struct opt_command info_command = {
+	.name = "info",
+	.usage = "[OPTION]... [DIR]",
+	.summary = "Shows what a trace (sonde.data) holds, and whether it is intact.",
+	.opts = info_opts,
+	.details = "The exit status is 2 when the trace is damaged. A trace whose recorder was killed is\n"
+		   "not damaged, only unfinished.\n",
+	.examples = "sonde info\tthe trace in ./sonde.data\n"
+		    "sonde info --check old.data\tis it all readable?\n",
+};
+
+/* Sums over the whole trace. */
+struct totals {
+	uint64_t events, bytes, lost, nested, discarded, lost_threads, damaged, backward, bad_lines;
+	size_t unfinished; /* thread files without an end */
+	size_t damage;	   /* thread files that are damaged */
+	const struct sonde_trace_thread *worst; /* one of them */
+};
+
+/* For the terminal: nothing that moves the cursor. */
+static void print_clean(const char *s)
+{
+	for (; *s; s++)
+		putchar((unsigned char)*s < 0x20 || *s == 0x7f ? '?' : *s);
+}
+
+static void print_command(const struct sonde_trace_rank *rank)
+{
+	printf("%-12s", "program");
+	print_clean(rank->program);
+	putchar('\n');
+	if (!rank->nargs)
+		return;
+	printf("%-12s", "command");
+	for (size_t i = 0; i < rank->nargs; i++) {
+		bool quote = !*rank->args[i] || strpbrk(rank->args[i], " \t\n'\"\\$&|;<>()*?");
+
+		fputs(i ? quote ? " \"" : " " : quote ? "\"" : "", stdout);
+		print_clean(rank->args[i]);
+		fputs(quote ? "\"" : "", stdout);
+	}
+	putchar('\n');
+}
+
+static void print_start(const struct sonde_trace_rank *rank)
+{
+	time_t t = (time_t)(rank->start_real_ns / 1000000000);
+	struct tm tm;
+	char text[64];
+
+	if (localtime_r(&t, &tm) && strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S %z", &tm))
+		info_row("started", "%s on %s", text, *rank->host ? rank->host : "an unknown host");
+}
+
+static void ending_text(const struct sonde_trace_rank *rank, char *text, size_t room)
+{
+	switch (rank->ending) {
+	case SONDE_TRACE_EXITED:
+		snprintf(text, room, "exit status %d", rank->exit_status);
+		break;
+	case SONDE_TRACE_KILLED:
+		snprintf(text, room, "killed by signal %d (%s)", rank->signal,
+			 strsignal(rank->signal));
+		break;
+	case SONDE_TRACE_DETACHED:
+		snprintf(text, room, "went on without Sonde");
+		break;
+	case SONDE_TRACE_UNFINISHED:
+		snprintf(text, room, "not recorded: Sonde was stopped before the program ended");
+		break;
+	}
+}
+
+/* Ranks that ended in the same way are one line. */
+static void print_endings(const struct sonde_trace *trace)
+{
+	size_t n = sonde_trace_ranks(trace);
+	char text[128], other[128];
+
+	for (size_t i = 0, end; i < n; i = end) {
+		const struct sonde_trace_rank *rank = sonde_trace_rank(trace, i), *last = rank;
+
+		ending_text(rank, text, sizeof text);
+		for (end = i + 1; end < n; end++) {
+			ending_text(sonde_trace_rank(trace, end), other, sizeof other);
+			if (strcmp(text, other))
+				break;
+			last = sonde_trace_rank(trace, end);
+		}
+		if (n == 1)
+			info_row("ended", "%s", text);
+		else if (rank == last)
+			info_row("ended", "rank %d: %s", rank->rank, text);
+		else
+			info_row("ended", "ranks %d to %d: %s", rank->rank, last->rank, text);
+	}
+}
+
+static bool is_damaged(const struct sonde_trace_thread *thread)
+{
+	return thread->status != SONDE_TRACE_OK && thread->status != SONDE_TRACE_E_TRUNCATED;
+}
+
+static void add_threads(const struct sonde_trace *trace, struct totals *t)
+{
+	for (size_t i = 0; i < sonde_trace_threads(trace); i++) {
+		const struct sonde_trace_thread *thread = sonde_trace_thread(trace, i);
+
+		t->events += thread->events;
+		t->bytes += thread->file_bytes;
+		t->nested += thread->nested;
+		t->damaged += thread->damaged;
+		t->backward += thread->backward;
+		t->unfinished += thread->status == SONDE_TRACE_E_TRUNCATED;
+		t->damage += is_damaged(thread);
+		if (is_damaged(thread))
+			t->worst = thread;
+	}
+}
+
+static void add_ranks(const struct sonde_trace *trace, struct totals *t)
+{
+	for (size_t i = 0; i < sonde_trace_ranks(trace); i++) {
+		const struct sonde_trace_rank *rank = sonde_trace_rank(trace, i);
+
+		t->lost += rank->lost;
+		t->discarded += rank->discarded;
+		t->lost_threads += rank->lost_threads;
+		t->bad_lines += rank->bad_lines;
+	}
+}
+
+static void print_span(const struct sonde_trace *trace)
+{
+	uint64_t end = 0;
+
+	for (size_t i = 0; i < sonde_trace_ranks(trace); i++)
+		if (sonde_trace_rank(trace, i)->end > end)
+			end = sonde_trace_rank(trace, i)->end;
+	info_row("duration", "%.6f s", (double)end / 1e9);
+	info_row("clock", "TSC, %.3f MHz", sonde_trace_rank(trace, 0)->tsc_hz / 1e6);
+}
+
+static uint64_t count_calls(const struct sonde_trace *trace)
+{
+	uint64_t calls = 0;
+
+	for (size_t i = 0; i < sonde_trace_threads(trace); i++) {
+		const struct sonde_trace_thread *t = sonde_trace_thread(trace, i);
+
+		for (size_t k = 0; k < t->ncalls; k++)
+			calls += t->calls[k].calls;
+	}
+	return calls;
+}
+
+static void print_counts(const struct sonde_trace *trace, const struct totals *t)
+{
+	if (sonde_trace_ranks(trace) > 1 || sonde_trace_rank(trace, 0)->rank >= 0)
+		info_row("ranks", "%zu", sonde_trace_ranks(trace));
+	if (sonde_trace_processes(trace))
+		info_row("processes", "%zu", sonde_trace_processes(trace));
+	info_row("threads", "%zu", sonde_trace_threads(trace));
+	info_row("functions", "%zu", sonde_trace_functions(trace));
+	info_row("events", "%" PRIu64, t->events);
+	if (count_calls(trace))
+		info_row("calls", "%" PRIu64 " counted", count_calls(trace));
+	info_size("size", t->bytes);
+	if (t->events)
+		info_row("per pair", "%.2f bytes for two events (enter and leave)",
+		    2 * (double)t->bytes / (double)t->events);
+}
+
+static void print_modules(const struct sonde_trace *trace)
+{
+	for (size_t i = 0; i < sonde_trace_modules(trace); i++) {
+		const struct sonde_trace_module *m = sonde_trace_module(trace, i);
+
+		printf("%-12s", i ? "" : "modules");
+		print_clean(m->name);
+		if (*m->description) {
+			fputs(": ", stdout);
+			print_clean(m->description);
+		}
+		putchar('\n');
+	}
+}
+
+/* How functions were recorded without modules; all ranks run the same program. */
+static void print_recording(const struct sonde_trace *trace)
+{
+	const struct sonde_trace_recording *r = sonde_trace_rank(trace, 0)->recording;
+	uint64_t left_alone = 0;
+
+	if (!r)
+		return;
+	for (size_t i = 0; i < r->nleft_alone; i++)
+		left_alone += r->left_alone[i].count;
+	printf("%-12s%" PRIu64 " function%s", "recorded", r->instrumented,
+	       r->instrumented == 1 ? "" : "s");
+	if (r->memory)
+		printf(", memory accesses of %" PRIu64, r->memory);
+	if (!strcmp(r->clock, "none"))
+		fputs(", calls counted only", stdout);
+	if (left_alone)
+		printf("; %" PRIu64 " left alone:", left_alone);
+	putchar('\n');
+	for (size_t i = 0; i < r->nleft_alone; i++) {
+		printf("%-12s%8" PRIu64 " ", "", r->left_alone[i].count);
+		print_clean(r->left_alone[i].text);
+		putchar('\n');
+	}
+	for (size_t i = 0; i < r->nfilters; i++) {
+		printf("%-12s", i ? "" : "chosen by");
+		print_clean(r->filters[i]);
+		putchar('\n');
+	}
+}
+
+static void print_losses(const struct totals *t, uint64_t memory)
+{
+	if (t->lost)
+		info_row("lost", "%" PRIu64 " events", t->lost);
+	else if (!memory)
+		info_row("lost", "nothing");
+	if (t->discarded)
+		info_row("", "%" PRIu64 " of them could not be written to the disk", t->discarded);
+	if (t->damaged)
+		info_row("", "%" PRIu64 " of them were damaged in memory by the program", t->damaged);
+	if (t->lost_threads)
+		info_row("", "all of %" PRIu64 " threads, for which there was no buffer",
+		    t->lost_threads);
+	if (memory)
+		info_row("lost", "%" PRIu64 " part%s of memory streams", memory, memory == 1 ? "" : "s");
+	if (t->nested)
+		info_row("left out", "%" PRIu64 " calls by the modules' own code", t->nested);
+	if (t->backward)
+		info_row("clock", "%" PRIu64 " events were moved: their clock was behind", t->backward);
+}
+
+static void print_threads(const struct sonde_trace *trace)
+{
+	printf("\n%6s %15s %-16s %12s %12s %8s  %s\n", "rank", "thread", "name", "events", "bytes",
+	       "lost", "file");
+	for (size_t i = 0; i < sonde_trace_threads(trace); i++) {
+		const struct sonde_trace_thread *t = sonde_trace_thread(trace, i);
+		int rank = sonde_trace_rank(trace, t->rank_index)->rank;
+		char id[32], number[16] = "-";
+
+		snprintf(id, sizeof id, "%d.%d", t->pid, t->tid);
+		if (rank >= 0)
+			snprintf(number, sizeof number, "%d", rank);
+		printf("%6s %15s %-16.16s %12" PRIu64 " %12" PRIu64 " %8" PRIu64 "  %s\n", number,
+		       id, t->comm, t->events, t->file_bytes, t->lost,
+		       t->status ? sonde_trace_strstatus(t->status) : "complete");
+	}
+}
+
+/* Reads every event of every thread.  Returns the number of places that cannot be read. */
+static uint64_t check(const struct sonde_trace *trace, char *finding, size_t room)
+{
+	uint64_t damage = 0;
+
+	for (size_t i = 0; i < sonde_trace_threads(trace); i++) {
+		struct sonde_trace_iter *iter;
+		const struct sonde_trace_event *event;
+		enum sonde_trace_status status = sonde_trace_iterate(trace, i, &iter);
+		const char *text;
+		uint64_t found;
+
+		while (!status)
+			status = sonde_trace_next(iter, &event);
+		found = iter ? sonde_trace_damage(iter, &text) : 0;
+		if (found)
+			snprintf(finding, room, "%s", text);
+		if (status != SONDE_TRACE_END) {
+			found++;
+			snprintf(finding, room, "%s: %s", sonde_trace_thread(trace, i)->file,
+				 sonde_trace_strstatus(status));
+		}
+		damage += found;
+		sonde_trace_iter_free(iter);
+	}
+	return damage;
+}
+
+/* Returns the exit status. */
+static int print_state(const struct sonde_trace *trace, const struct totals *t, uint64_t memory,
+		       bool check_all)
+{
+	char finding[512] = "";
+	const char *text;
+	uint64_t places = check_all ? check(trace, finding, sizeof finding) : 0;
+
+	if (t->unfinished)
+		info_row("unfinished", "%zu thread files have no end: the recorder was killed, "
+				  "or the disk was full", t->unfinished);
+	if (t->bad_lines)
+		info_row("damage", "%" PRIu64 " lines of the metadata", t->bad_lines);
+	if (sonde_trace_bad_ranks(trace, &text))
+		info_row("damage", "%zu ranks are left out: %s", sonde_trace_bad_ranks(trace, NULL),
+		    text);
+	if (t->damage)
+		info_row("damage", "%zu thread files, such as %s: %s", t->damage, t->worst->file,
+		    sonde_trace_strstatus(t->worst->status));
+	if (places)
+		info_row("damage", "%" PRIu64 " places cannot be read, such as %s", places, finding);
+	if (memory)
+		info_row("damage", "%" PRIu64 " part%s of memory streams", memory, memory == 1 ? "" : "s");
+	if (t->bad_lines || sonde_trace_bad_ranks(trace, NULL) || t->damage || places || memory)
+		return EXIT_USAGE;
+	info_row("state", "%s", t->unfinished ? "unfinished" :
+			   check_all	 ? "intact, all events read" :
+					   "intact");
+	return 0;
+}
+
+static int info(struct sonde_trace *trace, const struct info_options *o)
+{
+	struct totals t = { 0 };
+	struct info_memory *memory = info_memory_read(trace);
+	int status;
+
+	add_threads(trace, &t);
+	add_ranks(trace, &t);
+	print_command(sonde_trace_rank(trace, 0));
+	print_start(sonde_trace_rank(trace, 0));
+	print_span(trace);
+	print_endings(trace);
+	info_row("recorder", "Sonde %s", sonde_trace_rank(trace, 0)->version);
+	print_modules(trace);
+	print_recording(trace);
+	print_counts(trace, &t);
+	print_losses(&t, info_memory_lost(memory));
+	info_memory_print(memory, trace);
+	status = print_state(trace, &t, info_memory_damage(memory), o->check);
+	if (o->threads) {
+		print_threads(trace);
+		info_memory_print_threads(memory);
+	}
+	info_memory_free(memory);
+	return status;
+}
+
+static int open_and_print(const struct info_options *o, const char *dir)
+{
+	struct sonde_trace_message why;
+	struct sonde_trace *trace;
+	int status;
+
+	if (sonde_trace_open(dir, &trace, &why)) {
+		msg_error("%s", why.text);
+		return EXIT_USAGE;
+	}
+	status = info(trace, o);
+	sonde_trace_close(trace);
+	return status;
+}
+
+int verb_info(int argc, char **argv)
+{
+	struct info_options o = { 0 };
+	int first = opt_parse(&info_command, argc, argv, &o);
+
+	if (first < 0)
+		return OPT_STATUS(first);
+	if (argc - first > 1)
+		return opt_usage_error(&info_command, "more than one directory");
+	return open_and_print(&o, first < argc ? argv[first] : "sonde.data");
+}

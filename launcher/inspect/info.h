@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* `sonde info`: info.c prints what a trace holds, info-memory.c the part about memory accesses. */
+#ifndef SONDE_LAUNCHER_INSPECT_INFO_H
+#define SONDE_LAUNCHER_INSPECT_INFO_H
+
+#include <stdint.h>
+
+#include "sonde/trace.h"
+
+/* "key         text" */
+__attribute__((format(printf, 2, 3))) void info_row(const char *key, const char *fmt, ...);
+/* "key         12345 bytes (12.1 KiB)" */
+void info_size(const char *key, uint64_t bytes);
+
+struct info_memory;
+
+/*
+ * Counts all accesses of the trace.  NULL: there are no memory streams (or no memory): the
+ * functions below take that, too.  What cannot be read is said, and counted as damage.
+ */
+struct info_memory *info_memory_read(struct sonde_trace *trace);
+void info_memory_free(struct info_memory *m);
+void info_memory_print(const struct info_memory *m, const struct sonde_trace *trace);
+void info_memory_print_threads(const struct info_memory *m);
+/* Parts of streams that were lost while recording, or could not be written. */
+uint64_t info_memory_lost(const struct info_memory *m);
+/* Places that cannot be read. */
+uint64_t info_memory_damage(const struct info_memory *m);
+
+#endif

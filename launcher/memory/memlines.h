@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Cache lines for launcher/memory/memprofile.h: reuse distances, and sets of pairs of instruction and
+ * line.
+ */
+#ifndef SONDE_LAUNCHER_MEMORY_MEMLINES_H
+#define SONDE_LAUNCHER_MEMORY_MEMLINES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* MurmurHash3's finalizer: bijective. */
+static inline uint64_t memlines_hash(uint64_t line)
+{
+	line ^= line >> 33;
+	line *= UINT64_C(0xff51afd7ed558ccd);
+	line ^= line >> 33;
+	line *= UINT64_C(0xc4ceb9fe1a85ec53);
+	return line ^ line >> 33;
+}
+
+/* Is a line of this hash among one in 2^@shift? */
+static inline bool memlines_sampled(uint64_t hash, unsigned int shift)
+{
+	return !shift || !(hash >> (64 - shift));
+}
+
+/* ---- reuse distances ---- */
+
+/*
+ * Each line has a bit at the time of its last use; the distance is the number of bits behind it
+ * (Bennett and Kruskal 1975).  Words of bits are counted, 16 of these counts are added up, and 16
+ * of those sums: a new time changes one of each, and few have to be added for a line that was used
+ * not long ago.  When the times run out, they are numbered anew without holes.
+ */
+struct memlines_entry {
+	uint64_t line;
+	uint32_t time;		/* + 1; 0: free */
+};
+
+struct memlines {
+	struct memlines_entry *table;
+	size_t room;		/* a power of two */
+	uint64_t *bits;
+	uint8_t *count;		/* of each word's bits */
+	uint32_t *sum, *sums;	/* of 16 words, of 256 words */
+	uint64_t *at;		/* line of each time */
+	uint32_t times, now;
+	size_t n, max;		/* lines */
+	unsigned int shift;	/* one line in 2^shift is here */
+};
+
+bool memlines_init(struct memlines *m, size_t max) __attribute__((warn_unused_result));
+void memlines_free(struct memlines *m);
+
+/*
+ * How many lines were used since @line was; UINT64_MAX: it was not yet.  In lines that are here,
+ * not in all.
+ */
+uint64_t memlines_use(struct memlines *m, uint64_t line, uint64_t hash);
+/* Leaves out every other line. */
+void memlines_thin(struct memlines *m);
+
+/* ---- pairs ---- */
+
+struct mempair {
+	uint64_t line;
+	uint32_t id;		/* + 1; 0: free */
+};
+
+struct mempairs {
+	struct mempair *table;
+	size_t room, n;
+};
+
+/* 1: it is new; 0: it was there; -1: no memory. */
+int mempairs_add(struct mempairs *p, uint32_t id, uint64_t line);
+/* Leaves those whose lines are in one of 2^@shift.  False: no memory, nothing has changed. */
+bool mempairs_thin(struct mempairs *p, unsigned int shift) __attribute__((warn_unused_result));
+void mempairs_free(struct mempairs *p);
+
+#endif

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The profile for other programs: CSV as in RFC 4180, and JSON. */
+#include "launcher/memory/memory.h"
+
+#include <inttypes.h>
+
+#include "tracefmt/buffer.h"
+#include "tracefmt/json.h"
+
+static void put_string(FILE *out, const char *text)
+{
+	putc('"', out);
+	for (; text && *text; text++) {
+		if (*text == '"')
+			putc('"', out);
+		putc(*text, out);
+	}
+	putc('"', out);
+}
+
+static void put_csv(const struct memory_row *row, FILE *out)
+{
+	const struct memprofile_insn *s = &row->sum;
+	double percent;
+	struct memprofile_stride best = memprofile_dominant(s, &percent);
+
+	put_string(out, row->name);
+	fprintf(out, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64, memory_accesses(s),
+		memory_bytes(s), memory_loads(s), memory_stores(s), s->accesses[MD_PREFETCH]);
+	fprintf(out, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRId64 ",%.3f,%" PRIu64 ",%" PRIu64,
+		s->moves, s->near, s->strided, s->moves - s->near - s->strided, best.by, percent,
+		row->lines * MEMPROFILE_LINE, s->first);
+	putc(',', out);
+	put_string(out, row->function);
+	putc(',', out);
+	put_string(out, row->file);
+	fprintf(out, ",%d,0x%" PRIx64 ",", row->line, row->address);
+	put_string(out, row->path);
+	putc('\n', out);
+}
+
+void memory_print_csv(const struct memory_rows *rows, uint64_t limit, FILE *out)
+{
+	fputs("name,accesses,bytes,loads,stores,prefetches,moves,sequential,strided,random,stride,stride_percent,"
+	      "footprint_bytes,first_touches,function,file,line,address,object\n", out);
+	for (size_t i = 0; i < rows->n && i < limit; i++)
+		put_csv(rows->v[i], out);
+}
+
+/* ---- JSON ---- */
+
+static void put_strides(struct tf_buf *b, const struct memprofile_insn *s)
+{
+	char text[64];
+	bool any = false;
+
+	tf_json_key(b, "strides");
+	tf_buf_byte(b, '[');
+	for (unsigned int k = 0; k < MEMPROFILE_STRIDES; k++) {
+		if (!s->strides[k].n)
+			continue;
+		snprintf(text, sizeof text, "%s[%" PRId64 ",%" PRIu64 "]", any ? "," : "", s->strides[k].by,
+			 s->strides[k].n);
+		tf_buf_str(b, text);
+		any = true;
+	}
+	tf_buf_byte(b, ']');
+}
+
+static void put_reuse(struct tf_buf *b, const struct memprofile_insn *s)
+{
+	unsigned int n = MEMPROFILE_DISTANCES;
+
+	while (n && !s->reuse[n - 1])
+		n--;
+	tf_json_key(b, "reuse");
+	tf_buf_byte(b, '[');
+	for (unsigned int k = 0; k < n; k++) {
+		if (k)
+			tf_buf_byte(b, ',');
+		tf_json_number(b, s->reuse[k]);
+	}
+	tf_buf_byte(b, ']');
+}
+
+static void put_place(struct tf_buf *b, const struct memory_row *row, enum memory_by by)
+{
+	char text[32];
+
+	tf_json_str(b, "name", row->name);
+	tf_json_str(b, "function", row->function);
+	tf_json_str(b, "file", row->file);
+	if (row->line)
+		tf_json_int(b, "line", row->line);
+	if (by == MEMORY_BY_LOOP)
+		tf_json_uint(b, "depth", row->depth);
+	if (row->address) {
+		snprintf(text, sizeof text, "0x%" PRIx64, row->address);
+		tf_json_str(b, "address", text);
+	}
+	tf_json_str(b, "object", row->path);
+}
+
+static void put_json(struct tf_buf *b, const char *type, const struct memory_row *row, enum memory_by by)
+{
+	const struct memprofile_insn *s = &row->sum;
+
+	tf_buf_clear(b);
+	tf_json_begin(b, type);
+	put_place(b, row, by);
+	tf_json_uint(b, "accesses", memory_accesses(s));
+	tf_json_uint(b, "bytes", memory_bytes(s));
+	tf_json_uint(b, "loads", memory_loads(s));
+	tf_json_uint(b, "stores", memory_stores(s));
+	tf_json_uint(b, "prefetches", s->accesses[MD_PREFETCH]);
+	tf_json_uint(b, "moves", s->moves);
+	tf_json_uint(b, "sequential", s->near);
+	tf_json_uint(b, "strided", s->strided);
+	tf_json_uint(b, "random", s->moves - s->near - s->strided);
+	put_strides(b, s);
+	tf_json_uint(b, "footprint", row->lines * MEMPROFILE_LINE);
+	tf_json_uint(b, "first", s->first);
+	put_reuse(b, s);
+}
+
+bool memory_print_json(const struct memory_rows *rows, uint64_t limit, enum memory_by by, FILE *out)
+{
+	static const char *const types[] = { "function", "loop", "line", "instruction" };
+	struct tf_buf b = { 0 };
+	bool good = true;
+
+	for (size_t i = 0; i <= rows->n && good; i++) {
+		if (i < rows->n && i >= limit)
+			continue;
+		put_json(&b, i < rows->n ? types[by] : "total", i < rows->n ? rows->v[i] : &rows->total, by);
+		if (i == rows->n)
+			tf_json_uint(&b, "sampled", rows->sampled);
+		tf_json_end(&b);
+		good = !b.failed;
+		if (good)
+			fwrite(b.data, 1, b.size, out);
+	}
+	tf_buf_free(&b);
+	return good;
+}

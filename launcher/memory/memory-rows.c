@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "launcher/memory/memory.h"
+#include "launcher/common/message.h"
+
+#include <inttypes.h>
+#include <search.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LEFT_OUT UINT32_MAX
+#define CACHE_BITS 9 /* 32 KiB, a first level */
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* ---- what a place is called ---- */
+
+/* "function", "library+0x1234", "0x7f..."; @at: of what, in the file. */
+static char *function_name(const struct memplace *p)
+{
+	char *text;
+	int n;
+
+	if (p->function)
+		return strdup(p->function);
+	if (p->path)
+		n = asprintf(&text, "[%s]", base_name(p->path));
+	else
+		n = asprintf(&text, "[unknown]");
+	return n < 0 ? NULL : text;
+}
+
+static char *loop_name(const struct memplace *p)
+{
+	char *function = function_name(p), *text = NULL;
+	int n = -1;
+
+	if (!function)
+		return NULL;
+	if (!p->loop)
+		n = asprintf(&text, "%s, in no loop", function);
+	else if (p->loop_file)
+		n = asprintf(&text, "%s, loop at %s:%d (%" PRIx64 ")", function,
+			     base_name(p->loop_file), p->loop_line, p->loop);
+	else
+		n = asprintf(&text, "%s, loop at %" PRIx64, function, p->loop);
+	free(function);
+	return n < 0 ? NULL : text;
+}
+
+static char *line_name(const struct memplace *p)
+{
+	char *text;
+
+	if (!p->file)
+		return function_name(p);
+	return asprintf(&text, "%s:%d", p->file, p->line) < 0 ? NULL : text;
+}
+
+static char *insn_name(const struct memplace *p)
+{
+	char *function = function_name(p), *text = NULL;
+	int n = -1;
+
+	if (!function)
+		return NULL;
+	if (p->file)
+		n = asprintf(&text, "%s+0x%" PRIx64 " %s:%d", function, p->addr - p->entry,
+			     base_name(p->file), p->line);
+	else
+		n = asprintf(&text, "%s+0x%" PRIx64, function, p->addr - p->entry);
+	free(function);
+	return n < 0 ? NULL : text;
+}
+
+static char *copy(const char *text, bool *good)
+{
+	char *made = text ? strdup(text) : NULL;
+
+	*good = *good && (!text || made);
+	return made;
+}
+
+static void free_row(struct memory_row *row)
+{
+	free(row->name);
+	free(row->path);
+	free(row->function);
+	free(row->file);
+	free(row);
+}
+
+static void describe_loop(struct memory_row *row, const struct memplace *p, bool *good)
+{
+	row->address = p->loop;
+	row->depth = p->loop_depth;
+	row->file = copy(p->loop_file, good);
+	row->line = p->loop_file ? p->loop_line : 0;
+}
+
+static void describe(struct memory_row *row, const struct memplace *p, enum memory_by by, bool *good)
+{
+	switch (by) {
+	case MEMORY_BY_FUNCTION:
+		row->name = function_name(p);
+		row->address = p->entry;
+		return;
+	case MEMORY_BY_LOOP:
+		row->name = loop_name(p);
+		describe_loop(row, p, good);
+		return;
+	case MEMORY_BY_LINE:
+		row->name = line_name(p);
+		break;
+	case MEMORY_BY_INSTRUCTION:
+		row->name = insn_name(p);
+		row->address = p->addr;
+		break;
+	}
+	row->file = copy(p->file, good);
+	row->line = p->file ? p->line : 0;
+}
+
+static struct memory_row *make_row(const struct memplace *p, enum memory_by by)
+{
+	struct memory_row *row = calloc(1, sizeof(*row));
+	bool good = row != NULL;
+
+	if (!row)
+		return NULL;
+	describe(row, p, by, &good);
+	row->path = copy(p->path, &good);
+	if (by != MEMORY_BY_LINE || !p->file)
+		row->function = copy(p->function, &good);
+	if (good && row->name)
+		return row;
+	free_row(row);
+	return NULL;
+}
+
+/* ---- rows ---- */
+
+static int by_key(const void *a, const void *b)
+{
+	const struct memory_row *x = a, *y = b;
+	int order = strcmp(x->name, y->name);
+
+	if (!order)
+		order = strcmp(x->path ? x->path : "", y->path ? y->path : "");
+	/* functions of one name in one file */
+	return order ? order : x->address < y->address ? -1 : x->address > y->address;
+}
+
+static bool append(struct memory_rows *rows, struct memory_row *row)
+{
+	if (rows->n == rows->room) {
+		size_t room = rows->room ? 2 * rows->room : 64;
+		struct memory_row **v = realloc(rows->v, room * sizeof(struct memory_row *));
+
+		if (!v)
+			return false;
+		rows->v = v;
+		rows->room = room;
+	}
+	/* until it is printed: its index */
+	row->lines = 0;
+	row->sum.insn = rows->n;
+	rows->v[rows->n++] = row;
+	return true;
+}
+
+/* The row of a place; NULL: no memory. */
+static struct memory_row *row_of(struct memory_rows *rows, const struct memplace *p, enum memory_by by)
+{
+	struct memory_row *row = make_row(p, by), **found;
+
+	if (!row)
+		return NULL;
+	found = tsearch(row, &rows->tree, by_key);
+	if (found && *found != row) {
+		free_row(row);
+		return *found;
+	}
+	if (found && append(rows, row))
+		return row;
+	if (found)
+		tdelete(row, &rows->tree, by_key);
+	free_row(row);
+	return NULL;
+}
+
+static bool add_insn(struct memory_rows *rows, const struct memprofile_insn *insn, struct memwhere *where,
+		     enum memory_by by, const struct opt_list *functions, uint32_t *group)
+{
+	struct memplace *place = memwhere(where, insn->insn);
+	struct memory_row *row;
+
+	*group = LEFT_OUT;
+	if (!place)
+		return false;
+	if (!memwhere_matches(place, functions))
+		return true;
+	row = row_of(rows, place, by);
+	if (!row)
+		return false;
+	*group = (uint32_t)row->sum.insn;
+	memprofile_add(&row->sum, insn);
+	memprofile_add(&rows->total.sum, insn);
+	return true;
+}
+
+static bool add_footprints(struct memory_rows *rows, struct memprofile *p, uint32_t *group, size_t n)
+{
+	uint64_t *lines = calloc(rows->n + 1, sizeof(*lines)), all = 0;
+	bool good = lines && memprofile_footprint(p, group, lines, rows->n);
+
+	for (size_t i = 0; good && i < rows->n; i++)
+		rows->v[i]->lines += lines[i];
+	for (size_t i = 0; i < n; i++)
+		group[i] = group[i] == LEFT_OUT ? LEFT_OUT : 0;
+	good = good && memprofile_footprint(p, group, &all, 1);
+	rows->total.lines += all;
+	free(lines);
+	return good;
+}
+
+bool memory_rows_add(struct memory_rows *rows, struct memprofile *p, struct memwhere *where,
+		     enum memory_by by, const struct opt_list *functions)
+{
+	const struct memprofile_insn *insn;
+	uint32_t *group;
+	bool good;
+	size_t n = 0;
+
+	while (memprofile_insn(p, n))
+		n++;
+	group = calloc(n + 1, sizeof(*group));
+	good = group != NULL;
+	for (size_t i = 0; good && (insn = memprofile_insn(p, i)); i++)
+		good = add_insn(rows, insn, where, by, functions, &group[i]);
+	good = good && add_footprints(rows, p, group, n);
+	if (memprofile_sampled(p) > rows->sampled)
+		rows->sampled = memprofile_sampled(p);
+	free(group);
+	if (!good)
+		msg_error("no memory");
+	return good;
+}
+
+static void leave(void *row)
+{
+	(void)row; /* rows->v has it */
+}
+
+void memory_rows_free(struct memory_rows *rows)
+{
+	tdestroy(rows->tree, leave);
+	for (size_t i = 0; i < rows->n; i++)
+		free_row(rows->v[i]);
+	free(rows->v);
+	*rows = (struct memory_rows){ 0 };
+}
+
+/* ---- order ---- */
+
+uint64_t memory_misses(const struct memprofile_insn *s, unsigned int bits)
+{
+	uint64_t n = s->first;
+
+	for (unsigned int k = bits + 1; k < MEMPROFILE_DISTANCES; k++)
+		n += s->reuse[k];
+	return n;
+}
+
+static uint64_t value_of(const struct memory_row *row, const char *key)
+{
+	const struct memprofile_insn *s = &row->sum;
+
+	switch (key[0]) {
+	case 'a':
+		return memory_accesses(s);
+	case 'l':
+		return memory_loads(s);
+	case 's':
+		return memory_stores(s);
+	case 'r':
+		return s->moves - s->near - s->strided;
+	case 'f':
+		return row->lines;
+	case 'm':
+		return memory_misses(s, CACHE_BITS);
+	default:
+		return memory_bytes(s);
+	}
+}
+
+static int compare(const void *a, const void *b, void *key)
+{
+	const struct memory_row *x = *(struct memory_row *const *)a, *y = *(struct memory_row *const *)b;
+	uint64_t p = value_of(x, key), q = value_of(y, key);
+
+	if (p != q && strcmp(key, "name") != 0)
+		return p < q ? 1 : -1;
+	return by_key(x, y);
+}
+
+void memory_rows_sort(struct memory_rows *rows, const char *key)
+{
+	for (size_t i = 0; i < rows->n; i++)
+		memprofile_adjust(&rows->v[i]->sum);
+	memprofile_adjust(&rows->total.sum);
+	if (rows->n)
+		qsort_r(rows->v, rows->n, sizeof(struct memory_row *), compare, (void *)(uintptr_t)key);
+}

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* `sonde memory`: options in, one of three kinds of output out. */
+#include "launcher/memory/memory.h"
+#include "launcher/memory/memtrace.h"
+#include "launcher/common/message.h"
+#include "launcher/verbs.h"
+
+#include <string.h>
+
+#define DEFAULT_LIMIT 100 /* rows of a table for people */
+#define EXIT_DAMAGED 1
+#define NO_LIMIT (UINT64_MAX - 1)
+
+struct memory_options {
+	const char *by, *sort;
+	struct opt_list functions;
+	struct pick pick;
+	uint64_t limit;
+	bool no_stack, all, csv, json, mangled;
+};
+
+#define BYS "function\0loop\0line\0instruction\0" /* as enum memory_by */
+
+static const struct opt memory_opts[] = {
+	{ 'b', "by", "WHAT", "function (default), loop, line or instruction", OPT_CHOICE,
+	  offsetof(struct memory_options, by), BYS },
+	{ 's', "sort", "KEY", "bytes (default), accesses, loads, stores, random, footprint, misses or name",
+	  OPT_CHOICE, offsetof(struct memory_options, sort), MEMORY_SORTS },
+	{ 'f', "function", "PATTERN", "only functions that match; may be repeated", OPT_LIST,
+	  offsetof(struct memory_options, functions), NULL },
+	{ 't', "thread", "[PID.]TID", "only this thread; may be repeated", OPT_LIST,
+	  offsetof(struct memory_options, pick.threads), NULL },
+	{ 'r', "rank", "N", "only this MPI rank", OPT_COUNT, offsetof(struct memory_options, pick.rank),
+	  NULL },
+	{ 'n', "limit", "N", "only the first N rows; 100 if not given, all for --csv and --json", OPT_COUNT,
+	  offsetof(struct memory_options, limit), NULL },
+	{ 'a', "all", NULL, "all rows", OPT_FLAG, offsetof(struct memory_options, all), NULL },
+	{ 0, "no-stack", NULL, "without push, pop, call and ret", OPT_FLAG,
+	  offsetof(struct memory_options, no_stack), NULL },
+	{ 0, "csv", NULL, "comma-separated values", OPT_FLAG, offsetof(struct memory_options, csv), NULL },
+	{ 0, "json", NULL, "JSON, one object a line", OPT_FLAG, offsetof(struct memory_options, json), NULL },
+	{ 0, "mangled", NULL, "C++ names as they are in the symbol table", OPT_FLAG,
+	  offsetof(struct memory_options, mangled), NULL },
+	OPT_HELP,
+	OPT_END,
+};
+
+static const struct opt_command memory_command = {
+	.name = "memory",
+	.usage = "[OPTION]... [DIR]",
+	.summary = "Shows which code accessed memory, and how: strides, footprints, reuse.",
+	.opts = memory_opts,
+	.details = "DIR is a trace that was recorded with --mem, sonde.data if not given. The exit status is 1\n"
+		   "if some of it is damaged and the rest was shown, 2 if there is nothing to show.\n"
+		   "seq%: of accesses up to 64 bytes from the one before by the same instruction; strided%:\n"
+		   "farther, as far as the time before; random%: all others; stride: the most frequent\n"
+		   "distance and its share; footprint: different cache lines of 64 bytes; half hit in: the\n"
+		   "smallest LRU cache in which half of the accesses hit.\n",
+	.examples = "sonde memory\tthe functions that moved most bytes\n"
+		    "sonde memory -b loop -f 'solve*'\tloops of some functions\n"
+		    "sonde memory -b line -s misses -n 20\tlines that use caches worst\n",
+};
+
+struct memory {
+	const struct memory_options *o;
+	enum memory_by by;
+	struct memread *read;
+	struct memprofile *profile; /* of the rank */
+	struct memory_rows rows;
+	uint64_t damage;
+};
+
+static int no_memory(void)
+{
+	msg_error("no memory");
+	return EXIT_USAGE;
+}
+
+static bool take(void *thread, const struct mt_access *v, size_t n)
+{
+	if (!n)
+		memprofile_off(thread);
+	return memprofile_take(thread, v, n);
+}
+
+static int visit_thread(void *arg, const struct memtrace_thread *thread)
+{
+	struct memory *m = arg;
+	struct memprofile_thread *t = memprofile_begin(m->profile);
+
+	if (!t)
+		return no_memory();
+	m->damage += memtrace_accesses(thread, take, t);
+	return memprofile_end(t) ? 0 : no_memory();
+}
+
+static int begin_rank(void *arg, struct memread *read, int rank)
+{
+	struct memory *m = arg;
+	const struct memprofile_options o = { .no_stack = m->o->no_stack };
+
+	(void)rank;
+	m->read = read;
+	m->profile = memprofile_new(&o);
+	return m->profile ? 0 : no_memory();
+}
+
+static unsigned int where_flags(const struct memory *m)
+{
+	return (m->by != MEMORY_BY_FUNCTION ? MEMWHERE_LINES : 0) |
+	       (m->by == MEMORY_BY_LOOP ? MEMWHERE_LOOPS : 0) |
+	       (m->o->mangled ? MEMWHERE_MANGLED : 0);
+}
+
+/* All threads of the rank have been read. */
+static int end_rank(void *arg)
+{
+	struct memory *m = arg;
+	struct memwhere *where = memwhere_new(m->read, where_flags(m));
+	int status = EXIT_USAGE;
+
+	if (!where)
+		return no_memory();
+	if (memory_rows_add(&m->rows, m->profile, where, m->by, &m->o->functions))
+		status = 0;
+	memwhere_free(where);
+	return status;
+}
+
+static void free_rank(void *arg)
+{
+	struct memory *m = arg;
+
+	memprofile_free(m->profile);
+	m->profile = NULL;
+}
+
+static int print(struct memory *m)
+{
+	uint64_t limit = m->o->limit;
+
+	if (m->o->functions.n && !m->rows.n) {
+		msg_error("no function that accessed memory matches '%s'", m->o->functions.v[0]);
+		return EXIT_USAGE;
+	}
+	if (limit == NO_LIMIT)
+		limit = m->o->csv || m->o->json ? UINT64_MAX : DEFAULT_LIMIT;
+	if (m->o->all)
+		limit = UINT64_MAX;
+	memory_rows_sort(&m->rows, m->o->sort ? m->o->sort : "bytes");
+	if (m->o->csv)
+		memory_print_csv(&m->rows, limit, stdout);
+	else if (!m->o->json)
+		memory_print_table(&m->rows, limit, m->by, stdout);
+	else if (!memory_print_json(&m->rows, limit, m->by, stdout))
+		return no_memory();
+	return 0;
+}
+
+static enum memory_by by_of(const char *word)
+{
+	unsigned int i = 0;
+
+	for (const char *w = BYS; word && strcmp(w, word) != 0; w += strlen(w) + 1)
+		i++;
+	return (enum memory_by)i;
+}
+
+static int profile_trace(struct memory_options *o, const char *dir)
+{
+	struct memory m = { .o = o, .by = by_of(o->by) };
+	const struct memtrace_visitor visitor = {
+		.begin = begin_rank, .thread = visit_thread, .done = end_rank, .end = free_rank, .arg = &m,
+	};
+	struct memtrace t;
+	int status = memtrace_open(dir, &o->pick, &t);
+
+	if (status)
+		return status;
+	status = memtrace_visit(&t, &visitor);
+	if (!status)
+		status = print(&m);
+	if (!status && m.damage)
+		status = EXIT_DAMAGED;
+	pick_forgive_closed_pipe();
+	memory_rows_free(&m.rows);
+	memtrace_close(&t);
+	return status;
+}
+
+int verb_memory(int argc, char **argv)
+{
+	struct memory_options o = { .pick = { .rank = PICK_ANY_RANK, .to = PICK_NO_END }, .limit = NO_LIMIT };
+	int first = opt_parse(&memory_command, argc, argv, &o), status;
+
+	if (first < 0)
+		status = OPT_STATUS(first);
+	else if (argc - first > 1)
+		status = opt_usage_error(&memory_command, "more than one trace");
+	else if (o.csv && o.json)
+		status = opt_usage_error(&memory_command, "--csv and --json exclude each other");
+	else
+		status = profile_trace(&o, first < argc ? argv[first] : "sonde.data");
+	opt_list_free(&o.pick.threads);
+	opt_list_free(&o.functions);
+	return status;
+}

@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "launcher/memory/memread.h"
+#include "launcher/common/message.h"
+#include "memtrace/compile.h"
+#include "memtrace/heap.h"
+
+#define BATCH 4096
+
+/* Code of an object, in the program. */
+struct span {
+	uint64_t lo, hi;
+	uint64_t load;
+	const char *path;
+};
+
+struct memread {
+	struct tf_memory *files;
+	struct mt_code *code;
+	struct sonde_trace *trace; /* for how its processes ended; NULL: not known */
+	struct span *spans; /* ascending */
+	size_t nspans;
+	uint64_t bad_objects;
+};
+
+struct memread_thread {
+	struct tf_memory_stream *stream;
+	struct mt_machine *machine;
+	bool broken; /* until a chunk says all */
+	bool done;   /* there are no more chunks, and nothing follows from that */
+	bool ended;
+	bool on, was_off;
+	uint64_t began;		 /* TSC of the burst's begin */
+	uint64_t counted, before; /* accesses until now, and until the burst */
+	struct memread_bursts bursts;
+	struct mt_access batch[BATCH];
+};
+
+/* ---- objects ---- */
+
+static void note_span(struct memread *r, const struct tf_memory_object *o)
+{
+	const struct md_node *nodes = o->nodes;
+	struct span s = { .lo = UINT64_MAX, .load = o->load, .path = o->path };
+
+	for (uint32_t i = 0; i < o->nnodes; i++) {
+		uint64_t at = o->base + nodes[i].start;
+
+		s.lo = at < s.lo ? at : s.lo;
+		s.hi = at > s.hi ? at : s.hi;
+	}
+	/* a node's instructions are behind its start, but not by much */
+	s.hi += UINT16_MAX;
+	if (o->nnodes)
+		r->spans[r->nspans++] = s;
+}
+
+static int by_address(const void *a, const void *b)
+{
+	const struct span *x = a, *y = b;
+
+	return x->lo < y->lo ? -1 : x->lo > y->lo;
+}
+
+static bool add_objects(struct memread *r, const char *dir)
+{
+	struct tf_memory_object o;
+	size_t n = 0;
+
+	while (tf_memory_object(r->files, n, &o))
+		n++;
+	r->spans = calloc(n + 1, sizeof(*r->spans));
+	r->code = mt_code_new(&mt_heap);
+	if (!r->spans || !r->code)
+		return false;
+	mt_compile(r->code);
+	for (size_t i = 0; tf_memory_object(r->files, i, &o); i++) {
+		struct md_object object = {
+			.base = o.base, .load = o.load, .first = o.first,
+			.nnodes = o.nnodes, .nops = o.nops, .number = (uint32_t)i,
+		};
+		enum mt_status status = mt_code_add(r->code, &object, o.nodes, o.ops);
+
+		if (status == MT_MEMORY)
+			return false;
+		if (status == MT_OK) {
+			note_span(r, &o);
+			continue;
+		}
+		msg_warn("%s/code.memory: the description of %s is damaged", dir, o.path);
+		r->bad_objects++;
+	}
+	r->bad_objects += tf_memory_bad_objects(r->files);
+	qsort(r->spans, r->nspans, sizeof(*r->spans), by_address);
+	return true;
+}
+
+struct memread *memread_open(const char *dir, bool *none)
+{
+	struct memread *r = calloc(1, sizeof(*r));
+	struct sonde_trace_message why = { "out of memory" };
+	enum sonde_trace_status status;
+
+	*none = false;
+	if (r && sonde_trace_open(dir, &r->trace, NULL) != SONDE_TRACE_OK)
+		r->trace = NULL;
+	status = r ? tf_memory_open(dir, &r->files, &why) : SONDE_TRACE_E_NOMEM;
+	*none = status == SONDE_TRACE_E_NOTRACE;
+	if (status == SONDE_TRACE_OK && add_objects(r, dir))
+		return r;
+	if (!*none)
+		msg_error("%s", status == SONDE_TRACE_OK ? "out of memory" : why.text);
+	memread_close(r);
+	return NULL;
+}
+
+void memread_close(struct memread *r)
+{
+	if (!r)
+		return;
+	if (r->code)
+		mt_code_free(r->code);
+	tf_memory_close(r->files);
+	if (r->trace)
+		sonde_trace_close(r->trace);
+	free(r->spans);
+	free(r);
+}
+
+uint64_t memread_bad_objects(const struct memread *r)
+{
+	return r->bad_objects;
+}
+
+bool memread_thread(const struct memread *r, size_t i, struct tf_memory_thread *thread)
+{
+	return tf_memory_thread(r->files, i, thread);
+}
+
+const char *memread_place(const struct memread *r, uint64_t insn, uint64_t *addr)
+{
+	for (size_t i = r->nspans; i-- > 0;) {
+		if (insn >= r->spans[i].lo && insn <= r->spans[i].hi) {
+			*addr = insn - r->spans[i].load;
+			return r->spans[i].path;
+		}
+	}
+	return NULL;
+}
+
+/* ---- threads ---- */
+
+/* It may have been anywhere, not only where a word would have to follow. */
+static bool was_killed(const struct sonde_trace *trace, int pid)
+{
+	size_t n = trace ? sonde_trace_processes(trace) : 0;
+
+	if (!n || sonde_trace_rank(trace, 0)->ending != SONDE_TRACE_EXITED)
+		return true;
+	for (size_t i = 0; i < n; i++) {
+		const struct sonde_trace_process *p = sonde_trace_process(trace, i);
+
+		if (p->pid == pid && p->ended && p->signal)
+			return true;
+	}
+	return false;
+}
+
+struct memread_thread *memread_start(struct memread *r, size_t i)
+{
+	struct memread_thread *t = calloc(1, sizeof(*t));
+	enum sonde_trace_status status = SONDE_TRACE_E_NOMEM;
+	struct tf_memory_thread about;
+
+	if (t)
+		t->done = memread_thread(r, i, &about) && was_killed(r->trace, about.pid);
+	if (t)
+		status = tf_memory_stream_open(r->files, i, &t->stream);
+	if (status == SONDE_TRACE_OK) {
+		t->machine = mt_machine_new(r->code);
+		status = t->machine ? status : SONDE_TRACE_E_NOMEM;
+	}
+	if (status == SONDE_TRACE_OK)
+		return t;
+	msg_error("memory accesses of a thread: %s", sonde_trace_strstatus(status));
+	memread_stop(t);
+	return NULL;
+}
+
+void memread_stop(struct memread_thread *t)
+{
+	if (!t)
+		return;
+	if (t->machine)
+		mt_machine_free(t->machine);
+	tf_memory_stream_close(t->stream);
+	free(t);
+}
+
+/* ---- bursts ---- */
+
+/* A chunk comes next; what is in front of it has been counted. */
+static void note_chunk(struct memread_thread *t, const void *chunk, size_t bytes)
+{
+	struct memread_bursts *b = &t->bursts;
+	struct md_chunk head;
+
+	if (bytes < sizeof(head))
+		return;
+	memcpy(&head, chunk, sizeof(head));
+	if (!t->on && (head.kind == MD_CHUNK_START || head.kind == MD_CHUNK_STATE)) {
+		t->on = true;
+		t->was_off = b->first != 0;
+		t->began = head.tsc;
+		t->before = t->counted;
+		b->first = b->first ? b->first : head.tsc;
+	} else if (t->on && head.kind == MD_CHUNK_END && head.depth == 0) {
+		double ticks = (double)head.tsc - (double)t->began, n = (double)(t->counted - t->before);
+
+		t->on = false;
+		b->n++;
+		b->ticks += ticks;
+		b->ticks2 += ticks * ticks;
+		b->accesses += n;
+		b->accesses2 += n * n;
+		b->both += n * ticks;
+	}
+	b->last = head.tsc;
+}
+
+bool memread_was_off(const struct memread_thread *t)
+{
+	return t->was_off;
+}
+
+uint64_t memread_tsc(const struct memread_thread *t)
+{
+	return t->bursts.last;
+}
+
+void memread_bursts(const struct memread_thread *t, struct memread_bursts *b)
+{
+	*b = t->bursts;
+}
+
+static bool says_all(const void *chunk, size_t bytes)
+{
+	struct md_chunk head;
+
+	if (bytes < sizeof(head))
+		return false;
+	memcpy(&head, chunk, sizeof(head));
+	return head.kind == MD_CHUNK_START || head.kind == MD_CHUNK_STATE;
+}
+
+/*
+ * What follows the last words that a thread has written needs none: it came to the end of that.  False: that is known
+ * already, or not so.
+ */
+static bool feed_end(struct memread_thread *t)
+{
+	const struct md_chunk end = { .kind = MD_CHUNK_END, .head = sizeof(end) };
+
+	if (t->done || t->broken)
+		return false;
+	t->done = true;
+	return mt_feed(t->machine, &end, sizeof(end)) == MT_OK;
+}
+
+/* False: there is nothing more. */
+static bool feed(struct memread_thread *t, uint64_t *gaps)
+{
+	const void *chunk;
+	size_t bytes;
+
+	for (;;) {
+		enum sonde_trace_status status = tf_memory_next(t->stream, &chunk, &bytes);
+
+		if (status != SONDE_TRACE_OK && status != SONDE_TRACE_E_CORRUPT)
+			return feed_end(t);
+		if (status == SONDE_TRACE_E_CORRUPT || (t->broken && !says_all(chunk, bytes))) {
+			*gaps += !t->broken;
+			t->broken = true;
+			continue;
+		}
+		note_chunk(t, chunk, bytes);
+		t->broken = mt_feed(t->machine, chunk, bytes) != MT_OK;
+		if (!t->broken)
+			return true;
+		++*gaps;
+	}
+}
+
+size_t memread_next(struct memread_thread *t, const struct mt_access **v, uint64_t *gaps)
+{
+	enum mt_status status;
+	size_t n;
+
+	*v = t->batch;
+	t->was_off = false;
+	while (!t->ended) {
+		n = mt_next(t->machine, t->batch, BATCH, &status);
+		if (n)
+			return n;
+		if (status != MT_OK) {
+			++*gaps;
+			t->broken = true;
+		}
+		t->ended = !feed(t, gaps);
+	}
+	return 0;
+}
+
+void memread_count(struct memread_thread *t, bool stack, struct mt_counts *counts, uint64_t *gaps)
+{
+	while (!t->ended) {
+		if (mt_count(t->machine, stack, counts) != MT_OK) {
+			++*gaps;
+			t->broken = true;
+		}
+		t->counted = 0;
+		for (unsigned int k = 0; k < sizeof(counts->accesses) / sizeof(counts->accesses[0]); k++)
+			t->counted += counts->accesses[k];
+		t->ended = !feed(t, gaps);
+	}
+}

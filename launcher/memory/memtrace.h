@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The memory streams of a whole trace, rank by rank, thread by thread, as far as they are asked
+ * for.
+ */
+#ifndef SONDE_LAUNCHER_MEMORY_MEMTRACE_H
+#define SONDE_LAUNCHER_MEMORY_MEMTRACE_H
+
+#include <stddef.h>
+
+#include "launcher/memory/memread.h"
+#include "launcher/common/pick.h"
+
+struct memtrace {
+	struct sonde_trace *trace;
+	struct pick *pick;
+	size_t threads; /* chosen, with a memory stream */
+};
+
+/*
+ * @pick: its threads and rank count; its trace is set.  Returns 0, or EXIT_USAGE after a message:
+ * no trace, no memory accesses in it, no such thread or rank.
+ */
+int memtrace_open(const char *dir, struct pick *pick, struct memtrace *t)
+	__attribute__((warn_unused_result));
+void memtrace_close(struct memtrace *t);
+
+/* Has any thread memory accesses? */
+bool memtrace_has_any(const struct sonde_trace *trace);
+
+/* Of an open trace, which stays the caller's: no memtrace_close().  t->threads may be 0. */
+void memtrace_use(struct sonde_trace *trace, struct pick *pick, struct memtrace *t);
+
+/* One stream. */
+struct memtrace_thread {
+	struct memread *read;
+	size_t index;	/* for memread_start() */
+	int rank;	/* -1: none */
+	const struct sonde_trace *trace;
+	size_t rank_index;
+	struct tf_memory_thread about;
+	uint64_t *tsc;	/* where memtrace_accesses() puts when the chunk began that a batch is from; NULL: nowhere */
+};
+
+struct memtrace_visitor {
+	/*
+	 * For each rank: begin(), thread() for each of its threads, done() if all went well, end()
+	 * always.  @read lives until then.  All but thread() may be NULL.
+	 */
+	int (*begin)(void *arg, struct memread *read, int rank);
+	int (*thread)(void *arg, const struct memtrace_thread *thread);
+	int (*done)(void *arg);
+	void (*end)(void *arg);
+	void *arg;
+};
+
+/*
+ * Calls the visitor until one of its functions does not return 0, which is returned.  EXIT_USAGE
+ * after a message: something cannot be read.
+ */
+int memtrace_visit(const struct memtrace *t, const struct memtrace_visitor *v)
+	__attribute__((warn_unused_result));
+
+/*
+ * Gives all accesses of @thread to take(), batch by batch, until it returns false.  A batch of
+ * none: recording was off in between.  Warns of what is missing; returns how many places are
+ * damaged: what was lost while recording is no damage.
+ */
+uint64_t memtrace_accesses(const struct memtrace_thread *thread,
+			   bool (*take)(void *arg, const struct mt_access *v, size_t n), void *arg);
+
+#endif

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "launcher/module/proto.h"
+
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool proto_wanted(const struct proto_filter *filter, const char *name)
+{
+	bool wanted = filter->n == 0;
+
+	for (size_t i = 0; i < filter->n; i++) {
+		if (fnmatch(filter->patterns[i], name, 0) == 0)
+			filter->found[i] = wanted = true;
+	}
+	return wanted;
+}
+
+static bool is_known(const struct proto_list *list, const char *symbol)
+{
+	for (size_t i = 0; i < list->n; i++) {
+		if (strcmp(list->v[i].symbol, symbol) == 0)
+			return true;
+	}
+	return false;
+}
+
+bool proto_add(struct proto_list *list, struct proto *p)
+{
+	if (is_known(list, p->symbol)) {
+		proto_free(p);
+		return true;
+	}
+	struct proto *v = reallocarray(list->v, list->n + 1, sizeof(*v));
+	if (!v) {
+		proto_free(p);
+		return false;
+	}
+	v[list->n++] = *p;
+	list->v = v;
+	return true;
+}
+
+bool proto_add_param(struct proto *p, char *decl, char *name, enum proto_class class)
+{
+	struct proto_param *v =
+		decl && name ? reallocarray(p->params, p->nparams + 1, sizeof(*v)) : NULL;
+
+	if (!v) {
+		free(decl);
+		free(name);
+		return false;
+	}
+	v[p->nparams++] = (struct proto_param){ decl, name, class };
+	p->params = v;
+	return true;
+}
+
+bool proto_add_string(char ***list, size_t *n, const char *s)
+{
+	for (size_t i = 0; i < *n; i++) {
+		if (strcmp((*list)[i], s) == 0)
+			return true;
+	}
+	char *copy = strdup(s);
+	char **v = copy ? reallocarray(*list, *n + 1, sizeof(*v)) : NULL;
+	if (!v) {
+		free(copy);
+		return false;
+	}
+	v[(*n)++] = copy;
+	*list = v;
+	return true;
+}
+
+void proto_free(struct proto *p)
+{
+	for (size_t i = 0; i < p->nparams; i++) {
+		free(p->params[i].decl);
+		free(p->params[i].name);
+	}
+	free(p->params);
+	free(p->symbol);
+	free(p->id);
+	free(p->ret);
+	*p = (struct proto){ 0 };
+}
+
+static void free_strings(char **v, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		free(v[i]);
+	free(v);
+}
+
+void proto_list_free(struct proto_list *list)
+{
+	for (size_t i = 0; i < list->n; i++)
+		proto_free(&list->v[i]);
+	free(list->v);
+	free_strings(list->structs, list->nstructs);
+	free_strings(list->headers, list->nheaders);
+	*list = (struct proto_list){ 0 };
+}

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "launcher/common/options.h"
+#include "launcher/common/message.h"
+#include "launcher/record/select.h"
+#include "runtime/probe.h"
+#include "trampolines/memory/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MIN_RING (UINT64_C(64) << 10)
+#define MAX_RING (UINT64_C(1) << 30)
+#define MIN_MEMORY (UINT64_C(256) << 10)
+#define UNSET UINT64_MAX
+
+struct raw {
+	struct record_options o;
+	const char *overflow, *clock, *mem_stack, *sample, *overhead, *analyze;
+};
+
+static const struct opt record_opts[] = {
+	{ 'F', "functions", "PATTERN", "record these functions: 'solve*', /regex/, @FILE:LINE, NAME@LIB",
+	  OPT_LIST, offsetof(struct raw, o.select.functions), NULL },
+	{ 'N', "no-functions", "PATTERN", "but not these", OPT_LIST,
+	  offsetof(struct raw, o.select.excluded), NULL },
+	{ 0, "libs", "GLOB", "functions of libraries too: of all, or those called GLOB", OPT_LIST_OR,
+	  offsetof(struct raw, o.select.libs), "*" },
+	{ 0, "min-size", "BYTES", "leave smaller functions alone", OPT_SIZE,
+	  offsetof(struct raw, o.select.min_size), NULL },
+	{ 0, "depth", "N", "only calls up to N deep", OPT_COUNT, offsetof(struct raw, o.depth), NULL },
+	{ 0, "time", "DURATION", "only calls that take as long: 500ns, 10us, 1ms", OPT_TIME,
+	  offsetof(struct raw, o.min_time), NULL },
+	{ 0, "threshold-calls", "N", "only a function's first N calls in each thread", OPT_COUNT,
+	  offsetof(struct raw, o.max_calls), NULL },
+	{ 0, "clock", "WHAT", "tsc: time each call; none: count them (tsc)", OPT_CHOICE,
+	  offsetof(struct raw, clock), "tsc\0none\0" },
+	{ 0, "perf-map", NULL, "write /tmp/perf-PID.map, so that perf knows our code", OPT_FLAG,
+	  offsetof(struct raw, o.perf_map), NULL },
+	{ 0, "mem", "PATTERN", "record the memory accesses of all functions, or of these", OPT_LIST_OR,
+	  offsetof(struct raw, o.memory), "*" },
+	{ 0, "mem-stack", "WHAT", "push, pop, call and ret too: yes, or no (yes)", OPT_CHOICE,
+	  offsetof(struct raw, mem_stack), "yes\0no\0" },
+	{ 0, "mem-buffer", "SIZE", "memory stream's buffer of each thread, 256K to 1G (2M)", OPT_SIZE,
+	  offsetof(struct raw, o.mem_bytes), NULL },
+	{ 0, "analyze", "WHERE", "modules get memory accesses in Sonde (collector), or in the program: inproc",
+	  OPT_CHOICE, offsetof(struct raw, analyze), "collector\0inproc\0" },
+	{ 0, "sample", "HOW", "memory accesses in bursts: burst:1ms,every:10ms, or burst:1M,every:10M of them",
+	  OPT_STRING, offsetof(struct raw, sample), NULL },
+	{ 0, "overhead", "P%", "as many memory accesses as cost P % of the program's time", OPT_STRING,
+	  offsetof(struct raw, overhead), NULL },
+	{ 0, "mem-rungs", "N", "for measuring: what the reader computes, a sum of 1, 2, 4, 8, 16 (31)", OPT_COUNT,
+	  offsetof(struct raw, o.mem_rungs), NULL },
+	{ 'm', "module", "MODULE", "use a module: NAME, FILE.so or FILE.c; repeat it for more",
+	  OPT_LIST, offsetof(struct raw, o.modules), NULL },
+	{ 'o', "output", "DIR", "where the trace goes (sonde.data)", OPT_STRING,
+	  offsetof(struct raw, o.dir), NULL },
+	{ 0, "overflow", "WHAT", "when events come too fast: wait, or drop (wait)", OPT_CHOICE,
+	  offsetof(struct raw, overflow), "wait\0drop\0" },
+	{ 0, "buffer", "SIZE", "buffer of each thread, 64K to 1G (1M)", OPT_SIZE,
+	  offsetof(struct raw, o.ring_bytes), NULL },
+	{ 'q', "quiet", NULL, "no warnings, no summary", OPT_FLAG, offsetof(struct raw, o.quiet), NULL },
+	{ 'v', "verbose", NULL, "say what is done", OPT_FLAG, offsetof(struct raw, o.verbose), NULL },
+	OPT_HELP,
+	OPT_END,
+};
+
+static const struct opt_command record_command = {
+	.name = "record",
+	.usage = "[OPTION]... [--] PROGRAM [ARGUMENT]...",
+	.summary = "Runs PROGRAM and records its functions, and what modules' wrappers see, in it and in its\n"
+		   "children.",
+	.opts = record_opts,
+	.details = "The word 'record' may be left out. 'sonde module list' shows the modules there are,\n"
+		   "'sonde list' the functions. PATTERNs may be lists separated by commas.\n"
+		   "The exit status is the program's; 126 and 127 when it cannot be run, 2 for bad\n"
+		   "options, 125 when Sonde fails.\n",
+	.examples = "sonde -F '*' ./app\tevery function of the program\n"
+		    "sonde -F 'solve*,@grid.c:120' ./app\tsome functions, one by a line of it\n"
+		    "sonde -F '*' --libs -N 'std::*' ./app\tlibraries too, but not these\n"
+		    "sonde -F 'inflate*@libz' ./app\tfunctions of one library\n"
+		    "sonde --mem ./app\tall memory accesses of the program\n"
+		    "sonde --mem='solve*,*@libm' ./app\tthose of some functions, and of a library\n"
+		    "sonde -m memcount ./app\tcount them, keep none\n"
+		    "sonde -m pthread ./app in.dat\tuse a module\n"
+		    "sonde -m ./mine.c ./app\tuse a C file of your own\n"
+		    "sonde -m mpi,posixio -o run1 ./app\ttwo modules, another directory\n"
+		    "mpirun -np 4 sonde -m mpi ./solver\tone trace of four ranks\n"
+		    "sonde -m posixio -- report\ta program called 'report'\n",
+	.stop_at_operand = true,
+};
+
+/* ---- what goes together ---- */
+
+struct said {
+	bool given;
+	const char *complaint;
+};
+
+static const char *first_said(const struct said *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (v[i].given)
+			return v[i].complaint;
+	}
+	return NULL;
+}
+
+#define NO_FUNCTIONS ": there is no -F that says which functions"
+#define NO_MEMORY ": there is no --mem"
+
+/* What is said about -F's functions, without -F; NULL: nothing. */
+static const char *about_functions(const struct raw *raw)
+{
+	const struct record_options *o = &raw->o;
+	const struct said v[] = {
+		{ o->depth != UNSET, "--depth" NO_FUNCTIONS },
+		{ o->min_time != UNSET, "--time" NO_FUNCTIONS },
+		{ o->max_calls != UNSET, "--threshold-calls" NO_FUNCTIONS },
+		{ raw->clock != NULL, "--clock" NO_FUNCTIONS },
+		{ o->perf_map, "--perf-map" NO_FUNCTIONS },
+	};
+
+	return o->select.functions.n ? NULL : first_said(v, sizeof(v) / sizeof(v[0]));
+}
+
+/* What is said about memory accesses, or functions of any kind, without --mem; NULL: nothing. */
+static const char *about_memory(const struct raw *raw)
+{
+	const struct record_options *o = &raw->o;
+	bool no_functions = !o->select.functions.n;
+	const struct said v[] = {
+		{ no_functions && o->select.excluded.n, "--no-functions" NO_FUNCTIONS },
+		{ no_functions && o->select.libs.n, "--libs" NO_FUNCTIONS },
+		{ no_functions && o->select.min_size != UNSET, "--min-size" NO_FUNCTIONS },
+		{ raw->mem_stack != NULL, "--mem-stack" NO_MEMORY },
+		{ o->mem_bytes != UNSET, "--mem-buffer" NO_MEMORY },
+		{ o->mem_rungs != UNSET, "--mem-rungs" NO_MEMORY },
+		{ raw->sample != NULL, "--sample" NO_MEMORY },
+		{ raw->overhead != NULL, "--overhead" NO_MEMORY },
+	};
+
+	return o->memory.n ? NULL : first_said(v, sizeof(v) / sizeof(v[0]));
+}
+
+static int check_filters(const struct raw *raw)
+{
+	const struct record_options *o = &raw->o;
+	bool counts = raw->clock && strcmp(raw->clock, "none") == 0;
+	const char *filter = o->depth != UNSET	     ? "--depth"
+			     : o->min_time != UNSET  ? "--time"
+			     : o->max_calls != UNSET ? "--threshold-calls"
+						     : NULL;
+
+	if (counts && filter)
+		return opt_usage_error(&record_command, "--clock=none only counts: not with %s", filter);
+	if (o->depth == 0 || (o->depth != UNSET && o->depth > RT_SHADOW_MAX))
+		return opt_usage_error(&record_command, "--depth: not from 1 to %u", RT_SHADOW_MAX);
+	if (o->min_time == 0)
+		return opt_usage_error(&record_command, "--time 0: not from 1ns");
+	if (o->max_calls == 0)
+		return opt_usage_error(&record_command, "--threshold-calls: not from 1");
+	return 0;
+}
+
+static int check_patterns(const struct select_options *o)
+{
+	char problem[256];
+	struct select *sel = select_new(o, problem, sizeof(problem));
+
+	if (!sel)
+		return opt_usage_error(&record_command, "%s", problem);
+	select_free(sel);
+	return 0;
+}
+
+struct select_options record_memory_select(const struct record_options *o)
+{
+	struct select_options sel = o->select;
+
+	sel.option = "--mem";
+	sel.functions = o->memory;
+	return sel;
+}
+
+static int check_sample(const struct raw *raw)
+{
+	struct sample_times times;
+
+	if (raw->sample && raw->overhead)
+		return opt_usage_error(&record_command, "--overhead chooses what is sampled: not with --sample");
+	if (raw->sample && !sample_times_parse(raw->sample, &times))
+		return opt_usage_error(&record_command, "--sample: not like burst:1ms,every:10ms or "
+							"burst:1M,every:10M");
+	if (raw->overhead && !sample_overhead_parse(raw->overhead, &times))
+		return opt_usage_error(&record_command, "--overhead: not from 0.1%% to 100%%");
+	return 0;
+}
+
+static int check_memory(const struct raw *raw)
+{
+	const struct record_options *o = &raw->o;
+	struct select_options sel = record_memory_select(o);
+
+	if (o->mem_rungs != UNSET && o->mem_rungs > TRAMP_MEM_ALL)
+		return opt_usage_error(&record_command, "--mem-rungs: not from 0 to %u", TRAMP_MEM_ALL);
+	if (o->mem_bytes != UNSET && (o->mem_bytes < MIN_MEMORY || o->mem_bytes > MAX_RING))
+		return opt_usage_error(&record_command, "--mem-buffer: not from 256K to 1G");
+	return check_patterns(&sel);
+}
+
+static int check_functions(const struct raw *raw)
+{
+	const char *lonely = about_functions(raw);
+	int status;
+
+	if (!lonely && !raw->o.modules.n)
+		lonely = about_memory(raw);
+	if (lonely)
+		return opt_usage_error(&record_command, "%s", lonely);
+	status = check_patterns(&raw->o.select);
+	if (status == 0)
+		status = check_memory(raw);
+	if (status == 0)
+		status = check_sample(raw);
+	return status ? status : check_filters(raw);
+}
+
+static int check(const struct raw *raw, int argc, int first)
+{
+	if (first == argc)
+		return opt_usage_error(&record_command, "no program to run");
+	if (raw->o.dir[0] == '\0')
+		return opt_usage_error(&record_command, "--output: an empty name");
+	if (raw->o.ring_bytes < MIN_RING || raw->o.ring_bytes > MAX_RING)
+		return opt_usage_error(&record_command, "--buffer: not from 64K to 1G");
+	return check_functions(raw);
+}
+
+/* ---- all of it ---- */
+
+static void set_unset(uint64_t *value)
+{
+	if (*value == UNSET)
+		*value = 0;
+}
+
+static void finish(struct record_options *o, const struct raw *raw, char **program)
+{
+	*o = raw->o;
+	set_unset(&o->select.min_size);
+	set_unset(&o->depth);
+	set_unset(&o->min_time);
+	set_unset(&o->max_calls);
+	o->count_only = raw->clock && strcmp(raw->clock, "none") == 0;
+	o->mem_no_stack = raw->mem_stack && strcmp(raw->mem_stack, "no") == 0;
+	if (o->mem_bytes == UNSET)
+		o->mem_bytes = RECORD_DEFAULT_MEMORY;
+	o->wants_memory = about_memory(raw);
+	if (o->mem_rungs == UNSET)
+		o->mem_rungs = TRAMP_MEM_ALL;
+	o->mem_inproc = strcmp(raw->analyze, "inproc") == 0;
+	o->mem_keep = o->mem_describe = true;
+	if (raw->sample)
+		(void)!sample_times_parse(raw->sample, &o->sample);
+	if (raw->overhead)
+		(void)!sample_overhead_parse(raw->overhead, &o->sample);
+	o->drop = strcmp(raw->overflow, "drop") == 0;
+	o->program = program;
+	msg_quiet = o->quiet;
+	msg_verbose = o->verbose;
+}
+
+int record_imply_memory(struct record_options *o)
+{
+	if (o->memory.n)
+		return 0;
+	o->memory.v = calloc(1, sizeof(*o->memory.v));
+	if (!o->memory.v) {
+		msg_error("out of memory");
+		return EXIT_TRACER;
+	}
+	o->memory.v[o->memory.n++] = "*";
+	return 0;
+}
+
+int record_without_memory(struct record_options *o)
+{
+	if (o->memory.n)
+		return 0;
+	o->mem_bytes = 0;
+	return o->wants_memory ? opt_usage_error(&record_command, "%s", o->wants_memory) : 0;
+}
+
+int record_options_parse(int argc, char **argv, struct record_options *o)
+{
+	struct raw raw = {
+		.o = { .dir = "sonde.data", .ring_bytes = RECORD_DEFAULT_RING, .select.min_size = UNSET,
+		       .depth = UNSET, .min_time = UNSET, .max_calls = UNSET, .mem_bytes = UNSET,
+		       .mem_rungs = UNSET },
+		.overflow = "wait", .analyze = "collector",
+	};
+	int first = opt_parse(&record_command, argc, argv, &raw);
+	int status = first < 0 ? OPT_STATUS(first) : check(&raw, argc, first);
+
+	if (first < 0 || status) {
+		record_options_free(&raw.o);
+		return -status - 1;
+	}
+	finish(o, &raw, argv + first);
+	return 0;
+}
+
+void select_options_free(struct select_options *o)
+{
+	opt_list_free(&o->functions);
+	opt_list_free(&o->excluded);
+	opt_list_free(&o->libs);
+}
+
+void record_options_free(struct record_options *o)
+{
+	opt_list_free(&o->modules);
+	opt_list_free(&o->memory);
+	select_options_free(&o->select);
+}

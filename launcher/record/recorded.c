@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "launcher/common/message.h"
+#include "launcher/record/metadata.h"
+#include "launcher/record/recorded.h"
+#include "tracefmt/ring.h"
+#include "memtrace/pack/files.h"
+
+#define COUNTS (1u << 18) /* functions whose calls can be counted */
+#define MAX_REASONS 64
+
+uint32_t recorded_counts(const struct record_options *o)
+{
+	return o->count_only || o->max_calls ? COUNTS : 0;
+}
+
+/* ---- options ---- */
+
+static enum select_kind kind_of(const struct inj_object *o)
+{
+	if (o->is_main)
+		return SELECT_PROGRAM;
+	return o->is_linker ? SELECT_LINKER : SELECT_LIBRARY;
+}
+
+static bool want_object(void *arg, const struct inj_object *o)
+{
+	struct recorded *r = arg;
+	bool events = r->select && select_object(r->select, o->path, kind_of(o));
+	bool memory = r->memory && select_object(r->memory, o->path, kind_of(o));
+
+	return events || memory;
+}
+
+static bool mark_by(struct select *sel, const struct inj_object *o, bool *wanted)
+{
+	return !sel || select_mark(sel, o->path, kind_of(o), o->facts, o->symtab, wanted) >= 0;
+}
+
+static bool mark(void *arg, const struct inj_object *o, bool *events, bool *memory)
+{
+	struct recorded *r = arg;
+
+	return mark_by(r->select, o, events) && mark_by(r->memory, o, memory);
+}
+
+static enum tramp_probe_mode mode_of(const struct record_options *o)
+{
+	if (o->count_only)
+		return TRAMP_PROBE_COUNT;
+	if (o->min_time)
+		return TRAMP_PROBE_TIMED;
+	return o->depth || o->max_calls ? TRAMP_PROBE_FILTER : TRAMP_PROBE_RECORD;
+}
+
+/* The time-stamp counter's ticks in @ns; two looks at the clocks are exact to some parts in a million. */
+static uint64_t ticks_in(uint64_t ns)
+{
+	struct timespec nap = { .tv_nsec = 5000000 };
+	struct tf_clock a, b;
+
+	tf_clock_now(&a);
+	nanosleep(&nap, NULL);
+	tf_clock_now(&b);
+	return (uint64_t)((double)ns * (double)(b.tsc - a.tsc) / (double)(b.mono_ns - a.mono_ns));
+}
+
+/* NULL: nothing is chosen, or *@status says that something is wrong. */
+static struct select *choose(const struct select_options *o, int *status)
+{
+	char problem[256];
+	struct select *sel;
+
+	if (!o->functions.n)
+		return NULL;
+	sel = select_new(o, problem, sizeof(problem));
+	if (!sel) {
+		msg_error("%s", problem);
+		*status = EXIT_USAGE;
+	}
+	return sel;
+}
+
+int recorded_begin(struct recorded *r, const struct record_options *o, struct inj_mirror_options *m)
+{
+	struct select_options memory = record_memory_select(o);
+	int status = 0;
+
+	memset(r, 0, sizeof(*r));
+	r->opt = o;
+	r->select = choose(&o->select, &status);
+	r->memory = choose(&memory, &status);
+	if (status || (!r->select && !r->memory))
+		return status;
+	m->memory.enabled = r->memory != NULL;
+	m->memory.stack = !o->mem_no_stack;
+	m->memory.rungs = (unsigned int)o->mem_rungs;
+	m->memory.sampled = o->sample.burst != 0;
+	if (m->memory.sampled && o->sample.by != RING_SAMPLE_TIME)
+		m->memory.count = o->sample.by == RING_SAMPLE_ACCESSES ? TRAMP_MEM_COUNT_ACCESSES :
+									 TRAMP_MEM_COUNT_INSNS;
+	m->memory.uncounted = o->sample.by == RING_SAMPLE_COST;
+	m->enabled = true;
+	m->libraries = true;
+	m->mode = mode_of(o);
+	m->depth = (uint32_t)o->depth;
+	m->calls = o->max_calls;
+	m->min_ticks = o->min_time ? ticks_in(o->min_time) : 0;
+	m->max_functions = recorded_counts(o);
+	m->want_object = want_object;
+	m->mark = mark;
+	m->arg = r;
+	return 0;
+}
+
+void recorded_end(struct recorded *r)
+{
+	perfmap_close(&r->perf);
+	select_free(r->select);
+	select_free(r->memory);
+	r->select = r->memory = NULL;
+}
+
+/* ---- the trace ---- */
+
+static struct tf_probe probe_of(const struct inj_session *s, size_t i)
+{
+	const struct inj_recorded *f = &s->mirrors.v[i];
+
+	return (struct tf_probe){
+		.function = { .id = metadata_recorded_id(i),
+			      .name = f->name,
+			      .path = s->objects[f->object].name,
+			      .address = f->file_addr },
+		.event = f->enter,
+		.count = f->index,
+	};
+}
+
+static void publish_probes(struct inj_session *s, struct tf_writer *w)
+{
+	struct inj_mirrors *m = &s->mirrors;
+	struct tf_probe *v = calloc(m->n - m->published + 1, sizeof(*v));
+	size_t n = 0;
+
+	for (size_t i = m->published; v && i < m->n; i++)
+		if (m->v[i].state == INJ_RECORDED_OK && m->v[i].enter)
+			v[n++] = probe_of(s, i);
+	if (!v || tf_writer_probes(w, v, n, inj_demangle) != SONDE_TRACE_OK)
+		msg_error("cannot describe the trace: %s", v ? tf_writer_message(w) : "out of memory");
+	free(v);
+}
+
+/* What the memory streams' reader needs; our copies can go. */
+static void publish_memory(struct inj_session *s, struct tf_writer *w)
+{
+	struct inj_mirrors *m = &s->mirrors;
+
+	for (; m->described_published < m->ndescribed; m->described_published++) {
+		const struct inj_described *d = &m->described[m->described_published];
+		const struct inj_object *o = &s->objects[d->object];
+		struct tf_memory_object object = {
+			.path = o->path,
+			.base = o->base + d->code_base,
+			.load = o->base,
+			.first = d->first,
+			.nnodes = d->nnodes,
+			.nops = d->nops,
+			.nodes = d->nodes,
+			.ops = d->ops,
+		};
+
+		enum sonde_trace_status status = tf_writer_memory_object(w, &object);
+
+		if (status == SONDE_TRACE_E_INVALID)
+			msg_error("%s: too much code to describe at once; its memory accesses cannot be read", o->path);
+		else if (status != SONDE_TRACE_OK)
+			msg_error("cannot describe the trace: %s", tf_writer_message(w));
+	}
+}
+
+static uint64_t count_memory(const struct inj_mirrors *m)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < m->n; i++)
+		n += m->v[i].state == INJ_RECORDED_OK && m->v[i].memory;
+	return n;
+}
+
+static size_t sum_up(const struct inj_mirrors *m, struct tf_reason *reasons, uint64_t *instrumented)
+{
+	size_t n = 0, k;
+
+	*instrumented = 0;
+	for (size_t i = 0; i < m->n; i++) {
+		const char *text = inj_recorded_reason(&m->v[i]);
+
+		if (m->v[i].state == INJ_RECORDED_OK) {
+			++*instrumented;
+			continue;
+		}
+		for (k = 0; k < n && strcmp(reasons[k].text, text) != 0;)
+			k++;
+		if (k == MAX_REASONS)
+			continue;
+		reasons[k].text = text;
+		reasons[k].count++;
+		n = k == n ? n + 1 : n;
+	}
+	return n;
+}
+
+/* Options as the user wrote them, one string each. */
+struct filters {
+	char *v[64];
+	size_t n;
+};
+
+static void add_filter(struct filters *f, const char *option, const char *value)
+{
+	char *text;
+
+	if (f->n < sizeof(f->v) / sizeof(f->v[0]) && asprintf(&text, "%s%s", option, value) >= 0)
+		f->v[f->n++] = text;
+}
+
+static void add_list(struct filters *f, const char *option, const struct opt_list *list)
+{
+	for (size_t i = 0; i < list->n; i++)
+		add_filter(f, option, list->v[i]);
+}
+
+static void add_number(struct filters *f, const char *option, uint64_t value, const char *unit)
+{
+	char text[32];
+
+	if (!value)
+		return;
+	snprintf(text, sizeof(text), "%llu%s", (unsigned long long)value, unit);
+	add_filter(f, option, text);
+}
+
+static void collect_filters(const struct record_options *o, struct filters *f)
+{
+	add_list(f, "-F ", &o->select.functions);
+	add_list(f, "-N ", &o->select.excluded);
+	add_list(f, "--libs=", &o->select.libs);
+	add_list(f, "--mem=", &o->memory);
+	add_number(f, "--min-size=", o->select.min_size, "");
+	add_number(f, "--depth=", o->depth, "");
+	add_number(f, "--time=", o->min_time, "ns");
+	add_number(f, "--threshold-calls=", o->max_calls, "");
+}
+
+void recorded_publish(struct inj_session *s, struct tf_writer *w, const struct record_options *o)
+{
+	struct tf_reason reasons[MAX_REASONS] = { 0 };
+	struct tf_recording about = { .clock = o->count_only ? "none" : "tsc", .left_alone = reasons };
+	struct filters filters = { 0 };
+
+	if (!s->opt.mirror.enabled || s->mirrors.published == s->mirrors.n)
+		return;
+	if (o->mem_describe)
+		publish_memory(s, w);
+	publish_probes(s, w);
+	s->mirrors.published = s->mirrors.n;
+	about.memory = count_memory(&s->mirrors);
+	about.nleft_alone = sum_up(&s->mirrors, reasons, &about.instrumented);
+	collect_filters(o, &filters);
+	about.filters = (const char *const *)filters.v;
+	about.nfilters = filters.n;
+	if (tf_writer_recording(w, &about) != SONDE_TRACE_OK)
+		msg_error("cannot describe the trace: %s", tf_writer_message(w));
+	for (size_t i = 0; i < filters.n; i++)
+		free(filters.v[i]);
+}
+
+/* ---- messages ---- */
+
+static const char *plural(uint64_t n)
+{
+	return n == 1 ? "" : "s";
+}
+
+static size_t warn_unmatched(struct recorded *r, bool final)
+{
+	size_t n = r->select ? select_warn(r->select, final) : 0;
+
+	return n + (r->memory ? select_warn(r->memory, final) : 0);
+}
+
+void recorded_warn(struct recorded *r, const struct inj_session *s)
+{
+	struct tf_reason reasons[MAX_REASONS] = { 0 };
+	uint64_t instrumented;
+	size_t n;
+
+	if (!r->select && !r->memory)
+		return;
+	n = sum_up(&s->mirrors, reasons, &instrumented);
+	if (warn_unmatched(r, false) == 0 && !instrumented && s->mirrors.n)
+		msg_warn("none of the %zu functions chosen can be recorded; `sonde list` says why",
+			 s->mirrors.n);
+	msg_debug("%llu function%s instrumented", (unsigned long long)instrumented,
+		  plural(instrumented));
+	for (size_t i = 0; i < n; i++)
+		msg_debug("%llu function%s left alone: %s", (unsigned long long)reasons[i].count,
+			  plural(reasons[i].count), reasons[i].text);
+	if (instrumented && s->mirrors.unled)
+		msg_warn("events that signals interrupt may be damaged: %u system call%s for signal "
+			 "handlers could not be led to Sonde",
+			 s->mirrors.unled, plural(s->mirrors.unled));
+}
+
+void recorded_warn_late(struct recorded *r)
+{
+	warn_unmatched(r, true);
+}
+
+void recorded_perf_map(struct recorded *r, const struct inj_session *s, pid_t pid)
+{
+	const struct inj_mirrors *m = &s->mirrors;
+	struct perfmap_entry *v;
+	size_t n = 0;
+
+	if (!r->opt->perf_map)
+		return;
+	v = calloc(m->n - r->mapped + 1, sizeof(*v));
+	if (v && r->mapped == 0)
+		v[n++] = (struct perfmap_entry){ s->runtime, s->runtime_image.size, "[sonde]" };
+	for (size_t i = r->mapped; v && i < m->n; i++)
+		if (m->v[i].state == INJ_RECORDED_OK)
+			v[n++] = (struct perfmap_entry){ m->v[i].mirror, m->v[i].mirror_len,
+							 m->v[i].name };
+	if (v)
+		perfmap_write(&r->perf, pid, v, n);
+	r->mapped = m->n;
+	free(v);
+}

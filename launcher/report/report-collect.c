@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * All threads, one after the other, into groups. Threads come by rank, so one set of sums is enough
+ * for a group, and is added up and closed before the next begins.
+ */
+#include "launcher/common/message.h"
+#include "launcher/report/report-thread.h"
+#include "launcher/report/report.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct collection {
+	struct report *r;
+	struct report_walk walk;
+	struct report_sums group;     /* of the group that is being filled */
+	struct report_group *open;    /* it, or NULL */
+	size_t *threads;	      /* that were asked for, by rank */
+	uint64_t *module_time;	      /* of the rank that is being read */
+	int rank;		      /* its number */
+	bool rank_begun;
+	struct report_findings found;
+};
+
+static int rank_of(const struct sonde_trace *trace, const struct sonde_trace_thread *t)
+{
+	return sonde_trace_rank(trace, t->rank_index)->rank;
+}
+
+bool report_wants(const struct report_request *q, const struct sonde_trace *trace,
+		  const struct sonde_trace_thread *t)
+{
+	if (q->rank != REPORT_ANY_RANK &&
+	    (rank_of(trace, t) < 0 || (uint64_t)rank_of(trace, t) != q->rank))
+		return false;
+	return (!q->tid || t->tid == q->tid) && (!q->pid || t->pid == q->pid);
+}
+
+/* ---- how long a thread was there ---- */
+
+static bool is_listed(const struct sonde_trace *trace, size_t rank, int pid)
+{
+	for (size_t i = 0; i < sonde_trace_processes(trace); i++) {
+		const struct sonde_trace_process *p = sonde_trace_process(trace, i);
+
+		if (p->rank_index == rank && p->pid == pid)
+			return true;
+	}
+	return false;
+}
+
+/* The process that the run began with is no other's child. */
+static int first_process(const struct sonde_trace *trace, size_t rank)
+{
+	for (size_t i = 0; i < sonde_trace_processes(trace); i++) {
+		const struct sonde_trace_process *p = sonde_trace_process(trace, i);
+
+		if (p->rank_index == rank && !is_listed(trace, rank, p->parent))
+			return p->pid;
+	}
+	return 0;
+}
+
+/* The same thread again, before or after an execve(). */
+static bool has_sibling(const struct sonde_trace *trace, const struct sonde_trace_thread *t, int step)
+{
+	for (size_t i = t->index + (size_t)step; i < sonde_trace_threads(trace); i += (size_t)step) {
+		const struct sonde_trace_thread *o = sonde_trace_thread(trace, i);
+
+		if (o->rank_index != t->rank_index)
+			return false;
+		if (o->pid == t->pid && o->tid == t->tid)
+			return true;
+	}
+	return false;
+}
+
+uint64_t report_whole(const struct sonde_trace *trace, const struct sonde_trace_thread *t)
+{
+	const struct sonde_trace_rank *rank = sonde_trace_rank(trace, t->rank_index);
+	uint64_t first = t->first, last = t->last;
+
+	if (t->tid == t->pid && t->pid == first_process(trace, t->rank_index)) {
+		if ((rank->start < first || !t->events) && !has_sibling(trace, t, -1))
+			first = rank->start;
+		if (rank->end > last && !has_sibling(trace, t, 1))
+			last = rank->end;
+	}
+	return last > first ? last - first : 0;
+}
+
+/* ---- groups ---- */
+
+static size_t count_slots(const struct report_rows *rows, uint32_t row)
+{
+	size_t n = 0;
+
+	for (uint32_t k = rows->row[row].slots; k != REPORT_NO_SLOT; k = rows->slots[k].next)
+		n++;
+	return n;
+}
+
+static void copy_line(struct report_group *g, const struct report_sums *s, uint32_t row, size_t *namounts)
+{
+	const struct report_rows *rows = s->rows;
+
+	g->lines[g->nlines++] = (struct report_line){ row, s->row[row], *namounts };
+	for (uint32_t k = rows->row[row].slots; k != REPORT_NO_SLOT; k = rows->slots[k].next)
+		g->amounts[(*namounts)++] = s->amount[k];
+}
+
+static void close_group(struct collection *c)
+{
+	struct report_group *g = c->open;
+	const struct report_sums *s = &c->group;
+	size_t namounts = 0;
+
+	if (!g)
+		return;
+	for (size_t i = 0; i < s->nseen; i++)
+		namounts += count_slots(s->rows, s->seen[i]);
+	g->lines = report_zeroed(s->nseen, sizeof(*g->lines));
+	g->amounts = report_zeroed(namounts, sizeof(*g->amounts));
+	namounts = 0;
+	for (size_t i = 0; i < s->nseen; i++)
+		copy_line(g, s, s->seen[i], &namounts);
+	report_sums_clear(&c->group);
+	report_arrange(c->r, g);
+	c->open = NULL;
+}
+
+static void open_group(struct collection *c, const struct sonde_trace_thread *t)
+{
+	struct report *r = c->r;
+
+	r->groups = report_need(reallocarray(r->groups, r->ngroups + 1, sizeof(*r->groups)));
+	c->open = &r->groups[r->ngroups++];
+	*c->open = (struct report_group){
+		.thread = r->request->by == REPORT_BY_THREAD ? t : NULL,
+		.rank = t ? rank_of(r->trace, t) : -1,
+	};
+}
+
+static void choose_group(struct collection *c, const struct sonde_trace_thread *t)
+{
+	enum report_by by = c->r->request->by;
+
+	if (by == REPORT_BY_THREAD ||
+	    (by == REPORT_BY_RANK && c->open && c->open->rank != rank_of(c->r->trace, t)))
+		close_group(c);
+	if (!c->open)
+		open_group(c, t);
+}
+
+/* ---- modules over ranks ---- */
+
+static void add_module_time(struct report_module_time *m, uint64_t ns, int rank, bool first)
+{
+	if (first || ns < m->min) {
+		m->min = ns;
+		m->min_rank = rank;
+	}
+	if (first || ns > m->max) {
+		m->max = ns;
+		m->max_rank = rank;
+	}
+	m->sum += ns;
+}
+
+static void close_rank(struct collection *c)
+{
+	struct report *r = c->r;
+
+	if (!c->rank_begun)
+		return;
+	for (size_t i = 0; i <= r->nmodules; i++) {
+		add_module_time(&r->modules[i], c->module_time[i], c->rank, r->nranks == 0);
+		c->module_time[i] = 0;
+	}
+	r->nranks++;
+	c->rank_begun = false;
+}
+
+/* Modules without time, and all of them where there is nothing to compare, are left out. */
+static void finish_modules(struct report *r)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i <= r->nmodules; i++) {
+		r->modules[i].module = sonde_trace_module(r->trace, i);
+		if (r->modules[i].max > 0 && r->nranks > 1)
+			r->modules[n++] = r->modules[i];
+	}
+	r->nmodules = n;
+}
+
+/* ---- threads ---- */
+
+static int read_error(const struct sonde_trace_thread *t, enum sonde_trace_status status)
+{
+	if (status == SONDE_TRACE_E_SYSTEM)
+		msg_error("%s: %s", t->file, strerror(errno));
+	else
+		msg_error("%s: %s", t->file, sonde_trace_strstatus(status));
+	return EXIT_USAGE;
+}
+
+static void note_damage(struct collection *c, const struct sonde_trace_iter *iter)
+{
+	const char *text = "";
+	uint64_t bad = sonde_trace_damage(iter, &text);
+
+	c->found.bad_chunks += bad;
+	c->found.unknown += c->walk.unknown;
+	if (bad)
+		snprintf(c->found.last, sizeof(c->found.last), "%s", text);
+}
+
+static int walk_thread(struct collection *c, const struct sonde_trace_thread *t)
+{
+	const struct sonde_trace_event *ev;
+	struct sonde_trace_iter *iter;
+	enum sonde_trace_status status = sonde_trace_iterate(c->r->trace, t->index, &iter);
+
+	if (status != SONDE_TRACE_OK)
+		return read_error(t, status);
+	report_walk_start(&c->walk);
+	while ((status = sonde_trace_next(iter, &ev)) == SONDE_TRACE_OK)
+		report_walk_event(&c->walk, ev);
+	report_walk_finish(&c->walk, t);
+	note_damage(c, iter);
+	sonde_trace_iter_free(iter);
+	return status == SONDE_TRACE_END ? 0 : read_error(t, status);
+}
+
+static int add_thread(struct collection *c, const struct sonde_trace_thread *t)
+{
+	struct report *r = c->r;
+	int status = walk_thread(c, t), rank = rank_of(r->trace, t);
+
+	if (status)
+		return status;
+	if (c->rank_begun && c->rank != rank)
+		close_rank(c);
+	c->rank = rank;
+	c->rank_begun = true;
+	for (size_t i = 0; i <= r->rows.nmodules; i++)
+		c->module_time[i] += c->walk.module_time[i];
+	choose_group(c, t);
+	report_sums_add(&c->group, &c->walk.sums, rank);
+	c->open->whole += report_whole(r->trace, t);
+	c->open->wait += c->walk.wait;
+	c->open->events += c->walk.events;
+	c->open->nthreads++;
+	r->events += c->walk.events;
+	return 0;
+}
+
+static int by_rank(const void *a, const void *b, void *arg)
+{
+	const struct sonde_trace *trace = arg;
+	const struct sonde_trace_thread *x = sonde_trace_thread(trace, *(const size_t *)a);
+	const struct sonde_trace_thread *y = sonde_trace_thread(trace, *(const size_t *)b);
+
+	if (x->rank_index != y->rank_index)
+		return x->rank_index < y->rank_index ? -1 : 1;
+	if (x->pid != y->pid)
+		return x->pid < y->pid ? -1 : 1;
+	if (x->tid != y->tid)
+		return x->tid < y->tid ? -1 : 1;
+	return (x->index > y->index) - (x->index < y->index);
+}
+
+static int choose_threads(struct collection *c)
+{
+	struct report *r = c->r;
+	const struct report_request *q = r->request;
+	size_t n = sonde_trace_threads(r->trace);
+
+	c->threads = report_zeroed(n, sizeof(*c->threads));
+	for (size_t i = 0; i < n; i++) {
+		if (report_wants(q, r->trace, sonde_trace_thread(r->trace, i)))
+			c->threads[r->nthreads++] = i;
+	}
+	qsort_r(c->threads, r->nthreads, sizeof(*c->threads), by_rank, (void *)r->trace);
+	if (r->nthreads || (!q->tid && q->rank == REPORT_ANY_RANK))
+		return 0;
+	msg_error("%s: no such %s in this trace", r->dir, q->tid ? "thread" : "rank");
+	return EXIT_USAGE;
+}
+
+static int add_threads(struct collection *c)
+{
+	int status = choose_threads(c);
+
+	for (size_t i = 0; !status && i < c->r->nthreads; i++)
+		status = add_thread(c, sonde_trace_thread(c->r->trace, c->threads[i]));
+	close_group(c);
+	close_rank(c);
+	return status;
+}
+
+int report_make(struct report *r, const struct sonde_trace *trace, const char *dir,
+		const struct report_request *request)
+{
+	struct collection c = { .r = r };
+
+	*r = (struct report){ .trace = trace, .dir = dir, .request = request };
+	report_rows_init(&r->rows, trace);
+	report_walk_init(&c.walk, &r->rows);
+	report_sums_init(&c.group, &r->rows);
+	r->nmodules = r->rows.nmodules;
+	r->modules = report_zeroed(r->nmodules + 1, sizeof(*r->modules));
+	c.module_time = report_zeroed(r->nmodules + 1, sizeof(*c.module_time));
+	int status = add_threads(&c);
+	finish_modules(r);
+	report_find_problems(r, &c.found);
+	report_walk_free(&c.walk);
+	report_sums_free(&c.group);
+	free(c.module_time);
+	free(c.threads);
+	return status;
+}
+
+void report_free(struct report *r)
+{
+	for (size_t i = 0; i < r->ngroups; i++) {
+		free(r->groups[i].lines);
+		free(r->groups[i].amounts);
+	}
+	free(r->groups);
+	free(r->modules);
+	free(r->problems);
+	report_rows_free(&r->rows);
+	*r = (struct report){ 0 };
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Comma-separated values as in RFC 4180, lines ending in a line feed: ns and bytes as they are. */
+#include "launcher/report/report.h"
+
+#include <inttypes.h>
+
+static void put_string(FILE *out, const char *text)
+{
+	putc('"', out);
+	for (; *text; text++) {
+		if (*text == '"')
+			putc('"', out);
+		putc(*text, out);
+	}
+	putc('"', out);
+}
+
+static void put_titles(const struct report *r, FILE *out)
+{
+	if (r->request->by != REPORT_BY_FUNCTION)
+		fputs("rank,", out);
+	if (r->request->by == REPORT_BY_THREAD)
+		fputs("pid,tid,thread,", out);
+	fputs("function,module,kind,calls,total_ns,total_percent,self_ns,self_percent,average_ns,min_ns,"
+	      "max_ns,wait_ns,threads,ranks,unwound,open,orphaned,symbol,path",
+	      out);
+	for (size_t i = 0; i < r->rows.ncolumns; i++) {
+		putc(',', out);
+		put_string(out, r->rows.columns[i]);
+	}
+	putc('\n', out);
+}
+
+static void put_times(const struct report_group *g, const struct report_stats *s, FILE *out)
+{
+	fprintf(out, ",%" PRIu64 ",%.3f,%" PRIu64 ",%.3f,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64,
+		s->total, report_percent(s->total, g->whole), s->self,
+		report_percent(s->self, g->whole), report_average(s), report_min(s), report_max(s),
+		s->wait);
+}
+
+static void put_group(const struct report *r, const struct report_group *g, FILE *out)
+{
+	if (r->request->by != REPORT_BY_FUNCTION)
+		fprintf(out, "%d,", g->rank);
+	if (g->thread) {
+		fprintf(out, "%d,%d,", g->thread->pid, g->thread->tid);
+		put_string(out, g->thread->comm);
+		putc(',', out);
+	}
+}
+
+static void put_line(const struct report *r, const struct report_group *g,
+		     const struct report_line *line, FILE *out)
+{
+	static const char *const kinds[] = { "function", "point", "counter" };
+	const struct report_row *row = &r->rows.row[line->row];
+	const struct report_stats *s = &line->stats;
+
+	put_group(r, g, out);
+	put_string(out, report_name(r, line));
+	putc(',', out);
+	put_string(out, row->module ? row->module->name : "");
+	fprintf(out, ",%s,%" PRIu64, kinds[row->kind], s->calls);
+	if (row->kind == REPORT_FUNCTION)
+		put_times(g, s, out);
+	else
+		fputs(",,,,,,,,", out);
+	fprintf(out, ",%" PRIu32 ",%" PRIu32 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",", s->threads,
+		s->ranks, s->unwound, s->open, s->orphans);
+	put_string(out, row->function ? row->function->name : "");
+	putc(',', out);
+	put_string(out, row->function ? row->function->path : "");
+	for (size_t i = 0; i < r->rows.ncolumns; i++)
+		fprintf(out, ",%" PRIu64, report_line_amount(r, g, line, i));
+	putc('\n', out);
+}
+
+void report_print_csv(const struct report *r, FILE *out)
+{
+	put_titles(r, out);
+	for (size_t i = 0; i < r->ngroups; i++) {
+		for (size_t k = 0; k < r->groups[i].nlines; k++)
+			put_line(r, &r->groups[i], &r->groups[i].lines[k], out);
+	}
+}

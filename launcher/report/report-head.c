@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What is known of the run: above the tables. */
+#include "launcher/common/units.h"
+#include "launcher/report/report.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define MAX_RANKS_LISTED 8
+
+void report_ending(const struct sonde_trace_rank *k, char *text, size_t size)
+{
+	const char *name;
+
+	switch (k->ending) {
+	case SONDE_TRACE_EXITED:
+		snprintf(text, size, "exit status %d", k->exit_status);
+		return;
+	case SONDE_TRACE_KILLED:
+		name = sigabbrev_np(k->signal);
+		if (name)
+			snprintf(text, size, "killed by SIG%s", name);
+		else
+			snprintf(text, size, "killed by signal %d", k->signal);
+		return;
+	case SONDE_TRACE_DETACHED:
+		snprintf(text, size, "detached, the program went on");
+		return;
+	case SONDE_TRACE_UNFINISHED:
+		break;
+	}
+	snprintf(text, size, "not known");
+}
+
+static bool is_shown(const struct report *r, const struct sonde_trace_rank *k)
+{
+	return r->request->rank == REPORT_ANY_RANK ||
+	       (k->rank >= 0 && (uint64_t)k->rank == r->request->rank);
+}
+
+/* ---- the program ---- */
+
+static void put_argument(FILE *out, const char *arg)
+{
+	bool plain = *arg && !strpbrk(arg, " \t\n'\"\\$`*?;&|<>()");
+
+	fputs(plain ? " " : " '", out);
+	units_text(out, arg, 0, true);
+	if (!plain)
+		putc('\'', out);
+}
+
+static void put_program(const struct sonde_trace_rank *k, FILE *out)
+{
+	fputs("program    ", out);
+	put_argument(out, k->nargs ? k->args[0] : k->program);
+	for (size_t i = 1; i < k->nargs; i++)
+		put_argument(out, k->args[i]);
+	putc('\n', out);
+}
+
+static uint64_t duration(const struct report *r)
+{
+	uint64_t first = UINT64_MAX, last = 0;
+
+	for (size_t i = 0; i < sonde_trace_ranks(r->trace); i++) {
+		const struct sonde_trace_rank *k = sonde_trace_rank(r->trace, i);
+
+		if (!is_shown(r, k))
+			continue;
+		first = k->start < first ? k->start : first;
+		last = k->end > last ? k->end : last;
+	}
+	return last > first ? last - first : 0;
+}
+
+static void put_date(const struct report *r, const struct sonde_trace_rank *k, FILE *out)
+{
+	char date[64], text[UNITS_MAX];
+	time_t seconds = (time_t)(k->start_real_ns / 1000000000);
+	struct tm tm;
+
+	if (!localtime_r(&seconds, &tm) || !strftime(date, sizeof(date), "%F %T %z", &tm))
+		snprintf(date, sizeof(date), "?");
+	units_time(duration(r), text);
+	fprintf(out, "recorded    %s on ", date);
+	units_text(out, k->host, 0, true);
+	fprintf(out, ", for %s\n", text);
+}
+
+/* ---- how it ended ---- */
+
+static bool ended_alike(const struct sonde_trace_rank *a, const struct sonde_trace_rank *b)
+{
+	return a->ending == b->ending &&
+	       (a->ending != SONDE_TRACE_EXITED || a->exit_status == b->exit_status) &&
+	       (a->ending != SONDE_TRACE_KILLED || a->signal == b->signal);
+}
+
+/* The first of those that ended like rank @index speaks for all. */
+static bool ended_before(const struct report *r, size_t index)
+{
+	for (size_t i = 0; i < index; i++) {
+		const struct sonde_trace_rank *k = sonde_trace_rank(r->trace, i);
+
+		if (is_shown(r, k) && ended_alike(k, sonde_trace_rank(r->trace, index)))
+			return true;
+	}
+	return false;
+}
+
+static void put_ranks_like(const struct report *r, const struct sonde_trace_rank *like, FILE *out)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < sonde_trace_ranks(r->trace); i++) {
+		const struct sonde_trace_rank *k = sonde_trace_rank(r->trace, i);
+
+		if (!is_shown(r, k) || !ended_alike(k, like))
+			continue;
+		if (n < MAX_RANKS_LISTED)
+			fprintf(out, "%s%d", n ? ", " : " (rank ", k->rank);
+		n++;
+	}
+	fputs(n > MAX_RANKS_LISTED ? ", ...)" : ")", out);
+}
+
+static size_t count_endings(const struct report *r)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < sonde_trace_ranks(r->trace); i++)
+		n += is_shown(r, sonde_trace_rank(r->trace, i)) && !ended_before(r, i);
+	return n;
+}
+
+static void put_endings(const struct report *r, FILE *out)
+{
+	bool several = count_endings(r) > 1, first = true;
+	char text[64];
+
+	fputs("ended       ", out);
+	for (size_t i = 0; i < sonde_trace_ranks(r->trace); i++) {
+		const struct sonde_trace_rank *k = sonde_trace_rank(r->trace, i);
+
+		if (!is_shown(r, k) || ended_before(r, i))
+			continue;
+		report_ending(k, text, sizeof(text));
+		fprintf(out, "%s%s", first ? "" : ", ", text);
+		first = false;
+		if (several)
+			put_ranks_like(r, k, out);
+	}
+	putc('\n', out);
+}
+
+/* ---- how much there is ---- */
+
+static void put_count(FILE *out, const char *before, uint64_t n, const char *one, const char *many)
+{
+	fprintf(out, "%s%" PRIu64 " %s", before, n, n == 1 ? one : many);
+}
+
+static void put_counts(const struct report *r, FILE *out)
+{
+	size_t processes = 0;
+
+	for (size_t i = 0; i < sonde_trace_processes(r->trace); i++) {
+		size_t rank = sonde_trace_process(r->trace, i)->rank_index;
+
+		processes += is_shown(r, sonde_trace_rank(r->trace, rank));
+	}
+	fputs("contents    ", out);
+	if (r->nranks > 1)
+		put_count(out, "", r->nranks, "rank, ", "ranks, ");
+	if (!r->request->tid)
+		put_count(out, "", processes, "process, ", "processes, ");
+	put_count(out, "", r->nthreads, "thread", "threads");
+	put_count(out, ", ", r->events, "event\n", "events\n");
+}
+
+/* ---- modules over ranks ---- */
+
+static void put_module(const struct report *r, const struct report_module_time *m, FILE *out)
+{
+	char min[UNITS_MAX], average[UNITS_MAX], max[UNITS_MAX];
+
+	units_time(m->min, min);
+	units_time(m->sum / r->nranks, average);
+	units_time(m->max, max);
+	fputs("time in     ", out);
+	units_text(out, m->module ? m->module->name : "sonde", 0, true);
+	fprintf(out, ": average of a rank %s, least %s (rank %d), most %s (rank %d)\n", average, min,
+		m->min_rank, max, m->max_rank);
+}
+
+static const struct sonde_trace_rank *first_shown(const struct report *r)
+{
+	for (size_t i = 0; i < sonde_trace_ranks(r->trace); i++) {
+		if (is_shown(r, sonde_trace_rank(r->trace, i)))
+			return sonde_trace_rank(r->trace, i);
+	}
+	return NULL;
+}
+
+void report_print_head(const struct report *r, FILE *out)
+{
+	const struct sonde_trace_rank *k = first_shown(r);
+
+	for (size_t i = 0; i < r->nproblems; i++) {
+		fputs("warning: ", out);
+		units_text(out, r->problems[i].text, 0, true);
+		putc('\n', out);
+	}
+	if (k) {
+		put_program(k, out);
+		put_date(r, k, out);
+		put_endings(r, out);
+	}
+	put_counts(r, out);
+	for (size_t i = 0; i < r->nmodules; i++)
+		put_module(r, &r->modules[i], out);
+}

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "launcher/report/report-rows.h"
+#include "launcher/common/message.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void *report_need(void *p)
+{
+	if (!p) {
+		msg_error("out of memory");
+		exit(EXIT_USAGE);
+	}
+	return p;
+}
+
+void *report_zeroed(size_t n, size_t size)
+{
+	return report_need(calloc(n ? n : 1, size));
+}
+
+static size_t table_mask(size_t n)
+{
+	size_t size = 16;
+
+	while (size < 2 * n)
+		size *= 2;
+	return size - 1;
+}
+
+/* ---- rows ---- */
+
+static size_t hash_row(const struct report_row *r)
+{
+	uint64_t h = (uintptr_t)r->function * 31 + (uintptr_t)r->module * 17 + r->kind;
+
+	for (const char *c = r->name; *c; c++)
+		h = h * 33 + (unsigned char)*c;
+	return (size_t)(h * UINT64_C(0x9e3779b97f4a7c15) >> 32);
+}
+
+static bool same_row(const struct report_row *a, const struct report_row *b)
+{
+	return a->kind == b->kind && a->function == b->function && a->module == b->module &&
+	       strcmp(a->name, b->name) == 0;
+}
+
+static uint32_t find_row(struct report_rows *rows, struct report_row key)
+{
+	size_t i = hash_row(&key) & rows->row_mask;
+
+	for (; rows->row_table[i]; i = (i + 1) & rows->row_mask) {
+		if (same_row(&rows->row[rows->row_table[i] - 1], &key))
+			return rows->row_table[i] - 1;
+	}
+	key.slots = REPORT_NO_SLOT;
+	rows->row[rows->n++] = key;
+	rows->row_table[i] = (uint32_t)rows->n;
+	return (uint32_t)rows->n - 1;
+}
+
+static uint32_t row_of_site(struct report_rows *rows, const struct sonde_trace_site *site)
+{
+	bool point = site->kind == SONDE_TRACE_POINT;
+
+	return find_row(rows, (struct report_row){
+				      .kind = point ? REPORT_POINT : REPORT_FUNCTION,
+				      .function = site->function,
+				      .module = site->module,
+				      .name = point ? site->name : "",
+			      });
+}
+
+static uint32_t row_of_counter(struct report_rows *rows, const struct sonde_trace_counter *counter)
+{
+	return find_row(rows, (struct report_row){
+				      .kind = REPORT_COUNTER,
+				      .function = counter->function,
+				      .module = counter->module,
+				      .name = counter->name,
+			      });
+}
+
+/* ---- amounts of data ---- */
+
+static size_t find_column(struct report_rows *rows, const char *name)
+{
+	size_t i = 0;
+
+	while (i < rows->ncolumns && strcmp(rows->columns[i], name) != 0)
+		i++;
+	if (i == rows->ncolumns && i < REPORT_MAX_COLUMNS)
+		rows->columns[rows->ncolumns++] = name;
+	return i;
+}
+
+static uint32_t find_slot(struct report_rows *rows, uint32_t row, uint32_t column)
+{
+	uint32_t *link = &rows->row[row].slots;
+
+	while (*link != REPORT_NO_SLOT && rows->slots[*link].column != column)
+		link = &rows->slots[*link].next;
+	if (*link != REPORT_NO_SLOT)
+		return *link;
+	*link = (uint32_t)rows->nslots;
+	if (rows->nslots == rows->slots_room) {
+		rows->slots_room = rows->slots_room ? 2 * rows->slots_room : 64;
+		rows->slots = report_need(
+			reallocarray(rows->slots, rows->slots_room, sizeof(*rows->slots)));
+	}
+	rows->slots[rows->nslots] = (struct report_slot){ column, REPORT_NO_SLOT, false };
+	return (uint32_t)rows->nslots++;
+}
+
+static void add_amounts(struct report_rows *rows, struct report_site *s, size_t *namounts)
+{
+	s->amounts = (uint32_t)*namounts;
+	for (size_t i = 0; i < s->site->nfields; i++) {
+		if (s->site->fields[i].type != SONDE_TRACE_BYTES)
+			continue;
+		size_t column = find_column(rows, s->site->fields[i].name);
+		if (column == REPORT_MAX_COLUMNS)
+			continue;
+		uint32_t slot = find_slot(rows, s->row, (uint32_t)column);
+		if (s->site->kind == SONDE_TRACE_LEAVE)
+			rows->slots[slot].at_return = true;
+		rows->amounts[(*namounts)++] =
+			(struct report_amount){ .slot = slot, .value = (uint8_t)i };
+	}
+	s->namounts = (uint32_t)*namounts - s->amounts;
+}
+
+/* When the returns of all rows are known. */
+static void find_held(struct report_rows *rows, const struct report_site *s)
+{
+	struct report_amount *a = &rows->amounts[s->amounts];
+
+	for (size_t i = 0; s->site->kind == SONDE_TRACE_ENTER && i < s->namounts; i++)
+		a[i].held = rows->slots[a[i].slot].at_return;
+}
+
+/* ---- all of them ---- */
+
+static void add_site(struct report_rows *rows, size_t index, const struct sonde_trace_site *site)
+{
+	size_t i = report_site_hash(site) & rows->site_mask;
+
+	while (rows->site_table[i])
+		i = (i + 1) & rows->site_mask;
+	rows->site_table[i] = (uint32_t)index + 1;
+	rows->sites[index] = (struct report_site){
+		.site = site,
+		.row = row_of_site(rows, site),
+		.module = site->module ? (uint32_t)site->module->index : (uint32_t)rows->nmodules,
+	};
+}
+
+static size_t count_amounts(const struct sonde_trace *trace)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < sonde_trace_sites(trace); i++) {
+		const struct sonde_trace_site *site = sonde_trace_site(trace, i);
+
+		for (size_t k = 0; k < site->nfields; k++)
+			n += site->fields[k].type == SONDE_TRACE_BYTES;
+	}
+	return n;
+}
+
+static int compare_identity(const void *a, const void *b)
+{
+	const struct report_row *x = *(const struct report_row *const *)a;
+	const struct report_row *y = *(const struct report_row *const *)b;
+	int order = strcmp(x->function->demangled, y->function->demangled);
+
+	return order ? order : (x->function > y->function) - (x->function < y->function);
+}
+
+static bool same_name(const struct report_row *a, const struct report_row *b)
+{
+	return strcmp(a->function->demangled, b->function->demangled) == 0;
+}
+
+/* Equal names stand together after sorting, and in them equal functions. */
+static void find_ambiguous(struct report_rows *rows)
+{
+	struct report_row **order = report_zeroed(rows->n, sizeof(*order));
+	size_t n = 0;
+
+	for (size_t i = 0; i < rows->n; i++) {
+		if (rows->row[i].function)
+			order[n++] = &rows->row[i];
+	}
+	qsort(order, n, sizeof(*order), compare_identity);
+	for (size_t i = 0, end; i < n; i = end) {
+		for (end = i + 1; end < n && same_name(order[i], order[end]); end++)
+			;
+		for (size_t k = i; k < end; k++)
+			order[k]->ambiguous = order[i]->function != order[end - 1]->function;
+	}
+	free(order);
+}
+
+/* Functions of which some thread counted the calls. */
+static void add_counted(struct report_rows *rows, const struct sonde_trace *trace)
+{
+	size_t nfunctions = sonde_trace_functions(trace);
+
+	rows->counted = report_zeroed(nfunctions, sizeof(*rows->counted));
+	for (size_t i = 0; i < nfunctions; i++)
+		rows->counted[i] = REPORT_NO_SLOT;
+	for (size_t i = 0; i < sonde_trace_threads(trace); i++) {
+		const struct sonde_trace_thread *t = sonde_trace_thread(trace, i);
+
+		for (size_t k = 0; k < t->ncalls; k++) {
+			const struct sonde_trace_function *f = t->calls[k].function;
+
+			if (rows->counted[f->index] == REPORT_NO_SLOT)
+				rows->counted[f->index] = find_row(
+					rows, (struct report_row){ .kind = REPORT_FUNCTION,
+								   .function = f, .name = "" });
+		}
+	}
+}
+
+void report_rows_init(struct report_rows *rows, const struct sonde_trace *trace)
+{
+	size_t nsites = sonde_trace_sites(trace), ncounters = sonde_trace_counters(trace);
+	size_t nfunctions = sonde_trace_functions(trace), most = nsites + ncounters + nfunctions;
+	size_t namounts = 0;
+
+	*rows = (struct report_rows){ .nmodules = sonde_trace_modules(trace) };
+	rows->site_mask = table_mask(nsites);
+	rows->row_mask = table_mask(most);
+	rows->site_table = report_zeroed(rows->site_mask + 1, sizeof(*rows->site_table));
+	rows->row_table = report_zeroed(rows->row_mask + 1, sizeof(*rows->row_table));
+	rows->row = report_zeroed(most, sizeof(*rows->row));
+	rows->sites = report_zeroed(nsites, sizeof(*rows->sites));
+	rows->counters = report_zeroed(ncounters, sizeof(*rows->counters));
+	rows->amounts = report_zeroed(count_amounts(trace), sizeof(*rows->amounts));
+	for (size_t i = 0; i < nsites; i++) {
+		add_site(rows, i, sonde_trace_site(trace, i));
+		add_amounts(rows, &rows->sites[i], &namounts);
+	}
+	for (size_t i = 0; i < nsites; i++)
+		find_held(rows, &rows->sites[i]);
+	for (size_t i = 0; i < ncounters; i++)
+		rows->counters[i] = row_of_counter(rows, sonde_trace_counter(trace, i));
+	add_counted(rows, trace);
+	find_ambiguous(rows);
+}
+
+void report_rows_free(struct report_rows *rows)
+{
+	free(rows->site_table);
+	free(rows->row_table);
+	free(rows->row);
+	free(rows->sites);
+	free(rows->counters);
+	free(rows->counted);
+	free(rows->amounts);
+	free(rows->slots);
+	*rows = (struct report_rows){ 0 };
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * What a report counts.  A row is a function as recorded by one module, a point in one, or a counter.
+ * Sites (places that record, several to a row) lead to their row.
+ *
+ * Fields of type "bytes" are summed up by name.  Each name is a column; a row has a slot for each of
+ * its columns.  Where entry and return of a row both tell a field of that name, the return's value
+ * counts, since it is what came of what had been asked for; the entry's is held until then, and counts
+ * if the call never returns.
+ */
+#ifndef SONDE_LAUNCHER_REPORT_REPORT_ROWS_H
+#define SONDE_LAUNCHER_REPORT_REPORT_ROWS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sonde/trace.h"
+
+#define REPORT_MAX_COLUMNS 64u /* fields of further names are not summed up */
+#define REPORT_NO_SLOT UINT32_MAX
+
+enum report_kind { REPORT_FUNCTION, REPORT_POINT, REPORT_COUNTER };
+
+struct report_row {
+	enum report_kind kind;
+	const struct sonde_trace_function *function; /* NULL: a counter of none */
+	const struct sonde_trace_module *module;     /* NULL: Sonde itself */
+	const char *name;			     /* of a point or counter */
+	uint32_t slots;				     /* first of a list, or REPORT_NO_SLOT */
+	bool ambiguous; /* a function of another file has the same name */
+};
+
+struct report_slot {
+	uint32_t column;
+	uint32_t next;	/* of the same row, or REPORT_NO_SLOT */
+	bool at_return; /* told when a call returns */
+};
+
+struct report_amount {
+	uint32_t slot;
+	uint8_t value; /* index of the event's value */
+	bool held;     /* until the call returns */
+};
+
+struct report_site {
+	const struct sonde_trace_site *site;
+	uint32_t row;
+	uint32_t module; /* index; the number of modules for Sonde itself */
+	uint32_t amounts, namounts;
+};
+
+struct report_rows {
+	struct report_row *row;
+	size_t n;
+	struct report_site *sites;
+	struct report_amount *amounts;
+	struct report_slot *slots;
+	size_t nslots, slots_room;
+	const char *columns[REPORT_MAX_COLUMNS];
+	size_t ncolumns;
+	uint32_t *counters; /* rows, by index of the trace's counter */
+	uint32_t *counted;  /* rows, by index of functions whose calls were counted; else REPORT_NO_SLOT */
+	size_t nmodules;    /* of the trace */
+	uint32_t *site_table, *row_table; /* hashed; index + 1, 0: free */
+	size_t site_mask, row_mask;
+};
+
+/* Never fails but for lack of memory, which ends the program with a message. */
+void report_rows_init(struct report_rows *rows, const struct sonde_trace *trace);
+void report_rows_free(struct report_rows *rows);
+
+static inline size_t report_site_hash(const struct sonde_trace_site *site)
+{
+	return (size_t)((uint64_t)(uintptr_t)site * UINT64_C(0x9e3779b97f4a7c15) >> 32);
+}
+
+/* @site is one of the trace's. */
+static inline const struct report_site *report_site_find(const struct report_rows *rows,
+							  const struct sonde_trace_site *site)
+{
+	size_t i = report_site_hash(site) & rows->site_mask;
+
+	while (rows->sites[rows->site_table[i] - 1].site != site)
+		i = (i + 1) & rows->site_mask;
+	return &rows->sites[rows->site_table[i] - 1];
+}
+
+/* Returns @p, which came from malloc() or its kin, or ends the program. */
+void *report_need(void *p) __attribute__((warn_unused_result));
+void *report_zeroed(size_t n, size_t size) __attribute__((warn_unused_result));
+
+#endif

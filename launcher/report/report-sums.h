@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The figures of all rows: of one thread, or of a group of threads. */
+#ifndef SONDE_LAUNCHER_REPORT_REPORT_SUMS_H
+#define SONDE_LAUNCHER_REPORT_REPORT_SUMS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "launcher/report/report-rows.h"
+
+/* Durations of calls: how many, and in ns their sum, the shortest, the longest. */
+struct report_durations {
+	uint64_t n, sum, min, max;
+};
+
+/*
+ * calls    entries, returns without an entry, points, or a counter's value
+ * total    ns from entry to return; of recursive calls only the outermost counts
+ * self     ns of it that were not spent in other recorded calls
+ * wait     ns in calls that wait; of nested ones of the same row only the outermost counts
+ * unwound  calls that a longjmp or an exception ended; their end is the next event
+ * open     calls without an end: they end with the thread's last event
+ * orphans  returns whose entry was not recorded: no time is known
+ */
+struct report_stats {
+	/* what every call changes, together */
+	bool seen;
+	uint64_t calls, total, self;
+	struct report_durations ended;
+	uint64_t unwound, open, orphans, wait;
+	struct report_durations unended;
+	uint32_t threads, ranks;
+	int last_rank; /* counted in @ranks last; meaningless before */
+};
+
+struct report_sums {
+	const struct report_rows *rows;
+	struct report_stats *row;
+	uint64_t *amount; /* by slot */
+	uint32_t *seen;	  /* rows that have been touched */
+	size_t nseen;
+};
+
+void report_sums_init(struct report_sums *s, const struct report_rows *rows);
+void report_sums_free(struct report_sums *s);
+void report_sums_clear(struct report_sums *s);
+
+/* Adds those of one thread of rank @rank.  Ranks have to come one after the other. */
+void report_sums_add(struct report_sums *to, const struct report_sums *thread, int rank);
+
+void report_durations_add(struct report_durations *to, const struct report_durations *more);
+
+static inline void report_duration(struct report_durations *d, uint64_t ns)
+{
+	if (!d->n++ || ns < d->min)
+		d->min = ns;
+	if (ns > d->max)
+		d->max = ns;
+	d->sum += ns;
+}
+
+/* The figures of @row, which are to be changed. */
+static inline struct report_stats *report_sums_row(struct report_sums *s, uint32_t row)
+{
+	struct report_stats *stats = &s->row[row];
+
+	if (!stats->seen) {
+		stats->seen = true;
+		s->seen[s->nseen++] = row;
+	}
+	return stats;
+}
+
+#endif

@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The table for people: figures to the right, names last, as wide as the terminal. Where that is too
+ * narrow the columns that say least go first, then names are cut in the middle.
+ */
+#include "launcher/memory/memtrace.h"
+#include "launcher/common/units.h"
+#include "launcher/report/report.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_AMOUNTS 4 /* columns of bytes; the csv has all */
+#define MAX_CELLS (12 + MAX_AMOUNTS)
+#define MIN_NAME 24
+#define CELL_MAX 64
+
+struct table;
+typedef void cell_fn(const struct table *t, const struct report_line *line, size_t arg, char *text);
+
+struct cell {
+	const char *title;
+	cell_fn *print;
+	size_t arg;
+	unsigned drop; /* the lowest goes first when there is no room; 0: never */
+	size_t width;
+};
+
+struct table {
+	const struct report *r;
+	const struct report_group *g;
+	FILE *out;
+	struct cell cells[MAX_CELLS];
+	size_t ncells;
+	size_t module_width; /* 0: no column */
+	size_t name_width;   /* 0: as long as it is */
+	bool utf8;
+};
+
+/* ---- cells: their text, "" for none ---- */
+
+static bool has_time(const struct table *t, const struct report_line *line)
+{
+	return t->r->rows.row[line->row].kind == REPORT_FUNCTION &&
+	       line->stats.ended.n + line->stats.unended.n > 0;
+}
+
+static void cell_calls(const struct table *t, const struct report_line *line, size_t arg, char *text)
+{
+	(void)t, (void)arg;
+	snprintf(text, CELL_MAX, "%" PRIu64, line->stats.calls);
+}
+
+#define TIME_CELL(name_, value_)                                                                   \
+	static void cell_##name_(const struct table *t, const struct report_line *line, size_t arg, \
+				 char *text)                                                       \
+	{                                                                                          \
+		const struct report_stats *s = &line->stats;                                       \
+                                                                                                   \
+		(void)arg;                                                                         \
+		if (has_time(t, line))                                                             \
+			units_time(value_, text);                                                  \
+	}
+TIME_CELL(total, s->total)
+TIME_CELL(self, s->self)
+TIME_CELL(average, report_average(s))
+TIME_CELL(min, report_min(s))
+TIME_CELL(max, report_max(s))
+
+static void cell_total_share(const struct table *t, const struct report_line *line, size_t arg,
+			     char *text)
+{
+	(void)arg;
+	if (has_time(t, line))
+		units_percent(report_percent(line->stats.total, t->g->whole), text);
+}
+
+static void cell_self_share(const struct table *t, const struct report_line *line, size_t arg,
+			    char *text)
+{
+	(void)arg;
+	if (has_time(t, line))
+		units_percent(report_percent(line->stats.self, t->g->whole), text);
+}
+
+static void cell_wait(const struct table *t, const struct report_line *line, size_t arg, char *text)
+{
+	(void)t, (void)arg;
+	if (line->stats.wait)
+		units_time(line->stats.wait, text);
+}
+
+static void cell_amount(const struct table *t, const struct report_line *line, size_t column,
+			char *text)
+{
+	uint64_t amount = report_line_amount(t->r, t->g, line, column);
+
+	if (amount)
+		units_bytes(amount, text);
+}
+
+static void cell_threads(const struct table *t, const struct report_line *line, size_t arg, char *text)
+{
+	(void)t, (void)arg;
+	snprintf(text, CELL_MAX, "%" PRIu32, line->stats.threads);
+}
+
+static void cell_ranks(const struct table *t, const struct report_line *line, size_t arg, char *text)
+{
+	(void)t, (void)arg;
+	snprintf(text, CELL_MAX, "%" PRIu32, line->stats.ranks);
+}
+
+/* ---- names ---- */
+
+static const char *file_part(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+static void add_note(char *text, size_t size, uint64_t n, const char *what)
+{
+	size_t at = strlen(text);
+
+	if (n)
+		snprintf(text + at, size - at, "%s%" PRIu64 " %s", at ? ", " : "", n, what);
+}
+
+static void put_notes(FILE *out, const struct report_stats *s)
+{
+	char notes[128] = "";
+
+	add_note(notes, sizeof(notes), s->unwound, "unwound");
+	add_note(notes, sizeof(notes), s->open, "open");
+	add_note(notes, sizeof(notes), s->orphans, "orphaned");
+	if (*notes)
+		fprintf(out, "  (%s)", notes);
+}
+
+static void put_name(const struct table *t, const struct report_line *line)
+{
+	const struct report_row *row = &t->r->rows.row[line->row];
+
+	units_text(t->out, report_name(t->r, line), t->name_width, t->utf8);
+	if (row->ambiguous && *row->function->path) {
+		fputs(" [", t->out);
+		units_text(t->out, file_part(row->function->path), 0, t->utf8);
+		putc(']', t->out);
+	}
+	put_notes(t->out, &line->stats);
+}
+
+static const char *module_of(const struct table *t, const struct report_line *line)
+{
+	const struct sonde_trace_module *m = t->r->rows.row[line->row].module;
+
+	return m ? m->name : "";
+}
+
+/* ---- which columns, and how wide ---- */
+
+static void add_cell(struct table *t, const char *title, cell_fn *print, size_t arg, unsigned drop)
+{
+	t->cells[t->ncells++] = (struct cell){ title, print, arg, drop, units_width(title) };
+}
+
+static bool any_wait(const struct report_group *g)
+{
+	for (size_t i = 0; i < g->nlines; i++) {
+		if (g->lines[i].stats.wait)
+			return true;
+	}
+	return false;
+}
+
+static bool any_time(const struct table *t)
+{
+	for (size_t i = 0; i < t->g->nlines; i++) {
+		if (has_time(t, &t->g->lines[i]))
+			return true;
+	}
+	return false;
+}
+
+static bool any_amount(const struct table *t, size_t column)
+{
+	for (size_t i = 0; i < t->g->nlines; i++) {
+		if (report_line_amount(t->r, t->g, &t->g->lines[i], column))
+			return true;
+	}
+	return false;
+}
+
+static void add_amounts(struct table *t)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < t->r->rows.ncolumns && n < MAX_AMOUNTS; i++) {
+		if (any_amount(t, i)) {
+			add_cell(t, t->r->rows.columns[i], cell_amount, i, 0);
+			n++;
+		}
+	}
+}
+
+static void choose_cells(struct table *t)
+{
+	add_cell(t, "calls", cell_calls, 0, 0);
+	if (any_time(t)) {
+		add_cell(t, "total", cell_total, 0, 0);
+		add_cell(t, "total%", cell_total_share, 0, 6);
+		add_cell(t, "self", cell_self, 0, 0);
+		add_cell(t, "self%", cell_self_share, 0, 1);
+		add_cell(t, "average", cell_average, 0, 0);
+		add_cell(t, "min", cell_min, 0, 2);
+		add_cell(t, "max", cell_max, 0, 5);
+	}
+	if (any_wait(t->g))
+		add_cell(t, "wait", cell_wait, 0, 0);
+	add_amounts(t);
+	if (t->g->nthreads > 1)
+		add_cell(t, "threads", cell_threads, 0, 4);
+	if (t->r->nranks > 1 && t->r->request->by == REPORT_BY_FUNCTION)
+		add_cell(t, "ranks", cell_ranks, 0, 3);
+}
+
+static void measure(struct table *t)
+{
+	char text[CELL_MAX];
+
+	for (size_t i = 0; i < t->g->nlines; i++) {
+		const struct report_line *line = &t->g->lines[i];
+
+		for (size_t k = 0; k < t->ncells; k++) {
+			struct cell *c = &t->cells[k];
+			text[0] = '\0';
+			c->print(t, line, c->arg, text);
+			if (strlen(text) > c->width)
+				c->width = strlen(text);
+		}
+		if (units_width(module_of(t, line)) > t->module_width)
+			t->module_width = units_width(module_of(t, line));
+	}
+	if (t->module_width && t->module_width < strlen("module"))
+		t->module_width = strlen("module");
+}
+
+static size_t figures_width(const struct table *t)
+{
+	size_t width = t->module_width ? t->module_width + 2 : 0;
+
+	for (size_t i = 0; i < t->ncells; i++)
+		width += t->cells[i].width + 2;
+	return width;
+}
+
+static bool drop_cell(struct table *t)
+{
+	size_t least = t->ncells;
+
+	for (size_t i = 0; i < t->ncells; i++) {
+		if (t->cells[i].drop &&
+		    (least == t->ncells || t->cells[i].drop < t->cells[least].drop))
+			least = i;
+	}
+	if (least == t->ncells)
+		return false;
+	t->ncells--;
+	memmove(&t->cells[least], &t->cells[least + 1], (t->ncells - least) * sizeof(t->cells[0]));
+	return true;
+}
+
+static void fit(struct table *t, size_t width)
+{
+	if (!width)
+		return;
+	while (figures_width(t) + MIN_NAME > width && drop_cell(t))
+		;
+	t->name_width = figures_width(t) + MIN_NAME > width ? MIN_NAME : width - figures_width(t);
+}
+
+/* ---- output ---- */
+
+static void put_title(const struct table *t)
+{
+	for (size_t i = 0; i < t->ncells; i++) {
+		const struct cell *c = &t->cells[i];
+
+		fprintf(t->out, "%*s", (int)(c->width - units_width(c->title)), "");
+		units_text(t->out, c->title, 0, t->utf8);
+		fputs("  ", t->out);
+	}
+	if (t->module_width)
+		fprintf(t->out, "%-*s  ", (int)t->module_width, "module");
+	fputs("function\n", t->out);
+}
+
+static void put_line(const struct table *t, const struct report_line *line)
+{
+	char text[CELL_MAX];
+
+	for (size_t i = 0; i < t->ncells; i++) {
+		const struct cell *c = &t->cells[i];
+
+		text[0] = '\0';
+		c->print(t, line, c->arg, text);
+		fprintf(t->out, "%*s  ", (int)c->width, text);
+	}
+	if (t->module_width) {
+		size_t used = units_text(t->out, module_of(t, line), 0, t->utf8);
+
+		fprintf(t->out, "%*s", (int)(t->module_width - used) + 2, "");
+	}
+	put_name(t, line);
+	putc('\n', t->out);
+}
+
+static void put_group_title(const struct report *r, const struct report_group *g, FILE *out)
+{
+	char whole[UNITS_MAX], wait[UNITS_MAX];
+
+	if (r->request->by == REPORT_BY_FUNCTION)
+		return;
+	if (g->rank >= 0)
+		fprintf(out, "rank %d%s", g->rank, g->thread ? ", " : "");
+	if (g->thread) {
+		fprintf(out, "thread %d.%d ", g->thread->pid, g->thread->tid);
+		units_text(out, g->thread->comm, 0, true);
+	}
+	if (!g->thread && g->rank < 0)
+		fputs("no rank", out);
+	units_time(g->whole, whole);
+	fprintf(out, ": %s, %" PRIu64 " event%s", whole, g->events, g->events == 1 ? "" : "s");
+	if (g->wait) {
+		units_time(g->wait, wait);
+		fprintf(out, ", waiting %s (%.1f%%)", wait, report_percent(g->wait, g->whole));
+	}
+	putc('\n', out);
+}
+
+static const char *why_none(const struct report *r)
+{
+	if (r->request->functions.n)
+		return "nothing that matches\n";
+	if (memtrace_has_any(r->trace))
+		return "no calls were recorded, but memory accesses: `sonde memory' shows them\n";
+	return "nothing was recorded\n";
+}
+
+static void put_group(const struct report *r, const struct report_group *g, FILE *out, unsigned width,
+		      bool utf8)
+{
+	struct table t = { .r = r, .g = g, .out = out, .utf8 = utf8 };
+
+	putc('\n', out);
+	put_group_title(r, g, out);
+	if (!g->nlines) {
+		if (!g->left_out)
+			fputs(why_none(r), out);
+		return;
+	}
+	choose_cells(&t);
+	measure(&t);
+	fit(&t, width);
+	put_title(&t);
+	for (size_t i = 0; i < g->nlines; i++)
+		put_line(&t, &g->lines[i]);
+	if (g->left_out)
+		fprintf(out, "... and %zu more (--all shows them)\n", g->left_out);
+}
+
+/* ---- what the notes mean ---- */
+
+static void explain(const struct report *r, FILE *out)
+{
+	struct report_stats any = { 0 };
+
+	for (size_t i = 0; i < r->ngroups; i++) {
+		for (size_t k = 0; k < r->groups[i].nlines; k++) {
+			any.unwound |= r->groups[i].lines[k].stats.unwound;
+			any.open |= r->groups[i].lines[k].stats.open;
+			any.orphans |= r->groups[i].lines[k].stats.orphans;
+		}
+	}
+	if (any.unwound | any.open | any.orphans)
+		putc('\n', out);
+	if (any.unwound)
+		fputs("unwound: left by longjmp or an exception; counted up to the next event\n", out);
+	if (any.open)
+		fputs("open: no return was recorded; counted up to the thread's last event\n", out);
+	if (any.orphans)
+		fputs("orphaned: only the return was recorded; no time is known\n", out);
+}
+
+void report_print_text(const struct report *r, FILE *out, unsigned width, bool utf8)
+{
+	report_print_head(r, out);
+	for (size_t i = 0; i < r->ngroups; i++)
+		put_group(r, &r->groups[i], out, width, utf8);
+	if (!r->ngroups)
+		fputs("\nnothing was recorded\n", out);
+	explain(r, out);
+}

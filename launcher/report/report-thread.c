@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The reader tells how deep each event is. An intact thread is a stack: each enter one deeper than the
+ * frame on top, each leave that of the top. After damage frames may be missing from our stack, or
+ * still be on it although they have been left unseen; the depths, and the functions of leaves, tell which.
+ */
+#include "launcher/report/report-thread.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct report_frame {
+	const struct report_site *site; /* of the enter */
+	uint64_t entered;
+	uint64_t inner; /* ns spent in recorded calls below */
+	size_t held;	/* its amounts start here */
+	uint32_t depth;
+};
+
+/* Open frames of a row. */
+struct report_activity {
+	uint32_t frames;
+	uint32_t waiting; /* of these, that wait */
+};
+
+struct report_held {
+	uint32_t slot;
+	uint64_t value;
+};
+
+void report_walk_init(struct report_walk *w, const struct report_rows *rows)
+{
+	*w = (struct report_walk){
+		.rows = rows,
+		.module_time = report_zeroed(rows->nmodules + 1, sizeof(*w->module_time)),
+		.module_active = report_zeroed(rows->nmodules + 1, sizeof(*w->module_active)),
+		.active = report_zeroed(rows->n, sizeof(*w->active)),
+	};
+	report_sums_init(&w->sums, rows);
+}
+
+void report_walk_free(struct report_walk *w)
+{
+	report_sums_free(&w->sums);
+	free(w->module_time);
+	free(w->module_active);
+	free(w->active);
+	free(w->frame);
+	free(w->held);
+	*w = (struct report_walk){ 0 };
+}
+
+void report_walk_start(struct report_walk *w)
+{
+	report_sums_clear(&w->sums);
+	memset(w->module_time, 0, (w->rows->nmodules + 1) * sizeof(*w->module_time));
+	w->wait = w->events = w->unknown = w->last = 0;
+}
+
+/* ---- amounts ---- */
+
+static void hold(struct report_walk *w, uint32_t slot, uint64_t value)
+{
+	if (w->nheld == w->held_room) {
+		w->held_room = w->held_room ? 2 * w->held_room : 64;
+		w->held = report_need(reallocarray(w->held, w->held_room, sizeof(*w->held)));
+	}
+	w->held[w->nheld++] = (struct report_held){ slot, value };
+}
+
+static void add_amounts(struct report_walk *w, const struct report_site *s,
+			const struct sonde_trace_event *ev)
+{
+	const struct report_amount *a = &w->rows->amounts[s->amounts];
+
+	for (uint32_t i = 0; i < s->namounts; i++) {
+		uint64_t value = ev->values[a[i].value].u;
+
+		if (a[i].held)
+			hold(w, a[i].slot, value);
+		else
+			w->sums.amount[a[i].slot] += value;
+	}
+}
+
+static bool tells(const struct report_walk *w, const struct report_site *leave, uint32_t slot)
+{
+	for (uint32_t i = 0; leave && i < leave->namounts; i++) {
+		if (w->rows->amounts[leave->amounts + i].slot == slot)
+			return true;
+	}
+	return false;
+}
+
+/* What the call's entry told counts where its return does not tell it. */
+static void release_held(struct report_walk *w, size_t from, const struct report_site *leave)
+{
+	for (size_t i = from; i < w->nheld; i++) {
+		if (!tells(w, leave, w->held[i].slot))
+			w->sums.amount[w->held[i].slot] += w->held[i].value;
+	}
+	w->nheld = from;
+}
+
+/* ---- frames ---- */
+
+static void push(struct report_walk *w, const struct report_site *s,
+		 const struct sonde_trace_event *ev)
+{
+	if (w->n == w->room) {
+		w->room = w->room ? 2 * w->room : 64;
+		w->frame = report_need(reallocarray(w->frame, w->room, sizeof(*w->frame)));
+	}
+	w->frame[w->n++] = (struct report_frame){ s, ev->time, 0, w->nheld, ev->depth };
+}
+
+static void end_wait(struct report_walk *w, struct report_stats *stats, struct report_activity *active,
+		     bool since_enter, uint64_t ns)
+{
+	if (since_enter) {
+		active->waiting--;
+		w->waiting--;
+	}
+	if (!active->waiting)
+		stats->wait += ns;
+	if (!w->waiting)
+		w->wait += ns;
+}
+
+/* Takes the top frame off and counts the call; @leave is NULL where its return told nothing. */
+static struct report_stats *pop(struct report_walk *w, uint64_t time, const struct report_site *leave,
+				uint64_t *duration)
+{
+	const struct report_frame f = w->frame[--w->n];
+	struct report_activity *active = &w->active[f.site->row];
+	struct report_stats *stats = report_sums_row(&w->sums, f.site->row);
+	uint64_t ns = time > f.entered ? time - f.entered : 0;
+
+	stats->calls++;
+	if (!--active->frames)
+		stats->total += ns;
+	if (!--w->module_active[f.site->module])
+		w->module_time[f.site->module] += ns;
+	if (f.site->site->waits || (leave && leave->site->waits))
+		end_wait(w, stats, active, f.site->site->waits, ns);
+	stats->self += ns > f.inner ? ns - f.inner : 0;
+	if (w->n)
+		w->frame[w->n - 1].inner += ns;
+	if (w->nheld > f.held)
+		release_held(w, f.held, leave);
+	*duration = ns;
+	return stats;
+}
+
+static void pop_open(struct report_walk *w)
+{
+	uint64_t ns;
+	struct report_stats *stats = pop(w, w->last, NULL, &ns);
+
+	stats->open++;
+	report_duration(&stats->unended, ns);
+}
+
+/* ---- events ---- */
+
+static void enter(struct report_walk *w, const struct sonde_trace_event *ev)
+{
+	const struct report_site *s = report_site_find(w->rows, ev->site);
+
+	while (w->n && w->frame[w->n - 1].depth >= ev->depth)
+		pop_open(w);
+	push(w, s, ev);
+	w->active[s->row].frames++;
+	w->module_active[s->module]++;
+	if (s->site->waits) {
+		w->active[s->row].waiting++;
+		w->waiting++;
+	}
+	if (s->namounts)
+		add_amounts(w, s, ev);
+}
+
+/* A return whose enter we have not seen. */
+static void orphan(struct report_walk *w, const struct sonde_trace_event *ev)
+{
+	if (!ev->site)
+		return;
+	const struct report_site *s = report_site_find(w->rows, ev->site);
+	struct report_stats *stats = report_sums_row(&w->sums, s->row);
+
+	stats->calls++;
+	stats->orphans++;
+	add_amounts(w, s, ev);
+}
+
+/* Is the top frame the one that is left?  What lies above it is gone. */
+static bool find_frame(struct report_walk *w, const struct sonde_trace_event *ev)
+{
+	while (w->n && w->frame[w->n - 1].depth > ev->depth)
+		pop_open(w);
+	if (!w->n || w->frame[w->n - 1].depth != ev->depth)
+		return false;
+	if (!ev->function || w->frame[w->n - 1].site->site->function == ev->function)
+		return true;
+	pop_open(w);
+	return false;
+}
+
+static void leave(struct report_walk *w, const struct sonde_trace_event *ev)
+{
+	const struct report_site *s = NULL;
+	uint64_t ns;
+
+	if ((ev->flags & SONDE_TRACE_ORPHAN) || !find_frame(w, ev)) {
+		orphan(w, ev);
+		return;
+	}
+	/* Most returns tell nothing but the time. */
+	if (ev->site && (ev->nvalues || ev->site->waits))
+		s = report_site_find(w->rows, ev->site);
+	struct report_stats *stats = pop(w, ev->time, s, &ns);
+	stats->unwound += (ev->flags & SONDE_TRACE_UNWOUND) != 0;
+	report_duration(&stats->ended, ns);
+	if (s && s->namounts) {
+		report_sums_row(&w->sums, s->row);
+		add_amounts(w, s, ev);
+	}
+}
+
+/* Events that damaged metadata does not describe: a frame of that kind is missing from the stack. */
+static bool is_unknown(const struct sonde_trace_event *ev)
+{
+	return !ev->site && (ev->kind != SONDE_TRACE_LEAVE || !ev->function);
+}
+
+static void point(struct report_walk *w, const struct sonde_trace_event *ev)
+{
+	const struct report_site *s = report_site_find(w->rows, ev->site);
+
+	report_sums_row(&w->sums, s->row)->calls++;
+	add_amounts(w, s, ev);
+}
+
+void report_walk_event(struct report_walk *w, const struct sonde_trace_event *ev)
+{
+	if (is_unknown(ev)) {
+		w->unknown += ev->kind != SONDE_TRACE_LOST;
+		return;
+	}
+	switch (ev->kind) {
+	case SONDE_TRACE_ENTER:
+		enter(w, ev);
+		break;
+	case SONDE_TRACE_LEAVE:
+		leave(w, ev);
+		break;
+	case SONDE_TRACE_POINT:
+		point(w, ev);
+		break;
+	case SONDE_TRACE_LOST:
+		return; /* what was open before a gap ends with the last event that was seen */
+	}
+	w->last = ev->time;
+	w->events++;
+}
+
+void report_walk_finish(struct report_walk *w, const struct sonde_trace_thread *t)
+{
+	while (w->n)
+		pop_open(w);
+	for (size_t i = 0; i < t->ncounts; i++) {
+		uint32_t row = w->rows->counters[t->counts[i].counter->index];
+
+		report_sums_row(&w->sums, row)->calls += t->counts[i].value;
+	}
+	for (size_t i = 0; i < t->ncalls; i++) {
+		uint32_t row = w->rows->counted[t->calls[i].function->index];
+
+		report_sums_row(&w->sums, row)->calls += t->calls[i].calls;
+	}
+}

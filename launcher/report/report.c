@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The verb: options in, one of the three kinds of output out. */
+#include "launcher/report/report.h"
+#include "launcher/common/message.h"
+#include "launcher/common/pick.h"
+#include "launcher/verbs.h"
+
+#include <errno.h>
+#include <langinfo.h>
+#include <limits.h>
+#include <locale.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#define DEFAULT_DIR "sonde.data"
+#define EXIT_DAMAGED 1
+#define DEFAULT_LIMIT 100 /* lines of a table for people */
+#define NO_LIMIT (UINT64_MAX - 1)
+
+struct report_options {
+	const char *by, *sort, *thread;
+	struct opt_list functions;
+	uint64_t rank, limit;
+	bool csv, json, mangled, all;
+};
+
+#define SORTS "total\0self\0calls\0average\0max\0name\0bytes\0wait\0" /* as enum report_sort */
+#define BYS "function\0thread\0rank\0"				      /* as enum report_by */
+
+static const struct opt report_opts[] = {
+	{ 's', "sort", "KEY", "total (default), self, calls, average, max, name, bytes or wait",
+	  OPT_CHOICE, offsetof(struct report_options, sort), SORTS },
+	{ 'b', "by", "WHAT", "one table (function, the default), one per thread or per rank",
+	  OPT_CHOICE, offsetof(struct report_options, by), BYS },
+	{ 'f', "function", "GLOB", "only functions that match; may be repeated", OPT_LIST,
+	  offsetof(struct report_options, functions), NULL },
+	{ 't', "thread", "TID", "only this thread; also PID.TID", OPT_STRING,
+	  offsetof(struct report_options, thread), NULL },
+	{ 'r', "rank", "N", "only this MPI rank", OPT_COUNT, offsetof(struct report_options, rank),
+	  NULL },
+	{ 'n', "limit", "N", "only the first N lines of each table; 100 if not given, all for --csv and --json",
+	  OPT_COUNT, offsetof(struct report_options, limit), NULL },
+	{ 'a', "all", NULL, "all lines", OPT_FLAG, offsetof(struct report_options, all), NULL },
+	{ 0, "csv", NULL, "comma-separated values, in nanoseconds and bytes", OPT_FLAG,
+	  offsetof(struct report_options, csv), NULL },
+	{ 0, "json", NULL, "JSON, in nanoseconds and bytes", OPT_FLAG,
+	  offsetof(struct report_options, json), NULL },
+	{ 0, "mangled", NULL, "C++ names as they are in the symbol table", OPT_FLAG,
+	  offsetof(struct report_options, mangled), NULL },
+	OPT_HELP,
+	OPT_END,
+};
+
+static const struct opt_command report_command = {
+	.name = "report",
+	.usage = "[OPTION]... [DIR]",
+	.summary = "Shows how often each function was called and where the time went.",
+	.opts = report_opts,
+	.details = "DIR is a trace, " DEFAULT_DIR " if not given. The exit status is 1 if some of the trace is\n"
+		   "damaged and the rest was reported, 2 if there is nothing to report from.\n",
+	.examples = "sonde report\twhere the time went\n"
+		    "sonde report -s bytes -n 10\tthe ten functions that moved most data\n"
+		    "sonde report -b thread -f 'pthread_*'\twhat each thread waited for\n"
+		    "sonde report --json run3 | jq .tables\tfor other programs\n",
+};
+
+/* Position of @word in @words, "one\0two\0"; 0 for NULL. */
+static unsigned index_of(const char *words, const char *word)
+{
+	unsigned i = 0;
+
+	for (const char *w = words; word && strcmp(w, word) != 0; w += strlen(w) + 1)
+		i++;
+	return i;
+}
+
+/* A positive number up to @end, or 0. */
+static int parse_id(const char *text, const char *end)
+{
+	char *stop;
+	long id;
+
+	if (*text < '0' || *text > '9')
+		return 0;
+	errno = 0;
+	id = strtol(text, &stop, 10);
+	return errno || stop != end || id > INT_MAX ? 0 : (int)id;
+}
+
+static bool parse_thread(const char *text, struct report_request *q)
+{
+	const char *dot = strchr(text, '.');
+	const char *tid = dot ? dot + 1 : text;
+
+	if (dot)
+		q->pid = parse_id(text, dot);
+	q->tid = parse_id(tid, tid + strlen(tid));
+	return q->tid && (!dot || q->pid);
+}
+
+static int make_request(const struct report_options *o, struct report_request *q)
+{
+	*q = (struct report_request){
+		.by = (enum report_by)index_of(BYS, o->by),
+		.sort = (enum report_sort)index_of(SORTS, o->sort),
+		.rank = o->rank,
+		.limit = o->all || (o->limit == NO_LIMIT && (o->csv || o->json)) ? UINT64_MAX :
+			 o->limit == NO_LIMIT					  ? DEFAULT_LIMIT :
+										    o->limit,
+		.mangled = o->mangled,
+		.functions = o->functions,
+	};
+	if (o->csv && o->json)
+		return opt_usage_error(&report_command, "--csv and --json exclude each other");
+	if (o->thread && !parse_thread(o->thread, q))
+		return opt_usage_error(&report_command, "--thread %s: not TID or PID.TID", o->thread);
+	return 0;
+}
+
+/* 0 where there is no terminal. */
+static unsigned terminal_width(void)
+{
+	struct winsize size;
+
+	if (!isatty(STDOUT_FILENO))
+		return 0;
+	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0)
+		return 80;
+	return size.ws_col;
+}
+
+static void print(const struct report *r, const struct report_options *o)
+{
+	if (o->json) {
+		report_print_json(r, stdout);
+		return;
+	}
+	if (!o->csv) {
+		setlocale(LC_CTYPE, "");
+		report_print_text(r, stdout, terminal_width(),
+				  strcmp(nl_langinfo(CODESET), "UTF-8") == 0);
+		return;
+	}
+	/* The table has no place for them. */
+	for (size_t i = 0; i < r->nproblems; i++)
+		msg_warn("%s: %s", r->dir, r->problems[i].text);
+	report_print_csv(r, stdout);
+}
+
+static int report_trace(const char *dir, const struct report_options *o,
+			const struct report_request *q)
+{
+	struct sonde_trace_message why;
+	struct sonde_trace *trace;
+	struct report r;
+
+	if (sonde_trace_open(dir, &trace, &why) != SONDE_TRACE_OK) {
+		msg_error("%s", why.text);
+		return EXIT_USAGE;
+	}
+	int status = report_make(&r, trace, dir, q);
+	if (!status) {
+		print(&r, o);
+		pick_forgive_closed_pipe();
+		status = report_is_damaged(&r) ? EXIT_DAMAGED : 0;
+	}
+	report_free(&r);
+	sonde_trace_close(trace);
+	return status;
+}
+
+int verb_report(int argc, char **argv)
+{
+	struct report_options o = { .rank = REPORT_ANY_RANK, .limit = NO_LIMIT };
+	struct report_request q;
+	int first = opt_parse(&report_command, argc, argv, &o);
+	int status;
+
+	if (first < 0) {
+		opt_list_free(&o.functions);
+		return OPT_STATUS(first);
+	}
+	if (argc - first > 1)
+		status = opt_usage_error(&report_command, "more than one trace");
+	else
+		status = make_request(&o, &q);
+	if (!status)
+		status = report_trace(first < argc ? argv[first] : DEFAULT_DIR, &o, &q);
+	opt_list_free(&o.functions);
+	return status;
+}

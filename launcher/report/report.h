@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * `sonde report`: where the time went.
+ *
+ *	report-rows	what is counted: one row for each function and module, point and counter
+ *	report-sums	the figures of each row
+ *	report-thread	one thread's events into sums
+ *	report-collect	all threads into groups: one for the whole trace, or one per thread or rank
+ *	report-lines	which rows of a group are shown, and in what order
+ *	report-head	what is known of the run, and what is missing
+ *	report-table, report-csv, report-json	the output
+ *
+ * Only report-thread sees events; it needs memory for a thread's open frames and for the rows, however
+ * long the trace is.
+ */
+#ifndef SONDE_LAUNCHER_REPORT_REPORT_H
+#define SONDE_LAUNCHER_REPORT_REPORT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "launcher/common/options.h"
+#include "launcher/report/report-rows.h"
+#include "launcher/report/report-sums.h"
+#include "sonde/trace.h"
+
+#define REPORT_ANY_RANK UINT64_MAX
+
+enum report_by { REPORT_BY_FUNCTION, REPORT_BY_THREAD, REPORT_BY_RANK };
+
+enum report_sort {
+	REPORT_SORT_TOTAL,
+	REPORT_SORT_SELF,
+	REPORT_SORT_CALLS,
+	REPORT_SORT_AVERAGE,
+	REPORT_SORT_MAX,
+	REPORT_SORT_NAME,
+	REPORT_SORT_BYTES,
+	REPORT_SORT_WAIT,
+};
+
+struct report_request {
+	enum report_by by;
+	enum report_sort sort;
+	int pid, tid;		  /* 0: any */
+	uint64_t rank;		  /* or REPORT_ANY_RANK */
+	uint64_t limit;		  /* lines of each group; UINT64_MAX: all */
+	bool mangled;		  /* names as in the symbol table */
+	struct opt_list functions; /* shell patterns; none: all */
+};
+
+/* A row with the figures of one group. */
+struct report_line {
+	uint32_t row;
+	struct report_stats stats;
+	size_t amounts; /* index into the group's amounts, in the order of the row's slots */
+};
+
+/* One table. */
+struct report_group {
+	const struct sonde_trace_thread *thread; /* by thread, else NULL */
+	int rank;				 /* by thread and rank: number, -1 for none */
+	struct report_line *lines;		 /* those to be shown, sorted */
+	size_t nlines;
+	size_t left_out;  /* more lines than the limit */
+	uint64_t *amounts;
+	uint64_t whole;	  /* ns that its threads were there, see report_whole() */
+	uint64_t wait;	  /* ns of it that were spent waiting */
+	uint64_t events;
+	size_t nthreads;
+};
+
+/* Time that the threads of one rank spent inside a module's functions, outermost calls. */
+struct report_module_time {
+	const struct sonde_trace_module *module; /* NULL: Sonde itself */
+	uint64_t min, max, sum;			 /* ns over all ranks */
+	int min_rank, max_rank;
+};
+
+/* What is missing from the figures, in words for the user. */
+struct report_problem {
+	char text[700];
+	bool damage; /* of the files; else they hold all that could be had */
+};
+
+struct report {
+	const struct sonde_trace *trace;
+	const char *dir;
+	const struct report_request *request;
+	struct report_rows rows;
+	struct report_group *groups;
+	size_t ngroups;
+	size_t nranks; /* different numbers of ranks among the threads shown */
+	size_t nthreads;
+	uint64_t events;
+	struct report_module_time *modules; /* only with more than one rank */
+	size_t nmodules;
+	struct report_problem *problems;
+	size_t nproblems;
+};
+
+/*
+ * Reads the trace.  @request and @trace must outlive the report.  Returns 0, or EXIT_USAGE after a
+ * message (no such thread or rank, a file that cannot be read any more).
+ */
+int report_make(struct report *r, const struct sonde_trace *trace, const char *dir,
+		const struct report_request *request) __attribute__((warn_unused_result));
+void report_free(struct report *r);
+
+/* Something in the files is damaged or cut off, so that the figures are too small. */
+bool report_is_damaged(const struct report *r);
+
+/* What was met while reading the threads that were asked for. */
+struct report_findings {
+	uint64_t bad_chunks;
+	uint64_t unknown; /* events that the metadata does not describe */
+	char last[256];	  /* bad chunk, in words */
+};
+
+/* Finds out what is missing from the figures. */
+void report_find_problems(struct report *r, const struct report_findings *found);
+
+/* Filters and sorts the lines of @g. */
+void report_arrange(const struct report *r, struct report_group *g);
+
+/* Does the thread belong to what was asked for? */
+bool report_wants(const struct report_request *q, const struct sonde_trace *trace,
+		  const struct sonde_trace_thread *t);
+
+/*
+ * The time that a thread was there, as far as the trace tells: from its first event to its last;
+ * for the one that the program began with, from the start of the run to its end.
+ */
+uint64_t report_whole(const struct sonde_trace *trace, const struct sonde_trace_thread *t);
+
+/* Name as shown: "function", or "function:point".  Valid until the next call. */
+const char *report_name(const struct report *r, const struct report_line *line);
+
+/* ns; average, least and longest duration of a call; 0 for points and counters. */
+uint64_t report_average(const struct report_stats *s);
+uint64_t report_min(const struct report_stats *s);
+uint64_t report_max(const struct report_stats *s);
+double report_percent(uint64_t part, uint64_t whole);
+uint64_t report_line_amount(const struct report *r, const struct report_group *g,
+			    const struct report_line *line, size_t column);
+
+/* How rank @k ended, in words. */
+void report_ending(const struct sonde_trace_rank *k, char *text, size_t size);
+
+/* Writes to @out.  @width: of the terminal, 0: none, names are not cut. */
+void report_print_text(const struct report *r, FILE *out, unsigned width, bool utf8);
+void report_print_head(const struct report *r, FILE *out);
+void report_print_csv(const struct report *r, FILE *out);
+void report_print_json(const struct report *r, FILE *out);
+
+#endif

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Memory streams in a trace: files beside those of the threads.  What is in them is memtrace/description.h's: here
+ * it is bytes that are packed, hashed and found again.
+ *
+ *	code.memory		descriptions of instrumented objects, one behind the other
+ *	PID.TID.memory		a thread's stream, chunk by chunk (PID.TID.N.memory if PID.TID.N.sonde)
+ *
+ * Damage costs what is damaged, is reported, and never crashes the reader.
+ */
+#ifndef SONDE_MEMTRACE_PACK_FILES_H
+#define SONDE_MEMTRACE_PACK_FILES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tracefmt/include/sonde/trace.h"
+#include "tracefmt/write/writer.h"
+
+/* ---- writing; errors as in tracefmt/write/writer.h ---- */
+
+/* An object of the program with instrumented code.  Everything is copied. */
+struct tf_memory_object {
+	const char *path;
+	uint64_t base;		/* struct md_object: address of offset 0 */
+	uint64_t load;
+	uint32_t first;		/* id of its first node */
+	uint32_t nnodes, nops;
+	const void *nodes;	/* struct md_node[nnodes] */
+	const void *ops;	/* struct md_op[nops] */
+};
+
+/*
+ * Before the first chunk that needs it.  An object may come in several parts, as its functions are instrumented.  E_INVALID:
+ * it is larger than TF_MAX_RAW, and is not written.
+ */
+TF_CHECK enum sonde_trace_status tf_writer_memory_object(struct tf_writer *w,
+							 const struct tf_memory_object *object);
+
+/*
+ * Appends one chunk of the thread's stream (struct md_chunk and what follows), at most TF_MAX_RAW bytes.  The memory may be
+ * written to by the program meanwhile; nothing in it is trusted.  Packed and written at once.
+ */
+TF_CHECK enum sonde_trace_status tf_thread_memory(struct tf_thread *t, const void *chunk, size_t bytes);
+
+/* So many chunks were not recorded, between the one before and the next. */
+TF_CHECK enum sonde_trace_status tf_thread_memory_lost(struct tf_thread *t, uint64_t chunks);
+
+/* ---- reading ---- */
+
+struct tf_memory;		/* the memory files of one trace directory */
+struct tf_memory_stream;	/* one thread's, from its beginning */
+
+/* *@out is NULL with E_NOTRACE if the trace has no memory streams.  @dir: of a rank, as in trace.h. */
+TF_CHECK enum sonde_trace_status tf_memory_open(const char *dir, struct tf_memory **out,
+						struct sonde_trace_message *why);
+void tf_memory_close(struct tf_memory *m);
+
+/* Object @i; false: there are no more.  The strings and arrays live until tf_memory_close(). */
+bool tf_memory_object(const struct tf_memory *m, size_t i, struct tf_memory_object *object);
+
+/* Places in the descriptions' file that could not be read. */
+uint64_t tf_memory_bad_objects(const struct tf_memory *m);
+
+struct tf_memory_thread {
+	int pid, tid;
+	uint64_t file_bytes;	/* in the file */
+	uint64_t raw_bytes;	/* of the chunks, unpacked */
+	uint64_t chunks, bad, lost;
+};
+bool tf_memory_thread(const struct tf_memory *m, size_t i, struct tf_memory_thread *thread);
+
+TF_CHECK enum sonde_trace_status tf_memory_stream_open(const struct tf_memory *m, size_t thread,
+						       struct tf_memory_stream **out);
+/*
+ * The next chunk, valid until the next call.  END behind the last one; E_CORRUPT: one or more are missing here: start the
+ * machine anew at the next one that says all (START, STATE), and go on calling.
+ */
+TF_CHECK enum sonde_trace_status tf_memory_next(struct tf_memory_stream *s, const void **chunk,
+						size_t *bytes);
+void tf_memory_stream_close(struct tf_memory_stream *s);
+
+#endif

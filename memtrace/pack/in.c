@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Memory streams while they are read.  Nothing in the files is trusted. */
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "tracefmt/buffer.h"
+#include "tracefmt/format.h"
+#include "memtrace/pack/files.h"
+#include "memtrace/pack/pieces.h"
+
+struct object {
+	struct tf_memory_object pub;
+	uint8_t *body;
+	char *path;
+};
+
+struct thread {
+	struct tf_memory_thread pub;
+	char *path;
+};
+
+struct tf_memory {
+	struct object *objects;
+	size_t nobjects;
+	struct thread *threads;
+	size_t nthreads;
+	uint64_t trace;
+	uint64_t bad_objects;
+};
+
+/* ---- objects ---- */
+
+static bool parse_object(struct object *o, const uint8_t *raw, size_t size)
+{
+	uint64_t nodes, ops, path;
+
+	if (size < TF_OBJECT_SIZE)
+		return false;
+	o->pub.base = tf_get64(raw);
+	o->pub.load = tf_get64(raw + 8);
+	o->pub.first = tf_get32(raw + 16);
+	o->pub.nnodes = tf_get32(raw + 20);
+	o->pub.nops = tf_get32(raw + 24);
+	path = tf_get32(raw + 28);
+	nodes = (uint64_t)o->pub.nnodes * TF_MD_SIZE;
+	ops = (uint64_t)o->pub.nops * TF_MD_SIZE;
+	if (nodes + ops + path != size - TF_OBJECT_SIZE)
+		return false;
+	o->body = malloc(size);
+	o->path = strndup((const char *)raw + TF_OBJECT_SIZE + nodes + ops, path);
+	if (!o->body || !o->path) {
+		free(o->body);
+		free(o->path);
+		return false;
+	}
+	memcpy(o->body, raw, size);
+	o->pub.nodes = o->body + TF_OBJECT_SIZE;
+	o->pub.ops = o->body + TF_OBJECT_SIZE + nodes;
+	o->pub.path = o->path;
+	return true;
+}
+
+static enum sonde_trace_status add_object(struct tf_memory *m, const struct tf_memory_stream *s)
+{
+	struct object *v = realloc(m->objects, (m->nobjects + 1) * sizeof(*v));
+
+	if (!v)
+		return SONDE_TRACE_E_NOMEM;
+	m->objects = v;
+	v[m->nobjects] = (struct object){ 0 };
+	if (parse_object(&v[m->nobjects], s->raw.data, s->raw.size))
+		m->nobjects++;
+	else
+		m->bad_objects++;
+	return SONDE_TRACE_OK;
+}
+
+static enum sonde_trace_status read_objects(struct tf_memory *m, const char *dir)
+{
+	struct tf_memory_stream s;
+	enum sonde_trace_status status;
+	char *path;
+
+	if (asprintf(&path, "%s/code.memory", dir) < 0)
+		return SONDE_TRACE_E_NOMEM;
+	status = tf_pieces_open(&s, path, TF_MAGIC_CODE, &m->trace, NULL);
+	if (status == SONDE_TRACE_E_NOTRACE)
+		status = SONDE_TRACE_E_CORRUPT;
+	if (status == SONDE_TRACE_E_SYSTEM && errno == ENOENT)
+		status = SONDE_TRACE_E_NOTRACE;
+	while (status == SONDE_TRACE_OK || status == SONDE_TRACE_E_CORRUPT) {
+		if (!s.zstd)
+			break;
+		status = tf_piece_next(&s);
+		if (status == SONDE_TRACE_OK)
+			status = add_object(m, &s);
+		else if (status == SONDE_TRACE_E_CORRUPT)
+			m->bad_objects++;
+	}
+	tf_pieces_close(&s);
+	free(path);
+	return status == SONDE_TRACE_END ? SONDE_TRACE_OK : status;
+}
+
+/* ---- threads ---- */
+
+static void add_up(struct tf_memory_stream *s, struct tf_memory_thread *pub)
+{
+	struct tf_piece p;
+
+	while (s->at < s->size) {
+		if (!tf_piece_at(s, s->at, &p)) {
+			pub->bad++;
+			s->at++;
+			tf_piece_search(s);
+			continue;
+		}
+		pub->chunks++;
+		pub->raw_bytes += p.raw;
+		pub->lost += p.lost;
+		s->at += TF_PIECE_SIZE + (uint64_t)p.packed;
+	}
+}
+
+static enum sonde_trace_status add_thread(struct tf_memory *m, const char *dir, const char *name)
+{
+	struct thread *v = realloc(m->threads, (m->nthreads + 1) * sizeof(*v));
+	struct tf_memory_stream s;
+	struct thread *t;
+	uint64_t trace = 0;
+	enum sonde_trace_status status;
+
+	if (!v)
+		return SONDE_TRACE_E_NOMEM;
+	m->threads = v;
+	t = &v[m->nthreads];
+	*t = (struct thread){ 0 };
+	if (asprintf(&t->path, "%s/%s", dir, name) < 0)
+		return SONDE_TRACE_E_NOMEM;
+	status = tf_pieces_open(&s, t->path, TF_MAGIC_MEMORY, &trace, &t->pub);
+	if (status == SONDE_TRACE_OK)
+		add_up(&s, &t->pub);
+	else
+		t->pub.bad++;
+	tf_pieces_close(&s);
+	/* of another trace, or no such file at all: not ours to read */
+	if (status == SONDE_TRACE_E_NOTRACE || (status == SONDE_TRACE_OK && trace != m->trace))
+		free(t->path);
+	else
+		m->nthreads++;
+	return SONDE_TRACE_OK;
+}
+
+static bool is_stream(const struct dirent *entry)
+{
+	size_t n = strlen(entry->d_name);
+
+	return n > 7 && strcmp(entry->d_name + n - 7, ".memory") == 0 &&
+	       strcmp(entry->d_name, "code.memory") != 0;
+}
+
+static int by_ids(const void *a, const void *b)
+{
+	const struct thread *x = a, *y = b;
+
+	if (x->pub.pid != y->pub.pid)
+		return x->pub.pid < y->pub.pid ? -1 : 1;
+	if (x->pub.tid != y->pub.tid)
+		return x->pub.tid < y->pub.tid ? -1 : 1;
+	return strcmp(x->path, y->path);
+}
+
+static enum sonde_trace_status find_threads(struct tf_memory *m, const char *dir)
+{
+	enum sonde_trace_status status = SONDE_TRACE_OK;
+	const struct dirent *entry;
+	DIR *d = opendir(dir);
+
+	if (!d)
+		return SONDE_TRACE_E_SYSTEM;
+	while (status == SONDE_TRACE_OK && (entry = readdir(d)))
+		if (is_stream(entry))
+			status = add_thread(m, dir, entry->d_name);
+	closedir(d);
+	if (m->nthreads)
+		qsort(m->threads, m->nthreads, sizeof(*m->threads), by_ids);
+	return status;
+}
+
+/* ---- interface ---- */
+
+enum sonde_trace_status tf_memory_open(const char *dir, struct tf_memory **out,
+				       struct sonde_trace_message *why)
+{
+	struct tf_memory *m = calloc(1, sizeof(*m));
+	enum sonde_trace_status status = m ? read_objects(m, dir) : SONDE_TRACE_E_NOMEM;
+
+	*out = NULL;
+	if (status == SONDE_TRACE_OK)
+		status = find_threads(m, dir);
+	if (status == SONDE_TRACE_OK) {
+		*out = m;
+		return status;
+	}
+	if (why)
+		snprintf(why->text, sizeof why->text, "%s/code.memory: %s", dir,
+			 status == SONDE_TRACE_E_SYSTEM  ? strerror(errno) :
+			 status == SONDE_TRACE_E_NOTRACE ? "the trace has no memory accesses" :
+							   sonde_trace_strstatus(status));
+	tf_memory_close(m);
+	return status;
+}
+
+void tf_memory_close(struct tf_memory *m)
+{
+	if (!m)
+		return;
+	for (size_t i = 0; i < m->nobjects; i++) {
+		free(m->objects[i].body);
+		free(m->objects[i].path);
+	}
+	for (size_t i = 0; i < m->nthreads; i++)
+		free(m->threads[i].path);
+	free(m->objects);
+	free(m->threads);
+	free(m);
+}
+
+bool tf_memory_object(const struct tf_memory *m, size_t i, struct tf_memory_object *object)
+{
+	if (i >= m->nobjects)
+		return false;
+	*object = m->objects[i].pub;
+	return true;
+}
+
+uint64_t tf_memory_bad_objects(const struct tf_memory *m)
+{
+	return m->bad_objects;
+}
+
+bool tf_memory_thread(const struct tf_memory *m, size_t i, struct tf_memory_thread *thread)
+{
+	if (i >= m->nthreads)
+		return false;
+	*thread = m->threads[i].pub;
+	return true;
+}
+
+enum sonde_trace_status tf_memory_stream_open(const struct tf_memory *m, size_t thread,
+					      struct tf_memory_stream **out)
+{
+	struct tf_memory_stream *s = calloc(1, sizeof(*s));
+	enum sonde_trace_status status;
+	uint64_t trace;
+
+	*out = NULL;
+	if (!s || thread >= m->nthreads) {
+		free(s);
+		return s ? SONDE_TRACE_E_INVALID : SONDE_TRACE_E_NOMEM;
+	}
+	status = tf_pieces_open(s, m->threads[thread].path, TF_MAGIC_MEMORY, &trace, NULL);
+	if (status != SONDE_TRACE_OK) {
+		tf_memory_stream_close(s);
+		return status;
+	}
+	*out = s;
+	return status;
+}
+
+enum sonde_trace_status tf_memory_next(struct tf_memory_stream *s, const void **chunk, size_t *bytes)
+{
+	enum sonde_trace_status status = tf_piece_next(s);
+
+	*chunk = s->raw.data;
+	*bytes = status == SONDE_TRACE_OK ? s->raw.size : 0;
+	return status;
+}
+
+void tf_memory_stream_close(struct tf_memory_stream *s)
+{
+	if (!s)
+		return;
+	tf_pieces_close(s);
+	free(s);
+}

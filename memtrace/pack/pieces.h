@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Files of memory streams, piece by piece: the reader's part of what pack/out.c writes. */
+#ifndef SONDE_MEMTRACE_PACK_PIECES_H
+#define SONDE_MEMTRACE_PACK_PIECES_H
+
+#include <zstd.h>
+
+#include "tracefmt/buffer.h"
+#include "memtrace/pack/files.h"
+#include "memtrace/pack/window.h"
+
+/* Its head. */
+struct tf_piece {
+	uint32_t seq, packed, raw;
+	uint32_t flags;
+	uint64_t lost;
+	uint64_t hash;
+};
+
+struct tf_memory_stream {
+	int fd;
+	uint64_t at, size;
+	uint32_t next; /* sequence number */
+	bool told;     /* that something is missing here */
+	ZSTD_DCtx *zstd;
+	struct tf_window window;	/* what pieces may be copies of */
+	struct tf_buf packed, words, scratch, list, rest, raw;
+};
+
+/* @path has the magic number @magic; fields of its header go to @trace, and to @pub, if that is not NULL. */
+enum sonde_trace_status tf_pieces_open(struct tf_memory_stream *s, const char *path, const char *magic,
+				       uint64_t *trace, struct tf_memory_thread *pub);
+void tf_pieces_close(struct tf_memory_stream *s);
+
+bool tf_piece_at(const struct tf_memory_stream *s, uint64_t at, struct tf_piece *p);
+
+/* Goes to the next place from s->at on where a piece begins; s->size: none. */
+void tf_piece_search(struct tf_memory_stream *s);
+
+/* Into s->raw.  E_CORRUPT: something is missing in front of the next one; said once. */
+enum sonde_trace_status tf_piece_next(struct tf_memory_stream *s);
+
+#endif

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: MIT
+/* From the chunk in a thread's buffer to modules. */
+#include "runtime/memory/analysis.h"
+#include "runtime/memory/batches.h"
+
+void rt_analysis_begin(struct rt_thread *t)
+{
+	t->mem_here = t->ring && rt_control()->analysis_offset && sonde_rt_config.nanalyzers;
+	t->mem_cut = 0;
+	if (t->mem_work)
+		((struct rt_work *)t->mem_work)->shared = NULL;
+}
+
+/* ---- to modules ---- */
+
+static void look_what_is_wanted(struct rt_work *w)
+{
+	w->want_accesses = w->want_counts = 0;
+	for (uint64_t i = 0; i < sonde_rt_config.nanalyzers; i++) {
+		const struct sonde_module *m = rt_analyzer(i);
+
+		for (const struct sonde_memory_hook *const *h = m->memory_begin; h < m->memory_end; h++) {
+			w->want_accesses |= (*h)->batch != NULL;
+			w->want_counts |= (*h)->counts != NULL;
+		}
+	}
+}
+
+static void call_hooks(struct rt_work *w, const struct sonde_batch *all)
+{
+	for (uint64_t i = 0; i < sonde_rt_config.nanalyzers; i++)
+		batch_give(rt_analyzer(i), &w->members[i].thread, all);
+}
+
+static int give_batch(struct rt_work *w, struct mt_machine *m, enum mt_status *status)
+{
+	size_t n = mt_next(m, w->batch, RT_WORK_BATCH, status);
+	struct sonde_batch batch = {
+		.next = (const struct sonde_access_word *)(const void *)w->batch,
+		.end = (const struct sonde_access_word *)(const void *)(w->batch + n),
+	};
+
+	if (!n)
+		return 0;
+	if (w->want_counts)
+		batch_count(&batch.counts, w->batch, n);
+	call_hooks(w, &batch);
+	return 1;
+}
+
+static enum mt_status give_counts(struct rt_work *w, struct mt_machine *m)
+{
+	struct sonde_batch batch = { 0 };
+	struct mt_counts counts = { 0 };
+	enum mt_status status = mt_count(m, 1, &counts);
+
+	__builtin_memcpy(&batch.counts, &counts, sizeof(batch.counts));
+	call_hooks(w, &batch);
+	return status;
+}
+
+static enum mt_status give(struct rt_work *w, struct mt_machine *m)
+{
+	enum mt_status status = MT_OK;
+	uint64_t batches = 0;
+
+	if (!w->want_accesses)
+		return w->want_counts ? give_counts(w, m) : MT_OK;
+	while (batches++ < w->most && !w->refused && give_batch(w, m, &status))
+		;
+	return status;
+}
+
+/* ---- chunks ---- */
+
+static enum mt_status feed(struct rt_work *w, struct mt_machine *m)
+{
+	const struct md_chunk *chunk = w->chunk, *closing = (const struct md_chunk *)w->shared->closing;
+	enum mt_status status = mt_feed(m, w->chunk, w->bytes);
+
+	w->most = UINT64_MAX;
+	if (status == MT_OK)
+		status = give(w, m);
+	if (status != MT_OK)
+		return status;
+	if (closing->kind == MD_CHUNK_END)
+		w->most = batch_bound(m, w->want_accesses, closing->tsc > chunk->tsc ? closing->tsc - chunk->tsc : 0,
+				      RT_WORK_BATCH);
+	status = mt_feed(m, closing, w->closing_bytes);
+	return status == MT_OK ? give(w, m) : status;
+}
+
+/* On our own stack.  What is not understood here, the collector may: it has all descriptions. */
+static void analyze(struct rt_work *w)
+{
+	struct mt_code *code = rt_analysis_code(w);
+	struct mt_machine *m;
+	enum mt_status status;
+
+	w->next = w->arena;
+	m = code ? mt_machine_new(code) : NULL;
+	if (m)
+		rt_compiled_begin(w, m);
+	status = m ? feed(w, m) : MT_MEMORY;
+	if (m)
+		rt_compiled_end(w);
+	if (status != MT_OK)
+		w->refused = 1;
+}
+
+/* ---- all of it, or nothing ---- */
+
+static void copy_results(struct ring_results *to, const struct ring_results *from)
+{
+	uint32_t nsums = from->nsums < RING_ANALYSIS_SUMS ? from->nsums : RING_ANALYSIS_SUMS;
+	uint32_t used = from->used < sizeof(from->data) ? from->used : (uint32_t)sizeof(from->data);
+
+	__builtin_memcpy(to, from, offsetof(struct ring_results, sums));
+	__builtin_memcpy(to->sums, from->sums, nsums * sizeof(from->sums[0]));
+	__builtin_memcpy(to->data, from->data, used);
+}
+
+static void set_phase(struct ring_analysis *a, enum ring_analysis_phase phase)
+{
+	__atomic_store_n((uint32_t *)&a->phase, phase, __ATOMIC_RELEASE);
+}
+
+/* A child of vfork() that was killed in the middle of it, in its parent's pool. */
+static void undo(struct ring_analysis *a)
+{
+	if (a->phase == RING_ANALYSIS_RUNNING)
+		copy_results(&a->now, &a->before);
+	set_phase(a, RING_ANALYSIS_IDLE);
+}
+
+static enum rt_analysis_status transact(struct rt_thread *t, struct rt_work *w)
+{
+	struct ring_analysis *a = rt_analysis_of(t);
+
+	undo(a);
+	copy_results(&a->before, &a->now);
+	a->chunk_bytes = (uint32_t)w->bytes;
+	a->closing_bytes = (uint32_t)w->closing_bytes;
+	set_phase(a, RING_ANALYSIS_RUNNING);
+	w->of = t;
+	w->refused = 0;
+	rt_members_begin(w);
+	look_what_is_wanted(w);
+	rt_work_call(w, analyze);
+	rt_members_end(w);
+	if (w->refused) {
+		undo(a);
+		return RT_ANALYSIS_CANNOT;
+	}
+	set_phase(a, RING_ANALYSIS_DONE);
+	__builtin_memset((void *)(uint64_t)w->chunk, 0, w->bytes);
+	set_phase(a, RING_ANALYSIS_IDLE);
+	return RT_ANALYSIS_DONE;
+}
+
+/* ---- threads that share a pool ---- */
+
+/* As long as it holds, the other is not done; one that was killed never will be. */
+static int claim(struct rt_thread *t)
+{
+	uint32_t mine = (uint32_t)sys0(__NR_gettid), holder = 0;
+
+	while (!__atomic_compare_exchange_n(&t->mem_busy, &holder, mine, 0, __ATOMIC_ACQUIRE,
+					    __ATOMIC_RELAXED))
+		if (rt_is_there(t->pid, holder))
+			return 0;
+	return 1;
+}
+
+enum rt_analysis_status rt_analyze(struct rt_thread *t, const void *chunk, uint64_t bytes,
+				   uint64_t closing_bytes)
+{
+	enum rt_analysis_status status = RT_ANALYSIS_CANNOT;
+	struct rt_work *w;
+
+	if (!claim(t))
+		return RT_ANALYSIS_NOT_OURS;
+	w = rt_work_get(t);
+	if (w) {
+		w->chunk = chunk;
+		w->bytes = bytes;
+		w->closing_bytes = closing_bytes;
+		status = transact(t, w);
+	}
+	__atomic_store_n(&t->mem_busy, 0, __ATOMIC_RELEASE);
+	return status;
+}

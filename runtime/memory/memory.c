@@ -1,0 +1,425 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Memory streams: what the mirrors of functions whose memory accesses are recorded leave to the runtime.  A
+ * check has found that the pool is not this thread's, that the stream is not open, or that its sub-buffer is
+ * full: see memtrace/description.h for what is in it.
+ *
+ * A sub-buffer holds one chunk.  Where nothing can be recorded (no ring, paused, no room and nobody waits), the
+ * mirrors write to the sink, which nobody reads; when there is room again, a chunk that says what is
+ * in all registers lets the reader go on.
+ */
+#include "runtime/memory/memory.h"
+#include "runtime/memory/analysis.h"
+#include "runtime/x86-64/sys.h"
+
+#define WAIT_MS 100
+#define PROT_RW 3
+#define MAP_PRIVATE_ANON_NORESERVE 0x4022
+
+/* Written by all threads that have nothing better; not so small that they come here all the time. */
+static _Atomic uint64_t sink;
+#define SINK_BYTES_MIN (UINT64_C(256) << 10)
+
+static uint64_t sub_base(const struct rt_thread *t, uint32_t i)
+{
+	const struct ring_control *c = rt_control();
+
+	return (uint64_t)t->ring + c->mem_offset + (uint64_t)i * c->mem_bytes;
+}
+
+static void set_space(struct rt_thread *t, uint64_t base, uint64_t bytes)
+{
+	t->mem_base = base;
+	t->mem_ptr = base;
+	t->mem_limit = base + bytes - sonde_rt_config.mem_slack;
+}
+
+/* ---- the sink ---- */
+
+static uint64_t sink_bytes(void)
+{
+	return rt_control()->mem_bytes < SINK_BYTES_MIN ? SINK_BYTES_MIN : rt_control()->mem_bytes;
+}
+
+static uint64_t get_sink(void)
+{
+	uint64_t none = 0;
+	int64_t p;
+
+	if (sink)
+		return sink;
+	p = sys6(__NR_mmap, 0, sink_bytes(), PROT_RW, MAP_PRIVATE_ANON_NORESERVE,
+		 (uint64_t)-1, 0);
+	if (SYS_IS_ERROR(p))
+		return 0;
+	if (!__atomic_compare_exchange_n((uint64_t *)&sink, &none, (uint64_t)p, 0, __ATOMIC_ACQ_REL,
+					 __ATOMIC_ACQUIRE))
+		sys2(__NR_munmap, p, sink_bytes());
+	return sink;
+}
+
+static void count_lost(const struct rt_thread *t)
+{
+	_Atomic uint64_t *lost = t->ring ? &t->ring->mem_lost : &rt_control()->lost;
+
+	__atomic_fetch_add((uint64_t *)lost, 1, __ATOMIC_RELAXED);
+}
+
+/* Without memory for a sink, the ring's: what is in there is spoiled, and counted as lost. */
+static void use_sink(struct rt_thread *t)
+{
+	uint64_t base = get_sink();
+
+	if (!base && t->ring)
+		set_space(t, sub_base(t, t->mem_sub), rt_control()->mem_bytes);
+	else
+		set_space(t, base, sink_bytes());
+	t->mem_state = RT_MEM_SINK;
+	count_lost(t);
+}
+
+void rt_mem_nowhere(struct rt_thread *t)
+{
+	uint64_t base = get_sink();
+
+	set_space(t, base || !t->ring ? base : sub_base(t, t->mem_sub), rt_control()->mem_bytes);
+	t->mem_limit = 0;
+	t->mem_state = RT_MEM_CLOSED;
+}
+
+/* ---- sub-buffers ---- */
+
+static _Atomic uint32_t *state_of(const struct rt_thread *t, uint32_t i)
+{
+	return &t->ring->mem[i].state;
+}
+
+static void publish(struct rt_thread *t, uint64_t end)
+{
+	t->ring->mem[t->mem_sub].used = (uint32_t)(end - t->mem_base);
+	__atomic_store_n((uint32_t *)state_of(t, t->mem_sub), RING_SUB_FULL, __ATOMIC_RELEASE);
+	t->mem_sub = (t->mem_sub + 1) % rt_control()->mem_nsub;
+	rt_ring_doorbell();
+}
+
+static uint32_t state_now(const struct rt_thread *t, uint32_t i)
+{
+	return __atomic_load_n((uint32_t *)state_of(t, i), __ATOMIC_ACQUIRE);
+}
+
+int rt_mem_has_room(const struct rt_thread *t, uint32_t chunks)
+{
+	uint32_t first = t->mem_sub + (t->mem_state == RT_MEM_OPEN), n = rt_control()->mem_nsub;
+
+	for (uint32_t i = first; i < first + chunks && t->ring && !t->mem_here; i++)
+		if (state_now(t, i % n) != RING_SUB_FREE)
+			return 0;
+	return 1;
+}
+
+/*
+ * The collector frees them in their order.  A thread that is faster does not go on with each of them, which would be a
+ * sleep for each, but when some are free; not so late that the collector waits.
+ */
+static void wait_for_some(struct rt_thread *t, uint32_t i)
+{
+	uint64_t began = rt_clock();
+	uint32_t later = (i + rt_control()->mem_nsub / 4) % rt_control()->mem_nsub;
+	uint32_t last = state_now(t, later) == RING_SUB_FULL ? later : i, state = state_now(t, last);
+
+	if (state != RING_SUB_FREE)
+		sys_futex_wait(state_of(t, last), state, WAIT_MS);
+	t->pace.waited += rt_clock() - began;
+}
+
+/* 0: it is not free, and will not be. */
+static int await(struct rt_thread *t, uint32_t i)
+{
+	struct ring_control *c = rt_control();
+
+	while (state_now(t, i) != RING_SUB_FREE) {
+		if (c->flags & RING_DROP || ring_collector_gone(c))
+			return 0;
+		wait_for_some(t, i);
+	}
+	return 1;
+}
+
+static int may_record(const struct rt_thread *t)
+{
+	struct ring_control *c = rt_control();
+
+	return t->ring && c->mem_bytes && !c->paused && !ring_collector_gone(c);
+}
+
+static void open_sub(struct rt_thread *t)
+{
+	set_space(t, sub_base(t, t->mem_sub), rt_control()->mem_bytes);
+	__atomic_store_n((uint32_t *)state_of(t, t->mem_sub), RING_SUB_WRITING, __ATOMIC_RELEASE);
+	t->mem_state = RT_MEM_OPEN;
+}
+
+static int take(struct rt_thread *t)
+{
+	if (!may_record(t) || !await(t, t->mem_sub))
+		return 0;
+	open_sub(t);
+	return 1;
+}
+
+static uint64_t fs_base(void)
+{
+	uint64_t base = 0;
+
+	if (sonde_rt_config.flags & RT_FSGSBASE)
+		__asm__ volatile("rdfsbase %0" : "=r"(base));
+	else
+		sys2(__NR_arch_prctl, 0x1003 /* ARCH_GET_FS */, &base);
+	return base;
+}
+
+/* ---- chunks ---- */
+
+static void fill_place(struct md_interrupt *at, const struct rt_mem_place *p)
+{
+	for (int i = 0; i < RT_MEM_REGS; i++)
+		at->regs[i] = p->regs[i];
+	at->regs[RT_MEM_RSP] = p->sp;
+	at->flags = p->flags;
+	at->node = p->node;
+	at->insn = p->insn;
+	at->written = p->written;
+}
+
+/* The kind is written last: without it there is no chunk yet. */
+static void fill_head(struct md_chunk *head, enum md_chunk_kind kind, const struct rt_mem_place *at)
+{
+	head->depth = 1;
+	head->fs = fs_base();
+	head->tsc = rt_tsc();
+	head->head = sizeof(*head) + (at ? sizeof(struct md_interrupt) : 0);
+	if (at)
+		fill_place((struct md_interrupt *)(head + 1), at);
+	__atomic_store_n(&head->kind, kind, __ATOMIC_RELEASE);
+}
+
+static void put_head(struct rt_thread *t, enum md_chunk_kind kind, const struct rt_mem_place *at)
+{
+	struct md_chunk *head = (struct md_chunk *)t->mem_ptr;
+
+	fill_head(head, kind, at);
+	t->mem_ptr += head->head;
+	t->mem_first = t->mem_ptr;
+}
+
+void rt_mem_cut(struct rt_thread *t, uint64_t ptr)
+{
+	if (t->mem_state == RT_MEM_OPEN && t->mem_here)
+		t->mem_cut = ptr;
+	else if (t->mem_state == RT_MEM_OPEN)
+		publish(t, ptr);
+	t->mem_state = RT_MEM_CLOSED;
+}
+
+/* ---- chunks that the thread itself hands to modules ---- */
+
+/* The chunk ends here, as @kind and @at say.  0: it cannot be done. */
+static int close_here(struct rt_thread *t, enum md_chunk_kind kind, const struct rt_mem_place *at)
+{
+	struct md_chunk *closing = (struct md_chunk *)rt_analysis_of(t)->closing;
+	const struct md_chunk *head = (const struct md_chunk *)t->mem_base;
+	uint64_t bytes = t->mem_cut - t->mem_base;
+
+	if (head->kind == MD_CHUNK_START && bytes == head->head)
+		return 1; /* there is nothing in it */
+	fill_head(closing, kind, at);
+	switch (rt_analyze(t, head, bytes, closing->head)) {
+	case RT_ANALYSIS_CANNOT:
+		return 0;
+	case RT_ANALYSIS_NOT_OURS:
+		count_lost(t);
+		break;
+	case RT_ANALYSIS_DONE:
+		break;
+	}
+	return 1;
+}
+
+/*
+ * In place of what is below.  Each chunk begins anew, so that it is known by itself.  0: from now on the collector
+ * does it.
+ */
+static int begin_here(struct rt_thread *t, enum md_chunk_kind kind, const struct rt_mem_place *at)
+{
+	if (t->mem_cut && !ring_collector_gone(rt_control()) && !close_here(t, kind, at)) {
+		t->mem_here = 0;
+		publish(t, t->mem_cut);
+		return 0;
+	}
+	t->mem_cut = 0;
+	if (kind == MD_CHUNK_END)
+		return 1;
+	if (!may_record(t)) {
+		use_sink(t);
+		return 1;
+	}
+	open_sub(t);
+	if (kind == MD_CHUNK_STATE)
+		put_head(t, kind, at);
+	else
+		put_head(t, MD_CHUNK_START, NULL);
+	return 1;
+}
+
+void rt_mem_begin(struct rt_thread *t, enum md_chunk_kind kind, const struct rt_mem_place *at)
+{
+	if (t->mem_here && begin_here(t, kind, at))
+		return;
+	if (!take(t))
+		use_sink(t);
+	else
+		put_head(t, kind, at);
+}
+
+/* ---- checks ---- */
+
+/* All words behind a chunk have to be zero again: where the last one ends is found by that. */
+static void clear(uint64_t from, uint64_t bytes)
+{
+	__builtin_memset((void *)from, 0, bytes);
+}
+
+void rt_mem_forget(const struct rt_thread *t, uint64_t ptr)
+{
+	uint64_t left = t->mem_base + rt_control()->mem_bytes - ptr, slack = sonde_rt_config.mem_slack;
+
+	if (t->mem_state == RT_MEM_OPEN)
+		clear(ptr, left < slack ? left : slack);
+}
+
+static int in_sub(const struct rt_thread *t, uint64_t ptr)
+{
+	return ptr - t->mem_base <= rt_control()->mem_bytes;
+}
+
+/*
+ * The node went on in this chunk in the middle, behind a handler: what it had written before is not in it.  The
+ * reader goes on up to here, and anew.
+ */
+static void cut_node(struct rt_thread *t, uint64_t ptr, const struct rt_mem_place *at)
+{
+	rt_mem_cut(t, ptr);
+	rt_mem_begin(t, MD_CHUNK_SIGNAL, at);
+	if (t->mem_state == RT_MEM_OPEN)
+		rt_mem_cut(t, t->mem_ptr);
+}
+
+/* Back to the plain copy of the instruction, with the program's registers. */
+static void leave(const struct rt_mem_desc *desc, uint64_t *regs)
+{
+	regs[RT_MEM_FRAME / 8] = (uint64_t)desc + RT_MEM_LEAVE;
+}
+
+/* As a signal would; the pointer is where the node's words begin. */
+static void end_burst(struct rt_thread *t, const struct rt_mem_place *at, uint64_t ptr)
+{
+	if (t->mem_state == RT_MEM_OPEN && in_sub(t, ptr + at->written) && ptr + at->written >= t->mem_first) {
+		cut_node(t, ptr + at->written, at);
+		rt_mem_begin(t, MD_CHUNK_END, NULL);
+		if (t->mem_state == RT_MEM_OPEN)
+			((struct md_chunk *)t->mem_base)->depth = 0;
+		rt_mem_cut(t, t->mem_ptr);
+	}
+	t->mem_state = RT_MEM_CLOSED;
+	rt_mem_off(t);
+}
+
+/* The pointer is where the node begins, also if some of its words are in front of the chunk. */
+static void check(struct rt_thread *t, const struct rt_mem_desc *desc, uint64_t *regs, uint64_t sp)
+{
+	uint64_t *ptr = desc->reg == RT_MEM_NO_REG ? &t->mem_ptr : &regs[desc->reg & 15], was = *ptr;
+	struct rt_mem_place at = {
+		.regs = regs, .sp = sp, .flags = regs[RT_MEM_FLAGS_WORD],
+		.node = desc->node, .insn = desc->insn, .written = desc->written,
+	};
+
+	if (rt_mem_rests(t) || rt_mem_is_over(t)) {
+		*ptr = desc->flags & RT_MEM_PARKED ? t->mem_park : 0;
+		if (!t->mem_off)
+			end_burst(t, &at, was);
+		leave(desc, regs);
+		return;
+	}
+	if (desc->flags & RT_MEM_COUNTS && t->mem_began)
+		return;
+	if (t->mem_state == RT_MEM_OPEN && !t->mem_here && !t->mem_moved && !(desc->flags & RT_MEM_LANDS) &&
+	    in_sub(t, was) && was >= t->mem_first) {
+		rt_mem_cut(t, was);
+		rt_mem_begin(t, MD_CHUNK_MORE, NULL);
+		/* the words of a node are in one chunk: those that it has written come along */
+		if (t->mem_state == RT_MEM_OPEN)
+			__builtin_memcpy((void *)t->mem_ptr, (const void *)was, desc->written);
+		clear(was, desc->written);
+		*ptr = t->mem_ptr;
+		return;
+	}
+	*ptr = desc->flags & RT_MEM_PARKED ? t->mem_park : 0;
+	if (t->mem_state == RT_MEM_OPEN && in_sub(t, was + desc->written) &&
+	    was + desc->written >= t->mem_first)
+		cut_node(t, was + desc->written, &at);
+	t->mem_state = RT_MEM_CLOSED;
+	t->mem_moved = 0;
+	rt_mem_begin(t, MD_CHUNK_STATE, &at);
+	rt_mem_on(t);
+	if (t->mem_state == RT_MEM_OPEN)
+		t->mem_ptr -= desc->written;
+	*ptr = t->mem_ptr;
+}
+
+/* The thread's own pool, made if need be. */
+static struct rt_thread *own_pool(void)
+{
+	uint64_t tcb = rt_tcb();
+	struct rt_thread *t;
+
+	if (!rt_gs_is_ours())
+		return NULL;
+	t = rt_current_of(tcb);
+	return t ? t : rt_register(tcb);
+}
+
+/*
+ * Called by the gate, with signals blocked: @ret is its return address, @regs what it has saved, @sp the stack
+ * pointer in front of the call.
+ */
+RT_HIDDEN void rt_mem_slow(const void *ret, uint64_t *regs, uint64_t sp)
+{
+	const struct rt_mem_desc *desc = (const void *)((uint64_t)ret + RT_MEM_DESC);
+	struct rt_thread *t = own_pool();
+
+	if (t && (desc->reg != RT_MEM_NO_REG || desc->flags & (RT_MEM_COUNTS | RT_MEM_LANDS)))
+		check(t, desc, regs, sp + desc->above);
+}
+
+/* A check comes to the runtime as soon as there is one: behind each comparison of owners. */
+void rt_mem_moved(struct rt_thread *t)
+{
+	t->mem_moved = 1;
+	t->mem_limit = 0;
+}
+
+void rt_mem_end(struct rt_thread *t)
+{
+	if (t->mem_began)
+		rt_mem_off(t);
+	if (t->ring)
+		__atomic_store_n((uint32_t *)&t->ring->sample.phase, RING_PHASE_NONE, __ATOMIC_RELEASE);
+	t->mem_off = t->mem_moved = 0;
+	t->mem_here = 0;
+	t->mem_free = 0;
+	t->mem_left = t->mem_given = t->mem_told = t->mem_more = t->mem_rest = 0;
+	t->pace = (struct rt_pace){ 0 };
+	t->mem_ptr = t->mem_limit = t->mem_base = 0;
+	t->mem_sub = 0;
+	t->mem_state = RT_MEM_CLOSED;
+}

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Unit tests of launcher/.
+LAUNCHER_TEST_SUPPORT = tests/unit/launcher/support.c tests/unit/launcher/support.h
+LAUNCHER_TEST_LIBS = libcommand.la libinjector.la libtracefmt.la libtrampolines.la $(CMOCKA_LIBS)
+
+PURE_TESTS += tests/unit/launcher/image
+tests_unit_launcher_image_SOURCES = tests/unit/launcher/image.c $(LAUNCHER_TEST_SUPPORT)
+tests_unit_launcher_image_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_launcher_image_LDADD = $(LAUNCHER_TEST_LIBS)
+
+PURE_TESTS += tests/unit/launcher/modfile
+tests_unit_launcher_modfile_SOURCES = tests/unit/launcher/modfile.c $(LAUNCHER_TEST_SUPPORT)
+tests_unit_launcher_modfile_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_launcher_modfile_LDADD = $(LAUNCHER_TEST_LIBS)
+
+PURE_TESTS += tests/unit/launcher/options
+tests_unit_launcher_options_SOURCES = tests/unit/launcher/options.c $(LAUNCHER_TEST_SUPPORT)
+tests_unit_launcher_options_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_launcher_options_LDADD = $(LAUNCHER_TEST_LIBS)
+
+PURE_TESTS += tests/unit/launcher/program
+tests_unit_launcher_program_SOURCES = tests/unit/launcher/program.c $(LAUNCHER_TEST_SUPPORT)
+tests_unit_launcher_program_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_launcher_program_LDADD = $(LAUNCHER_TEST_LIBS)
+
+PURE_TESTS += tests/unit/launcher/proto
+tests_unit_launcher_proto_SOURCES = tests/unit/launcher/proto.c $(LAUNCHER_TEST_SUPPORT)
+tests_unit_launcher_proto_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_launcher_proto_LDADD = $(LAUNCHER_TEST_LIBS)
+
+PURE_TESTS += tests/unit/launcher/sampler
+tests_unit_launcher_sampler_SOURCES = tests/unit/launcher/sampler.c launcher/collect/sampler.c
+tests_unit_launcher_sampler_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_launcher_sampler_LDADD = libtracefmt.la $(CMOCKA_LIBS) -lm
+
+PURE_TESTS += tests/unit/launcher/taken
+tests_unit_launcher_taken_SOURCES = tests/unit/launcher/taken.c launcher/collect/taken.c
+tests_unit_launcher_taken_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_launcher_taken_LDADD = $(CMOCKA_LIBS)
+
+PURE_TESTS += tests/unit/launcher/tracedir
+tests_unit_launcher_tracedir_SOURCES = tests/unit/launcher/tracedir.c $(LAUNCHER_TEST_SUPPORT)
+tests_unit_launcher_tracedir_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_launcher_tracedir_LDADD = $(LAUNCHER_TEST_LIBS)
+
+# The command as a whole.
+INTEGRATION_TESTS += \
+	tests/integration/commandline.sh \
+	tests/integration/manual.sh \
+	tests/integration/ranks.sh

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Call paths: their figures, recursion, longjmp, the limit; callers and callees of one function. */
+#include "launcher/report/graph.h"
+#include "tests/unit/report/support.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { MAIN, A, B, C, NFUNCTIONS };
+
+static struct trace_maker m;
+
+static void begin(const char *name)
+{
+	static const char *const names[] = { "main", "a", "b", "c" };
+
+	maker_begin(&m, name, -1);
+	for (uint32_t i = 0; i < NFUNCTIONS; i++)
+		maker_function(&m, i, names[i], "/opt/app", NULL);
+	maker_thread(&m, 100, 100);
+}
+
+static void enter(uint32_t f, uint64_t ns)
+{
+	maker_at(&m, ns);
+	maker_enter(&m, f, 0);
+}
+
+static void leave(uint32_t f, uint64_t ns)
+{
+	maker_at(&m, ns);
+	maker_leave(&m, f, 0);
+}
+
+static void finish(void)
+{
+	maker_end_thread(&m, 0);
+	maker_end(&m, 1000000);
+}
+
+struct read {
+	struct sonde_trace *trace;
+	struct graph_tree tree;
+	struct graph_walk walk;
+};
+
+static void read_trace(struct read *r, const char *name, size_t limit)
+{
+	const struct sonde_trace_event *ev;
+	struct sonde_trace_iter *iter;
+
+	assert_int_equal(sonde_trace_open(test_path(name), &r->trace, NULL), SONDE_TRACE_OK);
+	graph_tree_init(&r->tree, limit);
+	graph_walk_init(&r->walk, &r->tree, sonde_trace_functions(r->trace));
+	for (size_t i = 0; i < sonde_trace_threads(r->trace); i++) {
+		assert_int_equal(sonde_trace_iterate(r->trace, i, &iter), SONDE_TRACE_OK);
+		while (sonde_trace_next(iter, &ev) == SONDE_TRACE_OK)
+			graph_walk_event(&r->walk, ev);
+		graph_walk_finish(&r->walk);
+		sonde_trace_iter_free(iter);
+	}
+	graph_tree_finish(&r->tree);
+}
+
+static void close_trace(struct read *r)
+{
+	graph_walk_free(&r->walk);
+	graph_tree_free(&r->tree);
+	sonde_trace_close(r->trace);
+}
+
+/* "main 1/1000/100 a 2/..." : calls/total/self of the nodes below @node, in printed order, "." a level. */
+static void put_nodes(const struct read *r, const struct graph_tree *t, uint32_t node, unsigned level,
+		      char *text, size_t size)
+{
+	uint32_t order[8], n = 0;
+
+	for (uint32_t i = t->node[node].child; i != GRAPH_NONE; i = t->node[i].next) {
+		uint32_t at = n++;
+
+		assert_true(n <= 8);
+		for (; at && t->node[order[at - 1]].function > t->node[i].function; at--)
+			order[at] = order[at - 1];
+		order[at] = i;
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		const struct graph_node *g = &t->node[order[i]];
+		size_t at = strlen(text);
+
+		snprintf(text + at, size - at, "%s%.*s%s %u/%u/%u", at ? " " : "", (int)level, "........",
+			 sonde_trace_function(r->trace, g->function)->name, (unsigned)g->calls,
+			 (unsigned)g->total, (unsigned)g->self);
+		at = strlen(text);
+		if (g->recursive)
+			snprintf(text + at, size - at, "r%u", (unsigned)g->recursive);
+		put_nodes(r, t, order[i], level + 1, text, size);
+	}
+}
+
+#define NODES(r_, tree_, expected_)                                                \
+	do {                                                                       \
+		char text[1024] = "";                                              \
+		put_nodes(r_, tree_, GRAPH_ROOT, 0, text, sizeof(text));           \
+		assert_string_equal(text, expected_);                              \
+	} while (0)
+
+static void paths(void **state)
+{
+	struct read r;
+	struct graph_tree t;
+
+	(void)state;
+	begin("paths");
+	enter(MAIN, 0);
+	for (uint64_t at = 100; at < 500; at += 200) {
+		enter(A, at);
+		enter(C, at + 10);
+		leave(C, at + 40);
+		leave(A, at + 100);
+	}
+	enter(B, 500);
+	enter(C, 550);
+	leave(C, 650);
+	leave(B, 700);
+	leave(MAIN, 1000);
+	finish();
+	read_trace(&r, "paths", 1000);
+	NODES(&r, &r.tree, "main 1/1000/600 .a 2/200/140 ..c 2/60/60 .b 1/200/100 ..c 1/100/100");
+	assert_int_equal(r.tree.node[GRAPH_ROOT].total, 1000);
+	graph_callers(&r.tree, C, &t);
+	assert_int_equal(t.node[GRAPH_ROOT].total, 160);
+	assert_int_equal(t.node[GRAPH_ROOT].calls, 3);
+	NODES(&r, &t, "a 2/60/60 .main 2/60/60 b 1/100/100 .main 1/100/100");
+	graph_tree_free(&t);
+	graph_callees(&r.tree, A, &t);
+	assert_int_equal(t.node[GRAPH_ROOT].total, 200);
+	NODES(&r, &t, "c 2/60/60");
+	graph_tree_free(&t);
+	graph_callees(&r.tree, C, &t);
+	assert_int_equal(t.node[GRAPH_ROOT].total, 160);
+	NODES(&r, &t, "");
+	graph_tree_free(&t);
+	close_trace(&r);
+}
+
+static void recursion(void **state)
+{
+	struct read r;
+
+	(void)state;
+	begin("recursion");
+	enter(MAIN, 0);
+	enter(A, 100); /* a calls b, b calls a, which calls c */
+	enter(B, 200);
+	enter(A, 300);
+	enter(C, 400);
+	leave(C, 500);
+	leave(A, 600);
+	leave(B, 700);
+	leave(A, 800);
+	enter(C, 850);
+	leave(C, 900);
+	leave(MAIN, 1000);
+	finish();
+	read_trace(&r, "recursion", 1000);
+	/* main: 1000-700-50. a: 800-600... its own: 100+100 outside, 100+100 inside. */
+	NODES(&r, &r.tree, "main 1/1000/250 .a 2/700/400r1 ..b 1/500/200 ..c 1/100/100 .c 1/50/50");
+	close_trace(&r);
+}
+
+static void deep_recursion(void **state)
+{
+	enum { DEPTH = 100000 };
+	struct read r;
+
+	(void)state;
+	begin("deep");
+	enter(MAIN, 0);
+	for (uint64_t i = 1; i <= DEPTH; i++)
+		enter(i % 2 ? A : B, i);
+	for (uint64_t i = DEPTH; i >= 1; i--)
+		leave(i % 2 ? A : B, 2 * DEPTH - i + 1);
+	leave(MAIN, 2 * DEPTH + 1);
+	finish();
+	read_trace(&r, "deep", 1000);
+	assert_int_equal(r.tree.n, 4);
+	NODES(&r, &r.tree, "main 1/200001/2 .a 50000/199999/100000r49999 ..b 50000/199997/99999r49999");
+	close_trace(&r);
+}
+
+static void unwound_and_open(void **state)
+{
+	struct read r;
+
+	(void)state;
+	begin("unwound");
+	enter(MAIN, 0);
+	enter(A, 100);
+	enter(B, 200);
+	maker_unwind_to(&m, 1); /* longjmp to main */
+	enter(C, 400);
+	leave(C, 500);
+	enter(B, 600);
+	maker_at(&m, 700);
+	maker_record(&m, 17 + 2 * A, 0); /* a return of what was not entered */
+	finish();
+	read_trace(&r, "unwound", 1000);
+	NODES(&r, &r.tree, "main 1/700/200 .a 1/300/100 ..b 1/200/200 .b 1/100/100 .c 1/100/100");
+	assert_int_equal(r.walk.unwound, 2);
+	assert_int_equal(r.walk.open, 2);
+	assert_int_equal(r.walk.orphans, 1);
+	close_trace(&r);
+}
+
+/* What finds no room is its caller's own time; nothing else changes. */
+static void full(void **state)
+{
+	struct read r;
+
+	(void)state;
+	begin("full");
+	enter(MAIN, 0);
+	enter(A, 100);
+	enter(B, 200);
+	enter(C, 300);
+	leave(C, 400);
+	leave(B, 500);
+	leave(A, 600);
+	leave(MAIN, 1000);
+	finish();
+	read_trace(&r, "full", 2);
+	NODES(&r, &r.tree, "main 1/1000/500 .a 1/500/500");
+	assert_int_equal(r.walk.unplaced, 2);
+	close_trace(&r);
+}
+
+static void printed_tree(void **state)
+{
+	struct graph_style s = { .min_percent = 7, .whole = 1000 };
+	char *text = NULL;
+	struct read r;
+	size_t size;
+
+	(void)state;
+	read_trace(&r, "paths", 1000);
+	s.trace = r.trace;
+	s.out = open_memstream(&text, &size);
+	assert_non_null(s.out);
+	graph_print_below(&s, &r.tree, GRAPH_ROOT, 0);
+	fclose(s.out);
+	assert_string_equal(text, "  1.000 us 100.0%     600 ns           1  main\n"
+				  "    200 ns  20.0%     140 ns           2    a\n"
+				  "    200 ns  20.0%     100 ns           1    b\n"
+				  "    100 ns  10.0%     100 ns           1      c\n");
+	assert_int_equal(s.left_out, 1);
+	free(text);
+	s.out = open_memstream(&text, &size);
+	assert_non_null(s.out);
+	graph_print_folded(&s, &r.tree);
+	fclose(s.out);
+	assert_string_equal(text, "main 600\nmain;a 140\nmain;a;c 60\nmain;b 100\nmain;b;c 100\n");
+	free(text);
+	close_trace(&r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(paths),	cmocka_unit_test(recursion),
+		cmocka_unit_test(deep_recursion), cmocka_unit_test(unwound_and_open),
+		cmocka_unit_test(full),		cmocka_unit_test(printed_tree),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Unit tests of runtime/.
+PURE_TESTS += tests/unit/runtime/signals
+tests_unit_runtime_signals_SOURCES = tests/unit/runtime/signals.c $(PROBE_RIG) \
+	runtime/origin.c runtime/putback.c runtime/signals.c runtime/x86-64/sigthunks.S
+tests_unit_runtime_signals_CPPFLAGS = $(AM_CPPFLAGS)
+tests_unit_runtime_signals_CCASFLAGS = $(AM_CCASFLAGS) -I$(top_srcdir)
+tests_unit_runtime_signals_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_runtime_signals_LDADD = libtrampolines.la $(CMOCKA_LIBS)
+
+PURE_TESTS += tests/unit/runtime/probes
+tests_unit_runtime_probes_SOURCES = tests/unit/runtime/probes.c \
+	runtime/memory/analysis-code.c runtime/memory/analysis-compiled.c runtime/memory/analysis-module.c runtime/memory/analysis.c \
+	runtime/x86-64/onstack.S runtime/memory/work.c runtime/clock.c \
+	runtime/gate.c runtime/memory/memory.c runtime/memory/mempace.c \
+	runtime/memory/memsample.c runtime/probe.c runtime/x86-64/probegate.S runtime/registry.c runtime/writer.c
+tests_unit_runtime_probes_CPPFLAGS = $(AM_CPPFLAGS)
+tests_unit_runtime_probes_CCASFLAGS = $(AM_CCASFLAGS) -I$(top_srcdir)
+tests_unit_runtime_probes_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_runtime_probes_LDADD = libtrampolines.la $(CMOCKA_LIBS) -lpthread
+
+PURE_TESTS += tests/unit/runtime/pace
+tests_unit_runtime_pace_SOURCES = tests/unit/runtime/pace.c runtime/memory/mempace.c
+tests_unit_runtime_pace_CPPFLAGS = $(AM_CPPFLAGS)
+tests_unit_runtime_pace_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_runtime_pace_LDADD = $(CMOCKA_LIBS) -lm

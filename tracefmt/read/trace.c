@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Opening a trace: which directories there are, their metadata, their thread files, their
+ * clocks.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "tracefmt/read/trace-internal.h"
+
+static void explain(struct sonde_trace_message *why, const char *dir, const char *text)
+{
+	snprintf(why->text, sizeof why->text, "%.400s: %s", dir, text);
+}
+
+/* --- directories ------------------------------------------------------------------------- */
+
+/* "rank-3" or "rank-3.2": rank and run.  False: another name. */
+static bool rank_name(const char *name, int *rank, int *run)
+{
+	char *end;
+	long r, n = 1;
+
+	if (strncmp(name, "rank-", 5) || name[5] < '0' || name[5] > '9')
+		return false;
+	r = strtol(name + 5, &end, 10);
+	if (*end == '.' && end[1] >= '1' && end[1] <= '9')
+		n = strtol(end + 1, &end, 10);
+	if (*end || r > INT_MAX || n > INT_MAX)
+		return false;
+	*rank = (int)r;
+	*run = (int)n;
+	return true;
+}
+
+static int by_rank(const void *a, const void *b)
+{
+	const struct tf_part *x = *(void *const *)a, *y = *(void *const *)b;
+
+	if (x->pub.rank != y->pub.rank)
+		return x->pub.rank < y->pub.rank ? -1 : 1;
+	return x->pub.run < y->pub.run ? -1 : x->pub.run > y->pub.run;
+}
+
+static bool add_part(struct sonde_trace *t, const char *dir, int rank, int run)
+{
+	struct tf_part *part = tf_arena_alloc(&t->arena, sizeof *part);
+	static const char *const no_args[1];
+
+	if (!part)
+		return false;
+	part->pub = (struct sonde_trace_rank){ .rank = rank, .run = run, .program = "",
+					       .host = "", .version = "", .args = no_args };
+	part->boot = "";
+	part->pub.dir = tf_arena_strdup(&t->arena, dir);
+	return part->pub.dir && tf_list_add(&t->parts, part);
+}
+
+static bool is_file(const char *path)
+{
+	struct stat st;
+
+	return !stat(path, &st) && S_ISREG(st.st_mode);
+}
+
+/* The directory itself, if it has metadata, and its rank folders.  Errors: E_SYSTEM, E_NOMEM. */
+static enum sonde_trace_status find_parts(struct sonde_trace *t, const char *dir)
+{
+	enum sonde_trace_status status = SONDE_TRACE_OK;
+	DIR *d = opendir(dir);
+	struct dirent *entry;
+	char path[PATH_MAX];
+	int rank, run;
+
+	if (!d)
+		return SONDE_TRACE_E_SYSTEM;
+	if (snprintf(path, sizeof path, "%s/metadata", dir) < (int)sizeof path && is_file(path) &&
+	    !add_part(t, dir, -1, 1))
+		status = SONDE_TRACE_E_NOMEM;
+	while (!status && (entry = readdir(d)))
+		if (rank_name(entry->d_name, &rank, &run) &&
+		    snprintf(path, sizeof path, "%s/%s", dir, entry->d_name) < (int)sizeof path &&
+		    !add_part(t, path, rank, run))
+			status = SONDE_TRACE_E_NOMEM;
+	closedir(d);
+	if (t->parts.n)
+		qsort(t->parts.v, t->parts.n, sizeof *t->parts.v, by_rank);
+	return status;
+}
+
+/* --- thread files ------------------------------------------------------------------------ */
+
+static bool is_thread_file(const char *name)
+{
+	size_t n = strlen(name);
+
+	return n > 6 && !strcmp(name + n - 6, ".sonde") && name[0] != '.';
+}
+
+/* Thread files that the metadata does not name: it may have ended too early. */
+static enum sonde_trace_status find_strays(struct sonde_trace *t, struct tf_part *part)
+{
+	enum sonde_trace_status status = SONDE_TRACE_OK;
+	DIR *d = opendir(part->pub.dir);
+	struct tf_thread_in *thread;
+	struct dirent *entry;
+
+	if (!d)
+		return SONDE_TRACE_E_SYSTEM;
+	while (!status && (entry = readdir(d))) {
+		if (!is_thread_file(entry->d_name) ||
+		    tf_trace_thread(t, part, entry->d_name, false))
+			continue;
+		thread = tf_trace_thread(t, part, entry->d_name, true);
+		if (!thread)
+			status = SONDE_TRACE_E_NOMEM;
+		else
+			sscanf(entry->d_name, "%d.%d.", &thread->pub.pid, &thread->pub.tid);
+	}
+	closedir(d);
+	return status;
+}
+
+static void summarize(struct tf_thread_in *thread)
+{
+	struct sonde_trace_thread *pub = &thread->pub;
+	const struct tf_infile *f = &thread->file;
+
+	pub->file_bytes = f->size;
+	pub->indexed = f->indexed;
+	pub->status = f->status;
+	pub->bad_chunks = f->bad;
+	for (size_t i = 0; i < f->nchunks; i++) {
+		if (!f->chunk[i].size)
+			continue;
+		pub->chunks++;
+		pub->events += f->chunk[i].events;
+	}
+}
+
+static enum sonde_trace_status open_thread(struct sonde_trace *t, struct tf_thread_in *thread)
+{
+	const struct tf_part *part = thread->part;
+	char path[PATH_MAX];
+	enum sonde_trace_status status;
+
+	if (snprintf(path, sizeof path, "%s/%s", part->pub.dir, thread->name) >= (int)sizeof path)
+		return SONDE_TRACE_OK;
+	thread->pub.file = tf_arena_strdup(&t->arena, path);
+	if (!thread->pub.file)
+		return SONDE_TRACE_E_NOMEM;
+	status = tf_infile_open(&thread->file, path);
+	if (status == SONDE_TRACE_E_SYSTEM) { /* named by the metadata, but not there */
+		thread->pub.status = status;
+		return SONDE_TRACE_OK;
+	}
+	if (status)
+		return status;
+	if (thread->file.header_valid && thread->file.trace != part->id) {
+		thread->file.nchunks = 0; /* it belongs to another trace */
+		thread->file.status = SONDE_TRACE_E_CORRUPT;
+	}
+	summarize(thread);
+	return SONDE_TRACE_OK;
+}
+
+/* --- time -------------------------------------------------------------------------------- */
+
+/* When a part began, on the clock that it shares with the first one. */
+static int64_t start_against(const struct tf_part *part, const struct tf_part *first)
+{
+	if (*part->boot && !strcmp(part->boot, first->boot))
+		return (int64_t)part->start_mono - (int64_t)first->start_mono;
+	return (int64_t)part->pub.start_real_ns - (int64_t)first->pub.start_real_ns;
+}
+
+static void align(struct sonde_trace *t)
+{
+	const struct tf_part *first = t->parts.v[0];
+	int64_t earliest = 0;
+
+	for (size_t i = 0; i < t->parts.n; i++) {
+		int64_t start = start_against(t->parts.v[i], first);
+
+		earliest = start < earliest ? start : earliest;
+	}
+	for (size_t i = 0; i < t->parts.n; i++) {
+		struct tf_part *part = t->parts.v[i];
+
+		tf_timeline_finish(&part->timeline);
+		part->pub.start = (uint64_t)start_against(part, first) - (uint64_t)earliest;
+		part->offset = (int64_t)(part->pub.start - part->start_mono);
+		part->pub.tsc_hz = part->timeline.hz;
+		part->pub.end = tf_part_time(part,
+					     part->timeline.point[part->timeline.n - 1].tsc);
+		part->pub.lost = part->lost_elsewhere + part->pub.discarded;
+	}
+}
+
+static void set_times(struct sonde_trace *t)
+{
+	for (size_t i = 0; i < t->threads.n; i++) {
+		struct tf_thread_in *thread = t->threads.v[i];
+		struct tf_part *part = t->parts.v[thread->pub.rank_index];
+		const struct tf_infile *f = &thread->file;
+		bool any = false;
+
+		thread->pub.index = i;
+		part->pub.lost += thread->pub.lost + thread->pub.damaged;
+		for (size_t k = 0; k < f->nchunks; k++) {
+			if (!f->chunk[k].size)
+				continue;
+			if (!any)
+				thread->pub.first = tf_part_time(part, f->chunk[k].first);
+			thread->pub.last = tf_part_time(part, f->chunk[k].last);
+			any = true;
+		}
+		if (!part->ended && thread->pub.last > part->pub.end)
+			part->pub.end = thread->pub.last;
+	}
+}
+
+/* --- opening ----------------------------------------------------------------------------- */
+
+static void free_part(struct tf_part *part)
+{
+	tf_timeline_free(&part->timeline);
+	free(part->function.v);
+	free(part->site.v);
+	free(part->counter.v);
+}
+
+/* Reads the metadata of all parts; drops those of ranks that have none. */
+static enum sonde_trace_status read_parts(struct sonde_trace *t, struct sonde_trace_message *why)
+{
+	enum sonde_trace_status status = SONDE_TRACE_OK, bad = SONDE_TRACE_OK;
+	size_t n = 0;
+
+	for (size_t i = 0; i < t->parts.n && status != SONDE_TRACE_E_NOMEM; i++) {
+		struct tf_part *part = t->parts.v[i];
+		int rank = part->pub.rank;
+
+		part->pub.index = n;
+		status = tf_metadata_read(t, part, part->pub.dir, why);
+		if (status) {
+			t->bad_ranks++;
+			t->bad_rank = *why;
+			bad = status;
+			free_part(part);
+			continue;
+		}
+		part->pub.rank = rank >= 0 ? rank : part->pub.rank;
+		t->parts.v[n++] = part;
+	}
+	t->parts.n = n;
+	if (status == SONDE_TRACE_E_NOMEM)
+		return status;
+	return n ? SONDE_TRACE_OK : bad;
+}
+
+static enum sonde_trace_status open_all(struct sonde_trace *t, const char *dir,
+					struct sonde_trace_message *why)
+{
+	enum sonde_trace_status status = find_parts(t, dir);
+
+	if (status == SONDE_TRACE_E_SYSTEM)
+		explain(why, dir, strerror(errno));
+	if (!status && !t->parts.n) {
+		explain(why, dir, "not a trace: it has no file \"metadata\"");
+		return SONDE_TRACE_E_NOTRACE;
+	}
+	if (!status)
+		status = read_parts(t, why);
+	if (status)
+		return status;
+	for (size_t i = 0; i < t->parts.n && !status; i++)
+		status = find_strays(t, t->parts.v[i]);
+	for (size_t i = 0; i < t->threads.n && !status; i++)
+		status = open_thread(t, t->threads.v[i]);
+	if (status) {
+		explain(why, dir, status == SONDE_TRACE_E_NOMEM ? "no memory" : strerror(errno));
+		return status;
+	}
+	align(t);
+	set_times(t);
+	return SONDE_TRACE_OK;
+}
+
+enum sonde_trace_status sonde_trace_open(const char *dir, struct sonde_trace **out,
+					 struct sonde_trace_message *why)
+{
+	struct sonde_trace_message unused;
+	struct sonde_trace *t = calloc(1, sizeof *t);
+	enum sonde_trace_status status;
+
+	*out = NULL;
+	if (!why)
+		why = &unused;
+	why->text[0] = '\0';
+	if (!t) {
+		explain(why, dir, "no memory");
+		return SONDE_TRACE_E_NOMEM;
+	}
+	status = open_all(t, dir, why);
+	if (status) {
+		int error = errno;
+
+		if (status == SONDE_TRACE_E_NOMEM)
+			explain(why, dir, "no memory");
+		sonde_trace_close(t);
+		errno = error;
+		return status;
+	}
+	*out = t;
+	return SONDE_TRACE_OK;
+}
+
+void sonde_trace_close(struct sonde_trace *t)
+{
+	if (!t)
+		return;
+	for (size_t i = 0; i < t->threads.n; i++) {
+		struct tf_thread_in *thread = t->threads.v[i];
+
+		tf_infile_free(&thread->file);
+		free(thread->calls);
+	}
+	for (size_t i = 0; i < t->parts.n; i++)
+		free_part(t->parts.v[i]);
+	free(t->parts.v);
+	free(t->processes.v);
+	free(t->threads.v);
+	free(t->modules.v);
+	free(t->functions.v);
+	free(t->counters.v);
+	free(t->sites.v);
+	tf_names_free(&t->module_names);
+	tf_names_free(&t->function_names);
+	tf_names_free(&t->counter_names);
+	tf_names_free(&t->file_names);
+	tf_arena_free(&t->arena);
+	free(t);
+}

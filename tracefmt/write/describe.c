@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What the trace says about modules, functions, events, counters and processes. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <xxhash.h>
+
+#include "tracefmt/json.h"
+#include "tracefmt/write/writer-internal.h"
+
+static enum sonde_trace_status no_memory(struct tf_writer *w)
+{
+	tf_writer_no_memory(w);
+	return tf_writer_result(w);
+}
+
+static bool grow(struct tf_table *t, uint32_t id)
+{
+	uint32_t room = t->room ? t->room : 256;
+	struct tf_known *v;
+
+	if (id < t->room)
+		return true;
+	while (room <= id)
+		room *= 2;
+	v = realloc(t->v, room * sizeof *v);
+	if (!v)
+		return false;
+	memset(v + t->room, 0, (room - t->room) * sizeof *v);
+	t->v = v;
+	t->room = room;
+	return true;
+}
+
+/* Takes back the line that has been made. */
+static enum sonde_trace_status drop_line(struct tf_writer *w, enum sonde_trace_status status)
+{
+	tf_buf_clear(&w->line);
+	return status;
+}
+
+/*
+ * What to do with the line, given what is known of the same thing: write it (OK), nothing, for
+ * it says what was said before (END), or refuse (E_INVALID).
+ */
+static enum sonde_trace_status compare(struct tf_writer *w, struct tf_known *known)
+{
+	uint64_t hash;
+
+	if (w->line.failed)
+		return SONDE_TRACE_E_NOMEM;
+	hash = XXH64(w->line.data, w->line.size, 0) | 1;
+	if (known->hash & 1)
+		return known->hash == hash ? SONDE_TRACE_END : SONDE_TRACE_E_INVALID;
+	known->hash = hash;
+	return SONDE_TRACE_OK;
+}
+
+/* The end of all of them: compares the line with what is known, and writes it. */
+static enum sonde_trace_status settle(struct tf_writer *w, struct tf_known *known)
+{
+	enum sonde_trace_status status = compare(w, known);
+
+	switch (status) {
+	case SONDE_TRACE_OK:
+		tf_writer_line(w);
+		return tf_writer_result(w);
+	case SONDE_TRACE_END:
+		return drop_line(w, SONDE_TRACE_OK);
+	case SONDE_TRACE_E_NOMEM:
+		drop_line(w, status);
+		return no_memory(w);
+	default:
+		return drop_line(w, status);
+	}
+}
+
+/* Number of the module, or UINT32_MAX. */
+static uint32_t find_module(const struct tf_writer *w, const char *name)
+{
+	for (uint32_t i = 0; i < w->nmodules; i++)
+		if (!strcmp(w->module_names[i], name))
+			return i;
+	return UINT32_MAX;
+}
+
+/* Returns its number, or UINT32_MAX: no memory. */
+static uint32_t add_module(struct tf_writer *w, const char *name)
+{
+	char **names = realloc(w->module_names, (w->nmodules + 1) * sizeof *names);
+	struct tf_known *modules;
+
+	if (!names)
+		return UINT32_MAX;
+	w->module_names = names;
+	modules = realloc(w->modules, (w->nmodules + 1) * sizeof *modules);
+	if (!modules)
+		return UINT32_MAX;
+	w->modules = modules;
+	modules[w->nmodules] = (struct tf_known){ 0 };
+	names[w->nmodules] = strdup(name);
+	return names[w->nmodules] ? w->nmodules++ : UINT32_MAX;
+}
+
+enum sonde_trace_status tf_writer_module(struct tf_writer *w, const char *name,
+					 const char *description, const char *path)
+{
+	uint32_t i;
+
+	if (!name)
+		return SONDE_TRACE_E_INVALID;
+	i = find_module(w, name);
+	if (i == UINT32_MAX)
+		i = add_module(w, name);
+	if (i == UINT32_MAX)
+		return no_memory(w);
+	tf_json_begin(&w->line, "module");
+	tf_json_str(&w->line, "name", name);
+	tf_json_str(&w->line, "description", description ? description : "");
+	tf_json_str(&w->line, "path", path ? path : "");
+	tf_json_end(&w->line);
+	return settle(w, &w->modules[i]);
+}
+
+bool tf_writer_announce(struct tf_writer *w, uint32_t function)
+{
+	if (!grow(&w->functions, function))
+		return false;
+	if (!w->functions.v[function].hash)
+		w->functions.v[function].hash = TF_ANNOUNCED;
+	return true;
+}
+
+enum sonde_trace_status tf_writer_function(struct tf_writer *w, const struct tf_function *function)
+{
+	struct tf_buf *line = &w->line;
+
+	if (function->id >= TF_MAX_FUNCTIONS || !function->name)
+		return SONDE_TRACE_E_INVALID;
+	if (!grow(&w->functions, function->id))
+		return no_memory(w);
+	tf_json_begin(line, "function");
+	tf_json_uint(line, "id", function->id);
+	tf_json_str(line, "name", function->name);
+	if (function->demangled && strcmp(function->demangled, function->name))
+		tf_json_str(line, "demangled", function->demangled);
+	tf_json_str(line, "path", function->path);
+	if (function->address)
+		tf_json_uint(line, "address", function->address);
+	tf_json_end(line);
+	return settle(w, &w->functions.v[function->id]);
+}
+
+static bool function_known(const struct tf_writer *w, uint32_t id)
+{
+	return id < w->functions.room && w->functions.v[id].hash;
+}
+
+static bool event_valid(const struct tf_writer *w, const struct tf_event *event)
+{
+	if (event->id < TF_FIRST_EVENT || event->id >= TF_MAX_IDS ||
+	    event->nfields > TF_MAX_FIELDS || !function_known(w, event->function) ||
+	    (tf_sites_known(&w->sites, event->id) && w->sites.more[event->id].probe))
+		return false;
+	if ((event->module && find_module(w, event->module) == UINT32_MAX) ||
+	    (event->framed && event->kind != SONDE_TRACE_LEAVE))
+		return false;
+	for (size_t i = 0; i < event->nfields; i++)
+		if (event->fields[i].type < SONDE_TRACE_I32 ||
+		    event->fields[i].type > SONDE_TRACE_WAIT || !event->fields[i].name)
+			return false;
+	return event->kind >= SONDE_TRACE_ENTER && event->kind <= SONDE_TRACE_POINT;
+}
+
+static void put_event(struct tf_buf *line, const struct tf_event *event)
+{
+	static const char *const kind[] = { "", "enter", "leave", "point" };
+
+	tf_json_begin(line, "event");
+	tf_json_uint(line, "id", event->id);
+	tf_json_str(line, "kind", kind[event->kind]);
+	tf_json_uint(line, "function", event->function);
+	tf_json_str(line, "module", event->module);
+	tf_json_str(line, "name", event->name);
+	if (event->nfields) {
+		tf_json_key(line, "fields");
+		for (size_t i = 0; i < event->nfields; i++) {
+			tf_buf_str(line, i ? ",[" : "[[");
+			tf_json_quoted(line, event->fields[i].name);
+			tf_buf_byte(line, ',');
+			tf_json_quoted(line, sonde_trace_type_name(event->fields[i].type));
+			tf_buf_byte(line, ']');
+		}
+		tf_buf_byte(line, ']');
+	}
+	tf_json_end(line);
+}
+
+enum sonde_trace_status tf_writer_event(struct tf_writer *w, const struct tf_event *event)
+{
+	uint8_t types[TF_MAX_FIELDS];
+	uint32_t module = 0;
+	unsigned n = 0;
+
+	if (!event_valid(w, event))
+		return SONDE_TRACE_E_INVALID;
+	if (!grow(&w->events, event->id))
+		return no_memory(w);
+	put_event(&w->line, event);
+	if (w->events.v[event->id].hash || w->line.failed)
+		return settle(w, &w->events.v[event->id]);
+	if (event->module)
+		module = 1 + find_module(w, event->module);
+	for (size_t i = 0; i < event->nfields; i++)
+		if (event->fields[i].type != SONDE_TRACE_WAIT)
+			types[n++] = (uint8_t)event->fields[i].type;
+	if (tf_sites_add(&w->sites, event->id, event->kind, event->function, module, types, n,
+			 &w->functions.v[event->function].head)) {
+		drop_line(w, SONDE_TRACE_E_NOMEM);
+		return no_memory(w);
+	}
+	w->sites.site[event->id].depth = event->depth;
+	w->sites.site[event->id].framed |= event->framed;
+	return settle(w, &w->events.v[event->id]);
+}
+
+enum sonde_trace_status tf_writer_counter(struct tf_writer *w, const struct tf_counter *counter)
+{
+	struct tf_buf *line = &w->line;
+
+	if (counter->id >= RING_COUNTERS || !counter->name ||
+	    (counter->function >= 0 && (counter->function >= TF_MAX_FUNCTIONS ||
+					!function_known(w, (uint32_t)counter->function))) ||
+	    (counter->module && find_module(w, counter->module) == UINT32_MAX))
+		return SONDE_TRACE_E_INVALID;
+	if (!grow(&w->counters, counter->id))
+		return no_memory(w);
+	tf_json_begin(line, "counter");
+	tf_json_uint(line, "id", counter->id);
+	tf_json_str(line, "name", counter->name);
+	if (counter->function >= 0)
+		tf_json_int(line, "function", counter->function);
+	tf_json_str(line, "module", counter->module);
+	tf_json_end(line);
+	return settle(w, &w->counters.v[counter->id]);
+}
+
+static void put_reasons(struct tf_buf *line, const struct tf_recording *r)
+{
+	tf_json_key(line, "left-alone");
+	tf_buf_byte(line, '[');
+	for (size_t i = 0; i < r->nleft_alone; i++) {
+		tf_buf_str(line, i ? ",[" : "[");
+		tf_json_quoted(line, r->left_alone[i].text ? r->left_alone[i].text : "");
+		tf_buf_byte(line, ',');
+		tf_json_number(line, r->left_alone[i].count);
+		tf_buf_byte(line, ']');
+	}
+	tf_buf_byte(line, ']');
+}
+
+enum sonde_trace_status tf_writer_recording(struct tf_writer *w, const struct tf_recording *r)
+{
+	struct tf_buf *line = &w->line;
+
+	tf_json_begin(line, "recording");
+	tf_json_str(line, "clock", r->clock);
+	tf_json_uint(line, "instrumented", r->instrumented);
+	if (r->memory)
+		tf_json_uint(line, "memory", r->memory);
+	put_reasons(line, r);
+	tf_json_key(line, "filters");
+	tf_buf_byte(line, '[');
+	for (size_t i = 0; i < r->nfilters; i++) {
+		if (i)
+			tf_buf_byte(line, ',');
+		tf_json_quoted(line, r->filters[i] ? r->filters[i] : "");
+	}
+	tf_buf_byte(line, ']');
+	tf_json_end(line);
+	tf_writer_line(w);
+	return tf_writer_result(w);
+}
+
+enum sonde_trace_status tf_writer_process(struct tf_writer *w, int pid, int parent,
+					  const char *comm)
+{
+	tf_json_begin(&w->line, "process");
+	tf_json_int(&w->line, "pid", pid);
+	if (parent > 0)
+		tf_json_int(&w->line, "parent", parent);
+	tf_json_str(&w->line, "comm", comm);
+	tf_json_end(&w->line);
+	tf_writer_line(w);
+	return tf_writer_result(w);
+}
+
+enum sonde_trace_status tf_writer_sampled(struct tf_writer *w, const struct sonde_trace_sampled *s)
+{
+	struct tf_buf *line = &w->line;
+
+	tf_json_begin(line, "sampled");
+	tf_json_str(line, "by", s->by);
+	if (s->every) {
+		tf_json_uint(line, "burst", s->burst);
+		tf_json_uint(line, "every", s->every);
+	}
+	if (s->overhead > 0)
+		tf_json_uint(line, "overhead", (uint64_t)(s->overhead * 1e6 + 0.5));
+	tf_json_uint(line, "bursts", s->bursts);
+	tf_json_uint(line, "on", s->on);
+	tf_json_uint(line, "lived", s->lived);
+	if (s->all_units) {
+		tf_json_uint(line, "on-units", s->on_units);
+		tf_json_uint(line, "all-units", s->all_units);
+	}
+	if (s->plain_ns) {
+		tf_json_uint(line, "cost", s->cost_ns);
+		tf_json_uint(line, "cost-half", s->cost_half_ns);
+		tf_json_uint(line, "plain", s->plain_ns);
+	}
+	tf_json_end(line);
+	tf_writer_line(w);
+	return tf_writer_result(w);
+}
+
+enum sonde_trace_status tf_writer_process_end(struct tf_writer *w, int pid, int status)
+{
+	tf_json_begin(&w->line, "process-end");
+	tf_json_int(&w->line, "pid", pid);
+	if (WIFSIGNALED(status))
+		tf_json_int(&w->line, "signal", WTERMSIG(status));
+	else
+		tf_json_int(&w->line, "exit", WEXITSTATUS(status));
+	tf_json_end(&w->line);
+	tf_writer_line(w);
+	return tf_writer_result(w);
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * What the encoder knows of each event id: a table that the drain loop looks into once per
+ * record, so kept small.
+ */
+#ifndef SONDE_TRACEFMT_WRITE_SITES_H
+#define SONDE_TRACEFMT_WRITE_SITES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tracefmt/include/sonde/trace.h"
+
+#define TF_NO_PARTNER 0u
+
+struct tf_site {
+	uint32_t function;
+	/*
+	 * enter: the leave event that usually ends it; leave: the enter event that it usually
+	 * ends; each is the other's, or TF_NO_PARTNER.  Once set it never changes.
+	 */
+	uint32_t partner;
+	uint32_t depth;	 /* what to add to the frame addresses of its records */
+	uint8_t kind;	 /* enum sonde_trace_kind; 0: no such event */
+	uint8_t nfields; /* those with a value */
+	uint8_t words;	 /* of a record with empty strings: one for each value */
+	bool strings : 1; /* has fields of type STR */
+	bool framed : 1; /* its records have a frame address: all enters, some leaves */
+};
+
+/* Types of an event's values, and its place in the list of its function's events. */
+struct tf_site_more {
+	uint8_t types[12];
+	uint32_t next; /* next event of the same function, 0: last */
+	uint32_t module; /* number of the module + 1, 0: none */
+	uint32_t probe;	 /* number of the probe + 1 that it belongs to, 0: none; see probes.c */
+};
+
+struct tf_sites {
+	struct tf_site *site; /* [room], indexed by event id */
+	struct tf_site_more *more;
+	uint32_t room; /* ids below are looked up; the others do not exist; never 0 */
+};
+
+/* Errors: E_NOMEM. */
+__attribute__((warn_unused_result)) enum sonde_trace_status tf_sites_init(struct tf_sites *s);
+
+/*
+ * Adds event @id of @function.  @types: of the values, @n of them.  @head: first event of the
+ * function's list, updated.  Errors: E_NOMEM.  The caller has checked the ranges.
+ */
+__attribute__((warn_unused_result)) enum sonde_trace_status
+tf_sites_add(struct tf_sites *s, uint32_t id, enum sonde_trace_kind kind, uint32_t function,
+	     uint32_t module, const uint8_t *types, unsigned n, uint32_t *head);
+
+/*
+ * Adds events @enter and @enter + 1, without values and with frame addresses: a pair.
+ * Errors: E_NOMEM.  The caller has checked that both are free.
+ */
+__attribute__((warn_unused_result)) enum sonde_trace_status
+tf_sites_add_probe(struct tf_sites *s, uint32_t enter, uint32_t function, uint32_t probe);
+
+static inline bool tf_sites_known(const struct tf_sites *s, uint32_t id)
+{
+	return id < s->room && s->site[id].kind;
+}
+
+void tf_sites_free(struct tf_sites *s);
+
+#endif /* SONDE_TRACEFMT_WRITE_SITES_H */

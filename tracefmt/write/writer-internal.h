@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What writer.c, describe.c and thread.c share. */
+#ifndef SONDE_TRACEFMT_WRITE_WRITER_INTERNAL_H
+#define SONDE_TRACEFMT_WRITE_WRITER_INTERNAL_H
+
+#include "tracefmt/buffer.h"
+#include "tracefmt/write/encode.h"
+#include "tracefmt/write/outfile.h"
+#include "memtrace/pack/pack.h"
+#include "tracefmt/write/pack.h"
+#include "tracefmt/write/threadout.h"
+#include "tracefmt/write/writer.h"
+
+#define TF_MAX_FUNCTIONS (1u << 24)
+
+/*
+ * What is known is remembered as the hash of its line, made odd: enough to tell the same from
+ * something else.
+ */
+#define TF_ANNOUNCED 2u
+struct tf_known {
+	uint64_t hash; /* 0: not known; TF_ANNOUNCED: a function without a line of its own */
+	uint32_t head; /* functions: first of their events */
+};
+
+struct tf_table {
+	struct tf_known *v; /* indexed by id */
+	uint32_t room;
+};
+
+/* What tf_writer_probes() has announced; see probes.c. */
+struct tf_probes {
+	struct tf_probe_known *v;
+	size_t n, room;
+	uint32_t *of_count; /* by index of the count: 1 + index in v[], or 0 */
+	uint32_t roomcounts;
+	uint32_t *due; /* indices in v[]: to be told now */
+	size_t ndue, roomdue;
+	struct tf_probe_block *block; /* strings */
+};
+
+/* A file of memory streams; see pack/out.c. */
+struct tf_pieces {
+	struct tf_outfile file;
+	uint32_t n;	/* pieces written */
+	uint64_t lost;	/* chunks since the last one */
+	uint64_t all_lost;
+	struct tf_packing packing;
+	bool tried;	/* it has been created, or could not be */
+	bool broken;
+};
+
+struct tf_writer {
+	struct tf_pieces code;
+	struct tf_buf memory;	/* a piece being made */
+	struct tf_buf words;	/* rearranged for it */
+	struct tf_buf scratch;
+	struct tf_far_work far;
+	ZSTD_CCtx *pieces; /* that packs them; NULL before the first one */
+	ZSTD_CCtx *dull; /* ... what is hardly worth it */
+	uint64_t far_room; /* bytes that windows may still take */
+	char *dir;
+	int dirfd;
+	int rank;
+	uint64_t id;
+	struct tf_outfile metadata;
+	struct tf_buf pending; /* lines that are not in the file yet */
+	struct tf_buf line;    /* one being made */
+	bool metadata_failed;
+	struct tf_sites sites;
+	struct tf_pack pack;
+	struct tf_table functions;
+	struct tf_table events;
+	struct tf_table counters;
+	struct tf_probes probes;
+	struct tf_known *modules;
+	char **module_names;
+	uint32_t nmodules;
+	struct tf_clock started;
+	uint64_t last_clock; /* ns, CLOCK_MONOTONIC, of the last calibration point */
+	unsigned threads;    /* open */
+	uint64_t discarded;
+	uint64_t memory_discarded;
+	bool reported;	     /* the caller has been told of a failure */
+	char message[512];
+	/* A failure inside a callback, for the function that the caller called. */
+	enum sonde_trace_status failed;
+	int failed_errno;
+};
+
+struct tf_thread {
+	struct tf_writer *w;
+	struct tf_enc enc;
+	struct tf_threadout out;
+	struct tf_pieces memory;
+	int pid;
+	int tid;
+	bool broken; /* takes nothing more */
+	uint64_t damaged;
+	uint64_t discarded;
+};
+
+/* Notes a failure of a system call (errno) with the file it is about; NULL: the directory. */
+void tf_writer_failed(struct tf_writer *w, const char *what, const char *file);
+void tf_writer_no_memory(struct tf_writer *w);
+
+/* What a public function returns in the end: a failure noted and not yet told, or OK. */
+enum sonde_trace_status tf_writer_result(struct tf_writer *w);
+
+/* Appends w->line, which is complete, to the metadata and clears it. */
+void tf_writer_line(struct tf_writer *w);
+
+/* Writes out pending lines. */
+void tf_writer_sync(struct tf_writer *w);
+
+/* A calibration point, when the last one is long ago. */
+void tf_writer_tick(struct tf_writer *w);
+
+/* Makes the id one of a function that is described later.  False: no memory. */
+bool tf_writer_announce(struct tf_writer *w, uint32_t function);
+
+/* Describes those functions of the chunk in w->pack that have not been described. */
+void tf_probes_tell_chunk(struct tf_writer *w);
+
+/* The calls that a thread counted, and their functions. */
+void tf_probes_tell_calls(struct tf_writer *w, const char *file, const struct tf_thread_end *end);
+
+void tf_probes_free(struct tf_probes *p);
+
+#endif /* SONDE_TRACEFMT_WRITE_WRITER_INTERNAL_H */

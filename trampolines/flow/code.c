@@ -1,0 +1,404 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "trampolines/flow/code.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { PAGE_LOG2 = 8 };
+
+static const struct tramp_bytes *last_at(const struct tramp_facts *facts, uint64_t addr)
+{
+	size_t low = 0, high = facts->nbytes;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (facts->bytes[middle].addr <= addr)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low ? &facts->bytes[low - 1] : NULL;
+}
+
+const struct tramp_bytes *tramp_flow_bytes(const struct tramp_code *code, uint64_t addr)
+{
+	const struct tramp_bytes *b = last_at(code->facts, addr);
+
+	return b && addr - b->addr < b->len ? b : NULL;
+}
+
+bool tramp_flow_is_code(const struct tramp_code *code, uint64_t addr)
+{
+	const struct tramp_bytes *b = flow_in_code(code, addr) ? tramp_flow_bytes(code, addr) : NULL;
+
+	return b && b->code;
+}
+
+const uint8_t *tramp_code_at(const struct tramp_code *code, uint64_t addr, size_t *left)
+{
+	const struct tramp_bytes *b = tramp_flow_bytes(code, addr);
+
+	if (!b)
+		return NULL;
+	*left = b->len - (size_t)(addr - b->addr);
+	return b->bytes + (addr - b->addr);
+}
+
+uint32_t tramp_flow_piece(const struct tramp_code *code, uint64_t addr)
+{
+	const struct tramp_facts *facts = code->facts;
+	uint32_t i;
+
+	if (!flow_in_code(code, addr))
+		return TRAMP_NONE;
+	i = code->page[(addr - code->base) >> PAGE_LOG2];
+	while (i < facts->nfns && addr - facts->fns[i].addr >= facts->fns[i].size) {
+		if (facts->fns[i].addr > addr)
+			return TRAMP_NONE;
+		i++;
+	}
+	return i < facts->nfns ? i : TRAMP_NONE;
+}
+
+uint32_t tramp_code_function(const struct tramp_code *code, uint64_t addr)
+{
+	uint32_t piece = tramp_flow_piece(code, addr);
+
+	return piece == TRAMP_NONE ? TRAMP_NONE : code->owner[piece];
+}
+
+bool tramp_code_external(const struct tramp_code *code, uint64_t addr)
+{
+	uint32_t piece;
+
+	if (!flow_in_code(code, addr))
+		return false;
+	if (flow_is_external(code, addr - code->base))
+		return true;
+	piece = tramp_flow_piece(code, addr);
+	return piece != TRAMP_NONE && code->owner[piece] == piece &&
+	       code->facts->fns[piece].addr == addr;
+}
+
+uint64_t tramp_code_base(const struct tramp_code *code)
+{
+	return code->base;
+}
+
+const struct tramp_facts *tramp_code_facts(const struct tramp_code *code)
+{
+	return code->facts;
+}
+
+bool tramp_flow_listed(const uint64_t *list, size_t n, uint64_t addr)
+{
+	size_t low = 0, high = n;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (list[middle] == addr)
+			return true;
+		if (list[middle] < addr)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return false;
+}
+
+bool tramp_flow_noreturn(const struct tramp_code *code, uint64_t addr)
+{
+	uint32_t piece;
+
+	if (tramp_flow_listed(code->facts->noreturn, code->facts->nnoreturn, addr))
+		return true;
+	piece = tramp_flow_piece(code, addr);
+	return piece != TRAMP_NONE && code->facts->fns[piece].addr == addr &&
+	       code->bits[piece] & FLOW_FN_NORETURN;
+}
+
+uint64_t tramp_flow_next_external(const struct tramp_code *code, uint64_t at, uint64_t end)
+{
+	while (at < end) {
+		uint64_t word = flow_external_word(code, at / 64) >> (at % 64);
+
+		if (word) {
+			at += (uint64_t)__builtin_ctzll(word);
+			return at < end ? at : end;
+		}
+		at = (at / 64 + 1) * 64;
+	}
+	return end;
+}
+
+static enum tramp_code_status find_bounds(struct tramp_code *code)
+{
+	const struct tramp_facts *facts = code->facts;
+
+	code->base = UINT64_MAX;
+	for (size_t i = 0; i < facts->nbytes; i++) {
+		const struct tramp_bytes *b = &facts->bytes[i];
+
+		if (!b->code || b->len == 0)
+			continue;
+		if (b->addr < code->base)
+			code->base = b->addr;
+		code->end = b->addr + b->len;
+	}
+	if (code->base == UINT64_MAX)
+		return TRAMP_CODE_EMPTY;
+	if (code->end < code->base || code->end - code->base >= UINT32_MAX ||
+	    facts->nfns >= TRAMP_NONE)
+		return TRAMP_CODE_TOO_BIG;
+	code->absolute = facts->bytes[0].addr >= 0x10000; /* vm.mmap_min_addr */
+	return TRAMP_CODE_OK;
+}
+
+static void fill_pages(struct tramp_code *code)
+{
+	const struct tramp_facts *facts = code->facts;
+	size_t npages = ((code->end - code->base) >> PAGE_LOG2) + 1;
+	uint32_t fn = 0;
+
+	for (size_t i = 0; i < npages; i++) {
+		uint64_t addr = code->base + ((uint64_t)i << PAGE_LOG2);
+
+		while (fn < facts->nfns && facts->fns[fn].addr + facts->fns[fn].size <= addr)
+			fn++;
+		code->page[i] = fn;
+	}
+}
+
+static bool allocate(struct tramp_code *code)
+{
+	size_t words = (code->end - code->base) / 64 + 1;
+	size_t npages = ((code->end - code->base) >> PAGE_LOG2) + 1;
+	size_t nfns = code->facts->nfns + 1;
+
+	code->external = calloc(words, sizeof(uint64_t));
+	code->table = calloc(words, sizeof(uint64_t));
+	code->pad = calloc(words, sizeof(uint64_t));
+	code->page = calloc(npages, sizeof(uint32_t));
+	code->bits = calloc(nfns, sizeof(uint16_t));
+	code->owner = calloc(nfns, sizeof(uint32_t));
+	code->first_part = calloc(nfns, sizeof(uint32_t));
+	code->next_part = calloc(nfns, sizeof(uint32_t));
+	return code->external && code->table && code->pad && code->page && code->bits && code->owner &&
+	       code->first_part && code->next_part;
+}
+
+void tramp_flow_append(struct flow_scan *scan, struct flow_list *list, const void *item, size_t size)
+{
+	if (list->n == list->room) {
+		size_t room = list->room ? list->room * 2 : 256;
+		void *items = reallocarray(list->items, room, size);
+
+		if (!items) {
+			scan->no_memory = true;
+			return;
+		}
+		list->items = items;
+		list->room = room;
+	}
+	memcpy((char *)list->items + list->n++ * size, item, size);
+}
+
+static void note_taken(struct tramp_code *code)
+{
+	const struct tramp_facts *facts = code->facts;
+
+	for (size_t i = 0; i < facts->ntaken; i++) {
+		if (flow_in_code(code, facts->taken[i]))
+			flow_set_bit(code->external, facts->taken[i] - code->base);
+	}
+}
+
+/*
+ * What only jump tables hold is not for others to call.  In position-dependent files, words of data that
+ * hold addresses of code are guessed, and tables are among them: these lead there from their function alone.
+ */
+static void find_taken(struct flow_scan *scan)
+{
+	struct tramp_code *code = scan->code;
+	const struct tramp_facts *facts = code->facts;
+
+	for (size_t i = 0; i < facts->ntaken; i++) {
+		uint32_t piece = tramp_flow_piece(code, facts->taken[i]);
+
+		if (piece == TRAMP_NONE)
+			continue;
+		if (flow_bit(code->table, facts->taken[i] - code->base)) {
+			if (code->absolute && facts->fns[piece].addr != facts->taken[i])
+				flow_clear_bit(code->external, facts->taken[i] - code->base);
+		} else if (facts->fns[piece].addr == facts->taken[i]) {
+			code->bits[piece] |= FLOW_FN_TAKEN;
+		}
+	}
+}
+
+static void note_pads(struct tramp_code *code)
+{
+	const struct tramp_facts *facts = code->facts;
+
+	for (size_t i = 0; i < facts->npads; i++) {
+		if (flow_in_code(code, facts->pads[i]))
+			flow_set_bit(code->pad, facts->pads[i] - code->base);
+	}
+}
+
+/*
+ * Words that look like addresses of code, but of no instruction, in functions of which all instructions are
+ * known: these are numbers.
+ */
+static void drop_numbers(struct flow_scan *scan)
+{
+	struct tramp_code *code = scan->code;
+	size_t words = (code->end - code->base) / 64 + 1;
+
+	for (size_t i = 0; i < words; i++) {
+		uint64_t odd = code->external[i] & ~scan->starts[i];
+
+		for (; odd; odd &= odd - 1) {
+			uint64_t at = i * 64 + (uint64_t)__builtin_ctzll(odd);
+			uint32_t piece = tramp_flow_piece(code, code->base + at);
+
+			if (piece != TRAMP_NONE && code->facts->fns[piece].flags & TRAMP_FN_FRAMED &&
+			    !(code->bits[piece] & FLOW_FN_ODD))
+				code->external[i] &= ~(odd & -odd);
+		}
+	}
+}
+
+/* Ways into a function's inside, from all that is known now. */
+static void note_crosses(struct flow_scan *scan)
+{
+	struct tramp_code *code = scan->code;
+	const struct flow_cross *crosses = scan->crosses.items;
+
+	for (size_t i = 0; i < scan->crosses.n; i++) {
+		const struct flow_cross *c = &crosses[i];
+		uint64_t to = code->base + c->to;
+		uint32_t owner = tramp_code_function(code, to);
+		uint32_t from = c->from == TRAMP_NONE ? TRAMP_NONE : code->owner[c->from];
+
+		if (owner != TRAMP_NONE && (from == owner || code->facts->fns[owner].addr == to))
+			continue;
+		flow_set_bit(code->external, c->to);
+	}
+}
+
+/* Functions whose every end is a call or jump to one that does not return; to a fixed point. */
+static void find_noreturn(struct flow_scan *scan)
+{
+	struct tramp_code *code = scan->code;
+	const struct flow_tie *ends = scan->ends.items;
+	bool changed = true;
+
+	for (size_t fn = 0; fn < code->facts->nfns; fn++) {
+		if (!(code->bits[fn] & FLOW_FN_EXITS) && code->facts->fns[fn].size &&
+		    code->first_part[fn] == TRAMP_NONE && code->owner[fn] == fn)
+			code->bits[fn] |= FLOW_FN_NORETURN;
+	}
+	while (changed) {
+		changed = false;
+		for (size_t i = 0; i < scan->ends.n; i++) {
+			const struct flow_tie *tie = &ends[i];
+
+			if (!(code->bits[tie->fn] & FLOW_FN_NORETURN) ||
+			    code->bits[tie->callee] & FLOW_FN_NORETURN)
+				continue;
+			code->bits[tie->fn] &= (uint16_t)~FLOW_FN_NORETURN;
+			changed = true;
+		}
+	}
+}
+
+static void spread_flags(struct flow_scan *scan)
+{
+	uint16_t *bits = scan->code->bits;
+	const struct flow_tie *passes = scan->passes.items;
+	bool changed = true;
+
+	while (changed) {
+		changed = false;
+		for (size_t i = 0; i < scan->passes.n; i++) {
+			if (!(bits[passes[i].fn] & FLOW_FN_FLAGS) ||
+			    bits[passes[i].callee] & FLOW_FN_FLAGS)
+				continue;
+			bits[passes[i].callee] |= FLOW_FN_FLAGS;
+			changed = true;
+		}
+	}
+}
+
+static enum tramp_code_status run_scan(struct tramp_code *code)
+{
+	struct flow_scan scan = { .code = code };
+	size_t words = (code->end - code->base) / 64 + 1;
+
+	scan.decoder = tramp_flow_decoder_new();
+	scan.starts = calloc(words, sizeof(uint64_t));
+	scan.wanted = calloc(words, sizeof(uint64_t));
+	scan.no_memory = !scan.decoder || !scan.starts || !scan.wanted;
+	if (!scan.no_memory) {
+		tramp_flow_known_parts(code);
+		tramp_flow_scan(&scan);
+		tramp_flow_tables(&scan);
+		drop_numbers(&scan);
+		find_taken(&scan);
+		tramp_flow_parts(&scan);
+		note_crosses(&scan);
+		find_noreturn(&scan);
+		spread_flags(&scan);
+	}
+	free(scan.decoder);
+	free(scan.starts);
+	free(scan.wanted);
+	free(scan.crosses.items);
+	free(scan.bases.items);
+	free(scan.ends.items);
+	free(scan.passes.items);
+	return scan.no_memory ? TRAMP_CODE_MEMORY : TRAMP_CODE_OK;
+}
+
+enum tramp_code_status tramp_code_new(const struct tramp_facts *facts, struct tramp_code **out)
+{
+	struct tramp_code *code = calloc(1, sizeof(*code));
+	enum tramp_code_status status = TRAMP_CODE_MEMORY;
+
+	*out = NULL;
+	if (!code)
+		return status;
+	code->facts = facts;
+	status = find_bounds(code);
+	if (status == TRAMP_CODE_OK && !allocate(code))
+		status = TRAMP_CODE_MEMORY;
+	if (status == TRAMP_CODE_OK) {
+		fill_pages(code);
+		note_taken(code);
+		note_pads(code);
+		status = run_scan(code);
+	}
+	if (status == TRAMP_CODE_OK)
+		*out = code;
+	else
+		tramp_code_free(code);
+	return status;
+}
+
+void tramp_code_free(struct tramp_code *code)
+{
+	if (!code)
+		return;
+	free(code->external);
+	free(code->table);
+	free(code->pad);
+	free(code->page);
+	free(code->bits);
+	free(code->owner);
+	free(code->first_part);
+	free(code->next_part);
+	free(code);
+}

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Control flow of one ELF object's functions: blocks, edges, calls, loops, and what of registers and
+ * flags is live where.  Bytes and facts in, blocks out; no process, no file.
+ *
+ *	tramp_code_new()     one pass over all code of the object: who branches to where, which
+ *	                     addresses of code are taken, which jump tables lead where
+ *	tramp_flow_build()   one function's blocks, as often as wanted (the memory is used again)
+ *	tramp_flow_live()    registers and flags that are read before they are written
+ *	tramp_flow_loops()   dominators and natural loops
+ *
+ * The rule for indirect jumps: the set of places they may lead to can be too large, never too small.
+ * Addresses are link-time ones.  Offsets (uint32_t) count from tramp_code_base(), the lowest address of
+ * any executable byte; an object with more than 4 GiB of code is refused.
+ */
+#ifndef SONDE_TRAMPOLINES_FLOW_FLOW_H
+#define SONDE_TRAMPOLINES_FLOW_FLOW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "trampolines/trampoline.h"
+
+#define TRAMP_NONE UINT32_MAX
+
+/* ---- facts: what the caller knows of the object; everything stays the caller's ---- */
+
+/* Bytes of the file at their link-time addresses: code and constant data (jump tables). */
+struct tramp_bytes {
+	uint64_t addr;
+	const uint8_t *bytes;
+	size_t len;
+	bool code;		/* executable, and not a PLT */
+};
+
+enum tramp_fn_flags {
+	TRAMP_FN_PART = 1,	/* not entered by calls: belongs to another function (foo.cold) */
+	TRAMP_FN_FRAMED = 2,	/* has unwind information of its own: a compiler's, or careful assembly */
+	TRAMP_FN_FOREIGN = 4,	/* may follow no ABI that we know (Go, OCaml, Haskell) */
+	TRAMP_FN_MAYBE_PART = 8, /* nameless; the flow is to decide whether it is a part */
+};
+
+struct tramp_fn {
+	uint64_t addr;
+	uint64_t size;		/* not 0; up to the next function at most */
+	uint32_t flags;		/* enum tramp_fn_flags */
+	uint32_t parent;	/* PART: index of the function it belongs to, or TRAMP_NONE */
+};
+
+struct tramp_facts {
+	const struct tramp_bytes *bytes; /* ascending, not overlapping */
+	size_t nbytes;
+	const struct tramp_fn *fns;	/* ascending, not overlapping */
+	size_t nfns;
+	const uint64_t *taken;		/* ascending: addresses of code that data or symbols hold */
+	size_t ntaken;
+	const uint64_t *pads;		/* ascending: landing pads of exceptions */
+	size_t npads;
+	/*
+	 * Ascending: what does not return when called: functions, PLT entries, and for `call *slot(%rip)`
+	 * the slot's address.
+	 */
+	const uint64_t *noreturn;
+	size_t nnoreturn;
+	/* Ascending: PLT entries, and slots, that most likely lead to functions of this object. */
+	const uint64_t *own;
+	size_t nown;
+	unsigned int threads;	/* that the pass over all code may take; 0 counts as 1: the caller's */
+};
+
+/* ---- the object ---- */
+
+struct tramp_code;
+
+enum tramp_code_status {
+	TRAMP_CODE_OK,
+	TRAMP_CODE_MEMORY,
+	TRAMP_CODE_TOO_BIG,
+	TRAMP_CODE_EMPTY,
+};
+
+/* The facts have to stay where they are until tramp_code_free(). */
+enum tramp_code_status tramp_code_new(const struct tramp_facts *facts, struct tramp_code **out)
+	TRAMP_MUST_CHECK;
+void tramp_code_free(struct tramp_code *code);
+uint64_t tramp_code_base(const struct tramp_code *code);
+const struct tramp_facts *tramp_code_facts(const struct tramp_code *code);
+
+/* The file's bytes at @addr, *left of them; NULL: none. */
+const uint8_t *tramp_code_at(const struct tramp_code *code, uint64_t addr, size_t *left);
+
+/* Index of the function that holds @addr, parts resolved to their function; TRAMP_NONE. */
+uint32_t tramp_code_function(const struct tramp_code *code, uint64_t addr);
+
+/* May control come to @addr by other ways than the branches and calls of its own function? */
+bool tramp_code_external(const struct tramp_code *code, uint64_t addr);
+
+/* ---- one function ---- */
+
+/* Registers: bits 0..15 = rax rcx rdx rbx rsp rbp rsi rdi r8..r15, then flags. */
+typedef uint32_t tramp_regs;
+#define TRAMP_REG(n) (UINT32_C(1) << (n))
+enum {
+	TRAMP_RAX, TRAMP_RCX, TRAMP_RDX, TRAMP_RBX, TRAMP_RSP, TRAMP_RBP, TRAMP_RSI, TRAMP_RDI,
+	TRAMP_R8, TRAMP_R9, TRAMP_R10, TRAMP_R11, TRAMP_R12, TRAMP_R13, TRAMP_R14, TRAMP_R15,
+	TRAMP_CF, TRAMP_PF, TRAMP_AF, TRAMP_ZF, TRAMP_SF, TRAMP_OF, TRAMP_DF,
+};
+#define TRAMP_GPRS UINT32_C(0xffff)
+#define TRAMP_STATUS (UINT32_C(0x3f) << 16) /* the six flags that arithmetic sets */
+#define TRAMP_ALL_REGS UINT32_C(0x7fffff)
+
+enum tramp_op_kind {
+	TRAMP_OP_PLAIN,		/* goes on behind itself; may be copied byte by byte */
+	TRAMP_OP_RIP,		/* the same with a RIP-relative operand */
+	TRAMP_OP_JMP,		/* direct */
+	TRAMP_OP_JCC,		/* direct, conditional; also xbegin */
+	TRAMP_OP_LOOP,		/* loop, loope, loopne, jrcxz, jecxz */
+	TRAMP_OP_CALL,		/* direct */
+	TRAMP_OP_CALL_IND,	/* through register or memory (which may be RIP-relative) */
+	TRAMP_OP_JMP_IND,
+	TRAMP_OP_RET,		/* also with a pop count, also iret and the like */
+	TRAMP_OP_STOP,		/* ud2, hlt: nothing comes behind it */
+	TRAMP_OP_SYSCALL,
+	TRAMP_OP_TRAP,		/* int3, int1: a signal handler may return behind it */
+};
+
+struct tramp_op {
+	uint32_t off;		/* of the instruction */
+	uint8_t len;
+	uint8_t kind;		/* enum tramp_op_kind */
+	uint8_t disp_at;	/* offset within it of what is relative to RIP; 0: nothing */
+	uint8_t disp_len;	/* 1 or 4 */
+	tramp_regs use;		/* read; partly written registers count as read */
+	tramp_regs def;		/* written whole (32-bit writes are), or undefined by it */
+};
+
+enum tramp_end {
+	TRAMP_END_FALL,		/* into `next` */
+	TRAMP_END_JMP,		/* to `target` */
+	TRAMP_END_JCC,		/* to `target` or into `next`; JCC and LOOP.  In BAD_CODE without
+				 * `next` at the function's very end; TAIL_JCC likewise */
+	TRAMP_END_CALL,		/* the call is the last instruction; returns into `next` */
+	TRAMP_END_NORETURN,	/* a call that does not return, or the last instruction: no `next` */
+	TRAMP_END_SWITCH,	/* indirect jump within the function: targets are EXTERNAL blocks */
+	TRAMP_END_RET,
+	TRAMP_END_TAIL,		/* jmp to another function: target_addr */
+	TRAMP_END_TAIL_JCC,	/* conditional jump to another function: target_addr, or `next` */
+	TRAMP_END_TAIL_IND,	/* indirect jump out of the function */
+	TRAMP_END_TAIL_FALL,	/* falls into the next function: target_addr */
+	TRAMP_END_UNSURE,	/* indirect jump that may be either of SWITCH and TAIL_IND */
+	TRAMP_END_STOP,		/* ud2 and the like, int3 at the end; also bytes that are no instruction
+				 * follow */
+};
+
+enum tramp_block_flags {
+	TRAMP_BLOCK_ENTRY = 1,	/* the function's first */
+	TRAMP_BLOCK_EXTERNAL = 2, /* control may come from elsewhere: address taken, jump table,
+				   * landing pad, branch from another function */
+	TRAMP_BLOCK_RETURN = 4,	/* a call returns here */
+	TRAMP_BLOCK_PAD = 8,	/* landing pad */
+	TRAMP_BLOCK_TABLE = 16,	/* target of a jump table */
+};
+
+struct tramp_block {
+	uint32_t start, end;	/* offsets, end behind the last instruction */
+	uint32_t op, nops;	/* its instructions: flow->ops[op .. op + nops) */
+	uint8_t ends;		/* enum tramp_end */
+	uint8_t flags;
+	uint16_t loop_depth;	/* after tramp_flow_loops(): 0 = in no loop */
+	uint32_t target, next;	/* blocks, or TRAMP_NONE */
+	uint64_t target_addr;	/* TAIL, TAIL_JCC, TAIL_FALL; of a direct call: what is called; else 0 */
+	tramp_regs live_in, live_out; /* after tramp_flow_live() */
+	uint32_t idom;		/* after tramp_flow_loops(): block, TRAMP_NONE for roots */
+	uint32_t loop;		/* innermost loop, index into flow->loops, or TRAMP_NONE */
+};
+
+struct tramp_loop {
+	uint32_t head;		/* block */
+	uint32_t parent;	/* enclosing loop or TRAMP_NONE */
+	uint32_t nblocks;
+};
+
+enum tramp_flow_flags {
+	TRAMP_FLOW_UNSURE = 1,	/* an indirect jump whose targets could not be found */
+	TRAMP_FLOW_BAD_CODE = 2, /* control runs into bytes that are no instruction */
+	TRAMP_FLOW_OVERLAP = 4,	/* control enters instructions at other places than their start */
+	TRAMP_FLOW_IRREDUCIBLE = 8, /* a cycle with several entries (set by tramp_flow_loops()) */
+};
+
+/* All zero at first; used again and again; freed by tramp_flow_free(). */
+struct tramp_flow {
+	const struct tramp_code *code;
+	uint32_t fn;		/* index into facts->fns */
+	uint32_t flags;		/* enum tramp_flow_flags */
+	struct tramp_block *blocks; /* ascending by start; of all parts; blocks[entry] is the entry */
+	uint32_t nblocks;
+	uint32_t entry;
+	struct tramp_op *ops;	/* ascending by off */
+	uint32_t nops;
+	struct tramp_loop *loops;
+	uint32_t nloops;
+	tramp_regs clobbers;	/* registers that the function's own instructions write, and if it
+				 * calls anything outside of the object (or unknown): all that the
+				 * ABI lets a function change */
+	void *priv;
+};
+
+/*
+ * The blocks of a part belong to the function that it is a part of: @fn may be either.  A MAYBE_PART is a part
+ * if no direct call leads to it, nothing but jump tables holds its address, and all jumps to any of its bytes
+ * come from one function and that function's parts.  Where control runs through nops behind the function into
+ * the next one, these are a block, too.
+ *
+ * Only what can be reached (from the entry, EXTERNAL places, landing pads) is in blocks.  Block ids
+ * (indices) are the same in every run on the same file.  Errors: MEMORY.
+ */
+enum tramp_code_status tramp_flow_build(struct tramp_flow *flow, const struct tramp_code *code,
+					uint32_t fn) TRAMP_MUST_CHECK;
+void tramp_flow_free(struct tramp_flow *flow);
+
+/*
+ * From now on @flow is built by the thread that builds @with: they share what is remembered of instructions,
+ * which is @with's.  False: no memory; then @flow can only be freed.
+ */
+bool tramp_flow_share(struct tramp_flow *flow, struct tramp_flow *with) TRAMP_MUST_CHECK;
+
+/*
+ * Live registers at the start and end of all blocks.
+ *
+ * What is trusted.  At a call: a FRAMED, not FOREIGN function's calls read the argument registers
+ * (rdi rsi rdx rcx r8 r9 rax r10) and callee-saved ones, and destroy what the ABI lets them destroy
+ * only if they go out of the object; else calls read everything.  At exits (RET, TAIL*): everything
+ * is live, but for registers that the ABI gives away, that hold no result (rcx rsi rdi r8 r9 r10 r11
+ * and, at RET, the status flags), and that the function clobbers (flow->clobbers): compilers let callers
+ * in the same file rely on what a function does not touch.  r11 is dead as well if the function clobbers one of those, and no
+ * direct call, and no jump of another function, leads to it; not at TAIL_IND.  At TAIL* argument registers are live.
+ * SWITCH: live is what is live at any possible target; UNSURE: everything.
+ * Registers that the function puts on the stack and takes from there again count as not destroyed by it.
+ * Calls and jumps to functions of the object that are not FRAMED, or that read r11 first, read that as well.
+ * Status flags are live at exits if a direct call of the function in this object is followed by code
+ * that reads flags before it sets them (or that of a function which leaves by a jump to this one), or if the
+ * function is not FRAMED or FOREIGN.
+ */
+void tramp_flow_live(struct tramp_flow *flow);
+
+/* Live in front of instruction @op (index into flow->ops) of block @block; after tramp_flow_live(). */
+tramp_regs tramp_flow_live_at(const struct tramp_flow *flow, uint32_t block, uint32_t op);
+
+/* Dominators, natural loops, loop depths.  Errors: MEMORY. */
+enum tramp_code_status tramp_flow_loops(struct tramp_flow *flow) TRAMP_MUST_CHECK;
+
+#endif

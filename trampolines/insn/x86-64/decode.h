@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* One instruction, reduced to what moving it and following it takes. */
+#ifndef SONDE_TRAMPOLINES_INSN_X86_64_DECODE_H
+#define SONDE_TRAMPOLINES_INSN_X86_64_DECODE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum flow {
+	FLOW_NEXT,	/* goes on behind itself */
+	FLOW_JMP,	/* direct jump */
+	FLOW_JCC,	/* direct conditional jump by flags */
+	FLOW_LOOP,	/* loop, loope, loopne, jrcxz, jecxz */
+	FLOW_CALL,	/* direct call */
+	FLOW_CALL_IND,	/* near call through register or memory */
+	FLOW_JMP_IND,	/* jump through register or memory */
+	FLOW_END,	/* return, ud2: never goes on behind itself */
+};
+
+struct tramp_decoded {
+	uint8_t length;
+	uint8_t flow;		/* enum flow */
+	bool nop;		/* no effect at all, whatever its operands */
+	bool unmovable;		/* of use only where it is */
+	bool rip_relative;	/* disp_offset, rel are those of a memory operand */
+	uint8_t disp_offset;	/* of a rel32 operand, or of a direct branch's displacement */
+	uint8_t disp_size;	/* its bytes: 1 or 4; 0 = nothing relative */
+	uint8_t modrm_offset;	/* 0 = no ModRM byte */
+	int32_t rel;		/* relative to the instruction's end */
+};
+
+/* False: undecodable, or cut off by `avail`. */
+bool tramp_decode(const uint8_t *code, size_t avail, struct tramp_decoded *insn);
+
+/* Bytes of the endbr64 at code[0]: 4 or 0. */
+size_t tramp_endbr64_size(const uint8_t *code, size_t avail);
+
+#endif

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * What each instruction accesses, needs, computes and destroys, in the form that the dataflow uses.
+ */
+#include <string.h>
+
+#include "trampolines/memory/plan/passes.h"
+
+static bool is_access(const struct md_op *op)
+{
+	switch (op->code) {
+	case MD_ACCESS:
+	case MD_STRING:
+	case MD_MASKED:
+	case MD_GATHER:
+	case MD_PACKED:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Registers and temporaries that an operation reads. */
+static mp_set op_reads(const struct md_op *op)
+{
+	mp_set set = 0;
+
+	if (op->base < MD_FS)
+		set |= MP_BIT(op->base);
+	if (op->index < MD_FS)
+		set |= MP_BIT(op->index);
+	if (op->code == MD_STRING)
+		set |= MP_BIT(TRAMP_RSI) | MP_BIT(TRAMP_RDI);
+	return set;
+}
+
+/*
+ * Without the accesses that are made by rsp alone, and without what computes something for them.  The
+ * registers that string instructions do not use are left to @facts->need.
+ */
+static void leave_out_stack(struct tramp_mem_facts *facts)
+{
+	struct md_op kept[TRAMP_MEM_OPS];
+	mp_set wanted = 0, need = 0;
+	unsigned int n = TRAMP_MEM_OPS;
+	bool size = false, any = false;
+
+	for (unsigned int i = 0; i < facts->nops; i++)
+		any |= facts->ops[i].code == MD_ACCESS && facts->ops[i].dst & MD_STACK;
+	for (unsigned int i = facts->nops; any && i-- > 0;) {
+		const struct md_op *op = &facts->ops[i];
+
+		if (op->code == MD_SIZE ? !size :
+		    is_access(op) ? op->code == MD_ACCESS && op->dst & MD_STACK :
+				    !(op->dst < MD_FS && wanted & MP_BIT(op->dst)))
+			continue;
+		if (is_access(op))
+			size = op->code == MD_ACCESS && op->width == 0;
+		else
+			wanted &= ~MP_BIT(op->dst);
+		wanted |= op_reads(op);
+		need |= op_reads(op) & TRAMP_GPRS;
+		kept[--n] = *op;
+	}
+	if (!any)
+		return;
+	facts->nops = (uint8_t)(TRAMP_MEM_OPS - n);
+	memcpy(facts->ops, kept + n, facts->nops * sizeof(kept[0]));
+	facts->need &= need;
+}
+
+static struct mp_compute compute_of(const struct tramp_mem_facts *facts, unsigned int i)
+{
+	const struct md_op *op = &facts->computes[i];
+	struct mp_compute c = {
+		.reads = facts->reads[i] & TRAMP_GPRS,
+		.uses = op_reads(op),
+		.conds = facts->conds[i],
+		.writes = (facts->writes[i] & TRAMP_GPRS) | (MP_BIT(op->dst & 31) & MP_TEMPS),
+	};
+	bool to_32 = op->scale == 2;
+
+	switch (op->code) {
+	case MD_ZEXT:
+		c.u32 = to_32 || op->width <= 4;
+		c.s32 = op->width <= 2;
+		break;
+	case MD_SEXT:
+		c.u32 = to_32;
+		c.s32 = !to_32 && op->width <= 4;
+		break;
+	case MD_LEA:
+		c.u32 = op->width == 4 || (op->base == MD_NONE && op->index == MD_NONE &&
+					   (uint64_t)op->imm <= UINT32_MAX);
+		break;
+	default:
+		c.u32 = op->width == 4;
+	}
+	if (op->width <= 2 && op->code != MD_ZEXT && op->code != MD_SEXT)
+		c.uses |= MP_BIT(op->dst & 31);
+	return c;
+}
+
+static bool leaves(uint8_t kind)
+{
+	return kind != TRAMP_OP_PLAIN && kind != TRAMP_OP_RIP;
+}
+
+/* Jumps that name nothing else than flags, or that the pointer is at home for. */
+static bool names_nothing(uint8_t kind)
+{
+	return leaves(kind) && kind != TRAMP_OP_LOOP;
+}
+
+static mp_set named_by(const struct tramp_op *op, const struct tramp_mem_facts *facts)
+{
+	mp_set set = facts->need;
+
+	if (!names_nothing(op->kind))
+		set |= op->use | op->def;
+	for (unsigned int i = 0; i < facts->nextras; i++) {
+		if (facts->extras[i].what == TRAMP_STORE_GPR_AFTER)
+			set |= TRAMP_REG(facts->extras[i].reg);
+	}
+	return set & TRAMP_GPRS;
+}
+
+static void condense(const struct tramp_op *op, const struct tramp_mem_facts *facts, struct mp_insn *i)
+{
+	memset(i, 0, sizeof(*i));
+	i->need = (uint16_t)facts->need;
+	i->kills = (uint16_t)facts->kills;
+	i->u32 = facts->narrow_u32;
+	i->s32 = facts->narrow_s32;
+	i->named = (uint16_t)named_by(op, facts);
+	i->leaves = leaves(op->kind);
+	i->cuts = op->kind == TRAMP_OP_SYSCALL || op->kind == TRAMP_OP_TRAP;
+	i->flags_effect = facts->flags_effect;
+	if (facts->flags_effect == TRAMP_FLAGS_KNOWN) {
+		i->flags_reads = facts->flags_reads & TRAMP_GPRS;
+		i->flags_uses = op_reads(&facts->flags);
+		i->flags_conds = facts->flags_conds;
+		i->flags_valid = facts->flags_valid;
+		i->flags_after = facts->flags_after;
+	}
+	i->ncomputes = facts->ncomputes;
+	for (unsigned int k = 0; k < facts->ncomputes; k++)
+		i->computes[k] = compute_of(facts, k);
+	for (unsigned int k = 0; k < facts->nextras; k++)
+		i->extra_bytes = (uint8_t)(i->extra_bytes + facts->extras[k].bytes);
+}
+
+static enum tramp_mirror_status read_insn(struct mp *p, uint32_t k)
+{
+	const struct tramp_op *op = &p->flow->ops[k];
+	uint64_t addr = tramp_code_base(p->flow->code) + op->off;
+	struct tramp_mem_facts *facts = &p->facts.v[k];
+	size_t left = 0;
+	const uint8_t *bytes = tramp_code_at(p->flow->code, addr, &left);
+
+	if (!bytes || left < op->len || !tramp_mem_insn(bytes, op->len, addr, p->load_addr, facts))
+		return TRAMP_MIRROR_BAD_CODE;
+	if (facts->unmodelled)
+		return TRAMP_MIRROR_UNMODELLED;
+	if (!p->env->stack)
+		leave_out_stack(facts);
+	condense(op, facts, &p->insns.v[k]);
+	return TRAMP_MIRROR_OK;
+}
+
+enum tramp_mirror_status mp_read_facts(struct mp *p)
+{
+	enum tramp_mirror_status status = TRAMP_MIRROR_OK;
+
+	if (!mp_reserve(p, &p->facts, p->flow->nops) || !mp_reserve(p, &p->insns, p->flow->nops))
+		return TRAMP_MIRROR_MEMORY;
+	for (uint32_t i = 0; i < p->flow->nblocks; i++) {
+		if (p->flow->blocks[i].nops == 0)
+			return TRAMP_MIRROR_BAD_CODE;
+	}
+	for (uint32_t k = 0; k < p->flow->nops && status == TRAMP_MIRROR_OK; k++)
+		status = read_insn(p, k);
+	return status;
+}

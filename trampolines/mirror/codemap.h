@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Which original instruction an address in an arena stands for: read-only tables that the injector lays
+ * beside the code, for the runtime's signal shim.
+ *
+ * All offsets are relative to the map's `arena` and `object` addresses; pieces are ascending, without
+ * holes between first and last.  Addresses are the program's.
+ */
+#ifndef SONDE_TRAMPOLINES_MIRROR_CODEMAP_H
+#define SONDE_TRAMPOLINES_MIRROR_CODEMAP_H
+
+#include <stdint.h>
+
+#include "memtrace/description.h"
+
+enum rt_piece_kind {
+	RT_PIECE_COPY,	 /* the same bytes, or of equal length: address - start + orig */
+	RT_PIECE_INSN,	 /* one instruction of the original in other bytes, or a jump of ours: orig */
+	RT_PIECE_PROBE,	 /* `probe` says more; orig is the instruction that follows it */
+	RT_PIECE_SLOW,	 /* the way to the runtime and back */
+};
+
+#define RT_PIECE_RESUMABLE 0x80u /* execution may go on at the original address (not inside a window) */
+
+struct rt_piece {
+	uint32_t start;	 /* offset in the arena */
+	uint32_t orig;	 /* offset in the object */
+	uint16_t probe;	 /* PROBE: index into probes[], which hold each shape once */
+	uint8_t kind;	 /* enum rt_piece_kind | RT_PIECE_RESUMABLE */
+	uint8_t pad;
+};
+
+/* Where a saved register is. */
+#define RT_FROM_REG 16u	  /* + number of a register that is dead in the program */
+#define RT_FROM_STACK 32u /* + k: the word at rsp + 8 * k, rsp lowered */
+#define RT_FROM_RED 64u	  /* + k: the word at rsp - 8 * (k + 1) */
+#define RT_FROM_NONE 0xffu
+
+#define RT_PROBE_SAVES 3
+#define RT_PROBE_RECORD_BYTES 16 /* what a probe adds to the pool's ptr */
+
+/*
+ * A probe's shape: what to do when a signal arrives at offset x of it.  See trampolines/probe/probe.h;
+ * members are offsets where nothing else is said.  An offset of `..._done` is that behind the instruction
+ * that does it, 0: the probe does not do that.
+ */
+struct rt_probe_map {
+	uint16_t length;
+	uint16_t saved;	      /* from here on registers differ, and save[] is filled */
+	uint16_t flags_saved;  /* from here on flags differ, and flags_at is filled */
+	uint16_t commit;	      /* from here on it counts: what is not done yet is to be done */
+	uint16_t ptr_done;     /* ptr += RT_PROBE_RECORD_BYTES */
+	uint16_t shadow_done;  /* shadow += shadow_step */
+	uint16_t count_done;   /* counts[]: the offset into counts is the 4 bytes in front */
+	uint16_t shifted;      /* from here on up to the end rsp is lowered by `stack` */
+	int8_t shadow_step;   /* bytes */
+	uint8_t stack;	      /* bytes; 0: rsp is left alone */
+	uint8_t flags_at;     /* RT_FROM_...: ax after lahf and seto %al; RT_FROM_NONE: flags are dead */
+	uint8_t ptr_reg;      /* from the commit to ptr_done this register holds what ptr held */
+	uint8_t n;	      /* of save[] */
+	struct {
+		uint8_t reg;  /* 0..15 */
+		uint8_t from; /* RT_FROM_... */
+	} save[RT_PROBE_SAVES];
+	uint8_t pad[5];
+};
+_Static_assert(sizeof(struct rt_probe_map) == 32, "probe map");
+
+enum rt_probe_kind { RT_PROBE_ENTRY, RT_PROBE_EXIT };
+enum rt_probe_mode { RT_PROBE_RECORD, RT_PROBE_COUNT, RT_PROBE_FILTER, RT_PROBE_TIMED };
+
+/*
+ * What a slow path tells the runtime's gate, which it calls: behind the call's return address, at
+ * RT_PROBE_DESC bytes.  Not aligned.
+ */
+#define RT_PROBE_DESC 26
+struct rt_probe_desc {
+	uint32_t event;
+	uint32_t function;
+	uint8_t kind;	/* enum rt_probe_kind */
+	uint8_t mode;	/* enum rt_probe_mode */
+	uint16_t above; /* the frame address is so far above rsp in front of the call */
+} __attribute__((packed));
+
+/*
+ * Memory traces: where the stream's pointer is, at each byte of a mirror that records memory.  From `start` up
+ * to the next piece's.
+ */
+#define RT_MEM_NO_REG 0xffu
+
+enum rt_mem_flags {
+	RT_MEM_PARKED = 1, /* the program's value of reg is in the pool's park */
+	RT_MEM_BACK = 2,   /* in the middle of what is ours: go `back` bytes before the start, and do it again */
+	RT_MEM_SLOT0 = 4,  /* slots are in use: BACK has to put these registers back first (slot 0: rax) ... */
+	RT_MEM_FLAGS = 8,  /* ... and flags (slot 1: as lahf and seto left them in rax) */
+	RT_MEM_MOVED = 16, /* the pointer has been moved over the node's words: `written` is how many bytes are in front */
+	RT_MEM_RUN = 32,   /* copies of equal length: insn counts on with the address */
+	/*
+	 * rsp is lowered by RT_MEM_BELOW; BACK has to put that back, too.  What SLOT0 and FLAGS
+	 * stand for is at (rsp) and 8(rsp) then, since the pool may be another thread's.
+	 */
+	RT_MEM_LOWERED = 64,
+	RT_MEM_PLAIN = 128, /* the copy that records nothing, or on the way to either: no pointer, no node */
+};
+
+#define RT_MEM_BELOW 152
+
+struct rt_mem_piece {
+	uint32_t start;	 /* offset in the arena */
+	uint32_t node;	 /* its id */
+	uint16_t insn;	 /* offset, from the node's start in the original, of the instruction that comes next */
+	uint16_t written; /* bytes that stand behind the pointer already */
+	uint16_t back;
+	uint8_t reg;	 /* holds the pointer; NO_REG: the pool does, and all registers are the program's */
+	uint8_t flags;	 /* enum rt_mem_flags */
+};
+_Static_assert(sizeof(struct rt_mem_piece) == 16, "memory piece");
+
+/* What a check's slow path tells the runtime's memory gate, which it calls; as for probes. */
+#define RT_MEM_DESC 26
+#define RT_MEM_COUNTS 128 /* it is not about room: what the thread may do until it looks again is done */
+#define RT_MEM_LANDS 64 /* nor that: recording goes on here, and the stream does not say so yet */
+struct rt_mem_desc {
+	uint32_t node;
+	uint16_t insn, written;
+	uint16_t above;	 /* the program's rsp is so far above rsp in front of the call */
+	uint8_t reg;	 /* to get the pointer (less `written`); NO_REG: only the pool has to be made ready */
+	uint8_t flags;	 /* RT_MEM_PARKED; otherwise reg's value is of no use to the program.  RT_MEM_COUNTS, _LANDS */
+} __attribute__((packed));
+
+/* Where recording goes off and on: from the descriptor to where to return to instead, for the plain copy. */
+#define RT_MEM_LEAVE (sizeof(struct rt_mem_desc) + 5)
+
+/* One arena's code for one object. */
+struct rt_codemap {
+	uint64_t arena, arena_end;
+	uint64_t object;	/* link-time base + load address, what orig counts from */
+	uint64_t pieces;	/* struct rt_piece[npieces] */
+	uint64_t probes;	/* struct rt_probe_map[] */
+	uint64_t mems;		/* struct rt_mem_piece[nmems], ascending */
+	uint32_t npieces;
+	uint32_t nprobes;
+	uint32_t nmems;
+	uint32_t orig_lo, orig_hi; /* least and greatest orig of the pieces */
+	uint32_t pad;
+};
+
+/* What the machine has to know of code whose memory accesses are analysed in the program. */
+struct rt_described {
+	struct md_object object;
+	uint64_t next;		/* the one before; 0: none */
+};
+
+/* A thread in the runtime needs the list while it grows: count is written last. */
+#define RT_MAX_CODEMAPS 1024
+#define RT_MAX_RESTORERS 8
+struct rt_codemaps {
+	uint64_t count;
+	uint64_t described;	/* struct rt_described, the newest, written last; 0: none */
+	uint64_t restorers[RT_MAX_RESTORERS]; /* what signal handlers return to, led to the runtime; 0: none */
+	struct rt_codemap v[RT_MAX_CODEMAPS];
+};
+
+#endif

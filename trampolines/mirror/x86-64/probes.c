@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Probes in the mirror, and the tables that say which instruction each of its bytes stands for. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "trampolines/mirror/x86-64/plan.h"
+
+enum { RET = 0xc3, RET_POP = 0xc2, REP = 0xf3, REPNE = 0xf2 };
+
+static void add_piece(struct tramp_mirror *m, const struct rt_piece *piece)
+{
+	struct rt_piece *last = m->pieces.n ? &m->pieces.v[m->pieces.n - 1] : NULL;
+
+	if (last && last->start == piece->start)
+		m->pieces.n--;
+	else if (last && last->kind == piece->kind &&
+		 (piece->kind & ~RT_PIECE_RESUMABLE) == RT_PIECE_COPY &&
+		 piece->start - last->start == piece->orig - last->orig)
+		return;
+	if (!mir_reserve(&m->pieces, m->pieces.n + 1))
+		m->lost = true;
+	else
+		m->pieces.v[m->pieces.n++] = *piece;
+}
+
+void mir_piece(struct tramp_mirror *m, enum rt_piece_kind kind, uint32_t orig, bool resumable)
+{
+	struct rt_piece piece = {
+		.start = (uint32_t)m->out.len,
+		.orig = orig,
+		.kind = (uint8_t)(kind | (resumable ? RT_PIECE_RESUMABLE : 0)),
+	};
+
+	add_piece(m, &piece);
+}
+
+/* ---- shapes of probes, each once ---- */
+
+static uint32_t hash_map(const struct rt_probe_map *map)
+{
+	const uint8_t *bytes = (const uint8_t *)map;
+	uint64_t hash = 0, word;
+	size_t i = 0;
+
+	for (; i + sizeof(word) <= sizeof(*map); i += sizeof(word)) {
+		memcpy(&word, bytes + i, sizeof(word));
+		hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+	}
+	for (; i < sizeof(*map); i++)
+		hash = (hash ^ bytes[i]) * UINT64_C(0x9e3779b97f4a7c15);
+	return (uint32_t)(hash >> 32);
+}
+
+static bool rehash(struct mir_probe_table *t)
+{
+	size_t room = 0;
+	uint32_t *hash = NULL;
+
+	if (!mir_grow((void **)&hash, &room, t->nhash ? 2 * t->nhash : 1024, sizeof(*hash)))
+		return false;
+	free(t->hash);
+	t->hash = hash;
+	t->nhash = room;
+	memset(hash, 0, room * sizeof(*hash));
+	for (size_t i = 0; i < t->n; i++) {
+		size_t at = hash_map(&t->maps[i]) % room;
+
+		while (hash[at])
+			at = (at + 1) % room;
+		hash[at] = (uint32_t)i + 1;
+	}
+	return true;
+}
+
+static bool probe_index(struct mir_probe_table *t, const struct rt_probe_map *map, uint16_t *index)
+{
+	size_t at;
+
+	if (2 * t->n >= t->nhash && !rehash(t))
+		return false;
+	at = hash_map(map) % t->nhash;
+	while (t->hash[at] && memcmp(&t->maps[t->hash[at] - 1], map, sizeof(*map)) != 0)
+		at = (at + 1) % t->nhash;
+	if (!t->hash[at]) {
+		if (t->n > UINT16_MAX ||
+		    !mir_grow((void **)&t->maps, &t->room, t->n + 1, sizeof(*t->maps)))
+			return false;
+		t->maps[t->n++] = *map;
+		t->hash[at] = (uint32_t)t->n;
+	}
+	*index = (uint16_t)(t->hash[at] - 1);
+	return true;
+}
+
+static bool is_ret(const uint8_t *bytes)
+{
+	if (bytes[0] == REP || bytes[0] == REPNE)
+		bytes++;
+	return bytes[0] == RET || bytes[0] == RET_POP;
+}
+
+/*
+ * By the ABI nothing below rsp is of value where a function begins or is left.  But assembly may jump from one
+ * function through others to where it finds what it left there; only a return gives all of it away.
+ */
+static bool is_red_zone_dead(const struct tramp_mirror *m, enum tramp_probe_kind kind, uint32_t orig)
+{
+	uint32_t flags = tramp_code_facts(m->code)->fns[m->req.fn].flags;
+
+	return (flags & TRAMP_FN_FRAMED) && !(flags & TRAMP_FN_FOREIGN) &&
+	       kind == TRAMP_PROBE_EXIT && is_ret(mir_bytes(m, orig));
+}
+
+void mir_probe(struct tramp_mirror *m, enum tramp_probe_kind kind, tramp_regs live, uint32_t orig)
+{
+	struct tramp_probe probe = {
+		.kind = kind,
+		.event = kind == TRAMP_PROBE_ENTRY ? m->req.enter : m->req.leave,
+		.function = m->req.index,
+		.live = live,
+		.red_zone_dead = is_red_zone_dead(m, kind, orig),
+	};
+	struct rt_piece piece = {
+		.start = (uint32_t)m->out.len, .orig = orig, .kind = RT_PIECE_PROBE,
+	};
+	struct mir_probe *p;
+
+	if (!mir_reserve(&m->probes, m->probes.n + 1)) {
+		m->lost = true;
+		return;
+	}
+	p = &m->probes.v[m->probes.n++];
+	p->at = piece.start;
+	p->orig = orig;
+	if (tramp_probe_emit(&m->env, &probe, &p->code) != TRAMP_OK) {
+		m->out.status = TRAMP_NO_ROOM;
+		return;
+	}
+	if (!probe_index(m->table, &p->code.map, &piece.probe))
+		m->lost = true;
+	add_piece(m, &piece);
+	tramp_put_bytes(&m->out, p->code.code, p->code.len);
+}
+
+void mir_emit_slow_paths(struct tramp_mirror *m)
+{
+	struct tramp_out *out = &m->out;
+
+	for (size_t k = 0; k < m->probes.n && out->status == TRAMP_OK; k++) {
+		struct mir_probe *p = &m->probes.v[k];
+
+		if (!p->code.slow_len)
+			continue;
+		out->status = tramp_probe_place(&p->code, out->addr + p->at, out->addr + out->len);
+		if (out->status != TRAMP_OK)
+			return;
+		memcpy(out->buf + p->at, p->code.code, p->code.len);
+		mir_piece(m, RT_PIECE_SLOW, p->orig, false);
+		tramp_put_bytes(out, p->code.slow, p->code.slow_len);
+	}
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Inlined probes: code that records a function's entry or exit in place, without a call.
+ *
+ * A probe is *restartable*.  It has three parts: save, work, restore.  Registers are saved in
+ * registers that are dead in the program, or on the stack; so they are safe even from a handler
+ * that nobody told us of.  The *commit* stores the record's first word, or adds one to a counter; what
+ * is behind it moves the pool's pointers.  When a signal arrives in a probe, the runtime (before the
+ * handler runs) puts back the registers that were saved, and continues at the probe's start if the
+ * commit was not reached; if it was, it does what was left to do, and continues at the probe's end.
+ * So a handler never sees half of a probe.  struct rt_probe_map says how.
+ *
+ * In front of everything stands the check that the pool is this thread's own, since a new thread
+ * inherits the GS base of its parent; then whether there is room.  If that fails, the probe goes to its
+ * slow path, which lies behind the function's mirror and hands a descriptor to the runtime; the runtime
+ * does what the probe would have done, and goes on where the probe restores registers and flags.
+ */
+#ifndef SONDE_TRAMPOLINES_PROBE_PROBE_H
+#define SONDE_TRAMPOLINES_PROBE_PROBE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "trampolines/mirror/codemap.h"
+#include "trampolines/flow/flow.h"
+#include "trampolines/trampoline.h"
+
+#define TRAMP_PROBE_MAX 320	 /* bytes of any probe, in line */
+#define TRAMP_PROBE_SLOW_MAX 64	 /* bytes of its slow path */
+#define TRAMP_PROBE_REFS 6	 /* ways to it, at most */
+
+enum tramp_probe_mode {
+	TRAMP_PROBE_RECORD,	/* an event each */
+	TRAMP_PROBE_COUNT,	/* entries only: counts[function] += 1 */
+	TRAMP_PROBE_FILTER,	/* depth and calls checked in line, then an event */
+	TRAMP_PROBE_TIMED,	/* the same, and calls shorter than a time are dropped in line */
+};
+
+/* The same for all probes of a program.  Offsets are in the pool, through GS. */
+struct tramp_probe_env {
+	enum tramp_probe_mode mode;
+	enum tramp_thread_id id;
+	int32_t owner, ptr;	/* SONDE_POOL_...; the following are RT_POOL_... */
+	int32_t room;		/* the first place where a record does not fit; 0: none */
+	int32_t counts;		/* address of the thread's uint64_t counts[] by function; 0: none */
+	int32_t shadow, shadow_end, time; /* FILTER, TIMED: see runtime/probe.h */
+	bool depth;		/* FILTER, TIMED: a full shadow stack is the depth that is wanted; else it
+				 * is a lack of memory: the runtime counts what is lost */
+	uint64_t calls;		/* FILTER, TIMED: events of a function after this many calls (of a thread) are
+				 * not recorded; 0: no bound */
+	uint64_t gate;		/* the runtime's slow path */
+};
+
+enum tramp_probe_kind {
+	TRAMP_PROBE_ENTRY,
+	TRAMP_PROBE_EXIT,	/* in front of ret, or of a jump out: rsp as at the entry */
+};
+
+struct tramp_probe {
+	enum tramp_probe_kind kind;
+	uint32_t event;		/* id in the record */
+	uint32_t function;	/* index into counts[] */
+	tramp_regs live;	/* where the probe stands */
+	bool red_zone_dead;	/* nothing below rsp is of value, as in front of a return: saves a few
+				 * instructions */
+};
+
+/*
+ * For the runtime: what to do when a signal arrives at offset x of a probe's in-line code.
+ *	x < saved:	registers are as they were: continue at the start
+ *	x < commit:	put back, continue at the start
+ *	otherwise:	do what is not done; put back, continue at the end
+ * What is not done: each `..._done` that is greater than x.  But if a handler has recorded in the meantime
+ * where the record was to be (ptr is not what ptr_reg holds): put back, continue at the start.
+ * To put back: the flags, if x >= flags_saved; save[], if x >= saved; rsp, if x >= shifted.
+ */
+
+/*
+ * A probe's code; in the end it falls through.  The slow path goes back to where the probe restores.
+ * Position-independent but for the rel32s between the two, which tramp_probe_place() fills in.
+ */
+struct tramp_probe_code {
+	uint8_t code[TRAMP_PROBE_MAX];
+	size_t len;
+	uint8_t slow[TRAMP_PROBE_SLOW_MAX];
+	size_t slow_len;
+	struct rt_probe_map map;
+	uint16_t slow_ref[TRAMP_PROBE_REFS]; /* offsets in code[] of the rel32s that lead to the slow path */
+	uint8_t nslow_refs;
+	uint16_t slow_back;	/* offset in slow[] of the rel32 ... */
+	uint16_t back_to;	/* ... to this offset in code[] */
+};
+
+/* Errors: NO_ROOM: event 2^20 or more, function 2^28 or more, an exit that is to be counted. */
+enum tramp_status tramp_probe_emit(const struct tramp_probe_env *env, const struct tramp_probe *probe,
+				   struct tramp_probe_code *out) TRAMP_MUST_CHECK;
+
+/* For code[] at @addr and slow[] at @slow_addr, any alignment.  Errors: FAR. */
+enum tramp_status tramp_probe_place(struct tramp_probe_code *code, uint64_t addr, uint64_t slow_addr)
+	TRAMP_MUST_CHECK;
+
+#endif

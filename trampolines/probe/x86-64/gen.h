@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A probe under construction: shared by the files that emit probes. */
+#ifndef SONDE_TRAMPOLINES_PROBE_X86_64_GEN_H
+#define SONDE_TRAMPOLINES_PROBE_X86_64_GEN_H
+
+#include "trampolines/probe/probe.h"
+#include "trampolines/insn/x86-64/asm.h"
+
+struct gen {
+	const struct tramp_probe_env *env;
+	const struct tramp_probe *probe;
+	struct tramp_probe_code *code;
+	struct tramp_out out;
+	tramp_regs dead;	/* registers that are still to be had */
+	uint8_t words;		/* saved on the stack */
+	uint8_t scratch;	/* a dead register, neither rax nor rdx; 0xff: none */
+	uint16_t skip_ref[3];	/* rel32s that lead to where the probe restores */
+	uint8_t nskips;
+	int below;		/* rsp is so far below the frame address */
+};
+
+void gen_save(struct gen *g, tramp_regs regs);
+void gen_slow_if(struct gen *g, enum asm_cc cc);
+void gen_skip_if(struct gen *g, enum asm_cc cc);
+void gen_check_owner(struct gen *g, uint8_t reg);
+void gen_commit(struct gen *g);
+void gen_frame(struct gen *g);
+void gen_first_word(struct gen *g);
+void gen_record(struct gen *g);
+
+/* probe/x86-64/filter.c */
+void gen_filter(struct gen *g);
+
+#endif

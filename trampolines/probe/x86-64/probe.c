@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * A probe that records, rax and rdx live and no other register dead:
+ *
+ *	lea  -144(%rsp), %rsp		save: beyond the red zone
+ *	mov  %rax, (%rsp)
+ *	mov  %rdx, 8(%rsp)
+ *	mov  %fs:0, %rdx		work: is it our pool?
+ *	cmp  %gs:owner, %rdx
+ *	jne  slow
+ *	mov  %gs:ptr, %rdx		is there room?
+ *	cmp  %gs:room, %rdx
+ *	jae  slow
+ *	lea  144(%rsp), %rax
+ *	mov  %rax, 8(%rdx)
+ *	rdtsc
+ *	shl  $20, %rax
+ *	shl  $52, %rdx
+ *	lea  event(%rax,%rdx), %rax
+ *	mov  %gs:ptr, %rdx
+ *	mov  %rax, (%rdx)		commit
+ *	add  $16, %gs:ptr
+ *	mov  (%rsp), %rax		restore
+ *	mov  8(%rsp), %rdx
+ *	lea  144(%rsp), %rsp
+ *
+ * and its slow path:
+ *
+ *	lea  -136(%rsp), %rsp
+ *	call *gate(%rip)
+ *	lea  136(%rsp), %rsp
+ *	jmp  restore
+ *	gate, descriptor
+ */
+#include <string.h>
+
+#include "trampolines/probe/probe.h"
+#include "trampolines/probe/x86-64/gen.h"
+
+enum {
+	RED_ZONE = 128,
+	/*
+	 * The first of its words to be used: the last ones.  In front of a return an unwinder still looks for
+	 * registers where they were popped from, up to six words in front of the return address.
+	 */
+	RED_FIRST = RED_ZONE / 8 - RT_PROBE_SAVES,
+	SLOW_BELOW = 136,
+	SLOW_GATE = 32,		/* offset of the gate's address in the slow path */
+	SLOW_CALL_END = 14,
+};
+
+_Static_assert(SLOW_GATE + 8 - SLOW_CALL_END == RT_PROBE_DESC, "place of the descriptor");
+
+/* Those first that nobody looks at in a handler's backtrace. */
+static const uint8_t places[] = { TRAMP_R11, TRAMP_R10, TRAMP_R9,  TRAMP_R8,  TRAMP_RDI,
+				  TRAMP_RSI, TRAMP_RCX, TRAMP_RBX, TRAMP_R12, TRAMP_R13,
+				  TRAMP_R14, TRAMP_R15, TRAMP_RBP, TRAMP_RDX, TRAMP_RAX };
+
+/* A register that is dead in the program, for our own use; 0xff: none. */
+static uint8_t take_dead(struct gen *g)
+{
+	for (size_t i = 0; i < sizeof(places); i++) {
+		if (g->dead & TRAMP_REG(places[i])) {
+			g->dead &= ~TRAMP_REG(places[i]);
+			return places[i];
+		}
+	}
+	return 0xff;
+}
+
+static uint8_t take_place(struct gen *g)
+{
+	uint8_t reg = take_dead(g);
+
+	if (reg != 0xff)
+		return (uint8_t)(RT_FROM_REG + reg);
+	return (uint8_t)((g->probe->red_zone_dead ? RT_FROM_RED + RED_FIRST : RT_FROM_STACK) +
+			 g->words++);
+}
+
+static void move(struct gen *g, enum asm_op op, uint8_t reg, uint8_t place)
+{
+	if (place >= RT_FROM_RED)
+		asm_mem(&g->out, op, reg, TRAMP_RSP, -8 * (place - (int)RT_FROM_RED + 1));
+	else if (place >= RT_FROM_STACK)
+		asm_mem(&g->out, op, reg, TRAMP_RSP, 8 * (place - (int)RT_FROM_STACK));
+	else if (op == ASM_STORE)
+		asm_mov(&g->out, place - RT_FROM_REG, reg);
+	else
+		asm_mov(&g->out, reg, place - RT_FROM_REG);
+}
+
+static void plan_save(struct gen *g, uint8_t reg)
+{
+	struct rt_probe_map *map = &g->code->map;
+
+	if (!(g->probe->live & TRAMP_REG(reg)))
+		return;
+	map->save[map->n].reg = reg;
+	map->save[map->n++].from = take_place(g);
+}
+
+/* From here on rax and rdx are free to use, or the one that @regs names, and the flags. */
+void gen_save(struct gen *g, tramp_regs regs)
+{
+	struct rt_probe_map *map = &g->code->map;
+	bool flags = g->probe->live & TRAMP_STATUS;
+
+	if (flags)
+		regs |= TRAMP_REG(TRAMP_RAX);
+	g->dead = ~(g->probe->live | TRAMP_REG(TRAMP_RSP) | regs) & TRAMP_GPRS;
+	if (regs & TRAMP_REG(TRAMP_RAX))
+		plan_save(g, TRAMP_RAX);
+	if (regs & TRAMP_REG(TRAMP_RDX))
+		plan_save(g, TRAMP_RDX);
+	map->flags_at = flags ? take_place(g) : RT_FROM_NONE;
+	if (g->words && !g->probe->red_zone_dead) {
+		g->below = RED_ZONE + 8 * g->words;
+		asm_mem(&g->out, ASM_LEA, TRAMP_RSP, TRAMP_RSP, -g->below);
+		map->shifted = (uint16_t)g->out.len;
+		map->stack = (uint8_t)g->below;
+	}
+	for (int i = 0; i < map->n; i++)
+		move(g, ASM_STORE, map->save[i].reg, map->save[i].from);
+	map->saved = (uint16_t)g->out.len;
+	if (flags) {
+		asm_flags_to_ax(&g->out);
+		move(g, ASM_STORE, TRAMP_RAX, map->flags_at);
+		map->flags_saved = (uint16_t)g->out.len;
+	}
+	g->scratch = take_dead(g);
+}
+
+static void restore(struct gen *g)
+{
+	struct rt_probe_map *map = &g->code->map;
+
+	g->code->back_to = (uint16_t)g->out.len;
+	for (int i = 0; i < g->nskips; i++) {
+		uint32_t rel = g->code->back_to - (g->skip_ref[i] + 4u);
+
+		memcpy(g->code->code + g->skip_ref[i], &rel, sizeof(rel));
+	}
+	if (map->flags_at != RT_FROM_NONE) {
+		move(g, ASM_LOAD, TRAMP_RAX, map->flags_at);
+		asm_flags_from_ax(&g->out);
+	}
+	for (int i = 0; i < map->n; i++)
+		move(g, ASM_LOAD, map->save[i].reg, map->save[i].from);
+	if (g->below)
+		asm_mem(&g->out, ASM_LEA, TRAMP_RSP, TRAMP_RSP, g->below);
+}
+
+void gen_slow_if(struct gen *g, enum asm_cc cc)
+{
+	g->code->slow_ref[g->code->nslow_refs++] = (uint16_t)asm_jcc(&g->out, cc);
+}
+
+void gen_skip_if(struct gen *g, enum asm_cc cc)
+{
+	g->skip_ref[g->nskips++] = (uint16_t)asm_jcc(&g->out, cc);
+}
+
+void gen_check_owner(struct gen *g, uint8_t reg)
+{
+	asm_thread(&g->out, g->env->id, reg);
+	asm_gs(&g->out, ASM_CMP_LOAD, reg, g->env->owner);
+	gen_slow_if(g, ASM_NE);
+}
+
+void gen_commit(struct gen *g)
+{
+	g->code->map.commit = (uint16_t)g->out.len;
+}
+
+/* rax = the frame address */
+void gen_frame(struct gen *g)
+{
+	if (g->below)
+		asm_mem(&g->out, ASM_LEA, TRAMP_RAX, TRAMP_RSP, g->below);
+	else
+		asm_mov(&g->out, TRAMP_RAX, TRAMP_RSP);
+}
+
+/* rax = the record's first word; clobbers rdx. */
+void gen_first_word(struct gen *g)
+{
+	asm_rdtsc(&g->out);
+	asm_shl(&g->out, TRAMP_RAX, 20);
+	asm_shl(&g->out, TRAMP_RDX, 52);
+	asm_lea_sum(&g->out, TRAMP_RAX, TRAMP_RAX, TRAMP_RDX, (int32_t)g->probe->event);
+}
+
+/*
+ * Up to the commit.  The first word is written last: the collector may look at any time.  The
+ * pointer stays in a dead register, or is loaded anew after rdtsc.
+ */
+void gen_record(struct gen *g)
+{
+	uint8_t p = g->scratch != 0xff ? g->scratch : TRAMP_RDX;
+
+	asm_gs(&g->out, ASM_LOAD, p, g->env->ptr);
+	asm_gs(&g->out, ASM_CMP_LOAD, p, g->env->room);
+	gen_slow_if(g, ASM_AE);
+	if (g->below) {
+		gen_frame(g);
+		asm_mem(&g->out, ASM_STORE, TRAMP_RAX, p, 8);
+	} else {
+		asm_mem(&g->out, ASM_STORE, TRAMP_RSP, p, 8);
+	}
+	gen_first_word(g);
+	if (p == TRAMP_RDX)
+		asm_gs(&g->out, ASM_LOAD, p, g->env->ptr);
+	asm_mem(&g->out, ASM_STORE, TRAMP_RAX, p, 0);
+	gen_commit(g);
+	asm_gs_add(&g->out, g->env->ptr, RT_PROBE_RECORD_BYTES);
+	g->code->map.ptr_reg = p;
+	g->code->map.ptr_done = (uint16_t)g->out.len;
+}
+
+static void emit_record(struct gen *g)
+{
+	gen_save(g, TRAMP_REG(TRAMP_RAX) | TRAMP_REG(TRAMP_RDX));
+	gen_check_owner(g, TRAMP_RDX);
+	gen_record(g);
+}
+
+/* Any dead register will do, else rdx. */
+static void emit_count(struct gen *g)
+{
+	tramp_regs dead = ~g->probe->live & TRAMP_GPRS & ~TRAMP_REG(TRAMP_RSP);
+	uint8_t reg = TRAMP_RDX;
+
+	if (g->probe->live & TRAMP_STATUS)
+		reg = TRAMP_RAX;
+	gen_save(g, dead && reg != TRAMP_RAX ? 0 : TRAMP_REG(reg));
+	if (g->scratch != 0xff)
+		reg = g->scratch;
+	gen_check_owner(g, reg);
+	asm_gs(&g->out, ASM_LOAD, reg, g->env->counts);
+	asm_test(&g->out, reg);
+	gen_slow_if(g, ASM_E);
+	asm_inc_mem(&g->out, reg, (int32_t)(8 * g->probe->function));
+	gen_commit(g);
+	g->code->map.count_done = (uint16_t)g->out.len;
+}
+
+static void emit_slow(struct gen *g)
+{
+	struct tramp_probe_code *code = g->code;
+	struct tramp_out out = { .buf = code->slow, .room = sizeof(code->slow) };
+	struct rt_probe_desc desc = {
+		.event = g->probe->event,
+		.function = g->probe->function,
+		.kind = (uint8_t)g->probe->kind,
+		.mode = (uint8_t)g->env->mode,
+		.above = (uint16_t)(g->below + SLOW_BELOW),
+	};
+
+	asm_mem(&out, ASM_LEA, TRAMP_RSP, TRAMP_RSP, -SLOW_BELOW);
+	tramp_put_bytes(&out, "\xff\x15", 2);
+	tramp_put_rel32(&out, SLOW_GATE, 0);
+	asm_mem(&out, ASM_LEA, TRAMP_RSP, TRAMP_RSP, SLOW_BELOW);
+	tramp_put_u8(&out, 0xe9);
+	code->slow_back = (uint16_t)out.len;
+	tramp_put_u32(&out, 0);
+	tramp_put_pad(&out, SLOW_GATE);
+	tramp_put_u64(&out, g->env->gate);
+	tramp_put_bytes(&out, &desc, sizeof(desc));
+	code->slow_len = out.len;
+	if (out.status != TRAMP_OK)
+		g->out.status = out.status;
+}
+
+static bool in_range(const struct tramp_probe_env *env, const struct tramp_probe *probe)
+{
+	if (env->mode == TRAMP_PROBE_COUNT && probe->kind != TRAMP_PROBE_ENTRY)
+		return false;
+	return probe->event < 1u << 20 && probe->function < INT32_MAX / 8;
+}
+
+enum tramp_status tramp_probe_emit(const struct tramp_probe_env *env, const struct tramp_probe *probe,
+				   struct tramp_probe_code *code)
+{
+	struct gen g = { .env = env, .probe = probe, .code = code };
+
+	memset(code, 0, sizeof(*code));
+	if (!in_range(env, probe))
+		return TRAMP_NO_ROOM;
+	g.out = (struct tramp_out){ .buf = code->code, .room = sizeof(code->code) };
+	switch (env->mode) {
+	case TRAMP_PROBE_RECORD:
+		emit_record(&g);
+		break;
+	case TRAMP_PROBE_COUNT:
+		emit_count(&g);
+		break;
+	default:
+		gen_filter(&g);
+	}
+	restore(&g);
+	emit_slow(&g);
+	code->len = g.out.len;
+	code->map.length = (uint16_t)g.out.len;
+	return g.out.status;
+}
+
+static enum tramp_status put_rel32(uint8_t *at, uint64_t end, uint64_t target)
+{
+	uint32_t rel = (uint32_t)(target - end);
+
+	if (!tramp_reaches(end, target))
+		return TRAMP_FAR;
+	memcpy(at, &rel, sizeof(rel));
+	return TRAMP_OK;
+}
+
+enum tramp_status tramp_probe_place(struct tramp_probe_code *code, uint64_t addr, uint64_t slow_addr)
+{
+	enum tramp_status status;
+
+	for (int i = 0; i < code->nslow_refs; i++) {
+		uint16_t at = code->slow_ref[i];
+
+		status = put_rel32(code->code + at, addr + at + 4, slow_addr);
+		if (status != TRAMP_OK)
+			return status;
+	}
+	return put_rel32(code->slow + code->slow_back, slow_addr + code->slow_back + 4,
+			 addr + code->back_to);
+}
