@@ -94,7 +94,7 @@ enum ring_sample_by {
 
 /*
  * What recording costs a thread, in CPU time.  A cycle is a burst and what follows until the next; `plain` is how long it
- * would have taken without recording, by how fast the thread was in front of the burst and behind it.
+ * would have taken without recording, by how fast the thread was before the burst and after it.
  */
 struct ring_cost {
 	uint64_t cycles;
@@ -138,7 +138,7 @@ struct ring_head {
 /*
  * Modules that take memory accesses in the thread itself: it hands them what its buffer (always sub-buffer 0) holds,
  * and empties it.  What they have so far is in `now`.  If the thread is killed meanwhile, `before` and the buffer
- * are as they were in front of that, and whoever reads does it again:
+ * are as they were before that, and whoever reads does it again:
  *
  *	RING_ANALYSIS_IDLE	`now` is right; what is in the buffer is not in it
  *	RING_ANALYSIS_RUNNING	`before` is right; the buffer's chunk_bytes, then `closing` are not in it

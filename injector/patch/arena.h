@@ -6,7 +6,7 @@
  * further places are second mappings of its first one.
  *
  * perf looks for the names of code in /tmp/perf-PID.map only where a mapping is called as if no file were
- * behind it: //anon, [heap], [stack, /SYSV, /dev/zero, /anon_hugepage (tools/perf/util/map.h).  So where
+ * after it: //anon, [heap], [stack, /SYSV, /dev/zero, /anon_hugepage (tools/perf/util/map.h).  So where
  * it is to find them, a System V segment takes the memfd's place.
  */
 #ifndef SONDE_INJECTOR_PATCH_ARENA_H

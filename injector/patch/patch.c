@@ -205,7 +205,7 @@ enum inj_status inj_patch_own(struct inj_session *s, uint64_t addr, uint64_t siz
 	if (status == INJ_OK &&
 	    tramp_emit_jump(spot.addr, target, spot.mem, spot.len, &len) != TRAMP_OK)
 		status = INJ_NO_ROOM;
-	/* the runtime is to know the way on before anybody comes to it */
+	/* the runtime has to know where to continue before control gets there */
 	if (status == INJ_OK)
 		status = inj_write(s->target, s->rt_config, &s->config, sizeof(s->config));
 	return status == INJ_OK ? write_patch(s, &job.plan, SIZE_MAX, spot.addr) : status;

@@ -29,7 +29,7 @@ enum inj_status inj_plan_jobs(struct inj_session *s, struct inj_job *jobs, size_
 enum inj_status inj_plan_own(struct inj_session *s, struct inj_job *job) INJ_CHECK;
 
 /*
- * Puts a function of the runtime in front of one of the program's, without a gate: *replay, which
+ * Puts a function of the runtime before one of the program's, without a gate: *replay, which
  * may be a member of the session's configuration, is where the original goes on.  INJ_NOT_SUPPORTED: its entry cannot be patched.
  */
 enum inj_status inj_patch_own(struct inj_session *s, uint64_t addr, uint64_t size, uint64_t avail,

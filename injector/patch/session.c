@@ -432,7 +432,7 @@ static enum inj_status wipe_string(struct inj_session *s, uint64_t addr)
 
 /*
  * Two entries were appended to the environment.  What they leave is filled with a pair that stands
- * for nothing in the auxiliary vector, so that it begins right behind the environment for whoever
+ * for nothing in the auxiliary vector, so that it begins right after the environment for whoever
  * looks for it there, and where it was for the linker, which has found it already:
  *
  *	... last, LD_PRELOAD=, SONDE_PAD=, NULL, auxv...

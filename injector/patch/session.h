@@ -69,7 +69,7 @@ struct inj_wrap {
 	size_t others;	    /* further functions of the same name, left alone */
 	size_t same;	    /* ALIAS: index of the other wrap */
 	bool ifunc;	    /* its resolver is to be called when the program can */
-	bool told;	    /* for the caller */
+	bool reported;	    /* for the caller */
 	uint32_t keeper_depth; /* bytes of stack between its caller and the wrapper's own frame */
 };
 
@@ -88,7 +88,7 @@ struct inj_event {
 	char *name;
 	struct inj_field *fields;
 	size_t nfields;
-	bool told; /* for the caller */
+	bool reported; /* for the caller */
 };
 
 struct inj_module {
@@ -98,7 +98,7 @@ struct inj_module {
 	char *needs;
 	bool active;
 	bool mapped;		/* in the program's memory */
-	bool told;		/* for the caller */
+	bool reported;		/* for the caller */
 	uint64_t base;
 	struct inj_image image; /* relocated for base */
 	uint64_t desc;		/* link-time address of sonde_module */

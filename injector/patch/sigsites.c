@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
  * System calls that set signal handlers: a jump to the runtime takes the place of the `syscall` instruction
- * and of as many instructions in front of it as the jump needs; copies of those run first.
+ * and of as many instructions before it as the jump needs; copies of those run first.
  *
  *	    mov $13, %eax     ──▶   stub: mov $13, %eax
  *	    syscall                       lea -13(%rax), %ecx

@@ -98,7 +98,7 @@ enum inj_status inj_step_lengths(struct inj_session *s, const uint8_t *code, siz
 		status = inj_mmap(s->target, page + PAGE, PAGE, PROT_NONE,
 				  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0, &guard);
 	for (size_t at = 0; status == INJ_OK && at < bytes && *n < max; at += lengths[*n - 1]) {
-		/* the caller has at least one longest instruction behind what it asks for */
+		/* the caller has at least one longest instruction after what it asks for */
 		status = one_length(s, code + at, MAX_INSN, page, mem, &lengths[*n]);
 		if (status != INJ_OK || lengths[*n] == 0)
 			break;

@@ -227,7 +227,7 @@ static enum inj_status find_syscall_insn(struct inj_tracee *t)
 		t->syscall_insn = vdso + offset;
 		return INJ_OK;
 	}
-	/* no vDSO: any executable page will do, behind the ELF entry point's page start */
+	/* no vDSO: any executable page will do, after the ELF entry point's page start */
 	status = inj_tracee_regs(t, &regs);
 	if (status != INJ_OK)
 		return status;

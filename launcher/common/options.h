@@ -36,7 +36,7 @@ enum opt_type {
 	OPT_CHOICE,	/* const char *, one of the words in `choices` (points into argv) */
 	OPT_COUNT,	/* uint64_t, decimal */
 	OPT_SIZE,	/* uint64_t, bytes; K, M, G (and KiB, MiB, GiB) are powers of 1024 */
-	OPT_TIME,	/* uint64_t, nanoseconds; ns, us, ms and s behind the number, which may be 0.5 */
+	OPT_TIME,	/* uint64_t, nanoseconds; ns, us, ms and s after the number, which may be 0.5 */
 	OPT_LIST,	/* struct opt_list; may be repeated, each value is appended */
 	OPT_LIST_OR,	/* the same; without a value (--name alone) that in `choices` is appended */
 	OPT_TYPE_HELP,	/* prints the help */

@@ -5,7 +5,7 @@
  * reader/file_reader.h and reader.cpp there demand of a file.
  *
  * There are no instruction fetches, as in a trace whose instructions were filtered online: a fetch of 0 bytes says which
- * instruction it is that accesses memory.  A time stands in front of each chunk, for the reader merges threads by these.
+ * instruction it is that accesses memory.  A time stands before each chunk, for the reader merges threads by these.
  */
 #include "launcher/dump/dump-memory.h"
 
@@ -43,10 +43,10 @@ static void put_time(struct dump_memory *d, const struct memtrace_thread *t)
 
 	put(d, DR_MARKER, DR_TIMESTAMP, ns / 1000 + US_FROM_1601_TO_1970);
 	put(d, DR_MARKER, DR_CPU_ID, UNKNOWN_CPU);
-	d->told = d->tsc;
+	d->reported = d->tsc;
 }
 
-/* The reader wants all of these in front of the first time; the PID comes last. */
+/* The reader wants all of these before the first time; the PID comes last. */
 void drmemtrace_begin(struct dump_memory *d, const struct memtrace_thread *t)
 {
 	put(d, DR_HEADER, 0, DR_OF_VERSION);
@@ -58,7 +58,7 @@ void drmemtrace_begin(struct dump_memory *d, const struct memtrace_thread *t)
 	put(d, DR_PID, 0, (uint64_t)t->about.pid);
 	d->windows = 0;
 	d->insn = 0;
-	d->told = 0;
+	d->reported = 0;
 	d->thread_of = t;
 }
 
@@ -67,7 +67,7 @@ void drmemtrace_put(struct dump_memory *d, const struct mt_access *a, struct mem
 	unsigned int kind = a->kind & MD_KIND;
 
 	(void)place;
-	if (!d->told || d->told != d->tsc)
+	if (!d->reported || d->reported != d->tsc)
 		put_time(d, d->thread_of);
 	if (a->insn != d->insn)
 		put(d, DR_INSTR, 0, a->insn);
@@ -89,7 +89,7 @@ void drmemtrace_off(struct dump_memory *d)
 
 void drmemtrace_end(struct dump_memory *d)
 {
-	if (!d->told)
+	if (!d->reported)
 		put_time(d, d->thread_of);
 	put(d, DR_THREAD_EXIT, 0, (uint64_t)d->thread_of->about.tid);
 	put(d, DR_FOOTER, 0, 0);

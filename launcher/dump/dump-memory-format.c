@@ -306,7 +306,7 @@ static void put_record(struct dump_memory *d)
 
 /*
  * The accesses of an instruction are beside each other, but so are those of one that is executed
- * again: a record ends in front of a second load or store, or a load behind a store.
+ * again: a record ends before a second load or store, or a load after a store.
  */
 static void put_champsim(struct dump_memory *d, const struct mt_access *a, struct memplace *place)
 {

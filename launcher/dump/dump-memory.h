@@ -47,7 +47,7 @@ struct dump_memory {
 	char record[64];
 	/* drmemtrace */
 	const struct memtrace_thread *thread_of;
-	uint64_t told;			/* the last tsc that is in the file; 0: none */
+	uint64_t reported;			/* the last tsc that is in the file; 0: none */
 	uint64_t windows;
 	size_t n;
 	char buffer[DUMP_MEMORY_BUFFER];

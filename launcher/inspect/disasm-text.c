@@ -27,7 +27,7 @@ static void name_of_code(const struct disasm *d, uint64_t addr, char *buf, size_
 		snprintf(buf, size, "%" PRIx64 " <%s>", addr, name);
 	else if (addr > start)
 		snprintf(buf, size, "%" PRIx64 " <%s+0x%" PRIx64 ">", addr, name, addr - start);
-	else /* in a part in front of it */
+	else /* in a part before it */
 		snprintf(buf, size, "%" PRIx64 " <%s-0x%" PRIx64 ">", addr, name, start - addr);
 	free(plain);
 }
@@ -249,7 +249,7 @@ void disasm_print_original(const struct disasm *d)
 	for (uint32_t i = 0; i < flow->nblocks; i++) {
 		const struct tramp_block *b = &flow->blocks[i];
 
-		print_patches(d, &patch, b->start); /* in padding in front of it */
+		print_patches(d, &patch, b->start); /* in padding before it */
 		print_block(d, i);
 		for (uint32_t k = b->op; k < b->op + b->nops; k++) {
 			const struct tramp_op *op = &flow->ops[k];
@@ -292,7 +292,7 @@ static void print_mirror_rows(const struct disasm *d, uint32_t start, uint32_t e
 	}
 }
 
-/* Up to the jump back; behind it is what the runtime reads. */
+/* Up to the jump back; after it is what the runtime reads. */
 static uint32_t end_of_way(const struct disasm *d, uint32_t start, uint32_t end)
 {
 	char text[INSNTEXT_MAX];
@@ -307,7 +307,7 @@ static uint32_t end_of_way(const struct disasm *d, uint32_t start, uint32_t end)
 	return end;
 }
 
-/* The entry's probe is the first one in front of the first instruction that is copied of the entry. */
+/* The entry's probe is the first one before the first instruction that is copied of the entry. */
 static const char *probe_text(const struct disasm *d, size_t piece)
 {
 	const struct tramp_flow *flow = &d->a.flow;
@@ -333,7 +333,7 @@ static void print_piece(const struct disasm *d, size_t i)
 	if (kind == RT_PIECE_PROBE)
 		printf("  ---- %s\n", probe_text(d, i));
 	else if (kind == RT_PIECE_SLOW && (i == 0 || (p[-1].kind & ~RT_PIECE_RESUMABLE) != kind))
-		puts("  ---- ways to the runtime");
+		puts("  ---- slow paths");
 	else if (kind != RT_PIECE_SLOW && block != TRAMP_NONE)
 		printf("  ---- block %" PRIu32 "\n", block);
 	if (end > d->code.len || p->start > end)

@@ -38,7 +38,7 @@ static const struct opt_command disasm_command = {
 	.summary = "Shows the code of functions, and what 'sonde record -F' makes of it.",
 	.opts = disasm_opts,
 	.details = "FUNCTIONs are patterns as for 'sonde record -F'. Lines marked '>' are what is written over\n"
-		   "those marked '|'. Behind an instruction stands where its copy or its original is.\n",
+		   "those marked '|'. After an instruction stands where its copy or its original is.\n",
 	.examples = "sonde disasm ./app main\ta function, its windows and its mirror\n"
 		    "sonde disasm -O --lines ./app solve\tits blocks and loops, with source lines\n",
 };

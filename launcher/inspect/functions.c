@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LOOKED_AT_BEHIND 256u /* bytes behind a function that may be padding */
+#define LOOKED_AT_AFTER 256u /* bytes after a function that may be padding */
 
 static const char reason_cold[] = "a part of another function";
 static const char reason_outside[] = "not in executable code";
@@ -110,8 +110,8 @@ static const char *plan_entry(const struct elfcode_segment *seg, const struct fu
 	};
 
 	fn.avail = sym->avail > fn.size ? sym->avail : fn.size;
-	if (fn.avail > fn.size + LOOKED_AT_BEHIND)
-		fn.avail = fn.size + LOOKED_AT_BEHIND;
+	if (fn.avail > fn.size + LOOKED_AT_AFTER)
+		fn.avail = fn.size + LOOKED_AT_AFTER;
 	if (fn.avail > room)
 		fn.avail = room;
 	enum tramp_status status = tramp_plan_entry(&fn, &plan);

@@ -56,7 +56,7 @@ static void clear_bit(struct memlines *m, uint32_t time)
 	m->sums[time / CHUNK]--;
 }
 
-/* Bits behind @time, all of which are in front of m->now. */
+/* Bits after @time, all of which are before m->now. */
 static uint32_t bits_behind(const struct memlines *m, uint32_t time)
 {
 	uint32_t last = (m->now - 1) / 64, i = time / 64;

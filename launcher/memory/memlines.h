@@ -29,7 +29,7 @@ static inline bool memlines_sampled(uint64_t hash, unsigned int shift)
 /* ---- reuse distances ---- */
 
 /*
- * Each line has a bit at the time of its last use; the distance is the number of bits behind it
+ * Each line has a bit at the time of its last use; the distance is the number of bits after it
  * (Bennett and Kruskal 1975).  Words of bits are counted, 16 of these counts are added up, and 16
  * of those sums: a new time changes one of each, and few have to be added for a line that was used
  * not long ago.  When the times run out, they are numbered anew without holes.

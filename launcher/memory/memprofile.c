@@ -17,7 +17,7 @@ struct state {
 	uint64_t last;		/* address accessed last */
 	int64_t moved;		/* by so much */
 	uint64_t paired[PAIRED]; /* + 1: lines that are in the pairs */
-	uint32_t next;		/* which one came behind it last: a guess */
+	uint32_t next;		/* which one came after it last: a guess */
 	uint8_t score[MEMPROFILE_STRIDES], turn;
 	bool begun;
 };

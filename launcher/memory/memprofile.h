@@ -46,7 +46,7 @@ struct memprofile_insn {
 	uint64_t insn;			/* address in the program */
 	uint64_t accesses[4], bytes[4];	/* by enum md_kind without MD_STACK */
 	/*
-	 * Of accesses that have one by the same instruction, in the same thread, in front of them:
+	 * Of accesses that have one by the same instruction, in the same thread, before them:
 	 */
 	uint64_t moves;
 	uint64_t near;			/* at most MEMPROFILE_NEAR bytes away */

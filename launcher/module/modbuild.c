@@ -127,7 +127,7 @@ char **modfile_compiler_argv(const char *source, const char *const *extra)
 	for (; extra && *extra; extra++)
 		push(&a, strdup(*extra));
 	push(&a, strdup(source));
-	/* Behind the source, so that it may name libraries too. */
+	/* After the source, so that it may name libraries too. */
 	push_words(&a, cflags ? cflags : "");
 	if (!a.failed)
 		return a.v;

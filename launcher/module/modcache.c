@@ -3,7 +3,7 @@
  * Compiled modules, kept.
  *
  * An entry is one file, so that it is replaced as a whole by rename(2): the shared object, and
- * behind it (no loader looks there) a stamp: what it was made of.
+ * after it (no loader looks there) a stamp: what it was made of.
  *
  *	ELF shared object
  *	stamp: lines "size mtime_ns ctime_ns inode hash path\n", one for each file that the compiler

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* From what the user writes behind -m to module files. */
+/* From what the user writes after -m to module files. */
 #include "launcher/common/installed.h"
 #include "launcher/common/message.h"
 #include "launcher/module/modfile.h"

@@ -106,7 +106,7 @@ static void publish_wrap(struct inj_session *s, struct tf_writer *w, size_t i)
 {
 	struct inj_wrap *wrap = &s->wraps[i];
 
-	if (wrap->told)
+	if (wrap->reported)
 		return;
 	if (wrap->state == INJ_WRAP_REFUSED)
 		warn_refused(s, wrap);
@@ -117,7 +117,7 @@ static void publish_wrap(struct inj_session *s, struct tf_writer *w, size_t i)
 				 "first is wrapped",
 				 s->modules[wrap->module].name, wrap->others + 1, wrap->symbol);
 	}
-	wrap->told = wrap->state == INJ_WRAP_REFUSED || wrap->state == INJ_WRAP_ACTIVE;
+	wrap->reported = wrap->state == INJ_WRAP_REFUSED || wrap->state == INJ_WRAP_ACTIVE;
 }
 
 static bool can_occur(const struct inj_session *s, const struct inj_event *e)
@@ -130,20 +130,20 @@ void metadata_publish(struct inj_session *s, struct tf_writer *w, const struct r
 	for (size_t i = 0; i < s->nmodules; i++) {
 		struct inj_module *m = &s->modules[i];
 
-		if (!m->active || m->told)
+		if (!m->active || m->reported)
 			continue;
 		check(w, tf_writer_module(w, m->name, m->description, m->path));
-		m->told = true;
+		m->reported = true;
 	}
 	for (size_t i = 0; i < s->nwraps; i++)
 		publish_wrap(s, w, i);
 	for (size_t i = 0; i < s->nevents; i++) {
-		if (s->events[i].told || !can_occur(s, &s->events[i]))
+		if (s->events[i].reported || !can_occur(s, &s->events[i]))
 			continue;
 		if (s->events[i].wrap < 0)
 			publish_own_function(s, w, i);
 		publish_event(s, w, i);
-		s->events[i].told = true;
+		s->events[i].reported = true;
 	}
 	recorded_publish(s, w, o);
 }

@@ -24,7 +24,7 @@ struct perfmap {
 };
 
 /*
- * Writes entries behind those of earlier calls.  The first call makes the file, in place of one of ours;
+ * Writes entries after those of earlier calls.  The first call makes the file, in place of one of ours;
  * one of somebody else is left alone.  What goes wrong is a warning, given once.
  */
 void perfmap_write(struct perfmap *map, pid_t pid, const struct perfmap_entry *v, size_t n);

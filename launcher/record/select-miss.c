@@ -117,13 +117,13 @@ size_t select_warn(struct select *sel, bool final)
 	size_t at = 0, n = 0;
 
 	while (select_next_miss(sel, &at, &miss)) {
-		bool *told = said(sel, at - 1);
+		bool *reported = said(sel, at - 1);
 
-		if (*told || (!final && miss.why == SELECT_NO_LIBRARY))
+		if (*reported || (!final && miss.why == SELECT_NO_LIBRARY))
 			continue;
 		select_miss_text(&miss, text, sizeof(text));
 		msg_warn("%s", text);
-		*told = true;
+		*reported = true;
 		n++;
 	}
 	return n;

@@ -15,7 +15,7 @@
 
 /* ---- where a pattern ends ---- */
 
-/* Behind an expression's second '/': the one that ends the pattern. NULL: there is none. */
+/* After an expression's second '/': the one that ends the pattern. NULL: there is none. */
 static const char *end_of_regex(const char *s)
 {
 	for (s++; *s; s++) {
@@ -27,7 +27,7 @@ static const char *end_of_regex(const char *s)
 	return NULL;
 }
 
-/* "operator<<", "operator()", "operator,": what is behind the word belongs to the name. */
+/* "operator<<", "operator()", "operator,": what is after the word belongs to the name. */
 static const char *behind_operator(const char *s)
 {
 	s += strlen("operator");
@@ -70,7 +70,7 @@ static bool say(char *problem, size_t size, const char *text, const char *what)
 	return false;
 }
 
-/* A demangler writes a blank behind commas, but not in "operator,"; the set "[a,b]" is no name. */
+/* A demangler writes a blank after commas, but not in "operator,"; the set "[a,b]" is no name. */
 static bool wants_blank(const char *body, const char *comma, bool in_set)
 {
 	return !in_set && comma[1] != ' ' && comma[1] != '\0' &&
@@ -156,7 +156,7 @@ static bool cut_library(struct pattern *p, char *problem, size_t size)
 	if (!at)
 		return true;
 	if (!at[1])
-		return say(problem, size, p->text, "nothing behind '@'");
+		return say(problem, size, p->text, "nothing after '@'");
 	p->lib = strdup(at + 1);
 	*at = '\0';
 	return p->lib || say(problem, size, p->text, "out of memory");

@@ -23,7 +23,7 @@ enum pattern_kind {
 struct pattern {
 	char *text; /* as the user wrote it */
 	char *body; /* name, glob, expression or file */
-	char *lib;  /* behind the '@'; NULL: none */
+	char *lib;  /* after the '@'; NULL: none */
 	enum pattern_kind kind;
 	bool params; /* to be compared with the parameters too */
 	unsigned int line;

@@ -77,7 +77,7 @@ static size_t count_below(const struct graph_tree *t, uint32_t node)
 	return n;
 }
 
-/* The children of @node that are shown, sorted, behind list[*n]; the shortest first. */
+/* The children of @node that are shown, sorted, after list[*n]; the shortest first. */
 static void add_children(struct graph_style *s, const struct graph_tree *t, uint32_t node,
 			 uint64_t depth, struct child **list, size_t *n, size_t *room)
 {

@@ -578,7 +578,7 @@ static bool grow_calls(struct tf_thread_in *thread, size_t n)
 	return true;
 }
 
-/* In front of the thread's end; a long list is several lines. */
+/* Before the thread's end; a long list is several lines. */
 static enum sonde_trace_status read_calls(struct reader *r)
 {
 	const json_t *list = json_object_get(r->line, "list");

@@ -6,7 +6,7 @@
  *
  * A sub-buffer is a row of stretches: up to the next gap, the gap with at most one record at
  * its start, and so on. Gaps can appear while the sub-buffer is drained. That needs no care: the
- * record in front of a new gap is followed by zeros, where draining stops, and the next call
+ * record before a new gap is followed by zeros, where draining stops, and the next call
  * knows of the gap.
  */
 #include "tracefmt/write/drain.h"
@@ -208,7 +208,7 @@ static uint32_t search(const struct drain *d, uint32_t at, uint32_t end)
 	return end;
 }
 
-/* The first gap that ends behind @at: its offset, or UINT32_MAX when there is none. */
+/* The first gap that ends after @at: its offset, or UINT32_MAX when there is none. */
 static uint32_t next_gap(const struct drain *d, uint32_t at)
 {
 	for (uint32_t i = 0; i < d->ngaps; i++) {

@@ -304,7 +304,7 @@ static bool grow_values(struct tf_pack *p)
 	return true;
 }
 
-/* From payloads one behind the other to columns one behind the other. */
+/* From payloads one after the other to columns one after the other. */
 static void scatter_values(struct tf_pack *p, const struct tf_batch *b)
 {
 	uint32_t at = 0;

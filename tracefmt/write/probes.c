@@ -2,7 +2,7 @@
 /*
  * Functions that probes record: tens of thousands are announced at once, and most of them are never
  * called.  So what the trace says about a function is written when the first chunk that needs it is
- * written, in front of that chunk.
+ * written, before that chunk.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +21,7 @@ struct tf_probe_known {
 	uint64_t address;
 	uint32_t function;
 	uint32_t event;
-	bool told;
+	bool reported;
 };
 
 struct tf_probe_block {
@@ -174,7 +174,7 @@ void tf_probes_free(struct tf_probes *p)
 /* Notes that probe @i (from 1 on; 0: none) has to be in the metadata. */
 static bool mark(struct tf_probes *p, uint32_t i)
 {
-	if (!i || p->v[i - 1].told)
+	if (!i || p->v[i - 1].reported)
 		return true;
 	if (p->ndue == p->roomdue) {
 		size_t room = p->roomdue ? 2 * p->roomdue : 64;
@@ -186,7 +186,7 @@ static bool mark(struct tf_probes *p, uint32_t i)
 		p->roomdue = room;
 	}
 	p->due[p->ndue++] = i - 1;
-	p->v[i - 1].told = true;
+	p->v[i - 1].reported = true;
 	return true;
 }
 

@@ -104,7 +104,7 @@ struct tf_thread {
 void tf_writer_failed(struct tf_writer *w, const char *what, const char *file);
 void tf_writer_no_memory(struct tf_writer *w);
 
-/* What a public function returns in the end: a failure noted and not yet told, or OK. */
+/* What a public function returns in the end: a failure noted and not yet reported, or OK. */
 enum sonde_trace_status tf_writer_result(struct tf_writer *w);
 
 /* Appends w->line, which is complete, to the metadata and clears it. */

@@ -137,7 +137,7 @@ typedef char *tf_demangle_fn(const char *name);
 /*
  * Announces @n functions: cheap, since the metadata tells of a function only when the first chunk
  * in which it occurs is written.  @demangle, unless NULL, is asked then where function.demangled
- * is NULL.  E_INVALID: an id out of range or known; the probes in front of it have been added.
+ * is NULL.  E_INVALID: an id out of range or known; the probes before it have been added.
  */
 TF_CHECK enum sonde_trace_status tf_writer_probes(struct tf_writer *w, const struct tf_probe *probe,
 						  size_t n, tf_demangle_fn *demangle);

@@ -17,7 +17,7 @@ enum rt_piece_kind {
 	RT_PIECE_COPY,	 /* the same bytes, or of equal length: address - start + orig */
 	RT_PIECE_INSN,	 /* one instruction of the original in other bytes, or a jump of ours: orig */
 	RT_PIECE_PROBE,	 /* `probe` says more; orig is the instruction that follows it */
-	RT_PIECE_SLOW,	 /* the way to the runtime and back */
+	RT_PIECE_SLOW,	 /* slow path: calls the runtime and returns */
 };
 
 #define RT_PIECE_RESUMABLE 0x80u /* execution may go on at the original address (not inside a window) */
@@ -41,7 +41,7 @@ struct rt_piece {
 
 /*
  * A probe's shape: what to do when a signal arrives at offset x of it.  See trampolines/probe/probe.h;
- * members are offsets where nothing else is said.  An offset of `..._done` is that behind the instruction
+ * members are offsets where nothing else is said.  An offset of `..._done` is that after the instruction
  * that does it, 0: the probe does not do that.
  */
 struct rt_probe_map {
@@ -70,7 +70,7 @@ enum rt_probe_kind { RT_PROBE_ENTRY, RT_PROBE_EXIT };
 enum rt_probe_mode { RT_PROBE_RECORD, RT_PROBE_COUNT, RT_PROBE_FILTER, RT_PROBE_TIMED };
 
 /*
- * What a slow path tells the runtime's gate, which it calls: behind the call's return address, at
+ * What a slow path tells the runtime's gate, which it calls: after the call's return address, at
  * RT_PROBE_DESC bytes.  Not aligned.
  */
 #define RT_PROBE_DESC 26
@@ -79,7 +79,7 @@ struct rt_probe_desc {
 	uint32_t function;
 	uint8_t kind;	/* enum rt_probe_kind */
 	uint8_t mode;	/* enum rt_probe_mode */
-	uint16_t above; /* the frame address is so far above rsp in front of the call */
+	uint16_t above; /* the frame address is so far above rsp before the call */
 } __attribute__((packed));
 
 /*
@@ -100,7 +100,7 @@ enum rt_mem_flags {
 	 * stand for is at (rsp) and 8(rsp) then, since the pool may be another thread's.
 	 */
 	RT_MEM_LOWERED = 64,
-	RT_MEM_PLAIN = 128, /* the copy that records nothing, or on the way to either: no pointer, no node */
+	RT_MEM_PLAIN = 128, /* the copy that records nothing, or the branch to either copy: no pointer, no node */
 };
 
 #define RT_MEM_BELOW 152
@@ -109,7 +109,7 @@ struct rt_mem_piece {
 	uint32_t start;	 /* offset in the arena */
 	uint32_t node;	 /* its id */
 	uint16_t insn;	 /* offset, from the node's start in the original, of the instruction that comes next */
-	uint16_t written; /* bytes that stand behind the pointer already */
+	uint16_t written; /* bytes that stand after the pointer already */
 	uint16_t back;
 	uint8_t reg;	 /* holds the pointer; NO_REG: the pool does, and all registers are the program's */
 	uint8_t flags;	 /* enum rt_mem_flags */
@@ -123,7 +123,7 @@ _Static_assert(sizeof(struct rt_mem_piece) == 16, "memory piece");
 struct rt_mem_desc {
 	uint32_t node;
 	uint16_t insn, written;
-	uint16_t above;	 /* the program's rsp is so far above rsp in front of the call */
+	uint16_t above;	 /* the program's rsp is so far above rsp before the call */
 	uint8_t reg;	 /* to get the pointer (less `written`); NO_REG: only the pool has to be made ready */
 	uint8_t flags;	 /* RT_MEM_PARKED; otherwise reg's value is of no use to the program.  RT_MEM_COUNTS, _LANDS */
 } __attribute__((packed));

@@ -10,7 +10,7 @@
  *	│ return  jmp ─────────┼───────▶│ copy; exit probe; ret                │
  *	└──────────────────────┘        └──────────────────────────────────────┘
  *
- * A set B of blocks is copied.  A block of B that control can reach from outside of the arena (entry, behind
+ * A set B of blocks is copied.  A block of B that control can reach from outside of the arena (entry, after
  * a call, jump table, landing pad, a branch of a block that is not copied) has a *window* at its start: a
  * jump to its copy.  Windows cover bytes of copied blocks only, that nobody comes to in other ways, and
  * padding; never a call, which stays where it is: the copy jumps to it, it returns to the original next
@@ -56,7 +56,7 @@ const char *tramp_mirror_text(enum tramp_mirror_status status);
 
 enum tramp_mirror_want {
 	TRAMP_MIRROR_ENTRY = 1,	/* a probe where the function is entered: not on jumps back to it */
-	TRAMP_MIRROR_EXIT = 2,	/* a probe on each way out: ret and tail calls */
+	TRAMP_MIRROR_EXIT = 2,	/* a probe at each exit: ret and tail calls */
 	TRAMP_MIRROR_WHOLE = 4,	/* copy all blocks, whatever the probes need (tests) */
 	TRAMP_MIRROR_ACCESSES = 8, /* record what memory is accessed; implies WHOLE.  Needs tramp_mirror_memory() */
 };

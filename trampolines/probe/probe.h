@@ -4,15 +4,15 @@
  *
  * A probe is *restartable*.  It has three parts: save, work, restore.  Registers are saved in
  * registers that are dead in the program, or on the stack; so they are safe even from a handler
- * that nobody told us of.  The *commit* stores the record's first word, or adds one to a counter; what
- * is behind it moves the pool's pointers.  When a signal arrives in a probe, the runtime (before the
+ * that nobody announced.  The *commit* stores the record's first word, or adds one to a counter; what
+ * is after it moves the pool's pointers.  When a signal arrives in a probe, the runtime (before the
  * handler runs) puts back the registers that were saved, and continues at the probe's start if the
  * commit was not reached; if it was, it does what was left to do, and continues at the probe's end.
  * So a handler never sees half of a probe.  struct rt_probe_map says how.
  *
- * In front of everything stands the check that the pool is this thread's own, since a new thread
+ * Before everything stands the check that the pool is this thread's own, since a new thread
  * inherits the GS base of its parent; then whether there is room.  If that fails, the probe goes to its
- * slow path, which lies behind the function's mirror and hands a descriptor to the runtime; the runtime
+ * slow path, which lies after the function's mirror and hands a descriptor to the runtime; the runtime
  * does what the probe would have done, and goes on where the probe restores registers and flags.
  */
 #ifndef SONDE_TRAMPOLINES_PROBE_PROBE_H
@@ -28,7 +28,7 @@
 
 #define TRAMP_PROBE_MAX 320	 /* bytes of any probe, in line */
 #define TRAMP_PROBE_SLOW_MAX 64	 /* bytes of its slow path */
-#define TRAMP_PROBE_REFS 6	 /* ways to it, at most */
+#define TRAMP_PROBE_REFS 6	 /* branches to it, at most */
 
 enum tramp_probe_mode {
 	TRAMP_PROBE_RECORD,	/* an event each */
@@ -54,7 +54,7 @@ struct tramp_probe_env {
 
 enum tramp_probe_kind {
 	TRAMP_PROBE_ENTRY,
-	TRAMP_PROBE_EXIT,	/* in front of ret, or of a jump out: rsp as at the entry */
+	TRAMP_PROBE_EXIT,	/* before ret, or of a jump out: rsp as at the entry */
 };
 
 struct tramp_probe {
@@ -62,7 +62,7 @@ struct tramp_probe {
 	uint32_t event;		/* id in the record */
 	uint32_t function;	/* index into counts[] */
 	tramp_regs live;	/* where the probe stands */
-	bool red_zone_dead;	/* nothing below rsp is of value, as in front of a return: saves a few
+	bool red_zone_dead;	/* nothing below rsp is of value, as before a return: saves a few
 				 * instructions */
 };
 

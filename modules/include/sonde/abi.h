@@ -247,7 +247,7 @@ struct sonde_module {
 };
 
 #define SONDE_MODULE_MEMORY 1u /* flags: the members about memory are there */
-#define SONDE_MODULE_LEAST __builtin_offsetof(struct sonde_module, memory_begin) /* bytes in front of them */
+#define SONDE_MODULE_LEAST __builtin_offsetof(struct sonde_module, memory_begin) /* bytes before them */
 
 #endif /* __ASSEMBLER__ */
 #endif /* SONDE_ABI_H */

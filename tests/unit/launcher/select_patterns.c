@@ -132,7 +132,7 @@ static void test_refused(void **state)
 		{ "/(/", "(" },		       { "//", "empty expression" },  { "/abc", "no second '/'" },
 		{ "/abc/x", "no second '/'" }, { "@file.c", "@FILE:LINE" },   { "@:3", "@FILE:LINE" },
 		{ "@file.c:", "@FILE:LINE" },  { "@file.c:0", "line number" }, { "@file.c:3x", "line number" },
-		{ "@a:99999999999", "line number" }, { "f@", "nothing behind '@'" },
+		{ "@a:99999999999", "line number" }, { "f@", "nothing after '@'" },
 		{ "@", "@FILE:LINE" },
 	};
 

@@ -7,7 +7,7 @@
  *	loop, jrcxz ...		loop 1f; jmp 2f; 1: jmp target; 2:
  *	call			jmp to the original call; where that is overwritten, push and jmp
  *	ret, jmp out		a probe in front
- *	jcc out			jcc stub; the stub, behind all else: probe; jmp
+ *	jcc out			jcc stub; the stub, after all else: probe; jmp
  */
 #include <string.h>
 
@@ -109,7 +109,7 @@ static bool is_resumable(const struct tramp_mirror *m, uint32_t i, enum mir_run 
 void mir_put_as_is(struct tramp_mirror *m, const struct tramp_op *op)
 {
 	const uint8_t *bytes = mir_bytes(m, op->off);
-	size_t behind = op->disp_at + REL32;
+	size_t after = op->disp_at + REL32;
 	int32_t disp;
 
 	if (!op->disp_at || op->disp_len != REL32) {
@@ -120,8 +120,8 @@ void mir_put_as_is(struct tramp_mirror *m, const struct tramp_op *op)
 	tramp_put_bytes(&m->out, bytes, op->disp_at);
 	tramp_put_rel32(&m->out,
 			runtime_address(m, op->off) + op->len + (uint64_t)(int64_t)disp,
-			op->len - behind);
-	tramp_put_bytes(&m->out, bytes + behind, op->len - behind);
+			op->len - after);
+	tramp_put_bytes(&m->out, bytes + after, op->len - after);
 }
 
 static void copy_op(struct tramp_mirror *m, uint32_t i, enum mir_run run, const struct tramp_op *op)
@@ -250,7 +250,7 @@ static void put_last(struct tramp_mirror *m, uint32_t i, enum mir_run run)
 	}
 }
 
-/* What follows a last instruction that goes on behind itself. */
+/* What follows a last instruction that falls through. */
 static void put_way_on(struct tramp_mirror *m, uint32_t i)
 {
 	const struct tramp_block *fb = mir_flow_block(m, i);
@@ -283,7 +283,7 @@ void mir_put_entry_probe(struct tramp_mirror *m, uint32_t i)
 
 static void note_start(struct tramp_mirror *m, uint32_t i)
 {
-	/* memory: in front of the way to either copy */
+	/* memory: before the branch to either copy */
 	if (i == m->flow.entry && !mir_wants(m, TRAMP_MIRROR_ACCESSES))
 		mir_put_entry_probe(m, i);
 	mir_mem_gate(m, i);

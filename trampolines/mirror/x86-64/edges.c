@@ -26,7 +26,7 @@ static bool find_preds(struct tramp_mirror *m)
 	uint32_t n = m->flow.nblocks;
 	uint32_t *fill;
 
-	/* Behind the starts, the same again to be moved while the edges are filled in. */
+	/* After the starts, the same again to be moved while the edges are filled in. */
 	if (!mir_reserve(&m->pred_at, 2 * (size_t)n + 2) || !mir_reserve(&m->preds, 2 * (size_t)n + 1))
 		return false;
 	memset(m->pred_at.v, 0, (n + 1) * sizeof(*m->pred_at.v));
@@ -55,7 +55,7 @@ static bool have_preds(struct tramp_mirror *m)
 	return m->have_preds;
 }
 
-/* May control come here in other ways than by the function's own edges? */
+/* May control come here otherwise than by the function's own edges? */
 static bool is_open(const struct tramp_mirror *m, uint32_t i)
 {
 	return i == m->flow.entry || m->strict ||

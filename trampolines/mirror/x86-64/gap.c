@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Padding behind a block: no-operations and int3 that nobody comes to, up to the next block or function.
- * Each function owns the padding behind it, so no two of them take the same.
+ * Padding after a block: no-operations and int3 that nobody comes to, up to the next block or function.
+ * Each function owns the padding after it, so no two of them take the same.
  */
 #include "trampolines/insn/x86-64/decode.h"
 #include "trampolines/mirror/x86-64/plan.h"
 
 enum { PADDING_ALIGN = 16, PADDING_MAX = 4096 };
 
-/* Does control never go on behind the block? */
+/* Does control never go on after the block? */
 static bool ends_here(const struct tramp_mirror *m, uint32_t i)
 {
 	switch (mir_flow_block(m, i)->ends) {
@@ -24,7 +24,7 @@ static bool ends_here(const struct tramp_mirror *m, uint32_t i)
 	}
 }
 
-/* First function that begins at `addr` or behind it. */
+/* First function that begins at `addr` or after it. */
 static size_t next_function(const struct tramp_facts *facts, uint64_t addr)
 {
 	size_t lo = 0, hi = facts->nfns;
@@ -86,7 +86,7 @@ static uint32_t padding(const struct tramp_mirror *m, uint64_t start, uint64_t l
 			break;
 		n += len;
 	}
-	/* What is not known behind it has to look like the start of something. */
+	/* What is not known after it has to look like the start of something. */
 	return n == room || (start + n) % PADDING_ALIGN == 0 ? (uint32_t)n : 0;
 }
 

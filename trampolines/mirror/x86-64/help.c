@@ -4,7 +4,7 @@
  *
  *	lead the branches that come here to the copy (only where nobody else comes)
  *	copy some more of a block nearby: what its window leaves over is room for a slot
- *	make the block behind it dead: copy it, and those who lead there
+ *	make the block after it dead: copy it, and those who lead there
  *	make the call that follows in the copy
  *	make the block itself dead
  *	make dead whatever is nearby: slots may reach from one dead block into the next
@@ -178,7 +178,7 @@ static bool lend(struct tramp_mirror *m, const struct mir_window *lack, bool cal
 	return true;
 }
 
-/* The block behind the run is copied, and nobody comes to it in the original any more. */
+/* The block after the run is copied, and nobody comes to it in the original any more. */
 static bool free_behind(struct tramp_mirror *m, uint32_t next)
 {
 	const struct tramp_block *fb;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Where the jumps to the copies stand.  A window may go on behind its run, over padding and dead blocks:
+ * Where the jumps to the copies stand.  A window may go on after its run, over padding and dead blocks:
  *
  *	jmp copy ────────┐ 5 bytes		eb slot		 2 bytes
  *	│ run │ padding │ dead block │		│ run │ ...      in 127 bytes: jmp copy
@@ -41,7 +41,7 @@ static bool is_free_block(struct tramp_mirror *m, uint32_t i)
 	       b->used[run] == mir_run_start(m, i, run) && !mir_is_live(m, i);
 }
 
-/* Bytes of the instruction itself and, if it is the last one, of the padding behind it. */
+/* Bytes of the instruction itself and, if it is the last one, of the padding after it. */
 static uint32_t strict_bytes(struct tramp_mirror *m, uint32_t i, enum mir_run run)
 {
 	uint32_t start = mir_run_start(m, i, run);
@@ -179,14 +179,14 @@ static bool slot_in_run(struct tramp_mirror *m, struct mir_window *w, uint32_t j
 	return w->slot != TRAMP_NONE;
 }
 
-/* One that begins in the block's tail and ends in dead blocks behind it. */
+/* One that begins in the block's tail and ends in dead blocks after it. */
 static bool slot_across(struct tramp_mirror *m, struct mir_window *w, uint32_t j)
 {
 	uint32_t end = mir_flow_block(m, j)->end, at = m->blocks.v[j].used[MIR_TAIL], stop;
 
 	if (mir_run_end(m, j, MIR_TAIL) != end)
 		return false;
-	/* mir_slot_at() asks for five bytes: as if so many were behind the tail */
+	/* mir_slot_at() asks for five bytes: as if so many were after the tail */
 	at = at < end ? mir_slot_at(w->off, at, end + MIR_JUMP) : TRAMP_NONE;
 	if (at >= end || walk(m, j, MIR_TAIL, at, MIR_JUMP, false, &stop) < MIR_JUMP)
 		return false;

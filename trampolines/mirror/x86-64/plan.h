@@ -5,10 +5,10 @@
  *
  * Of each block a *head* (its first instructions) and a *tail* (its last ones) may be copied; a tail
  * that begins at the block's start is the whole block.  Each is a *run*.  An endbr64 at a block's start
- * is never part of a run: it stays where it is, and control comes to what is behind it.
+ * is never part of a run: it stays where it is, and control comes to what is after it.
  *
  * A block whose start is copied is *live* if control still comes to its start in the original, else
- * it is *dead*, and its bytes are free.  A run that begins behind uncopied instructions is always reached.
+ * it is *dead*, and its bytes are free.  A run that begins after uncopied instructions is always reached.
  */
 #ifndef SONDE_TRAMPOLINES_MIRROR_X86_64_PLAN_H
 #define SONDE_TRAMPOLINES_MIRROR_X86_64_PLAN_H
@@ -40,8 +40,8 @@ struct mir_block {
 	uint32_t head;		/* instructions [lo, head) are copied */
 	uint32_t tail;		/* instructions [tail, nops) are copied; TRAMP_NONE: there is no tail */
 	uint32_t used[2];	/* by run: first byte (offset) that nothing of ours stands on */
-	uint32_t gap, gap_end;	/* padding behind the block, from `gap` on not used yet */
-	uint32_t copy_at;	/* in the mirror: copy of the start, behind the entry's probe */
+	uint32_t gap, gap_end;	/* padding after the block, from `gap` on not used yet */
+	uint32_t copy_at;	/* in the mirror: copy of the start, after the entry's probe */
 	uint32_t tail_at;	/* copy of the tail */
 	uint32_t stub_at;	/* exit of a conditional tail call */
 	uint8_t lo;		/* 1: an endbr64 is first */
@@ -227,14 +227,14 @@ bool mir_close(struct tramp_mirror *m, uint32_t i);
 
 /* ---- mirror/x86-64/gap.c: padding ---- */
 
-/* Address of the first function at `addr` or behind it. */
+/* Address of the first function at `addr` or after it. */
 uint64_t mir_next_function(const struct tramp_mirror *m, uint64_t addr);
 
 void mir_find_gap(struct tramp_mirror *m, uint32_t i);
 
 /* ---- mirror/x86-64/place.c: windows and slots ---- */
 
-/* Offset of the run's first byte, and behind its last one that may be changed. */
+/* Offset of the run's first byte, and after its last one that may be changed. */
 uint32_t mir_run_start(const struct tramp_mirror *m, uint32_t i, enum mir_run run);
 uint32_t mir_run_end(const struct tramp_mirror *m, uint32_t i, enum mir_run run);
 
@@ -296,8 +296,8 @@ void mir_mem_emit_blocks(struct tramp_mirror *m);
 void mir_mem_emit_slow_paths(struct tramp_mirror *m);
 const struct rt_mem_piece *mir_mem_pieces(const struct tramp_mirror *m, size_t *n);
 void mir_mem_plain(struct tramp_mirror *m, uint32_t i, uint32_t k); /* a plain copy of block i's instruction k follows */
-void mir_mem_gate(struct tramp_mirror *m, uint32_t i);	/* in front of block i's plain copy: which copy is to run? */
-void mir_mem_unroll(struct tramp_mirror *m, uint32_t i);	/* plain copies of block i, in front of that */
+void mir_mem_gate(struct tramp_mirror *m, uint32_t i);	/* before block i's plain copy: which copy is to run? */
+void mir_mem_unroll(struct tramp_mirror *m, uint32_t i);	/* plain copies of block i, before that */
 void mir_mem_free(struct tramp_mirror *m);
 
 /* ---- mirror/x86-64/probes.c: probes, and which instruction each byte stands for ---- */

@@ -43,7 +43,7 @@ void mir_copy_head(struct tramp_mirror *m, uint32_t i, uint32_t bytes)
 		return;
 	while (b->head < fb->nops && mir_off(m, i, b->head) - start < bytes)
 		b->head++;
-	/* The last instruction's way on belongs to it. */
+	/* The last instruction's fall-through edge belongs to it. */
 	if (b->head == fb->nops || mir_is_call(mir_op(m, i, b->head)))
 		mir_copy_whole(m, i);
 	else
@@ -65,7 +65,7 @@ void mir_copy_tail(struct tramp_mirror *m, uint32_t i, uint32_t bytes)
 }
 
 /*
- * To the entry, in a way that cannot be led elsewhere.  A jump table that holds it matters only if it may be
+ * To the entry, by an edge that cannot be redirected.  A jump table that holds it matters only if it may be
  * the function's own: otherwise the jump is a tail call.
  */
 static bool comes_back_blindly(const struct tramp_mirror *m)
@@ -120,7 +120,7 @@ static enum tramp_mirror_status choose_entry(struct tramp_mirror *m)
 
 /*
  * Where any instruction may be jumped to, one instruction has to have the room, with the padding
- * behind it.
+ * after it.
  */
 static void choose_strict_tail(struct tramp_mirror *m, uint32_t i)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
  * Probes that look before they record, at the function's count and the shadow stack: see runtime/probe.h.
- * Behind the check of the pool's owner there is, at an entry,
+ * After the check of the pool's owner there is, at an entry,
  *
  *	mov  %gs:counts, %rdx		has it been called often enough?
  *	test %rdx, %rdx
@@ -72,7 +72,7 @@ static void step_shadow(struct gen *g, int8_t by)
 	g->code->map.shadow_done = (uint16_t)g->out.len;
 }
 
-/* Behind the commit. */
+/* After the commit. */
 static void count_call(struct gen *g)
 {
 	asm_gs(&g->out, ASM_LOAD, TRAMP_RDX, g->env->counts);
@@ -80,7 +80,7 @@ static void count_call(struct gen *g)
 	g->code->map.count_done = (uint16_t)g->out.len;
 }
 
-/* What lies behind the top of the shadow stack is nobody's, and may be written at any time. */
+/* What lies after the top of the shadow stack is nobody's, and may be written at any time. */
 static void enter(struct gen *g)
 {
 	if (g->env->calls)

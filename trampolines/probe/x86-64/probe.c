@@ -40,8 +40,8 @@
 enum {
 	RED_ZONE = 128,
 	/*
-	 * The first of its words to be used: the last ones.  In front of a return an unwinder still looks for
-	 * registers where they were popped from, up to six words in front of the return address.
+	 * The first of its words to be used: the last ones.  Before a return an unwinder still looks for
+	 * registers where they were popped from, up to six words before the return address.
 	 */
 	RED_FIRST = RED_ZONE / 8 - RT_PROBE_SAVES,
 	SLOW_BELOW = 136,
