@@ -154,4 +154,4 @@ sonde_SOURCES = \
 	launcher/record/supervise.c \
 	launcher/record/supervise.h \
 	launcher/verbs.h
-sonde_LDADD = libreport.la libcommand.la libinjector.la libruntime-image.la libtracefmt.la libtrampolines.la -lm
+sonde_LDADD = libreport.la libcommand.la libinjector.la libruntime-image.la libtracefmt.la libmemtrace.la libtrampolines.la -lm

@@ -35,7 +35,6 @@ libtrampolines_la_SOURCES = \
 	trampolines/wrap/x86-64/stub.c
 libtrampolines_la_LIBADD = $(ZYDIS_LIBS) $(OPCODES_LIBS)
 include %D%/flow/local.mk
-include $(top_srcdir)/memtrace/compile.mk
 include %D%/memory/local.mk
 include %D%/mirror/local.mk
 include %D%/probe/local.mk

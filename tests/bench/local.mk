@@ -41,15 +41,15 @@ BENCH_HELPERS = tests/bench/analysis tests/bench/bench_encode tests/bench/bench_
 	tests/bench/interleave tests/bench/memspeed tests/bench/memtraces
 EXTRA_PROGRAMS += $(BENCH_HELPERS)
 tests_bench_analysis_SOURCES = tests/bench/analysis.c
-tests_bench_analysis_LDADD = libinjector.la libtrampolines.la libtracefmt.la
+tests_bench_analysis_LDADD = libinjector.la libmemtrace.la libtrampolines.la libtracefmt.la
 tests_bench_bench_encode_SOURCES = tests/bench/bench_encode.c
 tests_bench_bench_encode_LDADD = libtracefmt.la -lm
 tests_bench_bench_memexpand_SOURCES = tests/bench/bench_memexpand.c
-tests_bench_bench_memexpand_LDADD = libtrampolines.la
+tests_bench_bench_memexpand_LDADD = libmemtrace.la libtrampolines.la
 tests_bench_memspeed_SOURCES = tests/bench/memspeed.c
-tests_bench_memspeed_LDADD = libtracefmt.la libtrampolines.la $(LIBELF_LIBS)
+tests_bench_memspeed_LDADD = libtracefmt.la libmemtrace.la libtrampolines.la $(LIBELF_LIBS)
 tests_bench_memtraces_SOURCES = tests/bench/memtraces.c
-tests_bench_memtraces_LDADD = libreport.la libcommand.la libtrampolines.la libtracefmt.la $(LIBELF_LIBS)
+tests_bench_memtraces_LDADD = libreport.la libcommand.la libmemtrace.la libtrampolines.la libtracefmt.la $(LIBELF_LIBS)
 tests_bench_interleave_SOURCES = tests/bench/interleave.c
 
 EXTRA_DIST += \

@@ -13,7 +13,7 @@ tests_oracle_stepper_SOURCES = \
 tests_oracle_stepper_CFLAGS = $(AM_CFLAGS) $(LIBELF_CFLAGS)
 tests_oracle_stepper_LDADD = $(LIBELF_LIBS)
 tests_oracle_blocks_SOURCES = tests/oracle/blocks.c
-tests_oracle_blocks_LDADD = libinjector.la libtrampolines.la libtracefmt.la
+tests_oracle_blocks_LDADD = libinjector.la libmemtrace.la libtrampolines.la libtracefmt.la
 EXTRA_DIST += tests/oracle/compare.awk
 
 # Memory accesses: see memsteps.c, memcompare.c.
@@ -38,4 +38,4 @@ tests_oracle_memcompare_SOURCES = \
 	tests/oracle/memcompare.c \
 	tests/oracle/oracle.h
 tests_oracle_memcompare_CFLAGS = $(AM_CFLAGS) $(LIBELF_CFLAGS)
-tests_oracle_memcompare_LDADD = libreport.la libcommand.la libtrampolines.la libtracefmt.la $(LIBELF_LIBS)
+tests_oracle_memcompare_LDADD = libreport.la libcommand.la libmemtrace.la libtrampolines.la libtracefmt.la $(LIBELF_LIBS)

@@ -1,28 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# The machine: in the runtime, too. Freestanding, general registers only.
-MACHINE_FILES = \
-	memtrace/description.h \
-	memtrace/machine/code.c \
-	memtrace/machine.h \
-	memtrace/machine/check.c \
-	memtrace/machine/chunk.c \
-	memtrace/machine/code.h \
-	memtrace/machine/enter.c \
-	memtrace/machine/enter.h \
-	memtrace/machine/fast.c \
-	memtrace/machine/fast.h \
-	memtrace/machine/live.c \
-	memtrace/machine/loop.c \
-	memtrace/machine/loop.h \
-	memtrace/machine/state.h \
-	memtrace/machine/ops.c \
-	memtrace/machine/place.c \
-	memtrace/machine/run.c \
-	memtrace/machine/stride.c \
-	memtrace/shared.c \
-	memtrace/shared.h
-libtrampolines_la_SOURCES += $(MACHINE_FILES) \
-	memtrace/heap.h \
+libtrampolines_la_SOURCES += \
 	trampolines/memory/memory.h \
 	trampolines/memory/x86-64/emit.c \
 	trampolines/memory/x86-64/emit.h \

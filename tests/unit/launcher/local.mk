@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Unit tests of launcher/.
 LAUNCHER_TEST_SUPPORT = tests/unit/launcher/support.c tests/unit/launcher/support.h
-LAUNCHER_TEST_LIBS = libcommand.la libinjector.la libtracefmt.la libtrampolines.la $(CMOCKA_LIBS)
+LAUNCHER_TEST_LIBS = libcommand.la libinjector.la libtracefmt.la libmemtrace.la libtrampolines.la $(CMOCKA_LIBS)
 
 PURE_TESTS += tests/unit/launcher/image
 tests_unit_launcher_image_SOURCES = tests/unit/launcher/image.c $(LAUNCHER_TEST_SUPPORT)

@@ -68,7 +68,7 @@ EXTRA_DIST += tests/unit/tracefmt/reader.py tests/golden/trace
 PURE_TESTS += tests/fuzz/fuzz_trace_memory tests/fuzz/fuzz_trace_metadata \
 	tests/fuzz/fuzz_trace_ring tests/fuzz/fuzz_trace_thread
 tests_fuzz_fuzz_trace_memory_SOURCES = tests/fuzz/fuzz_trace_memory.c tests/fuzz/fuzz_main.c
-tests_fuzz_fuzz_trace_memory_LDADD = libtracefmt.la libtrampolines.la $(ZSTD_LIBS) $(XXHASH_LIBS)
+tests_fuzz_fuzz_trace_memory_LDADD = libtracefmt.la libmemtrace.la libtrampolines.la $(ZSTD_LIBS) $(XXHASH_LIBS)
 tests_fuzz_fuzz_trace_metadata_SOURCES = tests/fuzz/fuzz_trace_metadata.c tests/fuzz/fuzz_main.c
 tests_fuzz_fuzz_trace_metadata_LDADD = libtracefmt.la
 tests_fuzz_fuzz_trace_ring_SOURCES = tests/fuzz/fuzz_trace_ring.c tests/fuzz/fuzz_main.c
