@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Unit tests of `sonde report`: traces written for them, and what is to be reported of those.
 REPORT_TEST_SUPPORT = tests/unit/report/support.c tests/unit/report/support.h
-REPORT_TEST_LIBS = libreport.la libcommand.la libtracefmt.la $(CMOCKA_LIBS)
+REPORT_TEST_LIBS = libreport.la libcommand.la libmemtrace.la libtracefmt.la $(CMOCKA_LIBS)
 
 PURE_TESTS += tests/unit/report/units
 tests_unit_report_units_SOURCES = tests/unit/report/units.c
