@@ -1,57 +1,77 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Feeds files to a fuzzer's entry, for `make check` and to look into one input: the files and
- * folders named, else the corpus tests/fuzz/corpus/NAME for a program fuzz_NAME.
+ * Feeds inputs to a fuzzer's entry, for `make check` and to look into one input: the files and
+ * archives named, else the corpus tests/fuzz/corpus/NAME.tar for a program fuzz_NAME.  Each input
+ * is named before it is fed, so that the last line is the one that fails.
  */
-#include <dirent.h>
 #include <err.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+
+#define TAR_BLOCK 512
+#define TAR_SIZE 124 /* offset of a member's size, in octal digits */
+#define TAR_TYPE 156 /* '0' for a file */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static size_t inputs;
 
-static void feed_file(const char *path, size_t size)
+static void feed(const char *name, const uint8_t *bytes, size_t size)
 {
 	uint8_t *data = malloc(size ? size : 1);	/* exact, so that its end is guarded */
-	FILE *file = fopen(path, "rb");
 
-	if (!data || !file || fread(data, 1, size, file) != size)
-		err(99, "%s", path);
-	fclose(file);
+	if (!data)
+		err(99, "%s", name);
+	memcpy(data, bytes, size);
+	printf("%.100s\n", name);
 	LLVMFuzzerTestOneInput(data, size);
 	free(data);
 	inputs++;
 }
 
-static void feed(const char *path)
+/* Every file of an archive; POSIX.1-1988 ustar, which GNU tar writes for names this short. */
+static void feed_archive(const char *path, const uint8_t *data, size_t size)
 {
-	struct dirent *entry;
-	struct stat st;
-	DIR *dir;
+	size_t at = 0;
 
-	if (stat(path, &st) != 0)
-		err(99, "%s", path);
-	if (!S_ISDIR(st.st_mode)) {
-		feed_file(path, (size_t)st.st_size);
-		return;
-	}
-	dir = opendir(path);
-	if (!dir)
-		err(99, "%s", path);
-	while ((entry = readdir(dir))) {
-		char child[4096];
+	while (size - at >= TAR_BLOCK && data[at]) {
+		const char *head = (const char *)data + at;
+		size_t bytes = strtoul(head + TAR_SIZE, NULL, 8);
 
-		if (entry->d_name[0] == '.')
-			continue;
-		snprintf(child, sizeof(child), "%s/%s", path, entry->d_name);
-		feed(child);
+		at += TAR_BLOCK;
+		if (bytes > size - at)
+			errx(99, "%s: ends within %.100s", path, head);
+		if (head[TAR_TYPE] == '0')
+			feed(head, data + at, bytes);
+		bytes = (bytes + TAR_BLOCK - 1) / TAR_BLOCK * TAR_BLOCK;
+		if (bytes > size - at)
+			break;
+		at += bytes;
 	}
-	closedir(dir);
+	if (size - at < TAR_BLOCK)
+		errx(99, "%s: ends without an end", path);
+}
+
+static void feed_file(const char *path)
+{
+	FILE *file = fopen(path, "rb");
+	uint8_t *data;
+	long size;
+
+	if (!file || fseek(file, 0, SEEK_END) != 0 || (size = ftell(file)) < 0)
+		err(99, "%s", path);
+	data = malloc((size_t)size + 1);
+	rewind(file);
+	if (!data || fread(data, 1, (size_t)size, file) != (size_t)size)
+		err(99, "%s", path);
+	fclose(file);
+	if (strlen(path) > 4 && strcmp(path + strlen(path) - 4, ".tar") == 0)
+		feed_archive(path, data, (size_t)size);
+	else
+		feed(path, data, (size_t)size);
+	free(data);
 }
 
 static void feed_corpus(const char *program)
@@ -61,19 +81,20 @@ static void feed_corpus(const char *program)
 	char path[4096];
 
 	if (!top || !name)
-		errx(99, "usage: %s FILE-OR-FOLDER...", program);
-	snprintf(path, sizeof(path), "%s/tests/fuzz/corpus/%s", top, name + strlen("fuzz_"));
-	feed(path);
+		errx(99, "usage: %s FILE-OR-ARCHIVE...", program);
+	snprintf(path, sizeof(path), "%s/tests/fuzz/corpus/%s.tar", top, name + strlen("fuzz_"));
+	feed_file(path);
 }
 
 int main(int argc, char **argv)
 {
 	const char *slash = strrchr(argv[0], '/');
 
+	setvbuf(stdout, NULL, _IOLBF, 0);
 	if (argc == 1)
 		feed_corpus(slash ? slash + 1 : argv[0]);
 	for (int i = 1; i < argc; i++)
-		feed(argv[i]);
+		feed_file(argv[i]);
 	printf("%zu inputs\n", inputs);
 	return inputs ? 0 : 1;
 }

@@ -18,4 +18,4 @@ PURE_TESTS += tests/fuzz/fuzz_codefacts
 tests_fuzz_fuzz_codefacts_SOURCES = tests/fuzz/fuzz_codefacts.c tests/fuzz/fuzz_main.c \
 	$(CODEFACTS_TEST_SUPPORT)
 tests_fuzz_fuzz_codefacts_LDADD = $(CODEFACTS_TEST_LIBS)
-EXTRA_DIST += tests/fuzz/corpus/codefacts
+EXTRA_DIST += tests/fuzz/corpus/codefacts.tar

@@ -16,4 +16,4 @@ tests_unit_memtrace_memexpand_random_LDADD = libmemtrace.la libtrampolines.la $(
 PURE_TESTS += tests/fuzz/fuzz_memexpand
 tests_fuzz_fuzz_memexpand_SOURCES = tests/fuzz/fuzz_memexpand.c tests/fuzz/fuzz_main.c
 tests_fuzz_fuzz_memexpand_LDADD = libmemtrace.la libtrampolines.la
-EXTRA_DIST += tests/fuzz/corpus/memexpand
+EXTRA_DIST += tests/fuzz/corpus/memexpand.tar

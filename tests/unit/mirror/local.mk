@@ -18,7 +18,7 @@ PURE_TESTS += tests/fuzz/fuzz_mirror
 tests_fuzz_fuzz_mirror_SOURCES = tests/fuzz/fuzz_mirror.c tests/fuzz/fuzz_main.c \
 	tests/unit/mirror/walk.c tests/unit/mirror/walk.h
 tests_fuzz_fuzz_mirror_LDADD = libtrampolines.la
-EXTRA_DIST += tests/fuzz/corpus/mirror
+EXTRA_DIST += tests/fuzz/corpus/mirror.tar
 
 PURE_TESTS += tests/unit/mirror/cases
 tests_unit_mirror_cases_SOURCES = tests/unit/mirror/cases.c \

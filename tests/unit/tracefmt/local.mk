@@ -75,5 +75,5 @@ tests_fuzz_fuzz_trace_ring_SOURCES = tests/fuzz/fuzz_trace_ring.c tests/fuzz/fuz
 tests_fuzz_fuzz_trace_ring_LDADD = libtracefmt.la $(ZSTD_LIBS)
 tests_fuzz_fuzz_trace_thread_SOURCES = tests/fuzz/fuzz_trace_thread.c tests/fuzz/fuzz_main.c
 tests_fuzz_fuzz_trace_thread_LDADD = libtracefmt.la $(ZSTD_LIBS) $(XXHASH_LIBS)
-EXTRA_DIST += tests/fuzz/corpus/trace_memory tests/fuzz/corpus/trace_metadata tests/fuzz/corpus/trace_ring \
-	tests/fuzz/corpus/trace_thread
+EXTRA_DIST += tests/fuzz/corpus/trace_memory.tar tests/fuzz/corpus/trace_metadata.tar tests/fuzz/corpus/trace_ring.tar \
+	tests/fuzz/corpus/trace_thread.tar

@@ -65,4 +65,4 @@ tests_unit_wrap_keep_exec_LDADD = libtrampolines.la $(LIBELF_LIBS)
 PURE_TESTS += tests/fuzz/fuzz_trampoline
 tests_fuzz_fuzz_trampoline_SOURCES = tests/fuzz/fuzz_trampoline.c tests/fuzz/fuzz_main.c
 tests_fuzz_fuzz_trampoline_LDADD = libtrampolines.la $(ZYDIS_LIBS)
-EXTRA_DIST += tests/fuzz/corpus/trampoline
+EXTRA_DIST += tests/fuzz/corpus/trampoline.tar
