@@ -47,6 +47,7 @@ INTEGRATION_TESTS += \
 	tests/integration/output.sh \
 	tests/integration/overflows.sh \
 	tests/integration/perf-map.sh \
+	tests/integration/perf-report.sh \
 	tests/integration/ranks.sh \
 	tests/integration/recursion.sh \
 	tests/integration/redis.sh \

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# --perf-map: what it names is where perf looks for names, and perf finds them.
+# --perf-map: what it names is where perf looks for names.  That perf finds them: perf-report.sh.
 . "$top_srcdir/tests/integration/lib.sh"
 need_ptrace
 
@@ -16,10 +16,3 @@ awk 'NR == FNR { if ($2 ~ /x/ && $6 ~ /^\/SYSV/) { split($1, range, "-"); from[+
 	  if (!in_one) { print "not in a segment: " $0; bad = 1 } }
 	END { exit bad || n < 2 || FNR < 100 }' out names || fail "functions that perf would not look up"
 ipcs -m | awk -v uid="$(id -un)" '$3 == uid && $6 == 0 && /dest/ { exit 1 }' || fail "a segment stays"
-
-command -v perf >/dev/null && perf record -q -o /dev/null true >/dev/null 2>&1 || exit 0
-need_program recurse
-check_status 0 perf record -q -o data -- "$top_builddir/sonde" -q -F 'fib' --perf-map -o t -- "$programs/recurse" 10 24
-perf report -i data --stdio --comm recurse -F dso,sym >report.txt 2>&1 || { show report.txt; fail "perf report"; }
-check_contains report.txt '\[JIT\] tid [0-9]+ .* fib'
-rm -f "/tmp/perf-$(perf script -i data --comm recurse -F pid 2>/dev/null | head -n 1 | tr -d ' ').map"

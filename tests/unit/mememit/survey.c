@@ -18,7 +18,7 @@
 #include "tests/unit/wrap/elf.h"
 #include "trampolines/mirror/mirror.h"
 
-enum { BIG = 16, PERCENT = 90, LISTED_MAX = 20, DISTANCE = 1 << 28, SLACK = 4096 };
+enum { BIG = 16, PERCENT = 90, BLOCKS_MIN = 50000, LISTED_MAX = 20, DISTANCE = 1 << 28, SLACK = 4096 };
 
 struct tally {
 	size_t by_status[TRAMP_MIRROR_STATUS_COUNT], functions;
@@ -215,7 +215,7 @@ int main(int argc, char **argv)
 	if (optind == argc) {
 		tally = none;
 		survey_file(elf_libc_path(), &tally);
-		failed |= !report("the C library", &tally);
+		failed |= !report("the C library", &tally) || tally.blocks < BLOCKS_MIN;
 	}
 	for (; optind < argc; optind++) {
 		tally = none;
