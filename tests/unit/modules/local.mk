@@ -31,7 +31,7 @@ tests_unit_modules_selfcontained_LDADD = $(CMOCKA_LIBS)
 # Compiled and linked by the MPI's own compiler driver, started by its own launcher.
 MODULES_MPI = tests/unit/modules/mpi.c $(MODULES_HARNESS)
 if HAVE_OPENMPI
-UNIT_TESTS += tests/unit/modules_mpi-openmpi
+UNIT_TESTS += tests/unit/modules/mpi-openmpi
 tests_unit_modules_mpi_openmpi_SOURCES = $(MODULES_MPI)
 tests_unit_modules_mpi_openmpi_CPPFLAGS = $(AM_CPPFLAGS) \
 	-DMPI_MODULE='"mpi-openmpi"' -DMPI_LAUNCHER='"mpirun.openmpi"'
@@ -41,7 +41,7 @@ $(tests_unit_modules_mpi_openmpi_OBJECTS): override CC = $(MPICC_OPENMPI)
 tests_unit_modules_mpi_openmpi_LINK = $(MPICC_OPENMPI) $(CFLAGS) $(AM_LDFLAGS) $(LDFLAGS) -o $@
 endif
 if HAVE_MPICH
-UNIT_TESTS += tests/unit/modules_mpi-mpich
+UNIT_TESTS += tests/unit/modules/mpi-mpich
 tests_unit_modules_mpi_mpich_SOURCES = $(MODULES_MPI)
 tests_unit_modules_mpi_mpich_CPPFLAGS = $(AM_CPPFLAGS) \
 	-DMPI_MODULE='"mpi-mpich"' -DMPI_LAUNCHER='"mpirun.mpich"'
