@@ -124,8 +124,6 @@ sonde_SOURCES = \
 	launcher/collect/collector.h \
 	launcher/collect/sampler.c \
 	launcher/collect/sampler.h \
-	launcher/collect/taken.c \
-	launcher/collect/taken.h \
 	launcher/inspect/disasm-text.c \
 	launcher/inspect/disasm.c \
 	launcher/inspect/disasm.h \

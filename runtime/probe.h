@@ -33,7 +33,6 @@
 #define RT_POOL_MEM_SLOT 0xb8 /* three words */
 #define RT_POOL_MEM_OFF 0xe8
 #define RT_POOL_MEM_LEFT 0xf8
-#define RT_POOL_MEM_FREE 0x100
 
 #define RT_SHADOW_MAX (1u << 19)
 

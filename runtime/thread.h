@@ -19,28 +19,11 @@ enum rt_mem_state {
 	RT_MEM_SINK,	/* a place that nobody reads: no ring, no room, paused */
 };
 
-/*
- * A pause's parts: what is counted behind a burst, not counted, counted until caches are warm again, counted in front of
- * the next burst.
- */
-enum rt_pause { RT_PAUSE_BEFORE, RT_PAUSE_BEHIND, RT_PAUSE_FREE, RT_PAUSE_WARM };
-
-/* How fast a thread is (mempace.c): CPU time in ns, and what was done in it. */
+/* What recording costs a thread (mempace.c). */
 struct rt_pace {
-	uint64_t then;		/* when the phase began */
-	uint64_t pause, pause_units; /* what was counted last in front of the burst; 0: there was nothing */
-	uint64_t burst, burst_units;
-	uint64_t length;	/* that bursts may have, without what they cost */
-	uint64_t waited;	/* for the collector, in this burst */
-	uint64_t beside, beside_units; /* what was counted behind it, and until caches were warm */
-	uint64_t part;		/* units: each part that is counted behind it; all of them in front of the next */
-	uint64_t free;		/* of the pause, what is not to be counted; what that took */
-	uint64_t taken;		/* what the ring says of that so far */
-	uint32_t in;		/* enum rt_pause, in a pause */
-	uint32_t measured;	/* the two below are of the last burst and the pause so far */
-	int64_t cycle_cost, cycle_plain, cycle_counting;
-	int64_t cost, work;	/* what bursts cost, and would have taken: of late */
-	int64_t debt;		/* what they cost more than they may; what they cost less: of late */
+	uint64_t then;		/* CPU time when this was last brought up to date */
+	uint64_t burst;		/* how long it is to take, ns; 0: none has begun */
+	uint64_t left;		/* CPU time before the next one may begin, ns */
 };
 
 /* Begins like struct sonde_pool; a pool is all zero until its thread is registered. */
@@ -77,8 +60,8 @@ struct rt_thread {
 	uint32_t mem_state;	/* enum rt_mem_state */
 	uint64_t mem_off;	/* sampled: not 0 (but tcb) while recording is off; the collector makes it 0 */
 	uint64_t mem_began;	/* TSC when the burst began; 0: it is over */
-	int64_t mem_left;	/* sampled by what is done: units until recording goes off, or on again */
-	uint64_t mem_free;	/* not 0 (but tcb) in a pause that is not counted; the collector makes it 0 */
+	int64_t mem_left;	/* sampled by number: units until recording goes off, or on again */
+	uint64_t mem_until;	/* not by number: TSC when the burst is to end */
 	int64_t mem_given, mem_told; /* what that was at first; what the ring says of it */
 	int64_t mem_more;	/* that is still to be given in this phase */
 	int64_t mem_rest;	/* what it is to be again, when the thread comes to where it records; 0: nothing */
@@ -107,7 +90,6 @@ _Static_assert(offsetof(struct rt_thread, mem_park) == RT_POOL_MEM_PARK, "pool l
 _Static_assert(offsetof(struct rt_thread, mem_slot) == RT_POOL_MEM_SLOT, "pool layout");
 _Static_assert(offsetof(struct rt_thread, mem_off) == RT_POOL_MEM_OFF, "pool layout");
 _Static_assert(offsetof(struct rt_thread, mem_left) == RT_POOL_MEM_LEFT, "pool layout");
-_Static_assert(offsetof(struct rt_thread, mem_free) == RT_POOL_MEM_FREE, "pool layout");
 _Static_assert(sizeof(struct rt_thread) <= sizeof(struct sonde_pool), "pool layout");
 
 #define RT_HIDDEN __attribute__((visibility("hidden")))

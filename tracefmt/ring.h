@@ -84,24 +84,12 @@ struct ring_mem_sub {
 /*
  * Sampling of a memory stream.  The thread goes off by itself, when a burst is over.  The collector makes it go on,
  * by a 0 at off_at when the time has come; and it makes a thread look whether its burst is over that would
- * not for long, by a 0 at limit_at, which does no harm at any time.
+ * not for long, by a 0 at limit_at, which does no harm at any time.  With ACCESSES the thread needs nobody.
  */
 enum ring_sample_by {
 	RING_SAMPLE_TIME,	/* ticks of the TSC */
 	RING_SAMPLE_ACCESSES,	/* that are likely to be made */
-	RING_SAMPLE_COST,	/* what recording costs */
-};
-
-/*
- * What recording costs a thread, in CPU time.  A cycle is a burst and what follows until the next; `plain` is how long it
- * would have taken without recording, by how fast the thread was before the burst and after it.
- */
-struct ring_cost {
-	uint64_t cycles;
-	int64_t cost, plain;	/* sums over cycles: ns */
-	int64_t cost2, both, plain2; /* of squares and products: of 1024 ns */
-	int64_t counting;	/* in cost: what counting is taken to cost; ns */
-	int64_t open_cost, open_plain; /* of the cycle that is in a pause which is not counted, up to there; ns */
+	RING_SAMPLE_COST,	/* CPU time of bursts, of that between them */
 };
 
 enum ring_phase { RING_PHASE_NONE, RING_PHASE_ON, RING_PHASE_OFF };
@@ -109,15 +97,11 @@ enum ring_phase { RING_PHASE_NONE, RING_PHASE_ON, RING_PHASE_OFF };
 struct ring_sample {
 	_Atomic uint32_t phase;	/* enum ring_phase */
 	uint32_t bursts;	/* that are over */
-	_Atomic uint64_t until;	/* TSC: the end of the burst, or when the next one is to begin */
+	_Atomic uint64_t began, until; /* TSC: of the phase */
 	uint64_t off_at, limit_at; /* addresses in the program, of 8 bytes */
 	uint64_t on_ticks;	/* of all bursts that are over */
-	/* RING_SAMPLE_ACCESSES, RING_SAMPLE_COST: the thread goes on by itself. */
-	uint64_t on_units, off_units; /* what it did in bursts and between them, as far as they are over */
-	_Atomic uint32_t switched; /* the collector does that in this process */
-	uint64_t free_units, free_began; /* in OFF of COST: what it is likely to do until then, since this TSC */
-	_Atomic uint64_t taken;	/* ns that the thread waited for a processor while the collector had one for its stream */
-	struct ring_cost cost;
+	uint64_t on_units, off_units; /* ACCESSES: in bursts and between them, as far as they are over */
+	uint64_t cost, plain;	/* COST: CPU time of bursts and of pauses, as far as they are over; ns */
 };
 
 struct ring_head {

@@ -414,7 +414,6 @@ static struct tramp_mem_env mem_env(const struct inj_session *s)
 		.off = RT_POOL_MEM_OFF,
 		.count = s->opt.mirror.memory.count,
 		.left = RT_POOL_MEM_LEFT,
-		.free = s->opt.mirror.memory.uncounted ? RT_POOL_MEM_FREE : 0,
 	};
 }
 

@@ -33,8 +33,7 @@ struct inj_mirror_options {
 		bool stack; /* pushes, pops, calls and returns too */
 		unsigned int rungs; /* enum tramp_mem_rungs */
 		bool sampled;	/* recording goes off and on: ring_control.sample_burst */
-		uint8_t count;	/* enum tramp_mem_count: by what is done */
-		bool uncounted;	/* ... and for some time neither recorded nor counted */
+		bool count;	/* ... by number */
 	} memory;
 	/*
 	 * Is any function of this file wanted?  Asked once for each.  If so, events[i] is to be set for each

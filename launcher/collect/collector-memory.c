@@ -87,7 +87,7 @@ static uint32_t mem_used(const struct collector *c, uint32_t used)
 	return used < c->mem_bytes ? used : c->mem_bytes;
 }
 
-static bool drain_chunks(struct collector *c, struct feed *f)
+bool collector_drain_memory(struct collector *c, struct feed *f)
 {
 	bool any = false;
 
@@ -102,27 +102,6 @@ static bool drain_chunks(struct collector *c, struct feed *f)
 		free_mem(c, f, used);
 		any = true;
 	}
-	return any;
-}
-
-bool collector_limits_cost(const struct collector *c)
-{
-	return c->sampler.burst && c->sampler.by == RING_SAMPLE_COST;
-}
-
-bool collector_drain_memory(struct collector *c, struct feed *f)
-{
-	uint64_t began;
-	bool any;
-
-	if (!collector_limits_cost(c))
-		return drain_chunks(c, f);
-	began = taken_clock();
-	any = drain_chunks(c, f);
-	f->taken.worked += any ? taken_clock() - began : 0;
-	if (f->may_switch)	/* its ids are those that we know */
-		atomic_fetch_add(&f->head->sample.taken,
-				 taken_look(&f->taken, &c->taken, f->pid, f->head->tid, (uint64_t)collector_now_ns()));
 	return any;
 }
 

@@ -11,7 +11,6 @@
 
 #include "launcher/collect/collector.h"
 #include "launcher/collect/sampler.h"
-#include "launcher/collect/taken.h"
 #include "tracefmt/ring.h"
 
 #define COLLECTOR_MEM_SUBS 8
@@ -39,7 +38,6 @@ struct feed {
 	bool mem_ours; /* what the thread has handed to modules itself has been taken over */
 	struct analysis_thread *analysis; /* NULL: none */
 	struct sampled sampled;
-	struct taken taken;
 	bool may_switch; /* it is a process of the program's */
 };
 
@@ -58,7 +56,6 @@ struct collector {
 	struct inj_session *session;
 	const struct record_options *options;
 	struct sampler sampler;
-	struct taken_all taken;
 	struct analysis *analysis; /* NULL: none */
 	size_t analyzed; /* descriptions of code that it has */
 	pid_t program;

@@ -131,7 +131,6 @@ void collector_finish_feed(struct collector *c, struct feed *f, bool killed)
 	f->sub = f->pos = 0;
 	f->lost = 0;
 	f->sampled = (struct sampled){ 0 };
-	taken_end(&f->taken, &c->taken);
 	atomic_store_explicit(state, RING_FREE, memory_order_release);
 }
 
@@ -144,7 +143,6 @@ bool collector_open_feed(struct collector *c, struct feed *f)
 	collector_add_process(c, f->pid, f->head->pid_ns);
 	f->may_switch = c->sampler.hz > 0 && f->head->pid_ns == collector_namespace() &&
 			sampler_maps(f->pid, c->fd);
-	atomic_store(&f->head->sample.switched, f->may_switch);
 	collector_check(c, tf_thread_create(c->writer, &f->thread, f->pid, f->head->tid,
 				  comm[0] ? comm : NULL, f->head->first_tsc));
 	if (f->thread && c->analysis)

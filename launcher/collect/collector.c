@@ -277,7 +277,7 @@ static void wait_for_turns(const struct collector *c)
 {
 	struct sched_param none = { 0 };
 
-	if (collector_limits_cost(c))
+	if (c->sampler.burst && c->sampler.by == RING_SAMPLE_COST)
 		(void)!pthread_setschedparam(pthread_self(), SCHED_BATCH, &none);
 }
 

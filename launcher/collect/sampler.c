@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "launcher/collect/sampler.h"
 
-#include <math.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,6 +14,7 @@
 #define NAP_NS 5000000
 #define WAIT_S 1e-3
 #define AGAIN_MAX_NS 100000000.0
+#define NS_OF_S 1e9
 
 /* ---- time ---- */
 
@@ -49,95 +49,35 @@ static int64_t in_ns(const struct sampler *s, uint64_t ticks)
 	return ns < 1e12 ? (int64_t)ns + 1 : INT64_C(1000000000000);
 }
 
-/* Ticks that the thread recorded until @now. */
-static uint64_t on_ticks(const struct sampler *s, const struct ring_head *head, uint64_t now)
-{
-	const struct ring_sample *r = &head->sample;
-	uint64_t began = atomic_load(&r->until) - (s->by == RING_SAMPLE_TIME ? s->burst : 0);
-
-	if (atomic_load(&r->phase) == RING_PHASE_ON && now > began && began > head->first_tsc)
-		return r->on_ticks + (now - began);
-	return r->on_ticks;
-}
-
 /* ---- what was done ---- */
 
-#define MS 1e-6
-#define MS_OF_1024 (1024 * MS)
-#define NS_OF_MS 1e6
-#define MS_OF_S 1e3
-
-static void add_cost(struct sampled_sums *to, const struct ring_cost *c)
+/* Ticks of the phase that is not over. */
+static double open_ticks(const struct ring_head *head, uint32_t phase, uint64_t now)
 {
-	to->cycles += (double)c->cycles;
-	to->cost += (double)c->cost * MS;
-	to->plain += (double)c->plain * MS;
-	to->counting += (double)c->counting * MS;
-	to->cost2 += (double)c->cost2 * MS_OF_1024 * MS_OF_1024;
-	to->both += (double)c->both * MS_OF_1024 * MS_OF_1024;
-	to->plain2 += (double)c->plain2 * MS_OF_1024 * MS_OF_1024;
-}
+	uint64_t began = atomic_load(&head->sample.began);
 
-/* In the pause that is not over. */
-static double free_units(const struct ring_sample *r, uint64_t now)
-{
-	double all = (double)atomic_load(&r->until) - (double)r->free_began, past = (double)now - (double)r->free_began;
-
-	if (!r->free_units || !(all > 0) || !(past > 0))
-		return 0;
-	return (double)r->free_units * past / all;
-}
-
-/* Of a cycle whose pause is not over. */
-static void add_open(struct sampled_sums *to, const struct sampler *s, const struct ring_sample *r, uint64_t now)
-{
-	double past = ((double)now - (double)r->free_began) / s->hz;
-
-	if (s->by != RING_SAMPLE_COST || !(s->hz > 0) || atomic_load(&r->phase) != RING_PHASE_OFF || !(past > 0))
-		return;
-	to->cost += (double)r->cost.open_cost * MS;
-	to->plain += (double)r->cost.open_plain * MS + past * MS_OF_S;
+	return atomic_load(&head->sample.phase) == phase && now > began && began > head->first_tsc ? (double)(now - began) : 0;
 }
 
 void sampled_add(struct sampled_sums *to, const struct sampler *s, const struct ring_head *head, uint64_t now)
 {
 	const struct ring_sample *r = &head->sample;
+	double on = open_ticks(head, RING_PHASE_ON, now), off = open_ticks(head, RING_PHASE_OFF, now);
 
 	to->bursts += r->bursts;
-	to->on += (double)on_ticks(s, head, now);
+	to->on += (double)r->on_ticks + on;
 	to->lived += (double)now - (double)head->first_tsc;
 	to->on_units += (double)r->on_units;
-	to->off_units += (double)r->off_units + free_units(r, now);
-	add_cost(to, &r->cost);
-	add_open(to, s, r, now);
+	to->off_units += (double)r->off_units;
+	if (s->by != RING_SAMPLE_COST)
+		return;
+	to->cost += (double)r->cost + on / s->hz * NS_OF_S;
+	to->plain += (double)r->plain + off / s->hz * NS_OF_S;
 }
 
 static uint64_t whole(double v)
 {
 	return v >= 1 && v < 1e18 ? (uint64_t)v : 0;
-}
-
-/* Student's t for 19 cases of 20 (Cornish and Fisher's expansion: Abramowitz and Stegun, 26.7.5). */
-static double t_975(double degrees)
-{
-	return 1.96 + (2.372 + (2.823 + 2.556 / degrees) / degrees) / degrees;
-}
-
-/*
- * A ratio of sums, whose cycles are taken for independent of each other (Cochran, Sampling Techniques, 1977).  What counting
- * costs is not measured, but taken for something between nothing and twice as much.
- */
-static void tell_cost(const struct sampled_sums *s, struct sonde_trace_sampled *to)
-{
-	double r = s->cost / s->plain, n = s->cycles, rest, half;
-
-	if (!(n >= 3) || !(s->plain > 0))
-		return;
-	rest = (s->cost2 - 2 * r * s->both + r * r * s->plain2) / (n - 1);
-	to->cost_ns = whole(s->cost * NS_OF_MS);
-	to->plain_ns = whole(s->plain * NS_OF_MS);
-	half = t_975(n - 1) * sqrt(n * (rest > 0 ? rest : 0));
-	to->cost_half_ns = whole(sqrt(half * half + s->counting * s->counting) * NS_OF_MS);
 }
 
 struct sonde_trace_sampled sampled_result(const struct sample_times *t, const struct sampled_sums *s)
@@ -154,7 +94,8 @@ struct sonde_trace_sampled sampled_result(const struct sample_times *t, const st
 		to.burst = t->burst;
 		to.every = t->every;
 	}
-	tell_cost(s, &to);
+	to.cost_ns = whole(s->cost);
+	to.plain_ns = whole(s->plain);
 	return to;
 }
 
@@ -201,7 +142,7 @@ int64_t sampler_visit(const struct sampler *s, struct ring_head *head, struct sa
 	uint64_t until = atomic_load_explicit(&r->until, memory_order_acquire);
 	uint64_t now = __builtin_ia32_rdtsc();
 
-	if (phase != RING_PHASE_OFF && (phase != RING_PHASE_ON || s->by != RING_SAMPLE_TIME))
+	if (phase != RING_PHASE_OFF && phase != RING_PHASE_ON)
 		return INT64_MAX;
 	if (until != f->until) {
 		f->until = f->due = until;

@@ -35,7 +35,7 @@ struct sampled_sums {
 	uint64_t bursts;
 	double on, lived;	/* ticks, in bursts and in all */
 	double on_units, off_units;
-	double cycles, cost, plain, cost2, both, plain2, counting; /* of struct ring_cost: ms */
+	double cost, plain;	/* ns of CPU time, in bursts and between them */
 };
 
 /* A thread's, until @now. */

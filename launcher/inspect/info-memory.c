@@ -187,7 +187,6 @@ static uint64_t accesses_of(const struct stream *s)
 static struct sonde_trace_sampled sum_sampled(const struct sonde_trace *trace)
 {
 	struct sonde_trace_sampled sum = { 0 };
-	double half2 = 0;
 
 	for (size_t i = 0; i < sonde_trace_ranks(trace); i++) {
 		const struct sonde_trace_sampled *s = sonde_trace_rank(trace, i)->sampled;
@@ -203,9 +202,7 @@ static struct sonde_trace_sampled sum_sampled(const struct sonde_trace *trace)
 		sum.all_units += s->all_units;
 		sum.cost_ns += s->cost_ns;
 		sum.plain_ns += s->plain_ns;
-		half2 += (double)s->cost_half_ns * (double)s->cost_half_ns;
 	}
-	sum.cost_half_ns = half2 < 1e36 ? (uint64_t)sqrt(half2) : 0;
 	return sum;
 }
 
@@ -222,9 +219,8 @@ static void print_sampled(const struct sonde_trace_sampled *s)
 static void print_cost(const struct sonde_trace_sampled *s)
 {
 	if (s->plain_ns)
-		info_row("cost", "%.2f +- %.2f %% of CPU time; allowed %.4g %%",
-			 100 * (double)s->cost_ns / (double)s->plain_ns,
-			 100 * (double)s->cost_half_ns / (double)s->plain_ns, 100 * s->overhead);
+		info_row("cost", "at most %.2f %% of CPU time; allowed %.4g %%",
+			 100 * (double)s->cost_ns / (double)s->plain_ns, 100 * s->overhead);
 }
 
 /*

@@ -404,8 +404,8 @@ static void report_sampled(const struct sonde_trace_sampled *s)
 		fprintf(stderr, ", about %.2f %% of the accesses",
 			100 * (double)s->on_units / (double)s->all_units);
 	if (s->plain_ns)
-		fprintf(stderr, "; cost %.2f +- %.2f %% of CPU time", 100 * (double)s->cost_ns / (double)s->plain_ns,
-			100 * (double)s->cost_half_ns / (double)s->plain_ns);
+		fprintf(stderr, "; cost at most %.2f %% of CPU time",
+			100 * (double)s->cost_ns / (double)s->plain_ns);
 	fputc('\n', stderr);
 }
 

@@ -102,10 +102,7 @@ int recorded_begin(struct recorded *r, const struct record_options *o, struct in
 	m->memory.stack = !o->mem_no_stack;
 	m->memory.rungs = (unsigned int)o->mem_rungs;
 	m->memory.sampled = o->sample.burst != 0;
-	if (m->memory.sampled && o->sample.by != RING_SAMPLE_TIME)
-		m->memory.count = o->sample.by == RING_SAMPLE_ACCESSES ? TRAMP_MEM_COUNT_ACCESSES :
-									 TRAMP_MEM_COUNT_INSNS;
-	m->memory.uncounted = o->sample.by == RING_SAMPLE_COST;
+	m->memory.count = m->memory.sampled && o->sample.by == RING_SAMPLE_ACCESSES;
 	m->enabled = true;
 	m->libraries = true;
 	m->mode = mode_of(o);

@@ -87,8 +87,7 @@ static void put_sampled(FILE *out, const struct sonde_trace_sampled *s)
 	if (s->overhead > 0)
 		fprintf(out, ", \"allowed_cost\": %.6g", s->overhead);
 	if (s->plain_ns)
-		fprintf(out, ", \"cost\": %.6g, \"cost_half_interval\": %.6g",
-			(double)s->cost_ns / (double)s->plain_ns, (double)s->cost_half_ns / (double)s->plain_ns);
+		fprintf(out, ", \"most_cost\": %.6g", (double)s->cost_ns / (double)s->plain_ns);
 	putc('}', out);
 }
 

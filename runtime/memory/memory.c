@@ -123,13 +123,11 @@ int rt_mem_has_room(const struct rt_thread *t, uint32_t chunks)
  */
 static void wait_for_some(struct rt_thread *t, uint32_t i)
 {
-	uint64_t began = rt_clock();
 	uint32_t later = (i + rt_control()->mem_nsub / 4) % rt_control()->mem_nsub;
 	uint32_t last = state_now(t, later) == RING_SUB_FULL ? later : i, state = state_now(t, last);
 
 	if (state != RING_SUB_FREE)
 		sys_futex_wait(state_of(t, last), state, WAIT_MS);
-	t->pace.waited += rt_clock() - began;
 }
 
 /* 0: it is not free, and will not be. */
@@ -342,10 +340,11 @@ static void check(struct rt_thread *t, const struct rt_mem_desc *desc, uint64_t 
 		.regs = regs, .sp = sp, .flags = regs[RT_MEM_FLAGS_WORD],
 		.node = desc->node, .insn = desc->insn, .written = desc->written,
 	};
+	int rests = rt_mem_rests(t);
 
-	if (rt_mem_rests(t) || rt_mem_is_over(t)) {
+	if (rests || rt_mem_is_over(t)) {
 		*ptr = desc->flags & RT_MEM_PARKED ? t->mem_park : 0;
-		if (!t->mem_off)
+		if (!rests)
 			end_burst(t, &at, was);
 		leave(desc, regs);
 		return;
@@ -410,13 +409,8 @@ void rt_mem_moved(struct rt_thread *t)
 
 void rt_mem_end(struct rt_thread *t)
 {
-	if (t->mem_began)
-		rt_mem_off(t);
-	if (t->ring)
-		__atomic_store_n((uint32_t *)&t->ring->sample.phase, RING_PHASE_NONE, __ATOMIC_RELEASE);
-	t->mem_off = t->mem_moved = 0;
+	t->mem_off = t->mem_moved = t->mem_began = 0;
 	t->mem_here = 0;
-	t->mem_free = 0;
 	t->mem_left = t->mem_given = t->mem_told = t->mem_more = t->mem_rest = 0;
 	t->pace = (struct rt_pace){ 0 };
 	t->mem_ptr = t->mem_limit = t->mem_base = 0;

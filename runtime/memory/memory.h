@@ -59,15 +59,16 @@ RT_HIDDEN void rt_mem_hold(struct rt_thread *t);
 
 /* mempace.c: how long it may be on, so that it costs as much as it may */
 
-/* A burst begins; is over, with @done units.  Units of what comes. */
+/* All in ns of the calling thread's CPU time.  A burst begins: how long it is to be. */
 RT_HIDDEN uint64_t rt_pace_on(struct rt_thread *t);
-RT_HIDDEN uint64_t rt_pace_off(struct rt_thread *t, uint64_t done);
 
-/* A part of a pause is over, with @done units.  Units of the next; 0: a burst comes, or if in is FREE, what is not counted. */
-RT_HIDDEN uint64_t rt_pace_pause(struct rt_thread *t, uint64_t done);
+/* It is over: how long the pause is to be. */
+RT_HIDDEN uint64_t rt_pace_off(struct rt_thread *t);
 
-/* clock.c, ns: for how long a thread waits; its own time. */
-RT_HIDDEN uint64_t rt_clock(void);
+/* How much of the pause is left. */
+RT_HIDDEN uint64_t rt_pace_left(struct rt_thread *t);
+
+/* clock.c */
 RT_HIDDEN uint64_t rt_cpu_clock(void);
 
 /* memsignal.c; @regs: those of a signal's frame. */

@@ -343,7 +343,6 @@ static enum sonde_trace_status read_sampled(struct reader *r)
 		.all_units = number_or_0(r, "all-units"),
 		.cost_ns = number_or_0(r, "cost"),
 		.plain_ns = number_or_0(r, "plain"),
-		.cost_half_ns = number_or_0(r, "cost-half"),
 	};
 	if (!to->by)
 		return SONDE_TRACE_E_NOMEM;

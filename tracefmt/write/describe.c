@@ -316,7 +316,6 @@ enum sonde_trace_status tf_writer_sampled(struct tf_writer *w, const struct sond
 	}
 	if (s->plain_ns) {
 		tf_json_uint(line, "cost", s->cost_ns);
-		tf_json_uint(line, "cost-half", s->cost_half_ns);
 		tf_json_uint(line, "plain", s->plain_ns);
 	}
 	tf_json_end(line);

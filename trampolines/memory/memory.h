@@ -121,25 +121,12 @@ struct tramp_mem_env {
 	bool sampled;
 	int32_t off;
 	/*
-	 * Recording goes off and on by what the thread does.  `left` is a word of 8 bytes: at loop heads and where the
-	 * function begins, in either copy, as much is subtracted from it as is likely to be done from there to the next such
-	 * place; when it is negative, the slow path is gone to, from the plain copy through the other.
+	 * Recording goes off and on by number.  `left` is a word of 8 bytes: at loop heads and where the function begins, in
+	 * either copy, as many accesses are subtracted from it as are likely to be made from there to the next such place; when
+	 * it is negative, the slow path is gone to, from the plain copy through the other.
 	 */
-	uint8_t count;		/* enum tramp_mem_count */
+	bool count;
 	int32_t left;
-	/*
-	 * If not 0: a third copy neither records nor counts.  `free` is a word like `off`, 0 if that is; while it is not,
-	 * windows, and the second copy when `left` is negative, lead to the third, whose loops look whether it is 0 and
-	 * lead to the second then.
-	 */
-	int32_t free;
-};
-
-/* What `left` counts. */
-enum tramp_mem_count {
-	TRAMP_MEM_COUNT_NOTHING,
-	TRAMP_MEM_COUNT_ACCESSES,
-	TRAMP_MEM_COUNT_INSNS,
 };
 
 enum tramp_mem_rungs {

@@ -31,12 +31,7 @@ tests_unit_launcher_proto_LDADD = $(LAUNCHER_TEST_LIBS)
 PURE_TESTS += tests/unit/launcher/sampler
 tests_unit_launcher_sampler_SOURCES = tests/unit/launcher/sampler.c launcher/collect/sampler.c
 tests_unit_launcher_sampler_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
-tests_unit_launcher_sampler_LDADD = libtracefmt.la $(CMOCKA_LIBS) -lm
-
-PURE_TESTS += tests/unit/launcher/taken
-tests_unit_launcher_taken_SOURCES = tests/unit/launcher/taken.c launcher/collect/taken.c
-tests_unit_launcher_taken_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
-tests_unit_launcher_taken_LDADD = $(CMOCKA_LIBS)
+tests_unit_launcher_sampler_LDADD = libtracefmt.la $(CMOCKA_LIBS)
 
 PURE_TESTS += tests/unit/launcher/tracedir
 tests_unit_launcher_tracedir_SOURCES = tests/unit/launcher/tracedir.c $(LAUNCHER_TEST_SUPPORT)

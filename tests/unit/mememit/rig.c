@@ -53,8 +53,7 @@ static struct {
 	size_t npieces;
 	bool probe[ARENA];	/* byte by byte: it is in a probe, that is not left by these pieces */
 	bool sampled;		/* recording may go off */
-	uint8_t counted;	/* enum tramp_mem_count */
-	bool frees;		/* there is a copy that does not count */
+	bool counted;		/* by number */
 	size_t bursts[BURSTS];	/* where each ends in found[] */
 	size_t nbursts;
 	bool interrupts;	/* handlers come in between */
@@ -87,8 +86,6 @@ static bool is_recorded(uint64_t pc)
 /* Recording may go on, or if it is on, stop. */
 static void go_on(void)
 {
-	if (rig.frees)
-		stream_pool()->free = 0;
 	if (rig.counted)
 		stream_pool()->left = -1;
 	else
@@ -292,12 +289,7 @@ void mememit_instrument(const struct mememit_code *code)
 	set_up();
 	rig.code = code;
 	rig.sampled = env.sampled = random_below(code->source, 2);
-	rig.frees = false;
-	rig.counted = env.count = rig.sampled ? (uint8_t)random_below(code->source, TRAMP_MEM_COUNT_INSNS + 1) : 0;
-	if (env.count && random_below(code->source, 2)) {
-		rig.frees = true;
-		env.free = offsetof(struct stream_pool, free);
-	}
+	rig.counted = env.count = rig.sampled && random_below(code->source, 2);
 	rig.used = rig.npieces = 0;
 	rig.node = FIRST_NODE;
 	rig.arena = map_near(code->start, ARENA);
@@ -500,7 +492,7 @@ void mememit_run(const struct mememit_call *call)
 	steps = rig.steps;
 	rig.interrupts = steps < INTERRUPTED_STEPS && random_below(rig.code->source, rig.sampled ? 2 : 3) == 0;
 	if (rig.sampled && (rig.interrupts || random_below(rig.code->source, 2)))
-		stream_sample(rig.frees && rig.interrupts);
+		stream_sample();
 	run(&mirrored, call, rig.interrupts ? TRAP_FLAG : 0);
 	rig.code->tally->owners += stream_end();
 	memcpy(rig.code->start, rig.original, rig.code->len);

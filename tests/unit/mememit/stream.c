@@ -26,7 +26,7 @@ static struct {
 	uint64_t fs;
 	uint64_t random;
 	uint64_t behind;	/* the last chunk, while recording is off */
-	bool sampled, frees;
+	bool sampled;
 	uint32_t sizes;		/* of chunks, without head: up to so many bytes */
 	uint64_t events[EVENTS];
 } stream;
@@ -169,7 +169,6 @@ static GENERAL void go_off(const struct rt_mem_desc *desc, const uint64_t *regs,
 	stream.base = 0;
 	stream.pool.limit = 0;
 	stream.pool.off = stream.tcb;
-	stream.pool.free = stream.frees && stream.random >> 20 & 1 ? stream.tcb : 0;
 }
 
 static GENERAL uint64_t *pointer(const struct rt_mem_desc *desc, uint64_t *regs)
@@ -180,7 +179,7 @@ static GENERAL uint64_t *pointer(const struct rt_mem_desc *desc, uint64_t *regs)
 /* `left` is negative: recording may go on, as soon as there is a check; or it is to go off. */
 static GENERAL bool is_spent(void)
 {
-	if (stream.pool.left >= 0 || stream.pool.free)
+	if (stream.pool.left >= 0)
 		return false;
 	(void)random_size();
 	stream.pool.left = stream.sampled ? (int64_t)(stream.random >> 32 & 511) + 40 : INT64_MAX;
@@ -264,10 +263,9 @@ struct stream_pool *stream_pool(void)
 	return &stream.pool;
 }
 
-void stream_sample(bool frees)
+void stream_sample(void)
 {
 	stream.sampled = true;
-	stream.frees = frees;
 }
 
 bool stream_was_off(void)
@@ -300,7 +298,7 @@ void stream_start(struct random_source *source)
 	stream.random = random_below(source, UINT32_MAX) | 1;
 	stream.base = 0;
 	stream.behind = (uint64_t)stream.bytes;
-	stream.sampled = stream.frees = false;
+	stream.sampled = false;
 	stream.nchunks = stream.next = stream.owners = 0;
 }
 

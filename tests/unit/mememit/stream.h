@@ -25,9 +25,8 @@ struct md_interrupt;
 uint64_t stream_interrupt(uint64_t end, const struct md_interrupt *at);
 bool stream_is_open(void);
 
-/* From now on recording goes off at some checks, or when `left` is negative; with @frees, to what does not count.  Until
- * stream_start(). */
-void stream_sample(bool frees);
+/* From now on recording goes off at some checks, or when `left` is negative.  Until stream_start(). */
+void stream_sample(void);
 bool stream_was_off(void);
 
 struct stream_pool {
@@ -35,7 +34,6 @@ struct stream_pool {
 	uint64_t events, events_end;
 	uint64_t off;
 	int64_t left;
-	uint64_t free;
 };
 struct stream_pool *stream_pool(void);
 

@@ -23,4 +23,15 @@ PURE_TESTS += tests/unit/runtime/pace
 tests_unit_runtime_pace_SOURCES = tests/unit/runtime/pace.c runtime/memory/mempace.c
 tests_unit_runtime_pace_CPPFLAGS = $(AM_CPPFLAGS)
 tests_unit_runtime_pace_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
-tests_unit_runtime_pace_LDADD = $(CMOCKA_LIBS) -lm
+tests_unit_runtime_pace_LDADD = $(CMOCKA_LIBS)
+
+PURE_TESTS += tests/unit/runtime/sample
+tests_unit_runtime_sample_SOURCES = tests/unit/runtime/sample.c \
+	runtime/memory/analysis-code.c runtime/memory/analysis-compiled.c runtime/memory/analysis-module.c runtime/memory/analysis.c \
+	runtime/x86-64/onstack.S runtime/memory/work.c runtime/clock.c \
+	runtime/gate.c runtime/memory/memory.c runtime/memory/mempace.c \
+	runtime/memory/memsample.c runtime/probe.c runtime/x86-64/probegate.S runtime/registry.c runtime/writer.c
+tests_unit_runtime_sample_CPPFLAGS = $(AM_CPPFLAGS)
+tests_unit_runtime_sample_CCASFLAGS = $(AM_CCASFLAGS) -I$(top_srcdir)
+tests_unit_runtime_sample_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_runtime_sample_LDADD = libmemtrace.la libtrampolines.la $(CMOCKA_LIBS) -lpthread

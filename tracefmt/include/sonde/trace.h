@@ -221,9 +221,8 @@ struct sonde_trace_sampled {
 	double overhead;       /* what was asked for: a share; else 0 */
 	uint64_t bursts;
 	uint64_t on, lived;    /* ticks of the TSC: in bursts, in all */
-	uint64_t on_units, all_units; /* what was done in bursts, in all; 0: not counted (by time) */
-	uint64_t cost_ns, plain_ns; /* what recording cost, and the CPU time without; 0: not known */
-	uint64_t cost_half_ns; /* half the interval that the cost is in for 19 cases of 20 */
+	uint64_t on_units, all_units; /* accesses in bursts, in all, about; 0: not counted (but by number) */
+	uint64_t cost_ns, plain_ns; /* by overhead: CPU time in bursts, and between them; 0: not known */
 };
 
 /* How the program ended. */

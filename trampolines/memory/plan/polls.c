@@ -61,14 +61,10 @@ static uint32_t own_poll(const struct mp *p, uint32_t loop)
 	return TRAMP_NONE;
 }
 
-/*
- * How many turns the inner loop makes is not known.  For how fast a thread is this does not matter; accesses are
- * counted there if those of the outer loop are few.
- */
+/* How many turns the inner loop makes is not known: accesses are counted there if those of the outer loop are few. */
 static bool counts_for(const struct mp *p, uint32_t at, uint32_t loop)
 {
-	return p->env->count != TRAMP_MEM_COUNT_ACCESSES ||
-	       2 * mp_level_size(p, loop) <= mp_level_size(p, p->flow->blocks[at].loop);
+	return 2 * mp_level_size(p, loop) <= mp_level_size(p, p->flow->blocks[at].loop);
 }
 
 static void poll_loop(struct mp *p, uint32_t loop)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * How much is done, about, each time that a place is come by where it is counted: of the blocks of its loop, and of
+ * How many accesses are made, about, each time that a place is come by where they are counted: in the blocks of its loop, and of
  * loops around it that have no place of their own, each as often as it is likely to be run for once of that.
  * Blocks in no loop are the entry's.
  */
@@ -32,8 +32,6 @@ static float size_of(const struct mp *p, const struct tramp_block *b)
 {
 	float n = 0;
 
-	if (p->env->count == TRAMP_MEM_COUNT_INSNS)
-		return (float)b->nops;
 	for (uint32_t k = b->op; k < b->op + b->nops; k++)
 		n += accesses_of(&p->facts.v[k]);
 	return n;
@@ -79,11 +77,9 @@ static float times_of(const struct mp *p, uint32_t i, uint32_t at)
 	return times;
 }
 
-static uint32_t rounded(const struct mp *p, float weight)
+static uint32_t rounded(float weight)
 {
-	if (!(weight < WEIGHT_MAX))
-		return (uint32_t)WEIGHT_MAX;
-	return weight < 1 && p->env->count == TRAMP_MEM_COUNT_INSNS ? 1 : (uint32_t)(weight + 0.5f);
+	return weight < WEIGHT_MAX ? (uint32_t)(weight + 0.5f) : (uint32_t)WEIGHT_MAX;
 }
 
 bool mp_weigh(struct mp *p)
@@ -104,6 +100,6 @@ bool mp_weigh(struct mp *p)
 			p->weights.v[at] += size_of(p, &p->flow->blocks[i]) * times_of(p, i, at);
 	}
 	for (uint32_t i = 0; i < n; i++)
-		plan->weight[i] = place_of(p, i) == i ? rounded(p, p->weights.v[i]) : 0;
+		plan->weight[i] = place_of(p, i) == i ? rounded(p->weights.v[i]) : 0;
 	return true;
 }

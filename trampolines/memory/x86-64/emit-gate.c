@@ -12,7 +12,6 @@
  *	jmp  entry
  *
  * Where nothing else goes on to the plain copy this stands in front of it, and needs no jump while recording is off.
- * If there is a third copy, that does not count, there is looked at `free` first, in front of that.
  */
 #include "trampolines/memory/x86-64/emit.h"
 #include "trampolines/insn/x86-64/asm.h"
@@ -28,23 +27,23 @@ static void put_jump_to_plain(struct tramp_mirror *m, enum asm_cc cc, uint32_t i
 }
 
 /*
- * Compares the word at @at of the pool with the owner, where no register is dead:
+ * Compares `off` with the owner, where no register is dead:
  *
  *	lea  -152(%rsp), %rsp
  *	mov  %rax, (%rsp)
  *	mov  %fs:0, %rax
- *	cmp  %gs:at, %rax
+ *	cmp  %gs:off, %rax
  *	mov  (%rsp), %rax
  *	lea  152(%rsp), %rsp
  */
-static void compare_saved(struct tramp_mirror *m, int32_t at, uint32_t start)
+static void compare_saved(struct tramp_mirror *m, uint32_t start)
 {
 	asm_mem(&m->out, ASM_LEA, TRAMP_RSP, TRAMP_RSP, -RT_MEM_BELOW);
 	mem_plain_state(m, RT_MEM_BACK | RT_MEM_LOWERED, start);
 	asm_mem(&m->out, ASM_STORE, TRAMP_RAX, TRAMP_RSP, 0);
 	mem_plain_state(m, RT_MEM_BACK | RT_MEM_LOWERED | RT_MEM_SLOT0, start);
 	asm_thread(&m->out, m->mem->env.id, TRAMP_RAX);
-	asm_gs(&m->out, ASM_CMP_LOAD, TRAMP_RAX, at);
+	asm_gs(&m->out, ASM_CMP_LOAD, TRAMP_RAX, m->mem->env.off);
 	asm_mem(&m->out, ASM_LOAD, TRAMP_RAX, TRAMP_RSP, 0);
 	asm_mem(&m->out, ASM_LEA, TRAMP_RSP, TRAMP_RSP, RT_MEM_BELOW);
 	mem_plain_state(m, RT_MEM_BACK, start);
@@ -71,11 +70,7 @@ static void put_saved_entry(struct tramp_mirror *m, uint32_t i, uint32_t start, 
 {
 	asm_gs_cmp0(&m->out, m->mem->env.off); /* most often it is 0 */
 	mem_put_jcc(m, ASM_E, m->mem->plan.entry[i], MEM_HOME);
-	if (m->mem->env.free) {
-		compare_saved(m, m->mem->env.free, start);
-		mem_put_jcc_to(m, ASM_E, m->mem->plain.v[i].free);
-	}
-	compare_saved(m, m->mem->env.off, start);
+	compare_saved(m, start);
 	put_entry(m, i, ASM_E, falls);
 }
 
@@ -85,18 +80,10 @@ static void put_look(struct tramp_mirror *m, uint32_t i, uint32_t start, bool fa
 	uint8_t reg = mem_dead_register(m, node);
 
 	if (!node->owner) {
-		if (m->mem->env.free) {
-			asm_gs_cmp0(&m->out, m->mem->env.free);
-			mem_put_jcc_to(m, ASM_NE, m->mem->plain.v[i].free);
-		}
 		asm_gs_cmp0(&m->out, m->mem->env.off);
 		put_entry(m, i, ASM_NE, falls);
 	} else if (reg != RT_MEM_NO_REG) {
 		asm_thread(&m->out, m->mem->env.id, reg);
-		if (m->mem->env.free) {
-			asm_gs(&m->out, ASM_CMP_LOAD, reg, m->mem->env.free);
-			mem_put_jcc_to(m, ASM_E, m->mem->plain.v[i].free);
-		}
 		asm_gs(&m->out, ASM_CMP_LOAD, reg, m->mem->env.off);
 		put_entry(m, i, ASM_E, falls);
 	} else {
@@ -111,14 +98,13 @@ static bool has_live_flags(const struct tramp_mirror *m, uint32_t i)
 
 static uint32_t begin_gate(struct tramp_mirror *m, uint32_t i)
 {
-	uint32_t start, *gate = &m->mem->plain.v[i].gate;
+	uint32_t start;
 
 	mem_plain_state(m, 0, 0);
-	if (i == m->flow.entry && *gate == TRAMP_NONE)
+	if (i == m->flow.entry)
 		mir_put_entry_probe(m, i);
 	start = here(m);
-	if (*gate == TRAMP_NONE)
-		*gate = start;
+	m->mem->plain.v[i].gate = start;
 	mem_plain_state(m, RT_MEM_BACK, start);
 	mir_piece(m, RT_PIECE_INSN, mir_off(m, i, m->blocks.v[i].lo), false);
 	return start;
@@ -155,47 +141,20 @@ static bool is_not_fallen_into(const struct tramp_mirror *m, uint32_t i)
 	       before->ends == TRAMP_END_SWITCH;
 }
 
-/* In front of the copy that does not count: to it, or to where there is looked at `off`. */
-static void put_free_gate(struct tramp_mirror *m, uint32_t i)
-{
-	const struct mem_node *node = mem_node(m, m->mem->plan.entry[i]);
-	uint8_t reg = mem_dead_register(m, node);
-	uint32_t start = begin_gate(m, i);
-
-	if (!node->owner) {
-		asm_gs_cmp0(&m->out, m->mem->env.free);
-	} else if (reg != RT_MEM_NO_REG) {
-		asm_thread(&m->out, m->mem->env.id, reg);
-		asm_gs(&m->out, ASM_CMP_LOAD, reg, m->mem->env.free);
-	} else {
-		compare_saved(m, m->mem->env.free, start);
-	}
-	m->mem->plain.v[i].ref = asm_jcc(&m->out, node->owner ? ASM_NE : ASM_E);
-	mem_plain_state(m, 0, 0);
-}
-
 /* Recording is off most of the time: then the way to the plain copy is to have no jump. */
 void mir_mem_gate(struct tramp_mirror *m, uint32_t i)
 {
 	if (!mir_wants(m, TRAMP_MIRROR_ACCESSES) || !has_gate(m, i) || has_live_flags(m, i) ||
 	    !is_not_fallen_into(m, i))
 		return;
-	if (!m->mem->env.free)
-		put_gate(m, i, true);
-	else if (m->mem->uncounted)
-		put_free_gate(m, i);
+	put_gate(m, i, true);
 }
 
 /* The others, and what such gates lead to. */
 void mem_put_gates(struct tramp_mirror *m)
 {
 	for (uint32_t i = 0; i < m->flow.nblocks && m->out.status == TRAMP_OK; i++) {
-		const struct mem_plain *plain = &m->mem->plain.v[i];
-
-		if (!has_gate(m, i) || (plain->gate != TRAMP_NONE && plain->ref == TRAMP_NONE))
-			continue;
-		if (plain->ref != TRAMP_NONE)
-			asm_land(&m->out, plain->ref);
-		put_gate(m, i, false);
+		if (has_gate(m, i) && m->mem->plain.v[i].gate == TRAMP_NONE)
+			put_gate(m, i, false);
 	}
 }

@@ -9,7 +9,7 @@
  * A short loop of one block is copied several times, one copy behind the other, with one such look in front of the
  * last: a loop of few turns does not come by it.
  *
- * By what is done, in place of the last; and behind a look at `off` at the function's entry:
+ * By number, in place of the last; and behind a look at `off` at the function's entry:
  *
  *	subq $weight, %gs:left
  *	js   landing
@@ -19,17 +19,6 @@
  *
  * A loop of several copies subtracts in front of the last of them, and on its ways out in front of that.  Where
  * nothing is to be subtracted there is only looked whether it is negative.
- *
- * If there is a third copy, that does not count, it has
- *
- *	cmpq $0, %gs:free	in front of a loop head
- *	je   the counting copy
- *
- * and js leads to
- *
- *	cmpq $0, %gs:free
- *	jne  the copy that does not count
- *	landing
  */
 #include "trampolines/memory/x86-64/emit.h"
 #include "trampolines/insn/x86-64/asm.h"
@@ -50,11 +39,6 @@ static uint32_t here(const struct tramp_mirror *m)
 	return (uint32_t)m->out.len;
 }
 
-static bool counts(const struct tramp_mirror *m)
-{
-	return m->mem->env.count && !m->mem->uncounted;
-}
-
 /* How many copies there are of a block's code; more than one if it is a loop by itself. */
 static uint32_t times_at_most(const struct tramp_mirror *m, uint32_t i)
 {
@@ -72,7 +56,7 @@ uint32_t mem_turns(const struct tramp_mirror *m, uint32_t i)
 {
 	uint32_t next = mir_flow_block(m, i)->next;
 
-	if (counts(m) && next != TRAMP_NONE && mir_flow_block(m, next)->live_in & TRAMP_STATUS)
+	if (m->mem->env.count && next != TRAMP_NONE && mir_flow_block(m, next)->live_in & TRAMP_STATUS)
 		return 1;
 	return times_at_most(m, i);
 }
@@ -98,7 +82,6 @@ size_t mem_turns_room(const struct tramp_mirror *m, uint32_t i)
 
 size_t mem_plain_room(const struct tramp_mirror *m)
 {
-	uint32_t copies = m->mem->env.free ? 2 : 1;
 	size_t room = 0;
 
 	for (uint32_t i = 0; i < m->flow.nblocks; i++) {
@@ -109,7 +92,7 @@ size_t mem_plain_room(const struct tramp_mirror *m)
 			room += LAST_MAX + TRAMP_PROBE_MAX + TRAMP_PROBE_SLOW_MAX;
 		room += mem_turns_room(m, i);
 	}
-	return room * copies;
+	return room;
 }
 
 bool mem_plain_begin(struct tramp_mirror *m)
@@ -123,9 +106,8 @@ bool mem_plain_begin(struct tramp_mirror *m)
 	for (uint32_t k = 0; k < m->flow.nops; k++)
 		mem->plain_op.v[k] = TRAMP_NONE;
 	for (uint32_t i = 0; i < m->flow.nblocks; i++)
-		mem->plain.v[i].gate = mem->plain.v[i].ref = TRAMP_NONE;
+		mem->plain.v[i].gate = TRAMP_NONE;
 	mem->exits.n = mem->polls.n = 0;
-	mem->uncounted = false;
 	return true;
 }
 
@@ -178,11 +160,6 @@ static void settle_later(struct tramp_mirror *m, const struct mem_exit *e)
 static void put_poll(struct tramp_mirror *m, uint32_t i)
 {
 	mir_piece(m, RT_PIECE_INSN, mir_off(m, i, m->blocks.v[i].lo), false);
-	if (m->mem->uncounted) {
-		asm_gs_cmp0(&m->out, m->mem->env.free);
-		mem_put_jcc_to(m, ASM_E, m->mem->plain.v[i].at);
-		return;
-	}
 	if (m->mem->env.count)
 		mem_put_less(m, mem_turns(m, i) * mem_weight(m, i));
 	else
@@ -204,10 +181,6 @@ static void put_landings(struct tramp_mirror *m)
 		mem_put_jump(m, n, MEM_HOME);
 		mem_plain_state(m, 0, 0);
 		settle_later(m, e);
-		if (m->mem->env.free) {
-			asm_gs_cmp0(&m->out, m->mem->env.free);
-			mem_put_jcc_to(m, ASM_NE, m->mem->plain.v[e->block].free);
-		}
 		mem_put_landing(m, e->block, way_in);
 	}
 }
@@ -230,7 +203,7 @@ void mir_mem_plain(struct tramp_mirror *m, uint32_t i, uint32_t k)
 static void put_exit(struct tramp_mirror *m, uint32_t i, uint32_t turns)
 {
 	uint32_t to = mir_flow_block(m, i)->next;
-	struct mem_exit e = { .block = to, .done = counts(m) ? turns * mem_weight(m, i) : 0 };
+	struct mem_exit e = { .block = to, .done = turns * mem_weight(m, i) };
 
 	if (e.done)
 		put_later(m, e);
@@ -275,15 +248,6 @@ static void put_exits(struct tramp_mirror *m)
 
 /* ---- all of it ---- */
 
-static void put_uncounted(struct tramp_mirror *m)
-{
-	m->mem->uncounted = true;
-	mir_emit_blocks(m);
-	m->mem->uncounted = false;
-	for (uint32_t i = 0; i < m->flow.nblocks; i++)
-		m->mem->plain.v[i].free = m->blocks.v[i].copy_at;
-}
-
 void mem_put_plain(struct tramp_mirror *m)
 {
 	mem_plain_state(m, 0, 0);
@@ -292,8 +256,6 @@ void mem_put_plain(struct tramp_mirror *m)
 	mir_fix_labels(m);
 	for (uint32_t i = 0; i < m->flow.nblocks; i++)
 		m->mem->plain.v[i].at = m->blocks.v[i].copy_at;
-	if (m->mem->env.free)
-		put_uncounted(m);
 	put_landings(m);
 	mem_put_gates(m);
 }

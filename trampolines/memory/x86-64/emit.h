@@ -57,9 +57,7 @@ struct mem_miss {
 /* Where a block is in the copy that records nothing. */
 struct mem_plain {
 	uint32_t at;
-	uint32_t free;		/* in the one that does not count either */
 	uint32_t gate;		/* where the original's windows lead, which leads here or to the other copy */
-	uint32_t ref;		/* the 4 bytes of its jump to where there is looked at `off`, if it looks at `free` alone */
 };
 
 /* A way out of a loop whose turns have not been counted. */
@@ -83,7 +81,6 @@ struct mir_mem {
 	MIR_ARRAY(struct mem_exit) exits;
 	MIR_ARRAY(struct mem_exit) polls; /* recording goes on at block's start: not `done` */
 	MIR_ARRAY(struct mem_exit) outs; /* of the copy that records */
-	bool uncounted;		/* the copy that does not count is being emitted */
 	uint32_t fall;		/* control falls through to this node, whose code has to follow; or TRAMP_NONE */
 	enum mem_way fall_way;
 	bool in_slow;		/* slow paths are being emitted */
