@@ -21,6 +21,8 @@ libcommand_la_SOURCES = \
 	launcher/module/modfile.c \
 	launcher/module/modfile.h \
 	launcher/module/modfind.c \
+	launcher/module/modmpi.c \
+	launcher/module/modmpi.h \
 	launcher/module/modtext.c \
 	launcher/module/modnew.c \
 	launcher/module/modnew.h \
@@ -30,6 +32,7 @@ libcommand_la_SOURCES = \
 	launcher/record/perfmap.h \
 	launcher/record/program-elf.c \
 	launcher/record/program-elf.h \
+	launcher/record/program-libraries.c \
 	launcher/record/program.c \
 	launcher/record/program.h \
 	launcher/module/proto.c \

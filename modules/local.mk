@@ -14,11 +14,12 @@ MODULE_API = \
 	modules/include/sonde/module.h
 
 sondeinclude_HEADERS += $(MODULE_API)
-EXTRA_DIST += $(MODULE_FILES) modules/mpi.c
+EXTRA_DIST += $(MODULE_FILES)
 MODULE_OBJECTS = $(MODULE_FILES:.c=.so)
 
 # One source, one module for each MPI: the handles differ. Compiled with the MPI's headers, linked
-# without its library.
+# without its library. The source is installed too: sonde compiles it where the program's MPI is none
+# of those.
 MPI_MODULES =
 if HAVE_OPENMPI
 MPI_MODULES += modules/mpi-openmpi.so
@@ -30,6 +31,7 @@ MPI_MODULE_OBJECTS = modules/mpi-openmpi.o modules/mpi-mpich.o
 
 CLEANFILES += $(MODULE_OBJECTS) $(MPI_MODULES) $(MPI_MODULE_OBJECTS)
 modulesdir = $(pkglibdir)/modules
+dist_modules_DATA = modules/mpi.c
 modules_DATA = $(MODULE_OBJECTS) $(MPI_MODULES)
 
 MODULE_CFLAGS = $(SONDE_WARN_CFLAGS) -O2 -g

@@ -3,6 +3,7 @@
 #include "launcher/common/files.h"
 #include "launcher/common/message.h"
 #include "launcher/module/modfile.h"
+#include "launcher/module/modmpi.h"
 #include "launcher/common/options.h"
 #include "launcher/verbs.h"
 
@@ -284,15 +285,6 @@ static struct finding check_compiler(void)
 			   "those that are built already work without");
 }
 
-static bool have_mpi_module(const struct modfile_list *list)
-{
-	for (size_t i = 0; i < list->n; i++) {
-		if (strncmp(list->v[i].spec, "mpi", 3) == 0)
-			return true;
-	}
-	return false;
-}
-
 static struct finding check_modules(void)
 {
 	struct modfile_list list = { 0 };
@@ -301,9 +293,9 @@ static struct finding check_modules(void)
 	if (modfile_all(&list) != 0 || !list.n)
 		f = found(WARN, "none found by name: is Sonde installed? $SONDE_MODULE_PATH tells where else "
 				"they are");
-	else if (!have_mpi_module(&list))
-		f = found(WARN, "%zu found, but none for MPI: Sonde was built without an MPI's headers",
-			  list.n);
+	else if (!modmpi_is_listed(&list) && !modmpi_can_compile())
+		f = found(WARN, "%zu found, but mpi needs an MPI's headers to be compiled: install libopenmpi-dev "
+				"or libmpich-dev", list.n);
 	else
 		f = found(OK, "%zu found, with MPI; see 'sonde module list'", list.n);
 	modfile_list_free(&list);

@@ -12,18 +12,13 @@
 #include "launcher/record/program.h"
 #include "launcher/verbs.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <fnmatch.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
-
-extern char **environ;
 
 static const struct opt list_opts[] = {
 	{ 'F', "functions", "PATTERN", "what 'sonde record -F PATTERN' chooses, with blocks and loops", OPT_LIST,
@@ -150,21 +145,6 @@ static int list_file(struct listing *l, const char *path, enum select_kind kind)
 
 /* ---- the libraries ---- */
 
-/* "\tlibm.so.6 => /lib/x86_64-linux-gnu/libm.so.6 (0x00007f...)", or without the first part. */
-static char *library_of_line(char *line)
-{
-	char *arrow = strstr(line, "=> ");
-	char *path = arrow ? arrow + 3 : line + strspn(line, " \t");
-	char *end = strrchr(path, '(');
-
-	if (*path != '/' || !end || end == path)
-		return NULL;
-	while (end > path && end[-1] == ' ')
-		end--;
-	*end = '\0';
-	return path;
-}
-
 static bool is_same_file(const char *a, const char *b)
 {
 	struct stat x, y;
@@ -172,60 +152,27 @@ static bool is_same_file(const char *a, const char *b)
 	return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-/* Asks the dynamic linker itself, which knows its own rules; the program is not run. */
-static FILE *run_linker(const struct program *p, pid_t *pid)
-{
-	char list[] = "--list";
-	char *argv[] = { p->interp, list, p->elf_path, NULL };
-	posix_spawn_file_actions_t actions;
-	int fds[2];
+struct library_listing {
+	struct listing *l;
+	const struct program *p;
+};
 
-	if (pipe2(fds, O_CLOEXEC) != 0)
-		return NULL;
-	if (posix_spawn_file_actions_init(&actions) != 0)
-		goto fail;
-	int err = posix_spawn_file_actions_adddup2(&actions, fds[1], STDOUT_FILENO);
-	if (!err)
-		err = posix_spawn(pid, p->interp, &actions, NULL, argv, environ);
-	posix_spawn_file_actions_destroy(&actions);
-	if (err)
-		goto fail;
-	close(fds[1]);
-	return fdopen(fds[0], "r");
-fail:
-	close(fds[0]);
-	close(fds[1]);
-	return NULL;
+static int list_library(const char *path, void *arg)
+{
+	const struct library_listing *all = arg;
+
+	return list_file(all->l, path,
+			 is_same_file(path, all->p->interp) ? SELECT_LINKER : SELECT_LIBRARY);
 }
 
 static int list_libraries(struct listing *l, const struct program *p)
 {
-	pid_t pid;
-	FILE *lines = p->interp ? run_linker(p, &pid) : NULL;
-	char *line = NULL;
-	size_t size = 0;
-	int status = 0, child;
+	struct library_listing all = { l, p };
+	int status = program_libraries(p, list_library, &all);
 
-	if (!p->interp)
-		return 0;
-	if (!lines) {
-		msg_error("%s: cannot be run to find the libraries: %m", p->interp);
-		return EXIT_USAGE;
-	}
-	while (!status && getline(&line, &size, lines) > 0) {
-		char *path = library_of_line(line);
-		bool linker = path && p->interp && is_same_file(path, p->interp);
-
-		if (path)
-			status = list_file(l, path, linker ? SELECT_LINKER : SELECT_LIBRARY);
-	}
-	free(line);
-	fclose(lines);
-	while (waitpid(pid, &child, 0) < 0 && errno == EINTR)
-		;
-	if (!status && (!WIFEXITED(child) || WEXITSTATUS(child)))
+	if (status < 0)
 		msg_warn("%s: not all of its libraries were found", p->path);
-	return status;
+	return status < 0 ? 0 : status;
 }
 
 /* ---- the verb ---- */

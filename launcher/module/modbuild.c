@@ -6,6 +6,7 @@
 #include "launcher/record/program.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,10 +56,10 @@ static void push_words(struct args *a, const char *text)
 	}
 }
 
-static void push_compiler(struct args *a)
+static void push_compiler(struct args *a, const char *compiler)
 {
 	static const char *const known[] = { "cc", "gcc", "clang" };
-	const char *cc = getenv("CC");
+	const char *cc = compiler ? compiler : getenv("CC");
 
 	if (cc && cc[strspn(cc, " \t\n")]) {
 		push_words(a, cc);
@@ -110,12 +111,12 @@ static const char *const flags[] = {
 	"-fasynchronous-unwind-tables", "-Wl,-z,lazy", "-Wl,--as-needed",
 };
 
-char **modfile_compiler_argv(const char *source, const char *const *extra)
+char **modfile_compiler_argv(const char *source, const char *compiler, const char *const *extra)
 {
 	struct args a = { 0 };
 	const char *cflags = getenv("SONDE_CFLAGS");
 
-	push_compiler(&a);
+	push_compiler(&a, compiler);
 	if (!a.n && !a.failed)
 		msg_error("%s: no C compiler (cc, gcc or clang in $PATH, or $CC) to compile it with",
 			  source);
@@ -218,13 +219,31 @@ static int compile(const char *source, char **argv)
 	return 0;
 }
 
-int modfile_compile(const char *source, const char *const *extra)
+int modfile_compile(const char *source, const char *compiler, const char *const *extra)
 {
-	char **argv = check_source(source) ? NULL : modfile_compiler_argv(source, extra);
+	char **argv = check_source(source) ? NULL : modfile_compiler_argv(source, compiler, extra);
 	int status = argv ? compile(source, argv) : EXIT_USAGE;
 
 	modfile_argv_free(argv);
 	return status;
+}
+
+bool modfile_has_header(const char *compiler, const char *header)
+{
+	const char *const argv[] = { compiler, "-E", "-x", "c", "-include", header, "/dev/null", NULL };
+	posix_spawn_file_actions_t actions;
+	pid_t pid;
+
+	if (posix_spawn_file_actions_init(&actions) != 0)
+		return false;
+	int err = posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+	if (!err)
+		err = posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
+	if (!err)
+		err = posix_spawnp(&pid, compiler, &actions, NULL, (char *const *)argv, environ);
+	posix_spawn_file_actions_destroy(&actions);
+	int status = err ? -1 : wait_for(pid);
+	return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
 int modfile_build(const char *source, const char *out)
@@ -233,7 +252,7 @@ int modfile_build(const char *source, const char *out)
 
 	if (asprintf(&temp, "%s.%d.tmp", out, (int)getpid()) < 0)
 		return EXIT_USAGE;
-	int status = modfile_compile(source, (const char *[]){ "-o", temp, NULL });
+	int status = modfile_compile(source, NULL, (const char *[]){ "-o", temp, NULL });
 	if (!status && rename(temp, out) != 0) {
 		msg_error("%s: cannot be written: %m", out);
 		status = EXIT_USAGE;

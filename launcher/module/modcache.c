@@ -175,6 +175,7 @@ static bool hash_command(const char *source, const char *real_source, char *cons
 
 struct entry {
 	char *source;	/* as the user wrote it */
+	const char *command; /* of the compiler; NULL: any */
 	char *real;	/* absolute, without symbolic links */
 	char *compiler;	/* its file */
 	char *folder;
@@ -191,16 +192,18 @@ static void free_entry(struct entry *e)
 	free(e->path);
 }
 
-static int open_entry(const char *source, struct entry *e)
+static int open_entry(const char *source, const char *command, struct entry *e)
 {
 	char hash[HASH_LEN + 1];
 
-	*e = (struct entry){ .source = strdup(source), .real = realpath(source, NULL) };
+	*e = (struct entry){ .command = command };
+	e->source = strdup(source);
+	e->real = realpath(source, NULL);
 	if (!e->source || !e->real) {
 		msg_error("%s: cannot be read: %m", source);
 		return EXIT_USAGE;
 	}
-	char **argv = modfile_compiler_argv(source, NULL);
+	char **argv = modfile_compiler_argv(source, command, NULL);
 	if (!argv)
 		return EXIT_USAGE;
 	e->compiler = program_find(argv[0]);
@@ -372,11 +375,13 @@ static int make_entry(struct entry *e)
 	if (asprintf(&object, "%s.%d.tmp", e->path, (int)getpid()) < 0 ||
 	    asprintf(&depfile, "%s.%d.d", e->path, (int)getpid()) < 0)
 		goto out;
+	if (e->command) /* ours, which takes a while */
+		msg_info("%s is compiled by %s, once", e->source, e->command);
 	clock_gettime(CLOCK_REALTIME, &now);
 	if (!hash_file(e->real, e->source_hash))
 		strcpy(e->source_hash, "-");
-	status = modfile_compile(e->source, (const char *[]){ "-MD", "-MF", depfile, "-MT", "module", "-o",
-							      object, NULL });
+	status = modfile_compile(e->source, e->command,
+				 (const char *[]){ "-MD", "-MF", depfile, "-MT", "module", "-o", object, NULL });
 	if (!status && (!append_stamp(e, object, depfile, nanoseconds(now)) ||
 			rename(object, e->path) != 0)) {
 		msg_error("%s: cannot be written: %m", e->path);
@@ -391,10 +396,19 @@ out:
 	return status;
 }
 
-int modfile_cached(const char *source, char **path)
+bool modfile_is_cached(const char *source, const char *compiler)
 {
 	struct entry e;
-	int status = open_entry(source, &e);
+	bool cached = open_entry(source, compiler, &e) == 0 && is_good(e.path);
+
+	free_entry(&e);
+	return cached;
+}
+
+int modfile_cached(const char *source, const char *compiler, char **path)
+{
+	struct entry e;
+	int status = open_entry(source, compiler, &e);
 
 	*path = NULL;
 	if (!status && !is_good(e.path)) {

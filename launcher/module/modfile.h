@@ -33,6 +33,8 @@ struct modfile {
 	char *undefined;   /* what of them, for a message (a symbol); NULL: nothing */
 };
 
+struct program;
+
 struct modfile_list {
 	struct modfile *v;
 	size_t n;
@@ -42,10 +44,12 @@ struct modfile_list {
  * Adds what one -m names: comma-separated NAMEs, PATH.so or PATH.c (compiled, or taken from the
  * cache).  A NAME is looked up in $SONDE_MODULE_PATH, then in PKGLIBDIR/modules, as NAME.so and
  * NAME-*.so; all that are found in the first folder that has one are added, and the injector takes
- * those whose `needs` the program meets.  A file that is in the list already is not added twice.
- * Returns 0, or EXIT_USAGE after a message.
+ * those whose `needs` the program meets.  Where that folder has mpi.c, "mpi" is compiled for what of
+ * MPI it was not built for and `program` loads (NULL: not known which).  A file that is in the list
+ * already is not added twice.  Returns 0, or EXIT_USAGE after a message.
  */
-int modfile_add(struct modfile_list *list, const char *spec) __attribute__((warn_unused_result));
+int modfile_add(struct modfile_list *list, const char *spec, const struct program *program)
+	__attribute__((warn_unused_result));
 
 /*
  * The folders where a NAME is looked for, in order; each is an own string, the array ends with NULL.
@@ -70,9 +74,15 @@ void modfile_list_free(struct modfile_list *list);
 /* Compiles source into out. Returns 0, or EXIT_USAGE after the compiler's messages and one of ours. */
 int modfile_build(const char *source, const char *out) __attribute__((warn_unused_result));
 
-/* Runs the compiler with `extra` arguments, which name the output. Returns as modfile_build(). */
-int modfile_compile(const char *source, const char *const *extra)
+/*
+ * Runs the compiler with `extra` arguments, which name the output. Returns as modfile_build(). Here and
+ * below `compiler` is a command, NULL: $CC, else cc, gcc or clang.
+ */
+int modfile_compile(const char *source, const char *compiler, const char *const *extra)
 	__attribute__((warn_unused_result));
+
+/* Does this compiler find a header?  It says nothing itself. */
+bool modfile_has_header(const char *compiler, const char *header);
 
 /*
  * The compiled form of source, from the cache when neither it nor anything it includes nor the
@@ -81,16 +91,18 @@ int modfile_compile(const char *source, const char *const *extra)
  * The cache is $XDG_CACHE_HOME/sonde or ~/.cache/sonde; where it cannot be written, a folder for
  * this process alone, removed at exit. Any number of processes may call this at once.
  */
-int modfile_cached(const char *source, char **path) __attribute__((warn_unused_result));
+int modfile_cached(const char *source, const char *compiler, char **path)
+	__attribute__((warn_unused_result));
+bool modfile_is_cached(const char *source, const char *compiler);
 
 /* That folder, malloc'ed; NULL where it cannot be written. */
 char *modfile_cache_folder(void);
 
 /*
  * The compiler and its flags for `source`, as an argument vector; `extra` (NULL-terminated) goes in
- * front of $SONDE_CFLAGS. $CC, else cc, gcc or clang. NULL after a message when there is none.
+ * front of $SONDE_CFLAGS. NULL after a message when there is no compiler.
  */
-char **modfile_compiler_argv(const char *source, const char *const *extra);
+char **modfile_compiler_argv(const char *source, const char *compiler, const char *const *extra);
 void modfile_argv_free(char **argv);
 
 #endif

@@ -3,6 +3,7 @@
 #include "launcher/common/installed.h"
 #include "launcher/common/message.h"
 #include "launcher/module/modfile.h"
+#include "launcher/module/modmpi.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -135,6 +136,19 @@ static struct strings list_folder(const char *folder, const char *name)
 	return found;
 }
 
+/* The source of what is compiled when it is first used: of "mpi" alone. */
+static char *source_in(const char *folder, const char *name)
+{
+	char *path;
+
+	if (strcmp(name, "mpi") != 0 || asprintf(&path, "%s/mpi.c", folder) < 0)
+		return NULL;
+	if (access(path, R_OK) == 0)
+		return path;
+	free(path);
+	return NULL;
+}
+
 /* ---- an unknown name ---- */
 
 /* Edit distance, for names of a few letters (Wagner and Fischer 1974, one row). */
@@ -171,7 +185,11 @@ static struct strings all_names(void)
 
 	for (char **f = folders; f && *f; f++) {
 		struct strings files = list_folder(*f, NULL);
+		char *source = source_in(*f, "mpi");
 
+		if (source)
+			push(&names, strdup("mpi"));
+		free(source);
 		for (size_t i = 0; i < files.n; i++) {
 			const char *file = strrchr(files.v[i], '/') + 1;
 
@@ -273,7 +291,7 @@ static int add_file(struct modfile_list *list, const char *path, const char *spe
 static int add_source(struct modfile_list *list, const char *spec)
 {
 	char *path;
-	int status = modfile_cached(spec, &path);
+	int status = modfile_cached(spec, NULL, &path);
 
 	if (status)
 		return status;
@@ -282,24 +300,43 @@ static int add_source(struct modfile_list *list, const char *spec)
 	return status;
 }
 
-static int add_name(struct modfile_list *list, const char *name)
+static int add_compiled(struct modfile_list *list, const char *source, const struct program *program)
+{
+	char *paths[MODMPI_MAX];
+	int status = modmpi_compile(source, program, list, paths);
+
+	for (size_t i = 0; i < MODMPI_MAX; i++) {
+		if (!status && paths[i])
+			status = add_file(list, paths[i], "mpi");
+		free(paths[i]);
+	}
+	return status;
+}
+
+static int add_name(struct modfile_list *list, const char *name, const struct program *program)
 {
 	char **folders = modfile_folders();
 	struct strings files = { 0 };
+	char *source = NULL;
 	int status = 0;
 
-	for (char **f = folders; f && *f && !files.n; f++)
+	for (char **f = folders; f && *f && !files.n && !source; f++) {
 		files = list_folder(*f, name);
+		source = source_in(*f, name);
+	}
 	modfile_folders_free(folders);
-	if (!files.n)
+	if (!files.n && !source)
 		return unknown(name);
 	for (size_t i = 0; i < files.n && !status; i++)
 		status = add_file(list, files.v[i], name);
 	free_strings(&files);
+	if (!status && source)
+		status = add_compiled(list, source, program);
+	free(source);
 	return status;
 }
 
-static int add_one(struct modfile_list *list, const char *spec)
+static int add_one(struct modfile_list *list, const char *spec, const struct program *program)
 {
 	if (ends_with(spec, ".c"))
 		return add_source(list, spec);
@@ -313,17 +350,17 @@ static int add_one(struct modfile_list *list, const char *spec)
 		msg_error("--module %s: neither a module's name nor a .c or .so file", spec);
 		return EXIT_USAGE;
 	}
-	return add_name(list, spec);
+	return add_name(list, spec, program);
 }
 
-int modfile_add(struct modfile_list *list, const char *spec)
+int modfile_add(struct modfile_list *list, const char *spec, const struct program *program)
 {
 	const char *p = spec;
 
 	for (;;) {
 		size_t len = strcspn(p, ",");
 		char *one = strndup(p, len);
-		int status = one ? add_one(list, one) : EXIT_USAGE;
+		int status = one ? add_one(list, one, program) : EXIT_USAGE;
 
 		free(one);
 		if (status || !p[len])

@@ -127,7 +127,7 @@ static void drop_linker_flags(char **argv)
 /* The compiler's output on a one-line source, which includes the header; NULL after a message. */
 static char *preprocess(const char *source)
 {
-	char **argv = modfile_compiler_argv(source, (const char *[]){ "-E", NULL });
+	char **argv = modfile_compiler_argv(source, NULL, (const char *[]){ "-E", NULL });
 	pid_t pid;
 	int status;
 
@@ -271,7 +271,7 @@ static int try_out(const struct work *w, const char *source)
 	int status = EXIT_USAGE;
 
 	if (asprintf(&object, "%s.so", source) >= 0)
-		status = modfile_compile(source, (const char *[]){ "-o", object, NULL });
+		status = modfile_compile(source, NULL, (const char *[]){ "-o", object, NULL });
 	if (object)
 		unlink(object);
 	free(object);

@@ -2,6 +2,7 @@
 /* `sonde module`: list, new, build. */
 #include "launcher/common/message.h"
 #include "launcher/module/modfile.h"
+#include "launcher/module/modmpi.h"
 #include "launcher/module/modnew.h"
 #include "launcher/common/options.h"
 #include "launcher/verbs.h"
@@ -92,9 +93,11 @@ static int list_modules(int argc, char **argv)
 	if (first == argc)
 		status = modfile_all(&list);
 	for (int i = first; i < argc && !status; i++)
-		status = modfile_add(&list, argv[i]);
+		status = modfile_add(&list, argv[i], NULL);
 	for (size_t i = 0; i < list.n && !status; i++)
 		print_module(&list.v[i], o.brief);
+	if (!status && first == argc && list.n && !modmpi_is_listed(&list))
+		printf("%-*s compiled for an MPI when it is first used\n", INDENT - 1, "mpi");
 	if (!status && !list.n)
 		msg_info("no modules in $SONDE_MODULE_PATH or " PKGLIBDIR "/modules");
 	modfile_list_free(&list);

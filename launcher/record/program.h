@@ -35,6 +35,15 @@ int program_resolve(const char *name, struct program *p) __attribute__((warn_unu
 char *program_find(const char *name);
 
 /*
+ * Calls each() with every library that the program is linked with, directly or through others, and
+ * with the dynamic linker. That linker itself is asked, which knows its own rules; the program is not
+ * run. Returns what each() returned as soon as that is not 0, else 0; -1: not all were found. None, and
+ * 0, for a static program.
+ */
+int program_libraries(const struct program *p, int (*each)(const char *path, void *arg), void *arg)
+	__attribute__((warn_unused_result));
+
+/*
  * The argument vector to execve() p->path with: argv itself, or for via_shell a new vector whose
  * memory belongs to *p's caller (one free()).  NULL: no memory.
  */

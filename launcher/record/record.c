@@ -140,7 +140,7 @@ static int add_modules(struct recording *r)
 	int status = 0;
 
 	for (size_t i = 0; i < r->opt.modules.n && status == 0; i++)
-		status = modfile_add(&r->modules, r->opt.modules.v[i]);
+		status = modfile_add(&r->modules, r->opt.modules.v[i], &r->program);
 	sort_modules(r);
 	if (status == 0)
 		status = check_modules(r);

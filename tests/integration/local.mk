@@ -42,6 +42,7 @@ INTEGRATION_TESTS += \
 	tests/integration/memory-stress.sh \
 	tests/integration/memory-timers.sh \
 	tests/integration/modules-used.sh \
+	tests/integration/mpi-compiled.sh \
 	tests/integration/mpi.sh \
 	tests/integration/openmp.sh \
 	tests/integration/output.sh \

@@ -43,7 +43,7 @@ static ino_t cached(const char *description)
 	struct modfile m;
 	struct stat st;
 
-	assert_int_equal(modfile_cached("mine.c", &path), 0);
+	assert_int_equal(modfile_cached("mine.c", NULL, &path), 0);
 	assert_int_equal(modfile_read(path, &m), 0);
 	assert_string_equal(m.description, description);
 	assert_int_equal(stat(path, &st), 0);
@@ -82,7 +82,7 @@ static void test_read(void **state)
 
 	(void)state;
 	write_module("what it is");
-	assert_int_equal(modfile_add(&list, "mine.c"), 0);
+	assert_int_equal(modfile_add(&list, "mine.c", NULL), 0);
 	assert_int_equal(list.n, 1);
 	struct modfile *m = &list.v[0];
 	assert_string_equal(m->spec, "mine.c");
@@ -102,7 +102,7 @@ static void test_read(void **state)
 	assert_null(m->undefined);
 	assert_int_equal(m->path[0], '/');
 	/* The same file again is not a second module. */
-	assert_int_equal(modfile_add(&list, "mine.c,./mine.c"), 0);
+	assert_int_equal(modfile_add(&list, "mine.c,./mine.c", NULL), 0);
 	assert_int_equal(list.n, 1);
 	modfile_list_free(&list);
 }
@@ -115,7 +115,7 @@ static void test_read_agrees_with_linker(void **state)
 
 	(void)state;
 	write_module("compare");
-	assert_int_equal(modfile_cached("mine.c", &path), 0);
+	assert_int_equal(modfile_cached("mine.c", NULL, &path), 0);
 	assert_int_equal(modfile_read(path, &m), 0);
 	void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	assert_non_null(handle);
@@ -162,7 +162,7 @@ static void refused(const char *spec, const char *text)
 	struct modfile_list list = { 0 };
 
 	capture_begin(2);
-	int status = modfile_add(&list, spec);
+	int status = modfile_add(&list, spec, NULL);
 	const char *said = capture_end();
 	if (status != EXIT_USAGE || !is_one_line(said) || !strstr(said, text))
 		fail_msg("%s: status %d, said: %s", spec, status, said);
@@ -198,7 +198,7 @@ static void test_compile_error(void **state)
 	(void)state;
 	write_text("broken.c", "#include <sonde/module.h>\nSONDE_MODULE(\"b\", \"b\");\nthis is no C;\n");
 	capture_begin(2);
-	assert_int_equal(modfile_cached("broken.c", &path), EXIT_USAGE);
+	assert_int_equal(modfile_cached("broken.c", NULL, &path), EXIT_USAGE);
 	const char *said = capture_end();
 	assert_null(path);
 	assert_non_null(strstr(said, "broken.c:3")); /* the compiler's own words */
@@ -267,7 +267,7 @@ static void test_cache_hit_is_cheap(void **state)
 		char *path;
 
 		clock_gettime(CLOCK_MONOTONIC, &a);
-		assert_int_equal(modfile_cached("mine.c", &path), 0);
+		assert_int_equal(modfile_cached("mine.c", NULL, &path), 0);
 		clock_gettime(CLOCK_MONOTONIC, &b);
 		free(path);
 		int64_t ns = (b.tv_sec - a.tv_sec) * INT64_C(1000000000) + b.tv_nsec - a.tv_nsec;
@@ -297,9 +297,9 @@ static void test_cache_sees_changes(void **state)
 	/* Flags are part of the name. */
 	setenv("SONDE_CFLAGS", "-DUNUSED=1", 1);
 	char *with, *without;
-	assert_int_equal(modfile_cached("mine.c", &with), 0);
+	assert_int_equal(modfile_cached("mine.c", NULL, &with), 0);
 	unsetenv("SONDE_CFLAGS");
-	assert_int_equal(modfile_cached("mine.c", &without), 0);
+	assert_int_equal(modfile_cached("mine.c", NULL, &without), 0);
 	assert_string_not_equal(with, without);
 	free(with);
 	free(without);
@@ -312,7 +312,7 @@ static void test_cache_survives_damage(void **state)
 
 	(void)state;
 	write_module("x");
-	assert_int_equal(modfile_cached("mine.c", &path), 0);
+	assert_int_equal(modfile_cached("mine.c", NULL, &path), 0);
 	for (int i = 0; i < 3; i++) {
 		char *bytes = read_whole(path, &len);
 
@@ -344,12 +344,12 @@ static void test_names_with_blanks(void **state)
 	snprintf(file, sizeof(file), "%s/local.h", folder);
 	write_text(file, "#define DESCRIPTION \"first\"\n");
 	snprintf(file, sizeof(file), "%s/mine.c", folder);
-	assert_int_equal(modfile_cached(file, &path), 0);
+	assert_int_equal(modfile_cached(file, NULL, &path), 0);
 	free(path);
 	char header[200];
 	snprintf(header, sizeof(header), "%s/local.h", folder);
 	write_text(header, "#define DESCRIPTION \"other\"\n");
-	assert_int_equal(modfile_cached(file, &path), 0);
+	assert_int_equal(modfile_cached(file, NULL, &path), 0);
 	assert_int_equal(modfile_read(path, &m), 0);
 	assert_string_equal(m.description, "other");
 	modfile_free(&m);
@@ -361,7 +361,7 @@ static int use_cache(int index)
 	struct modfile_list list = { 0 };
 
 	(void)index;
-	if (modfile_add(&list, "mine.c") != 0 || list.n != 1)
+	if (modfile_add(&list, "mine.c", NULL) != 0 || list.n != 1)
 		return 1;
 	void *handle = dlopen(list.v[0].path, RTLD_NOW);
 	int status = handle && dlsym(handle, "sonde_module") ? 0 : 1;
@@ -441,12 +441,12 @@ static void test_cache_elsewhere(void **state)
 	snprintf(folder, sizeof(folder), "%s/sonde", getenv("XDG_CACHE_HOME"));
 	assert_int_equal(mkdir(folder, 0777), 0);
 	assert_int_equal(chmod(folder, 0777), 0);
-	assert_int_equal(modfile_cached("mine.c", &path), 0);
+	assert_int_equal(modfile_cached("mine.c", NULL, &path), 0);
 	assert_null(strstr(path, folder));
 	assert_int_equal(access(path, R_OK), 0);
 	free(path);
 	setenv("XDG_CACHE_HOME", "/proc/nowhere", 1);
-	assert_int_equal(modfile_cached("mine.c", &path), 0);
+	assert_int_equal(modfile_cached("mine.c", NULL, &path), 0);
 	assert_int_equal(access(path, R_OK), 0);
 	free(path);
 	assert_int_equal(count_files(folder, ".so"), 0);
@@ -479,7 +479,7 @@ static void test_names(void **state)
 	snprintf(path, sizeof(path), "/nonexistent::%s:%s", one, two);
 	setenv("SONDE_MODULE_PATH", path, 1);
 
-	assert_int_equal(modfile_add(&list, "mpi,pthread"), 0);
+	assert_int_equal(modfile_add(&list, "mpi,pthread", NULL), 0);
 	assert_int_equal(list.n, 3);
 	assert_string_equal(list.v[0].description, "second"); /* sorted by file name */
 	assert_string_equal(list.v[1].description, "first");
