@@ -89,21 +89,14 @@ enum md_code {
 	MD_PACKED,
 
 	/*
-	 * The MD_PEEK behind it looks for one of several headers: of as many nodes as the high 32 bits of imm say, from
-	 * node low 32 bits of imm on.  One of these is the first word on all ways that lead on from where it goes then.
-	 */
-	MD_HEADERS,
-
-	/*
 	 * The end of a node; each has exactly one, as its last operation.  Nodes are named by their place in their
 	 * object's nodes[].
 	 */
 	MD_GOTO,		/* node imm comes next; MD_NODE_HEADER says whether its header does, too */
 	MD_IF,			/* condition `scale` (the processor's number) of the flags: low 32 bits of imm, else high
 				 * 32 bits of imm are the next node; likewise */
-	MD_PEEK,		/* node low 32 bits of imm, which has a header, if that is the next word in the stream (behind
-				 * MD_HEADERS: which has none, if one of these is); else node high 32 bits of imm: from there
-				 * on the next word is a header, too, and not one that is looked for */
+	MD_PEEK,		/* node low 32 bits of imm, which has a header, if that is the next word in the stream; else
+				 * node high 32 bits of imm: from there on the next word is a header, too, and not that one */
 	MD_NEXT,		/* the next node is in the stream */
 	MD_CODES
 };

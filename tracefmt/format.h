@@ -30,7 +30,7 @@
 #define TF_MAGIC_MEMORY "SondeMem" /* a thread's */
 #define TF_MAGIC_CODE "SondeCod"   /* descriptions */
 #define TF_MAGIC_PIECE "SondePce"  /* one chunk, or one object */
-#define TF_MEMORY_VERSION 6
+#define TF_MEMORY_VERSION 7
 #define TF_PIECE_SIZE 48
 /* What its body is. */
 enum tf_piece_way {

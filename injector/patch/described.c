@@ -40,7 +40,7 @@ static void append(struct inj_described *d, const struct tramp_mem_description *
 		uint64_t target = (uint64_t)f->ops[i].imm;
 
 		*op = f->ops[i];
-		if (op->code == MD_GOTO || op->code == MD_HEADERS)
+		if (op->code == MD_GOTO)
 			op->imm = (int64_t)(target + d->nnodes);
 		else if (op->code == MD_IF || op->code == MD_PEEK)
 			op->imm = (int64_t)(target + d->nnodes + ((uint64_t)d->nnodes << 32));

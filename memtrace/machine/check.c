@@ -91,7 +91,6 @@ bool mt_op_valid(const struct md_op *op)
 		return lanes(op);
 	case MD_IF:
 		return op->scale <= 15;
-	case MD_HEADERS:
 	case MD_GOTO:
 	case MD_PEEK:
 	case MD_NEXT:
@@ -173,7 +172,7 @@ static bool is_lanes(const struct md_op *op)
 /* Has to have MD_OBJECT in the register. */
 static bool reads_object(const struct md_op *op)
 {
-	if (has_address(op) || is_value(op) || is_end(op) || op->code == MD_SIZE || op->code == MD_HEADERS)
+	if (has_address(op) || is_value(op) || is_end(op) || op->code == MD_SIZE)
 		return false;
 	return op->base == MD_OBJECT || op->index == MD_OBJECT;
 }
@@ -241,32 +240,20 @@ static bool make_op(const struct mt_object *object, const struct md_op *op, uint
 	return (op->code != MD_ACCESS && !is_lanes(op)) || make_access(op, size, at);
 }
 
-/* What is looked for; @headers: MD_HEADERS, or NULL. */
-static bool make_peek(const struct mt_object *object, const struct md_op *headers, uint32_t target, struct mt_op *at)
-{
-	uint32_t first = headers ? (uint32_t)headers->imm : target;
-	uint32_t n = headers ? (uint32_t)((uint64_t)headers->imm >> 32) : 1;
-
-	at->size = object->first + first;
-	at->width = (uint8_t)n;
-	return n > 0 && n <= UINT8_MAX && first < object->nnodes && n <= object->nnodes - first;
-}
-
-static bool make_end(const struct mt_object *object, const struct md_op *op, const struct md_op *headers,
-		     struct mt_op *at)
+static bool make_end(const struct mt_object *object, const struct md_op *op, struct mt_op *at)
 {
 	uint32_t target = (uint32_t)op->imm, other = (uint32_t)((uint64_t)op->imm >> 32);
 	bool two = op->code == MD_IF || op->code == MD_PEEK;
 
 	*at = (struct mt_op){ .code = op->code, .scale = op->scale, .offset = UINT16_MAX };
 	if (op->code == MD_NEXT)
-		return !headers;
+		return true;
 	if (target >= object->nnodes || other >= (two ? object->nnodes : 1))
 		return false;
 	at->target = &object->nodes[target];
 	if (two)
 		at->other = &object->nodes[other];
-	return op->code == MD_PEEK ? make_peek(object, headers, target, at) : !headers;
+	return true;
 }
 
 /* The load address into its register, for operations that have no place for it. */
@@ -290,7 +277,7 @@ bool mt_node_make(struct mt_object *object, uint64_t start, const struct md_node
 		  const struct md_op *ops, struct mt_op *at, struct mt_node *made)
 {
 	bool header = node->flags & MD_NODE_HEADER;
-	const struct md_op *end = &ops[node->op + node->nops - 1], *headers = NULL;
+	const struct md_op *end = &ops[node->op + node->nops - 1];
 	uint32_t size = 0, words = header ? 4 : 0;
 	bool flags = false;
 
@@ -303,10 +290,6 @@ bool mt_node_make(struct mt_object *object, uint64_t start, const struct md_node
 			return false;
 		if (op->code == MD_SIZE) {
 			size = (uint32_t)op->imm;
-			continue;
-		}
-		if (op->code == MD_HEADERS) {
-			headers = op;
 			continue;
 		}
 		if (reads_object(op))
@@ -326,5 +309,5 @@ bool mt_node_make(struct mt_object *object, uint64_t start, const struct md_node
 	made->reads_flags |= end->code == MD_IF && !flags;
 	made->peeks = end->code == MD_PEEK;
 	object->reads_flags |= made->reads_flags;
-	return is_end(end) && agrees(node, made, words) && make_end(object, end, headers, at);
+	return is_end(end) && agrees(node, made, words) && make_end(object, end, at);
 }

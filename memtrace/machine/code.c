@@ -85,13 +85,11 @@ static bool count_room(const struct md_object *object, const struct md_node *nod
 	return true;
 }
 
-/* What is looked for in the stream is the header of where that leads, or that has none. */
+/* What is looked for in the stream has to be there. */
 static bool has_headers(const struct mt_object *made)
 {
 	for (uint32_t i = 0; i < made->nnodes; i++) {
-		const struct mt_op *end = mt_end(&made->nodes[i]);
-
-		if (made->nodes[i].peeks && end->target->header != mt_is_one(end))
+		if (made->nodes[i].peeks && !mt_end(&made->nodes[i])->target->header)
 			return false;
 	}
 	return true;

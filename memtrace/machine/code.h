@@ -28,14 +28,13 @@ struct mt_op {
 	uint8_t base, index;	/* slots */
 	uint8_t scale, width;
 	uint16_t offset;	/* of the instruction from the node's start */
-	uint32_t size;		/* from here to `words`: as in struct mt_access; MD_PEEK: the first id that it looks for, of
-				 * as many as `width` says */
+	uint32_t size;		/* from here to `words`: as in struct mt_access */
 	uint8_t kind;
 	uint8_t lanes;		/* enum md_mask; the upper half: bytes of an index */
 	uint16_t words;		/* bytes of the stream that it takes */
 	union {
 		int64_t imm;
-		const struct mt_node *target;	/* MD_GOTO; MD_IF: if the condition is true; MD_PEEK: if one of its ids is the next word */
+		const struct mt_node *target;	/* MD_GOTO; MD_IF: if the condition is true; MD_PEEK: if it is the next */
 	};
 	union {
 		uint64_t insn;	/* address in the program */
@@ -98,17 +97,6 @@ const struct mt_node *mt_find(const struct mt_code *code, uint32_t id);
 static inline const struct mt_op *mt_end(const struct mt_node *node)
 {
 	return &node->ops[node->nops];
-}
-
-/* Of MD_PEEK: does it look for its target's header, and no other? */
-static inline bool mt_is_one(const struct mt_op *peek)
-{
-	return peek->width == 1 && peek->size == peek->target->id;
-}
-
-static inline bool mt_is_looked_for(const struct mt_op *peek, uint32_t word)
-{
-	return word - peek->size < peek->width;
 }
 
 /* ---- making it (machine/check.c) ---- */

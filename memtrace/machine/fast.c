@@ -375,7 +375,7 @@ IF_##name: \
 	IF(L, 6);
 	IF(LE, 7);
 PEEK:
-	if (mt_is_looked_for(op, mt_load4(words)))
+	if (mt_load4(words) == op->target->id)
 		goto target;
 	goto other;
 NEXT:

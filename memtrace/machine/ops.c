@@ -418,12 +418,12 @@ static bool next_word(const struct mt_machine *m, uint32_t *word)
 	return true;
 }
 
-/* Is it the next word, or interrupted before that was written?  Where no word follows, there is none of it. */
-static bool comes_next(const struct mt_machine *m, const struct mt_op *peek)
+/* Is its header the next word, or interrupted before that was written?  Where no word follows, there is none of it. */
+static bool comes_next(const struct mt_machine *m, const struct mt_node *node)
 {
 	uint32_t word;
 
-	return next_word(m, &word) ? mt_is_looked_for(peek, word) : m->phase == MT_INTERRUPT && mt_place_ahead(m, peek);
+	return next_word(m, &word) ? word == node->id : m->phase == MT_INTERRUPT && mt_place_before(m, node);
 }
 
 static void leave(struct mt_machine *m, const struct mt_op *end)
@@ -435,7 +435,7 @@ static void leave(struct mt_machine *m, const struct mt_op *end)
 	else if (end->code == MD_IF)
 		next = mt_condition(&m->flags, end->scale) ? end->target : end->other;
 	else if (end->code == MD_PEEK)
-		next = comes_next(m, end) ? end->target : end->other;
+		next = comes_next(m, end->target) ? end->target : end->other;
 	m->place = (struct mt_place){ .node = next };
 	m->proven = false;
 }

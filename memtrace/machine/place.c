@@ -4,7 +4,6 @@
  */
 #include "memtrace/machine/state.h"
 
-enum { STEPS = 12 };	/* nodes that lead to the headers that are looked for, at most */
 enum { RCX = 1, RSI = 6, RDI = 7, STRING_REGS = 1 << RCX | 1 << RSI | 1 << RDI };
 
 enum mt_step mt_place_find(const struct mt_code *code, struct mt_place *place, const uint8_t *words,
@@ -139,27 +138,6 @@ bool mt_place_before(const struct mt_machine *m, const struct mt_node *node)
 {
 	return m->words == m->end && m->at.written == 0 && node == m->at_node && node->header &&
 	       m->stop == 0;
-}
-
-/* Does control come from one to the other without a word? */
-static bool leads_to(const struct mt_node *from, const struct mt_node *to, int steps)
-{
-	const struct mt_op *end = mt_end(from);
-
-	if (from == to)
-		return true;
-	if (from->words || end->code == MD_NEXT || !steps)
-		return false;
-	return leads_to(end->target, to, steps - 1) || (end->code != MD_GOTO && leads_to(end->other, to, steps - 1));
-}
-
-bool mt_place_ahead(const struct mt_machine *m, const struct mt_op *peek)
-{
-	const struct mt_node *node = m->at_node;
-
-	if (node->header)
-		return mt_is_looked_for(peek, node->id) && mt_place_before(m, node);
-	return m->words == m->end && m->at.written == 0 && leads_to(peek->target, node, STEPS);
 }
 
 bool mt_place_state(struct mt_machine *m)

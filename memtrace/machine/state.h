@@ -132,8 +132,6 @@ enum mt_reached {
 } mt_place_reached(const struct mt_machine *m);
 /* Where a word is needed, and there is none: can m->at be in front of @node's header? */
 bool mt_place_before(const struct mt_machine *m, const struct mt_node *node);
-/* ... can it be behind @peek where that looks, in front of the header that is looked for? */
-bool mt_place_ahead(const struct mt_machine *m, const struct mt_op *peek);
 /* Goes to where MD_CHUNK_STATE says. */
 bool mt_place_state(struct mt_machine *m);
 

@@ -104,29 +104,13 @@ static void repair_sums(struct input *in, uint32_t n)
 	}
 }
 
-/* Only headers can be looked for: the one of where it goes then, or others, if that has none. */
+/* Only what has a header can be looked for. */
 static void repair_peek(struct input *in, uint32_t n)
 {
-	struct md_op *ops = &in->ops[in->nodes[n].op], *end = &ops[in->nodes[n].nops - 1];
-	uint32_t target = (uint32_t)end->imm;
-	bool header = end->code == MD_PEEK && in->nodes[target].flags & MD_NODE_HEADER, several = false;
+	struct md_op *end = &in->ops[in->nodes[n].op + in->nodes[n].nops - 1];
 
-	for (struct md_op *op = ops; op < end; op++) {
-		uint32_t first = (uint8_t)op->imm % in->object.nnodes, more = (uint8_t)(op->imm >> 8);
-
-		if (op->code != MD_HEADERS)
-			continue;
-		op->imm = (int64_t)(header ? target | UINT64_C(1) << 32 :
-					     first | (uint64_t)(more % (in->object.nnodes - first) + 1) << 32);
-		several = true;
-	}
-	if (several && end->code != MD_PEEK) {
-		end->code = MD_PEEK;
-		end->imm = 0;
-		repair_peek(in, n);
-	} else if (end->code == MD_PEEK && !header && !several) {
+	if (end->code == MD_PEEK && !(in->nodes[(uint32_t)end->imm].flags & MD_NODE_HEADER))
 		end->code = MD_NEXT;
-	}
 }
 
 static bool describe(struct input *in, const uint8_t *head)

@@ -23,15 +23,12 @@ libtrampolines_la_SOURCES += \
 	trampolines/memory/plan/plan.c \
 	trampolines/memory/plan.h \
 	trampolines/memory/plan/ask.c \
-	trampolines/memory/plan/decide.c \
 	trampolines/memory/plan/describe.c \
 	trampolines/memory/plan/early.c \
 	trampolines/memory/plan/edges.c \
 	trampolines/memory/plan/facts.c \
 	trampolines/memory/plan/headers.c \
 	trampolines/memory/plan/paths.c \
-	trampolines/memory/plan/unroll.c \
-	trampolines/memory/plan/tails.c \
 	trampolines/memory/plan/known.c \
 	trampolines/memory/plan/loops.c \
 	trampolines/memory/plan/nodes.c \

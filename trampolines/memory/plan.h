@@ -64,7 +64,6 @@ struct mem_node {
 	bool kept;		/* the pointer stays in reg: then target and next have the same reg and parked, and are
 				 * entered the `kept` way; else it goes home */
 	bool last;		/* its last instruction is the block's last */
-	bool again;		/* another node has the same instructions */
 	bool leaves;		/* the way out, home or kept, is in front of its last instruction: a jump, call, return,
 				 * system call or trap */
 };

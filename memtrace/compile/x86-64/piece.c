@@ -261,20 +261,12 @@ static const struct mt_node *branch(struct mtc_build *b, const struct mt_node *n
 	return NULL;
 }
 
-/* Is the next word what is looked for?  Says by which condition. */
-static unsigned int peek(struct mtc_build *b, const struct mt_op *end)
+/* Compares the next word with the header that the node looks for. */
+static void peek(struct mtc_build *b, const struct mt_op *end)
 {
-	const struct mtc_mem word = { .base = MTC_R12, .index = MTC_NONE, .disp = (int32_t)b->at_word };
-
-	if (end->width == 1) {
-		mtc_rm_mem(&b->a, 4, 0x81, ALU_CMP, word);
-		mtc_u32(&b->a, end->size);
-		return CC_E;
-	}
-	mtc_rm_mem(&b->a, 4, 0x8b, MTC_RAX, word);
-	mtc_alu_imm(&b->a, 4, ALU_SUB, MTC_RAX, (int32_t)end->size);
-	mtc_alu_imm(&b->a, 4, ALU_CMP, MTC_RAX, end->width);
-	return CC_B;
+	mtc_rm_mem(&b->a, 4, 0x81, ALU_CMP,
+		   (struct mtc_mem){ .base = MTC_R12, .index = MTC_NONE, .disp = (int32_t)b->at_word });
+	mtc_u32(&b->a, end->target->id);
 }
 
 static const struct mt_node *end_node(struct mtc_build *b, const struct mt_node *node)
@@ -286,7 +278,8 @@ static const struct mt_node *end_node(struct mtc_build *b, const struct mt_node 
 		mtc_condition(b, node);
 		return branch(b, node, end->scale);
 	case MD_PEEK:
-		return branch(b, node, peek(b, end));
+		peek(b, end);
+		return branch(b, node, CC_E);
 	case MD_GOTO:
 		if (goes_on(b, end->target))
 			return end->target;

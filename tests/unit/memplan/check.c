@@ -11,7 +11,7 @@ struct check {
 	struct tramp_mem_facts *facts;	/* by instruction */
 	struct state *in;		/* by node */
 	uint32_t *since;
-	uint8_t *visited;		/* likewise */
+	bool *visited;			/* likewise */
 	uint64_t load_addr;
 };
 
@@ -209,85 +209,48 @@ static bool is_entry(const struct check *c, uint32_t node)
 	return false;
 }
 
-/* Headers that are looked for, on one of both ways. */
-struct looked {
-	uint32_t first, n;	/* nodes */
-	bool inside;		/* the next header is one of them; else, it is another one */
-	uint32_t silent;	/* nodes in front of it */
-};
+static const char *follow(struct check *c, uint32_t from, uint32_t other);
 
-static bool is_among(const struct looked *l, uint32_t node)
-{
-	return node - l->first < l->n;
-}
-
-static const char *follow(struct check *c, uint32_t from, struct looked *l);
-
-/* On the ways that lead to @i, may the first word be another one than such a header? */
-static const char *check_first(struct check *c, uint32_t i, struct looked *l)
+/* On the ways that lead to @i, may the first word be another one than a header, or that of @other? */
+static const char *check_first(struct check *c, uint32_t i, uint32_t other)
 {
 	const struct mem_node *n = &c->plan->nodes[i];
 
 	if (n->header)
-		return is_among(l, i) == l->inside ? NULL : "a header tells nothing";
+		return i == other ? "a header tells nothing" : NULL;
 	if (n->bytes)
 		return "a value may be taken for a header";
-	if (c->visited[i] == 1 + l->inside)
-		return NULL;
 	if (c->visited[i])
-		return "a place tells nothing";
-	c->visited[i] = 1 + l->inside;
-	l->silent++;
-	return follow(c, i, l);
+		return NULL;
+	c->visited[i] = true;
+	return follow(c, i, other);
 }
 
-static bool may_come_from_elsewhere(const struct check *c, const struct looked *l)
-{
-	for (uint32_t i = l->first; i < l->first + l->n; i++) {
-		if (is_entry(c, i))
-			return true;
-	}
-	return false;
-}
-
-static const char *follow(struct check *c, uint32_t from, struct looked *l)
+static const char *follow(struct check *c, uint32_t from, uint32_t other)
 {
 	const struct mem_node *n = &c->plan->nodes[from];
-	const char *wrong = n->target == TRAMP_NONE ? NULL : check_first(c, n->target, l);
+	const char *wrong = n->target == TRAMP_NONE ? NULL : check_first(c, n->target, other);
 	bool leaves = (n->target == TRAMP_NONE && n->next == TRAMP_NONE) ||
 		      (n->nops && n->last && c->flow->blocks[n->block].ends == TRAMP_END_TAIL_JCC);
 
 	if (!wrong && n->next != TRAMP_NONE)
-		wrong = check_first(c, n->next, l);
-	if (!wrong && leaves && (l->inside || may_come_from_elsewhere(c, l)))
+		wrong = check_first(c, n->next, other);
+	if (!wrong && leaves && is_entry(c, other))
 		wrong = "a header may come from elsewhere";
 	return wrong;
 }
 
 static const char *check_peek(struct check *c, uint32_t i)
 {
-	enum { SILENT = 8 };	/* few enough for the reader */
 	const struct mem_node *n = &c->plan->nodes[i];
 	const struct md_op *end = &c->plan->ops[n->op + n->nmdops - 1];
-	bool several = n->nmdops > 1 && end[-1].code == MD_HEADERS;
-	uint32_t target = (uint32_t)end->imm, other = (uint32_t)((uint64_t)end->imm >> 32);
-	struct looked l = { .first = target, .n = 1 };
-	const char *wrong = NULL;
 
 	if (end->code != MD_PEEK)
-		return several ? "headers that are not looked for" : NULL;
-	if (several)
-		l = (struct looked){ .first = (uint32_t)end[-1].imm, .n = (uint32_t)((uint64_t)end[-1].imm >> 32) };
-	if (c->plan->nodes[target].header == several || l.first >= c->plan->nnodes || l.n > c->plan->nnodes - l.first)
-		return "looks for something without a header";
+		return NULL;
 	memset(c->visited, 0, c->plan->nnodes);
-	l.inside = true;
-	if (several)
-		wrong = check_first(c, target, &l);
-	if (!wrong && l.silent > SILENT)
-		wrong = "too long a way to a header";
-	l.inside = false;
-	return wrong ? wrong : check_first(c, other, &l);
+	if (!c->plan->nodes[(uint32_t)end->imm].header)
+		return "looks for something without a header";
+	return check_first(c, (uint32_t)((uint64_t)end->imm >> 32), (uint32_t)end->imm);
 }
 
 static const char *check_entries(const struct check *c, uint32_t *node)

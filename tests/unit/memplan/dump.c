@@ -18,7 +18,7 @@ static void dump_op(const struct md_op *op)
 {
 	static const char *const codes[MD_CODES] = {
 		"value", "value_u32", "value_s32", "lea", "sub", "and", "or", "xor", "mul", "shl", "shr", "sar",
-		"rol", "mulhu", "mulhs", "bswap", "select", "sext", "zext", "flags", "access", "size", "string", "masked", "gather", "packed", "headers", "goto", "if",
+		"rol", "mulhu", "mulhs", "bswap", "select", "sext", "zext", "flags", "access", "size", "string", "masked", "gather", "packed", "goto", "if",
 		"peek", "next",
 	};
 

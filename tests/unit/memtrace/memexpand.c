@@ -23,7 +23,6 @@
 #define IF(cc, yes, no) OP(.code = MD_IF, .scale = cc, .imm = mxt_targets(yes, no))
 #define GOTO(n) OP(.code = MD_GOTO, .imm = n)
 #define PEEK(header, no) OP(.code = MD_PEEK, .imm = mxt_targets(header, no))
-#define HEADERS(first, n) OP(.code = MD_HEADERS, .imm = mxt_targets(first, n))
 #define NEXT OP(.code = MD_NEXT)
 
 enum { CC_B = 2, CC_E = 4, CC_NE = 5 };
@@ -622,45 +621,6 @@ static void paths(struct mxt_description *dp)
 	*dp = d;
 }
 
-/* Which of the headers of 3, 4 and 5 it is tells of two branches. */
-static void tails(struct mxt_description *dp)
-{
-	struct mxt_description d = { 0 };
-
-	mxt_node(&d, true);	/* 0 */
-	VALUE(0);
-	ACCESS(0, 0);
-	HEADERS(3, 3);
-	PEEK(2, 1);
-	mxt_node(&d, false);	/* 1 */
-	ACCESS(0, 8);
-	NEXT;
-	mxt_node(&d, false);	/* 2: only from 0 */
-	ACCESS(0, 16);
-	OP(.code = MD_FLAGS, .dst = MD_FLAGS_AND, .base = 0, .index = N, .width = 8, .imm = 1);
-	IF(CC_E, 3, 7);
-	mxt_node(&d, true);	/* 3: only from 2 */
-	ACCESS(0, 24);
-	GOTO(1);
-	mxt_node(&d, true);	/* 4: only from 7 */
-	ACCESS(0, 32);
-	NEXT;
-	mxt_node(&d, true);	/* 5: only from 7 */
-	OP(.code = MD_VALUE_U32, .dst = 1);
-	ACCESS(1, 40);
-	NEXT;
-	mxt_node(&d, true);	/* 6 */
-	VALUE(3);
-	ACCESS(3, 0);
-	NEXT;
-	mxt_node(&d, false);	/* 7: only from 2 */
-	ACCESS(0, 48);
-	ADD(0, 1);
-	ACCESS(0, 56);
-	PEEK(4, 5);
-	*dp = d;
-}
-
 /* Where the program is cut: in the node that is the @visit-th, in front of its header, or in front of operation @at - 1. */
 static void run_path(struct mxt_program *p, uint32_t visits, uint32_t visit, uint32_t at, bool signal)
 {
@@ -683,39 +643,24 @@ static void run_path(struct mxt_program *p, uint32_t visits, uint32_t visit, uin
 }
 
 /* Chunks end, and handlers come in between, at all places of all paths. */
-static void check_paths(const struct mxt_description *d)
-{
-	enum { VISITS = 6, PLACES = 5 };
-
-	for (uint64_t seed = 0; seed < 60; seed++) {
-		for (uint32_t place = 0; place < 2 * VISITS * PLACES; place++) {
-			struct mxt_program p;
-
-			mxt_start(&p, d, seed);
-			run_path(&p, VISITS, place / 2 / PLACES, place / 2 % PLACES, place % 2);
-			assert_false(p.ambiguous);
-			check_all(d, &p);
-			mxt_free(&p);
-		}
-	}
-}
-
 static void test_paths(void **state)
 {
+	enum { VISITS = 6, PLACES = 5 };
 	struct mxt_description d;
 
 	(void)state;
 	paths(&d);
-	check_paths(&d);
-}
+	for (uint64_t seed = 0; seed < 60; seed++) {
+		for (uint32_t place = 0; place < 2 * VISITS * PLACES; place++) {
+			struct mxt_program p;
 
-static void test_tails(void **state)
-{
-	struct mxt_description d;
-
-	(void)state;
-	tails(&d);
-	check_paths(&d);
+			mxt_start(&p, &d, seed);
+			run_path(&p, VISITS, place / 2 / PLACES, place / 2 % PLACES, place % 2);
+			assert_false(p.ambiguous);
+			check_all(&d, &p);
+			mxt_free(&p);
+		}
+	}
 }
 
 /* Which way was taken last is not known before a word follows, or the thread has ended. */
@@ -811,18 +756,6 @@ static void test_bad_descriptions(void **state)
 	BAD(d.ops[0].code = MD_NEXT);
 	BAD(d.ops[2] = ((struct md_op){ .code = MD_PEEK, .imm = mxt_targets(1, 0) }));	/* has no header */
 	BAD(d.ops[2] = ((struct md_op){ .code = MD_PEEK, .imm = mxt_targets(0, 9) }));
-	BAD(d.ops[0].code = MD_HEADERS);
-	tails(&good);
-	assert_int_equal(mxt_try(&good), MT_OK);
-	BAD(d.ops[2].imm = mxt_targets(3, 0));
-	BAD(d.ops[2].imm = mxt_targets(3, 256));
-	BAD(d.ops[2].imm = mxt_targets(7, 2));
-	BAD(d.ops[2].imm = mxt_targets(8, 1));
-	BAD(d.ops[2].imm = mxt_targets(2, 1));	/* has no header */
-	BAD(d.ops[3].imm = mxt_targets(4, 1));	/* has one */
-	BAD(d.ops[3].code = MD_GOTO);
-	BAD(d.ops[3].code = MD_NEXT);
-	loops(&good);
 	BAD(d.ops[0].dst = MD_FS);
 	BAD(d.ops[0].code = MD_VALUE_U32);
 	BAD(d.ops[1].width = 3);
@@ -949,7 +882,6 @@ int main(void)
 		cmocka_unit_test(test_state),
 		cmocka_unit_test(test_unproven),
 		cmocka_unit_test(test_paths),
-		cmocka_unit_test(test_tails),
 		cmocka_unit_test(test_unproven_path),
 		cmocka_unit_test(test_narrow_loops),
 		cmocka_unit_test(test_bad_descriptions),

@@ -235,34 +235,19 @@ static void any_op(struct mxt_description *d)
 static void repair_peeks(struct mxt_description *d)
 {
 	for (uint32_t i = 0; i < d->nops; i++) {
-		struct md_op *op = &d->ops[i], *front = i ? op - 1 : NULL;
-		bool header = d->nodes[(uint32_t)op->imm % MXT_NODES].flags & MD_NODE_HEADER;
+		struct md_op *op = &d->ops[i];
 
-		if (op->code != MD_PEEK)
-			continue;
-		if (front && front->code == MD_HEADERS)
-			front->imm = header ? mxt_targets((uint32_t)op->imm, 1) :
-					      mxt_targets(mxd_roll(d->nnodes / 2), 2 + mxd_roll(d->nnodes / 2));
-		else if (!header)
+		if (op->code == MD_PEEK && !(d->nodes[(uint32_t)op->imm].flags & MD_NODE_HEADER))
 			op->imm = mxt_targets(0, (uint32_t)((uint64_t)op->imm >> 32));
 	}
-}
-
-static void any_peek(struct mxt_description *d, uint32_t nodes)
-{
-	if (mxd_roll(2))
-		mxt_op(d, (struct md_op){ .code = MD_HEADERS, .base = N, .index = N });
-	mxt_op(d, (struct md_op){ .code = MD_PEEK, .imm = mxt_targets(mxd_roll(nodes), mxd_roll(nodes)) });
 }
 
 static void any_end(struct mxt_description *d)
 {
 	struct md_op op = { .code = (uint8_t)(MD_GOTO + mxd_roll(4)), .imm = mxd_roll(MXD_HANDLER) };
 
-	if (op.code == MD_PEEK) {
-		any_peek(d, MXD_HANDLER);
-		return;
-	}
+	if (op.code == MD_PEEK)
+		op.imm = mxt_targets(mxd_roll(MXD_HANDLER), mxd_roll(MXD_HANDLER));
 	if (op.code == MD_IF) {
 		mxt_op(d, any_flags(any_width()));
 		op.imm = mxt_targets(mxd_roll(MXD_HANDLER), mxd_roll(MXD_HANDLER));
@@ -335,10 +320,8 @@ void mxd_long(struct mxt_description *d)
 			long_op(d);
 		if (n == 0 || n == MXD_HANDLER)
 			end.code = MD_NEXT;
-		if (end.code == MD_PEEK) {
-			any_peek(d, NODES);
-			continue;
-		}
+		if (end.code == MD_PEEK)
+			end.imm = mxt_targets(mxd_roll(NODES), mxd_roll(NODES));
 		if (end.code == MD_IF) {
 			end.imm = mxt_targets(mxd_roll(NODES), mxd_roll(NODES));
 			end.scale = (uint8_t)mxd_roll(16);

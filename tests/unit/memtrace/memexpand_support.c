@@ -128,7 +128,7 @@ static void look_at_word(struct mxt_program *p, const void *word)
 
 	memcpy(&v, word, sizeof(v));
 	for (uint32_t i = 0; i < p->nlooked; i++)
-		p->ambiguous |= (v - p->looked[i].first < p->looked[i].n) != p->looked[i].taken;
+		p->ambiguous |= (v == p->looked[i].id) != p->looked[i].taken;
 	p->nlooked = 0;
 }
 
@@ -442,7 +442,6 @@ static void run_op(struct mxt_program *p, const struct md_op *op)
 			  size_of(p, op), op->dst, op);
 		break;
 	case MD_SIZE:
-	case MD_HEADERS:
 		break;
 	case MD_STRING:
 		string(p, op);
@@ -472,18 +471,13 @@ void mxt_run_to(struct mxt_program *p, uint32_t op)
 }
 
 /* Either way.  A cycle without words is ambiguous: there is no telling how often it has been run. */
-static void peek(struct mxt_program *p, const struct md_op *end, const struct md_op *front)
+static void peek(struct mxt_program *p, const struct md_op *end)
 {
 	uint32_t target = (uint32_t)end->imm;
-	bool several = front && front->code == MD_HEADERS;
-	struct mxt_looked looked = {
-		.first = MXT_FIRST + (several ? (uint32_t)front->imm : target),
-		.n = several ? (uint32_t)((uint64_t)front->imm >> 32) : 1,
-		.node = p->node, .target = target, .taken = mxt_random(p) >> 63,
-	};
+	struct mxt_looked looked = { .id = MXT_FIRST + target, .node = p->node, .taken = mxt_random(p) >> 63 };
 
 	for (uint32_t i = 0; i < p->nlooked; i++)
-		p->ambiguous |= p->looked[i].first == looked.first;
+		p->ambiguous |= p->looked[i].id == looked.id;
 	if (p->nlooked == MXT_LOOKED)
 		p->ambiguous = true;
 	else
@@ -505,22 +499,8 @@ bool mxt_run_node(struct mxt_program *p)
 	else if (end->code == MD_IF)
 		p->node = (uint32_t)((uint64_t)end->imm >> 32);
 	else if (end->code == MD_PEEK)
-		peek(p, end, node->nops > 1 ? end - 1 : NULL);
+		peek(p, end);
 	return end->code == MD_NEXT;
-}
-
-/* Without a word. */
-static bool leads_to(const struct mxt_description *d, uint32_t from, uint32_t to, int steps)
-{
-	const struct md_node *node = &d->nodes[from];
-	const struct md_op *end = &d->ops[node->op + node->nops - 1];
-
-	if (from == to)
-		return true;
-	if (node->bytes || end->code == MD_NEXT || !steps)
-		return false;
-	return leads_to(d, (uint32_t)end->imm, to, steps - 1) ||
-	       (end->code != MD_GOTO && leads_to(d, (uint32_t)((uint64_t)end->imm >> 32), to, steps - 1));
 }
 
 /* Interrupted before there was a word: of what has been looked at, the place has to tell; and that it was there twice, does not. */
@@ -530,9 +510,8 @@ static void look_at_place(struct mxt_program *p)
 
 	for (uint32_t i = 0; i < p->nlooked; i++) {
 		const struct mxt_looked *l = &p->looked[i];
-		bool told = header ? MXT_FIRST + p->node - l->first < l->n : leads_to(p->d, l->target, p->node, 12);
 
-		p->ambiguous |= told != l->taken || (!header && l->node == p->node);
+		p->ambiguous |= (l->id == MXT_FIRST + p->node) != l->taken || (!header && l->node == p->node);
 	}
 	p->nlooked = 0;
 }

@@ -52,9 +52,9 @@ struct mxt_chunk {
 
 /* What MD_PEEK has told of the next word. */
 struct mxt_looked {
-	uint32_t first, n;	/* ids */
-	uint32_t node, target;	/* from, and to if it is taken */
-	bool taken;		/* it is one of them, or it is not */
+	uint32_t id;		/* that it has looked for */
+	uint32_t node;		/* in which */
+	bool taken;		/* that is what comes next */
 };
 
 struct mxt_program {

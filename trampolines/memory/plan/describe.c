@@ -154,14 +154,6 @@ static int64_t looks_for(const struct mp_block *b, const struct mem_node *n)
 	return b->looks == MP_TARGET ? two(n->target, n->next) : two(n->next, n->target);
 }
 
-static bool put_headers(struct walk *w, const struct mp_block *b)
-{
-	const struct mp_tail *t = b->tail == TRAMP_NONE ? NULL : &w->p->unrolled.tails.v[b->tail];
-
-	return !t || put_op(w, (struct md_op){ .code = MD_HEADERS, .dst = MD_NONE, .base = MD_NONE, .index = MD_NONE,
-					       .imm = two(t->first, t->nodes) });
-}
-
 static bool put_end(struct walk *w)
 {
 	const struct mp_node *side = &w->p->nodes.v[w->node - w->p->plan->nodes];
@@ -174,8 +166,6 @@ static bool put_end(struct walk *w)
 		op.scale = side->cond;
 		op.imm = two(w->node->target, w->node->next);
 	} else if (side->end == MD_PEEK) {
-		if (!put_headers(w, b))
-			return false;
 		op.imm = looks_for(b, w->node);
 	}
 	return put_op(w, op);

@@ -146,14 +146,11 @@ static bool find_edge(struct mp *p, uint32_t from, struct mp_way *w, uint32_t *i
 
 /* ---- links ---- */
 
-bool mp_link_ways(struct mp *p, uint32_t block)
+static bool link_ways(struct mp *p, uint32_t block)
 {
-	struct mp_block *b = &p->blocks.v[block];
+	const struct mp_block *b = &p->blocks.v[block];
 	uint32_t last = mp_last_node(p, block), to[2] = { TRAMP_NONE, TRAMP_NONE };
 
-	if (b->linked)
-		return true;
-	b->linked = true;
 	for (uint32_t k = MP_TARGET; k <= MP_NEXT; k++) {
 		if (b->way[k] != TRAMP_NONE && !find_edge(p, last, &p->ways.v[b->way[k]], &to[k]))
 			return false;
@@ -199,10 +196,8 @@ bool mp_link(struct mp *p)
 		if (!p->plan->nodes[i].last)
 			p->plan->nodes[i].next = i + 1;
 	}
-	if (!mp_link_tails(p))
-		return false;
 	for (uint32_t i = 0; i < p->flow->nblocks; i++) {
-		if (!mp_link_ways(p, i) || !link_entry(p, i))
+		if (!link_ways(p, i) || !link_entry(p, i))
 			return false;
 	}
 	for (uint32_t i = 0; i < p->flow->nblocks; i++)

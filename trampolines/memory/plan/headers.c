@@ -19,6 +19,12 @@ static void set_end(struct mp *p, uint32_t i, uint8_t end)
 	}
 }
 
+/* Does the reader know which way the block's branch goes? */
+static bool is_decided(const struct mp_block *b)
+{
+	return b->cond != MP_NO_COND && b->real.out.conds >> b->cond & 1;
+}
+
 static void choose_end(struct mp *p, uint32_t i)
 {
 	const struct mp_block *b = &p->blocks.v[i];
@@ -27,7 +33,7 @@ static void choose_end(struct mp *p, uint32_t i)
 	if (!mp_rung(p, TRAMP_MEM_IMPLIED))
 		end = MD_NEXT;
 	else if (ends == TRAMP_END_JCC)
-		end = mp_is_decided(b) ? MD_IF : MD_NEXT;
+		end = is_decided(b) ? MD_IF : MD_NEXT;
 	else if (ends == TRAMP_END_FALL || ends == TRAMP_END_JMP)
 		end = b->way[MP_TARGET] != TRAMP_NONE || b->way[MP_NEXT] != TRAMP_NONE ? MD_GOTO : MD_NEXT;
 	set_end(p, i, end);
@@ -91,12 +97,6 @@ void mp_choose_header(const struct mp *p, uint32_t i)
 	b->header = !mp_rung(p, TRAMP_MEM_IMPLIED) || (any && !b->bare && unknown >= weight * known);
 }
 
-void mp_choose_each_header(const struct mp *p)
-{
-	for (uint32_t i = 0; i < p->flow->nblocks; i++)
-		mp_choose_header(p, i);
-}
-
 /* Is there a node in front of the way's end that has to have a header by itself? */
 static bool meets_header(const struct mp *p, uint32_t way)
 {
@@ -114,31 +114,15 @@ static void use_headers(struct mp *p, uint32_t i)
 		set_end(p, i, MD_NEXT);
 }
 
-/* It may have been done before. */
-static void forget(struct mp *p)
+bool mp_choose_headers(struct mp *p)
 {
-	for (uint32_t i = 0; i < p->flow->nblocks; i++) {
-		p->blocks.v[i].bare = p->blocks.v[i].relied = false;
-		p->blocks.v[i].tail = TRAMP_NONE;
-	}
-	for (uint32_t i = 0; i < p->nways; i++)
-		p->ways.v[i].tried = p->ways.v[i].relied = p->ways.v[i].own = p->ways.v[i].ahead = false;
-}
-
-static bool choose(struct mp *p)
-{
-	forget(p);
 	for (uint32_t i = 0; i < p->flow->nblocks; i++)
 		choose_end(p, i);
 	if (!break_cycles(p))
 		return false;
-	mp_choose_each_header(p);
-	return mp_choose_paths(p);
-}
-
-bool mp_choose_headers(struct mp *p)
-{
-	if (!choose(p) || (mp_drop_tails(p) && !choose(p)))
+	for (uint32_t i = 0; i < p->flow->nblocks; i++)
+		mp_choose_header(p, i);
+	if (!mp_choose_paths(p))
 		return false;
 	for (uint32_t i = 0; i < p->flow->nblocks; i++)
 		use_headers(p, i);

@@ -13,9 +13,6 @@
  *	memory/plan/loops.c		values that are stored on the way into loops
  *	memory/plan/headers.c	which nodes need no header
  *	memory/plan/paths.c		which more do not, since the next header tells
- *	memory/plan/decide.c		branches that are decided by values that are stored later anyway; then both once more
- *	memory/plan/unroll.c		loops several turns of which one header is to tell of; then all once more
- *	memory/plan/tails.c		what is behind such loops that the same header is to tell of
  *	memory/plan/want.c		which computations are of any use
  *	memory/plan/regs.c		which register holds the pointer in each node
  *	memory/plan/edges.c		nodes between the body nodes, and how all of them are linked
@@ -72,7 +69,6 @@ struct mp_insn {
 	/* What is decided. */
 	uint16_t store;		/* values stored in front of it */
 	uint16_t store_u32, store_s32; /* of these: in 4 bytes */
-	uint16_t asked;		/* of `need`: only for a branch */
 	uint8_t can;		/* bit i: computes[i] is possible; MP_FLAGS: so are the flags */
 	uint8_t keep;		/* ... and of use */
 };
@@ -96,13 +92,11 @@ struct mp_way {
 	uint32_t edge;		/* node on it, or TRAMP_NONE */
 	uint16_t values;	/* registers stored on it */
 	uint16_t u32, s32;	/* of these: in 4 bytes */
-	uint16_t before;	/* `values`, while others are tried */
 	float freq;
 	bool implied;		/* the reader knows that it is taken */
 	bool tried;		/* without a header, though it does not */
 	bool relied;		/* that it has a header */
 	bool own;		/* it has a node by itself */
-	bool ahead;		/* ... needs no header, since those of its tail are looked for */
 };
 
 enum { MP_TARGET, MP_NEXT };
@@ -115,10 +109,7 @@ struct mp_block {
 	bool relied;		/* ... which others rely on */
 	bool bare;		/* it has none in any case */
 	bool quiet;		/* nothing in it writes */
-	bool in_tail;
-	bool linked;
 	uint8_t looks;		/* MD_PEEK: for which way */
-	uint32_t tail;		/* ... that way's, if that is `ahead`, or TRAMP_NONE */
 	uint8_t end;		/* of its last node: MD_GOTO, MD_IF, MD_PEEK, MD_NEXT */
 	uint8_t cond;		/* its condition, or MP_NO_COND: it does not end with a conditional jump to blocks */
 	uint32_t way[2];	/* MP_TARGET, MP_NEXT, or TRAMP_NONE */
@@ -154,34 +145,10 @@ struct mp_node {
 
 #define MP_ARRAY(type) struct { type *v; size_t room; }
 
-/* Behind a way out of a loop that has more turns. */
-struct mp_tail {
-	uint32_t from;			/* block whose way it is */
-	uint8_t way;			/* MP_TARGET, MP_NEXT */
-	uint32_t at, n;			/* its blocks: tail_blocks[at .. at + n), each with one way in */
-	bool named;			/* all ways out of it have headers, in nodes by themselves */
-	bool useless;			/* nobody looks for them, in the plan before */
-	uint32_t first, nodes;		/* among which these are */
-};
-
-/* A flow of ours with more blocks. */
-struct mp_unrolled {
-	struct tramp_flow flow;
-	MP_ARRAY(struct tramp_block) blocks;
-	MP_ARRAY(struct tramp_op) ops;
-	MP_ARRAY(uint32_t) origin;	/* by block: that of the function's own flow */
-	MP_ARRAY(bool) loops;		/* which have more turns */
-	MP_ARRAY(struct mp_tail) tails;
-	MP_ARRAY(uint32_t) tail_blocks;
-	uint32_t ntails, ntail_blocks;
-};
-
 struct mp {
 	struct mem_plan *plan;
 	const struct tramp_mem_env *env;
-	const struct tramp_flow *flow;	/* the function's, or unrolled.flow */
-	uint32_t norig;			/* its blocks; what follows stands for some of them once more */
-	struct mp_unrolled unrolled;
+	const struct tramp_flow *flow;
 	uint64_t load_addr;
 	bool lost;		/* no memory */
 	uint32_t nways;
@@ -235,20 +202,6 @@ static inline struct mp_insn *mp_insn_of(const struct mp *p, const struct mem_no
 static inline uint32_t mp_bytes(mp_set values, mp_set narrow)
 {
 	return 8 * (uint32_t)__builtin_popcount(values) - 4 * (uint32_t)__builtin_popcount(values & narrow);
-}
-
-/* Does the reader know which way the block's branch goes? */
-static inline bool mp_is_decided(const struct mp_block *b)
-{
-	return b->cond != MP_NO_COND && b->real.out.conds >> b->cond & 1;
-}
-
-/* Does control come to block @i by block @by only? */
-static inline bool mp_dominates(const struct mp *p, uint32_t i, uint32_t by)
-{
-	while (i != TRAMP_NONE && i != by)
-		i = p->flow->blocks[i].idom;
-	return i == by;
 }
 
 /* What an instruction writes. */
@@ -316,66 +269,6 @@ bool mp_know_more(struct mp *p, uint32_t block, uint32_t not_in_loop) TRAMP_MUST
 /* Everywhere; from now on instructions and ways hold what is stored. */
 void mp_know_all(struct mp *p);
 
-/* ---- memory/plan/decide.c ---- */
-
-/* Given all headers. */
-bool mp_decide(struct mp *p) TRAMP_MUST_CHECK;
-
-/* ---- memory/plan/unroll.c ---- */
-
-/* Given all headers: p->flow is to be planned anew if there is *any loop with more turns now. */
-bool mp_unroll(struct mp *p, bool *any) TRAMP_MUST_CHECK;
-
-/* Is it in a loop that has more turns? */
-bool mp_is_unrolled(const struct mp *p, uint32_t block);
-
-/* Known ways out of such loops get a header, unless one comes first anyway: it tells how many turns there were.  Says if any. */
-bool mp_name_exits(struct mp *p);
-
-/* Can it have copies: nothing in it writes, control comes to it from the function's own blocks alone, and goes on to such? */
-bool mp_is_inner(const struct mp *p, uint32_t block);
-
-/* Room for @times copies of blocks, in unrolled.flow. */
-bool mp_copy_room(struct mp *p, const uint32_t *blocks, uint32_t n, uint32_t times) TRAMP_MUST_CHECK;
-
-/* Valid until the next mp_copy_room(). */
-struct tramp_block *mp_copy_block(struct mp *p, uint32_t from);
-
-/* A loop that has been unrolled. */
-struct mp_turns {
-	const uint32_t *members;	/* its blocks */
-	uint32_t n, loop, head;
-	uint32_t first;			/* of its new blocks: those of turn 1, in the order of members, of turn 2, ... */
-	uint32_t turns;
-};
-
-/* A member, where it is in a turn; turn 0 is the loop itself. */
-static inline uint32_t mp_in_turn(const struct mp_turns *u, uint32_t member, uint32_t turn)
-{
-	return turn ? u->first + (turn - 1) * u->n + member : u->members[member];
-}
-
-/* All is planned: nodes name blocks of the function's own flow. */
-void mp_name_origins(struct mp *p);
-
-/* ---- memory/plan/tails.c ---- */
-
-/* Given the plan of the function's own flow; @most: blocks that there may be. */
-bool mp_add_tails(struct mp *p, const struct mp_turns *u, uint32_t most) TRAMP_MUST_CHECK;
-
-/* Ways out of tails get headers.  Says if any. */
-bool mp_name_tails(struct mp *p);
-
-/* Who looks for the header of a way to a tail looks for the tail's instead; and back. */
-void mp_look_ahead(struct mp *p);
-void mp_look_back(struct mp *p, struct mp_block *b);
-
-/* Says if some have headers that nobody looks for: to be planned anew, without. */
-bool mp_drop_tails(struct mp *p);
-
-/* Links their blocks, so that nodes with headers that are looked for follow each other. */
-bool mp_link_tails(struct mp *p) TRAMP_MUST_CHECK;
-
 /* ---- memory/plan/want.c ---- */
 
 /* Sets `want` of the blocks of a loop: what is wanted in it. */
@@ -398,14 +291,9 @@ bool mp_choose_headers(struct mp *p) TRAMP_MUST_CHECK;
 /* Has the block a header, or those that lead to it? */
 void mp_choose_header(const struct mp *p, uint32_t block);
 
-void mp_choose_each_header(const struct mp *p);
-
 /* ---- memory/plan/paths.c ---- */
 
 bool mp_choose_paths(struct mp *p) TRAMP_MUST_CHECK;
-
-/* Is the first word on all ways that lead on from the block's start a header?  Then another one can be told from it. */
-bool mp_begins_with_header(struct mp *p, uint32_t block);
 
 /* ---- memory/plan/regs.c ---- */
 
@@ -414,9 +302,6 @@ bool mp_choose_regs(struct mp *p) TRAMP_MUST_CHECK;
 /* ---- memory/plan/edges.c ---- */
 
 bool mp_link(struct mp *p) TRAMP_MUST_CHECK;
-
-/* A block's ways; those that have been linked stay. */
-bool mp_link_ways(struct mp *p, uint32_t block) TRAMP_MUST_CHECK;
 
 /* ---- memory/plan/room.c ---- */
 

@@ -21,7 +21,7 @@ struct search {
 	struct mp *p;
 	uint32_t *seen, *stack;	/* by block: the search that has been there */
 	uint32_t number, depth, steps;
-	uint32_t other;		/* way whose header must not come first; TRAMP_NONE: any may */
+	uint32_t other;		/* way whose header must not come first */
 	bool note;		/* ... what is relied on */
 	bool clash;		/* it is the header of a block that comes first */
 	bool changed;		/* headers have come or gone */
@@ -47,7 +47,7 @@ static bool begin(struct search *s, struct mp *p)
 
 	if (!mp_reserve(p, &p->stack, 2 * (size_t)n))
 		return false;
-	*s = (struct search){ .p = p, .seen = p->stack.v, .stack = p->stack.v + n, .other = TRAMP_NONE };
+	*s = (struct search){ .p = p, .seen = p->stack.v, .stack = p->stack.v + n };
 	memset(s->seen, 0, n * sizeof(*s->seen));
 	return true;
 }
@@ -83,24 +83,22 @@ static bool follow(struct search *s, uint32_t way)
 	struct mp_way *w = &s->p->ways.v[way];
 	struct mp_block *to = &s->p->blocks.v[w->to];
 
-	if (w->ahead)
-		return way != s->other;
 	if (w->implied && w->values)
 		return false;
 	if (w->implied && !to->header)
 		return visit(s, w->to);
 	w->relied |= s->note && !w->implied;
 	to->relied |= s->note && to->header;
-	return s->other == TRAMP_NONE || !is_other(s, way);
+	return !is_other(s, way);
 }
 
 /* Control leaves: the header of any block that it comes to from elsewhere may be next. */
 static bool may_leave(struct search *s)
 {
 	const struct mp_way *other = &s->p->ways.v[s->other];
-	const struct mp_block *to = s->other == TRAMP_NONE ? NULL : &s->p->blocks.v[other->to];
+	const struct mp_block *to = &s->p->blocks.v[other->to];
 
-	s->clash = to && is_blocks(s->p, other) && to->outside && !to->polled;
+	s->clash = is_blocks(s->p, other) && to->outside && !to->polled;
 	return !s->clash;
 }
 
@@ -150,13 +148,6 @@ static bool tells(struct search *s, const struct mp_block *b, bool note)
 	return run(s, silent->to) || (s->clash && make_bare(s, other->to) && run(s, silent->to));
 }
 
-bool mp_begins_with_header(struct mp *p, uint32_t block)
-{
-	struct search s;
-
-	return p->blocks.v[block].header || (begin(&s, p) && run(&s, block));
-}
-
 static void set_way(struct mp *p, struct mp_block *b, uint32_t k, bool silent)
 {
 	struct mp_way *w = &p->ways.v[b->way[k]];
@@ -194,12 +185,11 @@ static uint32_t candidate(const struct mp *p, const struct mp_block *b)
 	return first && (!second || target->freq > next->freq) ? MP_TARGET : MP_NEXT;
 }
 
-/* @unrolled: only of loops that have been made for it. */
-static void try_ways(struct mp *p, bool unrolled)
+static void try_ways(struct mp *p)
 {
 	for (uint32_t i = 0; i < p->flow->nblocks; i++) {
 		struct mp_block *b = &p->blocks.v[i];
-		uint32_t k = is_open(p, i) && (!unrolled || mp_is_unrolled(p, i)) ? candidate(p, b) : 2;
+		uint32_t k = is_open(p, i) ? candidate(p, b) : 2;
 
 		if (k == 2)
 			continue;
@@ -208,7 +198,6 @@ static void try_ways(struct mp *p, bool unrolled)
 	}
 }
 
-/* Of a loop that has more turns, the last one has to give up: so that is looked at first. */
 static void give_up_once(struct search *s, bool all)
 {
 	for (uint32_t i = s->p->flow->nblocks; i-- > 0;) {
@@ -216,7 +205,6 @@ static void give_up_once(struct search *s, bool all)
 
 		if (b->end != MD_PEEK || (!all && tells(s, b, false)))
 			continue;
-		mp_look_back(s->p, b);
 		set_way(s->p, b, !b->looks, false);
 		s->changed = true;
 	}
@@ -261,16 +249,11 @@ bool mp_choose_paths(struct mp *p)
 		return true;
 	for (uint32_t i = 0; i < p->flow->nblocks; i++)
 		p->blocks.v[i].quiet = is_quiet(p, i);
-	if (mp_name_tails(p))
-		mp_choose_each_header(p);
-	if (mp_name_exits(p))
-		mp_choose_each_header(p);
 	if (!begin(&s, p))
 		return false;
-	for (int round = 0; round < 3; round++) {	/* one way, then the other */
-		try_ways(p, round == 0);
+	for (int round = 0; round < 2; round++) {	/* one way, then the other */
+		try_ways(p);
 		give_up(&s);
-		mp_look_ahead(p);
 		note_headers(&s);
 	}
 	own_headers(p);

@@ -2,8 +2,6 @@
 /*
  * How a function is instrumented for memory: the steps, one behind the other.
  */
-#include <string.h>
-
 #include "trampolines/memory/plan/passes.h"
 
 bool mp_grow(struct mp *p, void **v, size_t *room, size_t n, size_t size)
@@ -24,8 +22,7 @@ bool mp_grow(struct mp *p, void **v, size_t *room, size_t n, size_t size)
 	return true;
 }
 
-/* What is in the stream. */
-static enum tramp_mirror_status plan_stream(struct mp *p)
+static enum tramp_mirror_status plan_all(struct mp *p)
 {
 	enum tramp_mirror_status status = mp_read_facts(p);
 
@@ -38,24 +35,11 @@ static enum tramp_mirror_status plan_stream(struct mp *p)
 	if (!mp_cut(p) || !mp_hoist(p))
 		return TRAMP_MIRROR_MEMORY;
 	mp_meet(p);
-	return mp_choose_headers(p) && mp_decide(p) ? TRAMP_MIRROR_OK : TRAMP_MIRROR_MEMORY;
-}
-
-static enum tramp_mirror_status plan_all(struct mp *p)
-{
-	enum tramp_mirror_status status = plan_stream(p);
-	bool again = false;
-
-	if (status == TRAMP_MIRROR_OK && !mp_unroll(p, &again))
+	if (!mp_choose_headers(p))
 		return TRAMP_MIRROR_MEMORY;
-	if (again)
-		status = plan_stream(p);
-	if (status != TRAMP_MIRROR_OK)
-		return status;
 	mp_want_all(p);
 	if (!mp_choose_regs(p) || !mp_link(p) || !mp_place_checks(p) || !mp_describe(p))
 		return TRAMP_MIRROR_MEMORY;
-	mp_name_origins(p);
 	return TRAMP_MIRROR_OK;
 }
 
@@ -67,7 +51,6 @@ enum tramp_mirror_status mem_plan(struct mp *p, struct mem_plan *plan, const str
 	p->plan = plan;
 	p->env = env;
 	p->flow = flow;
-	p->norig = flow->nblocks;
 	p->load_addr = load_addr;
 	p->lost = false;
 	if (flow->flags & TRAMP_FLOW_BAD_CODE || flow->entry >= flow->nblocks)
@@ -98,12 +81,6 @@ void mem_planner_free(struct mp *p)
 	free(p->regions.v);
 	free(p->nodes.v);
 	free(p->stack.v);
-	free(p->unrolled.blocks.v);
-	free(p->unrolled.ops.v);
-	free(p->unrolled.origin.v);
-	free(p->unrolled.loops.v);
-	free(p->unrolled.tails.v);
-	free(p->unrolled.tail_blocks.v);
 	free(p);
 }
 

@@ -15,6 +15,13 @@ static bool has_dead_flags(const struct mp *p, uint32_t i)
 	return !(p->flow->blocks[i].live_in & TRAMP_STATUS);
 }
 
+static bool dominates(const struct mp *p, uint32_t by, uint32_t i)
+{
+	while (i != TRAMP_NONE && i != by)
+		i = p->flow->blocks[i].idom;
+	return i == by;
+}
+
 /* Does each turn of the loop come by block @at? */
 static bool is_on_all_turns(const struct mp *p, uint32_t loop, uint32_t at)
 {
@@ -23,7 +30,7 @@ static bool is_on_all_turns(const struct mp *p, uint32_t loop, uint32_t at)
 	for (uint32_t i = 0; i < p->flow->nblocks; i++) {
 		const struct tramp_block *b = &p->flow->blocks[i];
 
-		if ((b->target == head || b->next == head) && mp_in_loop(p, i, loop) && !mp_dominates(p, i, at))
+		if ((b->target == head || b->next == head) && mp_in_loop(p, i, loop) && !dominates(p, at, i))
 			return false;
 	}
 	return true;
@@ -118,7 +125,7 @@ bool mp_choose_polls(struct mp *p)
 	memset(plan->poll, 0, n * sizeof(*plan->poll));
 	if (p->env->sampled)
 		poll_loops(p);
-	for (uint32_t i = 0; i < p->norig && p->env->sampled && p->flow->flags & TRAMP_FLOW_IRREDUCIBLE; i++) {
+	for (uint32_t i = 0; i < n && p->env->sampled && p->flow->flags & TRAMP_FLOW_IRREDUCIBLE; i++) {
 		poll_back(p, i, p->flow->blocks[i].target);
 		poll_back(p, i, p->flow->blocks[i].next);
 	}

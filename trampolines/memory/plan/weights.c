@@ -41,7 +41,7 @@ float mp_level_size(const struct mp *p, uint32_t loop)
 {
 	float n = 0;
 
-	for (uint32_t i = 0; i < p->norig; i++) {
+	for (uint32_t i = 0; i < p->flow->nblocks; i++) {
 		if (p->flow->blocks[i].loop == loop)
 			n += size_of(p, &p->flow->blocks[i]);
 	}
@@ -85,7 +85,7 @@ static uint32_t rounded(float weight)
 bool mp_weigh(struct mp *p)
 {
 	struct mem_plan *plan = p->plan;
-	uint32_t n = p->norig;
+	uint32_t n = p->flow->nblocks;
 
 	if (!p->env->count)
 		return true;

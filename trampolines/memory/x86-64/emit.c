@@ -28,7 +28,6 @@ enum {
 	UNDO_MAX = 26,		/* ... also in the slow path */
 	LEAVE_MAX = 18,
 	COUNT_MAX = 13 + 6,
-	AGAIN_MAX = 48,		/* what a copy's last instruction becomes */
 };
 
 void tramp_mirror_memory(struct tramp_mirror *m, const struct tramp_mem_env *env, uint64_t load_addr)
@@ -144,13 +143,10 @@ static size_t action_room(const struct mem_action *a)
 static size_t node_room(const struct tramp_mirror *m, const struct mem_node *node)
 {
 	const struct mem_action *v = m->mem->plan.actions + node->action;
-	const struct tramp_block *fb = mir_flow_block(m, node->block);
 	size_t room = JUMPS_MAX + (m->mem->env.count ? COUNT_MAX + SLOW_MAX + LEAVE_MAX : 0);
 
 	if (node->reg != RT_MEM_NO_REG)
 		room += HEADER_MAX + HOME_IN_MAX + GUESS_MAX + HOME_OUT_MAX;
-	if (node->again)
-		room += fb->end - fb->start + AGAIN_MAX;
 	if (node->owner)
 		room += OWNER_MAX + SLOW_MAX + SAVE_MAX + UNDO_MAX;
 	for (uint32_t i = 0; i < node->nactions; i++)
@@ -205,7 +201,7 @@ static void settle(struct tramp_mirror *m, uint32_t next)
 	while (mem->fall != TRAMP_NONE && mem->fall != next) {
 		uint32_t n = mem->fall;
 
-		if ((mem_node(m, n)->nops == 0 || mem_node(m, n)->again) && !is_emitted(m, n)) {
+		if (mem_node(m, n)->nops == 0 && !is_emitted(m, n)) {
 			put_node(m, n);
 			continue;
 		}
