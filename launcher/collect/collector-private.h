@@ -21,6 +21,7 @@ struct process {
 	int pidfd; /* -1: not to be had */
 	bool dead; /* when we first heard of it */
 	bool gone; /* its rings are finished */
+	int mem; /* of sampler_open(); -1: its threads are not switched */
 };
 
 /* One ring, as we see it. */
@@ -38,7 +39,7 @@ struct feed {
 	bool mem_ours; /* what the thread has handed to modules itself has been taken over */
 	struct analysis_thread *analysis; /* NULL: none */
 	struct sampled sampled;
-	bool may_switch; /* it is a process of the program's */
+	int memory; /* of its process: struct process, mem */
 };
 
 struct collector {
@@ -86,6 +87,8 @@ void collector_comm(pid_t pid, pid_t tid, char *comm, size_t size);
 /* The inode of our PID namespace. */
 uint32_t collector_namespace(void);
 void collector_add_process(struct collector *c, pid_t pid, uint32_t ns);
+/* Its memory, for sampler_visit(); -1: it is not a process of the program's, as far as can be known. */
+int collector_process_memory(struct collector *c, pid_t pid, uint32_t ns);
 /* Rings of processes that have ended are finished, so that others can have them.  The program's end is told to us. */
 void collector_reap(struct collector *c);
 unsigned int collector_still_running(const struct collector *c);

@@ -71,7 +71,7 @@ uint32_t collector_namespace(void)
 /* A process of another PID namespace has a number that means somebody else here: leave it alone. */
 static struct process watch(pid_t pid, uint32_t ns)
 {
-	struct process p = { .pid = pid, .pidfd = -1 };
+	struct process p = { .pid = pid, .pidfd = -1, .mem = -1 };
 
 	if (ns == 0 || ns != collector_namespace())
 		return p;
@@ -95,6 +95,20 @@ void collector_add_process(struct collector *c, pid_t pid, uint32_t ns)
 	v[c->nprocesses++] = watch(pid, ns);
 	collector_comm(pid, pid, comm, sizeof(comm));
 	collector_check(c, tf_writer_process(c->writer, pid, read_parent(pid), comm[0] ? comm : NULL));
+}
+
+int collector_process_memory(struct collector *c, pid_t pid, uint32_t ns)
+{
+	for (size_t i = 0; i < c->nprocesses && c->sampler.hz > 0 && ns == collector_namespace(); i++) {
+		struct process *p = &c->processes[i];
+
+		if (p->pid != pid || p->gone)
+			continue;
+		if (p->mem < 0)
+			p->mem = sampler_open(pid, c->fd);
+		return p->mem;
+	}
+	return -1;
 }
 
 /* A process that is dead, a zombie too, makes its pidfd readable. */
@@ -182,7 +196,9 @@ void collector_reap(struct collector *c)
 		finish_process(c, p, was_killed(c, p));
 		if (p->pidfd >= 0)
 			close(p->pidfd);
-		p->pidfd = -1;
+		if (p->mem >= 0)
+			close(p->mem);
+		p->pidfd = p->mem = -1;
 	}
 }
 

@@ -141,8 +141,7 @@ bool collector_open_feed(struct collector *c, struct feed *f)
 	f->pid = f->head->pid;
 	collector_comm(f->pid, f->head->tid, comm, sizeof(comm));
 	collector_add_process(c, f->pid, f->head->pid_ns);
-	f->may_switch = c->sampler.hz > 0 && f->head->pid_ns == collector_namespace() &&
-			sampler_maps(f->pid, c->fd);
+	f->memory = collector_process_memory(c, f->pid, f->head->pid_ns);
 	collector_check(c, tf_thread_create(c->writer, &f->thread, f->pid, f->head->tid,
 				  comm[0] ? comm : NULL, f->head->first_tsc));
 	if (f->thread && c->analysis)

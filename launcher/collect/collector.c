@@ -261,8 +261,8 @@ static int64_t switch_all(struct collector *c)
 		struct feed *f = &c->feeds[i];
 		int64_t ns = INT64_MAX;
 
-		if (f->thread && f->may_switch)
-			ns = sampler_visit(&c->sampler, f->head, &f->sampled, f->pid);
+		if (f->thread && f->memory >= 0)
+			ns = sampler_visit(&c->sampler, f->head, &f->sampled, f->memory);
 		if (ns < soonest)
 			soonest = ns;
 	}

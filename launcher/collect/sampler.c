@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "launcher/collect/sampler.h"
 
+#include <fcntl.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
-#include <sys/uio.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "tracefmt/write/writer.h"
 
@@ -101,7 +103,7 @@ struct sonde_trace_sampled sampled_result(const struct sample_times *t, const st
 
 /* ---- switching ---- */
 
-bool sampler_maps(pid_t pid, int fd)
+static bool maps(pid_t pid, int fd)
 {
 	unsigned long long inode;
 	unsigned int major, minor;
@@ -121,21 +123,34 @@ bool sampler_maps(pid_t pid, int fd)
 	return found;
 }
 
-static void write_zero(pid_t pid, uint64_t addr)
+/* If it executes another program before its mappings are read, they do not hold the file. */
+int sampler_open(pid_t pid, int fd)
+{
+	char path[32];
+	int mem;
+
+	snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
+	mem = open(path, O_WRONLY | O_CLOEXEC);
+	if (mem >= 0 && !maps(pid, fd)) {
+		close(mem);
+		return -1;
+	}
+	return mem;
+}
+
+static void write_zero(int mem, uint64_t addr)
 {
 	uint64_t zero = 0;
-	struct iovec from = { &zero, sizeof(zero) };
-	struct iovec to = { (void *)addr, sizeof(zero) };	/* NOLINT: the program's */
 
-	/* a process that is gone, or has become another program, is not to be switched */
-	(void)!process_vm_writev(pid, &from, 1, &to, 1, 0);
+	if (addr <= INT64_MAX)
+		(void)!pwrite(mem, &zero, sizeof(zero), (off_t)addr); /* the process may be gone */
 }
 
 /*
  * A thread that sleeps does not notice; one that writes its limit at the same time may miss it.  So it is done again,
  * after longer and longer times.
  */
-int64_t sampler_visit(const struct sampler *s, struct ring_head *head, struct sampled *f, pid_t pid)
+int64_t sampler_visit(const struct sampler *s, struct ring_head *head, struct sampled *f, int mem)
 {
 	struct ring_sample *r = &head->sample;
 	uint32_t phase = atomic_load_explicit(&r->phase, memory_order_acquire);
@@ -150,7 +165,7 @@ int64_t sampler_visit(const struct sampler *s, struct ring_head *head, struct sa
 	}
 	if (now < f->due)
 		return in_ns(s, f->due - now);
-	write_zero(pid, phase == RING_PHASE_OFF ? r->off_at : r->limit_at);
+	write_zero(mem, phase == RING_PHASE_OFF ? r->off_at : r->limit_at);
 	f->due = now + f->wait;
 	if ((double)f->wait < AGAIN_MAX_NS / 1e9 * s->hz)
 		f->wait *= 2;

@@ -6,7 +6,6 @@
 #ifndef SONDE_LAUNCHER_COLLECT_SAMPLER_H
 #define SONDE_LAUNCHER_COLLECT_SAMPLER_H
 
-#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -44,10 +43,14 @@ void sampled_add(struct sampled_sums *to, const struct sampler *s, const struct 
 /* For the trace. */
 struct sonde_trace_sampled sampled_result(const struct sample_times *t, const struct sampled_sums *s);
 
-/* Does what is due, in process @pid.  When to come again: ns, or INT64_MAX. */
-int64_t sampler_visit(const struct sampler *s, struct ring_head *head, struct sampled *f, pid_t pid);
+/*
+ * A descriptor of the memory of a process that has inherited the file @fd, and mapped it; -1: it has not.  What it says
+ * of itself is not trusted.  The descriptor is the caller's; it belongs to what the process runs now, not to what it may
+ * execute later: then nothing is written any more.
+ */
+int sampler_open(pid_t pid, int fd);
 
-/* Has the process inherited the file @fd, and mapped it?  What it says of itself is not trusted. */
-bool sampler_maps(pid_t pid, int fd);
+/* Does what is due, in the memory @mem.  When to come again: ns, or INT64_MAX. */
+int64_t sampler_visit(const struct sampler *s, struct ring_head *head, struct sampled *f, int mem);
 
 #endif

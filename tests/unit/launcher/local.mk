@@ -28,7 +28,7 @@ tests_unit_launcher_proto_SOURCES = tests/unit/launcher/proto.c $(LAUNCHER_TEST_
 tests_unit_launcher_proto_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_launcher_proto_LDADD = $(LAUNCHER_TEST_LIBS)
 
-PURE_TESTS += tests/unit/launcher/sampler
+UNIT_TESTS += tests/unit/launcher/sampler
 tests_unit_launcher_sampler_SOURCES = tests/unit/launcher/sampler.c launcher/collect/sampler.c
 tests_unit_launcher_sampler_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_launcher_sampler_LDADD = libtracefmt.la $(CMOCKA_LIBS)

@@ -1,9 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What is reported of sampled memory accesses (launcher/collect/sampler.c). */
+/* Which threads are switched, and what is reported of sampled memory accesses (launcher/collect/sampler.c). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -63,12 +70,117 @@ static void damaged_times(void **state)
 	assert_int_equal(result(3000).on, 0);
 }
 
-int main(void)
+/* ---- switching ---- */
+
+#define WORD UINT64_C(0x100000000000)
+#define OTHER "another program"
+
+/* What stands at WORD, that was not 0. */
+static uint64_t *map_word(void)
+{
+	uint64_t *word = mmap((void *)WORD, 4096, PROT_READ | PROT_WRITE, /* NOLINT: the same in both programs */
+			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+
+	if (word == MAP_FAILED)
+		_exit(2);
+	*word = 1;
+	return word;
+}
+
+static void say_and_wait(int to, int from)
+{
+	char c = 0;
+
+	if (write(to, &c, 1) != 1 || read(from, &c, 1) != 1)
+		_exit(3);
+}
+
+/* A process of the program's, with the file @fd; @executes: something else, which has memory at the same place. */
+static void process(int fd, bool executes, const int to[2], const int from[2])
+{
+	const volatile uint64_t *word = map_word();
+	char out[16], in[16];
+
+	if (mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0) == MAP_FAILED)
+		_exit(4);
+	say_and_wait(to[1], from[0]);
+	if (!executes)
+		say_and_wait(to[1], from[0]);
+	if (!executes)
+		_exit(*word != 0);
+	snprintf(out, sizeof(out), "%d", to[1]);
+	snprintf(in, sizeof(in), "%d", from[0]);
+	execl("/proc/self/exe", OTHER, out, in, NULL);
+	_exit(5);
+}
+
+static int run_other(char **argv)
+{
+	const volatile uint64_t *word = map_word();
+
+	say_and_wait(atoi(argv[1]), atoi(argv[2]));
+	return *word != 1;
+}
+
+static void wait_for(const int fds[2])
+{
+	char c;
+
+	assert_int_equal(read(fds[0], &c, 1), 1);
+}
+
+static void go_on(const int fds[2])
+{
+	assert_int_equal(write(fds[1], "", 1), 1);
+}
+
+static void switch_process(bool executes)
+{
+	struct sampled f = { 0 };
+	int fd = memfd_create("rings", 0), to[2], from[2], mem, status;
+	pid_t pid;
+
+	assert_true(fd >= 0 && ftruncate(fd, 4096) == 0 && pipe(to) == 0 && pipe(from) == 0);
+	pid = fork();
+	if (pid == 0)
+		process(fd, executes, to, from);
+	wait_for(to);
+	mem = sampler_open(pid, fd);
+	assert_true(mem >= 0);
+	go_on(from);
+	wait_for(to);
+	head = (struct ring_head){ .sample = { .phase = RING_PHASE_OFF, .until = 1, .off_at = WORD } };
+	assert_true(sampler_visit(&sampler, &head, &f, mem) > 0);
+	go_on(from);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_int_equal(sampler_open(getpid(), fd), -1);
+	close(mem);
+	close(fd);
+}
+
+static void switches(void **state)
+{
+	(void)state;
+	switch_process(false);
+}
+
+static void leaves_other_programs_alone(void **state)
+{
+	(void)state;
+	switch_process(true);
+}
+
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(switches),
+		cmocka_unit_test(leaves_other_programs_alone),
 		cmocka_unit_test(open_phases),
 		cmocka_unit_test(damaged_times),
 	};
 
+	if (argc == 3 && strcmp(argv[0], OTHER) == 0)
+		return run_other(argv);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
