@@ -2,10 +2,12 @@
 #include "launcher/common/installed.h"
 
 #include <limits.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* The length of the folder that both are below. */
@@ -29,6 +31,51 @@ static size_t moved_folder(const char *exe, const char *tail)
 	return dir > len && memcmp(exe + dir - len, tail, len) == 0 ? dir - len : 0;
 }
 
+/* ---- the tree it was built in ---- */
+
+/* Is it of this kind, and nobody else's than the program itself? */
+static bool is_ours(const char *folder, const char *name, mode_t kind, uid_t owner)
+{
+	struct stat st;
+	char *path;
+
+	if (asprintf(&path, "%s/%s", folder, name) < 0)
+		return false;
+	bool ours = lstat(path, &st) == 0 && (st.st_mode & S_IFMT) == kind && st.st_uid == owner &&
+		    !(st.st_mode & S_IWOTH);
+	free(path);
+	return ours;
+}
+
+/*
+ * What lies beside our program shows that it was built there. Modules become part of programs: in a folder
+ * that all may write to, another user could have put these beside a copy of ours.
+ */
+static bool is_build_tree(const char *folder)
+{
+	struct stat st;
+
+	return stat("/proc/self/exe", &st) == 0 && is_ours(folder, "config.status", S_IFREG, st.st_uid) &&
+	       is_ours(folder, "modules", S_IFDIR, st.st_uid) &&
+	       is_ours(folder, "modules/include", S_IFDIR, st.st_uid);
+}
+
+/* Where what will be installed at `path` is before. */
+static char *built_path(const char *exe, const char *path)
+{
+	const char *slash = strrchr(exe, '/');
+	const char *name = strcmp(path, PKGLIBDIR "/modules") == 0 ? "modules"
+			   : strcmp(path, INCLUDEDIR) == 0	   ? "modules/include"
+								   : NULL;
+	char *folder = slash ? strndup(exe, (size_t)(slash - exe)) : NULL;
+	char *built = NULL;
+
+	if (folder && name && is_build_tree(folder) && asprintf(&built, "%s/%s", folder, name) < 0)
+		built = NULL;
+	free(folder);
+	return built;
+}
+
 char *installed_path(const char *path)
 {
 	static const char bindir[] = BINDIR;
@@ -43,5 +90,6 @@ char *installed_path(const char *path)
 			return now;
 		free(now);
 	}
-	return strdup(path);
+	now = built_path(exe, path);
+	return now ? now : strdup(path);
 }

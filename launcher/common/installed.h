@@ -5,8 +5,8 @@
 
 /*
  * `path` is absolute, as set by configure. Returned is where that is now: elsewhere when the
- * installation was moved (DESTDIR, a copied tree), which our own program's place tells. malloc'd;
- * NULL: no memory.
+ * installation was moved (DESTDIR, a copied tree), or has not been made yet (the tree it was built in), which
+ * our own program's place shows. malloc'd; NULL: no memory.
  */
 char *installed_path(const char *path) __attribute__((warn_unused_result));
 

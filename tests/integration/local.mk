@@ -6,6 +6,7 @@ EXTRA_DIST += \
 	tests/integration/matrix.sh \
 	tests/integration/stress.sh
 INTEGRATION_TESTS += \
+	tests/integration/build-tree.sh \
 	tests/integration/cannot-run.sh \
 	tests/integration/commandline.sh \
 	tests/integration/disasm.sh \
