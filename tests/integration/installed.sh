@@ -3,7 +3,6 @@
 # With INSTALLED, the bin folder of an installation (`make installcheck`), tests that one.
 . "$top_srcdir/tests/integration/lib.sh"
 need_ptrace
-unset SONDE_MODULE_PATH SONDE_INCLUDE_PATH
 
 if [ -z "${INSTALLED-}" ]; then
 	# The flags are those of the make that runs the tests, which is none of ours.

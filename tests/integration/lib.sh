@@ -10,8 +10,6 @@
 set -u
 
 modules=$top_srcdir/tests/integration/modules
-# What users have set for themselves must not decide; nor may the tests fill their cache.
-unset LD_PRELOAD LD_LIBRARY_PATH SONDE_CFLAGS
 export XDG_CACHE_HOME=$PWD/cache
 
 # In front of a command: its end after a minute. SIGKILL, since sonde blocks what it passes on.

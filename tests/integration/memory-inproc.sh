@@ -243,8 +243,7 @@ if setarch -R true 2>/dev/null; then
 	"$CC" -O2 -w -I"$sources" -o timers "$sources/mem_timers.c" || fail "$CC"
 	for interval in 000 057 113; do
 		rm -rf t
-		env -i PATH="$PATH" LD_BIND_NOW=1 SONDE_MODULE_PATH="${SONDE_MODULE_PATH:-}" \
-			SONDE_INCLUDE_PATH="${SONDE_INCLUDE_PATH:-}" XDG_CACHE_HOME="$XDG_CACHE_HOME" \
+		env -i PATH="$PATH" LD_BIND_NOW=1 XDG_CACHE_HOME="$XDG_CACHE_HOME" \
 			setarch -R "${limit[@]}" sonde -q --mem -N 'tick*' --mem-buffer=256K --analyze=inproc \
 			-m "$both" -o t -- ./timers $interval >out 2>err || { show out err; fail "timers $interval"; }
 		cp t/order.txt order.$interval

@@ -227,15 +227,11 @@ static void test_no_compiler(void **state)
 
 static void test_no_header(void **state)
 {
-	const char *path = getenv("SONDE_INCLUDE_PATH");
-	char *saved = strdup(path ? path : INCLUDEDIR);
-
 	(void)state;
 	write_module("x");
 	setenv("SONDE_INCLUDE_PATH", "/nonexistent", 1);
 	refused("mine.c", "<sonde/module.h> is not in /nonexistent");
-	setenv("SONDE_INCLUDE_PATH", saved, 1);
-	free(saved);
+	unsetenv("SONDE_INCLUDE_PATH");
 }
 
 /* ---- the cache ---- */
@@ -468,7 +464,6 @@ static void test_names(void **state)
 	struct modfile_list list = { 0 };
 	char path[256];
 	char *one = strdup(fresh_folder()), *two = strdup(fresh_folder());
-	char *saved = strdup(getenv("SONDE_MODULE_PATH") ? getenv("SONDE_MODULE_PATH") : "");
 
 	(void)state;
 	build_into(one, "mpi-openmpi.so", "first");
@@ -496,8 +491,7 @@ static void test_names(void **state)
 	refused("zzz", "no module 'zzz'; there are: mpi, mpix, pthread");
 	write_text("zzz.c", "");
 	refused("zzz", "write -m ./zzz.c");
-	setenv("SONDE_MODULE_PATH", saved, 1);
-	free(saved);
+	unsetenv("SONDE_MODULE_PATH");
 	free(one);
 	free(two);
 }
