@@ -30,16 +30,6 @@ static uint8_t *map_file(const struct inj_map *m)
 	return p == MAP_FAILED ? NULL : p;
 }
 
-static void unpatch(const struct inj_session *s, uint8_t *code, uint64_t start, uint64_t len)
-{
-	for (size_t i = 0; i < s->npatches; i++) {
-		const struct inj_patch *p = &s->patches[i];
-
-		if (p->addr >= start && p->addr + p->len <= start + len)
-			memcpy(code + (p->addr - start), p->original, p->len);
-	}
-}
-
 /* The last page of a file's mapping goes past the file's end. */
 static uint8_t *read_memory(struct inj_session *s, const struct inj_map *m)
 {
@@ -49,7 +39,7 @@ static uint8_t *read_memory(struct inj_session *s, const struct inj_map *m)
 	if (bytes == MAP_FAILED)
 		return NULL;
 	(void)inj_read_some(s->target, m->start, bytes, len);
-	unpatch(s, bytes, m->start, len);
+	inj_edits_original(&s->edits, m->start, bytes, len);
 	return bytes;
 }
 

@@ -5,23 +5,37 @@
 #include <string.h>
 
 #include "injector/patch/edits.h"
+#include "trampolines/trampoline.h"
 
 #define PAGE UINT64_C(4096)
 #define RUN (UINT64_C(64) * PAGE) /* bytes read and written at once, at most */
 
+_Static_assert(INJ_EDIT_MAX >= TRAMP_PATCH_MAX, "a function's entry is one edit");
+
+static enum inj_status make_room(struct inj_edits *e, size_t more)
+{
+	size_t room = e->room ? e->room : 256;
+	struct inj_edit *v;
+
+	if (more <= e->room - e->n)
+		return INJ_OK;
+	while (room - e->n < more)
+		room *= 2;
+	v = realloc(e->v, room * sizeof(*v));
+	if (!v)
+		return INJ_MEMORY;
+	e->v = v;
+	e->room = room;
+	return INJ_OK;
+}
+
 enum inj_status inj_edits_add(struct inj_edits *e, const struct inj_edit *edit)
 {
-	if (e->n == e->room) {
-		size_t room = e->room ? 2 * e->room : 256;
-		struct inj_edit *v = realloc(e->v, room * sizeof(*v));
+	enum inj_status status = make_room(e, 1);
 
-		if (!v)
-			return INJ_MEMORY;
-		e->v = v;
-		e->room = room;
-	}
-	e->v[e->n++] = *edit;
-	return INJ_OK;
+	if (status == INJ_OK)
+		e->v[e->n++] = *edit;
+	return status;
 }
 
 void inj_edits_free(struct inj_edits *e)
@@ -37,92 +51,160 @@ static int by_address(const void *a, const void *b)
 	return x->addr < y->addr ? -1 : x->addr > y->addr;
 }
 
-void inj_edits_sort(struct inj_edits *e)
+void inj_edits_sort(struct inj_edits *batch)
 {
-	qsort(e->v, e->n, sizeof(*e->v), by_address);
+	if (batch->n)
+		qsort(batch->v, batch->n, sizeof(*batch->v), by_address);
 }
 
-/* Neighbouring pages that edits [first, end) lie in; every page of it holds some. */
+/* ---- runs ---- */
+
+/* Edits [first, end), and the pages [lo, hi) that they lie in; each page holds some. */
 struct run {
 	size_t first, end;
 	uint64_t lo, hi;
 };
 
-static uint64_t last_byte(const struct inj_edit *e)
+/* False: its pages do not adjoin the run's, or the run would be too long. */
+static bool extend(struct run *r, const struct inj_edit *e)
 {
-	return e->addr + e->len - 1;
+	uint64_t lo = e->addr & ~(PAGE - 1);
+	uint64_t hi = ((e->addr + e->len - 1) & ~(PAGE - 1)) + PAGE;
+
+	if (r->lo < r->hi && (lo > r->hi || hi < r->lo))
+		return false;
+	if (r->lo < r->hi) {
+		lo = lo < r->lo ? lo : r->lo;
+		hi = hi > r->hi ? hi : r->hi;
+	}
+	if (hi - lo > RUN)
+		return false;
+	r->lo = lo;
+	r->hi = hi;
+	return true;
 }
 
-static struct run next_run(const struct inj_edits *e, size_t first)
+/* The run that begins with edit @first. */
+static struct run run_from(const struct inj_edits *e, size_t first)
 {
-	struct run r = { .first = first, .end = first + 1 };
+	struct run r = { .first = first, .end = first };
 
-	r.lo = e->v[first].addr & ~(PAGE - 1);
-	r.hi = (last_byte(&e->v[first]) & ~(PAGE - 1)) + PAGE;
-	for (; r.end < e->n; r.end++) {
-		uint64_t end = (last_byte(&e->v[r.end]) & ~(PAGE - 1)) + PAGE;
-
-		if (e->v[r.end].addr > r.hi || end - r.lo > RUN)
-			break;
-		r.hi = end > r.hi ? end : r.hi;
-	}
+	while (r.end < e->n && extend(&r, &e->v[r.end]))
+		r.end++;
 	return r;
 }
 
-enum inj_status inj_edits_check(struct inj_target *t, const struct inj_edits *e, size_t from,
+/* The run that ends with edit @end - 1, and does not begin before @from. */
+static struct run run_to(const struct inj_edits *e, size_t end, size_t from)
+{
+	struct run r = { .first = end, .end = end };
+
+	while (r.first > from && extend(&r, &e->v[r.first - 1]))
+		r.first--;
+	return r;
+}
+
+/* ---- a batch ---- */
+
+enum inj_status inj_edits_check(struct inj_target *t, const struct inj_edits *batch,
 				void (*differs)(void *arg, const struct inj_edit *edit), void *arg)
 {
-	uint8_t *page = malloc(RUN);
-	enum inj_status status = page ? INJ_OK : INJ_MEMORY;
+	uint8_t *pages = malloc(RUN);
+	enum inj_status status = pages ? INJ_OK : INJ_MEMORY;
 	struct run r;
 
-	for (size_t i = from; i < e->n && status == INJ_OK; i = r.end) {
-		r = next_run(e, i);
-		status = inj_read(t, r.lo, page, r.hi - r.lo);
-		for (; i < r.end && status == INJ_OK; i++)
-			if (memcmp(page + (e->v[i].addr - r.lo), e->v[i].was, e->v[i].len) != 0)
-				differs(arg, &e->v[i]);
+	for (size_t i = 0; i < batch->n && status == INJ_OK; i = r.end) {
+		r = run_from(batch, i);
+		status = inj_read(t, r.lo, pages, r.hi - r.lo);
+		for (; i < r.end && status == INJ_OK; i++) {
+			const struct inj_edit *e = &batch->v[i];
+
+			if (memcmp(pages + (e->addr - r.lo), e->was, e->len) != 0)
+				differs(arg, e);
+		}
 	}
-	free(page);
+	free(pages);
 	return status;
 }
 
-static enum inj_status write_edits(struct inj_target *t, const struct inj_edits *e, size_t from,
-				   size_t *end, bool undo)
+static enum inj_status write_run(struct inj_target *t, const struct inj_edits *e, const struct run *r,
+				 uint8_t *pages)
 {
-	uint8_t *page = malloc(RUN);
-	enum inj_status status = page ? INJ_OK : INJ_MEMORY;
+	enum inj_status status = inj_read(t, r->lo, pages, r->hi - r->lo);
+
+	for (size_t i = r->first; i < r->end; i++)
+		memcpy(pages + (e->v[i].addr - r->lo), e->v[i].bytes, e->v[i].len);
+	return status == INJ_OK ? inj_write(t, r->lo, pages, r->hi - r->lo) : status;
+}
+
+static void undo_run(struct inj_target *t, const struct inj_edits *e, const struct run *r, uint8_t *pages)
+{
+	if (inj_read(t, r->lo, pages, r->hi - r->lo) != INJ_OK)
+		return;
+	for (size_t i = r->end; i-- > r->first;)
+		memcpy(pages + (e->v[i].addr - r->lo), e->v[i].was, e->v[i].len);
+	(void)!inj_write(t, r->lo, pages, r->hi - r->lo);
+}
+
+static void undo(struct inj_target *t, struct inj_edits *placed, size_t keep, uint8_t *pages)
+{
+	while (placed->n > keep) {
+		struct run r = run_to(placed, placed->n, keep);
+
+		undo_run(t, placed, &r, pages);
+		placed->n = r.first;
+	}
+}
+
+enum inj_status inj_edits_apply(struct inj_target *t, struct inj_edits *placed, const struct inj_edits *batch)
+{
+	uint8_t *pages = malloc(RUN);
+	size_t keep = placed->n;
+	enum inj_status status = pages ? make_room(placed, batch->n) : INJ_MEMORY;
 	struct run r;
 
-	for (*end = from; *end < e->n && status == INJ_OK; *end = r.end) {
-		r = next_run(e, *end);
-		status = inj_read(t, r.lo, page, r.hi - r.lo);
-		for (size_t i = r.first; i < r.end; i++)
-			memcpy(page + (e->v[i].addr - r.lo), undo ? e->v[i].was : e->v[i].bytes,
-			       e->v[i].len);
-		if (status == INJ_OK)
-			status = inj_write(t, r.lo, page, r.hi - r.lo);
+	for (size_t i = 0; i < batch->n && status == INJ_OK; i = r.end) {
+		r = run_from(batch, i);
+		/* first: a write that fails may have written something */
+		memcpy(placed->v + placed->n, batch->v + i, (r.end - i) * sizeof(*batch->v));
+		placed->n += r.end - i;
+		status = write_run(t, batch, &r, pages);
 	}
-	free(page);
+	if (status != INJ_OK)
+		undo(t, placed, keep, pages);
+	free(pages);
 	return status;
 }
 
-enum inj_status inj_edits_apply(struct inj_target *t, const struct inj_edits *e, size_t from)
+/* ---- what is in place ---- */
+
+void inj_edits_undo(struct inj_target *t, struct inj_edits *placed, size_t keep)
 {
-	size_t end;
-	enum inj_status status = write_edits(t, e, from, &end, false);
+	uint8_t *pages = malloc(RUN);
 
-	if (status != INJ_OK && status != INJ_GONE) {
-		struct inj_edits done = { .v = e->v, .n = end };
-
-		inj_edits_undo(t, &done, from);
-	}
-	return status;
+	if (pages)
+		undo(t, placed, keep, pages);
+	free(pages);
 }
 
-void inj_edits_undo(struct inj_target *t, const struct inj_edits *e, size_t from)
+void inj_edits_forget(struct inj_edits *placed, size_t object)
 {
-	size_t end;
+	size_t kept = 0;
 
-	(void)!write_edits(t, e, from, &end, true);
+	for (size_t i = 0; i < placed->n; i++)
+		if (placed->v[i].object != object)
+			placed->v[kept++] = placed->v[i];
+	placed->n = kept;
+}
+
+void inj_edits_original(const struct inj_edits *placed, uint64_t addr, uint8_t *bytes, uint64_t len)
+{
+	for (size_t i = placed->n; i-- > 0;) {
+		const struct inj_edit *e = &placed->v[i];
+		uint64_t off = e->addr - addr;
+
+		for (size_t k = 0; k < e->len; k++)
+			if (off + k < len)
+				bytes[off + k] = e->was[k];
+	}
 }

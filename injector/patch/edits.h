@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Many small changes of a program's code at once: by pages, since each access to another process's memory
- * costs far more than the bytes in it.
+ * Changes of a program's code and data.  A session has one list of all that are in place, in the order in which
+ * they were made; each batch of changes goes in as a whole or not at all, and they are undone in reverse.
+ *
+ * Memory is read and written by pages, since each access to another process's memory costs far more than the
+ * bytes in it.
  */
 #ifndef SONDE_INJECTOR_PATCH_EDITS_H
 #define SONDE_INJECTOR_PATCH_EDITS_H
@@ -12,12 +15,14 @@
 
 #include "injector/process/target.h"
 
-#define INJ_EDIT_MAX 15
+#define INJ_EDIT_MAX 19
+#define INJ_EDIT_NONE UINT32_MAX
 
 struct inj_edit {
-	uint64_t addr;	/* in the program */
-	uint32_t owner; /* the caller's: which function it belongs to */
-	uint8_t len;	/* 1..INJ_EDIT_MAX */
+	uint64_t addr;	 /* in the program */
+	uint32_t object; /* index of the object that it lies in; INJ_EDIT_NONE: none that can be unloaded */
+	uint32_t owner;	 /* which mirrored function it belongs to; INJ_EDIT_NONE: to none */
+	uint8_t len;	 /* 1..INJ_EDIT_MAX */
 	uint8_t bytes[INJ_EDIT_MAX];
 	uint8_t was[INJ_EDIT_MAX];
 };
@@ -31,22 +36,32 @@ struct inj_edits {
 enum inj_status inj_edits_add(struct inj_edits *e, const struct inj_edit *edit) INJ_CHECK;
 void inj_edits_free(struct inj_edits *e);
 
-/* By address; the functions below want it so. */
-void inj_edits_sort(struct inj_edits *e);
+/* ---- a batch: edits that do not overlap ---- */
 
-/*
- * Calls @differs for each edit (@from and later ones) whose bytes in memory are not what they are
- * thought to be.  Nothing is written.
- */
-enum inj_status inj_edits_check(struct inj_target *t, const struct inj_edits *e, size_t from,
+/* By address: what the functions below do is quicker then. */
+void inj_edits_sort(struct inj_edits *batch);
+
+/* Calls @differs for each edit whose bytes in memory are not what they are thought to be.  Nothing is written. */
+enum inj_status inj_edits_check(struct inj_target *t, const struct inj_edits *batch,
 				void (*differs)(void *arg, const struct inj_edit *edit), void *arg)
 	INJ_CHECK;
 
-/* Writes edits @from and later.  On an error what was written is taken out again. */
-enum inj_status inj_edits_apply(struct inj_target *t, const struct inj_edits *e, size_t from)
+/*
+ * Writes a batch and appends it to @placed.  On an error what was written is taken out again, and @placed is as it
+ * was.  Errors: those of the target, MEMORY.
+ */
+enum inj_status inj_edits_apply(struct inj_target *t, struct inj_edits *placed, const struct inj_edits *batch)
 	INJ_CHECK;
 
-/* Writes back what was there before edits @from and later; as far as possible. */
-void inj_edits_undo(struct inj_target *t, const struct inj_edits *e, size_t from);
+/* ---- what is in place ---- */
+
+/* Undoes all but the first @keep, the last one first; what cannot be written any more stays. */
+void inj_edits_undo(struct inj_target *t, struct inj_edits *placed, size_t keep);
+
+/* The object's memory is gone, and what was changed there. */
+void inj_edits_forget(struct inj_edits *placed, size_t object);
+
+/* @bytes, read from memory at @addr: as they were before all edits. */
+void inj_edits_original(const struct inj_edits *placed, uint64_t addr, uint8_t *bytes, uint64_t len);
 
 #endif

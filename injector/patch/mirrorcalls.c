@@ -192,6 +192,7 @@ static enum inj_status lead_call(struct lead *l, const struct inj_call *c)
 	if (!to || rel != (int32_t)rel || l->s->mirrors.v[c->owner].state != INJ_RECORDED_OK ||
 	    !is_free(l->edits, c->at))
 		return INJ_OK;
+	e.object = (uint32_t)l->s->mirrors.v[c->owner].object;
 	memcpy(e.was, &was, REL);
 	memcpy(e.bytes, &rel, REL);
 	return inj_edits_add(&l->calls, &e);
@@ -215,7 +216,7 @@ enum inj_status inj_calls_lead(struct inj_session *s, const struct inj_calls *c,
 		status = lead_call(&l, &c->v[i]);
 	inj_edits_sort(&l.calls);
 	if (status == INJ_OK)
-		status = inj_edits_check(s->target, &l.calls, 0, leave_out, &l.calls);
+		status = inj_edits_check(s->target, &l.calls, leave_out, &l.calls);
 	for (size_t i = 0; i < l.calls.n && status == INJ_OK; i++)
 		if (l.calls.v[i].len)
 			status = inj_edits_add(edits, &l.calls.v[i]);

@@ -16,7 +16,6 @@
 /* What cannot be left out, as stubs, has that part of all, and a little that small parts leave unused. */
 #define LEFT 64
 #define LEFT_TOO (UINT64_C(256) << 10)
-#define NOBODY UINT32_MAX		/* owner of edits that are no function's */
 
 const char *inj_recorded_reason(const struct inj_recorded *r)
 {
@@ -58,6 +57,8 @@ struct work {
 	struct inj_described described;
 	struct inj_edits edits;
 	struct inj_calls calls;
+	uint64_t *patched;	/* where its code has been changed before */
+	size_t npatched;
 };
 
 /* ---- code memory ---- */
@@ -214,7 +215,8 @@ static enum inj_status add_edits(struct work *w, const struct tramp_mirror_code 
 
 	for (size_t i = 0; i < out->npatches && status == INJ_OK; i++) {
 		const struct tramp_patch *p = &out->patches[i];
-		struct inj_edit e = { .addr = base + p->off, .owner = owner, .len = p->len };
+		struct inj_edit e = { .addr = base + p->off, .object = (uint32_t)w->object, .owner = owner,
+				      .len = p->len };
 
 		memcpy(e.bytes, p->bytes, p->len);
 		memcpy(e.was, p->was, p->len);
@@ -241,8 +243,8 @@ static bool is_ours(const struct work *w, const struct tramp_fn *fn)
 	const struct inj_codefacts *facts = s->objects[w->object].facts;
 	uint64_t at = s->objects[w->object].base + fn->addr;
 
-	for (size_t i = 0; i < s->npatches; i++)
-		if (s->patches[i].addr - at < fn->size)
+	for (size_t i = 0; i < w->npatched; i++)
+		if (w->patched[i] - at < fn->size)
 			return true;
 	for (size_t i = 0; i < facts->nsigaction; i++)
 		if (facts->sigaction[i] - fn->addr < fn->size)
@@ -520,7 +522,7 @@ static void is_changed(void *arg, const struct inj_edit *e)
 {
 	struct inj_mirrors *m = arg;
 
-	if (e->owner != NOBODY)
+	if (e->owner != INJ_EDIT_NONE)
 		m->v[e->owner].state = INJ_RECORDED_CHANGED;
 }
 
@@ -532,11 +534,11 @@ static enum inj_status check_edits(struct work *w)
 	size_t kept = 0;
 
 	inj_edits_sort(&w->edits);
-	status = inj_edits_check(w->s->target, &w->edits, 0, is_changed, m);
+	status = inj_edits_check(w->s->target, &w->edits, is_changed, m);
 	for (size_t i = 0; i < w->edits.n; i++) {
 		const struct inj_edit *e = &w->edits.v[i];
 
-		if (e->owner == NOBODY || m->v[e->owner].state == INJ_RECORDED_OK)
+		if (e->owner == INJ_EDIT_NONE || m->v[e->owner].state == INJ_RECORDED_OK)
 			w->edits.v[kept++] = *e;
 	}
 	w->edits.n = kept;
@@ -545,19 +547,27 @@ static enum inj_status check_edits(struct work *w)
 
 static enum inj_status apply_edits(struct work *w)
 {
-	struct inj_edits *all = &w->s->mirrors.edits;
-	size_t from = all->n;
 	enum inj_status status = check_edits(w);
 
 	if (status == INJ_OK)
 		status = inj_calls_lead(w->s, &w->calls, w->code, w->s->objects[w->object].base, &w->edits);
-	for (size_t i = 0; i < w->edits.n && status == INJ_OK; i++)
-		status = inj_edits_add(all, &w->edits.v[i]);
-	if (status == INJ_OK)
-		status = inj_edits_apply(w->s->target, all, from);
-	if (status != INJ_OK)
-		all->n = from;
-	return status;
+	return status == INJ_OK ? inj_edits_apply(w->s->target, &w->s->edits, &w->edits) : status;
+}
+
+static enum inj_status note_patched(struct work *w)
+{
+	const struct inj_edits *e = &w->s->edits;
+	uint64_t len = w->hi - w->lo;
+
+	for (size_t i = 0; i < e->n; i++)
+		w->npatched += e->v[i].addr - w->lo < len;
+	w->patched = calloc(w->npatched + 1, sizeof(*w->patched));
+	if (!w->patched)
+		return INJ_MEMORY;
+	for (size_t i = 0, n = 0; i < e->n; i++)
+		if (e->v[i].addr - w->lo < len)
+			w->patched[n++] = e->v[i].addr;
+	return INJ_OK;
 }
 
 static enum inj_status mirror_object(struct inj_session *s, size_t object)
@@ -578,10 +588,13 @@ static enum inj_status mirror_object(struct inj_session *s, size_t object)
 		return INJ_OK;
 	w.lo = o->base + o->facts->text_lo;
 	w.hi = o->base + o->facts->text_hi;
-	status = mirror_code(&w, wanted);
+	status = note_patched(&w);
+	if (status == INJ_OK)
+		status = mirror_code(&w, wanted);
 	if (status == INJ_OK)
 		status = apply_edits(&w);
 	tramp_code_free(w.code);
+	free(w.patched);
 	inj_calls_free(&w.calls);
 	inj_edits_free(&w.edits);
 	return status;
@@ -631,27 +644,6 @@ enum inj_status inj_mirrors_instrument(struct inj_session *s)
 	return status;
 }
 
-void inj_mirrors_undo(struct inj_session *s)
-{
-	inj_edits_undo(s->target, &s->mirrors.edits, 0);
-	s->mirrors.edits.n = 0;
-}
-
-void inj_mirrors_forget(struct inj_session *s, size_t object)
-{
-	const struct inj_codefacts *facts = s->objects[object].facts;
-	uint64_t base = s->objects[object].base;
-	struct inj_edits *e = &s->mirrors.edits;
-	size_t kept = 0;
-
-	if (!facts)
-		return;
-	for (size_t i = 0; i < e->n; i++)
-		if (e->v[i].addr < base + facts->text_lo || e->v[i].addr >= base + facts->text_hi)
-			e->v[kept++] = e->v[i];
-	e->n = kept;
-}
-
 void inj_mirrors_free(struct inj_session *s)
 {
 	for (size_t i = 0; i < s->mirrors.ndescribed; i++) {
@@ -660,6 +652,5 @@ void inj_mirrors_free(struct inj_session *s)
 	}
 	free(s->mirrors.described);
 	free(s->mirrors.v);
-	inj_edits_free(&s->mirrors.edits);
 	memset(&s->mirrors, 0, sizeof(s->mirrors));
 }

@@ -109,7 +109,6 @@ struct inj_mirrors {
 	uint32_t next_node;  /* id, less 1 */
 	struct inj_described *described;
 	size_t ndescribed, described_published; /* the latter for the caller */
-	struct inj_edits edits; /* all that are in place, of live objects */
 	struct rt_codemaps *maps; /* as the program sees it */
 	uint64_t maps_addr;
 	bool full; /* no more code maps, or event ids */
@@ -118,12 +117,6 @@ struct inj_mirrors {
 
 /* Instruments what is wanted in objects that have not been looked at; all of it or, on an error, nothing more. */
 enum inj_status inj_mirrors_instrument(struct inj_session *s) INJ_CHECK;
-
-/* Takes everything out. */
-void inj_mirrors_undo(struct inj_session *s);
-
-/* The object is not in memory any more. */
-void inj_mirrors_forget(struct inj_session *s, size_t object);
 
 void inj_mirrors_free(struct inj_session *s);
 

@@ -109,17 +109,6 @@ static void forget_wraps(struct inj_session *s, size_t object)
 	}
 }
 
-/* Its patches went with its memory: nothing is to be undone there. */
-static void forget_patches(struct inj_session *s, size_t object)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < s->npatches; i++)
-		if (s->patches[i].object != object)
-			s->patches[kept++] = s->patches[i];
-	s->npatches = kept;
-}
-
 /* A library that is gone leaves its place: indices stay valid. */
 static void drop_unseen(struct inj_session *s)
 {
@@ -129,8 +118,7 @@ static void drop_unseen(struct inj_session *s)
 		if (o->seen || !o->path[0])
 			continue;
 		forget_wraps(s, i);
-		forget_patches(s, i);
-		inj_mirrors_forget(s, i);
+		inj_edits_forget(&s->edits, i);
 		o->path[0] = '\0';
 		if (!o->facts) { /* which use its names */
 			inj_symtab_close(o->symtab);

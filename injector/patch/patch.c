@@ -2,7 +2,7 @@
 /*
  * Putting the patches in.  First everything is planned and the code that nobody reaches yet is
  * written into arenas; then modules learn where the originals are; last the functions' entries are
- * overwritten.  An error at any point takes out what was put in.
+ * overwritten, all of them or none.
  */
 #include "config.h"
 
@@ -85,36 +85,14 @@ static enum inj_status emit_keeper(struct inj_session *s, const struct inj_job *
 
 /* ---- writing ---- */
 
-static enum inj_status write_patch(struct inj_session *s, const struct tramp_plan *p,
-				   size_t object, uint64_t to)
+static enum inj_status add_patch(struct inj_edits *batch, const struct tramp_plan *p, uint32_t object, uint64_t to)
 {
-	struct inj_patch *v = realloc(s->patches, (s->npatches + 1) * sizeof(*v));
-	uint8_t bytes[TRAMP_PATCH_MAX + 1];
-	enum inj_status status;
+	struct inj_edit e = { .addr = p->patch_addr, .object = object, .owner = INJ_EDIT_NONE, .len = p->patch_len };
 
-	if (!v)
-		return INJ_MEMORY;
-	s->patches = v;
-	if (tramp_emit_patch(p, to, bytes) != TRAMP_OK)
+	if (tramp_emit_patch(p, to, e.bytes) != TRAMP_OK)
 		return INJ_NO_ROOM;
-	status = inj_write(s->target, p->patch_addr, bytes, p->patch_len);
-	if (status != INJ_OK)
-		return status;
-	v[s->npatches].addr = p->patch_addr;
-	v[s->npatches].object = object;
-	v[s->npatches].len = p->patch_len;
-	memcpy(v[s->npatches].original, p->original, p->patch_len);
-	s->npatches++;
-	return INJ_OK;
-}
-
-void inj_patch_undo(struct inj_session *s, size_t keep)
-{
-	while (s->npatches > keep) {
-		const struct inj_patch *p = &s->patches[--s->npatches];
-
-		(void)!inj_write(s->target, p->addr, p->original, p->len);
-	}
+	memcpy(e.was, p->original, p->patch_len);
+	return inj_edits_add(batch, &e);
 }
 
 /* Wrappers of several modules form a chain, in the order of the modules; its end is the replay code. */
@@ -141,19 +119,19 @@ static enum inj_status emit_chain(struct inj_session *s, const struct inj_job *j
 static enum inj_status run_jobs(struct inj_session *s, struct inj_job *jobs, size_t n)
 {
 	uint64_t *first = calloc(n + 1, sizeof(*first));
-	size_t keep = s->npatches;
+	struct inj_edits batch = { 0 };
 	enum inj_status status = first ? INJ_OK : INJ_MEMORY;
 
 	for (size_t i = 0; i < n && status == INJ_OK; i++)
 		status = emit_chain(s, &jobs[i], &first[i]);
 	for (size_t i = 0; i < n && status == INJ_OK; i++)
-		status = write_patch(s, &jobs[i].plan, s->wraps[jobs[i].wraps[0]].object,
-				     first[i]);
-	if (status != INJ_OK)
-		inj_patch_undo(s, keep);
+		status = add_patch(&batch, &jobs[i].plan, (uint32_t)s->wraps[jobs[i].wraps[0]].object, first[i]);
+	if (status == INJ_OK)
+		status = inj_edits_apply(s->target, &s->edits, &batch);
 	for (size_t i = 0; i < n && status == INJ_OK; i++)
 		for (size_t k = 0; k < jobs[i].n; k++)
 			s->wraps[jobs[i].wraps[k]].state = INJ_WRAP_ACTIVE;
+	inj_edits_free(&batch);
 	free(first);
 	return status;
 }
@@ -194,6 +172,7 @@ enum inj_status inj_patch_own(struct inj_session *s, uint64_t addr, uint64_t siz
 			      uint64_t target, uint64_t *replay)
 {
 	struct inj_job job = { .addr = addr, .size = size, .avail = avail };
+	struct inj_edits batch = { 0 };
 	struct spot spot;
 	size_t len;
 	enum inj_status status = inj_plan_own(s, &job);
@@ -208,5 +187,11 @@ enum inj_status inj_patch_own(struct inj_session *s, uint64_t addr, uint64_t siz
 	/* the runtime has to know where to continue before control gets there */
 	if (status == INJ_OK)
 		status = inj_write(s->target, s->rt_config, &s->config, sizeof(s->config));
-	return status == INJ_OK ? write_patch(s, &job.plan, SIZE_MAX, spot.addr) : status;
+	/* neither the program nor its dynamic linker is ever unloaded */
+	if (status == INJ_OK)
+		status = add_patch(&batch, &job.plan, INJ_EDIT_NONE, spot.addr);
+	if (status == INJ_OK)
+		status = inj_edits_apply(s->target, &s->edits, &batch);
+	inj_edits_free(&batch);
+	return status;
 }

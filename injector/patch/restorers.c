@@ -14,8 +14,6 @@
 #include "injector/patch/mirrors.h"
 #include "injector/patch/session.h"
 
-#define NOBODY UINT32_MAX
-
 static const uint8_t code_of_it[] = { 0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05 };
 
 static bool is_restorer(const struct inj_codefacts *facts, size_t i, const struct tramp_code *code)
@@ -43,9 +41,10 @@ static bool note_it(struct rt_codemaps *maps, uint64_t addr)
 	return false;
 }
 
-static enum inj_status lead(struct inj_session *s, uint64_t addr, struct inj_edits *edits)
+static enum inj_status lead(struct inj_session *s, size_t object, uint64_t addr, struct inj_edits *edits)
 {
-	struct inj_edit e = { .addr = addr, .owner = NOBODY, .len = sizeof(code_of_it) };
+	struct inj_edit e = { .addr = addr, .object = (uint32_t)object, .owner = INJ_EDIT_NONE,
+			      .len = sizeof(code_of_it) };
 	enum inj_status status;
 	uint64_t stub;
 	uint8_t *mem;
@@ -73,6 +72,6 @@ enum inj_status inj_mirror_restorers(struct inj_session *s, size_t object,
 
 	for (size_t i = 0; i < facts->facts.nfns && status == INJ_OK; i++)
 		if (is_restorer(facts, i, code))
-			status = lead(s, base + facts->facts.fns[i].addr, edits);
+			status = lead(s, object, base + facts->facts.fns[i].addr, edits);
 	return status;
 }

@@ -38,7 +38,7 @@ void inj_session_free(struct inj_session *s)
 	inj_code_free(&s->code);
 	inj_image_close(&s->runtime_image);
 	tramp_checker_free(s->checker);
-	free(s->patches);
+	inj_edits_free(&s->edits);
 	memset(s, 0, sizeof(*s));
 }
 
@@ -265,6 +265,14 @@ static enum inj_status patch_ready(struct inj_session *s)
 	return status;
 }
 
+static bool any_active(const struct inj_session *s)
+{
+	for (size_t i = 0; i < s->nwraps; i++)
+		if (s->wraps[i].state == INJ_WRAP_ACTIVE)
+			return true;
+	return false;
+}
+
 static bool any_ifunc(const struct inj_session *s)
 {
 	for (size_t i = 0; i < s->nwraps; i++)
@@ -299,7 +307,7 @@ static enum inj_status reach_main(struct inj_session *s)
 static enum inj_status settle_static(struct inj_session *s)
 {
 	struct inj_symtab *tab = inj_object_symbols(&s->objects[0]);
-	bool unwinds = tab && s->npatches && inj_symtab_find(tab, "__register_frame_info", NULL);
+	bool unwinds = tab && any_active(s) && inj_symtab_find(tab, "__register_frame_info", NULL);
 	enum inj_status status;
 
 	if (!s->opt.is_static || (!unwinds && !inj_has_hooks(s)))
@@ -341,10 +349,9 @@ static enum inj_status settle_ifuncs(struct inj_session *s)
 	return status == INJ_OK ? patch_ready(s) : status;
 }
 
-static void undo_all(struct inj_session *s)
+void inj_session_undo(struct inj_session *s)
 {
-	inj_mirrors_undo(s);
-	inj_patch_undo(s, 0);
+	inj_edits_undo(s->target, &s->edits, 0);
 }
 
 enum inj_status inj_session_instrument(struct inj_session *s)
@@ -358,7 +365,7 @@ enum inj_status inj_session_instrument(struct inj_session *s)
 	if (status == INJ_OK)
 		status = inj_mirrors_instrument(s);
 	if (status != INJ_OK && status != INJ_GONE)
-		undo_all(s);
+		inj_session_undo(s);
 	return status;
 }
 
@@ -371,7 +378,7 @@ enum inj_status inj_session_settle(struct inj_session *s)
 	if (status == INJ_OK && !s->opt.is_static && inj_session_wants_libraries(s))
 		status = inj_patch_linker(s);
 	if (status != INJ_OK && status != INJ_GONE)
-		undo_all(s);
+		inj_session_undo(s);
 	return status;
 }
 

@@ -21,6 +21,7 @@
 #include <stdint.h>
 
 #include "injector/patch/arena.h"
+#include "injector/patch/edits.h"
 #include "injector/image/elfimage.h"
 #include "injector/patch/mirrors.h"
 #include "injector/image/symbols.h"
@@ -107,14 +108,6 @@ struct inj_module {
 #define INJ_SPARE 1024
 #define INJ_MEM_SLACK 8192u /* of a memory stream's sub-buffer: what is written between two checks, and one node */
 
-/* Undo list: what was written over code. */
-struct inj_patch {
-	uint64_t addr;
-	size_t object; /* SIZE_MAX: the dynamic linker's own */
-	uint8_t len;
-	uint8_t original[TRAMP_PATCH_MAX + 1];
-};
-
 struct inj_session_options {
 	const char *elf_path;	/* of the program */
 	bool is_static;
@@ -165,8 +158,7 @@ struct inj_session {
 	struct inj_event *events;
 	size_t nevents;
 	uint32_t next_event, next_counter;
-	struct inj_patch *patches; /* all that are in place */
-	size_t npatches;
+	struct inj_edits edits; /* of live objects: all that are in place */
 	struct inj_mirrors mirrors;
 	struct tramp_checker *checker;
 	bool no_linker_stop; /* libraries' constructors ran before we could patch */
@@ -195,6 +187,9 @@ enum inj_status inj_session_instrument(struct inj_session *s) INJ_CHECK;
  * drained.  On an error all patches are out again.
  */
 enum inj_status inj_session_settle(struct inj_session *s) INJ_CHECK;
+
+/* The program's code is again as it was before inj_session_instrument(). */
+void inj_session_undo(struct inj_session *s);
 
 /* Takes our traces out of its environment and lets it go. */
 enum inj_status inj_session_release(struct inj_session *s) INJ_CHECK;
@@ -238,7 +233,6 @@ enum inj_status inj_resolve_ifuncs(struct inj_session *s) INJ_CHECK;
 
 /* patch.c */
 enum inj_status inj_patch_pending(struct inj_session *s, const size_t *wraps, size_t n) INJ_CHECK;
-void inj_patch_undo(struct inj_session *s, size_t keep);
 
 /* steplen.c: lengths of the instructions at @addr, by the processor itself. */
 enum inj_status inj_step_lengths(struct inj_session *s, const uint8_t *code, size_t bytes,

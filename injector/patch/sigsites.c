@@ -22,7 +22,6 @@
 #include "injector/patch/sigsites.h"
 
 #define STUB_BYTES 64
-#define NOBODY UINT32_MAX
 
 static const struct tramp_block *block_of(const struct tramp_flow *flow, uint32_t off)
 {
@@ -109,14 +108,16 @@ static bool emit_stub(const struct inj_session *s, const struct tramp_code *code
 	return tramp_emit_jump(at + n, s->rt_sigaction, mem + n, STUB_BYTES - n, &len) == TRAMP_OK;
 }
 
+/* e->object is given. */
 static bool make_edit(const struct tramp_code *code, const struct inj_sigsite *site, uint64_t base,
 		      uint64_t stub, struct inj_edit *e)
 {
 	const uint8_t *bytes;
 	size_t left;
 
-	*e = (struct inj_edit){ .addr = base + site->off, .owner = NOBODY,
-				.len = (uint8_t)(site->end - site->off) };
+	e->addr = base + site->off;
+	e->owner = INJ_EDIT_NONE;
+	e->len = (uint8_t)(site->end - site->off);
 	bytes = tramp_code_at(code, tramp_code_base(code) + site->off, &left);
 	if (!bytes || left < e->len || e->len > INJ_EDIT_MAX)
 		return false;
@@ -127,11 +128,11 @@ static bool make_edit(const struct tramp_code *code, const struct inj_sigsite *s
 }
 
 /* NO_ROOM: it cannot be done there. */
-static enum inj_status lead_to_runtime(struct inj_session *s, const struct tramp_code *code,
-				       const struct inj_sigsite *site, uint64_t base,
-				       struct inj_edits *edits)
+static enum inj_status lead_to_runtime(struct inj_session *s, size_t object,
+				       const struct tramp_code *code, const struct inj_sigsite *site,
+				       uint64_t base, struct inj_edits *edits)
 {
-	struct inj_edit e;
+	struct inj_edit e = { .object = (uint32_t)object };
 	enum inj_status status;
 	uint64_t at;
 	uint8_t *mem;
@@ -179,7 +180,7 @@ enum inj_status inj_mirror_sigactions(struct inj_session *s, size_t object,
 
 		status = site_at(&flow, code, facts->sigaction[i], &site);
 		if (status == INJ_OK)
-			status = lead_to_runtime(s, code, &site, base, edits);
+			status = lead_to_runtime(s, object, code, &site, base, edits);
 		if (status == INJ_NO_ROOM) {
 			s->mirrors.unled++;
 			status = INJ_OK;

@@ -1,2 +1,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Unit tests of injector/.
+UNIT_TESTS += tests/unit/injector/edits
+tests_unit_injector_edits_SOURCES = tests/unit/injector/edits.c
+tests_unit_injector_edits_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_injector_edits_LDADD = libinjector.la libtrampolines.la libtracefmt.la $(CMOCKA_LIBS)
+
+UNIT_TESTS += tests/unit/injector/undo
+tests_unit_injector_undo_SOURCES = tests/unit/injector/undo.c $(LAUNCHER_TEST_SUPPORT)
+tests_unit_injector_undo_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_injector_undo_LDADD = libcommand.la libinjector.la libruntime-image.la libtracefmt.la \
+	libtrampolines.la $(CMOCKA_LIBS)
