@@ -3,16 +3,17 @@ noinst_LTLIBRARIES += libinjector.la
 libinjector_la_SOURCES = \
 	injector/image/analysis.c \
 	injector/image/analysis.h \
-	injector/patch/arena.c \
-	injector/patch/arena.h \
 	injector/image/cache.c \
-	injector/image/facts.c \
-	injector/image/facts.h \
+	injector/image/cursor.c \
+	injector/image/cursor.h \
+	injector/image/ehframe.c \
+	injector/image/ehframe.h \
+	injector/image/elffile.c \
+	injector/image/elffile.h \
+	injector/image/elfimage.c \
+	injector/image/elfimage.h \
 	injector/image/facts-bytes.c \
 	injector/image/facts-calls.c \
-	injector/image/facts-cursor.c \
-	injector/image/facts-file.c \
-	injector/image/facts-file.h \
 	injector/image/facts-frames.c \
 	injector/image/facts-functions.c \
 	injector/image/facts-int.h \
@@ -21,16 +22,21 @@ libinjector_la_SOURCES = \
 	injector/image/facts-parts.c \
 	injector/image/facts-slots.c \
 	injector/image/facts-taken.c \
+	injector/image/facts.c \
+	injector/image/facts.h \
+	injector/image/symbols.c \
+	injector/image/symbols.h \
+	injector/image/text.c \
+	injector/image/text.h \
+	injector/image/unwind.c \
+	injector/patch/arena.c \
+	injector/patch/arena.h \
 	injector/patch/described.c \
 	injector/patch/edits.c \
 	injector/patch/edits.h \
-	injector/image/elfimage.c \
-	injector/image/elfimage.h \
-	injector/image/frames.c \
+	injector/patch/frames.c \
 	injector/patch/hooks.c \
 	injector/patch/load.c \
-	injector/process/maps.c \
-	injector/process/maps.h \
 	injector/patch/mirrorcalls.c \
 	injector/patch/mirrors.c \
 	injector/patch/mirrors.h \
@@ -48,15 +54,12 @@ libinjector_la_SOURCES = \
 	injector/patch/sigrun.c \
 	injector/patch/sigsites.c \
 	injector/patch/sigsites.h \
-	injector/status.h \
+	injector/process/maps.c \
+	injector/process/maps.h \
 	injector/process/steplen.c \
-	injector/image/symbols.c \
-	injector/image/symbols.h \
 	injector/process/target.c \
 	injector/process/target.h \
-	injector/image/text.c \
-	injector/image/text.h \
 	injector/process/tracee.c \
 	injector/process/tracee.h \
-	injector/image/unwind.c
+	injector/status.h
 libinjector_la_LIBADD = libtrampolines.la libtracefmt.la $(BFD_LIBS) $(XXHASH_LIBS)

@@ -59,7 +59,7 @@ bool inj_addrs_has(const struct inj_addrs *sorted, uint64_t addr)
 
 /* ---- pieces ---- */
 
-static void add_piece(struct inj_cf *cf, const struct inj_codefile_segment *seg, uint64_t from,
+static void add_piece(struct inj_cf *cf, const struct inj_elf_segment *seg, uint64_t from,
 		      uint64_t to, bool code)
 {
 	if (from >= to)
@@ -77,7 +77,7 @@ static bool is_plt(const char *name)
 	return strncmp(name, ".plt", 4) == 0 || strcmp(name, ".iplt") == 0;
 }
 
-static bool is_code_section(const struct inj_codefile_section *sec)
+static bool is_code_section(const struct inj_elf_section *sec)
 {
 	const uint64_t code = SHF_ALLOC | SHF_EXECINSTR;
 
@@ -85,13 +85,13 @@ static bool is_code_section(const struct inj_codefile_section *sec)
 }
 
 /* Where there are sections, what lies between those of code is data or padding. */
-static void split_segment(struct inj_cf *cf, const struct inj_codefile_segment *seg)
+static void split_segment(struct inj_cf *cf, const struct inj_elf_segment *seg)
 {
 	uint64_t at = seg->addr, end = seg->addr + seg->len;
 	bool any = false;
 
 	for (size_t i = 0; i < cf->file.nsecs; i++) {
-		const struct inj_codefile_section *sec = &cf->file.secs[i];
+		const struct inj_elf_section *sec = &cf->file.secs[i];
 
 		if (!is_code_section(sec) || sec->addr < at || sec->addr >= end ||
 		    sec->size > end - sec->addr)
@@ -124,7 +124,7 @@ enum inj_status inj_cf_bytes(struct inj_cf *cf)
 	if (!cf->bytes)
 		return INJ_MEMORY;
 	for (size_t i = 0; i < cf->file.nsegs; i++) {
-		const struct inj_codefile_segment *seg = &cf->file.segs[i];
+		const struct inj_elf_segment *seg = &cf->file.segs[i];
 
 		if (seg->flags & PF_X)
 			split_segment(cf, seg);

@@ -105,10 +105,10 @@ static bool is_function(const Elf64_Sym *sym)
 
 /* Labels, and where BFD sees no symbols since there are no section headers, functions. */
 static bool add_own(const struct inj_cf *cf, struct items *items,
-		    const struct inj_codefile_symbols *syms, enum origin origin)
+		    const struct inj_elf_symbols *syms, enum origin origin)
 {
 	for (size_t i = 1; i < syms->n; i++) {
-		Elf64_Sym sym = inj_codefile_symbol(syms, i);
+		Elf64_Sym sym = inj_elf_symbol(syms, i);
 		bool global = ELF64_ST_BIND(sym.st_info) != STB_LOCAL;
 		bool function = is_function(&sym);
 		struct item item = { .addr = sym.st_value, .size = sym.st_size };
@@ -117,7 +117,7 @@ static bool add_own(const struct inj_cf *cf, struct items *items,
 		    (!function && ELF64_ST_TYPE(sym.st_info) != STT_NOTYPE) ||
 		    (function && origin != BY_DYNAMIC) || !inj_cf_code(cf, sym.st_value))
 			continue;
-		item.name = inj_codefile_symbol_name(syms, &sym);
+		item.name = inj_elf_symbol_name(syms, &sym);
 		item.facts = inj_cf_name(item.name);
 		item.flags = INJ_FN_SYMBOL | (global ? INJ_FN_GLOBAL : 0);
 		if (ELF64_ST_TYPE(sym.st_info) == STT_GNU_IFUNC)
@@ -135,7 +135,7 @@ static bool add_own(const struct inj_cf *cf, struct items *items,
 static bool is_plt_code(const struct inj_cf *cf, uint64_t addr)
 {
 	uint64_t left;
-	const uint8_t *p = inj_codefile_at(&cf->file, addr, &left);
+	const uint8_t *p = inj_elf_at(&cf->file, addr, &left);
 	size_t prefix = p ? inj_codefacts_prefix(p, left) : 0;
 
 	if (!p || left - prefix < 8)
@@ -151,7 +151,7 @@ static bool is_sigreturn(const struct inj_cf *cf, uint64_t addr)
 	static const uint8_t rax[] = { 0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05 };
 	static const uint8_t eax[] = { 0xb8, 15, 0, 0, 0, 0x0f, 0x05 };
 	uint64_t left;
-	const uint8_t *p = inj_codefile_at(&cf->file, addr, &left);
+	const uint8_t *p = inj_elf_at(&cf->file, addr, &left);
 
 	return p && ((left >= sizeof(rax) && memcmp(p, rax, sizeof(rax)) == 0) ||
 		     (left >= sizeof(eax) && memcmp(p, eax, sizeof(eax)) == 0));

@@ -4,7 +4,7 @@
 #define SONDE_INJECTOR_IMAGE_FACTS_INT_H
 
 #include "injector/image/facts.h"
-#include "injector/image/facts-file.h"
+#include "injector/image/elffile.h"
 
 /* Addresses, in any order and more than once, until inj_addrs_sort().  `failed`: no memory. */
 struct inj_addrs {
@@ -17,22 +17,11 @@ void inj_addrs_sort(struct inj_addrs *addrs);
 void inj_addrs_free(struct inj_addrs *addrs);
 bool inj_addrs_has(const struct inj_addrs *sorted, uint64_t addr);
 
-/* An entry of the unwind table. */
-struct inj_fde {
-	uint64_t addr, size;
-	uint64_t lsda;		/* link-time address, 0: none */
-	uint32_t flags;		/* enum inj_fde_flags */
-};
-enum inj_fde_flags {
-	INJ_FDE_SIGNAL = 1,	/* a signal's return address: __restore_rt */
-	INJ_FDE_INSIDE = 2,	/* its first frame is not that of a function just called */
-};
-
 /* All that is known while the facts are put together. */
 struct inj_cf {
-	struct inj_codefile file;
+	struct inj_elf file;
 	const struct inj_symtab *tab;
-	struct inj_codefile_symbols symtab, dynsym;
+	struct inj_elf_symbols symtab, dynsym;
 	uint64_t rseq, rseq_size; /* descriptors of restartable sequences; linux/rseq.h */
 	struct tramp_bytes *bytes;
 	size_t nbytes;

@@ -15,7 +15,7 @@ static void read_table(struct inj_cf *cf, const struct inj_fde *fde, uint64_t *b
 	uint64_t left, base = fde->addr, len;
 	uint8_t encoding;
 
-	c.at = inj_codefile_at(&cf->file, fde->lsda, &left);
+	c.at = inj_elf_at(&cf->file, fde->lsda, &left);
 	if (!c.at)
 		return;
 	c.end = c.at + left;

@@ -148,7 +148,7 @@ static bool note_candidate(struct search *s, const struct inj_symbol *sym)
 static bool jumps_into(struct search *s, const struct tramp_fn *fn, const struct tramp_fn *part)
 {
 	uint64_t left;
-	const uint8_t *p = inj_codefile_at(&s->cf->file, fn->addr, &left);
+	const uint8_t *p = inj_elf_at(&s->cf->file, fn->addr, &left);
 	uint64_t size = fn->size < left ? fn->size : left;
 
 	if (!p || size >= s->budget) {

@@ -22,14 +22,14 @@ size_t inj_codefacts_prefix(const uint8_t *code, size_t left)
 
 static void slot(struct inj_cf *cf, const Elf64_Rela *r)
 {
-	const struct inj_codefile_symbols *syms = &cf->dynsym;
+	const struct inj_elf_symbols *syms = &cf->dynsym;
 	uint64_t type = ELF64_R_TYPE(r->r_info), index = ELF64_R_SYM(r->r_info);
 	Elf64_Sym sym;
 
 	if ((type != R_X86_64_GLOB_DAT && type != R_X86_64_JUMP_SLOT) || index >= syms->room)
 		return;
-	sym = inj_codefile_symbol(syms, index);
-	if (inj_cf_name(inj_codefile_symbol_name(syms, &sym)) & INJ_NAME_NORETURN)
+	sym = inj_elf_symbol(syms, index);
+	if (inj_cf_name(inj_elf_symbol_name(syms, &sym)) & INJ_NAME_NORETURN)
 		inj_addrs_add(&cf->noreturn, r->r_offset);
 	else if (sym.st_shndx != SHN_UNDEF)
 		inj_addrs_add(&cf->own, r->r_offset);
@@ -65,7 +65,7 @@ static void scan_entries(const struct tramp_bytes *piece, const struct inj_addrs
 static bool in_executable(const struct inj_cf *cf, const struct tramp_bytes *piece)
 {
 	for (size_t i = 0; i < cf->file.nsegs; i++) {
-		const struct inj_codefile_segment *seg = &cf->file.segs[i];
+		const struct inj_elf_segment *seg = &cf->file.segs[i];
 
 		if (piece->addr >= seg->addr && piece->addr - seg->addr < seg->len)
 			return seg->flags & PF_X;

@@ -15,7 +15,7 @@ static void table(struct inj_cf *cf, uint64_t addr, uint64_t size,
 		  void (*each)(struct inj_cf *, const Elf64_Rela *))
 {
 	uint64_t left;
-	const uint8_t *p = addr ? inj_codefile_at(&cf->file, addr, &left) : NULL;
+	const uint8_t *p = addr ? inj_elf_at(&cf->file, addr, &left) : NULL;
 
 	if (!p)
 		return;
@@ -30,13 +30,13 @@ static void table(struct inj_cf *cf, uint64_t addr, uint64_t size,
 
 void inj_cf_relocations(struct inj_cf *cf, void (*each)(struct inj_cf *, const Elf64_Rela *))
 {
-	const struct inj_codefile_dynamic *dyn = &cf->file.dyn;
-	const struct inj_codefile_section *sec = NULL;
+	const struct inj_elf_dynamic *dyn = &cf->file.dyn;
+	const struct inj_elf_section *sec = NULL;
 
 	table(cf, dyn->rela, dyn->rela_size, each);
 	table(cf, dyn->jmprel, dyn->jmprel_size, each);
 	if (!dyn->rela && !dyn->jmprel) /* static: the IRELATIVE ones, between two symbols */
-		sec = inj_codefile_section(&cf->file, ".rela.plt");
+		sec = inj_elf_section(&cf->file, ".rela.plt");
 	if (sec && (sec->flags & SHF_ALLOC))
 		table(cf, sec->addr, sec->size, each);
 }
@@ -44,7 +44,7 @@ void inj_cf_relocations(struct inj_cf *cf, void (*each)(struct inj_cf *, const E
 static bool symbol_value(const struct inj_cf *cf, uint64_t index, uint64_t *value)
 {
 	uint64_t left, at = index * sizeof(Elf64_Sym);
-	const uint8_t *p = inj_codefile_at(&cf->file, cf->file.dyn.symtab, &left);
+	const uint8_t *p = inj_elf_at(&cf->file, cf->file.dyn.symtab, &left);
 	Elf64_Sym sym;
 
 	if (!cf->file.dyn.symtab || !p || at > left || left - at < sizeof(sym))
@@ -90,7 +90,7 @@ static void relocation(struct inj_cf *cf, const Elf64_Rela *r)
 
 static void take_word(struct inj_cf *cf, uint64_t place)
 {
-	const uint8_t *p = inj_codefile_get(&cf->file, place, 8);
+	const uint8_t *p = inj_elf_get(&cf->file, place, 8);
 	uint64_t word;
 
 	if (!p)
@@ -106,7 +106,7 @@ static void take_word(struct inj_cf *cf, uint64_t place)
 static void relative_places(struct inj_cf *cf)
 {
 	uint64_t left, next = 0, size = cf->file.dyn.relr_size;
-	const uint8_t *p = inj_codefile_at(&cf->file, cf->file.dyn.relr, &left);
+	const uint8_t *p = inj_elf_at(&cf->file, cf->file.dyn.relr, &left);
 
 	if (!cf->file.dyn.relr || !p)
 		return;
@@ -136,7 +136,7 @@ static void scan_words(struct inj_cf *cf, uint64_t from, uint64_t to)
 	from = (from + 3) & ~UINT64_C(3);
 	if (from >= to)
 		return;
-	p = inj_codefile_get(&cf->file, from, to - from);
+	p = inj_elf_get(&cf->file, from, to - from);
 	for (; p && to - from >= 4; from += 4, p += 4) {
 		uint32_t half;
 		uint64_t word;
@@ -152,7 +152,7 @@ static void scan_words(struct inj_cf *cf, uint64_t from, uint64_t to)
 }
 
 /* What holds no addresses that code could jump to, but numbers that may look so. */
-static bool holds_none(const struct inj_codefile_section *sec)
+static bool holds_none(const struct inj_elf_section *sec)
 {
 	static const char *const others[] = {
 		".eh_frame", ".eh_frame_hdr", ".gcc_except_table", ".gopclntab",
@@ -183,7 +183,7 @@ static void scan_piece(struct inj_cf *cf, const struct tramp_bytes *piece)
 	uint64_t at = piece->addr, end = piece->addr + piece->len;
 
 	for (size_t i = 0; i < cf->file.nsecs; i++) {
-		const struct inj_codefile_section *sec = &cf->file.secs[i];
+		const struct inj_elf_section *sec = &cf->file.secs[i];
 
 		if (!(sec->flags & SHF_ALLOC) || sec->addr < at || sec->addr >= end ||
 		    sec->size > end - sec->addr || !holds_none(sec))
@@ -204,10 +204,10 @@ static void scan_data(struct inj_cf *cf)
 
 /* ---- symbols ---- */
 
-static void take_symbols(struct inj_cf *cf, const struct inj_codefile_symbols *syms)
+static void take_symbols(struct inj_cf *cf, const struct inj_elf_symbols *syms)
 {
 	for (size_t i = 1; i < syms->n; i++) {
-		Elf64_Sym sym = inj_codefile_symbol(syms, i);
+		Elf64_Sym sym = inj_elf_symbol(syms, i);
 
 		if (sym.st_shndx != SHN_UNDEF && sym.st_shndx != SHN_ABS &&
 		    ELF64_ST_BIND(sym.st_info) != STB_LOCAL &&

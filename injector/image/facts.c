@@ -9,7 +9,7 @@
 #include "injector/image/facts-int.h"
 
 /* Go's tables, under whatever name they have in this kind of file. */
-static bool is_go(const struct inj_codefile *file)
+static bool is_go(const struct inj_elf *file)
 {
 	static const char *const marks[] = { "gopclntab", ".note.go.buildid", ".go.buildinfo" };
 
@@ -30,10 +30,10 @@ static void find_languages(struct inj_cf *cf)
 
 static void find_tables(struct inj_cf *cf)
 {
-	const struct inj_codefile_section *rseq = inj_codefile_section(&cf->file, "__rseq_cs");
+	const struct inj_elf_section *rseq = inj_elf_section(&cf->file, "__rseq_cs");
 
-	cf->symtab = inj_codefile_symtab(&cf->file);
-	cf->dynsym = inj_codefile_dynsym(&cf->file);
+	cf->symtab = inj_elf_symtab(&cf->file);
+	cf->dynsym = inj_elf_dynsym(&cf->file);
 	cf->words = cf->file.type == ET_EXEC;
 	if (rseq) {
 		cf->rseq = rseq->addr;
@@ -71,7 +71,7 @@ static enum inj_status collect(struct inj_cf *cf)
 
 static void release(struct inj_cf *cf)
 {
-	inj_codefile_close(&cf->file);
+	inj_elf_close(&cf->file);
 	free(cf->bytes);
 	free(cf->marks);
 	free(cf->fdes);
@@ -122,7 +122,7 @@ enum inj_status inj_codefacts_read(const char *path, const struct inj_symtab *ta
 	if (!cf)
 		return INJ_MEMORY;
 	cf->tab = tab;
-	status = inj_codefile_open(path, &cf->file);
+	status = inj_elf_open(path, &cf->file);
 	if (status == INJ_OK)
 		status = collect(cf);
 	if (status != INJ_OK) {

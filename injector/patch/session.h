@@ -204,6 +204,8 @@ bool inj_session_wants_libraries(const struct inj_session *s);
 
 /* frames.c: lets the program's unwinder pass through modules that only we know of. */
 enum inj_status inj_register_frames(struct inj_session *s) INJ_CHECK;
+/* Link-time address of the module's .eh_frame, if libgcc can go through it; 0: there is none. */
+uint64_t inj_image_frames(const struct inj_image *img);
 
 /* hooks.c */
 enum inj_status inj_patch_linker(struct inj_session *s) INJ_CHECK;

@@ -5,6 +5,11 @@ tests_unit_injector_edits_SOURCES = tests/unit/injector/edits.c
 tests_unit_injector_edits_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_injector_edits_LDADD = libinjector.la libtrampolines.la libtracefmt.la $(CMOCKA_LIBS)
 
+PURE_TESTS += tests/unit/injector/ehframe
+tests_unit_injector_ehframe_SOURCES = tests/unit/injector/ehframe.c
+tests_unit_injector_ehframe_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_injector_ehframe_LDADD = libinjector.la libruntime-image.la libtrampolines.la libtracefmt.la $(CMOCKA_LIBS)
+
 UNIT_TESTS += tests/unit/injector/undo
 tests_unit_injector_undo_SOURCES = tests/unit/injector/undo.c $(LAUNCHER_TEST_SUPPORT)
 tests_unit_injector_undo_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)

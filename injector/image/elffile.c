@@ -2,7 +2,7 @@
 /* Headers, segments, sections and the dynamic section of a mapped ELF file. */
 #include "config.h"
 
-#include "injector/image/facts-file.h"
+#include "injector/image/elffile.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@
 #endif
 
 /* @n elements of @size at @offset of the file; NULL: outside. */
-static const uint8_t *file_at(const struct inj_codefile *file, uint64_t offset, uint64_t n,
+static const uint8_t *file_at(const struct inj_elf *file, uint64_t offset, uint64_t n,
 			      size_t size)
 {
 	if (offset > file->len || n > (file->len - offset) / size)
@@ -27,10 +27,10 @@ static const uint8_t *file_at(const struct inj_codefile *file, uint64_t offset, 
 	return file->map + offset;
 }
 
-const uint8_t *inj_codefile_at(const struct inj_codefile *file, uint64_t addr, uint64_t *left)
+const uint8_t *inj_elf_at(const struct inj_elf *file, uint64_t addr, uint64_t *left)
 {
 	for (size_t i = 0; i < file->nsegs; i++) {
-		const struct inj_codefile_segment *s = &file->segs[i];
+		const struct inj_elf_segment *s = &file->segs[i];
 
 		if (addr >= s->addr && addr - s->addr < s->len) {
 			*left = s->len - (addr - s->addr);
@@ -41,17 +41,17 @@ const uint8_t *inj_codefile_at(const struct inj_codefile *file, uint64_t addr, u
 	return NULL;
 }
 
-const uint8_t *inj_codefile_get(const struct inj_codefile *file, uint64_t addr, uint64_t len)
+const uint8_t *inj_elf_get(const struct inj_elf *file, uint64_t addr, uint64_t len)
 {
 	uint64_t left;
-	const uint8_t *p = inj_codefile_at(file, addr, &left);
+	const uint8_t *p = inj_elf_at(file, addr, &left);
 
 	return len <= left ? p : NULL;
 }
 
 /* ---- segments ---- */
 
-static void add_segment(struct inj_codefile *file, const Elf64_Phdr *ph)
+static void add_segment(struct inj_elf *file, const Elf64_Phdr *ph)
 {
 	const uint8_t *bytes = file_at(file, ph->p_offset, ph->p_filesz, 1);
 	uint64_t len = ph->p_filesz < ph->p_memsz ? ph->p_filesz : ph->p_memsz;
@@ -62,9 +62,9 @@ static void add_segment(struct inj_codefile *file, const Elf64_Phdr *ph)
 		bytes = file->map + ph->p_offset;
 		len = file->len - ph->p_offset < len ? file->len - ph->p_offset : len;
 	}
-	if (!len || ph->p_vaddr > UINT64_MAX / 2 || file->nsegs == INJ_CODEFILE_SEGMENTS)
+	if (!len || ph->p_vaddr > UINT64_MAX / 2 || file->nsegs == INJ_ELF_SEGMENTS)
 		return;
-	file->segs[file->nsegs++] = (struct inj_codefile_segment){
+	file->segs[file->nsegs++] = (struct inj_elf_segment){
 		.addr = ph->p_vaddr,
 		.bytes = bytes,
 		.len = len,
@@ -74,12 +74,12 @@ static void add_segment(struct inj_codefile *file, const Elf64_Phdr *ph)
 
 static int segment_order(const void *a, const void *b)
 {
-	const struct inj_codefile_segment *x = a, *y = b;
+	const struct inj_elf_segment *x = a, *y = b;
 
 	return x->addr < y->addr ? -1 : x->addr > y->addr;
 }
 
-static void sort_segments(struct inj_codefile *file)
+static void sort_segments(struct inj_elf *file)
 {
 	uint64_t end = 0;
 	size_t n = 0;
@@ -95,7 +95,7 @@ static void sort_segments(struct inj_codefile *file)
 }
 
 /* *dynamic: all zero if there is none. */
-static bool read_segments(struct inj_codefile *file, const Elf64_Ehdr *eh, Elf64_Phdr *dynamic)
+static bool read_segments(struct inj_elf *file, const Elf64_Ehdr *eh, Elf64_Phdr *dynamic)
 {
 	const uint8_t *table = file_at(file, eh->e_phoff, eh->e_phnum, sizeof(*dynamic));
 
@@ -119,7 +119,7 @@ static bool read_segments(struct inj_codefile *file, const Elf64_Ehdr *eh, Elf64
 	return file->nsegs != 0;
 }
 
-static void note_dynamic(struct inj_codefile_dynamic *dyn, const Elf64_Dyn *d)
+static void note_dynamic(struct inj_elf_dynamic *dyn, const Elf64_Dyn *d)
 {
 	const struct {
 		int64_t tag;
@@ -139,10 +139,10 @@ static void note_dynamic(struct inj_codefile_dynamic *dyn, const Elf64_Dyn *d)
 			*members[i].member = d->d_un.d_val;
 }
 
-static void read_dynamic(struct inj_codefile *file, const Elf64_Phdr *ph)
+static void read_dynamic(struct inj_elf *file, const Elf64_Phdr *ph)
 {
 	uint64_t left;
-	const uint8_t *p = inj_codefile_at(file, ph->p_vaddr, &left);
+	const uint8_t *p = inj_elf_at(file, ph->p_vaddr, &left);
 
 	left = left < ph->p_filesz ? left : ph->p_filesz;
 	for (; p && left >= sizeof(Elf64_Dyn); left -= sizeof(Elf64_Dyn), p += sizeof(Elf64_Dyn)) {
@@ -159,14 +159,14 @@ static void read_dynamic(struct inj_codefile *file, const Elf64_Phdr *ph)
 
 static int section_order(const void *a, const void *b)
 {
-	const struct inj_codefile_section *x = a, *y = b;
+	const struct inj_elf_section *x = a, *y = b;
 
 	if (x->addr != y->addr)
 		return x->addr < y->addr ? -1 : 1;
 	return x->offset < y->offset ? -1 : x->offset > y->offset;
 }
 
-static const char *section_name(const struct inj_codefile *file, const Elf64_Shdr *names,
+static const char *section_name(const struct inj_elf *file, const Elf64_Shdr *names,
 				uint32_t at)
 {
 	const char *table = (const char *)file_at(file, names->sh_offset, names->sh_size, 1);
@@ -177,7 +177,7 @@ static const char *section_name(const struct inj_codefile *file, const Elf64_Shd
 }
 
 /* @table: all @n headers. */
-static void add_section(struct inj_codefile *file, const Elf64_Shdr *sh, const uint8_t *table,
+static void add_section(struct inj_elf *file, const Elf64_Shdr *sh, const uint8_t *table,
 			size_t n, const Elf64_Shdr *names)
 {
 	Elf64_Shdr linked = { 0 };
@@ -187,7 +187,7 @@ static void add_section(struct inj_codefile *file, const Elf64_Shdr *sh, const u
 		return;
 	if (sh->sh_link < n)
 		memcpy(&linked, table + sh->sh_link * sizeof(linked), sizeof(linked));
-	file->secs[file->nsecs++] = (struct inj_codefile_section){
+	file->secs[file->nsecs++] = (struct inj_elf_section){
 		.name = section_name(file, names, sh->sh_name),
 		.addr = sh->sh_flags & SHF_ALLOC ? sh->sh_addr : 0,
 		.size = sh->sh_size,
@@ -199,7 +199,7 @@ static void add_section(struct inj_codefile *file, const Elf64_Shdr *sh, const u
 	};
 }
 
-static bool read_sections(struct inj_codefile *file, const Elf64_Ehdr *eh)
+static bool read_sections(struct inj_elf *file, const Elf64_Ehdr *eh)
 {
 	const uint8_t *table = file_at(file, eh->e_shoff, eh->e_shnum, sizeof(Elf64_Shdr));
 	Elf64_Shdr names = { 0 };
@@ -211,7 +211,7 @@ static bool read_sections(struct inj_codefile *file, const Elf64_Ehdr *eh)
 		return false;
 	if (eh->e_shstrndx < eh->e_shnum)
 		memcpy(&names, table + eh->e_shstrndx * sizeof(names), sizeof(names));
-	for (size_t i = 0; i < eh->e_shnum && file->nsecs < INJ_CODEFILE_SECTIONS; i++) {
+	for (size_t i = 0; i < eh->e_shnum && file->nsecs < INJ_ELF_SECTIONS; i++) {
 		Elf64_Shdr sh;
 
 		memcpy(&sh, table + i * sizeof(sh), sizeof(sh));
@@ -221,7 +221,7 @@ static bool read_sections(struct inj_codefile *file, const Elf64_Ehdr *eh)
 	return true;
 }
 
-const struct inj_codefile_section *inj_codefile_section(const struct inj_codefile *file,
+const struct inj_elf_section *inj_elf_section(const struct inj_elf *file,
 							const char *name)
 {
 	for (size_t i = 0; i < file->nsecs; i++)
@@ -232,14 +232,14 @@ const struct inj_codefile_section *inj_codefile_section(const struct inj_codefil
 
 /* ---- symbols ---- */
 
-static struct inj_codefile_symbols section_symbols(const struct inj_codefile *file, uint32_t type)
+static struct inj_elf_symbols section_symbols(const struct inj_elf *file, uint32_t type)
 {
 	for (size_t i = 0; i < file->nsecs; i++) {
-		const struct inj_codefile_section *s = &file->secs[i];
+		const struct inj_elf_section *s = &file->secs[i];
 		const uint8_t *names = file_at(file, s->names, s->names_size, 1);
 
 		if (s->type == type && names)
-			return (struct inj_codefile_symbols){
+			return (struct inj_elf_symbols){
 				.syms = file->map + s->offset,
 				.n = s->size / sizeof(Elf64_Sym),
 				.room = s->size / sizeof(Elf64_Sym),
@@ -247,17 +247,17 @@ static struct inj_codefile_symbols section_symbols(const struct inj_codefile *fi
 				.names_len = s->names_size,
 			};
 	}
-	return (struct inj_codefile_symbols){ 0 };
+	return (struct inj_elf_symbols){ 0 };
 }
 
-struct inj_codefile_symbols inj_codefile_symtab(const struct inj_codefile *file)
+struct inj_elf_symbols inj_elf_symtab(const struct inj_elf *file)
 {
 	return section_symbols(file, SHT_SYMTAB);
 }
 
-static uint32_t word_at(const struct inj_codefile *file, uint64_t addr)
+static uint32_t word_at(const struct inj_elf *file, uint64_t addr)
 {
-	const uint8_t *p = inj_codefile_get(file, addr, 4);
+	const uint8_t *p = inj_elf_get(file, addr, 4);
 	uint32_t word = 0;
 
 	if (p)
@@ -269,7 +269,7 @@ static uint32_t word_at(const struct inj_codefile *file, uint64_t addr)
  * How many symbols the dynamic linker could find: DT_HASH says so; in DT_GNU_HASH it is the end of
  * the chain that begins last, which an odd hash value ends.
  */
-static uint64_t hashed_symbols(const struct inj_codefile *file)
+static uint64_t hashed_symbols(const struct inj_elf *file)
 {
 	uint64_t hash = file->dyn.gnu_hash, buckets, chains;
 	uint32_t nbuckets, last = 0, first;
@@ -280,7 +280,7 @@ static uint64_t hashed_symbols(const struct inj_codefile *file)
 	first = word_at(file, hash + 4);
 	buckets = hash + 16 + UINT64_C(8) * word_at(file, hash + 8);
 	chains = buckets + UINT64_C(4) * nbuckets;
-	if (!inj_codefile_get(file, buckets, UINT64_C(4) * nbuckets))
+	if (!inj_elf_get(file, buckets, UINT64_C(4) * nbuckets))
 		return 0;
 	for (uint32_t i = 0; i < nbuckets; i++) {
 		uint32_t at = word_at(file, buckets + UINT64_C(4) * i);
@@ -289,22 +289,22 @@ static uint64_t hashed_symbols(const struct inj_codefile *file)
 	}
 	if (last < first)
 		return first;
-	while (inj_codefile_get(file, chains + UINT64_C(4) * (last - first), 4) &&
+	while (inj_elf_get(file, chains + UINT64_C(4) * (last - first), 4) &&
 	       !(word_at(file, chains + UINT64_C(4) * (last - first)) & 1))
 		last++;
 	return (uint64_t)last + 1;
 }
 
-struct inj_codefile_symbols inj_codefile_dynsym(const struct inj_codefile *file)
+struct inj_elf_symbols inj_elf_dynsym(const struct inj_elf *file)
 {
-	struct inj_codefile_symbols table = section_symbols(file, SHT_DYNSYM);
+	struct inj_elf_symbols table = section_symbols(file, SHT_DYNSYM);
 	uint64_t left, names_left;
 	const uint8_t *syms, *names;
 
 	if (table.n)
 		return table;
-	syms = inj_codefile_at(file, file->dyn.symtab, &left);
-	names = inj_codefile_at(file, file->dyn.strtab, &names_left);
+	syms = inj_elf_at(file, file->dyn.symtab, &left);
+	names = inj_elf_at(file, file->dyn.strtab, &names_left);
 	if (!file->dyn.symtab || !syms || !names)
 		return table;
 	table.syms = syms;
@@ -316,7 +316,7 @@ struct inj_codefile_symbols inj_codefile_dynsym(const struct inj_codefile *file)
 	return table;
 }
 
-Elf64_Sym inj_codefile_symbol(const struct inj_codefile_symbols *table, size_t i)
+Elf64_Sym inj_elf_symbol(const struct inj_elf_symbols *table, size_t i)
 {
 	Elf64_Sym sym;
 
@@ -324,7 +324,7 @@ Elf64_Sym inj_codefile_symbol(const struct inj_codefile_symbols *table, size_t i
 	return sym;
 }
 
-const char *inj_codefile_symbol_name(const struct inj_codefile_symbols *table,
+const char *inj_elf_symbol_name(const struct inj_elf_symbols *table,
 				     const Elf64_Sym *sym)
 {
 	size_t left;
@@ -336,9 +336,34 @@ const char *inj_codefile_symbol_name(const struct inj_codefile_symbols *table,
 	return memchr(table->names + sym->st_name, '\0', left) ? table->names + sym->st_name : "";
 }
 
+/* ---- the unwind table ---- */
+
+bool inj_elf_frames(const struct inj_elf *file, struct inj_eh *eh)
+{
+	const struct inj_elf_section *sec = inj_elf_section(file, ".eh_frame");
+	struct inj_cursor header = { .addr = file->eh_frame_hdr }, *table = &eh->left;
+	uint64_t left;
+
+	*eh = (struct inj_eh){ .whole = sec != NULL };
+	if (sec) {
+		*table = (struct inj_cursor){ file->map + sec->offset, file->map + sec->offset + sec->size,
+					      sec->addr, false };
+	} else {
+		header.at = file->eh_frame_hdr ? inj_elf_at(file, file->eh_frame_hdr, &left) : NULL;
+		if (!header.at)
+			return false;
+		header.end = header.at + left;
+		table->addr = inj_eh_start(header);
+		table->at = inj_elf_at(file, table->addr, &left);
+		table->end = table->at ? table->at + left : NULL;
+	}
+	eh->start = table->at;
+	return eh->start != NULL;
+}
+
 /* ---- opening ---- */
 
-static bool map_file(const char *path, struct inj_codefile *file)
+static bool map_file(const char *path, struct inj_elf *file)
 {
 	struct stat st;
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -356,7 +381,7 @@ static bool map_file(const char *path, struct inj_codefile *file)
 	return true;
 }
 
-static bool check_header(const struct inj_codefile *file, Elf64_Ehdr *eh)
+static bool check_header(const struct inj_elf *file, Elf64_Ehdr *eh)
 {
 	if (file->len < sizeof(*eh))
 		return false;
@@ -366,19 +391,19 @@ static bool check_header(const struct inj_codefile *file, Elf64_Ehdr *eh)
 	       (eh->e_type == ET_EXEC || eh->e_type == ET_DYN);
 }
 
-enum inj_status inj_codefile_open(const char *path, struct inj_codefile *file)
+enum inj_status inj_elf_open(const char *path, struct inj_elf *file)
 {
 	enum inj_status status = INJ_NO_FILE;
 	Elf64_Phdr dynamic;
 	Elf64_Ehdr eh;
 
-	*file = (struct inj_codefile){ 0 };
+	*file = (struct inj_elf){ 0 };
 	if (!map_file(path, file))
 		return INJ_NO_FILE;
 	if (check_header(file, &eh) && read_segments(file, &eh, &dynamic))
 		status = read_sections(file, &eh) ? INJ_OK : INJ_MEMORY;
 	if (status != INJ_OK) {
-		inj_codefile_close(file);
+		inj_elf_close(file);
 		return status;
 	}
 	file->type = eh.e_type;
@@ -388,10 +413,10 @@ enum inj_status inj_codefile_open(const char *path, struct inj_codefile *file)
 	return INJ_OK;
 }
 
-void inj_codefile_close(struct inj_codefile *file)
+void inj_elf_close(struct inj_elf *file)
 {
 	if (file->map)
 		munmap((void *)(uintptr_t)file->map, file->len);
 	free(file->secs);
-	*file = (struct inj_codefile){ 0 };
+	*file = (struct inj_elf){ 0 };
 }

@@ -8,30 +8,24 @@
  */
 #include "config.h"
 
-#include <string.h>
-
+#include "injector/image/ehframe.h"
 #include "injector/patch/session.h"
 
 #define OBJECT_BYTES 128 /* libgcc's struct object has 48; it keeps it for good */
-#define EH_FRAME_PTR_SDATA4 0x1b
 
-/* Link-time address of the module's .eh_frame, 0 if there is none that ends as it must. */
-static uint64_t frames_of(const struct inj_image *img)
+/* All of the image from @addr on. */
+static struct inj_cursor image_from(const struct inj_image *img, uint64_t addr)
 {
-	const uint8_t *hdr = inj_image_at(img, img->eh_frame_hdr, 8);
-	const uint32_t *length;
-	uint64_t start, at;
-	int32_t rel;
+	const uint8_t *at = inj_image_at(img, addr, 0);
 
-	if (!img->eh_frame_hdr || !hdr || hdr[1] != EH_FRAME_PTR_SDATA4)
-		return 0;
-	memcpy(&rel, hdr + 4, 4);
-	start = img->eh_frame_hdr + 4 + (uint64_t)(int64_t)rel;
-	/* entries up to one of length zero */
-	for (at = start; (length = inj_image_at(img, at, 4)) != NULL; at += 4 + *length)
-		if (*length == 0)
-			return start;
-	return 0;
+	return (struct inj_cursor){ .at = at, .end = at ? img->mem + img->size : NULL, .addr = addr, .bad = !at };
+}
+
+uint64_t inj_image_frames(const struct inj_image *img)
+{
+	uint64_t start = img->eh_frame_hdr ? inj_eh_start(image_from(img, img->eh_frame_hdr)) : 0;
+
+	return start && inj_eh_ends(image_from(img, start)) ? start : 0;
 }
 
 enum inj_status inj_register_frames(struct inj_session *s)
@@ -43,7 +37,7 @@ enum inj_status inj_register_frames(struct inj_session *s)
 
 	for (size_t i = 0; i < s->nmodules && status == INJ_OK; i++) {
 		const struct inj_module *m = &s->modules[i];
-		uint64_t frames = m->active ? frames_of(&m->image) : 0, ignored;
+		uint64_t frames = m->active ? inj_image_frames(&m->image) : 0, ignored;
 		const uint64_t args[2] = { m->base + frames, object };
 
 		if (!frames || object + OBJECT_BYTES > s->spare + INJ_SPARE)

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Numbers of DWARF and of exception tables, read within bounds. */
 #include "config.h"
 
 #include <string.h>
 
-#include "injector/image/facts-file.h"
+#include "injector/image/cursor.h"
 
 #define PE_FORM 0x0f
 #define PE_APPLICATION 0x70
