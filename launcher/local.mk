@@ -131,8 +131,6 @@ sonde_SOURCES = \
 	launcher/inspect/disasm.c \
 	launcher/inspect/disasm.h \
 	launcher/inspect/doctor.c \
-	launcher/inspect/elfcode.c \
-	launcher/inspect/elfcode.h \
 	launcher/inspect/functions.c \
 	launcher/inspect/functions.h \
 	launcher/inspect/info-memory.c \

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Headers, segments, sections and the dynamic section of a mapped ELF file. */
 #include "config.h"
 
 #include "injector/image/elffile.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -47,6 +47,17 @@ const uint8_t *inj_elf_get(const struct inj_elf *file, uint64_t addr, uint64_t l
 	const uint8_t *p = inj_elf_at(file, addr, &left);
 
 	return len <= left ? p : NULL;
+}
+
+const struct inj_elf_segment *inj_elf_code(const struct inj_elf *file, uint64_t addr)
+{
+	for (size_t i = 0; i < file->nsegs; i++) {
+		const struct inj_elf_segment *s = &file->segs[i];
+
+		if ((s->flags & PF_X) && addr >= s->addr && addr - s->addr < s->len)
+			return s;
+	}
+	return NULL;
 }
 
 /* ---- segments ---- */
@@ -94,13 +105,25 @@ static void sort_segments(struct inj_elf *file)
 	file->nsegs = n;
 }
 
+static void note_interp(struct inj_elf *file, const Elf64_Phdr *ph)
+{
+	const char *name = (const char *)file_at(file, ph->p_offset, 1, 1);
+	size_t left = name ? file->len - ph->p_offset : 0;
+
+	if (file->has_interp)
+		return;
+	file->has_interp = true;
+	if (name && memchr(name, '\0', left < PATH_MAX ? left : PATH_MAX))
+		file->interp = name;
+}
+
 /* *dynamic: all zero if there is none. */
 static bool read_segments(struct inj_elf *file, const Elf64_Ehdr *eh, Elf64_Phdr *dynamic)
 {
 	const uint8_t *table = file_at(file, eh->e_phoff, eh->e_phnum, sizeof(*dynamic));
 
 	*dynamic = (Elf64_Phdr){ 0 };
-	if (!table || eh->e_phentsize != sizeof(*dynamic))
+	if (!table)
 		return false;
 	for (size_t i = 0; i < eh->e_phnum; i++) {
 		Elf64_Phdr ph;
@@ -110,13 +133,15 @@ static bool read_segments(struct inj_elf *file, const Elf64_Ehdr *eh, Elf64_Phdr
 			add_segment(file, &ph);
 		} else if (ph.p_type == PT_DYNAMIC) {
 			*dynamic = ph;
+		} else if (ph.p_type == PT_INTERP) {
+			note_interp(file, &ph);
 		} else if (ph.p_type == PT_GNU_EH_FRAME) {
 			file->eh_frame_hdr = ph.p_vaddr;
 			file->eh_frame_hdr_size = ph.p_memsz;
 		}
 	}
 	sort_segments(file);
-	return file->nsegs != 0;
+	return true;
 }
 
 static void note_dynamic(struct inj_elf_dynamic *dyn, const Elf64_Dyn *d)
@@ -139,20 +164,44 @@ static void note_dynamic(struct inj_elf_dynamic *dyn, const Elf64_Dyn *d)
 			*members[i].member = d->d_un.d_val;
 }
 
+static Elf64_Dyn dynamic_at(const struct inj_elf *file, size_t i)
+{
+	Elf64_Dyn d;
+
+	memcpy(&d, file->dynamic + i * sizeof(d), sizeof(d));
+	return d;
+}
+
 static void read_dynamic(struct inj_elf *file, const Elf64_Phdr *ph)
 {
 	uint64_t left;
 	const uint8_t *p = inj_elf_at(file, ph->p_vaddr, &left);
 
 	left = left < ph->p_filesz ? left : ph->p_filesz;
-	for (; p && left >= sizeof(Elf64_Dyn); left -= sizeof(Elf64_Dyn), p += sizeof(Elf64_Dyn)) {
-		Elf64_Dyn d;
+	file->dynamic = p;
+	for (; p && left >= sizeof(Elf64_Dyn); left -= sizeof(Elf64_Dyn), file->ndynamic++) {
+		Elf64_Dyn d = dynamic_at(file, file->ndynamic);
 
-		memcpy(&d, p, sizeof(d));
 		if (d.d_tag == DT_NULL)
 			break;
+		if (d.d_tag == DT_DEBUG)
+			file->dyn.debug = ph->p_vaddr + file->ndynamic * sizeof(d) + offsetof(Elf64_Dyn, d_un);
 		note_dynamic(&file->dyn, &d);
 	}
+}
+
+const char *inj_elf_needed(const struct inj_elf *file, size_t *at)
+{
+	while (*at < file->ndynamic) {
+		Elf64_Dyn d = dynamic_at(file, (*at)++);
+		uint64_t left;
+		const char *names = (const char *)inj_elf_at(file, file->dyn.strtab, &left);
+
+		if (d.d_tag == DT_NEEDED && names && d.d_un.d_val < left &&
+		    memchr(names + d.d_un.d_val, '\0', left - d.d_un.d_val))
+			return names + d.d_un.d_val;
+	}
+	return NULL;
 }
 
 /* ---- sections ---- */
@@ -255,44 +304,51 @@ struct inj_elf_symbols inj_elf_symtab(const struct inj_elf *file)
 	return section_symbols(file, SHT_SYMTAB);
 }
 
-static uint32_t word_at(const struct inj_elf *file, uint64_t addr)
+static uint32_t word(const uint8_t *table, uint64_t i)
 {
-	const uint8_t *p = inj_elf_get(file, addr, 4);
-	uint32_t word = 0;
+	uint32_t value;
 
-	if (p)
-		memcpy(&word, p, sizeof(word));
-	return word;
+	memcpy(&value, table + 4 * i, sizeof(value));
+	return value;
 }
 
-/*
- * How many symbols the dynamic linker could find: DT_HASH says so; in DT_GNU_HASH it is the end of
- * the chain that begins last, which an odd hash value ends.
- */
-static uint64_t hashed_symbols(const struct inj_elf *file)
+/* Number of buckets, first symbol, words of the Bloom filter, shift; filter, buckets, chains. */
+uint64_t inj_gnu_hash_symbols(const uint8_t *table, uint64_t len)
 {
-	uint64_t hash = file->dyn.gnu_hash, buckets, chains;
-	uint32_t nbuckets, last = 0, first;
+	uint64_t words = len / 4, nbuckets, first, buckets, last = 0;
 
-	if (!hash)
-		return file->dyn.hash ? word_at(file, file->dyn.hash + 4) : 0;
-	nbuckets = word_at(file, hash);
-	first = word_at(file, hash + 4);
-	buckets = hash + 16 + UINT64_C(8) * word_at(file, hash + 8);
-	chains = buckets + UINT64_C(4) * nbuckets;
-	if (!inj_elf_get(file, buckets, UINT64_C(4) * nbuckets))
+	if (words < 4)
 		return 0;
-	for (uint32_t i = 0; i < nbuckets; i++) {
-		uint32_t at = word_at(file, buckets + UINT64_C(4) * i);
+	nbuckets = word(table, 0);
+	first = word(table, 1);
+	buckets = 4 + UINT64_C(2) * word(table, 2);
+	if (buckets > words || nbuckets > words - buckets)
+		return 0;
+	for (uint64_t i = 0; i < nbuckets; i++) {
+		uint64_t at = word(table, buckets + i);
 
 		last = at > last ? at : last;
 	}
 	if (last < first)
 		return first;
-	while (inj_elf_get(file, chains + UINT64_C(4) * (last - first), 4) &&
-	       !(word_at(file, chains + UINT64_C(4) * (last - first)) & 1))
-		last++;
-	return (uint64_t)last + 1;
+	for (uint64_t at = buckets + nbuckets + (last - first); at < words; at++, last++)
+		if (word(table, at) & 1)
+			return last + 1;
+	return 0;
+}
+
+/* How many symbols the dynamic linker could find. */
+static uint64_t hashed_symbols(const struct inj_elf *file)
+{
+	uint64_t left;
+	const uint8_t *table;
+
+	if (file->dyn.gnu_hash) {
+		table = inj_elf_at(file, file->dyn.gnu_hash, &left);
+		return inj_gnu_hash_symbols(table, left);
+	}
+	table = file->dyn.hash ? inj_elf_get(file, file->dyn.hash, 8) : NULL;
+	return table ? word(table, 1) : 0;
 }
 
 struct inj_elf_symbols inj_elf_dynsym(const struct inj_elf *file)
@@ -363,54 +419,81 @@ bool inj_elf_frames(const struct inj_elf *file, struct inj_eh *eh)
 
 /* ---- opening ---- */
 
-static bool map_file(const char *path, struct inj_elf *file)
+static const char *map_file(const char *path, struct inj_elf *file)
 {
 	struct stat st;
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	void *map = MAP_FAILED;
 
 	if (fd < 0)
-		return false;
+		return "cannot be read";
 	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0)
 		map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 	close(fd);
 	if (map == MAP_FAILED)
-		return false;
+		return "cannot be read";
 	file->map = map;
 	file->len = (size_t)st.st_size;
-	return true;
+	return NULL;
 }
 
-static bool check_header(const struct inj_elf *file, Elf64_Ehdr *eh)
+static const char *header_problem(const struct inj_elf *file, Elf64_Ehdr *eh)
 {
+	if (file->len < SELFMAG || memcmp(file->map, ELFMAG, SELFMAG) != 0)
+		return "is not an ELF file";
 	if (file->len < sizeof(*eh))
-		return false;
+		return "is a truncated ELF file";
 	memcpy(eh, file->map, sizeof(*eh));
-	return memcmp(eh->e_ident, ELFMAG, SELFMAG) == 0 && eh->e_ident[EI_CLASS] == ELFCLASS64 &&
-	       eh->e_ident[EI_DATA] == ELFDATA2LSB && eh->e_machine == EM_X86_64 &&
-	       (eh->e_type == ET_EXEC || eh->e_type == ET_DYN);
+	if (eh->e_ident[EI_DATA] != ELFDATA2LSB)
+		return "is not a program for x86-64";
+	if (eh->e_machine == EM_386)
+		return "is a 32-bit program; Sonde traces 64-bit ones";
+	if (eh->e_machine != EM_X86_64)
+		return "is not a program for x86-64";
+	if (eh->e_ident[EI_CLASS] != ELFCLASS64)
+		return "is an x32 program; Sonde traces 64-bit ones";
+	if (eh->e_type != ET_EXEC && eh->e_type != ET_DYN)
+		return "is an object file, not a program";
+	if (eh->e_phentsize != sizeof(Elf64_Phdr) || eh->e_phnum == 0)
+		return "is a damaged ELF file";
+	return NULL;
+}
+
+static enum inj_status read_file(struct inj_elf *file)
+{
+	Elf64_Phdr dynamic;
+	Elf64_Ehdr eh;
+
+	file->problem = header_problem(file, &eh);
+	if (!file->problem && !read_segments(file, &eh, &dynamic))
+		file->problem = "is a truncated ELF file";
+	if (file->problem)
+		return INJ_NO_FILE;
+	file->type = eh.e_type;
+	file->entry = eh.e_entry;
+	if (dynamic.p_type == PT_DYNAMIC)
+		read_dynamic(file, &dynamic);
+	if (read_sections(file, &eh))
+		return INJ_OK;
+	file->problem = "out of memory";
+	return INJ_MEMORY;
 }
 
 enum inj_status inj_elf_open(const char *path, struct inj_elf *file)
 {
 	enum inj_status status = INJ_NO_FILE;
-	Elf64_Phdr dynamic;
-	Elf64_Ehdr eh;
+	const char *problem;
 
 	*file = (struct inj_elf){ 0 };
-	if (!map_file(path, file))
-		return INJ_NO_FILE;
-	if (check_header(file, &eh) && read_segments(file, &eh, &dynamic))
-		status = read_sections(file, &eh) ? INJ_OK : INJ_MEMORY;
+	file->problem = map_file(path, file);
+	if (!file->problem)
+		status = read_file(file);
 	if (status != INJ_OK) {
+		problem = file->problem;
 		inj_elf_close(file);
-		return status;
+		file->problem = problem;
 	}
-	file->type = eh.e_type;
-	file->entry = eh.e_entry;
-	if (dynamic.p_type == PT_DYNAMIC)
-		read_dynamic(file, &dynamic);
-	return INJ_OK;
+	return status;
 }
 
 void inj_elf_close(struct inj_elf *file)

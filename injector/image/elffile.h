@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * An ELF file mapped to be read, for the facts of injector/image/facts.h.  Whatever is handed out has
- * been checked to lie within the file; nothing here changes after inj_elf_open().
+ * An x86-64 program or library, mapped to be read: the one reader of ELF files.  Whatever is handed out has been
+ * checked to lie within the file; nothing here changes after inj_elf_open().
  */
 #ifndef SONDE_INJECTOR_IMAGE_ELFFILE_H
 #define SONDE_INJECTOR_IMAGE_ELFFILE_H
@@ -37,6 +37,7 @@ struct inj_elf_section {
 struct inj_elf_dynamic {
 	uint64_t rela, rela_size, jmprel, jmprel_size, relr, relr_size;
 	uint64_t symtab, strtab, strtab_size, hash, gnu_hash, init, fini;
+	uint64_t debug;	/* of the word that the dynamic linker sets to its struct r_debug's address */
 };
 
 struct inj_elf {
@@ -48,11 +49,16 @@ struct inj_elf {
 	size_t nsegs;
 	struct inj_elf_section *secs; /* ascending by address, then by offset */
 	size_t nsecs;		/* 0: no section headers */
+	bool has_interp;
+	const char *interp;	/* the dynamic linker's name; NULL: none, or damaged */
 	uint64_t eh_frame_hdr, eh_frame_hdr_size;
 	struct inj_elf_dynamic dyn;
+	const uint8_t *dynamic;	/* the entries of the dynamic section, without the last */
+	size_t ndynamic;
+	const char *problem;	/* after an error: complete after "FILE ", static */
 };
 
-/* Errors: NO_FILE (also: no x86-64 executable or library), MEMORY. */
+/* Errors: NO_FILE (also: no x86-64 executable or library), MEMORY; then only file->problem is set. */
 enum inj_status inj_elf_open(const char *path, struct inj_elf *file) INJ_CHECK;
 void inj_elf_close(struct inj_elf *file);
 
@@ -61,6 +67,12 @@ const uint8_t *inj_elf_at(const struct inj_elf *file, uint64_t addr, uint64_t *l
 
 /* @len bytes at @addr; NULL: they are not all there. */
 const uint8_t *inj_elf_get(const struct inj_elf *file, uint64_t addr, uint64_t len);
+
+/* The segment that is executable and holds @addr; NULL: none. */
+const struct inj_elf_segment *inj_elf_code(const struct inj_elf *file, uint64_t addr);
+
+/* The next library that it needs; *at is 0 at first.  NULL: no more. */
+const char *inj_elf_needed(const struct inj_elf *file, size_t *at);
 
 /* The first section of that name; NULL: none. */
 const struct inj_elf_section *inj_elf_section(const struct inj_elf *file,
@@ -85,6 +97,9 @@ struct inj_elf_symbols inj_elf_dynsym(const struct inj_elf *file);
 Elf64_Sym inj_elf_symbol(const struct inj_elf_symbols *table, size_t i);
 const char *inj_elf_symbol_name(const struct inj_elf_symbols *table,
 				     const Elf64_Sym *sym);
+
+/* The number of symbols in a DT_GNU_HASH table (and before it); 0: it is damaged. */
+uint64_t inj_gnu_hash_symbols(const uint8_t *table, uint64_t len);
 
 /* Begins an iteration over the unwind table; false: there is none. */
 bool inj_elf_frames(const struct inj_elf *file, struct inj_eh *eh);

@@ -4,6 +4,7 @@
  * size, both without sums that could wrap. A zero page behind the image ends every string: a
  * hostile relocation may write over the end of a string that has been looked at already.
  */
+#include "injector/image/elffile.h"
 #include "injector/image/elfimage.h"
 
 #include <elf.h>
@@ -221,39 +222,15 @@ static bool read_u32(const struct inj_image *img, uint64_t vaddr, uint32_t *valu
 	return p != NULL;
 }
 
-/* The chains of the highest bucket end with the last symbol; a set low bit ends a chain. */
-static uint64_t count_by_gnu_hash(const struct inj_image *img, uint64_t at)
-{
-	uint32_t nbuckets, first, bloom, last = 0, word;
-
-	if (!read_u32(img, at, &nbuckets) || !read_u32(img, at + 4, &first) ||
-	    !read_u32(img, at + 8, &bloom))
-		return 0;
-	uint64_t buckets = at + 16 + UINT64_C(8) * bloom;
-	uint64_t chains = buckets + UINT64_C(4) * nbuckets;
-	for (uint64_t i = 0; i < nbuckets; i++) {
-		if (!read_u32(img, buckets + 4 * i, &word))
-			return 0;
-		if (word > last)
-			last = word;
-	}
-	if (last < first)
-		return first;
-	do {
-		if (!read_u32(img, chains + UINT64_C(4) * (last - first), &word))
-			return 0;
-		last++;
-	} while (!(word & 1));
-	return last;
-}
-
 static uint64_t count_symbols(const struct inj_image *img, const struct dynamic *dyn)
 {
+	const uint8_t *table;
 	uint32_t nchain;
 
 	if (dyn->hash && read_u32(img, dyn->hash + 4, &nchain))
 		return nchain;
-	return dyn->gnu_hash ? count_by_gnu_hash(img, dyn->gnu_hash) : 0;
+	table = dyn->gnu_hash ? inj_image_at(img, dyn->gnu_hash, 0) : NULL;
+	return table ? inj_gnu_hash_symbols(table, img->size - dyn->gnu_hash) : 0;
 }
 
 static bool table_inside(const struct inj_image *img, uint64_t at, uint64_t size, uint64_t entry)

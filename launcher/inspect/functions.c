@@ -5,8 +5,8 @@
  * room for a wrapper.
  */
 #include "launcher/inspect/functions.h"
-#include "launcher/inspect/elfcode.h"
 #include "launcher/common/message.h"
+#include "injector/image/elffile.h"
 #include "trampolines/wrap/keep.h"
 #include "trampolines/trampoline.h"
 
@@ -20,7 +20,7 @@ static const char reason_outside[] = "not in executable code";
 
 /* What one file comes to. */
 struct survey {
-	struct elfcode *code;
+	struct inj_elf file;
 	struct function *v;
 	size_t n;
 	struct tramp_extent *extents; /* of all that is known to be a function */
@@ -56,23 +56,30 @@ static int by_address(const void *a, const void *b)
 	return x->addr < y->addr ? -1 : x->addr > y->addr;
 }
 
+/* Entries of the unwind table; with NULL they are counted. */
+static size_t unwind_starts(const struct inj_elf *file, struct tramp_extent *out)
+{
+	struct inj_fde fde;
+	struct inj_eh eh;
+	size_t n = 0;
+
+	if (!inj_elf_frames(file, &eh))
+		return 0;
+	for (; inj_eh_next(&eh, &fde); n++)
+		if (out)
+			out[n] = (struct tramp_extent){ fde.addr, 0 };
+	return n;
+}
+
 /* Symbols and unwind table together: libraries are stripped of most of their symbols. */
 static bool find_extents(struct survey *s)
 {
-	size_t nunwind = elfcode_unwind_starts(s->code, NULL, 0);
-	uint64_t *starts = calloc(nunwind + 1, sizeof(*starts));
-
-	s->extents = calloc(s->n + nunwind + 1, sizeof(*s->extents));
-	if (!starts || !s->extents) {
-		free(starts);
+	s->extents = calloc(s->n + unwind_starts(&s->file, NULL) + 1, sizeof(*s->extents));
+	if (!s->extents)
 		return false;
-	}
 	for (size_t i = 0; i < s->n; i++)
 		s->extents[s->nextents++] = (struct tramp_extent){ s->ranges[i].addr, s->ranges[i].size };
-	elfcode_unwind_starts(s->code, starts, nunwind);
-	for (size_t i = 0; i < nunwind; i++)
-		s->extents[s->nextents++] = (struct tramp_extent){ starts[i], 0 };
-	free(starts);
+	s->nextents += unwind_starts(&s->file, s->extents + s->nextents);
 	qsort(s->extents, s->nextents, sizeof(*s->extents), by_address);
 	return true;
 }
@@ -95,7 +102,7 @@ static bool find_functions(struct survey *s, const struct inj_symtab *tab)
 
 /* ---- entries ---- */
 
-static const char *plan_entry(const struct elfcode_segment *seg, const struct function *f,
+static const char *plan_entry(const struct inj_elf_segment *seg, const struct function *f,
 			      const struct tramp_branch *branches, size_t nbranches)
 {
 	const struct inj_symbol *sym = &f->symbols[0];
@@ -103,7 +110,7 @@ static const char *plan_entry(const struct elfcode_segment *seg, const struct fu
 	struct tramp_plan plan;
 	struct tramp_function fn = {
 		.addr = sym->addr,
-		.code = seg->code + (sym->addr - seg->addr),
+		.code = seg->bytes + (sym->addr - seg->addr),
 		.size = f->size < room ? f->size : room,
 		.branches = branches,
 		.nbranches = nbranches,
@@ -119,20 +126,20 @@ static const char *plan_entry(const struct elfcode_segment *seg, const struct fu
 }
 
 /* IFUNCs are not judged: the symbol is the resolver's, and that is not what would be patched. */
-static bool is_in(const struct survey *s, const struct function *f, const struct elfcode_segment *seg)
+static bool is_in(const struct survey *s, const struct function *f, const struct inj_elf_segment *seg)
 {
-	return !f->is_part && !f->is_ifunc && elfcode_segment(s->code, f->symbols[0].addr) == seg;
+	return !f->is_part && !f->is_ifunc && inj_elf_code(&s->file, f->symbols[0].addr) == seg;
 }
 
 /* Twice: for the number, then for the branches. */
-static bool plan_entries(struct survey *s, const struct elfcode_segment *seg)
+static bool plan_entries(struct survey *s, const struct inj_elf_segment *seg)
 {
-	size_t room = tramp_find_branches(seg->code, seg->len, seg->addr, s->ranges, s->n, NULL, 0);
+	size_t room = tramp_find_branches(seg->bytes, seg->len, seg->addr, s->ranges, s->n, NULL, 0);
 	struct tramp_branch *branches = calloc(room + 1, sizeof(*branches));
 
 	if (!branches)
 		return false;
-	size_t n = tramp_find_branches(seg->code, seg->len, seg->addr, s->ranges, s->n, branches, room);
+	size_t n = tramp_find_branches(seg->bytes, seg->len, seg->addr, s->ranges, s->n, branches, room);
 	for (size_t i = 0; i < s->n; i++) {
 		if (is_in(s, &s->v[i], seg))
 			s->v[i].refused = plan_entry(seg, &s->v[i], branches, n < room ? n : room);
@@ -143,10 +150,10 @@ static bool plan_entries(struct survey *s, const struct elfcode_segment *seg)
 
 /* ---- callers ---- */
 
-static bool ask_callers(struct survey *s, const struct elfcode_segment *seg)
+static bool ask_callers(struct survey *s, const struct inj_elf_segment *seg)
 {
 	const struct tramp_object object = {
-		.code = seg->code,
+		.code = seg->bytes,
 		.len = seg->len,
 		.addr = seg->addr,
 		.functions = s->extents,
@@ -184,11 +191,13 @@ static bool judge_all(struct survey *s)
 	for (size_t i = 0; i < s->n; i++) {
 		if (s->v[i].is_part)
 			s->v[i].refused = reason_cold;
-		else if (!elfcode_segment(s->code, s->v[i].symbols[0].addr))
+		else if (!inj_elf_code(&s->file, s->v[i].symbols[0].addr))
 			s->v[i].refused = reason_outside;
 	}
-	for (size_t i = 0; i < s->code->nsegments; i++) {
-		if (!plan_entries(s, &s->code->segments[i]) || !ask_callers(s, &s->code->segments[i]))
+	for (size_t i = 0; i < s->file.nsegs; i++) {
+		const struct inj_elf_segment *seg = &s->file.segs[i];
+
+		if ((seg->flags & PF_X) && (!plan_entries(s, seg) || !ask_callers(s, seg)))
 			return false;
 	}
 	return true;
@@ -204,13 +213,13 @@ static int make_survey(struct survey *s, const char *path, const struct inj_symt
 
 int functions_of(const char *path, bool (*visit)(void *arg, const struct function *f), void *arg)
 {
-	struct survey s = { .code = elfcode_read(path) };
+	struct survey s = { 0 };
 	struct inj_symtab *tab = NULL;
 	int status = EXIT_USAGE;
 
-	if (!s.code)
-		return EXIT_USAGE;
-	if (inj_symtab_open(path, INJ_SYMTAB_DEBUG_FILE, &tab) != INJ_OK)
+	if (inj_elf_open(path, &s.file) != INJ_OK)
+		msg_error("%s: %s", path, s.file.problem);
+	else if (inj_symtab_open(path, INJ_SYMTAB_DEBUG_FILE, &tab) != INJ_OK)
 		msg_error("%s: its symbols cannot be read", path);
 	else
 		status = make_survey(&s, path, tab);
@@ -221,7 +230,7 @@ int functions_of(const char *path, bool (*visit)(void *arg, const struct functio
 	free(s.v);
 	free(s.ranges);
 	free(s.extents);
-	elfcode_free(s.code);
+	inj_elf_close(&s.file);
 	return status;
 }
 
