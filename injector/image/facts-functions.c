@@ -276,7 +276,7 @@ static bool is_foreign(const struct inj_cf *cf, const struct item *item)
 {
 	size_t len;
 
-	if (cf->foreign || (item->facts & INJ_NAME_FOREIGN))
+	if (cf->go || (item->facts & INJ_NAME_FOREIGN))
 		return true;
 	if (!cf->ghc || !item->name)
 		return false;
@@ -319,7 +319,7 @@ static bool is_never(const struct inj_cf *cf, const struct item *item, const str
 /* C code that is linked to it has unwind tables. */
 static bool is_go_code(const struct inj_cf *cf, const struct inj_fde *fde)
 {
-	return cf->foreign && !fde;
+	return cf->go && !fde;
 }
 
 static const char *write_name(char *name, uint64_t addr)

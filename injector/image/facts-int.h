@@ -36,7 +36,7 @@ struct inj_cf {
 	struct inj_addrs taken, pads, noreturn, own, sigaction;
 	struct inj_addrs never;	/* addresses of code whose functions are to be left alone */
 	bool words;		/* addresses may lie in words without relocation */
-	bool foreign;		/* all of it */
+	bool go;		/* all of it is code made by Go */
 	bool ghc, ocaml;
 };
 

@@ -22,7 +22,7 @@ static bool is_go(const struct inj_elf *file)
 
 static void find_languages(struct inj_cf *cf)
 {
-	cf->foreign = is_go(&cf->file) || inj_symtab_find(cf->tab, "runtime.morestack", NULL);
+	cf->go = is_go(&cf->file) || inj_symtab_find(cf->tab, "runtime.morestack", NULL);
 	cf->ghc = inj_symtab_find(cf->tab, "stg_upd_frame_info", NULL) ||
 		  inj_symtab_find(cf->tab, "hs_main", NULL);
 	cf->ocaml = inj_symtab_find(cf->tab, "caml_start_program", NULL) != NULL;
@@ -108,7 +108,7 @@ static void publish(const struct inj_cf *cf, struct inj_codefacts *out)
 	out->text_hi = cf->hi;
 	out->sigaction = cf->sigaction.v;
 	out->nsigaction = cf->sigaction.n;
-	out->foreign = cf->foreign || cf->ghc || cf->ocaml;
+	out->go = cf->go;
 	out->no_relocations = cf->words;
 }
 

@@ -38,7 +38,7 @@ struct inj_codefacts {
 	/* `syscall` instructions that may be rt_sigaction: eax was set to 13 in front of it, or by a caller. */
 	uint64_t *sigaction;
 	size_t nsigaction;
-	bool foreign;		/* Go, OCaml, Haskell: no ABI of C's */
+	bool go;		/* made by Go */
 	bool no_relocations;	/* taken addresses are guessed from data words */
 	void *priv;
 };

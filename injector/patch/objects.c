@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "injector/image/elffile.h"
 #include "injector/process/maps.h"
 #include "injector/patch/session.h"
 
@@ -156,14 +157,12 @@ enum inj_status inj_objects_read(struct inj_session *s)
 	return status;
 }
 
-/* A static program is one file; where it was loaded tells its program headers' address. */
+/* A static program is one file; where it starts says where it was loaded. */
 enum inj_status inj_objects_static(struct inj_session *s)
 {
-	uint64_t phdr = inj_tracee_auxv(s->tracee, AT_PHDR);
-	uint64_t n = inj_tracee_auxv(s->tracee, AT_PHNUM);
 	struct inj_object *o = add_object(s);
-	bool found = false;
-	Elf64_Phdr ph;
+	enum inj_status status;
+	struct inj_elf file;
 
 	if (!o)
 		return INJ_MEMORY;
@@ -173,20 +172,12 @@ enum inj_status inj_objects_static(struct inj_session *s)
 	o->seen = true;
 	if (!o->path || !o->name)
 		return INJ_MEMORY;
-	for (uint64_t i = 0; i < n && !found; i++) {
-		enum inj_status status = inj_read(s->target, phdr + i * sizeof(ph), &ph,
-						  sizeof(ph));
-		if (status != INJ_OK)
-			return status;
-		/* no PT_PHDR: the first segment holds the file's start, and so the headers */
-		if (ph.p_type == PT_PHDR || (ph.p_type == PT_LOAD && ph.p_offset == 0)) {
-			uint64_t vaddr = ph.p_type == PT_PHDR ? ph.p_vaddr :
-								ph.p_vaddr + sizeof(Elf64_Ehdr);
-			o->base = phdr - vaddr;
-			found = true;
-		}
-	}
-	return found ? INJ_OK : INJ_NO_FILE;
+	status = inj_elf_open(o->path, &file);
+	if (status != INJ_OK)
+		return status;
+	o->base = inj_tracee_auxv(s->tracee, AT_ENTRY) - file.entry;
+	inj_elf_close(&file);
+	return INJ_OK;
 }
 
 struct inj_symtab *inj_object_symbols(struct inj_object *o)

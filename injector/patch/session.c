@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "injector/image/elffile.h"
 #include "injector/patch/session.h"
 #include "runtime/image.h"
 
@@ -125,26 +126,18 @@ static enum inj_status await_entry(struct inj_session *s)
 
 static enum inj_status debug_from_dynamic(struct inj_session *s)
 {
-	uint64_t phdr = inj_tracee_auxv(s->tracee, AT_PHDR), bias = 0, dynamic = 0;
-	uint64_t n = inj_tracee_auxv(s->tracee, AT_PHNUM);
-	Elf64_Phdr ph;
-	Elf64_Dyn dyn;
+	struct inj_elf file;
+	enum inj_status status = inj_elf_open(s->opt.elf_path, &file);
+	uint64_t base, debug;
 
-	for (uint64_t i = 0; i < n; i++) {
-		if (inj_read(s->target, phdr + i * sizeof(ph), &ph, sizeof(ph)) != INJ_OK)
-			return INJ_GONE;
-		if (ph.p_type == PT_PHDR)
-			bias = phdr - ph.p_vaddr;
-		if (ph.p_type == PT_DYNAMIC)
-			dynamic = ph.p_vaddr;
-	}
-	for (uint64_t at = bias + dynamic; dynamic; at += sizeof(dyn)) {
-		if (inj_read(s->target, at, &dyn, sizeof(dyn)) != INJ_OK || dyn.d_tag == DT_NULL)
-			break;
-		if (dyn.d_tag == DT_DEBUG)
-			s->config.r_debug = dyn.d_un.d_ptr;
-	}
-	return s->config.r_debug ? INJ_OK : INJ_NOT_SUPPORTED;
+	if (status != INJ_OK)
+		return status;
+	base = inj_tracee_auxv(s->tracee, AT_ENTRY) - file.entry;
+	debug = file.dyn.debug;
+	inj_elf_close(&file);
+	if (debug)
+		status = inj_read(s->target, base + debug, &s->config.r_debug, sizeof(s->config.r_debug));
+	return status == INJ_OK && !s->config.r_debug ? INJ_NOT_SUPPORTED : status;
 }
 
 static enum inj_status await_libraries(struct inj_session *s)

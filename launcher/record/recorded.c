@@ -301,6 +301,10 @@ void recorded_warn(struct recorded *r, const struct inj_session *s)
 
 	if (!r->select && !r->memory)
 		return;
+	if (s->opt.is_static && r->select)
+		select_no_libraries(r->select);
+	if (s->opt.is_static && r->memory)
+		select_no_libraries(r->memory);
 	n = sum_up(&s->mirrors, reasons, &instrumented);
 	if (warn_unmatched(r, false) == 0 && !instrumented && s->mirrors.n)
 		msg_warn("none of the %zu functions chosen can be recorded; `sonde list` says why",

@@ -45,17 +45,34 @@ void select_note_near(struct pattern_list *list, const struct inj_symtab *tab)
 
 /* ---- what has no hit ---- */
 
-static bool fill_pattern(const struct pattern *p, const char *option, struct select_miss *miss)
+void select_no_libraries(struct select *sel)
+{
+	sel->is_static = true;
+}
+
+static bool fill_pattern(const struct select *sel, const struct pattern *p, const char *option,
+			 struct select_miss *miss)
 {
 	if (p->hit)
 		return false;
 	*miss = (struct select_miss){ .option = option, .pattern = p->text, .nnear = p->nnear };
-	miss->why = p->lib && !p->lib_seen ? SELECT_NO_LIBRARY
-		    : p->kind != PATTERN_LINE	 ? SELECT_NO_FUNCTION
-		    : p->why			 ? p->why
-						 : SELECT_NO_DEBUG_INFO;
+	if (p->lib && !p->lib_seen)
+		miss->why = sel->is_static ? SELECT_STATIC : SELECT_NO_LIBRARY;
+	else if (p->kind == PATTERN_LINE)
+		miss->why = p->why ? p->why : SELECT_NO_DEBUG_INFO;
+	else
+		miss->why = p->searched ? SELECT_NO_FUNCTION : p->why;
 	for (size_t i = 0; i < p->nnear; i++)
 		miss->near[i] = p->near[i];
+	return true;
+}
+
+static bool fill_lib(const struct select *sel, const struct select_lib *lib, struct select_miss *miss)
+{
+	if (lib->hit || (sel->is_static && strcmp(lib->glob, "*") == 0))
+		return false;
+	*miss = (struct select_miss){ .option = "--libs", .pattern = lib->glob,
+				      .why = sel->is_static ? SELECT_STATIC : SELECT_NO_LIBRARY };
 	return true;
 }
 
@@ -65,17 +82,13 @@ bool select_next_miss(const struct select *sel, size_t *at, struct select_miss *
 
 	for (size_t i = *at; i < npatterns + sel->nlibs; i++) {
 		*at = i + 1;
-		if (i < nwanted && fill_pattern(&sel->wanted.v[i], sel->option, miss))
+		if (i < nwanted && fill_pattern(sel, &sel->wanted.v[i], sel->option, miss))
 			return true;
 		if (i >= nwanted && i < npatterns &&
-		    fill_pattern(&sel->excluded.v[i - nwanted], "-N", miss))
+		    fill_pattern(sel, &sel->excluded.v[i - nwanted], "-N", miss))
 			return true;
-		if (i >= npatterns && !sel->libs[i - npatterns].hit) {
-			*miss = (struct select_miss){ .option = "--libs",
-						      .pattern = sel->libs[i - npatterns].glob,
-						      .why = SELECT_NO_LIBRARY };
+		if (i >= npatterns && fill_lib(sel, &sel->libs[i - npatterns], miss))
 			return true;
-		}
 	}
 	return false;
 }
@@ -99,6 +112,9 @@ void select_miss_text(const struct select_miss *miss, char *buf, size_t size)
 		[SELECT_NO_DEBUG_INFO] = "there are no line numbers (compile with -g)",
 		[SELECT_NO_SOURCE] = "no such source file",
 		[SELECT_NO_CODE] = "there is no code at this line",
+		[SELECT_STATIC] = "the program is static, it has no libraries",
+		[SELECT_NO_SYMBOLS] = "no functions are known: there are no symbols and no unwind tables",
+		[SELECT_GO_STRIPPED] = "no functions are known: code made by Go, without symbols (link it without -s)",
 	};
 	char near[SELECT_MAX_NEAR * (PATTERN_NEAR_NAME + 16)] = "";
 	size_t len = 0;

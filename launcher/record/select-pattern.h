@@ -30,6 +30,7 @@ struct pattern {
 	regex_t regex;
 	/* What became of it. */
 	bool hit, lib_seen, said;
+	bool searched; /* among functions: some were known */
 	enum select_why why; /* of the most promising file */
 	char near[SELECT_MAX_NEAR][PATTERN_NEAR_NAME];
 	unsigned int distance[SELECT_MAX_NEAR];

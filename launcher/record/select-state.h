@@ -16,6 +16,7 @@ struct select {
 	struct select_lib *libs;
 	size_t nlibs;
 	uint64_t min_size;
+	bool is_static; /* the program */
 };
 
 /* Notes names like those words of the selection that have no hit, among a file's symbols. */

@@ -308,6 +308,19 @@ static void mark_parent(struct marking *m, const struct tramp_fn *part, bool *wa
 		wanted[part->parent] = true;
 }
 
+/* Patterns for names of functions: whether there were any, and if not, why. */
+static void note_searched(struct applied *v, size_t n, const struct inj_codefacts *facts)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct pattern *p = v[i].p;
+
+		if (p->kind == PATTERN_LINE)
+			continue;
+		p->searched |= facts->facts.nfns != 0;
+		p->why = facts->go ? SELECT_GO_STRIPPED : SELECT_NO_SYMBOLS;
+	}
+}
+
 static ssize_t mark_all(struct marking *m, bool *wanted)
 {
 	const struct tramp_facts *facts = &m->facts->facts;
@@ -342,6 +355,7 @@ ssize_t select_mark(struct select *sel, const char *path, enum select_kind kind,
 	if (!m.file)
 		return -1;
 	m.syms = inj_symtab_all(tab, &m.nsyms);
+	note_searched(m.file->wanted, m.file->nwanted, facts);
 	n = mark_all(&m, wanted);
 	select_note_near(&sel->wanted, tab);
 	select_note_near(&sel->excluded, tab);

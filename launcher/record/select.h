@@ -64,6 +64,9 @@ struct select_file *select_open(struct select *sel, const char *path, enum selec
 bool select_wants(struct select_file *file, const struct select_function *fn);
 void select_close(struct select_file *file);
 
+/* The program is static: a pattern for any library is none that matched nothing. */
+void select_no_libraries(struct select *sel);
+
 /* ---- what matched nothing ---- */
 
 enum select_why {
@@ -72,6 +75,9 @@ enum select_why {
 	SELECT_NO_DEBUG_INFO, /* @FILE:LINE, and no file had line numbers */
 	SELECT_NO_SOURCE,     /* @FILE:LINE, and no file was made from FILE */
 	SELECT_NO_CODE,	      /* @FILE:LINE, and there is no code at the line */
+	SELECT_STATIC,	      /* the program has no libraries */
+	SELECT_NO_SYMBOLS,    /* no function is known, neither by symbols nor by the unwind table */
+	SELECT_GO_STRIPPED,   /* the same of code made by Go, whose own tables are not read */
 };
 
 #define SELECT_MAX_NEAR 3

@@ -61,3 +61,27 @@ check_status 3 "$PWD/ends-stripped" 10 exit
 check_status 3 sonde -o t -m "$modules/work.c" -- "$PWD/ends-stripped" 10 exit
 check_same plain.out out "stdout of a stripped program"
 check_contains err '^sonde: warning: module work: '
+
+# A static program has no libraries: no fault of --libs.
+check_status 3 sonde -o t -F '*' --libs -- "$programs/ends-static" 10 exit
+check_lacks err 'warning'
+check_status 3 sonde -o t -F '*' --libs=libm -- "$programs/ends-static" 10 exit
+check_contains err '^sonde: warning: --libs libm: the program is static, it has no libraries$'
+
+# Neither symbols nor unwind tables, as klibc's programs and those that Go has linked with -s: that is why.
+cat >bare.c <<'END'
+void _start(void)
+{
+	__asm__ volatile("syscall" : : "a"(231), "D"(3));
+}
+END
+bare="$CC -O1 -static -nostdlib -fno-asynchronous-unwind-tables -fno-stack-protector -s"
+$bare -o bare bare.c || fail "cannot compile"
+check_status 3 sonde -o t -F '*' -- ./bare
+check_contains err '^sonde: warning: -F \*: no functions are known: there are no symbols and no unwind tables$'
+check_status 2 sonde list -F '*' ./bare
+check_contains err 'no functions are known: there are no symbols and no unwind tables$'
+echo '__asm__(".section .go.buildinfo, \"a\"\n.quad 0\n.text");' >>bare.c
+$bare -o gone bare.c || fail "cannot compile"
+check_status 3 sonde -o t -F '*' -- ./gone
+check_contains err '^sonde: warning: -F \*: no functions are known: code made by Go, without symbols'

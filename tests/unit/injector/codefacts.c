@@ -201,7 +201,7 @@ static void test_builds(void **state)
 		build(builds[i].name, builds[i].flags);
 		open_program(builds[i].name, &p);
 		assert_int_equal(p.facts.no_relocations, builds[i].exec);
-		assert_false(p.facts.foreign);
+		assert_false(p.facts.go);
 		check_bounds(&p);
 		check_part(&p);
 		check_places(&p, builds[i].name);

@@ -289,6 +289,23 @@ static void test_misses(void **state)
 	select_free(m.sel);
 }
 
+/* A static program has no libraries: "all of them" is nothing to complain about. */
+static void test_static(void **state)
+{
+	struct made m;
+	size_t at = 0;
+	struct select_miss miss;
+
+	(void)state;
+	assert_true(make(&m, LIST("f", "f@libz"), NULL, LIST("*", "libq"), 0));
+	assert_true(asks(m.sel, "/app", SELECT_PROGRAM, "f", 100));
+	select_no_libraries(m.sel);
+	expect_miss(m.sel, &at, "-F", "f@libz", SELECT_STATIC);
+	expect_miss(m.sel, &at, "--libs", "libq", SELECT_STATIC);
+	assert_false(select_next_miss(m.sel, &at, &miss));
+	select_free(m.sel);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -298,6 +315,7 @@ int main(void)
 		cmocka_unit_test(test_aliases),
 		cmocka_unit_test(test_files),
 		cmocka_unit_test(test_misses),
+		cmocka_unit_test(test_static),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
