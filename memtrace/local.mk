@@ -3,7 +3,6 @@
 MACHINE_FILES = \
 	memtrace/description.h \
 	memtrace/machine.h \
-	memtrace/machine/check.c \
 	memtrace/machine/chunk.c \
 	memtrace/machine/code.c \
 	memtrace/machine/code.h \
@@ -19,6 +18,9 @@ MACHINE_FILES = \
 	memtrace/machine/run.c \
 	memtrace/machine/state.h \
 	memtrace/machine/stride.c \
+	memtrace/machine/translate.c \
+	memtrace/machine/verify.c \
+	memtrace/machine/verify.h \
 	memtrace/shared.c \
 	memtrace/shared.h
 

@@ -3,6 +3,7 @@
  * The descriptions of a process's objects.
  */
 #include "memtrace/machine/fast.h"
+#include "memtrace/machine/verify.h"
 
 struct mt_code *mt_code_new(const struct mt_allocator *allocator)
 {
@@ -51,76 +52,49 @@ const struct mt_node *mt_find(const struct mt_code *code, uint32_t id)
 	return NULL;
 }
 
-static bool ids_free(const struct mt_code *code, const struct md_object *object)
+/* False: no memory. */
+static bool allocate(const struct mt_code *code, struct mt_object *made, const struct md_node *nodes,
+		     const struct md_op *ops)
 {
-	uint64_t first = object->first, end = first + object->nnodes;
+	size_t room = 0;
 
-	if (first == 0 || end - 1 > UINT32_MAX)
-		return false;
-	for (const struct mt_object *o = code->objects; o; o = o->next) {
-		if (first < (uint64_t)o->first + o->nnodes && o->first < end)
-			return false;
-	}
-	return true;
+	for (uint32_t i = 0; i < made->nnodes; i++)
+		room += mt_translated_room(&nodes[i], ops);
+	made->op_bytes = 3 * room * sizeof(*made->ops);	/* ops, fast, lean */
+	made->nodes = mt_alloc(code, made->nnodes * sizeof(*made->nodes));
+	made->ops = mt_alloc(code, made->op_bytes);
+	return made->nodes && made->ops;
 }
 
-/* Are all operations possible, and none in two nodes?  Then there is room for all in proportion. */
-static bool count_room(const struct md_object *object, const struct md_node *nodes,
-		       const struct md_op *ops, size_t *room)
-{
-	uint64_t used = 0;
-
-	for (uint32_t i = 0; i < object->nops; i++) {
-		if (!mt_op_valid(&ops[i]))
-			return false;
-	}
-	for (uint32_t i = 0; i < object->nnodes; i++) {
-		if (!nodes[i].nops || (uint64_t)nodes[i].op + nodes[i].nops > object->nops)
-			return false;
-		used += nodes[i].nops;
-		if (used > object->nops)
-			return false;
-		*room += mt_node_room(&nodes[i], ops);
-	}
-	return true;
-}
-
-/* What is looked for in the stream has to be there. */
-static bool has_headers(const struct mt_object *made)
-{
-	for (uint32_t i = 0; i < made->nnodes; i++) {
-		if (made->nodes[i].peeks && !mt_end(&made->nodes[i])->target->header)
-			return false;
-	}
-	return true;
-}
-
-static bool make(struct mt_object *made, const struct md_object *object, const struct md_node *nodes,
-		 const struct md_op *ops)
+/* Likewise. */
+static bool make(const struct mt_code *code, struct mt_object *made, const struct md_object *object,
+		 const struct md_node *nodes, const struct md_op *ops)
 {
 	struct mt_op *at = made->ops;
 
-	for (uint32_t i = 0; i < object->nnodes; i++) {
+	for (uint32_t i = 0; i < made->nnodes; i++) {
 		struct mt_node *node = &made->nodes[i];
 
-		node->id = object->first + i;
-		if (!mt_node_make(made, object->base + nodes[i].start, &nodes[i], ops, at, node))
-			return false;
+		node->id = made->first + i;
+		mt_translate(made, object->base + nodes[i].start, &nodes[i], ops, at, node);
 		at += node->nops + 1;
 		at += mt_fast_make(node, at);
+		node->compiles = mt_verify_compiled(node);
+		if (!mt_loop_make(code, node))
+			return false;
 	}
-	return has_headers(made);
+	mt_live(made);
+	return true;
 }
 
 enum mt_status mt_code_add(struct mt_code *code, const struct md_object *object,
 			   const struct md_node *nodes, const struct md_op *ops)
 {
 	struct mt_object *made;
-	size_t room = 0;
 
 	if (object->nnodes == 0)
 		return MT_OK;
-	if (!ids_free(code, object) || !count_room(object, nodes, ops, &room))
+	if (!mt_verify(code, object, nodes, ops))
 		return MT_BAD_CODE;
 	made = mt_alloc(code, sizeof(*made));
 	if (!made)
@@ -128,22 +102,10 @@ enum mt_status mt_code_add(struct mt_code *code, const struct md_object *object,
 	made->first = object->first;
 	made->nnodes = object->nnodes;
 	made->load = object->load;
-	made->op_bytes = 3 * room * sizeof(*made->ops);	/* ops, fast, lean */
-	made->nodes = mt_alloc(code, made->nnodes * sizeof(*made->nodes));
-	made->ops = mt_alloc(code, made->op_bytes);
-	if (!made->nodes || !made->ops || !make(made, object, nodes, ops)) {
-		bool memory = !made->nodes || !made->ops;
-
+	if (!allocate(code, made, nodes, ops) || !make(code, made, object, nodes, ops)) {
 		free_object(code, made);
-		return memory ? MT_MEMORY : MT_BAD_CODE;
+		return MT_MEMORY;
 	}
-	for (uint32_t i = 0; i < made->nnodes; i++) {
-		if (!mt_loop_make(code, &made->nodes[i])) {
-			free_object(code, made);
-			return MT_MEMORY;
-		}
-	}
-	mt_live(made);
 	made->next = code->objects;
 	__atomic_store_n(&code->objects, made, __ATOMIC_RELEASE);
 	return MT_OK;

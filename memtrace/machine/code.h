@@ -52,8 +52,9 @@ struct mt_node {
 	bool varies;			/* strings or lanes: not known beforehand how many accesses */
 	bool reads_flags;		/* that were set in front of it */
 	bool peeks;			/* ends with MD_PEEK */
+	bool compiles;			/* it may be: see memtrace/machine/verify.h */
 	uint32_t accesses;		/* the others */
-	uint32_t live;			/* general registers that what follows the node reads, at its end */
+	uint16_t live_in, live_out;	/* general registers that are read from its beginning, its end on, before they are written */
 	/* For nodes that are run as a whole; NULL: it cannot be. */
 	const struct mt_op *fast;	/* enum mt_fast_code */
 	const struct mt_op *lean;	/* the same without accesses */
@@ -99,19 +100,13 @@ static inline const struct mt_op *mt_end(const struct mt_node *node)
 	return &node->ops[node->nops];
 }
 
-/* ---- making it (machine/check.c) ---- */
+/* ---- making it (machine/translate.c) ---- */
 
-/* Is @op possible at all, wherever it stands?  The targets of an end are not looked at. */
-bool mt_op_valid(const struct md_op *op);
-/* Bytes of the stream that @op takes. */
-uint32_t mt_op_words(const struct md_op *op);
-/*
- * Translates @node, all of whose operations are valid, for @at, which has room for mt_node_room() of them.
- * False: it contradicts itself.
- */
-uint32_t mt_node_room(const struct md_node *node, const struct md_op *ops);
-bool mt_node_make(struct mt_object *object, uint64_t start, const struct md_node *node,
-		  const struct md_op *ops, struct mt_op *at, struct mt_node *made);
+/* How many operations @node, which is verified, has then at most. */
+uint32_t mt_translated_room(const struct md_node *node, const struct md_op *ops);
+/* Puts them at @at, and sets what follows from them in @made. */
+void mt_translate(struct mt_object *object, uint64_t start, const struct md_node *node, const struct md_op *ops,
+		  struct mt_op *at, struct mt_node *made);
 
 /* ---- as a whole (machine/fast.c) ---- */
 

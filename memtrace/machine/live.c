@@ -5,8 +5,6 @@
  */
 #include "memtrace/machine/code.h"
 
-#define GENERAL 0xffffu
-
 /* Each pass over the nodes only finds more; some fewer are no harm, so that a bound is none, either. */
 enum { PASSES = 16 };
 
@@ -60,7 +58,7 @@ static uint32_t step(const struct mt_op *op, uint32_t live)
 
 uint32_t mt_live_at(const struct mt_node *node, uint32_t op)
 {
-	uint32_t live = node->live;
+	uint32_t live = node->live_out;
 
 	for (uint32_t i = node->nops; i-- > op;)
 		live = step(&node->ops[i], live);
@@ -73,10 +71,10 @@ static uint32_t at_end(const struct mt_node *node)
 
 	switch (end->code) {
 	case MD_GOTO:
-		return mt_live_at(end->target, 0);
+		return end->target->live_in;
 	case MD_IF:
 	case MD_PEEK:
-		return mt_live_at(end->target, 0) | mt_live_at(end->other, 0);
+		return end->target->live_in | end->other->live_in;
 	}
 	return 0;
 }
@@ -89,10 +87,11 @@ void mt_live(struct mt_object *object)
 		more = false;
 		for (uint32_t i = object->nnodes; i-- > 0;) {
 			struct mt_node *node = &object->nodes[i];
-			uint32_t live = at_end(node);
+			uint16_t live = node->live_in;
 
-			more |= live != node->live;
-			node->live = live;
+			node->live_out = (uint16_t)at_end(node);
+			node->live_in = (uint16_t)mt_live_at(node, 0);
+			more |= live != node->live_in;
 		}
 	}
 }

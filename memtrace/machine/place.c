@@ -126,7 +126,7 @@ enum mt_reached mt_place_reached(const struct mt_machine *m)
 {
 	const struct mt_place *place = &m->place;
 
-	if (place->node != m->at_node || !visit(m))
+	if (place->node != m->at_node || (place->op != m->stop && place->op != m->stop_string) || !visit(m))
 		return MT_NOT_YET;
 	if (place->op == m->stop_string && agree(m, m->string_live) &&
 	    part_of_string(m, &place->node->ops[place->op]))

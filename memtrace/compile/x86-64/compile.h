@@ -142,8 +142,6 @@ struct mtc_build {
 
 /* ---- pieces (compile/x86-64/piece.c) ---- */
 
-/* Can it be in a piece? */
-bool mtc_possible(const struct mt_node *node);
 /* Makes pieces for @roots, and for what they lead to.  False: no room, or too much. */
 bool mtc_make(struct mtc_compiler *c, enum mt_mode mode, const struct mt_node *const *roots, unsigned int n);
 /* The code is where it will be: sets its places in the tables. */
@@ -187,7 +185,6 @@ void mtc_few_turns(struct mtc_build *b, const struct mtc_turns *t, const struct 
 void mtc_add(const struct mtc_build *b, const struct mt_op *op, uint32_t sums[2][4]);
 /* One operation of @node, but not its end. */
 void mtc_op(struct mtc_build *b, const struct mt_node *node, uint32_t op);
-bool mtc_op_possible(const struct mt_op *op);
 
 /* ---- flags (compile/x86-64/flags.c) ---- */
 

@@ -120,7 +120,7 @@ static bool warm(struct mt_runner *runner, enum mt_mode mode, uint32_t id, const
 	} else if (*heat < QUEUED && !h->c.full) {
 		if (!node)
 			node = mt_find(h->c.code, id);
-		*heat = node && mtc_possible(node) ? QUEUED : NEVER;
+		*heat = node && node->compiles ? QUEUED : NEVER;
 		if (*heat == QUEUED) {
 			h->since = h->nroots ? h->since : runner->interpreted;
 			h->roots_mode = mode;

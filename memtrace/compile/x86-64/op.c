@@ -189,35 +189,6 @@ static void extension(struct mtc_build *b, const struct mt_op *op)
 
 /* ---- all ---- */
 
-bool mtc_op_possible(const struct mt_op *op)
-{
-	switch (op->code) {
-	case MD_VALUE:
-	case MD_VALUE_U32:
-	case MD_VALUE_S32:
-	case MD_LEA:
-	case MD_SUB:
-	case MD_AND:
-	case MD_OR:
-	case MD_XOR:
-	case MD_MUL:
-	case MD_SHL:
-	case MD_SHR:
-	case MD_SAR:
-	case MD_ROL:
-	case MD_MULHU:
-	case MD_MULHS:
-	case MD_BSWAP:
-	case MD_SELECT:
-	case MD_SEXT:
-	case MD_ZEXT:
-	case MD_FLAGS:
-	case MD_ACCESS:
-		return true;
-	}
-	return false;
-}
-
 static void compute(struct mtc_build *b, const struct mt_op *op)
 {
 	switch (op->code) {

@@ -8,38 +8,6 @@
 
 enum { CC_B = 2, CC_AE = 3, CC_E = 4, CC_NE = 5, CC_A = 7, CC_S = 8, ALU_SUB = 5, ALU_CMP = 7 };
 
-/* ---- nodes ---- */
-
-static bool is_parity(const struct mt_op *op)
-{
-	return (op->code == MD_IF || op->code == MD_SELECT) && op->scale >> 1 == 5;
-}
-
-/* Are flags that are not the processor's any more only read for what two numbers tell? */
-static bool flags_possible(const struct mt_node *node, uint32_t op)
-{
-	if (mtc_flags_use(node, op) != MTC_FLAGS_STORED)
-		return true;
-	for (uint32_t i = op + 1; i <= node->nops && node->ops[i].code != MD_FLAGS; i++) {
-		if (is_parity(&node->ops[i]))
-			return false;
-	}
-	return true;
-}
-
-bool mtc_possible(const struct mt_node *node)
-{
-	if (!node->fast || node->reads_flags || (node->loop && node->header) ||
-	    node->words > INT16_MAX || node->accesses > INT16_MAX)
-		return false;
-	for (uint32_t i = 0; i < node->nops; i++) {
-		if (!mtc_op_possible(&node->ops[i]) ||
-		    (node->ops[i].code == MD_FLAGS && !flags_possible(node, i)))
-			return false;
-	}
-	return true;
-}
-
 /* ---- places ---- */
 
 void mtc_constant(struct mtc_build *b, uint8_t *place, const uint32_t v[4])
@@ -102,7 +70,7 @@ static bool want_head(struct mtc_build *b, const struct mt_node *node)
 {
 	if (find_head(b, node))
 		return true;
-	if (b->nheads == MTC_HEADS || node->id >= b->of->ids || !mtc_possible(node))
+	if (b->nheads == MTC_HEADS || node->id >= b->of->ids || !node->compiles)
 		return false;
 	b->heads[b->nheads++] = (struct mtc_head){ .node = node };
 	return true;
@@ -217,7 +185,7 @@ static bool reads_words(const struct mt_node *node)
 /* Can it be part of this piece, and is it no harm that it is there again? */
 static bool goes_on(const struct mtc_build *b, const struct mt_node *node)
 {
-	if (b->npath == MTC_PATH || node->header || node->loop || node->id >= b->of->ids || !mtc_possible(node))
+	if (b->npath == MTC_PATH || node->header || node->loop || node->id >= b->of->ids || !node->compiles)
 		return false;
 	if (b->words + node->words > MT_PIECE_BYTES || b->accesses + node->accesses > MT_ACCESSES)
 		return false;
@@ -428,7 +396,7 @@ static void add_leave(struct mtc_build *b, const struct mtc_fix *f)
 	uint8_t *place;
 
 	mtc_imm(&b->a, MTC_RAX, 2 * (uint64_t)f->node->id + f->around);
-	if (mtc_possible(f->node) && f->node->id < b->of->ids && !find_head(b, f->node)) {
+	if (f->node->compiles && f->node->id < b->of->ids && !find_head(b, f->node)) {
 		mtc_rm_mem(&b->a, 4, 0xff, 4,
 			   (struct mtc_mem){ .base = MTC_R10, .index = MTC_NONE,
 					     .disp = MT_GOTOS + (int32_t)f->node->id * 8 });

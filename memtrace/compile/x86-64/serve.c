@@ -62,7 +62,7 @@ static unsigned int find_roots(const struct mt_server *s, const uint32_t *ids, u
 	for (uint32_t i = 0; i < n; i++) {
 		const struct mt_node *node = mt_find(s->c.code, ids[i]);
 
-		if (node && mtc_possible(node))
+		if (node && node->compiles)
 			roots[found++] = node;
 		else
 			mt_never(s->asks, ids[i]);

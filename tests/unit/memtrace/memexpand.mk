@@ -17,3 +17,9 @@ PURE_TESTS += tests/fuzz/fuzz_memexpand
 tests_fuzz_fuzz_memexpand_SOURCES = tests/fuzz/fuzz_memexpand.c tests/fuzz/fuzz_main.c
 tests_fuzz_fuzz_memexpand_LDADD = libmemtrace.la libtrampolines.la
 EXTRA_DIST += tests/fuzz/corpus/memexpand.tar
+
+PURE_TESTS += tests/unit/memtrace/verify
+tests_unit_memtrace_verify_SOURCES = tests/unit/memtrace/verify.c \
+	tests/unit/memtrace/memexpand_support.c tests/unit/memtrace/memexpand_support.h
+tests_unit_memtrace_verify_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_memtrace_verify_LDADD = libmemtrace.la $(CMOCKA_LIBS)
