@@ -13,6 +13,7 @@
  * What a handler returns to is looked at, not what it was to return to: a program may have restorers of its own.
  * From those one can only go on where the original is intact.
  */
+#include "base/search.h"
 #include "runtime/memory/memory.h"
 #include "runtime/origin.h"
 #include "runtime/signals.h"
@@ -58,17 +59,9 @@ const struct rt_codemap *rt_find_map(uint64_t addr)
 const void *rt_find_from(uint64_t pieces, uint32_t n, size_t size, uint32_t offset)
 {
 	const uint8_t *first = (const uint8_t *)pieces;
-	uint32_t low = 0, high = n;
+	size_t after = search_first(i, n, *(const uint32_t *)(first + i * size) > offset);
 
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (*(const uint32_t *)(first + middle * size) <= offset)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low ? first + (low - 1) * size : NULL;
+	return after ? first + (after - 1) * size : NULL;
 }
 
 /* The last piece that does not start behind @addr. */

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "base/search.h"
+
 void tf_stack_free(struct tf_stack *s)
 {
 	free(s->frame);
@@ -112,15 +114,7 @@ size_t tf_stack_find(struct tf_stack *s, uint32_t function, uint64_t budget)
 /* How many frames of [low, high), whose addresses decrease, are above @addr; plus @low. */
 static size_t above(const struct tf_stack *s, size_t low, size_t high, uint64_t addr)
 {
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (s->frame[middle].addr > addr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return low + search_first(i, high - low, s->frame[low + i].addr <= addr);
 }
 
 size_t tf_stack_at(const struct tf_stack *s, uint64_t addr, uint32_t function)

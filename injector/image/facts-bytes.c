@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
 #include "injector/image/facts-int.h"
 
 /* ---- lists of addresses ---- */
@@ -139,21 +140,14 @@ enum inj_status inj_cf_bytes(struct inj_cf *cf)
 
 const struct tramp_bytes *inj_cf_code(const struct inj_cf *cf, uint64_t addr)
 {
-	size_t lo = 0, hi = cf->nbytes;
+	size_t at;
 
 	if (addr < cf->lo || addr >= cf->hi)
 		return NULL;
-	while (lo < hi) { /* the first that ends behind it */
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (cf->bytes[mid].addr + cf->bytes[mid].len <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	if (lo == cf->nbytes || addr < cf->bytes[lo].addr || !cf->bytes[lo].code)
+	at = search_first(i, cf->nbytes, cf->bytes[i].addr + cf->bytes[i].len > addr);
+	if (at == cf->nbytes || addr < cf->bytes[at].addr || !cf->bytes[at].code)
 		return NULL;
-	return &cf->bytes[lo];
+	return &cf->bytes[at];
 }
 
 /* ---- marks ---- */

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "base/search.h"
 #include "injector/image/ehframe.h"
 #include "injector/image/facts-int.h"
 
@@ -74,17 +75,9 @@ enum inj_status inj_cf_frames(struct inj_cf *cf)
 
 const struct inj_fde *inj_cf_fde(const struct inj_cf *cf, uint64_t addr)
 {
-	size_t lo = 0, hi = cf->nfdes;
+	size_t after = search_first(i, cf->nfdes, cf->fdes[i].addr > addr);
 
-	while (lo < hi) { /* the last that starts at or before it */
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (cf->fdes[mid].addr <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	if (!lo || addr - cf->fdes[lo - 1].addr >= cf->fdes[lo - 1].size)
+	if (!after || addr - cf->fdes[after - 1].addr >= cf->fdes[after - 1].size)
 		return NULL;
-	return &cf->fdes[lo - 1];
+	return &cf->fdes[after - 1];
 }

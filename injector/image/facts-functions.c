@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
 #include "injector/image/facts-int.h"
 
 #define SIGRETURN_MAX 32	/* bytes of a function that does nothing else */
@@ -259,17 +260,9 @@ static void limit_sizes(const struct inj_cf *cf, struct items *items)
 
 static bool holds_never(const struct inj_cf *cf, const struct item *item)
 {
-	size_t lo = 0, hi = cf->never.n;
+	size_t at = search_first(i, cf->never.n, cf->never.v[i] >= item->addr);
 
-	while (lo < hi) { /* the first at or behind its start */
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (cf->never.v[mid] < item->addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo < cf->never.n && cf->never.v[lo] - item->addr < item->size;
+	return at < cf->never.n && cf->never.v[at] - item->addr < item->size;
 }
 
 static bool is_foreign(const struct inj_cf *cf, const struct item *item)
@@ -399,15 +392,7 @@ enum inj_status inj_cf_functions(struct inj_cf *cf)
 
 size_t inj_cf_function(const struct inj_cf *cf, uint64_t addr)
 {
-	size_t lo = 0, hi = cf->nfns;
+	size_t at = search_first(i, cf->nfns, cf->fns[i].addr + cf->fns[i].size > addr);
 
-	while (lo < hi) { /* the first that ends behind it */
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (cf->fns[mid].addr + cf->fns[mid].size <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo < cf->nfns && cf->fns[lo].addr <= addr ? lo : cf->nfns;
+	return at < cf->nfns && cf->fns[at].addr <= addr ? at : cf->nfns;
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
 #include "injector/image/symbols.h"
 
 #ifndef DEBUGDIR
@@ -357,17 +358,9 @@ const struct inj_symbol *inj_symtab_find(const struct inj_symtab *tab, const cha
 
 const struct inj_symbol *inj_symtab_at(const struct inj_symtab *tab, uint64_t addr)
 {
-	size_t lo = 0, hi = tab->n;
+	size_t at = search_first(i, tab->n, tab->syms[i].addr >= addr);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (tab->syms[mid].addr < addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo < tab->n && tab->syms[lo].addr == addr ? &tab->syms[lo] : NULL;
+	return at < tab->n && tab->syms[at].addr == addr ? &tab->syms[at] : NULL;
 }
 
 bool inj_symtab_object(const struct inj_symtab *tab, const char *name, uint64_t *addr)

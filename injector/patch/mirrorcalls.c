@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
 #include "injector/process/maps.h"
 #include "injector/patch/mirrors.h"
 #include "injector/patch/session.h"
@@ -52,17 +53,7 @@ enum inj_status inj_calls_note(struct inj_calls *c, const struct tramp_mirror_co
 /* The number of edits below @addr. */
 static size_t below(const struct inj_edits *e, uint64_t addr)
 {
-	size_t lo = 0, hi = e->n;
-
-	while (lo < hi) {
-		size_t middle = lo + (hi - lo) / 2;
-
-		if (e->v[middle].addr < addr)
-			lo = middle + 1;
-		else
-			hi = middle;
-	}
-	return lo;
+	return search_first(i, e->n, e->v[i].addr >= addr);
 }
 
 static const struct inj_edit *edit_at(const struct inj_edits *e, uint64_t addr)

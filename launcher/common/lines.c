@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
+
 struct row {
 	uint64_t addr;
 	const char *file; /* NULL: the code of a unit ends here */
@@ -258,20 +260,13 @@ static void read_rows(struct lines *l)
 
 const char *lines_at(struct lines *l, uint64_t addr, int *line)
 {
-	size_t lo = 0, hi;
+	size_t after;
 
 	if (!l->rows_read)
 		read_rows(l);
-	for (hi = l->nrows; lo < hi;) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (l->rows[mid].addr <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	if (lo == 0)
+	after = search_first(i, l->nrows, l->rows[i].addr > addr);
+	if (after == 0)
 		return NULL;
-	*line = l->rows[lo - 1].line;
-	return l->rows[lo - 1].file;
+	*line = l->rows[after - 1].line;
+	return l->rows[after - 1].file;
 }

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
+
 static const char reason_never[] = "does not return like other functions";
 static const char reason_go[] = "Go moves it between threads, and its stacks";
 static const char reason_ours[] = "Sonde needs it for itself";
@@ -124,20 +126,13 @@ bool *anatomy_wanted(const struct anatomy *a, struct select *sel, enum select_ki
 const struct inj_symbol *anatomy_symbols(const struct anatomy *a, size_t i, size_t *n)
 {
 	uint64_t addr = a->facts.facts.fns[i].addr;
-	size_t nsyms, lo = 0, hi;
+	size_t nsyms, first;
 	const struct inj_symbol *syms = inj_symtab_all(a->tab, &nsyms);
 
-	for (hi = nsyms; lo < hi;) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (syms[mid].addr < addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	for (*n = 0; lo + *n < nsyms && syms[lo + *n].addr == addr; ++*n)
+	first = search_first(k, nsyms, syms[k].addr >= addr);
+	for (*n = 0; first + *n < nsyms && syms[first + *n].addr == addr; ++*n)
 		;
-	return syms + lo;
+	return syms + first;
 }
 
 bool anatomy_flow(struct anatomy *a, size_t i)

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
+
 /* ---- names of places ---- */
 
 static void name_of_code(const struct disasm *d, uint64_t addr, char *buf, size_t size)
@@ -180,17 +182,9 @@ static bool is_overwritten(const struct disasm *d, uint32_t off, uint32_t len)
 static const struct tramp_op *led_elsewhere(const struct disasm *d, const struct tramp_patch *p)
 {
 	const struct tramp_flow *flow = &d->a.flow;
-	uint32_t lo = 0, hi = flow->nops;
+	size_t at = search_first(i, flow->nops, flow->ops[i].off >= p->off);
+	const struct tramp_op *op = at ? &flow->ops[at - 1] : NULL;
 
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		if (flow->ops[mid].off < p->off)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	const struct tramp_op *op = lo ? &flow->ops[lo - 1] : NULL;
 	if (!op || !op->disp_at || p->off - op->off != op->disp_at || p->len != op->disp_len)
 		return NULL;
 	return op;

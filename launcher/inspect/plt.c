@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "config.h"
 
+#include "base/search.h"
 #include "launcher/inspect/plt.h"
 
 #include <bfd.h> /* wants PACKAGE of config.h */
@@ -65,17 +66,7 @@ void plt_close(struct plt *p)
 
 const char *plt_at(const struct plt *p, uint64_t addr)
 {
-	size_t lo = 0, hi = p ? (size_t)p->n : 0;
+	size_t n = p ? (size_t)p->n : 0, at = search_first(i, n, address(&p->entries[i]) >= addr);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (address(&p->entries[mid]) < addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	if (!p || lo == (size_t)p->n || address(&p->entries[lo]) != addr)
-		return NULL;
-	return p->entries[lo].name;
+	return at < n && address(&p->entries[at]) == addr ? p->entries[at].name : NULL;
 }

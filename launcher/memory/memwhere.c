@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
+
 /* A file of the program; what is known of it is read when it is first needed. */
 struct object {
 	struct object *next;
@@ -99,17 +101,9 @@ static void free_object(struct object *o)
 static uint32_t function_at(const struct object *o, uint64_t addr)
 {
 	const struct tramp_fn *fns = o->facts.facts.fns;
-	size_t lo = 0, hi = o->facts.facts.nfns;
+	size_t after = search_first(i, o->facts.facts.nfns, fns[i].addr > addr);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (fns[mid].addr <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo && addr - fns[lo - 1].addr < fns[lo - 1].size ? (uint32_t)(lo - 1) : TRAMP_NONE;
+	return after && addr - fns[after - 1].addr < fns[after - 1].size ? (uint32_t)(after - 1) : TRAMP_NONE;
 }
 
 static const char *name_of(const struct memwhere *w, struct object *o, uint32_t fn)
@@ -128,17 +122,9 @@ static const char *name_of(const struct memwhere *w, struct object *o, uint32_t 
 /* Block of o->flow that holds the offset; TRAMP_NONE. */
 static uint32_t block_at(const struct tramp_flow *flow, uint32_t off)
 {
-	size_t lo = 0, hi = flow->nblocks;
+	size_t after = search_first(i, flow->nblocks, flow->blocks[i].start > off);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (flow->blocks[mid].start <= off)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo && off < flow->blocks[lo - 1].end ? (uint32_t)(lo - 1) : TRAMP_NONE;
+	return after && off < flow->blocks[after - 1].end ? (uint32_t)(after - 1) : TRAMP_NONE;
 }
 
 static bool make_flow(struct object *o, uint32_t fn)

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "base/search.h"
+
 #define LIMIT (UINT64_C(1) << 62)
 
 bool tf_timeline_add(struct tf_timeline *t, uint64_t tsc, uint64_t ns)
@@ -46,17 +48,7 @@ static int64_t along(const struct tf_point *a, const struct tf_point *b, uint64_
 /* Index of the last point that is not later than @tsc, which is not before the first. */
 static size_t point_before(const struct tf_timeline *t, uint64_t tsc)
 {
-	size_t low = 0, high = t->n;
-
-	while (high - low > 1) { /* point[low] <= tsc < point[high] */
-		size_t middle = low + (high - low) / 2;
-
-		if (t->point[middle].tsc <= tsc)
-			low = middle;
-		else
-			high = middle;
-	}
-	return low;
+	return search_first(i, t->n - 1, t->point[i + 1].tsc > tsc);
 }
 
 static void set_stretch(struct tf_stretch *s, const struct tf_point *a, const struct tf_point *b,

@@ -4,21 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
+
 enum { PAGE_LOG2 = 8 };
 
 static const struct tramp_bytes *last_at(const struct tramp_facts *facts, uint64_t addr)
 {
-	size_t low = 0, high = facts->nbytes;
+	size_t after = search_first(i, facts->nbytes, facts->bytes[i].addr > addr);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (facts->bytes[middle].addr <= addr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low ? &facts->bytes[low - 1] : NULL;
+	return after ? &facts->bytes[after - 1] : NULL;
 }
 
 const struct tramp_bytes *tramp_flow_bytes(const struct tramp_code *code, uint64_t addr)
@@ -93,19 +87,9 @@ const struct tramp_facts *tramp_code_facts(const struct tramp_code *code)
 
 bool tramp_flow_listed(const uint64_t *list, size_t n, uint64_t addr)
 {
-	size_t low = 0, high = n;
+	size_t at = search_first(i, n, list[i] >= addr);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (list[middle] == addr)
-			return true;
-		if (list[middle] < addr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return false;
+	return at < n && list[at] == addr;
 }
 
 bool tramp_flow_noreturn(const struct tramp_code *code, uint64_t addr)

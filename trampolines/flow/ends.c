@@ -1,26 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* How blocks end and where they lead; what the function destroys. */
+#include "base/search.h"
 #include "trampolines/flow/private.h"
 
 /* The block that starts at an address, or TRAMP_NONE. */
 static uint32_t block_at(const struct tramp_flow *flow, uint64_t addr)
 {
-	uint32_t low = 0, high = flow->nblocks, off;
+	uint32_t off, at;
 
 	if (!flow_in_code(flow->code, addr))
 		return TRAMP_NONE;
 	off = (uint32_t)(addr - flow->code->base);
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (flow->blocks[middle].start == off)
-			return middle;
-		if (flow->blocks[middle].start < off)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return TRAMP_NONE;
+	at = (uint32_t)search_first(i, flow->nblocks, flow->blocks[i].start >= off);
+	return at < flow->nblocks && flow->blocks[at].start == off ? at : TRAMP_NONE;
 }
 
 static uint64_t op_target(const struct tramp_flow *flow, const struct tramp_op *op)

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
 #include "trampolines/flow/code.h"
 
 enum {
@@ -42,19 +43,10 @@ static uint32_t border(const struct tramp_code *code, size_t k, size_t n)
 {
 	const struct tramp_facts *facts = code->facts;
 	uint64_t at = code->base + (code->end - code->base) / n * k;
-	size_t lo = 0, hi = facts->nfns;
 
 	if (k == 0 || k == n)
 		return k ? (uint32_t)facts->nfns : 0;
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (facts->fns[mid].addr < at)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return (uint32_t)lo;
+	return (uint32_t)search_first(i, facts->nfns, facts->fns[i].addr >= at);
 }
 
 static bool prepare(struct shard *s, const struct tramp_code *code)

@@ -17,6 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
+
 enum { ENTRIES_MIN = 2 };
 
 enum form { DISTANCES, WORDS, HALVES, FORMS };
@@ -275,17 +277,8 @@ static struct flow_list own_labels(struct flow_scan *scan, const struct flow_lis
 static size_t first_label(const struct flow_list *labels, uint32_t owner)
 {
 	const struct flow_base *v = labels->items;
-	size_t lo = 0, hi = labels->n;
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (v[mid].fn < owner)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	return search_first(i, labels->n, v[i].fn >= owner);
 }
 
 /* All entries have to lead into the function; no other table ends it. */

@@ -3,6 +3,7 @@
  * Padding after a block: no-operations and int3 that nobody comes to, up to the next block or function.
  * Each function owns the padding after it, so no two of them take the same.
  */
+#include "base/search.h"
 #include "trampolines/insn/x86-64/decode.h"
 #include "trampolines/mirror/x86-64/plan.h"
 
@@ -27,17 +28,7 @@ static bool ends_here(const struct tramp_mirror *m, uint32_t i)
 /* First function that begins at `addr` or after it. */
 static size_t next_function(const struct tramp_facts *facts, uint64_t addr)
 {
-	size_t lo = 0, hi = facts->nfns;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (facts->fns[mid].addr < addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	return search_first(i, facts->nfns, facts->fns[i].addr >= addr);
 }
 
 uint64_t mir_next_function(const struct tramp_mirror *m, uint64_t addr)
