@@ -9,6 +9,7 @@ INTEGRATION_TESTS =
 TRACEES =
 TRACEE_FILES =
 
+include %D%/unit/base/local.mk
 include %D%/unit/tracefmt/local.mk
 include %D%/unit/wrap/local.mk
 include %D%/unit/flow/local.mk

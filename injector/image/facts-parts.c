@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "injector/image/facts-int.h"
 
 #define JUMPS_BUDGET 8	/* times the bytes of code */
@@ -53,23 +54,11 @@ struct search {
 	uint64_t budget;	/* bytes that may still be searched for jumps */
 };
 
-static uint32_t hash(const char *name, size_t len)
-{
-	uint32_t h = 2166136261u; /* FNV-1a */
-
-	for (size_t i = 0; i < len; i++)
-		h = (h ^ (unsigned char)name[i]) * 16777619u;
-	return h;
-}
-
 static struct base *find_base(const struct search *s, const char *name, size_t len)
 {
-	size_t h = hash(name, len) & (s->nslots - 1);
-
-	while (s->slots[h].name &&
-	       (s->slots[h].len != len || memcmp(s->slots[h].name, name, len) != 0))
-		h = (h + 1) & (s->nslots - 1);
-	return &s->slots[h];
+	return &s->slots[hash_slot(i, s->nslots, hash_bytes(name, len),
+				   !s->slots[i].name ||
+				   (s->slots[i].len == len && memcmp(s->slots[i].name, name, len) == 0))];
 }
 
 /* The next shorter name: without its last suffix; 0: none.  *left: how many times yet. */
@@ -101,8 +90,7 @@ static bool note_bases(struct search *s)
 
 	for (size_t i = 0; i < cf->nfns; i++)
 		names += base_length(cf, i) ? MAX_SUFFIXES : 0;
-	for (s->nslots = 16; s->nslots < 2 * names;)
-		s->nslots *= 2;
+	s->nslots = hash_room(names);
 	s->slots = calloc(s->nslots, sizeof(*s->slots));
 	if (!s->slots)
 		return false;

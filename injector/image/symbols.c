@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/search.h"
 #include "injector/image/symbols.h"
 
@@ -206,32 +207,21 @@ static void settle(struct inj_symtab *tab)
 	}
 }
 
-static uint32_t hash_name(const char *name)
+static uint64_t hash_name(const char *name)
 {
-	uint32_t h = 5381; /* as DT_GNU_HASH does */
-
-	for (; *name; name++)
-		h = h * 33 + (unsigned char)*name;
-	return h;
+	return hash_bytes(name, strlen(name));
 }
 
 static enum inj_status index_names(struct inj_symtab *tab)
 {
-	size_t room = 16;
+	size_t room = hash_room(tab->n);
 
-	while (room < 2 * tab->n)
-		room *= 2;
 	tab->names = calloc(room, sizeof(*tab->names));
 	if (!tab->names)
 		return INJ_MEMORY;
 	tab->nnames = room;
-	for (size_t i = 0; i < tab->n; i++) {
-		size_t h = hash_name(tab->syms[i].name) & (room - 1);
-
-		while (tab->names[h].index)
-			h = (h + 1) & (room - 1);
-		tab->names[h].index = (uint32_t)i + 1;
-	}
+	for (size_t i = 0; i < tab->n; i++)
+		tab->names[hash_slot(at, room, hash_name(tab->syms[i].name), !tab->names[at].index)].index = (uint32_t)i + 1;
 	return INJ_OK;
 }
 
@@ -341,13 +331,13 @@ const struct inj_symbol *inj_symtab_find(const struct inj_symtab *tab, const cha
 					 size_t *others)
 {
 	const struct inj_symbol *best = NULL;
-	size_t mask = tab->nnames - 1, ignored;
+	size_t ignored;
 
 	others = others ? others : &ignored;
 	*others = 0;
 	if (strstr(name, "::") || strchr(name, '(') || strchr(name, ' '))
 		return find_demangled(tab, name, others);
-	for (size_t h = hash_name(name) & mask; tab->names[h].index; h = (h + 1) & mask) {
+	for (size_t h = hash_name(name) & (tab->nnames - 1); tab->names[h].index; h = hash_next(h, tab->nnames)) {
 		const struct inj_symbol *s = &tab->syms[tab->names[h].index - 1];
 
 		if (strcmp(s->name, name) == 0)

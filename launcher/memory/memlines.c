@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
+
 #define TIMES_PER_LINE 4 /* so seldom are times numbered anew */
 #define CHUNK (64u * 256) /* times of one of memlines.sums */
 
@@ -77,11 +79,7 @@ static uint32_t bits_behind(const struct memlines *m, uint32_t time)
 
 static struct memlines_entry *find(struct memlines *m, uint64_t line, uint64_t hash)
 {
-	size_t i = hash & (m->room - 1);
-
-	while (m->table[i].time && m->table[i].line != line)
-		i = (i + 1) & (m->room - 1);
-	return &m->table[i];
+	return &m->table[hash_slot(i, m->room, hash, !m->table[i].time || m->table[i].line == line)];
 }
 
 /* Numbers the times anew, in their order, for lines that stay; makes the table anew, too. */
@@ -142,11 +140,8 @@ uint64_t memlines_use(struct memlines *m, uint64_t line, uint64_t hash)
 
 static size_t pair_slot(const struct mempair *table, size_t room, uint32_t id, uint64_t line)
 {
-	size_t i = memlines_hash(line + id * UINT64_C(0x9e3779b97f4a7c15)) & (room - 1);
-
-	while (table[i].id && (table[i].id != id + 1 || table[i].line != line))
-		i = (i + 1) & (room - 1);
-	return i;
+	return hash_slot(i, room, memlines_hash(line + id * UINT64_C(0x9e3779b97f4a7c15)),
+			 !table[i].id || (table[i].id == id + 1 && table[i].line == line));
 }
 
 /* Moves the pairs of one in 2^shift lines to a table of @room. */

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
+
 #define NONE UINT32_MAX
 #define PAIRS_PER_LINE 8 /* at most; more are thinned out, as lines are */
 #define MAX_SCORE 16	 /* a stride that was seen so often outlives as many others */
@@ -49,13 +51,9 @@ struct memprofile_thread {
 
 /* ---- instructions ---- */
 
-static size_t hash_slot(const struct insns *s, uint64_t insn)
+static size_t slot_of(const struct insns *s, uint64_t insn)
 {
-	size_t mask = 2 * (size_t)s->room - 1, i = memlines_hash(insn) & mask;
-
-	while (s->hash[i] && s->v[s->hash[i] - 1].sum.insn != insn)
-		i = (i + 1) & mask;
-	return i;
+	return hash_slot(i, 2 * (size_t)s->room, hash_word(insn), !s->hash[i] || s->v[s->hash[i] - 1].sum.insn == insn);
 }
 
 static bool make_hash(struct insns *s)
@@ -67,7 +65,7 @@ static bool make_hash(struct insns *s)
 	free(s->hash);
 	s->hash = hash;
 	for (uint32_t i = 0; i < s->n; i++)
-		hash[hash_slot(s, s->v[i].sum.insn)] = i + 1;
+		hash[slot_of(s, s->v[i].sum.insn)] = i + 1;
 	return true;
 }
 
@@ -90,13 +88,13 @@ static uint32_t find(struct insns *s, uint64_t insn)
 
 	if (!s->room && !grow(s))
 		return NONE;
-	slot = hash_slot(s, insn);
+	slot = slot_of(s, insn);
 	if (s->hash[slot])
 		return s->hash[slot] - 1;
 	if (s->n == s->room) {
 		if (!grow(s))
 			return NONE;
-		slot = hash_slot(s, insn);
+		slot = slot_of(s, insn);
 	}
 	memset(&s->v[s->n], 0, sizeof(s->v[0]));
 	s->v[s->n].sum.insn = insn;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/search.h"
 
 /* A file of the program; what is known of it is read when it is first needed. */
@@ -185,11 +186,7 @@ static void find(struct memwhere *w, struct memplace *p)
 
 static size_t slot_of(const struct memwhere *w, uint64_t insn)
 {
-	size_t i = (insn * UINT64_C(0x9e3779b97f4a7c15)) >> 32 & (w->room - 1);
-
-	while (w->hash[i] && w->hash[i]->insn != insn)
-		i = (i + 1) & (w->room - 1);
-	return i;
+	return hash_slot(i, w->room, hash_word(insn), !w->hash[i] || w->hash[i]->insn == insn);
 }
 
 static bool grow(struct memwhere *w)

@@ -4,20 +4,18 @@
 
 #include <stdlib.h>
 
-static size_t slot_of(const struct graph_tree *t, uint32_t parent, uint32_t function)
-{
-	uint64_t key = (uint64_t)parent << 32 | function;
+#include "base/hash.h"
 
-	return (size_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> 24) & t->mask;
+static bool is(const struct graph_tree *t, uint32_t node, uint32_t parent, uint32_t function)
+{
+	return t->node[node].parent == parent && t->node[node].function == function;
 }
 
-static void put_slot(struct graph_tree *t, uint32_t node)
+/* Where the node is, or is to be. */
+static uint32_t *slot_of(const struct graph_tree *t, uint32_t parent, uint32_t function)
 {
-	size_t i = slot_of(t, t->node[node].parent, t->node[node].function);
-
-	while (t->table[i] != GRAPH_NONE)
-		i = (i + 1) & t->mask;
-	t->table[i] = node;
+	return &t->table[hash_slot(i, 2 * t->room, hash_word((uint64_t)parent << 32 | function),
+				   t->table[i] == GRAPH_NONE || is(t, t->table[i], parent, function))];
 }
 
 /* Twice as many nodes, and a table that is half full at most. */
@@ -26,12 +24,11 @@ static void grow(struct graph_tree *t)
 	t->room = t->room ? 2 * t->room : 256;
 	t->node = report_need(reallocarray(t->node, t->room, sizeof(*t->node)));
 	free(t->table);
-	t->mask = 2 * t->room - 1;
-	t->table = report_need(reallocarray(NULL, t->mask + 1, sizeof(*t->table)));
-	for (size_t i = 0; i <= t->mask; i++)
+	t->table = report_need(reallocarray(NULL, 2 * t->room, sizeof(*t->table)));
+	for (size_t i = 0; i < 2 * t->room; i++)
 		t->table[i] = GRAPH_NONE;
 	for (size_t i = 1; i < t->n; i++)
-		put_slot(t, (uint32_t)i);
+		*slot_of(t, t->node[i].parent, t->node[i].function) = (uint32_t)i;
 }
 
 static uint32_t add(struct graph_tree *t, uint32_t parent, uint32_t function)
@@ -59,20 +56,16 @@ void graph_tree_free(struct graph_tree *t)
 
 uint32_t graph_tree_find(struct graph_tree *t, uint32_t parent, uint32_t function)
 {
-	uint32_t node;
+	uint32_t node = *slot_of(t, parent, function);
 
-	for (size_t i = slot_of(t, parent, function); t->table[i] != GRAPH_NONE;
-	     i = (i + 1) & t->mask) {
-		node = t->table[i];
-		if (t->node[node].parent == parent && t->node[node].function == function)
-			return node;
-	}
+	if (node != GRAPH_NONE)
+		return node;
 	if (t->n > t->limit)
 		return GRAPH_NONE;
 	node = add(t, parent, function);
 	t->node[node].next = t->node[parent].child;
 	t->node[parent].child = node;
-	put_slot(t, node);
+	*slot_of(t, parent, function) = node;
 	return node;
 }
 

@@ -41,7 +41,6 @@ struct graph_tree {
 	size_t n, room;
 	size_t limit;	 /* nodes */
 	uint32_t *table; /* by parent and function: node, or GRAPH_NONE */
-	size_t mask;
 };
 
 /* Lack of memory ends the program with a message. */

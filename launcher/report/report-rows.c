@@ -19,24 +19,11 @@ void *report_zeroed(size_t n, size_t size)
 	return report_need(calloc(n ? n : 1, size));
 }
 
-static size_t table_mask(size_t n)
-{
-	size_t size = 16;
-
-	while (size < 2 * n)
-		size *= 2;
-	return size - 1;
-}
-
 /* ---- rows ---- */
 
-static size_t hash_row(const struct report_row *r)
+static uint64_t hash_row(const struct report_row *r)
 {
-	uint64_t h = (uintptr_t)r->function * 31 + (uintptr_t)r->module * 17 + r->kind;
-
-	for (const char *c = r->name; *c; c++)
-		h = h * 33 + (unsigned char)*c;
-	return (size_t)(h * UINT64_C(0x9e3779b97f4a7c15) >> 32);
+	return hash_bytes(r->name, strlen(r->name)) ^ hash_word((uintptr_t)r->function * 31 + (uintptr_t)r->module * 17 + r->kind);
 }
 
 static bool same_row(const struct report_row *a, const struct report_row *b)
@@ -47,12 +34,11 @@ static bool same_row(const struct report_row *a, const struct report_row *b)
 
 static uint32_t find_row(struct report_rows *rows, struct report_row key)
 {
-	size_t i = hash_row(&key) & rows->row_mask;
+	size_t i = hash_slot(at, rows->row_room, hash_row(&key),
+			     !rows->row_table[at] || same_row(&rows->row[rows->row_table[at] - 1], &key));
 
-	for (; rows->row_table[i]; i = (i + 1) & rows->row_mask) {
-		if (same_row(&rows->row[rows->row_table[i] - 1], &key))
-			return rows->row_table[i] - 1;
-	}
+	if (rows->row_table[i])
+		return rows->row_table[i] - 1;
 	key.slots = REPORT_NO_SLOT;
 	rows->row[rows->n++] = key;
 	rows->row_table[i] = (uint32_t)rows->n;
@@ -143,11 +129,9 @@ static void find_held(struct report_rows *rows, const struct report_site *s)
 
 static void add_site(struct report_rows *rows, size_t index, const struct sonde_trace_site *site)
 {
-	size_t i = report_site_hash(site) & rows->site_mask;
+	size_t at = hash_slot(i, rows->site_room, hash_word((uintptr_t)site), !rows->site_table[i]);
 
-	while (rows->site_table[i])
-		i = (i + 1) & rows->site_mask;
-	rows->site_table[i] = (uint32_t)index + 1;
+	rows->site_table[at] = (uint32_t)index + 1;
 	rows->sites[index] = (struct report_site){
 		.site = site,
 		.row = row_of_site(rows, site),
@@ -231,10 +215,10 @@ void report_rows_init(struct report_rows *rows, const struct sonde_trace *trace)
 	size_t namounts = 0;
 
 	*rows = (struct report_rows){ .nmodules = sonde_trace_modules(trace) };
-	rows->site_mask = table_mask(nsites);
-	rows->row_mask = table_mask(most);
-	rows->site_table = report_zeroed(rows->site_mask + 1, sizeof(*rows->site_table));
-	rows->row_table = report_zeroed(rows->row_mask + 1, sizeof(*rows->row_table));
+	rows->site_room = hash_room(nsites);
+	rows->row_room = hash_room(most);
+	rows->site_table = report_zeroed(rows->site_room, sizeof(*rows->site_table));
+	rows->row_table = report_zeroed(rows->row_room, sizeof(*rows->row_table));
 	rows->row = report_zeroed(most, sizeof(*rows->row));
 	rows->sites = report_zeroed(nsites, sizeof(*rows->sites));
 	rows->counters = report_zeroed(ncounters, sizeof(*rows->counters));

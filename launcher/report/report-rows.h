@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/hash.h"
 #include "sonde/trace.h"
 
 #define REPORT_MAX_COLUMNS 64u /* fields of further names are not summed up */
@@ -63,27 +64,21 @@ struct report_rows {
 	uint32_t *counted;  /* rows, by index of functions whose calls were counted; else REPORT_NO_SLOT */
 	size_t nmodules;    /* of the trace */
 	uint32_t *site_table, *row_table; /* hashed; index + 1, 0: free */
-	size_t site_mask, row_mask;
+	size_t site_room, row_room;
 };
 
 /* Never fails but for lack of memory, which ends the program with a message. */
 void report_rows_init(struct report_rows *rows, const struct sonde_trace *trace);
 void report_rows_free(struct report_rows *rows);
 
-static inline size_t report_site_hash(const struct sonde_trace_site *site)
-{
-	return (size_t)((uint64_t)(uintptr_t)site * UINT64_C(0x9e3779b97f4a7c15) >> 32);
-}
-
 /* @site is one of the trace's. */
 static inline const struct report_site *report_site_find(const struct report_rows *rows,
 							  const struct sonde_trace_site *site)
 {
-	size_t i = report_site_hash(site) & rows->site_mask;
+	size_t at = hash_slot(i, rows->site_room, hash_word((uintptr_t)site),
+			      rows->sites[rows->site_table[i] - 1].site == site);
 
-	while (rows->sites[rows->site_table[i] - 1].site != site)
-		i = (i + 1) & rows->site_mask;
-	return &rows->sites[rows->site_table[i] - 1];
+	return &rows->sites[rows->site_table[at] - 1];
 }
 
 /* Returns @p, which came from malloc() or its kin, or ends the program. */

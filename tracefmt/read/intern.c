@@ -4,6 +4,7 @@
 #include <string.h>
 #include <xxhash.h>
 
+#include "base/hash.h"
 #include "tracefmt/read/trace-internal.h"
 
 static const struct sonde_trace_count no_counts;
@@ -21,13 +22,8 @@ static bool grow(struct tf_names *n)
 	if (!larger.slot)
 		return false;
 	for (size_t i = 0; i < n->room; i++) {
-		size_t at = n->slot[i].hash & (larger.room - 1);
-
-		if (!n->slot[i].thing)
-			continue;
-		while (larger.slot[at].thing)
-			at = (at + 1) & (larger.room - 1);
-		larger.slot[at] = (__typeof__(*larger.slot)){ n->slot[i].hash, n->slot[i].thing };
+		if (n->slot[i].thing)
+			larger.slot[hash_slot(to, larger.room, n->slot[i].hash, !larger.slot[to].thing)] = n->slot[i];
 	}
 	free(n->slot);
 	*n = larger;
@@ -41,9 +37,7 @@ static void **find(struct tf_names *n, uint64_t hash, same_fn same, const void *
 
 	if (!grow(n))
 		return NULL;
-	for (at = hash & (n->room - 1); n->slot[at].thing; at = (at + 1) & (n->room - 1))
-		if (n->slot[at].hash == hash && same(n->slot[at].thing, key))
-			break;
+	at = hash_slot(i, n->room, hash, !n->slot[i].thing || (n->slot[i].hash == hash && same(n->slot[i].thing, key)));
 	n->slot[at].hash = hash;
 	return &n->slot[at].thing;
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "trampolines/mirror/x86-64/plan.h"
 
 enum { RET = 0xc3, RET_POP = 0xc2, REP = 0xf3, REPNE = 0xf2 };
@@ -36,39 +37,18 @@ void mir_piece(struct tramp_mirror *m, enum rt_piece_kind kind, uint32_t orig, b
 
 /* ---- shapes of probes, each once ---- */
 
-static uint32_t hash_map(const struct rt_probe_map *map)
-{
-	const uint8_t *bytes = (const uint8_t *)map;
-	uint64_t hash = 0, word;
-	size_t i = 0;
-
-	for (; i + sizeof(word) <= sizeof(*map); i += sizeof(word)) {
-		memcpy(&word, bytes + i, sizeof(word));
-		hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
-	}
-	for (; i < sizeof(*map); i++)
-		hash = (hash ^ bytes[i]) * UINT64_C(0x9e3779b97f4a7c15);
-	return (uint32_t)(hash >> 32);
-}
-
 static bool rehash(struct mir_probe_table *t)
 {
-	size_t room = 0;
-	uint32_t *hash = NULL;
+	size_t room = t->nhash ? 2 * t->nhash : 1024;
+	uint32_t *hash = calloc(room, sizeof(*hash));
 
-	if (!mir_grow((void **)&hash, &room, t->nhash ? 2 * t->nhash : 1024, sizeof(*hash)))
+	if (!hash)
 		return false;
 	free(t->hash);
 	t->hash = hash;
 	t->nhash = room;
-	memset(hash, 0, room * sizeof(*hash));
-	for (size_t i = 0; i < t->n; i++) {
-		size_t at = hash_map(&t->maps[i]) % room;
-
-		while (hash[at])
-			at = (at + 1) % room;
-		hash[at] = (uint32_t)i + 1;
-	}
+	for (size_t i = 0; i < t->n; i++)
+		hash[hash_slot(at, room, hash_bytes(&t->maps[i], sizeof(t->maps[i])), !hash[at])] = (uint32_t)i + 1;
 	return true;
 }
 
@@ -78,9 +58,8 @@ static bool probe_index(struct mir_probe_table *t, const struct rt_probe_map *ma
 
 	if (2 * t->n >= t->nhash && !rehash(t))
 		return false;
-	at = hash_map(map) % t->nhash;
-	while (t->hash[at] && memcmp(&t->maps[t->hash[at] - 1], map, sizeof(*map)) != 0)
-		at = (at + 1) % t->nhash;
+	at = hash_slot(i, t->nhash, hash_bytes(map, sizeof(*map)),
+		       !t->hash[i] || memcmp(&t->maps[t->hash[i] - 1], map, sizeof(*map)) == 0);
 	if (!t->hash[at]) {
 		if (t->n > UINT16_MAX ||
 		    !mir_grow((void **)&t->maps, &t->room, t->n + 1, sizeof(*t->maps)))
