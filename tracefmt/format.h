@@ -32,13 +32,14 @@
 #define TF_MAGIC_PIECE "SondePce"  /* one chunk, or one object */
 #define TF_MEMORY_VERSION 7
 #define TF_PIECE_SIZE 48
-/* What its body is. */
-enum tf_piece_way {
+/* What the body of a piece is. */
+enum tf_piece_kind {
 	TF_PIECE_PLAIN,
 	TF_PIECE_SPREAD,	/* rearranged, see memtrace/pack/words.h */
 	TF_PIECE_INDEXED,	/* see memtrace/pack/index.h */
-	TF_PIECE_WAYS,
-	TF_PIECE_FAR = TF_PIECE_WAYS,	/* copies of what was in front of it, see memtrace/pack/far.h */
+	TF_PIECE_ALONE,		/* those before can be read alone */
+	TF_PIECE_GROUP = TF_PIECE_ALONE,	/* begins a group, see memtrace/pack/group.h */
+	TF_PIECE_GROUP_NEXT,	/* goes on with it */
 };
 #define TF_OBJECT_SIZE 48
 #define TF_MD_SIZE 16 /* of a struct md_node, and of a struct md_op */

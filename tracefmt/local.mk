@@ -22,25 +22,16 @@ libtracefmt_la_SOURCES = \
 	tracefmt/json.c \
 	tracefmt/json.h \
 	memtrace/pack/files.h \
+	memtrace/pack/group.c \
+	memtrace/pack/group.h \
 	memtrace/pack/in.c \
-	memtrace/pack/out.c \
-	memtrace/pack/copies.c \
-	memtrace/pack/copies.h \
-	memtrace/pack/far.c \
-	memtrace/pack/far.h \
 	memtrace/pack/index.c \
 	memtrace/pack/index.h \
-	memtrace/pack/match.c \
-	memtrace/pack/match.h \
+	memtrace/pack/out.c \
 	memtrace/pack/pack.c \
 	memtrace/pack/pack.h \
 	memtrace/pack/pieces.c \
 	memtrace/pack/pieces.h \
-	memtrace/pack/places.h \
-	memtrace/pack/recur.c \
-	memtrace/pack/recur.h \
-	memtrace/pack/window.c \
-	memtrace/pack/window.h \
 	memtrace/pack/words.c \
 	memtrace/pack/words.h \
 	tracefmt/read/metadata.c \

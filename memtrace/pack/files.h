@@ -3,7 +3,7 @@
  * Memory streams in a trace: files beside those of the threads.  What is in them is memtrace/description.h's: here
  * it is bytes that are packed, hashed and found again.
  *
- *	code.memory		descriptions of instrumented objects, one behind the other
+ *	code.memory		descriptions of instrumented objects, one after another
  *	PID.TID.memory		a thread's stream, chunk by chunk (PID.TID.N.memory if PID.TID.N.sonde)
  *
  * Damage costs what is damaged, is reported, and never crashes the reader.
@@ -74,7 +74,7 @@ bool tf_memory_thread(const struct tf_memory *m, size_t i, struct tf_memory_thre
 TF_CHECK enum sonde_trace_status tf_memory_stream_open(const struct tf_memory *m, size_t thread,
 						       struct tf_memory_stream **out);
 /*
- * The next chunk, valid until the next call.  END behind the last one; E_CORRUPT: one or more are missing here: start the
+ * The next chunk, valid until the next call.  END after the last one; E_CORRUPT: one or more are missing here: start the
  * machine anew at the next one that says all (START, STATE), and go on calling.
  */
 TF_CHECK enum sonde_trace_status tf_memory_next(struct tf_memory_stream *s, const void **chunk,

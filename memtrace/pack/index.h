@@ -7,7 +7,7 @@
  *	4 bytes		how many words of the stream are not among them
  *	4 bytes each	the words that are known
  *	a byte for each word of the stream: its number; TF_INDEX_OTHER: it is the next of the others
- *	the others, with the last bytes of the stream behind them if they are no whole word, as in memtrace/pack/words.h
+ *	the others, with the last bytes of the stream after them if they are no whole word, as in memtrace/pack/words.h
  */
 #ifndef SONDE_MEMTRACE_PACK_INDEX_H
 #define SONDE_MEMTRACE_PACK_INDEX_H
@@ -42,7 +42,7 @@ struct tf_index_words {
 size_t tf_index_make(uint8_t *to, const uint8_t *from, size_t bytes, uint8_t *scratch,
 		     struct tf_index_words *known, struct tf_words_lag *lag, struct tf_parts *parts);
 
-/* The way back, of @size bytes.  @scratch has @bytes and 4 more.  False: they were not made so. */
+/* The inverse, of @size bytes.  @scratch has @bytes and 4 more.  False: they were not made so. */
 bool tf_index_undo(uint8_t *to, size_t bytes, const uint8_t *from, size_t size, uint8_t *scratch);
 
 #endif

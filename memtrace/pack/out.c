@@ -32,13 +32,13 @@ static bool create(struct tf_writer *w, struct tf_pieces *p, const char *name, c
 	return false;
 }
 
-static void put_head(uint8_t *at, const struct tf_pieces *p, size_t packed, size_t raw, enum tf_piece_way way)
+static void put_head(uint8_t *at, const struct tf_pieces *p, size_t packed, size_t raw, enum tf_piece_kind kind)
 {
 	memcpy(at, TF_MAGIC_PIECE, TF_MAGIC_SIZE);
 	tf_put32(at + 8, p->n);
 	tf_put32(at + 12, (uint32_t)packed);
 	tf_put32(at + 16, (uint32_t)raw);
-	tf_put32(at + 20, way);
+	tf_put32(at + 20, kind);
 	tf_put64(at + 24, p->lost);
 	tf_put64(at + 32, XXH64(at + TF_PIECE_SIZE, packed, 0));
 	tf_put64(at + 40, XXH64(at, 40, 0));
@@ -47,14 +47,14 @@ static void put_head(uint8_t *at, const struct tf_pieces *p, size_t packed, size
 /* Appends a piece.  What cannot be written is discarded, and counted. */
 static void append(struct tf_writer *w, struct tf_pieces *p, const void *raw, size_t bytes, bool stream)
 {
-	enum tf_piece_way way = TF_PIECE_PLAIN;
+	enum tf_piece_kind kind = TF_PIECE_PLAIN;
 	size_t packed = SIZE_MAX;
 	uint8_t *at;
 
 	tf_buf_clear(&w->memory);
 	at = tf_buf_need(&w->memory, TF_PIECE_SIZE + (stream ? tf_pack_room(bytes) : ZSTD_compressBound(bytes)));
 	if (at)
-		packed = stream ? tf_pack_chunk(w, &p->packing, at + TF_PIECE_SIZE, raw, bytes, &way) :
+		packed = stream ? tf_pack_chunk(w, &p->packing, at + TF_PIECE_SIZE, raw, bytes, &kind) :
 				  tf_pack_plain(w, at + TF_PIECE_SIZE, raw, bytes);
 	if (packed == SIZE_MAX) {
 		tf_writer_no_memory(w);
@@ -63,7 +63,7 @@ static void append(struct tf_writer *w, struct tf_pieces *p, const void *raw, si
 		w->memory_discarded++;
 		return;
 	}
-	put_head(at, p, packed, bytes, way);
+	put_head(at, p, packed, bytes, kind);
 	if (!tf_outfile_append(&p->file, at, TF_PIECE_SIZE + packed)) {
 		tf_writer_failed(w, "write", p->file.name);
 		p->broken = true;

@@ -10,11 +10,10 @@ enum {
 	DULL = -1,		/* level of what hardly gets smaller */
 	HARDLY = 10,		/* by less than one part in so many */
 	DULL_CHUNKS = 31,	/* until it may have become worth more */
-	SLOWER = 16,		/* one of the later ways, which take longer, has to be better by one part in so many */
-	SKIP = 3,		/* trials that a way which was far from the best is left out of */
-	GAP = 15, GAP_MAX = 127,	/* chunks between trials: when another way is best; when it was the same for long */
+	SLOWER = 16,		/* one of the later kinds, which take longer, has to be smaller by one part in so many */
+	SKIP = 3,		/* trials that a kind that was much larger is left out of */
+	GAP = 15, GAP_MAX = 127,	/* chunks between trials: when another kind is best; when it was the same for long */
 	SMALL = 1 << 16,	/* bytes whose parts are not worth a frame each */
-	TINY = 1 << 12,		/* that are not worth being rearranged */
 };
 
 struct arranged {
@@ -22,22 +21,16 @@ struct arranged {
 	struct tf_parts parts;
 };
 
-/* A chunk in the way that takes most, in frames. */
+/* A chunk of the kind that takes most, in frames. */
 static size_t room_for(size_t bytes)
 {
 	return ZSTD_compressBound(tf_index_bound(bytes)) + (TF_PARTS - 1) * ZSTD_compressBound(0);
 }
 
-/* The list of copies: the masks have a frame of their own. */
-static size_t room_for_list(size_t bytes)
-{
-	return ZSTD_compressBound(tf_far_list_room(bytes)) + ZSTD_compressBound(0);
-}
-
-/* What is packed, and another way that it is compared with. */
+/* What is packed, and the same of another kind to compare with. */
 size_t tf_pack_room(size_t bytes)
 {
-	return TF_FAR_HEAD + room_for_list(bytes) + 2 * room_for(bytes);
+	return 2 * room_for(bytes);
 }
 
 /* NULL: no memory. */
@@ -89,7 +82,7 @@ size_t tf_pack_plain(struct tf_writer *w, uint8_t *at, const void *raw, size_t b
 	return pack_frame(w, at, ZSTD_compressBound(bytes), raw, bytes);
 }
 
-/* One frame behind the other.  @dull: of each, or NULL. */
+/* One frame after another.  @dull: of each, or NULL. */
 static size_t pack_parts(struct tf_writer *w, uint8_t *at, size_t room, const struct arranged *a, uint8_t *dull)
 {
 	size_t sum = 0, begin = 0;
@@ -109,10 +102,10 @@ static size_t pack_parts(struct tf_writer *w, uint8_t *at, size_t room, const st
 }
 
 /* False: no memory. */
-static bool arrange(struct tf_writer *w, struct tf_packing *p, enum tf_piece_way way, const void *raw, size_t bytes,
+static bool arrange(struct tf_writer *w, struct tf_packing *p, enum tf_piece_kind kind, const void *raw, size_t bytes,
 		    struct arranged *a)
 {
-	struct tf_words_lag *lag = &p->arranging[way].lag;
+	struct tf_words_lag *lag = &p->arranging[kind].lag;
 	uint8_t *words, *scratch;
 
 	tf_buf_clear(&w->words);
@@ -122,71 +115,71 @@ static bool arrange(struct tf_writer *w, struct tf_packing *p, enum tf_piece_way
 	if (!words || !scratch)
 		return false;
 	*a = (struct arranged){ .body = words };
-	if (way == TF_PIECE_SPREAD)
+	if (kind == TF_PIECE_SPREAD)
 		tf_words_spread(words, raw, bytes, lag, &a->parts);
 	else
 		tf_index_make(words, raw, bytes, scratch, &p->known, lag, &a->parts);
 	return true;
 }
 
-static size_t pack_as(struct tf_writer *w, struct tf_packing *p, enum tf_piece_way way, uint8_t *at, const void *raw,
+static size_t pack_as(struct tf_writer *w, struct tf_packing *p, enum tf_piece_kind kind, uint8_t *at, const void *raw,
 		      size_t bytes)
 {
 	size_t room = room_for(bytes), size;
 	struct arranged a;
 
-	if (way == TF_PIECE_PLAIN)
+	if (kind == TF_PIECE_PLAIN)
 		return pack_frame(w, at, room, raw, bytes);
-	if (!arrange(w, p, way, raw, bytes, &a))
+	if (!arrange(w, p, kind, raw, bytes, &a))
 		return SIZE_MAX;
 	size = a.parts.end[a.parts.n - 1];
 	return size < SMALL ? pack_frame(w, at, room, a.body, size) :
-			      pack_parts(w, at, room, &a, p->arranging[way].dull);
+			      pack_parts(w, at, room, &a, p->arranging[kind].dull);
 }
 
-/* Ways that were far from the best are left out for a while.  @sizes: 0 if not tried. */
-static void judge_ways(struct tf_packing *p, const size_t *sizes, size_t best)
+/* Kinds that were much larger than the best are left out for a while.  @sizes: 0 if not tried. */
+static void judge_kinds(struct tf_packing *p, const size_t *sizes, size_t best)
 {
-	for (int way = 0; way < TF_PIECE_WAYS; way++) {
-		if (sizes[way])
-			p->skip[way] = sizes[way] > best + best / 4 ? SKIP : 0;
+	for (int kind = 0; kind < TF_PIECE_ALONE; kind++) {
+		if (sizes[kind])
+			p->skip[kind] = sizes[kind] > best + best / 4 ? SKIP : 0;
 	}
 }
 
-/* In all ways that are not left out; what is at @at is the best of them. */
+/* In all kinds that are not left out; what is at @at is the best of them. */
 static size_t pack_best(struct tf_writer *w, struct tf_packing *p, uint8_t *at, const void *raw, size_t bytes)
 {
-	static const enum tf_piece_way ways[TF_PIECE_WAYS] = { TF_PIECE_SPREAD, TF_PIECE_INDEXED, TF_PIECE_PLAIN };
-	size_t sizes[TF_PIECE_WAYS] = { 0 }, best = SIZE_MAX, room = room_for(bytes);
-	const enum tf_piece_way was = p->way;
+	static const enum tf_piece_kind kinds[TF_PIECE_ALONE] = { TF_PIECE_SPREAD, TF_PIECE_INDEXED, TF_PIECE_PLAIN };
+	size_t sizes[TF_PIECE_ALONE] = { 0 }, best = SIZE_MAX, room = room_for(bytes);
+	const enum tf_piece_kind was = p->kind;
 
 	p->known.n = 0;
 	memset(p->arranging, 0, sizeof(p->arranging));
-	for (int i = 0; i < TF_PIECE_WAYS; i++) {
-		enum tf_piece_way way = ways[i];
+	for (int i = 0; i < TF_PIECE_ALONE; i++) {
+		enum tf_piece_kind kind = kinds[i];
 		bool first = best == SIZE_MAX;
 
-		if (way != was && p->skip[way] && p->skip[way]--)
+		if (kind != was && p->skip[kind] && p->skip[kind]--)
 			continue;
-		sizes[way] = pack_as(w, p, way, at + (first ? 0 : room), raw, bytes);
-		if (first ? sizes[way] == SIZE_MAX : sizes[way] >= best - best / SLOWER)
+		sizes[kind] = pack_as(w, p, kind, at + (first ? 0 : room), raw, bytes);
+		if (first ? sizes[kind] == SIZE_MAX : sizes[kind] >= best - best / SLOWER)
 			continue;
 		if (!first)
-			memcpy(at, at + room, sizes[way]);
-		best = sizes[way];
-		p->way = (uint8_t)way;
+			memcpy(at, at + room, sizes[kind]);
+		best = sizes[kind];
+		p->kind = (uint8_t)kind;
 	}
-	judge_ways(p, sizes, best);
+	judge_kinds(p, sizes, best);
 	return best;
 }
 
-/* Packs it in all ways, and says when to do so again: the longer the same way has been best, the later. */
+/* Packs it as all kinds, and decides when to do so again: the longer the same kind has been best, the later. */
 static size_t pack_trial(struct tf_writer *w, struct tf_packing *p, uint8_t *at, const void *raw, size_t bytes)
 {
-	const uint8_t was = p->way;
+	const uint8_t was = p->kind;
 	size_t packed = pack_best(w, p, at, raw, bytes);
 
-	if (p->way != was && p->gap > GAP)
+	if (p->kind != was && p->gap > GAP)
 		p->gap = GAP;
 	else if (p->gap < GAP_MAX)
 		p->gap = (uint8_t)(2 * p->gap + 1);
@@ -196,93 +189,45 @@ static size_t pack_trial(struct tf_writer *w, struct tf_packing *p, uint8_t *at,
 
 /* By itself. */
 static size_t pack_alone(struct tf_writer *w, struct tf_packing *p, uint8_t *at, const void *raw, size_t bytes,
-			 enum tf_piece_way *way)
+			 enum tf_piece_kind *kind)
 {
 	size_t packed;
 
 	if (p->wait) {
 		p->wait--;
-		packed = pack_as(w, p, p->way, at, raw, bytes);
+		packed = pack_as(w, p, p->kind, at, raw, bytes);
 	} else {
 		packed = pack_trial(w, p, at, raw, bytes);
 	}
-	*way = p->way;
+	*kind = p->kind;
 	if (packed != SIZE_MAX)
 		return packed;
-	*way = TF_PIECE_PLAIN;
+	*kind = TF_PIECE_PLAIN;
 	return tf_pack_plain(w, at, raw, bytes);
 }
 
-/* The list of copies. */
-static size_t pack_list(struct tf_writer *w, uint8_t *at, const struct tf_far_parts *parts)
+/* Together with what is before it; SIZE_MAX: that is not done any more. */
+static size_t pack_in_group(struct tf_writer *w, struct tf_packing *p, uint8_t *at, const void *raw, size_t bytes,
+			    enum tf_piece_kind *kind)
 {
-	struct arranged a = { .body = parts->list };
+	bool first;
+	size_t packed = tf_group_pack(&p->group, &w->windows, at, room_for(bytes), raw, bytes, &first);
 
-	tf_parts_add(&a.parts, parts->masks);
-	tf_parts_add(&a.parts, parts->nlist - parts->masks);
-	return pack_parts(w, at, ZSTD_compressBound(parts->nlist) + ZSTD_compressBound(0), &a, NULL);
-}
-
-/* What is left of a chunk. */
-static size_t pack_rest(struct tf_writer *w, struct tf_packing *p, uint8_t *at, const struct tf_far_parts *parts,
-			enum tf_piece_way *way)
-{
-	if (parts->nrest >= TINY)
-		return pack_alone(w, p, at, parts->rest, parts->nrest, way);
-	*way = TF_PIECE_PLAIN;
-	return tf_pack_plain(w, at, parts->rest, parts->nrest);
-}
-
-/* Is it worth being split?  @at: room for it as a whole. */
-static void judge_far(struct tf_writer *w, struct tf_packing *p, uint8_t *at, const void *raw, size_t bytes,
-		      size_t packed)
-{
-	const struct tf_index_words known = p->known;
-	size_t alone;
-
-	p->known.n = 0;
-	alone = pack_as(w, p, p->whole, at, raw, bytes);
-	p->known = known;
-	if (alone != SIZE_MAX)
-		tf_far_judge(&p->far, &w->far_room, packed, alone);
-}
-
-/* As copies, and what is left; SIZE_MAX: that is not done any more. */
-static size_t pack_far(struct tf_writer *w, struct tf_packing *p, uint8_t *at, const void *raw, size_t bytes)
-{
-	struct tf_far_parts parts;
-	size_t list, rest, packed;
-	enum tf_piece_way way;
-
-	if (!tf_far_split(&p->far, &w->far, &w->far_room, raw, bytes, &parts))
-		return SIZE_MAX;
-	list = pack_list(w, at + TF_FAR_HEAD, &parts);
-	if (list == SIZE_MAX)
-		return list;
-	rest = pack_rest(w, p, at + TF_FAR_HEAD + list, &parts, &way);
-	if (rest == SIZE_MAX)
-		return rest;
-	tf_far_put_head(at, &p->far, &parts, list, way);
-	packed = TF_FAR_HEAD + list + rest;
-	if (tf_far_is_due(&p->far))
-		judge_far(w, p, at + packed, raw, bytes, packed);
+	*kind = first ? TF_PIECE_GROUP : TF_PIECE_GROUP_NEXT;
 	return packed;
 }
 
 size_t tf_pack_chunk(struct tf_writer *w, struct tf_packing *p, uint8_t *at, const void *raw, size_t bytes,
-		     enum tf_piece_way *way)
+		     enum tf_piece_kind *kind)
 {
-	size_t packed;
+	size_t packed = SIZE_MAX;
 
-	if (tf_far_is_used(&p->far)) {
-		*way = TF_PIECE_FAR;
-		packed = pack_far(w, p, at, raw, bytes);
-		if (packed != SIZE_MAX || tf_far_is_used(&p->far))
-			return packed;
-	}
-	packed = pack_alone(w, p, at, raw, bytes, way);
-	p->whole = p->way;
+	if (tf_group_is_open(&p->group))
+		packed = pack_in_group(w, p, at, raw, bytes, kind);
 	if (packed != SIZE_MAX)
-		tf_far_consider(&p->far, &w->far_room, raw, bytes, packed);
+		return packed;
+	packed = pack_alone(w, p, at, raw, bytes, kind);
+	if (packed != SIZE_MAX)
+		tf_group_consider(&p->group, &w->windows, raw, bytes, packed);
 	return packed;
 }

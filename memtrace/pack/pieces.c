@@ -7,8 +7,7 @@
 #include <xxhash.h>
 
 #include "tracefmt/format.h"
-#include "memtrace/pack/copies.h"
-#include "memtrace/pack/far.h"
+#include "memtrace/pack/group.h"
 #include "memtrace/pack/index.h"
 #include "memtrace/pack/pieces.h"
 #include "memtrace/pack/words.h"
@@ -39,7 +38,7 @@ static bool parse_piece(const uint8_t *head, struct tf_piece *p)
 	p->seq = tf_get32(head + 8);
 	p->packed = tf_get32(head + 12);
 	p->raw = tf_get32(head + 16);
-	p->flags = tf_get32(head + 20);
+	p->kind = tf_get32(head + 20);
 	p->lost = tf_get64(head + 24);
 	p->hash = tf_get64(head + 32);
 	return p->raw <= TF_MAX_RAW && p->packed <= 2 * TF_MAX_RAW;
@@ -115,74 +114,57 @@ static bool unpack_index(struct tf_memory_stream *s, uint8_t *to, const struct p
 	return !ZSTD_isError(size) && tf_index_undo(to, p->raw, words, size, scratch);
 }
 
-static bool unpack_as(struct tf_memory_stream *s, uint32_t way, uint8_t *to, const struct packed *p)
+static bool begin_group(struct tf_memory_stream *s)
 {
-	switch (way) {
+	if (!s->group)
+		s->group = ZSTD_createDCtx();
+	return s->group && !ZSTD_isError(ZSTD_DCtx_reset(s->group, ZSTD_reset_session_only)) &&
+	       !ZSTD_isError(ZSTD_DCtx_setParameter(s->group, ZSTD_d_windowLogMax, TF_GROUP_WINDOW));
+}
+
+/* Has it taken in more than it has handed out? */
+static bool has_more(ZSTD_DCtx *zstd)
+{
+	uint8_t byte;
+	ZSTD_inBuffer in = { 0 };
+	ZSTD_outBuffer out = { .dst = &byte, .size = 1 };
+
+	return ZSTD_isError(ZSTD_decompressStream(zstd, &out, &in)) || out.pos;
+}
+
+/* All of the piece, and as much as it says, has to be one flush of the frame, which does not end. */
+static bool unpack_flush(struct tf_memory_stream *s, uint8_t *to, const struct packed *p)
+{
+	ZSTD_inBuffer in = { .src = p->at, .size = p->size };
+	ZSTD_outBuffer out = { .dst = to, .size = p->raw };
+	size_t left = 1;
+
+	while (left && (in.pos < in.size || out.pos < out.size)) {
+		size_t before = in.pos + out.pos;
+
+		left = ZSTD_decompressStream(s->group, &out, &in);
+		if (ZSTD_isError(left) || in.pos + out.pos == before)
+			return false;
+	}
+	return left && in.pos == in.size && out.pos == out.size && !has_more(s->group);
+}
+
+static bool unpack_body(struct tf_memory_stream *s, uint8_t *to, uint32_t kind, const struct packed *p)
+{
+	switch (kind) {
 	case TF_PIECE_PLAIN:
 		return unpack_frames(s, to, p->raw, p);
 	case TF_PIECE_SPREAD:
 		return unpack_words(s, to, p);
 	case TF_PIECE_INDEXED:
 		return unpack_index(s, to, p);
+	case TF_PIECE_GROUP:
+		return begin_group(s) && unpack_flush(s, to, p);
+	case TF_PIECE_GROUP_NEXT:
+		return s->in_group && unpack_flush(s, to, p);
 	default:
 		return false;
 	}
-}
-
-/* A window for a piece at @position.  False: there cannot be one. */
-static bool find_window(struct tf_memory_stream *s, unsigned int log, uint64_t position)
-{
-	struct tf_window *w = &s->window;
-
-	if (position > UINT64_MAX / 2)
-		return false;
-	if (w->words && w->log == log && position >= w->end) {
-		tf_window_skip(w, position);
-		return true;
-	}
-	tf_window_close(w);
-	return tf_window_open(w, log, position);
-}
-
-/* Both parts of it, and what they become. */
-static bool unpack_copies(struct tf_memory_stream *s, uint8_t *to, size_t bytes, size_t n, const struct packed *list,
-			  const struct packed *rest, uint32_t way)
-{
-	uint8_t *l, *r;
-
-	tf_buf_clear(&s->list);
-	tf_buf_clear(&s->rest);
-	l = tf_buf_need(&s->list, list->raw + 1);
-	r = tf_buf_need(&s->rest, rest->raw + 1);
-	return l && r && unpack_frames(s, l, list->raw, list) && unpack_as(s, way, r, rest) &&
-	       tf_copies_undo(to, bytes, &s->window, l, list->raw, n, r, rest->raw);
-}
-
-static bool unpack_far(struct tf_memory_stream *s, uint8_t *to, const struct tf_piece *p)
-{
-	const uint8_t *head = s->packed.data;
-	struct packed list, rest;
-
-	if (p->packed < TF_FAR_HEAD || tf_get32(head + 16) > p->packed - TF_FAR_HEAD ||
-	    tf_get32(head + 12) > tf_far_list_room(p->raw) || tf_get32(head + 20) > p->raw)
-		return false;
-	list = (struct packed){ head + TF_FAR_HEAD, tf_get32(head + 16), tf_get32(head + 12) };
-	rest = (struct packed){ list.at + list.size, p->packed - TF_FAR_HEAD - list.size, tf_get32(head + 20) };
-	if (!find_window(s, head[24], tf_get64(head)) ||
-	    !unpack_copies(s, to, p->raw, tf_get32(head + 8), &list, &rest, head[25]))
-		return false;
-	tf_window_add(&s->window, to, p->raw / 4);
-	return true;
-}
-
-static bool unpack_body(struct tf_memory_stream *s, uint8_t *raw, const struct tf_piece *p)
-{
-	const struct packed all = { .at = s->packed.data, .size = p->packed, .raw = p->raw };
-
-	if (p->flags == TF_PIECE_FAR)
-		return unpack_far(s, raw, p);
-	tf_window_close(&s->window);
-	return unpack_as(s, p->flags, raw, &all);
 }
 
 static bool unpack(struct tf_memory_stream *s, const struct tf_piece *p)
@@ -199,36 +181,37 @@ static bool unpack(struct tf_memory_stream *s, const struct tf_piece *p)
 	if (read_at(s->fd, packed, p->packed, s->at + TF_PIECE_SIZE) != (ssize_t)p->packed ||
 	    XXH64(packed, p->packed, 0) != p->hash)
 		return false;
-	return unpack_body(s, raw, p);
+	return unpack_body(s, raw, p->kind, &(struct packed){ .at = packed, .size = p->packed, .raw = p->raw });
 }
 
-/*
- * Of pieces in a row that cannot be had the first one is told.  One that is a copy of such a one may be followed by others that
- * are not, and so on: hence the loop.
- */
+/* E_CORRUPT is said once for a row of pieces that cannot be had: those of a group after one that is missing are stepped over. */
 enum sonde_trace_status tf_piece_next(struct tf_memory_stream *s)
 {
 	struct tf_piece p;
 
 	while (s->at < s->size) {
-		bool told = s->told;
+		bool reported = s->reported;
 
 		if (!tf_piece_at(s, s->at, &p)) {
 			s->at++;
 			tf_piece_search(s);
-			s->told = true;
+			s->reported = true;
+			s->in_group = false;
 			return SONDE_TRACE_E_CORRUPT;
 		}
-		if ((p.seq != s->next || p.lost) && !told) {
-			s->told = true;
+		if (p.seq != s->next)
+			s->in_group = false;
+		if ((p.seq != s->next || p.lost) && !reported) {
+			s->reported = true;
 			return SONDE_TRACE_E_CORRUPT;
 		}
-		s->told = !unpack(s, &p);
+		s->reported = !unpack(s, &p);
+		s->in_group = !s->reported && p.kind >= TF_PIECE_GROUP;
 		s->at += TF_PIECE_SIZE + (uint64_t)p.packed;
 		s->next = p.seq + 1;
-		if (!s->told)
+		if (!s->reported)
 			return SONDE_TRACE_OK;
-		if (!told || p.flags != TF_PIECE_FAR)
+		if (!reported || p.kind != TF_PIECE_GROUP_NEXT)
 			return SONDE_TRACE_E_CORRUPT;
 	}
 	return SONDE_TRACE_END;
@@ -239,12 +222,10 @@ void tf_pieces_close(struct tf_memory_stream *s)
 	if (s->fd >= 0)
 		close(s->fd);
 	ZSTD_freeDCtx(s->zstd);
-	tf_window_close(&s->window);
+	ZSTD_freeDCtx(s->group);
 	tf_buf_free(&s->packed);
 	tf_buf_free(&s->words);
 	tf_buf_free(&s->scratch);
-	tf_buf_free(&s->list);
-	tf_buf_free(&s->rest);
 	tf_buf_free(&s->raw);
 }
 

@@ -7,12 +7,11 @@
 
 #include "tracefmt/buffer.h"
 #include "memtrace/pack/files.h"
-#include "memtrace/pack/window.h"
 
 /* Its head. */
 struct tf_piece {
 	uint32_t seq, packed, raw;
-	uint32_t flags;
+	uint32_t kind;
 	uint64_t lost;
 	uint64_t hash;
 };
@@ -21,10 +20,11 @@ struct tf_memory_stream {
 	int fd;
 	uint64_t at, size;
 	uint32_t next; /* sequence number */
-	bool told;     /* that something is missing here */
+	bool reported; /* something is missing here */
+	bool in_group; /* the last piece belonged to it, and could be read */
 	ZSTD_DCtx *zstd;
-	struct tf_window window;	/* what pieces may be copies of */
-	struct tf_buf packed, words, scratch, list, rest, raw;
+	ZSTD_DCtx *group; /* NULL: none yet */
+	struct tf_buf packed, words, scratch, raw;
 };
 
 /* @path has the magic number @magic; fields of its header go to @trace, and to @pub, if that is not NULL. */
@@ -37,7 +37,7 @@ bool tf_piece_at(const struct tf_memory_stream *s, uint64_t at, struct tf_piece 
 /* Goes to the next place from s->at on where a piece begins; s->size: none. */
 void tf_piece_search(struct tf_memory_stream *s);
 
-/* Into s->raw.  E_CORRUPT: something is missing in front of the next one; said once. */
+/* Into s->raw.  E_CORRUPT: something is missing before the next one; said once. */
 enum sonde_trace_status tf_piece_next(struct tf_memory_stream *s);
 
 #endif

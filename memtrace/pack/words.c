@@ -9,7 +9,7 @@ enum {
 	SAMPLE = 256,		/* words of a block that its lag is chosen by */
 	GOOD = SAMPLE / 4,	/* cost of a lag that no better one is looked for */
 	AGAIN = 16,		/* blocks in which a lag is kept that is not good, while it is no worse than it was */
-	REST = 3, REST_MAX = 63, /* blocks that none is looked for in, behind one that has none; twice as many the next time */
+	REST = 3, REST_MAX = 63, /* blocks that none is looked for in, after one that has none; twice as many the next time */
 	LANES = 4,		/* words of a vector */
 	GROUP = 16,		/* words that are spread at a time */
 };
@@ -60,7 +60,7 @@ static void rotate(__m128i r[4])
 
 /* ---- lags ---- */
 
-/* Bytes of SAMPLE differences that are not zero; of words from @at on, which has @lag words in front of it. */
+/* Bytes of SAMPLE differences that are not zero; of words from @at on, which has @lag words before it. */
 static unsigned int cost(const uint8_t *from, size_t at, size_t lag)
 {
 	const __m128i zero = _mm_setzero_si128();

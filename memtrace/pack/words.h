@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Words of a memory stream, rearranged so that they pack better: a loop stores the same number of words in each turn, and
- * each word tends to differ little from the one a turn ago.  In blocks of TF_WORDS_BLOCK words:
+ * Words of a memory stream, rearranged so that they pack better: a loop stores the same number of words in each iteration, and
+ * each word tends to differ little from the one an iteration before.  In blocks of TF_WORDS_BLOCK words:
  *
  *	a byte for each block: its lag, 0 to TF_WORDS_LAG
  *	the words, each less the word `lag` words earlier (zigzag; lag 0: as they are), in planes: first the low bytes of
  *	all of them, then the second bytes, and so on
  *	the last bytes of the stream, if they are no whole word
  *
- * There is nothing `lag` words in front of the stream's first words: they count as 0.  A plane is a part of its own:
+ * There is nothing `lag` words before the stream's first words: they count as 0.  A plane is a part of its own:
  * often one is by chance and another is the same all over, which an entropy coder should not see as one.
  */
 #ifndef SONDE_MEMTRACE_PACK_WORDS_H
@@ -52,7 +52,7 @@ struct tf_words_lag {
 /* @to has tf_words_size(@bytes) bytes, and is four parts more.  @from may change meanwhile. */
 void tf_words_spread(uint8_t *to, const uint8_t *from, size_t bytes, struct tf_words_lag *lag, struct tf_parts *parts);
 
-/* The way back, of tf_words_size(@bytes) bytes.  False: they were not made so. */
+/* The inverse, of tf_words_size(@bytes) bytes.  False: they were not made so. */
 bool tf_words_gather(uint8_t *to, size_t bytes, const uint8_t *from);
 
 #endif

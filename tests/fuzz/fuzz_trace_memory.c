@@ -8,8 +8,8 @@
  *	0	both as they are
  *	1	all checksums of both are made right
  *	2, 3, 4	unpacked bodies of one piece each; 3, 4: the stream's words are rearranged
- *	5	the same, but the stream is two pieces, the second of which is copies of the first, with a list that says anything
- *	6	the stream's words are split in parts, which are looked for in those before, and made of copies again
+ *	5	the stream's words are the chunks of the two pieces of a group
+ *	6	the stream's bytes are the bodies of the two pieces of a group
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@
 
 #include "tracefmt/format.h"
 #include "memtrace/pack/files.h"
-#include "memtrace/pack/far.h"
+#include "memtrace/pack/group.h"
 #include "memtrace/pack/index.h"
 #include "memtrace/pack/words.h"
 #include "memtrace/heap.h"
@@ -111,9 +111,9 @@ static size_t indexed_bytes(const uint8_t *body, size_t size)
 }
 
 /* One frame; two, of unequal parts, if it is rearranged. */
-static size_t put_frames(uint8_t *at, size_t room, const uint8_t *body, size_t size, enum tf_piece_way way)
+static size_t put_frames(uint8_t *at, size_t room, const uint8_t *body, size_t size, enum tf_piece_kind kind)
 {
-	size_t first = way == TF_PIECE_PLAIN ? size : size / 3, packed, more = 0;
+	size_t first = kind == TF_PIECE_PLAIN ? size : size / 3, packed, more = 0;
 
 	packed = ZSTD_compress(at, room, body, first, 1);
 	REQUIRE(!ZSTD_isError(packed));
@@ -124,121 +124,67 @@ static size_t put_frames(uint8_t *at, size_t room, const uint8_t *body, size_t s
 }
 
 /* A file of one piece. */
-static size_t make_file(uint8_t *file, const char *magic, const uint8_t *body, size_t size, enum tf_piece_way way)
+static size_t make_file(uint8_t *file, const char *magic, const uint8_t *body, size_t size, enum tf_piece_kind kind)
 {
 	uint8_t *head = file + TF_HEADER_SIZE;
 	size_t raw = size, packed;
 
 	/* so many bytes and lags are `size`; what they are of is said by what is in them */
-	while (way == TF_PIECE_SPREAD && raw && tf_words_size(raw) > size)
+	while (kind == TF_PIECE_SPREAD && raw && tf_words_size(raw) > size)
 		raw--;
-	if (way == TF_PIECE_SPREAD)
+	if (kind == TF_PIECE_SPREAD)
 		size = tf_words_size(raw);
-	else if (way == TF_PIECE_INDEXED && size > TF_INDEX_BEGIN)
+	else if (kind == TF_PIECE_INDEXED && size > TF_INDEX_BEGIN)
 		raw = indexed_bytes(body, size);
 	memset(file, 0, TF_HEADER_SIZE + TF_PIECE_SIZE);
 	put_header(file, magic);
-	packed = put_frames(head + TF_PIECE_SIZE, ROOM - TF_HEADER_SIZE - TF_PIECE_SIZE, body, size, way);
+	packed = put_frames(head + TF_PIECE_SIZE, ROOM - TF_HEADER_SIZE - TF_PIECE_SIZE, body, size, kind);
 	memcpy(head, TF_MAGIC_PIECE, TF_MAGIC_SIZE);
 	tf_put32(head + 12, (uint32_t)packed);
 	tf_put32(head + 16, (uint32_t)raw);
-	tf_put32(head + 20, way);
+	tf_put32(head + 20, kind);
 	tf_put64(head + 32, XXH64(head + TF_PIECE_SIZE, packed, 0));
 	tf_put64(head + 40, XXH64(head, 40, 0));
 	return TF_HEADER_SIZE + TF_PIECE_SIZE + packed;
 }
 
-/* A piece that may be copies, and what it is of. */
-struct far_piece {
-	uint32_t seq, raw, copies;
-	uint64_t position;
-	const uint8_t *list, *rest;
-	size_t nlist, nrest;
-};
-
-/* Says how long it is. */
-static size_t put_far(uint8_t *head, const struct far_piece *p, enum tf_piece_way way, unsigned int log)
+/* One of a group, of @raw bytes; its body is there already.  Says how long it is. */
+static size_t put_next(uint8_t *head, uint32_t seq, size_t packed, size_t raw)
 {
-	uint8_t *body = head + TF_PIECE_SIZE;
-	size_t room = ZSTD_compressBound(INPUT_MAX), list, packed;
-
-	memset(head, 0, TF_PIECE_SIZE + TF_FAR_HEAD);
-	list = ZSTD_compress(body + TF_FAR_HEAD, room, p->list, p->nlist, 1);
-	packed = ZSTD_compress(body + TF_FAR_HEAD + list, room, p->rest, p->nrest, 1);
-	REQUIRE(!ZSTD_isError(list) && !ZSTD_isError(packed));
-	packed += TF_FAR_HEAD + list;
-	tf_put64(body, p->position);
-	tf_put32(body + 8, p->copies);
-	tf_put32(body + 12, (uint32_t)p->nlist);
-	tf_put32(body + 16, (uint32_t)list);
-	tf_put32(body + 20, (uint32_t)p->nrest);
-	body[24] = (uint8_t)log;
-	body[25] = way;
+	memset(head, 0, TF_PIECE_SIZE);
 	memcpy(head, TF_MAGIC_PIECE, TF_MAGIC_SIZE);
-	tf_put32(head + 8, p->seq);
+	tf_put32(head + 8, seq);
 	tf_put32(head + 12, (uint32_t)packed);
-	tf_put32(head + 16, p->raw);
-	tf_put32(head + 20, TF_PIECE_FAR);
-	tf_put64(head + 32, XXH64(body, packed, 0));
+	tf_put32(head + 16, (uint32_t)raw);
+	tf_put32(head + 20, seq ? TF_PIECE_GROUP_NEXT : TF_PIECE_GROUP);
+	tf_put64(head + 32, XXH64(head + TF_PIECE_SIZE, packed, 0));
 	tf_put64(head + 40, XXH64(head, 40, 0));
 	return TF_PIECE_SIZE + packed;
 }
 
-/*
- * Words, with 8 bytes in front that say of the second piece: how many copies, how many bytes the list is, the chunk less its
- * rest, and where it is.
- */
-static size_t make_far(uint8_t *file, const uint8_t *body, size_t size)
+/* A file of two pieces of a group, with half of @body each, packed or as it is. */
+static size_t make_group(uint8_t *file, const uint8_t *body, size_t size, bool pack)
 {
-	struct far_piece first = { .list = body }, second = { .seq = 1 };
-	size_t at = TF_HEADER_SIZE, half, list;
+	const size_t half[] = { size / 2, size - size / 2 };
+	ZSTD_CCtx *zstd = ZSTD_createCCtx();
+	size_t at = TF_HEADER_SIZE;
 
+	REQUIRE(zstd);
 	memset(file, 0, TF_HEADER_SIZE);
 	put_header(file, TF_MAGIC_MEMORY);
-	if (size < 8)
-		return at;
-	half = (size - 8) / 2;
-	first.rest = body + 8;
-	first.nrest = first.raw = (uint32_t)half;
-	at += put_far(file + at, &first, TF_PIECE_PLAIN, TF_WINDOW_MIN);
-	list = (body[2] | (size_t)body[3] << 8) % (size - 8 - half + 1);
-	second.list = first.rest + half;
-	second.nlist = list;
-	second.rest = second.list + list;
-	second.nrest = size - 8 - half - list;
-	second.copies = body[0] | (uint32_t)body[1] << 8;
-	second.raw = (uint32_t)second.nrest + (body[4] | (uint32_t)body[5] << 8);
-	second.position = half / 4 + (uint64_t)(int8_t)body[6];
-	at += put_far(file + at, &second, TF_PIECE_PLAIN, body[7] < 128 ? TF_WINDOW_MIN : body[7] % 128);
-	return at;
-}
+	for (uint32_t i = 0; i < 2; i++) {
+		ZSTD_inBuffer in = { .src = body, .size = half[i] };
+		ZSTD_outBuffer out = { .dst = file + at + TF_PIECE_SIZE, .size = ROOM - at - TF_PIECE_SIZE };
 
-/* Parts of @size / 8 or less, looked for and made again. */
-static void copy_all(const uint8_t *body, size_t size)
-{
-	static struct tf_copy copy[INPUT_MAX];
-	static uint32_t masks[INPUT_MAX], changes[INPUT_MAX / 4 + 1];
-	static uint8_t list[ROOM + TF_COPY_MOST * INPUT_MAX], rest[INPUT_MAX], made[INPUT_MAX];
-	struct tf_copies c = { .copy = copy, .masks = masks, .changes = changes };
-	struct tf_window window;
-	struct tf_match match;
-
-	REQUIRE(tf_match_open(&match, TF_WINDOW_MIN, 7) && tf_window_open(&window, TF_WINDOW_MIN, 7));
-	for (size_t at = 0, n; at < size; at += n) {
-		size_t nlist, nrest, front;
-
-		n = size / (8 + body[at] % 8) + 1;
-		n = n < size - at ? n : size - at;
-		tf_match_find(&match, body + at, n / 4, &c);
-		nlist = tf_copies_write(list, &c, &front);
-		REQUIRE(c.n <= tf_match_most(n / 4) && nlist <= tf_far_list_room(n));
-		nrest = tf_copies_rest(rest, body + at, n, &c);
-		REQUIRE(tf_copies_undo(made, n, &window, list, nlist, c.n, rest, nrest));
-		REQUIRE(memcmp(made, body + at, n) == 0);
-		tf_window_add(&window, made, n / 4);
+		if (pack)
+			REQUIRE(ZSTD_compressStream2(zstd, &out, &in, ZSTD_e_flush) == 0);
+		else
+			memcpy(out.dst, body, half[i]);
+		at += put_next(file + at, i, pack ? out.pos : half[i], half[i]);
+		body += half[i];
 	}
-	tf_match_close(&match);
-	tf_window_close(&window);
+	ZSTD_freeCCtx(zstd);
+	return at;
 }
 
 /* --- reading them ---------------------------------------------------------------------------- */
@@ -326,10 +272,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	ncode = tf_get32(data + 1) % (size - 4);
 	data += 5;
 	nstream = size - 5 - ncode;
-	if (how == 6) {
-		copy_all(data + ncode, nstream);
-		return 0;
-	}
 	if (how < 2) {
 		memcpy(code, data, ncode);
 		memcpy(stream, data + ncode, nstream);
@@ -341,8 +283,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		const uint8_t *words = data + ncode;
 
 		ncode = make_file(code, TF_MAGIC_CODE, data, ncode, TF_PIECE_PLAIN);
-		if (how == 5)
-			nstream = make_far(stream, words, nstream);
+		if (how >= 5)
+			nstream = make_group(stream, words, nstream, how == 5);
 		else
 			nstream = make_file(stream, TF_MAGIC_MEMORY, words, nstream, TF_PIECE_PLAIN + how - 2);
 	}

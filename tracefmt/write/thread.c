@@ -175,7 +175,7 @@ enum sonde_trace_status tf_thread_close(struct tf_thread *t, const struct tf_thr
 	status = result(t);
 	tf_threadout_free(&t->out);
 	tf_enc_free(&t->enc);
-	tf_far_free(&t->memory.packing.far, &w->far_room);
+	tf_group_free(&t->memory.packing.group, &w->windows);
 	free(t);
 	w->threads--;
 	return status;

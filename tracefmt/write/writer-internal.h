@@ -55,10 +55,9 @@ struct tf_writer {
 	struct tf_buf memory;	/* a piece being made */
 	struct tf_buf words;	/* rearranged for it */
 	struct tf_buf scratch;
-	struct tf_far_work far;
 	ZSTD_CCtx *pieces; /* that packs them; NULL before the first one */
 	ZSTD_CCtx *dull; /* ... what is hardly worth it */
-	uint64_t far_room; /* bytes that windows may still take */
+	unsigned int windows; /* in use, for memory streams that repeat themselves */
 	char *dir;
 	int dirfd;
 	int rank;

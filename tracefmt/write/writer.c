@@ -221,7 +221,6 @@ static enum sonde_trace_status open_dir(struct tf_writer *w, const char *dir)
 		return SONDE_TRACE_E_SYSTEM;
 	if (tf_sites_init(&w->sites))
 		return SONDE_TRACE_E_NOMEM;
-	w->far_room = TF_FAR_ROOM;
 	return tf_pack_init(&w->pack);
 }
 
@@ -330,7 +329,6 @@ void tf_writer_abandon(struct tf_writer *w)
 	tf_buf_free(&w->memory);
 	tf_buf_free(&w->words);
 	tf_buf_free(&w->scratch);
-	tf_far_work_free(&w->far);
 	ZSTD_freeCCtx(w->pieces);
 	ZSTD_freeCCtx(w->dull);
 	tf_sites_free(&w->sites);

@@ -12,6 +12,11 @@ tests_unit_tracefmt_drain_SOURCES = tests/unit/tracefmt/drain.c $(TRACEFMT_SUPPO
 tests_unit_tracefmt_drain_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_tracefmt_drain_LDADD = libtracefmt.la $(CMOCKA_LIBS)
 
+PURE_TESTS += tests/unit/tracefmt/group
+tests_unit_tracefmt_group_SOURCES = tests/unit/tracefmt/group.c $(TRACEFMT_SUPPORT)
+tests_unit_tracefmt_group_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_tracefmt_group_LDADD = libtracefmt.la $(CMOCKA_LIBS)
+
 PURE_TESTS += tests/unit/tracefmt/memory
 tests_unit_tracefmt_memory_SOURCES = tests/unit/tracefmt/memory.c $(TRACEFMT_SUPPORT)
 tests_unit_tracefmt_memory_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
@@ -36,16 +41,6 @@ PURE_TESTS += tests/unit/tracefmt/stack
 tests_unit_tracefmt_stack_SOURCES = tests/unit/tracefmt/stack.c $(TRACEFMT_SUPPORT)
 tests_unit_tracefmt_stack_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_tracefmt_stack_LDADD = libtracefmt.la $(CMOCKA_LIBS)
-
-PURE_TESTS += tests/unit/tracefmt/far
-tests_unit_tracefmt_far_SOURCES = tests/unit/tracefmt/far.c $(TRACEFMT_SUPPORT)
-tests_unit_tracefmt_far_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
-tests_unit_tracefmt_far_LDADD = libtracefmt.la $(CMOCKA_LIBS)
-
-PURE_TESTS += tests/unit/tracefmt/copies
-tests_unit_tracefmt_copies_SOURCES = tests/unit/tracefmt/copies.c $(TRACEFMT_SUPPORT)
-tests_unit_tracefmt_copies_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
-tests_unit_tracefmt_copies_LDADD = libtracefmt.la $(CMOCKA_LIBS)
 
 PURE_TESTS += tests/unit/tracefmt/words
 tests_unit_tracefmt_words_SOURCES = tests/unit/tracefmt/words.c

@@ -320,7 +320,7 @@ static void test_not_ours(void **state)
 	remove_trace("other");
 }
 
-/* ---- ways of packing ---- */
+/* ---- kinds of packing ---- */
 
 enum { LARGE = 65536 + 3, LARGES = 40 };	/* words of a chunk, with a rest that is no word; chunks */
 static uint32_t large[LARGE];
@@ -333,7 +333,7 @@ static uint32_t noise_below(uint64_t *noise, uint32_t n)
 }
 
 /* Phrases, which are best as they are; the strides of a loop; frequent words, with numbers between them. */
-static void make_large(enum tf_piece_way way, uint32_t c)
+static void make_large(enum tf_piece_kind kind, uint32_t c)
 {
 	uint64_t noise = c;
 	uint32_t phrase = 0;
@@ -341,9 +341,9 @@ static void make_large(enum tf_piece_way way, uint32_t c)
 	for (uint32_t i = 0; i < LARGE; i++) {
 		if (i % 16 == 0)
 			phrase = noise_below(&noise, 100);
-		large[i] = way == TF_PIECE_PLAIN ? (phrase * 16 + i % 16) * 0x9e3779b1 :
-			   way == TF_PIECE_SPREAD && i < 37 ? noise_below(&noise, UINT32_MAX) :
-			   way == TF_PIECE_SPREAD ? large[i - 37] + noise_below(&noise, 3) :
+		large[i] = kind == TF_PIECE_PLAIN ? (phrase * 16 + i % 16) * 0x9e3779b1 :
+			   kind == TF_PIECE_SPREAD && i < 37 ? noise_below(&noise, UINT32_MAX) :
+			   kind == TF_PIECE_SPREAD ? large[i - 37] + noise_below(&noise, 3) :
 			   noise_below(&noise, 3) ? noise_below(&noise, 200) * 0x10001u + 0x7f000000 :
 						    noise_below(&noise, 1u << 20) << 4;
 	}
@@ -355,7 +355,7 @@ static size_t large_bytes(uint32_t c)
 }
 
 /* The bytes of the file that all chunks take. */
-static uint64_t write_large(enum tf_piece_way way)
+static uint64_t write_large(enum tf_piece_kind kind)
 {
 	struct tf_writer *w = new_trace("trace", -1);
 	struct tf_thread *t = new_thread(w, 100, 101);
@@ -364,7 +364,7 @@ static uint64_t write_large(enum tf_piece_way way)
 
 	add_object(w, "/bin/first", 1);
 	for (uint32_t c = 0; c < LARGES; c++) {
-		make_large(way, c);
+		make_large(kind, c);
 		assert_int_equal(tf_thread_memory(t, large, large_bytes(c)), SONDE_TRACE_OK);
 	}
 	end_thread(t);
@@ -375,7 +375,7 @@ static uint64_t write_large(enum tf_piece_way way)
 	return about.file_bytes;
 }
 
-static void check_large(enum tf_piece_way way)
+static void check_large(enum tf_piece_kind kind)
 {
 	struct tf_memory *m = open_memory("trace");
 	struct tf_memory_stream *s;
@@ -384,7 +384,7 @@ static void check_large(enum tf_piece_way way)
 
 	assert_int_equal(tf_memory_stream_open(m, 0, &s), SONDE_TRACE_OK);
 	for (uint32_t c = 0; c < LARGES; c++) {
-		make_large(way, c);
+		make_large(kind, c);
 		assert_int_equal(tf_memory_next(s, &data, &bytes), SONDE_TRACE_OK);
 		assert_int_equal(bytes, large_bytes(c));
 		assert_memory_equal(data, large, bytes);
@@ -394,21 +394,21 @@ static void check_large(enum tf_piece_way way)
 	tf_memory_close(m);
 }
 
-/* Each of the streams is packed in its way, to about what it holds. */
+/* Each of the streams is packed in its kind, to about what it holds. */
 static void test_ways(void **state)
 {
-	static const double bits[TF_PIECE_WAYS] = { 2.2, 3, 14 };	/* a word; entropy: 0.4, 1.6, 12.7 */
+	static const double bits[TF_PIECE_ALONE] = { 2.2, 3, 14 };	/* a word; entropy: 0.4, 1.6, 12.7 */
 
 	(void)state;
-	for (enum tf_piece_way way = 0; way < TF_PIECE_WAYS; way++) {
-		uint64_t bytes = write_large(way);
+	for (enum tf_piece_kind kind = 0; kind < TF_PIECE_ALONE; kind++) {
+		uint64_t bytes = write_large(kind);
 		uint8_t *file;
 		size_t size;
 
-		assert_true((double)bytes < bits[way] / 8 * LARGE * LARGES);
-		check_large(way);
+		assert_true((double)bytes < bits[kind] / 8 * LARGE * LARGES);
+		check_large(kind);
 		file = read_file(STREAM, &size);
-		assert_int_equal(tf_get32(file + TF_HEADER_SIZE + 20), way);
+		assert_int_equal(tf_get32(file + TF_HEADER_SIZE + 20), kind);
 		free(file);
 		remove_trace("trace");
 	}

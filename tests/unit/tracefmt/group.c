@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Memory streams that repeat what they held long ago: written with a window, read, damaged, cut off; or without memory. */
+/* Memory streams that repeat what they held long before: written as groups, read, damaged, cut off; or without memory. */
 #include "tests/unit/tracefmt/support.h"
 
 #include <stdlib.h>
@@ -14,17 +14,16 @@
 enum {
 	WORDS = 60000,				/* of a chunk */
 	PERIOD = 2500000,			/* words */
-	REPEATS = 340,				/* chunks that repeat each other; then there is noise */
-	CHUNKS = 470,
-	FRESH = 250,				/* this one begins a group */
-	SAFE = PERIOD / WORDS - 1,		/* chunks behind one that are not copied from it, whatever it is */
+	REPEATS = 220,				/* chunks that repeat each other; then there is noise */
+	CHUNKS = 360,
+	FRESH = 180,				/* a group ends before this one */
 };
 
 #define STREAM "trace/100.101.memory"
 
 static uint32_t past[PERIOD], chunk[WORDS];
 
-/* Its number; then what was there a period ago, with some words that are new; or nothing that was there before. */
+/* Its number; then what was there a period before, with some words that are new; or nothing that was there before. */
 static void make_chunk(uint32_t c)
 {
 	uint64_t noise = c * UINT64_C(0x9e3779b97f4a7c15) + 1;
@@ -37,9 +36,9 @@ static void make_chunk(uint32_t c)
 	chunk[0] = c;
 }
 
-static struct tf_far *far_of(struct tf_thread *t)
+static struct tf_group *group_of(struct tf_thread *t)
 {
-	return &t->memory.packing.far;
+	return &t->memory.packing.group;
 }
 
 static void put_chunks(struct tf_thread *t, uint32_t from, uint32_t to)
@@ -67,12 +66,16 @@ static void make_trace(void)
 	for (size_t i = 0; i < PERIOD; i++)
 		past[i] = (uint32_t)random_bits();
 	put_chunks(t, 0, FRESH);
-	assert_true(tf_far_is_used(far_of(t)));
-	assert_int_equal(w->far_room, TF_FAR_ROOM - (UINT64_C(1) << far_of(t)->match.window.log));
-	far_of(t)->group = far_of(t)->position - (tf_window_size(&far_of(t)->match.window) << TF_FAR_GROUP);
-	put_chunks(t, FRESH, CHUNKS);
-	assert_false(tf_far_is_used(far_of(t)));	/* of no use any more */
-	assert_int_equal(w->far_room, TF_FAR_ROOM);
+	assert_true(tf_group_is_open(group_of(t)));
+	assert_int_equal(w->windows, 1);
+	group_of(t)->bytes = TF_GROUP_BYTES;
+	put_chunks(t, FRESH, CHUNKS - 60);
+	assert_true(tf_group_is_open(group_of(t)));
+	group_of(t)->bytes = TF_GROUP_BYTES;
+	group_of(t)->looked = group_of(t)->seen = 0;
+	put_chunks(t, CHUNKS - 60, CHUNKS);
+	assert_false(tf_group_is_open(group_of(t)));	/* it repeats itself no more */
+	assert_int_equal(w->windows, 0);
 	end_thread(t);
 	end_trace(w);
 }
@@ -80,7 +83,7 @@ static void make_trace(void)
 struct pieces {
 	size_t at[CHUNKS + 1];
 	uint32_t kind[CHUNKS];
-	uint32_t first, last;	/* of those that may be copies */
+	uint32_t first;		/* that begins a group */
 };
 
 static struct pieces find_pieces(const uint8_t *file, size_t size)
@@ -93,10 +96,8 @@ static struct pieces find_pieces(const uint8_t *file, size_t size)
 		p.at[c] = at;
 		p.kind[c] = tf_get32(file + at + 20);
 		at += TF_PIECE_SIZE + tf_get32(file + at + 12);
-		if (p.kind[c] == TF_PIECE_FAR) {
-			p.first = p.first < c ? p.first : c;
-			p.last = c;
-		}
+		if (p.kind[c] == TF_PIECE_GROUP && p.first == CHUNKS)
+			p.first = c;
 	}
 	p.at[CHUNKS] = at;
 	assert_int_equal(at, size);
@@ -104,14 +105,13 @@ static struct pieces find_pieces(const uint8_t *file, size_t size)
 }
 
 struct found {
-	uint32_t chunks, gaps;
-	bool there[CHUNKS];
+	uint32_t chunks, gaps, first_missing, next; /* next: the first one after those that are missing */
 };
 
 /* All that is read is right. */
 static struct found read_stream(const char *name)
 {
-	struct found f = { 0 };
+	struct found f = { .first_missing = CHUNKS, .next = CHUNKS };
 	struct sonde_trace_message why;
 	struct tf_memory_stream *s;
 	enum sonde_trace_status status;
@@ -135,7 +135,11 @@ static struct found read_stream(const char *name)
 		assert_in_range(c, next, CHUNKS - 1);
 		make_chunk(c);
 		assert_memory_equal(data, chunk, sizeof chunk);
-		f.there[c] = true;
+		if (c != next) {
+			assert_true(f.first_missing == CHUNKS && f.gaps);
+			f.first_missing = next;
+			f.next = c;
+		}
 		f.chunks++;
 		next = c + 1;
 	}
@@ -165,7 +169,7 @@ static int tear_down(void **state)
 	return leave_directory(state);
 }
 
-/* What repeats takes little, and nothing is lost. */
+/* What repeats takes little, and nothing is lost; between two groups a chunk stands alone. */
 static void test_whole(void **state)
 {
 	struct found f = read_stream("trace");
@@ -173,36 +177,17 @@ static void test_whole(void **state)
 	(void)state;
 	assert_int_equal(f.chunks, CHUNKS);
 	assert_int_equal(f.gaps, 0);
-	assert_true(pieces.first < FRESH && pieces.last >= REPEATS && pieces.last < CHUNKS - 10);
-	for (uint32_t c = pieces.first; c <= pieces.last; c++)
-		assert_int_equal(pieces.kind[c], TF_PIECE_FAR);
-	assert_true(pieces.at[FRESH] - pieces.at[FRESH - 10] < 10 * sizeof chunk / 40);
-	assert_true(pieces.at[FRESH + 10] - pieces.at[FRESH] > 10 * sizeof chunk / 2);
-	assert_true(pieces.at[REPEATS] - pieces.at[REPEATS - 5] < 5 * sizeof chunk / 40);
+	assert_true(pieces.first < FRESH - 60);
+	for (uint32_t c = pieces.first + 1; c < FRESH; c++)
+		assert_int_equal(pieces.kind[c], TF_PIECE_GROUP_NEXT);
+	assert_true(pieces.kind[FRESH] < TF_PIECE_ALONE);
+	assert_int_equal(pieces.kind[FRESH + 1], TF_PIECE_GROUP);
+	assert_true(pieces.kind[CHUNKS - 1] < TF_PIECE_ALONE);
+	assert_true(pieces.at[FRESH] - pieces.at[FRESH - 10] < 10 * sizeof chunk / 8);
 }
 
-/* Chunks that are missing: @c, and from @from to @end some, one of which is that which is copied from @c. */
-static void expect_missing(const struct found *f, uint32_t c, uint32_t from, uint32_t end)
-{
-	uint32_t missing = 0, gaps = 0;
-
-	for (uint32_t i = 0; i < CHUNKS; i++) {
-		missing += !f->there[i];
-		gaps += !f->there[i] && (!i || f->there[i - 1]);
-		if (i != c && (i < from || i >= end))
-			assert_true(f->there[i]);
-	}
-	assert_false(f->there[c]);
-	assert_int_equal(f->gaps, gaps);
-	assert_int_equal(f->chunks, CHUNKS - missing);
-	if (from < end)
-		assert_true(!f->there[c + PERIOD / WORDS] || !f->there[c + PERIOD / WORDS + 1]);
-	else
-		assert_int_equal(missing, 1);
-}
-
-/* One costs what is copied from it, in its group, and nothing more; each row of chunks that are missing is told once. */
-static void damage(uint32_t c, uint32_t from, uint32_t end)
+/* Damage in one costs the rest of its group, is reported once, and nothing more. */
+static void damage(uint32_t c, uint32_t next)
 {
 	size_t at = pieces.at[c] + TF_PIECE_SIZE + random_below(tf_get32(file + pieces.at[c] + 12));
 	struct found f;
@@ -211,18 +196,22 @@ static void damage(uint32_t c, uint32_t from, uint32_t end)
 	write_file(STREAM, file, file_size);
 	f = read_stream("trace");
 	file[at] ^= 0x10;
-	expect_missing(&f, c, from, end);
+	assert_int_equal(f.first_missing, c);
+	assert_int_equal(f.next, next);
+	assert_int_equal(f.chunks, CHUNKS - (next - c));
+	assert_int_equal(f.gaps, 1);
 }
 
 static void test_damaged(void **state)
 {
 	(void)state;
-	damage(pieces.first, pieces.first + SAFE, FRESH);
-	damage(pieces.first + 5, pieces.first + 5 + SAFE, FRESH);
-	damage(FRESH - 1, 0, 0);
-	damage(FRESH + 7, FRESH + 7 + SAFE, pieces.last + 1);
-	damage(3, 0, 0);
-	damage(pieces.last + 1, 0, 0);
+	damage(pieces.first, FRESH);
+	damage(pieces.first + 5, FRESH);
+	damage(FRESH - 1, FRESH);
+	damage(FRESH, FRESH + 1);
+	damage(FRESH + 7, CHUNKS - 60);
+	damage(3, 4);
+	damage(CHUNKS - 5, CHUNKS - 4);
 }
 
 /* A piece is not there at all. */
@@ -238,10 +227,13 @@ static void test_missing(void **state)
 	memcpy(less + pieces.at[c], file + pieces.at[c + 1], file_size - pieces.at[c + 1]);
 	write_file(STREAM, less, file_size - gone);
 	f = read_stream("trace");
-	expect_missing(&f, c, c + SAFE, FRESH);
+	assert_int_equal(f.first_missing, c);
+	assert_int_equal(f.next, FRESH);
+	assert_int_equal(f.gaps, 1);
 	free(less);
 }
 
+/* The writer was killed: all that it wrote can be read. */
 static void test_cut_off(void **state)
 {
 	struct found f;
@@ -253,79 +245,83 @@ static void test_cut_off(void **state)
 	assert_true(f.gaps <= 1);
 }
 
-/* Its checksums right, a field of a piece, or of its body, says something else. */
+/* Its checksums right, a field of a piece says something else. */
 static void lie(uint32_t c, size_t field, uint32_t value)
 {
-	uint8_t *head = file + pieces.at[c], was[TF_PIECE_SIZE + TF_FAR_HEAD];
+	uint8_t *head = file + pieces.at[c], was[TF_PIECE_SIZE];
 	struct found f;
 
 	if (tf_get32(head + field) == value)
 		return;
 	memcpy(was, head, sizeof was);
 	tf_put32(head + field, value);
-	tf_put64(head + 32, XXH64(head + TF_PIECE_SIZE, tf_get32(head + 12), 0));
 	tf_put64(head + 40, XXH64(head, 40, 0));
 	write_file(STREAM, file, file_size);
 	f = read_stream("trace");
-	assert_false(f.there[c]);
+	assert_int_equal(f.first_missing, c);
 	assert_true(f.gaps >= 1);
 	memcpy(head, was, sizeof was);
 }
 
 static void test_lies(void **state)
 {
-	enum { BODY = TF_PIECE_SIZE, COPIES = BODY + 8, LIST = BODY + 12, FRAMES = BODY + 16, REST = BODY + 20,
-	       KINDS = BODY + 24 };
-	uint32_t c = pieces.first + 60, log;
-	const uint8_t *head = file + pieces.at[c];
+	static const uint32_t sizes[] = { sizeof chunk - 4, sizeof chunk + 4, TF_MAX_RAW, 0 };
+	uint32_t c = pieces.first + 3;
 
 	(void)state;
-	lie(c, 16, sizeof chunk - 4);
-	lie(c, 16, sizeof chunk + 4);
-	lie(c, 16, TF_MAX_RAW);
-	lie(c, 16, 0);
-	for (uint32_t kind = 0; kind < 6; kind++)
+	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+		lie(c, 16, sizes[i]);
+	for (uint32_t kind = 0; kind < 7; kind++)
 		lie(c, 20, kind);
-	for (size_t field = COPIES; field <= REST; field += 4) {
-		lie(c, field, tf_get32(head + field) + 1);
-		lie(c, field, tf_get32(head + field) - 1);
-		lie(c, field, 0);
-		lie(c, field, UINT32_MAX);
-	}
-	lie(c, BODY + 4, UINT32_MAX);
-	lie(c, BODY + 4, UINT32_MAX / 4);
-	log = head[KINDS];
-	for (uint32_t other = 0; other < 256; other++)
-		lie(c, KINDS, (tf_get32(head + KINDS) & ~UINT32_C(255)) | other);
-	lie(c, KINDS, log | TF_PIECE_WAYS << 8);
+}
+
+/* A window that is larger than a reader has to take. */
+static void test_large_window(void **state)
+{
+	uint32_t c = pieces.first;
+	uint8_t *body = file + pieces.at[c] + TF_PIECE_SIZE, *head = body - TF_PIECE_SIZE, was = body[5];
+	struct found f;
+
+	(void)state;
+	assert_int_equal(was, (TF_GROUP_WINDOW - 10) << 3);	/* RFC 8878, 3.1.1.1.2 */
+	body[5] = was + 8;
+	tf_put64(head + 32, XXH64(body, tf_get32(head + 12), 0));
+	tf_put64(head + 40, XXH64(head, 40, 0));
+	write_file(STREAM, file, file_size);
+	f = read_stream("trace");
+	assert_int_equal(f.first_missing, c);
+	assert_int_equal(f.next, FRESH);
+	body[5] = was;
+	tf_put64(head + 32, XXH64(body, tf_get32(head + 12), 0));
+	tf_put64(head + 40, XXH64(head, 40, 0));
 }
 
 /* ---- memory ---- */
 
-/* Two that repeat themselves, and room for one window. */
-static void test_room(void **state)
+/* Two that repeat themselves, and one window left. */
+static void test_windows(void **state)
 {
 	struct tf_writer *w = begin("room");
 	struct tf_thread *first = new_thread(w, 100, 101), *second = new_thread(w, 100, 102);
 
 	(void)state;
-	w->far_room = UINT64_C(1) << 24;
+	w->windows = TF_GROUP_WINDOWS - 1;
 	put_chunks(first, 0, 150);
 	put_chunks(second, 0, 150);
-	assert_true(tf_far_is_used(far_of(first)));
-	assert_false(tf_far_is_used(far_of(second)));
-	assert_int_equal(w->far_room, 0);
+	assert_true(tf_group_is_open(group_of(first)));
+	assert_false(tf_group_is_open(group_of(second)));
+	assert_int_equal(w->windows, TF_GROUP_WINDOWS);
 	end_thread(first);
-	assert_int_equal(w->far_room, UINT64_C(1) << 24);
+	assert_int_equal(w->windows, TF_GROUP_WINDOWS - 1);
 	put_chunks(second, 150, 210);
-	assert_true(tf_far_is_used(far_of(second)));
+	assert_true(tf_group_is_open(group_of(second)));
 	end_thread(second);
 	end_trace(w);
 	assert_int_equal(read_stream("room").chunks, 150);
 	remove_trace("room");
 }
 
-/* Phrases that come again and again, but never all of them as far back: copies would be short. */
+/* Phrases that come again and again, but never as far back as the last one. */
 static void test_phrases(void **state)
 {
 	enum { PHRASE = 40, PHRASES = PERIOD / PHRASE / 4 };
@@ -337,10 +333,11 @@ static void test_phrases(void **state)
 		for (size_t i = 0; i < WORDS; i += PHRASE)
 			memcpy(&chunk[i], &past[random_bits() % PHRASES * PHRASE], PHRASE * sizeof(*chunk));
 		assert_int_equal(tf_thread_memory(t, chunk, sizeof chunk), SONDE_TRACE_OK);
-		assert_false(tf_far_is_used(far_of(t)));
+		assert_false(tf_group_is_open(group_of(t)));
 	}
 	end_thread(t);
 	end_trace(w);
+	remove_trace("phrases");
 }
 
 /* There is none for a window: it is written without. */
@@ -356,15 +353,14 @@ static void test_no_memory(void **state)
 
 	(void)state;
 	put_chunks(t, 0, 40);
-	assert_false(tf_far_is_used(far_of(t)));
+	assert_false(tf_group_is_open(group_of(t)));
 	assert_int_equal(getrlimit(RLIMIT_AS, &was), 0);
 	none = (struct rlimit){ .rlim_cur = 1 << 20, .rlim_max = was.rlim_max };
 	assert_int_equal(setrlimit(RLIMIT_AS, &none), 0);
 	put_chunks(t, 40, 160);
 	assert_int_equal(setrlimit(RLIMIT_AS, &was), 0);
-	assert_false(tf_far_is_used(far_of(t)));
-	assert_int_equal(w->far_room, TF_FAR_ROOM);
 	end_thread(t);
+	assert_int_equal(w->windows, 0);
 	end_trace(w);
 	assert_int_equal(read_stream("little").chunks, 160);
 	remove_trace("little");
@@ -379,7 +375,8 @@ int main(void)
 		cmocka_unit_test(test_missing),
 		cmocka_unit_test(test_cut_off),
 		cmocka_unit_test(test_lies),
-		cmocka_unit_test(test_room),
+		cmocka_unit_test(test_large_window),
+		cmocka_unit_test(test_windows),
 		cmocka_unit_test(test_phrases),
 		cmocka_unit_test(test_no_memory),
 	};

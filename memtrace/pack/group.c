@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+#include "memtrace/pack/group.h"
+#include "tracefmt/format.h"
+
+enum {
+	LEVEL = 1, MIN_MATCH = 7, /* as for other chunks */
+	LONG_MATCH = 16,	/* bytes of a match that is looked for far back: single words differ */
+	DENSE = 25,		/* streams of which less than one byte in so many is written are small enough */
+	EARLY = 1 << 20,	/* words that a stream has before it is looked at */
+
+	PLACES_LOG = 16,
+	RATE_LOG = 11,		/* one of so many words is a place */
+	CONTEXT = 8,		/* words from a place on that are hashed */
+	BLOCK = 4096,		/* words that are looked at at a time */
+	ENOUGH = 1024,		/* places for a decision */
+	SHARE = 8,		/* one in so many has to have been seen before, as far back as the last one that was */
+	DRIFT = 64,		/* words that that may differ by */
+	NEAR = 1 << 18,		/* words: what is as near does not count */
+	FAR = 1 << (TF_GROUP_WINDOW - 2),
+};
+
+struct tf_group_place {
+	uint32_t hash, at;
+};
+
+static void close_group(struct tf_group *g, unsigned int *windows)
+{
+	if (!g->zstd)
+		return;
+	ZSTD_freeCCtx(g->zstd);
+	g->zstd = NULL;
+	--*windows;
+}
+
+void tf_group_free(struct tf_group *g, unsigned int *windows)
+{
+	close_group(g, windows);
+	free(g->places);
+	g->places = NULL;
+}
+
+static bool set(ZSTD_CCtx *zstd, ZSTD_cParameter parameter, int value)
+{
+	return !ZSTD_isError(ZSTD_CCtx_setParameter(zstd, parameter, value));
+}
+
+static void open_group(struct tf_group *g, unsigned int *windows)
+{
+	g->bytes = 0;
+	if (g->zstd || *windows == TF_GROUP_WINDOWS)
+		return;
+	g->zstd = ZSTD_createCCtx();
+	if (!g->zstd)
+		return;
+	++*windows;
+	if (!set(g->zstd, ZSTD_c_compressionLevel, LEVEL) || !set(g->zstd, ZSTD_c_minMatch, MIN_MATCH) ||
+	    !set(g->zstd, ZSTD_c_windowLog, TF_GROUP_WINDOW) || !set(g->zstd, ZSTD_c_enableLongDistanceMatching, 1) ||
+	    !set(g->zstd, ZSTD_c_ldmMinMatch, LONG_MATCH))
+		close_group(g, windows);
+}
+
+/* ---- whether a stream repeats itself ---- */
+
+/*
+ * Places are chosen by what stands there, so that the same words have the same places wherever they come again (Manber,
+ * Finding Similar Files in a Large File System, 1994).  Not where there are zeros.
+ */
+TF_VECTORIZE static void find_places(uint8_t *are, const uint32_t *w, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		uint32_t v = w[i] + (w[i + 1] << 7) + (w[i + 2] << 19);
+
+		v ^= v >> 15;
+		v += v << 9;
+		v ^= v >> 13;
+		are[i] = v >> (32 - RATE_LOG) == 0x2aa;
+	}
+}
+
+/* Phrases that are only frequent are not seen again as far back as others. */
+static void look_at(struct tf_group *g, const uint32_t *words, uint32_t at)
+{
+	uint64_t hash = XXH64(words, CONTEXT * sizeof(*words), 0);
+	struct tf_group_place *p = &g->places[hash >> (64 - PLACES_LOG)];
+	uint32_t back = at - p->at;
+
+	g->looked++;
+	if (p->hash == (uint32_t)hash && back > NEAR && back <= FAR) {
+		g->seen += back - g->back + DRIFT <= 2 * DRIFT;
+		g->back = back;
+	}
+	*p = (struct tf_group_place){ .hash = (uint32_t)hash, .at = at };
+}
+
+static void look(struct tf_group *g, const uint8_t *chunk, size_t bytes)
+{
+	uint32_t w[BLOCK + CONTEXT];
+	uint8_t are[BLOCK];
+	size_t words = bytes / 4;
+
+	for (size_t at = 0; at + CONTEXT < words; at += BLOCK) {
+		size_t n = words - at - CONTEXT < BLOCK ? words - at - CONTEXT : BLOCK;
+
+		memcpy(w, chunk + 4 * at, 4 * (n + CONTEXT));
+		find_places(are, w, n);
+		for (size_t i = 0; i < n; i++) {
+			if (are[i])
+				look_at(g, w + i, (uint32_t)(g->words + at + i));
+		}
+	}
+	g->words += words;
+}
+
+/* What was looked at since the last decision says whether the stream goes on in a group. */
+static void decide(struct tf_group *g, unsigned int *windows)
+{
+	if (SHARE * (uint64_t)g->seen >= g->looked)
+		open_group(g, windows);
+	else
+		close_group(g, windows);
+	g->looked = g->seen = 0;
+}
+
+void tf_group_consider(struct tf_group *g, unsigned int *windows, const void *chunk, size_t bytes, size_t packed)
+{
+	if (packed <= bytes / DENSE || g->words < EARLY) {
+		g->words += bytes / 4;
+		close_group(g, windows);
+		return;
+	}
+	if (!g->places)
+		g->places = calloc((size_t)1 << PLACES_LOG, sizeof(*g->places));
+	if (!g->places)
+		return;
+	look(g, chunk, bytes);
+	if (g->looked >= ENOUGH)
+		decide(g, windows);
+}
+
+/* ---- chunks ---- */
+
+size_t tf_group_pack(struct tf_group *g, unsigned int *windows, void *at, size_t room, const void *chunk, size_t bytes,
+		     bool *first)
+{
+	ZSTD_outBuffer out = { .dst = at, .size = room };
+	ZSTD_inBuffer in = { .src = chunk, .size = bytes };
+
+	*first = g->bytes == 0;
+	if (*first)
+		ZSTD_CCtx_reset(g->zstd, ZSTD_reset_session_only);
+	if (ZSTD_compressStream2(g->zstd, &out, &in, ZSTD_e_flush) != 0 || in.pos != bytes) {
+		close_group(g, windows);
+		return SIZE_MAX;
+	}
+	g->bytes += bytes;
+	look(g, chunk, bytes);
+	return out.pos;
+}
