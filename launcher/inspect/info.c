@@ -39,6 +39,7 @@ static const struct opt_command info_command = {
 /* Sums over the whole trace. */
 struct totals {
 	uint64_t events, bytes, lost, nested, discarded, lost_threads, damaged, backward, bad_lines;
+	size_t open_ranks; /* whose recording has no end */
 	size_t unfinished; /* thread files without an end */
 	size_t damage;	   /* thread files that are damaged */
 	const struct sonde_trace_thread *worst; /* one of them */
@@ -150,6 +151,7 @@ static void add_ranks(const struct sonde_trace *trace, struct totals *t)
 	for (size_t i = 0; i < sonde_trace_ranks(trace); i++) {
 		const struct sonde_trace_rank *rank = sonde_trace_rank(trace, i);
 
+		t->open_ranks += rank->ending == SONDE_TRACE_UNFINISHED;
 		t->lost += rank->lost;
 		t->discarded += rank->discarded;
 		t->lost_threads += rank->lost_threads;
@@ -244,11 +246,27 @@ static void print_recording(const struct sonde_trace *trace)
 	}
 }
 
-static void print_losses(const struct totals *t, uint64_t memory)
+/* What a recorder has not written is counted nowhere. */
+static void print_unwritten(const struct sonde_trace *trace, const struct totals *t)
 {
+	if (!t->open_ranks)
+		return;
+	if (sonde_trace_ranks(trace) == 1)
+		info_row("lost", "not known: recording was not finished");
+	else
+		info_row("lost", "not known: recording of %zu of %zu ranks was not finished", t->open_ranks,
+			 sonde_trace_ranks(trace));
+	info_row("", "all that the program did after the recorder was killed; before that the events of");
+	info_row("", "half a second at most, and memory accesses in buffers that were not full");
+}
+
+static void print_losses(const struct sonde_trace *trace, const struct totals *t, uint64_t memory)
+{
+	print_unwritten(trace, t);
 	if (t->lost)
-		info_row("lost", "%" PRIu64 " events", t->lost);
-	else if (!memory)
+		info_row(t->open_ranks ? "" : "lost", "%" PRIu64 " events%s", t->lost,
+			 t->open_ranks ? " that were counted" : "");
+	else if (!memory && !t->open_ranks)
 		info_row("lost", "nothing");
 	if (t->discarded)
 		info_row("", "%" PRIu64 " of them could not be written to the disk", t->discarded);
@@ -336,7 +354,7 @@ static int print_state(const struct sonde_trace *trace, const struct totals *t, 
 		info_row("damage", "%" PRIu64 " part%s of memory streams", memory, memory == 1 ? "" : "s");
 	if (t->bad_lines || sonde_trace_bad_ranks(trace, NULL) || t->damage || places || memory)
 		return EXIT_USAGE;
-	info_row("state", "%s", t->unfinished ? "unfinished" :
+	info_row("state", "%s", t->unfinished || t->open_ranks ? "unfinished" :
 			   check_all	 ? "intact, all events read" :
 					   "intact");
 	return 0;
@@ -358,7 +376,7 @@ static int info(struct sonde_trace *trace, const struct info_options *o)
 	print_modules(trace);
 	print_recording(trace);
 	print_counts(trace, &t);
-	print_losses(&t, info_memory_lost(memory));
+	print_losses(trace, &t, info_memory_lost(memory));
 	info_memory_print(memory, trace);
 	status = print_state(trace, &t, info_memory_damage(memory), o->check);
 	if (o->threads) {

@@ -41,6 +41,9 @@ for name in waits waits-static; do
 	# what was collected until then can be read, and says that it is not all
 	sonde info t >info.txt 2>&1 || { show info.txt; fail "sonde info"; }
 	check_lacks info.txt '^ended +exit status'
+	check_lacks info.txt '^lost +nothing$'
+	check_contains info.txt '^lost +not known: recording was not finished$'
+	check_contains info.txt '^state +unfinished$'
 	sonde dump --json t >events.json || fail "sonde dump"
 done
 
