@@ -48,7 +48,7 @@ enum inj_status inj_maps_read(pid_t pid, struct inj_maps *maps)
 	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
 	f = fopen(path, "re");
 	if (!f)
-		return errno == ENOENT ? INJ_GONE : INJ_SYSTEM;
+		return errno == ENOENT || errno == ESRCH ? INJ_GONE : INJ_SYSTEM;
 	while (status == INJ_OK && getline(&line, &size, f) > 0) {
 		if (!parse_line(line, &m))
 			continue;
@@ -65,6 +65,8 @@ enum inj_status inj_maps_read(pid_t pid, struct inj_maps *maps)
 	}
 	free(line);
 	fclose(f);
+	if (status == INJ_OK && maps->n == 0)
+		status = INJ_GONE; /* dead, but not waited for: it has no memory any more */
 	if (status != INJ_OK)
 		inj_maps_free(maps);
 	return status;

@@ -264,7 +264,8 @@ static void child(const struct inj_exec *exec, int go, int failed)
 
 static enum inj_status seize(struct inj_tracee *t, int go)
 {
-	if (ptrace(PTRACE_SEIZE, t->pid, 0, PTRACE_O_TRACEEXEC) < 0)
+	/* Until it is released it is no program yet: if we are killed, it must not run half prepared. */
+	if (ptrace(PTRACE_SEIZE, t->pid, 0, PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL) < 0)
 		return INJ_SYSTEM;
 	if (write(go, "g", 1) != 1)
 		return INJ_SYSTEM;
@@ -471,8 +472,10 @@ void inj_tracee_kill(struct inj_tracee *t)
 	if (t->reaped || t->pid <= 0)
 		return;
 	kill(t->pid, SIGKILL);
-	while (wait_for(t->pid, &status) == 0)
+	while (wait_for(t->pid, &status) == 0) {
+		t->wait_status = status;
 		if (WIFEXITED(status) || WIFSIGNALED(status))
 			break;
+	}
 	t->reaped = true;
 }

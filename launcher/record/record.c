@@ -342,8 +342,11 @@ static int give_up_trace(struct recording *r)
 /* Something failed while the program stands still: it must not run half instrumented. */
 static int instrument_failed(struct recording *r, enum inj_status status)
 {
-	if (status == INJ_GONE)
-		return 0; /* it died by itself, or was killed: an end like any other */
+	if (status == INJ_GONE) {
+		/* It died by itself, or was killed: an end like any other, which this waits for. */
+		inj_tracee_kill(&r->tracee);
+		return 0;
+	}
 	if (status == INJ_SYSTEM || status == INJ_REMOTE)
 		msg_error("cannot instrument %s: %s: %s", r->program.path, inj_status_text(status),
 			  strerror(errno));
@@ -485,6 +488,8 @@ static int collect(struct recording *r)
 		return 0;
 	status = inj_session_settle(&r->session);
 	ret = status == INJ_OK ? 0 : instrument_failed(r, status);
+	if (r->tracee.reaped)
+		return 0;
 	if (ret == 0) {
 		collector_publish(r->collector);
 		metadata_warn_missing(&r->session);

@@ -4,6 +4,7 @@ EXTRA_DIST += \
 	tests/integration/lackey.awk \
 	tests/integration/lib.sh \
 	tests/integration/matrix.sh \
+	tests/integration/start-killed.py \
 	tests/integration/stress.sh
 INTEGRATION_TESTS += \
 	tests/integration/build-tree.sh \
@@ -55,6 +56,7 @@ INTEGRATION_TESTS += \
 	tests/integration/redis.sh \
 	tests/integration/scripts.sh \
 	tests/integration/signals.sh \
+	tests/integration/start-killed.sh \
 	tests/integration/static.sh \
 	tests/integration/terminal.sh \
 	tests/integration/threads.sh \

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""usage: start-killed.py WHO N EXPECTED SONDE [ARGUMENT...]
+
+Runs a recording N times and kills WHO ("sonde", or "program": sonde's child) at N moments of it, early to
+late. Exit status 1 where a program that lost its sonde ends otherwise than by SIGKILL or with status 0 and the
+output in the file EXPECTED, or where sonde has something to say about one that was killed.
+"""
+import ctypes, os, signal, subprocess, sys, time
+
+PR_SET_CHILD_SUBREAPER = 36
+NOT_EXECUTED = 127 << 8  # the child, before it is traced
+who, n, expected, command = sys.argv[1], int(sys.argv[2]), open(sys.argv[3], "rb").read(), sys.argv[4:]
+if ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0):
+    sys.exit("prctl")
+
+
+def start():
+    out, err = open("out", "wb"), open("err", "wb")
+    return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=err).pid
+
+
+def child_of(pid):
+    try:
+        children = open(f"/proc/{pid}/task/{pid}/children").read().split()
+    except OSError:
+        return None
+    return int(children[0]) if children else None
+
+
+def wait_all():
+    """Statuses by process, of what ends; the orphan is ours."""
+    statuses = {}
+    while True:
+        try:
+            pid, status = os.wait()
+        except ChildProcessError:
+            return statuses
+        statuses[pid] = status
+
+
+def text(name):
+    with open(name, "rb") as f:
+        return f.read()
+
+
+begin = time.monotonic()
+start()
+wait_all()
+span = time.monotonic() - begin
+ends = {"killed": 0, "finished": 0}
+for i in range(n):
+    os.system("rm -rf t")
+    sonde = start()
+    time.sleep(span * (i + 1) / (n + 1))
+    program = child_of(sonde)
+    victim = sonde if who == "sonde" else program
+    if victim:
+        try:
+            os.kill(victim, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+    statuses = wait_all()
+    if who == "program":
+        if text("err"):
+            sys.exit(f"round {i}: {text('err').decode()}")
+        continue
+    for pid, status in statuses.items():
+        if pid == sonde:
+            continue
+        if status in (signal.SIGKILL, NOT_EXECUTED) and not text("out"):
+            ends["killed"] += 1
+        elif status == 0 and text("out") == expected:
+            ends["finished"] += 1
+        else:
+            sys.exit(f"round {i}: status {status:#x}, output {text('out')!r}: {text('err').decode()}")
+print(ends)
