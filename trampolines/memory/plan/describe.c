@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Actions and operations of the nodes.  Both are made in the same walk, so that what is written and what the
- * reader consumes is the same.
+ * Actions and operations of the nodes.  Both are made in the same walk, so that what is written and
+ * what the reader consumes is the same.
  */
 #include <string.h>
 
@@ -21,7 +21,8 @@ static bool put_op(struct walk *w, struct md_op op)
 {
 	struct mem_plan *plan = w->p->plan;
 
-	if (!mp_grow(w->p, (void **)&plan->ops, &plan->room_ops, plan->nops + 1, sizeof(*plan->ops)))
+	if (!mp_grow(w->p, (void **)&plan->ops, &plan->room_ops, plan->nops + 1,
+		     sizeof(*plan->ops)))
 		return false;
 	op.insn = w->off;
 	plan->ops[plan->nops++] = op;
@@ -70,7 +71,7 @@ static bool put_values(struct walk *w, struct values v)
 	return true;
 }
 
-/* Those in front of the instruction, or those behind it. */
+/* Extras stored before the instruction, or those stored after it. */
 static bool put_extras(struct walk *w, const struct tramp_mem_facts *facts, bool after)
 {
 	for (unsigned int k = 0; k < facts->nextras; k++) {
@@ -98,7 +99,8 @@ static bool put_accesses(struct walk *w, const struct tramp_mem_facts *facts)
 	return true;
 }
 
-static bool put_computes(struct walk *w, const struct tramp_mem_facts *facts, const struct mp_insn *i)
+static bool put_computes(struct walk *w, const struct tramp_mem_facts *facts,
+			 const struct mp_insn *i)
 {
 	bool flags = i->keep & MP_FLAGS;
 
@@ -122,7 +124,7 @@ static bool put_check(struct walk *w)
 		return true;
 	if (!put_action(w, a, 0))
 		return false;
-	/* in front of the header */
+	/* before the header */
 	if (w->insn == 0)
 		w->p->plan->actions[w->p->plan->nactions - 1].at = 0;
 	return true;
@@ -138,7 +140,7 @@ static bool put_insn(struct walk *w)
 	       put_accesses(w, facts) && put_computes(w, facts, i) && put_extras(w, facts, true);
 }
 
-static uint64_t only_way(const struct mem_node *n)
+static uint64_t only_successor(const struct mem_node *n)
 {
 	return n->target == TRAMP_NONE ? n->next : n->target;
 }
@@ -148,10 +150,10 @@ static int64_t two(uint32_t low, uint32_t high)
 	return (int64_t)((uint64_t)high << 32 | low);
 }
 
-/* The way that is looked for, and the other. */
-static int64_t looks_for(const struct mp_block *b, const struct mem_node *n)
+/* The successor whose header the reader looks for, and the other. */
+static int64_t lookahead_of(const struct mp_block *b, const struct mem_node *n)
 {
-	return b->looks == MP_TARGET ? two(n->target, n->next) : two(n->next, n->target);
+	return b->lookahead == MP_TARGET ? two(n->target, n->next) : two(n->next, n->target);
 }
 
 static bool put_end(struct walk *w)
@@ -161,12 +163,12 @@ static bool put_end(struct walk *w)
 	struct md_op op = { .code = side->end, .dst = MD_NONE, .base = MD_NONE, .index = MD_NONE };
 
 	if (side->end == MD_GOTO) {
-		op.imm = (int64_t)only_way(w->node);
+		op.imm = (int64_t)only_successor(w->node);
 	} else if (side->end == MD_IF) {
 		op.scale = side->cond;
 		op.imm = two(w->node->target, w->node->next);
 	} else if (side->end == MD_PEEK) {
-		op.imm = looks_for(b, w->node);
+		op.imm = lookahead_of(b, w->node);
 	}
 	return put_op(w, op);
 }
@@ -186,8 +188,12 @@ static void finish(const struct walk *w, struct md_node *md)
 	n->nmdops = (uint32_t)plan->nops - n->op;
 	n->bytes = w->at;
 	*md = (struct md_node){
-		.op = n->op, .nops = n->nmdops, .start = start_of(w->p, n), .bytes = n->bytes,
-		.flags = (uint8_t)((n->header ? MD_NODE_HEADER : 0) | (w->varies ? MD_NODE_VARIES : 0)),
+		.op = n->op,
+		.nops = n->nmdops,
+		.start = start_of(w->p, n),
+		.bytes = n->bytes,
+		.flags = (uint8_t)((n->header ? MD_NODE_HEADER : 0) |
+				   (w->varies ? MD_NODE_VARIES : 0)),
 		.accesses = (uint8_t)(w->accesses < UINT8_MAX ? w->accesses : UINT8_MAX),
 	};
 }

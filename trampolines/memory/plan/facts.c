@@ -125,7 +125,8 @@ static mp_set named_by(const struct tramp_op *op, const struct tramp_mem_facts *
 	return set & TRAMP_GPRS;
 }
 
-static void condense(const struct tramp_op *op, const struct tramp_mem_facts *facts, struct mp_insn *i)
+static void condense(const struct tramp_op *op, const struct tramp_mem_facts *facts,
+		     struct mp_insn *i)
 {
 	memset(i, 0, sizeof(*i));
 	i->need = (uint16_t)facts->need;
@@ -150,7 +151,13 @@ static void condense(const struct tramp_op *op, const struct tramp_mem_facts *fa
 		i->extra_bytes = (uint8_t)(i->extra_bytes + facts->extras[k].bytes);
 }
 
-static enum tramp_mirror_status read_insn(struct mp *p, uint32_t k)
+static bool fails(struct mp *p, enum tramp_mirror_status status)
+{
+	p->status = status;
+	return false;
+}
+
+static bool read_insn(struct mp *p, uint32_t k)
 {
 	const struct tramp_op *op = &p->flow->ops[k];
 	uint64_t addr = tramp_code_base(p->flow->code) + op->off;
@@ -159,26 +166,26 @@ static enum tramp_mirror_status read_insn(struct mp *p, uint32_t k)
 	const uint8_t *bytes = tramp_code_at(p->flow->code, addr, &left);
 
 	if (!bytes || left < op->len || !tramp_mem_insn(bytes, op->len, addr, p->load_addr, facts))
-		return TRAMP_MIRROR_BAD_CODE;
+		return fails(p, TRAMP_MIRROR_BAD_CODE);
 	if (facts->unmodelled)
-		return TRAMP_MIRROR_UNMODELLED;
+		return fails(p, TRAMP_MIRROR_UNMODELLED);
 	if (!p->env->stack)
 		leave_out_stack(facts);
 	condense(op, facts, &p->insns.v[k]);
-	return TRAMP_MIRROR_OK;
+	return true;
 }
 
-enum tramp_mirror_status mp_read_facts(struct mp *p)
+bool mp_read_facts(struct mp *p)
 {
-	enum tramp_mirror_status status = TRAMP_MIRROR_OK;
-
 	if (!mp_reserve(p, &p->facts, p->flow->nops) || !mp_reserve(p, &p->insns, p->flow->nops))
-		return TRAMP_MIRROR_MEMORY;
+		return false;
 	for (uint32_t i = 0; i < p->flow->nblocks; i++) {
 		if (p->flow->blocks[i].nops == 0)
-			return TRAMP_MIRROR_BAD_CODE;
+			return fails(p, TRAMP_MIRROR_BAD_CODE);
 	}
-	for (uint32_t k = 0; k < p->flow->nops && status == TRAMP_MIRROR_OK; k++)
-		status = read_insn(p, k);
-	return status;
+	for (uint32_t k = 0; k < p->flow->nops; k++) {
+		if (!read_insn(p, k))
+			return false;
+	}
+	return true;
 }

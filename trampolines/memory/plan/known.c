@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * What the reader knows where, and so, which values have to be stored in front of which instruction: the
- * usual forward dataflow.  It begins with everything, so that what is known in front of a loop and stays so
- * in it is known.
+ * What the reader knows at each place, and so, which values have to be stored before which
+ * instruction: the usual forward dataflow.  It begins with everything, so that what is known before
+ * a loop and stays known in it is known in it.
  */
 #include <string.h>
 
@@ -16,22 +16,22 @@ static void narrow(struct mp_state *s, mp_set regs, bool u32, bool s32)
 	s->s32 = (uint16_t)(s32 ? s->s32 | regs : s->s32 & ~regs);
 }
 
-/* Registers that computations are possible from are those in front of the instruction. */
+/* Computations read registers as they are before the instruction. */
 static void step_computes(struct mp_insn *i, struct mp_state *s)
 {
-	mp_set in_front = s->known, known = in_front;
+	mp_set before = s->known, known = before;
 
 	for (unsigned int k = 0; k < i->ncomputes; k++) {
 		const struct mp_compute *c = &i->computes[k];
 
 		known &= ~c->writes;
-		if ((c->reads & ~in_front) == 0 && !(c->conds & ~s->conds)) {
+		if ((c->reads & ~before) == 0 && !(c->conds & ~s->conds)) {
 			i->can |= (uint8_t)(1u << k);
 			known |= c->writes;
 		}
 		narrow(s, c->writes & TRAMP_GPRS, c->u32, c->s32);
 	}
-	if (i->flags_valid && !(i->flags_reads & ~in_front) && !(i->flags_conds & ~s->conds))
+	if (i->flags_valid && !(i->flags_reads & ~before) && !(i->flags_conds & ~s->conds))
 		i->can |= MP_FLAGS;
 	if (i->flags_effect != TRAMP_FLAGS_KEPT)
 		s->conds = i->can & MP_FLAGS ? i->flags_valid : 0;
@@ -80,14 +80,14 @@ static void meet(struct mp_state *s, struct mp_state with)
 	s->conds &= with.conds;
 }
 
-/* Behind what is stored on the way. */
-static struct mp_state real_way(const struct mp *p, const struct mp_way *w)
+/* What is known after an edge and what is stored on it. */
+static struct mp_state after_edge(const struct mp *p, const struct mp_edge *edge)
 {
 	struct mp_state s = { 0 };
 
-	if (w->from != TRAMP_NONE)
-		s = p->blocks.v[w->from].real.out;
-	s.known |= w->values;
+	if (edge->from != TRAMP_NONE)
+		s = p->blocks.v[edge->from].real.out;
+	s.known |= edge->values;
 	return s;
 }
 
@@ -98,10 +98,10 @@ static struct mp_state real_in(const struct mp *p, const struct mp_block *b)
 	if (!mp_rung(p, TRAMP_MEM_KNOWN))
 		return (struct mp_state){ 0 };
 	for (uint32_t k = 0; k < b->npreds; k++) {
-		const struct mp_way *w = &p->ways.v[p->preds.v[b->pred + k]];
+		const struct mp_edge *edge = &p->edges.v[p->preds.v[b->pred + k]];
 
-		if (w->from != TRAMP_NONE || !b->polled)
-			meet(&s, real_way(p, w));
+		if (edge->from != TRAMP_NONE || !b->polled)
+			meet(&s, after_edge(p, edge));
 	}
 	return s;
 }
@@ -140,16 +140,18 @@ static struct mp_state trial_in(const struct mp *p, const struct mp_block *b, st
 	struct mp_state s = everything;
 
 	for (uint32_t k = 0; k < b->npreds; k++) {
-		const struct mp_way *w = &p->ways.v[p->preds.v[b->pred + k]];
+		const struct mp_edge *edge = &p->edges.v[p->preds.v[b->pred + k]];
 
-		if (w->from == TRAMP_NONE && b->polled)
+		if (edge->from == TRAMP_NONE && b->polled)
 			continue;
-		if (w->from == TRAMP_NONE && !t.returns && b != &p->blocks.v[p->flow->loops[t.loop].head])
+		if (edge->from == TRAMP_NONE && !t.returns &&
+		    b != &p->blocks.v[p->flow->loops[t.loop].head])
 			return (struct mp_state){ 0 };
-		if (w->from != TRAMP_NONE && mp_in_loop(p, w->from, t.loop))
-			meet(&s, p->blocks.v[w->from].trial.out);
-		else	/* flags cannot be stored on the way */
-			s.conds &= w->from != TRAMP_NONE ? p->blocks.v[w->from].real.out.conds : 0;
+		if (edge->from != TRAMP_NONE && mp_in_loop(p, edge->from, t.loop))
+			meet(&s, p->blocks.v[edge->from].trial.out);
+		else	/* flags cannot be stored on an edge */
+			s.conds &= edge->from != TRAMP_NONE ? p->blocks.v[edge->from].real.out.conds
+							    : 0;
 	}
 	return s;
 }
@@ -181,7 +183,7 @@ void mp_know_loop(struct mp *p, uint32_t loop, bool returns)
 
 /* ---- a little more ---- */
 
-/* From a solution up to a greater one: good enough for what follows, and only what changes is looked at. */
+/* Goes from a solution up to a greater one, where something changes: good enough for what follows. */
 bool mp_know_more(struct mp *p, uint32_t block, uint32_t not_in_loop)
 {
 	size_t depth = 0;
@@ -193,7 +195,8 @@ bool mp_know_more(struct mp *p, uint32_t block, uint32_t not_in_loop)
 		struct mp_block *b = &p->blocks.v[p->stack.v[--depth]];
 
 		for (uint32_t k = MP_TARGET; k <= MP_NEXT; k++) {
-			uint32_t to = b->way[k] == TRAMP_NONE ? TRAMP_NONE : p->ways.v[b->way[k]].to;
+			uint32_t to =
+				b->succ[k] == TRAMP_NONE ? TRAMP_NONE : p->edges.v[b->succ[k]].to;
 			struct mp_state in, out;
 			struct mp_block *next;
 
@@ -216,23 +219,23 @@ bool mp_know_more(struct mp *p, uint32_t block, uint32_t not_in_loop)
 	return true;
 }
 
-/* Values of ways: in as few bytes as can be. */
-static void narrow_ways(struct mp *p)
+/* Values of edges take as few bytes as they can. */
+static void narrow_edges(struct mp *p)
 {
-	for (uint32_t i = 0; i < p->nways; i++) {
-		struct mp_way *w = &p->ways.v[i];
+	for (uint32_t i = 0; i < p->nedges; i++) {
+		struct mp_edge *edge = &p->edges.v[i];
 		struct mp_state s = { 0 };
 
-		if (w->from != TRAMP_NONE)
-			s = p->blocks.v[w->from].real.out;
-		w->values &= (uint16_t)~s.known;
-		w->u32 = w->values & s.u32;
-		w->s32 = (uint16_t)(w->values & s.s32 & ~s.u32);
+		if (edge->from != TRAMP_NONE)
+			s = p->blocks.v[edge->from].real.out;
+		edge->values &= (uint16_t)~s.known;
+		edge->u32 = edge->values & s.u32;
+		edge->s32 = (uint16_t)(edge->values & s.s32 & ~s.u32);
 	}
 }
 
 void mp_know_all(struct mp *p)
 {
 	mp_know_some(p, p->order.v, p->flow->nblocks);
-	narrow_ways(p);
+	narrow_edges(p);
 }

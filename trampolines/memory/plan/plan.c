@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * How a function is instrumented for memory: the steps, one behind the other.
+ * Runs the passes that plan how a function is instrumented for memory.
  */
 #include "trampolines/memory/plan/passes.h"
 
@@ -14,7 +14,7 @@ bool mp_grow(struct mp *p, void **v, size_t *room, size_t n, size_t size)
 	more = more > n ? more : n;
 	new = reallocarray(*v, more, size);
 	if (!new) {
-		p->lost = true;
+		p->status = TRAMP_MIRROR_MEMORY;
 		return false;
 	}
 	*v = new;
@@ -22,41 +22,46 @@ bool mp_grow(struct mp *p, void **v, size_t *room, size_t n, size_t size)
 	return true;
 }
 
-static enum tramp_mirror_status plan_all(struct mp *p)
+static const struct {
+	const char *name;
+	bool (*run)(struct mp *p);
+} passes[] = {
+	{ "facts", mp_read_facts },
+	{ "entries", mp_find_entries },
+	{ "polls", mp_place_polls },
+	{ "graph", mp_build_graph },
+	{ "weights", mp_weigh },
+	{ "branches", mp_decide_branches },
+	{ "early", mp_store_early },
+	{ "cut", mp_cut_nodes },
+	{ "loops", mp_store_before_loops },
+	{ "merges", mp_store_at_merges },
+	{ "headers", mp_choose_headers },
+	{ "computations", mp_want_all },
+	{ "registers", mp_choose_regs },
+	{ "link", mp_link_nodes },
+	{ "room", mp_place_checks },
+	{ "describe", mp_describe },
+};
+
+enum tramp_mirror_status mem_plan(struct mp *p, struct mem_plan *plan,
+				  const struct tramp_mem_env *env, const struct tramp_flow *flow,
+				  uint64_t load_addr)
 {
-	enum tramp_mirror_status status = mp_read_facts(p);
-
-	if (status != TRAMP_MIRROR_OK)
-		return status;
-	if (!mp_find_ways(p))
-		return TRAMP_MIRROR_MEMORY;
-	mp_ask(p);
-	mp_early(p);
-	if (!mp_cut(p) || !mp_hoist(p))
-		return TRAMP_MIRROR_MEMORY;
-	mp_meet(p);
-	if (!mp_choose_headers(p))
-		return TRAMP_MIRROR_MEMORY;
-	mp_want_all(p);
-	if (!mp_choose_regs(p) || !mp_link(p) || !mp_place_checks(p) || !mp_describe(p))
-		return TRAMP_MIRROR_MEMORY;
-	return TRAMP_MIRROR_OK;
-}
-
-enum tramp_mirror_status mem_plan(struct mp *p, struct mem_plan *plan, const struct tramp_mem_env *env,
-				  const struct tramp_flow *flow, uint64_t load_addr)
-{
-	enum tramp_mirror_status status;
-
 	p->plan = plan;
 	p->env = env;
 	p->flow = flow;
 	p->load_addr = load_addr;
-	p->lost = false;
+	p->status = TRAMP_MIRROR_OK;
 	if (flow->flags & TRAMP_FLOW_BAD_CODE || flow->entry >= flow->nblocks)
 		return TRAMP_MIRROR_BAD_CODE;
-	status = plan_all(p);
-	return p->lost ? TRAMP_MIRROR_MEMORY : status;
+	for (size_t i = 0; i < sizeof(passes) / sizeof(passes[0]); i++) {
+		if (!passes[i].run(p))
+			return p->status;
+		if (p->after)
+			p->after(p, passes[i].name, p->arg);
+	}
+	return TRAMP_MIRROR_OK;
 }
 
 struct mp *mem_planner_new(void)
@@ -71,7 +76,7 @@ void mem_planner_free(struct mp *p)
 	free(p->facts.v);
 	free(p->insns.v);
 	free(p->blocks.v);
-	free(p->ways.v);
+	free(p->edges.v);
 	free(p->preds.v);
 	free(p->order.v);
 	free(p->polls.v);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Where the plain copy looks whether recording is on again, so that this takes no longer than a loop's
- * iteration: at loop heads; where a cycle has several entries (Hecht and Ullman 1972: it is no natural loop), at
- * targets of jumps back.  Only where flags are dead; a loop whose head is reached with live ones is looked at in
- * its next block.  One where they are live everywhere is run to its end.  A loop that comes by an inner one's place
- * in each of its turns needs none of its own, or not to count there: that place counts for it.
+ * Polls: where the plain copy checks whether recording is on again, so that this is noticed within
+ * one iteration of a loop.  They are at loop heads; where a cycle has several entries (Hecht and
+ * Ullman 1972: it is no natural loop), at targets of backward jumps.  A poll needs dead flags: a
+ * loop with live flags at its head has it in the next block without; one where they are live
+ * everywhere is run to its end.  A loop that passes an inner loop's poll in each iteration needs
+ * none of its own, or does not have to count at its own: the inner one counts for it.
  */
 #include <string.h>
 
@@ -22,21 +23,22 @@ static bool dominates(const struct mp *p, uint32_t by, uint32_t i)
 	return i == by;
 }
 
-/* Does each turn of the loop come by block @at? */
-static bool is_on_all_turns(const struct mp *p, uint32_t loop, uint32_t at)
+/* Does each iteration of the loop pass block @at? */
+static bool is_on_all_iterations(const struct mp *p, uint32_t loop, uint32_t at)
 {
 	uint32_t head = p->flow->loops[loop].head;
 
 	for (uint32_t i = 0; i < p->flow->nblocks; i++) {
 		const struct tramp_block *b = &p->flow->blocks[i];
 
-		if ((b->target == head || b->next == head) && mp_in_loop(p, i, loop) && !dominates(p, at, i))
+		if ((b->target == head || b->next == head) && mp_in_loop(p, i, loop) &&
+		    !dominates(p, at, i))
 			return false;
 	}
 	return true;
 }
 
-/* Its copies, of which only the last one looks, may be more than its turns. */
+/* The plain copy repeats its body and polls only in the last repetition, which short runs do not reach. */
 static bool may_be_too_short(const struct mp *p, uint32_t loop)
 {
 	const struct tramp_block *head = &p->flow->blocks[p->flow->loops[loop].head];
@@ -48,8 +50,8 @@ static bool may_be_too_short(const struct mp *p, uint32_t loop)
 static uint32_t inner_poll(const struct mp *p, uint32_t loop)
 {
 	for (uint32_t l = 0; l < p->flow->nloops; l++) {
-		if (p->flow->loops[l].parent == loop && p->polls.v[l] != TRAMP_NONE && !may_be_too_short(p, l) &&
-		    is_on_all_turns(p, loop, p->polls.v[l]))
+		if (p->flow->loops[l].parent == loop && p->polls.v[l] != TRAMP_NONE &&
+		    !may_be_too_short(p, l) && is_on_all_iterations(p, loop, p->polls.v[l]))
 			return p->polls.v[l];
 	}
 	return TRAMP_NONE;
@@ -68,7 +70,7 @@ static uint32_t own_poll(const struct mp *p, uint32_t loop)
 	return TRAMP_NONE;
 }
 
-/* How many turns the inner loop makes is not known: accesses are counted there if those of the outer loop are few. */
+/* The inner loop's iterations are not known: accesses are counted there if those of the outer loop are few. */
 static bool counts_for(const struct mp *p, uint32_t at, uint32_t loop)
 {
 	return 2 * mp_level_size(p, loop) <= mp_level_size(p, p->flow->blocks[at].loop);
@@ -113,7 +115,7 @@ static void poll_back(struct mp *p, uint32_t from, uint32_t to)
 		p->plan->poll[to] = true;
 }
 
-bool mp_choose_polls(struct mp *p)
+bool mp_place_polls(struct mp *p)
 {
 	struct mem_plan *plan = p->plan;
 	uint32_t n = p->flow->nblocks;
@@ -125,13 +127,14 @@ bool mp_choose_polls(struct mp *p)
 	memset(plan->poll, 0, n * sizeof(*plan->poll));
 	if (p->env->sampled)
 		poll_loops(p);
-	for (uint32_t i = 0; i < n && p->env->sampled && p->flow->flags & TRAMP_FLOW_IRREDUCIBLE; i++) {
+	for (uint32_t i = 0; i < n && p->env->sampled && p->flow->flags & TRAMP_FLOW_IRREDUCIBLE;
+	     i++) {
 		poll_back(p, i, p->flow->blocks[i].target);
 		poll_back(p, i, p->flow->blocks[i].next);
 	}
 	for (uint32_t i = 0; i < n; i++) {
-		plan->polled[i] = p->blocks.v[i].polled = plan->poll[i] && !p->blocks.v[i].outside;
-		p->blocks.v[i].outside |= plan->poll[i];
+		plan->polled[i] = p->blocks.v[i].polled = plan->poll[i] && !p->blocks.v[i].external;
+		p->blocks.v[i].external |= plan->poll[i];
 	}
 	return true;
 }

@@ -2,13 +2,14 @@
 /*
  * Which register holds the pointer in each node.
  *
- * If there is one that the whole function does not name, it is that.  Else one for each loop, outermost
- * first, that nothing in the loop names.  The other nodes take that of the node that most often comes in
- * front of them, if they can.  Nodes that write nothing are without one, where it need not pass through them.
+ * If there is one that the whole function does not name, it is that.  Else one for each loop,
+ * outermost first, that nothing in the loop names.  The other nodes take that of the node that most
+ * often comes in front of them, if they can.  Nodes that write nothing are without one, where it
+ * need not pass through them.
  */
 #include "trampolines/memory/plan/passes.h"
 
-enum { AHEAD = 6 };	/* nodes that are looked at ahead */
+enum { LOOKAHEAD = 6 };	/* nodes */
 
 #define USABLE (TRAMP_GPRS & ~TRAMP_REG(TRAMP_RSP))
 
@@ -21,7 +22,7 @@ static mp_set named_in(const struct mp *p, const struct mem_node *n)
 	return named;
 }
 
-/* Live in front of the node's first instruction. */
+/* Live-in of the node. */
 static tramp_regs live_in(const struct mp *p, const struct mem_node *n)
 {
 	if (n->first == 0)
@@ -38,22 +39,31 @@ static uint32_t bytes_in(const struct mp *p, const struct mem_node *n)
 	return bytes;
 }
 
-static void look_at(struct mp *p, uint32_t index)
+static void init_node(struct mp *p, uint32_t index)
 {
 	struct mem_node *n = &p->plan->nodes[index];
 	struct mp_block *b = &p->blocks.v[n->block];
-	bool behind_cut = n->first && mp_insn_of(p, n - 1, n[-1].nops - 1)->cuts;
+	bool after_cut = n->first && mp_insn_of(p, n - 1, n[-1].nops - 1)->cuts;
 	bool cuts = mp_insn_of(p, n, n->nops - 1)->cuts;
 
-	n->header = n->first ? behind_cut || !mp_rung(p, TRAMP_MEM_IMPLIED) : b->header;
+	n->header = n->first ? after_cut || !mp_rung(p, TRAMP_MEM_IMPLIED) : b->header;
 	n->leaves = mp_insn_of(p, n, n->nops - 1)->leaves;
-	n->owner = behind_cut;
+	n->owner = after_cut;
 	p->nodes.v[index] = (struct mp_node){
-		.check = TRAMP_NONE, .more = TRAMP_NONE, .cycle = TRAMP_NONE,
-		.goes_on = n->last ? (b->way[MP_TARGET] != TRAMP_NONE || b->way[MP_NEXT] != TRAMP_NONE) &&
-				     p->flow->blocks[n->block].ends != TRAMP_END_TAIL_JCC : !cuts,
-		.end = n->last ? b->end : cuts || !mp_rung(p, TRAMP_MEM_IMPLIED) ? MD_NEXT : MD_GOTO,
-		.cond = b->cond, .named = named_in(p, n), .live = live_in(p, n), .freq = b->freq,
+		.check = TRAMP_NONE,
+		.next_edge_node = TRAMP_NONE,
+		.cycle = TRAMP_NONE,
+		.stays = n->last ? (b->succ[MP_TARGET] != TRAMP_NONE ||
+				    b->succ[MP_NEXT] != TRAMP_NONE) &&
+					   p->flow->blocks[n->block].ends != TRAMP_END_TAIL_JCC
+				 : !cuts,
+		.end = n->last					? b->end
+		       : cuts || !mp_rung(p, TRAMP_MEM_IMPLIED) ? MD_NEXT
+								: MD_GOTO,
+		.cond = b->cond,
+		.named = named_in(p, n),
+		.live = live_in(p, n),
+		.freq = b->freq,
 		.bytes = bytes_in(p, n),
 	};
 }
@@ -77,21 +87,21 @@ static void fill_regions(struct mp *p)
 		p->regions.v[l] = (struct mp_region){ .reg = RT_MEM_NO_REG };
 	for (uint32_t i = 0; i < p->nbody; i++) {
 		const struct mem_node *n = &p->plan->nodes[i];
-		bool home = n->first == 0 && p->blocks.v[n->block].outside &&
+		bool home = n->first == 0 && p->blocks.v[n->block].external &&
 			    !p->blocks.v[n->block].polled;
 
-		home |= !p->nodes.v[i].goes_on;
+		home |= !p->nodes.v[i].stays;
 		for (uint32_t l = p->flow->blocks[n->block].loop; l != TRAMP_NONE;
 		     l = p->flow->loops[l].parent)
 			add_node(&p->regions.v[l], &p->nodes.v[i], home);
 		add_node(&p->regions.v[nloops], &p->nodes.v[i], home);
 	}
-	for (uint32_t w = 0; w < p->nways; w++) {
-		uint32_t l = p->flow->blocks[p->ways.v[w].to].loop;
+	for (uint32_t edge = 0; edge < p->nedges; edge++) {
+		uint32_t l = p->flow->blocks[p->edges.v[edge].to].loop;
 
-		for (; p->ways.v[w].values && l != TRAMP_NONE; l = p->flow->loops[l].parent)
-			p->regions.v[l].avoid |= p->ways.v[w].values;
-		p->regions.v[nloops].avoid |= p->ways.v[w].values;
+		for (; p->edges.v[edge].values && l != TRAMP_NONE; l = p->flow->loops[l].parent)
+			p->regions.v[l].avoid |= p->edges.v[edge].values;
+		p->regions.v[nloops].avoid |= p->edges.v[edge].values;
 	}
 }
 
@@ -132,24 +142,24 @@ static void choose_for_all(struct mp *p)
 /* ---- the others ---- */
 
 /* The node that most often follows; TRAMP_NONE. */
-static uint32_t follower(const struct mp *p, uint32_t i)
+static uint32_t usual_successor(const struct mp *p, uint32_t i)
 {
 	const struct mem_node *n = &p->plan->nodes[i];
 	const struct mp_block *b = &p->blocks.v[n->block];
-	const struct mp_way *t, *e;
+	const struct mp_edge *t, *e;
 
-	if (!p->nodes.v[i].goes_on)
+	if (!p->nodes.v[i].stays)
 		return TRAMP_NONE;
 	if (!n->last)
 		return i + 1;
-	t = b->way[MP_TARGET] == TRAMP_NONE ? NULL : &p->ways.v[b->way[MP_TARGET]];
-	e = b->way[MP_NEXT] == TRAMP_NONE ? NULL : &p->ways.v[b->way[MP_NEXT]];
+	t = b->succ[MP_TARGET] == TRAMP_NONE ? NULL : &p->edges.v[b->succ[MP_TARGET]];
+	e = b->succ[MP_NEXT] == TRAMP_NONE ? NULL : &p->edges.v[b->succ[MP_NEXT]];
 	if (!t || (e && e->freq >= t->freq))
 		t = e;
 	return p->plan->body[t->to];
 }
 
-/* That most often comes in front and has a register. */
+/* The predecessor that comes most often and has a register; TRAMP_NONE. */
 static uint32_t predecessor(const struct mp *p, uint32_t i)
 {
 	const struct mem_node *n = &p->plan->nodes[i];
@@ -157,18 +167,19 @@ static uint32_t predecessor(const struct mp *p, uint32_t i)
 	uint32_t best = TRAMP_NONE;
 	float freq = -1;
 
-	if (n->first && (!p->nodes.v[i - 1].goes_on || p->plan->nodes[i - 1].reg == RT_MEM_NO_REG))
+	if (n->first && (!p->nodes.v[i - 1].stays || p->plan->nodes[i - 1].reg == RT_MEM_NO_REG))
 		return TRAMP_NONE;
 	if (n->first)
 		return i - 1;
 	for (uint32_t k = 0; k < b->npreds; k++) {
-		const struct mp_way *w = &p->ways.v[p->preds.v[b->pred + k]];
-		uint32_t from = w->from == TRAMP_NONE ? TRAMP_NONE : mp_last_node(p, w->from);
+		const struct mp_edge *edge = &p->edges.v[p->preds.v[b->pred + k]];
+		uint32_t from = edge->from == TRAMP_NONE ? TRAMP_NONE : mp_last_node(p, edge->from);
 
-		if (from == TRAMP_NONE || p->plan->nodes[from].reg == RT_MEM_NO_REG || w->freq <= freq)
+		if (from == TRAMP_NONE || p->plan->nodes[from].reg == RT_MEM_NO_REG ||
+		    edge->freq <= freq)
 			continue;
 		best = from;
-		freq = w->freq;
+		freq = edge->freq;
 	}
 	return best;
 }
@@ -178,8 +189,8 @@ static unsigned int pick(const struct mp *p, uint32_t i)
 	mp_set free = USABLE & ~p->nodes.v[i].named;
 	uint32_t at = i;
 
-	for (int k = 0; k < AHEAD; k++) {
-		at = follower(p, at);
+	for (int k = 0; k < LOOKAHEAD; k++) {
+		at = usual_successor(p, at);
 		if (at == TRAMP_NONE || !(free & ~p->nodes.v[at].named))
 			break;
 		free &= ~p->nodes.v[at].named;
@@ -194,8 +205,8 @@ static unsigned int pick(const struct mp *p, uint32_t i)
 /* Will something be written soon, that the register could stay for? */
 static bool passes(const struct mp *p, uint32_t i, unsigned int reg)
 {
-	for (int k = 0; k < AHEAD; k++) {
-		i = follower(p, i);
+	for (int k = 0; k < LOOKAHEAD; k++) {
+		i = usual_successor(p, i);
 		if (i == TRAMP_NONE || p->nodes.v[i].named >> reg & 1)
 			return false;
 		if (p->nodes.v[i].bytes)
@@ -228,7 +239,7 @@ static void assign(struct mp *p, uint32_t i)
 
 	if (r->reg == RT_MEM_NO_REG || !mp_rung(p, TRAMP_MEM_RESIDENT)) {
 		choose(p, i);
-	} else if (p->nodes.v[i].bytes || p->nodes.v[i].goes_on) {
+	} else if (p->nodes.v[i].bytes || p->nodes.v[i].stays) {
 		n->reg = r->reg;
 		n->parked = r->live >> r->reg & 1;
 	}
@@ -236,10 +247,11 @@ static void assign(struct mp *p, uint32_t i)
 
 bool mp_choose_regs(struct mp *p)
 {
-	if (!mp_reserve(p, &p->nodes, p->nbody) || !mp_reserve(p, &p->regions, (size_t)p->flow->nloops + 1))
+	if (!mp_reserve(p, &p->nodes, p->nbody) ||
+	    !mp_reserve(p, &p->regions, (size_t)p->flow->nloops + 1))
 		return false;
 	for (uint32_t i = 0; i < p->nbody; i++)
-		look_at(p, i);
+		init_node(p, i);
 	fill_regions(p);
 	choose_for_all(p);
 	for (uint32_t k = 0; k < p->flow->nblocks; k++) {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Where there is looked for room: a node's writes go on, without a look, for tramp_mem_env.slack at most.
+ * Where the room in the buffer is checked: nodes write at most tramp_mem_env.slack bytes without a
+ * check.
  *
- * When control comes from elsewhere half of that may have been written; when it goes there, no more has.  So
- * the first node then that writes has a check; each cycle with one that writes has one (Tarjan, "Depth-First
- * Search and Linear Graph Algorithms", 1972); and where half of it is exceeded.
+ * When control enters from outside, half of that may have been written; when it leaves, no more
+ * has.  So the first node then that writes has a check; each cycle with one that writes has one
+ * (Tarjan, "Depth-First Search and Linear Graph Algorithms", 1972); and where half of it is
+ * exceeded.
  */
 #include "trampolines/memory/plan/passes.h"
 
@@ -45,14 +47,14 @@ static uint32_t successor(const struct mp *p, uint32_t i, uint32_t k)
 {
 	const struct mem_node *n = &p->plan->nodes[i];
 
-	if (p->nodes.v[i].goes_on)
+	if (p->nodes.v[i].stays)
 		return k == MP_TARGET ? n->target : n->next;
 	if (k == MP_NEXT && n->last && p->flow->blocks[n->block].ends == TRAMP_END_TAIL_JCC)
 		return n->next;
 	return TRAMP_NONE;
 }
 
-/* ---- from elsewhere ---- */
+/* ---- entries ---- */
 
 /* Goes on through what writes nothing. */
 static void check_entered(struct mp *p, uint32_t start)
@@ -84,8 +86,8 @@ static void check_all_entered(struct mp *p)
 		if (p->plan->entry[i] != TRAMP_NONE && !p->blocks.v[i].polled)
 			check_entered(p, p->plan->entry[i]);
 	}
-	for (uint32_t i = 0; i < p->nbody; i++) {	/* behind system calls within blocks */
-		if (!p->plan->nodes[i].last && !p->nodes.v[i].goes_on)
+	for (uint32_t i = 0; i < p->nbody; i++) {	/* after system calls within blocks */
+		if (!p->plan->nodes[i].last && !p->nodes.v[i].stays)
 			check_entered(p, i + 1);
 	}
 }
@@ -167,7 +169,10 @@ static uint32_t find_cycles(struct mp *p)
 {
 	uint32_t n = (uint32_t)p->plan->nnodes;
 	struct walk w = {
-		.p = p, .path = p->stack.v, .edge = p->stack.v + n, .open = p->stack.v + 2 * (size_t)n,
+		.p = p,
+		.path = p->stack.v,
+		.edge = p->stack.v + n,
+		.open = p->stack.v + 2 * (size_t)n,
 	};
 
 	for (uint32_t i = 0; i < n; i++) {
@@ -197,7 +202,8 @@ static bool check_cycles(struct mp *p, uint32_t ncycles, bool all)
 		any = true;
 		if (all)
 			place_check(p, i);
-		else if (best[side->cycle] == TRAMP_NONE || side->freq > p->nodes.v[best[side->cycle]].freq)
+		else if (best[side->cycle] == TRAMP_NONE ||
+			 side->freq > p->nodes.v[best[side->cycle]].freq)
 			best[side->cycle] = i;
 	}
 	for (uint32_t c = 0; c < ncycles && !all; c++) {
@@ -207,22 +213,22 @@ static bool check_cycles(struct mp *p, uint32_t ncycles, bool all)
 	return any;
 }
 
-/* ---- long ways ---- */
+/* ---- long paths ---- */
 
 static bool pass_on(struct mp *p, uint32_t i)
 {
 	struct mp_node *side = &p->nodes.v[i];
-	uint32_t half = p->env->slack / 2, behind;
+	uint32_t half = p->env->slack / 2, after;
 	bool changed = false;
 
 	if (side->check == TRAMP_NONE && side->bytes && side->since + side->bytes > half)
 		place_check(p, i);
-	behind = side->bytes + (side->check == TRAMP_NONE ? side->since : 0);
+	after = side->bytes + (side->check == TRAMP_NONE ? side->since : 0);
 	for (uint32_t k = MP_TARGET; k <= MP_NEXT; k++) {
 		uint32_t to = successor(p, i, k);
 
-		if (to != TRAMP_NONE && p->nodes.v[to].since < behind) {
-			p->nodes.v[to].since = behind;
+		if (to != TRAMP_NONE && p->nodes.v[to].since < after) {
+			p->nodes.v[to].since = after;
 			changed = true;
 		}
 	}
