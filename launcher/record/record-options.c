@@ -3,7 +3,6 @@
 #include "launcher/common/message.h"
 #include "launcher/record/select.h"
 #include "runtime/probe.h"
-#include "trampolines/memory/memory.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -48,8 +47,6 @@ static const struct opt record_opts[] = {
 	  OPT_STRING, offsetof(struct raw, sample), NULL },
 	{ 0, "overhead", "P%", "as many memory accesses as cost P % of the program's time", OPT_STRING,
 	  offsetof(struct raw, overhead), NULL },
-	{ 0, "mem-rungs", "N", "for measuring: what the reader computes, a sum of 1, 2, 4, 8, 16 (31)", OPT_COUNT,
-	  offsetof(struct raw, o.mem_rungs), NULL },
 	{ 'm', "module", "MODULE", "use a module: NAME, FILE.so or FILE.c; repeat it for more",
 	  OPT_LIST, offsetof(struct raw, o.modules), NULL },
 	{ 'o', "output", "DIR", "where the trace goes (sonde.data)", OPT_STRING,
@@ -134,7 +131,6 @@ static const char *about_memory(const struct raw *raw)
 		{ no_functions && o->select.min_size != UNSET, "--min-size" NO_FUNCTIONS },
 		{ raw->mem_stack != NULL, "--mem-stack" NO_MEMORY },
 		{ o->mem_bytes != UNSET, "--mem-buffer" NO_MEMORY },
-		{ o->mem_rungs != UNSET, "--mem-rungs" NO_MEMORY },
 		{ raw->sample != NULL, "--sample" NO_MEMORY },
 		{ raw->overhead != NULL, "--overhead" NO_MEMORY },
 	};
@@ -201,8 +197,6 @@ static int check_memory(const struct raw *raw)
 	const struct record_options *o = &raw->o;
 	struct select_options sel = record_memory_select(o);
 
-	if (o->mem_rungs != UNSET && o->mem_rungs > TRAMP_MEM_ALL)
-		return opt_usage_error(&record_command, "--mem-rungs: not from 0 to %u", TRAMP_MEM_ALL);
 	if (o->mem_bytes != UNSET && (o->mem_bytes < MIN_MEMORY || o->mem_bytes > MAX_RING))
 		return opt_usage_error(&record_command, "--mem-buffer: not from 256K to 1G");
 	return check_patterns(&sel);
@@ -256,8 +250,6 @@ static void finish(struct record_options *o, const struct raw *raw, char **progr
 	if (o->mem_bytes == UNSET)
 		o->mem_bytes = RECORD_DEFAULT_MEMORY;
 	o->wants_memory = about_memory(raw);
-	if (o->mem_rungs == UNSET)
-		o->mem_rungs = TRAMP_MEM_ALL;
 	o->mem_inproc = strcmp(raw->analyze, "inproc") == 0;
 	o->mem_keep = o->mem_describe = true;
 	if (raw->sample)
@@ -295,8 +287,7 @@ int record_options_parse(int argc, char **argv, struct record_options *o)
 {
 	struct raw raw = {
 		.o = { .dir = "sonde.data", .ring_bytes = RECORD_DEFAULT_RING, .select.min_size = UNSET,
-		       .depth = UNSET, .min_time = UNSET, .max_calls = UNSET, .mem_bytes = UNSET,
-		       .mem_rungs = UNSET },
+		       .depth = UNSET, .min_time = UNSET, .max_calls = UNSET, .mem_bytes = UNSET },
 		.overflow = "wait", .analyze = "collector",
 	};
 	int first = opt_parse(&record_command, argc, argv, &raw);

@@ -87,6 +87,8 @@ static struct select *choose(const struct select_options *o, int *status)
 	return sel;
 }
 
+unsigned int recorded_rungs = TRAMP_MEM_ALL;
+
 int recorded_begin(struct recorded *r, const struct record_options *o, struct inj_mirror_options *m)
 {
 	struct select_options memory = record_memory_select(o);
@@ -100,7 +102,7 @@ int recorded_begin(struct recorded *r, const struct record_options *o, struct in
 		return status;
 	m->memory.enabled = r->memory != NULL;
 	m->memory.stack = !o->mem_no_stack;
-	m->memory.rungs = (unsigned int)o->mem_rungs;
+	m->memory.rungs = recorded_rungs;
 	m->memory.sampled = o->sample.burst != 0;
 	m->memory.count = m->memory.sampled && o->sample.by == RING_SAMPLE_ACCESSES;
 	m->enabled = true;

@@ -20,6 +20,9 @@ struct recorded {
 	size_t mapped; /* functions that perf's map has */
 };
 
+/* What is left to the reader of memory traces: enum tramp_mem_rungs.  For measuring: tests/bench/rungs.c sets it. */
+extern unsigned int recorded_rungs;
+
 /* Whether functions' calls have to be counted in the rings, and room for how many. */
 uint32_t recorded_counts(const struct record_options *o);
 

@@ -38,7 +38,7 @@ BENCH_TRACEES += tests/bench/nothing-mpich
 endif
 
 BENCH_HELPERS = tests/bench/analysis tests/bench/bench_encode tests/bench/bench_memexpand \
-	tests/bench/interleave tests/bench/memspeed tests/bench/memtraces
+	tests/bench/interleave tests/bench/memspeed tests/bench/memtraces tests/bench/sonde-rungs
 EXTRA_PROGRAMS += $(BENCH_HELPERS)
 tests_bench_analysis_SOURCES = tests/bench/analysis.c
 tests_bench_analysis_LDADD = libinjector.la libmemtrace.la libtrampolines.la libtracefmt.la
@@ -51,6 +51,8 @@ tests_bench_memspeed_LDADD = libtracefmt.la libmemtrace.la libtrampolines.la $(L
 tests_bench_memtraces_SOURCES = tests/bench/memtraces.c
 tests_bench_memtraces_LDADD = libreport.la libcommand.la libmemtrace.la libtrampolines.la libtracefmt.la $(LIBELF_LIBS)
 tests_bench_interleave_SOURCES = tests/bench/interleave.c
+tests_bench_sonde_rungs_SOURCES = $(sonde_SOURCES) tests/bench/rungs.c
+tests_bench_sonde_rungs_LDADD = $(sonde_LDADD)
 
 EXTRA_DIST += \
 	tests/bench/absent.c \

@@ -195,14 +195,15 @@ bench_memory_places()
 bench_memory_rungs()
 {
 	local name size times short rungs plain r figures
-	section "The same with one thread, the stream dropped, for --mem-rungs: CPU time, times plain"
+	section "The same with one thread, the stream dropped, by what is left to the reader (enum tramp_mem_rungs): CPU time, times plain"
 	row "" 0 1 3 7 15 31
 	rm -f ./*.ratios
 	while read -r name size times short; do
 		add rung-plain env OMP_NUM_THREADS=1 "$bench/mem/$name" "$size" "$times"
 		for rungs in 0 1 3 7 15 31; do
-			add "rung-$rungs" env OMP_NUM_THREADS=1 sonde -q --mem --overflow=drop --mem-buffer=256K \
-				--mem-rungs=$rungs -o "rung-$rungs.d" "$bench/mem/$name" "$size" "$times"
+			ln -sf "$bench/sonde-rungs" "sonde-rungs-$rungs"
+			add "rung-$rungs" env OMP_NUM_THREADS=1 "./sonde-rungs-$rungs" -q --mem --overflow=drop \
+				--mem-buffer=256K -o "rung-$rungs.d" "$bench/mem/$name" "$size" "$times"
 		done
 		measure "$(((runs + 1) / 2))"
 		plain=$(median rung-plain.out 3)

@@ -2,7 +2,7 @@
 /*
  * Plans all functions of the C library, or of the files named, for memory, and checks each plan
  * (memplan_check.h).  Prints how many nodes have headers and what they write.
- *	-t  prints times, and checks nothing; -n  without pushes and pops; -r N  rungs; -f NAME  dumps a function
+ *	-t  prints times, and checks nothing; -n  without pushes and pops; -r N  rungs
  */
 #include "config.h"
 
@@ -16,7 +16,6 @@
 
 #include "injector/image/facts.h"
 #include "tests/unit/memplan/check.h"
-#include "tests/unit/memplan/dump.h"
 #include "tests/unit/wrap/elf.h"
 
 enum { BLOCKS_MIN = 50000, LISTED_MAX = 20, PERCENT = 97 };
@@ -38,7 +37,6 @@ struct survey {
 };
 
 static bool timed;
-static const char *dumped;
 static struct tramp_mem_env env = {
 	.id = TRAMP_ID_FS_ZERO, .slack = 4096, .stack = true, .rungs = TRAMP_MEM_ALL,
 };
@@ -91,8 +89,6 @@ static void look_at(struct survey *s, uint32_t fn)
 	s->tally->planned++;
 	s->tally->blocks += s->flow.nblocks;
 	s->tally->insns += s->flow.nops;
-	if (dumped && strcmp(name, dumped) == 0)
-		memplan_dump(&s->plan, &s->flow);
 	if (timed)
 		return;
 	wrong = memplan_check(&s->plan, &env, &s->flow, 0, &node);
@@ -137,8 +133,7 @@ static void survey_file(const char *path, struct tally *tally)
 	s.facts = &f;
 	s.code = code;
 	for (uint32_t i = 0; i < f.facts.nfns; i++) {
-		if (tramp_code_function(code, f.facts.fns[i].addr) == i &&
-		    (!dumped || strcmp(f.fn[i].name, dumped) == 0))
+		if (tramp_code_function(code, f.facts.fns[i].addr) == i)
 			survey_function(&s, i);
 	}
 	mem_plan_free(&s.plan);
@@ -185,14 +180,12 @@ int main(int argc, char **argv)
 	struct tally tally;
 	int option, failed = 0;
 
-	while ((option = getopt(argc, argv, "tnr:f:")) != -1) {
+	while ((option = getopt(argc, argv, "tnr:")) != -1) {
 		timed |= option == 't';
 		if (option == 'n')
 			env.stack = false;
 		else if (option == 'r')
 			env.rungs = (unsigned int)atoi(optarg);
-		else if (option == 'f')
-			dumped = optarg;
 	}
 	if (optind == argc) {
 		for (env.rungs = 0; env.rungs <= TRAMP_MEM_ALL; env.rungs = 2 * env.rungs + 1) {

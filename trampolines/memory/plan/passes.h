@@ -11,8 +11,8 @@
  *	weights		weights.c	edges, order, polls, facts	blocks.freq, edges.freq, plan.weight
  *	branches	demand.c	blocks.decider, edges.freq	insns.need
  *	early		stores.c	insns.need, edges		blocks.anticipated, insns.need
- *	cut		nodes.c		insns				plan.nodes, plan.body, nbody
- *	loops		stores.c	insns.need, members		edges.values; as `known`
+ *	cut		nodes.c		insns				plan.nodes, plan.body, nbody; insns.store, can: at worst
+ *	loops		stores.c	insns.need, members		edges.values, blocks.want; as `known`
  *	merges		stores.c	blocks.anticipated, real	edges.values; as `known`
  *	headers		headers.c	blocks.real, edges.values	blocks.end, header, lookahead; edges.implied, own_node
  *	computations	demand.c	blocks.end, insns.can		blocks.want, insns.keep
@@ -23,6 +23,8 @@
  *
  * known.c is no pass but a dataflow problem that `loops` and `merges` solve, again each time that they have stored more:
  * it writes blocks.real (and trial), insns.store, insns.can, and narrows edges.values.
+ *
+ * tests/unit/memplan/passes prints what each pass has changed in the plan of a function.
  */
 #ifndef SONDE_TRAMPOLINES_MEMORY_PLAN_PASSES_H
 #define SONDE_TRAMPOLINES_MEMORY_PLAN_PASSES_H
