@@ -10,6 +10,8 @@
  *    that was locked is still the one in the folder. So a later job moves it once; its other ranks
  *    then find a folder with their own job's marker.
  *
+ * What a program was given, and where its memory is, concerns nobody else: folders are 0700, files 0600.
+ *
  * Where the file system has no locks, the first and the last of this still hold for most cases.
  */
 #include "launcher/common/tracedir.h"
@@ -94,7 +96,7 @@ static bool put_in_place(const char *temp, const char *marker)
 
 static int write_marker(const char *temp, const struct job *job)
 {
-	int fd = open(temp, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	int fd = open(temp, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 
 	if (fd < 0)
 		return -1;
@@ -156,7 +158,7 @@ static int mark(const char *marker, const struct job *job, struct tracedir *td)
 
 static int make_new(const char *marker, const struct job *job, struct tracedir *td)
 {
-	if (mkdir(td->top, 0777) != 0 && errno != EEXIST) {
+	if (mkdir(td->top, 0700) != 0 && errno != EEXIST) {
 		msg_error("%s: the trace cannot be written there: %m", td->top);
 		return FAILED;
 	}
@@ -316,7 +318,7 @@ static int make_rank_folder(struct tracedir *td)
 			td->path = NULL;
 			return fail(td->top, "out of memory");
 		}
-		if (mkdir(td->path, 0777) == 0)
+		if (mkdir(td->path, 0700) == 0)
 			return DONE;
 		if (errno != EEXIST) {
 			msg_error("%s: cannot be made: %m", td->path);

@@ -70,6 +70,16 @@ fi
 check_status 0 sonde "${work[@]}" -o moved -- sh -c "cd / && $programs/ends 1 return; :"
 [ -f moved/metadata ] || fail "where did the trace go?"
 
+# Nobody else reads a trace, whatever the umask says; a rank's neither.
+(
+	umask 000
+	check_status 3 sonde -F '*' --mem "${work[@]}" -o private -- "$programs/ends" 5 exit
+	PMI_RANK=1 PMI_SIZE=2 check_status 3 sonde "${work[@]}" -o private-ranks -- "$programs/ends" 5 exit
+) || exit 1
+[ -f private-ranks/rank-1/metadata ] && [ -n "$(ls private/*.memory)" ] || fail "not all kinds of files"
+[ -z "$(find private private-ranks -perm /077)" ] || fail "for others: $(find private private-ranks -perm /077 -ls)"
+[ "$(stat -c %a private)" = 700 ] && [ "$(stat -c %a private/metadata)" = 600 ] || fail "not for its owner"
+
 # A trace that is deleted meanwhile: the program does not notice, the user is told.
 check_status 5 sonde "${work[@]}" -o gone -- sh -c "rm -r gone; exit 5"
 check_contains err '^sonde: gone: the trace was deleted while it was recorded$'

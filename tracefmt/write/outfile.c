@@ -16,7 +16,7 @@ bool tf_outfile_create(struct tf_outfile *f, int dirfd, const char *name)
 		return false;
 	}
 	strcpy(f->name, name);
-	fd = openat(dirfd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+	fd = openat(dirfd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		return false;
 	close(fd);

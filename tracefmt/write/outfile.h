@@ -16,7 +16,7 @@ struct tf_outfile {
 	uint64_t size;	/* of the pieces written so far */
 };
 
-/* Creates the file, which must not exist.  False: errno says why. */
+/* Creates the file, which must not exist, for the user alone (0600).  False: errno says why. */
 __attribute__((warn_unused_result)) bool tf_outfile_create(struct tf_outfile *f, int dirfd,
 							   const char *name);
 

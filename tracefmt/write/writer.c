@@ -214,7 +214,7 @@ static enum sonde_trace_status open_dir(struct tf_writer *w, const char *dir)
 	w->dir = strdup(dir);
 	if (!w->dir)
 		return SONDE_TRACE_E_NOMEM;
-	if (mkdir(dir, 0777) && errno != EEXIST)
+	if (mkdir(dir, 0700) && errno != EEXIST)
 		return SONDE_TRACE_E_SYSTEM;
 	w->dirfd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (w->dirfd < 0 || !tf_outfile_create(&w->metadata, w->dirfd, "metadata"))

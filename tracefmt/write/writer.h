@@ -60,7 +60,7 @@ struct tf_start {
 
 /*
  * Creates the trace in directory @dir (the folder itself: of a rank, when there is one), which is
- * made when it does not exist.  Nothing that is there already is touched: a trace in it is an
+ * made when it does not exist, for the user alone (0700): a trace holds arguments and addresses.  Nothing that is there already is touched: a trace in it is an
  * error.
  * Errors: E_SYSTEM (*@out is NULL, errno set; EEXIST: holds a trace already), E_NOMEM, E_INVALID.
  */
