@@ -29,9 +29,8 @@ static struct ring_region regions[MAX_REGIONS];
 static _Atomic uint32_t nregions;
 static _Atomic uint32_t region_lock;
 
-/* The first region of pools is in the configuration. */
-static uint64_t pool_regions[MAX_POOL_REGIONS];
-static _Atomic uint32_t npool_regions;
+/* The first region of pools is in the configuration; these follow, up to the first 0. */
+static _Atomic uint64_t pool_regions[MAX_POOL_REGIONS];
 
 static struct ring_head *region_ring(const struct ring_region *r, uint32_t i)
 {
@@ -61,7 +60,7 @@ static int is_pool(uint64_t base)
 {
 	if (base - sonde_rt_config.pools < sonde_rt_config.npools * RT_POOL_BYTES)
 		return 1;
-	for (uint32_t i = 0; i < npool_regions; i++)
+	for (uint32_t i = 0; i < MAX_POOL_REGIONS && pool_regions[i]; i++)
 		if (base - pool_regions[i] < (uint64_t)POOLS_A_REGION * RT_POOL_BYTES)
 			return 1;
 	return 0;
@@ -95,7 +94,7 @@ static struct rt_thread *find_pool(pool_test test, void *arg)
 	struct rt_thread *t;
 
 	t = scan_pools(sonde_rt_config.pools, sonde_rt_config.npools, test, arg);
-	for (uint32_t i = 0; !t && i < npool_regions; i++)
+	for (uint32_t i = 0; !t && i < MAX_POOL_REGIONS && pool_regions[i]; i++)
 		t = scan_pools(pool_regions[i], POOLS_A_REGION, test, arg);
 	return t;
 }
@@ -156,13 +155,18 @@ static uint32_t sweep_exited(int32_t pid)
 #define MAP_PRIVATE_ANON 0x22
 #define ADVISE_WIPEONFORK 18
 
-/* Another region of pools; 0 when there is no memory. */
+/*
+ * Another region of pools; 0 when there is no memory.  Another thread may have added one meanwhile, in the same place:
+ * then that one serves both.
+ */
 static int add_pools(void)
 {
-	uint32_t n = __atomic_fetch_add((uint32_t *)&npool_regions, 0, __ATOMIC_RELAXED);
-	uint64_t bytes = (uint64_t)POOLS_A_REGION * RT_POOL_BYTES;
+	uint64_t bytes = (uint64_t)POOLS_A_REGION * RT_POOL_BYTES, none = 0;
+	uint32_t n = 0;
 	int64_t p;
 
+	while (n < MAX_POOL_REGIONS && pool_regions[n])
+		n++;
 	if (n == MAX_POOL_REGIONS)
 		return 0;
 	p = sys6(__NR_mmap, 0, bytes, PROT_RW, MAP_PRIVATE_ANON, (uint64_t)-1, 0);
@@ -172,8 +176,9 @@ static int add_pools(void)
 		sys2(__NR_munmap, p, bytes);
 		return 0;
 	}
-	pool_regions[n] = (uint64_t)p;
-	__atomic_store_n((uint32_t *)&npool_regions, n + 1, __ATOMIC_RELEASE);
+	if (!__atomic_compare_exchange_n((uint64_t *)&pool_regions[n], &none, (uint64_t)p, 0, __ATOMIC_RELEASE,
+					 __ATOMIC_RELAXED))
+		sys2(__NR_munmap, p, bytes);
 	return 1;
 }
 
@@ -386,7 +391,7 @@ struct rt_thread *rt_register(uint64_t tcb)
 	t = find_pool(claim_pool, &tid);
 	if (!t && sweep_exited(pid))
 		t = find_pool(claim_pool, &tid);
-	if (!t && add_pools())
+	while (!t && add_pools())
 		t = find_pool(claim_pool, &tid);
 	if (!t)
 		return NULL;

@@ -35,3 +35,9 @@ tests_unit_runtime_sample_CPPFLAGS = $(AM_CPPFLAGS)
 tests_unit_runtime_sample_CCASFLAGS = $(AM_CCASFLAGS) -I$(top_srcdir)
 tests_unit_runtime_sample_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_runtime_sample_LDADD = libmemtrace.la libtrampolines.la $(CMOCKA_LIBS) -lpthread
+
+PURE_TESTS += tests/unit/runtime/registry
+tests_unit_runtime_registry_SOURCES = tests/unit/runtime/registry.c runtime/registry.c
+tests_unit_runtime_registry_CPPFLAGS = $(AM_CPPFLAGS)
+tests_unit_runtime_registry_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_runtime_registry_LDADD = $(CMOCKA_LIBS) -lpthread
