@@ -118,6 +118,7 @@ sonde_SOURCES = \
 	launcher/collect/analysis.h \
 	launcher/inspect/anatomy.c \
 	launcher/inspect/anatomy.h \
+	launcher/collect/collector-fault.c \
 	launcher/collect/collector-libraries.c \
 	launcher/collect/collector-memory.c \
 	launcher/collect/collector-private.h \

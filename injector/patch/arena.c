@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "config.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -20,10 +21,22 @@ static uint64_t pages(uint64_t bytes)
 	return (bytes + PAGE - 1) & ~(PAGE - 1);
 }
 
+int inj_memfd(const char *name, uint64_t bytes)
+{
+	int fd = memfd_create(name, MFD_ALLOW_SEALING);
+
+	if (fd < 0)
+		return -1;
+	if (ftruncate(fd, (off_t)bytes) == 0 && fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
+		return fd;
+	close(fd);
+	return -1;
+}
+
 static void *create_memfd(struct inj_code *code)
 {
-	code->fd = memfd_create("sonde-code", 0);
-	if (code->fd < 0 || ftruncate(code->fd, (off_t)code->size) < 0)
+	code->fd = inj_memfd("sonde-code", code->size);
+	if (code->fd < 0)
 		return MAP_FAILED;
 	return mmap(NULL, code->size, PROT_READ | PROT_WRITE, MAP_SHARED, code->fd, 0);
 }

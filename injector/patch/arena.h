@@ -37,6 +37,12 @@ struct inj_code {
 };
 
 /*
+ * A memfd of @bytes, inheritable, whose size nobody can change any more: whoever shares memory with a program that cuts
+ * it off dies of SIGBUS.  -1: errno says why.
+ */
+int inj_memfd(const char *name, uint64_t bytes) INJ_CHECK;
+
+/*
  * Creates the memfd, @size bytes, inheritable (for the program, until inj_code_map()); with @for_perf the
  * segment, which goes with the last of the processes that have it mapped.  Errors: SYSTEM.
  */

@@ -103,8 +103,8 @@ static enum inj_status close_chunk(struct work *w)
 		if (status == INJ_OK)
 			status = put_table(w->s, probes, nprobes * sizeof(*probes), &m.probes);
 		if (status == INJ_OK) {
-			maps->v[maps->count] = m;
-			__atomic_store_n(&maps->count, maps->count + 1, __ATOMIC_RELEASE);
+			maps->v[w->s->mirrors.nmaps++] = m;
+			__atomic_store_n(&maps->count, w->s->mirrors.nmaps, __ATOMIC_RELEASE);
 		}
 	}
 	free(c->pieces);
@@ -132,7 +132,7 @@ static enum inj_status open_chunk(struct work *w, size_t want)
 
 	if (status != INJ_OK)
 		return status;
-	if (w->s->mirrors.maps->count == RT_MAX_CODEMAPS)
+	if (w->s->mirrors.nmaps == RT_MAX_CODEMAPS)
 		return INJ_NO_ROOM;
 	len = len > MAX_CHUNK ? MAX_CHUNK : len;
 	len = len < want ? want : len;

@@ -109,7 +109,8 @@ struct inj_mirrors {
 	uint32_t next_node;  /* id, less 1 */
 	struct inj_described *described;
 	size_t ndescribed, described_published; /* the latter for the caller */
-	struct rt_codemaps *maps; /* as the program sees it */
+	struct rt_codemaps *maps; /* as the program sees it; written only */
+	uint32_t nmaps; /* in it */
 	uint64_t maps_addr;
 	bool full; /* no more code maps, or event ids */
 	uint32_t unled;	     /* system calls for signal handlers that do not lead to the runtime */

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "injector/patch/arena.h"
 #include "launcher/collect/analysis-private.h"
 #include "launcher/common/message.h"
 #include "memtrace/compile.h"
@@ -18,8 +19,8 @@ int analysis_compile(struct analysis *a)
 
 	if (!mt_compile_wanted())
 		return -1;
-	fd = memfd_create("sonde-compiled", 0);
-	if (fd >= 0 && ftruncate(fd, MT_BYTES) == 0)
+	fd = inj_memfd("sonde-compiled", MT_BYTES);
+	if (fd >= 0)
 		p = mmap(NULL, MT_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
 	if (p == MAP_FAILED) {
 		if (fd >= 0)
@@ -29,6 +30,12 @@ int analysis_compile(struct analysis *a)
 	a->shared = p;
 	a->shared_fd = fd;
 	return fd;
+}
+
+const void *analysis_shared(const struct analysis *a, uint64_t *bytes)
+{
+	*bytes = MT_BYTES;
+	return a ? a->shared : NULL;
 }
 
 void analysis_compile_at(struct analysis *a, uint64_t run)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Modules' code for memory accesses runs in our process: if it faults, that ends us, but the user is told
- * whose fault it was.
+ * whose fault it was.  Of SIGBUS collector-fault.c has the handler.
  */
 #include <signal.h>
 #include <stddef.h>
@@ -13,7 +13,7 @@
 static const char *volatile running;
 
 /* Returns to the fault, which then ends us. */
-static void tell(int sig)
+void analysis_fault(int sig)
 {
 	if (running)
 		msg_error("module %s: %s in its code for memory accesses: recording ends here, the program goes on",
@@ -22,8 +22,8 @@ static void tell(int sig)
 
 void analysis_watch(void)
 {
-	static const int faults[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT };
-	struct sigaction action = { .sa_handler = tell, .sa_flags = SA_RESETHAND };
+	static const int faults[] = { SIGSEGV, SIGILL, SIGFPE, SIGABRT };
+	struct sigaction action = { .sa_handler = analysis_fault, .sa_flags = SA_RESETHAND };
 
 	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
 		sigaction(faults[i], &action, NULL);

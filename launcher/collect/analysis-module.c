@@ -187,7 +187,6 @@ void analysis_free(struct analysis *a)
 	if (a->profile)
 		memprofile_free(a->profile);
 	free(a->modules);
-	free(a->chunk);
 	free(a);
 }
 

@@ -40,8 +40,6 @@ struct analysis {
 	bool full; /* of sums; has been said */
 	bool failed; /* has been said */
 	bool watched; /* for modules' faults */
-	void *chunk; /* a copy */
-	size_t room;
 	struct mt_access batch[ANALYSIS_BATCH];
 };
 

@@ -117,22 +117,6 @@ static bool says_all(const struct md_chunk *head)
 	return head->kind == MD_CHUNK_START || head->kind == MD_CHUNK_STATE;
 }
 
-static bool copy(struct analysis *a, const void *chunk, size_t bytes)
-{
-	if (bytes > a->room) {
-		void *p = realloc(a->chunk, bytes);
-
-		if (!p) {
-			out_of_memory(a);
-			return false;
-		}
-		a->chunk = p;
-		a->room = bytes;
-	}
-	memcpy(a->chunk, chunk, bytes);
-	return true;
-}
-
 void analysis_chunk(struct analysis_thread *t, const void *chunk, size_t bytes, bool lost)
 {
 	struct md_chunk head = { 0 };
@@ -141,12 +125,8 @@ void analysis_chunk(struct analysis_thread *t, const void *chunk, size_t bytes, 
 		return;
 	if (lost && !t->broken)
 		note_gap(t);
-	if (!copy(t->a, chunk, bytes)) {
-		note_gap(t);
-		return;
-	}
 	if (bytes >= sizeof(head))
-		memcpy(&head, t->a->chunk, sizeof(head));
+		memcpy(&head, chunk, sizeof(head));
 	if (t->broken && !says_all(&head))
 		return;
 	t->broken = false;
@@ -155,7 +135,7 @@ void analysis_chunk(struct analysis_thread *t, const void *chunk, size_t bytes, 
 	else if (t->most != UINT64_MAX)
 		unbound(t);
 	t->tsc = head.tsc;
-	if (mt_feed(t->machine, t->a->chunk, bytes) != MT_OK || give(t) != MT_OK)
+	if (mt_feed(t->machine, chunk, bytes) != MT_OK || give(t) != MT_OK)
 		note_gap(t);
 }
 
@@ -213,7 +193,8 @@ struct analysis_thread *analysis_begin(struct analysis *a, pid_t pid, pid_t tid,
 static void take_data(struct analysis_thread *t, size_t i, const struct ring_results *r)
 {
 	struct sonde_thread *thread = &t->members[i]->thread;
-	uint32_t at = r->part[i].at, bytes = r->part[i].bytes;
+	uint32_t at = __atomic_load_n(&r->part[i].at, __ATOMIC_RELAXED);
+	uint32_t bytes = __atomic_load_n(&r->part[i].bytes, __ATOMIC_RELAXED);
 
 	if (!bytes || at > sizeof(r->data) || bytes > sizeof(r->data) - at)
 		return;
@@ -236,7 +217,7 @@ static void take_sum(struct analysis_thread *t, const struct ring_sum *shared)
 
 void analysis_results(struct analysis_thread *t, const struct ring_results *r)
 {
-	uint32_t nsums = r->nsums;
+	uint32_t nsums = __atomic_load_n(&r->nsums, __ATOMIC_RELAXED);
 
 	if (!t)
 		return;

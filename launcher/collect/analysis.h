@@ -20,6 +20,11 @@
 struct analysis;
 struct ring_results;
 
+/* A signal of a fault: says so if it was in a module's code. */
+void analysis_fault(int sig);
+/* Memory that is shared with the program for compiled code, and its @bytes.  NULL: there is none, or @a is NULL. */
+const void *analysis_shared(const struct analysis *a, uint64_t *bytes);
+
 /*
  * Loads those of @modules that take memory accesses.  *@out: NULL if there are none.  Returns 0, or EXIT_USAGE after a
  * message.  @modules has to live as long.
@@ -58,7 +63,7 @@ struct analysis_thread;
 /* A thread begins.  NULL: no memory; the others do nothing then. */
 struct analysis_thread *analysis_begin(struct analysis *a, pid_t pid, pid_t tid, const char *name);
 
-/* Its next chunk; it may be written to meanwhile.  @lost: some in front of it are missing. */
+/* Its next chunk, which is copied from what the program can write to.  @lost: some in front of it are missing. */
 void analysis_chunk(struct analysis_thread *t, const void *chunk, size_t bytes, bool lost);
 
 /*

@@ -26,7 +26,7 @@ static enum inj_status mail_syscall(struct inj_target *t, long nr, const uint64_
 		uint32_t state = atomic_load_explicit(&m->state, memory_order_acquire);
 
 		if (state == RING_MAIL_ASKED) {
-			*result = m->result;
+			*result = __atomic_load_n(&m->result, __ATOMIC_RELAXED);
 			return INJ_OK;
 		}
 		if (state != RING_MAIL_CALL)
@@ -77,8 +77,8 @@ bool collector_serve_mail(struct collector *c)
 
 	if (atomic_load_explicit(&m->state, memory_order_acquire) != RING_MAIL_ASKED)
 		return false;
-	if (m->pid == c->program) {
-		instrument_late(c, m->pid);
+	if (__atomic_load_n(&m->pid, __ATOMIC_RELAXED) == c->program) {
+		instrument_late(c, c->program);
 	} else if (!c->told_children) {
 		c->told_children = true;
 		msg_warn("libraries that forked children load are not instrumented");

@@ -24,8 +24,12 @@ static void note_mem_lost(struct collector *c, struct feed *f)
 	f->mem_lost = lost;
 }
 
-static void give_chunk(struct collector *c, struct feed *f, const void *chunk, uint32_t bytes)
+/* Of @shared no more is read than a copy is made of: the program may write to it meanwhile. */
+static void give_chunk(struct collector *c, struct feed *f, const void *shared, uint32_t bytes)
 {
+	void *chunk = c->chunk;
+
+	memcpy(chunk, shared, bytes);
 	if (c->options->mem_keep)
 		collector_check(c, tf_thread_memory(f->thread, chunk, bytes));
 	if (c->analysis)
@@ -97,7 +101,7 @@ bool collector_drain_memory(struct collector *c, struct feed *f)
 
 		if (atomic_load_explicit(&sub->state, memory_order_acquire) != RING_SUB_FULL)
 			break;
-		used = mem_used(c, sub->used);
+		used = mem_used(c, __atomic_load_n(&sub->used, __ATOMIC_RELAXED));
 		drain_mem(c, f, used);
 		free_mem(c, f, used);
 		any = true;
@@ -145,9 +149,9 @@ static void end_mem(struct collector *c, struct feed *f, uint32_t zeros)
 static void finish_analysis(struct collector *c, struct feed *f)
 {
 	const struct ring_analysis *a = shared_of(c, f);
-	uint32_t closing = a->closing_bytes;
+	uint32_t closing = __atomic_load_n(&a->closing_bytes, __ATOMIC_RELAXED);
 
-	drain_mem(c, f, mem_used(c, a->chunk_bytes));
+	drain_mem(c, f, mem_used(c, __atomic_load_n(&a->chunk_bytes, __ATOMIC_RELAXED)));
 	give_chunk(c, f, a->closing, closing < sizeof(a->closing) ? closing : sizeof(a->closing));
 	f->mem_open = false;
 }

@@ -7,6 +7,7 @@
 #define SONDE_LAUNCHER_COLLECT_COLLECTOR_PRIVATE_H
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 
 #include "launcher/collect/collector.h"
@@ -28,7 +29,7 @@ struct process {
 struct feed {
 	struct ring_head *head; /* mapped when first used */
 	struct tf_thread *thread;
-	pid_t pid;
+	pid_t pid, tid; /* as it said when it began */
 	uint32_t sub; /* next to be drained */
 	uint32_t pos; /* in it: bytes drained */
 	uint64_t lost;
@@ -51,6 +52,10 @@ struct collector {
 	uint32_t mem_bytes; /* a sub-buffer of a memory stream; 0: there are none */
 	bool inproc; /* rings end with struct ring_analysis */
 	struct feed *feeds;
+	uint32_t rings; /* of them, that may have been in use */
+	void *chunk; /* of a memory stream: a copy, which the program cannot change; mem_bytes */
+	uint64_t *counts; /* of a thread: a copy; functions of them */
+	volatile sig_atomic_t faults, faults_noted; /* in shared memory */
 	struct process *processes;
 	size_t nprocesses;
 	struct tf_writer *writer;
@@ -77,8 +82,15 @@ uint64_t collector_counts_offset(const struct collector *c);
 uint64_t collector_memory_offset(const struct collector *c);
 /* 0: there is none. */
 uint64_t collector_analysis_offset(const struct collector *c);
-/* How many rings may be in use. */
-uint32_t collector_rings(const struct collector *c);
+/* How many rings may be in use; never less than before, whatever the program says. */
+uint32_t collector_rings(struct collector *c);
+
+/* ---- faults in shared memory (collector-fault.c) ---- */
+
+/* From now on they are survived, in this process; NULL: no more.  Not before the program runs, which inherits what is ignored. */
+void collector_guard(struct collector *c);
+/* There may have been one while the thread's ring was read: if so, it is said, and the thread's records are damaged. */
+void collector_note_faults(struct collector *c, struct feed *f);
 
 /* ---- processes (collector-processes.c) ---- */
 

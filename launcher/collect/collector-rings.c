@@ -35,7 +35,8 @@ static void drain_sub(struct collector *c, struct feed *f, const struct ring_sub
 static void note_lost(struct collector *c, struct feed *f)
 {
 	uint64_t lost = atomic_load_explicit(&f->head->lost, memory_order_relaxed);
-	uint64_t now = __builtin_ia32_rdtsc(), then = f->head->sub[f->sub].start_tsc;
+	uint64_t then = __atomic_load_n(&f->head->sub[f->sub].start_tsc, __ATOMIC_RELAXED);
+	uint64_t now = __builtin_ia32_rdtsc();
 
 	if (lost > f->lost)
 		collector_check(c, tf_thread_lost(f->thread, then < now ? then : now, lost - f->lost));
@@ -56,12 +57,13 @@ bool collector_drain_feed(struct collector *c, struct feed *f, bool live)
 			drain_sub(c, f, sub, 0, false);
 		if (state != RING_SUB_FULL)
 			break;
-		uint32_t used = sub->used;
+		uint32_t used = __atomic_load_n(&sub->used, __ATOMIC_RELAXED);
 
 		drain_sub(c, f, sub, used, true);
 		free_sub(c, f, sub, used);
 		any = true;
 	}
+	collector_note_faults(c, f);
 	return any;
 }
 
@@ -74,7 +76,8 @@ static void drain_rest(struct collector *c, struct feed *f)
 
 		if (state == RING_SUB_FREE)
 			break;
-		drain_sub(c, f, sub, state == RING_SUB_FULL ? sub->used : c->sub_bytes, true);
+		drain_sub(c, f, sub, state == RING_SUB_FULL ? __atomic_load_n(&sub->used, __ATOMIC_RELAXED) : c->sub_bytes,
+			  true);
 		free_sub(c, f, sub, c->sub_bytes);
 	}
 	note_lost(c, f);
@@ -89,11 +92,14 @@ static void note_sampled(struct collector *c, const struct feed *f)
 static void close_thread(struct collector *c, struct feed *f)
 {
 	uint64_t counters[RING_COUNTERS];
-	struct tf_thread_end end = { .counters = counters };
+	struct tf_thread_end end = {
+		.counters = counters, .lost = f->lost, .nested = atomic_load_explicit(&f->head->nested, memory_order_relaxed),
+	};
 	struct tf_thread_stats stats;
 	char comm[32];
 
 	memcpy(counters, (const uint8_t *)f->head + RING_COUNTERS_OFFSET, sizeof(counters));
+	memcpy(c->counts, (const uint8_t *)f->head + collector_counts_offset(c), c->functions * sizeof(*c->counts));
 	analysis_end(f->analysis, counters);
 	f->analysis = NULL;
 	note_sampled(c, f);
@@ -101,15 +107,12 @@ static void close_thread(struct collector *c, struct feed *f)
 	c->totals.events += stats.events;
 	c->totals.damaged += stats.damaged;
 	c->totals.lost += f->lost;
-	c->totals.nested += f->head->nested;
+	c->totals.nested += end.nested;
 	c->totals.threads++;
-	collector_comm(f->pid, f->head->tid, comm, sizeof(comm));
+	collector_comm(f->pid, f->tid, comm, sizeof(comm));
 	end.comm = comm[0] ? comm : NULL;
-	end.lost = f->lost;
-	end.nested = f->head->nested;
 	if (c->functions) {
-		end.calls = (const uint64_t *)(const void *)((const uint8_t *)f->head +
-							     collector_counts_offset(c));
+		end.calls = c->counts;
 		end.ncalls = c->functions;
 	}
 	collector_check(c, tf_thread_close(f->thread, &end));
@@ -124,6 +127,7 @@ void collector_finish_feed(struct collector *c, struct feed *f, bool killed)
 
 	drain_rest(c, f);
 	collector_finish_memory(c, f, killed);
+	collector_note_faults(c, f);
 	close_thread(c, f);
 	/* its memory goes back to the system; whoever has the ring next finds zeros */
 	madvise((char *)f->head + RING_PAGE, c->ring_bytes - RING_PAGE, MADV_REMOVE);
@@ -136,16 +140,18 @@ void collector_finish_feed(struct collector *c, struct feed *f, bool killed)
 
 bool collector_open_feed(struct collector *c, struct feed *f)
 {
+	uint64_t first = __atomic_load_n(&f->head->first_tsc, __ATOMIC_RELAXED);
+	uint32_t ns = __atomic_load_n(&f->head->pid_ns, __ATOMIC_RELAXED);
 	char comm[32];
 
-	f->pid = f->head->pid;
-	collector_comm(f->pid, f->head->tid, comm, sizeof(comm));
-	collector_add_process(c, f->pid, f->head->pid_ns);
-	f->memory = collector_process_memory(c, f->pid, f->head->pid_ns);
-	collector_check(c, tf_thread_create(c->writer, &f->thread, f->pid, f->head->tid,
-				  comm[0] ? comm : NULL, f->head->first_tsc));
+	f->pid = __atomic_load_n(&f->head->pid, __ATOMIC_RELAXED);
+	f->tid = __atomic_load_n(&f->head->tid, __ATOMIC_RELAXED);
+	collector_comm(f->pid, f->tid, comm, sizeof(comm));
+	collector_add_process(c, f->pid, ns);
+	f->memory = collector_process_memory(c, f->pid, ns);
+	collector_check(c, tf_thread_create(c->writer, &f->thread, f->pid, f->tid, comm[0] ? comm : NULL, first));
 	if (f->thread && c->analysis)
-		f->analysis = analysis_begin(c->analysis, f->pid, f->head->tid, comm);
+		f->analysis = analysis_begin(c->analysis, f->pid, f->tid, comm);
 	collector_begin_memory(c, f, comm);
 	return f->thread != NULL;
 }

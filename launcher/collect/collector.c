@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "injector/patch/arena.h"
 #include "launcher/collect/collector-private.h"
 #include "launcher/common/message.h"
 
@@ -62,7 +63,8 @@ static int share(struct collector *c, bool drop)
 {
 	struct ring_control *control;
 
-	if (ftruncate(c->fd, (off_t)collector_bytes(c, c->max_rings)) < 0)
+	c->fd = inj_memfd("sonde-rings", collector_bytes(c, c->max_rings));
+	if (c->fd < 0)
 		return -1;
 	control = mmap(NULL, RING_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, c->fd, 0);
 	if (control == MAP_FAILED)
@@ -105,8 +107,9 @@ struct collector *collector_new(const struct collector_geometry *g, int *fd)
 	c->max_rings = g->max_rings;
 	sampler_begin(&c->sampler, &g->sample);
 	c->feeds = calloc(c->max_rings, sizeof(*c->feeds));
-	c->fd = memfd_create("sonde-rings", 0);
-	if (!c->feeds || c->fd < 0 || share(c, g->drop) < 0)
+	c->chunk = malloc(c->mem_bytes + 1);
+	c->counts = calloc(c->functions + 1, sizeof(*c->counts));
+	if (!c->feeds || !c->chunk || !c->counts || share(c, g->drop) < 0)
 		goto failed;
 	*fd = c->fd;
 	return c;
@@ -120,12 +123,17 @@ void collector_free(struct collector *c)
 {
 	if (!c)
 		return;
+	if (c->started)
+		collector_guard(NULL);
 	for (uint32_t i = 0; c->feeds && i < c->max_rings; i++)
 		if (c->feeds[i].head)
 			munmap(c->feeds[i].head, c->ring_bytes);
 	if (c->control) {
-		/* whoever still runs goes on unrecorded */
-		pthread_mutex_unlock((pthread_mutex_t *)(void *)c->control->collector);
+		/*
+		 * Whoever still runs goes on unrecorded.  Not by pthread_mutex_unlock(), which follows the pointers
+		 * that are in there.
+		 */
+		__atomic_store_n(&c->control->collector[0], RING_FUTEX_OWNER_DIED, __ATOMIC_RELEASE);
 		munmap(c->control, RING_PAGE);
 	}
 	if (c->fd > 0)
@@ -134,6 +142,8 @@ void collector_free(struct collector *c)
 		if (c->processes[i].pidfd >= 0)
 			close(c->processes[i].pidfd);
 	free(c->processes);
+	free(c->counts);
+	free(c->chunk);
 	free(c->feeds);
 	free(c);
 }
@@ -181,11 +191,15 @@ static bool visit_ring(struct collector *c, uint32_t i, bool live)
 	return collector_drain_feed(c, f, live);
 }
 
-uint32_t collector_rings(const struct collector *c)
+uint32_t collector_rings(struct collector *c)
 {
 	uint32_t n = atomic_load_explicit(&c->control->used_rings, memory_order_acquire);
 
-	return n < c->max_rings ? n : c->max_rings;
+	if (n > c->max_rings)
+		n = c->max_rings;
+	if (n > c->rings)
+		c->rings = n;
+	return c->rings;
 }
 
 static bool drain_all(struct collector *c, bool live)
@@ -326,6 +340,7 @@ int collector_start(struct collector *c, struct tf_writer *w, struct inj_session
 	c->program = program;
 	collector_add_process(c, program, collector_namespace());
 	c->options = o;
+	collector_guard(c);
 	if (c->analysis)
 		analysis_trace(c->analysis, w);
 	collector_tell(c);

@@ -53,22 +53,25 @@ static int64_t in_ns(const struct sampler *s, uint64_t ticks)
 
 /* ---- what was done ---- */
 
-/* Ticks of the phase that is not over. */
-static double open_ticks(const struct ring_head *head, uint32_t phase, uint64_t now)
+/* Ticks of the phase that is not over, of a thread that began at @first. */
+static double open_ticks(const struct ring_sample *r, uint64_t first, uint32_t phase, uint64_t now)
 {
-	uint64_t began = atomic_load(&head->sample.began);
-
-	return atomic_load(&head->sample.phase) == phase && now > began && began > head->first_tsc ? (double)(now - began) : 0;
+	return r->phase == phase && now > r->began && r->began > first ? (double)(now - r->began) : 0;
 }
 
 void sampled_add(struct sampled_sums *to, const struct sampler *s, const struct ring_head *head, uint64_t now)
 {
-	const struct ring_sample *r = &head->sample;
-	double on = open_ticks(head, RING_PHASE_ON, now), off = open_ticks(head, RING_PHASE_OFF, now);
+	uint64_t first = __atomic_load_n(&head->first_tsc, __ATOMIC_RELAXED);
+	struct ring_sample copy;
+	const struct ring_sample *r = &copy;
+	double on, off;
 
+	memcpy(&copy, (const void *)&head->sample, sizeof(copy));
+	on = open_ticks(r, first, RING_PHASE_ON, now);
+	off = open_ticks(r, first, RING_PHASE_OFF, now);
 	to->bursts += r->bursts;
 	to->on += (double)r->on_ticks + on;
-	to->lived += (double)now - (double)head->first_tsc;
+	to->lived += (double)now - (double)first;
 	to->on_units += (double)r->on_units;
 	to->off_units += (double)r->off_units;
 	if (s->by != RING_SAMPLE_COST)
@@ -165,7 +168,7 @@ int64_t sampler_visit(const struct sampler *s, struct ring_head *head, struct sa
 	}
 	if (now < f->due)
 		return in_ns(s, f->due - now);
-	write_zero(mem, phase == RING_PHASE_OFF ? r->off_at : r->limit_at);
+	write_zero(mem, __atomic_load_n(phase == RING_PHASE_OFF ? &r->off_at : &r->limit_at, __ATOMIC_RELAXED));
 	f->due = now + f->wait;
 	if ((double)f->wait < AGAIN_MAX_NS / 1e9 * s->hz)
 		f->wait *= 2;

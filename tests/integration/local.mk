@@ -25,6 +25,7 @@ INTEGRATION_TESTS += \
 	tests/integration/functions-oracle.sh \
 	tests/integration/functions-stress.sh \
 	tests/integration/harness.sh \
+	tests/integration/hostile.sh \
 	tests/integration/ifunc.sh \
 	tests/integration/installed.sh \
 	tests/integration/ipara.sh \
@@ -140,6 +141,7 @@ TRACEE_FILES += \
 	tests/programs/env.c \
 	tests/programs/forks.c \
 	tests/programs/gsbase.c \
+	tests/programs/hostile.c \
 	tests/programs/ipara.c \
 	tests/programs/jumps.c \
 	tests/programs/libouter.c \
@@ -167,6 +169,7 @@ TRACEES += \
 	tests/programs/env \
 	tests/programs/forks \
 	tests/programs/gsbase \
+	tests/programs/hostile \
 	tests/programs/ipara \
 	tests/programs/jumps \
 	tests/programs/libouter.so \
@@ -225,3 +228,4 @@ tests/programs/%-static: tests/programs/%.cc
 	$(AM_V_CXXLD)$(MKDIR_P) $(@D) && $(CXX) $(PROGRAM_CFLAGS) -static $(PROGRAM_ARGS)
 tests/programs/libouter.so tests/programs/loads: PROGRAM_LIBS = -ldl -pthread -Wl,-rpath,'$$ORIGIN'
 tests/programs/accesses tests/programs/bursts: PROGRAM_LIBS = -pthread
+tests/programs/hostile: PROGRAM_LIBS = -pthread -I$(top_srcdir)

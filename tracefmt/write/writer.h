@@ -230,6 +230,9 @@ TF_CHECK enum sonde_trace_status tf_thread_drain(struct tf_thread *t, const stru
  */
 TF_CHECK enum sonde_trace_status tf_thread_lost(struct tf_thread *t, uint64_t tsc, uint64_t count);
 
+/* Memory that held records of it could not be read: one more record counts as damaged. */
+void tf_thread_damaged(struct tf_thread *t);
+
 /*
  * The thread's stack is a new one: all open frames are forgotten (execve; a thread id used again;
  * in a forked child with its parent's ring).  They are recorded as unwound.

@@ -43,3 +43,9 @@ INTEGRATION_TESTS += \
 	tests/integration/commandline.sh \
 	tests/integration/manual.sh \
 	tests/integration/ranks.sh
+
+PURE_TESTS += tests/unit/launcher/faults
+tests_unit_launcher_faults_SOURCES = tests/unit/launcher/faults.c launcher/collect/collector-fault.c
+tests_unit_launcher_faults_CPPFLAGS = $(AM_CPPFLAGS)
+tests_unit_launcher_faults_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_launcher_faults_LDADD = $(CMOCKA_LIBS)

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * Memory that is shared with the program can be gone when it is read here: the system has no page for it any more, or the
+ * page is broken.  Zeros take its place, and that of all behind it in the same mapping, in our process only: as if nothing
+ * had been recorded there.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <sys/mman.h>
+
+#include "launcher/collect/collector-private.h"
+#include "launcher/common/message.h"
+
+static struct collector *guarded;
+
+/* The end of what is mapped at @at, if @addr lies in it; else 0. */
+static uintptr_t end_of(uintptr_t addr, const void *at, uint64_t bytes)
+{
+	uintptr_t start = (uintptr_t)at;
+
+	return at && addr >= start && addr - start < bytes ? start + bytes : 0;
+}
+
+static uintptr_t shared_end(const struct collector *c, uintptr_t addr)
+{
+	uint64_t bytes = 0;
+	const void *at = analysis_shared(c->analysis, &bytes);
+	uintptr_t end = end_of(addr, c->control, RING_PAGE);
+
+	if (!end)
+		end = end_of(addr, at, bytes);
+	for (uint32_t i = 0; i < c->max_rings && !end; i++)
+		end = end_of(addr, c->feeds[i].head, c->ring_bytes);
+	return end;
+}
+
+/* Whatever else faults ends us, as if there were no handler. */
+static void on_fault(int sig, siginfo_t *info, void *context)
+{
+	uintptr_t page = (uintptr_t)info->si_addr & ~(uintptr_t)(COLLECTOR_PAGE - 1);
+	uintptr_t end = info->si_code > 0 ? shared_end(guarded, page) : 0;
+	int saved = errno;
+
+	(void)context;
+	if (end && mmap((void *)page, end - page, PROT_READ | PROT_WRITE, MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+			-1, 0) != MAP_FAILED) {
+		guarded->faults++;
+		errno = saved;
+		return;
+	}
+	analysis_fault(sig);
+	signal(sig, SIG_DFL);
+	raise(sig);
+}
+
+void collector_guard(struct collector *c)
+{
+	struct sigaction action = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO };
+
+	guarded = c;
+	if (!c)
+		action = (struct sigaction){ .sa_handler = SIG_DFL };
+	sigaction(SIGBUS, &action, NULL);
+}
+
+void collector_note_faults(struct collector *c, struct feed *f)
+{
+	if (c->faults == c->faults_noted)
+		return;
+	if (!c->faults_noted)
+		msg_error("memory that is shared with the program is gone: what was recorded there is lost");
+	c->faults_noted = c->faults;
+	tf_thread_damaged(f->thread);
+}
