@@ -12,6 +12,7 @@ libtrampolines_la_SOURCES = \
 	trampolines/insn/x86-64/displace.h \
 	trampolines/insn/x86-64/emit.c \
 	trampolines/insn/x86-64/emit.h \
+	trampolines/insn/x86-64/encode.h \
 	trampolines/wrap/x86-64/enclose.c \
 	trampolines/wrap/x86-64/enclose.h \
 	trampolines/wrap/x86-64/keep.c \

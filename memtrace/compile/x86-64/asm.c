@@ -3,6 +3,10 @@
 
 #include <string.h>
 
+#include "trampolines/insn/x86-64/encode.h"
+
+_Static_assert((int)MTC_NONE == X86_NONE, "no register");
+
 void mtc_u8(struct mtc_asm *a, uint8_t v)
 {
 	if (a->at < a->end)
@@ -34,13 +38,13 @@ void mtc_u64(struct mtc_asm *a, uint64_t v)
 /* Prefixes and opcode; r, x, b: the numbers whose fourth bits they are. */
 static void head(struct mtc_asm *a, unsigned int width, unsigned int op, uint8_t r, uint8_t x, uint8_t b)
 {
-	uint8_t rex = (uint8_t)((width == 8 ? 8 : 0) | (r >> 3 & 1) << 2 | (x >> 3 & 1) << 1 | (b >> 3 & 1));
+	uint8_t rex = x86_rex(width == 8, r, x, b);
 
 	if (width == 2)
 		mtc_u8(a, 0x66);
 	/* With any REX, numbers 4 to 7 of byte registers are the low bytes of rsp, rbp, rsi, rdi. */
-	if (rex || width == 1)
-		mtc_u8(a, 0x40 | rex);
+	if (rex != 0x40 || width == 1)
+		mtc_u8(a, rex);
 	if (op >> 8)
 		mtc_u8(a, (uint8_t)(op >> 8));
 	mtc_u8(a, (uint8_t)op);
@@ -49,47 +53,24 @@ static void head(struct mtc_asm *a, unsigned int width, unsigned int op, uint8_t
 void mtc_rm(struct mtc_asm *a, unsigned int width, unsigned int op, uint8_t reg, uint8_t rm)
 {
 	head(a, width, op, reg, 0, rm);
-	mtc_u8(a, (uint8_t)(0xc0 | (reg & 7) << 3 | (rm & 7)));
+	mtc_u8(a, x86_modrm(3, reg, rm));
 }
 
 uint8_t *mtc_rm_rip(struct mtc_asm *a, unsigned int width, unsigned int op, uint8_t reg)
 {
 	head(a, width, op, reg, 0, 0);
-	mtc_u8(a, (uint8_t)((reg & 7) << 3 | 5));
+	mtc_u8(a, x86_modrm(0, reg, 5));
 	mtc_u32(a, 0);
 	return a->at - 4;
 }
 
-static void disp(struct mtc_asm *a, unsigned int mod, int32_t v)
-{
-	if (mod == 1)
-		mtc_u8(a, (uint8_t)v);
-	else if (mod == 2)
-		mtc_u32(a, (uint32_t)v);
-}
-
 void mtc_rm_mem(struct mtc_asm *a, unsigned int width, unsigned int op, uint8_t reg, struct mtc_mem m)
 {
-	uint8_t base = m.base == MTC_NONE ? 0 : m.base, index = m.index == MTC_NONE ? 0 : m.index;
-	uint8_t field = (uint8_t)((reg & 7) << 3);
-	unsigned int mod = m.disp == (int8_t)m.disp ? 1 : 2;
+	struct x86_mem to = { .base = m.base, .index = m.index, .scale = m.scale, .disp = m.disp };
+	uint8_t mem[X86_MEM_MAX];
 
-	head(a, width, op, reg, index, base);
-	if (m.base == MTC_NONE) {	/* SIB without a base */
-		mtc_u8(a, field | 4);
-		mtc_u8(a, (uint8_t)(m.scale << 6 | (m.index == MTC_NONE ? 4 : index & 7) << 3 | 5));
-		mtc_u32(a, (uint32_t)m.disp);
-		return;
-	}
-	if (m.disp == 0 && (base & 7) != MTC_RBP)
-		mod = 0;
-	if (m.index == MTC_NONE && (base & 7) != MTC_RSP) {
-		mtc_u8(a, (uint8_t)(mod << 6 | field | (base & 7)));
-	} else {
-		mtc_u8(a, (uint8_t)(mod << 6 | field | 4));
-		mtc_u8(a, (uint8_t)(m.scale << 6 | (m.index == MTC_NONE ? 4 : index & 7) << 3 | (base & 7)));
-	}
-	disp(a, mod, m.disp);
+	head(a, width, op, reg, m.index, m.base);
+	bytes(a, mem, x86_put_mem(mem, reg, to, X86_DISP0));
 }
 
 void mtc_mov(struct mtc_asm *a, uint8_t dst, uint8_t src)

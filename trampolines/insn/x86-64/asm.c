@@ -4,39 +4,36 @@
 
 #include <string.h>
 
-enum { REX_W = 0x48, REX_R = 4, REX_X = 2, REX_B = 1, RSP = 4, GS = 0x65, FS = 0x64 };
+#include "trampolines/insn/x86-64/encode.h"
+
+enum { GS = 0x65, FS = 0x64 };
 
 static void rex(struct tramp_out *out, unsigned int reg, unsigned int index, unsigned int base)
 {
-	tramp_put_u8(out, (uint8_t)(REX_W | (reg & 8 ? REX_R : 0) | (index & 8 ? REX_X : 0) |
-				    (base & 8 ? REX_B : 0)));
+	tramp_put_u8(out, x86_rex(true, reg, index, base));
 }
 
 static void modrm(struct tramp_out *out, unsigned int mod, unsigned int reg, unsigned int rm)
 {
-	tramp_put_u8(out, (uint8_t)(mod << 6 | (reg & 7) << 3 | (rm & 7)));
+	tramp_put_u8(out, x86_modrm(mod, reg, rm));
 }
 
-/* disp(base), with 8 or 32 bits of displacement: rbp and r13 can have no other. */
-static void mem(struct tramp_out *out, unsigned int reg, unsigned int base, int32_t disp, int wide)
+static void mem(struct tramp_out *out, unsigned int reg, struct x86_mem m, enum x86_disp least)
 {
-	int small = !wide && disp == (int8_t)disp;
+	uint8_t bytes[X86_MEM_MAX];
 
-	modrm(out, small ? 1 : 2, reg, base);
-	if ((base & 7) == RSP)
-		tramp_put_u8(out, 0x24);
-	if (small)
-		tramp_put_u8(out, (uint8_t)disp);
-	else
-		tramp_put_u32(out, (uint32_t)disp);
+	tramp_put_bytes(out, bytes, x86_put_mem(bytes, reg, m, least));
+}
+
+static void based(struct tramp_out *out, unsigned int reg, unsigned int base, int32_t disp, enum x86_disp least)
+{
+	mem(out, reg, (struct x86_mem){ .base = (uint8_t)base, .index = X86_NONE, .disp = disp }, least);
 }
 
 /* An absolute address of 32 bits, for segments. */
 static void absolute(struct tramp_out *out, unsigned int reg, int32_t offset)
 {
-	modrm(out, 0, reg, RSP);
-	tramp_put_u8(out, 0x25);
-	tramp_put_u32(out, (uint32_t)offset);
+	mem(out, reg, (struct x86_mem){ .base = X86_NONE, .index = X86_NONE, .disp = offset }, X86_DISP32);
 }
 
 void asm_mov(struct tramp_out *out, unsigned int to, unsigned int from)
@@ -85,21 +82,21 @@ void asm_mem(struct tramp_out *out, enum asm_op op, unsigned int reg, unsigned i
 {
 	rex(out, reg, 0, base);
 	tramp_put_u8(out, (uint8_t)op);
-	mem(out, reg, base, disp, 0);
+	based(out, reg, base, disp, X86_DISP8);
 }
 
 void asm_inc_mem(struct tramp_out *out, unsigned int base, int32_t disp)
 {
 	rex(out, 0, 0, base);
 	tramp_put_u8(out, 0xff);
-	mem(out, 0, base, disp, 1);
+	based(out, 0, base, disp, X86_DISP32);
 }
 
 void asm_cmp_mem(struct tramp_out *out, unsigned int base, int32_t disp, int32_t value)
 {
 	rex(out, 7, 0, base);
 	tramp_put_u8(out, 0x81);
-	mem(out, 7, base, disp, 0);
+	based(out, 7, base, disp, X86_DISP8);
 	tramp_put_u32(out, (uint32_t)value);
 }
 
@@ -129,9 +126,7 @@ void asm_lea_sum(struct tramp_out *out, unsigned int to, unsigned int a, unsigne
 {
 	rex(out, to, b, a);
 	tramp_put_u8(out, ASM_LEA);
-	modrm(out, 2, to, RSP);
-	tramp_put_u8(out, (uint8_t)((b & 7) << 3 | (a & 7)));
-	tramp_put_u32(out, (uint32_t)disp);
+	mem(out, to, (struct x86_mem){ .base = (uint8_t)a, .index = (uint8_t)b, .disp = disp }, X86_DISP32);
 }
 
 void asm_fs_zero(struct tramp_out *out, unsigned int reg)

@@ -3,11 +3,10 @@
  * Stores into the stream; none of them changes flags.  Encodings: Intel SDM volume 2, chapter 2,
  * and the pages of MOV, MOVUPS, MOVLPS, KMOV, MOVQ.
  */
+#include "trampolines/insn/x86-64/encode.h"
 #include "trampolines/memory/x86-64/emit.h"
 
 enum {
-	RSP = 4, RBP = 5,
-	REX = 0x40, REX_W = 8, REX_R = 4, REX_B = 1,
 	MOV_STORE = 0x89, MOV_IMM = 0xc7,
 	MOVUPS_STORE = 0x11, MOVLPS_STORE = 0x13, MOVQ_STORE = 0x7f, KMOV_STORE = 0x91,
 };
@@ -15,24 +14,17 @@ enum {
 /* disp(base), as short as it can be; @wide: always with 32 bits. */
 static void put_mem(struct tramp_out *out, unsigned int reg, unsigned int base, int32_t disp, bool wide)
 {
-	unsigned int mod = disp == 0 && (base & 7) != RBP ? 0 : disp == (int8_t)disp ? 1 : 2;
+	struct x86_mem m = { .base = (uint8_t)base, .index = X86_NONE, .disp = disp };
+	uint8_t bytes[X86_MEM_MAX];
 
-	if (wide)
-		mod = 2;
-	tramp_put_u8(out, (uint8_t)(mod << 6 | (reg & 7) << 3 | (base & 7)));
-	if ((base & 7) == RSP)
-		tramp_put_u8(out, 0x24);
-	if (mod == 1)
-		tramp_put_u8(out, (uint8_t)disp);
-	else if (mod == 2)
-		tramp_put_u32(out, (uint32_t)disp);
+	tramp_put_bytes(out, bytes, x86_put_mem(bytes, reg, m, wide ? X86_DISP32 : X86_DISP0));
 }
 
 static void put_rex(struct tramp_out *out, unsigned int reg, unsigned int base, bool wide)
 {
-	uint8_t rex = (uint8_t)(REX | (wide ? REX_W : 0) | (reg & 8 ? REX_R : 0) | (base & 8 ? REX_B : 0));
+	uint8_t rex = x86_rex(wide, reg, 0, base);
 
-	if (rex != REX)
+	if (rex != 0x40)
 		tramp_put_u8(out, rex);
 }
 
