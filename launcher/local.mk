@@ -124,6 +124,7 @@ sonde_SOURCES = \
 	launcher/collect/collector-private.h \
 	launcher/collect/collector-processes.c \
 	launcher/collect/collector-rings.c \
+	launcher/collect/collector-shared.c \
 	launcher/collect/collector.c \
 	launcher/collect/collector.h \
 	launcher/collect/sampler.c \

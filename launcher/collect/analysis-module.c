@@ -209,7 +209,8 @@ static void keep(const char *name, const char *dir, const char *text, size_t byt
 	free(path);
 }
 
-void analysis_print(const char *name, const char *text, size_t bytes, const char *dir, bool quiet)
+/* What module @name prints: to standard error unless @quiet, and into @dir. */
+static void put_out(const char *name, const char *text, size_t bytes, const char *dir, bool quiet)
 {
 	if (!bytes)
 		return;
@@ -236,7 +237,17 @@ static void finish_module(struct analysis_module *m, const char *dir, bool quiet
 			(*h)->end(&p.end);
 	analysis_running(NULL);
 	fclose(p.to);
-	analysis_print(m->file->name, text, bytes, dir, quiet);
+	put_out(m->file->name, text, bytes, dir, quiet);
+	free(text);
+}
+
+static void finish_profile(struct analysis *a, const char *dir, bool quiet)
+{
+	size_t bytes;
+	char *text = analysis_profile_text(a, dir, &bytes);
+
+	if (text)
+		put_out(a->profiler->name, text, bytes, dir, quiet);
 	free(text);
 }
 
@@ -245,6 +256,6 @@ void analysis_finish(struct analysis *a, const char *dir, bool quiet)
 	for (size_t i = 0; i < a->n; i++)
 		finish_module(&a->modules[i], dir, quiet);
 	if (a->profiler)
-		analysis_profile_print(a, dir, quiet);
+		finish_profile(a, dir, quiet);
 	analysis_compile_tell(a);
 }

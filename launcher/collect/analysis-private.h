@@ -64,8 +64,6 @@ struct analysis_thread {
 
 /* launcher/collect/analysis-module.c */
 extern const struct sonde_memory_api analysis_api;
-/* What module @name prints: to standard error unless @quiet, and into @dir. */
-void analysis_print(const char *name, const char *text, size_t bytes, const char *dir, bool quiet);
 
 /*
  * launcher/collect/analysis-fault.c: faults are told of, from now on; not before the program has been started, which inherits what
@@ -79,7 +77,7 @@ void analysis_compile_object(struct analysis *a);
 void analysis_compile_tell(const struct analysis *a);
 void analysis_compile_end(struct analysis *a);
 
-/* launcher/collect/analysis-profile.c: prints the profile; the trace in @dir is complete. */
-void analysis_profile_print(struct analysis *a, const char *dir, bool quiet);
+/* launcher/collect/analysis-profile.c: the profile, the caller's; the trace in @dir is complete.  NULL: a message says why. */
+char *analysis_profile_text(struct analysis *a, const char *dir, size_t *bytes);
 
 #endif

@@ -45,18 +45,17 @@ static bool print(struct analysis *a, const char *dir, FILE *to)
 	return done;
 }
 
-void analysis_profile_print(struct analysis *a, const char *dir, bool quiet)
+char *analysis_profile_text(struct analysis *a, const char *dir, size_t *bytes)
 {
 	char *text = NULL;
-	size_t bytes = 0;
-	FILE *to = open_memstream(&text, &bytes);
+	FILE *to = open_memstream(&text, bytes);
 	bool done = to && print(a, dir, to);
 
 	if (to)
 		fclose(to);
 	if (done)
-		analysis_print(a->profiler->name, text, bytes, dir, quiet);
-	else
-		msg_error("module %s: its profile cannot be shown", a->profiler->name);
+		return text;
+	msg_error("module %s: its profile cannot be shown", a->profiler->name);
 	free(text);
+	return NULL;
 }

@@ -101,8 +101,8 @@ uint32_t collector_namespace(void);
 void collector_add_process(struct collector *c, pid_t pid, uint32_t ns);
 /* Its memory, for sampler_visit(); -1: it is not a process of the program's, as far as can be known. */
 int collector_process_memory(struct collector *c, pid_t pid, uint32_t ns);
-/* Rings of processes that have ended are finished, so that others can have them.  The program's end is told to us. */
-void collector_reap(struct collector *c);
+/* Calls @finish for each process that has ended, @killed or not, but the program, whose end is reported to us. */
+void collector_reap(struct collector *c, void (*finish)(struct collector *c, pid_t pid, bool killed));
 unsigned int collector_still_running(const struct collector *c);
 /* Is it unknown how far the last words of @pid's streams went?  @killed: the program was. */
 bool collector_no_end_of(struct collector *c, pid_t pid, bool killed);
@@ -115,6 +115,8 @@ bool collector_open_feed(struct collector *c, struct feed *f) __attribute__((war
 bool collector_drain_feed(struct collector *c, struct feed *f, bool live);
 /* The thread is done: drains and closes; the ring is as new afterwards. */
 void collector_finish_feed(struct collector *c, struct feed *f, bool killed);
+/* All rings of a process that has ended, so that others can have them. */
+void collector_finish_process(struct collector *c, pid_t pid, bool killed);
 
 /* ---- memory streams (collector-memory.c) ---- */
 

@@ -176,16 +176,7 @@ static bool was_killed(struct collector *c, const struct process *p)
 	return true;
 }
 
-static void finish_process(struct collector *c, struct process *p, bool killed)
-{
-	p->gone = true;
-	for (uint32_t i = 0, n = collector_rings(c); i < n; i++)
-		if (c->feeds[i].thread && c->feeds[i].pid == p->pid)
-			collector_finish_feed(c, &c->feeds[i], killed);
-}
-
-/* Rings of processes that have ended are finished, so that others can have them.  The program's end is told to us. */
-void collector_reap(struct collector *c)
+void collector_reap(struct collector *c, void (*finish)(struct collector *c, pid_t pid, bool killed))
 {
 	for (size_t k = 0; k < c->nprocesses; k++) {
 		struct process *p = &c->processes[k];
@@ -193,7 +184,8 @@ void collector_reap(struct collector *c)
 		if (p->gone || p->pid == c->program || !has_ended(p))
 			continue;
 		unlock_mail(c, p);
-		finish_process(c, p, was_killed(c, p));
+		p->gone = true;
+		finish(c, p->pid, was_killed(c, p));
 		if (p->pidfd >= 0)
 			close(p->pidfd);
 		if (p->mem >= 0)

@@ -138,6 +138,13 @@ void collector_finish_feed(struct collector *c, struct feed *f, bool killed)
 	atomic_store_explicit(state, RING_FREE, memory_order_release);
 }
 
+void collector_finish_process(struct collector *c, pid_t pid, bool killed)
+{
+	for (uint32_t i = 0, n = collector_rings(c); i < n; i++)
+		if (c->feeds[i].thread && c->feeds[i].pid == pid)
+			collector_finish_feed(c, &c->feeds[i], killed);
+}
+
 bool collector_open_feed(struct collector *c, struct feed *f)
 {
 	uint64_t first = __atomic_load_n(&f->head->first_tsc, __ATOMIC_RELAXED);

@@ -2,7 +2,6 @@
 #include "config.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <linux/futex.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,11 +22,6 @@
 
 /* ---- shared memory ---- */
 
-uint64_t collector_bytes(const struct collector *c, uint32_t n)
-{
-	return RING_FIRST + n * c->ring_bytes;
-}
-
 static int hold_mutex(struct ring_control *control)
 {
 	pthread_mutex_t *mutex = (pthread_mutex_t *)(void *)control->collector;
@@ -41,22 +35,6 @@ static int hold_mutex(struct ring_control *control)
 		return -1;
 	pthread_mutexattr_destroy(&attr);
 	return pthread_mutex_lock(mutex) == 0 ? 0 : -1;
-}
-
-/* Within a ring, behind its sub-buffers. */
-uint64_t collector_counts_offset(const struct collector *c)
-{
-	return RING_PAGE + (uint64_t)c->nsub * c->sub_bytes;
-}
-
-uint64_t collector_memory_offset(const struct collector *c)
-{
-	return collector_counts_offset(c) + ((uint64_t)c->functions * 8 + COLLECTOR_PAGE - 1) / COLLECTOR_PAGE * COLLECTOR_PAGE;
-}
-
-uint64_t collector_analysis_offset(const struct collector *c)
-{
-	return c->inproc ? collector_memory_offset(c) + (uint64_t)COLLECTOR_MEM_SUBS * c->mem_bytes : 0;
 }
 
 static int share(struct collector *c, bool drop)
@@ -148,18 +126,6 @@ void collector_free(struct collector *c)
 	free(c);
 }
 
-void collector_wake(_Atomic uint32_t *word)
-{
-	syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
-}
-
-void collector_check(struct collector *c, enum sonde_trace_status status)
-{
-	if (status != SONDE_TRACE_OK)
-		msg_error("%s; the program goes on, its events are discarded",
-			  tf_writer_message(c->writer));
-}
-
 /* ---- rings ---- */
 
 static struct ring_head *map_ring(struct collector *c, uint32_t i)
@@ -189,17 +155,6 @@ static bool visit_ring(struct collector *c, uint32_t i, bool live)
 		return true;
 	}
 	return collector_drain_feed(c, f, live);
-}
-
-uint32_t collector_rings(struct collector *c)
-{
-	uint32_t n = atomic_load_explicit(&c->control->used_rings, memory_order_acquire);
-
-	if (n > c->max_rings)
-		n = c->max_rings;
-	if (n > c->rings)
-		c->rings = n;
-	return c->rings;
 }
 
 static bool drain_all(struct collector *c, bool live)
@@ -314,7 +269,7 @@ static void *run(void *arg)
 		left = next_tick - collector_now_ns();
 		if (left <= 0) {
 			drain_all(c, true);
-			collector_reap(c);
+			collector_reap(c, collector_finish_process);
 			flush_all(c);
 			next_tick = collector_now_ns() + TICK_NS;
 		} else if (!any) {
