@@ -81,8 +81,8 @@ static void test_lines(void **state)
 	(void)state;
 	check(__FILE__, TWICE_LINE, twice, true, 0);
 	check("select_lines.c", TWICE_LINE, twice, true, 0);
-	check("unit/select_lines.c", TWICE_LINE, twice, true, 0);
-	check("nit/select_lines.c", TWICE_LINE, twice, false, SELECT_NO_SOURCE);
+	check("launcher/select_lines.c", TWICE_LINE, twice, true, 0);
+	check("auncher/select_lines.c", TWICE_LINE, twice, false, SELECT_NO_SOURCE);
 	check("select_lines.c", TWICE_LINE, thrice, false, SELECT_NO_CODE);
 	check("select_lines.c", 100000, twice, false, SELECT_NO_CODE);
 	check("nothing.c", TWICE_LINE, twice, false, SELECT_NO_SOURCE);
