@@ -18,7 +18,7 @@ struct rt_config {
 	uint64_t magic;
 	uint64_t flags;
 	uint64_t control;  /* struct ring_control, then the first rings */
-	uint64_t nrings;   /* rings that are mapped behind it */
+	uint64_t nrings;   /* rings that are mapped after it */
 	uint64_t pools;	   /* first pool; private, anonymous, MADV_WIPEONFORK, zeroed */
 	uint64_t npools;
 	uint64_t nobody;   /* the GS base that the program starts with: a pool that is nobody's */

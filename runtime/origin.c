@@ -19,7 +19,7 @@
 #include "runtime/signals.h"
 #include "runtime/thread.h"
 
-#define RESTORER (-RT_UC_REGS - 1) /* the return address in front of the ucontext */
+#define RESTORER (-RT_UC_REGS - 1) /* the return address, just below the ucontext */
 #define RESERVED 24		   /* sigcontext's reserved1[], eight words */
 #define MARK UINT64_C(0x53e7a10fb91c06d5)
 #define JMP 0xe9
@@ -64,7 +64,7 @@ const void *rt_find_from(uint64_t pieces, uint32_t n, size_t size, uint32_t offs
 	return after ? first + (after - 1) * size : NULL;
 }
 
-/* The last piece that does not start behind @addr. */
+/* The last piece that does not start after @addr. */
 const struct rt_piece *rt_find_piece(const struct rt_codemap *map, uint64_t addr)
 {
 	return rt_find_from(map->pieces, map->npieces, sizeof(struct rt_piece),

@@ -9,7 +9,7 @@
 #include "trampolines/mirror/codemap.h"
 
 /*
- * The last of @n ascending pieces, of @size bytes each and beginning with their `start`, that does not start behind
+ * The last of @n ascending pieces, of @size bytes each and beginning with their `start`, that does not start after
  * @offset; NULL: none.
  */
 __attribute__((visibility("hidden"))) const void *rt_find_from(uint64_t pieces, uint32_t n, size_t size,

@@ -237,7 +237,7 @@ static void do_event(struct rt_thread *t, const struct event *e)
 	}
 }
 
-/* Called by the gate: @ret is its return address, @sp the stack pointer in front of the call. */
+/* Called by the gate: @ret is its return address, @sp the stack pointer before the call. */
 RT_HIDDEN void rt_probe_slow(const void *ret, uint64_t sp)
 {
 	uint64_t mask = rt_block_signals();

@@ -29,7 +29,7 @@ static void put_back(const struct rt_probe_map *map, uint64_t x, uint64_t *regs)
 }
 
 /*
- * Moves the pointer behind the record, if it is still where the probe found it.  One instruction:
+ * Moves the pointer past the record, if it is still where the probe found it.  One instruction:
  * the handler of a further signal may record between any two.
  */
 static int advance(struct rt_thread *t, uint64_t ptr)
@@ -59,7 +59,7 @@ static void count(struct rt_thread *t, const uint8_t *done)
 	++*(uint64_t *)(t->counts + (uint64_t)(int64_t)offset);
 }
 
-/* What is left to do behind the commit; 0: the record is gone. */
+/* What is left to do after the commit; 0: the record is gone. */
 static int finish(const struct rt_probe_map *map, uint64_t start, uint64_t x, const uint64_t *regs,
 		  struct rt_thread *t)
 {

@@ -47,7 +47,7 @@ static inline uint64_t *rt_reg(uint64_t *regs, unsigned int number)
 
 /*
  * The probe of shape @map at @start was interrupted, with the registers @regs (the kernel's order), by a
- * thread whose pool is @t: changes them (and rsp, flags, rip) to those in front of or behind the
+ * thread whose pool is @t: changes them (and rsp, flags, rip) to those before or after the
  * probe, and does what the probe had only half done.
  */
 __attribute__((visibility("hidden"))) void rt_put_back(const struct rt_probe_map *map, uint64_t start,

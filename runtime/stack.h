@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The program's stack may end where the runtime is called.  A program that handles overflows on another stack is to be told
- * of that as long as signals are not blocked: of a fault behind that the kernel kills it.
+ * The program's stack may end where the runtime is called.  A program that handles overflows on another stack is to get
+ * its signal while signals are not blocked: a fault afterwards kills it.
  */
 #ifndef SONDE_RUNTIME_STACK_H
 #define SONDE_RUNTIME_STACK_H

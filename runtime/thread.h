@@ -44,7 +44,7 @@ struct rt_thread {
 	uint64_t left_sp;	/* highest stack pointer of a handler that made us leave one */
 	uint64_t room;		/* limit - 15: from there on 16 bytes do not fit; 0: no limit */
 	uint64_t counts;	/* in the ring; 0: there are none */
-	uint64_t shadow;	/* behind the top entry of the shadow stack */
+	uint64_t shadow;	/* past the top entry of the shadow stack */
 	uint64_t shadow_end;
 	uint64_t time;		/* TIMED: the bound, shifted like a record's time */
 	uint64_t shadow_base;	/* its first entry, which is below all frames */
@@ -55,7 +55,7 @@ struct rt_thread {
 	uint64_t mem_park;
 	uint64_t mem_slot[3];
 	uint64_t mem_base;	/* of the current sub-buffer; 0: there is no stream yet */
-	uint64_t mem_first;	/* behind its chunk's head */
+	uint64_t mem_first;	/* past its chunk's head */
 	uint32_t mem_sub;	/* its index */
 	uint32_t mem_state;	/* enum rt_mem_state */
 	uint64_t mem_off;	/* sampled: not 0 (but tcb) while recording is off; the collector makes it 0 */

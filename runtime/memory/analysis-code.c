@@ -14,7 +14,7 @@
 #define ALIGN UINT64_C(16)
 
 static struct mt_code *code;
-static uint64_t added; /* of the list: this one and what is behind it */
+static uint64_t added; /* of the list: this one and those after it */
 
 /* ---- the lock ---- */
 

@@ -28,7 +28,7 @@ enum rt_analysis_status {
 
 /*
  * The chunk that begins at @chunk, @bytes, and the one that says where it ends, which is to be in the shared closing[].
- * The buffer is all zero afterwards, if it was behind the chunk.
+ * The buffer is all zero afterwards, provided it was so after the chunk.
  */
 RT_HIDDEN enum rt_analysis_status rt_analyze(struct rt_thread *t, const void *chunk, uint64_t bytes,
 					     uint64_t closing_bytes);
@@ -106,7 +106,7 @@ static inline const struct sonde_module *rt_analyzer(uint64_t i)
 
 /* ---- descriptions (analysis-code.c) ---- */
 
-/* Those of all code that is instrumented so far; NULL: no memory.  Called by way of rt_work_call(). */
+/* Those of all code that is instrumented so far; NULL: no memory.  Called through rt_work_call(). */
 RT_HIDDEN struct mt_code *rt_analysis_code(struct rt_work *w);
 
 /* ---- compiled descriptions (analysis-compiled.c) ---- */

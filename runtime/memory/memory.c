@@ -281,7 +281,7 @@ void rt_mem_begin(struct rt_thread *t, enum md_chunk_kind kind, const struct rt_
 
 /* ---- checks ---- */
 
-/* All words behind a chunk have to be zero again: where the last one ends is found by that. */
+/* All words after a chunk must be zero again: that is how the end of the last chunk is found. */
 static void clear(uint64_t from, uint64_t bytes)
 {
 	__builtin_memset((void *)from, 0, bytes);
@@ -301,8 +301,8 @@ static int in_sub(const struct rt_thread *t, uint64_t ptr)
 }
 
 /*
- * The node went on in this chunk in the middle, behind a handler: what it had written before is not in it.  The
- * reader goes on up to here, and anew.
+ * The node was resumed in this chunk, after a signal handler: what it had written before is not in it.  The
+ * reader continues up to here, and then afresh.
  */
 static void cut_node(struct rt_thread *t, uint64_t ptr, const struct rt_mem_place *at)
 {
@@ -332,7 +332,7 @@ static void end_burst(struct rt_thread *t, const struct rt_mem_place *at, uint64
 	rt_mem_off(t);
 }
 
-/* The pointer is where the node begins, also if some of its words are in front of the chunk. */
+/* The pointer is where the node begins, also if some of its words lie before the chunk. */
 static void check(struct rt_thread *t, const struct rt_mem_desc *desc, uint64_t *regs, uint64_t sp)
 {
 	uint64_t *ptr = desc->reg == RT_MEM_NO_REG ? &t->mem_ptr : &regs[desc->reg & 15], was = *ptr;
@@ -389,7 +389,7 @@ static struct rt_thread *own_pool(void)
 
 /*
  * Called by the gate, with signals blocked: @ret is its return address, @regs what it has saved, @sp the stack
- * pointer in front of the call.
+ * pointer before the call.
  */
 RT_HIDDEN void rt_mem_slow(const void *ret, uint64_t *regs, uint64_t sp)
 {
@@ -400,7 +400,7 @@ RT_HIDDEN void rt_mem_slow(const void *ret, uint64_t *regs, uint64_t sp)
 		check(t, desc, regs, sp + desc->above);
 }
 
-/* A check comes to the runtime as soon as there is one: behind each comparison of owners. */
+/* The next check enters the runtime; there is one after each comparison of owners. */
 void rt_mem_moved(struct rt_thread *t)
 {
 	t->mem_moved = 1;

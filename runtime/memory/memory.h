@@ -12,7 +12,7 @@
 #include "runtime/thread.h"
 #include "memtrace/description.h"
 
-/* Offsets in what the gate saves, in words; the mask is behind the flags. */
+/* Offsets in what the gate saves, in words; the mask follows the flags. */
 enum { RT_MEM_RSP = 4, RT_MEM_REGS = 16, RT_MEM_FLAGS_WORD = 16 };
 
 /* A place in the code, and what is in the program's registers there. */
@@ -26,7 +26,7 @@ struct rt_mem_place {
 /* The calling thread's stream ends at @ptr for now: makes what is there a chunk. */
 RT_HIDDEN void rt_mem_cut(struct rt_thread *t, uint64_t ptr);
 
-/* In front of that: what stands behind @ptr, of stores that will be done again, is not to be in it. */
+/* Before that: what follows @ptr, of stores that will be repeated, is not to be in it. */
 RT_HIDDEN void rt_mem_forget(const struct rt_thread *t, uint64_t ptr);
 
 /*

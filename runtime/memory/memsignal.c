@@ -6,7 +6,7 @@
  *	arrives   brings the pointer home, puts the program's registers back, cuts the stream there; what the
  *		  handler records is in a chunk of its own, SIGNAL
  *	returns   a new chunk, STATE, says where it goes on, and the register gets the pointer again.  If the
- *		  handler is left in another way, its chunk simply goes on: places where control comes from
+ *		  handler does not return, its chunk simply continues: places where control comes from
  *		  elsewhere need no more.
  *
  * It goes on where the instruction's own words are stored, for those have not been kept.
@@ -32,7 +32,7 @@ static void load_saved(uint64_t *regs, const uint64_t *saved)
 	regs[RT_UC_FLAGS] = saved[RT_MEM_FLAGS_WORD];
 }
 
-/* Out of the gate: to the call of it if that can be done again, else to behind it. */
+/* Out of the gate: to its call if that can be repeated, else to the instruction after it. */
 static void leave_gate(uint64_t *regs)
 {
 	const uint8_t *pc = (const uint8_t *)regs[RT_UC_RIP];
@@ -60,7 +60,7 @@ static const struct rt_mem_piece *pieces_of(const struct rt_codemap *map)
 	return (const struct rt_mem_piece *)map->mems;
 }
 
-/* The last one that does not start behind @addr. */
+/* The last one that does not start after @addr. */
 static const struct rt_mem_piece *find_piece(const struct rt_codemap *map, uint64_t addr)
 {
 	return rt_find_from(map->mems, map->nmems, sizeof(struct rt_mem_piece),
@@ -134,7 +134,7 @@ static struct rt_mem_place place(const struct rt_codemap *map, const struct rt_m
 	};
 }
 
-/* The pointer behind all that the node has written. */
+/* The pointer past all that the node has written. */
 static uint64_t pointer(const struct rt_mem_piece *p, const uint64_t *regs, const struct rt_thread *t)
 {
 	uint64_t ptr;
