@@ -31,6 +31,8 @@ libinjector_la_SOURCES = \
 	injector/image/unwind.c \
 	injector/patch/arena.c \
 	injector/patch/arena.h \
+	injector/patch/chunk.c \
+	injector/patch/chunk.h \
 	injector/patch/described.c \
 	injector/patch/edits.c \
 	injector/patch/edits.h \

@@ -62,9 +62,6 @@ enum inj_status inj_cf_functions(struct inj_cf *cf) INJ_CHECK;
 enum inj_status inj_cf_parts(struct inj_cf *cf) INJ_CHECK;
 size_t inj_cf_function(const struct inj_cf *cf, uint64_t addr);	/* index; nfns: none */
 
-/* How a part's name goes on behind its function's; NULL: no part.  *sure: never called. */
-const char *inj_cf_part_suffix(const char *name, bool *sure);
-
 /* ---- image/facts-taken.c, image/facts-slots.c, image/facts-calls.c ---- */
 void inj_cf_taken(struct inj_cf *cf);
 void inj_cf_slots(struct inj_cf *cf);
@@ -81,5 +78,8 @@ enum inj_name_facts {
 	INJ_NAME_FOREIGN = 8,	/* code of another language's own convention */
 };
 uint32_t inj_cf_name(const char *name);
+
+/* How a part's name continues its function's; NULL: no part.  *sure: never called. */
+const char *inj_cf_part_suffix(const char *name, bool *sure);
 
 #endif

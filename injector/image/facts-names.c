@@ -216,3 +216,20 @@ uint32_t inj_cf_name(const char *name)
 	known = bsearch(name, names, sizeof(names) / sizeof(names[0]), sizeof(names[0]), compare);
 	return known ? known->facts : by_prefix(name);
 }
+
+const char *inj_cf_part_suffix(const char *name, bool *sure)
+{
+	const char *cold = strstr(name, ".cold");
+	const char *end = cold ? cold + 5 : NULL;
+
+	/*
+	 * GCC 8 numbered cold parts; LLVM does so with parts that it made functions of, which are
+	 * called.
+	 */
+	*sure = cold && *end == '\0';
+	if (!cold || cold == name)
+		return NULL;
+	if (*end == '.' && isdigit((unsigned char)end[1]))
+		return cold;
+	return *sure ? cold : NULL;
+}

@@ -6,7 +6,6 @@
  */
 #include "config.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,23 +14,6 @@
 
 #define JUMPS_BUDGET 8	/* times the bytes of code */
 #define MAX_SUFFIXES 8	/* foo.isra.0.part.0.cold has four besides .cold */
-
-const char *inj_cf_part_suffix(const char *name, bool *sure)
-{
-	const char *cold = strstr(name, ".cold");
-	const char *end = cold ? cold + 5 : NULL;
-
-	/*
-	 * GCC 8 numbered cold parts; LLVM does so with parts that it made functions of, which are
-	 * called.
-	 */
-	*sure = cold && *end == '\0';
-	if (!cold || cold == name)
-		return NULL;
-	if (*end == '.' && isdigit((unsigned char)end[1]))
-		return cold;
-	return *sure ? cold : NULL;
-}
 
 /* A name that a part's function may have. */
 struct base {

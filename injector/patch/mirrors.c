@@ -5,17 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "injector/patch/chunk.h"
 #include "injector/patch/mirrors.h"
 #include "injector/patch/planners.h"
 #include "injector/patch/session.h"
 #include "runtime/probe.h"
-
-#define MIN_CHUNK (UINT64_C(64) << 10) /* code memory that is taken at once */
-#define MAX_CHUNK (UINT64_C(4) << 20)
-#define TABLES 7  /* what its two tables take, in lengths of the chunk: up to 3.3 each were seen */
-/* What cannot be left out, as stubs, has that part of all, and a little that small parts leave unused. */
-#define LEFT 64
-#define LEFT_TOO (UINT64_C(256) << 10)
 
 const char *inj_recorded_reason(const struct inj_recorded *r)
 {
@@ -35,161 +29,19 @@ const char *inj_recorded_reason(const struct inj_recorded *r)
 	return text[r->state];
 }
 
-/* Code memory, and what its code map will hold. */
-struct chunk {
-	uint64_t addr;
-	uint8_t *mem;
-	uint64_t len, used;
-	struct rt_piece *pieces;
-	size_t npieces, room;
-	struct rt_mem_piece *mems;
-	size_t nmems, room_mems;
-};
-
 /* One object's functions on their way. */
 struct work {
 	struct inj_session *s;
 	size_t object;
-	uint64_t lo, hi; /* its code in the program */
 	struct tramp_code *code;
 	struct tramp_mirror *mirror; /* which keeps the shapes of all probes */
-	struct chunk chunk;
+	struct inj_chunk chunk;
 	struct inj_described described;
 	struct inj_edits edits;
 	struct inj_calls calls;
 	uint64_t *patched;	/* where its code has been changed before */
 	size_t npatched;
 };
-
-/* ---- code memory ---- */
-
-static enum inj_status put_table(struct inj_session *s, const void *table, size_t bytes,
-				 uint64_t *addr)
-{
-	return inj_code_put(&s->code, s->target, table, bytes, addr);
-}
-
-static void note_origins(const struct chunk *c, struct rt_codemap *m)
-{
-	m->orig_lo = UINT32_MAX;
-	for (size_t i = 0; i < c->npieces; i++) {
-		uint32_t orig = c->pieces[i].orig;
-
-		m->orig_lo = orig < m->orig_lo ? orig : m->orig_lo;
-		m->orig_hi = orig > m->orig_hi ? orig : m->orig_hi;
-	}
-}
-
-/* Tells the runtime of a chunk that is complete. */
-static enum inj_status close_chunk(struct work *w)
-{
-	struct rt_codemaps *maps = w->s->mirrors.maps;
-	struct chunk *c = &w->chunk;
-	const struct rt_probe_map *probes;
-	struct rt_codemap m = { .arena = c->addr, .arena_end = c->addr + c->used };
-	enum inj_status status = INJ_OK;
-	size_t nprobes;
-
-	if (c->used) {
-		probes = tramp_mirror_probes(w->mirror, &nprobes);
-		m.object = tramp_code_base(w->code) + w->s->objects[w->object].base;
-		m.npieces = (uint32_t)c->npieces;
-		m.nprobes = (uint32_t)nprobes;
-		note_origins(c, &m);
-		m.nmems = (uint32_t)c->nmems;
-		status = put_table(w->s, c->pieces, c->npieces * sizeof(*c->pieces), &m.pieces);
-		if (status == INJ_OK)
-			status = put_table(w->s, c->mems, c->nmems * sizeof(*c->mems), &m.mems);
-		if (status == INJ_OK)
-			status = put_table(w->s, probes, nprobes * sizeof(*probes), &m.probes);
-		if (status == INJ_OK) {
-			maps->v[w->s->mirrors.nmaps++] = m;
-			__atomic_store_n(&maps->count, w->s->mirrors.nmaps, __ATOMIC_RELEASE);
-		}
-	}
-	free(c->pieces);
-	free(c->mems);
-	*c = (struct chunk){ 0 };
-	return status;
-}
-
-/* A chunk is of no use without its tables.  @len or less, 0: there is no room for @want. */
-static uint64_t fitting(const struct inj_code *code, uint64_t len, size_t want)
-{
-	uint64_t room = code->size - code->used, left = code->size / LEFT + LEFT_TOO;
-	uint64_t most = room > left ? (room - left) / (1 + TABLES) : 0;
-
-	if (len <= most)
-		return len;
-	return want <= most ? most : 0;
-}
-
-/* Code memory in doubling steps: small programs stay small, large ones do not need many tables. */
-static enum inj_status open_chunk(struct work *w, size_t want)
-{
-	uint64_t len = w->chunk.len ? 2 * w->chunk.len : MIN_CHUNK;
-	enum inj_status status = close_chunk(w);
-
-	if (status != INJ_OK)
-		return status;
-	if (w->s->mirrors.nmaps == RT_MAX_CODEMAPS)
-		return INJ_NO_ROOM;
-	len = len > MAX_CHUNK ? MAX_CHUNK : len;
-	len = len < want ? want : len;
-	len = fitting(&w->s->code, len, want);
-	if (!len)
-		return INJ_NO_ROOM;
-	status = inj_code_alloc(&w->s->code, w->s->target, w->lo, w->hi, len, &w->chunk.addr,
-				&w->chunk.mem);
-	w->chunk.len = status == INJ_OK ? len : 0;
-	return status;
-}
-
-static enum inj_status room_for(struct work *w, size_t want)
-{
-	struct chunk *c = &w->chunk;
-
-	c->used = (c->used + 15) & ~UINT64_C(15);
-	if (c->used + want <= c->len)
-		return INJ_OK;
-	return open_chunk(w, want);
-}
-
-static enum inj_status add_mems(struct chunk *c, const struct tramp_mirror_code *out)
-{
-	if (c->nmems + out->nmems > c->room_mems) {
-		size_t room = 2 * (c->room_mems + out->nmems);
-		struct rt_mem_piece *v = realloc(c->mems, room * sizeof(*v));
-
-		if (!v)
-			return INJ_MEMORY;
-		c->mems = v;
-		c->room_mems = room;
-	}
-	for (size_t i = 0; i < out->nmems; i++) {
-		c->mems[c->nmems] = out->mems[i];
-		c->mems[c->nmems++].start += (uint32_t)c->used;
-	}
-	return INJ_OK;
-}
-
-static enum inj_status add_pieces(struct chunk *c, const struct tramp_mirror_code *out)
-{
-	if (c->npieces + out->npieces > c->room) {
-		size_t room = 2 * (c->room + out->npieces);
-		struct rt_piece *v = realloc(c->pieces, room * sizeof(*v));
-
-		if (!v)
-			return INJ_MEMORY;
-		c->pieces = v;
-		c->room = room;
-	}
-	for (size_t i = 0; i < out->npieces; i++) {
-		c->pieces[c->npieces] = out->pieces[i];
-		c->pieces[c->npieces++].start += (uint32_t)c->used;
-	}
-	return add_mems(c, out);
-}
 
 /* ---- one function ---- */
 
@@ -293,11 +145,11 @@ static enum inj_status describe(struct work *w, const struct tramp_mirror *mirro
 static enum inj_status emit(struct work *w, struct tramp_mirror *mirror, uint32_t owner)
 {
 	struct inj_recorded *r = &w->s->mirrors.v[owner];
-	struct chunk *c = &w->chunk;
+	struct inj_chunk *c = &w->chunk;
 	uint64_t base = tramp_code_base(w->code) + w->s->objects[w->object].base;
 	struct tramp_mirror_code out;
 	enum tramp_mirror_status said;
-	enum inj_status status = room_for(w, tramp_mirror_room(mirror));
+	enum inj_status status = inj_chunk_room(w->s, c, tramp_mirror_room(mirror));
 
 	if (status == INJ_NO_ROOM) {
 		r->state = INJ_RECORDED_NO_ROOM;
@@ -309,14 +161,13 @@ static enum inj_status emit(struct work *w, struct tramp_mirror *mirror, uint32_
 				 c->len - c->used, &out);
 	if (said != TRAMP_MIRROR_OK)
 		return refuse(r, said);
-	status = add_pieces(c, &out);
+	r->mirror = c->addr + c->used;
+	r->mirror_len = (uint32_t)out.len;
+	status = inj_chunk_add(c, &out);
 	if (status == INJ_OK)
 		status = add_edits(w, &out, base, owner);
 	if (status == INJ_OK)
 		status = inj_calls_note(&w->calls, &out, base, w->s->objects[w->object].base, owner);
-	r->mirror = c->addr + c->used;
-	r->mirror_len = (uint32_t)out.len;
-	c->used += out.len;
 	return status;
 }
 
@@ -480,7 +331,7 @@ static enum inj_status mirror_functions(struct work *w, const struct tramp_probe
 	free(fns);
 	if (status == INJ_OK)
 		status = inj_described_keep(w->s, &w->described);
-	return status == INJ_OK ? close_chunk(w) : status;
+	return status == INJ_OK ? inj_chunk_close(w->s, &w->chunk) : status;
 }
 
 static enum inj_status mirror_code(struct work *w, bool wanted)
@@ -490,6 +341,8 @@ static enum inj_status mirror_code(struct work *w, bool wanted)
 
 	w->described = (struct inj_described){ .object = w->object, .code_base = tramp_code_base(w->code) };
 	w->mirror = tramp_mirror_new(w->code, &env, NULL);
+	w->chunk.mirror = w->mirror;
+	w->chunk.object = tramp_code_base(w->code) + w->s->objects[w->object].base;
 	status = w->mirror ? INJ_OK : INJ_MEMORY;
 	if (status == INJ_OK && wanted)
 		status = mirror_functions(w, &env);
@@ -497,8 +350,7 @@ static enum inj_status mirror_code(struct work *w, bool wanted)
 		status = inj_mirror_sigactions(w->s, w->object, w->code, &w->edits);
 	if (status == INJ_OK)
 		status = inj_mirror_restorers(w->s, w->object, w->code, &w->edits);
-	free(w->chunk.pieces);
-	free(w->chunk.mems);
+	inj_chunk_free(&w->chunk);
 	free(w->described.nodes);
 	free(w->described.ops);
 	tramp_mirror_free(w->mirror);
@@ -557,15 +409,15 @@ static enum inj_status apply_edits(struct work *w)
 static enum inj_status note_patched(struct work *w)
 {
 	const struct inj_edits *e = &w->s->edits;
-	uint64_t len = w->hi - w->lo;
+	uint64_t len = w->chunk.hi - w->chunk.lo;
 
 	for (size_t i = 0; i < e->n; i++)
-		w->npatched += e->v[i].addr - w->lo < len;
+		w->npatched += e->v[i].addr - w->chunk.lo < len;
 	w->patched = calloc(w->npatched + 1, sizeof(*w->patched));
 	if (!w->patched)
 		return INJ_MEMORY;
 	for (size_t i = 0, n = 0; i < e->n; i++)
-		if (e->v[i].addr - w->lo < len)
+		if (e->v[i].addr - w->chunk.lo < len)
 			w->patched[n++] = e->v[i].addr;
 	return INJ_OK;
 }
@@ -586,8 +438,8 @@ static enum inj_status mirror_object(struct inj_session *s, size_t object)
 		return INJ_OK;
 	if (tramp_code_new(&o->facts->facts, &w.code) != TRAMP_CODE_OK)
 		return INJ_OK;
-	w.lo = o->base + o->facts->text_lo;
-	w.hi = o->base + o->facts->text_hi;
+	w.chunk.lo = o->base + o->facts->text_lo;
+	w.chunk.hi = o->base + o->facts->text_hi;
 	status = note_patched(&w);
 	if (status == INJ_OK)
 		status = mirror_code(&w, wanted);
