@@ -215,9 +215,9 @@ static int section_order(const void *a, const void *b)
 	return x->offset < y->offset ? -1 : x->offset > y->offset;
 }
 
-static const char *section_name(const struct inj_elf *file, const Elf64_Shdr *names,
-				uint32_t at)
+static const char *section_name(const struct inj_elf *file, uint32_t at)
 {
+	const Elf64_Shdr *names = &file->names;
 	const char *table = (const char *)file_at(file, names->sh_offset, names->sh_size, 1);
 
 	if (!table || at >= names->sh_size || !memchr(table + at, '\0', names->sh_size - at))
@@ -225,47 +225,48 @@ static const char *section_name(const struct inj_elf *file, const Elf64_Shdr *na
 	return table + at;
 }
 
-/* @table: all @n headers. */
-static void add_section(struct inj_elf *file, const Elf64_Shdr *sh, const uint8_t *table,
-			size_t n, const Elf64_Shdr *names)
+const char *inj_elf_section_header(const struct inj_elf *file, size_t index, Elf64_Shdr *sh)
 {
-	Elf64_Shdr linked = { 0 };
+	if (index >= file->nheaders)
+		return NULL;
+	memcpy(sh, file->headers + index * sizeof(*sh), sizeof(*sh));
+	return section_name(file, sh->sh_name);
+}
 
-	if (sh->sh_type == SHT_NULL || sh->sh_type == SHT_NOBITS ||
-	    !file_at(file, sh->sh_offset, sh->sh_size, 1))
+static void add_section(struct inj_elf *file, size_t index)
+{
+	Elf64_Shdr sh, linked = { 0 };
+	const char *name = inj_elf_section_header(file, index, &sh);
+
+	if (sh.sh_type == SHT_NULL || sh.sh_type == SHT_NOBITS || !file_at(file, sh.sh_offset, sh.sh_size, 1))
 		return;
-	if (sh->sh_link < n)
-		memcpy(&linked, table + sh->sh_link * sizeof(linked), sizeof(linked));
+	inj_elf_section_header(file, sh.sh_link, &linked);
 	file->secs[file->nsecs++] = (struct inj_elf_section){
-		.name = section_name(file, names, sh->sh_name),
-		.addr = sh->sh_flags & SHF_ALLOC ? sh->sh_addr : 0,
-		.size = sh->sh_size,
-		.offset = sh->sh_offset,
-		.flags = sh->sh_flags,
+		.name = name,
+		.addr = sh.sh_flags & SHF_ALLOC ? sh.sh_addr : 0,
+		.size = sh.sh_size,
+		.offset = sh.sh_offset,
+		.flags = sh.sh_flags,
 		.names = linked.sh_offset,
 		.names_size = linked.sh_size,
-		.type = sh->sh_type,
+		.type = sh.sh_type,
 	};
 }
 
 static bool read_sections(struct inj_elf *file, const Elf64_Ehdr *eh)
 {
 	const uint8_t *table = file_at(file, eh->e_shoff, eh->e_shnum, sizeof(Elf64_Shdr));
-	Elf64_Shdr names = { 0 };
 
 	if (!table || !eh->e_shoff || eh->e_shentsize != sizeof(Elf64_Shdr))
 		return true;
 	file->secs = calloc(eh->e_shnum + 1u, sizeof(*file->secs));
 	if (!file->secs)
 		return false;
-	if (eh->e_shstrndx < eh->e_shnum)
-		memcpy(&names, table + eh->e_shstrndx * sizeof(names), sizeof(names));
-	for (size_t i = 0; i < eh->e_shnum && file->nsecs < INJ_ELF_SECTIONS; i++) {
-		Elf64_Shdr sh;
-
-		memcpy(&sh, table + i * sizeof(sh), sizeof(sh));
-		add_section(file, &sh, table, eh->e_shnum, &names);
-	}
+	file->headers = table;
+	file->nheaders = eh->e_shnum;
+	inj_elf_section_header(file, eh->e_shstrndx, &file->names);
+	for (size_t i = 0; i < file->nheaders && file->nsecs < INJ_ELF_SECTIONS; i++)
+		add_section(file, i);
 	qsort(file->secs, file->nsecs, sizeof(*file->secs), section_order);
 	return true;
 }

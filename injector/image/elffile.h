@@ -49,6 +49,9 @@ struct inj_elf {
 	size_t nsegs;
 	struct inj_elf_section *secs; /* ascending by address, then by offset */
 	size_t nsecs;		/* 0: no section headers */
+	const uint8_t *headers; /* of all sections, by index */
+	size_t nheaders;
+	Elf64_Shdr names;	/* of the section that has the sections' names */
 	bool has_interp;
 	const char *interp;	/* the dynamic linker's name; NULL: none, or damaged */
 	uint64_t eh_frame_hdr, eh_frame_hdr_size;
@@ -77,6 +80,9 @@ const char *inj_elf_needed(const struct inj_elf *file, size_t *at);
 /* The first section of that name; NULL: none. */
 const struct inj_elf_section *inj_elf_section(const struct inj_elf *file,
 							const char *name);
+
+/* The section header of that index, as a symbol's st_shndx.  Returns the section's name; NULL: there is none. */
+const char *inj_elf_section_header(const struct inj_elf *file, size_t index, Elf64_Shdr *sh);
 
 /*
  * A symbol table and its names.  @n: symbols that are surely there; without section headers those

@@ -5,10 +5,10 @@
  */
 #include "config.h"
 
-#include <bfd.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "injector/image/elffile.h"
 #include "launcher/collect/analysis.h"
 #include "launcher/common/message.h"
 #include "tracefmt/ring.h"
@@ -26,42 +26,38 @@ static bool begins_with_one(const char *name, const char *const *v)
 }
 
 /* Not those of sonde/module.h, nor what compilers and linkers put into every library. */
-static bool is_variable(const asymbol *sym)
+static bool is_variable(const struct inj_elf *file, const Elf64_Sym *sym, const char *name)
 {
 	static const char *const sections[] = { ".data.rel.ro", ".dynamic", ".got", ".init_array", ".fini_array", NULL };
 	static const char *const names[] = { "sonde__", "completed.", "__dso_handle", "__TMC_", "__start_sonde_",
 					     "__stop_sonde_", NULL };
-	const asection *section = sym->section;
+	Elf64_Shdr sh;
+	const char *section = inj_elf_section_header(file, sym->st_shndx, &sh);
 
-	return sym->flags & BSF_OBJECT && section->flags & SEC_ALLOC && !(section->flags & SEC_READONLY) &&
-	       !begins_with_one(section->name, sections) && !begins_with_one(sym->name, names);
-}
-
-static char *find_variable(asymbol *const *syms, long n)
-{
-	for (long i = 0; i < n; i++)
-		if (is_variable(syms[i]))
-			return strdup(syms[i]->name);
-	return NULL;
+	return ELF64_ST_TYPE(sym->st_info) == STT_OBJECT && sym->st_shndx != SHN_UNDEF && section &&
+	       (sh.sh_flags & SHF_ALLOC) && (sh.sh_flags & SHF_WRITE) && !begins_with_one(section, sections) &&
+	       !begins_with_one(name, names);
 }
 
 /* The name of one of the module's variables, malloc'ed; NULL: it has none, or has been stripped. */
 static char *variable_of(const char *path)
 {
-	bfd *file = bfd_openr(path, NULL);
-	char *name = NULL;
-	asymbol **syms;
-	long room;
+	struct inj_elf_symbols table;
+	struct inj_elf file;
+	char *found = NULL;
 
-	if (!file)
+	if (inj_elf_open(path, &file) != INJ_OK)
 		return NULL;
-	room = bfd_check_format(file, bfd_object) ? bfd_get_symtab_upper_bound(file) : 0;
-	syms = room > 0 ? malloc((size_t)room) : NULL;
-	if (syms)
-		name = find_variable(syms, bfd_canonicalize_symtab(file, syms));
-	free(syms);
-	bfd_close(file);
-	return name;
+	table = inj_elf_symtab(&file);
+	for (size_t i = 1; i < table.n && !found; i++) {
+		Elf64_Sym sym = inj_elf_symbol(&table, i);
+		const char *name = inj_elf_symbol_name(&table, &sym);
+
+		if (is_variable(&file, &sym, name))
+			found = strdup(name);
+	}
+	inj_elf_close(&file);
+	return found;
 }
 
 /* ---- */
