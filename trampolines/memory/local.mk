@@ -24,7 +24,7 @@ libtrampolines_la_SOURCES += \
 	trampolines/memory/x86-64/emit-plain.c \
 	trampolines/memory/x86-64/emit-state.c \
 	trampolines/memory/x86-64/emit-store.c \
-	trampolines/memory/x86-64/emit-turns.c \
+	trampolines/memory/x86-64/emit-unroll.c \
 	trampolines/memory/x86-64/emit.c \
 	trampolines/memory/x86-64/emit.h \
 	trampolines/memory/x86-64/facts-access.c \

@@ -22,7 +22,7 @@ enum tramp_mem_store {
 	TRAMP_STORE_ZMM,
 	TRAMP_STORE_XMM_LOW,	/* its low 8 bytes */
 	TRAMP_STORE_MASK,	/* 8 bytes: mask register k`reg` */
-	TRAMP_STORE_GPR_AFTER,	/* 8 bytes: general register behind the instruction */
+	TRAMP_STORE_GPR_AFTER,	/* 8 bytes: general register after the instruction */
 	TRAMP_STORE_MMX,	/* 8 bytes */
 };
 
@@ -47,8 +47,8 @@ struct tramp_mem_facts {
 	 * 1. The accesses, as operations of the machine in the order in which the processor makes them:
 	 * MD_ACCESS, MD_SIZE, MD_STRING, MD_MASKED, MD_GATHER, MD_PACKED, and what computes temporaries for them
 	 * (bit strings, 32-bit addresses).  `insn` is 0.  Link-time addresses are relative to MD_OBJECT.
-	 * Registers in them are those in front of the instruction.  Those that MD_STRING moves on are known
-	 * behind it; they are neither in `writes` nor in `kills`.
+	 * Registers in them are those before the instruction.  Those that MD_STRING moves on are known
+	 * after it; they are neither in `writes` nor in `kills`.
 	 */
 	struct md_op ops[TRAMP_MEM_OPS];
 	uint8_t nops;
@@ -57,23 +57,23 @@ struct tramp_mem_facts {
 	uint8_t nextras;
 
 	/*
-	 * 2. What it computes, if all of `reads` is known: done in this order, behind the accesses.  Temporaries
-	 * may be used.  `pop %rax`: rsp = rsp + 8, and rax is in `kills`.  reads[i]: what has to be known in front
-	 * of the instruction, also for the temporaries that computes[i] uses; else writes[i] is not known behind
+	 * 2. What it computes, if all of `reads` is known: done in this order, after the accesses.  Temporaries
+	 * may be used.  `pop %rax`: rsp = rsp + 8, and rax is in `kills`.  reads[i]: what has to be known
+	 * before the instruction, also for the temporaries that computes[i] uses; else writes[i] is not known after
 	 * it.
 	 */
 	struct md_op computes[TRAMP_MEM_COMPUTES];
 	tramp_regs reads[TRAMP_MEM_COMPUTES];  /* general registers that computes[i] reads */
 	tramp_regs writes[TRAMP_MEM_COMPUTES]; /* one general register, or 0: a temporary */
-	uint16_t conds[TRAMP_MEM_COMPUTES]; /* bit cc: condition cc in front of the instruction has to be known, likewise */
+	uint16_t conds[TRAMP_MEM_COMPUTES]; /* bit cc: condition cc before the instruction has to be known, likewise */
 	uint8_t ncomputes;
 	tramp_regs kills;	/* general registers that it writes and nobody can compute */
 	uint16_t narrow_u32;	/* of kills: their upper halves are zero now (mov (%rdi), %eax) */
 	uint16_t narrow_s32;	/* of kills: sign-extended from 32 bits or less */
 
 	/*
-	 * 3. Flags.  `flags` is an MD_FLAGS, on registers in front of the instruction, or on `computes` results if
-	 * flags_after; valid if flags_reads and flags_conds are known in front of the instruction (then those results
+	 * 3. Flags.  `flags` is an MD_FLAGS, on registers before the instruction, or on `computes` results if
+	 * flags_after; valid if flags_reads and flags_conds are known before the instruction (then those results
 	 * are, too).
 	 */
 	uint8_t flags_effect;	/* enum tramp_flags_effect */
@@ -116,7 +116,7 @@ struct tramp_mem_env {
 	/*
 	 * Recording goes off and on: a second, plain copy of all blocks stands beside the other, and windows lead to
 	 * whichever is to run.  `off` is a word of 8 bytes: what %fs:0 is (or FS base, by `id`) while recording is off in
-	 * this thread, else 0.  It goes off in slow paths; loops of the plain copy look whether it is on again.
+	 * this thread, else 0.  It goes off in slow paths; loops of the plain copy check whether it is on again.
 	 */
 	bool sampled;
 	int32_t off;
@@ -132,9 +132,9 @@ struct tramp_mem_env {
 enum tramp_mem_rungs {
 	TRAMP_MEM_CHAINS = 1,	/* what is known in a block is not stored again in it */
 	TRAMP_MEM_RESIDENT = 2,	/* the pointer stays in a register from node to node */
-	TRAMP_MEM_KNOWN = 4,	/* known-ness over blocks, values in front of loops */
-	TRAMP_MEM_IMPLIED = 8,	/* no headers where the way is known; computed conditions */
-	TRAMP_MEM_PATHS = 16,	/* nor on one of two ways, if the next header tells that it was taken; with IMPLIED */
+	TRAMP_MEM_KNOWN = 4,	/* what is known, across blocks, values before loops */
+	TRAMP_MEM_IMPLIED = 8,	/* no headers where the successor is known; computed conditions */
+	TRAMP_MEM_PATHS = 16,	/* nor on one of two successors, if the reader can look ahead; with IMPLIED */
 	TRAMP_MEM_ALL = 31,
 };
 

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * How a function is instrumented for memory: its nodes, what each puts into the stream and where, and in which
- * register the stream's pointer is meanwhile.  memplan*.c decide, mememit*.c emit.
+ * register the stream's pointer is meanwhile.  The passes in memory/plan decide, memory/x86-64/emit*.c
+ * emit.
  *
- * Where the pointer is.  At home it is in the pool (`ptr`); that is so wherever control can come from or go to
- * something else than the function's own copies: entry, calls, returns, exits, system calls.  In
+ * Where the pointer is.  At home it is in the pool (`ptr`); that is so wherever control can enter the function's copies
+ * from outside or leave them: entry, calls, returns, exits, system calls.  In
  * a node it is in a register that none of the node's instructions names: node->reg.  If the
  * register is of value to the program there, its value is in the pool's `park` meanwhile (`parked`).  A node has
- * two ways in:
+ * two entries:
  *
  *	home:	[owner check]  [park reg]  load reg from ptr, unless it is there already (memory/x86-64/emit-guess.c)
  *	kept:	the pointer is in reg already, parked or not as in this node
@@ -17,11 +18,11 @@
  *		the last instruction, if it is a jump
  *
  * The pointer does not move within a node: values go to (reg + offset), in order.  A MEM_CHECK that is the first
- * action, before instruction 0 and at 0, stands in front of the header.  It has to stand there in nodes that control
- * enters behind a call or system call: in a forked child the pool is all zero, and so is the pointer.
+ * action, before instruction 0 and at 0, stands before the header.  It has to stand there in nodes that control
+ * enters after a call or system call: in a forked child the pool is all zero, and so is the pointer.
  *
- * Nodes without instructions (MEM_EDGE) hold values that are recorded on the way into a loop, and
- * are where control comes that has to bring the pointer home or change its register.
+ * Nodes without instructions (MEM_EDGE) stand on edges: they store values, or bring the
+ * pointer home, or change its register.
  */
 #ifndef SONDE_TRAMPOLINES_MEMORY_PLAN_H
 #define SONDE_TRAMPOLINES_MEMORY_PLAN_H
@@ -41,30 +42,30 @@ struct mem_action {
 	uint8_t reg;
 	uint8_t what;		/* enum tramp_mem_store */
 	bool flags_live;
-	uint16_t before;	/* in front of the node's instruction so and so; nops: behind the last, never a jump */
+	uint16_t before;	/* the node's instruction that it stands before; nops: after the last, never a jump */
 	uint16_t at;		/* offset from the pointer; CHECK: bytes written so far */
 };
 
-/* A loop of one block is copied as often as fits into so many bytes of the original, in the copy that records nothing. */
-#define MEM_TURNS_BYTES 384
+/* A loop of one block is unrolled in the plain copy as often as fits into so many bytes of the original. */
+#define MEM_UNROLL_BYTES 384
 
 struct mem_node {
 	uint32_t block;		/* of the flow; EDGE: that it leads to */
 	uint32_t first, nops;	/* its instructions: those of the block from `first` on; EDGE: 0 */
 	uint32_t action, nactions;	/* ascending by `before`, then in order of execution */
 	uint32_t op, nmdops;	/* its operations */
-	uint32_t target, next;	/* nodes that come behind it, as in struct tramp_block (EDGE, and where a block is cut:
+	uint32_t target, next;	/* its successors, as in struct tramp_block (EDGE, and where a block is cut:
 				 * `next`); TRAMP_NONE: none, or control leaves the copies */
 	uint16_t bytes;		/* in the stream, header included */
 	uint8_t reg;		/* RT_MEM_NO_REG: it needs no pointer, and leaves it where it is: at home */
 	bool parked;
-	bool owner;		/* home way in: is the pool this thread's? (entry; behind system calls) */
+	bool owner;		/* home entry: is the pool this thread's? (the function's entry; after system calls) */
 	bool owner_flags;	/* ... and flags are live there */
 	bool header;
 	bool kept;		/* the pointer stays in reg: then target and next have the same reg and parked, and are
-				 * entered the `kept` way; else it goes home */
+				 * entered as `kept`; otherwise it goes home */
 	bool last;		/* its last instruction is the block's last */
-	bool leaves;		/* the way out, home or kept, is in front of its last instruction: a jump, call, return,
+	bool leaves;		/* the pointer goes home, or is kept, before its last instruction: a jump, call, return,
 				 * system call or trap */
 };
 
@@ -77,16 +78,16 @@ struct mem_plan {
 	size_t nops, room_ops;
 	struct md_node *md;	/* [nnodes] */
 	size_t room_md;
-	uint32_t *entry;	/* by block: the node for control that comes from elsewhere, the home way; TRAMP_NONE:
-				 * it does not come */
+	uint32_t *entry;	/* by block: the node that control enters from outside, at home; TRAMP_NONE: it does
+				 * not */
 	size_t room_entry;
-	bool *poll;		/* by block, if env->sampled: its plain copy looks whether recording is on, and goes to entry
-				 * by way of the runtime; flags are dead there */
+	bool *poll;		/* by block, if env->sampled: its plain copy checks whether recording is on, and goes to entry
+				 * by the runtime; flags are dead there */
 	size_t room_poll;
-	bool *polled;		/* ... and control comes from nowhere else to entry, which is the first body node */
+	bool *polled;		/* ... and control enters from nowhere else; entry is the first body node */
 	size_t room_polled;
 	uint32_t *weight;	/* by block, if env->count: what is subtracted at its start, flags being dead there; 0: nothing.
-				 * The entry's, if its block is not polled: where it is entered from elsewhere */
+				 * The entry's, if its block is not polled: where it is entered from outside */
 	size_t room_weight;
 	uint32_t *body;		/* by block: the first of its body nodes */
 	size_t room_body;

@@ -44,7 +44,7 @@ static bool may_be_too_short(const struct mp *p, uint32_t loop)
 	const struct tramp_block *head = &p->flow->blocks[p->flow->loops[loop].head];
 
 	return !p->env->count && p->flow->loops[loop].nblocks == 1 &&
-	       2 * (head->end - head->start) <= MEM_TURNS_BYTES;
+	       2 * (head->end - head->start) <= MEM_UNROLL_BYTES;
 }
 
 static uint32_t inner_poll(const struct mp *p, uint32_t loop)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Checks, and their slow paths behind all copies.  With flags dead and a register to spare:
+ * Checks, and their slow paths after all copies.  With flags dead and a register to spare:
  *
  *	mov  %fs:0, %r			cmp  %gs:limit, %reg
  *	cmp  %gs:owner, %r		jae  slow
@@ -18,7 +18,7 @@
  *	gate:	lea  -152(%rsp), %rsp
  *		call *gate(%rip)
  *		lea  152(%rsp), %rsp
- *		jmp  behind
+ *		jmp  resume
  *		gate, descriptor
  */
 #include "trampolines/memory/x86-64/emit.h"
@@ -45,7 +45,7 @@ static void put_branch(struct tramp_mirror *m, enum asm_cc cc, struct mem_slow *
 
 static void note_slow(struct tramp_mirror *m, struct mem_slow *slow)
 {
-	slow->behind = here(m);
+	slow->resume = here(m);
 	if (mir_reserve(&m->mem->slows, m->mem->slows.n + 1))
 		m->mem->slows.v[m->mem->slows.n++] = *slow;
 	else
@@ -221,7 +221,7 @@ static void put_jump(struct tramp_mirror *m, uint32_t to)
 	tramp_put_u32(&m->out, to - (here(m) + 4));
 }
 
-/* In front of the way in, a jump back to the check for who is interrupted while all is put back. */
+/* Before the entry, a jump back to the check for a thread that is interrupted while all is put back. */
 static void put_undo(struct tramp_mirror *m, const struct mem_slow *slow, const struct mem_state *s)
 {
 	uint32_t again = here(m);
@@ -254,10 +254,10 @@ static void put_gate(struct tramp_mirror *m, const struct mem_slow *slow, const 
 	tramp_put_bytes(&m->out, "\xff\x15", 2);
 	tramp_put_rel32(&m->out, m->out.addr + lea + SLOW_GATE, 0);
 	if (slow->lands)
-		state_back(m, s, RT_MEM_LOWERED, slow->behind);
+		state_back(m, s, RT_MEM_LOWERED, slow->resume);
 	asm_mem(&m->out, ASM_LEA, TRAMP_RSP, TRAMP_RSP, RT_MEM_BELOW);
 	mem_state(m, s, 0);
-	put_jump(m, slow->behind);
+	put_jump(m, slow->resume);
 	tramp_put_pad(&m->out, lea + SLOW_GATE);
 	tramp_put_u64(&m->out, m->mem->env.gate);
 	tramp_put_bytes(&m->out, &desc, sizeof(desc));
@@ -306,17 +306,17 @@ static void put_slow_path(struct tramp_mirror *m, const struct mem_slow *slow)
 }
 
 /*
- * In the plain copy, up to the call; behind it recording is on, and who is interrupted goes on at the way in.
+ * In the plain copy, up to the call; after it recording is on, and a thread that is interrupted goes on at `enter`.
  *
- *	way in:	jmp  entry
+ *	enter:	jmp  entry
  *	landing: gate, descriptor; leave
  */
-void mem_put_landing(struct tramp_mirror *m, uint32_t i, uint32_t way_in)
+void mem_put_landing(struct tramp_mirror *m, uint32_t i, uint32_t enter)
 {
 	uint32_t n = m->mem->plan.entry[i];
 	struct mem_state s = { .node = n, .orig = mem_orig(m, n, 0), .reg = RT_MEM_NO_REG };
 	struct mem_slow slow = {
-		.behind = way_in, .node = n, .orig = s.orig, .reg = RT_MEM_NO_REG,
+		.resume = enter, .node = n, .orig = s.orig, .reg = RT_MEM_NO_REG,
 		.insn = (uint16_t)(s.orig - m->mem->plan.md[n].start), .lands = true,
 	};
 

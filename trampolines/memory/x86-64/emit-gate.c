@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Where control comes from elsewhere, the way to the plain copy, or to the one that records:
+ * Where control enters a block from outside the copies: to the plain copy, or to the one that records.
  *
  *	mov  %fs:0, %r		where the pool may be another thread's
  *	cmp  %gs:off, %r
  *	je   plain
  *	jmp  entry
  *
- *	cmpq $0, %gs:off	elsewhere
+ *	cmpq $0, %gs:off	in other places
  *	jne  plain
  *	jmp  entry
  *
- * Where nothing else goes on to the plain copy this stands in front of it, and needs no jump while recording is off.
+ * Where no other code falls through to the plain copy, this stands before it, and needs no jump while recording is off.
  */
 #include "trampolines/memory/x86-64/emit.h"
 #include "trampolines/insn/x86-64/asm.h"
@@ -128,7 +128,7 @@ static bool has_gate(const struct tramp_mirror *m, uint32_t i)
 	return m->mem->plan.entry[i] != TRAMP_NONE && !m->mem->plan.polled[i];
 }
 
-/* Does the code in front of block i's go on to somewhere else? */
+/* Does the code before block i's lead to somewhere else? */
 static bool is_not_fallen_into(const struct tramp_mirror *m, uint32_t i)
 {
 	const struct tramp_block *before = i ? mir_flow_block(m, i - 1) : NULL;
@@ -141,7 +141,7 @@ static bool is_not_fallen_into(const struct tramp_mirror *m, uint32_t i)
 	       before->ends == TRAMP_END_SWITCH;
 }
 
-/* Recording is off most of the time: then the way to the plain copy is to have no jump. */
+/* Recording is off most of the time: the path to the plain copy is to have no jump then. */
 void mir_mem_gate(struct tramp_mirror *m, uint32_t i)
 {
 	if (!mir_wants(m, TRAMP_MIRROR_ACCESSES) || !has_gate(m, i) || has_live_flags(m, i) ||

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Where control comes from elsewhere the pointer is at home, but in most calls and returns from one function of
+ * Where control enters from outside the copies the pointer is at home, but in most calls and returns from one function of
  * ours to another the register that had it still has it.  A load of what has just been stored takes as long as
  * several instructions, and everything that is recorded next waits for it; for a comparison that comes out as it most
  * often does nothing waits:
@@ -46,7 +46,7 @@ static bool calls_ours(const struct tramp_mirror *m, const struct tramp_block *b
 	return (fn != TRAMP_NONE && facts->fns[fn].addr == to) || tramp_flow_listed(facts->own, facts->nown, to);
 }
 
-static bool is_behind_call(const struct tramp_mirror *m, uint32_t block)
+static bool is_after_call(const struct tramp_mirror *m, uint32_t block)
 {
 	const struct tramp_block *caller = block ? mir_flow_block(m, block - 1) : NULL;
 
@@ -66,7 +66,7 @@ bool mem_guesses(const struct tramp_mirror *m, uint32_t n)
 	if (node->owner && mem_dead_register(m, node) == MEM_CARRIER)
 		return false;
 	return i == m->flow.entry || mir_flow_block(m, i)->flags & TRAMP_BLOCK_TABLE ||
-	       is_behind_call(m, i);
+	       is_after_call(m, i);
 }
 
 void mem_put_guess(struct tramp_mirror *m, uint32_t n)
@@ -75,7 +75,7 @@ void mem_put_guess(struct tramp_mirror *m, uint32_t n)
 
 	asm_gs(&m->out, ASM_CMP_LOAD, mem_node(m, n)->reg, m->mem->env.ptr);
 	miss.ref = asm_jcc(&m->out, ASM_NE);
-	miss.behind = (uint32_t)m->out.len;
+	miss.resume = (uint32_t)m->out.len;
 	if (mir_reserve(&m->mem->misses, m->mem->misses.n + 1))
 		m->mem->misses.v[m->mem->misses.n++] = miss;
 	else
@@ -97,7 +97,7 @@ static void put_miss(struct tramp_mirror *m, const struct mem_miss *miss)
 	s.flags = 0;
 	mem_state(m, &s, 0);
 	tramp_put_u8(&m->out, 0xe9);
-	tramp_put_u32(&m->out, miss->behind - ((uint32_t)m->out.len + 4));
+	tramp_put_u32(&m->out, miss->resume - ((uint32_t)m->out.len + 4));
 }
 
 void mem_put_misses(struct tramp_mirror *m)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* One node: its ways in and out, its instructions, and what is put between them. */
+/* One node: its entries and exits, its instructions, and what is put between them. */
 #include "trampolines/memory/x86-64/emit.h"
 #include "trampolines/insn/x86-64/asm.h"
 
 enum { PUSH_IMM = 0x68, PUSH_IMM_SIZE = 5, PUSH_SLOT_SIZE = 6 };
 
-/* ---- the ways in and out ---- */
+/* ---- entries and exits ---- */
 
 static struct mem_state state_of(const struct tramp_mirror *m, uint32_t n)
 {
@@ -47,7 +47,7 @@ static void put_move(struct tramp_mirror *m, struct mem_state *s)
 	const struct mem_node *node = mem_node(m, s->node);
 
 	if (node->bytes && !(s->flags & RT_MEM_MOVED)) {
-		mir_piece(m, RT_PIECE_INSN, s->orig, false); /* the copies in front end here */
+		mir_piece(m, RT_PIECE_INSN, s->orig, false); /* the copies before end here */
 		asm_mem(&m->out, ASM_LEA, node->reg, node->reg, node->bytes);
 	}
 	s->flags |= RT_MEM_MOVED;
@@ -132,16 +132,16 @@ static void state_group(struct tramp_mirror *m, struct mem_state s)
 	mem_state(m, &s, (uint32_t)m->out.len);
 }
 
-static bool is_behind(const struct mem_action *action)
+static bool is_after(const struct mem_action *action)
 {
 	return action->code == MEM_STORE_EXTRA && action->what == TRAMP_STORE_GPR_AFTER;
 }
 
 /*
- * What an instruction leaves in a register, stored behind it: for the reader the instruction is not
+ * What an instruction leaves in a register, stored after it: for the reader the instruction is not
  * over until that is done.
  */
-static uint32_t put_behind(struct tramp_mirror *m, struct mem_state *s, uint32_t next, uint32_t before)
+static uint32_t put_after(struct tramp_mirror *m, struct mem_state *s, uint32_t next, uint32_t before)
 {
 	const struct mem_node *node = mem_node(m, s->node);
 	const struct mem_action *v = m->mem->plan.actions + node->action;
@@ -149,21 +149,21 @@ static uint32_t put_behind(struct tramp_mirror *m, struct mem_state *s, uint32_t
 
 	s->orig = mem_orig(m, s->node, before - 1);
 	state_group(m, *s);
-	for (; next < node->nactions && v[next].before == before && is_behind(&v[next]); next++)
+	for (; next < node->nactions && v[next].before == before && is_after(&v[next]); next++)
 		put_store(m, s, &v[next]);
 	s->orig = orig;
 	return next;
 }
 
-/* @next: the node's actions from there on; returns the first one that stands further behind. */
+/* @next: the node's actions from there on; returns the first one that stands further on. */
 static uint32_t put_actions(struct tramp_mirror *m, struct mem_state *s, uint32_t next, uint32_t before)
 {
 	const struct mem_node *node = mem_node(m, s->node);
 	const struct mem_action *v = m->mem->plan.actions + node->action;
 
 	if (before && next < node->nactions && v[next].before == before) {
-		if (is_behind(&v[next]))
-			next = put_behind(m, s, next, before);
+		if (is_after(&v[next]))
+			next = put_after(m, s, next, before);
 		state_group(m, *s);
 	}
 	for (; next < node->nactions && v[next].before <= before; next++) {
@@ -177,24 +177,24 @@ static uint32_t put_actions(struct tramp_mirror *m, struct mem_state *s, uint32_
 	return next;
 }
 
-/* At the block's start, by whatever way. */
-static void put_count(struct tramp_mirror *m, const struct mem_state *s, uint32_t turns)
+/* At the block's start, however it is entered. */
+static void put_count(struct tramp_mirror *m, const struct mem_state *s, uint32_t iterations)
 {
 	const struct mem_node *node = mem_node(m, s->node);
-	uint32_t weight = turns * mem_weight(m, node->block);
+	uint32_t weight = iterations * mem_weight(m, node->block);
 
 	if (m->mem->env.count && node->nops && node->first == 0 && (weight || m->mem->plan.poll[node->block]))
 		mem_put_count(m, s, weight);
 }
 
-/* A check in front of the header. */
-static uint32_t put_start(struct tramp_mirror *m, struct mem_state *s, uint32_t turns)
+/* A check before the header. */
+static uint32_t put_start(struct tramp_mirror *m, struct mem_state *s, uint32_t iterations)
 {
 	const struct mem_node *node = mem_node(m, s->node);
 	const struct mem_action *v = m->mem->plan.actions + node->action;
 	uint32_t next = 0;
 
-	put_count(m, s, turns);
+	put_count(m, s, iterations);
 	if (node->reg == RT_MEM_NO_REG)
 		return 0;
 	if (node->nactions && v->code == MEM_CHECK && v->before == 0 && v->at == 0) {
@@ -235,7 +235,7 @@ static void fall_to(struct tramp_mirror *m, const struct mem_node *node, uint32_
 		return;
 	}
 	m->mem->fall = n;
-	m->mem->fall_way = mem_way_into(m, n, node->kept);
+	m->mem->fall_entry = mem_entry_of(m, n, node->kept);
 }
 
 static void put_condition(struct tramp_mirror *m, const struct mem_node *node, const struct mem_state *s)
@@ -250,7 +250,7 @@ static void put_condition(struct tramp_mirror *m, const struct mem_node *node, c
 	mem_state(m, s, 0);
 	made.orig = op->off + op->len;
 	if (op->kind == TRAMP_OP_JCC && !stub && node->target != TRAMP_NONE) {
-		mem_put_jcc(m, cc, node->target, mem_way_into(m, node->target, node->kept));
+		mem_put_jcc(m, cc, node->target, mem_entry_of(m, node->target, node->kept));
 		return;
 	}
 	if (op->kind == TRAMP_OP_JCC) {
@@ -265,12 +265,12 @@ static void put_condition(struct tramp_mirror *m, const struct mem_node *node, c
 	if (stub)
 		mir_put_stub_label(m, node->block);
 	else if (node->target != TRAMP_NONE)
-		mem_put_label(m, node->target, mem_way_into(m, node->target, node->kept));
+		mem_put_label(m, node->target, mem_entry_of(m, node->target, node->kept));
 	else
 		tramp_put_rel32(&m->out, mir_moved(m, fb->target_addr), 0);
 }
 
-/* push $return or push slot(%rip), then a jump: behind the push the call has been made. */
+/* push $return or push slot(%rip), then a jump: after the push the call has been made. */
 static void put_moved_call(struct tramp_mirror *m, const struct tramp_op *op, const struct mem_state *s)
 {
 	struct mem_state made = *s;
@@ -299,7 +299,7 @@ static void put_tail_call(struct tramp_mirror *m, uint32_t block, uint32_t orig,
 	mir_put_jump_out(m, block, orig);
 }
 
-/* The last instruction, in front of which the pointer has been brought to where it belongs. */
+/* The last instruction, before which the pointer has been brought to where it belongs. */
 static void put_transfer(struct tramp_mirror *m, const struct mem_node *node, const struct mem_state *s)
 {
 	const struct tramp_block *fb = mir_flow_block(m, node->block);
@@ -328,7 +328,7 @@ static void put_transfer(struct tramp_mirror *m, const struct mem_node *node, co
 	}
 }
 
-/* What follows a last instruction that goes on behind itself. */
+/* What follows a last instruction that control falls through. */
 static void put_way_on(struct tramp_mirror *m, const struct mem_node *node)
 {
 	const struct tramp_block *fb = mir_flow_block(m, node->block);
@@ -355,8 +355,8 @@ static void put_edge(struct tramp_mirror *m, const struct mem_node *node, struct
 }
 
 /*
- * A comparison and the conditional jump right behind it are one operation of the processor.  So the pointer moves
- * in front of both, where nothing is stored any more, and stays in its register.
+ * A comparison and the conditional jump right after it are one operation of the processor.  So the pointer moves
+ * before both, where nothing is stored any more, and stays in its register.
  */
 static bool moves_early(const struct mem_node *node, uint8_t kind, uint32_t k, uint32_t next)
 {
@@ -398,7 +398,7 @@ void mem_put_rest(struct tramp_mirror *m, uint32_t n)
 
 	mem_label(m, n, MEM_KEPT);
 	m->mem->fall = TRAMP_NONE;
-	next = put_start(m, &s, mem_put_turns(m, n, s));
+	next = put_start(m, &s, mem_put_unrolled(m, n, s));
 	if (node->nops)
 		put_body(m, node, &s, next);
 	else

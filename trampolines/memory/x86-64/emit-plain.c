@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Recording that goes off and on: the plain copy of all blocks.  The way to it, or to the copy that records, is in
+ * Recording that goes off and on: the plain copy of all blocks.  Control enters it, or the copy that records, by
  * memory/x86-64/emit-gate.c.
  *
- *	cmpq $0, %gs:off	in front of a loop head in the plain copy
+ *	cmpq $0, %gs:off	before a loop head in the plain copy
  *	je   landing
  *
- * A short loop of one block is copied several times, one copy behind the other, with one such look in front of the
- * last: a loop of few turns does not come by it.
+ * A short loop of one block is unrolled, with one such poll before the last body: a loop of few iterations does not
+ * reach it.
  *
- * By number, in place of the last; and behind a look at `off` at the function's entry:
+ * By number, in place of the last; and after a test of `off` at the function's entry:
  *
  *	subq $weight, %gs:left
  *	js   landing
@@ -17,7 +17,7 @@
  * The landing (memory/x86-64/emit-check.c) is the runtime's, which puts all registers into the stream: so for the reader there is
  * nothing that would be known in the loop otherwise, and is not since control may come from here.
  *
- * A loop of several copies subtracts in front of the last of them, and on its ways out in front of that.  Where
+ * An unrolled loop subtracts before the last body, and on its exit edges before that.  Where
  * nothing is to be subtracted there is only looked whether it is negative.
  */
 #include "trampolines/memory/x86-64/emit.h"
@@ -29,7 +29,7 @@ enum {
 	EXIT_MAX = 13 + 5,
 	SPENT_MAX = 10 + 6,
 	LANDING_MAX = 5 + 32 + 8 + 26 + 18,
-	LAST_MAX = 48 + 24,	/* a block's last instruction and the jump behind it */
+	LAST_MAX = 48 + 24,	/* a block's last instruction and the jump after it */
 	JCC_SIZE = 6,
 	UNROLLED_TIMES = 16,
 };
@@ -43,7 +43,7 @@ static uint32_t here(const struct tramp_mirror *m)
 static uint32_t times_at_most(const struct tramp_mirror *m, uint32_t i)
 {
 	const struct tramp_block *fb = mir_flow_block(m, i);
-	uint32_t n = MEM_TURNS_BYTES / (fb->end - fb->start);
+	uint32_t n = MEM_UNROLL_BYTES / (fb->end - fb->start);
 
 	if (!m->mem->plan.poll[i] || fb->ends != TRAMP_END_JCC || mir_last(m, i)->kind != TRAMP_OP_JCC ||
 	    fb->target != i || fb->next == TRAMP_NONE || n < 2)
@@ -51,8 +51,8 @@ static uint32_t times_at_most(const struct tramp_mirror *m, uint32_t i)
 	return n < UNROLLED_TIMES ? n : UNROLLED_TIMES;
 }
 
-/* What is counted on the way out changes flags. */
-uint32_t mem_turns(const struct tramp_mirror *m, uint32_t i)
+/* What is counted on the exit edge changes flags. */
+uint32_t mem_unroll_factor(const struct tramp_mirror *m, uint32_t i)
 {
 	uint32_t next = mir_flow_block(m, i)->next;
 
@@ -61,7 +61,7 @@ uint32_t mem_turns(const struct tramp_mirror *m, uint32_t i)
 	return times_at_most(m, i);
 }
 
-/* The entry's, if it is no loop's head, is subtracted on the way in, if that can be done there. */
+/* The entry's, if it is no loop's head, is subtracted where it is entered, if that can be done there. */
 uint32_t mem_weight(const struct tramp_mirror *m, uint32_t i)
 {
 	const struct mem_plan *plan = &m->mem->plan;
@@ -73,7 +73,7 @@ uint32_t mem_weight(const struct tramp_mirror *m, uint32_t i)
 	return plan->weight[i];
 }
 
-size_t mem_turns_room(const struct tramp_mirror *m, uint32_t i)
+size_t mem_unroll_room(const struct tramp_mirror *m, uint32_t i)
 {
 	const struct tramp_block *fb = mir_flow_block(m, i);
 
@@ -90,7 +90,7 @@ size_t mem_plain_room(const struct tramp_mirror *m)
 		room += fb->end - fb->start + LAST_MAX + POLL_MAX + MEM_GATE_MAX + SPENT_MAX + LANDING_MAX;
 		if (mir_is_exit(fb->ends) && mir_wants(m, TRAMP_MIRROR_EXIT))
 			room += LAST_MAX + TRAMP_PROBE_MAX + TRAMP_PROBE_SLOW_MAX;
-		room += mem_turns_room(m, i);
+		room += mem_unroll_room(m, i);
 	}
 	return room;
 }
@@ -161,7 +161,7 @@ static void put_poll(struct tramp_mirror *m, uint32_t i)
 {
 	mir_piece(m, RT_PIECE_INSN, mir_off(m, i, m->blocks.v[i].lo), false);
 	if (m->mem->env.count)
-		mem_put_less(m, mem_turns(m, i) * mem_weight(m, i));
+		mem_put_less(m, mem_unroll_factor(m, i) * mem_weight(m, i));
 	else
 		compare_off(m);
 	tramp_put_u8(&m->out, 0x0f);
@@ -174,14 +174,14 @@ static void put_landings(struct tramp_mirror *m)
 {
 	for (size_t k = 0; k < m->mem->polls.n && m->out.status == TRAMP_OK; k++) {
 		const struct mem_exit *e = &m->mem->polls.v[k];
-		uint32_t n = m->mem->plan.entry[e->block], way_in = here(m);
+		uint32_t n = m->mem->plan.entry[e->block], enter = here(m);
 		struct mem_state s = { .node = n, .orig = mem_orig(m, n, 0), .reg = RT_MEM_NO_REG };
 
 		mem_state(m, &s, 0);
 		mem_put_jump(m, n, MEM_HOME);
 		mem_plain_state(m, 0, 0);
 		settle_later(m, e);
-		mem_put_landing(m, e->block, way_in);
+		mem_put_landing(m, e->block, enter);
 	}
 }
 
@@ -192,18 +192,18 @@ void mir_mem_plain(struct tramp_mirror *m, uint32_t i, uint32_t k)
 
 	if (!mir_wants(m, TRAMP_MIRROR_ACCESSES))
 		return;
-	if (k == m->blocks.v[i].tail && mem->plan.poll[i] && mem_turns(m, i) == 1)
+	if (k == m->blocks.v[i].tail && mem->plan.poll[i] && mem_unroll_factor(m, i) == 1)
 		put_poll(m, i);
 	at = &mem->plain_op.v[mir_flow_block(m, i)->op + k];
 	if (*at == TRAMP_NONE)
 		*at = here(m);
 }
 
-/* Out of a loop, behind @turns of its copies. */
-static void put_exit(struct tramp_mirror *m, uint32_t i, uint32_t turns)
+/* The exit of an unrolled loop after @iterations of its bodies. */
+static void put_exit(struct tramp_mirror *m, uint32_t i, uint32_t iterations)
 {
 	uint32_t to = mir_flow_block(m, i)->next;
-	struct mem_exit e = { .block = to, .done = turns * mem_weight(m, i) };
+	struct mem_exit e = { .block = to, .done = iterations * mem_weight(m, i) };
 
 	if (e.done)
 		put_later(m, e);
@@ -218,9 +218,9 @@ void mir_mem_unroll(struct tramp_mirror *m, uint32_t i)
 	const struct tramp_op *last = mir_last(m, i);
 	const uint8_t *bytes = mir_bytes(m, last->off);
 
-	if (!mir_wants(m, TRAMP_MIRROR_ACCESSES) || mem_turns(m, i) == 1)
+	if (!mir_wants(m, TRAMP_MIRROR_ACCESSES) || mem_unroll_factor(m, i) == 1)
 		return;
-	for (uint32_t n = 1; n < mem_turns(m, i); n++) {
+	for (uint32_t n = 1; n < mem_unroll_factor(m, i); n++) {
 		for (uint32_t k = m->blocks.v[i].tail; k + 1 < fb->nops; k++) {
 			mir_mem_plain(m, i, k);
 			mir_piece(m, RT_PIECE_COPY, mir_off(m, i, k), false);

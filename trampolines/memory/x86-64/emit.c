@@ -4,8 +4,8 @@
  * blocks.
  *
  * A node follows the one that falls into it.  Where that comes with the pointer in its register,
- * the way in from home stands behind all other code; a node without instructions stands in front of
- * where it leads, or where somebody falls into it, or behind all others.
+ * the home entry stands after all other code; a node without instructions stands before the node that it leads
+ * to, or where a node falls into it, or after all others.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@
 enum {
 	HEADER_MAX = 9,
 	HOME_IN_MAX = 18 + 5,	/* park, load, and a jump if it stands alone */
-	GUESS_MAX = 6 + 14,	/* a jump, and the load elsewhere */
+	GUESS_MAX = 6 + 14,	/* a jump, and the load out of line */
 	HOME_OUT_MAX = 8 + 18,
 	JUMPS_MAX = 24,		/* what a last instruction becomes, besides itself; to the next node */
 	STORE_MAX = 10,
@@ -161,7 +161,7 @@ size_t mir_mem_room(const struct tramp_mirror *m)
 	for (size_t n = 0; n < m->mem->plan.nnodes; n++)
 		room += node_room(m, mem_node(m, (uint32_t)n));
 	for (uint32_t i = 0; i < m->flow.nblocks && m->mem->env.count; i++)
-		room += mem_turns_room(m, i);
+		room += mem_unroll_room(m, i);
 	if (m->mem->env.sampled)
 		room += mem_plain_room(m);
 	return room;
@@ -181,7 +181,7 @@ static void put_node(struct tramp_mirror *m, uint32_t n)
 {
 	bool falls = m->mem->fall == n;
 
-	if (falls ? m->mem->fall_way == MEM_HOME :
+	if (falls ? m->mem->fall_entry == MEM_HOME :
 		    mem_place(m, n)->wanted[MEM_HOME] || is_entered(m, n) ||
 			    mem_node(m, n)->reg == RT_MEM_NO_REG)
 		mem_put_home_in(m, n);
@@ -205,7 +205,7 @@ static void settle(struct tramp_mirror *m, uint32_t next)
 			put_node(m, n);
 			continue;
 		}
-		mem_put_jump(m, n, mem->fall_way);
+		mem_put_jump(m, n, mem->fall_entry);
 		mem->fall = TRAMP_NONE;
 	}
 }
@@ -238,7 +238,7 @@ static void put_block(struct tramp_mirror *m, uint32_t i)
 	}
 }
 
-/* What nobody fell into, and the ways in from home of those who were fallen into. */
+/* Nodes that no other falls into, and home entries of those that others fall into. */
 static bool put_rest_of_nodes(struct tramp_mirror *m)
 {
 	bool any = false;
@@ -329,7 +329,7 @@ void mir_mem_emit_blocks(struct tramp_mirror *m)
 		put_block(m, k < n - entry ? entry + k : k - (n - entry));
 	settle(m, TRAMP_NONE);
 	put_all_nodes(m);
-	mem_put_ways_out(m);
+	mem_put_exits(m);
 	put_stubs(m);
 	mir_fix_labels(m);
 	if (m->mem->env.sampled) {

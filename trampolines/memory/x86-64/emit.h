@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The copies of a function that records memory, while they are emitted: what the mememit*.c share.
+ * The copies of a function that records memory, while they are emitted: what the memory/x86-64/emit*.c share.
  *
  * Each node has two labels, MEM_HOME and MEM_KEPT: see memory/plan.h.
  */
@@ -10,22 +10,23 @@
 #include "trampolines/memory/plan.h"
 #include "trampolines/mirror/x86-64/plan.h"
 
-enum mem_way { MEM_HOME, MEM_KEPT, MEM_WAYS };
+/* How a node is entered. */
+enum mem_entry { MEM_HOME, MEM_KEPT, MEM_ENTRIES };
 
 /* Where a node's code is in the mirror. */
 struct mem_place {
-	uint32_t at[MEM_WAYS];	/* TRAMP_NONE: not emitted */
-	bool wanted[MEM_WAYS];	/* something leads there */
+	uint32_t at[MEM_ENTRIES];	/* TRAMP_NONE: not emitted */
+	bool wanted[MEM_ENTRIES];	/* something leads there */
 };
 
 /* A displacement of 4 bytes to a node. */
 struct mem_fixup {
 	uint32_t at;
 	uint32_t node;
-	uint8_t way;		/* enum mem_way */
+	uint8_t entry;		/* enum mem_entry */
 };
 
-/* What has to be undone in front of the call of the gate. */
+/* What has to be undone before the call of the gate. */
 enum mem_undo {
 	MEM_UNDO_NOTHING,
 	MEM_UNDO_SLOTS,		/* rax and flags are in the pool's slots */
@@ -36,7 +37,7 @@ enum mem_undo {
 struct mem_slow {
 	uint32_t ref;		/* the 4 bytes of the jump to it */
 	uint32_t start;		/* of the check; of what is to be done again */
-	uint32_t behind;	/* where it goes back to */
+	uint32_t resume;	/* where it goes back to */
 	uint32_t node;
 	uint32_t orig;		/* the instruction that comes next */
 	uint16_t insn;		/* the same, from the node's start */
@@ -50,7 +51,7 @@ struct mem_slow {
 /* Where the pointer was not in its register already. */
 struct mem_miss {
 	uint32_t ref;		/* the 4 bytes of the jump to where it is loaded */
-	uint32_t behind;
+	uint32_t resume;
 	uint32_t node;
 };
 
@@ -60,7 +61,7 @@ struct mem_plain {
 	uint32_t gate;		/* where the original's windows lead, which leads here or to the other copy */
 };
 
-/* A way out of a loop whose turns have not been counted. */
+/* An exit edge of an unrolled loop, on which its iterations have not been counted yet. */
 struct mem_exit {
 	uint32_t ref;		/* the 4 bytes of the jump */
 	uint32_t block;		/* that it leads to; of the copy that records, node */
@@ -82,7 +83,7 @@ struct mir_mem {
 	MIR_ARRAY(struct mem_exit) polls; /* recording goes on at block's start: not `done` */
 	MIR_ARRAY(struct mem_exit) outs; /* of the copy that records */
 	uint32_t fall;		/* control falls through to this node, whose code has to follow; or TRAMP_NONE */
-	enum mem_way fall_way;
+	enum mem_entry fall_entry;
 	bool in_slow;		/* slow paths are being emitted */
 };
 
@@ -107,17 +108,17 @@ static inline struct mem_place *mem_place(struct tramp_mirror *m, uint32_t n)
 
 /* ---- memory/x86-64/emit-label.c ---- */
 
-/* A node that needs no pointer is the same either way. */
-enum mem_way mem_way_into(const struct tramp_mirror *m, uint32_t n, bool kept);
-void mem_label(struct tramp_mirror *m, uint32_t n, enum mem_way way);	/* here */
-void mem_put_label(struct tramp_mirror *m, uint32_t n, enum mem_way way);	/* 4 bytes that lead there */
-void mem_put_jump(struct tramp_mirror *m, uint32_t n, enum mem_way way);
-void mem_put_jcc(struct tramp_mirror *m, uint8_t cc, uint32_t n, enum mem_way way);
+/* Both entries of a node that needs no pointer are the same. */
+enum mem_entry mem_entry_of(const struct tramp_mirror *m, uint32_t n, bool kept);
+void mem_label(struct tramp_mirror *m, uint32_t n, enum mem_entry entry);	/* here */
+void mem_put_label(struct tramp_mirror *m, uint32_t n, enum mem_entry entry);	/* 4 bytes that lead there */
+void mem_put_jump(struct tramp_mirror *m, uint32_t n, enum mem_entry entry);
+void mem_put_jcc(struct tramp_mirror *m, uint8_t cc, uint32_t n, enum mem_entry entry);
 void mem_fix_labels(struct tramp_mirror *m);	/* when all is emitted */
 
 /* ---- memory/x86-64/emit-node.c ---- */
 
-/* The way in from home, up to where the pointer is in the node's register. */
+/* The home entry, up to where the pointer is in the node's register. */
 void mem_put_home_in(struct tramp_mirror *m, uint32_t n);
 /* All that follows.  m->mem->fall says where control falls through to. */
 void mem_put_rest(struct tramp_mirror *m, uint32_t n);
@@ -139,24 +140,22 @@ void mem_state_at(struct tramp_mirror *m, const struct mem_state *s, uint32_t at
 /* From here on nothing is recorded; @flags: what else it is, from @start on. */
 void mem_plain_state(struct tramp_mirror *m, unsigned int flags, uint32_t start);
 
-/* Offset of a node's instruction k; of what is behind the last one, for k == nops. */
+/* Offset of a node's instruction k; of what is after the last one, for k == nops. */
 uint32_t mem_orig(const struct tramp_mirror *m, uint32_t n, uint32_t k);
 
 /* Of s->node, instruction k as it is. */
 void mem_put_copy(struct tramp_mirror *m, const struct mem_state *s, uint32_t k);
 
-/* ---- memory/x86-64/emit-turns.c: loops of one node that writes nothing, where it is counted what is done ---- */
+/* ---- memory/x86-64/emit-unroll.c: loops of one node that writes nothing, where it is counted what is done ---- */
 
-/*
- * All turns of node n but the last one, with their ways out.  Returns how many there are with that; 1: nothing was emitted.
- */
-uint32_t mem_put_turns(struct tramp_mirror *m, uint32_t n, struct mem_state s);
-/* The ways out of all. */
-void mem_put_ways_out(struct tramp_mirror *m);
+/* All bodies of the loop of node n but the last, with their exits.  Returns how many there are with that; 1: none was emitted. */
+uint32_t mem_put_unrolled(struct tramp_mirror *m, uint32_t n, struct mem_state s);
+/* The exits of all. */
+void mem_put_exits(struct tramp_mirror *m);
 
 /* ---- memory/x86-64/emit-check.c ---- */
 
-/* In front of everything else in a node that is entered at home. */
+/* Before everything else in a node that is entered at home. */
 void mem_put_owner_check(struct tramp_mirror *m, uint32_t n, uint32_t start);
 /* Is there room?  The pointer is in s->reg. */
 void mem_put_check(struct tramp_mirror *m, const struct mem_state *s, bool flags_live);
@@ -164,15 +163,15 @@ void mem_put_check(struct tramp_mirror *m, const struct mem_state *s, bool flags
 /* Sets the sign flag if `left`, less @weight, is negative.  Changes flags. */
 void mem_put_less(struct tramp_mirror *m, uint32_t weight);
 
-/* In front of all else in a node of a block that is polled, or counts. */
+/* Before all else in a node of a block that is polled, or counts. */
 void mem_put_count(struct tramp_mirror *m, const struct mem_state *s, uint32_t weight);
 
 /*
  * Where the plain copy of a block leads when recording goes on: to the runtime, which notes this place in the stream
- * with all registers, then to @way_in, where the jump to the block's node for those who come from elsewhere has been put
- * in front; or back to the plain copy.
+ * with all registers, then to @enter, where the jump to the block's node for control from outside has been put
+ * before; or back to the plain copy.
  */
-void mem_put_landing(struct tramp_mirror *m, uint32_t i, uint32_t way_in);
+void mem_put_landing(struct tramp_mirror *m, uint32_t i, uint32_t enter);
 
 /* A register that the program does not need at a node's start, preferably not MEM_CARRIER; RT_MEM_NO_REG. */
 uint8_t mem_dead_register(const struct tramp_mirror *m, const struct mem_node *node);
@@ -181,7 +180,7 @@ uint8_t mem_dead_register(const struct tramp_mirror *m, const struct mem_node *n
 
 #define MEM_CARRIER TRAMP_R11
 
-/* Is the pointer likely to be in node n's register when control comes from elsewhere? */
+/* Is the pointer likely to be in node n's register when control enters it from outside? */
 bool mem_guesses(const struct tramp_mirror *m, uint32_t n);
 void mem_put_guess(struct tramp_mirror *m, uint32_t n);
 void mem_put_misses(struct tramp_mirror *m);
@@ -202,11 +201,11 @@ size_t mem_plain_room(const struct tramp_mirror *m);
 /* What is subtracted from `left` at block i's start, in either copy; 0: nothing. */
 uint32_t mem_weight(const struct tramp_mirror *m, uint32_t i);
 /*
- * How many copies of a block follow each other, in either copy of the function, with one look at `left` or `off`; more
- * than one if it is a loop by itself.  And bytes for all but one, at most.
+ * How many times a loop of one block is unrolled, in either copy of the function, with one poll; 1 for other blocks.  And
+ * bytes for all but one body, at most.
  */
-uint32_t mem_turns(const struct tramp_mirror *m, uint32_t i);
-size_t mem_turns_room(const struct tramp_mirror *m, uint32_t i);
+uint32_t mem_unroll_factor(const struct tramp_mirror *m, uint32_t i);
+size_t mem_unroll_room(const struct tramp_mirror *m, uint32_t i);
 /* Where the instruction at offset @orig, of node n, is in it. */
 uint32_t mem_plain_at(const struct tramp_mirror *m, uint32_t n, uint32_t orig);
 

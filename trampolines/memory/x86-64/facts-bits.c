@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * What instructions on single bits compute, those that turn bits around, and those that read flags.
+ * What instructions on single bits compute, those that reverse bytes or bits, and those that read flags.
  */
 #include "trampolines/memory/x86-64/facts.h"
 

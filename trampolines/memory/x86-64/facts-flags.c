@@ -18,7 +18,7 @@ enum {
 };
 _Static_assert((CC_OVERFLOW | CC_CARRY | CC_RESULT | CC_SIGNED) == CC_ALL, "conditions");
 
-/* Of two values in front of the instruction. */
+/* Of two values before the instruction. */
 static void know(struct mem_insn *in, enum md_flags how, uint8_t a, uint8_t b, int64_t imm,
 		 uint16_t valid)
 {
@@ -164,7 +164,7 @@ static void note_known(struct mem_insn *in)
 	case ZYDIS_MNEMONIC_ANDN:
 		know_logic(in);
 		break;
-	case ZYDIS_MNEMONIC_BLSR:	/* CF tells whether there was a bit, PF nothing */
+	case ZYDIS_MNEMONIC_BLSR:	/* CF says whether there was a bit, PF nothing */
 		if (in->facts->ncomputes)
 			know_result(in, CC_NO_CARRY & (uint16_t)~(CC(0xa) | CC(0xb)));
 		break;
@@ -198,7 +198,7 @@ static bool changes_flags(const struct mem_insn *in)
 		     ZYDIS_CPUFLAG_OF);
 }
 
-/* The kernel's way back gives them as they were, debuggers and emulators may not. */
+/* The kernel returns with the flags as they were; debuggers and emulators may not. */
 static bool enters_kernel(const struct mem_insn *in)
 {
 	return in->zi.mnemonic == ZYDIS_MNEMONIC_SYSCALL || in->zi.mnemonic == ZYDIS_MNEMONIC_INT;

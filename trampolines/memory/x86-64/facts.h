@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * One decoded instruction on its way to struct tramp_mem_facts; what the memfacts*.c share.
+ * One decoded instruction and the struct tramp_mem_facts that is made of it: what the memory/x86-64/facts*.c share.
  *
  * Sources: Intel's manual, volume 2 (what each instruction reads, writes and in which order) and
  * volume 1, chapters 13 (XSAVE) and 15 (AVX-512: fault suppression).
@@ -52,7 +52,7 @@ static inline bool mem_is_imm(const ZydisDecodedOperand *o)
 
 /*
  * The memory operand's address, without its segment.  Not the decoder's in one case: without a
- * base but with REX.B and short addresses, it tells of r13.
+ * base but with REX.B and short addresses, the decoder reports r13.
  */
 struct mem_place mem_operand(const struct mem_insn *in, const ZydisDecodedOperand *o);
 
@@ -93,8 +93,8 @@ void mem_add_extra(struct mem_insn *in, enum tramp_mem_store what, uint8_t reg, 
 /* ---- memory/x86-64/facts-access.c: the accesses ---- */
 
 /*
- * Where the memory operand is.  Appends what computes temporaries 16 and 17 for it.  False: cannot
- * be told (GS); the instruction is unmodelled then.
+ * Where the memory operand is.  Appends what computes temporaries 16 and 17 for it.  False: that is
+ * not known (GS); the instruction is unmodelled then.
  */
 bool mem_operand_place(struct mem_insn *in, const ZydisDecodedOperand *o, struct mem_place *place);
 void mem_add_access(struct mem_insn *in, const struct mem_place *place, unsigned int bytes,
