@@ -2,9 +2,7 @@
 # libcommand.la: what the verbs have in common, and is tested by itself.
 noinst_LTLIBRARIES += libcommand.la
 libcommand_la_SOURCES = \
-	launcher/module/cproto.c \
-	launcher/module/ctoken.c \
-	launcher/module/ctoken.h \
+	launcher/module/clangproto.c \
 	launcher/module/dwproto.c \
 	launcher/common/files.c \
 	launcher/common/files.h \
@@ -48,7 +46,7 @@ libcommand_la_SOURCES = \
 	launcher/common/tracedir.c \
 	launcher/common/tracedir.h \
 	launcher/common/traceparts.c
-libcommand_la_CPPFLAGS = $(AM_CPPFLAGS) $(XXHASH_CFLAGS) $(LIBDW_CFLAGS) $(LIBELF_CFLAGS)
+libcommand_la_CPPFLAGS = $(AM_CPPFLAGS) $(XXHASH_CFLAGS) $(LIBDW_CFLAGS) $(LIBELF_CFLAGS) $(LIBCLANG_CFLAGS)
 libcommand_la_LIBADD = libinjector.la $(XXHASH_LIBS) $(LIBDW_LIBS) $(LIBELF_LIBS)
 
 noinst_LTLIBRARIES += libreport.la

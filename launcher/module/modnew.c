@@ -8,13 +8,9 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
-
-extern char **environ;
 
 struct new_options {
 	struct opt_list functions;
@@ -73,118 +69,8 @@ static char *include_text(const char *header)
 	return n < 0 ? NULL : text;
 }
 
-static char *read_all(int fd)
-{
-	FILE *f = fdopen(fd, "r");
-	char *text = NULL;
-	size_t size = 0;
-
-	if (!f) {
-		close(fd);
-		return NULL;
-	}
-	if (getdelim(&text, &size, '\0', f) < 0) {
-		free(text);
-		text = NULL;
-	}
-	fclose(f);
-	return text;
-}
-
-static int spawn_to_pipe(char **argv, pid_t *pid)
-{
-	posix_spawn_file_actions_t actions;
-	int fds[2];
-
-	if (pipe2(fds, O_CLOEXEC) != 0 || posix_spawn_file_actions_init(&actions) != 0)
-		return -1;
-	int err = posix_spawn_file_actions_adddup2(&actions, fds[1], STDOUT_FILENO);
-	if (!err)
-		err = posix_spawnp(pid, argv[0], &actions, NULL, argv, environ);
-	posix_spawn_file_actions_destroy(&actions);
-	close(fds[1]);
-	if (!err)
-		return fds[0];
-	close(fds[0]);
-	errno = err;
-	return -1;
-}
-
-/* clang would warn of them, as no linker runs. */
-static void drop_linker_flags(char **argv)
-{
-	char **kept = argv;
-
-	for (char **arg = argv; *arg; arg++) {
-		if (strncmp(*arg, "-Wl,", 4) == 0 || strcmp(*arg, "-shared") == 0)
-			free(*arg);
-		else
-			*kept++ = *arg;
-	}
-	*kept = NULL;
-}
-
-/* The compiler's output on a one-line source, which includes the header; NULL after a message. */
-static char *preprocess(const char *source)
-{
-	char **argv = modfile_compiler_argv(source, NULL, (const char *[]){ "-E", NULL });
-	pid_t pid;
-	int status;
-
-	if (!argv)
-		return NULL;
-	drop_linker_flags(argv);
-	int fd = spawn_to_pipe(argv, &pid);
-	if (fd < 0)
-		msg_error("the compiler %s cannot be run: %m", argv[0]);
-	modfile_argv_free(argv);
-	if (fd < 0)
-		return NULL;
-	char *text = read_all(fd);
-	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
-	if (text && WIFEXITED(status) && WEXITSTATUS(status) == 0)
-		return text;
-	free(text);
-	msg_error("the header cannot be read; the compiler's messages are above");
-	return NULL;
-}
-
-/* Compilers and C libraries include this on their own. */
-static bool is_predefined(const char *name, size_t len)
-{
-	static const char file[] = "stdc-predef.h";
-	size_t n = strlen(file);
-
-	return len >= n && memcmp(name + len - n, file, n) == 0;
-}
-
-/*
- * The header's own name in the line markers: the first file that is entered (flag 1) from ours after
- * our own marker line.
- */
-static char *main_file_of(const char *text, const char *source)
-{
-	char ours[300];
-	const char *p;
-
-	snprintf(ours, sizeof(ours), "# 1 \"%s\"\n", source);
-	p = strstr(text, ours);
-	for (p = p ? p + strlen(ours) : text; p; p = strchr(p, '\n')) {
-		p += *p == '\n';
-		const char *open = strncmp(p, "# 1 \"", 5) == 0 ? p + 5 : NULL;
-		size_t len = open ? strcspn(open, "\"\n") : 0;
-
-		if (open && strncmp(open + len, "\" 1", 3) == 0 && open[0] != '<' &&
-		    !is_predefined(open, len))
-			return strndup(open, len);
-		if (!*p)
-			break;
-	}
-	return NULL;
-}
-
-static char *write_include_source(const char *include)
+/* A source with this text; the caller unlinks it. NULL after a message. */
+static char *write_source(const char *include, const char *headers, const char *text)
 {
 	char *path = NULL;
 	const char *tmp = getenv("TMPDIR");
@@ -192,7 +78,8 @@ static char *write_include_source(const char *include)
 	if (asprintf(&path, "%s/sonde-XXXXXX.c", tmp && *tmp ? tmp : "/tmp") < 0)
 		return NULL;
 	int fd = mkostemps(path, 2, O_CLOEXEC);
-	if (fd < 0 || dprintf(fd, "#include %s\n", include) < 0) {
+	if (fd < 0 || (include && dprintf(fd, "#include %s\n", include) < 0) ||
+	    dprintf(fd, "%s%s;\n", headers, text) < 0) {
 		msg_error("%s: cannot be written: %m", path);
 		free(path);
 		path = NULL;
@@ -205,38 +92,84 @@ static char *write_include_source(const char *include)
 static int from_header(struct work *w)
 {
 	w->include = include_text(w->o.header);
-	char *source = w->include ? write_include_source(w->include) : NULL;
+	char *source = w->include ? write_source(w->include, "", "") : NULL;
 	if (!source)
 		return EXIT_USAGE;
-	char *text = preprocess(source);
+	int status = proto_from_source(&w->list, source, w->o.header, false, &w->filter);
 	unlink(source);
-	char *main_file = text ? main_file_of(text, source) : NULL;
 	free(source);
-	if (!text)
-		return EXIT_USAGE;
-	bool ok = proto_from_text(&w->list, text, main_file ? main_file : "", &w->filter);
-	free(text);
-	free(main_file);
-	if (!ok)
-		msg_error("out of memory");
 	w->known_structs = w->list.nstructs;
 	w->from = strdup(w->o.header);
-	return ok ? 0 : EXIT_USAGE;
+	return status;
 }
 
 /* ---- from prototypes, from a library ---- */
+
+/* Standard headers that a prototype may need without saying so; others are to be named. */
+static const struct known_type {
+	const char *name, *header;
+} known_types[] = {
+	{ "FILE", "stdio.h" },	      { "bool", "stdbool.h" },	   { "clockid_t", "time.h" },
+	{ "gid_t", "sys/types.h" },   { "mode_t", "sys/types.h" }, { "off_t", "sys/types.h" },
+	{ "pid_t", "sys/types.h" },   { "pthread_t", "pthread.h" }, { "socklen_t", "sys/socket.h" },
+	{ "ssize_t", "sys/types.h" }, { "time_t", "time.h" },	   { "uid_t", "sys/types.h" },
+	{ "va_list", "stdarg.h" },
+};
+
+static bool has_word(const char *text, const char *word)
+{
+	size_t len = strlen(word);
+
+	for (const char *p = text; (p = strstr(p, word)); p += len) {
+		if ((p == text || !(isalnum((unsigned char)p[-1]) || p[-1] == '_')) &&
+		    !isalnum((unsigned char)p[len]) && p[len] != '_')
+			return true;
+	}
+	return false;
+}
+
+/* The lines that include what a prototype needs; noted for the module, too. */
+static bool include_known(struct work *w, const char *text, char *lines, size_t size)
+{
+	size_t at = (size_t)snprintf(lines, size, "#include <stddef.h>\n#include <stdint.h>\n");
+	bool ok = true;
+
+	for (size_t i = 0; i < sizeof(known_types) / sizeof(known_types[0]); i++) {
+		if (!has_word(text, known_types[i].name) || at >= size)
+			continue;
+		ok = ok && proto_add_string(&w->list.headers, &w->list.nheaders, known_types[i].header);
+		at += (size_t)snprintf(lines + at, size - at, "#include <%s>\n", known_types[i].header);
+	}
+	return ok;
+}
+
+static int from_prototype(struct work *w, const char *text)
+{
+	char *what = NULL, lines[1024];
+	struct proto_filter all = { 0 };
+	char *source = include_known(w, text, lines, sizeof(lines)) ? write_source(w->include, lines, text)
+								     : NULL;
+	int status = EXIT_USAGE;
+
+	if (source && asprintf(&what, "--function '%s': not a function's prototype", text) < 0)
+		what = NULL;
+	if (what)
+		status = proto_from_source(&w->list, source, what, true, &all);
+	if (source)
+		unlink(source);
+	free(source);
+	free(what);
+	return status;
+}
 
 static int from_prototypes(struct work *w)
 {
 	for (size_t i = 0; i < w->o.functions.n; i++) {
 		const char *text = w->o.functions.v[i];
 		size_t before = w->list.n;
-		struct proto_filter all = { 0 };
 
-		if (!proto_from_text(&w->list, text, NULL, &all)) {
-			msg_error("out of memory");
+		if (from_prototype(w, text))
 			return EXIT_USAGE;
-		}
 		if (w->list.n == before)
 			return opt_usage_error(&new_command, "--function '%s': not a function's prototype",
 					       text);

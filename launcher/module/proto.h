@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Function prototypes, from C text or from a library's debug information, to write wrappers from. */
+/* Function prototypes, from C declarations or from a library's debug information, to write wrappers from. */
 #ifndef SONDE_LAUNCHER_MODULE_PROTO_H
 #define SONDE_LAUNCHER_MODULE_PROTO_H
 
@@ -51,11 +51,12 @@ struct proto_filter {
 };
 
 /*
- * Appends the functions declared in C text. With `main_file` (as in the text's line markers) and an
- * empty filter, only those declared in that file. False: no memory.
+ * Appends functions that a C source declares, by libclang: of those that the source itself declares all
+ * (by_source), or of all those that are wanted; with an empty filter, those of the file that it includes
+ * first. `what` begins each message. Returns 0, or EXIT_USAGE after a message.
  */
-bool proto_from_text(struct proto_list *list, const char *text, const char *main_file,
-		     const struct proto_filter *filter) __attribute__((warn_unused_result));
+int proto_from_source(struct proto_list *list, const char *source, const char *what, bool by_source,
+		      const struct proto_filter *filter) __attribute__((warn_unused_result));
 
 /*
  * Appends the functions that the ELF file `path` exports and its debug information describes. *soname
