@@ -6,6 +6,7 @@ dist_doc_DATA += \
 
 examplesdir = $(docdir)/examples
 dist_examples_DATA = \
+	doc/examples/accesses.c \
 	doc/examples/primes.c
 
 dist_man_MANS += \

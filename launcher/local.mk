@@ -74,8 +74,6 @@ libreport_la_SOURCES = \
 	launcher/memory/memory.h \
 	launcher/memory/memprofile.c \
 	launcher/memory/memprofile.h \
-	launcher/memory/memread.c \
-	launcher/memory/memread.h \
 	launcher/memory/memtrace.c \
 	launcher/memory/memtrace.h \
 	launcher/memory/memwhere.c \
@@ -102,7 +100,9 @@ libreport_la_SOURCES = \
 	launcher/common/units.c \
 	launcher/common/units.h \
 	launcher/report/report.c \
-	launcher/report/report.h
+	launcher/report/report.h \
+	memtrace/read/read.c \
+	memtrace/read/read.h
 
 bin_PROGRAMS += sonde
 sonde_SOURCES = \

@@ -64,11 +64,14 @@ libtracefmt_la_CPPFLAGS = $(AM_CPPFLAGS) $(ZSTD_CFLAGS) $(XXHASH_CFLAGS) $(JANSS
 libtracefmt_la_LIBADD = $(ZSTD_LIBS) $(XXHASH_LIBS) $(JANSSON_LIBS)
 
 lib_LTLIBRARIES += libsondetrace.la
-libsondetrace_la_SOURCES =
-libsondetrace_la_LIBADD = libtracefmt.la
-libsondetrace_la_LDFLAGS = $(AM_LDFLAGS) -version-info 0:0:0 \
+libsondetrace_la_SOURCES = \
+	memtrace/read/library.c \
+	memtrace/read/read.c \
+	memtrace/read/read.h
+libsondetrace_la_LIBADD = libtracefmt.la libmemtrace.la
+libsondetrace_la_LDFLAGS = $(AM_LDFLAGS) -version-info 1:0:1 \
 	-Wl,--version-script=$(top_srcdir)/tracefmt/libsondetrace.map
-libsondetrace_la_DEPENDENCIES = libtracefmt.la tracefmt/libsondetrace.map
+libsondetrace_la_DEPENDENCIES = libtracefmt.la libmemtrace.la tracefmt/libsondetrace.map
 EXTRA_DIST += tracefmt/libsondetrace.map
 
 sondeinclude_HEADERS += tracefmt/include/sonde/trace.h

@@ -7,13 +7,13 @@
 
 #include "launcher/collect/analysis-private.h"
 #include "launcher/memory/memory.h"
-#include "launcher/memory/memread.h"
+#include "launcher/memory/memtrace.h"
 #include "launcher/memory/memwhere.h"
 #include "launcher/common/message.h"
 
 #define ROWS 30
 
-static bool print_by(struct analysis *a, const struct memread *read, enum memory_by by, FILE *to)
+static bool print_by(struct analysis *a, const struct mt_read *read, enum memory_by by, FILE *to)
 {
 	unsigned int flags = by == MEMORY_BY_FUNCTION ? 0 : MEMWHERE_LINES | MEMWHERE_LOOPS;
 	struct memwhere *where = memwhere_new(read, flags);
@@ -34,14 +34,14 @@ static bool print_by(struct analysis *a, const struct memread *read, enum memory
 static bool print(struct analysis *a, const char *dir, FILE *to)
 {
 	bool none, done;
-	struct memread *read = memread_open(dir, &none);
+	struct mt_read *read = memtrace_read(dir, &none);
 
 	if (!read)
 		return none; /* nothing was instrumented, or else it has said why */
 	done = print_by(a, read, MEMORY_BY_FUNCTION, to);
 	fputc('\n', to);
 	done = done && print_by(a, read, MEMORY_BY_LOOP, to);
-	memread_close(read);
+	mt_read_close(read);
 	return done;
 }
 

@@ -132,7 +132,7 @@ static int dump_thread(void *arg, const struct memtrace_thread *chosen)
 	return status;
 }
 
-static int begin_rank(void *arg, struct memread *read, int rank)
+static int begin_rank(void *arg, struct mt_read *read, int rank)
 {
 	struct dump_memory *d = arg;
 	unsigned int flags = (d->o->lines ? MEMWHERE_LINES : 0) | (d->o->mangled ? MEMWHERE_MANGLED : 0);

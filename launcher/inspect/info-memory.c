@@ -13,7 +13,7 @@ struct stream {
 	struct tf_memory_thread about;
 	struct mt_counts counts;
 	uint64_t gaps;
-	struct memread_bursts bursts;
+	struct mt_read_bursts bursts;
 };
 
 struct info_memory {
@@ -54,7 +54,7 @@ void info_size(const char *key, uint64_t bytes)
 
 /* ---- counting ---- */
 
-static void add_bursts(struct memread_bursts *to, const struct memread_bursts *from)
+static void add_bursts(struct mt_read_bursts *to, const struct mt_read_bursts *from)
 {
 	to->n += from->n;
 	to->ticks += from->ticks;
@@ -83,30 +83,30 @@ static int read_stream(void *arg, const struct memtrace_thread *thread)
 {
 	struct info_memory *m = arg;
 	struct stream *v = realloc(m->v, (m->n + 1) * sizeof(*v)), *s;
-	struct memread_thread *t = memread_start(thread->read, thread->index);
+	struct mt_read_thread *t = memtrace_start(thread);
 
 	if (v)
 		m->v = v;
 	if (!v || !t) {
-		memread_stop(t);
+		mt_read_stop(t);
 		m->total.about.bad++;
 		return 0; /* the others may be whole */
 	}
 	s = &v[m->n++];
 	*s = (struct stream){ .rank = thread->rank, .about = thread->about };
-	memread_count(t, true, &s->counts, &s->gaps);
-	memread_bursts(t, &s->bursts);
-	memread_stop(t);
+	mt_read_count(t, true, &s->counts, &s->gaps);
+	mt_read_bursts(t, &s->bursts);
+	mt_read_stop(t);
 	add(&m->total, s);
 	return 0;
 }
 
-static int begin_rank(void *arg, struct memread *read, int rank)
+static int begin_rank(void *arg, struct mt_read *read, int rank)
 {
 	struct info_memory *m = arg;
 
 	(void)rank;
-	m->bad_objects += memread_bad_objects(read);
+	m->bad_objects += mt_read_bad_objects(read);
 	return 0;
 }
 
@@ -229,7 +229,7 @@ static void print_cost(const struct sonde_trace_sampled *s)
  */
 static void print_bursts(const struct stream *s, double hz)
 {
-	const struct memread_bursts *b = &s->bursts;
+	const struct mt_read_bursts *b = &s->bursts;
 	double rate = b->accesses / b->ticks, n = (double)b->n, rest;
 
 	if (b->n < 2 || !(b->ticks > 0))

@@ -64,7 +64,7 @@ static const struct opt_command memory_command = {
 struct memory {
 	const struct memory_options *o;
 	enum memory_by by;
-	struct memread *read;
+	struct mt_read *read;
 	struct memprofile *profile; /* of the rank */
 	struct memory_rows rows;
 	uint64_t damage;
@@ -94,7 +94,7 @@ static int visit_thread(void *arg, const struct memtrace_thread *thread)
 	return memprofile_end(t) ? 0 : no_memory();
 }
 
-static int begin_rank(void *arg, struct memread *read, int rank)
+static int begin_rank(void *arg, struct mt_read *read, int rank)
 {
 	struct memory *m = arg;
 	const struct memprofile_options o = { .no_stack = m->o->no_stack };

@@ -87,6 +87,30 @@ void memtrace_close(struct memtrace *t)
 	*t = (struct memtrace){ 0 };
 }
 
+struct mt_read *memtrace_read(const char *dir, bool *none)
+{
+	struct sonde_trace_message why;
+	enum sonde_trace_status status;
+	struct mt_read *read = mt_read_open(dir, &status, &why);
+
+	*none = !read && status == SONDE_TRACE_E_NOTRACE;
+	if (!read && !*none)
+		msg_error("%s", why.text);
+	if (read && mt_read_damaged(read))
+		msg_warn("%s/code.memory: the description of %s is damaged", dir, mt_read_damaged(read));
+	return read;
+}
+
+struct mt_read_thread *memtrace_start(const struct memtrace_thread *thread)
+{
+	enum sonde_trace_status status;
+	struct mt_read_thread *t = mt_read_start(thread->read, thread->index, &status);
+
+	if (!t)
+		msg_error("memory accesses of a thread: %s", sonde_trace_strstatus(status));
+	return t;
+}
+
 /* ---- ranks and threads ---- */
 
 static bool wanted(const struct memtrace *t, const struct sonde_trace_rank *rank,
@@ -99,14 +123,14 @@ static bool wanted(const struct memtrace *t, const struct sonde_trace_rank *rank
 }
 
 static int visit_threads(const struct memtrace *t, const struct sonde_trace_rank *rank,
-			 struct memread *read, const struct memtrace_visitor *v)
+			 struct mt_read *read, const struct memtrace_visitor *v)
 {
 	struct memtrace_thread thread = {
 		.read = read, .rank = rank->rank, .trace = t->trace, .rank_index = rank->index,
 	};
 	int status = 0;
 
-	for (; !status && memread_thread(read, thread.index, &thread.about); thread.index++)
+	for (; !status && mt_read_thread(read, thread.index, &thread.about); thread.index++)
 		if (wanted(t, rank, &thread.about))
 			status = v->thread(v->arg, &thread);
 	return status;
@@ -130,7 +154,7 @@ static int visit_rank(const struct memtrace *t, const struct sonde_trace_rank *r
 		      const struct memtrace_visitor *v)
 {
 	bool none;
-	struct memread *read = memread_open(rank->dir, &none);
+	struct mt_read *read = memtrace_read(rank->dir, &none);
 	int status;
 
 	if (!read)
@@ -142,7 +166,7 @@ static int visit_rank(const struct memtrace *t, const struct sonde_trace_rank *r
 		status = v->done(v->arg);
 	if (v->end)
 		v->end(v->arg);
-	memread_close(read);
+	mt_read_close(read);
 	return status;
 }
 
@@ -163,22 +187,22 @@ int memtrace_visit(const struct memtrace *t, const struct memtrace_visitor *v)
 uint64_t memtrace_accesses(const struct memtrace_thread *thread,
 			   bool (*take)(void *arg, const struct mt_access *v, size_t n), void *arg)
 {
-	struct memread_thread *t = memread_start(thread->read, thread->index);
+	struct mt_read_thread *t = memtrace_start(thread);
 	const struct mt_access *v;
 	uint64_t gaps = 0;
 	size_t n;
 
 	if (!t)
 		return 1;
-	while ((n = memread_next(t, &v, &gaps))) {
+	while ((n = mt_read_next(t, &v, &gaps))) {
 		if (thread->tsc)
-			*thread->tsc = memread_tsc(t);
-		if ((memread_was_off(t) && !take(arg, v, 0)) || !take(arg, v, n))
+			*thread->tsc = mt_read_tsc(t);
+		if ((mt_read_was_off(t) && !take(arg, v, 0)) || !take(arg, v, n))
 			break;
 	}
 	if (gaps)
 		msg_warn("thread %d.%d: %" PRIu64 " part%s missing from its memory accesses",
 			 thread->about.pid, thread->about.tid, gaps, gaps == 1 ? " is" : "s are");
-	memread_stop(t);
+	mt_read_stop(t);
 	return thread->about.lost && !thread->about.bad ? 0 : gaps;
 }

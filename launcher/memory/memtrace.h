@@ -8,7 +8,7 @@
 
 #include <stddef.h>
 
-#include "launcher/memory/memread.h"
+#include "memtrace/read/read.h"
 #include "launcher/common/pick.h"
 
 struct memtrace {
@@ -31,10 +31,16 @@ bool memtrace_has_any(const struct sonde_trace *trace);
 /* Of an open trace, which stays the caller's: no memtrace_close().  t->threads may be 0. */
 void memtrace_use(struct sonde_trace *trace, struct pick *pick, struct memtrace *t);
 
+/*
+ * mt_read_open(), and what is wrong as a message.  NULL: *@none, without a message, if the trace has no memory
+ * accesses.
+ */
+struct mt_read *memtrace_read(const char *dir, bool *none);
+
 /* One stream. */
 struct memtrace_thread {
-	struct memread *read;
-	size_t index;	/* for memread_start() */
+	struct mt_read *read;
+	size_t index;	/* for memtrace_start() */
 	int rank;	/* -1: none */
 	const struct sonde_trace *trace;
 	size_t rank_index;
@@ -42,12 +48,15 @@ struct memtrace_thread {
 	uint64_t *tsc;	/* where memtrace_accesses() puts when the chunk began that a batch is from; NULL: nowhere */
 };
 
+/* mt_read_start(); NULL after a message. */
+struct mt_read_thread *memtrace_start(const struct memtrace_thread *thread);
+
 struct memtrace_visitor {
 	/*
 	 * For each rank: begin(), thread() for each of its threads, done() if all went well, end()
 	 * always.  @read lives until then.  All but thread() may be NULL.
 	 */
-	int (*begin)(void *arg, struct memread *read, int rank);
+	int (*begin)(void *arg, struct mt_read *read, int rank);
 	int (*thread)(void *arg, const struct memtrace_thread *thread);
 	int (*done)(void *arg);
 	void (*end)(void *arg);

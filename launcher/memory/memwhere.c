@@ -34,7 +34,7 @@ struct block {
 };
 
 struct memwhere {
-	const struct memread *read;
+	const struct mt_read *read;
 	unsigned int flags;
 	struct object *objects;
 	struct block *blocks;
@@ -165,7 +165,7 @@ static void find(struct memwhere *w, struct memplace *p)
 	struct object *o;
 	uint32_t fn;
 
-	p->path = memread_place(w->read, p->insn, &p->addr);
+	p->path = mt_read_place(w->read, p->insn, &p->addr);
 	if (!p->path) {
 		p->addr = p->insn;
 		return;
@@ -239,7 +239,7 @@ struct memplace *memwhere(struct memwhere *w, uint64_t insn)
 	return p;
 }
 
-struct memwhere *memwhere_new(const struct memread *r, unsigned int flags)
+struct memwhere *memwhere_new(const struct mt_read *r, unsigned int flags)
 {
 	struct memwhere *w = calloc(1, sizeof(*w));
 

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "launcher/memory/memread.h"
+#include "memtrace/read/read.h"
 
 enum memwhere_flags {
 	MEMWHERE_LINES = 1,
@@ -41,7 +41,7 @@ struct memplace {
 struct memwhere;
 
 /* NULL: no memory.  @r has to live as long. */
-struct memwhere *memwhere_new(const struct memread *r, unsigned int flags);
+struct memwhere *memwhere_new(const struct mt_read *r, unsigned int flags);
 void memwhere_free(struct memwhere *w);
 
 /* Lives until memwhere_free().  NULL: no memory. */

@@ -68,6 +68,7 @@ struct tf_memory_thread {
 	uint64_t file_bytes;	/* in the file */
 	uint64_t raw_bytes;	/* of the chunks, unpacked */
 	uint64_t chunks, bad, lost;
+	const char *path;	/* lives until tf_memory_close() */
 };
 bool tf_memory_thread(const struct tf_memory *m, size_t i, struct tf_memory_thread *thread);
 

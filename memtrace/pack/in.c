@@ -246,6 +246,7 @@ bool tf_memory_thread(const struct tf_memory *m, size_t i, struct tf_memory_thre
 	if (i >= m->nthreads)
 		return false;
 	*thread = m->threads[i].pub;
+	thread->path = m->threads[i].path;
 	return true;
 }
 

@@ -73,3 +73,14 @@ flags=$(pkg-config --define-prefix --cflags --libs sonde-trace) || fail "pkg-con
 $CC -o reader reader.c $flags || fail "does not compile with: $flags"
 LD_LIBRARY_PATH=$(dirname "$PKG_CONFIG_PATH") check_status 0 ./reader
 check_contains out '^1 threads$'
+
+# Memory accesses, with the example that is installed.
+example=$(find "$prefix" -path '*/examples/accesses.c')
+# shellcheck disable=SC2086
+$CC -o accesses "$example" $flags || fail "accesses.c does not compile with: $flags"
+check_status 0 sonde --mem -o m -- ls -l /usr/bin
+check_status 0 sonde dump --mem m
+wc -l <out >dumped
+LD_LIBRARY_PATH=$(dirname "$PKG_CONFIG_PATH") check_status 0 ./accesses m
+[ "$(wc -l <out)" -gt 100 ] || fail "few accesses"
+[ "$(wc -l <out)" -eq "$(cat dumped)" ] || fail "$(wc -l <out) accesses instead of $(cat dumped)"

@@ -39,6 +39,7 @@ INTEGRATION_TESTS += \
 	tests/integration/memory-inproc-compiled.sh \
 	tests/integration/memory-inproc.sh \
 	tests/integration/memory-lackey.sh \
+	tests/integration/memory-library.sh \
 	tests/integration/memory-modules.sh \
 	tests/integration/memory-oracle.sh \
 	tests/integration/memory-sample.sh \

@@ -24,7 +24,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "launcher/memory/memread.h"
+#include "memtrace/read/read.h"
 #include "tests/oracle/oracle.h"
 
 enum { MAX_DISTANCES = 12, CONTEXT = 8, PAGE = 4096, UNPROVEN = 4 };
@@ -323,10 +323,10 @@ static void print(const char *what, size_t i, const struct record *r)
 	       r->kind & MD_STACK ? " stack" : "", files[r->file], r->insn);
 }
 
-static struct record record_of(const struct memread *m, const struct mt_access *a)
+static struct record record_of(const struct mt_read *m, const struct mt_access *a)
 {
 	struct record r = { .addr = a->addr, .size = a->size, .kind = a->kind, .insn = a->insn };
-	const char *path = memread_place(m, a->insn, &r.insn);
+	const char *path = mt_read_place(m, a->insn, &r.insn);
 
 	r.file = file_number(path ? path : "?");
 	return r;
@@ -342,8 +342,8 @@ static bool same(const struct record *a, const struct record *b)
 struct cursor {
 	const char *trace;
 	size_t thread;
-	struct memread *m;
-	struct memread_thread *t;
+	struct mt_read *m;
+	struct mt_read_thread *t;
 	const struct mt_access *v;
 	size_t n, at, total;
 	uint64_t gaps;
@@ -353,7 +353,7 @@ struct cursor {
 static const struct mt_access *next(struct cursor *c)
 {
 	if (c->at == c->n) {
-		c->n = memread_next(c->t, &c->v, &c->gaps);
+		c->n = mt_read_next(c->t, &c->v, &c->gaps);
 		c->at = 0;
 	}
 	if (!c->n)
@@ -426,16 +426,17 @@ static void compare(const struct recorded *t, struct cursor *c)
 }
 
 /* What mt_count() says is what mt_next() said. */
-static void compare_counts(struct memread *m, size_t thread, const struct cursor *c)
+static void compare_counts(struct mt_read *m, size_t thread, const struct cursor *c)
 {
-	struct memread_thread *t = memread_start(m, thread);
+	enum sonde_trace_status status;
+	struct mt_read_thread *t = mt_read_start(m, thread, &status);
 	struct mt_counts counts = { 0 };
 	uint64_t gaps = 0;
 
 	if (!t)
 		die("a thread that cannot be read");
-	memread_count(t, true, &counts, &gaps);
-	memread_stop(t);
+	mt_read_count(t, true, &counts, &gaps);
+	mt_read_stop(t);
 	if (memcmp(&counts, &c->counts, sizeof(counts)) == 0)
 		return;
 	differs = true;
@@ -454,13 +455,14 @@ static size_t compare_all(const char *trace)
 	struct tf_memory_thread thread;
 	struct place *v = NULL;
 	size_t n = 0, next_step = 0, all = 0;
-	struct memread *m;
-	bool none;
+	struct mt_read *m;
+	enum sonde_trace_status status;
+	struct sonde_trace_message why;
 
-	m = memread_open(trace, &none);
+	m = mt_read_open(trace, &status, &why);
 	if (!m)
 		die("%s: cannot be read", trace);
-	for (size_t i = 0; memread_thread(m, i, &thread); i++) {
+	for (size_t i = 0; mt_read_thread(m, i, &thread); i++) {
 		v = grow(v, n, sizeof(*v));
 		v[n++] = (struct place){ .id = { .pid = thread.pid, .tid = thread.tid }, .thread = i };
 	}
@@ -468,7 +470,7 @@ static size_t compare_all(const char *trace)
 	for (size_t i = 0; i < n; i++) {
 		static const struct recorded nothing;
 		struct cursor c = {
-			.trace = trace, .thread = v[i].thread, .m = m, .t = memread_start(m, v[i].thread),
+			.trace = trace, .thread = v[i].thread, .m = m, .t = mt_read_start(m, v[i].thread, &status),
 		};
 
 		if (!c.t)
@@ -484,14 +486,14 @@ static size_t compare_all(const char *trace)
 		while (next(&c))
 			;
 		all += c.total;
-		memread_stop(c.t);
+		mt_read_stop(c.t);
 		compare_counts(m, v[i].thread, &c);
 	}
 	for (; next_step < nsteps; next_step++) {
 		printf("thread %d.%d is missing\n", steps[next_step].pid, steps[next_step].tid);
 		differs = true;
 	}
-	memread_close(m);
+	mt_read_close(m);
 	return all;
 }
 
@@ -500,14 +502,15 @@ static void check_trace(const char *trace)
 {
 	struct tf_memory_thread thread;
 	size_t all = 0, i = 0;
-	struct memread *m;
-	bool none;
+	struct mt_read *m;
+	enum sonde_trace_status status;
+	struct sonde_trace_message why;
 
-	m = memread_open(trace, &none);
+	m = mt_read_open(trace, &status, &why);
 	if (!m)
 		die("%s: cannot be read", trace);
-	for (; memread_thread(m, i, &thread); i++) {
-		struct cursor c = { .m = m, .t = memread_start(m, i) };
+	for (; mt_read_thread(m, i, &thread); i++) {
+		struct cursor c = { .m = m, .t = mt_read_start(m, i, &status) };
 
 		uint64_t gaps = 0;
 
@@ -528,10 +531,10 @@ static void check_trace(const char *trace)
 			differs = true;
 		}
 		all += c.total;
-		memread_stop(c.t);
+		mt_read_stop(c.t);
 		compare_counts(m, i, &c);
 	}
-	memread_close(m);
+	mt_read_close(m);
 	printf("%zu accesses of %zu threads\n", all, i);
 }
 

@@ -21,6 +21,8 @@
  *	sonde_trace_iter_free(iter);
  *	sonde_trace_close(trace);
  *
+ * Memory accesses are read thread by thread: see sonde_trace_accesses().
+ *
  * Ownership: everything that a function returns a const pointer to belongs to the trace and
  * lives until sonde_trace_close(), except events and their values, which live until the next
  * call with the same iterator.  Strings are NUL-terminated; they hold the bytes that were
@@ -392,6 +394,64 @@ SONDE_TRACE_API uint64_t sonde_trace_damage(const struct sonde_trace_iter *iter,
 
 /* NULL is allowed. */
 SONDE_TRACE_API void sonde_trace_iter_free(struct sonde_trace_iter *iter);
+
+/* --- memory accesses --------------------------------------------------------------------- */
+
+/* What an access does; SONDE_TRACE_STACK is added where the instruction has no operand for it (push, pop, call, ret). */
+enum sonde_trace_access_kind {
+	SONDE_TRACE_LOAD = 0,
+	SONDE_TRACE_STORE = 1,
+	SONDE_TRACE_MODIFY = 2, /* reads and writes */
+	SONDE_TRACE_PREFETCH = 3,
+	SONDE_TRACE_STACK = 8,
+};
+
+struct sonde_trace_access {
+	uint64_t address;
+	uint32_t size; /* bytes */
+	uint8_t kind;  /* enum sonde_trace_access_kind */
+	uint8_t reserved[3];
+	uint64_t instruction; /* its address in the program */
+};
+
+/* Accesses that follow each other. */
+struct sonde_trace_batch {
+	const struct sonde_trace_access *v;
+	size_t n;
+	uint64_t ticks; /* the TSC when the part of the stream began that they are from, or that proved that they happened */
+	bool was_off;	/* recording was off between these and those before */
+};
+
+struct sonde_trace_accesses;
+
+/*
+ * Iterates over one thread's memory accesses in the order of the program; its index is that of sonde_trace_thread().
+ * What is executed to compute them is made from the trace, in memory of its own; SONDE_MEM_COMPILE=0 in the environment has
+ * them interpreted.
+ * Errors: E_NOTRACE (none were recorded of this thread), E_INVALID (no such thread), E_SYSTEM, E_NOMEM, E_VERSION, E_CORRUPT,
+ * E_TRUNCATED (the descriptions of code, or the beginning of the stream).
+ */
+SONDE_TRACE_CHECK enum sonde_trace_status
+sonde_trace_accesses(const struct sonde_trace *trace, size_t thread, struct sonde_trace_accesses **out);
+
+/*
+ * The next ones, which live until the next call.
+ * Returns OK, END (and again END from then on), or, with an empty batch, once for each place where accesses are missing because
+ * of damage or because they were lost while recording: E_CORRUPT: they go on after that: call again; E_TRUNCATED: nothing
+ * follows, END is next.
+ */
+SONDE_TRACE_CHECK enum sonde_trace_status sonde_trace_accesses_next(struct sonde_trace_accesses *accesses,
+								    struct sonde_trace_batch *batch);
+
+/*
+ * The file that an instruction is in, and in *@address its address there (not relocated); NULL: not known.  Lives until
+ * sonde_trace_accesses_free().
+ */
+SONDE_TRACE_API const char *sonde_trace_accesses_object(const struct sonde_trace_accesses *accesses,
+							uint64_t instruction, uint64_t *address);
+
+/* NULL is allowed. */
+SONDE_TRACE_API void sonde_trace_accesses_free(struct sonde_trace_accesses *accesses);
 
 /* --- helpers ----------------------------------------------------------------------------- */
 

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "config.h"
-
 #include <stdlib.h>
 #include <string.h>
 
-#include "launcher/memory/memread.h"
-#include "launcher/common/message.h"
+#include "memtrace/read/read.h"
 #include "memtrace/compile.h"
 #include "memtrace/heap.h"
 
@@ -18,16 +15,17 @@ struct span {
 	const char *path;
 };
 
-struct memread {
+struct mt_read {
 	struct tf_memory *files;
 	struct mt_code *code;
 	struct sonde_trace *trace; /* for how its processes ended; NULL: not known */
 	struct span *spans; /* ascending */
 	size_t nspans;
 	uint64_t bad_objects;
+	const char *damaged; /* path of an object whose description is; NULL: none */
 };
 
-struct memread_thread {
+struct mt_read_thread {
 	struct tf_memory_stream *stream;
 	struct mt_machine *machine;
 	bool broken; /* until a chunk says all */
@@ -36,13 +34,13 @@ struct memread_thread {
 	bool on, was_off;
 	uint64_t began;		 /* TSC of the burst's begin */
 	uint64_t counted, before; /* accesses until now, and until the burst */
-	struct memread_bursts bursts;
+	struct mt_read_bursts bursts;
 	struct mt_access batch[BATCH];
 };
 
 /* ---- objects ---- */
 
-static void note_span(struct memread *r, const struct tf_memory_object *o)
+static void note_span(struct mt_read *r, const struct tf_memory_object *o)
 {
 	const struct md_node *nodes = o->nodes;
 	struct span s = { .lo = UINT64_MAX, .load = o->load, .path = o->path };
@@ -53,7 +51,7 @@ static void note_span(struct memread *r, const struct tf_memory_object *o)
 		s.lo = at < s.lo ? at : s.lo;
 		s.hi = at > s.hi ? at : s.hi;
 	}
-	/* a node's instructions are behind its start, but not by much */
+	/* a node's instructions are after its start, but not by much */
 	s.hi += UINT16_MAX;
 	if (o->nnodes)
 		r->spans[r->nspans++] = s;
@@ -66,7 +64,7 @@ static int by_address(const void *a, const void *b)
 	return x->lo < y->lo ? -1 : x->lo > y->lo;
 }
 
-static bool add_objects(struct memread *r, const char *dir)
+static bool add_objects(struct mt_read *r)
 {
 	struct tf_memory_object o;
 	size_t n = 0;
@@ -91,7 +89,7 @@ static bool add_objects(struct memread *r, const char *dir)
 			note_span(r, &o);
 			continue;
 		}
-		msg_warn("%s/code.memory: the description of %s is damaged", dir, o.path);
+		r->damaged = o.path;
 		r->bad_objects++;
 	}
 	r->bad_objects += tf_memory_bad_objects(r->files);
@@ -99,26 +97,23 @@ static bool add_objects(struct memread *r, const char *dir)
 	return true;
 }
 
-struct memread *memread_open(const char *dir, bool *none)
+struct mt_read *mt_read_open(const char *dir, enum sonde_trace_status *status, struct sonde_trace_message *why)
 {
-	struct memread *r = calloc(1, sizeof(*r));
-	struct sonde_trace_message why = { "out of memory" };
-	enum sonde_trace_status status;
+	struct mt_read *r = calloc(1, sizeof(*r));
 
-	*none = false;
+	*why = (struct sonde_trace_message){ "out of memory" };
 	if (r && sonde_trace_open(dir, &r->trace, NULL) != SONDE_TRACE_OK)
 		r->trace = NULL;
-	status = r ? tf_memory_open(dir, &r->files, &why) : SONDE_TRACE_E_NOMEM;
-	*none = status == SONDE_TRACE_E_NOTRACE;
-	if (status == SONDE_TRACE_OK && add_objects(r, dir))
+	*status = r ? tf_memory_open(dir, &r->files, why) : SONDE_TRACE_E_NOMEM;
+	if (*status == SONDE_TRACE_OK && add_objects(r))
 		return r;
-	if (!*none)
-		msg_error("%s", status == SONDE_TRACE_OK ? "out of memory" : why.text);
-	memread_close(r);
+	if (*status == SONDE_TRACE_OK)
+		*status = SONDE_TRACE_E_NOMEM;
+	mt_read_close(r);
 	return NULL;
 }
 
-void memread_close(struct memread *r)
+void mt_read_close(struct mt_read *r)
 {
 	if (!r)
 		return;
@@ -131,17 +126,22 @@ void memread_close(struct memread *r)
 	free(r);
 }
 
-uint64_t memread_bad_objects(const struct memread *r)
+const char *mt_read_damaged(const struct mt_read *r)
+{
+	return r->damaged;
+}
+
+uint64_t mt_read_bad_objects(const struct mt_read *r)
 {
 	return r->bad_objects;
 }
 
-bool memread_thread(const struct memread *r, size_t i, struct tf_memory_thread *thread)
+bool mt_read_thread(const struct mt_read *r, size_t i, struct tf_memory_thread *thread)
 {
 	return tf_memory_thread(r->files, i, thread);
 }
 
-const char *memread_place(const struct memread *r, uint64_t insn, uint64_t *addr)
+const char *mt_read_place(const struct mt_read *r, uint64_t insn, uint64_t *addr)
 {
 	for (size_t i = r->nspans; i-- > 0;) {
 		if (insn >= r->spans[i].lo && insn <= r->spans[i].hi) {
@@ -170,28 +170,27 @@ static bool was_killed(const struct sonde_trace *trace, int pid)
 	return false;
 }
 
-struct memread_thread *memread_start(struct memread *r, size_t i)
+struct mt_read_thread *mt_read_start(struct mt_read *r, size_t i, enum sonde_trace_status *status)
 {
-	struct memread_thread *t = calloc(1, sizeof(*t));
-	enum sonde_trace_status status = SONDE_TRACE_E_NOMEM;
+	struct mt_read_thread *t = calloc(1, sizeof(*t));
 	struct tf_memory_thread about;
 
+	*status = SONDE_TRACE_E_NOMEM;
 	if (t)
-		t->done = memread_thread(r, i, &about) && was_killed(r->trace, about.pid);
+		t->done = mt_read_thread(r, i, &about) && was_killed(r->trace, about.pid);
 	if (t)
-		status = tf_memory_stream_open(r->files, i, &t->stream);
-	if (status == SONDE_TRACE_OK) {
+		*status = tf_memory_stream_open(r->files, i, &t->stream);
+	if (*status == SONDE_TRACE_OK) {
 		t->machine = mt_machine_new(r->code);
-		status = t->machine ? status : SONDE_TRACE_E_NOMEM;
+		*status = t->machine ? *status : SONDE_TRACE_E_NOMEM;
 	}
-	if (status == SONDE_TRACE_OK)
+	if (*status == SONDE_TRACE_OK)
 		return t;
-	msg_error("memory accesses of a thread: %s", sonde_trace_strstatus(status));
-	memread_stop(t);
+	mt_read_stop(t);
 	return NULL;
 }
 
-void memread_stop(struct memread_thread *t)
+void mt_read_stop(struct mt_read_thread *t)
 {
 	if (!t)
 		return;
@@ -203,10 +202,10 @@ void memread_stop(struct memread_thread *t)
 
 /* ---- bursts ---- */
 
-/* A chunk comes next; what is in front of it has been counted. */
-static void note_chunk(struct memread_thread *t, const void *chunk, size_t bytes)
+/* A chunk comes next; what is before it has been counted. */
+static void note_chunk(struct mt_read_thread *t, const void *chunk, size_t bytes)
 {
-	struct memread_bursts *b = &t->bursts;
+	struct mt_read_bursts *b = &t->bursts;
 	struct md_chunk head;
 
 	if (bytes < sizeof(head))
@@ -232,17 +231,17 @@ static void note_chunk(struct memread_thread *t, const void *chunk, size_t bytes
 	b->last = head.tsc;
 }
 
-bool memread_was_off(const struct memread_thread *t)
+bool mt_read_was_off(const struct mt_read_thread *t)
 {
 	return t->was_off;
 }
 
-uint64_t memread_tsc(const struct memread_thread *t)
+uint64_t mt_read_tsc(const struct mt_read_thread *t)
 {
 	return t->bursts.last;
 }
 
-void memread_bursts(const struct memread_thread *t, struct memread_bursts *b)
+void mt_read_bursts(const struct mt_read_thread *t, struct mt_read_bursts *b)
 {
 	*b = t->bursts;
 }
@@ -258,10 +257,10 @@ static bool says_all(const void *chunk, size_t bytes)
 }
 
 /*
- * What follows the last words that a thread has written needs none: it came to the end of that.  False: that is known
- * already, or not so.
+ * What follows the last words that a thread has written needs none: it came to the end of that.  False: the machine has
+ * been fed this already, or the thread may not have come so far.
  */
-static bool feed_end(struct memread_thread *t)
+static bool feed_end(struct mt_read_thread *t)
 {
 	const struct md_chunk end = { .kind = MD_CHUNK_END, .head = sizeof(end) };
 
@@ -272,7 +271,7 @@ static bool feed_end(struct memread_thread *t)
 }
 
 /* False: there is nothing more. */
-static bool feed(struct memread_thread *t, uint64_t *gaps)
+static bool feed(struct mt_read_thread *t, uint64_t *gaps)
 {
 	const void *chunk;
 	size_t bytes;
@@ -295,7 +294,7 @@ static bool feed(struct memread_thread *t, uint64_t *gaps)
 	}
 }
 
-size_t memread_next(struct memread_thread *t, const struct mt_access **v, uint64_t *gaps)
+size_t mt_read_next(struct mt_read_thread *t, const struct mt_access **v, uint64_t *gaps)
 {
 	enum mt_status status;
 	size_t n;
@@ -315,7 +314,7 @@ size_t memread_next(struct memread_thread *t, const struct mt_access **v, uint64
 	return 0;
 }
 
-void memread_count(struct memread_thread *t, bool stack, struct mt_counts *counts, uint64_t *gaps)
+void mt_read_count(struct mt_read_thread *t, bool stack, struct mt_counts *counts, uint64_t *gaps)
 {
 	while (!t->ended) {
 		if (mt_count(t->machine, stack, counts) != MT_OK) {

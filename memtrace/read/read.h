@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The memory accesses of a trace: its files (memtrace/pack/files.h) through the machine that computes them
+ * (memtrace/machine.h).
+ */
+#ifndef SONDE_MEMTRACE_READ_READ_H
+#define SONDE_MEMTRACE_READ_READ_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "memtrace/pack/files.h"
+#include "memtrace/machine.h"
+
+struct mt_read;
+
+/*
+ * @dir: of one rank, or of a trace without ranks.  NULL: *@status is what tf_memory_open() returns, *@why says the same in
+ * words.  E_NOTRACE: the trace has no memory accesses.
+ */
+struct mt_read *mt_read_open(const char *dir, enum sonde_trace_status *status, struct sonde_trace_message *why);
+void mt_read_close(struct mt_read *r);
+
+bool mt_read_thread(const struct mt_read *r, size_t i, struct tf_memory_thread *thread);
+
+/* The path of an object whose description contradicts itself; NULL: none. */
+const char *mt_read_damaged(const struct mt_read *r);
+
+/* Descriptions of code that could not be read: accesses are missing. */
+uint64_t mt_read_bad_objects(const struct mt_read *r);
+
+/* The file that an instruction is in, and its link-time address; NULL: none. */
+const char *mt_read_place(const struct mt_read *r, uint64_t insn, uint64_t *addr);
+
+struct mt_read_thread;
+
+/* Thread @i's accesses from the beginning.  NULL: *@status says why (E_SYSTEM, E_NOMEM, E_VERSION, ...). */
+struct mt_read_thread *mt_read_start(struct mt_read *r, size_t i, enum sonde_trace_status *status);
+void mt_read_stop(struct mt_read_thread *t);
+
+/*
+ * The next accesses, in order, the thread's until the next call; 0: there are no more.  Where something is missing
+ * or damaged it goes on after that: *gaps has been counted up.
+ */
+size_t mt_read_next(struct mt_read_thread *t, const struct mt_access **v, uint64_t *gaps);
+
+/* Was recording off in between?  Of what mt_read_next() returned last, and what it had returned before. */
+bool mt_read_was_off(const struct mt_read_thread *t);
+
+/* When the chunk began that they are from, or that proved that they happened. */
+uint64_t mt_read_tsc(const struct mt_read_thread *t);
+
+/* Bursts of a sampled stream: sums of their ticks, of the accesses in them, squares and products of these. */
+struct mt_read_bursts {
+	uint64_t n; /* that have an end; 0: it is not sampled */
+	double ticks, accesses, ticks2, accesses2, both;
+	uint64_t first, last; /* TSC: from the first one's begin to the last chunk */
+};
+
+/* After mt_read_count(). */
+void mt_read_bursts(const struct mt_read_thread *t, struct mt_read_bursts *b);
+
+/* In place of mt_read_next(): all that is left.  *gaps likewise. */
+void mt_read_count(struct mt_read_thread *t, bool stack, struct mt_counts *counts, uint64_t *gaps);
+
+#endif
