@@ -10,6 +10,7 @@
 
 #include "base/search.h"
 #include "injector/image/facts-int.h"
+#include "trampolines/insn/x86-64/decode.h"
 
 #define SIGRETURN_MAX 32	/* bytes of a function that does nothing else */
 
@@ -146,16 +147,12 @@ static bool is_plt_code(const struct inj_cf *cf, uint64_t addr)
 	       (p[0] == 0xff && p[1] == 0x35 && p[6] == 0xf2 && p[7] == 0xff);
 }
 
-/* mov $15, %rax or %eax; syscall: what a signal handler returns to. */
 static bool is_sigreturn(const struct inj_cf *cf, uint64_t addr)
 {
-	static const uint8_t rax[] = { 0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05 };
-	static const uint8_t eax[] = { 0xb8, 15, 0, 0, 0, 0x0f, 0x05 };
 	uint64_t left;
 	const uint8_t *p = inj_elf_at(&cf->file, addr, &left);
 
-	return p && ((left >= sizeof(rax) && memcmp(p, rax, sizeof(rax)) == 0) ||
-		     (left >= sizeof(eax) && memcmp(p, eax, sizeof(eax)) == 0));
+	return p && tramp_is_sigreturn(p, left);
 }
 
 static bool add_frames(const struct inj_cf *cf, struct items *items)

@@ -152,6 +152,15 @@ size_t tramp_endbr64_size(const uint8_t *code, size_t avail)
 	return sizeof(endbr64);
 }
 
+bool tramp_is_sigreturn(const uint8_t *code, size_t avail)
+{
+	static const uint8_t rex_form[] = { 0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05 };
+	static const uint8_t short_form[] = { 0xb8, 15, 0, 0, 0, 0x0f, 0x05 };
+
+	return (avail >= sizeof(rex_form) && memcmp(code, rex_form, sizeof(rex_form)) == 0) ||
+	       (avail >= sizeof(short_form) && memcmp(code, short_form, sizeof(short_form)) == 0);
+}
+
 size_t tramp_insn_length(const uint8_t *code, size_t avail)
 {
 	struct tramp_decoded insn;

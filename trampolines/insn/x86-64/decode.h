@@ -36,4 +36,7 @@ bool tramp_decode(const uint8_t *code, size_t avail, struct tramp_decoded *insn)
 /* Bytes of the endbr64 at code[0]: 4 or 0. */
 size_t tramp_endbr64_size(const uint8_t *code, size_t avail);
 
+/* Is it mov $15, %rax or %eax; syscall: what signal handlers return to, which unwinders know by its bytes? */
+bool tramp_is_sigreturn(const uint8_t *code, size_t avail);
+
 #endif

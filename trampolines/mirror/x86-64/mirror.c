@@ -102,18 +102,13 @@ void tramp_mirror_free(struct tramp_mirror *m)
 	free(m);
 }
 
-/* mov $15, %rax; syscall, in either encoding: unwinders know it by its bytes. */
 static bool is_sigreturn(const struct tramp_mirror *m)
 {
-	static const uint8_t rex_form[] = { 0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05 };
-	static const uint8_t short_form[] = { 0xb8, 15, 0, 0, 0, 0x0f, 0x05 };
 	size_t left = 0;
 	const uint8_t *code = tramp_code_at(m->code, tramp_code_facts(m->code)->fns[m->req.fn].addr,
 					    &left);
 
-	return code &&
-	       ((left >= sizeof(rex_form) && memcmp(code, rex_form, sizeof(rex_form)) == 0) ||
-		(left >= sizeof(short_form) && memcmp(code, short_form, sizeof(short_form)) == 0));
+	return code && tramp_is_sigreturn(code, left);
 }
 
 /* Instructions that share bytes stay as they are. */

@@ -98,18 +98,6 @@ static enum tramp_status displace(struct walk *w, struct tramp_plan *plan)
 	return TRAMP_OK;
 }
 
-/* mov $15, %rax; syscall, in either encoding. */
-static bool is_sigreturn(const struct tramp_function *fn)
-{
-	static const uint8_t rex_form[] = { 0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05 };
-	static const uint8_t short_form[] = { 0xb8, 15, 0, 0, 0, 0x0f, 0x05 };
-
-	return (fn->avail >= sizeof(rex_form) &&
-		memcmp(fn->code, rex_form, sizeof(rex_form)) == 0) ||
-	       (fn->avail >= sizeof(short_form) &&
-		memcmp(fn->code, short_form, sizeof(short_form)) == 0);
-}
-
 enum tramp_status tramp_plan_entry(const struct tramp_function *fn, struct tramp_plan *plan)
 {
 	struct walk walk = { .fn = fn, .end = fn->size ? fn->size : fn->avail };
@@ -122,7 +110,7 @@ enum tramp_status tramp_plan_entry(const struct tramp_function *fn, struct tramp
 	plan->patch_addr = fn->addr + walk.off;
 	if (fn->avail < walk.off + TRAMP_JUMP_SIZE)
 		return fn->size ? TRAMP_TOO_SHORT : TRAMP_TRUNCATED;
-	if (is_sigreturn(fn))
+	if (tramp_is_sigreturn(fn->code, fn->avail))
 		return TRAMP_SIGRETURN;
 	status = displace(&walk, plan);
 	if (status != TRAMP_OK)
