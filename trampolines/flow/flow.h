@@ -98,17 +98,29 @@ bool tramp_code_external(const struct tramp_code *code, uint64_t addr);
 
 /* ---- one function ---- */
 
-/* Registers: bits 0..15 = rax rcx rdx rbx rsp rbp rsi rdi r8..r15, then flags. */
-typedef uint32_t tramp_regs;
-#define TRAMP_REG(n) (UINT32_C(1) << (n))
+/*
+ * Registers: bits 0..15 = rax rcx rdx rbx rsp rbp rsi rdi r8..r15, then flags; from TRAMP_XMM on bits 0 to 127 of
+ * xmm0..15, from TRAMP_UPPER on what AVX adds to each, TRAMP_HIGH_VECTORS: any of xmm16..31, from TRAMP_K on the masks
+ * k0..7.  x87 and MMX registers are not among them.
+ */
+typedef uint64_t tramp_regs;
+#define TRAMP_REG(n) (UINT64_C(1) << (n))
 enum {
 	TRAMP_RAX, TRAMP_RCX, TRAMP_RDX, TRAMP_RBX, TRAMP_RSP, TRAMP_RBP, TRAMP_RSI, TRAMP_RDI,
 	TRAMP_R8, TRAMP_R9, TRAMP_R10, TRAMP_R11, TRAMP_R12, TRAMP_R13, TRAMP_R14, TRAMP_R15,
 	TRAMP_CF, TRAMP_PF, TRAMP_AF, TRAMP_ZF, TRAMP_SF, TRAMP_OF, TRAMP_DF,
+	TRAMP_XMM,
+	TRAMP_UPPER = TRAMP_XMM + 16,
+	TRAMP_HIGH_VECTORS = TRAMP_UPPER + 16,
+	TRAMP_K,
 };
-#define TRAMP_GPRS UINT32_C(0xffff)
-#define TRAMP_STATUS (UINT32_C(0x3f) << 16) /* the six flags that arithmetic sets */
-#define TRAMP_ALL_REGS UINT32_C(0x7fffff)
+#define TRAMP_GPRS UINT64_C(0xffff)
+#define TRAMP_STATUS (UINT64_C(0x3f) << 16) /* the six flags that arithmetic sets */
+#define TRAMP_XMMS (UINT64_C(0xffff) << TRAMP_XMM)
+#define TRAMP_UPPERS (UINT64_C(0xffff) << TRAMP_UPPER)
+#define TRAMP_MASKS (UINT64_C(0xff) << TRAMP_K)
+#define TRAMP_VECTORS (TRAMP_XMMS | TRAMP_UPPERS | TRAMP_REG(TRAMP_HIGH_VECTORS) | TRAMP_MASKS)
+#define TRAMP_ALL_REGS UINT64_MAX
 
 enum tramp_op_kind {
 	TRAMP_OP_PLAIN,		/* goes on behind itself; may be copied byte by byte */
@@ -229,10 +241,10 @@ bool tramp_flow_share(struct tramp_flow *flow, struct tramp_flow *with) TRAMP_MU
  * Live registers at the start and end of all blocks.
  *
  * What is trusted.  At a call: a FRAMED, not FOREIGN function's calls read the argument registers
- * (rdi rsi rdx rcx r8 r9 rax r10) and callee-saved ones, and destroy what the ABI lets them destroy
+ * (rdi rsi rdx rcx r8 r9 rax r10, vectors 0 to 7) and callee-saved ones, and destroy what the ABI lets them destroy
  * only if they go out of the object; else calls read everything.  At exits (RET, TAIL*): everything
- * is live, but for registers that the ABI gives away, that hold no result (rcx rsi rdi r8 r9 r10 r11
- * and, at RET, the status flags), and that the function clobbers (flow->clobbers): compilers let callers
+ * is live, but for registers that the ABI gives away, that hold no result (rcx rsi rdi r8 r9 r10 r11,
+ * masks and vectors but the first two, and, at RET, the status flags), and that the function clobbers (flow->clobbers): compilers let callers
  * in the same file rely on what a function does not touch.  r11 is dead as well if the function clobbers one of those, and no
  * direct call, and no jump of another function, leads to it; not at TAIL_IND.  At TAIL* argument registers are live.
  * SWITCH: live is what is live at any possible target; UNSURE: everything.

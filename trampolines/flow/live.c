@@ -98,7 +98,7 @@ static tramp_regs dead_at_ret(const struct tramp_flow *flow)
 	uint16_t bits = flow->code->bits[flow->fn];
 	tramp_regs dead = dead_at_exit(flow);
 
-	if (dead & FLOW_FREE_AT_EXIT && !(bits & (FLOW_FN_CALLED | FLOW_FN_JOINED)) &&
+	if (dead & FLOW_FREE_GPRS && !(bits & (FLOW_FN_CALLED | FLOW_FN_JOINED)) &&
 	    !flow->code->large_model)
 		dead |= TRAMP_REG(TRAMP_R11);
 	return dead;

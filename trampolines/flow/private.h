@@ -10,19 +10,23 @@
 #define FLOW_REGS6(a, b, c, d, e, f) \
 	(TRAMP_REG(a) | TRAMP_REG(b) | TRAMP_REG(c) | TRAMP_REG(d) | TRAMP_REG(e) | TRAMP_REG(f))
 
+/* Vectors of these numbers, bit = number. */
+#define FLOW_VECTORS(set) ((tramp_regs)(set) << TRAMP_XMM | (tramp_regs)(set) << TRAMP_UPPER)
+
 /* System V ABI, AMD64 supplement, figure 3.4. */
 #define FLOW_ARGS \
 	(FLOW_REGS6(TRAMP_RDI, TRAMP_RSI, TRAMP_RDX, TRAMP_RCX, TRAMP_R8, TRAMP_R9) | \
-	 TRAMP_REG(TRAMP_RAX) | TRAMP_REG(TRAMP_R10))
+	 TRAMP_REG(TRAMP_RAX) | TRAMP_REG(TRAMP_R10) | FLOW_VECTORS(0xff))
 #define FLOW_SAVED \
 	(FLOW_REGS6(TRAMP_RBX, TRAMP_RBP, TRAMP_R12, TRAMP_R13, TRAMP_R14, TRAMP_R15) | \
 	 TRAMP_REG(TRAMP_RSP) | TRAMP_REG(TRAMP_DF))
-#define FLOW_ABI_CLOBBERS (FLOW_ARGS | TRAMP_REG(TRAMP_R11) | TRAMP_STATUS)
+#define FLOW_ABI_CLOBBERS (FLOW_ARGS | TRAMP_REG(TRAMP_R11) | TRAMP_STATUS | TRAMP_VECTORS)
 
 /* Given away by the ABI, and no result. */
-#define FLOW_FREE_AT_EXIT \
+#define FLOW_FREE_GPRS \
 	(FLOW_REGS6(TRAMP_RCX, TRAMP_RSI, TRAMP_RDI, TRAMP_R8, TRAMP_R9, TRAMP_R10) | \
 	 TRAMP_REG(TRAMP_R11))
+#define FLOW_FREE_AT_EXIT (FLOW_FREE_GPRS | (TRAMP_VECTORS & ~FLOW_VECTORS(3)))
 
 /* A piece of the function: contiguous bytes. */
 struct flow_range {

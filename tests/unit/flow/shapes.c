@@ -79,6 +79,14 @@ asm(".text\n.balign 16\nshapes_start:\n.globl shapes_start\n"
     FN(partial) "mov $7, %cl\n mov %ecx, %eax\n ret\n" END(partial)
     FN(zeroing) "xor %ecx, %ecx\n sub %r9d, %r9d\n mov %ecx, %eax\n add %r9d, %eax\n ret\n"
     END(zeroing)
+    FN(vectors) "movaps %xmm1, %xmm2\n cvtsi2sd %edi, %xmm3\n pxor %xmm4, %xmm4\n"
+    " vmovaps %xmm1, %xmm5\n addps %xmm6, %xmm2\n vaddps %ymm7, %ymm5, %ymm5\n"
+    " movaps %xmm2, (%rdi)\n vmovaps %ymm5, (%rdi)\n movaps %xmm3, (%rdi)\n movaps %xmm4, (%rdi)\n"
+    " ret\n" END(vectors)
+    FN(masks) "kmovw %edi, %k1\n vmovaps (%rsi), %zmm8{%k1}\n vmovaps (%rsi), %zmm9{%k2}{z}\n"
+    " vmovaps (%rsi), %zmm10\n vmovaps %zmm17, %zmm18\n vzeroupper\n ret\n" END(masks)
+    FN(constants) "or $-1, %ecx\n and $0, %r8d\n and $1, %r9d\n lea (%rcx,%r8), %eax\n add %r9d, %eax\n"
+    " ret\n" END(constants)
     FN(flag_caller) "sub $8, %rsp\n call flag_callee\n lea 8(%rsp), %rsp\n je 1f\n inc %eax\n 1: ret\n"
     END(flag_caller)
     FN(flag_callee) "cmp %esi, %edi\n ret\n" END(flag_callee)
@@ -107,7 +115,7 @@ asm(".text\n.balign 16\nshapes_start:\n.globl shapes_start\n"
 	X(virtual_tail) X(frame_tail) X(got_tail) X(computed_goto) X(framed_goto) X(strange_jump) \
 	X(tail_call) \
 	X(tail_jcc) X(into_another) X(entered_inside) X(dies) X(calls_dies) X(never_returns) X(falls) \
-	X(fallen_into) X(checks) X(checked) X(lock_skip) X(runs_into_data) X(dead_regs) X(partial) X(zeroing) \
+	X(fallen_into) X(checks) X(checked) X(lock_skip) X(runs_into_data) X(dead_regs) X(partial) X(zeroing) X(vectors) X(masks) X(constants) \
 	X(flag_caller) X(flag_callee) X(shifts) X(preserves) X(thunk) X(thunk_user) \
 	X(local_caller) X(local_callee) X(joiner) X(joined)
 
@@ -398,6 +406,46 @@ static void live_registers(void **state)
 	is_dead(flow.blocks[0].live_in, TRAMP_RDI);
 }
 
+static void live_vectors(void **state)
+{
+	tramp_regs live;
+
+	(void)state;
+	build(FN_vectors);
+	live = flow.blocks[0].live_in;
+	is_live(live, TRAMP_XMM + 1);
+	is_dead(live, TRAMP_XMM + 2);
+	is_live(live, TRAMP_XMM + 3);	/* its other half stays */
+	is_dead(live, TRAMP_XMM + 4);
+	is_dead(live, TRAMP_XMM + 5);
+	is_dead(live, TRAMP_UPPER + 5);	/* zeroed */
+	is_live(live, TRAMP_UPPER + 2);	/* legacy instructions leave it, and callers may rely on that */
+	is_live(live, TRAMP_XMM + 6);
+	is_live(live, TRAMP_UPPER + 7);
+	live = last_block()->live_out;
+	is_live(live, TRAMP_XMM);	/* may be the result */
+	is_live(live, TRAMP_XMM + 15);	/* not touched */
+	is_dead(live, TRAMP_XMM + 2);
+	is_live(tramp_flow_live_at(&flow, 0, 7), TRAMP_XMM + 5);
+	is_dead(tramp_flow_live_at(&flow, 0, 8), TRAMP_XMM + 5);
+	build(FN_masks);
+	live = flow.blocks[0].live_in;
+	is_dead(live, TRAMP_K + 1);
+	is_live(live, TRAMP_K + 2);
+	is_live(live, TRAMP_K);		/* without a mask, no register is read, nor written */
+	is_live(live, TRAMP_XMM + 8);	/* merged into */
+	is_dead(live, TRAMP_XMM + 9);
+	is_dead(live, TRAMP_XMM + 10);
+	is_live(live, TRAMP_HIGH_VECTORS);
+	is_dead(tramp_flow_live_at(&flow, 0, 5), TRAMP_UPPER + 8);
+	assert_int_equal(flow.ops[3].use & TRAMP_MASKS, 0);
+	build(FN_constants);
+	live = flow.blocks[0].live_in;
+	is_dead(live, TRAMP_RCX);
+	is_dead(live, TRAMP_R8);
+	is_live(live, TRAMP_R9);
+}
+
 static void live_flags(void **state)
 {
 	(void)state;
@@ -499,6 +547,7 @@ int main(void)
 		cmocka_unit_test(switches), cmocka_unit_test(cold_part), cmocka_unit_test(indirect_tails),
 		cmocka_unit_test(computed_gotos), cmocka_unit_test(framed_gotos), cmocka_unit_test(direct_tails),
 		cmocka_unit_test(no_return), cmocka_unit_test(odd_code), cmocka_unit_test(live_registers),
+		cmocka_unit_test(live_vectors),
 		cmocka_unit_test(live_flags), cmocka_unit_test(random_bytes),
 	};
 

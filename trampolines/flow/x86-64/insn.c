@@ -63,6 +63,31 @@ static tramp_regs gpr(ZydisRegister reg)
 	return number == FLOW_NO_REG ? 0 : TRAMP_REG(number);
 }
 
+static tramp_regs vector(unsigned int number, bool whole)
+{
+	if (number >= 16)
+		return TRAMP_REG(TRAMP_HIGH_VECTORS);
+	return TRAMP_REG(TRAMP_XMM + number) | (whole ? TRAMP_REG(TRAMP_UPPER + number) : 0);
+}
+
+static bool is_xmm(ZydisRegister reg)
+{
+	return reg >= ZYDIS_REGISTER_XMM0 && reg <= ZYDIS_REGISTER_XMM31;
+}
+
+static tramp_regs register_set(ZydisRegister reg)
+{
+	if (is_xmm(reg))
+		return vector(reg - ZYDIS_REGISTER_XMM0, false);
+	if (reg >= ZYDIS_REGISTER_YMM0 && reg <= ZYDIS_REGISTER_YMM31)
+		return vector(reg - ZYDIS_REGISTER_YMM0, true);
+	if (reg >= ZYDIS_REGISTER_ZMM0 && reg <= ZYDIS_REGISTER_ZMM31)
+		return vector(reg - ZYDIS_REGISTER_ZMM0, true);
+	if (reg >= ZYDIS_REGISTER_K0 && reg <= ZYDIS_REGISTER_K7)
+		return TRAMP_REG(TRAMP_K + (reg - ZYDIS_REGISTER_K0));
+	return gpr(reg);
+}
+
 static bool is_register(const ZydisDecodedOperand *o)
 {
 	return o->type == ZYDIS_OPERAND_TYPE_REGISTER;
@@ -127,19 +152,56 @@ static void note_flags(const struct decoded *d, struct flow_insn *insn)
 		insn->def |= flags(f->modified | f->set_0 | f->set_1 | f->undefined);
 }
 
-/* The result does not depend on the register if both sources are the same one. */
-static bool is_idiom(const struct decoded *d)
+/* The result does not depend on the sources if both are the same register. */
+static bool ignores_equal(const struct decoded *d)
 {
 	switch (d->insn.mnemonic) {
 	case ZYDIS_MNEMONIC_XOR:
 	case ZYDIS_MNEMONIC_SUB:
 	case ZYDIS_MNEMONIC_SBB:	/* the carry alone */
-		return is_register(&d->operands[0]) && is_register(&d->operands[1]) &&
-		       d->operands[0].reg.value == d->operands[1].reg.value &&
-		       d->operands[0].size >= 32;
+		return d->operands[0].size >= 32;
+	case ZYDIS_MNEMONIC_PXOR:
+	case ZYDIS_MNEMONIC_XORPS:
+	case ZYDIS_MNEMONIC_XORPD:
+	case ZYDIS_MNEMONIC_VPXOR:
+	case ZYDIS_MNEMONIC_VPXORD:
+	case ZYDIS_MNEMONIC_VPXORQ:
+	case ZYDIS_MNEMONIC_VXORPS:
+	case ZYDIS_MNEMONIC_VXORPD:
+	case ZYDIS_MNEMONIC_PSUBB:
+	case ZYDIS_MNEMONIC_PSUBW:
+	case ZYDIS_MNEMONIC_PSUBD:
+	case ZYDIS_MNEMONIC_PSUBQ:
+	case ZYDIS_MNEMONIC_PCMPEQB:
+	case ZYDIS_MNEMONIC_PCMPEQW:
+	case ZYDIS_MNEMONIC_PCMPEQD:
+	case ZYDIS_MNEMONIC_PCMPGTB:
+	case ZYDIS_MNEMONIC_PCMPGTW:
+	case ZYDIS_MNEMONIC_PCMPGTD:
+	case ZYDIS_MNEMONIC_VPCMPEQB:
+	case ZYDIS_MNEMONIC_VPCMPEQW:
+	case ZYDIS_MNEMONIC_VPCMPEQD:
+	case ZYDIS_MNEMONIC_VPCMPEQQ:
+	case ZYDIS_MNEMONIC_KXORB:
+	case ZYDIS_MNEMONIC_KXORW:
+	case ZYDIS_MNEMONIC_KXORD:
+	case ZYDIS_MNEMONIC_KXORQ:
+		return true;
 	default:
 		return false;
 	}
+}
+
+/* Each is read by nobody: the result is the same, or a constant. */
+static bool is_idiom(const struct decoded *d)
+{
+	const ZydisDecodedOperand *o = d->operands;
+	int sources = d->insn.operand_count_visible - 2;
+
+	if (sources < 0 || !is_register(&o[sources]) || !is_register(&o[sources + 1]) ||
+	    o[sources].reg.value != o[sources + 1].reg.value)
+		return false;
+	return ignores_equal(d);
 }
 
 /* Keep the destination in some cases, whatever the operand's description says. */
@@ -148,21 +210,38 @@ static bool may_keep_destination(const struct decoded *d)
 	return d->insn.mnemonic == ZYDIS_MNEMONIC_BSF || d->insn.mnemonic == ZYDIS_MNEMONIC_BSR;
 }
 
-static void note_register(const struct decoded *d, const ZydisDecodedOperand *o,
-			  struct flow_insn *insn)
+/* Encodings other than legacy SSE zero vectors above what they write. */
+static tramp_regs written_set(const struct decoded *d, ZydisRegister reg)
 {
-	tramp_regs reg = gpr(o->reg.value);
-	bool reads = o->actions & ZYDIS_OPERAND_ACTION_MASK_READ;
-	bool writes = o->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE;
-	bool whole = o->actions & ZYDIS_OPERAND_ACTION_WRITE && o->size >= 32;
+	if (is_xmm(reg) && d->insn.encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY)
+		return vector(reg - ZYDIS_REGISTER_XMM0, true);
+	return register_set(reg);
+}
 
-	if (reads && !is_idiom(d))
-		insn->use |= reg;
-	if (!writes)
+/* No processor leaves anything of what is written as it was. */
+static bool writes_whole(const struct decoded *d, const ZydisDecodedOperand *o)
+{
+	bool vex = d->insn.encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY;
+
+	if (!(o->actions & ZYDIS_OPERAND_ACTION_WRITE))
+		return false;
+	return o->size >= (is_xmm(o->reg.value) && !vex ? 128 : 32) || vex;
+}
+
+static void note_register(const struct decoded *d, const ZydisDecodedOperand *o, struct flow_insn *insn)
+{
+	tramp_regs written = written_set(d, o->reg.value);
+
+	if (o->encoding == ZYDIS_OPERAND_ENCODING_MASK && o->reg.value == ZYDIS_REGISTER_K0)
+		return;		/* stands for no mask */
+	if (o->actions & ZYDIS_OPERAND_ACTION_MASK_READ && !is_idiom(d))
+		insn->use |= register_set(o->reg.value);
+	if (!(o->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE))
 		return;
-	insn->def |= reg;
-	if (!whole || may_keep_destination(d))
-		insn->use |= reg;
+	insn->def |= written;
+	if (writes_whole(d, o) && !may_keep_destination(d))
+		written &= TRAMP_REG(TRAMP_HIGH_VECTORS);	/* which is many */
+	insn->use |= written;
 }
 
 static void note_operands(const struct decoded *d, struct flow_insn *insn)
@@ -172,8 +251,8 @@ static void note_operands(const struct decoded *d, struct flow_insn *insn)
 
 		if (is_register(o))
 			note_register(d, o, insn);
-		else if (is_memory(o))
-			insn->use |= gpr(o->mem.base) | gpr(o->mem.index);
+		else if (is_memory(o))	/* with vectors as indices, of gathers */
+			insn->use |= register_set(o->mem.base) | register_set(o->mem.index);
 	}
 }
 
@@ -268,6 +347,30 @@ static void note_special(const struct decoded *d, struct flow_insn *insn)
 	case ZYDIS_MNEMONIC_SYSCALL:
 		note_syscall(insn);
 		break;
+	case ZYDIS_MNEMONIC_VZEROUPPER:
+		insn->use = 0;
+		insn->def = TRAMP_UPPERS;
+		break;
+	case ZYDIS_MNEMONIC_VZEROALL:
+		insn->use = 0;
+		insn->def = TRAMP_XMMS | TRAMP_UPPERS;
+		break;
+	case ZYDIS_MNEMONIC_XCHG:	/* 32 bits of a register with themselves clear the rest */
+		if (is_register(&d->operands[0]) && is_register(&d->operands[1]) &&
+		    d->operands[0].size != 32 &&
+		    d->operands[0].reg.value == d->operands[1].reg.value)
+			insn->use = insn->def = 0;
+		break;
+	case ZYDIS_MNEMONIC_FXSAVE:
+	case ZYDIS_MNEMONIC_FXSAVE64:
+	case ZYDIS_MNEMONIC_XSAVE:
+	case ZYDIS_MNEMONIC_XSAVE64:
+	case ZYDIS_MNEMONIC_XSAVEC:
+	case ZYDIS_MNEMONIC_XSAVEC64:
+	case ZYDIS_MNEMONIC_XSAVEOPT:
+	case ZYDIS_MNEMONIC_XSAVEOPT64:
+		insn->use |= TRAMP_VECTORS;
+		break;
 	case ZYDIS_MNEMONIC_XBEGIN:	/* eax is written on one of two ways only */
 		insn->def = 0;
 		break;
@@ -329,6 +432,13 @@ static uint8_t sum_shape(const struct decoded *d)
 	return imm ? FLOW_SUB_IMM : FLOW_OTHER;
 }
 
+static uint8_t mask_shape(const struct decoded *d, enum flow_shape shape)
+{
+	bool imm = d->operands[1].type == ZYDIS_OPERAND_TYPE_IMMEDIATE;
+
+	return imm && is_register(&d->operands[0]) && d->operands[0].size >= 32 ? shape : FLOW_OTHER;
+}
+
 static uint8_t find_shape(const struct decoded *d, struct flow_insn *insn)
 {
 	const ZydisDecodedOperand *o = d->operands;
@@ -345,6 +455,10 @@ static uint8_t find_shape(const struct decoded *d, struct flow_insn *insn)
 	case ZYDIS_MNEMONIC_ADD:
 	case ZYDIS_MNEMONIC_SUB:
 		return sum_shape(d);
+	case ZYDIS_MNEMONIC_AND:
+		return mask_shape(d, FLOW_AND_IMM);
+	case ZYDIS_MNEMONIC_OR:
+		return mask_shape(d, FLOW_OR_IMM);
 	case ZYDIS_MNEMONIC_PUSH:
 		insn->word = d->insn.operand_width == 16;
 		return FLOW_PUSH;
@@ -428,11 +542,26 @@ int64_t tramp_flow_field(const uint8_t *code, uint8_t at, uint8_t len)
 	return (int64_t)((uint64_t)value << (64 - 8 * len)) >> (64 - 8 * len);
 }
 
-/* A count of 0 (of 32 in operations on 32 bits, too) leaves the flags. */
-static void mind_count(const uint8_t *code, struct flow_insn *insn)
+/*
+ * What depends on the immediate.  A count of 0 (of 32 in operations on 32 bits, too) leaves the flags; and $0
+ * and or $-1 read nothing.
+ */
+static void mind_immediate(const uint8_t *code, struct flow_insn *insn)
 {
-	if (insn->shape == FLOW_SHIFT_IMM && (code[insn->imm_at] & 31) == 0)
-		insn->def &= ~TRAMP_STATUS;
+	switch (insn->shape) {
+	case FLOW_SHIFT_IMM:
+		if ((code[insn->imm_at] & 31) == 0)
+			insn->def &= ~TRAMP_STATUS;
+		break;
+	case FLOW_AND_IMM:
+	case FLOW_OR_IMM:
+		if (tramp_flow_field(code, insn->imm_at, insn->imm_len) ==
+		    (insn->shape == FLOW_AND_IMM ? 0 : -1))
+			insn->use = 0;
+		break;
+	default:
+		break;
+	}
 }
 
 bool tramp_flow_decode(struct flow_decoder *decoder, const uint8_t *code, size_t avail,
@@ -456,7 +585,7 @@ bool tramp_flow_decode(struct flow_decoder *decoder, const uint8_t *code, size_t
 		if (key)
 			*slot = (struct slot){ .key = key, .insn = *insn };
 	}
-	mind_count(bytes, insn);
+	mind_immediate(bytes, insn);
 	if (insn->len <= avail)
 		return insn->len != 0;
 	insn->len = 0;

@@ -27,6 +27,8 @@ enum flow_shape {
 	FLOW_ADD,		/* reg += something that is no immediate */
 	FLOW_ADD_IMM,		/* reg += immediate */
 	FLOW_SUB_IMM,
+	FLOW_AND_IMM,
+	FLOW_OR_IMM,
 	FLOW_EXTEND,		/* reg = 32 bits of a register or of memory, sign-extended */
 	FLOW_STORE,		/* memory = index register `reg`, 64 bits */
 	FLOW_PUSH,		/* of `reg`, if it is one */
@@ -38,7 +40,7 @@ enum flow_shape {
 };
 
 struct flow_insn {
-	tramp_regs use, def;
+	tramp_regs use, def;	/* see struct tramp_op */
 	uint8_t len;		/* 0: no instruction */
 	uint8_t kind;		/* enum tramp_op_kind */
 	uint8_t rel_at, rel_len; /* offset of what is relative to RIP; 0: nothing */
