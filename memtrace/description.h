@@ -6,12 +6,12 @@
  * The reader is an abstract machine.  It has the program's general registers, as far as they are
  * known, and runs the descriptions in their order: what it can compute is not in the stream, neither
  * values (an induction variable, the stack pointer) nor control flow (the end of a loop whose bound is
- * known).  What it cannot compute (a value that came from memory, the way a branch went that depends on
+ * known).  What it cannot compute (a value that came from memory, which edge a branch took that depends on
  * one) is in the stream, at the place where it is needed first.  Larus' abstract execution (1990),
  * and the program skeletons of Ketterlin and Clauss (2011), on machine code.
  *
  * Code is divided into *nodes*: straight pieces of it, at most one basic block each, or nothing
- * but values that are recorded on the way into a loop.  A node's id is in the stream, a uint32_t that
+ * but values that are recorded on the entry edge of a loop.  A node's id is in the stream, a uint32_t that
  * is not 0, where the reader cannot know that it comes next.  Ids are unique in a process's trace.
  *
  * The stream is little-endian; its words are of 4 or 8 bytes, aligned to 4.
@@ -25,7 +25,7 @@
 
 enum {
 	MD_RSP = 4,		/* 0..15: the processor's numbers */
-	MD_TEMP = 16,		/* 16..19: for what the descriptions need on their way */
+	MD_TEMP = 16,		/* 16..19: for what descriptions compute in between */
 	MD_FS = 20,		/* the thread's FS base: in each chunk */
 	MD_OBJECT = 21,		/* load address of the node's object: what link-time addresses are relative to */
 	MD_REGS = 22,
@@ -63,7 +63,7 @@ enum md_code {
 	MD_FLAGS,
 
 	/*
-	 * An access of `width` bytes (0: of imm bytes of the next MD_SIZE in front of it) at
+	 * An access of `width` bytes (0: of imm bytes of the last MD_SIZE before it) at
 	 * base + (index << scale) + imm.  dst: enum md_kind, with MD_STACK.
 	 */
 	MD_ACCESS,
@@ -72,7 +72,7 @@ enum md_code {
 	/*
 	 * String instructions on rsi, rdi (and rcx); dst: enum md_string; width: 1, 2, 4, 8.  Without a prefix
 	 * index is MD_NONE.  rep: index is rcx, whose value the machine knows: so many times.  repe and repne:
-	 * index is rcx, scale is 1, and the stream holds what rcx was behind it (8 bytes).  The machine's rsi,
+	 * index is rcx, scale is 1, and the stream holds what rcx was after it (8 bytes).  The machine's rsi,
 	 * rdi and rcx are moved on.  They go down if bit 0 of register base is 1 (MD_NONE: up).
 	 */
 	MD_STRING,
@@ -81,7 +81,7 @@ enum md_code {
 	 * Accesses to some lanes.  dst: kind; width: bytes of a lane; imm: MD_LANES_...
 	 *	MD_MASKED	at base + (index << scale) + disp, the lanes of a whole vector whose mask bit is set
 	 *	MD_GATHER	the same, with (vector index of the lane << scale) in place of index
-	 *	MD_PACKED	as many lanes as bits are set, one behind the other
+	 *	MD_PACKED	as many lanes as bits are set, one after the other
 	 * In the stream, first the index vector (GATHER: lanes * index bytes), then the mask.
 	 */
 	MD_MASKED,
@@ -144,7 +144,7 @@ struct md_node {
 _Static_assert(sizeof(struct md_node) == 16, "md_node");
 
 enum md_node_flags {
-	MD_NODE_HEADER = 1,	/* its id is in the stream each time, in front of its values */
+	MD_NODE_HEADER = 1,	/* its id is in the stream each time, before its values */
 	MD_NODE_VARIES = 2,	/* has strings or lanes: how many accesses it makes is not known */
 };
 
@@ -171,7 +171,7 @@ enum md_chunk_kind {
 	MD_CHUNK_MORE,		/* the buffer was full */
 	/*
 	 * A signal handler, or something else that the code does not say, came in between at an instruction
-	 * (regs, at).  The chunk in front ends with what the node had written until then; the machine runs
+	 * (regs, at).  The chunk before ends with what the node had written until then; the machine runs
 	 * up to the place where its registers, as far as it knows them, are these.  Then it knows nothing,
 	 * until the chunk that RESUMEs, of the same depth.
 	 */
@@ -181,8 +181,8 @@ enum md_chunk_kind {
 	/*
 	 * Recording begins, or begins again, somewhere: what follows its head (as in SIGNAL) says where, and what is in
 	 * all registers.  If `written` is 0 and insn that of the node's start, the node's first word, which may be
-	 * its header, comes next; else the machine goes on behind the node's operations on instructions before insn and
-	 * behind those that took the first `written` bytes of its words, which are not in the stream.
+	 * its header, comes next; else the machine goes on after the node's operations on instructions before insn and
+	 * after those that took the first `written` bytes of its words, which are not in the stream.
 	 */
 	MD_CHUNK_STATE,
 };
@@ -202,7 +202,7 @@ struct md_interrupt {
 	uint64_t flags;		/* STATE: rflags */
 	uint32_t node;		/* that it was in */
 	uint32_t insn;		/* offset of the instruction from the node's start that is to come next */
-	uint64_t written;	/* bytes of that node's values that stand in front of this chunk */
+	uint64_t written;	/* bytes of that node's values that stand before this chunk */
 };
 
 #endif

@@ -31,12 +31,11 @@ libmemtrace_la_SOURCES = $(MACHINE_FILES) \
 	memtrace/compile/x86-64/asm.h \
 	memtrace/compile/x86-64/compile.c \
 	memtrace/compile/x86-64/compile.h \
-	memtrace/compile/x86-64/flags.c \
+	memtrace/compile/x86-64/fix.c \
 	memtrace/compile/x86-64/hot.c \
 	memtrace/compile/x86-64/loop.c \
 	memtrace/compile/x86-64/op.c \
 	memtrace/compile/x86-64/piece.c \
 	memtrace/compile/x86-64/regs.c \
 	memtrace/compile/x86-64/serve.c \
-	memtrace/compile/x86-64/turns.c \
 	memtrace/heap.h

@@ -4,7 +4,7 @@
  *
  *	offset			in the compiler	in the others
  *	0		head	RW		R
- *	MT_SHARED_TABLE	table	RW		R	right behind the head
+ *	MT_SHARED_TABLE	table	RW		R	right after the head
  *	MT_CODE	code	RW		RX	at the same address in all of them
  *	MT_ASKS	asks	RW		RW
  *

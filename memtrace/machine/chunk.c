@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Chunks: what each kind proves about the one in front of it, and where the machine goes on then.
+ * Chunks: what each kind proves about the one before, and where the machine goes on then.
  */
 #include "memtrace/machine/state.h"
 
@@ -60,7 +60,7 @@ void mt_machine_free(struct mt_machine *m)
 
 /* ---- words between chunks ---- */
 
-/* Puts words behind those in carry. */
+/* Puts words after those in carry. */
 static bool carry(struct mt_machine *m, const uint8_t *words, size_t bytes)
 {
 	uint32_t room = m->carry_room ? m->carry_room : FIRST_ROOM;
@@ -278,7 +278,8 @@ static bool pad(struct mt_machine *m)
 	return true;
 }
 
-static bool go_on(struct mt_machine *m)
+/* What the chunk proves of the one before, and so what is run first.  False: it cannot come here. */
+static bool begin_phase(struct mt_machine *m)
 {
 	switch (m->kind) {
 	case MD_CHUNK_MORE:
@@ -321,7 +322,7 @@ enum mt_status mt_feed(struct mt_machine *m, const void *chunk, size_t bytes)
 	}
 	if (m->kind == MD_CHUNK_START || m->kind == MD_CHUNK_STATE)
 		return start(m);
-	if (m->phase != MT_TAKEN || !go_on(m)) {
+	if (m->phase != MT_TAKEN || !begin_phase(m)) {
 		m->phase = MT_CLOSED;
 		return MT_BAD_STREAM;
 	}

@@ -10,9 +10,9 @@
 #include "memtrace/machine.h"
 
 enum {
-	MT_ZERO = MD_REGS,	/* a slot behind the registers that is always 0: what MD_NONE becomes */
+	MT_ZERO = MD_REGS,	/* a slot after the registers that is always 0: what MD_NONE becomes */
 	MT_SLOTS = 24,
-	/* Behind the registers, for loops; see memtrace/machine/loop.h. */
+	/* After the registers, for loops; see memtrace/machine/loop.h. */
 	MT_CUTS = 12,
 	MT_SYM_CUT = MT_SLOTS,
 	MT_SYM_VALUE = MT_SYM_CUT + MT_CUTS,
@@ -50,7 +50,7 @@ struct mt_node {
 	uint16_t words;			/* bytes in the stream, header included */
 	bool header;
 	bool varies;			/* strings or lanes: not known beforehand how many accesses */
-	bool reads_flags;		/* that were set in front of it */
+	bool reads_flags;		/* that were set before it */
 	bool peeks;			/* ends with MD_PEEK */
 	bool compiles;			/* it may be: see memtrace/machine/verify.h */
 	uint32_t accesses;		/* the others */
@@ -59,7 +59,7 @@ struct mt_node {
 	const struct mt_op *fast;	/* enum mt_fast_code */
 	const struct mt_op *lean;	/* the same without accesses */
 	uint64_t sums[2][2];		/* its accesses and bytes, see MT_PACKED; [1]: without the stack's */
-	const struct mt_loop *loop;	/* it comes behind itself, in a way that can be computed; NULL: no */
+	const struct mt_loop *loop;	/* it is a loop that can be computed; NULL: no */
 };
 
 /* Loads, stores and modifications beside each other in a word; so many nodes' can be added without a carry. */

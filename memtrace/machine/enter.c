@@ -96,7 +96,7 @@ void mt_run(struct mt_engine *engine, struct mt_machine *m, struct mt_sink *sink
 	enum mt_mode mode = !sink->counts ? MT_NEXT : sink->stack ? MT_COUNT : MT_COUNT_PLAIN;
 
 	if (m->limit < MT_LIMIT || (mode == MT_NEXT && sink->end - s->v < BATCH) || !r->prepare(r, mode)) {
-		mt_fast_turns(m, sink, s, UINT64_MAX);
+		mt_fast_nodes(m, sink, s, UINT64_MAX);
 		return;
 	}
 	m->ids = r->ids;
@@ -110,7 +110,7 @@ void mt_run(struct mt_engine *engine, struct mt_machine *m, struct mt_sink *sink
 		}
 		if (further || s->stopped)
 			continue;
-		mt_fast_turns(m, sink, s, 1);
+		mt_fast_nodes(m, sink, s, 1);
 		r->interpreted++;
 	}
 }

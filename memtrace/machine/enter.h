@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Compiled descriptions, as those know them who run them: in the process that makes the code (memtrace/compile.h), or in
+ * Compiled descriptions, as known to who runs them: in the process that makes the code (memtrace/compile.h), or in
  * the program, for which another process makes it (memtrace/shared.h).  What they agree on is here; all addresses are
  * those of the process that runs it.
  *
- * Code is found by the id of the node that it begins at: in a mode's table, and, behind a header, in that table's first half,
- * else in the second.  Where there is none yet, the tables lead out again.
+ * Code is found by the id of the node that it begins at: in a mode's table: in that table's first half if the
+ * header has been found in the stream, else in the second.  Where there is none yet, the tables lead out again.
  */
 #ifndef SONDE_MEMTRACE_MACHINE_ENTER_H
 #define SONDE_MEMTRACE_MACHINE_ENTER_H
@@ -18,7 +18,7 @@ enum {
 	MT_TABLE = 2 * MT_GOTOS,
 	MT_PIECE_BYTES = 128,		/* bytes that a piece may take without a check of its own */
 	MT_ACCESSES = 32,
-	MT_BODY = 16,			/* a loop's piece, behind its place in the table */
+	MT_BODY = 16,			/* from a loop's place in the table to the code of an iteration */
 	MT_LIMIT = 256,		/* of nodes without words, at least */
 };
 
@@ -37,14 +37,14 @@ _Static_assert(offsetof(struct mt_io, words_end) == 8 && offsetof(struct mt_io, 
 		       offsetof(struct mt_io, table) == 40 && offsetof(struct mt_io, sums) == 48,
 	       "struct mt_io");
 
-/* Where the code begins and ends.  @registers: behind the first 16 of the machine's. */
+/* Where the code begins and ends.  @registers: after the first 16 of the machine's. */
 struct mt_gates {
-	/* Returns 2 * the id of the node that comes next, + 1 if it is a loop that goes around; 0: a header does. */
+	/* Returns 2 * the id of the node that comes next, + 1 if it is a loop whose closed form has been tried; 0: a header does. */
 	uint64_t enter;		/* uint64_t (void *registers, uint64_t code, struct mt_io *) */
 	uint64_t leave, leave_header; /* what tables hold where nothing is compiled: second half, first half */
 };
 
-/* Runs compiled nodes; what is not compiled is interpreted, and told of by warm(). */
+/* Runs compiled nodes; what is not compiled is interpreted, and reported to warm(). */
 struct mt_runner {
 	struct mt_engine engine;	/* .run is mt_run */
 	struct mt_gates gates;

@@ -80,7 +80,7 @@ static bool sum(struct mt_node *node, const struct mt_op *op)
 	       (node->sums[0][1] >> shift & ~(~0ull << MT_PACKED_BITS)) <= MT_PACKED_MAX;
 }
 
-/* Accesses behind each other are taken together. */
+/* Accesses one after the other are taken together. */
 static void group(struct mt_op *op, uint32_t nops)
 {
 	for (uint32_t i = 0; i < nops;) {
@@ -196,7 +196,7 @@ static inline bool whole(const struct mt_sink *sink, const struct mt_fast_state 
 	return sink->counts || (size_t)(sink->end - s->v) >= node->accesses;
 }
 
-/* What is to be done in front of a node.  False: it cannot be run here. */
+/* What is to be done before a node.  False: it cannot be run here. */
 static inline bool enter(struct mt_machine *m, struct mt_sink *sink, struct mt_fast_state *s,
 			 const struct mt_node *node)
 {
@@ -279,7 +279,7 @@ static void run(struct mt_machine *m, struct mt_sink *sink, struct mt_fast_state
 	struct mt_access *v;
 
 next:
-	if (s->turns-- == 0)
+	if (s->left-- == 0)
 		return;
 	switch (choose(m, sink, s, &node)) {
 	case STOP:
@@ -400,9 +400,9 @@ out:
 #undef TO
 }
 
-void mt_fast_turns(struct mt_machine *m, struct mt_sink *sink, struct mt_fast_state *s, uint64_t turns)
+void mt_fast_nodes(struct mt_machine *m, struct mt_sink *sink, struct mt_fast_state *s, uint64_t max)
 {
-	s->turns = turns;
+	s->left = max;
 	run(m, sink, s);
 }
 
@@ -418,7 +418,7 @@ void mt_run_fast(struct mt_machine *m, struct mt_sink *sink)
 	if (engine && !s.avoid)
 		engine->run(engine, m, sink, &s);
 	else
-		mt_fast_turns(m, sink, &s, UINT64_MAX);
+		mt_fast_nodes(m, sink, &s, UINT64_MAX);
 	if (sink->counts)
 		flush(sink->counts, s.sums);
 	m->fuel = s.fuel;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Between the loop that runs whole nodes (machine/fast.c) and an engine that runs some of them in another way, faster
+ * Between the loop that runs whole nodes (machine/fast.c) and an engine that runs some of them faster
  * (memtrace/compile.h).
  */
 #ifndef SONDE_MEMTRACE_MACHINE_FAST_H
@@ -17,13 +17,13 @@ struct mt_fast_state {
 	const struct mt_object *object;	/* of the last header */
 	uint64_t sums[2], fuel;
 	unsigned int summed;
-	bool reserve;			/* something has to follow behind a node's words */
+	bool reserve;			/* something has to follow after a node's words */
 	bool stopped;			/* whole nodes cannot be run any more */
-	uint64_t turns;			/* nodes and loops until it returns */
+	uint64_t left;			/* nodes and loops until it returns */
 };
 
 /*
- * Is one thread's at a time.  What it does to machine, sink and state is what mt_fast_turns() would do.
+ * Is one thread's at a time.  What it does to machine, sink and state is what mt_fast_nodes() would do.
  */
 struct mt_engine {
 	/* Until state->stopped, or sink->enough. */
@@ -49,7 +49,7 @@ mt_fast_find(const struct mt_code *code, const struct mt_object **last, uint32_t
 	return NULL;
 }
 
-/* Runs up to @turns nodes; sets stopped. */
-void mt_fast_turns(struct mt_machine *m, struct mt_sink *sink, struct mt_fast_state *s, uint64_t turns);
+/* Runs up to @max nodes and loops; sets stopped. */
+void mt_fast_nodes(struct mt_machine *m, struct mt_sink *sink, struct mt_fast_state *s, uint64_t max);
 
 #endif

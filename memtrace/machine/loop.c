@@ -249,7 +249,7 @@ static bool operations(struct maker *k)
 	return k->compared;
 }
 
-/* ---- what grows ---- */
+/* ---- induction variables ---- */
 
 /* Without cuts at 32 bits, which make no difference to what is cut at 32 bits itself. */
 static bool uncut(const struct maker *k, struct mt_form *f)
@@ -285,13 +285,13 @@ static bool invariant(const struct maker *k, const struct mt_form *f)
 	return true;
 }
 
-static bool grows(struct maker *k, uint8_t reg)
+static bool find_induction(struct maker *k, uint8_t reg)
 {
-	struct mt_growing *g = &k->loop.growing[k->loop.ngrowing];
+	struct mt_induction *g = &k->loop.inductions[k->loop.ninductions];
 	struct mt_form f = k->reg[reg];
 	bool is = is_symbol(&f) && f.sym[0] >= MT_SYM_CUT && f.sym[0] < MT_SYM_VALUE;
 
-	if (k->loop.ngrowing == MT_GROWING)
+	if (k->loop.ninductions == MT_INDUCTIONS)
 		return false;
 	g->narrow = is && k->loop.cuts[f.sym[0] - MT_SYM_CUT].bits == 32 &&
 		    !k->loop.cuts[f.sym[0] - MT_SYM_CUT].sign;
@@ -301,14 +301,14 @@ static bool grows(struct maker *k, uint8_t reg)
 		return false;
 	g->by = f;
 	g->reg = reg;
-	k->loop.ngrowing++;
+	k->loop.ninductions++;
 	return invariant(k, &f);
 }
 
-static bool all_grow(struct maker *k)
+static bool find_inductions(struct maker *k)
 {
 	for (uint32_t regs = k->read & k->written; regs; regs &= regs - 1) {
-		if (!grows(k, (uint8_t)__builtin_ctz(regs)))
+		if (!find_induction(k, (uint8_t)__builtin_ctz(regs)))
 			return false;
 	}
 	return true;
@@ -324,7 +324,7 @@ static bool analyse(struct maker *k)
 		k->reg[r] = symbol(r);
 	k->loop.half = end->scale >> 1;
 	k->loop.yes = (end->target == k->node) != (end->scale & 1);
-	return operations(k) && all_grow(k);
+	return operations(k) && find_inductions(k);
 }
 
 static bool candidate(const struct mt_node *node)

@@ -4,9 +4,9 @@
  *
  * All that a node computes is a sum of multiples of *symbols*: the registers at its beginning, the values that
  * it takes from the stream, and *cuts*: what is left of such a sum when it has been extended from fewer bits.
- * When each register that the node reads and writes grows by the same in each iteration, so do all sums of
- * registers, and cuts as long as they do not wrap around.  Then the addresses are arithmetic progressions
- * (plus multiples of the stream's values), and the condition at the end compares two of them.
+ * When each register that the node reads and writes is an *induction variable*, which grows by the same in each
+ * iteration, so do all sums of registers, and cuts as long as they do not wrap around.  Then the addresses are arithmetic
+ * progressions (plus multiples of the stream's values), and the condition at the end compares two of them.
  */
 #ifndef SONDE_MEMTRACE_MACHINE_LOOP_H
 #define SONDE_MEMTRACE_MACHINE_LOOP_H
@@ -16,7 +16,7 @@
 enum {
 	MT_TERMS = 4,
 	MT_VALUES = 8,
-	MT_GROWING = 8,
+	MT_INDUCTIONS = 8,
 };
 
 struct mt_form {
@@ -32,8 +32,9 @@ struct mt_cut {
 	bool sign;
 };
 
-struct mt_growing {
-	struct mt_form by;	/* of registers that do not grow */
+/* An induction variable. */
+struct mt_induction {
+	struct mt_form by;	/* what it grows by in each iteration: of registers that the loop does not change */
 	uint8_t reg;
 	bool narrow;		/* it wraps around at 32 bits */
 };
@@ -49,9 +50,9 @@ struct mt_column {
 
 struct mt_loop {
 	struct mt_cut cuts[MT_CUTS];
-	struct mt_growing growing[MT_GROWING];
+	struct mt_induction inductions[MT_INDUCTIONS];
 	struct mt_form a, b;	/* compared */
-	uint8_t ncuts, ngrowing;
+	uint8_t ncuts, ninductions;
 	uint16_t words;		/* of an iteration */
 	uint8_t shift;
 	uint8_t half;		/* the condition is cc 2 * half, and it goes on if that is `yes` */
@@ -70,7 +71,7 @@ uint64_t mt_loop_run(struct mt_machine *m, const struct mt_loop *loop, size_t ma
 		     struct mt_access *v);
 /* The accesses of @n iterations. */
 void mt_loop_count(struct mt_counts *counts, const struct mt_node *node, bool stack, uint64_t n);
-/* At most so many iterations in front of that which is interrupted in m->at. */
+/* At most so many iterations before that which is interrupted in m->at. */
 size_t mt_loop_near(const struct mt_machine *m, const struct mt_loop *loop);
 
 #endif

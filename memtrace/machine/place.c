@@ -34,7 +34,7 @@ uint32_t mt_place_words(const struct mt_place *place)
 	return place->node->words - words_before(place->node, place->op) - place->skip;
 }
 
-/* The first operation such that all on instructions before @insn are in front of it. */
+/* The first operation such that all on instructions before @insn are before it. */
 static uint32_t op_of(const struct mt_node *node, uint32_t insn)
 {
 	uint32_t op = node->nops;
@@ -77,7 +77,7 @@ static uint64_t words_there(const struct mt_machine *m)
 	return words_before(place->node, place->op) + place->skip + (uint64_t)(m->end - m->words);
 }
 
-/* Is it not in front of the instruction, since what the string needs has been written? */
+/* Is it past the beginning of the instruction, since what the string needs has been written? */
 static bool in_string(const struct mt_machine *m)
 {
 	const struct mt_node *node = m->at_node;
@@ -88,7 +88,7 @@ static bool in_string(const struct mt_machine *m)
 
 /*
  * Of the visits of the node, is it that in which so many words had been written?  Whether `written` counts the
- * header is all the same: with one, there is only one visit without words behind it.
+ * header is all the same: with one, there is only one visit without words after it.
  */
 static bool visit(const struct mt_machine *m)
 {

@@ -39,7 +39,7 @@ static enum mt_step begin(struct mt_machine *m)
 	return MT_STEP;
 }
 
-/* Behind END values may be zero, headers not. */
+/* After END values may be zero, headers not. */
 static enum mt_step out(struct mt_machine *m, size_t need)
 {
 	static const uint8_t zeros[4096];

@@ -2,7 +2,7 @@
 /*
  * The machine's state, see memtrace/machine.h.
  *
- * A node is run when it is proven to have come to its end: something follows behind its words in the
+ * A node is run when it is proven to have come to its end: something follows its words in the
  * stream.  Otherwise its words, as many as there are, are kept in `carry` until the next chunk says more; they are
  * run there, completed from that chunk if need be.
  */
@@ -62,10 +62,10 @@ struct mt_machine {
 	struct mt_code *code;
 	struct mt_engine *engine;	/* NULL: none */
 	uint64_t reg[MT_SYM_VALUE];	/* with what a loop cuts, while it is computed */
-	uint64_t growth[MT_SYM_VALUE];	/* 0 for registers, but while a loop is computed */
+	uint64_t stride[MT_SYM_VALUE];	/* 0 for registers, but while a loop is computed */
 	struct mt_flags flags;
 	struct mt_place place;
-	bool proven;			/* the node under way */
+	bool proven;			/* the node that is being run */
 	enum mt_phase phase, after;
 
 	const uint8_t *words, *end;	/* where the phase takes its words from */
@@ -79,7 +79,7 @@ struct mt_machine {
 
 	uint8_t *carry;
 	uint32_t carried, carry_room;
-	uint32_t zeros;			/* bytes that may still be taken for zero behind END */
+	uint32_t zeros;			/* bytes that may still be taken for zero after END */
 	struct mt_frame *frames;
 	uint32_t nframes;
 
@@ -130,7 +130,7 @@ enum mt_reached {
 	MT_REACHED,
 	MT_REACHED_STRING,	/* ... when the string has been run as far as m->at says */
 } mt_place_reached(const struct mt_machine *m);
-/* Where a word is needed, and there is none: can m->at be in front of @node's header? */
+/* Where a word is needed, and there is none: can m->at be before @node's header? */
 bool mt_place_before(const struct mt_machine *m, const struct mt_node *node);
 /* Goes to where MD_CHUNK_STATE says. */
 bool mt_place_state(struct mt_machine *m);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Computes loops of one node: how often they come around, and all of their addresses.
+ * Computes loops of one node: their trip counts, and all of their addresses.
  */
 #include "memtrace/machine/loop.h"
 
@@ -17,7 +17,7 @@ static uint64_t eval(const struct mt_form *f, const uint64_t *sym)
 	return v;
 }
 
-static uint64_t eval_growth(const struct mt_form *f, const uint64_t *sym)
+static uint64_t eval_stride(const struct mt_form *f, const uint64_t *sym)
 {
 	uint64_t v = 0;
 
@@ -119,11 +119,11 @@ static uint64_t extended(uint64_t v, unsigned int bits)
 /* Sets a cut's symbol; in so many iterations it does not wrap around. */
 static uint64_t set_cut(struct mt_machine *m, const struct mt_cut *c, unsigned int sym)
 {
-	uint64_t half = 1ull << (c->bits - 1), v = eval(&c->form, m->reg), s = eval_growth(&c->form, m->growth);
+	uint64_t half = 1ull << (c->bits - 1), v = eval(&c->form, m->reg), s = eval_stride(&c->form, m->stride);
 	uint64_t low = v & (half * 2 - 1);
 
 	s = extended(s, c->bits);
-	m->growth[sym] = s;
+	m->stride[sym] = s;
 	m->reg[sym] = c->sign ? extended(v, c->bits) : low;
 	return within(0, half * 2 - 1, c->sign ? low ^ half : low, s);
 }
@@ -137,11 +137,11 @@ static uint64_t least(uint64_t a, uint64_t b)
  * A narrow register is, at the second iteration and later, what a cut was in the one before: so it has to be like one at
  * the first.
  */
-static bool fits(const struct mt_machine *m, const struct mt_growing *g)
+static bool fits(const struct mt_machine *m, const struct mt_induction *g)
 {
 	uint64_t v = m->reg[g->reg];
 
-	return !g->narrow || (!(v >> 32) && !((v + m->growth[g->reg]) >> 32));
+	return !g->narrow || (!(v >> 32) && !((v + m->stride[g->reg]) >> 32));
 }
 
 /* Sets all symbols; says in how many iterations they are what they are said to be. */
@@ -149,11 +149,11 @@ static uint64_t set_symbols(struct mt_machine *m, const struct mt_loop *loop)
 {
 	uint64_t n = FOREVER;
 
-	for (unsigned int i = 0; i < loop->ngrowing; i++) {
-		const struct mt_growing *g = &loop->growing[i];
+	for (unsigned int i = 0; i < loop->ninductions; i++) {
+		const struct mt_induction *g = &loop->inductions[i];
 		uint64_t by = eval(&g->by, m->reg);
 
-		m->growth[g->reg] = g->narrow ? extended(by, 32) : by;
+		m->stride[g->reg] = g->narrow ? extended(by, 32) : by;
 		if (!fits(m, g))
 			n = 0;
 	}
@@ -162,13 +162,13 @@ static uint64_t set_symbols(struct mt_machine *m, const struct mt_loop *loop)
 	return n;
 }
 
-static void clear_growth(struct mt_machine *m, const struct mt_loop *loop, uint64_t n)
+static void clear_strides(struct mt_machine *m, const struct mt_loop *loop, uint64_t n)
 {
-	for (unsigned int i = 0; i < loop->ngrowing; i++) {
-		uint8_t reg = loop->growing[i].reg;
+	for (unsigned int i = 0; i < loop->ninductions; i++) {
+		uint8_t reg = loop->inductions[i].reg;
 
-		m->reg[reg] += n * m->growth[reg];
-		m->growth[reg] = 0;
+		m->reg[reg] += n * m->stride[reg];
+		m->stride[reg] = 0;
 	}
 }
 
@@ -203,7 +203,7 @@ fill(struct mt_access *v, size_t gap, uint64_t n, const struct mt_column *c, uin
 static void fill_column(struct mt_access *v, size_t gap, uint64_t n, const struct mt_column *c,
 			const struct mt_machine *m, const uint8_t *words, size_t step)
 {
-	uint64_t at = eval(&c->form, m->reg), by = eval_growth(&c->form, m->growth);
+	uint64_t at = eval(&c->form, m->reg), by = eval_stride(&c->form, m->stride);
 
 	switch (c->value) {
 	case MD_VALUE:
@@ -228,17 +228,17 @@ uint64_t mt_loop_run(struct mt_machine *m, const struct mt_loop *loop, size_t ma
 
 	if (n)
 		n = least(n, trips(loop->half, loop->yes, eval(&loop->a, m->reg) << shift,
-				   eval_growth(&loop->a, m->growth) << shift,
+				   eval_stride(&loop->a, m->stride) << shift,
 				   eval(&loop->b, m->reg) << shift,
-				   eval_growth(&loop->b, m->growth) << shift));
+				   eval_stride(&loop->b, m->stride) << shift));
 	if (n >= ENDLESS && max == SIZE_MAX) {
-		clear_growth(m, loop, 0);
+		clear_strides(m, loop, 0);
 		return UINT64_MAX;
 	}
 	n = least(n, max);
 	for (uint32_t i = 0; v && n && i < loop->ncolumns; i++)
 		fill_column(v + i, loop->ncolumns, n, &loop->columns[i], m, words, loop->words);
-	clear_growth(m, loop, n);
+	clear_strides(m, loop, n);
 	return n;
 }
 
@@ -256,8 +256,8 @@ size_t mt_loop_near(const struct mt_machine *m, const struct mt_loop *loop)
 {
 	size_t max = SIZE_MAX - 1;
 
-	for (unsigned int i = 0; i < loop->ngrowing; i++) {
-		const struct mt_growing *g = &loop->growing[i];
+	for (unsigned int i = 0; i < loop->ninductions; i++) {
+		const struct mt_induction *g = &loop->inductions[i];
 		uint64_t by = eval(&g->by, m->reg), n;
 
 		if (g->reg >= 16 || !(m->stop_live >> g->reg & 1))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * The compiler: memory for code, the way into it and out of it, and the tables in which it is found.
+ * The compiler: memory for code, its entry and exit, and the tables in which it is found.
  */
 #include "memtrace/compile/x86-64/compile.h"
 
@@ -12,7 +12,7 @@ enum {
 	ALIGNMENT = 64,
 };
 
-/* ---- ways in and out ---- */
+/* ---- entry and exit ---- */
 
 static struct mtc_mem io_mem(size_t offset)
 {
@@ -96,7 +96,7 @@ void mtc_end(struct mtc_compiler *c)
 
 /* ---- tables ---- */
 
-/* All that leads to these nodes, until they are compiled, is the way out. */
+/* These nodes are not compiled yet: all jumps to them leave. */
 static void fill(const struct mtc_compiler *c, const struct mtc_tables *t, uint32_t from, uint32_t to)
 {
 	for (uint32_t i = from; i < to; i++) {

@@ -26,21 +26,19 @@
 #include "memtrace/compile/x86-64/asm.h"
 
 enum {
-	MTC_GATES = 512,		/* bytes of the ways in and out */
+	MTC_GATES = 512,		/* bytes of entry and exit */
 	MTC_PATH = 16,			/* nodes of a piece */
 	MTC_ROOTS = 32,			/* hot nodes that are compiled together */
 	MTC_HEADS = 128,		/* pieces that are made together */
 	MTC_FIXES = 4096,
 	MTC_CONSTANTS = 8192,
 	MTC_HOSTS = 6,
-	MTC_TURNS = 32,			/* a loop of so many is run, */
-	MTC_COMPUTED = INT16_MAX,	/* ... of so many is computed in the code, where it is only counted */
 };
 
 /* What a mode's code looks up. */
 struct mtc_tables {
-	uint64_t *headers;	/* by id; MT_IDS of them, and as many for the others behind them; NULL: none */
-	const uint8_t *heat;	/* a hint at which way is more likely */
+	uint64_t *headers;	/* by id; MT_IDS of them, then as many for the others; NULL: none */
+	const uint8_t *heat;	/* a hint at which edge is more likely */
 };
 
 /* Makes code for one process's machines, ours or another's. */
@@ -70,7 +68,7 @@ void mtc_end(struct mtc_compiler *c);
 void mtc_use(struct mtc_compiler *c, enum mt_mode mode, uint64_t *table, const uint8_t *heat);
 /* All leads out again. */
 void mtc_discard(struct mtc_compiler *c);
-/* Takes notice of new objects. */
+/* To be called when there are new objects. */
 void mtc_refresh(struct mtc_compiler *c);
 /* Compiles @roots, and what they lead to.  False: not all of them could be. */
 bool mtc_compile(struct mtc_compiler *c, enum mt_mode mode, const struct mt_node *const *roots, unsigned int n);
@@ -80,7 +78,7 @@ bool mtc_compile_each(struct mtc_compiler *c, enum mt_mode mode, const struct mt
 
 struct mtc_head {
 	const struct mt_node *node;
-	uint8_t *header, *entry;	/* behind a header; otherwise */
+	uint8_t *header, *entry;	/* after its header has been compared; otherwise */
 };
 
 /* A distance to be set: to a head, or to where code leaves for a node. */
@@ -88,7 +86,7 @@ struct mtc_fix {
 	uint8_t *place;
 	const struct mt_node *node;	/* NULL: a header comes next */
 	bool leaves;
-	bool around;			/* from a loop to its beginning: the node's address + 1 */
+	bool tried;			/* a loop whose closed form has been tried: see struct mt_gates */
 };
 
 struct mtc_constant {
@@ -103,8 +101,8 @@ struct mtc_host {
 	uint32_t used;
 };
 
-/* A way out of the middle of a piece: what is to be done there is written behind it. */
-struct mtc_out {
+/* An exit edge in the middle of a piece: what is to be done there is written after the piece. */
+struct mtc_exit {
 	uint8_t *place;		/* of the distance of the jump */
 	const struct mt_node *node, *from;
 	uint32_t at_word, at_access, burnt;	/* as they are there */
@@ -124,9 +122,9 @@ struct mtc_build {
 	struct mtc_constant constants[MTC_CONSTANTS];
 	uint32_t nheads, nfixes, nconstants;
 
-	/* The piece under way. */
+	/* The piece that is being made. */
 	bool keeps_flags;		/* its object's nodes read those that others have set */
-	uint8_t *body;			/* of a loop: where it goes around */
+	uint8_t *body;			/* of a loop: where its back edge leads */
 	const struct mt_node *path[MTC_PATH];
 	uint32_t npath;
 	uint32_t words, accesses;	/* since its check */
@@ -136,8 +134,8 @@ struct mtc_build {
 	uint32_t sums[2][4];		/* not added yet */
 	struct mtc_host hosts[MTC_HOSTS];
 	uint32_t clock;
-	struct mtc_out outs[MTC_PATH];
-	uint32_t nouts;
+	struct mtc_exit exits[MTC_PATH];
+	uint32_t nexits;
 };
 
 /* ---- pieces (compile/x86-64/piece.c) ---- */
@@ -146,59 +144,32 @@ struct mtc_build {
 bool mtc_make(struct mtc_compiler *c, enum mt_mode mode, const struct mt_node *const *roots, unsigned int n);
 /* The code is where it will be: sets its places in the tables. */
 void mtc_publish(struct mtc_compiler *c);
+
+/* ---- what is not known yet (fix.c) ---- */
+
+/* @place is the distance to a constant of 16 bytes. */
 void mtc_constant(struct mtc_build *b, uint8_t *place, const uint32_t v[4]);
+/* Puts all constants where the code ends, which is aligned. */
+void mtc_put_constants(struct mtc_build *b);
 /* @place is the distance of a jump to @node's piece, which will be made, or to where code leaves for it. */
 void mtc_fix(struct mtc_build *b, uint8_t *place, const struct mt_node *node, bool leaves);
 
-/* ---- loops (compile/x86-64/loop.c) ---- */
+/* ---- loops (loop.c) ---- */
 
 /*
- * The way into a loop, whose jump is at @place, from elsewhere than its own end: to b->body for its last turn, if the others can be
- * computed here, or for all if it comes around a few times only; else out, where they can be computed.
+ * The entry of a loop, whose jump is at @place, from elsewhere than its own end: to b->body for its last iteration, if the
+ * others can be computed here, or for all if they are few; else out, where they can be computed.
  */
 void mtc_enter_loop(struct mtc_build *b, uint8_t *place, const struct mt_node *node);
-/* dst = src * by */
-void mtc_times(struct mtc_build *b, uint8_t dst, uint8_t src, int32_t by);
-
-/* ---- how often they come around (compile/x86-64/turns.c); registers of the machine are in memory ---- */
-
-/* A loop that compares two forms, which come closer by the same in each turn. */
-struct mtc_turns {
-	struct mt_form from, to;	/* from - to is not less than 0, as long as it goes around */
-	bool from_b;			/* from is the loop's b, to its a */
-	bool both;			/* ... change */
-	unsigned int width;
-	uint64_t by;
-};
-
-bool mtc_find_turns(const struct mt_loop *loop, struct mtc_turns *t);
-/* Can mtc_count_turns() tell? */
-bool mtc_turns_exact(const struct mt_loop *loop, const struct mtc_turns *t);
-/* rax = turns but the last, as mt_loop_run() says.  Leaves if they are more than @most, or that cannot be said. */
-void mtc_count_turns(struct mtc_build *b, const struct mtc_turns *t, const struct mt_node *node, uint32_t most);
-/* Leaves if they are likely to be more than MTC_TURNS. */
-void mtc_few_turns(struct mtc_build *b, const struct mtc_turns *t, const struct mt_node *node);
 
 /* ---- operations (compile/x86-64/op.c) ---- */
 
 /* Adds what an access counts in this mode. */
 void mtc_add(const struct mtc_build *b, const struct mt_op *op, uint32_t sums[2][4]);
-/* One operation of @node, but not its end. */
-void mtc_op(struct mtc_build *b, const struct mt_node *node, uint32_t op);
-
-/* ---- flags (compile/x86-64/flags.c) ---- */
-
-enum mtc_flags_use {
-	MTC_FLAGS_UNUSED,
-	MTC_FLAGS_DIRECT,	/* they stay in the processor until they are read */
-	MTC_FLAGS_STORED,
-};
-/* Of MD_FLAGS @op, within its node. */
-enum mtc_flags_use mtc_flags_use(const struct mt_node *node, uint32_t op);
-void mtc_flags(struct mtc_build *b, const struct mt_node *node, uint32_t op);
-void mtc_select(struct mtc_build *b, const struct mt_node *node, uint32_t op);
 /* Brings a condition that @node's end reads into the processor's flags. */
 void mtc_condition(struct mtc_build *b, const struct mt_node *node);
+/* One operation of @node, but not its end. */
+void mtc_op(struct mtc_build *b, const struct mt_node *node, uint32_t op);
 
 /* ---- registers (compile/x86-64/regs.c); flags stay ---- */
 

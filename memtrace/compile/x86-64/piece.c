@@ -10,31 +10,12 @@ enum { CC_B = 2, CC_AE = 3, CC_E = 4, CC_NE = 5, CC_A = 7, CC_S = 8, ALU_SUB = 5
 
 /* ---- places ---- */
 
-void mtc_constant(struct mtc_build *b, uint8_t *place, const uint32_t v[4])
-{
-	if (b->nconstants == MTC_CONSTANTS) {
-		b->failed = true;
-		return;
-	}
-	b->constants[b->nconstants].place = place;
-	memcpy(b->constants[b->nconstants++].v, v, sizeof(b->constants->v));
-}
-
-void mtc_fix(struct mtc_build *b, uint8_t *place, const struct mt_node *node, bool leaves)
-{
-	if (b->nfixes == MTC_FIXES) {
-		b->failed = true;
-		return;
-	}
-	b->fixes[b->nfixes++] = (struct mtc_fix){ .place = place, .node = node, .leaves = leaves };
-}
-
 /* Out of a piece at its beginning, where it cannot be run. */
 static void leave(struct mtc_build *b, unsigned int cc, const struct mt_node *node)
 {
 	mtc_fix(b, mtc_jcc(&b->a, cc), node, true);
 	if (!b->failed)
-		b->fixes[b->nfixes - 1].around = b->body;
+		b->fixes[b->nfixes - 1].tried = b->body;
 }
 
 static uint64_t *slot(const struct mtc_build *b, const struct mt_node *node, bool header)
@@ -76,8 +57,8 @@ static bool want_head(struct mtc_build *b, const struct mt_node *node)
 	return true;
 }
 
-/* @place is the distance of a jump that goes from @from to @node. */
-static void lead(struct mtc_build *b, uint8_t *place, const struct mt_node *from, const struct mt_node *node)
+/* @place is the distance of the jump on the edge from @from to @node. */
+static void jump_to(struct mtc_build *b, uint8_t *place, const struct mt_node *from, const struct mt_node *node)
 {
 	uint64_t at = node->id < b->of->ids ? compiled(b, node) : 0;
 
@@ -132,34 +113,34 @@ static void settle(struct mtc_build *b)
 	b->at_word = b->at_access = 0;
 }
 
-/* A jump at @place to @node: the piece goes on as if there were none. */
-static void lead_out(struct mtc_build *b, uint8_t *place, const struct mt_node *from, const struct mt_node *node)
+/* An exit edge from @from to @node, whose jump is at @place: the piece goes on as if it were not taken. */
+static void add_exit(struct mtc_build *b, uint8_t *place, const struct mt_node *from, const struct mt_node *node)
 {
-	struct mtc_out *out = &b->outs[b->nouts++];
+	struct mtc_exit *edge = &b->exits[b->nexits++];
 
-	*out = (struct mtc_out){
+	*edge = (struct mtc_exit){
 		.place = place, .node = node, .from = from,
 		.at_word = b->at_word, .at_access = b->at_access, .burnt = b->burnt, .fresh = b->fresh,
 	};
-	memcpy(out->sums, b->sums, sizeof(out->sums));
-	memcpy(out->hosts, b->hosts, sizeof(out->hosts));
+	memcpy(edge->sums, b->sums, sizeof(edge->sums));
+	memcpy(edge->hosts, b->hosts, sizeof(edge->hosts));
 }
 
-/* Where those jumps lead. */
-static void put_outs(struct mtc_build *b)
+/* What is to be done on the exit edges. */
+static void put_exits(struct mtc_build *b)
 {
-	for (uint32_t i = 0; i < b->nouts && !b->a.full; i++) {
-		const struct mtc_out *out = &b->outs[i];
+	for (uint32_t i = 0; i < b->nexits && !b->a.full; i++) {
+		const struct mtc_exit *edge = &b->exits[i];
 
-		b->at_word = out->at_word;
-		b->at_access = out->at_access;
-		b->burnt = out->burnt;
-		b->fresh = out->fresh;
-		memcpy(b->sums, out->sums, sizeof(out->sums));
-		memcpy(b->hosts, out->hosts, sizeof(out->hosts));
-		mtc_to(out->place, b->a.at);
+		b->at_word = edge->at_word;
+		b->at_access = edge->at_access;
+		b->burnt = edge->burnt;
+		b->fresh = edge->fresh;
+		memcpy(b->sums, edge->sums, sizeof(edge->sums));
+		memcpy(b->hosts, edge->hosts, sizeof(edge->hosts));
+		mtc_to(edge->place, b->a.at);
 		settle(b);
-		lead(b, mtc_jmp(&b->a), out->from, out->node);
+		jump_to(b, mtc_jmp(&b->a), edge->from, edge->node);
 	}
 }
 
@@ -182,8 +163,8 @@ static bool reads_words(const struct mt_node *node)
 	return node->words || node->peeks;
 }
 
-/* Can it be part of this piece, and is it no harm that it is there again? */
-static bool goes_on(const struct mtc_build *b, const struct mt_node *node)
+/* Can it be the next node of this piece, and is it no harm that its code is there again? */
+static bool can_follow(const struct mtc_build *b, const struct mt_node *node)
 {
 	if (b->npath == MTC_PATH || node->header || node->loop || node->id >= b->of->ids || !node->compiles)
 		return false;
@@ -203,11 +184,11 @@ static unsigned int heat(const struct mtc_build *b, const struct mt_node *node)
 	return node->id < b->of->ids ? b->of->tables[b->mode].heat[node->id] : 0;
 }
 
-/* To the end of a piece, where control goes from @from to @node. */
+/* The end of a piece: the edge from @from to @node. */
 static void finish(struct mtc_build *b, const struct mt_node *from, const struct mt_node *node)
 {
 	settle(b);
-	lead(b, mtc_jmp(&b->a), from, node);
+	jump_to(b, mtc_jmp(&b->a), from, node);
 }
 
 /* The node that the piece goes on with; NULL: none.  @cc: for the end's target. */
@@ -216,14 +197,14 @@ static const struct mt_node *branch(struct mtc_build *b, const struct mt_node *n
 	const struct mt_op *end = mt_end(node);
 	const struct mt_node *on = end->target, *off = end->other;
 
-	if (!goes_on(b, on) || (goes_on(b, off) && heat(b, off) > heat(b, on))) {
+	if (!can_follow(b, on) || (can_follow(b, off) && heat(b, off) > heat(b, on))) {
 		on = end->other;
 		off = end->target;
 	} else {
 		cc ^= 1;
 	}
-	lead_out(b, mtc_jcc(&b->a, cc), node, off);
-	if (goes_on(b, on))
+	add_exit(b, mtc_jcc(&b->a, cc), node, off);
+	if (can_follow(b, on))
 		return on;
 	finish(b, node, on);
 	return NULL;
@@ -249,7 +230,7 @@ static const struct mt_node *end_node(struct mtc_build *b, const struct mt_node 
 		peek(b, end);
 		return branch(b, node, CC_E);
 	case MD_GOTO:
-		if (goes_on(b, end->target))
+		if (can_follow(b, end->target))
 			return end->target;
 		finish(b, node, end->target);
 		return NULL;
@@ -342,7 +323,7 @@ static void begin(struct mtc_build *b, const struct mt_node *node)
 	b->keeps_flags = keeps_flags(b, node);
 	mtc_forget(b);
 	memset(b->sums, 0, sizeof(b->sums));
-	b->npath = b->nouts = b->words = b->accesses = b->at_word = b->at_access = b->burnt = 0;
+	b->npath = b->nexits = b->words = b->accesses = b->at_word = b->at_access = b->burnt = 0;
 	b->fresh = false;
 	b->body = NULL;
 }
@@ -370,32 +351,19 @@ static void piece(struct mtc_build *b, struct mtc_head *head)
 		run_node(b, node);
 		node = end_node(b, node);
 	}
-	put_outs(b);
+	put_exits(b);
 	if (entry)
 		mtc_enter_loop(b, entry, head->node);
 }
 
 /* ---- all ---- */
 
-static void add_constants(struct mtc_build *b)
-{
-	align(b);
-	for (uint32_t i = 0; i < b->nconstants; i++) {
-		uint8_t *at = b->a.at;
-
-		for (int k = 0; k < 4; k++)
-			mtc_u32(&b->a, b->constants[i].v[k]);
-		if (!b->a.full)
-			mtc_to(b->constants[i].place, at);
-	}
-}
-
 /* With the node's id; there may be a piece for it in the table by then, else it leaves. */
 static void add_leave(struct mtc_build *b, const struct mtc_fix *f)
 {
 	uint8_t *place;
 
-	mtc_imm(&b->a, MTC_RAX, 2 * (uint64_t)f->node->id + f->around);
+	mtc_imm(&b->a, MTC_RAX, 2 * (uint64_t)f->node->id + f->tried);
 	if (f->node->compiles && f->node->id < b->of->ids && !find_head(b, f->node)) {
 		mtc_rm_mem(&b->a, 4, 0xff, 4,
 			   (struct mtc_mem){ .base = MTC_R10, .index = MTC_NONE,
@@ -407,7 +375,7 @@ static void add_leave(struct mtc_build *b, const struct mtc_fix *f)
 		to_made(b, place, b->of->gates.leave);
 }
 
-/* Fixes of the same kind behind each other share one. */
+/* Fixes of the same kind, one after the other, share one. */
 static void add_leaves(struct mtc_build *b)
 {
 	const struct mtc_fix *last = NULL;
@@ -418,7 +386,7 @@ static void add_leaves(struct mtc_build *b)
 
 		if (!f->leaves || !f->node)
 			continue;
-		if (!last || f->node != last->node || f->around != last->around) {
+		if (!last || f->node != last->node || f->tried != last->tried) {
 			at = b->a.at;
 			add_leave(b, f);
 		}
@@ -456,7 +424,8 @@ bool mtc_make(struct mtc_compiler *c, enum mt_mode mode, const struct mt_node *c
 	if (b->failed || b->a.full)
 		return false;
 	add_leaves(b);
-	add_constants(b);
+	align(b);
+	mtc_put_constants(b);
 	if (b->failed || b->a.full)
 		return false;
 	set_fixes(b);
