@@ -5,10 +5,14 @@
 need_ptrace
 limit=(timeout --foreground -s KILL 200) # a compiler at work on a busy machine
 
-# As it is installed by those who had no MPI.
-mkdir modules
-cp "$top_srcdir/modules/mpi.c" "$top_builddir/modules/posixio.so" modules
-export SONDE_MODULE_PATH=$PWD/modules
+# A sonde as those have it who had no MPI: what is beside it is all that it finds.
+mkdir -p tree/modules/include/sonde
+cp "$top_builddir/sonde" tree
+cp "$top_srcdir"/modules/include/sonde/*.h tree/modules/include/sonde
+cp "$top_srcdir/modules/mpi.c" "$top_builddir/modules/posixio.so" tree/modules
+: >tree/config.status
+tree=$PWD/tree
+PATH=$tree:$PATH
 
 # path_without COMMAND...: prints a PATH in which these are not, all else is.
 path_without()
@@ -19,17 +23,17 @@ path_without()
 	for command; do
 		rm -f "$folder/$command"
 	done
-	echo "$top_builddir:$folder"
+	echo "$tree:$folder"
 }
 
 check_status 0 sonde module list --brief
 check_contains out '^mpi +compiled for an MPI when it is first used$'
 nompi=$(path_without mpicc mpicc.openmpi mpicc.mpich)
-PATH=$nompi check_usage_error "$top_builddir/sonde" -o t -m mpi -- true
+PATH=$nompi check_usage_error sonde -o t -m mpi -- true
 check_contains err 'module mpi: .* apt-get install libopenmpi-dev'
-PATH=$nompi check_status 0 "$top_builddir/sonde" doctor
+PATH=$nompi check_status 0 sonde doctor
 check_contains out '^warn +modules .*install libopenmpi-dev or libmpich-dev'
-PATH=$nompi check_usage_error "$top_builddir/sonde" -o t -m mpj -- true
+PATH=$nompi check_usage_error sonde -o t -m mpj -- true
 check_contains err "did you mean 'mpi'"
 [ ! -e t ] || fail "a trace although nothing ran"
 
