@@ -9,20 +9,6 @@
 
 /* ---- output ---- */
 
-void dump_memory_flush(struct dump_memory *d)
-{
-	if (d->out)
-		fwrite(d->buffer, 1, d->n, d->out); /* ferror() is looked at */
-	d->n = 0;
-}
-
-char *dump_memory_room(struct dump_memory *d, size_t bytes)
-{
-	if (bytes > sizeof d->buffer - d->n)
-		dump_memory_flush(d);
-	return d->buffer + d->n;
-}
-
 static bool is_folder(const char *path)
 {
 	size_t n = strlen(path);

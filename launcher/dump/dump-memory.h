@@ -71,10 +71,19 @@ void drmemtrace_end(struct dump_memory *d);
 /* By name; NULL: the default. */
 const struct dump_memory_format *dump_memory_format(const char *name);
 
-/*
- * At least @bytes are free at the returned place; d->n is to be moved on by what was used of them.
- */
-char *dump_memory_room(struct dump_memory *d, size_t bytes);
-void dump_memory_flush(struct dump_memory *d);
+static inline void dump_memory_flush(struct dump_memory *d)
+{
+	if (d->out)
+		fwrite(d->buffer, 1, d->n, d->out); /* ferror() is looked at */
+	d->n = 0;
+}
+
+/* At least @bytes are free at the returned place; d->n is to be moved on by what was used of them. */
+static inline char *dump_memory_room(struct dump_memory *d, size_t bytes)
+{
+	if (bytes > sizeof d->buffer - d->n)
+		dump_memory_flush(d);
+	return d->buffer + d->n;
+}
 
 #endif

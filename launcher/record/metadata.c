@@ -17,29 +17,12 @@ static void check(struct tf_writer *w, enum sonde_trace_status status)
 		msg_error("cannot describe the trace: %s", tf_writer_message(w));
 }
 
-/* The ids of functions: all three kinds grow in number while the program runs. */
-static uint32_t wrapped_function(size_t wrap)
-{
-	return 3 * (uint32_t)wrap;
-}
-
-/* A module's own, which wraps nothing. */
-static uint32_t own_function(size_t event)
-{
-	return 3 * (uint32_t)event + 1;
-}
-
-uint32_t metadata_recorded_id(size_t i)
-{
-	return 3 * (uint32_t)i + 2;
-}
-
 static void publish_function(struct inj_session *s, struct tf_writer *w, size_t i)
 {
 	const struct inj_wrap *wrap = &s->wraps[i];
 	char *demangled = inj_demangle(wrap->symbol);
 	struct tf_function f = {
-		.id = wrapped_function(i),
+		.id = function_id(FUNCTION_WRAPPED, i),
 		.name = wrap->symbol,
 		.demangled = demangled,
 		.path = s->objects[wrap->object].path,
@@ -54,7 +37,7 @@ static void publish_own_function(struct inj_session *s, struct tf_writer *w, siz
 {
 	const struct inj_event *e = &s->events[event];
 	struct tf_function f = {
-		.id = own_function(event),
+		.id = function_id(FUNCTION_OWN, event),
 		.name = e->function,
 		.path = s->modules[e->module].path,
 	};
@@ -65,7 +48,8 @@ static void publish_own_function(struct inj_session *s, struct tf_writer *w, siz
 static void publish_event(struct inj_session *s, struct tf_writer *w, size_t i)
 {
 	const struct inj_event *e = &s->events[i];
-	uint32_t function = e->wrap >= 0 ? wrapped_function((size_t)e->wrap) : own_function(i);
+	uint32_t function = e->wrap >= 0 ? function_id(FUNCTION_WRAPPED, (size_t)e->wrap) :
+					   function_id(FUNCTION_OWN, i);
 	struct tf_field fields[TF_MAX_FIELDS];
 
 	for (size_t k = 0; k < e->nfields && k < TF_MAX_FIELDS; k++)

@@ -9,9 +9,6 @@
 #include "launcher/common/options.h"
 #include "tracefmt/write/writer.h"
 
-/* The trace's number for a function: of s->mirrors.v[i]. */
-uint32_t metadata_recorded_id(size_t i);
-
 /*
  * Writes what is new since the last call: modules, functions, events, counters.  Events are known to
  * the trace before their code can run.  Also warns of what could not be wrapped.

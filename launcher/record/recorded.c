@@ -7,7 +7,6 @@
 #include <time.h>
 
 #include "launcher/common/message.h"
-#include "launcher/record/metadata.h"
 #include "launcher/record/recorded.h"
 #include "tracefmt/ring.h"
 #include "memtrace/pack/files.h"
@@ -133,7 +132,7 @@ static struct tf_probe probe_of(const struct inj_session *s, size_t i)
 	const struct inj_recorded *f = &s->mirrors.v[i];
 
 	return (struct tf_probe){
-		.function = { .id = metadata_recorded_id(i),
+		.function = { .id = function_id(FUNCTION_RECORDED, i),
 			      .name = f->name,
 			      .path = s->objects[f->object].name,
 			      .address = f->file_addr },

@@ -12,6 +12,19 @@
 #include "launcher/record/select.h"
 #include "tracefmt/write/writer.h"
 
+/* The trace's numbers for functions: all kinds grow in number while the program runs. */
+enum function_kind {
+	FUNCTION_WRAPPED,	/* of a wrap */
+	FUNCTION_OWN,		/* of an event: a module's own, which wraps nothing */
+	FUNCTION_RECORDED,	/* of s->mirrors.v[] */
+	FUNCTION_KINDS
+};
+
+static inline uint32_t function_id(enum function_kind kind, size_t i)
+{
+	return FUNCTION_KINDS * (uint32_t)i + kind;
+}
+
 struct recorded {
 	const struct record_options *opt;
 	struct select *select; /* NULL: no -F */

@@ -28,15 +28,6 @@ static int rank_of(const struct sonde_trace *trace, const struct sonde_trace_thr
 	return sonde_trace_rank(trace, t->rank_index)->rank;
 }
 
-bool report_wants(const struct report_request *q, const struct sonde_trace *trace,
-		  const struct sonde_trace_thread *t)
-{
-	if (q->rank != REPORT_ANY_RANK &&
-	    (rank_of(trace, t) < 0 || (uint64_t)rank_of(trace, t) != q->rank))
-		return false;
-	return (!q->tid || t->tid == q->tid) && (!q->pid || t->pid == q->pid);
-}
-
 /* ---- how long a thread was there ---- */
 
 static bool is_listed(const struct sonde_trace *trace, size_t rank, int pid)

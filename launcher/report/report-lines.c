@@ -1,10 +1,22 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Which lines of a group are shown, in which order, and what is derived from their figures. */
+/* Which threads are counted, which lines of a group are shown, in which order, and what follows from their figures. */
 #include "launcher/report/report.h"
 
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- threads ---- */
+
+bool report_wants(const struct report_request *q, const struct sonde_trace *trace,
+		  const struct sonde_trace_thread *t)
+{
+	int rank = sonde_trace_rank(trace, t->rank_index)->rank;
+
+	if (q->rank != REPORT_ANY_RANK && (rank < 0 || (uint64_t)rank != q->rank))
+		return false;
+	return (!q->tid || t->tid == q->tid) && (!q->pid || t->pid == q->pid);
+}
 
 /* ---- figures ---- */
 

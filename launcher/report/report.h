@@ -6,7 +6,7 @@
  *	report-sums	the figures of each row
  *	report-thread	one thread's events into sums
  *	report-collect	all threads into groups: one for the whole trace, or one per thread or rank
- *	report-lines	which rows of a group are shown, and in what order
+ *	report-lines	which threads are counted; which rows of a group are shown, and in what order
  *	report-head	what is known of the run, and what is missing
  *	report-table, report-csv, report-json	the output
  *
