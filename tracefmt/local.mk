@@ -14,6 +14,8 @@ libtracefmt_la_SOURCES = \
 	tracefmt/write/drain.h \
 	tracefmt/write/encode.c \
 	tracefmt/write/encode.h \
+	tracefmt/write/extra.c \
+	tracefmt/write/extra.h \
 	tracefmt/format.h \
 	tracefmt/read/infile.c \
 	tracefmt/read/infile.h \
@@ -28,6 +30,7 @@ libtracefmt_la_SOURCES = \
 	memtrace/pack/index.c \
 	memtrace/pack/index.h \
 	memtrace/pack/out.c \
+	memtrace/pack/out.h \
 	memtrace/pack/pack.c \
 	memtrace/pack/pack.h \
 	memtrace/pack/pieces.c \

@@ -3,34 +3,67 @@
  * Memory streams while they are written: a header as that of a thread file, then pieces.  A piece is a header
  * of 48 bytes and zstd frames, of the bytes as they are, or rearranged.
  */
-#include <errno.h>
-#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <xxhash.h>
 
 #include "memtrace/pack/files.h"
-#include "memtrace/pack/pack.h"
-#include "tracefmt/write/writer-internal.h"
+#include "memtrace/pack/out.h"
+#include "tracefmt/format.h"
 
-static bool create(struct tf_writer *w, struct tf_pieces *p, const char *name, const char *magic,
-		   int pid, int tid)
+/* ---- what is kept ---- */
+
+static void free_out(void *state)
 {
-	uint8_t header[TF_HEADER_SIZE] = { 0 };
+	struct tf_memory_out *o = state;
 
-	p->tried = true;
-	memcpy(header, magic, TF_MAGIC_SIZE);
-	tf_put32(header + 8, TF_MEMORY_VERSION);
-	tf_put32(header + 12, (uint32_t)pid);
-	tf_put32(header + 16, (uint32_t)tid);
-	tf_put32(header + 20, (uint32_t)w->rank);
-	tf_put64(header + 24, w->id);
-	tf_put64(header + 56, XXH64(header, 56, 0));
-	if (tf_outfile_create(&p->file, w->dirfd, name) &&
-	    tf_outfile_append(&p->file, header, sizeof header))
-		return true;
-	tf_writer_failed(w, "create", name);
-	p->broken = true;
-	return false;
+	tf_buf_free(&o->piece);
+	tf_packer_free(&o->packer);
+	free(o);
 }
+
+static void free_thread_out(void *state)
+{
+	struct tf_memory_thread_out *o = state;
+
+	tf_group_free(&o->packing.group, &o->all->packer.windows);
+	free(o);
+}
+
+static void *keep(struct tf_writer *w, struct tf_extra *e, size_t bytes, void (*free)(void *state))
+{
+	e->state = calloc(1, bytes);
+	e->free = free;
+	if (!e->state)
+		tf_writer_no_memory(w);
+	return e->state;
+}
+
+struct tf_memory_out *tf_memory_out(struct tf_writer *w)
+{
+	struct tf_extra *e = tf_writer_extra(w);
+
+	return e->state ? e->state : keep(w, e, sizeof(struct tf_memory_out), free_out);
+}
+
+struct tf_memory_thread_out *tf_memory_thread_out(struct tf_thread *t)
+{
+	struct tf_writer *w = tf_thread_writer(t);
+	struct tf_extra *e = tf_thread_extra(t);
+	struct tf_memory_out *all = tf_memory_out(w);
+	struct tf_memory_thread_out *o;
+
+	if (e->state || !all)
+		return e->state;
+	o = keep(w, e, sizeof(*o), free_thread_out);
+	if (!o)
+		return NULL;
+	o->all = all;
+	o->pieces.lost = e->lost;
+	return o;
+}
+
+/* ---- pieces ---- */
 
 static void put_head(uint8_t *at, const struct tf_pieces *p, size_t packed, size_t raw, enum tf_piece_kind kind)
 {
@@ -44,35 +77,30 @@ static void put_head(uint8_t *at, const struct tf_pieces *p, size_t packed, size
 	tf_put64(at + 40, XXH64(at, 40, 0));
 }
 
-/* Appends a piece.  What cannot be written is discarded, and counted. */
-static void append(struct tf_writer *w, struct tf_pieces *p, const void *raw, size_t bytes, bool stream)
+/* Appends a piece; @packing: of its stream, NULL: it is of none.  False: it cannot be written. */
+static bool append(struct tf_writer *w, struct tf_memory_out *o, struct tf_pieces *p, const void *raw, size_t bytes,
+		   struct tf_packing *packing)
 {
 	enum tf_piece_kind kind = TF_PIECE_PLAIN;
 	size_t packed = SIZE_MAX;
 	uint8_t *at;
 
-	tf_buf_clear(&w->memory);
-	at = tf_buf_need(&w->memory, TF_PIECE_SIZE + (stream ? tf_pack_room(bytes) : ZSTD_compressBound(bytes)));
+	tf_buf_clear(&o->piece);
+	at = tf_buf_need(&o->piece, TF_PIECE_SIZE + (packing ? tf_pack_room(bytes) : ZSTD_compressBound(bytes)));
 	if (at)
-		packed = stream ? tf_pack_chunk(w, &p->packing, at + TF_PIECE_SIZE, raw, bytes, &kind) :
-				  tf_pack_plain(w, at + TF_PIECE_SIZE, raw, bytes);
+		packed = packing ? tf_pack_chunk(&o->packer, packing, at + TF_PIECE_SIZE, raw, bytes, &kind) :
+				   tf_pack_plain(&o->packer, at + TF_PIECE_SIZE, raw, bytes);
 	if (packed == SIZE_MAX) {
 		tf_writer_no_memory(w);
 		p->lost++;
-		p->all_lost++;
-		w->memory_discarded++;
-		return;
+		return false;
 	}
 	put_head(at, p, packed, bytes, kind);
-	if (!tf_outfile_append(&p->file, at, TF_PIECE_SIZE + packed)) {
-		tf_writer_failed(w, "write", p->file.name);
-		p->broken = true;
-		p->all_lost++;
-		w->memory_discarded++;
-		return;
-	}
+	if (!tf_extra_append(w, &p->file, at, TF_PIECE_SIZE + packed))
+		return false;
 	p->n++;
 	p->lost = 0;
+	return true;
 }
 
 /* ---- objects ---- */
@@ -99,52 +127,61 @@ static void put_object(struct tf_buf *b, const struct tf_memory_object *o)
 enum sonde_trace_status tf_writer_memory_object(struct tf_writer *w,
 						const struct tf_memory_object *object)
 {
+	struct tf_memory_out *o = tf_memory_out(w);
 	struct tf_buf b = { 0 };
 	bool fits;
 
-	if (!w->code.tried)
-		create(w, &w->code, "code.memory", TF_MAGIC_CODE, 0, 0);
+	if (!o)
+		return tf_writer_result(w);
+	if (!o->code.file.tried)
+		tf_writer_extra_file(w, &o->code.file, "code.memory", TF_MAGIC_CODE, TF_MEMORY_VERSION);
 	put_object(&b, object);
 	fits = b.size <= TF_MAX_RAW;
 	if (b.failed)
 		tf_writer_no_memory(w);
-	else if (fits && !w->code.broken)
-		append(w, &w->code, b.data, b.size, false);
+	else if (fits && !o->code.file.broken && !append(w, o, &o->code, b.data, b.size, NULL))
+		tf_writer_extra(w)->lost++;
 	tf_buf_free(&b);
-	tf_buf_free(&w->memory); /* chunks are much smaller */
+	tf_buf_free(&o->piece); /* chunks are much smaller */
 	return fits ? tf_writer_result(w) : SONDE_TRACE_E_INVALID;
 }
 
 /* ---- chunks ---- */
 
-/* The name of its thread's file with another ending. */
-static void open_stream(struct tf_thread *t)
+/* False: it cannot be written. */
+static bool put_chunk(struct tf_thread *t, const void *chunk, size_t bytes)
 {
-	char name[sizeof t->out.file.name + 8];
-	size_t n = strlen(t->out.file.name);
+	struct tf_memory_thread_out *o = tf_memory_thread_out(t);
+	struct tf_pieces *p;
 
-	snprintf(name, sizeof name, "%.*s.memory", n > 6 ? (int)n - 6 : 0, t->out.file.name);
-	create(t->w, &t->memory, name, TF_MAGIC_MEMORY, t->pid, t->tid);
+	if (!o)
+		return false;
+	p = &o->pieces;
+	if (!p->file.tried)
+		tf_thread_extra_file(t, &p->file, ".memory", TF_MAGIC_MEMORY, TF_MEMORY_VERSION);
+	return p->file.tried && !p->file.broken && append(tf_thread_writer(t), o->all, p, chunk, bytes, &o->packing);
 }
 
+/* What cannot be written is discarded, and counted. */
 enum sonde_trace_status tf_thread_memory(struct tf_thread *t, const void *chunk, size_t bytes)
 {
+	struct tf_writer *w = tf_thread_writer(t);
+
 	if (bytes > TF_MAX_RAW)
 		return SONDE_TRACE_E_INVALID;
-	if (!t->memory.tried && t->out.file.name[0])
-		open_stream(t);
-	if (t->memory.broken || !t->memory.tried) {
-		t->w->memory_discarded++;
-		t->memory.all_lost++;
-	} else {
-		append(t->w, &t->memory, chunk, bytes, true);
+	if (!put_chunk(t, chunk, bytes)) {
+		tf_writer_extra(w)->lost++;
+		tf_thread_extra(t)->lost++;
 	}
-	return tf_writer_result(t->w);
+	return tf_writer_result(w);
 }
 
 enum sonde_trace_status tf_thread_memory_lost(struct tf_thread *t, uint64_t chunks)
 {
-	t->memory.lost += chunks;
-	t->memory.all_lost += chunks;
-	return tf_writer_result(t->w);
+	struct tf_memory_thread_out *o = tf_memory_thread_out(t);
+
+	if (o)
+		o->pieces.lost += chunks;
+	tf_thread_extra(t)->lost += chunks;
+	return tf_writer_result(tf_thread_writer(t));
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <string.h>
 #include <zstd.h>
 
 #include "memtrace/pack/pack.h"
 #include "memtrace/pack/words.h"
-#include "tracefmt/write/writer-internal.h"
+#include "tracefmt/buffer.h"
 
 enum {
 	LEVEL = 1, MIN_MATCH = 7,	/* shorter matches take longer than they are worth */
@@ -25,6 +26,14 @@ struct arranged {
 static size_t room_for(size_t bytes)
 {
 	return ZSTD_compressBound(tf_index_bound(bytes)) + (TF_PARTS - 1) * ZSTD_compressBound(0);
+}
+
+void tf_packer_free(struct tf_packer *k)
+{
+	tf_buf_free(&k->words);
+	tf_buf_free(&k->scratch);
+	ZSTD_freeCCtx(k->frames);
+	ZSTD_freeCCtx(k->dull);
 }
 
 /* What is packed, and the same of another kind to compare with. */
@@ -57,33 +66,33 @@ static size_t pack_in(ZSTD_CCtx *context, uint8_t *at, size_t room, const uint8_
 	return ZSTD_isError(packed) ? SIZE_MAX : packed;
 }
 
-static size_t pack_frame(struct tf_writer *w, uint8_t *at, size_t room, const uint8_t *body, size_t bytes)
+static size_t pack_frame(struct tf_packer *k, uint8_t *at, size_t room, const uint8_t *body, size_t bytes)
 {
-	return pack_in(need_context(&w->pieces, LEVEL), at, room, body, bytes);
+	return pack_in(need_context(&k->frames, LEVEL), at, room, body, bytes);
 }
 
 /* @dull: chunks in which it is not worth much time; NULL: that is not asked. */
-static size_t pack_part(struct tf_writer *w, uint8_t *at, size_t room, const uint8_t *body, size_t bytes, uint8_t *dull)
+static size_t pack_part(struct tf_packer *k, uint8_t *at, size_t room, const uint8_t *body, size_t bytes, uint8_t *dull)
 {
 	size_t packed;
 
 	if (dull && *dull) {
 		--*dull;
-		return pack_in(need_context(&w->dull, DULL), at, room, body, bytes);
+		return pack_in(need_context(&k->dull, DULL), at, room, body, bytes);
 	}
-	packed = pack_frame(w, at, room, body, bytes);
+	packed = pack_frame(k, at, room, body, bytes);
 	if (dull && packed != SIZE_MAX && packed > bytes - bytes / HARDLY)
 		*dull = DULL_CHUNKS;
 	return packed;
 }
 
-size_t tf_pack_plain(struct tf_writer *w, uint8_t *at, const void *raw, size_t bytes)
+size_t tf_pack_plain(struct tf_packer *k, uint8_t *at, const void *raw, size_t bytes)
 {
-	return pack_frame(w, at, ZSTD_compressBound(bytes), raw, bytes);
+	return pack_frame(k, at, ZSTD_compressBound(bytes), raw, bytes);
 }
 
 /* One frame after another.  @dull: of each, or NULL. */
-static size_t pack_parts(struct tf_writer *w, uint8_t *at, size_t room, const struct arranged *a, uint8_t *dull)
+static size_t pack_parts(struct tf_packer *k, uint8_t *at, size_t room, const struct arranged *a, uint8_t *dull)
 {
 	size_t sum = 0, begin = 0;
 
@@ -92,7 +101,7 @@ static size_t pack_parts(struct tf_writer *w, uint8_t *at, size_t room, const st
 
 		if (end == begin)
 			continue;
-		packed = pack_part(w, at + sum, room - sum, a->body + begin, end - begin, dull ? &dull[i] : NULL);
+		packed = pack_part(k, at + sum, room - sum, a->body + begin, end - begin, dull ? &dull[i] : NULL);
 		if (packed == SIZE_MAX)
 			return packed;
 		sum += packed;
@@ -102,16 +111,16 @@ static size_t pack_parts(struct tf_writer *w, uint8_t *at, size_t room, const st
 }
 
 /* False: no memory. */
-static bool arrange(struct tf_writer *w, struct tf_packing *p, enum tf_piece_kind kind, const void *raw, size_t bytes,
+static bool arrange(struct tf_packer *k, struct tf_packing *p, enum tf_piece_kind kind, const void *raw, size_t bytes,
 		    struct arranged *a)
 {
 	struct tf_words_lag *lag = &p->arranging[kind].lag;
 	uint8_t *words, *scratch;
 
-	tf_buf_clear(&w->words);
-	tf_buf_clear(&w->scratch);
-	words = tf_buf_need(&w->words, tf_index_bound(bytes));
-	scratch = tf_buf_need(&w->scratch, tf_index_bound(bytes));
+	tf_buf_clear(&k->words);
+	tf_buf_clear(&k->scratch);
+	words = tf_buf_need(&k->words, tf_index_bound(bytes));
+	scratch = tf_buf_need(&k->scratch, tf_index_bound(bytes));
 	if (!words || !scratch)
 		return false;
 	*a = (struct arranged){ .body = words };
@@ -122,19 +131,19 @@ static bool arrange(struct tf_writer *w, struct tf_packing *p, enum tf_piece_kin
 	return true;
 }
 
-static size_t pack_as(struct tf_writer *w, struct tf_packing *p, enum tf_piece_kind kind, uint8_t *at, const void *raw,
+static size_t pack_as(struct tf_packer *k, struct tf_packing *p, enum tf_piece_kind kind, uint8_t *at, const void *raw,
 		      size_t bytes)
 {
 	size_t room = room_for(bytes), size;
 	struct arranged a;
 
 	if (kind == TF_PIECE_PLAIN)
-		return pack_frame(w, at, room, raw, bytes);
-	if (!arrange(w, p, kind, raw, bytes, &a))
+		return pack_frame(k, at, room, raw, bytes);
+	if (!arrange(k, p, kind, raw, bytes, &a))
 		return SIZE_MAX;
 	size = a.parts.end[a.parts.n - 1];
-	return size < SMALL ? pack_frame(w, at, room, a.body, size) :
-			      pack_parts(w, at, room, &a, p->arranging[kind].dull);
+	return size < SMALL ? pack_frame(k, at, room, a.body, size) :
+			      pack_parts(k, at, room, &a, p->arranging[kind].dull);
 }
 
 /* Kinds that were much larger than the best are left out for a while.  @sizes: 0 if not tried. */
@@ -147,7 +156,7 @@ static void judge_kinds(struct tf_packing *p, const size_t *sizes, size_t best)
 }
 
 /* In all kinds that are not left out; what is at @at is the best of them. */
-static size_t pack_best(struct tf_writer *w, struct tf_packing *p, uint8_t *at, const void *raw, size_t bytes)
+static size_t pack_best(struct tf_packer *k, struct tf_packing *p, uint8_t *at, const void *raw, size_t bytes)
 {
 	static const enum tf_piece_kind kinds[TF_PIECE_ALONE] = { TF_PIECE_SPREAD, TF_PIECE_INDEXED, TF_PIECE_PLAIN };
 	size_t sizes[TF_PIECE_ALONE] = { 0 }, best = SIZE_MAX, room = room_for(bytes);
@@ -161,7 +170,7 @@ static size_t pack_best(struct tf_writer *w, struct tf_packing *p, uint8_t *at, 
 
 		if (kind != was && p->skip[kind] && p->skip[kind]--)
 			continue;
-		sizes[kind] = pack_as(w, p, kind, at + (first ? 0 : room), raw, bytes);
+		sizes[kind] = pack_as(k, p, kind, at + (first ? 0 : room), raw, bytes);
 		if (first ? sizes[kind] == SIZE_MAX : sizes[kind] >= best - best / SLOWER)
 			continue;
 		if (!first)
@@ -174,10 +183,10 @@ static size_t pack_best(struct tf_writer *w, struct tf_packing *p, uint8_t *at, 
 }
 
 /* Packs it as all kinds, and decides when to do so again: the longer the same kind has been best, the later. */
-static size_t pack_trial(struct tf_writer *w, struct tf_packing *p, uint8_t *at, const void *raw, size_t bytes)
+static size_t pack_trial(struct tf_packer *k, struct tf_packing *p, uint8_t *at, const void *raw, size_t bytes)
 {
 	const uint8_t was = p->kind;
-	size_t packed = pack_best(w, p, at, raw, bytes);
+	size_t packed = pack_best(k, p, at, raw, bytes);
 
 	if (p->kind != was && p->gap > GAP)
 		p->gap = GAP;
@@ -188,46 +197,46 @@ static size_t pack_trial(struct tf_writer *w, struct tf_packing *p, uint8_t *at,
 }
 
 /* By itself. */
-static size_t pack_alone(struct tf_writer *w, struct tf_packing *p, uint8_t *at, const void *raw, size_t bytes,
+static size_t pack_alone(struct tf_packer *k, struct tf_packing *p, uint8_t *at, const void *raw, size_t bytes,
 			 enum tf_piece_kind *kind)
 {
 	size_t packed;
 
 	if (p->wait) {
 		p->wait--;
-		packed = pack_as(w, p, p->kind, at, raw, bytes);
+		packed = pack_as(k, p, p->kind, at, raw, bytes);
 	} else {
-		packed = pack_trial(w, p, at, raw, bytes);
+		packed = pack_trial(k, p, at, raw, bytes);
 	}
 	*kind = p->kind;
 	if (packed != SIZE_MAX)
 		return packed;
 	*kind = TF_PIECE_PLAIN;
-	return tf_pack_plain(w, at, raw, bytes);
+	return tf_pack_plain(k, at, raw, bytes);
 }
 
 /* Together with what is before it; SIZE_MAX: that is not done any more. */
-static size_t pack_in_group(struct tf_writer *w, struct tf_packing *p, uint8_t *at, const void *raw, size_t bytes,
+static size_t pack_in_group(struct tf_packer *k, struct tf_packing *p, uint8_t *at, const void *raw, size_t bytes,
 			    enum tf_piece_kind *kind)
 {
 	bool first;
-	size_t packed = tf_group_pack(&p->group, &w->windows, at, room_for(bytes), raw, bytes, &first);
+	size_t packed = tf_group_pack(&p->group, &k->windows, at, room_for(bytes), raw, bytes, &first);
 
 	*kind = first ? TF_PIECE_GROUP : TF_PIECE_GROUP_NEXT;
 	return packed;
 }
 
-size_t tf_pack_chunk(struct tf_writer *w, struct tf_packing *p, uint8_t *at, const void *raw, size_t bytes,
+size_t tf_pack_chunk(struct tf_packer *k, struct tf_packing *p, uint8_t *at, const void *raw, size_t bytes,
 		     enum tf_piece_kind *kind)
 {
 	size_t packed = SIZE_MAX;
 
 	if (tf_group_is_open(&p->group))
-		packed = pack_in_group(w, p, at, raw, bytes, kind);
+		packed = pack_in_group(k, p, at, raw, bytes, kind);
 	if (packed != SIZE_MAX)
 		return packed;
-	packed = pack_alone(w, p, at, raw, bytes, kind);
+	packed = pack_alone(k, p, at, raw, bytes, kind);
 	if (packed != SIZE_MAX)
-		tf_group_consider(&p->group, &w->windows, raw, bytes, packed);
+		tf_group_consider(&p->group, &k->windows, raw, bytes, packed);
 	return packed;
 }

@@ -9,11 +9,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "tracefmt/format.h"
 #include "memtrace/pack/group.h"
 #include "memtrace/pack/index.h"
+#include "tracefmt/buffer.h"
+#include "tracefmt/format.h"
 
-struct tf_writer;
+/* Of all streams of a writer.  All zero: nothing has been packed. */
+struct tf_packer {
+	struct tf_buf words;	/* rearranged for a piece */
+	struct tf_buf scratch;
+	ZSTD_CCtx *frames;
+	ZSTD_CCtx *dull;	/* for what is hardly worth it */
+	unsigned int windows;	/* in use, of streams that repeat themselves */
+};
+
+void tf_packer_free(struct tf_packer *k);
 
 /* What the last chunks of one kind were like. */
 struct tf_arranging {
@@ -38,10 +48,10 @@ size_t tf_pack_room(size_t bytes);
  * Packs a chunk, which may be written to meanwhile, at @at.  Says how many bytes it has become, and in *@kind how; SIZE_MAX: an
  * error of zstd's, no memory.
  */
-size_t tf_pack_chunk(struct tf_writer *w, struct tf_packing *p, uint8_t *at, const void *raw, size_t bytes,
+size_t tf_pack_chunk(struct tf_packer *k, struct tf_packing *p, uint8_t *at, const void *raw, size_t bytes,
 		     enum tf_piece_kind *kind);
 
 /* As it is, for what is not a stream. */
-size_t tf_pack_plain(struct tf_writer *w, uint8_t *at, const void *raw, size_t bytes);
+size_t tf_pack_plain(struct tf_packer *k, uint8_t *at, const void *raw, size_t bytes);
 
 #endif

@@ -158,8 +158,8 @@ static void put_end(struct tf_thread *t, const struct tf_thread_end *end)
 	tf_json_uint(line, "backward", t->enc.stats.backward);
 	tf_json_uint(line, "discarded", t->discarded);
 	tf_json_uint(line, "events", t->enc.stats.events - t->discarded);
-	if (t->memory.all_lost)
-		tf_json_uint(line, "memory-lost", t->memory.all_lost);
+	if (t->extra.lost)
+		tf_json_uint(line, "memory-lost", t->extra.lost);
 	put_counters(line, end->counters);
 	tf_json_end(line);
 	tf_writer_line(t->w);
@@ -180,7 +180,8 @@ enum sonde_trace_status tf_thread_close(struct tf_thread *t, const struct tf_thr
 	status = result(t);
 	tf_threadout_free(&t->out);
 	tf_enc_free(&t->enc);
-	tf_group_free(&t->memory.packing.group, &w->windows);
+	if (t->extra.state)
+		t->extra.free(t->extra.state);
 	free(t);
 	w->threads--;
 	return status;

@@ -5,8 +5,8 @@
 
 #include "tracefmt/buffer.h"
 #include "tracefmt/write/encode.h"
+#include "tracefmt/write/extra.h"
 #include "tracefmt/write/outfile.h"
-#include "memtrace/pack/pack.h"
 #include "tracefmt/write/pack.h"
 #include "tracefmt/write/threadout.h"
 #include "tracefmt/write/writer.h"
@@ -39,25 +39,7 @@ struct tf_probes {
 	struct tf_probe_block *block; /* strings */
 };
 
-/* A file of memory streams; see pack/out.c. */
-struct tf_pieces {
-	struct tf_outfile file;
-	uint32_t n;	/* pieces written */
-	uint64_t lost;	/* chunks since the last one */
-	uint64_t all_lost;
-	struct tf_packing packing;
-	bool tried;	/* it has been created, or could not be */
-	bool broken;
-};
-
 struct tf_writer {
-	struct tf_pieces code;
-	struct tf_buf memory;	/* a piece being made */
-	struct tf_buf words;	/* rearranged for it */
-	struct tf_buf scratch;
-	ZSTD_CCtx *pieces; /* that packs them; NULL before the first one */
-	ZSTD_CCtx *dull; /* ... what is hardly worth it */
-	unsigned int windows; /* in use, for memory streams that repeat themselves */
 	char *dir;
 	int dirfd;
 	int rank;
@@ -68,6 +50,7 @@ struct tf_writer {
 	bool metadata_failed;
 	struct tf_sites sites;
 	struct tf_pack pack;
+	struct tf_extra extra;
 	struct tf_table functions;
 	struct tf_table events;
 	struct tf_table counters;
@@ -79,7 +62,6 @@ struct tf_writer {
 	uint64_t last_clock; /* ns, CLOCK_MONOTONIC, of the last calibration point */
 	unsigned threads;    /* open */
 	uint64_t discarded;
-	uint64_t memory_discarded;
 	bool reported;	     /* the caller has been told of a failure */
 	char message[512];
 	/* A failure inside a callback, for the function that the caller called. */
@@ -91,7 +73,7 @@ struct tf_thread {
 	struct tf_writer *w;
 	struct tf_enc enc;
 	struct tf_threadout out;
-	struct tf_pieces memory;
+	struct tf_extra extra;
 	int pid;
 	int tid;
 	bool broken; /* takes nothing more */
@@ -101,10 +83,6 @@ struct tf_thread {
 
 /* Notes a failure of a system call (errno) with the file it is about; NULL: the directory. */
 void tf_writer_failed(struct tf_writer *w, const char *what, const char *file);
-void tf_writer_no_memory(struct tf_writer *w);
-
-/* What a public function returns in the end: a failure noted and not yet reported, or OK. */
-enum sonde_trace_status tf_writer_result(struct tf_writer *w);
 
 /* Appends w->line, which is complete, to the metadata and clears it. */
 void tf_writer_line(struct tf_writer *w);

@@ -74,7 +74,7 @@ uint64_t tf_writer_discarded(const struct tf_writer *w)
 
 uint64_t tf_writer_memory_discarded(const struct tf_writer *w)
 {
-	return w->memory_discarded;
+	return w->extra.lost;
 }
 
 const char *tf_writer_dir(const struct tf_writer *w)
@@ -326,11 +326,8 @@ void tf_writer_abandon(struct tf_writer *w)
 	tf_probes_free(&w->probes);
 	tf_buf_free(&w->pending);
 	tf_buf_free(&w->line);
-	tf_buf_free(&w->memory);
-	tf_buf_free(&w->words);
-	tf_buf_free(&w->scratch);
-	ZSTD_freeCCtx(w->pieces);
-	ZSTD_freeCCtx(w->dull);
+	if (w->extra.state)
+		w->extra.free(w->extra.state);
 	tf_sites_free(&w->sites);
 	tf_pack_free(&w->pack);
 	free(w->dir);

@@ -7,9 +7,9 @@
 #include <sys/resource.h>
 #include <xxhash.h>
 
-#include "tracefmt/format.h"
 #include "memtrace/pack/files.h"
-#include "tracefmt/write/writer-internal.h"
+#include "memtrace/pack/out.h"
+#include "tracefmt/format.h"
 
 enum {
 	WORDS = 60000,				/* of a chunk */
@@ -38,7 +38,7 @@ static void make_chunk(uint32_t c)
 
 static struct tf_group *group_of(struct tf_thread *t)
 {
-	return &t->memory.packing.group;
+	return &tf_memory_thread_out(t)->packing.group;
 }
 
 static void put_chunks(struct tf_thread *t, uint32_t from, uint32_t to)
@@ -67,7 +67,7 @@ static void make_trace(void)
 		past[i] = (uint32_t)random_bits();
 	put_chunks(t, 0, FRESH);
 	assert_true(tf_group_is_open(group_of(t)));
-	assert_int_equal(w->windows, 1);
+	assert_int_equal(tf_memory_out(w)->packer.windows, 1);
 	group_of(t)->bytes = TF_GROUP_BYTES;
 	put_chunks(t, FRESH, CHUNKS - 60);
 	assert_true(tf_group_is_open(group_of(t)));
@@ -75,7 +75,7 @@ static void make_trace(void)
 	group_of(t)->looked = group_of(t)->seen = 0;
 	put_chunks(t, CHUNKS - 60, CHUNKS);
 	assert_false(tf_group_is_open(group_of(t)));	/* it repeats itself no more */
-	assert_int_equal(w->windows, 0);
+	assert_int_equal(tf_memory_out(w)->packer.windows, 0);
 	end_thread(t);
 	end_trace(w);
 }
@@ -305,14 +305,14 @@ static void test_windows(void **state)
 	struct tf_thread *first = new_thread(w, 100, 101), *second = new_thread(w, 100, 102);
 
 	(void)state;
-	w->windows = TF_GROUP_WINDOWS - 1;
+	tf_memory_out(w)->packer.windows = TF_GROUP_WINDOWS - 1;
 	put_chunks(first, 0, 150);
 	put_chunks(second, 0, 150);
 	assert_true(tf_group_is_open(group_of(first)));
 	assert_false(tf_group_is_open(group_of(second)));
-	assert_int_equal(w->windows, TF_GROUP_WINDOWS);
+	assert_int_equal(tf_memory_out(w)->packer.windows, TF_GROUP_WINDOWS);
 	end_thread(first);
-	assert_int_equal(w->windows, TF_GROUP_WINDOWS - 1);
+	assert_int_equal(tf_memory_out(w)->packer.windows, TF_GROUP_WINDOWS - 1);
 	put_chunks(second, 150, 210);
 	assert_true(tf_group_is_open(group_of(second)));
 	end_thread(second);
@@ -360,7 +360,7 @@ static void test_no_memory(void **state)
 	put_chunks(t, 40, 160);
 	assert_int_equal(setrlimit(RLIMIT_AS, &was), 0);
 	end_thread(t);
-	assert_int_equal(w->windows, 0);
+	assert_int_equal(tf_memory_out(w)->packer.windows, 0);
 	end_trace(w);
 	assert_int_equal(read_stream("little").chunks, 160);
 	remove_trace("little");
