@@ -23,6 +23,7 @@ libtracefmt_la_SOURCES = \
 	tracefmt/read/iter.c \
 	tracefmt/json.c \
 	tracefmt/json.h \
+	tracefmt/write/lines.c \
 	memtrace/pack/files.h \
 	memtrace/pack/group.c \
 	memtrace/pack/group.h \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What writer.c, describe.c and thread.c share. */
+/* What the files of the writer share. */
 #ifndef SONDE_TRACEFMT_WRITE_WRITER_INTERNAL_H
 #define SONDE_TRACEFMT_WRITE_WRITER_INTERNAL_H
 

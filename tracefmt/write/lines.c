@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What all of the writer does: notes failures for who called it, and writes lines of the metadata. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tracefmt/write/writer-internal.h"
+
+#define PENDING_MAX (64u << 10) /* bytes of metadata that are held back at most */
+
+/* --- failures ---------------------------------------------------------------------------- */
+
+static void fail(struct tf_writer *w, enum sonde_trace_status status, int error)
+{
+	if (w->reported || w->failed)
+		return;
+	w->failed = status;
+	w->failed_errno = error;
+}
+
+void tf_writer_failed(struct tf_writer *w, const char *what, const char *file)
+{
+	int error = errno;
+
+	snprintf(w->message, sizeof w->message, "cannot %s %s%s%s: %s", what, w->dir,
+		 file ? "/" : "", file ? file : "", strerror(error));
+	fail(w, SONDE_TRACE_E_SYSTEM, error);
+}
+
+void tf_writer_no_memory(struct tf_writer *w)
+{
+	snprintf(w->message, sizeof w->message, "no memory for the trace %s", w->dir);
+	fail(w, SONDE_TRACE_E_NOMEM, ENOMEM);
+}
+
+enum sonde_trace_status tf_writer_result(struct tf_writer *w)
+{
+	enum sonde_trace_status status = w->failed;
+
+	if (!status)
+		return SONDE_TRACE_OK;
+	w->failed = SONDE_TRACE_OK;
+	w->reported = true;
+	errno = w->failed_errno;
+	return status;
+}
+
+const char *tf_writer_message(const struct tf_writer *w)
+{
+	return w->message;
+}
+
+uint64_t tf_writer_discarded(const struct tf_writer *w)
+{
+	return w->discarded;
+}
+
+uint64_t tf_writer_memory_discarded(const struct tf_writer *w)
+{
+	return w->extra.lost;
+}
+
+const char *tf_writer_dir(const struct tf_writer *w)
+{
+	return w->dir;
+}
+
+/* --- metadata ---------------------------------------------------------------------------- */
+
+void tf_writer_line(struct tf_writer *w)
+{
+	if (!w->line.failed)
+		tf_buf_put(&w->pending, w->line.data, w->line.size);
+	if (w->line.failed || w->pending.failed) {
+		w->pending.failed = false;
+		tf_writer_no_memory(w);
+	}
+	tf_buf_clear(&w->line);
+	if (w->pending.size > PENDING_MAX && !w->metadata_failed)
+		tf_writer_sync(w);
+}
+
+/* After a failure lines are kept: at the end there may be room for them again. */
+void tf_writer_sync(struct tf_writer *w)
+{
+	if (!w->pending.size)
+		return;
+	if (!tf_outfile_append(&w->metadata, w->pending.data, w->pending.size)) {
+		w->metadata_failed = true;
+		tf_writer_failed(w, "write", w->metadata.name);
+		return;
+	}
+	w->metadata_failed = false;
+	w->pending.size = 0;
+}
+
+enum sonde_trace_status tf_writer_flush(struct tf_writer *w)
+{
+	tf_writer_sync(w);
+	return tf_writer_result(w);
+}
