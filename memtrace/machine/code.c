@@ -41,17 +41,6 @@ void mt_code_free(struct mt_code *code)
 	allocator.release(allocator.arg, code, sizeof(*code));
 }
 
-const struct mt_node *mt_find(const struct mt_code *code, uint32_t id)
-{
-	const struct mt_object *object = __atomic_load_n(&code->objects, __ATOMIC_ACQUIRE);
-
-	for (; object; object = object->next) {
-		if (id - object->first < object->nnodes)
-			return &object->nodes[id - object->first];
-	}
-	return NULL;
-}
-
 /* False: no memory. */
 static bool allocate(const struct mt_code *code, struct mt_object *made, const struct md_node *nodes,
 		     const struct md_op *ops)

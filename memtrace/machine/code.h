@@ -93,7 +93,16 @@ static inline void mt_release(const struct mt_code *code, void *p, size_t bytes)
 }
 
 /* The node of an id; NULL: none. */
-const struct mt_node *mt_find(const struct mt_code *code, uint32_t id);
+static inline const struct mt_node *mt_find(const struct mt_code *code, uint32_t id)
+{
+	const struct mt_object *object = __atomic_load_n(&code->objects, __ATOMIC_ACQUIRE);
+
+	for (; object; object = object->next) {
+		if (id - object->first < object->nnodes)
+			return &object->nodes[id - object->first];
+	}
+	return NULL;
+}
 
 static inline const struct mt_op *mt_end(const struct mt_node *node)
 {
