@@ -192,7 +192,23 @@ static inline bool mp_rung(const struct mp *p, enum tramp_mem_rungs rung)
 }
 
 /* Makes room for n elements; what was there is kept.  False: no memory (p->status). */
-bool mp_grow(struct mp *p, void **v, size_t *room, size_t n, size_t size) TRAMP_MUST_CHECK;
+TRAMP_MUST_CHECK static inline bool mp_grow(struct mp *p, void **v, size_t *room, size_t n, size_t size)
+{
+	size_t more = *room + *room / 2 + 16;
+	void *new;
+
+	if (n <= *room)
+		return true;
+	more = more > n ? more : n;
+	new = reallocarray(*v, more, size);
+	if (!new) {
+		p->status = TRAMP_MIRROR_MEMORY;
+		return false;
+	}
+	*v = new;
+	*room = more;
+	return true;
+}
 
 #define mp_reserve(p, array, n)									\
 	((n) <= (array)->room ||								\

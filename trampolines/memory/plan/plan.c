@@ -4,24 +4,6 @@
  */
 #include "trampolines/memory/plan/passes.h"
 
-bool mp_grow(struct mp *p, void **v, size_t *room, size_t n, size_t size)
-{
-	size_t more = *room + *room / 2 + 16;
-	void *new;
-
-	if (n <= *room)
-		return true;
-	more = more > n ? more : n;
-	new = reallocarray(*v, more, size);
-	if (!new) {
-		p->status = TRAMP_MIRROR_MEMORY;
-		return false;
-	}
-	*v = new;
-	*room = more;
-	return true;
-}
-
 static const struct {
 	const char *name;
 	bool (*run)(struct mp *p);
