@@ -168,6 +168,7 @@ TRACEES += \
 	tests/programs/ends-O0 \
 	tests/programs/ends-nopie \
 	tests/programs/env \
+	tests/programs/fn_signals \
 	tests/programs/forks \
 	tests/programs/gsbase \
 	tests/programs/hostile \
