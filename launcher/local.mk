@@ -2,8 +2,6 @@
 # libcommand.la: what the verbs have in common, and is tested by itself.
 noinst_LTLIBRARIES += libcommand.la
 libcommand_la_SOURCES = \
-	launcher/module/clangproto.c \
-	launcher/module/dwproto.c \
 	launcher/common/files.c \
 	launcher/common/files.h \
 	launcher/common/installed.c \
@@ -14,6 +12,13 @@ libcommand_la_SOURCES = \
 	launcher/common/lines.h \
 	launcher/common/message.c \
 	launcher/common/message.h \
+	launcher/common/options.c \
+	launcher/common/options.h \
+	launcher/common/tracedir.c \
+	launcher/common/tracedir.h \
+	launcher/common/traceparts.c \
+	launcher/module/clangproto.c \
+	launcher/module/dwproto.c \
 	launcher/module/modbuild.c \
 	launcher/module/modcache.c \
 	launcher/module/modfile.c \
@@ -21,11 +26,11 @@ libcommand_la_SOURCES = \
 	launcher/module/modfind.c \
 	launcher/module/modmpi.c \
 	launcher/module/modmpi.h \
-	launcher/module/modtext.c \
 	launcher/module/modnew.c \
 	launcher/module/modnew.h \
-	launcher/common/options.c \
-	launcher/common/options.h \
+	launcher/module/modtext.c \
+	launcher/module/proto.c \
+	launcher/module/proto.h \
 	launcher/record/perfmap.c \
 	launcher/record/perfmap.h \
 	launcher/record/program-elf.c \
@@ -33,8 +38,6 @@ libcommand_la_SOURCES = \
 	launcher/record/program-libraries.c \
 	launcher/record/program.c \
 	launcher/record/program.h \
-	launcher/module/proto.c \
-	launcher/module/proto.h \
 	launcher/record/record-options.c \
 	launcher/record/sample-options.c \
 	launcher/record/select-miss.c \
@@ -42,15 +45,16 @@ libcommand_la_SOURCES = \
 	launcher/record/select-pattern.h \
 	launcher/record/select-state.h \
 	launcher/record/select.c \
-	launcher/record/select.h \
-	launcher/common/tracedir.c \
-	launcher/common/tracedir.h \
-	launcher/common/traceparts.c
+	launcher/record/select.h
 libcommand_la_CPPFLAGS = $(AM_CPPFLAGS) $(XXHASH_CFLAGS) $(LIBDW_CFLAGS) $(LIBELF_CFLAGS) $(LIBCLANG_CFLAGS)
 libcommand_la_LIBADD = libinjector.la $(XXHASH_LIBS) $(LIBDW_LIBS) $(LIBELF_LIBS)
 
 noinst_LTLIBRARIES += libreport.la
 libreport_la_SOURCES = \
+	launcher/common/pick.c \
+	launcher/common/pick.h \
+	launcher/common/units.c \
+	launcher/common/units.h \
 	launcher/dump/dump-json.c \
 	launcher/dump/dump-memory-drmemtrace.c \
 	launcher/dump/dump-memory-format.c \
@@ -59,12 +63,6 @@ libreport_la_SOURCES = \
 	launcher/dump/dump-text.c \
 	launcher/dump/dump.c \
 	launcher/dump/dump.h \
-	launcher/report/graph-focus.c \
-	launcher/report/graph-print.c \
-	launcher/report/graph-tree.c \
-	launcher/report/graph-walk.c \
-	launcher/report/graph.c \
-	launcher/report/graph.h \
 	launcher/memory/memlines.c \
 	launcher/memory/memlines.h \
 	launcher/memory/memory-data.c \
@@ -78,8 +76,12 @@ libreport_la_SOURCES = \
 	launcher/memory/memtrace.h \
 	launcher/memory/memwhere.c \
 	launcher/memory/memwhere.h \
-	launcher/common/pick.c \
-	launcher/common/pick.h \
+	launcher/report/graph-focus.c \
+	launcher/report/graph-print.c \
+	launcher/report/graph-tree.c \
+	launcher/report/graph-walk.c \
+	launcher/report/graph.c \
+	launcher/report/graph.h \
 	launcher/report/replay-line.c \
 	launcher/report/replay-thread.c \
 	launcher/report/replay.c \
@@ -97,8 +99,6 @@ libreport_la_SOURCES = \
 	launcher/report/report-table.c \
 	launcher/report/report-thread.c \
 	launcher/report/report-thread.h \
-	launcher/common/units.c \
-	launcher/common/units.h \
 	launcher/report/report.c \
 	launcher/report/report.h \
 	memtrace/read/read.c \
@@ -114,8 +114,6 @@ sonde_SOURCES = \
 	launcher/collect/analysis-profile.c \
 	launcher/collect/analysis.c \
 	launcher/collect/analysis.h \
-	launcher/inspect/anatomy.c \
-	launcher/inspect/anatomy.h \
 	launcher/collect/collector-fault.c \
 	launcher/collect/collector-libraries.c \
 	launcher/collect/collector-memory.c \
@@ -127,6 +125,8 @@ sonde_SOURCES = \
 	launcher/collect/collector.h \
 	launcher/collect/sampler.c \
 	launcher/collect/sampler.h \
+	launcher/inspect/anatomy.c \
+	launcher/inspect/anatomy.h \
 	launcher/inspect/disasm-text.c \
 	launcher/inspect/disasm.c \
 	launcher/inspect/disasm.h \
@@ -141,12 +141,12 @@ sonde_SOURCES = \
 	launcher/inspect/list-mirrored.c \
 	launcher/inspect/list.c \
 	launcher/inspect/list.h \
-	launcher/main.c \
-	launcher/record/metadata.c \
-	launcher/record/metadata.h \
-	launcher/module/module.c \
 	launcher/inspect/plt.c \
 	launcher/inspect/plt.h \
+	launcher/main.c \
+	launcher/module/module.c \
+	launcher/record/metadata.c \
+	launcher/record/metadata.h \
 	launcher/record/record.c \
 	launcher/record/recorded.c \
 	launcher/record/recorded.h \

@@ -3,41 +3,41 @@
 # launcher. It keeps its own flags whatever CFLAGS the user or a packager sets: a stack protector,
 # a fortified call or an SSE register in here would break the program it is mapped into.
 RUNTIME_FILES = $(MACHINE_FILES) \
+	runtime/bytes.c \
+	runtime/clock.c \
+	runtime/config.h \
+	runtime/dlnotify.c \
+	runtime/gate.c \
 	runtime/memory/analysis-code.c \
 	runtime/memory/analysis-compiled.c \
 	runtime/memory/analysis-module.c \
 	runtime/memory/analysis.c \
 	runtime/memory/analysis.h \
 	runtime/memory/batches.h \
-	runtime/bytes.c \
-	runtime/clock.c \
-	runtime/config.h \
-	runtime/dlnotify.c \
-	runtime/x86-64/gate.S \
-	runtime/gate.c \
-	runtime/x86-64/onstack.S \
-	runtime/origin.c \
-	runtime/origin.h \
-	runtime/x86-64/memgate.S \
 	runtime/memory/memory.c \
 	runtime/memory/memory.h \
 	runtime/memory/mempace.c \
 	runtime/memory/memsample.c \
 	runtime/memory/memsignal.c \
+	runtime/memory/work.c \
+	runtime/origin.c \
+	runtime/origin.h \
 	runtime/probe.c \
 	runtime/probe.h \
-	runtime/x86-64/probegate.S \
 	runtime/putback.c \
 	runtime/registry.c \
 	runtime/runtime.c \
 	runtime/signals.c \
 	runtime/signals.h \
-	runtime/x86-64/sigthunks.S \
 	runtime/stack.h \
-	runtime/x86-64/sys.h \
 	runtime/thread.h \
-	runtime/memory/work.c \
-	runtime/writer.c
+	runtime/writer.c \
+	runtime/x86-64/gate.S \
+	runtime/x86-64/memgate.S \
+	runtime/x86-64/onstack.S \
+	runtime/x86-64/probegate.S \
+	runtime/x86-64/sigthunks.S \
+	runtime/x86-64/sys.h
 
 EXTRA_PROGRAMS += runtime/sonde-runtime.so
 CLEANFILES += runtime/sonde-runtime.so libruntime-image.la

@@ -3,27 +3,6 @@
 # libsondetrace.la: the reader as an installed shared library, with sonde_trace_* alone exported.
 noinst_LTLIBRARIES += libtracefmt.la
 libtracefmt_la_SOURCES = \
-	tracefmt/read/accessors.c \
-	tracefmt/read/arena.c \
-	tracefmt/buffer.c \
-	tracefmt/buffer.h \
-	tracefmt/chunkhead.c \
-	tracefmt/write/clock.c \
-	tracefmt/write/describe.c \
-	tracefmt/write/drain.c \
-	tracefmt/write/drain.h \
-	tracefmt/write/encode.c \
-	tracefmt/write/encode.h \
-	tracefmt/write/extra.c \
-	tracefmt/write/extra.h \
-	tracefmt/format.h \
-	tracefmt/read/infile.c \
-	tracefmt/read/infile.h \
-	tracefmt/read/intern.c \
-	tracefmt/read/iter.c \
-	tracefmt/json.c \
-	tracefmt/json.h \
-	tracefmt/write/lines.c \
 	memtrace/pack/files.h \
 	memtrace/pack/group.c \
 	memtrace/pack/group.h \
@@ -38,29 +17,50 @@ libtracefmt_la_SOURCES = \
 	memtrace/pack/pieces.h \
 	memtrace/pack/words.c \
 	memtrace/pack/words.h \
+	tracefmt/buffer.c \
+	tracefmt/buffer.h \
+	tracefmt/chunkhead.c \
+	tracefmt/format.h \
+	tracefmt/json.c \
+	tracefmt/json.h \
+	tracefmt/read/accessors.c \
+	tracefmt/read/arena.c \
+	tracefmt/read/infile.c \
+	tracefmt/read/infile.h \
+	tracefmt/read/intern.c \
+	tracefmt/read/iter.c \
 	tracefmt/read/metadata.c \
 	tracefmt/read/names.c \
-	tracefmt/write/outfile.c \
-	tracefmt/write/outfile.h \
-	tracefmt/write/pack.c \
-	tracefmt/write/pack.h \
-	tracefmt/write/probes.c \
-	tracefmt/ring.h \
-	tracefmt/write/sites.c \
-	tracefmt/write/sites.h \
-	tracefmt/stack.c \
-	tracefmt/stack.h \
 	tracefmt/read/stream.c \
 	tracefmt/read/stream.h \
-	tracefmt/write/thread.c \
-	tracefmt/write/threadout.c \
-	tracefmt/write/threadout.h \
 	tracefmt/read/timeline.c \
 	tracefmt/read/timeline.h \
 	tracefmt/read/trace-internal.h \
 	tracefmt/read/trace.c \
 	tracefmt/read/unpack.c \
 	tracefmt/read/unpack.h \
+	tracefmt/ring.h \
+	tracefmt/stack.c \
+	tracefmt/stack.h \
+	tracefmt/write/clock.c \
+	tracefmt/write/describe.c \
+	tracefmt/write/drain.c \
+	tracefmt/write/drain.h \
+	tracefmt/write/encode.c \
+	tracefmt/write/encode.h \
+	tracefmt/write/extra.c \
+	tracefmt/write/extra.h \
+	tracefmt/write/lines.c \
+	tracefmt/write/outfile.c \
+	tracefmt/write/outfile.h \
+	tracefmt/write/pack.c \
+	tracefmt/write/pack.h \
+	tracefmt/write/probes.c \
+	tracefmt/write/sites.c \
+	tracefmt/write/sites.h \
+	tracefmt/write/thread.c \
+	tracefmt/write/threadout.c \
+	tracefmt/write/threadout.h \
 	tracefmt/write/writer-internal.h \
 	tracefmt/write/writer.c \
 	tracefmt/write/writer.h

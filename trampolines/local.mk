@@ -2,9 +2,6 @@
 # One fixed set of files for each architecture; SONDE_ARCH is x86_64, the only one so far.
 noinst_LTLIBRARIES += libtrampolines.la
 libtrampolines_la_SOURCES = \
-	trampolines/wrap/keep.h \
-	trampolines/reasons.c \
-	trampolines/trampoline.h \
 	trampolines/insn/x86-64/checker.c \
 	trampolines/insn/x86-64/decode.c \
 	trampolines/insn/x86-64/decode.h \
@@ -13,6 +10,9 @@ libtrampolines_la_SOURCES = \
 	trampolines/insn/x86-64/emit.c \
 	trampolines/insn/x86-64/emit.h \
 	trampolines/insn/x86-64/encode.h \
+	trampolines/reasons.c \
+	trampolines/trampoline.h \
+	trampolines/wrap/keep.h \
 	trampolines/wrap/x86-64/enclose.c \
 	trampolines/wrap/x86-64/enclose.h \
 	trampolines/wrap/x86-64/keep.c \

@@ -2,12 +2,12 @@
 libtrampolines_la_SOURCES += \
 	trampolines/mirror/codemap.h \
 	trampolines/mirror/mirror.h \
-	trampolines/mirror/x86-64/mirror.c \
 	trampolines/mirror/x86-64/check.c \
 	trampolines/mirror/x86-64/copy.c \
 	trampolines/mirror/x86-64/edges.c \
 	trampolines/mirror/x86-64/gap.c \
 	trampolines/mirror/x86-64/help.c \
+	trampolines/mirror/x86-64/mirror.c \
 	trampolines/mirror/x86-64/patch.c \
 	trampolines/mirror/x86-64/place.c \
 	trampolines/mirror/x86-64/plan.h \
