@@ -159,7 +159,7 @@ struct ring_analysis {
 	_Atomic uint32_t phase; /* enum ring_analysis_phase */
 	uint32_t chunk_bytes, closing_bytes;
 	char name[32];		/* of the thread, by the collector; may be "" */
-	uint64_t entered, interpreted; /* by which the way it was done can be told: struct mt_runner's */
+	uint64_t entered, interpreted; /* from which it can be seen how it was done: struct mt_runner's */
 	_Alignas(8) uint8_t closing[RING_ANALYSIS_CLOSING]; /* a chunk */
 	struct ring_results now, before;
 };

@@ -58,7 +58,7 @@ void inj_codefacts_free(struct inj_codefacts *facts);
  */
 size_t inj_codefacts_sigaction(const uint8_t *code, size_t from, size_t at);
 
-/* image/facts-slots.c: bytes of [endbr64] [bnd] at code[0], in front of the jump of a PLT's entry. */
+/* image/facts-slots.c: bytes of [endbr64] [bnd] at code[0], before the jump of a PLT's entry. */
 size_t inj_codefacts_prefix(const uint8_t *code, size_t left);
 
 #endif

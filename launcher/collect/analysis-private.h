@@ -66,7 +66,7 @@ struct analysis_thread {
 extern const struct sonde_memory_api analysis_api;
 
 /*
- * launcher/collect/analysis-fault.c: faults are told of, from now on; not before the program has been started, which inherits what
+ * launcher/collect/analysis-fault.c: faults are reported, from now on; not before the program has been started, which inherits what
  * is ignored.  analysis_running(): of @module, whose code runs; NULL: none's does.
  */
 void analysis_watch(void);

@@ -63,7 +63,7 @@ struct analysis_thread;
 /* A thread begins.  NULL: no memory; the others do nothing then. */
 struct analysis_thread *analysis_begin(struct analysis *a, pid_t pid, pid_t tid, const char *name);
 
-/* Its next chunk, which is copied from what the program can write to.  @lost: some in front of it are missing. */
+/* Its next chunk, which is copied from what the program can write to.  @lost: some before it are missing. */
 void analysis_chunk(struct analysis_thread *t, const void *chunk, size_t bytes, bool lost);
 
 /*

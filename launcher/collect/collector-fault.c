@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
  * Memory that is shared with the program can be gone when it is read here: the system has no page for it any more, or the
- * page is broken.  Zeros take its place, and that of all behind it in the same mapping, in our process only: as if nothing
+ * page is broken.  Zeros take its place, and that of all after it in the same mapping, in our process only: as if nothing
  * had been recorded there.
  */
 #include <errno.h>

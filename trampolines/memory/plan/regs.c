@@ -4,7 +4,7 @@
  *
  * If there is one that the whole function does not name, it is that.  Else one for each loop,
  * outermost first, that nothing in the loop names.  The other nodes take that of the node that most
- * often comes in front of them, if they can.  Nodes that write nothing are without one, where it
+ * often comes before them, if they can.  Nodes that write nothing are without one, where it
  * need not pass through them.
  */
 #include "trampolines/memory/plan/passes.h"
