@@ -24,11 +24,10 @@ libinjector_la_SOURCES = \
 	injector/image/facts-taken.c \
 	injector/image/facts.c \
 	injector/image/facts.h \
+	injector/image/identity.c \
+	injector/image/identity.h \
 	injector/image/symbols.c \
 	injector/image/symbols.h \
-	injector/image/text.c \
-	injector/image/text.h \
-	injector/image/unwind.c \
 	injector/patch/arena.c \
 	injector/patch/arena.h \
 	injector/patch/chunk.c \
@@ -46,6 +45,8 @@ libinjector_la_SOURCES = \
 	injector/patch/objects.c \
 	injector/patch/patch.c \
 	injector/patch/patch.h \
+	injector/patch/places.c \
+	injector/patch/places.h \
 	injector/patch/plan.c \
 	injector/patch/planners.c \
 	injector/patch/planners.h \
@@ -58,7 +59,7 @@ libinjector_la_SOURCES = \
 	injector/patch/sigsites.h \
 	injector/process/maps.c \
 	injector/process/maps.h \
-	injector/process/steplen.c \
+	injector/patch/steplen.c \
 	injector/process/target.c \
 	injector/process/target.h \
 	injector/process/tracee.c \

@@ -2,6 +2,10 @@
 # libcommand.la: what the verbs have in common, and is tested by itself.
 noinst_LTLIBRARIES += libcommand.la
 libcommand_la_SOURCES = \
+	launcher/common/binary.c \
+	launcher/common/binary.h \
+	launcher/common/caches.c \
+	launcher/common/caches.h \
 	launcher/common/files.c \
 	launcher/common/files.h \
 	launcher/common/installed.c \
@@ -33,26 +37,38 @@ libcommand_la_SOURCES = \
 	launcher/module/proto.h \
 	launcher/record/perfmap.c \
 	launcher/record/perfmap.h \
-	launcher/record/program-elf.c \
-	launcher/record/program-elf.h \
-	launcher/record/program-libraries.c \
-	launcher/record/program.c \
-	launcher/record/program.h \
+	launcher/common/program-elf.c \
+	launcher/common/program-elf.h \
+	launcher/common/program-libraries.c \
+	launcher/common/program.c \
+	launcher/common/program.h \
+	launcher/record/probecost.c \
+	launcher/record/probecost.h \
 	launcher/record/record-options.c \
 	launcher/record/sample-options.c \
-	launcher/record/select-miss.c \
-	launcher/record/select-pattern.c \
-	launcher/record/select-pattern.h \
-	launcher/record/select-state.h \
-	launcher/record/select.c \
-	launcher/record/select.h
+	launcher/select/miss.c \
+	launcher/select/names.c \
+	launcher/select/names.h \
+	launcher/select/near.c \
+	launcher/select/near.h \
+	launcher/select/pattern.c \
+	launcher/select/pattern.h \
+	launcher/select/select.c \
+	launcher/select/select.h \
+	launcher/select/state.h
 libcommand_la_CPPFLAGS = $(AM_CPPFLAGS) $(XXHASH_CFLAGS) $(LIBDW_CFLAGS) $(LIBELF_CFLAGS) $(LIBCLANG_CFLAGS)
 libcommand_la_LIBADD = libinjector.la $(XXHASH_LIBS) $(LIBDW_LIBS) $(LIBELF_LIBS)
 
 noinst_LTLIBRARIES += libreport.la
 libreport_la_SOURCES = \
+	launcher/common/holds.c \
+	launcher/common/holds.h \
 	launcher/common/pick.c \
 	launcher/common/pick.h \
+	launcher/common/progress.c \
+	launcher/common/progress.h \
+	launcher/common/sampled.c \
+	launcher/common/sampled.h \
 	launcher/common/units.c \
 	launcher/common/units.h \
 	launcher/dump/dump-json.c \
@@ -63,21 +79,31 @@ libreport_la_SOURCES = \
 	launcher/dump/dump-text.c \
 	launcher/dump/dump.c \
 	launcher/dump/dump.h \
+	launcher/memory/memkept.c \
+	launcher/memory/memkept.h \
 	launcher/memory/memlines.c \
 	launcher/memory/memlines.h \
+	launcher/memory/memory-caches.c \
 	launcher/memory/memory-data.c \
 	launcher/memory/memory-rows.c \
 	launcher/memory/memory-table.c \
 	launcher/memory/memory.c \
 	launcher/memory/memory.h \
+	launcher/memory/memprofile-private.h \
+	launcher/memory/memprofile-sum.c \
 	launcher/memory/memprofile.c \
 	launcher/memory/memprofile.h \
+	launcher/memory/memsample.c \
+	launcher/memory/memsample.h \
 	launcher/memory/memtrace.c \
 	launcher/memory/memtrace.h \
 	launcher/memory/memwhere.c \
 	launcher/memory/memwhere.h \
+	launcher/report/cost.c \
+	launcher/report/cost.h \
 	launcher/report/graph-focus.c \
 	launcher/report/graph-print.c \
+	launcher/report/graph-threads.c \
 	launcher/report/graph-tree.c \
 	launcher/report/graph-walk.c \
 	launcher/report/graph.c \
@@ -94,13 +120,17 @@ libreport_la_SOURCES = \
 	launcher/report/report-problems.c \
 	launcher/report/report-rows.c \
 	launcher/report/report-rows.h \
+	launcher/report/report-spent.c \
 	launcher/report/report-sums.c \
 	launcher/report/report-sums.h \
 	launcher/report/report-table.c \
 	launcher/report/report-thread.c \
 	launcher/report/report-thread.h \
+	launcher/report/report-waits.c \
 	launcher/report/report.c \
 	launcher/report/report.h \
+	launcher/select/traced.c \
+	launcher/select/traced.h \
 	memtrace/read/read.c \
 	memtrace/read/read.h
 
@@ -134,6 +164,7 @@ sonde_SOURCES = \
 	launcher/inspect/functions.c \
 	launcher/inspect/functions.h \
 	launcher/inspect/info-memory.c \
+	launcher/inspect/info-objects.c \
 	launcher/inspect/info.c \
 	launcher/inspect/info.h \
 	launcher/inspect/insntext.c \
@@ -147,10 +178,14 @@ sonde_SOURCES = \
 	launcher/module/module.c \
 	launcher/record/metadata.c \
 	launcher/record/metadata.h \
+	launcher/record/objects.c \
+	launcher/record/objects.h \
 	launcher/record/record.c \
 	launcher/record/recorded.c \
 	launcher/record/recorded.h \
 	launcher/record/supervise.c \
 	launcher/record/supervise.h \
+	launcher/record/waiter.c \
+	launcher/record/waiter.h \
 	launcher/verbs.h
 sonde_LDADD = libreport.la libcommand.la libinjector.la libruntime-image.la libtracefmt.la libmemtrace.la libtrampolines.la -lm

@@ -2,6 +2,8 @@
 /* sonde: picks the verb. */
 #include "config.h"
 #include "launcher/common/message.h"
+#include "launcher/common/program.h"
+#include "launcher/select/near.h"
 #include "launcher/verbs.h"
 
 #include <stdio.h>
@@ -89,6 +91,25 @@ static int run_record(int argc, char **argv)
 	return verb_record(argc, argv);
 }
 
+/* Neither a verb nor a program: what verb may be meant?  NULL: it is a program, or like none. */
+static const char *meant_verb(const char *word)
+{
+	static struct near_names near;
+	char *path;
+
+	if (*word == '-' || strchr(word, '/'))
+		return NULL;
+	path = program_find(word);
+	free(path);
+	for (const struct verb *v = verbs; !path && v->name; v++) {
+		struct function_name name = { .symbol = v->name };
+
+		near_note(&near, word, NEAR_WORD, &name);
+		function_name_free(&name);
+	}
+	return near.n ? near.v[0].text : NULL;
+}
+
 static int run(int argc, char **argv)
 {
 	if (argc < 2) {
@@ -100,7 +121,13 @@ static int run(int argc, char **argv)
 	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
 		return print_help();
 	const struct verb *v = find_verb(argv[1]);
-	return v ? v->run(argc - 1, argv + 1) : run_record(argc, argv);
+	if (v)
+		return v->run(argc - 1, argv + 1);
+	const char *meant = meant_verb(argv[1]);
+	if (!meant)
+		return run_record(argc, argv);
+	msg_error("%s: neither a verb nor a program in $PATH; did you mean 'sonde %s'?", argv[1], meant);
+	return EXIT_NOT_FOUND;
 }
 
 int main(int argc, char **argv)

@@ -62,7 +62,7 @@ void mt_machine_limit(struct mt_machine *m, uint64_t nodes);
  */
 enum mt_status mt_feed(struct mt_machine *m, const void *chunk, size_t bytes);
 
-/* The next accesses, up to @max; 0: feed more, or *status is an error. */
+/* The next accesses, up to @max; 0: feed more, or *status is an error, which comes after all accesses before it. */
 size_t mt_next(struct mt_machine *m, struct mt_access *v, size_t max, enum mt_status *status);
 
 /*

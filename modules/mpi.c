@@ -9,6 +9,9 @@
  * function.  Sizes are bytes of this process's part of the operation: count times the size of the
  * datatype, for the arguments that MPI calls significant at this rank; data that is there already
  * (MPI_IN_PLACE) counts as if it came from a buffer of its own.  doc/modules.md has it by field.
+ *
+ * Whatever may block until another process, or a disk, has done something counts as waiting: what MPI calls nonlocal.
+ * Starting an operation does not; nor does asking whether it is done, which is apart, lest the time be missed.
  */
 #include <mpi.h>
 #include <stdbool.h>
@@ -88,18 +91,34 @@ HELPER(MPI_Dist_graph_neighbors_count, (MPI_Comm comm, int *in, int *out, int *w
 #define ARGS_NOW
 #define AFTER_NOW DONE
 #define AMOUNT_NOW SONDE_BYTES
+#define WAITS_NOW(what) , SONDE_WAIT_FOR(what)
 #define PARAMS_LATER , MPI_Request *request
 #define ARGS_LATER , request
 #define AFTER_LATER (REQUEST, RESULT)
 #define AMOUNT_LATER SONDE_BYTES
+#define WAITS_LATER(what)
 #define PARAMS_PLAN , MPI_Request *request
 #define ARGS_PLAN , request
 #define AFTER_PLAN (REQUEST, RESULT)
 #define AMOUNT_PLAN SONDE_U64
+#define WAITS_PLAN(what)
 #define PARAMS_INIT , MPI_Info info, MPI_Request *request
 #define ARGS_INIT , info, request
 #define AFTER_INIT (REQUEST, RESULT)
 #define AMOUNT_INIT SONDE_U64
+#define WAITS_INIT WAITS_NOW /* planning a collective operation is collective */
+
+/* What time goes to. */
+#define POINT_TO_POINT "point to point"
+#define COMPLETION "completion"
+#define PROBES "probes"
+#define COLLECTIVES "collectives"
+#define ONE_SIDED "one-sided"
+#define FILES "files"
+#define PROCESSES "spawning and connecting"
+#define WAITS(what) SONDE_WAIT_FOR(what)
+#define POLLS SONDE_APART("polling")
+#define OUTSIDE SONDE_APART("Init and Finalize")
 
 /* ---- amounts ---- */
 
@@ -244,11 +263,17 @@ static MPI_Comm world(void)
 	SONDE_I32("rank", result == MPI_SUCCESS ? IN_WORLD(rank_in) : -1),                     \
 	SONDE_I32("size", result == MPI_SUCCESS ? IN_WORLD(size_of) : -1)
 
-CALL(MPI_Init, (int *argc, char ***argv), (argc, argv), (), (PLACE))
+CALL(MPI_Init, (int *argc, char ***argv), (argc, argv), (OUTSIDE), (PLACE))
 CALL(MPI_Init_thread, (int *argc, char ***argv, int required, int *provided),
-     (argc, argv, required, provided), (SONDE_I32("required", required)),
+     (argc, argv, required, provided), (SONDE_I32("required", required), OUTSIDE),
      (PLACE, SONDE_I32("provided", result == MPI_SUCCESS ? *provided : -1)))
-CALL(MPI_Finalize, (void), (), (SONDE_WAIT), DONE)
+CALL(MPI_Finalize, (void), (), (OUTSIDE), DONE)
+#if MPI_VERSION >= 4
+CALL(MPI_Session_init, (MPI_Info info, MPI_Errhandler handler, MPI_Session *session),
+     (info, handler, session), (OUTSIDE), (NEW("session", session), RESULT))
+CALL(MPI_Session_finalize, (MPI_Session *session), (session), (NEW("session", session), OUTSIDE),
+     DONE)
+#endif
 
 /* It ends the program: a point. */
 SONDE_WRAP_IF_PRESENT(int, MPI_Abort, (MPI_Comm comm, int code))
@@ -258,12 +283,16 @@ SONDE_WRAP_IF_PRESENT(int, MPI_Abort, (MPI_Comm comm, int code))
 }
 
 #define COMM_NEW(name, params, args, ...)                                                      \
-	CALL(name, params, args, (COMM, ##__VA_ARGS__), (NEW("newcomm", newcomm), RESULT))
+	CALL(name, params, args, (COMM, ##__VA_ARGS__, WAITS(COLLECTIVES)),                    \
+	     (NEW("newcomm", newcomm), RESULT))
+#define CONNECT(name, params, args, ...)                                                       \
+	CALL(name, params, args, (__VA_ARGS__, WAITS(PROCESSES)),                              \
+	     (NEW("newcomm", newcomm), RESULT))
 COMM_NEW(MPI_Comm_dup, (MPI_Comm comm, MPI_Comm *newcomm), (comm, newcomm))
 COMM_NEW(MPI_Comm_dup_with_info, (MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm),
 	 (comm, info, newcomm))
-COMM_NEW(MPI_Comm_idup, (MPI_Comm comm, MPI_Comm *newcomm, MPI_Request *request),
-	 (comm, newcomm, request))
+CALL(MPI_Comm_idup, (MPI_Comm comm, MPI_Comm *newcomm, MPI_Request *request),
+     (comm, newcomm, request), (COMM), (NEW("newcomm", newcomm), RESULT))
 COMM_NEW(MPI_Comm_create, (MPI_Comm comm, MPI_Group group, MPI_Comm *newcomm),
 	 (comm, group, newcomm))
 COMM_NEW(MPI_Comm_create_group, (MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *newcomm),
@@ -299,18 +328,42 @@ COMM_NEW(MPI_Dist_graph_create_adjacent,
 	  MPI_Comm *newcomm),
 	 (comm, in, sources, in_weights, out, targets, out_weights, info, reorder, newcomm),
 	 SONDE_I32("in", in), SONDE_I32("out", out))
-COMM_NEW(MPI_Comm_spawn,
-	 (const char *command, char **argv, int n, MPI_Info info, int root, MPI_Comm comm,
-	  MPI_Comm *newcomm, int *errors),
-	 (command, argv, n, info, root, comm, newcomm, errors), SONDE_I32("processes", n))
-COMM_NEW(MPI_Comm_accept,
-	 (const char *port, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *newcomm),
-	 (port, info, root, comm, newcomm), ROOT, SONDE_WAIT)
-COMM_NEW(MPI_Comm_connect,
-	 (const char *port, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *newcomm),
-	 (port, info, root, comm, newcomm), ROOT)
-CALL(MPI_Comm_free, (MPI_Comm *comm), (comm), (NEW("comm", comm)), DONE)
-CALL(MPI_Comm_disconnect, (MPI_Comm *comm), (comm), (NEW("comm", comm)), DONE)
+#if MPI_VERSION >= 4
+CALL(MPI_Comm_create_from_group,
+     (MPI_Group group, const char *tag, MPI_Info info, MPI_Errhandler handler, MPI_Comm *newcomm),
+     (group, tag, info, handler, newcomm), (SONDE_STR("tag", tag), WAITS(COLLECTIVES)),
+     (NEW("newcomm", newcomm), RESULT))
+CALL(MPI_Intercomm_create_from_groups,
+     (MPI_Group group, int leader, MPI_Group remote, int remote_leader, const char *tag,
+      MPI_Info info, MPI_Errhandler handler, MPI_Comm *newcomm),
+     (group, leader, remote, remote_leader, tag, info, handler, newcomm),
+     (SONDE_STR("tag", tag), WAITS(COLLECTIVES)), (NEW("newcomm", newcomm), RESULT))
+#endif
+CALL(MPI_Comm_free, (MPI_Comm *comm), (comm), (NEW("comm", comm), WAITS(COLLECTIVES)), DONE)
+
+CONNECT(MPI_Comm_spawn,
+	(const char *command, char **argv, int n, MPI_Info info, int root, MPI_Comm comm,
+	 MPI_Comm *newcomm, int *errors),
+	(command, argv, n, info, root, comm, newcomm, errors), COMM, SONDE_I32("processes", n))
+CONNECT(MPI_Comm_spawn_multiple,
+	(int n, char **commands, char ***argvs, const int *counts, const MPI_Info *infos, int root,
+	 MPI_Comm comm, MPI_Comm *newcomm, int *errors),
+	(n, commands, argvs, counts, infos, root, comm, newcomm, errors), COMM,
+	SONDE_I32("processes", root == rank_in(comm) ? SUM(counts, n) : 0))
+CONNECT(MPI_Comm_accept,
+	(const char *port, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *newcomm),
+	(port, info, root, comm, newcomm), COMM, ROOT)
+CONNECT(MPI_Comm_connect,
+	(const char *port, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *newcomm),
+	(port, info, root, comm, newcomm), COMM, ROOT)
+CONNECT(MPI_Comm_join, (int fd, MPI_Comm *newcomm), (fd, newcomm), SONDE_I32("fd", fd))
+CALL(MPI_Comm_disconnect, (MPI_Comm *comm), (comm), (NEW("comm", comm), WAITS(PROCESSES)), DONE)
+CALL(MPI_Lookup_name, (const char *service, MPI_Info info, char *port), (service, info, port),
+     (SONDE_STR("service", service), WAITS(PROCESSES)), DONE)
+CALL(MPI_Publish_name, (const char *service, MPI_Info info, const char *port),
+     (service, info, port), (SONDE_STR("service", service), WAITS(PROCESSES)), DONE)
+CALL(MPI_Unpublish_name, (const char *service, MPI_Info info, const char *port),
+     (service, info, port), (SONDE_STR("service", service), WAITS(PROCESSES)), DONE)
 
 /* ---- one process to another ---- */
 
@@ -319,7 +372,8 @@ CALL(MPI_Comm_disconnect, (MPI_Comm *comm), (comm), (NEW("comm", comm)), DONE)
 	     (const void *buf, n_t n, MPI_Datatype t, int dest, int tag,                       \
 	      MPI_Comm comm PARAMS_##when),                                                    \
 	     (buf, n, t, dest, tag, comm ARGS_##when),                                         \
-	     (AMOUNT_##when("bytes", BYTES_TO(dest, n, t)), PEER(dest), TAG(tag), COMM),       \
+	     (AMOUNT_##when("bytes", BYTES_TO(dest, n, t)), PEER(dest), TAG(tag),              \
+	      COMM WAITS_##when(POINT_TO_POINT)),                                              \
 	     AFTER_##when)
 
 /* What is posted is an upper bound of what will come. */
@@ -337,7 +391,7 @@ CALL(MPI_Comm_disconnect, (MPI_Comm *comm), (comm), (NEW("comm", comm)), DONE)
 		   MPI_Status *status),                                                        \
 		  (buf, n, t, source, tag, comm, status), WANT_STATUS,                         \
 		  (SONDE_U64("posted", BYTES_TO(source, n, t)), PEER(source), TAG(tag), COMM,  \
-		   SONDE_WAIT),                                                                \
+		   WAITS(POINT_TO_POINT)),                                                     \
 		  (SONDE_BYTES("bytes", received(result, status)), FROM_STATUS(status), RESULT))
 
 #define SENDRECV(name, n_t)                                                                    \
@@ -348,7 +402,8 @@ CALL(MPI_Comm_disconnect, (MPI_Comm *comm), (comm), (NEW("comm", comm)), DONE)
 		  (sbuf, sn, st, dest, stag, rbuf, rn, rt, source, rtag, comm, status),        \
 		  WANT_STATUS,                                                                 \
 		  (SONDE_BYTES("sent", BYTES_TO(dest, sn, st)), SONDE_I32("dest", dest),       \
-		   SONDE_I32("sendtag", stag), PEER(source), TAG(rtag), COMM, SONDE_WAIT),     \
+		   SONDE_I32("sendtag", stag), PEER(source), TAG(rtag), COMM,                  \
+		   WAITS(POINT_TO_POINT)),                                                     \
 		  (SONDE_BYTES("received", received(result, status)), FROM_STATUS(status),     \
 		   RESULT))
 
@@ -358,7 +413,8 @@ CALL(MPI_Comm_disconnect, (MPI_Comm *comm), (comm), (NEW("comm", comm)), DONE)
 		   MPI_Comm comm, MPI_Status *status),                                         \
 		  (buf, n, t, dest, stag, source, rtag, comm, status), WANT_STATUS,            \
 		  (SONDE_BYTES("sent", BYTES_TO(dest, n, t)), SONDE_I32("dest", dest),         \
-		   SONDE_I32("sendtag", stag), PEER(source), TAG(rtag), COMM, SONDE_WAIT),     \
+		   SONDE_I32("sendtag", stag), PEER(source), TAG(rtag), COMM,                  \
+		   WAITS(POINT_TO_POINT)),                                                     \
 		  (SONDE_BYTES("received", received(result, status)), FROM_STATUS(status),     \
 		   RESULT))
 
@@ -366,7 +422,8 @@ CALL(MPI_Comm_disconnect, (MPI_Comm *comm), (comm), (NEW("comm", comm)), DONE)
 	CALL_WITH(name,                                                                        \
 		  (void *buf, n_t n, MPI_Datatype t, MPI_Message *message, MPI_Status *status), \
 		  (buf, n, t, message, status), WANT_STATUS,                                   \
-		  (SONDE_U64("posted", bytes(n, t)), NEW("message", message)),                 \
+		  (SONDE_U64("posted", bytes(n, t)), NEW("message", message),                  \
+		   WAITS(POINT_TO_POINT)),                                                     \
 		  (SONDE_BYTES("bytes", received(result, status)), FROM_STATUS(status), RESULT))
 
 #define IMRECV(name, n_t)                                                                      \
@@ -414,56 +471,69 @@ LARGE_TOO(IMRECV, MPI_Imrecv)
 	TAG(IF_FOUND(found, status->MPI_TAG, MPI_ANY_TAG))
 
 CALL_WITH(MPI_Probe, (int source, int tag, MPI_Comm comm, MPI_Status *status),
-	  (source, tag, comm, status), WANT_STATUS, (PEER(source), TAG(tag), COMM, SONDE_WAIT),
+	  (source, tag, comm, status), WANT_STATUS, (PEER(source), TAG(tag), COMM, WAITS(PROBES)),
 	  (FOUND(true), RESULT))
 CALL_WITH(MPI_Iprobe, (int source, int tag, MPI_Comm comm, int *flag, MPI_Status *status),
-	  (source, tag, comm, flag, status), WANT_STATUS, (PEER(source), TAG(tag), COMM),
+	  (source, tag, comm, flag, status), WANT_STATUS, (PEER(source), TAG(tag), COMM, POLLS),
 	  (SONDE_I32("flag", IF_FOUND(true, *flag, 0)), FOUND(*flag), RESULT))
 CALL_WITH(MPI_Mprobe,
 	  (int source, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *status),
 	  (source, tag, comm, message, status), WANT_STATUS,
-	  (PEER(source), TAG(tag), COMM, SONDE_WAIT),
+	  (PEER(source), TAG(tag), COMM, WAITS(PROBES)),
 	  (NEW("message", message), FOUND(true), RESULT))
 CALL_WITH(MPI_Improbe,
 	  (int source, int tag, MPI_Comm comm, int *flag, MPI_Message *message,
 	   MPI_Status *status),
 	  (source, tag, comm, flag, message, status), WANT_STATUS,
-	  (PEER(source), TAG(tag), COMM),
+	  (PEER(source), TAG(tag), COMM, POLLS),
 	  (SONDE_I32("flag", IF_FOUND(true, *flag, 0)), FOUND(*flag), RESULT))
 
 /* ---- requests ---- */
 
 CALL_WITH(MPI_Wait, (MPI_Request *request, MPI_Status *status), (request, status), WANT_STATUS,
-	  (REQUEST, SONDE_WAIT), (FOUND(true), RESULT))
+	  (REQUEST, WAITS(COMPLETION)), (FOUND(true), RESULT))
 CALL_WITH(MPI_Test, (MPI_Request *request, int *flag, MPI_Status *status),
-	  (request, flag, status), WANT_STATUS, (REQUEST),
+	  (request, flag, status), WANT_STATUS, (REQUEST, POLLS),
 	  (SONDE_I32("flag", IF_FOUND(true, *flag, 0)), FOUND(*flag), RESULT))
 CALL_WITH(MPI_Waitany, (int n, MPI_Request *v, int *index, MPI_Status *status),
-	  (n, v, index, status), WANT_STATUS, (SONDE_I32("requests", n), SONDE_WAIT),
+	  (n, v, index, status), WANT_STATUS, (SONDE_I32("requests", n), WAITS(COMPLETION)),
 	  (SONDE_I32("index", IF_FOUND(true, *index, MPI_UNDEFINED)),
 	   FOUND(*index != MPI_UNDEFINED), RESULT))
 CALL_WITH(MPI_Testany, (int n, MPI_Request *v, int *index, int *flag, MPI_Status *status),
-	  (n, v, index, flag, status), WANT_STATUS, (SONDE_I32("requests", n)),
+	  (n, v, index, flag, status), WANT_STATUS, (SONDE_I32("requests", n), POLLS),
 	  (SONDE_I32("flag", IF_FOUND(true, *flag, 0)),
 	   SONDE_I32("index", IF_FOUND(*flag, *index, MPI_UNDEFINED)),
 	   FOUND(*flag && *index != MPI_UNDEFINED), RESULT))
 CALL(MPI_Waitall, (int n, MPI_Request *v, MPI_Status *status), (n, v, status),
-     (SONDE_I32("requests", n), SONDE_WAIT), DONE)
+     (SONDE_I32("requests", n), WAITS(COMPLETION)), DONE)
 CALL(MPI_Testall, (int n, MPI_Request *v, int *flag, MPI_Status *status), (n, v, flag, status),
-     (SONDE_I32("requests", n)), (SONDE_I32("flag", IF_FOUND(true, *flag, 0)), RESULT))
+     (SONDE_I32("requests", n), POLLS), (SONDE_I32("flag", IF_FOUND(true, *flag, 0)), RESULT))
 CALL(MPI_Waitsome, (int n, MPI_Request *v, int *done, int *indices, MPI_Status *status),
-     (n, v, done, indices, status), (SONDE_I32("requests", n), SONDE_WAIT),
+     (n, v, done, indices, status), (SONDE_I32("requests", n), WAITS(COMPLETION)),
      (SONDE_I32("done", IF_FOUND(true, *done, 0)), RESULT))
 CALL(MPI_Testsome, (int n, MPI_Request *v, int *done, int *indices, MPI_Status *status),
-     (n, v, done, indices, status), (SONDE_I32("requests", n)),
+     (n, v, done, indices, status), (SONDE_I32("requests", n), POLLS),
      (SONDE_I32("done", IF_FOUND(true, *done, 0)), RESULT))
 CALL(MPI_Start, (MPI_Request *request), (request), (REQUEST), DONE)
 CALL(MPI_Startall, (int n, MPI_Request *v), (n, v), (SONDE_I32("requests", n)), DONE)
+CALL(MPI_Request_get_status, (MPI_Request request, int *flag, MPI_Status *status),
+     (request, flag, status), (HANDLE("request", request), POLLS),
+     (SONDE_I32("flag", IF_FOUND(true, *flag, 0)), RESULT))
 CALL(MPI_Cancel, (MPI_Request *request), (request), (REQUEST), DONE)
 CALL(MPI_Request_free, (MPI_Request *request), (request), (REQUEST), DONE)
+/* Returns when the messages in the buffer have been sent. */
+#define DETACH(name, n_t)                                                                      \
+	CALL(name, (void *buf, n_t *n), (buf, n), (WAITS(COMPLETION)), DONE)
+LARGE_TOO(DETACH, MPI_Buffer_detach)
+#if MPI_VERSION >= 4
+CALL(MPI_Parrived, (MPI_Request request, int partition, int *flag), (request, partition, flag),
+     (HANDLE("request", request), SONDE_I32("partition", partition), POLLS),
+     (SONDE_I32("flag", IF_FOUND(true, *flag, 0)), RESULT))
+#endif
 
 /* ---- collective operations ---- */
 
+#define COLLECTIVE(when) COMM WAITS_##when(COLLECTIVES)
 #define SENT(when, n) AMOUNT_##when("sent", n)
 #define RECEIVED(when, n) AMOUNT_##when("received", n)
 /* Other processes' arguments mean nothing, and are not looked at. */
@@ -471,18 +541,15 @@ CALL(MPI_Request_free, (MPI_Request *request), (request), (REQUEST), DONE)
 #define OF_LEAF(amount) (is_leaf(root, comm) ? (amount) : 0)
 
 #define BARRIER(name, n_t, d_t, when)                                                          \
-	CALL(name, (MPI_Comm comm PARAMS_##when), (comm ARGS_##when), BARRIER_##when,          \
+	CALL(name, (MPI_Comm comm PARAMS_##when), (comm ARGS_##when), (COLLECTIVE(when)),      \
 	     AFTER_##when)
-#define BARRIER_NOW (COMM, SONDE_WAIT)
-#define BARRIER_LATER (COMM)
-#define BARRIER_INIT (COMM)
 
 #define BCAST(name, n_t, d_t, when)                                                            \
 	CALL(name, (void *buf, n_t n, MPI_Datatype t, int root, MPI_Comm comm PARAMS_##when),  \
 	     (buf, n, t, root, comm ARGS_##when),                                              \
 	     (SENT(when, OF_ROOT(bytes(n, t))),                                                \
 	      RECEIVED(when, is_root(root, comm) ? 0 : OF_LEAF(bytes(n, t))),                  \
-	      ROOT, COMM),                                                                     \
+	      ROOT, COLLECTIVE(when)),                                                         \
 	     AFTER_##when)
 
 #define GATHER(name, n_t, d_t, when)                                                           \
@@ -492,7 +559,7 @@ CALL(MPI_Request_free, (MPI_Request *request), (request), (REQUEST), DONE)
 	     (sbuf, sn, st, rbuf, rn, rt, root, comm ARGS_##when),                             \
 	     (SENT(when, OF_LEAF(in_place(sbuf) ? bytes(rn, rt) : bytes(sn, st))),             \
 	      RECEIVED(when, OF_ROOT(peers(comm) * bytes(rn, rt))), ROOT,                      \
-	      COMM),                                                                           \
+	      COLLECTIVE(when)),                                                               \
 	     AFTER_##when)
 
 #define GATHERV(name, n_t, d_t, when)                                                          \
@@ -503,7 +570,7 @@ CALL(MPI_Request_free, (MPI_Request *request), (request), (REQUEST), DONE)
 	     (SENT(when, OF_LEAF(in_place(sbuf) ? bytes(rn[rank_in(comm)], rt) :               \
 						  bytes(sn, st))),                             \
 	      RECEIVED(when, OF_ROOT(bytes(SUM(rn, peers(comm)), rt))), ROOT,                  \
-	      COMM),                                                                           \
+	      COLLECTIVE(when)),                                                               \
 	     AFTER_##when)
 
 #define SCATTER(name, n_t, d_t, when)                                                          \
@@ -513,7 +580,7 @@ CALL(MPI_Request_free, (MPI_Request *request), (request), (REQUEST), DONE)
 	     (sbuf, sn, st, rbuf, rn, rt, root, comm ARGS_##when),                             \
 	     (SENT(when, OF_ROOT(peers(comm) * bytes(sn, st))),                                \
 	      RECEIVED(when, OF_LEAF(in_place(rbuf) ? bytes(sn, st) : bytes(rn, rt))),         \
-	      ROOT, COMM),                                                                     \
+	      ROOT, COLLECTIVE(when)),                                                         \
 	     AFTER_##when)
 
 #define SCATTERV(name, n_t, d_t, when)                                                         \
@@ -524,7 +591,7 @@ CALL(MPI_Request_free, (MPI_Request *request), (request), (REQUEST), DONE)
 	     (SENT(when, OF_ROOT(bytes(SUM(sn, peers(comm)), st))),                            \
 	      RECEIVED(when, OF_LEAF(in_place(rbuf) ? bytes(sn[rank_in(comm)], st) :           \
 						      bytes(rn, rt))),                         \
-	      ROOT, COMM),                                                                     \
+	      ROOT, COLLECTIVE(when)),                                                         \
 	     AFTER_##when)
 
 #define ALLGATHER(name, n_t, d_t, when)                                                        \
@@ -533,7 +600,7 @@ CALL(MPI_Request_free, (MPI_Request *request), (request), (REQUEST), DONE)
 	      MPI_Comm comm PARAMS_##when),                                                    \
 	     (sbuf, sn, st, rbuf, rn, rt, comm ARGS_##when),                                   \
 	     (SENT(when, in_place(sbuf) ? bytes(rn, rt) : bytes(sn, st)),                      \
-	      RECEIVED(when, peers(comm) * bytes(rn, rt)), COMM),                              \
+	      RECEIVED(when, peers(comm) * bytes(rn, rt)), COLLECTIVE(when)),                  \
 	     AFTER_##when)
 
 #define ALLGATHERV(name, n_t, d_t, when)                                                       \
@@ -542,7 +609,7 @@ CALL(MPI_Request_free, (MPI_Request *request), (request), (REQUEST), DONE)
 	      const d_t *rdispl, MPI_Datatype rt, MPI_Comm comm PARAMS_##when),                \
 	     (sbuf, sn, st, rbuf, rn, rdispl, rt, comm ARGS_##when),                           \
 	     (SENT(when, in_place(sbuf) ? bytes(rn[rank_in(comm)], rt) : bytes(sn, st)),       \
-	      RECEIVED(when, bytes(SUM(rn, peers(comm)), rt)), COMM),                          \
+	      RECEIVED(when, bytes(SUM(rn, peers(comm)), rt)), COLLECTIVE(when)),              \
 	     AFTER_##when)
 
 #define ALLTOALL(name, n_t, d_t, when)                                                         \
@@ -551,7 +618,7 @@ CALL(MPI_Request_free, (MPI_Request *request), (request), (REQUEST), DONE)
 	      MPI_Comm comm PARAMS_##when),                                                    \
 	     (sbuf, sn, st, rbuf, rn, rt, comm ARGS_##when),                                   \
 	     (SENT(when, peers(comm) * (in_place(sbuf) ? bytes(rn, rt) : bytes(sn, st))),      \
-	      RECEIVED(when, peers(comm) * bytes(rn, rt)), COMM),                              \
+	      RECEIVED(when, peers(comm) * bytes(rn, rt)), COLLECTIVE(when)),                  \
 	     AFTER_##when)
 
 #define ALLTOALLV(name, n_t, d_t, when)                                                        \
@@ -561,7 +628,7 @@ CALL(MPI_Request_free, (MPI_Request *request), (request), (REQUEST), DONE)
 	     (sbuf, sn, sdispl, st, rbuf, rn, rdispl, rt, comm ARGS_##when),                   \
 	     (SENT(when, in_place(sbuf) ? bytes(SUM(rn, peers(comm)), rt) :                    \
 					  bytes(SUM(sn, peers(comm)), st)),                    \
-	      RECEIVED(when, bytes(SUM(rn, peers(comm)), rt)), COMM),                          \
+	      RECEIVED(when, bytes(SUM(rn, peers(comm)), rt)), COLLECTIVE(when)),              \
 	     AFTER_##when)
 
 #define ALLTOALLW(name, n_t, d_t, when)                                                        \
@@ -572,7 +639,7 @@ CALL(MPI_Request_free, (MPI_Request *request), (request), (REQUEST), DONE)
 	     (sbuf, sn, sdispl, st, rbuf, rn, rdispl, rt, comm ARGS_##when),                   \
 	     (SENT(when, in_place(sbuf) ? SUM_BYTES(rn, rt, peers(comm)) :                     \
 					  SUM_BYTES(sn, st, peers(comm))),                     \
-	      RECEIVED(when, SUM_BYTES(rn, rt, peers(comm))), COMM),                           \
+	      RECEIVED(when, SUM_BYTES(rn, rt, peers(comm))), COLLECTIVE(when)),               \
 	     AFTER_##when)
 
 #define REDUCE(name, n_t, d_t, when)                                                           \
@@ -581,7 +648,7 @@ CALL(MPI_Request_free, (MPI_Request *request), (request), (REQUEST), DONE)
 	      MPI_Comm comm PARAMS_##when),                                                    \
 	     (sbuf, rbuf, n, t, op, root, comm ARGS_##when),                                   \
 	     (SENT(when, OF_LEAF(bytes(n, t))),                                                \
-	      RECEIVED(when, OF_ROOT(bytes(n, t))), ROOT, COMM),                               \
+	      RECEIVED(when, OF_ROOT(bytes(n, t))), ROOT, COLLECTIVE(when)),                   \
 	     AFTER_##when)
 
 #define ALLREDUCE(name, n_t, d_t, when)                                                        \
@@ -589,7 +656,8 @@ CALL(MPI_Request_free, (MPI_Request *request), (request), (REQUEST), DONE)
 	     (const void *sbuf, void *rbuf, n_t n, MPI_Datatype t, MPI_Op op,                  \
 	      MPI_Comm comm PARAMS_##when),                                                    \
 	     (sbuf, rbuf, n, t, op, comm ARGS_##when),                                         \
-	     (SENT(when, bytes(n, t)), RECEIVED(when, bytes(n, t)), COMM), AFTER_##when)
+	     (SENT(when, bytes(n, t)), RECEIVED(when, bytes(n, t)), COLLECTIVE(when)),                                                                             \
+	     AFTER_##when)
 
 #define REDUCE_SCATTER(name, n_t, d_t, when)                                                   \
 	CALL(name,                                                                             \
@@ -597,7 +665,7 @@ CALL(MPI_Request_free, (MPI_Request *request), (request), (REQUEST), DONE)
 	      MPI_Comm comm PARAMS_##when),                                                    \
 	     (sbuf, rbuf, n, t, op, comm ARGS_##when),                                         \
 	     (SENT(when, bytes(SUM(n, size_of(comm)), t)),                                     \
-	      RECEIVED(when, bytes(n[rank_in(comm)], t)), COMM),                               \
+	      RECEIVED(when, bytes(n[rank_in(comm)], t)), COLLECTIVE(when)),                   \
 	     AFTER_##when)
 
 #define REDUCE_SCATTER_BLOCK(name, n_t, d_t, when)                                             \
@@ -605,7 +673,7 @@ CALL(MPI_Request_free, (MPI_Request *request), (request), (REQUEST), DONE)
 	     (const void *sbuf, void *rbuf, n_t n, MPI_Datatype t, MPI_Op op,                  \
 	      MPI_Comm comm PARAMS_##when),                                                    \
 	     (sbuf, rbuf, n, t, op, comm ARGS_##when),                                         \
-	     (SENT(when, size_of(comm) * bytes(n, t)), RECEIVED(when, bytes(n, t)), COMM),     \
+	     (SENT(when, size_of(comm) * bytes(n, t)), RECEIVED(when, bytes(n, t)), COLLECTIVE(when)), \
 	     AFTER_##when)
 
 #define NEIGHBOR_ALLGATHER(name, n_t, d_t, when)                                               \
@@ -614,7 +682,7 @@ CALL(MPI_Request_free, (MPI_Request *request), (request), (REQUEST), DONE)
 	      MPI_Comm comm PARAMS_##when),                                                    \
 	     (sbuf, sn, st, rbuf, rn, rt, comm ARGS_##when),                                   \
 	     (SENT(when, neighbors(comm).out * bytes(sn, st)),                                 \
-	      RECEIVED(when, neighbors(comm).in * bytes(rn, rt)), COMM),                       \
+	      RECEIVED(when, neighbors(comm).in * bytes(rn, rt)), COLLECTIVE(when)),           \
 	     AFTER_##when)
 
 #define NEIGHBOR_ALLGATHERV(name, n_t, d_t, when)                                              \
@@ -623,7 +691,7 @@ CALL(MPI_Request_free, (MPI_Request *request), (request), (REQUEST), DONE)
 	      const d_t *rdispl, MPI_Datatype rt, MPI_Comm comm PARAMS_##when),                \
 	     (sbuf, sn, st, rbuf, rn, rdispl, rt, comm ARGS_##when),                           \
 	     (SENT(when, neighbors(comm).out * bytes(sn, st)),                                 \
-	      RECEIVED(when, bytes(SUM(rn, neighbors(comm).in), rt)), COMM),                   \
+	      RECEIVED(when, bytes(SUM(rn, neighbors(comm).in), rt)), COLLECTIVE(when)),       \
 	     AFTER_##when)
 
 #define NEIGHBOR_ALLTOALLV(name, n_t, d_t, when)                                               \
@@ -632,7 +700,7 @@ CALL(MPI_Request_free, (MPI_Request *request), (request), (REQUEST), DONE)
 	      const n_t *rn, const d_t *rdispl, MPI_Datatype rt, MPI_Comm comm PARAMS_##when), \
 	     (sbuf, sn, sdispl, st, rbuf, rn, rdispl, rt, comm ARGS_##when),                   \
 	     (SENT(when, bytes(SUM(sn, neighbors(comm).out), st)),                             \
-	      RECEIVED(when, bytes(SUM(rn, neighbors(comm).in), rt)), COMM),                   \
+	      RECEIVED(when, bytes(SUM(rn, neighbors(comm).in), rt)), COLLECTIVE(when)),       \
 	     AFTER_##when)
 
 #define NEIGHBOR_ALLTOALLW(name, n_t, d_t, when)                                               \
@@ -642,7 +710,7 @@ CALL(MPI_Request_free, (MPI_Request *request), (request), (REQUEST), DONE)
 	      MPI_Comm comm PARAMS_##when),                                                    \
 	     (sbuf, sn, sdispl, st, rbuf, rn, rdispl, rt, comm ARGS_##when),                   \
 	     (SENT(when, SUM_BYTES(sn, st, neighbors(comm).out)),                              \
-	      RECEIVED(when, SUM_BYTES(rn, rt, neighbors(comm).in)), COMM),                    \
+	      RECEIVED(when, SUM_BYTES(rn, rt, neighbors(comm).in)), COLLECTIVE(when)),        \
 	     AFTER_##when)
 
 #if MPI_VERSION >= 4
@@ -743,58 +811,76 @@ CALL(MPI_Compare_and_swap,
      (buf, expected, rbuf, t, target, at, win), AT_TARGET(bytes(1, t)), DONE)
 
 #define EXTENT(n) SONDE_I64("size", n)
-CALL(MPI_Win_create,
-     (void *base, MPI_Aint n, int unit, MPI_Info info, MPI_Comm comm, MPI_Win *win),
-     (base, n, unit, info, comm, win), (EXTENT(n), COMM), (NEW("win", win), RESULT))
-CALL(MPI_Win_allocate,
-     (MPI_Aint n, int unit, MPI_Info info, MPI_Comm comm, void *base, MPI_Win *win),
-     (n, unit, info, comm, base, win), (EXTENT(n), COMM), (NEW("win", win), RESULT))
-CALL(MPI_Win_allocate_shared,
-     (MPI_Aint n, int unit, MPI_Info info, MPI_Comm comm, void *base, MPI_Win *win),
-     (n, unit, info, comm, base, win), (EXTENT(n), COMM), (NEW("win", win), RESULT))
+#define WIN_CREATE(name, unit_t)                                                               \
+	CALL(name,                                                                             \
+	     (void *base, MPI_Aint n, unit_t unit, MPI_Info info, MPI_Comm comm, MPI_Win *win), \
+	     (base, n, unit, info, comm, win), (EXTENT(n), COMM, WAITS(ONE_SIDED)),            \
+	     (NEW("win", win), RESULT))
+#define WIN_ALLOCATE(name, unit_t)                                                             \
+	CALL(name,                                                                             \
+	     (MPI_Aint n, unit_t unit, MPI_Info info, MPI_Comm comm, void *base, MPI_Win *win), \
+	     (n, unit, info, comm, base, win), (EXTENT(n), COMM, WAITS(ONE_SIDED)),            \
+	     (NEW("win", win), RESULT))
+WIN_CREATE(MPI_Win_create, int)
+WIN_ALLOCATE(MPI_Win_allocate, int)
+WIN_ALLOCATE(MPI_Win_allocate_shared, int)
+#if MPI_VERSION >= 4
+WIN_CREATE(MPI_Win_create_c, MPI_Aint)
+WIN_ALLOCATE(MPI_Win_allocate_c, MPI_Aint)
+WIN_ALLOCATE(MPI_Win_allocate_shared_c, MPI_Aint)
+#endif
 CALL(MPI_Win_create_dynamic, (MPI_Info info, MPI_Comm comm, MPI_Win *win), (info, comm, win),
-     (COMM), (NEW("win", win), RESULT))
+     (COMM, WAITS(ONE_SIDED)), (NEW("win", win), RESULT))
 CALL(MPI_Win_attach, (MPI_Win win, void *base, MPI_Aint n), (win, base, n), (EXTENT(n), WIN),
      DONE)
 CALL(MPI_Win_detach, (MPI_Win win, const void *base), (win, base), (WIN), DONE)
-CALL(MPI_Win_free, (MPI_Win *win), (win), (NEW("win", win), SONDE_WAIT), DONE)
-CALL(MPI_Win_fence, (int assert, MPI_Win win), (assert, win), (WIN, SONDE_WAIT), DONE)
+CALL(MPI_Win_free, (MPI_Win *win), (win), (NEW("win", win), WAITS(ONE_SIDED)), DONE)
+CALL(MPI_Win_fence, (int assert, MPI_Win win), (assert, win), (WIN, WAITS(ONE_SIDED)), DONE)
 CALL(MPI_Win_start, (MPI_Group group, int assert, MPI_Win win), (group, assert, win),
-     (WIN, SONDE_WAIT), DONE)
-CALL(MPI_Win_complete, (MPI_Win win), (win), (WIN, SONDE_WAIT), DONE)
+     (WIN, WAITS(ONE_SIDED)), DONE)
+CALL(MPI_Win_complete, (MPI_Win win), (win), (WIN, WAITS(ONE_SIDED)), DONE)
 CALL(MPI_Win_post, (MPI_Group group, int assert, MPI_Win win), (group, assert, win), (WIN), DONE)
-CALL(MPI_Win_wait, (MPI_Win win), (win), (WIN, SONDE_WAIT), DONE)
-CALL(MPI_Win_test, (MPI_Win win, int *flag), (win, flag), (WIN),
+CALL(MPI_Win_wait, (MPI_Win win), (win), (WIN, WAITS(ONE_SIDED)), DONE)
+CALL(MPI_Win_test, (MPI_Win win, int *flag), (win, flag), (WIN, POLLS),
      (SONDE_I32("flag", IF_FOUND(true, *flag, 0)), RESULT))
 CALL(MPI_Win_lock, (int type, int target, int assert, MPI_Win win), (type, target, assert, win),
-     (PEER(target), WIN, SONDE_WAIT), DONE)
-CALL(MPI_Win_unlock, (int target, MPI_Win win), (target, win), (PEER(target), WIN, SONDE_WAIT),
+     (PEER(target), WIN, WAITS(ONE_SIDED)), DONE)
+CALL(MPI_Win_unlock, (int target, MPI_Win win), (target, win), (PEER(target), WIN, WAITS(ONE_SIDED)),
      DONE)
-CALL(MPI_Win_lock_all, (int assert, MPI_Win win), (assert, win), (WIN, SONDE_WAIT), DONE)
-CALL(MPI_Win_unlock_all, (MPI_Win win), (win), (WIN, SONDE_WAIT), DONE)
-CALL(MPI_Win_flush, (int target, MPI_Win win), (target, win), (PEER(target), WIN, SONDE_WAIT),
+CALL(MPI_Win_lock_all, (int assert, MPI_Win win), (assert, win), (WIN, WAITS(ONE_SIDED)), DONE)
+CALL(MPI_Win_unlock_all, (MPI_Win win), (win), (WIN, WAITS(ONE_SIDED)), DONE)
+CALL(MPI_Win_flush, (int target, MPI_Win win), (target, win), (PEER(target), WIN, WAITS(ONE_SIDED)),
      DONE)
 CALL(MPI_Win_flush_local, (int target, MPI_Win win), (target, win),
-     (PEER(target), WIN, SONDE_WAIT), DONE)
-CALL(MPI_Win_flush_all, (MPI_Win win), (win), (WIN, SONDE_WAIT), DONE)
-CALL(MPI_Win_flush_local_all, (MPI_Win win), (win), (WIN, SONDE_WAIT), DONE)
+     (PEER(target), WIN, WAITS(ONE_SIDED)), DONE)
+CALL(MPI_Win_flush_all, (MPI_Win win), (win), (WIN, WAITS(ONE_SIDED)), DONE)
+CALL(MPI_Win_flush_local_all, (MPI_Win win), (win), (WIN, WAITS(ONE_SIDED)), DONE)
 CALL(MPI_Win_sync, (MPI_Win win), (win), (WIN), DONE)
 
 /* ---- files ---- */
 
 CALL(MPI_File_open, (MPI_Comm comm, const char *path, int mode, MPI_Info info, MPI_File *file),
-     (comm, path, mode, info, file), (SONDE_STR("path", path), SONDE_I32("mode", mode), COMM),
+     (comm, path, mode, info, file),
+     (SONDE_STR("path", path), SONDE_I32("mode", mode), COMM, WAITS(FILES)),
      (NEW("file", file), RESULT))
-CALL(MPI_File_close, (MPI_File *file), (file), (NEW("file", file)), DONE)
-CALL(MPI_File_sync, (MPI_File file), (file), (FILE_), DONE)
-CALL(MPI_File_set_size, (MPI_File file, MPI_Offset size), (file, size), (FILE_, EXTENT(size)),
-     DONE)
+CALL(MPI_File_close, (MPI_File *file), (file), (NEW("file", file), WAITS(FILES)), DONE)
+CALL(MPI_File_delete, (const char *path, MPI_Info info), (path, info),
+     (SONDE_STR("path", path), WAITS(FILES)), DONE)
+CALL(MPI_File_sync, (MPI_File file), (file), (FILE_, WAITS(FILES)), DONE)
+CALL(MPI_File_preallocate, (MPI_File file, MPI_Offset size), (file, size),
+     (FILE_, EXTENT(size), WAITS(FILES)), DONE)
+CALL(MPI_File_set_atomicity, (MPI_File file, int on), (file, on),
+     (FILE_, SONDE_I32("on", on), WAITS(FILES)), DONE)
+CALL(MPI_File_set_size, (MPI_File file, MPI_Offset size), (file, size),
+     (FILE_, EXTENT(size), WAITS(FILES)), DONE)
 CALL(MPI_File_seek, (MPI_File file, MPI_Offset at, int whence), (file, at, whence),
      (FILE_, SONDE_I64("offset", at), SONDE_I32("whence", whence)), DONE)
+CALL(MPI_File_seek_shared, (MPI_File file, MPI_Offset at, int whence), (file, at, whence),
+     (FILE_, SONDE_I64("offset", at), SONDE_I32("whence", whence), WAITS(FILES)), DONE)
 CALL(MPI_File_set_view,
      (MPI_File file, MPI_Offset at, MPI_Datatype unit, MPI_Datatype type, const char *rep,
       MPI_Info info),
-     (file, at, unit, type, rep, info), (FILE_, SONDE_I64("offset", at)), DONE)
+     (file, at, unit, type, rep, info), (FILE_, SONDE_I64("offset", at), WAITS(FILES)), DONE)
 
 /* Reading and writing differ in the const of the buffer, and each comes with and without offset. */
 #define FILE_STATUS                                                                            \
@@ -804,14 +890,15 @@ CALL(MPI_File_set_view,
 #define FILE_CALL(name, buf_t, n_t)                                                            \
 	CALL_WITH(name, (MPI_File file, buf_t *buf, n_t n, MPI_Datatype t, MPI_Status *status), \
 		  (file, buf, n, t, status), FILE_STATUS,                                      \
-		  (FILE_, SONDE_U64("requested", bytes(n, t))),                                \
+		  (FILE_, SONDE_U64("requested", bytes(n, t)), WAITS(FILES)),                  \
 		  (SONDE_BYTES("bytes", received(result, status)), RESULT))
 #define FILE_AT(name, buf_t, n_t)                                                              \
 	CALL_WITH(name,                                                                        \
 		  (MPI_File file, MPI_Offset at, buf_t *buf, n_t n, MPI_Datatype t,            \
 		   MPI_Status *status),                                                        \
 		  (file, at, buf, n, t, status), FILE_STATUS,                                  \
-		  (FILE_, SONDE_I64("offset", at), SONDE_U64("requested", bytes(n, t))),       \
+		  (FILE_, SONDE_I64("offset", at), SONDE_U64("requested", bytes(n, t)),        \
+		   WAITS(FILES)),                                                              \
 		  (SONDE_BYTES("bytes", received(result, status)), RESULT))
 #define FILE_LATER(name, buf_t, n_t)                                                           \
 	CALL(name, (MPI_File file, buf_t *buf, n_t n, MPI_Datatype t, MPI_Request *request),   \
@@ -826,14 +913,15 @@ CALL(MPI_File_set_view,
 	     (REQUEST, RESULT))
 #define FILE_BEGIN(name, buf_t, n_t)                                                           \
 	CALL(name, (MPI_File file, buf_t *buf, n_t n, MPI_Datatype t), (file, buf, n, t),      \
-	     (FILE_, SONDE_BYTES("bytes", bytes(n, t))), DONE)
+	     (FILE_, SONDE_BYTES("bytes", bytes(n, t)), WAITS(FILES)), DONE)
 #define FILE_AT_BEGIN(name, buf_t, n_t)                                                        \
 	CALL(name, (MPI_File file, MPI_Offset at, buf_t *buf, n_t n, MPI_Datatype t),          \
 	     (file, at, buf, n, t),                                                            \
-	     (FILE_, SONDE_I64("offset", at), SONDE_BYTES("bytes", bytes(n, t))), DONE)
+	     (FILE_, SONDE_I64("offset", at), SONDE_BYTES("bytes", bytes(n, t)),               \
+	      WAITS(FILES)), DONE)
 #define FILE_END(name, buf_t)                                                                  \
 	CALL_WITH(name, (MPI_File file, buf_t *buf, MPI_Status *status), (file, buf, status),  \
-		  FILE_STATUS, (FILE_),                                                        \
+		  FILE_STATUS, (FILE_, WAITS(FILES)),                                          \
 		  (SONDE_U64("transferred", received(result, status)), RESULT))
 
 #define FILE_CALLS(verb, iverb, buf_t, n_t, c)                                                 \

@@ -23,6 +23,7 @@
 struct event {
 	const struct rt_probe_desc *desc;
 	uint64_t frame;
+	uint64_t sp; /* before the slow path's call */
 };
 
 /* ---- the shadow stack ---- */
@@ -120,6 +121,26 @@ static uint64_t first_word(const struct event *e)
 	return rt_tsc() << RING_ID_BITS | e->desc->event;
 }
 
+/* The second word of a record. */
+static uint64_t second_word(const struct event *e)
+{
+	uint64_t target = e->desc->target;
+
+	switch (e->desc->kind) {
+	case RT_PROBE_EXIT_AT:
+		target = *(const uint64_t *)(e->sp + target);
+		break;
+	case RT_PROBE_EXIT_BY:
+		target = *(const uint64_t *)target;
+		break;
+	case RT_PROBE_EXIT_TO:
+		break;
+	default:
+		return e->frame;
+	}
+	return e->frame | RING_JUMP | RING_JUMP_TARGET(target);
+}
+
 static int write_record(struct rt_thread *t, uint64_t word, uint64_t frame, uint64_t sp)
 {
 	uint64_t *p = rt_room_of(t, RT_PROBE_RECORD_BYTES, sp);
@@ -137,7 +158,7 @@ static int record_now(struct rt_thread *t, const struct event *e)
 {
 	if (t->ptr >= t->room && !rt_room_of(t, RT_PROBE_RECORD_BYTES, e->frame))
 		return 0;
-	return write_record(t, first_word(e), e->frame, e->frame);
+	return write_record(t, first_word(e), second_word(e), e->frame);
 }
 
 static uint64_t *count_of(struct rt_thread *t, const struct event *e)
@@ -242,7 +263,7 @@ RT_HIDDEN void rt_probe_slow(const void *ret, uint64_t sp)
 {
 	uint64_t mask = rt_block_signals();
 	const struct rt_probe_desc *desc = (const void *)((uint64_t)ret + RT_PROBE_DESC);
-	struct event e = { .desc = desc, .frame = sp + desc->above };
+	struct event e = { .desc = desc, .frame = sp + desc->above, .sp = sp };
 	struct rt_thread *t = rt_gate_open(e.frame, desc->kind == RT_PROBE_ENTRY, 1);
 
 	if (t)

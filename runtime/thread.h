@@ -64,6 +64,9 @@ struct rt_thread {
 	uint64_t mem_until;	/* not by number: TSC when the burst is to end */
 	int64_t mem_given, mem_told; /* what that was at first; what the ring says of it */
 	int64_t mem_more;	/* that is still to be given in this phase */
+	int64_t mem_slice;	/* of that, before it is told */
+	uint64_t mem_at;	/* where in its period the last burst began */
+	uint64_t mem_turn;	/* bursts so far */
 	int64_t mem_rest;	/* what it is to be again, when the thread comes to where it records; 0: nothing */
 	struct rt_pace pace;
 	uint64_t mem_moved;	/* not 0: FS base is no longer what the chunk's head says */

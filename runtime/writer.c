@@ -35,12 +35,14 @@ static void set_space(struct rt_thread *t, uint64_t ptr, uint64_t limit)
 	t->room = limit ? limit - (RT_PROBE_RECORD_BYTES - 1) : 0;
 }
 
-static void take(struct rt_thread *t, uint32_t i)
+/* @since: TSC when the thread began to want it. */
+static void take(struct rt_thread *t, uint32_t i, uint64_t since)
 {
 	struct ring_sub *s = &t->ring->sub[i];
 
 	s->ngaps = 0;
 	s->start_tsc = rt_tsc();
+	s->waited = s->start_tsc - since;
 	t->sub = i;
 	t->base = sub_base(t, i);
 	__atomic_store_n((uint32_t *)&s->state, RING_SUB_WRITING, __ATOMIC_RELEASE);
@@ -50,7 +52,7 @@ static void take(struct rt_thread *t, uint32_t i)
 void rt_take_first(struct rt_thread *t)
 {
 	t->left = 0;
-	take(t, 0);
+	take(t, 0, rt_tsc());
 }
 
 static int sub_free(const struct rt_thread *t, uint32_t i)
@@ -123,6 +125,7 @@ static uint64_t *run_unrecorded(struct rt_thread *t)
 static int next_sub(struct rt_thread *t)
 {
 	uint32_t next = (t->sub + 1) % rt_control()->nsub;
+	uint64_t since = rt_tsc();
 
 	/* limit is 0 when the current one was published before and the next was not free */
 	if (t->limit) {
@@ -131,7 +134,7 @@ static int next_sub(struct rt_thread *t)
 	}
 	if (!await_sub(t, next))
 		return 0;
-	take(t, next);
+	take(t, next, since);
 	return 1;
 }
 
@@ -186,6 +189,7 @@ static int gap_here(struct rt_thread *t)
  */
 int rt_step_over(struct rt_thread *t, uint64_t sp, uint64_t events)
 {
+	uint64_t since = rt_tsc();
 	uint32_t next;
 
 	if (!t->ring || !t->limit)
@@ -200,6 +204,6 @@ int rt_step_over(struct rt_thread *t, uint64_t sp, uint64_t events)
 	}
 	t->left_sp = sp > t->left_sp || !t->left ? sp : t->left_sp;
 	t->left |= 1u << t->sub;
-	take(t, next);
+	take(t, next, since);
 	return gap_here(t);
 }

@@ -10,8 +10,8 @@
 #include <stdint.h>
 #include <string.h>
 
-#define TF_VERSION 2	    /* of the metadata: what is written; those before can be read */
-#define TF_FILE_VERSION 1 /* of thread files */
+#define TF_VERSION 3	    /* of the metadata: what is written; those before can be read */
+#define TF_FILE_VERSION 2 /* of thread files; likewise */
 
 #define TF_MAGIC_SIZE 8
 #define TF_MAGIC_THREAD "SondeThr"
@@ -29,8 +29,9 @@
 /* Memory streams. */
 #define TF_MAGIC_MEMORY "SondeMem" /* a thread's */
 #define TF_MAGIC_CODE "SondeCod"   /* descriptions */
+#define TF_MAGIC_PLACES "SondePlc" /* what they are called */
 #define TF_MAGIC_PIECE "SondePce"  /* one chunk, or one object */
-#define TF_MEMORY_VERSION 7
+#define TF_MEMORY_VERSION 8
 #define TF_PIECE_SIZE 48
 /* What the body of a piece is. */
 enum tf_piece_kind {
@@ -59,6 +60,8 @@ enum tf_what {
 	TF_OLD_UNWIND = 5,
 	TF_LOST = 6,
 	TF_UNWIND = 7,
+	TF_TAIL = 8,
+	TF_WAITED = 9,
 };
 
 /* Operations below TF_OP_ENTRY; the others are TF_OP_ENTRY + index of an entry. */

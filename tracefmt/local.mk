@@ -15,6 +15,9 @@ libtracefmt_la_SOURCES = \
 	memtrace/pack/pack.h \
 	memtrace/pack/pieces.c \
 	memtrace/pack/pieces.h \
+	memtrace/pack/places-in.c \
+	memtrace/pack/places-out.c \
+	memtrace/pack/places.h \
 	memtrace/pack/words.c \
 	memtrace/pack/words.h \
 	tracefmt/buffer.c \
@@ -33,6 +36,8 @@ libtracefmt_la_SOURCES = \
 	tracefmt/read/names.c \
 	tracefmt/read/stream.c \
 	tracefmt/read/stream.h \
+	tracefmt/read/tails.c \
+	tracefmt/read/tails.h \
 	tracefmt/read/timeline.c \
 	tracefmt/read/timeline.h \
 	tracefmt/read/trace-internal.h \
@@ -73,7 +78,7 @@ libsondetrace_la_SOURCES = \
 	memtrace/read/read.c \
 	memtrace/read/read.h
 libsondetrace_la_LIBADD = libtracefmt.la libmemtrace.la
-libsondetrace_la_LDFLAGS = $(AM_LDFLAGS) -version-info 1:0:1 \
+libsondetrace_la_LDFLAGS = $(AM_LDFLAGS) -version-info 2:0:2 \
 	-Wl,--version-script=$(top_srcdir)/tracefmt/libsondetrace.map
 libsondetrace_la_DEPENDENCIES = libtracefmt.la libmemtrace.la tracefmt/libsondetrace.map
 EXTRA_DIST += tracefmt/libsondetrace.map

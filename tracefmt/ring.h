@@ -22,6 +22,10 @@
  * word 0 = TSC << RING_ID_BITS | event id, enter events have the frame address in word 1, then
  * one word a field; a string field is a word with its length and the bytes padded to words.
  *
+ * Where a probe records that a function is left by a jump, and knows where that leads, it adds RING_JUMP and, in
+ * RING_JUMP_TARGET, a part of the target's address to the frame address: so that the entry of what is jumped to can be told
+ * from that of what is called next at the same depth of the stack.
+ *
  * Sub-buffer life:
  *	RING_SUB_FREE     zeroed, the program may take it
  *	RING_SUB_WRITING  the thread's current one (or one that it left, see gaps)
@@ -50,6 +54,14 @@
 #define RING_ID_MASK ((UINT64_C(1) << RING_ID_BITS) - 1)
 #define RING_TSC_BITS (64 - RING_ID_BITS)
 #define RING_MAX_SUB 16
+
+/* Frame addresses are even, and have 48 bits.  What is recorded differs for any two functions within 1 MiB. */
+#define RING_JUMP UINT64_C(1)
+#define RING_JUMP_SHIFT 48
+#define RING_JUMP_ALIGN 4 /* low bits of an address that are left out: those of the alignment of functions */
+#define RING_JUMP_TARGET(address) (((uint64_t)(address) >> RING_JUMP_ALIGN) << RING_JUMP_SHIFT)
+#define RING_JUMP_FRAME(word) ((word) & ((UINT64_C(1) << RING_JUMP_SHIFT) - 1) & ~RING_JUMP)
+
 #define RING_GAP 4096u		/* bytes; equals the largest record */
 #define RING_MAX_GAPS 12
 #define RING_COUNTERS 256
@@ -70,6 +82,7 @@ struct ring_sub {
 	uint32_t gap[RING_MAX_GAPS]; /* byte offsets, increasing */
 	uint32_t reserved;
 	uint64_t start_tsc; /* full TSC when the thread took the sub-buffer */
+	uint64_t waited;    /* ticks that it took to get it: the thread did nothing else meanwhile */
 };
 
 /*
@@ -93,6 +106,9 @@ enum ring_sample_by {
 };
 
 enum ring_phase { RING_PHASE_NONE, RING_PHASE_ON, RING_PHASE_OFF };
+
+/* By number: how many parts of a burst or a pause are told, as they are done; one more is not. */
+#define RING_SAMPLE_SLICES 32
 
 struct ring_sample {
 	_Atomic uint32_t phase;	/* enum ring_phase */

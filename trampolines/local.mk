@@ -10,6 +10,7 @@ libtrampolines_la_SOURCES = \
 	trampolines/insn/x86-64/emit.c \
 	trampolines/insn/x86-64/emit.h \
 	trampolines/insn/x86-64/encode.h \
+	trampolines/insn/x86-64/zydis.h \
 	trampolines/reasons.c \
 	trampolines/trampoline.h \
 	trampolines/wrap/keep.h \
@@ -17,22 +18,15 @@ libtrampolines_la_SOURCES = \
 	trampolines/wrap/x86-64/enclose.h \
 	trampolines/wrap/x86-64/keep.c \
 	trampolines/wrap/x86-64/keeparity.c \
-	trampolines/wrap/x86-64/keeparity.h \
-	trampolines/wrap/x86-64/keepbody.c \
-	trampolines/wrap/x86-64/keepbody.h \
+	trampolines/wrap/x86-64/keepcalls.c \
+	trampolines/wrap/x86-64/keepcalls.h \
 	trampolines/wrap/x86-64/keepemit.c \
-	trampolines/wrap/x86-64/keepflow.c \
-	trampolines/wrap/x86-64/keepflow.h \
-	trampolines/wrap/x86-64/keepinsn.c \
-	trampolines/wrap/x86-64/keepinsn.h \
-	trampolines/wrap/x86-64/keepsites.c \
-	trampolines/wrap/x86-64/keepsites.h \
+	trampolines/wrap/x86-64/keeplive.c \
 	trampolines/wrap/x86-64/patch.c \
 	trampolines/wrap/x86-64/plan.c \
 	trampolines/wrap/x86-64/replay.c \
 	trampolines/wrap/x86-64/scan.c \
 	trampolines/wrap/x86-64/scan.h \
-	trampolines/wrap/x86-64/section.c \
 	trampolines/wrap/x86-64/stub.c
 libtrampolines_la_LIBADD = $(ZYDIS_LIBS) $(OPCODES_LIBS)
 include %D%/flow/local.mk

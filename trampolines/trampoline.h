@@ -87,8 +87,10 @@ struct tramp_function {
 	size_t nlengths;
 
 	/*
-	 * Optional, else NULL and 0: known branches, ascending by `to`, as tramp_find_branches()
-	 * finds them. The same array serves all functions. Those from inside the function do not
+	 * Optional, else NULL and 0: known branches, ascending by `to`, as tramp_code_entries() of
+	 * trampolines/flow/flow.h finds them.  A plan sees the branches of its own function alone; those from cold
+	 * parts, and from functions that share code with others, need that: glibc's mempcpy enters memmove
+	 * behind its first instruction.  Those from inside the function do not
 	 * matter, and those to its first or first patched byte are tail calls.
 	 */
 	const struct tramp_branch *branches;
@@ -97,21 +99,49 @@ struct tramp_function {
 	bool whole;		/* displace a short function without branches as a whole: faster */
 };
 
-/* How a displaced instruction is moved. */
-enum tramp_insn_kind {
-	TRAMP_INSN_PLAIN,	/* copied as it is */
-	TRAMP_INSN_RIP,		/* RIP-relative operand: copied with another displacement */
-	TRAMP_INSN_JMP,		/* direct jump, any size */
-	TRAMP_INSN_JCC,		/* direct conditional jump, any size */
-	TRAMP_INSN_LOOP,	/* loop, loope, loopne, jrcxz, jecxz */
-	TRAMP_INSN_CALL,	/* direct call */
-	TRAMP_INSN_CALL_IND,	/* call through register or memory */
+/* What an instruction is to control flow. */
+enum tramp_op_kind {
+	TRAMP_OP_PLAIN,		/* goes on after itself; may be copied byte by byte */
+	TRAMP_OP_RIP,		/* the same with a RIP-relative operand */
+	TRAMP_OP_JMP,		/* direct */
+	TRAMP_OP_JCC,		/* direct, conditional; also xbegin */
+	TRAMP_OP_LOOP,		/* loop, loope, loopne, jrcxz, jecxz */
+	TRAMP_OP_CALL,		/* direct */
+	TRAMP_OP_CALL_IND,	/* through register or memory (which may be RIP-relative) */
+	TRAMP_OP_JMP_IND,
+	TRAMP_OP_RET,		/* also with a pop count, also iret and the like */
+	TRAMP_OP_STOP,		/* ud2, hlt: nothing comes after it */
+	TRAMP_OP_SYSCALL,
+	TRAMP_OP_TRAP,		/* int3, int1: a signal handler may return after it */
 };
+
+/* A direct jump: the function's own, or to another one. */
+static inline bool tramp_op_jumps(uint8_t kind)
+{
+	return kind == TRAMP_OP_JMP || kind == TRAMP_OP_JCC || kind == TRAMP_OP_LOOP;
+}
+
+static inline bool tramp_op_calls(uint8_t kind)
+{
+	return kind == TRAMP_OP_CALL || kind == TRAMP_OP_CALL_IND;
+}
+
+/* May control come to the next instruction? */
+static inline bool tramp_op_goes_on(uint8_t kind)
+{
+	return kind != TRAMP_OP_JMP && kind != TRAMP_OP_JMP_IND && kind != TRAMP_OP_RET && kind != TRAMP_OP_STOP;
+}
+
+/* Neither jumps nor calls nor ends. */
+static inline bool tramp_op_is_straight(uint8_t kind)
+{
+	return kind == TRAMP_OP_PLAIN || kind == TRAMP_OP_RIP || kind == TRAMP_OP_SYSCALL || kind == TRAMP_OP_TRAP;
+}
 
 struct tramp_insn {
 	uint8_t offset;		/* from the patch address */
 	uint8_t length;		/* 1..15 */
-	uint8_t kind;		/* enum tramp_insn_kind */
+	uint8_t kind;		/* enum tramp_op_kind, up to CALL_IND: all others are PLAIN or RIP here */
 	uint8_t aux;		/* private: where the displacement, ModRM or condition is */
 	int32_t rel;		/* what it refers to, relative to its end; 0 = nothing */
 };
@@ -143,26 +173,6 @@ struct tramp_plan {
  */
 enum tramp_status tramp_plan_entry(const struct tramp_function *fn, struct tramp_plan *plan)
 	TRAMP_MUST_CHECK;
-
-/* Where a function is; a size of 0 is not known. */
-struct tramp_range {
-	uint64_t addr;
-	uint64_t size;
-};
-
-/*
- * Direct branches in a section that go to the inside of what patches of functions (ascending by
- * address) may cover, other than their own: for tramp_function.branches. A plan sees the branches
- * of its own function alone; those from cold parts, and from functions that share code with others,
- * need this search: glibc's mempcpy enters memmove behind its first instruction.
- *
- * code, len, addr: the executable section or segment. Writes at most `room` branches, ascending by
- * `to`; returns how many there are, which may be more. Takes about half a millisecond per megabyte
- * and three microseconds per function.
- */
-size_t tramp_find_branches(const uint8_t *code, size_t len, uint64_t addr,
-			   const struct tramp_range *functions, size_t nfunctions,
-			   struct tramp_branch *branches, size_t room) TRAMP_MUST_CHECK;
 
 /*
  * The bytes to write at plan->patch_addr, plan->patch_len of them: a jump to `target`, then

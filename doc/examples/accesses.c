@@ -17,11 +17,19 @@ static const char *const kinds[] = { "load", "store", "modify", "prefetch" };
 static void print(const struct sonde_trace_thread *thread, const struct sonde_trace_accesses *accesses,
 		  const struct sonde_trace_access *a)
 {
-	uint64_t address = a->instruction;
-	const char *object = sonde_trace_accesses_object(accesses, a->instruction, &address);
+	struct sonde_trace_place p;
 
-	printf("%d.%d %-8s %4" PRIu32 " 0x%" PRIx64 "%s %s+0x%" PRIx64 "\n", thread->pid, thread->tid, kinds[a->kind & 3],
-	       a->size, a->address, a->kind & SONDE_TRACE_STACK ? " stack" : "", object ? object : "?", address);
+	printf("%d.%d %-8s %4" PRIu32 " 0x%" PRIx64 "%s ", thread->pid, thread->tid, kinds[a->kind & 3], a->size, a->address,
+	       a->kind & SONDE_TRACE_STACK ? " stack" : "");
+	if (!sonde_trace_accesses_place(accesses, a->instruction, &p))
+		printf("0x%" PRIx64, a->instruction);
+	else if (!p.function)
+		printf("%s+0x%" PRIx64, p.path, p.address);
+	else
+		printf("%s+0x%" PRIx64, p.function, p.address - p.entry);
+	if (p.file)
+		printf(" %s:%d", p.file, p.line);
+	putchar('\n');
 }
 
 /* False: something is missing. */

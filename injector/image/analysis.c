@@ -4,91 +4,86 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
 #include "injector/image/analysis.h"
 
-/* Branches from elsewhere into what the patches of these functions may cover. */
-static struct tramp_branch *find_branches(const struct inj_text *text,
-					  const struct tramp_range *ranges, size_t n, size_t *found)
+/* The function that starts at an address, or NULL. */
+static const struct tramp_fn *function_at(const struct tramp_facts *facts, uint64_t addr)
 {
-	const struct tramp_object *o = &text->code;
-	struct tramp_branch *v = calloc(n + 16, sizeof(*v));
-	size_t room = n + 16;
+	size_t at = search_first(i, facts->nfns, facts->fns[i].addr >= addr);
 
-	*found = 0;
-	while (v) {
-		*found = tramp_find_branches(o->code, o->len, o->addr, ranges, n, v, room);
-		if (*found <= room)
-			break;
-		free(v);
-		room = *found + 16;
-		v = calloc(room, sizeof(*v));
-	}
-	return v;
+	return at < facts->nfns && facts->fns[at].addr == addr ? &facts->fns[at] : NULL;
 }
 
-/* Those that concern one function; their number may be more than are kept. */
-static void give_branches(struct inj_facts *f, uint64_t base, const struct tramp_branch *v, size_t n)
+static void measure(const struct tramp_code *code, struct inj_facts *f)
 {
-	f->nbranches = 0;
-	for (size_t i = 0; i < n; i++) {
-		uint64_t to = v[i].to - base;
+	const struct tramp_facts *facts = tramp_code_facts(code);
+	const struct tramp_fn *fn = function_at(facts, f->addr);
+	size_t left = 0;
 
-		if (to < f->addr || to - f->addr >= TRAMP_DISPLACED_MAX)
-			continue;
-		if (f->nbranches < INJ_MAX_BRANCHES) {
-			f->branches[f->nbranches].from = v[i].from ? v[i].from - base : 0;
-			f->branches[f->nbranches].to = to;
-		}
-		f->nbranches++;
-	}
-	/* more than enough to refuse it: keep the first ones */
-	if (f->nbranches > INJ_MAX_BRANCHES)
-		f->nbranches = INJ_MAX_BRANCHES;
+	if (!tramp_code_at(code, f->addr, &left))
+		left = 0;
+	f->size = fn ? fn->size : 0;
+	f->avail = left;
+	if (fn && fn + 1 < facts->fns + facts->nfns && fn[1].addr - fn->addr < left)
+		f->avail = fn[1].addr - fn->addr;
+	f->nentries = (uint32_t)tramp_code_entries(code, f->addr, TRAMP_DISPLACED_MAX + 4, f->entries,
+						   INJ_MAX_ENTRIES);
 }
 
-static enum inj_status analyze(struct inj_session *s, size_t object, const struct inj_text *text,
-			       struct inj_facts *facts, size_t n)
+bool inj_analyze_code(const struct tramp_code *code, struct inj_facts *facts, size_t n)
 {
-	uint64_t base = s->objects[object].base;
-	struct tramp_range *ranges = calloc(n + 1, sizeof(*ranges));
 	uint64_t *targets = calloc(n + 1, sizeof(*targets));
 	struct tramp_keep *keeps = calloc(n + 1, sizeof(*keeps));
-	struct tramp_branch *branches = NULL;
-	struct tramp_object code = text->code;
-	size_t nbranches = 0;
-	bool done = ranges && targets && keeps;
+	bool done = targets && keeps;
 
 	for (size_t i = 0; done && i < n; i++) {
-		targets[i] = base + facts[i].addr;
-		ranges[i] = (struct tramp_range){ targets[i], facts[i].size };
+		measure(code, &facts[i]);
+		targets[i] = facts[i].addr;
 	}
-	if (done)
-		branches = find_branches(text, ranges, n, &nbranches);
-	code.functions = inj_text_functions(s, object, &code.nfunctions);
-	done = branches && code.functions && tramp_keep_analyze(&code, targets, n, keeps);
-	for (size_t i = 0; done && i < n; i++) {
+	done = done && tramp_keep_analyze(code, targets, n, keeps);
+	for (size_t i = 0; done && i < n; i++)
 		facts[i].keep = keeps[i];
-		give_branches(&facts[i], base, branches, nbranches);
-	}
-	free((void *)(uintptr_t)code.functions);
-	free(branches);
-	free(ranges);
 	free(targets);
 	free(keeps);
-	return done ? INJ_OK : INJ_MEMORY;
+	return done;
 }
 
-enum inj_status inj_analyze(struct inj_session *s, size_t object, const struct inj_text *text,
-			    struct inj_facts *facts, size_t n)
+static enum inj_status analyze(const struct inj_code_source *source, struct inj_facts *facts, size_t n)
 {
-	const char *path = s->objects[object].path;
+	struct inj_codefacts code_facts;
+	struct tramp_code *code;
+	enum inj_status status = inj_codefacts_read(source->path, source->symbols, &code_facts);
+
+	if (status != INJ_OK)
+		return status == INJ_MEMORY ? status : INJ_NO_FILE;
+	code_facts.facts.threads = source->threads;
+	switch (tramp_code_new(&code_facts.facts, &code)) {
+	case TRAMP_CODE_OK:
+		status = inj_analyze_code(code, facts, n) ? INJ_OK : INJ_MEMORY;
+		break;
+	case TRAMP_CODE_MEMORY:
+		status = INJ_MEMORY;
+		break;
+	default:
+		status = INJ_NO_FILE;
+	}
+	tramp_code_free(code);
+	inj_codefacts_free(&code_facts);
+	return status;
+}
+
+enum inj_status inj_analyze(const struct inj_code_source *source, struct inj_facts *facts, size_t n)
+{
+	struct inj_code_key key = { 0 };
 	enum inj_status status;
 
-	/* what is not the file's own code (relocated, deleted) is not the cache's either */
-	if (text->from_file && inj_cache_load(s, path, facts, n))
+	if (source->cache_dir)
+		key = inj_code_key(source);
+	if (inj_cache_load(source->cache_dir, source->path, &key, facts, n))
 		return INJ_OK;
-	status = analyze(s, object, text, facts, n);
-	if (status == INJ_OK && text->from_file)
-		inj_cache_store(s, path, facts, n);
+	status = analyze(source, facts, n);
+	if (status == INJ_OK)
+		inj_cache_store(source->cache_dir, source->path, &key, facts, n);
 	return status;
 }

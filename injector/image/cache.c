@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * A cache file: a head that says of which ELF file and which version of the analysis it is, a checksum, then struct
+ * A cache file: a head that says of which code and which version of the analysis it is, a checksum, then struct
  * inj_facts, ascending by address.  Several processes may write one at the same time: each writes
- * a new file and renames it.
+ * a new file and renames it.  Its name comes from the ELF file's path, so that a program that is built anew replaces
+ * what was known of the old one.
  */
 #include "config.h"
 
+#include <elf.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include <xxhash.h>
 
 #include "injector/image/analysis.h"
 
 #define MAGIC UINT64_C(0x31736374636146ff)
-#define ANALYSIS 1 /* to be counted up when the analysis finds something else */
+#define ANALYSIS 3 /* to be counted up when the analysis finds something else */
 #define MAX_FACTS 200000
 
 struct head {
@@ -25,41 +26,72 @@ struct head {
 	char version[24]; /* of Sonde */
 	uint32_t analysis;
 	uint32_t record_bytes;
-	uint64_t dev, ino, size, mtime_s, mtime_ns;
+	struct inj_code_key key;
 	uint64_t n;
 	uint64_t checksum; /* of the records */
 };
 
-static bool describe(const char *path, struct head *h)
-{
-	struct stat st;
+/* ---- which code it is ---- */
 
-	memset(h, 0, sizeof(*h));
-	if (stat(path, &st) < 0)
-		return false;
-	h->magic = MAGIC;
-	snprintf(h->version, sizeof(h->version), "%s", PACKAGE_VERSION);
-	h->analysis = ANALYSIS;
-	h->record_bytes = sizeof(struct inj_facts);
-	h->dev = st.st_dev;
-	h->ino = st.st_ino;
-	h->size = (uint64_t)st.st_size;
-	h->mtime_s = (uint64_t)st.st_mtim.tv_sec;
-	h->mtime_ns = (uint64_t)st.st_mtim.tv_nsec;
-	return true;
+static void hash_symbols(XXH3_state_t *hash, const struct inj_symtab *tab)
+{
+	size_t n;
+	const struct inj_symbol *v = inj_symtab_all(tab, &n);
+
+	for (size_t i = 0; i < n; i++) {
+		uint64_t words[3] = { v[i].addr, v[i].size, v[i].flags };
+
+		XXH3_64bits_update(hash, words, sizeof(words));
+	}
 }
 
-/* By path, so that a program that is built anew replaces what was known of the old one. */
-static bool file_name(const struct inj_session *s, const char *path, char *name, size_t size)
+/* No memory: no two keys are the same then. */
+struct inj_code_key inj_code_key(const struct inj_code_source *source)
 {
-	char *real = s->opt.cache_dir ? realpath(path, NULL) : NULL;
+	struct inj_code_key key;
+	const struct inj_elf *file = source->file;
+	const uint8_t *frames = inj_elf_get(file, file->eh_frame_hdr, file->eh_frame_hdr_size);
+	XXH3_state_t *hash = XXH3_createState();
+
+	memset(&key, 0, sizeof(key));	/* all of it is compared */
+	key.identity = *source->identity;
+	key.symbols = (uint64_t)getpid();
+	if (!hash)
+		return key;
+	XXH3_64bits_reset(hash);
+	hash_symbols(hash, source->symbols);
+	if (frames)
+		XXH3_64bits_update(hash, frames, file->eh_frame_hdr_size);
+	key.symbols = XXH3_64bits_digest(hash);
+	XXH3_freeState(hash);
+	return key;
+}
+
+/* ---- the file ---- */
+
+static struct head describe(const struct inj_code_key *key)
+{
+	struct head h;
+
+	memset(&h, 0, sizeof(h));
+	h.magic = MAGIC;
+	snprintf(h.version, sizeof(h.version), "%s", PACKAGE_VERSION);
+	h.analysis = ANALYSIS;
+	h.record_bytes = sizeof(struct inj_facts);
+	h.key = *key;
+	return h;
+}
+
+static bool file_name(const char *folder, const char *path, char *name, size_t size)
+{
+	char *real = folder ? realpath(path, NULL) : NULL;
 	uint64_t key;
 
 	if (!real)
 		return false;
 	key = XXH3_64bits(real, strlen(real));
 	free(real);
-	return (size_t)snprintf(name, size, "%s/code-%016llx", s->opt.cache_dir,
+	return (size_t)snprintf(name, size, "%s/code-%016llx", folder,
 				(unsigned long long)key) < size;
 }
 
@@ -96,20 +128,21 @@ static int by_addr(const void *a, const void *b)
 	return x->addr < y->addr ? -1 : x->addr > y->addr;
 }
 
-bool inj_cache_load(const struct inj_session *s, const char *path, struct inj_facts *facts, size_t n)
+bool inj_cache_load(const char *folder, const char *path, const struct inj_code_key *key,
+		    struct inj_facts *facts, size_t n)
 {
 	char name[4096];
 	struct inj_facts *all;
-	struct head want;
+	struct head want = describe(key);
 	size_t nall, found = 0;
 
-	if (!describe(path, &want) || !file_name(s, path, name, sizeof(name)))
+	if (!file_name(folder, path, name, sizeof(name)))
 		return false;
 	all = read_all(name, &want, &nall);
 	for (size_t i = 0; all && i < n; i++) {
 		const struct inj_facts *f = bsearch(&facts[i], all, nall, sizeof(*all), by_addr);
 
-		if (!f || f->size != facts[i].size || f->nbranches > INJ_MAX_BRANCHES)
+		if (!f || f->nentries > INJ_MAX_ENTRIES)
 			break;
 		found++;
 	}
@@ -136,15 +169,15 @@ static void write_all(const char *name, const struct head *h, const struct inj_f
 	unlink(temp);
 }
 
-void inj_cache_store(const struct inj_session *s, const char *path, const struct inj_facts *facts,
-		     size_t n)
+void inj_cache_store(const char *folder, const char *path, const struct inj_code_key *key,
+		     const struct inj_facts *facts, size_t n)
 {
 	struct inj_facts *old, *v;
 	char name[4096];
-	struct head h;
+	struct head h = describe(key);
 	size_t nold, kept = 0;
 
-	if (!describe(path, &h) || !file_name(s, path, name, sizeof(name)))
+	if (!file_name(folder, path, name, sizeof(name)))
 		return;
 	old = read_all(name, &h, &nold);
 	v = calloc(nold + n + 1, sizeof(*v));

@@ -117,6 +117,43 @@ static void note_interp(struct inj_elf *file, const Elf64_Phdr *ph)
 		file->interp = name;
 }
 
+#define NOTE_ALIGN 4 /* also where a segment says 8: its notes have sizes that are multiples of that */
+
+/* @bytes, and what pads them; NULL: they are not all there. */
+static const uint8_t *take(const uint8_t **at, uint64_t *left, uint64_t bytes)
+{
+	const uint8_t *taken = *at;
+	uint64_t whole = (bytes + NOTE_ALIGN - 1) / NOTE_ALIGN * NOTE_ALIGN;
+
+	if (bytes > *left)
+		return NULL;
+	whole = whole < *left ? whole : *left;
+	*at += whole;
+	*left -= whole;
+	return taken;
+}
+
+/* The notes (elf(5), "Notes") of one segment; the first build-id counts. */
+static void note_build_id(struct inj_elf *file, const uint8_t *at, uint64_t left)
+{
+	const uint8_t *head, *name, *value;
+	Elf64_Nhdr nh;
+
+	while (at && !file->build_id && (head = take(&at, &left, sizeof(nh)))) {
+		memcpy(&nh, head, sizeof(nh));
+		name = take(&at, &left, nh.n_namesz);
+		value = name ? take(&at, &left, nh.n_descsz) : NULL;
+		if (!value)
+			return;
+		if (nh.n_type != NT_GNU_BUILD_ID || nh.n_namesz != sizeof(ELF_NOTE_GNU) ||
+		    memcmp(name, ELF_NOTE_GNU, sizeof(ELF_NOTE_GNU)) != 0 || !nh.n_descsz ||
+		    nh.n_descsz > INJ_BUILD_ID_MAX)
+			continue;
+		file->build_id = value;
+		file->build_id_len = nh.n_descsz;
+	}
+}
+
 /* *dynamic: all zero if there is none. */
 static bool read_segments(struct inj_elf *file, const Elf64_Ehdr *eh, Elf64_Phdr *dynamic)
 {
@@ -135,6 +172,8 @@ static bool read_segments(struct inj_elf *file, const Elf64_Ehdr *eh, Elf64_Phdr
 			*dynamic = ph;
 		} else if (ph.p_type == PT_INTERP) {
 			note_interp(file, &ph);
+		} else if (ph.p_type == PT_NOTE) {
+			note_build_id(file, file_at(file, ph.p_offset, ph.p_filesz, 1), ph.p_filesz);
 		} else if (ph.p_type == PT_GNU_EH_FRAME) {
 			file->eh_frame_hdr = ph.p_vaddr;
 			file->eh_frame_hdr_size = ph.p_memsz;

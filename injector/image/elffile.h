@@ -15,6 +15,7 @@
 #include "injector/status.h"
 
 #define INJ_ELF_SEGMENTS 128
+#define INJ_BUILD_ID_MAX 64
 #define INJ_ELF_SECTIONS 4096 /* further ones are not seen */
 
 /* What the file has of a PT_LOAD. */
@@ -54,6 +55,8 @@ struct inj_elf {
 	Elf64_Shdr names;	/* of the section that has the sections' names */
 	bool has_interp;
 	const char *interp;	/* the dynamic linker's name; NULL: none, or damaged */
+	const uint8_t *build_id; /* NULL: none */
+	size_t build_id_len;	/* 1 to INJ_BUILD_ID_MAX */
 	uint64_t eh_frame_hdr, eh_frame_hdr_size;
 	struct inj_elf_dynamic dyn;
 	const uint8_t *dynamic;	/* the entries of the dynamic section, without the last */

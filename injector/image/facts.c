@@ -146,3 +146,10 @@ void inj_codefacts_free(struct inj_codefacts *facts)
 		release(facts->priv);
 	*facts = (struct inj_codefacts){ 0 };
 }
+
+void inj_codefacts_identity(const struct inj_codefacts *facts, struct inj_identity *id)
+{
+	const struct inj_cf *cf = facts->priv;
+
+	inj_identity_of(&cf->file, id);
+}

@@ -12,8 +12,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "injector/status.h"
+#include "injector/image/identity.h"
 #include "injector/image/symbols.h"
+#include "injector/status.h"
 #include "trampolines/flow/flow.h"
 
 enum inj_fn_flags {
@@ -51,6 +52,9 @@ struct inj_codefacts {
 enum inj_status inj_codefacts_read(const char *path, const struct inj_symtab *tab,
 				   struct inj_codefacts *out) INJ_CHECK;
 void inj_codefacts_free(struct inj_codefacts *facts);
+
+/* Of the file that all this is from. */
+void inj_codefacts_identity(const struct inj_codefacts *facts, struct inj_identity *id);
 
 /*
  * image/facts-calls.c: where in code[from .. at] the instruction is that sets eax to 13 for the `syscall` at

@@ -13,7 +13,6 @@
 #define DEBUGDIR "/usr/lib/debug"
 #endif
 #define DEMANGLE_PARAMS 3 /* DMGL_PARAMS | DMGL_ANSI of libiberty's demangle.h */
-#define NEAR_MAX_NAME 63
 
 /*
  * BFD keeps ELF's own symbol behind each asymbol (elf_symbol_type in its elf-bfd.h), but does not
@@ -368,67 +367,4 @@ bool inj_symtab_object(const struct inj_symtab *tab, const char *name, uint64_t 
 		return true;
 	}
 	return false;
-}
-
-/* ---- near names ---- */
-
-/* Levenshtein distance, at most @limit (limit + 1: more). */
-static unsigned int distance(const char *a, const char *b, unsigned int limit)
-{
-	unsigned int row[NEAR_MAX_NAME + 1];
-	size_t na = strlen(a), nb = strlen(b);
-
-	if (na > NEAR_MAX_NAME || nb > NEAR_MAX_NAME || na > nb + limit || nb > na + limit)
-		return limit + 1;
-	for (size_t j = 0; j <= nb; j++)
-		row[j] = (unsigned int)j;
-	for (size_t i = 1; i <= na; i++) {
-		unsigned int diagonal = row[0], least;
-
-		row[0] = least = (unsigned int)i;
-		for (size_t j = 1; j <= nb; j++) {
-			unsigned int replace = diagonal + (a[i - 1] != b[j - 1]);
-			unsigned int gap = (row[j] < row[j - 1] ? row[j] : row[j - 1]) + 1;
-
-			diagonal = row[j];
-			row[j] = replace < gap ? replace : gap;
-			least = row[j] < least ? row[j] : least;
-		}
-		if (least > limit)
-			return limit + 1;
-	}
-	return row[nb];
-}
-
-static size_t insert_near(struct inj_near *near, size_t n, size_t max, const char *name,
-			  unsigned int d)
-{
-	size_t at = 0;
-
-	for (size_t i = 0; i < n; i++)
-		if (strcmp(near[i].name, name) == 0)
-			return n;
-	while (at < n && near[at].distance <= d)
-		at++;
-	if (at == max)
-		return n;
-	n = n < max ? n + 1 : n;
-	memmove(&near[at + 1], &near[at], (n - at - 1) * sizeof(*near));
-	near[at] = (struct inj_near){ name, d };
-	return n;
-}
-
-size_t inj_symtab_near(const struct inj_symtab *tab, const char *name, struct inj_near *near,
-		       size_t n, size_t max)
-{
-	unsigned int limit = (unsigned int)(strlen(name) / 3);
-
-	limit = limit < 1 ? 1 : limit > 5 ? 5 : limit;
-	for (size_t i = 0; i < tab->n; i++) {
-		unsigned int d = distance(name, tab->syms[i].name, limit);
-
-		if (d <= limit && d > 0)
-			n = insert_near(near, n, max, tab->syms[i].name, d);
-	}
-	return n;
 }

@@ -54,18 +54,6 @@ const struct inj_symbol *inj_symtab_at(const struct inj_symtab *tab, uint64_t ad
 /* Address of a data object of .dynsym; false: there is none. */
 bool inj_symtab_object(const struct inj_symtab *tab, const char *name, uint64_t *addr);
 
-/*
- * Names like @name (edit distance), best first, at most @max, into near[]; they belong to the
- * table.  Returns how many.  *distance in/out: only names nearer than this are taken; may be called
- * for one table after another.
- */
-struct inj_near {
-	const char *name;
-	unsigned int distance;
-};
-size_t inj_symtab_near(const struct inj_symtab *tab, const char *name, struct inj_near *near,
-		       size_t n, size_t max);
-
 /* The name as a programmer wrote it, malloc'ed; NULL when it is not mangled. */
 char *inj_demangle(const char *name);
 

@@ -130,6 +130,25 @@ static enum inj_status map_rings(struct inj_session *s)
 			s->opt.ring_fd, 0, &s->config.control);
 }
 
+static enum inj_status close_remote(struct inj_session *s, int fd)
+{
+	int64_t result;
+
+	return inj_syscall(s->target, 3 /* close */, (const uint64_t[6]){ (uint64_t)fd },
+			   &result);
+}
+
+static enum inj_status map_alive(struct inj_session *s)
+{
+	enum inj_status status;
+	uint64_t unused;
+
+	if (s->opt.alive_fd < 0)
+		return INJ_OK;
+	status = inj_mmap(s->target, 0, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, s->opt.alive_fd, 0, &unused);
+	return status == INJ_OK ? close_remote(s, s->opt.alive_fd) : status;
+}
+
 /* A part of the memory that is shared with whoever makes code. */
 static bool map_part(struct inj_session *s, uint64_t offset, uint64_t bytes, int prot, uint64_t *at)
 {
@@ -161,14 +180,6 @@ static void map_compiled(struct inj_session *s)
 	s->config.compiled = head;
 	s->config.compile_asks = asks;
 	s->compiled = code;
-}
-
-static enum inj_status close_remote(struct inj_session *s, int fd)
-{
-	int64_t result;
-
-	return inj_syscall(s->target, 3 /* close */, (const uint64_t[6]){ (uint64_t)fd },
-			   &result);
 }
 
 /* The processor's own breakpoint instruction, where a remote call returns to. */
@@ -217,6 +228,8 @@ enum inj_status inj_load_runtime(struct inj_session *s)
 		status = map_rings(s);
 	if (status == INJ_OK)
 		status = close_remote(s, s->opt.ring_fd);
+	if (status == INJ_OK)
+		status = map_alive(s);
 	if (status == INJ_OK)
 		status = map_pools(s);
 	if (status == INJ_OK)

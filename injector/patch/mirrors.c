@@ -37,6 +37,7 @@ struct work {
 	struct tramp_mirror *mirror; /* which keeps the shapes of all probes */
 	struct inj_chunk chunk;
 	struct inj_described described;
+	struct inj_places places;
 	struct inj_edits edits;
 	struct inj_calls calls;
 	uint64_t *patched;	/* where its code has been changed before */
@@ -137,9 +138,11 @@ static enum inj_status refuse(struct inj_recorded *r, enum tramp_mirror_status s
 static enum inj_status describe(struct work *w, const struct tramp_mirror *mirror)
 {
 	struct tramp_mem_description f;
+	enum inj_status status;
 
 	tramp_mirror_description(mirror, &f);
-	return inj_described_add(w->s, &w->described, &f);
+	status = inj_described_add(w->s, &w->described, &f);
+	return status == INJ_OK ? inj_places_add(&w->places, tramp_mirror_flow(mirror)) : status;
 }
 
 static enum inj_status emit(struct work *w, struct tramp_mirror *mirror, uint32_t owner)
@@ -224,11 +227,13 @@ static enum inj_status read_facts(struct inj_session *s, struct inj_object *o)
 	status = inj_codefacts_read(o->path, tab, o->facts);
 	if (status == INJ_OK) {
 		o->facts->facts.threads = inj_processors();
+		inj_codefacts_identity(o->facts, &o->identity);
+		if (s->opt.mirror.memory.enabled)
+			inj_object_hold(o);
 		return INJ_OK;
 	}
 	free(o->facts);
 	o->facts = NULL;
-	(void)s;
 	return status;
 }
 
@@ -331,6 +336,8 @@ static enum inj_status mirror_functions(struct work *w, const struct tramp_probe
 	free(fns);
 	if (status == INJ_OK)
 		status = inj_described_keep(w->s, &w->described);
+	if (status == INJ_OK)
+		status = inj_places_keep(&w->s->mirrors, &w->places, w->code);
 	return status == INJ_OK ? inj_chunk_close(w->s, &w->chunk) : status;
 }
 
@@ -340,6 +347,7 @@ static enum inj_status mirror_code(struct work *w, bool wanted)
 	enum inj_status status;
 
 	w->described = (struct inj_described){ .object = w->object, .code_base = tramp_code_base(w->code) };
+	w->places.object = w->object;
 	w->mirror = tramp_mirror_new(w->code, &env, NULL);
 	w->chunk.mirror = w->mirror;
 	w->chunk.object = tramp_code_base(w->code) + w->s->objects[w->object].base;
@@ -353,6 +361,7 @@ static enum inj_status mirror_code(struct work *w, bool wanted)
 	inj_chunk_free(&w->chunk);
 	free(w->described.nodes);
 	free(w->described.ops);
+	inj_places_free(&w->places);
 	tramp_mirror_free(w->mirror);
 	return status;
 }
@@ -502,7 +511,10 @@ void inj_mirrors_free(struct inj_session *s)
 		free(s->mirrors.described[i].nodes);
 		free(s->mirrors.described[i].ops);
 	}
+	for (size_t i = 0; i < s->mirrors.nplaces; i++)
+		inj_places_free(&s->mirrors.places[i]);
 	free(s->mirrors.described);
+	free(s->mirrors.places);
 	free(s->mirrors.v);
 	memset(&s->mirrors, 0, sizeof(s->mirrors));
 }

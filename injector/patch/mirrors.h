@@ -14,6 +14,7 @@
 
 #include "injector/image/facts.h"
 #include "injector/patch/edits.h"
+#include "injector/patch/places.h"
 #include "trampolines/mirror/codemap.h"
 #include "trampolines/mirror/mirror.h"
 
@@ -105,10 +106,13 @@ struct inj_mirrors {
 	struct inj_recorded *v; /* functions, those that are left alone too */
 	size_t n, room;
 	size_t published;    /* for the caller */
+	bool announced;	     /* for the caller: something was, if only that there are none */
 	uint32_t next_index;
 	uint32_t next_node;  /* id, less 1 */
 	struct inj_described *described;
 	size_t ndescribed, described_published; /* the latter for the caller */
+	struct inj_places *places;
+	size_t nplaces, places_published; /* likewise */
 	struct rt_codemaps *maps; /* as the program sees it; written only */
 	uint32_t nmaps; /* in it */
 	uint64_t maps_addr;

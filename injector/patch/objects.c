@@ -6,10 +6,13 @@
 #include "config.h"
 
 #include <elf.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "injector/image/elffile.h"
 #include "injector/process/maps.h"
@@ -30,6 +33,7 @@ static struct inj_object *add_object(struct inj_session *s)
 	s->objects = v;
 	v = &s->objects[s->nobjects++];
 	memset(v, 0, sizeof(*v));
+	v->fd = -1;
 	return v;
 }
 
@@ -41,7 +45,7 @@ static bool is_module_path(const struct inj_session *s, const char *path)
 	return false;
 }
 
-/* A relative name means something only to the program: the kernel knows the file. */
+/* A relative name means something only to the program: the kernel knows the file.  @path: PATH_MAX bytes. */
 static bool mapped_path(struct inj_session *s, uint64_t addr, char *path)
 {
 	const struct inj_map *m = NULL;
@@ -56,6 +60,42 @@ static bool mapped_path(struct inj_session *s, uint64_t addr, char *path)
 	return path[0] == '/';
 }
 
+/* ELF's headers and, as a rule, the build-id. */
+#define FIRST_BYTES 1024
+
+/* Is the file at @path the one whose first bytes are at @base in the program? */
+static bool is_mapped(struct inj_session *s, uint64_t base, const char *path)
+{
+	uint8_t memory[FIRST_BYTES], file[FIRST_BYTES];
+	size_t n = inj_read_some(s->target, base, memory, sizeof(memory));
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	bool same = fd >= 0 && n > EI_NIDENT && pread(fd, file, n, 0) == (ssize_t)n && memcmp(memory, file, n) == 0;
+
+	if (fd >= 0)
+		close(fd);
+	return same;
+}
+
+/*
+ * How we can open what the program has loaded from @path: its root may be another one, and /proc/self is itself.  Left as it is
+ * if that is no better.
+ */
+static void find_file(struct inj_session *s, uint64_t base, char *path)
+{
+	static const char self[] = "/proc/self/";
+	char other[PATH_MAX];
+	int n;
+
+	if (is_mapped(s, base, path))
+		return;
+	if (strncmp(path, self, sizeof(self) - 1) == 0)
+		n = snprintf(other, sizeof(other), "/proc/%d/%s", (int)s->target->pid, path + sizeof(self) - 1);
+	else
+		n = snprintf(other, sizeof(other), "/proc/%d/root%s", (int)s->target->pid, path);
+	if (n < (int)sizeof(other) && is_mapped(s, base, other))
+		memcpy(path, other, (size_t)n + 1);
+}
+
 /* May functions of it be recorded without a module?  Then by all the names that `sonde list` knows. */
 static bool has_recorded(const struct inj_session *s, const struct inj_object *o)
 {
@@ -68,7 +108,7 @@ static enum inj_status note_object(struct inj_session *s, const struct link_map_
 				   const char *name, bool first)
 {
 	const char *path = first ? s->opt.elf_path : name;
-	char absolute[PATH_MAX] = "";
+	char file[PATH_MAX] = "", open_by[PATH_MAX];
 	struct inj_object *o;
 
 	for (size_t i = 0; i < s->nobjects; i++) {
@@ -78,14 +118,20 @@ static enum inj_status note_object(struct inj_session *s, const struct link_map_
 			return INJ_OK;
 		}
 	}
-	if (!first && name[0] != '/' && !mapped_path(s, m->ld, absolute))
+	if (!first && name[0] != '/' && !mapped_path(s, m->ld, file))
 		return INJ_OK; /* the vDSO */
+	snprintf(open_by, sizeof(open_by), "%s", file[0] ? file : path);
+	if (!first)
+		find_file(s, m->addr, open_by);
+	if (!file[0] && (strncmp(path, "/proc/", 6) != 0 || !mapped_path(s, m->ld, file)))
+		snprintf(file, sizeof(file), "%s", path);
 	o = add_object(s);
 	if (!o)
 		return INJ_MEMORY;
-	o->path = strdup(absolute[0] ? absolute : path);
+	o->path = strdup(open_by);
+	o->file = strdup(file);
 	o->name = strdup(path);
-	if (!o->path || !o->name)
+	if (!o->path || !o->file || !o->name)
 		return INJ_MEMORY;
 	o->base = m->addr;
 	o->ld = m->ld;
@@ -167,10 +213,11 @@ enum inj_status inj_objects_static(struct inj_session *s)
 	if (!o)
 		return INJ_MEMORY;
 	o->path = strdup(s->opt.elf_path);
+	o->file = strdup(s->opt.elf_path);
 	o->name = strdup(s->opt.elf_path);
 	o->is_main = o->debug_file = true;
 	o->seen = true;
-	if (!o->path || !o->name)
+	if (!o->path || !o->file || !o->name)
 		return INJ_MEMORY;
 	status = inj_elf_open(o->path, &file);
 	if (status != INJ_OK)
@@ -188,6 +235,19 @@ struct inj_symtab *inj_object_symbols(struct inj_object *o)
 	return o->symtab;
 }
 
+/* Without file descriptors nothing can be written any more: half of them are left. */
+void inj_object_hold(struct inj_object *o)
+{
+	struct rlimit limit;
+
+	if (o->fd < 0)
+		o->fd = open(o->path, O_RDONLY | O_CLOEXEC);
+	if (o->fd < 0 || (getrlimit(RLIMIT_NOFILE, &limit) == 0 && (rlim_t)o->fd < limit.rlim_cur / 2))
+		return;
+	close(o->fd);
+	o->fd = -1;
+}
+
 void inj_objects_free(struct inj_session *s)
 {
 	for (size_t i = 0; i < s->nobjects; i++) {
@@ -195,7 +255,10 @@ void inj_objects_free(struct inj_session *s)
 			inj_codefacts_free(s->objects[i].facts);
 		free(s->objects[i].facts);
 		inj_symtab_close(s->objects[i].symtab);
+		if (s->objects[i].fd >= 0)
+			close(s->objects[i].fd);
 		free(s->objects[i].path);
+		free(s->objects[i].file);
 		free(s->objects[i].name);
 	}
 	free(s->objects);

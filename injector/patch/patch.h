@@ -6,7 +6,6 @@
 #define SONDE_INJECTOR_PATCH_PATCH_H
 
 #include "injector/patch/session.h"
-#include "injector/image/text.h"
 #include "trampolines/wrap/keep.h"
 
 struct inj_job {

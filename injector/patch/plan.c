@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Planning the patches of an object's functions: with branches from elsewhere in the object, with what callers
+ * Planning the patches of an object's functions: with where they are entered from elsewhere in the object, with what callers
  * rely on, checked by the second decoder, settled by the processor where the two differ.
  */
 #include "config.h"
@@ -10,6 +10,7 @@
 
 #include "injector/image/analysis.h"
 #include "injector/patch/patch.h"
+#include "injector/patch/planners.h"
 
 #define MAX_CODE (UINT64_C(1) << 20) /* of a function that is looked at for branches */
 #define UNSIZED 256		     /* bytes looked at when a symbol has no size */
@@ -56,15 +57,6 @@ static enum inj_status plan(struct inj_session *s, struct tramp_function *fn,
 	return plan_with_lengths(s, fn, out, said);
 }
 
-static const struct inj_symbol *symbol_of(struct inj_session *s, const struct inj_wrap *w,
-					  uint64_t addr)
-{
-	struct inj_object *o = &s->objects[w->object];
-	struct inj_symtab *tab = inj_object_symbols(o);
-
-	return tab ? inj_symtab_at(tab, addr - o->base) : NULL;
-}
-
 static void refuse(struct inj_session *s, const struct inj_job *job, const char *reason)
 {
 	for (size_t i = 0; i < job->n; i++) {
@@ -74,22 +66,13 @@ static void refuse(struct inj_session *s, const struct inj_job *job, const char 
 }
 
 /* Where the function is, and what follows it up to the next one. */
-static void measure(struct inj_session *s, struct inj_job *job)
+static void measure(struct inj_job *job, const struct inj_facts *facts)
 {
-	const struct inj_wrap *w = &s->wraps[job->wraps[0]];
-	const struct inj_symbol *sym = symbol_of(s, w, w->addr);
-
-	job->addr = w->addr;
-	job->size = sym ? sym->size : inj_unwind_size(s, &s->objects[w->object], w->addr);
-	if (job->size > MAX_CODE)
-		job->size = 0;
-	job->avail = sym ? sym->avail : UNSIZED;
-	if (job->avail < job->size || job->avail > job->size + UNSIZED)
-		job->avail = job->size + UNSIZED;
-	if (!sym && job->size)
-		job->avail = (job->size + 15) & ~UINT64_C(15); /* what follows is not known */
+	job->size = facts->size <= MAX_CODE ? facts->size : 0;
+	job->avail = facts->avail < job->size + UNSIZED ? facts->avail : job->size + UNSIZED;
 	job->lo = job->addr;
 	job->hi = job->addr + job->avail;
+	job->keep = facts->keep;
 }
 
 static bool as_in_memory(struct inj_session *s, const struct tramp_function *fn)
@@ -100,25 +83,25 @@ static bool as_in_memory(struct inj_session *s, const struct tramp_function *fn)
 	return inj_read_some(s->target, fn->addr, now, n) == n && memcmp(now, fn->code, n) == 0;
 }
 
-/* Plans from the object's code; a refusal goes to the wraps. */
-static enum inj_status plan_function(struct inj_session *s, struct inj_job *job,
-				     const struct inj_text *text, const struct tramp_branch *branches,
-				     size_t nbranches)
+/* Plans from the file's code; a refusal goes to the wraps. */
+static enum inj_status plan_function(struct inj_session *s, struct inj_job *job, uint64_t base,
+				     const struct inj_elf *file, const struct inj_facts *facts)
 {
-	const struct tramp_object *o = &text->code;
+	struct tramp_branch branches[INJ_MAX_ENTRIES];
 	struct tramp_function fn = { .addr = job->addr,
 				     .size = job->size,
 				     .avail = job->avail,
 				     .branches = branches,
-				     .nbranches = nbranches,
+				     .nbranches = facts->nentries,
 				     .whole = true };
 	enum tramp_status said = TRAMP_TRUNCATED;
 	enum inj_status status = INJ_OK;
+	uint64_t left;
 
-	if (job->addr >= o->addr && job->addr - o->addr < o->len) {
-		uint64_t left = o->addr + o->len - job->addr;
-
-		fn.code = o->code + (job->addr - o->addr);
+	for (size_t i = 0; i < facts->nentries; i++)
+		branches[i] = (struct tramp_branch){ .to = base + facts->entries[i] };
+	fn.code = inj_elf_at(file, facts->addr, &left);
+	if (fn.code) {
 		fn.avail = fn.avail < left ? fn.avail : left;
 		fn.size = fn.size < left ? fn.size : left;
 		status = plan(s, &fn, &job->plan, &said);
@@ -137,77 +120,55 @@ static size_t object_of(const struct inj_session *s, const struct inj_job *job)
 	return s->wraps[job->wraps[0]].object;
 }
 
-static bool is_pending(const struct inj_session *s, const struct inj_job *job)
+static enum inj_status plan_with_facts(struct inj_session *s, struct inj_job *jobs, size_t n,
+				       const struct inj_elf *file, const struct inj_facts *facts)
 {
-	return s->wraps[job->wraps[0]].state == INJ_WRAP_PENDING;
-}
+	uint64_t base = s->objects[object_of(s, jobs)].base;
+	enum inj_status status = INJ_OK;
 
-/* Facts to and from jobs; branches of all functions in one list, ascending, for the planner. */
-static struct tramp_branch *use_facts(struct inj_session *s, struct inj_job *jobs,
-				      const struct inj_facts *facts, size_t n, size_t *nbranches)
-{
-	struct tramp_branch *v = calloc(n * INJ_MAX_BRANCHES + 1, sizeof(*v));
-	uint64_t base = s->objects[object_of(s, jobs)].base, last = 0;
-
-	*nbranches = 0;
-	for (size_t i = 0; v && i < n; i++) {
+	for (size_t i = 0; i < n && status == INJ_OK; i++) {
 		const char *reason;
 
-		jobs[i].keep = facts[i].keep;
-		if (!tramp_keep_possible(&facts[i].keep, &reason))
+		measure(&jobs[i], &facts[i]);
+		if (tramp_keep_possible(&facts[i].keep, &reason))
+			status = plan_function(s, &jobs[i], base, file, &facts[i]);
+		else
 			refuse(s, &jobs[i], reason);
-		for (uint32_t k = 0; k < facts[i].nbranches; k++) {
-			const struct tramp_branch *b = &facts[i].branches[k];
-
-			/* functions that lie close together share some */
-			if (b->to < last)
-				continue;
-			last = b->to;
-			v[*nbranches].from = b->from ? base + b->from : 0;
-			v[(*nbranches)++].to = base + b->to;
-		}
 	}
-	return v;
-}
-
-static enum inj_status plan_with_facts(struct inj_session *s, struct inj_job *jobs,
-				       const struct inj_facts *facts, size_t n,
-				       const struct inj_text *text)
-{
-	size_t nbranches;
-	struct tramp_branch *branches = use_facts(s, jobs, facts, n, &nbranches);
-	enum inj_status status = branches ? INJ_OK : INJ_MEMORY;
-
-	for (size_t i = 0; i < n && status == INJ_OK; i++)
-		if (is_pending(s, &jobs[i]))
-			status = plan_function(s, &jobs[i], text, branches, nbranches);
-	free(branches);
 	return status;
 }
 
 /* @jobs: those of one object, ascending by address. */
 static enum inj_status plan_object(struct inj_session *s, struct inj_job *jobs, size_t n)
 {
-	size_t object = object_of(s, jobs);
+	struct inj_object *o = &s->objects[object_of(s, jobs)];
+	struct inj_code_source source = {
+		.path = o->path, .identity = &o->identity, .symbols = inj_object_symbols(o),
+		.cache_dir = s->opt.cache_dir, .threads = inj_processors(),
+	};
 	struct inj_facts *facts = calloc(n + 1, sizeof(*facts));
-	struct inj_text text;
+	struct inj_elf file = { 0 };
 	enum inj_status status;
 
 	if (!facts)
 		return INJ_MEMORY;
 	for (size_t i = 0; i < n; i++) {
-		measure(s, &jobs[i]);
-		facts[i].addr = jobs[i].addr - s->objects[object].base;
-		facts[i].size = jobs[i].size;
+		jobs[i].addr = s->wraps[jobs[i].wraps[0]].addr;
+		facts[i].addr = jobs[i].addr - o->base;
 	}
-	status = inj_text_read(s, jobs[0].addr, &text);
+	source.file = &file;
+	status = source.symbols ? inj_elf_open(o->path, &file) : INJ_NO_FILE;
+	if (status == INJ_OK) {
+		inj_identity_of(&file, &o->identity);
+		status = inj_analyze(&source, facts, n);
+	}
 	if (status == INJ_OK)
-		status = inj_analyze(s, object, &text, facts, n);
-	if (status == INJ_OK)
-		status = plan_with_facts(s, jobs, facts, n, &text);
+		status = plan_with_facts(s, jobs, n, &file, facts);
+	for (size_t i = 0; status == INJ_NO_FILE && i < n; i++)
+		refuse(s, &jobs[i], "the file that it is in cannot be read");
+	inj_elf_close(&file);
 	free(facts);
-	inj_text_free(&text);
-	return status;
+	return status == INJ_NO_FILE ? INJ_OK : status;
 }
 
 enum inj_status inj_plan_jobs(struct inj_session *s, struct inj_job *jobs, size_t n)

@@ -33,7 +33,8 @@
 
 /* An ELF file in the program's memory. */
 struct inj_object {
-	char *path; /* absolute, but for the program's own; "" when it is gone */
+	char *path; /* how we can open it; "" when it is gone */
+	char *file; /* absolute: where it is for the program; mostly the same */
 	char *name; /* as the dynamic linker calls it */
 	uint64_t base; /* load address minus link-time address */
 	uint64_t ld;   /* address of its dynamic section, 0 in static programs */
@@ -46,7 +47,10 @@ struct inj_object {
 	struct inj_symtab *symtab; /* NULL until needed */
 	bool unreadable;
 	struct inj_codefacts *facts; /* NULL until needed */
+	struct inj_identity identity; /* of the file whose code was read; all zero until then */
+	int fd; /* of the file that the facts are from, if memory accesses are recorded; -1: none */
 	bool mirrored;	/* has been looked at for functions to record */
+	bool published;	/* for the caller */
 };
 
 enum inj_wrap_state {
@@ -109,11 +113,12 @@ struct inj_module {
 #define INJ_MEM_SLACK 8192u /* of a memory stream's sub-buffer: what is written between two checks, and one node */
 
 struct inj_session_options {
-	const char *elf_path;	/* of the program */
+	const char *elf_path;	/* of the program; absolute */
 	bool is_static;
 	const char *interp;	/* of a dynamic program */
 	int ring_fd;		/* inherited by the program */
 	uint64_t ring_map;	/* bytes of it to map in the program */
+	int alive_fd;		/* inherited: a page that is kept mapped as long as the process lives; -1: none */
 	uint64_t nrings;	/* rings in them */
 	uint64_t npools;
 	uint64_t code_bytes;
@@ -221,6 +226,8 @@ enum inj_status inj_load_image(struct inj_session *s, struct inj_image *img, uin
 enum inj_status inj_objects_static(struct inj_session *s) INJ_CHECK;
 enum inj_status inj_objects_read(struct inj_session *s) INJ_CHECK;
 struct inj_symtab *inj_object_symbols(struct inj_object *o);
+/* Opens its file for good: it may be replaced while the program runs. */
+void inj_object_hold(struct inj_object *o);
 void inj_objects_free(struct inj_session *s);
 
 /* modules.c */

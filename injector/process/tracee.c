@@ -8,12 +8,15 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -242,16 +245,18 @@ static enum inj_status find_syscall_insn(struct inj_tracee *t)
 /* ---- start ---- */
 
 /*
- * 1. the child waits for a byte: until then it must not reach execve();
- * 2. the parent seizes it and sends the byte;
- * 3. execve(): the parent gets PTRACE_EVENT_EXEC; or it fails, and errno comes back.
+ * 1. the child lets us trace it, says so, and waits for a byte: until then it must not reach execve();
+ * 2. we seize it and send the byte;
+ * 3. execve(): we get PTRACE_EVENT_EXEC; or it fails, and errno comes back.
  */
-static void child(const struct inj_exec *exec, int go, int failed)
+static void child(const struct inj_exec *exec, pid_t tracer, int go, int failed)
 {
 	char byte;
 	int err;
 
-	if (read(go, &byte, 1) != 1)
+	if (exec->for_parent)
+		prctl(PR_SET_PTRACER, tracer);	/* Yama wants that of who is no ancestor */
+	if (write(go, "r", 1) != 1 || read(go, &byte, 1) != 1)
 		_exit(127);
 	if (exec->in_child)
 		exec->in_child(exec->arg);
@@ -264,11 +269,20 @@ static void child(const struct inj_exec *exec, int go, int failed)
 
 static enum inj_status seize(struct inj_tracee *t, int go)
 {
+	char ready;
+	int saved;
+
+	if (read(go, &ready, 1) != 1)
+		return INJ_GONE;
 	/* Until it is released it is no program yet: if we are killed, it must not run half prepared. */
-	if (ptrace(PTRACE_SEIZE, t->pid, 0, PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL) < 0)
+	if (ptrace(PTRACE_SEIZE, t->pid, 0, PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL) < 0) {
+		saved = errno;
+		if (recv(go, &ready, 1, MSG_DONTWAIT) == 0)
+			return INJ_GONE; /* killed: EPERM, too */
+		errno = saved;
 		return INJ_SYSTEM;
-	if (write(go, "g", 1) != 1)
-		return INJ_SYSTEM;
+	}
+	(void)!send(go, "g", 1, MSG_NOSIGNAL);
 	return INJ_OK;
 }
 
@@ -305,36 +319,46 @@ static enum inj_status set_up(struct inj_tracee *t)
 	return find_syscall_insn(t);
 }
 
+/* No handlers of fork() run in the child: it only executes something else. */
+static pid_t fork_child(const struct inj_exec *exec)
+{
+	return exec->for_parent ? (pid_t)syscall(SYS_clone, CLONE_PARENT | SIGCHLD, 0, NULL, NULL, 0) : fork();
+}
+
 enum inj_status inj_tracee_start(struct inj_tracee *t, const struct inj_exec *exec,
 				 bool *exec_failed)
 {
 	int go[2], failed[2];
 	enum inj_status status;
+	pid_t tracer;
 	int saved;
 
 	memset(t, 0, sizeof(*t));
 	t->target.mem = -1;
 	*exec_failed = false;
-	if (pipe2(go, O_CLOEXEC) < 0)
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, go) < 0)
 		return INJ_SYSTEM;
 	if (pipe2(failed, O_CLOEXEC | O_NONBLOCK) < 0) {
 		close(go[0]);
 		close(go[1]);
 		return INJ_SYSTEM;
 	}
-	t->pid = fork();
-	if (t->pid == 0)
-		child(exec, go[0], failed[1]);
+	tracer = getpid();
+	t->pid = fork_child(exec);
+	if (t->pid == 0) {
+		close(go[1]);
+		child(exec, tracer, go[0], failed[1]);
+	}
+	close(go[0]);
 	status = t->pid > 0 ? seize(t, go[1]) : INJ_SYSTEM;
 	if (status == INJ_OK)
 		status = reach_exec(t, failed[0], exec_failed);
 	if (status == INJ_OK)
 		status = set_up(t);
 	saved = errno;
-	for (int i = 0; i < 2; i++) {
-		close(go[i]);
-		close(failed[i]);
-	}
+	close(go[1]);
+	close(failed[0]);
+	close(failed[1]);
 	if (status != INJ_OK && t->pid > 0)
 		inj_tracee_kill(t);
 	errno = saved;
@@ -454,14 +478,22 @@ enum inj_status inj_tracee_call(struct inj_tracee *t, uint64_t function, const u
 enum inj_status inj_tracee_detach(struct inj_tracee *t)
 {
 	long ret = ptrace(PTRACE_DETACH, t->pid, 0, 0);
+	int saved = errno;
 
 	for (int i = 0; i < t->npending; i++)
 		kill(t->pid, t->pending[i]);
 	t->npending = 0;
 	inj_target_close(&t->target);
-	if (ret < 0)
-		return errno == ESRCH ? INJ_GONE : INJ_SYSTEM;
-	return INJ_OK;
+	if (ret >= 0)
+		return INJ_OK;
+	if (saved != ESRCH) {
+		errno = saved;
+		return INJ_SYSTEM;
+	}
+	/* killed: its parent hears of that when we have taken notice */
+	t->reaped = true;
+	(void)!wait_for(t->pid, &t->wait_status);
+	return INJ_GONE;
 }
 
 void inj_tracee_kill(struct inj_tracee *t)
@@ -478,4 +510,13 @@ void inj_tracee_kill(struct inj_tracee *t)
 			break;
 	}
 	t->reaped = true;
+}
+
+bool inj_tracee_is_gone(struct inj_tracee *t)
+{
+	struct user_regs_struct unused;
+
+	if (!t->reaped && inj_tracee_regs(t, &unused) == INJ_GONE)
+		inj_tracee_kill(t);
+	return t->reaped;
 }

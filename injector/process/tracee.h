@@ -36,6 +36,7 @@ struct inj_exec {
 	const sigset_t *mask; /* the signal mask that the program starts with */
 	void (*in_child)(void *arg); /* runs in the child before execve; NULL: nothing */
 	void *arg;
+	bool for_parent; /* it becomes a child of our parent, which waits for its end */
 };
 
 /*
@@ -68,6 +69,9 @@ enum inj_status inj_tracee_step(struct inj_tracee *t, int *sig, uint64_t *fault_
 
 /* Lets it go on by itself. */
 enum inj_status inj_tracee_detach(struct inj_tracee *t) INJ_CHECK;
+
+/* Has it been killed, though it stands still?  Then it has come to its end when this returns. */
+bool inj_tracee_is_gone(struct inj_tracee *t);
 
 /* Kills it and waits for its end. */
 void inj_tracee_kill(struct inj_tracee *t);

@@ -11,6 +11,7 @@
 
 #include "launcher/collect/analysis-private.h"
 #include "launcher/common/message.h"
+#include "launcher/memory/memory.h"
 #include "tracefmt/ring.h"
 #include "memtrace/compile.h"
 #include "memtrace/heap.h"
@@ -128,19 +129,27 @@ static struct analysis *make(size_t n)
 	return NULL;
 }
 
-static bool want_profile(struct analysis *a, const struct modfile_list *modules)
+static bool want_profile(struct analysis *a, const struct modfile_list *modules,
+			 const struct sonde_trace_sampled *sampled)
 {
+	struct memory_about about = memory_about(NULL, NULL);
+	struct memprofile_options o;
+
 	for (size_t i = 0; i < modules->n && !a->profiler; i++)
 		if (modules->v[i].profiles_memory)
 			a->profiler = &modules->v[i];
+	about.sampled = sampled != NULL;
+	if (sampled)
+		a->how = *sampled;
+	o = memory_profile_options(&about, false);
 	if (a->profiler) {
 		a->want_accesses = true;
-		a->profile = memprofile_new(NULL);
+		a->profile = memprofile_new(&o);
 	}
 	return !a->profiler || a->profile;
 }
 
-int analysis_new(const struct modfile_list *modules, struct analysis **out)
+int analysis_new(const struct modfile_list *modules, const struct sonde_trace_sampled *sampled, struct analysis **out)
 {
 	size_t n = 0;
 	int status = 0;
@@ -151,7 +160,7 @@ int analysis_new(const struct modfile_list *modules, struct analysis **out)
 	if (!n)
 		return 0;
 	*out = make(n);
-	if (!*out || !want_profile(*out, modules)) {
+	if (!*out || !want_profile(*out, modules, sampled)) {
 		msg_error("out of memory");
 		return EXIT_USAGE;
 	}

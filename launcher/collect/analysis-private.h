@@ -29,6 +29,7 @@ struct analysis {
 	bool want_accesses, want_counts;
 	const struct modfile *profiler; /* NULL: nobody wants a profile */
 	struct memprofile *profile;
+	struct sonde_trace_sampled how; /* the streams are sampled */
 	struct mt_code *code;
 	struct mt_server *server; /* compiles for the program's threads; NULL: none does */
 	void *shared; /* ... into this memory; NULL: there is none */
@@ -57,6 +58,7 @@ struct analysis_thread {
 	struct mt_machine *machine;
 	struct memprofile_thread *profile; /* NULL: none */
 	bool broken; /* until a chunk says all */
+	bool off; /* recording is */
 	uint64_t tsc; /* of the latest chunk */
 	uint64_t most; /* batches of a chunk */
 	struct analysis_member *members[]; /* of each module */

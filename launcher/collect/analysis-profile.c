@@ -13,13 +13,13 @@
 
 #define ROWS 30
 
-static bool print_by(struct analysis *a, const struct mt_read *read, enum memory_by by, FILE *to)
+static bool print_by(struct analysis *a, const struct memory_about *about, const struct mt_read *read, enum memory_by by,
+		     FILE *to)
 {
-	unsigned int flags = by == MEMORY_BY_FUNCTION ? 0 : MEMWHERE_LINES | MEMWHERE_LOOPS;
+	unsigned int flags = by == MEMORY_BY_FUNCTION ? 0 : MEMWHERE_LINES;
 	struct memwhere *where = memwhere_new(read, flags);
-	const struct opt_list all = { 0 };
-	struct memory_rows rows = { 0 };
-	bool done = where && memory_rows_add(&rows, a->profile, where, by, &all);
+	struct memory_rows rows = { .about = *about };
+	bool done = where && memory_rows_add(&rows, a->profile, where, by, NULL);
 
 	if (done) {
 		memory_rows_sort(&rows, "bytes");
@@ -35,12 +35,18 @@ static bool print(struct analysis *a, const char *dir, FILE *to)
 {
 	bool none, done;
 	struct mt_read *read = memtrace_read(dir, &none);
+	struct sonde_trace *trace = NULL;
+	struct memory_about about;
 
 	if (!read)
 		return none; /* nothing was instrumented, or else it has said why */
-	done = print_by(a, read, MEMORY_BY_FUNCTION, to);
+	done = sonde_trace_open(dir, &trace, NULL) == SONDE_TRACE_OK;
+	about = memory_about(trace, NULL);
+	done = done && print_by(a, &about, read, MEMORY_BY_FUNCTION, to);
 	fputc('\n', to);
-	done = done && print_by(a, read, MEMORY_BY_LOOP, to);
+	done = done && print_by(a, &about, read, MEMORY_BY_LOOP, to);
+	if (trace)
+		sonde_trace_close(trace);
 	mt_read_close(read);
 	return done;
 }

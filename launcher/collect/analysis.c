@@ -8,6 +8,7 @@
 
 #include "launcher/collect/analysis-private.h"
 #include "launcher/common/message.h"
+#include "launcher/memory/memory.h"
 #include "runtime/memory/batches.h"
 #include "tracefmt/ring.h"
 
@@ -130,6 +131,9 @@ void analysis_chunk(struct analysis_thread *t, const void *chunk, size_t bytes, 
 	if (t->broken && !says_all(&head))
 		return;
 	t->broken = false;
+	if (t->profile && t->off && says_all(&head))
+		memprofile_off(t->profile);
+	t->off = head.kind == MD_CHUNK_END && head.depth == 0;
 	if (head.kind == MD_CHUNK_END)
 		bound(t, head.tsc > t->tsc ? head.tsc - t->tsc : 0);
 	else if (t->most != UINT64_MAX)
@@ -261,10 +265,12 @@ static void tell_sums(struct analysis *a)
 	}
 }
 
-void analysis_end(struct analysis_thread *t, uint64_t *counters)
+void analysis_end(struct analysis_thread *t, const struct sonde_trace_thread_sampled *sampled, uint64_t *counters)
 {
 	if (!t)
 		return;
+	if (t->profile)
+		memory_profile_sampled(t->profile, &t->a->how, sampled);
 	tell_sums(t->a);
 	for (size_t m = 0; m < t->a->n; m++)
 		for (size_t i = 0; i < t->a->nsums; i++)

@@ -26,10 +26,10 @@ void analysis_fault(int sig);
 const void *analysis_shared(const struct analysis *a, uint64_t *bytes);
 
 /*
- * Loads those of @modules that take memory accesses.  *@out: NULL if there are none.  Returns 0, or EXIT_USAGE after a
- * message.  @modules has to live as long.
+ * Loads those of @modules that take memory accesses.  @sampled: how the streams are, NULL: they are not.  *@out: NULL if there are none.  Returns 0,
+ * or EXIT_USAGE after a message.  @modules has to live as long.
  */
-int analysis_new(const struct modfile_list *modules, struct analysis **out)
+int analysis_new(const struct modfile_list *modules, const struct sonde_trace_sampled *sampled, struct analysis **out)
 	__attribute__((warn_unused_result));
 void analysis_free(struct analysis *a);
 
@@ -77,9 +77,9 @@ void analysis_ran(struct analysis *a, uint64_t entered, uint64_t interpreted);
 
 /*
  * It has ended: after its last chunk, or an MD_CHUNK_END.  Adds its sums to those in @counters (RING_COUNTERS of them,
- * by tf_counter.id), and frees @t.
+ * by tf_counter.id), and frees @t.  @sampled: NULL: it was not.
  */
-void analysis_end(struct analysis_thread *t, uint64_t *counters);
+void analysis_end(struct analysis_thread *t, const struct sonde_trace_thread_sampled *sampled, uint64_t *counters);
 
 /* The trace in @dir is complete: has the modules print, to standard error unless @quiet, and into files in there. */
 void analysis_finish(struct analysis *a, const char *dir, bool quiet);

@@ -32,6 +32,7 @@ struct feed {
 	pid_t pid, tid; /* as it said when it began */
 	uint32_t sub; /* next to be drained */
 	uint32_t pos; /* in it: bytes drained */
+	bool begun;   /* how long its thread has waited for it is in the trace */
 	uint64_t lost;
 	uint32_t mem; /* sub-buffer of the memory stream that is next */
 	uint64_t mem_lost;
@@ -43,8 +44,11 @@ struct feed {
 	int memory; /* of its process: struct process, mem */
 };
 
+enum program_end { PROGRAM_RUNS, PROGRAM_EXITED, PROGRAM_KILLED };
+
 struct collector {
 	int fd;
+	int alive; /* a page that the program and its children keep mapped */
 	struct ring_control *control;
 	uint32_t sub_bytes, nsub, max_rings;
 	uint64_t ring_bytes;
@@ -70,6 +74,7 @@ struct collector {
 	_Atomic bool stop;
 	_Atomic uint32_t publish; /* a futex: 1 asked for, 0 done */
 	bool told_children;
+	_Atomic int ended; /* enum program_end */
 	struct collector_totals totals;
 };
 
@@ -101,11 +106,10 @@ uint32_t collector_namespace(void);
 void collector_add_process(struct collector *c, pid_t pid, uint32_t ns);
 /* Its memory, for sampler_visit(); -1: it is not a process of the program's, as far as can be known. */
 int collector_process_memory(struct collector *c, pid_t pid, uint32_t ns);
-/* Calls @finish for each process that has ended, @killed or not, but the program, whose end is reported to us. */
+/* Calls @finish for each process that has ended, @killed or not. */
 void collector_reap(struct collector *c, void (*finish)(struct collector *c, pid_t pid, bool killed));
-unsigned int collector_still_running(const struct collector *c);
-/* Is it unknown how far the last words of @pid's streams went?  @killed: the program was. */
-bool collector_no_end_of(struct collector *c, pid_t pid, bool killed);
+/* Is it unknown how far the last words of @pid's streams went? */
+bool collector_no_end_of(struct collector *c, pid_t pid);
 
 /* ---- rings (collector-rings.c) ---- */
 

@@ -142,11 +142,11 @@ struct ended {
 #define ENDED_STATUS 8u /* in mask */
 #define ENDED_ASK _IOWR(0xff, 11, struct ended)
 
-static bool status_by_pidfd(const struct process *p, int *status)
+static bool status_by_pidfd(int pidfd, int *status)
 {
 	struct ended info = { .mask = ENDED_STATUS };
 
-	if (p->pidfd < 0 || ioctl(p->pidfd, ENDED_ASK, &info) < 0 || !(info.mask & ENDED_STATUS))
+	if (pidfd < 0 || ioctl(pidfd, ENDED_ASK, &info) < 0 || !(info.mask & ENDED_STATUS))
 		return false;
 	*status = info.status;
 	return true;
@@ -165,12 +165,19 @@ static bool status_of_zombie(pid_t pid, int *status)
 	return sscanf(p, "%d", status) == 1;
 }
 
-/* A process that is not our child.  What is not known is taken for a normal end. */
+bool collector_exit_status(pid_t pid, int pidfd, int *status)
+{
+	return status_of_zombie(pid, status) || status_by_pidfd(pidfd, status);
+}
+
+/* The program's end is reported to us; of others, what is not known is taken for a normal end. */
 static bool was_killed(struct collector *c, const struct process *p)
 {
 	int status = 0;
 
-	if ((!status_of_zombie(p->pid, &status) && !status_by_pidfd(p, &status)) || !WIFSIGNALED(status))
+	if (p->pid == c->program)
+		return c->ended == PROGRAM_KILLED;
+	if (!collector_exit_status(p->pid, p->pidfd, &status) || !WIFSIGNALED(status))
 		return false;
 	collector_check(c, tf_writer_process_end(c->writer, p->pid, status));
 	return true;
@@ -181,7 +188,7 @@ void collector_reap(struct collector *c, void (*finish)(struct collector *c, pid
 	for (size_t k = 0; k < c->nprocesses; k++) {
 		struct process *p = &c->processes[k];
 
-		if (p->gone || p->pid == c->program || !has_ended(p))
+		if (p->gone || (p->pid == c->program ? c->ended == PROGRAM_RUNS : !has_ended(p)))
 			continue;
 		unlock_mail(c, p);
 		p->gone = true;
@@ -194,22 +201,9 @@ void collector_reap(struct collector *c, void (*finish)(struct collector *c, pid
 	}
 }
 
-unsigned int collector_still_running(const struct collector *c)
-{
-	unsigned int n = 0;
-
-	for (size_t i = 0; i < c->nprocesses; i++)
-		if (c->processes[i].pidfd >= 0 && c->processes[i].pid != c->program &&
-		    !has_ended(&c->processes[i]))
-			n++;
-	return n;
-}
-
 /* Of a process that still runs it is not known either. */
-bool collector_no_end_of(struct collector *c, pid_t pid, bool killed)
+bool collector_no_end_of(struct collector *c, pid_t pid)
 {
-	if (pid == c->program)
-		return killed;
 	for (size_t i = 0; i < c->nprocesses; i++)
 		if (c->processes[i].pid == pid && !c->processes[i].gone)
 			return !has_ended(&c->processes[i]) || was_killed(c, &c->processes[i]);

@@ -14,6 +14,7 @@ static void free_sub(struct collector *c, struct feed *f, struct ring_sub *sub, 
 	collector_wake(&sub->state);
 	f->sub = (f->sub + 1) % c->nsub;
 	f->pos = 0;
+	f->begun = false;
 }
 
 static void drain_sub(struct collector *c, struct feed *f, const struct ring_sub *sub, uint32_t used,
@@ -28,6 +29,10 @@ static void drain_sub(struct collector *c, struct feed *f, const struct ring_sub
 		.now_tsc = __builtin_ia32_rdtsc(),
 	};
 
+	if (!f->begun)
+		collector_check(c, tf_thread_waited(f->thread, __atomic_load_n(&sub->start_tsc, __ATOMIC_RELAXED),
+						    __atomic_load_n(&sub->waited, __ATOMIC_RELAXED)));
+	f->begun = true;
 	collector_check(c, tf_thread_drain(f->thread, &in, &f->pos));
 }
 
@@ -95,12 +100,15 @@ static void close_thread(struct collector *c, struct feed *f)
 	struct tf_thread_end end = {
 		.counters = counters, .lost = f->lost, .nested = atomic_load_explicit(&f->head->nested, memory_order_relaxed),
 	};
+	struct sonde_trace_thread_sampled sampled = sampled_thread(f->head);
 	struct tf_thread_stats stats;
 	char comm[32];
 
+	if (c->sampler.burst)
+		end.sampled = &sampled;
 	memcpy(counters, (const uint8_t *)f->head + RING_COUNTERS_OFFSET, sizeof(counters));
 	memcpy(c->counts, (const uint8_t *)f->head + collector_counts_offset(c), c->functions * sizeof(*c->counts));
-	analysis_end(f->analysis, counters);
+	analysis_end(f->analysis, end.sampled, counters);
 	f->analysis = NULL;
 	note_sampled(c, f);
 	tf_thread_stats(f->thread, &stats);
@@ -133,6 +141,7 @@ void collector_finish_feed(struct collector *c, struct feed *f, bool killed)
 	madvise((char *)f->head + RING_PAGE, c->ring_bytes - RING_PAGE, MADV_REMOVE);
 	memset(rest, 0, RING_PAGE - sizeof(*state));
 	f->sub = f->pos = 0;
+	f->begun = false;
 	f->lost = 0;
 	f->sampled = (struct sampled){ 0 };
 	atomic_store_explicit(state, RING_FREE, memory_order_release);

@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/futex.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,7 +43,9 @@ static int share(struct collector *c, bool drop)
 	struct ring_control *control;
 
 	c->fd = inj_memfd("sonde-rings", collector_bytes(c, c->max_rings));
-	if (c->fd < 0)
+	c->alive = memfd_create("sonde-alive", MFD_ALLOW_SEALING);
+	if (c->fd < 0 || c->alive < 0 || ftruncate(c->alive, RING_PAGE) < 0 ||
+	    fcntl(c->alive, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) < 0)
 		return -1;
 	control = mmap(NULL, RING_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, c->fd, 0);
 	if (control == MAP_FAILED)
@@ -67,7 +70,7 @@ static int share(struct collector *c, bool drop)
 	return hold_mutex(control);
 }
 
-struct collector *collector_new(const struct collector_geometry *g, int *fd)
+struct collector *collector_new(const struct collector_geometry *g, int *fd, int *alive)
 {
 	struct collector *c = calloc(1, sizeof(*c));
 	uint64_t sub = (g->ring_bytes / SUBS + COLLECTOR_PAGE - 1) / COLLECTOR_PAGE * COLLECTOR_PAGE;
@@ -90,6 +93,7 @@ struct collector *collector_new(const struct collector_geometry *g, int *fd)
 	if (!c->feeds || !c->chunk || !c->counts || share(c, g->drop) < 0)
 		goto failed;
 	*fd = c->fd;
+	*alive = c->alive;
 	return c;
 failed:
 	msg_error("cannot make the shared memory for events: %s", strerror(errno));
@@ -116,6 +120,8 @@ void collector_free(struct collector *c)
 	}
 	if (c->fd > 0)
 		close(c->fd);
+	if (c->alive > 0)
+		close(c->alive);
 	for (size_t i = 0; i < c->nprocesses; i++)
 		if (c->processes[i].pidfd >= 0)
 			close(c->processes[i].pidfd);
@@ -198,11 +204,20 @@ static void sleep_until_rung(struct collector *c, uint32_t bell, int64_t ns)
 	atomic_store(&c->control->sleeping, 0);
 }
 
+/* What is not full yet is written, too, and who has ended is done with. */
+static void look_at_all(struct collector *c)
+{
+	drain_all(c, true);
+	collector_reap(c, collector_finish_process);
+	flush_all(c);
+}
+
 static void serve_publish(struct collector *c)
 {
 	if (!c->publish)
 		return;
 	collector_tell(c);
+	look_at_all(c);
 	c->publish = 0;
 	collector_wake(&c->publish);
 }
@@ -268,9 +283,7 @@ static void *run(void *arg)
 		soon = switch_all(c);
 		left = next_tick - collector_now_ns();
 		if (left <= 0) {
-			drain_all(c, true);
-			collector_reap(c, collector_finish_process);
-			flush_all(c);
+			look_at_all(c);
 			next_tick = collector_now_ns() + TICK_NS;
 		} else if (!any) {
 			sleep_until_rung(c, bell, soon < left ? soon : left);
@@ -311,7 +324,22 @@ int collector_start(struct collector *c, struct tf_writer *w, struct inj_session
 	return 0;
 }
 
-void collector_finish(struct collector *c, bool killed, struct collector_totals *totals)
+void collector_program_ended(struct collector *c, bool killed)
+{
+	c->ended = killed ? PROGRAM_KILLED : PROGRAM_EXITED;
+	collector_publish(c);
+}
+
+/*
+ * A mapping is inherited by fork() and gone with the process, and with what it executes, whoever closes descriptors.  Nobody
+ * tells us of that, but a memfd can be sealed against writing only when nobody has it mapped for that (fcntl(2), EBUSY).
+ */
+bool collector_is_needed(const struct collector *c)
+{
+	return fcntl(c->alive, F_ADD_SEALS, F_SEAL_WRITE) < 0 && errno == EBUSY;
+}
+
+void collector_finish(struct collector *c, struct collector_totals *totals)
 {
 	uint32_t n;
 
@@ -320,14 +348,13 @@ void collector_finish(struct collector *c, bool killed, struct collector_totals 
 	if (c->started)
 		pthread_join(c->thread, NULL);
 	drain_all(c, false);
-	c->totals.running = collector_still_running(c);
 	n = collector_rings(c);
 	for (uint32_t i = 0; i < n; i++) {
 		struct feed *f = &c->feeds[i];
 
 		visit_ring(c, i, false);
 		if (f->thread)
-			collector_finish_feed(c, f, collector_no_end_of(c, f->pid, killed));
+			collector_finish_feed(c, f, collector_no_end_of(c, f->pid));
 	}
 	c->totals.lost += atomic_load(&c->control->lost);
 	c->totals.lost_threads = atomic_load(&c->control->lost_threads);

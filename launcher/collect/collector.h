@@ -29,10 +29,11 @@ struct collector_geometry {
 };
 
 /*
- * Creates the shared memory (a memfd that children inherit; *fd).  From here on the
- * program can see that there is a collector.  Returns NULL after a message.
+ * Creates the shared memory (a memfd that children inherit; *fd), and a page that every process with recorded code
+ * keeps mapped (*alive, inherited, too).  From here on the program can see that there is a collector.  Returns NULL
+ * after a message.
  */
-struct collector *collector_new(const struct collector_geometry *g, int *fd);
+struct collector *collector_new(const struct collector_geometry *g, int *fd, int *alive);
 
 /* Bytes from the start of the memfd that hold its first @n rings. */
 uint64_t collector_bytes(const struct collector *c, uint32_t n);
@@ -68,14 +69,19 @@ struct collector_totals {
 	uint64_t memory_lost;	/* chunks of them that were not recorded */
 	struct sampled_sums sampled; /* of memory streams */
 	unsigned int threads;
-	unsigned int running;	/* processes that were still there at the end */
 };
 
-/*
- * The program has ended, by itself or (@killed) by a signal: takes all that is left, closes all threads' files, ends
- * the thread.
- */
-void collector_finish(struct collector *c, bool killed, struct collector_totals *totals);
+/* The program has ended, by itself or (@killed) by a signal.  Returns when all that was recorded so far is on disk. */
+void collector_program_ended(struct collector *c, bool killed);
+
+/* How a process ended, which need not be our child; false: that is not known (once it is waited for, before Linux 6.15). */
+bool collector_exit_status(pid_t pid, int pidfd, int *status);
+
+/* Is any process left that may record: a child of the program's, a child of that? */
+bool collector_is_needed(const struct collector *c);
+
+/* Nobody records any more: takes all that is left, closes all threads' files, ends the thread. */
+void collector_finish(struct collector *c, struct collector_totals *totals);
 
 void collector_free(struct collector *c);
 

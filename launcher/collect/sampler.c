@@ -59,6 +59,18 @@ static double open_ticks(const struct ring_sample *r, uint64_t first, uint32_t p
 	return r->phase == phase && now > r->began && r->began > first ? (double)(now - r->began) : 0;
 }
 
+struct sonde_trace_thread_sampled sampled_thread(const struct ring_head *head)
+{
+	struct ring_sample r;
+	struct sonde_trace_thread_sampled t;
+
+	memcpy(&r, (const void *)&head->sample, sizeof(r));
+	t = (struct sonde_trace_thread_sampled){ .bursts = r.bursts, .on_units = r.on_units, .all_units = r.on_units };
+	if (r.off_units <= UINT64_MAX - t.all_units)
+		t.all_units += r.off_units;
+	return t;
+}
+
 void sampled_add(struct sampled_sums *to, const struct sampler *s, const struct ring_head *head, uint64_t now)
 {
 	uint64_t first = __atomic_load_n(&head->first_tsc, __ATOMIC_RELAXED);

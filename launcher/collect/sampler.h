@@ -37,6 +37,9 @@ struct sampled_sums {
 	double cost, plain;	/* ns of CPU time, in bursts and between them */
 };
 
+/* A thread's own. */
+struct sonde_trace_thread_sampled sampled_thread(const struct ring_head *head);
+
 /* A thread's, until @now. */
 void sampled_add(struct sampled_sums *to, const struct sampler *s, const struct ring_head *head, uint64_t now);
 

@@ -71,3 +71,16 @@ int files_is_empty_folder(const char *path)
 	closedir(dir);
 	return empty;
 }
+
+char *files_absolute(const char *path)
+{
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	char *folder = slash ? strndup(path, (size_t)(slash + 1 - path)) : strdup("."), *real, *absolute = NULL;
+
+	real = folder ? realpath(folder, NULL) : NULL;
+	if (real && asprintf(&absolute, "%s/%s", strcmp(real, "/") == 0 ? "" : real, name) < 0)
+		absolute = NULL;
+	free(folder);
+	free(real);
+	return absolute;
+}

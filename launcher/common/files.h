@@ -15,4 +15,10 @@ bool files_remove_tree(const char *path) __attribute__((warn_unused_result));
 /* 1: no entries, 0: some, -1: errno (ENOTDIR, ENOENT, ...). */
 int files_is_empty_folder(const char *path);
 
+/*
+ * The absolute path: of the file's folder without symbolic links, and the file's own name as it is.  malloc'ed; NULL: there
+ * is no such folder, or no memory.
+ */
+char *files_absolute(const char *path) __attribute__((warn_unused_result));
+
 #endif

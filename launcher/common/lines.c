@@ -4,9 +4,11 @@
 #include <dwarf.h>
 #include <elfutils/libdw.h>
 #include <elfutils/libdwfl.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/search.h"
 
@@ -24,6 +26,8 @@ struct lines {
 	struct row *rows; /* by address; made when it is first asked for */
 	size_t nrows;
 	bool rows_read;
+	bool (*want)(void *arg, uint64_t lo, uint64_t hi); /* NULL: all */
+	void *arg;
 };
 
 static const Dwfl_Callbacks callbacks = {
@@ -36,12 +40,14 @@ static const Dwfl_Callbacks callbacks = {
  * libdwfl lays the file out at some address of its own; main_bias is how far from its link-time one, the
  * DWARF's bias the same for the debug file. They differ only if the file was prelinked after it was split.
  */
-static bool open_dwarf(struct lines *l, const char *path)
+static bool open_dwarf(struct lines *l, const char *path, int fd)
 {
 	GElf_Addr dwarf_bias = 0, main_bias = 0;
 
 	dwfl_report_begin(l->dwfl);
-	Dwfl_Module *module = dwfl_report_offline(l->dwfl, "", path, -1);
+	Dwfl_Module *module = dwfl_report_offline(l->dwfl, "", path, fd);
+	if (!module && fd >= 0)
+		close(fd);
 	if (dwfl_report_end(l->dwfl, NULL, NULL) != 0 || !module)
 		return false;
 	l->dwarf = dwfl_module_getdwarf(module, &dwarf_bias);
@@ -51,17 +57,37 @@ static bool open_dwarf(struct lines *l, const char *path)
 	return true;
 }
 
-struct lines *lines_open(const char *path)
+/* @fd: -1, or ours from now on. */
+static struct lines *open_lines(const char *path, int fd)
 {
 	struct lines *l = calloc(1, sizeof(*l));
 
-	if (!l)
-		return NULL;
-	l->dwfl = dwfl_begin(&callbacks);
-	if (l->dwfl && open_dwarf(l, path))
+	if (l)
+		l->dwfl = dwfl_begin(&callbacks);
+	if (l && l->dwfl && open_dwarf(l, path, fd))
 		return l;
+	if (fd >= 0 && (!l || !l->dwfl))
+		close(fd);
 	lines_close(l);
 	return NULL;
+}
+
+struct lines *lines_open(const char *path)
+{
+	return open_lines(path, -1);
+}
+
+struct lines *lines_open_fd(const char *path, int fd)
+{
+	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+
+	return copy < 0 ? NULL : open_lines(path, copy);
+}
+
+void lines_restrict(struct lines *l, bool (*want)(void *arg, uint64_t lo, uint64_t hi), void *arg)
+{
+	l->want = want;
+	l->arg = arg;
 }
 
 void lines_close(struct lines *l)
@@ -235,6 +261,21 @@ static int by_addr(const void *a, const void *b)
 	return x->order < y->order ? -1 : x->order > y->order;
 }
 
+/* One that does not say where its code is may have any. */
+static bool is_wanted(struct lines *l, Dwarf_Die *unit)
+{
+	Dwarf_Addr base, lo, hi;
+	ptrdiff_t at = 0;
+	bool any = false;
+
+	while (l->want && (at = dwarf_ranges(unit, at, &base, &lo, &hi)) > 0) {
+		any |= hi > lo;
+		if (l->want(l->arg, lo + l->bias, hi + l->bias))
+			return true;
+	}
+	return !any;
+}
+
 /* Not by .debug_aranges: not every compiler writes it. */
 static void read_rows(struct lines *l)
 {
@@ -247,7 +288,7 @@ static void read_rows(struct lines *l)
 		Dwarf_Lines *rows;
 		size_t n;
 
-		if (dwarf_getsrclines(&unit, &rows, &n) != 0)
+		if (!is_wanted(l, &unit) || dwarf_getsrclines(&unit, &rows, &n) != 0)
 			continue;
 		for (size_t i = 0; i < n; i++) {
 			if (!add_row(l, &room, dwarf_onesrcline(rows, i)))

@@ -14,6 +14,8 @@ struct lines;
 
 /* NULL: no line numbers (or no such file, no memory). */
 struct lines *lines_open(const char *path);
+/* Of the file that is open as @fd, which stays the caller's; it was at @path. */
+struct lines *lines_open_fd(const char *path, int fd);
 void lines_close(struct lines *lines);
 
 enum lines_found { LINES_NO_FILE, LINES_NO_CODE, LINES_FOUND };
@@ -24,6 +26,12 @@ enum lines_found { LINES_NO_FILE, LINES_NO_CODE, LINES_FOUND };
  */
 enum lines_found lines_find(struct lines *lines, const char *file, unsigned int line, uint64_t **addrs,
 			    size_t *n);
+
+/*
+ * Before lines_at(), which reads all lines at first: of other units than those with code for which @want returns true there
+ * are none.
+ */
+void lines_restrict(struct lines *lines, bool (*want)(void *arg, uint64_t lo, uint64_t hi), void *arg);
 
 /* Where the code at @addr comes from: file as the compiler noted it, or NULL. Owned by @lines. */
 const char *lines_at(struct lines *lines, uint64_t addr, int *line);

@@ -24,7 +24,7 @@ void opt_list_free(struct opt_list *list)
 	*list = (struct opt_list){ 0 };
 }
 
-static bool list_append(struct opt_list *list, const char *value)
+bool opt_list_append(struct opt_list *list, const char *value)
 {
 	const char **v = reallocarray(list->v, list->n + 1, sizeof(*v));
 
@@ -233,7 +233,7 @@ static int store(const struct opt_command *cmd, const struct opt *o, const char 
 		return 0;
 	case OPT_LIST:
 	case OPT_LIST_OR:
-		if (list_append(at, value ? value : o->choices))
+		if (opt_list_append(at, value ? value : o->choices))
 			return 0;
 		msg_error("out of memory");
 		return EXIT_USAGE;
@@ -336,7 +336,8 @@ void opt_print_help(const struct opt_command *cmd)
 {
 	printf("Usage: sonde %s %s\n%s\n\nOptions:\n", cmd->name, cmd->usage, cmd->summary);
 	for (const struct opt *o = cmd->opts; o->type; o++)
-		print_option(o);
+		if (o->help)
+			print_option(o);
 	if (cmd->details)
 		printf("\n%s", cmd->details);
 	if (cmd->examples)

@@ -47,12 +47,14 @@ struct opt_list {
 	size_t n;
 };
 void opt_list_free(struct opt_list *list);
+/* False: no memory. */
+bool opt_list_append(struct opt_list *list, const char *value);
 
 struct opt {
 	char letter;		/* 0: none */
 	const char *name;	/* long name, without dashes; NULL: none */
 	const char *arg;	/* what it takes, for the help; NULL: nothing */
-	const char *help;
+	const char *help;	/* NULL: another spelling of an option, for old scripts; not shown */
 	enum opt_type type;
 	size_t offset;		/* of the member in the caller's struct */
 	const char *choices;	/* OPT_CHOICE: "one\0two\0"; OPT_LIST_OR: what --name alone means */
@@ -90,15 +92,24 @@ int opt_usage_error(const struct opt_command *cmd, const char *fmt, ...)
 
 void opt_print_help(const struct opt_command *cmd);
 
-/* Which functions; see launcher/record/select.h for what the values mean. */
+struct sonde_trace;
+/* Which functions; see launcher/select/select.h for what the values mean. */
 struct select_options {
-	const char *option;	   /* what said so; NULL: -F */
+	const char *option;	   /* what said so; NULL: -F; "": an operand */
+	const struct sonde_trace *trace; /* of its functions; NULL: of those of files */
 	struct opt_list functions; /* each may be a list separated by commas */
 	struct opt_list excluded;  /* -N; likewise */
 	struct opt_list libs;	   /* --libs; shell patterns for file names */
 	uint64_t min_size;	   /* --min-size: smaller functions are left alone */
 };
 void select_options_free(struct select_options *o);
+
+/* -F and -N of verbs that read a trace, into member @sel; @only and @without: help for each. */
+#define OPT_TRACED_FUNCTIONS(type, sel, only)                                                               \
+	{ 'F', "functions", "PATTERN", only, OPT_LIST, offsetof(type, sel.functions), NULL },               \
+	{ 'f', NULL, "PATTERN", NULL, OPT_LIST, offsetof(type, sel.functions), NULL }
+#define OPT_TRACED_NO_FUNCTIONS(type, sel, without)                                                         \
+	{ 'N', "no-functions", "PATTERN", without, OPT_LIST, offsetof(type, sel.excluded), NULL }
 
 /* --sample, --overhead */
 struct sample_times {

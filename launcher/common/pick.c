@@ -3,12 +3,11 @@
 #include "launcher/common/message.h"
 
 #include <errno.h>
-#include <fnmatch.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdio_ext.h>
-#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static bool thread_named(const struct sonde_trace_thread *thread, const char *name)
@@ -54,50 +53,24 @@ int pick_check(struct pick *p)
 	return EXIT_USAGE;
 }
 
-/* Without its parameters "ns::f(int)" is called "ns::f". */
-static bool matches(const char *pattern, const struct sonde_trace_function *f)
+#define DEFAULT_DIR "sonde.data"
+
+void pick_no_trace(const char *dir, const char *why)
 {
-	const char *paren = strchr(f->demangled, '(');
-	char *stem;
-	bool found;
+	struct stat st;
 
-	if (!fnmatch(pattern, f->name, 0) || !fnmatch(pattern, f->demangled, 0))
-		return true;
-	if (!paren || paren == f->demangled || strchr(pattern, '('))
-		return false;
-	stem = strndup(f->demangled, (size_t)(paren - f->demangled));
-	found = stem && !fnmatch(pattern, stem, 0);
-	free(stem);
-	return found;
-}
-
-static bool matches_any(const struct opt_list *patterns, const struct sonde_trace_function *f)
-{
-	for (size_t i = 0; i < patterns->n; i++)
-		if (matches(patterns->v[i], f))
-			return true;
-	return false;
-}
-
-int pick_functions(const struct sonde_trace *trace, const struct opt_list *patterns, bool **out)
-{
-	size_t n = sonde_trace_functions(trace), found = 0;
-
-	*out = NULL;
-	if (!patterns->n)
-		return 0;
-	*out = calloc(n + 1, sizeof **out);
-	if (!*out) {
-		msg_error("no memory");
-		return EXIT_USAGE;
-	}
-	for (size_t i = 0; i < n; i++) {
-		(*out)[i] = matches_any(patterns, sonde_trace_function(trace, i));
-		found += (*out)[i];
-	}
-	if (!found)
-		msg_error("no function in this trace matches '%s'", patterns->v[0]);
-	return found ? 0 : EXIT_USAGE;
+	if (stat(dir, &st) == 0 && S_ISREG(st.st_mode) && (st.st_mode & 0111))
+		msg_error("%s: a program, not a trace; `sonde -F '*' %s' records one of it", dir, dir);
+	else if (stat(dir, &st) == 0 && !S_ISDIR(st.st_mode))
+		msg_error("%s: not a trace, which is a folder", dir);
+	else if (stat(dir, &st) == 0)
+		msg_error("%s", why);
+	else if (strcmp(dir, DEFAULT_DIR) == 0)
+		msg_error("%s: no such trace; `sonde -F '*' PROGRAM' records one", dir);
+	else if (!strchr(dir, '/') && access(DEFAULT_DIR, F_OK) == 0)
+		msg_error("%s: no such trace; if it is a function of " DEFAULT_DIR ": -F %s", dir, dir);
+	else
+		msg_error("%s: no such trace", dir);
 }
 
 int pick_open(const char *dir, struct sonde_trace **out)
@@ -107,13 +80,18 @@ int pick_open(const char *dir, struct sonde_trace **out)
 	size_t bad;
 
 	if (sonde_trace_open(dir, out, &why)) {
-		msg_error("%s", why.text);
+		pick_no_trace(dir, why.text);
 		return EXIT_USAGE;
 	}
 	bad = sonde_trace_bad_ranks(*out, &text);
 	if (bad)
 		msg_warn("%zu rank%s left out: %s", bad, bad > 1 ? "s" : "", text);
 	return 0;
+}
+
+void pick_tail_calls(struct sonde_trace_iter *iter, const char *tail_calls)
+{
+	sonde_trace_tail_calls(iter, !tail_calls || strcmp(tail_calls, "jump") != 0);
 }
 
 int pick_read_error(enum sonde_trace_status status)

@@ -12,12 +12,21 @@
 #define PICK_ANY_RANK UINT64_MAX
 #define PICK_NO_END UINT64_MAX
 
+/* A row of the table of options: enters by a jump. */
+#define PICK_TAIL_CALLS(offset)                                                                     \
+	{ 0, "tail-calls", "HOW", "call: open until what they jump to returns (default); jump: over by then", \
+	  OPT_CHOICE, offset, "call\0jump\0" }
+
 struct pick {
 	const struct sonde_trace *trace;
 	struct opt_list threads; /* "TID" or "PID.TID"; none: all */
 	uint64_t rank;		 /* or PICK_ANY_RANK */
 	uint64_t from, to;	 /* ns since the start of the trace; or 0 and PICK_NO_END */
+	const char *tail_calls;	 /* --tail-calls, or NULL */
 };
+
+/* To be called before the first event. */
+void pick_tail_calls(struct sonde_trace_iter *iter, const char *tail_calls);
 
 /* Is the thread one of those asked for?  @pick: a struct pick. */
 bool pick_thread(const struct sonde_trace_thread *thread, void *pick);
@@ -26,12 +35,10 @@ bool pick_thread(const struct sonde_trace_thread *thread, void *pick);
 int pick_check(struct pick *p) __attribute__((warn_unused_result));
 
 /*
- * By index of the trace's functions: does it match one of the shell patterns, by its name or the
- * demangled one, with or without parameters?  *@out is NULL if there are no patterns; to be freed.
- * Returns 0, or EXIT_USAGE after a message: none matches.
+ * Says why there is no trace at @dir; @why: what the library says.  Somebody may have given a program, or
+ * a function in its place.
  */
-int pick_functions(const struct sonde_trace *trace, const struct opt_list *patterns, bool **out)
-	__attribute__((warn_unused_result));
+void pick_no_trace(const char *dir, const char *why);
 
 /* Opens the trace.  Returns 0, or EXIT_USAGE after a message. Ranks left out are warned of. */
 int pick_open(const char *dir, struct sonde_trace **out) __attribute__((warn_unused_result));

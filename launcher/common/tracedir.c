@@ -413,6 +413,18 @@ bool tracedir_is_gone(const struct tracedir *td)
 	return td->lock_fd >= 0 && fstat(td->lock_fd, &st) == 0 && st.st_nlink == 0;
 }
 
+bool tracedir_is_recorded(const char *dir)
+{
+	char *marker = path_in(dir, MARKER);
+	int fd = marker ? open(marker, O_RDWR | O_CLOEXEC) : -1;
+	bool recorded = fd >= 0 && !try_lock(fd, LOCK_EX);
+
+	free(marker);
+	if (fd >= 0)
+		close(fd);
+	return recorded;
+}
+
 void tracedir_close(struct tracedir *td)
 {
 	if (td->lock_fd >= 0)

@@ -36,6 +36,9 @@ void tracedir_abandon(struct tracedir *td);
 /* Somebody has deleted it meanwhile, as far as locks tell. */
 bool tracedir_is_gone(const struct tracedir *td);
 
+/* Is somebody recording there?  False where the file system has no locks. */
+bool tracedir_is_recorded(const char *dir);
+
 /* Recording is over: gives up the lock and frees. */
 void tracedir_close(struct tracedir *td);
 

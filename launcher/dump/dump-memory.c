@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "launcher/dump/dump-memory.h"
 #include "launcher/common/message.h"
+#include "launcher/common/sampled.h"
+#include "launcher/select/traced.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -66,7 +68,7 @@ static struct memplace *place_of(struct dump_memory *d, uint64_t insn)
 		return NULL;
 	}
 	if (!place->asked)
-		place->hidden = !memwhere_matches(place, d->o->functions);
+		place->hidden = !memwhere_matches(place, d->select);
 	place->asked = true;
 	d->any |= !place->hidden;
 	return place;
@@ -118,13 +120,13 @@ static int dump_thread(void *arg, const struct memtrace_thread *chosen)
 	return status;
 }
 
-static int begin_rank(void *arg, struct mt_read *read, int rank)
+static int begin_rank(void *arg, struct mt_read *read, const struct sonde_trace_rank *rank)
 {
 	struct dump_memory *d = arg;
 	unsigned int flags = (d->o->lines ? MEMWHERE_LINES : 0) | (d->o->mangled ? MEMWHERE_MANGLED : 0);
 
 	(void)rank;
-	if (!d->format->places && !d->o->functions->n)
+	if (!d->format->places && !d->select)
 		return 0;
 	d->where = memwhere_new(read, flags);
 	if (!d->where)
@@ -167,7 +169,7 @@ static int choose_output(struct dump_memory *d, size_t threads)
 	return EXIT_USAGE;
 }
 
-static int dump_all(struct dump_memory *d, const struct memtrace *t)
+static int dump_all(struct dump_memory *d, const char *dir, const struct memtrace *t)
 {
 	const struct memtrace_visitor visitor = {
 		.begin = begin_rank, .thread = dump_thread, .end = end_rank, .arg = d,
@@ -177,9 +179,9 @@ static int dump_all(struct dump_memory *d, const struct memtrace *t)
 	if (status)
 		return status;
 	status = memtrace_visit(t, &visitor);
-	if (!status && d->o->functions->n && !d->any)
-		msg_error("no function that accessed memory matches '%s'", d->o->functions->v[0]);
-	if (!status && (d->damage || (d->o->functions->n && !d->any)))
+	if (!status)
+		status = traced_check(d->select, dir, d->any);
+	if (!status && d->damage)
 		status = EXIT_USAGE;
 	closed = close_file(d);
 	return status ? status : closed;
@@ -189,20 +191,25 @@ int dump_memory(const char *dir, const struct dump_memory_options *o)
 {
 	struct memtrace t;
 	struct dump_memory *d;
-	int status = memtrace_open(dir, o->pick, &t);
+	int status = memtrace_open(dir, o->pick, NULL, &t);
 
 	if (status)
 		return status;
+	sampled_tell(t.trace);
 	d = calloc(1, sizeof(*d));
 	if (d) {
 		d->o = o;
 		d->format = dump_memory_format(o->format);
-		status = dump_all(d, &t);
+		status = traced_select(t.trace, o->select, &d->select);
+		if (!status)
+			status = dump_all(d, dir, &t);
 		pick_forgive_closed_pipe();
 	} else {
 		msg_error("no memory");
 		status = EXIT_USAGE;
 	}
+	if (d)
+		select_free(d->select);
 	free(d);
 	memtrace_close(&t);
 	return status;

@@ -18,7 +18,7 @@
 struct dump_memory_options {
 	const char *format;		/* one of the above; NULL: text */
 	const char *output;		/* file or folder; NULL: standard output */
-	const struct opt_list *functions;
+	const struct select_options *select;
 	struct pick *pick;
 	bool lines, mangled;
 };
@@ -35,6 +35,7 @@ struct dump_memory {
 	const struct dump_memory_format *format;
 	struct memwhere *where;		/* NULL: the format needs none, nor do the options */
 	FILE *out;
+	struct select *select;		/* NULL: all functions */
 	uint64_t damage;
 	bool any;			/* instruction of a function that matches */
 	bool failed;			/* out of memory; else ferror(out) tells */

@@ -2,9 +2,12 @@
 /* `sonde dump`: which events, in which order; a line for each. */
 #include "launcher/dump/dump.h"
 #include "launcher/dump/dump-memory.h"
+#include "launcher/common/holds.h"
 #include "launcher/common/message.h"
 #include "launcher/common/options.h"
 #include "launcher/common/pick.h"
+#include "launcher/common/sampled.h"
+#include "launcher/select/traced.h"
 #include "launcher/verbs.h"
 
 #include <stdio.h>
@@ -14,17 +17,17 @@
 struct dump_options {
 	bool json, flat, mangled, by_thread, memory, lines;
 	const char *format, *output;
-	struct opt_list functions;
+	struct select_options select;
 	struct pick pick;
 };
 
 static const struct opt dump_opts[] = {
 	{ 't', "thread", "[PID.]TID", "only this thread; may be repeated", OPT_LIST,
 	  offsetof(struct dump_options, pick.threads), NULL },
-	{ 0, "rank", "N", "only the threads of MPI rank N", OPT_COUNT,
+	{ 'r', "rank", "N", "only the threads of MPI rank N", OPT_COUNT,
 	  offsetof(struct dump_options, pick.rank), NULL },
-	{ 'f', "function", "PATTERN", "only functions that match; may be repeated", OPT_LIST,
-	  offsetof(struct dump_options, functions), NULL },
+	OPT_TRACED_FUNCTIONS(struct dump_options, select, "only these functions: 'solve*', /regex/, NAME@LIB"),
+	OPT_TRACED_NO_FUNCTIONS(struct dump_options, select, "but not these"),
 	{ 0, "from", "TIME", "only events from then on, since the start: 2s, 300ms, 1.5s", OPT_TIME,
 	  offsetof(struct dump_options, pick.from), NULL },
 	{ 0, "to", "TIME", "only events up to then", OPT_TIME,
@@ -44,6 +47,7 @@ static const struct opt dump_opts[] = {
 	  offsetof(struct dump_options, output), NULL },
 	{ 0, "json", NULL, "JSON, one object a line", OPT_FLAG, offsetof(struct dump_options, json),
 	  NULL },
+	PICK_TAIL_CALLS(offsetof(struct dump_options, pick.tail_calls)),
 	OPT_HELP,
 	OPT_END,
 };
@@ -55,13 +59,13 @@ static const struct opt_command dump_command = {
 	.opts = dump_opts,
 	.details = "Columns: seconds since the start, thread (rank:pid.tid), what happened, function,\n"
 		   "fields. \"unwound\" is a function that was left by longjmp() or an exception; its time\n"
-		   "is when that was first seen. PATTERNs are shell patterns.\n"
+		   "is when that was first seen. For PATTERNs see sonde(1).\n"
 		   "With --mem: thread, load, store, modify or prefetch, bytes, address, \"stack\" for push,\n"
 		   "pop, call and ret, instruction (function and offset); one thread after the other.\n",
 	.examples = "sonde dump | less\teverything\n"
-		    "sonde dump -f 'MPI_*' --rank 3\twhat one rank did with MPI\n"
+		    "sonde dump -F 'MPI_*' -r 3\twhat one rank did with MPI\n"
 		    "sonde dump --from 1.2s --to 1.3s\ta tenth of a second\n"
-		    "sonde dump --mem --lines -f 'mat*'\tmemory accesses of some functions\n"
+		    "sonde dump --mem --lines -F 'mat*'\tmemory accesses of some functions\n"
 		    "sonde dump --json | jq -c 'select(.type == \"enter\")'\tfor other programs\n",
 };
 
@@ -104,6 +108,7 @@ static int print_all(struct dump *d, struct sonde_trace_iter *iter)
 	const struct sonde_trace_event *event;
 	enum sonde_trace_status status = SONDE_TRACE_OK;
 
+	pick_tail_calls(iter, d->o->pick.tail_calls);
 	if (d->o->pick.from)
 		status = sonde_trace_seek(iter, d->o->pick.from);
 	while (!status && !(status = sonde_trace_next(iter, &event))) {
@@ -152,15 +157,16 @@ static int dump_merged(struct dump *d)
 	return finish(d, status, iter);
 }
 
-static int dump(struct dump *d)
+static int dump(struct dump *d, const char *dir)
 {
 	const struct sonde_trace *trace = d->trace;
-	int result = pick_functions(trace, &d->o->functions, &d->function);
+	int result = traced_functions(trace, dir, &d->o->select, &d->function);
 
 	if (!result)
 		result = pick_check(&d->o->pick);
 	if (result)
 		return result;
+	holds_warn_no_calls(trace, dir);
 	d->style = (struct dump_style){ .flat = d->o->flat, .mangled = d->o->mangled };
 	for (size_t i = 0; i < sonde_trace_ranks(trace); i++)
 		d->style.ranks |= sonde_trace_rank(trace, i)->rank >= 0;
@@ -176,7 +182,8 @@ static int open_and_dump(struct dump_options *o, const char *dir)
 	if (result)
 		return result;
 	d.trace = o->pick.trace = trace;
-	result = dump(&d);
+	sampled_tell(trace);
+	result = dump(&d, dir);
 	pick_forgive_closed_pipe();
 	free(d.function);
 	tf_buf_free(&d.line);
@@ -205,7 +212,7 @@ static int dump_accesses(struct dump_options *o, const char *dir)
 	const struct dump_memory_options m = {
 		.format = o->json ? "json" : o->format,
 		.output = o->output,
-		.functions = &o->functions,
+		.select = &o->select,
 		.pick = &o->pick,
 		.lines = o->lines,
 		.mangled = o->mangled,
@@ -229,6 +236,6 @@ int verb_dump(int argc, char **argv)
 	if (first >= 0 && !result)
 		result = o.memory ? dump_accesses(&o, dir) : open_and_dump(&o, dir);
 	opt_list_free(&o.pick.threads);
-	opt_list_free(&o.functions);
+	select_options_free(&o.select);
 	return result;
 }

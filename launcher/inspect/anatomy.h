@@ -8,7 +8,7 @@
 
 #include "injector/image/facts.h"
 #include "injector/image/symbols.h"
-#include "launcher/record/select.h"
+#include "launcher/select/select.h"
 #include "trampolines/flow/flow.h"
 #include "trampolines/mirror/mirror.h"
 

@@ -6,8 +6,8 @@
 #include "launcher/inspect/disasm.h"
 #include "launcher/common/message.h"
 #include "launcher/common/options.h"
-#include "launcher/record/program.h"
-#include "launcher/record/select.h"
+#include "launcher/common/program.h"
+#include "launcher/select/select.h"
 #include "launcher/verbs.h"
 
 #include <inttypes.h>
@@ -34,10 +34,10 @@ static const struct opt disasm_opts[] = {
 
 static const struct opt_command disasm_command = {
 	.name = "disasm",
-	.usage = "[OPTION]... PROGRAM|LIBRARY FUNCTION...",
+	.usage = "[OPTION]... PROGRAM|LIBRARY PATTERN...",
 	.summary = "Shows the code of functions, and what 'sonde record -F' makes of it.",
 	.opts = disasm_opts,
-	.details = "FUNCTIONs are patterns as for 'sonde record -F'. Lines marked '>' are what is written over\n"
+	.details = "For PATTERNs see sonde(1). Lines marked '>' are what is written over\n"
 		   "those marked '|'. After an instruction stands where its copy or its original is.\n",
 	.examples = "sonde disasm ./app main\ta function, its windows and its mirror\n"
 		    "sonde disasm -O --lines ./app solve\tits blocks and loops, with source lines\n",
@@ -258,7 +258,7 @@ static int show_program(const char *name, const struct disasm_options *o, struct
 int verb_disasm(int argc, char **argv)
 {
 	struct disasm_options o = { 0 };
-	struct select_options functions = { 0 };
+	struct select_options functions = { .option = "" };
 	int first = opt_parse(&disasm_command, argc, argv, &o);
 	char problem[256];
 

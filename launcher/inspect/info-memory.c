@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "launcher/inspect/info.h"
+#include "launcher/common/sampled.h"
 #include "launcher/memory/memtrace.h"
 
 #include <inttypes.h>
@@ -101,12 +102,12 @@ static int read_stream(void *arg, const struct memtrace_thread *thread)
 	return 0;
 }
 
-static int begin_rank(void *arg, struct mt_read *read, int rank)
+static int begin_rank(void *arg, struct mt_read *read, const struct sonde_trace_rank *rank)
 {
 	struct info_memory *m = arg;
 
 	(void)rank;
-	m->bad_objects += mt_read_bad_objects(read);
+	m->bad_objects += mt_read_bad_objects(read) + mt_read_bad_places(read);
 	return 0;
 }
 
@@ -183,37 +184,20 @@ static uint64_t accesses_of(const struct stream *s)
 	return n;
 }
 
-/* What all ranks tell. */
-static struct sonde_trace_sampled sum_sampled(const struct sonde_trace *trace)
-{
-	struct sonde_trace_sampled sum = { 0 };
-
-	for (size_t i = 0; i < sonde_trace_ranks(trace); i++) {
-		const struct sonde_trace_sampled *s = sonde_trace_rank(trace, i)->sampled;
-
-		if (!s)
-			continue;
-		sum.by = s->by;
-		sum.overhead = s->overhead;
-		sum.bursts += s->bursts;
-		sum.on += s->on;
-		sum.lived += s->lived;
-		sum.on_units += s->on_units;
-		sum.all_units += s->all_units;
-		sum.cost_ns += s->cost_ns;
-		sum.plain_ns += s->plain_ns;
-	}
-	return sum;
-}
-
 static void print_sampled(const struct sonde_trace_sampled *s)
 {
-	if (!s->by || !s->lived)
+	char text[SAMPLED_MAX];
+
+	if (!s->lived) {
+		sampled_text(s, text);
+		info_row("sampled", "%s", text);
 		return;
+	}
 	info_row("sampled", "%" PRIu64 " burst%s, %.2f %% of the time", s->bursts, s->bursts == 1 ? "" : "s",
 		 100 * (double)s->on / (double)s->lived);
 	if (s->all_units)
 		info_row("", "about %.2f %% of the accesses", 100 * (double)s->on_units / (double)s->all_units);
+	info_row("", "`sonde memory' estimates what all were");
 }
 
 static void print_cost(const struct sonde_trace_sampled *s)
@@ -239,12 +223,13 @@ static void print_bursts(const struct stream *s, double hz)
 		 100 * 1.96 * sqrt(n * (rest > 0 ? rest : 0)) / b->accesses);
 }
 
-static void print_streams(const struct info_memory *m)
+static void print_streams(const struct info_memory *m, bool sampled)
 {
 	static const char *const kinds[] = { "loads", "stores", "modifications", "prefetches" };
 	uint64_t all = accesses_of(&m->total);
 
-	info_row("memory", "%" PRIu64 " accesses in %zu stream%s", all, m->n, m->n == 1 ? "" : "s");
+	info_row("memory", "%" PRIu64 " accesses in %zu stream%s%s", all, m->n, m->n == 1 ? "" : "s",
+		 sampled ? ", those in bursts" : "");
 	for (unsigned int k = 0; k < 4; k++)
 		if (m->total.counts.accesses[k])
 			info_row("", "%" PRIu64 " %s of %" PRIu64 " bytes", m->total.counts.accesses[k],
@@ -259,11 +244,12 @@ static void print_streams(const struct info_memory *m)
 
 void info_memory_print(const struct info_memory *m, const struct sonde_trace *trace)
 {
-	struct sonde_trace_sampled sampled = sum_sampled(trace);
+	struct sonde_trace_sampled sampled;
 
+	if (sampled_sum(trace, &sampled))
+		print_sampled(&sampled);
 	if (m)
-		print_streams(m);
-	print_sampled(&sampled);
+		print_streams(m, sampled.by != NULL);
 	if (m && sampled.by)
 		print_bursts(&m->total, sonde_trace_rank(trace, 0)->tsc_hz);
 	print_cost(&sampled);

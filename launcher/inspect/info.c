@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* `sonde info`: what a trace holds, and whether it is intact. */
 #include "launcher/inspect/info.h"
+#include "launcher/common/holds.h"
 #include "launcher/common/message.h"
+#include "injector/image/symbols.h"
 #include "launcher/common/options.h"
+#include "launcher/common/pick.h"
+#include "launcher/common/tracedir.h"
 #include "launcher/verbs.h"
 #include "sonde/trace.h"
 
@@ -13,7 +17,7 @@
 #include <time.h>
 
 struct info_options {
-	bool threads, check;
+	bool threads, check, verbose;
 };
 
 static const struct opt info_opts[] = {
@@ -21,6 +25,8 @@ static const struct opt info_opts[] = {
 	  offsetof(struct info_options, threads), NULL },
 	{ 'c', "check", NULL, "read all events, to find all damage", OPT_FLAG,
 	  offsetof(struct info_options, check), NULL },
+	{ 'v', "verbose", NULL, "also the names of functions that were left alone", OPT_FLAG,
+	  offsetof(struct info_options, verbose), NULL },
 	OPT_HELP,
 	OPT_END,
 };
@@ -33,6 +39,7 @@ static const struct opt_command info_command = {
 	.details = "The exit status is 2 when the trace is damaged. A trace whose recorder was killed is\n"
 		   "not damaged, only unfinished.\n",
 	.examples = "sonde info\tthe trace in ./sonde.data\n"
+		    "sonde info -v\talso the names of functions that could not be recorded\n"
 		    "sonde info --check old.data\tis it all readable?\n",
 };
 
@@ -42,11 +49,11 @@ struct totals {
 	size_t open_ranks; /* whose recording has no end */
 	size_t unfinished; /* thread files without an end */
 	size_t damage;	   /* thread files that are damaged */
+	bool goes_on;	   /* recording */
 	const struct sonde_trace_thread *worst; /* one of them */
 };
 
-/* For the terminal: nothing that moves the cursor. */
-static void print_clean(const char *s)
+void info_clean(const char *s)
 {
 	for (; *s; s++)
 		putchar((unsigned char)*s < 0x20 || *s == 0x7f ? '?' : *s);
@@ -55,7 +62,7 @@ static void print_clean(const char *s)
 static void print_command(const struct sonde_trace_rank *rank)
 {
 	printf("%-12s", "program");
-	print_clean(rank->program);
+	info_clean(rank->program);
 	putchar('\n');
 	if (!rank->nargs)
 		return;
@@ -64,7 +71,7 @@ static void print_command(const struct sonde_trace_rank *rank)
 		bool quote = !*rank->args[i] || strpbrk(rank->args[i], " \t\n'\"\\$&|;<>()*?");
 
 		fputs(i ? quote ? " \"" : " " : quote ? "\"" : "", stdout);
-		print_clean(rank->args[i]);
+		info_clean(rank->args[i]);
 		fputs(quote ? "\"" : "", stdout);
 	}
 	putchar('\n');
@@ -206,17 +213,47 @@ static void print_modules(const struct sonde_trace *trace)
 		const struct sonde_trace_module *m = sonde_trace_module(trace, i);
 
 		printf("%-12s", i ? "" : "modules");
-		print_clean(m->name);
+		info_clean(m->name);
 		if (*m->description) {
 			fputs(": ", stdout);
-			print_clean(m->description);
+			info_clean(m->description);
 		}
 		putchar('\n');
 	}
 }
 
+static void print_texts(const struct sonde_trace *trace)
+{
+	struct holds_texts t;
+
+	holds_texts(trace, &t);
+	for (size_t i = 0; i < t.n; i++) {
+		printf("%-12s", i ? "" : "found");
+		info_clean(t.v[i].path);
+		fputs(", by module ", stdout);
+		info_clean(t.v[i].module);
+		putchar('\n');
+	}
+	holds_texts_free(&t);
+}
+
+/* Names, in the order in which they stand in the program. */
+static void print_names(const struct sonde_trace_reason *reason)
+{
+	for (size_t i = 0; i < reason->nnames; i++) {
+		char *plain = inj_demangle(reason->names[i]);
+
+		printf("%-12s%8s   ", "", "");
+		info_clean(plain ? plain : reason->names[i]);
+		putchar('\n');
+		free(plain);
+	}
+	if (reason->nnames && reason->nnames < reason->count)
+		printf("%-12s%8s   ... and %" PRIu64 " more\n", "", "", reason->count - reason->nnames);
+}
+
 /* How functions were recorded without modules; all ranks run the same program. */
-static void print_recording(const struct sonde_trace *trace)
+static void print_recording(const struct sonde_trace *trace, bool names)
 {
 	const struct sonde_trace_recording *r = sonde_trace_rank(trace, 0)->recording;
 	uint64_t left_alone = 0;
@@ -232,16 +269,18 @@ static void print_recording(const struct sonde_trace *trace)
 	if (!strcmp(r->clock, "none"))
 		fputs(", calls counted only", stdout);
 	if (left_alone)
-		printf("; %" PRIu64 " left alone:", left_alone);
+		printf("; %" PRIu64 " left alone%s:", left_alone, names ? "" : " (-v: which)");
 	putchar('\n');
 	for (size_t i = 0; i < r->nleft_alone; i++) {
-		printf("%-12s%8" PRIu64 " ", "", r->left_alone[i].count);
-		print_clean(r->left_alone[i].text);
+		printf("%-12s%8" PRIu64 " not instrumented: ", "", r->left_alone[i].count);
+		info_clean(r->left_alone[i].text);
 		putchar('\n');
+		if (names)
+			print_names(&r->left_alone[i]);
 	}
 	for (size_t i = 0; i < r->nfilters; i++) {
 		printf("%-12s", i ? "" : "chosen by");
-		print_clean(r->filters[i]);
+		info_clean(r->filters[i]);
 		putchar('\n');
 	}
 }
@@ -249,7 +288,7 @@ static void print_recording(const struct sonde_trace *trace)
 /* What a recorder has not written is counted nowhere. */
 static void print_unwritten(const struct sonde_trace *trace, const struct totals *t)
 {
-	if (!t->open_ranks)
+	if (!t->open_ranks || t->goes_on)
 		return;
 	if (sonde_trace_ranks(trace) == 1)
 		info_row("lost", "not known: recording was not finished");
@@ -266,6 +305,8 @@ static void print_losses(const struct sonde_trace *trace, const struct totals *t
 	if (t->lost)
 		info_row(t->open_ranks ? "" : "lost", "%" PRIu64 " events%s", t->lost,
 			 t->open_ranks ? " that were counted" : "");
+	else if (!memory && t->goes_on)
+		info_row("lost", "nothing so far");
 	else if (!memory && !t->open_ranks)
 		info_row("lost", "nothing");
 	if (t->discarded)
@@ -337,16 +378,16 @@ static int print_state(const struct sonde_trace *trace, const struct totals *t, 
 	const char *text;
 	uint64_t places = check_all ? check(trace, finding, sizeof finding) : 0;
 
-	if (t->unfinished)
-		info_row("unfinished", "%zu thread files have no end: the recorder was killed, "
-				  "or the disk was full", t->unfinished);
+	if (t->unfinished && !t->goes_on)
+		info_row("unfinished", "%zu thread file%s no end: the recorder was killed, or the disk was full",
+			 t->unfinished, t->unfinished == 1 ? " has" : "s have");
 	if (t->bad_lines)
-		info_row("damage", "%" PRIu64 " lines of the metadata", t->bad_lines);
+		info_row("damage", "%" PRIu64 " line%s of the metadata", t->bad_lines, t->bad_lines == 1 ? "" : "s");
 	if (sonde_trace_bad_ranks(trace, &text))
 		info_row("damage", "%zu ranks are left out: %s", sonde_trace_bad_ranks(trace, NULL),
 		    text);
 	if (t->damage)
-		info_row("damage", "%zu thread files, such as %s: %s", t->damage, t->worst->file,
+		info_row("damage", "%zu thread file%s, such as %s: %s", t->damage, t->damage == 1 ? "" : "s", t->worst->file,
 		    sonde_trace_strstatus(t->worst->status));
 	if (places)
 		info_row("damage", "%" PRIu64 " places cannot be read, such as %s", places, finding);
@@ -354,15 +395,15 @@ static int print_state(const struct sonde_trace *trace, const struct totals *t, 
 		info_row("damage", "%" PRIu64 " part%s of memory streams", memory, memory == 1 ? "" : "s");
 	if (t->bad_lines || sonde_trace_bad_ranks(trace, NULL) || t->damage || places || memory)
 		return EXIT_USAGE;
-	info_row("state", "%s", t->unfinished || t->open_ranks ? "unfinished" :
+	info_row("state", "%s", t->goes_on ? "being recorded" : t->unfinished || t->open_ranks ? "unfinished" :
 			   check_all	 ? "intact, all events read" :
 					   "intact");
 	return 0;
 }
 
-static int info(struct sonde_trace *trace, const struct info_options *o)
+static int info(struct sonde_trace *trace, const struct info_options *o, const char *dir)
 {
-	struct totals t = { 0 };
+	struct totals t = { .goes_on = tracedir_is_recorded(dir) };
 	struct info_memory *memory = info_memory_read(trace);
 	int status;
 
@@ -374,7 +415,9 @@ static int info(struct sonde_trace *trace, const struct info_options *o)
 	print_endings(trace);
 	info_row("recorder", "Sonde %s", sonde_trace_rank(trace, 0)->version);
 	print_modules(trace);
-	print_recording(trace);
+	print_recording(trace, o->verbose);
+	info_objects_print(trace);
+	print_texts(trace);
 	print_counts(trace, &t);
 	print_losses(trace, &t, info_memory_lost(memory));
 	info_memory_print(memory, trace);
@@ -394,10 +437,10 @@ static int open_and_print(const struct info_options *o, const char *dir)
 	int status;
 
 	if (sonde_trace_open(dir, &trace, &why)) {
-		msg_error("%s", why.text);
+		pick_no_trace(dir, why.text);
 		return EXIT_USAGE;
 	}
-	status = info(trace, o);
+	status = info(trace, o, dir);
 	sonde_trace_close(trace);
 	return status;
 }

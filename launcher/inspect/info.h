@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* `sonde info`: info.c prints what a trace holds, info-memory.c the part about memory accesses. */
+/*
+ * `sonde info`: info.c prints what a trace holds, info-memory.c the part about memory accesses, info-objects.c that about
+ * programs and libraries.
+ */
 #ifndef SONDE_LAUNCHER_INSPECT_INFO_H
 #define SONDE_LAUNCHER_INSPECT_INFO_H
 
@@ -11,6 +14,12 @@
 __attribute__((format(printf, 2, 3))) void info_row(const char *key, const char *fmt, ...);
 /* "key         12345 bytes (12.1 KiB)" */
 void info_size(const char *key, uint64_t bytes);
+
+/* What a trace says, for the terminal: nothing that moves the cursor. */
+void info_clean(const char *s);
+
+/* The files that the recorded code is from. */
+void info_objects_print(const struct sonde_trace *trace);
 
 struct info_memory;
 

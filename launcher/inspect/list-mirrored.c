@@ -29,6 +29,7 @@ struct file {
 	struct anatomy a;
 	struct lines *lines; /* NULL: not asked for, or none */
 	struct tally tally;
+	bool silent; /* only to be counted */
 };
 
 static void count(struct tally *t, uint64_t size, const char *refused)
@@ -103,7 +104,7 @@ static bool list_function(struct file *f, size_t i)
 		return false;
 	const char *refused = anatomy_plan(&f->a, i, &plan);
 	count(&f->tally, f->a.facts.facts.fns[i].size, refused);
-	if (refused || !f->l->o->refused_only)
+	if (!f->silent && (refused || !f->l->o->refused_only))
 		print_function(f, i, refused);
 	return true;
 }
@@ -124,8 +125,8 @@ static int by_number(const void *a, const void *b)
 
 static void print_summary(struct tally *t, const char *path)
 {
-	printf("%s: %zu of %zu functions can be recorded (%.2f %%)", path, t->usable, t->all,
-	       percent(t->usable, t->all));
+	printf("%s: %zu of %zu function%s can be recorded (%.2f %%)", path, t->usable, t->all,
+	       t->all == 1 ? "" : "s", percent(t->usable, t->all));
 	if (t->big)
 		printf("; of those of %u bytes or more %zu of %zu (%.2f %%)", BIG, t->big_usable, t->big,
 		       percent(t->big_usable, t->big));
@@ -144,7 +145,7 @@ static int list_all(struct file *f, const bool *wanted)
 	for (size_t i = 0; i < f->a.facts.facts.nfns; i++) {
 		if (!wanted[i])
 			continue;
-		if (!header)
+		if (!header && !f->silent)
 			puts("     ADDRESS     SIZE  BLOCKS  LOOPS   FUNCTION");
 		header = true;
 		if (!list_function(f, i)) {
@@ -155,27 +156,38 @@ static int list_all(struct file *f, const bool *wanted)
 	return 0;
 }
 
+static int list(struct file *f, const char *path, struct listing *l, enum select_kind kind)
+{
+	size_t n = 0;
+	int status = anatomy_open(&f->a, path);
+
+	if (status)
+		return status;
+	bool *wanted = anatomy_wanted(&f->a, l->sel, kind, &n);
+	f->lines = l->o->lines ? lines_open(path) : NULL;
+	if (l->o->lines && !f->lines)
+		msg_warn("%s: there are no line numbers (compile with -g)", path);
+	status = wanted ? list_all(f, wanted) : EXIT_USAGE;
+	if (!status && n && !f->silent)
+		print_summary(&f->tally, path);
+	l->usable += f->tally.usable;
+	l->refused += f->tally.all - f->tally.usable;
+	free(wanted);
+	lines_close(f->lines);
+	anatomy_close(&f->a);
+	return status;
+}
+
 int list_mirrored(struct listing *l, const char *path, enum select_kind kind)
 {
 	struct file f = { .l = l };
-	size_t n = 0;
 
-	if (!select_object(l->sel, path, kind))
-		return 0;
-	int status = anatomy_open(&f.a, path);
-	if (status)
-		return status;
-	bool *wanted = anatomy_wanted(&f.a, l->sel, kind, &n);
-	f.lines = l->o->lines ? lines_open(path) : NULL;
-	if (l->o->lines && !f.lines)
-		msg_warn("%s: there are no line numbers (compile with -g)", path);
-	status = wanted ? list_all(&f, wanted) : EXIT_USAGE;
-	if (!status && n)
-		print_summary(&f.tally, path);
-	l->usable += f.tally.usable;
-	l->refused += f.tally.all - f.tally.usable;
-	free(wanted);
-	lines_close(f.lines);
-	anatomy_close(&f.a);
-	return status;
+	return list(&f, path, l, kind);
+}
+
+int list_count(struct listing *l, const char *path, enum select_kind kind)
+{
+	struct file f = { .l = l, .silent = true };
+
+	return list(&f, path, l, kind);
 }

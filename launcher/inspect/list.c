@@ -9,11 +9,10 @@
 #include "launcher/inspect/list.h"
 #include "launcher/common/message.h"
 #include "launcher/common/options.h"
-#include "launcher/record/program.h"
+#include "launcher/common/program.h"
 #include "launcher/verbs.h"
 
 #include <fcntl.h>
-#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,12 +24,14 @@ static const struct opt list_opts[] = {
 	  offsetof(struct list_options, select.functions), NULL },
 	{ 'N', "no-functions", "PATTERN", "but not these", OPT_LIST,
 	  offsetof(struct list_options, select.excluded), NULL },
+	{ 0, "libs", "GLOB", "also of the libraries that the program needs: of all, or those called GLOB",
+	  OPT_LIST_OR, offsetof(struct list_options, select.libs), "*" },
+	{ 'l', NULL, NULL, "the same as --libs, of all", OPT_FLAG, offsetof(struct list_options, libraries), NULL },
+	{ 0, "libraries", NULL, NULL, OPT_FLAG, offsetof(struct list_options, libraries), NULL },
 	{ 0, "min-size", "BYTES", "leave smaller functions out", OPT_SIZE,
 	  offsetof(struct list_options, select.min_size), NULL },
 	{ 0, "lines", NULL, "with -F: where functions and loops stand in the source", OPT_FLAG,
 	  offsetof(struct list_options, lines), NULL },
-	{ 'l', "libraries", NULL, "also the functions of the libraries that the program needs", OPT_FLAG,
-	  offsetof(struct list_options, libraries), NULL },
 	{ 'r', "refused", NULL, "only those that cannot be instrumented", OPT_FLAG,
 	  offsetof(struct list_options, refused_only), NULL },
 	{ 0, "mangled", NULL, "C++ names as they are in the symbol table", OPT_FLAG,
@@ -45,38 +46,35 @@ static const struct opt_command list_command = {
 	.summary = "Lists functions that can be instrumented, and for the others why not.",
 	.opts = list_opts,
 	.details = "Without -F: functions that modules can wrap. Address and size (0: not known), both\n"
-		   "hexadecimal, then the name; names of one function are joined by '='. PATTERNs are shell\n"
-		   "patterns; they choose functions by any name.\n"
-		   "With -F: functions that can be recorded without a module; sizes are decimal. For its\n"
-		   "PATTERNs see 'sonde record --help'.\n",
+		   "hexadecimal, then the name; names of one function are joined by '='.\n"
+		   "With -F: functions that can be recorded without a module; sizes are decimal.\n"
+		   "For PATTERNs see sonde(1); NAME@LIB looks into libraries without --libs.\n",
 	.examples = "sonde list -F '*' ./app\tall functions, and how many can be recorded\n"
 		    "sonde list -F 'solve*' --lines ./app\tloops of some functions, with source lines\n"
 		    "sonde list ./app 'solve*'\tsome of a program's functions\n"
-		    "sonde list -l ./app malloc\tthe program's or its library's\n"
+		    "sonde list --libs ./app malloc\tthe program's or its library's\n"
 		    "sonde list -r /lib/x86_64-linux-gnu/libc.so.6\twhat is refused in the C library\n",
 };
 
 /* ---- one function ---- */
 
-static bool name_matches(const struct listing *l, const char *name)
-{
-	if (!l->patterns[0])
-		return true;
-	char *plain = inj_demangle(name);
-	bool matches = false;
-	for (char **p = l->patterns; *p && !matches; p++)
-		matches = fnmatch(*p, name, 0) == 0 || (plain && fnmatch(*p, plain, 0) == 0);
-	free(plain);
-	return matches;
-}
-
 static bool function_matches(const struct listing *l, const struct function *f)
 {
-	for (size_t i = 0; i < f->nnames; i++) {
-		if (name_matches(l, f->symbols[i].name))
-			return true;
-	}
-	return false;
+	const char *few[8], **names = f->nnames > 8 ? calloc(f->nnames, sizeof(*names)) : few;
+	struct select_function fn = {
+		.addr = f->symbols[0].addr, .size = f->size, .names = names, .nnames = f->nnames,
+	};
+
+	if (!names)
+		return false;
+	for (size_t i = 0; i < f->nnames; i++)
+		names[i] = f->symbols[i].name;
+	bool matches = select_wants(l->file, &fn);
+	if (!matches)
+		select_note_near(l->file, &fn);
+	if (names != few)
+		free(names);
+	return matches;
 }
 
 static void print_function(const struct listing *l, const struct function *f)
@@ -115,32 +113,48 @@ static bool add_function(void *arg, const struct function *f)
 	return true;
 }
 
-static void print_summary(const struct listing *l, const char *path)
+/* @recorded: what -F would come to; NULL: not asked for. */
+static void print_summary(const struct listing *l, const struct listing *recorded, const char *path)
 {
-	printf("%s: %zu of %zu functions can be instrumented", path, l->usable, l->usable + l->refused);
+	size_t n = l->usable + l->refused;
+
+	printf("%s: modules can wrap %zu of %zu function%s", path, l->usable, n, n == 1 ? "" : "s");
 	for (size_t i = 0; i < l->ncounts; i++)
 		printf("%s%zu: %s", i ? "; " : " (not ", l->counts[i].n, l->counts[i].reason);
 	printf("%s", l->ncounts ? ")" : "");
 	if (l->parts)
-		printf("; %zu symbols are parts of functions", l->parts);
+		printf("; %zu %s of functions", l->parts, l->parts == 1 ? "symbol is a part" : "symbols are parts");
+	if (recorded)
+		printf("; -F can record %zu of %zu without a module", recorded->usable, recorded->usable + recorded->refused);
 	putchar('\n');
+}
+
+/* What modules can wrap. */
+static int list_wrapped(struct listing *l, const char *path, enum select_kind kind)
+{
+	struct listing one = { .o = l->o, .sel = l->sel, .file = select_open(l->sel, path, kind) };
+	struct listing recorded = { .o = l->o, .sel = l->sel };
+	int status = EXIT_USAGE;
+
+	if (!one.file)
+		msg_error("%s: out of memory", path);
+	else
+		status = functions_of(path, add_function, &one);
+	select_close(one.file);
+	if (!status && !l->has_patterns)
+		status = list_count(&recorded, path, kind);
+	if (!status && (one.usable + one.refused || !l->has_patterns))
+		print_summary(&one, l->has_patterns ? NULL : &recorded, path);
+	l->usable += one.usable;
+	l->refused += one.refused;
+	return status;
 }
 
 static int list_file(struct listing *l, const char *path, enum select_kind kind)
 {
-	struct listing one = { .o = l->o, .patterns = l->patterns };
-
-	if (l->sel)
-		return list_mirrored(l, path, kind);
-	int status = functions_of(path, add_function, &one);
-
-	if (status)
-		return status;
-	if (one.usable + one.refused || !l->patterns[0])
-		print_summary(&one, path);
-	l->usable += one.usable;
-	l->refused += one.refused;
-	return 0;
+	if (!select_object(l->sel, path, kind))
+		return 0;
+	return l->o->select.functions.n ? list_mirrored(l, path, kind) : list_wrapped(l, path, kind);
 }
 
 /* ---- the libraries ---- */
@@ -196,7 +210,9 @@ static int list_program(struct listing *l, const char *name)
 {
 	struct program p;
 
-	if (strchr(name, '/') && is_elf_file(name) && !l->o->libraries)
+	bool is_file = strchr(name, '/') && is_elf_file(name);
+
+	if (is_file && !l->o->select.libs.n && !select_needs_libraries(l->sel, name))
 		return list_file(l, name, SELECT_PROGRAM);
 	int status = program_resolve(name, &p);
 	if (status)
@@ -204,57 +220,53 @@ static int list_program(struct listing *l, const char *name)
 	if (p.is_script)
 		msg_info("%s is a script; its interpreter is %s", name, p.elf_path);
 	status = list_file(l, p.elf_path, SELECT_PROGRAM);
-	if (!status && l->o->libraries)
+	if (!status && (l->o->select.libs.n || select_needs_libraries(l->sel, p.elf_path)))
 		status = list_libraries(l, &p);
 	program_free(&p);
 	return status;
 }
 
-/* -l means libraries' functions too, so also for patterns that name no library. */
-static int make_selection(struct listing *l, struct list_options *o)
+static int make_selection(struct listing *l, struct list_options *o, char **patterns, int n)
 {
 	static const char *everything[] = { "*" };
 	struct select_options select = o->select;
 	char problem[256];
 
-	if (o->libraries)
-		select.libs = (struct opt_list){ everything, 1 };
+	if (!o->select.functions.n) {
+		select.option = "";
+		select.functions = (struct opt_list){ n ? (const char **)patterns : everything, n ? (size_t)n : 1 };
+	}
+	l->has_patterns = o->select.functions.n || n;
 	l->sel = select_new(&select, problem, sizeof(problem));
 	return l->sel ? 0 : opt_usage_error(&list_command, "%s", problem);
 }
 
-static int check(struct listing *l, struct list_options *o)
+static int check(struct listing *l, struct list_options *o, char **patterns, int n)
 {
-	const struct select_options *s = &o->select;
-	const char *lonely = s->excluded.n	       ? "--no-functions"
-			     : s->min_size != UINT64_MAX ? "--min-size"
-			     : o->lines		       ? "--lines"
-						       : NULL;
-
-	if (!s->functions.n)
-		return lonely ? opt_usage_error(&list_command, "%s: only with -F", lonely) : 0;
-	if (l->patterns[0])
-		return opt_usage_error(&list_command, "'%s': with -F there are no other patterns",
-				       l->patterns[0]);
-	if (s->min_size == UINT64_MAX)
-		o->select.min_size = 0;
-	return make_selection(l, o);
+	if (o->lines && !o->select.functions.n)
+		return opt_usage_error(&list_command, "--lines: only with -F");
+	if (o->select.functions.n && n)
+		return opt_usage_error(&list_command, "'%s': with -F there are no other patterns", patterns[0]);
+	if (o->libraries && !o->select.libs.n && !opt_list_append(&o->select.libs, "*")) {
+		msg_error("out of memory");
+		return EXIT_USAGE;
+	}
+	return make_selection(l, o, patterns, n);
 }
 
 static int nothing_found(const struct listing *l, const char *name)
 {
-	if (l->sel)
+	if (l->has_patterns)
 		select_say_none(l->sel, name);
-	else if (l->patterns[0])
-		msg_error("%s: no function matches '%s'", name, l->patterns[0]);
 	else
-		msg_error("%s: has no symbols of functions, nor a separate file with them", name);
+		msg_error("%s: has no symbols of functions, nor a separate file with them; `sonde list -F '*'' shows "
+			  "what else is known", name);
 	return EXIT_USAGE;
 }
 
 int verb_list(int argc, char **argv)
 {
-	struct list_options o = { .select.min_size = UINT64_MAX };
+	struct list_options o = { 0 };
 	struct listing l = { .o = &o };
 	int first = opt_parse(&list_command, argc, argv, &o);
 	int status = first < 0 ? OPT_STATUS(first) : 0;
@@ -262,13 +274,12 @@ int verb_list(int argc, char **argv)
 	if (first == argc)
 		status = opt_usage_error(&list_command, "no program");
 	if (first >= 0 && first < argc) {
-		l.patterns = argv + first + 1;
-		status = check(&l, &o);
+		status = check(&l, &o, argv + first + 1, argc - first - 1);
 		if (!status)
 			status = list_program(&l, argv[first]);
 		if (!status && !(l.usable + l.refused))
 			status = nothing_found(&l, argv[first]);
-		else if (!status && l.sel)
+		else if (!status)
 			select_warn(l.sel, true);
 	}
 	select_free(l.sel);

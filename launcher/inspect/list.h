@@ -5,24 +5,29 @@
 
 #include "launcher/inspect/functions.h"
 #include "launcher/common/options.h"
-#include "launcher/record/select.h"
+#include "launcher/select/select.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 
 struct list_options {
-	bool libraries, mangled, refused_only, lines;
+	bool libraries; /* -l */
+	bool mangled, refused_only, lines;
 	struct select_options select; /* with functions: what -F can record, instead of what can be wrapped */
 };
 
 struct listing {
 	const struct list_options *o;
-	char **patterns;    /* up to NULL */
-	struct select *sel; /* -F; else NULL */
+	bool has_patterns;
+	struct select *sel;
+	struct select_file *file; /* the one at work, without -F */
 	size_t usable, refused, parts;
 	struct functions_count counts[FUNCTIONS_MAX_REASONS];
 	size_t ncounts;
 };
+
+/* Counts one file's functions that -F can record.  Returns 0, or EXIT_USAGE after a message. */
+int list_count(struct listing *l, const char *path, enum select_kind kind) __attribute__((warn_unused_result));
 
 /* Prints one file's functions that -F chooses.  Returns 0, or EXIT_USAGE after a message. */
 int list_mirrored(struct listing *l, const char *path, enum select_kind kind)

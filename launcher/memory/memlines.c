@@ -77,6 +77,18 @@ static uint32_t bits_behind(const struct memlines *m, uint32_t time)
 	return n;
 }
 
+/* Lines whose last use was before this piece. */
+static size_t stale(const struct memlines *m)
+{
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < m->begin / 64; i++)
+		n += m->count[i];
+	if (m->begin % 64)
+		n += (size_t)__builtin_popcountll(m->bits[m->begin / 64] << (64 - m->begin % 64));
+	return n;
+}
+
 static struct memlines_entry *find(struct memlines *m, uint64_t line, uint64_t hash)
 {
 	return &m->table[hash_slot(i, m->room, hash, !m->table[i].time || m->table[i].line == line)];
@@ -85,12 +97,14 @@ static struct memlines_entry *find(struct memlines *m, uint64_t line, uint64_t h
 /* Numbers the times anew, in their order, for lines that stay; makes the table anew, too. */
 static void renumber(struct memlines *m)
 {
-	uint32_t n = 0;
+	uint32_t n = 0, begin = UINT32_MAX;
 
 	memset(m->table, 0, m->room * sizeof(*m->table));
 	for (uint32_t t = 0; t < m->now; t++) {
 		uint64_t hash;
 
+		if (t >= m->begin && begin == UINT32_MAX)
+			begin = n;
 		if (!(m->bits[t / 64] >> t % 64 & 1))
 			continue;
 		hash = memlines_hash(m->at[t]);
@@ -107,12 +121,72 @@ static void renumber(struct memlines *m)
 	for (uint32_t t = 0; t < n; t++)
 		set_bit(m, t);
 	m->n = m->now = n;
+	m->begin = begin < n ? begin : n;
+	m->oldest = 0;
+}
+
+void memlines_begin(struct memlines *m)
+{
+	m->begin = m->now;
+	m->fresh = 0;
 }
 
 void memlines_thin(struct memlines *m)
 {
 	m->shift++;
 	renumber(m);
+	m->fresh = m->n - stale(m);
+}
+
+void memlines_copy(struct memlines *to, const struct memlines *from)
+{
+	memcpy(to->bits, from->bits, from->times / 64 * sizeof(*from->bits));
+	memcpy(to->at, from->at, from->now * sizeof(*from->at));
+	to->now = from->now;
+	to->begin = from->begin;
+	to->fresh = from->fresh;
+	to->shift = from->shift;
+	renumber(to);
+}
+
+/* ---- leaving out the oldest line ---- */
+
+static void find_oldest(struct memlines *m)
+{
+	while (m->oldest < m->now && !(m->bits[m->oldest / 64] >> m->oldest % 64))
+		m->oldest = (m->oldest / 64 + 1) * 64;
+	if (m->oldest < m->now)
+		m->oldest += (uint32_t)__builtin_ctzll(m->bits[m->oldest / 64] >> m->oldest % 64);
+}
+
+/* Linear probing without a hole: what stands behind it because it was taken moves up (Knuth, 6.4, algorithm R). */
+static void remove_entry(struct memlines *m, size_t hole)
+{
+	for (size_t i = hash_next(hole, m->room); m->table[i].time; i = hash_next(i, m->room)) {
+		size_t home = (size_t)memlines_hash(m->table[i].line) & (m->room - 1);
+
+		if (((i - home) & (m->room - 1)) < ((i - hole) & (m->room - 1)))
+			continue;
+		m->table[hole] = m->table[i];
+		hole = i;
+	}
+	m->table[hole].time = 0;
+}
+
+static void leave_out_oldest(struct memlines *m)
+{
+	uint64_t line;
+
+	find_oldest(m);
+	line = m->at[m->oldest];
+	remove_entry(m, (size_t)(find(m, line, memlines_hash(line)) - m->table));
+	clear_bit(m, m->oldest);
+	m->n--;
+}
+
+bool memlines_full(const struct memlines *m)
+{
+	return m->n >= m->max && m->fresh >= m->max;
 }
 
 uint64_t memlines_use(struct memlines *m, uint64_t line, uint64_t hash)
@@ -123,8 +197,15 @@ uint64_t memlines_use(struct memlines *m, uint64_t line, uint64_t hash)
 	if (m->now == m->times)
 		renumber(m);
 	e = find(m, line, hash);
-	if (e->time) {
+	if (!e->time && m->n >= m->max) {
+		leave_out_oldest(m);
+		e = find(m, line, hash);
+	}
+	if (e->time && e->time > m->begin)
 		distance = bits_behind(m, e->time - 1);
+	else
+		m->fresh++;
+	if (e->time) {
 		clear_bit(m, e->time - 1);
 	} else {
 		e->line = line;
@@ -144,8 +225,9 @@ static size_t pair_slot(const struct mempair *table, size_t room, uint32_t id, u
 			 !table[i].id || (table[i].id == id + 1 && table[i].line == line));
 }
 
-/* Moves the pairs of one in 2^shift lines to a table of @room. */
-static bool rehash(struct mempairs *p, size_t room, unsigned int shift)
+/* Moves the pairs that stay to a table of @room. */
+static bool rehash(struct mempairs *p, size_t room, bool (*stays)(const void *arg, const struct mempair *pair),
+		   const void *arg)
 {
 	struct mempair *table = calloc(room, sizeof(*table));
 
@@ -155,7 +237,7 @@ static bool rehash(struct mempairs *p, size_t room, unsigned int shift)
 	for (size_t i = 0; i < p->room; i++) {
 		const struct mempair *from = &p->table[i];
 
-		if (!from->id || !memlines_sampled(memlines_hash(from->line), shift))
+		if (!from->id || (stays && !stays(arg, from)))
 			continue;
 		table[pair_slot(table, room, from->id - 1, from->line)] = *from;
 		p->n++;
@@ -170,7 +252,7 @@ int mempairs_add(struct mempairs *p, uint32_t id, uint64_t line)
 {
 	size_t i;
 
-	if (2 * (p->n + 1) > p->room && !rehash(p, p->room ? 2 * p->room : 1024, 0))
+	if (2 * (p->n + 1) > p->room && !rehash(p, p->room ? 2 * p->room : 1024, NULL, NULL))
 		return -1;
 	i = pair_slot(p->table, p->room, id, line);
 	if (p->table[i].id)
@@ -180,9 +262,9 @@ int mempairs_add(struct mempairs *p, uint32_t id, uint64_t line)
 	return 1;
 }
 
-bool mempairs_thin(struct mempairs *p, unsigned int shift)
+bool mempairs_thin(struct mempairs *p, bool (*stays)(const void *arg, const struct mempair *pair), const void *arg)
 {
-	return !p->room || rehash(p, p->room, shift);
+	return !p->room || rehash(p, p->room, stays, arg);
 }
 
 void mempairs_free(struct mempairs *p)

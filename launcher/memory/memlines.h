@@ -33,6 +33,10 @@ static inline bool memlines_sampled(uint64_t hash, unsigned int shift)
  * (Bennett and Kruskal 1975).  Words of bits are counted, 16 of these counts are added up, and 16
  * of those sums: a new time changes one of each, and few have to be added for a line that was used
  * not long ago.  When the times run out, they are numbered anew without holes.
+ *
+ * When there is no room for another line, that which was not used for longest is left out: distances
+ * below @max are known of all lines, others are not.  Or, where that is done before (memlines_thin()),
+ * every other line, chosen by its hash.
  */
 struct memlines_entry {
 	uint64_t line;
@@ -47,6 +51,9 @@ struct memlines {
 	uint32_t *sum, *sums;	/* of 16 words, of 256 words */
 	uint64_t *at;		/* line of each time */
 	uint32_t times, now;
+	uint32_t oldest;	/* no line was used before that */
+	uint32_t begin;		/* first time of this piece */
+	size_t fresh;		/* lines that were used in it, those that were left out since as well */
 	size_t n, max;		/* lines */
 	unsigned int shift;	/* one line in 2^shift is here */
 };
@@ -54,13 +61,21 @@ struct memlines {
 bool memlines_init(struct memlines *m, size_t max) __attribute__((warn_unused_result));
 void memlines_free(struct memlines *m);
 
+/* A new piece of the accesses begins: what was used in those before counts as not used yet. */
+void memlines_begin(struct memlines *m);
+
 /*
- * How many lines were used since @line was; UINT64_MAX: it was not yet.  In lines that are here,
- * not in all.
+ * How many lines were used since @line was; UINT64_MAX: it was not yet in this piece, or was left out.  In lines that
+ * are here, not in all.
  */
 uint64_t memlines_use(struct memlines *m, uint64_t line, uint64_t hash);
+
+/* Would another line cost one that was used in this piece? */
+bool memlines_full(const struct memlines *m);
 /* Leaves out every other line. */
 void memlines_thin(struct memlines *m);
+/* @to gets the lines of @from, of the same size, and their order; it is as after memlines_init(). */
+void memlines_copy(struct memlines *to, const struct memlines *from);
 
 /* ---- pairs ---- */
 
@@ -76,8 +91,9 @@ struct mempairs {
 
 /* 1: it is new; 0: it was there; -1: no memory. */
 int mempairs_add(struct mempairs *p, uint32_t id, uint64_t line);
-/* Leaves those whose lines are in one of 2^@shift.  False: no memory, nothing has changed. */
-bool mempairs_thin(struct mempairs *p, unsigned int shift) __attribute__((warn_unused_result));
+/* Leaves those that @stays is true of; NULL: all.  False: no memory, nothing has changed. */
+bool mempairs_thin(struct mempairs *p, bool (*stays)(const void *arg, const struct mempair *pair), const void *arg)
+	__attribute__((warn_unused_result));
 void mempairs_free(struct mempairs *p);
 
 #endif

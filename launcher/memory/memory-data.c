@@ -3,6 +3,7 @@
 #include "launcher/memory/memory.h"
 
 #include <inttypes.h>
+#include <math.h>
 
 #include "tracefmt/buffer.h"
 #include "tracefmt/json.h"
@@ -18,7 +19,24 @@ static void put_string(FILE *out, const char *text)
 	putc('"', out);
 }
 
-static void put_csv(const struct memory_row *row, FILE *out)
+/* Nothing where it is not known. */
+static void put_csv_misses(struct memory_misses m, FILE *out)
+{
+	if (m.known)
+		fprintf(out, ",%.0f,%.4f,%.4f", m.misses, m.percent, m.error);
+	else
+		fputs(",,,", out);
+}
+
+static void put_csv_error(struct memory_count n, FILE *out)
+{
+	if (isfinite(n.error))
+		fprintf(out, ",%.0f", n.error);
+	else
+		putc(',', out);
+}
+
+static void put_csv(const struct memory_rows *rows, const struct memory_row *row, FILE *out)
 {
 	const struct memprofile_insn *s = &row->sum;
 	double percent;
@@ -36,15 +54,25 @@ static void put_csv(const struct memory_row *row, FILE *out)
 	put_string(out, row->file);
 	fprintf(out, ",%d,0x%" PRIx64 ",", row->line, row->address);
 	put_string(out, row->path);
+	for (unsigned int k = 0; k < memory_ncaches(rows); k++)
+		put_csv_misses(memory_misses(rows, row, k), out);
+	if (rows->about.sampled)
+		for (unsigned int k = MEMORY_ACCESSES; k <= MEMORY_STORES; k++)
+			put_csv_error(memory_count(rows, row, (enum memory_counted)k), out);
 	putc('\n', out);
 }
 
 void memory_print_csv(const struct memory_rows *rows, uint64_t limit, FILE *out)
 {
 	fputs("name,accesses,bytes,loads,stores,prefetches,moves,sequential,strided,random,stride,stride_percent,"
-	      "footprint_bytes,first_touches,function,file,line,address,object\n", out);
+	      "footprint_bytes,first_touches,function,file,line,address,object", out);
+	for (unsigned int k = 1; k <= memory_ncaches(rows); k++)
+		fprintf(out, ",L%u_misses,L%u_percent,L%u_percent_error", k, k, k);
+	if (rows->about.sampled)
+		fputs(",accesses_error,bytes_error,loads_error,stores_error", out);
+	putc('\n', out);
 	for (size_t i = 0; i < rows->n && i < limit; i++)
-		put_csv(rows->v[i], out);
+		put_csv(rows, rows->v[i], out);
 }
 
 /* ---- JSON ---- */
@@ -67,20 +95,73 @@ static void put_strides(struct tf_buf *b, const struct memprofile_insn *s)
 	tf_buf_byte(b, ']');
 }
 
-static void put_reuse(struct tf_buf *b, const struct memprofile_insn *s)
+static void put_distances(struct tf_buf *b, const char *key, const uint64_t *v)
 {
 	unsigned int n = MEMPROFILE_DISTANCES;
 
-	while (n && !s->reuse[n - 1])
+	while (n && !v[n - 1])
 		n--;
-	tf_json_key(b, "reuse");
+	tf_json_key(b, key);
 	tf_buf_byte(b, '[');
 	for (unsigned int k = 0; k < n; k++) {
 		if (k)
 			tf_buf_byte(b, ',');
-		tf_json_number(b, s->reuse[k]);
+		tf_json_number(b, v[k]);
 	}
 	tf_buf_byte(b, ']');
+}
+
+static void put_real(struct tf_buf *b, const char *key, double v)
+{
+	char text[32];
+
+	tf_json_key(b, key);
+	snprintf(text, sizeof text, "%.6g", v);
+	tf_buf_str(b, text);
+}
+
+/* Without misses where they are not known. */
+static void put_misses(struct tf_buf *b, const struct memory_rows *rows, const struct memory_row *row)
+{
+	tf_json_key(b, "caches");
+	tf_buf_byte(b, '[');
+	for (unsigned int k = 0; k < memory_ncaches(rows); k++) {
+		struct memory_misses m = memory_misses(rows, row, k);
+		char text[32];
+
+		snprintf(text, sizeof text, "%s{\"name\":\"L%u\"", k ? "," : "", k + 1);
+		tf_buf_str(b, text);
+		tf_json_uint(b, "bytes", rows->about.caches.bytes[k]);
+		if (m.known) {
+			put_real(b, "misses", m.misses);
+			put_real(b, "percent", m.percent);
+			put_real(b, "percent_error", m.error);
+		}
+		tf_buf_byte(b, '}');
+	}
+	tf_buf_byte(b, ']');
+}
+
+static void put_errors(struct tf_buf *b, const struct memory_rows *rows, const struct memory_row *row)
+{
+	static const char *const keys[] = { "accesses_error", "bytes_error", "loads_error", "stores_error" };
+
+	for (unsigned int k = MEMORY_ACCESSES; k <= MEMORY_STORES; k++) {
+		struct memory_count n = memory_count(rows, row, (enum memory_counted)k);
+
+		if (isfinite(n.error))
+			put_real(b, keys[k], n.error);
+	}
+}
+
+static void put_sampling(struct tf_buf *b, const struct sonde_trace_sampled *s)
+{
+	tf_json_str(b, "sampled_by", s->by);
+	tf_json_uint(b, "bursts", s->bursts);
+	if (s->lived)
+		put_real(b, "time_share", (double)s->on / (double)s->lived);
+	if (s->all_units)
+		put_real(b, "access_share", (double)s->on_units / (double)s->all_units);
 }
 
 static void put_place(struct tf_buf *b, const struct memory_row *row, enum memory_by by)
@@ -101,7 +182,8 @@ static void put_place(struct tf_buf *b, const struct memory_row *row, enum memor
 	tf_json_str(b, "object", row->path);
 }
 
-static void put_json(struct tf_buf *b, const char *type, const struct memory_row *row, enum memory_by by)
+static void put_json(struct tf_buf *b, const struct memory_rows *rows, const char *type, const struct memory_row *row,
+		     enum memory_by by)
 {
 	const struct memprofile_insn *s = &row->sum;
 
@@ -120,7 +202,12 @@ static void put_json(struct tf_buf *b, const char *type, const struct memory_row
 	put_strides(b, s);
 	tf_json_uint(b, "footprint", row->lines * MEMPROFILE_LINE);
 	tf_json_uint(b, "first", s->first);
-	put_reuse(b, s);
+	put_distances(b, "reuse", s->reuse);
+	put_misses(b, rows, row);
+	if (!rows->about.sampled)
+		return;
+	put_distances(b, "open", s->open);
+	put_errors(b, rows, row);
 }
 
 bool memory_print_json(const struct memory_rows *rows, uint64_t limit, enum memory_by by, FILE *out)
@@ -132,9 +219,11 @@ bool memory_print_json(const struct memory_rows *rows, uint64_t limit, enum memo
 	for (size_t i = 0; i <= rows->n && good; i++) {
 		if (i < rows->n && i >= limit)
 			continue;
-		put_json(&b, i < rows->n ? types[by] : "total", i < rows->n ? rows->v[i] : &rows->total, by);
+		put_json(&b, rows, i < rows->n ? types[by] : "total", i < rows->n ? rows->v[i] : &rows->total, by);
 		if (i == rows->n)
-			tf_json_uint(&b, "sampled", rows->sampled);
+			tf_json_uint(&b, "sampled", rows->looked_at);
+		if (i == rows->n && rows->about.sampled)
+			put_sampling(&b, &rows->about.how);
 		tf_json_end(&b);
 		good = !b.failed;
 		if (good)

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #define LEFT_OUT UINT32_MAX
-#define CACHE_BITS 9 /* 32 KiB, a first level */
 
 static const char *base_name(const char *path)
 {
@@ -91,6 +90,7 @@ static void free_row(struct memory_row *row)
 	free(row->path);
 	free(row->function);
 	free(row->file);
+	free(row->groups);
 	free(row);
 }
 
@@ -193,8 +193,27 @@ static struct memory_row *row_of(struct memory_rows *rows, const struct memplace
 	return NULL;
 }
 
-static bool add_insn(struct memory_rows *rows, const struct memprofile_insn *insn, struct memwhere *where,
-		     enum memory_by by, const struct opt_list *functions, uint32_t *group)
+static bool add_groups(struct memprofile_group **to, const struct memprofile_group *from)
+{
+	if (from && !*to)
+		*to = calloc(MEMPROFILE_GROUPS, sizeof(**to));
+	if (from && *to)
+		memprofile_add_groups(*to, from);
+	return !from || *to;
+}
+
+static bool add_curves(struct memory_rows *rows, const struct memprofile_curve *from)
+{
+	if (from && !rows->curves)
+		rows->curves = calloc(MEMPROFILE_GROUPS, sizeof(*rows->curves));
+	if (from && rows->curves)
+		memprofile_add_curves(rows->curves, from);
+	return !from || rows->curves;
+}
+
+static bool add_insn(struct memory_rows *rows, const struct memprofile_insn *insn,
+		     const struct memprofile_group *groups, struct memwhere *where, enum memory_by by,
+		     struct select *sel, uint32_t *group)
 {
 	struct memplace *place = memwhere(where, insn->insn);
 	struct memory_row *row;
@@ -202,7 +221,7 @@ static bool add_insn(struct memory_rows *rows, const struct memprofile_insn *ins
 	*group = LEFT_OUT;
 	if (!place)
 		return false;
-	if (!memwhere_matches(place, functions))
+	if (!memwhere_matches(place, sel))
 		return true;
 	row = row_of(rows, place, by);
 	if (!row)
@@ -210,7 +229,7 @@ static bool add_insn(struct memory_rows *rows, const struct memprofile_insn *ins
 	*group = (uint32_t)row->sum.insn;
 	memprofile_add(&row->sum, insn);
 	memprofile_add(&rows->total.sum, insn);
-	return true;
+	return add_groups(&row->groups, groups) && add_groups(&rows->total.groups, groups);
 }
 
 static bool add_footprints(struct memory_rows *rows, struct memprofile *p, uint32_t *group, size_t n)
@@ -229,7 +248,7 @@ static bool add_footprints(struct memory_rows *rows, struct memprofile *p, uint3
 }
 
 bool memory_rows_add(struct memory_rows *rows, struct memprofile *p, struct memwhere *where,
-		     enum memory_by by, const struct opt_list *functions)
+		     enum memory_by by, struct select *sel)
 {
 	const struct memprofile_insn *insn;
 	uint32_t *group;
@@ -241,10 +260,11 @@ bool memory_rows_add(struct memory_rows *rows, struct memprofile *p, struct memw
 	group = calloc(n + 1, sizeof(*group));
 	good = group != NULL;
 	for (size_t i = 0; good && (insn = memprofile_insn(p, i)); i++)
-		good = add_insn(rows, insn, where, by, functions, &group[i]);
-	good = good && add_footprints(rows, p, group, n);
-	if (memprofile_sampled(p) > rows->sampled)
-		rows->sampled = memprofile_sampled(p);
+		good = add_insn(rows, insn, memprofile_groups(p, i), where, by, sel, &group[i]);
+	good = good && add_footprints(rows, p, group, n) && add_curves(rows, memprofile_curves(p));
+	if (memprofile_sampled(p) > rows->looked_at)
+		rows->looked_at = memprofile_sampled(p);
+	rows->chosen = sel != NULL;
 	free(group);
 	if (!good)
 		msg_error("no memory");
@@ -262,57 +282,79 @@ void memory_rows_free(struct memory_rows *rows)
 	for (size_t i = 0; i < rows->n; i++)
 		free_row(rows->v[i]);
 	free(rows->v);
+	free(rows->total.groups);
+	free(rows->curves);
 	*rows = (struct memory_rows){ 0 };
 }
 
 /* ---- order ---- */
 
-uint64_t memory_misses(const struct memprofile_insn *s, unsigned int bits)
+int memory_sort_cache(const char *key)
 {
-	uint64_t n = s->first;
-
-	for (unsigned int k = bits + 1; k < MEMPROFILE_DISTANCES; k++)
-		n += s->reuse[k];
-	return n;
+	if (strcmp(key, "misses") == 0)
+		return 0;
+	return key[0] == 'L' ? key[1] - '1' : -1;
 }
 
-static uint64_t value_of(const struct memory_row *row, const char *key)
+/* What is not known comes last. */
+static double misses_of(const struct memory_rows *rows, const struct memory_row *row, unsigned int cache)
+{
+	struct memory_misses m = memory_misses(rows, row, cache);
+
+	return m.known ? m.misses : -1;
+}
+
+static double value_of(const struct memory_rows *rows, const struct memory_row *row, const char *key)
 {
 	const struct memprofile_insn *s = &row->sum;
+	int cache = memory_sort_cache(key);
 
+	if (cache >= 0)
+		return misses_of(rows, row, (unsigned int)cache);
 	switch (key[0]) {
 	case 'a':
-		return memory_accesses(s);
+		return (double)memory_accesses(s);
 	case 'l':
-		return memory_loads(s);
-	case 's':
-		return memory_stores(s);
+		return (double)memory_loads(s);
 	case 'r':
-		return s->moves - s->near - s->strided;
+		return (double)(s->moves - s->near - s->strided);
 	case 'f':
-		return row->lines;
-	case 'm':
-		return memory_misses(s, CACHE_BITS);
+		return (double)row->lines;
+	case 's':
+		break;
 	default:
-		return memory_bytes(s);
+		return (double)memory_bytes(s);
+	}
+	switch (key[2]) {
+	case 'o':
+		return (double)memory_stores(s);
+	case 'q':
+		return (double)s->near;
+	default:
+		return (double)s->strided;
 	}
 }
 
-static int compare(const void *a, const void *b, void *key)
+struct order {
+	const struct memory_rows *rows;
+	const char *key;
+};
+
+static int compare(const void *a, const void *b, void *arg)
 {
 	const struct memory_row *x = *(struct memory_row *const *)a, *y = *(struct memory_row *const *)b;
-	uint64_t p = value_of(x, key), q = value_of(y, key);
+	const struct order *o = arg;
+	double p = value_of(o->rows, x, o->key), q = value_of(o->rows, y, o->key);
 
-	if (p != q && strcmp(key, "name") != 0)
+	if (p != q && strcmp(o->key, "name") != 0)
 		return p < q ? 1 : -1;
 	return by_key(x, y);
 }
 
 void memory_rows_sort(struct memory_rows *rows, const char *key)
 {
-	for (size_t i = 0; i < rows->n; i++)
-		memprofile_adjust(&rows->v[i]->sum);
-	memprofile_adjust(&rows->total.sum);
+	struct order order = { rows, key };
+
 	if (rows->n)
-		qsort_r(rows->v, rows->n, sizeof(struct memory_row *), compare, (void *)(uintptr_t)key);
+		qsort_r(rows->v, rows->n, sizeof(struct memory_row *), compare, &order);
 }

@@ -1,19 +1,23 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* `sonde memory`: options in, one of three kinds of output out. */
 #include "launcher/memory/memory.h"
+#include "launcher/memory/memkept.h"
 #include "launcher/memory/memtrace.h"
 #include "launcher/common/message.h"
+#include "launcher/common/sampled.h"
+#include "launcher/select/traced.h"
 #include "launcher/verbs.h"
 
 #include <string.h>
 
 #define DEFAULT_LIMIT 100 /* rows of a table for people */
 #define EXIT_DAMAGED 1
+#define KEPT_ACCESSES 1000000
 #define NO_LIMIT (UINT64_MAX - 1)
 
 struct memory_options {
-	const char *by, *sort;
-	struct opt_list functions;
+	const char *by, *sort, *cache;
+	struct select_options select;
 	struct pick pick;
 	uint64_t limit;
 	bool no_stack, all, csv, json, mangled;
@@ -24,10 +28,12 @@ struct memory_options {
 static const struct opt memory_opts[] = {
 	{ 'b', "by", "WHAT", "function (default), loop, line or instruction", OPT_CHOICE,
 	  offsetof(struct memory_options, by), BYS },
-	{ 's', "sort", "KEY", "bytes (default), accesses, loads, stores, random, footprint, misses or name",
-	  OPT_CHOICE, offsetof(struct memory_options, sort), MEMORY_SORTS },
-	{ 'f', "function", "PATTERN", "only functions that match; may be repeated", OPT_LIST,
-	  offsetof(struct memory_options, functions), NULL },
+	{ 's', "sort", "KEY", "bytes (default), accesses, loads, stores, seq, strided, random, footprint,\n"
+	  "misses (L1), L2, L3, L4 or name", OPT_CHOICE, offsetof(struct memory_options, sort), MEMORY_SORTS },
+	{ 0, "cache", "SIZES", "misses in these caches: 32K,1M,32M; else in the machine's", OPT_STRING,
+	  offsetof(struct memory_options, cache), NULL },
+	OPT_TRACED_FUNCTIONS(struct memory_options, select, "only these functions: 'solve*', /regex/, NAME@LIB"),
+	OPT_TRACED_NO_FUNCTIONS(struct memory_options, select, "but not these"),
 	{ 't', "thread", "[PID.]TID", "only this thread; may be repeated", OPT_LIST,
 	  offsetof(struct memory_options, pick.threads), NULL },
 	{ 'r', "rank", "N", "only this MPI rank", OPT_COUNT, offsetof(struct memory_options, pick.rank),
@@ -54,11 +60,13 @@ static const struct opt_command memory_command = {
 		   "if some of it is damaged and the rest was shown, 2 if there is nothing to show.\n"
 		   "seq%: of accesses up to 64 bytes from the one before by the same instruction; strided%:\n"
 		   "farther, as far as the time before; random%: all others; stride: the most frequent\n"
-		   "distance and its share; footprint: different cache lines of 64 bytes; half hit in: the\n"
-		   "smallest LRU cache in which half of the accesses hit.\n",
+		   "distance and its share; footprint: different cache lines of 64 bytes; L1 misses and so on:\n"
+		   "accesses, and their share, that would miss in a fully associative LRU cache of the size\n"
+		   "that the machine's has.\n",
 	.examples = "sonde memory\tthe functions that moved most bytes\n"
-		    "sonde memory -b loop -f 'solve*'\tloops of some functions\n"
-		    "sonde memory -b line -s misses -n 20\tlines that use caches worst\n",
+		    "sonde memory -b loop -F 'solve*'\tloops of some functions\n"
+		    "sonde memory -b line -s L2 -n 20\tlines that miss most in the second cache\n"
+		    "sonde memory --cache=32K,512K\twhat other caches would do\n",
 };
 
 struct memory {
@@ -66,8 +74,13 @@ struct memory {
 	enum memory_by by;
 	struct mt_read *read;
 	struct memprofile *profile; /* of the rank */
+	struct select *select; /* NULL: all functions */
+	const struct memtrace *trace;
+	const struct sonde_trace_rank *rank;
+	struct memkept_key key;
+	bool kept;	/* the profile was made before */
 	struct memory_rows rows;
-	uint64_t damage;
+	uint64_t damage, damage_before;
 };
 
 static int no_memory(void)
@@ -86,30 +99,51 @@ static bool take(void *thread, const struct mt_access *v, size_t n)
 static int visit_thread(void *arg, const struct memtrace_thread *thread)
 {
 	struct memory *m = arg;
-	struct memprofile_thread *t = memprofile_begin(m->profile);
+	struct memprofile_thread *t;
 
+	if (m->kept)
+		return 0;
+	t = memprofile_begin(m->profile);
 	if (!t)
 		return no_memory();
 	m->damage += memtrace_accesses(thread, take, t);
+	if (m->rows.about.sampled)
+		memory_profile_sampled(t, &m->rows.about.how, memtrace_sampled(thread));
 	return memprofile_end(t) ? 0 : no_memory();
 }
 
-static int begin_rank(void *arg, struct mt_read *read, int rank)
+static int begin_rank(void *arg, struct mt_read *read, const struct sonde_trace_rank *rank)
 {
 	struct memory *m = arg;
-	const struct memprofile_options o = { .no_stack = m->o->no_stack };
+	const struct memprofile_options o = memory_profile_options(&m->rows.about, m->o->no_stack);
 
-	(void)rank;
 	m->read = read;
-	m->profile = memprofile_new(&o);
+	m->rank = rank;
+	m->damage_before = m->damage;
+	memkept_key(m->trace, rank, read, &o, &m->key);
+	m->profile = memkept_load(rank->dir, &m->key, &o);
+	m->kept = m->profile != NULL;
+	if (!m->kept)
+		m->profile = memprofile_new(&o);
 	return m->profile ? 0 : no_memory();
 }
 
 static unsigned int where_flags(const struct memory *m)
 {
 	return (m->by != MEMORY_BY_FUNCTION ? MEMWHERE_LINES : 0) |
-	       (m->by == MEMORY_BY_LOOP ? MEMWHERE_LOOPS : 0) |
 	       (m->o->mangled ? MEMWHERE_MANGLED : 0);
+}
+
+/* What is made in no time is not worth a file; and what is damaged is to be said each time. */
+static bool is_worth_keeping(const struct memory *m)
+{
+	const struct memprofile_insn *s;
+	uint64_t accesses = 0;
+
+	for (size_t i = 0; (s = memprofile_insn(m->profile, i)); i++)
+		accesses += memory_accesses(s);
+	return !m->kept && accesses >= KEPT_ACCESSES && m->damage == m->damage_before &&
+	       m->rank->ending != SONDE_TRACE_UNFINISHED;
 }
 
 /* All threads of the rank have been read. */
@@ -121,7 +155,9 @@ static int end_rank(void *arg)
 
 	if (!where)
 		return no_memory();
-	if (memory_rows_add(&m->rows, m->profile, where, m->by, &m->o->functions))
+	if (is_worth_keeping(m))
+		memkept_save(m->rank->dir, &m->key, m->profile);
+	if (memory_rows_add(&m->rows, m->profile, where, m->by, m->select))
 		status = 0;
 	memwhere_free(where);
 	return status;
@@ -139,15 +175,13 @@ static int print(struct memory *m)
 {
 	uint64_t limit = m->o->limit;
 
-	if (m->o->functions.n && !m->rows.n) {
-		msg_error("no function that accessed memory matches '%s'", m->o->functions.v[0]);
-		return EXIT_USAGE;
-	}
 	if (limit == NO_LIMIT)
 		limit = m->o->csv || m->o->json ? UINT64_MAX : DEFAULT_LIMIT;
 	if (m->o->all)
 		limit = UINT64_MAX;
 	memory_rows_sort(&m->rows, m->o->sort ? m->o->sort : "bytes");
+	if (m->o->csv || m->o->json)
+		sampled_tell(m->trace->trace);
 	if (m->o->csv)
 		memory_print_csv(&m->rows, limit, stdout);
 	else if (!m->o->json)
@@ -166,24 +200,47 @@ static enum memory_by by_of(const char *word)
 	return (enum memory_by)i;
 }
 
+/* Its caches, and those to sort by. */
+static int check_caches(const struct memory_options *o, struct caches *given, struct memory *m)
+{
+	if (o->cache && !caches_parse(o->cache, given))
+		return opt_usage_error(&memory_command, "--cache %s: not one to %u sizes that ascend, as 32K,1M,32M",
+				       o->cache, CACHES_MAX);
+	m->rows.about = memory_about(m->trace->trace, o->cache ? given : NULL);
+	if (o->sort && memory_sort_cache(o->sort) >= (int)memory_ncaches(&m->rows))
+		return opt_usage_error(&memory_command, "--sort %s: there are %u caches; --cache gives others", o->sort,
+				       memory_ncaches(&m->rows));
+	return 0;
+}
+
 static int profile_trace(struct memory_options *o, const char *dir)
 {
 	struct memory m = { .o = o, .by = by_of(o->by) };
+	struct caches given = { 0 };
 	const struct memtrace_visitor visitor = {
 		.begin = begin_rank, .thread = visit_thread, .done = end_rank, .end = free_rank, .arg = &m,
+		.progress = "reading memory accesses",
 	};
 	struct memtrace t;
-	int status = memtrace_open(dir, &o->pick, &t);
+	int status = memtrace_open(dir, &o->pick, o->csv || o->json ? NULL : stdout, &t);
 
-	if (status)
+	if (status || !t.trace)
 		return status;
-	status = memtrace_visit(&t, &visitor);
+	m.trace = &t;
+	status = check_caches(o, &given, &m);
+	if (!status)
+		status = traced_select(t.trace, &o->select, &m.select);
+	if (!status)
+		status = memtrace_visit(&t, &visitor);
+	if (!status)
+		status = traced_check(m.select, dir, m.rows.n);
 	if (!status)
 		status = print(&m);
 	if (!status && m.damage)
 		status = EXIT_DAMAGED;
 	pick_forgive_closed_pipe();
 	memory_rows_free(&m.rows);
+	select_free(m.select);
 	memtrace_close(&t);
 	return status;
 }
@@ -202,6 +259,6 @@ int verb_memory(int argc, char **argv)
 	else
 		status = profile_trace(&o, first < argc ? argv[first] : "sonde.data");
 	opt_list_free(&o.pick.threads);
-	opt_list_free(&o.functions);
+	select_options_free(&o.select);
 	return status;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * `sonde memory`: a profile of memory accesses (launcher/memory/memprofile.h) by function, loop, line or
- * instruction.  memory.c has the options, memory-rows.c makes rows of the profiles of all ranks,
- * memory-table.c and memory-data.c print them.
+ * instruction.  memory.c has the options, memory-rows.c makes rows of the profiles of all ranks, memory-caches.c says
+ * what they are worth, memory-table.c and memory-data.c print them.
  */
 #ifndef SONDE_LAUNCHER_MEMORY_MEMORY_H
 #define SONDE_LAUNCHER_MEMORY_MEMORY_H
@@ -13,8 +13,11 @@
 #include <stdio.h>
 
 #include "launcher/memory/memprofile.h"
+#include "launcher/memory/memsample.h"
 #include "launcher/memory/memwhere.h"
+#include "launcher/common/caches.h"
 #include "launcher/common/options.h"
+#include "sonde/trace.h"
 
 enum memory_by { MEMORY_BY_FUNCTION, MEMORY_BY_LOOP, MEMORY_BY_LINE, MEMORY_BY_INSTRUCTION };
 
@@ -25,28 +28,53 @@ struct memory_row {
 	uint64_t address;	/* in the file: of the function, the loop or the instruction; by line: 0 */
 	unsigned int depth;	/* of the loop; 0: outside of loops */
 	struct memprofile_insn sum;
+	struct memprofile_group *groups; /* MEMPROFILE_GROUPS; NULL: not sampled */
 	uint64_t lines;		/* footprint, in cache lines; added up over ranks */
 };
+
+/* What all rows have in common. */
+struct memory_about {
+	struct caches caches;	/* none is empty */
+	const char *caches_of;	/* in words */
+	bool sampled;
+	struct sonde_trace_sampled how; /* if they are */
+	double known_to;	/* the number of all accesses, relatively */
+};
+
+/*
+ * @trace: NULL: there is none yet.  @caches: NULL: those of the machine where it was recorded, or else of this one.
+ */
+struct memory_about memory_about(const struct sonde_trace *trace, const struct caches *caches);
+struct memprofile_options memory_profile_options(const struct memory_about *about, bool no_stack);
+
+/* How one of its threads was sampled, @sampled: NULL: not known, is told to the thread's profile. */
+void memory_profile_sampled(struct memprofile_thread *t, const struct sonde_trace_sampled *how,
+			    const struct sonde_trace_thread_sampled *sampled);
 
 struct memory_rows {
 	struct memory_row **v;
 	size_t n, room;
 	void *tree;		/* of tsearch(3) */
 	struct memory_row total;
-	uint64_t sampled;	/* the most of memprofile_sampled() */
+	uint64_t looked_at;	/* the most of memprofile_sampled() */
+	struct memory_about about; /* set by who makes the rows */
+	struct memprofile_curve *curves; /* MEMPROFILE_GROUPS; NULL: not sampled */
+	bool chosen;		/* some functions only */
 };
 
 /*
- * Adds the profile of a rank, places by @where; only functions that match.  False after a message.
+ * Adds the profile of a rank, places by @where; only functions of @sel (NULL: all).  False after a message.
  */
 bool memory_rows_add(struct memory_rows *rows, struct memprofile *p, struct memwhere *where,
-		     enum memory_by by, const struct opt_list *functions)
+		     enum memory_by by, struct select *sel)
 	__attribute__((warn_unused_result));
 void memory_rows_free(struct memory_rows *rows);
 
 /* Keys to sort by, for the option's table; largest first. */
-#define MEMORY_SORTS "bytes\0accesses\0loads\0stores\0random\0footprint\0misses\0name\0"
+#define MEMORY_SORTS "bytes\0accesses\0loads\0stores\0seq\0strided\0random\0footprint\0misses\0L1\0L2\0L3\0L4\0name\0"
 void memory_rows_sort(struct memory_rows *rows, const char *key);
+/* The cache of a key; -1: it is none. */
+int memory_sort_cache(const char *key);
 
 static inline uint64_t memory_accesses(const struct memprofile_insn *s)
 {
@@ -74,10 +102,30 @@ static inline double memory_percent(uint64_t part, uint64_t whole)
 	return whole ? 100.0 * (double)part / (double)whole : 0.0;
 }
 
-/*
- * Accesses that would miss in a cache of 2^@bits lines: fully associative, LRU, the thread's own.
- */
-uint64_t memory_misses(const struct memprofile_insn *s, unsigned int bits);
+/* An estimate; the error is 0 if all accesses were recorded, or nothing can be said of those that were not. */
+enum memory_counted { MEMORY_ACCESSES, MEMORY_BYTES, MEMORY_LOADS, MEMORY_STORES };
+struct memory_count {
+	double value, error; /* INFINITY: it is in too few bursts to tell */
+};
+struct memory_count memory_count(const struct memory_rows *rows, const struct memory_row *row, enum memory_counted what);
+
+/* What would miss in a cache: fully associative, LRU, the thread's own. */
+struct memory_misses {
+	bool known;		/* else nothing is */
+	double misses;
+	double percent, error;	/* of the accesses; the error is of the percent, 0: none */
+};
+struct memory_misses memory_misses(const struct memory_rows *rows, const struct memory_row *row, unsigned int cache);
+/* Of all rows, in a cache of 2^@bits lines. */
+struct memory_misses memory_all_misses(const struct memory_rows *rows, unsigned int bits);
+static inline unsigned int memory_ncaches(const struct memory_rows *rows)
+{
+	unsigned int n = 0;
+
+	while (n < CACHES_MAX && rows->about.caches.bytes[n])
+		n++;
+	return n;
+}
 
 /* @limit: rows; @by: title of the last column. */
 void memory_print_table(const struct memory_rows *rows, uint64_t limit, enum memory_by by, FILE *out);

@@ -1,62 +1,23 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "launcher/memory/memprofile.h"
-#include "launcher/memory/memlines.h"
+/* Accesses of a thread, one after another. */
+#include "launcher/memory/memprofile-private.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/hash.h"
 
-#define NONE UINT32_MAX
-#define PAIRS_PER_LINE 8 /* at most; more are thinned out, as lines are */
+#define MAX_LINES 1024	 /* of an access: more than any instruction has */
 #define MAX_SCORE 16	 /* a stride that was seen so often outlives as many others */
-#define MAX_SHIFT 40
-#define PAIRED 8
-
-/* An instruction in a thread. */
-struct state {
-	struct memprofile_insn sum;
-	uint64_t last;		/* address accessed last */
-	int64_t moved;		/* by so much */
-	uint64_t paired[PAIRED]; /* + 1: lines that are in the pairs */
-	uint32_t next;		/* which one came after it last: a guess */
-	uint8_t score[MEMPROFILE_STRIDES], turn;
-	bool begun;
-};
-
-/* Instructions by address. */
-struct insns {
-	struct state *v;
-	uint32_t n, room;
-	uint32_t *hash; /* index + 1; twice the room */
-};
-
-struct memprofile {
-	struct memprofile_options o;
-	struct insns insns;
-	struct mempairs pairs;
-	unsigned int shift;
-	bool sorted;
-};
-
-struct memprofile_thread {
-	struct memprofile *p;
-	struct insns insns;
-	struct memlines lines;
-	struct mempairs pairs;
-	uint32_t at;		/* index of the last instruction */
-	uint64_t line;		/* accessed last */
-	bool begun, failed;
-};
 
 /* ---- instructions ---- */
 
-static size_t slot_of(const struct insns *s, uint64_t insn)
+static size_t slot_of(const struct memprofile_insns *s, uint64_t insn)
 {
 	return hash_slot(i, 2 * (size_t)s->room, hash_word(insn), !s->hash[i] || s->v[s->hash[i] - 1].sum.insn == insn);
 }
 
-static bool make_hash(struct insns *s)
+bool memprofile_make_hash(struct memprofile_insns *s)
 {
 	uint32_t *hash = calloc(2 * (size_t)s->room, sizeof(*hash));
 
@@ -69,44 +30,50 @@ static bool make_hash(struct insns *s)
 	return true;
 }
 
-static bool grow(struct insns *s)
+static bool grow(struct memprofile_insns *s)
 {
 	uint32_t room = s->room ? 2 * s->room : 256;
-	struct state *v = realloc(s->v, room * sizeof(*v));
+	struct memprofile_state *v = realloc(s->v, room * sizeof(*v));
 
 	if (!v)
 		return false;
 	s->v = v;
 	s->room = room;
-	return make_hash(s);
+	return memprofile_make_hash(s);
 }
 
-/* Index; NONE: no memory. */
-static uint32_t find(struct insns *s, uint64_t insn)
+uint32_t memprofile_find(struct memprofile_insns *s, uint64_t insn)
 {
+	struct memprofile_state new = { .sum.insn = insn };
 	size_t slot;
 
 	if (!s->room && !grow(s))
-		return NONE;
+		return MEMPROFILE_NONE;
 	slot = slot_of(s, insn);
 	if (s->hash[slot])
 		return s->hash[slot] - 1;
 	if (s->n == s->room) {
 		if (!grow(s))
-			return NONE;
+			return MEMPROFILE_NONE;
 		slot = slot_of(s, insn);
 	}
-	memset(&s->v[s->n], 0, sizeof(s->v[0]));
-	s->v[s->n].sum.insn = insn;
+	if (s->sampled) {
+		new.groups = calloc(MEMPROFILE_GROUPS, sizeof(*new.groups));
+		if (!new.groups)
+			return MEMPROFILE_NONE;
+	}
+	s->v[s->n] = new;
 	s->hash[slot] = s->n + 1;
 	return s->n++;
 }
 
-static void free_insns(struct insns *s)
+void memprofile_free_insns(struct memprofile_insns *s)
 {
+	for (uint32_t i = 0; i < s->n && s->sampled; i++)
+		free(s->v[i].groups);
 	free(s->v);
 	free(s->hash);
-	*s = (struct insns){ 0 };
+	*s = (struct memprofile_insns){ 0 };
 }
 
 /* ---- strides ---- */
@@ -115,7 +82,7 @@ static void free_insns(struct insns *s)
  * A stride's count is exact from when it got its place, which it loses when others came more often
  * since: what is frequent gets a place early and keeps it, and random ones never count for much.
  */
-static void note_stride(struct state *s, int64_t by)
+static void note_stride(struct memprofile_state *s, int64_t by)
 {
 	struct memprofile_stride *v = s->sum.strides;
 	unsigned int k;
@@ -139,11 +106,11 @@ static void note_stride(struct state *s, int64_t by)
 	s->score[k] = 1;
 }
 
-static void note_move(struct state *s, uint64_t addr)
+static void note_move(const struct memprofile_thread *t, struct memprofile_state *s, uint64_t addr)
 {
 	int64_t by = (int64_t)(addr - s->last);
 
-	if (s->begun) {
+	if (s->burst == t->burst + 1) {
 		s->sum.moves++;
 		if (by >= -MEMPROFILE_NEAR && by <= MEMPROFILE_NEAR)
 			s->sum.near++;
@@ -157,75 +124,217 @@ static void note_move(struct state *s, uint64_t addr)
 		}
 		s->moved = by;
 	}
-	s->begun = true;
+	s->burst = t->burst + 1;
 	s->last = addr;
+}
+
+/* ---- distances ---- */
+
+/* The higher of two is that of an access to both lines. */
+enum range {
+	NEAR,	/* below what struct memlines holds, or never touched before */
+	UNSEEN,	/* farther; the line is none of those that are looked at */
+	SEEN,	/* farther */
+};
+
+struct distance {
+	enum range range;
+	bool open;
+	uint64_t lines; /* so many, or at least; UINT64_MAX: not touched before */
+};
+
+/* From here on some lines stand for all where distances are large. */
+static bool widen(struct memprofile_thread *t)
+{
+	if (!memlines_init(&t->far, t->near.max))
+		return false;
+	memlines_copy(&t->far, &t->near);
+	t->wide = true;
+	return true;
+}
+
+static struct distance far_distance(struct memprofile_thread *t, uint64_t line, uint64_t hash)
+{
+	struct distance d = { .range = SEEN };
+	uint64_t fresh, used;
+
+	if (!memlines_sampled(hash, t->far.shift))
+		return (struct distance){ .range = UNSEEN };
+	while (memlines_full(&t->far) && t->far.shift < MEMPROFILE_MAX_SHIFT)
+		memlines_thin(&t->far);
+	if (!memlines_sampled(hash, t->far.shift))
+		return (struct distance){ .range = UNSEEN };
+	fresh = t->far.fresh;
+	used = memlines_use(&t->far, line, hash);
+	d.open = used == UINT64_MAX && t->p->o.sampled;
+	d.lines = used;
+	if (used != UINT64_MAX || d.open) {
+		d.lines = (d.open ? fresh : used) << t->far.shift;
+		if (d.lines < t->near.max)
+			d.lines = t->near.max;
+	}
+	return d;
+}
+
+static struct distance distance_of(struct memprofile_thread *t, uint64_t line, uint64_t hash)
+{
+	uint64_t fresh = t->near.fresh, used;
+	struct distance far;
+
+	if (t->begun && line == t->line)
+		return (struct distance){ .range = NEAR };
+	if (!t->wide && memlines_full(&t->near) && !widen(t))
+		t->failed = true;
+	used = memlines_use(&t->near, line, hash);
+	/* also where the distance is small: it orders the lines for others */
+	far = t->wide ? far_distance(t, line, hash) : (struct distance){ .range = UNSEEN };
+	t->line = line;
+	t->begun = true;
+	if (used != UINT64_MAX)
+		return (struct distance){ .range = NEAR, .lines = used };
+	if (t->p->o.sampled && fresh < t->near.max)
+		return (struct distance){ .range = NEAR, .open = true, .lines = fresh };
+	return t->wide ? far : (struct distance){ .range = NEAR, .lines = UINT64_MAX };
+}
+
+static struct distance farther(struct distance a, struct distance b)
+{
+	if (a.range != b.range)
+		return a.range > b.range ? a : b;
+	a.lines = a.lines > b.lines ? a.lines : b.lines;
+	a.open |= b.open;
+	return a;
+}
+
+/* ---- what is counted ---- */
+
+static void count_group(struct memprofile_thread *t, struct memprofile_state *s, const struct mt_access *a)
+{
+	struct memprofile_group *g = &s->groups[t->group];
+	unsigned int kind = a->kind & MD_KIND;
+
+	g->accesses++;
+	g->bytes += (double)a->size * (kind == MD_MODIFY ? 2 : 1);
+	g->loads += kind != MD_STORE;
+	g->stores += kind != MD_LOAD;
+}
+
+/* @d->lines other lines, in caches of @size lines: 2: a miss; 1: not known; 0: a hit. */
+static unsigned int miss_of(const struct distance *d, uint64_t size)
+{
+	return d->lines >= size ? 2 : d->open;
+}
+
+static void count_caches(struct memprofile_thread *t, struct memprofile_state *s, const struct distance *d,
+			 uint64_t weight)
+{
+	const uint64_t *caches = t->p->o.caches;
+
+	for (unsigned int k = 0; k < MEMPROFILE_CACHES && caches[k]; k++) {
+		bool far = d->range != NEAR && caches[k] > t->near.max;
+		unsigned int miss = d->range == UNSEEN ? (far ? 0 : 2) : miss_of(d, caches[k]);
+
+		if (!miss)
+			continue;
+		if (miss == 2)
+			*(far ? &s->far.misses[k] : &s->sum.misses[k]) += far ? weight : 1;
+		else
+			*(far ? &s->far.unknown[k] : &s->sum.unknown[k]) += far ? weight : 1;
+		if (s->groups)
+			s->groups[t->group].twice[k] += (double)(miss * (far ? weight : 1));
+	}
+}
+
+static void count_curve(const struct memprofile_thread *t, const struct distance *d, uint64_t weight)
+{
+	struct memprofile_curve *c = &t->curves[t->group];
+	unsigned int bucket = d->lines == UINT64_MAX ? MEMPROFILE_DISTANCES : memprofile_bucket(d->lines);
+	unsigned int known = d->range == NEAR ? 0 : memprofile_bucket(t->near.max);
+
+	c->accesses++;
+	for (unsigned int k = 0; k < known; k++)
+		c->twice[k] += 2;
+	if (d->range == UNSEEN)
+		return;
+	for (unsigned int k = known; k < bucket; k++)
+		c->twice[k] += 2 * (double)weight;
+	for (unsigned int k = bucket; d->open && k < MEMPROFILE_DISTANCES; k++)
+		c->twice[k] += (double)weight;
+}
+
+static void count_distance(struct memprofile_thread *t, struct memprofile_state *s, const struct distance *d)
+{
+	uint64_t weight = d->range == SEEN ? UINT64_C(1) << t->far.shift : 1;
+
+	s->far.n += d->range != NEAR;
+	count_caches(t, s, d, weight);
+	if (t->curves)
+		count_curve(t, d, weight);
+	if (d->range == UNSEEN)
+		return;
+	if (d->lines == UINT64_MAX)
+		*(d->range == SEEN ? &s->far.first : &s->sum.first) += weight;
+	else
+		(d->open ? s->sum.open : s->sum.reuse)[memprofile_bucket(d->lines)] += weight;
 }
 
 /* ---- lines ---- */
 
-static bool thin(struct memprofile_thread *t)
+static bool note_pair(struct memprofile_thread *t, uint32_t id, uint64_t line, uint64_t hash)
 {
-	memlines_thin(&t->lines);
-	return mempairs_thin(&t->pairs, t->lines.shift);
+	struct memprofile_state *s = &t->insns.v[id];
+	int added;
+
+	if (s->paired[line % MEMPROFILE_PAIRED] == line + 1)
+		return true;
+	s->paired[line % MEMPROFILE_PAIRED] = line + 1;
+	if (!memlines_sampled(hash, s->shift))
+		return true;
+	added = mempairs_add(&t->pairs, id, line);
+	s->npairs += added > 0;
+	return added >= 0 && (!added || memprofile_thin_pairs(&t->pairs, &t->insns, t->near.max));
 }
 
-static unsigned int bucket_of(uint64_t distance)
+static bool note_lines(struct memprofile_thread *t, uint32_t id, const struct mt_access *a)
 {
-	unsigned int b = distance ? 64 - (unsigned int)__builtin_clzll(distance) : 0;
-
-	return b < MEMPROFILE_DISTANCES ? b : MEMPROFILE_DISTANCES - 1;
-}
-
-static void note_reuse(struct memprofile_thread *t, struct state *s, uint64_t line, uint64_t hash)
-{
-	unsigned int shift = t->lines.shift;
-	uint64_t weight = UINT64_C(1) << shift, distance;
-
-	if (t->begun && line == t->line) {
-		s->sum.reuse[0] += weight;
-		return;
-	}
-	distance = memlines_use(&t->lines, line, hash);
-	if (distance == UINT64_MAX)
-		s->sum.first += weight;
-	else
-		s->sum.reuse[bucket_of(distance << shift)] += weight;
-}
-
-static bool note_line(struct memprofile_thread *t, uint32_t id, uint64_t line)
-{
-	struct state *s = &t->insns.v[id];
-	uint64_t hash = memlines_hash(line);
+	uint64_t line = a->addr / MEMPROFILE_LINE;
+	uint64_t last = (a->addr + (a->size ? a->size - 1u : 0)) / MEMPROFILE_LINE;
+	struct distance d = { .range = NEAR };
 	bool good = true;
 
-	if (memlines_sampled(hash, t->lines.shift)) {
-		note_reuse(t, s, line, hash);
-		if (s->paired[line % PAIRED] != line + 1)
-			good = mempairs_add(&t->pairs, id, line) >= 0;
-		s->paired[line % PAIRED] = line + 1;
-		while (good && t->lines.shift < MAX_SHIFT &&
-		       (t->lines.n >= t->lines.max || t->pairs.n >= PAIRS_PER_LINE * t->lines.max))
-			good = thin(t);
+	if (last - line > MAX_LINES)
+		last = line; /* the end of the address space, or damage */
+	for (uint64_t hash; good; line++) {
+		hash = memlines_hash(line);
+		d = farther(d, distance_of(t, line, hash));
+		good = note_pair(t, id, line, hash) && !t->failed;
+		if (line == last)
+			break;
 	}
-	t->line = line;
-	t->begun = true;
+	count_distance(t, &t->insns.v[id], &d);
 	return good;
 }
 
 /* ---- accesses ---- */
 
+static void new_burst(struct memprofile_thread *t)
+{
+	if (t->curves)
+		t->curves[t->group].bursts++;
+}
+
 static bool take(struct memprofile_thread *t, const struct mt_access *a)
 {
 	unsigned int kind = a->kind & MD_KIND;
-	uint32_t id = t->at == NONE ? NONE : t->insns.v[t->at].next;
+	uint32_t id = t->at == MEMPROFILE_NONE ? MEMPROFILE_NONE : t->insns.v[t->at].next;
 
 	if (kind > MD_PREFETCH || (t->p->o.no_stack && (a->kind & MD_STACK)))
 		return true;
 	if (id >= t->insns.n || t->insns.v[id].sum.insn != a->insn) {
-		id = find(&t->insns, a->insn);
-		if (id == NONE)
+		id = memprofile_find(&t->insns, a->insn);
+		if (id == MEMPROFILE_NONE)
 			return false;
-		if (t->at != NONE)
+		if (t->at != MEMPROFILE_NONE)
 			t->insns.v[t->at].next = id;
 	}
 	t->at = id;
@@ -233,8 +342,12 @@ static bool take(struct memprofile_thread *t, const struct mt_access *a)
 	t->insns.v[id].sum.bytes[kind] += a->size;
 	if (kind == MD_PREFETCH)
 		return true;
-	note_move(&t->insns.v[id], a->addr);
-	return note_line(t, id, a->addr / MEMPROFILE_LINE);
+	if (!t->begun)
+		new_burst(t);
+	if (t->insns.v[id].groups)
+		count_group(t, &t->insns.v[id], a);
+	note_move(t, &t->insns.v[id], a->addr);
+	return note_lines(t, id, a);
 }
 
 bool memprofile_take(struct memprofile_thread *t, const struct mt_access *v, size_t n)
@@ -244,11 +357,33 @@ bool memprofile_take(struct memprofile_thread *t, const struct mt_access *v, siz
 	return !t->failed;
 }
 
+/* Each group has bursts of all times: of every so many.  The first one is no sample: it is always there. */
 void memprofile_off(struct memprofile_thread *t)
 {
-	for (uint32_t i = 0; i < t->insns.n; i++)
-		t->insns.v[i].begun = false;
+	if (t->begun)
+		t->group = (t->group + 1) % MEMPROFILE_GROUPS;
 	t->begun = false;
+	t->burst++;
+	if (!t->p->o.sampled)
+		return;
+	if (t->burst == 1 && !t->failed) {
+		t->whole = true;
+		t->failed = !memprofile_flush(t);
+		t->whole = false;
+	}
+	memlines_begin(&t->near);
+	if (t->wide)
+		memlines_begin(&t->far);
+}
+
+void memprofile_scale(struct memprofile_thread *t, double factor)
+{
+	t->scale = factor;
+}
+
+void memprofile_whole(struct memprofile_thread *t)
+{
+	t->whole = true;
 }
 
 struct memprofile_thread *memprofile_begin(struct memprofile *p)
@@ -258,209 +393,15 @@ struct memprofile_thread *memprofile_begin(struct memprofile *p)
 	if (!t)
 		return NULL;
 	t->p = p;
-	t->at = NONE;
-	if (memlines_init(&t->lines, p->o.lines))
+	t->at = MEMPROFILE_NONE;
+	t->scale = 1;
+	t->insns.sampled = p->o.sampled;
+	t->group = p->begun++ % MEMPROFILE_GROUPS;
+	if (p->o.sampled)
+		t->curves = calloc(MEMPROFILE_GROUPS, sizeof(*t->curves));
+	if ((t->curves || !p->o.sampled) && memlines_init(&t->near, p->o.lines))
 		return t;
+	free(t->curves);
 	free(t);
 	return NULL;
-}
-
-/* ---- a thread's end ---- */
-
-static void add_stride(struct memprofile_stride *v, const struct memprofile_stride *from)
-{
-	struct memprofile_stride *least = v;
-
-	for (unsigned int k = 0; k < MEMPROFILE_STRIDES; k++) {
-		if (v[k].n && v[k].by == from->by) {
-			v[k].n += from->n;
-			return;
-		}
-		if (v[k].n < least->n)
-			least = &v[k];
-	}
-	if (from->n > least->n)
-		*least = *from;
-}
-
-void memprofile_add(struct memprofile_insn *to, const struct memprofile_insn *from)
-{
-	for (unsigned int k = 0; k < 4; k++) {
-		to->accesses[k] += from->accesses[k];
-		to->bytes[k] += from->bytes[k];
-	}
-	to->moves += from->moves;
-	to->near += from->near;
-	to->strided += from->strided;
-	for (unsigned int k = 0; k < MEMPROFILE_STRIDES; k++)
-		add_stride(to->strides, &from->strides[k]);
-	for (unsigned int k = 0; k < MEMPROFILE_DISTANCES; k++)
-		to->reuse[k] += from->reuse[k];
-	to->first += from->first;
-}
-
-/* The profile knows at most one in so many lines as each of its threads. */
-static bool thin_profile(struct memprofile *p, unsigned int shift)
-{
-	if (shift <= p->shift)
-		return true;
-	p->shift = shift;
-	return mempairs_thin(&p->pairs, shift);
-}
-
-static bool add_pairs(struct memprofile *p, const struct memprofile_thread *t, const uint32_t *id)
-{
-	if (!thin_profile(p, t->lines.shift))
-		return false;
-	for (size_t i = 0; i < t->pairs.room; i++) {
-		const struct mempair *pair = &t->pairs.table[i];
-
-		if (!pair->id || !memlines_sampled(memlines_hash(pair->line), p->shift))
-			continue;
-		if (mempairs_add(&p->pairs, id[pair->id - 1], pair->line) < 0)
-			return false;
-		while (p->pairs.n >= PAIRS_PER_LINE * (size_t)p->o.lines && p->shift < MAX_SHIFT)
-			if (!thin_profile(p, p->shift + 1))
-				return false;
-	}
-	return true;
-}
-
-static bool add_thread(struct memprofile *p, const struct memprofile_thread *t)
-{
-	uint32_t *id = calloc((size_t)t->insns.n + 1, sizeof(*id));
-	bool good = id != NULL;
-
-	p->sorted = false;
-	for (uint32_t i = 0; good && i < t->insns.n; i++) {
-		id[i] = find(&p->insns, t->insns.v[i].sum.insn);
-		good = id[i] != NONE;
-		if (good)
-			memprofile_add(&p->insns.v[id[i]].sum, &t->insns.v[i].sum);
-	}
-	good = good && add_pairs(p, t, id);
-	free(id);
-	return good;
-}
-
-bool memprofile_end(struct memprofile_thread *t)
-{
-	bool good = add_thread(t->p, t) && !t->failed;
-
-	free_insns(&t->insns);
-	memlines_free(&t->lines);
-	mempairs_free(&t->pairs);
-	free(t);
-	return good;
-}
-
-/* ---- results ---- */
-
-struct memprofile *memprofile_new(const struct memprofile_options *o)
-{
-	struct memprofile *p = calloc(1, sizeof(*p));
-
-	if (p && o)
-		p->o = *o;
-	if (p && !p->o.lines)
-		p->o.lines = MEMPROFILE_LINES;
-	return p;
-}
-
-void memprofile_free(struct memprofile *p)
-{
-	if (!p)
-		return;
-	free_insns(&p->insns);
-	mempairs_free(&p->pairs);
-	free(p);
-}
-
-static int by_address(const void *a, const void *b)
-{
-	const struct state *x = a, *y = b;
-
-	return x->sum.insn < y->sum.insn ? -1 : x->sum.insn > y->sum.insn;
-}
-
-/* Pairs hold indices: those are kept in `next` while the instructions are sorted. */
-static void sort(struct memprofile *p)
-{
-	uint32_t *to = calloc((size_t)p->insns.n + 1, sizeof(*to));
-
-	p->sorted = true;
-	if (!to)
-		return; /* another order is no harm */
-	for (uint32_t i = 0; i < p->insns.n; i++)
-		p->insns.v[i].next = i;
-	if (p->insns.n)
-		qsort(p->insns.v, p->insns.n, sizeof(*p->insns.v), by_address);
-	for (uint32_t i = 0; i < p->insns.n; i++)
-		to[p->insns.v[i].next] = i;
-	for (size_t i = 0; i < p->pairs.room; i++)
-		if (p->pairs.table[i].id)
-			p->pairs.table[i].id = to[p->pairs.table[i].id - 1] + 1;
-	free(to);
-	/* where they are by their hashes has changed; without memory nothing more can be added */
-	if (p->insns.room && (!make_hash(&p->insns) || !mempairs_thin(&p->pairs, p->shift)))
-		p->insns.n = 0;
-}
-
-const struct memprofile_insn *memprofile_insn(struct memprofile *p, size_t i)
-{
-	if (!p->sorted)
-		sort(p);
-	return i < p->insns.n ? &p->insns.v[i].sum : NULL;
-}
-
-struct memprofile_stride memprofile_dominant(const struct memprofile_insn *sum, double *percent)
-{
-	struct memprofile_stride best = { 0 };
-
-	for (unsigned int k = 0; k < MEMPROFILE_STRIDES; k++)
-		if (sum->strides[k].n > best.n)
-			best = sum->strides[k];
-	*percent = sum->moves ? 100.0 * (double)best.n / (double)sum->moves : 0.0;
-	return best;
-}
-
-void memprofile_adjust(struct memprofile_insn *sum)
-{
-	uint64_t all = sum->accesses[MD_LOAD] + sum->accesses[MD_STORE] + sum->accesses[MD_MODIFY];
-	uint64_t n = sum->first;
-
-	for (unsigned int k = 0; k < MEMPROFILE_DISTANCES; k++)
-		n += sum->reuse[k];
-	if (n < all)
-		sum->reuse[0] += all - n;
-	else
-		sum->reuse[0] -= n - all < sum->reuse[0] ? n - all : sum->reuse[0];
-}
-
-bool memprofile_footprint(struct memprofile *p, const uint32_t *group, uint64_t *lines, size_t ngroups)
-{
-	struct mempairs seen = { 0 };
-	bool good = true;
-
-	if (!p->sorted)
-		sort(p);
-	memset(lines, 0, ngroups * sizeof(*lines));
-	for (size_t i = 0; good && i < p->pairs.room; i++) {
-		const struct mempair *pair = &p->pairs.table[i];
-		int added;
-
-		if (!pair->id || group[pair->id - 1] >= ngroups)
-			continue;
-		added = mempairs_add(&seen, group[pair->id - 1], pair->line);
-		if (added > 0)
-			lines[group[pair->id - 1]] += UINT64_C(1) << p->shift;
-		good = added >= 0;
-	}
-	mempairs_free(&seen);
-	return good;
-}
-
-uint64_t memprofile_sampled(const struct memprofile *p)
-{
-	return UINT64_C(1) << p->shift;
 }

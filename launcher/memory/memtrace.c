@@ -1,36 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "launcher/memory/memtrace.h"
+#include "launcher/common/holds.h"
 #include "launcher/common/message.h"
+#include "launcher/common/progress.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-
-/* Has the thread a memory stream?  Beside its file, with another ending. */
-static bool has_stream(const struct sonde_trace_thread *thread)
-{
-	const char *dot = strrchr(thread->file, '.');
-	char *path;
-	bool found;
-
-	if (!dot || asprintf(&path, "%.*s.memory", (int)(dot - thread->file), thread->file) < 0)
-		return false;
-	found = access(path, F_OK) == 0;
-	free(path);
-	return found;
-}
-
-bool memtrace_has_any(const struct sonde_trace *trace)
-{
-	for (size_t i = 0; i < sonde_trace_threads(trace); i++) {
-		if (has_stream(sonde_trace_thread(trace, i)))
-			return true;
-	}
-	return false;
-}
 
 static size_t count_streams(const struct sonde_trace *trace, struct pick *pick)
 {
@@ -39,7 +17,7 @@ static size_t count_streams(const struct sonde_trace *trace, struct pick *pick)
 	for (size_t i = 0; i < sonde_trace_threads(trace); i++) {
 		const struct sonde_trace_thread *thread = sonde_trace_thread(trace, i);
 
-		n += pick_thread(thread, pick) && has_stream(thread);
+		n += pick_thread(thread, pick) && holds_stream(thread);
 	}
 	return n;
 }
@@ -51,17 +29,29 @@ void memtrace_use(struct sonde_trace *trace, struct pick *pick, struct memtrace 
 	t->threads = count_streams(trace, pick);
 }
 
-static void warn_without_end(const struct sonde_trace *trace, const char *dir)
+/* Modules may have looked at memory accesses that are not in the trace. */
+static int no_accesses(const struct sonde_trace *trace, const char *dir, FILE *out)
 {
-	for (size_t i = 0; i < sonde_trace_ranks(trace); i++) {
-		if (sonde_trace_rank(trace, i)->ending != SONDE_TRACE_UNFINISHED)
-			continue;
-		msg_warn("%s: the recording has no end: it is still running, or the recorder was killed", dir);
-		return;
+	struct holds_texts texts;
+	int status = EXIT_USAGE;
+	char why[256];
+
+	holds_texts(trace, &texts);
+	if (holds_memory(trace)) {
+		msg_error("%s: no memory accesses of these threads were recorded", dir);
+	} else if (out && texts.n) {
+		holds_print_texts(&texts, true, out);
+		status = 0;
+	} else {
+		holds_no_memory(trace, why, sizeof(why));
+		msg_error("%s: %s%s%s", dir, why, texts.n ? "; what a module found: " : "",
+			  texts.n ? texts.v[0].path : "");
 	}
+	holds_texts_free(&texts);
+	return status;
 }
 
-int memtrace_open(const char *dir, struct pick *pick, struct memtrace *t)
+int memtrace_open(const char *dir, struct pick *pick, FILE *texts, struct memtrace *t)
 {
 	int status = pick_open(dir, &t->trace);
 
@@ -69,14 +59,13 @@ int memtrace_open(const char *dir, struct pick *pick, struct memtrace *t)
 		return status;
 	memtrace_use(t->trace, pick, t);
 	status = pick_check(pick);
-	if (!status && !t->threads) {
-		msg_error("%s: no memory accesses were recorded; `sonde record --mem' does", dir);
-		status = EXIT_USAGE;
+	if (!status && t->threads) {
+		holds_warn_without_end(t->trace, dir);
+		return 0;
 	}
-	if (status)
-		memtrace_close(t);
-	else
-		warn_without_end(t->trace, dir);
+	if (!status)
+		status = no_accesses(t->trace, dir, texts);
+	memtrace_close(t);
 	return status;
 }
 
@@ -98,6 +87,8 @@ struct mt_read *memtrace_read(const char *dir, bool *none)
 		msg_error("%s", why.text);
 	if (read && mt_read_damaged(read))
 		msg_warn("%s/code.memory: the description of %s is damaged", dir, mt_read_damaged(read));
+	if (read && mt_read_bad_places(read))
+		msg_warn("%s/code.places is damaged or missing: some functions have no names", dir);
 	return read;
 }
 
@@ -113,8 +104,15 @@ struct mt_read_thread *memtrace_start(const struct memtrace_thread *thread)
 
 /* ---- ranks and threads ---- */
 
-static bool wanted(const struct memtrace *t, const struct sonde_trace_rank *rank,
-		   const struct tf_memory_thread *about)
+/* In chunks: of what is done before, of the rank, of its threads that are done. */
+struct memtrace_progress {
+	struct progress shown;
+	size_t ranks_done, ranks;
+	uint64_t done, all;
+};
+
+bool memtrace_wanted(const struct memtrace *t, const struct sonde_trace_rank *rank,
+		     const struct tf_memory_thread *about)
 {
 	struct sonde_trace_thread like = { .rank_index = rank->index,
 					   .pid = about->pid, .tid = about->tid };
@@ -122,18 +120,64 @@ static bool wanted(const struct memtrace *t, const struct sonde_trace_rank *rank
 	return pick_thread(&like, t->pick);
 }
 
+static uint64_t count_chunks(const struct memtrace *t, const struct sonde_trace_rank *rank, const struct mt_read *read)
+{
+	struct tf_memory_thread about;
+	uint64_t n = 0;
+
+	for (size_t i = 0; mt_read_thread(read, i, &about); i++)
+		n += memtrace_wanted(t, rank, &about) ? about.chunks : 0;
+	return n;
+}
+
 static int visit_threads(const struct memtrace *t, const struct sonde_trace_rank *rank,
-			 struct mt_read *read, const struct memtrace_visitor *v)
+			 struct mt_read *read, const struct memtrace_visitor *v, struct memtrace_progress *p)
 {
 	struct memtrace_thread thread = {
 		.read = read, .rank = rank->rank, .trace = t->trace, .rank_index = rank->index,
+		.progress = v->progress ? p : NULL,
 	};
 	int status = 0;
 
-	for (; !status && mt_read_thread(read, thread.index, &thread.about); thread.index++)
-		if (wanted(t, rank, &thread.about))
-			status = v->thread(v->arg, &thread);
+	p->all = count_chunks(t, rank, read);
+	p->done = 0;
+	for (; !status && mt_read_thread(read, thread.index, &thread.about); thread.index++) {
+		if (!memtrace_wanted(t, rank, &thread.about))
+			continue;
+		status = v->thread(v->arg, &thread);
+		p->done += thread.about.chunks;
+	}
+	p->ranks_done++;
 	return status;
+}
+
+static void show_progress(struct memtrace_progress *p, uint64_t chunks)
+{
+	double part = p->all ? (double)(p->done + chunks) / (double)p->all : 0;
+
+	progress_at(&p->shown, ((double)p->ranks_done + (part < 1 ? part : 1)) / (double)p->ranks);
+}
+
+/* The stream lies beside the thread's file, with another ending. */
+static bool is_beside(const char *stream, const char *file)
+{
+	const char *a = strrchr(stream, '/'), *b = strrchr(file, '/'), *dot;
+
+	a = a ? a + 1 : stream;
+	b = b ? b + 1 : file;
+	dot = strrchr(a, '.');
+	return dot && strncmp(a, b, (size_t)(dot - a) + 1) == 0 && !strchr(b + (dot - a) + 1, '.');
+}
+
+const struct sonde_trace_thread_sampled *memtrace_sampled(const struct memtrace_thread *thread)
+{
+	for (size_t i = 0; i < sonde_trace_threads(thread->trace); i++) {
+		const struct sonde_trace_thread *t = sonde_trace_thread(thread->trace, i);
+
+		if (t->rank_index == thread->rank_index && is_beside(thread->about.path, t->file))
+			return t->sampled;
+	}
+	return NULL;
 }
 
 /* Streams without code.memory are worth nothing. */
@@ -142,7 +186,7 @@ static int no_descriptions(const struct memtrace *t, const struct sonde_trace_ra
 	for (size_t i = 0; i < sonde_trace_threads(t->trace); i++) {
 		const struct sonde_trace_thread *thread = sonde_trace_thread(t->trace, i);
 
-		if (thread->rank_index != rank->index || !has_stream(thread))
+		if (thread->rank_index != rank->index || !holds_stream(thread))
 			continue;
 		msg_error("%s/code.memory: %s", rank->dir, strerror(ENOENT));
 		return EXIT_USAGE;
@@ -151,7 +195,7 @@ static int no_descriptions(const struct memtrace *t, const struct sonde_trace_ra
 }
 
 static int visit_rank(const struct memtrace *t, const struct sonde_trace_rank *rank,
-		      const struct memtrace_visitor *v)
+		      const struct memtrace_visitor *v, struct memtrace_progress *p)
 {
 	bool none;
 	struct mt_read *read = memtrace_read(rank->dir, &none);
@@ -159,9 +203,9 @@ static int visit_rank(const struct memtrace *t, const struct sonde_trace_rank *r
 
 	if (!read)
 		return none ? no_descriptions(t, rank) : EXIT_USAGE;
-	status = v->begin ? v->begin(v->arg, read, rank->rank) : 0;
+	status = v->begin ? v->begin(v->arg, read, rank) : 0;
 	if (!status)
-		status = visit_threads(t, rank, read, v);
+		status = visit_threads(t, rank, read, v, p);
 	if (!status && v->done)
 		status = v->done(v->arg);
 	if (v->end)
@@ -172,15 +216,19 @@ static int visit_rank(const struct memtrace *t, const struct sonde_trace_rank *r
 
 int memtrace_visit(const struct memtrace *t, const struct memtrace_visitor *v)
 {
+	struct memtrace_progress p = { .ranks = sonde_trace_ranks(t->trace) };
 	int status = 0;
 
+	if (v->progress)
+		progress_begin(&p.shown, v->progress);
 	for (size_t i = 0; !status && i < sonde_trace_ranks(t->trace); i++) {
 		const struct sonde_trace_rank *rank = sonde_trace_rank(t->trace, i);
 
 		if (t->pick->rank == PICK_ANY_RANK ||
 		    (rank->rank >= 0 && (uint64_t)rank->rank == t->pick->rank))
-			status = visit_rank(t, rank, v);
+			status = visit_rank(t, rank, v, &p);
 	}
+	progress_end(&p.shown);
 	return status;
 }
 
@@ -197,9 +245,13 @@ uint64_t memtrace_accesses(const struct memtrace_thread *thread,
 	while ((n = mt_read_next(t, &v, &gaps))) {
 		if (thread->tsc)
 			*thread->tsc = mt_read_tsc(t);
+		if (thread->progress)
+			show_progress(thread->progress, mt_read_chunks(t));
 		if ((mt_read_was_off(t) && !take(arg, v, 0)) || !take(arg, v, n))
 			break;
 	}
+	if (gaps && thread->progress)
+		progress_end(&thread->progress->shown);
 	if (gaps)
 		msg_warn("thread %d.%d: %" PRIu64 " part%s missing from its memory accesses",
 			 thread->about.pid, thread->about.tid, gaps, gaps == 1 ? " is" : "s are");

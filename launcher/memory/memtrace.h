@@ -7,6 +7,7 @@
 #define SONDE_LAUNCHER_MEMORY_MEMTRACE_H
 
 #include <stddef.h>
+#include <stdio.h>
 
 #include "memtrace/read/read.h"
 #include "launcher/common/pick.h"
@@ -19,14 +20,12 @@ struct memtrace {
 
 /*
  * @pick: its threads and rank count; its trace is set.  Returns 0, or EXIT_USAGE after a message:
- * no trace, no memory accesses in it, no such thread or rank.
+ * no trace, no memory accesses in it, no such thread or rank.  If it has none, but modules have printed
+ * what they found, that goes to @texts (unless NULL); then it is 0, and t->trace is NULL.
  */
-int memtrace_open(const char *dir, struct pick *pick, struct memtrace *t)
+int memtrace_open(const char *dir, struct pick *pick, FILE *texts, struct memtrace *t)
 	__attribute__((warn_unused_result));
 void memtrace_close(struct memtrace *t);
-
-/* Has any thread memory accesses? */
-bool memtrace_has_any(const struct sonde_trace *trace);
 
 /* Of an open trace, which stays the caller's: no memtrace_close().  t->threads may be 0. */
 void memtrace_use(struct sonde_trace *trace, struct pick *pick, struct memtrace *t);
@@ -37,6 +36,8 @@ void memtrace_use(struct sonde_trace *trace, struct pick *pick, struct memtrace 
  */
 struct mt_read *memtrace_read(const char *dir, bool *none);
 
+struct memtrace_progress;
+
 /* One stream. */
 struct memtrace_thread {
 	struct mt_read *read;
@@ -45,6 +46,7 @@ struct memtrace_thread {
 	const struct sonde_trace *trace;
 	size_t rank_index;
 	struct tf_memory_thread about;
+	struct memtrace_progress *progress; /* NULL: none is shown */
 	uint64_t *tsc;	/* where memtrace_accesses() puts when the chunk began that a batch is from; NULL: nowhere */
 };
 
@@ -56,12 +58,20 @@ struct memtrace_visitor {
 	 * For each rank: begin(), thread() for each of its threads, done() if all went well, end()
 	 * always.  @read lives until then.  All but thread() may be NULL.
 	 */
-	int (*begin)(void *arg, struct mt_read *read, int rank);
+	int (*begin)(void *arg, struct mt_read *read, const struct sonde_trace_rank *rank);
 	int (*thread)(void *arg, const struct memtrace_thread *thread);
 	int (*done)(void *arg);
 	void (*end)(void *arg);
 	void *arg;
+	const char *progress; /* what is done, for launcher/common/progress.h; NULL: nothing is shown */
 };
+
+/* Is the thread one of those that were chosen? */
+bool memtrace_wanted(const struct memtrace *t, const struct sonde_trace_rank *rank,
+		     const struct tf_memory_thread *about);
+
+/* How the thread was sampled; NULL: not, or it is not known. */
+const struct sonde_trace_thread_sampled *memtrace_sampled(const struct memtrace_thread *thread);
 
 /*
  * Calls the visitor until one of its functions does not return 0, which is returned.  EXIT_USAGE

@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "launcher/memory/memwhere.h"
-#include "injector/image/facts.h"
+#include "injector/image/symbols.h"
+#include "launcher/common/binary.h"
 #include "launcher/common/lines.h"
+#include "launcher/common/message.h"
 #include "launcher/common/options.h"
 
-#include <fnmatch.h>
+#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/hash.h"
-#include "base/search.h"
 
-/* A file of the program; what is known of it is read when it is first needed. */
+/* A file of the program, as it is now. */
 struct object {
 	struct object *next;
-	const char *path;
-	struct inj_symtab *tab;
-	struct inj_codefacts facts;
-	bool has_facts;
-	struct tramp_code *code;	/* NULL: no loops */
-	struct tramp_flow flow;		/* of function `fn` */
-	uint32_t fn;
-	struct lines *lines;
-	char **names;			/* of facts.fn[]: demangled, as far as they were asked for */
+	const struct sonde_trace_object *recorded;
+	struct lines *lines; /* if the trace has none, and it is the file that was recorded */
+};
+
+/* A function's name in the source; the trace's own string is what it is known by. */
+struct name {
+	const char *mangled;
+	char *text;
 };
 
 /* Addresses never move: blocks of places. */
@@ -40,148 +40,136 @@ struct memwhere {
 	struct block *blocks;
 	struct memplace **hash; /* by insn; a power of two, at most half full */
 	size_t room, n;
+	struct name *names; /* likewise, by the address of the trace's string */
+	size_t names_room, names_n;
 };
 
 /* ---- files ---- */
 
-static void read_code(struct object *o)
+static int by_name(const void *a, const void *b)
 {
-	o->fn = TRAMP_NONE;
-	if (tramp_code_new(&o->facts.facts, &o->code) != TRAMP_CODE_OK)
-		o->code = NULL;
+	return strcmp(a, b);
 }
 
-static void read_object(struct object *o, unsigned int flags)
+/* Once a file, whatever the number of ranks. */
+static void tell(const char *path, const char *what)
 {
-	if (inj_symtab_open(o->path, INJ_SYMTAB_DEBUG_FILE, &o->tab) != INJ_OK)
-		return;
-	o->has_facts = inj_codefacts_read(o->path, o->tab, &o->facts) == INJ_OK;
-	if (o->has_facts)
-		o->names = calloc(o->facts.facts.nfns + 1, sizeof(*o->names));
-	if (o->has_facts && (flags & MEMWHERE_LOOPS))
-		read_code(o);
-	if (flags & MEMWHERE_LINES)
-		o->lines = lines_open(o->path);
+	static void *told;
+	char *copy = strdup(path), **found = copy ? tsearch(copy, &told, by_name) : NULL;
+
+	if (found && *found == copy)
+		msg_warn("%s is not the file that was recorded: %s", path, what);
+	else
+		free(copy);
 }
 
-static struct object *find_object(struct memwhere *w, const char *path)
+/* Of a file that is gone nothing is said, if nothing is missing. */
+static void read_object(struct object *o, unsigned int flags, bool has_lines)
+{
+	enum binary_state state = binary_state(o->recorded);
+	bool missing = !has_lines && (flags & MEMWHERE_LINES);
+
+	if (state == BINARY_SAME && missing)
+		o->lines = lines_open(o->recorded->path);
+	else if (missing)
+		tell(o->recorded->path, "its source lines are not known");
+	else if (state == BINARY_OTHER)
+		tell(o->recorded->path, "names and lines are those of the recorded one");
+}
+
+static struct object *find_object(struct memwhere *w, const struct mt_where *where)
 {
 	struct object *o;
 
 	for (o = w->objects; o; o = o->next)
-		if (strcmp(o->path, path) == 0)
+		if (o->recorded == where->object)
 			return o;
 	o = calloc(1, sizeof(*o));
 	if (!o)
 		return NULL;
-	o->path = path;
-	read_object(o, w->flags);
+	o->recorded = where->object;
+	read_object(o, w->flags, where->has_lines);
 	o->next = w->objects;
 	w->objects = o;
 	return o;
 }
 
-static void free_object(struct object *o)
+/* ---- names ---- */
+
+static struct name *name_slot(const struct memwhere *w, const char *mangled)
 {
-	tramp_flow_free(&o->flow);
-	if (o->code)
-		tramp_code_free(o->code);
-	for (size_t i = 0; o->names && i < o->facts.facts.nfns; i++)
-		free(o->names[i]);
-	free(o->names);
-	inj_codefacts_free(&o->facts);
-	if (o->tab)
-		inj_symtab_close(o->tab);
-	lines_close(o->lines);
-	free(o);
+	return &w->names[hash_slot(i, w->names_room, hash_word((uintptr_t)mangled),
+				   !w->names[i].mangled || w->names[i].mangled == mangled)];
 }
 
-/* ---- functions ---- */
-
-/* The function, or part of one, that holds @addr; TRAMP_NONE. */
-static uint32_t function_at(const struct object *o, uint64_t addr)
+static bool grow_names(struct memwhere *w)
 {
-	const struct tramp_fn *fns = o->facts.facts.fns;
-	size_t after = search_first(i, o->facts.facts.nfns, fns[i].addr > addr);
+	struct name *old = w->names;
+	size_t room = w->names_room;
 
-	return after && addr - fns[after - 1].addr < fns[after - 1].size ? (uint32_t)(after - 1) : TRAMP_NONE;
-}
-
-static const char *name_of(const struct memwhere *w, struct object *o, uint32_t fn)
-{
-	const char *name = o->facts.fn[fn].name;
-
-	if ((w->flags & MEMWHERE_MANGLED) || !o->names)
-		return name;
-	if (!o->names[fn])
-		o->names[fn] = inj_demangle(name);
-	return o->names[fn] ? o->names[fn] : name;
-}
-
-/* ---- loops ---- */
-
-/* Block of o->flow that holds the offset; TRAMP_NONE. */
-static uint32_t block_at(const struct tramp_flow *flow, uint32_t off)
-{
-	size_t after = search_first(i, flow->nblocks, flow->blocks[i].start > off);
-
-	return after && off < flow->blocks[after - 1].end ? (uint32_t)(after - 1) : TRAMP_NONE;
-}
-
-static bool make_flow(struct object *o, uint32_t fn)
-{
-	if (o->fn == fn)
-		return true;
-	o->fn = TRAMP_NONE;
-	if (tramp_flow_build(&o->flow, o->code, fn) != TRAMP_CODE_OK ||
-	    tramp_flow_loops(&o->flow) != TRAMP_CODE_OK)
+	w->names_room = hash_room(2 * w->names_n + 2);
+	w->names = calloc(w->names_room, sizeof(*w->names));
+	if (!w->names) {
+		w->names = old;
+		w->names_room = room;
 		return false;
-	o->fn = fn;
+	}
+	for (size_t i = 0; i < room; i++)
+		if (old[i].mangled)
+			*name_slot(w, old[i].mangled) = old[i];
+	free(old);
 	return true;
 }
 
-static void find_loop(struct object *o, struct memplace *p)
+static const char *name_of(struct memwhere *w, const char *mangled)
 {
-	uint32_t fn = tramp_code_function(o->code, p->addr), block;
-	uint64_t base = tramp_code_base(o->code);
-	const struct tramp_block *head;
+	struct name *name;
 
-	if (fn == TRAMP_NONE || !make_flow(o, fn))
-		return;
-	block = block_at(&o->flow, (uint32_t)(p->addr - base));
-	if (block == TRAMP_NONE || o->flow.blocks[block].loop == TRAMP_NONE)
-		return;
-	head = &o->flow.blocks[o->flow.loops[o->flow.blocks[block].loop].head];
-	p->loop = base + head->start;
-	p->loop_depth = head->loop_depth;
-	if (o->lines)
-		p->loop_file = lines_at(o->lines, p->loop, &p->loop_line);
+	if (!mangled || (w->flags & MEMWHERE_MANGLED) || mangled[0] != '_')
+		return mangled;
+	if (2 * (w->names_n + 1) > w->names_room && !grow_names(w))
+		return mangled;
+	name = name_slot(w, mangled);
+	if (!name->mangled) {
+		*name = (struct name){ mangled, inj_demangle(mangled) };
+		w->names_n++;
+	}
+	return name->text ? name->text : mangled;
 }
 
 /* ---- places ---- */
 
+/* Lines of a recording that was not finished. */
+static void read_lines(struct lines *lines, struct memplace *p)
+{
+	p->file = lines_at(lines, p->addr, &p->line);
+	if (p->loop)
+		p->loop_file = lines_at(lines, p->loop, &p->loop_line);
+}
+
 static void find(struct memwhere *w, struct memplace *p)
 {
+	struct mt_where where;
 	struct object *o;
-	uint32_t fn;
 
-	p->path = mt_read_place(w->read, p->insn, &p->addr);
-	if (!p->path) {
-		p->addr = p->insn;
+	p->addr = p->insn;
+	if (!mt_read_where(w->read, p->insn, &where))
 		return;
-	}
-	o = find_object(w, p->path);
-	if (!o)
-		return;
-	if (o->lines)
-		p->file = lines_at(o->lines, p->addr, &p->line);
-	fn = o->has_facts ? function_at(o, p->addr) : TRAMP_NONE;
-	if (fn == TRAMP_NONE)
-		return;
-	p->function = name_of(w, o, fn);
-	p->entry = o->facts.facts.fns[fn].addr;
-	if (o->code)
-		find_loop(o, p);
+	p->path = where.place.path;
+	p->addr = where.place.address;
+	p->function = name_of(w, where.place.function);
+	p->symbol = where.place.function;
+	p->entry = where.place.entry;
+	p->size = where.place.size;
+	p->file = where.place.file;
+	p->line = where.place.line;
+	p->loop = where.place.loop;
+	p->loop_depth = where.place.loop_depth;
+	p->loop_file = where.place.loop_file;
+	p->loop_line = where.place.loop_line;
+	o = where.object ? find_object(w, &where) : NULL;
+	if (o && o->lines)
+		read_lines(o->lines, p);
 }
 
 static size_t slot_of(const struct memwhere *w, uint64_t insn)
@@ -264,7 +252,8 @@ void memwhere_free(struct memwhere *w)
 		struct object *o = w->objects;
 
 		w->objects = o->next;
-		free_object(o);
+		lines_close(o->lines);
+		free(o);
 	}
 	while (w->blocks) {
 		struct block *b = w->blocks;
@@ -274,32 +263,20 @@ void memwhere_free(struct memwhere *w)
 			free(b->v[i].text);
 		free(b);
 	}
+	for (size_t i = 0; i < w->names_room; i++)
+		free(w->names[i].text);
+	free(w->names);
 	free(w->hash);
 	free(w);
 }
 
 /* ---- patterns ---- */
 
-static bool matches(const char *pattern, const char *name)
+bool memwhere_matches(const struct memplace *place, struct select *sel)
 {
-	const char *paren = strchr(name, '(');
-	char *stem;
-	bool found;
+	const struct select_function fn = {
+		.addr = place->entry, .size = place->size, .names = &place->symbol, .nnames = 1,
+	};
 
-	if (!fnmatch(pattern, name, 0))
-		return true;
-	if (!paren || paren == name || strchr(pattern, '('))
-		return false;
-	stem = strndup(name, (size_t)(paren - name));
-	found = stem && !fnmatch(pattern, stem, 0);
-	free(stem);
-	return found;
-}
-
-bool memwhere_matches(const struct memplace *place, const struct opt_list *patterns)
-{
-	for (size_t i = 0; i < patterns->n; i++)
-		if (place->function && matches(patterns->v[i], place->function))
-			return true;
-	return !patterns->n;
+	return !sel || (place->function && select_wants_in(sel, place->path, &fn));
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Where instructions that access memory stand: object, function, source line, loop.  From the
- * program's files, as they are now.  There are few instructions and many accesses: each is looked
- * up once.
+ * Where instructions that access memory stand: object, function, source line, loop.  The trace says it; the program's
+ * files are only looked at to say so if they are others by now, and for the lines of a recording that was not finished, if they
+ * are not.  There are few instructions and many accesses: each is looked up once.
  */
 #ifndef SONDE_LAUNCHER_MEMORY_MEMWHERE_H
 #define SONDE_LAUNCHER_MEMORY_MEMWHERE_H
@@ -11,12 +11,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "launcher/select/select.h"
 #include "memtrace/read/read.h"
 
 enum memwhere_flags {
 	MEMWHERE_LINES = 1,
-	MEMWHERE_LOOPS = 2,	/* each function's control flow is analyzed: ask in the order of addresses */
-	MEMWHERE_MANGLED = 4,
+	MEMWHERE_MANGLED = 2,
 };
 
 struct memplace {
@@ -24,10 +24,11 @@ struct memplace {
 	uint64_t addr;		/* in the file; insn if path is NULL */
 	const char *path;	/* of the object; NULL: not known */
 	const char *function;	/* NULL: not known */
-	uint64_t entry;		/* of function, in the file */
-	const char *file;	/* source; NULL: not known, or not asked for */
+	const char *symbol;	/* its name in the symbol table */
+	uint64_t entry, size;	/* of function, in the file */
+	const char *file;	/* source; NULL: not known */
 	int line;
-	/* The innermost loop: where its head is in the file.  0: in none, or not asked for. */
+	/* The innermost loop: where its head is in the file.  0: in none, or not known. */
 	uint64_t loop;
 	unsigned int loop_depth;
 	const char *loop_file;	/* NULL: not known */
@@ -47,11 +48,7 @@ void memwhere_free(struct memwhere *w);
 /* Lives until memwhere_free().  NULL: no memory. */
 struct memplace *memwhere(struct memwhere *w, uint64_t insn);
 
-/*
- * Does the place's function match one of the shell patterns, with or without parameters?  No
- * patterns: yes.
- */
-struct opt_list;
-bool memwhere_matches(const struct memplace *place, const struct opt_list *patterns);
+/* Is the place's function one of the selection?  NULL: all are. */
+bool memwhere_matches(const struct memplace *place, struct select *sel);
 
 #endif

@@ -162,9 +162,9 @@ static bool note_structs(struct proto_list *list, const char *type)
 
 struct reading {
 	struct proto_list *list;
-	const struct proto_filter *filter;
+	struct select *sel;
 	bool by_source; /* only what the source itself declares */
-	CXFile header;	/* else with an empty filter only what this declares */
+	CXFile header;	/* else without a selection only what this declares */
 	bool no_memory;
 };
 
@@ -221,11 +221,11 @@ static bool is_asked_for(const struct reading *r, CXCursor function, const char 
 		return false;
 	if (r->by_source)
 		return lib.clang_Location_isFromMainFile(at);
-	if (r->filter->n == 0) {
+	if (!r->sel) {
 		lib.clang_getExpansionLocation(at, &file, NULL, NULL, NULL);
 		return file && r->header && lib.clang_File_isEqual(file, r->header);
 	}
-	return proto_wanted(r->filter, name);
+	return select_wants_in(r->sel, "", &(struct select_function){ .names = &name, .nnames = 1 });
 }
 
 static enum CXChildVisitResult visit(CXCursor cursor, CXCursor parent, CXClientData arg)
@@ -295,9 +295,9 @@ static int drop_linker_flags(char **argv)
 }
 
 int proto_from_source(struct proto_list *list, const char *source, const char *what, bool by_source,
-		      const struct proto_filter *filter)
+		      struct select *sel)
 {
-	struct reading r = { .list = list, .filter = filter, .by_source = by_source };
+	struct reading r = { .list = list, .sel = sel, .by_source = by_source };
 	CXTranslationUnit unit = NULL;
 
 	if (!load())
@@ -331,9 +331,9 @@ int proto_from_source(struct proto_list *list, const char *source, const char *w
 #else
 
 int proto_from_source(struct proto_list *list, const char *source, const char *what, bool by_source,
-		      const struct proto_filter *filter)
+		      struct select *sel)
 {
-	(void)list, (void)source, (void)by_source, (void)filter;
+	(void)list, (void)source, (void)by_source, (void)sel;
 	msg_error("%s: this sonde reads no C declarations, for it was built without clang-c/Index.h (Debian: "
 		  "apt-get install libclang-14-dev, and build it again)", what);
 	return EXIT_USAGE;

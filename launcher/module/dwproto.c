@@ -190,7 +190,8 @@ static struct type type_of(Dwarf_Die *of)
 
 struct search {
 	struct proto_list *list;
-	const struct proto_filter *filter;
+	struct select *sel;
+	const char *path;
 	struct exports exports;
 	bool no_memory, any_dwarf;
 };
@@ -313,9 +314,7 @@ static int visit(Dwarf_Die *die, void *arg)
 	symbol = linkage_name(die);
 	if (!symbol || !is_exported(&s->exports, symbol))
 		return DWARF_CB_OK;
-	/* C++ functions are asked for by their plain name too. */
-	const char *plain = dwarf_diename(die);
-	if (!proto_wanted(s->filter, symbol) && !(plain && proto_wanted(s->filter, plain)))
+	if (!select_wants_in(s->sel, s->path, &(struct select_function){ .names = &symbol, .nnames = 1 }))
 		return DWARF_CB_OK;
 	if (!add_function(s, die, symbol)) {
 		s->no_memory = true;
@@ -381,10 +380,10 @@ static int search_file(struct search *s, Dwfl *dwfl, const char *path, char **so
 	return conclude(s, path);
 }
 
-int proto_from_dwarf(struct proto_list *list, const char *path, const struct proto_filter *filter,
+int proto_from_dwarf(struct proto_list *list, const char *path, struct select *sel,
 		     char **soname)
 {
-	struct search s = { .list = list, .filter = filter };
+	struct search s = { .list = list, .sel = sel, .path = path };
 	Dwfl *dwfl = dwfl_begin(&callbacks);
 
 	*soname = NULL;

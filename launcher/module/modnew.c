@@ -3,7 +3,7 @@
 #include "launcher/common/message.h"
 #include "launcher/module/modfile.h"
 #include "launcher/common/options.h"
-#include "launcher/record/program.h"
+#include "launcher/common/program.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -19,8 +19,9 @@ struct new_options {
 };
 
 static const struct opt new_opts[] = {
-	{ 0, "function", "PROTOTYPE", "wrap this function: 'int f(int a, char *b);'", OPT_LIST,
+	{ 0, "prototype", "PROTOTYPE", "wrap this function: 'int f(int a, char *b);'", OPT_LIST,
 	  offsetof(struct new_options, functions), NULL },
+	{ 0, "function", "PROTOTYPE", NULL, OPT_LIST, offsetof(struct new_options, functions), NULL },
 	{ 0, "header", "FILE", "wrap the functions declared in a header", OPT_STRING,
 	  offsetof(struct new_options, header), NULL },
 	{ 0, "library", "FILE", "wrap the functions of a library that has debug information",
@@ -33,12 +34,12 @@ static const struct opt new_opts[] = {
 
 static const struct opt_command new_command = {
 	.name = "module new",
-	.usage = "[OPTION]... NAME [FUNCTION]...",
+	.usage = "[OPTION]... NAME [PATTERN]...",
 	.summary = "Writes NAME.c, a module that wraps functions and records their arguments.",
 	.opts = new_opts,
-	.details = "One of --function, --header and --library is needed. FUNCTIONs are shell patterns\n"
-		   "that choose among those of the header or library.\n",
-	.examples = "sonde module new mine --function 'double f(int n);'\tfrom a prototype\n"
+	.details = "One of --prototype, --header and --library is needed. PATTERNs choose among the\n"
+		   "functions of the header or library; see sonde(1).\n",
+	.examples = "sonde module new mine --prototype 'double f(int n);'\tfrom a prototype\n"
 		    "sonde module new z --header zlib.h 'deflate*'\tfrom a header\n"
 		    "sonde module new app --library ./libapp.so\tfrom debug information\n",
 };
@@ -47,7 +48,7 @@ static const struct opt_command new_command = {
 struct work {
 	struct new_options o;
 	struct proto_list list;
-	struct proto_filter filter;
+	struct select *sel; /* functions of the header or library; NULL: no patterns */
 	const char *name;
 	char *path;	/* NAME.c */
 	char *soname;
@@ -95,7 +96,7 @@ static int from_header(struct work *w)
 	char *source = w->include ? write_source(w->include, "", "") : NULL;
 	if (!source)
 		return EXIT_USAGE;
-	int status = proto_from_source(&w->list, source, w->o.header, false, &w->filter);
+	int status = proto_from_source(&w->list, source, w->o.header, false, w->sel);
 	unlink(source);
 	free(source);
 	w->known_structs = w->list.nstructs;
@@ -146,15 +147,14 @@ static bool include_known(struct work *w, const char *text, char *lines, size_t 
 static int from_prototype(struct work *w, const char *text)
 {
 	char *what = NULL, lines[1024];
-	struct proto_filter all = { 0 };
 	char *source = include_known(w, text, lines, sizeof(lines)) ? write_source(w->include, lines, text)
 								     : NULL;
 	int status = EXIT_USAGE;
 
-	if (source && asprintf(&what, "--function '%s': not a function's prototype", text) < 0)
+	if (source && asprintf(&what, "--prototype '%s': not a function's prototype", text) < 0)
 		what = NULL;
 	if (what)
-		status = proto_from_source(&w->list, source, what, true, &all);
+		status = proto_from_source(&w->list, source, what, true, NULL);
 	if (source)
 		unlink(source);
 	free(source);
@@ -171,7 +171,7 @@ static int from_prototypes(struct work *w)
 		if (from_prototype(w, text))
 			return EXIT_USAGE;
 		if (w->list.n == before)
-			return opt_usage_error(&new_command, "--function '%s': not a function's prototype",
+			return opt_usage_error(&new_command, "--prototype '%s': not a function's prototype",
 					       text);
 		for (; before < w->list.n; before++) {
 			if (!w->list.v[before].refused)
@@ -189,7 +189,7 @@ static int from_prototypes(struct work *w)
 static int from_library(struct work *w)
 {
 	const char *slash = strrchr(w->o.library, '/');
-	int status = proto_from_dwarf(&w->list, w->o.library, &w->filter, &w->soname);
+	int status = proto_from_dwarf(&w->list, w->o.library, w->sel, &w->soname);
 
 	w->from = strdup(slash ? slash + 1 : w->o.library);
 	return status;
@@ -263,12 +263,12 @@ static int check(struct work *w)
 	const struct new_options *o = &w->o;
 
 	if (o->functions.n + !!o->header + !!o->library == 0)
-		return opt_usage_error(&new_command, "what is to be wrapped? --function, --header or "
+		return opt_usage_error(&new_command, "what is to be wrapped? --prototype, --header or "
 						     "--library");
 	if (o->library && (o->header || o->functions.n))
-		return opt_usage_error(&new_command, "--library goes with neither --header nor --function");
-	if (w->filter.n && !o->header && !o->library)
-		return opt_usage_error(&new_command, "FUNCTIONs choose from a --header or --library");
+		return opt_usage_error(&new_command, "--library goes with neither --header nor --prototype");
+	if (w->sel && !o->header && !o->library)
+		return opt_usage_error(&new_command, "PATTERNs choose from a --header or --library");
 	for (const char *p = w->name; *p; p++) {
 		if (!isalnum((unsigned char)*p) && *p != '_')
 			return opt_usage_error(&new_command, "%s: a module's name is of letters, digits "
@@ -285,13 +285,15 @@ static int check(struct work *w)
 
 static int check_found(const struct work *w)
 {
-	size_t usable = 0;
+	struct select_miss miss;
+	char text[SELECT_MISS_TEXT];
+	size_t usable = 0, at = 0;
 
-	for (size_t i = 0; i < w->filter.n; i++) {
-		if (!w->filter.found[i]) {
-			msg_error("%s: no function '%s' there", w->from, w->filter.patterns[i]);
-			return EXIT_USAGE;
-		}
+	/* All patterns have to be good: a function that is not wrapped would be missed later. */
+	if (w->sel && select_next_miss(w->sel, &at, &miss)) {
+		select_miss_text(&miss, text, sizeof(text));
+		msg_error("%s: %s", w->from, text);
+		return EXIT_USAGE;
 	}
 	for (size_t i = 0; i < w->list.n; i++)
 		usable += !w->list.v[i].refused;
@@ -323,8 +325,8 @@ static int make(struct work *w)
 {
 	int status = check(w);
 
-	/* With both, the header gives the types and, by FUNCTION, more functions. */
-	if (!status && w->o.header && (w->filter.n || !w->o.functions.n))
+	/* With both, the header gives the types and, by PATTERN, more functions. */
+	if (!status && w->o.header && (w->sel || !w->o.functions.n))
 		status = from_header(w);
 	else if (!status && w->o.header)
 		w->include = include_text(w->o.header);
@@ -341,6 +343,17 @@ static int make(struct work *w)
 	return status;
 }
 
+static int choose(struct work *w, const char **patterns, size_t n)
+{
+	const struct select_options o = { .option = "", .functions = { patterns, n } };
+	char problem[256];
+
+	if (!n)
+		return 0;
+	w->sel = select_new(&o, problem, sizeof(problem));
+	return w->sel ? 0 : opt_usage_error(&new_command, "%s", problem);
+}
+
 int module_new(int argc, char **argv)
 {
 	struct work w = { 0 };
@@ -353,14 +366,13 @@ int module_new(int argc, char **argv)
 		status = opt_usage_error(&new_command, "no name for the module");
 	} else {
 		w.name = argv[first];
-		w.filter.patterns = (const char *const *)argv + first + 1;
-		w.filter.n = (size_t)(argc - first - 1);
-		w.filter.found = calloc(w.filter.n + 1, sizeof(*w.filter.found));
-		status = asprintf(&w.path, "%s.c", w.name) < 0 ? EXIT_USAGE : make(&w);
+		status = choose(&w, (const char **)argv + first + 1, (size_t)(argc - first - 1));
+		if (!status)
+			status = asprintf(&w.path, "%s.c", w.name) < 0 ? EXIT_USAGE : make(&w);
 	}
 	proto_list_free(&w.list);
 	opt_list_free(&w.o.functions);
-	free(w.filter.found);
+	select_free(w.sel);
 	free(w.path);
 	free(w.soname);
 	free(w.include);

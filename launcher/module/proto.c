@@ -1,20 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "launcher/module/proto.h"
 
-#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
-
-bool proto_wanted(const struct proto_filter *filter, const char *name)
-{
-	bool wanted = filter->n == 0;
-
-	for (size_t i = 0; i < filter->n; i++) {
-		if (fnmatch(filter->patterns[i], name, 0) == 0)
-			filter->found[i] = wanted = true;
-	}
-	return wanted;
-}
 
 static bool is_known(const struct proto_list *list, const char *symbol)
 {

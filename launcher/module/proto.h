@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "launcher/select/select.h"
+
 /* How a value of a type is recorded. */
 enum proto_class {
 	PROTO_NONE = 0, /* not: structures, complex numbers, unknown types */
@@ -43,29 +45,20 @@ struct proto_list {
 	size_t nheaders;
 };
 
-/* Which functions are wanted: shell patterns; none: all. `found` is set as they match. */
-struct proto_filter {
-	const char *const *patterns;
-	size_t n;
-	bool *found;
-};
-
 /*
  * Appends functions that a C source declares, by libclang: of those that the source itself declares all
- * (by_source), or of all those that are wanted; with an empty filter, those of the file that it includes
+ * (by_source), or of all those that are wanted; with no selection (NULL), those of the file that it includes
  * first. `what` begins each message. Returns 0, or EXIT_USAGE after a message.
  */
 int proto_from_source(struct proto_list *list, const char *source, const char *what, bool by_source,
-		      const struct proto_filter *filter) __attribute__((warn_unused_result));
+		      struct select *sel) __attribute__((warn_unused_result));
 
 /*
  * Appends the functions that the ELF file `path` exports and its debug information describes. *soname
  * (malloc'ed, NULL: none) is its name. Returns 0, or EXIT_USAGE after a message.
  */
-int proto_from_dwarf(struct proto_list *list, const char *path, const struct proto_filter *filter,
+int proto_from_dwarf(struct proto_list *list, const char *path, struct select *sel,
 		     char **soname) __attribute__((warn_unused_result));
-
-bool proto_wanted(const struct proto_filter *filter, const char *name);
 
 /* Takes over *p, also on failure; a name that is there already is dropped. False: no memory. */
 bool proto_add(struct proto_list *list, struct proto *p);

@@ -7,9 +7,9 @@
 
 #include "launcher/common/message.h"
 #include "launcher/record/metadata.h"
+#include "launcher/record/objects.h"
 #include "launcher/record/recorded.h"
-
-#define NEAR_SHOWN 3
+#include "launcher/select/near.h"
 
 static void check(struct tf_writer *w, enum sonde_trace_status status)
 {
@@ -25,10 +25,11 @@ static void publish_function(struct inj_session *s, struct tf_writer *w, size_t 
 		.id = function_id(FUNCTION_WRAPPED, i),
 		.name = wrap->symbol,
 		.demangled = demangled,
-		.path = s->objects[wrap->object].path,
+		.path = s->objects[wrap->object].file,
 		.address = wrap->file_addr,
 	};
 
+	objects_publish(s, w, wrap->object);
 	check(w, tf_writer_function(w, &f));
 	free(demangled);
 }
@@ -70,8 +71,10 @@ static void publish_event(struct inj_session *s, struct tf_writer *w, size_t i)
 					  .fields = fields,
 					  .nfields = e->nfields };
 
-		if (e->kind == SONDE_ENTER && e->wrap >= 0)
+		if (e->kind == SONDE_ENTER && e->wrap >= 0) {
 			event.depth = s->wraps[e->wrap].keeper_depth;
+			event.entry = s->wraps[e->wrap].addr;
+		}
 		check(w, tf_writer_event(w, &event));
 	}
 }
@@ -130,31 +133,40 @@ void metadata_publish(struct inj_session *s, struct tf_writer *w, const struct r
 		s->events[i].reported = true;
 	}
 	recorded_publish(s, w, o);
+	/* nothing else is written before the first chunk of events, which need not come */
+	check(w, tf_writer_flush(w));
 }
 
 /* ---- missing ---- */
 
+static void note_near(struct near_names *near, const struct inj_symtab *tab, const char *symbol)
+{
+	size_t n = 0;
+	const struct inj_symbol *v = tab ? inj_symtab_all(tab, &n) : NULL;
+
+	for (size_t i = 0; i < n; i++) {
+		struct function_name name = { .symbol = v[i].name };
+
+		near_note(near, symbol, NEAR_WRAP, &name);
+		function_name_free(&name);
+	}
+}
+
 static void warn_missing(struct inj_session *s, const struct inj_wrap *w)
 {
-	struct inj_near near[NEAR_SHOWN];
-	char hint[512] = "";
-	size_t n = 0, at = 0;
+	struct near_names near = { 0 };
+	char hint[NEAR_MAX_TEXT];
 
 	for (size_t i = 0; i < s->nobjects; i++) {
 		struct inj_object *o = &s->objects[i];
 
-		if (!o->is_module && inj_object_symbols(o))
-			n = inj_symtab_near(o->symtab, w->symbol, near, n, NEAR_SHOWN);
+		if (!o->is_module)
+			note_near(&near, inj_object_symbols(o), w->symbol);
 	}
-	for (size_t i = 0; i < n && at < sizeof(hint) - 1; i++) {
-		int len = snprintf(hint + at, sizeof(hint) - at, "%s%s",
-				   i == 0 ? "; did you mean " : i + 1 == n ? " or " : ", ",
-				   near[i].name);
-		at += len > 0 ? (size_t)len : 0;
-	}
-	msg_warn("module %s: there is no function %s in the program%s%s%s",
+	near_text(&near, hint, sizeof(hint));
+	msg_warn("module %s: there is no function %s in the program%s%s",
 		 s->modules[w->module].name, w->symbol,
-		 s->opt.is_static ? "" : " or its libraries so far", hint, n ? "?" : "");
+		 s->opt.is_static ? "" : " or its libraries so far", hint);
 }
 
 static bool has_symbols(struct inj_session *s)

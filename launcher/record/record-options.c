@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "launcher/common/options.h"
 #include "launcher/common/message.h"
-#include "launcher/record/select.h"
+#include "launcher/select/select.h"
 #include "runtime/probe.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
  * `sonde record`: everything is checked and prepared first; then the program is started, stopped at its
- * first instruction, instrumented and let go; then we collect until it ends.
+ * first instruction, instrumented and let go; then we collect until it and its children have ended.
  */
 #include "config.h"
 
@@ -13,18 +13,24 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "injector/patch/session.h"
 #include "launcher/collect/analysis.h"
 #include "launcher/collect/collector.h"
+#include "launcher/common/caches.h"
+#include "launcher/common/files.h"
 #include "launcher/common/message.h"
 #include "launcher/record/metadata.h"
+#include "launcher/record/objects.h"
 #include "launcher/module/modfile.h"
 #include "launcher/common/options.h"
-#include "launcher/record/program.h"
+#include "launcher/common/program.h"
+#include "launcher/record/probecost.h"
 #include "launcher/record/recorded.h"
 #include "launcher/record/supervise.h"
+#include "launcher/record/waiter.h"
 #include "launcher/common/tracedir.h"
 #include "launcher/verbs.h"
 #include "tracefmt/write/writer.h"
@@ -41,14 +47,18 @@
 #define SMALL_CODE (UINT64_C(1) << 20)
 #define FEW_POOLS 16u
 #define ROOMY (UINT64_C(4) << 30)
+#define SHORT_WAITS_NS 8000000	/* for children that end with the program */
+#define LONG_WAIT_NS 100000000
 
 struct recording {
 	struct record_options opt;
 	struct program program;
+	char *elf_path; /* of the program; absolute */
 	struct modfile_list modules;
 	size_t nwrapping; /* the first ones, which go into the program */
 	struct analysis *analysis; /* NULL: no module takes memory accesses */
 	struct supervisor supervisor;
+	struct waiter waiter;
 	struct collector *collector;
 	struct recorded recorded;
 	struct inj_session session;
@@ -62,6 +72,7 @@ struct recording {
 	size_t nanalyzers;
 	char *cache;   /* folder */
 	bool limited;  /* address space */
+	bool let_go;   /* the program, to run by itself */
 };
 
 /* ---- before the program is started ---- */
@@ -115,6 +126,8 @@ static void sort_modules(struct recording *r)
 /* Memory accesses go to modules, or into the trace, or to both. */
 static int prepare_memory(struct recording *r)
 {
+	const struct sampled_sums none = { 0 };
+	struct sonde_trace_sampled sampled = sampled_result(&r->opt.sample, &none);
 	bool keep = false, profile = false, any = false;
 	int status;
 
@@ -132,7 +145,7 @@ static int prepare_memory(struct recording *r)
 	status = any ? record_imply_memory(&r->opt) : record_without_memory(&r->opt);
 	r->opt.mem_keep = keep || !any;
 	r->opt.mem_describe = r->opt.mem_keep || profile;
-	return status ? status : analysis_new(&r->modules, &r->analysis);
+	return status ? status : analysis_new(&r->modules, r->opt.sample.burst ? &sampled : NULL, &r->analysis);
 }
 
 static int add_modules(struct recording *r)
@@ -206,13 +219,14 @@ static int make_environment(struct recording *r, struct inj_session_options *opt
 	return 0;
 }
 
-static int make_session(struct recording *r, int ring_fd)
+static int make_session(struct recording *r, int ring_fd, int alive_fd)
 {
 	struct inj_session_options opt = {
-		.elf_path = r->program.elf_path,
+		.elf_path = r->elf_path,
 		.is_static = r->program.is_static,
 		.interp = r->program.interp,
 		.ring_fd = ring_fd,
+		.alive_fd = alive_fd,
 		.nrings = r->limited ? FEW_MAPPED_RINGS : MAPPED_RINGS,
 		.npools = r->limited ? FEW_POOLS : POOLS,
 		.code_bytes = CODE_BYTES,
@@ -255,13 +269,14 @@ static int prepare(struct recording *r)
 {
 	struct collector_geometry g = { .drop = r->opt.drop };
 	int status = program_resolve(r->opt.program[0], &r->program);
-	int ring_fd;
+	int ring_fd, alive_fd;
 
 	if (status == 0)
 		status = add_modules(r);
 	if (status != 0)
 		return status;
 	r->argv = program_argv(&r->program, r->opt.program);
+	r->elf_path = files_absolute(r->program.elf_path);
 	r->limited = address_space_limited();
 	g.functions = recorded_counts(&r->opt);
 	g.memory_bytes = r->opt.mem_bytes;
@@ -271,11 +286,11 @@ static int prepare(struct recording *r)
 	g.max_rings = r->limited ? FEW_RINGS : MANY_RINGS;
 	if (r->limited && g.ring_bytes > SMALL_RING)
 		g.ring_bytes = SMALL_RING;
-	r->collector = collector_new(&g, &ring_fd);
-	if (!r->collector || !r->argv)
+	r->collector = collector_new(&g, &ring_fd, &alive_fd);
+	if (!r->collector || !r->argv || !r->elf_path)
 		return EXIT_TRACER;
 	collector_analyze(r->collector, r->analysis);
-	return make_session(r, ring_fd);
+	return make_session(r, ring_fd, alive_fd);
 }
 
 /* ---- starting ---- */
@@ -308,25 +323,45 @@ static int start(struct recording *r)
 		.mask = &r->supervisor.original_mask,
 		.in_child = supervise_in_child,
 		.arg = &r->supervisor,
+		.for_parent = true,
 	};
 	bool exec_failed;
 	enum inj_status status = inj_tracee_start(&r->tracee, &exec, &exec_failed);
 
-	return status == INJ_OK ? 0 : start_failed(r, status, exec_failed);
+	/* killed before it was a program: an end like any other, but of nothing that could be recorded */
+	return status == INJ_OK || status == INJ_GONE ? 0 : start_failed(r, status, exec_failed);
+}
+
+static struct sonde_trace_sampled write_sampled(struct recording *r, const struct collector_totals *t)
+{
+	struct sonde_trace_sampled s = { 0 };
+
+	if (!r->opt.sample.burst)
+		return s;
+	s = sampled_result(&r->opt.sample, &t->sampled);
+	(void)!tf_writer_sampled(r->writer, &s); /* tf_writer_close() reports errors */
+	return s;
 }
 
 static int open_trace(struct recording *r)
 {
-	struct tf_start about = { .program = r->program.elf_path, .args = r->argv };
+	struct tf_start about = { .program = r->elf_path, .args = r->argv };
 	enum sonde_trace_status status;
+	const struct collector_totals none = { 0 };
+	struct caches caches;
 	int ret = tracedir_create(r->opt.dir, &r->dir);
 
 	if (ret != 0)
 		return ret;
 	about.rank = r->dir.rank;
+	caches = caches_here();
+	memcpy(about.caches, caches.bytes, sizeof(about.caches));
 	status = tf_writer_create(&r->writer, r->dir.path, &about);
-	if (status == SONDE_TRACE_OK)
+	if (status == SONDE_TRACE_OK) {
+		/* said again at the end, with figures; but if that does not come it must not look like all accesses */
+		write_sampled(r, &none);
 		return 0;
+	}
 	msg_error("cannot write to %s: %s", r->dir.path, strerror(errno));
 	tracedir_abandon(&r->dir);
 	return EXIT_USAGE;
@@ -374,26 +409,19 @@ static int instrument(struct recording *r)
 
 /* ---- the end ---- */
 
+static void say_lost(uint64_t n, const char *one, const char *many)
+{
+	if (n)
+		msg_warn("%llu %s", (unsigned long long)n, n == 1 ? one : many);
+}
+
 static void report_losses(const struct collector_totals *t)
 {
-	if (t->lost)
-		msg_warn("%llu events were lost", (unsigned long long)t->lost);
-	if (t->lost_threads)
-		msg_warn("%llu threads could not be recorded",
-			 (unsigned long long)t->lost_threads);
-	if (t->discarded)
-		msg_warn("%llu events could not be written",
-			 (unsigned long long)t->discarded);
-	if (t->memory_lost)
-		msg_warn("%llu parts of the memory accesses were lost",
-			 (unsigned long long)t->memory_lost);
-	if (t->damaged)
-		msg_warn("%llu records were damaged by the program",
-			 (unsigned long long)t->damaged);
-	if (t->running)
-		msg_warn("%u child processes were still running; what they do from now on is not "
-			 "recorded",
-			 t->running);
+	say_lost(t->lost, "event was lost", "events were lost");
+	say_lost(t->lost_threads, "thread could not be recorded", "threads could not be recorded");
+	say_lost(t->discarded, "event could not be written", "events could not be written");
+	say_lost(t->memory_lost, "part of the memory accesses was lost", "parts of the memory accesses were lost");
+	say_lost(t->damaged, "record was damaged by the program", "records were damaged by the program");
 }
 
 static void report_sampled(const struct sonde_trace_sampled *s)
@@ -412,32 +440,65 @@ static void report_sampled(const struct sonde_trace_sampled *s)
 	fputc('\n', stderr);
 }
 
-static struct sonde_trace_sampled write_sampled(struct recording *r, const struct collector_totals *t)
+/* What calls cost that are recorded without a module.  Of those that --time leaves out it is not known how many there are. */
+static void write_cost(struct recording *r)
 {
-	struct sonde_trace_sampled s = { 0 };
+	struct tf_cost cost;
 
-	if (!r->opt.sample.burst)
-		return s;
-	s = sampled_result(&r->opt.sample, &t->sampled);
-	(void)!tf_writer_sampled(r->writer, &s); /* the writer's end tells of errors */
-	return s;
+	if (!r->recorded.select || r->opt.count_only || r->opt.min_time)
+		return;
+	if (probecost_measure(recorded_mode(&r->opt), &cost))
+		(void)!tf_writer_cost(r->writer, &cost); /* tf_writer_close() reports errors */
+	else
+		msg_debug("what recording costs could not be measured");
 }
 
-static void finish(struct recording *r, int status)
+/* The program's children may live on. */
+static void stay_as_long_as_needed(struct recording *r)
 {
-	struct collector_totals totals;
-	struct tf_end end = { .complete = true };
-	struct sonde_trace_sampled sampled;
+	int64_t wait_ns = 1000000;
 
-	collector_finish(r->collector, WIFSIGNALED(status), &totals);
-	sampled = write_sampled(r, &totals);
-	if (WIFSIGNALED(status)) {
+	for (bool said = false; collector_is_needed(r->collector); wait_ns += wait_ns < LONG_WAIT_NS ? wait_ns : 0) {
+		if (wait_ns > SHORT_WAITS_NS && !said) {
+			if (!r->opt.quiet)
+				msg_info("the program's children are recorded until they end, into %s", r->dir.top);
+			waiter_done(&r->waiter, true);
+			said = true;
+		}
+		nanosleep(&(struct timespec){ .tv_nsec = wait_ns }, NULL);
+	}
+}
+
+static struct tf_end program_end(struct recording *r)
+{
+	struct tf_end end = { .complete = true };
+	int status;
+
+	if (!waiter_program_end(&r->waiter, &status)) {
+		collector_program_ended(r->collector, true);
+	} else if (WIFSIGNALED(status)) {
+		collector_program_ended(r->collector, true);
 		end.ending = SONDE_TRACE_KILLED;
 		end.signal = WTERMSIG(status);
 	} else {
+		collector_program_ended(r->collector, false);
 		end.ending = SONDE_TRACE_EXITED;
 		end.exit_status = WEXITSTATUS(status);
 	}
+	return end;
+}
+
+static void finish(struct recording *r)
+{
+	struct collector_totals totals;
+	struct tf_end end = program_end(r);
+	struct sonde_trace_sampled sampled;
+
+	stay_as_long_as_needed(r);
+	collector_finish(r->collector, &totals);
+	sampled = write_sampled(r, &totals);
+	objects_lines(&r->session, r->writer);
+	write_cost(r);
 	end.lost_threads = totals.lost_threads;
 	if (tf_writer_close(r->writer, &end) != SONDE_TRACE_OK)
 		msg_error("the trace's metadata could not be completed: %s", strerror(errno));
@@ -447,7 +508,8 @@ static void finish(struct recording *r, int status)
 	report_losses(&totals);
 	if (!r->opt.quiet)
 		report_sampled(&sampled);
-	recorded_warn_late(&r->recorded);
+	if (r->let_go)
+		recorded_warn_late(&r->recorded);
 	msg_debug("%llu events of %u threads in %s", (unsigned long long)totals.events,
 		  totals.threads, r->dir.path);
 	if (r->recorded.memory)
@@ -467,6 +529,7 @@ static void clean_up(struct recording *r)
 	if (r->argv != r->opt.program)
 		free(r->argv);
 	program_free(&r->program);
+	free(r->elf_path);
 	free(r->preload);
 	free(r->paths);
 	free(r->analyzers);
@@ -482,13 +545,15 @@ static int collect(struct recording *r)
 	enum inj_status status;
 	int ret;
 
+	write_cost(r);
 	if (collector_start(r->collector, r->writer, &r->session, &r->opt, r->tracee.pid) < 0)
 		return give_up_trace(r);
 	if (r->tracee.reaped)
 		return 0;
 	status = inj_session_settle(&r->session);
 	ret = status == INJ_OK ? 0 : instrument_failed(r, status);
-	if (r->tracee.reaped)
+	/* of a process that is gone, nothing that was not found says anything */
+	if (inj_tracee_is_gone(&r->tracee))
 		return 0;
 	if (ret == 0) {
 		collector_publish(r->collector);
@@ -498,7 +563,7 @@ static int collect(struct recording *r)
 		return 0;
 	}
 	inj_tracee_kill(&r->tracee);
-	collector_finish(r->collector, true, &ignored);
+	collector_finish(r->collector, &ignored);
 	give_up_trace(r);
 	return ret;
 }
@@ -511,6 +576,11 @@ static int record(struct recording *r)
 		status = start(r);
 	if (status != 0)
 		return status;
+	if (r->tracee.reaped) {
+		waiter_started(&r->waiter, r->tracee.pid);
+		(void)!waiter_program_end(&r->waiter, &status);
+		return 0;
+	}
 	/* the trace begins when the program does */
 	status = instrument(r);
 	if (status == 0)
@@ -521,14 +591,13 @@ static int record(struct recording *r)
 		inj_tracee_kill(&r->tracee);
 		return status;
 	}
-	if (!r->tracee.reaped) {
-		/* afterwards the session is the collector's */
-		if (inj_session_release(&r->session) == INJ_SYSTEM)
-			msg_warn("detaching failed: %s", strerror(errno));
-		r->tracee.wait_status = supervise(&r->supervisor, r->tracee.pid);
-	}
-	finish(r, r->tracee.wait_status);
-	supervise_end(&r->supervisor, r->tracee.wait_status);
+	/* afterwards the session is the collector's */
+	if (!r->tracee.reaped && inj_session_release(&r->session) == INJ_SYSTEM)
+		msg_warn("detaching failed: %s", strerror(errno));
+	r->let_go = !r->tracee.reaped;
+	waiter_started(&r->waiter, r->tracee.pid);
+	finish(r);
+	return 0;
 }
 
 int verb_record(int argc, char **argv)
@@ -540,7 +609,11 @@ int verb_record(int argc, char **argv)
 		return OPT_STATUS(status);
 	mallopt(M_ARENA_MAX, 1); /* a second arena reserves 64 MiB of address space */
 	supervise_begin(&r.supervisor);
-	status = record(&r);
+	status = waiter_split(&r.waiter, &r.supervisor);
+	if (status == 0)
+		status = record(&r);
 	clean_up(&r);
+	if (status == 0)
+		waiter_done(&r.waiter, false);
 	return status;
 }

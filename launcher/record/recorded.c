@@ -7,12 +7,15 @@
 #include <time.h>
 
 #include "launcher/common/message.h"
+#include "launcher/record/objects.h"
 #include "launcher/record/recorded.h"
 #include "tracefmt/ring.h"
 #include "memtrace/pack/files.h"
 
 #define COUNTS (1u << 18) /* functions whose calls can be counted */
 #define MAX_REASONS 64
+#define MAX_NAMES 64	 /* of a reason: functions that are named */
+#define MAX_NAME 512u /* bytes; longer names only count */
 
 uint32_t recorded_counts(const struct record_options *o)
 {
@@ -49,7 +52,7 @@ static bool mark(void *arg, const struct inj_object *o, bool *events, bool *memo
 	return mark_by(r->select, o, events) && mark_by(r->memory, o, memory);
 }
 
-static enum tramp_probe_mode mode_of(const struct record_options *o)
+enum tramp_probe_mode recorded_mode(const struct record_options *o)
 {
 	if (o->count_only)
 		return TRAMP_PROBE_COUNT;
@@ -106,7 +109,7 @@ int recorded_begin(struct recorded *r, const struct record_options *o, struct in
 	m->memory.count = m->memory.sampled && o->sample.by == RING_SAMPLE_ACCESSES;
 	m->enabled = true;
 	m->libraries = true;
-	m->mode = mode_of(o);
+	m->mode = recorded_mode(o);
 	m->depth = (uint32_t)o->depth;
 	m->calls = o->max_calls;
 	m->min_ticks = o->min_time ? ticks_in(o->min_time) : 0;
@@ -134,8 +137,9 @@ static struct tf_probe probe_of(const struct inj_session *s, size_t i)
 	return (struct tf_probe){
 		.function = { .id = function_id(FUNCTION_RECORDED, i),
 			      .name = f->name,
-			      .path = s->objects[f->object].name,
+			      .path = s->objects[f->object].file,
 			      .address = f->file_addr },
+		.entry = s->objects[f->object].base + f->file_addr,
 		.event = f->enter,
 		.count = f->index,
 	};
@@ -147,9 +151,12 @@ static void publish_probes(struct inj_session *s, struct tf_writer *w)
 	struct tf_probe *v = calloc(m->n - m->published + 1, sizeof(*v));
 	size_t n = 0;
 
-	for (size_t i = m->published; v && i < m->n; i++)
-		if (m->v[i].state == INJ_RECORDED_OK && m->v[i].enter)
-			v[n++] = probe_of(s, i);
+	for (size_t i = m->published; v && i < m->n; i++) {
+		if (m->v[i].state != INJ_RECORDED_OK || !m->v[i].enter)
+			continue;
+		objects_publish(s, w, m->v[i].object);
+		v[n++] = probe_of(s, i);
+	}
 	if (!v || tf_writer_probes(w, v, n, inj_demangle) != SONDE_TRACE_OK)
 		msg_error("cannot describe the trace: %s", v ? tf_writer_message(w) : "out of memory");
 	free(v);
@@ -164,7 +171,8 @@ static void publish_memory(struct inj_session *s, struct tf_writer *w)
 		const struct inj_described *d = &m->described[m->described_published];
 		const struct inj_object *o = &s->objects[d->object];
 		struct tf_memory_object object = {
-			.path = o->path,
+			.path = o->file,
+			.object = (uint32_t)d->object,
 			.base = o->base + d->code_base,
 			.load = o->base,
 			.first = d->first,
@@ -177,7 +185,7 @@ static void publish_memory(struct inj_session *s, struct tf_writer *w)
 		enum sonde_trace_status status = tf_writer_memory_object(w, &object);
 
 		if (status == SONDE_TRACE_E_INVALID)
-			msg_error("%s: too much code to describe at once; its memory accesses cannot be read", o->path);
+			msg_error("%s: too much code to describe at once; its memory accesses cannot be read", o->file);
 		else if (status != SONDE_TRACE_OK)
 			msg_error("cannot describe the trace: %s", tf_writer_message(w));
 	}
@@ -192,27 +200,40 @@ static uint64_t count_memory(const struct inj_mirrors *m)
 	return n;
 }
 
-static size_t sum_up(const struct inj_mirrors *m, struct tf_reason *reasons, uint64_t *instrumented)
+/* What became of the functions that were chosen. */
+struct summary {
+	uint64_t instrumented;
+	struct tf_reason left_alone[MAX_REASONS];
+	const char *names[MAX_REASONS][MAX_NAMES];
+	size_t n;
+};
+
+static void add_left_alone(struct summary *s, const char *text, const char *name)
 {
-	size_t n = 0, k;
+	struct tf_reason *r;
+	size_t k = 0;
 
-	*instrumented = 0;
+	while (k < s->n && strcmp(s->left_alone[k].text, text) != 0)
+		k++;
+	if (k == MAX_REASONS)
+		return;
+	s->n = k == s->n ? s->n + 1 : s->n;
+	r = &s->left_alone[k];
+	r->text = text;
+	r->names = s->names[k];
+	r->count++;
+	if (r->nnames < MAX_NAMES && strlen(name) < MAX_NAME)
+		s->names[k][r->nnames++] = name;
+}
+
+static void sum_up(const struct inj_mirrors *m, struct summary *s)
+{
 	for (size_t i = 0; i < m->n; i++) {
-		const char *text = inj_recorded_reason(&m->v[i]);
-
-		if (m->v[i].state == INJ_RECORDED_OK) {
-			++*instrumented;
-			continue;
-		}
-		for (k = 0; k < n && strcmp(reasons[k].text, text) != 0;)
-			k++;
-		if (k == MAX_REASONS)
-			continue;
-		reasons[k].text = text;
-		reasons[k].count++;
-		n = k == n ? n + 1 : n;
+		if (m->v[i].state == INJ_RECORDED_OK)
+			s->instrumented++;
+		else
+			add_left_alone(s, inj_recorded_reason(&m->v[i]), m->v[i].name);
 	}
-	return n;
 }
 
 /* Options as the user wrote them, one string each. */
@@ -259,18 +280,23 @@ static void collect_filters(const struct record_options *o, struct filters *f)
 
 void recorded_publish(struct inj_session *s, struct tf_writer *w, const struct record_options *o)
 {
-	struct tf_reason reasons[MAX_REASONS] = { 0 };
-	struct tf_recording about = { .clock = o->count_only ? "none" : "tsc", .left_alone = reasons };
+	struct summary sum = { 0 };
+	struct tf_recording about = { .clock = o->count_only ? "none" : "tsc", .left_alone = sum.left_alone };
 	struct filters filters = { 0 };
 
-	if (!s->opt.mirror.enabled || s->mirrors.published == s->mirrors.n)
+	if (!s->opt.mirror.enabled || (s->mirrors.announced && s->mirrors.published == s->mirrors.n))
 		return;
-	if (o->mem_describe)
+	if (o->mem_describe) {
+		objects_places(s, w);
 		publish_memory(s, w);
+	}
 	publish_probes(s, w);
 	s->mirrors.published = s->mirrors.n;
+	s->mirrors.announced = true;
 	about.memory = count_memory(&s->mirrors);
-	about.nleft_alone = sum_up(&s->mirrors, reasons, &about.instrumented);
+	sum_up(&s->mirrors, &sum);
+	about.instrumented = sum.instrumented;
+	about.nleft_alone = sum.n;
 	collect_filters(o, &filters);
 	about.filters = (const char *const *)filters.v;
 	about.nfilters = filters.n;
@@ -294,28 +320,40 @@ static size_t warn_unmatched(struct recorded *r, bool final)
 	return n + (r->memory ? select_warn(r->memory, final) : 0);
 }
 
+static void say_left_alone(const struct tf_reason *reason)
+{
+	msg_debug("%llu function%s left alone: %s", (unsigned long long)reason->count, plural(reason->count),
+		  reason->text);
+	for (size_t i = 0; i < reason->nnames; i++) {
+		char *plain = inj_demangle(reason->names[i]);
+
+		msg_debug("left alone: %s", plain ? plain : reason->names[i]);
+		free(plain);
+	}
+}
+
 void recorded_warn(struct recorded *r, const struct inj_session *s)
 {
-	struct tf_reason reasons[MAX_REASONS] = { 0 };
-	uint64_t instrumented;
-	size_t n;
+	struct summary sum = { 0 };
 
+	if (!r->select && !r->memory && !r->opt->modules.n)
+		msg_warn("nothing is recorded: -F PATTERN records calls (-F '*': all), --mem memory accesses, -m what a "
+			 "module does");
 	if (!r->select && !r->memory)
 		return;
 	if (s->opt.is_static && r->select)
 		select_no_libraries(r->select);
 	if (s->opt.is_static && r->memory)
 		select_no_libraries(r->memory);
-	n = sum_up(&s->mirrors, reasons, &instrumented);
-	if (warn_unmatched(r, false) == 0 && !instrumented && s->mirrors.n)
-		msg_warn("none of the %zu functions chosen can be recorded; `sonde list` says why",
-			 s->mirrors.n);
-	msg_debug("%llu function%s instrumented", (unsigned long long)instrumented,
-		  plural(instrumented));
-	for (size_t i = 0; i < n; i++)
-		msg_debug("%llu function%s left alone: %s", (unsigned long long)reasons[i].count,
-			  plural(reasons[i].count), reasons[i].text);
-	if (instrumented && s->mirrors.unled)
+	sum_up(&s->mirrors, &sum);
+	if (warn_unmatched(r, false) == 0 && !sum.instrumented && s->mirrors.n)
+		msg_warn("none of the %zu function%s chosen can be recorded; `sonde info -v' says why",
+			 s->mirrors.n, plural(s->mirrors.n));
+	msg_debug("%llu function%s instrumented", (unsigned long long)sum.instrumented,
+		  plural(sum.instrumented));
+	for (size_t i = 0; i < sum.n; i++)
+		say_left_alone(&sum.left_alone[i]);
+	if (sum.instrumented && s->mirrors.unled)
 		msg_warn("events that signals interrupt may be damaged: %u system call%s for signal "
 			 "handlers could not be led to Sonde",
 			 s->mirrors.unled, plural(s->mirrors.unled));

@@ -9,7 +9,7 @@
 #include "injector/patch/session.h"
 #include "launcher/common/options.h"
 #include "launcher/record/perfmap.h"
-#include "launcher/record/select.h"
+#include "launcher/select/select.h"
 #include "tracefmt/write/writer.h"
 
 /* The trace's numbers for functions: all kinds grow in number while the program runs. */
@@ -38,6 +38,9 @@ extern unsigned int recorded_rungs;
 
 /* Whether functions' calls have to be counted in the rings, and room for how many. */
 uint32_t recorded_counts(const struct record_options *o);
+
+/* What probes do. */
+enum tramp_probe_mode recorded_mode(const struct record_options *o);
 
 /* Fills in *m.  @r has to live as long as the session.  0, or an exit status after a message. */
 int recorded_begin(struct recorded *r, const struct record_options *o, struct inj_mirror_options *m);

@@ -41,7 +41,6 @@ void graph_print_line(struct graph_style *s, const struct graph_node *node, uint
 	units_text(s->out, graph_name(s, function), 0, s->utf8);
 	if (node->recursive)
 		fprintf(s->out, "  (%" PRIu64 " recursive)", node->recursive);
-	putc('\n', s->out);
 }
 
 struct child {
@@ -124,6 +123,9 @@ void graph_print_below(struct graph_style *s, const struct graph_tree *t, uint32
 		unsigned depth = level + depth_of(t, at, node);
 
 		graph_print_line(s, &t->node[at], t->node[at].function, depth);
+		if (s->births && t->node[at].parent == GRAPH_ROOT)
+			graph_print_threads(s, at);
+		putc('\n', s->out);
 		add_children(s, t, at, depth + 1, &list, &n, &room);
 	}
 	free(list);

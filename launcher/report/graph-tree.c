@@ -73,6 +73,10 @@ void graph_tree_finish(struct graph_tree *t)
 {
 	struct graph_node *root = &t->node[GRAPH_ROOT];
 
+	for (size_t i = 0; i < t->n; i++) {
+		t->node[i].total = cost_shown(t->node[i].total);
+		t->node[i].self = cost_shown(t->node[i].self);
+	}
 	root->total = 0;
 	for (uint32_t i = root->child; i != GRAPH_NONE; i = t->node[i].next)
 		root->total += t->node[i].total;

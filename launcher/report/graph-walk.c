@@ -20,6 +20,7 @@ void graph_walk_free(struct graph_walk *w)
 {
 	free(w->place);
 	free(w->frame);
+	free(w->roots);
 	*w = (struct graph_walk){ 0 };
 }
 
@@ -27,7 +28,7 @@ static void pop(struct graph_walk *w, uint64_t time)
 {
 	const struct graph_frame f = w->frame[--w->n];
 	struct graph_node *node;
-	uint64_t ns = time > f.entered ? time - f.entered : 0;
+	uint64_t ns = time - f.entered;
 
 	if (f.node == GRAPH_NONE) {
 		/* The time is its caller's own; what it called itself is not. */
@@ -39,7 +40,7 @@ static void pop(struct graph_walk *w, uint64_t time)
 	node->calls++;
 	if (!--node->active)
 		node->total += ns;
-	node->self += ns > f.inner ? ns - f.inner : 0;
+	node->self += ns - f.inner;
 	if (w->n)
 		w->frame[w->n - 1].inner += ns;
 	if (f.opened)
@@ -70,6 +71,19 @@ static inline struct graph_frame *push(struct graph_walk *w)
 	return &w->frame[w->n++];
 }
 
+/* A thread comes to one of the paths' first functions. */
+static void note_root(struct graph_walk *w, uint32_t node)
+{
+	if (w->tree->node[node].thread == w->thread + 1)
+		return;
+	w->tree->node[node].thread = w->thread + 1;
+	if (w->nroots == w->roots_room) {
+		w->roots_room = w->roots_room ? 2 * w->roots_room : 64;
+		w->roots = report_need(reallocarray(w->roots, w->roots_room, sizeof(*w->roots)));
+	}
+	w->roots[w->nroots++] = (struct graph_root){ node, w->thread };
+}
+
 static void enter(struct graph_walk *w, const struct sonde_trace_event *ev)
 {
 	uint32_t function = (uint32_t)ev->function->index, node, parent;
@@ -86,11 +100,13 @@ static void enter(struct graph_walk *w, const struct sonde_trace_event *ev)
 		node = graph_tree_child(w->tree, parent, function);
 		w->place[function] = node;
 	}
-	*push(w) = (struct graph_frame){ node, function, ev->depth, !recursive, ev->time, 0 };
+	*push(w) = (struct graph_frame){ node, function, ev->depth, !recursive, w->now, 0 };
 	if (node == GRAPH_NONE) {
 		w->unplaced++;
 		return;
 	}
+	if (w->tree->node[node].parent == GRAPH_ROOT)
+		note_root(w, node);
 	w->tree->node[node].active++;
 	w->tree->node[node].recursive += recursive;
 }
@@ -109,11 +125,12 @@ static void leave(struct graph_walk *w, const struct sonde_trace_event *ev)
 		return;
 	}
 	w->unwound += (ev->flags & SONDE_TRACE_UNWOUND) != 0;
-	pop(w, ev->time);
+	pop(w, w->now);
 }
 
 void graph_walk_event(struct graph_walk *w, const struct sonde_trace_event *ev)
 {
+	w->now = cost_time(&w->clock, ev);
 	switch (ev->kind) {
 	case SONDE_TRACE_ENTER:
 		if (!ev->function)
@@ -129,7 +146,7 @@ void graph_walk_event(struct graph_walk *w, const struct sonde_trace_event *ev)
 	case SONDE_TRACE_POINT:
 		break;
 	}
-	w->last = ev->time;
+	w->last = w->now;
 	w->events++;
 }
 
@@ -138,4 +155,5 @@ void graph_walk_finish(struct graph_walk *w)
 	while (w->n)
 		pop_open(w);
 	w->last = 0;
+	w->taken += cost_taken(&w->clock);
 }

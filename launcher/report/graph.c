@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The verb: options in, trees out. */
 #include "launcher/report/graph.h"
+#include "launcher/common/holds.h"
 #include "launcher/common/message.h"
 #include "launcher/common/pick.h"
 #include "launcher/report/report-rows.h"
+#include "launcher/common/sampled.h"
 #include "launcher/common/units.h"
+#include "launcher/select/traced.h"
 #include "launcher/verbs.h"
 
 #include <inttypes.h>
@@ -21,16 +24,15 @@
 
 struct graph_options {
 	struct pick pick;
-	struct opt_list functions;
+	struct select_options select;
 	uint64_t depth, paths;
 	const char *percent;
 	double min_percent;
-	bool by_thread, folded, mangled, all;
+	bool by_thread, folded, mangled, all, raw;
 };
 
 static const struct opt graph_opts[] = {
-	{ 'f', "function", "GLOB", "only what these functions call, and who calls them", OPT_LIST,
-	  offsetof(struct graph_options, functions), NULL },
+	OPT_TRACED_FUNCTIONS(struct graph_options, select, "only what these functions call, and who calls them"),
 	{ 't', "thread", "[PID.]TID", "only this thread; may be repeated", OPT_LIST,
 	  offsetof(struct graph_options, pick.threads), NULL },
 	{ 'r', "rank", "N", "only the threads of MPI rank N", OPT_COUNT,
@@ -49,16 +51,19 @@ static const struct opt graph_opts[] = {
 	  offsetof(struct graph_options, paths), NULL },
 	{ 0, "mangled", NULL, "C++ names as they are in the symbol table", OPT_FLAG,
 	  offsetof(struct graph_options, mangled), NULL },
+	{ 0, "raw", NULL, "times as they were recorded, with what recording took", OPT_FLAG,
+	  offsetof(struct graph_options, raw), NULL },
+	PICK_TAIL_CALLS(offsetof(struct graph_options, pick.tail_calls)),
 	OPT_HELP,
 	OPT_END,
 };
 
 static const struct opt_command graph_command = {
 	.name = "graph",
-	.usage = "[OPTION]... [DIR [FUNCTION]...]",
+	.usage = "[OPTION]... [DIR [PATTERN]...]",
 	.summary = "Shows who called whom, and where the time went on each path.",
 	.opts = graph_opts,
-	.details = "DIR is a trace, " DEFAULT_DIR " if not given. With a FUNCTION: who called it, and what it\n"
+	.details = "DIR is a trace, " DEFAULT_DIR " if not given. With a PATTERN: who called that function, and what it\n"
 		   "called. Where a function calls itself again, by whatever path, the path goes on from\n"
 		   "its first call.\n",
 	.examples = "sonde graph\tthe whole program\n"
@@ -71,11 +76,18 @@ struct graph {
 	const struct sonde_trace *trace;
 	struct graph_tree tree;
 	struct graph_walk walk;
+	struct graph_births births;
 	bool *wanted; /* functions, or NULL */
 	uint64_t damage;
 	size_t nthreads;
 	bool utf8;
 };
+
+static int no_memory(void)
+{
+	msg_error("no memory");
+	return EXIT_USAGE;
+}
 
 /* ---- reading ---- */
 
@@ -86,8 +98,16 @@ static int walk_thread(struct graph *g, size_t thread)
 	enum sonde_trace_status status = sonde_trace_iterate(g->trace, thread, &iter);
 	int result;
 
-	while (!status && !(status = sonde_trace_next(iter, &ev)))
+	if (!status)
+		pick_tail_calls(iter, g->o->pick.tail_calls);
+	cost_begin(&g->walk.clock, g->trace, sonde_trace_thread(g->trace, thread), g->o->raw);
+	graph_births_begin(&g->births, sonde_trace_thread(g->trace, thread));
+	g->walk.thread = (uint32_t)thread;
+	while (!status && !(status = sonde_trace_next(iter, &ev))) {
+		if (g->births.parent)
+			graph_births_seen(&g->births, &g->walk, ev->time);
 		graph_walk_event(&g->walk, ev);
+	}
 	graph_walk_finish(&g->walk);
 	g->nthreads++;
 	result = status == SONDE_TRACE_END ? 0 : pick_read_error(status);
@@ -99,6 +119,7 @@ static int walk_thread(struct graph *g, size_t thread)
 
 static void begin(struct graph *g)
 {
+	graph_births_init(&g->births, g->trace);
 	graph_tree_init(&g->tree, g->o->paths);
 	graph_walk_init(&g->walk, &g->tree, sonde_trace_functions(g->trace));
 	g->nthreads = 0;
@@ -106,6 +127,7 @@ static void begin(struct graph *g)
 
 static void end(struct graph *g)
 {
+	graph_births_free(&g->births);
 	graph_walk_free(&g->walk);
 	graph_tree_free(&g->tree);
 }
@@ -142,7 +164,8 @@ static struct graph_style style_of(const struct graph *g, uint64_t whole)
 
 static void put_head(const struct graph *g, const struct sonde_trace_thread *t)
 {
-	char time[UNITS_MAX];
+	struct sonde_trace_sampled sampled;
+	char time[UNITS_MAX], text[SAMPLED_MAX];
 
 	units_time(g->tree.node[GRAPH_ROOT].total, time);
 	if (t) {
@@ -152,14 +175,25 @@ static void put_head(const struct graph *g, const struct sonde_trace_thread *t)
 	} else {
 		printf("%zu thread%s: ", g->nthreads, g->nthreads == 1 ? "" : "s");
 	}
-	printf("%" PRIu64 " event%s, %s in recorded functions\n", g->walk.events,
+	printf("%" PRIu64 " event%s, %s in recorded functions", g->walk.events,
 	       g->walk.events == 1 ? "" : "s", time);
+	if (g->walk.taken) {
+		units_time(g->walk.taken, time);
+		printf("; without %s that recording took", time);
+	}
+	putchar('\n');
+	if (sampled_sum(g->trace, &sampled)) {
+		sampled_text(&sampled, text);
+		printf("memory accesses were sampled (%s), calls are all recorded\n", text);
+	}
 }
 
 static void put_whole(struct graph *g)
 {
 	struct graph_style s = style_of(g, g->tree.node[GRAPH_ROOT].total);
 
+	s.births = g->o->by_thread ? NULL : &g->births;
+	s.walk = &g->walk;
 	putchar('\n');
 	graph_print_title(&s);
 	graph_print_below(&s, &g->tree, GRAPH_ROOT, 0);
@@ -176,6 +210,7 @@ static void put_function(struct graph *g, uint32_t function, const struct graph_
 	puts(" (share and time of its calls from there):");
 	graph_print_title(&s);
 	graph_print_line(&s, figures, function, 0);
+	putchar('\n');
 	graph_callers(&g->tree, function, &tree);
 	graph_print_below(&s, &tree, GRAPH_ROOT, 1);
 	graph_tree_free(&tree);
@@ -184,6 +219,7 @@ static void put_function(struct graph *g, uint32_t function, const struct graph_
 	puts(" calls:");
 	graph_print_title(&s);
 	graph_print_line(&s, figures, function, 0);
+	putchar('\n');
 	graph_callees(&g->tree, function, &tree);
 	graph_print_below(&s, &tree, GRAPH_ROOT, 1);
 	graph_tree_free(&tree);
@@ -253,6 +289,18 @@ static void put_functions(struct graph *g)
 	free(w);
 }
 
+static void put_nothing(const struct graph *g)
+{
+	struct holds_texts texts;
+	char text[256];
+
+	holds_no_calls(g->trace, text, sizeof(text));
+	printf("\n%s\n", text);
+	holds_texts(g->trace, &texts);
+	holds_print_texts(&texts, false, stdout);
+	holds_texts_free(&texts);
+}
+
 static void put_tree(struct graph *g, const struct sonde_trace_thread *t)
 {
 	graph_tree_finish(&g->tree);
@@ -263,7 +311,9 @@ static void put_tree(struct graph *g, const struct sonde_trace_thread *t)
 		return;
 	}
 	put_head(g, t);
-	if (g->wanted)
+	if (!g->walk.events && !t)
+		put_nothing(g);
+	else if (g->wanted)
 		put_functions(g);
 	else
 		put_whole(g);
@@ -318,10 +368,11 @@ static int graph_trace(struct graph_options *o, const char *dir)
 	g.trace = o->pick.trace = trace;
 	status = pick_check(&o->pick);
 	if (!status)
-		status = pick_functions(trace, &o->functions, &g.wanted);
+		status = traced_functions(trace, dir, &o->select, &g.wanted);
 	if (!status) {
 		setlocale(LC_CTYPE, "");
 		g.utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
+		holds_warn_without_end(trace, dir);
 		status = o->by_thread ? graph_by_thread(&g) : graph_merged(&g);
 		pick_forgive_closed_pipe();
 	}
@@ -348,23 +399,20 @@ static int check_options(struct graph_options *o)
 
 int verb_graph(int argc, char **argv)
 {
-	struct graph_options o = { .pick = { .rank = PICK_ANY_RANK, .to = PICK_NO_END },
+	struct graph_options o = { .pick = { .rank = PICK_ANY_RANK, .to = PICK_NO_END }, .select.option = "",
 				   .paths = DEFAULT_PATHS };
 	int first = opt_parse(&graph_command, argc, argv, &o), status;
 
 	if (first < 0) {
 		status = OPT_STATUS(first);
 	} else {
-		for (int i = first + 1; i < argc; i++) {
-			o.functions.v = report_need(reallocarray(o.functions.v, o.functions.n + 1,
-								 sizeof(*o.functions.v)));
-			o.functions.v[o.functions.n++] = argv[i];
-		}
 		status = check_options(&o);
+		for (int i = first + 1; i < argc && !status; i++)
+			status = opt_list_append(&o.select.functions, argv[i]) ? 0 : no_memory();
 		if (!status)
 			status = graph_trace(&o, first < argc ? argv[first] : DEFAULT_DIR);
 	}
 	opt_list_free(&o.pick.threads);
-	opt_list_free(&o.functions);
+	select_options_free(&o.select);
 	return status;
 }

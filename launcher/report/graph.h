@@ -4,6 +4,7 @@
  *
  *	graph-tree	call paths and their figures: one node for each
  *	graph-walk	one thread's events into a tree
+ *	graph-threads	whose paths begin elsewhere than in the program's first thread
  *	graph-focus	from a tree, what one function calls and who calls it
  *	graph-print	the output
  *
@@ -18,6 +19,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "launcher/report/cost.h"
 #include "sonde/trace.h"
 
 #define GRAPH_NONE UINT32_MAX
@@ -26,12 +28,14 @@
 /*
  * total   ns from enter to leave; of calls within each other only the outermost counts
  * self    ns of it that were not spent in other recorded calls
+ *         (both are signed sums until graph_tree_finish(): see cost.h)
  */
 struct graph_node {
 	uint32_t function; /* index; GRAPH_NONE: the root */
 	uint32_t parent, child, next;
 	uint32_t last;	   /* child that was asked for last */
 	uint32_t active;   /* frames open at this node */
+	uint32_t thread;   /* below the root: whose call came last, its index + 1 */
 	uint64_t calls, recursive; /* recursive: of the calls, those that were folded */
 	uint64_t total, self;
 };
@@ -69,12 +73,22 @@ struct graph_frame {
 	uint64_t entered, inner;
 };
 
+/* A path begins there in that thread (its index). */
+struct graph_root {
+	uint32_t node, thread;
+};
+
 struct graph_walk {
 	struct graph_tree *tree;
+	uint32_t thread; /* index of the one that is walked */
+	struct graph_root *roots;
+	size_t nroots, roots_room;
 	uint32_t *place; /* by function: its node on the path, or GRAPH_NONE */
 	struct graph_frame *frame;
 	size_t n, room;
-	uint64_t last;	  /* time of the last event */
+	struct cost_clock clock; /* of the thread; to be set before its first event */
+	uint64_t now, last; /* times of this event and of the last one, by the clock */
+	uint64_t taken;	  /* ns by recording, of the threads that are finished */
 	uint64_t events;
 	uint64_t unplaced; /* calls that found no room in the tree */
 	uint64_t orphans, unwound, open, lost;
@@ -86,7 +100,28 @@ void graph_walk_event(struct graph_walk *w, const struct sonde_trace_event *ev);
 /* What is open ends with the last event; the next thread may follow. */
 void graph_walk_finish(struct graph_walk *w);
 
-/* The root's total: the time in recorded functions. */
+/* A thread that is not its process's first one. */
+struct graph_birth {
+	const struct sonde_trace_thread *thread;
+	uint64_t time;	   /* of its first event */
+	uint32_t function; /* that the process's first thread was in then; GRAPH_NONE: in none */
+};
+
+struct graph_births {
+	const struct sonde_trace *trace;
+	struct graph_birth *v; /* by time */
+	size_t n, at;
+	const struct sonde_trace_thread *parent; /* that is walked; NULL: it is not a first one */
+};
+
+void graph_births_init(struct graph_births *b, const struct sonde_trace *trace);
+void graph_births_free(struct graph_births *b);
+/* Before a thread is walked. */
+void graph_births_begin(struct graph_births *b, const struct sonde_trace_thread *t);
+/* Before an event of that time is walked, of a process's first thread (b->parent). */
+void graph_births_seen(struct graph_births *b, const struct graph_walk *w, uint64_t time);
+
+/* After all threads.  The root's total: the time in recorded functions. */
 void graph_tree_finish(struct graph_tree *t);
 
 /*
@@ -103,6 +138,8 @@ struct graph_style {
 	double min_percent; /* of the whole: what is below is left out */
 	uint64_t whole;	    /* ns that are 100 percent */
 	bool mangled, utf8;
+	const struct graph_births *births; /* NULL: threads are not told */
+	const struct graph_walk *walk;	   /* with births */
 	uint64_t left_out;  /* paths; counted by printing */
 };
 
@@ -111,7 +148,9 @@ void graph_print_title(const struct graph_style *s);
 /* The nodes below @node, the longest first; those directly below are at @level. */
 void graph_print_below(struct graph_style *s, const struct graph_tree *t, uint32_t node,
 		       unsigned level);
-/* A line for @function with the figures of @node. */
+/* Behind a path's first function, if only other threads than the first one came there: which. */
+void graph_print_threads(const struct graph_style *s, uint32_t node);
+/* A line for @function with the figures of @node, without its end. */
 void graph_print_line(struct graph_style *s, const struct graph_node *node, uint32_t function,
 		      unsigned depth);
 /* Lines "a;b;c SELF", ns, for tools that draw flame graphs. */

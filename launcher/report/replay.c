@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "launcher/report/replay.h"
+#include "launcher/common/holds.h"
 #include "launcher/common/message.h"
 #include "launcher/common/options.h"
 #include "launcher/common/pick.h"
+#include "launcher/common/sampled.h"
+#include "launcher/select/traced.h"
 #include "launcher/verbs.h"
 
 #include <stdio.h>
@@ -13,7 +16,7 @@
 
 struct replay_options {
 	struct pick pick;
-	struct opt_list only, without;
+	struct select_options select;
 	uint64_t min_time, depth;
 	bool no_merge, mangled;
 };
@@ -23,10 +26,8 @@ static const struct opt replay_opts[] = {
 	  offsetof(struct replay_options, pick.threads), NULL },
 	{ 'r', "rank", "N", "only the threads of MPI rank N", OPT_COUNT,
 	  offsetof(struct replay_options, pick.rank), NULL },
-	{ 'F', "function", "GLOB", "only these functions and what they call; may be repeated", OPT_LIST,
-	  offsetof(struct replay_options, only), NULL },
-	{ 'N', "no-function", "GLOB", "neither these functions nor what they call", OPT_LIST,
-	  offsetof(struct replay_options, without), NULL },
+	OPT_TRACED_FUNCTIONS(struct replay_options, select, "only these functions and what they call"),
+	OPT_TRACED_NO_FUNCTIONS(struct replay_options, select, "neither these functions nor what they call"),
 	{ 'd', "depth", "N", "only N levels of calls", OPT_COUNT,
 	  offsetof(struct replay_options, depth), NULL },
 	{ 0, "time", "DURATION", "only calls that take as long: 500ns, 10us, 1ms", OPT_TIME,
@@ -38,6 +39,7 @@ static const struct opt replay_opts[] = {
 	  offsetof(struct replay_options, no_merge), NULL },
 	{ 0, "mangled", NULL, "C++ names as they are in the symbol table", OPT_FLAG,
 	  offsetof(struct replay_options, mangled), NULL },
+	PICK_TAIL_CALLS(offsetof(struct replay_options, pick.tail_calls)),
 	OPT_HELP,
 	OPT_END,
 };
@@ -85,6 +87,7 @@ static int replay_all(struct replay *r, struct sonde_trace_iter *iter)
 	const struct sonde_trace_event *ev;
 	enum sonde_trace_status status = SONDE_TRACE_OK;
 
+	pick_tail_calls(iter, r->o->pick.tail_calls);
 	if (r->o->pick.from)
 		status = sonde_trace_seek(iter, r->o->pick.from);
 	while (!status && !(status = sonde_trace_next(iter, &ev))) {
@@ -155,15 +158,17 @@ static void choose_columns(struct replay *r)
 		r->style.pids |= sonde_trace_thread(t, i)->pid != sonde_trace_thread(t, 0)->pid;
 }
 
-static int replay(struct replay *r, bool **only, bool **without)
+static int replay(struct replay *r, const char *dir, bool **only, bool **without)
 {
 	struct replay_options *o = r->o;
+	const struct select_options in = { .functions = o->select.functions };
+	const struct select_options out = { .option = "-N", .functions = o->select.excluded };
 	int result = pick_check(&o->pick);
 
 	if (!result)
-		result = pick_functions(r->trace, &o->only, only);
+		result = traced_functions(r->trace, dir, &in, only);
 	if (!result)
-		result = pick_functions(r->trace, &o->without, without);
+		result = traced_functions(r->trace, dir, &out, without);
 	if (result)
 		return result;
 	r->style = (struct replay_style){ .trace = r->trace, .only = *only, .without = *without,
@@ -173,6 +178,7 @@ static int replay(struct replay *r, bool **only, bool **without)
 	r->threads = calloc(sonde_trace_threads(r->trace) + 1, sizeof *r->threads);
 	if (!r->threads)
 		return no_memory();
+	holds_warn_no_calls(r->trace, dir);
 	replay_put_title(&r->out, &r->style);
 	return o->no_merge ? replay_threads(r) : replay_merged(r);
 }
@@ -187,7 +193,8 @@ static int open_and_replay(struct replay_options *o, const char *dir)
 	if (result)
 		return result;
 	r.trace = o->pick.trace = trace;
-	result = replay(&r, &only, &without);
+	sampled_tell(trace);
+	result = replay(&r, dir, &only, &without);
 	pick_forgive_closed_pipe();
 	free(only);
 	free(without);
@@ -209,7 +216,6 @@ int verb_replay(int argc, char **argv)
 	else
 		result = open_and_replay(&o, first < argc ? argv[first] : DEFAULT_DIR);
 	opt_list_free(&o.pick.threads);
-	opt_list_free(&o.only);
-	opt_list_free(&o.without);
+	select_options_free(&o.select);
 	return result;
 }

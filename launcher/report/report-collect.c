@@ -4,6 +4,7 @@
  * for a group, and is added up and closed before the next begins.
  */
 #include "launcher/common/message.h"
+#include "launcher/common/pick.h"
 #include "launcher/report/report-thread.h"
 #include "launcher/report/report.h"
 
@@ -18,6 +19,8 @@ struct collection {
 	struct report_group *open;    /* it, or NULL */
 	size_t *threads;	      /* that were asked for, by rank */
 	uint64_t *module_time;	      /* of the rank that is being read */
+	uint64_t *class_time;	      /* likewise */
+	uint64_t wait;		      /* likewise */
 	int rank;		      /* its number */
 	bool rank_begun;
 	struct report_findings found;
@@ -96,7 +99,13 @@ static void copy_line(struct report_group *g, const struct report_sums *s, uint3
 {
 	const struct report_rows *rows = s->rows;
 
-	g->lines[g->nlines++] = (struct report_line){ row, s->row[row], *namounts };
+	struct report_line *line = &g->lines[g->nlines++];
+
+	*line = (struct report_line){ row, s->row[row], *namounts };
+	line->stats.total = cost_shown(line->stats.total);
+	line->stats.self = cost_shown(line->stats.self);
+	line->stats.ended.sum = cost_shown(line->stats.ended.sum);
+	line->stats.unended.sum = cost_shown(line->stats.unended.sum);
 	for (uint32_t k = rows->row[row].slots; k != REPORT_NO_SLOT; k = rows->slots[k].next)
 		g->amounts[(*namounts)++] = s->amount[k];
 }
@@ -130,6 +139,7 @@ static void open_group(struct collection *c, const struct sonde_trace_thread *t)
 	*c->open = (struct report_group){
 		.thread = r->request->by == REPORT_BY_THREAD ? t : NULL,
 		.rank = t ? rank_of(r->trace, t) : -1,
+		.class_time = report_zeroed(r->rows.nclasses, sizeof(*c->class_time)),
 	};
 }
 
@@ -144,19 +154,23 @@ static void choose_group(struct collection *c, const struct sonde_trace_thread *
 		open_group(c, t);
 }
 
-/* ---- modules over ranks ---- */
+/* ---- times over ranks ---- */
 
-static void add_module_time(struct report_module_time *m, uint64_t ns, int rank, bool first)
+/* Takes the time of the rank that has been read. */
+static void take_time(const struct collection *c, struct report_over_ranks *t, uint64_t *ns)
 {
-	if (first || ns < m->min) {
-		m->min = ns;
-		m->min_rank = rank;
+	bool first = c->r->nranks == 0;
+
+	if (first || *ns < t->min) {
+		t->min = *ns;
+		t->min_rank = c->rank;
 	}
-	if (first || ns > m->max) {
-		m->max = ns;
-		m->max_rank = rank;
+	if (first || *ns > t->max) {
+		t->max = *ns;
+		t->max_rank = c->rank;
 	}
-	m->sum += ns;
+	t->sum += *ns;
+	*ns = 0;
 }
 
 static void close_rank(struct collection *c)
@@ -165,10 +179,11 @@ static void close_rank(struct collection *c)
 
 	if (!c->rank_begun)
 		return;
-	for (size_t i = 0; i <= r->nmodules; i++) {
-		add_module_time(&r->modules[i], c->module_time[i], c->rank, r->nranks == 0);
-		c->module_time[i] = 0;
-	}
+	for (size_t i = 0; i <= r->nmodules; i++)
+		take_time(c, &r->modules[i].time, &c->module_time[i]);
+	for (size_t i = 0; i < r->rows.nclasses; i++)
+		take_time(c, &r->class_time[i], &c->class_time[i]);
+	take_time(c, &r->wait, &c->wait);
 	r->nranks++;
 	c->rank_begun = false;
 }
@@ -180,7 +195,7 @@ static void finish_modules(struct report *r)
 
 	for (size_t i = 0; i <= r->nmodules; i++) {
 		r->modules[i].module = sonde_trace_module(r->trace, i);
-		if (r->modules[i].max > 0 && r->nranks > 1)
+		if (r->modules[i].time.max > 0 && r->nranks > 1)
 			r->modules[n++] = r->modules[i];
 	}
 	r->nmodules = n;
@@ -212,17 +227,31 @@ static int walk_thread(struct collection *c, const struct sonde_trace_thread *t)
 {
 	const struct sonde_trace_event *ev;
 	struct sonde_trace_iter *iter;
+	struct cost_clock clock;
 	enum sonde_trace_status status = sonde_trace_iterate(c->r->trace, t->index, &iter);
 
 	if (status != SONDE_TRACE_OK)
 		return read_error(t, status);
-	report_walk_start(&c->walk);
+	pick_tail_calls(iter, c->r->request->tail_calls);
+	cost_begin(&clock, c->r->trace, t, c->r->request->raw);
+	report_walk_start(&c->walk, &clock);
 	while ((status = sonde_trace_next(iter, &ev)) == SONDE_TRACE_OK)
 		report_walk_event(&c->walk, ev);
 	report_walk_finish(&c->walk, t);
 	note_damage(c, iter);
 	sonde_trace_iter_free(iter);
 	return status == SONDE_TRACE_END ? 0 : read_error(t, status);
+}
+
+/* What recording took is not the program's. */
+static void add_cost(struct collection *c, const struct sonde_trace_thread *t)
+{
+	uint64_t whole = report_whole(c->r->trace, t), taken = cost_taken(&c->walk.clock);
+
+	if (taken > whole)
+		taken = whole;
+	c->open->whole += whole - taken;
+	report_spent_add(&c->r->spent, whole, taken, c->walk.clock.waited, &c->walk.sums);
 }
 
 static int add_thread(struct collection *c, const struct sonde_trace_thread *t)
@@ -239,8 +268,13 @@ static int add_thread(struct collection *c, const struct sonde_trace_thread *t)
 	for (size_t i = 0; i <= r->rows.nmodules; i++)
 		c->module_time[i] += c->walk.module_time[i];
 	choose_group(c, t);
+	for (size_t i = 0; i < r->rows.nclasses; i++) {
+		c->class_time[i] += c->walk.class_time[i];
+		c->open->class_time[i] += c->walk.class_time[i];
+	}
+	c->wait += c->walk.wait;
 	report_sums_add(&c->group, &c->walk.sums, rank);
-	c->open->whole += report_whole(r->trace, t);
+	add_cost(c, t);
 	c->open->wait += c->walk.wait;
 	c->open->events += c->walk.events;
 	c->open->nthreads++;
@@ -303,13 +337,18 @@ int report_make(struct report *r, const struct sonde_trace *trace, const char *d
 	report_sums_init(&c.group, &r->rows);
 	r->nmodules = r->rows.nmodules;
 	r->modules = report_zeroed(r->nmodules + 1, sizeof(*r->modules));
+	r->class_time = report_zeroed(r->rows.nclasses, sizeof(*r->class_time));
 	c.module_time = report_zeroed(r->nmodules + 1, sizeof(*c.module_time));
-	int status = add_threads(&c);
+	c.class_time = report_zeroed(r->rows.nclasses, sizeof(*c.class_time));
+	int status = report_choose(r);
+	if (!status)
+		status = add_threads(&c);
 	finish_modules(r);
 	report_find_problems(r, &c.found);
 	report_walk_free(&c.walk);
 	report_sums_free(&c.group);
 	free(c.module_time);
+	free(c.class_time);
 	free(c.threads);
 	return status;
 }
@@ -319,9 +358,13 @@ void report_free(struct report *r)
 	for (size_t i = 0; i < r->ngroups; i++) {
 		free(r->groups[i].lines);
 		free(r->groups[i].amounts);
+		free(r->groups[i].class_time);
 	}
 	free(r->groups);
+	free(r->shown);
+	report_spent_free(&r->spent);
 	free(r->modules);
+	free(r->class_time);
 	free(r->problems);
 	report_rows_free(&r->rows);
 	*r = (struct report){ 0 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What is known of the run: above the tables. */
+#include "launcher/common/sampled.h"
 #include "launcher/common/units.h"
 #include "launcher/report/report.h"
 
@@ -181,19 +182,35 @@ static void put_counts(const struct report *r, FILE *out)
 	put_count(out, ", ", r->events, "event\n", "events\n");
 }
 
+static void put_sampled(const struct report *r, FILE *out)
+{
+	struct sonde_trace_sampled sum;
+	char text[SAMPLED_MAX];
+
+	if (!sampled_sum(r->trace, &sum))
+		return;
+	sampled_text(&sum, text);
+	fprintf(out, "sampled     memory accesses: %s; calls are all recorded\n", text);
+}
+
 /* ---- modules over ranks ---- */
 
-static void put_module(const struct report *r, const struct report_module_time *m, FILE *out)
+void report_print_over_ranks(const struct report *r, const struct report_over_ranks *t, FILE *out)
 {
 	char min[UNITS_MAX], average[UNITS_MAX], max[UNITS_MAX];
 
-	units_time(m->min, min);
-	units_time(m->sum / r->nranks, average);
-	units_time(m->max, max);
-	fputs("time in     ", out);
-	units_text(out, m->module ? m->module->name : "sonde", 0, true);
+	units_time(t->min, min);
+	units_time(t->sum / r->nranks, average);
+	units_time(t->max, max);
 	fprintf(out, ": average of a rank %s, least %s (rank %d), most %s (rank %d)\n", average, min,
-		m->min_rank, max, m->max_rank);
+		t->min_rank, max, t->max_rank);
+}
+
+static void put_module(const struct report *r, const struct report_module_time *m, FILE *out)
+{
+	fputs("time in     ", out);
+	units_text(out, m->module ? m->module->name : "recorded functions", 0, true);
+	report_print_over_ranks(r, &m->time, out);
 }
 
 static const struct sonde_trace_rank *first_shown(const struct report *r)
@@ -220,6 +237,9 @@ void report_print_head(const struct report *r, FILE *out)
 		put_endings(r, out);
 	}
 	put_counts(r, out);
+	report_print_spent(r, out);
+	put_sampled(r, out);
 	for (size_t i = 0; i < r->nmodules; i++)
 		put_module(r, &r->modules[i], out);
+	report_print_waits(r, out);
 }

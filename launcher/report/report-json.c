@@ -134,6 +134,15 @@ static void put_problems(FILE *out, const struct report *r)
 	fputs("]", out);
 }
 
+static void put_over_ranks(FILE *out, const struct report *r, const struct report_over_ranks *t)
+{
+	put_number(out, "average_ns", t->sum / r->nranks);
+	put_number(out, "min_ns", t->min);
+	fprintf(out, ", \"min_rank\": %d", t->min_rank);
+	put_number(out, "max_ns", t->max);
+	fprintf(out, ", \"max_rank\": %d}", t->max_rank);
+}
+
 static void put_modules(FILE *out, const struct report *r)
 {
 	fputs(",\n\"modules_over_ranks\": [", out);
@@ -142,11 +151,27 @@ static void put_modules(FILE *out, const struct report *r)
 
 		fputs(i ? ",\n  {\"module\": " : "\n  {\"module\": ", out);
 		put_string(out, m->module ? m->module->name : "");
-		put_number(out, "average_ns", m->sum / r->nranks);
-		put_number(out, "min_ns", m->min);
-		fprintf(out, ", \"min_rank\": %d", m->min_rank);
-		put_number(out, "max_ns", m->max);
-		fprintf(out, ", \"max_rank\": %d}", m->max_rank);
+		put_over_ranks(out, r, &m->time);
+	}
+	fputs("]", out);
+}
+
+/* All classes that some rank spent time in. */
+static void put_waits(FILE *out, const struct report *r)
+{
+	const char *before = "\n  ";
+
+	fputs(",\n\"waiting_over_ranks\": [", out);
+	for (size_t i = 0; r->nranks > 1 && i < r->rows.nclasses; i++) {
+		const struct report_class *c = &r->rows.classes[i];
+
+		if (!r->class_time[i].max)
+			continue;
+		fprintf(out, "%s{\"class\": ", before);
+		put_string(out, c->name);
+		fprintf(out, ", \"apart\": %s", c->apart ? "true" : "false");
+		put_over_ranks(out, r, &r->class_time[i]);
+		before = ",\n  ";
 	}
 	fputs("]", out);
 }
@@ -205,6 +230,24 @@ static void put_line(FILE *out, const struct report *r, const struct report_grou
 	putc('}', out);
 }
 
+/* One object with the time of each class, of those that wait or of the others. */
+static void put_classes(FILE *out, const struct report *r, const struct report_group *g, bool apart,
+			const char *name)
+{
+	const char *before = "";
+
+	fprintf(out, ", \"%s\": {", name);
+	for (size_t i = 0; i < r->rows.nclasses; i++) {
+		if (r->rows.classes[i].apart != apart || !g->class_time[i])
+			continue;
+		fputs(before, out);
+		put_string(out, r->rows.classes[i].name);
+		fprintf(out, ": %" PRIu64, g->class_time[i]);
+		before = ", ";
+	}
+	putc('}', out);
+}
+
 static void put_group(FILE *out, const struct report *r, const struct report_group *g)
 {
 	putc('{', out);
@@ -218,6 +261,8 @@ static void put_group(FILE *out, const struct report *r, const struct report_gro
 	}
 	fprintf(out, "\"time_ns\": %" PRIu64, g->whole);
 	put_number(out, "wait_ns", g->wait);
+	put_classes(out, r, g, false, "waiting_ns");
+	put_classes(out, r, g, true, "apart_ns");
 	put_number(out, "threads", g->nthreads);
 	put_number(out, "events", g->events);
 	put_number(out, "left_out", g->left_out);
@@ -237,8 +282,11 @@ void report_print_json(const struct report *r, FILE *out)
 	put_number(out, "threads", r->nthreads);
 	put_number(out, "events", r->events);
 	put_ranks(out, r->trace);
+	put_number(out, "recording_ns", r->spent.taken);
+	put_number(out, "recording_wait_ns", r->spent.taken ? r->spent.waited : 0);
 	put_problems(out, r);
 	put_modules(out, r);
+	put_waits(out, r);
 	fputs(",\n\"tables\": [", out);
 	for (size_t i = 0; i < r->ngroups; i++) {
 		fputs(i ? ",\n  " : "\n  ", out);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Which threads are counted, which lines of a group are shown, in which order, and what follows from their figures. */
 #include "launcher/report/report.h"
+#include "launcher/select/traced.h"
 
-#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -116,21 +116,30 @@ static const char *path_of(const struct report_row *row)
 
 /* ---- filter ---- */
 
-static bool matches(const struct report *r, const struct report_line *line)
+/* By the name of the function, or that of the point in it. */
+static bool wants_row(struct select *sel, const struct report *r, const struct report_row *row)
 {
-	const struct opt_list *patterns = &r->request->functions;
-	const struct report_row *row = &r->rows.row[line->row];
+	char *name = row->kind == REPORT_FUNCTION ? NULL : make_name(r, row);
+	bool wanted = traced_wants(sel, row->function, name);
 
-	for (size_t i = 0; i < patterns->n; i++) {
-		const char *p = patterns->v[i];
+	free(name);
+	return wanted;
+}
 
-		if (fnmatch(p, report_name(r, line), 0) == 0)
-			return true;
-		if (row->function && (fnmatch(p, row->function->name, 0) == 0 ||
-				      fnmatch(p, row->function->demangled, 0) == 0))
-			return true;
-	}
-	return patterns->n == 0;
+int report_choose(struct report *r)
+{
+	struct select *sel;
+	bool any = false;
+	int status = traced_select(r->trace, &r->request->select, &sel);
+
+	if (status || !sel)
+		return status;
+	r->shown = report_zeroed(r->rows.n, sizeof(*r->shown));
+	for (size_t i = 0; i < r->rows.n; i++)
+		any |= r->shown[i] = wants_row(sel, r, &r->rows.row[i]);
+	status = traced_check(sel, r->dir, any);
+	select_free(sel);
+	return status;
 }
 
 static void filter(const struct report *r, struct report_group *g)
@@ -138,7 +147,7 @@ static void filter(const struct report *r, struct report_group *g)
 	size_t n = 0;
 
 	for (size_t i = 0; i < g->nlines; i++) {
-		if (matches(r, &g->lines[i]))
+		if (!r->shown || r->shown[g->lines[i].row])
 			g->lines[n++] = g->lines[i];
 	}
 	g->nlines = n;

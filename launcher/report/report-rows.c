@@ -67,6 +67,45 @@ static uint32_t row_of_counter(struct report_rows *rows, const struct sonde_trac
 			      });
 }
 
+/* ---- classes of time ---- */
+
+/* The first two are for what has no other: waiting, and apart. */
+static uint32_t other_class(bool apart)
+{
+	return apart;
+}
+
+static void begin_classes(struct report_rows *rows)
+{
+	for (rows->nclasses = 0; rows->nclasses < 2; rows->nclasses++)
+		rows->classes[rows->nclasses] = (struct report_class){ "other", rows->nclasses };
+}
+
+static uint32_t find_class(struct report_rows *rows, struct report_class key)
+{
+	for (size_t i = 2; i < rows->nclasses; i++) {
+		if (rows->classes[i].apart == key.apart && strcmp(rows->classes[i].name, key.name) == 0)
+			return (uint32_t)i;
+	}
+	if (rows->nclasses == REPORT_MAX_CLASSES)
+		return other_class(key.apart);
+	rows->classes[rows->nclasses++] = key;
+	return (uint32_t)rows->nclasses - 1;
+}
+
+/* What a module does not name is called as the module. */
+static uint32_t class_of_site(struct report_rows *rows, const struct sonde_trace_site *site)
+{
+	const char *name = site->time_class;
+
+	if (!name)
+		return 0;
+	if (!*name && site->module)
+		name = site->module->name;
+	return *name ? find_class(rows, (struct report_class){ name, site->apart }) :
+		       other_class(site->apart);
+}
+
 /* ---- amounts of data ---- */
 
 static size_t find_column(struct report_rows *rows, const char *name)
@@ -136,6 +175,7 @@ static void add_site(struct report_rows *rows, size_t index, const struct sonde_
 		.site = site,
 		.row = row_of_site(rows, site),
 		.module = site->module ? (uint32_t)site->module->index : (uint32_t)rows->nmodules,
+		.time_class = class_of_site(rows, site),
 	};
 }
 
@@ -215,6 +255,7 @@ void report_rows_init(struct report_rows *rows, const struct sonde_trace *trace)
 	size_t namounts = 0;
 
 	*rows = (struct report_rows){ .nmodules = sonde_trace_modules(trace) };
+	begin_classes(rows);
 	rows->site_room = hash_room(nsites);
 	rows->row_room = hash_room(most);
 	rows->site_table = report_zeroed(rows->site_room, sizeof(*rows->site_table));

@@ -7,6 +7,9 @@
  * its columns.  Where entry and return of a row both tell a field of that name, the return's value
  * counts, since it is what came of what had been asked for; the entry's is held until then, and counts
  * if the call never returns.
+ *
+ * Calls that wait, and those whose time is apart, belong to classes: what their module says they wait for, or are apart
+ * as.
  */
 #ifndef SONDE_LAUNCHER_REPORT_REPORT_ROWS_H
 #define SONDE_LAUNCHER_REPORT_REPORT_ROWS_H
@@ -20,6 +23,7 @@
 
 #define REPORT_MAX_COLUMNS 64u /* fields of further names are not summed up */
 #define REPORT_NO_SLOT UINT32_MAX
+#define REPORT_MAX_CLASSES 64u /* those of further names are "other" */
 
 enum report_kind { REPORT_FUNCTION, REPORT_POINT, REPORT_COUNTER };
 
@@ -49,6 +53,12 @@ struct report_site {
 	uint32_t row;
 	uint32_t module; /* index; the number of modules for Sonde itself */
 	uint32_t amounts, namounts;
+	uint32_t time_class; /* of sites that wait or are apart */
+};
+
+struct report_class {
+	const char *name;
+	bool apart; /* else waiting */
 };
 
 struct report_rows {
@@ -60,6 +70,8 @@ struct report_rows {
 	size_t nslots, slots_room;
 	const char *columns[REPORT_MAX_COLUMNS];
 	size_t ncolumns;
+	struct report_class classes[REPORT_MAX_CLASSES];
+	size_t nclasses;
 	uint32_t *counters; /* rows, by index of the trace's counter */
 	uint32_t *counted;  /* rows, by index of functions whose calls were counted; else REPORT_NO_SLOT */
 	size_t nmodules;    /* of the trace */

@@ -7,9 +7,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "launcher/report/cost.h"
 #include "launcher/report/report-rows.h"
 
-/* Durations of calls: how many, and in ns their sum, the shortest, the longest. */
+/* Durations of calls: how many, and in ns their sum (signed, see cost.h), the shortest, the longest. */
 struct report_durations {
 	uint64_t n, sum, min, max;
 };
@@ -18,7 +19,8 @@ struct report_durations {
  * calls    entries, returns without an entry, points, or a counter's value
  * total    ns from entry to return; of recursive calls only the outermost counts
  * self     ns of it that were not spent in other recorded calls
- * wait     ns in calls that wait; of nested ones of the same row only the outermost counts
+ *          (both are signed sums while they are added up: see cost.h)
+ * wait     ns in calls that wait; of nested ones only the outermost counts, in what is apart none
  * unwound  calls that a longjmp or an exception ended; their end is the next event
  * open     calls without an end: they end with the thread's last event
  * orphans  returns whose entry was not recorded: no time is known
@@ -51,13 +53,16 @@ void report_sums_add(struct report_sums *to, const struct report_sums *thread, i
 
 void report_durations_add(struct report_durations *to, const struct report_durations *more);
 
-static inline void report_duration(struct report_durations *d, uint64_t ns)
+/* @passed: signed. */
+static inline void report_duration(struct report_durations *d, uint64_t passed)
 {
+	uint64_t ns = cost_shown(passed);
+
 	if (!d->n++ || ns < d->min)
 		d->min = ns;
 	if (ns > d->max)
 		d->max = ns;
-	d->sum += ns;
+	d->sum += passed;
 }
 
 /* The figures of @row, which are to be changed. */

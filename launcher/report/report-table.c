@@ -3,7 +3,7 @@
  * The table for people: figures to the right, names last, as wide as the terminal. Where that is too
  * narrow the columns that say least go first, then names are cut in the middle.
  */
-#include "launcher/memory/memtrace.h"
+#include "launcher/common/holds.h"
 #include "launcher/common/units.h"
 #include "launcher/report/report.h"
 
@@ -320,7 +320,7 @@ static void put_line(const struct table *t, const struct report_line *line)
 
 static void put_group_title(const struct report *r, const struct report_group *g, FILE *out)
 {
-	char whole[UNITS_MAX], wait[UNITS_MAX];
+	char whole[UNITS_MAX];
 
 	if (r->request->by == REPORT_BY_FUNCTION)
 		return;
@@ -334,20 +334,16 @@ static void put_group_title(const struct report *r, const struct report_group *g
 		fputs("no rank", out);
 	units_time(g->whole, whole);
 	fprintf(out, ": %s, %" PRIu64 " event%s", whole, g->events, g->events == 1 ? "" : "s");
-	if (g->wait) {
-		units_time(g->wait, wait);
-		fprintf(out, ", waiting %s (%.1f%%)", wait, report_percent(g->wait, g->whole));
-	}
+	report_print_waits_in_title(r, g, out);
 	putc('\n', out);
 }
 
-static const char *why_none(const struct report *r)
+static const char *why_none(const struct report *r, char *text, size_t size)
 {
-	if (r->request->functions.n)
-		return "nothing that matches\n";
-	if (memtrace_has_any(r->trace))
-		return "no calls were recorded, but memory accesses: `sonde memory' shows them\n";
-	return "nothing was recorded\n";
+	if (r->shown)
+		return "nothing that matches";
+	holds_no_calls(r->trace, text, size);
+	return text;
 }
 
 static void put_group(const struct report *r, const struct report_group *g, FILE *out, unsigned width,
@@ -358,8 +354,10 @@ static void put_group(const struct report *r, const struct report_group *g, FILE
 	putc('\n', out);
 	put_group_title(r, g, out);
 	if (!g->nlines) {
+		char text[256];
+
 		if (!g->left_out)
-			fputs(why_none(r), out);
+			fprintf(out, "%s\n", why_none(r, text, sizeof(text)));
 		return;
 	}
 	choose_cells(&t);
@@ -395,12 +393,29 @@ static void explain(const struct report *r, FILE *out)
 		fputs("orphaned: only the return was recorded; no time is known\n", out);
 }
 
+static bool is_empty(const struct report *r)
+{
+	for (size_t i = 0; i < r->ngroups; i++)
+		if (r->groups[i].nlines || r->groups[i].left_out)
+			return false;
+	return true;
+}
+
 void report_print_text(const struct report *r, FILE *out, unsigned width, bool utf8)
 {
+	struct holds_texts texts;
+	char text[256];
+
 	report_print_head(r, out);
 	for (size_t i = 0; i < r->ngroups; i++)
 		put_group(r, &r->groups[i], out, width, utf8);
 	if (!r->ngroups)
-		fputs("\nnothing was recorded\n", out);
+		fprintf(out, "\n%s\n", why_none(r, text, sizeof(text)));
 	explain(r, out);
+	holds_texts(r->trace, &texts);
+	if (texts.n && !r->shown) {
+		putc('\n', out);
+		holds_print_texts(&texts, is_empty(r), out);
+	}
+	holds_texts_free(&texts);
 }

@@ -12,15 +12,9 @@
 struct report_frame {
 	const struct report_site *site; /* of the enter */
 	uint64_t entered;
-	uint64_t inner; /* ns spent in recorded calls below */
+	uint64_t inner; /* ns spent in recorded calls below; signed, as all differences of times */
 	size_t held;	/* its amounts start here */
 	uint32_t depth;
-};
-
-/* Open frames of a row. */
-struct report_activity {
-	uint32_t frames;
-	uint32_t waiting; /* of these, that wait */
 };
 
 struct report_held {
@@ -33,6 +27,7 @@ void report_walk_init(struct report_walk *w, const struct report_rows *rows)
 	*w = (struct report_walk){
 		.rows = rows,
 		.module_time = report_zeroed(rows->nmodules + 1, sizeof(*w->module_time)),
+		.class_time = report_zeroed(rows->nclasses, sizeof(*w->class_time)),
 		.module_active = report_zeroed(rows->nmodules + 1, sizeof(*w->module_active)),
 		.active = report_zeroed(rows->n, sizeof(*w->active)),
 	};
@@ -43,6 +38,7 @@ void report_walk_free(struct report_walk *w)
 {
 	report_sums_free(&w->sums);
 	free(w->module_time);
+	free(w->class_time);
 	free(w->module_active);
 	free(w->active);
 	free(w->frame);
@@ -50,10 +46,12 @@ void report_walk_free(struct report_walk *w)
 	*w = (struct report_walk){ 0 };
 }
 
-void report_walk_start(struct report_walk *w)
+void report_walk_start(struct report_walk *w, const struct cost_clock *clock)
 {
+	w->clock = *clock;
 	report_sums_clear(&w->sums);
 	memset(w->module_time, 0, (w->rows->nmodules + 1) * sizeof(*w->module_time));
+	memset(w->class_time, 0, w->rows->nclasses * sizeof(*w->class_time));
 	w->wait = w->events = w->unknown = w->last = 0;
 }
 
@@ -111,20 +109,26 @@ static void push(struct report_walk *w, const struct report_site *s,
 		w->room = w->room ? 2 * w->room : 64;
 		w->frame = report_need(reallocarray(w->frame, w->room, sizeof(*w->frame)));
 	}
-	w->frame[w->n++] = (struct report_frame){ s, ev->time, 0, w->nheld, ev->depth };
+	w->frame[w->n++] = (struct report_frame){ s, w->now, 0, w->nheld, ev->depth };
 }
 
-static void end_wait(struct report_walk *w, struct report_stats *stats, struct report_activity *active,
-		     bool since_enter, uint64_t ns)
+/* @s is the site that says so: the enter, or a leave. */
+static void end_wait(struct report_walk *w, struct report_stats *stats, const struct report_site *s,
+		     uint64_t ns)
 {
-	if (since_enter) {
-		active->waiting--;
+	if (s->site->kind == SONDE_TRACE_ENTER)
 		w->waiting--;
-	}
-	if (!active->waiting)
-		stats->wait += ns;
-	if (!w->waiting)
-		w->wait += ns;
+	if (w->waiting)
+		return;
+	stats->wait += ns;
+	w->class_time[s->time_class] += ns;
+	w->wait += ns;
+}
+
+static void end_apart(struct report_walk *w, const struct report_site *s, uint64_t ns)
+{
+	if (!--w->apart && !w->waiting)
+		w->class_time[s->time_class] += ns;
 }
 
 /* Takes the top frame off and counts the call; @leave is NULL where its return told nothing. */
@@ -132,23 +136,24 @@ static struct report_stats *pop(struct report_walk *w, uint64_t time, const stru
 				uint64_t *duration)
 {
 	const struct report_frame f = w->frame[--w->n];
-	struct report_activity *active = &w->active[f.site->row];
 	struct report_stats *stats = report_sums_row(&w->sums, f.site->row);
-	uint64_t ns = time > f.entered ? time - f.entered : 0;
+	uint64_t passed = time - f.entered, ns = cost_shown(passed);
 
 	stats->calls++;
-	if (!--active->frames)
-		stats->total += ns;
+	if (!--w->active[f.site->row])
+		stats->total += passed;
 	if (!--w->module_active[f.site->module])
 		w->module_time[f.site->module] += ns;
-	if (f.site->site->waits || (leave && leave->site->waits))
-		end_wait(w, stats, active, f.site->site->waits, ns);
-	stats->self += ns > f.inner ? ns - f.inner : 0;
+	if (f.site->site->apart)
+		end_apart(w, f.site, ns);
+	else if (!w->apart && (f.site->site->waits || (leave && leave->site->waits)))
+		end_wait(w, stats, f.site->site->waits ? f.site : leave, ns);
+	stats->self += passed - f.inner;
 	if (w->n)
-		w->frame[w->n - 1].inner += ns;
+		w->frame[w->n - 1].inner += passed;
 	if (w->nheld > f.held)
 		release_held(w, f.held, leave);
-	*duration = ns;
+	*duration = passed;
 	return stats;
 }
 
@@ -170,12 +175,12 @@ static void enter(struct report_walk *w, const struct sonde_trace_event *ev)
 	while (w->n && w->frame[w->n - 1].depth >= ev->depth)
 		pop_open(w);
 	push(w, s, ev);
-	w->active[s->row].frames++;
+	w->active[s->row]++;
 	w->module_active[s->module]++;
-	if (s->site->waits) {
-		w->active[s->row].waiting++;
+	if (s->site->apart)
+		w->apart++;
+	else if (s->site->waits && !w->apart)
 		w->waiting++;
-	}
 	if (s->namounts)
 		add_amounts(w, s, ev);
 }
@@ -218,7 +223,7 @@ static void leave(struct report_walk *w, const struct sonde_trace_event *ev)
 	/* Most returns tell nothing but the time. */
 	if (ev->site && (ev->nvalues || ev->site->waits))
 		s = report_site_find(w->rows, ev->site);
-	struct report_stats *stats = pop(w, ev->time, s, &ns);
+	struct report_stats *stats = pop(w, w->now, s, &ns);
 	stats->unwound += (ev->flags & SONDE_TRACE_UNWOUND) != 0;
 	report_duration(&stats->ended, ns);
 	if (s && s->namounts) {
@@ -243,6 +248,7 @@ static void point(struct report_walk *w, const struct sonde_trace_event *ev)
 
 void report_walk_event(struct report_walk *w, const struct sonde_trace_event *ev)
 {
+	w->now = cost_time(&w->clock, ev);
 	if (is_unknown(ev)) {
 		w->unknown += ev->kind != SONDE_TRACE_LOST;
 		return;
@@ -260,7 +266,7 @@ void report_walk_event(struct report_walk *w, const struct sonde_trace_event *ev
 	case SONDE_TRACE_LOST:
 		return; /* what was open before a gap ends with the last event that was seen */
 	}
-	w->last = ev->time;
+	w->last = w->now;
 	w->events++;
 }
 

@@ -3,11 +3,11 @@
 #ifndef SONDE_LAUNCHER_REPORT_REPORT_THREAD_H
 #define SONDE_LAUNCHER_REPORT_REPORT_THREAD_H
 
+#include "launcher/report/cost.h"
 #include "launcher/report/report-sums.h"
 #include "sonde/trace.h"
 
 struct report_frame;
-struct report_activity;
 struct report_held;
 
 /* Made once, used for one thread after another. */
@@ -15,7 +15,8 @@ struct report_walk {
 	const struct report_rows *rows;
 	struct report_sums sums; /* of the thread */
 	uint64_t *module_time;	 /* ns inside each module, by report_site.module */
-	uint64_t wait;		 /* ns in calls that wait, nested ones once */
+	uint64_t *class_time;	 /* ns in calls of each class, of nested ones in the outermost's */
+	uint64_t wait;		 /* the sum of those that wait */
 	uint64_t events;
 	uint64_t unknown; /* events that the metadata does not describe */
 	/* the state of the walk */
@@ -23,20 +24,22 @@ struct report_walk {
 	size_t n, room;
 	struct report_held *held; /* amounts of open frames */
 	size_t nheld, held_room;
-	struct report_activity *active; /* by row */
+	uint32_t *active; /* open frames, by row */
 	uint32_t *module_active;
 	uint32_t waiting; /* open frames that wait */
-	uint64_t last;	  /* time of the last event */
+	uint32_t apart;	  /* open frames that are apart; those in them do not wait */
+	struct cost_clock clock; /* at the end: what recording took */
+	uint64_t now, last; /* times of this event and of the last one, by the clock */
 };
 
 void report_walk_init(struct report_walk *w, const struct report_rows *rows);
 void report_walk_free(struct report_walk *w);
 
-/* Before a thread. */
-void report_walk_start(struct report_walk *w);
+/* Before a thread; @clock is its, at the beginning. */
+void report_walk_start(struct report_walk *w, const struct cost_clock *clock);
 /* Each of its events, in order. */
 void report_walk_event(struct report_walk *w, const struct sonde_trace_event *ev);
-/* After the last one: what is open ends there.  Then sums, module_time, wait, events and unknown are valid. */
+/* After the last one: what is open ends there.  Then sums, module_time, class_time, wait, events and unknown are valid. */
 void report_walk_finish(struct report_walk *w, const struct sonde_trace_thread *t);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The verb: options in, one of the three kinds of output out. */
 #include "launcher/report/report.h"
+#include "launcher/common/holds.h"
 #include "launcher/common/message.h"
 #include "launcher/common/pick.h"
 #include "launcher/verbs.h"
@@ -20,10 +21,10 @@
 #define NO_LIMIT (UINT64_MAX - 1)
 
 struct report_options {
-	const char *by, *sort, *thread;
-	struct opt_list functions;
+	const char *by, *sort, *thread, *tail_calls;
+	struct select_options select;
 	uint64_t rank, limit;
-	bool csv, json, mangled, all;
+	bool csv, json, mangled, all, raw;
 };
 
 #define SORTS "total\0self\0calls\0average\0max\0name\0bytes\0wait\0" /* as enum report_sort */
@@ -34,8 +35,8 @@ static const struct opt report_opts[] = {
 	  OPT_CHOICE, offsetof(struct report_options, sort), SORTS },
 	{ 'b', "by", "WHAT", "one table (function, the default), one per thread or per rank",
 	  OPT_CHOICE, offsetof(struct report_options, by), BYS },
-	{ 'f', "function", "GLOB", "only functions that match; may be repeated", OPT_LIST,
-	  offsetof(struct report_options, functions), NULL },
+	OPT_TRACED_FUNCTIONS(struct report_options, select, "only these functions: 'solve*', /regex/, NAME@LIB"),
+	OPT_TRACED_NO_FUNCTIONS(struct report_options, select, "but not these"),
 	{ 't', "thread", "TID", "only this thread; also PID.TID", OPT_STRING,
 	  offsetof(struct report_options, thread), NULL },
 	{ 'r', "rank", "N", "only this MPI rank", OPT_COUNT, offsetof(struct report_options, rank),
@@ -49,6 +50,9 @@ static const struct opt report_opts[] = {
 	  offsetof(struct report_options, json), NULL },
 	{ 0, "mangled", NULL, "C++ names as they are in the symbol table", OPT_FLAG,
 	  offsetof(struct report_options, mangled), NULL },
+	{ 0, "raw", NULL, "times as they were recorded, with what recording took", OPT_FLAG,
+	  offsetof(struct report_options, raw), NULL },
+	PICK_TAIL_CALLS(offsetof(struct report_options, tail_calls)),
 	OPT_HELP,
 	OPT_END,
 };
@@ -62,7 +66,7 @@ static const struct opt_command report_command = {
 		   "damaged and the rest was reported, 2 if there is nothing to report from.\n",
 	.examples = "sonde report\twhere the time went\n"
 		    "sonde report -s bytes -n 10\tthe ten functions that moved most data\n"
-		    "sonde report -b thread -f 'pthread_*'\twhat each thread waited for\n"
+		    "sonde report -b thread -F 'pthread_*'\twhat each thread waited for\n"
 		    "sonde report --json run3 | jq .tables\tfor other programs\n",
 };
 
@@ -110,7 +114,9 @@ static int make_request(const struct report_options *o, struct report_request *q
 			 o->limit == NO_LIMIT					  ? DEFAULT_LIMIT :
 										    o->limit,
 		.mangled = o->mangled,
-		.functions = o->functions,
+		.tail_calls = o->tail_calls,
+		.raw = o->raw,
+		.select = o->select,
 	};
 	if (o->csv && o->json)
 		return opt_usage_error(&report_command, "--csv and --json exclude each other");
@@ -133,6 +139,8 @@ static unsigned terminal_width(void)
 
 static void print(const struct report *r, const struct report_options *o)
 {
+	if (o->csv || o->json)
+		holds_warn_no_calls(r->trace, r->dir);
 	if (o->json) {
 		report_print_json(r, stdout);
 		return;
@@ -157,7 +165,7 @@ static int report_trace(const char *dir, const struct report_options *o,
 	struct report r;
 
 	if (sonde_trace_open(dir, &trace, &why) != SONDE_TRACE_OK) {
-		msg_error("%s", why.text);
+		pick_no_trace(dir, why.text);
 		return EXIT_USAGE;
 	}
 	int status = report_make(&r, trace, dir, q);
@@ -179,7 +187,7 @@ int verb_report(int argc, char **argv)
 	int status;
 
 	if (first < 0) {
-		opt_list_free(&o.functions);
+		select_options_free(&o.select);
 		return OPT_STATUS(first);
 	}
 	if (argc - first > 1)
@@ -188,6 +196,6 @@ int verb_report(int argc, char **argv)
 		status = make_request(&o, &q);
 	if (!status)
 		status = report_trace(first < argc ? argv[first] : DEFAULT_DIR, &o, &q);
-	opt_list_free(&o.functions);
+	select_options_free(&o.select);
 	return status;
 }

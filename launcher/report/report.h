@@ -8,6 +8,8 @@
  *	report-collect	all threads into groups: one for the whole trace, or one per thread or rank
  *	report-lines	which threads are counted; which rows of a group are shown, and in what order
  *	report-head	what is known of the run, and what is missing
+ *	report-spent	what recording took, and what not to record next time
+ *	report-waits	what waiting is made of
  *	report-table, report-csv, report-json	the output
  *
  * Only report-thread sees events; it needs memory for a thread's open frames and for the rows, however
@@ -47,7 +49,9 @@ struct report_request {
 	uint64_t rank;		  /* or REPORT_ANY_RANK */
 	uint64_t limit;		  /* lines of each group; UINT64_MAX: all */
 	bool mangled;		  /* names as in the symbol table */
-	struct opt_list functions; /* shell patterns; none: all */
+	bool raw;		  /* times as recorded, with what recording took */
+	const char *tail_calls;	  /* --tail-calls, or NULL */
+	struct select_options select; /* functions that are shown; none: all */
 };
 
 /* A row with the figures of one group. */
@@ -65,17 +69,31 @@ struct report_group {
 	size_t nlines;
 	size_t left_out;  /* more lines than the limit */
 	uint64_t *amounts;
-	uint64_t whole;	  /* ns that its threads were there, see report_whole() */
+	uint64_t whole;	  /* ns that its threads were there, see report_whole(), without what recording took */
 	uint64_t wait;	  /* ns of it that were spent waiting */
+	uint64_t *class_time; /* ns in the calls of each class, see report-rows.h */
 	uint64_t events;
 	size_t nthreads;
+};
+
+/* A time that each rank has, in ns. */
+struct report_over_ranks {
+	uint64_t min, max, sum;
+	int min_rank, max_rank;
 };
 
 /* Time that the threads of one rank spent inside a module's functions, outermost calls. */
 struct report_module_time {
 	const struct sonde_trace_module *module; /* NULL: Sonde itself */
-	uint64_t min, max, sum;			 /* ns over all ranks */
-	int min_rank, max_rank;
+	struct report_over_ranks time;
+};
+
+/* What recording took of the time of the threads shown. */
+struct report_spent {
+	uint64_t whole;	 /* ns that they were there */
+	uint64_t taken;	 /* ns of it; 0 if nothing is taken off */
+	uint64_t waited; /* ns of that: until Sonde had written what was before */
+	uint64_t *calls; /* by row, of functions recorded without a module; NULL: none */
 };
 
 /* What is missing from the figures, in words for the user. */
@@ -89,13 +107,17 @@ struct report {
 	const char *dir;
 	const struct report_request *request;
 	struct report_rows rows;
+	bool *shown; /* rows that are asked for; NULL: all */
 	struct report_group *groups;
 	size_t ngroups;
 	size_t nranks; /* different numbers of ranks among the threads shown */
 	size_t nthreads;
 	uint64_t events;
+	struct report_spent spent;
 	struct report_module_time *modules; /* only with more than one rank */
 	size_t nmodules;
+	struct report_over_ranks wait;	     /* likewise */
+	struct report_over_ranks *class_time; /* likewise, of each class */
 	struct report_problem *problems;
 	size_t nproblems;
 };
@@ -120,6 +142,11 @@ struct report_findings {
 
 /* Finds out what is missing from the figures. */
 void report_find_problems(struct report *r, const struct report_findings *found);
+
+/*
+ * Finds out which rows are asked for.  Returns 0, or EXIT_USAGE after a message: a bad pattern, or none is.
+ */
+int report_choose(struct report *r) __attribute__((warn_unused_result));
 
 /* Filters and sorts the lines of @g. */
 void report_arrange(const struct report *r, struct report_group *g);
@@ -148,9 +175,22 @@ uint64_t report_line_amount(const struct report *r, const struct report_group *g
 /* How rank @k ended, in words. */
 void report_ending(const struct sonde_trace_rank *k, char *text, size_t size);
 
+/* Adds a thread: how long it was there, what was taken of that, and its figures. */
+void report_spent_add(struct report_spent *s, uint64_t whole, uint64_t taken, uint64_t waited,
+		      const struct report_sums *sums);
+void report_spent_free(struct report_spent *s);
+/* Lines of the head, or nothing. */
+void report_print_spent(const struct report *r, FILE *out);
+
 /* Writes to @out.  @width: of the terminal, 0: none, names are not cut. */
 void report_print_text(const struct report *r, FILE *out, unsigned width, bool utf8);
 void report_print_head(const struct report *r, FILE *out);
+/* ": average of a rank 2 s, least ..." after what the line begins with; ends it. */
+void report_print_over_ranks(const struct report *r, const struct report_over_ranks *t, FILE *out);
+/* Waiting by class: of several ranks compared, or of the only one. */
+void report_print_waits(const struct report *r, FILE *out);
+/* That of one group: ", waiting ...", or nothing. */
+void report_print_waits_in_title(const struct report *r, const struct report_group *g, FILE *out);
 void report_print_csv(const struct report *r, FILE *out);
 void report_print_json(const struct report *r, FILE *out);
 

@@ -84,6 +84,9 @@ static bool carry(struct mt_machine *m, const uint8_t *words, size_t bytes)
 	return true;
 }
 
+/* Not NULL, to which not even 0 may be added. */
+static const uint8_t no_words[1];
+
 static void from_chunk(struct mt_machine *m)
 {
 	m->phase = MT_WORDS;
@@ -95,14 +98,14 @@ static void from_carry(struct mt_machine *m, enum mt_phase phase, enum mt_phase 
 {
 	m->phase = phase;
 	m->after = after;
-	m->words = m->carry;
-	m->end = m->carry + m->carried;
+	m->words = m->carry ? m->carry : no_words;
+	m->end = m->words + m->carried;
 }
 
 static void from_nowhere(struct mt_machine *m)
 {
 	m->phase = MT_OUT;
-	m->words = m->end = NULL;
+	m->words = m->end = no_words;
 }
 
 enum mt_step mt_chunk_stall(struct mt_machine *m)
@@ -316,6 +319,7 @@ static bool begin_phase(struct mt_machine *m)
 
 enum mt_status mt_feed(struct mt_machine *m, const void *chunk, size_t bytes)
 {
+	m->late = MT_OK;
 	if (!open_chunk(m, chunk, bytes)) {
 		m->phase = MT_CLOSED;
 		return MT_BAD_STREAM;

@@ -4,8 +4,10 @@
 
 enum {
 	BATCH = 4 * MT_ACCESSES,	/* for less it is not worth while */
-	PIECES = 1 << 16,		/* until a sum of 32 bits may be full */
+	PIECES = 1 << 16,		/* with words, and as many without */
 };
+/* What they add to a sum of 32 bits; a loop's iterations that are computed count as nodes. */
+_Static_assert(2ull * PIECES * MT_PIECE_NODES * MT_PACKED_MAX <= UINT32_MAX, "struct mt_io");
 
 typedef uint64_t enter_fn(void *registers, uint64_t code, struct mt_io *io);
 

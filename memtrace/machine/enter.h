@@ -16,6 +16,7 @@ enum {
 	MT_IDS = 1 << 22,		/* nodes with higher ids are not compiled */
 	MT_GOTOS = MT_IDS * 8,	/* bytes of half a table */
 	MT_TABLE = 2 * MT_GOTOS,
+	MT_PIECE_NODES = 16,		/* that a piece has at most */
 	MT_PIECE_BYTES = 128,		/* bytes that a piece may take without a check of its own */
 	MT_ACCESSES = 32,
 	MT_BODY = 16,			/* from a loop's place in the table to the code of an iteration */

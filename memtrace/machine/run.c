@@ -164,9 +164,15 @@ size_t mt_next(struct mt_machine *m, struct mt_access *v, size_t max, enum mt_st
 {
 	struct mt_sink sink = { .v = v, .end = v + max, .fueled = v };
 
-	*status = max ? run(m, &sink) : MT_OK;
-	if (sink.v != v)
+	*status = m->late;
+	m->late = MT_OK;
+	if (max && *status == MT_OK)
+		*status = run(m, &sink);
+	if (sink.v != v) {
 		m->fuel = m->limit;
+		m->late = *status;
+		*status = MT_OK;
+	}
 	return (size_t)(sink.v - v);
 }
 

@@ -86,6 +86,7 @@ struct mt_machine {
 	uint64_t limit, fuel;		/* nodes without words: so many, and how many are left */
 	uint32_t refills;
 	uint32_t ids;			/* the engine's */
+	enum mt_status late;		/* came after accesses: the next mt_next() says so */
 };
 
 /* Where accesses go: into v, or, if counts is not NULL, there. */

@@ -255,6 +255,7 @@ void mt_loop_count(struct mt_counts *counts, const struct mt_node *node, bool st
 size_t mt_loop_near(const struct mt_machine *m, const struct mt_loop *loop)
 {
 	size_t max = SIZE_MAX - 1;
+	bool tells = false;
 
 	for (unsigned int i = 0; i < loop->ninductions; i++) {
 		const struct mt_induction *g = &loop->inductions[i];
@@ -265,6 +266,7 @@ size_t mt_loop_near(const struct mt_machine *m, const struct mt_loop *loop)
 		n = meets(m->reg[g->reg] - m->at.regs[g->reg], g->narrow ? extended(by, 32) : by);
 		/* Within the iteration it may have grown already. */
 		max = least(max, n == FOREVER ? n : n > 2 ? n - 2 : 0);
+		tells = true;
 	}
-	return max;
+	return tells ? max : 0;	/* no register tells iterations apart: it may be this one */
 }

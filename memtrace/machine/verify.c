@@ -76,7 +76,7 @@ static bool verify_op(const struct md_op *op)
 		return is_written(op->dst) && has_operands(op) && has_width(op) && op->scale <= 15;
 	case MD_SEXT:
 	case MD_ZEXT:
-		return is_written(op->dst) && is_read(op->base) && has_width(op) &&
+		return is_written(op->dst) && has_operands(op) && has_width(op) &&
 		       (op->scale == 0 || op->scale == 2 || op->scale == 3);
 	case MD_FLAGS:
 		return op->dst <= MD_FLAGS_AND && has_operands(op) && has_width(op);

@@ -4,6 +4,7 @@
  * it is bytes that are packed, hashed and found again.
  *
  *	code.memory		descriptions of instrumented objects, one after another
+ *	code.places		what their code is called (memtrace/pack/places.h)
  *	PID.TID.memory		a thread's stream, chunk by chunk (PID.TID.N.memory if PID.TID.N.sonde)
  *
  * Damage costs what is damaged, is reported, and never crashes the reader.
@@ -23,6 +24,7 @@
 /* An object of the program with instrumented code.  Everything is copied. */
 struct tf_memory_object {
 	const char *path;
+	uint32_t object;	/* its file's number: of struct tf_object */
 	uint64_t base;		/* struct md_object: address of offset 0 */
 	uint64_t load;
 	uint32_t first;		/* id of its first node */
@@ -59,6 +61,9 @@ void tf_memory_close(struct tf_memory *m);
 
 /* Object @i; false: there are no more.  The strings and arrays live until tf_memory_close(). */
 bool tf_memory_object(const struct tf_memory *m, size_t i, struct tf_memory_object *object);
+
+/* The id of the trace, which all of its files carry. */
+uint64_t tf_memory_trace(const struct tf_memory *m);
 
 /* Places in the descriptions' file that could not be read. */
 uint64_t tf_memory_bad_objects(const struct tf_memory *m);

@@ -43,6 +43,7 @@ static bool parse_object(struct object *o, const uint8_t *raw, size_t size)
 	o->pub.first = tf_get32(raw + 16);
 	o->pub.nnodes = tf_get32(raw + 20);
 	o->pub.nops = tf_get32(raw + 24);
+	o->pub.object = tf_get32(raw + 32);
 	path = tf_get32(raw + 28);
 	nodes = (uint64_t)o->pub.nnodes * TF_MD_SIZE;
 	ops = (uint64_t)o->pub.nops * TF_MD_SIZE;
@@ -226,6 +227,11 @@ void tf_memory_close(struct tf_memory *m)
 	free(m->objects);
 	free(m->threads);
 	free(m);
+}
+
+uint64_t tf_memory_trace(const struct tf_memory *m)
+{
+	return m->trace;
 }
 
 bool tf_memory_object(const struct tf_memory *m, size_t i, struct tf_memory_object *object)

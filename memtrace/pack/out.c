@@ -103,6 +103,20 @@ static bool append(struct tf_writer *w, struct tf_memory_out *o, struct tf_piece
 	return true;
 }
 
+bool tf_pieces_append(struct tf_writer *w, struct tf_pieces *p, const char *name, const char *magic, const void *raw,
+		      size_t bytes)
+{
+	struct tf_memory_out *o = tf_memory_out(w);
+	bool good;
+
+	if (o && !p->file.tried)
+		tf_writer_extra_file(w, &p->file, name, magic, TF_MEMORY_VERSION);
+	good = o && !p->file.broken && append(w, o, p, raw, bytes, NULL);
+	if (o)
+		tf_buf_free(&o->piece); /* chunks are much smaller */
+	return good;
+}
+
 /* ---- objects ---- */
 
 static void put_object(struct tf_buf *b, const struct tf_memory_object *o)
@@ -118,7 +132,8 @@ static void put_object(struct tf_buf *b, const struct tf_memory_object *o)
 	tf_put32(at + 20, o->nnodes);
 	tf_put32(at + 24, o->nops);
 	tf_put32(at + 28, path);
-	memset(at + 32, 0, TF_OBJECT_SIZE - 32);
+	tf_put32(at + 32, o->object);
+	memset(at + 36, 0, TF_OBJECT_SIZE - 36);
 	tf_buf_put(b, o->nodes, (size_t)o->nnodes * TF_MD_SIZE);
 	tf_buf_put(b, o->ops, (size_t)o->nops * TF_MD_SIZE);
 	tf_buf_put(b, o->path, path);
@@ -133,16 +148,13 @@ enum sonde_trace_status tf_writer_memory_object(struct tf_writer *w,
 
 	if (!o)
 		return tf_writer_result(w);
-	if (!o->code.file.tried)
-		tf_writer_extra_file(w, &o->code.file, "code.memory", TF_MAGIC_CODE, TF_MEMORY_VERSION);
 	put_object(&b, object);
 	fits = b.size <= TF_MAX_RAW;
 	if (b.failed)
 		tf_writer_no_memory(w);
-	else if (fits && !o->code.file.broken && !append(w, o, &o->code, b.data, b.size, NULL))
+	else if (fits && !tf_pieces_append(w, &o->code, "code.memory", TF_MAGIC_CODE, b.data, b.size))
 		tf_writer_extra(w)->lost++;
 	tf_buf_free(&b);
-	tf_buf_free(&o->piece); /* chunks are much smaller */
 	return fits ? tf_writer_result(w) : SONDE_TRACE_E_INVALID;
 }
 

@@ -18,7 +18,8 @@ struct tf_pieces {
 
 /* Of a writer. */
 struct tf_memory_out {
-	struct tf_pieces code;
+	struct tf_pieces code;	/* code.memory */
+	struct tf_pieces places; /* code.places */
 	struct tf_buf piece;	/* one being made */
 	struct tf_packer packer;
 };
@@ -33,5 +34,9 @@ struct tf_memory_thread_out {
 /* Made by the first call; NULL: no memory, which has been noted. */
 struct tf_memory_out *tf_memory_out(struct tf_writer *w);
 struct tf_memory_thread_out *tf_memory_thread_out(struct tf_thread *t);
+
+/* Appends a piece of its own to such a file, which is made if there is none.  False: it is not written; why has been noted. */
+bool tf_pieces_append(struct tf_writer *w, struct tf_pieces *p, const char *name, const char *magic, const void *raw,
+		      size_t bytes);
 
 #endif

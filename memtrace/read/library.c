@@ -96,6 +96,16 @@ enum sonde_trace_status sonde_trace_accesses_next(struct sonde_trace_accesses *a
 	return SONDE_TRACE_E_CORRUPT;
 }
 
+bool sonde_trace_accesses_place(const struct sonde_trace_accesses *a, uint64_t instruction,
+				struct sonde_trace_place *place)
+{
+	struct mt_where where;
+	bool found = mt_read_where(a->read, instruction, &where);
+
+	*place = where.place;
+	return found;
+}
+
 const char *sonde_trace_accesses_object(const struct sonde_trace_accesses *a, uint64_t instruction, uint64_t *address)
 {
 	return mt_read_place(a->read, instruction, address);

@@ -5,6 +5,7 @@
 #include "memtrace/read/read.h"
 #include "memtrace/compile.h"
 #include "memtrace/heap.h"
+#include "memtrace/pack/places.h"
 
 #define BATCH 4096
 
@@ -12,6 +13,7 @@
 struct span {
 	uint64_t lo, hi;
 	uint64_t load;
+	uint32_t object;
 	const char *path;
 };
 
@@ -21,6 +23,7 @@ struct mt_read {
 	struct sonde_trace *trace; /* for how its processes ended; NULL: not known */
 	struct span *spans; /* ascending */
 	size_t nspans;
+	struct tf_placed *placed;
 	uint64_t bad_objects;
 	const char *damaged; /* path of an object whose description is; NULL: none */
 };
@@ -32,6 +35,7 @@ struct mt_read_thread {
 	bool done;   /* there are no more chunks, and nothing follows from that */
 	bool ended;
 	bool on, was_off;
+	uint64_t chunks;
 	uint64_t began;		 /* TSC of the burst's begin */
 	uint64_t counted, before; /* accesses until now, and until the burst */
 	struct mt_read_bursts bursts;
@@ -43,7 +47,7 @@ struct mt_read_thread {
 static void note_span(struct mt_read *r, const struct tf_memory_object *o)
 {
 	const struct md_node *nodes = o->nodes;
-	struct span s = { .lo = UINT64_MAX, .load = o->load, .path = o->path };
+	struct span s = { .lo = UINT64_MAX, .load = o->load, .object = o->object, .path = o->path };
 
 	for (uint32_t i = 0; i < o->nnodes; i++) {
 		uint64_t at = o->base + nodes[i].start;
@@ -105,7 +109,9 @@ struct mt_read *mt_read_open(const char *dir, enum sonde_trace_status *status, s
 	if (r && sonde_trace_open(dir, &r->trace, NULL) != SONDE_TRACE_OK)
 		r->trace = NULL;
 	*status = r ? tf_memory_open(dir, &r->files, why) : SONDE_TRACE_E_NOMEM;
-	if (*status == SONDE_TRACE_OK && add_objects(r))
+	if (*status == SONDE_TRACE_OK)
+		r->placed = tf_placed_open(dir, tf_memory_trace(r->files));
+	if (*status == SONDE_TRACE_OK && r->placed && add_objects(r))
 		return r;
 	if (*status == SONDE_TRACE_OK)
 		*status = SONDE_TRACE_E_NOMEM;
@@ -119,6 +125,7 @@ void mt_read_close(struct mt_read *r)
 		return;
 	if (r->code)
 		mt_code_free(r->code);
+	tf_placed_close(r->placed);
 	tf_memory_close(r->files);
 	if (r->trace)
 		sonde_trace_close(r->trace);
@@ -141,15 +148,51 @@ bool mt_read_thread(const struct mt_read *r, size_t i, struct tf_memory_thread *
 	return tf_memory_thread(r->files, i, thread);
 }
 
+uint64_t mt_read_bad_places(const struct mt_read *r)
+{
+	return tf_placed_damage(r->placed);
+}
+
+static const struct span *span_of(const struct mt_read *r, uint64_t insn)
+{
+	for (size_t i = r->nspans; i-- > 0;)
+		if (insn >= r->spans[i].lo && insn <= r->spans[i].hi)
+			return &r->spans[i];
+	return NULL;
+}
+
 const char *mt_read_place(const struct mt_read *r, uint64_t insn, uint64_t *addr)
 {
-	for (size_t i = r->nspans; i-- > 0;) {
-		if (insn >= r->spans[i].lo && insn <= r->spans[i].hi) {
-			*addr = insn - r->spans[i].load;
-			return r->spans[i].path;
-		}
-	}
+	const struct span *s = span_of(r, insn);
+
+	if (s)
+		*addr = insn - s->load;
+	return s ? s->path : NULL;
+}
+
+static const struct sonde_trace_object *object_of(const struct mt_read *r, uint32_t id)
+{
+	size_t n = r->trace ? sonde_trace_objects(r->trace) : 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (sonde_trace_object(r->trace, i)->id == id)
+			return sonde_trace_object(r->trace, i);
 	return NULL;
+}
+
+bool mt_read_where(const struct mt_read *r, uint64_t insn, struct mt_where *where)
+{
+	const struct span *s = span_of(r, insn);
+
+	*where = (struct mt_where){ 0 };
+	if (!s)
+		return false;
+	where->object = object_of(r, s->object);
+	where->has_lines = tf_placed_has_lines(r->placed, s->object);
+	where->place.path = s->path;
+	where->place.address = insn - s->load;
+	tf_placed_find(r->placed, s->object, where->place.address, &where->place);
+	return true;
 }
 
 /* ---- threads ---- */
@@ -241,6 +284,11 @@ uint64_t mt_read_tsc(const struct mt_read_thread *t)
 	return t->bursts.last;
 }
 
+uint64_t mt_read_chunks(const struct mt_read_thread *t)
+{
+	return t->chunks;
+}
+
 void mt_read_bursts(const struct mt_read_thread *t, struct mt_read_bursts *b)
 {
 	*b = t->bursts;
@@ -287,6 +335,7 @@ static bool feed(struct mt_read_thread *t, uint64_t *gaps)
 			continue;
 		}
 		note_chunk(t, chunk, bytes);
+		t->chunks++;
 		t->broken = mt_feed(t->machine, chunk, bytes) != MT_OK;
 		if (!t->broken)
 			return true;

@@ -30,8 +30,21 @@ const char *mt_read_damaged(const struct mt_read *r);
 /* Descriptions of code that could not be read: accesses are missing. */
 uint64_t mt_read_bad_objects(const struct mt_read *r);
 
-/* The file that an instruction is in, and its link-time address; NULL: none. */
+/* Parts of code.places that could not be read: some names are not known. */
+uint64_t mt_read_bad_places(const struct mt_read *r);
+
+/* The file that an instruction is in, and its address there; NULL: it is in no instrumented code. */
 const char *mt_read_place(const struct mt_read *r, uint64_t insn, uint64_t *addr);
+
+/* The same and all else that the trace says of it. */
+struct mt_where {
+	struct sonde_trace_place place;
+	const struct sonde_trace_object *object; /* which file place.path was; NULL: not known */
+	bool has_lines; /* the lines of the object have been recorded: what is not there has none */
+};
+
+/* False: it is in no instrumented code.  Strings live as long as @r. */
+bool mt_read_where(const struct mt_read *r, uint64_t insn, struct mt_where *where);
 
 struct mt_read_thread;
 
@@ -50,6 +63,9 @@ bool mt_read_was_off(const struct mt_read_thread *t);
 
 /* When the chunk began that they are from, or that proved that they happened. */
 uint64_t mt_read_tsc(const struct mt_read_thread *t);
+
+/* Chunks that were read so far, of struct tf_memory_thread's. */
+uint64_t mt_read_chunks(const struct mt_read_thread *t);
 
 /* Bursts of a sampled stream: sums of their ticks, of the accesses in them, squares and products of these. */
 struct mt_read_bursts {

@@ -412,6 +412,7 @@ void rt_mem_end(struct rt_thread *t)
 	t->mem_off = t->mem_moved = t->mem_began = 0;
 	t->mem_here = 0;
 	t->mem_left = t->mem_given = t->mem_told = t->mem_more = t->mem_rest = 0;
+	t->mem_at = t->mem_turn = 0;
 	t->pace = (struct rt_pace){ 0 };
 	t->mem_ptr = t->mem_limit = t->mem_base = 0;
 	t->mem_sub = 0;

@@ -10,7 +10,8 @@
  * late, bursts are shorter, and begin later.
  *
  * By number: both copies count down `mem_left` (trampolines/memory/memory.h), and come here when that is done, whether it was a
- * burst or a pause.
+ * burst or a pause.  After a first burst, there is one in each period of every() units, anywhere in it, by chance, so that
+ * no loop of the program can keep pace with them (stratified random sampling).
  */
 #include "runtime/memory/memory.h"
 
@@ -57,8 +58,16 @@ static void set_phase(struct rt_thread *t, enum ring_phase phase, uint64_t began
 
 /* ---- by number ---- */
 
-/* What a thread may do before it says so. */
-#define SLICE 4000000
+/* What a thread may do before it says so: a part of the phase, as the number of all accesses is known no better. */
+#define MOST_SLICE 4000000
+#define LEAST_SLICE 1024
+
+static int64_t slice_of(uint64_t phase)
+{
+	uint64_t n = phase / RING_SAMPLE_SLICES;
+
+	return n > MOST_SLICE ? MOST_SLICE : n < LEAST_SLICE ? LEAST_SLICE : (int64_t)n;
+}
 
 static uint64_t done(const struct rt_thread *t)
 {
@@ -78,7 +87,7 @@ static void tell(struct rt_thread *t)
 
 static void give_slice(struct rt_thread *t)
 {
-	int64_t units = t->mem_more < SLICE ? t->mem_more : SLICE;
+	int64_t units = t->mem_more < t->mem_slice ? t->mem_more : t->mem_slice;
 
 	t->mem_more -= units;
 	t->mem_given += units;
@@ -88,10 +97,31 @@ static void give_slice(struct rt_thread *t)
 static void give(struct rt_thread *t, uint64_t units)
 {
 	t->mem_more = (int64_t)(units & INT64_MAX);
+	t->mem_slice = slice_of(units);
 	t->mem_given = t->mem_left = 0;
 	t->mem_told = 0;
 	t->mem_rest = 0;
 	give_slice(t);
+}
+
+/* Steele, Lea and Flood's SplitMix64, below @n; different ones for threads, but the same each time. */
+static uint64_t draw(struct rt_thread *t, uint64_t n)
+{
+	uint64_t ring = ((uint64_t)t->ring - (uint64_t)rt_control()) >> 12;
+	uint64_t z = (++t->mem_turn + (ring << 32)) * 0x9e3779b97f4a7c15;
+
+	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+	z = (z ^ z >> 27) * 0x94d049bb133111eb;
+	return (uint64_t)((unsigned __int128)(z ^ z >> 31) * n >> 64);
+}
+
+/* To the end of this period, and then to the next one's burst.  With the first burst's end the first period begins. */
+static uint64_t pause_by_number(struct rt_thread *t)
+{
+	uint64_t rest = every() - burst(), before = t->mem_turn ? t->mem_at : rest;
+
+	t->mem_at = draw(t, rest + 1);
+	return rest - before + t->mem_at;
 }
 
 /* 0: there is more to do in this phase. */
@@ -215,7 +245,7 @@ void rt_mem_off(struct rt_thread *t)
 		go_off(t, now, by(RING_SAMPLE_COST) ? ticks(rt_pace_off(t)) : pause_of(took));
 		return;
 	}
-	give(t, every() - burst());
+	give(t, pause_by_number(t));
 	t->mem_off = t->tcb ? t->tcb : 1;
 	if (t->ring)
 		set_phase(t, RING_PHASE_NONE, 0, 0);

@@ -29,10 +29,16 @@ static void look(struct sonde_trace *t, struct tf_part *part)
 
 		sink += strlen(f->name) + strlen(f->demangled) + strlen(f->path);
 	}
+	for (size_t i = 0; i < t->objects.n; i++) {
+		const struct sonde_trace_object *o = sonde_trace_object(t, i);
+
+		sink += strlen(o->path) + strlen(o->build_id) + o->code;
+	}
 	for (size_t i = 0; i < t->sites.n; i++) {
 		const struct sonde_trace_site *s = sonde_trace_site(t, i);
 
 		sink += strlen(s->function->name) + strlen(s->name);
+		sink += s->waits || s->apart ? strlen(s->time_class) : 0;
 		for (size_t k = 0; k < s->nfields; k++)
 			sink += strlen(s->fields[k].name);
 	}

@@ -53,7 +53,7 @@ static void fix_header(uint8_t *file, size_t size)
 	if (size < TF_HEADER_SIZE)
 		return;
 	memcpy(file, TF_MAGIC_THREAD, TF_MAGIC_SIZE);
-	tf_put32(file + 8, TF_VERSION);
+	tf_put32(file + 8, TF_FILE_VERSION);
 	tf_put64(file + 24, 0);
 	tf_put64(file + 56, XXH64(file, 56, 0));
 }
@@ -111,7 +111,7 @@ static size_t make_chunk(uint8_t *to, size_t room, uint32_t events, uint64_t dep
 
 /* --- reading them -------------------------------------------------------------------------- */
 
-static void read_events(const struct sonde_trace *t, uint64_t seek)
+static void read_events(const struct sonde_trace *t, uint64_t seek, bool tails_as_calls)
 {
 	struct sonde_trace_iter *it;
 	const struct sonde_trace_event *ev;
@@ -119,12 +119,13 @@ static void read_events(const struct sonde_trace *t, uint64_t seek)
 	uint64_t before = 0;
 
 	REQUIRE(!sonde_trace_iterate(t, 0, &it));
+	sonde_trace_tail_calls(it, tails_as_calls);
 	if (seek)
 		REQUIRE(!sonde_trace_seek(it, seek));
 	while (!(status = sonde_trace_next(it, &ev))) {
 		REQUIRE(ev->time >= before);
 		before = ev->time;
-		sink += ev->depth + ev->entered + (ev->function ? *ev->function->name : 0);
+		sink += ev->depth + ev->entered + ev->waited + (ev->function ? *ev->function->name : 0);
 		for (size_t i = 0; i < ev->nvalues; i++)
 			if (ev->values[i].type == SONDE_TRACE_STR)
 				sink += strlen(ev->values[i].str) + *ev->values[i].name;
@@ -153,8 +154,10 @@ static void read_file(const uint8_t *data, size_t size)
 	tf_timeline_finish(&part->timeline);
 	thread = tf_trace_thread(t, part, "1.1.sonde", true);
 	REQUIRE(!tf_infile_open(&thread->file, path));
-	read_events(t, 0);
-	read_events(t, 500);
+	read_events(t, 0, false);
+	read_events(t, 500, false);
+	read_events(t, 0, true);
+	read_events(t, 500, true);
 	sonde_trace_close(t);
 	close(fd);
 }

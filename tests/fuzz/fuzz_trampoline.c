@@ -14,6 +14,7 @@
 
 #include <Zydis/Zydis.h>
 
+#include "tests/unit/flow/bytes.h"
 #include "trampolines/trampoline.h"
 
 enum {
@@ -289,23 +290,31 @@ static void check_replay(const struct tramp_plan *plan, uint64_t at)
 	}
 }
 
-/* Whatever the search finds is inside what a patch may cover, and in order. */
+/* Whatever enters the function is inside, and in order. */
 static void check_search(const struct tramp_function *fn)
 {
-	struct tramp_range functions[] = {
+	struct bytes_range functions[] = {
 		{ fn->addr, fn->size / 4 }, { fn->addr + fn->avail / 2, 0 }
 	};
-	struct tramp_branch b[16];
-	size_t found = tramp_find_branches(fn->code, fn->avail, fn->addr, functions,
-					   fn->avail < 2 ? 1 : 2, b, 16);
+	struct bytes_code object;
+	uint64_t entries[16];
+	size_t found;
 
-	for (size_t i = 0; i < found && i < 16; i++) {
-		uint64_t start = functions[b[i].to > functions[1].addr].addr;
+	if (fn->avail == 0)
+		return;
+	bytes_code_open(&object, fn->code, fn->avail, fn->addr, functions, fn->avail < 2 ? 1 : 2);
+	found = tramp_code_entries(object.code, fn->addr + 1, TRAMP_DISPLACED_MAX, entries, 16);
+	REQUIRE(found <= 16);
+	for (size_t i = 0; i < found; i++) {
+		const struct tramp_site *sites;
+		size_t n = tramp_code_sites(object.code, entries[i], &sites);
 
-		REQUIRE(b[i].to > start && b[i].to - start < 4 + TRAMP_DISPLACED_MAX);
-		REQUIRE(b[i].from - fn->addr < fn->avail);
-		REQUIRE(i == 0 || b[i - 1].to <= b[i].to);
+		REQUIRE(entries[i] - fn->addr - 1 < TRAMP_DISPLACED_MAX);
+		REQUIRE(i == 0 || entries[i - 1] < entries[i]);
+		for (size_t k = 0; k < n; k++)
+			REQUIRE(sites[k].from < fn->avail);
 	}
+	bytes_code_close(&object);
 }
 
 static void plan_and_check(struct tramp_function *fn, unsigned int choices)

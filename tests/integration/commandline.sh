@@ -81,7 +81,7 @@ END
 $CC -O0 -o small small.c
 check_status 0 sonde list ./small twice
 check_contains out '  twice$'
-check_contains out '1 of 1 functions can be instrumented'
+check_contains out 'modules can wrap 1 of 1 function'
 check_usage_error sonde list ./small 'nonsuch*'
 check_status 0 sonde list -l ./small malloc
 check_contains out 'malloc'

@@ -114,7 +114,7 @@ one()
 		[ $? -lt 128 ] || fail "$name ($build): the oracle fails"
 	check_same plain.out stepped.out "stdout of $name under the oracle"
 	events t
-	sonde dump --by-thread --flat --mangled t >dump || fail "sonde dump"
+	sonde dump --tail-calls=jump --by-thread --flat --mangled t >dump || fail "sonde dump"
 	[ "$name" != fn_plugs ] || libs+=(./libfn_plug.so)
 	for lib in "$program" "${libs[@]}"; do
 		sonde list -F '*' --mangled "$lib" >listed || fail "sonde list"

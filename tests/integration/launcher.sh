@@ -27,11 +27,12 @@ gone()
 	! kill -0 "$1" 2>/dev/null
 }
 
-# SIGKILL: the program goes on, unrecorded, through forks and threads, to its normal end.
+# SIGKILL of both: the program goes on, unrecorded, through forks and threads, to its normal end.
 for name in waits waits-static; do
 	[ -x "$programs/$name" ] || continue
 	begin "$name" file
-	kill -KILL "$sonde"
+	recorder=$(child_of "$sonde" sonde) || exit
+	kill -KILL "$sonde" "$recorder"
 	finish 137
 	gone "$program" && fail "the program died with its sonde"
 	>go

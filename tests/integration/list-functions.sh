@@ -56,7 +56,7 @@ chosen 'main ' -F 'main@small' ./small
 check_status 0 sonde list -F nested --lines ./small
 check_contains out '^ +[0-9a-f]+ +[0-9]+ +[0-9]+ +2   nested  .*small\.c:3$'
 [ "$(grep -c 'loop of [0-9]* blocks  .*small\.c:[567]$' out)" -eq 2 ] || { show out; fail "not two loops"; }
-check_contains out '1 of 1 functions can be recorded \(100\.00 %\)'
+check_contains out '1 of 1 function can be recorded \(100\.00 %\)'
 
 # What matches nothing is told, and what may have been meant.
 check_status 0 sonde list -F 'main,neste' ./small
@@ -77,7 +77,9 @@ check_usage_error sonde list -F main -N main ./small
 check_contains err 'no functions are chosen'
 check_usage_error sonde list -F '/(/' ./small
 check_usage_error sonde list -F main ./small tiny
-check_usage_error sonde list -N main ./small
+check_status 0 sonde list -N main,nested ./small
+check_contains out '  tiny$'
+check_lacks out '  (main|nested)$'
 check_usage_error sonde list --lines ./small
 check_status 127 sonde list -F '*' ./none
 printf '\177ELF nothing else' >broken
@@ -125,7 +127,7 @@ for file in /bin/bash /usr/bin/python3 /lib/x86_64-linux-gnu/libc.so.6 \
 	[ ! -s err ] || { show err; fail "complained: $file"; }
 	awk -v file="$file" '
 		$4 ~ /^[0-9]+$/ && $1 ~ /^[0-9a-f]+$/ { all++; if (/ -- not instrumented: /) refused++ }
-		/functions can be recorded/ { said = $2; of = $4; share = $9; gsub(/[(]/, "", share) }
+		/functions? can be recorded/ { said = $2; of = $4; share = $9; gsub(/[(]/, "", share) }
 		/^ +[0-9]+ not instrumented: / { counted += $1 }
 		END {
 			print file ": " said " of " of " (" share " %), counted " all - refused " of " all

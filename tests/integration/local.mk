@@ -7,9 +7,11 @@ EXTRA_DIST += \
 	tests/integration/start-killed.py \
 	tests/integration/stress.sh
 INTEGRATION_TESTS += \
+	tests/integration/binary.sh \
 	tests/integration/build-tree.sh \
 	tests/integration/cannot-run.sh \
 	tests/integration/commandline.sh \
+	tests/integration/dead-ends.sh \
 	tests/integration/disasm.sh \
 	tests/integration/dlopen.sh \
 	tests/integration/dump-info.sh \
@@ -34,8 +36,11 @@ INTEGRATION_TESTS += \
 	tests/integration/list-functions.sh \
 	tests/integration/longjmp.sh \
 	tests/integration/manual.sh \
+	tests/integration/memory-cachegrind.sh \
+	tests/integration/memory-caches.sh \
 	tests/integration/memory-compiled.sh \
 	tests/integration/memory-dump.sh \
+	tests/integration/memory-estimates.sh \
 	tests/integration/memory-inproc-compiled.sh \
 	tests/integration/memory-inproc.sh \
 	tests/integration/memory-lackey.sh \
@@ -47,12 +52,16 @@ INTEGRATION_TESTS += \
 	tests/integration/memory-timers.sh \
 	tests/integration/modules-used.sh \
 	tests/integration/mpi-compiled.sh \
+	tests/integration/mpi-waits.sh \
 	tests/integration/mpi.sh \
+	tests/integration/names.sh \
 	tests/integration/openmp.sh \
+	tests/integration/outlives.sh \
 	tests/integration/output.sh \
 	tests/integration/overflows.sh \
 	tests/integration/perf-map.sh \
 	tests/integration/perf-report.sh \
+	tests/integration/perturbation.sh \
 	tests/integration/ranks.sh \
 	tests/integration/recursion.sh \
 	tests/integration/redis.sh \
@@ -60,6 +69,7 @@ INTEGRATION_TESTS += \
 	tests/integration/signals.sh \
 	tests/integration/start-killed.sh \
 	tests/integration/static.sh \
+	tests/integration/tail-calls.sh \
 	tests/integration/terminal.sh \
 	tests/integration/threads.sh \
 	tests/integration/tools.sh \
@@ -114,6 +124,7 @@ EXTRA_DIST += \
 	tests/programs/libfn_plug.c \
 	tests/programs/mem_atomics.c \
 	tests/programs/mem_avx512.c \
+	tests/programs/mem_caches.c \
 	tests/programs/mem_forks.c \
 	tests/programs/mem_jumps.c \
 	tests/programs/mem_lists.c \
@@ -135,6 +146,7 @@ EXTRA_DIST += \
 	tests/programs/work.h
 TRACEE_FILES += \
 	tests/programs/accesses.c \
+	tests/programs/balance.c \
 	tests/programs/bursts.c \
 	tests/programs/cancels.c \
 	tests/programs/closes.c \
@@ -148,6 +160,7 @@ TRACEE_FILES += \
 	tests/programs/libouter.c \
 	tests/programs/libplug.c \
 	tests/programs/loads.c \
+	tests/programs/outlives.c \
 	tests/programs/overflows.c \
 	tests/programs/picks.c \
 	tests/programs/random.c \
@@ -155,12 +168,14 @@ TRACEE_FILES += \
 	tests/programs/sigs.c \
 	tests/programs/spawns.c \
 	tests/programs/switches.c \
+	tests/programs/tails.c \
 	tests/programs/team.c \
 	tests/programs/threads.c \
 	tests/programs/throws.cc \
 	tests/programs/waits.c
 TRACEES += \
 	tests/programs/accesses \
+	tests/programs/balance \
 	tests/programs/bursts \
 	tests/programs/cancels \
 	tests/programs/closes \
@@ -177,6 +192,7 @@ TRACEES += \
 	tests/programs/libouter.so \
 	tests/programs/libplug.so \
 	tests/programs/loads \
+	tests/programs/outlives \
 	tests/programs/overflows \
 	tests/programs/picks \
 	tests/programs/random \
@@ -184,6 +200,7 @@ TRACEES += \
 	tests/programs/sigs \
 	tests/programs/spawns \
 	tests/programs/switches \
+	tests/programs/tails \
 	tests/programs/threads \
 	tests/programs/throws \
 	tests/programs/waits
@@ -198,6 +215,7 @@ TRACEES += \
 	tests/programs/gsbase-static \
 	tests/programs/ipara-static \
 	tests/programs/jumps-static \
+	tests/programs/outlives-static \
 	tests/programs/overflows-static \
 	tests/programs/picks-static \
 	tests/programs/random-static \

@@ -233,8 +233,9 @@ rm -rf t
 command sonde -q --mem --analyze=inproc -m memcount -o t -- ./busy threads 8 1500 >out 2>&1 &
 sonde=$!
 child_of $sonde busy >/dev/null
+recorder=$(child_of $sonde sonde) || exit
 sleep 0.2
-kill -KILL $sonde
+kill -KILL $sonde $recorder
 await 30 eval 'grep -q done out'
 
 # ---- signals ----

@@ -100,7 +100,7 @@ done
 # awk PROGRAM of the summary's line
 sampled()
 {
-	grep '"type":"sampled"' t/metadata | sed 's/.*"bursts":\([0-9]*\).*"on-units":\([0-9]*\),"all-units":\([0-9]*\).*/\1 \2 \3/'
+	grep '"type":"sampled"' t/metadata | tail -n 1 | sed 's/.*"bursts":\([0-9]*\).*"on-units":\([0-9]*\),"all-units":\([0-9]*\).*/\1 \2 \3/'
 }
 
 sample=--sample=burst:2k,every:20k

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """usage: start-killed.py WHO N EXPECTED SONDE [ARGUMENT...]
 
-Runs a recording N times and kills WHO ("sonde", or "program": sonde's child) at N moments of it, early to
-late. Exit status 1 where a program that lost its sonde ends otherwise than by SIGKILL or with status 0 and the
+Runs a recording N times and kills WHO ("sonde", "recorder": its child of the same name, or "program": the other
+child) at N moments of it, early to late. Exit status 1 where a program that lost its sonde ends otherwise than by SIGKILL or with status 0 and the
 output in the file EXPECTED, or where sonde has something to say about one that was killed.
 """
 import ctypes, os, signal, subprocess, sys, time
@@ -19,12 +19,13 @@ def start():
     return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=err).pid
 
 
-def child_of(pid):
+def child_of(pid, number):
+    """The recorder is the first child, the program the second."""
     try:
         children = open(f"/proc/{pid}/task/{pid}/children").read().split()
     except OSError:
         return None
-    return int(children[0]) if children else None
+    return int(children[number]) if number < len(children) else None
 
 
 def wait_all():
@@ -52,8 +53,8 @@ for i in range(n):
     os.system("rm -rf t")
     sonde = start()
     time.sleep(span * (i + 1) / (n + 1))
-    program = child_of(sonde)
-    victim = sonde if who == "sonde" else program
+    recorder, program = child_of(sonde, 0), child_of(sonde, 1)
+    victim = {"sonde": sonde, "recorder": recorder, "program": program}[who]
     if victim:
         try:
             os.kill(victim, signal.SIGKILL)
@@ -64,8 +65,10 @@ for i in range(n):
         if text("err"):
             sys.exit(f"round {i}: {text('err').decode()}")
         continue
+    if who == "recorder" and statuses[sonde] not in (0, 125 << 8):
+        sys.exit(f"round {i}: sonde's status {statuses[sonde]:#x}: {text('err').decode()}")
     for pid, status in statuses.items():
-        if pid == sonde:
+        if pid in (sonde, recorder):
             continue
         if status in (signal.SIGKILL, NOT_EXECUTED) and not text("out"):
             ends["killed"] += 1

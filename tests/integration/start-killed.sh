@@ -22,7 +22,7 @@ check_killed()
 }
 
 lines='for i in range(2000): print(i)'
-for who in sonde program; do
+for who in sonde recorder program; do
 	check_killed "$who" --mem -- python3 -c "$lines"
 	check_killed "$who" -F '*' --libs -- python3 -c "$lines"
 	! command -v bash-static >/dev/null || check_killed "$who" --mem -- bash-static -c 'echo done'

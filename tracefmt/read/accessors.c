@@ -54,6 +54,16 @@ const struct sonde_trace_module *sonde_trace_module(const struct sonde_trace *tr
 	return tf_list_get(&trace->modules, index);
 }
 
+size_t sonde_trace_objects(const struct sonde_trace *trace)
+{
+	return trace->objects.n;
+}
+
+const struct sonde_trace_object *sonde_trace_object(const struct sonde_trace *trace, size_t index)
+{
+	return tf_list_get(&trace->objects, index);
+}
+
 size_t sonde_trace_functions(const struct sonde_trace *trace)
 {
 	return trace->functions.n;

@@ -69,7 +69,7 @@ static enum sonde_trace_status read_header(struct tf_infile *f, int fd)
 		set_status(f, SONDE_TRACE_E_NOTRACE);
 	} else if (tf_get64(header + 56) != XXH64(header, 56, 0)) {
 		set_status(f, SONDE_TRACE_E_CORRUPT);
-	} else if (tf_get32(header + 8) != TF_FILE_VERSION) {
+	} else if (!tf_get32(header + 8) || tf_get32(header + 8) > TF_FILE_VERSION) {
 		set_status(f, SONDE_TRACE_E_VERSION);
 	} else {
 		f->header_valid = true;

@@ -93,7 +93,7 @@ static enum sonde_trace_status begin(struct sonde_trace_iter *it)
 	it->begun = true;
 	it->nheap = 0;
 	for (size_t i = 0; i < it->n; i++) {
-		enum sonde_trace_status status = tf_stream_next(&it->stream[i]);
+		enum sonde_trace_status status = tf_tails_next(&it->stream[i]);
 
 		if (status == SONDE_TRACE_OK)
 			it->heap[it->nheap++] = i;
@@ -112,7 +112,7 @@ static enum sonde_trace_status advance(struct sonde_trace_iter *it)
 
 	if (!it->nheap)
 		return SONDE_TRACE_OK;
-	status = tf_stream_next(&it->stream[it->heap[0]]);
+	status = tf_tails_next(&it->stream[it->heap[0]]);
 	if (status == SONDE_TRACE_END) {
 		it->heap[0] = it->heap[--it->nheap];
 		status = SONDE_TRACE_OK;
@@ -144,6 +144,12 @@ enum sonde_trace_status sonde_trace_seek(struct sonde_trace_iter *it, uint64_t t
 		tf_stream_seek(&it->stream[i], time);
 	it->begun = false;
 	return SONDE_TRACE_OK;
+}
+
+void sonde_trace_tail_calls(struct sonde_trace_iter *it, bool as_calls)
+{
+	for (size_t i = 0; i < it->n; i++)
+		it->stream[i].tails.as_calls = as_calls;
 }
 
 uint64_t sonde_trace_damage(const struct sonde_trace_iter *it, const char **text)

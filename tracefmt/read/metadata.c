@@ -160,6 +160,15 @@ static void explain(struct reader *r, const char *text)
 	snprintf(r->why->text, sizeof r->why->text, "%.400s/metadata: %s", r->part->pub.dir, text);
 }
 
+static void read_caches(struct reader *r, uint64_t *caches)
+{
+	const json_t *list = json_object_get(r->line, "caches");
+
+	for (size_t i = 0; i < SONDE_TRACE_CACHES; i++)
+		if (!number_of(json_array_get(list, i), &caches[i]) || !caches[i])
+			return;
+}
+
 static enum sonde_trace_status read_trace(struct reader *r)
 {
 	struct sonde_trace_rank *rank = &r->part->pub;
@@ -183,6 +192,7 @@ static enum sonde_trace_status read_trace(struct reader *r)
 		return SONDE_TRACE_E_CORRUPT;
 	rank->start_real_ns = number_or_0(r, "real");
 	r->part->start_mono = number_or_0(r, "mono");
+	read_caches(r, rank->caches);
 	if (rank->start_real_ns > INT64_MAX || r->part->start_mono > INT64_MAX)
 		return SONDE_TRACE_E_CORRUPT;
 	if (add_point(r) || !r->part->timeline.n)
@@ -202,6 +212,27 @@ static enum sonde_trace_status read_module(struct reader *r)
 	if (!*m->description)
 		m->description = get_str(r, "description", "");
 	return m->path && m->description ? SONDE_TRACE_OK : SONDE_TRACE_E_NOMEM;
+}
+
+static enum sonde_trace_status read_object(struct reader *r)
+{
+	struct sonde_trace_object *o = tf_arena_alloc(&r->t->arena, sizeof *o);
+	uint64_t id;
+
+	if (!o)
+		return SONDE_TRACE_E_NOMEM;
+	o->path = get_str(r, "path", "");
+	o->build_id = get_str(r, "build-id", "");
+	if (!o->path || !o->build_id)
+		return SONDE_TRACE_E_NOMEM;
+	if (!*o->path || !get_number(r, "id", &id) || id >= TF_MAX_IDS || !get_number(r, "code", &o->code) ||
+	    tf_list_get(&r->part->object, id))
+		return SONDE_TRACE_E_CORRUPT;
+	o->id = (uint32_t)id;
+	o->index = r->t->objects.n;
+	o->rank_index = r->part->pub.index;
+	return tf_list_set(&r->part->object, id, o) && tf_list_add(&r->t->objects, o) ? SONDE_TRACE_OK :
+											 SONDE_TRACE_E_NOMEM;
 }
 
 static enum sonde_trace_status read_function(struct reader *r)
@@ -279,6 +310,30 @@ static enum sonde_trace_status read_functions(struct reader *r)
 	return status;
 }
 
+/* [text, count, name, ...] */
+static enum sonde_trace_status read_reason(struct reader *r, const json_t *list, struct sonde_trace_reason *to)
+{
+	const char *text = bytes_of(r, json_array_get(list, 0));
+	size_t n = json_array_size(list);
+	const char **names;
+
+	if (!text || !number_of(json_array_get(list, 1), &to->count))
+		return SONDE_TRACE_E_CORRUPT;
+	to->text = tf_arena_strdup(&r->t->arena, text);
+	to->names = names = tf_arena_alloc(&r->t->arena, n * sizeof *names);
+	if (!to->text || !names)
+		return SONDE_TRACE_E_NOMEM;
+	for (to->nnames = 0; to->nnames + 2 < n; to->nnames++) {
+		text = bytes_of(r, json_array_get(list, to->nnames + 2));
+		if (!text)
+			return SONDE_TRACE_E_CORRUPT;
+		names[to->nnames] = tf_arena_strdup(&r->t->arena, text);
+		if (!names[to->nnames])
+			return SONDE_TRACE_E_NOMEM;
+	}
+	return SONDE_TRACE_OK;
+}
+
 static enum sonde_trace_status read_reasons(struct reader *r, struct sonde_trace_recording *to)
 {
 	const json_t *list = json_object_get(r->line, "left-alone");
@@ -288,14 +343,10 @@ static enum sonde_trace_status read_reasons(struct reader *r, struct sonde_trace
 	if (!v)
 		return SONDE_TRACE_E_NOMEM;
 	for (size_t i = 0; i < n; i++) {
-		const json_t *pair = json_array_get(list, i);
-		const char *text = bytes_of(r, json_array_get(pair, 0));
+		enum sonde_trace_status status = read_reason(r, json_array_get(list, i), &v[i]);
 
-		if (!text || !number_of(json_array_get(pair, 1), &v[i].count))
-			return SONDE_TRACE_E_CORRUPT;
-		v[i].text = tf_arena_strdup(&r->t->arena, text);
-		if (!v[i].text)
-			return SONDE_TRACE_E_NOMEM;
+		if (status)
+			return status;
 	}
 	to->left_alone = v;
 	to->nleft_alone = n;
@@ -317,6 +368,17 @@ static enum sonde_trace_status read_recording(struct reader *r)
 	if (!status)
 		r->part->pub.recording = to;
 	return status;
+}
+
+/* More than one is an average. */
+static enum sonde_trace_status read_cost(struct reader *r)
+{
+	struct tf_part *part = r->part;
+
+	part->inside += (double)number_or_0(r, "inside") * 1e-3;
+	part->outside += (double)number_or_0(r, "outside") * 1e-3;
+	part->ncosts++;
+	return SONDE_TRACE_OK;
 }
 
 /* Millionths. */
@@ -356,9 +418,21 @@ static enum sonde_trace_type type_of(const char *name)
 {
 	int type = SONDE_TRACE_I32;
 
-	while (type <= SONDE_TRACE_WAIT && strcmp(sonde_trace_type_name(type), name))
+	while (type <= SONDE_TRACE_APART && strcmp(sonde_trace_type_name(type), name))
 		type++;
 	return type;
+}
+
+/* A field without a value: it is about the time of the call.  Waiting of no class is called "wait". */
+static enum sonde_trace_status read_mark(struct reader *r, struct sonde_trace_site *site,
+					 enum sonde_trace_type type, const char *name)
+{
+	if (type == SONDE_TRACE_APART)
+		site->apart = true;
+	else
+		site->waits = true;
+	site->time_class = strcmp(name, "wait") ? tf_arena_strdup(&r->t->arena, name) : "";
+	return site->time_class ? SONDE_TRACE_OK : SONDE_TRACE_E_NOMEM;
 }
 
 static enum sonde_trace_status read_fields(struct reader *r, struct sonde_trace_site *site)
@@ -374,16 +448,21 @@ static enum sonde_trace_status read_fields(struct reader *r, struct sonde_trace_
 		return SONDE_TRACE_E_NOMEM;
 	for (size_t i = 0; i < n; i++) {
 		const json_t *field = json_array_get(list, i);
-		const char *type = json_string_value(json_array_get(field, 1));
+		const char *type_name = json_string_value(json_array_get(field, 1));
 		const char *name = bytes_of(r, json_array_get(field, 0));
+		enum sonde_trace_type type = type_name ? type_of(type_name) : SONDE_TRACE_APART + 1;
 		struct sonde_trace_field *to = &fields[site->nfields];
 
-		if (!type || !name || type_of(type) > SONDE_TRACE_WAIT)
+		if (!name || type > SONDE_TRACE_APART)
 			return SONDE_TRACE_E_CORRUPT;
-		site->waits |= type_of(type) == SONDE_TRACE_WAIT;
-		if (type_of(type) == SONDE_TRACE_WAIT)
+		if (type >= SONDE_TRACE_WAIT) {
+			enum sonde_trace_status status = read_mark(r, site, type, name);
+
+			if (status)
+				return status;
 			continue;
-		to->type = type_of(type);
+		}
+		to->type = type;
 		to->name = tf_arena_strdup(&r->t->arena, name);
 		if (!to->name)
 			return SONDE_TRACE_E_NOMEM;
@@ -604,6 +683,24 @@ static enum sonde_trace_status read_calls(struct reader *r)
 	return SONDE_TRACE_OK;
 }
 
+static bool read_thread_sampled(struct reader *r, struct tf_thread_in *thread)
+{
+	struct sonde_trace_thread_sampled *to;
+
+	if (!json_object_get(r->line, "bursts"))
+		return true;
+	to = tf_arena_alloc(&r->t->arena, sizeof *to);
+	if (!to)
+		return false;
+	*to = (struct sonde_trace_thread_sampled){
+		.bursts = number_or_0(r, "bursts"),
+		.on_units = number_or_0(r, "on-units"),
+		.all_units = number_or_0(r, "all-units"),
+	};
+	thread->pub.sampled = to;
+	return true;
+}
+
 static enum sonde_trace_status read_thread_end(struct reader *r)
 {
 	const char *name = get_file(r);
@@ -619,7 +716,7 @@ static enum sonde_trace_status read_thread_end(struct reader *r)
 	thread->pub.memory_lost = number_or_0(r, "memory-lost");
 	thread->pub.ended = true;
 	thread->pub.comm = get_str(r, "comm", thread->pub.comm);
-	if (!thread->pub.comm)
+	if (!thread->pub.comm || !read_thread_sampled(r, thread))
 		return SONDE_TRACE_E_NOMEM;
 	return read_counts(r, thread);
 }
@@ -652,12 +749,13 @@ static const struct {
 	line_fn read;
 } lines[] = {
 	{ "trace", read_trace },	     { "clock", add_point },
-	{ "module", read_module },	     { "function", read_function },
+	{ "module", read_module },	     { "object", read_object },
+	{ "function", read_function },	     { "functions", read_functions },
 	{ "event", read_event },	     { "counter", read_counter },
 	{ "process", read_process },	     { "process-end", read_process_end },
 	{ "thread", read_thread },	     { "thread-end", read_thread_end },
-	{ "functions", read_functions },     { "calls", read_calls },
-	{ "recording", read_recording },     { "sampled", read_sampled },
+	{ "calls", read_calls },	     { "recording", read_recording },
+	{ "sampled", read_sampled },	     { "cost", read_cost },
 	{ "end", read_end },
 };
 

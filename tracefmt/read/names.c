@@ -28,7 +28,7 @@ const char *sonde_trace_type_name(enum sonde_trace_type type)
 		[SONDE_TRACE_U32] = "u32",     [SONDE_TRACE_U64] = "u64",
 		[SONDE_TRACE_F64] = "f64",     [SONDE_TRACE_PTR] = "ptr",
 		[SONDE_TRACE_BYTES] = "bytes", [SONDE_TRACE_STR] = "str",
-		[SONDE_TRACE_WAIT] = "wait",
+		[SONDE_TRACE_WAIT] = "wait",   [SONDE_TRACE_APART] = "apart",
 	};
 
 	return type >= 1 && type < COUNT(name) ? name[type] : "?";

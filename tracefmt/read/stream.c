@@ -16,6 +16,7 @@ void tf_stream_free(struct tf_stream *s)
 	tf_unpack_free(&s->chunk);
 	free(s->seen);
 	free(s->frame);
+	tf_tails_free(&s->tails);
 	tf_buf_free(&s->packed);
 	tf_buf_free(&s->text);
 }
@@ -27,7 +28,7 @@ static enum sonde_trace_status report_gap(struct tf_stream *s, uint64_t lost)
 {
 	s->after_gap = true;
 	s->event = (struct sonde_trace_event){ .time = s->time, .ticks = s->ticks,
-					       .entered = s->time, .kind = SONDE_TRACE_LOST,
+					       .entered = s->time, .waited = s->waited, .kind = SONDE_TRACE_LOST,
 					       .flags = SONDE_TRACE_UNREADABLE,
 					       .thread = &s->thread->pub, .lost = lost,
 					       .values = s->value };
@@ -112,6 +113,7 @@ void tf_stream_seek(struct tf_stream *s, uint64_t time)
 	while (to && f->chunk[to - 1].size &&
 	       tf_part_time(s->part, f->chunk[to - 1].last) >= time)
 		to--;
+	tf_tails_forget(&s->tails);
 	s->next_chunk = to;
 	s->loaded = false;
 	s->depth = 0;
@@ -119,6 +121,7 @@ void tf_stream_seek(struct tf_stream *s, uint64_t time)
 	s->after_gap = false;
 	s->time = 0;
 	s->ticks = 0;
+	s->waited = 0;
 }
 
 /* --- frames ------------------------------------------------------------------------------ */
@@ -177,7 +180,8 @@ static const struct sonde_trace_site *find_site(const struct tf_stream *s,
 		[TF_ENTER] = SONDE_TRACE_ENTER,	     [TF_LEAVE] = SONDE_TRACE_LEAVE,
 		[TF_POINT] = SONDE_TRACE_POINT,	     [TF_ORPHAN] = SONDE_TRACE_LEAVE,
 		[TF_OLD_UNWIND] = SONDE_TRACE_ENTER, [TF_LOST] = 0,
-		[TF_UNWIND] = 0,
+		[TF_UNWIND] = 0,		     [TF_TAIL] = SONDE_TRACE_ENTER,
+		[TF_WAITED] = 0,
 	};
 	const struct sonde_trace_site *site = tf_list_get(&s->part->site, entry->id);
 
@@ -240,6 +244,9 @@ static bool fill_in(struct tf_stream *s, const struct tf_event_ref *ref, struct 
 	if (!unwound)
 		s->seen[ref->entry]++;
 	switch ((enum tf_what)ref->what) {
+	case TF_TAIL:
+		e->flags |= SONDE_TRACE_TAIL;
+		/* fallthrough */
 	case TF_ENTER:
 		e->kind = SONDE_TRACE_ENTER;
 		e->depth = depth_now(s);
@@ -258,6 +265,8 @@ static bool fill_in(struct tf_stream *s, const struct tf_event_ref *ref, struct 
 		break;
 	case TF_POINT:
 		e->kind = SONDE_TRACE_POINT;
+		break;
+	case TF_WAITED:
 		break;
 	case TF_LOST:
 		e->kind = SONDE_TRACE_LOST;
@@ -297,7 +306,8 @@ static enum sonde_trace_status take(struct tf_stream *s)
 	s->event = (struct sonde_trace_event){ .time = s->time, .ticks = ticks,
 					       .entered = s->time,
 					       .flags = s->after_gap ? SONDE_TRACE_AFTER_GAP : 0,
-					       .thread = &s->thread->pub, .values = s->value };
+					       .waited = s->waited, .thread = &s->thread->pub,
+					       .values = s->value };
 	s->after_gap = false;
 	if (!fill_in(s, ref, &s->chunk.entry[ref->entry]))
 		return SONDE_TRACE_E_NOMEM;
@@ -306,14 +316,51 @@ static enum sonde_trace_status take(struct tf_stream *s)
 	return SONDE_TRACE_OK;
 }
 
+/* The value of an entry's next event, which is stepped over. */
+static uint64_t take_number(struct tf_stream *s, uint32_t entry)
+{
+	return s->chunk.value[s->chunk.entry[entry].column[0].values + s->seen[entry]++];
+}
+
+/* The thread has waited: that is told with the next event, and no event by itself. */
+static void take_wait(struct tf_stream *s)
+{
+	uint64_t ticks = s->chunk.ticks[s->next], n = take_number(s, s->chunk.event[s->next].entry);
+
+	s->waited += n < ticks ? tf_part_time(s->part, ticks) - tf_part_time(s->part, ticks - n) : 0;
+	if (++s->next == s->chunk.n)
+		s->loaded = false;
+}
+
+/* Steps to the next event.  OK: either s->loaded, or there is a gap and s->event tells it. */
+static enum sonde_trace_status step(struct tf_stream *s)
+{
+	enum sonde_trace_status status = SONDE_TRACE_OK;
+
+	for (;;) {
+		if (!s->loaded)
+			status = load(s);
+		if (status || !s->loaded || s->chunk.event[s->next].what != TF_WAITED)
+			return status;
+		take_wait(s);
+	}
+}
+
 enum sonde_trace_status tf_stream_next(struct tf_stream *s)
 {
-	enum sonde_trace_status status;
+	enum sonde_trace_status status = step(s);
 
-	if (!s->loaded) {
-		status = load(s);
-		if (status || !s->loaded)
-			return status;
-	}
-	return take(s);
+	return status || !s->loaded ? status : take(s);
+}
+
+enum sonde_trace_status tf_stream_tail_follows(struct tf_stream *s, bool *follows,
+					       struct sonde_trace_event *gap, bool *is_gap)
+{
+	enum sonde_trace_status status = step(s);
+
+	*follows = !status && s->loaded && s->chunk.event[s->next].what == TF_TAIL;
+	*is_gap = !status && !s->loaded;
+	if (*is_gap)
+		*gap = s->event;
+	return status == SONDE_TRACE_END ? SONDE_TRACE_OK : status;
 }

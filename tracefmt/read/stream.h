@@ -3,6 +3,7 @@
 #ifndef SONDE_TRACEFMT_READ_STREAM_H
 #define SONDE_TRACEFMT_READ_STREAM_H
 
+#include "tracefmt/read/tails.h"
 #include "tracefmt/read/trace-internal.h"
 #include "tracefmt/read/unpack.h"
 
@@ -25,6 +26,7 @@ struct tf_stream {
 	size_t depth, room;
 	uint64_t unknown;    /* open below them */
 	bool after_gap;
+	uint64_t waited;     /* ns, up to the next event */
 	uint64_t time;	     /* of the last event */
 	uint64_t ticks;
 	struct sonde_trace_event event; /* the last one */
@@ -33,6 +35,7 @@ struct tf_stream {
 	struct tf_stretch stretch; /* of the part's timeline, around ticks */
 	uint64_t damage;     /* places that could not be read */
 	struct sonde_trace_message finding;
+	struct tf_tails tails;
 };
 
 void tf_stream_init(struct tf_stream *s, const struct tf_part *part,
@@ -41,6 +44,13 @@ void tf_stream_free(struct tf_stream *s);
 
 /* The next event into s->event.  Returns OK, END, E_NOMEM, E_SYSTEM. */
 __attribute__((warn_unused_result)) enum sonde_trace_status tf_stream_next(struct tf_stream *s);
+
+/*
+ * Is the next event an enter by a tail call?  May load the next chunk, and change s->event.  What comes next if that
+ * cannot be read is in *@gap, and *@is_gap true: tf_stream_next() will not tell it.  Returns OK, E_NOMEM, E_SYSTEM.
+ */
+__attribute__((warn_unused_result)) enum sonde_trace_status
+tf_stream_tail_follows(struct tf_stream *s, bool *follows, struct sonde_trace_event *gap, bool *is_gap);
 
 /* Makes the chunk that holds @time the next one. */
 void tf_stream_seek(struct tf_stream *s, uint64_t time);

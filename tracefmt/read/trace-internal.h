@@ -63,6 +63,10 @@ struct tf_part {
 	uint64_t start_mono;
 	int64_t offset; /* ns to add to CLOCK_MONOTONIC for the time since the start of the trace */
 	uint64_t lost_elsewhere;
+	struct tf_list object;	 /* struct sonde_trace_object by id */
+	double inside, outside; /* ticks: sums of what was measured ... */
+	unsigned ncosts;	/* ... so often */
+	struct sonde_trace_cost cost; /* what pub.cost points to */
 	struct tf_list function; /* struct sonde_trace_function by id */
 	struct tf_list site;	 /* struct sonde_trace_site by id */
 	struct tf_list counter;
@@ -75,6 +79,7 @@ struct sonde_trace {
 	struct tf_list processes;  /* struct sonde_trace_process */
 	struct tf_list threads;	   /* struct tf_thread_in */
 	struct tf_list modules;
+	struct tf_list objects;	   /* struct sonde_trace_object */
 	struct tf_list functions;
 	struct tf_list counters;
 	struct tf_list sites;

@@ -179,6 +179,17 @@ static int64_t start_against(const struct tf_part *part, const struct tf_part *f
 	return (int64_t)part->pub.start_real_ns - (int64_t)first->pub.start_real_ns;
 }
 
+#define MAX_COST 1e6 /* ns: no call takes a millisecond to record */
+
+static void finish_cost(struct tf_part *part)
+{
+	double ns = part->timeline.hz > 0 && part->ncosts ? 1e9 / part->timeline.hz / part->ncosts : 0;
+
+	part->cost = (struct sonde_trace_cost){ part->inside * ns, part->outside * ns };
+	if (ns > 0 && part->cost.inside < MAX_COST && part->cost.outside < MAX_COST)
+		part->pub.cost = &part->cost;
+}
+
 static void align(struct sonde_trace *t)
 {
 	const struct tf_part *first = t->parts.v[0];
@@ -199,6 +210,7 @@ static void align(struct sonde_trace *t)
 		part->pub.end = tf_part_time(part,
 					     part->timeline.point[part->timeline.n - 1].tsc);
 		part->pub.lost = part->lost_elsewhere + part->pub.discarded;
+		finish_cost(part);
 	}
 }
 
@@ -230,6 +242,7 @@ static void set_times(struct sonde_trace *t)
 static void free_part(struct tf_part *part)
 {
 	tf_timeline_free(&part->timeline);
+	free(part->object.v);
 	free(part->function.v);
 	free(part->site.v);
 	free(part->counter.v);
@@ -336,6 +349,7 @@ void sonde_trace_close(struct sonde_trace *t)
 	free(t->processes.v);
 	free(t->threads.v);
 	free(t->modules.v);
+	free(t->objects.v);
 	free(t->functions.v);
 	free(t->counters.v);
 	free(t->sites.v);

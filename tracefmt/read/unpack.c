@@ -102,14 +102,14 @@ static bool read_column(struct tf_cursor *c, struct tf_column *column)
 
 static bool entry_valid(const struct tf_entry *e)
 {
-	bool special = e->what == TF_LOST || e->what == TF_UNWIND;
+	bool number = e->what == TF_LOST || e->what == TF_WAITED, special = number || e->what == TF_UNWIND;
 	bool silent = e->what == TF_UNWIND || e->what == TF_OLD_UNWIND;
 
-	if (e->what < TF_ENTER || e->what > TF_UNWIND || e->width > 8 ||
+	if (e->what < TF_ENTER || e->what > TF_WAITED || e->width > 8 ||
 	    e->ncolumns > TF_MAX_VALUES || e->id >= TF_MAX_IDS)
 		return false;
 	return !(special && e->id) && !(silent && e->ncolumns) &&
-	       !(e->what == TF_LOST && e->ncolumns != 1);
+	       !(number && e->ncolumns != 1);
 }
 
 static bool read_entry(struct tf_cursor *c, struct tf_entry *e, uint32_t events)
@@ -118,7 +118,7 @@ static bool read_entry(struct tf_cursor *c, struct tf_entry *e, uint32_t events)
 
 	*e = (struct tf_entry){ .what = tf_cursor_byte(c) };
 	id = tf_cursor_varint(c);
-	closer = e->what == TF_ENTER ? tf_cursor_varint(c) : 0;
+	closer = e->what == TF_ENTER || e->what == TF_TAIL ? tf_cursor_varint(c) : 0;
 	count = tf_cursor_varint(c);
 	e->base = tf_cursor_varint(c);
 	e->width = tf_cursor_byte(c);
@@ -133,7 +133,7 @@ static bool read_entry(struct tf_cursor *c, struct tf_entry *e, uint32_t events)
 	for (unsigned i = 0; i < e->ncolumns; i++)
 		if (!read_column(c, &e->column[i]))
 			return false;
-	if (e->what == TF_LOST && e->column[0].type != SONDE_TRACE_U64)
+	if ((e->what == TF_LOST || e->what == TF_WAITED) && e->column[0].type != SONDE_TRACE_U64)
 		return false;
 	return !c->failed;
 }
@@ -251,6 +251,7 @@ static uint32_t resolve(struct tf_unpacked *u, struct walk *w, uint32_t op,
 	*ref = (struct tf_event_ref){ (uint16_t)entry, u->entry[entry].what };
 	switch ((enum tf_what)ref->what) {
 	case TF_ENTER:
+	case TF_TAIL:
 		u->open[w->depth++] = (uint16_t)entry;
 		return entry;
 	case TF_LEAVE:
@@ -264,6 +265,7 @@ static uint32_t resolve(struct tf_unpacked *u, struct walk *w, uint32_t op,
 	case TF_POINT:
 	case TF_ORPHAN:
 	case TF_LOST:
+	case TF_WAITED:
 		return entry;
 	case TF_UNWIND:
 		break;

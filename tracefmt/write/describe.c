@@ -122,6 +122,24 @@ enum sonde_trace_status tf_writer_module(struct tf_writer *w, const char *name,
 	return settle(w, &w->modules[i]);
 }
 
+enum sonde_trace_status tf_writer_object(struct tf_writer *w, const struct tf_object *object)
+{
+	struct tf_buf *line = &w->line;
+
+	if (object->id >= TF_MAX_IDS || !object->path)
+		return SONDE_TRACE_E_INVALID;
+	if (!grow(&w->objects, object->id))
+		return no_memory(w);
+	tf_json_begin(line, "object");
+	tf_json_uint(line, "id", object->id);
+	tf_json_str(line, "path", object->path);
+	if (*object->build_id)
+		tf_json_str(line, "build-id", object->build_id);
+	tf_json_uint(line, "code", object->code);
+	tf_json_end(line);
+	return settle(w, &w->objects.v[object->id]);
+}
+
 bool tf_writer_announce(struct tf_writer *w, uint32_t function)
 {
 	if (!grow(&w->functions, function))
@@ -167,7 +185,7 @@ static bool event_valid(const struct tf_writer *w, const struct tf_event *event)
 		return false;
 	for (size_t i = 0; i < event->nfields; i++)
 		if (event->fields[i].type < SONDE_TRACE_I32 ||
-		    event->fields[i].type > SONDE_TRACE_WAIT || !event->fields[i].name)
+		    event->fields[i].type > SONDE_TRACE_APART || !event->fields[i].name)
 			return false;
 	return event->kind >= SONDE_TRACE_ENTER && event->kind <= SONDE_TRACE_POINT;
 }
@@ -212,7 +230,7 @@ enum sonde_trace_status tf_writer_event(struct tf_writer *w, const struct tf_eve
 	if (event->module)
 		module = 1 + find_module(w, event->module);
 	for (size_t i = 0; i < event->nfields; i++)
-		if (event->fields[i].type != SONDE_TRACE_WAIT)
+		if (event->fields[i].type < SONDE_TRACE_WAIT)
 			types[n++] = (uint8_t)event->fields[i].type;
 	if (tf_sites_add(&w->sites, event->id, event->kind, event->function, module, types, n,
 			 &w->functions.v[event->function].head)) {
@@ -220,6 +238,7 @@ enum sonde_trace_status tf_writer_event(struct tf_writer *w, const struct tf_eve
 		return no_memory(w);
 	}
 	w->sites.site[event->id].depth = event->depth;
+	w->sites.more[event->id].entry = event->entry;
 	w->sites.site[event->id].framed |= event->framed;
 	return settle(w, &w->events.v[event->id]);
 }
@@ -254,6 +273,10 @@ static void put_reasons(struct tf_buf *line, const struct tf_recording *r)
 		tf_json_quoted(line, r->left_alone[i].text ? r->left_alone[i].text : "");
 		tf_buf_byte(line, ',');
 		tf_json_number(line, r->left_alone[i].count);
+		for (size_t k = 0; k < r->left_alone[i].nnames; k++) {
+			tf_buf_byte(line, ',');
+			tf_json_quoted(line, r->left_alone[i].names[k]);
+		}
 		tf_buf_byte(line, ']');
 	}
 	tf_buf_byte(line, ']');
@@ -290,6 +313,17 @@ enum sonde_trace_status tf_writer_process(struct tf_writer *w, int pid, int pare
 	if (parent > 0)
 		tf_json_int(&w->line, "parent", parent);
 	tf_json_str(&w->line, "comm", comm);
+	tf_json_end(&w->line);
+	tf_writer_line(w);
+	return tf_writer_result(w);
+}
+
+/* In thousandths of a tick. */
+enum sonde_trace_status tf_writer_cost(struct tf_writer *w, const struct tf_cost *cost)
+{
+	tf_json_begin(&w->line, "cost");
+	tf_json_uint(&w->line, "inside", (uint64_t)(cost->inside * 1e3 + 0.5));
+	tf_json_uint(&w->line, "outside", (uint64_t)(cost->outside * 1e3 + 0.5));
 	tf_json_end(&w->line);
 	tf_writer_line(w);
 	return tf_writer_result(w);

@@ -99,6 +99,17 @@ static inline uint32_t copy_words(const struct drain *d, const struct tf_site *s
 	return site->words;
 }
 
+static inline void leave(struct tf_enc *e, uint32_t id, const struct tf_site *site, uint64_t addr,
+			 uint64_t ticks, const uint64_t *payload, uint32_t words)
+{
+	if (__builtin_expect(!(addr & RING_JUMP), 1)) {
+		tf_enc_leave_framed(e, id, site, addr, ticks, payload, words);
+		return;
+	}
+	tf_enc_leave_framed(e, id, site, RING_JUMP_FRAME(addr), ticks, payload, words);
+	tf_enc_jump(e, addr);
+}
+
 /*
  * Encodes the record at @at, whose first word is @word, if it makes sense and ends before @end.
  * Returns its size in bytes, 0 if not.
@@ -127,7 +138,7 @@ static uint32_t record(struct drain *d, uint64_t word, uint32_t at, uint32_t end
 	if (site->kind == SONDE_TRACE_ENTER)
 		tf_enc_enter(d->enc, id, site, addr, ticks, payload, words);
 	else if (site->framed)
-		tf_enc_leave_framed(d->enc, id, site, addr, ticks, payload, words);
+		leave(d->enc, id, site, addr, ticks, payload, words);
 	else if (site->kind == SONDE_TRACE_LEAVE)
 		tf_enc_leave(d->enc, id, site, ticks, payload, words);
 	else
@@ -158,7 +169,7 @@ static inline uint32_t bare_record(struct drain *d, uint64_t word, uint32_t at, 
 	if (site->kind == SONDE_TRACE_ENTER)
 		tf_enc_enter(d->enc, id, site, addr, ticks, NULL, 0);
 	else
-		tf_enc_leave_framed(d->enc, id, site, addr, ticks, NULL, 0);
+		leave(d->enc, id, site, addr, ticks, NULL, 0);
 	return 16;
 }
 

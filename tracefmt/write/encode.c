@@ -72,14 +72,14 @@ void tf_enc_count(const struct tf_enc *e, struct tf_enc_stats *stats)
 		stats->leaves += !other && kind == SONDE_TRACE_LEAVE;
 		stats->points += kind == SONDE_TRACE_POINT;
 	}
-	stats->events += e->batch.n;
+	stats->events += e->batch.n - e->batch.nwaits;
 }
 
 void tf_enc_restart(struct tf_enc *e)
 {
 	struct tf_batch *b = &e->batch;
 
-	b->n = b->nbig = b->nwords = 0;
+	b->n = b->nwaits = b->nbig = b->nwords = 0;
 	b->start = e->last;
 	b->depth = e->stack.n;
 	e->floor = e->stack.n;
@@ -206,6 +206,20 @@ void tf_enc_leave_framed_other(struct tf_enc *e, uint32_t id, uint64_t addr, uin
 	tf_enc_unwind(e, tf_stack_above(&e->stack, addr), ticks);
 	tf_enc_reserve(e);
 	tf_enc_put(e, id | TF_CODE_OTHER, ticks, payload, words);
+}
+
+/* At the time of the last event, since what comes next may have begun before the wait. */
+void tf_enc_waited(struct tf_enc *e, uint64_t tsc, uint64_t ticks)
+{
+	uint64_t passed = tsc - e->last;
+
+	if (!e->started || (int64_t)passed <= 0 || !ticks)
+		return;
+	if (ticks > passed)
+		ticks = passed;
+	tf_enc_reserve(e);
+	tf_enc_put(e, TF_CODE_WAITED, e->last, &ticks, 1);
+	e->batch.nwaits++;
 }
 
 void tf_enc_lost(struct tf_enc *e, uint64_t ticks, uint64_t count)

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "tracefmt/format.h"
+#include "tracefmt/ring.h"
 #include "tracefmt/write/sites.h"
 #include "tracefmt/stack.h"
 
@@ -25,16 +26,21 @@
 #define TF_BATCH_BIG 4096u
 
 /*
- * Code of an event in a batch: an event id, or one of the two small ones, and flags.
+ * Code of an event in a batch: an event id, or one of the small ones, and flags.
  *
  *	TF_CODE_RETURN  a leave that TF_OP_RETURN stands for
  *	TF_CODE_OTHER   of a leave: orphan; of an enter: old unwind
+ *	TF_CODE_TAIL    of an enter: by the jump with which the function of the event before was left
  */
 #define TF_CODE_LOST 0u
 #define TF_CODE_UNWIND 1u
+#define TF_CODE_WAITED 2u
 #define TF_CODE_OTHER (1u << 20)
 #define TF_CODE_RETURN (1u << 21)
+#define TF_CODE_TAIL (1u << 22)
 #define TF_CODE_ID(code) ((code) & (TF_MAX_IDS - 1))
+
+#define TF_ENC_WRAPPER 16u /* bytes that a wrapper's frame is below the return address, at most */
 
 #define TF_DELTA_BIG UINT32_MAX /* the difference is the next one in big[] */
 
@@ -42,6 +48,7 @@ struct tf_batch {
 	uint32_t *code;
 	uint32_t *delta;
 	uint32_t n;
+	uint32_t nwaits; /* of them, that are TF_CODE_WAITED: no events */
 	uint32_t room; /* at most TF_BATCH_EVENTS */
 	uint64_t *big;
 	uint32_t nbig;
@@ -71,6 +78,8 @@ struct tf_enc {
 	struct tf_enc_stats stats;
 	size_t floor;  /* frames below were open when the batch began */
 	uint64_t last; /* ticks of the last event */
+	uint64_t jumped; /* number of the event that comes after the last jump out of a function; 0: there was none */
+	uint64_t jump;	 /* second word of its record */
 	bool started;
 	bool no_memory; /* has happened; the caller takes notice and clears it */
 	/* Writes out the batch and adds to stats; called when it is full. */
@@ -110,7 +119,16 @@ void tf_enc_grow_stack(struct tf_enc *e, uint64_t ticks);
 /* Adds the events of the current batch to *stats. */
 void tf_enc_count(const struct tf_enc *e, struct tf_enc_stats *stats);
 
+/* See tf_thread_waited(). */
+void tf_enc_waited(struct tf_enc *e, uint64_t tsc, uint64_t ticks);
+
 void tf_enc_lost(struct tf_enc *e, uint64_t ticks, uint64_t count);
+
+/* How many events there have been. */
+static inline uint64_t tf_enc_events(const struct tf_enc *e)
+{
+	return e->stats.events + e->batch.n - e->batch.nwaits;
+}
 
 /* Moves a time that is behind up to the last one, and counts it. */
 static inline uint64_t tf_enc_time(struct tf_enc *e, uint64_t ticks)
@@ -158,16 +176,36 @@ static inline void tf_enc_put(struct tf_enc *e, uint32_t code, uint64_t ticks,
 	b->delta[b->n++] = (uint32_t)delta;
 }
 
+/* What comes next is entered by this jump, if its frame and beginning are those that @word tells; see tracefmt/ring.h. */
+static inline void tf_enc_jump(struct tf_enc *e, uint64_t word)
+{
+	e->jumped = tf_enc_events(e);
+	e->jump = word;
+}
+
+/* Is this the enter that the last jump led to?  A wrapper's frame is below the address of what it returns to. */
+static inline bool tf_enc_is_jump(const struct tf_enc *e, uint32_t id, uint64_t addr)
+{
+	uint64_t entry = e->sites->more[id].entry, below = RING_JUMP_FRAME(e->jump) - addr;
+
+	return entry && below <= TF_ENC_WRAPPER &&
+	       e->jump == (RING_JUMP_FRAME(e->jump) | RING_JUMP | RING_JUMP_TARGET(entry));
+}
+
 static inline void tf_enc_enter(struct tf_enc *e, uint32_t id, const struct tf_site *site,
 				uint64_t addr, uint64_t ticks, const uint64_t *payload,
 				uint32_t words)
 {
+	uint32_t tail = 0;
+
 	if (__builtin_expect(!tf_stack_simple(&e->stack, addr), 0))
 		tf_enc_settle(e, addr, ticks);
 	if (__builtin_expect(e->stack.n == e->stack.room, 0))
 		tf_enc_grow_stack(e, ticks);
+	if (__builtin_expect(e->jumped == tf_enc_events(e), 0) && tf_enc_is_jump(e, id, addr))
+		tail = TF_CODE_TAIL;
 	tf_enc_reserve(e);
-	tf_enc_put(e, id, ticks, payload, words);
+	tf_enc_put(e, id | tail, ticks, payload, words);
 	e->stack.frame[e->stack.n++] = (struct tf_frame){ addr, site->function, id };
 }
 

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <xxhash.h>
 
+#define SLOTS 3u /* of an id: its events, the OTHER ones, and those by a jump */
 #define LARGE 2048u /* bytes of a column that are worth a frame of their own */
 
 struct tf_pack_column {
@@ -79,7 +80,7 @@ static bool grow_slots(struct tf_pack *p, uint32_t ids)
 
 	if (++p->epoch && ids == p->nslots)
 		return true;
-	slot = calloc(2 * (size_t)ids, sizeof *slot);
+	slot = calloc(SLOTS * (size_t)ids, sizeof *slot);
 	if (!slot)
 		return false;
 	free(p->slot);
@@ -97,8 +98,12 @@ static enum tf_what what_of(uint32_t code, const struct tf_sites *sites)
 		return TF_LOST;
 	if (code == TF_CODE_UNWIND)
 		return TF_UNWIND;
+	if (code == TF_CODE_WAITED)
+		return TF_WAITED;
 	if (code & TF_CODE_OTHER)
 		return kind == SONDE_TRACE_ENTER ? TF_OLD_UNWIND : TF_ORPHAN;
+	if (code & TF_CODE_TAIL)
+		return TF_TAIL;
 	return kind == SONDE_TRACE_ENTER ? TF_ENTER :
 	       kind == SONDE_TRACE_LEAVE ? TF_LEAVE :
 					   TF_POINT;
@@ -108,10 +113,10 @@ static enum tf_what what_of(uint32_t code, const struct tf_sites *sites)
 static uint8_t types_of(const struct tf_pack_entry *entry, const struct tf_sites *sites,
 			const uint8_t **types)
 {
-	static const uint8_t lost[] = { SONDE_TRACE_U64 };
+	static const uint8_t number[] = { SONDE_TRACE_U64 };
 
-	*types = lost;
-	if (entry->what == TF_LOST)
+	*types = number;
+	if (entry->what == TF_LOST || entry->what == TF_WAITED)
 		return 1;
 	if (entry->what == TF_UNWIND || entry->what == TF_OLD_UNWIND)
 		return 0;
@@ -171,14 +176,16 @@ static bool new_entry(struct tf_pack *p, const struct tf_sites *sites, uint32_t 
 	p->count[p->nentries] = 0;
 	entry = &p->entry[p->nentries++];
 	*entry = (struct tf_pack_entry){ .what = (uint8_t)what_of(code, sites) };
-	if (entry->what != TF_LOST && entry->what != TF_UNWIND)
+	if (TF_CODE_ID(code) > TF_CODE_WAITED)
 		entry->id = TF_CODE_ID(code);
 	return add_columns(p, entry, sites);
 }
 
 static inline uint64_t *slot_of(struct tf_pack *p, uint32_t code)
 {
-	return &p->slot[TF_CODE_ID(code) + (code & TF_CODE_OTHER ? p->nslots : 0)];
+	uint32_t which = (code / TF_CODE_OTHER & 1) | (code & TF_CODE_TAIL ? 2 : 0);
+
+	return &p->slot[TF_CODE_ID(code) + which * (size_t)p->nslots];
 }
 
 /* Finds the entries, counts, and notes the operations. */
@@ -443,7 +450,7 @@ static void put_dictionary(struct tf_pack *p, const struct tf_sites *sites)
 
 		tf_buf_byte(raw, entry->what);
 		tf_buf_varint(raw, entry->id);
-		if (entry->what == TF_ENTER) {
+		if (entry->what == TF_ENTER || entry->what == TF_TAIL) {
 			uint32_t closer = sites->site[entry->id].partner;
 			uint64_t slot = *slot_of(p, closer);
 
@@ -647,12 +654,12 @@ void tf_pack_count(const struct tf_pack *p, struct tf_enc_stats *stats)
 		uint32_t n = p->entry[i].count;
 		unsigned what = p->entry[i].what;
 
-		stats->enters += what == TF_ENTER ? n : 0;
+		stats->enters += what == TF_ENTER || what == TF_TAIL ? n : 0;
 		stats->leaves += what == TF_LEAVE ? n : 0;
 		stats->points += what == TF_POINT ? n : 0;
 		stats->orphans += what == TF_ORPHAN ? n : 0;
 		stats->unwound += what == TF_UNWIND || what == TF_OLD_UNWIND ? n : 0;
-		stats->events += n;
+		stats->events += what == TF_WAITED ? 0 : n;
 	}
 }
 

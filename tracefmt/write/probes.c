@@ -133,7 +133,7 @@ static enum sonde_trace_status add(struct tf_writer *w, const struct tf_probe *p
 		return SONDE_TRACE_E_INVALID;
 	if (!grow_list(p, 1) || !grow_counts(p, probe->count) || !copy_strings(p, &k) ||
 	    !tf_writer_announce(w, f->id) ||
-	    tf_sites_add_probe(&w->sites, probe->event, f->id, (uint32_t)p->n + 1))
+	    tf_sites_add_probe(&w->sites, probe->event, f->id, (uint32_t)p->n + 1, probe->entry))
 		return SONDE_TRACE_E_NOMEM;
 	p->v[p->n++] = k;
 	p->of_count[probe->count] = (uint32_t)p->n;

@@ -75,7 +75,7 @@ enum sonde_trace_status tf_sites_add(struct tf_sites *s, uint32_t id, enum sonde
 }
 
 enum sonde_trace_status tf_sites_add_probe(struct tf_sites *s, uint32_t enter, uint32_t function,
-					   uint32_t probe)
+					   uint32_t probe, uint64_t entry)
 {
 	if (!grow(s, enter + 1))
 		return SONDE_TRACE_E_NOMEM;
@@ -84,6 +84,7 @@ enum sonde_trace_status tf_sites_add_probe(struct tf_sites *s, uint32_t enter, u
 	s->site[enter + 1] = (struct tf_site){ .function = function, .partner = enter,
 					       .kind = SONDE_TRACE_LEAVE, .framed = true };
 	s->more[enter] = s->more[enter + 1] = (struct tf_site_more){ .probe = probe };
+	s->more[enter].entry = entry;
 	return SONDE_TRACE_OK;
 }
 

@@ -34,6 +34,7 @@ struct tf_site_more {
 	uint32_t next; /* next event of the same function, 0: last */
 	uint32_t module; /* number of the module + 1, 0: none */
 	uint32_t probe;	 /* number of the probe + 1 that it belongs to, 0: none; see probes.c */
+	uint64_t entry;	 /* of an enter: where its function begins in the program; 0: unknown */
 };
 
 struct tf_sites {
@@ -54,11 +55,13 @@ tf_sites_add(struct tf_sites *s, uint32_t id, enum sonde_trace_kind kind, uint32
 	     uint32_t module, const uint8_t *types, unsigned n, uint32_t *head);
 
 /*
- * Adds events @enter and @enter + 1, without values and with frame addresses: a pair.
+ * Adds events @enter and @enter + 1, without values and with frame addresses: a pair, of a function that
+ * begins at @entry in the program (0: unknown).
  * Errors: E_NOMEM.  The caller has checked that both are free.
  */
 __attribute__((warn_unused_result)) enum sonde_trace_status
-tf_sites_add_probe(struct tf_sites *s, uint32_t enter, uint32_t function, uint32_t probe);
+tf_sites_add_probe(struct tf_sites *s, uint32_t enter, uint32_t function, uint32_t probe,
+		   uint64_t entry);
 
 static inline bool tf_sites_known(const struct tf_sites *s, uint32_t id)
 {

@@ -10,8 +10,8 @@
 static void discard(struct tf_thread *t)
 {
 	tf_enc_count(&t->enc, &t->enc.stats);
-	t->discarded += t->enc.batch.n;
-	t->w->discarded += t->enc.batch.n;
+	t->discarded += t->enc.batch.n - t->enc.batch.nwaits;
+	t->w->discarded += t->enc.batch.n - t->enc.batch.nwaits;
 }
 
 /* The encoder's batch goes to the file. */
@@ -107,6 +107,12 @@ enum sonde_trace_status tf_thread_lost(struct tf_thread *t, uint64_t tsc, uint64
 	return result(t);
 }
 
+enum sonde_trace_status tf_thread_waited(struct tf_thread *t, uint64_t tsc, uint64_t ticks)
+{
+	tf_enc_waited(&t->enc, tsc, ticks);
+	return result(t);
+}
+
 void tf_thread_damaged(struct tf_thread *t)
 {
 	t->damaged++;
@@ -160,6 +166,11 @@ static void put_end(struct tf_thread *t, const struct tf_thread_end *end)
 	tf_json_uint(line, "events", t->enc.stats.events - t->discarded);
 	if (t->extra.lost)
 		tf_json_uint(line, "memory-lost", t->extra.lost);
+	if (end->sampled) {
+		tf_json_uint(line, "bursts", end->sampled->bursts);
+		tf_json_uint(line, "on-units", end->sampled->on_units);
+		tf_json_uint(line, "all-units", end->sampled->all_units);
+	}
 	put_counters(line, end->counters);
 	tf_json_end(line);
 	tf_writer_line(t->w);

@@ -51,6 +51,7 @@ struct tf_writer {
 	struct tf_sites sites;
 	struct tf_pack pack;
 	struct tf_extra extra;
+	struct tf_table objects;
 	struct tf_table functions;
 	struct tf_table events;
 	struct tf_table counters;

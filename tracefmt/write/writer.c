@@ -91,6 +91,18 @@ static void put_args(struct tf_buf *line, char *const *args)
 	tf_buf_byte(line, ']');
 }
 
+static void put_caches(struct tf_buf *line, const uint64_t *bytes)
+{
+	tf_json_key(line, "caches");
+	tf_buf_byte(line, '[');
+	for (size_t i = 0; i < SONDE_TRACE_CACHES && bytes[i]; i++) {
+		if (i)
+			tf_buf_byte(line, ',');
+		tf_json_number(line, bytes[i]);
+	}
+	tf_buf_byte(line, ']');
+}
+
 static void put_first_line(struct tf_writer *w, const struct tf_start *start)
 {
 	struct tf_buf *line = &w->line;
@@ -110,6 +122,8 @@ static void put_first_line(struct tf_writer *w, const struct tf_start *start)
 	tf_json_str(line, "boot", boot);
 	tf_json_int(line, "rank", start->rank);
 	tf_json_int(line, "ranks", start->ranks);
+	if (start->caches[0])
+		put_caches(line, start->caches);
 	put_clock(line, &w->started);
 	tf_json_end(line);
 	tf_writer_line(w);
@@ -229,6 +243,7 @@ void tf_writer_abandon(struct tf_writer *w)
 		free(w->module_names[i]);
 	free(w->module_names);
 	free(w->modules);
+	free(w->objects.v);
 	free(w->functions.v);
 	free(w->events.v);
 	free(w->counters.v);

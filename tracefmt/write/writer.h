@@ -3,7 +3,7 @@
  * Writing a trace: the collector's side.
  *
  *	tf_writer_create()          directory and metadata
- *	tf_writer_module(), _function(), _event(), _counter(), _probes(), _process(), _clock()
+ *	tf_writer_module(), _object(), _function(), _event(), _counter(), _probes(), _process(), _clock()
  *	                            any time, before the first record that needs them is drained
  *	tf_thread_create()          a thread's file
  *	tf_thread_drain()           records out of its ring, again and again
@@ -55,6 +55,7 @@ struct tf_start {
 	const char *version;	/* of Sonde; NULL: the one this was compiled as */
 	int rank;		/* MPI rank; -1: none */
 	int ranks;		/* number of ranks; 0: not known */
+	uint64_t caches[SONDE_TRACE_CACHES]; /* as in struct sonde_trace_rank */
 	struct tf_clock clock;	/* the start of the trace; all zero: now */
 };
 
@@ -77,6 +78,16 @@ TF_CHECK enum sonde_trace_status tf_writer_clock(struct tf_writer *w, const stru
  */
 TF_CHECK enum sonde_trace_status tf_writer_module(struct tf_writer *w, const char *name,
 						  const char *description, const char *path);
+
+/* A file that recorded functions are from. */
+struct tf_object {
+	uint32_t id;	      /* the collector's own numbers, below TF_MAX_IDS */
+	const char *path;     /* absolute */
+	const char *build_id; /* hexadecimal; "": it has none */
+	uint64_t code;	      /* hash of its code, as in doc/trace-format.md */
+};
+
+TF_CHECK enum sonde_trace_status tf_writer_object(struct tf_writer *w, const struct tf_object *object);
 
 struct tf_function {
 	uint32_t id;	       /* the collector's own numbers from 0 on, dense, below 2^24 */
@@ -110,6 +121,7 @@ struct tf_event {
 	const struct tf_field *fields;
 	size_t nfields; /* at most TF_MAX_FIELDS */
 	uint32_t depth; /* of an enter: bytes to add to the frame address in its records */
+	uint64_t entry; /* of an enter: where the function begins in the program; 0: unknown */
 	/*
 	 * Of a leave: word 1 of its records is the frame address at the function's entry (as in
 	 * enters, @depth is added).  It closes the frame with this address and function; those
@@ -123,10 +135,11 @@ TF_CHECK enum sonde_trace_status tf_writer_event(struct tf_writer *w, const stru
 /*
  * A function that probes record.  @event and @event + 1 are the ids of its enter and its leave; both
  * are framed and without fields.  @count: its index in tf_thread_end.calls.  All three are new ids;
- * function.id is new or that of the same function, added before.
+ * function.id is new or that of the same function, added before.  @entry: where it begins in the program; 0: unknown.
  */
 struct tf_probe {
 	struct tf_function function;
+	uint64_t entry;
 	uint32_t event;
 	uint32_t count;
 };
@@ -145,6 +158,8 @@ TF_CHECK enum sonde_trace_status tf_writer_probes(struct tf_writer *w, const str
 struct tf_reason {
 	const char *text; /* "too short" */
 	uint64_t count;
+	const char *const *names; /* of the functions; the first nnames of them, which may be none */
+	size_t nnames;
 };
 
 /* How functions were chosen and recorded, for people.  Strings may be NULL. */
@@ -161,6 +176,14 @@ struct tf_recording {
 /* May be called again, with new figures (libraries that come late). */
 TF_CHECK enum sonde_trace_status tf_writer_recording(struct tf_writer *w,
 						     const struct tf_recording *recording);
+
+/* What probes cost for each call, in ticks: from the entry's time to the exit's, and before and after that. */
+struct tf_cost {
+	double inside, outside;
+};
+
+/* As it has been measured now; at the start of the recording, and at its end. */
+TF_CHECK enum sonde_trace_status tf_writer_cost(struct tf_writer *w, const struct tf_cost *cost);
 
 /* What memory accesses were sampled: at the end of the recording. */
 TF_CHECK enum sonde_trace_status tf_writer_sampled(struct tf_writer *w,
@@ -225,6 +248,12 @@ TF_CHECK enum sonde_trace_status tf_thread_drain(struct tf_thread *t, const stru
 						 uint32_t *pos);
 
 /*
+ * Until @tsc the thread waited @ticks for room, or less if its last event is later than that; not more than once between
+ * two events.
+ */
+TF_CHECK enum sonde_trace_status tf_thread_waited(struct tf_thread *t, uint64_t tsc, uint64_t ticks);
+
+/*
  * Puts "@count events were lost here" between the records drained before and after.  The collector
  * calls it when ring_head.lost has grown, with the difference, before it drains what follows.
  */
@@ -254,6 +283,7 @@ struct tf_thread_end {
 	const uint64_t *counters; /* RING_COUNTERS of them, or NULL: none */
 	const uint64_t *calls;	  /* by tf_probe.count, or NULL: calls were not counted */
 	size_t ncalls;
+	const struct sonde_trace_thread_sampled *sampled; /* NULL: it was not */
 };
 
 /*

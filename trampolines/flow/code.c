@@ -332,6 +332,7 @@ static enum tramp_code_status run_scan(struct tramp_code *code)
 		tramp_flow_tables(&scan);
 		drop_numbers(&scan);
 		find_taken(&scan);
+		tramp_flow_sites(&scan);
 		tramp_flow_parts(&scan);
 		note_crosses(&scan);
 		find_noreturn(&scan);
@@ -341,6 +342,7 @@ static enum tramp_code_status run_scan(struct tramp_code *code)
 	free(scan.starts);
 	free(scan.wanted);
 	free(scan.crosses.items);
+	free(scan.sites.items);
 	free(scan.bases.items);
 	free(scan.ends.items);
 	free(scan.passes.items);
@@ -379,6 +381,7 @@ void tramp_code_free(struct tramp_code *code)
 	free(code->external);
 	free(code->table);
 	free(code->pad);
+	free(code->sites);
 	free(code->page);
 	free(code->bits);
 	free(code->owner);

@@ -22,6 +22,7 @@ enum flow_fn_bits {
 	FLOW_FN_TABLES = 128,	/* it has jump tables */
 	FLOW_FN_LOADS = 512,	/* it loads what could be an entry of a jump table, to jump by a register */
 	FLOW_FN_RESULTS = 1024,	/* callers look at registers that hold no result by the ABI */
+	FLOW_FN_OPEN = 4096,	/* it calls, or jumps to, what is not known, or holds what is no instruction */
 	FLOW_FN_JOINED = 2048,	/* other functions jump to it, or fall into it */
 	FLOW_FN_ODD = 256,	/* branches lead between the instructions found first, or some are none */
 };
@@ -38,6 +39,8 @@ struct tramp_code {
 	uint32_t *page;		/* for each 256 bytes: the first function that ends behind its start */
 	uint16_t *bits;		/* enum flow_fn_bits, by function */
 	uint32_t *owner;	/* the function that it is a part of, or itself */
+	struct tramp_site *sites; /* ascending by `to`, then by `from` */
+	size_t nsites;
 	uint32_t *first_part, *next_part; /* lists of an owner's parts, ascending */
 };
 
@@ -72,6 +75,20 @@ uint64_t tramp_flow_next_external(const struct tramp_code *code, uint64_t at, ui
 static inline bool flow_in_code(const struct tramp_code *code, uint64_t addr)
 {
 	return addr >= code->base && addr < code->end;
+}
+
+/* The offset of what a direct branch of the object leads to, which may be a PLT outside of [base, end). */
+static inline bool flow_offset(const struct tramp_code *code, uint64_t addr, uint32_t *off)
+{
+	bool near = code->end - code->base <= INT32_MAX && addr - code->base + INT32_MAX <= UINT32_MAX;
+
+	*off = (uint32_t)(addr - code->base);
+	return near || flow_in_code(code, addr);
+}
+
+static inline uint64_t flow_address(const struct tramp_code *code, uint32_t off)
+{
+	return off < code->end - code->base ? code->base + off : code->base + (uint64_t)(int32_t)off;
 }
 
 /* Is it the object's own code, not a PLT? */
@@ -127,6 +144,7 @@ struct flow_scan {
 	uint64_t *starts;	/* bits by offset: instructions found */
 	uint64_t *wanted;	/* likewise: branches lead here */
 	struct flow_list crosses; /* struct flow_cross */
+	struct flow_list sites;	/* struct tramp_site */
 	struct flow_list bases;	/* struct flow_base, by address when sorted */
 	struct flow_list ends;	/* struct flow_tie: how functions without other exits end */
 	struct flow_list passes; /* struct flow_tie: fn's callers see the flags of callee */
@@ -152,6 +170,9 @@ bool tramp_flow_table_like(const struct tramp_code *code, uint64_t addr);
 
 /* ... in data, of distances from somewhere else? */
 bool tramp_flow_offsets_like(const struct tramp_code *code, uint64_t addr);
+
+/* Makes code->sites of the list: sorts it. */
+void tramp_flow_sites(struct flow_scan *scan);
 
 /* Fills code->owner: from the facts alone. */
 void tramp_flow_known_parts(struct tramp_code *code);

@@ -146,12 +146,12 @@ static bool is_call(uint8_t kind)
 static bool step(struct tramp_flow *flow, uint64_t addr, const uint8_t *bytes,
 		 const struct flow_insn *insn)
 {
-	if (tramp_flow_is_branch(insn->kind))
+	if (tramp_op_jumps(insn->kind))
 		reach(flow, tramp_flow_target(bytes, addr, insn));
-	if (!tramp_flow_goes_on(insn->kind) ||
+	if (!tramp_op_goes_on(insn->kind) ||
 	    (is_call(insn->kind) && is_noreturn(flow, addr, bytes, insn)))
 		return false;
-	if (tramp_flow_is_branch(insn->kind) || is_call(insn->kind))
+	if (tramp_op_jumps(insn->kind) || is_call(insn->kind))
 		reach(flow, addr + insn->len);
 	return true;
 }
@@ -197,7 +197,7 @@ static void decode_from(struct tramp_flow *flow, uint64_t addr)
 			return;
 		if (addr == r->addr + r->len && r->padding && !is_call(insn.kind)) {
 			take_padding(p, r);
-			if (tramp_flow_is_branch(insn.kind))
+			if (tramp_op_jumps(insn.kind))
 				reach(flow, addr);	/* was nowhere before */
 		}
 	}
@@ -282,7 +282,7 @@ static bool is_overlapped(const uint8_t *mark, uint32_t len, uint32_t left)
 
 static bool on_stack(const struct flow_insn *insn)
 {
-	return insn->memory && insn->index == FLOW_NO_REG &&
+	return insn->memory && insn->index == TRAMP_NO_REG &&
 	       (insn->base == TRAMP_RSP || insn->base == TRAMP_RBP);
 }
 
@@ -292,7 +292,7 @@ static bool on_stack(const struct flow_insn *insn)
  */
 static void note_saves(struct flow_priv *p, const struct flow_insn *insn)
 {
-	if (insn->reg == FLOW_NO_REG)
+	if (insn->reg == TRAMP_NO_REG)
 		return;
 	if (insn->shape == FLOW_PUSH || (insn->shape == FLOW_STORE && on_stack(insn)))
 		p->saved |= TRAMP_REG(insn->reg);
@@ -341,7 +341,7 @@ static bool begins_block(struct tramp_flow *flow, uint32_t op)
 {
 	const struct tramp_op *before = &flow->ops[op - 1], *this = &flow->ops[op];
 
-	if (op == 0 || before->off + before->len != this->off || !tramp_flow_goes_on(before->kind) ||
+	if (op == 0 || before->off + before->len != this->off || !tramp_op_goes_on(before->kind) ||
 	    is_call(before->kind))
 		return true;
 	return *mark_of(flow_priv(flow), flow_addr(flow, this->off)) & FLOW_MARK_LEADER;

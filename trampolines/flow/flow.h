@@ -93,6 +93,22 @@ const uint8_t *tramp_code_at(const struct tramp_code *code, uint64_t addr, size_
 /* Index of the function that holds @addr, parts resolved to their function; TRAMP_NONE. */
 uint32_t tramp_code_function(const struct tramp_code *code, uint64_t addr);
 
+/* A direct call, a direct jump out of a function or between functions, or what falls into the next function. */
+struct tramp_site {
+	uint32_t to;		/* offset; in a PLT, too, which may be below the base: then it wraps */
+	uint32_t from;		/* of the instruction */
+};
+
+/* Those that lead to @addr: *sites, that many, ascending by `from`. */
+size_t tramp_code_sites(const struct tramp_code *code, uint64_t addr, const struct tramp_site **sites);
+
+/*
+ * The places in [@addr, @addr + @len) that control may come to from elsewhere than the function's own bytes (its parts
+ * are elsewhere): at most @room of them, ascending, into entries[].  Returns how many.
+ */
+size_t tramp_code_entries(const struct tramp_code *code, uint64_t addr, size_t len, uint64_t *entries,
+			  size_t room);
+
 /* May control come to @addr by other ways than the branches and calls of its own function? */
 bool tramp_code_external(const struct tramp_code *code, uint64_t addr);
 
@@ -121,21 +137,6 @@ enum {
 #define TRAMP_MASKS (UINT64_C(0xff) << TRAMP_K)
 #define TRAMP_VECTORS (TRAMP_XMMS | TRAMP_UPPERS | TRAMP_REG(TRAMP_HIGH_VECTORS) | TRAMP_MASKS)
 #define TRAMP_ALL_REGS UINT64_MAX
-
-enum tramp_op_kind {
-	TRAMP_OP_PLAIN,		/* goes on behind itself; may be copied byte by byte */
-	TRAMP_OP_RIP,		/* the same with a RIP-relative operand */
-	TRAMP_OP_JMP,		/* direct */
-	TRAMP_OP_JCC,		/* direct, conditional; also xbegin */
-	TRAMP_OP_LOOP,		/* loop, loope, loopne, jrcxz, jecxz */
-	TRAMP_OP_CALL,		/* direct */
-	TRAMP_OP_CALL_IND,	/* through register or memory (which may be RIP-relative) */
-	TRAMP_OP_JMP_IND,
-	TRAMP_OP_RET,		/* also with a pop count, also iret and the like */
-	TRAMP_OP_STOP,		/* ud2, hlt: nothing comes behind it */
-	TRAMP_OP_SYSCALL,
-	TRAMP_OP_TRAP,		/* int3, int1: a signal handler may return behind it */
-};
 
 struct tramp_op {
 	uint32_t off;		/* of the instruction */

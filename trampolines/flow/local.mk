@@ -9,10 +9,12 @@ libtrampolines_la_SOURCES += trampolines/flow/flow.h \
 	trampolines/flow/parts.c \
 	trampolines/flow/private.h \
 	trampolines/flow/shards.c \
+	trampolines/flow/sites.c \
 	trampolines/flow/x86-64/insn.c \
 	trampolines/flow/x86-64/insn.h \
 	trampolines/flow/x86-64/jump.c \
 	trampolines/flow/x86-64/key.c \
 	trampolines/flow/x86-64/key.h \
 	trampolines/flow/x86-64/scan.c \
+	trampolines/flow/x86-64/stack.c \
 	trampolines/flow/x86-64/table.c

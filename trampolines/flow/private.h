@@ -79,6 +79,25 @@ void tramp_flow_ends(struct tramp_flow *flow);
 /* What the indirect jumps of the function are.  False: no memory. */
 bool tramp_flow_jumps(struct tramp_flow *flow) TRAMP_MUST_CHECK;
 
+#define FLOW_HEIGHT_UNKNOWN INT32_MAX
+
+/* Where a register points on the stack. */
+struct flow_level {
+	int32_t height;		/* bytes below RSP at the function's entry */
+	uint8_t low;		/* the address modulo 16, if RSP was 8 at the entry */
+	bool aligned;		/* `low` holds whatever it was */
+};
+
+struct flow_stack {
+	struct flow_level rsp, rbp;
+	bool has_rbp;		/* rbp points to the stack */
+};
+
+#define FLOW_STACK_AT_ENTRY ((struct flow_stack){ .rsp = { .low = 8 } })
+
+/* What an instruction, which is none that leaves the function, does to the stack. */
+void tramp_flow_stack(struct flow_stack *stack, const struct flow_insn *insn, const uint8_t *bytes);
+
 static inline struct flow_priv *flow_priv(const struct tramp_flow *flow)
 {
 	return flow->priv;

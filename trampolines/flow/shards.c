@@ -72,6 +72,7 @@ static void release(struct shard *s)
 	free(s->scan.starts);
 	free(s->scan.wanted);
 	free(s->scan.crosses.items);
+	free(s->scan.sites.items);
 	free(s->scan.bases.items);
 	free(s->scan.ends.items);
 	free(s->scan.passes.items);
@@ -112,6 +113,7 @@ static void merge(struct flow_scan *scan, struct shard *s)
 		scan->code->bits[i] |= s->code.bits[i];
 	scan->code->large_model |= s->code.large_model;
 	put_behind(scan, &scan->crosses, &s->scan.crosses, sizeof(struct flow_cross));
+	put_behind(scan, &scan->sites, &s->scan.sites, sizeof(struct tramp_site));
 	put_behind(scan, &scan->bases, &s->scan.bases, sizeof(struct flow_base));
 	put_behind(scan, &scan->ends, &s->scan.ends, sizeof(struct flow_tie));
 	put_behind(scan, &scan->passes, &s->scan.passes, sizeof(struct flow_tie));

@@ -66,7 +66,11 @@ struct rt_probe_map {
 };
 _Static_assert(sizeof(struct rt_probe_map) == 32, "probe map");
 
-enum rt_probe_kind { RT_PROBE_ENTRY, RT_PROBE_EXIT };
+/*
+ * By a jump, see tracefmt/ring.h: EXIT_TO to `target`, EXIT_BY to what the word at `target` says, EXIT_AT to what the
+ * word says that is `target` bytes above rsp before the call.
+ */
+enum rt_probe_kind { RT_PROBE_ENTRY, RT_PROBE_EXIT, RT_PROBE_EXIT_TO, RT_PROBE_EXIT_BY, RT_PROBE_EXIT_AT };
 enum rt_probe_mode { RT_PROBE_RECORD, RT_PROBE_COUNT, RT_PROBE_FILTER, RT_PROBE_TIMED };
 
 /*
@@ -80,6 +84,7 @@ struct rt_probe_desc {
 	uint8_t kind;	/* enum rt_probe_kind */
 	uint8_t mode;	/* enum rt_probe_mode */
 	uint16_t above; /* the frame address is so far above rsp before the call */
+	uint64_t target;
 } __attribute__((packed));
 
 /*

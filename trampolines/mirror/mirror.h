@@ -110,6 +110,9 @@ struct tramp_mirror_plan {
 enum tramp_mirror_status tramp_mirror_plan(struct tramp_mirror *m, const struct tramp_mirror_request *req,
 					   struct tramp_mirror_plan *plan) TRAMP_MUST_CHECK;
 
+/* The function's blocks, if ACCESSES with its loops, as it was planned last; the generator's, until the next plan. */
+const struct tramp_flow *tramp_mirror_flow(const struct tramp_mirror *m);
+
 /* Other ids and index than those of the request, for what is emitted next; @node: of its first node. */
 void tramp_mirror_number(struct tramp_mirror *m, uint32_t enter, uint32_t leave, uint32_t index,
 			 uint32_t node);

@@ -57,8 +57,26 @@ enum tramp_probe_kind {
 	TRAMP_PROBE_EXIT,	/* before ret, or of a jump out: rsp as at the entry */
 };
 
+/* Where a jump out of a function leads, as far as its code tells. */
+enum tramp_jump_by {
+	TRAMP_JUMP_NONE,	/* it is no jump, or nothing is known */
+	TRAMP_JUMP_TO,		/* to `address` */
+	TRAMP_JUMP_BY,		/* to what the word at `address` says then */
+	TRAMP_JUMP_INSN,	/* to what the instruction `load` moves into rdx; it does not use rsp */
+};
+
+#define TRAMP_JUMP_LOAD_MAX 12
+
+struct tramp_jump {
+	enum tramp_jump_by by;
+	uint64_t address;	/* in the program */
+	uint8_t load[TRAMP_JUMP_LOAD_MAX];
+	uint8_t load_len;
+};
+
 struct tramp_probe {
 	enum tramp_probe_kind kind;
+	struct tramp_jump jump;	/* EXIT */
 	uint32_t event;		/* id in the record */
 	uint32_t function;	/* index into counts[] */
 	tramp_regs live;	/* where the probe stands */

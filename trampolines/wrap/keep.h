@@ -21,7 +21,7 @@
  * What a call out of the object takes as arguments is not known, and guessed too high rather than
  * too low: functions that no compiler thought of may get a keeper, which only costs time. Too low
  * only for a vector argument of the caller's, or a vector result of a call out of the object, that
- * is handed on untouched to the unknown; and for AVX-512, where a class of registers counts as one.
+ * is handed on untouched to the unknown; and for xmm16 to xmm31, which count as one.
  *
  * Not covered: flags and x87 registers kept over a call, which no compiler has been seen to do.
  */
@@ -32,31 +32,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "trampolines/flow/flow.h"
 #include "trampolines/trampoline.h"
 
 #define TRAMP_KEEPER_MAX 512	/* any tramp_keeper_size() */
 #define TRAMP_KEEP_WORDS 16	/* words of stack arguments that a keeper hands on */
-
-/* Where a function is. */
-struct tramp_extent {
-	uint64_t addr;
-	uint64_t size;		/* 0 = not known: up to the next one */
-};
-
-/* The executable code of one ELF object: a section or a whole segment (better: with its PLT). */
-struct tramp_object {
-	const uint8_t *code;
-	size_t len;
-	uint64_t addr;		/* where code[0] is */
-
-	/*
-	 * Its functions, ascending by address, from symbols and unwind tables together. Equal and
-	 * overlapping ones are allowed. Without them callers cannot be told apart, and what cannot
-	 * be followed is taken as relied on.
-	 */
-	const struct tramp_extent *functions;
-	size_t nfunctions;
-};
 
 /* What a function's callers rely on. All zero: nothing, no keeper is needed. */
 struct tramp_keep {
@@ -70,16 +50,16 @@ struct tramp_keep {
 };
 
 /*
- * Find it for each of `targets` (function addresses in the object, in any order), into keeps[].
- * One pass over the code, then only the functions that matter are decoded; pass all targets of an
- * object at once. False: no memory.
+ * Find it for each of `targets` (link-time addresses of functions, in any order), into keeps[]: a query on the
+ * flow of the object's functions, of which only those that matter are built; pass all targets of an
+ * object at once.  For what is no function of its own, all is relied on.  False: no memory.
  *
  * A register is relied on when the function and all it calls leave it alone, and a caller reads it
  * after the call before writing it; or the caller returns, and a caller of its own does. A function
  * with an indirect call, or a call out of the object, is relied on for nothing.
  */
-bool tramp_keep_analyze(const struct tramp_object *object, const uint64_t *targets,
-			size_t ntargets, struct tramp_keep *keeps) TRAMP_MUST_CHECK;
+bool tramp_keep_analyze(const struct tramp_code *code, const uint64_t *targets, size_t ntargets,
+			struct tramp_keep *keeps) TRAMP_MUST_CHECK;
 
 /* Whether the function needs a keeper. */
 static inline bool tramp_keep_needed(const struct tramp_keep *keep)

@@ -16,6 +16,20 @@
  *	r15	a piece may begin up to here
  *	xmm1, 2	accesses and bytes, each by kind in 32 bits
  *	rax, rcx, xmm0, 3	for what an operation needs; the others hold registers of the machine
+ *
+ * The code touches nothing else, and comes back.  What it relies on for that, and who sees to it (rules: memtrace/machine/verify.h):
+ *
+ *	slots are those of struct mt_machine	rule 7; the others come from machine/translate.c
+ *	words that are read are there	check_words(), for all of a piece and one more; r13 leaves room for MT_PIECE_BYTES
+ *	so is room for accesses	check_all(), for all of a piece; r15 leaves room for MT_ACCESSES
+ *	a header's id is in the table	dispatch(): ids from the stream are below m->ids
+ *	so are those of nodes	rule 13; what has no code there leads out: mtc_use(), mtc_refresh()
+ *	nothing goes on for ever	each piece takes words, or burns fuel: check_all().  A loop that gets fuel back gets no more than
+ *		it burns: its trip count is exact, or less (loop.c)
+ *	sums fit 32 bits	rule 11, and how many pieces there may be: machine/enter.c, take_iterations()
+ *	trip counts fit 16 bits	COMPUTED_TRIPS (loop.c)
+ *	there are flags where they are read	rule 12
+ *	what is made fits its buffers	MTC_..., struct mtc_asm: else all that is made together is given up
  */
 #ifndef SONDE_MEMTRACE_COMPILE_X86_64_COMPILE_H
 #define SONDE_MEMTRACE_COMPILE_X86_64_COMPILE_H
@@ -27,7 +41,6 @@
 
 enum {
 	MTC_GATES = 512,		/* bytes of entry and exit */
-	MTC_PATH = 16,			/* nodes of a piece */
 	MTC_ROOTS = 32,			/* hot nodes that are compiled together */
 	MTC_HEADS = 128,		/* pieces that are made together */
 	MTC_FIXES = 4096,
@@ -125,7 +138,7 @@ struct mtc_build {
 	/* The piece that is being made. */
 	bool keeps_flags;		/* its object's nodes read those that others have set */
 	uint8_t *body;			/* of a loop: where its back edge leads */
-	const struct mt_node *path[MTC_PATH];
+	const struct mt_node *path[MT_PIECE_NODES];
 	uint32_t npath;
 	uint32_t words, accesses;	/* since its check */
 	uint32_t at_word, at_access;	/* since the pointers were moved on */
@@ -134,7 +147,7 @@ struct mtc_build {
 	uint32_t sums[2][4];		/* not added yet */
 	struct mtc_host hosts[MTC_HOSTS];
 	uint32_t clock;
-	struct mtc_exit exits[MTC_PATH];
+	struct mtc_exit exits[MT_PIECE_NODES];
 	uint32_t nexits;
 };
 

@@ -43,20 +43,22 @@ static bool simple(const struct mt_form *f)
 	return f->n == 0 || (f->n == 1 && f->times[0] == 1 && f->sym[0] < MT_ZERO);
 }
 
-/* A 32-bit cut of a register and a number is that sum, as long as it does not wrap around. */
-static bool resolve(const struct mt_loop *loop, const struct mt_form *f, struct mt_form *to)
+/*
+ * A 32-bit cut of a register and a number is that sum, as long as it does not wrap around.  Of a register that stays, that
+ * is checked nowhere, and makes no difference only where no more than 32 bits are compared.
+ */
+static bool resolve(const struct mt_loop *loop, const struct mt_form *f, unsigned int bits, struct mt_form *to)
 {
 	const struct mt_cut *c;
 
 	*to = *f;
 	if (f->n == 1 && f->sym[0] >= MT_SYM_CUT && f->sym[0] < MT_SYM_VALUE) {
 		c = &loop->cuts[f->sym[0] - MT_SYM_CUT];
-		if (c->bits != 32 || c->sign)
+		if (c->bits != 32 || c->sign || c->form.n != 1 || c->form.times[0] != 1 ||
+		    (bits == 64 && !find_induction(loop, c->form.sym[0])))
 			return false;
 		to->imm += c->form.imm;
 		to->sym[0] = c->form.sym[0];
-		if (c->form.n != 1 || c->form.times[0] != 1)
-			return false;
 	}
 	return simple(to);
 }
@@ -76,8 +78,8 @@ static bool find_trips(const struct mt_loop *loop, struct trips *t)
 	struct mt_form a, b;
 	uint64_t sa, sb, by;
 
-	if ((bits != 64 && bits != 32) || !resolve(loop, &loop->a, &a) || !resolve(loop, &loop->b, &b) ||
-	    !stride_of(loop, &a, &sa) || !stride_of(loop, &b, &sb))
+	if ((bits != 64 && bits != 32) || !resolve(loop, &loop->a, bits, &a) ||
+	    !resolve(loop, &loop->b, bits, &b) || !stride_of(loop, &a, &sa) || !stride_of(loop, &b, &sb))
 		return false;
 	by = bits == 64 ? sa - sb : (uint64_t)(int64_t)(int32_t)(sa - sb);
 	*t = (struct trips){ .from = b, .to = a, .from_b = true, .width = bits / 8, .by = by, .both = sa && sb };
@@ -282,13 +284,13 @@ static void count_trips(struct mtc_build *b, const struct trips *t, const struct
 
 /* ---- computing ---- */
 
-/* As many words, or iterations without words, as there may be: MTC_PATH of these count no more than a piece may. */
+/* As many words, or iterations without words, as there may be: of these, MT_PIECE_NODES and fewer count as one piece. */
 static void take_iterations(struct mtc_build *b, const struct mt_node *node)
 {
 	if (!node->words) {
-		mtc_mov(&b->a, MTC_RCX, MTC_RAX);
+		mtc_lea(&b->a, MTC_RCX, (struct mtc_mem){ .base = MTC_RAX, .index = MTC_NONE, .disp = MT_PIECE_NODES - 1 });
 		mtc_rm(&b->a, 4, 0xc1, SHIFT_RIGHT, MTC_RCX);
-		mtc_u8(&b->a, (uint8_t)__builtin_ctz(MTC_PATH));
+		mtc_u8(&b->a, (uint8_t)__builtin_ctz(MT_PIECE_NODES));
 		mtc_rm(&b->a, 8, SUB, MTC_R14, MTC_RCX);
 		mtc_fix(b, mtc_jcc(&b->a, CC_S), node, true);
 		return;

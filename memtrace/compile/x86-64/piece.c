@@ -166,7 +166,7 @@ static bool reads_words(const struct mt_node *node)
 /* Can it be the next node of this piece, and is it no harm that its code is there again? */
 static bool can_follow(const struct mtc_build *b, const struct mt_node *node)
 {
-	if (b->npath == MTC_PATH || node->header || node->loop || node->id >= b->of->ids || !node->compiles)
+	if (b->npath == MT_PIECE_NODES || node->header || node->loop || node->id >= b->of->ids || !node->compiles)
 		return false;
 	if (b->words + node->words > MT_PIECE_BYTES || b->accesses + node->accesses > MT_ACCESSES)
 		return false;
@@ -289,7 +289,7 @@ static void check_all(struct mtc_build *b, const struct mt_node *node)
 	if (reads_words(node))
 		check_words(b, node);
 	if (!node->words) {
-		mtc_alu_imm(&b->a, 8, ALU_CMP, MTC_R11, MTC_PATH);
+		mtc_alu_imm(&b->a, 8, ALU_CMP, MTC_R11, MT_PIECE_NODES);
 		leave(b, CC_B, node);
 		if (b->mode != MT_NEXT) {
 			mtc_alu_imm(&b->a, 8, ALU_SUB, MTC_R14, 1);

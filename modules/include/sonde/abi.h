@@ -78,7 +78,9 @@ enum sonde_type {
 	SONDE_T_PTR,	/* printed in hexadecimal */
 	SONDE_T_BYTES,	/* uint64_t, an amount of data in bytes; summed by the report */
 	SONDE_T_STR,	/* variable size */
-	SONDE_T_WAIT,	/* no payload: the time from enter to leave was spent waiting */
+	/* without a payload, about the time from enter to leave: */
+	SONDE_T_WAIT,	/* was spent waiting; the field's name says for what, or is "wait" */
+	SONDE_T_APART,	/* is not waiting, nor is what happens in it; the name says what it is */
 };
 
 struct sonde_field {

@@ -35,8 +35,10 @@
  *
  * Fields: SONDE_I32 SONDE_I64 SONDE_U32 SONDE_U64 SONDE_F64 SONDE_PTR SONDE_BYTES ("name", value),
  * SONDE_STR("name", string), SONDE_STRN("name", pointer, length), SONDE_PATH("name", string) for
- * what the kernel is to read (a bad pointer there makes the function fail, not crash), and
- * SONDE_WAIT for functions whose time counts as waiting.  At most 12 in one record.
+ * what the kernel is to read (a bad pointer there makes the function fail, not crash).  About the time
+ * of a function, in sonde_enter(): SONDE_WAIT, it counts as waiting; SONDE_WAIT_FOR("messages"), the same, and
+ * reports say for what; SONDE_APART("start-up"), neither it nor what happens in it counts as waiting, and reports
+ * show it apart.  Of such calls in one another the outermost counts.  At most 12 fields in one record.
  *
  * Between sonde_enter() and sonde_leave() the wrapper may call anything: wrapped functions that it
  * calls are not recorded and their wrappers do not run, except below SONDE_REAL().  A function
@@ -318,7 +320,9 @@ static __attribute__((unused, noinline)) struct sonde__value sonde__path(const c
 #define SONDE_STR(n, v) (n, SONDE_T_STR, sonde__str(v))
 #define SONDE_PATH(n, v) (n, SONDE_T_STR, sonde__path(v))
 #define SONDE_STRN(n, v, len) (n, SONDE_T_STR, sonde__strn(v, len))
-#define SONDE_WAIT ("wait", SONDE_T_WAIT, 0)
+#define SONDE_WAIT SONDE_WAIT_FOR("wait")
+#define SONDE_WAIT_FOR(what) (what, SONDE_T_WAIT, 0)
+#define SONDE_APART(what) (what, SONDE_T_APART, 0)
 
 /* Applies a macro to each of up to 12 arguments. */
 #define SONDE__M0(m)
@@ -352,6 +356,7 @@ static __attribute__((unused, noinline)) struct sonde__value sonde__path(const c
 #define SONDE__VALUE_SONDE_T_BYTES(v) { (v), NULL },
 #define SONDE__VALUE_SONDE_T_STR(v) (v),
 #define SONDE__VALUE_SONDE_T_WAIT(v) { 1, NULL }, /* not 0: Clang at -O0 would call memset() */
+#define SONDE__VALUE_SONDE_T_APART(v) { 1, NULL },
 
 /* How many bytes of each string fit into a record. */
 SONDE__INLINE uint64_t sonde__longest(const struct sonde_field *f, int n)
@@ -375,7 +380,7 @@ SONDE__INLINE uint64_t sonde__size(const struct sonde_field *f, const struct son
 	for (int i = 0; i < n; i++) {
 		if (f[i].type == SONDE_T_STR)
 			bytes += 8 + ((sonde__fit(v[i].w, longest) + 7) & ~UINT64_C(7));
-		else if (f[i].type != SONDE_T_WAIT)
+		else if (f[i].type < SONDE_T_WAIT)
 			bytes += 8;
 	}
 	return bytes;
@@ -406,7 +411,7 @@ SONDE__INLINE void sonde__put(volatile uint64_t *p, const struct sonde_field *f,
 	for (int i = 0; i < n; i++) {
 		if (f[i].type == SONDE_T_STR)
 			p = sonde__put_str(p, v[i].p, sonde__fit(v[i].w, longest));
-		else if (f[i].type != SONDE_T_WAIT)
+		else if (f[i].type < SONDE_T_WAIT)
 			*p++ = v[i].w;
 	}
 }

@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Unit tests of injector/.
+PURE_TESTS += tests/unit/injector/cache
+tests_unit_injector_cache_SOURCES = tests/unit/injector/cache.c
+tests_unit_injector_cache_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_injector_cache_LDADD = libinjector.la libruntime-image.la libtrampolines.la libtracefmt.la $(CMOCKA_LIBS)
+
 UNIT_TESTS += tests/unit/injector/edits
 tests_unit_injector_edits_SOURCES = tests/unit/injector/edits.c
 tests_unit_injector_edits_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)

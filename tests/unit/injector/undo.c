@@ -18,7 +18,7 @@
 #include "injector/process/maps.h"
 #include "injector/patch/session.h"
 #include "launcher/common/message.h"
-#include "launcher/record/program.h"
+#include "launcher/common/program.h"
 #include "tracefmt/ring.h"
 
 #define MAX_TEXTS 64
@@ -82,6 +82,7 @@ static void prepare(struct run *r, const char *program, bool wrap)
 	r->modules[0] = r->module;
 	assert_int_equal(program_resolve(path, &r->program), 0);
 	opt.ring_fd = r->rings = no_rings();
+	opt.alive_fd = -1;
 	opt.elf_path = r->program.elf_path;
 	opt.interp = r->program.interp;
 	opt.is_static = r->program.is_static;

@@ -14,11 +14,10 @@
 /* Sonde can be built, and used, without. */
 static void need_libclang(void)
 {
-	struct proto_filter all = { 0 };
 	struct proto_list list = { 0 };
 
 	write_text("probe.c", "int f(void);\n");
-	int status = proto_from_source(&list, "probe.c", "probe.c", true, &all);
+	int status = proto_from_source(&list, "probe.c", "probe.c", true, NULL);
 	proto_list_free(&list);
 	if (status)
 		skip();
@@ -26,14 +25,13 @@ static void need_libclang(void)
 
 static void parse(struct proto_list *list, const char *text)
 {
-	struct proto_filter all = { 0 };
 	char source[1024];
 
 	*list = (struct proto_list){ 0 };
 	snprintf(source, sizeof(source), "#include <stdint.h>\n#include <sys/types.h>\n%s\n", text);
 	write_text("text.c", source);
 	capture_begin(2);
-	(void)!proto_from_source(list, "text.c", "text.c", true, &all);
+	(void)!proto_from_source(list, "text.c", "text.c", true, NULL);
 	capture_end();
 }
 
@@ -137,9 +135,12 @@ static void test_not_wrapped(void **state)
 /* All of a header, or by name what it includes too. */
 static void test_main_file(void **state)
 {
-	const char *const patterns[] = { "g*" };
-	bool found = false;
-	struct proto_filter all = { 0 }, some = { patterns, 1, &found };
+	const char *patterns[] = { "g*" };
+	const struct select_options some = { .functions = { patterns, 1 } };
+	char problem[256];
+	struct select *sel = select_new(&some, problem, sizeof(problem));
+	struct select_miss miss;
+	size_t at = 0;
 	struct proto_list list = { 0 };
 
 	(void)state;
@@ -147,15 +148,16 @@ static void test_main_file(void **state)
 	write_text("other.h", "typedef long T; int g(int b);\n");
 	write_text("mine.h", "int f(int a);\n#include \"other.h\"\nint h(T c);\n");
 	write_text("a.c", "#include \"mine.h\"\nint i(int d);\n");
-	assert_int_equal(proto_from_source(&list, "a.c", "mine.h", false, &all), 0);
+	assert_int_equal(proto_from_source(&list, "a.c", "mine.h", false, NULL), 0);
 	assert_int_equal(list.n, 2);
 	assert_string_equal(list.v[0].symbol, "f");
 	assert_string_equal(describe(&list.v[1]), "int|2|3 T c");
 	proto_list_free(&list);
-	assert_int_equal(proto_from_source(&list, "a.c", "mine.h", false, &some), 0);
+	assert_int_equal(proto_from_source(&list, "a.c", "mine.h", false, sel), 0);
 	assert_int_equal(list.n, 1);
 	assert_string_equal(list.v[0].symbol, "g");
-	assert_true(found);
+	assert_false(select_next_miss(sel, &at, &miss));
+	select_free(sel);
 	proto_list_free(&list);
 }
 
@@ -239,21 +241,21 @@ static void test_new_is_checked(void **state)
 {
 	(void)state;
 	need_libclang();
-	module_new_ok(ARGS("new", "kept", "--function", "int f(int a);"), "kept.c: 1 wrapper;");
+	module_new_ok(ARGS("new", "kept", "--prototype", "int f(int a);"), "kept.c: 1 wrapper;");
 	expect_wraps("kept.c", NULL, "f ");
-	module_new_refused(ARGS("new", "kept", "--function", "int g(int a);"), "--force replaces it");
+	module_new_refused(ARGS("new", "kept", "--prototype", "int g(int a);"), "--force replaces it");
 	expect_wraps("kept.c", NULL, "f ");
-	module_new_ok(ARGS("new", "kept", "--force", "--function", "int g(int a);"), "kept.c");
+	module_new_ok(ARGS("new", "kept", "--force", "--prototype", "int g(int a);"), "kept.c");
 	expect_wraps("kept.c", NULL, "g ");
 
 	module_new_refused(ARGS("new"), "no name");
 	module_new_refused(ARGS("new", "x"), "what is to be wrapped?");
-	module_new_refused(ARGS("new", "a/b", "--function", "int g(int a);"), "letters, digits");
+	module_new_refused(ARGS("new", "a/b", "--prototype", "int g(int a);"), "letters, digits");
 	module_new_refused(ARGS("new", "x", "--function", "hello"), "not a function's prototype");
-	module_new_refused(ARGS("new", "x", "--function", "int f(int, ...);"), "variable arguments");
-	module_new_refused(ARGS("new", "x", "--function", "int f(unheard_of *p);"), "--header");
+	module_new_refused(ARGS("new", "x", "--prototype", "int f(int, ...);"), "variable arguments");
+	module_new_refused(ARGS("new", "x", "--prototype", "int f(unheard_of *p);"), "--header");
 	module_new_refused(ARGS("new", "x", "--header", "no_such_header.h"), "file not found");
-	module_new_refused(ARGS("new", "x", "--header", "stdio.h", "nonesuch*"), "no function 'nonesuch*'");
+	module_new_refused(ARGS("new", "x", "--header", "stdio.h", "nonesuch*"), "nonesuch*: no such function");
 	module_new_refused(ARGS("new", "x", "--library", "./none.so"), "none.so: cannot be read");
 	assert_int_not_equal(access("x.c", F_OK), 0);
 }
@@ -314,7 +316,7 @@ static void test_new_from_library(void **state)
 	expect_wraps("lib.c", "libt.so.1", "add none shown ");
 	module_new_ok(ARGS("new", "lib2", "--library", "./libt.so", "sh*"), "lib2.c: 1 wrapper;");
 	expect_wraps("lib2.c", "libt.so.1", "shown ");
-	module_new_refused(ARGS("new", "lib3", "--library", "./libt.so", "hidden"), "no function 'hidden'");
+	module_new_refused(ARGS("new", "lib3", "--library", "./libt.so", "hidden"), "hidden: no such function");
 	assert_int_equal(system("strip libt.so"), 0);
 	module_new_refused(ARGS("new", "lib3", "--library", "./libt.so"), "no debug information");
 	module_new_refused(ARGS("new", "lib3", "--library", "t.c"), "cannot be read as an ELF file");

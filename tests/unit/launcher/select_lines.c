@@ -2,7 +2,7 @@
 /* @FILE:LINE, on this program itself, and all functions of a file at once. */
 #include "launcher/common/lines.h"
 #include "launcher/common/message.h"
-#include "launcher/record/select.h"
+#include "launcher/select/select.h"
 #include "tests/unit/launcher/support.h"
 
 #include <link.h>
@@ -176,8 +176,8 @@ static void test_near(void **state)
 	assert_true(wanted[0]);
 	assert_true(select_next_miss(sel, &at, &miss));
 	assert_string_equal(miss.pattern, "thrce");
-	assert_true(miss.nnear >= 1);
-	assert_string_equal(miss.near[0], "thrice");
+	assert_non_null(miss.near);
+	assert_string_equal(miss.near->v[0].text, "thrice");
 	capture_begin(2);
 	assert_int_equal(select_warn(sel, false), 1);
 	assert_non_null(strstr(capture_end(), "-F thrce: no such function; did you mean 'thrice'"));

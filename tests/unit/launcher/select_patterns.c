@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Which functions -F, -N, --libs and --min-size choose, by their names and files. */
 #include "launcher/common/message.h"
-#include "launcher/record/select.h"
+#include "launcher/select/select.h"
 #include "tests/unit/launcher/support.h"
 
 #include <stdlib.h>
@@ -107,6 +107,50 @@ static void test_names(void **state)
 		{ "/^ns::g<int, ?char>$/", "_ZN2ns1gIicEEvi", true },
 		{ "void ns::g*", "_ZN2ns1gIicEEvi", false },
 		{ "ns::g<*>", "_ZN2ns1gIicEEvi", true },
+		/* a template's arguments and its parameters: those that the pattern has are compared */
+		{ "ns::g", "_ZN2ns1gIicEEvi", true },
+		{ "ns::g(int)", "_ZN2ns1gIicEEvi", true },
+		{ "ns::g<int,char>(int)", "_ZN2ns1gIicEEvi", true },
+		{ "ns::g<int,char>(char)", "_ZN2ns1gIicEEvi", false },
+		{ "ns::g<char,int>", "_ZN2ns1gIicEEvi", false },
+		{ "ns::g(char)", "_ZN2ns1gIicEEvi", false },
+		{ "Vec::push", "_ZN3VecIdE4pushEd", true },
+		{ "Vec<double>::push(double)", "_ZN3VecIdE4pushEd", true },
+		{ "Vec<int>::push", "_ZN3VecIdE4pushEd", false },
+		{ "/^Vec::push$/", "_ZN3VecIdE4pushEd", true },
+		{ "operator<<", "_ZlsIcERSoS0_T_", true }, /* operator<< <char> */
+		{ "operator<", "_ZlsIcERSoS0_T_", false },
+		{ "X::operator->", "_ZN1XptEv", true },
+		/* names that a module has wrapped, as it wrote them */
+		{ "ns::f", "ns::f(int, char)", true },
+		{ "ns::f(int,char)", "ns::f(int, char)", true },
+		{ "ns::f(int)", "ns::f(int, char)", false },
+		{ "(anonymous namespace)::f", "(anonymous namespace)::f(int)", true },
+		{ "X::operator()", "X::operator()(int)", true },
+		{ "main.(*T).f", "main.(*T).f", true }, /* Go */
+		{ "main.", "main.(*T).f", false },
+		/* Fortran: procedures of modules by gfortran, Intel's compiler and flang; others */
+		{ "relax", "__phys_MOD_relax", true },
+		{ "phys::relax", "__phys_MOD_relax", true },
+		{ "phys::*", "__phys_MOD_relax", true },
+		{ "/^phys::re/", "__phys_MOD_relax", true },
+		{ "__phys_MOD_relax", "__phys_MOD_relax", true },
+		{ "relax", "__phys_MOD_relax.constprop.0", true },
+		{ "phys", "__phys_MOD_relax", false },
+		{ "other::relax", "__phys_MOD_relax", false },
+		{ "phys::relax", "phys_mp_relax_", true },
+		{ "phys::relax", "_QMphysPrelax", true },
+		{ "relax", "_QMphysPrelax", true },
+		{ "phys::solve::inner", "_QMphysFsolvePinner", true },
+		{ "relax", "_QPrelax", true },
+		{ "relax", "relax_", true },
+		{ "my_relax", "my_relax__", true },
+		{ "relax_", "relax_", true },
+		{ "relax", "relax___", false },
+		{ "relax", "_relax_", false },
+		/* a function in a function, of C or Fortran */
+		{ "inner", "inner.1234", true },
+		{ "inner", "inner.1234x", false },
 		/* operators, and commas behind them */
 		{ "ns::operator<<,main", "main", true },
 		{ "ns::operator,", "_ZN2nscmEii", true },
@@ -289,6 +333,48 @@ static void test_misses(void **state)
 	select_free(m.sel);
 }
 
+/* What may have been meant, of the functions that there are. */
+static void test_near(void **state)
+{
+	static const struct {
+		const char *pattern, *name, *near; /* NULL: is not like it */
+	} cases[] = {
+		{ "sovle", "solve", "'solve'" },
+		{ "Solve", "solve", "'solve'" },
+		{ "solve", "other", NULL },
+		{ "sovle*", "solve", NULL },
+		{ "slove_it", "solve_it", "'solve_it'" },
+		{ "SOLVE*", "solver", "'solver'" },
+		{ "solve", "_ZN3num5solveIdEEvi", "'num::solve<double>'" },
+		{ "sol*", "_ZN3num5solveIdEEvi", "'num::solve<double>'" },
+		{ "nun::solve", "_ZN3num5solveEi", "'num::solve'" },
+		{ "other::solve", "_ZN3num5solveEi", "'num::solve'" },
+		{ "num::solve(double)", "_ZN3num5solveEi", "'num::solve(int)'" },
+		{ "Relax", "__phys_MOD_relax", "'phys::relax'" },
+		{ "relx", "__phys_MOD_relax", "'phys::relax'" },
+		{ "physics::relax", "__phys_MOD_relax", "'phys::relax'" },
+		{ "relx", "relax_", "'relax'" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct select_function fn = { .names = &cases[i].name, .nnames = 1 };
+		struct select_miss miss = { 0 };
+		char text[SELECT_MISS_TEXT];
+		struct made m;
+		size_t at = 0;
+
+		assert_true(make(&m, LIST(cases[i].pattern), NULL, NULL, 0));
+		assert_false(select_wants_in(m.sel, "/bin/app", &fn));
+		assert_true(select_next_miss(m.sel, &at, &miss));
+		select_miss_text(&miss, text, sizeof(text));
+		const char *hint = strstr(text, "did you mean ");
+		if (!cases[i].near ? hint != NULL : !hint || !strstr(hint, cases[i].near))
+			fail_msg("%s and %s: %s", cases[i].pattern, cases[i].name, text);
+		select_free(m.sel);
+	}
+}
+
 /* A static program has no libraries: "all of them" is nothing to complain about. */
 static void test_static(void **state)
 {
@@ -315,6 +401,7 @@ int main(void)
 		cmocka_unit_test(test_aliases),
 		cmocka_unit_test(test_files),
 		cmocka_unit_test(test_misses),
+		cmocka_unit_test(test_near),
 		cmocka_unit_test(test_static),
 	};
 

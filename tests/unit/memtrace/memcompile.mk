@@ -1,11 +1,21 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 PURE_TESTS += tests/unit/memtrace/memcompile
 tests_unit_memtrace_memcompile_SOURCES = tests/unit/memtrace/memcompile.c \
+	tests/unit/memtrace/memcompile_pair.c tests/unit/memtrace/memcompile_pair.h \
 	tests/unit/memtrace/memcompile_served.c tests/unit/memtrace/memcompile_served.h \
 	tests/unit/memtrace/memexpand_dice.c tests/unit/memtrace/memexpand_dice.h \
 	tests/unit/memtrace/memexpand_support.c tests/unit/memtrace/memexpand_support.h
 tests_unit_memtrace_memcompile_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_memtrace_memcompile_LDADD = libmemtrace.la libtrampolines.la $(CMOCKA_LIBS)
+
+PURE_TESTS += tests/unit/memtrace/memcompile_edges
+tests_unit_memtrace_memcompile_edges_SOURCES = tests/unit/memtrace/memcompile_edges.c \
+	tests/unit/memtrace/memcompile_pair.c tests/unit/memtrace/memcompile_pair.h \
+	tests/unit/memtrace/memcompile_served.c tests/unit/memtrace/memcompile_served.h \
+	tests/unit/memtrace/memexpand_dice.c tests/unit/memtrace/memexpand_dice.h \
+	tests/unit/memtrace/memexpand_support.c tests/unit/memtrace/memexpand_support.h
+tests_unit_memtrace_memcompile_edges_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_memtrace_memcompile_edges_LDADD = libmemtrace.la libtrampolines.la $(CMOCKA_LIBS)
 
 PURE_TESTS += tests/unit/memtrace/memcompile_full
 tests_unit_memtrace_memcompile_full_SOURCES = tests/unit/memtrace/memcompile_full.c \

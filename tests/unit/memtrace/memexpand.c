@@ -817,6 +817,40 @@ static void test_bad_streams(void **state)
 	assert_int_equal(damaged(1, 24, 4000), MT_BAD_STREAM);
 }
 
+/* What is read before the damage is handed out, and then said that there is some, once. */
+static void test_damage_after_accesses(void **state)
+{
+	struct mxt_description d = { 0 };
+	struct mxt_program p;
+	struct mt_access v[50];
+	enum mt_status status;
+	struct mt_machine *m;
+	struct mt_code *code;
+
+	(void)state;
+	mxt_node(&d, true);
+	VALUE(0);
+	ACCESS(0, 0);
+	NEXT;
+	code = mxt_code(&d);
+	mxt_start(&p, &d, 1);
+	for (int i = 0; i < 3; i++)
+		mxt_run_node(&p);
+	memset(p.chunks[0].data + p.chunks[0].len - 12, 0xff, 4);
+	m = mt_machine_new(code);
+	assert_non_null(m);
+	assert_int_equal(mt_feed(m, p.chunks[0].data, p.chunks[0].len), MT_OK);
+	assert_int_equal(mt_next(m, v, 50, &status), 2);
+	assert_int_equal(status, MT_OK);
+	assert_int_equal(mt_next(m, v, 50, &status), 0);
+	assert_int_equal(status, MT_BAD_STREAM);
+	assert_int_equal(mt_next(m, v, 50, &status), 0);
+	assert_int_equal(status, MT_OK);
+	mt_machine_free(m);
+	mxt_free(&p);
+	mt_code_free(code);
+}
+
 /* Loops that do not end: with an access, each call comes back; without, or when counting, it is damage. */
 static void check_endless(bool access, bool moves)
 {
@@ -886,6 +920,7 @@ int main(void)
 		cmocka_unit_test(test_narrow_loops),
 		cmocka_unit_test(test_bad_descriptions),
 		cmocka_unit_test(test_bad_streams),
+		cmocka_unit_test(test_damage_after_accesses),
 		cmocka_unit_test(test_endless),
 	};
 	int failed = cmocka_run_group_tests_name("interpreted", tests, NULL, NULL);

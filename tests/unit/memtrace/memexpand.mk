@@ -14,7 +14,8 @@ tests_unit_memtrace_memexpand_random_LDADD = libmemtrace.la libtrampolines.la $(
 
 # Its corpus is replayed here, see tests/fuzz/fuzz_memexpand.c.
 PURE_TESTS += tests/fuzz/fuzz_memexpand
-tests_fuzz_fuzz_memexpand_SOURCES = tests/fuzz/fuzz_memexpand.c tests/fuzz/fuzz_main.c
+tests_fuzz_fuzz_memexpand_SOURCES = tests/fuzz/fuzz_memexpand.c tests/fuzz/fuzz_main.c \
+	tests/fuzz/memexpand_input.c tests/fuzz/memexpand_input.h
 tests_fuzz_fuzz_memexpand_LDADD = libmemtrace.la libtrampolines.la
 EXTRA_DIST += tests/fuzz/corpus/memexpand.tar
 

@@ -13,7 +13,7 @@
 #include "memtrace/machine.h"
 
 enum {
-	MXT_NODES = 16,
+	MXT_NODES = 32,
 	MXT_OPS = 1024,
 	MXT_FIRST = 100,		/* id of nodes[0] */
 	MXT_LOOKED = 8,

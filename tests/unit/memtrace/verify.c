@@ -182,7 +182,7 @@ static bool reads(uint8_t code)
 
 static bool has_index(uint8_t code)
 {
-	return reads(code) && code != MD_SEXT && code != MD_ZEXT && code != MD_STRING;
+	return reads(code) && code != MD_STRING;
 }
 
 static struct md_op plain(uint8_t code)

@@ -170,7 +170,7 @@ static bool stands_for(struct walk *w, uint64_t pc, uint64_t orig)
 			return false;
 		if (tramp_endbr64_size(at.bytes, sizeof(at.bytes)))
 			orig += at.insn.length;
-		else if (at.insn.flow == FLOW_JMP)
+		else if (at.insn.kind == TRAMP_OP_JMP)
 			orig = at.target;
 		else
 			return false;
@@ -337,26 +337,29 @@ static void step_original(struct walk *w, struct place p)
 		}
 		memcpy(&rel, patch->bytes, sizeof(rel));
 		branch(w, p.pc, p.orig, at.target, p.pc + at.insn.length + (uint64_t)(int64_t)rel);
-		if (at.insn.flow == FLOW_JCC)
+		if (at.insn.kind == TRAMP_OP_JCC)
 			fall(w, p.pc, p.pc + at.insn.length, p.pc + at.insn.length);
 		return;
 	}
-	switch (at.insn.flow) {
-	case FLOW_JCC:
-	case FLOW_LOOP:
+	switch (at.insn.kind) {
+	case TRAMP_OP_JCC:
+	case TRAMP_OP_LOOP:
 		branch(w, p.pc, p.orig, at.target, at.target);
 		/* fall through */
-	case FLOW_NEXT:
+	case TRAMP_OP_PLAIN:
+	case TRAMP_OP_RIP:
+	case TRAMP_OP_SYSCALL:
+	case TRAMP_OP_TRAP:
 		fall(w, p.pc, p.pc + at.insn.length, p.pc + at.insn.length);
 		break;
-	case FLOW_JMP:
+	case TRAMP_OP_JMP:
 		branch(w, p.pc, p.orig, at.target, at.target);
 		break;
-	case FLOW_CALL:
-	case FLOW_CALL_IND:
+	case TRAMP_OP_CALL:
+	case TRAMP_OP_CALL_IND:
 		call_returns(w, p.pc + at.insn.length);
 		break;
-	case FLOW_JMP_IND:
+	case TRAMP_OP_JMP_IND:
 		indirect(w, p.pc, p.orig);
 		break;
 	default:
@@ -385,9 +388,9 @@ static void step_copy(struct walk *w, struct place p, const struct at *a, const 
 		complain(w, p.pc, "is no copy");
 		return;
 	}
-	if (o->insn.flow == FLOW_JMP_IND)
+	if (o->insn.kind == TRAMP_OP_JMP_IND)
 		indirect(w, p.pc, p.orig);
-	else if (o->insn.flow == FLOW_NEXT)
+	else if (tramp_op_is_straight(o->insn.kind))
 		fall(w, p.pc, p.pc + a->insn.length, p.orig + o->insn.length);
 	else if (block_of(w, p.orig) && block_of(w, p.orig)->ends == TRAMP_END_RET)
 		leave(w, p.pc);
@@ -401,7 +404,7 @@ static void step_loop(struct walk *w, struct place p, const struct at *a, const 
 	if (!arena_insn(w, over, &jump) || !arena_insn(w, over + 2, &far))
 		return;
 	if (memcmp(a->bytes, o->bytes, o->insn.disp_offset) != 0 || a->target != over + 2 ||
-	    jump.insn.flow != FLOW_JMP || jump.target != over + 7 || far.insn.flow != FLOW_JMP) {
+	    jump.insn.kind != TRAMP_OP_JMP || jump.target != over + 7 || far.insn.kind != TRAMP_OP_JMP) {
 		complain(w, p.pc, "is no loop");
 		return;
 	}
@@ -423,7 +426,7 @@ static void step_call(struct walk *w, struct place p, const struct at *o)
 				    (uint32_t)push.bytes[4] << 24);
 	if (pushed != p.orig + o->insn.length)
 		complain(w, p.pc, "pushes another return address");
-	if (o->insn.flow == FLOW_CALL && (jump.insn.flow != FLOW_JMP || jump.target != o->target))
+	if (o->insn.kind == TRAMP_OP_CALL && (jump.insn.kind != TRAMP_OP_JMP || jump.target != o->target))
 		complain(w, p.pc, "calls something else");
 	call_returns(w, p.orig + o->insn.length);
 }
@@ -447,7 +450,7 @@ static void step_jump(struct walk *w, struct place p, const struct at *a)
 	}
 	if (!original(w, p.orig, &o))
 		return;
-	if (o.insn.flow != FLOW_JMP && o.insn.flow != FLOW_JCC && o.insn.flow != FLOW_LOOP)
+	if (o.insn.kind != TRAMP_OP_JMP && o.insn.kind != TRAMP_OP_JCC && o.insn.kind != TRAMP_OP_LOOP)
 		complain(w, p.pc, "jumps where the original does not");
 	else
 		branch(w, p.pc, p.orig, o.target, a->target);
@@ -470,22 +473,22 @@ static void step_arena(struct walk *w, struct place p)
 	}
 	if (!arena_insn(w, p.pc, &a))
 		return;
-	if (a.insn.flow == FLOW_JMP) {
+	if (a.insn.kind == TRAMP_OP_JMP) {
 		step_jump(w, p, &a);
 		return;
 	}
 	if (!original(w, p.orig, &o))
 		return;
-	if (o.insn.flow == FLOW_CALL || o.insn.flow == FLOW_CALL_IND)
+	if (o.insn.kind == TRAMP_OP_CALL || o.insn.kind == TRAMP_OP_CALL_IND)
 		step_call(w, p, &o);
-	else if (o.insn.flow == FLOW_LOOP)
+	else if (o.insn.kind == TRAMP_OP_LOOP)
 		step_loop(w, p, &a, &o);
-	else if (o.insn.flow == FLOW_JCC) {
-		if (a.insn.flow != FLOW_JCC || ((a.bytes[1] ^ o.bytes[o.insn.disp_offset - 1]) & 15))
+	else if (o.insn.kind == TRAMP_OP_JCC) {
+		if (a.insn.kind != TRAMP_OP_JCC || ((a.bytes[1] ^ o.bytes[o.insn.disp_offset - 1]) & 15))
 			complain(w, p.pc, "is another condition");
 		branch(w, p.pc, p.orig, o.target, a.target);
 		go(w, p.pc + a.insn.length, p.orig + o.insn.length);
-	} else if (o.insn.flow == FLOW_JMP) {	/* left out: its target comes next */
+	} else if (o.insn.kind == TRAMP_OP_JMP) {	/* left out: its target comes next */
 		if (meaning(w, p.pc) != o.target)
 			complain(w, p.pc, "is not the jump's target");
 		w->nseen--, p.orig = o.target;

@@ -209,8 +209,10 @@ static const uint64_t *add_value(struct text *t, uint64_t type, const uint64_t *
 static const uint64_t *add_fields(struct text *t, const struct sonde_field *f, const uint64_t *p)
 {
 	for (; f->type != SONDE_T_END; f++) {
-		if (f->type == SONDE_T_WAIT) {
-			add(t, " wait");
+		if (f->type >= SONDE_T_WAIT) {
+			add(t, f->type == SONDE_T_WAIT ? " wait" : " apart");
+			if (strcmp(f->name, "wait"))
+				add(t, ":%s", f->name);
 			continue;
 		}
 		add(t, " %s=", f->name);

@@ -38,7 +38,8 @@ void harness_leave_room(uint64_t bytes);
 
 /*
  * The next record must read like this: "enter|leave|point FUNCTION[.POINT] FIELD=VALUE ...", where
- * pointers are hexadecimal, strings are quoted, and a wait is the word "wait".
+ * pointers are hexadecimal, strings are quoted, and what is said of the time
+ * is "wait", "wait:CLASS" or "apart:CLASS".
  */
 void harness_expect(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* There must be no more. */

@@ -57,6 +57,7 @@ TRACEE_FILES += \
 	tests/programs/malloc_mix.c \
 	tests/programs/mpi_alltoall.c \
 	tests/programs/mpi_ring.c \
+	tests/programs/mpi_waits.c \
 	tests/programs/threads_locks.c
 TRACEES += \
 	tests/programs/io_mix \
@@ -79,10 +80,12 @@ endif
 if HAVE_OPENMPI
 TRACEES += \
 	tests/programs/mpi_alltoall-openmpi \
-	tests/programs/mpi_ring-openmpi
+	tests/programs/mpi_ring-openmpi \
+	tests/programs/mpi_waits-openmpi
 endif
 if HAVE_MPICH
 TRACEES += \
 	tests/programs/mpi_alltoall-mpich \
-	tests/programs/mpi_ring-mpich
+	tests/programs/mpi_ring-mpich \
+	tests/programs/mpi_waits-mpich
 endif

@@ -65,21 +65,21 @@ static void send_and_receive(void **state)
 
 	(void)state;
 	WRAPPER(MPI_Send)(out, 4, MPI_DOUBLE, next, 5, MPI_COMM_WORLD);
-	EXPECT(MPI_Send, "bytes=32 peer=%d tag=5 comm=%p", next, WORLD);
+	EXPECT(MPI_Send, "bytes=32 peer=%d tag=5 comm=%p wait:point to point", next, WORLD);
 	WRAPPER(MPI_Recv)(in, 8, MPI_DOUBLE, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD,
 			  MPI_STATUS_IGNORE);
 	assert_true(in[0] == last);
-	harness_expect("enter MPI_Recv posted=64 peer=%d tag=%d comm=%p wait", MPI_ANY_SOURCE,
+	harness_expect("enter MPI_Recv posted=64 peer=%d tag=%d comm=%p wait:point to point", MPI_ANY_SOURCE,
 		       MPI_ANY_TAG, WORLD);
 	harness_expect("leave MPI_Recv bytes=32 peer=%d tag=5 result=0", last);
 	WRAPPER(MPI_Sendrecv)(out, 3, MPI_DOUBLE, next, 6, in, 8, MPI_DOUBLE, last, 6,
 			      MPI_COMM_WORLD, &status);
 	assert_int_equal(status.MPI_SOURCE, last);
-	harness_expect("enter MPI_Sendrecv sent=24 dest=%d sendtag=6 peer=%d tag=6 comm=%p wait",
-		       next, last, WORLD);
+	harness_expect("enter MPI_Sendrecv sent=24 dest=%d sendtag=6 peer=%d tag=6 comm=%p "
+		       "wait:point to point", next, last, WORLD);
 	harness_expect("leave MPI_Sendrecv received=24 peer=%d tag=6 result=0", last);
 	WRAPPER(MPI_Send)(out, 4, MPI_DOUBLE, MPI_PROC_NULL, 5, MPI_COMM_WORLD);
-	EXPECT(MPI_Send, "bytes=0 peer=%d tag=5 comm=%p", MPI_PROC_NULL, WORLD);
+	EXPECT(MPI_Send, "bytes=0 peer=%d tag=5 comm=%p wait:point to point", MPI_PROC_NULL, WORLD);
 	harness_expect_end();
 }
 
@@ -101,13 +101,13 @@ static void requests(void **state)
 	harness_expect("enter MPI_Isend bytes=10 peer=%d tag=1 comm=%p", next, WORLD);
 	harness_expect("leave MPI_Isend request=%p result=0", HANDLE(r[1]));
 	WRAPPER(MPI_Wait)(&r[0], MPI_STATUS_IGNORE);
-	harness_expect("enter MPI_Wait request=%p wait", handle);
+	harness_expect("enter MPI_Wait request=%p wait:completion", handle);
 	harness_expect("leave MPI_Wait length=10 peer=%d tag=1 result=0", last);
 	WRAPPER(MPI_Waitall)(2, r, none);
-	EXPECT(MPI_Waitall, "requests=2 wait");
+	EXPECT(MPI_Waitall, "requests=2 wait:completion");
 	WRAPPER(MPI_Iprobe)(MPI_ANY_SOURCE, 77, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
 	assert_int_equal(flag, 0);
-	harness_expect("enter MPI_Iprobe peer=%d tag=77 comm=%p", MPI_ANY_SOURCE, WORLD);
+	harness_expect("enter MPI_Iprobe peer=%d tag=77 comm=%p apart:polling", MPI_ANY_SOURCE, WORLD);
 	harness_expect("leave MPI_Iprobe flag=0 length=0 peer=%d tag=%d result=0", MPI_PROC_NULL,
 		       MPI_ANY_TAG);
 	harness_expect_end();
@@ -137,15 +137,15 @@ static void from_and_to_root(void **state)
 
 	(void)state;
 	WRAPPER(MPI_Bcast)(one, 2, MPI_INT, 1, MPI_COMM_WORLD);
-	EXPECT(MPI_Bcast, "sent=%d received=%d root=1 comm=%p", root ? 8 : 0, root ? 0 : 8, WORLD);
+	EXPECT(MPI_Bcast, "sent=%d received=%d root=1 comm=%p wait:collectives", root ? 8 : 0, root ? 0 : 8, WORLD);
 	WRAPPER(MPI_Gather)(root ? MPI_IN_PLACE : one, root ? -1 : 2, root ? none : MPI_INT, all,
 			    root ? 2 : -1, root ? MPI_INT : none, 1, MPI_COMM_WORLD);
-	EXPECT(MPI_Gather, "sent=8 received=%d root=1 comm=%p", root ? 24 : 0, WORLD);
+	EXPECT(MPI_Gather, "sent=8 received=%d root=1 comm=%p wait:collectives", root ? 24 : 0, WORLD);
 	WRAPPER(MPI_Scatter)(all, root ? 2 : -1, root ? MPI_INT : none, one, 2, MPI_INT, 1,
 			     MPI_COMM_WORLD);
-	EXPECT(MPI_Scatter, "sent=%d received=8 root=1 comm=%p", root ? 24 : 0, WORLD);
+	EXPECT(MPI_Scatter, "sent=%d received=8 root=1 comm=%p wait:collectives", root ? 24 : 0, WORLD);
 	WRAPPER(MPI_Reduce)(one, all, 2, MPI_INT, MPI_SUM, 1, MPI_COMM_WORLD);
-	EXPECT(MPI_Reduce, "sent=8 received=%d root=1 comm=%p", root ? 8 : 0, WORLD);
+	EXPECT(MPI_Reduce, "sent=8 received=%d root=1 comm=%p wait:collectives", root ? 8 : 0, WORLD);
 	harness_expect_end();
 }
 
@@ -165,22 +165,22 @@ static void vectors(void **state)
 	/* Only the root has counts to look at. */
 	WRAPPER(MPI_Gatherv)(from, rank + 1, MPI_INT, all, rank == 0 ? n : NULL, at, MPI_INT, 0,
 			     MPI_COMM_WORLD);
-	EXPECT(MPI_Gatherv, "sent=%d received=%d root=0 comm=%p", 4 * (rank + 1),
+	EXPECT(MPI_Gatherv, "sent=%d received=%d root=0 comm=%p wait:collectives", 4 * (rank + 1),
 	       rank == 0 ? 24 : 0, WORLD);
 	WRAPPER(MPI_Allgatherv)(MPI_IN_PLACE, -1, MPI_DATATYPE_NULL, all, n, at, MPI_INT,
 				MPI_COMM_WORLD);
-	EXPECT(MPI_Allgatherv, "sent=%d received=24 comm=%p", 4 * (rank + 1), WORLD);
+	EXPECT(MPI_Allgatherv, "sent=%d received=24 comm=%p wait:collectives", 4 * (rank + 1), WORLD);
 	int rn[PROCESSES];
 	for (int i = 0; i < PROCESSES; i++)
 		rn[i] = 1;
 	int sat[PROCESSES] = { 0, 1, 2 };
 	WRAPPER(MPI_Alltoallv)(all, rn, sat, MPI_INT, from, rn, sat, MPI_INT, MPI_COMM_WORLD);
-	EXPECT(MPI_Alltoallv, "sent=12 received=12 comm=%p", WORLD);
+	EXPECT(MPI_Alltoallv, "sent=12 received=12 comm=%p wait:collectives", WORLD);
 	int bat[PROCESSES] = { 0, 4, 8 };
 	WRAPPER(MPI_Alltoallw)(all, rn, bat, types, from, rn, bat, types, MPI_COMM_WORLD);
-	EXPECT(MPI_Alltoallw, "sent=12 received=12 comm=%p", WORLD);
+	EXPECT(MPI_Alltoallw, "sent=12 received=12 comm=%p wait:collectives", WORLD);
 	WRAPPER(MPI_Reduce_scatter)(all, from, n, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-	EXPECT(MPI_Reduce_scatter, "sent=24 received=%d comm=%p", 4 * (rank + 1), WORLD);
+	EXPECT(MPI_Reduce_scatter, "sent=24 received=%d comm=%p wait:collectives", 4 * (rank + 1), WORLD);
 	harness_expect_end();
 }
 
@@ -191,14 +191,14 @@ static void all_to_all(void **state)
 
 	(void)state;
 	WRAPPER(MPI_Allgather)(one, 2, MPI_SHORT, all, 2, MPI_SHORT, MPI_COMM_WORLD);
-	EXPECT(MPI_Allgather, "sent=4 received=12 comm=%p", WORLD);
+	EXPECT(MPI_Allgather, "sent=4 received=12 comm=%p wait:collectives", WORLD);
 	WRAPPER(MPI_Alltoall)(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, all, 2, MPI_SHORT,
 			      MPI_COMM_WORLD);
-	EXPECT(MPI_Alltoall, "sent=12 received=12 comm=%p", WORLD);
+	EXPECT(MPI_Alltoall, "sent=12 received=12 comm=%p wait:collectives", WORLD);
 	WRAPPER(MPI_Allreduce)(MPI_IN_PLACE, one, 2, MPI_SHORT, MPI_MAX, MPI_COMM_WORLD);
-	EXPECT(MPI_Allreduce, "sent=4 received=4 comm=%p", WORLD);
+	EXPECT(MPI_Allreduce, "sent=4 received=4 comm=%p wait:collectives", WORLD);
 	WRAPPER(MPI_Barrier)(MPI_COMM_WORLD);
-	EXPECT(MPI_Barrier, "comm=%p wait", WORLD);
+	EXPECT(MPI_Barrier, "comm=%p wait:collectives", WORLD);
 	WRAPPER(MPI_Iallreduce)(one, all, 2, MPI_SHORT, MPI_MAX, MPI_COMM_WORLD, &r);
 	harness_expect("enter MPI_Iallreduce sent=4 received=4 comm=%p", WORLD);
 	harness_expect("leave MPI_Iallreduce request=%p result=0", HANDLE(r));
@@ -215,18 +215,18 @@ static void between_groups(void **state)
 
 	(void)state;
 	WRAPPER(MPI_Comm_split)(MPI_COMM_WORLD, alone, rank, &part);
-	harness_expect("enter MPI_Comm_split comm=%p color=%d key=%d", WORLD, alone, rank);
+	harness_expect("enter MPI_Comm_split comm=%p color=%d key=%d wait:collectives", WORLD, alone, rank);
 	harness_expect("leave MPI_Comm_split newcomm=%p result=0", HANDLE(part));
 	MPI_Intercomm_create(part, 0, MPI_COMM_WORLD, alone, 9, &both);
 	WRAPPER(MPI_Gather)(one, 1, MPI_INT, two, 1, MPI_INT, alone ? MPI_ROOT : 0, both);
-	EXPECT(MPI_Gather, "sent=%d received=%d root=%d comm=%p", alone ? 0 : 4, alone ? 8 : 0,
+	EXPECT(MPI_Gather, "sent=%d received=%d root=%d comm=%p wait:collectives", alone ? 0 : 4, alone ? 8 : 0,
 	       alone ? MPI_ROOT : 0, HANDLE(both));
 	WRAPPER(MPI_Bcast)(two, 2, MPI_INT, alone ? 0 : rank == 1 ? MPI_ROOT : MPI_PROC_NULL,
 			   both);
-	EXPECT(MPI_Bcast, "sent=%d received=%d root=%d comm=%p", rank == 1 ? 8 : 0, alone ? 8 : 0,
+	EXPECT(MPI_Bcast, "sent=%d received=%d root=%d comm=%p wait:collectives", rank == 1 ? 8 : 0, alone ? 8 : 0,
 	       alone ? 0 : rank == 1 ? MPI_ROOT : MPI_PROC_NULL, HANDLE(both));
 	WRAPPER(MPI_Allgather)(one, 1, MPI_INT, two, 1, MPI_INT, both);
-	EXPECT(MPI_Allgather, "sent=4 received=%d comm=%p", alone ? 8 : 4, HANDLE(both));
+	EXPECT(MPI_Allgather, "sent=4 received=%d comm=%p wait:collectives", alone ? 8 : 4, HANDLE(both));
 	MPI_Comm_free(&both);
 	MPI_Comm_free(&part);
 	harness_expect_end();
@@ -241,7 +241,7 @@ static void neighbors(void **state)
 	(void)state;
 	MPI_Cart_create(MPI_COMM_WORLD, 1, dims, periods, 0, &ring);
 	WRAPPER(MPI_Neighbor_allgather)(&one, 1, MPI_INT, two, 1, MPI_INT, ring);
-	EXPECT(MPI_Neighbor_allgather, "sent=8 received=8 comm=%p", HANDLE(ring));
+	EXPECT(MPI_Neighbor_allgather, "sent=8 received=8 comm=%p wait:collectives", HANDLE(ring));
 	MPI_Comm_free(&ring);
 	harness_expect_end();
 }
@@ -255,7 +255,7 @@ static void derived_types(void **state)
 	MPI_Type_vector(4, 1, 4, MPI_DOUBLE, &column);
 	MPI_Type_commit(&column);
 	WRAPPER(MPI_Bcast)(matrix, 2, column, 0, MPI_COMM_SELF);
-	EXPECT(MPI_Bcast, "sent=64 received=0 root=0 comm=%p", HANDLE(MPI_COMM_SELF));
+	EXPECT(MPI_Bcast, "sent=64 received=0 root=0 comm=%p wait:collectives", HANDLE(MPI_COMM_SELF));
 	MPI_Type_free(&column);
 	harness_expect_end();
 }
@@ -267,10 +267,10 @@ static void one_sided(void **state)
 
 	(void)state;
 	WRAPPER(MPI_Win_create)(window, sizeof(window), 4, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
-	harness_expect("enter MPI_Win_create size=16 comm=%p", WORLD);
+	harness_expect("enter MPI_Win_create size=16 comm=%p wait:one-sided", WORLD);
 	harness_expect("leave MPI_Win_create win=%p result=0", HANDLE(win));
 	WRAPPER(MPI_Win_fence)(0, win);
-	EXPECT(MPI_Win_fence, "win=%p wait", HANDLE(win));
+	EXPECT(MPI_Win_fence, "win=%p wait:one-sided", HANDLE(win));
 	WRAPPER(MPI_Put)(&value, 1, MPI_INT, 0, rank, 1, MPI_INT, win);
 	EXPECT(MPI_Put, "bytes=4 peer=0 displacement=%d win=%p", rank, HANDLE(win));
 	WRAPPER(MPI_Win_fence)(0, win);
@@ -289,17 +289,17 @@ static void files(void **state)
 	assert_int_equal(WRAPPER(MPI_File_open)(MPI_COMM_WORLD, "mpi.tmp",
 						MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL,
 						&file), MPI_SUCCESS);
-	harness_expect("enter MPI_File_open path=\"mpi.tmp\" mode=%d comm=%p",
+	harness_expect("enter MPI_File_open path=\"mpi.tmp\" mode=%d comm=%p wait:files",
 		       MPI_MODE_CREATE | MPI_MODE_RDWR, WORLD);
 	harness_expect("leave MPI_File_open file=%p result=0", HANDLE(file));
 	WRAPPER(MPI_File_write_at_all)(file, 8 * rank, text, 8, MPI_CHAR, MPI_STATUS_IGNORE);
-	harness_expect("enter MPI_File_write_at_all file=%p offset=%d requested=8", HANDLE(file),
+	harness_expect("enter MPI_File_write_at_all file=%p offset=%d requested=8 wait:files", HANDLE(file),
 		       8 * rank);
 	harness_expect("leave MPI_File_write_at_all bytes=8 result=0");
 	MPI_File_sync(file);
 	MPI_Barrier(MPI_COMM_WORLD); /* now another process's writing is done too */
 	WRAPPER(MPI_File_read_at)(file, 8 * rank, text, 4, MPI_CHAR, &status);
-	harness_expect("enter MPI_File_read_at file=%p offset=%d requested=4", HANDLE(file),
+	harness_expect("enter MPI_File_read_at file=%p offset=%d requested=4 wait:files", HANDLE(file),
 		       8 * rank);
 	harness_expect("leave MPI_File_read_at bytes=4 result=0");
 	MPI_File_close(&file);
@@ -310,7 +310,7 @@ static void initialized(void **state)
 {
 	(void)state;
 	WRAPPER(MPI_Init)(NULL, NULL);
-	harness_expect("enter MPI_Init");
+	harness_expect("enter MPI_Init apart:Init and Finalize");
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	harness_expect("leave MPI_Init rank=%d size=%d", rank, PROCESSES);
 	harness_expect_end();
@@ -320,7 +320,7 @@ static void finalized(void **state)
 {
 	(void)state;
 	WRAPPER(MPI_Finalize)();
-	EXPECT(MPI_Finalize, "wait");
+	EXPECT(MPI_Finalize, "apart:Init and Finalize");
 	harness_expect_end();
 }
 

@@ -2,6 +2,8 @@
 /* Times and counts of one thread: nesting, recursion, calls without an end or a beginning, amounts, waits. */
 #include "tests/unit/report/support.h"
 
+#include <string.h>
+
 enum { MAIN, F, G, H };
 
 static struct trace_maker m;
@@ -245,7 +247,7 @@ static void test_amounts(void **state)
 	report_close(&o);
 }
 
-/* A waiting call in a waiting call: each row has its own time, the thread waited once. */
+/* A waiting call in a waiting call: the thread waited once. */
 static void test_waits(void **state)
 {
 	static const struct tf_field wait[] = { { "wait", SONDE_TRACE_WAIT }, { NULL, 0 } };
@@ -269,6 +271,99 @@ static void test_waits(void **state)
 	assert_int_equal(find_line(&o, 0, "join", NULL)->stats.wait, 100);
 	assert_int_equal(find_line(&o, 0, "f", NULL)->stats.wait, 0);
 	assert_int_equal(o.report.groups[0].wait, 700);
+	report_close(&o);
+}
+
+static const struct report_class *find_class(const struct opened *o, const char *name, uint64_t *ns)
+{
+	const struct report_rows *rows = &o->report.rows;
+
+	for (size_t i = 0; i < rows->nclasses; i++) {
+		if (strcmp(rows->classes[i].name, name) == 0) {
+			*ns = o->report.groups[0].class_time[i];
+			return &rows->classes[i];
+		}
+	}
+	fail_msg("no class %s", name);
+	return NULL;
+}
+
+/* Of waiting in waiting, apart in waiting and waiting in apart only the outermost counts. */
+static void test_classes(void **state)
+{
+	static const struct tf_field fields[][2] = {
+		{ { "files", SONDE_TRACE_WAIT }, { NULL, 0 } },
+		{ { "messages", SONDE_TRACE_WAIT }, { NULL, 0 } },
+		{ { "start", SONDE_TRACE_APART }, { NULL, 0 } },
+		{ { "wait", SONDE_TRACE_WAIT }, { NULL, 0 } },
+	};
+	enum { FILES = 4, MESSAGES, START, LOCK };
+	struct opened o;
+	uint64_t ns;
+
+	(void)state;
+	begin("classes");
+	maker_function_fields(&m, FILES, "write", "a", fields[0], NULL);
+	maker_function_fields(&m, MESSAGES, "send", "a", fields[1], NULL);
+	maker_function_fields(&m, START, "init", "a", fields[2], NULL);
+	maker_function_fields(&m, LOCK, "lock", "a", fields[3], NULL);
+	enter(1000, START);
+	enter(1100, MESSAGES);
+	leave(1900, MESSAGES);
+	leave(2000, START);
+	enter(3000, FILES);
+	enter(3100, MESSAGES);
+	leave(3200, MESSAGES);
+	enter(3200, START);
+	enter(3300, MESSAGES);
+	leave(3400, MESSAGES);
+	leave(3500, START);
+	leave(3700, FILES);
+	enter(4000, MESSAGES);
+	leave(4050, MESSAGES);
+	enter(5000, LOCK);
+	leave(5003, LOCK);
+	finish(10000);
+	report_open(&o, "classes", &everything);
+	assert_false(find_class(&o, "files", &ns)->apart);
+	assert_int_equal(ns, 700);
+	find_class(&o, "messages", &ns);
+	assert_int_equal(ns, 50);
+	assert_true(find_class(&o, "start", &ns)->apart);
+	assert_int_equal(ns, 1000);
+	find_class(&o, "a", &ns);
+	assert_int_equal(ns, 3);
+	assert_int_equal(o.report.groups[0].wait, 753);
+	assert_int_equal(find_line(&o, 0, "send", NULL)->stats.wait, 50);
+	assert_int_equal(find_line(&o, 0, "init", NULL)->stats.wait, 0);
+	report_close(&o);
+}
+
+/* More classes than there is room for: the last ones are one. */
+static void test_many_classes(void **state)
+{
+	struct tf_field wait[2] = { { NULL, SONDE_TRACE_WAIT }, { NULL, 0 } };
+	char name[16];
+	struct opened o;
+	uint64_t ns;
+
+	(void)state;
+	begin("manyclasses");
+	for (uint32_t i = 0; i < 100; i++) {
+		snprintf(name, sizeof(name), "c%u", i);
+		wait[0].name = name;
+		maker_function_fields(&m, 4 + i, name, "a", wait, NULL);
+		enter(1000 * i, 4 + i);
+		leave(1000 * i + 1, 4 + i);
+	}
+	finish(100000);
+	report_open(&o, "manyclasses", &everything);
+	assert_int_equal(o.report.rows.nclasses, REPORT_MAX_CLASSES);
+	find_class(&o, "c0", &ns);
+	assert_int_equal(ns, 1);
+	find_class(&o, "other", &ns);
+	assert_int_equal(ns, 100 - (REPORT_MAX_CLASSES - 2));
+	assert_int_equal(o.report.groups[0].wait, 100);
 	report_close(&o);
 }
 
@@ -332,6 +427,8 @@ int main(void)
 		cmocka_unit_test(test_two_modules),
 		cmocka_unit_test(test_amounts),
 		cmocka_unit_test(test_waits),
+		cmocka_unit_test(test_classes),
+		cmocka_unit_test(test_many_classes),
 		cmocka_unit_test(test_counters_and_points),
 		cmocka_unit_test(test_many_chunks),
 	};

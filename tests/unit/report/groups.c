@@ -151,13 +151,13 @@ static void test_ranks(void **state)
 	assert_int_equal(o.report.nmodules, 2);
 	const struct report_module_time *mpi = &o.report.modules[1];
 	assert_string_equal(mpi->module->name, "mpi");
-	assert_int_equal(mpi->sum, 3900);
-	assert_int_equal(mpi->min, 1000);
-	assert_int_equal(mpi->min_rank, 0);
-	assert_int_equal(mpi->max, 1600);
-	assert_int_equal(mpi->max_rank, 2);
-	assert_int_equal(o.report.modules[0].min, 0);
-	assert_int_equal(o.report.modules[0].min_rank, 1);
+	assert_int_equal(mpi->time.sum, 3900);
+	assert_int_equal(mpi->time.min, 1000);
+	assert_int_equal(mpi->time.min_rank, 0);
+	assert_int_equal(mpi->time.max, 1600);
+	assert_int_equal(mpi->time.max_rank, 2);
+	assert_int_equal(o.report.modules[0].time.min, 0);
+	assert_int_equal(o.report.modules[0].time.min_rank, 1);
 	report_close(&o);
 }
 
@@ -241,13 +241,12 @@ static void test_filter_and_limit(void **state)
 
 	(void)state;
 	make_threads("filter");
-	q.functions.v = patterns;
-	q.functions.n = 2;
+	q.select.functions = (struct opt_list){ patterns, 2 };
 	report_open(&o, "filter", &q);
 	assert_int_equal(o.report.groups[0].nlines, 1);
 	assert_string_equal(report_name(&o.report, &o.report.groups[0].lines[0]), "MPI_Send");
 	report_close(&o);
-	q.functions.n = 0;
+	q.select.functions.n = 0;
 	q.limit = 1;
 	report_open(&o, "filter", &q);
 	assert_int_equal(o.report.groups[0].nlines, 1);

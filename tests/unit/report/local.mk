@@ -33,7 +33,22 @@ tests_unit_report_replay_SOURCES = tests/unit/report/replay.c $(REPORT_TEST_SUPP
 tests_unit_report_replay_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_report_replay_LDADD = $(REPORT_TEST_LIBS)
 
+PURE_TESTS += tests/unit/launcher/memkept
+tests_unit_launcher_memkept_SOURCES = tests/unit/launcher/memkept.c
+tests_unit_launcher_memkept_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS) $(XXHASH_CFLAGS)
+tests_unit_launcher_memkept_LDADD = libreport.la libcommand.la libmemtrace.la libtrampolines.la libtracefmt.la $(XXHASH_LIBS) $(CMOCKA_LIBS)
+
 PURE_TESTS += tests/unit/launcher/memprofile
 tests_unit_launcher_memprofile_SOURCES = tests/unit/launcher/memprofile.c
 tests_unit_launcher_memprofile_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_launcher_memprofile_LDADD = libreport.la $(CMOCKA_LIBS)
+
+PURE_TESTS += tests/unit/launcher/progress
+tests_unit_launcher_progress_SOURCES = tests/unit/launcher/progress.c
+tests_unit_launcher_progress_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_launcher_progress_LDADD = libreport.la libcommand.la $(CMOCKA_LIBS)
+
+PURE_TESTS += tests/unit/report/spent
+tests_unit_report_spent_SOURCES = tests/unit/report/spent.c $(REPORT_TEST_SUPPORT)
+tests_unit_report_spent_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_report_spent_LDADD = $(REPORT_TEST_LIBS)

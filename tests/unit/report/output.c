@@ -100,6 +100,8 @@ static void test_json(void **state)
 	const json_t *table = json_array_get(json_object_get(all, "tables"), 0);
 	assert_int_equal(number(table, "time_ns"), 10000);
 	assert_int_equal(number(table, "wait_ns"), 250);
+	assert_int_equal(number(json_object_get(table, "waiting_ns"), "io"), 250);
+	assert_int_equal(json_object_size(json_object_get(table, "apart_ns")), 0);
 	const json_t *functions = json_object_get(table, "functions");
 	assert_int_equal(json_array_size(functions), 3);
 	const json_t *quoted = json_array_get(functions, 1), *read = json_array_get(functions, 2);
@@ -132,7 +134,8 @@ static void test_table(void **state)
 	assert_non_null(strstr(text, "program     ./app '-n 3'\n"));
 	assert_non_null(strstr(text, " on node7, for 10.00 us\n"));
 	assert_non_null(strstr(text, "ended       exit status 3\n"));
-	assert_non_null(strstr(text, "contents    1 process, 1 thread, 8 events\n"));
+	assert_non_null(strstr(text, "contents    1 process, 1 thread, 8 events\n"
+				     "waiting     250 ns (2.5%): io 250 ns\n"));
 	assert_non_null(strstr(text, "\ncalls     total  total%      self  self%   average       min       max"
 				     "    wait  bytes  module  function\n"
 				     "    1  8.000 us   80.0%  1.750 us  17.5%  8.000 us  8.000 us  8.000 us"

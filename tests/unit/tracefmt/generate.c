@@ -75,6 +75,11 @@ static void step(struct program *p)
 	uint64_t word[512];
 
 	p->now += random_below(200) ? random_below(120) : UINT64_C(1) << random_below(34);
+	if (r == 98 && random_below(2)) {
+		drain(p);
+		assert_int_equal(tf_thread_waited(p->thread, p->now, random_below(1000)), 0);
+		return;
+	}
 	if (r == 99) {
 		drain(p);
 		assert_int_equal(tf_thread_lost(p->thread, p->now, 1 + random_below(50)), 0);
@@ -85,6 +90,14 @@ static void step(struct program *p)
 	if (f >= 4 && kind != 2) { /* by probes */
 		word[0] = p->now << RING_ID_BITS | (PROBE_ENTER(f) + kind);
 		word[1] = p->addr + 16 * (kind * random_below(2));
+		if (kind == 1 && random_below(2)) { /* by a jump, and mostly that is what comes next */
+			uint64_t frame = word[1];
+
+			word[1] |= RING_JUMP | RING_JUMP_TARGET(PROBE_ENTRY(4 + random_below(2)));
+			put(p, word, 2);
+			word[0] = (p->now + 1) << RING_ID_BITS | PROBE_ENTER(4);
+			word[1] = frame;
+		}
 		put(p, word, 2);
 		return;
 	}

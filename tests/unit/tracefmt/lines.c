@@ -57,6 +57,7 @@ static void print_event(const struct sonde_trace_event *ev)
 	static const char *const kind[] = { "", "enter", "leave", "point", "lost" };
 	const char *what = ev->flags & SONDE_TRACE_UNWOUND ? "unwound" :
 			   ev->flags & SONDE_TRACE_ORPHAN  ? "orphan" :
+			   ev->flags & SONDE_TRACE_TAIL	   ? "tail" :
 							     kind[ev->kind];
 
 	if (ev->flags & SONDE_TRACE_UNREADABLE) {

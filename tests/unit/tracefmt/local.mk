@@ -27,6 +27,11 @@ tests_unit_tracefmt_metadata_SOURCES = tests/unit/tracefmt/metadata.c $(TRACEFMT
 tests_unit_tracefmt_metadata_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS) $(JANSSON_CFLAGS)
 tests_unit_tracefmt_metadata_LDADD = libtracefmt.la $(JANSSON_LIBS) $(CMOCKA_LIBS)
 
+PURE_TESTS += tests/unit/tracefmt/places
+tests_unit_tracefmt_places_SOURCES = tests/unit/tracefmt/places.c $(TRACEFMT_SUPPORT)
+tests_unit_tracefmt_places_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_tracefmt_places_LDADD = libtracefmt.la $(CMOCKA_LIBS)
+
 PURE_TESTS += tests/unit/tracefmt/probes
 tests_unit_tracefmt_probes_SOURCES = tests/unit/tracefmt/probes.c $(TRACEFMT_SUPPORT)
 tests_unit_tracefmt_probes_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
@@ -41,6 +46,11 @@ PURE_TESTS += tests/unit/tracefmt/stack
 tests_unit_tracefmt_stack_SOURCES = tests/unit/tracefmt/stack.c $(TRACEFMT_SUPPORT)
 tests_unit_tracefmt_stack_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_tracefmt_stack_LDADD = libtracefmt.la $(CMOCKA_LIBS)
+
+PURE_TESTS += tests/unit/tracefmt/tails
+tests_unit_tracefmt_tails_SOURCES = tests/unit/tracefmt/tails.c $(TRACEFMT_SUPPORT)
+tests_unit_tracefmt_tails_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_tracefmt_tails_LDADD = libtracefmt.la $(CMOCKA_LIBS)
 
 PURE_TESTS += tests/unit/tracefmt/words
 tests_unit_tracefmt_words_SOURCES = tests/unit/tracefmt/words.c
@@ -61,14 +71,16 @@ EXTRA_DIST += tests/unit/tracefmt/reader.py tests/golden/trace
 
 # The fuzzers; their corpora are replayed.
 PURE_TESTS += tests/fuzz/fuzz_trace_memory tests/fuzz/fuzz_trace_metadata \
-	tests/fuzz/fuzz_trace_ring tests/fuzz/fuzz_trace_thread
+	tests/fuzz/fuzz_trace_places tests/fuzz/fuzz_trace_ring tests/fuzz/fuzz_trace_thread
 tests_fuzz_fuzz_trace_memory_SOURCES = tests/fuzz/fuzz_trace_memory.c tests/fuzz/fuzz_main.c
 tests_fuzz_fuzz_trace_memory_LDADD = libtracefmt.la libmemtrace.la libtrampolines.la $(ZSTD_LIBS) $(XXHASH_LIBS)
 tests_fuzz_fuzz_trace_metadata_SOURCES = tests/fuzz/fuzz_trace_metadata.c tests/fuzz/fuzz_main.c
 tests_fuzz_fuzz_trace_metadata_LDADD = libtracefmt.la
+tests_fuzz_fuzz_trace_places_SOURCES = tests/fuzz/fuzz_trace_places.c tests/fuzz/fuzz_main.c
+tests_fuzz_fuzz_trace_places_LDADD = libtracefmt.la
 tests_fuzz_fuzz_trace_ring_SOURCES = tests/fuzz/fuzz_trace_ring.c tests/fuzz/fuzz_main.c
 tests_fuzz_fuzz_trace_ring_LDADD = libtracefmt.la $(ZSTD_LIBS)
 tests_fuzz_fuzz_trace_thread_SOURCES = tests/fuzz/fuzz_trace_thread.c tests/fuzz/fuzz_main.c
 tests_fuzz_fuzz_trace_thread_LDADD = libtracefmt.la $(ZSTD_LIBS) $(XXHASH_LIBS)
-EXTRA_DIST += tests/fuzz/corpus/trace_memory.tar tests/fuzz/corpus/trace_metadata.tar tests/fuzz/corpus/trace_ring.tar \
-	tests/fuzz/corpus/trace_thread.tar
+EXTRA_DIST += tests/fuzz/corpus/trace_memory.tar tests/fuzz/corpus/trace_metadata.tar \
+	tests/fuzz/corpus/trace_places.tar tests/fuzz/corpus/trace_ring.tar tests/fuzz/corpus/trace_thread.tar

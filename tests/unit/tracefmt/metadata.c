@@ -26,6 +26,7 @@ static void same_types_as_modules(void **state)
 	assert_int_equal(SONDE_TRACE_BYTES, SONDE_T_BYTES);
 	assert_int_equal(SONDE_TRACE_STR, SONDE_T_STR);
 	assert_int_equal(SONDE_TRACE_WAIT, SONDE_T_WAIT);
+	assert_int_equal(SONDE_TRACE_APART, SONDE_T_APART);
 	assert_int_equal(SONDE_TRACE_ENTER, SONDE_ENTER);
 	assert_int_equal(SONDE_TRACE_LEAVE, SONDE_LEAVE);
 	assert_int_equal(SONDE_TRACE_POINT, SONDE_POINT);
@@ -48,6 +49,20 @@ static void add_counters(struct tf_writer *w)
 	assert_int_equal(tf_writer_counter(w, &other), SONDE_TRACE_OK);
 }
 
+static void add_objects(struct tf_writer *w)
+{
+	struct tf_object program = { .id = 0, .path = "/bin/prog", .build_id = "00ff", .code = UINT64_MAX - 1 };
+	struct tf_object library = { .id = 300, .path = "/lib/\xff", .build_id = "", .code = 1 };
+
+	assert_int_equal(tf_writer_object(w, &program), SONDE_TRACE_OK);
+	assert_int_equal(tf_writer_object(w, &library), SONDE_TRACE_OK);
+	assert_int_equal(tf_writer_object(w, &library), SONDE_TRACE_OK);
+	library.code = 2;
+	assert_int_equal(tf_writer_object(w, &library), SONDE_TRACE_E_INVALID);
+	library.id = 1 << 20;
+	assert_int_equal(tf_writer_object(w, &library), SONDE_TRACE_E_INVALID);
+}
+
 static void finish_thread(struct tf_thread *t)
 {
 	uint64_t counters[RING_COUNTERS] = { [0] = 5, [9] = UINT64_MAX - 3 };
@@ -64,6 +79,7 @@ static void write_full(const char *name, int rank)
 			      .lost_threads = 1, .complete = true };
 
 	add_counters(w);
+	add_objects(w);
 	assert_int_equal(tf_writer_process(w, 100, 0, "prog"), SONDE_TRACE_OK);
 	assert_int_equal(tf_writer_process(w, 200, 100, NULL), SONDE_TRACE_OK);
 	assert_int_equal(tf_writer_process(w, 200, 0, "child"), SONDE_TRACE_OK);
@@ -137,10 +153,26 @@ static void check_things(const struct sonde_trace *trace)
 	assert_int_equal(sonde_trace_sites(trace), 3 * NFUNCTIONS);
 }
 
+static void check_objects(const struct sonde_trace *trace)
+{
+	const struct sonde_trace_object *program = sonde_trace_object(trace, 0), *library = sonde_trace_object(trace, 1);
+
+	assert_int_equal(sonde_trace_objects(trace), 2);
+	assert_null(sonde_trace_object(trace, 2));
+	assert_string_equal(program->path, "/bin/prog");
+	assert_string_equal(program->build_id, "00ff");
+	assert_int_equal(program->code, UINT64_MAX - 1);
+	assert_int_equal(library->id, 300);
+	assert_int_equal(library->index, 1);
+	assert_string_equal(library->path, "/lib/\xff");
+	assert_string_equal(library->build_id, "");
+}
+
 static void check_sites(const struct sonde_trace *trace)
 {
 	const struct sonde_trace_site *rich = sonde_trace_site(trace, 3 * RICH + 2);
 	const struct sonde_trace_site *waits = sonde_trace_site(trace, 3 * WAITS);
+	const struct sonde_trace_site *apart = sonde_trace_site(trace, 3 * APART);
 
 	assert_int_equal(rich->kind, SONDE_TRACE_POINT);
 	assert_int_equal(rich->id, POINT(RICH));
@@ -149,8 +181,12 @@ static void check_sites(const struct sonde_trace *trace)
 	assert_int_equal(rich->nfields, 4);
 	assert_string_equal(rich->fields[1].name, "size");
 	assert_int_equal(rich->fields[1].type, SONDE_TRACE_BYTES);
-	assert_true(waits->waits);
+	assert_true(waits->waits && !waits->apart);
+	assert_string_equal(waits->time_class, "messages");
 	assert_int_equal(waits->nfields, 0);
+	assert_true(apart->apart && !apart->waits);
+	assert_string_equal(apart->time_class, "start");
+	assert_null(rich->time_class);
 	assert_null(sonde_trace_site(trace, 0)->module);
 }
 
@@ -166,6 +202,7 @@ static void everything(void **state)
 	check_rank(sonde_trace_rank(trace, 0));
 	check_threads(trace);
 	check_things(trace);
+	check_objects(trace);
 	check_sites(trace);
 	sonde_trace_close(trace);
 }
@@ -243,6 +280,9 @@ static void damaged_lines(void **state)
 		"{\"type\":\"thread\",\"file\":\"a/b.sonde\",\"pid\":1,\"tid\":1}",
 		"{\"type\":\"thread\",\"file\":\"100.101.sonde\",\"pid\":1,\"tid\":1}",
 		"{\"type\":\"trace\",\"format\":1}", "{\"type\":\"counter\",\"id\":256,\"name\":\"\"}",
+		"{\"type\":\"object\",\"id\":5,\"code\":1}", "{\"type\":\"object\",\"id\":0,\"path\":\"p\",\"code\":1}",
+		"{\"type\":\"object\",\"id\":5,\"path\":\"p\"}",
+		"{\"type\":\"object\",\"id\":1048576,\"path\":\"p\",\"code\":1}",
 		"{\"type\":\"clock\",\"tsc\":\"-1\",\"mono\":1}", "\xff\xfe",
 	};
 	size_t n, count = sizeof bad / sizeof bad[0];
@@ -275,7 +315,7 @@ static void not_a_trace(void **state)
 	assert_int_equal(sonde_trace_open("empty", &trace, &why), SONDE_TRACE_E_NOTRACE);
 	write_file("empty/metadata", "hello\n", 6);
 	assert_int_equal(sonde_trace_open("empty", &trace, &why), SONDE_TRACE_E_NOTRACE);
-	write_file("empty/metadata", "{\"type\":\"trace\",\"format\":3}\n", 28);
+	write_file("empty/metadata", "{\"type\":\"trace\",\"format\":4}\n", 28);
 	assert_int_equal(sonde_trace_open("empty", &trace, &why), SONDE_TRACE_E_VERSION);
 	assert_null(trace);
 	write_file("file", "x", 1);
@@ -314,7 +354,7 @@ static void caller_mistakes(void **state)
 	struct tf_writer *w = new_trace("mistakes", -1);
 	struct tf_function f = { .id = 4, .name = "another" };
 	struct tf_event e = { .id = 15, .kind = SONDE_TRACE_ENTER, .function = 3 };
-	struct tf_field field = { "x", 10 };
+	struct tf_field field = { "x", SONDE_TRACE_APART + 1 };
 	struct tf_counter c = { .id = RING_COUNTERS, .name = "x", .function = -1 };
 
 	(void)state;

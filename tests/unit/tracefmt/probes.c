@@ -176,8 +176,10 @@ static void counted_calls(void **state)
 
 static void recording(void **state)
 {
-	static const struct tf_reason reasons[] = { { "too short", 12 },
-						    { "say \"no\"", UINT64_MAX } };
+	static const char *const names[] = { "_init", "say \"no\"\n" };
+	static const struct tf_reason reasons[] = { { .text = "too short", .count = 12 },
+						    { .text = "say \"no\"", .count = UINT64_MAX,
+						      .names = names, .nnames = 2 } };
 	static const char *const filters[] = { "-F '*'", "--depth 5" };
 	struct tf_recording r = { .clock = "tsc", .instrumented = 5123, .left_alone = reasons,
 				  .nleft_alone = 1, .filters = filters, .nfilters = 2 };
@@ -199,6 +201,10 @@ static void recording(void **state)
 	assert_int_equal(got->nleft_alone, 2);
 	assert_string_equal(got->left_alone[1].text, "say \"no\"");
 	assert_int_equal(got->left_alone[1].count, UINT64_MAX);
+	assert_int_equal(got->left_alone[0].nnames, 0);
+	assert_int_equal(got->left_alone[1].nnames, 2);
+	assert_string_equal(got->left_alone[1].names[0], names[0]);
+	assert_string_equal(got->left_alone[1].names[1], names[1]);
 	assert_int_equal(got->nfilters, 2);
 	assert_string_equal(got->filters[1], "--depth 5");
 	sonde_trace_close(trace);
@@ -300,6 +306,7 @@ static void damaged_lines(void **state)
 		"{\"type\":\"calls\",\"file\":\"none.sonde\",\"list\":[[1,1]]}",
 		"{\"type\":\"calls\",\"file\":\"1.1.sonde\",\"list\":[[1]]}",
 		"{\"type\":\"recording\",\"left-alone\":[[\"x\"]]}",
+		"{\"type\":\"recording\",\"left-alone\":[[\"x\",2,3]]}",
 	};
 	size_t n = sizeof bad / sizeof bad[0], size;
 	struct tf_writer *w = new_trace("lines", -1);

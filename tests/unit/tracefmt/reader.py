@@ -14,7 +14,7 @@ import re
 import struct
 import sys
 
-WHAT = {1: "enter", 2: "leave", 3: "point", 4: "orphan", 5: "unwound", 6: "lost", 7: "unwound"}
+WHAT = {1: "enter", 2: "leave", 3: "point", 4: "orphan", 5: "unwound", 6: "lost", 7: "unwound", 8: "tail", 9: "waited"}
 TYPES = ["", "i32", "i64", "u32", "u64", "f64", "ptr", "bytes", "str"]
 MASK = (1 << 64) - 1
 
@@ -134,7 +134,7 @@ class Metadata:
                 self.functions[number] = plain(demangled[0] if demangled else name)
                 self.events[event] = self.events[event + 1] = (number, [])
         elif kind == "event":
-            fields = [f for f in line.get("fields", []) if f[1] != "wait"]
+            fields = [f for f in line.get("fields", []) if f[1] not in ("wait", "apart")]
             self.events[line["id"]] = (line["function"], fields)
 
     def nanoseconds(self, ticks):
@@ -180,7 +180,7 @@ class Entry:
         if self.what not in WHAT:
             raise Damage("what")
         self.id = source.varint()
-        self.closer = source.varint() if self.what == 1 else 0
+        self.closer = source.varint() if self.what in (1, 8) else 0
         self.count = source.varint()
         self.base = source.varint()
         self.width = source.byte()
@@ -258,7 +258,7 @@ class Chunk:
                 e, shown = unwind[0], opened.pop()
             elif op - 2 < len(self.entries):
                 e = self.entries[op - 2]
-                if e.what == 1:
+                if e.what in (1, 8):
                     opened.append(e)
                 elif e.what == 2 and opened:
                     opened.pop()
@@ -323,6 +323,8 @@ class Thread:
         return None, "?"
 
     def event(self, kind, ticks, number, values):
+        if kind == "waited":
+            return
         if kind == "lost":
             self.line(ticks, kind, "?", None, values)
             return
@@ -334,7 +336,7 @@ class Thread:
             entered, opened = self.pop()
             function = opened if function == "?" else function
         self.line(ticks, kind, function, entered, values)
-        if kind == "enter":
+        if kind in ("enter", "tail"):
             self.frames.append((self.metadata.nanoseconds(ticks), function))
 
     def read(self, data):

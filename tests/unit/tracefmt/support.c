@@ -86,8 +86,10 @@ static void add_event(struct tf_writer *w, uint32_t f, enum sonde_trace_kind kin
 						 { "size", SONDE_TRACE_BYTES },
 						 { "small", SONDE_TRACE_U32 },
 						 { "large", SONDE_TRACE_U64 } };
-	static const struct tf_field waits[] = { { "wait", SONDE_TRACE_WAIT } };
-	struct tf_event e = { .id = id, .kind = kind, .function = f };
+	static const struct tf_field waits[] = { { "messages", SONDE_TRACE_WAIT } };
+	static const struct tf_field apart[] = { { "start", SONDE_TRACE_APART } };
+	struct tf_event e = { .id = id, .kind = kind, .function = f,
+			      .entry = kind == SONDE_TRACE_ENTER ? WRAP_ENTRY(f) : 0 };
 
 	e.module = f == RICH || f == WAITS ? "rich" : NULL;
 	e.name = kind == SONDE_TRACE_POINT ? "phase" : NULL;
@@ -98,6 +100,9 @@ static void add_event(struct tf_writer *w, uint32_t f, enum sonde_trace_kind kin
 		e.nfields = kind == SONDE_TRACE_ENTER ? 3 : kind == SONDE_TRACE_LEAVE ? 2 : 4;
 	} else if (f == WAITS && kind == SONDE_TRACE_ENTER) {
 		e.fields = waits;
+		e.nfields = 1;
+	} else if (f == APART && kind == SONDE_TRACE_ENTER) {
+		e.fields = apart;
 		e.nfields = 1;
 	}
 	assert_int_equal(tf_writer_event(w, &e), SONDE_TRACE_OK);
@@ -140,7 +145,7 @@ static void describe_probes(struct tf_writer *w)
 			.function = { .id = NFUNCTIONS + i, .name = name[i],
 				      .path = i % 2 ? "/lib/libp.so" : "/bin/prog",
 				      .address = 0x2000 + 16 * i },
-			.event = PROBE_ENTER(i), .count = PROBE_COUNT(i),
+			.entry = PROBE_ENTRY(i), .event = PROBE_ENTER(i), .count = PROBE_COUNT(i),
 		};
 	}
 	assert_int_equal(tf_writer_probes(w, probe, NPROBES, demangle), SONDE_TRACE_OK);

@@ -27,12 +27,15 @@
 #define POINT(f) (18u + 3 * (f))
 #define RICH 1u /* enter: (i32, str, ptr), leave: (f64, i64), point: (str, bytes, u32, u64) */
 #define WAITS 2u /* its enter has a field of type wait, and nothing else */
+#define APART 3u /* likewise, of type apart */
 
 /* Functions p0, p1, ... that probes record; their ids begin at NFUNCTIONS, their counts at 5. */
 #define NPROBES 200u
 #define PROBE_ENTER(i) (1000u + 2 * (i))
 #define PROBE_LEAVE(i) (1001u + 2 * (i))
 #define PROBE_COUNT(i) (5u + (i))
+#define PROBE_ENTRY(i) (UINT64_C(0x555555555000) + 0x40 * (uint64_t)(i)) /* where it begins */
+#define WRAP_ENTRY(f) (UINT64_C(0x7f0000001000) + 0x40 * (uint64_t)(f)) /* of functions 0..NFUNCTIONS-1 */
 
 /* Numbers that differ from run to run only if SONDE_TEST_SEED says so. */
 uint64_t random_bits(void);

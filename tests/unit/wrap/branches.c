@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * tramp_find_branches() has to find, in the C library or in the files named, every branch from one
+ * tramp_code_entries() has to find, in the C library or in the files named, every branch from one
  * function into the first bytes of another that decoding all functions from their starts finds. It
  * may take a few bytes for branches that are none: fewer than one for a hundred functions.
  */
@@ -13,6 +13,7 @@
 
 #include <Zydis/Zydis.h>
 
+#include "tests/unit/flow/bytes.h"
 #include "tests/unit/wrap/elf.h"
 #include "trampolines/trampoline.h"
 
@@ -79,10 +80,33 @@ static void sweep(struct state *s, const struct elf_function *fn, const ZydisDec
 	}
 }
 
+/* Into the first bytes of one function: all that lead to each place where it is entered. */
+static void find_into(struct state *s, const struct tramp_code *code, const struct elf_function *fn,
+		      size_t len)
+{
+	uint64_t entries[COVERED];
+	size_t n = tramp_code_entries(code, fn->addr + 1, (len < COVERED ? len : COVERED) - 1, entries,
+				      COVERED);
+
+	for (size_t i = 0; i < n; i++) {
+		const struct tramp_site *sites;
+		size_t nsites = tramp_code_sites(code, entries[i], &sites);
+
+		for (size_t k = 0; k < nsites; k++) {
+			if (s->nfound == ROOM)
+				errx(1, "too many branches");
+			s->found[s->nfound++] = (struct tramp_branch){
+				tramp_code_base(code) + sites[k].from, entries[i]
+			};
+		}
+	}
+}
+
 static void find(struct state *s)
 {
 	const struct elf_code *code = s->code;
-	struct tramp_range *functions = calloc(code->nfunctions + 1, sizeof(*functions));
+	struct bytes_range *functions = calloc(code->nfunctions + 1, sizeof(*functions));
+	struct bytes_code object;
 
 	s->found = calloc(ROOM, sizeof(*s->found));
 	s->confirmed = calloc(ROOM, sizeof(*s->confirmed));
@@ -92,10 +116,14 @@ static void find(struct state *s)
 		functions[i].addr = code->functions[i].addr;
 		functions[i].size = code->functions[i].size;
 	}
-	s->nfound = tramp_find_branches(code->text, code->text_size, code->text_addr, functions,
-					code->nfunctions, s->found, ROOM);
-	if (s->nfound > ROOM)
-		errx(1, "%zu branches", s->nfound);
+	bytes_code_open(&object, code->text, code->text_size, code->text_addr, functions, code->nfunctions);
+	for (size_t i = 0; i < code->nfunctions; i++) {
+		uint64_t end = i + 1 < code->nfunctions ? functions[i + 1].addr :
+							  code->text_addr + code->text_size;
+
+		find_into(s, object.code, &code->functions[i], end - functions[i].addr);
+	}
+	bytes_code_close(&object);
 	free(functions);
 }
 

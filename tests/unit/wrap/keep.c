@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/flow/bytes.h"
 #include "trampolines/wrap/keep.h"
 
 enum { RAX, RCX, RDX, RSI = 6, RDI, R8, R9, R10, R11 };
@@ -29,20 +30,26 @@ enum { RAX, RCX, RDX, RSI = 6, RDI, R8, R9, R10, R11 };
 	    ".popsection\n")
 #define CALLERS(name) "\n.balign 16, 0xcc\nc_" #name "_callers:\n"
 
+static struct tramp_keep keep_of(const uint8_t *start, size_t len, const struct bytes_range *functions,
+				 size_t n)
+{
+	uint64_t addr = 0x401000;
+	struct bytes_code object;
+	struct tramp_keep keep;
+
+	bytes_code_open(&object, start, len, addr, functions, n);
+	assert_true(tramp_keep_analyze(object.code, &addr, 1, &keep));
+	bytes_code_close(&object);
+	return keep;
+}
+
 static struct tramp_keep look(const uint8_t *start, const uint8_t *callers, const uint8_t *end)
 {
 	uint64_t addr = 0x401000, middle = addr + (uint64_t)(callers - start);
-	struct tramp_extent functions[] = {
+	struct bytes_range functions[] = {
 		{ addr, middle - addr }, { middle, (uint64_t)(end - callers) },
 	};
-	struct tramp_object object = {
-		.code = start, .len = (size_t)(end - start), .addr = addr,
-		.functions = functions, .nfunctions = 2,
-	};
-	struct tramp_keep keep;
-
-	assert_true(tramp_keep_analyze(&object, &addr, 1, &keep));
-	return keep;
+	return keep_of(start, (size_t)(end - start), functions, 2);
 }
 
 #define LOOK(name) look(c_##name##_start, c_##name##_callers, c_##name##_end)
@@ -143,21 +150,16 @@ static void follows_callers_callers(void **state)
 {
 	const uint8_t *start = c_deep_start;
 	uint64_t addr = 0x401000, caller = addr + 16, inner = addr + 64;
-	struct tramp_extent functions[] = { { addr, 16 }, { caller, 0 }, { 0, 0 } };
-	struct tramp_object object = {
-		.code = start, .len = (size_t)(c_deep_end - start), .addr = addr,
-		.functions = functions, .nfunctions = 3,
-	};
-	struct tramp_keep keep;
+	struct bytes_range functions[] = { { addr, 16 }, { caller, 0 }, { 0, 0 } };
+	size_t len = (size_t)(c_deep_end - start);
 
 	(void)state;
 	while (memcmp(start + (inner - addr), "\x48\x83\xec\x08\xe8", 5) != 0)
 		inner -= 16;
 	assert_true(inner > caller);
 	functions[1].size = inner - caller;
-	functions[2] = (struct tramp_extent){ inner, addr + object.len - inner };
-	assert_true(tramp_keep_analyze(&object, &addr, 1, &keep));
-	expect(keep, BIT(R8), 0);
+	functions[2] = (struct bytes_range){ inner, addr + len - inner };
+	expect(keep_of(start, len, functions, 3), BIT(R8), 0);
 }
 
 CASE(misaligned,
@@ -236,14 +238,9 @@ static void needs_nothing_uncalled(void **state)
 /* Without functions nothing is known of who calls: all that it leaves alone is relied on. */
 static void is_careful_without_functions(void **state)
 {
-	uint64_t addr = 0x401000;
-	struct tramp_object object = {
-		.code = c_loop_start, .len = (size_t)(c_loop_end - c_loop_start), .addr = addr,
-	};
-	struct tramp_keep keep;
+	struct tramp_keep keep = keep_of(c_loop_start, (size_t)(c_loop_end - c_loop_start), NULL, 0);
 
 	(void)state;
-	assert_true(tramp_keep_analyze(&object, &addr, 1, &keep));
 	assert_true(keep.incomplete && keep.gpr & BIT(RCX) && keep.gpr & BIT(RDX));
 }
 
@@ -353,7 +350,7 @@ static void keeper_fits(void **state)
 static void survives_random_bytes(void **state)
 {
 	enum { LEN = 600, FUNCTIONS = 24, ROUNDS = 3000 };
-	struct tramp_extent functions[FUNCTIONS];
+	struct bytes_range functions[FUNCTIONS];
 	uint64_t targets[FUNCTIONS], addr = 0x10000;
 	struct tramp_keep keeps[FUNCTIONS];
 	uint8_t *code = malloc(LEN);
@@ -362,10 +359,7 @@ static void survives_random_bytes(void **state)
 	assert_non_null(code);
 	srandom(1);
 	for (int round = 0; round < ROUNDS; round++) {
-		struct tramp_object object = {
-			.code = code, .len = LEN, .addr = addr,
-			.functions = functions, .nfunctions = FUNCTIONS,
-		};
+		struct bytes_code object;
 		uint64_t at = addr - 8;
 
 		for (size_t i = 0; i < LEN; i++)
@@ -382,7 +376,9 @@ static void survives_random_bytes(void **state)
 			functions[i].size = random() % 4 ? (uint64_t)random() % 60 : UINT64_MAX >> random() % 60;
 			targets[i] = random() % 3 ? at : (uint64_t)random();
 		}
-		assert_true(tramp_keep_analyze(&object, targets, FUNCTIONS, keeps));
+		bytes_code_open(&object, code, LEN, addr, functions, FUNCTIONS);
+		assert_true(tramp_keep_analyze(object.code, targets, FUNCTIONS, keeps));
+		bytes_code_close(&object);
 		for (size_t i = 0; i < FUNCTIONS; i++)
 			assert_true((keeps[i].gpr & ~0xfc7u) == 0 && keeps[i].xmm <= 0xffff);
 	}

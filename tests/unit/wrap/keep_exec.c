@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "tests/unit/wrap/elf.h"
+#include "tests/unit/flow/bytes.h"
 #include "trampolines/wrap/keep.h"
 
 enum { ARENA_SIZE = 1 << 16, PAGE = 4096, WRAPPER_ROOM = 512, STACK_WORDS = 6, SKIPPED = 77 };
@@ -218,26 +219,25 @@ static void wrap(struct program *p, const struct elf_function *fn, const struct 
 static void wrap_all(struct program *p, bool keepers)
 {
 	size_t n = p->code.nfunctions;
-	struct tramp_extent *extents = calloc(n, sizeof(*extents));
+	struct bytes_range *extents = calloc(n, sizeof(*extents));
 	struct tramp_keep *keeps = calloc(n, sizeof(*keeps));
 	uint64_t *targets = calloc(n, sizeof(*targets));
-	struct tramp_object object = {
-		.code = p->code.text, .len = p->code.text_size, .addr = p->code.text_addr,
-		.functions = extents, .nfunctions = n,
-	};
+	struct bytes_code object;
 
 	if (!extents || !keeps || !targets)
 		err(99, "functions");
 	for (size_t i = 0; i < n; i++) {
 		targets[i] = p->code.functions[i].addr;
-		extents[i] = (struct tramp_extent){ targets[i], p->code.functions[i].size };
+		extents[i] = (struct bytes_range){ targets[i], p->code.functions[i].size };
 	}
-	if (!tramp_keep_analyze(&object, targets, n, keeps))
+	bytes_code_open(&object, p->code.text, p->code.text_size, p->code.text_addr, extents, n);
+	if (!tramp_keep_analyze(object.code, targets, n, keeps))
 		err(99, "analysis");
 	for (size_t i = 0; i < n; i++) {
 		if (is_wrapped(p->code.functions[i].name))
 			wrap(p, &p->code.functions[i], &keeps[i], keepers);
 	}
+	bytes_code_close(&object);
 	free(extents);
 	free(keeps);
 	free(targets);

@@ -14,10 +14,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "tests/unit/flow/bytes.h"
 #include "tests/unit/wrap/elf.h"
 #include "trampolines/trampoline.h"
 
-enum { SIZE_MIN = 16, ACCEPTED_MIN = 97, BRANCHES_MAX = 1 << 20 };
+enum { SIZE_MIN = 16, ACCEPTED_MIN = 97, BRANCHES_MAX = 64 };
 
 struct survey {
 	struct tramp_checker *checker;
@@ -71,46 +72,54 @@ static void check(struct survey *s, const struct elf_function *fn, const struct 
 	}
 }
 
-static struct tramp_branch *find_branches(struct survey *s, const struct elf_code *code,
-					  size_t *found)
+static void open_code(struct survey *s, const struct elf_code *code, struct bytes_code *object)
 {
-	struct tramp_range *functions = calloc(code->nfunctions + 1, sizeof(*functions));
-	struct tramp_branch *branches = calloc(BRANCHES_MAX, sizeof(*branches));
+	struct bytes_range *functions = calloc(code->nfunctions + 1, sizeof(*functions));
 	double start;
 
-	if (!functions || !branches)
-		err(99, "branches");
+	if (!functions)
+		err(99, "functions");
 	for (size_t i = 0; i < code->nfunctions; i++)
-		functions[i] = (struct tramp_range){
-			code->functions[i].addr, code->functions[i].size
-		};
+		functions[i] = (struct bytes_range){ code->functions[i].addr, code->functions[i].size };
 	start = now();
-	*found = tramp_find_branches(code->text, code->text_size, code->text_addr, functions,
-				     code->nfunctions, branches, BRANCHES_MAX);
+	bytes_code_open(object, code->text, code->text_size, code->text_addr, functions, code->nfunctions);
 	s->search_seconds += now() - start;
-	if (*found > BRANCHES_MAX)
-		errx(1, "%zu branches into first instructions", *found);
 	free(functions);
-	return branches;
+}
+
+/* Branches from elsewhere into what may be displaced. */
+static size_t find_branches(const struct tramp_code *code, const struct elf_function *fn,
+			    struct tramp_branch *branches, size_t room)
+{
+	uint64_t entries[BRANCHES_MAX];
+	size_t n = tramp_code_entries(code, fn->addr, TRAMP_DISPLACED_MAX, entries, room);
+
+	for (size_t i = 0; i < n; i++)
+		branches[i] = (struct tramp_branch){ 0, entries[i] };
+	return n;
 }
 
 static void survey_file(struct survey *s, const struct elf_code *code)
 {
-	size_t nbranches;
-	struct tramp_branch *branches = find_branches(s, code, &nbranches);
+	struct tramp_branch branches[BRANCHES_MAX];
+	struct bytes_code object;
 	uint64_t arena = (code->text_addr + code->map_size + 0xfffff) & ~0xfffffull;
 	struct tramp_plan *plans = calloc(code->nfunctions, sizeof(*plans));
 	enum tramp_status *status = calloc(code->nfunctions, sizeof(*status));
-	double start = now();
+	double start;
 
 	if (!plans || !status)
 		err(99, "plans");
+	open_code(s, code, &object);
+	start = now();
 	for (size_t i = 0; i < code->nfunctions; i++) {
 		const struct elf_function *fn = &code->functions[i];
 		struct tramp_function tf = {
 			.addr = fn->addr, .code = fn->code, .size = fn->size, .avail = fn->avail,
-			.branches = branches, .nbranches = nbranches,
+			.branches = branches,
 		};
+
+		tf.nbranches = find_branches(object.code, fn, branches, BRANCHES_MAX);
 
 		status[i] = tramp_plan_entry(&tf, &plans[i]);
 		if (status[i] == TRAMP_OK)
@@ -136,7 +145,7 @@ static void survey_file(struct survey *s, const struct elf_code *code)
 			printf("\t%#lx %zu %s: %s\n", fn->addr, fn->size, fn->name,
 			       tramp_reason_text(status[i]));
 	}
-	free(branches);
+	bytes_code_close(&object);
 	free(plans);
 	free(status);
 }
@@ -150,7 +159,7 @@ static void report(const struct survey *s)
 			       100.0 * (double)s->counts[i] / (double)s->total,
 			       tramp_reason_text((enum tramp_status)i));
 	}
-	printf("branches found in %.2f ms\n", s->search_seconds * 1e3);
+	printf("code looked through in %.2f ms\n", s->search_seconds * 1e3);
 	printf("planned and emitted in %.2f ms, %.2f us each; checked in %.2f ms\n",
 	       s->plan_seconds * 1e3, s->plan_seconds * 1e6 / (double)(s->total + s->small),
 	       s->check_seconds * 1e3);

@@ -95,7 +95,9 @@ enum sonde_trace_type {
 	SONDE_TRACE_PTR,   /* to be printed in hexadecimal */
 	SONDE_TRACE_BYTES, /* an amount of data in bytes */
 	SONDE_TRACE_STR,
-	SONDE_TRACE_WAIT,  /* no value: marks time from enter to leave as waiting */
+	/* no value; of the time from enter to leave: */
+	SONDE_TRACE_WAIT,  /* it is waiting */
+	SONDE_TRACE_APART, /* neither it nor what happens in it is waiting, whatever that says */
 };
 
 enum sonde_trace_kind {
@@ -111,6 +113,16 @@ struct sonde_trace_module {
 	const char *name;
 	const char *description;
 	const char *path; /* "" when unknown */
+};
+
+/* A file that recorded functions are from: one per rank and file. */
+struct sonde_trace_object {
+	size_t index; /* into the trace's objects */
+	size_t rank_index;
+	uint32_t id; /* in its rank */
+	const char *path;     /* absolute */
+	const char *build_id; /* hexadecimal; "" when it has none */
+	uint64_t code;	      /* hash of its code: doc/trace-format.md says of what */
 };
 
 /* Functions of equal name and path are one function in all ranks. */
@@ -136,7 +148,9 @@ struct sonde_trace_site {
 	const char *name;			 /* of a point; "" for others */
 	bool waits;				 /* has a field of type SONDE_TRACE_WAIT */
 	size_t nfields;
-	const struct sonde_trace_field *fields; /* without those of type SONDE_TRACE_WAIT */
+	const struct sonde_trace_field *fields; /* those with a value */
+	bool apart;				/* has a field of type SONDE_TRACE_APART */
+	const char *time_class; /* what it waits for ("": not told), or is apart as; NULL if neither */
 };
 
 /* Counters of equal name, function and module are one counter in all ranks. */
@@ -157,6 +171,12 @@ struct sonde_trace_count {
 struct sonde_trace_calls {
 	const struct sonde_trace_function *function;
 	uint64_t calls; /* never 0 */
+};
+
+/* A thread whose memory accesses were sampled. */
+struct sonde_trace_thread_sampled {
+	uint64_t bursts;	      /* that were over before the thread was; 0: it was recorded all the time */
+	uint64_t on_units, all_units; /* as in struct sonde_trace_sampled */
 };
 
 struct sonde_trace_process {
@@ -187,7 +207,8 @@ struct sonde_trace_thread {
 	size_t ncounts;
 	const struct sonde_trace_count *counts; /* final counters, without the zeros */
 	bool ended;			/* its end is known: lost ... counts are final */
-	uint64_t events;		/* including unwound leaves; of readable chunks */
+	uint64_t events;		/* including unwound leaves, and waits (one for each sub-buffer at most); of readable
+					 * chunks */
 	uint64_t file_bytes;
 	uint64_t chunks;
 	uint64_t bad_chunks;		/* found damaged when the trace was opened */
@@ -198,12 +219,15 @@ struct sonde_trace_thread {
 	size_t ncalls;
 	const struct sonde_trace_calls *calls; /* by function; the same may come again: add up */
 	uint64_t memory_lost; /* chunks of its memory stream that are missing, as it said at its end */
+	const struct sonde_trace_thread_sampled *sampled; /* NULL: it was not, or it is not known */
 };
 
 /* How functions were chosen and recorded, without modules. */
 struct sonde_trace_reason {
 	const char *text;
 	uint64_t count;
+	size_t nnames; /* at most count: the first ones */
+	const char *const *names; /* of the functions, as in the symbol table */
 };
 
 struct sonde_trace_recording {
@@ -227,6 +251,14 @@ struct sonde_trace_sampled {
 	uint64_t cost_ns, plain_ns; /* by overhead: CPU time in bursts, and between them; 0: not known */
 };
 
+/*
+ * What recording a call without a module took, ns: of the time between its two events, and of its caller's time around them.  An
+ * average of what was measured on this machine, of a function that does nothing.
+ */
+struct sonde_trace_cost {
+	double inside, outside;
+};
+
 /* How the program ended. */
 enum sonde_trace_ending {
 	SONDE_TRACE_UNFINISHED, /* the trace does not tell: the collector was killed */
@@ -234,6 +266,8 @@ enum sonde_trace_ending {
 	SONDE_TRACE_KILLED,	/* signal is valid */
 	SONDE_TRACE_DETACHED,	/* the program went on without Sonde */
 };
+
+#define SONDE_TRACE_CACHES 4
 
 /*
  * One directory with a metadata file.  Without MPI there is exactly one, of rank -1.  Sorted by
@@ -262,7 +296,9 @@ struct sonde_trace_rank {
 	uint64_t discarded; /* of the lost: not written, the disk was full or failed */
 	uint64_t bad_lines; /* of the metadata that were not understood */
 	const struct sonde_trace_recording *recording; /* NULL: modules alone recorded */
+	const struct sonde_trace_cost *cost; /* NULL: not known */
 	const struct sonde_trace_sampled *sampled; /* NULL: all memory accesses were recorded, or none */
+	uint64_t caches[SONDE_TRACE_CACHES]; /* the machine's, for data: bytes, from the first level on; 0: no more, not known */
 };
 
 /* --- opening ----------------------------------------------------------------------------- */
@@ -300,6 +336,9 @@ SONDE_TRACE_API const struct sonde_trace_thread *sonde_trace_thread(const struct
 SONDE_TRACE_API size_t sonde_trace_modules(const struct sonde_trace *trace);
 SONDE_TRACE_API const struct sonde_trace_module *sonde_trace_module(const struct sonde_trace *trace,
 								    size_t index);
+SONDE_TRACE_API size_t sonde_trace_objects(const struct sonde_trace *trace);
+SONDE_TRACE_API const struct sonde_trace_object *sonde_trace_object(const struct sonde_trace *trace,
+								    size_t index);
 SONDE_TRACE_API size_t sonde_trace_functions(const struct sonde_trace *trace);
 SONDE_TRACE_API const struct sonde_trace_function *
 sonde_trace_function(const struct sonde_trace *trace, size_t index);
@@ -328,6 +367,7 @@ struct sonde_trace_value {
 #define SONDE_TRACE_UNWOUND 1u /* a leave that did not happen: longjmp or an exception */
 #define SONDE_TRACE_ORPHAN 2u  /* a leave whose enter was not recorded */
 #define SONDE_TRACE_AFTER_GAP 4u /* first event after damage: what was open is not known */
+#define SONDE_TRACE_TAIL 16u   /* a tail call, see sonde_trace_tail_calls(): an enter by one; a leave after one */
 #define SONDE_TRACE_UNREADABLE 8u /* LOST: they were recorded, but the file is damaged or cut off */
 
 /*
@@ -335,11 +375,14 @@ struct sonde_trace_value {
  * entered: leaves: time of the enter; equals time when that is not known (orphans, after damage).
  * The time of an unwound leave is that of the first event that shows that it is gone.
  * Events that follow damage or a loss may have depths that are too small or too large.
+ * waited: how long the thread has waited, before this event, for room to record something, in all since the iterator
+ *   began or was moved; no part of the program.  Between two events that is the difference.
  */
 struct sonde_trace_event {
 	uint64_t time;	/* ns since the start of the trace (the earliest rank's) */
 	uint64_t ticks; /* the TSC as recorded, 64 bits */
 	uint64_t entered;
+	uint64_t waited;
 	enum sonde_trace_kind kind;
 	uint32_t flags;
 	uint32_t depth;
@@ -385,6 +428,15 @@ SONDE_TRACE_CHECK enum sonde_trace_status sonde_trace_next(struct sonde_trace_it
  */
 SONDE_TRACE_CHECK enum sonde_trace_status sonde_trace_seek(struct sonde_trace_iter *iter,
 							   uint64_t time);
+
+/*
+ * A function that ends in a jump to another one (a tail call) is left by that jump, and the other one is entered in its place, at
+ * the same depth: that is what was recorded, and what an iterator gives unless @as_calls.  With @as_calls the first
+ * one stays open until the other one returns, and is left at the same time, after it.  Where such calls come back to
+ * a function that is still open in the same place, all from that one on is left first.  To be
+ * called before the first event, or before sonde_trace_seek().
+ */
+SONDE_TRACE_API void sonde_trace_tail_calls(struct sonde_trace_iter *iter, bool as_calls);
 
 /*
  * What was found damaged in what this iterator has read so far: number of places, and the last
@@ -449,6 +501,27 @@ SONDE_TRACE_CHECK enum sonde_trace_status sonde_trace_accesses_next(struct sonde
  */
 SONDE_TRACE_API const char *sonde_trace_accesses_object(const struct sonde_trace_accesses *accesses,
 							uint64_t instruction, uint64_t *address);
+
+/*
+ * Where an instruction stands in the program's source, as it was recorded: the program's files are not read.  Addresses are
+ * those in the file.
+ */
+struct sonde_trace_place {
+	const char *path;	/* of the file; NULL: not known, then neither is the rest */
+	uint64_t address;
+	const char *function;	/* as in the symbol table, or "sub_ADDRESS"; NULL: not known */
+	uint64_t entry, size;	/* of the function */
+	const char *file;	/* source file, as the compiler noted it; NULL: not known */
+	int line;
+	uint64_t loop;		/* where the innermost loop begins that it is in; 0: in none, or not known */
+	unsigned int loop_depth; /* 1: in no other loop */
+	const char *loop_file;	/* source line of `loop`; NULL: not known */
+	int loop_line;
+};
+
+/* Strings live until sonde_trace_accesses_free().  False: nothing is known. */
+SONDE_TRACE_API bool sonde_trace_accesses_place(const struct sonde_trace_accesses *accesses, uint64_t instruction,
+						struct sonde_trace_place *place);
 
 /* NULL is allowed. */
 SONDE_TRACE_API void sonde_trace_accesses_free(struct sonde_trace_accesses *accesses);

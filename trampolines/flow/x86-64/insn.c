@@ -4,9 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <Zydis/Zydis.h>
-
 #include "trampolines/flow/x86-64/key.h"
+#include "trampolines/insn/x86-64/zydis.h"
 
 enum {
 	SLOTS_LOG2 = 13,
@@ -19,48 +18,19 @@ struct slot {
 };
 
 struct flow_decoder {
-	ZydisDecoder zydis;
 	struct slot slots[SLOTS];
-};
-
-struct decoded {
-	ZydisDecodedInstruction insn;
-	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
 };
 
 struct flow_decoder *tramp_flow_decoder_new(void)
 {
-	struct flow_decoder *decoder = calloc(1, sizeof(*decoder));
-
-	if (decoder)
-		ZydisDecoderInit(&decoder->zydis, ZYDIS_MACHINE_MODE_LONG_64,
-				 ZYDIS_STACK_WIDTH_64);
-	return decoder;
-}
-
-/* 0..15, rax first; FLOW_NO_REG: no general register. */
-static uint8_t gpr_number(ZydisRegister reg)
-{
-	if (reg >= ZYDIS_REGISTER_SPL && reg <= ZYDIS_REGISTER_R15B)
-		return (uint8_t)(reg - ZYDIS_REGISTER_SPL + TRAMP_RSP);
-	if (reg >= ZYDIS_REGISTER_AH && reg <= ZYDIS_REGISTER_BH)
-		return (uint8_t)(reg - ZYDIS_REGISTER_AH);
-	if (reg >= ZYDIS_REGISTER_AL && reg <= ZYDIS_REGISTER_BL)
-		return (uint8_t)(reg - ZYDIS_REGISTER_AL);
-	if (reg >= ZYDIS_REGISTER_AX && reg <= ZYDIS_REGISTER_R15W)
-		return (uint8_t)(reg - ZYDIS_REGISTER_AX);
-	if (reg >= ZYDIS_REGISTER_EAX && reg <= ZYDIS_REGISTER_R15D)
-		return (uint8_t)(reg - ZYDIS_REGISTER_EAX);
-	if (reg >= ZYDIS_REGISTER_RAX && reg <= ZYDIS_REGISTER_R15)
-		return (uint8_t)(reg - ZYDIS_REGISTER_RAX);
-	return FLOW_NO_REG;
+	return calloc(1, sizeof(struct flow_decoder));
 }
 
 static tramp_regs gpr(ZydisRegister reg)
 {
-	uint8_t number = gpr_number(reg);
+	uint8_t number = tramp_zydis_gpr(reg);
 
-	return number == FLOW_NO_REG ? 0 : TRAMP_REG(number);
+	return number == TRAMP_NO_REG ? 0 : TRAMP_REG(number);
 }
 
 static tramp_regs vector(unsigned int number, bool whole)
@@ -88,23 +58,13 @@ static tramp_regs register_set(ZydisRegister reg)
 	return gpr(reg);
 }
 
-static bool is_register(const ZydisDecodedOperand *o)
-{
-	return o->type == ZYDIS_OPERAND_TYPE_REGISTER;
-}
-
-static bool is_memory(const ZydisDecodedOperand *o)
-{
-	return o->type == ZYDIS_OPERAND_TYPE_MEMORY;
-}
-
-/* The 64-bit register, or FLOW_NO_REG. */
+/* The 64-bit register, or TRAMP_NO_REG. */
 static uint8_t wide_register(const ZydisDecodedOperand *o)
 {
-	if (!is_register(o) || o->reg.value < ZYDIS_REGISTER_RAX ||
+	if (!tramp_zydis_is_reg(o) || o->reg.value < ZYDIS_REGISTER_RAX ||
 	    o->reg.value > ZYDIS_REGISTER_R15)
-		return FLOW_NO_REG;
-	return gpr_number(o->reg.value);
+		return TRAMP_NO_REG;
+	return tramp_zydis_gpr(o->reg.value);
 }
 
 static tramp_regs flags(ZydisAccessedFlagsMask mask)
@@ -119,7 +79,7 @@ static tramp_regs flags(ZydisAccessedFlagsMask mask)
 }
 
 /* By a count that may be zero, or not at all: then all flags stay as they are. */
-static bool may_keep_flags(const struct decoded *d)
+static bool may_keep_flags(const struct tramp_zydis *d)
 {
 	bool repeated = d->insn.attributes & (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE |
 					      ZYDIS_ATTRIB_HAS_REPNE);
@@ -132,16 +92,16 @@ static bool may_keep_flags(const struct decoded *d)
 	case ZYDIS_MNEMONIC_ROR:
 	case ZYDIS_MNEMONIC_RCL:
 	case ZYDIS_MNEMONIC_RCR:
-		return is_register(&d->operands[1]);
+		return tramp_zydis_is_reg(&d->o[1]);
 	case ZYDIS_MNEMONIC_SHLD:
 	case ZYDIS_MNEMONIC_SHRD:
-		return is_register(&d->operands[2]);
+		return tramp_zydis_is_reg(&d->o[2]);
 	default:
 		return repeated;
 	}
 }
 
-static void note_flags(const struct decoded *d, struct flow_insn *insn)
+static void note_flags(const struct tramp_zydis *d, struct flow_insn *insn)
 {
 	const ZydisAccessedFlags *f = d->insn.cpu_flags;
 
@@ -153,13 +113,13 @@ static void note_flags(const struct decoded *d, struct flow_insn *insn)
 }
 
 /* The result does not depend on the sources if both are the same register. */
-static bool ignores_equal(const struct decoded *d)
+static bool ignores_equal(const struct tramp_zydis *d)
 {
 	switch (d->insn.mnemonic) {
 	case ZYDIS_MNEMONIC_XOR:
 	case ZYDIS_MNEMONIC_SUB:
 	case ZYDIS_MNEMONIC_SBB:	/* the carry alone */
-		return d->operands[0].size >= 32;
+		return d->o[0].size >= 32;
 	case ZYDIS_MNEMONIC_PXOR:
 	case ZYDIS_MNEMONIC_XORPS:
 	case ZYDIS_MNEMONIC_XORPD:
@@ -193,25 +153,68 @@ static bool ignores_equal(const struct decoded *d)
 }
 
 /* Each is read by nobody: the result is the same, or a constant. */
-static bool is_idiom(const struct decoded *d)
+static bool is_idiom(const struct tramp_zydis *d)
 {
-	const ZydisDecodedOperand *o = d->operands;
+	const ZydisDecodedOperand *o = d->o;
 	int sources = d->insn.operand_count_visible - 2;
 
-	if (sources < 0 || !is_register(&o[sources]) || !is_register(&o[sources + 1]) ||
+	if (sources < 0 || !tramp_zydis_is_reg(&o[sources]) || !tramp_zydis_is_reg(&o[sources + 1]) ||
 	    o[sources].reg.value != o[sources + 1].reg.value)
 		return false;
 	return ignores_equal(d);
 }
 
+/*
+ * Scalar operations that take the rest of their result from the destination (VEX: from the first source).
+ * Compilers mean the scalar alone.
+ */
+static bool merges(const struct tramp_zydis *d)
+{
+	switch (d->insn.mnemonic) {
+	case ZYDIS_MNEMONIC_CVTSI2SD:
+	case ZYDIS_MNEMONIC_CVTSI2SS:
+	case ZYDIS_MNEMONIC_CVTSD2SS:
+	case ZYDIS_MNEMONIC_CVTSS2SD:
+	case ZYDIS_MNEMONIC_SQRTSD:
+	case ZYDIS_MNEMONIC_SQRTSS:
+	case ZYDIS_MNEMONIC_ROUNDSD:
+	case ZYDIS_MNEMONIC_ROUNDSS:
+	case ZYDIS_MNEMONIC_RCPSS:
+	case ZYDIS_MNEMONIC_RSQRTSS:
+	case ZYDIS_MNEMONIC_VCVTSI2SD:
+	case ZYDIS_MNEMONIC_VCVTSI2SS:
+	case ZYDIS_MNEMONIC_VCVTUSI2SD:
+	case ZYDIS_MNEMONIC_VCVTUSI2SS:
+	case ZYDIS_MNEMONIC_VCVTSD2SS:
+	case ZYDIS_MNEMONIC_VCVTSS2SD:
+	case ZYDIS_MNEMONIC_VSQRTSD:
+	case ZYDIS_MNEMONIC_VSQRTSS:
+	case ZYDIS_MNEMONIC_VROUNDSD:
+	case ZYDIS_MNEMONIC_VROUNDSS:
+	case ZYDIS_MNEMONIC_VRCPSS:
+	case ZYDIS_MNEMONIC_VRSQRTSS:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* The operand of which an operation that merges() takes the rest. */
+static int merged_operand(const struct tramp_zydis *d)
+{
+	if (!merges(d))
+		return -1;
+	return d->insn.encoding == ZYDIS_INSTRUCTION_ENCODING_LEGACY ? 0 : 1;
+}
+
 /* Keep the destination in some cases, whatever the operand's description says. */
-static bool may_keep_destination(const struct decoded *d)
+static bool may_keep_destination(const struct tramp_zydis *d)
 {
 	return d->insn.mnemonic == ZYDIS_MNEMONIC_BSF || d->insn.mnemonic == ZYDIS_MNEMONIC_BSR;
 }
 
 /* Encodings other than legacy SSE zero vectors above what they write. */
-static tramp_regs written_set(const struct decoded *d, ZydisRegister reg)
+static tramp_regs written_set(const struct tramp_zydis *d, ZydisRegister reg)
 {
 	if (is_xmm(reg) && d->insn.encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY)
 		return vector(reg - ZYDIS_REGISTER_XMM0, true);
@@ -219,7 +222,7 @@ static tramp_regs written_set(const struct decoded *d, ZydisRegister reg)
 }
 
 /* No processor leaves anything of what is written as it was. */
-static bool writes_whole(const struct decoded *d, const ZydisDecodedOperand *o)
+static bool writes_whole(const struct tramp_zydis *d, const ZydisDecodedOperand *o)
 {
 	bool vex = d->insn.encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY;
 
@@ -228,86 +231,56 @@ static bool writes_whole(const struct decoded *d, const ZydisDecodedOperand *o)
 	return o->size >= (is_xmm(o->reg.value) && !vex ? 128 : 32) || vex;
 }
 
-static void note_register(const struct decoded *d, const ZydisDecodedOperand *o, struct flow_insn *insn)
+static void note_written(const struct tramp_zydis *d, const ZydisDecodedOperand *o, bool reads,
+			 struct flow_insn *insn)
 {
-	tramp_regs written = written_set(d, o->reg.value);
+	tramp_regs reg = written_set(d, o->reg.value), kept = reg;
+
+	insn->def |= reg;
+	if (writes_whole(d, o) && !may_keep_destination(d))
+		kept &= TRAMP_REG(TRAMP_HIGH_VECTORS);	/* which is many */
+	insn->use |= kept;
+	if (!reads && !may_keep_destination(d) && o->actions & ZYDIS_OPERAND_ACTION_WRITE)
+		insn->idle |= kept;
+}
+
+/* Which operand is read for real decides: a register may be both. */
+static void note_register(const struct tramp_zydis *d, int i, tramp_regs *real, struct flow_insn *insn)
+{
+	const ZydisDecodedOperand *o = &d->o[i];
+	bool reads = o->actions & ZYDIS_OPERAND_ACTION_MASK_READ && !is_idiom(d);
 
 	if (o->encoding == ZYDIS_OPERAND_ENCODING_MASK && o->reg.value == ZYDIS_REGISTER_K0)
 		return;		/* stands for no mask */
-	if (o->actions & ZYDIS_OPERAND_ACTION_MASK_READ && !is_idiom(d))
+	if (reads) {
 		insn->use |= register_set(o->reg.value);
-	if (!(o->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE))
-		return;
-	insn->def |= written;
-	if (writes_whole(d, o) && !may_keep_destination(d))
-		written &= TRAMP_REG(TRAMP_HIGH_VECTORS);	/* which is many */
-	insn->use |= written;
+		if (i == merged_operand(d))
+			insn->idle |= register_set(o->reg.value);
+		else
+			*real |= register_set(o->reg.value);
+	}
+	if (o->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE)
+		note_written(d, o, reads, insn);
 }
 
-static void note_operands(const struct decoded *d, struct flow_insn *insn)
+static void note_operands(const struct tramp_zydis *d, struct flow_insn *insn)
 {
+	tramp_regs real = 0;
+
 	for (int i = 0; i < d->insn.operand_count; i++) {
-		const ZydisDecodedOperand *o = &d->operands[i];
+		const ZydisDecodedOperand *o = &d->o[i];
 
-		if (is_register(o))
-			note_register(d, o, insn);
-		else if (is_memory(o))	/* with vectors as indices, of gathers */
-			insn->use |= register_set(o->mem.base) | register_set(o->mem.index);
+		if (tramp_zydis_is_reg(o))
+			note_register(d, i, &real, insn);
+		else if (tramp_zydis_is_memory(o))	/* with vectors as indices, of gathers */
+			real |= register_set(o->mem.base) | register_set(o->mem.index);
 	}
-}
-
-static uint8_t relative_kind(const struct decoded *d)
-{
-	switch (d->insn.mnemonic) {
-	case ZYDIS_MNEMONIC_JMP:
-		return TRAMP_OP_JMP;
-	case ZYDIS_MNEMONIC_CALL:
-		return TRAMP_OP_CALL;
-	case ZYDIS_MNEMONIC_LOOP:
-	case ZYDIS_MNEMONIC_LOOPE:
-	case ZYDIS_MNEMONIC_LOOPNE:
-	case ZYDIS_MNEMONIC_JECXZ:
-	case ZYDIS_MNEMONIC_JRCXZ:
-		return TRAMP_OP_LOOP;
-	default:
-		return TRAMP_OP_JCC;
-	}
-}
-
-static uint8_t other_kind(const struct decoded *d)
-{
-	switch (d->insn.mnemonic) {
-	case ZYDIS_MNEMONIC_CALL:
-		return TRAMP_OP_CALL_IND;
-	case ZYDIS_MNEMONIC_JMP:
-		return TRAMP_OP_JMP_IND;
-	case ZYDIS_MNEMONIC_RET:
-	case ZYDIS_MNEMONIC_IRET:
-	case ZYDIS_MNEMONIC_IRETD:
-	case ZYDIS_MNEMONIC_IRETQ:
-	case ZYDIS_MNEMONIC_SYSRET:
-	case ZYDIS_MNEMONIC_SYSEXIT:
-	case ZYDIS_MNEMONIC_RSM:
-		return TRAMP_OP_RET;
-	case ZYDIS_MNEMONIC_UD0:
-	case ZYDIS_MNEMONIC_UD1:
-	case ZYDIS_MNEMONIC_UD2:
-	case ZYDIS_MNEMONIC_HLT:
-		return TRAMP_OP_STOP;
-	case ZYDIS_MNEMONIC_INT3:
-	case ZYDIS_MNEMONIC_INT1:
-		return TRAMP_OP_TRAP;
-	case ZYDIS_MNEMONIC_SYSCALL:
-	case ZYDIS_MNEMONIC_SYSENTER:
-	case ZYDIS_MNEMONIC_INT:
-		return TRAMP_OP_SYSCALL;
-	default:
-		return TRAMP_OP_PLAIN;
-	}
+	insn->use |= real;
+	insn->idle &= ~real;
 }
 
 /* What enters the kernel or a hypervisor may read anything. */
-static bool reads_everything(const struct decoded *d)
+static bool reads_everything(const struct tramp_zydis *d)
 {
 	switch (d->insn.meta.category) {
 	case ZYDIS_CATEGORY_INTERRUPT:
@@ -336,13 +309,13 @@ static void note_syscall(struct flow_insn *insn)
 	insn->def = TRAMP_REG(TRAMP_RAX) | TRAMP_REG(TRAMP_RCX) | TRAMP_REG(TRAMP_R11);
 }
 
-static void note_special(const struct decoded *d, struct flow_insn *insn)
+static void note_special(const struct tramp_zydis *d, struct flow_insn *insn)
 {
 	switch (d->insn.mnemonic) {
 	case ZYDIS_MNEMONIC_NOP:
 	case ZYDIS_MNEMONIC_ENDBR64:
 	case ZYDIS_MNEMONIC_ENDBR32:
-		insn->use = insn->def = 0;
+		insn->use = insn->def = insn->idle = 0;
 		break;
 	case ZYDIS_MNEMONIC_SYSCALL:
 		note_syscall(insn);
@@ -356,10 +329,10 @@ static void note_special(const struct decoded *d, struct flow_insn *insn)
 		insn->def = TRAMP_XMMS | TRAMP_UPPERS;
 		break;
 	case ZYDIS_MNEMONIC_XCHG:	/* 32 bits of a register with themselves clear the rest */
-		if (is_register(&d->operands[0]) && is_register(&d->operands[1]) &&
-		    d->operands[0].size != 32 &&
-		    d->operands[0].reg.value == d->operands[1].reg.value)
-			insn->use = insn->def = 0;
+		if (tramp_zydis_is_reg(&d->o[0]) && tramp_zydis_is_reg(&d->o[1]) &&
+		    d->o[0].size != 32 &&
+		    d->o[0].reg.value == d->o[1].reg.value)
+			insn->use = insn->def = insn->idle = 0;
 		break;
 	case ZYDIS_MNEMONIC_FXSAVE:
 	case ZYDIS_MNEMONIC_FXSAVE64:
@@ -379,17 +352,19 @@ static void note_special(const struct decoded *d, struct flow_insn *insn)
 	}
 	if (reads_everything(d)) {
 		insn->use = TRAMP_ALL_REGS;
-		insn->def = 0;
+		insn->def = insn->idle = 0;
 	}
 }
 
-static void note_memory(const struct decoded *d, const ZydisDecodedOperand *o,
+static void note_memory(const struct tramp_zydis *d, const ZydisDecodedOperand *o,
 			struct flow_insn *insn)
 {
 	insn->memory = true;
-	insn->base = gpr_number(o->mem.base);
-	insn->index = gpr_number(o->mem.index);
-	insn->scale = insn->index == FLOW_NO_REG ? 0 : o->mem.scale;
+	insn->base = tramp_zydis_gpr(o->mem.base);
+	insn->index = tramp_zydis_gpr(o->mem.index);
+	insn->scale = insn->index == TRAMP_NO_REG ? 0 : o->mem.scale;
+	insn->thread = o->mem.segment == ZYDIS_REGISTER_FS && o->mem.base == ZYDIS_REGISTER_NONE &&
+		       o->mem.index == ZYDIS_REGISTER_NONE;
 	insn->rip = o->mem.base == ZYDIS_REGISTER_RIP || o->mem.base == ZYDIS_REGISTER_EIP;
 	if (!d->insn.raw.disp.size)
 		return;
@@ -401,47 +376,47 @@ static void note_memory(const struct decoded *d, const ZydisDecodedOperand *o,
 	}
 }
 
-static uint8_t mov_shape(const struct decoded *d, struct flow_insn *insn)
+static uint8_t mov_shape(const struct tramp_zydis *d, struct flow_insn *insn)
 {
-	const ZydisDecodedOperand *to = &d->operands[0], *from = &d->operands[1];
+	const ZydisDecodedOperand *to = &d->o[0], *from = &d->o[1];
 
-	if (is_memory(to)) {
+	if (tramp_zydis_is_memory(to)) {
 		insn->reg = wide_register(from);
-		return insn->reg == FLOW_NO_REG ? FLOW_OTHER : FLOW_STORE;
+		return insn->reg == TRAMP_NO_REG ? FLOW_OTHER : FLOW_STORE;
 	}
-	if (!is_register(to) || to->size < 32)
+	if (!tramp_zydis_is_reg(to) || to->size < 32)
 		return FLOW_OTHER;
-	if (from->type == ZYDIS_OPERAND_TYPE_IMMEDIATE)
+	if (tramp_zydis_is_imm(from))
 		return FLOW_MOV_IMM;
-	if (is_memory(from))
+	if (tramp_zydis_is_memory(from))
 		return to->size == 64 ? FLOW_LOAD : FLOW_LOAD_SHORT;
 	if (to->size < 64 || gpr(from->reg.value) == 0)
 		return FLOW_OTHER;
-	insn->base = gpr_number(from->reg.value);
+	insn->base = tramp_zydis_gpr(from->reg.value);
 	return FLOW_MOV;
 }
 
-static uint8_t sum_shape(const struct decoded *d)
+static uint8_t sum_shape(const struct tramp_zydis *d)
 {
-	bool imm = d->operands[1].type == ZYDIS_OPERAND_TYPE_IMMEDIATE;
+	bool imm = tramp_zydis_is_imm(&d->o[1]);
 
-	if (wide_register(&d->operands[0]) == FLOW_NO_REG)
+	if (wide_register(&d->o[0]) == TRAMP_NO_REG)
 		return FLOW_OTHER;
 	if (d->insn.mnemonic == ZYDIS_MNEMONIC_ADD)
 		return imm ? FLOW_ADD_IMM : FLOW_ADD;
 	return imm ? FLOW_SUB_IMM : FLOW_OTHER;
 }
 
-static uint8_t mask_shape(const struct decoded *d, enum flow_shape shape)
+static uint8_t mask_shape(const struct tramp_zydis *d, enum flow_shape shape)
 {
-	bool imm = d->operands[1].type == ZYDIS_OPERAND_TYPE_IMMEDIATE;
+	bool imm = tramp_zydis_is_imm(&d->o[1]);
 
-	return imm && is_register(&d->operands[0]) && d->operands[0].size >= 32 ? shape : FLOW_OTHER;
+	return imm && tramp_zydis_is_reg(&d->o[0]) && d->o[0].size >= 32 ? shape : FLOW_OTHER;
 }
 
-static uint8_t find_shape(const struct decoded *d, struct flow_insn *insn)
+static uint8_t find_shape(const struct tramp_zydis *d, struct flow_insn *insn)
 {
-	const ZydisDecodedOperand *o = d->operands;
+	const ZydisDecodedOperand *o = d->o;
 
 	switch (d->insn.mnemonic) {
 	case ZYDIS_MNEMONIC_MOV:
@@ -451,7 +426,7 @@ static uint8_t find_shape(const struct decoded *d, struct flow_insn *insn)
 	case ZYDIS_MNEMONIC_CDQE:
 		return FLOW_EXTEND;
 	case ZYDIS_MNEMONIC_LEA:
-		return insn->reg == FLOW_NO_REG || o[0].size < 64 ? FLOW_OTHER : FLOW_LEA;
+		return insn->reg == TRAMP_NO_REG || o[0].size < 64 ? FLOW_OTHER : FLOW_LEA;
 	case ZYDIS_MNEMONIC_ADD:
 	case ZYDIS_MNEMONIC_SUB:
 		return sum_shape(d);
@@ -486,15 +461,15 @@ static uint8_t find_shape(const struct decoded *d, struct flow_insn *insn)
 	}
 }
 
-static void note_shape(const struct decoded *d, struct flow_insn *insn)
+static void note_shape(const struct tramp_zydis *d, struct flow_insn *insn)
 {
-	insn->reg = insn->base = insn->index = FLOW_NO_REG;
+	insn->reg = insn->base = insn->index = TRAMP_NO_REG;
 	for (int i = 0; i < d->insn.operand_count_visible; i++) {
-		if (is_memory(&d->operands[i]))
-			note_memory(d, &d->operands[i], insn);
+		if (tramp_zydis_is_memory(&d->o[i]))
+			note_memory(d, &d->o[i], insn);
 	}
-	if (d->insn.operand_count && is_register(&d->operands[0]))
-		insn->reg = gpr_number(d->operands[0].reg.value);
+	if (d->insn.operand_count && tramp_zydis_is_reg(&d->o[0]))
+		insn->reg = tramp_zydis_gpr(d->o[0].reg.value);
 	if (d->insn.raw.imm[0].size) {
 		insn->imm_at = d->insn.raw.imm[0].offset;
 		insn->imm_len = d->insn.raw.imm[0].size / 8;
@@ -502,27 +477,23 @@ static void note_shape(const struct decoded *d, struct flow_insn *insn)
 	insn->shape = find_shape(d, insn);
 }
 
-static void note_kind(const struct decoded *d, struct flow_insn *insn)
+static void note_kind(const struct tramp_zydis *d, struct flow_insn *insn)
 {
+	insn->kind = tramp_zydis_kind(&d->insn);
 	if (d->insn.raw.imm[0].is_relative) {
-		insn->kind = relative_kind(d);
 		insn->rel_at = d->insn.raw.imm[0].offset;
 		insn->rel_len = d->insn.raw.imm[0].size / 8;
-		return;
-	}
-	insn->kind = other_kind(d);
-	if (insn->kind == TRAMP_OP_PLAIN && insn->rip)
+	} else if (insn->kind == TRAMP_OP_PLAIN && insn->rip) {
 		insn->kind = TRAMP_OP_RIP;
+	}
 }
 
-static void decode_slowly(struct flow_decoder *decoder, const uint8_t *code, size_t avail,
-			  struct flow_insn *insn)
+static void decode_slowly(const uint8_t *code, size_t avail, struct flow_insn *insn)
 {
-	struct decoded d;
+	struct tramp_zydis d;
 
 	memset(insn, 0, sizeof(*insn));
-	memset(d.operands, 0, 3 * sizeof(d.operands[0])); /* looked at whatever their number */
-	if (ZYAN_FAILED(ZydisDecoderDecodeFull(&decoder->zydis, code, avail, &d.insn, d.operands)))
+	if (!tramp_zydis(code, avail, &d))
 		return;
 	insn->len = d.insn.length;
 	note_operands(&d, insn);
@@ -581,7 +552,7 @@ bool tramp_flow_decode(struct flow_decoder *decoder, const uint8_t *code, size_t
 	if (key && slot->key == key) {
 		*insn = slot->insn;
 	} else {
-		decode_slowly(decoder, bytes, FLOW_KEY_BYTES, insn);
+		decode_slowly(bytes, FLOW_KEY_BYTES, insn);
 		if (key)
 			*slot = (struct slot){ .key = key, .insn = *insn };
 	}

@@ -13,8 +13,7 @@
 #include <stdint.h>
 
 #include "trampolines/flow/flow.h"
-
-#define FLOW_NO_REG 0xff
+#include "trampolines/insn/x86-64/decode.h"
 
 /* What matters for jump tables and the height of the stack. */
 enum flow_shape {
@@ -41,19 +40,26 @@ enum flow_shape {
 
 struct flow_insn {
 	tramp_regs use, def;	/* see struct tramp_op */
+	tramp_regs idle;	/* of use: what no compiler means to read; see below */
 	uint8_t len;		/* 0: no instruction */
 	uint8_t kind;		/* enum tramp_op_kind */
 	uint8_t rel_at, rel_len; /* offset of what is relative to RIP; 0: nothing */
 	uint8_t disp_at, disp_len; /* of a memory operand; 0: none */
 	uint8_t imm_at, imm_len; /* 0: none */
 	uint8_t shape;		/* enum flow_shape */
-	uint8_t reg;		/* 0..15 or FLOW_NO_REG */
-	uint8_t base, index;	/* of the memory operand, or the source: 0..15 or FLOW_NO_REG */
+	uint8_t reg;		/* 0..15 or TRAMP_NO_REG */
+	uint8_t base, index;	/* of the memory operand, or the source: 0..15 or TRAMP_NO_REG */
 	uint8_t scale;		/* 0 without an index */
 	bool rip;		/* the memory operand is RIP-relative */
 	bool memory;		/* has a memory operand that can be seen */
 	bool word;		/* push, pop: of 2 bytes */
+	bool thread;		/* the memory operand is a constant distance from FS */
 };
+
+/*
+ * What is idle: who writes the lower 8 or 16 bits of a register has done with the rest, which the processor keeps;
+ * so is what scalar operations leave of a vector.
+ */
 
 struct flow_decoder;
 
@@ -74,17 +80,6 @@ static inline uint64_t tramp_flow_target(const uint8_t *code, uint64_t addr,
 					 const struct flow_insn *insn)
 {
 	return addr + insn->len + (uint64_t)tramp_flow_field(code, insn->rel_at, insn->rel_len);
-}
-
-static inline bool tramp_flow_goes_on(uint8_t kind)
-{
-	return kind != TRAMP_OP_JMP && kind != TRAMP_OP_JMP_IND && kind != TRAMP_OP_RET &&
-	       kind != TRAMP_OP_STOP;
-}
-
-static inline bool tramp_flow_is_branch(uint8_t kind)
-{
-	return kind == TRAMP_OP_JMP || kind == TRAMP_OP_JCC || kind == TRAMP_OP_LOOP;
 }
 
 #endif

@@ -10,85 +10,21 @@
 
 #include <string.h>
 
-#define UNKNOWN INT32_MIN
+#define UNKNOWN FLOW_HEIGHT_UNKNOWN
 
 struct state {
-	int32_t height;		/* bytes on the stack above the return address, or UNKNOWN */
-	int32_t frame;		/* the height that rbp points to, or UNKNOWN */
+	struct flow_stack stack;
 	uint16_t sums;		/* registers that hold a sum or a table's entry, on all ways ... */
 	uint16_t maybe;		/* ... or on some */
 	bool seen;
 };
 
-static int32_t moved(int32_t height, int64_t by)
+static int32_t frame_of(const struct state *s)
 {
-	int64_t sum = height + by;
-
-	return height == UNKNOWN || sum > INT32_MAX / 2 || sum < INT32_MIN / 2 ? UNKNOWN : (int32_t)sum;
+	return s->stack.has_rbp ? s->stack.rbp.height : UNKNOWN;
 }
 
 /* ---- one instruction ---- */
-
-static void set_rsp(struct state *s, const struct flow_insn *insn, const uint8_t *bytes)
-{
-	int64_t disp = tramp_flow_field(bytes, insn->disp_at, insn->disp_len);
-	int64_t imm = tramp_flow_field(bytes, insn->imm_at, insn->imm_len);
-
-	if (insn->shape == FLOW_ADD_IMM)
-		s->height = moved(s->height, -imm);
-	else if (insn->shape == FLOW_SUB_IMM)
-		s->height = moved(s->height, imm);
-	else if (insn->shape == FLOW_MOV && insn->base == TRAMP_RBP)
-		s->height = s->frame;
-	else if (insn->shape == FLOW_LEA && insn->index == FLOW_NO_REG && insn->base == TRAMP_RSP)
-		s->height = moved(s->height, -disp);
-	else if (insn->shape == FLOW_LEA && insn->index == FLOW_NO_REG && insn->base == TRAMP_RBP)
-		s->height = moved(s->frame, -disp);
-	else
-		s->height = UNKNOWN;
-}
-
-static void set_rbp(struct state *s, const struct flow_insn *insn, const uint8_t *bytes)
-{
-	if (insn->shape == FLOW_MOV && insn->base == TRAMP_RSP)
-		s->frame = s->height;
-	else if (insn->shape == FLOW_LEA && insn->index == FLOW_NO_REG && insn->base == TRAMP_RSP)
-		s->frame = moved(s->height,
-				 -tramp_flow_field(bytes, insn->disp_at, insn->disp_len));
-	else
-		s->frame = UNKNOWN;
-}
-
-static void follow_stack(struct state *s, const struct flow_insn *insn, const uint8_t *bytes)
-{
-	int size = insn->word ? 2 : 8;
-
-	switch (insn->shape) {
-	case FLOW_PUSH:
-	case FLOW_PUSHF:
-		s->height = moved(s->height, size);
-		return;
-	case FLOW_POPF:
-	case FLOW_POP:
-		s->height = moved(s->height, -size);
-		if (insn->def & TRAMP_REG(TRAMP_RBP))
-			s->frame = UNKNOWN;
-		if (insn->shape == FLOW_POP && insn->reg == TRAMP_RSP)
-			s->height = UNKNOWN;
-		return;
-	case FLOW_LEAVE:
-		s->height = moved(s->frame, -8);
-		s->frame = UNKNOWN;
-		return;
-	default:
-		if (insn->kind == TRAMP_OP_CALL || insn->kind == TRAMP_OP_CALL_IND)
-			return;
-		if (insn->def & TRAMP_REG(TRAMP_RSP))
-			set_rsp(s, insn, bytes);
-		if (insn->def & TRAMP_REG(TRAMP_RBP))
-			set_rbp(s, insn, bytes);
-	}
-}
 
 static bool is_own(const struct tramp_flow *flow, uint64_t addr)
 {
@@ -104,7 +40,7 @@ static bool is_own_table(const struct tramp_flow *flow, const struct flow_insn *
 	const uint8_t *entry;
 	size_t left;
 
-	if (insn->base != FLOW_NO_REG || insn->scale < 4 || insn->disp_len != 4)
+	if (insn->base != TRAMP_NO_REG || insn->scale < 4 || insn->disp_len != 4)
 		return false;
 	entry = tramp_code_at(flow->code, table, &left);
 	return entry && left >= insn->scale &&
@@ -130,7 +66,7 @@ static void follow_sums(const struct tramp_flow *flow, struct state *s, const st
 		s->maybe |= (uint16_t)TRAMP_REG(insn->reg);
 		break;
 	case FLOW_LEA:
-		if (insn->base == FLOW_NO_REG || insn->index == FLOW_NO_REG)
+		if (insn->base == TRAMP_NO_REG || insn->index == TRAMP_NO_REG)
 			break;
 		s->sums |= (uint16_t)TRAMP_REG(insn->reg);
 		s->maybe |= (uint16_t)TRAMP_REG(insn->reg);
@@ -163,7 +99,7 @@ static struct state behind(const struct tramp_flow *flow, uint32_t block, const 
 	for (uint32_t i = b->op; i < b->op + b->nops; i++) {
 		if (!tramp_flow_insn_at(flow, flow->ops[i].off, &insn, &bytes))
 			break;
-		follow_stack(&s, &insn, bytes);
+		tramp_flow_stack(&s.stack, &insn, bytes);
 		if (flow->ops[i].kind != TRAMP_OP_JMP_IND)
 			follow_sums(flow, &s, &insn, bytes);
 	}
@@ -178,13 +114,14 @@ static bool meet(struct state *into, const struct state *s)
 		*into = *s;
 		return true;
 	}
-	if (into->height != s->height)
-		into->height = UNKNOWN;
-	if (into->frame != s->frame)
-		into->frame = UNKNOWN;
+	if (into->stack.rsp.height != s->stack.rsp.height)
+		into->stack.rsp.height = UNKNOWN;
+	if (frame_of(into) != frame_of(s))
+		into->stack.has_rbp = false;
 	into->sums &= s->sums;
 	into->maybe |= s->maybe;
-	return into->height != was.height || into->frame != was.frame || into->sums != was.sums ||
+	return into->stack.rsp.height != was.stack.rsp.height || frame_of(into) != frame_of(&was) ||
+	       into->sums != was.sums ||
 	       into->maybe != was.maybe;
 }
 
@@ -223,9 +160,9 @@ static enum tramp_end by_stack(const struct tramp_flow *flow, const struct state
 {
 	bool tables = flow->code->bits[flow->fn] & FLOW_FN_TABLES;
 
-	if (!s->seen || (s->height == UNKNOWN && s->frame == UNKNOWN))
+	if (!s->seen || (s->stack.rsp.height == UNKNOWN && frame_of(s) == UNKNOWN))
 		return TRAMP_END_UNSURE;
-	if (s->height == 0)
+	if (s->stack.rsp.height == 0)
 		return labels ? TRAMP_END_UNSURE : TRAMP_END_TAIL_IND;
 	return labels || tables ? TRAMP_END_SWITCH : TRAMP_END_UNSURE;
 }
@@ -243,11 +180,11 @@ static enum tramp_end classify(const struct tramp_flow *flow, uint32_t block,
 		return TRAMP_END_UNSURE;
 	if (insn.memory && is_own_table(flow, &insn, bytes))
 		return TRAMP_END_SWITCH;
-	if (insn.memory || insn.reg == FLOW_NO_REG)
+	if (insn.memory || insn.reg == TRAMP_NO_REG)
 		return by_stack(flow, &s, labels);
 	if (s.seen && s.sums & TRAMP_REG(insn.reg))
 		return tables ? TRAMP_END_SWITCH : TRAMP_END_UNSURE;
-	if (s.maybe & TRAMP_REG(insn.reg) && s.height == 0)
+	if (s.maybe & TRAMP_REG(insn.reg) && s.stack.rsp.height == 0)
 		return tables ? TRAMP_END_UNSURE : by_stack(flow, &s, labels);
 	return by_stack(flow, &s, labels);
 }
@@ -284,7 +221,7 @@ static void follow_all(struct tramp_flow *flow, struct state *states, bool label
 
 	memset(states, 0, flow->nblocks * sizeof(*states));
 	if (flow->entry != TRAMP_NONE)
-		states[flow->entry] = (struct state){ .frame = UNKNOWN, .seen = true };
+		states[flow->entry] = (struct state){ .stack = FLOW_STACK_AT_ENTRY, .seen = true };
 	while (changed) {
 		changed = false;
 		for (uint32_t i = 0; i < flow->nblocks; i++)

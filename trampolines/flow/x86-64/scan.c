@@ -26,6 +26,8 @@ struct sweep {
 	const uint8_t *bytes;	/* at lo */
 	size_t left;		/* from there on */
 	uint64_t lo, hi;
+	uint64_t at;		/* the instruction */
+	uint64_t reach;		/* behind the last one, at least hi */
 	uint32_t fn;		/* or TRAMP_NONE: between functions */
 	struct pending pending;
 	uint32_t callee;	/* of the call that we are behind, and what was not written since */
@@ -117,6 +119,16 @@ static void cross(struct sweep *s, uint64_t to)
 	tramp_flow_append(s->scan, &s->scan->crosses, &c, sizeof(c));
 }
 
+/* Also to a PLT. */
+static void note_site(struct sweep *s, uint64_t to)
+{
+	uint64_t base = s->scan->code->base;
+	struct tramp_site site = { .from = (uint32_t)(s->at - base) };
+
+	if (flow_offset(s->scan->code, to, &site.to))
+		tramp_flow_append(s->scan, &s->scan->sites, &site, sizeof(site));
+}
+
 static void note_end(struct sweep *s, uint64_t callee)
 {
 	struct tramp_code *code = s->scan->code;
@@ -139,6 +151,9 @@ static void note_tail(struct sweep *s, uint64_t to)
 	struct flow_tie tie = { .fn = s->fn, .callee = piece };
 
 	note_end(s, to);
+	note_site(s, to);
+	if (!tramp_flow_is_code(code, to))
+		add_bits(s, s->fn, FLOW_FN_OPEN);
 	if (s->fn != TRAMP_NONE && piece != TRAMP_NONE)
 		tramp_flow_append(s->scan, &s->scan->passes, &tie, sizeof(tie));
 	if (tramp_flow_is_code(code, to))
@@ -147,10 +162,15 @@ static void note_tail(struct sweep *s, uint64_t to)
 
 static void note_branch(struct sweep *s, uint64_t to, uint8_t kind)
 {
-	if (to >= s->lo && to < s->hi)
+	if (to >= s->lo && to < s->hi) {
 		flow_set_bit(s->scan->wanted, to - s->scan->code->base);
-	else
+		if (s->fn == TRAMP_NONE) {
+			note_site(s, to);
+			cross(s, to);
+		}
+	} else {
 		note_tail(s, to);
+	}
 	if (s->pending.n == 0)
 		return;
 	if (kind == TRAMP_OP_JMP)
@@ -164,8 +184,11 @@ static void note_call(struct sweep *s, uint64_t to)
 	struct tramp_code *code = s->scan->code;
 	uint32_t piece = tramp_flow_piece(code, to);
 
-	if (!tramp_flow_is_code(code, to))
+	note_site(s, to);
+	if (!tramp_flow_is_code(code, to)) {
+		add_bits(s, s->fn, FLOW_FN_OPEN);
 		return;
+	}
 	if (is_start(code, piece, to)) {
 		add_bits(s, piece, FLOW_FN_CALLED);
 		add_pending(s, piece);
@@ -238,11 +261,11 @@ static bool may_load_entry(const struct flow_insn *insn)
 	switch (insn->shape) {
 	case FLOW_LOAD_SHORT:
 	case FLOW_LOAD:
-		return insn->index != FLOW_NO_REG;
+		return insn->index != TRAMP_NO_REG;
 	case FLOW_EXTEND:
 		return insn->memory;
 	default:
-		return insn->kind == TRAMP_OP_JMP_IND && insn->index != FLOW_NO_REG;
+		return insn->kind == TRAMP_OP_JMP_IND && insn->index != TRAMP_NO_REG;
 	}
 }
 
@@ -271,7 +294,7 @@ static void note_results(struct sweep *s, const struct flow_insn *insn)
 static void begin_results(struct sweep *s, uint64_t callee)
 {
 	s->callee = tramp_flow_piece(s->scan->code, callee);
-	s->unwritten = is_start(s->scan->code, s->callee, callee) ? FLOW_FREE_AT_EXIT : 0;
+	s->unwritten = is_start(s->scan->code, s->callee, callee) ? FLOW_FREE_GPRS : 0;
 }
 
 static void note_flow(struct sweep *s, const uint8_t *at, uint64_t addr,
@@ -287,8 +310,11 @@ static void note_flow(struct sweep *s, const uint8_t *at, uint64_t addr,
 		note_call(s, tramp_flow_target(at, addr, insn));
 		begin_results(s, tramp_flow_target(at, addr, insn));
 		break;
+	case TRAMP_OP_CALL_IND:
+		add_bits(s, s->fn, FLOW_FN_OPEN);
+		break;
 	case TRAMP_OP_JMP_IND:
-		add_bits(s, s->fn, FLOW_FN_EXITS | (insn->rip ? 0 : FLOW_FN_JUMPS));
+		add_bits(s, s->fn, FLOW_FN_EXITS | (insn->rip ? FLOW_FN_OPEN : FLOW_FN_JUMPS));
 		flags_are_read(s);
 		break;
 	case TRAMP_OP_RET:
@@ -324,15 +350,17 @@ static void fall_through(struct sweep *s, uint64_t to)
 
 	if (tramp_flow_piece(s->scan->code, to) == TRAMP_NONE && s->fn + 1 < facts->nfns)
 		to = facts->fns[s->fn + 1].addr;
-	if (tramp_flow_piece(s->scan->code, to) != TRAMP_NONE)
-		cross(s, to);
+	if (tramp_flow_piece(s->scan->code, to) == TRAMP_NONE)
+		return;
+	cross(s, to);
+	note_site(s, to);
 }
 
 /* What comes behind the last instruction. */
 static void note_fall(struct sweep *s, const uint8_t *at, uint64_t addr,
 		      const struct flow_insn *insn)
 {
-	if (s->fn == TRAMP_NONE || !tramp_flow_goes_on(insn->kind) || insn->kind == TRAMP_OP_TRAP)
+	if (s->fn == TRAMP_NONE || !tramp_op_goes_on(insn->kind) || insn->kind == TRAMP_OP_TRAP)
 		return;
 	flags_are_read(s);
 	if (insn->kind == TRAMP_OP_CALL) {
@@ -356,8 +384,9 @@ static void sweep_from(struct sweep *s, uint64_t addr)
 
 		size_t left = s->left - (size_t)(addr - s->lo);
 
+		s->at = addr;
 		if (!tramp_flow_decode(s->scan->decoder, at, left, &insn)) {
-			add_bits(s, s->fn, FLOW_FN_ODD);
+			add_bits(s, s->fn, FLOW_FN_ODD | FLOW_FN_OPEN);
 			addr++;
 			continue;
 		}
@@ -366,6 +395,7 @@ static void sweep_from(struct sweep *s, uint64_t addr)
 		if (addr + insn.len >= s->hi)
 			note_fall(s, at, addr, &insn);
 		addr += insn.len;
+		s->reach = addr > s->reach ? addr : s->reach;
 	}
 	flags_are_read(s);
 }
@@ -413,14 +443,16 @@ static bool open_sweep(struct sweep *s)
 	return true;
 }
 
-static void sweep_range(struct flow_scan *scan, uint64_t lo, uint64_t hi, uint32_t fn)
+/* Returns where what comes next begins: behind the last instruction, if that goes beyond `hi`. */
+static uint64_t sweep_range(struct flow_scan *scan, uint64_t lo, uint64_t hi, uint32_t fn)
 {
-	struct sweep s = { .scan = scan, .fn = fn, .lo = lo, .hi = hi };
+	struct sweep s = { .scan = scan, .fn = fn, .lo = lo, .hi = hi, .reach = hi };
 
 	if (!open_sweep(&s))
-		return;
+		return hi;
 	sweep_from(&s, lo);
 	sweep_again(&s);
+	return s.reach;
 }
 
 void tramp_flow_scan_at(struct flow_scan *scan, uint64_t addr)
@@ -470,8 +502,7 @@ void tramp_flow_scan_part(struct flow_scan *scan, uint32_t first, uint32_t end)
 
 		if (done < fn->addr)
 			sweep_gaps(scan, done, fn->addr);
-		sweep_range(scan, fn->addr, fn->addr + fn->size, i);
-		done = fn->addr + fn->size;
+		done = sweep_range(scan, fn->addr, fn->addr + fn->size, i);
 	}
 	sweep_gaps(scan, done, end_before(scan, end));
 }

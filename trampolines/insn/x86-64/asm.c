@@ -114,12 +114,22 @@ void asm_test(struct tramp_out *out, unsigned int reg)
 	modrm(out, 3, reg, reg);
 }
 
-void asm_shl(struct tramp_out *out, unsigned int reg, uint8_t by)
+static void shift(struct tramp_out *out, unsigned int how, unsigned int reg, uint8_t by)
 {
 	rex(out, 0, 0, reg);
 	tramp_put_u8(out, 0xc1);
-	modrm(out, 3, 4, reg);
+	modrm(out, 3, how, reg);
 	tramp_put_u8(out, by);
+}
+
+void asm_shl(struct tramp_out *out, unsigned int reg, uint8_t by)
+{
+	shift(out, 4, reg, by);
+}
+
+void asm_shr(struct tramp_out *out, unsigned int reg, uint8_t by)
+{
+	shift(out, 5, reg, by);
 }
 
 void asm_lea_sum(struct tramp_out *out, unsigned int to, unsigned int a, unsigned int b, int32_t disp)

@@ -34,6 +34,7 @@ void asm_cmp_mem(struct tramp_out *out, unsigned int base, int32_t disp, int32_t
 void asm_mov_imm64(struct tramp_out *out, unsigned int reg, uint64_t value);
 void asm_test(struct tramp_out *out, unsigned int reg);
 void asm_shl(struct tramp_out *out, unsigned int reg, uint8_t by);
+void asm_shr(struct tramp_out *out, unsigned int reg, uint8_t by);
 void asm_lea_sum(struct tramp_out *out, unsigned int to, unsigned int a, unsigned int b, int32_t disp);
 void asm_fs_zero(struct tramp_out *out, unsigned int reg);	/* mov %fs:0, reg */
 void asm_rdfsbase(struct tramp_out *out, unsigned int reg);

@@ -3,9 +3,7 @@
 
 #include <string.h>
 
-#include <Zydis/Zydis.h>
-
-#include "trampolines/trampoline.h"
+#include "trampolines/insn/x86-64/zydis.h"
 
 enum {
 	PREFIX_OPERAND_SIZE = 0x66,
@@ -55,48 +53,100 @@ static bool call_unmovable(const ZydisDecodedInstruction *zi)
 	       zi->length > ZYDIS_MAX_INSTRUCTION_LENGTH - GROWTH_MAX;
 }
 
-static enum flow relative_flow(const ZydisDecodedInstruction *zi, bool *unmovable)
+static uint8_t relative_kind(const ZydisDecodedInstruction *zi)
 {
 	switch (zi->mnemonic) {
 	case ZYDIS_MNEMONIC_JMP:
-		return FLOW_JMP;
+		return TRAMP_OP_JMP;
 	case ZYDIS_MNEMONIC_CALL:
-		return FLOW_CALL;
+		return TRAMP_OP_CALL;
 	case ZYDIS_MNEMONIC_LOOP:
 	case ZYDIS_MNEMONIC_LOOPE:
 	case ZYDIS_MNEMONIC_LOOPNE:
 	case ZYDIS_MNEMONIC_JECXZ:
 	case ZYDIS_MNEMONIC_JRCXZ:
-		return FLOW_LOOP;
-	case ZYDIS_MNEMONIC_XBEGIN:
-		*unmovable = true;
-		return FLOW_JCC;
-	default:	/* with VEX: jkzd and jknzd of Knights Corner, by mask registers */
-		*unmovable |= zi->encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY;
-		return FLOW_JCC;
+		return TRAMP_OP_LOOP;
+	default:
+		return TRAMP_OP_JCC;
 	}
 }
 
-static enum flow other_flow(const ZydisDecodedInstruction *zi, bool *unmovable)
+static uint8_t other_kind(const ZydisDecodedInstruction *zi)
 {
 	switch (zi->mnemonic) {
 	case ZYDIS_MNEMONIC_CALL:
-		*unmovable = call_unmovable(zi);
-		return FLOW_CALL_IND;
+		return TRAMP_OP_CALL_IND;
 	case ZYDIS_MNEMONIC_JMP:
-		return FLOW_JMP_IND;
+		return TRAMP_OP_JMP_IND;
 	case ZYDIS_MNEMONIC_RET:
 	case ZYDIS_MNEMONIC_IRET:
 	case ZYDIS_MNEMONIC_IRETD:
 	case ZYDIS_MNEMONIC_IRETQ:
+	case ZYDIS_MNEMONIC_SYSRET:
+	case ZYDIS_MNEMONIC_SYSEXIT:
+	case ZYDIS_MNEMONIC_RSM:
+		return TRAMP_OP_RET;
 	case ZYDIS_MNEMONIC_UD0:
 	case ZYDIS_MNEMONIC_UD1:
 	case ZYDIS_MNEMONIC_UD2:
 	case ZYDIS_MNEMONIC_HLT:
-		return FLOW_END;
+		return TRAMP_OP_STOP;
+	case ZYDIS_MNEMONIC_INT3:
+	case ZYDIS_MNEMONIC_INT1:
+		return TRAMP_OP_TRAP;
+	case ZYDIS_MNEMONIC_SYSCALL:
+	case ZYDIS_MNEMONIC_SYSENTER:
+	case ZYDIS_MNEMONIC_INT:
+		return TRAMP_OP_SYSCALL;
 	default:
-		return FLOW_NEXT;
+		return TRAMP_OP_PLAIN;
 	}
+}
+
+uint8_t tramp_zydis_kind(const ZydisDecodedInstruction *zi)
+{
+	return zi->raw.imm[0].is_relative ? relative_kind(zi) : other_kind(zi);
+}
+
+uint8_t tramp_zydis_gpr(ZydisRegister reg)
+{
+	if (reg >= ZYDIS_REGISTER_RAX && reg <= ZYDIS_REGISTER_R15)
+		return (uint8_t)(reg - ZYDIS_REGISTER_RAX);
+	if (reg >= ZYDIS_REGISTER_EAX && reg <= ZYDIS_REGISTER_R15D)
+		return (uint8_t)(reg - ZYDIS_REGISTER_EAX);
+	if (reg >= ZYDIS_REGISTER_AX && reg <= ZYDIS_REGISTER_R15W)
+		return (uint8_t)(reg - ZYDIS_REGISTER_AX);
+	if (reg >= ZYDIS_REGISTER_SPL && reg <= ZYDIS_REGISTER_R15B)
+		return (uint8_t)(reg - ZYDIS_REGISTER_SPL + REG_RSP);
+	if (tramp_zydis_is_high(reg))
+		return (uint8_t)(reg - ZYDIS_REGISTER_AH);
+	if (reg >= ZYDIS_REGISTER_AL && reg <= ZYDIS_REGISTER_BL)
+		return (uint8_t)(reg - ZYDIS_REGISTER_AL);
+	return TRAMP_NO_REG;
+}
+
+static bool decode(const uint8_t *code, size_t avail, ZydisDecodedInstruction *insn, ZydisDecodedOperand *operands)
+{
+	ZydisDecoderContext context;
+	ZydisDecoder decoder;
+
+	ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+	if (ZYAN_FAILED(ZydisDecoderDecodeInstruction(&decoder, &context, code, avail, insn)))
+		return false;
+	return !operands || ZYAN_SUCCESS(ZydisDecoderDecodeOperands(&decoder, &context, insn, operands,
+								    insn->operand_count));
+}
+
+bool tramp_zydis(const uint8_t *code, size_t avail, struct tramp_zydis *z)
+{
+	memset(z->o, 0, 3 * sizeof(z->o[0]));
+	return decode(code, avail, &z->insn, z->o);
+}
+
+/* With VEX: jkzd and jknzd of Knights Corner, by mask registers. */
+static bool is_odd_branch(const ZydisDecodedInstruction *zi)
+{
+	return zi->mnemonic == ZYDIS_MNEMONIC_XBEGIN || zi->encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY;
 }
 
 static void note_relative_branch(const ZydisDecodedInstruction *zi, struct tramp_decoded *insn)
@@ -104,8 +154,7 @@ static void note_relative_branch(const ZydisDecodedInstruction *zi, struct tramp
 	insn->disp_offset = zi->raw.imm[0].offset;
 	insn->disp_size = zi->raw.imm[0].size / 8;
 	insn->rel = (int32_t)zi->raw.imm[0].value.s;
-	insn->unmovable = vendors_differ(zi);
-	insn->flow = relative_flow(zi, &insn->unmovable);
+	insn->unmovable = vendors_differ(zi) || is_odd_branch(zi);
 }
 
 static void note_rip_operand(const ZydisDecodedInstruction *zi, struct tramp_decoded *insn)
@@ -114,6 +163,8 @@ static void note_rip_operand(const ZydisDecodedInstruction *zi, struct tramp_dec
 	    zi->raw.disp.size != 32)
 		return;
 	insn->rip_relative = true;
+	if (insn->kind == TRAMP_OP_PLAIN)
+		insn->kind = TRAMP_OP_RIP;
 	insn->disp_offset = zi->raw.disp.offset;
 	insn->disp_size = 4;
 	insn->rel = (int32_t)zi->raw.disp.value;
@@ -125,20 +176,19 @@ static void note_rip_operand(const ZydisDecodedInstruction *zi, struct tramp_dec
 bool tramp_decode(const uint8_t *code, size_t avail, struct tramp_decoded *insn)
 {
 	ZydisDecodedInstruction zi;
-	ZydisDecoder decoder;
 
 	memset(insn, 0, sizeof(*insn));
-	ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
-	if (ZYAN_FAILED(ZydisDecoderDecodeInstruction(&decoder, NULL, code, avail, &zi)))
+	if (!decode(code, avail, &zi, NULL))
 		return false;
 	insn->length = zi.length;
+	insn->kind = tramp_zydis_kind(&zi);
 	insn->nop = zi.mnemonic == ZYDIS_MNEMONIC_NOP;
 	insn->modrm_offset = zi.attributes & ZYDIS_ATTRIB_HAS_MODRM ? zi.raw.modrm.offset : 0;
 	if (zi.raw.imm[0].is_relative) {
 		note_relative_branch(&zi, insn);
 		return true;
 	}
-	insn->flow = other_flow(&zi, &insn->unmovable);
+	insn->unmovable = insn->kind == TRAMP_OP_CALL_IND && call_unmovable(&zi);
 	note_rip_operand(&zi, insn);
 	return true;
 }
@@ -172,7 +222,7 @@ size_t tramp_insn_plain(const uint8_t *code, size_t avail)
 {
 	struct tramp_decoded insn;
 
-	if (!tramp_decode(code, avail, &insn) || insn.flow != FLOW_NEXT || insn.unmovable ||
+	if (!tramp_decode(code, avail, &insn) || !tramp_op_is_straight(insn.kind) || insn.unmovable ||
 	    insn.disp_size)
 		return 0;
 	return insn.length;

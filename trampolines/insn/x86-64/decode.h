@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* One instruction, reduced to what moving it and following it takes. */
+/*
+ * The one place that decodes.  An instruction reduced to what moving it and following it takes; who wants more of it
+ * (trampolines/flow: registers, trampolines/memory: operands) reads what Zydis says: zydis.h.
+ */
 #ifndef SONDE_TRAMPOLINES_INSN_X86_64_DECODE_H
 #define SONDE_TRAMPOLINES_INSN_X86_64_DECODE_H
 
@@ -7,20 +10,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum flow {
-	FLOW_NEXT,	/* goes on behind itself */
-	FLOW_JMP,	/* direct jump */
-	FLOW_JCC,	/* direct conditional jump by flags */
-	FLOW_LOOP,	/* loop, loope, loopne, jrcxz, jecxz */
-	FLOW_CALL,	/* direct call */
-	FLOW_CALL_IND,	/* near call through register or memory */
-	FLOW_JMP_IND,	/* jump through register or memory */
-	FLOW_END,	/* return, ud2: never goes on behind itself */
-};
+#include "trampolines/trampoline.h"
+
+#define TRAMP_NO_REG 0xff /* where 0..15 are general registers */
 
 struct tramp_decoded {
 	uint8_t length;
-	uint8_t flow;		/* enum flow */
+	uint8_t kind;		/* enum tramp_op_kind */
 	bool nop;		/* no effect at all, whatever its operands */
 	bool unmovable;		/* of use only where it is */
 	bool rip_relative;	/* disp_offset, rel are those of a memory operand */

@@ -31,16 +31,16 @@ static bool has_no_base(const ZydisDecodedInstruction *zi)
 struct mem_place mem_operand(const struct mem_insn *in, const ZydisDecodedOperand *o)
 {
 	struct mem_place p = {
-		.base = mem_gpr(o->mem.base), .index = mem_gpr(o->mem.index),
+		.base = tramp_zydis_gpr(o->mem.base), .index = tramp_zydis_gpr(o->mem.index),
 		.scale = log2_scale(o->mem.scale), .disp = o->mem.disp.value,
 	};
 
 	if (is_rip(o->mem.base)) {
 		p.base = MD_OBJECT;
-		p.disp += (int64_t)(in->addr + in->zi.length - in->load);
-	} else if (o->visibility == ZYDIS_OPERAND_VISIBILITY_EXPLICIT && has_no_base(&in->zi)) {
+		p.disp += (int64_t)(in->addr + in->z.insn.length - in->load);
+	} else if (o->visibility == ZYDIS_OPERAND_VISIBILITY_EXPLICIT && has_no_base(&in->z.insn)) {
 		p.base = MD_NONE;
-		p.disp = in->zi.raw.disp.value;
+		p.disp = in->z.insn.raw.disp.value;
 	}
 	if (p.index == MD_NONE)
 		p.scale = 0;
@@ -50,7 +50,7 @@ struct mem_place mem_operand(const struct mem_insn *in, const ZydisDecodedOperan
 bool mem_operand_place(struct mem_insn *in, const ZydisDecodedOperand *o, struct mem_place *p)
 {
 	*p = mem_operand(in, o);
-	if (in->zi.address_width != 64)
+	if (in->z.insn.address_width != 64)
 		compute_place(in, p, 4);
 	if (o->mem.segment == ZYDIS_REGISTER_GS) {
 		in->facts->unmodelled = true;
@@ -88,7 +88,7 @@ static uint8_t kind_of(const struct mem_insn *in, const ZydisDecodedOperand *o)
 	bool writes = o->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE;
 
 	/* Merging is by lanes that are not written, never by reading. */
-	if (in->zi.encoding == ZYDIS_INSTRUCTION_ENCODING_EVEX && writes)
+	if (in->z.insn.encoding == ZYDIS_INSTRUCTION_ENCODING_EVEX && writes)
 		return MD_STORE;
 	return reads && writes ? MD_MODIFY : writes ? MD_STORE : MD_LOAD;
 }
@@ -105,7 +105,7 @@ static void note_operand(struct mem_insn *in, const ZydisDecodedOperand *o)
 
 static unsigned int word(const struct mem_insn *in)
 {
-	return in->zi.operand_width == 16 ? 2 : 8;
+	return in->z.insn.operand_width == 16 ? 2 : 8;
 }
 
 static void note_stack(struct mem_insn *in, int64_t disp, unsigned int bytes, enum md_kind kind)
@@ -117,8 +117,8 @@ static void note_stack(struct mem_insn *in, int64_t disp, unsigned int bytes, en
 /* Pushes what is in memory: `push (%rax)`, `call *(%rax)`. */
 static void note_push(struct mem_insn *in, unsigned int bytes)
 {
-	if (mem_is_memory(&in->o[0]) && in->o[0].visibility == ZYDIS_OPERAND_VISIBILITY_EXPLICIT)
-		note_operand(in, &in->o[0]);
+	if (tramp_zydis_is_memory(&in->z.o[0]) && in->z.o[0].visibility == ZYDIS_OPERAND_VISIBILITY_EXPLICIT)
+		note_operand(in, &in->z.o[0]);
 	note_stack(in, -(int64_t)bytes, bytes, MD_STORE);
 }
 
@@ -128,23 +128,23 @@ static void note_pop(struct mem_insn *in, unsigned int bytes)
 	struct mem_place place;
 
 	note_stack(in, 0, bytes, MD_LOAD);
-	if (!mem_is_memory(&in->o[0]) || in->o[0].visibility != ZYDIS_OPERAND_VISIBILITY_EXPLICIT)
+	if (!tramp_zydis_is_memory(&in->z.o[0]) || in->z.o[0].visibility != ZYDIS_OPERAND_VISIBILITY_EXPLICIT)
 		return;
-	if (in->o[0].mem.base == ZYDIS_REGISTER_RSP || in->o[0].mem.base == ZYDIS_REGISTER_ESP)
-		in->o[0].mem.disp.value += bytes;
-	if (mem_operand_place(in, &in->o[0], &place))
+	if (in->z.o[0].mem.base == ZYDIS_REGISTER_RSP || in->z.o[0].mem.base == ZYDIS_REGISTER_ESP)
+		in->z.o[0].mem.disp.value += bytes;
+	if (mem_operand_place(in, &in->z.o[0], &place))
 		mem_add_access(in, &place, bytes, MD_STORE);
 }
 
 static bool is_segment(const ZydisDecodedOperand *o)
 {
-	return mem_is_reg(o) && o->reg.value >= ZYDIS_REGISTER_ES &&
+	return tramp_zydis_is_reg(o) && o->reg.value >= ZYDIS_REGISTER_ES &&
 	       o->reg.value <= ZYDIS_REGISTER_GS;
 }
 
 static void note_leave(struct mem_insn *in)
 {
-	if (in->zi.operand_width == 16) {
+	if (in->z.insn.operand_width == 16) {
 		in->facts->unmodelled = true;
 		return;
 	}
@@ -155,7 +155,7 @@ static void note_leave(struct mem_insn *in)
 /* With a nesting level it copies frame pointers; nobody does that. */
 static void note_enter(struct mem_insn *in)
 {
-	if (in->zi.operand_width == 16 || in->o[1].imm.value.u & 31)
+	if (in->z.insn.operand_width == 16 || in->z.o[1].imm.value.u & 31)
 		in->facts->unmodelled = true;
 	else
 		note_stack(in, -8, 8, MD_STORE);
@@ -163,14 +163,14 @@ static void note_enter(struct mem_insn *in)
 
 static bool note_stack_insn(struct mem_insn *in)
 {
-	switch (in->zi.mnemonic) {
+	switch (in->z.insn.mnemonic) {
 	case ZYDIS_MNEMONIC_PUSH:
 	case ZYDIS_MNEMONIC_PUSHF:
 	case ZYDIS_MNEMONIC_PUSHFQ:
 		note_push(in, word(in));
 		return true;
 	case ZYDIS_MNEMONIC_POP:
-		in->facts->unmodelled = is_segment(&in->o[0]);
+		in->facts->unmodelled = is_segment(&in->z.o[0]);
 		note_pop(in, word(in));
 		return true;
 	case ZYDIS_MNEMONIC_POPF:
@@ -199,7 +199,7 @@ static bool note_stack_insn(struct mem_insn *in)
 /* Privileged, of processors that no one has, or changing state that the machine relies on. */
 static bool is_strange(const struct mem_insn *in)
 {
-	switch (in->zi.meta.category) {
+	switch (in->z.insn.meta.category) {
 	case ZYDIS_CATEGORY_AMX_TILE:
 	case ZYDIS_CATEGORY_AVX512_4FMAPS:
 	case ZYDIS_CATEGORY_AVX512_4VNNIW:
@@ -216,13 +216,13 @@ static bool is_strange(const struct mem_insn *in)
 	case ZYDIS_CATEGORY_VTX:
 		return true;
 	default:
-		return in->zi.meta.branch_type == ZYDIS_BRANCH_TYPE_FAR;
+		return in->z.insn.meta.branch_type == ZYDIS_BRANCH_TYPE_FAR;
 	}
 }
 
 static bool is_strange_insn(const struct mem_insn *in)
 {
-	switch (in->zi.mnemonic) {
+	switch (in->z.insn.mnemonic) {
 	case ZYDIS_MNEMONIC_CLRSSBSY:
 	case ZYDIS_MNEMONIC_RSTORSSP:
 	case ZYDIS_MNEMONIC_SAVEPREVSSP:
@@ -250,9 +250,9 @@ static bool is_strange_insn(const struct mem_insn *in)
 	case ZYDIS_MNEMONIC_XBEGIN:	/* an abort takes back what was accessed */
 		return true;
 	case ZYDIS_MNEMONIC_MOV:
-		return is_segment(&in->o[0]);
+		return is_segment(&in->z.o[0]);
 	case ZYDIS_MNEMONIC_PAUSE:	/* with REX.B it is an xchg; the decoder errs */
-		return in->zi.raw.rex.B;
+		return in->z.insn.raw.rex.B;
 	default:
 		return false;
 	}
@@ -261,7 +261,7 @@ static bool is_strange_insn(const struct mem_insn *in)
 /* They name memory and do not touch it.  Bounds are off: Linux has no MPX any more. */
 static bool touches_nothing(const struct mem_insn *in)
 {
-	switch (in->zi.mnemonic) {
+	switch (in->z.insn.mnemonic) {
 	case ZYDIS_MNEMONIC_NOP:
 	case ZYDIS_MNEMONIC_ENDBR32:
 	case ZYDIS_MNEMONIC_ENDBR64:
@@ -271,16 +271,16 @@ static bool touches_nothing(const struct mem_insn *in)
 	case ZYDIS_MNEMONIC_UD2:
 		return true;
 	default:
-		return in->zi.meta.category == ZYDIS_CATEGORY_MPX;
+		return in->z.insn.meta.category == ZYDIS_CATEGORY_MPX;
 	}
 }
 
 static void note_ordinary(struct mem_insn *in)
 {
-	for (int i = 0; i < in->zi.operand_count; i++) {
-		const ZydisDecodedOperand *o = &in->o[i];
+	for (int i = 0; i < in->z.insn.operand_count; i++) {
+		const ZydisDecodedOperand *o = &in->z.o[i];
 
-		if (!mem_is_memory(o) || o->mem.type == ZYDIS_MEMOP_TYPE_AGEN)
+		if (!tramp_zydis_is_memory(o) || o->mem.type == ZYDIS_MEMOP_TYPE_AGEN)
 			continue;
 		if (o->mem.type != ZYDIS_MEMOP_TYPE_MEM || o->size < 8 ||
 		    o->visibility == ZYDIS_OPERAND_VISIBILITY_HIDDEN)

@@ -10,30 +10,30 @@ enum { TEMP = MD_TEMP, OTHER_TEMP, CARRY = 2 /* the condition */ };
 
 static uint8_t condition(const struct mem_insn *in)
 {
-	return in->zi.opcode & 0xf;
+	return in->z.insn.opcode & 0xf;
 }
 
 static bool is_ordinary(const struct mem_insn *in)
 {
-	return in->zi.encoding == ZYDIS_INSTRUCTION_ENCODING_LEGACY;
+	return in->z.insn.encoding == ZYDIS_INSTRUCTION_ENCODING_LEGACY;
 }
 
 static void note_cmov(struct mem_insn *in)
 {
-	uint8_t dst = mem_reg_of(&in->o[0]);
+	uint8_t dst = mem_reg_of(&in->z.o[0]);
 
-	if (is_ordinary(in) && mem_is_usable(&in->o[1]))
+	if (is_ordinary(in) && mem_is_usable(&in->z.o[1]))
 		mem_add_compute(in, (struct md_op){
-			.code = MD_SELECT, .dst = dst, .base = dst, .index = mem_reg_of(&in->o[1]),
-			.scale = condition(in), .width = mem_bytes_of(&in->o[0]),
+			.code = MD_SELECT, .dst = dst, .base = dst, .index = mem_reg_of(&in->z.o[1]),
+			.scale = condition(in), .width = mem_bytes_of(&in->z.o[0]),
 		});
 }
 
 static void note_set(struct mem_insn *in)
 {
-	if (is_ordinary(in) && mem_is_usable(&in->o[0]))
+	if (is_ordinary(in) && mem_is_usable(&in->z.o[0]))
 		mem_add_compute(in, (struct md_op){
-			.code = MD_SELECT, .dst = mem_reg_of(&in->o[0]), .base = MD_NONE,
+			.code = MD_SELECT, .dst = mem_reg_of(&in->z.o[0]), .base = MD_NONE,
 			.index = MD_NONE, .scale = condition(in), .width = 1, .imm = 1,
 		});
 }
@@ -49,30 +49,30 @@ static void add_carry(struct mem_insn *in, uint8_t dst, int64_t imm, uint8_t wid
 /* dst + (b + carry) */
 static void note_adc(struct mem_insn *in)
 {
-	uint8_t dst = mem_reg_of(&in->o[0]);
-	const ZydisDecodedOperand *b = &in->o[1];
+	uint8_t dst = mem_reg_of(&in->z.o[0]);
+	const ZydisDecodedOperand *b = &in->z.o[1];
 
-	if (!mem_is_usable(&in->o[0]) || !(mem_is_usable(b) || mem_is_imm(b)))
+	if (!mem_is_usable(&in->z.o[0]) || !(mem_is_usable(b) || tramp_zydis_is_imm(b)))
 		return;
 	add_carry(in, TEMP, 1, 8);
-	mem_add_lea(in, OTHER_TEMP, mem_is_imm(b) ? MD_NONE : mem_reg_of(b),
-		    mem_is_imm(b) ? b->imm.value.s : 0, 8);
+	mem_add_lea(in, OTHER_TEMP, tramp_zydis_is_imm(b) ? MD_NONE : mem_reg_of(b),
+		    tramp_zydis_is_imm(b) ? b->imm.value.s : 0, 8);
 	mem_add_compute(in, (struct md_op){
 		.code = MD_LEA, .dst = TEMP, .base = TEMP, .index = OTHER_TEMP, .width = 8,
 	});
 	mem_add_compute(in, (struct md_op){
 		.code = MD_LEA, .dst = dst, .base = dst, .index = TEMP,
-		.width = mem_bytes_of(&in->o[0]),
+		.width = mem_bytes_of(&in->z.o[0]),
 	});
 }
 
 /* (dst - carry) - b; of a register with itself, whatever it holds, what was borrowed. */
 static void note_sbb(struct mem_insn *in)
 {
-	uint8_t dst = mem_reg_of(&in->o[0]), width = mem_bytes_of(&in->o[0]);
-	const ZydisDecodedOperand *b = &in->o[1];
+	uint8_t dst = mem_reg_of(&in->z.o[0]), width = mem_bytes_of(&in->z.o[0]);
+	const ZydisDecodedOperand *b = &in->z.o[1];
 
-	if (!mem_is_usable(&in->o[0]) || !(mem_is_usable(b) || mem_is_imm(b)))
+	if (!mem_is_usable(&in->z.o[0]) || !(mem_is_usable(b) || tramp_zydis_is_imm(b)))
 		return;
 	if (mem_is_same(in)) {
 		add_carry(in, dst, -1, width);
@@ -84,8 +84,8 @@ static void note_sbb(struct mem_insn *in)
 	});
 	mem_add_compute(in, (struct md_op){
 		.code = MD_SUB, .dst = dst, .base = TEMP,
-		.index = mem_is_imm(b) ? MD_NONE : mem_reg_of(b), .width = width,
-		.imm = mem_is_imm(b) ? b->imm.value.s : 0,
+		.index = tramp_zydis_is_imm(b) ? MD_NONE : mem_reg_of(b), .width = width,
+		.imm = tramp_zydis_is_imm(b) ? b->imm.value.s : 0,
 	});
 }
 
@@ -94,14 +94,14 @@ static void note_sbb(struct mem_insn *in)
 /* Finds the bit, for the carry flag (memory/x86-64/facts-flags.c).  False: it is not known. */
 static bool note_bit(struct mem_insn *in)
 {
-	const ZydisDecodedOperand *bit = &in->o[1];
-	uint8_t width = mem_bytes_of(&in->o[0]);
-	bool imm = mem_is_imm(bit);
+	const ZydisDecodedOperand *bit = &in->z.o[1];
+	uint8_t width = mem_bytes_of(&in->z.o[0]);
+	bool imm = tramp_zydis_is_imm(bit);
 
-	if (!mem_is_usable(&in->o[0]) || !(imm || mem_is_usable(bit)) || width < 4)
+	if (!mem_is_usable(&in->z.o[0]) || !(imm || mem_is_usable(bit)) || width < 4)
 		return false;
 	mem_add_compute(in, (struct md_op){
-		.code = MD_SHR, .dst = TEMP, .base = mem_reg_of(&in->o[0]),
+		.code = MD_SHR, .dst = TEMP, .base = mem_reg_of(&in->z.o[0]),
 		.index = imm ? MD_NONE : mem_reg_of(bit), .width = width,
 		.imm = imm ? bit->imm.value.s : 0,
 	});
@@ -113,10 +113,10 @@ static bool note_bit(struct mem_insn *in)
 
 static void note_set_bit(struct mem_insn *in, enum md_code code)
 {
-	uint8_t dst = mem_reg_of(&in->o[0]), width = mem_bytes_of(&in->o[0]);
-	uint64_t bit = UINT64_C(1) << (in->o[1].imm.value.u & (width == 8 ? 63 : 31));
+	uint8_t dst = mem_reg_of(&in->z.o[0]), width = mem_bytes_of(&in->z.o[0]);
+	uint64_t bit = UINT64_C(1) << (in->z.o[1].imm.value.u & (width == 8 ? 63 : 31));
 
-	if (mem_is_imm(&in->o[1]) && note_bit(in))
+	if (tramp_zydis_is_imm(&in->z.o[1]) && note_bit(in))
 		mem_add_compute(in, (struct md_op){
 			.code = (uint8_t)code, .dst = dst, .base = dst, .index = MD_NONE,
 			.width = width, .imm = (int64_t)(code == MD_AND ? ~bit : bit),
@@ -125,7 +125,7 @@ static void note_set_bit(struct mem_insn *in, enum md_code code)
 
 static void note_bswap(struct mem_insn *in)
 {
-	uint8_t dst = mem_reg_of(&in->o[0]), width = mem_bytes_of(&in->o[0]);
+	uint8_t dst = mem_reg_of(&in->z.o[0]), width = mem_bytes_of(&in->z.o[0]);
 
 	if (width >= 4)
 		mem_add_compute(in, (struct md_op){
@@ -137,13 +137,13 @@ static void note_bswap(struct mem_insn *in)
 static void note_rotate(struct mem_insn *in, const ZydisDecodedOperand *from,
 			const ZydisDecodedOperand *count, bool right)
 {
-	struct md_op op = { .code = MD_ROL, .dst = mem_reg_of(&in->o[0]), .base = mem_reg_of(from),
-			    .index = MD_NONE, .width = mem_bytes_of(&in->o[0]) };
+	struct md_op op = { .code = MD_ROL, .dst = mem_reg_of(&in->z.o[0]), .base = mem_reg_of(from),
+			    .index = MD_NONE, .width = mem_bytes_of(&in->z.o[0]) };
 
-	if (!mem_is_usable(&in->o[0]) || !mem_is_usable(from) ||
-	    !(mem_is_usable(count) || mem_is_imm(count)))
+	if (!mem_is_usable(&in->z.o[0]) || !mem_is_usable(from) ||
+	    !(mem_is_usable(count) || tramp_zydis_is_imm(count)))
 		return;
-	if (mem_is_imm(count)) {
+	if (tramp_zydis_is_imm(count)) {
 		op.imm = right ? -count->imm.value.s : count->imm.value.s;
 	} else if (!right) {
 		op.index = mem_reg_of(count);
@@ -161,7 +161,7 @@ static void note_rotate(struct mem_insn *in, const ZydisDecodedOperand *from,
 
 static bool note_bit_insn(struct mem_insn *in)
 {
-	switch (in->zi.mnemonic) {
+	switch (in->z.insn.mnemonic) {
 	case ZYDIS_MNEMONIC_BT:
 		note_bit(in);
 		return true;
@@ -179,10 +179,10 @@ static bool note_bit_insn(struct mem_insn *in)
 		return true;
 	case ZYDIS_MNEMONIC_ROL:
 	case ZYDIS_MNEMONIC_ROR:
-		note_rotate(in, &in->o[0], &in->o[1], in->zi.mnemonic == ZYDIS_MNEMONIC_ROR);
+		note_rotate(in, &in->z.o[0], &in->z.o[1], in->z.insn.mnemonic == ZYDIS_MNEMONIC_ROR);
 		return true;
 	case ZYDIS_MNEMONIC_RORX:
-		note_rotate(in, &in->o[1], &in->o[2], true);
+		note_rotate(in, &in->z.o[1], &in->z.o[2], true);
 		return true;
 	case ZYDIS_MNEMONIC_ADC:
 		note_adc(in);
@@ -197,9 +197,9 @@ static bool note_bit_insn(struct mem_insn *in)
 
 static bool note_conditional(struct mem_insn *in)
 {
-	if (in->zi.meta.category == ZYDIS_CATEGORY_CMOV)
+	if (in->z.insn.meta.category == ZYDIS_CATEGORY_CMOV)
 		note_cmov(in);
-	else if (in->zi.meta.category == ZYDIS_CATEGORY_SETCC)
+	else if (in->z.insn.meta.category == ZYDIS_CATEGORY_SETCC)
 		note_set(in);
 	else
 		return false;

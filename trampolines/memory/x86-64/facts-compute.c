@@ -9,16 +9,16 @@ enum { TEMP = MD_TEMP };
 static void note_op(struct mem_insn *in, enum md_code code, const ZydisDecodedOperand *a,
 		    const ZydisDecodedOperand *b)
 {
-	const ZydisDecodedOperand *dst = &in->o[0];
+	const ZydisDecodedOperand *dst = &in->z.o[0];
 	struct md_op op = {
 		.code = (uint8_t)code, .width = mem_bytes_of(dst), .index = MD_NONE,
 	};
 
-	if (!mem_is_usable(dst) || !mem_is_usable(a) || !(mem_is_usable(b) || mem_is_imm(b)))
+	if (!mem_is_usable(dst) || !mem_is_usable(a) || !(mem_is_usable(b) || tramp_zydis_is_imm(b)))
 		return;
 	op.dst = mem_reg_of(dst);
 	op.base = mem_reg_of(a);
-	if (mem_is_imm(b))
+	if (tramp_zydis_is_imm(b))
 		op.imm = b->imm.value.s;
 	else
 		op.index = mem_reg_of(b);
@@ -28,63 +28,63 @@ static void note_op(struct mem_insn *in, enum md_code code, const ZydisDecodedOp
 static void note_difference(struct mem_insn *in, enum md_code code)
 {
 	if (!mem_is_same(in))
-		note_op(in, code, &in->o[0], &in->o[1]);
-	else if (mem_is_usable(&in->o[0]))
-		mem_add_lea(in, mem_reg_of(&in->o[0]), MD_NONE, 0, mem_bytes_of(&in->o[0]));
+		note_op(in, code, &in->z.o[0], &in->z.o[1]);
+	else if (mem_is_usable(&in->z.o[0]))
+		mem_add_lea(in, mem_reg_of(&in->z.o[0]), MD_NONE, 0, mem_bytes_of(&in->z.o[0]));
 }
 
 static void note_plus(struct mem_insn *in, int64_t imm)
 {
-	if (mem_is_usable(&in->o[0]))
-		mem_add_lea(in, mem_reg_of(&in->o[0]), mem_reg_of(&in->o[0]), imm,
-			    mem_bytes_of(&in->o[0]));
+	if (mem_is_usable(&in->z.o[0]))
+		mem_add_lea(in, mem_reg_of(&in->z.o[0]), mem_reg_of(&in->z.o[0]), imm,
+			    mem_bytes_of(&in->z.o[0]));
 }
 
 static void note_neg(struct mem_insn *in)
 {
-	if (mem_is_usable(&in->o[0]))
+	if (mem_is_usable(&in->z.o[0]))
 		mem_add_compute(in, (struct md_op){
-			.code = MD_SUB, .dst = mem_reg_of(&in->o[0]), .base = MD_NONE,
-			.index = mem_reg_of(&in->o[0]), .width = mem_bytes_of(&in->o[0]),
+			.code = MD_SUB, .dst = mem_reg_of(&in->z.o[0]), .base = MD_NONE,
+			.index = mem_reg_of(&in->z.o[0]), .width = mem_bytes_of(&in->z.o[0]),
 		});
 }
 
 static void note_not(struct mem_insn *in)
 {
-	if (mem_is_usable(&in->o[0]))
+	if (mem_is_usable(&in->z.o[0]))
 		mem_add_compute(in, (struct md_op){
-			.code = MD_XOR, .dst = mem_reg_of(&in->o[0]), .base = mem_reg_of(&in->o[0]),
-			.index = MD_NONE, .width = mem_bytes_of(&in->o[0]), .imm = -1,
+			.code = MD_XOR, .dst = mem_reg_of(&in->z.o[0]), .base = mem_reg_of(&in->z.o[0]),
+			.index = MD_NONE, .width = mem_bytes_of(&in->z.o[0]), .imm = -1,
 		});
 }
 
 /* By a count in cl or an immediate: the processor takes it modulo 32, or 64. */
 static void note_shift(struct mem_insn *in, enum md_code code)
 {
-	ZydisDecodedOperand *count = &in->o[1];
+	ZydisDecodedOperand *count = &in->z.o[1];
 
-	if (mem_is_imm(count)) {
-		count->imm.value.u &= in->o[0].size == 64 ? 63 : 31;
-		if (count->imm.value.u >= in->o[0].size)
+	if (tramp_zydis_is_imm(count)) {
+		count->imm.value.u &= in->z.o[0].size == 64 ? 63 : 31;
+		if (count->imm.value.u >= in->z.o[0].size)
 			return;
-	} else if (in->o[0].size < 32) {
+	} else if (in->z.o[0].size < 32) {
 		return;
 	}
-	note_op(in, code, &in->o[0], count);
+	note_op(in, code, &in->z.o[0], count);
 }
 
 /* shlx and the like. */
 static void note_shift3(struct mem_insn *in, enum md_code code)
 {
-	note_op(in, code, &in->o[1], &in->o[2]);
+	note_op(in, code, &in->z.o[1], &in->z.o[2]);
 }
 
 /* Into rdx:rax. */
 static void note_wide_product(struct mem_insn *in, enum md_code upper)
 {
-	uint8_t src = mem_reg_of(&in->o[0]), width = mem_bytes_of(&in->o[0]);
+	uint8_t src = mem_reg_of(&in->z.o[0]), width = mem_bytes_of(&in->z.o[0]);
 
-	if (!mem_is_usable(&in->o[0]) || width == 1)
+	if (!mem_is_usable(&in->z.o[0]) || width == 1)
 		return;
 	mem_add_compute(in, (struct md_op){
 		.code = (uint8_t)upper, .dst = TEMP, .base = TRAMP_RAX, .index = src,
@@ -98,10 +98,10 @@ static void note_wide_product(struct mem_insn *in, enum md_code upper)
 
 static void note_imul(struct mem_insn *in)
 {
-	if (in->zi.operand_count_visible == 3)
-		note_op(in, MD_MUL, &in->o[1], &in->o[2]);
-	else if (in->zi.operand_count_visible == 2)
-		note_op(in, MD_MUL, &in->o[0], &in->o[1]);
+	if (in->z.insn.operand_count_visible == 3)
+		note_op(in, MD_MUL, &in->z.o[1], &in->z.o[2]);
+	else if (in->z.insn.operand_count_visible == 2)
+		note_op(in, MD_MUL, &in->z.o[0], &in->z.o[1]);
 	else
 		note_wide_product(in, MD_MULHS);
 }
@@ -109,47 +109,47 @@ static void note_imul(struct mem_insn *in)
 /* If both results are the same register, it is the upper half. */
 static void note_mulx(struct mem_insn *in)
 {
-	uint8_t src = mem_reg_of(&in->o[2]), width = mem_bytes_of(&in->o[0]);
+	uint8_t src = mem_reg_of(&in->z.o[2]), width = mem_bytes_of(&in->z.o[0]);
 
-	if (!mem_is_usable(&in->o[2]))
+	if (!mem_is_usable(&in->z.o[2]))
 		return;
 	mem_add_compute(in, (struct md_op){
 		.code = MD_MULHU, .dst = TEMP, .base = TRAMP_RDX, .index = src, .width = width,
 	});
 	mem_add_compute(in, (struct md_op){
-		.code = MD_MUL, .dst = mem_reg_of(&in->o[1]), .base = TRAMP_RDX, .index = src,
+		.code = MD_MUL, .dst = mem_reg_of(&in->z.o[1]), .base = TRAMP_RDX, .index = src,
 		.width = width,
 	});
-	mem_add_lea(in, mem_reg_of(&in->o[0]), TEMP, 0, width);
+	mem_add_lea(in, mem_reg_of(&in->z.o[0]), TEMP, 0, width);
 }
 
 static void note_andn(struct mem_insn *in)
 {
-	uint8_t width = mem_bytes_of(&in->o[0]);
+	uint8_t width = mem_bytes_of(&in->z.o[0]);
 
-	if (!mem_is_usable(&in->o[2]))
+	if (!mem_is_usable(&in->z.o[2]))
 		return;
 	mem_add_compute(in, (struct md_op){
-		.code = MD_XOR, .dst = TEMP, .base = mem_reg_of(&in->o[1]), .index = MD_NONE,
+		.code = MD_XOR, .dst = TEMP, .base = mem_reg_of(&in->z.o[1]), .index = MD_NONE,
 		.width = width, .imm = -1,
 	});
 	mem_add_compute(in, (struct md_op){
-		.code = MD_AND, .dst = mem_reg_of(&in->o[0]), .base = TEMP,
-		.index = mem_reg_of(&in->o[2]), .width = width,
+		.code = MD_AND, .dst = mem_reg_of(&in->z.o[0]), .base = TEMP,
+		.index = mem_reg_of(&in->z.o[2]), .width = width,
 	});
 }
 
 /* blsr: a & (a - 1); blsmsk: a ^ (a - 1) */
 static void note_lowest(struct mem_insn *in, enum md_code code)
 {
-	uint8_t width = mem_bytes_of(&in->o[0]);
+	uint8_t width = mem_bytes_of(&in->z.o[0]);
 
-	if (!mem_is_usable(&in->o[1]))
+	if (!mem_is_usable(&in->z.o[1]))
 		return;
-	mem_add_lea(in, TEMP, mem_reg_of(&in->o[1]), -1, width);
+	mem_add_lea(in, TEMP, mem_reg_of(&in->z.o[1]), -1, width);
 	mem_add_compute(in, (struct md_op){
-		.code = (uint8_t)code, .dst = mem_reg_of(&in->o[0]), .base = TEMP,
-		.index = mem_reg_of(&in->o[1]), .width = width,
+		.code = (uint8_t)code, .dst = mem_reg_of(&in->z.o[0]), .base = TEMP,
+		.index = mem_reg_of(&in->z.o[1]), .width = width,
 	});
 }
 
@@ -157,11 +157,11 @@ static void note_lowest(struct mem_insn *in, enum md_code code)
 
 static void note_mov(struct mem_insn *in)
 {
-	const ZydisDecodedOperand *to = &in->o[0], *from = &in->o[1];
+	const ZydisDecodedOperand *to = &in->z.o[0], *from = &in->z.o[1];
 
 	if (!mem_is_usable(to))
 		return;
-	if (mem_is_imm(from))
+	if (tramp_zydis_is_imm(from))
 		mem_add_lea(in, mem_reg_of(to), MD_NONE, from->imm.value.s, mem_bytes_of(to));
 	else if (mem_is_usable(from))
 		mem_add_lea(in, mem_reg_of(to), mem_reg_of(from), 0, mem_bytes_of(to));
@@ -171,12 +171,12 @@ static void note_mov(struct mem_insn *in)
 static void note_high(struct mem_insn *in, enum md_code code)
 {
 	mem_add_compute(in, (struct md_op){
-		.code = MD_SHR, .dst = TEMP, .base = mem_reg_of(&in->o[1]), .index = MD_NONE,
+		.code = MD_SHR, .dst = TEMP, .base = mem_reg_of(&in->z.o[1]), .index = MD_NONE,
 		.width = 8, .imm = 8,
 	});
 	mem_add_compute(in, (struct md_op){
-		.code = (uint8_t)code, .dst = mem_reg_of(&in->o[0]), .base = TEMP, .index = MD_NONE,
-		.scale = in->o[0].size == 32 ? 2 : 0, .width = 1,
+		.code = (uint8_t)code, .dst = mem_reg_of(&in->z.o[0]), .base = TEMP, .index = MD_NONE,
+		.scale = in->z.o[0].size == 32 ? 2 : 0, .width = 1,
 	});
 }
 
@@ -191,11 +191,11 @@ static void extend(struct mem_insn *in, enum md_code code, uint8_t dst, uint8_t 
 
 static void note_extend(struct mem_insn *in, enum md_code code)
 {
-	const ZydisDecodedOperand *to = &in->o[0], *from = &in->o[1];
+	const ZydisDecodedOperand *to = &in->z.o[0], *from = &in->z.o[1];
 
-	if (!mem_is_reg(from) || to->size < 32)
+	if (!tramp_zydis_is_reg(from) || to->size < 32)
 		return;
-	if (mem_is_high(from->reg.value))
+	if (tramp_zydis_is_high(from->reg.value))
 		note_high(in, code);
 	else
 		extend(in, code, mem_reg_of(to), mem_reg_of(from), mem_bytes_of(from), to->size);
@@ -203,13 +203,13 @@ static void note_extend(struct mem_insn *in, enum md_code code)
 
 static void note_lea(struct mem_insn *in)
 {
-	struct mem_place p = mem_operand(in, &in->o[1]);
-	uint8_t width = mem_bytes_of(&in->o[0]);
+	struct mem_place p = mem_operand(in, &in->z.o[1]);
+	uint8_t width = mem_bytes_of(&in->z.o[0]);
 
 	mem_add_compute(in, (struct md_op){
-		.code = MD_LEA, .dst = mem_reg_of(&in->o[0]), .base = p.base, .index = p.index,
+		.code = MD_LEA, .dst = mem_reg_of(&in->z.o[0]), .base = p.base, .index = p.index,
 		.scale = p.scale, .imm = p.disp,
-		.width = in->zi.address_width == 32 && width > 4 ? 4 : width,
+		.width = in->z.insn.address_width == 32 && width > 4 ? 4 : width,
 	});
 }
 
@@ -224,10 +224,10 @@ static void note_sign(struct mem_insn *in, uint8_t width)
 
 static void note_xchg(struct mem_insn *in)
 {
-	uint8_t a = mem_reg_of(&in->o[0]), b = mem_reg_of(&in->o[1]),
-			       width = mem_bytes_of(&in->o[0]);
+	uint8_t a = mem_reg_of(&in->z.o[0]), b = mem_reg_of(&in->z.o[1]),
+			       width = mem_bytes_of(&in->z.o[0]);
 
-	if (!mem_is_usable(&in->o[0]) || !mem_is_usable(&in->o[1]))
+	if (!mem_is_usable(&in->z.o[0]) || !mem_is_usable(&in->z.o[1]))
 		return;
 	mem_add_lea(in, TEMP, a, 0, 8);
 	mem_add_lea(in, a, b, 0, width);
@@ -243,29 +243,29 @@ static void move_rsp(struct mem_insn *in, int64_t by)
 
 static int64_t word(const struct mem_insn *in)
 {
-	return in->zi.operand_width == 16 ? 2 : 8;
+	return in->z.insn.operand_width == 16 ? 2 : 8;
 }
 
 static void note_pop(struct mem_insn *in)
 {
-	if (!mem_is_reg(&in->o[0]) || mem_reg_of(&in->o[0]) != TRAMP_RSP)
+	if (!tramp_zydis_is_reg(&in->z.o[0]) || mem_reg_of(&in->z.o[0]) != TRAMP_RSP)
 		move_rsp(in, word(in));
 }
 
 static void note_ret(struct mem_insn *in)
 {
-	move_rsp(in, mem_is_imm(&in->o[0]) ? 8 + (int64_t)(in->o[0].imm.value.u & 0xffff) : 8);
+	move_rsp(in, tramp_zydis_is_imm(&in->z.o[0]) ? 8 + (int64_t)(in->z.o[0].imm.value.u & 0xffff) : 8);
 }
 
 static void note_enter(struct mem_insn *in)
 {
 	mem_add_lea(in, TRAMP_RBP, TRAMP_RSP, -8, 8);
-	move_rsp(in, -8 - (int64_t)(in->o[0].imm.value.u & 0xffff));
+	move_rsp(in, -8 - (int64_t)(in->z.o[0].imm.value.u & 0xffff));
 }
 
 static bool note_stack(struct mem_insn *in)
 {
-	switch (in->zi.mnemonic) {
+	switch (in->z.insn.mnemonic) {
 	case ZYDIS_MNEMONIC_PUSH:
 	case ZYDIS_MNEMONIC_PUSHF:
 	case ZYDIS_MNEMONIC_PUSHFQ:
@@ -299,15 +299,15 @@ static bool note_stack(struct mem_insn *in)
 
 static bool note_arithmetic(struct mem_insn *in)
 {
-	switch (in->zi.mnemonic) {
+	switch (in->z.insn.mnemonic) {
 	case ZYDIS_MNEMONIC_ADD:
-		if (mem_is_imm(&in->o[1]))
-			note_plus(in, in->o[1].imm.value.s);
-		else if (mem_is_usable(&in->o[0]) && mem_is_usable(&in->o[1]))
+		if (tramp_zydis_is_imm(&in->z.o[1]))
+			note_plus(in, in->z.o[1].imm.value.s);
+		else if (mem_is_usable(&in->z.o[0]) && mem_is_usable(&in->z.o[1]))
 			mem_add_compute(in, (struct md_op){
-				.code = MD_LEA, .dst = mem_reg_of(&in->o[0]),
-				.base = mem_reg_of(&in->o[0]), .index = mem_reg_of(&in->o[1]),
-				.width = mem_bytes_of(&in->o[0]),
+				.code = MD_LEA, .dst = mem_reg_of(&in->z.o[0]),
+				.base = mem_reg_of(&in->z.o[0]), .index = mem_reg_of(&in->z.o[1]),
+				.width = mem_bytes_of(&in->z.o[0]),
 			});
 		return true;
 	case ZYDIS_MNEMONIC_SUB:
@@ -317,10 +317,10 @@ static bool note_arithmetic(struct mem_insn *in)
 		note_difference(in, MD_XOR);
 		return true;
 	case ZYDIS_MNEMONIC_AND:
-		note_op(in, MD_AND, &in->o[0], &in->o[1]);
+		note_op(in, MD_AND, &in->z.o[0], &in->z.o[1]);
 		return true;
 	case ZYDIS_MNEMONIC_OR:
-		note_op(in, MD_OR, &in->o[0], &in->o[1]);
+		note_op(in, MD_OR, &in->z.o[0], &in->z.o[1]);
 		return true;
 	case ZYDIS_MNEMONIC_INC:
 		note_plus(in, 1);
@@ -359,7 +359,7 @@ static bool note_arithmetic(struct mem_insn *in)
 
 static bool note_shifts(struct mem_insn *in)
 {
-	switch (in->zi.mnemonic) {
+	switch (in->z.insn.mnemonic) {
 	case ZYDIS_MNEMONIC_SHL:
 		note_shift(in, MD_SHL);
 		return true;
@@ -385,7 +385,7 @@ static bool note_shifts(struct mem_insn *in)
 
 static void note_moves(struct mem_insn *in)
 {
-	switch (in->zi.mnemonic) {
+	switch (in->z.insn.mnemonic) {
 	case ZYDIS_MNEMONIC_MOV:
 		note_mov(in);
 		break;
@@ -420,7 +420,7 @@ static void note_moves(struct mem_insn *in)
 	case ZYDIS_MNEMONIC_LOOP:
 	case ZYDIS_MNEMONIC_LOOPE:
 	case ZYDIS_MNEMONIC_LOOPNE:
-		mem_add_lea(in, TRAMP_RCX, TRAMP_RCX, -1, in->zi.address_width == 32 ? 4 : 8);
+		mem_add_lea(in, TRAMP_RCX, TRAMP_RCX, -1, in->z.insn.address_width == 32 ? 4 : 8);
 		break;
 	default:
 		break;

@@ -26,7 +26,7 @@ static void know(struct mem_insn *in, enum md_flags how, uint8_t a, uint8_t b, i
 
 	f->flags = (struct md_op){
 		.code = MD_FLAGS, .dst = (uint8_t)how, .base = a, .index = b,
-		.width = (uint8_t)(in->o[0].size / 8), .imm = imm,
+		.width = (uint8_t)(in->z.o[0].size / 8), .imm = imm,
 	};
 	f->flags_effect = TRAMP_FLAGS_KNOWN;
 	f->flags_valid = valid;
@@ -36,21 +36,21 @@ static void know(struct mem_insn *in, enum md_flags how, uint8_t a, uint8_t b, i
 /* cmp and test. */
 static void know_pair(struct mem_insn *in, enum md_flags how)
 {
-	const ZydisDecodedOperand *a = &in->o[0], *b = &in->o[1];
+	const ZydisDecodedOperand *a = &in->z.o[0], *b = &in->z.o[1];
 
 	if (!mem_is_usable(a))
 		return;
-	if (mem_is_imm(b))
-		know(in, how, mem_gpr(a->reg.value), MD_NONE, b->imm.value.s, CC_ALL);
+	if (tramp_zydis_is_imm(b))
+		know(in, how, tramp_zydis_gpr(a->reg.value), MD_NONE, b->imm.value.s, CC_ALL);
 	else if (mem_is_usable(b))
-		know(in, how, mem_gpr(a->reg.value), mem_gpr(b->reg.value), 0, CC_ALL);
+		know(in, how, tramp_zydis_gpr(a->reg.value), tramp_zydis_gpr(b->reg.value), 0, CC_ALL);
 }
 
 /* Of the result, in operand 0.  It is known if what it is computed from is. */
 static void know_result(struct mem_insn *in, uint16_t valid)
 {
 	struct tramp_mem_facts *f = in->facts;
-	uint8_t reg = mem_gpr(in->o[0].reg.value);
+	uint8_t reg = tramp_zydis_gpr(in->z.o[0].reg.value);
 
 	if (!f->ncomputes)
 		return;
@@ -88,12 +88,12 @@ static bool is_least(int64_t imm, uint16_t bits)
  */
 static void know_add(struct mem_insn *in)
 {
-	const ZydisDecodedOperand *b = &in->o[1];
+	const ZydisDecodedOperand *b = &in->z.o[1];
 
-	if (!mem_is_usable(&in->o[0]))
+	if (!mem_is_usable(&in->z.o[0]))
 		return;
-	if (mem_is_imm(b) && !is_least(b->imm.value.s, in->o[0].size))
-		know(in, MD_FLAGS_SUB, mem_gpr(in->o[0].reg.value), MD_NONE,
+	if (tramp_zydis_is_imm(b) && !is_least(b->imm.value.s, in->z.o[0].size))
+		know(in, MD_FLAGS_SUB, tramp_zydis_gpr(in->z.o[0].reg.value), MD_NONE,
 		     (int64_t)-b->imm.value.u, CC_NO_CARRY);
 	else
 		know_result(in, CC_RESULT);
@@ -101,21 +101,21 @@ static void know_add(struct mem_insn *in)
 
 static void know_shift(struct mem_insn *in)
 {
-	const ZydisDecodedOperand *count = &in->o[1];
+	const ZydisDecodedOperand *count = &in->z.o[1];
 
-	if (!mem_is_imm(count))
+	if (!tramp_zydis_is_imm(count))
 		return;
-	if (!(count->imm.value.u & (in->o[0].size == 64 ? 63 : 31)))
+	if (!(count->imm.value.u & (in->z.o[0].size == 64 ? 63 : 31)))
 		in->facts->flags_effect = TRAMP_FLAGS_KEPT;
-	else if (mem_is_usable(&in->o[0]))
+	else if (mem_is_usable(&in->z.o[0]))
 		know_result(in, CC_RESULT);
 }
 
 static void know_logic(struct mem_insn *in)
 {
-	if (mem_is_same(in) && in->zi.mnemonic == ZYDIS_MNEMONIC_XOR)
+	if (mem_is_same(in) && in->z.insn.mnemonic == ZYDIS_MNEMONIC_XOR)
 		know(in, MD_FLAGS_AND, MD_NONE, MD_NONE, 0, CC_ALL);
-	else if (mem_is_usable(&in->o[0]))
+	else if (mem_is_usable(&in->z.o[0]))
 		know_result(in, CC_ALL);
 }
 
@@ -129,13 +129,13 @@ static void know_sub(struct mem_insn *in)
 
 static void know_step(struct mem_insn *in, int64_t minus)
 {
-	if (mem_is_usable(&in->o[0]))
-		know(in, MD_FLAGS_SUB, mem_gpr(in->o[0].reg.value), MD_NONE, minus, CC_NO_CARRY);
+	if (mem_is_usable(&in->z.o[0]))
+		know(in, MD_FLAGS_SUB, tramp_zydis_gpr(in->z.o[0].reg.value), MD_NONE, minus, CC_NO_CARRY);
 }
 
 static void note_known(struct mem_insn *in)
 {
-	switch (in->zi.mnemonic) {
+	switch (in->z.insn.mnemonic) {
 	case ZYDIS_MNEMONIC_CMP:
 		know_pair(in, MD_FLAGS_SUB);
 		break;
@@ -155,8 +155,8 @@ static void note_known(struct mem_insn *in)
 		know_step(in, 1);
 		break;
 	case ZYDIS_MNEMONIC_NEG:
-		if (mem_is_usable(&in->o[0]))
-			know(in, MD_FLAGS_SUB, MD_NONE, mem_gpr(in->o[0].reg.value), 0, CC_ALL);
+		if (mem_is_usable(&in->z.o[0]))
+			know(in, MD_FLAGS_SUB, MD_NONE, tramp_zydis_gpr(in->z.o[0].reg.value), 0, CC_ALL);
 		break;
 	case ZYDIS_MNEMONIC_AND:
 	case ZYDIS_MNEMONIC_OR:
@@ -170,7 +170,7 @@ static void note_known(struct mem_insn *in)
 		break;
 	case ZYDIS_MNEMONIC_ADC:
 	case ZYDIS_MNEMONIC_SBB:
-		if (mem_is_usable(&in->o[0]))
+		if (mem_is_usable(&in->z.o[0]))
 			know_result(in, CC_RESULT);
 		break;
 	case ZYDIS_MNEMONIC_BT:
@@ -191,7 +191,7 @@ static void note_known(struct mem_insn *in)
 
 static bool changes_flags(const struct mem_insn *in)
 {
-	const ZydisAccessedFlags *f = in->zi.cpu_flags;
+	const ZydisAccessedFlags *f = in->z.insn.cpu_flags;
 
 	return f && (f->modified | f->set_0 | f->set_1 | f->undefined) &
 		    (ZYDIS_CPUFLAG_CF | ZYDIS_CPUFLAG_PF | ZYDIS_CPUFLAG_ZF | ZYDIS_CPUFLAG_SF |
@@ -201,7 +201,7 @@ static bool changes_flags(const struct mem_insn *in)
 /* The kernel returns with the flags as they were; debuggers and emulators may not. */
 static bool enters_kernel(const struct mem_insn *in)
 {
-	return in->zi.mnemonic == ZYDIS_MNEMONIC_SYSCALL || in->zi.mnemonic == ZYDIS_MNEMONIC_INT;
+	return in->z.insn.mnemonic == ZYDIS_MNEMONIC_SYSCALL || in->z.insn.mnemonic == ZYDIS_MNEMONIC_INT;
 }
 
 void mem_note_flags(struct mem_insn *in)

@@ -80,7 +80,7 @@ static void add_vector(struct mem_insn *in, ZydisRegister reg, unsigned int byte
 
 static void add_mask(struct mem_insn *in)
 {
-	mem_add_extra(in, TRAMP_STORE_MASK, (uint8_t)(in->zi.avx.mask.reg - ZYDIS_REGISTER_K0), 8);
+	mem_add_extra(in, TRAMP_STORE_MASK, (uint8_t)(in->z.insn.avx.mask.reg - ZYDIS_REGISTER_K0), 8);
 }
 
 /* ---- gathers and scatters ---- */
@@ -113,9 +113,9 @@ static unsigned int index_bytes(ZydisMnemonic mnemonic)
 
 static const ZydisDecodedOperand *memory_operand(const struct mem_insn *in)
 {
-	for (int i = 0; i < in->zi.operand_count; i++) {
-		if (mem_is_memory(&in->o[i]))
-			return &in->o[i];
+	for (int i = 0; i < in->z.insn.operand_count; i++) {
+		if (tramp_zydis_is_memory(&in->z.o[i]))
+			return &in->z.o[i];
 	}
 	return NULL;
 }
@@ -127,17 +127,17 @@ static unsigned int least(unsigned int a, unsigned int b)
 
 static void note_gather(struct mem_insn *in, const ZydisDecodedOperand *m)
 {
-	bool scatter = m == &in->o[0], evex = in->zi.encoding == ZYDIS_INSTRUCTION_ENCODING_EVEX;
-	ZydisRegister data = in->o[scatter ? 2 : 0].reg.value;
+	bool scatter = m == &in->z.o[0], evex = in->z.insn.encoding == ZYDIS_INSTRUCTION_ENCODING_EVEX;
+	ZydisRegister data = in->z.o[scatter ? 2 : 0].reg.value;
 	struct lanes l = {
 		.code = MD_GATHER, .kind = scatter ? MD_STORE : MD_LOAD,
 		.width = (uint8_t)(m->element_size / 8),
-		.index = (uint8_t)index_bytes(in->zi.mnemonic),
+		.index = (uint8_t)index_bytes(in->z.insn.mnemonic),
 		.scale = (uint8_t)__builtin_ctz(m->mem.scale | 8),
 		.mask = evex ? MD_MASK_BITS : MD_MASK_VECTOR,
 	};
 
-	if (!l.index || in->zi.address_width != 64) {
+	if (!l.index || in->z.insn.address_width != 64) {
 		in->facts->unmodelled = true;
 		return;
 	}
@@ -148,7 +148,7 @@ static void note_gather(struct mem_insn *in, const ZydisDecodedOperand *m)
 	if (evex)
 		add_mask(in);
 	else
-		add_vector(in, in->o[2].reg.value, (unsigned int)l.count * l.width);
+		add_vector(in, in->z.o[2].reg.value, (unsigned int)l.count * l.width);
 }
 
 /* ---- masks in vector registers ---- */
@@ -157,18 +157,18 @@ static void note_gather(struct mem_insn *in, const ZydisDecodedOperand *m)
 static void note_vmaskmov(struct mem_insn *in, const ZydisDecodedOperand *m)
 {
 	struct lanes l = {
-		.code = MD_MASKED, .kind = m == &in->o[0] ? MD_STORE : MD_LOAD,
+		.code = MD_MASKED, .kind = m == &in->z.o[0] ? MD_STORE : MD_LOAD,
 		.count = (uint8_t)m->element_count, .width = (uint8_t)(m->element_size / 8),
 		.mask = MD_MASK_VECTOR,
 	};
 
 	add_operand(in, m, &l);
-	add_vector(in, in->o[1].reg.value, m->size / 8);
+	add_vector(in, in->z.o[1].reg.value, m->size / 8);
 }
 
 static void note_maskmov(struct mem_insn *in, const ZydisDecodedOperand *m)
 {
-	bool mmx = in->zi.mnemonic == ZYDIS_MNEMONIC_MASKMOVQ;
+	bool mmx = in->z.insn.mnemonic == ZYDIS_MNEMONIC_MASKMOVQ;
 	struct lanes l = {
 		.code = MD_MASKED, .kind = MD_STORE, .width = 1, .mask = MD_MASK_BYTES,
 		.count = mmx ? MASKMOVQ_LANES : MASKMOVDQU_LANES,
@@ -177,18 +177,18 @@ static void note_maskmov(struct mem_insn *in, const ZydisDecodedOperand *m)
 	add_operand(in, m, &l);
 	if (mmx)
 		mem_add_extra(in, TRAMP_STORE_MMX,
-			      (uint8_t)(in->o[1].reg.value - ZYDIS_REGISTER_MM0), 8);
+			      (uint8_t)(in->z.o[1].reg.value - ZYDIS_REGISTER_MM0), 8);
 	else
-		add_vector(in, in->o[1].reg.value, 16);
+		add_vector(in, in->z.o[1].reg.value, 16);
 }
 
 /* ---- masks in mask registers ---- */
 
 static bool is_masked(const struct mem_insn *in)
 {
-	return in->zi.encoding == ZYDIS_INSTRUCTION_ENCODING_EVEX &&
-	       in->zi.avx.mask.mode > ZYDIS_MASK_MODE_DISABLED &&
-	       in->zi.avx.mask.reg != ZYDIS_REGISTER_K0;
+	return in->z.insn.encoding == ZYDIS_INSTRUCTION_ENCODING_EVEX &&
+	       in->z.insn.avx.mask.mode > ZYDIS_MASK_MODE_DISABLED &&
+	       in->z.insn.avx.mask.reg != ZYDIS_REGISTER_K0;
 }
 
 /* Class E4NF in the manual; the decoder does not know. */
@@ -207,9 +207,9 @@ static bool is_nf(ZydisMnemonic mnemonic)
 
 static bool loads_all(const struct mem_insn *in)
 {
-	if (is_nf(in->zi.mnemonic))
+	if (is_nf(in->z.insn.mnemonic))
 		return true;
-	switch (in->zi.meta.exception_class) {
+	switch (in->z.insn.meta.exception_class) {
 	case ZYDIS_EXCEPTION_CLASS_E1:
 	case ZYDIS_EXCEPTION_CLASS_E2:
 	case ZYDIS_EXCEPTION_CLASS_E3:
@@ -218,7 +218,7 @@ static bool loads_all(const struct mem_insn *in)
 	case ZYDIS_EXCEPTION_CLASS_E6:
 	case ZYDIS_EXCEPTION_CLASS_E10:
 	case ZYDIS_EXCEPTION_CLASS_E11:
-		return in->zi.avx.broadcast.mode != ZYDIS_BROADCAST_MODE_INVALID;
+		return in->z.insn.avx.broadcast.mode != ZYDIS_BROADCAST_MODE_INVALID;
 	default:
 		return true;
 	}
@@ -244,7 +244,7 @@ static bool is_complex(ZydisMnemonic mnemonic)
 
 static bool is_vector(const ZydisDecodedOperand *o)
 {
-	return mem_is_reg(o) && o->reg.value >= ZYDIS_REGISTER_XMM0 &&
+	return tramp_zydis_is_reg(o) && o->reg.value >= ZYDIS_REGISTER_XMM0 &&
 	       o->reg.value <= ZYDIS_REGISTER_ZMM31;
 }
 
@@ -254,23 +254,23 @@ static bool is_vector(const ZydisDecodedOperand *o)
  */
 static unsigned int count_lanes(const struct mem_insn *in, const ZydisDecodedOperand *m)
 {
-	if (is_complex(in->zi.mnemonic))
+	if (is_complex(in->z.insn.mnemonic))
 		return m->size / 32;
-	if (!is_vector(&in->o[0]))
+	if (!is_vector(&in->z.o[0]))
 		return m->element_count;
-	return least(in->o[0].element_count, m->element_count);
+	return least(in->z.o[0].element_count, m->element_count);
 }
 
 static bool is_packed(const struct mem_insn *in)
 {
-	return in->zi.meta.category == ZYDIS_CATEGORY_EXPAND ||
-	       in->zi.meta.category == ZYDIS_CATEGORY_COMPRESS;
+	return in->z.insn.meta.category == ZYDIS_CATEGORY_EXPAND ||
+	       in->z.insn.meta.category == ZYDIS_CATEGORY_COMPRESS;
 }
 
 /* False: the mask makes no difference to what is accessed. */
 static bool note_masked(struct mem_insn *in, const ZydisDecodedOperand *m)
 {
-	bool store = m == &in->o[0];
+	bool store = m == &in->z.o[0];
 	unsigned int count = count_lanes(in, m);
 	struct lanes l = {
 		.code = is_packed(in) ? MD_PACKED : MD_MASKED,
@@ -300,7 +300,7 @@ bool mem_note_lanes(struct mem_insn *in)
 		note_gather(in, m);
 		return true;
 	}
-	switch (in->zi.mnemonic) {
+	switch (in->z.insn.mnemonic) {
 	case ZYDIS_MNEMONIC_VMASKMOVPS:
 	case ZYDIS_MNEMONIC_VMASKMOVPD:
 	case ZYDIS_MNEMONIC_VPMASKMOVD:

@@ -34,15 +34,15 @@ static const struct string_shape string_shapes[] = {
 
 static bool has_segment(const struct mem_insn *in)
 {
-	return in->zi.attributes & (ZYDIS_ATTRIB_HAS_SEGMENT_FS | ZYDIS_ATTRIB_HAS_SEGMENT_GS);
+	return in->z.insn.attributes & (ZYDIS_ATTRIB_HAS_SEGMENT_FS | ZYDIS_ATTRIB_HAS_SEGMENT_GS);
 }
 
 static void note_string(struct mem_insn *in, const struct string_shape *shape)
 {
-	bool until = in->zi.attributes & (ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE);
-	bool rep = in->zi.attributes & ZYDIS_ATTRIB_HAS_REP;
+	bool until = in->z.insn.attributes & (ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE);
+	bool rep = in->z.insn.attributes & ZYDIS_ATTRIB_HAS_REP;
 
-	if (in->zi.address_width != 64 || has_segment(in)) {
+	if (in->z.insn.address_width != 64 || has_segment(in)) {
 		in->facts->unmodelled = true;
 		return;
 	}
@@ -57,10 +57,10 @@ static void note_string(struct mem_insn *in, const struct string_shape *shape)
 /* movsd and cmpsd are names of vector instructions, too. */
 static bool note_if_string(struct mem_insn *in)
 {
-	if (in->zi.meta.category != ZYDIS_CATEGORY_STRINGOP)
+	if (in->z.insn.meta.category != ZYDIS_CATEGORY_STRINGOP)
 		return false;
 	for (size_t i = 0; i < sizeof(string_shapes) / sizeof(string_shapes[0]); i++) {
-		if (string_shapes[i].mnemonic != in->zi.mnemonic)
+		if (string_shapes[i].mnemonic != in->z.insn.mnemonic)
 			continue;
 		note_string(in, &string_shapes[i]);
 		return true;
@@ -78,13 +78,13 @@ static bool note_if_string(struct mem_insn *in)
  */
 static void note_bit_string(struct mem_insn *in, uint8_t kind)
 {
-	uint8_t bytes = (uint8_t)(in->o[0].size / 8), log2 = bytes == 8 ? 3 : bytes == 4 ? 2 : 1;
+	uint8_t bytes = (uint8_t)(in->z.o[0].size / 8), log2 = bytes == 8 ? 3 : bytes == 4 ? 2 : 1;
 	struct mem_place place;
 
-	if (!mem_operand_place(in, &in->o[0], &place))
+	if (!mem_operand_place(in, &in->z.o[0], &place))
 		return;
 	mem_add_op(in, (struct md_op){
-		.code = MD_SEXT, .dst = TEMP_BIT, .base = mem_gpr(in->o[1].reg.value),
+		.code = MD_SEXT, .dst = TEMP_BIT, .base = tramp_zydis_gpr(in->z.o[1].reg.value),
 		.index = MD_NONE, .width = bytes,
 	});
 	mem_add_op(in, (struct md_op){
@@ -101,9 +101,9 @@ static void note_bit_string(struct mem_insn *in, uint8_t kind)
 
 static bool note_if_bit_string(struct mem_insn *in)
 {
-	if (!mem_is_memory(&in->o[0]) || !mem_is_reg(&in->o[1]))
+	if (!tramp_zydis_is_memory(&in->z.o[0]) || !tramp_zydis_is_reg(&in->z.o[1]))
 		return false;
-	switch (in->zi.mnemonic) {
+	switch (in->z.insn.mnemonic) {
 	case ZYDIS_MNEMONIC_BT:
 		note_bit_string(in, MD_LOAD);
 		return true;
@@ -165,7 +165,7 @@ static void note_area(struct mem_insn *in, unsigned int bytes, uint8_t kind)
 {
 	struct mem_place place;
 
-	if (mem_operand_place(in, &in->o[0], &place))
+	if (mem_operand_place(in, &in->z.o[0], &place))
 		mem_add_access(in, &place, bytes, kind);
 }
 
@@ -176,9 +176,9 @@ static void note_line(struct mem_insn *in, uint8_t kind)
 {
 	struct mem_place place;
 
-	if (in->zi.mnemonic == ZYDIS_MNEMONIC_CLZERO)
+	if (in->z.insn.mnemonic == ZYDIS_MNEMONIC_CLZERO)
 		place = (struct mem_place){ .base = TRAMP_RAX, .index = MD_NONE };
-	else if (!mem_operand_place(in, &in->o[0], &place))
+	else if (!mem_operand_place(in, &in->z.o[0], &place))
 		return;
 	if (place.index != MD_NONE || place.disp || place.base == MD_NONE) {
 		mem_add_op(in, (struct md_op){
@@ -202,21 +202,21 @@ static void note_movdir64b(struct mem_insn *in)
 {
 	struct mem_place place;
 
-	if (in->zi.address_width != 64 || !mem_is_memory(&in->o[1])) {
+	if (in->z.insn.address_width != 64 || !tramp_zydis_is_memory(&in->z.o[1])) {
 		in->facts->unmodelled = true;
 		return;
 	}
-	if (!mem_operand_place(in, &in->o[1], &place))
+	if (!mem_operand_place(in, &in->z.o[1], &place))
 		return;
 	mem_add_access(in, &place, MOVDIR_BYTES, MD_LOAD);
-	place = (struct mem_place){ .index = MD_NONE, .base = mem_gpr(
-		mem_is_reg(&in->o[0]) ? in->o[0].reg.value : in->o[0].mem.base) };
+	place = (struct mem_place){ .index = MD_NONE, .base = tramp_zydis_gpr(
+		tramp_zydis_is_reg(&in->z.o[0]) ? in->z.o[0].reg.value : in->z.o[0].mem.base) };
 	mem_add_access(in, &place, MOVDIR_BYTES, MD_STORE);
 }
 
 static void note_xlat(struct mem_insn *in)
 {
-	if (in->zi.address_width != 64 || has_segment(in)) {
+	if (in->z.insn.address_width != 64 || has_segment(in)) {
 		in->facts->unmodelled = true;
 		return;
 	}
@@ -229,7 +229,7 @@ static void note_xlat(struct mem_insn *in)
 
 bool mem_note_special(struct mem_insn *in)
 {
-	switch (in->zi.mnemonic) {
+	switch (in->z.insn.mnemonic) {
 	case ZYDIS_MNEMONIC_XSAVE:
 	case ZYDIS_MNEMONIC_XSAVE64:
 	case ZYDIS_MNEMONIC_XSAVEOPT:
@@ -262,8 +262,8 @@ bool mem_note_special(struct mem_insn *in)
 	default:
 		break;
 	}
-	if (in->zi.meta.category == ZYDIS_CATEGORY_PREFETCH ||
-	    in->zi.meta.category == ZYDIS_CATEGORY_PREFETCHWT1) {
+	if (in->z.insn.meta.category == ZYDIS_CATEGORY_PREFETCH ||
+	    in->z.insn.meta.category == ZYDIS_CATEGORY_PREFETCHWT1) {
 		note_line(in, MD_PREFETCH);
 		return true;
 	}

@@ -3,28 +3,6 @@
 
 #include <string.h>
 
-uint8_t mem_gpr(ZydisRegister reg)
-{
-	if (reg >= ZYDIS_REGISTER_RAX && reg <= ZYDIS_REGISTER_R15)
-		return (uint8_t)(reg - ZYDIS_REGISTER_RAX);
-	if (reg >= ZYDIS_REGISTER_EAX && reg <= ZYDIS_REGISTER_R15D)
-		return (uint8_t)(reg - ZYDIS_REGISTER_EAX);
-	if (reg >= ZYDIS_REGISTER_AX && reg <= ZYDIS_REGISTER_R15W)
-		return (uint8_t)(reg - ZYDIS_REGISTER_AX);
-	if (reg >= ZYDIS_REGISTER_SPL && reg <= ZYDIS_REGISTER_R15B)
-		return (uint8_t)(reg - ZYDIS_REGISTER_SPL + TRAMP_RSP);
-	if (mem_is_high(reg))
-		return (uint8_t)(reg - ZYDIS_REGISTER_AH);
-	if (reg >= ZYDIS_REGISTER_AL && reg <= ZYDIS_REGISTER_BL)
-		return (uint8_t)(reg - ZYDIS_REGISTER_AL);
-	return MD_NONE;
-}
-
-bool mem_is_high(ZydisRegister reg)
-{
-	return reg >= ZYDIS_REGISTER_AH && reg <= ZYDIS_REGISTER_BH;
-}
-
 static tramp_regs bit(uint8_t reg)
 {
 	return reg < MD_TEMP ? TRAMP_REG(reg) : 0;
@@ -167,13 +145,13 @@ static tramp_regs moved_by_strings(const struct tramp_mem_facts *f)
 
 static bool is_cmov(const struct mem_insn *in)
 {
-	return in->zi.meta.category == ZYDIS_CATEGORY_CMOV;
+	return in->z.insn.meta.category == ZYDIS_CATEGORY_CMOV;
 }
 
 /* The register may stay as it was, with its upper half. */
 static bool may_keep(const struct mem_insn *in, const ZydisDecodedOperand *o)
 {
-	switch (in->zi.mnemonic) {
+	switch (in->z.insn.mnemonic) {
 	case ZYDIS_MNEMONIC_BSF:
 	case ZYDIS_MNEMONIC_BSR:
 	case ZYDIS_MNEMONIC_CMPXCHG:
@@ -193,7 +171,7 @@ static void note_short_result(const struct mem_insn *in, uint16_t reg)
 {
 	struct tramp_mem_facts *f = in->facts;
 
-	switch (in->zi.mnemonic) {
+	switch (in->z.insn.mnemonic) {
 	case ZYDIS_MNEMONIC_MOVZX:
 	case ZYDIS_MNEMONIC_POPCNT:
 	case ZYDIS_MNEMONIC_LZCNT:
@@ -212,7 +190,7 @@ static void note_short_result(const struct mem_insn *in, uint16_t reg)
 
 static void note_narrow(const struct mem_insn *in, const ZydisDecodedOperand *o)
 {
-	uint16_t reg = (uint16_t)bit(mem_gpr(o->reg.value)) & (uint16_t)in->facts->kills;
+	uint16_t reg = (uint16_t)bit(tramp_zydis_gpr(o->reg.value)) & (uint16_t)in->facts->kills;
 
 	if (!reg || may_keep(in, o))
 		return;
@@ -224,13 +202,13 @@ static void note_narrow(const struct mem_insn *in, const ZydisDecodedOperand *o)
 
 static bool writes_reg(const ZydisDecodedOperand *o)
 {
-	return mem_is_reg(o) && o->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE;
+	return tramp_zydis_is_reg(o) && o->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE;
 }
 
 /* What the instruction's description does not say: the kernel's part in it. */
 static tramp_regs other_writes(const struct mem_insn *in)
 {
-	switch (in->zi.mnemonic) {
+	switch (in->z.insn.mnemonic) {
 	case ZYDIS_MNEMONIC_SYSCALL:
 		return TRAMP_REG(TRAMP_RAX) | TRAMP_REG(TRAMP_RCX) | TRAMP_REG(TRAMP_R11);
 	case ZYDIS_MNEMONIC_INT:
@@ -246,34 +224,31 @@ static void note_kills(struct mem_insn *in)
 	struct tramp_mem_facts *f = in->facts;
 	tramp_regs written = other_writes(in), computed = moved_by_strings(f);
 
-	if (in->zi.mnemonic == ZYDIS_MNEMONIC_NOP)
+	if (in->z.insn.mnemonic == ZYDIS_MNEMONIC_NOP)
 		return;
-	for (int i = 0; i < in->zi.operand_count; i++) {
-		if (writes_reg(&in->o[i]))
-			written |= bit(mem_gpr(in->o[i].reg.value));
+	for (int i = 0; i < in->z.insn.operand_count; i++) {
+		if (writes_reg(&in->z.o[i]))
+			written |= bit(tramp_zydis_gpr(in->z.o[i].reg.value));
 	}
 	for (int i = 0; i < f->ncomputes; i++)
 		computed |= f->writes[i];
 	f->kills = written & ~computed;
-	for (int i = 0; i < in->zi.operand_count; i++) {
-		if (writes_reg(&in->o[i]))
-			note_narrow(in, &in->o[i]);
+	for (int i = 0; i < in->z.insn.operand_count; i++) {
+		if (writes_reg(&in->z.o[i]))
+			note_narrow(in, &in->z.o[i]);
 	}
 }
 
 bool tramp_mem_insn(const uint8_t *bytes, size_t avail, uint64_t addr, uint64_t load_addr,
 		    struct tramp_mem_facts *facts)
 {
-	struct mem_insn in;
-	ZydisDecoder decoder;
+	struct mem_insn in;	/* large: not cleared */
 
-	memset(facts, 0, sizeof(*facts));
-	memset(in.o, 0, 3 * sizeof(in.o[0])); /* looked at whatever their number */
 	in.addr = addr;
 	in.load = load_addr;
 	in.facts = facts;
-	ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
-	if (ZYAN_FAILED(ZydisDecoderDecodeFull(&decoder, bytes, avail, &in.zi, in.o)))
+	memset(facts, 0, sizeof(*facts));
+	if (!tramp_zydis(bytes, avail, &in.z))
 		return false;
 	mem_note_accesses(&in);
 	if (!facts->unmodelled) {

@@ -8,13 +8,11 @@
 #ifndef SONDE_TRAMPOLINES_MEMORY_X86_64_FACTS_H
 #define SONDE_TRAMPOLINES_MEMORY_X86_64_FACTS_H
 
-#include <Zydis/Zydis.h>
-
+#include "trampolines/insn/x86-64/zydis.h"
 #include "trampolines/memory/memory.h"
 
 struct mem_insn {
-	ZydisDecodedInstruction zi;
-	ZydisDecodedOperand o[ZYDIS_MAX_OPERAND_COUNT];
+	struct tramp_zydis z;
 	uint64_t addr, load;
 	struct tramp_mem_facts *facts;
 };
@@ -29,26 +27,7 @@ enum { MEM_LINE = 64 };		/* what CLFLUSH and the prefetches work on */
 
 /* ---- memory/x86-64/facts.c ---- */
 
-/* 0..15, or MD_NONE. */
-uint8_t mem_gpr(ZydisRegister reg);
-
-/* ah, ch, dh, bh: the machine has no name for them. */
-bool mem_is_high(ZydisRegister reg);
-
-static inline bool mem_is_reg(const ZydisDecodedOperand *o)
-{
-	return o->type == ZYDIS_OPERAND_TYPE_REGISTER;
-}
-
-static inline bool mem_is_memory(const ZydisDecodedOperand *o)
-{
-	return o->type == ZYDIS_OPERAND_TYPE_MEMORY;
-}
-
-static inline bool mem_is_imm(const ZydisDecodedOperand *o)
-{
-	return o->type == ZYDIS_OPERAND_TYPE_IMMEDIATE;
-}
+_Static_assert(MD_NONE == TRAMP_NO_REG, "the machine numbers registers as the decoder does");
 
 /*
  * The memory operand's address, without its segment.  Not the decoder's in one case: without a
@@ -62,12 +41,12 @@ tramp_regs mem_op_reads(const struct md_op *op);
 /* A general register that the machine can name, of any width. */
 static inline bool mem_is_usable(const ZydisDecodedOperand *o)
 {
-	return mem_is_reg(o) && mem_gpr(o->reg.value) != MD_NONE && !mem_is_high(o->reg.value);
+	return tramp_zydis_is_reg(o) && tramp_zydis_gpr(o->reg.value) != MD_NONE && !tramp_zydis_is_high(o->reg.value);
 }
 
 static inline uint8_t mem_reg_of(const ZydisDecodedOperand *o)
 {
-	return mem_gpr(o->reg.value);
+	return tramp_zydis_gpr(o->reg.value);
 }
 
 static inline uint8_t mem_bytes_of(const ZydisDecodedOperand *o)
@@ -78,7 +57,7 @@ static inline uint8_t mem_bytes_of(const ZydisDecodedOperand *o)
 /* Both operands are the same register: their difference is zero, whatever it holds. */
 static inline bool mem_is_same(const struct mem_insn *in)
 {
-	return mem_is_reg(&in->o[0]) && mem_is_reg(&in->o[1]) && in->o[0].reg.value == in->o[1].reg.value;
+	return tramp_zydis_is_reg(&in->z.o[0]) && tramp_zydis_is_reg(&in->z.o[1]) && in->z.o[0].reg.value == in->z.o[1].reg.value;
 }
 
 /* Appends to facts->computes, with what it needs. */

@@ -193,8 +193,11 @@ void mir_put_moved_call(struct tramp_mirror *m, const struct tramp_op *op)
 
 void mir_put_exit_probe(struct tramp_mirror *m, uint32_t i, uint32_t orig, tramp_regs live)
 {
-	if (mir_wants(m, TRAMP_MIRROR_EXIT) && mir_is_exit(mir_flow_block(m, i)->ends))
-		mir_probe(m, TRAMP_PROBE_EXIT, live, orig);
+	if (mir_wants(m, TRAMP_MIRROR_EXIT) && mir_is_exit(mir_flow_block(m, i)->ends)) {
+		struct tramp_jump jump = mir_jump_of(m, i);
+
+		mir_probe(m, TRAMP_PROBE_EXIT, &jump, live, orig);
+	}
 }
 
 tramp_regs mir_live_at_end(const struct tramp_mirror *m, uint32_t i)
@@ -278,7 +281,7 @@ void mir_put_entry_probe(struct tramp_mirror *m, uint32_t i)
 		return;
 	if (b->lo < fb->nops)
 		live = tramp_flow_live_at(&m->flow, i, fb->op + b->lo);
-	mir_probe(m, TRAMP_PROBE_ENTRY, live, mir_off(m, i, b->lo));
+	mir_probe(m, TRAMP_PROBE_ENTRY, &(struct tramp_jump){ 0 }, live, mir_off(m, i, b->lo));
 }
 
 static void note_start(struct tramp_mirror *m, uint32_t i)

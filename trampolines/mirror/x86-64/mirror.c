@@ -287,6 +287,11 @@ enum tramp_mirror_status tramp_mirror_plan(struct tramp_mirror *m, const struct 
 								    TRAMP_MIRROR_OK;
 }
 
+const struct tramp_flow *tramp_mirror_flow(const struct tramp_mirror *m)
+{
+	return &m->flow;
+}
+
 void tramp_mirror_number(struct tramp_mirror *m, uint32_t enter, uint32_t leave, uint32_t index,
 			 uint32_t node)
 {

@@ -304,7 +304,10 @@ void mir_mem_free(struct tramp_mirror *m);
 
 /* From out.len on: offset `orig`. */
 void mir_piece(struct tramp_mirror *m, enum rt_piece_kind kind, uint32_t orig, bool resumable);
-void mir_probe(struct tramp_mirror *m, enum tramp_probe_kind kind, tramp_regs live, uint32_t orig);
+struct tramp_jump;
+void mir_probe(struct tramp_mirror *m, enum tramp_probe_kind kind, const struct tramp_jump *jump,
+	       tramp_regs live, uint32_t orig);
+struct tramp_jump mir_jump_of(const struct tramp_mirror *m, uint32_t i); /* of the end of block i */
 void mir_emit_slow_paths(struct tramp_mirror *m);
 
 /* ---- mirror/x86-64/patch.c ---- */

@@ -4,9 +4,15 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "trampolines/insn/x86-64/asm.h"
+#include "trampolines/insn/x86-64/decode.h"
 #include "trampolines/mirror/x86-64/plan.h"
 
-enum { RET = 0xc3, RET_POP = 0xc2, REP = 0xf3, REPNE = 0xf2 };
+enum {
+	RET = 0xc3, RET_POP = 0xc2, REP = 0xf3, REPNE = 0xf2, NOTRACK = 0x3e,
+	JMP_IND = 0xff, JMP_IND_REG = 4, /* in the reg field of its ModRM */
+	REX = 0x40, REX_B = 1, REX_X = 2, REX_W = 0x48,
+};
 
 static void add_piece(struct tramp_mirror *m, const struct rt_piece *piece)
 {
@@ -90,10 +96,96 @@ static bool is_red_zone_dead(const struct tramp_mirror *m, enum tramp_probe_kind
 	       kind == TRAMP_PROBE_EXIT && is_ret(mir_bytes(m, orig));
 }
 
-void mir_probe(struct tramp_mirror *m, enum tramp_probe_kind kind, tramp_regs live, uint32_t orig)
+/* ---- where jumps lead ---- */
+
+/* [bnd] jmp *slot(%rip): the slot, as an offset to the instruction's start; 0: it is something else. */
+static uint64_t slot_of(const uint8_t *bytes, size_t left)
+{
+	size_t at = left && bytes[0] == REPNE;
+	int32_t rel;
+
+	if (at + 2 + sizeof(rel) > left || bytes[at] != 0xff || bytes[at + 1] != 0x25)
+		return 0;
+	memcpy(&rel, bytes + at + 2, sizeof(rel));
+	return at + 2 + sizeof(rel) + (uint64_t)(int64_t)rel;
+}
+
+/* By way of the procedure linkage table: to what its slot says. */
+static struct tramp_jump jump_to(const struct tramp_mirror *m, uint64_t addr)
+{
+	size_t left = 0, prefix;
+	const uint8_t *bytes = tramp_code_at(m->code, addr, &left);
+	uint64_t slot;
+
+	if (!bytes)
+		return (struct tramp_jump){ .by = TRAMP_JUMP_TO, .address = mir_moved(m, addr) };
+	prefix = tramp_endbr64_size(bytes, left);
+	slot = slot_of(bytes + prefix, left - prefix);
+	if (slot)
+		return (struct tramp_jump){ .by = TRAMP_JUMP_BY, .address = mir_moved(m, addr + prefix + slot) };
+	return (struct tramp_jump){ .by = TRAMP_JUMP_TO, .address = mir_moved(m, addr) };
+}
+
+/*
+ * [notrack] [bnd] jmp *operand, as a mov of the same operand into rdx.  None with an operand relative to rsp, which
+ * probes move.
+ */
+static struct tramp_jump jump_by(const uint8_t *bytes, size_t len)
+{
+	struct tramp_jump jump = { .by = TRAMP_JUMP_NONE };
+	size_t at = 0;
+	uint8_t rex = 0, modrm;
+	bool sib;
+
+	while (at < len && (bytes[at] == NOTRACK || bytes[at] == REPNE))
+		at++;
+	if (at < len && (bytes[at] & 0xf0) == REX)
+		rex = bytes[at++] & (REX_X | REX_B);
+	if (at + 2 > len || bytes[at] != JMP_IND || (bytes[at + 1] >> 3 & 7) != JMP_IND_REG)
+		return jump;
+	modrm = bytes[++at];
+	sib = (modrm & 7) == TRAMP_RSP && modrm >> 6 != 3;
+	if (!(rex & REX_B) && (sib ? at + 1 < len && (bytes[at + 1] & 7) == TRAMP_RSP : (modrm & 7) == TRAMP_RSP))
+		return jump;
+	if ((modrm & 0xc7) == 5 || 2 + len - at > sizeof(jump.load))
+		return jump;
+	jump.by = TRAMP_JUMP_INSN;
+	jump.load[0] = REX_W | rex;
+	jump.load[1] = ASM_LOAD;
+	jump.load[2] = (uint8_t)((modrm & 0xc7) | TRAMP_RDX << 3);
+	memcpy(jump.load + 3, bytes + at + 1, len - at - 1);
+	jump.load_len = (uint8_t)(2 + len - at);
+	return jump;
+}
+
+struct tramp_jump mir_jump_of(const struct tramp_mirror *m, uint32_t i)
+{
+	const struct tramp_block *fb = mir_flow_block(m, i);
+	const struct tramp_op *last;
+	uint64_t slot;
+
+	switch (fb->ends) {
+	case TRAMP_END_TAIL:
+	case TRAMP_END_TAIL_JCC:
+	case TRAMP_END_TAIL_FALL:
+		return jump_to(m, fb->target_addr);
+	case TRAMP_END_TAIL_IND:
+		last = mir_last(m, i);
+		slot = slot_of(mir_bytes(m, last->off), last->len);
+		if (slot)
+			return (struct tramp_jump){ .by = TRAMP_JUMP_BY, .address = m->base + last->off + slot };
+		return jump_by(mir_bytes(m, last->off), last->len);
+	default:
+		return (struct tramp_jump){ .by = TRAMP_JUMP_NONE };
+	}
+}
+
+void mir_probe(struct tramp_mirror *m, enum tramp_probe_kind kind, const struct tramp_jump *jump,
+	       tramp_regs live, uint32_t orig)
 {
 	struct tramp_probe probe = {
 		.kind = kind,
+		.jump = *jump,
 		.event = kind == TRAMP_PROBE_ENTRY ? m->req.enter : m->req.leave,
 		.function = m->req.index,
 		.live = live,

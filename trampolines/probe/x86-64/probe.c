@@ -34,6 +34,7 @@
  */
 #include <string.h>
 
+#include "tracefmt/ring.h"
 #include "trampolines/probe/probe.h"
 #include "trampolines/probe/x86-64/gen.h"
 
@@ -114,6 +115,8 @@ void gen_save(struct gen *g, tramp_regs regs)
 	if (regs & TRAMP_REG(TRAMP_RDX))
 		plan_save(g, TRAMP_RDX);
 	map->flags_at = flags ? take_place(g) : RT_FROM_NONE;
+	if (g->probe->jump.by == TRAMP_JUMP_INSN)
+		g->target = g->words++;
 	if (g->words && !g->probe->red_zone_dead) {
 		g->below = RED_ZONE + 8 * g->words;
 		asm_mem(&g->out, ASM_LEA, TRAMP_RSP, TRAMP_RSP, -g->below);
@@ -123,6 +126,11 @@ void gen_save(struct gen *g, tramp_regs regs)
 	for (int i = 0; i < map->n; i++)
 		move(g, ASM_STORE, map->save[i].reg, map->save[i].from);
 	map->saved = (uint16_t)g->out.len;
+	/* rax and rdx are saved, and still what they were */
+	if (g->probe->jump.by == TRAMP_JUMP_INSN) {
+		tramp_put_bytes(&g->out, g->probe->jump.load, g->probe->jump.load_len);
+		asm_mem(&g->out, ASM_STORE, TRAMP_RDX, TRAMP_RSP, 8 * g->target);
+	}
 	if (flags) {
 		asm_flags_to_ax(&g->out);
 		move(g, ASM_STORE, TRAMP_RAX, map->flags_at);
@@ -182,6 +190,29 @@ void gen_frame(struct gen *g)
 		asm_mov(&g->out, TRAMP_RAX, TRAMP_RSP);
 }
 
+/* rax = the frame address, with the mark of a jump: see tracefmt/ring.h. */
+static void jump_frame(struct gen *g)
+{
+	const struct tramp_jump *jump = &g->probe->jump;
+
+	switch (jump->by) {
+	case TRAMP_JUMP_INSN:
+		asm_mem(&g->out, ASM_LOAD, TRAMP_RAX, TRAMP_RSP, 8 * g->target);
+		break;
+	case TRAMP_JUMP_BY:
+		asm_mov_imm64(&g->out, TRAMP_RAX, jump->address);
+		asm_mem(&g->out, ASM_LOAD, TRAMP_RAX, TRAMP_RAX, 0);
+		break;
+	default:
+		asm_mov_imm64(&g->out, TRAMP_RAX, RING_JUMP_TARGET(jump->address));
+	}
+	if (jump->by != TRAMP_JUMP_TO) {
+		asm_shr(&g->out, TRAMP_RAX, RING_JUMP_ALIGN);
+		asm_shl(&g->out, TRAMP_RAX, RING_JUMP_SHIFT);
+	}
+	asm_lea_sum(&g->out, TRAMP_RAX, TRAMP_RSP, TRAMP_RAX, g->below + (int)RING_JUMP);
+}
+
 /* rax = the record's first word; clobbers rdx. */
 void gen_first_word(struct gen *g)
 {
@@ -202,12 +233,11 @@ void gen_record(struct gen *g)
 	asm_gs(&g->out, ASM_LOAD, p, g->env->ptr);
 	asm_gs(&g->out, ASM_CMP_LOAD, p, g->env->room);
 	gen_slow_if(g, ASM_AE);
-	if (g->below) {
+	if (g->probe->jump.by != TRAMP_JUMP_NONE)
+		jump_frame(g);
+	else if (g->below)
 		gen_frame(g);
-		asm_mem(&g->out, ASM_STORE, TRAMP_RAX, p, 8);
-	} else {
-		asm_mem(&g->out, ASM_STORE, TRAMP_RSP, p, 8);
-	}
+	asm_mem(&g->out, ASM_STORE, g->below || g->probe->jump.by != TRAMP_JUMP_NONE ? TRAMP_RAX : TRAMP_RSP, p, 8);
 	gen_first_word(g);
 	if (p == TRAMP_RDX)
 		asm_gs(&g->out, ASM_LOAD, p, g->env->ptr);
@@ -245,6 +275,18 @@ static void emit_count(struct gen *g)
 	g->code->map.count_done = (uint16_t)g->out.len;
 }
 
+static uint8_t kind_of(const struct tramp_probe *probe)
+{
+	static const uint8_t exits[] = {
+		[TRAMP_JUMP_NONE] = RT_PROBE_EXIT,
+		[TRAMP_JUMP_TO] = RT_PROBE_EXIT_TO,
+		[TRAMP_JUMP_BY] = RT_PROBE_EXIT_BY,
+		[TRAMP_JUMP_INSN] = RT_PROBE_EXIT_AT,
+	};
+
+	return probe->kind == TRAMP_PROBE_ENTRY ? RT_PROBE_ENTRY : exits[probe->jump.by];
+}
+
 static void emit_slow(struct gen *g)
 {
 	struct tramp_probe_code *code = g->code;
@@ -252,10 +294,14 @@ static void emit_slow(struct gen *g)
 	struct rt_probe_desc desc = {
 		.event = g->probe->event,
 		.function = g->probe->function,
-		.kind = (uint8_t)g->probe->kind,
+		.kind = kind_of(g->probe),
 		.mode = (uint8_t)g->env->mode,
 		.above = (uint16_t)(g->below + SLOW_BELOW),
+		.target = g->probe->jump.address,
 	};
+
+	if (desc.kind == RT_PROBE_EXIT_AT)
+		desc.target = SLOW_BELOW + 8u * g->target;
 
 	asm_mem(&out, ASM_LEA, TRAMP_RSP, TRAMP_RSP, -SLOW_BELOW);
 	tramp_put_bytes(&out, "\xff\x15", 2);

@@ -49,17 +49,12 @@ static bool step(struct pass *p)
 		return false;
 	p->at = p->next;
 	if (!tramp_decode(p->fn->code + p->at, left, &p->insn) ||
-	    p->insn.flow == FLOW_JMP_IND) {
+	    p->insn.kind == TRAMP_OP_JMP_IND) {
 		p->failed = true;
 		return false;
 	}
 	p->next += p->insn.length;
 	return true;
-}
-
-static bool is_branch(const struct tramp_decoded *insn)
-{
-	return insn->flow == FLOW_JMP || insn->flow == FLOW_JCC || insn->flow == FLOW_LOOP;
 }
 
 /* What the instruction refers to, from the function's first byte; -1 for nothing in [0, end). */
@@ -78,7 +73,7 @@ static size_t last_branch_before(const struct tramp_function *fn, const struct t
 	size_t last = 1;
 
 	while (step(&p)) {
-		if (is_branch(&p.insn) && reference(&p, end) >= 0)
+		if (tramp_op_jumps(p.insn.kind) && reference(&p, end) >= 0)
 			last = p.next;
 	}
 	return p.failed ? 0 : last;
@@ -103,7 +98,7 @@ static size_t find_extent(const struct tramp_function *fn, const struct tramp_pl
 
 static bool can_copy(const struct tramp_decoded *insn)
 {
-	return !insn->unmovable && insn->flow != FLOW_CALL && insn->flow != FLOW_CALL_IND;
+	return !insn->unmovable && !tramp_op_calls(insn->kind);
 }
 
 static bool displace_up_to(const struct tramp_function *fn, struct tramp_plan *plan, size_t extent)
@@ -117,7 +112,7 @@ static bool displace_up_to(const struct tramp_function *fn, struct tramp_plan *p
 			return false;
 		tramp_displace(plan, &p.insn, fn->code, p.at);
 	}
-	plan->falls_through = p.insn.flow != FLOW_JMP && p.insn.flow != FLOW_END;
+	plan->falls_through = tramp_op_goes_on(p.insn.kind);
 	plan->displaced_len = (uint8_t)(extent - patch);
 	plan->resume = plan->addr + extent;
 	memcpy(plan->original, fn->code + patch, plan->displaced_len > plan->patch_len ?
@@ -136,7 +131,7 @@ static bool is_closed(const struct tramp_function *fn, const struct tramp_plan *
 	while (step(&p)) {
 		int64_t target = reference(&p, end);
 		uint64_t addr = plan->addr + (uint64_t)target;
-		bool copied = plan->addr + p.at < plan->resume && is_branch(&p.insn);
+		bool copied = plan->addr + p.at < plan->resume && tramp_op_jumps(p.insn.kind);
 
 		if (target < 0)
 			continue;
@@ -170,10 +165,10 @@ static bool is_row(const struct tramp_function *fn, const struct tramp_plan *pla
 	bool ended = false;
 
 	while (p.next < fn->size && step(&p)) {
-		if (ended || !can_copy(&p.insn) || p.insn.flow == FLOW_JCC ||
-		    p.insn.flow == FLOW_LOOP)
+		if (ended || !can_copy(&p.insn) || p.insn.kind == TRAMP_OP_JCC ||
+		    p.insn.kind == TRAMP_OP_LOOP)
 			return false;
-		ended = p.insn.flow == FLOW_JMP || p.insn.flow == FLOW_END;
+		ended = !tramp_op_goes_on(p.insn.kind);
 	}
 	return ended && !p.failed && p.next == fn->size;
 }

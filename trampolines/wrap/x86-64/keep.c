@@ -8,16 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trampolines/wrap/x86-64/keepbody.h"
-#include "trampolines/wrap/x86-64/keepflow.h"
+#include "trampolines/wrap/x86-64/keepcalls.h"
 
 enum {
 	CALLERS_DEEP = 32,	/* callers of callers followed */
-	SHORT_REACH = 128,
 	RETURN_ADDRESS = 8,
 };
 
-static void rely(struct keep_code *code, struct keep_body *body, unsigned int depth);
+static void rely(struct keep_calls *k, struct keep_body *body, unsigned int depth);
 
 static void give_up(struct keep_body *body)
 {
@@ -26,116 +24,91 @@ static void give_up(struct keep_body *body)
 	body->incomplete = true;
 }
 
-static void add_callers_callers(struct keep_code *code, struct keep_body *body,
-				struct keep_body *caller, keep_regs through, bool alignment,
-				unsigned int depth)
+static void add_callers_callers(struct keep_calls *k, struct keep_body *body, struct keep_body *caller,
+				tramp_regs through, bool alignment, unsigned int depth)
 {
-	tramp_keep_reach(code, caller);
+	tramp_keep_reach(k, caller);
 	if (caller->reaches_open || caller == body)
 		return;
 	if (!alignment && (through & ~caller->clobbers) == 0)
 		return;
-	rely(code, caller, depth + 1);
+	rely(k, caller, depth + 1);
 	body->relied |= caller->relied & through;
 	body->misaligned |= caller->misaligned && alignment;
 	body->incomplete |= caller->incomplete;
 }
 
-/* The call or jump with index i in `caller` goes to `body`. */
-static void add_site(struct keep_code *code, struct keep_body *body, struct keep_body *caller,
-		     size_t i, unsigned int depth)
+/* Call number i of `caller` goes to `body`. */
+static void add_call(struct keep_calls *k, struct keep_body *body, struct keep_body *caller, uint32_t i,
+		     unsigned int depth)
 {
-	struct keep_region *region;
+	const struct keep_block *b = tramp_keep_block_of(caller, i);
+	const struct keep_block *next = b->next == TRAMP_NONE ? NULL : &caller->blocks[b->next];
+	struct flow_level rsp;
+	bool alignment = true;
 
-	if (caller->ops[i].flow != KEEP_CALL) {
-		add_callers_callers(code, body, caller, KEEP_ALL, true, depth);
-		return;
-	}
-	code->depth = 0;
-	tramp_keep_flow(code, caller);
-	region = caller->region;
-	if (!region || region->incomplete || !tramp_keep_heights(code, region)) {
+	k->depth = 0;
+	if (!tramp_keep_live(k, caller) || caller->endless || !tramp_keep_stacks(k, caller)) {
 		give_up(body);
 		return;
 	}
-	body->misaligned |= region->heights[i].seen && region->heights[i].mod != 0;
-	if (i + 1 < caller->nops)
-		body->relied |= region->live[i + 1] & tramp_keep_defined(region, i);
-	add_callers_callers(code, body, caller, i + 1 < caller->nops ? region->through[i + 1] : 0,
-			    region->heights[i].seen && !region->heights[i].certain, depth);
+	if (b->reached) {
+		rsp = tramp_keep_stack_at(k, caller, i).rsp;
+		body->misaligned |= rsp.low != 0;
+		alignment = !rsp.aligned;
+	} else {
+		/* a landing pad has the stack of a call that throws; what an unknown jump leads to may have any */
+		body->misaligned |= caller->unsure;
+	}
+	if (next)
+		body->relied |= next->live & tramp_keep_defined(caller, i);
+	add_callers_callers(k, body, caller, next ? next->through : 0, alignment, depth);
 }
 
-/* The bytes at `from` may be a branch to `body`. */
-static void look_at_site(struct keep_code *code, struct keep_body *body, uint64_t from,
+static void look_at_site(struct keep_calls *k, struct keep_body *body, const struct tramp_site *site,
 			 unsigned int depth)
 {
-	size_t index = tramp_keep_enclosing(code, from), i;
-	struct keep_body *caller;
+	struct keep_body *caller = tramp_keep_body(k, k->code->base + site->from);
+	uint32_t i;
 
-	if (index == KEEP_NOWHERE) {
+	if (!caller || !tramp_keep_build(k, caller)) {
 		give_up(body);
 		return;
 	}
-	caller = &code->bodies[index];
-	if (!tramp_keep_decode(code, caller)) {
-		give_up(body);
+	i = tramp_keep_op_at(caller, site->from);
+	if (i == TRAMP_NONE) {	/* nothing that is known leads there */
+		if (caller->unsure)
+			give_up(body);
 		return;
 	}
-	i = tramp_keep_op_at(caller, from);
-	if (i == KEEP_NOWHERE || caller->ops[i].target != body->addr)
-		return;
-	if (caller == body && caller->ops[i].flow != KEEP_CALL)
-		return;		/* a loop */
-	add_site(code, body, caller, i, depth);
-}
-
-static bool is_short_jump(uint8_t opcode)
-{
-	return (opcode & 0xf0) == 0x70 || (opcode & 0xfc) == 0xe0 || opcode == 0xeb;
-}
-
-/* Neighbours can jump there with 8 bits of displacement. */
-static void look_nearby(struct keep_code *code, struct keep_body *body, unsigned int depth)
-{
-	const struct tramp_object *object = code->object;
-	size_t at = (size_t)(body->addr - object->addr);
-	size_t last = at + SHORT_REACH < object->len ? at + SHORT_REACH : object->len;
-	size_t own = at + (size_t)body->size;
-
-	for (size_t i = at > SHORT_REACH + 2 ? at - SHORT_REACH - 2 : 0; i + 1 < last; i++) {
-		if (i >= at && i < own)
-			continue;
-		if (is_short_jump(object->code[i]) &&
-		    i + 2 + (size_t)(ptrdiff_t)(int8_t)object->code[i + 1] == at)
-			look_at_site(code, body, object->addr + i, depth);
-	}
-}
-
-static void look_at_sites(struct keep_code *code, struct keep_body *body, unsigned int depth)
-{
-	const struct keep_sites *sites = &code->sites;
-
-	for (size_t i = tramp_keep_sites_first(sites, body->addr);
-	     i < sites->n && sites->sites[i].to == body->addr && !code->no_memory; i++)
-		look_at_site(code, body, sites->sites[i].from, depth);
-	look_nearby(code, body, depth);
+	if (caller->ops[i].kind == TRAMP_OP_CALL && caller->ops[i].to == site->to)
+		add_call(k, body, caller, i, depth);
+	else if (caller != body)
+		add_callers_callers(k, body, caller, KEEP_ALL, true, depth);
 }
 
 /* In a cycle of callers, what is known so far; the rest is added where the cycle was entered. */
-static void rely(struct keep_code *code, struct keep_body *body, unsigned int depth)
+static void rely(struct keep_calls *k, struct keep_body *body, unsigned int depth)
 {
-	tramp_keep_reach(code, body);
+	const struct tramp_site *sites;
+	size_t n;
+
+	tramp_keep_reach(k, body);
 	if (body->rely != KEEP_NEW || body->reaches_open)
 		return;
 	body->rely = KEEP_BUSY;
+	n = tramp_code_sites(k->code, k->code->facts->fns[body->fn].addr, &sites);
 	if (depth > CALLERS_DEEP)
 		give_up(body);
-	else if (tramp_keep_have_sites(code))
-		look_at_sites(code, body, depth);
+	else
+		for (size_t i = 0; i < n && !k->no_memory; i++)
+			look_at_site(k, body, &sites[i], depth);
 	body->incomplete |= body->cut && (body->relied & ~body->clobbers) != 0;
 	body->relied &= ~body->clobbers;
 	body->rely = KEEP_DONE;
 }
+
+/* ---- stack arguments ---- */
 
 static void note_argument(struct tramp_keep *keep, int64_t offset)
 {
@@ -146,74 +119,91 @@ static void note_argument(struct tramp_keep *keep, int64_t offset)
 		keep->far_stack_args = true;
 }
 
-static void note_stack_args(struct keep_code *code, struct keep_body *body,
-			    struct tramp_keep *keep)
+static void note_operand(struct tramp_keep *keep, const struct flow_insn *insn, const uint8_t *bytes,
+			 const struct flow_stack *stack)
 {
-	struct keep_region *region;
+	const struct flow_level *base = insn->base == TRAMP_RSP ? &stack->rsp : &stack->rbp;
+	bool moves = insn->shape == FLOW_LEA && insn->reg == TRAMP_RSP;
 
-	code->depth = 0;
-	tramp_keep_flow(code, body);
-	region = body->region;
-	if (!region || region->incomplete || !tramp_keep_heights(code, region)) {
+	if (!insn->memory || insn->rip || moves ||
+	    (insn->base != TRAMP_RSP && (insn->base != TRAMP_RBP || !stack->has_rbp)))
+		return;
+	if (base->height == FLOW_HEIGHT_UNKNOWN) {
+		/* below an array, or aligned: arguments are reached by rbp there */
+		keep->stack_args |= base == &stack->rbp;
+		return;
+	}
+	note_argument(keep, tramp_flow_field(bytes, insn->disp_at, insn->disp_len) - base->height);
+}
+
+static void note_stack_args(struct keep_calls *k, struct keep_body *body, struct tramp_keep *keep)
+{
+	struct flow_insn insn;
+	const uint8_t *bytes;
+
+	if (!tramp_keep_build(k, body) || !tramp_keep_stacks(k, body)) {
 		keep->stack_args = true;
 		return;
 	}
-	for (size_t i = 0; i < region->nops; i++) {
-		const struct keep_op *op = tramp_keep_op(code, region, i);
-		const struct keep_height *h = &region->heights[i];
+	for (uint32_t i = 0; i < body->nblocks; i++) {
+		const struct keep_block *b = &body->blocks[i];
+		struct flow_stack stack = b->stack;
 
-		if (!h->seen || op->flow == KEEP_RET)
-			continue;
-		if (op->base == KEEP_BASE_RSP)
-			note_argument(keep, (int64_t)op->disp - h->depth);
-		else if (op->base == KEEP_BASE_RBP && h->has_rbp)
-			note_argument(keep, (int64_t)op->disp - h->rbp);
+		for (uint32_t op = b->op; b->reached && op < b->op + b->nops; op++) {
+			if (!tramp_keep_insn(k, &body->ops[op], &insn, &bytes))
+				continue;
+			note_operand(keep, &insn, bytes, &stack);
+			tramp_flow_stack(&stack, &insn, bytes);
+		}
 	}
 }
 
+/* ---- */
+
 static void translate(const struct keep_body *body, struct tramp_keep *keep)
 {
-	static const uint8_t numbers[KEEP_NGPR] = { 0, 1, 2, 6, 7, 8, 9, 10, 11 };
-
-	for (int i = 0; i < KEEP_NGPR; i++) {
-		if (body->relied & KEEP_GPR(i))
-			keep->gpr |= 1u << numbers[i];
-	}
-	for (int i = 0; i < 16; i++) {
-		if (body->relied & KEEP_XMM(i))
-			keep->xmm |= 1u << i;
-	}
-	keep->wide = (body->relied & (KEEP_UPPERS | KEEP_HIVEC | KEEP_MASKS)) != 0;
+	keep->gpr = body->relied & TRAMP_GPRS;
+	keep->xmm = (body->relied & TRAMP_XMMS) >> TRAMP_XMM;
+	keep->wide = (body->relied & TRAMP_VECTORS & ~TRAMP_XMMS) != 0;
 	keep->align = body->misaligned;
 	keep->incomplete = body->incomplete;
 }
 
-static void analyze(struct keep_code *code, uint64_t target, struct tramp_keep *keep)
+/* Nothing is known of its callers. */
+static void keep_everything(struct tramp_keep *keep)
 {
-	size_t index = tramp_keep_enclosing(code, target);
-	struct keep_body *body;
-
-	if (index == KEEP_NOWHERE || code->bodies[index].addr != target)
-		return;
-	body = &code->bodies[index];
-	rely(code, body, 0);
-	translate(body, keep);
-	if (tramp_keep_needed(keep))
-		note_stack_args(code, body, keep);
+	*keep = (struct tramp_keep){
+		.gpr = KEEP_ALL & TRAMP_GPRS, .xmm = 0xffff, .wide = true, .align = true,
+		.stack_args = true, .incomplete = true,
+	};
 }
 
-bool tramp_keep_analyze(const struct tramp_object *object, const uint64_t *targets,
-			size_t ntargets, struct tramp_keep *keeps)
+static void analyze(struct keep_calls *k, uint64_t target, struct tramp_keep *keep)
 {
-	struct keep_code code;
-	bool ok = tramp_keep_open(&code, object, targets, ntargets);
+	struct keep_body *body = tramp_keep_body(k, target);
+
+	if (!body || k->code->facts->fns[body->fn].addr != target) {
+		keep_everything(keep);
+		return;
+	}
+	rely(k, body, 0);
+	translate(body, keep);
+	if (tramp_keep_needed(keep))
+		note_stack_args(k, body, keep);
+}
+
+bool tramp_keep_analyze(const struct tramp_code *code, const uint64_t *targets, size_t ntargets,
+			struct tramp_keep *keeps)
+{
+	struct keep_calls k;
+	bool ok = tramp_keep_open(&k, code);
 
 	memset(keeps, 0, ntargets * sizeof(*keeps));
 	for (size_t i = 0; ok && i < ntargets; i++) {
-		analyze(&code, targets[i], &keeps[i]);
-		ok = !code.no_memory;
+		analyze(&k, targets[i], &keeps[i]);
+		ok = !k.no_memory;
 	}
-	tramp_keep_close(&code);
+	tramp_keep_close(&k);
 	return ok;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "trampolines/wrap/x86-64/keeparity.h"
-
 #include <stdlib.h>
+
+#include "trampolines/wrap/x86-64/keepcalls.h"
 
 enum {
 	SITES_MAX = 24,		/* calls looked at */
@@ -9,141 +9,127 @@ enum {
 	ARITIES_STEP = 64,
 };
 
-const uint8_t tramp_keep_call_order[KEEP_GPR_ARGS] = {
-	KEEP_DI, KEEP_SI, KEEP_DX, KEEP_CX, KEEP_8, KEEP_9
+/* System V ABI, AMD64 supplement, 3.2.3 and A.2.1. */
+static const uint8_t call_order[KEEP_GPR_ARGS] = {
+	TRAMP_RDI, TRAMP_RSI, TRAMP_RDX, TRAMP_RCX, TRAMP_R8, TRAMP_R9
 };
 
-keep_regs tramp_keep_arguments(keep_regs defined, const uint8_t *order, int xmms)
-{
-	keep_regs regs = 0;
+static const uint8_t syscall_order[KEEP_GPR_ARGS] = {
+	TRAMP_RDI, TRAMP_RSI, TRAMP_RDX, TRAMP_R10, TRAMP_R8, TRAMP_R9
+};
 
-	for (int i = 0; i < KEEP_GPR_ARGS && defined & KEEP_LOW(order[i]); i++)
-		regs |= KEEP_GPR(order[i]);
-	for (int i = 0; i < xmms && defined & KEEP_XMM(i); i++)
-		regs |= KEEP_XMM(i);
+tramp_regs tramp_keep_arguments(tramp_regs args, bool call)
+{
+	const uint8_t *order = call ? call_order : syscall_order;
+	tramp_regs regs = 0;
+
+	for (int i = 0; i < KEEP_GPR_ARGS && args & TRAMP_REG(order[i]); i++)
+		regs |= TRAMP_REG(order[i]);
+	for (int i = 0; call && i < KEEP_XMM_ARGS && args & TRAMP_REG(TRAMP_XMM + i); i++)
+		regs |= TRAMP_REG(TRAMP_XMM + i);
 	return regs;
 }
 
-static bool falls_through(const struct keep_op *op)
-{
-	return op->flow == KEEP_NEXT || op->flow == KEEP_JCC || op->flow == KEEP_CALL ||
-	       op->flow == KEEP_SYSCALL;
-}
-
 /* A call that clobbers all registers. */
-static bool is_open_call(struct keep_code *code, const struct keep_op *op)
+static bool is_open_call(struct keep_calls *k, const struct keep_op *op)
 {
-	size_t callee;
+	struct keep_body *callee;
 
-	if (op->flow != KEEP_CALL)
-		return op->flow == KEEP_CALL_OUT;
-	callee = tramp_keep_target(code, op->target);
-	if (callee == KEEP_NOWHERE)
+	if (op->kind != TRAMP_OP_CALL)
+		return op->kind == TRAMP_OP_CALL_IND;
+	callee = op->to == TRAMP_NONE ? NULL : tramp_keep_body(k, flow_address(k->code, op->to));
+	if (!callee)
 		return true;
-	tramp_keep_reach(code, &code->bodies[callee]);
-	return code->bodies[callee].reaches_open;
+	tramp_keep_reach(k, callee);
+	return callee->reaches_open;
 }
 
 /* What is written on the way from such a call straight to op i; KEEP_ALL where there is none. */
-static keep_regs written_since_call(struct keep_code *code, const struct keep_body *body,
-				    size_t i)
+static tramp_regs written_since_call(struct keep_calls *k, const struct keep_body *body, uint32_t i)
 {
-	keep_regs written = 0;
+	tramp_regs written = 0;
 
-	for (size_t back = 0; back < BACK_MAX && i-- > 0; back++) {
-		const struct keep_op *op = &body->ops[i];
+	for (size_t back = 0; back < BACK_MAX && i > 0; back++) {
+		const struct keep_op *op = &body->ops[--i];
 
-		if (is_open_call(code, op))
-			return written;
-		if (!falls_through(op))
+		if (op->off + op->len != body->ops[i + 1].off)
 			break;
-		written |= op->touched;
+		if (is_open_call(k, op))
+			return written;
+		if (!tramp_op_goes_on(op->kind))
+			break;
+		written |= op->def;
 	}
 	return KEEP_ALL;
 }
 
-static keep_regs arguments_at(struct keep_code *code, const struct tramp_branch *site)
+static tramp_regs arguments_at(struct keep_calls *k, const struct tramp_site *site)
 {
-	size_t index = tramp_keep_enclosing(code, site->from), i;
-	struct keep_body *body;
+	struct keep_body *body = tramp_keep_body(k, k->code->base + site->from);
+	uint32_t i;
 
-	if (index == KEEP_NOWHERE)
-		return KEEP_ALL;
-	body = &code->bodies[index];
-	if (!tramp_keep_decode(code, body))
+	if (!body || !tramp_keep_build(k, body))
 		return KEEP_ALL;
 	i = tramp_keep_op_at(body, site->from);
-	if (i == KEEP_NOWHERE || body->ops[i].flow != KEEP_CALL || body->ops[i].target != site->to)
+	if (i == TRAMP_NONE || body->ops[i].kind != TRAMP_OP_CALL)
 		return KEEP_ALL;
-	return written_since_call(code, body, i);
+	return written_since_call(k, body, i);
 }
 
-static keep_regs find_arity(struct keep_code *code, uint64_t addr)
+static tramp_regs find_arity(struct keep_calls *k, uint64_t addr)
 {
-	const struct keep_sites *sites = &code->sites;
-	keep_regs regs = KEEP_ALL, written;
-	size_t i;
+	const struct tramp_site *sites;
+	size_t n = tramp_code_sites(k->code, addr, &sites);
+	tramp_regs regs = KEEP_ALL, written;
 
-	if (!tramp_keep_have_sites(code))
-		return KEEP_ALL;
-	i = tramp_keep_sites_first(sites, addr);
-	for (size_t seen = 0; seen < SITES_MAX; seen++, i++) {
-		if (i >= sites->n || sites->sites[i].to != addr)
-			break;
-		written = arguments_at(code, &sites->sites[i]);
+	for (size_t i = 0; i < n && i < SITES_MAX; i++) {
+		written = arguments_at(k, &sites[i]);
 		if (written != KEEP_ALL)
-			regs &= tramp_keep_arguments(written, tramp_keep_call_order,
-						     KEEP_XMM_ARGS);
+			regs &= tramp_keep_arguments(written, true);
 	}
 	return regs;
 }
 
-static keep_regs recall(const struct keep_code *code, uint64_t addr, bool *known)
+static void remember(struct keep_calls *k, uint64_t addr, tramp_regs regs)
 {
-	for (size_t i = 0; i < code->narities; i++) {
-		if (code->arities[i].addr == addr) {
-			*known = true;
-			return code->arities[i].regs;
-		}
-	}
-	*known = false;
-	return 0;
-}
-
-static void remember(struct keep_code *code, uint64_t addr, keep_regs regs)
-{
-	if (code->narities % ARITIES_STEP == 0) {
-		size_t room = code->narities + ARITIES_STEP;
-		void *arities = reallocarray(code->arities, room, sizeof(*code->arities));
+	if (k->narities % ARITIES_STEP == 0) {
+		void *arities = reallocarray(k->arities, k->narities + ARITIES_STEP,
+					     sizeof(*k->arities));
 
 		if (!arities) {
-			code->no_memory = true;
+			k->no_memory = true;
 			return;
 		}
-		code->arities = arities;
+		k->arities = arities;
 	}
-	code->arities[code->narities++] = (struct keep_arity){ addr, regs };
+	k->arities[k->narities++] = (struct keep_arity){ addr, regs };
 }
 
-keep_regs tramp_keep_arity(struct keep_code *code, uint64_t addr)
+static tramp_regs outside_arity(struct keep_calls *k, uint64_t addr)
 {
-	size_t index = tramp_keep_target(code, addr);
-	keep_regs regs;
-	bool known;
+	tramp_regs regs;
 
-	if (index == KEEP_NOWHERE) {
-		regs = recall(code, addr, &known);
-		if (!known) {
-			regs = find_arity(code, addr);
-			remember(code, addr, regs);
-		}
-		return regs;
+	for (size_t i = 0; i < k->narities; i++) {
+		if (k->arities[i].addr == addr)
+			return k->arities[i].regs;
 	}
-	if (code->bodies[index].addr != addr)
+	regs = find_arity(k, addr);
+	remember(k, addr, regs);
+	return regs;
+}
+
+tramp_regs tramp_keep_arity(struct keep_calls *k, uint64_t addr)
+{
+	struct keep_body *body = tramp_keep_body(k, addr);
+
+	if (!body)
+		return outside_arity(k, addr);
+	if (k->code->facts->fns[body->fn].addr != addr)
 		return KEEP_ALL;
-	if (!code->bodies[index].has_arity) {
-		code->bodies[index].has_arity = true;
-		code->bodies[index].arity = find_arity(code, addr);
+	if (!body->has_arity) {
+		body->has_arity = true;
+		body->arity = KEEP_ALL;	/* meanwhile, in a cycle */
+		body->arity = find_arity(k, addr);
 	}
-	return code->bodies[index].arity;
+	return body->arity;
 }

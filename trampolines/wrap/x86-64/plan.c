@@ -44,7 +44,7 @@ static enum tramp_status walk_next(struct walk *w)
 
 static bool falls_through(const struct tramp_decoded *insn)
 {
-	return insn->flow == FLOW_NEXT || insn->flow == FLOW_JCC || insn->flow == FLOW_LOOP;
+	return tramp_op_goes_on(insn->kind) && !tramp_op_calls(insn->kind);
 }
 
 /*
@@ -87,8 +87,7 @@ static enum tramp_status displace(struct walk *w, struct tramp_plan *plan)
 	}
 	plan->displaced_len = (uint8_t)(w->off - patch);
 	plan->resume = plan->addr + w->off;
-	if (w->off < window_end &&
-	    (w->insn.flow == FLOW_CALL || w->insn.flow == FLOW_CALL_IND))
+	if (w->off < window_end && tramp_op_calls(w->insn.kind))
 		return TRAMP_CALL_RETURNS;
 	status = take_padding(w, window_end);
 	if (status != TRAMP_OK)

@@ -93,15 +93,15 @@ static size_t call_ind_size(const struct tramp_insn *ti, const uint8_t *code)
 static size_t insn_size(const struct tramp_plan *plan, const struct tramp_insn *ti)
 {
 	switch (ti->kind) {
-	case TRAMP_INSN_JMP:
+	case TRAMP_OP_JMP:
 		return JMP_SIZE;
-	case TRAMP_INSN_JCC:
+	case TRAMP_OP_JCC:
 		return JCC_SIZE;
-	case TRAMP_INSN_LOOP:
+	case TRAMP_OP_LOOP:
 		return ti->length + SHORT_JMP_SIZE + JMP_SIZE;
-	case TRAMP_INSN_CALL:
+	case TRAMP_OP_CALL:
 		return push_size(plan->resume) + JMP_SIZE;
-	case TRAMP_INSN_CALL_IND:
+	case TRAMP_OP_CALL_IND:
 		return push_size(plan->resume) +
 		       call_ind_size(ti, plan->original + ti->offset);
 	default:
@@ -121,9 +121,7 @@ static size_t insn_start(const struct tramp_plan *plan, size_t n)
 
 static bool ends_in_call(const struct tramp_plan *plan)
 {
-	uint8_t kind = plan->insns[plan->ninsns - 1].kind;
-
-	return kind == TRAMP_INSN_CALL || kind == TRAMP_INSN_CALL_IND;
+	return tramp_op_calls(plan->insns[plan->ninsns - 1].kind);
 }
 
 static size_t code_size(const struct tramp_plan *plan)
@@ -223,25 +221,25 @@ static void emit_insn(struct tramp_out *out, const struct tramp_plan *plan,
 	const uint8_t *code = plan->original + ti->offset;
 
 	switch (ti->kind) {
-	case TRAMP_INSN_RIP:
+	case TRAMP_OP_RIP:
 		emit_rip(out, plan, ti, code);
 		break;
-	case TRAMP_INSN_JMP:
+	case TRAMP_OP_JMP:
 		tramp_put_jmp(out, branch_target(out, plan, ti));
 		break;
-	case TRAMP_INSN_JCC:
+	case TRAMP_OP_JCC:
 		tramp_put_u8(out, 0x0f);
 		tramp_put_u8(out, 0x80 | ti->aux);
 		tramp_put_rel32(out, branch_target(out, plan, ti), 0);
 		break;
-	case TRAMP_INSN_LOOP:
+	case TRAMP_OP_LOOP:
 		emit_loop(out, ti, branch_target(out, plan, ti), code);
 		break;
-	case TRAMP_INSN_CALL:
+	case TRAMP_OP_CALL:
 		emit_push_return(out, plan);
 		tramp_put_jmp(out, tramp_target(plan, ti));
 		break;
-	case TRAMP_INSN_CALL_IND:
+	case TRAMP_OP_CALL_IND:
 		emit_call_ind(out, plan, ti, code);
 		break;
 	default:

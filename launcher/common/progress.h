@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * How far work is that may take long: a line on standard error, from the first second on, if that is a terminal and
+ * standard output is no other one's; it is gone when the work is done.
+ *
+ *	progress_begin(&p, "reading memory accesses");
+ *	progress_at(&p, 0.25); ...
+ *	progress_end(&p);
+ */
+#ifndef SONDE_LAUNCHER_COMMON_PROGRESS_H
+#define SONDE_LAUNCHER_COMMON_PROGRESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct progress {
+	const char *what;
+	uint64_t next;	/* ns of CLOCK_MONOTONIC: when to show it again */
+	bool on, shown;
+};
+
+void progress_begin(struct progress *p, const char *what);
+/* @share: from 0 to 1; called as often as is handy. */
+void progress_at(struct progress *p, double share);
+/* Or before something else is written there. */
+void progress_end(struct progress *p);
+
+#endif

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What the files of a profile share: memprofile.c takes accesses, memprofile-sum.c adds up, memkept.c keeps. */
+#ifndef SONDE_LAUNCHER_MEMORY_MEMPROFILE_PRIVATE_H
+#define SONDE_LAUNCHER_MEMORY_MEMPROFILE_PRIVATE_H
+
+#include "launcher/memory/memlines.h"
+#include "launcher/memory/memprofile.h"
+
+#define MEMPROFILE_NONE UINT32_MAX
+#define MEMPROFILE_MAX_SHIFT 40
+#define MEMPROFILE_PAIRS_PER_LINE 8 /* at most; more are thinned out */
+#define MEMPROFILE_PAIRED 8
+
+/* Accesses with distances from memprofile_options.lines on. */
+struct memprofile_far {
+	uint64_t n;	/* all */
+	/* Of those whose line is looked at, as many as each of them stands for: */
+	uint64_t first, misses[MEMPROFILE_CACHES], unknown[MEMPROFILE_CACHES];
+};
+
+/* An instruction in a thread, or in all. */
+struct memprofile_state {
+	struct memprofile_insn sum;
+	struct memprofile_far far;
+	struct memprofile_group *groups; /* NULL: not sampled */
+	uint64_t last;		/* address accessed last */
+	int64_t moved;		/* by so much */
+	uint64_t paired[MEMPROFILE_PAIRED]; /* + 1: lines that are in the pairs, or are left out */
+	uint32_t npairs;
+	uint32_t next;		/* which one came after it last: a guess */
+	uint32_t burst;		/* + 1, of the last access; 0: none */
+	uint8_t score[MEMPROFILE_STRIDES], turn;
+	uint8_t shift;		/* one of its lines in 2^shift is in a pair */
+};
+
+/* Instructions by address. */
+struct memprofile_insns {
+	struct memprofile_state *v;
+	uint32_t n, room;
+	uint32_t *hash; /* index + 1; twice the room */
+	bool sampled;
+};
+
+/* Index; MEMPROFILE_NONE: no memory. */
+uint32_t memprofile_find(struct memprofile_insns *s, uint64_t insn);
+bool memprofile_make_hash(struct memprofile_insns *s);
+void memprofile_free_insns(struct memprofile_insns *s);
+
+/* Thins out pairs until there are fewer than MEMPROFILE_PAIRS_PER_LINE for each of @lines.  False: no memory. */
+bool memprofile_thin_pairs(struct mempairs *pairs, struct memprofile_insns *insns, size_t lines)
+	__attribute__((warn_unused_result));
+
+struct memprofile {
+	struct memprofile_options o;
+	struct memprofile_insns insns;
+	struct mempairs pairs;
+	struct memprofile_curve *curves; /* NULL: not sampled */
+	unsigned int shift;		 /* the most of struct memlines' */
+	unsigned int begun;		 /* threads */
+	bool sorted;
+};
+
+struct memprofile_thread {
+	struct memprofile *p;
+	struct memprofile_insns insns;
+	struct memlines near, far;
+	bool wide;		/* there is far: near has left something out */
+	struct mempairs pairs;
+	struct memprofile_curve *curves; /* NULL: not sampled */
+	double scale;
+	uint32_t burst;
+	unsigned int group;	/* of the burst */
+	uint32_t at;		/* index of the last instruction */
+	uint64_t line;		/* accessed last */
+	bool begun, failed, whole;
+};
+
+/* Adds what @t has so far, and forgets it.  False: no memory. */
+bool memprofile_flush(struct memprofile_thread *t) __attribute__((warn_unused_result));
+
+static inline unsigned int memprofile_bucket(uint64_t distance)
+{
+	unsigned int b = distance ? 64 - (unsigned int)__builtin_clzll(distance) : 0;
+
+	return b < MEMPROFILE_DISTANCES ? b : MEMPROFILE_DISTANCES - 1;
+}
+
+#endif

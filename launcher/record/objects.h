@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * What a trace says of the files that recorded code is from: which ones they were, and what their code is called, so that
+ * no file has to be read, or be the same, when the trace is.
+ */
+#ifndef SONDE_LAUNCHER_RECORD_OBJECTS_H
+#define SONDE_LAUNCHER_RECORD_OBJECTS_H
+
+#include "injector/patch/session.h"
+#include "tracefmt/write/writer.h"
+
+/* Tells of s->objects[i], once. */
+void objects_publish(struct inj_session *s, struct tf_writer *w, size_t i);
+
+/* Functions and loops of the code whose memory accesses are recorded, as far as they are new. */
+void objects_places(struct inj_session *s, struct tf_writer *w);
+
+/* Its source lines, when the program has ended: debug information is not read before. */
+void objects_lines(struct inj_session *s, struct tf_writer *w);
+
+#endif

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "launcher/record/waiter.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "launcher/collect/collector.h"
+#include "launcher/common/message.h"
+
+/*
+ * What the two say to each other, a number at a time; each side knows what comes next.  Started: the program; ended: its
+ * status; done: whether the recorder stays.
+ */
+static bool say(int fd, int value)
+{
+	return send(fd, &value, sizeof(value), MSG_NOSIGNAL) == sizeof(value);
+}
+
+/* False: the other side is gone. */
+static bool hear(int fd, int *value)
+{
+	ssize_t n;
+
+	do
+		n = recv(fd, value, sizeof(*value), 0);
+	while (n < 0 && errno == EINTR);
+	return n == sizeof(*value);
+}
+
+/* ---- the one that waits ---- */
+
+/* It has said why, or was killed. */
+static int status_of_recorder(pid_t recorder)
+{
+	int status;
+
+	while (waitpid(recorder, &status, 0) < 0)
+		if (errno != EINTR)
+			return EXIT_TRACER;
+	if (WIFEXITED(status))
+		return WEXITSTATUS(status);
+	msg_error("the process that records was ended by signal %d; the program was ended with it",
+		  WTERMSIG(status));
+	return EXIT_TRACER;
+}
+
+static void wait_here(int fd, pid_t recorder, struct supervisor *v) __attribute__((noreturn));
+
+static void wait_here(int fd, pid_t recorder, struct supervisor *v)
+{
+	int program, status, stays;
+
+	if (!hear(fd, &program))
+		exit(status_of_recorder(recorder));
+	status = supervise(v, program);
+	if (!say(fd, status) || !hear(fd, &stays))
+		msg_warn("the process that records was ended before the program: the trace is not complete");
+	else if (!stays)
+		(void)!status_of_recorder(recorder);
+	supervise_end(v, status);
+}
+
+/* ---- the one that records ---- */
+
+/* None is ours yet. */
+static void note_inherited(struct waiter *w)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	struct dirent *e;
+
+	while (dir && (e = readdir(dir))) {
+		int fd = atoi(e->d_name), *v;
+
+		if (fd <= STDERR_FILENO || fd == dirfd(dir) || fd == w->fd)
+			continue;
+		v = reallocarray(w->inherited, w->ninherited + 1, sizeof(*v));
+		if (!v)
+			break;
+		w->inherited = v;
+		w->inherited[w->ninherited++] = fd;
+	}
+	if (dir)
+		closedir(dir);
+}
+
+int waiter_split(struct waiter *w, struct supervisor *v)
+{
+	pid_t waits = getpid(), recorder;
+	int fds[2];
+
+	*w = (struct waiter){ .fd = -1, .program_fd = -1 };
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) < 0 || (recorder = fork()) < 0) {
+		msg_error("cannot start the process that records: %s", strerror(errno));
+		return EXIT_TRACER;
+	}
+	if (recorder > 0) {
+		close(fds[1]);
+		wait_here(fds[0], recorder, v);
+	}
+	close(fds[0]);
+	w->fd = fds[1];
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != waits)
+		_exit(EXIT_TRACER);
+	note_inherited(w);
+	return 0;
+}
+
+void waiter_started(struct waiter *w, pid_t program)
+{
+	prctl(PR_SET_PDEATHSIG, 0);
+	setsid();
+	for (size_t i = 0; i < w->ninherited; i++)
+		close(w->inherited[i]);
+	free(w->inherited);
+	w->inherited = NULL;
+	w->program = program;
+	w->program_fd = (int)syscall(SYS_pidfd_open, program, 0);
+	(void)!say(w->fd, program);	/* if nobody is there any more, that is noticed when the program ends */
+}
+
+/* Whoever reads a pipe that they lead to waits for our end, too. */
+static void leave_standard_streams(void)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+		if (null >= 0)
+			dup2(null, fd);
+		else
+			close(fd);
+	}
+	if (null > STDERR_FILENO)
+		close(null);
+}
+
+bool waiter_program_end(struct waiter *w, int *status)
+{
+	struct pollfd end = { .fd = w->program_fd, .events = POLLIN };
+
+	if (hear(w->fd, status))
+		return true;
+	leave_standard_streams();
+	close(w->fd);
+	w->fd = -1;
+	while (end.fd >= 0 && poll(&end, 1, -1) < 0 && errno == EINTR)
+		;
+	return collector_exit_status(w->program, w->program_fd, status);
+}
+
+void waiter_done(struct waiter *w, bool stays)
+{
+	if (w->fd < 0)
+		return;
+	leave_standard_streams();
+	(void)!say(w->fd, stays);
+	close(w->fd);
+	w->fd = -1;
+}

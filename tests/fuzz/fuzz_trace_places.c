@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Reads arbitrary bytes as pieces of code.places, and asks for places all over.
+ *
+ * Input: 2 bytes: length of the first piece's body; the rest is that of a second one.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "memtrace/pack/places.h"
+#include "tracefmt/format.h"
+
+#define REQUIRE(condition)                                                      \
+	do {                                                                    \
+		if (!(condition)) {                                             \
+			fprintf(stderr, "line %d: %s\n", __LINE__, #condition); \
+			abort();                                                \
+		}                                                               \
+	} while (0)
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static volatile size_t sink;
+
+static void ask(const struct tf_placed *p, uint32_t object, uint64_t addr)
+{
+	struct sonde_trace_place place = { 0 };
+
+	tf_placed_find(p, object, addr, &place);
+	sink += place.function ? strlen(place.function) : 0;
+	sink += place.file ? strlen(place.file) : 0;
+	sink += place.loop_file ? strlen(place.loop_file) : 0;
+	REQUIRE(!place.function || addr - place.entry < place.size);
+	REQUIRE(!place.file || place.line > 0);
+	REQUIRE(!place.loop_file || (place.loop && place.loop_line > 0));
+}
+
+static void ask_all(const struct tf_placed *p)
+{
+	for (uint32_t object = 0; object < 4; object++) {
+		for (uint64_t addr = 0; addr < 300; addr++)
+			ask(p, object, addr);
+		for (unsigned int shift = 0; shift < 64; shift++) {
+			ask(p, object, UINT64_C(1) << shift);
+			ask(p, object, (UINT64_C(2) << shift) - 1);
+		}
+		sink += tf_placed_has_lines(p, object);
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct tf_placed *p = tf_placed_open("/nowhere", 0);
+	size_t first = size < 2 ? 0 : (data[0] | data[1] << 8) % (size - 1);
+
+	REQUIRE(p && tf_placed_damage(p) == 1);
+	if (size >= 2) {
+		sink += tf_placed_add(p, data + 2, first);
+		sink += tf_placed_add(p, data + 2 + first, size - 2 - first);
+	}
+	ask_all(p);
+	tf_placed_close(p);
+	return 0;
+}
