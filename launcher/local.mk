@@ -20,7 +20,6 @@ libcommand_la_SOURCES = \
 	launcher/common/options.h \
 	launcher/common/tracedir.c \
 	launcher/common/tracedir.h \
-	launcher/common/traceparts.c \
 	launcher/module/clangproto.c \
 	launcher/module/dwproto.c \
 	launcher/module/modbuild.c \

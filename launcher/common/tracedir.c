@@ -305,29 +305,44 @@ static int get_folder(const struct job *job, struct tracedir *td)
 	return outcome;
 }
 
-/* ---- a rank's own folder ---- */
+/* ---- folders in it ---- */
+
+/* NAME-N, or NAME-N.2, ...: the first that is not there yet, made.  *@which: 1, 2, ...  NULL: errno is set. */
+static char *make_folder(const char *in, const char *name, int n, int *which)
+{
+	for (*which = 1; *which < MAX_RUNS; ++*which) {
+		char suffix[16] = "";
+		char *path;
+
+		if (*which > 1)
+			snprintf(suffix, sizeof(suffix), ".%d", *which);
+		if (asprintf(&path, "%s/%s-%d%s", in, name, n, suffix) < 0)
+			return NULL;
+		if (mkdir(path, 0700) == 0)
+			return path;
+		int saved = errno;
+		free(path);
+		errno = saved;
+		if (errno != EEXIST)
+			return NULL;
+	}
+	return NULL;
+}
 
 static int make_rank_folder(struct tracedir *td)
 {
-	for (int run = 1; run < MAX_RUNS; run++) {
-		char suffix[16] = "";
+	int run;
 
-		if (run > 1)
-			snprintf(suffix, sizeof(suffix), ".%d", run);
-		if (asprintf(&td->path, "%s/rank-%d%s", td->top, td->rank, suffix) < 0) {
-			td->path = NULL;
-			return fail(td->top, "out of memory");
-		}
-		if (mkdir(td->path, 0700) == 0)
-			return DONE;
-		if (errno != EEXIST) {
-			msg_error("%s: cannot be made: %m", td->path);
-			return FAILED;
-		}
-		free(td->path);
-		td->path = NULL;
-	}
-	return fail(td->top, "too many runs of this rank");
+	td->path = make_folder(td->top, "rank", td->rank, &run);
+	if (td->path)
+		return DONE;
+	msg_error("%s: no folder can be made for rank %d: %m", td->top, td->rank);
+	return FAILED;
+}
+
+char *tracedir_add_program(const char *first, int pid, int *number)
+{
+	return make_folder(first, "process", pid, number);
 }
 
 /* ---- the interface ---- */

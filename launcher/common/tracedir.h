@@ -12,7 +12,6 @@
 #define SONDE_LAUNCHER_COMMON_TRACEDIR_H
 
 #include <stdbool.h>
-#include <stddef.h>
 
 struct tracedir {
 	char *path;	/* where this process writes: the directory, or its rank-N */
@@ -42,19 +41,10 @@ bool tracedir_is_recorded(const char *dir);
 /* Recording is over: gives up the lock and frees. */
 void tracedir_close(struct tracedir *td);
 
-/* For readers: the folders that hold a trace each. */
-struct tracedir_part {
-	char *path;
-	int rank;	/* -1: no rank */
-	int run;	/* 1; 2 for rank-N.2, ... */
-};
-
 /*
- * Lists the parts of a trace by rank, then run.  A directory without rank folders is one part, itself,
- * marked or not.  Returns 0, or EXIT_USAGE after a message (no such directory, not readable).
+ * Makes the folder of a program that process @pid executes, in the folder @first of the rank's first program: its path, from
+ * malloc(), or NULL with errno set.  *@number: tf_start.number.
  */
-int tracedir_parts(const char *dir, struct tracedir_part **parts, size_t *n)
-	__attribute__((warn_unused_result));
-void tracedir_parts_free(struct tracedir_part *parts, size_t n);
+char *tracedir_add_program(const char *first, int pid, int *number) __attribute__((warn_unused_result));
 
 #endif

@@ -100,6 +100,9 @@ static void ending_text(const struct sonde_trace_rank *rank, char *text, size_t 
 	case SONDE_TRACE_DETACHED:
 		snprintf(text, room, "went on without Sonde");
 		break;
+	case SONDE_TRACE_EXECUTED:
+		snprintf(text, room, "executed another program");
+		break;
 	case SONDE_TRACE_UNFINISHED:
 		snprintf(text, room, "not recorded: Sonde was stopped before the program ended");
 		break;

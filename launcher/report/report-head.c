@@ -29,6 +29,9 @@ void report_ending(const struct sonde_trace_rank *k, char *text, size_t size)
 	case SONDE_TRACE_DETACHED:
 		snprintf(text, size, "detached, the program went on");
 		return;
+	case SONDE_TRACE_EXECUTED:
+		snprintf(text, size, "executed another program");
+		return;
 	case SONDE_TRACE_UNFINISHED:
 		break;
 	}

@@ -51,6 +51,13 @@ static void look(struct sonde_trace *t, struct tf_part *part)
 	}
 	for (size_t i = 0; i < t->processes.n; i++)
 		sink += strlen(sonde_trace_process(t, i)->comm);
+	for (size_t i = 0; i < t->execs.n; i++) {
+		const struct sonde_trace_exec *e = sonde_trace_exec(t, i);
+
+		sink += strlen(e->path) + strlen(e->left_alone);
+		for (size_t k = 0; k < e->nargs; k++)
+			sink += strlen(e->args[k]);
+	}
 	tf_timeline_finish(&part->timeline);
 	for (unsigned shift = 0; shift < 64; shift++)
 		sink += tf_part_time(part, UINT64_C(1) << shift);

@@ -29,7 +29,21 @@ size_t sonde_trace_processes(const struct sonde_trace *trace)
 const struct sonde_trace_process *sonde_trace_process(const struct sonde_trace *trace,
 						      size_t index)
 {
-	return tf_list_get(&trace->processes, index);
+	const struct tf_process_in *process = tf_list_get(&trace->processes, index);
+
+	return process ? &process->pub : NULL;
+}
+
+size_t sonde_trace_execs(const struct sonde_trace *trace)
+{
+	return trace->execs.n;
+}
+
+const struct sonde_trace_exec *sonde_trace_exec(const struct sonde_trace *trace, size_t index)
+{
+	const struct tf_exec_in *exec = tf_list_get(&trace->execs, index);
+
+	return exec ? &exec->pub : NULL;
 }
 
 size_t sonde_trace_threads(const struct sonde_trace *trace)

@@ -71,6 +71,13 @@ static bool get_int(const struct reader *r, const char *key, int *out)
 	return true;
 }
 
+static int positive_or_0(const struct reader *r, const char *key)
+{
+	int v = 0;
+
+	return get_int(r, key, &v) && v > 0 ? v : 0;
+}
+
 /*
  * The string as bytes: characters U+F700..U+F7FF (EF 9C 80 to EF 9F BF) stand for one byte
  * each.  Valid until the next call; NULL if it is no string, or no memory.
@@ -190,6 +197,8 @@ static enum sonde_trace_status read_trace(struct reader *r)
 	r->part->id = id ? strtoull(id, NULL, 16) : 0;
 	if (!get_int(r, "rank", &rank->rank) || rank->rank < -1)
 		return SONDE_TRACE_E_CORRUPT;
+	rank->pid = positive_or_0(r, "pid");
+	rank->parent = positive_or_0(r, "parent");
 	rank->start_real_ns = number_or_0(r, "real");
 	r->part->start_mono = number_or_0(r, "mono");
 	read_caches(r, rank->caches);
@@ -536,28 +545,27 @@ static enum sonde_trace_status read_counter(struct reader *r)
 									SONDE_TRACE_E_NOMEM;
 }
 
-static struct sonde_trace_process *find_process(struct reader *r, int pid)
+static struct tf_process_in *find_process(struct reader *r, int pid)
 {
-	struct sonde_trace_process *p;
+	struct tf_process_in *p;
 
 	for (size_t i = r->t->processes.n; i-- > 0;) {
 		p = r->t->processes.v[i];
-		if (p->rank_index != r->part->pub.index)
+		if (p->pub.rank_index != r->part->pub.index)
 			break;
-		if (p->pid == pid)
+		if (p->pub.pid == pid)
 			return p;
 	}
 	p = tf_arena_alloc(&r->t->arena, sizeof *p);
 	if (!p || !tf_list_add(&r->t->processes, p))
 		return NULL;
-	*p = (struct sonde_trace_process){ .rank_index = r->part->pub.index, .pid = pid,
-					   .comm = "" };
+	p->pub = (struct sonde_trace_process){ .rank_index = r->part->pub.index, .pid = pid, .comm = "" };
 	return p;
 }
 
 static enum sonde_trace_status read_process(struct reader *r)
 {
-	struct sonde_trace_process *p;
+	struct tf_process_in *p;
 	int pid;
 
 	if (!get_int(r, "pid", &pid))
@@ -565,14 +573,16 @@ static enum sonde_trace_status read_process(struct reader *r)
 	p = find_process(r, pid);
 	if (!p)
 		return SONDE_TRACE_E_NOMEM;
-	get_int(r, "parent", &p->parent);
-	p->comm = get_str(r, "comm", p->comm);
-	return p->comm ? SONDE_TRACE_OK : SONDE_TRACE_E_NOMEM;
+	get_int(r, "parent", &p->pub.parent);
+	if (!p->start)
+		p->start = number_or_0(r, "tsc");
+	p->pub.comm = get_str(r, "comm", p->pub.comm);
+	return p->pub.comm ? SONDE_TRACE_OK : SONDE_TRACE_E_NOMEM;
 }
 
 static enum sonde_trace_status read_process_end(struct reader *r)
 {
-	struct sonde_trace_process *p;
+	struct tf_process_in *p;
 	int pid;
 
 	if (!get_int(r, "pid", &pid))
@@ -580,9 +590,31 @@ static enum sonde_trace_status read_process_end(struct reader *r)
 	p = find_process(r, pid);
 	if (!p)
 		return SONDE_TRACE_E_NOMEM;
-	p->ended = get_int(r, "exit", &p->exit_status);
-	p->ended |= get_int(r, "signal", &p->signal);
-	return p->ended ? SONDE_TRACE_OK : SONDE_TRACE_E_CORRUPT;
+	p->end = number_or_0(r, "tsc");
+	p->pub.ended = get_int(r, "exit", &p->pub.exit_status);
+	p->pub.ended |= get_int(r, "signal", &p->pub.signal);
+	return p->pub.ended ? SONDE_TRACE_OK : SONDE_TRACE_E_CORRUPT;
+}
+
+static enum sonde_trace_status read_exec(struct reader *r)
+{
+	struct tf_exec_in *e = tf_arena_alloc(&r->t->arena, sizeof *e);
+
+	if (!e)
+		return SONDE_TRACE_E_NOMEM;
+	if (!get_int(r, "pid", &e->pub.pid) || e->pub.pid <= 0 || !get_number(r, "tsc", &e->ticks) ||
+	    json_array_size(json_object_get(r->line, "args")) > MAX_ARGS)
+		return SONDE_TRACE_E_CORRUPT;
+	if (json_object_get(r->line, "number") && (!get_int(r, "number", &e->number) || e->number <= 0))
+		return SONDE_TRACE_E_CORRUPT;
+	e->pub.index = r->t->execs.n;
+	e->pub.rank_index = r->part->pub.index;
+	e->pub.path = get_str(r, "path", "");
+	e->pub.left_alone = e->number ? "" : get_str(r, "left-alone", "not known");
+	e->pub.args = get_strings(r, "args", &e->pub.nargs);
+	return e->pub.path && e->pub.left_alone && e->pub.args && tf_list_add(&r->t->execs, e) ?
+		       SONDE_TRACE_OK :
+		       SONDE_TRACE_E_NOMEM;
 }
 
 /* Only names of files in the directory itself. */
@@ -723,14 +755,15 @@ static enum sonde_trace_status read_thread_end(struct reader *r)
 
 static enum sonde_trace_status read_end(struct reader *r)
 {
-	static const char *const names[] = { "unfinished", "exited", "killed", "detached" };
+	static const char *const names[] = { "unfinished", "exited", "killed", "detached", "executed" };
+	const int n = sizeof names / sizeof names[0];
 	const char *ending = json_string_value(json_object_get(r->line, "ending"));
 	struct sonde_trace_rank *rank = &r->part->pub;
 	int i = 0;
 
-	while (ending && i < 4 && strcmp(names[i], ending))
+	while (ending && i < n && strcmp(names[i], ending))
 		i++;
-	if (!ending || i == 4 || r->part->ended)
+	if (!ending || i == n || r->part->ended)
 		return SONDE_TRACE_E_CORRUPT;
 	rank->ending = (enum sonde_trace_ending)i;
 	if ((rank->ending == SONDE_TRACE_EXITED && !get_int(r, "exit", &rank->exit_status)) ||
@@ -756,7 +789,7 @@ static const struct {
 	{ "thread", read_thread },	     { "thread-end", read_thread_end },
 	{ "calls", read_calls },	     { "recording", read_recording },
 	{ "sampled", read_sampled },	     { "cost", read_cost },
-	{ "end", read_end },
+	{ "exec", read_exec },		     { "end", read_end },
 };
 
 static enum sonde_trace_status read_line(struct reader *r)

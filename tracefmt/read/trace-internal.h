@@ -54,6 +54,17 @@ struct tf_thread_in {
 	bool opened;
 };
 
+struct tf_process_in {
+	struct sonde_trace_process pub;
+	uint64_t start, end; /* ticks; 0: not known */
+};
+
+struct tf_exec_in {
+	struct sonde_trace_exec pub;
+	uint64_t ticks;
+	int number; /* of the new program's part */
+};
+
 /* One directory. */
 struct tf_part {
 	struct sonde_trace_rank pub;
@@ -76,7 +87,8 @@ struct tf_part {
 struct sonde_trace {
 	struct tf_arena arena;
 	struct tf_list parts;	   /* struct tf_part */
-	struct tf_list processes;  /* struct sonde_trace_process */
+	struct tf_list processes;  /* struct tf_process_in */
+	struct tf_list execs;	   /* struct tf_exec_in */
 	struct tf_list threads;	   /* struct tf_thread_in */
 	struct tf_list modules;
 	struct tf_list objects;	   /* struct sonde_trace_object */
@@ -99,6 +111,17 @@ struct sonde_trace_counter *tf_trace_counter(struct sonde_trace *t, const char *
 					     const struct sonde_trace_function *function,
 					     const struct sonde_trace_module *module);
 void tf_names_free(struct tf_names *n);
+
+/*
+ * Adds the parts that are in the directory @dir, in their order, without reading them.
+ * Errors: E_SYSTEM, E_NOMEM.
+ */
+__attribute__((warn_unused_result)) enum sonde_trace_status tf_trace_find_parts(struct sonde_trace *t,
+										const char *dir);
+
+/* The part of a later program of the same rank; NULL: there is none. */
+const struct tf_part *tf_trace_find_program(const struct sonde_trace *t, const struct tf_part *beside, int pid,
+					    int number);
 
 /*
  * Reads dir/metadata into *@part.

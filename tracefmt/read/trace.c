@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Opening a trace: which directories there are, their metadata, their thread files, their
- * clocks.
+ * Opening a trace: the metadata of its directories, their thread files, their clocks.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -16,81 +15,6 @@
 static void explain(struct sonde_trace_message *why, const char *dir, const char *text)
 {
 	snprintf(why->text, sizeof why->text, "%.400s: %s", dir, text);
-}
-
-/* --- directories ------------------------------------------------------------------------- */
-
-/* "rank-3" or "rank-3.2": rank and run.  False: another name. */
-static bool rank_name(const char *name, int *rank, int *run)
-{
-	char *end;
-	long r, n = 1;
-
-	if (strncmp(name, "rank-", 5) || name[5] < '0' || name[5] > '9')
-		return false;
-	r = strtol(name + 5, &end, 10);
-	if (*end == '.' && end[1] >= '1' && end[1] <= '9')
-		n = strtol(end + 1, &end, 10);
-	if (*end || r > INT_MAX || n > INT_MAX)
-		return false;
-	*rank = (int)r;
-	*run = (int)n;
-	return true;
-}
-
-static int by_rank(const void *a, const void *b)
-{
-	const struct tf_part *x = *(void *const *)a, *y = *(void *const *)b;
-
-	if (x->pub.rank != y->pub.rank)
-		return x->pub.rank < y->pub.rank ? -1 : 1;
-	return x->pub.run < y->pub.run ? -1 : x->pub.run > y->pub.run;
-}
-
-static bool add_part(struct sonde_trace *t, const char *dir, int rank, int run)
-{
-	struct tf_part *part = tf_arena_alloc(&t->arena, sizeof *part);
-	static const char *const no_args[1];
-
-	if (!part)
-		return false;
-	part->pub = (struct sonde_trace_rank){ .rank = rank, .run = run, .program = "",
-					       .host = "", .version = "", .args = no_args };
-	part->boot = "";
-	part->pub.dir = tf_arena_strdup(&t->arena, dir);
-	return part->pub.dir && tf_list_add(&t->parts, part);
-}
-
-static bool is_file(const char *path)
-{
-	struct stat st;
-
-	return !stat(path, &st) && S_ISREG(st.st_mode);
-}
-
-/* The directory itself, if it has metadata, and its rank folders.  Errors: E_SYSTEM, E_NOMEM. */
-static enum sonde_trace_status find_parts(struct sonde_trace *t, const char *dir)
-{
-	enum sonde_trace_status status = SONDE_TRACE_OK;
-	DIR *d = opendir(dir);
-	struct dirent *entry;
-	char path[PATH_MAX];
-	int rank, run;
-
-	if (!d)
-		return SONDE_TRACE_E_SYSTEM;
-	if (snprintf(path, sizeof path, "%s/metadata", dir) < (int)sizeof path && is_file(path) &&
-	    !add_part(t, dir, -1, 1))
-		status = SONDE_TRACE_E_NOMEM;
-	while (!status && (entry = readdir(d)))
-		if (rank_name(entry->d_name, &rank, &run) &&
-		    snprintf(path, sizeof path, "%s/%s", dir, entry->d_name) < (int)sizeof path &&
-		    !add_part(t, path, rank, run))
-			status = SONDE_TRACE_E_NOMEM;
-	closedir(d);
-	if (t->parts.n)
-		qsort(t->parts.v, t->parts.n, sizeof *t->parts.v, by_rank);
-	return status;
 }
 
 /* --- thread files ------------------------------------------------------------------------ */
@@ -237,6 +161,36 @@ static void set_times(struct sonde_trace *t)
 	}
 }
 
+/* Those of processes, and of what they executed. */
+static void set_process_times(struct sonde_trace *t)
+{
+	for (size_t i = 0; i < t->processes.n; i++) {
+		struct tf_process_in *p = t->processes.v[i];
+		const struct tf_part *part = t->parts.v[p->pub.rank_index];
+
+		p->pub.start = p->start ? tf_part_time(part, p->start) : 0;
+		p->pub.end = p->end ? tf_part_time(part, p->end) : 0;
+	}
+	for (size_t i = 0; i < t->execs.n; i++) {
+		struct tf_exec_in *e = t->execs.v[i];
+
+		e->pub.time = tf_part_time(t->parts.v[e->pub.rank_index], e->ticks);
+	}
+}
+
+/* Which part is that of a program that was executed. */
+static void find_programs(struct sonde_trace *t)
+{
+	for (size_t i = 0; i < t->execs.n; i++) {
+		struct tf_exec_in *e = t->execs.v[i];
+		const struct tf_part *from = t->parts.v[e->pub.rank_index];
+		const struct tf_part *part = e->number ? tf_trace_find_program(t, from, e->pub.pid, e->number) :
+							 NULL;
+
+		e->pub.program = part ? &part->pub : NULL;
+	}
+}
+
 /* --- opening ----------------------------------------------------------------------------- */
 
 static void free_part(struct tf_part *part)
@@ -256,7 +210,7 @@ static enum sonde_trace_status read_parts(struct sonde_trace *t, struct sonde_tr
 
 	for (size_t i = 0; i < t->parts.n && status != SONDE_TRACE_E_NOMEM; i++) {
 		struct tf_part *part = t->parts.v[i];
-		int rank = part->pub.rank;
+		const struct sonde_trace_rank folder = part->pub;
 
 		part->pub.index = n;
 		status = tf_metadata_read(t, part, part->pub.dir, why);
@@ -267,7 +221,11 @@ static enum sonde_trace_status read_parts(struct sonde_trace *t, struct sonde_tr
 			free_part(part);
 			continue;
 		}
-		part->pub.rank = rank >= 0 ? rank : part->pub.rank;
+		/* a folder's name goes before what is said in it: so no two are the same */
+		part->pub.rank = folder.rank >= 0 ? folder.rank : part->pub.rank;
+		part->pub.number = folder.number;
+		if (folder.number)
+			part->pub.pid = folder.pid;
 		t->parts.v[n++] = part;
 	}
 	t->parts.n = n;
@@ -279,7 +237,7 @@ static enum sonde_trace_status read_parts(struct sonde_trace *t, struct sonde_tr
 static enum sonde_trace_status open_all(struct sonde_trace *t, const char *dir,
 					struct sonde_trace_message *why)
 {
-	enum sonde_trace_status status = find_parts(t, dir);
+	enum sonde_trace_status status = tf_trace_find_parts(t, dir);
 
 	if (status == SONDE_TRACE_E_SYSTEM)
 		explain(why, dir, strerror(errno));
@@ -301,6 +259,8 @@ static enum sonde_trace_status open_all(struct sonde_trace *t, const char *dir,
 	}
 	align(t);
 	set_times(t);
+	set_process_times(t);
+	find_programs(t);
 	return SONDE_TRACE_OK;
 }
 
@@ -347,6 +307,7 @@ void sonde_trace_close(struct sonde_trace *t)
 		free_part(t->parts.v[i]);
 	free(t->parts.v);
 	free(t->processes.v);
+	free(t->execs.v);
 	free(t->threads.v);
 	free(t->modules.v);
 	free(t->objects.v);

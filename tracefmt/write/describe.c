@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <x86intrin.h>
 #include <xxhash.h>
 
 #include "tracefmt/json.h"
@@ -305,6 +306,11 @@ enum sonde_trace_status tf_writer_recording(struct tf_writer *w, const struct tf
 	return tf_writer_result(w);
 }
 
+static void put_now(struct tf_buf *line)
+{
+	tf_json_uint(line, "tsc", __rdtsc());
+}
+
 enum sonde_trace_status tf_writer_process(struct tf_writer *w, int pid, int parent,
 					  const char *comm)
 {
@@ -313,6 +319,7 @@ enum sonde_trace_status tf_writer_process(struct tf_writer *w, int pid, int pare
 	if (parent > 0)
 		tf_json_int(&w->line, "parent", parent);
 	tf_json_str(&w->line, "comm", comm);
+	put_now(&w->line);
 	tf_json_end(&w->line);
 	tf_writer_line(w);
 	return tf_writer_result(w);
@@ -365,7 +372,28 @@ enum sonde_trace_status tf_writer_process_end(struct tf_writer *w, int pid, int 
 		tf_json_int(&w->line, "signal", WTERMSIG(status));
 	else
 		tf_json_int(&w->line, "exit", WEXITSTATUS(status));
+	put_now(&w->line);
 	tf_json_end(&w->line);
+	tf_writer_line(w);
+	return tf_writer_result(w);
+}
+
+enum sonde_trace_status tf_writer_exec(struct tf_writer *w, const struct tf_exec *exec)
+{
+	struct tf_buf *line = &w->line;
+
+	if (exec->pid <= 0 || !exec->path || exec->number < 0 || !exec->number == !exec->left_alone)
+		return SONDE_TRACE_E_INVALID;
+	tf_json_begin(line, "exec");
+	tf_json_int(line, "pid", exec->pid);
+	tf_json_uint(line, "tsc", exec->tsc);
+	tf_json_str(line, "path", exec->path);
+	if (exec->args)
+		tf_writer_args(line, exec->args);
+	if (exec->number)
+		tf_json_int(line, "number", exec->number);
+	tf_json_str(line, "left-alone", exec->left_alone);
+	tf_json_end(line);
 	tf_writer_line(w);
 	return tf_writer_result(w);
 }

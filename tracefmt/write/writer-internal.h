@@ -91,6 +91,9 @@ void tf_writer_line(struct tf_writer *w);
 /* Writes out pending lines. */
 void tf_writer_sync(struct tf_writer *w);
 
+/* Adds the member "args" to a line. */
+void tf_writer_args(struct tf_buf *line, char *const *args);
+
 /* A calibration point, when the last one is long ago. */
 void tf_writer_tick(struct tf_writer *w);
 

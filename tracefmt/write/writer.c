@@ -79,7 +79,7 @@ static void read_boot_id(char *id, size_t room)
 	id[strcspn(id, "\n")] = '\0';
 }
 
-static void put_args(struct tf_buf *line, char *const *args)
+void tf_writer_args(struct tf_buf *line, char *const *args)
 {
 	tf_json_key(line, "args");
 	tf_buf_byte(line, '[');
@@ -117,11 +117,17 @@ static void put_first_line(struct tf_writer *w, const struct tf_start *start)
 	tf_json_str(line, "version", start->version ? start->version : PACKAGE_VERSION);
 	tf_json_str(line, "id", id);
 	tf_json_str(line, "program", start->program);
-	put_args(line, start->args);
+	tf_writer_args(line, start->args);
 	tf_json_str(line, "host", start->host ? start->host : host);
 	tf_json_str(line, "boot", boot);
 	tf_json_int(line, "rank", start->rank);
 	tf_json_int(line, "ranks", start->ranks);
+	if (start->pid)
+		tf_json_int(line, "pid", start->pid);
+	if (start->parent)
+		tf_json_int(line, "parent", start->parent);
+	if (start->number)
+		tf_json_int(line, "number", start->number);
 	if (start->caches[0])
 		put_caches(line, start->caches);
 	put_clock(line, &w->started);
@@ -160,7 +166,8 @@ enum sonde_trace_status tf_writer_create(struct tf_writer **out, const char *dir
 	enum sonde_trace_status status;
 
 	*out = NULL;
-	if (!start->program || start->rank < -1 || start->ranks < 0)
+	if (!start->program || start->rank < -1 || start->ranks < 0 || start->pid < 0 || start->parent < 0 ||
+	    start->number < 0 || (start->number && !start->pid))
 		return SONDE_TRACE_E_INVALID;
 	w = calloc(1, sizeof *w);
 	if (!w)
@@ -191,7 +198,7 @@ enum sonde_trace_status tf_writer_create(struct tf_writer **out, const char *dir
 
 static void put_ending(struct tf_buf *line, const struct tf_end *end)
 {
-	static const char *const name[] = { "unfinished", "exited", "killed", "detached" };
+	static const char *const name[] = { "unfinished", "exited", "killed", "detached", "executed" };
 
 	tf_json_str(line, "ending", name[end->ending]);
 	if (end->ending == SONDE_TRACE_EXITED)
@@ -208,7 +215,7 @@ enum sonde_trace_status tf_writer_close(struct tf_writer *w, const struct tf_end
 
 	if (!w)
 		return SONDE_TRACE_OK;
-	if (end->ending > SONDE_TRACE_DETACHED || w->threads)
+	if (end->ending > SONDE_TRACE_EXECUTED || w->threads)
 		return SONDE_TRACE_E_INVALID;
 	tf_clock_now(&clock);
 	if (w->message[0]) {

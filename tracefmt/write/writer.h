@@ -55,6 +55,9 @@ struct tf_start {
 	const char *version;	/* of Sonde; NULL: the one this was compiled as */
 	int rank;		/* MPI rank; -1: none */
 	int ranks;		/* number of ranks; 0: not known */
+	int pid;		/* of the process; 0: not known */
+	int parent;		/* its parent's pid; 0: not known */
+	int number;		/* which program of the process, as in struct sonde_trace_rank */
 	uint64_t caches[SONDE_TRACE_CACHES]; /* as in struct sonde_trace_rank */
 	struct tf_clock clock;	/* the start of the trace; all zero: now */
 };
@@ -205,6 +208,22 @@ TF_CHECK enum sonde_trace_status tf_writer_process(struct tf_writer *w, int pid,
 
 /* A process other than the first one ended; @status as from waitpid(). */
 TF_CHECK enum sonde_trace_status tf_writer_process_end(struct tf_writer *w, int pid, int status);
+
+/*
+ * A process that this trace is of executes another program, which has a trace of its own beside this one, or none: for
+ * the one that calls execve() this is where this trace ends.
+ */
+struct tf_exec {
+	int pid;
+	uint64_t tsc;		/* when, about */
+	const char *path;	/* of the new program */
+	char *const *args;	/* its argv, NULL-terminated; NULL: not known */
+	int number;		/* tf_start.number of the new program's trace; 0: it is not recorded ... */
+	const char *left_alone; /* ... for this reason, in a few words ("set-user-ID"); else NULL */
+};
+
+/* Errors: E_INVALID (neither a number nor a reason, or both). */
+TF_CHECK enum sonde_trace_status tf_writer_exec(struct tf_writer *w, const struct tf_exec *exec);
 
 /* Writes out what is held back of the metadata.  Also done before each chunk. */
 TF_CHECK enum sonde_trace_status tf_writer_flush(struct tf_writer *w);

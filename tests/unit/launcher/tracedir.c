@@ -6,6 +6,7 @@
 #include "launcher/common/tracedir.h"
 #include "tests/unit/launcher/support.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -301,13 +302,6 @@ static void test_ranks(void **state)
 		if (i) /* moved once, as a whole */
 			expect_ranks("t.old", jobs[i - 1]);
 	}
-	struct tracedir_part *parts;
-	size_t n;
-	assert_int_equal(tracedir_parts("t", &parts, &n), 0);
-	assert_int_equal(n, RANKS);
-	for (int i = 0; i < RANKS; i++)
-		assert_int_equal(parts[i].rank, i);
-	tracedir_parts_free(parts, n);
 }
 
 /* Fewer ranks than before: none of the old ones is left among the new. */
@@ -540,39 +534,28 @@ static void test_job(void **state)
 	become_nobody_in_particular();
 }
 
-/* ---- parts ---- */
+/* ---- programs ---- */
 
-static void test_parts(void **state)
+static void test_programs(void **state)
 {
-	static const char *const names[] = { "rank-10", "rank-2.2", "rank-2", "rank-0", "rank-x", "rank-01",
-					     "rank-3.1", "rank--1", "other" };
-	struct tracedir_part *parts;
-	char path[64];
-	size_t n;
+	static const struct {
+		int pid, number;
+		const char *path;
+	} expected[] = { { 77, 1, "t/process-77" }, { 78, 1, "t/process-78" }, { 77, 2, "t/process-77.2" } };
+	int number;
 
 	(void)state;
 	assert_int_equal(mkdir("t", 0755), 0);
-	assert_int_equal(tracedir_parts("t", &parts, &n), 0);
-	assert_int_equal(n, 1);
-	assert_string_equal(parts[0].path, "t");
-	assert_int_equal(parts[0].rank, -1);
-	tracedir_parts_free(parts, n);
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		snprintf(path, sizeof(path), "t/%s", names[i]);
-		assert_int_equal(mkdir(path, 0755), 0);
+	for (size_t i = 0; i < 3; i++) {
+		char *path = tracedir_add_program("t", expected[i].pid, &number);
+
+		assert_string_equal(path, expected[i].path);
+		assert_int_equal(number, expected[i].number);
+		assert_true(exists(path));
+		free(path);
 	}
-	write_text("t/rank-5", "a file");
-	assert_int_equal(tracedir_parts("t", &parts, &n), 0);
-	assert_int_equal(n, 4);
-	assert_string_equal(parts[0].path, "t/rank-0");
-	assert_string_equal(parts[1].path, "t/rank-2");
-	assert_string_equal(parts[2].path, "t/rank-2.2");
-	assert_int_equal(parts[2].run, 2);
-	assert_string_equal(parts[3].path, "t/rank-10");
-	tracedir_parts_free(parts, n);
-	capture_begin(2);
-	assert_int_equal(tracedir_parts("none", &parts, &n), EXIT_USAGE);
-	assert_non_null(strstr(capture_end(), "none: cannot be read"));
+	assert_null(tracedir_add_program("none", 77, &number));
+	assert_int_equal(errno, ENOENT);
 }
 
 static void test_files(void **state)
@@ -608,7 +591,7 @@ int main(void)
 		IN_FOLDER(test_job_waits_for_other), IN_FOLDER(test_waits_for_end),
 		IN_FOLDER(test_marker_moved_before_lock), IN_FOLDER(test_marker_made_before_ours),
 		IN_FOLDER(test_job),
-		IN_FOLDER(test_parts),		   IN_FOLDER(test_files),
+		IN_FOLDER(test_programs),		   IN_FOLDER(test_files),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

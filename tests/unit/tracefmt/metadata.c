@@ -284,6 +284,8 @@ static void damaged_lines(void **state)
 		"{\"type\":\"object\",\"id\":5,\"path\":\"p\"}",
 		"{\"type\":\"object\",\"id\":1048576,\"path\":\"p\",\"code\":1}",
 		"{\"type\":\"clock\",\"tsc\":\"-1\",\"mono\":1}", "\xff\xfe",
+		"{\"type\":\"exec\",\"pid\":0,\"tsc\":1}", "{\"type\":\"exec\",\"pid\":1}",
+		"{\"type\":\"exec\",\"pid\":1,\"tsc\":1,\"number\":-1}",
 	};
 	size_t n, count = sizeof bad / sizeof bad[0];
 	uint8_t *text = read_file("full/metadata", &n);
@@ -451,6 +453,139 @@ static void ranks(void **state)
 	sonde_trace_close(trace);
 }
 
+/* --- programs ------------------------------------------------------------------------------ */
+
+static void write_program(const char *dir, struct tf_start start, const struct tf_exec *exec, enum sonde_trace_ending ending)
+{
+	struct tf_end end = { .ending = ending, .complete = true };
+	struct tf_writer *w;
+
+	start.clock = (struct tf_clock){ BASE_TSC, BASE_MONO, BASE_MONO };
+	assert_int_equal(tf_writer_create(&w, dir, &start), SONDE_TRACE_OK);
+	assert_int_equal(tf_writer_clock(w, &(struct tf_clock){ BASE_TSC + 1000, BASE_MONO + 1000, BASE_MONO + 1000 }),
+			 0);
+	if (exec)
+		assert_int_equal(tf_writer_exec(w, exec), SONDE_TRACE_OK);
+	assert_int_equal(tf_writer_close(w, &end), SONDE_TRACE_OK);
+}
+
+/* What the metadata says of processes and their programs. */
+static void programs(void **state)
+{
+	char name[] = "app", option[] = "-x";
+	char *const args[] = { name, option, NULL };
+	const struct tf_exec app = { .pid = 77, .tsc = BASE_TSC + 300, .path = "/bin/app", .args = args, .number = 1 };
+	const struct tf_exec sudo = { .pid = 77, .tsc = BASE_TSC + 500, .path = "/bin/sudo", .left_alone = "set-user-ID" };
+	const struct sonde_trace_exec *e;
+	struct sonde_trace *trace;
+
+	(void)state;
+	write_program("chain", (struct tf_start){ .program = "/bin/sh", .rank = -1, .pid = 77, .parent = 70 }, &app,
+		      SONDE_TRACE_EXECUTED);
+	write_program("chain/process-77",
+		      (struct tf_start){ .program = "/bin/app", .rank = -1, .pid = 77, .parent = 70, .number = 1 }, &sudo,
+		      SONDE_TRACE_EXECUTED);
+	trace = open_trace("chain");
+	assert_int_equal(sonde_trace_ranks(trace), 2);
+	assert_int_equal(sonde_trace_execs(trace), 2);
+	for (size_t i = 0; i < 2; i++) {
+		const struct sonde_trace_rank *r = sonde_trace_rank(trace, i);
+
+		assert_int_equal(r->index, i);
+		assert_int_equal(r->number, i);
+		assert_int_equal(r->pid, 77);
+		assert_int_equal(r->parent, 70);
+		assert_int_equal(r->ending, SONDE_TRACE_EXECUTED);
+		assert_int_equal(r->bad_lines, 0);
+	}
+	e = sonde_trace_exec(trace, 0);
+	assert_int_equal(e->rank_index, 0);
+	assert_int_equal(e->pid, 77);
+	assert_int_equal(e->time, 300);
+	assert_string_equal(e->path, "/bin/app");
+	assert_int_equal(e->nargs, 2);
+	assert_string_equal(e->args[1], "-x");
+	assert_null(e->args[2]);
+	assert_string_equal(e->left_alone, "");
+	assert_ptr_equal(e->program, sonde_trace_rank(trace, 1));
+	e = sonde_trace_exec(trace, 1);
+	assert_int_equal(e->rank_index, 1);
+	assert_int_equal(e->nargs, 0);
+	assert_string_equal(e->left_alone, "set-user-ID");
+	assert_null(e->program);
+	assert_null(sonde_trace_exec(trace, 2));
+	sonde_trace_close(trace);
+}
+
+static void bad_programs(void **state)
+{
+	struct tf_start start = { .program = "p", .rank = -1, .number = 1 };
+	struct tf_exec exec = { .pid = 1, .path = "p" };
+	struct tf_writer *w;
+
+	(void)state;
+	assert_int_equal(tf_writer_create(&w, "nobody", &start), SONDE_TRACE_E_INVALID);
+	start.number = 0;
+	assert_int_equal(tf_writer_create(&w, "nobody", &start), SONDE_TRACE_OK);
+	assert_int_equal(tf_writer_exec(w, &exec), SONDE_TRACE_E_INVALID);
+	exec.number = 1;
+	exec.left_alone = "32 bits";
+	assert_int_equal(tf_writer_exec(w, &exec), SONDE_TRACE_E_INVALID);
+	exec.left_alone = NULL;
+	exec.pid = 0;
+	assert_int_equal(tf_writer_exec(w, &exec), SONDE_TRACE_E_INVALID);
+	tf_writer_abandon(w);
+}
+
+/* Every folder that is one of a trace's has exactly one name; others, files and links do not count. */
+static void folders(void **state)
+{
+	static const char *const names[] = {
+		"rank-10/process-9", "rank-10/process-10.2", "rank-10/process-10", "rank-2.2", "rank-2", "rank-0", "process-5",
+		/* none of them: */
+		"rank-x", "rank-01", "rank-3.1", "rank--1", "rank-2.", "rank-2.02", "rank-99999999999", "process-0", "process-05",
+		"process-", "process--1", "process-5.1", "process-5.0", "process-5x", "process-5.2.3", "process- 6",
+		"process-2147483648", "rank-0/rank-1", "process-5/process-6",
+	};
+	static const struct {
+		const char *dir;
+		int rank, run, pid, number;
+	} expected[] = {
+		{ "t", -1, 1, 0, 0 },		     { "t/process-5", -1, 1, 5, 1 },	  { "t/rank-0", 0, 1, 0, 0 },
+		{ "t/rank-2", 2, 1, 0, 0 },	     { "t/rank-2.2", 2, 2, 0, 0 },	  { "t/rank-10/process-9", 10, 1, 9, 1 },
+		{ "t/rank-10/process-10", 10, 1, 10, 1 }, { "t/rank-10/process-10.2", 10, 1, 10, 2 },
+	};
+	const size_t n = sizeof expected / sizeof expected[0];
+	struct tf_start start = { .program = "p", .rank = -1 };
+	struct sonde_trace *trace;
+	char path[64];
+
+	(void)state;
+	write_program("t", start, NULL, SONDE_TRACE_EXITED);
+	assert_int_equal(mkdir("t/rank-10", 0755), 0);
+	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+		snprintf(path, sizeof path, "t/%s", names[i]);
+		write_program(path, start, NULL, SONDE_TRACE_EXITED);
+	}
+	write_file("t/rank-5", "x", 1);
+	write_file("t/process-7", "x", 1);
+	assert_int_equal(symlink("process-5", "t/process-8"), 0);
+	assert_int_equal(symlink(".", "t/process-9"), 0);
+	trace = open_trace("t");
+	assert_int_equal(sonde_trace_bad_ranks(trace, NULL), 0);
+	assert_int_equal(sonde_trace_ranks(trace), n);
+	for (size_t i = 0; i < n; i++) {
+		const struct sonde_trace_rank *r = sonde_trace_rank(trace, i);
+
+		assert_string_equal(r->dir, expected[i].dir);
+		assert_int_equal(r->rank, expected[i].rank);
+		assert_int_equal(r->run, expected[i].run);
+		assert_int_equal(r->pid, expected[i].pid);
+		assert_int_equal(r->number, expected[i].number);
+	}
+	sonde_trace_close(trace);
+}
+
 /* Interpolation between points, extrapolation outside, points that make no sense. */
 static void timeline(void **state)
 {
@@ -503,6 +638,9 @@ int main(void)
 		cmocka_unit_test(strange_names),
 		cmocka_unit_test(caller_mistakes),
 		cmocka_unit_test(ranks),
+		cmocka_unit_test(programs),
+		cmocka_unit_test(bad_programs),
+		cmocka_unit_test(folders),
 		cmocka_unit_test(timeline),
 		cmocka_unit_test(clocks),
 	};

@@ -368,13 +368,22 @@ def read_directory(directory):
             print(line)
 
 
+def folders(directory, pattern):
+    return [os.path.join(directory, d) for d in sorted(os.listdir(directory)) if re.fullmatch(pattern, d)]
+
+
+def read_rank(directory):
+    if os.path.exists(os.path.join(directory, "metadata")):
+        read_directory(directory)
+    for program in folders(directory, r"process-[1-9]\d*(\.\d+)?"):
+        read_directory(program)
+
+
 def main():
     for directory in sys.argv[1:]:
-        ranks = [d for d in os.listdir(directory) if re.fullmatch(r"rank-\d+(\.\d+)?", d)]
-        for rank in sorted(ranks):
-            read_directory(os.path.join(directory, rank))
-        if os.path.exists(os.path.join(directory, "metadata")):
-            read_directory(directory)
+        for rank in folders(directory, r"rank-\d+(\.\d+)?"):
+            read_rank(rank)
+        read_rank(directory)
 
 
 if __name__ == "__main__":

@@ -2,9 +2,9 @@
 /*
  * Reading Sonde traces.
  *
- * A trace is a directory: a file "metadata" and one file per thread; under MPI a directory that
- * holds one such directory per rank.  sonde_trace_open() takes either and shows all ranks as one
- * trace.  doc/trace-format.md describes the files.
+ * A trace is a directory: a file "metadata" and one file per thread, and one such directory in it for each program that
+ * its processes have executed; under MPI a directory that holds one such directory per rank.  sonde_trace_open() takes
+ * either and shows all ranks and programs as one trace.  doc/trace-format.md describes the files.
  *
  *	struct sonde_trace *trace;
  *	struct sonde_trace_iter *iter;
@@ -187,6 +187,22 @@ struct sonde_trace_process {
 	bool ended;
 	int exit_status; /* valid if ended and signal == 0 */
 	int signal;	 /* that killed it, or 0 */
+	uint64_t start, end; /* when it was first seen and when its end was, about; 0: not known */
+};
+
+/*
+ * A process executes another program: whose trace is here as well, or which is not recorded.
+ */
+struct sonde_trace_exec {
+	size_t index;	   /* into the trace's execs */
+	size_t rank_index; /* of the program that the process was before */
+	int pid;
+	uint64_t time;
+	const char *path;	 /* of the new program; "" when unknown */
+	size_t nargs;		 /* 0: not known */
+	const char *const *args; /* args[0..nargs), args[nargs] is NULL */
+	const char *left_alone;	 /* why it is not recorded; "": it is */
+	const struct sonde_trace_rank *program; /* what was recorded of it; NULL: nothing, or it cannot be read */
 };
 
 /*
@@ -265,13 +281,15 @@ enum sonde_trace_ending {
 	SONDE_TRACE_EXITED,	/* exit_status is valid */
 	SONDE_TRACE_KILLED,	/* signal is valid */
 	SONDE_TRACE_DETACHED,	/* the program went on without Sonde */
+	SONDE_TRACE_EXECUTED,	/* its process executed another program: struct sonde_trace_exec */
 };
 
 #define SONDE_TRACE_CACHES 4
 
 /*
- * One directory with a metadata file.  Without MPI there is exactly one, of rank -1.  Sorted by
- * rank, then by run.
+ * One directory with a metadata file: of a rank's first program, or of one that a process of the rank has executed
+ * later.  Without MPI and without such programs there is exactly one, of rank -1.  Sorted by rank, by run, by pid (the
+ * first program's before all others), by number.
  */
 struct sonde_trace_rank {
 	size_t index;
@@ -299,12 +317,15 @@ struct sonde_trace_rank {
 	const struct sonde_trace_cost *cost; /* NULL: not known */
 	const struct sonde_trace_sampled *sampled; /* NULL: all memory accesses were recorded, or none */
 	uint64_t caches[SONDE_TRACE_CACHES]; /* the machine's, for data: bytes, from the first level on; 0: no more, not known */
+	int pid;    /* of the process that it was recorded of; 0: not known */
+	int parent; /* its parent's pid; 0: not known */
+	int number; /* 0: the rank's first program; n: the n-th that was recorded since, of those that this process executed */
 };
 
 /* --- opening ----------------------------------------------------------------------------- */
 
 /*
- * Opens the trace in @dir, all ranks of it.  All metadata and all indexes are read, no events.
+ * Opens the trace in @dir, all ranks and programs of it.  All metadata and all indexes are read, no events.
  * A damaged or unfinished trace opens as long as its metadata begins properly.
  * On failure *@out is NULL and @why, unless NULL, says why.
  * Errors: E_SYSTEM, E_NOMEM, E_NOTRACE, E_VERSION, E_CORRUPT (metadata), E_TRUNCATED (metadata
@@ -317,7 +338,7 @@ sonde_trace_open(const char *dir, struct sonde_trace **out, struct sonde_trace_m
 SONDE_TRACE_API void sonde_trace_close(struct sonde_trace *trace);
 
 /*
- * Ranks that are left out because their metadata cannot be read (as long as there is another): how
+ * Ranks and programs that are left out because their metadata cannot be read (as long as there is another): how
  * many, and about the last one in words (NULL allowed; "" when there is none).
  */
 SONDE_TRACE_API size_t sonde_trace_bad_ranks(const struct sonde_trace *trace, const char **text);
@@ -330,6 +351,8 @@ SONDE_TRACE_API const struct sonde_trace_rank *sonde_trace_rank(const struct son
 SONDE_TRACE_API size_t sonde_trace_processes(const struct sonde_trace *trace);
 SONDE_TRACE_API const struct sonde_trace_process *
 sonde_trace_process(const struct sonde_trace *trace, size_t index);
+SONDE_TRACE_API size_t sonde_trace_execs(const struct sonde_trace *trace);
+SONDE_TRACE_API const struct sonde_trace_exec *sonde_trace_exec(const struct sonde_trace *trace, size_t index);
 SONDE_TRACE_API size_t sonde_trace_threads(const struct sonde_trace *trace);
 SONDE_TRACE_API const struct sonde_trace_thread *sonde_trace_thread(const struct sonde_trace *trace,
 								    size_t index);
