@@ -1,9 +1,21 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 noinst_LTLIBRARIES += libinjector.la
 libinjector_la_SOURCES = \
-	injector/image/analysis.c \
-	injector/image/analysis.h \
-	injector/image/cache.c \
+	injector/facts/analysis.c \
+	injector/facts/analysis.h \
+	injector/facts/cache.c \
+	injector/facts/facts-bytes.c \
+	injector/facts/facts-calls.c \
+	injector/facts/facts-frames.c \
+	injector/facts/facts-functions.c \
+	injector/facts/facts-int.h \
+	injector/facts/facts-names.c \
+	injector/facts/facts-pads.c \
+	injector/facts/facts-parts.c \
+	injector/facts/facts-slots.c \
+	injector/facts/facts-taken.c \
+	injector/facts/facts.c \
+	injector/facts/facts.h \
 	injector/image/cursor.c \
 	injector/image/cursor.h \
 	injector/image/ehframe.c \
@@ -12,57 +24,45 @@ libinjector_la_SOURCES = \
 	injector/image/elffile.h \
 	injector/image/elfimage.c \
 	injector/image/elfimage.h \
-	injector/image/facts-bytes.c \
-	injector/image/facts-calls.c \
-	injector/image/facts-frames.c \
-	injector/image/facts-functions.c \
-	injector/image/facts-int.h \
-	injector/image/facts-names.c \
-	injector/image/facts-pads.c \
-	injector/image/facts-parts.c \
-	injector/image/facts-slots.c \
-	injector/image/facts-taken.c \
-	injector/image/facts.c \
-	injector/image/facts.h \
 	injector/image/identity.c \
 	injector/image/identity.h \
 	injector/image/symbols.c \
 	injector/image/symbols.h \
+	injector/mirror/chunk.c \
+	injector/mirror/chunk.h \
+	injector/mirror/described.c \
+	injector/mirror/mirrorcalls.c \
+	injector/mirror/mirrors.c \
+	injector/mirror/mirrors.h \
+	injector/mirror/places.c \
+	injector/mirror/places.h \
+	injector/mirror/planners.c \
+	injector/mirror/planners.h \
 	injector/patch/arena.c \
 	injector/patch/arena.h \
-	injector/patch/chunk.c \
-	injector/patch/chunk.h \
-	injector/patch/described.c \
 	injector/patch/edits.c \
 	injector/patch/edits.h \
 	injector/patch/frames.c \
 	injector/patch/hooks.c \
 	injector/patch/load.c \
-	injector/patch/mirrorcalls.c \
-	injector/patch/mirrors.c \
-	injector/patch/mirrors.h \
 	injector/patch/modules.c \
 	injector/patch/objects.c \
 	injector/patch/patch.c \
 	injector/patch/patch.h \
-	injector/patch/places.c \
-	injector/patch/places.h \
 	injector/patch/plan.c \
-	injector/patch/planners.c \
-	injector/patch/planners.h \
 	injector/patch/resolve.c \
-	injector/patch/restorers.c \
 	injector/patch/session.c \
 	injector/patch/session.h \
-	injector/patch/sigrun.c \
-	injector/patch/sigsites.c \
-	injector/patch/sigsites.h \
+	injector/patch/steplen.c \
 	injector/process/maps.c \
 	injector/process/maps.h \
-	injector/patch/steplen.c \
 	injector/process/target.c \
 	injector/process/target.h \
 	injector/process/tracee.c \
 	injector/process/tracee.h \
-	injector/status.h
+	injector/status.h \
+	injector/syscall/restorers.c \
+	injector/syscall/sigrun.c \
+	injector/syscall/sigsites.c \
+	injector/syscall/sigsites.h
 libinjector_la_LIBADD = libtrampolines.la libtracefmt.la $(BFD_LIBS) $(XXHASH_LIBS)

@@ -2,24 +2,18 @@
 # libcommand.la: what the verbs have in common, and is tested by itself.
 noinst_LTLIBRARIES += libcommand.la
 libcommand_la_SOURCES = \
-	launcher/common/binary.c \
-	launcher/common/binary.h \
 	launcher/common/caches.c \
 	launcher/common/caches.h \
 	launcher/common/files.c \
 	launcher/common/files.h \
 	launcher/common/installed.c \
 	launcher/common/installed.h \
-	launcher/common/job.c \
-	launcher/common/job.h \
 	launcher/common/lines.c \
 	launcher/common/lines.h \
 	launcher/common/message.c \
 	launcher/common/message.h \
 	launcher/common/options.c \
 	launcher/common/options.h \
-	launcher/common/tracedir.c \
-	launcher/common/tracedir.h \
 	launcher/module/clangproto.c \
 	launcher/module/dwproto.c \
 	launcher/module/modbuild.c \
@@ -34,13 +28,15 @@ libcommand_la_SOURCES = \
 	launcher/module/modtext.c \
 	launcher/module/proto.c \
 	launcher/module/proto.h \
+	launcher/program/binary.c \
+	launcher/program/binary.h \
+	launcher/program/program-elf.c \
+	launcher/program/program-elf.h \
+	launcher/program/program-libraries.c \
+	launcher/program/program.c \
+	launcher/program/program.h \
 	launcher/record/perfmap.c \
 	launcher/record/perfmap.h \
-	launcher/common/program-elf.c \
-	launcher/common/program-elf.h \
-	launcher/common/program-libraries.c \
-	launcher/common/program.c \
-	launcher/common/program.h \
 	launcher/record/probecost.c \
 	launcher/record/probecost.h \
 	launcher/record/record-options.c \
@@ -54,20 +50,18 @@ libcommand_la_SOURCES = \
 	launcher/select/pattern.h \
 	launcher/select/select.c \
 	launcher/select/select.h \
-	launcher/select/state.h
+	launcher/select/state.h \
+	launcher/trace/job.c \
+	launcher/trace/job.h \
+	launcher/trace/tracedir.c \
+	launcher/trace/tracedir.h
 libcommand_la_CPPFLAGS = $(AM_CPPFLAGS) $(XXHASH_CFLAGS) $(LIBDW_CFLAGS) $(LIBELF_CFLAGS) $(LIBCLANG_CFLAGS)
 libcommand_la_LIBADD = libinjector.la $(XXHASH_LIBS) $(LIBDW_LIBS) $(LIBELF_LIBS)
 
 noinst_LTLIBRARIES += libreport.la
 libreport_la_SOURCES = \
-	launcher/common/holds.c \
-	launcher/common/holds.h \
-	launcher/common/pick.c \
-	launcher/common/pick.h \
 	launcher/common/progress.c \
 	launcher/common/progress.h \
-	launcher/common/sampled.c \
-	launcher/common/sampled.h \
 	launcher/common/units.c \
 	launcher/common/units.h \
 	launcher/dump/dump-json.c \
@@ -78,6 +72,13 @@ libreport_la_SOURCES = \
 	launcher/dump/dump-text.c \
 	launcher/dump/dump.c \
 	launcher/dump/dump.h \
+	launcher/graph/graph-focus.c \
+	launcher/graph/graph-print.c \
+	launcher/graph/graph-threads.c \
+	launcher/graph/graph-tree.c \
+	launcher/graph/graph-walk.c \
+	launcher/graph/graph.c \
+	launcher/graph/graph.h \
 	launcher/memory/memkept.c \
 	launcher/memory/memkept.h \
 	launcher/memory/memlines.c \
@@ -98,19 +99,12 @@ libreport_la_SOURCES = \
 	launcher/memory/memtrace.h \
 	launcher/memory/memwhere.c \
 	launcher/memory/memwhere.h \
+	launcher/replay/replay-line.c \
+	launcher/replay/replay-thread.c \
+	launcher/replay/replay.c \
+	launcher/replay/replay.h \
 	launcher/report/cost.c \
 	launcher/report/cost.h \
-	launcher/report/graph-focus.c \
-	launcher/report/graph-print.c \
-	launcher/report/graph-threads.c \
-	launcher/report/graph-tree.c \
-	launcher/report/graph-walk.c \
-	launcher/report/graph.c \
-	launcher/report/graph.h \
-	launcher/report/replay-line.c \
-	launcher/report/replay-thread.c \
-	launcher/report/replay.c \
-	launcher/report/replay.h \
 	launcher/report/report-collect.c \
 	launcher/report/report-csv.c \
 	launcher/report/report-head.c \
@@ -130,6 +124,12 @@ libreport_la_SOURCES = \
 	launcher/report/report.h \
 	launcher/select/traced.c \
 	launcher/select/traced.h \
+	launcher/trace/holds.c \
+	launcher/trace/holds.h \
+	launcher/trace/pick.c \
+	launcher/trace/pick.h \
+	launcher/trace/sampled.c \
+	launcher/trace/sampled.h \
 	memtrace/read/read.c \
 	memtrace/read/read.h
 

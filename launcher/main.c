@@ -2,7 +2,7 @@
 /* sonde: picks the verb. */
 #include "config.h"
 #include "launcher/common/message.h"
-#include "launcher/common/program.h"
+#include "launcher/program/program.h"
 #include "launcher/select/near.h"
 #include "launcher/verbs.h"
 

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "injector/image/analysis.h"
+#include "injector/facts/analysis.h"
+#include "injector/mirror/planners.h"
 #include "injector/patch/patch.h"
-#include "injector/patch/planners.h"
 
 #define MAX_CODE (UINT64_C(1) << 20) /* of a function that is looked at for branches */
 #define UNSIZED 256		     /* bytes looked at when a symbol has no size */

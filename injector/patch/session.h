@@ -23,7 +23,7 @@
 #include "injector/patch/arena.h"
 #include "injector/patch/edits.h"
 #include "injector/image/elfimage.h"
-#include "injector/patch/mirrors.h"
+#include "injector/mirror/mirrors.h"
 #include "injector/image/symbols.h"
 #include "injector/process/target.h"
 #include "injector/process/tracee.h"

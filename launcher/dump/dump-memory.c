@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "launcher/dump/dump-memory.h"
 #include "launcher/common/message.h"
-#include "launcher/common/sampled.h"
 #include "launcher/select/traced.h"
+#include "launcher/trace/sampled.h"
 
 #include <errno.h>
 #include <stdlib.h>

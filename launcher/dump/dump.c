@@ -2,11 +2,11 @@
 /* `sonde dump`: which events, in which order; a line for each. */
 #include "launcher/dump/dump.h"
 #include "launcher/dump/dump-memory.h"
-#include "launcher/common/holds.h"
+#include "launcher/trace/holds.h"
 #include "launcher/common/message.h"
 #include "launcher/common/options.h"
-#include "launcher/common/pick.h"
-#include "launcher/common/sampled.h"
+#include "launcher/trace/pick.h"
+#include "launcher/trace/sampled.h"
 #include "launcher/select/traced.h"
 #include "launcher/verbs.h"
 

@@ -6,7 +6,7 @@
 #ifndef SONDE_LAUNCHER_INSPECT_ANATOMY_H
 #define SONDE_LAUNCHER_INSPECT_ANATOMY_H
 
-#include "injector/image/facts.h"
+#include "injector/facts/facts.h"
 #include "injector/image/symbols.h"
 #include "launcher/select/select.h"
 #include "trampolines/flow/flow.h"

@@ -6,7 +6,7 @@
 #include "launcher/inspect/disasm.h"
 #include "launcher/common/message.h"
 #include "launcher/common/options.h"
-#include "launcher/common/program.h"
+#include "launcher/program/program.h"
 #include "launcher/select/select.h"
 #include "launcher/verbs.h"
 

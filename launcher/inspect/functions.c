@@ -5,8 +5,8 @@
  * room for a wrapper.
  */
 #include "launcher/inspect/functions.h"
-#include "injector/image/analysis.h"
-#include "injector/patch/planners.h"
+#include "injector/facts/analysis.h"
+#include "injector/mirror/planners.h"
 #include "launcher/common/message.h"
 
 #include <stdlib.h>

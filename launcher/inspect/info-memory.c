@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "launcher/inspect/info.h"
-#include "launcher/common/sampled.h"
 #include "launcher/memory/memtrace.h"
+#include "launcher/trace/sampled.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The programs and libraries whose functions were recorded, and whether they are still the same. */
-#include "launcher/common/binary.h"
 #include "launcher/inspect/info.h"
+#include "launcher/program/binary.h"
 
 #include <stdio.h>
 #include <string.h>

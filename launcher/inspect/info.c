@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* `sonde info`: what a trace holds, and whether it is intact. */
 #include "launcher/inspect/info.h"
-#include "launcher/common/holds.h"
+#include "launcher/trace/holds.h"
 #include "launcher/common/message.h"
 #include "injector/image/symbols.h"
 #include "launcher/common/options.h"
-#include "launcher/common/pick.h"
-#include "launcher/common/tracedir.h"
+#include "launcher/trace/pick.h"
+#include "launcher/trace/tracedir.h"
 #include "launcher/verbs.h"
 #include "sonde/trace.h"
 

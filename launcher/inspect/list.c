@@ -9,7 +9,7 @@
 #include "launcher/inspect/list.h"
 #include "launcher/common/message.h"
 #include "launcher/common/options.h"
-#include "launcher/common/program.h"
+#include "launcher/program/program.h"
 #include "launcher/verbs.h"
 
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Caches and bursts: what a profile is asked for, and what its figures are worth. */
 #include "launcher/memory/memory.h"
-#include "launcher/common/sampled.h"
+#include "launcher/trace/sampled.h"
 
 #include <math.h>
 #include <string.h>

@@ -4,8 +4,8 @@
  * would do.
  */
 #include "launcher/memory/memory.h"
-#include "launcher/common/sampled.h"
 #include "launcher/common/units.h"
+#include "launcher/trace/sampled.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -4,7 +4,7 @@
 #include "launcher/memory/memkept.h"
 #include "launcher/memory/memtrace.h"
 #include "launcher/common/message.h"
-#include "launcher/common/sampled.h"
+#include "launcher/trace/sampled.h"
 #include "launcher/select/traced.h"
 #include "launcher/verbs.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "launcher/memory/memtrace.h"
-#include "launcher/common/holds.h"
 #include "launcher/common/message.h"
 #include "launcher/common/progress.h"
+#include "launcher/trace/holds.h"
 
 #include <errno.h>
 #include <inttypes.h>

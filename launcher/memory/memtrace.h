@@ -10,7 +10,7 @@
 #include <stdio.h>
 
 #include "memtrace/read/read.h"
-#include "launcher/common/pick.h"
+#include "launcher/trace/pick.h"
 
 struct memtrace {
 	struct sonde_trace *trace;

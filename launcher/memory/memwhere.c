@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "launcher/memory/memwhere.h"
 #include "injector/image/symbols.h"
-#include "launcher/common/binary.h"
 #include "launcher/common/lines.h"
 #include "launcher/common/message.h"
 #include "launcher/common/options.h"
+#include "launcher/program/binary.h"
 
 #include <search.h>
 #include <stdlib.h>

@@ -18,7 +18,7 @@
 #include "launcher/common/files.h"
 #include "launcher/common/message.h"
 #include "launcher/module/modfile.h"
-#include "launcher/common/program.h"
+#include "launcher/program/program.h"
 
 #include <errno.h>
 #include <fcntl.h>

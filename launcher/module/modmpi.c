@@ -7,7 +7,7 @@
 #include "launcher/common/message.h"
 #include "launcher/module/modfile.h"
 #include "launcher/module/modmpi.h"
-#include "launcher/common/program.h"
+#include "launcher/program/program.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #include "launcher/common/message.h"
 #include "launcher/module/modfile.h"
 #include "launcher/common/options.h"
-#include "launcher/common/program.h"
+#include "launcher/program/program.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -4,9 +4,9 @@
  * for a group, and is added up and closed before the next begins.
  */
 #include "launcher/common/message.h"
-#include "launcher/common/pick.h"
 #include "launcher/report/report-thread.h"
 #include "launcher/report/report.h"
+#include "launcher/trace/pick.h"
 
 #include <errno.h>
 #include <stdlib.h>

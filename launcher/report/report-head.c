@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What is known of the run: above the tables. */
-#include "launcher/common/sampled.h"
 #include "launcher/common/units.h"
 #include "launcher/report/report.h"
+#include "launcher/trace/sampled.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

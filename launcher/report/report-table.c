@@ -3,9 +3,9 @@
  * The table for people: figures to the right, names last, as wide as the terminal. Where that is too
  * narrow the columns that say least go first, then names are cut in the middle.
  */
-#include "launcher/common/holds.h"
 #include "launcher/common/units.h"
 #include "launcher/report/report.h"
+#include "launcher/trace/holds.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

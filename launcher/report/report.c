@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The verb: options in, one of the three kinds of output out. */
 #include "launcher/report/report.h"
-#include "launcher/common/holds.h"
 #include "launcher/common/message.h"
-#include "launcher/common/pick.h"
+#include "launcher/trace/holds.h"
+#include "launcher/trace/pick.h"
 #include "launcher/verbs.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "launcher/select/select.h"
-#include "launcher/common/binary.h"
 #include "launcher/common/lines.h"
+#include "launcher/program/binary.h"
 #include "launcher/select/state.h"
 
 #include <fnmatch.h>

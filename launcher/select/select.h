@@ -17,7 +17,7 @@
 #ifndef SONDE_LAUNCHER_SELECT_SELECT_H
 #define SONDE_LAUNCHER_SELECT_SELECT_H
 
-#include "injector/image/facts.h"
+#include "injector/facts/facts.h"
 #include "injector/image/symbols.h"
 #include "launcher/common/options.h"
 

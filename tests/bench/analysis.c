@@ -16,7 +16,7 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#include "injector/image/facts.h"
+#include "injector/facts/facts.h"
 #include "trampolines/mirror/mirror.h"
 
 #define ARENA (UINT64_C(1) << 28) /* behind the code */

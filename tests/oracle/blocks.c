@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "injector/image/facts.h"
+#include "injector/facts/facts.h"
 #include "trampolines/flow/flow.h"
 
 static struct inj_symtab *symbols;

@@ -18,7 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "injector/image/analysis.h"
+#include "injector/facts/analysis.h"
 
 enum { NFACTS = 5, FILE_MAX = 1 << 16 };
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "injector/image/facts.h"
+#include "injector/facts/facts.h"
 
 #define REQUIRE(condition)							\
 	do {									\

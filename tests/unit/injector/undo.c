@@ -18,7 +18,7 @@
 #include "injector/process/maps.h"
 #include "injector/patch/session.h"
 #include "launcher/common/message.h"
-#include "launcher/common/program.h"
+#include "launcher/program/program.h"
 #include "tracefmt/ring.h"
 
 #define MAX_TEXTS 64

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Which file a command means, and whether it can be traced. */
 #include "launcher/common/message.h"
-#include "launcher/common/program.h"
+#include "launcher/program/program.h"
 #include "tests/unit/launcher/support.h"
 
 #include <elf.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* The trace directory: rotation, ranks that come at the same time, what must not be touched. */
 #include "launcher/common/files.h"
-#include "launcher/common/job.h"
 #include "launcher/common/message.h"
-#include "launcher/common/tracedir.h"
+#include "launcher/trace/job.h"
+#include "launcher/trace/tracedir.h"
 #include "tests/unit/launcher/support.h"
 
 #include <errno.h>

@@ -16,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "injector/image/facts.h"
+#include "injector/facts/facts.h"
 #include "trampolines/memory/plan/passes.h"
 
 /* What has been printed of one kind of things, by index. */

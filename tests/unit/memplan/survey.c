@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "injector/image/facts.h"
+#include "injector/facts/facts.h"
 #include "tests/unit/memplan/check.h"
 #include "tests/unit/wrap/elf.h"
 

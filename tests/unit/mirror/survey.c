@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "injector/image/facts.h"
+#include "injector/facts/facts.h"
 #include "tests/unit/mirror/walk.h"
 #include "tests/unit/wrap/elf.h"
 

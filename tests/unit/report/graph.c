@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Call paths: their figures, recursion, longjmp, the limit; callers and callees of one function. */
-#include "launcher/report/graph.h"
+#include "launcher/graph/graph.h"
 #include "tests/unit/report/support.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The lines of `sonde replay`, and counted calls in a report. */
-#include "launcher/report/replay.h"
+#include "launcher/replay/replay.h"
 #include "tests/unit/report/support.h"
 
 #include <stdio.h>

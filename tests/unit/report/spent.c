@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What recording took is not the program's: probes, by the number of calls, and waits, where they were. */
-#include "launcher/report/graph.h"
+#include "launcher/graph/graph.h"
 #include "tests/unit/report/support.h"
 
 #include <string.h>

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "injector/image/analysis.h"
+#include "injector/facts/analysis.h"
 #include "tests/unit/wrap/elf.h"
 
 enum { FEW = 1000, PADDING_MAX = 256 };

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "config.h"
+
+#include "injector/facts/facts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "injector/facts/facts-int.h"
+
+/* Go's tables, under whatever name they have in this kind of file. */
+static bool is_go(const struct inj_elf *file)
+{
+	static const char *const marks[] = { "gopclntab", ".note.go.buildid", ".go.buildinfo" };
+
+	for (size_t i = 0; i < file->nsecs; i++)
+		for (size_t k = 0; k < sizeof(marks) / sizeof(marks[0]); k++)
+			if (strstr(file->secs[i].name, marks[k]))
+				return true;
+	return false;
+}
+
+static void find_languages(struct inj_cf *cf)
+{
+	cf->go = is_go(&cf->file) || inj_symtab_find(cf->tab, "runtime.morestack", NULL);
+	cf->ghc = inj_symtab_find(cf->tab, "stg_upd_frame_info", NULL) ||
+		  inj_symtab_find(cf->tab, "hs_main", NULL);
+	cf->ocaml = inj_symtab_find(cf->tab, "caml_start_program", NULL) != NULL;
+}
+
+static void find_tables(struct inj_cf *cf)
+{
+	const struct inj_elf_section *rseq = inj_elf_section(&cf->file, "__rseq_cs");
+
+	cf->symtab = inj_elf_symtab(&cf->file);
+	cf->dynsym = inj_elf_dynsym(&cf->file);
+	cf->words = cf->file.type == ET_EXEC;
+	if (rseq) {
+		cf->rseq = rseq->addr;
+		cf->rseq_size = rseq->size;
+	}
+	if (cf->file.entry) /* which is jumped to, and whatever its name */
+		inj_addrs_add(&cf->never, cf->file.entry);
+}
+
+static enum inj_status collect(struct inj_cf *cf)
+{
+	enum inj_status status = inj_cf_bytes(cf);
+
+	if (status == INJ_OK)
+		status = inj_cf_frames(cf);
+	if (status != INJ_OK)
+		return status;
+	find_tables(cf);
+	find_languages(cf);
+	inj_cf_taken(cf);
+	inj_cf_pads(cf);
+	inj_cf_slots(cf);
+	status = inj_cf_functions(cf);
+	if (status == INJ_OK)
+		status = inj_cf_parts(cf);
+	if (status != INJ_OK)
+		return status;
+	inj_addrs_sort(&cf->noreturn);
+	inj_cf_sigaction(cf);
+	return cf->taken.failed || cf->pads.failed || cf->noreturn.failed || cf->own.failed ||
+			       cf->sigaction.failed || cf->never.failed ?
+		       INJ_MEMORY :
+		       INJ_OK;
+}
+
+static void release(struct inj_cf *cf)
+{
+	inj_elf_close(&cf->file);
+	free(cf->bytes);
+	free(cf->marks);
+	free(cf->fdes);
+	free(cf->fns);
+	free(cf->info);
+	free(cf->nameless);
+	inj_addrs_free(&cf->taken);
+	inj_addrs_free(&cf->pads);
+	inj_addrs_free(&cf->noreturn);
+	inj_addrs_free(&cf->own);
+	inj_addrs_free(&cf->sigaction);
+	inj_addrs_free(&cf->never);
+	free(cf);
+}
+
+static void publish(const struct inj_cf *cf, struct inj_codefacts *out)
+{
+	out->facts = (struct tramp_facts){
+		.bytes = cf->bytes,
+		.nbytes = cf->nbytes,
+		.fns = cf->fns,
+		.nfns = cf->nfns,
+		.taken = cf->taken.v,
+		.ntaken = cf->taken.n,
+		.pads = cf->pads.v,
+		.npads = cf->pads.n,
+		.noreturn = cf->noreturn.v,
+		.nnoreturn = cf->noreturn.n,
+		.own = cf->own.v,
+		.nown = cf->own.n,
+	};
+	out->fn = cf->info;
+	out->text_lo = cf->lo;
+	out->text_hi = cf->hi;
+	out->sigaction = cf->sigaction.v;
+	out->nsigaction = cf->sigaction.n;
+	out->go = cf->go;
+	out->no_relocations = cf->words;
+}
+
+enum inj_status inj_codefacts_read(const char *path, const struct inj_symtab *tab,
+				   struct inj_codefacts *out)
+{
+	struct inj_cf *cf = calloc(1, sizeof(*cf));
+	enum inj_status status;
+
+	*out = (struct inj_codefacts){ 0 };
+	if (!cf)
+		return INJ_MEMORY;
+	cf->tab = tab;
+	status = inj_elf_open(path, &cf->file);
+	if (status == INJ_OK)
+		status = collect(cf);
+	if (status != INJ_OK) {
+		release(cf);
+		return status;
+	}
+	/* only needed until here */
+	free(cf->marks);
+	free(cf->fdes);
+	inj_addrs_free(&cf->never);
+	cf->marks = NULL;
+	cf->fdes = NULL;
+	publish(cf, out);
+	out->priv = cf;
+	return INJ_OK;
+}
+
+void inj_codefacts_free(struct inj_codefacts *facts)
+{
+	if (facts->priv)
+		release(facts->priv);
+	*facts = (struct inj_codefacts){ 0 };
+}
+
+void inj_codefacts_identity(const struct inj_codefacts *facts, struct inj_identity *id)
+{
+	const struct inj_cf *cf = facts->priv;
+
+	inj_identity_of(&cf->file, id);
+}

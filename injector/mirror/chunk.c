@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "config.h"
+
+#include <stdlib.h>
+
+#include "injector/mirror/chunk.h"
+#include "injector/patch/session.h"
+
+#define MIN_CHUNK (UINT64_C(64) << 10) /* code memory that is taken at once */
+#define MAX_CHUNK (UINT64_C(4) << 20)
+#define TABLES 7  /* what its two tables take, in lengths of the chunk: up to 3.3 each were seen */
+/* What cannot be left out, as stubs, has that part of all, and a little that small parts leave unused. */
+#define LEFT 64
+#define LEFT_TOO (UINT64_C(256) << 10)
+
+static enum inj_status put_table(struct inj_session *s, const void *table, size_t bytes,
+				 uint64_t *addr)
+{
+	return inj_code_put(&s->code, s->target, table, bytes, addr);
+}
+
+static void note_origins(const struct inj_chunk *c, struct rt_codemap *m)
+{
+	m->orig_lo = UINT32_MAX;
+	for (size_t i = 0; i < c->npieces; i++) {
+		uint32_t orig = c->pieces[i].orig;
+
+		m->orig_lo = orig < m->orig_lo ? orig : m->orig_lo;
+		m->orig_hi = orig > m->orig_hi ? orig : m->orig_hi;
+	}
+}
+
+void inj_chunk_free(struct inj_chunk *c)
+{
+	free(c->pieces);
+	free(c->mems);
+	*c = (struct inj_chunk){ .lo = c->lo, .hi = c->hi, .object = c->object, .mirror = c->mirror };
+}
+
+static enum inj_status publish(struct inj_session *s, const struct inj_chunk *c)
+{
+	struct rt_codemaps *maps = s->mirrors.maps;
+	struct rt_codemap m = { .arena = c->addr, .arena_end = c->addr + c->used, .object = c->object };
+	const struct rt_probe_map *probes;
+	enum inj_status status;
+	size_t nprobes;
+
+	probes = tramp_mirror_probes(c->mirror, &nprobes);
+	m.npieces = (uint32_t)c->npieces;
+	m.nprobes = (uint32_t)nprobes;
+	note_origins(c, &m);
+	m.nmems = (uint32_t)c->nmems;
+	status = put_table(s, c->pieces, c->npieces * sizeof(*c->pieces), &m.pieces);
+	if (status == INJ_OK)
+		status = put_table(s, c->mems, c->nmems * sizeof(*c->mems), &m.mems);
+	if (status == INJ_OK)
+		status = put_table(s, probes, nprobes * sizeof(*probes), &m.probes);
+	if (status == INJ_OK) {
+		maps->v[s->mirrors.nmaps++] = m;
+		__atomic_store_n(&maps->count, s->mirrors.nmaps, __ATOMIC_RELEASE);
+	}
+	return status;
+}
+
+enum inj_status inj_chunk_close(struct inj_session *s, struct inj_chunk *c)
+{
+	enum inj_status status = c->used ? publish(s, c) : INJ_OK;
+
+	inj_chunk_free(c);
+	return status;
+}
+
+/* A chunk is of no use without its tables.  @len or less, 0: there is no room for @want. */
+static uint64_t fitting(const struct inj_code *code, uint64_t len, size_t want)
+{
+	uint64_t room = code->size - code->used, left = code->size / LEFT + LEFT_TOO;
+	uint64_t most = room > left ? (room - left) / (1 + TABLES) : 0;
+
+	if (len <= most)
+		return len;
+	return want <= most ? most : 0;
+}
+
+/* Code memory in doubling steps: small programs stay small, large ones do not need many tables. */
+static enum inj_status open_chunk(struct inj_session *s, struct inj_chunk *c, size_t want)
+{
+	uint64_t len = c->len ? 2 * c->len : MIN_CHUNK;
+	enum inj_status status = inj_chunk_close(s, c);
+
+	if (status != INJ_OK)
+		return status;
+	if (s->mirrors.nmaps == RT_MAX_CODEMAPS)
+		return INJ_NO_ROOM;
+	len = len > MAX_CHUNK ? MAX_CHUNK : len;
+	len = len < want ? want : len;
+	len = fitting(&s->code, len, want);
+	if (!len)
+		return INJ_NO_ROOM;
+	status = inj_code_alloc(&s->code, s->target, c->lo, c->hi, len, &c->addr, &c->mem);
+	c->len = status == INJ_OK ? len : 0;
+	return status;
+}
+
+enum inj_status inj_chunk_room(struct inj_session *s, struct inj_chunk *c, size_t want)
+{
+	c->used = (c->used + 15) & ~UINT64_C(15);
+	return c->used + want <= c->len ? INJ_OK : open_chunk(s, c, want);
+}
+
+static enum inj_status add_mems(struct inj_chunk *c, const struct tramp_mirror_code *out)
+{
+	if (c->nmems + out->nmems > c->room_mems) {
+		size_t room = 2 * (c->room_mems + out->nmems);
+		struct rt_mem_piece *v = realloc(c->mems, room * sizeof(*v));
+
+		if (!v)
+			return INJ_MEMORY;
+		c->mems = v;
+		c->room_mems = room;
+	}
+	for (size_t i = 0; i < out->nmems; i++) {
+		c->mems[c->nmems] = out->mems[i];
+		c->mems[c->nmems++].start += (uint32_t)c->used;
+	}
+	return INJ_OK;
+}
+
+enum inj_status inj_chunk_add(struct inj_chunk *c, const struct tramp_mirror_code *out)
+{
+	if (c->npieces + out->npieces > c->room) {
+		size_t room = 2 * (c->room + out->npieces);
+		struct rt_piece *v = realloc(c->pieces, room * sizeof(*v));
+
+		if (!v)
+			return INJ_MEMORY;
+		c->pieces = v;
+		c->room = room;
+	}
+	for (size_t i = 0; i < out->npieces; i++) {
+		c->pieces[c->npieces] = out->pieces[i];
+		c->pieces[c->npieces++].start += (uint32_t)c->used;
+	}
+	if (add_mems(c, out) != INJ_OK)
+		return INJ_MEMORY;
+	c->used += out->len;
+	return INJ_OK;
+}

@@ -1,0 +1,520 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "config.h"
+
+#include <malloc.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "injector/mirror/chunk.h"
+#include "injector/mirror/mirrors.h"
+#include "injector/mirror/planners.h"
+#include "injector/patch/session.h"
+#include "runtime/probe.h"
+
+const char *inj_recorded_reason(const struct inj_recorded *r)
+{
+	static const char *const text[] = {
+		[INJ_RECORDED_OK] = "instrumented",
+		[INJ_RECORDED_WRAPPED] = "a module wraps it",
+		[INJ_RECORDED_NEVER] = "does not return like other functions",
+		[INJ_RECORDED_GO] = "Go moves it between threads, and its stacks",
+		[INJ_RECORDED_OURS] = "Sonde needs it for itself",
+		[INJ_RECORDED_CHANGED] = "the code in memory is not that of the file",
+		[INJ_RECORDED_NO_ROOM] = "no room for its copy within reach",
+		[INJ_RECORDED_TOO_MANY] = "too many functions",
+	};
+
+	if (r->state == INJ_RECORDED_REFUSED)
+		return tramp_mirror_text((enum tramp_mirror_status)r->refused);
+	return text[r->state];
+}
+
+/* One object's functions on their way. */
+struct work {
+	struct inj_session *s;
+	size_t object;
+	struct tramp_code *code;
+	struct tramp_mirror *mirror; /* which keeps the shapes of all probes */
+	struct inj_chunk chunk;
+	struct inj_described described;
+	struct inj_places places;
+	struct inj_edits edits;
+	struct inj_calls calls;
+	uint64_t *patched;	/* where its code has been changed before */
+	size_t npatched;
+};
+
+/* ---- one function ---- */
+
+static struct inj_recorded *add_recorded(struct inj_mirrors *m)
+{
+	if (m->n == m->room) {
+		size_t room = m->room ? 2 * m->room : 1024;
+		struct inj_recorded *v = realloc(m->v, room * sizeof(*v));
+
+		if (!v)
+			return NULL;
+		m->v = v;
+		m->room = room;
+	}
+	memset(&m->v[m->n], 0, sizeof(*m->v));
+	return &m->v[m->n++];
+}
+
+static enum inj_status add_edits(struct work *w, const struct tramp_mirror_code *out, uint64_t base,
+				 uint32_t owner)
+{
+	enum inj_status status = INJ_OK;
+
+	for (size_t i = 0; i < out->npatches && status == INJ_OK; i++) {
+		const struct tramp_patch *p = &out->patches[i];
+		struct inj_edit e = { .addr = base + p->off, .object = (uint32_t)w->object, .owner = owner,
+				      .len = p->len };
+
+		memcpy(e.bytes, p->bytes, p->len);
+		memcpy(e.was, p->was, p->len);
+		status = inj_edits_add(&w->edits, &e);
+	}
+	return status;
+}
+
+static bool is_wrapped(const struct inj_session *s, size_t object, uint64_t addr)
+{
+	uint64_t at = s->objects[object].base + addr;
+
+	for (size_t i = 0; i < s->nwraps; i++)
+		if (s->wraps[i].addr == at && (s->wraps[i].state == INJ_WRAP_ACTIVE ||
+					       s->wraps[i].state == INJ_WRAP_PENDING))
+			return true;
+	return false;
+}
+
+/* Places that we patch for our own ends: the linker's notification function, exit() in static programs. */
+static bool is_ours(const struct work *w, const struct tramp_fn *fn)
+{
+	const struct inj_session *s = w->s;
+	const struct inj_codefacts *facts = s->objects[w->object].facts;
+	uint64_t at = s->objects[w->object].base + fn->addr;
+
+	for (size_t i = 0; i < w->npatched; i++)
+		if (w->patched[i] - at < fn->size)
+			return true;
+	for (size_t i = 0; i < facts->nsigaction; i++)
+		if (facts->sigaction[i] - fn->addr < fn->size)
+			return true;
+	return s->dl_debug_state - at < fn->size;
+}
+
+static enum inj_recorded_state may_be_mirrored(const struct work *w, size_t i)
+{
+	const struct inj_codefacts *facts = w->s->objects[w->object].facts;
+	const struct tramp_fn *fn = &facts->facts.fns[i];
+	const struct inj_mirrors *m = &w->s->mirrors;
+	const struct inj_mirror_options *opt = &w->s->opt.mirror;
+
+	if (is_wrapped(w->s, w->object, fn->addr))
+		return INJ_RECORDED_WRAPPED;
+	if (facts->fn[i].flags & INJ_FN_NEVER)
+		return INJ_RECORDED_NEVER;
+	if (facts->fn[i].flags & INJ_FN_GO)
+		return INJ_RECORDED_GO;
+	if (is_ours(w, fn))
+		return INJ_RECORDED_OURS;
+	if (w->s->next_event + 2 > SONDE_MAX_EVENTS ||
+	    (opt->max_functions && m->next_index >= opt->max_functions))
+		return INJ_RECORDED_TOO_MANY;
+	return INJ_RECORDED_OK;
+}
+
+static enum inj_status refuse(struct inj_recorded *r, enum tramp_mirror_status said)
+{
+	if (said == TRAMP_MIRROR_MEMORY)
+		return INJ_MEMORY;
+	r->state = said == TRAMP_MIRROR_FAR ? INJ_RECORDED_NO_ROOM : INJ_RECORDED_REFUSED;
+	r->refused = (uint8_t)said;
+	return INJ_OK;
+}
+
+static enum inj_status describe(struct work *w, const struct tramp_mirror *mirror)
+{
+	struct tramp_mem_description f;
+	enum inj_status status;
+
+	tramp_mirror_description(mirror, &f);
+	status = inj_described_add(w->s, &w->described, &f);
+	return status == INJ_OK ? inj_places_add(&w->places, tramp_mirror_flow(mirror)) : status;
+}
+
+static enum inj_status emit(struct work *w, struct tramp_mirror *mirror, uint32_t owner)
+{
+	struct inj_recorded *r = &w->s->mirrors.v[owner];
+	struct inj_chunk *c = &w->chunk;
+	uint64_t base = tramp_code_base(w->code) + w->s->objects[w->object].base;
+	struct tramp_mirror_code out;
+	enum tramp_mirror_status said;
+	enum inj_status status = inj_chunk_room(w->s, c, tramp_mirror_room(mirror));
+
+	if (status == INJ_NO_ROOM) {
+		r->state = INJ_RECORDED_NO_ROOM;
+		return INJ_OK;
+	}
+	if (status != INJ_OK)
+		return status;
+	said = tramp_mirror_emit(mirror, base, c->addr + c->used, c->mem + c->used,
+				 c->len - c->used, &out);
+	if (said != TRAMP_MIRROR_OK)
+		return refuse(r, said);
+	r->mirror = c->addr + c->used;
+	r->mirror_len = (uint32_t)out.len;
+	status = inj_chunk_add(c, &out);
+	if (status == INJ_OK)
+		status = add_edits(w, &out, base, owner);
+	if (status == INJ_OK)
+		status = inj_calls_note(&w->calls, &out, base, w->s->objects[w->object].base, owner);
+	return status;
+}
+
+static enum inj_status mirror_function(struct work *w, const struct inj_planned *p,
+				       struct tramp_mirror *mirror, enum tramp_mirror_status said)
+{
+	bool events = p->want & TRAMP_MIRROR_ENTRY;
+	size_t i = p->fn;
+	const struct inj_codefacts *facts = w->s->objects[w->object].facts;
+	struct inj_mirrors *m = &w->s->mirrors;
+	struct inj_recorded *r = add_recorded(m);
+	enum inj_status status;
+
+	if (!r)
+		return INJ_MEMORY;
+	r->name = facts->fn[i].name;
+	r->object = w->object;
+	r->file_addr = facts->facts.fns[i].addr;
+	r->size = (uint32_t)facts->facts.fns[i].size;
+	r->state = (uint8_t)may_be_mirrored(w, i);
+	if (r->state != INJ_RECORDED_OK)
+		return INJ_OK;
+	if (said != TRAMP_MIRROR_OK && said != TRAMP_MIRROR_NEVER_LEAVES)
+		return refuse(r, said);
+	r->enter = events ? w->s->next_event : 0;
+	r->leave = events ? w->s->next_event + 1 : 0;
+	r->index = m->next_index;
+	r->memory = p->want & TRAMP_MIRROR_ACCESSES;
+	tramp_mirror_number(mirror, r->enter, r->leave, r->index, m->next_node + 1);
+	status = emit(w, mirror, (uint32_t)(r - m->v));
+	if (status != INJ_OK || r->state != INJ_RECORDED_OK)
+		return status;
+	if (events) {
+		w->s->next_event += 2;
+		m->next_index++;
+	}
+	return r->memory ? describe(w, mirror) : INJ_OK;
+}
+
+/* ---- one object ---- */
+
+static enum inj_status read_facts(struct inj_session *s, struct inj_object *o)
+{
+	struct inj_symtab *tab = inj_object_symbols(o);
+	enum inj_status status;
+
+	if (o->facts)
+		return INJ_OK;
+	if (!tab)
+		return INJ_NO_FILE;
+	o->facts = calloc(1, sizeof(*o->facts));
+	if (!o->facts)
+		return INJ_MEMORY;
+	status = inj_codefacts_read(o->path, tab, o->facts);
+	if (status == INJ_OK) {
+		o->facts->facts.threads = inj_processors();
+		inj_codefacts_identity(o->facts, &o->identity);
+		if (s->opt.mirror.memory.enabled)
+			inj_object_hold(o);
+		return INJ_OK;
+	}
+	free(o->facts);
+	o->facts = NULL;
+	return status;
+}
+
+static struct tramp_probe_env probe_env(const struct inj_session *s)
+{
+	return (struct tramp_probe_env){
+		.mode = s->opt.mirror.mode,
+		.id = TRAMP_ID_FS_ZERO,
+		.owner = SONDE_POOL_OWNER,
+		.ptr = SONDE_POOL_PTR,
+		.room = RT_POOL_ROOM,
+		.counts = s->opt.mirror.max_functions ? RT_POOL_COUNTS : 0,
+		.shadow = RT_POOL_SHADOW,
+		.shadow_end = RT_POOL_SHADOW_END,
+		.time = RT_POOL_TIME,
+		.depth = s->opt.mirror.depth != 0,
+		.calls = s->opt.mirror.calls,
+		.gate = s->rt_probe_gate,
+	};
+}
+
+static struct tramp_mem_env mem_env(const struct inj_session *s)
+{
+	return (struct tramp_mem_env){
+		.id = TRAMP_ID_FS_ZERO,
+		.owner = RT_POOL_TCB,
+		.ptr = RT_POOL_MEM_PTR,
+		.limit = RT_POOL_MEM_LIMIT,
+		.park = RT_POOL_MEM_PARK,
+		.slot = { RT_POOL_MEM_SLOT, RT_POOL_MEM_SLOT + 8, RT_POOL_MEM_SLOT + 16 },
+		.gate = s->rt_mem_gate,
+		.slack = INJ_MEM_SLACK,
+		.stack = s->opt.mirror.memory.stack,
+		.rungs = s->opt.mirror.memory.rungs,
+		.sampled = s->opt.mirror.memory.sampled,
+		.off = RT_POOL_MEM_OFF,
+		.count = s->opt.mirror.memory.count,
+		.left = RT_POOL_MEM_LEFT,
+	};
+}
+
+static uint32_t want_of(const struct inj_mirror_options *opt, bool events, bool memory)
+{
+	uint32_t want = events ? TRAMP_MIRROR_ENTRY : 0;
+
+	if (events && opt->mode != TRAMP_PROBE_COUNT)
+		want |= TRAMP_MIRROR_EXIT;
+	return memory ? want | TRAMP_MIRROR_ACCESSES : want;
+}
+
+/* Those that are wanted; parts go with their function.  NULL: no memory. */
+static struct inj_planned *list_functions(const struct work *w, size_t *n)
+{
+	const struct inj_mirror_options *opt = &w->s->opt.mirror;
+	const struct inj_object *o = &w->s->objects[w->object];
+	const struct tramp_facts *facts = &o->facts->facts;
+	bool *events = calloc(facts->nfns + 1, sizeof(*events));
+	bool *memory = calloc(facts->nfns + 1, sizeof(*memory));
+	struct inj_planned *fns = calloc(facts->nfns + 1, sizeof(*fns));
+	bool done = events && memory && fns && opt->mark(opt->arg, o, events, memory);
+
+	*n = 0;
+	for (size_t i = 0; i < facts->nfns && done; i++) {
+		uint32_t want = want_of(opt, events[i], memory[i]);
+
+		if (want && tramp_code_function(w->code, facts->fns[i].addr) == i)
+			fns[(*n)++] = (struct inj_planned){ .fn = (uint32_t)i, .want = want };
+	}
+	free(events);
+	free(memory);
+	if (done)
+		return fns;
+	free(fns);
+	return NULL;
+}
+
+static enum inj_status mirror_list(struct work *w, const struct tramp_probe_env *env,
+				   const struct inj_planned *fns, size_t n)
+{
+	struct tramp_mem_env memory = mem_env(w->s);
+	struct inj_planners *p = inj_planners_new(w->code, env, &memory, w->mirror, fns, n);
+	enum inj_status status = p ? INJ_OK : INJ_MEMORY;
+
+	for (size_t i = 0; i < n && status == INJ_OK; i++) {
+		enum tramp_mirror_status said;
+		struct tramp_mirror *mirror = inj_planners_next(p, &said);
+
+		status = mirror_function(w, &fns[i], mirror, said);
+	}
+	inj_planners_free(p);
+	return status;
+}
+
+static enum inj_status mirror_functions(struct work *w, const struct tramp_probe_env *env)
+{
+	size_t n;
+	struct inj_planned *fns = list_functions(w, &n);
+	enum inj_status status = fns ? mirror_list(w, env, fns, n) : INJ_MEMORY;
+
+	free(fns);
+	if (status == INJ_OK)
+		status = inj_described_keep(w->s, &w->described);
+	if (status == INJ_OK)
+		status = inj_places_keep(&w->s->mirrors, &w->places, w->code);
+	return status == INJ_OK ? inj_chunk_close(w->s, &w->chunk) : status;
+}
+
+static enum inj_status mirror_code(struct work *w, bool wanted)
+{
+	struct tramp_probe_env env = probe_env(w->s);
+	enum inj_status status;
+
+	w->described = (struct inj_described){ .object = w->object, .code_base = tramp_code_base(w->code) };
+	w->places.object = w->object;
+	w->mirror = tramp_mirror_new(w->code, &env, NULL);
+	w->chunk.mirror = w->mirror;
+	w->chunk.object = tramp_code_base(w->code) + w->s->objects[w->object].base;
+	status = w->mirror ? INJ_OK : INJ_MEMORY;
+	if (status == INJ_OK && wanted)
+		status = mirror_functions(w, &env);
+	if (status == INJ_OK)
+		status = inj_mirror_sigactions(w->s, w->object, w->code, &w->edits);
+	if (status == INJ_OK)
+		status = inj_mirror_restorers(w->s, w->object, w->code, &w->edits);
+	inj_chunk_free(&w->chunk);
+	free(w->described.nodes);
+	free(w->described.ops);
+	inj_places_free(&w->places);
+	tramp_mirror_free(w->mirror);
+	return status;
+}
+
+/* Libraries through which others set signal handlers; the program itself may do so in its own way. */
+static bool sets_handlers(struct inj_object *o)
+{
+	struct inj_symtab *tab = o->is_main ? NULL : inj_object_symbols(o);
+
+	return o->is_main || (tab && inj_symtab_find(tab, "sigaction", NULL));
+}
+
+static bool wants(struct inj_session *s, const struct inj_object *o)
+{
+	return !o->is_module && s->opt.mirror.want_object(s->opt.mirror.arg, o);
+}
+
+static void is_changed(void *arg, const struct inj_edit *e)
+{
+	struct inj_mirrors *m = arg;
+
+	if (e->owner != INJ_EDIT_NONE)
+		m->v[e->owner].state = INJ_RECORDED_CHANGED;
+}
+
+/* Without what belongs to functions whose code is not what it is thought to be. */
+static enum inj_status check_edits(struct work *w)
+{
+	struct inj_mirrors *m = &w->s->mirrors;
+	enum inj_status status;
+	size_t kept = 0;
+
+	inj_edits_sort(&w->edits);
+	status = inj_edits_check(w->s->target, &w->edits, is_changed, m);
+	for (size_t i = 0; i < w->edits.n; i++) {
+		const struct inj_edit *e = &w->edits.v[i];
+
+		if (e->owner == INJ_EDIT_NONE || m->v[e->owner].state == INJ_RECORDED_OK)
+			w->edits.v[kept++] = *e;
+	}
+	w->edits.n = kept;
+	return status;
+}
+
+static enum inj_status apply_edits(struct work *w)
+{
+	enum inj_status status = check_edits(w);
+
+	if (status == INJ_OK)
+		status = inj_calls_lead(w->s, &w->calls, w->code, w->s->objects[w->object].base, &w->edits);
+	return status == INJ_OK ? inj_edits_apply(w->s->target, &w->s->edits, &w->edits) : status;
+}
+
+static enum inj_status note_patched(struct work *w)
+{
+	const struct inj_edits *e = &w->s->edits;
+	uint64_t len = w->chunk.hi - w->chunk.lo;
+
+	for (size_t i = 0; i < e->n; i++)
+		w->npatched += e->v[i].addr - w->chunk.lo < len;
+	w->patched = calloc(w->npatched + 1, sizeof(*w->patched));
+	if (!w->patched)
+		return INJ_MEMORY;
+	for (size_t i = 0, n = 0; i < e->n; i++)
+		if (e->v[i].addr - w->chunk.lo < len)
+			w->patched[n++] = e->v[i].addr;
+	return INJ_OK;
+}
+
+static enum inj_status mirror_object(struct inj_session *s, size_t object)
+{
+	struct inj_object *o = &s->objects[object];
+	struct work w = { .s = s, .object = object };
+	bool wanted = wants(s, o);
+	enum inj_status status;
+
+	if (!wanted && !sets_handlers(o))
+		return INJ_OK;
+	status = read_facts(s, o);
+	if (status != INJ_OK)
+		return status == INJ_MEMORY ? status : INJ_OK;
+	if (!wanted && !o->facts->nsigaction)
+		return INJ_OK;
+	if (tramp_code_new(&o->facts->facts, &w.code) != TRAMP_CODE_OK)
+		return INJ_OK;
+	w.chunk.lo = o->base + o->facts->text_lo;
+	w.chunk.hi = o->base + o->facts->text_hi;
+	status = note_patched(&w);
+	if (status == INJ_OK)
+		status = mirror_code(&w, wanted);
+	if (status == INJ_OK)
+		status = apply_edits(&w);
+	tramp_code_free(w.code);
+	free(w.patched);
+	inj_calls_free(&w.calls);
+	inj_edits_free(&w.edits);
+	return status;
+}
+
+/* ---- all ---- */
+
+static enum inj_status make_maps(struct inj_session *s)
+{
+	struct inj_mirrors *m = &s->mirrors;
+	enum inj_status status;
+	uint8_t *mem;
+
+	if (m->maps)
+		return INJ_OK;
+	status = inj_code_alloc_pages(&s->code, s->target, sizeof(*m->maps), &m->maps_addr, &mem);
+	if (status != INJ_OK)
+		return status;
+	m->maps = (struct rt_codemaps *)(void *)mem;
+	s->config.codemaps = m->maps_addr;
+	s->config.probe_mode = s->opt.mirror.mode;
+	s->config.probe_depth = s->opt.mirror.depth;
+	s->config.probe_calls = s->opt.mirror.calls;
+	s->config.probe_time = s->opt.mirror.min_ticks;
+	s->config.mem_slack = s->opt.mirror.memory.enabled ? INJ_MEM_SLACK : 0;
+	return inj_write(s->target, s->rt_config, &s->config, sizeof(s->config));
+}
+
+enum inj_status inj_mirrors_instrument(struct inj_session *s)
+{
+	enum inj_status status;
+	bool any = false;
+
+	if (!s->opt.mirror.enabled)
+		return INJ_OK;
+	status = make_maps(s);
+	for (size_t i = 0; i < s->nobjects && status == INJ_OK; i++) {
+		struct inj_object *o = &s->objects[i];
+
+		if (o->mirrored || !o->path[0])
+			continue;
+		o->mirrored = any = true;
+		status = mirror_object(s, i);
+	}
+	if (any)
+		malloc_trim(0); /* it takes several times as much memory as recording does */
+	return status;
+}
+
+void inj_mirrors_free(struct inj_session *s)
+{
+	for (size_t i = 0; i < s->mirrors.ndescribed; i++) {
+		free(s->mirrors.described[i].nodes);
+		free(s->mirrors.described[i].ops);
+	}
+	for (size_t i = 0; i < s->mirrors.nplaces; i++)
+		inj_places_free(&s->mirrors.places[i]);
+	free(s->mirrors.described);
+	free(s->mirrors.places);
+	free(s->mirrors.v);
+	memset(&s->mirrors, 0, sizeof(s->mirrors));
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Functions that are recorded without a module: mirrors of them in arenas, with probes at entries and
+ * exits; and the tables and hooks which the runtime's signal shim needs for that.
+ *
+ * What is to be recorded is the caller's decision, function by function.
+ */
+#ifndef SONDE_INJECTOR_MIRROR_MIRRORS_H
+#define SONDE_INJECTOR_MIRROR_MIRRORS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "injector/facts/facts.h"
+#include "injector/mirror/places.h"
+#include "injector/patch/edits.h"
+#include "trampolines/mirror/codemap.h"
+#include "trampolines/mirror/mirror.h"
+
+struct inj_session;
+struct inj_object;
+
+struct inj_mirror_options {
+	bool enabled;
+	bool libraries;	    /* libraries that are loaded late may hold wanted functions */
+	enum tramp_probe_mode mode;
+	uint32_t depth;	    /* FILTER, TIMED: calls inside each other that are recorded; 0: no bound */
+	uint64_t calls;	    /* FILTER, TIMED: of one function in one thread; 0: no bound */
+	uint64_t min_ticks; /* TIMED: shorter calls are dropped */
+	uint32_t max_functions; /* that there is room for in the rings' counts; 0: no counts */
+	struct {
+		bool enabled;
+		bool stack; /* pushes, pops, calls and returns too */
+		unsigned int rungs; /* enum tramp_mem_rungs */
+		bool sampled;	/* recording goes off and on: ring_control.sample_burst */
+		bool count;	/* ... by number */
+	} memory;
+	/*
+	 * Is any function of this file wanted?  Asked once for each.  If so, events[i] is to be set for each
+	 * of object->facts->facts.fns whose calls are to be recorded, memory[i] for each whose memory accesses
+	 * are; false: no memory.
+	 */
+	bool (*want_object)(void *arg, const struct inj_object *object);
+	bool (*mark)(void *arg, const struct inj_object *object, bool *events, bool *memory);
+	void *arg;
+};
+
+/* What the reader of memory streams has to know of functions that were instrumented together. */
+struct inj_described {
+	size_t object;
+	uint64_t code_base; /* link-time address that nodes' offsets count from */
+	uint32_t first;	/* id of nodes[0] */
+	struct md_node *nodes;
+	uint32_t nnodes, room_nodes;
+	struct md_op *ops;
+	uint32_t nops, room_ops;
+};
+
+/* ---- described.c ---- */
+
+struct inj_session;
+/* One function's; @d says of which object, and is empty at first.  Errors: MEMORY, and those of the target. */
+enum inj_status inj_described_add(struct inj_session *s, struct inj_described *d,
+				  const struct tramp_mem_description *f) INJ_CHECK;
+/* It is complete: goes to the session, and into the program if it is needed there; @d is empty. */
+enum inj_status inj_described_keep(struct inj_session *s, struct inj_described *d) INJ_CHECK;
+
+/* The same as the machine wants it, @o is its object; without the addresses of nodes and operations. */
+struct md_object inj_described_object(const struct inj_described *d, const struct inj_object *o);
+
+enum inj_recorded_state {
+	INJ_RECORDED_OK = 0,
+	/* Left alone: the mirror engine says why, in `refused`; */
+	INJ_RECORDED_REFUSED,
+	/* or we do. */
+	INJ_RECORDED_WRAPPED,	/* a module wraps it */
+	INJ_RECORDED_NEVER,	/* of a kind that does not survive it */
+	INJ_RECORDED_GO,	/* compiled by Go */
+	INJ_RECORDED_OURS,	/* Sonde needs its code for itself */
+	INJ_RECORDED_CHANGED,	/* memory differs from the file */
+	INJ_RECORDED_NO_ROOM,	/* no free memory near it */
+	INJ_RECORDED_TOO_MANY,	/* more functions than there are numbers for events */
+};
+
+/* A function that the caller wants. */
+struct inj_recorded {
+	const char *name; /* mangled; the session's */
+	size_t object;
+	uint64_t file_addr;
+	uint32_t size;
+	uint8_t state;	 /* enum inj_recorded_state */
+	uint8_t refused; /* enum tramp_mirror_status */
+	uint32_t index;	 /* of its counter */
+	uint32_t enter, leave; /* event ids; 0: its calls are not recorded */
+	bool memory;	 /* its memory accesses are */
+	uint64_t mirror; /* its code in the program */
+	uint32_t mirror_len;
+};
+
+/* Complete after "not instrumented: "; static. */
+const char *inj_recorded_reason(const struct inj_recorded *r);
+
+/* In the session. */
+struct inj_mirrors {
+	struct inj_recorded *v; /* functions, those that are left alone too */
+	size_t n, room;
+	size_t published;    /* for the caller */
+	bool announced;	     /* for the caller: something was, if only that there are none */
+	uint32_t next_index;
+	uint32_t next_node;  /* id, less 1 */
+	struct inj_described *described;
+	size_t ndescribed, described_published; /* the latter for the caller */
+	struct inj_places *places;
+	size_t nplaces, places_published; /* likewise */
+	struct rt_codemaps *maps; /* as the program sees it; written only */
+	uint32_t nmaps; /* in it */
+	uint64_t maps_addr;
+	bool full; /* no more code maps, or event ids */
+	uint32_t unled;	     /* system calls for signal handlers that do not lead to the runtime */
+};
+
+/* Instruments what is wanted in objects that have not been looked at; all of it or, on an error, nothing more. */
+enum inj_status inj_mirrors_instrument(struct inj_session *s) INJ_CHECK;
+
+void inj_mirrors_free(struct inj_session *s);
+
+/* ---- mirrorcalls.c ---- */
+
+/* A direct call; addresses in the program. */
+struct inj_call {
+	uint64_t at, to;	/* its displacement; what it calls */
+	uint32_t owner;		/* function that it belongs to */
+};
+
+/* A list that grows; all zero at first. */
+struct inj_calls {
+	struct inj_call *v;
+	size_t n, room;
+};
+
+/* Those of a function of an object that is loaded at @load; offsets of its code count from @base in the program. */
+enum inj_status inj_calls_note(struct inj_calls *c, const struct tramp_mirror_code *out, uint64_t base,
+			       uint64_t load, uint32_t owner) INJ_CHECK;
+
+/* Adds edits that lead calls to where windows among @edits lead, which are sorted, checked, and all of an object. */
+enum inj_status inj_calls_lead(struct inj_session *s, const struct inj_calls *c, const struct tramp_code *code,
+			       uint64_t load, struct inj_edits *edits) INJ_CHECK;
+
+void inj_calls_free(struct inj_calls *c);
+
+/* restorers.c: leads what the object's signal handlers return to to the runtime. */
+enum inj_status inj_mirror_restorers(struct inj_session *s, size_t object,
+				     const struct tramp_code *code, struct inj_edits *edits) INJ_CHECK;
+
+/* sigsites.c: leads the object's rt_sigaction system calls to the runtime. */
+enum inj_status inj_mirror_sigactions(struct inj_session *s, size_t object,
+				      const struct tramp_code *code, struct inj_edits *edits) INJ_CHECK;
+
+#endif

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The same care as in report-thread.c: after damage frames may be missing, or still be on our stack
+ * although they have been left unseen; the depths tell.
+ */
+#include "launcher/graph/graph.h"
+#include "launcher/report/report-rows.h"
+
+#include <stdlib.h>
+
+void graph_walk_init(struct graph_walk *w, struct graph_tree *tree, size_t nfunctions)
+{
+	*w = (struct graph_walk){ .tree = tree };
+	w->place = report_need(reallocarray(NULL, nfunctions + 1, sizeof(*w->place)));
+	for (size_t i = 0; i <= nfunctions; i++)
+		w->place[i] = GRAPH_NONE;
+}
+
+void graph_walk_free(struct graph_walk *w)
+{
+	free(w->place);
+	free(w->frame);
+	free(w->roots);
+	*w = (struct graph_walk){ 0 };
+}
+
+static void pop(struct graph_walk *w, uint64_t time)
+{
+	const struct graph_frame f = w->frame[--w->n];
+	struct graph_node *node;
+	uint64_t ns = time - f.entered;
+
+	if (f.node == GRAPH_NONE) {
+		/* The time is its caller's own; what it called itself is not. */
+		if (w->n)
+			w->frame[w->n - 1].inner += f.inner;
+		return;
+	}
+	node = &w->tree->node[f.node];
+	node->calls++;
+	if (!--node->active)
+		node->total += ns;
+	node->self += ns - f.inner;
+	if (w->n)
+		w->frame[w->n - 1].inner += ns;
+	if (f.opened)
+		w->place[f.function] = GRAPH_NONE;
+}
+
+static void pop_open(struct graph_walk *w)
+{
+	w->open++;
+	pop(w, w->last);
+}
+
+/* The innermost frame that has a node. */
+static uint32_t node_now(const struct graph_walk *w)
+{
+	for (size_t i = w->n; i-- > 0;)
+		if (w->frame[i].node != GRAPH_NONE)
+			return w->frame[i].node;
+	return GRAPH_ROOT;
+}
+
+static inline struct graph_frame *push(struct graph_walk *w)
+{
+	if (w->n == w->room) {
+		w->room = w->room ? 2 * w->room : 64;
+		w->frame = report_need(reallocarray(w->frame, w->room, sizeof(*w->frame)));
+	}
+	return &w->frame[w->n++];
+}
+
+/* A thread comes to one of the paths' first functions. */
+static void note_root(struct graph_walk *w, uint32_t node)
+{
+	if (w->tree->node[node].thread == w->thread + 1)
+		return;
+	w->tree->node[node].thread = w->thread + 1;
+	if (w->nroots == w->roots_room) {
+		w->roots_room = w->roots_room ? 2 * w->roots_room : 64;
+		w->roots = report_need(reallocarray(w->roots, w->roots_room, sizeof(*w->roots)));
+	}
+	w->roots[w->nroots++] = (struct graph_root){ node, w->thread };
+}
+
+static void enter(struct graph_walk *w, const struct sonde_trace_event *ev)
+{
+	uint32_t function = (uint32_t)ev->function->index, node, parent;
+	bool recursive;
+
+	while (w->n && w->frame[w->n - 1].depth >= ev->depth)
+		pop_open(w);
+	node = w->place[function];
+	recursive = node != GRAPH_NONE;
+	if (!recursive) {
+		parent = w->n ? w->frame[w->n - 1].node : GRAPH_ROOT;
+		if (parent == GRAPH_NONE)
+			parent = node_now(w);
+		node = graph_tree_child(w->tree, parent, function);
+		w->place[function] = node;
+	}
+	*push(w) = (struct graph_frame){ node, function, ev->depth, !recursive, w->now, 0 };
+	if (node == GRAPH_NONE) {
+		w->unplaced++;
+		return;
+	}
+	if (w->tree->node[node].parent == GRAPH_ROOT)
+		note_root(w, node);
+	w->tree->node[node].active++;
+	w->tree->node[node].recursive += recursive;
+}
+
+static void leave(struct graph_walk *w, const struct sonde_trace_event *ev)
+{
+	while (w->n && w->frame[w->n - 1].depth > ev->depth)
+		pop_open(w);
+	if ((ev->flags & SONDE_TRACE_ORPHAN) || !w->n || w->frame[w->n - 1].depth != ev->depth) {
+		w->orphans++;
+		return;
+	}
+	if (ev->function && w->frame[w->n - 1].function != ev->function->index) {
+		pop_open(w);
+		w->orphans++;
+		return;
+	}
+	w->unwound += (ev->flags & SONDE_TRACE_UNWOUND) != 0;
+	pop(w, w->now);
+}
+
+void graph_walk_event(struct graph_walk *w, const struct sonde_trace_event *ev)
+{
+	w->now = cost_time(&w->clock, ev);
+	switch (ev->kind) {
+	case SONDE_TRACE_ENTER:
+		if (!ev->function)
+			return;
+		enter(w, ev);
+		break;
+	case SONDE_TRACE_LEAVE:
+		leave(w, ev);
+		break;
+	case SONDE_TRACE_LOST:
+		w->lost++;
+		return;
+	case SONDE_TRACE_POINT:
+		break;
+	}
+	w->last = w->now;
+	w->events++;
+}
+
+void graph_walk_finish(struct graph_walk *w)
+{
+	while (w->n)
+		pop_open(w);
+	w->last = 0;
+	w->taken += cost_taken(&w->clock);
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "launcher/trace/sampled.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "launcher/common/message.h"
+
+bool sampled_sum(const struct sonde_trace *trace, struct sonde_trace_sampled *sum)
+{
+	*sum = (struct sonde_trace_sampled){ 0 };
+	for (size_t i = 0; i < sonde_trace_ranks(trace); i++) {
+		const struct sonde_trace_sampled *s = sonde_trace_rank(trace, i)->sampled;
+
+		if (!s)
+			continue;
+		sum->by = s->by;
+		sum->burst = s->burst;
+		sum->every = s->every;
+		sum->overhead = s->overhead;
+		sum->bursts += s->bursts;
+		sum->on += s->on;
+		sum->lived += s->lived;
+		sum->on_units += s->on_units;
+		sum->all_units += s->all_units;
+		sum->cost_ns += s->cost_ns;
+		sum->plain_ns += s->plain_ns;
+	}
+	return sum->by != NULL;
+}
+
+static const char *how(const struct sonde_trace_sampled *s)
+{
+	if (strcmp(s->by, "accesses") == 0)
+		return "by number";
+	return strcmp(s->by, "overhead") == 0 ? "by overhead" : "by time";
+}
+
+void sampled_text(const struct sonde_trace_sampled *s, char text[static SAMPLED_MAX])
+{
+	int n;
+
+	if (!s->lived) {
+		snprintf(text, SAMPLED_MAX, "bursts %s, how many is not known", how(s));
+		return;
+	}
+	n = snprintf(text, SAMPLED_MAX, "%" PRIu64 " burst%s %s, ", s->bursts, s->bursts == 1 ? "" : "s", how(s));
+	if (sampled_counted(s))
+		snprintf(text + n, SAMPLED_MAX - (size_t)n, "about %.2f %% of the accesses",
+			 100 * (double)s->on_units / (double)s->all_units);
+	else
+		snprintf(text + n, SAMPLED_MAX - (size_t)n, "%.2f %% of the time",
+			 100 * (double)s->on / (double)s->lived);
+}
+
+void sampled_tell(const struct sonde_trace *trace)
+{
+	struct sonde_trace_sampled sum;
+	char text[SAMPLED_MAX];
+
+	if (!sampled_sum(trace, &sum))
+		return;
+	sampled_text(&sum, text);
+	msg_info("memory accesses were sampled: %s", text);
+}
