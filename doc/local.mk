@@ -10,6 +10,7 @@ dist_examples_DATA = \
 	doc/examples/primes.c
 
 dist_man_MANS += \
+	doc/sonde-ctl.1 \
 	doc/sonde-disasm.1 \
 	doc/sonde-doctor.1 \
 	doc/sonde-dump.1 \

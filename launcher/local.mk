@@ -14,6 +14,8 @@ libcommand_la_SOURCES = \
 	launcher/common/message.h \
 	launcher/common/options.c \
 	launcher/common/options.h \
+	launcher/control/protocol.c \
+	launcher/control/protocol.h \
 	launcher/module/clangproto.c \
 	launcher/module/dwproto.c \
 	launcher/module/modbuild.c \
@@ -143,6 +145,7 @@ sonde_SOURCES = \
 	launcher/collect/analysis-profile.c \
 	launcher/collect/analysis.c \
 	launcher/collect/analysis.h \
+	launcher/collect/collector-control.c \
 	launcher/collect/collector-fault.c \
 	launcher/collect/collector-libraries.c \
 	launcher/collect/collector-memory.c \
@@ -152,8 +155,13 @@ sonde_SOURCES = \
 	launcher/collect/collector-shared.c \
 	launcher/collect/collector.c \
 	launcher/collect/collector.h \
+	launcher/collect/control.c \
+	launcher/collect/control.h \
 	launcher/collect/sampler.c \
 	launcher/collect/sampler.h \
+	launcher/control/client.c \
+	launcher/control/client.h \
+	launcher/control/ctl.c \
 	launcher/inspect/anatomy.c \
 	launcher/inspect/anatomy.h \
 	launcher/inspect/disasm-text.c \

@@ -17,5 +17,6 @@ int verb_list(int argc, char **argv);
 int verb_disasm(int argc, char **argv);
 int verb_module(int argc, char **argv);
 int verb_doctor(int argc, char **argv);
+int verb_ctl(int argc, char **argv);
 
 #endif

@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 
 #include "launcher/collect/collector.h"
+#include "launcher/collect/control.h"
 #include "launcher/collect/sampler.h"
 #include "tracefmt/ring.h"
 
@@ -73,6 +74,13 @@ struct collector {
 	bool started;
 	_Atomic bool stop;
 	_Atomic uint32_t publish; /* a futex: 1 asked for, 0 done */
+	struct control *socket; /* NULL: there is none */
+	_Atomic uint32_t asked; /* a futex: enum control_verb, 0 done */
+	struct control_answer *answer; /* to what was asked */
+	int stop_fd; /* an eventfd: readable when the recording is to end */
+	bool stopped; /* it ends before the program does */
+	int64_t began, switched; /* collector_now_ns() */
+	uint64_t bytes; /* of the files of threads that have ended */
 	bool told_children;
 	_Atomic int ended; /* enum program_end */
 	struct collector_totals totals;
@@ -97,6 +105,19 @@ void collector_guard(struct collector *c);
 /* There may have been one while the thread's ring was read: if so, it is said, and the thread's records are damaged. */
 void collector_note_faults(struct collector *c, struct feed *f);
 
+/* ---- control (collector-control.c) ---- */
+
+/* control_serve_fn: has it done by the collector's thread. */
+void collector_ask(struct collector *c, enum control_verb verb, struct control_answer *answer);
+/* In the collector's thread: does what was asked for. */
+void collector_serve_control(struct collector *c);
+/* What threads have recorded so far is taken from them (collector.c). */
+bool collector_drain_all(struct collector *c, bool live);
+/* The same, who has ended is done with, and it is in the files. */
+void collector_look_at_all(struct collector *c);
+/* The collector's thread is to look for something to do. */
+void collector_ring(struct collector *c);
+
 /* ---- processes (collector-processes.c) ---- */
 
 /* The name of a thread, "" if it is gone. */
@@ -119,6 +140,8 @@ bool collector_open_feed(struct collector *c, struct feed *f) __attribute__((war
 bool collector_drain_feed(struct collector *c, struct feed *f, bool live);
 /* The thread is done: drains and closes; the ring is as new afterwards. */
 void collector_finish_feed(struct collector *c, struct feed *f, bool killed);
+/* The recording ends, and the thread does not: takes what it has recorded, and leaves its ring alone. */
+void collector_leave_feed(struct collector *c, struct feed *f);
 /* All rings of a process that has ended, so that others can have them. */
 void collector_finish_process(struct collector *c, pid_t pid, bool killed);
 

@@ -112,6 +112,7 @@ static void close_thread(struct collector *c, struct feed *f)
 	f->analysis = NULL;
 	note_sampled(c, f);
 	tf_thread_stats(f->thread, &stats);
+	c->bytes += stats.file_bytes;
 	c->totals.events += stats.events;
 	c->totals.damaged += stats.damaged;
 	c->totals.lost += f->lost;
@@ -145,6 +146,14 @@ void collector_finish_feed(struct collector *c, struct feed *f, bool killed)
 	f->lost = 0;
 	f->sampled = (struct sampled){ 0 };
 	atomic_store_explicit(state, RING_FREE, memory_order_release);
+}
+
+void collector_leave_feed(struct collector *c, struct feed *f)
+{
+	collector_drain_feed(c, f, true);
+	collector_finish_memory(c, f, true);
+	collector_note_faults(c, f);
+	close_thread(c, f);
 }
 
 void collector_finish_process(struct collector *c, pid_t pid, bool killed)

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -77,6 +78,7 @@ struct collector *collector_new(const struct collector_geometry *g, int *fd, int
 
 	if (!c)
 		goto failed;
+	c->stop_fd = eventfd(0, EFD_CLOEXEC);
 	c->nsub = SUBS;
 	c->sub_bytes = (uint32_t)(sub < 4 * RING_GAP ? 4 * RING_GAP : sub);
 	c->functions = g->functions;
@@ -122,6 +124,8 @@ void collector_free(struct collector *c)
 		close(c->fd);
 	if (c->alive > 0)
 		close(c->alive);
+	if (c->stop_fd >= 0)
+		close(c->stop_fd);
 	for (size_t i = 0; i < c->nprocesses; i++)
 		if (c->processes[i].pidfd >= 0)
 			close(c->processes[i].pidfd);
@@ -163,7 +167,7 @@ static bool visit_ring(struct collector *c, uint32_t i, bool live)
 	return collector_drain_feed(c, f, live);
 }
 
-static bool drain_all(struct collector *c, bool live)
+bool collector_drain_all(struct collector *c, bool live)
 {
 	uint32_t n = collector_rings(c);
 	bool any = false;
@@ -205,9 +209,9 @@ static void sleep_until_rung(struct collector *c, uint32_t bell, int64_t ns)
 }
 
 /* What is not full yet is written, too, and who has ended is done with. */
-static void look_at_all(struct collector *c)
+void collector_look_at_all(struct collector *c)
 {
-	drain_all(c, true);
+	collector_drain_all(c, true);
 	collector_reap(c, collector_finish_process);
 	flush_all(c);
 }
@@ -217,12 +221,12 @@ static void serve_publish(struct collector *c)
 	if (!c->publish)
 		return;
 	collector_tell(c);
-	look_at_all(c);
+	collector_look_at_all(c);
 	c->publish = 0;
 	collector_wake(&c->publish);
 }
 
-static void ring_ourselves(struct collector *c)
+void collector_ring(struct collector *c)
 {
 	atomic_fetch_add(&c->control->doorbell, 1);
 	collector_wake(&c->control->doorbell);
@@ -231,7 +235,7 @@ static void ring_ourselves(struct collector *c)
 void collector_publish(struct collector *c)
 {
 	c->publish = 1;
-	ring_ourselves(c);
+	collector_ring(c);
 	while (c->publish)
 		syscall(SYS_futex, &c->publish, FUTEX_WAIT, 1, NULL, NULL, 0);
 }
@@ -278,12 +282,13 @@ static void *run(void *arg)
 		int64_t left, soon;
 
 		serve_publish(c);
-		any |= drain_all(c, false);
+		collector_serve_control(c);
+		any |= collector_drain_all(c, false);
 		any |= c->analysis && analysis_serve(c->analysis);
 		soon = switch_all(c);
 		left = next_tick - collector_now_ns();
 		if (left <= 0) {
-			look_at_all(c);
+			collector_look_at_all(c);
 			next_tick = collector_now_ns() + TICK_NS;
 		} else if (!any) {
 			sleep_until_rung(c, bell, soon < left ? soon : left);
@@ -306,6 +311,7 @@ int collector_start(struct collector *c, struct tf_writer *w, struct inj_session
 	c->writer = w;
 	c->session = s;
 	c->program = program;
+	c->began = c->switched = collector_now_ns();
 	collector_add_process(c, program, collector_namespace());
 	c->options = o;
 	collector_guard(c);
@@ -321,7 +327,13 @@ int collector_start(struct collector *c, struct tf_writer *w, struct inj_session
 		return -1;
 	}
 	c->started = true;
+	c->socket = control_begin(tf_writer_dir(w), c, collector_ask);
 	return 0;
+}
+
+int collector_stop_fd(const struct collector *c)
+{
+	return c->stop_fd;
 }
 
 void collector_program_ended(struct collector *c, bool killed)
@@ -343,17 +355,21 @@ void collector_finish(struct collector *c, struct collector_totals *totals)
 {
 	uint32_t n;
 
+	control_end(c->socket);
+	c->socket = NULL;
 	c->stop = true;
-	ring_ourselves(c);
+	collector_ring(c);
 	if (c->started)
 		pthread_join(c->thread, NULL);
-	drain_all(c, false);
+	collector_drain_all(c, false);
 	n = collector_rings(c);
 	for (uint32_t i = 0; i < n; i++) {
 		struct feed *f = &c->feeds[i];
 
 		visit_ring(c, i, false);
-		if (f->thread)
+		if (f->thread && c->stopped)
+			collector_leave_feed(c, f);
+		else if (f->thread)
 			collector_finish_feed(c, f, collector_no_end_of(c, f->pid));
 	}
 	c->totals.lost += atomic_load(&c->control->lost);

@@ -80,7 +80,10 @@ bool collector_exit_status(pid_t pid, int pidfd, int *status);
 /* Is any process left that may record: a child of the program's, a child of that? */
 bool collector_is_needed(const struct collector *c);
 
-/* Nobody records any more: takes all that is left, closes all threads' files, ends the thread. */
+/* A descriptor that can be read when somebody wants the recording to end (`sonde ctl stop'); -1: there is none. */
+int collector_stop_fd(const struct collector *c);
+
+/* Nobody records any more, or the recording is to end: takes all that is left, closes all threads' files, ends the thread. */
 void collector_finish(struct collector *c, struct collector_totals *totals);
 
 void collector_free(struct collector *c);

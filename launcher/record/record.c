@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <malloc.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -453,12 +454,19 @@ static void write_cost(struct recording *r)
 		msg_debug("what recording costs could not be measured");
 }
 
+static bool is_stopped(const struct recording *r)
+{
+	struct pollfd stop = { .fd = collector_stop_fd(r->collector), .events = POLLIN };
+
+	return poll(&stop, 1, 0) == 1;
+}
+
 /* The program's children may live on. */
 static void stay_as_long_as_needed(struct recording *r)
 {
 	int64_t wait_ns = 1000000;
 
-	for (bool said = false; collector_is_needed(r->collector); wait_ns += wait_ns < LONG_WAIT_NS ? wait_ns : 0) {
+	for (bool said = false; collector_is_needed(r->collector) && !is_stopped(r); wait_ns += wait_ns < LONG_WAIT_NS ? wait_ns : 0) {
 		if (wait_ns > SHORT_WAITS_NS && !said) {
 			if (!r->opt.quiet)
 				msg_info("the program's children are recorded until they end, into %s", r->dir.top);
@@ -474,9 +482,18 @@ static struct tf_end program_end(struct recording *r)
 	struct tf_end end = { .complete = true };
 	int status;
 
-	if (!waiter_program_end(&r->waiter, &status)) {
+	switch (waiter_program_end(&r->waiter, collector_stop_fd(r->collector), &status)) {
+	case WAITER_STOPPED:
+		end.ending = SONDE_TRACE_DETACHED;
+		waiter_done(&r->waiter, true);
+		return end;
+	case WAITER_UNKNOWN:
 		collector_program_ended(r->collector, true);
-	} else if (WIFSIGNALED(status)) {
+		return end;
+	case WAITER_ENDED:
+		break;
+	}
+	if (WIFSIGNALED(status)) {
 		collector_program_ended(r->collector, true);
 		end.ending = SONDE_TRACE_KILLED;
 		end.signal = WTERMSIG(status);
@@ -578,7 +595,7 @@ static int record(struct recording *r)
 		return status;
 	if (r->tracee.reaped) {
 		waiter_started(&r->waiter, r->tracee.pid);
-		(void)!waiter_program_end(&r->waiter, &status);
+		(void)!waiter_program_end(&r->waiter, -1, &status);
 		return 0;
 	}
 	/* the trace begins when the program does */

@@ -63,7 +63,8 @@ static void wait_here(int fd, pid_t recorder, struct supervisor *v)
 	if (!hear(fd, &program))
 		exit(status_of_recorder(recorder));
 	status = supervise(v, program);
-	if (!say(fd, status) || !hear(fd, &stays))
+	(void)!say(fd, status);	/* a recording that was stopped is over, and has said so before */
+	if (!hear(fd, &stays))
 		msg_warn("the process that records was ended before the program: the trace is not complete");
 	else if (!stays)
 		(void)!status_of_recorder(recorder);
@@ -144,18 +145,28 @@ static void leave_standard_streams(void)
 		close(null);
 }
 
-bool waiter_program_end(struct waiter *w, int *status)
+/* False: @stop_fd can be read. */
+static bool await(int fd, int stop_fd)
 {
-	struct pollfd end = { .fd = w->program_fd, .events = POLLIN };
+	struct pollfd fds[] = { { .fd = fd, .events = POLLIN }, { .fd = stop_fd, .events = POLLIN } };
 
+	while (poll(fds, 2, -1) < 0 && errno == EINTR)
+		;
+	return fds[0].revents || !fds[1].revents;
+}
+
+enum waiter_end waiter_program_end(struct waiter *w, int stop_fd, int *status)
+{
+	if (!await(w->fd, stop_fd))
+		return WAITER_STOPPED;
 	if (hear(w->fd, status))
-		return true;
+		return WAITER_ENDED;
 	leave_standard_streams();
 	close(w->fd);
 	w->fd = -1;
-	while (end.fd >= 0 && poll(&end, 1, -1) < 0 && errno == EINTR)
-		;
-	return collector_exit_status(w->program, w->program_fd, status);
+	if (w->program_fd >= 0 && !await(w->program_fd, stop_fd))
+		return WAITER_STOPPED;
+	return collector_exit_status(w->program, w->program_fd, status) ? WAITER_ENDED : WAITER_UNKNOWN;
 }
 
 void waiter_done(struct waiter *w, bool stays)

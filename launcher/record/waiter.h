@@ -37,8 +37,14 @@ int waiter_split(struct waiter *w, struct supervisor *v) __attribute__((warn_unu
 /* The program runs by itself.  From here on we are on our own. */
 void waiter_started(struct waiter *w, pid_t program);
 
-/* Waits for the program's end; false: its status is not known. */
-bool waiter_program_end(struct waiter *w, int *status) __attribute__((warn_unused_result));
+enum waiter_end {
+	WAITER_ENDED,	/* the program, and *status is as of waitpid() */
+	WAITER_UNKNOWN,	/* the same, but its status is not known */
+	WAITER_STOPPED,	/* it runs, and is to be left alone */
+};
+
+/* Waits for the program's end, or until @stop_fd can be read; -1: nobody can stop this. */
+enum waiter_end waiter_program_end(struct waiter *w, int stop_fd, int *status) __attribute__((warn_unused_result));
 
 /*
  * All that the program did is on disk: the user gets the prompt back, now if this process @stays, else when it has

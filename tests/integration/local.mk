@@ -11,6 +11,7 @@ INTEGRATION_TESTS += \
 	tests/integration/build-tree.sh \
 	tests/integration/cannot-run.sh \
 	tests/integration/commandline.sh \
+	tests/integration/control.sh \
 	tests/integration/dead-ends.sh \
 	tests/integration/disasm.sh \
 	tests/integration/dlopen.sh \
@@ -167,6 +168,7 @@ TRACEE_FILES += \
 	tests/programs/recurse.c \
 	tests/programs/sigs.c \
 	tests/programs/spawns.c \
+	tests/programs/steps.c \
 	tests/programs/switches.c \
 	tests/programs/tails.c \
 	tests/programs/team.c \
@@ -199,6 +201,7 @@ TRACEES += \
 	tests/programs/recurse \
 	tests/programs/sigs \
 	tests/programs/spawns \
+	tests/programs/steps \
 	tests/programs/switches \
 	tests/programs/tails \
 	tests/programs/threads \
@@ -222,6 +225,7 @@ TRACEES += \
 	tests/programs/recurse-static \
 	tests/programs/sigs-static \
 	tests/programs/spawns-static \
+	tests/programs/steps-static \
 	tests/programs/switches-static \
 	tests/programs/threads-static \
 	tests/programs/throws-static \
@@ -247,5 +251,5 @@ tests/programs/%-musl-dynamic: tests/programs/%.c
 tests/programs/%-static: tests/programs/%.cc
 	$(AM_V_CXXLD)$(MKDIR_P) $(@D) && $(CXX) $(PROGRAM_CFLAGS) -static $(PROGRAM_ARGS)
 tests/programs/libouter.so tests/programs/loads: PROGRAM_LIBS = -ldl -pthread -Wl,-rpath,'$$ORIGIN'
-tests/programs/accesses tests/programs/bursts: PROGRAM_LIBS = -pthread
+tests/programs/accesses tests/programs/bursts tests/programs/steps tests/programs/steps-static: PROGRAM_LIBS = -pthread
 tests/programs/hostile: PROGRAM_LIBS = -pthread -I$(top_srcdir)

@@ -3,6 +3,12 @@
 LAUNCHER_TEST_SUPPORT = tests/unit/launcher/support.c tests/unit/launcher/support.h
 LAUNCHER_TEST_LIBS = libcommand.la libinjector.la libtracefmt.la libmemtrace.la libtrampolines.la $(CMOCKA_LIBS)
 
+# Its corpus is replayed here, see tests/fuzz/fuzz_control.c.
+PURE_TESTS += tests/fuzz/fuzz_control
+tests_fuzz_fuzz_control_SOURCES = tests/fuzz/fuzz_control.c tests/fuzz/fuzz_main.c
+tests_fuzz_fuzz_control_LDADD = libcommand.la
+EXTRA_DIST += tests/fuzz/corpus/control.tar
+
 PURE_TESTS += tests/unit/launcher/image
 tests_unit_launcher_image_SOURCES = tests/unit/launcher/image.c $(LAUNCHER_TEST_SUPPORT)
 tests_unit_launcher_image_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* What is asked for at the control socket, done by the collector's thread. */
+#include <linux/futex.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "launcher/collect/collector-private.h"
+
+void collector_ask(struct collector *c, enum control_verb verb, struct control_answer *answer)
+{
+	c->answer = answer;
+	c->asked = verb;
+	collector_ring(c);
+	while (c->asked)
+		syscall(SYS_futex, &c->asked, FUTEX_WAIT, (uint32_t)verb, NULL, NULL, 0);
+}
+
+/* ---- how it stands ---- */
+
+static struct control_process *add_process(struct control_answer *a, pid_t pid)
+{
+	struct control_process *p;
+
+	for (uint32_t i = 0; i < a->nprocesses; i++)
+		if (a->processes[i].pid == pid)
+			return &a->processes[i];
+	if (a->nprocesses == CONTROL_PROCESSES || pid <= 0)
+		return NULL;
+	p = &a->processes[a->nprocesses++];
+	p->pid = pid;
+	collector_comm(pid, pid, p->name, sizeof(p->name));
+	return p;
+}
+
+static void add_thread(struct control_answer *a, const struct feed *f)
+{
+	struct control_process *p = add_process(a, f->pid);
+	struct tf_thread_stats stats;
+
+	tf_thread_stats(f->thread, &stats);
+	a->events += stats.events;
+	a->bytes += stats.file_bytes;
+	a->lost += f->lost;
+	a->threads++;
+	if (p)
+		p->threads++;
+}
+
+static void fill_in(struct collector *c, struct control_answer *a)
+{
+	int64_t now = collector_now_ns();
+
+	a->on = !c->stopped;
+	a->age = (uint64_t)(now - c->began);
+	a->since = (uint64_t)(now - c->switched);
+	a->events = c->totals.events;
+	a->lost = c->totals.lost;
+	a->bytes = c->bytes + c->totals.memory_bytes;
+	for (size_t i = 0; i < c->nprocesses; i++)
+		if (!c->processes[i].gone)
+			add_process(a, c->processes[i].pid);
+	for (uint32_t i = 0, n = collector_rings(c); i < n; i++)
+		if (c->feeds[i].thread)
+			add_thread(a, &c->feeds[i]);
+}
+
+/* ---- doing it ---- */
+
+/* The program runs on.  Its probes record no more, whatever becomes of this process. */
+static void stop(struct collector *c)
+{
+	atomic_store(&c->control->paused, 1);
+	c->stopped = true;
+	(void)!eventfd_write(c->stop_fd, 1);
+}
+
+static void serve(struct collector *c, enum control_verb verb)
+{
+	switch (verb) {
+	case CONTROL_STATUS:
+		collector_drain_all(c, true);
+		break;
+	case CONTROL_FLUSH:
+		collector_look_at_all(c);
+		break;
+	case CONTROL_STOP:
+		stop(c);
+		break;
+	case CONTROL_VERBS:
+		break;
+	}
+	fill_in(c, c->answer);
+}
+
+void collector_serve_control(struct collector *c)
+{
+	if (!c->asked)
+		return;
+	serve(c, c->asked);
+	c->asked = 0;
+	collector_wake(&c->asked);
+}

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# A recording that runs is asked how it stands, is written out, switched and ended; the program does not notice.
+. "$top_srcdir/tests/integration/lib.sh"
+need_ptrace
+need_program steps
+
+# begin PROGRAM OPTION...: records it into t, and leaves it waiting for steps.
+begin()
+{
+	local program=$1
+	shift
+	rm -rf in t t.old steps.out steps.err
+	mkfifo in
+	command sonde -o t "$@" -- "$programs/$program" <in >steps.out 2>steps.err &
+	sonde=$!
+	exec 5>in
+	done=0
+}
+
+has_lines()
+{
+	[ "$(wc -l <steps.out)" -ge "$1" ]
+}
+
+# step LINE...: the program does it.
+step()
+{
+	local line
+	for line; do
+		echo "$line" >&5
+		[ "$line" = enter ] || await 20 has_lines $((done += 1))
+	done
+}
+
+# finish STATUS: the program comes to its end.
+finish()
+{
+	local status=0
+	exec 5>&-
+	wait "$sonde" || status=$?
+	[ "$status" -eq "$1" ] || { show steps.out steps.err; fail "exit status $status instead of $1"; }
+}
+
+# value ROW: what `sonde ctl status' says in it.
+value()
+{
+	sed -n "s/^$1  *//p" status.txt
+}
+
+# A recorder that was killed is still about to go.
+is_removed()
+{
+	sonde ctl t status >/dev/null 2>&1
+	[ ! -e "$1" ] && [ ! -e t/control ]
+}
+
+for program in steps steps-static; do
+	[ -x "$programs/$program" ] || continue
+	begin $program -F work
+	step 100
+	socket=$(cat t/control)
+	[ "$(stat -c %a "$socket")" = 600 ] || fail "others may use the socket"
+	sonde ctl t status >status.txt || fail "no status"
+	[ "$(value events)" -eq 600 ] || { show status.txt; fail "other than 600 events"; }
+	[ "$(value threads)" -eq 3 ] || { show status.txt; fail "other than 3 threads"; }
+	[ "$(value lost)" = "nothing so far" ] || { show status.txt; fail "lost"; }
+	check_contains status.txt "^process +[0-9]+ $program, 3 threads$"
+	check_contains status.txt '^recording +on for '
+
+	# what has been recorded so far is in the trace
+	for n in 300 600; do
+		sonde ctl t flush || fail "no flush"
+		sonde dump --json t 2>/dev/null >events.json
+		check_calls $n work
+		step 100
+	done
+
+	# ended while the program runs
+	sonde ctl t stop || fail "no stop"
+	[ ! -e t/control ] && [ ! -e "$socket" ] || fail "the socket is still there"
+	step 100
+	events t
+	check_calls 900 work
+	check_contains info.txt '^ended +went on without Sonde$'
+	check_usage_error sonde ctl t status
+	check_contains err 'no recording runs there'
+	finish 7
+	[ ! -s steps.err ] || { show steps.err; fail "messages"; }
+	printf '100\n100\n100\n100\n' | cmp -s - steps.out || { show steps.out; fail "the program's output"; }
+done
+
+# nothing is left by a recorder that was killed, once somebody looks
+begin steps -F work
+step 1
+socket=$(cat t/control)
+kill -KILL "$(child_of "$sonde" sonde)"
+await 20 is_removed "$socket"
+check_usage_error sonde ctl t status
+step 1
+finish 7
+
+# what is in the file is not believed
+mkdir -p odd
+: >odd/.sonde
+for text in '' 'relative' '/tmp' "/$(printf 'x%.0s' $(seq 200))" "$(printf '/a\tb')"; do
+	printf '%s\n' "$text" >odd/control
+	check_usage_error sonde ctl odd status
+done
+check_usage_error sonde ctl
+check_usage_error sonde ctl t nonsense
+check_usage_error sonde ctl t status more
+check_usage_error sonde ctl nowhere status
