@@ -3,6 +3,7 @@
 
 #include "launcher/control/client.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -11,6 +12,31 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
+
+static bool is_part(const char *path, const char *name)
+{
+	struct stat st;
+
+	return (strncmp(name, "rank-", 5) == 0 || strncmp(name, "process-", 8) == 0) && lstat(path, &st) == 0 &&
+	       S_ISDIR(st.st_mode);
+}
+
+/* Parts are in each other: a program of a rank. */
+bool control_folders(const char *dir, void (*found)(void *arg, const char *dir), void *arg)
+{
+	DIR *d = opendir(dir);
+	struct dirent *e;
+	char path[4096];
+
+	if (!d)
+		return false;
+	found(arg, dir);
+	while ((e = readdir(d)))
+		if (snprintf(path, sizeof(path), "%s/%s", dir, e->d_name) < (int)sizeof(path) && is_part(path, e->d_name))
+			(void)!control_folders(path, found, arg);
+	closedir(d);
+	return true;
+}
 
 static bool read_path(const char *dir, char file[static 4096], char path[static CONTROL_PATH])
 {

@@ -7,6 +7,9 @@
 
 #include "launcher/control/protocol.h"
 
+/* Calls @found for the trace's folder @dir, and for those of ranks and programs in it.  False: it cannot be read, see errno. */
+bool control_folders(const char *dir, void (*found)(void *arg, const char *dir), void *arg) __attribute__((warn_unused_result));
+
 /*
  * Connects to what records into the folder @dir (of a rank, if there are ranks).  Returns a descriptor, or -1: errno is ENOENT
  * if nothing records there that can be controlled, EPERM if it is another user's, EPROTO if the folder's file is none of ours.

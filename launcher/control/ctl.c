@@ -10,7 +10,6 @@
 
 #include "launcher/common/message.h"
 #include "launcher/common/options.h"
-#include "launcher/trace/tracedir.h"
 #include "launcher/common/units.h"
 #include "launcher/control/client.h"
 #include "launcher/verbs.h"
@@ -66,7 +65,7 @@ static void print_process(const struct control_process *p)
 	printf(", %" PRIu32 " thread%s\n", p->threads, p->threads == 1 ? "" : "s");
 }
 
-static void print_status(const struct tracedir_part *part, const struct control_answer *a)
+static void print_status(const char *dir, const struct control_answer *a)
 {
 	char age[UNITS_MAX], since[UNITS_MAX], bytes[UNITS_MAX];
 	char line[128];
@@ -74,7 +73,7 @@ static void print_status(const struct tracedir_part *part, const struct control_
 	units_time(a->age, age);
 	units_time(a->since, since);
 	units_bytes(a->bytes, bytes);
-	row("trace", part->path);
+	row("trace", dir);
 	snprintf(line, sizeof(line), "%s for %s", a->on ? "on" : "off", since);
 	row("recording", line);
 	if (a->since < a->age)
@@ -111,54 +110,49 @@ static int say_failed(const char *path)
 	return EXIT_USAGE;
 }
 
-static int ask_one(const struct action *action, int fd, const struct tracedir_part *part, bool first)
+struct asking {
+	const struct action *action;
+	size_t asked;
+	int status;
+};
+
+static int ask_one(struct asking *a, int fd, const char *dir)
 {
 	struct control_answer answer;
 
-	if (!control_ask(fd, action->verb, &answer))
-		return say_failed(part->path);
-	if (action->verb == CONTROL_STOP)
+	if (!control_ask(fd, a->action->verb, &answer))
+		return say_failed(dir);
+	if (a->action->verb == CONTROL_STOP)
 		control_await_end(fd);
-	if (action->verb == CONTROL_STATUS) {
-		if (!first)
+	if (a->action->verb == CONTROL_STATUS) {
+		if (a->asked)
 			putchar('\n');
-		print_status(part, &answer);
+		print_status(dir, &answer);
 	}
 	return 0;
 }
 
 /* Those of other machines in a shared folder, and those that have ended, are not there. */
-static int ask_all(const struct action *action, const char *dir, const struct tracedir_part *parts, size_t n)
+static void ask(void *asking, const char *dir)
 {
-	size_t asked = 0;
-	int status = 0, one;
+	struct asking *a = asking;
+	int fd = control_connect(dir), status;
 
-	for (size_t i = 0; i < n; i++) {
-		int fd = control_connect(parts[i].path);
-
-		if (fd < 0 && errno == ENOENT)
-			continue;
-		one = fd < 0 ? say_failed(parts[i].path) : ask_one(action, fd, &parts[i], asked == 0);
-		status = one ? one : status;
-		asked++;
-		if (fd >= 0)
-			close(fd);
-	}
-	if (asked)
-		return status;
-	msg_error("%s: no recording runs there that can be controlled from here", dir);
-	return EXIT_USAGE;
+	if (fd < 0 && errno == ENOENT)
+		return;
+	status = fd < 0 ? say_failed(dir) : ask_one(a, fd, dir);
+	a->status = status ? status : a->status;
+	a->asked++;
+	if (fd >= 0)
+		close(fd);
 }
 
 int verb_ctl(int argc, char **argv)
 {
 	struct { char none; } none;
 	int first = opt_parse(&ctl_command, argc, argv, &none);
-	struct tracedir_part *parts;
-	const struct action *action;
+	struct asking a = { 0 };
 	const char *dir = DEFAULT_DIR;
-	int status;
-	size_t n;
 
 	if (first < 0)
 		return OPT_STATUS(first);
@@ -166,13 +160,15 @@ int verb_ctl(int argc, char **argv)
 		return opt_usage_error(&ctl_command, argc == first ? "what is to be done?" : "more than a folder and an action");
 	if (argc - first == 2)
 		dir = argv[first];
-	action = find_action(argv[argc - 1]);
-	if (!action)
+	a.action = find_action(argv[argc - 1]);
+	if (!a.action)
 		return opt_usage_error(&ctl_command, "no action '%s'", argv[argc - 1]);
-	status = tracedir_parts(dir, &parts, &n);
-	if (status)
-		return status;
-	status = ask_all(action, dir, parts, n);
-	tracedir_parts_free(parts, n);
-	return status;
+	if (!control_folders(dir, ask, &a)) {
+		msg_error("%s: cannot be read: %s", dir, strerror(errno));
+		return EXIT_USAGE;
+	}
+	if (a.asked)
+		return a.status;
+	msg_error("%s: no recording runs there that can be controlled from here", dir);
+	return EXIT_USAGE;
 }
