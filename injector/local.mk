@@ -50,12 +50,16 @@ libinjector_la_SOURCES = \
 	injector/patch/patch.c \
 	injector/patch/patch.h \
 	injector/patch/plan.c \
+	injector/patch/preload.c \
+	injector/patch/preload.h \
 	injector/patch/resolve.c \
 	injector/patch/session.c \
 	injector/patch/session.h \
 	injector/patch/steplen.c \
 	injector/process/maps.c \
 	injector/process/maps.h \
+	injector/process/remote.c \
+	injector/process/remote.h \
 	injector/process/target.c \
 	injector/process/target.h \
 	injector/process/tracee.c \

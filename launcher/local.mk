@@ -190,6 +190,9 @@ sonde_SOURCES = \
 	launcher/record/record.c \
 	launcher/record/recorded.c \
 	launcher/record/recorded.h \
+	launcher/record/recording-prepare.c \
+	launcher/record/recording.c \
+	launcher/record/recording.h \
 	launcher/record/supervise.c \
 	launcher/record/supervise.h \
 	launcher/record/waiter.c \

@@ -11,6 +11,7 @@
 
 #include "injector/patch/arena.h"
 #include "injector/process/maps.h"
+#include "injector/process/remote.h"
 
 #define PAGE UINT64_C(4096)
 #define ARENA_BYTES (UINT64_C(64) << 10) /* at least, so that neighbours share one */
@@ -79,13 +80,12 @@ static enum inj_status keep_out_of_cores(struct inj_code *code, struct inj_targe
 
 static enum inj_status map_memfd(struct inj_code *code, struct inj_target *t)
 {
-	enum inj_status status = inj_mmap(t, 0, code->size, PROT_READ | PROT_EXEC, MAP_SHARED,
-					  code->fd, 0, &code->first);
-	int64_t ignored;
+	int fd;
+	enum inj_status status = inj_remote_open(t, code->fd, &fd);
 
-	if (status != INJ_OK)
-		return status;
-	return inj_syscall(t, SYS_close, (const uint64_t[6]){ (uint64_t)code->fd }, &ignored);
+	if (status == INJ_OK)
+		status = inj_mmap(t, 0, code->size, PROT_READ | PROT_EXEC, MAP_SHARED, fd, 0, &code->first);
+	return status == INJ_OK ? inj_remote_close(t, fd) : status;
 }
 
 static enum inj_status map_segment(struct inj_code *code, struct inj_target *t)

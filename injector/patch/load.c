@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 
 #include "injector/patch/session.h"
+#include "injector/process/remote.h"
 #include "runtime/image.h"
 #include "tracefmt/ring.h"
 #include "memtrace/shared.h"
@@ -123,56 +124,52 @@ static enum inj_status map_pools(struct inj_session *s)
 	return inj_write(s->target, s->config.pre_tls, &s->config.pre_tls, 8);
 }
 
+/* Maps the first @bytes of our descriptor @local. */
+static enum inj_status map_ours(struct inj_session *s, int local, uint64_t bytes, uint64_t *at)
+{
+	int fd;
+	enum inj_status status = inj_remote_open(s->target, local, &fd);
+
+	if (status == INJ_OK)
+		status = inj_mmap(s->target, 0, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0, at);
+	return status == INJ_OK ? inj_remote_close(s->target, fd) : status;
+}
+
 static enum inj_status map_rings(struct inj_session *s)
 {
-	s->config.nrings = s->opt.nrings;
-	return inj_mmap(s->target, 0, s->opt.ring_map, PROT_READ | PROT_WRITE, MAP_SHARED,
-			s->opt.ring_fd, 0, &s->config.control);
-}
-
-static enum inj_status close_remote(struct inj_session *s, int fd)
-{
-	int64_t result;
-
-	return inj_syscall(s->target, 3 /* close */, (const uint64_t[6]){ (uint64_t)fd },
-			   &result);
-}
-
-static enum inj_status map_alive(struct inj_session *s)
-{
-	enum inj_status status;
 	uint64_t unused;
+	enum inj_status status = map_ours(s, s->opt.ring_fd, s->opt.ring_map, &s->config.control);
 
-	if (s->opt.alive_fd < 0)
-		return INJ_OK;
-	status = inj_mmap(s->target, 0, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, s->opt.alive_fd, 0, &unused);
-	return status == INJ_OK ? close_remote(s, s->opt.alive_fd) : status;
+	s->config.nrings = s->opt.nrings;
+	if (status == INJ_OK && s->opt.alive_fd >= 0)
+		status = map_ours(s, s->opt.alive_fd, PAGE, &unused);
+	return status;
 }
 
 /* A part of the memory that is shared with whoever makes code. */
-static bool map_part(struct inj_session *s, uint64_t offset, uint64_t bytes, int prot, uint64_t *at)
+static bool map_part(struct inj_session *s, int fd, uint64_t offset, uint64_t bytes, int prot, uint64_t *at)
 {
 	int64_t ignored;
 
-	if (inj_mmap(s->target, 0, bytes, prot, MAP_SHARED | MAP_NORESERVE, s->opt.compiled_fd, offset, at) != INJ_OK)
+	if (inj_mmap(s->target, 0, bytes, prot, MAP_SHARED | MAP_NORESERVE, fd, offset, at) != INJ_OK)
 		return false;
 	return inj_syscall(s->target, 28 /* madvise */, (const uint64_t[6]){ *at, bytes, MADV_DONTDUMP },
 			   &ignored) == INJ_OK;
 }
 
 /* Where that cannot be, it is done without. */
-static void map_compiled(struct inj_session *s)
+static void map_compiled(struct inj_session *s, int fd)
 {
 	const int rw = PROT_READ | PROT_WRITE, rx = PROT_READ | PROT_EXEC;
 	uint64_t head, code, asks;
 
-	if (!map_part(s, 0, MT_CODE, PROT_READ, &head))
+	if (!map_part(s, fd, 0, MT_CODE, PROT_READ, &head))
 		return;
-	if (!map_part(s, MT_CODE, MT_CODE_BYTES, rx, &code)) {
+	if (!map_part(s, fd, MT_CODE, MT_CODE_BYTES, rx, &code)) {
 		(void)!inj_munmap(s->target, head, MT_CODE);
 		return;
 	}
-	if (!map_part(s, MT_ASKS, MT_ASKS_BYTES, rw, &asks)) {
+	if (!map_part(s, fd, MT_ASKS, MT_ASKS_BYTES, rw, &asks)) {
 		(void)!inj_munmap(s->target, head, MT_CODE);
 		(void)!inj_munmap(s->target, code, MT_CODE_BYTES);
 		return;
@@ -223,13 +220,10 @@ static enum inj_status load_analyzers(struct inj_session *s)
 enum inj_status inj_load_runtime(struct inj_session *s)
 {
 	enum inj_status status = inj_code_map(&s->code, s->target);
+	int fd = -1;
 
 	if (status == INJ_OK)
 		status = map_rings(s);
-	if (status == INJ_OK)
-		status = close_remote(s, s->opt.ring_fd);
-	if (status == INJ_OK)
-		status = map_alive(s);
 	if (status == INJ_OK)
 		status = map_pools(s);
 	if (status == INJ_OK)
@@ -238,9 +232,11 @@ enum inj_status inj_load_runtime(struct inj_session *s)
 		status = find_symbols(s);
 	if (status == INJ_OK)
 		status = load_analyzers(s);
-	if (status == INJ_OK && s->opt.nanalyzers && s->opt.compiled_fd >= 0) {
-		map_compiled(s);
-		status = close_remote(s, s->opt.compiled_fd);
+	if (status == INJ_OK && s->opt.nanalyzers && s->opt.compiled_fd >= 0)
+		status = inj_remote_open(s->target, s->opt.compiled_fd, &fd);
+	if (status == INJ_OK && fd >= 0) {
+		map_compiled(s, fd);
+		status = inj_remote_close(s->target, fd);
 	}
 	if (status == INJ_OK)
 		status = make_trap(s);

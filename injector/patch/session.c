@@ -6,11 +6,9 @@
 #include <string.h>
 
 #include "injector/image/elffile.h"
+#include "injector/patch/preload.h"
 #include "injector/patch/session.h"
 #include "runtime/image.h"
-
-#define ENV_PRELOAD "LD_PRELOAD="
-#define MAX_ENV 65536
 
 enum inj_status inj_session_new(struct inj_session *s, const struct inj_session_options *opt)
 {
@@ -44,20 +42,6 @@ void inj_session_free(struct inj_session *s)
 }
 
 /* ---- beginning ---- */
-
-/* argc at the stack pointer, then argv, NULL, envp. */
-static enum inj_status note_stack(struct inj_session *s)
-{
-	struct user_regs_struct regs;
-	enum inj_status status = inj_tracee_regs(s->tracee, &regs);
-	uint64_t argc;
-
-	if (status == INJ_OK)
-		status = inj_read(s->target, regs.rsp, &argc, sizeof(argc));
-	if (status == INJ_OK)
-		s->envp = regs.rsp + 8 * (argc + 2);
-	return status;
-}
 
 static enum inj_status set_bases(struct inj_session *s)
 {
@@ -160,7 +144,7 @@ enum inj_status inj_session_begin(struct inj_session *s, struct inj_tracee *t)
 
 	s->tracee = t;
 	s->target = &t->target;
-	status = note_stack(s);
+	status = inj_preload_add(s);
 	if (status == INJ_OK)
 		status = inj_load_runtime(s);
 	if (status == INJ_OK)
@@ -410,81 +394,11 @@ enum inj_status inj_session_library(struct inj_session *s, struct inj_target *t)
 
 /* ---- letting go ---- */
 
-static size_t env_count(struct inj_session *s)
-{
-	uint64_t p = 1;
-	size_t n = 0;
-
-	while (n < MAX_ENV && inj_read(s->target, s->envp + 8 * n, &p, 8) == INJ_OK && p)
-		n++;
-	return n;
-}
-
-static enum inj_status wipe_string(struct inj_session *s, uint64_t addr)
-{
-	static const char zeros[4096];
-	char buf[4096];
-
-	if (inj_read_string(s->target, addr, buf, sizeof(buf)) != INJ_OK)
-		return INJ_OK;
-	return inj_write(s->target, addr, zeros, strlen(buf));
-}
-
-/*
- * Two entries were appended to the environment.  What they leave is filled with a pair that stands
- * for nothing in the auxiliary vector, so that it begins right after the environment for whoever
- * looks for it there, and where it was for the linker, which has found it already:
- *
- *	... last, LD_PRELOAD=, SONDE_PAD=, NULL, auxv...
- *	... last, NULL,        AT_IGNORE,  0,    auxv...
- */
-static enum inj_status drop_appended(struct inj_session *s, size_t n)
-{
-	const uint64_t words[3] = { 0, AT_IGNORE, 0 };
-	uint64_t at = s->envp + 8 * (n - 2), old[2];
-	enum inj_status status = inj_read(s->target, at, old, sizeof(old));
-
-	if (status == INJ_OK)
-		status = inj_write(s->target, at, words, sizeof(words));
-	for (int i = 0; i < 2 && status == INJ_OK; i++)
-		status = wipe_string(s, old[i]);
-	return status;
-}
-
-/* The user has an LD_PRELOAD of his own: ours stood before it, in one string. */
-static enum inj_status restore_preload(struct inj_session *s, size_t n)
-{
-	size_t len = strlen(s->opt.preload_was), plen = strlen(ENV_PRELOAD);
-	char buf[16384];
-
-	for (size_t i = 0; i < n; i++) {
-		uint64_t p = 0;
-		size_t have;
-
-		if (inj_read(s->target, s->envp + 8 * i, &p, 8) != INJ_OK ||
-		    inj_read_string(s->target, p, buf, sizeof(buf)) != INJ_OK)
-			continue;
-		have = strlen(buf);
-		if (strncmp(buf, ENV_PRELOAD, plen) != 0 || have < plen + len)
-			continue;
-		p += have - len - plen;
-		if (inj_write(s->target, p, ENV_PRELOAD, plen) != INJ_OK)
-			return INJ_SYSTEM;
-		return inj_write(s->target, s->envp + 8 * i, &p, 8);
-	}
-	return INJ_OK;
-}
-
 enum inj_status inj_session_release(struct inj_session *s)
 {
 	struct inj_tracee *tracee = s->tracee;
-	enum inj_status status = INJ_OK;
-	size_t n = env_count(s);
+	enum inj_status status = inj_preload_remove(s);
 
-	if (s->opt.env_extra == 2 && n >= 2)
-		status = drop_appended(s, n);
-	else if (s->opt.preload_was)
-		status = restore_preload(s, n);
 	/* Once the program runs, the session is the collector's: a library may come at once. */
 	s->tracee = NULL;
 	s->target = NULL;

@@ -128,9 +128,8 @@ struct inj_session_options {
 	char *const *analyzers; /* modules that take memory accesses in the program's threads; up to RT_ANALYZERS */
 	size_t nanalyzers;
 	int compiled_fd;	/* inherited by the program: memory for code that is made for those; -1: none */
-	size_t env_extra;	/* entries that were appended to the environment, to be removed */
 	const char *cache_dir;	 /* for what was found out about ELF files; NULL: none */
-	const char *preload_was; /* the user's own LD_PRELOAD value, or NULL */
+	const char *preload;	 /* for LD_PRELOAD, as long as the dynamic linker starts; NULL: nothing */
 	struct inj_mirror_options mirror;
 	void (*warn)(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 };
@@ -148,7 +147,6 @@ struct inj_session {
 	uint64_t rt_probe_gate, rt_mem_gate, rt_sigaction, rt_restored;
 	uint64_t compiled; /* code that is made for analyzers; 0: it could not be mapped */
 	uint64_t trap;	  /* a breakpoint instruction of ours */
-	uint64_t envp;	  /* of the initial stack */
 	uint64_t spare;	  /* some private memory, for INJ_SPARE bytes */
 	uint64_t dl_debug_state;
 	uint64_t dl_debug_addr; /* musl: where the address of its struct r_debug is */
@@ -168,6 +166,13 @@ struct inj_session {
 	struct tramp_checker *checker;
 	bool no_linker_stop; /* libraries' constructors ran before we could patch */
 	bool linker_hooked;
+	struct {
+		uint64_t slot;	  /* address of the entry in envp[]; 0: there is none */
+		uint64_t was;	  /* the user's entry, which it took the place of */
+		bool inserted;	  /* there was none */
+		uint64_t text;	  /* memory that was mapped for it; its filler is at text + pad */
+		uint64_t bytes, pad;
+	} preload;
 	bool at_main; /* a static program that we have let run to main() */
 	struct inj_image runtime_image;
 };

@@ -7,6 +7,7 @@
 #ifndef SONDE_INJECTOR_PROCESS_TARGET_H
 #define SONDE_INJECTOR_PROCESS_TARGET_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -15,6 +16,7 @@
 struct inj_target {
 	pid_t pid;
 	int mem; /* /proc/PID/mem */
+	bool inherits; /* it has our descriptors that are not close-on-exec, by the same numbers */
 	/* Executes system call @nr; *result is the kernel's (negative errno on failure). */
 	enum inj_status (*syscall)(struct inj_target *t, long nr, const uint64_t args[6],
 				   int64_t *result);

@@ -355,6 +355,7 @@ enum inj_status inj_tracee_start(struct inj_tracee *t, const struct inj_exec *ex
 		status = reach_exec(t, failed[0], exec_failed);
 	if (status == INJ_OK)
 		status = set_up(t);
+	t->target.inherits = true;
 	saved = errno;
 	close(go[1]);
 	close(failed[0]);

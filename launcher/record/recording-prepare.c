@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* What is made ready before a program is touched: modules, what they need of it, shared memory, the injector's session. */
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "launcher/common/files.h"
+#include "launcher/common/message.h"
+#include "launcher/record/recording.h"
+
+#define MANY_RINGS 4096u
+#define MAPPED_RINGS 16u
+#define CODE_BYTES (UINT64_C(16) << 20)
+#define MIRROR_CODE_BYTES (UINT64_C(1) << 30) /* used as far as needed */
+#define POOLS 64u
+/* with an address space limit */
+#define FEW_RINGS 64u
+#define FEW_MAPPED_RINGS 2u
+#define SMALL_RING (UINT64_C(256) << 10)
+#define SMALL_CODE (UINT64_C(1) << 20)
+#define FEW_POOLS 16u
+#define ROOMY (UINT64_C(4) << 30)
+
+static bool is_musl(const struct program *p)
+{
+	return p->interp && strstr(p->interp, "ld-musl");
+}
+
+static int check_modules(const struct recording *r)
+{
+	for (size_t i = 0; i < r->nwrapping; i++) {
+		const struct modfile *m = &r->modules.v[i];
+
+		if (m->needs_libc && r->program.is_static) {
+			msg_error("module %s needs %s of the C library, which a statically linked "
+				  "program does not offer: write it against sonde/module.h alone",
+				  m->name, m->undefined);
+			return EXIT_USAGE;
+		}
+		if (m->needs_libc && is_musl(&r->program)) {
+			msg_error("module %s needs %s of another C library than the program's "
+				  "(musl): write it against sonde/module.h alone",
+				  m->name, m->undefined);
+			return EXIT_USAGE;
+		}
+		if (!r->program.is_static && strpbrk(m->path, ": \t\n")) {
+			msg_error("%s: the dynamic linker cannot preload a path with a blank or a "
+				  "colon in it; copy the module elsewhere",
+				  m->path);
+			return EXIT_USAGE;
+		}
+	}
+	return 0;
+}
+
+/* Puts those that wrap something first, else in their order. */
+static void sort_modules(struct recording *r)
+{
+	for (size_t i = 0; i < r->modules.n; i++) {
+		struct modfile m = r->modules.v[i];
+
+		if (!modfile_wraps(&m))
+			continue;
+		for (size_t k = i; k > r->nwrapping; k--)
+			r->modules.v[k] = r->modules.v[k - 1];
+		r->modules.v[r->nwrapping++] = m;
+	}
+}
+
+/* Memory accesses go to modules, or into the trace, or to both. */
+static int prepare_memory(struct recording *r)
+{
+	const struct sampled_sums none = { 0 };
+	struct sonde_trace_sampled sampled = sampled_result(&r->opt.sample, &none);
+	bool keep = false, profile = false, any = false;
+	int status;
+
+	for (size_t i = 0; i < r->modules.n; i++) {
+		keep |= r->modules.v[i].keeps_memory;
+		profile |= r->modules.v[i].profiles_memory;
+		any |= modfile_takes_memory(&r->modules.v[i]);
+	}
+	if (r->opt.mem_inproc) {
+		r->analyzers = calloc(r->modules.n + 1, sizeof(*r->analyzers));
+		status = r->analyzers ? analysis_inproc(&r->modules, r->analyzers, &r->nanalyzers) : EXIT_TRACER;
+		if (status)
+			return status;
+	}
+	status = any ? record_imply_memory(&r->opt) : record_without_memory(&r->opt);
+	r->opt.mem_keep = keep || !any;
+	r->opt.mem_describe = r->opt.mem_keep || profile;
+	return status ? status : analysis_new(&r->modules, r->opt.sample.burst ? &sampled : NULL, &r->analysis);
+}
+
+static int add_modules(struct recording *r)
+{
+	int status = 0;
+
+	for (size_t i = 0; i < r->opt.modules.n && status == 0; i++)
+		status = modfile_add(&r->modules, r->opt.modules.v[i], &r->program);
+	sort_modules(r);
+	if (status == 0)
+		status = check_modules(r);
+	return status ? status : prepare_memory(r);
+}
+
+static bool address_space_limited(void)
+{
+	struct rlimit limit;
+
+	return getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur < ROOMY;
+}
+
+/* What the dynamic linker is to load before all else; NULL: nothing, or no memory. */
+static char *preload_list(const struct recording *r)
+{
+	size_t len = 1;
+	char *list, *p;
+
+	for (size_t i = 0; i < r->nwrapping; i++)
+		len += strlen(r->modules.v[i].path) + 1;
+	list = p = malloc(len);
+	for (size_t i = 0; list && i < r->nwrapping; i++)
+		p = stpcpy(stpcpy(p, i ? ":" : ""), r->modules.v[i].path);
+	return list;
+}
+
+static int make_session(struct recording *r, int ring_fd, int alive_fd)
+{
+	struct inj_session_options opt = {
+		.elf_path = r->elf_path,
+		.is_static = r->program.is_static,
+		.interp = r->program.interp,
+		.ring_fd = ring_fd,
+		.alive_fd = alive_fd,
+		.nrings = r->limited ? FEW_MAPPED_RINGS : MAPPED_RINGS,
+		.npools = r->limited ? FEW_POOLS : POOLS,
+		.code_bytes = CODE_BYTES,
+		.for_perf = r->opt.perf_map,
+		.nmodules = r->nwrapping,
+		.analyzers = r->analyzers,
+		.nanalyzers = r->nanalyzers,
+		.compiled_fd = r->nanalyzers && !r->limited ? analysis_compile(r->analysis) : -1,
+		.warn = msg_error,
+	};
+	enum inj_status status;
+	int ret = recorded_begin(&r->recorded, &r->opt, &opt.mirror);
+
+	if (ret != 0)
+		return ret;
+	if (opt.mirror.enabled)
+		opt.code_bytes = MIRROR_CODE_BYTES;
+	if (r->limited)
+		opt.code_bytes = SMALL_CODE;
+	opt.ring_map = collector_bytes(r->collector, (uint32_t)opt.nrings);
+	r->paths = calloc(r->nwrapping + 1, sizeof(*r->paths));
+	if (!r->program.is_static && r->nwrapping)
+		opt.preload = r->preload = preload_list(r);
+	if (!r->paths || (!r->program.is_static && r->nwrapping && !r->preload)) {
+		msg_error("out of memory");
+		return EXIT_TRACER;
+	}
+	for (size_t i = 0; i < r->nwrapping; i++)
+		r->paths[i] = r->modules.v[i].path;
+	opt.modules = r->paths;
+	r->cache = modfile_cache_folder();
+	opt.cache_dir = r->cache;
+	status = inj_session_new(&r->session, &opt);
+	if (status != INJ_OK) {
+		msg_error("cannot prepare the modules: %s", inj_status_text(status));
+		return EXIT_TRACER;
+	}
+	return 0;
+}
+
+int recording_prepare(struct recording *r)
+{
+	struct collector_geometry g = { .drop = r->opt.drop };
+	int status = add_modules(r);
+	int ring_fd, alive_fd;
+
+	if (status != 0)
+		return status;
+	r->elf_path = files_absolute(r->program.elf_path);
+	r->limited = address_space_limited();
+	g.functions = recorded_counts(&r->opt);
+	g.memory_bytes = r->opt.mem_bytes;
+	g.sample = r->opt.sample;
+	g.inproc = r->opt.mem_inproc;
+	g.ring_bytes = r->opt.ring_bytes;
+	g.max_rings = r->limited ? FEW_RINGS : MANY_RINGS;
+	if (r->limited && g.ring_bytes > SMALL_RING)
+		g.ring_bytes = SMALL_RING;
+	r->collector = collector_new(&g, &ring_fd, &alive_fd);
+	if (!r->collector || !r->elf_path)
+		return EXIT_TRACER;
+	collector_analyze(r->collector, r->analysis);
+	return make_session(r, ring_fd, alive_fd);
+}

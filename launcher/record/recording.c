@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "config.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "launcher/common/caches.h"
+#include "launcher/common/message.h"
+#include "launcher/record/metadata.h"
+#include "launcher/record/objects.h"
+#include "launcher/record/probecost.h"
+#include "launcher/record/recording.h"
+
+/* ---- starting ---- */
+
+static struct sonde_trace_sampled write_sampled(struct recording *r, const struct collector_totals *t)
+{
+	struct sonde_trace_sampled s = { 0 };
+
+	if (!r->opt.sample.burst)
+		return s;
+	s = sampled_result(&r->opt.sample, &t->sampled);
+	(void)!tf_writer_sampled(r->writer, &s); /* tf_writer_close() reports errors */
+	return s;
+}
+
+static int open_trace(struct recording *r)
+{
+	struct tf_start about = { .program = r->elf_path, .args = r->argv };
+	enum sonde_trace_status status;
+	const struct collector_totals none = { 0 };
+	struct caches caches;
+	int ret = tracedir_create(r->opt.dir, &r->dir);
+
+	if (ret != 0)
+		return ret;
+	about.rank = r->dir.rank;
+	caches = caches_here();
+	memcpy(about.caches, caches.bytes, sizeof(about.caches));
+	status = tf_writer_create(&r->writer, r->dir.path, &about);
+	if (status == SONDE_TRACE_OK) {
+		/* said again at the end, with figures; but if that does not come it must not look like all accesses */
+		write_sampled(r, &none);
+		return 0;
+	}
+	msg_error("cannot write to %s: %s", r->dir.path, strerror(errno));
+	tracedir_abandon(&r->dir);
+	return EXIT_USAGE;
+}
+
+static int give_up_trace(struct recording *r)
+{
+	tf_writer_abandon(r->writer);
+	tracedir_abandon(&r->dir);
+	return EXIT_TRACER;
+}
+
+/* Something failed while the program stands still: it must not run half instrumented. */
+static int instrument_failed(struct recording *r, enum inj_status status)
+{
+	if (status == INJ_GONE) {
+		/* It died by itself, or was killed: an end like any other, which this waits for. */
+		inj_tracee_kill(&r->tracee);
+		return 0;
+	}
+	if (status == INJ_SYSTEM || status == INJ_REMOTE)
+		msg_error("cannot instrument %s: %s: %s", r->program.path, inj_status_text(status),
+			  strerror(errno));
+	else
+		msg_error("cannot instrument %s: %s", r->program.path, inj_status_text(status));
+	return EXIT_TRACER;
+}
+
+static int instrument(struct recording *r)
+{
+	enum inj_status status = inj_session_begin(&r->session, &r->tracee);
+
+	if (r->analysis)
+		analysis_compile_at(r->analysis, r->session.compiled);
+	if (status == INJ_OK)
+		status = inj_session_instrument(&r->session);
+	if (status != INJ_OK)
+		return instrument_failed(r, status);
+	if (r->session.no_linker_stop)
+		msg_warn("the dynamic linker %s is not known: constructors of libraries ran before "
+			 "they could be instrumented",
+			 r->program.interp);
+	return 0;
+}
+
+/* What calls cost that are recorded without a module.  Of those that --time leaves out it is not known how many there are. */
+static void write_cost(struct recording *r)
+{
+	struct tf_cost cost;
+
+	if (!r->recorded.select || r->opt.count_only || r->opt.min_time)
+		return;
+	if (probecost_measure(recorded_mode(&r->opt), &cost))
+		(void)!tf_writer_cost(r->writer, &cost); /* tf_writer_close() reports errors */
+	else
+		msg_debug("what recording costs could not be measured");
+}
+
+/* From here on there is somebody to drain what the program records. */
+static int collect(struct recording *r)
+{
+	struct collector_totals ignored;
+	enum inj_status status;
+	int ret;
+
+	write_cost(r);
+	if (collector_start(r->collector, r->writer, &r->session, &r->opt, r->tracee.pid) < 0)
+		return give_up_trace(r);
+	if (r->tracee.reaped)
+		return 0;
+	status = inj_session_settle(&r->session);
+	ret = status == INJ_OK ? 0 : instrument_failed(r, status);
+	/* of a process that is gone, nothing that was not found says anything */
+	if (inj_tracee_is_gone(&r->tracee))
+		return 0;
+	if (ret == 0) {
+		collector_publish(r->collector);
+		metadata_warn_missing(&r->session);
+		recorded_warn(&r->recorded, &r->session);
+		recorded_perf_map(&r->recorded, &r->session, r->tracee.pid);
+		return 0;
+	}
+	inj_tracee_kill(&r->tracee);
+	collector_finish(r->collector, &ignored);
+	give_up_trace(r);
+	return ret;
+}
+
+int recording_begin(struct recording *r)
+{
+	/* the trace begins when the program does */
+	int status = instrument(r);
+
+	if (status == 0)
+		status = open_trace(r);
+	if (status == 0)
+		status = collect(r);
+	return status;
+}
+
+void recording_release(struct recording *r)
+{
+	/* afterwards the session is the collector's */
+	if (!r->tracee.reaped && inj_session_release(&r->session) == INJ_SYSTEM)
+		msg_warn("detaching failed: %s", strerror(errno));
+	r->let_go = !r->tracee.reaped;
+}
+
+bool recording_is_needed(const struct recording *r)
+{
+	return collector_is_needed(r->collector);
+}
+
+/* ---- the end ---- */
+
+static void say_lost(uint64_t n, const char *one, const char *many)
+{
+	if (n)
+		msg_warn("%llu %s", (unsigned long long)n, n == 1 ? one : many);
+}
+
+static void report_losses(const struct collector_totals *t)
+{
+	say_lost(t->lost, "event was lost", "events were lost");
+	say_lost(t->lost_threads, "thread could not be recorded", "threads could not be recorded");
+	say_lost(t->discarded, "event could not be written", "events could not be written");
+	say_lost(t->memory_lost, "part of the memory accesses was lost", "parts of the memory accesses were lost");
+	say_lost(t->damaged, "record was damaged by the program", "records were damaged by the program");
+}
+
+static void report_sampled(const struct sonde_trace_sampled *s)
+{
+	if (!s->lived)
+		return;
+	fprintf(stderr, "sonde: memory accesses in %" PRIu64 " burst%s, %.2f %% of the threads' time", s->bursts,
+		s->bursts == 1 ? "" : "s",
+		100 * (double)s->on / (double)s->lived);
+	if (s->all_units)
+		fprintf(stderr, ", about %.2f %% of the accesses",
+			100 * (double)s->on_units / (double)s->all_units);
+	if (s->plain_ns)
+		fprintf(stderr, "; cost at most %.2f %% of CPU time",
+			100 * (double)s->cost_ns / (double)s->plain_ns);
+	fputc('\n', stderr);
+}
+
+void recording_finish(struct recording *r, struct tf_end *end)
+{
+	struct collector_totals totals;
+	struct sonde_trace_sampled sampled;
+
+	collector_finish(r->collector, &totals);
+	sampled = write_sampled(r, &totals);
+	objects_lines(&r->session, r->writer);
+	write_cost(r);
+	end->lost_threads = totals.lost_threads;
+	if (tf_writer_close(r->writer, end) != SONDE_TRACE_OK)
+		msg_error("the trace's metadata could not be completed: %s", strerror(errno));
+	r->writer = NULL;
+	if (r->analysis)
+		analysis_finish(r->analysis, r->dir.path, r->opt.quiet);
+	report_losses(&totals);
+	if (!r->opt.quiet)
+		report_sampled(&sampled);
+	if (r->let_go)
+		recorded_warn_late(&r->recorded);
+	msg_debug("%llu events of %u threads in %s", (unsigned long long)totals.events,
+		  totals.threads, r->dir.path);
+	if (r->recorded.memory)
+		msg_debug("%llu bytes of memory streams", (unsigned long long)totals.memory_bytes);
+	if (tracedir_is_gone(&r->dir))
+		msg_error("%s: the trace was deleted while it was recorded", r->dir.path);
+	tracedir_close(&r->dir);
+}
+
+void recording_free(struct recording *r)
+{
+	inj_session_free(&r->session);
+	recorded_end(&r->recorded);
+	collector_free(r->collector);
+	analysis_free(r->analysis);
+	modfile_list_free(&r->modules);
+	program_free(&r->program);
+	free(r->elf_path);
+	free(r->preload);
+	free(r->paths);
+	free(r->analyzers);
+	free(r->cache);
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The recording of one program, from what the user asked for to a finished trace.
+ *
+ *	recording_prepare()	before the program is touched: all that can fail without it
+ *	recording_begin()	it stands at its first instruction: instrumented, its trace begun, its rings drained
+ *	recording_release()	it runs by itself
+ *	recording_finish()	nobody records any more: the trace is complete
+ *	recording_free()
+ */
+#ifndef SONDE_LAUNCHER_RECORD_RECORDING_H
+#define SONDE_LAUNCHER_RECORD_RECORDING_H
+
+#include "injector/patch/session.h"
+#include "launcher/collect/analysis.h"
+#include "launcher/collect/collector.h"
+#include "launcher/common/options.h"
+#include "launcher/program/program.h"
+#include "launcher/trace/tracedir.h"
+#include "launcher/module/modfile.h"
+#include "launcher/record/recorded.h"
+#include "tracefmt/write/writer.h"
+
+struct recording {
+	struct record_options opt;
+	struct program program;
+	char **argv;	/* of the program */
+	char *elf_path; /* of the program; absolute */
+	struct modfile_list modules;
+	size_t nwrapping; /* the first ones, which go into the program */
+	struct analysis *analysis; /* NULL: no module takes memory accesses */
+	struct collector *collector;
+	struct recorded recorded;
+	struct inj_session session;
+	struct inj_tracee tracee;
+	struct tracedir dir;
+	struct tf_writer *writer;
+	char *preload; /* paths for LD_PRELOAD */
+	char **paths;  /* of modules */
+	char **analyzers; /* of those that the program's threads hand memory accesses to */
+	size_t nanalyzers;
+	char *cache;   /* folder */
+	bool limited;  /* address space */
+	bool let_go;   /* the program, to run by itself */
+};
+
+/* With opt and program given.  0, or an exit status after a message. */
+int recording_prepare(struct recording *r) __attribute__((warn_unused_result));
+
+/*
+ * With the tracee given.  0 also if the program is gone, which r->tracee.reaped says; else an exit status after a message,
+ * and then no trace is left, and the program stands, or is gone.
+ */
+int recording_begin(struct recording *r) __attribute__((warn_unused_result));
+
+void recording_release(struct recording *r);
+
+/* Is any process left that may record: a child of the program's, a child of that? */
+bool recording_is_needed(const struct recording *r);
+
+/* @end: how the program ended. */
+void recording_finish(struct recording *r, struct tf_end *end);
+
+/* All but opt. */
+void recording_free(struct recording *r);
+
+#endif
