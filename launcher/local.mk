@@ -50,6 +50,8 @@ libcommand_la_SOURCES = \
 	launcher/select/near.h \
 	launcher/select/pattern.c \
 	launcher/select/pattern.h \
+	launcher/select/processes.c \
+	launcher/select/processes.h \
 	launcher/select/select.c \
 	launcher/select/select.h \
 	launcher/select/state.h \

@@ -35,6 +35,7 @@ libtracefmt_la_SOURCES = \
 	tracefmt/read/metadata.c \
 	tracefmt/read/names.c \
 	tracefmt/read/parts.c \
+	tracefmt/read/some.c \
 	tracefmt/read/stream.c \
 	tracefmt/read/stream.h \
 	tracefmt/read/tails.c \

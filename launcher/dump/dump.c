@@ -7,6 +7,7 @@
 #include "launcher/common/options.h"
 #include "launcher/trace/pick.h"
 #include "launcher/trace/sampled.h"
+#include "launcher/select/processes.h"
 #include "launcher/select/traced.h"
 #include "launcher/verbs.h"
 
@@ -26,6 +27,7 @@ static const struct opt dump_opts[] = {
 	  offsetof(struct dump_options, pick.threads), NULL },
 	{ 'r', "rank", "N", "only the threads of MPI rank N", OPT_COUNT,
 	  offsetof(struct dump_options, pick.rank), NULL },
+	OPT_PROCESSES(offsetof(struct dump_options, pick.processes)),
 	OPT_TRACED_FUNCTIONS(struct dump_options, select, "only these functions: 'solve*', /regex/, NAME@LIB"),
 	OPT_TRACED_NO_FUNCTIONS(struct dump_options, select, "but not these"),
 	{ 0, "from", "TIME", "only events from then on, since the start: 2s, 300ms, 1.5s", OPT_TIME,
@@ -179,6 +181,8 @@ static int open_and_dump(struct dump_options *o, const char *dir)
 	struct sonde_trace *trace;
 	int result = pick_open(dir, &trace);
 
+	if (!result)
+		result = processes_choose(&trace, &o->pick.processes);
 	if (result)
 		return result;
 	d.trace = o->pick.trace = trace;
@@ -236,6 +240,7 @@ int verb_dump(int argc, char **argv)
 	if (first >= 0 && !result)
 		result = o.memory ? dump_accesses(&o, dir) : open_and_dump(&o, dir);
 	opt_list_free(&o.pick.threads);
+	opt_list_free(&o.pick.processes);
 	select_options_free(&o.select);
 	return result;
 }

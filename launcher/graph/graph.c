@@ -7,6 +7,7 @@
 #include "launcher/report/report-rows.h"
 #include "launcher/trace/sampled.h"
 #include "launcher/common/units.h"
+#include "launcher/select/processes.h"
 #include "launcher/select/traced.h"
 #include "launcher/verbs.h"
 
@@ -37,6 +38,7 @@ static const struct opt graph_opts[] = {
 	  offsetof(struct graph_options, pick.threads), NULL },
 	{ 'r', "rank", "N", "only the threads of MPI rank N", OPT_COUNT,
 	  offsetof(struct graph_options, pick.rank), NULL },
+	OPT_PROCESSES(offsetof(struct graph_options, pick.processes)),
 	{ 0, "by-thread", NULL, "a tree for each thread, instead of one for all", OPT_FLAG,
 	  offsetof(struct graph_options, by_thread), NULL },
 	{ 'd', "depth", "N", "only the first N levels", OPT_COUNT,
@@ -363,6 +365,8 @@ static int graph_trace(struct graph_options *o, const char *dir)
 	struct sonde_trace *trace;
 	int status = pick_open(dir, &trace);
 
+	if (!status)
+		status = processes_choose(&trace, &o->pick.processes);
 	if (status)
 		return status;
 	g.trace = o->pick.trace = trace;
@@ -413,6 +417,7 @@ int verb_graph(int argc, char **argv)
 			status = graph_trace(&o, first < argc ? argv[first] : DEFAULT_DIR);
 	}
 	opt_list_free(&o.pick.threads);
+	opt_list_free(&o.pick.processes);
 	select_options_free(&o.select);
 	return status;
 }

@@ -121,9 +121,9 @@ static uint64_t told_lost(const struct sonde_trace *trace)
 	return n;
 }
 
-struct info_memory *info_memory_read(struct sonde_trace *trace)
+struct info_memory *info_memory_read(struct sonde_trace *trace, const struct opt_list *processes)
 {
-	struct pick pick = { .rank = PICK_ANY_RANK, .to = PICK_NO_END };
+	struct pick pick = { .rank = PICK_ANY_RANK, .to = PICK_NO_END, .processes = *processes };
 	struct info_memory *m = calloc(1, sizeof(*m));
 	const struct memtrace_visitor visitor = { .begin = begin_rank, .thread = read_stream, .arg = m };
 	struct memtrace t;

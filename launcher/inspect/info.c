@@ -7,6 +7,7 @@
 #include "launcher/common/options.h"
 #include "launcher/trace/pick.h"
 #include "launcher/trace/tracedir.h"
+#include "launcher/select/processes.h"
 #include "launcher/verbs.h"
 #include "sonde/trace.h"
 
@@ -18,6 +19,7 @@
 
 struct info_options {
 	bool threads, check, verbose;
+	struct opt_list processes;
 };
 
 static const struct opt info_opts[] = {
@@ -27,6 +29,7 @@ static const struct opt info_opts[] = {
 	  offsetof(struct info_options, check), NULL },
 	{ 'v', "verbose", NULL, "also the names of functions that were left alone", OPT_FLAG,
 	  offsetof(struct info_options, verbose), NULL },
+	OPT_PROCESSES(offsetof(struct info_options, processes)),
 	OPT_HELP,
 	OPT_END,
 };
@@ -407,7 +410,7 @@ static int print_state(const struct sonde_trace *trace, const struct totals *t, 
 static int info(struct sonde_trace *trace, const struct info_options *o, const char *dir)
 {
 	struct totals t = { .goes_on = tracedir_is_recorded(dir) };
-	struct info_memory *memory = info_memory_read(trace);
+	struct info_memory *memory = info_memory_read(trace, &o->processes);
 	int status;
 
 	add_threads(trace, &t);
@@ -443,6 +446,9 @@ static int open_and_print(const struct info_options *o, const char *dir)
 		pick_no_trace(dir, why.text);
 		return EXIT_USAGE;
 	}
+	status = processes_choose(&trace, &o->processes);
+	if (status)
+		return status;
 	status = info(trace, o, dir);
 	sonde_trace_close(trace);
 	return status;
@@ -451,11 +457,14 @@ static int open_and_print(const struct info_options *o, const char *dir)
 int verb_info(int argc, char **argv)
 {
 	struct info_options o = { 0 };
-	int first = opt_parse(&info_command, argc, argv, &o);
+	int first = opt_parse(&info_command, argc, argv, &o), status;
 
 	if (first < 0)
-		return OPT_STATUS(first);
-	if (argc - first > 1)
-		return opt_usage_error(&info_command, "more than one directory");
-	return open_and_print(&o, first < argc ? argv[first] : "sonde.data");
+		status = OPT_STATUS(first);
+	else if (argc - first > 1)
+		status = opt_usage_error(&info_command, "more than one directory");
+	else
+		status = open_and_print(&o, first < argc ? argv[first] : "sonde.data");
+	opt_list_free(&o.processes);
+	return status;
 }

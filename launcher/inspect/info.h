@@ -8,6 +8,7 @@
 
 #include <stdint.h>
 
+#include "launcher/common/options.h"
 #include "sonde/trace.h"
 
 /* "key         text" */
@@ -25,9 +26,9 @@ struct info_memory;
 
 /*
  * Counts all accesses of the trace.  NULL: there are no memory streams (or no memory): the
- * functions below take that, too.  What cannot be read is said, and counted as damage.
+ * functions below take that, too.  @processes: as struct pick has them.  What cannot be read is said, and counted as damage.
  */
-struct info_memory *info_memory_read(struct sonde_trace *trace);
+struct info_memory *info_memory_read(struct sonde_trace *trace, const struct opt_list *processes);
 void info_memory_free(struct info_memory *m);
 void info_memory_print(const struct info_memory *m, const struct sonde_trace *trace);
 void info_memory_print_threads(const struct info_memory *m);

@@ -5,6 +5,7 @@
 #include "launcher/memory/memtrace.h"
 #include "launcher/common/message.h"
 #include "launcher/trace/sampled.h"
+#include "launcher/select/processes.h"
 #include "launcher/select/traced.h"
 #include "launcher/verbs.h"
 
@@ -38,6 +39,7 @@ static const struct opt memory_opts[] = {
 	  offsetof(struct memory_options, pick.threads), NULL },
 	{ 'r', "rank", "N", "only this MPI rank", OPT_COUNT, offsetof(struct memory_options, pick.rank),
 	  NULL },
+	OPT_PROCESSES(offsetof(struct memory_options, pick.processes)),
 	{ 'n', "limit", "N", "only the first N rows; 100 if not given, all for --csv and --json", OPT_COUNT,
 	  offsetof(struct memory_options, limit), NULL },
 	{ 'a', "all", NULL, "all rows", OPT_FLAG, offsetof(struct memory_options, all), NULL },
@@ -259,6 +261,7 @@ int verb_memory(int argc, char **argv)
 	else
 		status = profile_trace(&o, first < argc ? argv[first] : "sonde.data");
 	opt_list_free(&o.pick.threads);
+	opt_list_free(&o.pick.processes);
 	select_options_free(&o.select);
 	return status;
 }

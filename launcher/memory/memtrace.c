@@ -3,6 +3,7 @@
 #include "launcher/common/message.h"
 #include "launcher/common/progress.h"
 #include "launcher/trace/holds.h"
+#include "launcher/select/processes.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -55,6 +56,8 @@ int memtrace_open(const char *dir, struct pick *pick, FILE *texts, struct memtra
 {
 	int status = pick_open(dir, &t->trace);
 
+	if (!status)
+		status = processes_choose(&t->trace, &pick->processes);
 	if (status)
 		return status;
 	memtrace_use(t->trace, pick, t);
@@ -111,13 +114,25 @@ struct memtrace_progress {
 	uint64_t done, all;
 };
 
+/* Of processes that were not chosen, the streams are there all the same. */
+static bool is_chosen(const struct memtrace *t, const struct sonde_trace_thread *like)
+{
+	for (size_t i = 0; i < sonde_trace_threads(t->trace); i++) {
+		const struct sonde_trace_thread *thread = sonde_trace_thread(t->trace, i);
+
+		if (thread->rank_index == like->rank_index && thread->pid == like->pid)
+			return true;
+	}
+	return !t->pick->processes.n;
+}
+
 bool memtrace_wanted(const struct memtrace *t, const struct sonde_trace_rank *rank,
 		     const struct tf_memory_thread *about)
 {
 	struct sonde_trace_thread like = { .rank_index = rank->index,
 					   .pid = about->pid, .tid = about->tid };
 
-	return pick_thread(&like, t->pick);
+	return pick_thread(&like, t->pick) && is_chosen(t, &like);
 }
 
 static uint64_t count_chunks(const struct memtrace *t, const struct sonde_trace_rank *rank, const struct mt_read *read)

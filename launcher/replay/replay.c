@@ -2,6 +2,7 @@
 #include "launcher/replay/replay.h"
 #include "launcher/common/message.h"
 #include "launcher/common/options.h"
+#include "launcher/select/processes.h"
 #include "launcher/select/traced.h"
 #include "launcher/trace/holds.h"
 #include "launcher/trace/pick.h"
@@ -26,6 +27,7 @@ static const struct opt replay_opts[] = {
 	  offsetof(struct replay_options, pick.threads), NULL },
 	{ 'r', "rank", "N", "only the threads of MPI rank N", OPT_COUNT,
 	  offsetof(struct replay_options, pick.rank), NULL },
+	OPT_PROCESSES(offsetof(struct replay_options, pick.processes)),
 	OPT_TRACED_FUNCTIONS(struct replay_options, select, "only these functions and what they call"),
 	OPT_TRACED_NO_FUNCTIONS(struct replay_options, select, "neither these functions nor what they call"),
 	{ 'd', "depth", "N", "only N levels of calls", OPT_COUNT,
@@ -190,6 +192,8 @@ static int open_and_replay(struct replay_options *o, const char *dir)
 	struct sonde_trace *trace;
 	int result = pick_open(dir, &trace);
 
+	if (!result)
+		result = processes_choose(&trace, &o->pick.processes);
 	if (result)
 		return result;
 	r.trace = o->pick.trace = trace;
@@ -216,6 +220,7 @@ int verb_replay(int argc, char **argv)
 	else
 		result = open_and_replay(&o, first < argc ? argv[first] : DEFAULT_DIR);
 	opt_list_free(&o.pick.threads);
+	opt_list_free(&o.pick.processes);
 	select_options_free(&o.select);
 	return result;
 }

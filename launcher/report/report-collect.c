@@ -33,29 +33,6 @@ static int rank_of(const struct sonde_trace *trace, const struct sonde_trace_thr
 
 /* ---- how long a thread was there ---- */
 
-static bool is_listed(const struct sonde_trace *trace, size_t rank, int pid)
-{
-	for (size_t i = 0; i < sonde_trace_processes(trace); i++) {
-		const struct sonde_trace_process *p = sonde_trace_process(trace, i);
-
-		if (p->rank_index == rank && p->pid == pid)
-			return true;
-	}
-	return false;
-}
-
-/* The process that the run began with is no other's child. */
-static int first_process(const struct sonde_trace *trace, size_t rank)
-{
-	for (size_t i = 0; i < sonde_trace_processes(trace); i++) {
-		const struct sonde_trace_process *p = sonde_trace_process(trace, i);
-
-		if (p->rank_index == rank && !is_listed(trace, rank, p->parent))
-			return p->pid;
-	}
-	return 0;
-}
-
 /* The same thread again, before or after an execve(). */
 static bool has_sibling(const struct sonde_trace *trace, const struct sonde_trace_thread *t, int step)
 {
@@ -75,7 +52,7 @@ uint64_t report_whole(const struct sonde_trace *trace, const struct sonde_trace_
 	const struct sonde_trace_rank *rank = sonde_trace_rank(trace, t->rank_index);
 	uint64_t first = t->first, last = t->last;
 
-	if (t->tid == t->pid && t->pid == first_process(trace, t->rank_index)) {
+	if (t->tid == t->pid && t->pid == rank->pid) {
 		if ((rank->start < first || !t->events) && !has_sibling(trace, t, -1))
 			first = rank->start;
 		if (rank->end > last && !has_sibling(trace, t, 1))

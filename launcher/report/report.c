@@ -4,6 +4,7 @@
 #include "launcher/common/message.h"
 #include "launcher/trace/holds.h"
 #include "launcher/trace/pick.h"
+#include "launcher/select/processes.h"
 #include "launcher/verbs.h"
 
 #include <errno.h>
@@ -23,6 +24,7 @@
 struct report_options {
 	const char *by, *sort, *thread, *tail_calls;
 	struct select_options select;
+	struct opt_list processes;
 	uint64_t rank, limit;
 	bool csv, json, mangled, all, raw;
 };
@@ -41,6 +43,7 @@ static const struct opt report_opts[] = {
 	  offsetof(struct report_options, thread), NULL },
 	{ 'r', "rank", "N", "only this MPI rank", OPT_COUNT, offsetof(struct report_options, rank),
 	  NULL },
+	OPT_PROCESSES(offsetof(struct report_options, processes)),
 	{ 'n', "limit", "N", "only the first N lines of each table; 100 if not given, all for --csv and --json",
 	  OPT_COUNT, offsetof(struct report_options, limit), NULL },
 	{ 'a', "all", NULL, "all lines", OPT_FLAG, offsetof(struct report_options, all), NULL },
@@ -168,7 +171,10 @@ static int report_trace(const char *dir, const struct report_options *o,
 		pick_no_trace(dir, why.text);
 		return EXIT_USAGE;
 	}
-	int status = report_make(&r, trace, dir, q);
+	int status = processes_choose(&trace, &o->processes);
+	if (status)
+		return status;
+	status = report_make(&r, trace, dir, q);
 	if (!status) {
 		print(&r, o);
 		pick_forgive_closed_pipe();
@@ -186,16 +192,15 @@ int verb_report(int argc, char **argv)
 	int first = opt_parse(&report_command, argc, argv, &o);
 	int status;
 
-	if (first < 0) {
-		select_options_free(&o.select);
-		return OPT_STATUS(first);
-	}
-	if (argc - first > 1)
+	if (first < 0)
+		status = OPT_STATUS(first);
+	else if (argc - first > 1)
 		status = opt_usage_error(&report_command, "more than one trace");
 	else
 		status = make_request(&o, &q);
-	if (!status)
+	if (first >= 0 && !status)
 		status = report_trace(first < argc ? argv[first] : DEFAULT_DIR, &o, &q);
+	opt_list_free(&o.processes);
 	select_options_free(&o.select);
 	return status;
 }

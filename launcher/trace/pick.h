@@ -21,6 +21,7 @@ struct pick {
 	const struct sonde_trace *trace;
 	struct opt_list threads; /* "TID" or "PID.TID"; none: all */
 	uint64_t rank;		 /* or PICK_ANY_RANK */
+	struct opt_list processes; /* --process: for processes_choose(), which leaves out all others of the trace */
 	uint64_t from, to;	 /* ns since the start of the trace; or 0 and PICK_NO_END */
 	const char *tail_calls;	 /* --tail-calls, or NULL */
 };

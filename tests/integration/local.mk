@@ -63,6 +63,7 @@ INTEGRATION_TESTS += \
 	tests/integration/perf-map.sh \
 	tests/integration/perf-report.sh \
 	tests/integration/perturbation.sh \
+	tests/integration/processes.sh \
 	tests/integration/ranks.sh \
 	tests/integration/recursion.sh \
 	tests/integration/redis.sh \

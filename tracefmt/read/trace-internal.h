@@ -86,6 +86,7 @@ struct tf_part {
 
 struct sonde_trace {
 	struct tf_arena arena;
+	const char *dir;
 	struct tf_list parts;	   /* struct tf_part */
 	struct tf_list processes;  /* struct tf_process_in */
 	struct tf_list execs;	   /* struct tf_exec_in */
@@ -111,6 +112,22 @@ struct sonde_trace_counter *tf_trace_counter(struct sonde_trace *t, const char *
 					     const struct sonde_trace_function *function,
 					     const struct sonde_trace_module *module);
 void tf_names_free(struct tf_names *n);
+
+/* Processes of a trace that has been opened. */
+struct tf_choice {
+	const struct sonde_trace *all;
+	bool (*want)(const struct sonde_trace_rank *program, int pid, void *arg);
+	void *arg;
+};
+
+/* Leaves out the parts of which no process is wanted, before they are read. */
+void tf_choose_parts(struct sonde_trace *t, const struct tf_choice *c);
+
+/* Leaves out processes and threads of the parts that are left. */
+void tf_choose_processes(struct sonde_trace *t, const struct tf_choice *c);
+
+/* The part of @all with the same directory, or NULL. */
+const struct tf_part *tf_choice_same(const struct tf_choice *c, const struct tf_part *part);
 
 /*
  * Adds the parts that are in the directory @dir, in their order, without reading them.

@@ -114,9 +114,9 @@ static void finish_cost(struct tf_part *part)
 		part->pub.cost = &part->cost;
 }
 
-static void align(struct sonde_trace *t)
+static void align(struct sonde_trace *t, const struct tf_choice *choice)
 {
-	const struct tf_part *first = t->parts.v[0];
+	const struct tf_part *first = t->parts.v[0], *same = choice ? tf_choice_same(choice, first) : NULL;
 	int64_t earliest = 0;
 
 	for (size_t i = 0; i < t->parts.n; i++) {
@@ -124,6 +124,8 @@ static void align(struct sonde_trace *t)
 
 		earliest = start < earliest ? start : earliest;
 	}
+	if (same) /* which may have begun later than the whole trace */
+		earliest = -(int64_t)same->pub.start;
 	for (size_t i = 0; i < t->parts.n; i++) {
 		struct tf_part *part = t->parts.v[i];
 
@@ -202,6 +204,29 @@ static void free_part(struct tf_part *part)
 	free(part->counter.v);
 }
 
+static bool is_listed(const struct sonde_trace *t, size_t from, int pid)
+{
+	for (size_t i = from; i < t->processes.n; i++) {
+		const struct tf_process_in *p = t->processes.v[i];
+
+		if (p->pub.pid == pid)
+			return true;
+	}
+	return false;
+}
+
+/* The process that the part began with is no other's child: of those listed from @from on, which are its. */
+static int first_process(const struct sonde_trace *t, size_t from)
+{
+	for (size_t i = from; i < t->processes.n; i++) {
+		const struct tf_process_in *p = t->processes.v[i];
+
+		if (!is_listed(t, from, p->pub.parent))
+			return p->pub.pid;
+	}
+	return 0;
+}
+
 /* Reads the metadata of all parts; drops those of ranks that have none. */
 static enum sonde_trace_status read_parts(struct sonde_trace *t, struct sonde_trace_message *why)
 {
@@ -211,6 +236,7 @@ static enum sonde_trace_status read_parts(struct sonde_trace *t, struct sonde_tr
 	for (size_t i = 0; i < t->parts.n && status != SONDE_TRACE_E_NOMEM; i++) {
 		struct tf_part *part = t->parts.v[i];
 		const struct sonde_trace_rank folder = part->pub;
+		size_t nprocesses = t->processes.n;
 
 		part->pub.index = n;
 		status = tf_metadata_read(t, part, part->pub.dir, why);
@@ -226,6 +252,8 @@ static enum sonde_trace_status read_parts(struct sonde_trace *t, struct sonde_tr
 		part->pub.number = folder.number;
 		if (folder.number)
 			part->pub.pid = folder.pid;
+		if (!part->pub.pid)
+			part->pub.pid = first_process(t, nprocesses);
 		t->parts.v[n++] = part;
 	}
 	t->parts.n = n;
@@ -234,15 +262,18 @@ static enum sonde_trace_status read_parts(struct sonde_trace *t, struct sonde_tr
 	return n ? SONDE_TRACE_OK : bad;
 }
 
-static enum sonde_trace_status open_all(struct sonde_trace *t, const char *dir,
+/* @choice: NULL: all of it. */
+static enum sonde_trace_status open_all(struct sonde_trace *t, const char *dir, const struct tf_choice *choice,
 					struct sonde_trace_message *why)
 {
 	enum sonde_trace_status status = tf_trace_find_parts(t, dir);
 
 	if (status == SONDE_TRACE_E_SYSTEM)
 		explain(why, dir, strerror(errno));
+	if (!status && choice)
+		tf_choose_parts(t, choice);
 	if (!status && !t->parts.n) {
-		explain(why, dir, "not a trace: it has no file \"metadata\"");
+		explain(why, dir, choice ? "no process is wanted" : "not a trace: it has no file \"metadata\"");
 		return SONDE_TRACE_E_NOTRACE;
 	}
 	if (!status)
@@ -251,46 +282,63 @@ static enum sonde_trace_status open_all(struct sonde_trace *t, const char *dir,
 		return status;
 	for (size_t i = 0; i < t->parts.n && !status; i++)
 		status = find_strays(t, t->parts.v[i]);
+	if (!status && choice)
+		tf_choose_processes(t, choice);
 	for (size_t i = 0; i < t->threads.n && !status; i++)
 		status = open_thread(t, t->threads.v[i]);
 	if (status) {
 		explain(why, dir, status == SONDE_TRACE_E_NOMEM ? "no memory" : strerror(errno));
 		return status;
 	}
-	align(t);
+	align(t, choice);
 	set_times(t);
 	set_process_times(t);
 	find_programs(t);
 	return SONDE_TRACE_OK;
 }
 
-enum sonde_trace_status sonde_trace_open(const char *dir, struct sonde_trace **out,
-					 struct sonde_trace_message *why)
+static enum sonde_trace_status open_trace(const char *dir, const struct tf_choice *choice, struct sonde_trace **out,
+					  struct sonde_trace_message *why)
 {
 	struct sonde_trace_message unused;
 	struct sonde_trace *t = calloc(1, sizeof *t);
-	enum sonde_trace_status status;
+	enum sonde_trace_status status = SONDE_TRACE_E_NOMEM;
+	int error;
 
 	*out = NULL;
 	if (!why)
 		why = &unused;
 	why->text[0] = '\0';
-	if (!t) {
+	if (t)
+		t->dir = tf_arena_strdup(&t->arena, dir);
+	if (t && t->dir)
+		status = open_all(t, dir, choice, why);
+	if (!status) {
+		*out = t;
+		return SONDE_TRACE_OK;
+	}
+	error = errno;
+	if (status == SONDE_TRACE_E_NOMEM)
 		explain(why, dir, "no memory");
-		return SONDE_TRACE_E_NOMEM;
-	}
-	status = open_all(t, dir, why);
-	if (status) {
-		int error = errno;
+	sonde_trace_close(t);
+	errno = error;
+	return status;
+}
 
-		if (status == SONDE_TRACE_E_NOMEM)
-			explain(why, dir, "no memory");
-		sonde_trace_close(t);
-		errno = error;
-		return status;
-	}
-	*out = t;
-	return SONDE_TRACE_OK;
+enum sonde_trace_status sonde_trace_open(const char *dir, struct sonde_trace **out,
+					 struct sonde_trace_message *why)
+{
+	return open_trace(dir, NULL, out, why);
+}
+
+enum sonde_trace_status
+sonde_trace_open_some(const struct sonde_trace *all,
+		      bool (*want)(const struct sonde_trace_rank *program, int pid, void *arg), void *arg,
+		      struct sonde_trace **out, struct sonde_trace_message *why)
+{
+	const struct tf_choice choice = { all, want, arg };
+
+	return open_trace(all->dir, &choice, out, why);
 }
 
 void sonde_trace_close(struct sonde_trace *t)

@@ -453,6 +453,75 @@ static void ranks(void **state)
 	sonde_trace_close(trace);
 }
 
+static bool second_run(const struct sonde_trace_rank *program, int pid, void *arg)
+{
+	++*(int *)arg;
+	return program->run == 2 && pid == 50;
+}
+
+/* One of these ranks: what is left is as it was, times included. */
+static void some(void **state)
+{
+	struct sonde_trace *all = open_trace("job"), *trace;
+	const struct sonde_trace_event *ev;
+	struct sonde_trace_message why;
+	struct sonde_trace_iter *it;
+	int asked = 0;
+
+	(void)state;
+	assert_int_equal(sonde_trace_open_some(all, second_run, &asked, &trace, &why), SONDE_TRACE_OK);
+	assert_true(asked >= 3);
+	assert_int_equal(sonde_trace_ranks(trace), 1);
+	assert_int_equal(sonde_trace_bad_ranks(trace, NULL), 0);
+	assert_int_equal(sonde_trace_rank(trace, 0)->start, 7000);
+	assert_int_equal(sonde_trace_rank(trace, 0)->run, 2);
+	assert_int_equal(sonde_trace_threads(trace), 1);
+	assert_int_equal(sonde_trace_functions(trace), NFUNCTIONS);
+	assert_int_equal(sonde_trace_merge(trace, NULL, NULL, &it), SONDE_TRACE_OK);
+	assert_int_equal(sonde_trace_next(it, &ev), SONDE_TRACE_OK);
+	assert_int_equal(ev->time, 7000 + 20);
+	assert_int_equal(ev->thread->rank_index, 0);
+	assert_int_equal(sonde_trace_next(it, &ev), SONDE_TRACE_END);
+	sonde_trace_iter_free(it);
+	sonde_trace_close(trace);
+	sonde_trace_close(all);
+}
+
+static bool is_child(const struct sonde_trace_rank *program, int pid, void *arg)
+{
+	(void)program;
+	(void)arg;
+	return pid == 200;
+}
+
+static bool is_nobody(const struct sonde_trace_rank *program, int pid, void *arg)
+{
+	(void)arg;
+	return program->number > 5 || pid < 0;
+}
+
+/* One process of a program: counters count its threads alone. */
+static void some_process(void **state)
+{
+	struct sonde_trace *all, *trace;
+	struct sonde_trace_message why;
+
+	(void)state;
+	all = open_trace("full");
+	assert_int_equal(sonde_trace_counter(all, 0)->total, 10);
+	assert_int_equal(sonde_trace_open_some(all, is_child, NULL, &trace, &why), SONDE_TRACE_OK);
+	assert_int_equal(sonde_trace_processes(trace), 1);
+	assert_string_equal(sonde_trace_process(trace, 0)->comm, "child");
+	assert_int_equal(sonde_trace_threads(trace), 0);
+	assert_int_equal(sonde_trace_counter(trace, 0)->total, 0);
+	assert_int_equal(sonde_trace_functions(trace), NFUNCTIONS);
+	assert_int_equal(sonde_trace_rank(trace, 0)->pid, 100);
+	sonde_trace_close(trace);
+	assert_int_equal(sonde_trace_open_some(all, is_nobody, NULL, &trace, &why), SONDE_TRACE_E_NOTRACE);
+	assert_null(trace);
+	sonde_trace_close(all);
+}
+
 /* --- programs ------------------------------------------------------------------------------ */
 
 static void write_program(const char *dir, struct tf_start start, const struct tf_exec *exec, enum sonde_trace_ending ending)
@@ -638,6 +707,8 @@ int main(void)
 		cmocka_unit_test(strange_names),
 		cmocka_unit_test(caller_mistakes),
 		cmocka_unit_test(ranks),
+		cmocka_unit_test(some),
+		cmocka_unit_test(some_process),
 		cmocka_unit_test(programs),
 		cmocka_unit_test(bad_programs),
 		cmocka_unit_test(folders),

@@ -334,6 +334,19 @@ struct sonde_trace_rank {
 SONDE_TRACE_CHECK enum sonde_trace_status
 sonde_trace_open(const char *dir, struct sonde_trace **out, struct sonde_trace_message *why);
 
+/*
+ * Opens anew some processes of an opened trace: those that @want is true for.  It is asked for each process of each program,
+ * often more than once, and sees of @program what sonde_trace_rank() gives.  Programs without such a process are not there, their
+ * functions included; what is of the program as a whole (modules, objects, problems) is there if one process of it is.  Times are
+ * still since the start of @all.
+ * On failure *@out is NULL and @why, unless NULL, says why.
+ * Errors: as sonde_trace_open(); E_NOTRACE also if no process is wanted.
+ */
+SONDE_TRACE_CHECK enum sonde_trace_status
+sonde_trace_open_some(const struct sonde_trace *all,
+		      bool (*want)(const struct sonde_trace_rank *program, int pid, void *arg), void *arg,
+		      struct sonde_trace **out, struct sonde_trace_message *why);
+
 /* Frees the trace; its iterators must have been freed before.  NULL is allowed. */
 SONDE_TRACE_API void sonde_trace_close(struct sonde_trace *trace);
 

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# A trace of several programs and processes: all of it is shown together, and --process chooses.
+. "$top_srcdir/tests/integration/lib.sh"
+need_ptrace
+
+# Both programs have a main() and a work(), which are others.
+cat >first.c <<-'END'
+	#include <stdlib.h>
+	#include <sys/wait.h>
+	#include <unistd.h>
+	int v[64];
+	__attribute__((noinline)) int work(int n)
+	{
+		int s = 0;
+		for (int i = 0; i < n; i++)
+			s += v[i % 64] += i;
+		return s;
+	}
+	int main(int argc, char **argv)
+	{
+		int n = argc > 1 ? atoi(argv[1]) : 0;
+		if (argc > 2) {
+			if (fork() == 0) {
+				work(50);
+				_exit(3);
+			}
+			wait(NULL);
+		}
+		while (n-- > 0)
+			work(100);
+		return 0;
+	}
+END
+sed 's/return 0;/return 5;/' first.c >second.c
+$CC -g -O1 -o first first.c
+$CC -g -O1 -o second second.c
+
+# record FOLDER PROGRAM...: the pid is in $pid.
+record()
+{
+	local folder=$1 status=0
+	shift
+	sonde -q -o new -F main -F work --mem=work "$@" || status=$?
+	[ $status -le 5 ] || fail "exit status $status: $*"
+	pid=$(cd new && echo *.memory | sed 's/\..*//')
+	mkdir -p "$(dirname "$folder")"
+	mv new "${folder/PID/$pid}"
+}
+
+# calls: of all functions in the report out (--csv), sorted: "function file calls".
+calls()
+{
+	awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
+		{ gsub(/"/, ""); sub(/.*\//, "", $at["path"]); print $at["function"], $at["path"], $at["calls"] }' out | sort
+}
+
+check_calls_are()
+{
+	printf '%s\n' "$@" >wanted
+	calls >calls
+	check_same wanted calls "the calls in the report"
+}
+
+record t ./first 3 fork
+first=$pid
+record t/process-PID ./second 10
+second=$pid
+record t/process-PID ./first 2
+third=$pid
+child=$(cd t && echo *.sonde | tr ' ' '\n' | sed 's/\..*//' | grep -vx "$first")
+check_status 0 sonde info t
+check_contains out '^state +intact$'
+
+# All of it: the same function of the same file is one function, whatever the process.
+check_status 0 sonde report --csv t
+check_calls_are 'main first 2' 'main second 1' 'work first 6' 'work second 10'
+check_status 0 sonde report t
+check_contains out ' work \[first\]'
+check_contains out ' work \[second\]'
+check_status 0 sonde memory --csv t
+check_contains out '^"?work"?,.*second'
+check_contains out '^"?work"?,.*first'
+
+# Some of it.
+check_status 0 sonde report --csv --process=second t
+check_calls_are 'main second 1' 'work second 10'
+check_status 0 sonde report --csv --process="$third" t
+check_calls_are 'main first 1' 'work first 2'
+check_status 0 sonde report --csv --process="$child" t
+check_calls_are 'work first 1'
+for chosen in "$child,second" "sec*,$child" "second --process=$child"; do
+	check_status 0 sonde report --csv --process=$chosen t
+	check_calls_are 'main second 1' 'work first 1' 'work second 10'
+done
+
+# By every verb that reads a trace.
+check_status 0 sonde dump --process="$child" t
+check_contains out 'work'
+check_lacks out 'main'
+check_status 0 sonde dump --mem --process="$child" t
+[ "$(cut -d' ' -f1 out | sort -u)" = "$child.$child" ] || { show out; fail "dump --mem shows others"; }
+check_status 0 sonde replay --process="$child" t
+check_contains out 'work\(\);'
+check_lacks out 'main'
+check_status 0 sonde graph --all --process=second t
+check_contains out '^1 thread: 22 events'
+check_status 0 sonde memory --csv --process="$child" t
+check_contains out '(^|,)101(,|$)' # a load and a store for each of 50, and the return
+check_status 0 sonde memory --process=second t
+check_lacks out '\[first\]'
+check_status 0 sonde info --process=second t
+check_contains out '^processes +1$'
+check_contains out '^events +22$'
+check_lacks out "code of.*first"
+
+# Times are those since the start of the whole trace.
+sonde dump t >all
+sonde dump --process=second t >some
+grep -Fxvf all some >odd
+[ ! -s odd ] || { show all some; fail "times differ"; }
+
+# What is not there.
+for verb in report graph info replay memory dump; do
+	check_usage_error sonde $verb --process=secnd t
+	check_contains err "no such program in the trace; did you mean 'second'\\?"
+	check_usage_error sonde $verb --process=1,x t
+	check_usage_error sonde $verb --process=, t
+done
+check_usage_error sonde report --process=1 t
+check_contains err '--process 1: no such process in the trace'
+check_usage_error sonde report --process='SEC*' t
+check_contains err "did you mean 'second'"
+check_status 0 sonde report --csv --process=second,frist t
+check_calls_are 'main second 1' 'work second 10'
+check_contains err "warning: --process frist: .* did you mean 'first'"
+
+# A rank's programs are in its folder.
+mkdir job
+mv t job/rank-3
+check_status 0 sonde report --csv -r 3 --process=second job
+check_calls_are 'main second 1' 'work second 10'
