@@ -17,7 +17,7 @@ static void note_mem_lost(struct collector *c, struct feed *f)
 	uint64_t lost = atomic_load_explicit(&f->head->mem_lost, memory_order_relaxed);
 
 	if (lost > f->mem_lost) {
-		collector_check(c, tf_thread_memory_lost(f->thread, lost - f->mem_lost));
+		collector_check(c, mt_write_lost(f->thread, lost - f->mem_lost));
 		c->totals.memory_lost += lost - f->mem_lost;
 		f->mem_gap = true;
 	}
@@ -31,7 +31,7 @@ static void give_chunk(struct collector *c, struct feed *f, const void *shared, 
 
 	memcpy(chunk, shared, bytes);
 	if (c->options->mem_keep)
-		collector_check(c, tf_thread_memory(f->thread, chunk, bytes));
+		collector_check(c, mt_write_chunk(f->thread, chunk, bytes));
 	if (c->analysis)
 		analysis_chunk(f->analysis, chunk, bytes, f->mem_gap);
 	f->mem_gap = false;

@@ -11,7 +11,7 @@
 
 struct stream {
 	int rank;
-	struct tf_memory_thread about;
+	struct mt_files_thread about;
 	struct mt_counts counts;
 	uint64_t gaps;
 	struct mt_read_bursts bursts;

@@ -83,7 +83,7 @@ static const char *base_name(const char *path)
 static bool hash_threads(XXH3_state_t *state, const struct memtrace *t, const struct sonde_trace_rank *rank,
 			 const struct mt_read *read)
 {
-	struct tf_memory_thread about;
+	struct mt_files_thread about;
 	bool good = true;
 
 	for (size_t i = 0; good && mt_read_thread(read, i, &about); i++) {

@@ -127,7 +127,7 @@ static bool is_chosen(const struct memtrace *t, const struct sonde_trace_thread 
 }
 
 bool memtrace_wanted(const struct memtrace *t, const struct sonde_trace_rank *rank,
-		     const struct tf_memory_thread *about)
+		     const struct mt_files_thread *about)
 {
 	struct sonde_trace_thread like = { .rank_index = rank->index,
 					   .pid = about->pid, .tid = about->tid };
@@ -137,7 +137,7 @@ bool memtrace_wanted(const struct memtrace *t, const struct sonde_trace_rank *ra
 
 static uint64_t count_chunks(const struct memtrace *t, const struct sonde_trace_rank *rank, const struct mt_read *read)
 {
-	struct tf_memory_thread about;
+	struct mt_files_thread about;
 	uint64_t n = 0;
 
 	for (size_t i = 0; mt_read_thread(read, i, &about); i++)

@@ -45,7 +45,7 @@ struct memtrace_thread {
 	int rank;	/* -1: none */
 	const struct sonde_trace *trace;
 	size_t rank_index;
-	struct tf_memory_thread about;
+	struct mt_files_thread about;
 	struct memtrace_progress *progress; /* NULL: none is shown */
 	uint64_t *tsc;	/* where memtrace_accesses() puts when the chunk began that a batch is from; NULL: nowhere */
 };
@@ -68,7 +68,7 @@ struct memtrace_visitor {
 
 /* Is the thread one of those that were chosen? */
 bool memtrace_wanted(const struct memtrace *t, const struct sonde_trace_rank *rank,
-		     const struct tf_memory_thread *about);
+		     const struct mt_files_thread *about);
 
 /* How the thread was sampled; NULL: not, or it is not known. */
 const struct sonde_trace_thread_sampled *memtrace_sampled(const struct memtrace_thread *thread);

@@ -41,24 +41,24 @@ void objects_publish(struct inj_session *s, struct tf_writer *w, size_t i)
 
 /* ---- functions and loops ---- */
 
-static void put_functions(struct tf_places *to, const struct inj_places *p, const struct inj_codefacts *facts)
+static void put_functions(struct mt_places *to, const struct inj_places *p, const struct inj_codefacts *facts)
 {
 	for (size_t i = 0; i < p->nfns; i++) {
 		const struct tramp_fn *fn = &facts->facts.fns[p->fns[i]];
 
-		tf_places_function(to, fn->addr, fn->size, facts->fn[p->fns[i]].name);
+		mt_places_function(to, fn->addr, fn->size, facts->fn[p->fns[i]].name);
 	}
 }
 
 /* Ranges have ends; in the trace one goes on to the next. */
-static void put_ranges(struct tf_places *to, const struct inj_places *p)
+static void put_ranges(struct mt_places *to, const struct inj_places *p)
 {
 	for (size_t i = 0; i < p->nranges; i++) {
 		const struct inj_place_range *r = &p->ranges[i];
 
-		tf_places_range(to, r->lo, r->loop);
+		mt_places_range(to, r->lo, r->loop);
 		if (i + 1 == p->nranges || r[1].lo > r->hi)
-			tf_places_range(to, r->hi, TF_NO_LOOP);
+			mt_places_range(to, r->hi, MT_NO_LOOP);
 	}
 }
 
@@ -68,15 +68,15 @@ void objects_places(struct inj_session *s, struct tf_writer *w)
 
 	for (; m->places_published < m->nplaces; m->places_published++) {
 		const struct inj_places *p = &m->places[m->places_published];
-		struct tf_places to = { 0 };
+		struct mt_places to = { 0 };
 
 		objects_publish(s, w, p->object);
 		put_functions(&to, p, s->objects[p->object].facts);
 		for (size_t i = 0; i < p->nloops; i++)
-			tf_places_loop(&to, p->loops[i].head, p->loops[i].depth);
+			mt_places_loop(&to, p->loops[i].head, p->loops[i].depth);
 		put_ranges(&to, p);
-		check(w, tf_writer_places(w, &to, (uint32_t)p->object, false));
-		tf_places_free(&to);
+		check(w, mt_write_places(w, &to, (uint32_t)p->object, false));
+		mt_places_free(&to);
 	}
 }
 
@@ -151,7 +151,7 @@ static bool want_unit(void *arg, uint64_t lo, uint64_t hi)
 }
 
 /* Rows that say the same as the one before are left out. */
-static void put_lines(struct tf_places *to, const struct addresses *a, struct lines *lines)
+static void put_lines(struct mt_places *to, const struct addresses *a, struct lines *lines)
 {
 	const char *last_file = NULL;
 	int line = 0, last_line = 0;
@@ -161,7 +161,7 @@ static void put_lines(struct tf_places *to, const struct addresses *a, struct li
 
 		if (i && file == last_file && (!file || line == last_line))
 			continue;
-		tf_places_line(to, a->v[i], file, line);
+		mt_places_line(to, a->v[i], file, line);
 		last_file = file;
 		last_line = line;
 	}
@@ -190,7 +190,7 @@ static void tell_lines(struct inj_session *s, struct tf_writer *w, const struct 
 {
 	const struct inj_object *o = &s->objects[p->object];
 	struct addresses a = { 0 };
-	struct tf_places to = { 0 };
+	struct mt_places to = { 0 };
 	struct lines *lines;
 	char name[32];
 
@@ -203,8 +203,8 @@ static void tell_lines(struct inj_session *s, struct tf_writer *w, const struct 
 		lines_restrict(lines, want_unit, &a);
 		put_lines(&to, &a, lines);
 	}
-	check(w, tf_writer_places(w, &to, (uint32_t)p->object, true));
-	tf_places_free(&to);
+	check(w, mt_write_places(w, &to, (uint32_t)p->object, true));
+	mt_places_free(&to);
 	lines_close(lines);
 	free(a.v);
 }

@@ -170,7 +170,7 @@ static void publish_memory(struct inj_session *s, struct tf_writer *w)
 	for (; m->described_published < m->ndescribed; m->described_published++) {
 		const struct inj_described *d = &m->described[m->described_published];
 		const struct inj_object *o = &s->objects[d->object];
-		struct tf_memory_object object = {
+		struct mt_files_object object = {
 			.path = o->file,
 			.object = (uint32_t)d->object,
 			.base = o->base + d->code_base,
@@ -182,7 +182,7 @@ static void publish_memory(struct inj_session *s, struct tf_writer *w)
 			.ops = d->ops,
 		};
 
-		enum sonde_trace_status status = tf_writer_memory_object(w, &object);
+		enum sonde_trace_status status = mt_write_object(w, &object);
 
 		if (status == SONDE_TRACE_E_INVALID)
 			msg_error("%s: too much code to describe at once; its memory accesses cannot be read", o->file);

@@ -22,7 +22,7 @@
 /* ---- writing; errors as in tracefmt/write/writer.h ---- */
 
 /* An object of the program with instrumented code.  Everything is copied. */
-struct tf_memory_object {
+struct mt_files_object {
 	const char *path;
 	uint32_t object;	/* its file's number: of struct tf_object */
 	uint64_t base;		/* struct md_object: address of offset 0 */
@@ -37,54 +37,54 @@ struct tf_memory_object {
  * Before the first chunk that needs it.  An object may come in several parts, as its functions are instrumented.  E_INVALID:
  * it is larger than TF_MAX_RAW, and is not written.
  */
-TF_CHECK enum sonde_trace_status tf_writer_memory_object(struct tf_writer *w,
-							 const struct tf_memory_object *object);
+TF_CHECK enum sonde_trace_status mt_write_object(struct tf_writer *w,
+						 const struct mt_files_object *object);
 
 /*
  * Appends one chunk of the thread's stream (struct md_chunk and what follows), at most TF_MAX_RAW bytes.  The memory may be
  * written to by the program meanwhile; nothing in it is trusted.  Packed and written at once.
  */
-TF_CHECK enum sonde_trace_status tf_thread_memory(struct tf_thread *t, const void *chunk, size_t bytes);
+TF_CHECK enum sonde_trace_status mt_write_chunk(struct tf_thread *t, const void *chunk, size_t bytes);
 
 /* So many chunks were not recorded, between the one before and the next. */
-TF_CHECK enum sonde_trace_status tf_thread_memory_lost(struct tf_thread *t, uint64_t chunks);
+TF_CHECK enum sonde_trace_status mt_write_lost(struct tf_thread *t, uint64_t chunks);
 
 /* ---- reading ---- */
 
-struct tf_memory;		/* the memory files of one trace directory */
-struct tf_memory_stream;	/* one thread's, from its beginning */
+struct mt_files;		/* the memory files of one trace directory */
+struct mt_stream;		/* one thread's, from its beginning */
 
 /* *@out is NULL with E_NOTRACE if the trace has no memory streams.  @dir: of a rank, as in trace.h. */
-TF_CHECK enum sonde_trace_status tf_memory_open(const char *dir, struct tf_memory **out,
-						struct sonde_trace_message *why);
-void tf_memory_close(struct tf_memory *m);
+TF_CHECK enum sonde_trace_status mt_files_open(const char *dir, struct mt_files **out,
+					       struct sonde_trace_message *why);
+void mt_files_close(struct mt_files *m);
 
-/* Object @i; false: there are no more.  The strings and arrays live until tf_memory_close(). */
-bool tf_memory_object(const struct tf_memory *m, size_t i, struct tf_memory_object *object);
+/* Object @i; false: there are no more.  The strings and arrays live until mt_files_close(). */
+bool mt_files_object(const struct mt_files *m, size_t i, struct mt_files_object *object);
 
 /* The id of the trace, which all of its files carry. */
-uint64_t tf_memory_trace(const struct tf_memory *m);
+uint64_t mt_files_trace(const struct mt_files *m);
 
 /* Places in the descriptions' file that could not be read. */
-uint64_t tf_memory_bad_objects(const struct tf_memory *m);
+uint64_t mt_files_bad_objects(const struct mt_files *m);
 
-struct tf_memory_thread {
+struct mt_files_thread {
 	int pid, tid;
 	uint64_t file_bytes;	/* in the file */
 	uint64_t raw_bytes;	/* of the chunks, unpacked */
 	uint64_t chunks, bad, lost;
-	const char *path;	/* lives until tf_memory_close() */
+	const char *path;	/* lives until mt_files_close() */
 };
-bool tf_memory_thread(const struct tf_memory *m, size_t i, struct tf_memory_thread *thread);
+bool mt_files_thread(const struct mt_files *m, size_t i, struct mt_files_thread *thread);
 
-TF_CHECK enum sonde_trace_status tf_memory_stream_open(const struct tf_memory *m, size_t thread,
-						       struct tf_memory_stream **out);
+TF_CHECK enum sonde_trace_status mt_stream_open(const struct mt_files *m, size_t thread,
+						struct mt_stream **out);
 /*
  * The next chunk, valid until the next call.  END after the last one; E_CORRUPT: one or more are missing here: start the
  * machine anew at the next one that says all (START, STATE), and go on calling.
  */
-TF_CHECK enum sonde_trace_status tf_memory_next(struct tf_memory_stream *s, const void **chunk,
+TF_CHECK enum sonde_trace_status mt_stream_next(struct mt_stream *s, const void **chunk,
 						size_t *bytes);
-void tf_memory_stream_close(struct tf_memory_stream *s);
+void mt_stream_close(struct mt_stream *s);
 
 #endif

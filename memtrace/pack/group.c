@@ -20,14 +20,14 @@ enum {
 	SHARE = 8,		/* one in so many has to have been seen before, as far back as the last one that was */
 	DRIFT = 64,		/* words that that may differ by */
 	NEAR = 1 << 18,		/* words: what is as near does not count */
-	FAR = 1 << (TF_GROUP_WINDOW - 2),
+	FAR = 1 << (MT_GROUP_WINDOW - 2),
 };
 
-struct tf_group_place {
+struct mt_group_place {
 	uint32_t hash, at;
 };
 
-static void close_group(struct tf_group *g, unsigned int *windows)
+static void close_group(struct mt_group *g, unsigned int *windows)
 {
 	if (!g->zstd)
 		return;
@@ -36,7 +36,7 @@ static void close_group(struct tf_group *g, unsigned int *windows)
 	--*windows;
 }
 
-void tf_group_free(struct tf_group *g, unsigned int *windows)
+void mt_group_free(struct mt_group *g, unsigned int *windows)
 {
 	close_group(g, windows);
 	free(g->places);
@@ -48,17 +48,17 @@ static bool set(ZSTD_CCtx *zstd, ZSTD_cParameter parameter, int value)
 	return !ZSTD_isError(ZSTD_CCtx_setParameter(zstd, parameter, value));
 }
 
-static void open_group(struct tf_group *g, unsigned int *windows)
+static void open_group(struct mt_group *g, unsigned int *windows)
 {
 	g->bytes = 0;
-	if (g->zstd || *windows == TF_GROUP_WINDOWS)
+	if (g->zstd || *windows == MT_GROUP_WINDOWS)
 		return;
 	g->zstd = ZSTD_createCCtx();
 	if (!g->zstd)
 		return;
 	++*windows;
 	if (!set(g->zstd, ZSTD_c_compressionLevel, LEVEL) || !set(g->zstd, ZSTD_c_minMatch, MIN_MATCH) ||
-	    !set(g->zstd, ZSTD_c_windowLog, TF_GROUP_WINDOW) || !set(g->zstd, ZSTD_c_enableLongDistanceMatching, 1) ||
+	    !set(g->zstd, ZSTD_c_windowLog, MT_GROUP_WINDOW) || !set(g->zstd, ZSTD_c_enableLongDistanceMatching, 1) ||
 	    !set(g->zstd, ZSTD_c_ldmMinMatch, LONG_MATCH))
 		close_group(g, windows);
 }
@@ -82,10 +82,10 @@ TF_VECTORIZE static void find_places(uint8_t *are, const uint32_t *w, size_t n)
 }
 
 /* Phrases that are only frequent are not seen again as far back as others. */
-static void look_at(struct tf_group *g, const uint32_t *words, uint32_t at)
+static void look_at(struct mt_group *g, const uint32_t *words, uint32_t at)
 {
 	uint64_t hash = XXH64(words, CONTEXT * sizeof(*words), 0);
-	struct tf_group_place *p = &g->places[hash >> (64 - PLACES_LOG)];
+	struct mt_group_place *p = &g->places[hash >> (64 - PLACES_LOG)];
 	uint32_t back = at - p->at;
 
 	g->looked++;
@@ -93,10 +93,10 @@ static void look_at(struct tf_group *g, const uint32_t *words, uint32_t at)
 		g->seen += back - g->back + DRIFT <= 2 * DRIFT;
 		g->back = back;
 	}
-	*p = (struct tf_group_place){ .hash = (uint32_t)hash, .at = at };
+	*p = (struct mt_group_place){ .hash = (uint32_t)hash, .at = at };
 }
 
-static void look(struct tf_group *g, const uint8_t *chunk, size_t bytes)
+static void look(struct mt_group *g, const uint8_t *chunk, size_t bytes)
 {
 	uint32_t w[BLOCK + CONTEXT];
 	uint8_t are[BLOCK];
@@ -116,7 +116,7 @@ static void look(struct tf_group *g, const uint8_t *chunk, size_t bytes)
 }
 
 /* What was looked at since the last decision says whether the stream goes on in a group. */
-static void decide(struct tf_group *g, unsigned int *windows)
+static void decide(struct mt_group *g, unsigned int *windows)
 {
 	if (SHARE * (uint64_t)g->seen >= g->looked)
 		open_group(g, windows);
@@ -125,7 +125,7 @@ static void decide(struct tf_group *g, unsigned int *windows)
 	g->looked = g->seen = 0;
 }
 
-void tf_group_consider(struct tf_group *g, unsigned int *windows, const void *chunk, size_t bytes, size_t packed)
+void mt_group_consider(struct mt_group *g, unsigned int *windows, const void *chunk, size_t bytes, size_t packed)
 {
 	if (packed <= bytes / DENSE || g->words < EARLY) {
 		g->words += bytes / 4;
@@ -143,7 +143,7 @@ void tf_group_consider(struct tf_group *g, unsigned int *windows, const void *ch
 
 /* ---- chunks ---- */
 
-size_t tf_group_pack(struct tf_group *g, unsigned int *windows, void *at, size_t room, const void *chunk, size_t bytes,
+size_t mt_group_pack(struct mt_group *g, unsigned int *windows, void *at, size_t room, const void *chunk, size_t bytes,
 		     bool *first)
 {
 	ZSTD_outBuffer out = { .dst = at, .size = room };

@@ -11,17 +11,17 @@
 #include "memtrace/pack/pieces.h"
 
 struct object {
-	struct tf_memory_object pub;
+	struct mt_files_object pub;
 	uint8_t *body;
 	char *path;
 };
 
 struct thread {
-	struct tf_memory_thread pub;
+	struct mt_files_thread pub;
 	char *path;
 };
 
-struct tf_memory {
+struct mt_files {
 	struct object *objects;
 	size_t nobjects;
 	struct thread *threads;
@@ -63,7 +63,7 @@ static bool parse_object(struct object *o, const uint8_t *raw, size_t size)
 	return true;
 }
 
-static enum sonde_trace_status add_object(struct tf_memory *m, const struct tf_memory_stream *s)
+static enum sonde_trace_status add_object(struct mt_files *m, const struct mt_stream *s)
 {
 	struct object *v = realloc(m->objects, (m->nobjects + 1) * sizeof(*v));
 
@@ -78,15 +78,15 @@ static enum sonde_trace_status add_object(struct tf_memory *m, const struct tf_m
 	return SONDE_TRACE_OK;
 }
 
-static enum sonde_trace_status read_objects(struct tf_memory *m, const char *dir)
+static enum sonde_trace_status read_objects(struct mt_files *m, const char *dir)
 {
-	struct tf_memory_stream s;
+	struct mt_stream s;
 	enum sonde_trace_status status;
 	char *path;
 
 	if (asprintf(&path, "%s/code.memory", dir) < 0)
 		return SONDE_TRACE_E_NOMEM;
-	status = tf_pieces_open(&s, path, TF_MAGIC_CODE, &m->trace, NULL);
+	status = mt_pieces_open(&s, path, TF_MAGIC_CODE, &m->trace, NULL);
 	if (status == SONDE_TRACE_E_NOTRACE)
 		status = SONDE_TRACE_E_CORRUPT;
 	if (status == SONDE_TRACE_E_SYSTEM && errno == ENOENT)
@@ -94,28 +94,28 @@ static enum sonde_trace_status read_objects(struct tf_memory *m, const char *dir
 	while (status == SONDE_TRACE_OK || status == SONDE_TRACE_E_CORRUPT) {
 		if (!s.zstd)
 			break;
-		status = tf_piece_next(&s);
+		status = mt_piece_next(&s);
 		if (status == SONDE_TRACE_OK)
 			status = add_object(m, &s);
 		else if (status == SONDE_TRACE_E_CORRUPT)
 			m->bad_objects++;
 	}
-	tf_pieces_close(&s);
+	mt_pieces_close(&s);
 	free(path);
 	return status == SONDE_TRACE_END ? SONDE_TRACE_OK : status;
 }
 
 /* ---- threads ---- */
 
-static void add_up(struct tf_memory_stream *s, struct tf_memory_thread *pub)
+static void add_up(struct mt_stream *s, struct mt_files_thread *pub)
 {
-	struct tf_piece p;
+	struct mt_piece p;
 
 	while (s->at < s->size) {
-		if (!tf_piece_at(s, s->at, &p)) {
+		if (!mt_piece_at(s, s->at, &p)) {
 			pub->bad++;
 			s->at++;
-			tf_piece_search(s);
+			mt_piece_search(s);
 			continue;
 		}
 		pub->chunks++;
@@ -125,10 +125,10 @@ static void add_up(struct tf_memory_stream *s, struct tf_memory_thread *pub)
 	}
 }
 
-static enum sonde_trace_status add_thread(struct tf_memory *m, const char *dir, const char *name)
+static enum sonde_trace_status add_thread(struct mt_files *m, const char *dir, const char *name)
 {
 	struct thread *v = realloc(m->threads, (m->nthreads + 1) * sizeof(*v));
-	struct tf_memory_stream s;
+	struct mt_stream s;
 	struct thread *t;
 	uint64_t trace = 0;
 	enum sonde_trace_status status;
@@ -140,12 +140,12 @@ static enum sonde_trace_status add_thread(struct tf_memory *m, const char *dir, 
 	*t = (struct thread){ 0 };
 	if (asprintf(&t->path, "%s/%s", dir, name) < 0)
 		return SONDE_TRACE_E_NOMEM;
-	status = tf_pieces_open(&s, t->path, TF_MAGIC_MEMORY, &trace, &t->pub);
+	status = mt_pieces_open(&s, t->path, TF_MAGIC_MEMORY, &trace, &t->pub);
 	if (status == SONDE_TRACE_OK)
 		add_up(&s, &t->pub);
 	else
 		t->pub.bad++;
-	tf_pieces_close(&s);
+	mt_pieces_close(&s);
 	/* of another trace, or no such file at all: not ours to read */
 	if (status == SONDE_TRACE_E_NOTRACE || (status == SONDE_TRACE_OK && trace != m->trace))
 		free(t->path);
@@ -173,7 +173,7 @@ static int by_ids(const void *a, const void *b)
 	return strcmp(x->path, y->path);
 }
 
-static enum sonde_trace_status find_threads(struct tf_memory *m, const char *dir)
+static enum sonde_trace_status find_threads(struct mt_files *m, const char *dir)
 {
 	enum sonde_trace_status status = SONDE_TRACE_OK;
 	const struct dirent *entry;
@@ -192,10 +192,10 @@ static enum sonde_trace_status find_threads(struct tf_memory *m, const char *dir
 
 /* ---- interface ---- */
 
-enum sonde_trace_status tf_memory_open(const char *dir, struct tf_memory **out,
-				       struct sonde_trace_message *why)
+enum sonde_trace_status mt_files_open(const char *dir, struct mt_files **out,
+				      struct sonde_trace_message *why)
 {
-	struct tf_memory *m = calloc(1, sizeof(*m));
+	struct mt_files *m = calloc(1, sizeof(*m));
 	enum sonde_trace_status status = m ? read_objects(m, dir) : SONDE_TRACE_E_NOMEM;
 
 	*out = NULL;
@@ -210,11 +210,11 @@ enum sonde_trace_status tf_memory_open(const char *dir, struct tf_memory **out,
 			 status == SONDE_TRACE_E_SYSTEM  ? strerror(errno) :
 			 status == SONDE_TRACE_E_NOTRACE ? "the trace has no memory accesses" :
 							   sonde_trace_strstatus(status));
-	tf_memory_close(m);
+	mt_files_close(m);
 	return status;
 }
 
-void tf_memory_close(struct tf_memory *m)
+void mt_files_close(struct mt_files *m)
 {
 	if (!m)
 		return;
@@ -229,12 +229,12 @@ void tf_memory_close(struct tf_memory *m)
 	free(m);
 }
 
-uint64_t tf_memory_trace(const struct tf_memory *m)
+uint64_t mt_files_trace(const struct mt_files *m)
 {
 	return m->trace;
 }
 
-bool tf_memory_object(const struct tf_memory *m, size_t i, struct tf_memory_object *object)
+bool mt_files_object(const struct mt_files *m, size_t i, struct mt_files_object *object)
 {
 	if (i >= m->nobjects)
 		return false;
@@ -242,12 +242,12 @@ bool tf_memory_object(const struct tf_memory *m, size_t i, struct tf_memory_obje
 	return true;
 }
 
-uint64_t tf_memory_bad_objects(const struct tf_memory *m)
+uint64_t mt_files_bad_objects(const struct mt_files *m)
 {
 	return m->bad_objects;
 }
 
-bool tf_memory_thread(const struct tf_memory *m, size_t i, struct tf_memory_thread *thread)
+bool mt_files_thread(const struct mt_files *m, size_t i, struct mt_files_thread *thread)
 {
 	if (i >= m->nthreads)
 		return false;
@@ -256,10 +256,10 @@ bool tf_memory_thread(const struct tf_memory *m, size_t i, struct tf_memory_thre
 	return true;
 }
 
-enum sonde_trace_status tf_memory_stream_open(const struct tf_memory *m, size_t thread,
-					      struct tf_memory_stream **out)
+enum sonde_trace_status mt_stream_open(const struct mt_files *m, size_t thread,
+				       struct mt_stream **out)
 {
-	struct tf_memory_stream *s = calloc(1, sizeof(*s));
+	struct mt_stream *s = calloc(1, sizeof(*s));
 	enum sonde_trace_status status;
 	uint64_t trace;
 
@@ -268,28 +268,28 @@ enum sonde_trace_status tf_memory_stream_open(const struct tf_memory *m, size_t 
 		free(s);
 		return s ? SONDE_TRACE_E_INVALID : SONDE_TRACE_E_NOMEM;
 	}
-	status = tf_pieces_open(s, m->threads[thread].path, TF_MAGIC_MEMORY, &trace, NULL);
+	status = mt_pieces_open(s, m->threads[thread].path, TF_MAGIC_MEMORY, &trace, NULL);
 	if (status != SONDE_TRACE_OK) {
-		tf_memory_stream_close(s);
+		mt_stream_close(s);
 		return status;
 	}
 	*out = s;
 	return status;
 }
 
-enum sonde_trace_status tf_memory_next(struct tf_memory_stream *s, const void **chunk, size_t *bytes)
+enum sonde_trace_status mt_stream_next(struct mt_stream *s, const void **chunk, size_t *bytes)
 {
-	enum sonde_trace_status status = tf_piece_next(s);
+	enum sonde_trace_status status = mt_piece_next(s);
 
 	*chunk = s->raw.data;
 	*bytes = status == SONDE_TRACE_OK ? s->raw.size : 0;
 	return status;
 }
 
-void tf_memory_stream_close(struct tf_memory_stream *s)
+void mt_stream_close(struct mt_stream *s)
 {
 	if (!s)
 		return;
-	tf_pieces_close(s);
+	mt_pieces_close(s);
 	free(s);
 }

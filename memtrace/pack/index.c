@@ -55,7 +55,7 @@ static int by_times(const void *a, const void *b)
 }
 
 /* The words that get a number, each in another slot. */
-static void choose(struct tf_index_words *known, const uint8_t *from, size_t words)
+static void choose(struct mt_index_words *known, const uint8_t *from, size_t words)
 {
 	struct counted v[SLOTS];
 	uint32_t n = 0, least = (uint32_t)(words / STEP / SELDOM) + 2;
@@ -66,15 +66,15 @@ static void choose(struct tf_index_words *known, const uint8_t *from, size_t wor
 			v[n++] = v[i];
 	}
 	qsort(v, n, sizeof(*v), by_times);
-	known->n = n < TF_INDEX_WORDS ? n : TF_INDEX_WORDS;
+	known->n = n < MT_INDEX_WORDS ? n : MT_INDEX_WORDS;
 	for (uint32_t i = 0; i < known->n; i++)
 		known->word[i] = v[i].word;
 }
 
-static void number(struct slots *slots, const struct tf_index_words *known)
+static void number(struct slots *slots, const struct mt_index_words *known)
 {
 	memset(slots->words, 0, sizeof(slots->words));
-	memset(slots->numbers, TF_INDEX_OTHER, sizeof(slots->numbers));
+	memset(slots->numbers, MT_INDEX_OTHER, sizeof(slots->numbers));
 	for (uint32_t i = 0; i < known->n; i++) {
 		uint32_t slot = slot_of(known->word[i]);
 
@@ -83,9 +83,9 @@ static void number(struct slots *slots, const struct tf_index_words *known)
 	}
 }
 
-size_t tf_index_bound(size_t bytes)
+size_t mt_index_bound(size_t bytes)
 {
-	return TF_INDEX_BEGIN + 4 * TF_INDEX_WORDS + bytes / 4 + tf_words_size(bytes);
+	return MT_INDEX_BEGIN + 4 * MT_INDEX_WORDS + bytes / 4 + mt_words_size(bytes);
 }
 
 /* The others go to @others; says how many there are. */
@@ -95,32 +95,32 @@ static size_t put_numbers(uint8_t *to, uint8_t *others, const uint8_t *from, siz
 
 	for (size_t i = 0; i < words; i++) {
 		uint32_t w = tf_get32(from + 4 * i), slot = slot_of(w);
-		uint8_t k = slots->words[slot] == w ? slots->numbers[slot] : TF_INDEX_OTHER;
+		uint8_t k = slots->words[slot] == w ? slots->numbers[slot] : MT_INDEX_OTHER;
 
 		to[i] = k;
 		memcpy(others + 4 * n, &w, 4);
-		n += k == TF_INDEX_OTHER;
+		n += k == MT_INDEX_OTHER;
 	}
 	return n;
 }
 
 /* Are they still the words to know?  @others of @words are not among them. */
-static void judge(struct tf_index_words *known, bool chosen, size_t others, size_t words)
+static void judge(struct mt_index_words *known, bool chosen, size_t others, size_t words)
 {
-	uint32_t share = words ? (uint32_t)(others * TF_INDEX_SHARE / words) : 0;
+	uint32_t share = words ? (uint32_t)(others * MT_INDEX_SHARE / words) : 0;
 
 	if (chosen)
 		known->others = share;
-	else if (share > known->others + TF_INDEX_SHARE / WORSE)
+	else if (share > known->others + MT_INDEX_SHARE / WORSE)
 		known->n = 0;
 }
 
-size_t tf_index_make(uint8_t *to, const uint8_t *from, size_t bytes, uint8_t *scratch,
-		     struct tf_index_words *known, struct tf_words_lag *lag, struct tf_parts *parts)
+size_t mt_index_make(uint8_t *to, const uint8_t *from, size_t bytes, uint8_t *scratch,
+		     struct mt_index_words *known, struct mt_words_lag *lag, struct mt_parts *parts)
 {
 	size_t words = bytes / 4, others;
 	bool chosen = known->n == 0;
-	uint8_t *at = to + TF_INDEX_BEGIN;
+	uint8_t *at = to + MT_INDEX_BEGIN;
 	struct slots slots;
 	uint32_t n;
 
@@ -136,9 +136,9 @@ size_t tf_index_make(uint8_t *to, const uint8_t *from, size_t bytes, uint8_t *sc
 	memcpy(scratch + 4 * others, from + 4 * words, bytes % 4);
 	tf_put32(to, n);
 	tf_put32(to + 4, (uint32_t)others);
-	*parts = (struct tf_parts){ 0 };
-	tf_parts_add(parts, (size_t)(at - to));
-	tf_words_spread(at, scratch, 4 * others + bytes % 4, lag, parts);
+	*parts = (struct mt_parts){ 0 };
+	mt_parts_add(parts, (size_t)(at - to));
+	mt_words_spread(at, scratch, 4 * others + bytes % 4, lag, parts);
 	return parts->end[parts->n - 1];
 }
 
@@ -151,7 +151,7 @@ struct meaning {
 static void read_meanings(struct meaning *v, const uint8_t *known, uint32_t n)
 {
 	for (uint32_t i = 0; i < 256; i++) {
-		v[i].kind = i < n ? KNOWN : i == TF_INDEX_OTHER ? OTHER : WRONG;
+		v[i].kind = i < n ? KNOWN : i == MT_INDEX_OTHER ? OTHER : WRONG;
 		v[i].word = i < n ? tf_get32(known + 4 * i) : 0;
 	}
 }
@@ -175,21 +175,21 @@ static bool put_words(uint8_t *to, size_t words, const uint8_t *numbers, const s
 	return !(kinds & WRONG) && n == nothers;
 }
 
-bool tf_index_undo(uint8_t *to, size_t bytes, const uint8_t *from, size_t size, uint8_t *scratch)
+bool mt_index_undo(uint8_t *to, size_t bytes, const uint8_t *from, size_t size, uint8_t *scratch)
 {
 	size_t words = bytes / 4, front, nothers;
 	struct meaning meanings[256];
 	uint32_t n;
 
-	if (size < TF_INDEX_BEGIN)
+	if (size < MT_INDEX_BEGIN)
 		return false;
 	n = tf_get32(from);
 	nothers = tf_get32(from + 4);
-	front = TF_INDEX_BEGIN + 4 * (size_t)n + words;
-	if (n > TF_INDEX_WORDS || nothers > words || size != front + tf_words_size(4 * nothers + bytes % 4))
+	front = MT_INDEX_BEGIN + 4 * (size_t)n + words;
+	if (n > MT_INDEX_WORDS || nothers > words || size != front + mt_words_size(4 * nothers + bytes % 4))
 		return false;
-	read_meanings(meanings, from + TF_INDEX_BEGIN, n);
-	if (!tf_words_gather(scratch, 4 * nothers + bytes % 4, from + front) ||
+	read_meanings(meanings, from + MT_INDEX_BEGIN, n);
+	if (!mt_words_gather(scratch, 4 * nothers + bytes % 4, from + front) ||
 	    !put_words(to, words, from + front - words, meanings, scratch, nothers))
 		return false;
 	memcpy(to + 4 * words, scratch + 4 * nothers, bytes % 4);

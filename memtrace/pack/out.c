@@ -15,18 +15,18 @@
 
 static void free_out(void *state)
 {
-	struct tf_memory_out *o = state;
+	struct mt_out *o = state;
 
 	tf_buf_free(&o->piece);
-	tf_packer_free(&o->packer);
+	mt_packer_free(&o->packer);
 	free(o);
 }
 
 static void free_thread_out(void *state)
 {
-	struct tf_memory_thread_out *o = state;
+	struct mt_thread_out *o = state;
 
-	tf_group_free(&o->packing.group, &o->all->packer.windows);
+	mt_group_free(&o->packing.group, &o->all->packer.windows);
 	free(o);
 }
 
@@ -39,19 +39,19 @@ static void *keep(struct tf_writer *w, struct tf_extra *e, size_t bytes, void (*
 	return e->state;
 }
 
-struct tf_memory_out *tf_memory_out(struct tf_writer *w)
+struct mt_out *mt_out(struct tf_writer *w)
 {
 	struct tf_extra *e = tf_writer_extra(w);
 
-	return e->state ? e->state : keep(w, e, sizeof(struct tf_memory_out), free_out);
+	return e->state ? e->state : keep(w, e, sizeof(struct mt_out), free_out);
 }
 
-struct tf_memory_thread_out *tf_memory_thread_out(struct tf_thread *t)
+struct mt_thread_out *mt_thread_out(struct tf_thread *t)
 {
 	struct tf_writer *w = tf_thread_writer(t);
 	struct tf_extra *e = tf_thread_extra(t);
-	struct tf_memory_out *all = tf_memory_out(w);
-	struct tf_memory_thread_out *o;
+	struct mt_out *all = mt_out(w);
+	struct mt_thread_out *o;
 
 	if (e->state || !all)
 		return e->state;
@@ -65,7 +65,7 @@ struct tf_memory_thread_out *tf_memory_thread_out(struct tf_thread *t)
 
 /* ---- pieces ---- */
 
-static void put_head(uint8_t *at, const struct tf_pieces *p, size_t packed, size_t raw, enum tf_piece_kind kind)
+static void put_head(uint8_t *at, const struct mt_pieces *p, size_t packed, size_t raw, enum tf_piece_kind kind)
 {
 	memcpy(at, TF_MAGIC_PIECE, TF_MAGIC_SIZE);
 	tf_put32(at + 8, p->n);
@@ -78,18 +78,18 @@ static void put_head(uint8_t *at, const struct tf_pieces *p, size_t packed, size
 }
 
 /* Appends a piece; @packing: of its stream, NULL: it is of none.  False: it cannot be written. */
-static bool append(struct tf_writer *w, struct tf_memory_out *o, struct tf_pieces *p, const void *raw, size_t bytes,
-		   struct tf_packing *packing)
+static bool append(struct tf_writer *w, struct mt_out *o, struct mt_pieces *p, const void *raw, size_t bytes,
+		   struct mt_packing *packing)
 {
 	enum tf_piece_kind kind = TF_PIECE_PLAIN;
 	size_t packed = SIZE_MAX;
 	uint8_t *at;
 
 	tf_buf_clear(&o->piece);
-	at = tf_buf_need(&o->piece, TF_PIECE_SIZE + (packing ? tf_pack_room(bytes) : ZSTD_compressBound(bytes)));
+	at = tf_buf_need(&o->piece, TF_PIECE_SIZE + (packing ? mt_pack_room(bytes) : ZSTD_compressBound(bytes)));
 	if (at)
-		packed = packing ? tf_pack_chunk(&o->packer, packing, at + TF_PIECE_SIZE, raw, bytes, &kind) :
-				   tf_pack_plain(&o->packer, at + TF_PIECE_SIZE, raw, bytes);
+		packed = packing ? mt_pack_chunk(&o->packer, packing, at + TF_PIECE_SIZE, raw, bytes, &kind) :
+				   mt_pack_plain(&o->packer, at + TF_PIECE_SIZE, raw, bytes);
 	if (packed == SIZE_MAX) {
 		tf_writer_no_memory(w);
 		p->lost++;
@@ -103,10 +103,10 @@ static bool append(struct tf_writer *w, struct tf_memory_out *o, struct tf_piece
 	return true;
 }
 
-bool tf_pieces_append(struct tf_writer *w, struct tf_pieces *p, const char *name, const char *magic, const void *raw,
+bool mt_pieces_append(struct tf_writer *w, struct mt_pieces *p, const char *name, const char *magic, const void *raw,
 		      size_t bytes)
 {
-	struct tf_memory_out *o = tf_memory_out(w);
+	struct mt_out *o = mt_out(w);
 	bool good;
 
 	if (o && !p->file.tried)
@@ -119,7 +119,7 @@ bool tf_pieces_append(struct tf_writer *w, struct tf_pieces *p, const char *name
 
 /* ---- objects ---- */
 
-static void put_object(struct tf_buf *b, const struct tf_memory_object *o)
+static void put_object(struct tf_buf *b, const struct mt_files_object *o)
 {
 	uint32_t path = (uint32_t)strlen(o->path);
 	uint8_t *at = tf_buf_extend(b, TF_OBJECT_SIZE);
@@ -139,10 +139,10 @@ static void put_object(struct tf_buf *b, const struct tf_memory_object *o)
 	tf_buf_put(b, o->path, path);
 }
 
-enum sonde_trace_status tf_writer_memory_object(struct tf_writer *w,
-						const struct tf_memory_object *object)
+enum sonde_trace_status mt_write_object(struct tf_writer *w,
+					const struct mt_files_object *object)
 {
-	struct tf_memory_out *o = tf_memory_out(w);
+	struct mt_out *o = mt_out(w);
 	struct tf_buf b = { 0 };
 	bool fits;
 
@@ -152,7 +152,7 @@ enum sonde_trace_status tf_writer_memory_object(struct tf_writer *w,
 	fits = b.size <= TF_MAX_RAW;
 	if (b.failed)
 		tf_writer_no_memory(w);
-	else if (fits && !tf_pieces_append(w, &o->code, "code.memory", TF_MAGIC_CODE, b.data, b.size))
+	else if (fits && !mt_pieces_append(w, &o->code, "code.memory", TF_MAGIC_CODE, b.data, b.size))
 		tf_writer_extra(w)->lost++;
 	tf_buf_free(&b);
 	return fits ? tf_writer_result(w) : SONDE_TRACE_E_INVALID;
@@ -163,8 +163,8 @@ enum sonde_trace_status tf_writer_memory_object(struct tf_writer *w,
 /* False: it cannot be written. */
 static bool put_chunk(struct tf_thread *t, const void *chunk, size_t bytes)
 {
-	struct tf_memory_thread_out *o = tf_memory_thread_out(t);
-	struct tf_pieces *p;
+	struct mt_thread_out *o = mt_thread_out(t);
+	struct mt_pieces *p;
 
 	if (!o)
 		return false;
@@ -175,7 +175,7 @@ static bool put_chunk(struct tf_thread *t, const void *chunk, size_t bytes)
 }
 
 /* What cannot be written is discarded, and counted. */
-enum sonde_trace_status tf_thread_memory(struct tf_thread *t, const void *chunk, size_t bytes)
+enum sonde_trace_status mt_write_chunk(struct tf_thread *t, const void *chunk, size_t bytes)
 {
 	struct tf_writer *w = tf_thread_writer(t);
 
@@ -188,9 +188,9 @@ enum sonde_trace_status tf_thread_memory(struct tf_thread *t, const void *chunk,
 	return tf_writer_result(w);
 }
 
-enum sonde_trace_status tf_thread_memory_lost(struct tf_thread *t, uint64_t chunks)
+enum sonde_trace_status mt_write_lost(struct tf_thread *t, uint64_t chunks)
 {
-	struct tf_memory_thread_out *o = tf_memory_thread_out(t);
+	struct mt_thread_out *o = mt_thread_out(t);
 
 	if (o)
 		o->pieces.lost += chunks;

@@ -19,16 +19,16 @@ enum {
 
 struct arranged {
 	const uint8_t *body;
-	struct tf_parts parts;
+	struct mt_parts parts;
 };
 
 /* A chunk of the kind that takes most, in frames. */
 static size_t room_for(size_t bytes)
 {
-	return ZSTD_compressBound(tf_index_bound(bytes)) + (TF_PARTS - 1) * ZSTD_compressBound(0);
+	return ZSTD_compressBound(mt_index_bound(bytes)) + (MT_PARTS - 1) * ZSTD_compressBound(0);
 }
 
-void tf_packer_free(struct tf_packer *k)
+void mt_packer_free(struct mt_packer *k)
 {
 	tf_buf_free(&k->words);
 	tf_buf_free(&k->scratch);
@@ -37,7 +37,7 @@ void tf_packer_free(struct tf_packer *k)
 }
 
 /* What is packed, and the same of another kind to compare with. */
-size_t tf_pack_room(size_t bytes)
+size_t mt_pack_room(size_t bytes)
 {
 	return 2 * room_for(bytes);
 }
@@ -66,13 +66,13 @@ static size_t pack_in(ZSTD_CCtx *context, uint8_t *at, size_t room, const uint8_
 	return ZSTD_isError(packed) ? SIZE_MAX : packed;
 }
 
-static size_t pack_frame(struct tf_packer *k, uint8_t *at, size_t room, const uint8_t *body, size_t bytes)
+static size_t pack_frame(struct mt_packer *k, uint8_t *at, size_t room, const uint8_t *body, size_t bytes)
 {
 	return pack_in(need_context(&k->frames, LEVEL), at, room, body, bytes);
 }
 
 /* @dull: chunks in which it is not worth much time; NULL: that is not asked. */
-static size_t pack_part(struct tf_packer *k, uint8_t *at, size_t room, const uint8_t *body, size_t bytes, uint8_t *dull)
+static size_t pack_part(struct mt_packer *k, uint8_t *at, size_t room, const uint8_t *body, size_t bytes, uint8_t *dull)
 {
 	size_t packed;
 
@@ -86,13 +86,13 @@ static size_t pack_part(struct tf_packer *k, uint8_t *at, size_t room, const uin
 	return packed;
 }
 
-size_t tf_pack_plain(struct tf_packer *k, uint8_t *at, const void *raw, size_t bytes)
+size_t mt_pack_plain(struct mt_packer *k, uint8_t *at, const void *raw, size_t bytes)
 {
 	return pack_frame(k, at, ZSTD_compressBound(bytes), raw, bytes);
 }
 
 /* One frame after another.  @dull: of each, or NULL. */
-static size_t pack_parts(struct tf_packer *k, uint8_t *at, size_t room, const struct arranged *a, uint8_t *dull)
+static size_t pack_parts(struct mt_packer *k, uint8_t *at, size_t room, const struct arranged *a, uint8_t *dull)
 {
 	size_t sum = 0, begin = 0;
 
@@ -111,27 +111,27 @@ static size_t pack_parts(struct tf_packer *k, uint8_t *at, size_t room, const st
 }
 
 /* False: no memory. */
-static bool arrange(struct tf_packer *k, struct tf_packing *p, enum tf_piece_kind kind, const void *raw, size_t bytes,
+static bool arrange(struct mt_packer *k, struct mt_packing *p, enum tf_piece_kind kind, const void *raw, size_t bytes,
 		    struct arranged *a)
 {
-	struct tf_words_lag *lag = &p->arranging[kind].lag;
+	struct mt_words_lag *lag = &p->arranging[kind].lag;
 	uint8_t *words, *scratch;
 
 	tf_buf_clear(&k->words);
 	tf_buf_clear(&k->scratch);
-	words = tf_buf_need(&k->words, tf_index_bound(bytes));
-	scratch = tf_buf_need(&k->scratch, tf_index_bound(bytes));
+	words = tf_buf_need(&k->words, mt_index_bound(bytes));
+	scratch = tf_buf_need(&k->scratch, mt_index_bound(bytes));
 	if (!words || !scratch)
 		return false;
 	*a = (struct arranged){ .body = words };
 	if (kind == TF_PIECE_SPREAD)
-		tf_words_spread(words, raw, bytes, lag, &a->parts);
+		mt_words_spread(words, raw, bytes, lag, &a->parts);
 	else
-		tf_index_make(words, raw, bytes, scratch, &p->known, lag, &a->parts);
+		mt_index_make(words, raw, bytes, scratch, &p->known, lag, &a->parts);
 	return true;
 }
 
-static size_t pack_as(struct tf_packer *k, struct tf_packing *p, enum tf_piece_kind kind, uint8_t *at, const void *raw,
+static size_t pack_as(struct mt_packer *k, struct mt_packing *p, enum tf_piece_kind kind, uint8_t *at, const void *raw,
 		      size_t bytes)
 {
 	size_t room = room_for(bytes), size;
@@ -147,7 +147,7 @@ static size_t pack_as(struct tf_packer *k, struct tf_packing *p, enum tf_piece_k
 }
 
 /* Kinds that were much larger than the best are left out for a while.  @sizes: 0 if not tried. */
-static void judge_kinds(struct tf_packing *p, const size_t *sizes, size_t best)
+static void judge_kinds(struct mt_packing *p, const size_t *sizes, size_t best)
 {
 	for (int kind = 0; kind < TF_PIECE_ALONE; kind++) {
 		if (sizes[kind])
@@ -156,7 +156,7 @@ static void judge_kinds(struct tf_packing *p, const size_t *sizes, size_t best)
 }
 
 /* In all kinds that are not left out; what is at @at is the best of them. */
-static size_t pack_best(struct tf_packer *k, struct tf_packing *p, uint8_t *at, const void *raw, size_t bytes)
+static size_t pack_best(struct mt_packer *k, struct mt_packing *p, uint8_t *at, const void *raw, size_t bytes)
 {
 	static const enum tf_piece_kind kinds[TF_PIECE_ALONE] = { TF_PIECE_SPREAD, TF_PIECE_INDEXED, TF_PIECE_PLAIN };
 	size_t sizes[TF_PIECE_ALONE] = { 0 }, best = SIZE_MAX, room = room_for(bytes);
@@ -183,7 +183,7 @@ static size_t pack_best(struct tf_packer *k, struct tf_packing *p, uint8_t *at, 
 }
 
 /* Packs it as all kinds, and decides when to do so again: the longer the same kind has been best, the later. */
-static size_t pack_trial(struct tf_packer *k, struct tf_packing *p, uint8_t *at, const void *raw, size_t bytes)
+static size_t pack_trial(struct mt_packer *k, struct mt_packing *p, uint8_t *at, const void *raw, size_t bytes)
 {
 	const uint8_t was = p->kind;
 	size_t packed = pack_best(k, p, at, raw, bytes);
@@ -197,7 +197,7 @@ static size_t pack_trial(struct tf_packer *k, struct tf_packing *p, uint8_t *at,
 }
 
 /* By itself. */
-static size_t pack_alone(struct tf_packer *k, struct tf_packing *p, uint8_t *at, const void *raw, size_t bytes,
+static size_t pack_alone(struct mt_packer *k, struct mt_packing *p, uint8_t *at, const void *raw, size_t bytes,
 			 enum tf_piece_kind *kind)
 {
 	size_t packed;
@@ -212,31 +212,31 @@ static size_t pack_alone(struct tf_packer *k, struct tf_packing *p, uint8_t *at,
 	if (packed != SIZE_MAX)
 		return packed;
 	*kind = TF_PIECE_PLAIN;
-	return tf_pack_plain(k, at, raw, bytes);
+	return mt_pack_plain(k, at, raw, bytes);
 }
 
 /* Together with what is before it; SIZE_MAX: that is not done any more. */
-static size_t pack_in_group(struct tf_packer *k, struct tf_packing *p, uint8_t *at, const void *raw, size_t bytes,
+static size_t pack_in_group(struct mt_packer *k, struct mt_packing *p, uint8_t *at, const void *raw, size_t bytes,
 			    enum tf_piece_kind *kind)
 {
 	bool first;
-	size_t packed = tf_group_pack(&p->group, &k->windows, at, room_for(bytes), raw, bytes, &first);
+	size_t packed = mt_group_pack(&p->group, &k->windows, at, room_for(bytes), raw, bytes, &first);
 
 	*kind = first ? TF_PIECE_GROUP : TF_PIECE_GROUP_NEXT;
 	return packed;
 }
 
-size_t tf_pack_chunk(struct tf_packer *k, struct tf_packing *p, uint8_t *at, const void *raw, size_t bytes,
+size_t mt_pack_chunk(struct mt_packer *k, struct mt_packing *p, uint8_t *at, const void *raw, size_t bytes,
 		     enum tf_piece_kind *kind)
 {
 	size_t packed = SIZE_MAX;
 
-	if (tf_group_is_open(&p->group))
+	if (mt_group_is_open(&p->group))
 		packed = pack_in_group(k, p, at, raw, bytes, kind);
 	if (packed != SIZE_MAX)
 		return packed;
 	packed = pack_alone(k, p, at, raw, bytes, kind);
 	if (packed != SIZE_MAX)
-		tf_group_consider(&p->group, &k->windows, raw, bytes, packed);
+		mt_group_consider(&p->group, &k->windows, raw, bytes, packed);
 	return packed;
 }

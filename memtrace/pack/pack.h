@@ -15,7 +15,7 @@
 #include "tracefmt/format.h"
 
 /* Of all streams of a writer.  All zero: nothing has been packed. */
-struct tf_packer {
+struct mt_packer {
 	struct tf_buf words;	/* rearranged for a piece */
 	struct tf_buf scratch;
 	ZSTD_CCtx *frames;
@@ -23,35 +23,35 @@ struct tf_packer {
 	unsigned int windows;	/* in use, of streams that repeat themselves */
 };
 
-void tf_packer_free(struct tf_packer *k);
+void mt_packer_free(struct mt_packer *k);
 
 /* What the last chunks of one kind were like. */
-struct tf_arranging {
-	struct tf_words_lag lag;
-	uint8_t dull[TF_PARTS];		/* by part: chunks in which it is not worth much time */
+struct mt_arranging {
+	struct mt_words_lag lag;
+	uint8_t dull[MT_PARTS];		/* by part: chunks in which it is not worth much time */
 };
 
 /* Of one stream.  All zero: nothing is known of it. */
-struct tf_packing {
+struct mt_packing {
 	uint8_t kind;			/* enum tf_piece_kind: what was least in the last trial */
 	uint8_t skip[TF_PIECE_ALONE];	/* trials that it is left out of */
 	uint8_t wait, gap;		/* chunks until the next trial; from the last one to it */
-	struct tf_index_words known;
-	struct tf_arranging arranging[TF_PIECE_ALONE];
-	struct tf_group group;
+	struct mt_index_words known;
+	struct mt_arranging arranging[TF_PIECE_ALONE];
+	struct mt_group group;
 };
 
 /* Bytes that packing takes at @at. */
-size_t tf_pack_room(size_t bytes);
+size_t mt_pack_room(size_t bytes);
 
 /*
  * Packs a chunk, which may be written to meanwhile, at @at.  Says how many bytes it has become, and in *@kind how; SIZE_MAX: an
  * error of zstd's, no memory.
  */
-size_t tf_pack_chunk(struct tf_packer *k, struct tf_packing *p, uint8_t *at, const void *raw, size_t bytes,
+size_t mt_pack_chunk(struct mt_packer *k, struct mt_packing *p, uint8_t *at, const void *raw, size_t bytes,
 		     enum tf_piece_kind *kind);
 
 /* As it is, for what is not a stream. */
-size_t tf_pack_plain(struct tf_packer *k, uint8_t *at, const void *raw, size_t bytes);
+size_t mt_pack_plain(struct mt_packer *k, uint8_t *at, const void *raw, size_t bytes);
 
 #endif

@@ -30,7 +30,7 @@ static ssize_t read_at(int fd, void *to, size_t n, uint64_t at)
 	return (ssize_t)got;
 }
 
-static bool parse_piece(const uint8_t *head, struct tf_piece *p)
+static bool parse_piece(const uint8_t *head, struct mt_piece *p)
 {
 	if (memcmp(head, TF_MAGIC_PIECE, TF_MAGIC_SIZE) != 0 ||
 	    tf_get64(head + 40) != XXH64(head, 40, 0))
@@ -44,7 +44,7 @@ static bool parse_piece(const uint8_t *head, struct tf_piece *p)
 	return p->raw <= TF_MAX_RAW && p->packed <= 2 * TF_MAX_RAW;
 }
 
-bool tf_piece_at(const struct tf_memory_stream *s, uint64_t at, struct tf_piece *p)
+bool mt_piece_at(const struct mt_stream *s, uint64_t at, struct mt_piece *p)
 {
 	uint8_t head[TF_PIECE_SIZE];
 
@@ -53,10 +53,10 @@ bool tf_piece_at(const struct tf_memory_stream *s, uint64_t at, struct tf_piece 
 	       parse_piece(head, p) && p->packed <= s->size - at - TF_PIECE_SIZE;
 }
 
-void tf_piece_search(struct tf_memory_stream *s)
+void mt_piece_search(struct mt_stream *s)
 {
 	uint8_t buf[SEARCH_BYTES];
-	struct tf_piece p;
+	struct mt_piece p;
 
 	while (s->at < s->size) {
 		ssize_t n = read_at(s->fd, buf, sizeof buf, s->at);
@@ -66,7 +66,7 @@ void tf_piece_search(struct tf_memory_stream *s)
 			hit = memmem(buf, (size_t)n, TF_MAGIC_PIECE, TF_MAGIC_SIZE);
 		if (hit) {
 			s->at += (uint64_t)(hit - buf);
-			if (tf_piece_at(s, s->at, &p))
+			if (mt_piece_at(s, s->at, &p))
 				return;
 			s->at++;
 		} else if (n < (ssize_t)sizeof buf) {
@@ -83,25 +83,25 @@ struct packed {
 	size_t size, raw;
 };
 
-static bool unpack_frames(struct tf_memory_stream *s, uint8_t *to, size_t size, const struct packed *p)
+static bool unpack_frames(struct mt_stream *s, uint8_t *to, size_t size, const struct packed *p)
 {
 	return ZSTD_decompressDCtx(s->zstd, to, size, p->at, p->size) == size;
 }
 
 /* Rearranged words. */
-static bool unpack_words(struct tf_memory_stream *s, uint8_t *to, const struct packed *p)
+static bool unpack_words(struct mt_stream *s, uint8_t *to, const struct packed *p)
 {
-	size_t size = tf_words_size(p->raw);
+	size_t size = mt_words_size(p->raw);
 	uint8_t *words;
 
 	tf_buf_clear(&s->words);
 	words = tf_buf_need(&s->words, size + 1);
-	return words && unpack_frames(s, words, size, p) && tf_words_gather(to, p->raw, words);
+	return words && unpack_frames(s, words, size, p) && mt_words_gather(to, p->raw, words);
 }
 
-static bool unpack_index(struct tf_memory_stream *s, uint8_t *to, const struct packed *p)
+static bool unpack_index(struct mt_stream *s, uint8_t *to, const struct packed *p)
 {
-	size_t room = tf_index_bound(p->raw), size;
+	size_t room = mt_index_bound(p->raw), size;
 	uint8_t *words, *scratch;
 
 	tf_buf_clear(&s->words);
@@ -111,15 +111,15 @@ static bool unpack_index(struct tf_memory_stream *s, uint8_t *to, const struct p
 	if (!words || !scratch)
 		return false;
 	size = ZSTD_decompressDCtx(s->zstd, words, room, p->at, p->size);
-	return !ZSTD_isError(size) && tf_index_undo(to, p->raw, words, size, scratch);
+	return !ZSTD_isError(size) && mt_index_undo(to, p->raw, words, size, scratch);
 }
 
-static bool begin_group(struct tf_memory_stream *s)
+static bool begin_group(struct mt_stream *s)
 {
 	if (!s->group)
 		s->group = ZSTD_createDCtx();
 	return s->group && !ZSTD_isError(ZSTD_DCtx_reset(s->group, ZSTD_reset_session_only)) &&
-	       !ZSTD_isError(ZSTD_DCtx_setParameter(s->group, ZSTD_d_windowLogMax, TF_GROUP_WINDOW));
+	       !ZSTD_isError(ZSTD_DCtx_setParameter(s->group, ZSTD_d_windowLogMax, MT_GROUP_WINDOW));
 }
 
 /* Has it taken in more than it has handed out? */
@@ -133,7 +133,7 @@ static bool has_more(ZSTD_DCtx *zstd)
 }
 
 /* All of the piece, and as much as it says, has to be one flush of the frame, which does not end. */
-static bool unpack_flush(struct tf_memory_stream *s, uint8_t *to, const struct packed *p)
+static bool unpack_flush(struct mt_stream *s, uint8_t *to, const struct packed *p)
 {
 	ZSTD_inBuffer in = { .src = p->at, .size = p->size };
 	ZSTD_outBuffer out = { .dst = to, .size = p->raw };
@@ -149,7 +149,7 @@ static bool unpack_flush(struct tf_memory_stream *s, uint8_t *to, const struct p
 	return left && in.pos == in.size && out.pos == out.size && !has_more(s->group);
 }
 
-static bool unpack_body(struct tf_memory_stream *s, uint8_t *to, uint32_t kind, const struct packed *p)
+static bool unpack_body(struct mt_stream *s, uint8_t *to, uint32_t kind, const struct packed *p)
 {
 	switch (kind) {
 	case TF_PIECE_PLAIN:
@@ -167,7 +167,7 @@ static bool unpack_body(struct tf_memory_stream *s, uint8_t *to, uint32_t kind, 
 	}
 }
 
-static bool unpack(struct tf_memory_stream *s, const struct tf_piece *p)
+static bool unpack(struct mt_stream *s, const struct mt_piece *p)
 {
 	uint8_t *packed, *raw;
 
@@ -185,16 +185,16 @@ static bool unpack(struct tf_memory_stream *s, const struct tf_piece *p)
 }
 
 /* E_CORRUPT is said once for a row of pieces that cannot be had: those of a group after one that is missing are stepped over. */
-enum sonde_trace_status tf_piece_next(struct tf_memory_stream *s)
+enum sonde_trace_status mt_piece_next(struct mt_stream *s)
 {
-	struct tf_piece p;
+	struct mt_piece p;
 
 	while (s->at < s->size) {
 		bool reported = s->reported;
 
-		if (!tf_piece_at(s, s->at, &p)) {
+		if (!mt_piece_at(s, s->at, &p)) {
 			s->at++;
-			tf_piece_search(s);
+			mt_piece_search(s);
 			s->reported = true;
 			s->in_group = false;
 			return SONDE_TRACE_E_CORRUPT;
@@ -217,7 +217,7 @@ enum sonde_trace_status tf_piece_next(struct tf_memory_stream *s)
 	return SONDE_TRACE_END;
 }
 
-void tf_pieces_close(struct tf_memory_stream *s)
+void mt_pieces_close(struct mt_stream *s)
 {
 	if (s->fd >= 0)
 		close(s->fd);
@@ -229,14 +229,14 @@ void tf_pieces_close(struct tf_memory_stream *s)
 	tf_buf_free(&s->raw);
 }
 
-enum sonde_trace_status tf_pieces_open(struct tf_memory_stream *s, const char *path,
+enum sonde_trace_status mt_pieces_open(struct mt_stream *s, const char *path,
 					   const char *magic, uint64_t *trace,
-					   struct tf_memory_thread *pub)
+					   struct mt_files_thread *pub)
 {
 	uint8_t header[TF_HEADER_SIZE];
 	struct stat st;
 
-	*s = (struct tf_memory_stream){ .fd = open(path, O_RDONLY | O_CLOEXEC), .at = sizeof header };
+	*s = (struct mt_stream){ .fd = open(path, O_RDONLY | O_CLOEXEC), .at = sizeof header };
 	if (s->fd < 0 || fstat(s->fd, &st) < 0)
 		return SONDE_TRACE_E_SYSTEM;
 	s->size = (uint64_t)st.st_size;

@@ -9,14 +9,14 @@
 #include "memtrace/pack/files.h"
 
 /* Its head. */
-struct tf_piece {
+struct mt_piece {
 	uint32_t seq, packed, raw;
 	uint32_t kind;
 	uint64_t lost;
 	uint64_t hash;
 };
 
-struct tf_memory_stream {
+struct mt_stream {
 	int fd;
 	uint64_t at, size;
 	uint32_t next; /* sequence number */
@@ -28,16 +28,16 @@ struct tf_memory_stream {
 };
 
 /* @path has the magic number @magic; fields of its header go to @trace, and to @pub, if that is not NULL. */
-enum sonde_trace_status tf_pieces_open(struct tf_memory_stream *s, const char *path, const char *magic,
-				       uint64_t *trace, struct tf_memory_thread *pub);
-void tf_pieces_close(struct tf_memory_stream *s);
+enum sonde_trace_status mt_pieces_open(struct mt_stream *s, const char *path, const char *magic,
+				       uint64_t *trace, struct mt_files_thread *pub);
+void mt_pieces_close(struct mt_stream *s);
 
-bool tf_piece_at(const struct tf_memory_stream *s, uint64_t at, struct tf_piece *p);
+bool mt_piece_at(const struct mt_stream *s, uint64_t at, struct mt_piece *p);
 
 /* Goes to the next place from s->at on where a piece begins; s->size: none. */
-void tf_piece_search(struct tf_memory_stream *s);
+void mt_piece_search(struct mt_stream *s);
 
 /* Into s->raw.  E_CORRUPT: something is missing before the next one; said once. */
-enum sonde_trace_status tf_piece_next(struct tf_memory_stream *s);
+enum sonde_trace_status mt_piece_next(struct mt_stream *s);
 
 #endif

@@ -25,7 +25,7 @@ struct loop {
 /* From its address on, until the next one's. */
 struct range {
 	uint64_t addr;
-	uint32_t loop;	/* TF_NO_LOOP: none */
+	uint32_t loop;	/* MT_NO_LOOP: none */
 };
 
 struct line {
@@ -47,7 +47,7 @@ struct part {
 	char *text;	/* all strings */
 };
 
-struct tf_placed {
+struct mt_placed {
 	struct part *parts;
 	size_t n;
 	uint64_t damage;
@@ -150,7 +150,7 @@ static bool parse_ranges(struct parse *p)
 		loop = tf_cursor_varint(&p->c);
 		if (loop > p->part->nloops || loop > UINT32_MAX)
 			return false;
-		v[i] = (struct range){ at, loop ? (uint32_t)loop - 1 : TF_NO_LOOP };
+		v[i] = (struct range){ at, loop ? (uint32_t)loop - 1 : MT_NO_LOOP };
 	}
 	return v != NULL;
 }
@@ -238,7 +238,7 @@ static bool parse_part(struct parse *p)
 	       !p->c.left;
 }
 
-bool tf_placed_add(struct tf_placed *p, const uint8_t *body, size_t size)
+bool mt_placed_add(struct mt_placed *p, const uint8_t *body, size_t size)
 {
 	struct part *v = reallocarray(p->parts, p->n + 1, sizeof(*v));
 	struct parse parse = { .c = { .at = body, .left = size } };
@@ -261,11 +261,11 @@ bool tf_placed_add(struct tf_placed *p, const uint8_t *body, size_t size)
 /* ---- the file ---- */
 
 /* A trace without it is damaged, too: it is made before what it is about. */
-struct tf_placed *tf_placed_open(const char *dir, uint64_t trace)
+struct mt_placed *mt_placed_open(const char *dir, uint64_t trace)
 {
-	struct tf_placed *p = calloc(1, sizeof(*p));
+	struct mt_placed *p = calloc(1, sizeof(*p));
 	enum sonde_trace_status status = SONDE_TRACE_E_NOMEM;
-	struct tf_memory_stream s;
+	struct mt_stream s;
 	uint64_t id = 0;
 	char *path;
 
@@ -273,19 +273,19 @@ struct tf_placed *tf_placed_open(const char *dir, uint64_t trace)
 		free(p);
 		return NULL;
 	}
-	status = tf_pieces_open(&s, path, TF_MAGIC_PLACES, &id, NULL);
+	status = mt_pieces_open(&s, path, TF_MAGIC_PLACES, &id, NULL);
 	if (status != SONDE_TRACE_OK || id != trace)
 		p->damage++;
-	while (status == SONDE_TRACE_OK && id == trace && (status = tf_piece_next(&s)) != SONDE_TRACE_END) {
-		p->damage += status != SONDE_TRACE_OK || !tf_placed_add(p, s.raw.data, s.raw.size);
+	while (status == SONDE_TRACE_OK && id == trace && (status = mt_piece_next(&s)) != SONDE_TRACE_END) {
+		p->damage += status != SONDE_TRACE_OK || !mt_placed_add(p, s.raw.data, s.raw.size);
 		status = SONDE_TRACE_OK;
 	}
-	tf_pieces_close(&s);
+	mt_pieces_close(&s);
 	free(path);
 	return p;
 }
 
-void tf_placed_close(struct tf_placed *p)
+void mt_placed_close(struct mt_placed *p)
 {
 	if (!p)
 		return;
@@ -295,7 +295,7 @@ void tf_placed_close(struct tf_placed *p)
 	free(p);
 }
 
-uint64_t tf_placed_damage(const struct tf_placed *p)
+uint64_t mt_placed_damage(const struct mt_placed *p)
 {
 	return p->damage;
 }
@@ -307,7 +307,7 @@ static void find_loop(const struct part *part, uint64_t addr, struct sonde_trace
 	size_t after = search_first(i, part->nranges, part->ranges[i].addr > addr);
 	const struct loop *loop;
 
-	if (!after || part->ranges[after - 1].loop == TF_NO_LOOP)
+	if (!after || part->ranges[after - 1].loop == MT_NO_LOOP)
 		return;
 	loop = &part->loops[part->ranges[after - 1].loop];
 	place->loop = loop->head;
@@ -339,7 +339,7 @@ static const char *find_line(const struct part *part, uint64_t addr, int *line)
 	return part->files[l->file];
 }
 
-void tf_placed_find(const struct tf_placed *p, uint32_t object, uint64_t addr, struct sonde_trace_place *place)
+void mt_placed_find(const struct mt_placed *p, uint32_t object, uint64_t addr, struct sonde_trace_place *place)
 {
 	for (size_t i = 0; i < p->n && !place->function; i++)
 		if (p->parts[i].object == object)
@@ -352,7 +352,7 @@ void tf_placed_find(const struct tf_placed *p, uint32_t object, uint64_t addr, s
 			place->loop_file = find_line(&p->parts[i], place->loop, &place->loop_line);
 }
 
-bool tf_placed_has_lines(const struct tf_placed *p, uint32_t object)
+bool mt_placed_has_lines(const struct mt_placed *p, uint32_t object)
 {
 	for (size_t i = 0; i < p->n; i++)
 		if (p->parts[i].object == object && p->parts[i].lines_complete)

@@ -9,12 +9,12 @@
 #include "tracefmt/format.h"
 
 /* A source file that has been named; its text is in paths. */
-struct tf_place_path {
+struct mt_place_path {
 	uint64_t index; /* + 1; 0: free */
 	size_t at, n;
 };
 
-void tf_places_free(struct tf_places *p)
+void mt_places_free(struct mt_places *p)
 {
 	tf_buf_free(&p->functions);
 	tf_buf_free(&p->loops);
@@ -24,11 +24,11 @@ void tf_places_free(struct tf_places *p)
 	tf_buf_free(&p->text);
 	tf_buf_free(&p->paths);
 	free(p->known);
-	*p = (struct tf_places){ 0 };
+	*p = (struct mt_places){ 0 };
 }
 
 /* How much @to is after *last, which it becomes. */
-static uint64_t step(struct tf_places *p, uint64_t *last, uint64_t to)
+static uint64_t step(struct mt_places *p, uint64_t *last, uint64_t to)
 {
 	uint64_t by = to - *last;
 
@@ -37,7 +37,7 @@ static uint64_t step(struct tf_places *p, uint64_t *last, uint64_t to)
 	return by;
 }
 
-void tf_places_function(struct tf_places *p, uint64_t addr, uint64_t size, const char *name)
+void mt_places_function(struct mt_places *p, uint64_t addr, uint64_t size, const char *name)
 {
 	size_t n = strlen(name);
 
@@ -49,7 +49,7 @@ void tf_places_function(struct tf_places *p, uint64_t addr, uint64_t size, const
 	p->nfunctions++;
 }
 
-void tf_places_loop(struct tf_places *p, uint64_t head, uint32_t depth)
+void mt_places_loop(struct mt_places *p, uint64_t head, uint32_t depth)
 {
 	tf_buf_varint(&p->loops, tf_zigzag(head - p->loop));
 	tf_buf_varint(&p->loops, depth);
@@ -57,29 +57,29 @@ void tf_places_loop(struct tf_places *p, uint64_t head, uint32_t depth)
 	p->nloops++;
 }
 
-void tf_places_range(struct tf_places *p, uint64_t addr, uint32_t loop)
+void mt_places_range(struct mt_places *p, uint64_t addr, uint32_t loop)
 {
 	tf_buf_varint(&p->ranges, step(p, &p->range, addr));
-	tf_buf_varint(&p->ranges, loop == TF_NO_LOOP ? 0 : UINT64_C(1) + loop);
+	tf_buf_varint(&p->ranges, loop == MT_NO_LOOP ? 0 : UINT64_C(1) + loop);
 	p->nranges++;
 }
 
 /* ---- lines ---- */
 
-static bool is_path(const struct tf_places *p, const struct tf_place_path *k, const char *file, size_t n)
+static bool is_path(const struct mt_places *p, const struct mt_place_path *k, const char *file, size_t n)
 {
 	return k->n == n && memcmp(p->paths.data + k->at, file, n) == 0;
 }
 
-static struct tf_place_path *find_path(const struct tf_places *p, const char *file, size_t n)
+static struct mt_place_path *find_path(const struct mt_places *p, const char *file, size_t n)
 {
 	return &p->known[hash_slot(i, p->room, hash_bytes(file, n),
 				   !p->known[i].index || is_path(p, &p->known[i], file, n))];
 }
 
-static bool grow(struct tf_places *p)
+static bool grow(struct mt_places *p)
 {
-	struct tf_place_path *old = p->known;
+	struct mt_place_path *old = p->known;
 	size_t room = p->room;
 
 	p->room = hash_room(2 * p->nfiles + 2);
@@ -97,23 +97,23 @@ static bool grow(struct tf_places *p)
 }
 
 /* Its number from 1 on; 0: no memory. */
-static uint64_t file_index(struct tf_places *p, const char *file)
+static uint64_t file_index(struct mt_places *p, const char *file)
 {
 	size_t n = strlen(file);
-	struct tf_place_path *k;
+	struct mt_place_path *k;
 
 	if (2 * (p->nfiles + 1) > p->room && !grow(p))
 		return 0;
 	k = find_path(p, file, n);
 	if (k->index)
 		return k->index;
-	*k = (struct tf_place_path){ .index = ++p->nfiles, .at = p->paths.size, .n = n };
+	*k = (struct mt_place_path){ .index = ++p->nfiles, .at = p->paths.size, .n = n };
 	tf_buf_varint(&p->files, n);
 	tf_buf_put(&p->paths, file, n);
 	return p->paths.failed ? 0 : k->index;
 }
 
-void tf_places_line(struct tf_places *p, uint64_t addr, const char *file, int line)
+void mt_places_line(struct mt_places *p, uint64_t addr, const char *file, int line)
 {
 	uint64_t index = 0;
 
@@ -141,7 +141,7 @@ static void put_column(struct tf_buf *b, uint64_t n, const struct tf_buf *column
 	b->failed |= column->failed;
 }
 
-static void put_body(struct tf_buf *b, const struct tf_places *p, uint32_t object, bool lines)
+static void put_body(struct tf_buf *b, const struct mt_places *p, uint32_t object, bool lines)
 {
 	tf_buf_varint(b, object);
 	tf_buf_byte(b, lines);
@@ -155,9 +155,9 @@ static void put_body(struct tf_buf *b, const struct tf_places *p, uint32_t objec
 	b->failed |= p->text.failed || p->paths.failed;
 }
 
-enum sonde_trace_status tf_writer_places(struct tf_writer *w, const struct tf_places *p, uint32_t object, bool lines)
+enum sonde_trace_status mt_write_places(struct tf_writer *w, const struct mt_places *p, uint32_t object, bool lines)
 {
-	struct tf_memory_out *o = tf_memory_out(w);
+	struct mt_out *o = mt_out(w);
 	struct tf_buf b = { 0 };
 	bool good;
 
@@ -168,7 +168,7 @@ enum sonde_trace_status tf_writer_places(struct tf_writer *w, const struct tf_pl
 	if (b.failed)
 		tf_writer_no_memory(w);
 	else if (good)
-		(void)!tf_pieces_append(w, &o->places, "code.places", TF_MAGIC_PLACES, b.data, b.size);
+		(void)!mt_pieces_append(w, &o->places, "code.places", TF_MAGIC_PLACES, b.data, b.size);
 	tf_buf_free(&b);
 	return good ? tf_writer_result(w) : SONDE_TRACE_E_INVALID;
 }

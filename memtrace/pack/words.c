@@ -79,7 +79,7 @@ static unsigned int cost(const uint8_t *from, size_t at, size_t lag)
 	return 4 * SAMPLE - (lanes[0] + lanes[1] + lanes[2] + lanes[3]);
 }
 
-static void rest(struct tf_words_lag *l)
+static void rest(struct mt_words_lag *l)
 {
 	unsigned int blocks = (REST + 1u) << l->vain;
 
@@ -88,22 +88,22 @@ static void rest(struct tf_words_lag *l)
 		l->vain++;
 }
 
-static void search(struct tf_words_lag *l, const uint8_t *from, size_t at)
+static void search(struct mt_words_lag *l, const uint8_t *from, size_t at)
 {
 	l->words = 0;
 	l->cost = cost(from, at, 0) / 8 * 7; /* by chance, one of many lags is always a little better than none */
-	for (size_t lag = 1; lag <= TF_WORDS_LAG; lag++) {
+	for (size_t lag = 1; lag <= MT_WORDS_LAG; lag++) {
 		unsigned int c = cost(from, at, lag);
 
 		if (c < l->cost)
-			*l = (struct tf_words_lag){ .words = (uint8_t)lag, .cost = c, .rest = AGAIN };
+			*l = (struct mt_words_lag){ .words = (uint8_t)lag, .cost = c, .rest = AGAIN };
 	}
 	if (!l->words)
 		rest(l);
 }
 
 /* For the @n words from @at on. */
-static void choose_lag(struct tf_words_lag *l, const uint8_t *from, size_t at, size_t n)
+static void choose_lag(struct mt_words_lag *l, const uint8_t *from, size_t at, size_t n)
 {
 	size_t middle = at + n / 2;
 	unsigned int now;
@@ -205,15 +205,15 @@ static void gather_block(uint8_t *to, const uint8_t *from, size_t plane, size_t 
 
 static size_t block_at(size_t at, size_t words)
 {
-	return words - at < TF_WORDS_BLOCK ? words - at : TF_WORDS_BLOCK;
+	return words - at < MT_WORDS_BLOCK ? words - at : MT_WORDS_BLOCK;
 }
 
-void tf_words_spread(uint8_t *to, const uint8_t *from, size_t bytes, struct tf_words_lag *lag, struct tf_parts *parts)
+void mt_words_spread(uint8_t *to, const uint8_t *from, size_t bytes, struct mt_words_lag *lag, struct mt_parts *parts)
 {
-	size_t words = bytes / 4, front = tf_words_size(bytes) - bytes;
+	size_t words = bytes / 4, front = mt_words_size(bytes) - bytes;
 	uint8_t *lags = to, *body = to + front;
 
-	for (size_t at = 0; at < words; at += TF_WORDS_BLOCK) {
+	for (size_t at = 0; at < words; at += MT_WORDS_BLOCK) {
 		size_t n = block_at(at, words);
 
 		choose_lag(lag, from, at, n);
@@ -221,21 +221,21 @@ void tf_words_spread(uint8_t *to, const uint8_t *from, size_t bytes, struct tf_w
 		spread_block(body + at, words, from, at, n, lag->words);
 	}
 	memcpy(body + 4 * words, from + 4 * words, bytes % 4);
-	tf_parts_add(parts, front + words);
-	tf_parts_add(parts, words);
-	tf_parts_add(parts, words);
-	tf_parts_add(parts, words + bytes % 4);
+	mt_parts_add(parts, front + words);
+	mt_parts_add(parts, words);
+	mt_parts_add(parts, words);
+	mt_parts_add(parts, words + bytes % 4);
 }
 
-bool tf_words_gather(uint8_t *to, size_t bytes, const uint8_t *from)
+bool mt_words_gather(uint8_t *to, size_t bytes, const uint8_t *from)
 {
 	size_t words = bytes / 4;
-	const uint8_t *lags = from, *body = from + (tf_words_size(bytes) - bytes);
+	const uint8_t *lags = from, *body = from + (mt_words_size(bytes) - bytes);
 
-	for (size_t at = 0; at < words; at += TF_WORDS_BLOCK) {
+	for (size_t at = 0; at < words; at += MT_WORDS_BLOCK) {
 		size_t lag = *lags++;
 
-		if (lag > TF_WORDS_LAG)
+		if (lag > MT_WORDS_LAG)
 			return false;
 		gather_block(to, body + at, words, at, block_at(at, words), lag);
 	}

@@ -27,7 +27,7 @@ _Static_assert((int)MD_LOAD == SONDE_TRACE_LOAD && (int)MD_STORE == SONDE_TRACE_
 	       (int)MD_STACK == SONDE_TRACE_STACK, "kinds");
 
 /* The stream of a thread is beside its file, with another ending. */
-static bool is_stream_of(const struct tf_memory_thread *stream, const struct sonde_trace_thread *thread)
+static bool is_stream_of(const struct mt_files_thread *stream, const struct sonde_trace_thread *thread)
 {
 	const char *name = strrchr(thread->file, '/'), *other = strrchr(stream->path, '/'), *dot;
 
@@ -40,7 +40,7 @@ static bool is_stream_of(const struct tf_memory_thread *stream, const struct son
 static enum sonde_trace_status start(struct sonde_trace_accesses *a, const struct sonde_trace_thread *thread)
 {
 	enum sonde_trace_status status = SONDE_TRACE_E_NOTRACE;
-	struct tf_memory_thread stream;
+	struct mt_files_thread stream;
 
 	for (size_t i = 0; mt_read_thread(a->read, i, &stream); i++) {
 		if (!is_stream_of(&stream, thread))

@@ -18,18 +18,18 @@ struct span {
 };
 
 struct mt_read {
-	struct tf_memory *files;
+	struct mt_files *files;
 	struct mt_code *code;
 	struct sonde_trace *trace; /* for how its processes ended; NULL: not known */
 	struct span *spans; /* ascending */
 	size_t nspans;
-	struct tf_placed *placed;
+	struct mt_placed *placed;
 	uint64_t bad_objects;
 	const char *damaged; /* path of an object whose description is; NULL: none */
 };
 
 struct mt_read_thread {
-	struct tf_memory_stream *stream;
+	struct mt_stream *stream;
 	struct mt_machine *machine;
 	bool broken; /* until a chunk says all */
 	bool done;   /* there are no more chunks, and nothing follows from that */
@@ -44,7 +44,7 @@ struct mt_read_thread {
 
 /* ---- objects ---- */
 
-static void note_span(struct mt_read *r, const struct tf_memory_object *o)
+static void note_span(struct mt_read *r, const struct mt_files_object *o)
 {
 	const struct md_node *nodes = o->nodes;
 	struct span s = { .lo = UINT64_MAX, .load = o->load, .object = o->object, .path = o->path };
@@ -70,17 +70,17 @@ static int by_address(const void *a, const void *b)
 
 static bool add_objects(struct mt_read *r)
 {
-	struct tf_memory_object o;
+	struct mt_files_object o;
 	size_t n = 0;
 
-	while (tf_memory_object(r->files, n, &o))
+	while (mt_files_object(r->files, n, &o))
 		n++;
 	r->spans = calloc(n + 1, sizeof(*r->spans));
 	r->code = mt_code_new(&mt_heap);
 	if (!r->spans || !r->code)
 		return false;
 	mt_compile(r->code);
-	for (size_t i = 0; tf_memory_object(r->files, i, &o); i++) {
+	for (size_t i = 0; mt_files_object(r->files, i, &o); i++) {
 		struct md_object object = {
 			.base = o.base, .load = o.load, .first = o.first,
 			.nnodes = o.nnodes, .nops = o.nops, .number = (uint32_t)i,
@@ -96,7 +96,7 @@ static bool add_objects(struct mt_read *r)
 		r->damaged = o.path;
 		r->bad_objects++;
 	}
-	r->bad_objects += tf_memory_bad_objects(r->files);
+	r->bad_objects += mt_files_bad_objects(r->files);
 	qsort(r->spans, r->nspans, sizeof(*r->spans), by_address);
 	return true;
 }
@@ -108,9 +108,9 @@ struct mt_read *mt_read_open(const char *dir, enum sonde_trace_status *status, s
 	*why = (struct sonde_trace_message){ "out of memory" };
 	if (r && sonde_trace_open(dir, &r->trace, NULL) != SONDE_TRACE_OK)
 		r->trace = NULL;
-	*status = r ? tf_memory_open(dir, &r->files, why) : SONDE_TRACE_E_NOMEM;
+	*status = r ? mt_files_open(dir, &r->files, why) : SONDE_TRACE_E_NOMEM;
 	if (*status == SONDE_TRACE_OK)
-		r->placed = tf_placed_open(dir, tf_memory_trace(r->files));
+		r->placed = mt_placed_open(dir, mt_files_trace(r->files));
 	if (*status == SONDE_TRACE_OK && r->placed && add_objects(r))
 		return r;
 	if (*status == SONDE_TRACE_OK)
@@ -125,8 +125,8 @@ void mt_read_close(struct mt_read *r)
 		return;
 	if (r->code)
 		mt_code_free(r->code);
-	tf_placed_close(r->placed);
-	tf_memory_close(r->files);
+	mt_placed_close(r->placed);
+	mt_files_close(r->files);
 	if (r->trace)
 		sonde_trace_close(r->trace);
 	free(r->spans);
@@ -143,14 +143,14 @@ uint64_t mt_read_bad_objects(const struct mt_read *r)
 	return r->bad_objects;
 }
 
-bool mt_read_thread(const struct mt_read *r, size_t i, struct tf_memory_thread *thread)
+bool mt_read_thread(const struct mt_read *r, size_t i, struct mt_files_thread *thread)
 {
-	return tf_memory_thread(r->files, i, thread);
+	return mt_files_thread(r->files, i, thread);
 }
 
 uint64_t mt_read_bad_places(const struct mt_read *r)
 {
-	return tf_placed_damage(r->placed);
+	return mt_placed_damage(r->placed);
 }
 
 static const struct span *span_of(const struct mt_read *r, uint64_t insn)
@@ -188,10 +188,10 @@ bool mt_read_where(const struct mt_read *r, uint64_t insn, struct mt_where *wher
 	if (!s)
 		return false;
 	where->object = object_of(r, s->object);
-	where->has_lines = tf_placed_has_lines(r->placed, s->object);
+	where->has_lines = mt_placed_has_lines(r->placed, s->object);
 	where->place.path = s->path;
 	where->place.address = insn - s->load;
-	tf_placed_find(r->placed, s->object, where->place.address, &where->place);
+	mt_placed_find(r->placed, s->object, where->place.address, &where->place);
 	return true;
 }
 
@@ -216,13 +216,13 @@ static bool was_killed(const struct sonde_trace *trace, int pid)
 struct mt_read_thread *mt_read_start(struct mt_read *r, size_t i, enum sonde_trace_status *status)
 {
 	struct mt_read_thread *t = calloc(1, sizeof(*t));
-	struct tf_memory_thread about;
+	struct mt_files_thread about;
 
 	*status = SONDE_TRACE_E_NOMEM;
 	if (t)
 		t->done = mt_read_thread(r, i, &about) && was_killed(r->trace, about.pid);
 	if (t)
-		*status = tf_memory_stream_open(r->files, i, &t->stream);
+		*status = mt_stream_open(r->files, i, &t->stream);
 	if (*status == SONDE_TRACE_OK) {
 		t->machine = mt_machine_new(r->code);
 		*status = t->machine ? *status : SONDE_TRACE_E_NOMEM;
@@ -239,7 +239,7 @@ void mt_read_stop(struct mt_read_thread *t)
 		return;
 	if (t->machine)
 		mt_machine_free(t->machine);
-	tf_memory_stream_close(t->stream);
+	mt_stream_close(t->stream);
 	free(t);
 }
 
@@ -325,7 +325,7 @@ static bool feed(struct mt_read_thread *t, uint64_t *gaps)
 	size_t bytes;
 
 	for (;;) {
-		enum sonde_trace_status status = tf_memory_next(t->stream, &chunk, &bytes);
+		enum sonde_trace_status status = mt_stream_next(t->stream, &chunk, &bytes);
 
 		if (status != SONDE_TRACE_OK && status != SONDE_TRACE_E_CORRUPT)
 			return feed_end(t);

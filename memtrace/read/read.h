@@ -16,13 +16,13 @@
 struct mt_read;
 
 /*
- * @dir: of one rank, or of a trace without ranks.  NULL: *@status is what tf_memory_open() returns, *@why says the same in
+ * @dir: of one rank, or of a trace without ranks.  NULL: *@status is what mt_files_open() returns, *@why says the same in
  * words.  E_NOTRACE: the trace has no memory accesses.
  */
 struct mt_read *mt_read_open(const char *dir, enum sonde_trace_status *status, struct sonde_trace_message *why);
 void mt_read_close(struct mt_read *r);
 
-bool mt_read_thread(const struct mt_read *r, size_t i, struct tf_memory_thread *thread);
+bool mt_read_thread(const struct mt_read *r, size_t i, struct mt_files_thread *thread);
 
 /* The path of an object whose description contradicts itself; NULL: none. */
 const char *mt_read_damaged(const struct mt_read *r);
@@ -64,7 +64,7 @@ bool mt_read_was_off(const struct mt_read_thread *t);
 /* When the chunk began that they are from, or that proved that they happened. */
 uint64_t mt_read_tsc(const struct mt_read_thread *t);
 
-/* Chunks that were read so far, of struct tf_memory_thread's. */
+/* Chunks that were read so far, of struct mt_files_thread's. */
 uint64_t mt_read_chunks(const struct mt_read_thread *t);
 
 /* Bursts of a sampled stream: sums of their ticks, of the accesses in them, squares and products of these. */

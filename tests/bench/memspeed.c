@@ -48,35 +48,35 @@ static void keep(const void *chunk, size_t len, bool first)
 	pieces[npieces++].first = first;
 }
 
-static void load(struct tf_memory *files)
+static void load(struct mt_files *files)
 {
 	const struct md_chunk end = { .kind = MD_CHUNK_END, .head = sizeof(end) };
-	struct tf_memory_thread about;
+	struct mt_files_thread about;
 
-	for (size_t i = 0; tf_memory_thread(files, i, &about); i++) {
-		struct tf_memory_stream *s;
+	for (size_t i = 0; mt_files_thread(files, i, &about); i++) {
+		struct mt_stream *s;
 		const void *chunk;
 		bool first = true;
 		size_t len;
 
-		if (tf_memory_stream_open(files, i, &s) != SONDE_TRACE_OK)
+		if (mt_stream_open(files, i, &s) != SONDE_TRACE_OK)
 			errx(1, "thread %zu", i);
-		while (loaded < MOST && tf_memory_next(s, &chunk, &len) == SONDE_TRACE_OK) {
+		while (loaded < MOST && mt_stream_next(s, &chunk, &len) == SONDE_TRACE_OK) {
 			keep(chunk, len, first);
 			first = false;
 		}
 		if (!first && loaded < MOST && pieces[npieces - 1].kind != MD_CHUNK_END)
 			keep(&end, sizeof(end), false);
-		tf_memory_stream_close(s);
+		mt_stream_close(s);
 	}
 }
 
-static struct mt_code *describe(struct tf_memory *files)
+static struct mt_code *describe(struct mt_files *files)
 {
 	struct mt_code *code = mt_code_new(&mt_heap);
-	struct tf_memory_object o;
+	struct mt_files_object o;
 
-	for (size_t i = 0; code && tf_memory_object(files, i, &o); i++) {
+	for (size_t i = 0; code && mt_files_object(files, i, &o); i++) {
 		struct md_object object = {
 			.base = o.base, .load = o.load, .first = o.first,
 			.nnodes = o.nnodes, .nops = o.nops, .number = (uint32_t)i,
@@ -156,14 +156,14 @@ int main(int argc, char **argv)
 	struct sonde_trace_message why;
 	struct mt_compiled stats;
 	double next, counted;
-	struct tf_memory *files;
+	struct mt_files *files;
 	struct mt_code *code;
 	uint64_t all;
 	int times = argc > 2 ? atoi(argv[2]) : 3;
 
 	if (argc < 2 || times < 1 || times > TIMES)
 		errx(2, "usage: memspeed FOLDER [TIMES]");
-	if (tf_memory_open(argv[1], &files, &why) != SONDE_TRACE_OK)
+	if (mt_files_open(argv[1], &files, &why) != SONDE_TRACE_OK)
 		errx(1, "%s", why.text);
 	load(files);
 	code = describe(files);
@@ -175,6 +175,6 @@ int main(int argc, char **argv)
 			(unsigned long long)stats.nodes, (unsigned long long)stats.bytes,
 			(unsigned long long)stats.entered, (unsigned long long)stats.interpreted);
 	mt_code_free(code);
-	tf_memory_close(files);
+	mt_files_close(files);
 	return 0;
 }

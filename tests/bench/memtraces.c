@@ -31,7 +31,7 @@ static struct mt_read_thread *start(struct mt_read *r, size_t i)
 
 static uint64_t count(struct mt_read *r, uint64_t *gaps)
 {
-	struct tf_memory_thread thread;
+	struct mt_files_thread thread;
 	struct mt_counts counts = { 0 };
 	uint64_t sum = 0;
 
@@ -48,7 +48,7 @@ static uint64_t count(struct mt_read *r, uint64_t *gaps)
 
 static uint64_t compute(struct mt_read *r, uint64_t *gaps)
 {
-	struct tf_memory_thread thread;
+	struct mt_files_thread thread;
 	const struct mt_access *v;
 	uint64_t sum = 0;
 

@@ -104,8 +104,8 @@ static void fix(uint8_t *file, size_t size, const char *magic)
 /* Of how many bytes the body could be, by its head and size. */
 static size_t indexed_bytes(const uint8_t *body, size_t size)
 {
-	size_t others = tf_words_size(4 * (size_t)(tf_get32(body + 4) % INPUT_MAX));
-	size_t front = TF_INDEX_BEGIN + 4 * (size_t)(tf_get32(body) % 256);
+	size_t others = mt_words_size(4 * (size_t)(tf_get32(body + 4) % INPUT_MAX));
+	size_t front = MT_INDEX_BEGIN + 4 * (size_t)(tf_get32(body) % 256);
 
 	return size > front + others ? 4 * (size - front - others) : size;
 }
@@ -130,11 +130,11 @@ static size_t make_file(uint8_t *file, const char *magic, const uint8_t *body, s
 	size_t raw = size, packed;
 
 	/* so many bytes and lags are `size`; what they are of is said by what is in them */
-	while (kind == TF_PIECE_SPREAD && raw && tf_words_size(raw) > size)
+	while (kind == TF_PIECE_SPREAD && raw && mt_words_size(raw) > size)
 		raw--;
 	if (kind == TF_PIECE_SPREAD)
-		size = tf_words_size(raw);
-	else if (kind == TF_PIECE_INDEXED && size > TF_INDEX_BEGIN)
+		size = mt_words_size(raw);
+	else if (kind == TF_PIECE_INDEXED && size > MT_INDEX_BEGIN)
 		raw = indexed_bytes(body, size);
 	memset(file, 0, TF_HEADER_SIZE + TF_PIECE_SIZE);
 	put_header(file, magic);
@@ -189,13 +189,13 @@ static size_t make_group(uint8_t *file, const uint8_t *body, size_t size, bool p
 
 /* --- reading them ---------------------------------------------------------------------------- */
 
-static struct mt_code *read_code(const struct tf_memory *m)
+static struct mt_code *read_code(const struct mt_files *m)
 {
 	struct mt_code *code = mt_code_new(&mt_heap);
-	struct tf_memory_object o;
+	struct mt_files_object o;
 
 	REQUIRE(code);
-	for (size_t i = 0; tf_memory_object(m, i, &o); i++) {
+	for (size_t i = 0; mt_files_object(m, i, &o); i++) {
 		const struct md_object object = {
 			.base = o.base, .load = o.load, .first = o.first,
 			.nnodes = o.nnodes, .nops = o.nops, .number = (uint32_t)i,
@@ -219,44 +219,44 @@ static void expand(struct mt_machine *machine, const void *chunk, size_t bytes, 
 	}
 }
 
-static void read_thread(const struct tf_memory *m, struct mt_code *code, size_t i)
+static void read_thread(const struct mt_files *m, struct mt_code *code, size_t i)
 {
 	struct mt_machine *machine = mt_machine_new(code);
-	struct tf_memory_stream *s;
+	struct mt_stream *s;
 	enum sonde_trace_status status;
 	size_t left = ACCESSES, calls = 0, bytes;
 	const void *chunk;
 
 	REQUIRE(machine);
 	mt_machine_limit(machine, 2000);
-	status = tf_memory_stream_open(m, i, &s);
+	status = mt_stream_open(m, i, &s);
 	REQUIRE(!s == (status != SONDE_TRACE_OK));
 	while (s && (status == SONDE_TRACE_OK || status == SONDE_TRACE_E_CORRUPT)) {
 		REQUIRE(++calls < 2 * INPUT_MAX);
-		status = tf_memory_next(s, &chunk, &bytes);
+		status = mt_stream_next(s, &chunk, &bytes);
 		if (status == SONDE_TRACE_OK && left)
 			expand(machine, chunk, bytes, &left);
 	}
-	tf_memory_stream_close(s);
+	mt_stream_close(s);
 	mt_machine_free(machine);
 }
 
 static void read_all(void)
 {
 	struct sonde_trace_message why = { "" };
-	struct tf_memory_thread about;
-	struct tf_memory *m;
+	struct mt_files_thread about;
+	struct mt_files *m;
 	struct mt_code *code;
 
-	if (tf_memory_open(dir, &m, &why) != SONDE_TRACE_OK) {
+	if (mt_files_open(dir, &m, &why) != SONDE_TRACE_OK) {
 		REQUIRE(!m && why.text[0]);
 		return;
 	}
 	code = read_code(m);
-	for (size_t i = 0; tf_memory_thread(m, i, &about); i++)
+	for (size_t i = 0; mt_files_thread(m, i, &about); i++)
 		read_thread(m, code, i);
 	mt_code_free(code);
-	tf_memory_close(m);
+	mt_files_close(m);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

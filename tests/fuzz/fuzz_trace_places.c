@@ -23,11 +23,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static volatile size_t sink;
 
-static void ask(const struct tf_placed *p, uint32_t object, uint64_t addr)
+static void ask(const struct mt_placed *p, uint32_t object, uint64_t addr)
 {
 	struct sonde_trace_place place = { 0 };
 
-	tf_placed_find(p, object, addr, &place);
+	mt_placed_find(p, object, addr, &place);
 	sink += place.function ? strlen(place.function) : 0;
 	sink += place.file ? strlen(place.file) : 0;
 	sink += place.loop_file ? strlen(place.loop_file) : 0;
@@ -36,7 +36,7 @@ static void ask(const struct tf_placed *p, uint32_t object, uint64_t addr)
 	REQUIRE(!place.loop_file || (place.loop && place.loop_line > 0));
 }
 
-static void ask_all(const struct tf_placed *p)
+static void ask_all(const struct mt_placed *p)
 {
 	for (uint32_t object = 0; object < 4; object++) {
 		for (uint64_t addr = 0; addr < 300; addr++)
@@ -45,21 +45,21 @@ static void ask_all(const struct tf_placed *p)
 			ask(p, object, UINT64_C(1) << shift);
 			ask(p, object, (UINT64_C(2) << shift) - 1);
 		}
-		sink += tf_placed_has_lines(p, object);
+		sink += mt_placed_has_lines(p, object);
 	}
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct tf_placed *p = tf_placed_open("/nowhere", 0);
+	struct mt_placed *p = mt_placed_open("/nowhere", 0);
 	size_t first = size < 2 ? 0 : (data[0] | data[1] << 8) % (size - 1);
 
-	REQUIRE(p && tf_placed_damage(p) == 1);
+	REQUIRE(p && mt_placed_damage(p) == 1);
 	if (size >= 2) {
-		sink += tf_placed_add(p, data + 2, first);
-		sink += tf_placed_add(p, data + 2 + first, size - 2 - first);
+		sink += mt_placed_add(p, data + 2, first);
+		sink += mt_placed_add(p, data + 2 + first, size - 2 - first);
 	}
 	ask_all(p);
-	tf_placed_close(p);
+	mt_placed_close(p);
 	return 0;
 }

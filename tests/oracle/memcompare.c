@@ -129,12 +129,12 @@ static struct object *functions_of(const char *path, const char *symbols)
 static void read_objects(const char *trace, const char *symbols)
 {
 	struct sonde_trace_message why;
-	struct tf_memory_object o;
-	struct tf_memory *m;
+	struct mt_files_object o;
+	struct mt_files *m;
 
-	if (tf_memory_open(trace, &m, &why) != SONDE_TRACE_OK)
+	if (mt_files_open(trace, &m, &why) != SONDE_TRACE_OK)
 		die("%s: %s", trace, why.text);
-	for (size_t i = 0; tf_memory_object(m, i, &o); i++) {
+	for (size_t i = 0; mt_files_object(m, i, &o); i++) {
 		const struct object *object = functions_of(o.path, symbols);
 		const struct md_node *nodes = o.nodes;
 
@@ -147,7 +147,7 @@ static void read_objects(const char *trace, const char *symbols)
 				note_function(file_number(o.path), f->addr);
 		}
 	}
-	tf_memory_close(m);
+	mt_files_close(m);
 }
 
 /* ---- the oracle's ---- */
@@ -381,20 +381,20 @@ static void show(const struct recorded *t, size_t at, struct cursor *c, const st
 static bool is_ended(const struct cursor *c)
 {
 	struct sonde_trace_message why;
-	struct tf_memory_stream *s;
+	struct mt_stream *s;
 	const void *chunk;
 	uint32_t kind = 0;
-	struct tf_memory *m;
+	struct mt_files *m;
 	size_t bytes;
 
-	if (tf_memory_open(c->trace, &m, &why) || tf_memory_stream_open(m, c->thread, &s))
+	if (mt_files_open(c->trace, &m, &why) || mt_stream_open(m, c->thread, &s))
 		die("%s: cannot be read", c->trace);
-	while (tf_memory_next(s, &chunk, &bytes) == SONDE_TRACE_OK) {
+	while (mt_stream_next(s, &chunk, &bytes) == SONDE_TRACE_OK) {
 		if (bytes >= sizeof(kind))
 			memcpy(&kind, chunk, sizeof(kind));
 	}
-	tf_memory_stream_close(s);
-	tf_memory_close(m);
+	mt_stream_close(s);
+	mt_files_close(m);
 	return kind == MD_CHUNK_END;
 }
 
@@ -452,7 +452,7 @@ struct place {
 
 static size_t compare_all(const char *trace)
 {
-	struct tf_memory_thread thread;
+	struct mt_files_thread thread;
 	struct place *v = NULL;
 	size_t n = 0, next_step = 0, all = 0;
 	struct mt_read *m;
@@ -500,7 +500,7 @@ static size_t compare_all(const char *trace)
 /* -c */
 static void check_trace(const char *trace)
 {
-	struct tf_memory_thread thread;
+	struct mt_files_thread thread;
 	size_t all = 0, i = 0;
 	struct mt_read *m;
 	enum sonde_trace_status status;
@@ -541,21 +541,21 @@ static void check_trace(const char *trace)
 static void print_alone(const char *program_symbols, const char *trace)
 {
 	struct sonde_trace_message why;
-	struct tf_memory_object o;
-	struct tf_memory *m;
+	struct mt_files_object o;
+	struct mt_files *m;
 
 	printf("; left alone:");
-	if (tf_memory_open(trace, &m, &why) != SONDE_TRACE_OK)
+	if (mt_files_open(trace, &m, &why) != SONDE_TRACE_OK)
 		die("%s: %s", trace, why.text);
 	for (size_t i = 0; i < nalone; i++) {
 		const struct function *f = NULL;
 
-		for (size_t k = 0; !f && tf_memory_object(m, k, &o); k++)
+		for (size_t k = 0; !f && mt_files_object(m, k, &o); k++)
 			if (file_number(o.path) == alone[i].file)
 				f = object_function(functions_of(o.path, program_symbols), alone[i].fn);
 		printf(" %s(%u)", f ? f->names : "?", alone[i].size);
 	}
-	tf_memory_close(m);
+	mt_files_close(m);
 }
 
 int main(int argc, char **argv)

@@ -36,25 +36,25 @@ static void make_chunk(uint32_t c)
 	chunk[0] = c;
 }
 
-static struct tf_group *group_of(struct tf_thread *t)
+static struct mt_group *group_of(struct tf_thread *t)
 {
-	return &tf_memory_thread_out(t)->packing.group;
+	return &mt_thread_out(t)->packing.group;
 }
 
 static void put_chunks(struct tf_thread *t, uint32_t from, uint32_t to)
 {
 	for (uint32_t c = from; c < to; c++) {
 		make_chunk(c);
-		assert_int_equal(tf_thread_memory(t, chunk, sizeof chunk), SONDE_TRACE_OK);
+		assert_int_equal(mt_write_chunk(t, chunk, sizeof chunk), SONDE_TRACE_OK);
 	}
 }
 
 static struct tf_writer *begin(const char *name)
 {
-	const struct tf_memory_object o = { .path = "/bin/first", .first = 1 };
+	const struct mt_files_object o = { .path = "/bin/first", .first = 1 };
 	struct tf_writer *w = new_trace(name, -1);
 
-	assert_int_equal(tf_writer_memory_object(w, &o), SONDE_TRACE_OK);
+	assert_int_equal(mt_write_object(w, &o), SONDE_TRACE_OK);
 	return w;
 }
 
@@ -66,16 +66,16 @@ static void make_trace(void)
 	for (size_t i = 0; i < PERIOD; i++)
 		past[i] = (uint32_t)random_bits();
 	put_chunks(t, 0, FRESH);
-	assert_true(tf_group_is_open(group_of(t)));
-	assert_int_equal(tf_memory_out(w)->packer.windows, 1);
-	group_of(t)->bytes = TF_GROUP_BYTES;
+	assert_true(mt_group_is_open(group_of(t)));
+	assert_int_equal(mt_out(w)->packer.windows, 1);
+	group_of(t)->bytes = MT_GROUP_BYTES;
 	put_chunks(t, FRESH, CHUNKS - 60);
-	assert_true(tf_group_is_open(group_of(t)));
-	group_of(t)->bytes = TF_GROUP_BYTES;
+	assert_true(mt_group_is_open(group_of(t)));
+	group_of(t)->bytes = MT_GROUP_BYTES;
 	group_of(t)->looked = group_of(t)->seen = 0;
 	put_chunks(t, CHUNKS - 60, CHUNKS);
-	assert_false(tf_group_is_open(group_of(t)));	/* it repeats itself no more */
-	assert_int_equal(tf_memory_out(w)->packer.windows, 0);
+	assert_false(mt_group_is_open(group_of(t)));	/* it repeats itself no more */
+	assert_int_equal(mt_out(w)->packer.windows, 0);
 	end_thread(t);
 	end_trace(w);
 }
@@ -113,16 +113,16 @@ static struct found read_stream(const char *name)
 {
 	struct found f = { .first_missing = CHUNKS, .next = CHUNKS };
 	struct sonde_trace_message why;
-	struct tf_memory_stream *s;
+	struct mt_stream *s;
 	enum sonde_trace_status status;
-	struct tf_memory *m;
+	struct mt_files *m;
 	const void *data;
 	uint32_t next = 0;
 	size_t bytes;
 
-	assert_int_equal(tf_memory_open(name, &m, &why), SONDE_TRACE_OK);
-	assert_int_equal(tf_memory_stream_open(m, 0, &s), SONDE_TRACE_OK);
-	while ((status = tf_memory_next(s, &data, &bytes)) != SONDE_TRACE_END) {
+	assert_int_equal(mt_files_open(name, &m, &why), SONDE_TRACE_OK);
+	assert_int_equal(mt_stream_open(m, 0, &s), SONDE_TRACE_OK);
+	while ((status = mt_stream_next(s, &data, &bytes)) != SONDE_TRACE_END) {
 		uint32_t c;
 
 		if (status == SONDE_TRACE_E_CORRUPT) {
@@ -143,8 +143,8 @@ static struct found read_stream(const char *name)
 		f.chunks++;
 		next = c + 1;
 	}
-	tf_memory_stream_close(s);
-	tf_memory_close(m);
+	mt_stream_close(s);
+	mt_files_close(m);
 	return f;
 }
 
@@ -283,7 +283,7 @@ static void test_large_window(void **state)
 	struct found f;
 
 	(void)state;
-	assert_int_equal(was, (TF_GROUP_WINDOW - 10) << 3);	/* RFC 8878, 3.1.1.1.2 */
+	assert_int_equal(was, (MT_GROUP_WINDOW - 10) << 3);	/* RFC 8878, 3.1.1.1.2 */
 	body[5] = was + 8;
 	tf_put64(head + 32, XXH64(body, tf_get32(head + 12), 0));
 	tf_put64(head + 40, XXH64(head, 40, 0));
@@ -305,16 +305,16 @@ static void test_windows(void **state)
 	struct tf_thread *first = new_thread(w, 100, 101), *second = new_thread(w, 100, 102);
 
 	(void)state;
-	tf_memory_out(w)->packer.windows = TF_GROUP_WINDOWS - 1;
+	mt_out(w)->packer.windows = MT_GROUP_WINDOWS - 1;
 	put_chunks(first, 0, 150);
 	put_chunks(second, 0, 150);
-	assert_true(tf_group_is_open(group_of(first)));
-	assert_false(tf_group_is_open(group_of(second)));
-	assert_int_equal(tf_memory_out(w)->packer.windows, TF_GROUP_WINDOWS);
+	assert_true(mt_group_is_open(group_of(first)));
+	assert_false(mt_group_is_open(group_of(second)));
+	assert_int_equal(mt_out(w)->packer.windows, MT_GROUP_WINDOWS);
 	end_thread(first);
-	assert_int_equal(tf_memory_out(w)->packer.windows, TF_GROUP_WINDOWS - 1);
+	assert_int_equal(mt_out(w)->packer.windows, MT_GROUP_WINDOWS - 1);
 	put_chunks(second, 150, 210);
-	assert_true(tf_group_is_open(group_of(second)));
+	assert_true(mt_group_is_open(group_of(second)));
 	end_thread(second);
 	end_trace(w);
 	assert_int_equal(read_stream("room").chunks, 150);
@@ -332,8 +332,8 @@ static void test_phrases(void **state)
 	for (uint32_t c = 0; c < CHUNKS / 2; c++) {
 		for (size_t i = 0; i < WORDS; i += PHRASE)
 			memcpy(&chunk[i], &past[random_bits() % PHRASES * PHRASE], PHRASE * sizeof(*chunk));
-		assert_int_equal(tf_thread_memory(t, chunk, sizeof chunk), SONDE_TRACE_OK);
-		assert_false(tf_group_is_open(group_of(t)));
+		assert_int_equal(mt_write_chunk(t, chunk, sizeof chunk), SONDE_TRACE_OK);
+		assert_false(mt_group_is_open(group_of(t)));
 	}
 	end_thread(t);
 	end_trace(w);
@@ -353,14 +353,14 @@ static void test_no_memory(void **state)
 
 	(void)state;
 	put_chunks(t, 0, 40);
-	assert_false(tf_group_is_open(group_of(t)));
+	assert_false(mt_group_is_open(group_of(t)));
 	assert_int_equal(getrlimit(RLIMIT_AS, &was), 0);
 	none = (struct rlimit){ .rlim_cur = 1 << 20, .rlim_max = was.rlim_max };
 	assert_int_equal(setrlimit(RLIMIT_AS, &none), 0);
 	put_chunks(t, 40, 160);
 	assert_int_equal(setrlimit(RLIMIT_AS, &was), 0);
 	end_thread(t);
-	assert_int_equal(tf_memory_out(w)->packer.windows, 0);
+	assert_int_equal(mt_out(w)->packer.windows, 0);
 	end_trace(w);
 	assert_int_equal(read_stream("little").chunks, 160);
 	remove_trace("little");

@@ -36,12 +36,12 @@ static void make_chunks(void)
 
 static void add_object(struct tf_writer *w, const char *path, uint32_t first)
 {
-	const struct tf_memory_object o = {
+	const struct mt_files_object o = {
 		.path = path, .base = 0x555500001000, .load = 0x555500000000, .first = first,
 		.nnodes = 3, .nops = 7, .nodes = nodes, .ops = ops,
 	};
 
-	assert_int_equal(tf_writer_memory_object(w, &o), SONDE_TRACE_OK);
+	assert_int_equal(mt_write_object(w, &o), SONDE_TRACE_OK);
 }
 
 /* @lost: chunks between the second and third one, and again behind the last. */
@@ -53,22 +53,22 @@ static void make_trace(const char *dir, uint64_t lost)
 	add_object(w, "/bin/first", 1);
 	for (uint32_t c = 0; c < CHUNKS; c++) {
 		if (c == 2 && lost)
-			assert_int_equal(tf_thread_memory_lost(t, lost), SONDE_TRACE_OK);
-		assert_int_equal(tf_thread_memory(t, chunk[c], length[c]), SONDE_TRACE_OK);
+			assert_int_equal(mt_write_lost(t, lost), SONDE_TRACE_OK);
+		assert_int_equal(mt_write_chunk(t, chunk[c], length[c]), SONDE_TRACE_OK);
 	}
 	add_object(w, "/lib/second", 4);
 	if (lost)
-		assert_int_equal(tf_thread_memory_lost(t, lost), SONDE_TRACE_OK);
+		assert_int_equal(mt_write_lost(t, lost), SONDE_TRACE_OK);
 	end_thread(t);
 	end_trace(w);
 }
 
-static struct tf_memory *open_memory(const char *dir)
+static struct mt_files *open_memory(const char *dir)
 {
 	struct sonde_trace_message why;
-	struct tf_memory *m;
+	struct mt_files *m;
 
-	assert_int_equal(tf_memory_open(dir, &m, &why), SONDE_TRACE_OK);
+	assert_int_equal(mt_files_open(dir, &m, &why), SONDE_TRACE_OK);
 	return m;
 }
 
@@ -78,7 +78,7 @@ static struct tf_memory *open_memory(const char *dir)
  */
 struct found {
 	uint32_t chunks, gaps;
-	struct tf_memory_thread about;
+	struct mt_files_thread about;
 };
 
 static bool is_chunk(const void *data, size_t bytes, uint32_t c)
@@ -88,18 +88,18 @@ static bool is_chunk(const void *data, size_t bytes, uint32_t c)
 
 static struct found read_stream(const char *dir)
 {
-	struct tf_memory *m = open_memory(dir);
+	struct mt_files *m = open_memory(dir);
 	struct found f = { 0 };
-	struct tf_memory_stream *s;
+	struct mt_stream *s;
 	enum sonde_trace_status status;
 	const void *data;
 	size_t bytes;
 	uint32_t c = 0;
 
-	assert_true(tf_memory_thread(m, 0, &f.about));
-	assert_false(tf_memory_thread(m, 1, &f.about));
-	assert_int_equal(tf_memory_stream_open(m, 0, &s), SONDE_TRACE_OK);
-	while ((status = tf_memory_next(s, &data, &bytes)) != SONDE_TRACE_END) {
+	assert_true(mt_files_thread(m, 0, &f.about));
+	assert_false(mt_files_thread(m, 1, &f.about));
+	assert_int_equal(mt_stream_open(m, 0, &s), SONDE_TRACE_OK);
+	while ((status = mt_stream_next(s, &data, &bytes)) != SONDE_TRACE_END) {
 		if (status == SONDE_TRACE_E_CORRUPT) {
 			assert_true(++f.gaps < 100);
 			continue;
@@ -111,9 +111,9 @@ static struct found read_stream(const char *dir)
 		f.chunks |= 1u << c++;
 	}
 	/* it stays at the end */
-	assert_int_equal(tf_memory_next(s, &data, &bytes), SONDE_TRACE_END);
-	tf_memory_stream_close(s);
-	tf_memory_close(m);
+	assert_int_equal(mt_stream_next(s, &data, &bytes), SONDE_TRACE_END);
+	mt_stream_close(s);
+	mt_files_close(m);
 	return f;
 }
 
@@ -123,8 +123,8 @@ static struct found read_stream(const char *dir)
 
 static void test_whole(void **state)
 {
-	struct tf_memory *m;
-	struct tf_memory_object o;
+	struct mt_files *m;
+	struct mt_files_object o;
 	struct found f;
 	uint64_t raw = 0;
 
@@ -141,11 +141,11 @@ static void test_whole(void **state)
 	assert_int_equal(f.about.tid, 101);
 	assert_int_equal(f.about.lost + f.about.bad, 0);
 	m = open_memory("trace");
-	assert_int_equal(tf_memory_bad_objects(m), 0);
-	assert_true(tf_memory_object(m, 1, &o));
+	assert_int_equal(mt_files_bad_objects(m), 0);
+	assert_true(mt_files_object(m, 1, &o));
 	assert_string_equal(o.path, "/lib/second");
 	assert_int_equal(o.first, 4);
-	assert_true(tf_memory_object(m, 0, &o));
+	assert_true(mt_files_object(m, 0, &o));
 	assert_string_equal(o.path, "/bin/first");
 	assert_int_equal(o.base, 0x555500001000);
 	assert_int_equal(o.load, 0x555500000000);
@@ -153,8 +153,8 @@ static void test_whole(void **state)
 	assert_int_equal(o.nops, 7);
 	assert_memory_equal(o.nodes, nodes, sizeof nodes);
 	assert_memory_equal(o.ops, ops, sizeof ops);
-	assert_false(tf_memory_object(m, 2, &o));
-	tf_memory_close(m);
+	assert_false(mt_files_object(m, 2, &o));
+	mt_files_close(m);
 	remove_trace("trace");
 }
 
@@ -248,8 +248,8 @@ static void test_missing(void **state)
 /* A description that is damaged is left out, the others stay. */
 static void test_damaged_code(void **state)
 {
-	struct tf_memory_object o;
-	struct tf_memory *m;
+	struct mt_files_object o;
+	struct mt_files *m;
 	uint8_t *file;
 	size_t size;
 
@@ -259,11 +259,11 @@ static void test_damaged_code(void **state)
 	file[TF_HEADER_SIZE + TF_PIECE_SIZE + 20] ^= 4;
 	write_file(CODE, file, size);
 	m = open_memory("trace");
-	assert_int_equal(tf_memory_bad_objects(m), 1);
-	assert_true(tf_memory_object(m, 0, &o));
+	assert_int_equal(mt_files_bad_objects(m), 1);
+	assert_true(mt_files_object(m, 0, &o));
 	assert_string_equal(o.path, "/lib/second");
-	assert_false(tf_memory_object(m, 1, &o));
-	tf_memory_close(m);
+	assert_false(mt_files_object(m, 1, &o));
+	mt_files_close(m);
 	free(file);
 	remove_trace("trace");
 }
@@ -271,11 +271,11 @@ static void test_damaged_code(void **state)
 static enum sonde_trace_status try_open(const char *dir)
 {
 	struct sonde_trace_message why = { "" };
-	struct tf_memory *m;
-	enum sonde_trace_status status = tf_memory_open(dir, &m, &why);
+	struct mt_files *m;
+	enum sonde_trace_status status = mt_files_open(dir, &m, &why);
 
 	if (status == SONDE_TRACE_OK) {
-		tf_memory_close(m);
+		mt_files_close(m);
 		return status;
 	}
 	assert_null(m);
@@ -286,8 +286,8 @@ static enum sonde_trace_status try_open(const char *dir)
 /* Files that are not what they are called. */
 static void test_not_ours(void **state)
 {
-	struct tf_memory_thread about;
-	struct tf_memory *m;
+	struct mt_files_thread about;
+	struct mt_files *m;
 	uint8_t *file;
 	size_t size;
 
@@ -299,10 +299,10 @@ static void test_not_ours(void **state)
 	assert_int_equal(rename("other/100.101.memory", "trace/9.9.memory"), 0);
 	write_file("trace/notes.memory", "not a stream, but long enough to be asked for its magic number.....", 67);
 	m = open_memory("trace");
-	assert_true(tf_memory_thread(m, 0, &about));
+	assert_true(mt_files_thread(m, 0, &about));
 	assert_int_equal(about.pid, 100);
-	assert_false(tf_memory_thread(m, 1, &about));
-	tf_memory_close(m);
+	assert_false(mt_files_thread(m, 1, &about));
+	mt_files_close(m);
 	/* headers */
 	file = read_file(CODE, &size);
 	write_file(CODE, file, 10);
@@ -359,39 +359,39 @@ static uint64_t write_large(enum tf_piece_kind kind)
 {
 	struct tf_writer *w = new_trace("trace", -1);
 	struct tf_thread *t = new_thread(w, 100, 101);
-	struct tf_memory_thread about;
-	struct tf_memory *m;
+	struct mt_files_thread about;
+	struct mt_files *m;
 
 	add_object(w, "/bin/first", 1);
 	for (uint32_t c = 0; c < LARGES; c++) {
 		make_large(kind, c);
-		assert_int_equal(tf_thread_memory(t, large, large_bytes(c)), SONDE_TRACE_OK);
+		assert_int_equal(mt_write_chunk(t, large, large_bytes(c)), SONDE_TRACE_OK);
 	}
 	end_thread(t);
 	end_trace(w);
 	m = open_memory("trace");
-	assert_true(tf_memory_thread(m, 0, &about));
-	tf_memory_close(m);
+	assert_true(mt_files_thread(m, 0, &about));
+	mt_files_close(m);
 	return about.file_bytes;
 }
 
 static void check_large(enum tf_piece_kind kind)
 {
-	struct tf_memory *m = open_memory("trace");
-	struct tf_memory_stream *s;
+	struct mt_files *m = open_memory("trace");
+	struct mt_stream *s;
 	const void *data;
 	size_t bytes;
 
-	assert_int_equal(tf_memory_stream_open(m, 0, &s), SONDE_TRACE_OK);
+	assert_int_equal(mt_stream_open(m, 0, &s), SONDE_TRACE_OK);
 	for (uint32_t c = 0; c < LARGES; c++) {
 		make_large(kind, c);
-		assert_int_equal(tf_memory_next(s, &data, &bytes), SONDE_TRACE_OK);
+		assert_int_equal(mt_stream_next(s, &data, &bytes), SONDE_TRACE_OK);
 		assert_int_equal(bytes, large_bytes(c));
 		assert_memory_equal(data, large, bytes);
 	}
-	assert_int_equal(tf_memory_next(s, &data, &bytes), SONDE_TRACE_END);
-	tf_memory_stream_close(s);
-	tf_memory_close(m);
+	assert_int_equal(mt_stream_next(s, &data, &bytes), SONDE_TRACE_END);
+	mt_stream_close(s);
+	mt_files_close(m);
 }
 
 /* Each of the streams is packed in its kind, to about what it holds. */
@@ -420,7 +420,7 @@ static void test_limits(void **state)
 	struct tf_thread *t = new_thread(w, 100, 101);
 
 	(void)state;
-	assert_int_equal(tf_thread_memory(t, chunk[0], (size_t)TF_MAX_RAW + 1), SONDE_TRACE_E_INVALID);
+	assert_int_equal(mt_write_chunk(t, chunk[0], (size_t)TF_MAX_RAW + 1), SONDE_TRACE_E_INVALID);
 	end_thread(t);
 	end_trace(w);
 	assert_int_equal(try_open("trace"), SONDE_TRACE_E_NOTRACE);

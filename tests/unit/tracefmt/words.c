@@ -12,14 +12,14 @@
 #include "memtrace/pack/index.h"
 #include "memtrace/pack/words.h"
 
-#define BYTES (5 * TF_WORDS_BLOCK * 4)
+#define BYTES (5 * MT_WORDS_BLOCK * 4)
 
 static uint32_t words[BYTES / 4];
 static uint8_t spread[2 * BYTES], scratch[2 * BYTES], back[BYTES + 64];
-static struct tf_words_lag carried;
+static struct mt_words_lag carried;
 
 /* All of it, in parts. */
-static void check_parts(const struct tf_parts *parts, unsigned int n, size_t size)
+static void check_parts(const struct mt_parts *parts, unsigned int n, size_t size)
 {
 	size_t begin = 0;
 
@@ -31,15 +31,15 @@ static void check_parts(const struct tf_parts *parts, unsigned int n, size_t siz
 
 static void there_and_back(size_t bytes)
 {
-	size_t size = tf_words_size(bytes);
-	struct tf_parts parts = { 0 };
+	size_t size = mt_words_size(bytes);
+	struct mt_parts parts = { 0 };
 
 	memset(spread, 0xa5, sizeof(spread));
 	memset(back, 0xa5, sizeof(back));
-	tf_words_spread(spread, (const uint8_t *)words, bytes, &carried, &parts);
+	mt_words_spread(spread, (const uint8_t *)words, bytes, &carried, &parts);
 	check_parts(&parts, 4, size);
 	assert_int_equal(spread[size], 0xa5);
-	assert_true(tf_words_gather(back, bytes, spread));
+	assert_true(mt_words_gather(back, bytes, spread));
 	assert_memory_equal(back, words, bytes);
 	assert_int_equal(back[bytes], 0xa5);
 }
@@ -77,7 +77,7 @@ static size_t not_zero(size_t size)
 static void test_finds_lag(void **state)
 {
 	(void)state;
-	carried = (struct tf_words_lag){ 0 };
+	carried = (struct mt_words_lag){ 0 };
 	for (size_t i = 0; i < BYTES / 4; i++)
 		words[i] = i < 37 ? (uint32_t)random() : words[i - 37] + 1;
 	there_and_back(BYTES);
@@ -94,30 +94,30 @@ static void test_refuses(void **state)
 {
 	(void)state;
 	memset(spread, 0, sizeof(spread));
-	assert_true(tf_words_gather(back, BYTES, spread));
-	spread[4] = TF_WORDS_LAG;
-	assert_true(tf_words_gather(back, BYTES, spread));
-	spread[4] = TF_WORDS_LAG + 1;
-	assert_false(tf_words_gather(back, BYTES, spread));
+	assert_true(mt_words_gather(back, BYTES, spread));
+	spread[4] = MT_WORDS_LAG;
+	assert_true(mt_words_gather(back, BYTES, spread));
+	spread[4] = MT_WORDS_LAG + 1;
+	assert_false(mt_words_gather(back, BYTES, spread));
 }
 
 /* ---- numbers for words ---- */
 
-static struct tf_index_words known;
+static struct mt_index_words known;
 
 static size_t numbers_and_back(size_t bytes)
 {
-	struct tf_parts parts;
+	struct mt_parts parts;
 	size_t size;
 
 	memset(spread, 0xa5, sizeof(spread));
 	memset(back, 0xa5, sizeof(back));
-	size = tf_index_make(spread, (const uint8_t *)words, bytes, scratch, &known, &carried, &parts);
-	assert_true(size <= tf_index_bound(bytes));
+	size = mt_index_make(spread, (const uint8_t *)words, bytes, scratch, &known, &carried, &parts);
+	assert_true(size <= mt_index_bound(bytes));
 	check_parts(&parts, 5, size);
 	assert_int_equal(spread[size], 0xa5);
 	memset(scratch, 0xa5, sizeof(scratch));
-	assert_true(tf_index_undo(back, bytes, spread, size, scratch));
+	assert_true(mt_index_undo(back, bytes, spread, size, scratch));
 	assert_memory_equal(back, words, bytes);
 	assert_int_equal(back[bytes], 0xa5);
 	return size;
@@ -149,7 +149,7 @@ static void test_few_words(void **state)
 	known.n = 0;
 	for (size_t i = 0; i < BYTES / 4; i++)
 		words[i] = (uint32_t)(i * i % 251) * 0x1000193;
-	assert_true(numbers_and_back(BYTES) < BYTES / 4 + 4 * TF_INDEX_WORDS + 100);
+	assert_true(numbers_and_back(BYTES) < BYTES / 4 + 4 * MT_INDEX_WORDS + 100);
 }
 
 static void make_words(uint32_t from, unsigned int others)
@@ -161,7 +161,7 @@ static void make_words(uint32_t from, unsigned int others)
 /* The words are the same while they fit, and others when they do not. */
 static void test_words_are_kept(void **state)
 {
-	struct tf_index_words before;
+	struct mt_index_words before;
 
 	(void)state;
 	known.n = 0;
@@ -189,7 +189,7 @@ static void test_lag_is_kept(void **state)
 
 		words[i] = i < 20 ? (uint32_t)random() : words[i - lag] + (uint32_t)random() % 3000;
 	}
-	carried = (struct tf_words_lag){ 0 };
+	carried = (struct mt_words_lag){ 0 };
 	there_and_back(BYTES);
 	for (size_t block = 0; block < 5; block++)
 		assert_int_equal(spread[block], block < 2 ? 7 : 11);
@@ -199,7 +199,7 @@ static void test_lag_is_kept(void **state)
 static void test_lag_is_looked_for(void **state)
 {
 	(void)state;
-	carried = (struct tf_words_lag){ 0 };
+	carried = (struct mt_words_lag){ 0 };
 	for (size_t i = 0; i < BYTES / 4; i++)
 		words[i] = (uint32_t)random();
 	there_and_back(BYTES);
@@ -215,35 +215,35 @@ static void test_lag_is_looked_for(void **state)
 
 static void test_wrong_numbers(void **state)
 {
-	struct tf_parts parts;
+	struct mt_parts parts;
 	size_t size;
 
 	(void)state;
 	for (size_t i = 0; i < BYTES / 4; i++)
 		words[i] = (uint32_t)(i % 100 ? i % 7 : i * 12345);
 	known.n = 0;
-	size = tf_index_make(spread, (const uint8_t *)words, BYTES, scratch, &known, &carried, &parts);
-	assert_true(tf_index_undo(back, BYTES, spread, size, scratch));
-	assert_false(tf_index_undo(back, BYTES, spread, size - 1, scratch));
-	assert_false(tf_index_undo(back, BYTES - 4, spread, size, scratch));
-	for (size_t at = 0; at < TF_INDEX_BEGIN; at++) {	/* how many of each there are */
+	size = mt_index_make(spread, (const uint8_t *)words, BYTES, scratch, &known, &carried, &parts);
+	assert_true(mt_index_undo(back, BYTES, spread, size, scratch));
+	assert_false(mt_index_undo(back, BYTES, spread, size - 1, scratch));
+	assert_false(mt_index_undo(back, BYTES - 4, spread, size, scratch));
+	for (size_t at = 0; at < MT_INDEX_BEGIN; at++) {	/* how many of each there are */
 		spread[at] ^= 1;
-		assert_false(tf_index_undo(back, BYTES, spread, size, scratch));
+		assert_false(mt_index_undo(back, BYTES, spread, size, scratch));
 		spread[at] ^= 1;
 	}
 	/* a number that no word has; one word too few; one too many */
 	assert_int_equal(tf_get32(spread), 7);
-	for (size_t at = TF_INDEX_BEGIN + 4 * 7; at < TF_INDEX_BEGIN + 4 * 7 + 300; at++) {
+	for (size_t at = MT_INDEX_BEGIN + 4 * 7; at < MT_INDEX_BEGIN + 4 * 7 + 300; at++) {
 		uint8_t was = spread[at];
 
-		spread[at] = was == TF_INDEX_OTHER ? 0 : TF_INDEX_OTHER;
-		assert_false(tf_index_undo(back, BYTES, spread, size, scratch));
+		spread[at] = was == MT_INDEX_OTHER ? 0 : MT_INDEX_OTHER;
+		assert_false(mt_index_undo(back, BYTES, spread, size, scratch));
 		spread[at] = 7;
-		assert_false(tf_index_undo(back, BYTES, spread, size, scratch));
+		assert_false(mt_index_undo(back, BYTES, spread, size, scratch));
 		spread[at] = was;
 	}
-	for (size_t n = 0; n < TF_INDEX_BEGIN; n++)
-		assert_false(tf_index_undo(back, 0, spread, n, scratch));
+	for (size_t n = 0; n < MT_INDEX_BEGIN; n++)
+		assert_false(mt_index_undo(back, 0, spread, n, scratch));
 }
 
 int main(void)
