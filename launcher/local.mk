@@ -43,6 +43,8 @@ libcommand_la_SOURCES = \
 	launcher/record/probecost.h \
 	launcher/record/record-options.c \
 	launcher/record/sample-options.c \
+	launcher/select/linecode.c \
+	launcher/select/linecode.h \
 	launcher/select/miss.c \
 	launcher/select/names.c \
 	launcher/select/names.h \

@@ -212,7 +212,7 @@ static enum inj_status mirror_function(struct work *w, const struct inj_planned 
 
 /* ---- one object ---- */
 
-static enum inj_status read_facts(struct inj_session *s, struct inj_object *o)
+static enum inj_status read_facts(struct inj_object *o)
 {
 	struct inj_symtab *tab = inj_object_symbols(o);
 	enum inj_status status;
@@ -228,8 +228,7 @@ static enum inj_status read_facts(struct inj_session *s, struct inj_object *o)
 	if (status == INJ_OK) {
 		o->facts->facts.threads = inj_processors();
 		inj_codefacts_identity(o->facts, &o->identity);
-		if (s->opt.mirror.memory.enabled)
-			inj_object_hold(o);
+		inj_object_hold(o);
 		return INJ_OK;
 	}
 	free(o->facts);
@@ -440,7 +439,7 @@ static enum inj_status mirror_object(struct inj_session *s, size_t object)
 
 	if (!wanted && !sets_handlers(o))
 		return INJ_OK;
-	status = read_facts(s, o);
+	status = read_facts(o);
 	if (status != INJ_OK)
 		return status == INJ_MEMORY ? status : INJ_OK;
 	if (!wanted && !o->facts->nsigaction)

@@ -48,7 +48,7 @@ struct inj_object {
 	bool unreadable;
 	struct inj_codefacts *facts; /* NULL until needed */
 	struct inj_identity identity; /* of the file whose code was read; all zero until then */
-	int fd; /* of the file that the facts are from, if memory accesses are recorded; -1: none */
+	int fd; /* of the file that the facts are from; -1: none */
 	bool mirrored;	/* has been looked at for functions to record */
 	bool published;	/* for the caller */
 };

@@ -24,7 +24,7 @@ struct lines {
 	Dwarf *dwarf;
 	GElf_Addr bias; /* of the file's addresses over the debug information's */
 	struct row *rows; /* by address; made when it is first asked for */
-	size_t nrows;
+	size_t nrows, room;
 	bool rows_read;
 	bool (*want)(void *arg, uint64_t lo, uint64_t hi); /* NULL: all */
 	void *arg;
@@ -111,11 +111,14 @@ struct search {
 	size_t *n;
 };
 
-/* Is @file the end of @path, from the beginning of a folder's name on? */
-static bool is_file(const char *path, const char *file)
+/* The end of a path, from the beginning of a folder's name on. */
+bool lines_is_file(const char *path, const char *file)
 {
-	size_t np = strlen(path), nf = strlen(file);
+	size_t np = strlen(path), nf;
 
+	while (strncmp(file, "./", 2) == 0)
+		file += 2;
+	nf = strlen(file);
 	return np >= nf && strcmp(path + np - nf, file) == 0 &&
 	       (np == nf || file[0] == '/' || path[np - nf - 1] == '/');
 }
@@ -147,7 +150,7 @@ static void visit_unit(struct search *s, Dwarf_Die *unit,
 		bool end;
 		int line;
 
-		if (!path || dwarf_lineendsequence(row, &end) != 0 || end || !is_file(path, s->file))
+		if (!path || dwarf_lineendsequence(row, &end) != 0 || end || !lines_is_file(path, s->file))
 			continue;
 		if (dwarf_lineno(row, &line) == 0 && dwarf_lineaddr(row, &addr) == 0 && line > 0)
 			visit(s, unit, line, addr);
@@ -185,7 +188,7 @@ static bool begins_before(Dwarf_Die *scope, const struct search *s)
 	if (dwarf_attr(scope, DW_AT_abstract_origin, &attr) && !dwarf_formref_die(&attr, &origin))
 		return false;
 	const char *path = dwarf_decl_file(&origin);
-	return path && is_file(path, s->file) && dwarf_decl_line(&origin, &line) == 0 && line <= s->line;
+	return path && lines_is_file(path, s->file) && dwarf_decl_line(&origin, &line) == 0 && line <= s->line;
 }
 
 /* A line without code (a comment, a brace) belongs to a function that begins before it. */
@@ -214,8 +217,6 @@ enum lines_found lines_find(struct lines *l, const char *file, unsigned int line
 	struct search s = { .l = l, .file = file, .line = (int)line, .nearest = INT_MAX, .addrs = addrs,
 			    .n = n };
 
-	while (strncmp(s.file, "./", 2) == 0)
-		s.file += 2;
 	visit_units(&s, find_nearest);
 	if (s.nearest != INT_MAX)
 		visit_units(&s, take_nearest);
@@ -224,29 +225,43 @@ enum lines_found lines_find(struct lines *l, const char *file, unsigned int line
 
 /* ---- from addresses to lines ---- */
 
-static bool add_row(struct lines *l, size_t *room, Dwarf_Line *row)
+static bool add_row(struct lines *l, Dwarf_Addr addr, const char *file, int line)
 {
-	struct row r = { .file = dwarf_linesrc(row, NULL, NULL) };
-	Dwarf_Addr addr;
-	bool end;
-
-	if (dwarf_lineaddr(row, &addr) != 0 || dwarf_lineno(row, &r.line) != 0 ||
-	    dwarf_lineendsequence(row, &end) != 0)
-		return true;
-	if (end || r.line <= 0)
-		r.file = NULL;
-	if (l->nrows == *room) {
-		struct row *v = reallocarray(l->rows, *room * 2 + 1024, sizeof(*v));
+	if (l->nrows == l->room) {
+		struct row *v = reallocarray(l->rows, l->room * 2 + 1024, sizeof(*v));
 
 		if (!v)
 			return false;
 		l->rows = v;
-		*room = *room * 2 + 1024;
+		l->room = l->room * 2 + 1024;
 	}
-	r.addr = addr + l->bias;
-	r.order = l->nrows;
-	l->rows[l->nrows++] = r;
+	l->rows[l->nrows] = (struct row){ addr + l->bias, line > 0 ? file : NULL, l->nrows, line };
+	l->nrows++;
 	return true;
+}
+
+static bool add_line(struct lines *l, Dwarf_Line *row)
+{
+	const char *file = dwarf_linesrc(row, NULL, NULL);
+	Dwarf_Addr addr;
+	bool end;
+	int line;
+
+	if (dwarf_lineaddr(row, &addr) != 0 || dwarf_lineno(row, &line) != 0 || dwarf_lineendsequence(row, &end) != 0)
+		return true;
+	return add_row(l, addr, end ? NULL : file, line);
+}
+
+/* The line of its name; that of its code may begin with the next one's brace. */
+static int add_function(Dwarf_Die *die, void *arg)
+{
+	const char *file = dwarf_decl_file(die);
+	Dwarf_Addr addr;
+	int line;
+
+	if (!file || dwarf_decl_line(die, &line) != 0 || dwarf_entrypc(die, &addr) != 0)
+		return DWARF_CB_OK;
+	return add_row(arg, addr, file, line) ? DWARF_CB_OK : DWARF_CB_ABORT;
 }
 
 /* The end of one sequence may be where the next one begins; the later row of the same address counts. */
@@ -281,7 +296,6 @@ static void read_rows(struct lines *l)
 {
 	Dwarf_CU *cu = NULL;
 	Dwarf_Die unit;
-	size_t room = 0;
 
 	l->rows_read = true;
 	while (dwarf_get_units(l->dwarf, cu, &cu, NULL, NULL, &unit, NULL) == 0) {
@@ -290,13 +304,28 @@ static void read_rows(struct lines *l)
 
 		if (!is_wanted(l, &unit) || dwarf_getsrclines(&unit, &rows, &n) != 0)
 			continue;
+		if (dwarf_getfuncs(&unit, add_function, l, 0) < 0)
+			break;
 		for (size_t i = 0; i < n; i++) {
-			if (!add_row(l, &room, dwarf_onesrcline(rows, i)))
+			if (!add_line(l, dwarf_onesrcline(rows, i)))
 				return;
 		}
 	}
 	if (l->nrows)
 		qsort(l->rows, l->nrows, sizeof(*l->rows), by_addr);
+}
+
+void lines_each(struct lines *l, uint64_t lo, uint64_t hi,
+		void (*row)(void *arg, uint64_t addr, const char *file, int line), void *arg)
+{
+	int line = 0;
+	const char *file = lines_at(l, lo, &line);
+	size_t i = search_first(k, l->nrows, l->rows[k].addr >= lo);
+
+	if (i == l->nrows || l->rows[i].addr != lo)
+		row(arg, lo, file, line);
+	for (; i < l->nrows && l->rows[i].addr < hi; i++)
+		row(arg, l->rows[i].addr, l->rows[i].file, l->rows[i].line);
 }
 
 const char *lines_at(struct lines *l, uint64_t addr, int *line)

@@ -12,7 +12,6 @@
 #include "launcher/common/lines.h"
 #include "launcher/common/message.h"
 #include "launcher/record/objects.h"
-#include "memtrace/description.h"
 #include "memtrace/pack/places.h"
 
 static void check(struct tf_writer *w, enum sonde_trace_status status)
@@ -33,13 +32,14 @@ void objects_publish(struct inj_session *s, struct tf_writer *w, size_t i)
 	if (o->published || !o->path[0])
 		return;
 	o->published = true;
+	inj_object_hold(o);
 	if (!o->identity.code && inj_identity_read(o->path, &o->identity) != INJ_OK)
 		return;
 	object.code = o->identity.code;
 	check(w, tf_writer_object(w, &object));
 }
 
-/* ---- functions and loops ---- */
+/* ---- functions and loops of memory traces ---- */
 
 static void put_functions(struct mt_places *to, const struct inj_places *p, const struct inj_codefacts *facts)
 {
@@ -80,90 +80,148 @@ void objects_places(struct inj_session *s, struct tf_writer *w)
 	}
 }
 
-/* ---- lines ---- */
+/* ---- what was called, and lines ---- */
 
-struct addresses {
-	uint64_t *v;
+struct function {
+	uint64_t addr, size;
+	const char *name;
+	bool written;
+};
+
+/* What is instrumented in one object. */
+struct functions {
+	struct function *v;
 	size_t n, room;
 };
 
-static bool add_address(struct addresses *a, uint64_t addr)
+static bool add_function(struct functions *f, const struct function *function)
 {
-	if (a->n == a->room) {
-		size_t room = a->room ? 2 * a->room : 1024;
-		uint64_t *v = reallocarray(a->v, room, sizeof(*v));
+	if (f->n == f->room) {
+		size_t room = f->room ? 2 * f->room : 256;
+		struct function *v = reallocarray(f->v, room, sizeof(*v));
 
 		if (!v)
 			return false;
-		a->v = v;
-		a->room = room;
+		f->v = v;
+		f->room = room;
 	}
-	a->v[a->n++] = addr;
+	f->v[f->n++] = *function;
 	return true;
 }
 
-static bool is_access(const struct md_op *op)
-{
-	return op->code == MD_ACCESS || (op->code >= MD_STRING && op->code <= MD_PACKED);
-}
-
-static bool add_described(struct addresses *a, const struct inj_described *d)
-{
-	for (uint32_t i = 0; i < d->nnodes; i++) {
-		const struct md_node *node = &d->nodes[i];
-
-		for (uint32_t k = node->op; k < node->op + node->nops; k++)
-			if (is_access(&d->ops[k]) && !add_address(a, d->code_base + node->start + d->ops[k].insn))
-				return false;
-	}
-	return true;
-}
-
-static int by_value(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-/* Instructions that access memory, and where loops begin: what anybody asks for lines of. */
-static bool collect_addresses(const struct inj_mirrors *m, const struct inj_places *p, struct addresses *a)
+static bool add_recorded(struct functions *f, const struct inj_mirrors *m, size_t object)
 {
 	bool good = true;
 
-	for (size_t i = 0; i < m->ndescribed && good; i++)
-		if (m->described[i].object == p->object)
-			good = add_described(a, &m->described[i]);
-	for (size_t i = 0; i < p->nloops && good; i++)
-		good = add_address(a, p->loops[i].head);
-	if (a->n)
-		qsort(a->v, a->n, sizeof(*a->v), by_value);
+	for (size_t i = 0; i < m->n && good; i++) {
+		const struct inj_recorded *r = &m->v[i];
+
+		if (r->object == object && r->state == INJ_RECORDED_OK && r->enter)
+			good = add_function(f, &(struct function){ r->file_addr, r->size, r->name, false });
+	}
 	return good;
 }
 
-/* Is any of the addresses in there? */
+static bool add_wrapped(struct functions *f, const struct inj_session *s, size_t object)
+{
+	const struct inj_symtab *tab = s->objects[object].symtab;
+	bool good = true;
+
+	for (size_t i = 0; tab && i < s->nwraps && good; i++) {
+		const struct inj_wrap *w = &s->wraps[i];
+		const struct inj_symbol *sym = NULL;
+
+		if (w->object == object && w->state == INJ_WRAP_ACTIVE)
+			sym = inj_symtab_at(tab, w->file_addr);
+		if (sym && sym->size)
+			good = add_function(f, &(struct function){ w->file_addr, sym->size, w->symbol, false });
+	}
+	return good;
+}
+
+static bool add_written(struct functions *f, const struct inj_session *s, const struct inj_places *p)
+{
+	const struct inj_codefacts *facts = s->objects[p->object].facts;
+	bool good = true;
+
+	for (size_t i = 0; i < p->nfns && good; i++) {
+		const struct tramp_fn *fn = &facts->facts.fns[p->fns[i]];
+
+		good = add_function(f, &(struct function){ fn->addr, fn->size, NULL, true });
+	}
+	return good;
+}
+
+static int by_address(const void *a, const void *b)
+{
+	const struct function *x = a, *y = b;
+
+	if (x->addr != y->addr)
+		return x->addr < y->addr ? -1 : 1;
+	return y->written - x->written;
+}
+
+/* Ascending; what begins inside another one is left out. */
+static void sort(struct functions *f)
+{
+	size_t n = 0;
+
+	if (f->n)
+		qsort(f->v, f->n, sizeof(*f->v), by_address);
+	for (size_t i = 0; i < f->n; i++)
+		if (!n || f->v[i].addr - f->v[n - 1].addr >= f->v[n - 1].size)
+			f->v[n++] = f->v[i];
+	f->n = n;
+}
+
+static bool collect(struct functions *f, const struct inj_session *s, size_t object)
+{
+	bool good = add_recorded(f, &s->mirrors, object) && add_wrapped(f, s, object);
+
+	for (size_t i = 0; i < s->mirrors.places_published && good; i++)
+		if (s->mirrors.places[i].object == object)
+			good = add_written(f, s, &s->mirrors.places[i]);
+	sort(f);
+	return good;
+}
+
+/* Is code of any function in there? */
 static bool want_unit(void *arg, uint64_t lo, uint64_t hi)
 {
-	const struct addresses *a = arg;
-	size_t at = search_first(i, a->n, a->v[i] >= lo);
+	const struct functions *f = arg;
+	size_t at = search_first(i, f->n, f->v[i].addr + f->v[i].size > lo);
 
-	return at < a->n && a->v[at] < hi;
+	return at < f->n && f->v[at].addr < hi;
 }
 
 /* Rows that say the same as the one before are left out. */
-static void put_lines(struct mt_places *to, const struct addresses *a, struct lines *lines)
+struct rows {
+	struct mt_places *to;
+	const char *file;
+	int line;
+};
+
+static void put_row(void *arg, uint64_t addr, const char *file, int line)
 {
-	const char *last_file = NULL;
-	int line = 0, last_line = 0;
+	struct rows *rows = arg;
 
-	for (size_t i = 0; i < a->n; i++) {
-		const char *file = lines_at(lines, a->v[i], &line);
+	if (file == rows->file && (!file || line == rows->line))
+		return;
+	mt_places_line(rows->to, addr, file, line);
+	rows->file = file;
+	rows->line = line;
+}
 
-		if (i && file == last_file && (!file || line == last_line))
-			continue;
-		mt_places_line(to, a->v[i], file, line);
-		last_file = file;
-		last_line = line;
+static void put_lines(struct mt_places *to, const struct functions *f, struct lines *lines)
+{
+	struct rows rows = { .to = to };
+
+	for (size_t i = 0; i < f->n; i++) {
+		uint64_t end = f->v[i].addr + f->v[i].size;
+
+		lines_each(lines, f->v[i].addr, end, put_row, &rows);
+		if (i + 1 == f->n || f->v[i + 1].addr != end)
+			put_row(&rows, end, NULL, 0);
 	}
 }
 
@@ -186,31 +244,46 @@ static struct lines *open_lines(const struct inj_object *o, const char *name)
 	return lines_open_fd(path, o->fd);
 }
 
-static void tell_lines(struct inj_session *s, struct tf_writer *w, const struct inj_places *p)
+/* Whether a file that was written over has lines is not known. */
+static bool read_lines(struct mt_places *to, struct functions *f, const struct inj_object *o)
 {
-	const struct inj_object *o = &s->objects[p->object];
-	struct addresses a = { 0 };
-	struct mt_places to = { 0 };
 	struct lines *lines;
 	char name[32];
 
-	if (!is_open(o, name, sizeof(name)) || !collect_addresses(&s->mirrors, p, &a)) {
-		free(a.v);
-		return;
-	}
+	if (!is_open(o, name, sizeof(name)))
+		return false;
 	lines = open_lines(o, name);
 	if (lines) {
-		lines_restrict(lines, want_unit, &a);
-		put_lines(&to, &a, lines);
+		lines_restrict(lines, want_unit, f);
+		put_lines(to, f, lines);
 	}
-	check(w, mt_write_places(w, &to, (uint32_t)p->object, true));
-	mt_places_free(&to);
 	lines_close(lines);
-	free(a.v);
+	return true;
 }
 
-void objects_lines(struct inj_session *s, struct tf_writer *w)
+static void finish_object(struct inj_session *s, struct tf_writer *w, size_t object)
 {
-	for (size_t i = 0; i < s->mirrors.places_published; i++)
-		tell_lines(s, w, &s->mirrors.places[i]);
+	struct functions f = { 0 };
+	struct mt_places to = { 0 };
+	bool lines;
+
+	if (!collect(&f, s, object) || !f.n) {
+		free(f.v);
+		return;
+	}
+	for (size_t i = 0; i < f.n; i++)
+		if (!f.v[i].written)
+			mt_places_function(&to, f.v[i].addr, f.v[i].size, f.v[i].name);
+	lines = read_lines(&to, &f, &s->objects[object]);
+	check(w, mt_write_places(w, &to, (uint32_t)object, lines));
+	mt_places_free(&to);
+	free(f.v);
+}
+
+void objects_finish(struct inj_session *s, struct tf_writer *w)
+{
+	unsetenv("DEBUGINFOD_URLS"); /* the end of a recording does not wait for a server */
+	for (size_t i = 0; i < s->nobjects; i++)
+		if (s->objects[i].published)
+			finish_object(s, w, i);
 }

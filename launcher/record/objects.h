@@ -9,13 +9,16 @@
 #include "injector/patch/session.h"
 #include "tracefmt/write/writer.h"
 
-/* Tells of s->objects[i], once. */
+/* Tells of s->objects[i], once, and keeps its file open. */
 void objects_publish(struct inj_session *s, struct tf_writer *w, size_t i);
 
 /* Functions and loops of the code whose memory accesses are recorded, as far as they are new. */
 void objects_places(struct inj_session *s, struct tf_writer *w);
 
-/* Its source lines, when the program has ended: debug information is not read before. */
-void objects_lines(struct inj_session *s, struct tf_writer *w);
+/*
+ * When the program has ended: the functions whose calls were recorded, and the source lines of all that was instrumented.
+ * Debug information is not read before, nor asked of a server.
+ */
+void objects_finish(struct inj_session *s, struct tf_writer *w);
 
 #endif

@@ -199,7 +199,7 @@ void recording_finish(struct recording *r, struct tf_end *end)
 
 	collector_finish(r->collector, &totals);
 	sampled = write_sampled(r, &totals);
-	objects_lines(&r->session, r->writer);
+	objects_finish(&r->session, r->writer);
 	write_cost(r);
 	end->lost_threads = totals.lost_threads;
 	if (tf_writer_close(r->writer, end) != SONDE_TRACE_OK)

@@ -92,8 +92,10 @@ void select_miss_text(const struct select_miss *miss, char *buf, size_t size)
 		near_text(miss->near, near, sizeof(near));
 	else if (miss->why == SELECT_NO_FUNCTION && miss->more_libraries)
 		where = " in the program itself; --libs looks in its libraries too";
-	if (named && miss->in_trace)
+	if ((named || miss->why == SELECT_NO_SOURCE) && miss->in_trace)
 		where = " in the trace";
+	else if (miss->why == SELECT_NO_CODE && miss->in_trace)
+		where = " in the trace's functions";
 	snprintf(buf, size, "%s%s%s: %s%s%s", miss->option, *miss->option ? " " : "", miss->pattern,
 		 texts[miss->why], where, near);
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "launcher/select/select.h"
-#include "launcher/common/lines.h"
-#include "launcher/program/binary.h"
+#include "launcher/select/linecode.h"
 #include "launcher/select/state.h"
 
 #include <fnmatch.h>
@@ -19,7 +18,7 @@ struct applied {
 struct select_file {
 	struct select_file *next; /* of select_wants_in() */
 	char *path;
-	struct inj_symtab *tab; /* of select_wants_in(), for sizes; NULL: not needed yet */
+	struct linecode *code; /* NULL: no pattern asks for a line */
 	struct select *sel;
 	struct applied *wanted, *excluded;
 	size_t nwanted, nexcluded;
@@ -82,6 +81,7 @@ void select_free(struct select *sel)
 		select_close(sel->files);
 		sel->files = next;
 	}
+	linecode_kept_free(sel->kept);
 	pattern_list_free(&sel->wanted);
 	pattern_list_free(&sel->excluded);
 	free(sel->libs);
@@ -140,18 +140,6 @@ bool select_object(struct select *sel, const char *path, enum select_kind kind)
 
 /* ---- one file ---- */
 
-/* @lines: NULL because of @why. */
-static void resolve_line(struct applied *a, struct lines *lines, enum select_why why)
-{
-	if (lines) {
-		enum lines_found found = lines_find(lines, a->p->body, a->p->line, &a->addrs, &a->naddrs);
-
-		why = found == LINES_NO_FILE ? SELECT_NO_SOURCE : SELECT_NO_CODE;
-	}
-	if (why > a->p->why)
-		a->p->why = why;
-}
-
 static size_t apply(struct applied *out, struct pattern_list *list, bool everywhere, const char *file,
 		    enum select_kind kind)
 {
@@ -166,23 +154,22 @@ static size_t apply(struct applied *out, struct pattern_list *list, bool everywh
 	return n;
 }
 
-static void resolve_lines(const struct select *sel, struct applied *v, size_t n, const char *path)
+static void resolve_lines(struct select_file *f, struct applied *v, size_t n)
 {
-	enum select_why why = SELECT_NO_DEBUG_INFO;
-	struct lines *lines = NULL;
-	bool opened = false;
-
 	for (size_t i = 0; i < n; i++) {
-		if (v[i].p->kind != PATTERN_LINE)
+		struct pattern *p = v[i].p;
+		enum select_why why;
+
+		if (p->kind != PATTERN_LINE)
 			continue;
-		if (!opened && sel->trace && !binary_is_recorded(sel->trace, path))
-			why = SELECT_OTHER_FILE;
-		else if (!opened)
-			lines = lines_open(path);
-		opened = true;
-		resolve_line(&v[i], lines, why);
+		if (!f->code)
+			f->code = linecode_open(f->path, f->sel->trace, &f->sel->kept);
+		if (!f->code)
+			return;
+		why = linecode_find(f->code, p->body, p->line, &v[i].addrs, &v[i].naddrs);
+		if (why > p->why)
+			p->why = why;
 	}
-	lines_close(lines);
 }
 
 struct select_file *select_open(struct select *sel, const char *path, enum select_kind kind)
@@ -203,8 +190,8 @@ struct select_file *select_open(struct select *sel, const char *path, enum selec
 	}
 	f->nwanted = apply(f->wanted, &sel->wanted, in, file, kind);
 	f->nexcluded = apply(f->excluded, &sel->excluded, true, file, kind);
-	resolve_lines(sel, f->wanted, f->nwanted, path);
-	resolve_lines(sel, f->excluded, f->nexcluded, path);
+	resolve_lines(f, f->wanted, f->nwanted);
+	resolve_lines(f, f->excluded, f->nexcluded);
 	return f;
 }
 
@@ -219,8 +206,7 @@ void select_close(struct select_file *f)
 	free(f->wanted);
 	free(f->excluded);
 	free(f->path);
-	if (f->tab)
-		inj_symtab_close(f->tab);
+	linecode_close(f->code);
 	free(f);
 }
 
@@ -338,17 +324,12 @@ static bool asks_for_lines(const struct applied *v, size_t n)
 	return false;
 }
 
-/* Traces do not tell how long a function is. */
+/* Traces do not tell how long a function is where they tell what it is called. */
 static uint64_t size_of(struct select_file *f, const struct select_function *fn)
 {
-	const struct inj_symbol *sym;
-
 	if (fn->size || (!asks_for_lines(f->wanted, f->nwanted) && !asks_for_lines(f->excluded, f->nexcluded)))
 		return fn->size;
-	if (!f->tab && inj_symtab_open(f->path, INJ_SYMTAB_DEBUG_FILE, &f->tab) != INJ_OK)
-		return 0;
-	sym = inj_symtab_at(f->tab, fn->addr);
-	return sym ? sym->size : 0;
+	return linecode_size(f->code, fn->addr);
 }
 
 bool select_wants_in(struct select *sel, const char *path, const struct select_function *fn)

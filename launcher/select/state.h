@@ -10,11 +10,13 @@ struct select_lib {
 	bool hit, said;
 };
 
+struct linecode_kept;
 struct select_file;
 
 struct select {
 	const char *option; /* that said what is wanted; "": an operand */
 	const struct sonde_trace *trace; /* whose functions it is asked of; NULL: those of files */
+	struct linecode_kept *kept; /* of the trace */
 	struct select_file *files; /* kept open by select_wants_in() */
 	struct pattern_list wanted, excluded;
 	struct select_lib *libs;

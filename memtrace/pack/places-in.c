@@ -9,6 +9,7 @@
 #include "memtrace/pack/pieces.h"
 #include "memtrace/pack/places.h"
 #include "tracefmt/format.h"
+#include "tracefmt/read/trace-internal.h"
 
 #define NO_FILE UINT32_MAX
 
@@ -285,6 +286,13 @@ struct mt_placed *mt_placed_open(const char *dir, uint64_t trace)
 	return p;
 }
 
+struct mt_placed *mt_placed_of(const struct sonde_trace *trace, const struct sonde_trace_rank *rank)
+{
+	const struct tf_part *part = trace->parts.v[rank->index];
+
+	return mt_placed_open(rank->dir, part->id);
+}
+
 void mt_placed_close(struct mt_placed *p)
 {
 	if (!p)
@@ -327,7 +335,6 @@ static void find_code(const struct part *part, uint64_t addr, struct sonde_trace
 	find_loop(part, addr, place);
 }
 
-/* Lines are known of the addresses that they were written for. */
 static const char *find_line(const struct part *part, uint64_t addr, int *line)
 {
 	size_t after = search_first(i, part->nlines, part->lines[i].addr > addr);
@@ -350,6 +357,18 @@ void mt_placed_find(const struct mt_placed *p, uint32_t object, uint64_t addr, s
 	for (size_t i = 0; i < p->n && place->loop && !place->loop_file; i++)
 		if (p->parts[i].object == object)
 			place->loop_file = find_line(&p->parts[i], place->loop, &place->loop_line);
+}
+
+void mt_placed_each_line(const struct mt_placed *p, uint32_t object,
+			 void (*line)(void *arg, uint64_t addr, const char *file, int line), void *arg)
+{
+	for (size_t i = 0; i < p->n; i++) {
+		const struct part *part = &p->parts[i];
+
+		for (size_t k = 0; k < part->nlines && part->object == object; k++)
+			if (part->lines[k].file != NO_FILE)
+				line(arg, part->lines[k].addr, part->files[part->lines[k].file], part->lines[k].line);
+	}
 }
 
 bool mt_placed_has_lines(const struct mt_placed *p, uint32_t object)

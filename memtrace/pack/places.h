@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * code.places, a file of a trace beside code.memory: what the recorded code is called.  Of each object (as the metadata
- * number them) the instrumented functions, their loops, and the source lines of what accesses memory there.  It is why
- * nobody has to look into the program's files, which may be others by then.
+ * code.places, a file of a trace: what the recorded code is called.  Of each object (as the metadata number them) the
+ * instrumented functions, their source lines, and, where memory accesses were recorded, their loops.  It is why nobody has to
+ * look into the program's files, which may be others by then.
  *
- * Functions and loops are written when the code is instrumented, lines when the program has ended: reading debug
- * information takes long.  So a trace whose recorder was killed has no lines.
+ * Functions whose memory accesses are recorded are written with their loops when the code is instrumented; all others, and
+ * lines, when the program has ended: that must not make it start later, and reading debug information takes long.  So a
+ * trace whose recorder was killed lacks them.
  *
  * All addresses are those in the file.
  */
@@ -44,7 +45,7 @@ void mt_places_loop(struct mt_places *p, uint64_t head, uint32_t depth);
 /* Ascending: from @addr on code is of this loop, or (MT_NO_LOOP) of none. */
 #define MT_NO_LOOP UINT32_MAX
 void mt_places_range(struct mt_places *p, uint64_t addr, uint32_t loop);
-/* Ascending: from @addr on, among the addresses that are asked for, it is this line; @file NULL: not known. */
+/* Ascending: from @addr on it is this line; @file NULL: not known, or of no function. */
 void mt_places_line(struct mt_places *p, uint64_t addr, const char *file, int line);
 
 /*
@@ -63,6 +64,8 @@ struct mt_placed; /* a trace's */
  * @dir: of a rank; @trace: its id, in all files.  What cannot be read of it counts as damage; NULL: no memory.
  */
 struct mt_placed *mt_placed_open(const char *dir, uint64_t trace);
+/* The same of a rank of @trace. */
+struct mt_placed *mt_placed_of(const struct sonde_trace *trace, const struct sonde_trace_rank *rank);
 void mt_placed_close(struct mt_placed *p);
 
 /* The same from memory, piece by piece, for mt_placed_open() and for tests.  False: it is damaged, or no memory. */
@@ -73,6 +76,10 @@ uint64_t mt_placed_damage(const struct mt_placed *p);
 
 /* Fills in function, entry, size, loop and loop_depth, if they are known, and lines of both. */
 void mt_placed_find(const struct mt_placed *p, uint32_t object, uint64_t addr, struct sonde_trace_place *place);
+
+/* Calls @line for all places of an object from which on the code is of another line; ascending among those of a piece. */
+void mt_placed_each_line(const struct mt_placed *p, uint32_t object,
+			 void (*line)(void *arg, uint64_t addr, const char *file, int line), void *arg);
 
 /* Have the object's lines been written?  Then there are no others. */
 bool mt_placed_has_lines(const struct mt_placed *p, uint32_t object);

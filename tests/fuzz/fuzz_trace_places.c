@@ -36,8 +36,17 @@ static void ask(const struct mt_placed *p, uint32_t object, uint64_t addr)
 	REQUIRE(!place.loop_file || (place.loop && place.loop_line > 0));
 }
 
+static void ask_line(void *arg, uint64_t addr, const char *file, int line)
+{
+	sink += addr + strlen(file);
+	REQUIRE(line > 0);
+	++*(size_t *)arg;
+}
+
 static void ask_all(const struct mt_placed *p)
 {
+	size_t nlines = 0;
+
 	for (uint32_t object = 0; object < 4; object++) {
 		for (uint64_t addr = 0; addr < 300; addr++)
 			ask(p, object, addr);
@@ -46,6 +55,7 @@ static void ask_all(const struct mt_placed *p)
 			ask(p, object, (UINT64_C(2) << shift) - 1);
 		}
 		sink += mt_placed_has_lines(p, object);
+		mt_placed_each_line(p, object, ask_line, &nlines);
 	}
 }
 

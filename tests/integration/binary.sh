@@ -57,31 +57,84 @@ as_recorded()
 }
 here=$(pwd -P)
 
-# ---- patterns for source lines: the file is read, if it is the same ----
+# ---- patterns for source lines: of what was recorded, whatever has become of the file ----
 
 swapped bad good >prog.c
 compile prog.c
-sonde -F 'bad,good' -o events ./prog >prog.out || fail "prog is not recorded"
+printf '#include <sonde/module.h>\nSONDE_MODULE("wrapped", "wraps bad");\nSONDE_WRAP(void, bad, (int n))\n{\n\tsonde_enter();\n\tSONDE_REAL(bad)(n);\n\tsonde_leave();\n}\n' >wrapped.c
+sonde -F 'bad,good,main' -o events ./prog >prog.out || fail "prog is not recorded"
+sonde -m ./wrapped.c -F good -o wraps ./prog >prog.out || fail "prog is not recorded with a module"
 sonde --mem=bad,good -o accesses ./prog >prog.out || fail "prog is not recorded"
-check_status 0 sonde report --csv -F @prog.c:4 events
-check_contains out '(^|,)"?bad"?,'
-check_lacks out '(^|,)"?good"?,'
-check_status 0 sonde memory --csv -F @prog.c:4 accesses
-check_contains out '^"?bad"?,'
-check_lacks out '^"?good"?,'
+sonde -F bad --mem=good -o both ./prog >prog.out || fail "prog is not recorded with accesses"
+
+# chooses FUNCTION LINE: by that line, in each kind of trace.
+chooses()
+{
+	for trace in events wraps; do
+		check_status 0 sonde report --csv -F "@prog.c:$2" $trace
+		[ "$(tail -n +2 out | cut -d, -f1)" = "\"$1\"" ] || { show out; fail "line $2 of $trace is not $1's alone"; }
+		[ ! -s err ] || { show err; fail "something is said of the lines of $trace"; }
+		check_status 0 sonde dump -F "@prog.c:$2" $trace
+		check_contains out "enter *$1( |$)"
+		check_status 0 sonde graph -F "@prog.c:$2" $trace
+		check_contains out "[^a-z]$1$"
+		check_status 0 sonde replay -F "@prog.c:$2" $trace
+		check_contains out " $1\("
+	done
+	check_status 0 sonde memory --csv -F "@prog.c:$2" accesses
+	[ "$(tail -n +2 out | cut -d, -f1)" = "\"$1\"" ] || { show out; fail "line $2 of accesses is not $1's alone"; }
+}
+
+# choose: all lines that anybody would name; 4 and 5 are the only ones of functions.
+choose()
+{
+	chooses bad 4
+	chooses good 5
+	check_status 0 sonde report --csv -F @prog.c:4 both
+	check_contains out '^"bad",'
+	check_status 0 sonde memory --csv -F @prog.c:5 both
+	check_contains out '^"good",'
+	check_status 0 sonde report --csv -F @prog.c:6 events
+	check_contains out '^"main",'
+	check_status 0 sonde report --csv -N @prog.c:4 events
+	check_lacks out '^"bad",'
+	check_contains out '^"good",'
+	check_usage_error sonde report -F @prog.c:1 events
+	check_contains err "@prog.c:1: there is no code at this line in the trace's functions"
+	check_usage_error sonde report -F @other.c:1 events
+	check_contains err "@other.c:1: no such source file in the trace"
+}
+choose
 check_status 0 sonde info events
 check_contains out "^code of +$here/prog, build-id [0-9a-f]+$"
 swapped good bad >prog.c
 compile prog.c
-check_usage_error sonde report -F @prog.c:4 events
-check_contains err "@prog.c:4: the program's file is not the one that was recorded"
-check_status 2 sonde memory -F @prog.c:4 accesses
-check_contains err "@prog.c:4: the program's file is not the one that was recorded"
+choose
 check_status 0 sonde info events
 check_contains out "^code of +$here/prog, build-id [0-9a-f]+, by now another file$"
 mv prog away
+choose
 check_status 0 sonde info events
 check_contains out "^code of +$here/prog, build-id [0-9a-f]+, not there any more$"
+
+# a trace that was not completed has none: then the file has to be the same
+mv away prog
+cp prog prog.now
+sonde -F bad,good -o unfinished ./prog >prog.out || fail "prog is not recorded"
+rm unfinished/code.places
+check_status 0 sonde report --csv -F @prog.c:5 unfinished
+check_contains out '^"bad",'
+swapped bad good >prog.c
+compile prog.c
+check_usage_error sonde report -F @prog.c:5 unfinished
+check_contains err "@prog.c:5: the program's file is not the one that was recorded"
+# one that was recorded without debug information has none, but it may be there by now
+strip prog.now -o prog.new && mv prog.new prog
+sonde -F '*' -o stripped ./prog >prog.out || fail "a stripped program is not recorded"
+check_usage_error sonde report -F @prog.c:5 stripped
+check_contains err "@prog.c:5: there are no line numbers"
+mv prog.now prog
+check_status 0 sonde report --csv -F @prog.c:5 stripped
 
 # ---- another folder; the trace moved; the program gone ----
 

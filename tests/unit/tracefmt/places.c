@@ -145,6 +145,36 @@ static void check_lines(const struct mt_placed *p)
 	assert_false(mt_placed_has_lines(p, 3));
 }
 
+struct seen {
+	uint64_t last;
+	size_t n;
+};
+
+static void see_line(void *arg, uint64_t addr, const char *file, int line)
+{
+	struct seen *seen = arg;
+
+	assert_true(addr > seen->last);
+	if (seen->n == 2) {
+		assert_int_equal(addr, 0x1020);
+		assert_string_equal(file, "/src/b.h");
+		assert_int_equal(line, 2000000000);
+	}
+	seen->last = addr;
+	seen->n++;
+}
+
+/* Not where no line is known. */
+static void check_each_line(const struct mt_placed *p)
+{
+	struct seen seen = { 0 };
+
+	mt_placed_each_line(p, 3, see_line, &seen);
+	assert_int_equal(seen.n, 0);
+	mt_placed_each_line(p, 7, see_line, &seen);
+	assert_int_equal(seen.n, 104);
+}
+
 static void test_found_again(void **state)
 {
 	struct mt_placed *p = written("both", write_both);
@@ -158,6 +188,7 @@ static void test_found_again(void **state)
 	check_functions(p);
 	check_loops(p);
 	check_lines(p);
+	check_each_line(p);
 	mt_placed_close(p);
 }
 
