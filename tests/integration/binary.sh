@@ -261,7 +261,7 @@ int main(void)
 }
 END
 compile prog.c
-rm -f go
+rm -f go started
 sonde --mem=bad -o three ./prog >started &
 await 30 grep -q started started
 sed 's/^static long/\n\n\n&/' prog.c >prog2.c
@@ -275,7 +275,7 @@ check_lacks out 'prog2\.c'
 
 # ---- a recorder that was killed: names and loops are there, lines are those of the same file ----
 
-rm -f go
+rm -f go started
 compile prog.c
 command sonde --mem=bad --mem-buffer=256K -o four ./prog >started &
 sonde=$!
