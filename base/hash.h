@@ -60,4 +60,34 @@ static inline size_t hash_next(size_t slot, size_t room)
 		i;									\
 	})
 
+/*
+ * Moves a table with @n slots in use, one that is to be used included, to a larger array from calloc() if it needs one.  False:
+ * there is no memory, and the table is as it was.  @table and @room are lvalues, NULL and 0 at first.  Of a slot @old of the
+ * old array, a name that this declares, @in_use says whether it is, and @slot is where it belongs in @table.
+ *
+ *	if (!hash_grow(table, room, n + 1, old, old->key, find(table, room, old->key)))
+ *		return NULL;
+ */
+#define hash_grow(table, room, n, old, in_use, slot)					\
+	({										\
+		__typeof__(table) old##_first = (table), old = old##_first;		\
+		size_t old##_room = (room);						\
+		int old##_fits = 2 * (n) <= old##_room;					\
+		if (!old##_fits) {							\
+			(room) = hash_room(2 * (n));					\
+			(table) = calloc((room), sizeof(*(table)));			\
+			old##_fits = (table) != NULL;					\
+			if (!old##_fits) {						\
+				(table) = old##_first;					\
+				(room) = old##_room;					\
+			} else {							\
+				for (; old != old##_first + old##_room; old++)		\
+					if (in_use)					\
+						*(slot) = *old;				\
+				free(old##_first);					\
+			}								\
+		}									\
+		old##_fits;								\
+	})
+
 #endif

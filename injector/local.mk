@@ -38,6 +38,7 @@ libinjector_la_SOURCES = \
 	injector/mirror/places.h \
 	injector/mirror/planners.c \
 	injector/mirror/planners.h \
+	injector/mirror/probeenv.h \
 	injector/patch/arena.c \
 	injector/patch/arena.h \
 	injector/patch/edits.c \

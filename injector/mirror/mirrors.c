@@ -8,8 +8,8 @@
 #include "injector/mirror/chunk.h"
 #include "injector/mirror/mirrors.h"
 #include "injector/mirror/planners.h"
+#include "injector/mirror/probeenv.h"
 #include "injector/patch/session.h"
-#include "runtime/probe.h"
 
 const char *inj_recorded_reason(const struct inj_recorded *r)
 {
@@ -238,20 +238,14 @@ static enum inj_status read_facts(struct inj_object *o)
 
 static struct tramp_probe_env probe_env(const struct inj_session *s)
 {
-	return (struct tramp_probe_env){
-		.mode = s->opt.mirror.mode,
-		.id = TRAMP_ID_FS_ZERO,
-		.owner = SONDE_POOL_OWNER,
-		.ptr = SONDE_POOL_PTR,
-		.room = RT_POOL_ROOM,
-		.counts = s->opt.mirror.max_functions ? RT_POOL_COUNTS : 0,
-		.shadow = RT_POOL_SHADOW,
-		.shadow_end = RT_POOL_SHADOW_END,
-		.time = RT_POOL_TIME,
-		.depth = s->opt.mirror.depth != 0,
-		.calls = s->opt.mirror.calls,
-		.gate = s->rt_probe_gate,
-	};
+	struct tramp_probe_env env = inj_probe_env(s->opt.mirror.mode);
+
+	if (!s->opt.mirror.max_functions)
+		env.counts = 0;
+	env.depth = s->opt.mirror.depth != 0;
+	env.calls = s->opt.mirror.calls;
+	env.gate = s->rt_probe_gate;
+	return env;
 }
 
 static struct tramp_mem_env mem_env(const struct inj_session *s)

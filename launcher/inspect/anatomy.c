@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "launcher/inspect/anatomy.h"
 #include "launcher/common/message.h"
-#include "sonde/abi.h"
-#include "runtime/probe.h"
+#include "injector/mirror/probeenv.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,18 +14,6 @@ static const char reason_go[] = "Go moves it between threads, and its stacks";
 static const char reason_ours[] = "Sonde needs it for itself";
 
 /* ---- the file ---- */
-
-/* As for a program that is recorded, but for the runtime's address. */
-static const struct tramp_probe_env env = {
-	.mode = TRAMP_PROBE_RECORD,
-	.id = TRAMP_ID_FS_ZERO,
-	.owner = SONDE_POOL_OWNER,
-	.ptr = SONDE_POOL_PTR,
-	.room = RT_POOL_ROOM,
-	.counts = RT_POOL_COUNTS,
-	.shadow = RT_POOL_SHADOW,
-	.shadow_end = RT_POOL_SHADOW_END,
-};
 
 static int no_memory(const char *path)
 {
@@ -68,6 +55,9 @@ static int read_code(struct anatomy *a)
 
 int anatomy_open(struct anatomy *a, const char *path)
 {
+	/* as for a program that is recorded */
+	const struct tramp_probe_env env = inj_probe_env(TRAMP_PROBE_RECORD);
+
 	*a = (struct anatomy){ .path = path };
 	int status = read_facts(a);
 	if (!status)

@@ -102,32 +102,13 @@ static struct name *name_slot(const struct memwhere *w, const char *mangled)
 				   !w->names[i].mangled || w->names[i].mangled == mangled)];
 }
 
-static bool grow_names(struct memwhere *w)
-{
-	struct name *old = w->names;
-	size_t room = w->names_room;
-
-	w->names_room = hash_room(2 * w->names_n + 2);
-	w->names = calloc(w->names_room, sizeof(*w->names));
-	if (!w->names) {
-		w->names = old;
-		w->names_room = room;
-		return false;
-	}
-	for (size_t i = 0; i < room; i++)
-		if (old[i].mangled)
-			*name_slot(w, old[i].mangled) = old[i];
-	free(old);
-	return true;
-}
-
 static const char *name_of(struct memwhere *w, const char *mangled)
 {
 	struct name *name;
 
 	if (!mangled || (w->flags & MEMWHERE_MANGLED) || mangled[0] != '_')
 		return mangled;
-	if (2 * (w->names_n + 1) > w->names_room && !grow_names(w))
+	if (!hash_grow(w->names, w->names_room, w->names_n + 1, old, old->mangled, name_slot(w, old->mangled)))
 		return mangled;
 	name = name_slot(w, mangled);
 	if (!name->mangled) {
@@ -172,27 +153,9 @@ static void find(struct memwhere *w, struct memplace *p)
 		read_lines(o->lines, p);
 }
 
-static size_t slot_of(const struct memwhere *w, uint64_t insn)
+static struct memplace **slot_of(const struct memwhere *w, uint64_t insn)
 {
-	return hash_slot(i, w->room, hash_word(insn), !w->hash[i] || w->hash[i]->insn == insn);
-}
-
-static bool grow(struct memwhere *w)
-{
-	struct memplace **old = w->hash;
-	size_t room = w->room;
-
-	w->hash = calloc(room * 2, sizeof(*w->hash));
-	if (!w->hash) {
-		w->hash = old;
-		return false;
-	}
-	w->room = room * 2;
-	for (size_t i = 0; i < room; i++)
-		if (old[i])
-			w->hash[slot_of(w, old[i]->insn)] = old[i];
-	free(old);
-	return true;
+	return &w->hash[hash_slot(i, w->room, hash_word(insn), !w->hash[i] || w->hash[i]->insn == insn)];
 }
 
 static struct memplace *new_place(struct memwhere *w)
@@ -211,20 +174,20 @@ static struct memplace *new_place(struct memwhere *w)
 
 struct memplace *memwhere(struct memwhere *w, uint64_t insn)
 {
-	struct memplace *p = w->hash[slot_of(w, insn)];
+	struct memplace **slot;
 
-	if (p)
-		return p;
-	if (2 * w->n >= w->room && !grow(w))
+	if (!hash_grow(w->hash, w->room, w->n + 1, old, *old, slot_of(w, (*old)->insn)))
 		return NULL;
-	p = new_place(w);
-	if (!p)
+	slot = slot_of(w, insn);
+	if (*slot)
+		return *slot;
+	*slot = new_place(w);
+	if (!*slot)
 		return NULL;
-	p->insn = insn;
-	find(w, p);
-	w->hash[slot_of(w, insn)] = p;
+	(*slot)->insn = insn;
+	find(w, *slot);
 	w->n++;
-	return p;
+	return *slot;
 }
 
 struct memwhere *memwhere_new(const struct mt_read *r, unsigned int flags)
@@ -235,12 +198,6 @@ struct memwhere *memwhere_new(const struct mt_read *r, unsigned int flags)
 		return NULL;
 	w->read = r;
 	w->flags = flags;
-	w->room = 1024;
-	w->hash = calloc(w->room, sizeof(*w->hash));
-	if (!w->hash) {
-		free(w);
-		return NULL;
-	}
 	return w;
 }
 

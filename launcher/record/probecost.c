@@ -29,6 +29,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "injector/mirror/probeenv.h"
 #include "launcher/record/probecost.h"
 #include "runtime/thread.h"
 #include "trampolines/insn/x86-64/emit.h"
@@ -56,20 +57,6 @@ struct lab {
 struct batch {
 	double pair, inside; /* ticks a call */
 };
-
-static struct tramp_probe_env env_of(enum tramp_probe_mode mode)
-{
-	return (struct tramp_probe_env){
-		.mode = mode,
-		.id = TRAMP_ID_FS_ZERO,
-		.owner = SONDE_POOL_OWNER,
-		.ptr = SONDE_POOL_PTR,
-		.room = RT_POOL_ROOM,
-		.counts = RT_POOL_COUNTS,
-		.shadow = RT_POOL_SHADOW,
-		.shadow_end = RT_POOL_SHADOW_END,
-	};
-}
 
 static bool emit_probe(struct tramp_out *out, const struct tramp_probe_env *env, enum tramp_probe_kind kind,
 		       tramp_regs dead)
@@ -232,7 +219,7 @@ bool probecost_measure(enum tramp_probe_mode mode, struct tf_cost *cost)
 {
 	struct lab *lab = mmap(NULL, sizeof(*lab), PROT_READ | PROT_WRITE,
 			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-	struct tramp_probe_env env = env_of(mode);
+	struct tramp_probe_env env = inj_probe_env(mode);
 	struct loops nothing, computes;
 	struct tramp_out out = { .room = CODE };
 	uint64_t gs = 0;

@@ -77,32 +77,14 @@ static struct mt_place_path *find_path(const struct mt_places *p, const char *fi
 				   !p->known[i].index || is_path(p, &p->known[i], file, n))];
 }
 
-static bool grow(struct mt_places *p)
-{
-	struct mt_place_path *old = p->known;
-	size_t room = p->room;
-
-	p->room = hash_room(2 * p->nfiles + 2);
-	p->known = calloc(p->room, sizeof(*p->known));
-	if (!p->known) {
-		p->known = old;
-		p->room = room;
-		return false;
-	}
-	for (size_t i = 0; i < room; i++)
-		if (old[i].index)
-			*find_path(p, (const char *)p->paths.data + old[i].at, old[i].n) = old[i];
-	free(old);
-	return true;
-}
-
 /* Its number from 1 on; 0: no memory. */
 static uint64_t file_index(struct mt_places *p, const char *file)
 {
 	size_t n = strlen(file);
 	struct mt_place_path *k;
 
-	if (2 * (p->nfiles + 1) > p->room && !grow(p))
+	if (!hash_grow(p->known, p->room, p->nfiles + 1, old, old->index,
+		       find_path(p, (const char *)p->paths.data + old->at, old->n)))
 		return 0;
 	k = find_path(p, file, n);
 	if (k->index)

@@ -17,9 +17,7 @@
 #include <unistd.h>
 #include <asm/prctl.h>
 
-#include "runtime/probe.h"
-#include "sonde/abi.h"
-#include "trampolines/probe/probe.h"
+#include "injector/mirror/probeenv.h"
 
 #define CALLS 200000
 #define ROUNDS 31
@@ -105,22 +103,13 @@ static void put(const void *bytes, size_t n)
 static void put_probe(const struct subject *s, enum tramp_probe_kind kind, tramp_regs live)
 {
 	static uint32_t slow = CODE_BYTES / 2;
-	const struct tramp_probe_env env = {
-		.mode = s->mode,
-		.owner = SONDE_POOL_OWNER,
-		.ptr = SONDE_POOL_PTR,
-		.room = RT_POOL_ROOM,
-		.counts = RT_POOL_COUNTS,
-		.shadow = RT_POOL_SHADOW,
-		.shadow_end = RT_POOL_SHADOW_END,
-		.time = RT_POOL_TIME,
-		.depth = true,
-		.calls = s->calls,
-		.gate = (uint64_t)bench_gate,
-	};
+	struct tramp_probe_env env = inj_probe_env(s->mode);
 	const struct tramp_probe probe = { .kind = kind, .event = 16 + kind, .live = live };
 	struct tramp_probe_code c;
 
+	env.depth = true;
+	env.calls = s->calls;
+	env.gate = (uint64_t)bench_gate;
 	if (tramp_probe_emit(&env, &probe, &c) != TRAMP_OK ||
 	    tramp_probe_place(&c, (uint64_t)at, (uint64_t)code + slow) != TRAMP_OK)
 		errx(1, "no probe for: %s", s->name);

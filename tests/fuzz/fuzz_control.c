@@ -11,14 +11,7 @@
 #include <string.h>
 
 #include "launcher/control/protocol.h"
-
-#define REQUIRE(condition)                                                      \
-	do {                                                                    \
-		if (!(condition)) {                                             \
-			fprintf(stderr, "line %d: %s\n", __LINE__, #condition); \
-			abort();                                                \
-		}                                                               \
-	} while (0)
+#include "tests/fuzz/require.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -19,6 +19,7 @@
 #include <xxhash.h>
 #include <zstd.h>
 
+#include "tests/fuzz/require.h"
 #include "tracefmt/format.h"
 #include "memtrace/pack/files.h"
 #include "memtrace/pack/group.h"
@@ -29,14 +30,6 @@
 #define INPUT_MAX 100000
 #define ROOM (4 * INPUT_MAX)
 #define ACCESSES 100000 /* of a thread; more of the same would come */
-
-#define REQUIRE(condition)                                                      \
-	do {                                                                    \
-		if (!(condition)) {                                             \
-			fprintf(stderr, "line %d: %s\n", __LINE__, #condition); \
-			abort();                                                \
-		}                                                               \
-	} while (0)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

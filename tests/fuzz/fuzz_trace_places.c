@@ -9,15 +9,8 @@
 #include <string.h>
 
 #include "memtrace/pack/places.h"
+#include "tests/fuzz/require.h"
 #include "tracefmt/format.h"
-
-#define REQUIRE(condition)                                                      \
-	do {                                                                    \
-		if (!(condition)) {                                             \
-			fprintf(stderr, "line %d: %s\n", __LINE__, #condition); \
-			abort();                                                \
-		}                                                               \
-	} while (0)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -10,20 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/fuzz/require.h"
 #include "tracefmt/write/drain.h"
 #include "tracefmt/write/pack.h"
 #include "tracefmt/read/unpack.h"
 
 #define NOW ((UINT64_C(5) << 44) + (UINT64_C(3) << 40))
 #define INPUT_MAX 65536
-
-#define REQUIRE(condition)                                                      \
-	do {                                                                    \
-		if (!(condition)) {                                             \
-			fprintf(stderr, "line %d: %s\n", __LINE__, #condition); \
-			abort();                                                \
-		}                                                               \
-	} while (0)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -17,18 +17,11 @@
 #include <xxhash.h>
 #include <zstd.h>
 
+#include "tests/fuzz/require.h"
 #include "tracefmt/read/trace-internal.h"
 #include "tracefmt/read/unpack.h"
 
 #define INPUT_MAX 100000
-
-#define REQUIRE(condition)                                                      \
-	do {                                                                    \
-		if (!(condition)) {                                             \
-			fprintf(stderr, "line %d: %s\n", __LINE__, #condition); \
-			abort();                                                \
-		}                                                               \
-	} while (0)
 
 static const char metadata[] =
 	"{\"type\":\"trace\",\"format\":1,\"program\":\"p\",\"args\":[],\"rank\":-1,\"tsc\":1000,"

@@ -14,6 +14,7 @@
 
 #include <Zydis/Zydis.h>
 
+#include "tests/fuzz/require.h"
 #include "tests/unit/flow/bytes.h"
 #include "trampolines/trampoline.h"
 
@@ -29,14 +30,6 @@ enum {
 #define LOW_ADDR 0x401000ull
 #define HIGH_ADDR 0x7f1234501000ull
 #define DISTANCE 0x12345670
-
-#define REQUIRE(condition)							\
-	do {									\
-		if (!(condition)) {						\
-			fprintf(stderr, "line %d: %s\n", __LINE__, #condition);	\
-			abort();						\
-		}								\
-	} while (0)
 
 struct decoded {
 	ZydisDecodedInstruction insn;

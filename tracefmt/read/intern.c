@@ -12,30 +12,13 @@ static const struct sonde_trace_calls no_calls;
 
 typedef bool (*same_fn)(const void *thing, const void *key);
 
-static bool grow(struct tf_names *n)
-{
-	struct tf_names larger = { .n = n->n, .room = n->room ? 2 * n->room : 256 };
-
-	if (n->n < n->room / 2)
-		return true;
-	larger.slot = calloc(larger.room, sizeof *larger.slot);
-	if (!larger.slot)
-		return false;
-	for (size_t i = 0; i < n->room; i++) {
-		if (n->slot[i].thing)
-			larger.slot[hash_slot(to, larger.room, n->slot[i].hash, !larger.slot[to].thing)] = n->slot[i];
-	}
-	free(n->slot);
-	*n = larger;
-	return true;
-}
-
 /* The thing, or where its slot is to be; NULL: no memory. */
 static void **find(struct tf_names *n, uint64_t hash, same_fn same, const void *key)
 {
 	size_t at;
 
-	if (!grow(n))
+	if (!hash_grow(n->slot, n->room, n->n + 1, old, old->thing,
+		       &n->slot[hash_slot(to, n->room, old->hash, !n->slot[to].thing)]))
 		return NULL;
 	at = hash_slot(i, n->room, hash, !n->slot[i].thing || (n->slot[i].hash == hash && same(n->slot[i].thing, key)));
 	n->slot[at].hash = hash;

@@ -69,6 +69,24 @@ static void tables(void **state)
 	assert_int_equal(hash_next(15, 16), 0);
 }
 
+static void grows(void **state)
+{
+	uint64_t *table = NULL, *before;
+	size_t room = 0;
+
+	(void)state;
+	for (size_t n = 1; n <= N; n++) {
+		before = table;
+		assert_true(hash_grow(table, room, n, old, *old, slot_of(table, room, same(*old), *old)));
+		assert_true(room >= 2 * n && (room & (room - 1)) == 0);
+		assert_int_equal(*slot_of(table, room, same(n), n), 0);
+		*slot_of(table, room, same(n), n) = n;
+		for (uint64_t key = 1; table != before && key <= n; key++)
+			assert_int_equal(*slot_of(table, room, same(key), key), key);
+	}
+	free(table);
+}
+
 static void bytes(void **state)
 {
 	static const char text[] = "the quick brown fox jumps over the lazy dog";
@@ -92,6 +110,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(searches),
 		cmocka_unit_test(tables),
+		cmocka_unit_test(grows),
 		cmocka_unit_test(bytes),
 	};
 

@@ -18,18 +18,6 @@ static void begin(const char *name)
 	maker_thread(&m, 100, 100);
 }
 
-static void enter(uint64_t ns, uint32_t f)
-{
-	maker_at(&m, ns);
-	maker_enter(&m, f, 0);
-}
-
-static void leave(uint64_t ns, uint32_t f)
-{
-	maker_at(&m, ns);
-	maker_leave(&m, f, 0);
-}
-
 static void finish(uint64_t ns)
 {
 	maker_end_thread(&m, 0);
@@ -62,14 +50,14 @@ static void test_nesting(void **state)
 
 	(void)state;
 	begin("nesting");
-	enter(1000, MAIN);
-	enter(2000, F);
-	enter(2100, G);
-	leave(2400, G);
-	leave(3000, F);
-	enter(4000, F);
-	leave(4200, F);
-	leave(9000, MAIN);
+	maker_enter_at(&m, MAIN, 1000);
+	maker_enter_at(&m, F, 2000);
+	maker_enter_at(&m, G, 2100);
+	maker_leave_at(&m, G, 2400);
+	maker_leave_at(&m, F, 3000);
+	maker_enter_at(&m, F, 4000);
+	maker_leave_at(&m, F, 4200);
+	maker_leave_at(&m, MAIN, 9000);
 	finish(10000);
 	report_open(&o, "nesting", &everything);
 	check(&o, "main", 1, 8000, 6800);
@@ -89,9 +77,9 @@ static void test_recursion(void **state)
 	(void)state;
 	begin("recursion");
 	for (uint64_t i = 0; i < 5; i++)
-		enter(1000 + 100 * i, F);
+		maker_enter_at(&m, F, 1000 + 100 * i);
 	for (uint64_t i = 0; i < 5; i++)
-		leave(2000 + 100 * i, F);
+		maker_leave_at(&m, F, 2000 + 100 * i);
 	finish(10000);
 	report_open(&o, "recursion", &everything);
 	check(&o, "f", 5, 1400, 1400);
@@ -105,14 +93,14 @@ static void test_mutual_recursion(void **state)
 
 	(void)state;
 	begin("mutual");
-	enter(1000, F);
-	enter(1100, G);
-	enter(1200, F);
-	enter(1300, G);
-	leave(1400, G);
-	leave(1600, F);
-	leave(1900, G);
-	leave(2300, F);
+	maker_enter_at(&m, F, 1000);
+	maker_enter_at(&m, G, 1100);
+	maker_enter_at(&m, F, 1200);
+	maker_enter_at(&m, G, 1300);
+	maker_leave_at(&m, G, 1400);
+	maker_leave_at(&m, F, 1600);
+	maker_leave_at(&m, G, 1900);
+	maker_leave_at(&m, F, 2300);
 	finish(10000);
 	report_open(&o, "mutual", &everything);
 	check(&o, "f", 2, 1300, 800);
@@ -127,13 +115,13 @@ static void test_unwound(void **state)
 
 	(void)state;
 	begin("unwound");
-	enter(1000, MAIN);
-	enter(1100, F);
-	enter(1200, G);
+	maker_enter_at(&m, MAIN, 1000);
+	maker_enter_at(&m, F, 1100);
+	maker_enter_at(&m, G, 1200);
 	maker_unwind_to(&m, 1);
-	enter(1500, G);
-	leave(1700, G);
-	leave(2000, MAIN);
+	maker_enter_at(&m, G, 1500);
+	maker_leave_at(&m, G, 1700);
+	maker_leave_at(&m, MAIN, 2000);
 	finish(10000);
 	report_open(&o, "unwound", &everything);
 	check(&o, "main", 1, 1000, 1000 - 400 - 200);
@@ -152,12 +140,12 @@ static void test_open(void **state)
 
 	(void)state;
 	begin("open");
-	enter(1000, MAIN);
-	enter(1100, F);
-	leave(1300, F);
-	enter(2000, F);
-	enter(2400, G);
-	leave(2500, G);
+	maker_enter_at(&m, MAIN, 1000);
+	maker_enter_at(&m, F, 1100);
+	maker_leave_at(&m, F, 1300);
+	maker_enter_at(&m, F, 2000);
+	maker_enter_at(&m, G, 2400);
+	maker_leave_at(&m, G, 2500);
 	finish(10000);
 	report_open(&o, "open", &everything);
 	check(&o, "main", 1, 1500, 1500 - 200 - 500);
@@ -176,9 +164,9 @@ static void test_orphan(void **state)
 
 	(void)state;
 	begin("orphan");
-	enter(1000, F);
+	maker_enter_at(&m, F, 1000);
 	maker_record(&m, 17 + 2 * G, 0);
-	leave(1500, F);
+	maker_leave_at(&m, F, 1500);
 	finish(10000);
 	report_open(&o, "orphan", &everything);
 	check(&o, "f", 1, 500, 500);
@@ -197,12 +185,10 @@ static void test_two_modules(void **state)
 	maker_module(&m, "b");
 	maker_event(&m, 90, SONDE_TRACE_ENTER, F, "b", NULL, NULL);
 	maker_event(&m, 91, SONDE_TRACE_LEAVE, F, "b", NULL, NULL);
-	enter(1000, F);
-	maker_at(&m, 1100);
-	maker_enter(&m, (90 - 16) / 2, 0);
-	maker_at(&m, 1400);
-	maker_leave(&m, (90 - 16) / 2, 0);
-	leave(1500, F);
+	maker_enter_at(&m, F, 1000);
+	maker_enter_at(&m, (90 - 16) / 2, 1100);
+	maker_leave_at(&m, (90 - 16) / 2, 1400);
+	maker_leave_at(&m, F, 1500);
 	finish(10000);
 	report_open(&o, "two", &everything);
 	assert_int_equal(find_line(&o, 0, "f", "a")->stats.total, 500);
@@ -236,8 +222,8 @@ static void test_amounts(void **state)
 	}
 	maker_at(&m, 2000);
 	maker_enter(&m, H, 2, UINT64_C(1000000), UINT64_C(1));
-	enter(2100, F);
-	leave(2200, F);
+	maker_enter_at(&m, F, 2100);
+	maker_leave_at(&m, F, 2200);
 	finish(10000);
 	report_open(&o, "amounts", &everything);
 	assert_int_equal(amount(&o, 0, "read", "bytes"), 10 + 11 + 12 + 1000000);
@@ -257,14 +243,14 @@ static void test_waits(void **state)
 	begin("waits");
 	maker_function_fields(&m, H, "lock", "a", wait, NULL);
 	maker_function_fields(&m, 4, "join", "a", NULL, wait);
-	enter(1000, F);
-	enter(1100, H);
-	enter(1200, H);
-	leave(1500, H);
-	leave(1700, H);
-	leave(2000, F);
-	enter(3000, 4);
-	leave(3100, 4);
+	maker_enter_at(&m, F, 1000);
+	maker_enter_at(&m, H, 1100);
+	maker_enter_at(&m, H, 1200);
+	maker_leave_at(&m, H, 1500);
+	maker_leave_at(&m, H, 1700);
+	maker_leave_at(&m, F, 2000);
+	maker_enter_at(&m, 4, 3000);
+	maker_leave_at(&m, 4, 3100);
 	finish(10000);
 	report_open(&o, "waits", &everything);
 	assert_int_equal(find_line(&o, 0, "lock", NULL)->stats.wait, 600);
@@ -307,22 +293,22 @@ static void test_classes(void **state)
 	maker_function_fields(&m, MESSAGES, "send", "a", fields[1], NULL);
 	maker_function_fields(&m, START, "init", "a", fields[2], NULL);
 	maker_function_fields(&m, LOCK, "lock", "a", fields[3], NULL);
-	enter(1000, START);
-	enter(1100, MESSAGES);
-	leave(1900, MESSAGES);
-	leave(2000, START);
-	enter(3000, FILES);
-	enter(3100, MESSAGES);
-	leave(3200, MESSAGES);
-	enter(3200, START);
-	enter(3300, MESSAGES);
-	leave(3400, MESSAGES);
-	leave(3500, START);
-	leave(3700, FILES);
-	enter(4000, MESSAGES);
-	leave(4050, MESSAGES);
-	enter(5000, LOCK);
-	leave(5003, LOCK);
+	maker_enter_at(&m, START, 1000);
+	maker_enter_at(&m, MESSAGES, 1100);
+	maker_leave_at(&m, MESSAGES, 1900);
+	maker_leave_at(&m, START, 2000);
+	maker_enter_at(&m, FILES, 3000);
+	maker_enter_at(&m, MESSAGES, 3100);
+	maker_leave_at(&m, MESSAGES, 3200);
+	maker_enter_at(&m, START, 3200);
+	maker_enter_at(&m, MESSAGES, 3300);
+	maker_leave_at(&m, MESSAGES, 3400);
+	maker_leave_at(&m, START, 3500);
+	maker_leave_at(&m, FILES, 3700);
+	maker_enter_at(&m, MESSAGES, 4000);
+	maker_leave_at(&m, MESSAGES, 4050);
+	maker_enter_at(&m, LOCK, 5000);
+	maker_leave_at(&m, LOCK, 5003);
 	finish(10000);
 	report_open(&o, "classes", &everything);
 	assert_false(find_class(&o, "files", &ns)->apart);
@@ -353,8 +339,8 @@ static void test_many_classes(void **state)
 		snprintf(name, sizeof(name), "c%u", i);
 		wait[0].name = name;
 		maker_function_fields(&m, 4 + i, name, "a", wait, NULL);
-		enter(1000 * i, 4 + i);
-		leave(1000 * i + 1, 4 + i);
+		maker_enter_at(&m, 4 + i, 1000 * i);
+		maker_leave_at(&m, 4 + i, 1000 * i + 1);
 	}
 	finish(100000);
 	report_open(&o, "manyclasses", &everything);
@@ -378,11 +364,11 @@ static void test_counters_and_points(void **state)
 	assert_int_equal(tf_writer_counter(m.writer, &counter), SONDE_TRACE_OK);
 	maker_event(&m, 90, SONDE_TRACE_POINT, F, "a", "tick", sent);
 	maker_event(&m, 92, SONDE_TRACE_POINT, G, "a", "g", NULL);
-	enter(1000, F);
+	maker_enter_at(&m, F, 1000);
 	maker_record(&m, 90, 1, UINT64_C(8));
 	maker_record(&m, 90, 1, UINT64_C(9));
 	maker_record(&m, 92, 0);
-	leave(1500, F);
+	maker_leave_at(&m, F, 1500);
 	m.counters[5] = 42;
 	finish(10000);
 	report_open(&o, "counters", &everything);
@@ -401,12 +387,12 @@ static void test_many_chunks(void **state)
 
 	(void)state;
 	begin("chunks");
-	enter(1000, MAIN);
+	maker_enter_at(&m, MAIN, 1000);
 	for (uint64_t i = 0; i < 300000; i++) {
-		enter(2000 + 100 * i, F);
-		leave(2030 + 100 * i, F);
+		maker_enter_at(&m, F, 2000 + 100 * i);
+		maker_leave_at(&m, F, 2030 + 100 * i);
 	}
-	leave(40000000, MAIN);
+	maker_leave_at(&m, MAIN, 40000000);
 	finish(40000000);
 	report_open(&o, "chunks", &everything);
 	check(&o, "main", 1, 39999000, 39999000 - 9000000);

@@ -20,18 +20,6 @@ static void begin(const char *name)
 	maker_thread(&m, 100, 100);
 }
 
-static void enter(uint32_t f, uint64_t ns)
-{
-	maker_at(&m, ns);
-	maker_enter(&m, f, 0);
-}
-
-static void leave(uint32_t f, uint64_t ns)
-{
-	maker_at(&m, ns);
-	maker_leave(&m, f, 0);
-}
-
 static void finish(void)
 {
 	maker_end_thread(&m, 0);
@@ -111,18 +99,18 @@ static void paths(void **state)
 
 	(void)state;
 	begin("paths");
-	enter(MAIN, 0);
+	maker_enter_at(&m, MAIN, 0);
 	for (uint64_t at = 100; at < 500; at += 200) {
-		enter(A, at);
-		enter(C, at + 10);
-		leave(C, at + 40);
-		leave(A, at + 100);
+		maker_enter_at(&m, A, at);
+		maker_enter_at(&m, C, at + 10);
+		maker_leave_at(&m, C, at + 40);
+		maker_leave_at(&m, A, at + 100);
 	}
-	enter(B, 500);
-	enter(C, 550);
-	leave(C, 650);
-	leave(B, 700);
-	leave(MAIN, 1000);
+	maker_enter_at(&m, B, 500);
+	maker_enter_at(&m, C, 550);
+	maker_leave_at(&m, C, 650);
+	maker_leave_at(&m, B, 700);
+	maker_leave_at(&m, MAIN, 1000);
 	finish();
 	read_trace(&r, "paths", 1000);
 	NODES(&r, &r.tree, "main 1/1000/600 .a 2/200/140 ..c 2/60/60 .b 1/200/100 ..c 1/100/100");
@@ -149,18 +137,18 @@ static void recursion(void **state)
 
 	(void)state;
 	begin("recursion");
-	enter(MAIN, 0);
-	enter(A, 100); /* a calls b, b calls a, which calls c */
-	enter(B, 200);
-	enter(A, 300);
-	enter(C, 400);
-	leave(C, 500);
-	leave(A, 600);
-	leave(B, 700);
-	leave(A, 800);
-	enter(C, 850);
-	leave(C, 900);
-	leave(MAIN, 1000);
+	maker_enter_at(&m, MAIN, 0);
+	maker_enter_at(&m, A, 100); /* a calls b, b calls a, which calls c */
+	maker_enter_at(&m, B, 200);
+	maker_enter_at(&m, A, 300);
+	maker_enter_at(&m, C, 400);
+	maker_leave_at(&m, C, 500);
+	maker_leave_at(&m, A, 600);
+	maker_leave_at(&m, B, 700);
+	maker_leave_at(&m, A, 800);
+	maker_enter_at(&m, C, 850);
+	maker_leave_at(&m, C, 900);
+	maker_leave_at(&m, MAIN, 1000);
 	finish();
 	read_trace(&r, "recursion", 1000);
 	/* main: 1000-700-50. a: 800-600... its own: 100+100 outside, 100+100 inside. */
@@ -175,12 +163,12 @@ static void deep_recursion(void **state)
 
 	(void)state;
 	begin("deep");
-	enter(MAIN, 0);
+	maker_enter_at(&m, MAIN, 0);
 	for (uint64_t i = 1; i <= DEPTH; i++)
-		enter(i % 2 ? A : B, i);
+		maker_enter_at(&m, i % 2 ? A : B, i);
 	for (uint64_t i = DEPTH; i >= 1; i--)
-		leave(i % 2 ? A : B, 2 * DEPTH - i + 1);
-	leave(MAIN, 2 * DEPTH + 1);
+		maker_leave_at(&m, i % 2 ? A : B, 2 * DEPTH - i + 1);
+	maker_leave_at(&m, MAIN, 2 * DEPTH + 1);
 	finish();
 	read_trace(&r, "deep", 1000);
 	assert_int_equal(r.tree.n, 4);
@@ -194,13 +182,13 @@ static void unwound_and_open(void **state)
 
 	(void)state;
 	begin("unwound");
-	enter(MAIN, 0);
-	enter(A, 100);
-	enter(B, 200);
+	maker_enter_at(&m, MAIN, 0);
+	maker_enter_at(&m, A, 100);
+	maker_enter_at(&m, B, 200);
 	maker_unwind_to(&m, 1); /* longjmp to main */
-	enter(C, 400);
-	leave(C, 500);
-	enter(B, 600);
+	maker_enter_at(&m, C, 400);
+	maker_leave_at(&m, C, 500);
+	maker_enter_at(&m, B, 600);
 	maker_at(&m, 700);
 	maker_record(&m, 17 + 2 * A, 0); /* a return of what was not entered */
 	finish();
@@ -219,14 +207,14 @@ static void full(void **state)
 
 	(void)state;
 	begin("full");
-	enter(MAIN, 0);
-	enter(A, 100);
-	enter(B, 200);
-	enter(C, 300);
-	leave(C, 400);
-	leave(B, 500);
-	leave(A, 600);
-	leave(MAIN, 1000);
+	maker_enter_at(&m, MAIN, 0);
+	maker_enter_at(&m, A, 100);
+	maker_enter_at(&m, B, 200);
+	maker_enter_at(&m, C, 300);
+	maker_leave_at(&m, C, 400);
+	maker_leave_at(&m, B, 500);
+	maker_leave_at(&m, A, 600);
+	maker_leave_at(&m, MAIN, 1000);
 	finish();
 	read_trace(&r, "full", 2);
 	NODES(&r, &r.tree, "main 1/1000/500 .a 1/500/500");

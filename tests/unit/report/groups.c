@@ -11,10 +11,8 @@ static struct trace_maker m;
 
 static void call(uint32_t f, uint64_t from, uint64_t to)
 {
-	maker_at(&m, from);
-	maker_enter(&m, f, 0);
-	maker_at(&m, to);
-	maker_leave(&m, f, 0);
+	maker_enter_at(&m, f, from);
+	maker_leave_at(&m, f, to);
 }
 
 static void begin(const char *name, int rank)
@@ -36,11 +34,9 @@ static void make_threads(const char *name)
 	call(G, 3000, 3400);
 	maker_end_thread(&m, 0);
 	maker_thread(&m, 100, 101);
-	maker_at(&m, 500);
-	maker_enter(&m, F, 0);
+	maker_enter_at(&m, F, 500);
 	call(F, 520, 580);
-	maker_at(&m, 600);
-	maker_leave(&m, F, 0);
+	maker_leave_at(&m, F, 600);
 	maker_end_thread(&m, 0);
 	maker_thread(&m, 102, 102);
 	call(G, 5000, 5700);
@@ -210,17 +206,14 @@ static void test_sort(void **state)
 	maker_function_fields(&m, 2, "c", NULL, NULL, bytes);
 	maker_thread(&m, 100, 100);
 	for (uint64_t i = 0; i < 3; i++) {
-		maker_at(&m, 1000 * i);
-		maker_enter(&m, 2, 0);
+		maker_enter_at(&m, 2, 1000 * i);
 		maker_at(&m, 1000 * i + 100);
 		maker_leave(&m, 2, 1, UINT64_C(64));
 	}
 	call(0, 5000, 5200);
-	maker_at(&m, 6000);
-	maker_enter(&m, 1, 0);
+	maker_enter_at(&m, 1, 6000);
 	call(0, 6100, 6300);
-	maker_at(&m, 6500);
-	maker_leave(&m, 1, 0);
+	maker_leave_at(&m, 1, 6500);
 	maker_end_thread(&m, 0);
 	maker_end(&m, 10000);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

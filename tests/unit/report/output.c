@@ -30,21 +30,15 @@ static void make_trace(const char *name, uint64_t lost)
 	maker_function_fields(&m, READ, "read", "io", enter, leave);
 	maker_function(&m, QUOTED, "op\"\x1b\xff,", "/lib/a,b.so", NULL);
 	maker_thread(&m, 100, 100);
-	maker_at(&m, 1000);
-	maker_enter(&m, MAIN, 0);
-	maker_at(&m, 2000);
-	maker_enter(&m, READ, 0);
-	maker_at(&m, 2100);
-	maker_enter(&m, QUOTED, 0);
-	maker_at(&m, 2150);
-	maker_leave(&m, QUOTED, 0);
+	maker_enter_at(&m, MAIN, 1000);
+	maker_enter_at(&m, READ, 2000);
+	maker_enter_at(&m, QUOTED, 2100);
+	maker_leave_at(&m, QUOTED, 2150);
 	maker_at(&m, 2250);
 	maker_leave(&m, READ, 1, UINT64_C(512));
-	maker_at(&m, 3000);
-	maker_enter(&m, QUOTED, 0);
+	maker_enter_at(&m, QUOTED, 3000);
 	maker_unwind_to(&m, 1);
-	maker_at(&m, 9000);
-	maker_leave(&m, MAIN, 0);
+	maker_leave_at(&m, MAIN, 9000);
 	maker_end_thread(&m, lost);
 	maker_end(&m, 10000);
 }
@@ -160,10 +154,8 @@ static void test_width(void **state)
 	maker_begin(&m, "width", -1);
 	maker_function(&m, 0, name, NULL, NULL);
 	maker_thread(&m, 100, 100);
-	maker_at(&m, 1000);
-	maker_enter(&m, 0, 0);
-	maker_at(&m, 2000);
-	maker_leave(&m, 0, 0);
+	maker_enter_at(&m, 0, 1000);
+	maker_leave_at(&m, 0, 2000);
 	maker_end_thread(&m, 0);
 	maker_end(&m, 10000);
 	report_open(&o, "width", &everything);
@@ -246,10 +238,8 @@ static void test_damage(void **state)
 	maker_function(&m, 0, "f", NULL, NULL);
 	maker_thread(&m, 100, 100);
 	for (uint64_t i = 0; i < 2; i++) {
-		maker_at(&m, 1000 * i);
-		maker_enter(&m, 0, 0);
-		maker_at(&m, 1000 * i + 300);
-		maker_leave(&m, 0, 0);
+		maker_enter_at(&m, 0, 1000 * i);
+		maker_leave_at(&m, 0, 1000 * i + 300);
 		maker_flush(&m);
 	}
 	snprintf(path, sizeof(path), "%s/100.100.sonde", test_path("damage"));
@@ -274,12 +264,9 @@ static void test_damaged_start(void **state)
 	maker_thread(&m, 100, 100);
 	maker_enter(&m, 0, 0);
 	maker_flush(&m);
-	maker_at(&m, 1000);
-	maker_enter(&m, 1, 0);
-	maker_at(&m, 1400);
-	maker_leave(&m, 1, 0);
-	maker_at(&m, 1500);
-	maker_leave(&m, 0, 0);
+	maker_enter_at(&m, 1, 1000);
+	maker_leave_at(&m, 1, 1400);
+	maker_leave_at(&m, 0, 1500);
 	maker_end_thread(&m, 0);
 	maker_end(&m, 10000);
 	corrupt(test_path("start"), 64 + 80 + 3);

@@ -23,18 +23,6 @@ static void begin(const char *name)
 	maker_thread(&m, 100, 100);
 }
 
-static void enter(uint32_t f, uint64_t ns)
-{
-	maker_at(&m, ns);
-	maker_enter(&m, f, 0);
-}
-
-static void leave(uint32_t f, uint64_t ns)
-{
-	maker_at(&m, ns);
-	maker_leave(&m, f, 0);
-}
-
 static void waited(uint64_t ns, uint64_t ticks)
 {
 	maker_flush(&m);
@@ -61,18 +49,18 @@ static void check(const struct opened *o, const char *function, uint64_t total, 
 static void write_calls(const char *name)
 {
 	begin(name);
-	enter(MAIN, 1000);
-	enter(F, 1100);
-	enter(G, 1200);
-	leave(G, 1300);
-	enter(G, 1400);
-	leave(G, 1500);
-	leave(F, 1600);
-	enter(F, 1700);
-	leave(F, 1800);
-	enter(W, 2000);
-	leave(W, 2200);
-	leave(MAIN, 3000);
+	maker_enter_at(&m, MAIN, 1000);
+	maker_enter_at(&m, F, 1100);
+	maker_enter_at(&m, G, 1200);
+	maker_leave_at(&m, G, 1300);
+	maker_enter_at(&m, G, 1400);
+	maker_leave_at(&m, G, 1500);
+	maker_leave_at(&m, F, 1600);
+	maker_enter_at(&m, F, 1700);
+	maker_leave_at(&m, F, 1800);
+	maker_enter_at(&m, W, 2000);
+	maker_leave_at(&m, W, 2200);
+	maker_leave_at(&m, MAIN, 3000);
 	end(4000);
 }
 
@@ -112,12 +100,12 @@ static void waits(void **state)
 
 	(void)state;
 	begin("waits");
-	enter(MAIN, 1000);
+	maker_enter_at(&m, MAIN, 1000);
 	waited(1500, 400);
-	enter(F, 1600);
+	maker_enter_at(&m, F, 1600);
 	waited(2000, 300);
-	leave(F, 2100);
-	leave(MAIN, 3000);
+	maker_leave_at(&m, F, 2100);
+	maker_leave_at(&m, MAIN, 3000);
 	end(3000);
 	report_open(&o, "waits", &everything);
 	check(&o, "f", 500 - INSIDE - 300, 500 - INSIDE - 300);
@@ -137,9 +125,9 @@ static void false_waits(void **state)
 
 	(void)state;
 	begin("false");
-	enter(MAIN, 1000);
+	maker_enter_at(&m, MAIN, 1000);
 	waited(1500, UINT64_MAX);
-	leave(MAIN, 2000);
+	maker_leave_at(&m, MAIN, 2000);
 	end(2000);
 	report_open(&o, "false", &everything);
 	check(&o, "main", 1000 - 500 - INSIDE, 1000 - 500 - INSIDE);
@@ -153,14 +141,14 @@ static void short_calls(void **state)
 
 	(void)state;
 	begin("short");
-	enter(MAIN, 1000);
+	maker_enter_at(&m, MAIN, 1000);
 	for (unsigned i = 0; i < 10; i++) { /* 11 each, on the average: 1 remains */
-		enter(F, 1100 + 100 * i);
-		leave(F, 1100 + 100 * i + (i % 2 ? 5 : 17));
-		enter(G, 1150 + 100 * i);
-		leave(G, 1150 + 100 * i + 3);
+		maker_enter_at(&m, F, 1100 + 100 * i);
+		maker_leave_at(&m, F, 1100 + 100 * i + (i % 2 ? 5 : 17));
+		maker_enter_at(&m, G, 1150 + 100 * i);
+		maker_leave_at(&m, G, 1150 + 100 * i + 3);
 	}
-	leave(MAIN, 3000);
+	maker_leave_at(&m, MAIN, 3000);
 	end(3000);
 	report_open(&o, "short", &everything);
 	check(&o, "f", 10, 10);

@@ -152,6 +152,18 @@ void maker_leave(struct trace_maker *m, uint32_t function, unsigned nvalues, ...
 	va_end(values);
 }
 
+void maker_enter_at(struct trace_maker *m, uint32_t function, uint64_t ns)
+{
+	maker_at(m, ns);
+	maker_enter(m, function, 0);
+}
+
+void maker_leave_at(struct trace_maker *m, uint32_t function, uint64_t ns)
+{
+	maker_at(m, ns);
+	maker_leave(m, function, 0);
+}
+
 void maker_record(struct trace_maker *m, uint32_t event, unsigned nvalues, ...)
 {
 	va_list values;

@@ -57,6 +57,9 @@ void maker_at(struct trace_maker *m, uint64_t ns);
 /* Events at the current time, with field values as uint64_t. */
 void maker_enter(struct trace_maker *m, uint32_t function, unsigned nvalues, ...);
 void maker_leave(struct trace_maker *m, uint32_t function, unsigned nvalues, ...);
+/* The same at @ns, without fields. */
+void maker_enter_at(struct trace_maker *m, uint32_t function, uint64_t ns);
+void maker_leave_at(struct trace_maker *m, uint32_t function, uint64_t ns);
 /* An event by its number, without a change of depth. */
 void maker_record(struct trace_maker *m, uint32_t event, unsigned nvalues, ...);
 /* As longjmp() does it: the next enter is at this depth again. */

@@ -21,9 +21,9 @@
 
 #include <cmocka.h>
 
+#include "injector/mirror/probeenv.h"
 #include "runtime/x86-64/sys.h"
 #include "runtime/thread.h"
-#include "trampolines/probe/probe.h"
 
 #define NSUB 4
 #define SUB_BYTES 16384
@@ -128,23 +128,14 @@ static void set_up_functions(void)
 		0xff, 0xd0,				/* call *%rax */
 		0x48, 0x83, 0xc4, 0x08,			/* add $8, %rsp */
 	};
-	const struct tramp_probe_env env = {
-		.mode = (enum tramp_probe_mode)sonde_rt_config.probe_mode,
-		.owner = SONDE_POOL_OWNER,
-		.ptr = SONDE_POOL_PTR,
-		.room = RT_POOL_ROOM,
-		.counts = RT_POOL_COUNTS,
-		.shadow = RT_POOL_SHADOW,
-		.shadow_end = RT_POOL_SHADOW_END,
-		.time = RT_POOL_TIME,
-		.depth = sonde_rt_config.probe_depth != 0,
-		.calls = sonde_rt_config.probe_calls,
-		.gate = (uint64_t)sonde_rt_probe_gate,
-	};
+	struct tramp_probe_env env = inj_probe_env((enum tramp_probe_mode)sonde_rt_config.probe_mode);
 	uint8_t *page = mmap(NULL, 16384, PROT_READ | PROT_WRITE | PROT_EXEC,
 			     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	CHECK(page != MAP_FAILED);
+	env.depth = sonde_rt_config.probe_depth != 0;
+	env.calls = sonde_rt_config.probe_calls;
+	env.gate = (uint64_t)sonde_rt_probe_gate;
 	for (uint32_t i = 0; i < FUNCTIONS; i++) {
 		uint8_t *at = page + 2048 * i, *slow = at + 1024;
 

@@ -74,6 +74,22 @@ static void read_as(char *text, size_t room, bool as_calls)
 	sonde_trace_close(trace);
 }
 
+static void end(void)
+{
+	remove_trace("t");
+	image_free(&im);
+}
+
+/* Of a trace that has been written. */
+static void expect_calls(const char *as_calls)
+{
+	static char text[1 << 16];
+
+	read_as(text, sizeof text, true);
+	assert_string_equal(text, as_calls);
+	end();
+}
+
 static void expect(const char *as_jumps, const char *as_calls)
 {
 	static char text[1 << 16];
@@ -81,10 +97,7 @@ static void expect(const char *as_jumps, const char *as_calls)
 	write_trace("t", &im, BASE_TSC + now);
 	read_as(text, sizeof text, false);
 	assert_string_equal(text, as_jumps);
-	read_as(text, sizeof text, true);
-	assert_string_equal(text, as_calls);
-	remove_trace("t");
-	image_free(&im);
+	expect_calls(as_calls);
 }
 
 static void simple(void **state)
@@ -173,7 +186,6 @@ static void unwound(void **state)
 /* Each event in a chunk of its own. */
 static void chunks(void **state)
 {
-	static char text[1024];
 	struct tf_writer *w = new_trace("t", -1);
 	struct tf_thread *t = new_thread(w, 100, 101);
 
@@ -194,10 +206,7 @@ static void chunks(void **state)
 	}
 	end_thread(t);
 	end_trace(w);
-	read_as(text, sizeof text, true);
-	assert_string_equal(text, "+p9:0 +p0:1 +p1:2 -p1:2 -p0:1 -p9:0");
-	remove_trace("t");
-	image_free(&im);
+	expect_calls("+p9:0 +p0:1 +p1:2 -p1:2 -p0:1 -p9:0");
 }
 
 /* The thread waits for room after the jump; with a chunk that ends there, and without. */
@@ -205,7 +214,6 @@ static void after_wait(void **state)
 {
 	(void)state;
 	for (int flush = 0; flush < 2; flush++) {
-		static char text[1024];
 		struct tf_writer *w = new_trace("t", -1);
 		struct tf_thread *t = new_thread(w, 100, 101);
 
@@ -223,10 +231,7 @@ static void after_wait(void **state)
 		drain_image(t, &im, true, BASE_TSC + now);
 		end_thread(t);
 		end_trace(w);
-		read_as(text, sizeof text, true);
-		assert_string_equal(text, "+p0:0 +p1:1 -p1:1 -p0:0");
-		remove_trace("t");
-		image_free(&im);
+		expect_calls("+p0:0 +p1:1 -p1:1 -p0:0");
 	}
 }
 
@@ -278,8 +283,7 @@ static void long_chain(void **state)
 	assert_true(deepest == NPROBES - 1 || deepest == TF_TAILS_MAX);
 	sonde_trace_iter_free(it);
 	sonde_trace_close(trace);
-	remove_trace("t");
-	image_free(&im);
+	end();
 }
 
 int main(void)
