@@ -134,6 +134,9 @@ libreport_la_SOURCES = \
 	launcher/trace/holds.h \
 	launcher/trace/pick.c \
 	launcher/trace/pick.h \
+	launcher/trace/processtree-print.c \
+	launcher/trace/processtree.c \
+	launcher/trace/processtree.h \
 	launcher/trace/sampled.c \
 	launcher/trace/sampled.h \
 	memtrace/read/read.c \

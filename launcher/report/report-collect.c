@@ -23,6 +23,8 @@ struct collection {
 	uint64_t wait;		      /* likewise */
 	int rank;		      /* its number */
 	bool rank_begun;
+	size_t process;		      /* counts: one process in one program */
+	const struct sonde_trace_thread *last; /* thread before */
 	struct report_findings found;
 };
 
@@ -47,6 +49,18 @@ static bool has_sibling(const struct sonde_trace *trace, const struct sonde_trac
 	return false;
 }
 
+/* Its first process may have gone on as another program while its children had not. */
+static uint64_t end_of_first(const struct sonde_trace *trace, const struct sonde_trace_rank *rank)
+{
+	for (size_t i = 0; i < sonde_trace_execs(trace); i++) {
+		const struct sonde_trace_exec *e = sonde_trace_exec(trace, i);
+
+		if (e->rank_index == rank->index && e->pid == rank->pid)
+			return e->time;
+	}
+	return rank->end;
+}
+
 uint64_t report_whole(const struct sonde_trace *trace, const struct sonde_trace_thread *t)
 {
 	const struct sonde_trace_rank *rank = sonde_trace_rank(trace, t->rank_index);
@@ -55,8 +69,8 @@ uint64_t report_whole(const struct sonde_trace *trace, const struct sonde_trace_
 	if (t->tid == t->pid && t->pid == rank->pid) {
 		if ((rank->start < first || !t->events) && !has_sibling(trace, t, -1))
 			first = rank->start;
-		if (rank->end > last && !has_sibling(trace, t, 1))
-			last = rank->end;
+		if (!has_sibling(trace, t, 1) && end_of_first(trace, rank) > last)
+			last = end_of_first(trace, rank);
 	}
 	return last > first ? last - first : 0;
 }
@@ -115,9 +129,18 @@ static void open_group(struct collection *c, const struct sonde_trace_thread *t)
 	c->open = &r->groups[r->ngroups++];
 	*c->open = (struct report_group){
 		.thread = r->request->by == REPORT_BY_THREAD ? t : NULL,
-		.rank = t ? rank_of(r->trace, t) : -1,
+		.program = r->request->by == REPORT_BY_THREAD || r->request->by == REPORT_BY_PROCESS ?
+				   sonde_trace_rank(r->trace, t->rank_index) :
+				   NULL,
+		.pid = t->pid,
+		.rank = rank_of(r->trace, t),
 		.class_time = report_zeroed(r->rows.nclasses, sizeof(*c->class_time)),
 	};
+}
+
+static bool same_process(const struct sonde_trace_thread *a, const struct sonde_trace_thread *b)
+{
+	return a && a->rank_index == b->rank_index && a->pid == b->pid;
 }
 
 static void choose_group(struct collection *c, const struct sonde_trace_thread *t)
@@ -125,6 +148,7 @@ static void choose_group(struct collection *c, const struct sonde_trace_thread *
 	enum report_by by = c->r->request->by;
 
 	if (by == REPORT_BY_THREAD ||
+	    (by == REPORT_BY_PROCESS && c->open && !same_process(c->last, t)) ||
 	    (by == REPORT_BY_RANK && c->open && c->open->rank != rank_of(c->r->trace, t)))
 		close_group(c);
 	if (!c->open)
@@ -242,15 +266,17 @@ static int add_thread(struct collection *c, const struct sonde_trace_thread *t)
 		close_rank(c);
 	c->rank = rank;
 	c->rank_begun = true;
+	c->process += !same_process(c->last, t);
 	for (size_t i = 0; i <= r->rows.nmodules; i++)
 		c->module_time[i] += c->walk.module_time[i];
 	choose_group(c, t);
+	c->last = t;
 	for (size_t i = 0; i < r->rows.nclasses; i++) {
 		c->class_time[i] += c->walk.class_time[i];
 		c->open->class_time[i] += c->walk.class_time[i];
 	}
 	c->wait += c->walk.wait;
-	report_sums_add(&c->group, &c->walk.sums, rank);
+	report_sums_add(&c->group, &c->walk.sums, c->process, rank);
 	add_cost(c, t);
 	c->open->wait += c->walk.wait;
 	c->open->events += c->walk.events;
@@ -317,6 +343,8 @@ int report_make(struct report *r, const struct sonde_trace *trace, const char *d
 	r->class_time = report_zeroed(r->rows.nclasses, sizeof(*r->class_time));
 	c.module_time = report_zeroed(r->nmodules + 1, sizeof(*c.module_time));
 	c.class_time = report_zeroed(r->rows.nclasses, sizeof(*c.class_time));
+	r->several_programs = process_tree_is_worth(trace) && !request->tid;
+	(void)!report_need(process_tree_make(trace, request->rank, &r->processes) ? r : NULL);
 	int status = report_choose(r);
 	if (!status)
 		status = add_threads(&c);
@@ -343,6 +371,7 @@ void report_free(struct report *r)
 	free(r->modules);
 	free(r->class_time);
 	free(r->problems);
+	process_tree_free(&r->processes);
 	report_rows_free(&r->rows);
 	*r = (struct report){ 0 };
 }

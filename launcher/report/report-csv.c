@@ -20,9 +20,11 @@ static void put_titles(const struct report *r, FILE *out)
 	if (r->request->by != REPORT_BY_FUNCTION)
 		fputs("rank,", out);
 	if (r->request->by == REPORT_BY_THREAD)
-		fputs("pid,tid,thread,", out);
+		fputs("pid,tid,thread,program,", out);
+	if (r->request->by == REPORT_BY_PROCESS)
+		fputs("pid,program,", out);
 	fputs("function,module,kind,calls,total_ns,total_percent,self_ns,self_percent,average_ns,min_ns,"
-	      "max_ns,wait_ns,threads,ranks,unwound,open,orphaned,symbol,path",
+	      "max_ns,wait_ns,threads,processes,ranks,unwound,open,orphaned,symbol,path",
 	      out);
 	for (size_t i = 0; i < r->rows.ncolumns; i++) {
 		putc(',', out);
@@ -47,6 +49,12 @@ static void put_group(const struct report *r, const struct report_group *g, FILE
 		fprintf(out, "%d,%d,", g->thread->pid, g->thread->tid);
 		put_string(out, g->thread->comm);
 		putc(',', out);
+	} else if (g->program) {
+		fprintf(out, "%d,", g->pid);
+	}
+	if (g->program) {
+		put_string(out, program_name(g->program->program));
+		putc(',', out);
 	}
 }
 
@@ -66,8 +74,8 @@ static void put_line(const struct report *r, const struct report_group *g,
 		put_times(g, s, out);
 	else
 		fputs(",,,,,,,,", out);
-	fprintf(out, ",%" PRIu32 ",%" PRIu32 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",", s->threads,
-		s->ranks, s->unwound, s->open, s->orphans);
+	fprintf(out, ",%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",", s->threads,
+		s->processes, s->ranks, s->unwound, s->open, s->orphans);
 	put_string(out, row->function ? row->function->name : "");
 	putc(',', out);
 	put_string(out, row->function ? row->function->path : "");

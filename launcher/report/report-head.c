@@ -11,33 +11,6 @@
 
 #define MAX_RANKS_LISTED 8
 
-void report_ending(const struct sonde_trace_rank *k, char *text, size_t size)
-{
-	const char *name;
-
-	switch (k->ending) {
-	case SONDE_TRACE_EXITED:
-		snprintf(text, size, "exit status %d", k->exit_status);
-		return;
-	case SONDE_TRACE_KILLED:
-		name = sigabbrev_np(k->signal);
-		if (name)
-			snprintf(text, size, "killed by SIG%s", name);
-		else
-			snprintf(text, size, "killed by signal %d", k->signal);
-		return;
-	case SONDE_TRACE_DETACHED:
-		snprintf(text, size, "detached, the program went on");
-		return;
-	case SONDE_TRACE_EXECUTED:
-		snprintf(text, size, "executed another program");
-		return;
-	case SONDE_TRACE_UNFINISHED:
-		break;
-	}
-	snprintf(text, size, "not known");
-}
-
 static bool is_shown(const struct report *r, const struct sonde_trace_rank *k)
 {
 	return r->request->rank == REPORT_ANY_RANK ||
@@ -103,13 +76,36 @@ static bool ended_alike(const struct sonde_trace_rank *a, const struct sonde_tra
 	       (a->ending != SONDE_TRACE_KILLED || a->signal == b->signal);
 }
 
+/* Of programs that processes have executed the tree says how they ended. */
+static bool has_ending(const struct report *r, const struct sonde_trace_rank *k)
+{
+	return is_shown(r, k) && !k->number;
+}
+
+/* What the first process of a program was in the end. */
+static const struct sonde_trace_rank *last_program(const struct report *r, const struct sonde_trace_rank *k)
+{
+	for (size_t n = sonde_trace_execs(r->trace), i = 0; n && i < sonde_trace_execs(r->trace); i++) {
+		const struct sonde_trace_exec *e = sonde_trace_exec(r->trace, i);
+
+		if (e->rank_index != k->index || e->pid != k->pid || !e->program || e->program == k)
+			continue;
+		k = e->program;
+		i = SIZE_MAX; /* from the beginning, but not for ever: they may be in a circle */
+		n--;
+	}
+	return k;
+}
+
 /* The first of those that ended like rank @index speaks for all. */
 static bool ended_before(const struct report *r, size_t index)
 {
+	const struct sonde_trace_rank *this = last_program(r, sonde_trace_rank(r->trace, index));
+
 	for (size_t i = 0; i < index; i++) {
 		const struct sonde_trace_rank *k = sonde_trace_rank(r->trace, i);
 
-		if (is_shown(r, k) && ended_alike(k, sonde_trace_rank(r->trace, index)))
+		if (has_ending(r, k) && ended_alike(last_program(r, k), this))
 			return true;
 	}
 	return false;
@@ -122,7 +118,7 @@ static void put_ranks_like(const struct report *r, const struct sonde_trace_rank
 	for (size_t i = 0; i < sonde_trace_ranks(r->trace); i++) {
 		const struct sonde_trace_rank *k = sonde_trace_rank(r->trace, i);
 
-		if (!is_shown(r, k) || !ended_alike(k, like))
+		if (!has_ending(r, k) || !ended_alike(last_program(r, k), like))
 			continue;
 		if (n < MAX_RANKS_LISTED)
 			fprintf(out, "%s%d", n ? ", " : " (rank ", k->rank);
@@ -136,25 +132,29 @@ static size_t count_endings(const struct report *r)
 	size_t n = 0;
 
 	for (size_t i = 0; i < sonde_trace_ranks(r->trace); i++)
-		n += is_shown(r, sonde_trace_rank(r->trace, i)) && !ended_before(r, i);
+		n += has_ending(r, sonde_trace_rank(r->trace, i)) && !ended_before(r, i);
 	return n;
 }
 
 static void put_endings(const struct report *r, FILE *out)
 {
-	bool several = count_endings(r) > 1, first = true;
-	char text[64];
+	size_t n = count_endings(r);
+	char text[PROCESS_ENDING_MAX];
+	bool first = true;
 
+	if (!n)
+		return;
 	fputs("ended       ", out);
 	for (size_t i = 0; i < sonde_trace_ranks(r->trace); i++) {
 		const struct sonde_trace_rank *k = sonde_trace_rank(r->trace, i);
 
-		if (!is_shown(r, k) || ended_before(r, i))
+		if (!has_ending(r, k) || ended_before(r, i))
 			continue;
-		report_ending(k, text, sizeof(text));
+		k = last_program(r, k);
+		program_ending(k, text);
 		fprintf(out, "%s%s", first ? "" : ", ", text);
 		first = false;
-		if (several)
+		if (n > 1)
 			put_ranks_like(r, k, out);
 	}
 	putc('\n', out);
@@ -169,18 +169,13 @@ static void put_count(FILE *out, const char *before, uint64_t n, const char *one
 
 static void put_counts(const struct report *r, FILE *out)
 {
-	size_t processes = 0;
-
-	for (size_t i = 0; i < sonde_trace_processes(r->trace); i++) {
-		size_t rank = sonde_trace_process(r->trace, i)->rank_index;
-
-		processes += is_shown(r, sonde_trace_rank(r->trace, rank));
-	}
 	fputs("contents    ", out);
 	if (r->nranks > 1)
 		put_count(out, "", r->nranks, "rank, ", "ranks, ");
+	if (r->several_programs)
+		put_count(out, "", r->processes.programs, "program, ", "programs, ");
 	if (!r->request->tid)
-		put_count(out, "", processes, "process, ", "processes, ");
+		put_count(out, "", r->processes.processes, "process, ", "processes, ");
 	put_count(out, "", r->nthreads, "thread", "threads");
 	put_count(out, ", ", r->events, "event\n", "events\n");
 }

@@ -61,12 +61,12 @@ static void put_number(FILE *out, const char *name, uint64_t value)
 
 /* ---- the run ---- */
 
-static void put_arguments(FILE *out, const struct sonde_trace_rank *k)
+static void put_arguments(FILE *out, const char *const *args, size_t n)
 {
 	fputs(", \"arguments\": [", out);
-	for (size_t i = 0; i < k->nargs; i++) {
+	for (size_t i = 0; i < n; i++) {
 		fputs(i ? ", " : "", out);
-		put_string(out, k->args[i]);
+		put_string(out, args[i]);
 	}
 	putc(']', out);
 }
@@ -93,12 +93,15 @@ static void put_sampled(FILE *out, const struct sonde_trace_sampled *s)
 
 static void put_rank(FILE *out, const struct sonde_trace_rank *k)
 {
-	char ending[64];
+	char ending[PROCESS_ENDING_MAX];
 
-	report_ending(k, ending, sizeof(ending));
+	program_ending(k, ending);
 	fprintf(out, "{\"rank\": %d, \"run\": %d", k->rank, k->run);
+	if (k->pid)
+		fprintf(out, ", \"pid\": %d", k->pid);
+	fprintf(out, ", \"number\": %d", k->number);
 	put_member(out, "program", k->program);
-	put_arguments(out, k);
+	put_arguments(out, k->args, k->nargs);
 	put_member(out, "host", k->host);
 	put_member(out, "sonde", k->version);
 	put_number(out, "started_unix_ns", k->start_real_ns);
@@ -120,6 +123,73 @@ static void put_ranks(FILE *out, const struct sonde_trace *trace)
 	for (size_t i = 0; i < sonde_trace_ranks(trace); i++) {
 		fputs(i ? ",\n  " : "\n  ", out);
 		put_rank(out, sonde_trace_rank(trace, i));
+	}
+	fputs("\n]", out);
+}
+
+/* ---- the processes, in the order of the tree ---- */
+
+static void put_ended(FILE *out, const struct process_entry *e)
+{
+	const struct sonde_trace_process *p = e->process;
+	bool exited = p && p->ended && !p->signal, killed = p && p->ended && p->signal;
+	char ending[PROCESS_ENDING_MAX];
+	int status = exited ? p->exit_status : 0, signal = killed ? p->signal : 0;
+
+	process_ending(e, ending);
+	put_member(out, "ending", ending);
+	if (e->kind == PROCESS_PROGRAM && !e->exec) {
+		exited = e->part->ending == SONDE_TRACE_EXITED;
+		killed = e->part->ending == SONDE_TRACE_KILLED;
+		status = e->part->exit_status;
+		signal = e->part->signal;
+	}
+	if (exited)
+		fprintf(out, ", \"exit_status\": %d", status);
+	if (killed)
+		fprintf(out, ", \"signal\": %d", signal);
+}
+
+static void put_process(FILE *out, const struct process_entry *e)
+{
+	static const char *const kinds[] = { "program", "forked", "not recorded" };
+
+	fprintf(out, "{\"rank\": %d, \"run\": %d, \"pid\": %d", e->part->rank, e->part->run, e->pid);
+	if (e->parent)
+		fprintf(out, ", \"parent\": %d", e->parent);
+	if (e->kind != PROCESS_LEFT_ALONE)
+		fprintf(out, ", \"number\": %d", e->part->number);
+	put_member(out, "kind", kinds[e->kind]);
+	put_member(out, "name", process_name(e));
+	if (e->kind == PROCESS_LEFT_ALONE) {
+		put_member(out, "program", e->exec->path);
+		put_arguments(out, e->exec->args, e->exec->nargs);
+		put_member(out, "reason", e->exec->left_alone);
+	} else {
+		put_member(out, "program", e->part->program);
+	}
+	if (e->kind == PROCESS_PROGRAM)
+		put_arguments(out, e->part->args, e->part->nargs);
+	put_number(out, "start_ns", e->start);
+	if (e->end)
+		put_number(out, "end_ns", e->end);
+	if (e->kind != PROCESS_LEFT_ALONE) {
+		put_number(out, "threads", e->threads);
+		put_number(out, "events", e->events);
+		put_number(out, "calls_counted", e->calls);
+	}
+	if (e->exec && e->kind != PROCESS_LEFT_ALONE)
+		put_member(out, "executed", e->exec->path);
+	put_ended(out, e);
+	putc('}', out);
+}
+
+static void put_processes(FILE *out, const struct process_tree *tree)
+{
+	fputs(",\n\"processes\": [", out);
+	for (size_t i = 0; i < tree->n; i++) {
+		fputs(i ? ",\n  " : "\n  ", out);
+		put_process(out, &tree->v[i]);
 	}
 	fputs("\n]", out);
 }
@@ -222,6 +292,7 @@ static void put_line(FILE *out, const struct report *r, const struct report_grou
 	if (row->kind == REPORT_FUNCTION)
 		put_times(out, g, &line->stats);
 	put_number(out, "threads", line->stats.threads);
+	put_number(out, "processes", line->stats.processes);
 	put_number(out, "ranks", line->stats.ranks);
 	if (row->slots != REPORT_NO_SLOT)
 		put_amounts(out, r, g, line);
@@ -258,6 +329,13 @@ static void put_group(FILE *out, const struct report *r, const struct report_gro
 			g->thread->tid);
 		put_string(out, g->thread->comm);
 		fputs(", ", out);
+	} else if (g->program) {
+		fprintf(out, "\"pid\": %d, ", g->pid);
+	}
+	if (g->program) {
+		fprintf(out, "\"number\": %d, \"program\": ", g->program->number);
+		put_string(out, g->program->program);
+		fputs(", ", out);
 	}
 	fprintf(out, "\"time_ns\": %" PRIu64, g->whole);
 	put_number(out, "wait_ns", g->wait);
@@ -282,6 +360,7 @@ void report_print_json(const struct report *r, FILE *out)
 	put_number(out, "threads", r->nthreads);
 	put_number(out, "events", r->events);
 	put_ranks(out, r->trace);
+	put_processes(out, &r->processes);
 	put_number(out, "recording_ns", r->spent.taken);
 	put_number(out, "recording_wait_ns", r->spent.taken ? r->spent.waited : 0);
 	put_problems(out, r);

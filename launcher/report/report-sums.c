@@ -47,7 +47,7 @@ void report_durations_add(struct report_durations *to, const struct report_durat
 	to->sum += more->sum;
 }
 
-static void add_stats(struct report_stats *to, const struct report_stats *from, int rank)
+static void add_stats(struct report_stats *to, const struct report_stats *from, size_t process, int rank)
 {
 	to->calls += from->calls;
 	to->unwound += from->unwound;
@@ -59,19 +59,22 @@ static void add_stats(struct report_stats *to, const struct report_stats *from, 
 	report_durations_add(&to->ended, &from->ended);
 	report_durations_add(&to->unended, &from->unended);
 	to->threads++;
+	if (!to->processes || to->last_process != process)
+		to->processes++;
+	to->last_process = process;
 	if (!to->ranks || to->last_rank != rank)
 		to->ranks++;
 	to->last_rank = rank;
 }
 
-void report_sums_add(struct report_sums *to, const struct report_sums *thread, int rank)
+void report_sums_add(struct report_sums *to, const struct report_sums *thread, size_t process, int rank)
 {
 	const struct report_rows *rows = to->rows;
 
 	for (size_t i = 0; i < thread->nseen; i++) {
 		uint32_t row = thread->seen[i];
 
-		add_stats(report_sums_row(to, row), &thread->row[row], rank);
+		add_stats(report_sums_row(to, row), &thread->row[row], process, rank);
 		for (uint32_t k = rows->row[row].slots; k != REPORT_NO_SLOT; k = rows->slots[k].next)
 			to->amount[k] += thread->amount[k];
 	}

@@ -32,8 +32,9 @@ struct report_stats {
 	struct report_durations ended;
 	uint64_t unwound, open, orphans, wait;
 	struct report_durations unended;
-	uint32_t threads, ranks;
-	int last_rank; /* counted in @ranks last; meaningless before */
+	uint32_t threads, processes, ranks;
+	size_t last_process; /* counted in @processes last; meaningless before */
+	int last_rank;	     /* likewise in @ranks */
 };
 
 struct report_sums {
@@ -48,8 +49,8 @@ void report_sums_init(struct report_sums *s, const struct report_rows *rows);
 void report_sums_free(struct report_sums *s);
 void report_sums_clear(struct report_sums *s);
 
-/* Adds those of one thread of rank @rank.  Ranks have to come one after the other. */
-void report_sums_add(struct report_sums *to, const struct report_sums *thread, int rank);
+/* Adds those of one thread of process @process, by a number of the caller's, and rank @rank.  Both have to come one after the other. */
+void report_sums_add(struct report_sums *to, const struct report_sums *thread, size_t process, int rank);
 
 void report_durations_add(struct report_durations *to, const struct report_durations *more);
 

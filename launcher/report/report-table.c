@@ -106,6 +106,12 @@ static void cell_threads(const struct table *t, const struct report_line *line, 
 	snprintf(text, CELL_MAX, "%" PRIu32, line->stats.threads);
 }
 
+static void cell_processes(const struct table *t, const struct report_line *line, size_t arg, char *text)
+{
+	(void)t, (void)arg;
+	snprintf(text, CELL_MAX, "%" PRIu32, line->stats.processes);
+}
+
 static void cell_ranks(const struct table *t, const struct report_line *line, size_t arg, char *text)
 {
 	(void)t, (void)arg;
@@ -223,6 +229,8 @@ static void choose_cells(struct table *t)
 	add_amounts(t);
 	if (t->g->nthreads > 1)
 		add_cell(t, "threads", cell_threads, 0, 4);
+	if (t->r->several_programs && t->r->request->by != REPORT_BY_PROCESS && t->g->nthreads > 1 && !t->g->thread)
+		add_cell(t, "processes", cell_processes, 0, 4);
 	if (t->r->nranks > 1 && t->r->request->by == REPORT_BY_FUNCTION)
 		add_cell(t, "ranks", cell_ranks, 0, 3);
 }
@@ -325,12 +333,18 @@ static void put_group_title(const struct report *r, const struct report_group *g
 	if (r->request->by == REPORT_BY_FUNCTION)
 		return;
 	if (g->rank >= 0)
-		fprintf(out, "rank %d%s", g->rank, g->thread ? ", " : "");
+		fprintf(out, "rank %d%s", g->rank, g->program ? ", " : "");
 	if (g->thread) {
 		fprintf(out, "thread %d.%d ", g->thread->pid, g->thread->tid);
 		units_text(out, g->thread->comm, 0, true);
+	} else if (g->program) {
+		fprintf(out, "process %d ", g->pid);
 	}
-	if (!g->thread && g->rank < 0)
+	if (g->program && (!g->thread || r->several_programs)) {
+		fputs(g->thread ? " of " : "", out);
+		units_text(out, program_name(g->program->program), 0, true);
+	}
+	if (!g->program && g->rank < 0)
 		fputs("no rank", out);
 	units_time(g->whole, whole);
 	fprintf(out, ": %s, %" PRIu64 " event%s", whole, g->events, g->events == 1 ? "" : "s");
@@ -406,6 +420,10 @@ void report_print_text(const struct report *r, FILE *out, unsigned width, bool u
 	struct holds_texts texts;
 	char text[256];
 
+	if (r->several_programs) {
+		process_tree_print(&r->processes, out, r->request->limit, width, utf8);
+		putc('\n', out);
+	}
 	report_print_head(r, out);
 	for (size_t i = 0; i < r->ngroups; i++)
 		put_group(r, &r->groups[i], out, width, utf8);

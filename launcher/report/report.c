@@ -30,12 +30,12 @@ struct report_options {
 };
 
 #define SORTS "total\0self\0calls\0average\0max\0name\0bytes\0wait\0" /* as enum report_sort */
-#define BYS "function\0thread\0rank\0"				      /* as enum report_by */
+#define BYS "function\0thread\0process\0rank\0"			      /* as enum report_by */
 
 static const struct opt report_opts[] = {
 	{ 's', "sort", "KEY", "total (default), self, calls, average, max, name, bytes or wait",
 	  OPT_CHOICE, offsetof(struct report_options, sort), SORTS },
-	{ 'b', "by", "WHAT", "one table (function, the default), one per thread or per rank",
+	{ 'b', "by", "WHAT", "one table (function, the default), one per thread, process or rank",
 	  OPT_CHOICE, offsetof(struct report_options, by), BYS },
 	OPT_TRACED_FUNCTIONS(struct report_options, select, "only these functions: 'solve*', /regex/, NAME@LIB"),
 	OPT_TRACED_NO_FUNCTIONS(struct report_options, select, "but not these"),

@@ -5,7 +5,7 @@
  *	report-rows	what is counted: one row for each function and module, point and counter
  *	report-sums	the figures of each row
  *	report-thread	one thread's events into sums
- *	report-collect	all threads into groups: one for the whole trace, or one per thread or rank
+ *	report-collect	all threads into groups: one for the whole trace, or one per thread, process or rank
  *	report-lines	which threads are counted; which rows of a group are shown, and in what order
  *	report-head	what is known of the run, and what is missing
  *	report-spent	what recording took, and what not to record next time
@@ -25,11 +25,12 @@
 #include "launcher/common/options.h"
 #include "launcher/report/report-rows.h"
 #include "launcher/report/report-sums.h"
+#include "launcher/trace/processtree.h"
 #include "sonde/trace.h"
 
 #define REPORT_ANY_RANK UINT64_MAX
 
-enum report_by { REPORT_BY_FUNCTION, REPORT_BY_THREAD, REPORT_BY_RANK };
+enum report_by { REPORT_BY_FUNCTION, REPORT_BY_THREAD, REPORT_BY_PROCESS, REPORT_BY_RANK };
 
 enum report_sort {
 	REPORT_SORT_TOTAL,
@@ -64,7 +65,9 @@ struct report_line {
 /* One table. */
 struct report_group {
 	const struct sonde_trace_thread *thread; /* by thread, else NULL */
-	int rank;				 /* by thread and rank: number, -1 for none */
+	const struct sonde_trace_rank *program;	 /* by thread and process, else NULL */
+	int pid;				 /* by thread and process */
+	int rank;				 /* by all but function: number, -1 for none */
 	struct report_line *lines;		 /* those to be shown, sorted */
 	size_t nlines;
 	size_t left_out;  /* more lines than the limit */
@@ -120,6 +123,8 @@ struct report {
 	struct report_over_ranks *class_time; /* likewise, of each class */
 	struct report_problem *problems;
 	size_t nproblems;
+	struct process_tree processes; /* of the ranks shown */
+	bool several_programs;	       /* it is to be shown */
 };
 
 /*
@@ -171,9 +176,6 @@ uint64_t report_max(const struct report_stats *s);
 double report_percent(uint64_t part, uint64_t whole);
 uint64_t report_line_amount(const struct report *r, const struct report_group *g,
 			    const struct report_line *line, size_t column);
-
-/* How rank @k ended, in words. */
-void report_ending(const struct sonde_trace_rank *k, char *text, size_t size);
 
 /* Adds a thread: how long it was there, what was taken of that, and its figures. */
 void report_spent_add(struct report_spent *s, uint64_t whole, uint64_t taken, uint64_t waited,

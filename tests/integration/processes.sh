@@ -81,6 +81,24 @@ check_status 0 sonde memory --csv t
 check_contains out '^"?work"?,.*second'
 check_contains out '^"?work"?,.*first'
 
+
+# The tree of processes; a table for each.
+check_status 0 sonde report t
+check_contains out "^ *$first .* 8 +exit status 0 +first 3 fork\$"
+check_contains out "^ *$child .* 2 +( |exit status 3) +first \(forked\)\$"
+check_contains out "^ *$second .* 22 +exit status 5 +second 10\$"
+check_contains out '^contents +3 programs, 4 processes, 4 threads, 38 events$'
+[ "$(head -1 out)" = "$(head -1 out | grep '^ *process .* program$')" ] || { show out; fail "no tree"; }
+check_status 0 sonde report -b process --csv t
+check_contains out "^-1,$second,\"second\",\"work\",\"\",function,10,"
+check_status 0 sonde report -b thread --csv t
+check_contains out "^-1,$child,$child,\"first\",\"first\",\"work\",\"\",function,1,"
+check_status 0 sonde report -b process -F main t
+check_contains out "^process $third first: "
+# A program with children, and no other, is no tree.
+check_status 0 sonde report --process="$first,$child" t
+check_lacks out '^process'
+
 # Some of it.
 check_status 0 sonde report --csv --process=second t
 check_calls_are 'main second 1' 'work second 10'

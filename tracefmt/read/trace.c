@@ -262,6 +262,18 @@ static enum sonde_trace_status read_parts(struct sonde_trace *t, struct sonde_tr
 	return n ? SONDE_TRACE_OK : bad;
 }
 
+/* Metadata that ends early may name no process. */
+static void find_pids(struct sonde_trace *t)
+{
+	for (size_t i = 0; i < t->threads.n; i++) {
+		struct tf_thread_in *thread = t->threads.v[i];
+		struct tf_part *part = t->parts.v[thread->pub.rank_index];
+
+		if (!part->pub.pid)
+			part->pub.pid = thread->pub.pid;
+	}
+}
+
 /* @choice: NULL: all of it. */
 static enum sonde_trace_status open_all(struct sonde_trace *t, const char *dir, const struct tf_choice *choice,
 					struct sonde_trace_message *why)
@@ -282,6 +294,8 @@ static enum sonde_trace_status open_all(struct sonde_trace *t, const char *dir, 
 		return status;
 	for (size_t i = 0; i < t->parts.n && !status; i++)
 		status = find_strays(t, t->parts.v[i]);
+	if (!status)
+		find_pids(t);
 	if (!status && choice)
 		tf_choose_processes(t, choice);
 	for (size_t i = 0; i < t->threads.n && !status; i++)

@@ -28,6 +28,11 @@ tests_unit_report_graph_SOURCES = tests/unit/report/graph.c $(REPORT_TEST_SUPPOR
 tests_unit_report_graph_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_report_graph_LDADD = $(REPORT_TEST_LIBS)
 
+PURE_TESTS += tests/unit/report/processes
+tests_unit_report_processes_SOURCES = tests/unit/report/processes.c $(REPORT_TEST_SUPPORT)
+tests_unit_report_processes_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_report_processes_LDADD = $(REPORT_TEST_LIBS)
+
 PURE_TESTS += tests/unit/report/replay
 tests_unit_report_replay_SOURCES = tests/unit/report/replay.c $(REPORT_TEST_SUPPORT)
 tests_unit_report_replay_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
