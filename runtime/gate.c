@@ -118,8 +118,12 @@ struct rt_thread *rt_gate_open(uint64_t sp, uint64_t calls, uint64_t events)
 /* Called by the assembly in gate.S; @sp is the stack pointer at the function's entry. */
 RT_HIDDEN uint64_t rt_gate_decide(const struct rt_stub_desc *desc, uint64_t sp)
 {
-	uint64_t mask = rt_block_signals();
-	uint64_t target = rt_gate_open(sp, 1, CALL_EVENTS) ? desc->wrapper : desc->replay;
+	uint64_t mask, target;
+
+	if (rt_off())
+		return desc->replay;
+	mask = rt_block_signals();
+	target = rt_gate_open(sp, 1, CALL_EVENTS) ? desc->wrapper : desc->replay;
 
 	sys_restore_signals(mask);
 	return target;

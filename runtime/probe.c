@@ -261,11 +261,15 @@ static void do_event(struct rt_thread *t, const struct event *e)
 /* Called by the gate: @ret is its return address, @sp the stack pointer before the call. */
 RT_HIDDEN void rt_probe_slow(const void *ret, uint64_t sp)
 {
-	uint64_t mask = rt_block_signals();
 	const struct rt_probe_desc *desc = (const void *)((uint64_t)ret + RT_PROBE_DESC);
 	struct event e = { .desc = desc, .frame = sp + desc->above, .sp = sp };
-	struct rt_thread *t = rt_gate_open(e.frame, desc->kind == RT_PROBE_ENTRY, 1);
+	struct rt_thread *t;
+	uint64_t mask;
 
+	if (rt_off())
+		return;
+	mask = rt_block_signals();
+	t = rt_gate_open(e.frame, desc->kind == RT_PROBE_ENTRY, 1);
 	if (t)
 		do_event(t, &e);
 	sys_restore_signals(mask);

@@ -11,7 +11,8 @@ RT_EXPORT struct rt_config sonde_rt_config = { .magic = RT_CONFIG_MAGIC };
 
 static void rt_pause(uint64_t stop)
 {
-	__atomic_store_n((uint32_t *)&rt_control()->paused, stop != 0, __ATOMIC_RELAXED);
+	if (ring_switch(rt_control(), !stop))
+		rt_ring_doorbell();
 }
 
 RT_EXPORT const struct sonde_api sonde_rt_api = {

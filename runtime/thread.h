@@ -16,7 +16,7 @@
 enum rt_mem_state {
 	RT_MEM_CLOSED,	/* nowhere: the next check opens it */
 	RT_MEM_OPEN,	/* a sub-buffer of the ring */
-	RT_MEM_SINK,	/* a place that nobody reads: no ring, no room, paused */
+	RT_MEM_SINK,	/* a place that nobody reads: no ring, no room, switched off */
 };
 
 /* What recording costs a thread (mempace.c). */
@@ -102,6 +102,11 @@ extern struct rt_config sonde_rt_config;
 static inline struct ring_control *rt_control(void)
 {
 	return (struct ring_control *)sonde_rt_config.control;
+}
+
+static inline int rt_off(void)
+{
+	return __atomic_load_n((uint64_t *)&rt_control()->off, __ATOMIC_RELAXED) != 0;
 }
 
 static inline uint64_t rt_tcb(void)

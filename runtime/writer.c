@@ -144,7 +144,7 @@ uint64_t *rt_room_of(struct rt_thread *t, uint64_t bytes, uint64_t sp)
 
 	if (!t)
 		t = rt_register(rt_tcb());
-	if (!t || !t->ring || c->paused || bytes > SONDE_MAX_RECORD) {
+	if (!t || !t->ring || bytes > SONDE_MAX_RECORD) {
 		rt_count_lost(t, 1);
 		return NULL;
 	}

@@ -38,6 +38,8 @@ libtracefmt_la_SOURCES = \
 	tracefmt/read/some.c \
 	tracefmt/read/stream.c \
 	tracefmt/read/stream.h \
+	tracefmt/read/switches.c \
+	tracefmt/read/switches.h \
 	tracefmt/read/tails.c \
 	tracefmt/read/tails.h \
 	tracefmt/read/timeline.c \

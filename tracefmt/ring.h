@@ -207,6 +207,10 @@ struct ring_mail {
 	int64_t result;
 };
 
+#define RING_SWITCHES 64u
+#define RING_OFF UINT64_C(1)
+#define RING_OFF_FOR_GOOD UINT64_C(2)
+
 struct ring_control {
 	uint64_t magic;
 	uint32_t version;
@@ -219,7 +223,7 @@ struct ring_control {
 	_Atomic uint32_t used_rings; /* highest ring ever claimed, plus one */
 	_Atomic uint32_t doorbell;   /* futex; the program adds one when there is something to do */
 	_Atomic uint32_t sleeping;   /* the collector waits on the doorbell: it wants a FUTEX_WAKE */
-	_Atomic uint32_t paused;     /* nothing is to be recorded */
+	uint32_t reserved2;
 	_Atomic uint64_t lost_threads; /* threads for which no ring could be had */
 	_Atomic uint64_t lost;	     /* events that threads without a ring did not record */
 	uint64_t counts_offset;	     /* within a ring, a multiple of 8 */
@@ -234,6 +238,14 @@ struct ring_control {
 				      * time that recording may cost, in millionths, every: ticks a ms */
 	struct ring_mail mail;
 	/*
+	 * Recording is switched by ring_switch(), by anybody; probes look at `off`, which is in a line of memory that is
+	 * seldom written.  The log says when, for the collector, which takes what is in it; entries of the same place
+	 * replace each other if it is late.
+	 */
+	_Alignas(64) _Atomic uint64_t off; /* RING_OFF, RING_OFF_FOR_GOOD; 0: calls are recorded */
+	_Alignas(64) _Atomic uint64_t switched; /* entries ever made; the next one is switches[switched % RING_SWITCHES] */
+	_Atomic uint64_t switches[RING_SWITCHES]; /* TSC << 1 | on; 0: taken, or not written yet */
+	/*
 	 * A robust process-shared mutex (pthread_mutex_t) that the collector holds as long as
 	 * it lives.  Its first word is a futex: the holder's TID, or FUTEX_OWNER_DIED set (or 0)
 	 * when there is no collector any more.
@@ -244,6 +256,23 @@ struct ring_control {
 _Static_assert(sizeof(struct ring_control) <= RING_PAGE, "control fits its page");
 _Static_assert(sizeof(struct ring_head) <= RING_COUNTERS_OFFSET, "head fits before the counters");
 _Static_assert(RING_COUNTERS_OFFSET + 8 * RING_COUNTERS <= RING_PAGE, "counters fit the page");
+
+/* True: it was not so before.  The doorbell is the caller's. */
+static inline int ring_switch(struct ring_control *c, int on)
+{
+	uint64_t *off = (uint64_t *)&c->off, was, i;
+	uint64_t now = __builtin_ia32_rdtsc();
+
+	was = on ? __atomic_fetch_and(off, ~RING_OFF, __ATOMIC_SEQ_CST) : __atomic_fetch_or(off, RING_OFF, __ATOMIC_SEQ_CST);
+	if (!(was & RING_OFF) == !!on)
+		return 0;
+	/* a time when it surely was off, and no longer than it was */
+	if (!on)
+		now = __builtin_ia32_rdtsc();
+	i = __atomic_fetch_add((uint64_t *)&c->switched, 1, __ATOMIC_SEQ_CST);
+	__atomic_store_n((uint64_t *)&c->switches[i % RING_SWITCHES], now << 1 | !!on, __ATOMIC_RELEASE);
+	return 1;
+}
 
 #define RING_FUTEX_OWNER_DIED 0x40000000u
 #define RING_FUTEX_TID_MASK 0x3fffffffu

@@ -36,7 +36,7 @@
 #define TRAMP_DISPLACED_MAX 64	/* bytes of displaced instructions */
 #define TRAMP_INSNS_MAX 24	/* displaced instructions */
 #define TRAMP_REPLAY_MAX 256	/* any tramp_replay_size() */
-#define TRAMP_STUB_MAX 80	/* any tramp_stub_size() */
+#define TRAMP_STUB_MAX 96	/* any tramp_stub_size() */
 #define TRAMP_STUB_ALIGN 16	/* stubs, jumps and replay code start at multiples of this */
 #define TRAMP_JUMP_STUB_MAX 16	/* any tramp_emit_jump() */
 
@@ -211,6 +211,7 @@ enum tramp_thread_id {
 /*
  * A stub, entered by the patch's jump with the function's arguments in place: compares the thread's
  * identity with %gs:owner_offset; equal: jumps to wrapper; else: r11 = desc and jumps to gate.
+ * Before that, if the word at off is not 0: jumps to replay.
  * Clobbers r11 and the flags, which are dead at a function's entry.
  */
 struct tramp_stub {
@@ -219,6 +220,8 @@ struct tramp_stub {
 	uint64_t desc;		/* a value for the gate, usually an address */
 	int32_t owner_offset;	/* in the pool */
 	enum tramp_thread_id id;
+	uint64_t off;		/* address of a word of 8 bytes; 0: there is none */
+	uint64_t replay;
 };
 
 /* Bytes of the stub at `stub_addr`, without alignment after it: at most TRAMP_STUB_MAX. */

@@ -10,6 +10,7 @@
 #include "injector/mirror/planners.h"
 #include "injector/mirror/probeenv.h"
 #include "injector/patch/session.h"
+#include "tracefmt/ring.h"
 
 const char *inj_recorded_reason(const struct inj_recorded *r)
 {
@@ -238,7 +239,8 @@ static enum inj_status read_facts(struct inj_object *o)
 
 static struct tramp_probe_env probe_env(const struct inj_session *s)
 {
-	struct tramp_probe_env env = inj_probe_env(s->opt.mirror.mode);
+	struct tramp_probe_env env = inj_probe_env(s->opt.mirror.mode,
+						   s->config.control + offsetof(struct ring_control, off));
 
 	if (!s->opt.mirror.max_functions)
 		env.counts = 0;

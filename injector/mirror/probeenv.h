@@ -7,8 +7,8 @@
 #include "sonde/abi.h"
 #include "trampolines/probe/probe.h"
 
-/* Without the gate's address, and without bounds. */
-static inline struct tramp_probe_env inj_probe_env(enum tramp_probe_mode mode)
+/* Without the gate's address, and without bounds.  @off: address of ring_control.off in the program. */
+static inline struct tramp_probe_env inj_probe_env(enum tramp_probe_mode mode, uint64_t off)
 {
 	return (struct tramp_probe_env){
 		.mode = mode,
@@ -20,6 +20,7 @@ static inline struct tramp_probe_env inj_probe_env(enum tramp_probe_mode mode)
 		.shadow = RT_POOL_SHADOW,
 		.shadow_end = RT_POOL_SHADOW_END,
 		.time = RT_POOL_TIME,
+		.off = off,
 	};
 }
 

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "injector/patch/patch.h"
+#include "tracefmt/ring.h"
 
 /* ---- emission ---- */
 
@@ -47,6 +48,8 @@ static enum inj_status emit_stub(struct inj_session *s, const struct inj_job *jo
 	struct rt_stub_desc desc = { .wrapper = wrapper, .replay = replay };
 	struct tramp_stub stub = { .wrapper = wrapper,
 				   .gate = s->rt_gate,
+				   .off = s->config.control + offsetof(struct ring_control, off),
+				   .replay = replay,
 				   .owner_offset = SONDE_POOL_OWNER,
 				   .id = TRAMP_ID_FS_ZERO };
 	struct spot spot;

@@ -52,7 +52,7 @@ static void fill_in(struct collector *c, struct control_answer *a)
 {
 	int64_t now = collector_now_ns();
 
-	a->on = !c->stopped;
+	a->on = !atomic_load(&c->control->off);
 	a->age = (uint64_t)(now - c->began);
 	a->since = (uint64_t)(now - c->switched);
 	a->events = c->totals.events;
@@ -68,10 +68,32 @@ static void fill_in(struct collector *c, struct control_answer *a)
 
 /* ---- doing it ---- */
 
+static void note_switch(struct collector *c, uint64_t entry)
+{
+	c->switched = collector_now_ns();
+	collector_check(c, tf_writer_switch(c->writer, entry >> 1, entry & 1));
+}
+
+/* What the program makes of the log does no harm: entries are times, and there are so many at once. */
+void collector_note_switches(struct collector *c)
+{
+	uint64_t n = atomic_load(&c->control->switched);
+
+	if (n - c->noted > RING_SWITCHES)
+		c->noted = n - RING_SWITCHES;
+	for (; c->noted != n; c->noted++) {
+		uint64_t entry = atomic_exchange(&c->control->switches[c->noted % RING_SWITCHES], 0);
+
+		if (!entry)
+			break;
+		note_switch(c, entry);
+	}
+}
+
 /* The program runs on.  Its probes record no more, whatever becomes of this process. */
 static void stop(struct collector *c)
 {
-	atomic_store(&c->control->paused, 1);
+	atomic_fetch_or(&c->control->off, RING_OFF_FOR_GOOD);
 	c->stopped = true;
 	(void)!eventfd_write(c->stop_fd, 1);
 }
@@ -87,6 +109,11 @@ static void serve(struct collector *c, enum control_verb verb)
 		break;
 	case CONTROL_STOP:
 		stop(c);
+		break;
+	case CONTROL_ON:
+	case CONTROL_OFF:
+		ring_switch(c->control, verb == CONTROL_ON);
+		collector_note_switches(c);
 		break;
 	case CONTROL_VERBS:
 		break;

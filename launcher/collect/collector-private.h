@@ -80,6 +80,7 @@ struct collector {
 	int stop_fd; /* an eventfd: readable when the recording is to end */
 	bool stopped; /* it ends before the program does */
 	int64_t began, switched; /* collector_now_ns() */
+	uint64_t noted; /* entries of the log of switches that the trace has */
 	uint64_t bytes; /* of the files of threads that have ended */
 	bool told_children;
 	_Atomic int ended; /* enum program_end */
@@ -111,6 +112,8 @@ void collector_note_faults(struct collector *c, struct feed *f);
 void collector_ask(struct collector *c, enum control_verb verb, struct control_answer *answer);
 /* In the collector's thread: does what was asked for. */
 void collector_serve_control(struct collector *c);
+/* The trace is told when recording was switched on and off since the last time. */
+void collector_note_switches(struct collector *c);
 /* What threads have recorded so far is taken from them (collector.c). */
 bool collector_drain_all(struct collector *c, bool live);
 /* The same, who has ended is done with, and it is in the files. */

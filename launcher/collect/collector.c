@@ -283,6 +283,7 @@ static void *run(void *arg)
 
 		serve_publish(c);
 		collector_serve_control(c);
+		collector_note_switches(c);
 		any |= collector_drain_all(c, false);
 		any |= c->analysis && analysis_serve(c->analysis);
 		soon = switch_all(c);
@@ -362,6 +363,7 @@ void collector_finish(struct collector *c, struct collector_totals *totals)
 	if (c->started)
 		pthread_join(c->thread, NULL);
 	collector_drain_all(c, false);
+	collector_note_switches(c);
 	n = collector_rings(c);
 	for (uint32_t i = 0; i < n; i++) {
 		struct feed *f = &c->feeds[i];

@@ -22,6 +22,8 @@ static const struct action {
 } actions[] = {
 	{ "status", CONTROL_STATUS },
 	{ "flush", CONTROL_FLUSH },
+	{ "off", CONTROL_OFF },
+	{ "on", CONTROL_ON },
 	{ "stop", CONTROL_STOP },
 };
 
@@ -37,6 +39,8 @@ static const struct opt_command ctl_command = {
 	.details = "ACTION is\n"
 		   "  status     show what is recorded, and how much there is so far\n"
 		   "  flush      write what has been recorded so far, so that it can be reported\n"
+		   "  off        record nothing for a while\n"
+		   "  on         record again\n"
 		   "  stop       end the recording and complete the trace; the program goes on without\n"
 		   "Of a job, the recordings of all ranks of this machine are meant.\n",
 	.examples = "sonde ctl status\thow the recording in " DEFAULT_DIR " stands\n"

@@ -23,6 +23,8 @@ enum control_verb {
 	CONTROL_STATUS = 1,
 	CONTROL_FLUSH,	/* what threads have recorded so far is in the files when the answer comes */
 	CONTROL_STOP,	/* the recording ends; when the trace is complete, the connection does, too */
+	CONTROL_ON,	/* calls are recorded from now on */
+	CONTROL_OFF,	/* ... or not */
 	CONTROL_VERBS,
 };
 

@@ -56,7 +56,7 @@ static int read_code(struct anatomy *a)
 int anatomy_open(struct anatomy *a, const char *path)
 {
 	/* as for a program that is recorded */
-	const struct tramp_probe_env env = inj_probe_env(TRAMP_PROBE_RECORD);
+	const struct tramp_probe_env env = inj_probe_env(TRAMP_PROBE_RECORD, 1);
 
 	*a = (struct anatomy){ .path = path };
 	int status = read_facts(a);

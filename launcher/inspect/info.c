@@ -180,6 +180,9 @@ static void print_span(const struct sonde_trace *trace)
 		if (sonde_trace_rank(trace, i)->end > end)
 			end = sonde_trace_rank(trace, i)->end;
 	info_row("duration", "%.6f s", (double)end / 1e9);
+	if (sonde_trace_rank(trace, 0)->offs)
+		info_row("switched", "off %zu time%s, %.6f s in all", sonde_trace_rank(trace, 0)->offs,
+			 sonde_trace_rank(trace, 0)->offs == 1 ? "" : "s", (double)sonde_trace_rank(trace, 0)->off / 1e9);
 	info_row("clock", "TSC, %.3f MHz", sonde_trace_rank(trace, 0)->tsc_hz / 1e6);
 }
 

@@ -58,6 +58,8 @@ struct batch {
 	double pair, inside; /* ticks a call */
 };
 
+static const uint64_t off; /* recording is on */
+
 static bool emit_probe(struct tramp_out *out, const struct tramp_probe_env *env, enum tramp_probe_kind kind,
 		       tramp_regs dead)
 {
@@ -219,7 +221,7 @@ bool probecost_measure(enum tramp_probe_mode mode, struct tf_cost *cost)
 {
 	struct lab *lab = mmap(NULL, sizeof(*lab), PROT_READ | PROT_WRITE,
 			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-	struct tramp_probe_env env = inj_probe_env(mode);
+	struct tramp_probe_env env = inj_probe_env(mode, (uint64_t)&off);
 	struct loops nothing, computes;
 	struct tramp_out out = { .room = CODE };
 	uint64_t gs = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A thread's time without what recording took of it: what each call's probes cost, as it was measured when the trace was
+ * A thread's time without times in which nothing was recorded, and without what recording took of it: what each call's probes cost, as it was measured when the trace was
  * recorded, and waits for room to record something, which are in the trace.
  *
  *	caller ... | probe: enter | the function ... | probe: leave | caller ...
@@ -23,7 +23,7 @@ struct cost_clock {
 	bool raw;	/* time as recorded */
 	double inside, outside; /* ns a call */
 	double probes;	/* ns, so far */
-	uint64_t waited;
+	uint64_t waited, off;
 };
 
 void cost_begin(struct cost_clock *c, const struct sonde_trace *trace, const struct sonde_trace_thread *t, bool raw);
@@ -40,7 +40,8 @@ static inline uint64_t cost_time(struct cost_clock *c, const struct sonde_trace_
 		c->probes = taken + c->inside;
 	}
 	c->waited = ev->waited;
-	return COST_BIAS + ev->time - ev->waited - (uint64_t)taken;
+	c->off = ev->off;
+	return COST_BIAS + ev->time - ev->waited - ev->off - (uint64_t)taken;
 }
 
 /* ns that have been taken off so far. */

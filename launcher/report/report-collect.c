@@ -72,7 +72,7 @@ uint64_t report_whole(const struct sonde_trace *trace, const struct sonde_trace_
 		if (!has_sibling(trace, t, 1) && end_of_first(trace, rank) > last)
 			last = end_of_first(trace, rank);
 	}
-	return last > first ? last - first : 0;
+	return last > first ? last - first - sonde_trace_off(trace, t->rank_index, first, last) : 0;
 }
 
 /* ---- groups ---- */

@@ -180,6 +180,20 @@ static void put_counts(const struct report *r, FILE *out)
 	put_count(out, ", ", r->events, "event\n", "events\n");
 }
 
+/* Ranks are switched together, mostly; the first one is as good as any. */
+static void put_switched(const struct sonde_trace_rank *k, FILE *out)
+{
+	char on[UNITS_MAX], all[UNITS_MAX];
+	uint64_t whole = k->end - k->start;
+
+	if (!k->offs)
+		return;
+	units_time(k->off < whole ? whole - k->off : 0, on);
+	units_time(whole, all);
+	fprintf(out, "switched    off %zu time%s: %s of %s were recorded; the rest is left out below\n", k->offs,
+		k->offs == 1 ? "" : "s", on, all);
+}
+
 static void put_sampled(const struct report *r, FILE *out)
 {
 	struct sonde_trace_sampled sum;
@@ -235,6 +249,8 @@ void report_print_head(const struct report *r, FILE *out)
 		put_endings(r, out);
 	}
 	put_counts(r, out);
+	if (k)
+		put_switched(k, out);
 	report_print_spent(r, out);
 	put_sampled(r, out);
 	for (size_t i = 0; i < r->nmodules; i++)

@@ -4,7 +4,7 @@
  * check has found that the pool is not this thread's, that the stream is not open, or that its sub-buffer is
  * full: see memtrace/description.h for what is in it.
  *
- * A sub-buffer holds one chunk.  Where nothing can be recorded (no ring, paused, no room and nobody waits), the
+ * A sub-buffer holds one chunk.  Where nothing can be recorded (no ring, switched off, no room and nobody waits), the
  * mirrors write to the sink, which nobody reads; when there is room again, a chunk that says what is
  * in all registers lets the reader go on.
  */
@@ -147,7 +147,7 @@ static int may_record(const struct rt_thread *t)
 {
 	struct ring_control *c = rt_control();
 
-	return t->ring && c->mem_bytes && !c->paused && !ring_collector_gone(c);
+	return t->ring && c->mem_bytes && !rt_off() && !ring_collector_gone(c);
 }
 
 static void open_sub(struct rt_thread *t)

@@ -35,6 +35,7 @@ struct subject {
 	tramp_regs entry, exit;
 	int full;	/* the shadow stack is */
 	uint64_t calls; /* the bound, which is reached */
+	int off;	/* recording is */
 	void (*code)(void);
 	double ns[ROUNDS];
 };
@@ -52,12 +53,17 @@ static struct subject subjects[] = {
 	  .calls = 5 },
 	{ .name = "calls: skipped, nothing dead", .mode = TRAMP_PROBE_FILTER, .entry = ALL_BUT_FLAGS,
 	  .exit = ALL_BUT_FLAGS, .calls = 5 },
+	{ .name = "off, usual function", .entry = LIVE_ENTRY, .exit = LIVE_EXIT, .off = 1 },
+	{ .name = "off, nothing dead", .entry = ALL_BUT_FLAGS, .exit = ALL_BUT_FLAGS, .off = 1 },
+	{ .name = "off, flags live too", .entry = TRAMP_ALL_REGS, .exit = TRAMP_ALL_REGS, .off = 1 },
+	{ .name = "off, count", .mode = TRAMP_PROBE_COUNT, .entry = LIVE_ENTRY, .off = 1 },
 	{ .name = "time: short", .mode = TRAMP_PROBE_TIMED, .entry = LIVE_ENTRY, .exit = LIVE_EXIT },
 };
 #define NSUBJECTS (sizeof(subjects) / sizeof(subjects[0]))
 
 static uint64_t pool[512] __attribute__((aligned(4096)));
 static uint64_t ring[RING_WORDS], counts[1] = { 1000 }, shadow[64][2];
+static uint64_t off __attribute__((aligned(64)));
 static uint8_t *code, *at;
 
 void bench_gate(void);
@@ -91,6 +97,7 @@ static void reset(const struct subject *s)
 	shadow[0][1] = UINT64_MAX;
 	pool[RT_POOL_SHADOW / 8] = (uint64_t)shadow[1];
 	pool[RT_POOL_SHADOW_END / 8] = (uint64_t)(s->full ? shadow[1] : shadow[63]);
+	off = (uint64_t)s->off;
 	pool[RT_POOL_TIME / 8] = UINT64_C(1) << 60;
 }
 
@@ -103,7 +110,7 @@ static void put(const void *bytes, size_t n)
 static void put_probe(const struct subject *s, enum tramp_probe_kind kind, tramp_regs live)
 {
 	static uint32_t slow = CODE_BYTES / 2;
-	struct tramp_probe_env env = inj_probe_env(s->mode);
+	struct tramp_probe_env env = inj_probe_env(s->mode, (uint64_t)&off);
 	const struct tramp_probe probe = { .kind = kind, .event = 16 + kind, .live = live };
 	struct tramp_probe_code c;
 

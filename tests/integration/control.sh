@@ -89,6 +89,79 @@ for program in steps steps-static; do
 	printf '100\n100\n100\n100\n' | cmp -s - steps.out || { show steps.out; fail "the program's output"; }
 done
 
+# switched off, nothing is recorded, and nothing else changes
+for how in "-F work" "-F * --depth=9" "-F work --threshold-calls=100000" "-m $modules/work.c"; do
+	for program in steps steps-static; do
+		[ -x "$programs/$program" ] || continue
+		set -f
+		begin $program $how
+		set +f
+		step 100
+		sonde ctl t off
+		sonde ctl t off
+		step 1000
+		sonde ctl t status >status.txt
+		check_contains status.txt '^recording +off for '
+		sonde ctl t on
+		step 100
+		finish 7
+		events t
+		check_calls 600 work
+		check_contains info.txt '^switched +off 1 time, '
+		printf '100\n1000\n100\n' | cmp -s - steps.out || { show steps.out; fail "the program's output"; }
+	done
+done
+begin steps -F work --clock=none
+step 100
+sonde ctl t off
+step 1000
+finish 7
+sonde report t >report.txt
+check_contains report.txt '\b300 .*work'
+check_contains report.txt '^switched +off 1 time: '
+
+# total OPTION...: ns that the report has for enclose()
+total()
+{
+	sonde report --csv "$@" t | awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) col[$i] = i }
+		/enclose/ { print $col["total_ns"] }'
+}
+
+# a call that is open meanwhile goes on, without the time
+begin steps -F 'enclose,work'
+step enter 100
+sonde ctl t off
+sleep 0.3
+step 100
+sonde ctl t on
+step 100 leave
+finish 7
+events t
+check_calls 1 enclose
+check_calls 600 work
+[ $(($(total --raw) - $(total))) -ge 300000000 ] || fail "time without recording counts"
+
+# ... or ends, or begins
+begin steps -F 'enclose,work'
+step enter 100
+sonde ctl t off
+step leave
+sonde ctl t on
+step 100 enter leave enter
+sonde ctl t off
+step leave enter
+sonde ctl t on
+step 100 leave
+finish 7
+events t
+check_count 3 'enter("enclose")'
+check_count 1 'unwound("enclose")'
+check_count 2 'returned("enclose")'
+check_calls 900 work
+for verb in report graph replay; do
+	check_status 0 sonde $verb t
+done
+
 # nothing is left by a recorder that was killed, once somebody looks
 begin steps -F work
 step 1

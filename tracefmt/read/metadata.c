@@ -753,6 +753,16 @@ static enum sonde_trace_status read_thread_end(struct reader *r)
 	return read_counts(r, thread);
 }
 
+static enum sonde_trace_status read_switch(struct reader *r)
+{
+	const json_t *on = json_object_get(r->line, "on");
+	uint64_t ticks;
+
+	if (!get_number(r, "tsc", &ticks) || !json_is_boolean(on))
+		return SONDE_TRACE_E_CORRUPT;
+	return tf_switches_add(&r->part->switches, ticks, json_is_true(on)) ? SONDE_TRACE_OK : SONDE_TRACE_E_NOMEM;
+}
+
 static enum sonde_trace_status read_end(struct reader *r)
 {
 	static const char *const names[] = { "unfinished", "exited", "killed", "detached", "executed" };
@@ -789,7 +799,8 @@ static const struct {
 	{ "thread", read_thread },	     { "thread-end", read_thread_end },
 	{ "calls", read_calls },	     { "recording", read_recording },
 	{ "sampled", read_sampled },	     { "cost", read_cost },
-	{ "exec", read_exec },		     { "end", read_end },
+	{ "exec", read_exec },		     { "switch", read_switch },
+	{ "end", read_end },
 };
 
 static enum sonde_trace_status read_line(struct reader *r)

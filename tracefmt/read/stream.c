@@ -28,7 +28,9 @@ static enum sonde_trace_status report_gap(struct tf_stream *s, uint64_t lost)
 {
 	s->after_gap = true;
 	s->event = (struct sonde_trace_event){ .time = s->time, .ticks = s->ticks,
-					       .entered = s->time, .waited = s->waited, .kind = SONDE_TRACE_LOST,
+					       .entered = s->time, .waited = s->waited,
+					       .off = tf_switches_off(&s->part->switches, s->time, &s->switches),
+					       .kind = SONDE_TRACE_LOST,
 					       .flags = SONDE_TRACE_UNREADABLE,
 					       .thread = &s->thread->pub, .lost = lost,
 					       .values = s->value };
@@ -122,6 +124,7 @@ void tf_stream_seek(struct tf_stream *s, uint64_t time)
 	s->time = 0;
 	s->ticks = 0;
 	s->waited = 0;
+	s->switches = 0;
 }
 
 /* --- frames ------------------------------------------------------------------------------ */
@@ -307,6 +310,7 @@ static enum sonde_trace_status take(struct tf_stream *s)
 					       .entered = s->time,
 					       .flags = s->after_gap ? SONDE_TRACE_AFTER_GAP : 0,
 					       .waited = s->waited, .thread = &s->thread->pub,
+					       .off = tf_switches_off(&s->part->switches, s->time, &s->switches),
 					       .values = s->value };
 	s->after_gap = false;
 	if (!fill_in(s, ref, &s->chunk.entry[ref->entry]))

@@ -29,6 +29,7 @@ struct tf_stream {
 	uint64_t waited;     /* ns, up to the next event */
 	uint64_t time;	     /* of the last event */
 	uint64_t ticks;
+	size_t switches;     /* of the part, that lie before it */
 	struct sonde_trace_event event; /* the last one */
 	struct sonde_trace_value value[TF_MAX_VALUES];
 	struct tf_buf text;  /* strings of its values */

@@ -75,6 +75,7 @@ static void give_due(struct tf_stream *s)
 	e->time = t->now.time;
 	e->ticks = t->now.ticks;
 	e->waited = t->now.waited;
+	e->off = t->now.off;
 	e->flags |= SONDE_TRACE_TAIL | (t->now.flags & SONDE_TRACE_UNWOUND);
 	t->due--;
 }

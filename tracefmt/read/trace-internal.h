@@ -5,6 +5,7 @@
 
 #include "tracefmt/include/sonde/trace.h"
 #include "tracefmt/read/infile.h"
+#include "tracefmt/read/switches.h"
 #include "tracefmt/read/timeline.h"
 
 /* Memory that is freed all at once. */
@@ -69,6 +70,7 @@ struct tf_exec_in {
 struct tf_part {
 	struct sonde_trace_rank pub;
 	struct tf_timeline timeline;
+	struct tf_switches switches;
 	uint64_t id;	 /* of the trace; 0: unknown */
 	const char *boot;
 	uint64_t start_mono;

@@ -137,6 +137,7 @@ static void align(struct sonde_trace *t, const struct tf_choice *choice)
 					     part->timeline.point[part->timeline.n - 1].tsc);
 		part->pub.lost = part->lost_elsewhere + part->pub.discarded;
 		finish_cost(part);
+		tf_switches_finish(part);
 	}
 }
 
@@ -198,6 +199,7 @@ static void find_programs(struct sonde_trace *t)
 static void free_part(struct tf_part *part)
 {
 	tf_timeline_free(&part->timeline);
+	tf_switches_free(&part->switches);
 	free(part->object.v);
 	free(part->function.v);
 	free(part->site.v);

@@ -43,6 +43,17 @@ enum sonde_trace_status tf_writer_clock(struct tf_writer *w, const struct tf_clo
 	return tf_writer_result(w);
 }
 
+enum sonde_trace_status tf_writer_switch(struct tf_writer *w, uint64_t tsc, bool on)
+{
+	tf_json_begin(&w->line, "switch");
+	tf_json_uint(&w->line, "tsc", tsc);
+	tf_json_bool(&w->line, "on", on);
+	tf_json_end(&w->line);
+	tf_writer_line(w);
+	tf_writer_sync(w);
+	return tf_writer_result(w);
+}
+
 /*
  * Often at first, so that short traces have good times; in long ones every 64th of the time so
  * far.

@@ -74,6 +74,9 @@ TF_CHECK enum sonde_trace_status tf_writer_create(struct tf_writer **out, const 
 /* Another calibration point, for the metadata.  At start and end the writer does that itself. */
 TF_CHECK enum sonde_trace_status tf_writer_clock(struct tf_writer *w, const struct tf_clock *clock);
 
+/* Recording was switched on or off at @tsc; it is on at the start. */
+TF_CHECK enum sonde_trace_status tf_writer_switch(struct tf_writer *w, uint64_t tsc, bool on);
+
 /*
  * Modules are known by name (unique).  @path and @description may be NULL.
  * To add the same module, function, ... once more is allowed and changes nothing, as long as it is

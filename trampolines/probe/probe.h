@@ -10,8 +10,8 @@
  * commit was not reached; if it was, it does what was left to do, and continues at the probe's end.
  * So a handler never sees half of a probe.  struct rt_probe_map says how.
  *
- * Before everything stands the check that the pool is this thread's own, since a new thread
- * inherits the GS base of its parent; then whether there is room.  If that fails, the probe goes to its
+ * Before everything stands the check whether recording is off, which ends the probe; then that the pool is this thread's
+ * own, since a new thread inherits the GS base of its parent; then whether there is room.  If that fails, the probe goes to its
  * slow path, which lies after the function's mirror and hands a descriptor to the runtime; the runtime
  * does what the probe would have done, and goes on where the probe restores registers and flags.
  */
@@ -50,6 +50,7 @@ struct tramp_probe_env {
 	uint64_t calls;		/* FILTER, TIMED: events of a function after this many calls (of a thread) are
 				 * not recorded; 0: no bound */
 	uint64_t gate;		/* the runtime's slow path */
+	uint64_t off;		/* address of a word of 8 bytes: while it is not 0 probes do nothing; 0: there is none */
 };
 
 enum tramp_probe_kind {

@@ -87,6 +87,38 @@ static void no_counts(const struct tramp_probe_env *env, const struct tramp_prob
 	rig_goes_slow(env, probe);
 }
 
+/* Neither with a pool that is not the thread's own, nor without room. */
+static void does_nothing(const struct tramp_probe_env *env, const struct tramp_probe *probe)
+{
+	static uint64_t word;
+	struct tramp_probe_env with = *env;
+
+	with.off = (uint64_t)&word;
+	rig_reset();
+	rig_place(&with, probe);
+	for (word = 1; word; word <<= 21)
+		rig_once(probe);
+	rig.pool.owner = 0;
+	rig.pool.room = 0;
+	word = 2;
+	rig_once(probe);
+	assert_int_equal(rig.slow, 0);
+	assert_int_equal(rig.pool.ptr, rig.records);
+	assert_int_equal(rig.records[0][0] | rig.counts[probe->function], 0);
+	word = 0;
+	rig_goes_slow(&with, probe);
+}
+
+static void test_off(void **state)
+{
+	(void)state;
+	rig_each(env_of(TRAMP_PROBE_RECORD), TRAMP_PROBE_ENTRY, does_nothing);
+	rig_each(env_of(TRAMP_PROBE_RECORD), TRAMP_PROBE_EXIT, does_nothing);
+	rig_each(env_of(TRAMP_PROBE_COUNT), TRAMP_PROBE_ENTRY, does_nothing);
+	rig_each(env_of(TRAMP_PROBE_FILTER), TRAMP_PROBE_ENTRY, does_nothing);
+	rig_each(env_of(TRAMP_PROBE_TIMED), TRAMP_PROBE_EXIT, does_nothing);
+}
+
 static void test_record(void **state)
 {
 	(void)state;
@@ -133,6 +165,7 @@ int main(void)
 		cmocka_unit_test(test_record),
 		cmocka_unit_test(test_record_slow),
 		cmocka_unit_test(test_count),
+		cmocka_unit_test(test_off),
 		cmocka_unit_test(test_errors),
 	};
 

@@ -128,7 +128,7 @@ static void set_up_functions(void)
 		0xff, 0xd0,				/* call *%rax */
 		0x48, 0x83, 0xc4, 0x08,			/* add $8, %rsp */
 	};
-	struct tramp_probe_env env = inj_probe_env((enum tramp_probe_mode)sonde_rt_config.probe_mode);
+	struct tramp_probe_env env = inj_probe_env((enum tramp_probe_mode)sonde_rt_config.probe_mode, (uint64_t)&control->off);
 	uint8_t *page = mmap(NULL, 16384, PROT_READ | PROT_WRITE | PROT_EXEC,
 			     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 

@@ -682,6 +682,37 @@ static void timeline(void **state)
 	tf_timeline_free(&t);
 }
 
+/* Off from 1000 to 1500, from 1600 to 1800, and from 3000 on; the lines in another order, and some that say nothing new. */
+static void switches(void **state)
+{
+	static const struct {
+		uint64_t tsc;
+		bool on;
+	} lines[] = { { 1500, true }, { 1000, false }, { 1550, true }, { 1800, true }, { 1600, false }, { 1700, false },
+		      { 3000, false } };
+	static const struct tf_start start = { .program = "p", .rank = -1, .clock = { 500, 500, 1 } };
+	static const uint64_t off[][3] = { { 0, 500, 0 }, { 0, 600, 100 }, { 0, 1000, 500 }, { 700, 1200, 400 },
+					   { 0, 2500, 700 }, { 0, 2600, 800 }, { 2600, 2500, 0 } };
+	struct tf_clock later = { 10500, 10500, 1 };
+	struct sonde_trace *trace;
+	struct tf_writer *w;
+
+	(void)state;
+	assert_int_equal(tf_writer_create(&w, "switched", &start), SONDE_TRACE_OK);
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
+		assert_int_equal(tf_writer_switch(w, lines[i].tsc, lines[i].on), SONDE_TRACE_OK);
+	assert_int_equal(tf_writer_clock(w, &later), SONDE_TRACE_OK);
+	assert_int_equal(tf_writer_flush(w), SONDE_TRACE_OK);
+	tf_writer_abandon(w);
+	trace = open_trace("switched");
+	assert_int_equal(sonde_trace_rank(trace, 0)->offs, 3);
+	assert_int_equal(sonde_trace_rank(trace, 0)->off, 500 + 200 + 7500);
+	for (size_t i = 0; i < sizeof(off) / sizeof(off[0]); i++)
+		assert_int_equal(sonde_trace_off(trace, 0, off[i][0], off[i][1]), off[i][2]);
+	assert_int_equal(sonde_trace_off(trace, 1, 0, UINT64_MAX), 0);
+	sonde_trace_close(trace);
+}
+
 /* The clocks are read together, and go forward. */
 static void clocks(void **state)
 {
@@ -713,6 +744,7 @@ int main(void)
 		cmocka_unit_test(bad_programs),
 		cmocka_unit_test(folders),
 		cmocka_unit_test(timeline),
+		cmocka_unit_test(switches),
 		cmocka_unit_test(clocks),
 	};
 

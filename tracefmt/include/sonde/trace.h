@@ -319,6 +319,8 @@ struct sonde_trace_rank {
 	uint64_t caches[SONDE_TRACE_CACHES]; /* the machine's, for data: bytes, from the first level on; 0: no more, not known */
 	int pid;    /* of the process that it was recorded of; 0: not known */
 	int parent; /* its parent's pid; 0: not known */
+	size_t offs;  /* how often recording was switched off; off at the start counts */
+	uint64_t off; /* ns that it was off, of end - start */
 	int number; /* 0: the rank's first program; n: the n-th that was recorded since, of those that this process executed */
 };
 
@@ -413,12 +415,15 @@ struct sonde_trace_value {
  * Events that follow damage or a loss may have depths that are too small or too large.
  * waited: how long the thread has waited, before this event, for room to record something, in all since the iterator
  *   began or was moved; no part of the program.  Between two events that is the difference.
+ * off: how long recording was switched off before this event, ns since the start of the rank's trace.  Calls that were open
+ *   meanwhile may have ended; those that began meanwhile are not recorded.
  */
 struct sonde_trace_event {
 	uint64_t time;	/* ns since the start of the trace (the earliest rank's) */
 	uint64_t ticks; /* the TSC as recorded, 64 bits */
 	uint64_t entered;
 	uint64_t waited;
+	uint64_t off;
 	enum sonde_trace_kind kind;
 	uint32_t flags;
 	uint32_t depth;
@@ -429,6 +434,9 @@ struct sonde_trace_event {
 	size_t nvalues;			     /* site->nfields */
 	const struct sonde_trace_value *values;
 };
+
+/* How long recording was switched off between two times of a rank, ns. */
+SONDE_TRACE_API uint64_t sonde_trace_off(const struct sonde_trace *trace, size_t rank_index, uint64_t from, uint64_t to);
 
 /*
  * Iterates over one thread's events in the order of recording, which is also that of time.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
  * Probes that look before they record, at the function's count and the shadow stack: see runtime/probe.h.
- * After the check of the pool's owner there is, at an entry,
+ * After the checks of `off` and of the pool's owner there is, at an entry,
  *
  *	mov  %gs:counts, %rdx		has it been called often enough?
  *	test %rdx, %rdx

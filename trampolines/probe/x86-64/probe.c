@@ -5,7 +5,10 @@
  *	lea  -144(%rsp), %rsp		save: beyond the red zone
  *	mov  %rax, (%rsp)
  *	mov  %rdx, 8(%rsp)
- *	mov  %fs:0, %rdx		work: is it our pool?
+ *	movabs $off, %rdx		work: is recording off?
+ *	cmpq $0, (%rdx)
+ *	jne  restore
+ *	mov  %fs:0, %rdx		is it our pool?
  *	cmp  %gs:owner, %rdx
  *	jne  slow
  *	mov  %gs:ptr, %rdx		is there room?
@@ -169,8 +172,17 @@ void gen_skip_if(struct gen *g, enum asm_cc cc)
 	g->skip_ref[g->nskips++] = (uint16_t)asm_jcc(&g->out, cc);
 }
 
+static void check_off(struct gen *g, uint8_t reg)
+{
+	asm_mov_imm64(&g->out, reg, g->env->off);
+	asm_cmp_mem(&g->out, reg, 0, 0);
+	gen_skip_if(g, ASM_NE);
+}
+
 void gen_check_owner(struct gen *g, uint8_t reg)
 {
+	if (g->env->off)
+		check_off(g, reg);
 	asm_thread(&g->out, g->env->id, reg);
 	asm_gs(&g->out, ASM_CMP_LOAD, reg, g->env->owner);
 	gen_slow_if(g, ASM_NE);

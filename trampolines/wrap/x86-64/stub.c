@@ -2,6 +2,9 @@
 /*
  * What a patched entry jumps to:
  *
+ *	movabs $off, %r11
+ *	cmpq $0, (%r11)
+ *	jne  off
  *	mov  %fs:0, %r11	or rdfsbase %r11
  *	cmp  %gs:owner, %r11
  *	jne  slow
@@ -9,6 +12,8 @@
  * slow:
  *	mov  $desc, %r11d	or lea desc(%rip), %r11 or movabs $desc, %r11
  *	jmp  gate
+ * off:
+ *	jmp  replay
  *
  * A jmp whose target is out of reach becomes jmp *slot(%rip); the slots follow, 8-byte aligned.
  */
@@ -26,6 +31,7 @@ enum {
 	LEA_SIZE = 7,
 	MOVABS_SIZE = 10,
 	SLOT_SIZE = 8,
+	CHECK_OFF_SIZE = 16,
 };
 
 /* Offsets from the stub's start. */
@@ -33,10 +39,12 @@ struct layout {
 	size_t wrapper_jmp;
 	size_t slow;
 	size_t gate_jmp;
+	size_t off_jmp;		/* 0: there is none */
 	size_t slots;
 	size_t size;
 	bool wrapper_near;
 	bool gate_near;
+	bool replay_near;
 };
 
 static size_t align_slot(size_t offset)
@@ -58,18 +66,24 @@ static size_t desc_size(uint64_t desc, uint64_t at)
 
 static struct layout lay_out(const struct tramp_stub *stub, uint64_t addr)
 {
-	struct layout l;
+	struct layout l = { .replay_near = true };
 
-	l.wrapper_jmp = stub->id == TRAMP_ID_FSBASE ? RDFSBASE_SIZE : FS_ZERO_SIZE;
+	l.wrapper_jmp = stub->off ? CHECK_OFF_SIZE : 0;
+	l.wrapper_jmp += stub->id == TRAMP_ID_FSBASE ? RDFSBASE_SIZE : FS_ZERO_SIZE;
 	l.wrapper_jmp += CMP_SIZE + JNE_SIZE;
 	l.wrapper_near = jmp_reaches(addr + l.wrapper_jmp, stub->wrapper);
 	l.slow = l.wrapper_jmp + (l.wrapper_near ? JMP_SIZE : JMP_SLOT_SIZE);
 	l.gate_jmp = l.slow + desc_size(stub->desc, addr + l.slow);
 	l.gate_near = jmp_reaches(addr + l.gate_jmp, stub->gate);
 	l.size = l.gate_jmp + (l.gate_near ? JMP_SIZE : JMP_SLOT_SIZE);
+	if (stub->off) {
+		l.off_jmp = l.size;
+		l.replay_near = jmp_reaches(addr + l.off_jmp, stub->replay);
+		l.size += l.replay_near ? JMP_SIZE : JMP_SLOT_SIZE;
+	}
 	l.slots = align_slot(l.size);
-	if (!l.wrapper_near || !l.gate_near)
-		l.size = l.slots + SLOT_SIZE * ((size_t)!l.wrapper_near + !l.gate_near);
+	if (!l.wrapper_near || !l.gate_near || !l.replay_near)
+		l.size = l.slots + SLOT_SIZE * ((size_t)!l.wrapper_near + !l.gate_near + !l.replay_near);
 	return l;
 }
 
@@ -91,6 +105,17 @@ static void emit_identity(struct tramp_out *out, enum tramp_thread_id id)
 		tramp_put_bytes(out, rdfsbase, sizeof(rdfsbase));
 	else
 		tramp_put_bytes(out, fs_zero, sizeof(fs_zero));
+}
+
+static void emit_check_off(struct tramp_out *out, const struct tramp_stub *stub, const struct layout *l)
+{
+	static const uint8_t cmp[] = { 0x49, 0x83, 0x3b, 0 };	/* cmpq $0, (%r11) */
+
+	tramp_put_bytes(out, "\x49\xbb", 2);			/* movabs $off, %r11 */
+	tramp_put_u64(out, stub->off);
+	tramp_put_bytes(out, cmp, sizeof(cmp));
+	tramp_put_u8(out, 0x75);
+	tramp_put_u8(out, (uint8_t)(l->off_jmp - CHECK_OFF_SIZE));
 }
 
 static void emit_compare(struct tramp_out *out, int32_t owner_offset)
@@ -136,7 +161,10 @@ enum tramp_status tramp_emit_stub(const struct tramp_stub *stub, uint64_t stub_a
 	struct tramp_out out = { .buf = buf, .room = room, .addr = stub_addr };
 	struct layout l = lay_out(stub, stub_addr);
 	size_t gate_slot = l.slots + (l.wrapper_near ? 0 : SLOT_SIZE);
+	size_t replay_slot = gate_slot + (l.gate_near ? 0 : SLOT_SIZE);
 
+	if (stub->off)
+		emit_check_off(&out, stub, &l);
 	emit_identity(&out, stub->id);
 	emit_compare(&out, stub->owner_offset);
 	tramp_put_u8(&out, 0x75);
@@ -144,12 +172,16 @@ enum tramp_status tramp_emit_stub(const struct tramp_stub *stub, uint64_t stub_a
 	emit_jump(&out, stub->wrapper, l.wrapper_near, l.slots);
 	emit_desc(&out, stub->desc);
 	emit_jump(&out, stub->gate, l.gate_near, gate_slot);
-	if (!l.wrapper_near || !l.gate_near)
+	if (stub->off)
+		emit_jump(&out, stub->replay, l.replay_near, replay_slot);
+	if (!l.wrapper_near || !l.gate_near || !l.replay_near)
 		tramp_put_pad(&out, l.slots);
 	if (!l.wrapper_near)
 		tramp_put_u64(&out, stub->wrapper);
 	if (!l.gate_near)
 		tramp_put_u64(&out, stub->gate);
+	if (!l.replay_near)
+		tramp_put_u64(&out, stub->replay);
 	*len = out.len;
 	return out.status;
 }
