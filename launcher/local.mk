@@ -52,8 +52,6 @@ libcommand_la_SOURCES = \
 	launcher/select/near.h \
 	launcher/select/pattern.c \
 	launcher/select/pattern.h \
-	launcher/select/processes.c \
-	launcher/select/processes.h \
 	launcher/select/select.c \
 	launcher/select/select.h \
 	launcher/select/state.h \
@@ -128,8 +126,12 @@ libreport_la_SOURCES = \
 	launcher/report/report-waits.c \
 	launcher/report/report.c \
 	launcher/report/report.h \
+	launcher/select/processes.c \
+	launcher/select/processes.h \
 	launcher/select/traced.c \
 	launcher/select/traced.h \
+	launcher/trace/ambiguous.c \
+	launcher/trace/ambiguous.h \
 	launcher/trace/holds.c \
 	launcher/trace/holds.h \
 	launcher/trace/pick.c \

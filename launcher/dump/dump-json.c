@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "launcher/trace/processtree.h"
 #include "tracefmt/json.h"
 
 static void put_unsigned(struct tf_buf *line, uint64_t v)
@@ -96,6 +97,12 @@ static void put_function(struct tf_buf *line, const struct dump_style *style,
 		put_fields(line, event);
 }
 
+static void put_program(struct tf_buf *line, const struct sonde_trace_rank *program)
+{
+	tf_json_int(line, "number", program->number);
+	tf_json_str(line, "program", program_name(program->program));
+}
+
 void dump_json(struct tf_buf *line, const struct dump_style *style, const struct sonde_trace *trace,
 	       const struct sonde_trace_event *event)
 {
@@ -107,6 +114,8 @@ void dump_json(struct tf_buf *line, const struct dump_style *style, const struct
 		tf_json_int(line, "rank", sonde_trace_rank(trace, event->thread->rank_index)->rank);
 	tf_json_int(line, "pid", event->thread->pid);
 	tf_json_int(line, "tid", event->thread->tid);
+	if (style->programs)
+		put_program(line, sonde_trace_rank(trace, event->thread->rank_index));
 	if (event->kind == SONDE_TRACE_LOST)
 		put_number(line, "lost", event->lost);
 	else

@@ -10,6 +10,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "launcher/trace/processtree.h"
 #include "tracefmt/buffer.h"
 #include "tracefmt/json.h"
 
@@ -124,15 +125,31 @@ static const char kinds[MD_KIND + 1][KIND_LEN + 1] = {
 	"load     ", "store    ", "modify   ", "prefetch ", "?        ", "?        ", "?        ", "?        ",
 };
 
+#define MAX_PROGRAM 255u /* bytes of its name that are shown: what a file's name has at most */
+
+/* Of several programs, which the thread is of; else NULL. */
+static const struct sonde_trace_rank *program_of(const struct memtrace_thread *t)
+{
+	return process_several_programs(t->trace) ? sonde_trace_rank(t->trace, t->rank_index) : NULL;
+}
+
 static void begin_text(struct dump_memory *d, const struct memtrace_thread *t)
 {
-	int n;
+	const struct sonde_trace_rank *program = program_of(t);
+	char text[MAX_PROGRAM + 1];
 
 	if (t->rank >= 0)
-		n = snprintf(d->thread, sizeof d->thread, "%d:%d.%d ", t->rank, t->about.pid, t->about.tid);
+		snprintf(text, sizeof text, "%d:%d.%d ", t->rank, t->about.pid, t->about.tid);
 	else
-		n = snprintf(d->thread, sizeof d->thread, "%d.%d ", t->about.pid, t->about.tid);
-	d->thread_len = n > 0 ? (size_t)n : 0;
+		snprintf(text, sizeof text, "%d.%d ", t->about.pid, t->about.tid);
+	tf_buf_clear(&d->thread);
+	tf_buf_str(&d->thread, text);
+	if (program) {
+		snprintf(text, sizeof text, "%s", program_name(program->program));
+		dump_put_name(&d->thread, text);
+		tf_buf_byte(&d->thread, ' ');
+	}
+	d->failed |= d->thread.failed;
 }
 
 static void put_text(struct dump_memory *d, const struct mt_access *a, struct memplace *place)
@@ -141,8 +158,8 @@ static void put_text(struct dump_memory *d, const struct mt_access *a, struct me
 
 	if (!place->text)
 		make_text(d, place, make_place);
-	at = dump_memory_room(d, NUMBERS + place->text_len);
-	at = put_bytes(at, d->thread, d->thread_len);
+	at = dump_memory_room(d, NUMBERS + d->thread.size + place->text_len);
+	at = put_bytes(at, (const char *)d->thread.data, d->thread.size);
 	at = put_bytes(at, kinds[a->kind & MD_KIND], KIND_LEN);
 	at = put_decimal(at, a->size, 4);
 	at = put_bytes(at, " 0x", 3);
@@ -156,9 +173,9 @@ static void put_text(struct dump_memory *d, const struct mt_access *a, struct me
 static void put_text_off(struct dump_memory *d)
 {
 	static const char off[] = "off\n";
-	char *at = dump_memory_room(d, NUMBERS);
+	char *at = dump_memory_room(d, NUMBERS + d->thread.size);
 
-	at = put_bytes(at, d->thread, d->thread_len);
+	at = put_bytes(at, (const char *)d->thread.data, d->thread.size);
 	at = put_bytes(at, off, sizeof off - 1);
 	d->n = (size_t)(at - d->buffer);
 }
@@ -167,15 +184,22 @@ static void put_text_off(struct dump_memory *d)
 
 static void begin_json(struct dump_memory *d, const struct memtrace_thread *t)
 {
-	int n;
+	const struct sonde_trace_rank *program = program_of(t);
+	char text[MAX_PROGRAM + 1];
 
+	snprintf(text, sizeof text, "\"rank\":%d,", t->rank);
+	tf_buf_clear(&d->thread);
 	if (t->rank >= 0)
-		n = snprintf(d->thread, sizeof d->thread, "\"rank\":%d,\"pid\":%d,\"tid\":%d,", t->rank,
-			     t->about.pid, t->about.tid);
-	else
-		n = snprintf(d->thread, sizeof d->thread, "\"pid\":%d,\"tid\":%d,", t->about.pid,
-			     t->about.tid);
-	d->thread_len = n > 0 ? (size_t)n : 0;
+		tf_buf_str(&d->thread, text);
+	snprintf(text, sizeof text, "\"pid\":%d,\"tid\":%d", t->about.pid, t->about.tid);
+	tf_buf_str(&d->thread, text);
+	if (program) {
+		snprintf(text, sizeof text, "%s", program_name(program->program));
+		tf_json_int(&d->thread, "number", program->number);
+		tf_json_str(&d->thread, "program", text);
+	}
+	tf_buf_byte(&d->thread, ',');
+	d->failed |= d->thread.failed;
 }
 
 static void put_json(struct dump_memory *d, const struct mt_access *a, struct memplace *place)
@@ -184,11 +208,11 @@ static void put_json(struct dump_memory *d, const struct mt_access *a, struct me
 
 	if (!place->text)
 		make_text(d, place, make_json_place);
-	at = dump_memory_room(d, NUMBERS + place->text_len);
+	at = dump_memory_room(d, NUMBERS + d->thread.size + place->text_len);
 	at = put_bytes(at, "{\"type\":\"", 9);
 	at = put_bytes(at, kinds[a->kind & MD_KIND], strcspn(kinds[a->kind & MD_KIND], " "));
 	at = put_bytes(at, "\",", 2);
-	at = put_bytes(at, d->thread, d->thread_len);
+	at = put_bytes(at, (const char *)d->thread.data, d->thread.size);
 	at = put_bytes(at, "\"size\":", 7);
 	at = put_decimal(at, a->size, 0);
 	at = put_bytes(at, ",\"addr\":\"0x", 11);
@@ -204,10 +228,10 @@ static void put_json(struct dump_memory *d, const struct mt_access *a, struct me
 static void put_json_off(struct dump_memory *d)
 {
 	static const char off[] = "{\"type\":\"off\",";
-	char *at = dump_memory_room(d, NUMBERS);
+	char *at = dump_memory_room(d, NUMBERS + d->thread.size);
 
 	at = put_bytes(at, off, sizeof off - 1);
-	at = put_bytes(at, d->thread, d->thread_len - 1); /* without the comma */
+	at = put_bytes(at, (const char *)d->thread.data, d->thread.size - 1); /* without the comma */
 	at = put_bytes(at, "}\n", 2);
 	d->n = (size_t)(at - d->buffer);
 }

@@ -22,12 +22,15 @@ static bool is_folder(const char *path)
 /* Where this thread's accesses go, if each has a file of its own. */
 static int open_file(struct dump_memory *d, const struct memtrace_thread *t)
 {
-	char rank[24] = "", *path;
+	const struct sonde_trace_rank *program = sonde_trace_rank(t->trace, t->rank_index);
+	char rank[24] = "", number[24] = "", *path;
 	int status = 0;
 
 	if (t->rank >= 0)
 		snprintf(rank, sizeof rank, "rank-%d.", t->rank);
-	if (asprintf(&path, "%s/%s%d.%d.%s", d->o->output, rank, t->about.pid, t->about.tid,
+	if (program->number)
+		snprintf(number, sizeof number, "program-%d.", program->number);
+	if (asprintf(&path, "%s/%s%s%d.%d.%s", d->o->output, rank, number, t->about.pid, t->about.tid,
 		     d->format->name) < 0) {
 		msg_error("no memory");
 		return EXIT_USAGE;
@@ -208,8 +211,10 @@ int dump_memory(const char *dir, const struct dump_memory_options *o)
 		msg_error("no memory");
 		status = EXIT_USAGE;
 	}
-	if (d)
+	if (d) {
 		select_free(d->select);
+		tf_buf_free(&d->thread);
+	}
 	free(d);
 	memtrace_close(&t);
 	return status;

@@ -11,6 +11,7 @@
 
 #include "launcher/memory/memtrace.h"
 #include "launcher/memory/memwhere.h"
+#include "tracefmt/buffer.h"
 
 /* Names of the formats, for the option's table; the first is the default. */
 #define DUMP_MEMORY_FORMATS "text\0json\0lackey\0din\0champsim\0memtrace\0drmemtrace\0"
@@ -39,8 +40,7 @@ struct dump_memory {
 	uint64_t damage;
 	bool any;			/* instruction of a function that matches */
 	bool failed;			/* out of memory; else ferror(out) tells */
-	char thread[48];		/* how lines of this thread begin */
-	size_t thread_len;
+	struct tf_buf thread;		/* how lines of this thread begin */
 	uint64_t tsc;			/* of the chunk that the accesses are from */
 	/* champsim: the instruction whose accesses are being collected; drmemtrace: told last */
 	uint64_t insn;

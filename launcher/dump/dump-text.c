@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "launcher/common/units.h"
+#include "launcher/trace/processtree.h"
 #include "tracefmt/json.h"
 
 #define MAX_INDENT 64 /* columns; deeper events are not moved further to the right */
@@ -108,6 +110,27 @@ static const char *word(const struct sonde_trace_event *event)
 	return "lost";
 }
 
+struct dump_style dump_style(const struct sonde_trace *trace)
+{
+	struct dump_style style = { .programs = process_several_programs(trace) };
+
+	for (size_t i = 0; i < sonde_trace_ranks(trace); i++)
+		style.ranks |= sonde_trace_rank(trace, i)->rank >= 0;
+	return style;
+}
+
+#define PROGRAM_WIDTH 12u /* longer names move the rest to the right */
+
+void dump_put_program(struct tf_buf *line, const struct sonde_trace *trace, const struct sonde_trace_thread *thread)
+{
+	const char *name = program_name(sonde_trace_rank(trace, thread->rank_index)->program);
+
+	tf_buf_byte(line, ' ');
+	dump_put_name(line, name);
+	for (size_t n = units_width(name); n < PROGRAM_WIDTH; n++)
+		tf_buf_byte(line, ' ');
+}
+
 void dump_put_thread(struct tf_buf *line, const struct dump_style *style,
 		       const struct sonde_trace *trace, const struct sonde_trace_thread *thread)
 {
@@ -119,6 +142,8 @@ void dump_put_thread(struct tf_buf *line, const struct dump_style *style,
 	else
 		snprintf(text, sizeof text, "%d.%d", thread->pid, thread->tid);
 	put(line, " %-*s", style->ranks ? 18 : 15, text);
+	if (style->programs)
+		dump_put_program(line, trace, thread);
 }
 
 static void put_what(struct tf_buf *line, const struct dump_style *style,

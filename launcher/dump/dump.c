@@ -59,8 +59,8 @@ static const struct opt_command dump_command = {
 	.usage = "[OPTION]... [DIR]",
 	.summary = "Prints the events of a trace (sonde.data), by time.",
 	.opts = dump_opts,
-	.details = "Columns: seconds since the start, thread (rank:pid.tid), what happened, function,\n"
-		   "fields. \"unwound\" is a function that was left by longjmp() or an exception; its time\n"
+	.details = "Columns: seconds since the start, thread (rank:pid.tid), program if there are several, what\n"
+		   "happened, function, fields. \"unwound\" is a function that was left by longjmp() or an exception; its time\n"
 		   "is when that was first seen. For PATTERNs see sonde(1).\n"
 		   "With --mem: thread, load, store, modify or prefetch, bytes, address, \"stack\" for push,\n"
 		   "pop, call and ret, instruction (function and offset); one thread after the other.\n",
@@ -169,9 +169,9 @@ static int dump(struct dump *d, const char *dir)
 	if (result)
 		return result;
 	holds_warn_no_calls(trace, dir);
-	d->style = (struct dump_style){ .flat = d->o->flat, .mangled = d->o->mangled };
-	for (size_t i = 0; i < sonde_trace_ranks(trace); i++)
-		d->style.ranks |= sonde_trace_rank(trace, i)->rank >= 0;
+	d->style = dump_style(trace);
+	d->style.flat = d->o->flat;
+	d->style.mangled = d->o->mangled;
 	return d->o->by_thread ? dump_threads(d) : dump_merged(d);
 }
 

@@ -13,6 +13,7 @@
 
 struct dump_style {
 	bool ranks;	/* the trace has ranks: say which */
+	bool programs;	/* it has several programs: likewise */
 	bool flat;	/* no indentation */
 	bool mangled;	/* names as in the symbol table */
 };
@@ -23,11 +24,15 @@ void dump_text(struct tf_buf *line, const struct dump_style *style, const struct
 void dump_json(struct tf_buf *line, const struct dump_style *style, const struct sonde_trace *trace,
 	       const struct sonde_trace_event *event);
 
-/* Parts of a line, safe for a terminal: a name; " name=value"; " PID.TID", padded. */
+/* Parts of a line, safe for a terminal: a name; " name=value"; " PID.TID PROGRAM", padded. */
 void dump_put_name(struct tf_buf *line, const char *name);
 void dump_put_value(struct tf_buf *line, const struct sonde_trace_value *v);
 void dump_put_thread(struct tf_buf *line, const struct dump_style *style,
 		     const struct sonde_trace *trace, const struct sonde_trace_thread *thread);
+
+/* For all lines of the trace; what the user wants is added. */
+struct dump_style dump_style(const struct sonde_trace *trace);
+void dump_put_program(struct tf_buf *line, const struct sonde_trace *trace, const struct sonde_trace_thread *thread);
 
 /* "?" for what damaged metadata does not tell. */
 static inline const char *dump_function_name(const struct sonde_trace_event *event, bool mangled)

@@ -2,17 +2,23 @@
 #include "launcher/graph/graph.h"
 #include "launcher/report/report-rows.h"
 #include "launcher/common/units.h"
+#include "launcher/trace/ambiguous.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 
 #define MAX_INDENT 40u /* levels; deeper ones tell their number instead */
 
-const char *graph_name(const struct graph_style *s, uint32_t function)
+void graph_put_name(const struct graph_style *s, uint32_t function)
 {
 	const struct sonde_trace_function *f = sonde_trace_function(s->trace, function);
 
-	return s->mangled ? f->name : f->demangled;
+	units_text(s->out, s->mangled ? f->name : f->demangled, 0, s->utf8);
+	if (!s->ambiguous || !s->ambiguous[function] || !*ambiguous_file(f))
+		return;
+	fputs(" [", s->out);
+	units_text(s->out, ambiguous_file(f), 0, s->utf8);
+	putc(']', s->out);
 }
 
 void graph_print_title(const struct graph_style *s)
@@ -38,7 +44,7 @@ void graph_print_line(struct graph_style *s, const struct graph_node *node, uint
 		fprintf(s->out, "%*s[%u] ", 2 * (int)MAX_INDENT, "", depth);
 	else
 		fprintf(s->out, "%*s", 2 * (int)depth, "");
-	units_text(s->out, graph_name(s, function), 0, s->utf8);
+	graph_put_name(s, function);
 	if (node->recursive)
 		fprintf(s->out, "  (%" PRIu64 " recursive)", node->recursive);
 }
@@ -143,7 +149,7 @@ void graph_print_folded(const struct graph_style *s, const struct graph_tree *t)
 		for (uint32_t at = (uint32_t)i; at != GRAPH_ROOT; at = t->node[at].parent)
 			path[n++] = t->node[at].function;
 		while (n--) {
-			units_text(s->out, graph_name(s, path[n]), 0, s->utf8);
+			graph_put_name(s, path[n]);
 			putc(n ? ';' : ' ', s->out);
 		}
 		fprintf(s->out, "%" PRIu64 "\n", t->node[i].self);

@@ -5,7 +5,6 @@
  */
 #include "launcher/graph/graph.h"
 #include "launcher/report/report-rows.h"
-#include "launcher/common/units.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -109,7 +108,7 @@ static void print(const struct graph_style *s, const struct common *c)
 		fprintf(s->out, "  (%zu threads, from %zu to %zu", c->n, c->least, c->most);
 	if (!c->several_places && c->one->function != GRAPH_NONE) {
 		fputs(", started while thread 1 was in ", s->out);
-		units_text(s->out, graph_name(s, c->one->function), 0, s->utf8);
+		graph_put_name(s, c->one->function);
 	}
 	putc(')', s->out);
 }

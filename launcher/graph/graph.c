@@ -9,6 +9,7 @@
 #include "launcher/common/units.h"
 #include "launcher/select/processes.h"
 #include "launcher/select/traced.h"
+#include "launcher/trace/ambiguous.h"
 #include "launcher/verbs.h"
 
 #include <inttypes.h>
@@ -80,6 +81,7 @@ struct graph {
 	struct graph_walk walk;
 	struct graph_births births;
 	bool *wanted; /* functions, or NULL */
+	bool *ambiguous;
 	uint64_t damage;
 	size_t nthreads;
 	bool utf8;
@@ -161,7 +163,8 @@ static struct graph_style style_of(const struct graph *g, uint64_t whole)
 {
 	return (struct graph_style){ .trace = g->trace, .out = stdout, .depth = g->o->depth,
 				     .min_percent = g->o->min_percent, .whole = whole,
-				     .mangled = g->o->mangled, .utf8 = g->utf8 };
+				     .mangled = g->o->mangled, .utf8 = g->utf8,
+				     .ambiguous = g->ambiguous };
 }
 
 static void put_head(const struct graph *g, const struct sonde_trace_thread *t)
@@ -208,7 +211,7 @@ static void put_function(struct graph *g, uint32_t function, const struct graph_
 	struct graph_tree tree;
 
 	printf("\nwho calls ");
-	units_text(stdout, graph_name(&s, function), 0, g->utf8);
+	graph_put_name(&s, function);
 	puts(" (share and time of its calls from there):");
 	graph_print_title(&s);
 	graph_print_line(&s, figures, function, 0);
@@ -217,7 +220,7 @@ static void put_function(struct graph *g, uint32_t function, const struct graph_
 	graph_print_below(&s, &tree, GRAPH_ROOT, 1);
 	graph_tree_free(&tree);
 	printf("\nwhat ");
-	units_text(stdout, graph_name(&s, function), 0, g->utf8);
+	graph_put_name(&s, function);
 	puts(" calls:");
 	graph_print_title(&s);
 	graph_print_line(&s, figures, function, 0);
@@ -374,6 +377,7 @@ static int graph_trace(struct graph_options *o, const char *dir)
 	if (!status)
 		status = traced_functions(trace, dir, &o->select, &g.wanted);
 	if (!status) {
+		g.ambiguous = report_need(ambiguous_functions(trace));
 		setlocale(LC_CTYPE, "");
 		g.utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
 		holds_warn_without_end(trace, dir);
@@ -381,6 +385,7 @@ static int graph_trace(struct graph_options *o, const char *dir)
 		pick_forgive_closed_pipe();
 	}
 	free(g.wanted);
+	free(g.ambiguous);
 	sonde_trace_close(trace);
 	return status ? status : g.damage ? EXIT_USAGE : 0;
 }

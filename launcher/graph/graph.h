@@ -138,12 +138,13 @@ struct graph_style {
 	double min_percent; /* of the whole: what is below is left out */
 	uint64_t whole;	    /* ns that are 100 percent */
 	bool mangled, utf8;
+	const bool *ambiguous; /* by function: its file is shown, too; NULL: none */
 	const struct graph_births *births; /* NULL: threads are not told */
 	const struct graph_walk *walk;	   /* with births */
 	uint64_t left_out;  /* paths; counted by printing */
 };
 
-const char *graph_name(const struct graph_style *s, uint32_t function);
+void graph_put_name(const struct graph_style *s, uint32_t function);
 void graph_print_title(const struct graph_style *s);
 /* The nodes below @node, the longest first; those directly below are at @level. */
 void graph_print_below(struct graph_style *s, const struct graph_tree *t, uint32_t node,

@@ -6,6 +6,7 @@
 #include "injector/image/symbols.h"
 #include "launcher/common/options.h"
 #include "launcher/trace/pick.h"
+#include "launcher/trace/processtree.h"
 #include "launcher/trace/tracedir.h"
 #include "launcher/select/processes.h"
 #include "launcher/verbs.h"
@@ -54,6 +55,7 @@ struct totals {
 	size_t damage;	   /* thread files that are damaged */
 	bool goes_on;	   /* recording */
 	const struct sonde_trace_thread *worst; /* one of them */
+	struct process_tree tree;
 };
 
 void info_clean(const char *s)
@@ -112,23 +114,40 @@ static void ending_text(const struct sonde_trace_rank *rank, char *text, size_t 
 	}
 }
 
+/* Of the programs that are not the first of their rank the tree says how they ended. */
+static const struct sonde_trace_rank *next_first(const struct sonde_trace *trace, size_t *at)
+{
+	const struct sonde_trace_rank *rank;
+
+	while ((rank = sonde_trace_rank(trace, (*at)++)))
+		if (!rank->number)
+			return rank;
+	return NULL;
+}
+
+static bool several_firsts(const struct sonde_trace *trace)
+{
+	size_t at = 0;
+
+	return next_first(trace, &at) && next_first(trace, &at);
+}
+
 /* Ranks that ended in the same way are one line. */
 static void print_endings(const struct sonde_trace *trace)
 {
-	size_t n = sonde_trace_ranks(trace);
+	const struct sonde_trace_rank *rank, *last, *next;
+	bool several = several_firsts(trace);
 	char text[128], other[128];
+	size_t at = 0;
 
-	for (size_t i = 0, end; i < n; i = end) {
-		const struct sonde_trace_rank *rank = sonde_trace_rank(trace, i), *last = rank;
-
+	for (rank = next_first(trace, &at); rank; rank = next) {
 		ending_text(rank, text, sizeof text);
-		for (end = i + 1; end < n; end++) {
-			ending_text(sonde_trace_rank(trace, end), other, sizeof other);
+		for (last = rank; (next = next_first(trace, &at)); last = next) {
+			ending_text(next, other, sizeof other);
 			if (strcmp(text, other))
 				break;
-			last = sonde_trace_rank(trace, end);
 		}
-		if (n == 1)
+		if (!several)
 			info_row("ended", "%s", text);
 		else if (rank == last)
 			info_row("ended", "rank %d: %s", rank->rank, text);
@@ -199,12 +218,25 @@ static uint64_t count_calls(const struct sonde_trace *trace)
 	return calls;
 }
 
+/* Runs of the same rank included. */
+static size_t count_ranks(const struct sonde_trace *trace)
+{
+	const struct sonde_trace_rank *rank, *last = NULL;
+	size_t n = 0;
+
+	for (size_t i = 0; (rank = sonde_trace_rank(trace, i)); last = rank, i++)
+		n += rank->rank >= 0 && (!last || last->rank != rank->rank || last->run != rank->run);
+	return n;
+}
+
 static void print_counts(const struct sonde_trace *trace, const struct totals *t)
 {
-	if (sonde_trace_ranks(trace) > 1 || sonde_trace_rank(trace, 0)->rank >= 0)
-		info_row("ranks", "%zu", sonde_trace_ranks(trace));
-	if (sonde_trace_processes(trace))
-		info_row("processes", "%zu", sonde_trace_processes(trace));
+	if (count_ranks(trace))
+		info_row("ranks", "%zu", count_ranks(trace));
+	if (t->tree.n && process_tree_is_worth(trace))
+		info_row("programs", "%zu", t->tree.programs);
+	if (t->tree.processes)
+		info_row("processes", "%zu", t->tree.processes);
 	info_row("threads", "%zu", sonde_trace_threads(trace));
 	info_row("functions", "%zu", sonde_trace_functions(trace));
 	info_row("events", "%" PRIu64, t->events);
@@ -261,25 +293,8 @@ static void print_names(const struct sonde_trace_reason *reason)
 		printf("%-12s%8s   ... and %" PRIu64 " more\n", "", "", reason->count - reason->nnames);
 }
 
-/* How functions were recorded without modules; all ranks run the same program. */
-static void print_recording(const struct sonde_trace *trace, bool names)
+static void print_reasons(const struct sonde_trace_recording *r, bool names)
 {
-	const struct sonde_trace_recording *r = sonde_trace_rank(trace, 0)->recording;
-	uint64_t left_alone = 0;
-
-	if (!r)
-		return;
-	for (size_t i = 0; i < r->nleft_alone; i++)
-		left_alone += r->left_alone[i].count;
-	printf("%-12s%" PRIu64 " function%s", "recorded", r->instrumented,
-	       r->instrumented == 1 ? "" : "s");
-	if (r->memory)
-		printf(", memory accesses of %" PRIu64, r->memory);
-	if (!strcmp(r->clock, "none"))
-		fputs(", calls counted only", stdout);
-	if (left_alone)
-		printf("; %" PRIu64 " left alone%s:", left_alone, names ? "" : " (-v: which)");
-	putchar('\n');
 	for (size_t i = 0; i < r->nleft_alone; i++) {
 		printf("%-12s%8" PRIu64 " not instrumented: ", "", r->left_alone[i].count);
 		info_clean(r->left_alone[i].text);
@@ -287,9 +302,62 @@ static void print_recording(const struct sonde_trace *trace, bool names)
 		if (names)
 			print_names(&r->left_alone[i]);
 	}
-	for (size_t i = 0; i < r->nfilters; i++) {
+}
+
+/* How functions were recorded without modules.  @several: programs, which have a line each. */
+static void print_recording(const struct sonde_trace_rank *rank, bool several, bool names)
+{
+	const struct sonde_trace_recording *r = rank->recording;
+	uint64_t left_alone = 0;
+
+	for (size_t i = 0; i < r->nleft_alone; i++)
+		left_alone += r->left_alone[i].count;
+	printf("%-12s%" PRIu64 " function%s", "recorded", r->instrumented,
+	       r->instrumented == 1 ? "" : "s");
+	if (several) {
+		fputs(" of ", stdout);
+		info_clean(program_name(rank->program));
+	}
+	if (r->memory)
+		printf(", memory accesses of %" PRIu64, r->memory);
+	if (!strcmp(r->clock, "none"))
+		fputs(", calls counted only", stdout);
+	if (left_alone)
+		printf("; %" PRIu64 " left alone%s%s", left_alone, names ? "" : " (-v: which)",
+		       several && !names ? "" : ":");
+	putchar('\n');
+	if (!several || names)
+		print_reasons(r, names);
+}
+
+/* That of a file counts for all processes that ran it. */
+static bool is_first_of_file(const struct sonde_trace *trace, size_t index)
+{
+	const struct sonde_trace_rank *rank = sonde_trace_rank(trace, index);
+
+	for (size_t i = 0; i < index; i++)
+		if (sonde_trace_rank(trace, i)->recording && !strcmp(sonde_trace_rank(trace, i)->program, rank->program))
+			return false;
+	return rank->recording != NULL;
+}
+
+static void print_recordings(const struct sonde_trace *trace, bool names)
+{
+	const struct sonde_trace_recording *first = NULL;
+	bool several = false;
+
+	for (size_t i = 1; i < sonde_trace_ranks(trace); i++)
+		several |= strcmp(sonde_trace_rank(trace, i)->program, sonde_trace_rank(trace, 0)->program) != 0;
+	for (size_t i = 0; i < sonde_trace_ranks(trace); i++) {
+		if (!is_first_of_file(trace, i))
+			continue;
+		if (!first)
+			first = sonde_trace_rank(trace, i)->recording;
+		print_recording(sonde_trace_rank(trace, i), several, names);
+	}
+	for (size_t i = 0; first && i < first->nfilters; i++) {
 		printf("%-12s", i ? "" : "chosen by");
-		info_clean(r->filters[i]);
+		info_clean(first->filters[i]);
 		putchar('\n');
 	}
 }
@@ -302,8 +370,8 @@ static void print_unwritten(const struct sonde_trace *trace, const struct totals
 	if (sonde_trace_ranks(trace) == 1)
 		info_row("lost", "not known: recording was not finished");
 	else
-		info_row("lost", "not known: recording of %zu of %zu ranks was not finished", t->open_ranks,
-			 sonde_trace_ranks(trace));
+		info_row("lost", "not known: recording of %zu of %zu %s was not finished", t->open_ranks,
+			 sonde_trace_ranks(trace), t->tree.programs > count_ranks(trace) ? "programs" : "ranks");
 	info_row("", "all that the program did after the recorder was killed; before that the events of");
 	info_row("", "half a second at most, and memory accesses in buffers that were not full");
 }
@@ -418,19 +486,26 @@ static int info(struct sonde_trace *trace, const struct info_options *o, const c
 
 	add_threads(trace, &t);
 	add_ranks(trace, &t);
+	if (!process_tree_make(trace, PROCESS_ANY_RANK, &t.tree))
+		msg_error("no memory");
 	print_command(sonde_trace_rank(trace, 0));
 	print_start(sonde_trace_rank(trace, 0));
 	print_span(trace);
 	print_endings(trace);
 	info_row("recorder", "Sonde %s", sonde_trace_rank(trace, 0)->version);
 	print_modules(trace);
-	print_recording(trace, o->verbose);
+	print_recordings(trace, o->verbose);
 	info_objects_print(trace);
 	print_texts(trace);
 	print_counts(trace, &t);
 	print_losses(trace, &t, info_memory_lost(memory));
 	info_memory_print(memory, trace);
 	status = print_state(trace, &t, info_memory_damage(memory), o->check);
+	if (process_tree_is_worth(trace)) {
+		putchar('\n');
+		process_tree_print(&t.tree, stdout, UINT64_MAX, 0, true);
+	}
+	process_tree_free(&t.tree);
 	if (o->threads) {
 		print_threads(trace);
 		info_memory_print_threads(memory);

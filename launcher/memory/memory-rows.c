@@ -351,10 +351,34 @@ static int compare(const void *a, const void *b, void *arg)
 	return by_key(x, y);
 }
 
+static int by_name(const void *a, const void *b)
+{
+	return by_key(*(struct memory_row *const *)a, *(struct memory_row *const *)b);
+}
+
+static const char *path_of(const struct memory_row *row)
+{
+	return row->path ? row->path : "";
+}
+
+/* Equal names stand together, and in them equal files. */
+static void find_ambiguous(struct memory_rows *rows)
+{
+	qsort(rows->v, rows->n, sizeof(struct memory_row *), by_name);
+	for (size_t i = 0, end; i < rows->n; i = end) {
+		for (end = i + 1; end < rows->n && strcmp(rows->v[i]->name, rows->v[end]->name) == 0; end++)
+			;
+		for (size_t k = i; k < end; k++)
+			rows->v[k]->ambiguous = strcmp(path_of(rows->v[i]), path_of(rows->v[end - 1])) != 0;
+	}
+}
+
 void memory_rows_sort(struct memory_rows *rows, const char *key)
 {
 	struct order order = { rows, key };
 
+	if (rows->n)
+		find_ambiguous(rows);
 	if (rows->n)
 		qsort_r(rows->v, rows->n, sizeof(struct memory_row *), compare, &order);
 }

@@ -164,6 +164,13 @@ static void put_row(const struct memory_rows *rows, const struct memory_row *row
 		fprintf(out, "%*s  ", (int)width[k], text);
 	}
 	units_text(out, name, 0, true);
+	if (row->ambiguous && row->path) {
+		const char *slash = strrchr(row->path, '/');
+
+		fputs(" [", out);
+		units_text(out, slash ? slash + 1 : row->path, 0, true);
+		putc(']', out);
+	}
 	putc('\n', out);
 }
 

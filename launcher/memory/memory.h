@@ -24,6 +24,7 @@ enum memory_by { MEMORY_BY_FUNCTION, MEMORY_BY_LOOP, MEMORY_BY_LINE, MEMORY_BY_I
 struct memory_row {
 	char *name;		/* for people; rows of the same name and path are one */
 	char *path, *function, *file; /* NULL: not known, or does not belong to what rows are made by */
+	bool ambiguous;		/* something of another file has the same name; set by memory_rows_sort() */
 	int line;		/* 0: not known; of a loop: where it begins */
 	uint64_t address;	/* in the file: of the function, the loop or the instruction; by line: 0 */
 	unsigned int depth;	/* of the loop; 0: outside of loops */

@@ -25,6 +25,8 @@ static void put_thread(struct tf_buf *out, const struct replay_style *s,
 		snprintf(id, sizeof id, "%d", thread->tid);
 	snprintf(text, sizeof text, " %*s", s->dump.ranks ? 18 : s->pids ? 15 : 8, id);
 	tf_buf_str(out, text);
+	if (s->dump.programs)
+		dump_put_program(out, s->trace, thread);
 }
 
 void replay_put_title(struct tf_buf *out, const struct replay_style *s)
@@ -36,6 +38,7 @@ void replay_put_title(struct tf_buf *out, const struct replay_style *s)
 		snprintf(text, sizeof text, " %*s", s->dump.ranks ? 18 : s->pids ? 15 : 8,
 			 s->dump.ranks ? "RANK:PID.TID" : s->pids ? "PID.TID" : "TID");
 		tf_buf_str(out, text);
+		tf_buf_str(out, s->dump.programs ? " PROGRAM     " : "");
 	}
 	tf_buf_str(out, "  FUNCTION\n");
 }

@@ -154,8 +154,8 @@ static void choose_columns(struct replay *r)
 	const struct sonde_trace *t = r->trace;
 
 	r->style.thread_column = sonde_trace_threads(t) > 0;
-	for (size_t i = 0; i < sonde_trace_ranks(t); i++)
-		r->style.dump.ranks |= sonde_trace_rank(t, i)->rank >= 0;
+	r->style.dump = dump_style(t);
+	r->style.dump.mangled = r->o->mangled;
 	for (size_t i = 1; i < sonde_trace_threads(t); i++)
 		r->style.pids |= sonde_trace_thread(t, i)->pid != sonde_trace_thread(t, 0)->pid;
 }
@@ -174,8 +174,7 @@ static int replay(struct replay *r, const char *dir, bool **only, bool **without
 	if (result)
 		return result;
 	r->style = (struct replay_style){ .trace = r->trace, .only = *only, .without = *without,
-					  .min_time = o->min_time, .depth = o->depth,
-					  .dump.mangled = o->mangled };
+					  .min_time = o->min_time, .depth = o->depth };
 	choose_columns(r);
 	r->threads = calloc(sonde_trace_threads(r->trace) + 1, sizeof *r->threads);
 	if (!r->threads)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "launcher/report/report-rows.h"
 #include "launcher/common/message.h"
+#include "launcher/trace/ambiguous.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -192,38 +193,13 @@ static size_t count_amounts(const struct sonde_trace *trace)
 	return n;
 }
 
-static int compare_identity(const void *a, const void *b)
+static void find_ambiguous(struct report_rows *rows, const struct sonde_trace *trace)
 {
-	const struct report_row *x = *(const struct report_row *const *)a;
-	const struct report_row *y = *(const struct report_row *const *)b;
-	int order = strcmp(x->function->demangled, y->function->demangled);
+	bool *ambiguous = report_need(ambiguous_functions(trace));
 
-	return order ? order : (x->function > y->function) - (x->function < y->function);
-}
-
-static bool same_name(const struct report_row *a, const struct report_row *b)
-{
-	return strcmp(a->function->demangled, b->function->demangled) == 0;
-}
-
-/* Equal names stand together after sorting, and in them equal functions. */
-static void find_ambiguous(struct report_rows *rows)
-{
-	struct report_row **order = report_zeroed(rows->n, sizeof(*order));
-	size_t n = 0;
-
-	for (size_t i = 0; i < rows->n; i++) {
-		if (rows->row[i].function)
-			order[n++] = &rows->row[i];
-	}
-	qsort(order, n, sizeof(*order), compare_identity);
-	for (size_t i = 0, end; i < n; i = end) {
-		for (end = i + 1; end < n && same_name(order[i], order[end]); end++)
-			;
-		for (size_t k = i; k < end; k++)
-			order[k]->ambiguous = order[i]->function != order[end - 1]->function;
-	}
-	free(order);
+	for (size_t i = 0; i < rows->n; i++)
+		rows->row[i].ambiguous = rows->row[i].function && ambiguous[rows->row[i].function->index];
+	free(ambiguous);
 }
 
 /* Functions of which some thread counted the calls. */
@@ -273,7 +249,7 @@ void report_rows_init(struct report_rows *rows, const struct sonde_trace *trace)
 	for (size_t i = 0; i < ncounters; i++)
 		rows->counters[i] = row_of_counter(rows, sonde_trace_counter(trace, i));
 	add_counted(rows, trace);
-	find_ambiguous(rows);
+	find_ambiguous(rows, trace);
 }
 
 void report_rows_free(struct report_rows *rows)

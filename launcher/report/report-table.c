@@ -5,6 +5,7 @@
  */
 #include "launcher/common/units.h"
 #include "launcher/report/report.h"
+#include "launcher/trace/ambiguous.h"
 #include "launcher/trace/holds.h"
 
 #include <inttypes.h>
@@ -120,13 +121,6 @@ static void cell_ranks(const struct table *t, const struct report_line *line, si
 
 /* ---- names ---- */
 
-static const char *file_part(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 static void add_note(char *text, size_t size, uint64_t n, const char *what)
 {
 	size_t at = strlen(text);
@@ -153,7 +147,7 @@ static void put_name(const struct table *t, const struct report_line *line)
 	units_text(t->out, report_name(t->r, line), t->name_width, t->utf8);
 	if (row->ambiguous && *row->function->path) {
 		fputs(" [", t->out);
-		units_text(t->out, file_part(row->function->path), 0, t->utf8);
+		units_text(t->out, ambiguous_file(row->function), 0, t->utf8);
 		putc(']', t->out);
 	}
 	put_notes(t->out, &line->stats);

@@ -2,6 +2,7 @@
 #include "launcher/select/processes.h"
 #include "launcher/common/message.h"
 #include "launcher/select/near.h"
+#include "launcher/trace/processtree.h"
 
 #include <errno.h>
 #include <fnmatch.h>
@@ -19,14 +20,6 @@ struct choice {
 	struct wanted *v;
 	size_t n;
 };
-
-const char *process_program(const struct sonde_trace_rank *program)
-{
-	const char *slash = strrchr(program->program, '/');
-	const char *name = slash ? slash + 1 : program->program;
-
-	return *name ? name : "?";
-}
 
 /* ---- what the user wrote ---- */
 
@@ -92,7 +85,7 @@ static bool want(const struct sonde_trace_rank *program, int pid, void *arg)
 	for (size_t i = 0; i < c->n; i++) {
 		struct wanted *w = &c->v[i];
 
-		if ((w->pid && w->pid == pid) || fnmatch(w->text, process_program(program), 0) == 0)
+		if ((w->pid && w->pid == pid) || fnmatch(w->text, program_name(program->program), 0) == 0)
 			any = w->hit = true;
 	}
 	return any;
@@ -106,7 +99,7 @@ static void say(const struct sonde_trace *trace, const struct wanted *w, bool er
 	char text[NEAR_MAX_TEXT];
 
 	for (size_t i = 0; !w->pid && i < sonde_trace_ranks(trace); i++) {
-		struct function_name name = { .symbol = process_program(sonde_trace_rank(trace, i)) };
+		struct function_name name = { .symbol = program_name(sonde_trace_rank(trace, i)->program) };
 
 		near_note(&near, w->text, how, &name);
 		function_name_free(&name);

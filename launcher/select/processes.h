@@ -18,7 +18,4 @@
  */
 int processes_choose(struct sonde_trace **trace, const struct opt_list *values) __attribute__((warn_unused_result));
 
-/* The name of the program without its folders; never "". */
-const char *process_program(const struct sonde_trace_rank *program);
-
 #endif

@@ -419,10 +419,15 @@ void process_tree_free(struct process_tree *tree)
 	*tree = (struct process_tree){ 0 };
 }
 
-bool process_tree_is_worth(const struct sonde_trace *trace)
+bool process_several_programs(const struct sonde_trace *trace)
 {
 	for (size_t i = 0; i < sonde_trace_ranks(trace); i++)
 		if (sonde_trace_rank(trace, i)->number)
 			return sonde_trace_ranks(trace) > 1;
-	return sonde_trace_execs(trace) > 0;
+	return false;
+}
+
+bool process_tree_is_worth(const struct sonde_trace *trace)
+{
+	return process_several_programs(trace) || sonde_trace_execs(trace) > 0;
 }

@@ -48,6 +48,9 @@ struct process_tree {
 bool process_tree_make(const struct sonde_trace *trace, uint64_t rank, struct process_tree *tree);
 void process_tree_free(struct process_tree *tree);
 
+/* Are there programs that processes executed beside, or after, another one?  Then of a thread its program is said, too. */
+bool process_several_programs(const struct sonde_trace *trace);
+
 /* Is there more to show than one program with its children, in each rank? */
 bool process_tree_is_worth(const struct sonde_trace *trace);
 
