@@ -8,12 +8,13 @@
 
 #include <stdlib.h>
 
-static void add_figures(struct graph_node *to, const struct graph_node *from)
+void graph_add(struct graph_node *to, const struct graph_node *from)
 {
 	to->calls += from->calls;
 	to->recursive += from->recursive;
 	to->total += from->total;
 	to->self += from->self;
+	to->wait += from->wait;
 }
 
 /* A node comes after its parent, so one pass finds each one's place in @out. */
@@ -32,7 +33,7 @@ void graph_callees(const struct graph_tree *t, uint32_t function, struct graph_t
 		else if (place[i] != GRAPH_NONE)
 			place[i] = graph_tree_child(out, place[i], n->function);
 		if (place[i] != GRAPH_NONE)
-			add_figures(&out->node[place[i]], n);
+			graph_add(&out->node[place[i]], n);
 	}
 	free(place);
 }
@@ -45,10 +46,10 @@ void graph_callers(const struct graph_tree *t, uint32_t function, struct graph_t
 
 		if (t->node[i].function != function)
 			continue;
-		add_figures(&out->node[GRAPH_ROOT], &t->node[i]);
+		graph_add(&out->node[GRAPH_ROOT], &t->node[i]);
 		for (uint32_t up = t->node[i].parent; up != GRAPH_ROOT; up = t->node[up].parent) {
 			at = graph_tree_child(out, at, t->node[up].function);
-			add_figures(&out->node[at], &t->node[i]);
+			graph_add(&out->node[at], &t->node[i]);
 		}
 	}
 }

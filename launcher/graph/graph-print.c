@@ -23,7 +23,10 @@ void graph_put_name(const struct graph_style *s, uint32_t function)
 
 void graph_print_title(const struct graph_style *s)
 {
-	fprintf(s->out, "%10s %6s %10s %11s  %s\n", "total", "total%", "self", "calls", "function");
+	fprintf(s->out, "%10s %6s %10s ", "total", "total%", "self");
+	if (s->waits)
+		fprintf(s->out, "%10s ", "wait");
+	fprintf(s->out, "%11s  %s\n", "calls", "function");
 }
 
 static double percent(const struct graph_style *s, uint64_t ns)
@@ -34,12 +37,17 @@ static double percent(const struct graph_style *s, uint64_t ns)
 void graph_print_line(struct graph_style *s, const struct graph_node *node, uint32_t function,
 		      unsigned depth)
 {
-	char total[UNITS_MAX], self[UNITS_MAX], share[UNITS_MAX];
+	char total[UNITS_MAX], self[UNITS_MAX], share[UNITS_MAX], wait[UNITS_MAX];
 
 	units_time(node->total, total);
 	units_time(node->self, self);
 	units_percent(percent(s, node->total), share);
-	fprintf(s->out, "%10s %6s %10s %11" PRIu64 "  ", total, share, self, node->calls);
+	fprintf(s->out, "%10s %6s %10s ", total, share, self);
+	if (s->waits) {
+		units_time(node->wait, wait);
+		fprintf(s->out, "%10s ", node->wait ? wait : "");
+	}
+	fprintf(s->out, "%11" PRIu64 "  ", node->calls);
 	if (depth > MAX_INDENT)
 		fprintf(s->out, "%*s[%u] ", 2 * (int)MAX_INDENT, "", depth);
 	else

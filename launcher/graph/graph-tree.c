@@ -69,15 +69,19 @@ uint32_t graph_tree_find(struct graph_tree *t, uint32_t parent, uint32_t functio
 	return node;
 }
 
+/* A node comes after its parent. */
 void graph_tree_finish(struct graph_tree *t)
 {
 	struct graph_node *root = &t->node[GRAPH_ROOT];
 
-	for (size_t i = 0; i < t->n; i++) {
-		t->node[i].total = cost_shown(t->node[i].total);
-		t->node[i].self = cost_shown(t->node[i].self);
-	}
 	root->total = 0;
-	for (uint32_t i = root->child; i != GRAPH_NONE; i = t->node[i].next)
-		root->total += t->node[i].total;
+	for (size_t i = t->n; i-- > 1;) {
+		struct graph_node *node = &t->node[i];
+
+		node->total = cost_shown(node->total);
+		node->self = cost_shown(node->self);
+		t->node[node->parent].wait += node->wait;
+		if (node->parent == GRAPH_ROOT)
+			root->total += node->total;
+	}
 }

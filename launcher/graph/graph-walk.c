@@ -24,16 +24,36 @@ void graph_walk_free(struct graph_walk *w)
 	*w = (struct graph_walk){ 0 };
 }
 
-static void pop(struct graph_walk *w, uint64_t time)
+/* The innermost frame that has a node. */
+static uint32_t node_now(const struct graph_walk *w)
+{
+	for (size_t i = w->n; i-- > 0;)
+		if (w->frame[i].node != GRAPH_NONE)
+			return w->frame[i].node;
+	return GRAPH_ROOT;
+}
+
+/* Of waiting calls in one another the outermost counts. */
+static bool end_wait(struct graph_walk *w, const struct graph_frame *f, bool waited)
+{
+	w->apart -= f->apart;
+	w->waiting -= f->waits;
+	return (f->waits || (waited && !f->apart && !w->apart)) && !w->waiting;
+}
+
+/* @waited: its return says so. */
+static void pop(struct graph_walk *w, uint64_t time, bool waited)
 {
 	const struct graph_frame f = w->frame[--w->n];
 	struct graph_node *node;
 	uint64_t ns = time - f.entered;
+	bool waits = end_wait(w, &f, waited);
 
 	if (f.node == GRAPH_NONE) {
 		/* The time is its caller's own; what it called itself is not. */
 		if (w->n)
 			w->frame[w->n - 1].inner += f.inner;
+		w->tree->node[node_now(w)].wait += waits ? cost_shown(ns) : 0;
 		return;
 	}
 	node = &w->tree->node[f.node];
@@ -41,6 +61,7 @@ static void pop(struct graph_walk *w, uint64_t time)
 	if (!--node->active)
 		node->total += ns;
 	node->self += ns - f.inner;
+	node->wait += waits ? cost_shown(ns) : 0;
 	if (w->n)
 		w->frame[w->n - 1].inner += ns;
 	if (f.opened)
@@ -50,16 +71,7 @@ static void pop(struct graph_walk *w, uint64_t time)
 static void pop_open(struct graph_walk *w)
 {
 	w->open++;
-	pop(w, w->last);
-}
-
-/* The innermost frame that has a node. */
-static uint32_t node_now(const struct graph_walk *w)
-{
-	for (size_t i = w->n; i-- > 0;)
-		if (w->frame[i].node != GRAPH_NONE)
-			return w->frame[i].node;
-	return GRAPH_ROOT;
+	pop(w, w->last, false);
 }
 
 static inline struct graph_frame *push(struct graph_walk *w)
@@ -100,7 +112,13 @@ static void enter(struct graph_walk *w, const struct sonde_trace_event *ev)
 		node = graph_tree_child(w->tree, parent, function);
 		w->place[function] = node;
 	}
-	*push(w) = (struct graph_frame){ node, function, ev->depth, !recursive, w->now, 0 };
+	*push(w) = (struct graph_frame){
+		.node = node, .function = function, .depth = ev->depth, .opened = !recursive, .entered = w->now,
+		.apart = ev->site && ev->site->apart,
+		.waits = ev->site && ev->site->waits && !ev->site->apart && !w->apart,
+	};
+	w->apart += w->frame[w->n - 1].apart;
+	w->waiting += w->frame[w->n - 1].waits;
 	if (node == GRAPH_NONE) {
 		w->unplaced++;
 		return;
@@ -125,7 +143,7 @@ static void leave(struct graph_walk *w, const struct sonde_trace_event *ev)
 		return;
 	}
 	w->unwound += (ev->flags & SONDE_TRACE_UNWOUND) != 0;
-	pop(w, w->now);
+	pop(w, w->now, ev->site && ev->site->waits);
 }
 
 void graph_walk_event(struct graph_walk *w, const struct sonde_trace_event *ev)
@@ -142,18 +160,23 @@ void graph_walk_event(struct graph_walk *w, const struct sonde_trace_event *ev)
 		break;
 	case SONDE_TRACE_LOST:
 		w->lost++;
+		w->gap = true;
 		return;
 	case SONDE_TRACE_POINT:
 		break;
 	}
 	w->last = w->now;
+	w->gap = false;
 	w->events++;
 }
 
 void graph_walk_finish(struct graph_walk *w)
 {
+	if ((w->waiting || w->apart) && !w->gap && (int64_t)(cost_end(&w->clock) - w->last) > 0)
+		w->last = cost_end(&w->clock);
 	while (w->n)
 		pop_open(w);
 	w->last = 0;
+	w->gap = false;
 	w->taken += cost_taken(&w->clock);
 }

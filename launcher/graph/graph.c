@@ -149,8 +149,8 @@ static void put_notes(const struct graph *g, const struct graph_style *s)
 		printf("%" PRIu64 " calls found no room and count as their callers' own time: there are "
 		       "more than %" PRIu64 " paths (--max-paths)\n", w->unplaced, g->o->paths);
 	if (w->open)
-		printf("%" PRIu64 " call%s did not return; counted up to the last event\n", w->open,
-		       w->open == 1 ? "" : "s");
+		printf("%" PRIu64 " call%s did not return; counted up to the thread's last event, or its process's end while "
+		       "it waits\n", w->open, w->open == 1 ? "" : "s");
 	if (w->orphans)
 		printf("%" PRIu64 " return%s whose call was not recorded %s not counted\n", w->orphans,
 		       w->orphans == 1 ? "" : "s", w->orphans == 1 ? "is" : "are");
@@ -162,6 +162,7 @@ static void put_notes(const struct graph *g, const struct graph_style *s)
 static struct graph_style style_of(const struct graph *g, uint64_t whole)
 {
 	return (struct graph_style){ .trace = g->trace, .out = stdout, .depth = g->o->depth,
+				     .waits = g->tree.node[GRAPH_ROOT].wait != 0,
 				     .min_percent = g->o->min_percent, .whole = whole,
 				     .mangled = g->o->mangled, .utf8 = g->utf8,
 				     .ambiguous = g->ambiguous };
@@ -260,10 +261,7 @@ static struct wanted *sum_wanted(const struct graph *g, size_t *n)
 
 		if (!g->wanted[node->function])
 			continue;
-		w[node->function].figures.calls += node->calls;
-		w[node->function].figures.recursive += node->recursive;
-		w[node->function].figures.total += node->total;
-		w[node->function].figures.self += node->self;
+		graph_add(&w[node->function].figures, node);
 	}
 	for (size_t i = 0; i < nfunctions; i++) {
 		if (!w[i].figures.calls)

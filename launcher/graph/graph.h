@@ -28,7 +28,8 @@
 /*
  * total   ns from enter to leave; of calls within each other only the outermost counts
  * self    ns of it that were not spent in other recorded calls
- *         (both are signed sums until graph_tree_finish(): see cost.h)
+ * wait    ns of it in calls that wait, here or below; as `sonde report' counts them
+ *         (signed sums until graph_tree_finish(): see cost.h; wait is the node's own until then)
  */
 struct graph_node {
 	uint32_t function; /* index; GRAPH_NONE: the root */
@@ -37,7 +38,7 @@ struct graph_node {
 	uint32_t active;   /* frames open at this node */
 	uint32_t thread;   /* below the root: whose call came last, its index + 1 */
 	uint64_t calls, recursive; /* recursive: of the calls, those that were folded */
-	uint64_t total, self;
+	uint64_t total, self, wait;
 };
 
 struct graph_tree {
@@ -70,6 +71,7 @@ struct graph_frame {
 	uint32_t function;
 	uint32_t depth;	   /* as the reader tells */
 	bool opened;	   /* made its node the function's place on the path */
+	bool waits, apart; /* as the site of its entry says */
 	uint64_t entered, inner;
 };
 
@@ -87,6 +89,8 @@ struct graph_walk {
 	struct graph_frame *frame;
 	size_t n, room;
 	struct cost_clock clock; /* of the thread; to be set before its first event */
+	uint32_t waiting, apart; /* open frames; those in one that is apart do not wait */
+	bool gap;	  /* events are missing after the last one */
 	uint64_t now, last; /* times of this event and of the last one, by the clock */
 	uint64_t taken;	  /* ns by recording, of the threads that are finished */
 	uint64_t events;
@@ -97,7 +101,7 @@ struct graph_walk {
 void graph_walk_init(struct graph_walk *w, struct graph_tree *tree, size_t nfunctions);
 void graph_walk_free(struct graph_walk *w);
 void graph_walk_event(struct graph_walk *w, const struct sonde_trace_event *ev);
-/* What is open ends with the last event; the next thread may follow. */
+/* What is open ends with the last event, or, as in `sonde report', what waits with the thread; the next thread may follow. */
 void graph_walk_finish(struct graph_walk *w);
 
 /* A thread that is not its process's first one. */
@@ -121,8 +125,11 @@ void graph_births_begin(struct graph_births *b, const struct sonde_trace_thread 
 /* Before an event of that time is walked, of a process's first thread (b->parent). */
 void graph_births_seen(struct graph_births *b, const struct graph_walk *w, uint64_t time);
 
-/* After all threads.  The root's total: the time in recorded functions. */
+/* After all threads.  The root's figures: time in recorded functions, and waiting there. */
 void graph_tree_finish(struct graph_tree *t);
+
+/* Adds up the figures of nodes that share no time. */
+void graph_add(struct graph_node *to, const struct graph_node *from);
 
 /*
  * What the functions at @function's nodes call, as a tree whose root stands for the function; and who
@@ -139,6 +146,7 @@ struct graph_style {
 	uint64_t whole;	    /* ns that are 100 percent */
 	bool mangled, utf8;
 	const bool *ambiguous; /* by function: its file is shown, too; NULL: none */
+	bool waits;	    /* there is a column for waiting */
 	const struct graph_births *births; /* NULL: threads are not told */
 	const struct graph_walk *walk;	   /* with births */
 	uint64_t left_out;  /* paths; counted by printing */

@@ -21,10 +21,17 @@
 
 struct cost_clock {
 	bool raw;	/* time as recorded */
+	uint64_t end;	/* cost_thread_end(), without times in which nothing was recorded */
 	double inside, outside; /* ns a call */
 	double probes;	/* ns, so far */
 	uint64_t waited, off;
 };
+
+/*
+ * Until when @t was there, ns since the start of the trace: a process's first thread until the end of the process, which may be long after
+ * the last event; of another thread nothing is known but its last event.
+ */
+uint64_t cost_thread_end(const struct sonde_trace *trace, const struct sonde_trace_thread *t);
 
 void cost_begin(struct cost_clock *c, const struct sonde_trace *trace, const struct sonde_trace_thread *t, bool raw);
 
@@ -42,6 +49,12 @@ static inline uint64_t cost_time(struct cost_clock *c, const struct sonde_trace_
 	c->waited = ev->waited;
 	c->off = ev->off;
 	return COST_BIAS + ev->time - ev->waited - ev->off - (uint64_t)taken;
+}
+
+/* The thread's end on this clock, after its last event. */
+static inline uint64_t cost_end(const struct cost_clock *c)
+{
+	return COST_BIAS + c->end - (c->raw ? 0 : c->waited + (uint64_t)c->probes);
 }
 
 /* ns that have been taken off so far. */

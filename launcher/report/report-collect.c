@@ -35,10 +35,10 @@ static int rank_of(const struct sonde_trace *trace, const struct sonde_trace_thr
 
 /* ---- how long a thread was there ---- */
 
-/* The same thread again, before or after an execve(). */
-static bool has_sibling(const struct sonde_trace *trace, const struct sonde_trace_thread *t, int step)
+/* The same thread, before an execve(). */
+static bool was_before(const struct sonde_trace *trace, const struct sonde_trace_thread *t)
 {
-	for (size_t i = t->index + (size_t)step; i < sonde_trace_threads(trace); i += (size_t)step) {
+	for (size_t i = t->index; i-- > 0;) {
 		const struct sonde_trace_thread *o = sonde_trace_thread(trace, i);
 
 		if (o->rank_index != t->rank_index)
@@ -49,29 +49,13 @@ static bool has_sibling(const struct sonde_trace *trace, const struct sonde_trac
 	return false;
 }
 
-/* Its first process may have gone on as another program while its children had not. */
-static uint64_t end_of_first(const struct sonde_trace *trace, const struct sonde_trace_rank *rank)
-{
-	for (size_t i = 0; i < sonde_trace_execs(trace); i++) {
-		const struct sonde_trace_exec *e = sonde_trace_exec(trace, i);
-
-		if (e->rank_index == rank->index && e->pid == rank->pid)
-			return e->time;
-	}
-	return rank->end;
-}
-
 uint64_t report_whole(const struct sonde_trace *trace, const struct sonde_trace_thread *t)
 {
 	const struct sonde_trace_rank *rank = sonde_trace_rank(trace, t->rank_index);
-	uint64_t first = t->first, last = t->last;
+	uint64_t first = t->first, last = cost_thread_end(trace, t);
 
-	if (t->tid == t->pid && t->pid == rank->pid) {
-		if ((rank->start < first || !t->events) && !has_sibling(trace, t, -1))
-			first = rank->start;
-		if (!has_sibling(trace, t, 1) && end_of_first(trace, rank) > last)
-			last = end_of_first(trace, rank);
-	}
+	if (t->tid == t->pid && t->pid == rank->pid && (rank->start < first || !t->events) && !was_before(trace, t))
+		first = rank->start;
 	return last > first ? last - first - sonde_trace_off(trace, t->rank_index, first, last) : 0;
 }
 

@@ -396,7 +396,8 @@ static void explain(const struct report *r, FILE *out)
 	if (any.unwound)
 		fputs("unwound: left by longjmp or an exception; counted up to the next event\n", out);
 	if (any.open)
-		fputs("open: no return was recorded; counted up to the thread's last event\n", out);
+		fputs("open: no return was recorded; counted up to the thread's last event, or its process's end while it waits\n",
+		      out);
 	if (any.orphans)
 		fputs("orphaned: only the return was recorded; no time is known\n", out);
 }

@@ -53,6 +53,7 @@ void report_walk_start(struct report_walk *w, const struct cost_clock *clock)
 	memset(w->module_time, 0, (w->rows->nmodules + 1) * sizeof(*w->module_time));
 	memset(w->class_time, 0, w->rows->nclasses * sizeof(*w->class_time));
 	w->wait = w->events = w->unknown = w->last = 0;
+	w->gap = false;
 }
 
 /* ---- amounts ---- */
@@ -264,14 +265,18 @@ void report_walk_event(struct report_walk *w, const struct sonde_trace_event *ev
 		point(w, ev);
 		break;
 	case SONDE_TRACE_LOST:
+		w->gap = true;
 		return; /* what was open before a gap ends with the last event that was seen */
 	}
 	w->last = w->now;
+	w->gap = false;
 	w->events++;
 }
 
 void report_walk_finish(struct report_walk *w, const struct sonde_trace_thread *t)
 {
+	if ((w->waiting || w->apart) && !w->gap && (int64_t)(cost_end(&w->clock) - w->last) > 0)
+		w->last = cost_end(&w->clock);
 	while (w->n)
 		pop_open(w);
 	for (size_t i = 0; i < t->ncounts; i++) {

@@ -29,6 +29,7 @@ struct report_walk {
 	uint32_t waiting; /* open frames that wait */
 	uint32_t apart;	  /* open frames that are apart; those in them do not wait */
 	struct cost_clock clock; /* at the end: what recording took */
+	bool gap;	  /* events are missing after the last one */
 	uint64_t now, last; /* times of this event and of the last one, by the clock */
 };
 
@@ -39,7 +40,11 @@ void report_walk_free(struct report_walk *w);
 void report_walk_start(struct report_walk *w, const struct cost_clock *clock);
 /* Each of its events, in order. */
 void report_walk_event(struct report_walk *w, const struct sonde_trace_event *ev);
-/* After the last one: what is open ends there.  Then sums, module_time, class_time, wait, events and unknown are valid. */
+/*
+ * After the last one: what is open ends there, unless it is, or is in, a call that waits or is apart: such a call that never
+ * returned has lasted until the thread's end. 
+ * Then sums, module_time, class_time, wait, events and unknown are valid.
+ */
 void report_walk_finish(struct report_walk *w, const struct sonde_trace_thread *t);
 
 #endif

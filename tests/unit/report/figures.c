@@ -260,6 +260,39 @@ static void test_waits(void **state)
 	report_close(&o);
 }
 
+/* One that never returned lasted until the process was at its end, as what called it; other calls until the last event. */
+static void check_last_call(const char *name, uint32_t last, int tid, uint64_t wait, uint64_t total)
+{
+	static const struct tf_field fields[] = { { "wait", SONDE_TRACE_WAIT }, { NULL, 0 } };
+	struct opened o;
+
+	begin(name);
+	maker_function_fields(&m, H, "receive", "a", fields, NULL);
+	maker_enter_at(&m, F, 500);
+	maker_leave_at(&m, F, 600);
+	if (tid) {
+		maker_end_thread(&m, 0);
+		maker_thread(&m, 100, tid);
+	}
+	maker_enter_at(&m, F, 1000);
+	maker_enter_at(&m, last, 3000);
+	finish(10000);
+	report_open(&o, name, &everything);
+	assert_int_equal(find_line(&o, 0, last == H ? "receive" : "g", NULL)->stats.wait, wait);
+	assert_int_equal(find_line(&o, 0, "f", NULL)->stats.total, 100 + total);
+	assert_int_equal(o.report.groups[0].wait, wait);
+	report_close(&o);
+}
+
+static void test_last_calls(void **state)
+{
+	(void)state;
+	check_last_call("last-wait", H, 0, 7000, 9000);
+	check_last_call("last-call", G, 0, 0, 2000);
+	/* of another thread than the first one the end is not known */
+	check_last_call("last-elsewhere", H, 101, 0, 2000);
+}
+
 static const struct report_class *find_class(const struct opened *o, const char *name, uint64_t *ns)
 {
 	const struct report_rows *rows = &o->report.rows;
@@ -413,6 +446,7 @@ int main(void)
 		cmocka_unit_test(test_two_modules),
 		cmocka_unit_test(test_amounts),
 		cmocka_unit_test(test_waits),
+		cmocka_unit_test(test_last_calls),
 		cmocka_unit_test(test_classes),
 		cmocka_unit_test(test_many_classes),
 		cmocka_unit_test(test_counters_and_points),

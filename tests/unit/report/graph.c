@@ -42,6 +42,7 @@ static void read_trace(struct read *r, const char *name, size_t limit)
 	graph_walk_init(&r->walk, &r->tree, sonde_trace_functions(r->trace));
 	for (size_t i = 0; i < sonde_trace_threads(r->trace); i++) {
 		assert_int_equal(sonde_trace_iterate(r->trace, i, &iter), SONDE_TRACE_OK);
+		cost_begin(&r->walk.clock, r->trace, sonde_trace_thread(r->trace, i), false);
 		while (sonde_trace_next(iter, &ev) == SONDE_TRACE_OK)
 			graph_walk_event(&r->walk, ev);
 		graph_walk_finish(&r->walk);
@@ -222,6 +223,62 @@ static void full(void **state)
 	close_trace(&r);
 }
 
+/* Below what calls it; of waiting in waiting only the outermost, and what never returned until the process ended. */
+static void waiting(void **state)
+{
+	static const struct tf_field wait[] = { { "wait", SONDE_TRACE_WAIT }, { NULL, 0 } };
+	static const struct tf_field apart[] = { { "start", SONDE_TRACE_APART }, { NULL, 0 } };
+	enum { RECV = 10, INIT, JOIN };
+	struct graph_style s = { .whole = 1000000, .waits = true };
+	char *text = NULL;
+	struct graph_tree t;
+	struct read r;
+	size_t size;
+
+	(void)state;
+	begin("waiting");
+	maker_module(&m, "x");
+	maker_function_fields(&m, RECV, "recv", "x", wait, NULL);
+	maker_function_fields(&m, INIT, "init", "x", apart, NULL);
+	maker_function_fields(&m, JOIN, "join", "x", NULL, wait);
+	maker_enter_at(&m, MAIN, 0);
+	maker_enter_at(&m, INIT, 1000);
+	maker_enter_at(&m, RECV, 1100);
+	maker_leave_at(&m, RECV, 1200);
+	maker_leave_at(&m, INIT, 2000);
+	maker_enter_at(&m, A, 10000);
+	maker_enter_at(&m, RECV, 11000);
+	maker_enter_at(&m, RECV, 11100);
+	maker_leave_at(&m, RECV, 11200);
+	maker_leave_at(&m, RECV, 12000);
+	maker_enter_at(&m, JOIN, 13000);
+	maker_leave_at(&m, JOIN, 13500);
+	maker_leave_at(&m, A, 15000);
+	maker_enter_at(&m, B, 20000);
+	maker_enter_at(&m, RECV, 30000);
+	finish();
+	read_trace(&r, "waiting", 1000);
+	assert_int_equal(r.tree.node[GRAPH_ROOT].wait, 1500 + 970000);
+	NODES(&r, &r.tree, "main 1/1000000/14000 .a 1/5000/3500 ..recv 2/1000/1000r1 ..join 1/500/500 "
+			   ".b 1/980000/10000 ..recv 1/970000/970000 .init 1/1000/900 ..recv 1/100/100");
+	graph_callees(&r.tree, A, &t);
+	assert_int_equal(t.node[GRAPH_ROOT].wait, 1500);
+	graph_tree_free(&t);
+	s.trace = r.trace;
+	s.min_percent = 50;
+	s.out = open_memstream(&text, &size);
+	assert_non_null(s.out);
+	graph_print_title(&s);
+	graph_print_below(&s, &r.tree, GRAPH_ROOT, 0);
+	fclose(s.out);
+	assert_string_equal(text, "     total total%       self       wait       calls  function\n"
+				  "  1.000 ms 100.0%   14.00 us   971.5 us           1  main\n"
+				  "  980.0 us  98.0%   10.00 us   970.0 us           1    b\n"
+				  "  970.0 us  97.0%   970.0 us   970.0 us           1      recv\n");
+	free(text);
+	close_trace(&r);
+}
+
 static void printed_tree(void **state)
 {
 	struct graph_style s = { .min_percent = 7, .whole = 1000 };
@@ -256,7 +313,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(paths),	cmocka_unit_test(recursion),
 		cmocka_unit_test(deep_recursion), cmocka_unit_test(unwound_and_open),
-		cmocka_unit_test(full),		cmocka_unit_test(printed_tree),
+		cmocka_unit_test(full),		cmocka_unit_test(waiting),
+		cmocka_unit_test(printed_tree),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
