@@ -241,6 +241,11 @@ static void leave_filtered(struct rt_thread *t, const struct event *e)
 	t->shadow -= sizeof(struct rt_shadow);
 }
 
+static int is_entry(const struct rt_probe_desc *desc)
+{
+	return desc->kind == RT_PROBE_ENTRY || desc->kind >= RT_PROBE_ENTRY_ON;
+}
+
 static void do_event(struct rt_thread *t, const struct event *e)
 {
 	switch (e->desc->mode) {
@@ -251,7 +256,7 @@ static void do_event(struct rt_thread *t, const struct event *e)
 		count(t, e);
 		break;
 	default:
-		if (e->desc->kind == RT_PROBE_ENTRY)
+		if (is_entry(e->desc))
 			enter_filtered(t, e);
 		else
 			leave_filtered(t, e);
@@ -266,10 +271,12 @@ RT_HIDDEN void rt_probe_slow(const void *ret, uint64_t sp)
 	struct rt_thread *t;
 	uint64_t mask;
 
+	if (desc->kind >= RT_PROBE_ENTRY_ON && ring_switch(rt_control(), desc->kind == RT_PROBE_ENTRY_ON))
+		rt_ring_doorbell();
 	if (rt_off())
 		return;
 	mask = rt_block_signals();
-	t = rt_gate_open(e.frame, desc->kind == RT_PROBE_ENTRY, 1);
+	t = rt_gate_open(e.frame, is_entry(desc), 1);
 	if (t)
 		do_event(t, &e);
 	sys_restore_signals(mask);

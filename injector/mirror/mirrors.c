@@ -270,13 +270,26 @@ static struct tramp_mem_env mem_env(const struct inj_session *s)
 	};
 }
 
-static uint32_t want_of(const struct inj_mirror_options *opt, bool events, bool memory)
+static uint32_t want_of(const struct inj_mirror_options *opt, const struct inj_marks *marks, size_t i)
 {
+	bool events = marks->events[i] || marks->on[i] || marks->off[i];
 	uint32_t want = events ? TRAMP_MIRROR_ENTRY : 0;
 
 	if (events && opt->mode != TRAMP_PROBE_COUNT)
 		want |= TRAMP_MIRROR_EXIT;
-	return memory ? want | TRAMP_MIRROR_ACCESSES : want;
+	if (marks->on[i] || marks->off[i])
+		want |= marks->on[i] ? TRAMP_MIRROR_ON : TRAMP_MIRROR_OFF;
+	return marks->memory[i] ? want | TRAMP_MIRROR_ACCESSES : want;
+}
+
+static bool new_marks(struct inj_marks *m, size_t n)
+{
+	bool *all = calloc(4 * n + 1, sizeof(*all));
+
+	if (!all)
+		return false;
+	*m = (struct inj_marks){ .events = all, .memory = all + n, .on = all + 2 * n, .off = all + 3 * n };
+	return true;
 }
 
 /* Those that are wanted; parts go with their function.  NULL: no memory. */
@@ -285,20 +298,23 @@ static struct inj_planned *list_functions(const struct work *w, size_t *n)
 	const struct inj_mirror_options *opt = &w->s->opt.mirror;
 	const struct inj_object *o = &w->s->objects[w->object];
 	const struct tramp_facts *facts = &o->facts->facts;
-	bool *events = calloc(facts->nfns + 1, sizeof(*events));
-	bool *memory = calloc(facts->nfns + 1, sizeof(*memory));
 	struct inj_planned *fns = calloc(facts->nfns + 1, sizeof(*fns));
-	bool done = events && memory && fns && opt->mark(opt->arg, o, events, memory);
+	struct inj_marks marks;
+	bool done;
 
 	*n = 0;
+	if (!fns || !new_marks(&marks, facts->nfns)) {
+		free(fns);
+		return NULL;
+	}
+	done = opt->mark(opt->arg, o, &marks);
 	for (size_t i = 0; i < facts->nfns && done; i++) {
-		uint32_t want = want_of(opt, events[i], memory[i]);
+		uint32_t want = want_of(opt, &marks, i);
 
 		if (want && tramp_code_function(w->code, facts->fns[i].addr) == i)
 			fns[(*n)++] = (struct inj_planned){ .fn = (uint32_t)i, .want = want };
 	}
-	free(events);
-	free(memory);
+	free(marks.events);
 	if (done)
 		return fns;
 	free(fns);

@@ -21,6 +21,13 @@
 struct inj_session;
 struct inj_object;
 
+/* For each function of a file: */
+struct inj_marks {
+	bool *events;	/* its calls are to be recorded */
+	bool *memory;	/* its memory accesses are */
+	bool *on, *off;	/* its calls are, and switch recording */
+};
+
 struct inj_mirror_options {
 	bool enabled;
 	bool libraries;	    /* libraries that are loaded late may hold wanted functions */
@@ -37,12 +44,11 @@ struct inj_mirror_options {
 		bool count;	/* ... by number */
 	} memory;
 	/*
-	 * Is any function of this file wanted?  Asked once for each.  If so, events[i] is to be set for each
-	 * of object->facts->facts.fns whose calls are to be recorded, memory[i] for each whose memory accesses
-	 * are; false: no memory.
+	 * Is any function of this file wanted?  Asked once for each.  If so, it is marked what is wanted of which of
+	 * object->facts->facts.fns; false: no memory.
 	 */
 	bool (*want_object)(void *arg, const struct inj_object *object);
-	bool (*mark)(void *arg, const struct inj_object *object, bool *events, bool *memory);
+	bool (*mark)(void *arg, const struct inj_object *object, const struct inj_marks *marks);
 	void *arg;
 };
 

@@ -17,6 +17,12 @@ void collector_ask(struct collector *c, enum control_verb verb, struct control_a
 		syscall(SYS_futex, &c->asked, FUTEX_WAIT, (uint32_t)verb, NULL, NULL, 0);
 }
 
+void collector_toggle(struct collector *c)
+{
+	ring_switch(c->control, (atomic_load(&c->control->off) & RING_OFF) != 0);
+	collector_ring(c);
+}
+
 /* ---- how it stands ---- */
 
 static struct control_process *add_process(struct control_answer *a, pid_t pid)

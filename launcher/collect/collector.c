@@ -39,7 +39,7 @@ static int hold_mutex(struct ring_control *control)
 	return pthread_mutex_lock(mutex) == 0 ? 0 : -1;
 }
 
-static int share(struct collector *c, bool drop)
+static int share(struct collector *c, bool drop, bool off)
 {
 	struct ring_control *control;
 
@@ -68,6 +68,8 @@ static int share(struct collector *c, bool drop)
 	control->sample_burst = c->sampler.burst;
 	control->sample_every = c->sampler.every;
 	control->sample_by = c->sampler.by;
+	if (off)
+		ring_switch(control, 0);
 	return hold_mutex(control);
 }
 
@@ -92,7 +94,7 @@ struct collector *collector_new(const struct collector_geometry *g, int *fd, int
 	c->feeds = calloc(c->max_rings, sizeof(*c->feeds));
 	c->chunk = malloc(c->mem_bytes + 1);
 	c->counts = calloc(c->functions + 1, sizeof(*c->counts));
-	if (!c->feeds || !c->chunk || !c->counts || share(c, g->drop) < 0)
+	if (!c->feeds || !c->chunk || !c->counts || share(c, g->drop, g->off) < 0)
 		goto failed;
 	*fd = c->fd;
 	*alive = c->alive;

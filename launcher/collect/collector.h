@@ -22,6 +22,7 @@ struct collector_geometry {
 	uint64_t ring_bytes; /* of one thread, roughly */
 	uint32_t max_rings;  /* at one time */
 	bool drop;	     /* a full ring loses events */
+	bool off;	     /* nothing is recorded until it is switched on */
 	uint32_t functions;  /* whose calls can be counted in each ring; 0: they are not */
 	uint64_t memory_bytes; /* of a thread's memory stream; 0: none is recorded */
 	struct sample_times sample;
@@ -79,6 +80,9 @@ bool collector_exit_status(pid_t pid, int pidfd, int *status);
 
 /* Is any process left that may record: a child of the program's, a child of that? */
 bool collector_is_needed(const struct collector *c);
+
+/* Switches recording off, or on again. */
+void collector_toggle(struct collector *c);
 
 /* A descriptor that can be read when somebody wants the recording to end (`sonde ctl stop'); -1: there is none. */
 int collector_stop_fd(const struct collector *c);

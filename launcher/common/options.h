@@ -131,6 +131,10 @@ struct record_options {
 	const char *dir;	  /* -o; "sonde.data" */
 	struct opt_list modules;  /* -m; as given, for modfile_add() */
 	bool drop;		  /* --overflow=drop: a full ring loses events instead of waiting */
+	bool start_off;		  /* --start-off: nothing is recorded until it is switched on */
+	int toggle;		  /* --signal: switches when it is sent to us; 0: none does */
+	struct opt_list on, off;  /* --trigger: patterns of functions whose calls switch */
+	char *trigger;		  /* their text */
 	uint64_t ring_bytes;	  /* --buffer: ring size of a thread; 64K..1G */
 	/* Functions without wrappers. */
 	struct select_options select;
@@ -167,6 +171,9 @@ void record_options_free(struct record_options *o);
 int record_imply_memory(struct record_options *o) __attribute__((warn_unused_result));
 /* No module wants them: then nothing may be said about them without --mem. */
 int record_without_memory(struct record_options *o) __attribute__((warn_unused_result));
+
+/* The choice of functions whose calls switch recording on, or off; likewise. */
+struct select_options record_trigger_select(const struct record_options *o, bool on);
 
 /* The choice of functions whose memory accesses are recorded; the lists stay @o's. */
 struct select_options record_memory_select(const struct record_options *o);

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "config.h"
+
 #include "launcher/common/options.h"
 #include "launcher/common/message.h"
 #include "launcher/select/select.h"
 #include "runtime/probe.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +17,7 @@
 
 struct raw {
 	struct record_options o;
-	const char *overflow, *clock, *mem_stack, *sample, *overhead, *analyze;
+	const char *overflow, *clock, *mem_stack, *sample, *overhead, *analyze, *signal, *trigger;
 };
 
 static const struct opt record_opts[] = {
@@ -33,6 +36,12 @@ static const struct opt record_opts[] = {
 	  offsetof(struct raw, o.max_calls), NULL },
 	{ 0, "clock", "WHAT", "tsc: time each call; none: count them (tsc)", OPT_CHOICE,
 	  offsetof(struct raw, clock), "tsc\0none\0" },
+	{ 0, "start-off", NULL, "record nothing until it is switched on: 'sonde ctl on', a signal, a trigger", OPT_FLAG,
+	  offsetof(struct raw, o.start_off), NULL },
+	{ 0, "signal", "NAME", "this signal, sent to sonde, switches recording off and on: USR2", OPT_STRING,
+	  offsetof(struct raw, signal), NULL },
+	{ 0, "trigger", "LIST", "calls of functions switch recording: 'solve=on,finish=off'", OPT_STRING,
+	  offsetof(struct raw, trigger), NULL },
 	{ 0, "perf-map", NULL, "write /tmp/perf-PID.map, so that perf knows our code", OPT_FLAG,
 	  offsetof(struct raw, o.perf_map), NULL },
 	{ 0, "mem", "PATTERN", "record the memory accesses of all functions, or of these", OPT_LIST_OR,
@@ -219,8 +228,89 @@ static int check_functions(const struct raw *raw)
 	return status ? status : check_filters(raw);
 }
 
-static int check(const struct raw *raw, int argc, int first)
+/* Those that mean something else to us, or that the kernel does not let anybody catch. */
+static bool may_toggle(int sig)
 {
+	static const int others[] = { SIGKILL, SIGSTOP, SIGCONT, SIGTSTP, SIGTTIN, SIGTTOU, SIGCHLD, SIGSEGV, SIGBUS, SIGILL,
+				      SIGFPE, SIGABRT, SIGTRAP };
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (sig == others[i])
+			return false;
+	return true;
+}
+
+/* "USR2", "SIGUSR2"; 0: none that can be used. */
+static int signal_number(const char *name)
+{
+	name += strncmp(name, "SIG", 3) == 0 ? 3 : 0;
+	for (int sig = 1; sig < SIGRTMIN; sig++) {
+		const char *abbrev = sigabbrev_np(sig);
+
+		if (abbrev && strcmp(abbrev, name) == 0)
+			return may_toggle(sig) ? sig : 0;
+	}
+	return 0;
+}
+
+/* "PATTERN=on,PATTERN=off" into lists; @text is cut into pieces.  False: it is not that. */
+static bool read_trigger(char *text, struct opt_list *on, struct opt_list *off)
+{
+	char *rest = text, *item, *what;
+
+	while ((item = strsep(&rest, ","))) {
+		what = strrchr(item, '=');
+		if (!what || what == item)
+			return false;
+		*what++ = '\0';
+		if (strcmp(what, "on") != 0 && strcmp(what, "off") != 0)
+			return false;
+		if (!opt_list_append(what[1] == 'n' ? on : off, item))
+			return false;
+	}
+	return true;
+}
+
+struct select_options record_trigger_select(const struct record_options *o, bool on)
+{
+	struct select_options sel = o->select;
+
+	sel.option = "--trigger";
+	sel.functions = on ? o->on : o->off;
+	sel.excluded = (struct opt_list){ 0 };
+	sel.min_size = 0;
+	return sel;
+}
+
+static int check_trigger(struct raw *raw)
+{
+	struct select_options on, off;
+	int status;
+
+	if (!raw->trigger)
+		return 0;
+	raw->o.trigger = strdup(raw->trigger);
+	if (!raw->o.trigger || !read_trigger(raw->o.trigger, &raw->o.on, &raw->o.off))
+		return opt_usage_error(&record_command, "--trigger: not like solve=on,finish=off");
+	on = record_trigger_select(&raw->o, true);
+	off = record_trigger_select(&raw->o, false);
+	status = on.functions.n ? check_patterns(&on) : 0;
+	return status || !off.functions.n ? status : check_patterns(&off);
+}
+
+static int check_switching(struct raw *raw)
+{
+	if (raw->signal && !(raw->o.toggle = signal_number(raw->signal)))
+		return opt_usage_error(&record_command, "--signal: not the name of a signal that may be used, as USR2");
+	return check_trigger(raw);
+}
+
+static int check(struct raw *raw, int argc, int first)
+{
+	int status = check_switching(raw);
+
+	if (status)
+		return status;
 	if (first == argc)
 		return opt_usage_error(&record_command, "no program to run");
 	if (raw->o.dir[0] == '\0')
@@ -312,5 +402,8 @@ void record_options_free(struct record_options *o)
 {
 	opt_list_free(&o->modules);
 	opt_list_free(&o->memory);
+	opt_list_free(&o->on);
+	opt_list_free(&o->off);
+	free(o->trigger);
 	select_options_free(&o->select);
 }

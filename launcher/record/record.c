@@ -92,7 +92,11 @@ static struct tf_end program_end(struct recording *r, struct waiter *w)
 	struct tf_end end = { .complete = true };
 	int status;
 
-	switch (waiter_program_end(w, collector_stop_fd(r->collector), &status)) {
+	enum waiter_end how;
+
+	while ((how = waiter_program_end(w, collector_stop_fd(r->collector), &status)) == WAITER_TOGGLED)
+		collector_toggle(r->collector);
+	switch (how) {
 	case WAITER_STOPPED:
 		end.ending = SONDE_TRACE_DETACHED;
 		waiter_done(w, true);
@@ -100,6 +104,7 @@ static struct tf_end program_end(struct recording *r, struct waiter *w)
 	case WAITER_UNKNOWN:
 		collector_program_ended(r->collector, true);
 		return end;
+	case WAITER_TOGGLED:
 	case WAITER_ENDED:
 		break;
 	}
@@ -156,6 +161,7 @@ int verb_record(int argc, char **argv)
 		return OPT_STATUS(status);
 	mallopt(M_ARENA_MAX, 1); /* a second arena reserves 64 MiB of address space */
 	supervise_begin(&supervisor);
+	supervisor.toggle = r.opt.toggle;
 	status = waiter_split(&waiter, &supervisor);
 	if (status == 0)
 		status = record(&r, &waiter, &supervisor);

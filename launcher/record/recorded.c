@@ -31,13 +31,18 @@ static enum select_kind kind_of(const struct inj_object *o)
 	return o->is_linker ? SELECT_LINKER : SELECT_LIBRARY;
 }
 
+static bool wants(struct select *sel, const struct inj_object *o)
+{
+	return sel && select_object(sel, o->path, kind_of(o));
+}
+
 static bool want_object(void *arg, const struct inj_object *o)
 {
 	struct recorded *r = arg;
-	bool events = r->select && select_object(r->select, o->path, kind_of(o));
-	bool memory = r->memory && select_object(r->memory, o->path, kind_of(o));
+	/* each is asked: they keep what they have seen */
+	bool events = wants(r->select, o), memory = wants(r->memory, o), on = wants(r->on, o), off = wants(r->off, o);
 
-	return events || memory;
+	return events || memory || on || off;
 }
 
 static bool mark_by(struct select *sel, const struct inj_object *o, bool *wanted)
@@ -45,11 +50,12 @@ static bool mark_by(struct select *sel, const struct inj_object *o, bool *wanted
 	return !sel || select_mark(sel, o->path, kind_of(o), o->facts, o->symtab, wanted) >= 0;
 }
 
-static bool mark(void *arg, const struct inj_object *o, bool *events, bool *memory)
+static bool mark(void *arg, const struct inj_object *o, const struct inj_marks *m)
 {
 	struct recorded *r = arg;
 
-	return mark_by(r->select, o, events) && mark_by(r->memory, o, memory);
+	return mark_by(r->select, o, m->events) && mark_by(r->memory, o, m->memory) && mark_by(r->on, o, m->on) &&
+	       mark_by(r->off, o, m->off);
 }
 
 enum tramp_probe_mode recorded_mode(const struct record_options *o)
@@ -89,18 +95,26 @@ static struct select *choose(const struct select_options *o, int *status)
 	return sel;
 }
 
+static bool chooses(const struct recorded *r)
+{
+	return r->select || r->memory || r->on || r->off;
+}
+
 unsigned int recorded_rungs = TRAMP_MEM_ALL;
 
 int recorded_begin(struct recorded *r, const struct record_options *o, struct inj_mirror_options *m)
 {
-	struct select_options memory = record_memory_select(o);
+	struct select_options memory = record_memory_select(o), on = record_trigger_select(o, true);
+	struct select_options off = record_trigger_select(o, false);
 	int status = 0;
 
 	memset(r, 0, sizeof(*r));
 	r->opt = o;
 	r->select = choose(&o->select, &status);
 	r->memory = choose(&memory, &status);
-	if (status || (!r->select && !r->memory))
+	r->on = choose(&on, &status);
+	r->off = choose(&off, &status);
+	if (status || !chooses(r))
 		return status;
 	m->memory.enabled = r->memory != NULL;
 	m->memory.stack = !o->mem_no_stack;
@@ -125,7 +139,9 @@ void recorded_end(struct recorded *r)
 	perfmap_close(&r->perf);
 	select_free(r->select);
 	select_free(r->memory);
-	r->select = r->memory = NULL;
+	select_free(r->on);
+	select_free(r->off);
+	r->select = r->memory = r->on = r->off = NULL;
 }
 
 /* ---- the trace ---- */
@@ -315,9 +331,12 @@ static const char *plural(uint64_t n)
 
 static size_t warn_unmatched(struct recorded *r, bool final)
 {
-	size_t n = r->select ? select_warn(r->select, final) : 0;
+	struct select *const all[] = { r->select, r->memory, r->on, r->off };
+	size_t n = 0;
 
-	return n + (r->memory ? select_warn(r->memory, final) : 0);
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		n += all[i] ? select_warn(all[i], final) : 0;
+	return n;
 }
 
 static void say_left_alone(const struct tf_reason *reason)
@@ -332,19 +351,25 @@ static void say_left_alone(const struct tf_reason *reason)
 	}
 }
 
+static void no_libraries(struct select *sel)
+{
+	if (sel)
+		select_no_libraries(sel);
+}
+
 void recorded_warn(struct recorded *r, const struct inj_session *s)
 {
 	struct summary sum = { 0 };
 
-	if (!r->select && !r->memory && !r->opt->modules.n)
+	if (!chooses(r) && !r->opt->modules.n)
 		msg_warn("nothing is recorded: -F PATTERN records calls (-F '*': all), --mem memory accesses, -m what a "
 			 "module does");
-	if (!r->select && !r->memory)
+	if (!chooses(r))
 		return;
-	if (s->opt.is_static && r->select)
-		select_no_libraries(r->select);
-	if (s->opt.is_static && r->memory)
-		select_no_libraries(r->memory);
+	no_libraries(s->opt.is_static ? r->select : NULL);
+	no_libraries(s->opt.is_static ? r->memory : NULL);
+	no_libraries(s->opt.is_static ? r->on : NULL);
+	no_libraries(s->opt.is_static ? r->off : NULL);
 	sum_up(&s->mirrors, &sum);
 	if (warn_unmatched(r, false) == 0 && !sum.instrumented && s->mirrors.n)
 		msg_warn("none of the %zu function%s chosen can be recorded; `sonde info -v' says why",

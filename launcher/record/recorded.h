@@ -29,6 +29,7 @@ struct recorded {
 	const struct record_options *opt;
 	struct select *select; /* NULL: no -F */
 	struct select *memory; /* NULL: no --mem */
+	struct select *on, *off; /* functions whose calls switch recording; NULL: no --trigger */
 	struct perfmap perf;
 	size_t mapped; /* functions that perf's map has */
 };

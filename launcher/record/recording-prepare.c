@@ -177,7 +177,7 @@ static int make_session(struct recording *r, int ring_fd, int alive_fd)
 
 int recording_prepare(struct recording *r)
 {
-	struct collector_geometry g = { .drop = r->opt.drop };
+	struct collector_geometry g = { .drop = r->opt.drop, .off = r->opt.start_off };
 	int status = add_modules(r);
 	int ring_fd, alive_fd;
 

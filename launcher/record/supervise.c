@@ -92,7 +92,6 @@ int supervise(struct supervisor *v, pid_t program)
 	siginfo_t info;
 	sigset_t all;
 
-	(void)v;
 	sigfillset(&all);
 	sigdelset(&all, SIGSEGV);
 	sigdelset(&all, SIGBUS);
@@ -103,7 +102,9 @@ int supervise(struct supervisor *v, pid_t program)
 	while (!s.ended) {
 		if (sigwaitinfo(&all, &info) < 0)
 			continue;
-		if (info.si_signo != SIGCHLD) {
+		if (info.si_signo == v->toggle && info.si_code != SI_KERNEL) {
+			v->toggled(v->arg);
+		} else if (info.si_signo != SIGCHLD) {
 			s.job_stop |= is_job_control(info.si_signo);
 			pass_on(program, &info);
 		}

@@ -12,6 +12,9 @@
 struct supervisor {
 	sigset_t original_mask;
 	struct sigaction original_chld;
+	int toggle;	/* a signal that is not passed on, but calls ... when it is sent to us; 0: there is none */
+	void (*toggled)(void *arg);
+	void *arg;
 };
 
 /* Call first: from here on no signal ends us. */

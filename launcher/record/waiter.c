@@ -18,9 +18,11 @@
 #include "launcher/common/message.h"
 
 /*
- * What the two say to each other, a number at a time; each side knows what comes next.  Started: the program; ended: its
- * status; done: whether the recorder stays.
+ * What the two say to each other, a number at a time; each side knows what comes next.  Started: the program; TOGGLE, any
+ * number of times; ended: its status; done: whether the recorder stays.
  */
+#define TOGGLE (-1) /* no status of waitpid() */
+
 static bool say(int fd, int value)
 {
 	return send(fd, &value, sizeof(value), MSG_NOSIGNAL) == sizeof(value);
@@ -54,6 +56,11 @@ static int status_of_recorder(pid_t recorder)
 	return EXIT_TRACER;
 }
 
+static void say_toggle(void *fd)
+{
+	(void)!say(*(int *)fd, TOGGLE);
+}
+
 static void wait_here(int fd, pid_t recorder, struct supervisor *v) __attribute__((noreturn));
 
 static void wait_here(int fd, pid_t recorder, struct supervisor *v)
@@ -62,6 +69,8 @@ static void wait_here(int fd, pid_t recorder, struct supervisor *v)
 
 	if (!hear(fd, &program))
 		exit(status_of_recorder(recorder));
+	v->toggled = say_toggle;
+	v->arg = &fd;
 	status = supervise(v, program);
 	(void)!say(fd, status);	/* a recording that was stopped is over, and has said so before */
 	if (!hear(fd, &stays))
@@ -160,7 +169,7 @@ enum waiter_end waiter_program_end(struct waiter *w, int stop_fd, int *status)
 	if (!await(w->fd, stop_fd))
 		return WAITER_STOPPED;
 	if (hear(w->fd, status))
-		return WAITER_ENDED;
+		return *status == TOGGLE ? WAITER_TOGGLED : WAITER_ENDED;
 	leave_standard_streams();
 	close(w->fd);
 	w->fd = -1;

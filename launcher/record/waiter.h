@@ -40,6 +40,7 @@ void waiter_started(struct waiter *w, pid_t program);
 enum waiter_end {
 	WAITER_ENDED,	/* the program, and *status is as of waitpid() */
 	WAITER_UNKNOWN,	/* the same, but its status is not known */
+	WAITER_TOGGLED,	/* it runs, and recording is to be switched off, or on: wait again */
 	WAITER_STOPPED,	/* it runs, and is to be left alone */
 };
 

@@ -162,6 +162,57 @@ for verb in report graph replay; do
 	check_status 0 sonde $verb t
 done
 
+# switched on by a trigger, and off again; how often work() is called in a phase that counts
+for program in steps steps-static; do
+	[ -x "$programs/$program" ] || continue
+	for how in "-F work" "-F work --depth=5" "-m $modules/work.c"; do
+		begin $program --start-off --trigger=begin_phase=on,end_phase=off $how
+		step 1000 begin 100 end 1000 begin 200 begin end end 1000
+		finish 7
+		events t
+		check_calls 900 work
+		check_calls 3 begin_phase
+		check_count 0 'enter("end_phase")'
+		check_contains info.txt '^switched +off 3 times, '
+	done
+done
+begin steps -F work --clock=none --trigger='end_*=off'
+step 100 end 1000
+finish 7
+sonde report t >report.txt
+check_contains report.txt '\b300 .*work'
+begin steps -F work --trigger=nonsuch=off
+finish 7
+check_contains steps.err "nonsuch"
+
+# by a signal, which the program does not get
+is_switched()
+{
+	sonde ctl t status >status.txt && grep -Eq "^recording +$1 for" status.txt
+}
+begin steps -F work --start-off --signal=USR2
+step 1000
+await 20 is_switched off
+kill -USR2 "$sonde"
+await 20 is_switched on
+step 100
+kill -USR2 "$sonde"
+await 20 is_switched off
+step 1000
+finish 7
+events t
+check_calls 300 work
+# ... unless it is another one
+begin steps -F work --signal=USR2
+step 10
+kill -USR1 "$sonde"
+finish $((128 + 10))
+
+for bad in --signal=KILL --signal=nonsuch --signal= --trigger= --trigger=work --trigger==on --trigger=work=maybe \
+	--trigger=work=on, --trigger=/\(/=on; do
+	check_usage_error sonde -o bad -F work $bad -- true
+done
+
 # nothing is left by a recorder that was killed, once somebody looks
 begin steps -F work
 step 1

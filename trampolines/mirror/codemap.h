@@ -70,7 +70,8 @@ _Static_assert(sizeof(struct rt_probe_map) == 32, "probe map");
  * By a jump, see tracefmt/ring.h: EXIT_TO to `target`, EXIT_BY to what the word at `target` says, EXIT_AT to what the
  * word says that is `target` bytes above rsp before the call.
  */
-enum rt_probe_kind { RT_PROBE_ENTRY, RT_PROBE_EXIT, RT_PROBE_EXIT_TO, RT_PROBE_EXIT_BY, RT_PROBE_EXIT_AT };
+enum rt_probe_kind { RT_PROBE_ENTRY, RT_PROBE_EXIT, RT_PROBE_EXIT_TO, RT_PROBE_EXIT_BY, RT_PROBE_EXIT_AT,
+		     RT_PROBE_ENTRY_ON, RT_PROBE_ENTRY_OFF /* which switch recording */ };
 enum rt_probe_mode { RT_PROBE_RECORD, RT_PROBE_COUNT, RT_PROBE_FILTER, RT_PROBE_TIMED };
 
 /*

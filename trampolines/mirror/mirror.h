@@ -58,6 +58,8 @@ enum tramp_mirror_want {
 	TRAMP_MIRROR_ENTRY = 1,	/* a probe where the function is entered: not on jumps back to it */
 	TRAMP_MIRROR_EXIT = 2,	/* a probe at each exit: ret and tail calls */
 	TRAMP_MIRROR_WHOLE = 4,	/* copy all blocks, whatever the probes need (tests) */
+	TRAMP_MIRROR_ON = 16,	/* the entry's probe switches recording on ... */
+	TRAMP_MIRROR_OFF = 32,	/* ... or off */
 	TRAMP_MIRROR_ACCESSES = 8, /* record what memory is accessed; implies WHOLE.  Needs tramp_mirror_memory() */
 };
 

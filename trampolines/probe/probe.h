@@ -56,6 +56,9 @@ struct tramp_probe_env {
 enum tramp_probe_kind {
 	TRAMP_PROBE_ENTRY,
 	TRAMP_PROBE_EXIT,	/* before ret, or of a jump out: rsp as at the entry */
+	/* An entry, by the slow path in any case: the runtime switches recording on, or off, before it looks whether it is on. */
+	TRAMP_PROBE_ENTRY_ON,
+	TRAMP_PROBE_ENTRY_OFF,
 };
 
 /* Where a jump out of a function leads, as far as its code tells. */

@@ -45,11 +45,10 @@ static bool want_object(void *arg, const struct inj_object *o)
 	return o->path[0] != '\0';
 }
 
-static bool mark_all(void *arg, const struct inj_object *o, bool *events, bool *memory)
+static bool mark_all(void *arg, const struct inj_object *o, const struct inj_marks *marks)
 {
 	(void)arg;
-	(void)memory;
-	memset(events, true, o->facts->facts.nfns);
+	memset(marks->events, true, o->facts->facts.nfns);
 	return true;
 }
 

@@ -119,6 +119,26 @@ static void test_off(void **state)
 	rig_each(env_of(TRAMP_PROBE_TIMED), TRAMP_PROBE_EXIT, does_nothing);
 }
 
+/* Even where recording is off. */
+static void always_slow(const struct tramp_probe_env *env, const struct tramp_probe *probe)
+{
+	static const uint64_t word = 1;
+	struct tramp_probe_env with = *env;
+
+	with.off = (uint64_t)&word;
+	rig_reset();
+	rig_place(&with, probe);
+	rig_goes_slow(&with, probe);
+}
+
+static void test_switches(void **state)
+{
+	(void)state;
+	rig_each(env_of(TRAMP_PROBE_RECORD), TRAMP_PROBE_ENTRY_ON, always_slow);
+	rig_each(env_of(TRAMP_PROBE_COUNT), TRAMP_PROBE_ENTRY_OFF, always_slow);
+	rig_each(env_of(TRAMP_PROBE_TIMED), TRAMP_PROBE_ENTRY_OFF, always_slow);
+}
+
 static void test_record(void **state)
 {
 	(void)state;
@@ -166,6 +186,7 @@ int main(void)
 		cmocka_unit_test(test_record_slow),
 		cmocka_unit_test(test_count),
 		cmocka_unit_test(test_off),
+		cmocka_unit_test(test_switches),
 		cmocka_unit_test(test_errors),
 	};
 

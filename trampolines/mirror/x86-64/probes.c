@@ -186,7 +186,7 @@ void mir_probe(struct tramp_mirror *m, enum tramp_probe_kind kind, const struct 
 	struct tramp_probe probe = {
 		.kind = kind,
 		.jump = *jump,
-		.event = kind == TRAMP_PROBE_ENTRY ? m->req.enter : m->req.leave,
+		.event = kind == TRAMP_PROBE_EXIT ? m->req.leave : m->req.enter,
 		.function = m->req.index,
 		.live = live,
 		.red_zone_dead = is_red_zone_dead(m, kind, orig),

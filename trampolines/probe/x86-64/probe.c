@@ -287,6 +287,21 @@ static void emit_count(struct gen *g)
 	g->code->map.count_done = (uint16_t)g->out.len;
 }
 
+/* It saves nothing, since the slow path keeps everything; a signal there begins it anew. */
+static void emit_switch(struct gen *g)
+{
+	g->code->slow_ref[g->code->nslow_refs++] = (uint16_t)(g->out.len + 1);
+	tramp_put_u8(&g->out, 0xe9);
+	tramp_put_u32(&g->out, 0);
+	g->code->map.flags_at = RT_FROM_NONE;
+	gen_commit(g);
+}
+
+static bool is_switch(const struct tramp_probe *probe)
+{
+	return probe->kind == TRAMP_PROBE_ENTRY_ON || probe->kind == TRAMP_PROBE_ENTRY_OFF;
+}
+
 static uint8_t kind_of(const struct tramp_probe *probe)
 {
 	static const uint8_t exits[] = {
@@ -296,7 +311,17 @@ static uint8_t kind_of(const struct tramp_probe *probe)
 		[TRAMP_JUMP_INSN] = RT_PROBE_EXIT_AT,
 	};
 
-	return probe->kind == TRAMP_PROBE_ENTRY ? RT_PROBE_ENTRY : exits[probe->jump.by];
+	switch (probe->kind) {
+	case TRAMP_PROBE_ENTRY:
+		return RT_PROBE_ENTRY;
+	case TRAMP_PROBE_ENTRY_ON:
+		return RT_PROBE_ENTRY_ON;
+	case TRAMP_PROBE_ENTRY_OFF:
+		return RT_PROBE_ENTRY_OFF;
+	case TRAMP_PROBE_EXIT:
+		break;
+	}
+	return exits[probe->jump.by];
 }
 
 static void emit_slow(struct gen *g)
@@ -332,7 +357,7 @@ static void emit_slow(struct gen *g)
 
 static bool in_range(const struct tramp_probe_env *env, const struct tramp_probe *probe)
 {
-	if (env->mode == TRAMP_PROBE_COUNT && probe->kind != TRAMP_PROBE_ENTRY)
+	if (env->mode == TRAMP_PROBE_COUNT && probe->kind == TRAMP_PROBE_EXIT)
 		return false;
 	return probe->event < 1u << 20 && probe->function < INT32_MAX / 8;
 }
@@ -346,16 +371,14 @@ enum tramp_status tramp_probe_emit(const struct tramp_probe_env *env, const stru
 	if (!in_range(env, probe))
 		return TRAMP_NO_ROOM;
 	g.out = (struct tramp_out){ .buf = code->code, .room = sizeof(code->code) };
-	switch (env->mode) {
-	case TRAMP_PROBE_RECORD:
+	if (is_switch(probe))
+		emit_switch(&g);
+	else if (env->mode == TRAMP_PROBE_RECORD)
 		emit_record(&g);
-		break;
-	case TRAMP_PROBE_COUNT:
+	else if (env->mode == TRAMP_PROBE_COUNT)
 		emit_count(&g);
-		break;
-	default:
+	else
 		gen_filter(&g);
-	}
 	restore(&g);
 	emit_slow(&g);
 	code->len = g.out.len;
