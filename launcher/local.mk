@@ -93,6 +93,7 @@ libreport_la_SOURCES = \
 	launcher/memory/memory-table.c \
 	launcher/memory/memory.c \
 	launcher/memory/memory.h \
+	launcher/memory/memprofile-insns.c \
 	launcher/memory/memprofile-private.h \
 	launcher/memory/memprofile-sum.c \
 	launcher/memory/memprofile.c \

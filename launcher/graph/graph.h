@@ -147,7 +147,7 @@ struct graph_style {
 	bool mangled, utf8;
 	const bool *ambiguous; /* by function: its file is shown, too; NULL: none */
 	bool waits;	    /* there is a column for waiting */
-	const struct graph_births *births; /* NULL: threads are not told */
+	const struct graph_births *births; /* NULL: threads are not shown */
 	const struct graph_walk *walk;	   /* with births */
 	uint64_t left_out;  /* paths; counted by printing */
 };
@@ -157,7 +157,7 @@ void graph_print_title(const struct graph_style *s);
 /* The nodes below @node, the longest first; those directly below are at @level. */
 void graph_print_below(struct graph_style *s, const struct graph_tree *t, uint32_t node,
 		       unsigned level);
-/* Behind a path's first function, if only other threads than the first one came there: which. */
+/* After a path's first function, if only other threads than the first one came there: which. */
 void graph_print_threads(const struct graph_style *s, uint32_t node);
 /* A line for @function with the figures of @node, without its end. */
 void graph_print_line(struct graph_style *s, const struct graph_node *node, uint32_t function,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The programs and libraries whose functions were recorded, and whether they are still the same. */
+#include "launcher/common/units.h"
 #include "launcher/inspect/info.h"
 #include "launcher/program/binary.h"
 
@@ -7,7 +8,7 @@
 #include <string.h>
 
 /* Ranks mostly run the same program. */
-static bool is_told(const struct sonde_trace *trace, const struct sonde_trace_object *o)
+static bool is_printed(const struct sonde_trace *trace, const struct sonde_trace_object *o)
 {
 	for (size_t i = 0; i < o->index; i++) {
 		const struct sonde_trace_object *other = sonde_trace_object(trace, i);
@@ -30,14 +31,14 @@ void info_objects_print(const struct sonde_trace *trace)
 	for (size_t i = 0; i < sonde_trace_objects(trace); i++) {
 		const struct sonde_trace_object *o = sonde_trace_object(trace, i);
 
-		if (is_told(trace, o))
+		if (is_printed(trace, o))
 			continue;
 		printf("%-12s", first ? "code of" : "");
 		first = false;
-		info_clean(o->path);
+		units_text(stdout, o->path, 0, true);
 		if (*o->build_id)
 			fputs(", build-id ", stdout);
-		info_clean(o->build_id);
+		units_text(stdout, o->build_id, 0, true);
 		puts(state[binary_state(o)]);
 	}
 }

@@ -3,6 +3,7 @@
 #include "launcher/inspect/info.h"
 #include "launcher/trace/holds.h"
 #include "launcher/common/message.h"
+#include "launcher/common/units.h"
 #include "injector/image/symbols.h"
 #include "launcher/common/options.h"
 #include "launcher/trace/pick.h"
@@ -58,16 +59,10 @@ struct totals {
 	struct process_tree tree;
 };
 
-void info_clean(const char *s)
-{
-	for (; *s; s++)
-		putchar((unsigned char)*s < 0x20 || *s == 0x7f ? '?' : *s);
-}
-
 static void print_command(const struct sonde_trace_rank *rank)
 {
 	printf("%-12s", "program");
-	info_clean(rank->program);
+	units_text(stdout, rank->program, 0, true);
 	putchar('\n');
 	if (!rank->nargs)
 		return;
@@ -76,7 +71,7 @@ static void print_command(const struct sonde_trace_rank *rank)
 		bool quote = !*rank->args[i] || strpbrk(rank->args[i], " \t\n'\"\\$&|;<>()*?");
 
 		fputs(i ? quote ? " \"" : " " : quote ? "\"" : "", stdout);
-		info_clean(rank->args[i]);
+		units_text(stdout, rank->args[i], 0, true);
 		fputs(quote ? "\"" : "", stdout);
 	}
 	putchar('\n');
@@ -254,10 +249,10 @@ static void print_modules(const struct sonde_trace *trace)
 		const struct sonde_trace_module *m = sonde_trace_module(trace, i);
 
 		printf("%-12s", i ? "" : "modules");
-		info_clean(m->name);
+		units_text(stdout, m->name, 0, true);
 		if (*m->description) {
 			fputs(": ", stdout);
-			info_clean(m->description);
+			units_text(stdout, m->description, 0, true);
 		}
 		putchar('\n');
 	}
@@ -270,9 +265,9 @@ static void print_texts(const struct sonde_trace *trace)
 	holds_texts(trace, &t);
 	for (size_t i = 0; i < t.n; i++) {
 		printf("%-12s", i ? "" : "found");
-		info_clean(t.v[i].path);
+		units_text(stdout, t.v[i].path, 0, true);
 		fputs(", by module ", stdout);
-		info_clean(t.v[i].module);
+		units_text(stdout, t.v[i].module, 0, true);
 		putchar('\n');
 	}
 	holds_texts_free(&t);
@@ -285,7 +280,7 @@ static void print_names(const struct sonde_trace_reason *reason)
 		char *plain = inj_demangle(reason->names[i]);
 
 		printf("%-12s%8s   ", "", "");
-		info_clean(plain ? plain : reason->names[i]);
+		units_text(stdout, plain ? plain : reason->names[i], 0, true);
 		putchar('\n');
 		free(plain);
 	}
@@ -297,7 +292,7 @@ static void print_reasons(const struct sonde_trace_recording *r, bool names)
 {
 	for (size_t i = 0; i < r->nleft_alone; i++) {
 		printf("%-12s%8" PRIu64 " not instrumented: ", "", r->left_alone[i].count);
-		info_clean(r->left_alone[i].text);
+		units_text(stdout, r->left_alone[i].text, 0, true);
 		putchar('\n');
 		if (names)
 			print_names(&r->left_alone[i]);
@@ -316,7 +311,7 @@ static void print_recording(const struct sonde_trace_rank *rank, bool several, b
 	       r->instrumented == 1 ? "" : "s");
 	if (several) {
 		fputs(" of ", stdout);
-		info_clean(program_name(rank->program));
+		units_text(stdout, program_name(rank->program), 0, true);
 	}
 	if (r->memory)
 		printf(", memory accesses of %" PRIu64, r->memory);
@@ -357,7 +352,7 @@ static void print_recordings(const struct sonde_trace *trace, bool names)
 	}
 	for (size_t i = 0; first && i < first->nfilters; i++) {
 		printf("%-12s", i ? "" : "chosen by");
-		info_clean(first->filters[i]);
+		units_text(stdout, first->filters[i], 0, true);
 		putchar('\n');
 	}
 }

@@ -16,9 +16,6 @@ __attribute__((format(printf, 2, 3))) void info_row(const char *key, const char 
 /* "key         12345 bytes (12.1 KiB)" */
 void info_size(const char *key, uint64_t bytes);
 
-/* What a trace says, for the terminal: nothing that moves the cursor. */
-void info_clean(const char *s);
-
 /* The files that the recorded code is from. */
 void info_objects_print(const struct sonde_trace *trace);
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the files of a profile share: memprofile.c takes accesses, memprofile-sum.c adds up, memkept.c keeps. */
+/*
+ * What the files of a profile share: memprofile.c takes accesses, memprofile-insns.c finds instructions, memprofile-sum.c adds
+ * up, memkept.c keeps.
+ */
 #ifndef SONDE_LAUNCHER_MEMORY_MEMPROFILE_PRIVATE_H
 #define SONDE_LAUNCHER_MEMORY_MEMPROFILE_PRIVATE_H
 
@@ -46,6 +49,11 @@ uint32_t memprofile_find(struct memprofile_insns *s, uint64_t insn);
 bool memprofile_make_hash(struct memprofile_insns *s);
 void memprofile_free_insns(struct memprofile_insns *s);
 
+/* Does it, by the shift of its instruction in the struct memprofile_insns @arg? */
+bool memprofile_stays(const void *arg, const struct mempair *pair);
+/* Leaves out what does not stay.  False: no memory. */
+bool memprofile_apply_shifts(struct mempairs *pairs, struct memprofile_insns *insns)
+	__attribute__((warn_unused_result));
 /* Thins out pairs until there are fewer than MEMPROFILE_PAIRS_PER_LINE for each of @lines.  False: no memory. */
 bool memprofile_thin_pairs(struct mempairs *pairs, struct memprofile_insns *insns, size_t lines)
 	__attribute__((warn_unused_result));

@@ -5,49 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- pairs ---- */
-
-static bool stays(const void *arg, const struct mempair *pair)
-{
-	const struct memprofile_insns *insns = arg;
-
-	return memlines_sampled(memlines_hash(pair->line), insns->v[pair->id - 1].shift);
-}
-
-static bool apply_shifts(struct mempairs *pairs, struct memprofile_insns *insns)
-{
-	if (!mempairs_thin(pairs, stays, insns))
-		return false;
-	for (uint32_t i = 0; i < insns->n; i++)
-		insns->v[i].npairs = 0;
-	for (size_t i = 0; i < pairs->room; i++)
-		if (pairs->table[i].id)
-			insns->v[pairs->table[i].id - 1].npairs++;
-	return true;
-}
-
-/* Of the instructions that have more than others: where there are few lines, all stay. */
-bool memprofile_thin_pairs(struct mempairs *pairs, struct memprofile_insns *insns, size_t lines)
-{
-	while (pairs->n >= MEMPROFILE_PAIRS_PER_LINE * lines) {
-		bool any = false;
-
-		for (uint32_t i = 0; i < insns->n; i++) {
-			struct memprofile_state *s = &insns->v[i];
-
-			if (s->npairs * (uint64_t)insns->n < pairs->n || s->shift >= MEMPROFILE_MAX_SHIFT)
-				continue;
-			s->shift++;
-			any = true;
-		}
-		if (!any)
-			return true;
-		if (!apply_shifts(pairs, insns))
-			return false;
-	}
-	return true;
-}
-
 /* ---- a thread's end ---- */
 
 static uint64_t times(uint64_t n, double factor)
@@ -237,7 +194,7 @@ static bool add_pairs(struct memprofile *p, const struct memprofile_thread *t, c
 		thinner |= t->insns.v[i].shift > s->shift;
 		s->shift = t->insns.v[i].shift > s->shift ? t->insns.v[i].shift : s->shift;
 	}
-	if (thinner && !apply_shifts(&p->pairs, &p->insns))
+	if (thinner && !memprofile_apply_shifts(&p->pairs, &p->insns))
 		return false;
 	for (size_t i = 0; i < t->pairs.room; i++) {
 		struct mempair pair = t->pairs.table[i];
@@ -246,7 +203,7 @@ static bool add_pairs(struct memprofile *p, const struct memprofile_thread *t, c
 		if (!pair.id)
 			continue;
 		pair.id = id[pair.id - 1] + 1;
-		if (!stays(&p->insns, &pair))
+		if (!memprofile_stays(&p->insns, &pair))
 			continue;
 		added = mempairs_add(&p->pairs, pair.id - 1, pair.line);
 		p->insns.v[pair.id - 1].npairs += added > 0;

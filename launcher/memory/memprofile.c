@@ -5,76 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hash.h"
-
 #define MAX_LINES 1024	 /* of an access: more than any instruction has */
 #define MAX_SCORE 16	 /* a stride that was seen so often outlives as many others */
-
-/* ---- instructions ---- */
-
-static size_t slot_of(const struct memprofile_insns *s, uint64_t insn)
-{
-	return hash_slot(i, 2 * (size_t)s->room, hash_word(insn), !s->hash[i] || s->v[s->hash[i] - 1].sum.insn == insn);
-}
-
-bool memprofile_make_hash(struct memprofile_insns *s)
-{
-	uint32_t *hash = calloc(2 * (size_t)s->room, sizeof(*hash));
-
-	if (!hash)
-		return false;
-	free(s->hash);
-	s->hash = hash;
-	for (uint32_t i = 0; i < s->n; i++)
-		hash[slot_of(s, s->v[i].sum.insn)] = i + 1;
-	return true;
-}
-
-static bool grow(struct memprofile_insns *s)
-{
-	uint32_t room = s->room ? 2 * s->room : 256;
-	struct memprofile_state *v = realloc(s->v, room * sizeof(*v));
-
-	if (!v)
-		return false;
-	s->v = v;
-	s->room = room;
-	return memprofile_make_hash(s);
-}
-
-uint32_t memprofile_find(struct memprofile_insns *s, uint64_t insn)
-{
-	struct memprofile_state new = { .sum.insn = insn };
-	size_t slot;
-
-	if (!s->room && !grow(s))
-		return MEMPROFILE_NONE;
-	slot = slot_of(s, insn);
-	if (s->hash[slot])
-		return s->hash[slot] - 1;
-	if (s->n == s->room) {
-		if (!grow(s))
-			return MEMPROFILE_NONE;
-		slot = slot_of(s, insn);
-	}
-	if (s->sampled) {
-		new.groups = calloc(MEMPROFILE_GROUPS, sizeof(*new.groups));
-		if (!new.groups)
-			return MEMPROFILE_NONE;
-	}
-	s->v[s->n] = new;
-	s->hash[slot] = s->n + 1;
-	return s->n++;
-}
-
-void memprofile_free_insns(struct memprofile_insns *s)
-{
-	for (uint32_t i = 0; i < s->n && s->sampled; i++)
-		free(s->v[i].groups);
-	free(s->v);
-	free(s->hash);
-	*s = (struct memprofile_insns){ 0 };
-}
 
 /* ---- strides ---- */
 

@@ -207,17 +207,6 @@ static void put_sampled(const struct report *r, FILE *out)
 
 /* ---- modules over ranks ---- */
 
-void report_print_over_ranks(const struct report *r, const struct report_over_ranks *t, FILE *out)
-{
-	char min[UNITS_MAX], average[UNITS_MAX], max[UNITS_MAX];
-
-	units_time(t->min, min);
-	units_time(t->sum / r->nranks, average);
-	units_time(t->max, max);
-	fprintf(out, ": average of a rank %s, least %s (rank %d), most %s (rank %d)\n", average, min,
-		t->min_rank, max, t->max_rank);
-}
-
 static void put_module(const struct report *r, const struct report_module_time *m, FILE *out)
 {
 	fputs("time in     ", out);

@@ -67,6 +67,19 @@ void report_print_waits_in_title(const struct report *r, const struct report_gro
 	put_classes(r, g, true, waiting ? "; apart: " : ", apart: ", out);
 }
 
+/* ---- ranks compared ---- */
+
+void report_print_over_ranks(const struct report *r, const struct report_over_ranks *t, FILE *out)
+{
+	char min[UNITS_MAX], average[UNITS_MAX], max[UNITS_MAX];
+
+	units_time(t->min, min);
+	units_time(t->sum / r->nranks, average);
+	units_time(t->max, max);
+	fprintf(out, ": average of a rank %s, least %s (rank %d), most %s (rank %d)\n", average, min,
+		t->min_rank, max, t->max_rank);
+}
+
 /* ---- the head ---- */
 
 /* Where the table has no title. */

@@ -9,18 +9,6 @@
 
 #include "tracefmt/read/stream.h"
 
-void tf_tails_free(struct tf_tails *t)
-{
-	free(t->left);
-	*t = (struct tf_tails){ 0 };
-}
-
-void tf_tails_forget(struct tf_tails *t)
-{
-	t->n = t->due = 0;
-	t->ahead = false;
-}
-
 static enum sonde_trace_status hold(struct tf_tails *t, const struct sonde_trace_event *leave)
 {
 	if (t->n == t->room) {

@@ -17,6 +17,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include "tracefmt/include/sonde/trace.h"
 
@@ -35,10 +36,18 @@ struct tf_tails {
 	struct sonde_trace_event next;
 };
 
-void tf_tails_free(struct tf_tails *t);
+static inline void tf_tails_free(struct tf_tails *t)
+{
+	free(t->left);
+	*t = (struct tf_tails){ 0 };
+}
 
 /* The stream goes on elsewhere. */
-void tf_tails_forget(struct tf_tails *t);
+static inline void tf_tails_forget(struct tf_tails *t)
+{
+	t->n = t->due = 0;
+	t->ahead = false;
+}
 
 /* tf_stream_next(), with tail calls as @s->tails says. */
 __attribute__((warn_unused_result)) enum sonde_trace_status tf_tails_next(struct tf_stream *s);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tracefmt/json.h"
 #include "tracefmt/write/writer-internal.h"
 
 #define PENDING_MAX (64u << 10) /* bytes of metadata that are held back at most */
@@ -98,4 +99,16 @@ enum sonde_trace_status tf_writer_flush(struct tf_writer *w)
 {
 	tf_writer_sync(w);
 	return tf_writer_result(w);
+}
+
+void tf_writer_args(struct tf_buf *line, char *const *args)
+{
+	tf_json_key(line, "args");
+	tf_buf_byte(line, '[');
+	for (size_t i = 0; args && args[i]; i++) {
+		if (i)
+			tf_buf_byte(line, ',');
+		tf_json_quoted(line, args[i]);
+	}
+	tf_buf_byte(line, ']');
 }

@@ -90,18 +90,6 @@ static void read_boot_id(char *id, size_t room)
 	id[strcspn(id, "\n")] = '\0';
 }
 
-void tf_writer_args(struct tf_buf *line, char *const *args)
-{
-	tf_json_key(line, "args");
-	tf_buf_byte(line, '[');
-	for (size_t i = 0; args && args[i]; i++) {
-		if (i)
-			tf_buf_byte(line, ',');
-		tf_json_quoted(line, args[i]);
-	}
-	tf_buf_byte(line, ']');
-}
-
 static void put_caches(struct tf_buf *line, const uint64_t *bytes)
 {
 	tf_json_key(line, "caches");

@@ -27,6 +27,8 @@ enum flow_fn_bits {
 	FLOW_FN_ODD = 256,	/* branches lead between the instructions found first, or some are none */
 };
 
+enum { FLOW_PAGE_LOG2 = 8 };
+
 struct tramp_code {
 	const struct tramp_facts *facts;
 	uint64_t base, end;	/* of executable bytes */
@@ -36,7 +38,7 @@ struct tramp_code {
 	uint64_t *external;	/* from other functions or places unknown */
 	uint64_t *table;	/* through jump tables */
 	uint64_t *pad;		/* when an exception is thrown */
-	uint32_t *page;		/* for each 256 bytes: the first function that ends behind its start */
+	uint32_t *page;		/* for each 1 << FLOW_PAGE_LOG2 bytes: the first function that ends after their start */
 	uint16_t *bits;		/* enum flow_fn_bits, by function */
 	uint32_t *owner;	/* the function that it is a part of, or itself */
 	struct tramp_site *sites; /* ascending by `to`, then by `from` */
@@ -106,7 +108,7 @@ bool tramp_flow_listed(const uint64_t *list, size_t n, uint64_t addr);
 /* Does a call (direct: `addr` is the callee; through the GOT: the slot) never return? */
 bool tramp_flow_noreturn(const struct tramp_code *code, uint64_t addr);
 
-/* ---- the pass (flow/x86-64/scan.c, flow/shards.c, flow/x86-64/table.c, flow/parts.c) ---- */
+/* ---- the pass (flow/code.c, flow/x86-64/scan.c, flow/shards.c, flow/x86-64/table.c, flow/parts.c) ---- */
 
 /* Control goes from function `from` (TRAMP_NONE: from no function) to a place in another. */
 struct flow_cross {

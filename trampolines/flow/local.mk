@@ -5,9 +5,11 @@ libtrampolines_la_SOURCES += trampolines/flow/flow.h \
 	trampolines/flow/ends.c \
 	trampolines/flow/flow.c \
 	trampolines/flow/live.c \
+	trampolines/flow/lookup.c \
 	trampolines/flow/loop.c \
 	trampolines/flow/parts.c \
 	trampolines/flow/private.h \
+	trampolines/flow/range.c \
 	trampolines/flow/shards.c \
 	trampolines/flow/sites.c \
 	trampolines/flow/x86-64/insn.c \

@@ -28,6 +28,7 @@ libtrampolines_la_SOURCES += \
 	trampolines/memory/x86-64/emit.c \
 	trampolines/memory/x86-64/emit.h \
 	trampolines/memory/x86-64/facts-access.c \
+	trampolines/memory/x86-64/facts-add.c \
 	trampolines/memory/x86-64/facts-bits.c \
 	trampolines/memory/x86-64/facts-compute.c \
 	trampolines/memory/x86-64/facts-flags.c \

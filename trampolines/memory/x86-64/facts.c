@@ -1,132 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* All facts of one instruction. */
 #include "trampolines/memory/x86-64/facts.h"
 
 #include <string.h>
-
-static tramp_regs bit(uint8_t reg)
-{
-	return reg < MD_TEMP ? TRAMP_REG(reg) : 0;
-}
-
-static tramp_regs string_reads(const struct md_op *op)
-{
-	tramp_regs source = TRAMP_REG(TRAMP_RSI), target = TRAMP_REG(TRAMP_RDI);
-
-	switch (op->dst) {
-	case MD_LODS:
-		return source;
-	case MD_STOS:
-	case MD_SCAS:
-		return target;
-	default:
-		return source | target;
-	}
-}
-
-/* Results of one or two bytes leave the rest of the register as it was. */
-static bool merges(const struct md_op *op)
-{
-	switch (op->code) {
-	case MD_LEA:
-	case MD_SUB:
-	case MD_AND:
-	case MD_OR:
-	case MD_XOR:
-	case MD_MUL:
-	case MD_SHL:
-	case MD_SHR:
-	case MD_SAR:
-	case MD_ROL:
-	case MD_MULHU:
-	case MD_MULHS:
-	case MD_BSWAP:
-	case MD_SELECT:
-		return op->width < 4;
-	default:
-		return false;
-	}
-}
-
-tramp_regs mem_op_reads(const struct md_op *op)
-{
-	tramp_regs regs = bit(op->base) | bit(op->index);
-
-	if (op->code == MD_SIZE)
-		return 0;
-	if (op->code == MD_STRING)
-		regs |= string_reads(op);
-	if (merges(op))
-		regs |= bit(op->dst);
-	return regs;
-}
-
-void mem_add_op(struct mem_insn *in, struct md_op op)
-{
-	struct tramp_mem_facts *f = in->facts;
-
-	if (f->nops == TRAMP_MEM_OPS) {
-		f->unmodelled = true;
-		return;
-	}
-	f->ops[f->nops++] = op;
-	f->need |= mem_op_reads(&op);
-}
-
-/* ---- computing ---- */
-
-static bool is_temp(uint8_t reg)
-{
-	return reg >= MD_TEMP && reg < MD_FS;
-}
-
-/* computes[] reads a temporary: what its last computation needs, this one does, too. */
-static void add_temp_needs(struct tramp_mem_facts *f, uint8_t reg)
-{
-	int next = f->ncomputes;
-
-	for (int i = next; is_temp(reg) && i-- > 0;) {
-		if (f->computes[i].dst != reg)
-			continue;
-		f->reads[next] |= f->reads[i];
-		f->conds[next] |= f->conds[i];
-		return;
-	}
-}
-
-void mem_add_compute(struct mem_insn *in, struct md_op op)
-{
-	struct tramp_mem_facts *f = in->facts;
-
-	f->reads[f->ncomputes] = mem_op_reads(&op);
-	f->conds[f->ncomputes] = op.code == MD_SELECT ? (uint16_t)(1u << op.scale) : 0;
-	add_temp_needs(f, op.base);
-	add_temp_needs(f, op.index);
-	f->writes[f->ncomputes] = is_temp(op.dst) ? 0 : TRAMP_REG(op.dst);
-	f->computes[f->ncomputes++] = op;
-}
-
-void mem_add_lea(struct mem_insn *in, uint8_t dst, uint8_t base, int64_t imm, uint8_t width)
-{
-	mem_add_compute(in, (struct md_op){
-		.code = MD_LEA, .dst = dst, .base = base, .index = MD_NONE, .width = width,
-		.imm = imm,
-	});
-}
-
-/* ---- all ---- */
-
-void mem_add_extra(struct mem_insn *in, enum tramp_mem_store what, uint8_t reg, unsigned int bytes)
-{
-	struct tramp_mem_facts *f = in->facts;
-
-	if (f->nextras == TRAMP_MEM_EXTRAS) {
-		f->unmodelled = true;
-		return;
-	}
-	f->extras[f->nextras++] = (struct tramp_mem_extra){
-		.what = (uint8_t)what, .reg = reg, .bytes = (uint8_t)bytes,
-	};
-}
 
 /* Registers that an MD_STRING has moved on: the machine knows them. */
 static tramp_regs moved_by_strings(const struct tramp_mem_facts *f)
@@ -136,7 +12,7 @@ static tramp_regs moved_by_strings(const struct tramp_mem_facts *f)
 	for (int i = 0; i < f->nops; i++) {
 		if (f->ops[i].code != MD_STRING)
 			continue;
-		regs |= string_reads(&f->ops[i]);
+		regs |= mem_string_reads(&f->ops[i]);
 		if (f->ops[i].index != MD_NONE)
 			regs |= TRAMP_REG(TRAMP_RCX);
 	}
@@ -190,7 +66,7 @@ static void note_short_result(const struct mem_insn *in, uint16_t reg)
 
 static void note_narrow(const struct mem_insn *in, const ZydisDecodedOperand *o)
 {
-	uint16_t reg = (uint16_t)bit(tramp_zydis_gpr(o->reg.value)) & (uint16_t)in->facts->kills;
+	uint16_t reg = (uint16_t)mem_bit(tramp_zydis_gpr(o->reg.value)) & (uint16_t)in->facts->kills;
 
 	if (!reg || may_keep(in, o))
 		return;
@@ -228,7 +104,7 @@ static void note_kills(struct mem_insn *in)
 		return;
 	for (int i = 0; i < in->z.insn.operand_count; i++) {
 		if (writes_reg(&in->z.o[i]))
-			written |= bit(tramp_zydis_gpr(in->z.o[i].reg.value));
+			written |= mem_bit(tramp_zydis_gpr(in->z.o[i].reg.value));
 	}
 	for (int i = 0; i < f->ncomputes; i++)
 		computed |= f->writes[i];

@@ -25,7 +25,7 @@ struct mem_place {
 
 enum { MEM_LINE = 64 };		/* what CLFLUSH and the prefetches work on */
 
-/* ---- memory/x86-64/facts.c ---- */
+/* ---- memory/x86-64/facts-add.c: what the others append ---- */
 
 _Static_assert(MD_NONE == TRAMP_NO_REG, "the machine numbers registers as the decoder does");
 
@@ -35,7 +35,14 @@ _Static_assert(MD_NONE == TRAMP_NO_REG, "the machine numbers registers as the de
  */
 struct mem_place mem_operand(const struct mem_insn *in, const ZydisDecodedOperand *o);
 
-/* General registers that an operation of the machine reads. */
+/* A register of the machine, if it is one of the program's general registers. */
+static inline tramp_regs mem_bit(uint8_t reg)
+{
+	return reg < MD_TEMP ? TRAMP_REG(reg) : 0;
+}
+
+/* General registers that an operation of the machine reads; an MD_STRING, to move them on. */
+tramp_regs mem_string_reads(const struct md_op *op);
 tramp_regs mem_op_reads(const struct md_op *op);
 
 /* A general register that the machine can name, of any width. */
@@ -69,8 +76,6 @@ void mem_add_lea(struct mem_insn *in, uint8_t dst, uint8_t base, int64_t imm, ui
 void mem_add_op(struct mem_insn *in, struct md_op op);
 void mem_add_extra(struct mem_insn *in, enum tramp_mem_store what, uint8_t reg, unsigned int bytes);
 
-/* ---- memory/x86-64/facts-access.c: the accesses ---- */
-
 /*
  * Where the memory operand is.  Appends what computes temporaries 16 and 17 for it.  False: that is
  * not known (GS); the instruction is unmodelled then.
@@ -78,6 +83,9 @@ void mem_add_extra(struct mem_insn *in, enum tramp_mem_store what, uint8_t reg, 
 bool mem_operand_place(struct mem_insn *in, const ZydisDecodedOperand *o, struct mem_place *place);
 void mem_add_access(struct mem_insn *in, const struct mem_place *place, unsigned int bytes,
 		    uint8_t kind);
+
+/* ---- memory/x86-64/facts-access.c: the accesses ---- */
+
 void mem_note_accesses(struct mem_insn *in);
 
 /* ---- memory/x86-64/facts-special.c: string instructions, bit strings, areas, lines ---- */

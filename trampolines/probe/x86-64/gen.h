@@ -20,7 +20,10 @@ struct gen {
 	int below;		/* rsp is so far below the frame address */
 };
 
+/* probe/x86-64/gen.c */
+/* From here on rax and rdx are free to use, or the one that @regs names, and the flags. */
 void gen_save(struct gen *g, tramp_regs regs);
+void gen_restore(struct gen *g);
 void gen_slow_if(struct gen *g, enum asm_cc cc);
 void gen_skip_if(struct gen *g, enum asm_cc cc);
 void gen_check_owner(struct gen *g, uint8_t reg);
