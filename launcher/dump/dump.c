@@ -28,7 +28,7 @@ static const struct opt dump_opts[] = {
 	{ 'r', "rank", "N", "only the threads of MPI rank N", OPT_COUNT,
 	  offsetof(struct dump_options, pick.rank), NULL },
 	OPT_PROCESSES(offsetof(struct dump_options, pick.processes)),
-	OPT_TRACED_FUNCTIONS(struct dump_options, select, "only these functions: 'solve*', /regex/, NAME@LIB"),
+	OPT_TRACED_FUNCTIONS(struct dump_options, select, "only these functions: 'solve*', /regex/, @FILE:LINE, NAME@LIB"),
 	OPT_TRACED_NO_FUNCTIONS(struct dump_options, select, "but not these"),
 	{ 0, "from", "TIME", "only events from then on, since the start: 2s, 300ms, 1.5s", OPT_TIME,
 	  offsetof(struct dump_options, pick.from), NULL },
@@ -198,14 +198,14 @@ static int open_and_dump(struct dump_options *o, const char *dir)
 /* Options that mean nothing to the other half are mistakes. */
 static int check_options(const struct dump_options *o)
 {
-	bool times = o->pick.from || o->pick.to != PICK_NO_END;
+	const char *of_memory = o->lines ? "lines" : o->format ? "format" : o->output ? "output" : NULL;
+	const char *of_events = o->pick.from ? "from" : o->pick.to != PICK_NO_END ? "to" : o->flat ? "flat" :
+				o->by_thread ? "by-thread" : o->pick.tail_calls ? "tail-calls" : NULL;
 
-	if (!o->memory && (o->lines || o->format || o->output))
-		return opt_usage_error(&dump_command, "--%s is for --mem",
-				       o->lines ? "lines" : o->format ? "format" : "output");
-	if (o->memory && (times || o->flat || o->by_thread))
-		return opt_usage_error(&dump_command, "--%s is not for --mem",
-				       times ? "from and --to" : o->flat ? "flat" : "by-thread");
+	if (!o->memory && of_memory)
+		return opt_usage_error(&dump_command, "--%s is for --mem", of_memory);
+	if (o->memory && of_events)
+		return opt_usage_error(&dump_command, "--%s is not for --mem", of_events);
 	if (o->memory && o->json && o->format && strcmp(o->format, "json") != 0)
 		return opt_usage_error(&dump_command, "--json and --format=%s exclude each other", o->format);
 	return 0;

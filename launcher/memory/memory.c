@@ -33,7 +33,7 @@ static const struct opt memory_opts[] = {
 	  "misses (L1), L2, L3, L4 or name", OPT_CHOICE, offsetof(struct memory_options, sort), MEMORY_SORTS },
 	{ 0, "cache", "SIZES", "misses in these caches: 32K,1M,32M; else in the machine's", OPT_STRING,
 	  offsetof(struct memory_options, cache), NULL },
-	OPT_TRACED_FUNCTIONS(struct memory_options, select, "only these functions: 'solve*', /regex/, NAME@LIB"),
+	OPT_TRACED_FUNCTIONS(struct memory_options, select, "only these functions: 'solve*', /regex/, @FILE:LINE, NAME@LIB"),
 	OPT_TRACED_NO_FUNCTIONS(struct memory_options, select, "but not these"),
 	{ 't', "thread", "[PID.]TID", "only this thread; may be repeated", OPT_LIST,
 	  offsetof(struct memory_options, pick.threads), NULL },

@@ -52,8 +52,8 @@ static void print_functions(const struct modfile *m)
 		int len = (int)strlen(m->wraps[i].symbol) + 1;
 
 		if (column + len > LINE_WIDTH || !column)
-			column = printf("%s%*s", column ? "\n" : "", INDENT, "") - (column > 0);
-		column += printf("%s%s", m->wraps[i].symbol, i + 1 < m->nwraps ? " " : "");
+			column = printf("%s%*s", column ? "\n" : "", INDENT - 1, "") - (column > 0);
+		column += printf(" %s", m->wraps[i].symbol);
 	}
 	if (column)
 		putchar('\n');
@@ -207,7 +207,7 @@ int verb_module(int argc, char **argv)
 	if (first < 0)
 		return OPT_STATUS(first);
 	if (first == argc)
-		return opt_usage_error(&module_command, "list, new or build?");
+		return opt_usage_error(&module_command, "what to do is missing: list, new or build");
 	for (size_t i = 0; i < sizeof(actions) / sizeof(actions[0]); i++) {
 		if (strcmp(actions[i].name, argv[first]) == 0)
 			return actions[i].run(argc - first, argv + first);

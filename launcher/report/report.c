@@ -37,7 +37,7 @@ static const struct opt report_opts[] = {
 	  OPT_CHOICE, offsetof(struct report_options, sort), SORTS },
 	{ 'b', "by", "WHAT", "one table (function, the default), one per thread, process or rank",
 	  OPT_CHOICE, offsetof(struct report_options, by), BYS },
-	OPT_TRACED_FUNCTIONS(struct report_options, select, "only these functions: 'solve*', /regex/, NAME@LIB"),
+	OPT_TRACED_FUNCTIONS(struct report_options, select, "only these functions: 'solve*', /regex/, @FILE:LINE, NAME@LIB"),
 	OPT_TRACED_NO_FUNCTIONS(struct report_options, select, "but not these"),
 	{ 't', "thread", "TID", "only this thread; also PID.TID", OPT_STRING,
 	  offsetof(struct report_options, thread), NULL },
