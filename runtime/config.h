@@ -6,6 +6,11 @@
 #ifndef SONDE_RUNTIME_CONFIG_H
 #define SONDE_RUNTIME_CONFIG_H
 
+#define RT_THUNKS 256	    /* signal handlers that can be led to the runtime */
+#define RT_THUNK_BYTES 16
+
+#ifndef __ASSEMBLER__
+
 #include <stdint.h>
 
 #define RT_CONFIG_MAGIC 0x6749664365646e53ULL
@@ -50,5 +55,35 @@ struct rt_stub_desc {
 };
 
 #define RT_POOL_BYTES 4096u
+
+/*
+ * Memory that the runtime has mapped by itself, besides rings: the exported variable "sonde_rt_mapped".  An entry is
+ * valid when its length is not 0.  What does not fit in here stays mapped when all else is taken out.
+ */
+#define RT_MAPPED 4096
+
+struct rt_mapped {
+	uint64_t n; /* entries that have been given out; may be more than there are */
+	struct {
+		uint64_t addr, bytes;
+	} v[RT_MAPPED];
+};
+
+/*
+ * Signal handlers: thunk i, of RT_THUNK_BYTES, at "sonde_rt_thunks" + i * RT_THUNK_BYTES stands for
+ * handlers[i] of the exported variable "sonde_rt_handlers"; 0: it is free.
+ */
+struct rt_handlers {
+	uint64_t handlers[RT_THUNKS];
+	uint64_t restorers[RT_THUNKS]; /* that the kernel was not told of, because it has ours; 0: it was */
+};
+
+/*
+ * "sonde_rt_depart" gets in rdi a ucontext as the kernel makes it for a handler (up to its signal mask), with a thread's
+ * registers; the word below it is its own. It brings them to what they are in the original code, and executes the `syscall`
+ * instruction at "sonde_rt_departed". If the PC is still in an arena then, the thread has to go on there.
+ */
+
+#endif /* !__ASSEMBLER__ */
 
 #endif /* SONDE_RUNTIME_CONFIG_H */

@@ -8,6 +8,7 @@ RUNTIME_FILES = $(MACHINE_FILES) \
 	runtime/config.h \
 	runtime/dlnotify.c \
 	runtime/gate.c \
+	runtime/mapped.c \
 	runtime/memory/analysis-code.c \
 	runtime/memory/analysis-compiled.c \
 	runtime/memory/analysis-module.c \

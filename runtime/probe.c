@@ -10,8 +10,6 @@
 
 #define OTHER_STACK 65536 /* so far above the outermost frame is another stack */
 
-#define PROT_RW 3
-#define MAP_PRIVATE_ANON_NORESERVE 0x4022
 #define ADVISE_DONTFORK 10
 #define ADVISE_NOHUGEPAGE 15 /* most stacks stay small */
 
@@ -39,16 +37,16 @@ static uint64_t shadow_bound(void)
 static int map_shadow(struct rt_thread *t, uint64_t entries)
 {
 	uint64_t bytes = (entries + 1) * sizeof(struct rt_shadow);
-	int64_t p;
+	uint64_t p;
 
 	if (t->shadow_mapped)
 		return 1;
-	p = sys6(__NR_mmap, 0, bytes, PROT_RW, MAP_PRIVATE_ANON_NORESERVE, (uint64_t)-1, 0);
-	if (SYS_IS_ERROR(p))
+	p = rt_map(bytes);
+	if (!p)
 		return 0;
 	sys3(__NR_madvise, p, bytes, ADVISE_DONTFORK);
 	sys3(__NR_madvise, p, bytes, ADVISE_NOHUGEPAGE);
-	t->shadow_mapped = (uint64_t)p;
+	t->shadow_mapped = p;
 	t->shadow_room = entries;
 	return 1;
 }

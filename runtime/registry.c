@@ -151,8 +151,6 @@ static uint32_t sweep_exited(int32_t pid)
 	return s.released;
 }
 
-#define PROT_RW 3
-#define MAP_PRIVATE_ANON 0x22
 #define ADVISE_WIPEONFORK 18
 
 /*
@@ -163,22 +161,22 @@ static int add_pools(void)
 {
 	uint64_t bytes = (uint64_t)POOLS_A_REGION * RT_POOL_BYTES, none = 0;
 	uint32_t n = 0;
-	int64_t p;
+	uint64_t p;
 
 	while (n < MAX_POOL_REGIONS && pool_regions[n])
 		n++;
 	if (n == MAX_POOL_REGIONS)
 		return 0;
-	p = sys6(__NR_mmap, 0, bytes, PROT_RW, MAP_PRIVATE_ANON, (uint64_t)-1, 0);
-	if (SYS_IS_ERROR(p))
+	p = rt_map(bytes);
+	if (!p)
 		return 0;
 	if (sys3(__NR_madvise, p, bytes, ADVISE_WIPEONFORK) < 0) {
-		sys2(__NR_munmap, p, bytes);
+		rt_unmap(p, bytes);
 		return 0;
 	}
-	if (!__atomic_compare_exchange_n((uint64_t *)&pool_regions[n], &none, (uint64_t)p, 0, __ATOMIC_RELEASE,
+	if (!__atomic_compare_exchange_n((uint64_t *)&pool_regions[n], &none, p, 0, __ATOMIC_RELEASE,
 					 __ATOMIC_RELAXED))
-		sys2(__NR_munmap, p, bytes);
+		rt_unmap(p, bytes);
 	return 1;
 }
 

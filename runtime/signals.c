@@ -34,12 +34,16 @@ struct __attribute__((packed)) kernel_action {
 };
 
 RT_HIDDEN extern const uint8_t rt_thunks[RT_THUNKS][RT_THUNK_BYTES];
-RT_HIDDEN uint64_t rt_handlers[RT_THUNKS];
+
+__attribute__((visibility("default"), used)) struct rt_handlers sonde_rt_handlers;
+/* the handlers among them, for the assembly */
+RT_HIDDEN extern uint64_t rt_handlers[RT_THUNKS] __attribute__((alias("sonde_rt_handlers")));
 
 /* Called by the assembly. */
 RT_HIDDEN int64_t rt_sigaction(uint64_t sig, const struct kernel_action *act,
 			       struct kernel_action *old, uint64_t size);
 RT_HIDDEN void rt_signal_arrived(uint64_t *uc);
+RT_HIDDEN void rt_depart(uint64_t *uc);
 
 /* ---- thunks ---- */
 
@@ -98,6 +102,17 @@ static void translate(struct kernel_action *old)
 		old->handler = handler;
 }
 
+/* The program's own stays known, so that it can be put back. */
+static uint64_t lead_restorer(uint64_t thunk, uint64_t restorer)
+{
+	uint64_t offset = thunk - (uint64_t)rt_thunks;
+
+	if (!is_thunk(thunk))
+		return restorer;
+	__atomic_store_n(&sonde_rt_handlers.restorers[offset / RT_THUNK_BYTES], restorer, __ATOMIC_RELAXED);
+	return (uint64_t)rt_mem_restorer;
+}
+
 int64_t rt_sigaction(uint64_t sig, const struct kernel_action *act, struct kernel_action *old,
 		     uint64_t size)
 {
@@ -109,7 +124,7 @@ int64_t rt_sigaction(uint64_t sig, const struct kernel_action *act, struct kerne
 		ours.handler = thunk_for(ours.handler);
 		if (sonde_rt_config.mem_slack && ours.flags & SA_RESTORER_FLAG &&
 		    !rt_is_led(ours.restorer))
-			ours.restorer = (uint64_t)rt_mem_restorer;
+			ours.restorer = lead_restorer(ours.handler, ours.restorer);
 		act = &ours;
 	}
 	ret = sys4(__NR_rt_sigaction, sig, act, old, size);
@@ -149,4 +164,19 @@ void rt_signal_arrived(uint64_t *uc)
 	if (piece && (piece->kind & ~RT_PIECE_RESUMABLE) == RT_PIECE_PROBE)
 		leave_probe(map, piece, regs);
 	rt_show_origin(regs);
+}
+
+/* ---- departure ---- */
+
+#define RT_UC_RESTORER (-1)
+
+/* As if a signal arrived, and its handler went on in the original code for good. */
+void rt_depart(uint64_t *uc)
+{
+	uint64_t *regs = uc + RT_UC_REGS;
+
+	uc[RT_UC_RESTORER] = (uint64_t)rt_mem_restorer;
+	rt_signal_arrived(uc);
+	if (rt_find_map(regs[RT_UC_RIP]))
+		rt_mem_returns(regs); /* there is no original for it yet */
 }

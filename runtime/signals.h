@@ -6,9 +6,6 @@
 #ifndef SONDE_RUNTIME_SIGNALS_H
 #define SONDE_RUNTIME_SIGNALS_H
 
-#define RT_THUNKS 256
-#define RT_THUNK_BYTES 16
-
 /* A ucontext as the kernel makes it (asm/ucontext.h, asm/sigcontext.h), in words. */
 #define RT_UC_REGS 5 /* registers begin here; the following count from here */
 #define RT_UC_RDX 12
@@ -20,6 +17,7 @@
 
 #include <stdint.h>
 
+#include "runtime/config.h"
 #include "trampolines/mirror/codemap.h"
 
 struct rt_thread;

@@ -191,6 +191,10 @@ RT_HIDDEN void rt_mem_end(struct rt_thread *t);
 /* It has another FS base than before. */
 RT_HIDDEN void rt_mem_moved(struct rt_thread *t);
 
+/* mapped.c: private memory, zeroed; 0: there is none. */
+RT_HIDDEN uint64_t rt_map(uint64_t bytes);
+RT_HIDDEN void rt_unmap(uint64_t addr, uint64_t bytes);
+
 /* probe.c: the shadow stack of a thread that is being registered. */
 RT_HIDDEN void rt_shadow_init(struct rt_thread *t);
 

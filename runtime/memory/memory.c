@@ -13,8 +13,6 @@
 #include "runtime/x86-64/sys.h"
 
 #define WAIT_MS 100
-#define PROT_RW 3
-#define MAP_PRIVATE_ANON_NORESERVE 0x4022
 
 /* Written by all threads that have nothing better; not so small that they come here all the time. */
 static _Atomic uint64_t sink;
@@ -43,18 +41,15 @@ static uint64_t sink_bytes(void)
 
 static uint64_t get_sink(void)
 {
-	uint64_t none = 0;
-	int64_t p;
+	uint64_t none = 0, p;
 
 	if (sink)
 		return sink;
-	p = sys6(__NR_mmap, 0, sink_bytes(), PROT_RW, MAP_PRIVATE_ANON_NORESERVE,
-		 (uint64_t)-1, 0);
-	if (SYS_IS_ERROR(p))
+	p = rt_map(sink_bytes());
+	if (!p)
 		return 0;
-	if (!__atomic_compare_exchange_n((uint64_t *)&sink, &none, (uint64_t)p, 0, __ATOMIC_ACQ_REL,
-					 __ATOMIC_ACQUIRE))
-		sys2(__NR_munmap, p, sink_bytes());
+	if (!__atomic_compare_exchange_n((uint64_t *)&sink, &none, p, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+		rt_unmap(p, sink_bytes());
 	return sink;
 }
 

@@ -9,9 +9,6 @@
 #include "runtime/x86-64/sys.h"
 
 #define PROT_NONE 0
-#define PROT_RW 3
-#define MAP_PRIVATE_ANON_NORESERVE 0x4022
-#define MAP_FIXED 0x10
 #define ADVISE_DONTFORK 10
 
 #define PAGE UINT64_C(4096)
@@ -21,22 +18,14 @@
 
 #define LEAST_VECTORS 576 /* bytes of what xsave always writes */
 
-static uint64_t map(uint64_t at, uint64_t bytes, int prot, int flags)
-{
-	int64_t p = sys6(__NR_mmap, at, bytes, (uint64_t)prot, MAP_PRIVATE_ANON_NORESERVE | (uint64_t)flags,
-			 (uint64_t)-1, 0);
-
-	return SYS_IS_ERROR(p) ? 0 : (uint64_t)p;
-}
-
 uint64_t rt_pages_get(uint64_t bytes)
 {
-	return map(0, bytes, PROT_RW, 0);
+	return rt_map(bytes);
 }
 
 void rt_pages_drop(uint64_t at, uint64_t bytes)
 {
-	sys2(__NR_munmap, at, bytes);
+	rt_unmap(at, bytes);
 }
 
 /* ---- the processor ---- */
@@ -72,14 +61,13 @@ static uint64_t vector_bytes(void)
 static struct rt_work *make(void)
 {
 	uint64_t own = (sizeof(struct rt_work) + vector_bytes() + PAGE - 1) & ~(PAGE - 1);
-	uint64_t bytes = GUARD + STACK + own + ARENA, at = map(0, bytes, PROT_NONE, 0);
+	uint64_t bytes = GUARD + STACK + own + ARENA, at = rt_map(bytes);
 	struct rt_work *w = (struct rt_work *)(at + GUARD + STACK);
 
 	if (!at)
 		return NULL;
-	if (!map(at + GUARD, bytes - GUARD, PROT_RW, MAP_FIXED) ||
-	    sys3(__NR_madvise, at, bytes, ADVISE_DONTFORK) < 0) {
-		sys2(__NR_munmap, at, bytes);
+	if (sys3(__NR_mprotect, at, GUARD, PROT_NONE) < 0 || sys3(__NR_madvise, at, bytes, ADVISE_DONTFORK) < 0) {
+		rt_unmap(at, bytes);
 		return NULL;
 	}
 	w->stack = (uint64_t)w;

@@ -11,7 +11,7 @@
  * sonde_rt_restored: in place of __restore_rt.  The stack pointer is at the ucontext; all registers come from there.
  */
 #include <asm/unistd.h>
-#include "runtime/signals.h"
+#include "runtime/config.h"
 
 	.text
 	.globl	sonde_rt_sigaction
@@ -80,10 +80,13 @@ arrive:
 	ret
 	.size	arrive, . - arrive
 
+	.globl	sonde_rt_thunks
+	.type	sonde_rt_thunks, @function
 	.globl	rt_thunks
 	.hidden	rt_thunks
 	.type	rt_thunks, @function
 	.balign	RT_THUNK_BYTES
+sonde_rt_thunks:
 rt_thunks:
 	.set	i, 0
 	.rept	RT_THUNKS
@@ -106,5 +109,22 @@ sonde_rt_restored:
 	mov	$__NR_rt_sigreturn, %eax
 	syscall
 	.size	sonde_rt_restored, . - sonde_rt_restored
+
+/*
+ * sonde_rt_depart: run by a stopped thread for whoever stopped it, on the thread's stack.  It ends with a
+ * system call that does not exist, which is waited for.
+ */
+	.globl	sonde_rt_depart
+	.type	sonde_rt_depart, @function
+sonde_rt_depart:
+	and	$-16, %rsp
+	cld
+	call	rt_depart
+	mov	$-1, %eax
+	.globl	sonde_rt_departed
+sonde_rt_departed:
+	syscall
+	ud2
+	.size	sonde_rt_depart, . - sonde_rt_depart
 
 	.section .note.GNU-stack, "", @progbits
