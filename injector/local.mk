@@ -41,6 +41,9 @@ libinjector_la_SOURCES = \
 	injector/mirror/probeenv.h \
 	injector/patch/arena.c \
 	injector/patch/arena.h \
+	injector/patch/attach.c \
+	injector/patch/attach.h \
+	injector/patch/detach.c \
 	injector/patch/edits.c \
 	injector/patch/edits.h \
 	injector/patch/frames.c \
@@ -57,12 +60,16 @@ libinjector_la_SOURCES = \
 	injector/patch/session.c \
 	injector/patch/session.h \
 	injector/patch/steplen.c \
+	injector/process/attachable.c \
+	injector/process/attachable.h \
 	injector/process/maps.c \
 	injector/process/maps.h \
 	injector/process/remote.c \
 	injector/process/remote.h \
 	injector/process/target.c \
 	injector/process/target.h \
+	injector/process/threads.c \
+	injector/process/threads.h \
 	injector/process/tracee.c \
 	injector/process/tracee.h \
 	injector/status.h \

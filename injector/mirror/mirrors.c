@@ -23,6 +23,7 @@ const char *inj_recorded_reason(const struct inj_recorded *r)
 		[INJ_RECORDED_CHANGED] = "the code in memory is not that of the file",
 		[INJ_RECORDED_NO_ROOM] = "no room for its copy within reach",
 		[INJ_RECORDED_TOO_MANY] = "too many functions",
+		[INJ_RECORDED_BUSY] = "a thread was within the bytes that lead to its copy",
 	};
 
 	if (r->state == INJ_RECORDED_REFUSED)
@@ -423,6 +424,8 @@ static enum inj_status apply_edits(struct work *w)
 
 	if (status == INJ_OK)
 		status = inj_calls_lead(w->s, &w->calls, w->code, w->s->objects[w->object].base, &w->edits);
+	if (status == INJ_OK && w->s->attach.hold)
+		return inj_edits_append(&w->s->attach.held, &w->edits);
 	return status == INJ_OK ? inj_edits_apply(w->s->target, &w->s->edits, &w->edits) : status;
 }
 

@@ -87,6 +87,7 @@ enum inj_recorded_state {
 	INJ_RECORDED_CHANGED,	/* memory differs from the file */
 	INJ_RECORDED_NO_ROOM,	/* no free memory near it */
 	INJ_RECORDED_TOO_MANY,	/* more functions than there are numbers for events */
+	INJ_RECORDED_BUSY,	/* a thread stood in the way when the process was attached to */
 };
 
 /* A function that the caller wants. */

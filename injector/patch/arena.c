@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "config.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 
 #define PAGE UINT64_C(4096)
 #define ARENA_BYTES (UINT64_C(64) << 10) /* at least, so that neighbours share one */
+#define TRIES 16 /* for a place that nobody else takes meanwhile */
 #define REACH ((UINT64_C(1) << 31) - (UINT64_C(1) << 20))
 
 static uint64_t pages(uint64_t bytes)
@@ -148,24 +150,31 @@ static enum inj_status tell_perf(struct inj_target *t, uint64_t addr, uint64_t l
 	return status == INJ_OK ? inj_syscall(t, SYS_mprotect, exec, &ignored) : status;
 }
 
-/* A place near [lo, hi) for the memory's next @len bytes. */
-static enum inj_status place(struct inj_code *code, struct inj_target *t, uint64_t lo, uint64_t hi,
-			     uint64_t len, uint64_t *addr)
+static enum inj_status place_once(struct inj_code *code, struct inj_target *t, uint64_t lo, uint64_t hi,
+				  uint64_t len, uint64_t *addr)
 {
 	struct inj_maps maps;
-	enum inj_status status;
+	enum inj_status status = inj_maps_read(t->pid, &maps);
 
-	*addr = code->first + code->used;
-	if (reaches(&(struct inj_arena){ .addr = *addr, .len = len }, lo, hi))
-		return INJ_OK;
-	status = inj_maps_read(t->pid, &maps);
 	if (status != INJ_OK)
 		return status;
 	*addr = inj_maps_gap(&maps, lo, hi, len);
 	inj_maps_free(&maps);
-	if (!*addr)
-		return INJ_NO_ROOM;
-	status = inj_map_again(t, code->first + code->used, *addr, len);
+	return *addr ? inj_map_again(t, code->first + code->used, *addr, len) : INJ_NO_ROOM;
+}
+
+/* A place near [lo, hi) for the memory's next @len bytes.  A process that runs may take it first. */
+static enum inj_status place(struct inj_code *code, struct inj_target *t, uint64_t lo, uint64_t hi,
+			     uint64_t len, uint64_t *addr)
+{
+	enum inj_status status = INJ_REMOTE;
+
+	*addr = code->first + code->used;
+	if (reaches(&(struct inj_arena){ .addr = *addr, .len = len }, lo, hi))
+		return INJ_OK;
+	errno = EEXIST;
+	for (int tries = 0; tries < TRIES && status == INJ_REMOTE && errno == EEXIST; tries++)
+		status = place_once(code, t, lo, hi, len, addr);
 	return status == INJ_OK && code->shm >= 0 ? tell_perf(t, *addr, len) : status;
 }
 
@@ -221,6 +230,14 @@ enum inj_status inj_code_alloc_pages(struct inj_code *code, struct inj_target *t
 	*addr = a->addr;
 	*mem = code->mem + a->offset;
 	return INJ_OK;
+}
+
+const void *inj_code_at(const struct inj_code *code, uint64_t addr)
+{
+	for (size_t i = 0; i < code->n; i++)
+		if (addr - code->v[i].addr < code->v[i].len)
+			return code->mem + code->v[i].offset + (addr - code->v[i].addr);
+	return NULL;
 }
 
 enum inj_status inj_code_put(struct inj_code *code, struct inj_target *t, const void *table,

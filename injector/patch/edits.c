@@ -38,6 +38,17 @@ enum inj_status inj_edits_add(struct inj_edits *e, const struct inj_edit *edit)
 	return status;
 }
 
+enum inj_status inj_edits_append(struct inj_edits *e, const struct inj_edits *more)
+{
+	enum inj_status status = make_room(e, more->n);
+
+	if (status != INJ_OK || !more->n)
+		return status;
+	memcpy(e->v + e->n, more->v, more->n * sizeof(*e->v));
+	e->n += more->n;
+	return INJ_OK;
+}
+
 void inj_edits_free(struct inj_edits *e)
 {
 	free(e->v);

@@ -34,6 +34,7 @@ struct inj_edits {
 };
 
 enum inj_status inj_edits_add(struct inj_edits *e, const struct inj_edit *edit) INJ_CHECK;
+enum inj_status inj_edits_append(struct inj_edits *e, const struct inj_edits *more) INJ_CHECK;
 void inj_edits_free(struct inj_edits *e);
 
 /* ---- a batch: edits that do not overlap ---- */

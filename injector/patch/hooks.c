@@ -24,6 +24,8 @@ enum inj_status inj_patch_linker(struct inj_session *s)
 	if (status != INJ_OK)
 		return status == INJ_NOT_SUPPORTED ? INJ_OK : status;
 	s->linker_hooked = true;
+	if (!s->tracee)
+		return INJ_OK;
 	/* the program stands on the very function that has just been patched */
 	status = inj_tracee_regs(s->tracee, &regs);
 	if (status == INJ_OK && regs.rip == s->dl_debug_state) {

@@ -40,7 +40,7 @@ static enum inj_status load_writable(struct inj_session *s, const struct inj_ima
 			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0, &got);
 	if (status != INJ_OK)
 		return status;
-	return inj_write(s->target, base + seg->vaddr, img->mem + seg->vaddr, seg->memsz);
+	return inj_write(s->target, base + seg->vaddr, img->mem + seg->vaddr, seg->filesz);
 }
 
 enum inj_status inj_load_image(struct inj_session *s, struct inj_image *img, uint64_t *base)
@@ -83,6 +83,11 @@ static enum inj_status find_symbols(struct inj_session *s)
 		{ "sonde_rt_mem_gate", &s->rt_mem_gate },
 		{ "sonde_rt_sigaction", &s->rt_sigaction },
 		{ "sonde_rt_restored", &s->rt_restored },
+		{ "sonde_rt_depart", &s->rt_depart },
+		{ "sonde_rt_departed", &s->rt_departed },
+		{ "sonde_rt_handlers", &s->rt_handlers },
+		{ "sonde_rt_mapped", &s->rt_mapped },
+		{ "sonde_rt_thunks", &s->rt_thunks },
 	};
 
 	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
@@ -117,7 +122,7 @@ static enum inj_status map_pools(struct inj_session *s)
 	s->spare = at + PAGE - INJ_SPARE;
 	status = inj_syscall(s->target, 28 /* madvise */,
 			     (const uint64_t[6]){ s->config.pools, bytes, MADV_WIPE }, &result);
-	if (status != INJ_OK || !s->opt.is_static)
+	if (status != INJ_OK || !(s->opt.is_static || s->attach.active))
 		return status;
 	/* in the middle, since TLS is at negative offsets too */
 	s->config.pre_tls = at + PAGE / 2;

@@ -222,7 +222,7 @@ enum inj_status inj_objects_static(struct inj_session *s)
 	status = inj_elf_open(o->path, &file);
 	if (status != INJ_OK)
 		return status;
-	o->base = inj_tracee_auxv(s->tracee, AT_ENTRY) - file.entry;
+	o->base = inj_auxv(s->target->pid, AT_ENTRY) - file.entry;
 	inj_elf_close(&file);
 	return INJ_OK;
 }

@@ -8,6 +8,7 @@
 #include "injector/image/elffile.h"
 #include "injector/patch/preload.h"
 #include "injector/patch/session.h"
+#include "injector/process/maps.h"
 #include "runtime/image.h"
 
 enum inj_status inj_session_new(struct inj_session *s, const struct inj_session_options *opt)
@@ -38,6 +39,9 @@ void inj_session_free(struct inj_session *s)
 	inj_image_close(&s->runtime_image);
 	tramp_checker_free(s->checker);
 	inj_edits_free(&s->edits);
+	inj_edits_free(&s->attach.held);
+	if (s->attach.active)
+		inj_target_close(&s->attach.target);
 	memset(s, 0, sizeof(*s));
 }
 
@@ -61,13 +65,13 @@ static enum inj_status set_bases(struct inj_session *s)
 }
 
 /* Addresses of the dynamic linker's debugger interface. */
-static bool find_linker(struct inj_session *s)
+bool inj_find_linker(struct inj_session *s)
 {
 	const struct inj_symbol *stop;
 	struct inj_symtab *tab;
 	uint64_t data = 0;
 
-	s->interp_base = inj_tracee_auxv(s->tracee, AT_BASE);
+	s->interp_base = inj_auxv(s->target->pid, AT_BASE);
 	if (!s->interp_base || inj_symtab_open(s->opt.interp, 0, &tab) != INJ_OK)
 		return false;
 	stop = inj_symtab_find(tab, "_dl_debug_state", NULL);
@@ -83,7 +87,7 @@ static bool find_linker(struct inj_session *s)
 	return s->dl_debug_state && (s->config.r_debug || s->dl_debug_addr);
 }
 
-static bool libraries_complete(struct inj_session *s)
+bool inj_libraries_complete(struct inj_session *s)
 {
 	struct {
 		int32_t version;
@@ -101,14 +105,14 @@ static bool libraries_complete(struct inj_session *s)
 /* A linker that we do not know: let it run to the program's entry, and read DT_DEBUG. */
 static enum inj_status await_entry(struct inj_session *s)
 {
-	uint64_t entry = inj_tracee_auxv(s->tracee, AT_ENTRY);
+	uint64_t entry = inj_auxv(s->target->pid, AT_ENTRY);
 
 	s->no_linker_stop = true;
 	s->dl_debug_state = 0;
 	return inj_tracee_until(s->tracee, entry);
 }
 
-static enum inj_status debug_from_dynamic(struct inj_session *s)
+enum inj_status inj_debug_from_dynamic(struct inj_session *s)
 {
 	struct inj_elf file;
 	enum inj_status status = inj_elf_open(s->opt.elf_path, &file);
@@ -116,7 +120,7 @@ static enum inj_status debug_from_dynamic(struct inj_session *s)
 
 	if (status != INJ_OK)
 		return status;
-	base = inj_tracee_auxv(s->tracee, AT_ENTRY) - file.entry;
+	base = inj_auxv(s->target->pid, AT_ENTRY) - file.entry;
 	debug = file.dyn.debug;
 	inj_elf_close(&file);
 	if (debug)
@@ -128,13 +132,13 @@ static enum inj_status await_libraries(struct inj_session *s)
 {
 	enum inj_status status;
 
-	if (!find_linker(s)) {
+	if (!inj_find_linker(s)) {
 		status = await_entry(s);
-		return status == INJ_OK ? debug_from_dynamic(s) : status;
+		return status == INJ_OK ? inj_debug_from_dynamic(s) : status;
 	}
 	do
 		status = inj_tracee_until(s->tracee, s->dl_debug_state);
-	while (status == INJ_OK && !libraries_complete(s));
+	while (status == INJ_OK && !inj_libraries_complete(s));
 	return status;
 }
 

@@ -145,6 +145,7 @@ struct inj_session {
 	uint64_t runtime; /* load address */
 	uint64_t rt_config, rt_api, rt_gate, rt_dl_state, rt_exit;
 	uint64_t rt_probe_gate, rt_mem_gate, rt_sigaction, rt_restored;
+	uint64_t rt_depart, rt_departed, rt_handlers, rt_mapped, rt_thunks;
 	uint64_t compiled; /* code that is made for analyzers; 0: it could not be mapped */
 	uint64_t trap;	  /* a breakpoint instruction of ours */
 	uint64_t spare;	  /* some private memory, for INJ_SPARE bytes */
@@ -175,6 +176,12 @@ struct inj_session {
 	} preload;
 	bool at_main; /* a static program that we have let run to main() */
 	struct inj_image runtime_image;
+	struct {
+		bool active;		/* the process runs by itself: attach.h */
+		bool hold;		/* edits of mirrors are not written yet, but held */
+		struct inj_edits held;
+		struct inj_target target; /* system calls in a thread that is borrowed for each */
+	} attach;
 };
 
 /* Creates what the program inherits (call before it is started).  Errors: SYSTEM, MEMORY. */
@@ -211,6 +218,11 @@ enum inj_status inj_session_library(struct inj_session *s, struct inj_target *t)
 bool inj_session_wants_libraries(const struct inj_session *s);
 
 /* ---- between the files of the injector ---- */
+
+/* session.c: finds the dynamic linker's debugger interface; has it no change under way? */
+bool inj_find_linker(struct inj_session *s);
+enum inj_status inj_debug_from_dynamic(struct inj_session *s);
+bool inj_libraries_complete(struct inj_session *s);
 
 /* frames.c: lets the program's unwinder pass through modules that only we know of. */
 enum inj_status inj_register_frames(struct inj_session *s) INJ_CHECK;

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "config.h"
 
+#include <elf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "injector/process/maps.h"
 
@@ -125,4 +128,24 @@ uint64_t inj_maps_gap(const struct inj_maps *maps, uint64_t lo, uint64_t hi, uin
 	}
 	try_gap(&g, at, HIGHEST, false);
 	return g.below ? g.below : g.above;
+}
+
+uint64_t inj_auxv(pid_t pid, uint64_t type)
+{
+	uint64_t pair[2], value = 0;
+	char path[32];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/auxv", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	while (read(fd, pair, sizeof(pair)) == sizeof(pair) && pair[0] != AT_NULL) {
+		if (pair[0] == type) {
+			value = pair[1];
+			break;
+		}
+	}
+	close(fd);
+	return value;
 }

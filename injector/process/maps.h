@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Where a process has memory mapped, and where there is room. */
+/* Where a process has memory mapped, and where there is room; what the kernel has told it. */
 #ifndef SONDE_INJECTOR_PROCESS_MAPS_H
 #define SONDE_INJECTOR_PROCESS_MAPS_H
 
@@ -34,5 +34,8 @@ const struct inj_map *inj_maps_find(const struct inj_maps *maps, uint64_t addr);
  * 0: there is none.
  */
 uint64_t inj_maps_gap(const struct inj_maps *maps, uint64_t lo, uint64_t hi, uint64_t len);
+
+/* A value of the process's auxiliary vector (AT_... of <elf.h>); 0 when it is not there. */
+uint64_t inj_auxv(pid_t pid, uint64_t type);
 
 #endif

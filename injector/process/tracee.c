@@ -21,6 +21,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "injector/process/maps.h"
 #include "injector/process/tracee.h"
 
 #define INT3 0xcc
@@ -196,30 +197,10 @@ static uint64_t vdso_syscall_offset(void)
 	return 0;
 }
 
-uint64_t inj_tracee_auxv(struct inj_tracee *t, uint64_t type)
-{
-	uint64_t pair[2], value = 0;
-	char path[32];
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%d/auxv", (int)t->pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return 0;
-	while (read(fd, pair, sizeof(pair)) == sizeof(pair) && pair[0] != AT_NULL) {
-		if (pair[0] == type) {
-			value = pair[1];
-			break;
-		}
-	}
-	close(fd);
-	return value;
-}
-
 static enum inj_status find_syscall_insn(struct inj_tracee *t)
 {
 	static const uint8_t insn[2] = { 0x0f, 0x05 };
-	uint64_t vdso = inj_tracee_auxv(t, AT_SYSINFO_EHDR);
+	uint64_t vdso = inj_auxv(t->pid, AT_SYSINFO_EHDR);
 	uint64_t offset = vdso_syscall_offset();
 	struct user_regs_struct regs;
 	uint8_t bytes[2];

@@ -50,9 +50,6 @@ enum inj_status inj_tracee_regs(struct inj_tracee *t, struct user_regs_struct *r
 enum inj_status inj_tracee_set_regs(struct inj_tracee *t, const struct user_regs_struct *regs)
 	INJ_CHECK;
 
-/* A value of the auxiliary vector (AT_... of <elf.h>); 0 when it is not there. */
-uint64_t inj_tracee_auxv(struct inj_tracee *t, uint64_t type);
-
 /* Runs to the instruction at @addr, which must be one that begins there. */
 enum inj_status inj_tracee_until(struct inj_tracee *t, uint64_t addr) INJ_CHECK;
 

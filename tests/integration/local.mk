@@ -149,6 +149,7 @@ EXTRA_DIST += \
 TRACEE_FILES += \
 	tests/programs/accesses.c \
 	tests/programs/balance.c \
+	tests/programs/blocked.c \
 	tests/programs/bursts.c \
 	tests/programs/cancels.c \
 	tests/programs/closes.c \
@@ -179,6 +180,7 @@ TRACEE_FILES += \
 TRACEES += \
 	tests/programs/accesses \
 	tests/programs/balance \
+	tests/programs/blocked \
 	tests/programs/bursts \
 	tests/programs/cancels \
 	tests/programs/closes \
@@ -210,6 +212,7 @@ TRACEES += \
 	tests/programs/waits
 if HAVE_STATIC_LIBC
 TRACEES += \
+	tests/programs/blocked-static \
 	tests/programs/cancels-static \
 	tests/programs/closes-static \
 	tests/programs/ends-static \

@@ -20,3 +20,9 @@ tests_unit_injector_undo_SOURCES = tests/unit/injector/undo.c $(LAUNCHER_TEST_SU
 tests_unit_injector_undo_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_injector_undo_LDADD = libcommand.la libinjector.la libruntime-image.la libtracefmt.la \
 	libtrampolines.la $(CMOCKA_LIBS)
+
+UNIT_TESTS += tests/unit/injector/threads
+tests_unit_injector_threads_SOURCES = tests/unit/injector/threads.c $(LAUNCHER_TEST_SUPPORT)
+tests_unit_injector_threads_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_injector_threads_LDADD = libcommand.la libinjector.la libruntime-image.la libtracefmt.la \
+	libtrampolines.la $(CMOCKA_LIBS)

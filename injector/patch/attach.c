@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/search.h"
+#include "injector/patch/attach.h"
+#include "injector/process/attachable.h"
+#include "trampolines/trampoline.h"
+
+#define TRIES 100 /* to find no thread where one seldom is */
+#define LINKER_WAIT_MS 2000 /* for a dlopen() that is under way */
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * UINT64_C(1000000000) + (uint64_t)ts.tv_nsec;
+}
+
+/* ---- while it runs ---- */
+
+static enum inj_status check_bases(struct inj_session *s, const struct inj_threads *t)
+{
+	for (size_t i = 0; i < t->n; i++) {
+		if (t->v[i].gone || !t->v[i].regs.gs_base)
+			continue;
+		s->opt.warn("the program uses the GS register for itself and cannot be traced");
+		return INJ_NOT_SUPPORTED;
+	}
+	return INJ_OK;
+}
+
+static enum inj_status check_running(struct inj_session *s, const struct inj_threads *t)
+{
+	for (size_t i = 0; i < t->n; i++) {
+		if (t->v[i].gone || !t->v[i].halted)
+			continue;
+		s->opt.warn("process %d is stopped (by SIGSTOP or a terminal): continue it first, as by kill -CONT",
+			    (int)t->pid);
+		return INJ_NOT_SUPPORTED;
+	}
+	return check_bases(s, t);
+}
+
+static enum inj_status load(struct inj_session *s, pid_t pid)
+{
+	struct inj_threads t;
+	enum inj_status status = inj_threads_stop(&t, pid, false);
+	int saved;
+
+	if (status != INJ_OK)
+		return status;
+	s->target = &t.target;
+	status = check_running(s, &t);
+	if (status == INJ_OK) {
+		status = inj_load_runtime(s);
+		if (status != INJ_OK)
+			(void)!inj_unload(s, &t.target);
+	}
+	saved = errno;
+	inj_threads_go(&t);
+	errno = saved;
+	s->target = &s->attach.target;
+	return status;
+}
+
+/* What a list that is being changed says is not all true. */
+static enum inj_status read_libraries(struct inj_session *s)
+{
+	enum inj_status status = inj_find_linker(s) ? INJ_OK : inj_debug_from_dynamic(s);
+
+	for (int ms = 0; status == INJ_OK && !inj_libraries_complete(s) && ms < LINKER_WAIT_MS; ms++)
+		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+	return status == INJ_OK ? inj_objects_read(s) : status;
+}
+
+static enum inj_status plan(struct inj_session *s)
+{
+	enum inj_status status = s->opt.is_static ? inj_objects_static(s) : read_libraries(s);
+
+	if (status == INJ_OK)
+		status = inj_write(s->target, s->rt_config, &s->config, sizeof(s->config));
+	s->attach.hold = true;
+	if (status == INJ_OK)
+		status = inj_mirrors_instrument(s);
+	s->attach.hold = false;
+	inj_edits_sort(&s->attach.held);
+	return status;
+}
+
+void inj_session_leave(struct inj_session *s)
+{
+	struct inj_threads t;
+	int saved = errno;
+
+	if (inj_threads_stop(&t, s->attach.target.pid, false) == INJ_OK) {
+		(void)!inj_unload(s, &t.target);
+		inj_threads_go(&t);
+	}
+	errno = saved;
+}
+
+enum inj_status inj_session_attach(struct inj_session *s, pid_t pid)
+{
+	enum inj_status status = inj_borrow_open(&s->attach.target, pid);
+
+	if (status != INJ_OK)
+		return status;
+	s->attach.active = true;
+	status = load(s, pid);
+	if (status != INJ_OK)
+		return status;
+	status = plan(s);
+	if (status != INJ_OK && status != INJ_GONE)
+		inj_session_leave(s);
+	return status;
+}
+
+/* ---- threads that stand where something is to be written ---- */
+
+static const struct inj_edit *covering(const struct inj_edits *e, uint64_t addr)
+{
+	size_t end = search_first(i, e->n, e->v[i].addr > addr);
+
+	return end && addr - e->v[end - 1].addr < e->v[end - 1].len ? &e->v[end - 1] : NULL;
+}
+
+/* In the middle of it: at its start there is a jump to where the thread is to go. */
+static const struct inj_edit *within(const struct inj_edits *e, uint64_t addr)
+{
+	const struct inj_edit *edit = covering(e, addr);
+
+	return edit && edit->addr != addr ? edit : NULL;
+}
+
+/* How many bytes of the original a piece stands for. */
+static uint64_t span(const struct rt_codemap *map, const struct rt_piece *pieces, uint32_t i)
+{
+	uint64_t end = i + 1 < map->npieces ? pieces[i + 1].start : map->arena_end - map->arena;
+
+	switch (pieces[i].kind & ~RT_PIECE_RESUMABLE) {
+	case RT_PIECE_COPY: return end - pieces[i].start;
+	case RT_PIECE_INSN:
+	case RT_PIECE_PROBE: return 1;
+	default: return 0;
+	}
+}
+
+/* Of the instruction at @addr, with what is recorded before it; 0: there is none. */
+static uint64_t copy_of(const struct inj_session *s, uint64_t addr)
+{
+	for (uint32_t m = 0; m < s->mirrors.nmaps; m++) {
+		const struct rt_codemap *map = &s->mirrors.maps->v[m];
+		const struct rt_piece *pieces = inj_code_at(&s->code, map->pieces);
+		uint64_t off = addr - map->object;
+
+		/* which registers hold what of ours, in the middle of a copy that records memory accesses, is not known here */
+		if (!pieces || map->nmems || off < map->orig_lo)
+			continue;
+		for (uint32_t i = 0; i < map->npieces; i++)
+			if (off - pieces[i].orig < span(map, pieces, i))
+				return map->arena + pieces[i].start + (off - pieces[i].orig);
+	}
+	return 0;
+}
+
+/* The edit that the thread is in the way of; NULL: none, it has been moved if need be. */
+static const struct inj_edit *move(const struct inj_session *s, const struct inj_edits *e, struct inj_thread *th)
+{
+	uint64_t pc = inj_thread_pc(th), copy;
+	const struct inj_edit *edit = within(e, pc);
+
+	/* a system call that is repeated, or else returns to after it */
+	if (!edit && pc != th->regs.rip)
+		edit = within(e, th->regs.rip);
+	if (!edit)
+		return NULL;
+	copy = copy_of(s, pc);
+	if (!copy)
+		return edit;
+	inj_thread_move(th, copy);
+	return NULL;
+}
+
+/* Does the edit lead into the mirror of a function that is left alone after all? */
+static bool leads_to_left(const struct inj_session *s, const struct inj_edit *e)
+{
+	const struct inj_mirrors *m = &s->mirrors;
+	uint64_t to;
+	int32_t rel;
+
+	if (e->len < 4 || (e->len > 4 && e->bytes[0] != 0xe9))
+		return false;
+	memcpy(&rel, e->bytes + (e->len > 4), sizeof(rel));
+	to = e->addr + (e->len > 4 ? 5 : 4) + (uint64_t)(int64_t)rel;
+	for (size_t i = 0; i < m->n; i++)
+		if ((m->v[i].state == INJ_RECORDED_BUSY || m->v[i].state == INJ_RECORDED_CHANGED) &&
+		    to - m->v[i].mirror < m->v[i].mirror_len)
+			return true;
+	return false;
+}
+
+static void leave_out(const struct inj_session *s, struct inj_edits *e)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < e->n; i++) {
+		const struct inj_edit *edit = &e->v[i];
+
+		if (edit->owner != INJ_EDIT_NONE && s->mirrors.v[edit->owner].state != INJ_RECORDED_OK)
+			continue;
+		if (!leads_to_left(s, edit))
+			e->v[kept++] = *edit;
+	}
+	e->n = kept;
+}
+
+static void is_changed(void *arg, const struct inj_edit *e)
+{
+	struct inj_session *s = arg;
+
+	if (e->owner != INJ_EDIT_NONE)
+		s->mirrors.v[e->owner].state = INJ_RECORDED_CHANGED;
+	else
+		s->attach.held.v[e - s->attach.held.v].len = 0;
+}
+
+/*
+ * Functions whose code has changed since it was planned, and those that threads are in the way of, are left alone.  Code of
+ * nobody's that a thread is within, to lead signal handlers to the runtime, takes but an instant: SYSTEM with EAGAIN.
+ */
+static enum inj_status move_threads(struct inj_session *s, struct inj_threads *t)
+{
+	struct inj_edits *e = &s->attach.held;
+	enum inj_status status = inj_edits_check(s->target, e, is_changed, s);
+	bool any = false;
+
+	for (size_t i = 0; i < e->n; i++)
+		any |= !e->v[i].len || (e->v[i].owner != INJ_EDIT_NONE && s->mirrors.v[e->v[i].owner].state != INJ_RECORDED_OK);
+	for (size_t i = 0; i < t->n && status == INJ_OK; i++) {
+		const struct inj_edit *edit = t->v[i].gone ? NULL : move(s, e, &t->v[i]);
+
+		if (!edit)
+			continue;
+		if (edit->owner == INJ_EDIT_NONE) {
+			errno = EAGAIN;
+			return INJ_SYSTEM;
+		}
+		s->mirrors.v[edit->owner].state = INJ_RECORDED_BUSY;
+		any = true;
+	}
+	if (any)
+		leave_out(s, e);
+	return status;
+}
+
+/* ---- while it stands still ---- */
+
+static void set_bases(const struct inj_session *s, struct inj_threads *t)
+{
+	for (size_t i = 0; i < t->n; i++) {
+		struct inj_thread *th = &t->v[i];
+
+		th->regs.gs_base = s->config.nobody;
+		if (!th->regs.fs_base)
+			th->regs.fs_base = s->config.pre_tls;
+		th->changed = true;
+	}
+}
+
+/* dlopen() calls a function of the dynamic linker, which a thread may stand in the middle of. */
+static enum inj_status hook_linker(struct inj_session *s, const struct inj_threads *t)
+{
+	for (size_t i = 0; i < t->n; i++)
+		if (inj_thread_pc(&t->v[i]) - s->dl_debug_state - 1 < TRAMP_PATCH_MAX)
+			return INJ_OK;
+	return !s->opt.is_static && inj_session_wants_libraries(s) ? inj_patch_linker(s) : INJ_OK;
+}
+
+static enum inj_status put_in(struct inj_session *s, struct inj_threads *t)
+{
+	enum inj_status status = check_bases(s, t);
+
+	if (status == INJ_OK)
+		status = move_threads(s, t);
+	if (status == INJ_OK)
+		status = inj_edits_apply(s->target, &s->edits, &s->attach.held);
+	if (status == INJ_OK)
+		status = hook_linker(s, t);
+	if (status == INJ_OK && s->opt.mirror.enabled)
+		status = inj_lead_handlers(s, s->target, false);
+	if (status != INJ_OK && status != INJ_GONE) {
+		int saved = errno;
+
+		(void)!inj_lead_handlers(s, s->target, true);
+		inj_session_undo(s);
+		errno = saved;
+	}
+	if (status != INJ_OK)
+		return status;
+	set_bases(s, t);
+	inj_edits_free(&s->attach.held);
+	return INJ_OK;
+}
+
+static enum inj_status place(struct inj_session *s, struct inj_stop *stop)
+{
+	uint64_t from = now_ns();
+	struct inj_threads t;
+	enum inj_status status = inj_threads_stop(&t, s->attach.target.pid, false);
+	int saved;
+
+	if (status != INJ_OK)
+		return status;
+	stop->threads = t.n;
+	s->target = &t.target;
+	status = put_in(s, &t);
+	if (status != INJ_OK && status != INJ_GONE && !(status == INJ_SYSTEM && errno == EAGAIN))
+		(void)!inj_unload(s, &t.target);
+	saved = errno;
+	inj_threads_go(&t);
+	errno = saved;
+	s->target = NULL;
+	stop->ns = now_ns() - from;
+	return status;
+}
+
+enum inj_status inj_session_place(struct inj_session *s, struct inj_stop *stop)
+{
+	enum inj_status status = place(s, stop);
+
+	for (int tries = 0; tries < TRIES && status == INJ_SYSTEM && errno == EAGAIN; tries++) {
+		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+		status = place(s, stop);
+	}
+	return status;
+}

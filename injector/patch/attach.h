@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Instrumenting a process that runs by itself, and taking everything out again.
+ *
+ *	inj_session_new()
+ *	inj_session_attach()	runtime mapped, functions planned and their copies written   (the process runs)
+ *	inj_session_place()	all threads stopped: what leads to the copies is written, signal handlers are led
+ *				to the runtime, threads moved, GS bases set
+ *	inj_session_library()	a library came or went
+ *	inj_session_detach()	all of that undone, and unmapped
+ *
+ * Threads are never moved within a function but to the copy of the very instruction that they were to execute.
+ * What is on their stacks stays as it is: return addresses are those of the original code before and after, and where
+ * a function is returned to that was entered before, its copy records an exit whose entry nobody has seen.
+ */
+#ifndef SONDE_INJECTOR_PATCH_ATTACH_H
+#define SONDE_INJECTOR_PATCH_ATTACH_H
+
+#include "injector/patch/session.h"
+#include "injector/process/threads.h"
+
+/*
+ * Everything but what has to be done while the process stands still.  Its descriptors are those of opt: the process opens them
+ * itself.  Errors: SYSTEM: it cannot be traced, errno says why (see inj_not_attachable()); NOT_SUPPORTED, after a warning;
+ * GONE; others.  On an error there is nothing of ours in the process.
+ */
+enum inj_status inj_session_attach(struct inj_session *s, pid_t pid) INJ_CHECK;
+
+/* It is not going to be put in: unmaps what is there. */
+void inj_session_leave(struct inj_session *s);
+
+struct inj_stop {
+	size_t threads;
+	uint64_t ns; /* that all of them stood still */
+};
+
+/* Puts it in.  The same errors; on an error nothing is in the process any more. */
+enum inj_status inj_session_place(struct inj_session *s, struct inj_stop *stop) INJ_CHECK;
+
+/*
+ * Takes it out of process @pid, which is the one, or a child of it that has inherited everything.  Text, signal actions and GS
+ * bases are as they were.  *@rest: threads that cannot leave our code yet, so that what they need stays mapped, and
+ * their GS bases are ours.  The collector's thread must neither use @s meanwhile nor stop draining.
+ */
+enum inj_status inj_session_detach(struct inj_session *s, pid_t pid, struct inj_stop *stop, size_t *rest) INJ_CHECK;
+
+/* ---- between the two files ---- */
+
+/* Signal actions of all that have a handler: to the runtime, or back. */
+enum inj_status inj_lead_handlers(struct inj_session *s, struct inj_target *t, bool back) INJ_CHECK;
+
+/* Unmaps all that is ours in a process whose threads stand still. */
+enum inj_status inj_unload(struct inj_session *s, struct inj_target *t) INJ_CHECK;
+
+#endif

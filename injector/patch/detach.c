@@ -1,0 +1,382 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "config.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "injector/patch/attach.h"
+#include "injector/process/attachable.h"
+#include "injector/process/maps.h"
+
+#define PAGE UINT64_C(4096)
+#define PATIENCE_NS UINT64_C(2000000000) /* for threads to leave our code */
+#define LONGEST_NAP_NS 20000000
+#define RED_ZONE 128
+#define MOST_STACK (UINT64_C(64) << 20)  /* of one thread that is looked at */
+#define SIGNALS 64
+#define SIGNAL_SET 8 /* bytes of the kernel's */
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * UINT64_C(1000000000) + (uint64_t)ts.tv_nsec;
+}
+
+/* ---- signal handlers ---- */
+
+struct kernel_action {
+	uint64_t handler, flags, restorer, mask;
+};
+
+/* The index of the thunk that stands for it; RT_THUNKS: there is none left. */
+static size_t find_thunk(struct rt_handlers *h, uint64_t handler)
+{
+	for (size_t i = 0; i < RT_THUNKS; i++) {
+		if (!h->handlers[i])
+			h->handlers[i] = handler;
+		if (h->handlers[i] == handler)
+			return i;
+	}
+	return RT_THUNKS;
+}
+
+/* False: it stays as it is. */
+static bool lead(const struct inj_session *s, struct rt_handlers *h, struct kernel_action *a)
+{
+	size_t i;
+
+	if (a->handler <= 1 || a->handler - s->rt_thunks < RT_THUNKS * RT_THUNK_BYTES)
+		return false;
+	i = find_thunk(h, a->handler);
+	if (i == RT_THUNKS)
+		return false;
+	a->handler = s->rt_thunks + i * RT_THUNK_BYTES;
+	return true;
+}
+
+static bool lead_back(const struct inj_session *s, const struct rt_handlers *h, struct kernel_action *a)
+{
+	uint64_t i = (a->handler - s->rt_thunks) / RT_THUNK_BYTES;
+
+	if (a->handler < s->rt_thunks || i >= RT_THUNKS || !h->handlers[i])
+		return false;
+	a->handler = h->handlers[i];
+	if (a->restorer - s->runtime < s->runtime_image.size)
+		a->restorer = h->restorers[i];
+	return true;
+}
+
+static enum inj_status lead_signal(struct inj_session *s, struct inj_target *t, uint64_t sig, struct rt_handlers *h,
+				   bool back)
+{
+	const uint64_t get[6] = { sig, 0, s->spare, SIGNAL_SET }, set[6] = { sig, s->spare, 0, SIGNAL_SET };
+	struct kernel_action a;
+	int64_t ignored;
+	enum inj_status status = inj_syscall(t, SYS_rt_sigaction, get, &ignored);
+
+	if (status == INJ_OK)
+		status = inj_read(t, s->spare, &a, sizeof(a));
+	if (status != INJ_OK || !(back ? lead_back(s, h, &a) : lead(s, h, &a)))
+		return status;
+	status = inj_write(t, s->spare, &a, sizeof(a));
+	/* the runtime has to know the handler before a signal can come */
+	if (status == INJ_OK && !back)
+		status = inj_write(t, s->rt_handlers, h, sizeof(*h));
+	return status == INJ_OK ? inj_syscall(t, SYS_rt_sigaction, set, &ignored) : status;
+}
+
+enum inj_status inj_lead_handlers(struct inj_session *s, struct inj_target *t, bool back)
+{
+	long long caught = inj_process_status(t->pid, "SigCgt", 16);
+	struct rt_handlers h;
+	enum inj_status status = inj_read(t, s->rt_handlers, &h, sizeof(h));
+
+	for (uint64_t sig = 1; sig <= SIGNALS && status == INJ_OK; sig++)
+		if ((unsigned long long)caught >> (sig - 1) & 1)
+			status = lead_signal(s, t, sig, &h, back);
+	return status;
+}
+
+/* ---- what is ours ---- */
+
+struct ranges {
+	struct range {
+		uint64_t lo, hi;
+	} *v;
+	size_t n;
+};
+
+static enum inj_status add_range(struct ranges *r, uint64_t lo, uint64_t hi)
+{
+	struct range *v = realloc(r->v, (r->n + 1) * sizeof(*v));
+
+	if (!v)
+		return INJ_MEMORY;
+	r->v = v;
+	r->v[r->n++] = (struct range){ lo, hi };
+	return INJ_OK;
+}
+
+static bool holds(const struct ranges *r, uint64_t addr)
+{
+	for (size_t i = 0; i < r->n; i++)
+		if (addr - r->v[i].lo < r->v[i].hi - r->v[i].lo)
+			return true;
+	return false;
+}
+
+static bool is_file(int fd, const struct inj_map *m)
+{
+	struct stat st;
+
+	return fd >= 0 && fstat(fd, &st) == 0 && st.st_ino == m->inode;
+}
+
+/* Memory that it shares with us. */
+static bool is_shared(const struct inj_session *s, const struct inj_map *m)
+{
+	if (strncmp(m->path, "/SYSV", 5) == 0)
+		return s->code.shm >= 0 && m->inode == (uint64_t)s->code.shm;
+	return strncmp(m->path, "/memfd:", 7) == 0 &&
+	       (is_file(s->code.fd, m) || is_file(s->opt.ring_fd, m) || is_file(s->opt.alive_fd, m) ||
+		is_file(s->opt.compiled_fd, m));
+}
+
+/* Code that a thread may be in: of the copies, of the runtime, of modules. */
+static enum inj_status our_code(const struct inj_session *s, pid_t pid, struct ranges *r)
+{
+	struct inj_maps maps;
+	enum inj_status status = inj_maps_read(pid, &maps);
+
+	for (size_t i = 0; status == INJ_OK && i < maps.n; i++)
+		if (maps.v[i].executable && is_shared(s, &maps.v[i]))
+			status = add_range(r, maps.v[i].start, maps.v[i].end);
+	inj_maps_free(&maps);
+	return status;
+}
+
+/* ---- unmapping ---- */
+
+static enum inj_status unmap_shared(const struct inj_session *s, struct inj_target *t)
+{
+	struct inj_maps maps;
+	enum inj_status status = inj_maps_read(t->pid, &maps);
+
+	for (size_t i = 0; status == INJ_OK && i < maps.n; i++)
+		if (is_shared(s, &maps.v[i]))
+			status = inj_munmap(t, maps.v[i].start, maps.v[i].end - maps.v[i].start);
+	inj_maps_free(&maps);
+	return status;
+}
+
+/* What the runtime has mapped; the program could have written there. */
+static enum inj_status unmap_mapped(const struct inj_session *s, struct inj_target *t)
+{
+	struct rt_mapped *m = malloc(sizeof(*m));
+	enum inj_status status = m ? inj_read(t, s->rt_mapped, m, sizeof(*m)) : INJ_MEMORY;
+
+	for (uint64_t i = 0; status == INJ_OK && i < m->n && i < RT_MAPPED; i++)
+		if (m->v[i].bytes)
+			(void)!inj_munmap(t, m->v[i].addr, m->v[i].bytes);
+	free(m);
+	return status;
+}
+
+enum inj_status inj_unload(struct inj_session *s, struct inj_target *t)
+{
+	enum inj_status status = s->rt_mapped ? unmap_mapped(s, t) : INJ_OK;
+
+	if (status == INJ_OK && s->config.nobody)
+		status = inj_munmap(t, s->config.nobody - PAGE, (2 + s->config.npools) * PAGE);
+	/* its variables are private memory in the midst of what is shared */
+	if (status == INJ_OK && s->runtime)
+		status = inj_munmap(t, s->runtime, (s->runtime_image.size + PAGE - 1) & ~(PAGE - 1));
+	return status == INJ_OK ? unmap_shared(s, t) : status;
+}
+
+/* ---- threads ---- */
+
+/* Is there an address of ours on the thread's stack?  If it cannot be looked at, there may be. */
+static bool stack_holds(struct inj_target *t, const struct inj_maps *maps, const struct ranges *ours,
+			const struct inj_thread *th)
+{
+	uint64_t at = (th->regs.rsp - RED_ZONE) & ~UINT64_C(7), words[512];
+	const struct inj_map *m = inj_maps_find(maps, th->regs.rsp);
+	uint64_t end = m ? m->end : at;
+
+	if (m && at < m->start)
+		at = m->start;
+	end = end - at > MOST_STACK ? at + MOST_STACK : end;
+	while (at < end) {
+		size_t n = end - at < sizeof(words) ? end - at : sizeof(words);
+
+		if (inj_read(t, at, words, n) != INJ_OK)
+			return true;
+		for (size_t i = 0; i < n / 8; i++)
+			if (holds(ours, words[i]))
+				return true;
+		at += n;
+	}
+	return false;
+}
+
+static void to_context(const struct user_regs_struct *r, ucontext_t *uc)
+{
+	greg_t *g = uc->uc_mcontext.gregs;
+
+	memset(uc, 0, sizeof(*uc));
+#define PUT(index, name) g[index] = (greg_t)r->name
+	PUT(REG_R8, r8), PUT(REG_R9, r9), PUT(REG_R10, r10), PUT(REG_R11, r11), PUT(REG_R12, r12), PUT(REG_R13, r13);
+	PUT(REG_R14, r14), PUT(REG_R15, r15), PUT(REG_RDI, rdi), PUT(REG_RSI, rsi), PUT(REG_RBP, rbp), PUT(REG_RBX, rbx);
+	PUT(REG_RDX, rdx), PUT(REG_RAX, rax), PUT(REG_RCX, rcx), PUT(REG_RSP, rsp), PUT(REG_EFL, eflags);
+#undef PUT
+}
+
+static void from_context(const ucontext_t *uc, struct user_regs_struct *r)
+{
+	const greg_t *g = uc->uc_mcontext.gregs;
+
+#define GET(index, name) r->name = (unsigned long long)g[index]
+	GET(REG_R8, r8), GET(REG_R9, r9), GET(REG_R10, r10), GET(REG_R11, r11), GET(REG_R12, r12), GET(REG_R13, r13);
+	GET(REG_R14, r14), GET(REG_R15, r15), GET(REG_RDI, rdi), GET(REG_RSI, rsi), GET(REG_RBP, rbp), GET(REG_RBX, rbx);
+	GET(REG_RDX, rdx), GET(REG_RAX, rax), GET(REG_RCX, rcx), GET(REG_RSP, rsp), GET(REG_EFL, eflags);
+#undef GET
+}
+
+#define CONTEXT_BYTES offsetof(ucontext_t, uc_sigmask)
+
+/* Has the thread, which is in a copy, go on in the original; the runtime knows how. */
+static enum inj_status depart(const struct inj_session *s, struct inj_threads *t, size_t i)
+{
+	struct inj_thread *th = &t->v[i];
+	uint64_t at = (th->regs.rsp - RED_ZONE - 1024) & ~UINT64_C(15);
+	enum inj_status status;
+	ucontext_t uc;
+
+	to_context(&th->regs, &uc);
+	uc.uc_mcontext.gregs[REG_RIP] = (greg_t)inj_thread_pc(th);
+	status = inj_write(&t->target, at, &uc, CONTEXT_BYTES);
+	if (status == INJ_OK)
+		status = inj_thread_run(t, i, s->rt_depart, at, s->rt_departed, th->regs.rsp - at);
+	if (status == INJ_OK)
+		status = inj_read(&t->target, at, &uc, CONTEXT_BYTES);
+	if (status != INJ_OK)
+		return status;
+	inj_thread_move(th, (uint64_t)uc.uc_mcontext.gregs[REG_RIP]);
+	from_context(&uc, &th->regs);
+	return INJ_OK;
+}
+
+static bool in_copy(const struct inj_session *s, uint64_t pc)
+{
+	for (uint32_t i = 0; i < s->mirrors.nmaps; i++)
+		if (pc - s->mirrors.maps->v[i].arena < s->mirrors.maps->v[i].arena_end - s->mirrors.maps->v[i].arena)
+			return true;
+	return false;
+}
+
+static void give_bases_back(const struct inj_session *s, struct inj_thread *th, const struct rt_mapped *mapped)
+{
+	uint64_t gs = th->regs.gs_base;
+	bool is_ours = gs - s->config.nobody < (1 + s->config.npools) * PAGE;
+
+	for (uint64_t i = 0; mapped && i < mapped->n && i < RT_MAPPED; i++)
+		is_ours |= gs - mapped->v[i].addr < mapped->v[i].bytes;
+	if (is_ours)
+		th->regs.gs_base = 0;
+	if (th->regs.fs_base && th->regs.fs_base == s->config.pre_tls)
+		th->regs.fs_base = 0;
+	th->changed = true;
+}
+
+/* How many threads still need something of ours.  All others go on without. */
+static enum inj_status take_out(struct inj_session *s, struct inj_threads *t, size_t *rest)
+{
+	struct rt_mapped *mapped = malloc(sizeof(*mapped));
+	struct ranges ours = { 0 };
+	struct inj_maps maps = { 0 };
+	enum inj_status status = mapped ? our_code(s, t->pid, &ours) : INJ_MEMORY;
+
+	*rest = 0;
+	if (status == INJ_OK)
+		status = inj_maps_read(t->pid, &maps);
+	if (status == INJ_OK)
+		status = inj_read(&t->target, s->rt_mapped, mapped, sizeof(*mapped));
+	for (size_t i = 0; i < t->n && status == INJ_OK; i++) {
+		struct inj_thread *th = &t->v[i];
+
+		if (!th->gone && in_copy(s, inj_thread_pc(th)) && depart(s, t, i) == INJ_GONE)
+			continue;
+		if (th->gone)
+			continue;
+		if (holds(&ours, inj_thread_pc(th)) || stack_holds(&t->target, &maps, &ours, th))
+			++*rest;
+		else
+			give_bases_back(s, th, mapped);
+	}
+	inj_maps_free(&maps);
+	free(ours.v);
+	free(mapped);
+	return status;
+}
+
+static enum inj_status try(struct inj_session *s, struct inj_threads *t, bool first, size_t *rest)
+{
+	enum inj_status status = INJ_OK;
+
+	if (first) {
+		struct inj_edits edits = { 0 };
+
+		/* another process's are to be undone as well */
+		status = inj_edits_append(&edits, &s->edits);
+		if (status == INJ_OK)
+			inj_edits_undo(&t->target, &edits, 0);
+		inj_edits_free(&edits);
+		if (status == INJ_OK && s->opt.mirror.enabled)
+			status = inj_lead_handlers(s, &t->target, true);
+	}
+	if (status == INJ_OK)
+		status = take_out(s, t, rest);
+	if (status == INJ_OK && !*rest)
+		status = inj_unload(s, &t->target);
+	return status;
+}
+
+enum inj_status inj_session_detach(struct inj_session *s, pid_t pid, struct inj_stop *stop, size_t *rest)
+{
+	uint64_t began = now_ns();
+	long nap = 1000000;
+
+	*stop = (struct inj_stop){ 0 };
+	*rest = 0;
+	for (bool first = true;; first = false) {
+		uint64_t from = now_ns(), ns;
+		struct inj_threads t;
+		enum inj_status status = inj_threads_stop(&t, pid, false);
+		int saved;
+
+		if (status != INJ_OK)
+			return status;
+		stop->threads = t.n;
+		status = try(s, &t, first, rest);
+		saved = errno;
+		inj_threads_go(&t);
+		errno = saved;
+		ns = now_ns() - from;
+		stop->ns = ns > stop->ns ? ns : stop->ns;
+		if (status != INJ_OK || !*rest || now_ns() - began > PATIENCE_NS)
+			return status;
+		nanosleep(&(struct timespec){ .tv_nsec = nap }, NULL);
+		nap = nap < LONGEST_NAP_NS ? 2 * nap : nap;
+	}
+}

@@ -1,0 +1,480 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "config.h"
+
+#include <dirent.h>
+#include <elf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "injector/process/maps.h"
+#include "injector/process/threads.h"
+
+#define PATIENCE_NS INT64_C(5000000000) /* for a thread to stop, or to execute a system call */
+#define NAP_NS 20000
+#define OPTIONS PTRACE_O_TRACESYSGOOD
+#define SYSCALL_STOP (SIGTRAP | 0x80)
+
+/* Of the kernel, never seen by programs (include/linux/errno.h). */
+enum { RESTART_SYS = 512, RESTART_NO_INTR = 513, RESTART_NO_HANDLER = 514, RESTART_BLOCK = 516 };
+
+/* ---- waiting ---- */
+
+static int64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * INT64_C(1000000000) + ts.tv_nsec;
+}
+
+/* Until the thread's next stop.  Errors: GONE, SYSTEM with ETIMEDOUT. */
+static enum inj_status await_stop(pid_t tid, int *status)
+{
+	int64_t until = now_ns() + PATIENCE_NS;
+
+	for (;;) {
+		pid_t got = waitpid(tid, status, __WALL | WNOHANG);
+
+		if (got == tid)
+			return WIFSTOPPED(*status) ? INJ_OK : INJ_GONE;
+		if (got < 0 && errno != EINTR)
+			return INJ_GONE;
+		if (now_ns() > until) {
+			errno = ETIMEDOUT;
+			return INJ_SYSTEM;
+		}
+		nanosleep(&(struct timespec){ .tv_nsec = NAP_NS }, NULL);
+	}
+}
+
+/* Until the stop that PTRACE_INTERRUPT is the reason for; signals that come first are delivered. */
+static enum inj_status await_interrupt(struct inj_thread *th)
+{
+	int status;
+	enum inj_status ret = await_stop(th->tid, &status);
+
+	while (ret == INJ_OK && status >> 16 != PTRACE_EVENT_STOP) {
+		int sig = WSTOPSIG(status);
+
+		if (sig == SYSCALL_STOP || status >> 16)
+			sig = 0;
+		if (ptrace(PTRACE_CONT, th->tid, 0, (void *)(intptr_t)sig) < 0)
+			return INJ_GONE;
+		ret = await_stop(th->tid, &status);
+	}
+	th->halted = ret == INJ_OK && WSTOPSIG(status) != SIGTRAP;
+	return ret;
+}
+
+/* ---- system calls that are interrupted ---- */
+
+/* Those that have done nothing when they return EINTR. */
+static bool does_nothing_on_eintr(uint64_t nr)
+{
+	static const long numbers[] = {
+		SYS_epoll_wait, SYS_epoll_pwait, 441 /* epoll_pwait2 */, SYS_semop, SYS_semtimedop, SYS_rt_sigtimedwait,
+		SYS_io_getevents, SYS_read, SYS_readv, SYS_write, SYS_writev, SYS_recvfrom, SYS_recvmsg, SYS_recvmmsg,
+		SYS_sendto, SYS_sendmsg, SYS_sendmmsg, SYS_accept, SYS_accept4, SYS_msgrcv, SYS_msgsnd, SYS_futex,
+	};
+
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		if (nr == (uint64_t)numbers[i])
+			return true;
+	return false;
+}
+
+/* If a signal's handler is to run nevertheless, the call returns EINTR. */
+static void repeat_interrupted(struct inj_thread *th)
+{
+	if ((int64_t)th->regs.rax != -EINTR || !does_nothing_on_eintr(th->regs.orig_rax))
+		return;
+	th->regs.rax = (uint64_t)-RESTART_NO_HANDLER;
+	th->changed = true;
+}
+
+bool inj_thread_repeats(const struct inj_thread *th)
+{
+	int64_t error = -(int64_t)th->regs.rax;
+
+	return (int64_t)th->regs.orig_rax >= 0 && (error == RESTART_SYS || error == RESTART_NO_INTR ||
+						   error == RESTART_NO_HANDLER || error == RESTART_BLOCK);
+}
+
+#define SYSCALL_LEN 2
+
+uint64_t inj_thread_pc(const struct inj_thread *th)
+{
+	return inj_thread_repeats(th) ? th->regs.rip - SYSCALL_LEN : th->regs.rip;
+}
+
+void inj_thread_move(struct inj_thread *th, uint64_t pc)
+{
+	th->regs.rip = inj_thread_repeats(th) ? pc + SYSCALL_LEN : pc;
+	th->changed = true;
+}
+
+/* ---- stopping ---- */
+
+static bool is_known(const struct inj_threads *t, pid_t tid)
+{
+	for (size_t i = t->n; i-- > 0;)
+		if (t->v[i].tid == tid)
+			return true;
+	return false;
+}
+
+static char state_of(pid_t pid, pid_t tid)
+{
+	char path[64], buf[256], *p;
+	size_t n;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", (int)pid, (int)tid);
+	f = fopen(path, "re");
+	if (!f)
+		return 'X';
+	n = fread(buf, 1, sizeof(buf) - 1, f);
+	fclose(f);
+	buf[n] = '\0';
+	p = strrchr(buf, ')');
+	return p && p[1] == ' ' ? p[2] : 'X';
+}
+
+/* A thread that has ended, of which others have not been told: nothing can be done with it. */
+static bool has_ended(pid_t pid, pid_t tid)
+{
+	char state = state_of(pid, tid);
+
+	return state == 'Z' || state == 'X';
+}
+
+/* Adds it, on its way to stop.  A thread that is gone is not added. */
+static enum inj_status seize(struct inj_threads *t, pid_t tid)
+{
+	if (t->n == t->room) {
+		size_t room = t->room ? 2 * t->room : 64;
+		struct inj_thread *v = realloc(t->v, room * sizeof(*v));
+
+		if (!v)
+			return INJ_MEMORY;
+		t->v = v;
+		t->room = room;
+	}
+	if (ptrace(PTRACE_SEIZE, tid, 0, OPTIONS) < 0) {
+		int saved = errno;
+
+		if (saved == ESRCH || has_ended(t->pid, tid))
+			return INJ_OK;
+		errno = t->seize_errno = saved;
+		return INJ_SYSTEM;
+	}
+	t->v[t->n++] = (struct inj_thread){ .tid = tid };
+	ptrace(PTRACE_INTERRUPT, tid, 0, 0);
+	return INJ_OK;
+}
+
+static enum inj_status seize_some(struct inj_threads *t, bool one, bool last_choice)
+{
+	enum inj_status status = INJ_OK;
+	struct dirent *e;
+	char path[32];
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)t->pid);
+	dir = opendir(path);
+	if (!dir)
+		return errno == ENOENT || errno == ESRCH ? INJ_GONE : INJ_SYSTEM;
+	while (status == INJ_OK && (e = readdir(dir)) && !(one && t->n)) {
+		pid_t tid = atoi(e->d_name);
+
+		/* any other than one that waits in the kernel, perhaps for a child of vfork() */
+		if (tid > 0 && !is_known(t, tid) && !(one && !last_choice && state_of(t->pid, tid) == 'D'))
+			status = seize(t, tid);
+	}
+	closedir(dir);
+	return status;
+}
+
+static enum inj_status seize_new(struct inj_threads *t, bool one)
+{
+	enum inj_status status = seize_some(t, one, false);
+
+	return status == INJ_OK && one && !t->n ? seize_some(t, one, true) : status;
+}
+
+static enum inj_status await_thread(struct inj_thread *th)
+{
+	enum inj_status status = await_interrupt(th);
+
+	if (status == INJ_OK && ptrace(PTRACE_GETREGS, th->tid, 0, &th->regs) < 0)
+		status = INJ_GONE;
+	th->gone = status == INJ_GONE;
+	if (status == INJ_OK)
+		repeat_interrupted(th);
+	return status == INJ_GONE ? INJ_OK : status;
+}
+
+/* New ones appear as long as any runs that is not known. */
+static enum inj_status stop_all(struct inj_threads *t, bool one)
+{
+	enum inj_status status = INJ_OK;
+	size_t stopped = 0;
+
+	do {
+		status = seize_new(t, one);
+		if (status == INJ_OK && stopped == t->n)
+			return INJ_OK;
+		for (; stopped < t->n && status == INJ_OK; stopped++)
+			status = await_thread(&t->v[stopped]);
+	} while (status == INJ_OK && !one);
+	return status;
+}
+
+/* One that waits in the kernel for time to pass is the last choice: what it waits for is noted elsewhere, in the kernel. */
+static bool choose_caller(struct inj_threads *t)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < t->n; i++) {
+		const struct inj_thread *th = &t->v[i];
+
+		if (th->gone)
+			continue;
+		if (!any)
+			t->caller = i;
+		any = true;
+		if (!inj_thread_repeats(th) && !th->halted) {
+			t->caller = i;
+			break;
+		}
+	}
+	return any;
+}
+
+/* The vDSO is the same image in every process of a kernel (of one bitness). */
+static enum inj_status find_syscall(struct inj_threads *t)
+{
+	static const uint8_t insn[SYSCALL_LEN] = { 0x0f, 0x05 };
+	const uint8_t *ours = (const uint8_t *)getauxval(AT_SYSINFO_EHDR);
+	uint64_t vdso = inj_auxv(t->pid, AT_SYSINFO_EHDR);
+	uint8_t bytes[SYSCALL_LEN];
+
+	for (uint64_t i = 0; vdso && ours && i < 4095; i++) {
+		if (memcmp(ours + i, insn, sizeof(insn)) != 0)
+			continue;
+		if (inj_read(&t->target, vdso + i, bytes, sizeof(bytes)) != INJ_OK ||
+		    memcmp(bytes, insn, sizeof(insn)) != 0)
+			continue;
+		t->syscall_insn = vdso + i;
+		return INJ_OK;
+	}
+	return INJ_NOT_SUPPORTED;
+}
+
+static enum inj_status call(struct inj_target *target, long nr, const uint64_t args[6], int64_t *result);
+
+enum inj_status inj_threads_stop(struct inj_threads *t, pid_t pid, bool one)
+{
+	enum inj_status status;
+	int saved;
+
+	*t = (struct inj_threads){ .pid = pid };
+	status = inj_target_open(&t->target, pid);
+	if (status != INJ_OK)
+		return status;
+	t->target.syscall = call;
+	t->target.arg = t;
+	status = find_syscall(t);
+	if (status == INJ_OK)
+		status = stop_all(t, one);
+	if (status == INJ_OK && !choose_caller(t))
+		status = INJ_GONE;
+	if (status == INJ_OK)
+		return INJ_OK;
+	saved = errno;
+	inj_threads_go(t);
+	errno = saved;
+	return status;
+}
+
+/* ---- executing something ---- */
+
+/* To the next entry or exit of a system call.  Signals cannot come, but for SIGSTOP, which is repeated at the end. */
+static enum inj_status to_syscall_stop(struct inj_threads *t, struct inj_thread *th)
+{
+	for (;;) {
+		enum inj_status ret;
+		int status;
+
+		if (ptrace(PTRACE_SYSCALL, th->tid, 0, 0) < 0) {
+			th->gone = true;
+			return INJ_GONE;
+		}
+		ret = await_stop(th->tid, &status);
+		th->gone = ret == INJ_GONE;
+		if (ret != INJ_OK || WSTOPSIG(status) == SYSCALL_STOP)
+			return ret;
+		if (status >> 16 == 0 && WSTOPSIG(status) == SIGSTOP)
+			syscall(SYS_tgkill, t->pid, th->tid, SIGSTOP);
+		else if (status >> 16 == 0) {
+			errno = EFAULT;
+			return INJ_REMOTE; /* a fault of its own: it has not been delivered */
+		}
+	}
+}
+
+static enum inj_status borrow(struct inj_thread *th)
+{
+	uint64_t all = ~UINT64_C(0);
+
+	if (th->borrowed)
+		return INJ_OK;
+	if (ptrace(PTRACE_GETSIGMASK, th->tid, (void *)sizeof(th->mask), &th->mask) < 0 ||
+	    ptrace(PTRACE_SETSIGMASK, th->tid, (void *)sizeof(all), &all) < 0) {
+		th->gone = errno == ESRCH;
+		return th->gone ? INJ_GONE : INJ_SYSTEM;
+	}
+	th->borrowed = true;
+	return INJ_OK;
+}
+
+static enum inj_status set_regs(struct inj_thread *th, const struct user_regs_struct *regs)
+{
+	if (ptrace(PTRACE_SETREGS, th->tid, 0, regs) == 0)
+		return INJ_OK;
+	th->gone = errno == ESRCH;
+	return th->gone ? INJ_GONE : INJ_SYSTEM;
+}
+
+static enum inj_status call(struct inj_target *target, long nr, const uint64_t args[6], int64_t *result)
+{
+	struct inj_threads *t = target->arg;
+	struct user_regs_struct regs;
+	struct inj_thread *th;
+	enum inj_status status;
+
+	if (t->v[t->caller].gone && !choose_caller(t))
+		return INJ_GONE;
+	th = &t->v[t->caller];
+	regs = th->regs;
+	status = borrow(th);
+	regs.rip = t->syscall_insn;
+	regs.rax = (uint64_t)nr;
+	regs.orig_rax = (uint64_t)-1; /* no system call to repeat */
+	regs.rdi = args[0];
+	regs.rsi = args[1];
+	regs.rdx = args[2];
+	regs.r10 = args[3];
+	regs.r8 = args[4];
+	regs.r9 = args[5];
+	if (status == INJ_OK)
+		status = set_regs(th, &regs);
+	if (status == INJ_OK)
+		status = to_syscall_stop(t, th);
+	if (status == INJ_OK)
+		status = to_syscall_stop(t, th);
+	if (status == INJ_OK && ptrace(PTRACE_GETREGS, th->tid, 0, &regs) < 0)
+		status = INJ_GONE;
+	*result = (int64_t)regs.rax;
+	return status;
+}
+
+enum inj_status inj_thread_run(struct inj_threads *t, size_t i, uint64_t function, uint64_t arg, uint64_t end,
+			       uint64_t below)
+{
+	struct inj_thread *th = &t->v[i];
+	struct user_regs_struct regs = th->regs;
+	enum inj_status status = borrow(th);
+
+	regs.rsp = ((regs.rsp - 128 - below) & ~UINT64_C(15)) - 8;
+	regs.rip = function;
+	regs.rdi = arg;
+	regs.orig_rax = (uint64_t)-1;
+	regs.eflags &= ~UINT64_C(0x400); /* DF */
+	if (status == INJ_OK)
+		status = set_regs(th, &regs);
+	while (status == INJ_OK) {
+		status = to_syscall_stop(t, th);
+		if (status == INJ_OK && ptrace(PTRACE_GETREGS, th->tid, 0, &regs) < 0)
+			status = INJ_GONE;
+		if (status == INJ_OK && regs.rip == end + SYSCALL_LEN)
+			break;
+	}
+	if (status == INJ_OK)
+		status = to_syscall_stop(t, th);
+	return status;
+}
+
+/* ---- letting go ---- */
+
+/*
+ * Whether a system call is to be repeated is looked at on the way from a stop for a signal to the program, but not on the
+ * way from that of a system call's exit: the thread has to be stopped once more.
+ */
+static void give_back(struct inj_thread *th)
+{
+	if (set_regs(th, &th->regs) != INJ_OK)
+		return;
+	th->changed = false;
+	ptrace(PTRACE_INTERRUPT, th->tid, 0, 0);
+	if (ptrace(PTRACE_CONT, th->tid, 0, 0) == 0 && await_interrupt(th) == INJ_OK)
+		ptrace(PTRACE_SETSIGMASK, th->tid, (void *)sizeof(th->mask), &th->mask);
+}
+
+/* One that would not stop is interrupted still: it cannot be detached before it has. */
+static void let_go(struct inj_thread *th)
+{
+	if (th->gone)
+		return;
+	if (th->borrowed)
+		give_back(th);
+	if (th->changed)
+		(void)!set_regs(th, &th->regs);
+	if (ptrace(PTRACE_DETACH, th->tid, 0, 0) == 0 || errno != ESRCH)
+		return;
+	th->gone = await_interrupt(th) != INJ_OK;
+	ptrace(PTRACE_DETACH, th->tid, 0, 0);
+}
+
+void inj_threads_go(struct inj_threads *t)
+{
+	for (size_t i = 0; i < t->n; i++)
+		let_go(&t->v[i]);
+	inj_target_close(&t->target);
+	free(t->v);
+	t->v = NULL;
+	t->n = t->room = 0;
+}
+
+/* ---- one at a time ---- */
+
+static enum inj_status borrowed_call(struct inj_target *target, long nr, const uint64_t args[6], int64_t *result)
+{
+	struct inj_threads t;
+	enum inj_status status = inj_threads_stop(&t, target->pid, true);
+	int saved;
+
+	if (status != INJ_OK)
+		return status;
+	status = call(&t.target, nr, args, result);
+	saved = errno;
+	inj_threads_go(&t);
+	errno = saved;
+	return status;
+}
+
+enum inj_status inj_borrow_open(struct inj_target *t, pid_t pid)
+{
+	enum inj_status status = inj_target_open(t, pid);
+
+	t->syscall = borrowed_call;
+	return status;
+}
