@@ -10,7 +10,9 @@ dist_examples_DATA = \
 	doc/examples/primes.c
 
 dist_man_MANS += \
+	doc/sonde-attach.1 \
 	doc/sonde-ctl.1 \
+	doc/sonde-detach.1 \
 	doc/sonde-disasm.1 \
 	doc/sonde-doctor.1 \
 	doc/sonde-dump.1 \

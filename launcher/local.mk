@@ -193,6 +193,8 @@ sonde_SOURCES = \
 	launcher/inspect/plt.h \
 	launcher/main.c \
 	launcher/module/module.c \
+	launcher/record/attach.c \
+	launcher/record/detach.c \
 	launcher/record/metadata.c \
 	launcher/record/metadata.h \
 	launcher/record/objects.c \

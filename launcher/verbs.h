@@ -7,6 +7,8 @@
 #define SONDE_LAUNCHER_VERBS_H
 
 int verb_record(int argc, char **argv);
+int verb_attach(int argc, char **argv);
+int verb_detach(int argc, char **argv);
 int verb_report(int argc, char **argv);
 int verb_replay(int argc, char **argv);
 int verb_graph(int argc, char **argv);

@@ -184,6 +184,7 @@ struct ring_analysis {
 
 /* ring_control.flags */
 #define RING_DROP 1u /* a full ring loses events (counted) instead of making the thread wait */
+#define RING_ATTACHED 8u /* the process was running before: the collector's process takes all out of it again */
 
 /*
  * Mailbox: a thread that has seen the dynamic linker finish loading libraries asks the collector

@@ -77,7 +77,9 @@ bool collector_serve_mail(struct collector *c)
 
 	if (atomic_load_explicit(&m->state, memory_order_acquire) != RING_MAIL_ASKED)
 		return false;
-	if (__atomic_load_n(&m->pid, __ATOMIC_RELAXED) == c->program) {
+	if (c->no_libraries) {
+		/* whoever asks goes on */
+	} else if (__atomic_load_n(&m->pid, __ATOMIC_RELAXED) == c->program) {
 		instrument_late(c, c->program);
 	} else if (!c->told_children) {
 		c->told_children = true;
@@ -86,4 +88,10 @@ bool collector_serve_mail(struct collector *c)
 	atomic_store_explicit(&m->state, RING_MAIL_DONE, memory_order_release);
 	collector_wake(&m->state);
 	return true;
+}
+
+void collector_no_libraries(struct collector *c)
+{
+	c->no_libraries = true;
+	collector_publish(c);
 }

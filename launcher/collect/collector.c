@@ -39,7 +39,7 @@ static int hold_mutex(struct ring_control *control)
 	return pthread_mutex_lock(mutex) == 0 ? 0 : -1;
 }
 
-static int share(struct collector *c, bool drop, bool off)
+static int share(struct collector *c, const struct collector_geometry *g)
 {
 	struct ring_control *control;
 
@@ -54,7 +54,7 @@ static int share(struct collector *c, bool drop, bool off)
 	c->control = control;
 	control->magic = RING_MAGIC;
 	control->version = RING_VERSION;
-	control->flags = drop ? RING_DROP : 0;
+	control->flags = (g->drop ? RING_DROP : 0) | (g->attached ? RING_ATTACHED : 0);
 	control->sub_bytes = c->sub_bytes;
 	control->nsub = c->nsub;
 	control->ring_bytes = c->ring_bytes;
@@ -68,7 +68,7 @@ static int share(struct collector *c, bool drop, bool off)
 	control->sample_burst = c->sampler.burst;
 	control->sample_every = c->sampler.every;
 	control->sample_by = c->sampler.by;
-	if (off)
+	if (g->off)
 		ring_switch(control, 0);
 	return hold_mutex(control);
 }
@@ -94,7 +94,7 @@ struct collector *collector_new(const struct collector_geometry *g, int *fd, int
 	c->feeds = calloc(c->max_rings, sizeof(*c->feeds));
 	c->chunk = malloc(c->mem_bytes + 1);
 	c->counts = calloc(c->functions + 1, sizeof(*c->counts));
-	if (!c->feeds || !c->chunk || !c->counts || share(c, g->drop, g->off) < 0)
+	if (!c->feeds || !c->chunk || !c->counts || share(c, g) < 0)
 		goto failed;
 	*fd = c->fd;
 	*alive = c->alive;

@@ -26,6 +26,7 @@ struct collector_geometry {
 	uint32_t functions;  /* whose calls can be counted in each ring; 0: they are not */
 	uint64_t memory_bytes; /* of a thread's memory stream; 0: none is recorded */
 	struct sample_times sample;
+	bool attached;	     /* to a process that runs: `sonde detach' may end that */
 	bool inproc; /* the program's threads hand memory accesses to modules themselves */
 };
 
@@ -77,6 +78,9 @@ void collector_program_ended(struct collector *c, bool killed);
 
 /* How a process ended, which need not be our child; false: that is not known (once it is waited for, before Linux 6.15). */
 bool collector_exit_status(pid_t pid, int pidfd, int *status);
+
+/* From here on nothing is instrumented any more; when this returns, nothing is being instrumented. */
+void collector_no_libraries(struct collector *c);
 
 /* Is any process left that may record: a child of the program's, a child of that? */
 bool collector_is_needed(const struct collector *c);

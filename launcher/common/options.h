@@ -152,6 +152,8 @@ struct record_options {
 	bool mem_inproc;	  /* --analyze=inproc: the program's threads hand them to modules themselves */
 	bool mem_keep;		  /* they go into the trace; else only to modules */
 	bool mem_describe;	  /* the code that makes them is described in the trace */
+	bool attached;		  /* `sonde attach' */
+	uint64_t duration;	  /* its --duration: nanoseconds; 0: no bound */
 	bool quiet, verbose;	  /* also set in msg_quiet, msg_verbose */
 	char **program;		  /* the program and its arguments, up to NULL, in argv */
 };
@@ -164,6 +166,9 @@ struct record_options {
  * there on success.
  */
 int record_options_parse(int argc, char **argv, struct record_options *o)
+	__attribute__((warn_unused_result));
+/* The same for `sonde attach`: program[0] is the process, as it was written. */
+int attach_options_parse(int argc, char **argv, struct record_options *o)
 	__attribute__((warn_unused_result));
 void record_options_free(struct record_options *o);
 

@@ -95,6 +95,26 @@ static const struct opt_command record_command = {
 	.stop_at_operand = true,
 };
 
+/* The same, and some that are filled in below. */
+static struct opt attach_opts[sizeof(record_opts) / sizeof(record_opts[0]) + 1];
+
+static const struct opt_command attach_command = {
+	.name = "attach",
+	.usage = "[OPTION]... PID",
+	.summary = "Records a process that runs already, until it ends, the duration is over, Ctrl-C, or\n"
+		   "'sonde detach PID'; then it goes on as it was before.",
+	.opts = attach_opts,
+	.details = "Functions have to be chosen by -F; --mem and -m are only for programs that Sonde starts.\n"
+		   "The exit status is 0 when the trace is complete, 2 when the process cannot be\n"
+		   "attached to and for bad options, 125 when Sonde fails.\n",
+	.examples = "sonde attach -F '*' 1234\tall functions of the program, until Ctrl-C\n"
+		    "sonde attach -F '*' --duration=30s 1234\tfor half a minute\n"
+		    "sonde attach -F 'SSL_*@libssl' -o tls $(pidof nginx)\tsome of a library\n",
+};
+
+/* That is being parsed. */
+static const struct opt_command *command = &record_command;
+
 /* ---- what goes together ---- */
 
 struct said {
@@ -157,13 +177,13 @@ static int check_filters(const struct raw *raw)
 						     : NULL;
 
 	if (counts && filter)
-		return opt_usage_error(&record_command, "--clock=none only counts: not with %s", filter);
+		return opt_usage_error(command, "--clock=none only counts: not with %s", filter);
 	if (o->depth == 0 || (o->depth != UNSET && o->depth > RT_SHADOW_MAX))
-		return opt_usage_error(&record_command, "--depth: not from 1 to %u", RT_SHADOW_MAX);
+		return opt_usage_error(command, "--depth: not from 1 to %u", RT_SHADOW_MAX);
 	if (o->min_time == 0)
-		return opt_usage_error(&record_command, "--time 0: not from 1ns");
+		return opt_usage_error(command, "--time 0: not from 1ns");
 	if (o->max_calls == 0)
-		return opt_usage_error(&record_command, "--threshold-calls: not from 1");
+		return opt_usage_error(command, "--threshold-calls: not from 1");
 	return 0;
 }
 
@@ -173,7 +193,7 @@ static int check_patterns(const struct select_options *o)
 	struct select *sel = select_new(o, problem, sizeof(problem));
 
 	if (!sel)
-		return opt_usage_error(&record_command, "%s", problem);
+		return opt_usage_error(command, "%s", problem);
 	select_free(sel);
 	return 0;
 }
@@ -192,12 +212,12 @@ static int check_sample(const struct raw *raw)
 	struct sample_times times;
 
 	if (raw->sample && raw->overhead)
-		return opt_usage_error(&record_command, "--overhead chooses what is sampled: not with --sample");
+		return opt_usage_error(command, "--overhead chooses what is sampled: not with --sample");
 	if (raw->sample && !sample_times_parse(raw->sample, &times))
-		return opt_usage_error(&record_command, "--sample: not like burst:1ms,every:10ms or "
+		return opt_usage_error(command, "--sample: not like burst:1ms,every:10ms or "
 							"burst:1M,every:10M");
 	if (raw->overhead && !sample_overhead_parse(raw->overhead, &times))
-		return opt_usage_error(&record_command, "--overhead: not from 0.1%% to 100%%");
+		return opt_usage_error(command, "--overhead: not from 0.1%% to 100%%");
 	return 0;
 }
 
@@ -207,7 +227,7 @@ static int check_memory(const struct raw *raw)
 	struct select_options sel = record_memory_select(o);
 
 	if (o->mem_bytes != UNSET && (o->mem_bytes < MIN_MEMORY || o->mem_bytes > MAX_RING))
-		return opt_usage_error(&record_command, "--mem-buffer: not from 256K to 1G");
+		return opt_usage_error(command, "--mem-buffer: not from 256K to 1G");
 	return check_patterns(&sel);
 }
 
@@ -219,7 +239,7 @@ static int check_functions(const struct raw *raw)
 	if (!lonely && !raw->o.modules.n)
 		lonely = about_memory(raw);
 	if (lonely)
-		return opt_usage_error(&record_command, "%s", lonely);
+		return opt_usage_error(command, "%s", lonely);
 	status = check_patterns(&raw->o.select);
 	if (status == 0)
 		status = check_memory(raw);
@@ -291,7 +311,7 @@ static int check_trigger(struct raw *raw)
 		return 0;
 	raw->o.trigger = strdup(raw->trigger);
 	if (!raw->o.trigger || !read_trigger(raw->o.trigger, &raw->o.on, &raw->o.off))
-		return opt_usage_error(&record_command, "--trigger: not like solve=on,finish=off");
+		return opt_usage_error(command, "--trigger: not like solve=on,finish=off");
 	on = record_trigger_select(&raw->o, true);
 	off = record_trigger_select(&raw->o, false);
 	status = on.functions.n ? check_patterns(&on) : 0;
@@ -301,7 +321,7 @@ static int check_trigger(struct raw *raw)
 static int check_switching(struct raw *raw)
 {
 	if (raw->signal && !(raw->o.toggle = signal_number(raw->signal)))
-		return opt_usage_error(&record_command, "--signal: not the name of a signal that may be used, as USR2");
+		return opt_usage_error(command, "--signal: not the name of a signal that may be used, as USR2");
 	return check_trigger(raw);
 }
 
@@ -312,11 +332,13 @@ static int check(struct raw *raw, int argc, int first)
 	if (status)
 		return status;
 	if (first == argc)
-		return opt_usage_error(&record_command, "no program to run");
+		return opt_usage_error(command, command == &record_command ? "no program to run" : "no process");
+	if (command == &attach_command && argc - first > 1)
+		return opt_usage_error(command, "more than one process: start `sonde attach' for each, with a -o of its own");
 	if (raw->o.dir[0] == '\0')
-		return opt_usage_error(&record_command, "--output: an empty name");
+		return opt_usage_error(command, "--output: an empty name");
 	if (raw->o.ring_bytes < MIN_RING || raw->o.ring_bytes > MAX_RING)
-		return opt_usage_error(&record_command, "--buffer: not from 64K to 1G");
+		return opt_usage_error(command, "--buffer: not from 64K to 1G");
 	return check_functions(raw);
 }
 
@@ -348,6 +370,8 @@ static void finish(struct record_options *o, const struct raw *raw, char **progr
 		(void)!sample_overhead_parse(raw->overhead, &o->sample);
 	o->drop = strcmp(raw->overflow, "drop") == 0;
 	o->program = program;
+	set_unset(&o->duration);
+	o->attached = command == &attach_command;
 	msg_quiet = o->quiet;
 	msg_verbose = o->verbose;
 }
@@ -370,17 +394,17 @@ int record_without_memory(struct record_options *o)
 	if (o->memory.n)
 		return 0;
 	o->mem_bytes = 0;
-	return o->wants_memory ? opt_usage_error(&record_command, "%s", o->wants_memory) : 0;
+	return o->wants_memory ? opt_usage_error(command, "%s", o->wants_memory) : 0;
 }
 
-int record_options_parse(int argc, char **argv, struct record_options *o)
+static int parse(int argc, char **argv, struct record_options *o)
 {
 	struct raw raw = {
 		.o = { .dir = "sonde.data", .ring_bytes = RECORD_DEFAULT_RING, .select.min_size = UNSET,
-		       .depth = UNSET, .min_time = UNSET, .max_calls = UNSET, .mem_bytes = UNSET },
+		       .depth = UNSET, .min_time = UNSET, .max_calls = UNSET, .mem_bytes = UNSET, .duration = UNSET },
 		.overflow = "wait", .analyze = "collector",
 	};
-	int first = opt_parse(&record_command, argc, argv, &raw);
+	int first = opt_parse(command, argc, argv, &raw);
 	int status = first < 0 ? OPT_STATUS(first) : check(&raw, argc, first);
 
 	if (first < 0 || status) {
@@ -389,6 +413,26 @@ int record_options_parse(int argc, char **argv, struct record_options *o)
 	}
 	finish(o, &raw, argv + first);
 	return 0;
+}
+
+int record_options_parse(int argc, char **argv, struct record_options *o)
+{
+	command = &record_command;
+	return parse(argc, argv, o);
+}
+
+int attach_options_parse(int argc, char **argv, struct record_options *o)
+{
+	static const struct opt own = { 0, "duration", "DURATION", "leave the process again after so long: 500ms, 30s",
+					OPT_TIME, offsetof(struct raw, o.duration), NULL };
+	static const struct opt end[] = { OPT_HELP, OPT_END };
+	size_t n = sizeof(record_opts) / sizeof(record_opts[0]) - 2;
+
+	memcpy(attach_opts, record_opts, n * sizeof(*record_opts));
+	attach_opts[n] = own;
+	memcpy(attach_opts + n + 1, end, sizeof(end));
+	command = &attach_command;
+	return parse(argc, argv, o);
 }
 
 void select_options_free(struct select_options *o)

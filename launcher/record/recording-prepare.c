@@ -189,6 +189,7 @@ int recording_prepare(struct recording *r)
 	g.memory_bytes = r->opt.mem_bytes;
 	g.sample = r->opt.sample;
 	g.inproc = r->opt.mem_inproc;
+	g.attached = r->opt.attached;
 	g.ring_bytes = r->opt.ring_bytes;
 	g.max_rings = r->limited ? FEW_RINGS : MANY_RINGS;
 	if (r->limited && g.ring_bytes > SMALL_RING)

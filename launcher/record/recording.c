@@ -27,7 +27,7 @@ static struct sonde_trace_sampled write_sampled(struct recording *r, const struc
 	return s;
 }
 
-static int open_trace(struct recording *r)
+int recording_open(struct recording *r)
 {
 	struct tf_start about = { .program = r->elf_path, .args = r->argv };
 	enum sonde_trace_status status;
@@ -51,7 +51,7 @@ static int open_trace(struct recording *r)
 	return EXIT_USAGE;
 }
 
-static int give_up_trace(struct recording *r)
+int recording_give_up(struct recording *r)
 {
 	tf_writer_abandon(r->writer);
 	tracedir_abandon(&r->dir);
@@ -92,7 +92,7 @@ static int instrument(struct recording *r)
 }
 
 /* What calls cost that are recorded without a module.  Of those that --time leaves out it is not known how many there are. */
-static void write_cost(struct recording *r)
+void recording_write_cost(struct recording *r)
 {
 	struct tf_cost cost;
 
@@ -111,9 +111,9 @@ static int collect(struct recording *r)
 	enum inj_status status;
 	int ret;
 
-	write_cost(r);
+	recording_write_cost(r);
 	if (collector_start(r->collector, r->writer, &r->session, &r->opt, r->tracee.pid) < 0)
-		return give_up_trace(r);
+		return recording_give_up(r);
 	if (r->tracee.reaped)
 		return 0;
 	status = inj_session_settle(&r->session);
@@ -130,7 +130,7 @@ static int collect(struct recording *r)
 	}
 	inj_tracee_kill(&r->tracee);
 	collector_finish(r->collector, &ignored);
-	give_up_trace(r);
+	recording_give_up(r);
 	return ret;
 }
 
@@ -140,7 +140,7 @@ int recording_begin(struct recording *r)
 	int status = instrument(r);
 
 	if (status == 0)
-		status = open_trace(r);
+		status = recording_open(r);
 	if (status == 0)
 		status = collect(r);
 	return status;
@@ -200,7 +200,7 @@ void recording_finish(struct recording *r, struct tf_end *end)
 	collector_finish(r->collector, &totals);
 	sampled = write_sampled(r, &totals);
 	objects_finish(&r->session, r->writer);
-	write_cost(r);
+	recording_write_cost(r);
 	end->lost_threads = totals.lost_threads;
 	if (tf_writer_close(r->writer, end) != SONDE_TRACE_OK)
 		msg_error("the trace's metadata could not be completed: %s", strerror(errno));

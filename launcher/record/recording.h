@@ -61,6 +61,17 @@ bool recording_is_needed(const struct recording *r);
 /* @end: how the program ended. */
 void recording_finish(struct recording *r, struct tf_end *end);
 
+/* ---- the parts of recording_begin(), for a process that is attached to ---- */
+
+/* Begins the trace.  0, or an exit status after a message. */
+int recording_open(struct recording *r) __attribute__((warn_unused_result));
+
+/* It is not going to be: removes it.  Returns EXIT_TRACER. */
+int recording_give_up(struct recording *r);
+
+/* What calls cost that are recorded without a module. */
+void recording_write_cost(struct recording *r);
+
 /* All but opt. */
 void recording_free(struct recording *r);
 

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Sorted, one a line. A script sources tests/integration/lib.sh and needs nothing else.
 EXTRA_DIST += \
+	tests/integration/attach-lib.sh \
 	tests/integration/lackey.awk \
 	tests/integration/lib.sh \
 	tests/integration/matrix.sh \
 	tests/integration/start-killed.py \
 	tests/integration/stress.sh
 INTEGRATION_TESTS += \
+	tests/integration/attach-refused.sh \
+	tests/integration/attach.sh \
 	tests/integration/binary.sh \
 	tests/integration/build-tree.sh \
 	tests/integration/cannot-run.sh \
@@ -151,6 +154,7 @@ TRACEE_FILES += \
 	tests/programs/balance.c \
 	tests/programs/blocked.c \
 	tests/programs/bursts.c \
+	tests/programs/busy.c \
 	tests/programs/cancels.c \
 	tests/programs/closes.c \
 	tests/programs/ends.c \
@@ -182,6 +186,7 @@ TRACEES += \
 	tests/programs/balance \
 	tests/programs/blocked \
 	tests/programs/bursts \
+	tests/programs/busy \
 	tests/programs/cancels \
 	tests/programs/closes \
 	tests/programs/ends \
@@ -213,6 +218,7 @@ TRACEES += \
 if HAVE_STATIC_LIBC
 TRACEES += \
 	tests/programs/blocked-static \
+	tests/programs/busy-static \
 	tests/programs/cancels-static \
 	tests/programs/closes-static \
 	tests/programs/ends-static \

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# For tests of `sonde attach`, after lib.sh: one target at a time.
+
+# need_attach: skip where processes that are not our children cannot be traced.
+need_attach()
+{
+	need_ptrace
+	[ "$(id -u)" -eq 0 ] || [ "$(cat /proc/sys/kernel/yama/ptrace_scope 2>/dev/null || echo 0)" -eq 0 ] ||
+		skip "kernel.yama.ptrace_scope forbids it"
+}
+
+# code_of PID: its executable pages that come from files, as they are in memory.
+code_of()
+{
+	local range perms rest first last
+	while read -r range perms rest; do
+		[[ $perms == *x* && $rest == */* && $rest != *memfd* ]] || continue
+		first=$((16#${range%-*} / 4096)) last=$((16#${range#*-} / 4096))
+		echo "$range"
+		dd if="/proc/$1/mem" bs=4096 skip=$first count=$((last - first)) status=none
+	done < <(cat "/proc/$1/maps") # at once: it changes all the time
+}
+
+# start COMMAND...: the target; it has said "ready", and ends when finish lets it.
+start()
+{
+	rm -f target.in
+	mkfifo target.in
+	"$@" <target.in >target.out 2>target.err &
+	target=$!
+	exec 9>target.in
+	await 20 grep -q ready target.out
+	note_target
+}
+
+# note_target: how it is before anything is done to it.
+note_target()
+{
+	code_of "$target" | cksum >code.before
+	find "/proc/$target/fd" -type l | wc -l >fds.before
+	grep -E '^Sig(Cgt|Ign)' "/proc/$target/status" >signals.before
+}
+
+# check_left: nothing of ours is in the target any more.
+check_left()
+{
+	kill -0 "$target" || { show target.out target.err; fail "the target has ended"; }
+	code_of "$target" | cksum >code.after
+	check_same code.before code.after "the code of the target"
+	find "/proc/$target/fd" -type l | wc -l >fds.after
+	check_same fds.before fds.after "the number of descriptors"
+	grep -E '^Sig(Cgt|Ign)' "/proc/$target/status" >signals.after
+	check_same signals.before signals.after "the set of signals that are handled"
+	! grep sonde "/proc/$target/maps" || fail "something of ours is mapped"
+}
+
+# finish: the target may end, and does so with status 0.
+finish()
+{
+	local status=0
+	echo >&9
+	exec 9>&-
+	wait "$target" || status=$?
+	[ "$status" -eq 0 ] || { show target.out target.err; fail "exit status $status of the target"; }
+	[ ! -s target.err ] || { show target.err; fail "messages of the target"; }
+}
+
+# attach_briefly OPTION...: records it into t for a moment.
+attach_briefly()
+{
+	local status=0
+	rm -rf t
+	sonde attach -o t "$@" --duration=20ms "$target" >attach.out 2>attach.err || status=$?
+	[ "$status" -eq 0 ] || { show attach.out attach.err; fail "exit status $status of sonde attach $*"; }
+	[ ! -s attach.err ] || { show attach.err; fail "messages of sonde attach $*"; }
+}
+
+# attach_begin OPTION...: records it until something ends that; $attached is the recorder.
+attach_begin()
+{
+	rm -rf t
+	command sonde attach -o t "$@" "$target" >attach.out 2>attach.err &
+	attached=$!
+	await 20 grep -qs functions t/metadata
+}
+
+attach_end()
+{
+	local status=0
+	wait "$attached" || status=$?
+	[ "$status" -eq 0 ] || { show attach.out attach.err; fail "exit status $status of sonde attach"; }
+}
