@@ -2,6 +2,8 @@
 #include "launcher/common/units.h"
 
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 /* Four significant digits of @v, which is below 10,000 or the largest unit. */
 static void four_digits(double v, const char *unit, char *text)
@@ -92,4 +94,15 @@ size_t units_text(FILE *out, const char *text, size_t width, bool utf8)
 	const char *tail = skip(text, all - right);
 	put_safely(out, tail, tail + strlen(tail));
 	return width;
+}
+
+unsigned int units_terminal_width(void)
+{
+	struct winsize size;
+
+	if (!isatty(STDOUT_FILENO))
+		return 0;
+	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0)
+		return 80;
+	return size.ws_col;
 }

@@ -28,4 +28,7 @@ size_t units_text(FILE *out, const char *text, size_t width, bool utf8);
 /* Columns that the text needs. */
 size_t units_width(const char *text);
 
+/* Of the terminal that standard output is; 0: it is none. */
+unsigned int units_terminal_width(void);
+
 #endif

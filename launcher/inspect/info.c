@@ -6,6 +6,7 @@
 #include "launcher/common/units.h"
 #include "injector/image/symbols.h"
 #include "launcher/common/options.h"
+#include "launcher/common/units.h"
 #include "launcher/trace/pick.h"
 #include "launcher/trace/processtree.h"
 #include "launcher/trace/tracedir.h"
@@ -115,7 +116,7 @@ static const struct sonde_trace_rank *next_first(const struct sonde_trace *trace
 	const struct sonde_trace_rank *rank;
 
 	while ((rank = sonde_trace_rank(trace, (*at)++)))
-		if (!rank->number)
+		if (!rank->number && !rank->left_out)
 			return rank;
 	return NULL;
 }
@@ -498,7 +499,7 @@ static int info(struct sonde_trace *trace, const struct info_options *o, const c
 	status = print_state(trace, &t, info_memory_damage(memory), o->check);
 	if (process_tree_is_worth(trace)) {
 		putchar('\n');
-		process_tree_print(&t.tree, stdout, UINT64_MAX, 0, true);
+		process_tree_print(&t.tree, stdout, UINT64_MAX, units_terminal_width(), false);
 	}
 	process_tree_free(&t.tree);
 	if (o->threads) {

@@ -79,7 +79,7 @@ static bool ended_alike(const struct sonde_trace_rank *a, const struct sonde_tra
 /* Of programs that processes have executed the tree says how they ended. */
 static bool has_ending(const struct report *r, const struct sonde_trace_rank *k)
 {
-	return is_shown(r, k) && !k->number;
+	return is_shown(r, k) && !k->number && !k->left_out;
 }
 
 /* What the first process of a program was in the end. */

@@ -2,6 +2,7 @@
 /* The verb: options in, one of the three kinds of output out. */
 #include "launcher/report/report.h"
 #include "launcher/common/message.h"
+#include "launcher/common/units.h"
 #include "launcher/trace/holds.h"
 #include "launcher/trace/pick.h"
 #include "launcher/select/processes.h"
@@ -13,8 +14,6 @@
 #include <locale.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #define DEFAULT_DIR "sonde.data"
 #define EXIT_DAMAGED 1
@@ -128,18 +127,6 @@ static int make_request(const struct report_options *o, struct report_request *q
 	return 0;
 }
 
-/* 0 where there is no terminal. */
-static unsigned terminal_width(void)
-{
-	struct winsize size;
-
-	if (!isatty(STDOUT_FILENO))
-		return 0;
-	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0)
-		return 80;
-	return size.ws_col;
-}
-
 static void print(const struct report *r, const struct report_options *o)
 {
 	if (o->csv || o->json)
@@ -150,7 +137,7 @@ static void print(const struct report *r, const struct report_options *o)
 	}
 	if (!o->csv) {
 		setlocale(LC_CTYPE, "");
-		report_print_text(r, stdout, terminal_width(),
+		report_print_text(r, stdout, units_terminal_width(),
 				  strcmp(nl_langinfo(CODESET), "UTF-8") == 0);
 		return;
 	}

@@ -173,7 +173,8 @@ static struct contents look(const struct sonde_trace *trace)
 
 		c.lost += rank->lost;
 		c.unfinished |= rank->ending == SONDE_TRACE_UNFINISHED;
-		if (!c.recording)
+		/* of several programs, the one that most could have been recorded of */
+		if (!c.recording || (rank->recording && rank->recording->instrumented > c.recording->instrumented))
 			c.recording = rank->recording;
 	}
 	return c;

@@ -42,7 +42,7 @@ static bool add(struct making *m, struct process_entry e)
 static bool add_process(struct making *m, size_t part, int pid, const struct sonde_trace_process *process)
 {
 	const struct sonde_trace_rank *rank = sonde_trace_rank(m->trace, part);
-	bool first = pid == rank->pid;
+	bool first = pid && pid == rank->pid;
 
 	return add(m, (struct process_entry){
 			      .kind = first ? PROCESS_PROGRAM : PROCESS_FORKED,
@@ -110,9 +110,12 @@ static bool add_parts(struct making *m)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < sonde_trace_ranks(m->trace); i++)
-		if (sonde_trace_rank(m->trace, i)->pid && !add_process(m, i, sonde_trace_rank(m->trace, i)->pid, NULL))
+	for (size_t i = 0; i < sonde_trace_ranks(m->trace); i++) {
+		const struct sonde_trace_rank *rank = sonde_trace_rank(m->trace, i);
+
+		if (rank->pid && !rank->left_out && !add_process(m, i, rank->pid, NULL))
 			return false;
+	}
 	for (size_t i = 0; i < sonde_trace_processes(m->trace); i++) {
 		const struct sonde_trace_process *p = sonde_trace_process(m->trace, i);
 
@@ -125,7 +128,8 @@ static bool add_parts(struct making *m)
 		if (!add_process(m, t->rank_index, t->pid, NULL))
 			return false;
 	}
-	qsort(m->v, m->n, sizeof(*m->v), by_key);
+	if (m->n)
+		qsort(m->v, m->n, sizeof(*m->v), by_key);
 	for (size_t i = 0; i < m->n; i++)
 		if (!n || compare_keys(&m->v[n - 1], m->v[i].part->index, m->v[i].pid))
 			m->v[n++] = m->v[i];

@@ -140,6 +140,9 @@ check_status 0 sonde report --csv --process=second t
 check_calls_are 'main second 1' 'work second 10'
 check_status 0 sonde report --csv --process="$third" t
 check_calls_are 'main first 1' 'work first 2'
+check_status 0 sonde report --process="$child" t
+check_contains out '^contents +1 process, 1 thread, 2 events$'
+check_lacks out '^ended'
 check_status 0 sonde report --csv --process="$child" t
 check_calls_are 'work first 1'
 for chosen in "$child,second" "sec*,$child" "second --process=$child"; do

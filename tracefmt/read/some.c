@@ -86,6 +86,11 @@ void tf_choose_processes(struct sonde_trace *t, const struct tf_choice *c)
 	size_t n = 0;
 
 	choose_threads(t, c);
+	for (size_t i = 0; i < t->parts.n; i++) {
+		struct tf_part *part = t->parts.v[i];
+
+		part->pub.left_out = !is_wanted(c, part, part->pub.pid);
+	}
 	for (size_t i = 0; i < t->processes.n; i++) {
 		struct tf_process_in *p = t->processes.v[i];
 

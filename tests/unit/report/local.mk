@@ -57,3 +57,8 @@ PURE_TESTS += tests/unit/report/spent
 tests_unit_report_spent_SOURCES = tests/unit/report/spent.c $(REPORT_TEST_SUPPORT)
 tests_unit_report_spent_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_report_spent_LDADD = $(REPORT_TEST_LIBS)
+
+PURE_TESTS += tests/fuzz/fuzz_processes
+tests_fuzz_fuzz_processes_SOURCES = tests/fuzz/fuzz_processes.c tests/fuzz/fuzz_main.c
+tests_fuzz_fuzz_processes_LDADD = libreport.la libcommand.la libmemtrace.la libtracefmt.la
+EXTRA_DIST += tests/fuzz/corpus/processes.tar

@@ -516,6 +516,7 @@ static void some_process(void **state)
 	assert_int_equal(sonde_trace_counter(trace, 0)->total, 0);
 	assert_int_equal(sonde_trace_functions(trace), NFUNCTIONS);
 	assert_int_equal(sonde_trace_rank(trace, 0)->pid, 100);
+	assert_true(sonde_trace_rank(trace, 0)->left_out);
 	sonde_trace_close(trace);
 	assert_int_equal(sonde_trace_open_some(all, is_nobody, NULL, &trace, &why), SONDE_TRACE_E_NOTRACE);
 	assert_null(trace);
