@@ -89,7 +89,6 @@ static void find_nearest(void *arg, uint64_t addr, const char *file, int line)
 
 struct begin {
 	const struct search *s;
-	uint64_t entry;
 	bool before;
 };
 
@@ -97,7 +96,8 @@ static void find_begin(void *arg, uint64_t addr, const char *file, int line)
 {
 	struct begin *b = arg;
 
-	b->before |= addr == b->entry && line <= b->s->line && lines_is_file(file, b->s->file);
+	(void)addr;
+	b->before |= line <= b->s->line && lines_is_file(file, b->s->file);
 }
 
 /* A line without code belongs to a function that begins before it. */
@@ -107,9 +107,8 @@ static bool is_inside(const struct search *s, uint64_t addr)
 	struct begin begin = { .s = s };
 
 	mt_placed_find(s->c->placed, s->c->object, addr, &at);
-	begin.entry = at.entry;
 	if (at.function)
-		mt_placed_each_line(s->c->placed, s->c->object, find_begin, &begin);
+		mt_placed_each_line(s->c->placed, s->c->object, at.entry, at.entry, find_begin, &begin);
 	return begin.before;
 }
 
@@ -133,9 +132,9 @@ static enum lines_found find_placed(const struct linecode *c, const char *file, 
 {
 	struct search s = { .c = c, .file = file, .line = (int)line, .nearest = INT_MAX, .addrs = addrs, .n = n };
 
-	mt_placed_each_line(c->placed, c->object, find_nearest, &s);
+	mt_placed_each_line(c->placed, c->object, 0, UINT64_MAX, find_nearest, &s);
 	if (s.nearest != INT_MAX)
-		mt_placed_each_line(c->placed, c->object, take_nearest, &s);
+		mt_placed_each_line(c->placed, c->object, 0, UINT64_MAX, take_nearest, &s);
 	return s.found;
 }
 
@@ -163,7 +162,7 @@ static bool has_any_line(const struct linecode *c)
 	bool any = false;
 
 	if (c->placed)
-		mt_placed_each_line(c->placed, c->object, note_line, &any);
+		mt_placed_each_line(c->placed, c->object, 0, UINT64_MAX, note_line, &any);
 	return any;
 }
 

@@ -359,13 +359,15 @@ void mt_placed_find(const struct mt_placed *p, uint32_t object, uint64_t addr, s
 			place->loop_file = find_line(&p->parts[i], place->loop, &place->loop_line);
 }
 
-void mt_placed_each_line(const struct mt_placed *p, uint32_t object,
+void mt_placed_each_line(const struct mt_placed *p, uint32_t object, uint64_t lo, uint64_t hi,
 			 void (*line)(void *arg, uint64_t addr, const char *file, int line), void *arg)
 {
 	for (size_t i = 0; i < p->n; i++) {
 		const struct part *part = &p->parts[i];
 
-		for (size_t k = 0; k < part->nlines && part->object == object; k++)
+		size_t k = search_first(l, part->nlines, part->lines[l].addr >= lo);
+
+		for (; k < part->nlines && part->lines[k].addr <= hi && part->object == object; k++)
 			if (part->lines[k].file != NO_FILE)
 				line(arg, part->lines[k].addr, part->files[part->lines[k].file], part->lines[k].line);
 	}

@@ -77,8 +77,8 @@ uint64_t mt_placed_damage(const struct mt_placed *p);
 /* Fills in function, entry, size, loop and loop_depth, if they are known, and lines of both. */
 void mt_placed_find(const struct mt_placed *p, uint32_t object, uint64_t addr, struct sonde_trace_place *place);
 
-/* Calls @line for all places of an object from which on the code is of another line; ascending among those of a piece. */
-void mt_placed_each_line(const struct mt_placed *p, uint32_t object,
+/* Calls @line for all places of an object in [lo, hi] from which on the code is of another line; ascending among those of a piece. */
+void mt_placed_each_line(const struct mt_placed *p, uint32_t object, uint64_t lo, uint64_t hi,
 			 void (*line)(void *arg, uint64_t addr, const char *file, int line), void *arg);
 
 /* Have the object's lines been written?  Then there are no others. */

@@ -48,7 +48,7 @@ static void ask_all(const struct mt_placed *p)
 			ask(p, object, (UINT64_C(2) << shift) - 1);
 		}
 		sink += mt_placed_has_lines(p, object);
-		mt_placed_each_line(p, object, ask_line, &nlines);
+		mt_placed_each_line(p, object, 0, UINT64_MAX, ask_line, &nlines);
 	}
 }
 

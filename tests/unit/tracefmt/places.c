@@ -169,10 +169,13 @@ static void check_each_line(const struct mt_placed *p)
 {
 	struct seen seen = { 0 };
 
-	mt_placed_each_line(p, 3, see_line, &seen);
+	mt_placed_each_line(p, 3, 0, UINT64_MAX, see_line, &seen);
 	assert_int_equal(seen.n, 0);
-	mt_placed_each_line(p, 7, see_line, &seen);
+	mt_placed_each_line(p, 7, 0, UINT64_MAX, see_line, &seen);
 	assert_int_equal(seen.n, 104);
+	seen = (struct seen){ 0 };
+	mt_placed_each_line(p, 7, 0x1004, 0x1024, see_line, &seen);
+	assert_int_equal(seen.n, 4);
 }
 
 static void test_found_again(void **state)
