@@ -32,13 +32,19 @@ step()
 	done
 }
 
+# ends STATUS: it does so by itself.
+ends()
+{
+	local status=0
+	wait "$sonde" || status=$?
+	[ "$status" -eq "$1" ] || { show steps.out steps.err; fail "exit status $status instead of $1"; }
+}
+
 # finish STATUS: the program comes to its end.
 finish()
 {
-	local status=0
 	exec 5>&-
-	wait "$sonde" || status=$?
-	[ "$status" -eq "$1" ] || { show steps.out steps.err; fail "exit status $status instead of $1"; }
+	ends "$1"
 }
 
 # value ROW: what `sonde ctl status' says in it.
@@ -206,7 +212,8 @@ check_calls 300 work
 begin steps -F work --signal=USR2
 step 10
 kill -USR1 "$sonde"
-finish $((128 + 10))
+ends $((128 + 10))
+exec 5>&-
 
 for bad in --signal=KILL --signal=nonsuch --signal= --trigger= --trigger=work --trigger==on --trigger=work=maybe \
 	--trigger=work=on, --trigger=/\(/=on; do
