@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/search.h"
 
 void tf_stack_free(struct tf_stack *s)
@@ -13,19 +14,7 @@ void tf_stack_free(struct tf_stack *s)
 
 bool tf_stack_grow(struct tf_stack *s)
 {
-	size_t room = s->room ? s->room * 2 : 64;
-	struct tf_frame *frame;
-
-	if (s->n < s->room)
-		return true;
-	if (room > TF_STACK_MAX)
-		return false;
-	frame = realloc(s->frame, room * sizeof *frame);
-	if (!frame)
-		return false;
-	s->frame = frame;
-	s->room = room;
-	return true;
+	return s->n < TF_STACK_MAX && array_room(s->frame, s->room, s->n + 1);
 }
 
 void tf_stack_trim(struct tf_stack *s)

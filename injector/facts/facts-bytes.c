@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/search.h"
 #include "injector/facts/facts-int.h"
 
@@ -12,18 +13,10 @@
 
 void inj_addrs_add(struct inj_addrs *addrs, uint64_t addr)
 {
-	if (addrs->n == addrs->room) {
-		size_t room = addrs->room ? 2 * addrs->room : 64;
-		uint64_t *v = reallocarray(addrs->v, room, sizeof(*v));
-
-		if (!v) {
-			addrs->failed = true;
-			return;
-		}
-		addrs->v = v;
-		addrs->room = room;
-	}
-	addrs->v[addrs->n++] = addr;
+	if (array_room(addrs->v, addrs->room, addrs->n + 1))
+		addrs->v[addrs->n++] = addr;
+	else
+		addrs->failed = true;
 }
 
 void inj_addrs_free(struct inj_addrs *addrs)

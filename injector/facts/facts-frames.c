@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/search.h"
 #include "injector/facts/facts-int.h"
 #include "injector/image/ehframe.h"
@@ -14,15 +15,8 @@ static bool keep_fde(struct inj_cf *cf, size_t *room, const struct inj_fde *fde)
 
 	if (!code || !fde->size || fde->size > code->len - (fde->addr - code->addr))
 		return true;
-	if (cf->nfdes == *room) {
-		size_t more = *room ? 2 * *room : 1024;
-		struct inj_fde *fdes = reallocarray(cf->fdes, more, sizeof(*fdes));
-
-		if (!fdes)
-			return false;
-		cf->fdes = fdes;
-		*room = more;
-	}
+	if (!array_room(cf->fdes, *room, cf->nfdes + 1))
+		return false;
 	cf->fdes[cf->nfdes++] = *fde;
 	return true;
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/search.h"
 #include "injector/facts/facts-int.h"
 #include "trampolines/insn/x86-64/decode.h"
@@ -31,15 +32,8 @@ struct items {
 
 static bool add_item(struct items *items, const struct item *item)
 {
-	if (items->n == items->room) {
-		size_t room = items->room ? 2 * items->room : 1024;
-		struct item *v = reallocarray(items->v, room, sizeof(*v));
-
-		if (!v)
-			return false;
-		items->v = v;
-		items->room = room;
-	}
+	if (!array_room(items->v, items->room, items->n + 1))
+		return false;
 	items->v[items->n++] = *item;
 	return true;
 }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/hash.h"
 #include "injector/facts/facts-int.h"
 
@@ -100,15 +101,8 @@ static bool note_candidate(struct search *s, const struct inj_symbol *sym)
 	fn = inj_cf_function(s->cf, sym->addr);
 	if (fn == s->cf->nfns || s->cf->fns[fn].addr != sym->addr)
 		return true;
-	if (s->nfound == s->room) {
-		size_t room = s->room ? 2 * s->room : 256;
-		struct candidate *found = reallocarray(s->found, room, sizeof(*found));
-
-		if (!found)
-			return false;
-		s->found = found;
-		s->room = room;
-	}
+	if (!array_room(s->found, s->room, s->nfound + 1))
+		return false;
 	s->found[s->nfound++] = (struct candidate){ (uint32_t)fn, base->first };
 	base->first = (uint32_t)s->nfound;
 	return true;

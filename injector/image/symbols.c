@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/hash.h"
 #include "base/search.h"
 #include "injector/image/symbols.h"
@@ -74,15 +75,8 @@ static enum inj_status add(struct inj_symtab *tab, bfd *abfd, asymbol *sym, uint
 	struct inj_symbol *s;
 	char *at;
 
-	if (tab->n == tab->room) {
-		size_t room = tab->room ? 2 * tab->room : 1024;
-
-		s = realloc(tab->syms, room * sizeof(*s));
-		if (!s)
-			return INJ_MEMORY;
-		tab->syms = s;
-		tab->room = room;
-	}
+	if (!array_room(tab->syms, tab->room, tab->n + 1))
+		return INJ_MEMORY;
 	s = &tab->syms[tab->n++];
 	s->name = sym->name;
 	s->addr = bfd_asymbol_value(sym);

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "injector/mirror/chunk.h"
 #include "injector/patch/session.h"
 
@@ -109,15 +110,8 @@ enum inj_status inj_chunk_room(struct inj_session *s, struct inj_chunk *c, size_
 
 static enum inj_status add_mems(struct inj_chunk *c, const struct tramp_mirror_code *out)
 {
-	if (c->nmems + out->nmems > c->room_mems) {
-		size_t room = 2 * (c->room_mems + out->nmems);
-		struct rt_mem_piece *v = realloc(c->mems, room * sizeof(*v));
-
-		if (!v)
-			return INJ_MEMORY;
-		c->mems = v;
-		c->room_mems = room;
-	}
+	if (!array_room(c->mems, c->room_mems, c->nmems + out->nmems))
+		return INJ_MEMORY;
 	for (size_t i = 0; i < out->nmems; i++) {
 		c->mems[c->nmems] = out->mems[i];
 		c->mems[c->nmems++].start += (uint32_t)c->used;
@@ -127,15 +121,8 @@ static enum inj_status add_mems(struct inj_chunk *c, const struct tramp_mirror_c
 
 enum inj_status inj_chunk_add(struct inj_chunk *c, const struct tramp_mirror_code *out)
 {
-	if (c->npieces + out->npieces > c->room) {
-		size_t room = 2 * (c->room + out->npieces);
-		struct rt_piece *v = realloc(c->pieces, room * sizeof(*v));
-
-		if (!v)
-			return INJ_MEMORY;
-		c->pieces = v;
-		c->room = room;
-	}
+	if (!array_room(c->pieces, c->room, c->npieces + out->npieces))
+		return INJ_MEMORY;
 	for (size_t i = 0; i < out->npieces; i++) {
 		c->pieces[c->npieces] = out->pieces[i];
 		c->pieces[c->npieces++].start += (uint32_t)c->used;

@@ -5,28 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "injector/mirror/mirrors.h"
 #include "injector/patch/session.h"
 
 /* Nodes and operations of a part of an object: so many, and those of one function more. */
 #define PART_OPS (1u << 20)
-
-static bool grow(void **v, uint32_t *room, uint64_t need, size_t size)
-{
-	uint64_t more = *room ? *room : 256;
-	void *p;
-
-	while (more < need)
-		more *= 2;
-	if (need <= *room)
-		return true;
-	p = more > UINT32_MAX / 2 ? NULL : realloc(*v, more * size);
-	if (!p)
-		return false;
-	*v = p;
-	*room = (uint32_t)more;
-	return true;
-}
 
 /* Targets are numbered from the function's first node on; here from the object's. */
 static void append(struct inj_described *d, const struct tramp_mem_description *f)
@@ -61,9 +45,8 @@ enum inj_status inj_described_add(struct inj_session *s, struct inj_described *d
 		return status;
 	if (!d->nnodes)
 		d->first = m->next_node + 1;
-	if (!grow((void **)&d->nodes, &d->room_nodes, d->nnodes + (uint64_t)f->nnodes,
-		  sizeof(*d->nodes)) ||
-	    !grow((void **)&d->ops, &d->room_ops, d->nops + (uint64_t)f->nops, sizeof(*d->ops)))
+	if (!array_room(d->nodes, d->room_nodes, d->nnodes + (size_t)f->nnodes) ||
+	    !array_room(d->ops, d->room_ops, d->nops + (size_t)f->nops))
 		return INJ_MEMORY;
 	append(d, f);
 	m->next_node += (uint32_t)f->nnodes;

@@ -17,6 +17,7 @@
 #include "injector/mirror/mirrors.h"
 #include "injector/patch/session.h"
 #include "trampolines/insn/x86-64/decode.h"
+#include "base/array.h"
 
 enum {
 	JUMP = 0xe9, JUMP_SIZE = 5,
@@ -34,15 +35,8 @@ void inj_calls_free(struct inj_calls *c)
 enum inj_status inj_calls_note(struct inj_calls *c, const struct tramp_mirror_code *out, uint64_t base,
 			       uint64_t load, uint32_t owner)
 {
-	if (c->n + out->ncalls > c->room) {
-		size_t room = 2 * (c->room + out->ncalls);
-		struct inj_call *v = realloc(c->v, room * sizeof(*v));
-
-		if (!v)
-			return INJ_MEMORY;
-		c->v = v;
-		c->room = room;
-	}
+	if (!array_room(c->v, c->room, c->n + out->ncalls))
+		return INJ_MEMORY;
 	for (size_t i = 0; i < out->ncalls; i++)
 		c->v[c->n++] = (struct inj_call){
 			.at = base + out->calls[i].off, .to = load + out->calls[i].target, .owner = owner,

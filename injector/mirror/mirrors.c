@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "injector/mirror/chunk.h"
 #include "injector/mirror/mirrors.h"
 #include "injector/mirror/planners.h"
@@ -50,15 +51,8 @@ struct work {
 
 static struct inj_recorded *add_recorded(struct inj_mirrors *m)
 {
-	if (m->n == m->room) {
-		size_t room = m->room ? 2 * m->room : 1024;
-		struct inj_recorded *v = realloc(m->v, room * sizeof(*v));
-
-		if (!v)
-			return NULL;
-		m->v = v;
-		m->room = room;
-	}
+	if (!array_room(m->v, m->room, m->n + 1))
+		return NULL;
 	memset(&m->v[m->n], 0, sizeof(*m->v));
 	return &m->v[m->n++];
 }

@@ -3,24 +3,8 @@
 
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "injector/mirror/mirrors.h"
-
-static bool grow(void **v, size_t *room, size_t need, size_t size)
-{
-	size_t more = *room ? *room : 64;
-	void *p;
-
-	if (need <= *room)
-		return true;
-	while (more < need)
-		more *= 2;
-	p = reallocarray(*v, more, size);
-	if (!p)
-		return false;
-	*v = p;
-	*room = more;
-	return true;
-}
 
 /* Blocks follow each other by address; those of one loop mostly become one range. */
 static void add_range(struct inj_places *p, uint64_t lo, uint64_t hi, uint32_t loop, size_t first)
@@ -40,8 +24,8 @@ static bool add_loops(struct inj_places *p, const struct tramp_flow *flow)
 
 	if (!flow->nloops)
 		return true;
-	if (!grow((void **)&p->loops, &p->room_loops, p->nloops + flow->nloops, sizeof(*p->loops)) ||
-	    !grow((void **)&p->ranges, &p->room_ranges, p->nranges + flow->nblocks, sizeof(*p->ranges)))
+	if (!array_room(p->loops, p->room_loops, p->nloops + flow->nloops) ||
+	    !array_room(p->ranges, p->room_ranges, p->nranges + flow->nblocks))
 		return false;
 	for (uint32_t i = 0; i < flow->nloops; i++) {
 		const struct tramp_block *head = &flow->blocks[flow->loops[i].head];

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "injector/patch/edits.h"
 #include "trampolines/trampoline.h"
 
@@ -14,19 +15,7 @@ _Static_assert(INJ_EDIT_MAX >= TRAMP_PATCH_MAX, "a function's entry is one edit"
 
 static enum inj_status make_room(struct inj_edits *e, size_t more)
 {
-	size_t room = e->room ? e->room : 256;
-	struct inj_edit *v;
-
-	if (more <= e->room - e->n)
-		return INJ_OK;
-	while (room - e->n < more)
-		room *= 2;
-	v = realloc(e->v, room * sizeof(*v));
-	if (!v)
-		return INJ_MEMORY;
-	e->v = v;
-	e->room = room;
-	return INJ_OK;
+	return array_room(e->v, e->room, e->n + more) ? INJ_OK : INJ_MEMORY;
 }
 
 enum inj_status inj_edits_add(struct inj_edits *e, const struct inj_edit *edit)

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/search.h"
 
 struct row {
@@ -227,14 +228,8 @@ enum lines_found lines_find(struct lines *l, const char *file, unsigned int line
 
 static bool add_row(struct lines *l, Dwarf_Addr addr, const char *file, int line)
 {
-	if (l->nrows == l->room) {
-		struct row *v = reallocarray(l->rows, l->room * 2 + 1024, sizeof(*v));
-
-		if (!v)
-			return false;
-		l->rows = v;
-		l->room = l->room * 2 + 1024;
-	}
+	if (!array_room(l->rows, l->room, l->nrows + 1))
+		return false;
 	l->rows[l->nrows] = (struct row){ addr + l->bias, line > 0 ? file : NULL, l->nrows, line };
 	l->nrows++;
 	return true;

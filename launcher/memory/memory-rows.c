@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "launcher/memory/memory.h"
+#include "base/array.h"
 #include "launcher/common/message.h"
 
 #include <inttypes.h>
@@ -157,15 +158,8 @@ static int by_key(const void *a, const void *b)
 
 static bool append(struct memory_rows *rows, struct memory_row *row)
 {
-	if (rows->n == rows->room) {
-		size_t room = rows->room ? 2 * rows->room : 64;
-		struct memory_row **v = realloc(rows->v, room * sizeof(struct memory_row *));
-
-		if (!v)
-			return false;
-		rows->v = v;
-		rows->room = room;
-	}
+	if (!array_room(rows->v, rows->room, rows->n + 1))
+		return false;
 	/* until it is printed: its index */
 	row->lines = 0;
 	row->sum.insn = rows->n;

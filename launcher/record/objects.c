@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/search.h"
 #include "injector/image/identity.h"
 #include "launcher/common/lines.h"
@@ -96,15 +97,8 @@ struct functions {
 
 static bool add_function(struct functions *f, const struct function *function)
 {
-	if (f->n == f->room) {
-		size_t room = f->room ? 2 * f->room : 256;
-		struct function *v = reallocarray(f->v, room, sizeof(*v));
-
-		if (!v)
-			return false;
-		f->v = v;
-		f->room = room;
-	}
+	if (!array_room(f->v, f->room, f->n + 1))
+		return false;
 	f->v[f->n++] = *function;
 	return true;
 }

@@ -4,6 +4,7 @@
  * call.  An enclosing call has lasted longer than what it encloses, so frames are printed from the outside
  * inwards, and those that wait are the innermost ones.
  */
+#include "base/array.h"
 #include "launcher/replay/replay.h"
 
 #include <stdlib.h>
@@ -65,15 +66,8 @@ static void print_end(struct replay_thread *t, const struct replay_style *s, str
 
 static struct replay_frame *push(struct replay_thread *t)
 {
-	if (t->n == t->room) {
-		size_t room = t->room ? 2 * t->room : 64;
-		struct replay_frame *frame = reallocarray(t->frame, room, sizeof *frame);
-
-		if (!frame)
-			return NULL;
-		t->frame = frame;
-		t->room = room;
-	}
+	if (!array_room(t->frame, t->room, t->n + 1))
+		return NULL;
 	return &t->frame[t->n++];
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "launcher/select/select.h"
+#include "base/array.h"
 #include "launcher/select/linecode.h"
 #include "launcher/select/state.h"
 
@@ -375,14 +376,8 @@ static bool names_of(struct marking *m, size_t i, struct select_function *fn)
 	while (m->at < m->nsyms && m->syms[m->at].addr < fn->addr)
 		m->at++;
 	for (size_t k = m->at; k < m->nsyms && m->syms[k].addr == fn->addr; k++) {
-		if (n == m->room) {
-			const char **v = reallocarray(m->names, m->room * 2 + 16, sizeof(*v));
-
-			if (!v)
-				return false;
-			m->names = v;
-			m->room = m->room * 2 + 16;
-		}
+		if (!array_room(m->names, m->room, n + 1))
+			return false;
 		m->names[n++] = m->syms[k].name;
 	}
 	fn->names = n ? m->names : &m->facts->fn[i].name;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "tracefmt/read/trace-internal.h"
 
 #define BLOCK (64u << 10)
@@ -54,26 +55,9 @@ void tf_arena_free(struct tf_arena *a)
 	}
 }
 
-static bool reserve(struct tf_list *l, size_t n)
-{
-	size_t room = l->room ? l->room : 16;
-	void **v;
-
-	if (n <= l->room)
-		return true;
-	while (room < n)
-		room *= 2;
-	v = realloc(l->v, room * sizeof *v);
-	if (!v)
-		return false;
-	l->v = v;
-	l->room = room;
-	return true;
-}
-
 bool tf_list_add(struct tf_list *l, void *p)
 {
-	if (!reserve(l, l->n + 1))
+	if (!array_room(l->v, l->room, l->n + 1))
 		return false;
 	l->v[l->n++] = p;
 	return true;
@@ -81,7 +65,7 @@ bool tf_list_add(struct tf_list *l, void *p)
 
 bool tf_list_set(struct tf_list *l, size_t i, void *p)
 {
-	if (!reserve(l, i + 1))
+	if (!array_room(l->v, l->room, i + 1))
 		return false;
 	while (l->n <= i)
 		l->v[l->n++] = NULL;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "base/array.h"
 #include "tracefmt/read/infile.h"
 
 #include <errno.h>
@@ -34,15 +35,8 @@ static enum sonde_trace_status read_at(int fd, void *to, size_t n, uint64_t offs
 
 static enum sonde_trace_status add(struct tf_infile *f, const struct tf_chunk_ref *ref)
 {
-	if (f->nchunks == f->room) {
-		size_t room = f->room ? 2 * f->room : 16;
-		struct tf_chunk_ref *chunk = realloc(f->chunk, room * sizeof *chunk);
-
-		if (!chunk)
-			return SONDE_TRACE_E_NOMEM;
-		f->chunk = chunk;
-		f->room = room;
-	}
+	if (!array_room(f->chunk, f->room, f->nchunks + 1))
+		return SONDE_TRACE_E_NOMEM;
 	f->bad += !ref->size;
 	f->chunk[f->nchunks++] = *ref;
 	return SONDE_TRACE_OK;

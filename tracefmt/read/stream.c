@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "base/array.h"
 #include "tracefmt/read/stream.h"
 
 #include <errno.h>
@@ -131,15 +132,8 @@ void tf_stream_seek(struct tf_stream *s, uint64_t time)
 
 static bool push(struct tf_stream *s, const struct sonde_trace_function *function)
 {
-	if (s->depth == s->room) {
-		size_t room = s->room ? 2 * s->room : 64;
-		struct tf_open_frame *frame = realloc(s->frame, room * sizeof *frame);
-
-		if (!frame)
-			return false;
-		s->frame = frame;
-		s->room = room;
-	}
+	if (!array_room(s->frame, s->room, s->depth + 1))
+		return false;
 	s->frame[s->depth++] = (struct tf_open_frame){ s->event.time, function };
 	return true;
 }

@@ -3,19 +3,13 @@
 
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "tracefmt/read/trace-internal.h"
 
 bool tf_switches_add(struct tf_switches *s, uint64_t ticks, bool on)
 {
-	if (s->n == s->room) {
-		size_t room = s->room ? 2 * s->room : 16;
-		struct tf_switch *v = realloc(s->v, room * sizeof(*v));
-
-		if (!v)
-			return false;
-		s->v = v;
-		s->room = room;
-	}
+	if (!array_room(s->v, s->room, s->n + 1))
+		return false;
 	s->v[s->n++] = (struct tf_switch){ .from = ticks, .on = on };
 	return true;
 }

@@ -7,19 +7,13 @@
 
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "tracefmt/read/stream.h"
 
 static enum sonde_trace_status hold(struct tf_tails *t, const struct sonde_trace_event *leave)
 {
-	if (t->n == t->room) {
-		size_t room = t->room ? 2 * t->room : 16;
-		struct sonde_trace_event *left = reallocarray(t->left, room, sizeof(*left));
-
-		if (!left)
-			return SONDE_TRACE_E_NOMEM;
-		t->left = left;
-		t->room = room;
-	}
+	if (!array_room(t->left, t->room, t->n + 1))
+		return SONDE_TRACE_E_NOMEM;
 	t->left[t->n++] = *leave;
 	return SONDE_TRACE_OK;
 }

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/search.h"
 
 #define LIMIT (UINT64_C(1) << 62)
@@ -13,15 +14,8 @@ bool tf_timeline_add(struct tf_timeline *t, uint64_t tsc, uint64_t ns)
 
 	if (tsc >= LIMIT || ns >= LIMIT || (last && (tsc <= last->tsc || ns <= last->ns)))
 		return true;
-	if (t->n == t->room) {
-		size_t room = t->room ? 2 * t->room : 16;
-		struct tf_point *point = realloc(t->point, room * sizeof *point);
-
-		if (!point)
-			return false;
-		t->point = point;
-		t->room = room;
-	}
+	if (!array_room(t->point, t->room, t->n + 1))
+		return false;
 	t->point[t->n++] = (struct tf_point){ tsc, ns };
 	return true;
 }

@@ -6,6 +6,7 @@
 #include <x86intrin.h>
 #include <xxhash.h>
 
+#include "base/array.h"
 #include "tracefmt/json.h"
 #include "tracefmt/write/writer-internal.h"
 
@@ -17,19 +18,11 @@ static enum sonde_trace_status no_memory(struct tf_writer *w)
 
 static bool grow(struct tf_table *t, uint32_t id)
 {
-	uint32_t room = t->room ? t->room : 256;
-	struct tf_known *v;
+	uint32_t room = t->room;
 
-	if (id < t->room)
-		return true;
-	while (room <= id)
-		room *= 2;
-	v = realloc(t->v, room * sizeof *v);
-	if (!v)
+	if (!array_room(t->v, t->room, (size_t)id + 1))
 		return false;
-	memset(v + t->room, 0, (room - t->room) * sizeof *v);
-	t->v = v;
-	t->room = room;
+	memset(t->v + room, 0, (t->room - room) * sizeof *t->v);
 	return true;
 }
 

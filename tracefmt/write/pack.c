@@ -7,6 +7,7 @@
  * higher ones, which are mostly zero.  To give each long column a distribution of its own, it
  * becomes a zstd frame of its own.
  */
+#include "base/array.h"
 #include "tracefmt/write/pack.h"
 
 #include <stdlib.h>
@@ -132,15 +133,8 @@ static bool add_columns(struct tf_pack *p, struct tf_pack_entry *entry,
 
 	entry->ncolumns = types_of(entry, sites, &types);
 	entry->columns = p->ncolumns;
-	if (p->ncolumns + entry->ncolumns > p->roomcolumns) {
-		uint32_t room = p->roomcolumns ? 2 * p->roomcolumns : 64;
-		struct tf_pack_column *more = realloc(p->column, room * sizeof *more);
-
-		if (!more)
-			return false;
-		p->column = more;
-		p->roomcolumns = room;
-	}
+	if (!array_room(p->column, p->roomcolumns, p->ncolumns + entry->ncolumns))
+		return false;
 	for (unsigned i = 0; i < entry->ncolumns; i++)
 		p->column[p->ncolumns++] = (struct tf_pack_column){ .type = types[i] };
 	return true;
@@ -413,18 +407,10 @@ static void cut(struct tf_pack *p)
 {
 	if (p->ncuts && p->cut[p->ncuts - 1] == p->raw.size)
 		return;
-	if (p->ncuts == p->roomcuts) {
-		size_t room = p->roomcuts ? 2 * p->roomcuts : 64;
-		size_t *more = realloc(p->cut, room * sizeof *more);
-
-		if (!more) {
-			p->raw.failed = true;
-			return;
-		}
-		p->cut = more;
-		p->roomcuts = room;
-	}
-	p->cut[p->ncuts++] = p->raw.size;
+	if (array_room(p->cut, p->roomcuts, p->ncuts + 1))
+		p->cut[p->ncuts++] = p->raw.size;
+	else
+		p->raw.failed = true;
 }
 
 /* Room for a column in the body; NULL: no memory. */

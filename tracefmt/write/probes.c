@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "tracefmt/json.h"
 #include "tracefmt/write/writer-internal.h"
 
@@ -78,35 +79,16 @@ static bool copy_strings(struct tf_probes *p, struct tf_probe_known *k)
 
 static bool grow_list(struct tf_probes *p, size_t n)
 {
-	size_t room = p->room ? p->room : 64;
-	struct tf_probe_known *v;
-
-	while (room < p->n + n)
-		room *= 2;
-	if (room == p->room)
-		return true;
-	v = realloc(p->v, room * sizeof *v);
-	if (!v)
-		return false;
-	p->v = v;
-	p->room = room;
-	return true;
+	return array_room(p->v, p->room, p->n + n);
 }
 
 static bool grow_counts(struct tf_probes *p, uint32_t count)
 {
-	uint32_t room = p->roomcounts ? p->roomcounts : 64, *v;
+	uint32_t room = p->roomcounts;
 
-	if (count < p->roomcounts)
-		return true;
-	while (room <= count)
-		room *= 2;
-	v = realloc(p->of_count, room * sizeof *v);
-	if (!v)
+	if (!array_room(p->of_count, p->roomcounts, (size_t)count + 1))
 		return false;
-	memset(v + p->roomcounts, 0, (room - p->roomcounts) * sizeof *v);
-	p->of_count = v;
-	p->roomcounts = room;
+	memset(p->of_count + room, 0, (p->roomcounts - room) * sizeof *p->of_count);
 	return true;
 }
 
@@ -176,15 +158,8 @@ static bool mark(struct tf_probes *p, uint32_t i)
 {
 	if (!i || p->v[i - 1].reported)
 		return true;
-	if (p->ndue == p->roomdue) {
-		size_t room = p->roomdue ? 2 * p->roomdue : 64;
-		uint32_t *due = realloc(p->due, room * sizeof *due);
-
-		if (!due)
-			return false;
-		p->due = due;
-		p->roomdue = room;
-	}
+	if (!array_room(p->due, p->roomdue, p->ndue + 1))
+		return false;
 	p->due[p->ndue++] = i - 1;
 	p->v[i - 1].reported = true;
 	return true;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Binary search and hash tables. */
+/* Arrays, binary search and hash tables. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,10 +9,33 @@
 
 #include <cmocka.h>
 
+#include "base/array.h"
 #include "base/hash.h"
 #include "base/search.h"
 
 #define N 1000
+
+static void arrays(void **state)
+{
+	uint32_t room = 0;
+	uint8_t few = 200;
+	char *none = NULL;
+	size_t *v = NULL;
+
+	(void)state;
+	for (size_t n = 0; n < N; n++) {
+		assert_true(array_room(v, room, n + 1));
+		assert_true(room > n && room <= 2 * n + 16);
+		v[n] = n;
+		for (size_t i = 0; i <= n; i++)
+			assert_int_equal(v[i], i);
+	}
+	assert_false(array_room(v, room, (size_t)UINT32_MAX + 1));
+	assert_false(array_room(none, few, 201)); /* 400 are more than it can say */
+	assert_null(none);
+	assert_int_equal(few, 200);
+	free(v);
+}
 
 static void searches(void **state)
 {
@@ -108,6 +131,7 @@ static void bytes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(arrays),
 		cmocka_unit_test(searches),
 		cmocka_unit_test(tables),
 		cmocka_unit_test(grows),

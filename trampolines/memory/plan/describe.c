@@ -21,8 +21,7 @@ static bool put_op(struct walk *w, struct md_op op)
 {
 	struct mem_plan *plan = w->p->plan;
 
-	if (!mp_grow(w->p, (void **)&plan->ops, &plan->room_ops, plan->nops + 1,
-		     sizeof(*plan->ops)))
+	if (!mp_grow(w->p, plan->ops, plan->room_ops, plan->nops + 1))
 		return false;
 	op.insn = w->off;
 	plan->ops[plan->nops++] = op;
@@ -33,8 +32,7 @@ static bool put_action(struct walk *w, struct mem_action a, unsigned int bytes)
 {
 	struct mem_plan *plan = w->p->plan;
 
-	if (!mp_grow(w->p, (void **)&plan->actions, &plan->room_actions, plan->nactions + 1,
-		     sizeof(*plan->actions)))
+	if (!mp_grow(w->p, plan->actions, plan->room_actions, plan->nactions + 1))
 		return false;
 	a.at = w->at;
 	plan->actions[plan->nactions++] = a;
@@ -224,7 +222,7 @@ bool mp_describe(struct mp *p)
 
 	plan->nactions = 0;
 	plan->nops = 0;
-	if (!mp_grow(p, (void **)&plan->md, &plan->room_md, plan->nnodes, sizeof(*plan->md)))
+	if (!mp_grow(p, plan->md, plan->room_md, plan->nnodes))
 		return false;
 	for (uint32_t i = 0; i < plan->nnodes; i++) {
 		if (!describe_node(p, i))

@@ -47,8 +47,7 @@ static bool add_node(struct mp *p, uint32_t block, uint32_t first, uint32_t nops
 {
 	struct mem_plan *plan = p->plan;
 
-	if (!mp_grow(p, (void **)&plan->nodes, &plan->room_nodes, plan->nnodes + 1,
-		     sizeof(*plan->nodes)))
+	if (!mp_grow(p, plan->nodes, plan->room_nodes, plan->nnodes + 1))
 		return false;
 	plan->nodes[plan->nnodes++] = (struct mem_node){
 		.block = block, .first = first, .nops = nops,
@@ -81,8 +80,8 @@ bool mp_cut_nodes(struct mp *p)
 	uint32_t n = p->flow->nblocks;
 
 	plan->nnodes = 0;
-	if (!mp_grow(p, (void **)&plan->body, &plan->room_body, n + 1, sizeof(*plan->body)) ||
-	    !mp_grow(p, (void **)&plan->entry, &plan->room_entry, n + 1, sizeof(*plan->entry)))
+	if (!mp_grow(p, plan->body, plan->room_body, n + 1) ||
+	    !mp_grow(p, plan->entry, plan->room_entry, n + 1))
 		return false;
 	for (uint32_t i = 0; i < n; i++) {
 		if (!cut_block(p, i))
@@ -197,8 +196,7 @@ static bool add_edge(struct mp *p, const struct mp_edge *edge, const struct mem_
 	struct mp_block *to = &p->blocks.v[edge->to];
 	struct mp_node *side;
 
-	if (!mp_grow(p, (void **)&plan->nodes, &plan->room_nodes, plan->nnodes + 1,
-		     sizeof(*plan->nodes)) ||
+	if (!mp_grow(p, plan->nodes, plan->room_nodes, plan->nnodes + 1) ||
 	    !mp_reserve(p, &p->nodes, plan->nnodes + 1))
 		return false;
 	*index = (uint32_t)plan->nnodes++;

@@ -31,6 +31,7 @@
 
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "trampolines/memory/plan.h"
 
 /* Registers as sets: bits 0..15 general ones, 16..19 the machine's temporaries. */
@@ -192,27 +193,8 @@ static inline bool mp_rung(const struct mp *p, enum tramp_mem_rungs rung)
 }
 
 /* Makes room for n elements; what was there is kept.  False: no memory (p->status). */
-TRAMP_MUST_CHECK static inline bool mp_grow(struct mp *p, void **v, size_t *room, size_t n, size_t size)
-{
-	size_t more = *room + *room / 2 + 16;
-	void *new;
-
-	if (n <= *room)
-		return true;
-	more = more > n ? more : n;
-	new = reallocarray(*v, more, size);
-	if (!new) {
-		p->status = TRAMP_MIRROR_MEMORY;
-		return false;
-	}
-	*v = new;
-	*room = more;
-	return true;
-}
-
-#define mp_reserve(p, array, n)									\
-	((n) <= (array)->room ||								\
-	 mp_grow(p, (void **)&(array)->v, &(array)->room, (n), sizeof(*(array)->v)))
+#define mp_grow(p, v, room, n) (array_room(v, room, n) || ((p)->status = TRAMP_MIRROR_MEMORY, false))
+#define mp_reserve(p, array, n) mp_grow(p, (array)->v, (array)->room, n)
 
 static inline const struct tramp_op *mp_op(const struct mp *p, const struct mem_node *n, uint32_t k)
 {

@@ -120,8 +120,8 @@ bool mp_place_polls(struct mp *p)
 	struct mem_plan *plan = p->plan;
 	uint32_t n = p->flow->nblocks;
 
-	if (!mp_grow(p, (void **)&plan->poll, &plan->room_poll, n + 1, sizeof(*plan->poll)) ||
-	    !mp_grow(p, (void **)&plan->polled, &plan->room_polled, n + 1, sizeof(*plan->polled)) ||
+	if (!mp_grow(p, plan->poll, plan->room_poll, n + 1) ||
+	    !mp_grow(p, plan->polled, plan->room_polled, n + 1) ||
 	    !mp_reserve(p, &p->polls, (size_t)p->flow->nloops + 1))
 		return false;
 	memset(plan->poll, 0, n * sizeof(*plan->poll));

@@ -213,7 +213,7 @@ bool mp_weigh(struct mp *p)
 	find_freqs(p);
 	if (!p->env->count)
 		return true;
-	if (!mp_grow(p, (void **)&plan->weight, &plan->room_weight, n + 1, sizeof(*plan->weight)) ||
+	if (!mp_grow(p, plan->weight, plan->room_weight, n + 1) ||
 	    !mp_reserve(p, &p->weights, n))
 		return false;
 	memset(p->weights.v, 0, n * sizeof(*p->weights.v));

@@ -37,23 +37,6 @@ const char *tramp_mirror_text(enum tramp_mirror_status status)
 	return texts[status < TRAMP_MIRROR_STATUS_COUNT ? status : TRAMP_MIRROR_MEMORY];
 }
 
-bool mir_grow(void **v, size_t *room, size_t need, size_t size)
-{
-	size_t more = *room ? *room : 16;
-	void *new;
-
-	if (need <= *room)
-		return true;
-	while (more < need)
-		more *= 2;
-	new = reallocarray(*v, more, size);
-	if (!new)
-		return false;
-	*v = new;
-	*room = more;
-	return true;
-}
-
 struct tramp_mirror *tramp_mirror_new(const struct tramp_code *code, const struct tramp_probe_env *env,
 				      struct tramp_checker *checker)
 {

@@ -13,6 +13,7 @@
 #ifndef SONDE_TRAMPOLINES_MIRROR_X86_64_PLAN_H
 #define SONDE_TRAMPOLINES_MIRROR_X86_64_PLAN_H
 
+#include "base/array.h"
 #include "trampolines/mirror/mirror.h"
 #include "trampolines/insn/x86-64/emit.h"
 
@@ -132,12 +133,8 @@ struct tramp_mirror {
 
 /* ---- arrays ---- */
 
-bool mir_grow(void **v, size_t *room, size_t need, size_t size) TRAMP_MUST_CHECK;
-
 /* Room for n elements; false: no memory. */
-#define mir_reserve(array, count)								\
-	((count) <= (array)->room ||								\
-	 mir_grow((void **)&(array)->v, &(array)->room, (count), sizeof(*(array)->v)))
+#define mir_reserve(array, count) array_room((array)->v, (array)->room, (count))
 
 /* ---- a block's instructions ---- */
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/hash.h"
 #include "trampolines/insn/x86-64/asm.h"
 #include "trampolines/insn/x86-64/decode.h"
@@ -68,7 +69,7 @@ static bool probe_index(struct mir_probe_table *t, const struct rt_probe_map *ma
 		       !t->hash[i] || memcmp(&t->maps[t->hash[i] - 1], map, sizeof(*map)) == 0);
 	if (!t->hash[at]) {
 		if (t->n > UINT16_MAX ||
-		    !mir_grow((void **)&t->maps, &t->room, t->n + 1, sizeof(*t->maps)))
+		    !array_room(t->maps, t->room, t->n + 1))
 			return false;
 		t->maps[t->n++] = *map;
 		t->hash[at] = (uint32_t)t->n;
