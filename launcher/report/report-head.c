@@ -82,18 +82,11 @@ static bool has_ending(const struct report *r, const struct sonde_trace_rank *k)
 	return is_shown(r, k) && !k->number && !k->left_out;
 }
 
-/* What the first process of a program was in the end. */
+/* What its process was in the end. Damaged metadata may have it go round in a circle. */
 static const struct sonde_trace_rank *last_program(const struct report *r, const struct sonde_trace_rank *k)
 {
-	for (size_t n = sonde_trace_execs(r->trace), i = 0; n && i < sonde_trace_execs(r->trace); i++) {
-		const struct sonde_trace_exec *e = sonde_trace_exec(r->trace, i);
-
-		if (e->rank_index != k->index || e->pid != k->pid || !e->program || e->program == k)
-			continue;
-		k = e->program;
-		i = SIZE_MAX; /* from the beginning, but not for ever: they may be in a circle */
-		n--;
-	}
+	for (size_t i = 0; i < sonde_trace_ranks(r->trace) && k->executed && k->executed->program; i++)
+		k = k->executed->program;
 	return k;
 }
 

@@ -5,15 +5,27 @@
 
 #include "tracefmt/read/trace-internal.h"
 
-const struct tf_part *tf_choice_same(const struct tf_choice *c, const struct tf_part *part)
+/* From *@at on, which is moved behind it: they mostly come in the same order. */
+static const struct tf_part *find_same(const struct tf_choice *c, const struct tf_part *part, size_t *at)
 {
-	for (size_t i = 0; i < c->all->parts.n; i++) {
-		const struct tf_part *same = c->all->parts.v[i];
+	size_t n = c->all->parts.n;
 
-		if (!strcmp(same->pub.dir, part->pub.dir))
+	for (size_t i = 0; i < n; i++) {
+		const struct tf_part *same = c->all->parts.v[(*at + i) % n];
+
+		if (!strcmp(same->pub.dir, part->pub.dir)) {
+			*at += i + 1;
 			return same;
+		}
 	}
 	return NULL;
+}
+
+const struct tf_part *tf_choice_same(const struct tf_choice *c, const struct tf_part *part)
+{
+	size_t at = 0;
+
+	return find_same(c, part, &at);
 }
 
 static bool is_wanted(const struct tf_choice *c, const struct tf_part *part, int pid)
@@ -45,10 +57,10 @@ static bool has_wanted(const struct tf_choice *c, const struct tf_part *part)
 
 void tf_choose_parts(struct sonde_trace *t, const struct tf_choice *c)
 {
-	size_t n = 0;
+	size_t n = 0, at = 0;
 
 	for (size_t i = 0; i < t->parts.n; i++) {
-		const struct tf_part *same = tf_choice_same(c, t->parts.v[i]);
+		const struct tf_part *same = find_same(c, t->parts.v[i], &at);
 
 		if (same && has_wanted(c, same))
 			t->parts.v[n++] = t->parts.v[i];

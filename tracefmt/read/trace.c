@@ -181,16 +181,18 @@ static void set_process_times(struct sonde_trace *t)
 	}
 }
 
-/* Which part is that of a program that was executed. */
+/* Which part is that of a program that was executed; which program a part's process was next. */
 static void find_programs(struct sonde_trace *t)
 {
 	for (size_t i = 0; i < t->execs.n; i++) {
 		struct tf_exec_in *e = t->execs.v[i];
-		const struct tf_part *from = t->parts.v[e->pub.rank_index];
+		struct tf_part *from = t->parts.v[e->pub.rank_index];
 		const struct tf_part *part = e->number ? tf_trace_find_program(t, from, e->pub.pid, e->number) :
 							 NULL;
 
 		e->pub.program = part ? &part->pub : NULL;
+		if (e->pub.pid == from->pub.pid && !from->pub.executed)
+			from->pub.executed = &e->pub;
 	}
 }
 

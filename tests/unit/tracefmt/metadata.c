@@ -578,6 +578,7 @@ static void programs(void **state)
 	assert_null(e->args[2]);
 	assert_string_equal(e->left_alone, "");
 	assert_ptr_equal(e->program, sonde_trace_rank(trace, 1));
+	assert_ptr_equal(sonde_trace_rank(trace, 0)->executed, e);
 	e = sonde_trace_exec(trace, 1);
 	assert_int_equal(e->rank_index, 1);
 	assert_int_equal(e->nargs, 0);

@@ -322,6 +322,7 @@ struct sonde_trace_rank {
 	size_t offs;  /* how often recording was switched off; off at the start counts */
 	uint64_t off; /* ns that it was off, of end - start */
 	int number; /* 0: the rank's first program; n: the n-th that was recorded since, of those that this process executed */
+	const struct sonde_trace_exec *executed; /* by this process, which is another program since; NULL: nothing */
 	bool left_out; /* by sonde_trace_open_some(): the process @pid is not there, other processes are */
 };
 
