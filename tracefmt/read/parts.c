@@ -124,7 +124,7 @@ static enum sonde_trace_status find_programs(struct sonde_trace *t, const char *
 	while (d && !status && (entry = readdir(d))) {
 		if (!parse_name(entry->d_name, "process-", 1, &about.pid, &about.number) ||
 		    snprintf(path, sizeof path, "%s/%s", dir, entry->d_name) >= (int)sizeof path ||
-		    !is_folder(path) || is_link(path))
+		    !is_folder(path) || is_link(path) || !has_metadata(path)) /* just made */
 			continue;
 		any = true;
 		if (!add_part(t, path, about))

@@ -640,6 +640,7 @@ static void folders(void **state)
 	}
 	write_file("t/rank-5", "x", 1);
 	write_file("t/process-7", "x", 1);
+	assert_int_equal(mkdir("t/process-11", 0755), 0);
 	assert_int_equal(symlink("process-5", "t/process-8"), 0);
 	assert_int_equal(symlink(".", "t/process-9"), 0);
 	trace = open_trace("t");
