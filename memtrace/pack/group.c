@@ -8,8 +8,11 @@
 
 enum {
 	LEVEL = 1, MIN_MATCH = 7, /* as for other chunks */
-	LONG_MATCH = 16,	/* bytes of a match that is looked for far back: single words differ */
+	HASH_LOG = 16,		/* a group's near matches have more to look for in than a chunk's */
+	LONG_MATCH = 20,	/* bytes of a match that is looked for far back: single words differ */
+	LONG_RATE_LOG = 8,	/* at one of so many bytes */
 	DENSE = 25,		/* streams of which less than one byte in so many is written are small enough */
+	DEAR = 5,		/* those of which more are put into a group before they have repeated anything */
 	EARLY = 1 << 20,	/* words that a stream has before it is looked at */
 
 	PLACES_LOG = 16,
@@ -58,8 +61,9 @@ static void open_group(struct mt_group *g, unsigned int *windows)
 		return;
 	++*windows;
 	if (!set(g->zstd, ZSTD_c_compressionLevel, LEVEL) || !set(g->zstd, ZSTD_c_minMatch, MIN_MATCH) ||
-	    !set(g->zstd, ZSTD_c_windowLog, MT_GROUP_WINDOW) || !set(g->zstd, ZSTD_c_enableLongDistanceMatching, 1) ||
-	    !set(g->zstd, ZSTD_c_ldmMinMatch, LONG_MATCH))
+	    !set(g->zstd, ZSTD_c_hashLog, HASH_LOG) || !set(g->zstd, ZSTD_c_windowLog, MT_GROUP_WINDOW) ||
+	    !set(g->zstd, ZSTD_c_enableLongDistanceMatching, 1) ||
+	    !set(g->zstd, ZSTD_c_ldmMinMatch, LONG_MATCH) || !set(g->zstd, ZSTD_c_ldmHashRateLog, LONG_RATE_LOG))
 		close_group(g, windows);
 }
 
@@ -115,10 +119,15 @@ static void look(struct mt_group *g, const uint8_t *chunk, size_t bytes)
 	g->words += words;
 }
 
+static bool repeats(const struct mt_group *g)
+{
+	return SHARE * (uint64_t)g->seen >= g->looked;
+}
+
 /* What was looked at since the last decision says whether the stream goes on in a group. */
 static void decide(struct mt_group *g, unsigned int *windows)
 {
-	if (SHARE * (uint64_t)g->seen >= g->looked)
+	if (repeats(g))
 		open_group(g, windows);
 	else
 		close_group(g, windows);
@@ -139,6 +148,9 @@ void mt_group_consider(struct mt_group *g, unsigned int *windows, const void *ch
 	look(g, chunk, bytes);
 	if (g->looked >= ENOUGH)
 		decide(g, windows);
+	else if (!g->tried && packed > bytes / DEAR)
+		open_group(g, windows);
+	g->tried = true;
 }
 
 /* ---- chunks ---- */
@@ -158,5 +170,7 @@ size_t mt_group_pack(struct mt_group *g, unsigned int *windows, void *at, size_t
 	}
 	g->bytes += bytes;
 	look(g, chunk, bytes);
+	if (g->bytes >= UINT64_C(1) << MT_GROUP_WINDOW && !repeats(g))
+		close_group(g, windows);
 	return out.pos;
 }

@@ -4,6 +4,9 @@
  * become one zstd frame, with long-distance matching in a window of 128 MiB.  Each chunk ends with a flush, so a piece
  * can be read as soon as it is written; but it cannot be read without those before it in its *group*, which is the pieces of one
  * frame.  A group ends after MT_GROUP_BYTES: that is what damage costs at most.
+ *
+ * A stream of which much is written even so is put into a group early, before it has repeated anything: if it does, its first
+ * iteration is not written twice; if it has not within the window, that was in vain, and the group ends.
  */
 #ifndef MEMTRACE_PACK_GROUP_H
 #define MEMTRACE_PACK_GROUP_H
@@ -25,6 +28,7 @@ struct mt_group {
 	struct mt_group_place *places;
 	uint32_t back;		/* words from the place that was seen before last to where it was seen */
 	uint32_t looked, seen;	/* places since the last decision; of these, seen before as far back */
+	bool tried;		/* it has been considered, of a stream that is not dense */
 };
 
 /* @windows: those in use by all streams of a writer, here as below. */

@@ -177,7 +177,7 @@ static void test_whole(void **state)
 	(void)state;
 	assert_int_equal(f.chunks, CHUNKS);
 	assert_int_equal(f.gaps, 0);
-	assert_true(pieces.first < FRESH - 60);
+	assert_true(pieces.first < PERIOD / WORDS);	/* before it has repeated anything */
 	for (uint32_t c = pieces.first + 1; c < FRESH; c++)
 		assert_int_equal(pieces.kind[c], TF_PIECE_GROUP_NEXT);
 	assert_true(pieces.kind[FRESH] < TF_PIECE_ALONE);
@@ -321,10 +321,10 @@ static void test_windows(void **state)
 	remove_trace("room");
 }
 
-/* Phrases that come again and again, but never as far back as the last one. */
+/* Phrases that come again and again, but never as far back as the last one: a group is opened in vain, and no other. */
 static void test_phrases(void **state)
 {
-	enum { PHRASE = 40, PHRASES = PERIOD / PHRASE / 4 };
+	enum { PHRASE = 40, PHRASES = PERIOD / PHRASE / 4, EARLY = (1 << 20) / WORDS + 1, VAIN = 100 };
 	struct tf_writer *w = begin("phrases");
 	struct tf_thread *t = new_thread(w, 100, 101);
 
@@ -333,11 +333,31 @@ static void test_phrases(void **state)
 		for (size_t i = 0; i < WORDS; i += PHRASE)
 			memcpy(&chunk[i], &past[random_bits() % PHRASES * PHRASE], PHRASE * sizeof(*chunk));
 		assert_int_equal(mt_write_chunk(t, chunk, sizeof chunk), SONDE_TRACE_OK);
-		assert_false(mt_group_is_open(group_of(t)));
+		assert_int_equal(mt_group_is_open(group_of(t)), c >= EARLY && c < VAIN);
+		if (c == VAIN - 1)
+			group_of(t)->bytes = UINT64_C(1) << MT_GROUP_WINDOW;
 	}
 	end_thread(t);
 	end_trace(w);
 	remove_trace("phrases");
+}
+
+/* What takes little anyway is in no group before it repeats itself. */
+static void test_cheap(void **state)
+{
+	struct tf_writer *w = begin("cheap");
+	struct tf_thread *t = new_thread(w, 100, 101);
+
+	(void)state;
+	for (uint32_t c = 0; c < CHUNKS / 2; c++) {
+		for (size_t i = 0; i < WORDS; i++)
+			chunk[i] = random_bits() % 16;
+		assert_int_equal(mt_write_chunk(t, chunk, sizeof chunk), SONDE_TRACE_OK);
+		assert_false(mt_group_is_open(group_of(t)));
+	}
+	end_thread(t);
+	end_trace(w);
+	remove_trace("cheap");
 }
 
 /* There is none for a window: it is written without. */
@@ -352,12 +372,12 @@ static void test_no_memory(void **state)
 	struct tf_thread *t = new_thread(w, 100, 101);
 
 	(void)state;
-	put_chunks(t, 0, 40);
+	put_chunks(t, 0, 15);
 	assert_false(mt_group_is_open(group_of(t)));
 	assert_int_equal(getrlimit(RLIMIT_AS, &was), 0);
 	none = (struct rlimit){ .rlim_cur = 1 << 20, .rlim_max = was.rlim_max };
 	assert_int_equal(setrlimit(RLIMIT_AS, &none), 0);
-	put_chunks(t, 40, 160);
+	put_chunks(t, 15, 160);
 	assert_int_equal(setrlimit(RLIMIT_AS, &was), 0);
 	end_thread(t);
 	assert_int_equal(mt_out(w)->packer.windows, 0);
@@ -378,6 +398,7 @@ int main(void)
 		cmocka_unit_test(test_large_window),
 		cmocka_unit_test(test_windows),
 		cmocka_unit_test(test_phrases),
+		cmocka_unit_test(test_cheap),
 		cmocka_unit_test(test_no_memory),
 	};
 
