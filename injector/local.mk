@@ -66,6 +66,8 @@ libinjector_la_SOURCES = \
 	injector/process/maps.h \
 	injector/process/remote.c \
 	injector/process/remote.h \
+	injector/process/sigframes.c \
+	injector/process/sigframes.h \
 	injector/process/target.c \
 	injector/process/target.h \
 	injector/process/threads.c \

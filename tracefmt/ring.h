@@ -184,6 +184,7 @@ struct ring_analysis {
 
 /* ring_control.flags */
 #define RING_DROP 1u /* a full ring loses events (counted) instead of making the thread wait */
+#define RING_LEFT 16u /* the process has been left, but for what a thread still stood in */
 #define RING_ATTACHED 8u /* the process was running before: the collector's process takes all out of it again */
 
 /*

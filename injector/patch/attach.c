@@ -11,9 +11,11 @@
 #include "base/search.h"
 #include "injector/patch/attach.h"
 #include "injector/process/attachable.h"
+#include "injector/process/sigframes.h"
 #include "trampolines/trampoline.h"
 
 #define TRIES 100 /* to find no thread where one seldom is */
+#define LONGEST 4096 /* a piece is not more bytes of the original */
 #define LINKER_WAIT_MS 2000 /* for a dlopen() that is under way */
 
 static uint64_t now_ns(void)
@@ -162,7 +164,7 @@ static uint64_t copy_of(const struct inj_session *s, uint64_t addr)
 		uint64_t off = addr - map->object;
 
 		/* which registers hold what of ours, in the middle of a copy that records memory accesses, is not known here */
-		if (!pieces || map->nmems || off < map->orig_lo)
+		if (!pieces || map->nmems || off < map->orig_lo || off > (uint64_t)map->orig_hi + LONGEST)
 			continue;
 		for (uint32_t i = 0; i < map->npieces; i++)
 			if (off - pieces[i].orig < span(map, pieces, i))
@@ -171,22 +173,77 @@ static uint64_t copy_of(const struct inj_session *s, uint64_t addr)
 	return 0;
 }
 
-/* The edit that the thread is in the way of; NULL: none, it has been moved if need be. */
-static const struct inj_edit *move(const struct inj_session *s, const struct inj_edits *e, struct inj_thread *th)
+/* To be written there is the start of what leads to the copy. */
+static bool is_window(const struct inj_edits *e, uint64_t addr)
 {
-	uint64_t pc = inj_thread_pc(th), copy;
-	const struct inj_edit *edit = within(e, pc);
+	const struct inj_edit *edit = covering(e, addr);
+
+	return edit && edit->addr == addr;
+}
+
+/*
+ * Blocks of which there are copies are dead code once what leads to the copies is in place, and other jumps are put there.
+ * So who is in such a block goes on in the copy; 0: it can stay.  What it is in the way of if there is no such
+ * place: *blocked.
+ */
+static uint64_t place_for(const struct inj_session *s, const struct inj_edits *e, uint64_t pc, const struct inj_edit **blocked)
+{
+	uint64_t copy;
+
+	if (is_window(e, pc))
+		return 0;
+	copy = copy_of(s, pc);
+	if (!copy && within(e, pc))
+		*blocked = within(e, pc);
+	return copy;
+}
+
+/* Where the thread itself goes on. */
+static uint64_t place_of_thread(const struct inj_session *s, const struct inj_edits *e, const struct inj_thread *th,
+				const struct inj_edit **blocked)
+{
+	uint64_t pc = inj_thread_pc(th), place = place_for(s, e, pc, blocked);
 
 	/* a system call that is repeated, or else returns to after it */
-	if (!edit && pc != th->regs.rip)
-		edit = within(e, th->regs.rip);
-	if (!edit)
-		return NULL;
-	copy = copy_of(s, pc);
-	if (!copy)
-		return edit;
-	inj_thread_move(th, copy);
-	return NULL;
+	if (!place && !*blocked && pc != th->regs.rip && within(e, th->regs.rip)) {
+		place = copy_of(s, pc);
+		*blocked = place ? NULL : within(e, th->regs.rip);
+	}
+	return place;
+}
+
+/* What the thread is in the way of, or a place that a handler of its returns to; NULL: nothing. */
+static const struct inj_edit *in_the_way_of(const struct inj_session *s, const struct inj_edits *e, struct inj_target *t,
+					    const struct inj_maps *maps, const struct inj_thread *th)
+{
+	struct inj_sigframe frames[INJ_SIGFRAMES];
+	const struct inj_edit *blocked = NULL;
+	size_t n = inj_sigframes(t, maps, th->regs.rsp, frames, INJ_SIGFRAMES);
+
+	(void)!place_of_thread(s, e, th, &blocked);
+	for (size_t i = 0; n <= INJ_SIGFRAMES && i < n && !blocked; i++)
+		(void)!place_for(s, e, frames[i].rip, &blocked);
+	return blocked;
+}
+
+static enum inj_status move_thread(const struct inj_session *s, const struct inj_edits *e, struct inj_target *t,
+				   const struct inj_maps *maps, struct inj_thread *th)
+{
+	struct inj_sigframe frames[INJ_SIGFRAMES];
+	const struct inj_edit *ignored = NULL;
+	size_t n = inj_sigframes(t, maps, th->regs.rsp, frames, INJ_SIGFRAMES);
+	uint64_t place = place_of_thread(s, e, th, &ignored);
+	enum inj_status status = INJ_OK;
+
+	for (size_t i = 0; n <= INJ_SIGFRAMES && i < n && status == INJ_OK; i++) {
+		uint64_t copy = place_for(s, e, frames[i].rip, &ignored);
+
+		if (copy)
+			status = inj_write(t, frames[i].rip_at, &copy, sizeof(copy));
+	}
+	if (place && status == INJ_OK)
+		inj_thread_move(th, place);
+	return status;
 }
 
 /* Does the edit lead into the mirror of a function that is left alone after all? */
@@ -209,14 +266,17 @@ static bool leads_to_left(const struct inj_session *s, const struct inj_edit *e)
 
 static void leave_out(const struct inj_session *s, struct inj_edits *e)
 {
+	bool any_left = false;
 	size_t kept = 0;
 
+	for (size_t i = 0; i < s->mirrors.n; i++)
+		any_left |= s->mirrors.v[i].state == INJ_RECORDED_BUSY || s->mirrors.v[i].state == INJ_RECORDED_CHANGED;
 	for (size_t i = 0; i < e->n; i++) {
 		const struct inj_edit *edit = &e->v[i];
 
-		if (edit->owner != INJ_EDIT_NONE && s->mirrors.v[edit->owner].state != INJ_RECORDED_OK)
+		if (!edit->len || (edit->owner != INJ_EDIT_NONE && s->mirrors.v[edit->owner].state != INJ_RECORDED_OK))
 			continue;
-		if (!leads_to_left(s, edit))
+		if (!any_left || !leads_to_left(s, edit))
 			e->v[kept++] = *edit;
 	}
 	e->n = kept;
@@ -236,28 +296,34 @@ static void is_changed(void *arg, const struct inj_edit *e)
  * Functions whose code has changed since it was planned, and those that threads are in the way of, are left alone.  Code of
  * nobody's that a thread is within, to lead signal handlers to the runtime, takes but an instant: SYSTEM with EAGAIN.
  */
-static enum inj_status move_threads(struct inj_session *s, struct inj_threads *t)
+static enum inj_status check_threads(struct inj_session *s, struct inj_threads *t, const struct inj_maps *maps)
 {
 	struct inj_edits *e = &s->attach.held;
-	enum inj_status status = inj_edits_check(s->target, e, is_changed, s);
-	bool any = false;
+	enum inj_status status = inj_edits_check(&t->target, e, is_changed, s);
 
-	for (size_t i = 0; i < e->n; i++)
-		any |= !e->v[i].len || (e->v[i].owner != INJ_EDIT_NONE && s->mirrors.v[e->v[i].owner].state != INJ_RECORDED_OK);
 	for (size_t i = 0; i < t->n && status == INJ_OK; i++) {
-		const struct inj_edit *edit = t->v[i].gone ? NULL : move(s, e, &t->v[i]);
+		const struct inj_edit *edit = NULL;
 
-		if (!edit)
-			continue;
-		if (edit->owner == INJ_EDIT_NONE) {
+		if (!t->v[i].gone)
+			edit = in_the_way_of(s, e, &t->target, maps, &t->v[i]);
+		if (edit && edit->owner != INJ_EDIT_NONE) {
+			s->mirrors.v[edit->owner].state = INJ_RECORDED_BUSY;
+		} else if (edit) {
 			errno = EAGAIN;
-			return INJ_SYSTEM;
+			status = INJ_SYSTEM;
 		}
-		s->mirrors.v[edit->owner].state = INJ_RECORDED_BUSY;
-		any = true;
 	}
-	if (any)
-		leave_out(s, e);
+	leave_out(s, e);
+	return status;
+}
+
+static enum inj_status move_threads(struct inj_session *s, struct inj_threads *t, const struct inj_maps *maps)
+{
+	enum inj_status status = INJ_OK;
+
+	for (size_t i = 0; i < t->n && status == INJ_OK; i++)
+		if (!t->v[i].gone)
+			status = move_thread(s, &s->attach.held, &t->target, maps, &t->v[i]);
 	return status;
 }
 
@@ -284,25 +350,32 @@ static enum inj_status hook_linker(struct inj_session *s, const struct inj_threa
 	return !s->opt.is_static && inj_session_wants_libraries(s) ? inj_patch_linker(s) : INJ_OK;
 }
 
+/* Nobody is moved before all else is done: a thread that is in a copy cannot be where there is none. */
 static enum inj_status put_in(struct inj_session *s, struct inj_threads *t)
 {
+	struct inj_maps maps = { 0 };
 	enum inj_status status = check_bases(s, t);
+	int saved;
 
 	if (status == INJ_OK)
-		status = move_threads(s, t);
+		status = inj_maps_read(t->pid, &maps);
+	if (status == INJ_OK)
+		status = check_threads(s, t, &maps);
 	if (status == INJ_OK)
 		status = inj_edits_apply(s->target, &s->edits, &s->attach.held);
 	if (status == INJ_OK)
 		status = hook_linker(s, t);
 	if (status == INJ_OK && s->opt.mirror.enabled)
 		status = inj_lead_handlers(s, s->target, false);
+	if (status == INJ_OK)
+		status = move_threads(s, t, &maps);
+	saved = errno;
 	if (status != INJ_OK && status != INJ_GONE) {
-		int saved = errno;
-
 		(void)!inj_lead_handlers(s, s->target, true);
 		inj_session_undo(s);
-		errno = saved;
 	}
+	inj_maps_free(&maps);
+	errno = saved;
 	if (status != INJ_OK)
 		return status;
 	set_bases(s, t);

@@ -15,12 +15,13 @@
 #include "injector/patch/attach.h"
 #include "injector/process/attachable.h"
 #include "injector/process/maps.h"
+#include "injector/process/sigframes.h"
+#include "tracefmt/ring.h"
 
 #define PAGE UINT64_C(4096)
 #define PATIENCE_NS UINT64_C(2000000000) /* for threads to leave our code */
 #define LONGEST_NAP_NS 20000000
 #define RED_ZONE 128
-#define MOST_STACK (UINT64_C(64) << 20)  /* of one thread that is looked at */
 #define SIGNALS 64
 #define SIGNAL_SET 8 /* bytes of the kernel's */
 
@@ -206,28 +207,20 @@ enum inj_status inj_unload(struct inj_session *s, struct inj_target *t)
 
 /* ---- threads ---- */
 
-/* Is there an address of ours on the thread's stack?  If it cannot be looked at, there may be. */
+/*
+ * Does a signal handler of the thread's return to our code?  Nothing else on a stack does: the runtime calls nothing in the
+ * program, and return addresses are those of the original.  If it cannot be looked at, one may.
+ */
 static bool stack_holds(struct inj_target *t, const struct inj_maps *maps, const struct ranges *ours,
 			const struct inj_thread *th)
 {
-	uint64_t at = (th->regs.rsp - RED_ZONE) & ~UINT64_C(7), words[512];
-	const struct inj_map *m = inj_maps_find(maps, th->regs.rsp);
-	uint64_t end = m ? m->end : at;
+	struct inj_sigframe frames[INJ_SIGFRAMES];
+	size_t n = inj_sigframes(t, maps, th->regs.rsp, frames, INJ_SIGFRAMES);
 
-	if (m && at < m->start)
-		at = m->start;
-	end = end - at > MOST_STACK ? at + MOST_STACK : end;
-	while (at < end) {
-		size_t n = end - at < sizeof(words) ? end - at : sizeof(words);
-
-		if (inj_read(t, at, words, n) != INJ_OK)
+	for (size_t i = 0; n <= INJ_SIGFRAMES && i < n; i++)
+		if (holds(ours, frames[i].rip) || holds(ours, frames[i].restorer))
 			return true;
-		for (size_t i = 0; i < n / 8; i++)
-			if (holds(ours, words[i]))
-				return true;
-		at += n;
-	}
-	return false;
+	return n > INJ_SIGFRAMES;
 }
 
 static void to_context(const struct user_regs_struct *r, ucontext_t *uc)
@@ -330,6 +323,17 @@ static enum inj_status take_out(struct inj_session *s, struct inj_threads *t, si
 	return status;
 }
 
+/* What stays mapped does not mean that it is recorded. */
+static enum inj_status mark_left(const struct inj_session *s, struct inj_target *t)
+{
+	uint64_t at = s->config.control + offsetof(struct ring_control, flags);
+	uint32_t flags;
+	enum inj_status status = inj_read(t, at, &flags, sizeof(flags));
+
+	flags |= RING_LEFT;
+	return status == INJ_OK ? inj_write(t, at, &flags, sizeof(flags)) : status;
+}
+
 static enum inj_status try(struct inj_session *s, struct inj_threads *t, bool first, size_t *rest)
 {
 	enum inj_status status = INJ_OK;
@@ -347,8 +351,8 @@ static enum inj_status try(struct inj_session *s, struct inj_threads *t, bool fi
 	}
 	if (status == INJ_OK)
 		status = take_out(s, t, rest);
-	if (status == INJ_OK && !*rest)
-		status = inj_unload(s, &t->target);
+	if (status == INJ_OK)
+		status = *rest ? mark_left(s, &t->target) : inj_unload(s, &t->target);
 	return status;
 }
 

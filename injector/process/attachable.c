@@ -11,6 +11,8 @@
 
 #include "injector/process/attachable.h"
 #include "injector/process/maps.h"
+#include "injector/process/target.h"
+#include "tracefmt/ring.h"
 
 #define RINGS "/memfd:sonde-rings" /* what recorded processes have mapped */
 
@@ -78,15 +80,27 @@ static bool is_32bit(pid_t pid)
 	return is;
 }
 
+/* Has it been left, but for what a thread stood in?  What cannot be read has not. */
+static bool is_left(struct inj_target *t, uint64_t rings)
+{
+	struct ring_control c;
+
+	return inj_read(t, rings, &c, sizeof(c)) == INJ_OK && c.magic == RING_MAGIC && c.flags & RING_LEFT;
+}
+
 static bool is_recorded(pid_t pid)
 {
+	struct inj_target target;
 	struct inj_maps maps;
-	bool is = false;
+	bool is = false, readable;
 
 	if (inj_maps_read(pid, &maps) != INJ_OK)
 		return false;
-	for (size_t i = 0; i < maps.n; i++)
-		is |= strncmp(maps.v[i].path, RINGS, strlen(RINGS)) == 0;
+	readable = inj_target_open(&target, pid) == INJ_OK;
+	for (size_t i = 0; i < maps.n && !is; i++)
+		is = strncmp(maps.v[i].path, RINGS, strlen(RINGS)) == 0 && !maps.v[i].offset &&
+		     !(readable && is_left(&target, maps.v[i].start));
+	inj_target_close(&target);
 	inj_maps_free(&maps);
 	return is;
 }
