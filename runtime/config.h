@@ -79,9 +79,12 @@ struct rt_handlers {
 };
 
 /*
- * "sonde_rt_depart" gets in rdi a ucontext as the kernel makes it for a handler (up to its signal mask), with a thread's
- * registers; the word below it is its own. It brings them to what they are in the original code, and executes the `syscall`
- * instruction at "sonde_rt_departed". If the PC is still in an arena then, the thread has to go on there.
+ * What a stopped thread can be had to run, by whoever has stopped it: "sonde_rt_enter" and "sonde_rt_depart" get in rdi a ucontext
+ * as the kernel makes it for a handler (up to its signal mask), with the thread's registers, change them, and end with the
+ * `syscall` instruction at "sonde_rt_departed".  The word below the ucontext is theirs.
+ *
+ * enter: from the original code to a copy that records memory accesses; the word is 0 if the thread cannot go on there.
+ * depart: back to the original.  If the PC is still in an arena then, the thread has to go on there.
  */
 
 #endif /* !__ASSEMBLER__ */

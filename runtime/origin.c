@@ -159,7 +159,7 @@ static uint64_t copy_in(const struct rt_codemap *map, uint64_t addr)
 }
 
 /* A handler chose to go on at @addr: from a copy if that is within a window. */
-static uint64_t way_on(uint64_t addr)
+uint64_t rt_way_on(uint64_t addr)
 {
 	uint64_t n, copy;
 	const struct rt_codemaps *maps = all_maps(&n);
@@ -183,6 +183,6 @@ void rt_restored(uint64_t *uc)
 	if (regs[RT_UC_RIP] == note->shown)
 		regs[RT_UC_RIP] = note->real;
 	else
-		regs[RT_UC_RIP] = way_on(regs[RT_UC_RIP]);
-	rt_mem_returns(regs);
+		regs[RT_UC_RIP] = rt_way_on(regs[RT_UC_RIP]);
+	(void)rt_mem_returns(regs);
 }

@@ -29,4 +29,10 @@ __attribute__((visibility("hidden"))) int rt_is_led(uint64_t restorer);
  */
 __attribute__((visibility("hidden"))) void rt_show_origin(uint64_t *regs);
 
+/*
+ * Where to go on instead of at @addr of the original: there if what leads to its copy begins there, or nothing has a copy of
+ * it; else in the copy.
+ */
+__attribute__((visibility("hidden"))) uint64_t rt_way_on(uint64_t addr);
+
 #endif

@@ -44,6 +44,7 @@ RT_HIDDEN int64_t rt_sigaction(uint64_t sig, const struct kernel_action *act,
 			       struct kernel_action *old, uint64_t size);
 RT_HIDDEN void rt_signal_arrived(uint64_t *uc);
 RT_HIDDEN void rt_depart(uint64_t *uc);
+RT_HIDDEN void rt_enter(uint64_t *uc);
 
 /* ---- thunks ---- */
 
@@ -166,7 +167,7 @@ void rt_signal_arrived(uint64_t *uc)
 	rt_show_origin(regs);
 }
 
-/* ---- departure ---- */
+/* ---- threads that are stopped ---- */
 
 #define RT_UC_RESTORER (-1)
 
@@ -178,5 +179,23 @@ void rt_depart(uint64_t *uc)
 	uc[RT_UC_RESTORER] = (uint64_t)rt_mem_restorer;
 	rt_signal_arrived(uc);
 	if (rt_find_map(regs[RT_UC_RIP]))
-		rt_mem_returns(regs); /* there is no original for it yet */
+		(void)rt_mem_returns(regs); /* there is no original for it yet */
+}
+
+/*
+ * Only a thread's first check finds it a pool and a stream, and it may be past that.  As if a handler returned to where it is.
+ * The word below the ucontext says whether it can go on there.
+ */
+void rt_enter(uint64_t *uc)
+{
+	uint64_t *regs = uc + RT_UC_REGS;
+	struct rt_thread *t = rt_register(rt_tcb());
+
+	uc[RT_UC_RESTORER] = 0;
+	if (!t)
+		return;
+	t->owner = t->tcb;
+	rt_mem_nowhere(t);
+	regs[RT_UC_RIP] = rt_way_on(regs[RT_UC_RIP]);
+	uc[RT_UC_RESTORER] = (uint64_t)rt_mem_returns(regs);
 }

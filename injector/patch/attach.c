@@ -163,8 +163,7 @@ static uint64_t copy_of(const struct inj_session *s, uint64_t addr)
 		const struct rt_piece *pieces = inj_code_at(&s->code, map->pieces);
 		uint64_t off = addr - map->object;
 
-		/* which registers hold what of ours, in the middle of a copy that records memory accesses, is not known here */
-		if (!pieces || map->nmems || off < map->orig_lo || off > (uint64_t)map->orig_hi + LONGEST)
+		if (!pieces || off < map->orig_lo || off > (uint64_t)map->orig_hi + LONGEST)
 			continue;
 		for (uint32_t i = 0; i < map->npieces; i++)
 			if (off - pieces[i].orig < span(map, pieces, i))
@@ -181,10 +180,24 @@ static bool is_window(const struct inj_edits *e, uint64_t addr)
 	return edit && edit->addr == addr;
 }
 
+/* Which function's mirror holds @copy, an index; INJ_EDIT_NONE: none. */
+static uint32_t owner_of(const struct inj_session *s, uint64_t copy)
+{
+	for (size_t i = 0; i < s->mirrors.n; i++)
+		if (copy - s->mirrors.v[i].mirror < s->mirrors.v[i].mirror_len)
+			return (uint32_t)i;
+	return INJ_EDIT_NONE;
+}
+
+static bool records_memory(const struct inj_session *s)
+{
+	return s->opt.mirror.memory.enabled;
+}
+
 /*
  * Blocks of which there are copies are dead code once what leads to the copies is in place, and other jumps are put there.
- * So who is in such a block goes on in the copy; 0: it can stay.  What it is in the way of if there is no such
- * place: *blocked.
+ * So who is in such a block goes on in the copy; 0: it can stay.  If there is no such place although it cannot stay:
+ * *blocked.
  */
 static uint64_t place_for(const struct inj_session *s, const struct inj_edits *e, uint64_t pc, const struct inj_edit **blocked)
 {
@@ -212,36 +225,90 @@ static uint64_t place_of_thread(const struct inj_session *s, const struct inj_ed
 	return place;
 }
 
-/* What the thread is in the way of, or a place that a handler of its returns to; NULL: nothing. */
-static const struct inj_edit *in_the_way_of(const struct inj_session *s, const struct inj_edits *e, struct inj_target *t,
-					    const struct inj_maps *maps, const struct inj_thread *th)
-{
-	struct inj_sigframe frames[INJ_SIGFRAMES];
-	const struct inj_edit *blocked = NULL;
-	size_t n = inj_sigframes(t, maps, th->regs.rsp, frames, INJ_SIGFRAMES);
+struct stopped {
+	struct inj_session *s;
+	struct inj_threads *t;
+	struct inj_maps maps;
+	struct inj_edits *e;
+	struct inj_sigframe frames[INJ_SIGFRAMES]; /* of the thread that is looked at */
+	size_t nframes;
+};
 
-	(void)!place_of_thread(s, e, th, &blocked);
-	for (size_t i = 0; n <= INJ_SIGFRAMES && i < n && !blocked; i++)
-		(void)!place_for(s, e, frames[i].rip, &blocked);
-	return blocked;
+static void find_frames(struct stopped *p, const struct inj_thread *th)
+{
+	p->nframes = inj_sigframes(&p->t->target, &p->maps, th->regs.rsp, p->frames, INJ_SIGFRAMES);
+	p->nframes = p->nframes > INJ_SIGFRAMES ? 0 : p->nframes;
 }
 
-static enum inj_status move_thread(const struct inj_session *s, const struct inj_edits *e, struct inj_target *t,
-				   const struct inj_maps *maps, struct inj_thread *th)
+/*
+ * Leaves functions alone that the thread, or a place that a handler of its returns to, is in the way of.  In the middle of
+ * copies that record memory accesses registers hold what only the runtime knows: a handler cannot return there.  False: it is in the
+ * way of what is nobody's.
+ */
+static bool leave_functions(struct stopped *p, const struct inj_thread *th)
 {
-	struct inj_sigframe frames[INJ_SIGFRAMES];
+	const struct inj_edit *blocked = NULL;
+
+	(void)!place_of_thread(p->s, p->e, th, &blocked);
+	if (blocked && blocked->owner != INJ_EDIT_NONE)
+		p->s->mirrors.v[blocked->owner].state = INJ_RECORDED_BUSY;
+	else if (blocked)
+		return false;
+	find_frames(p, th);
+	for (size_t i = 0; i < p->nframes; i++) {
+		uint64_t copy = place_for(p->s, p->e, p->frames[i].rip, &blocked);
+		uint32_t owner = blocked ? blocked->owner : copy && records_memory(p->s) ? owner_of(p->s, copy) : INJ_EDIT_NONE;
+
+		if (owner != INJ_EDIT_NONE)
+			p->s->mirrors.v[owner].state = INJ_RECORDED_BUSY;
+		else if (blocked)
+			return false;
+		blocked = NULL;
+	}
+	return true;
+}
+
+/* Is its mirror led to? */
+static bool is_used(const struct inj_session *s, uint64_t copy)
+{
+	uint32_t owner = owner_of(s, copy);
+
+	return owner != INJ_EDIT_NONE && s->mirrors.v[owner].state == INJ_RECORDED_OK;
+}
+
+/* To where it goes on; the runtime makes registers, pool and stream ready for that. */
+static enum inj_status enter(struct stopped *p, size_t i)
+{
+	const struct inj_edit *blocked = NULL;
+	struct inj_thread *th = &p->t->v[i];
+	uint64_t place = place_of_thread(p->s, p->e, th, &blocked), ready = 0;
+	enum inj_status status;
+
+	if (place && !is_used(p->s, place))
+		return INJ_OK;
+	status = inj_run_in_thread(p->s, p->t, i, p->s->rt_enter, &ready);
+	if (status != INJ_OK || ready)
+		return status;
+	errno = EAGAIN;
+	return INJ_SYSTEM;
+}
+
+static enum inj_status move_thread(struct stopped *p, size_t i)
+{
 	const struct inj_edit *ignored = NULL;
-	size_t n = inj_sigframes(t, maps, th->regs.rsp, frames, INJ_SIGFRAMES);
-	uint64_t place = place_of_thread(s, e, th, &ignored);
+	struct inj_thread *th = &p->t->v[i];
+	uint64_t place = place_of_thread(p->s, p->e, th, &ignored), copy;
 	enum inj_status status = INJ_OK;
 
-	for (size_t i = 0; n <= INJ_SIGFRAMES && i < n && status == INJ_OK; i++) {
-		uint64_t copy = place_for(s, e, frames[i].rip, &ignored);
-
-		if (copy)
-			status = inj_write(t, frames[i].rip_at, &copy, sizeof(copy));
+	if (records_memory(p->s))
+		return enter(p, i);
+	find_frames(p, th);
+	for (size_t k = 0; k < p->nframes && status == INJ_OK; k++) {
+		copy = place_for(p->s, p->e, p->frames[k].rip, &ignored);
+		if (copy && is_used(p->s, copy))
+			status = inj_write(&p->t->target, p->frames[k].rip_at, &copy, sizeof(copy));
 	}
-	if (place && status == INJ_OK)
+	if (place && status == INJ_OK && is_used(p->s, place))
 		inj_thread_move(th, place);
 	return status;
 }
@@ -296,50 +363,53 @@ static void is_changed(void *arg, const struct inj_edit *e)
  * Functions whose code has changed since it was planned, and those that threads are in the way of, are left alone.  Code of
  * nobody's that a thread is within, to lead signal handlers to the runtime, takes but an instant: SYSTEM with EAGAIN.
  */
-static enum inj_status check_threads(struct inj_session *s, struct inj_threads *t, const struct inj_maps *maps)
+static enum inj_status check_threads(struct stopped *p)
 {
-	struct inj_edits *e = &s->attach.held;
-	enum inj_status status = inj_edits_check(&t->target, e, is_changed, s);
+	enum inj_status status = inj_edits_check(&p->t->target, p->e, is_changed, p->s);
 
-	for (size_t i = 0; i < t->n && status == INJ_OK; i++) {
-		const struct inj_edit *edit = NULL;
-
-		if (!t->v[i].gone)
-			edit = in_the_way_of(s, e, &t->target, maps, &t->v[i]);
-		if (edit && edit->owner != INJ_EDIT_NONE) {
-			s->mirrors.v[edit->owner].state = INJ_RECORDED_BUSY;
-		} else if (edit) {
+	for (size_t i = 0; i < p->t->n && status == INJ_OK; i++)
+		if (!p->t->v[i].gone && !leave_functions(p, &p->t->v[i])) {
 			errno = EAGAIN;
 			status = INJ_SYSTEM;
 		}
-	}
-	leave_out(s, e);
+	leave_out(p->s, p->e);
 	return status;
 }
 
-static enum inj_status move_threads(struct inj_session *s, struct inj_threads *t, const struct inj_maps *maps)
+static void set_bases(const struct inj_session *s, struct inj_thread *th)
 {
-	enum inj_status status = INJ_OK;
+	th->regs.gs_base = s->config.nobody;
+	if (!th->regs.fs_base)
+		th->regs.fs_base = s->config.pre_tls;
+	th->changed = true;
+}
 
-	for (size_t i = 0; i < t->n && status == INJ_OK; i++)
-		if (!t->v[i].gone)
-			status = move_thread(s, &s->attach.held, &t->target, maps, &t->v[i]);
+/* All or none: with the bases that they have with us. */
+static enum inj_status move_threads(struct stopped *p)
+{
+	struct inj_threads *t = p->t;
+	struct inj_thread *was = calloc(t->n + 1, sizeof(*was));
+	enum inj_status status = was ? INJ_OK : INJ_MEMORY;
+
+	if (was)
+		memcpy(was, t->v, t->n * sizeof(*was));
+	for (size_t i = 0; i < t->n && status == INJ_OK; i++) {
+		if (t->v[i].gone)
+			continue;
+		set_bases(p->s, &t->v[i]);
+		status = move_thread(p, i);
+		if (status == INJ_GONE && t->v[i].gone)
+			status = INJ_OK;
+	}
+	for (size_t i = 0; i < t->n && was && status != INJ_OK; i++) {
+		t->v[i].regs = was[i].regs;
+		t->v[i].changed = true;
+	}
+	free(was);
 	return status;
 }
 
 /* ---- while it stands still ---- */
-
-static void set_bases(const struct inj_session *s, struct inj_threads *t)
-{
-	for (size_t i = 0; i < t->n; i++) {
-		struct inj_thread *th = &t->v[i];
-
-		th->regs.gs_base = s->config.nobody;
-		if (!th->regs.fs_base)
-			th->regs.fs_base = s->config.pre_tls;
-		th->changed = true;
-	}
-}
 
 /* dlopen() calls a function of the dynamic linker, which a thread may stand in the middle of. */
 static enum inj_status hook_linker(struct inj_session *s, const struct inj_threads *t)
@@ -353,14 +423,14 @@ static enum inj_status hook_linker(struct inj_session *s, const struct inj_threa
 /* Nobody is moved before all else is done: a thread that is in a copy cannot be where there is none. */
 static enum inj_status put_in(struct inj_session *s, struct inj_threads *t)
 {
-	struct inj_maps maps = { 0 };
+	struct stopped p = { .s = s, .t = t, .e = &s->attach.held };
 	enum inj_status status = check_bases(s, t);
 	int saved;
 
 	if (status == INJ_OK)
-		status = inj_maps_read(t->pid, &maps);
+		status = inj_maps_read(t->pid, &p.maps);
 	if (status == INJ_OK)
-		status = check_threads(s, t, &maps);
+		status = check_threads(&p);
 	if (status == INJ_OK)
 		status = inj_edits_apply(s->target, &s->edits, &s->attach.held);
 	if (status == INJ_OK)
@@ -368,19 +438,18 @@ static enum inj_status put_in(struct inj_session *s, struct inj_threads *t)
 	if (status == INJ_OK && s->opt.mirror.enabled)
 		status = inj_lead_handlers(s, s->target, false);
 	if (status == INJ_OK)
-		status = move_threads(s, t, &maps);
+		status = move_threads(&p);
 	saved = errno;
 	if (status != INJ_OK && status != INJ_GONE) {
 		(void)!inj_lead_handlers(s, s->target, true);
 		inj_session_undo(s);
+		s->linker_hooked = false;
 	}
-	inj_maps_free(&maps);
+	inj_maps_free(&p.maps);
 	errno = saved;
-	if (status != INJ_OK)
-		return status;
-	set_bases(s, t);
-	inj_edits_free(&s->attach.held);
-	return INJ_OK;
+	if (status == INJ_OK)
+		inj_edits_free(&s->attach.held);
+	return status;
 }
 
 static enum inj_status place(struct inj_session *s, struct inj_stop *stop)

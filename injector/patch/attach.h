@@ -49,6 +49,10 @@ enum inj_status inj_session_detach(struct inj_session *s, pid_t pid, struct inj_
 /* Signal actions of all that have a handler: to the runtime, or back. */
 enum inj_status inj_lead_handlers(struct inj_session *s, struct inj_target *t, bool back) INJ_CHECK;
 
+/* Has thread @i run sonde_rt_enter or sonde_rt_depart, and changes its registers; *said: the word below the ucontext. */
+enum inj_status inj_run_in_thread(const struct inj_session *s, struct inj_threads *t, size_t i, uint64_t function,
+				  uint64_t *said) INJ_CHECK;
+
 /* Unmaps all that is ours in a process whose threads stand still. */
 enum inj_status inj_unload(struct inj_session *s, struct inj_target *t) INJ_CHECK;
 

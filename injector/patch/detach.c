@@ -51,6 +51,15 @@ static size_t find_thunk(struct rt_handlers *h, uint64_t handler)
 	return RT_THUNKS;
 }
 
+/* Is what handlers return to led to the runtime where it is? */
+static bool is_led(const struct inj_session *s, uint64_t restorer)
+{
+	for (size_t i = 0; i < RT_MAX_RESTORERS; i++)
+		if (s->mirrors.maps->restorers[i] == restorer)
+			return true;
+	return restorer == 0;
+}
+
 /* False: it stays as it is. */
 static bool lead(const struct inj_session *s, struct rt_handlers *h, struct kernel_action *a)
 {
@@ -61,6 +70,10 @@ static bool lead(const struct inj_session *s, struct rt_handlers *h, struct kern
 	i = find_thunk(h, a->handler);
 	if (i == RT_THUNKS)
 		return false;
+	if (s->config.mem_slack && !is_led(s, a->restorer)) {
+		h->restorers[i] = a->restorer;
+		a->restorer = s->rt_mem_restorer;
+	}
 	a->handler = s->rt_thunks + i * RT_THUNK_BYTES;
 	return true;
 }
@@ -72,7 +85,7 @@ static bool lead_back(const struct inj_session *s, const struct rt_handlers *h, 
 	if (a->handler < s->rt_thunks || i >= RT_THUNKS || !h->handlers[i])
 		return false;
 	a->handler = h->handlers[i];
-	if (a->restorer - s->runtime < s->runtime_image.size)
+	if (a->restorer == s->rt_mem_restorer)
 		a->restorer = h->restorers[i];
 	return true;
 }
@@ -248,8 +261,7 @@ static void from_context(const ucontext_t *uc, struct user_regs_struct *r)
 
 #define CONTEXT_BYTES offsetof(ucontext_t, uc_sigmask)
 
-/* Has the thread, which is in a copy, go on in the original; the runtime knows how. */
-static enum inj_status depart(const struct inj_session *s, struct inj_threads *t, size_t i)
+enum inj_status inj_run_in_thread(const struct inj_session *s, struct inj_threads *t, size_t i, uint64_t function, uint64_t *said)
 {
 	struct inj_thread *th = &t->v[i];
 	uint64_t at = (th->regs.rsp - RED_ZONE - 1024) & ~UINT64_C(15);
@@ -260,14 +272,24 @@ static enum inj_status depart(const struct inj_session *s, struct inj_threads *t
 	uc.uc_mcontext.gregs[REG_RIP] = (greg_t)inj_thread_pc(th);
 	status = inj_write(&t->target, at, &uc, CONTEXT_BYTES);
 	if (status == INJ_OK)
-		status = inj_thread_run(t, i, s->rt_depart, at, s->rt_departed, th->regs.rsp - at);
+		status = inj_thread_run(t, i, function, at, s->rt_departed, th->regs.rsp - at);
 	if (status == INJ_OK)
 		status = inj_read(&t->target, at, &uc, CONTEXT_BYTES);
+	if (status == INJ_OK)
+		status = inj_read(&t->target, at - sizeof(*said), said, sizeof(*said));
 	if (status != INJ_OK)
 		return status;
 	inj_thread_move(th, (uint64_t)uc.uc_mcontext.gregs[REG_RIP]);
 	from_context(&uc, &th->regs);
 	return INJ_OK;
+}
+
+/* Has the thread, which is in a copy, go on in the original. */
+static enum inj_status depart(const struct inj_session *s, struct inj_threads *t, size_t i)
+{
+	uint64_t ignored;
+
+	return inj_run_in_thread(s, t, i, s->rt_depart, &ignored);
 }
 
 static bool in_copy(const struct inj_session *s, uint64_t pc)

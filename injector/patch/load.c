@@ -85,6 +85,8 @@ static enum inj_status find_symbols(struct inj_session *s)
 		{ "sonde_rt_restored", &s->rt_restored },
 		{ "sonde_rt_depart", &s->rt_depart },
 		{ "sonde_rt_departed", &s->rt_departed },
+		{ "sonde_rt_enter", &s->rt_enter },
+		{ "sonde_rt_mem_restorer", &s->rt_mem_restorer },
 		{ "sonde_rt_handlers", &s->rt_handlers },
 		{ "sonde_rt_mapped", &s->rt_mapped },
 		{ "sonde_rt_thunks", &s->rt_thunks },

@@ -145,7 +145,7 @@ struct inj_session {
 	uint64_t runtime; /* load address */
 	uint64_t rt_config, rt_api, rt_gate, rt_dl_state, rt_exit;
 	uint64_t rt_probe_gate, rt_mem_gate, rt_sigaction, rt_restored;
-	uint64_t rt_depart, rt_departed, rt_handlers, rt_mapped, rt_thunks;
+	uint64_t rt_enter, rt_depart, rt_departed, rt_mem_restorer, rt_handlers, rt_mapped, rt_thunks;
 	uint64_t compiled; /* code that is made for analyzers; 0: it could not be mapped */
 	uint64_t trap;	  /* a breakpoint instruction of ours */
 	uint64_t spare;	  /* some private memory, for INJ_SPARE bytes */

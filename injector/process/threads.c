@@ -410,6 +410,8 @@ enum inj_status inj_thread_run(struct inj_threads *t, size_t i, uint64_t functio
 	}
 	if (status == INJ_OK)
 		status = to_syscall_stop(t, th);
+	if (status == INJ_OK)
+		th->regs.gs_base = regs.gs_base;
 	return status;
 }
 

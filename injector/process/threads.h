@@ -63,7 +63,7 @@ void inj_thread_move(struct inj_thread *th, uint64_t pc);
 
 /*
  * Has thread @i run @function with one argument, until it executes the `syscall` instruction at @end, of a call that
- * does not exist.  Its registers are as before afterwards.  The stack is used below the red zone and @below bytes.
+ * does not exist.  Its registers are as before afterwards, but for the GS base.  The stack is used below the red zone and @below bytes.
  * Errors: GONE; SYSTEM with ETIMEDOUT, then the thread is not to be let go; REMOTE: it cannot be done.
  */
 enum inj_status inj_thread_run(struct inj_threads *t, size_t i, uint64_t function, uint64_t arg, uint64_t end,

@@ -115,13 +115,11 @@ static int read_arguments(struct attached *a)
 
 static int check_wanted(const struct recording *r)
 {
-	const char *what = r->opt.memory.n ? "--mem" : r->opt.modules.n ? "-m" : NULL;
-
-	if (what)
-		msg_error("%s is not possible in a process that runs already, only -F is; start the program by `sonde record'",
-			  what);
-	else if (!r->opt.select.functions.n)
-		msg_error("nothing is to be recorded: say which functions, as by -F '*'");
+	if (r->opt.modules.n)
+		msg_error("-m is not possible in a process that runs already, only -F and --mem are; start the program by "
+			  "`sonde record'");
+	else if (!r->opt.select.functions.n && !r->opt.memory.n)
+		msg_error("nothing is to be recorded: say which functions, as by -F '*', or --mem");
 	else
 		return 0;
 	return EXIT_USAGE;

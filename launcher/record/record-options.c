@@ -104,7 +104,7 @@ static const struct opt_command attach_command = {
 	.summary = "Records a process that runs already, until it ends, the duration is over, Ctrl-C, or\n"
 		   "'sonde detach PID'; then it goes on as it was before.",
 	.opts = attach_opts,
-	.details = "Functions have to be chosen by -F; --mem and -m are only for programs that Sonde starts.\n"
+	.details = "Functions have to be chosen, by -F or --mem; -m is only for programs that Sonde starts.\n"
 		   "The exit status is 0 when the trace is complete, 2 when the process cannot be\n"
 		   "attached to and for bad options, 125 when Sonde fails.\n",
 	.examples = "sonde attach -F '*' 1234\tall functions of the program, until Ctrl-C\n"

@@ -76,8 +76,8 @@ RT_HIDDEN uint64_t rt_cpu_clock(void);
 /* A signal has arrived.  May change registers and PC. */
 RT_HIDDEN void rt_mem_arrived(uint64_t *regs);
 
-/* A handler returns to @regs. */
-RT_HIDDEN void rt_mem_returns(uint64_t *regs);
+/* A handler returns to @regs.  0: what the code there needs could not be made ready. */
+RT_HIDDEN int rt_mem_returns(uint64_t *regs);
 
 /* What handlers are to return to if the program's own restorer is not led to us. */
 RT_HIDDEN void rt_mem_restorer(void);

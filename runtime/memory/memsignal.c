@@ -244,7 +244,7 @@ static int is_settled(const struct rt_codemap *map, const struct rt_mem_piece *p
 }
 
 /* Signals stay blocked: the kernel sets the frame's mask. */
-void rt_mem_returns(uint64_t *regs)
+int rt_mem_returns(uint64_t *regs)
 {
 	const struct rt_codemap *map = rt_find_map(regs[RT_UC_RIP]);
 	const struct rt_mem_piece *p = map && map->nmems ? find_piece(map, regs[RT_UC_RIP]) : NULL;
@@ -252,12 +252,14 @@ void rt_mem_returns(uint64_t *regs)
 	uint64_t by_number[RT_MEM_REGS];
 	struct rt_mem_place at;
 
-	if (!p || !is_settled(map, p, regs) || !t || !t->mem_base)
-		return;
+	if (!p)
+		return 1;
+	if (!is_settled(map, p, regs) || !t || !t->mem_base)
+		return 0;
 	sys_block_signals();
 	if (p->flags & RT_MEM_PLAIN) {
 		returns_to_plain(t);
-		return;
+		return 1;
 	}
 	at = place(map, p, regs, by_number);
 	if (t->mem_off) {
@@ -268,8 +270,9 @@ void rt_mem_returns(uint64_t *regs)
 		rt_mem_on(t);
 	}
 	if (p->reg == RT_MEM_NO_REG)
-		return;
+		return 1;
 	if (p->flags & RT_MEM_PARKED)
 		t->mem_park = by_number[p->reg & 15];
 	give_pointer(t, p, rt_reg(regs, p->reg));
+	return 1;
 }

@@ -113,9 +113,11 @@ rt_mem_gate_end:
 /*
  * In place of a restorer that is not led to us; see runtime/origin.c.
  */
+	.globl	sonde_rt_mem_restorer
 	.globl	rt_mem_restorer
 	.hidden	rt_mem_restorer
 	.type	rt_mem_restorer, @function
+sonde_rt_mem_restorer:
 rt_mem_restorer:
 	jmp	sonde_rt_restored
 	.size	rt_mem_restorer, . - rt_mem_restorer

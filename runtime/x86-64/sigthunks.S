@@ -111,9 +111,19 @@ sonde_rt_restored:
 	.size	sonde_rt_restored, . - sonde_rt_restored
 
 /*
- * sonde_rt_depart: run by a stopped thread for whoever stopped it, on the thread's stack.  It ends with a
+ * sonde_rt_enter, sonde_rt_depart: run by a stopped thread for whoever stopped it, on the thread's stack.  They end with a
  * system call that does not exist, which is waited for.
  */
+	.globl	sonde_rt_enter
+	.type	sonde_rt_enter, @function
+sonde_rt_enter:
+	and	$-16, %rsp
+	cld
+	call	rt_enter
+	mov	$-1, %eax
+	jmp	sonde_rt_departed
+	.size	sonde_rt_enter, . - sonde_rt_enter
+
 	.globl	sonde_rt_depart
 	.type	sonde_rt_depart, @function
 sonde_rt_depart:

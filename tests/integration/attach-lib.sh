@@ -29,7 +29,7 @@ start()
 	"$@" <target.in >target.out 2>target.err &
 	target=$!
 	exec 9>target.in
-	await 20 grep -q ready target.out
+	await 20 grep -qs ready target.out
 	note_target
 }
 

@@ -18,6 +18,10 @@ for program in blocked blocked-static; do
 	check_left
 	attach_briefly -F '*' --clock=none
 	check_left
+	attach_briefly --mem
+	check_left
+	attach_briefly --mem --libs
+	check_left
 	finish
 	for name in read recv poll ppoll select epoll_wait; do
 		check_contains target.out "^$name: 1\$"
@@ -43,6 +47,17 @@ for program in busy busy-static; do
 	sonde report t >report.txt || fail "sonde report"
 	check_contains report.txt ' mix'
 	attach_briefly -F '*' --depth=2
+	check_left
+	for _ in 1 2 3 4; do
+		attach_briefly --mem
+		check_left
+	done
+	check_status 0 sonde info t
+	check_contains out '^lost +nothing$'
+	check_contains out '^state +intact$'
+	check_status 0 sonde memory t
+	check_contains out ' mix$'
+	attach_briefly -q -F 'd*' --mem='l*,m*' --sample=burst:1ms,every:3ms
 	check_left
 	finish
 	check_contains target.out '^wrong 0, signals missed 0, handler kept, rounds many$'
