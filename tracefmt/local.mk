@@ -59,6 +59,7 @@ libtracefmt_la_SOURCES = \
 	tracefmt/write/encode.h \
 	tracefmt/write/extra.c \
 	tracefmt/write/extra.h \
+	tracefmt/write/flight.c \
 	tracefmt/write/lines.c \
 	tracefmt/write/outfile.c \
 	tracefmt/write/outfile.h \

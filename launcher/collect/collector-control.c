@@ -116,6 +116,13 @@ static void serve(struct collector *c, enum control_verb verb)
 	case CONTROL_STOP:
 		stop(c);
 		break;
+	case CONTROL_SNAPSHOT:
+		collector_drain_all(c, true);
+		if (c->options->flight)
+			collector_check(c, tf_writer_snapshot(c->writer));
+		else
+			c->answer->error = CONTROL_NO_FLIGHT;
+		break;
 	case CONTROL_ON:
 	case CONTROL_OFF:
 		ring_switch(c->control, verb == CONTROL_ON);

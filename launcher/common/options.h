@@ -131,6 +131,7 @@ struct record_options {
 	const char *dir;	  /* -o; "sonde.data" */
 	struct opt_list modules;  /* -m; as given, for modfile_add() */
 	bool drop;		  /* --overflow=drop: a full ring loses events instead of waiting */
+	uint64_t flight;	  /* --flight: bytes of newest events that are kept in memory; 0: all are written */
 	bool start_off;		  /* --start-off: nothing is recorded until it is switched on */
 	int toggle;		  /* --signal: switches when it is sent to us; 0: none does */
 	struct opt_list on, off;  /* --trigger: patterns of functions whose calls switch */

@@ -22,6 +22,7 @@ static const struct action {
 } actions[] = {
 	{ "status", CONTROL_STATUS },
 	{ "flush", CONTROL_FLUSH },
+	{ "snapshot", CONTROL_SNAPSHOT },
 	{ "off", CONTROL_OFF },
 	{ "on", CONTROL_ON },
 	{ "stop", CONTROL_STOP },
@@ -39,6 +40,7 @@ static const struct opt_command ctl_command = {
 	.details = "ACTION is\n"
 		   "  status     show what is recorded, and how much there is so far\n"
 		   "  flush      write what has been recorded so far, so that it can be reported\n"
+		   "  snapshot   write what a flight recorder (record --flight) keeps\n"
 		   "  off        record nothing for a while\n"
 		   "  on         record again\n"
 		   "  stop       end the recording and complete the trace; the program goes on without\n"
@@ -126,6 +128,10 @@ static int ask_one(struct asking *a, int fd, const char *dir)
 
 	if (!control_ask(fd, a->action->verb, &answer))
 		return say_failed(dir);
+	if (answer.error == CONTROL_NO_FLIGHT) {
+		msg_error("%s: recorded without --flight, so all is written; 'flush' is what you need", dir);
+		return EXIT_USAGE;
+	}
 	if (a->action->verb == CONTROL_STOP)
 		control_await_end(fd);
 	if (a->action->verb == CONTROL_STATUS) {

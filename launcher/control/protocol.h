@@ -25,12 +25,14 @@ enum control_verb {
 	CONTROL_STOP,	/* the recording ends; when the trace is complete, the connection does, too */
 	CONTROL_ON,	/* calls are recorded from now on */
 	CONTROL_OFF,	/* ... or not */
+	CONTROL_SNAPSHOT, /* what a flight recorder keeps is written */
 	CONTROL_VERBS,
 };
 
 enum control_error {
 	CONTROL_OK,
 	CONTROL_UNKNOWN,	/* of another version, or no such verb */
+	CONTROL_NO_FLIGHT,	/* it is no flight recorder: all is written anyway */
 	CONTROL_ERRORS,
 };
 
@@ -49,7 +51,7 @@ struct control_process {
 /* How it stands after what was asked for. */
 struct control_answer {
 	uint32_t magic, version;
-	uint32_t error;		/* enum control_error; not OK: the rest is 0 */
+	uint32_t error;		/* enum control_error; UNKNOWN: the rest is 0 */
 	uint32_t on;		/* 1: calls are recorded; 0: not now */
 	uint64_t age;		/* ns since the recording began */
 	uint64_t since;		/* ns since it was switched on or off for the last time */

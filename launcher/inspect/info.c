@@ -198,6 +198,9 @@ static void print_span(const struct sonde_trace *trace)
 	if (sonde_trace_rank(trace, 0)->offs)
 		info_row("switched", "off %zu time%s, %.6f s in all", sonde_trace_rank(trace, 0)->offs,
 			 sonde_trace_rank(trace, 0)->offs == 1 ? "" : "s", (double)sonde_trace_rank(trace, 0)->off / 1e9);
+	if (sonde_trace_rank(trace, 0)->flight)
+		info_row("flight", "the newest events of each thread, in %" PRIu64 " bytes; %" PRIu64 " older ones were not kept",
+			 sonde_trace_rank(trace, 0)->flight, sonde_trace_rank(trace, 0)->older);
 	info_row("clock", "TSC, %.3f MHz", sonde_trace_rank(trace, 0)->tsc_hz / 1e6);
 }
 

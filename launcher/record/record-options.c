@@ -13,6 +13,8 @@
 #define MIN_RING (UINT64_C(64) << 10)
 #define MAX_RING (UINT64_C(1) << 30)
 #define MIN_MEMORY (UINT64_C(256) << 10)
+#define MIN_FLIGHT (UINT64_C(64) << 10)
+#define MAX_FLIGHT (UINT64_C(64) << 30)
 #define UNSET UINT64_MAX
 
 struct raw {
@@ -42,6 +44,8 @@ static const struct opt record_opts[] = {
 	  offsetof(struct raw, signal), NULL },
 	{ 0, "trigger", "LIST", "calls of functions switch recording: 'solve=on,finish=off'", OPT_STRING,
 	  offsetof(struct raw, trigger), NULL },
+	{ 0, "flight", "SIZE", "keep the newest events in memory, 64K to 64G, and write them at the end", OPT_SIZE,
+	  offsetof(struct raw, o.flight), NULL },
 	{ 0, "perf-map", NULL, "write /tmp/perf-PID.map, so that perf knows our code", OPT_FLAG,
 	  offsetof(struct raw, o.perf_map), NULL },
 	{ 0, "mem", "PATTERN", "record the memory accesses of all functions, or of these", OPT_LIST_OR,
@@ -320,6 +324,10 @@ static int check_trigger(struct raw *raw)
 
 static int check_switching(struct raw *raw)
 {
+	if (raw->o.flight != UNSET && (raw->o.flight < MIN_FLIGHT || raw->o.flight > MAX_FLIGHT))
+		return opt_usage_error(command, "--flight: not from 64K to 64G");
+	if (raw->o.flight != UNSET && raw->o.memory.n)
+		return opt_usage_error(command, "--flight keeps calls: not with --mem");
 	if (raw->signal && !(raw->o.toggle = signal_number(raw->signal)))
 		return opt_usage_error(command, "--signal: not the name of a signal that may be used, as USR2");
 	return check_trigger(raw);
@@ -357,6 +365,7 @@ static void finish(struct record_options *o, const struct raw *raw, char **progr
 	set_unset(&o->depth);
 	set_unset(&o->min_time);
 	set_unset(&o->max_calls);
+	set_unset(&o->flight);
 	o->count_only = raw->clock && strcmp(raw->clock, "none") == 0;
 	o->mem_no_stack = raw->mem_stack && strcmp(raw->mem_stack, "no") == 0;
 	if (o->mem_bytes == UNSET)
@@ -401,7 +410,8 @@ static int parse(int argc, char **argv, struct record_options *o)
 {
 	struct raw raw = {
 		.o = { .dir = "sonde.data", .ring_bytes = RECORD_DEFAULT_RING, .select.min_size = UNSET,
-		       .depth = UNSET, .min_time = UNSET, .max_calls = UNSET, .mem_bytes = UNSET, .duration = UNSET },
+		       .depth = UNSET, .min_time = UNSET, .max_calls = UNSET, .mem_bytes = UNSET, .duration = UNSET,
+		       .flight = UNSET },
 		.overflow = "wait", .analyze = "collector",
 	};
 	int first = opt_parse(command, argc, argv, &raw);

@@ -44,6 +44,8 @@ int recording_open(struct recording *r)
 	if (status == SONDE_TRACE_OK) {
 		/* said again at the end, with figures; but if that does not come it must not look like all accesses */
 		write_sampled(r, &none);
+		if (r->opt.flight)
+			(void)!tf_writer_flight(r->writer, r->opt.flight); /* tf_writer_close() reports errors */
 		return 0;
 	}
 	msg_error("cannot write to %s: %s", r->dir.path, strerror(errno));

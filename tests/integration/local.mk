@@ -6,6 +6,7 @@ EXTRA_DIST += \
 	tests/integration/lib.sh \
 	tests/integration/matrix.sh \
 	tests/integration/start-killed.py \
+	tests/integration/steps.sh \
 	tests/integration/stress.sh
 INTEGRATION_TESTS += \
 	tests/integration/attach-refused.sh \
@@ -22,6 +23,7 @@ INTEGRATION_TESTS += \
 	tests/integration/ends.sh \
 	tests/integration/environment.sh \
 	tests/integration/exceptions.sh \
+	tests/integration/flight.sh \
 	tests/integration/forks.sh \
 	tests/integration/full-disk.sh \
 	tests/integration/functions-blocks.sh \

@@ -3,6 +3,7 @@
  * usage: steps: does what the lines of its standard input say, and then prints the line:
  *
  *	N	three threads call work() N times each
+ *	main N	the first thread calls work() N times
  *	begin	calls begin_phase();  end: end_phase()
  *	enter	calls enclose(), which does what further lines say, up to
  *	leave	which is where that call returns
@@ -59,6 +60,12 @@ static void all_call(int n)
 	pthread_barrier_wait(&barrier);
 }
 
+static void call_alone(int n)
+{
+	calls = n;
+	call_work();
+}
+
 static void follow_lines(void);
 
 OPAQUE void enclose(void)
@@ -77,6 +84,8 @@ static int follow(const char *line)
 		enclose();
 	else if (!strcmp(line, "leave"))
 		return 0;
+	else if (!strncmp(line, "main ", 5))
+		call_alone(atoi(line + 5));
 	else if (!strcmp(line, "segv"))
 		raise(SIGSEGV);
 	else if (!strcmp(line, "abort"))

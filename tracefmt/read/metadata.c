@@ -753,6 +753,17 @@ static enum sonde_trace_status read_thread_end(struct reader *r)
 	return read_counts(r, thread);
 }
 
+static enum sonde_trace_status read_flight(struct reader *r)
+{
+	return get_number(r, "bytes", &r->part->pub.flight) ? SONDE_TRACE_OK : SONDE_TRACE_E_CORRUPT;
+}
+
+static enum sonde_trace_status read_older(struct reader *r)
+{
+	r->part->pub.older += number_or_0(r, "events");
+	return SONDE_TRACE_OK;
+}
+
 static enum sonde_trace_status read_switch(struct reader *r)
 {
 	const json_t *on = json_object_get(r->line, "on");
@@ -800,6 +811,7 @@ static const struct {
 	{ "calls", read_calls },	     { "recording", read_recording },
 	{ "sampled", read_sampled },	     { "cost", read_cost },
 	{ "exec", read_exec },		     { "switch", read_switch },
+	{ "flight", read_flight },	     { "older", read_older },
 	{ "end", read_end },
 };
 

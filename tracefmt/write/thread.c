@@ -35,6 +35,15 @@ static void emit(void *arg, struct tf_enc *enc)
 	tf_probes_tell_chunk(w);
 	tf_writer_tick(w);
 	tf_writer_sync(w);
+	if (t->kept) {
+		if (tf_kept_add(t, enc->batch.n - enc->batch.nwaits)) {
+			tf_pack_count(&w->pack, &enc->stats);
+			return;
+		}
+		tf_writer_no_memory(w);
+		discard(t);
+		return;
+	}
 	if (tf_threadout_chunk(&t->out, chunk->data, chunk->size)) {
 		tf_pack_count(&w->pack, &enc->stats);
 		return;
@@ -88,6 +97,8 @@ enum sonde_trace_status tf_thread_create(struct tf_writer *w, struct tf_thread *
 		tf_writer_failed(w, "create", t->out.file.name);
 	} else {
 		put_line(t, comm);
+		if (w->flight)
+			t->kept = tf_kept_new(t);
 	}
 	w->threads++;
 	*out = t;
@@ -124,8 +135,16 @@ enum sonde_trace_status tf_thread_reset(struct tf_thread *t, uint64_t tsc)
 	return result(t);
 }
 
+void tf_thread_emit(struct tf_thread *t)
+{
+	emit(t, &t->enc);
+	tf_enc_restart(&t->enc);
+}
+
 enum sonde_trace_status tf_thread_flush(struct tf_thread *t)
 {
+	if (t->kept)
+		return SONDE_TRACE_OK;
 	emit(t, &t->enc);
 	tf_enc_restart(&t->enc);
 	tf_writer_sync(t->w);
@@ -184,12 +203,15 @@ enum sonde_trace_status tf_thread_close(struct tf_thread *t, const struct tf_thr
 	emit(t, &t->enc);
 	tf_enc_restart(&t->enc);
 	/* After a failure the index may still find room: then the file is whole, only short. */
-	if (t->out.file.size && !tf_threadout_finish(&t->out) && !t->broken)
+	if (t->kept)
+		tf_kept_end(t);
+	else if (t->out.file.size && !tf_threadout_finish(&t->out) && !t->broken)
 		tf_writer_failed(w, "write", t->out.file.name);
 	tf_probes_tell_calls(w, t->out.file.name, end);
 	put_end(t, end);
 	status = result(t);
-	tf_threadout_free(&t->out);
+	if (!t->kept)
+		tf_threadout_free(&t->out);
 	tf_enc_free(&t->enc);
 	if (t->extra.state)
 		t->extra.free(t->extra.state);

@@ -62,6 +62,7 @@ struct tf_writer {
 	struct tf_clock started;
 	uint64_t last_clock; /* ns, CLOCK_MONOTONIC, of the last calibration point */
 	unsigned threads;    /* open */
+	struct tf_flight *flight; /* NULL: events are written as they come */
 	uint64_t discarded;
 	bool reported;	     /* the caller has been told of a failure */
 	char message[512];
@@ -74,6 +75,7 @@ struct tf_thread {
 	struct tf_writer *w;
 	struct tf_enc enc;
 	struct tf_threadout out;
+	struct tf_kept *kept; /* of a flight recorder; NULL: there is none */
 	struct tf_extra extra;
 	int pid;
 	int tid;
@@ -107,5 +109,24 @@ void tf_probes_tell_chunk(struct tf_writer *w);
 void tf_probes_tell_calls(struct tf_writer *w, const char *file, const struct tf_thread_end *end);
 
 void tf_probes_free(struct tf_probes *p);
+
+/* Ends the thread's present chunk (thread.c). */
+void tf_thread_emit(struct tf_thread *t);
+
+/* ---- flight recorder (flight.c) ---- */
+
+/* A thread's file, which tf_kept_end() closes later.  NULL: no memory. */
+struct tf_kept *tf_kept_new(struct tf_thread *t);
+
+/* The chunk in w->pack, of the thread; false: no memory. */
+bool tf_kept_add(struct tf_thread *t, uint64_t events);
+
+/* The thread has ended; its file is the flight recorder's now. */
+void tf_kept_end(struct tf_thread *t);
+
+/* Writes what is kept of all; with @ended files of threads that have ended are complete then, and the metadata says what is not kept. */
+void tf_flight_write(struct tf_writer *w, bool ended);
+
+void tf_flight_free(struct tf_flight *f);
 
 #endif /* SONDE_TRACEFMT_WRITE_WRITER_INTERNAL_H */

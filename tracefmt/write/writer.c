@@ -216,6 +216,8 @@ enum sonde_trace_status tf_writer_close(struct tf_writer *w, const struct tf_end
 		return SONDE_TRACE_OK;
 	if (end->ending > SONDE_TRACE_EXECUTED || w->threads)
 		return SONDE_TRACE_E_INVALID;
+	if (w->flight)
+		tf_flight_write(w, true);
 	tf_clock_now(&clock);
 	if (w->message[0]) {
 		tf_json_begin(&w->line, "error");
@@ -245,6 +247,8 @@ void tf_writer_abandon(struct tf_writer *w)
 		return;
 	if (w->dirfd >= 0)
 		close(w->dirfd);
+	if (w->flight)
+		tf_flight_free(w->flight);
 	for (uint32_t i = 0; i < w->nmodules; i++)
 		free(w->module_names[i]);
 	free(w->module_names);

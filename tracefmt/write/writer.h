@@ -74,6 +74,16 @@ TF_CHECK enum sonde_trace_status tf_writer_create(struct tf_writer **out, const 
 /* Another calibration point, for the metadata.  At start and end the writer does that itself. */
 TF_CHECK enum sonde_trace_status tf_writer_clock(struct tf_writer *w, const struct tf_clock *clock);
 
+/*
+ * A flight recorder: from now on chunks of events stay in memory, those of all threads in at most @bytes.  Where there are more,
+ * the oldest ones of threads that hold more than their share are left out.  They are written by tf_writer_snapshot(), and by
+ * tf_writer_close().  Before the first thread; of memory streams all is written, as without.
+ */
+TF_CHECK enum sonde_trace_status tf_writer_flight(struct tf_writer *w, uint64_t bytes);
+
+/* Writes what is kept. */
+TF_CHECK enum sonde_trace_status tf_writer_snapshot(struct tf_writer *w);
+
 /* Recording was switched on or off at @tsc; it is on at the start. */
 TF_CHECK enum sonde_trace_status tf_writer_switch(struct tf_writer *w, uint64_t tsc, bool on);
 

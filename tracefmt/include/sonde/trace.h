@@ -319,6 +319,8 @@ struct sonde_trace_rank {
 	uint64_t caches[SONDE_TRACE_CACHES]; /* the machine's, for data: bytes, from the first level on; 0: no more, not known */
 	int pid;    /* of the process that it was recorded of; 0: not known */
 	int parent; /* its parent's pid; 0: not known */
+	uint64_t flight; /* not 0: a flight recorder's, which kept the newest events of each thread in so many bytes */
+	uint64_t older;	 /* ... and left so many older ones out */
 	size_t offs;  /* how often recording was switched off; off at the start counts */
 	uint64_t off; /* ns that it was off, of end - start */
 	int number; /* 0: the rank's first program; n: the n-th that was recorded since, of those that this process executed */
