@@ -21,7 +21,7 @@ RT_EXPORT const struct sonde_api sonde_rt_api = {
 	.pause = rt_pause,
 };
 
-/* In front of exit() in static programs: what a dynamic linker would run as destructors. */
+/* Before exit() in static programs: what a dynamic linker would run as destructors. */
 RT_EXPORT void sonde_rt_exit(int status)
 {
 	const uint64_t *hooks = (const uint64_t *)sonde_rt_config.exit_hooks;

@@ -23,8 +23,8 @@
  * one word a field; a string field is a word with its length and the bytes padded to words.
  *
  * Where a probe records that a function is left by a jump, and knows where that leads, it adds RING_JUMP and, in
- * RING_JUMP_TARGET, a part of the target's address to the frame address: so that the entry of what is jumped to can be told
- * from that of what is called next at the same depth of the stack.
+ * RING_JUMP_TARGET, a part of the target's address to the frame address: so that the entry of what is jumped to can be
+ * distinguished from that of what is called next at the same depth of the stack.
  *
  * Sub-buffer life:
  *	RING_SUB_FREE     zeroed, the program may take it
@@ -107,7 +107,7 @@ enum ring_sample_by {
 
 enum ring_phase { RING_PHASE_NONE, RING_PHASE_ON, RING_PHASE_OFF };
 
-/* By number: how many parts of a burst or a pause are told, as they are done; one more is not. */
+/* By number: how many parts of a burst or a pause are reported, as they are done; one more is not. */
 #define RING_SAMPLE_SLICES 32
 
 struct ring_sample {

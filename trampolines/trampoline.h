@@ -44,7 +44,7 @@ enum tramp_status {
 	TRAMP_OK = 0,
 
 	/* Refusals of tramp_plan_entry(): the function cannot be patched at its entry. */
-	TRAMP_TOO_SHORT,	/* smaller than the window, and no padding behind it */
+	TRAMP_TOO_SHORT,	/* smaller than the window, and no padding after it */
 	TRAMP_ENDS_EARLY,	/* a jump or return inside the window, and other code after it */
 	TRAMP_BRANCH_TO_START,	/* a branch goes to the first instruction, out of no small loop */
 	TRAMP_BRANCH_INTO,	/* the same, to the inside of the displaced bytes */
@@ -90,7 +90,7 @@ struct tramp_function {
 	 * Optional, else NULL and 0: known branches, ascending by `to`, as tramp_code_entries() of
 	 * trampolines/flow/flow.h finds them.  A plan sees the branches of its own function alone; those from cold
 	 * parts, and from functions that share code with others, need that: glibc's mempcpy enters memmove
-	 * behind its first instruction.  Those from inside the function do not
+	 * after its first instruction.  Those from inside the function do not
 	 * matter, and those to its first or first patched byte are tail calls.
 	 */
 	const struct tramp_branch *branches;
@@ -157,7 +157,7 @@ struct tramp_insn {
  */
 struct tramp_plan {
 	uint64_t addr;		/* the function's first byte */
-	uint64_t patch_addr;	/* the window's first byte: addr, or behind an endbr64 */
+	uint64_t patch_addr;	/* the window's first byte: addr, or after an endbr64 */
 	uint64_t resume;	/* first byte after the displaced instructions */
 	uint8_t patch_len;	/* bytes to overwrite, from patch_addr: 5..TRAMP_PATCH_MAX */
 	uint8_t displaced_len;	/* bytes of displaced instructions, see below */
@@ -228,7 +228,7 @@ struct tramp_stub {
 size_t tramp_stub_size(const struct tramp_stub *stub, uint64_t stub_addr);
 
 /*
- * Targets within reach are reached by jmp rel32, others through an 8-byte slot behind the code, so
+ * Targets within reach are reached by jmp rel32, others through an 8-byte slot after the code, so
  * nothing is too far. stub_addr: multiple of TRAMP_STUB_ALIGN. Error: TRAMP_NO_ROOM.
  */
 enum tramp_status tramp_emit_stub(const struct tramp_stub *stub, uint64_t stub_addr, uint8_t *buf,
@@ -241,7 +241,7 @@ enum tramp_status tramp_emit_jump(uint64_t addr, uint64_t target, uint8_t *buf, 
 /* Length of the instruction at code[0], 1..15; 0 when undecodable or cut off by `avail`. */
 size_t tramp_insn_length(const uint8_t *code, size_t avail);
 
-/* Its length if it goes on behind itself and does the same anywhere, byte by byte; else 0. */
+/* Its length if it goes on after itself and does the same anywhere, byte by byte; else 0. */
 size_t tramp_insn_plain(const uint8_t *code, size_t avail);
 
 /* What a second, unrelated decoder (libopcodes) says about a plan. */

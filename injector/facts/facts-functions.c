@@ -162,7 +162,7 @@ static bool add_frames(const struct inj_cf *cf, struct items *items)
 			continue;
 		if ((cf->fdes[i].flags & INJ_FDE_SIGNAL) && item.size > 1 &&
 		    is_sigreturn(cf, item.addr + 1)) {
-			item.addr++; /* unwinders look for the byte in front of a return address */
+			item.addr++; /* unwinders look for the byte before a return address */
 			item.size--;
 		}
 		if (!add_item(items, &item))
@@ -270,7 +270,7 @@ static bool is_foreign(const struct inj_cf *cf, const struct item *item)
 
 /*
  * Compilers align functions, but not the cold parts that they put elsewhere.  @before: where the
- * function in front of it ends.
+ * function before it ends.
  */
 static bool may_be_part(const struct item *item, const struct inj_fde *fde, uint64_t before)
 {

@@ -127,7 +127,7 @@ static const struct known prefixes[] = {
 };
 
 /*
- * Rust's functions that return `!`, as its paths are mangled; what is generic goes on behind them.
+ * Rust's functions that return `!`, as its paths are mangled; what is generic goes on after them.
  */
 static const char *const rust_paths[] = {
 	"3std7process4exit",
@@ -162,7 +162,7 @@ static bool is_std_throw(const char *name)
 }
 
 /*
- * The path of a function: behind _ZN of the old mangling; behind _R, I for generic ones, Nv, a Nt
+ * The path of a function: after _ZN of the old mangling; after _R, I for generic ones, Nv, a Nt
  * for each module, C and the crate's hash of the new one (Rust RFC 2603). "": no function's path.
  */
 static const char *rust_path(const char *name)

@@ -2,7 +2,7 @@
 /*
  * Calls through the linker's tables: slots of the GOT, and the entries of the PLT that jump through them,
  * [endbr64] [bnd] jmp *slot(%rip).  Which of them lead to functions that do not return, and which to functions of this very
- * file, as long as no other file's are in front of them.
+ * file, as long as no other file's are before them.
  */
 #include "config.h"
 

@@ -101,7 +101,7 @@ static void take_word(struct inj_cf *cf, uint64_t place)
 
 /*
  * DT_RELR: an even word is the place of a relocation; an odd one tells in its other 63 bits which
- * of the words behind the last place are such as well (Generic ABI, "Relative Relocation Table").
+ * of the words after the last place are such as well (Generic ABI, "Relative Relocation Table").
  */
 static void relative_places(struct inj_cf *cf)
 {

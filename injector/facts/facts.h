@@ -36,7 +36,7 @@ struct inj_codefacts {
 	struct tramp_facts facts;
 	struct inj_fn *fn;	/* facts.nfns of them */
 	uint64_t text_lo, text_hi; /* link-time bounds of executable bytes */
-	/* `syscall` instructions that may be rt_sigaction: eax was set to 13 in front of it, or by a caller. */
+	/* `syscall` instructions that may be rt_sigaction: eax was set to 13 before it, or by a caller. */
 	uint64_t *sigaction;
 	size_t nsigaction;
 	bool go;		/* made by Go */

@@ -37,7 +37,7 @@ void inj_cursor_skip(struct inj_cursor *c, uint64_t bytes)
 	c->addr += bytes;
 }
 
-/* *shift: behind the last bit that was read. */
+/* *shift: after the last bit that was read. */
 static uint64_t leb(struct inj_cursor *c, unsigned int *shift)
 {
 	uint64_t value = 0, byte = 0x80;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Every address and length from the file goes through inj_image_at() or a check against the file's
- * size, both without sums that could wrap. A zero page behind the image ends every string: a
+ * size, both without sums that could wrap. A zero page after the image ends every string: a
  * hostile relocation may write over the end of a string that has been looked at already.
  */
 #include "injector/image/elffile.h"

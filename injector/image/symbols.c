@@ -16,7 +16,7 @@
 #define DEMANGLE_PARAMS 3 /* DMGL_PARAMS | DMGL_ANSI of libiberty's demangle.h */
 
 /*
- * BFD keeps ELF's own symbol behind each asymbol (elf_symbol_type in its elf-bfd.h), but does not
+ * BFD keeps ELF's own symbol after each asymbol (elf_symbol_type in its elf-bfd.h), but does not
  * install that header, and has no other way to a symbol's size.  The value, which is known
  * otherwise too, is compared before the size is believed.
  */

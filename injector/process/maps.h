@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Where a process has memory mapped, and where there is room; what the kernel has told it. */
+/* Where a process has memory mapped, and where there is room; what the kernel has passed to it. */
 #ifndef SONDE_INJECTOR_PROCESS_MAPS_H
 #define SONDE_INJECTOR_PROCESS_MAPS_H
 

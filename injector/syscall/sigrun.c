@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * A system call in code that no symbol and no unwind table tells of (a stripped musl).  Who jumps where is not
+ * A system call in code without symbols and unwind tables (a stripped musl).  Who jumps where is not
  * known there; but a branch into the few bytes at stake holds a displacement that leads there.  So every byte is
  * tried as the start of one, instruction or not: what is no branch may make us refuse, and nothing is missed.
  */

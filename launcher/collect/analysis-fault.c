@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Modules' code for memory accesses runs in our process: if it faults, that ends us, but the user is told
+ * Modules' code for memory accesses runs in our process: if it faults, that ends us, but the user learns
  * whose fault it was.  Of SIGBUS collector-fault.c has the handler.
  */
 #include <signal.h>

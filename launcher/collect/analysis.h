@@ -51,7 +51,7 @@ void analysis_compile_at(struct analysis *a, uint64_t run);
 /* Makes some of the code that the program's threads ask for.  Was there anything? */
 bool analysis_serve(struct analysis *a);
 
-/* Where the modules' sums go; it tells of the modules, too. */
+/* Where the modules' sums go; the modules themselves are recorded there, too. */
 void analysis_trace(struct analysis *a, struct tf_writer *w);
 
 /* Code whose accesses are to come. */

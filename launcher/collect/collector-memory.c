@@ -52,7 +52,7 @@ void collector_begin_memory(const struct collector *c, struct feed *f, const cha
 	f->mem_ours = !c->inproc;
 }
 
-/* In front of what it has not. */
+/* Before what it has not. */
 static void take_over(const struct collector *c, struct feed *f)
 {
 	struct ring_analysis *a = shared_of(c, f);
@@ -156,7 +156,7 @@ static void finish_analysis(struct collector *c, struct feed *f)
 	f->mem_open = false;
 }
 
-/* How much of it is zero behind what is known to have been written? */
+/* How much of it is zero after what is known to have been written? */
 static uint32_t finish_buffer(struct collector *c, struct feed *f)
 {
 	uint32_t phase = c->inproc ? atomic_load(&shared_of(c, f)->phase) : RING_ANALYSIS_IDLE, used;

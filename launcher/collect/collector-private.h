@@ -37,7 +37,7 @@ struct feed {
 	uint64_t lost;
 	uint32_t mem; /* sub-buffer of the memory stream that is next */
 	uint64_t mem_lost;
-	bool mem_gap;  /* chunks are missing in front of the next */
+	bool mem_gap;  /* chunks are missing before the next */
 	bool mem_open; /* there were some, and no end */
 	bool mem_ours; /* what the thread has handed to modules itself has been taken over */
 	struct analysis_thread *analysis; /* NULL: none */
@@ -88,7 +88,7 @@ struct collector {
 	struct collector_totals totals;
 };
 
-/* A writer's failure is told once; the program goes on. */
+/* A writer's failure is reported once; the program goes on. */
 void collector_check(struct collector *c, enum sonde_trace_status status);
 void collector_wake(_Atomic uint32_t *word);
 

@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#define MAX_INDENT 40u /* levels; deeper ones tell their number instead */
+#define MAX_INDENT 40u /* levels; deeper ones show their number instead */
 
 void graph_put_name(const struct graph_style *s, uint32_t function)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The same care as in report-thread.c: after damage frames may be missing, or still be on our stack
- * although they have been left unseen; the depths tell.
+ * although their leaves were not seen; the depths show that.
  */
 #include "launcher/graph/graph.h"
 #include "launcher/report/report-rows.h"

@@ -69,7 +69,7 @@ static inline uint32_t graph_tree_child(struct graph_tree *t, uint32_t parent, u
 struct graph_frame {
 	uint32_t node;	   /* GRAPH_NONE: counted with its caller */
 	uint32_t function;
-	uint32_t depth;	   /* as the reader tells */
+	uint32_t depth;	   /* from the reader */
 	bool opened;	   /* made its node the function's place on the path */
 	bool waits, apart; /* as the site of its entry says */
 	uint64_t entered, inner;

@@ -111,7 +111,7 @@ static int begin_rank(void *arg, struct mt_read *read, const struct sonde_trace_
 	return 0;
 }
 
-/* Losses at the very end of a stream are told by the metadata alone. */
+/* Losses at the very end of a stream are in the metadata alone. */
 static uint64_t told_lost(const struct sonde_trace *trace)
 {
 	uint64_t n = 0;

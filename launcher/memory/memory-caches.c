@@ -8,7 +8,7 @@
 
 #include "tracefmt/ring.h"
 
-/* Where nobody tells: as many machines have them. */
+/* Where nothing is known: what many machines have. */
 static const struct caches usual = { { 32 << 10, 1 << 20, 32 << 20 } };
 
 static void choose_caches(struct memory_about *about, const struct sonde_trace *trace, const struct caches *given)
@@ -31,7 +31,7 @@ static void choose_caches(struct memory_about *about, const struct sonde_trace *
 	about->caches_of = "as usual, since neither the trace nor the system tells";
 }
 
-/* How far the number of all accesses is off: where bursts begin and end, and what threads did not tell at their end. */
+/* How far the number of all accesses is off: where bursts begin and end, and what threads had not reported at their end. */
 static double untold(const struct sonde_trace *trace, const struct sonde_trace_sampled *how)
 {
 	double threads = 0;

@@ -48,7 +48,7 @@ struct memory_about {
 struct memory_about memory_about(const struct sonde_trace *trace, const struct caches *caches);
 struct memprofile_options memory_profile_options(const struct memory_about *about, bool no_stack);
 
-/* How one of its threads was sampled, @sampled: NULL: not known, is told to the thread's profile. */
+/* Passes to a thread's profile how the thread was sampled: @sampled, NULL if that is not known. */
 void memory_profile_sampled(struct memprofile_thread *t, const struct sonde_trace_sampled *how,
 			    const struct sonde_trace_thread_sampled *sampled);
 
@@ -106,7 +106,7 @@ static inline double memory_percent(uint64_t part, uint64_t whole)
 /* An estimate; the error is 0 if all accesses were recorded, or nothing can be said of those that were not. */
 enum memory_counted { MEMORY_ACCESSES, MEMORY_BYTES, MEMORY_LOADS, MEMORY_STORES };
 struct memory_count {
-	double value, error; /* INFINITY: it is in too few bursts to tell */
+	double value, error; /* INFINITY: it is in too few bursts for an estimate */
 };
 struct memory_count memory_count(const struct memory_rows *rows, const struct memory_row *row, enum memory_counted what);
 

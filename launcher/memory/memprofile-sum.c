@@ -370,7 +370,7 @@ struct memprofile_stride memprofile_dominant(const struct memprofile_insn *sum, 
 	return best;
 }
 
-/* One line in 2^shift[i] tells of all of group i: no more than of each of its instructions. */
+/* One line in 2^shift[i] stands for all of group i: no more than for each of its instructions. */
 static void make_shifts(const struct memprofile *p, const uint32_t *group, uint8_t *shift, size_t ngroups)
 {
 	for (uint32_t i = 0; i < p->insns.n; i++)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What bursts tell of all accesses: estimates, and how far they may be off.
+ * Estimates for all accesses from those in bursts, and how far they may be off.
  *
  * Bursts by number are a stratified sample of a thread's accesses: one at a random place in each stretch of so many; those
  * by time are a systematic one, and no period of the program must agree with theirs.  A thread's first burst is taken
- * with certainty, and stands for itself.  The others are dealt in turn to MEMPROFILE_GROUPS groups, each of which is such
+ * with certainty, and stands for itself.  The others go round robin to MEMPROFILE_GROUPS groups, each of which is such
  * a sample itself.  How much groups differ shows how far a sum over all bursts is off (random groups; interpenetrating
  * samples: Mahalanobis, J. Roy. Statist. Soc. 109, 1946; Wolter, "Introduction to Variance Estimation", 2007, chapter 2).
  * Shares are ratios of sums: their variance is that of the residuals (Cochran, "Sampling Techniques", 1977, chapters 6
@@ -12,7 +12,7 @@
  *
  * What a program does once may fall between two bursts, and no variance shows it.  So nothing is said of the error of a
  * count that is smaller than one period, from a burst to the next, and half a period is added to those of others;
- * shares of misses are told of what makes accesses for MEMSAMPLE_PERIODS.  Where a burst begins and ends
+ * shares of misses are estimated for what makes accesses for MEMSAMPLE_PERIODS.  Where a burst begins and ends
  * depends on where the program's loops are: to the error of a count, MEMSAMPLE_EDGE accesses for each burst are added.
  *
  * Of misses in a cache there is a second uncertainty.  An access whose line was not touched before in its burst has a

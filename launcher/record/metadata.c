@@ -191,7 +191,7 @@ static void warn_idle(struct inj_session *s, size_t module)
 		used += s->wraps[i].state == INJ_WRAP_ACTIVE;
 		named += !(s->wraps[i].flags & SONDE_WRAP_OPTIONAL);
 	}
-	/* those that are not optional are told of one by one */
+	/* those that are not optional are reported one by one */
 	if (!wraps || used || named)
 		return;
 	msg_warn("module %s: nothing is recorded: nothing that it wraps (%zu functions) is in the "

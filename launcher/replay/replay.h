@@ -33,7 +33,7 @@ struct replay_style {
 struct replay_frame {
 	const struct sonde_trace_function *function; /* NULL: unknown */
 	uint64_t entered;
-	uint32_t depth; /* as the reader tells */
+	uint32_t depth; /* from the reader */
 	uint32_t level; /* indentation, if it may be shown */
 	bool visible;	/* the filters let it through */
 	bool printed;

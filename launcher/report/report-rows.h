@@ -39,7 +39,7 @@ struct report_row {
 struct report_slot {
 	uint32_t column;
 	uint32_t next;	/* of the same row, or REPORT_NO_SLOT */
-	bool at_return; /* told when a call returns */
+	bool at_return; /* known when a call returns */
 };
 
 struct report_amount {

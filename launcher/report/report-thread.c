@@ -91,7 +91,7 @@ static bool tells(const struct report_walk *w, const struct report_site *leave, 
 	return false;
 }
 
-/* What the call's entry told counts where its return does not tell it. */
+/* What was recorded at the call's entry counts where its return recorded nothing. */
 static void release_held(struct report_walk *w, size_t from, const struct report_site *leave)
 {
 	for (size_t i = from; i < w->nheld; i++) {
@@ -132,7 +132,7 @@ static void end_apart(struct report_walk *w, const struct report_site *s, uint64
 		w->class_time[s->time_class] += ns;
 }
 
-/* Takes the top frame off and counts the call; @leave is NULL where its return told nothing. */
+/* Takes the top frame off and counts the call; @leave is NULL where its return recorded nothing. */
 static struct report_stats *pop(struct report_walk *w, uint64_t time, const struct report_site *leave,
 				uint64_t *duration)
 {

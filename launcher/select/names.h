@@ -49,7 +49,7 @@ bool function_name_is_mangled(const char *symbol);
 /* Where the parameters begin, in a pattern or a demangled name; NULL: there are none. */
 const char *function_name_params(const char *text);
 
-/* After the word "operator" at @s, and the characters behind it that belong to the name. */
+/* After the word "operator" at @s, and the characters after it that belong to the name. */
 const char *function_name_behind_operator(const char *s);
 
 /* The part of a name after its last "::", up to @end; of "a::b<c::d>::e(f::g)" it is "e". */

@@ -23,7 +23,7 @@
 
 /* ---- writing ---- */
 
-/* What is told of an object, on its way into the file.  All zero: nothing yet.  Strings are copied. */
+/* What is known of an object's places, until it is written.  All zero: nothing yet.  Strings are copied. */
 struct mt_places {
 	struct tf_buf functions, loops, ranges, files, lines; /* encoded */
 	struct tf_buf text;	/* names of functions, one after another */

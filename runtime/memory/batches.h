@@ -14,7 +14,7 @@
 #define BATCH_LEAST_NODES (UINT64_C(1) << 20)
 
 /*
- * Behind the last words comes what needs none, until some would be needed.  A thread that was stopped in a loop that
+ * After the last words comes what needs none, until some would be needed.  A thread that was stopped in a loop that
  * is computed, by another one's exit(), would never come to an end: more than this no processor does in @ticks.
  * Returns how many batches of @size there may be.
  */

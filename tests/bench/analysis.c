@@ -19,7 +19,7 @@
 #include "injector/facts/facts.h"
 #include "trampolines/mirror/mirror.h"
 
-#define ARENA (UINT64_C(1) << 28) /* behind the code */
+#define ARENA (UINT64_C(1) << 28) /* after the code */
 
 struct counts {
 	uint64_t blocks, functions;

@@ -98,7 +98,7 @@ static void check_sweep(const struct tramp_function *fn, const struct tramp_plan
 	for (size_t at = 0; at < size; at += d.insn.length) {
 		uint64_t target;
 
-		/* Behind what is no code, a sweep knows nothing for sure. */
+		/* After what is no code, a sweep knows nothing for sure. */
 		if (!decode(fn->code + at, size - at, &d))
 			return;
 		if (!reference(&d, fn->addr + at, &target) || target < fn->addr || target >= end)

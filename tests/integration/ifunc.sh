@@ -6,7 +6,7 @@ need_program picks
 
 for program in picks picks-static; do
 	[ -x "$programs/$program" ] || continue
-	# glibc's mempcpy may enter memcpy's code behind its first instruction: then it is left alone,
+	# glibc's mempcpy may enter memcpy's code after its first instruction: then it is left alone,
 	# and that is said
 	same_run -q -o t -m "$modules/picks.c" -- "$programs/$program" 1000
 	sonde -o told -m "$modules/picks.c" -- "$programs/$program" 1 2>told.err >/dev/null

@@ -12,7 +12,7 @@ set -u
 modules=$top_srcdir/tests/integration/modules
 export XDG_CACHE_HOME=$PWD/cache
 
-# In front of a command: its end after a minute. SIGKILL, since sonde blocks what it passes on.
+# Before a command: its end after a minute. SIGKILL, since sonde blocks what it passes on.
 limit=(timeout --foreground -s KILL 60)
 
 sonde()

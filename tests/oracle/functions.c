@@ -16,7 +16,7 @@
 struct symbol {
 	uint64_t addr, size;
 	const char *name;
-	const char *file; /* of local ones: what the file's symbol in front of them said */
+	const char *file; /* of local ones: what the file's symbol before them said */
 	bool frame;	  /* from an unwind table */
 };
 

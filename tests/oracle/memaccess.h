@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What memory an instruction accesses, from its bytes and the registers in front of it. */
+/* What memory an instruction accesses, from its bytes and the registers before it. */
 #ifndef TESTS_ORACLE_MEMACCESS_H
 #define TESTS_ORACLE_MEMACCESS_H
 
@@ -25,7 +25,7 @@ struct decoded *access_decode(const uint8_t *bytes, size_t left);
 
 /*
  * In the order in which the processor makes them; of a string instruction with a repeat prefix those of one
- * iteration.  @tid: stopped in front of the instruction at r->rip.  Ends the process where it knows no better.
+ * iteration.  @tid: stopped before the instruction at r->rip.  Ends the process where it knows no better.
  */
 size_t access_list(const struct decoded *d, pid_t tid, const struct user_regs_struct *r,
 		   struct access v[MAX_ACCESSES]);

@@ -2,7 +2,7 @@
 /*
  * usage: accesses [THREADS]: each thread calls functions whose accesses are known, and prints where its arrays are.
  *
- * touch(): 1000 loads of 8 bytes, one behind the other; 100 stores of 4, 4096 bytes apart; 10 modifications of 1
+ * touch(): 1000 loads of 8 bytes, one after the other; 100 stores of 4, 4096 bytes apart; 10 modifications of 1
  * byte at one place; 3 prefetches; a rep movsb of 5 bytes (5 loads, 5 stores of 1); cmpsb (2 loads); a load and a store of the
  * stack (push, pop); ret (a load).
  */

@@ -9,7 +9,7 @@
 #define E(name) "\n\t.cfi_endproc\n\t.size " #name ",.-" #name "\n"
 
 __asm__(".text\n.balign 16\n"
-	/* a return in the middle, and code behind it that is jumped to */
+	/* a return in the middle, and code after it that is jumped to */
 	F(ret_middle)
 	"	test $1, %edi; jz 2f; lea 1(%rdi), %eax; ret\n"
 	"2:	lea 2(%rdi), %eax; cmp $6, %edi; ja 3f; ret\n"
@@ -19,7 +19,7 @@ __asm__(".text\n.balign 16\n"
 	F(own_start)
 	"	sub $3, %edi; jg own_start; mov %edi, %eax; ret"
 	E(own_start)
-	/* the same with endbr64, to its start and behind endbr64 */
+	/* the same with endbr64, to its start and after endbr64 */
 	F(own_start_endbr)
 	"	endbr64\n9:	sub $3, %edi; jg 9b; cmp $-1, %edi; jne 1f; mov $-8, %edi; jmp own_start_endbr\n"
 	"1:	mov %edi, %eax; ret"
@@ -36,12 +36,12 @@ __asm__(".text\n.balign 16\n"
 	F(plus_one)
 	"	lea 1(%rdi), %eax; ret"
 	E(plus_one)
-	/* one byte; padding behind */
+	/* one byte; padding after */
 	".balign 16\n"
 	F(one_byte)
 	"	ret"
 	E(one_byte)
-	/* one byte, directly in front of the next */
+	/* one byte, directly before the next */
 	".balign 16\n"
 	F(one_byte_tight)
 	"	ret"
@@ -167,7 +167,7 @@ __asm__(".text\n.balign 16\n"
 	F(second_entry)
 	"	mov $60, %eax\n1:	add %edi, %eax; ret"
 	E(second_entry)
-	/* behind a return the next begins at once, and is reached by no jump */
+	/* after a return the next begins at once, and is reached by no jump */
 	F(enter_leave)
 	"	enter $32, $0\n	.cfi_def_cfa_offset 16\n	mov %edi, -4(%rbp); incl -4(%rbp); mov -4(%rbp), %eax; leave\n"
 	"	.cfi_def_cfa_offset 8\n	ret"

@@ -74,7 +74,7 @@ OPAQUE int to_library(const char *s)
 	return atoi(s);
 }
 
-/* More registers are saved around a call, and put back in front of the jump. */
+/* More registers are saved around a call, and put back before the jump. */
 OPAQUE long after_calls(long a, long b, long c)
 {
 	long x = add(a, b), y = sub(b, c), z = add(x, c);

@@ -2,7 +2,7 @@
 /*
  * usage: mem_signals: handlers that interrupt loops at fixed places: raised in them, by faults that are put right in
  * the middle of loops, of string instructions and gathers, by traps; on both stacks, in each other; left by siglongjmp;
- * that go on behind what faulted.
+ * that go on after what faulted.
  */
 #define _GNU_SOURCE
 #include <immintrin.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * usage: mem_skips: handlers that go on behind what faulted, where that ends a block: calls and jumps through pointers that
+ * usage: mem_skips: handlers that go on after what faulted, where that ends a block: calls and jumps through pointers that
  * cannot be read, and instructions that there are none of. All of them are two bytes long.
  */
 #define _GNU_SOURCE
@@ -22,7 +22,7 @@ OPAQUE void on_fault(int sig, siginfo_t *info, void *context)
 	(*regs)[REG_RAX] = sig;
 }
 
-/* What is behind it adds rax to *at. */
+/* What is after it adds rax to *at. */
 #define SKIPPED(insn, at)                                                                                              \
 	__asm__ volatile(insn "\n\tadd %%eax, (%%rdx)" : : "c"(nowhere), "d"(at) : "rax", "memory", "cc")
 

@@ -40,7 +40,7 @@ struct tf_infile {
 
 /*
  * Reads header and index, or looks for the chunks when there is no index.  @path is copied.
- * Errors: E_SYSTEM, E_NOMEM.  All else is told by f->status, and what can be read is in the list.
+ * Errors: E_SYSTEM, E_NOMEM.  All else is in f->status, and what can be read is in the list.
  */
 __attribute__((warn_unused_result)) enum sonde_trace_status tf_infile_open(struct tf_infile *f,
 									   const char *path);

@@ -9,7 +9,7 @@
 
 #include "tracefmt/read/trace-internal.h"
 
-/* A decimal number as we write it, at least @min; *@at is moved behind it. */
+/* A decimal number as we write it, at least @min; *@at is moved after it. */
 static bool get_number(const char **at, int min, int *out)
 {
 	const char *s = *at;

@@ -320,7 +320,7 @@ static uint64_t take_number(struct tf_stream *s, uint32_t entry)
 	return s->chunk.value[s->chunk.entry[entry].column[0].values + s->seen[entry]++];
 }
 
-/* The thread has waited: that is told with the next event, and no event by itself. */
+/* The thread has waited: that is reported with the next event, and no event by itself. */
 static void take_wait(struct tf_stream *s)
 {
 	uint64_t ticks = s->chunk.ticks[s->next], n = take_number(s, s->chunk.event[s->next].entry);

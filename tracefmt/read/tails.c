@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Whether a leave is a jump is told by what comes next, so that has to be looked at first; it may be in the next chunk, or
+ * Whether a leave is a jump depends on what comes next, so that has to be looked at first; it may be in the next chunk, or
  * missing.  A leave with values is no probe's, and never one.
  */
 #include "tracefmt/read/tails.h"

@@ -34,7 +34,7 @@ struct tf_probes {
 	size_t n, room;
 	uint32_t *of_count; /* by index of the count: 1 + index in v[], or 0 */
 	uint32_t roomcounts;
-	uint32_t *due; /* indices in v[]: to be told now */
+	uint32_t *due; /* indices in v[]: to be described now */
 	size_t ndue, roomdue;
 	struct tf_probe_block *block; /* strings */
 };
@@ -64,7 +64,7 @@ struct tf_writer {
 	unsigned threads;    /* open */
 	struct tf_flight *flight; /* NULL: events are written as they come */
 	uint64_t discarded;
-	bool reported;	     /* the caller has been told of a failure */
+	bool reported;	     /* a failure has been reported to the caller */
 	char message[512];
 	/* A failure inside a callback, for the function that the caller called. */
 	enum sonde_trace_status failed;

@@ -164,7 +164,7 @@ struct tf_probe {
 typedef char *tf_demangle_fn(const char *name);
 
 /*
- * Announces @n functions: cheap, since the metadata tells of a function only when the first chunk
+ * Announces @n functions: cheap, since the metadata describes a function only when the first chunk
  * in which it occurs is written.  @demangle, unless NULL, is asked then where function.demangled
  * is NULL.  E_INVALID: an id out of range or known; the probes before it have been added.
  */

@@ -126,7 +126,7 @@ static void drop_numbers(struct flow_scan *scan)
 	}
 }
 
-/* Ways into a function's inside, from all that is known now. */
+/* Branches into functions' insides, from all that is known now. */
 static void note_crosses(struct flow_scan *scan)
 {
 	struct tramp_code *code = scan->code;

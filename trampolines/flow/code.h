@@ -161,7 +161,7 @@ void tramp_flow_scan(struct flow_scan *scan);
 /* Those of functions [first, end), and between them up to the next one. */
 void tramp_flow_scan_part(struct flow_scan *scan, uint32_t first, uint32_t end);
 
-/* Those behind one more place. */
+/* Those after one more place. */
 void tramp_flow_scan_at(struct flow_scan *scan, uint64_t addr);
 
 /* Reads the jump tables; their entries are added to the crosses, and to code->table. */

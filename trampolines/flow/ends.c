@@ -42,7 +42,7 @@ static void end_branch(struct tramp_flow *flow, struct tramp_block *b, const str
 		flow->flags |= TRAMP_FLOW_BAD_CODE;
 }
 
-/* No compiler puts a call that returns at the very end; what comes behind may be data. */
+/* No compiler puts a call that returns at the very end; what comes after may be data. */
 static void end_call(struct tramp_flow *flow, struct tramp_block *b, const struct tramp_op *op)
 {
 	uint64_t to = op->disp_len ? op_target(flow, op) : 0;

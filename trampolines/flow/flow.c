@@ -103,7 +103,7 @@ static bool is_call(uint8_t kind)
 	return kind == TRAMP_OP_CALL || kind == TRAMP_OP_CALL_IND;
 }
 
-/* Behind one instruction; false: control goes nowhere from it. */
+/* After one instruction; false: control goes nowhere from it. */
 static bool step(struct tramp_flow *flow, uint64_t addr, const uint8_t *bytes,
 		 const struct flow_insn *insn)
 {

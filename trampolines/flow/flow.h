@@ -176,7 +176,7 @@ enum tramp_block_flags {
 };
 
 struct tramp_block {
-	uint32_t start, end;	/* offsets, end behind the last instruction */
+	uint32_t start, end;	/* offsets, end after the last instruction */
 	uint32_t op, nops;	/* its instructions: flow->ops[op .. op + nops) */
 	uint8_t ends;		/* enum tramp_end */
 	uint8_t flags;
@@ -222,7 +222,7 @@ struct tramp_flow {
 /*
  * The blocks of a part belong to the function that it is a part of: @fn may be either.  A MAYBE_PART is a part
  * if no direct call leads to it, nothing but jump tables holds its address, and all jumps to any of its bytes
- * come from one function and that function's parts.  Where control runs through nops behind the function into
+ * come from one function and that function's parts.  Where control runs through nops after the function into
  * the next one, these are a block, too.
  *
  * Only what can be reached (from the entry, EXTERNAL places, landing pads) is in blocks.  Block ids
@@ -257,7 +257,7 @@ bool tramp_flow_share(struct tramp_flow *flow, struct tramp_flow *with) TRAMP_MU
  */
 void tramp_flow_live(struct tramp_flow *flow);
 
-/* Live in front of instruction @op (index into flow->ops) of block @block; after tramp_flow_live(). */
+/* Live before instruction @op (index into flow->ops) of block @block; after tramp_flow_live(). */
 tramp_regs tramp_flow_live_at(const struct tramp_flow *flow, uint32_t block, uint32_t op);
 
 /* Dominators, natural loops, loop depths.  Errors: MEMORY. */

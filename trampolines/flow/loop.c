@@ -3,7 +3,7 @@
  * Dominators by the iteration of Cooper, Harvey and Kennedy ("A Simple, Fast Dominance Algorithm", 2001),
  * and natural loops, inner ones first.
  *
- * Beside the blocks there are three nodes: the root, in front of the entry and of all places that control
+ * Beside the blocks there are three nodes: the root, before the entry and before all places that control
  * comes to from elsewhere; one between indirect jumps and jump tables' targets; one between calls and
  * landing pads.  So the number of edges stays proportional to that of blocks.
  */

@@ -34,7 +34,7 @@ struct flow_range {
 	const uint8_t *bytes;
 	size_t left;		/* bytes from addr on, >= len */
 	uint32_t len;
-	uint32_t padding;	/* bytes behind it that belong to nobody */
+	uint32_t padding;	/* bytes after it that belong to nobody */
 	uint32_t first;		/* index of its first byte in marks[] */
 };
 

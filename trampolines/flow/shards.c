@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
  * The pass over all code, by several threads: each takes functions that lie together, and notes what it finds
- * in maps and lists of its own.  Maps are united, lists put behind one another in the order of the code, so
- * that nothing tells how many threads there were.
+ * in maps and lists of its own.  Maps are united, lists concatenated in the order of the code, so
+ * that the result does not depend on the number of threads.
  */
 #include <pthread.h>
 #include <signal.h>

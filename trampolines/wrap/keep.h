@@ -15,7 +15,7 @@
  * is a frame by RBP for those who walk these. In the wrapper, __builtin_return_address(0) is in
  * the keeper; the caller's is in the frame above it.
  *
- * Behind the stub, r11 cannot be kept, which the stub writes. A keeper can as well be in front of
+ * After the stub, r11 cannot be kept, which the stub writes. A keeper can as well be before
  * it, then r11 can be kept: patch ──▶ keeper ──call──▶ stub ──▶ wrapper.
  *
  * What a call out of the object takes as arguments is not known, and guessed too high rather than
@@ -44,8 +44,8 @@ struct tramp_keep {
 	uint32_t xmm;		/* bit = register's number, 0..15 */
 	bool wide;		/* more of a vector than its lower 16 bytes, or a mask register */
 	bool align;		/* may be called with a stack that is not aligned to 16 bytes */
-	bool stack_args;	/* may read stack arguments; only told where a keeper is needed */
-	bool far_stack_args;	/* the same, behind the TRAMP_KEEP_WORDS first words */
+	bool stack_args;	/* may read stack arguments; only set where a keeper is needed */
+	bool far_stack_args;	/* the same, after the TRAMP_KEEP_WORDS first words */
 	bool incomplete;	/* a limit was met; what was not looked at counts as relied on */
 };
 
@@ -67,10 +67,10 @@ static inline bool tramp_keep_needed(const struct tramp_keep *keep)
 	return keep->gpr || keep->xmm || keep->wide || keep->align;
 }
 
-#define TRAMP_KEEP_R11 (1u << 11)	/* in gpr: clear it to ask of a keeper in front of the stub */
+#define TRAMP_KEEP_R11 (1u << 11)	/* in gpr: clear it to ask of a keeper before the stub */
 
 /*
- * Whether a keeper behind the stub can do it; true where none is needed. Else *reason is set to a
+ * Whether a keeper after the stub can do it; true where none is needed. Else *reason is set to a
  * text complete after "not instrumented: ", static.
  */
 bool tramp_keep_possible(const struct tramp_keep *keep, const char **reason) TRAMP_MUST_CHECK;

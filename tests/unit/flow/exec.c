@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * The processor's word on control flow and liveness.  A program is single-stepped; in front of every
+ * The processor's word on control flow and liveness.  A program is single-stepped; before every
  * instruction of its own, all registers and flags that are dead there get values of ours.  It still has to
  * print what it prints otherwise; and it may only come to places where a block or instruction starts, by
  * indirect jumps only where their kind says.

@@ -300,7 +300,7 @@ static void computed_gotos(void **state)
 	assert_int_equal(flow.flags, 0);
 }
 
-/* Behind alloca() the frame says that control does not leave. */
+/* After alloca() the frame says that control does not leave. */
 static void framed_gotos(void **state)
 {
 	(void)state;

@@ -135,7 +135,7 @@ static void check_part(const struct program *p)
 	assert_int_equal(p->facts.facts.fns[part].parent, named(p, "rare"));
 }
 
-/* What the program prints: a function's name and how far behind its start something is. */
+/* What the program prints: a function's name and how far after its start something is. */
 static void check_places(const struct program *p, const char *name)
 {
 	char command[64], line[128], which[64];

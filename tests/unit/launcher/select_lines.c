@@ -107,7 +107,7 @@ static void test_around(void **state)
 		const char *file = lines_at(lines, addrs[i], &line);
 		assert_non_null(file);
 		assert_string_equal(strrchr(file, '/') + 1, "select_lines.c");
-		/* the statement behind it may have its first instruction in common */
+		/* the statement after it may have its first instruction in common */
 		assert_in_range(line, TWICE_LINE + 3, TWICE_LINE + 5);
 	}
 	assert_null(lines_at(lines, 1, &line));
@@ -125,7 +125,7 @@ static void test_no_lines(void **state)
 
 /* ---- a whole file ---- */
 
-/* Parts have no names of their own; a part's parent is before or behind it. */
+/* Parts have no names of their own; a part's parent is before or after it. */
 static void test_mark(void **state)
 {
 	struct tramp_fn fns[] = {

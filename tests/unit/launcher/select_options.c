@@ -69,7 +69,7 @@ static void test_defaults(void **state)
 	record_options_free(&o);
 }
 
-/* --libs takes its value behind '=' only: what follows is the program. */
+/* --libs takes its value after '=' only: what follows is the program. */
 static void test_libs(void **state)
 {
 	struct record_options o;

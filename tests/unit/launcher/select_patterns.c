@@ -151,7 +151,7 @@ static void test_names(void **state)
 		/* a function in a function, of C or Fortran */
 		{ "inner", "inner.1234", true },
 		{ "inner", "inner.1234x", false },
-		/* operators, and commas behind them */
+		/* operators, and commas after them */
 		{ "ns::operator<<,main", "main", true },
 		{ "ns::operator,", "_ZN2nscmEii", true },
 		{ "operator()*,main", "main", true },
@@ -311,7 +311,7 @@ static void test_misses(void **state)
 	expect_miss(m.sel, &at, "--libs", "libq", SELECT_NO_LIBRARY);
 	assert_false(select_next_miss(m.sel, &at, &miss));
 
-	/* those of libraries are told in the end only, and all of them once */
+	/* those of libraries are printed in the end only, and all of them once */
 	capture_begin(2);
 	assert_int_equal(select_warn(m.sel, false), 2);
 	assert_int_equal(select_warn(m.sel, false), 0);

@@ -121,7 +121,7 @@ static void add_operand(const struct instruction *i, const ZydisDecodedOperand *
 	(*n)++;
 }
 
-/* Loads come in front of stores; of cmps, (%rsi) comes first. */
+/* Loads come before stores; of cmps, (%rsi) comes first. */
 static void order(struct mt_access *v, size_t n)
 {
 	if (n == 2 && (v[0].kind & MD_KIND) == MD_STORE && (v[1].kind & MD_KIND) == MD_LOAD) {

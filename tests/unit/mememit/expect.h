@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What memory an instruction accesses, computed from the registers in front of it: what a recording
+ * What memory an instruction accesses, computed from the registers before it: what a recording
  * has to say.
  */
 #ifndef SONDE_TESTS_UNIT_MEMEMIT_EXPECT_H

@@ -74,7 +74,7 @@ static void __attribute__((noreturn)) fail(const char *what)
 	abort();
 }
 
-/* ---- what happens in the original, told by single steps ---- */
+/* ---- what happens in the original, by single steps ---- */
 
 static bool is_recorded(uint64_t pc)
 {
@@ -378,7 +378,7 @@ static bool same_access(const struct mt_access *a, const struct mt_access *b)
 	return a->addr == b->addr && a->size == b->size && a->kind == b->kind && a->insn == b->insn;
 }
 
-/* What was found until @end is a piece of what was expected, behind @at.  Returns where that ends. */
+/* What was found until @end is a piece of what was expected, after @at.  Returns where that ends. */
 static size_t find_burst(size_t begin, size_t end, size_t at)
 {
 	for (; at + (end - begin) <= rig.nexpected; at++) {

@@ -39,7 +39,7 @@ struct mememit_code {
 struct mememit_call {
 	const uint8_t *entry;
 	uint64_t registers[16];	/* rsp is the rig's */
-	bool abi;		/* only what the ABI keeps is the same behind it */
+	bool abi;		/* only what the ABI keeps is the same after it */
 };
 
 /* Exit with a message where anything differs. */

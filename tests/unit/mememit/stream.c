@@ -246,7 +246,7 @@ void stream_slow(const void *ret, uint64_t *regs)
 		return;
 	}
 	close_chunk(*ptr);
-	/* Words in front of the check come along; they are below what is written next. */
+	/* Words before the check come along; they are below what is written next. */
 	*ptr = open_chunk((*ptr + desc->written + 7) & ~UINT64_C(7), MD_CHUNK_MORE);
 	to = (volatile uint8_t *)*ptr;
 	for (unsigned int i = 0; i < desc->written; i++)

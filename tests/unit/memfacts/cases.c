@@ -438,7 +438,7 @@ static bool check_areas(void)
 	       check_area("xrstor", xrstor, sizeof(xrstor), MD_LOAD);
 }
 
-/* Whatever is cut off is no instruction; nothing behind the end is read. */
+/* Whatever is cut off is no instruction; nothing after the end is read. */
 static bool check_cut(const struct insn_case *c)
 {
 	struct tramp_mem_facts facts;

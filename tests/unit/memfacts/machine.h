@@ -29,7 +29,7 @@ struct mm {
 
 void mm_run(struct mm *m, const struct md_op *ops, size_t nops);
 
-/* What the conditions are behind MD_FLAGS: bit cc. */
+/* What the conditions are after MD_FLAGS: bit cc. */
 uint16_t mm_conditions(const struct mm *m, const struct md_op *flags);
 
 /* The same of the processor's flags. */

@@ -67,7 +67,7 @@ static void catch_signals(void)
 	}
 }
 
-/* `op`, its ModRM byte for register n, and the displacement from behind it to base + at. */
+/* `op`, its ModRM byte for register n, and the displacement from after it to base + at. */
 static uint8_t *put_load(uint8_t *p, const uint8_t *op, size_t len, unsigned int n, uint8_t *data)
 {
 	int32_t disp;
@@ -97,7 +97,7 @@ static uint8_t *put_vector(uint8_t *p, unsigned int n, uint8_t *data)
 }
 
 /*
- * The code that loads the vector registers stands in front of the instruction, and ends in a jump
+ * The code that loads the vector registers stands before the instruction, and ends in a jump
  * to it.
  */
 static size_t put_loads(uint8_t *code, int mmx)

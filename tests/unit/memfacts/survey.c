@@ -190,7 +190,7 @@ static void check_accesses(struct tally *t, const struct insn *in)
 	t->accesses += (size_t)accesses;
 }
 
-/* Operands of the machine that exist; needs that are told of. */
+/* Operands of the machine that exist; needs that are reported. */
 static void check_ops(struct tally *t, const struct insn *in)
 {
 	const struct tramp_mem_facts *f = &in->facts;

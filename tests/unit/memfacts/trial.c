@@ -24,7 +24,7 @@ struct trial {
 	uint64_t load;
 	struct tramp_mem_facts facts;
 	struct rig_state s;
-	struct mm before;	/* the machine behind the accesses, with their list */
+	struct mm before;	/* the machine after the accesses, with their list */
 	const struct rig_arena *arena;
 	enum mode mode;
 	bool nf;		/* no fault suppression */
@@ -104,7 +104,7 @@ static size_t put_extras(const struct tramp_mem_facts *f, const struct rig_state
 	return at;
 }
 
-/* The accesses, with the registers in front of the instruction; GPR_AFTER from @after. */
+/* The accesses, with the registers before the instruction; GPR_AFTER from @after. */
 static void find_accesses(struct trials *test, struct trial *t, const struct rig_state *after)
 {
 	uint8_t stream[3 * 64 + 8];

@@ -14,7 +14,7 @@
 
 #define ADDRESS 0x401000ull
 #define TABLE 0x402000ull
-#define NEXT "\x31\xc0\xc3"	/* the function behind: xor %eax, %eax; ret */
+#define NEXT "\x31\xc0\xc3"	/* the function after: xor %eax, %eax; ret */
 
 struct subject {
 	uint8_t bytes[512];
@@ -88,7 +88,7 @@ static bool within(const struct subject *s, uint32_t node, unsigned int depth)
 	return node != TRAMP_NONE && s->flow.blocks[s->plan.nodes[node].block].loop_depth >= depth;
 }
 
-/* It stays in the loop, falls through if it can, and goes behind calls. */
+/* It stays in the loop, falls through if it can, and goes after calls. */
 static uint32_t on_from(const struct subject *s, uint32_t node, unsigned int depth)
 {
 	const struct mem_node *n = &s->plan.nodes[node];
@@ -124,7 +124,7 @@ static struct lap lap(const struct subject *s, uint32_t off)
 	return sum;
 }
 
-/* Bytes of values that are stored on the way into loops: on edges, or in front of all loops. */
+/* Bytes of values that are stored on the way into loops: on edges, or before all loops. */
 static unsigned int values_outside(const struct subject *s)
 {
 	unsigned int n = 0;
@@ -138,7 +138,7 @@ static unsigned int values_outside(const struct subject *s)
 
 /* ---- cases ---- */
 
-/* for (i = 0; i < n; i++) y[i] += a * x[i]: three values in front of it, and then nothing */
+/* for (i = 0; i < n; i++) y[i] += a * x[i]: three values before it, and then nothing */
 static const char daxpy[] =
 	"\x48\x85\xd2\x7e\x23\x31\xc0\x66\x0f\x1f\x84\x00\x00\x00\x00\x00"
 	"\xc5\xfb\x10\x0c\xc6"		/* 10: vmovsd (%rsi,%rax,8), %xmm1 */
@@ -220,7 +220,7 @@ static void test_list(void **state)
 	drop(&s);
 }
 
-/* for (i = 0; i < n; i++) f(a[i]): behind the call nothing is known */
+/* for (i = 0; i < n; i++) f(a[i]): after the call nothing is known */
 static void test_calls(void **state)
 {
 	struct subject s;
@@ -304,7 +304,7 @@ static void test_sparse(void **state)
 
 /*
  * A system call, then an access by a register it leaves alone: mov $39, %eax; syscall; mov (%rdi), %rdx; ret.
- * Nothing is known behind it, and the pool may be another thread's.
+ * Nothing is known after it, and the pool may be another thread's.
  */
 static void test_syscall(void **state)
 {
@@ -392,7 +392,7 @@ static void test_meet(void **state)
 	drop(&s);
 }
 
-/* 1: mov (%rdi), %al; jmp 1b: the reader has to be told that it goes on. */
+/* 1: mov (%rdi), %al; jmp 1b: the reader has to learn that it goes on. */
 static void test_endless(void **state)
 {
 	struct subject s;
@@ -416,7 +416,7 @@ static unsigned int ends(const struct subject *s, enum md_code code)
 	return n;
 }
 
-/* if (*p) q = p[1]: the word that tells that it was not is told from all that can follow */
+/* if (*p) q = p[1]: the word that says so differs from all that can follow */
 static void test_path(void **state)
 {
 	struct subject s;
@@ -429,7 +429,7 @@ static void test_path(void **state)
 	drop(&s);
 }
 
-/* The way on is told by a value, of 8 bytes: it could be anything, and in front of the branch it would be more. */
+/* The branch depends on a value, of 8 bytes: it could be anything, and before the branch it would be more. */
 static void test_no_path(void **state)
 {
 	struct subject s;

@@ -304,7 +304,7 @@ static bool computes(const struct md_op *op)
 	return op->code <= MD_ZEXT;
 }
 
-/* Behind instruction k: what it writes is right only if it was computed. */
+/* After instruction k: what it writes is right only if it was computed. */
 static void pass_insn(const struct tramp_mem_facts *f, const struct tramp_op *op, uint32_t made, bool flags,
 		      struct state *s)
 {

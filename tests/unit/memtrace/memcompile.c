@@ -43,7 +43,7 @@ static uint32_t header_node(const struct mxt_description *d)
 }
 
 /*
- * As a program would write it, with signals and full buffers.  Says whether it came to an end: behind END, a loop that
+ * As a program would write it, with signals and full buffers.  Says whether it came to an end: after END, a loop that
  * has none is run for long.
  */
 static bool write_stream(struct mxt_program *p, uint32_t handler)

@@ -42,7 +42,7 @@ static void test_many_words(void **state)
 	}
 }
 
-/* A loop without an end around one of few turns, which burns as much fuel as if it were computed. */
+/* A loop without an end around one of few iterations, which burns as much fuel as if it were computed. */
 static void test_endless(void **state)
 {
 	(void)state;

@@ -388,7 +388,7 @@ static void run_loops(struct mxt_program *p)
 		;
 }
 
-/* MORE behind each node gives the same. */
+/* MORE after each node gives the same. */
 static void test_cuts(void **state)
 {
 	struct mxt_description d;
@@ -415,7 +415,7 @@ static void test_cuts(void **state)
 	}
 }
 
-/* A signal in front of each operation, at any depth. */
+/* A signal before each operation, at any depth. */
 static bool signal_at(const struct mxt_description *d, int where, int second, bool back)
 {
 	struct mxt_program p;
@@ -525,7 +525,7 @@ static void test_string_signals(void **state)
 	}
 }
 
-/* Recording begins in front of any operation. */
+/* Recording begins before any operation. */
 static void test_state(void **state)
 {
 	struct mxt_description d;
@@ -621,7 +621,7 @@ static void paths(struct mxt_description *dp)
 	*dp = d;
 }
 
-/* Where the program is cut: in the node that is the @visit-th, in front of its header, or in front of operation @at - 1. */
+/* Where the program is cut: in the node that is the @visit-th, before its header, or before operation @at - 1. */
 static void run_path(struct mxt_program *p, uint32_t visits, uint32_t visit, uint32_t at, bool signal)
 {
 	bool next = true;

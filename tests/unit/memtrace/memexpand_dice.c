@@ -231,7 +231,7 @@ static void any_op(struct mxt_description *d)
 	}
 }
 
-/* mxt_op() has to have been told of all nodes: only then it is known which of them have headers. */
+/* mxt_op() has to know all nodes: only then it is known which of them have headers. */
 static void repair_peeks(struct mxt_description *d)
 {
 	for (uint32_t i = 0; i < d->nops; i++) {

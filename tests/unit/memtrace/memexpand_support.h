@@ -30,7 +30,7 @@ struct mxt_description {
 
 /* Begins a node; its end is in mxt_op() with an end's code.  Fields that follow from the operations are set. */
 void mxt_node(struct mxt_description *d, bool header);
-/* `insn` is that of the op in front of it, and 2 if insn is 0. */
+/* `insn` is that of the op before it, and 2 if insn is 0. */
 void mxt_op(struct mxt_description *d, struct md_op op);
 static inline int64_t mxt_targets(uint32_t yes, uint32_t no)
 {
@@ -50,7 +50,7 @@ struct mxt_chunk {
 	size_t proven;	/* accesses that are to be handed out at the latest when it has been taken */
 };
 
-/* What MD_PEEK has told of the next word. */
+/* What MD_PEEK has found out about the next word. */
 struct mxt_looked {
 	uint32_t id;		/* that it has looked for */
 	uint32_t node;		/* in which */

@@ -81,8 +81,8 @@ static void test_tail_jcc(void **state)
 }
 
 /*
- * push %rbx; mov %rdi, %rbx; add %rbx, 8(%rdi) twice; call; pop %rbx; ret: two bytes behind the call, so
- * a short jump to a slot behind the entry's window.
+ * push %rbx; mov %rdi, %rbx; add %rbx, 8(%rdi) twice; call; pop %rbx; ret: two bytes after the call, so
+ * a short jump to a slot after the entry's window.
  */
 static void test_slot(void **state)
 {

@@ -118,7 +118,7 @@ static void test_falls(void **state)
 	drop(&s);
 }
 
-/* int3; mov %rdi, %rax; ret: a handler returns behind it; at the very end nothing follows */
+/* int3; mov %rdi, %rax; ret: a handler returns after it; at the very end nothing follows */
 static void test_breakpoint(void **state)
 {
 	struct subject s;
@@ -141,7 +141,7 @@ static bool spares_red_zone(const struct subject *s)
 	return memmem(s->buf, s->out.len, shift, sizeof(shift)) != NULL;
 }
 
-/* mov %edi, -8(%rsp); jmp out: what is below the stack may be wanted there; behind ret it is not */
+/* mov %edi, -8(%rsp); jmp out: what is below the stack may be wanted there; after ret it is not */
 static void test_red_zone(void **state)
 {
 	struct subject s;
@@ -199,7 +199,7 @@ static void test_indirect_calls(void **state)
 
 /* ---- entries ---- */
 
-/* endbr64; 1: dec %edi; jne 1b; ret: back behind the marker is no entry, and no window may cover it */
+/* endbr64; 1: dec %edi; jne 1b; ret: back after the marker is no entry, and no window may cover it */
 static void test_back_behind_endbr(void **state)
 {
 	struct subject s;

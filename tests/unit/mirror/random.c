@@ -463,7 +463,7 @@ static void make_if(struct gen *g)
 	place(g, end);
 }
 
-/* Leaves or falls through to the code behind. */
+/* Leaves or falls through to the code after. */
 static void tail_call(struct gen *g)
 {
 	uint32_t over = new_label(g);

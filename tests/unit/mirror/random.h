@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 enum {
-	RANDOM_CODE = 1 << 16,	/* bytes of code; the data comes behind */
+	RANDOM_CODE = 1 << 16,	/* bytes of code; the data comes after */
 	RANDOM_DATA = 1 << 14,
 	RANDOM_TABLES = 4096,	/* in the data, from here on: jump tables */
 	RANDOM_FUNCTIONS = 12,

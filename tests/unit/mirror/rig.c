@@ -72,7 +72,7 @@ static void fail(const char *what)
 	abort();
 }
 
-/* ---- what happens in the original, told by single steps ---- */
+/* ---- what happens in the original, by single steps ---- */
 
 static struct {
 	bool in_code;

@@ -10,7 +10,7 @@
 #define ENTRY TRAMP_MIRROR_ENTRY
 #define EXIT TRAMP_MIRROR_EXIT
 
-/* The function's code, and what comes behind it: another one, unless it is padding. */
+/* The function's code, and what comes after it: another one, unless it is padding. */
 struct subject {
 	uint8_t bytes[256];
 	size_t size, len;

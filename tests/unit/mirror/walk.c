@@ -185,7 +185,7 @@ static bool arena_insn(struct walk *w, uint64_t pc, struct at *at)
 	return decode(w, w->s->buf + off, w->s->mirror->len - off, pc, at);
 }
 
-/* The first patch that ends behind pc. */
+/* The first patch that ends after pc. */
 static const struct tramp_patch *patch_at(const struct walk *w, uint64_t pc)
 {
 	const struct tramp_mirror_code *c = w->s->mirror;

@@ -154,7 +154,7 @@ static void closed(const struct tramp_probe_env *env, const struct tramp_probe *
 	rig.pool.owner = 0;
 }
 
-/* Interrupted in front of the slow path, it may be taken again. */
+/* Interrupted before the slow path, it may be taken again. */
 static void was_slow(const struct tramp_probe_env *env, const struct tramp_probe *probe)
 {
 	(void)env;

@@ -26,8 +26,8 @@ struct rig {
 	uint64_t shadow[RIG_SHADOW][2]; /* the first: frame address ~0 */
 	struct tramp_probe_code code;
 	uint8_t *page;	  /* of RIG_CODE_BYTES, where code can run */
-	uint8_t *at;	  /* the probe; behind it a ret */
-	uint64_t *stack;  /* the frame address: rsp in front of the probe */
+	uint8_t *at;	  /* the probe; after it a ret */
+	uint64_t *stack;  /* the frame address: rsp before the probe */
 	int slow;	  /* times that the gate was called */
 	struct rt_probe_desc desc; /* what with */
 	uint64_t slow_frame;

@@ -199,7 +199,7 @@ static void test_two_modules(void **state)
 }
 
 /*
- * "bytes" is told at entry and return: the return's counts, and the entry's where there is no return.
+ * "bytes" is recorded at entry and return: the return's counts, and the entry's where there is no return.
  * "asked" only at entry, "result" is no amount.
  */
 static void test_amounts(void **state)

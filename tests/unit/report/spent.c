@@ -118,7 +118,7 @@ static void waits(void **state)
 	report_close(&o);
 }
 
-/* More than has passed since the last event, and more than can be: what is told is not believed. */
+/* More than has passed since the last event, and more than can be: the recorded figure is not believed. */
 static void false_waits(void **state)
 {
 	struct opened o;

@@ -343,7 +343,7 @@ static void limit_file_size(rlim_t n)
 }
 
 /*
- * Files may grow no further than @limit while records keep coming.  The caller is told once; what
+ * Files may grow no further than @limit while records keep coming.  The caller learns it once; what
  * is in the file stays readable; what is missing is counted.  Returns whether the index found room
  * where the last chunk did not.
  */

@@ -44,7 +44,7 @@ static void add_object(struct tf_writer *w, const char *path, uint32_t first)
 	assert_int_equal(mt_write_object(w, &o), SONDE_TRACE_OK);
 }
 
-/* @lost: chunks between the second and third one, and again behind the last. */
+/* @lost: chunks between the second and third one, and again after the last. */
 static void make_trace(const char *dir, uint64_t lost)
 {
 	struct tf_writer *w = new_trace(dir, -1);
@@ -73,7 +73,7 @@ static struct mt_files *open_memory(const char *dir)
 }
 
 /*
- * What a reader finds: a bit for each chunk that is as it was, and how often it was told of
+ * What a reader finds: a bit for each chunk that is as it was, and how often a reader reported
  * damage.
  */
 struct found {
@@ -158,7 +158,7 @@ static void test_whole(void **state)
 	remove_trace("trace");
 }
 
-/* Losses are told where they are; those at the end by the metadata. */
+/* Losses are reported where they are; those at the end by the metadata. */
 static void test_lost(void **state)
 {
 	struct sonde_trace *trace;
@@ -176,7 +176,7 @@ static void test_lost(void **state)
 	remove_trace("trace");
 }
 
-/* Wherever the file ends, all whole chunks in front of that can be read. */
+/* Wherever the file ends, all whole chunks before that can be read. */
 static void test_cut_off(void **state)
 {
 	size_t size;

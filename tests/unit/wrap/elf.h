@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 struct elf_function {
-	const char *name;	/* "" where only unwind information tells of it */
+	const char *name;	/* "" where it is known from unwind information only */
 	uint64_t addr;
 	size_t size;
 	size_t avail;

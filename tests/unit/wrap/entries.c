@@ -165,7 +165,7 @@ static void test_modrm_is_no_call(void **state)
 	free(section);
 }
 
-/* glibc's mempcpy enters memmove behind its first instruction. */
+/* glibc's mempcpy enters memmove after its first instruction. */
 static void test_shared_body(void **state)
 {
 	static const char mempcpy[] = "\x48\x89\xf8"	// mov %rdi,%rax
@@ -196,7 +196,7 @@ static void test_shared_body(void **state)
 	free(section);
 }
 
-/* Own branches are left out; what is behind the function's size is not its own. */
+/* Own branches are left out; what is after the function's size is not its own. */
 static void test_own_branches(void **state)
 {
 	static const struct bytes_range tiny = { ADDR + FUNCTION, 1 };

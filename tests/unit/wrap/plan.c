@@ -25,7 +25,7 @@ struct accepted {
 	size_t displaced;
 	size_t patch_len;
 	size_t ninsns;
-	bool ends;		/* no way on behind the displaced instructions */
+	bool ends;		/* no way on after the displaced instructions */
 };
 
 // clang-format off
@@ -322,7 +322,7 @@ static const struct accepted enclosed[] = {
 		"\xf3\x90"			// pause
 		"\x83\x3f\x00"			// cmpl $0,(%rdi)
 		"\x7f\xe9"			// jg -23: start
-		"\xeb\xf7"),			// jmp -9: the pause, from behind the loop
+		"\xeb\xf7"),			// jmp -9: the pause, from after the loop
 	  .displaced = 25, .patch_len = 5, .ninsns = 9, .ends = true },
 	{ "a loop that is entered from behind it",
 	  BYTES("\x48\x83\xc0\x08\x90"	// add $8,%rax; nop
@@ -470,7 +470,7 @@ static void test_branches_inside_are_refused(void **state)
 	}
 }
 
-/* What a loop displaces behind the patch must not be entered either. */
+/* What a loop displaces after the patch must not be entered either. */
 static void test_branches_into_an_enclosed_loop(void **state)
 {
 	const struct accepted *c = &enclosed[1];	/* 18 bytes displaced, 5 patched */

@@ -247,7 +247,7 @@ static void test_bytes(void **state)
 	}
 }
 
-/* With one byte less than needed nothing is written behind the room, and it is said. */
+/* With one byte less than needed nothing is written after the room, and it is said. */
 static void test_no_room(void **state)
 {
 	(void)state;

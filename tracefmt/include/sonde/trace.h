@@ -150,7 +150,7 @@ struct sonde_trace_site {
 	size_t nfields;
 	const struct sonde_trace_field *fields; /* those with a value */
 	bool apart;				/* has a field of type SONDE_TRACE_APART */
-	const char *time_class; /* what it waits for ("": not told), or is apart as; NULL if neither */
+	const char *time_class; /* what it waits for ("": not given), or is apart as; NULL if neither */
 };
 
 /* Counters of equal name, function and module are one counter in all ranks. */

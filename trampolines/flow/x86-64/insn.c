@@ -344,7 +344,7 @@ static void note_special(const struct tramp_zydis *d, struct flow_insn *insn)
 	case ZYDIS_MNEMONIC_XSAVEOPT64:
 		insn->use |= TRAMP_VECTORS;
 		break;
-	case ZYDIS_MNEMONIC_XBEGIN:	/* eax is written on one of two ways only */
+	case ZYDIS_MNEMONIC_XBEGIN:	/* eax is written on one of two paths only */
 		insn->def = 0;
 		break;
 	default:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * What indirect jumps are: within the function, out of it, or not to be told.
+ * What indirect jumps are: within the function, out of it, or unknown.
  *
- * Two things tell them apart.  No pointer to a function comes from an addition, nor from a table that leads
+ * Two things distinguish them.  No pointer to a function comes from an addition, nor from a table that leads
  * into the function itself; and a jump out of the function has the stack as it was at the entry.  So both are
  * followed from block to block: the height of the stack, and which registers hold such sums.
  */
@@ -14,7 +14,7 @@
 
 struct state {
 	struct flow_stack stack;
-	uint16_t sums;		/* registers that hold a sum or a table's entry, on all ways ... */
+	uint16_t sums;		/* registers that hold a sum or a table's entry, on all paths ... */
 	uint16_t maybe;		/* ... or on some */
 	bool seen;
 };
@@ -153,7 +153,7 @@ static bool has_labels(const struct tramp_flow *flow)
 }
 
 /*
- * The stack's height is not known behind alloca(); but as long as rbp points into the frame, control does not leave, for
+ * The stack's height is not known after alloca(); but as long as rbp points into the frame, control does not leave, for
  * who called it wants its own back.
  */
 static enum tramp_end by_stack(const struct tramp_flow *flow, const struct state *s, bool labels)

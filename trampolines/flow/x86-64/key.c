@@ -74,7 +74,7 @@ static size_t skip_escape(const uint8_t *code, size_t at, bool *modrm)
 	return at;
 }
 
-/* Behind the opcode; 0: not known. */
+/* After the opcode; 0: not known. */
 static size_t skip_opcode(const uint8_t *code, size_t at, bool *modrm)
 {
 	uint8_t opcode = code[at++];

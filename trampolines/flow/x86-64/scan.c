@@ -11,7 +11,7 @@
 
 enum {
 	PENDING_MAX = 8,
-	FOLLOWED_MAX = 16,	/* instructions behind a jump in which flags are looked for */
+	FOLLOWED_MAX = 16,	/* instructions after a jump in which flags are looked for */
 };
 
 /* Calls whose flags nobody has overwritten yet. */
@@ -27,10 +27,10 @@ struct sweep {
 	size_t left;		/* from there on */
 	uint64_t lo, hi;
 	uint64_t at;		/* the instruction */
-	uint64_t reach;		/* behind the last one, at least hi */
+	uint64_t reach;		/* after the last one, at least hi */
 	uint32_t fn;		/* or TRAMP_NONE: between functions */
 	struct pending pending;
-	uint32_t callee;	/* of the call that we are behind, and what was not written since */
+	uint32_t callee;	/* of the call that we are after, and what was not written since */
 	tramp_regs unwritten;
 	bool wrote_r11;
 };
@@ -84,7 +84,7 @@ static void use_flags(struct sweep *s, const struct flow_insn *insn)
 		s->pending.n = 0;
 }
 
-/* Behind a jump, as far as it takes; what is not found out counts as read. */
+/* After a jump, as far as it takes; what is not found out counts as read. */
 static void follow_flags(struct sweep *s, uint64_t to)
 {
 	struct flow_insn insn;
@@ -175,7 +175,7 @@ static void note_branch(struct sweep *s, uint64_t to, uint8_t kind)
 		return;
 	if (kind == TRAMP_OP_JMP)
 		follow_flags(s, to);
-	else		/* loop and its kin: rare behind calls */
+	else		/* loop and its kin: rare after calls */
 		flags_are_read(s);
 }
 
@@ -356,7 +356,7 @@ static void fall_through(struct sweep *s, uint64_t to)
 	note_site(s, to);
 }
 
-/* What comes behind the last instruction. */
+/* What comes after the last instruction. */
 static void note_fall(struct sweep *s, const uint8_t *at, uint64_t addr,
 		      const struct flow_insn *insn)
 {
@@ -443,7 +443,7 @@ static bool open_sweep(struct sweep *s)
 	return true;
 }
 
-/* Returns where what comes next begins: behind the last instruction, if that goes beyond `hi`. */
+/* Returns where what comes next begins: after the last instruction, if that goes beyond `hi`. */
 static uint64_t sweep_range(struct flow_scan *scan, uint64_t lo, uint64_t hi, uint32_t fn)
 {
 	struct sweep s = { .scan = scan, .fn = fn, .lo = lo, .hi = hi, .reach = hi };

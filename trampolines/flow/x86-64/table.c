@@ -8,7 +8,7 @@
  * of distances from one of those that it loads.  No bound is looked for.  A table ends where
  *  - the next address begins that some such function loads and that looks like a table,
  *  - an entry is not in code, or is no instruction (where the function was decoded without a doubt),
- * and behind its last entry that leads into its function.  It has two entries at least, and in data it is
+ * and after its last entry that leads into its function.  It has two entries at least, and in data it is
  * aligned, as all compilers do.  What is read too far leads to true
  * instructions at wrong places, which costs a little freedom in patching, and nothing else.
  */
@@ -273,7 +273,7 @@ static struct flow_list own_labels(struct flow_scan *scan, const struct flow_lis
 	return labels;
 }
 
-/* Index of the first one of @owner, or behind. */
+/* Index of the first one of @owner, or after. */
 static size_t first_label(const struct flow_list *labels, uint32_t owner)
 {
 	const struct flow_base *v = labels->items;

@@ -18,7 +18,7 @@ uint64_t tramp_target(const struct tramp_plan *plan, const struct tramp_insn *ti
 
 /*
  * The index of the displaced instruction at `addr`, where a copied branch to it goes; -1 for none.
- * The function's first byte stands for the window's, if that is behind an endbr64.
+ * The function's first byte stands for the window's, if that is after an endbr64.
  */
 int tramp_find_displaced(const struct tramp_plan *plan, uint64_t addr);
 

@@ -56,7 +56,7 @@ static inline void tramp_put_u64(struct tramp_out *out, uint64_t value)
 	tramp_put_bytes(out, &value, sizeof(value));
 }
 
-/* A displacement to `target` in an instruction that has `rest` more bytes behind it. */
+/* A displacement to `target` in an instruction that has `rest` more bytes after it. */
 void tramp_put_rel32(struct tramp_out *out, uint64_t target, size_t rest);
 
 /* jmp target */

@@ -179,7 +179,7 @@ static bool is_other(struct search *s, uint32_t index)
 	return s->clash;
 }
 
-/* False: the first word there cannot be told from the other successor's header. */
+/* False: the first word there cannot be distinguished from the other successor's header. */
 static bool follow(struct search *s, uint32_t index)
 {
 	struct mp_edge *edge = &s->p->edges.v[index];

@@ -12,7 +12,7 @@
 
 enum { ROUNDS = 8 };
 
-/* In front of all that it writes: in a forked child the pointer is zero. */
+/* Before all that it writes: in a forked child the pointer is zero. */
 static void check_first(struct mp *p, uint32_t index)
 {
 	p->nodes.v[index].check = 0;

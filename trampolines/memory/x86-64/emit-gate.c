@@ -49,7 +49,7 @@ static void compare_saved(struct tramp_mirror *m, uint32_t start)
 	mem_plain_state(m, RT_MEM_BACK, start);
 }
 
-/* Behind a look at `off` that says what @cc says if it is off.  @falls: the plain copy follows. */
+/* After a look at `off` that says what @cc says if it is off.  @falls: the plain copy follows. */
 static void put_entry(struct tramp_mirror *m, uint32_t i, enum asm_cc cc, bool falls)
 {
 	uint32_t weight = m->mem->plan.poll[i] ? 0 : mem_weight(m, i);

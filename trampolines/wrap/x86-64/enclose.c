@@ -15,7 +15,7 @@
  *	jmp 2				   jmp resume
  *
  * That holds as long as nothing comes back from elsewhere into the original of what was copied: no
- * branch from behind it, no call that returns to it, no jump table, no pointer. So the whole
+ * branch from after it, no call that returns to it, no jump table, no pointer. So the whole
  * function has to be understood, every byte of it, and anything unusual means no.
  */
 #include "trampolines/wrap/x86-64/enclose.h"
@@ -65,7 +65,7 @@ static int64_t reference(const struct pass *p, size_t end)
 	return p->insn.disp_size && target >= 0 && target < (int64_t)end ? target : -1;
 }
 
-/* The end of the last branch to anything in front of `end`; 0: the function is not understood. */
+/* The end of the last branch to anything before `end`; 0: the function is not understood. */
 static size_t last_branch_before(const struct tramp_function *fn, const struct tramp_plan *plan,
 				 size_t end)
 {

@@ -13,7 +13,7 @@ bool tramp_enclose(const struct tramp_function *fn, struct tramp_plan *plan);
 
 /*
  * A short function without branches is displaced as a whole, so that its replay code has nothing to jump back
- * to.  What lies behind the window stays as it was: branches to it are no concern.
+ * to.  What lies after the window stays as it was: branches to it are no concern.
  */
 void tramp_take_whole(const struct tramp_function *fn, struct tramp_plan *plan);
 

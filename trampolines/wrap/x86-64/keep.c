@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * What is relied on of a function: at each place that calls it, what is read behind the call, and,
+ * What is relied on of a function: at each place that calls it, what is read after the call, and,
  * for what stays untouched up to the caller's return, what is relied on of the caller.
  */
 #include "trampolines/wrap/keep.h"

@@ -17,7 +17,7 @@
  *	leave
  *	ret
  *
- * No register is touched in front of the call, the flags are dead there.
+ * No register is touched before the call, the flags are dead there.
  */
 #include "trampolines/wrap/keep.h"
 #include "trampolines/insn/x86-64/emit.h"
@@ -27,7 +27,7 @@ enum {
 	SLOT_SIZE = 8,
 	GPRS = 12,
 	XMMS = 16,
-	FIRST_ARG = 16,		/* from rbp: behind the return address */
+	FIRST_ARG = 16,		/* from rbp: after the return address */
 	OPCODE_STORE = 0x89,
 	OPCODE_LOAD = 0x8b,
 	OPCODE_MOVUPS_LOAD = 0x10,

@@ -109,7 +109,7 @@ static size_t insn_size(const struct tramp_plan *plan, const struct tramp_insn *
 	}
 }
 
-/* Offset in the replay code of displaced instruction n; for n == ninsns, of what comes behind. */
+/* Offset in the replay code of displaced instruction n; for n == ninsns, of what comes after. */
 static size_t insn_start(const struct tramp_plan *plan, size_t n)
 {
 	size_t start = 0;

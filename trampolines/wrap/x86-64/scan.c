@@ -3,7 +3,7 @@
  * Decoding every instruction of a function only to find no branch to its first bytes would be most
  * of the cost of a plan. But a branch there holds a displacement that leads there, and at any place
  * only a few of the 2^32 values do. So all places are tried as displacements, instruction or not:
- * nothing can be missed, not even behind data or in overlapping instructions. The few hits are then
+ * nothing can be missed, not even after data or in overlapping instructions. The few hits are then
  * looked at; those that a short displacement or data could also be are decoded from the start.
  */
 #include "trampolines/wrap/x86-64/scan.h"
@@ -14,7 +14,7 @@
 
 enum {
 	SHORT_REACH = 128,
-	IMMEDIATE_MAX = 4,	/* bytes behind the displacement of a RIP-relative operand */
+	IMMEDIATE_MAX = 4,	/* bytes after the displacement of a RIP-relative operand */
 	RESYNC = 64,		/* bytes within which a linear sweep is in step again */
 };
 
@@ -155,7 +155,7 @@ enum tramp_status tramp_scan(const struct tramp_function *fn, const struct tramp
 	return scan_near(&s);
 }
 
-/* The first of the branches, ascending by target, that goes behind `addr`. */
+/* The first of the branches, ascending by target, that goes after `addr`. */
 static size_t first_behind(const struct tramp_function *fn, uint64_t addr)
 {
 	size_t low = 0, high = fn->nbranches;
