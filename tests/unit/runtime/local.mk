@@ -11,7 +11,7 @@ tests_unit_runtime_signals_LDADD = libmemtrace.la libtrampolines.la $(CMOCKA_LIB
 PURE_TESTS += tests/unit/runtime/probes
 tests_unit_runtime_probes_SOURCES = tests/unit/runtime/probes.c \
 	runtime/memory/analysis-code.c runtime/memory/analysis-compiled.c runtime/memory/analysis-module.c runtime/memory/analysis.c \
-	runtime/x86-64/onstack.S runtime/memory/work.c runtime/clock.c \
+	runtime/x86-64/onstack.S runtime/memory/work.c runtime/clock.c runtime/mapped.c \
 	runtime/gate.c runtime/memory/memory.c runtime/memory/mempace.c \
 	runtime/memory/memsample.c runtime/probe.c runtime/x86-64/probegate.S runtime/registry.c runtime/writer.c
 tests_unit_runtime_probes_CPPFLAGS = $(AM_CPPFLAGS)
@@ -28,7 +28,7 @@ tests_unit_runtime_pace_LDADD = $(CMOCKA_LIBS)
 PURE_TESTS += tests/unit/runtime/sample
 tests_unit_runtime_sample_SOURCES = tests/unit/runtime/sample.c \
 	runtime/memory/analysis-code.c runtime/memory/analysis-compiled.c runtime/memory/analysis-module.c runtime/memory/analysis.c \
-	runtime/x86-64/onstack.S runtime/memory/work.c runtime/clock.c \
+	runtime/x86-64/onstack.S runtime/memory/work.c runtime/clock.c runtime/mapped.c \
 	runtime/gate.c runtime/memory/memory.c runtime/memory/mempace.c \
 	runtime/memory/memsample.c runtime/probe.c runtime/x86-64/probegate.S runtime/registry.c runtime/writer.c
 tests_unit_runtime_sample_CPPFLAGS = $(AM_CPPFLAGS)
@@ -37,7 +37,7 @@ tests_unit_runtime_sample_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_runtime_sample_LDADD = libmemtrace.la libtrampolines.la $(CMOCKA_LIBS) -lpthread
 
 PURE_TESTS += tests/unit/runtime/registry
-tests_unit_runtime_registry_SOURCES = tests/unit/runtime/registry.c runtime/registry.c
+tests_unit_runtime_registry_SOURCES = tests/unit/runtime/registry.c runtime/mapped.c runtime/registry.c
 tests_unit_runtime_registry_CPPFLAGS = $(AM_CPPFLAGS)
 tests_unit_runtime_registry_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_runtime_registry_LDADD = $(CMOCKA_LIBS) -lpthread
