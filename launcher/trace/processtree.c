@@ -34,7 +34,7 @@ static bool add(struct making *m, struct process_entry e)
 		m->v = v;
 		m->room = room;
 	}
-	e.above = e.before = NONE;
+	e.above = e.before = e.origin = NONE;
 	m->v[m->n++] = e;
 	return true;
 }
@@ -158,7 +158,18 @@ static bool add_left_alone(struct making *m, const struct sonde_trace_exec *exec
 		      });
 }
 
-/* What a process executed comes after what it was. */
+/* The process that a part began with, if it is not @e. */
+static uint32_t first_of(const struct making *m, size_t part, const struct process_entry *e)
+{
+	const struct process_entry *first = find(m, part, sonde_trace_rank(m->trace, part)->pid);
+
+	return first && first != e ? (uint32_t)(first - m->v) : NONE;
+}
+
+/*
+ * What a process executed comes after what it was.  Where the program knows no such process, as of a child of a child that had
+ * no events, it is below the program all the same.
+ */
 static bool add_execs(struct making *m)
 {
 	for (size_t i = 0; i < sonde_trace_execs(m->trace); i++) {
@@ -178,6 +189,8 @@ static bool add_execs(struct making *m)
 		to = exec->program ? find(m, exec->program->index, exec->pid) : &m->v[m->n - 1];
 		if (to && (uint32_t)(to - m->v) != before)
 			to->before = before;
+		if (to && !from)
+			to->origin = first_of(m, exec->rank_index, to);
 	}
 	return true;
 }
@@ -286,7 +299,9 @@ static uint32_t list_of(const struct making *m, uint32_t i)
 		return 2 * e->before + 1;
 	if (e->before != NONE && m->v[e->before].above != NONE)
 		return 2 * m->v[e->before].above;
-	return e->above != NONE ? 2 * e->above : NONE;
+	if (e->above != NONE)
+		return 2 * e->above;
+	return e->origin != NONE ? 2 * e->origin : NONE;
 }
 
 static bool link_all(struct making *m)

@@ -31,7 +31,7 @@ struct process_entry {
 	size_t threads;
 	uint64_t events, calls; /* calls: those counted, not recorded */
 	unsigned int depth;	/* 0: its parent is not in the trace */
-	uint32_t above, before; /* while the tree is made */
+	uint32_t above, before, origin; /* while the tree is made */
 };
 
 struct process_tree {

@@ -211,6 +211,32 @@ static void test_one_program(void **state)
 	sonde_trace_close(trace);
 }
 
+/* A shell's child executes a program from a child of its own that left no trace: it is the shell's. */
+static void test_unknown_parent(void **state)
+{
+	static const struct expected expected[] = {
+		{ 0, 10, 1, 0, PROCESS_PROGRAM, "sh", "exit status 0", 0 },
+		{ 1, 12, 11, 1, PROCESS_PROGRAM, "app", "exit status 1", 0 },
+		{ 1, 13, 0, 0, PROCESS_LEFT_ALONE, "sudo", "not recorded", 0 },
+	};
+	struct tf_writer *w = begin("unknown", (struct tf_start){ .program = "/bin/sh", .rank = -1, .pid = 10, .parent = 1 });
+	struct sonde_trace *trace;
+	struct process_tree tree;
+
+	(void)state;
+	executes(w, 12, "/opt/app", 1, NULL);
+	struct tf_writer *v = begin("unknown/process-12",
+				    (struct tf_start){ .program = "/opt/app", .rank = -1, .pid = 12, .parent = 11, .number = 1 });
+	executes(w, 13, "/bin/sudo", 0, "set-user-ID");
+	end(v, SONDE_TRACE_EXITED, 1);
+	end(w, SONDE_TRACE_EXITED, 0);
+	trace = open_trace("unknown");
+	assert_true(process_tree_make(trace, PROCESS_ANY_RANK, &tree));
+	check(&tree, expected, 3);
+	process_tree_free(&tree);
+	sonde_trace_close(trace);
+}
+
 /* Processes that are their own ancestors, programs that execute each other: each entry is there once. */
 static void test_circles(void **state)
 {
@@ -330,6 +356,7 @@ int main(void)
 		cmocka_unit_test(test_tree),
 		cmocka_unit_test(test_ranks),
 		cmocka_unit_test(test_one_program),
+		cmocka_unit_test(test_unknown_parent),
 		cmocka_unit_test(test_circles),
 		cmocka_unit_test(test_table),
 		cmocka_unit_test(test_report),
