@@ -199,6 +199,8 @@ void recording_finish(struct recording *r, struct tf_end *end)
 	struct collector_totals totals;
 	struct sonde_trace_sampled sampled;
 
+	if (end->ending != SONDE_TRACE_DETACHED)
+		tf_clock_now(&end->clock); /* what is still to be done takes time, but none of the program's */
 	collector_finish(r->collector, &totals);
 	sampled = write_sampled(r, &totals);
 	objects_finish(&r->session, r->writer);

@@ -795,6 +795,7 @@ static enum sonde_trace_status read_end(struct reader *r)
 	rank->discarded = number_or_0(r, "discarded");
 	rank->complete = json_is_true(json_object_get(r->line, "complete"));
 	r->part->ended = true;
+	r->part->end = number_or_0(r, "tsc");
 	return add_point(r);
 }
 

@@ -74,6 +74,7 @@ struct tf_part {
 	uint64_t id;	 /* of the trace; 0: unknown */
 	const char *boot;
 	uint64_t start_mono;
+	uint64_t end; /* ticks; 0: not known */
 	int64_t offset; /* ns to add to CLOCK_MONOTONIC for the time since the start of the trace */
 	uint64_t lost_elsewhere;
 	struct tf_list object;	 /* struct sonde_trace_object by id */

@@ -114,6 +114,14 @@ static void finish_cost(struct tf_part *part)
 		part->pub.cost = &part->cost;
 }
 
+/* Clocks may go on after the program.  One that ended before it began is not believed. */
+static uint64_t end_of(const struct tf_part *part)
+{
+	const struct tf_timeline *t = &part->timeline;
+
+	return part->end > t->point[0].tsc ? part->end : t->point[t->n - 1].tsc;
+}
+
 static void align(struct sonde_trace *t, const struct tf_choice *choice)
 {
 	const struct tf_part *first = t->parts.v[0], *same = choice ? tf_choice_same(choice, first) : NULL;
@@ -133,8 +141,7 @@ static void align(struct sonde_trace *t, const struct tf_choice *choice)
 		part->pub.start = (uint64_t)start_against(part, first) - (uint64_t)earliest;
 		part->offset = (int64_t)(part->pub.start - part->start_mono);
 		part->pub.tsc_hz = part->timeline.hz;
-		part->pub.end = tf_part_time(part,
-					     part->timeline.point[part->timeline.n - 1].tsc);
+		part->pub.end = tf_part_time(part, end_of(part));
 		part->pub.lost = part->lost_elsewhere + part->pub.discarded;
 		finish_cost(part);
 		tf_switches_finish(part);

@@ -219,6 +219,8 @@ enum sonde_trace_status tf_writer_close(struct tf_writer *w, const struct tf_end
 	if (w->flight)
 		tf_flight_write(w, true);
 	tf_clock_now(&clock);
+	if (end->clock.tsc) /* the longer a time is measured, the better */
+		(void)!tf_writer_clock(w, &clock);
 	if (w->message[0]) {
 		tf_json_begin(&w->line, "error");
 		tf_json_str(&w->line, "text", w->message);
@@ -227,7 +229,7 @@ enum sonde_trace_status tf_writer_close(struct tf_writer *w, const struct tf_end
 	}
 	line = &w->line;
 	tf_json_begin(line, "end");
-	put_clock(line, &clock);
+	put_clock(line, end->clock.tsc ? &end->clock : &clock);
 	put_ending(line, end);
 	tf_json_uint(line, "lost", end->lost);
 	tf_json_uint(line, "lost_threads", end->lost_threads);

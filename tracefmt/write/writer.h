@@ -351,6 +351,7 @@ struct tf_end {
 	uint64_t lost;	       /* beyond those of the threads: ring_control.lost */
 	uint64_t lost_threads; /* ring_control.lost_threads */
 	bool complete;	       /* all that was in the rings has been drained */
+	struct tf_clock clock; /* when it was, which is before all has been drained; all zero: now */
 };
 
 /* All threads must have been closed.  Frees @w, also when it returns an error.  NULL allowed. */

@@ -523,6 +523,25 @@ static void some_process(void **state)
 	sonde_trace_close(all);
 }
 
+/* The end of the program is before that of the recording, whose last clock is the better for times. */
+static void end_of_program(void **state)
+{
+	struct tf_start start = { .program = "/bin/app", .rank = -1, .clock = { BASE_TSC, BASE_MONO, BASE_MONO } };
+	struct tf_end end = { .ending = SONDE_TRACE_EXITED, .complete = true,
+			      .clock = { BASE_TSC + 600, BASE_MONO + 599, BASE_MONO + 599 } };
+	struct sonde_trace *trace;
+	struct tf_writer *w;
+
+	(void)state;
+	assert_int_equal(tf_writer_create(&w, "ended", &start), SONDE_TRACE_OK);
+	assert_int_equal(tf_writer_clock(w, &(struct tf_clock){ BASE_TSC + 1000, BASE_MONO + 1000, BASE_MONO + 1000 }),
+			 SONDE_TRACE_OK);
+	assert_int_equal(tf_writer_close(w, &end), SONDE_TRACE_OK);
+	trace = open_trace("ended");
+	assert_int_equal(sonde_trace_rank(trace, 0)->end, 600);
+	sonde_trace_close(trace);
+}
+
 /* --- programs ------------------------------------------------------------------------------ */
 
 static void write_program(const char *dir, struct tf_start start, const struct tf_exec *exec, enum sonde_trace_ending ending)
@@ -743,7 +762,7 @@ int main(void)
 		cmocka_unit_test(ranks),
 		cmocka_unit_test(some),
 		cmocka_unit_test(some_process),
-		cmocka_unit_test(programs),
+		cmocka_unit_test(end_of_program), cmocka_unit_test(programs),
 		cmocka_unit_test(bad_programs),
 		cmocka_unit_test(folders),
 		cmocka_unit_test(timeline),
