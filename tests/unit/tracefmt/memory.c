@@ -322,7 +322,8 @@ static void test_not_ours(void **state)
 
 /* ---- kinds of packing ---- */
 
-enum { LARGE = 65536 + 3, LARGES = 40 };	/* words of a chunk, with a rest that is no word; chunks */
+/* Words of a chunk, with a rest that is no word; chunks: fewer than may be put into a group. */
+enum { LARGE = 65536 + 3, LARGES = 15 };
 static uint32_t large[LARGE];
 
 /* The same numbers each time. */
