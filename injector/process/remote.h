@@ -7,8 +7,8 @@
 
 /*
  * Gives the process our descriptor @fd; what it is called there is in *remote.  A process that has inherited ours
- * (target->inherits) has it already; else it opens the file anew, through our /proc/PID/fd: so it has to see our /proc.
- * Errors: as of inj_syscall(); REMOTE with ENOENT or EACCES where it does not.
+ * (target->inherits) has it already; else it opens the file anew, through our /proc/PID/fd; where it cannot, being of another
+ * user or in a container, it gets the descriptor through a socket.  Errors: as of inj_syscall(); SYSTEM.
  */
 enum inj_status inj_remote_open(struct inj_target *t, int fd, int *remote) INJ_CHECK;
 enum inj_status inj_remote_close(struct inj_target *t, int remote) INJ_CHECK;

@@ -51,7 +51,7 @@ check_left()
 	check_same fds.before fds.after "the number of descriptors"
 	grep -E '^Sig(Cgt|Ign)' "/proc/$target/status" >signals.after
 	check_same signals.before signals.after "the set of signals that are handled"
-	! grep sonde "/proc/$target/maps" || fail "something of ours is mapped"
+	! grep memfd:sonde "/proc/$target/maps" || fail "something of ours is mapped"
 }
 
 # finish: the target may end, and does so with status 0.

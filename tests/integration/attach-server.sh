@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# A server under load, an interpreter, a program of another user: recorded while they run, no reply is lost or wrong.
+. "$top_srcdir/tests/integration/lib.sh"
+. "$top_srcdir/tests/integration/attach-lib.sh"
+need_attach
+need_program busy
+
+# another user's, by root: it cannot open what is root's
+if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
+	own=$(mktemp -d /tmp/sonde-attach.XXXXXX)
+	chmod 755 "$own"
+	cp "$programs/busy" "$own"
+	start setpriv --reuid=65534 --regid=65534 --clear-groups "$own/busy" 2
+	rm -r "$own"
+	# its file is gone, too
+	attach_briefly -F '*'
+	check_left
+	check_status 0 sonde report t
+	check_contains out ' mix$'
+	finish
+	check_contains target.out '^wrong 0, signals missed 0, handler kept, rounds many$'
+fi
+
+if command -v redis-server redis-cli redis-benchmark >/dev/null; then
+	socket=$PWD/socket
+	redis-server --port 0 --unixsocket "$socket" --save '' --dir "$PWD" --io-threads 2 >target.out 2>target.err &
+	target=$!
+	cli=(redis-cli -s "$socket")
+	await 20 eval '"${cli[@]}" ping 2>/dev/null | grep -q PONG'
+	note_target
+	redis-benchmark -s "$socket" -q -n 10000 -c 10 -t set,get,lpush,lrange_100 >bench.out 2>&1 &
+	bench=$!
+	for _ in 1 2 3 4 5 6; do
+		attach_briefly -F '*'
+		check_status 0 "${cli[@]}" incr counter
+		check_status 0 "${cli[@]}" eval 'local s = 0; for i = 1, 1000 do s = s + i end; return s' 0
+		check_contains out 500500
+	done
+	wait "$bench" || { show bench.out; fail "redis-benchmark"; }
+	check_left
+	check_status 0 "${cli[@]}" get counter
+	check_contains out '^6$'
+	kill -TERM "$target"
+	status=0
+	wait "$target" || status=$?
+	[ "$status" -eq 0 ] || { show target.out target.err; fail "exit status $status of redis-server"; }
+	check_lacks target.out 'BUG REPORT'
+fi
+
+if command -v /usr/bin/python3 >/dev/null; then
+	start /usr/bin/python3 -u -c '
+import sys, threading
+def fib(n): return n if n < 2 else fib(n - 1) + fib(n - 2)
+over = False
+def run(sums):
+    while not over: sums.append(fib(12) == 144 and sorted(str(i) for i in range(50))[3] == "11")
+all = [[] for _ in range(3)]
+threads = [threading.Thread(target=run, args=(s,)) for s in all]
+for t in threads: t.start()
+print("ready")
+sys.stdin.readline()
+over = True
+for t in threads: t.join()
+print("right" if min(min(s) for s in all) else "wrong")
+'
+	for _ in 1 2 3; do
+		attach_briefly -q -F 'Py*' --libs='*python*'
+		check_left
+	done
+	finish
+	check_contains target.out '^right$'
+fi
