@@ -44,6 +44,9 @@ enum inj_status inj_session_place(struct inj_session *s, struct inj_stop *stop) 
  */
 enum inj_status inj_session_detach(struct inj_session *s, pid_t pid, struct inj_stop *stop, size_t *rest) INJ_CHECK;
 
+/* Does process @pid share our memory? */
+bool inj_session_is_in(const struct inj_session *s, pid_t pid);
+
 /* ---- between the two files ---- */
 
 /* Signal actions of all that have a handler: to the runtime, or back. */

@@ -166,6 +166,19 @@ static bool is_shared(const struct inj_session *s, const struct inj_map *m)
 		is_file(s->opt.compiled_fd, m));
 }
 
+bool inj_session_is_in(const struct inj_session *s, pid_t pid)
+{
+	struct inj_maps maps;
+	bool is = false;
+
+	if (inj_maps_read(pid, &maps) != INJ_OK)
+		return false;
+	for (size_t i = 0; i < maps.n && !is; i++)
+		is = is_shared(s, &maps.v[i]);
+	inj_maps_free(&maps);
+	return is;
+}
+
 /* Code that a thread may be in: of the copies, of the runtime, of modules. */
 static enum inj_status our_code(const struct inj_session *s, pid_t pid, struct ranges *r)
 {

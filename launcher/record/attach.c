@@ -5,6 +5,7 @@
  */
 #include "config.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -29,6 +30,7 @@
 #include "launcher/record/recording.h"
 #include "launcher/verbs.h"
 
+#define CHILDREN_MS 50
 #define MAX_ARGUMENTS (UINT64_C(4) << 20)
 
 struct attached {
@@ -182,22 +184,44 @@ static int begin(struct attached *a)
 
 /* ---- the end ---- */
 
-static void take_out(struct attached *a)
+static void take_out_of(struct attached *a, pid_t pid)
 {
 	struct inj_stop stop;
 	size_t rest;
-	enum inj_status status;
+	enum inj_status status = inj_session_detach(&a->r.session, pid, &stop, &rest);
 
-	collector_no_libraries(a->r.collector);
-	status = inj_session_detach(&a->r.session, a->pid, &stop, &rest);
 	say_stop("detached", &stop);
 	if (status != INJ_OK && status != INJ_GONE)
-		msg_error("process %d could not be left as it was: %s%s%s", (int)a->pid, inj_status_text(status),
+		msg_error("process %d could not be left as it was: %s%s%s", (int)pid, inj_status_text(status),
 			  status == INJ_SYSTEM || status == INJ_REMOTE ? ": " : "",
 			  status == INJ_SYSTEM || status == INJ_REMOTE ? strerror(errno) : "");
 	else if (rest)
-		msg_debug("process %d: %zu thread%s may still need code of ours, which stays mapped", (int)a->pid, rest,
+		msg_debug("process %d: %zu thread%s may still need code of ours, which stays mapped", (int)pid, rest,
 			  rest == 1 ? "" : "s");
+}
+
+/* Children that were forked meanwhile have inherited everything. */
+static void take_out_of_others(struct attached *a)
+{
+	DIR *dir = opendir("/proc");
+	struct dirent *e;
+
+	while (dir && recording_is_needed(&a->r) && (e = readdir(dir))) {
+		pid_t pid = atoi(e->d_name);
+
+		if (pid > 0 && pid != a->pid && pid != getpid() && inj_session_is_in(&a->r.session, pid))
+			take_out_of(a, pid);
+	}
+	if (dir)
+		closedir(dir);
+}
+
+static void take_out(struct attached *a, bool runs)
+{
+	collector_no_libraries(a->r.collector);
+	if (runs)
+		take_out_of(a, a->pid);
+	take_out_of_others(a);
 }
 
 static struct tf_end end_of(struct attached *a)
@@ -232,26 +256,41 @@ static bool is_to_end(const struct attached *a)
 	return false;
 }
 
-/* Until the process ends, or somebody wants the recording to. */
-static struct tf_end await_end(struct attached *a)
+/* True: somebody wants the recording to end; false: the process, and then its children, have. */
+static bool is_stopped(struct attached *a, bool runs)
 {
 	struct pollfd fds[] = {
-		{ .fd = a->pidfd, .events = POLLIN },
+		{ .fd = runs ? a->pidfd : -1, .events = POLLIN },
 		{ .fd = a->signals, .events = POLLIN },
 		{ .fd = collector_stop_fd(a->r.collector), .events = POLLIN },
 		{ .fd = a->timer, .events = POLLIN },
 	};
-	struct tf_end end = { .complete = true, .ending = SONDE_TRACE_DETACHED };
 
 	for (;;) {
-		if (poll(fds, sizeof(fds) / sizeof(fds[0]), -1) < 0)
+		/* nobody says when the last child has ended */
+		int n = poll(fds, sizeof(fds) / sizeof(fds[0]), runs ? -1 : CHILDREN_MS);
+
+		if (n < 0)
 			continue;
-		if (fds[0].revents)
-			return end_of(a);
-		if (fds[2].revents || fds[3].revents || is_to_end(a))
-			break;
+		if (fds[0].revents || (n == 0 && !recording_is_needed(&a->r)))
+			return false;
+		if (fds[2].revents || fds[3].revents || (fds[1].revents && is_to_end(a)))
+			return true;
 	}
-	take_out(a);
+}
+
+static struct tf_end await_end(struct attached *a)
+{
+	struct tf_end end = { .complete = true, .ending = SONDE_TRACE_DETACHED };
+	bool runs = is_stopped(a, true);
+
+	if (runs) {
+		take_out(a, true);
+		return end;
+	}
+	end = end_of(a);
+	if (recording_is_needed(&a->r) && is_stopped(a, false))
+		take_out(a, false);
 	return end;
 }
 
@@ -271,7 +310,7 @@ static int record(struct attached *a)
 	}
 	/* what threads record meanwhile waits in their rings */
 	if (collector_start(r->collector, r->writer, &r->session, &r->opt, a->pid) < 0) {
-		take_out(a);
+		take_out(a, true);
 		return recording_give_up(r);
 	}
 	metadata_warn_missing(&r->session);

@@ -9,6 +9,7 @@ EXTRA_DIST += \
 	tests/integration/steps.sh \
 	tests/integration/stress.sh
 INTEGRATION_TESTS += \
+	tests/integration/attach-forks.sh \
 	tests/integration/attach-refused.sh \
 	tests/integration/attach-server.sh \
 	tests/integration/attach.sh \
@@ -162,6 +163,7 @@ TRACEE_FILES += \
 	tests/programs/closes.c \
 	tests/programs/ends.c \
 	tests/programs/env.c \
+	tests/programs/family.c \
 	tests/programs/forks.c \
 	tests/programs/gsbase.c \
 	tests/programs/hostile.c \
@@ -196,6 +198,7 @@ TRACEES += \
 	tests/programs/ends-O0 \
 	tests/programs/ends-nopie \
 	tests/programs/env \
+	tests/programs/family \
 	tests/programs/fn_signals \
 	tests/programs/forks \
 	tests/programs/gsbase \
@@ -227,6 +230,7 @@ TRACEES += \
 	tests/programs/ends-static \
 	tests/programs/ends-static-pie \
 	tests/programs/env-static \
+	tests/programs/family-static \
 	tests/programs/forks-static \
 	tests/programs/gsbase-static \
 	tests/programs/ipara-static \
