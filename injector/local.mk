@@ -62,6 +62,7 @@ libinjector_la_SOURCES = \
 	injector/patch/steplen.c \
 	injector/process/attachable.c \
 	injector/process/attachable.h \
+	injector/process/execwait.c \
 	injector/process/maps.c \
 	injector/process/maps.h \
 	injector/process/remote.c \
@@ -72,9 +73,11 @@ libinjector_la_SOURCES = \
 	injector/process/target.h \
 	injector/process/threads.c \
 	injector/process/threads.h \
+	injector/process/tracee-private.h \
 	injector/process/tracee.c \
 	injector/process/tracee.h \
 	injector/status.h \
+	injector/syscall/exec.c \
 	injector/syscall/restorers.c \
 	injector/syscall/sigrun.c \
 	injector/syscall/sigsites.c \

@@ -195,6 +195,8 @@ sonde_SOURCES = \
 	launcher/module/module.c \
 	launcher/record/attach.c \
 	launcher/record/detach.c \
+	launcher/record/follow.c \
+	launcher/record/follow.h \
 	launcher/record/metadata.c \
 	launcher/record/metadata.h \
 	launcher/record/objects.c \

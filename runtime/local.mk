@@ -7,8 +7,11 @@ RUNTIME_FILES = $(MACHINE_FILES) \
 	runtime/clock.c \
 	runtime/config.h \
 	runtime/dlnotify.c \
+	runtime/exec.c \
 	runtime/gate.c \
 	runtime/mapped.c \
+	runtime/mail.c \
+	runtime/mail.h \
 	runtime/memory/analysis-code.c \
 	runtime/memory/analysis-compiled.c \
 	runtime/memory/analysis-module.c \
@@ -33,6 +36,7 @@ RUNTIME_FILES = $(MACHINE_FILES) \
 	runtime/stack.h \
 	runtime/thread.h \
 	runtime/writer.c \
+	runtime/x86-64/exec.S \
 	runtime/x86-64/gate.S \
 	runtime/x86-64/memgate.S \
 	runtime/x86-64/onstack.S \

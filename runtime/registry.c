@@ -316,7 +316,7 @@ static struct ring_head *get_ring(int32_t pid)
 #define STAT_INO 1 /* index of st_ino in struct stat, as 64-bit words */
 
 /* Process numbers mean something to the collector only if it is in the same PID namespace. */
-static uint32_t pid_namespace(int32_t pid)
+uint32_t rt_pid_namespace(int32_t pid)
 {
 	static const char path[] = "/proc/self/ns/pid";
 	static int32_t of_pid;
@@ -341,7 +341,7 @@ static void start_ring(struct rt_thread *t)
 	}
 	h->pid = t->pid;
 	h->tid = t->tid;
-	h->pid_ns = pid_namespace(t->pid);
+	h->pid_ns = rt_pid_namespace(t->pid);
 	h->tcb = t->tcb;
 	h->first_tsc = rt_tsc();
 	h->lost = 0;

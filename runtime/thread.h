@@ -165,6 +165,8 @@ RT_HIDDEN struct rt_thread *rt_gate_open(uint64_t sp, uint64_t calls, uint64_t e
  * there is no memory for a pool: the thread goes unrecorded, each call counted as lost.
  */
 RT_HIDDEN struct rt_thread *rt_register(uint64_t tcb);
+/* Inode of the PID namespace of process @pid, which is this one; 0: not known. */
+RT_HIDDEN uint32_t rt_pid_namespace(int32_t pid);
 
 /*
  * 0: the program has set the GS base for a purpose of its own.  Then nothing is recorded in this

@@ -186,25 +186,33 @@ struct ring_analysis {
 #define RING_DROP 1u /* a full ring loses events (counted) instead of making the thread wait */
 #define RING_LEFT 16u /* the process has been left, but for what a thread still stood in */
 #define RING_ATTACHED 8u /* the process was running before: the collector's process takes all out of it again */
+#define RING_FOLLOW 2u /* who is about to execute a program asks first */
+#define RING_PERMIT 4u /* ... and permits ring_control.tracer to trace it: Yama lets only ancestors do so else */
 
 /*
- * Mailbox: a thread that has seen the dynamic linker finish loading libraries asks the collector
- * to instrument them and executes system calls on its behalf meanwhile.  One request at a time,
- * the lock is taken by the program.
+ * Mailbox: a thread asks the collector for something and executes system calls on its behalf meanwhile.  One
+ * request at a time: whoever asks holds the mailbox, by its process number, which may be that of a child of
+ * vfork() that nobody knows yet.  The collector frees it from those that have died.
  *
- *	thread: lock; fill pid, tid; state = ASKED; doorbell; wait while state == ASKED
+ *	thread: holder = pid; fill kind, tid; state = ASKED; doorbell; wait while state == ASKED
  *	collector: sees ASKED; for each system call: nr, args; state = CALL; wake
  *	thread: executes it, result; state = ASKED; doorbell; wait
- *	collector: done: state = DONE; wake.   thread: unlock (state = IDLE)
+ *	collector: done: state = DONE; wake.   thread: state = IDLE; holder = 0
  */
-enum ring_mail_state { RING_MAIL_IDLE = 0, RING_MAIL_LOCKED, RING_MAIL_ASKED, RING_MAIL_CALL,
-		       RING_MAIL_DONE };
+enum ring_mail_state { RING_MAIL_IDLE = 0, RING_MAIL_ASKED, RING_MAIL_CALL, RING_MAIL_DONE };
+
+enum ring_mail_kind {
+	RING_MAIL_LIBRARIES, /* the dynamic linker has loaded some, which are to be instrumented */
+	RING_MAIL_EXEC,	     /* the thread is about to execute a program, which is to be recorded, too */
+};
 
 struct ring_mail {
 	_Atomic uint32_t state;
-	int32_t pid;
+	_Atomic int32_t holder; /* a futex, too; 0: nobody */
+	uint32_t kind;		/* enum ring_mail_kind */
 	int32_t tid;
 	uint32_t nr;
+	uint32_t reserved;
 	uint64_t args[6];
 	int64_t result;
 };
@@ -221,13 +229,15 @@ struct ring_control {
 	uint32_t nsub;	     /* 2..RING_MAX_SUB */
 	uint64_t ring_bytes; /* distance of two rings */
 	uint32_t max_rings;  /* that the file has room for */
-	uint32_t reserved;
+	int32_t tracer;	     /* process number of who collects */
 	_Atomic uint32_t used_rings; /* highest ring ever claimed, plus one */
 	_Atomic uint32_t doorbell;   /* futex; the program adds one when there is something to do */
 	_Atomic uint32_t sleeping;   /* the collector waits on the doorbell: it wants a FUTEX_WAKE */
 	uint32_t reserved2;
 	_Atomic uint64_t lost_threads; /* threads for which no ring could be had */
 	_Atomic uint64_t lost;	     /* events that threads without a ring did not record */
+	_Atomic uint64_t unfollowed; /* programs that were executed without an answer */
+	uint32_t pid_ns;	     /* inode of the collector's PID namespace: others' process numbers mean nothing to it */
 	uint64_t counts_offset;	     /* within a ring, a multiple of 8 */
 	uint64_t max_counts;	     /* 0: nothing is counted; ring_bytes includes them */
 	uint64_t mem_offset;	     /* within a ring, a multiple of the page size */
@@ -248,9 +258,8 @@ struct ring_control {
 	_Alignas(64) _Atomic uint64_t switched; /* entries ever made; the next one is switches[switched % RING_SWITCHES] */
 	_Atomic uint64_t switches[RING_SWITCHES]; /* TSC << 1 | on; 0: taken, or not written yet */
 	/*
-	 * A robust process-shared mutex (pthread_mutex_t) that the collector holds as long as
-	 * it lives.  Its first word is a futex: the holder's TID, or FUTEX_OWNER_DIED set (or 0)
-	 * when there is no collector any more.
+	 * The first word is a robust futex: the TID of the thread that collects; FUTEX_OWNER_DIED is set in it (or it is
+	 * 0) when there is no collector any more.
 	 */
 	_Alignas(64) uint32_t collector[16];
 };

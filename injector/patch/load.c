@@ -79,6 +79,7 @@ static enum inj_status find_symbols(struct inj_session *s)
 		{ "sonde_rt_gate", &s->rt_gate },
 		{ "sonde_rt_dl_state", &s->rt_dl_state },
 		{ "sonde_rt_exit", &s->rt_exit },
+		{ "sonde_rt_exec", &s->rt_exec },
 		{ "sonde_rt_probe_gate", &s->rt_probe_gate },
 		{ "sonde_rt_mem_gate", &s->rt_mem_gate },
 		{ "sonde_rt_sigaction", &s->rt_sigaction },

@@ -343,8 +343,12 @@ enum inj_status inj_session_instrument(struct inj_session *s)
 		status = inj_resolve(s);
 	if (status == INJ_OK)
 		status = patch_ready(s);
+	if (status == INJ_OK && s->opt.follow)
+		status = inj_exec_sites(s, true);
 	if (status == INJ_OK)
 		status = inj_mirrors_instrument(s);
+	if (status == INJ_OK && s->opt.follow)
+		status = inj_exec_sites(s, false);
 	if (status != INJ_OK && status != INJ_GONE)
 		inj_session_undo(s);
 	return status;
@@ -397,6 +401,25 @@ enum inj_status inj_session_library(struct inj_session *s, struct inj_target *t)
 }
 
 /* ---- letting go ---- */
+
+void inj_session_abandon(struct inj_session *s)
+{
+	struct inj_tracee *tracee = s->tracee;
+	struct user_regs_struct regs;
+
+	inj_session_undo(s);
+	(void)!inj_preload_remove(s);
+	if (inj_tracee_regs(tracee, &regs) == INJ_OK) {
+		if (regs.gs_base == s->config.nobody)
+			regs.gs_base = 0;
+		if (s->opt.is_static && regs.fs_base == s->config.pre_tls)
+			regs.fs_base = 0;
+		(void)!inj_tracee_set_regs(tracee, &regs);
+	}
+	(void)!inj_tracee_detach(tracee);
+	s->tracee = NULL;
+	s->target = NULL;
+}
 
 enum inj_status inj_session_release(struct inj_session *s)
 {

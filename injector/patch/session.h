@@ -130,6 +130,7 @@ struct inj_session_options {
 	int compiled_fd;	/* inherited by the program: memory for code that is made for those; -1: none */
 	const char *cache_dir;	 /* for what was found out about ELF files; NULL: none */
 	const char *preload;	 /* for LD_PRELOAD, as long as the dynamic linker starts; NULL: nothing */
+	bool follow;		 /* asks before it executes a program: ring_control.flags, RING_FOLLOW */
 	struct inj_mirror_options mirror;
 	void (*warn)(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 };
@@ -143,7 +144,7 @@ struct inj_session {
 
 	/* the program's addresses */
 	uint64_t runtime; /* load address */
-	uint64_t rt_config, rt_api, rt_gate, rt_dl_state, rt_exit;
+	uint64_t rt_config, rt_api, rt_gate, rt_dl_state, rt_exit, rt_exec;
 	uint64_t rt_probe_gate, rt_mem_gate, rt_sigaction, rt_restored;
 	uint64_t rt_enter, rt_depart, rt_departed, rt_mem_restorer, rt_handlers, rt_mapped, rt_thunks;
 	uint64_t compiled; /* code that is made for analyzers; 0: it could not be mapped */
@@ -174,6 +175,7 @@ struct inj_session {
 		uint64_t text;	  /* memory that was mapped for it; its filler is at text + pad */
 		uint64_t bytes, pad;
 	} preload;
+	size_t nexecs;	   /* places where a program can be executed, that ask */
 	bool at_main; /* a static program that we have let run to main() */
 	struct inj_image runtime_image;
 	struct {
@@ -211,6 +213,9 @@ void inj_session_undo(struct inj_session *s);
 /* Takes our traces out of its environment and lets it go. */
 enum inj_status inj_session_release(struct inj_session *s) INJ_CHECK;
 
+/* After an error: the program, which still stands, goes on as if nothing had been; what is mapped in it stays. */
+void inj_session_abandon(struct inj_session *s);
+
 /* The list of libraries has changed; @t executes system calls meanwhile. */
 enum inj_status inj_session_library(struct inj_session *s, struct inj_target *t) INJ_CHECK;
 
@@ -233,6 +238,12 @@ uint64_t inj_image_frames(const struct inj_image *img);
 enum inj_status inj_patch_linker(struct inj_session *s) INJ_CHECK;
 bool inj_has_hooks(const struct inj_session *s);
 enum inj_status inj_static_hooks(struct inj_session *s) INJ_CHECK;
+
+/*
+ * syscall/exec.c: leads what executes programs to the runtime: with @numbers where the number of the system call is known,
+ * before functions are instrumented; else the rest, afterwards.
+ */
+enum inj_status inj_exec_sites(struct inj_session *s, bool numbers) INJ_CHECK;
 
 /* load.c */
 enum inj_status inj_load_runtime(struct inj_session *s) INJ_CHECK;

@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 #include "injector/process/maps.h"
-#include "injector/process/tracee.h"
+#include "injector/process/tracee-private.h"
 
 #define INT3 0xcc
 
@@ -288,7 +288,7 @@ static enum inj_status reach_exec(struct inj_tracee *t, int failed, bool *exec_f
 	}
 }
 
-static enum inj_status set_up(struct inj_tracee *t)
+enum inj_status inj_tracee_set_up(struct inj_tracee *t)
 {
 	pid_t pid = t->pid;
 	enum inj_status status = inj_target_open(&t->target, pid);
@@ -335,7 +335,7 @@ enum inj_status inj_tracee_start(struct inj_tracee *t, const struct inj_exec *ex
 	if (status == INJ_OK)
 		status = reach_exec(t, failed[0], exec_failed);
 	if (status == INJ_OK)
-		status = set_up(t);
+		status = inj_tracee_set_up(t);
 	t->target.inherits = true;
 	saved = errno;
 	close(go[1]);

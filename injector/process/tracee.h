@@ -39,12 +39,37 @@ struct inj_exec {
 	bool for_parent; /* it becomes a child of our parent, which waits for its end */
 };
 
+/* A running thread of another process that is about to execute a program, and waits for us before it does. */
+struct inj_exec_wait {
+	pid_t tid;
+	/* It is traced now: it may go on to the system call. */
+	void (*go)(void *arg);
+	/*
+	 * It is in the system call: execve(), or execveat() with @dirfd; @path as the program gave it, @flags as of
+	 * execveat().  Is the program to be traced from its start?
+	 */
+	bool (*wanted)(void *arg, int dirfd, const char *path, int flags);
+	void *arg;
+};
+
+enum inj_exec_end {
+	INJ_EXEC_STANDS,   /* the new program stands at its first instruction; *t is set up */
+	INJ_EXEC_UNWANTED, /* it runs by itself */
+	INJ_EXEC_FAILED,   /* there was none; nobody is traced any more */
+	INJ_EXEC_LOST,	   /* it was stopped by a signal, or went elsewhere: nobody is traced any more */
+	INJ_EXEC_REFUSED,  /* the thread cannot be traced, see errno; it has not gone on */
+};
+
 /*
  * Starts the program and stops it after execve().  When execve() fails: INJ_SYSTEM with the errno
  * of execve and *exec_failed set; no child is left.
  */
 enum inj_status inj_tracee_start(struct inj_tracee *t, const struct inj_exec *exec,
 				 bool *exec_failed) INJ_CHECK;
+
+/* Traces a thread through its system call that executes a program.  t->pid is the process's number afterwards. */
+enum inj_exec_end inj_tracee_exec(struct inj_tracee *t, const struct inj_exec_wait *wait);
+
 
 enum inj_status inj_tracee_regs(struct inj_tracee *t, struct user_regs_struct *regs) INJ_CHECK;
 enum inj_status inj_tracee_set_regs(struct inj_tracee *t, const struct user_regs_struct *regs)

@@ -10,7 +10,8 @@
  *	                              1:  lea back(%rip), %r11
  *	                                  jmp sonde_rt_sigaction ──▶ back
  *
- * The kernel destroys rcx and r11 in a system call, so nobody keeps anything there. Other system calls,
+ * Where programs that are executed are followed, it is also seen whether eax is 59 or 322; then sonde_rt_exec comes before
+ * the stub's own system call.  The kernel destroys rcx and r11 in a system call, so nobody keeps anything there. Other system calls,
  * through the C library's syscall(), are made with nothing of ours on the stack: a child may share it.
  */
 #include "config.h"
@@ -21,7 +22,7 @@
 #include "injector/patch/session.h"
 #include "injector/syscall/sigsites.h"
 
-#define STUB_BYTES 64
+#define STUB_BYTES 128
 
 static const struct tramp_block *block_of(const struct tramp_flow *flow, uint32_t off)
 {
@@ -55,6 +56,7 @@ static bool find_site(const struct tramp_flow *flow, uint32_t off, struct inj_si
 }
 
 /* lea -13(%rax), %ecx; jrcxz over; syscall; jmp back */
+#define IS_IT_BRANCH 5
 static const uint8_t is_it[] = { 0x8d, 0x48, 0xf3, 0xe3, 7, 0x0f, 0x05, 0xe9, 0, 0, 0, 0 };
 /* lea back(%rip), %r11 */
 static const uint8_t lea_r11[] = { 0x4c, 0x8d, 0x1d, 0, 0, 0, 0 };
@@ -83,10 +85,23 @@ static bool copy_op(const struct tramp_op *op, const uint8_t *code, uint64_t fro
 	return put_rel(out + op->disp_at, from + (uint64_t)(int64_t)old, to);
 }
 
+/* lea back(%rip), %r11; jmp to.  Where it ends; 0: it is too far. */
+static size_t lead_on(uint8_t *mem, size_t n, uint64_t at, uint64_t back, uint64_t to)
+{
+	size_t len;
+
+	memcpy(mem + n, lea_r11, sizeof(lea_r11));
+	n += sizeof(lea_r11);
+	if (!put_rel(mem + n - 4, back, at + n) ||
+	    tramp_emit_jump(at + n, to, mem + n, STUB_BYTES - n, &len) != TRAMP_OK)
+		return 0;
+	return n + len;
+}
+
 static bool emit_stub(const struct inj_session *s, const struct tramp_code *code,
 		      const struct inj_sigsite *site, uint64_t base, uint64_t at, uint8_t *mem)
 {
-	size_t n = 0, len, left;
+	size_t n = 0, left, branch, call, tests = s->opt.follow ? INJ_IS_EXEC : 0;
 
 	for (uint32_t i = 0; i + 1 < site->nops; i++) {
 		const struct tramp_op *op = &site->ops[i];
@@ -97,15 +112,21 @@ static bool emit_stub(const struct inj_session *s, const struct tramp_code *code
 			return false;
 		n += op->len;
 	}
-	memcpy(mem + n, is_it, sizeof(is_it));
-	n += sizeof(is_it);
+	branch = n;
+	memcpy(mem + n, is_it, IS_IT_BRANCH);
+	n += IS_IT_BRANCH + tests;
+	call = n;
+	memcpy(mem + n, is_it + IS_IT_BRANCH, sizeof(is_it) - IS_IT_BRANCH);
+	n += sizeof(is_it) - IS_IT_BRANCH;
 	if (!put_rel(mem + n - 4, base + site->end, at + n))
 		return false;
-	memcpy(mem + n, lea_r11, sizeof(lea_r11));
-	n += sizeof(lea_r11);
-	if (!put_rel(mem + n - 4, base + site->end, at + n))
-		return false;
-	return tramp_emit_jump(at + n, s->rt_sigaction, mem + n, STUB_BYTES - n, &len) == TRAMP_OK;
+	mem[branch + IS_IT_BRANCH - 1] = (uint8_t)(n - branch - IS_IT_BRANCH);
+	n = lead_on(mem, n, at, base + site->end, s->rt_sigaction);
+	if (n && tests) {
+		inj_is_exec(mem + call - tests, (uint8_t)(n - call));
+		n = lead_on(mem, n, at, at + call, s->rt_exec);
+	}
+	return n != 0;
 }
 
 /* e->object is given. */

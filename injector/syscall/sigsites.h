@@ -19,6 +19,13 @@ struct inj_sigsite {
 };
 
 /*
+ * exec.c: code that branches @over bytes if eax is the number of a system call that executes a program; rcx is lost.
+ * Returns its length.
+ */
+#define INJ_IS_EXEC 13
+size_t inj_is_exec(uint8_t *mem, uint8_t over);
+
+/*
  * For code of which no function is known: the instructions between the one that sets eax and the system call at
  * @off, if no byte of the object looks like a branch that could lead between them.
  */

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* What is instrumented while the program runs: libraries that it loads late. */
+/* What threads of the program ask for: libraries that are loaded late are to be instrumented, programs followed. */
 #include <linux/futex.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -71,22 +73,42 @@ static void instrument_late(struct collector *c, pid_t pid)
 			 inj_status_text(status));
 }
 
-bool collector_serve_mail(struct collector *c)
+static void answer(struct collector *c)
 {
 	struct ring_mail *m = &c->control->mail;
+	uint32_t asked = RING_MAIL_ASKED;
 
-	if (atomic_load_explicit(&m->state, memory_order_acquire) != RING_MAIL_ASKED)
-		return false;
+	if (atomic_compare_exchange_strong(&m->state, &asked, RING_MAIL_DONE))
+		collector_wake(&m->state);
+}
+
+static void serve_libraries(struct collector *c, pid_t pid)
+{
 	if (c->no_libraries) {
 		/* whoever asks goes on */
-	} else if (__atomic_load_n(&m->pid, __ATOMIC_RELAXED) == c->program) {
+	} else if (pid == c->program) {
 		instrument_late(c, c->program);
 	} else if (!c->told_children) {
 		c->told_children = true;
 		msg_warn("libraries that forked children load are not instrumented");
 	}
-	atomic_store_explicit(&m->state, RING_MAIL_DONE, memory_order_release);
-	collector_wake(&m->state);
+	answer(c);
+}
+
+bool collector_serve_mail(struct collector *c)
+{
+	struct ring_mail *m = &c->control->mail;
+
+	if (c->exec_waits || atomic_load_explicit(&m->state, memory_order_acquire) != RING_MAIL_ASKED)
+		return false;
+	if (__atomic_load_n(&m->kind, __ATOMIC_RELAXED) == RING_MAIL_LIBRARIES) {
+		serve_libraries(c, atomic_load(&m->holder));
+	} else if (c->exec_asked) {
+		c->exec_waits = true;
+		c->exec_asked(c->exec_arg);
+	} else {
+		answer(c);
+	}
 	return true;
 }
 
@@ -94,4 +116,41 @@ void collector_no_libraries(struct collector *c)
 {
 	c->no_libraries = true;
 	collector_publish(c);
+}
+
+bool collector_exec_waits(const struct collector *c)
+{
+	return c->exec_waits;
+}
+
+bool collector_exec_asked(struct collector *c, pid_t *pid, pid_t *tid)
+{
+	struct ring_mail *m = &c->control->mail;
+
+	*pid = atomic_load(&m->holder);
+	*tid = __atomic_load_n(&m->tid, __ATOMIC_RELAXED);
+	return c->exec_waits && *pid > 0 && *tid > 0 && atomic_load(&m->state) == RING_MAIL_ASKED;
+}
+
+bool collector_is_shared_with(const struct collector *c, pid_t pid)
+{
+	char path[32], line[512];
+	unsigned long inode;
+	bool found = false;
+	struct stat st;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+	f = fstat(c->alive, &st) == 0 ? fopen(path, "re") : NULL;
+	while (f && !found && fgets(line, sizeof(line), f))
+		found = strstr(line, "sonde-alive") && sscanf(line, "%*s %*s %*s %*s %lu", &inode) == 1 && inode == st.st_ino;
+	if (f)
+		fclose(f);
+	return found;
+}
+
+void collector_exec_done(struct collector *c)
+{
+	c->exec_waits = false;
+	answer(c);
 }

@@ -7,6 +7,7 @@
 #define SONDE_LAUNCHER_COLLECT_COLLECTOR_PRIVATE_H
 
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
 
@@ -22,6 +23,7 @@ struct process {
 	pid_t pid;
 	int pidfd; /* -1: not to be had */
 	bool dead; /* when we first heard of it */
+	bool executed; /* another program: what this recording is of has ended */
 	bool gone; /* its rings are finished */
 	int mem; /* of sampler_open(); -1: its threads are not switched */
 };
@@ -71,9 +73,14 @@ struct collector {
 	size_t analyzed; /* descriptions of code that it has */
 	pid_t program;
 	pthread_t thread;
+	sem_t ready; /* the thread has begun */
 	bool started;
 	_Atomic bool stop;
 	_Atomic uint32_t publish; /* a futex: 1 asked for, 0 done */
+	const struct tf_exec *executed; /* to be published, too; NULL: nothing */
+	collector_exec_fn *exec_asked; /* NULL: nobody follows */
+	void *exec_arg;
+	_Atomic bool exec_waits; /* exec_asked() was called, and there is no answer yet */
 	struct control *socket; /* NULL: there is none */
 	_Atomic uint32_t asked; /* a futex: enum control_verb, 0 done */
 	struct control_answer *answer; /* to what was asked */
@@ -131,6 +138,10 @@ uint32_t collector_namespace(void);
 void collector_add_process(struct collector *c, pid_t pid, uint32_t ns);
 /* Its memory, for sampler_visit(); -1: it is not a process of the program's, as far as can be known. */
 int collector_process_memory(struct collector *c, pid_t pid, uint32_t ns);
+/* It has executed another program. */
+void collector_process_executed(struct collector *c, pid_t pid);
+/* One that was killed while it asked leaves the mailbox to nobody. */
+void collector_free_mail(struct collector *c);
 /* Calls @finish for each process that has ended, @killed or not. */
 void collector_reap(struct collector *c, void (*finish)(struct collector *c, pid_t pid, bool killed));
 /* Is it unknown how far the last words of @pid's streams went? */

@@ -116,20 +116,28 @@ static bool has_ended(const struct process *p)
 {
 	struct pollfd fd = { .fd = p->pidfd, .events = POLLIN };
 
-	if (p->dead)
+	if (p->dead || p->executed)
 		return true;
 	return p->pidfd >= 0 && poll(&fd, 1, 0) == 1 && (fd.revents & POLLIN);
 }
 
-/* One that is killed while it asks leaves the mailbox locked for all others. */
-static void unlock_mail(struct collector *c, const struct process *p)
+void collector_free_mail(struct collector *c)
 {
 	struct ring_mail *m = &c->control->mail;
+	int32_t holder = atomic_load(&m->holder);
 
-	if (m->pid != p->pid)
+	if (!holder || c->exec_waits || kill(holder, 0) == 0 || errno != ESRCH)
 		return;
 	atomic_store_explicit(&m->state, RING_MAIL_IDLE, memory_order_release);
-	collector_wake(&m->state);
+	if (atomic_compare_exchange_strong(&m->holder, &holder, 0))
+		collector_wake((_Atomic uint32_t *)&m->holder);
+}
+
+void collector_process_executed(struct collector *c, pid_t pid)
+{
+	for (size_t i = 0; i < c->nprocesses; i++)
+		if (c->processes[i].pid == pid && !c->processes[i].gone)
+			c->processes[i].executed = true;
 }
 
 /* Linux 6.15 tells of a process how it ended, whoever has asked before (PIDFD_GET_INFO in linux/pidfd.h). */
@@ -175,6 +183,8 @@ static bool was_killed(struct collector *c, const struct process *p)
 {
 	int status = 0;
 
+	if (p->executed)
+		return false;
 	if (p->pid == c->program)
 		return c->ended == PROGRAM_KILLED;
 	if (!collector_exit_status(p->pid, p->pidfd, &status) || !WIFSIGNALED(status))
@@ -188,9 +198,10 @@ void collector_reap(struct collector *c, void (*finish)(struct collector *c, pid
 	for (size_t k = 0; k < c->nprocesses; k++) {
 		struct process *p = &c->processes[k];
 
-		if (p->gone || (p->pid == c->program ? c->ended == PROGRAM_RUNS : !has_ended(p)))
+		bool runs = p->pid == c->program && !p->executed ? c->ended == PROGRAM_RUNS : !has_ended(p);
+
+		if (p->gone || runs)
 			continue;
-		unlock_mail(c, p);
 		p->gone = true;
 		finish(c, p->pid, was_killed(c, p));
 		if (p->pidfd >= 0)

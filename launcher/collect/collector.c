@@ -24,19 +24,34 @@
 
 /* ---- shared memory ---- */
 
-static int hold_mutex(struct ring_control *control)
+/*
+ * This thread is the collector now, as programs see it: the kernel marks the word when it ends, however that happens.  What
+ * the kernel looks at is the lock that a thread is just about to take, of which there is one; a list of those that are held
+ * would lead through memory that programs can write.
+ */
+static void hold(struct ring_control *control)
 {
-	pthread_mutex_t *mutex = (pthread_mutex_t *)(void *)control->collector;
-	pthread_mutexattr_t attr;
+	static _Thread_local struct robust_list_head head;
 
-	_Static_assert(sizeof(pthread_mutex_t) <= sizeof(control->collector), "mutex fits");
-	if (pthread_mutexattr_init(&attr) != 0 ||
-	    pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST) != 0 ||
-	    pthread_mutexattr_setpshared(&attr, PTHREAD_PROCESS_SHARED) != 0 ||
-	    pthread_mutex_init(mutex, &attr) != 0)
-		return -1;
-	pthread_mutexattr_destroy(&attr);
-	return pthread_mutex_lock(mutex) == 0 ? 0 : -1;
+	head.list.next = &head.list;
+	head.futex_offset = 0;
+	head.list_op_pending = control ? (struct robust_list *)(void *)&control->collector[0] : NULL;
+	syscall(SYS_set_robust_list, &head, sizeof(head));
+	if (control)
+		__atomic_store_n(&control->collector[0], (uint32_t)syscall(SYS_gettid), __ATOMIC_RELEASE);
+}
+
+/* Yama, in its usual mode, lets a process trace its descendants, and those that permit it. */
+static bool needs_permission(void)
+{
+	FILE *f = fopen("/proc/sys/kernel/yama/ptrace_scope", "re");
+	int scope = 0;
+
+	if (f && fscanf(f, "%d", &scope) != 1)
+		scope = 0;
+	if (f)
+		fclose(f);
+	return scope == 1 && geteuid() != 0;
 }
 
 static int share(struct collector *c, const struct collector_geometry *g)
@@ -54,7 +69,10 @@ static int share(struct collector *c, const struct collector_geometry *g)
 	c->control = control;
 	control->magic = RING_MAGIC;
 	control->version = RING_VERSION;
-	control->flags = (g->drop ? RING_DROP : 0) | (g->attached ? RING_ATTACHED : 0);
+	control->flags = (g->drop ? RING_DROP : 0) | (g->attached ? RING_ATTACHED : 0) | (g->follow ? RING_FOLLOW : 0) |
+			 (needs_permission() ? RING_PERMIT : 0);
+	control->tracer = getpid();
+	control->pid_ns = collector_namespace();
 	control->sub_bytes = c->sub_bytes;
 	control->nsub = c->nsub;
 	control->ring_bytes = c->ring_bytes;
@@ -70,7 +88,8 @@ static int share(struct collector *c, const struct collector_geometry *g)
 	control->sample_by = c->sampler.by;
 	if (g->off)
 		ring_switch(control, 0);
-	return hold_mutex(control);
+	hold(control);
+	return 0;
 }
 
 struct collector *collector_new(const struct collector_geometry *g, int *fd, int *alive)
@@ -115,10 +134,7 @@ void collector_free(struct collector *c)
 		if (c->feeds[i].head)
 			munmap(c->feeds[i].head, c->ring_bytes);
 	if (c->control) {
-		/*
-		 * Whoever still runs goes on unrecorded.  Not by pthread_mutex_unlock(), which follows the pointers
-		 * that are in there.
-		 */
+		/* whoever still runs goes on unrecorded */
 		__atomic_store_n(&c->control->collector[0], RING_FUTEX_OWNER_DIED, __ATOMIC_RELEASE);
 		munmap(c->control, RING_PAGE);
 	}
@@ -214,6 +230,7 @@ static void sleep_until_rung(struct collector *c, uint32_t bell, int64_t ns)
 void collector_look_at_all(struct collector *c)
 {
 	collector_drain_all(c, true);
+	collector_free_mail(c);
 	collector_reap(c, collector_finish_process);
 	flush_all(c);
 }
@@ -223,6 +240,12 @@ static void serve_publish(struct collector *c)
 	if (!c->publish)
 		return;
 	collector_tell(c);
+	if (c->executed) {
+		collector_check(c, tf_writer_exec(c->writer, c->executed));
+		if (c->executed->number)
+			collector_process_executed(c, c->executed->pid);
+		c->executed = NULL;
+	}
 	collector_look_at_all(c);
 	c->publish = 0;
 	collector_wake(&c->publish);
@@ -276,6 +299,8 @@ static void *run(void *arg)
 	struct collector *c = arg;
 	int64_t next_tick = collector_now_ns() + TICK_NS;
 
+	hold(c->control);
+	sem_post(&c->ready);
 	wait_for_turns(c);
 
 	while (!c->stop) {
@@ -305,6 +330,18 @@ void collector_analyze(struct collector *c, struct analysis *a)
 	c->analysis = a;
 }
 
+void collector_follow(struct collector *c, collector_exec_fn *asked, void *arg)
+{
+	c->exec_asked = asked;
+	c->exec_arg = arg;
+}
+
+void collector_executed(struct collector *c, const struct tf_exec *exec)
+{
+	c->executed = exec;
+	collector_publish(c);
+}
+
 int collector_start(struct collector *c, struct tf_writer *w, struct inj_session *s,
 		    const struct record_options *o, pid_t program)
 {
@@ -321,6 +358,7 @@ int collector_start(struct collector *c, struct tf_writer *w, struct inj_session
 	if (c->analysis)
 		analysis_trace(c->analysis, w);
 	collector_tell(c);
+	sem_init(&c->ready, 0, 0);
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, c->analysis ? MODULE_STACK : THREAD_STACK);
 	err = pthread_create(&c->thread, &attr, run, c);
@@ -329,7 +367,10 @@ int collector_start(struct collector *c, struct tf_writer *w, struct inj_session
 		msg_error("cannot start the collector: %s", strerror(err));
 		return -1;
 	}
+	while (sem_wait(&c->ready) < 0)
+		;
 	c->started = true;
+	hold(NULL);
 	c->socket = control_begin(tf_writer_dir(w), c, collector_ask);
 	return 0;
 }
@@ -377,6 +418,7 @@ void collector_finish(struct collector *c, struct collector_totals *totals)
 			collector_finish_feed(c, f, collector_no_end_of(c, f->pid));
 	}
 	c->totals.lost += atomic_load(&c->control->lost);
+	c->totals.unfollowed = atomic_load(&c->control->unfollowed);
 	c->totals.lost_threads = atomic_load(&c->control->lost_threads);
 	c->totals.discarded = tf_writer_discarded(c->writer);
 	c->totals.memory_lost += tf_writer_memory_discarded(c->writer);

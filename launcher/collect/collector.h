@@ -28,7 +28,11 @@ struct collector_geometry {
 	struct sample_times sample;
 	bool attached;	     /* to a process that runs: `sonde detach' may end that */
 	bool inproc; /* the program's threads hand memory accesses to modules themselves */
+	bool follow; /* who is about to execute a program asks first; see collector_follow() */
 };
+
+/* Who asks what happens when a process executes a program: in the collector's thread; nothing is done there. */
+typedef void collector_exec_fn(void *arg);
 
 /*
  * Creates the shared memory (a memfd that children inherit; *fd), and a page that every process with recorded code
@@ -60,6 +64,25 @@ void collector_publish(struct collector *c);
  */
 void collector_analyze(struct collector *c, struct analysis *a);
 
+/*
+ * Before collector_start(): @asked is called when a thread waits for collector_exec_done(); until then it holds the
+ * mailbox.
+ */
+void collector_follow(struct collector *c, collector_exec_fn *asked, void *arg);
+/* Does one? */
+bool collector_exec_waits(const struct collector *c);
+/* Which one that is; false: it has given up meanwhile.  Numbers are the program's word. */
+bool collector_exec_asked(struct collector *c, pid_t *pid, pid_t *tid);
+void collector_exec_done(struct collector *c);
+/* Does it have the recording's memory mapped?  Whose number a program gives need not be its own. */
+bool collector_is_shared_with(const struct collector *c, pid_t pid);
+
+/*
+ * A process that this recording is of, or a child that shares its memory, has executed a program, or is about to where that
+ * is left alone.  Returns when all that it had recorded is on disk.
+ */
+void collector_executed(struct collector *c, const struct tf_exec *exec);
+
 struct collector_totals {
 	uint64_t events;
 	uint64_t lost;		/* events */
@@ -69,6 +92,7 @@ struct collector_totals {
 	uint64_t discarded;	/* events that could not be written */
 	uint64_t memory_bytes;	/* of memory streams */
 	uint64_t memory_lost;	/* chunks of them that were not recorded */
+	uint64_t unfollowed;	/* programs that were executed without an answer from us */
 	struct sampled_sums sampled; /* of memory streams */
 	unsigned int threads;
 };

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -38,6 +39,35 @@ static void write_all(const char *s, size_t len)
 	}
 }
 
+static _Thread_local char **held;
+
+void msg_hold(char **lines)
+{
+	held = lines;
+}
+
+void msg_show(char **lines)
+{
+	if (*lines)
+		write_all(*lines, strlen(*lines));
+	free(*lines);
+	*lines = NULL;
+}
+
+/* What there is no memory for is shown at once. */
+static bool hold(const char *line, size_t len)
+{
+	size_t had = *held ? strlen(*held) : 0;
+	char *v = realloc(*held, had + len + 1);
+
+	if (!v)
+		return false;
+	memcpy(v + had, line, len);
+	v[had + len] = '\0';
+	*held = v;
+	return true;
+}
+
 static void print(const char *kind, const char *fmt, va_list args)
 {
 	int saved = errno;
@@ -49,7 +79,8 @@ static void print(const char *kind, const char *fmt, va_list args)
 		len += (size_t)n < sizeof(line) - len - 1 ? (size_t)n : sizeof(line) - len - 2;
 	make_printable(line, len);
 	line[len++] = '\n';
-	write_all(line, len);
+	if (!held || !hold(line, len))
+		write_all(line, len);
 	errno = saved;
 }
 

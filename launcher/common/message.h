@@ -17,6 +17,14 @@ void msg_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void msg_info(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void msg_debug(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
+/*
+ * This thread's messages are appended to *lines (malloc'ed, NULL at first) from now on, and not shown; NULL: they are shown
+ * again.
+ */
+void msg_hold(char **lines);
+/* Shows what was held, and frees it. */
+void msg_show(char **lines);
+
 /* Exit statuses of the command's own; a program's status is passed on as it is. */
 enum {
 	EXIT_USAGE = 2,		/* bad options, modules, trace directory, damaged input */

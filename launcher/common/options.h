@@ -155,6 +155,8 @@ struct record_options {
 	bool mem_describe;	  /* the code that makes them is described in the trace */
 	bool attached;		  /* `sonde attach' */
 	uint64_t duration;	  /* its --duration: nanoseconds; 0: no bound */
+	bool no_follow;		  /* --no-follow: not what processes execute */
+	struct opt_list follow;	  /* --follow: shell patterns for programs' names; none: all */
 	bool quiet, verbose;	  /* also set in msg_quiet, msg_verbose */
 	char **program;		  /* the program and its arguments, up to NULL, in argv */
 };

@@ -297,7 +297,6 @@ static struct tf_end await_end(struct attached *a)
 static int record(struct attached *a)
 {
 	struct recording *r = &a->r;
-	struct tf_end end;
 	int status = begin(a);
 
 	if (status != 0)
@@ -316,8 +315,8 @@ static int record(struct attached *a)
 	metadata_warn_missing(&r->session);
 	recorded_warn(&r->recorded, &r->session);
 	recorded_perf_map(&r->recorded, &r->session, a->pid);
-	end = await_end(a);
-	recording_finish(r, &end);
+	r->end = await_end(a);
+	recording_finish(r);
 	return 0;
 }
 
@@ -363,12 +362,13 @@ static int attach(struct attached *a)
 
 int verb_attach(int argc, char **argv)
 {
-	static struct attached a = { .r.session.code = { .fd = -1, .shm = -1 }, .pidfd = -1, .signals = -1, .timer = -1 };
+	static struct attached a = { .r.session.code = { .fd = -1, .shm = -1 }, .r.pidfd = -1, .pidfd = -1, .signals = -1, .timer = -1 };
 	int status = attach_options_parse(argc, argv, &a.r.opt);
 
 	if (status < 0)
 		return OPT_STATUS(status);
 	mallopt(M_ARENA_MAX, 1);
+	a.r.opt.no_follow = true;
 	status = attach(&a);
 	recording_free(&a.r);
 	free(a.r.argv);

@@ -64,6 +64,10 @@ static const struct opt record_opts[] = {
 	  OPT_LIST, offsetof(struct raw, o.modules), NULL },
 	{ 'o', "output", "DIR", "where the trace goes (sonde.data)", OPT_STRING,
 	  offsetof(struct raw, o.dir), NULL },
+	{ 0, "follow", "GLOB", "of programs that are executed, record only those called GLOB", OPT_LIST,
+	  offsetof(struct raw, o.follow), NULL },
+	{ 0, "no-follow", NULL, "record PROGRAM alone, not what it executes", OPT_FLAG,
+	  offsetof(struct raw, o.no_follow), NULL },
 	{ 0, "overflow", "WHAT", "when events come too fast: wait, or drop (wait)", OPT_CHOICE,
 	  offsetof(struct raw, overflow), "wait\0drop\0" },
 	{ 0, "buffer", "SIZE", "buffer of each thread, 64K to 1G (1M)", OPT_SIZE,
@@ -343,6 +347,8 @@ static int check(struct raw *raw, int argc, int first)
 		return opt_usage_error(command, command == &record_command ? "no program to run" : "no process");
 	if (command == &attach_command && argc - first > 1)
 		return opt_usage_error(command, "more than one process: start `sonde attach' for each, with a -o of its own");
+	if (raw->o.no_follow && raw->o.follow.n)
+		return opt_usage_error(command, "--no-follow: not with --follow");
 	if (raw->o.dir[0] == '\0')
 		return opt_usage_error(command, "--output: an empty name");
 	if (raw->o.ring_bytes < MIN_RING || raw->o.ring_bytes > MAX_RING)
@@ -459,5 +465,6 @@ void record_options_free(struct record_options *o)
 	opt_list_free(&o->on);
 	opt_list_free(&o->off);
 	free(o->trigger);
+	opt_list_free(&o->follow);
 	select_options_free(&o->select);
 }

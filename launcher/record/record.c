@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
  * `sonde record`: everything is checked and prepared first; then the program is started, stopped at its
- * first instruction, instrumented and let go; then we collect until it and its children have ended.
+ * first instruction, instrumented and let go; then we collect until it, its children and what they execute have ended.
  */
 #include "config.h"
 
@@ -11,17 +11,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "launcher/common/message.h"
-#include "launcher/record/recording.h"
+#include "launcher/record/follow.h"
 #include "launcher/record/supervise.h"
 #include "launcher/record/waiter.h"
 #include "launcher/verbs.h"
 
-#define SHORT_WAITS_NS 8000000	/* for children that end with the program */
-#define LONG_WAIT_NS 100000000
+#define SHORT_WAITS_MS 8 /* for children that end with the program */
+#define LONG_WAIT_MS 100
+#define HELD_MS 1000 /* so long messages wait that a program which is executed soon could make untrue */
 
 /* ---- starting ---- */
 
@@ -64,111 +64,139 @@ static int start(struct recording *r, struct supervisor *v)
 
 /* ---- the end ---- */
 
-static bool is_stopped(const struct recording *r)
+/* When to look again, though nothing is to be heard: somebody's children may have ended, messages may be due. */
+static int patience(const struct follow *f)
 {
-	struct pollfd stop = { .fd = collector_stop_fd(r->collector), .events = POLLIN };
+	for (size_t i = 0; i < f->n; i++)
+		if (f->v[i]->over && !f->v[i]->finished)
+			return LONG_WAIT_MS;
+	return f->v[0]->held ? HELD_MS : -1;
+}
 
-	return poll(&stop, 1, 0) == 1;
+static void serve(struct follow *f, int64_t began)
+{
+	struct recording *first = f->v[0];
+
+	follow_serve(f);
+	if (f->recorded == 1 && follow_now_ms() - began >= HELD_MS)
+		msg_show(&first->held);
+}
+
+/* Follows until the program has ended, or nobody wants more of it. */
+static void await_end(struct follow *f, struct waiter *w)
+{
+	int64_t began = follow_now_ms();
+	struct tf_end end = { .complete = true };
+	bool done = false;
+	int status;
+
+	for (;;) {
+		switch (waiter_program_end(w, follow_fd(f), patience(f), &status)) {
+		case WAITER_WOKEN:
+			serve(f, began);
+			done = follow_is_over(f);
+			if (!done)
+				continue;
+			waiter_done(w, true);
+			return;
+		case WAITER_TOGGLED:
+			follow_toggle(f);
+			continue;
+		case WAITER_UNKNOWN:
+			follow_ended(f, &end, true);
+			return;
+		case WAITER_ENDED:
+			if (WIFSIGNALED(status)) {
+				end.ending = SONDE_TRACE_KILLED;
+				end.signal = WTERMSIG(status);
+			} else {
+				end.ending = SONDE_TRACE_EXITED;
+				end.exit_status = WEXITSTATUS(status);
+			}
+			follow_ended(f, &end, WIFSIGNALED(status));
+			return;
+		}
+	}
 }
 
 /* The program's children may live on. */
-static void stay_as_long_as_needed(struct recording *r, struct waiter *w)
+static void stay_as_long_as_needed(struct follow *f, struct waiter *w)
 {
-	int64_t wait_ns = 1000000;
+	const struct recording *first = f->v[0];
+	int wait_ms = 1;
 
-	for (bool said = false; recording_is_needed(r) && !is_stopped(r); wait_ns += wait_ns < LONG_WAIT_NS ? wait_ns : 0) {
-		if (wait_ns > SHORT_WAITS_NS && !said) {
-			if (!r->opt.quiet)
-				msg_info("the program's children are recorded until they end, into %s", r->dir.top);
+	for (bool said = false; follow_is_needed(f); wait_ms = wait_ms < LONG_WAIT_MS ? 2 * wait_ms : LONG_WAIT_MS) {
+		struct pollfd fd = { .fd = follow_fd(f), .events = POLLIN };
+
+		if (wait_ms > SHORT_WAITS_MS && !said) {
+			if (!first->opt.quiet)
+				msg_info("the program's children are recorded until they end, into %s", first->dir.top);
 			waiter_done(w, true);
 			said = true;
 		}
-		nanosleep(&(struct timespec){ .tv_nsec = wait_ns }, NULL);
+		(void)!poll(&fd, 1, wait_ms);
+		follow_serve(f);
 	}
 }
 
-static struct tf_end program_end(struct recording *r, struct waiter *w)
+static int record(struct recording *r, struct follow *f, struct waiter *w, struct supervisor *v)
 {
-	struct tf_end end = { .complete = true };
-	int status;
+	int status = program_resolve(f->opt->program[0], &r->program);
 
-	enum waiter_end how;
-
-	while ((how = waiter_program_end(w, collector_stop_fd(r->collector), &status)) == WAITER_TOGGLED)
-		collector_toggle(r->collector);
-	switch (how) {
-	case WAITER_STOPPED:
-		end.ending = SONDE_TRACE_DETACHED;
-		waiter_done(w, true);
-		return end;
-	case WAITER_UNKNOWN:
-		collector_program_ended(r->collector, true);
-		return end;
-	case WAITER_TOGGLED:
-	case WAITER_ENDED:
-		break;
-	}
-	if (WIFSIGNALED(status)) {
-		collector_program_ended(r->collector, true);
-		end.ending = SONDE_TRACE_KILLED;
-		end.signal = WTERMSIG(status);
-	} else {
-		collector_program_ended(r->collector, false);
-		end.ending = SONDE_TRACE_EXITED;
-		end.exit_status = WEXITSTATUS(status);
-	}
-	return end;
-}
-
-static int record(struct recording *r, struct waiter *w, struct supervisor *v)
-{
-	struct tf_end end;
-	int status = program_resolve(r->opt.program[0], &r->program);
-
+	if (status != 0)
+		return status;
+	r->opt = follow_options(f, f->opt->program[0], &r->program);
+	r->argv = program_argv(&r->program, f->opt->program);
+	status = r->argv ? recording_prepare(r) : EXIT_TRACER;
 	if (status == 0)
-		status = recording_prepare(r);
-	r->argv = program_argv(&r->program, r->opt.program);
-	if (status == 0)
-		status = r->argv ? start(r, v) : EXIT_TRACER;
+		status = start(r, v);
 	if (status != 0)
 		return status;
 	if (r->tracee.reaped) {
 		waiter_started(w, r->tracee.pid);
-		(void)!waiter_program_end(w, -1, &status);
+		(void)!waiter_program_end(w, -1, -1, &status);
 		return 0;
 	}
+	follow_ask(f, r);
 	status = recording_begin(r);
+	if (status == 0)
+		status = follow_add(f, r);
 	if (status != 0) {
 		inj_tracee_kill(&r->tracee);
 		return status;
 	}
 	recording_release(r);
 	waiter_started(w, r->tracee.pid);
-	end = program_end(r, w);
-	stay_as_long_as_needed(r, w);
-	recording_finish(r, &end);
+	await_end(f, w);
+	stay_as_long_as_needed(f, w);
 	return 0;
 }
 
 int verb_record(int argc, char **argv)
 {
-	struct recording r = { .session.code = { .fd = -1, .shm = -1 } };
+	struct recording r = { .session.code = { .fd = -1, .shm = -1 }, .pidfd = -1, .dir.lock_fd = -1 };
 	struct supervisor supervisor;
+	struct record_options opt;
 	struct waiter waiter;
-	int status = record_options_parse(argc, argv, &r.opt);
+	struct follow follow;
+	int status = record_options_parse(argc, argv, &opt);
 
 	if (status < 0)
 		return OPT_STATUS(status);
 	mallopt(M_ARENA_MAX, 1); /* a second arena reserves 64 MiB of address space */
 	supervise_begin(&supervisor);
-	supervisor.toggle = r.opt.toggle;
+	supervisor.toggle = opt.toggle;
 	status = waiter_split(&waiter, &supervisor);
 	if (status == 0)
-		status = record(&r, &waiter, &supervisor);
-	if (r.argv != r.opt.program)
+		status = follow_begin(&follow, &opt);
+	if (status == 0) {
+		status = record(&r, &follow, &waiter, &supervisor);
+		follow_end(&follow);
+	}
+	if (r.argv != opt.program)
 		free(r.argv);
 	recording_free(&r);
-	record_options_free(&r.opt);
+	record_options_free(&opt);
 	if (status == 0)
 		waiter_done(&waiter, false);
 	return status;

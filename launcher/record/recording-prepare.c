@@ -140,6 +140,7 @@ static int make_session(struct recording *r, int ring_fd, int alive_fd)
 		.code_bytes = CODE_BYTES,
 		.for_perf = r->opt.perf_map,
 		.nmodules = r->nwrapping,
+		.follow = !r->opt.no_follow,
 		.analyzers = r->analyzers,
 		.nanalyzers = r->nanalyzers,
 		.compiled_fd = r->nanalyzers && !r->limited ? analysis_compile(r->analysis) : -1,
@@ -190,6 +191,7 @@ int recording_prepare(struct recording *r)
 	g.sample = r->opt.sample;
 	g.inproc = r->opt.mem_inproc;
 	g.attached = r->opt.attached;
+	g.follow = !r->opt.no_follow;
 	g.ring_bytes = r->opt.ring_bytes;
 	g.max_rings = r->limited ? FEW_RINGS : MANY_RINGS;
 	if (r->limited && g.ring_bytes > SMALL_RING)

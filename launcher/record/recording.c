@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "launcher/common/caches.h"
+#include "launcher/common/files.h"
 #include "launcher/common/message.h"
 #include "launcher/record/metadata.h"
 #include "launcher/record/objects.h"
@@ -27,17 +28,43 @@ static struct sonde_trace_sampled write_sampled(struct recording *r, const struc
 	return s;
 }
 
+/* In that of the first program, which is locked. */
+static int add_folder(struct recording *r)
+{
+	const struct tracedir *first = &r->first->dir;
+
+	r->dir = (struct tracedir){ .rank = first->rank, .ranks = first->ranks, .lock_fd = -1 };
+	r->dir.path = tracedir_add_program(first->path, r->tracee.pid, &r->number);
+	r->dir.top = strdup(first->top);
+	if (r->dir.path && r->dir.top)
+		return 0;
+	msg_error("cannot write to %s: %s", first->path, strerror(errno));
+	tracedir_close(&r->dir);
+	return EXIT_USAGE;
+}
+
+static void remove_folder(struct recording *r)
+{
+	if (!r->first) {
+		tracedir_abandon(&r->dir);
+		return;
+	}
+	(void)!files_remove_tree(r->dir.path);
+	tracedir_close(&r->dir);
+}
+
 int recording_open(struct recording *r)
 {
-	struct tf_start about = { .program = r->elf_path, .args = r->argv };
+	struct tf_start about = { .program = r->elf_path, .args = r->argv, .pid = r->tracee.pid, .parent = r->parent };
 	enum sonde_trace_status status;
 	const struct collector_totals none = { 0 };
 	struct caches caches;
-	int ret = tracedir_create(r->opt.dir, &r->dir);
+	int ret = r->first ? add_folder(r) : tracedir_create(r->opt.dir, &r->dir);
 
 	if (ret != 0)
 		return ret;
 	about.rank = r->dir.rank;
+	about.number = r->number;
 	caches = caches_here();
 	memcpy(about.caches, caches.bytes, sizeof(about.caches));
 	status = tf_writer_create(&r->writer, r->dir.path, &about);
@@ -49,14 +76,15 @@ int recording_open(struct recording *r)
 		return 0;
 	}
 	msg_error("cannot write to %s: %s", r->dir.path, strerror(errno));
-	tracedir_abandon(&r->dir);
+	remove_folder(r);
 	return EXIT_USAGE;
 }
 
 int recording_give_up(struct recording *r)
 {
 	tf_writer_abandon(r->writer);
-	tracedir_abandon(&r->dir);
+	r->writer = NULL;
+	remove_folder(r);
 	return EXIT_TRACER;
 }
 
@@ -125,12 +153,14 @@ static int collect(struct recording *r)
 		return 0;
 	if (ret == 0) {
 		collector_publish(r->collector);
+		msg_hold(r->opt.no_follow ? NULL : &r->held);
 		metadata_warn_missing(&r->session);
 		recorded_warn(&r->recorded, &r->session);
+		msg_hold(NULL);
 		recorded_perf_map(&r->recorded, &r->session, r->tracee.pid);
 		return 0;
 	}
-	inj_tracee_kill(&r->tracee);
+	/* nothing is patched any more, so nothing is recorded */
 	collector_finish(r->collector, &ignored);
 	recording_give_up(r);
 	return ret;
@@ -175,6 +205,8 @@ static void report_losses(const struct collector_totals *t)
 	say_lost(t->lost_threads, "thread could not be recorded", "threads could not be recorded");
 	say_lost(t->discarded, "event could not be written", "events could not be written");
 	say_lost(t->memory_lost, "part of the memory accesses was lost", "parts of the memory accesses were lost");
+	say_lost(t->unfollowed, "program was executed that could not be followed",
+		 "programs were executed that could not be followed");
 	say_lost(t->damaged, "record was damaged by the program", "records were damaged by the program");
 }
 
@@ -194,19 +226,19 @@ static void report_sampled(const struct sonde_trace_sampled *s)
 	fputc('\n', stderr);
 }
 
-void recording_finish(struct recording *r, struct tf_end *end)
+void recording_finish(struct recording *r)
 {
 	struct collector_totals totals;
 	struct sonde_trace_sampled sampled;
 
-	if (end->ending != SONDE_TRACE_DETACHED)
+	if (r->end.ending != SONDE_TRACE_DETACHED)
 		tf_clock_now(&end->clock); /* what is still to be done takes time, but none of the program's */
 	collector_finish(r->collector, &totals);
 	sampled = write_sampled(r, &totals);
 	objects_finish(&r->session, r->writer);
 	recording_write_cost(r);
-	end->lost_threads = totals.lost_threads;
-	if (tf_writer_close(r->writer, end) != SONDE_TRACE_OK)
+	r->end.lost_threads = totals.lost_threads;
+	if (tf_writer_close(r->writer, &r->end) != SONDE_TRACE_OK)
 		msg_error("the trace's metadata could not be completed: %s", strerror(errno));
 	r->writer = NULL;
 	if (r->analysis)
@@ -214,15 +246,17 @@ void recording_finish(struct recording *r, struct tf_end *end)
 	report_losses(&totals);
 	if (!r->opt.quiet)
 		report_sampled(&sampled);
-	if (r->let_go)
+	if (r->let_go && !r->first)
 		recorded_warn_late(&r->recorded);
 	msg_debug("%llu events of %u threads in %s", (unsigned long long)totals.events,
 		  totals.threads, r->dir.path);
 	if (r->recorded.memory)
 		msg_debug("%llu bytes of memory streams", (unsigned long long)totals.memory_bytes);
-	if (tracedir_is_gone(&r->dir))
+	if (!r->first && tracedir_is_gone(&r->dir))
 		msg_error("%s: the trace was deleted while it was recorded", r->dir.path);
-	tracedir_close(&r->dir);
+	collector_free(r->collector);
+	r->collector = NULL;
+	r->finished = true;
 }
 
 void recording_free(struct recording *r)
@@ -238,4 +272,7 @@ void recording_free(struct recording *r)
 	free(r->paths);
 	free(r->analyzers);
 	free(r->cache);
+	free(r->held);
+	if (r->dir.path)
+		tracedir_close(&r->dir);
 }

@@ -40,11 +40,20 @@ struct recording {
 	char **analyzers; /* of those that the program's threads hand memory accesses to */
 	size_t nanalyzers;
 	char *cache;   /* folder */
+	const struct recording *first; /* NULL: it is the first program */
+	int number;    /* tf_start.number */
+	int parent;    /* of the process */
+	int pidfd;     /* of the process; -1: nobody waits for it here */
+	char *held;    /* messages about what this program has not; another that it executes may have it */
+	struct tf_end end; /* how its process has ended */
+	bool stopped;  /* the user does not want more of it */
+	bool finished; /* its trace is complete */
+	bool over;     /* its process has ended, or executed another program */
 	bool limited;  /* address space */
 	bool let_go;   /* the program, to run by itself */
 };
 
-/* With opt and program given.  0, or an exit status after a message. */
+/* With opt, program and argv given.  0, or an exit status after a message. */
 int recording_prepare(struct recording *r) __attribute__((warn_unused_result));
 
 /*
@@ -58,8 +67,8 @@ void recording_release(struct recording *r);
 /* Is any process left that may record: a child of the program's, a child of that? */
 bool recording_is_needed(const struct recording *r);
 
-/* @end: how the program ended. */
-void recording_finish(struct recording *r, struct tf_end *end);
+/* r->end is known. */
+void recording_finish(struct recording *r);
 
 /* ---- the parts of recording_begin(), for a process that is attached to ---- */
 

@@ -154,27 +154,29 @@ static void leave_standard_streams(void)
 		close(null);
 }
 
-/* False: @stop_fd can be read. */
-static bool await(int fd, int stop_fd)
+/* False: @wake_fd can be read, or the time is over. */
+static bool await(int fd, int wake_fd, int ms)
 {
-	struct pollfd fds[] = { { .fd = fd, .events = POLLIN }, { .fd = stop_fd, .events = POLLIN } };
+	struct pollfd fds[] = { { .fd = fd, .events = POLLIN }, { .fd = wake_fd, .events = POLLIN } };
 
-	while (poll(fds, 2, -1) < 0 && errno == EINTR)
+	while (poll(fds, 2, ms) < 0 && errno == EINTR)
 		;
-	return fds[0].revents || !fds[1].revents;
+	return fds[0].revents;
 }
 
-enum waiter_end waiter_program_end(struct waiter *w, int stop_fd, int *status)
+enum waiter_end waiter_program_end(struct waiter *w, int wake_fd, int ms, int *status)
 {
-	if (!await(w->fd, stop_fd))
-		return WAITER_STOPPED;
-	if (hear(w->fd, status))
-		return *status == TOGGLE ? WAITER_TOGGLED : WAITER_ENDED;
-	leave_standard_streams();
-	close(w->fd);
-	w->fd = -1;
-	if (w->program_fd >= 0 && !await(w->program_fd, stop_fd))
-		return WAITER_STOPPED;
+	if (w->fd >= 0) {
+		if (!await(w->fd, wake_fd, ms))
+			return WAITER_WOKEN;
+		if (hear(w->fd, status))
+			return *status == TOGGLE ? WAITER_TOGGLED : WAITER_ENDED;
+		leave_standard_streams();
+		close(w->fd);
+		w->fd = -1;
+	}
+	if (w->program_fd >= 0 && !await(w->program_fd, wake_fd, ms))
+		return WAITER_WOKEN;
 	return collector_exit_status(w->program, w->program_fd, status) ? WAITER_ENDED : WAITER_UNKNOWN;
 }
 

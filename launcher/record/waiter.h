@@ -40,12 +40,12 @@ void waiter_started(struct waiter *w, pid_t program);
 enum waiter_end {
 	WAITER_ENDED,	/* the program, and *status is as of waitpid() */
 	WAITER_UNKNOWN,	/* the same, but its status is not known */
-	WAITER_TOGGLED,	/* it runs, and recording is to be switched off, or on: wait again */
-	WAITER_STOPPED,	/* it runs, and is to be left alone */
+	WAITER_TOGGLED,	/* it runs, and recording is to be switched off, or on */
+	WAITER_WOKEN,	/* it runs */
 };
 
-/* Waits for the program's end, or until @stop_fd can be read; -1: nobody can stop this. */
-enum waiter_end waiter_program_end(struct waiter *w, int stop_fd, int *status) __attribute__((warn_unused_result));
+/* Waits for the program's end, until @wake_fd (-1: none) can be read, or for @ms milliseconds (-1: for ever). */
+enum waiter_end waiter_program_end(struct waiter *w, int wake_fd, int ms, int *status) __attribute__((warn_unused_result));
 
 /*
  * All that the program did is on disk: the user gets the prompt back, now if this process @stays, else when it has

@@ -26,6 +26,7 @@ INTEGRATION_TESTS += \
 	tests/integration/environment.sh \
 	tests/integration/exceptions.sh \
 	tests/integration/flight.sh \
+	tests/integration/follow.sh \
 	tests/integration/forks.sh \
 	tests/integration/full-disk.sh \
 	tests/integration/functions-blocks.sh \
@@ -164,6 +165,7 @@ TRACEE_FILES += \
 	tests/programs/ends.c \
 	tests/programs/env.c \
 	tests/programs/family.c \
+	tests/programs/executes.c \
 	tests/programs/forks.c \
 	tests/programs/gsbase.c \
 	tests/programs/hostile.c \
@@ -199,6 +201,7 @@ TRACEES += \
 	tests/programs/ends-nopie \
 	tests/programs/env \
 	tests/programs/family \
+	tests/programs/executes \
 	tests/programs/fn_signals \
 	tests/programs/forks \
 	tests/programs/gsbase \
@@ -231,6 +234,7 @@ TRACEES += \
 	tests/programs/ends-static-pie \
 	tests/programs/env-static \
 	tests/programs/family-static \
+	tests/programs/executes-static \
 	tests/programs/forks-static \
 	tests/programs/gsbase-static \
 	tests/programs/ipara-static \

@@ -1,0 +1,536 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ *	program			   collector's thread	      this thread
+ *	about to execve() ────────▶ mailbox, bell ──────────▶ traces that thread, looks at the file
+ *	execve() 					      unwanted, or failed: lets it go
+ *	stands at its first instruction ────────────────────▶ a new recording; the old one has lost this process
+ */
+#include "config.h"
+
+#include "launcher/record/follow.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include <x86intrin.h>
+
+#include "launcher/common/message.h"
+
+#define MAX_ARGS (4u << 20) /* bytes of a command line that are kept */
+
+/* ---- which programs ---- */
+
+static bool matches(const char *globs, const char *name)
+{
+	const char *slash = strrchr(name, '/');
+	char glob[256];
+
+	name = slash ? slash + 1 : name;
+	for (size_t len; *globs; globs += len + (globs[len] == ',')) {
+		len = strcspn(globs, ",");
+		if (len >= sizeof(glob))
+			continue;
+		memcpy(glob, globs, len);
+		glob[len] = '\0';
+		if (fnmatch(glob, name, 0) == 0)
+			return true;
+	}
+	return false;
+}
+
+struct record_options follow_options(const struct follow *f, const char *name, const struct program *program)
+{
+	struct record_options o = *f->opt;
+	bool wanted = o.follow.n == 0;
+
+	for (size_t i = 0; i < o.follow.n && !wanted; i++)
+		wanted = matches(o.follow.v[i], name) || matches(o.follow.v[i], program->elf_path);
+	if (wanted)
+		return o;
+	o.modules.n = o.select.functions.n = o.memory.n = 0;
+	o.wants_memory = NULL;
+	return o;
+}
+
+/* ---- all recordings ---- */
+
+int follow_begin(struct follow *f, const struct record_options *opt)
+{
+	*f = (struct follow){ .opt = opt };
+	f->events = epoll_create1(EPOLL_CLOEXEC);
+	f->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (f->events >= 0 && f->bell >= 0 &&
+	    epoll_ctl(f->events, EPOLL_CTL_ADD, f->bell, &(struct epoll_event){ .events = EPOLLIN }) == 0)
+		return 0;
+	msg_error("cannot wait for events: %s", strerror(errno));
+	return EXIT_TRACER;
+}
+
+static void ring_bell(void *arg)
+{
+	struct follow *f = arg;
+
+	(void)!write(f->bell, &(uint64_t){ 1 }, sizeof(uint64_t));
+}
+
+void follow_ask(struct follow *f, struct recording *r)
+{
+	collector_follow(r->collector, ring_bell, f);
+}
+
+static void watch(struct follow *f, int fd)
+{
+	if (fd >= 0)
+		epoll_ctl(f->events, EPOLL_CTL_ADD, fd, &(struct epoll_event){ .events = EPOLLIN });
+}
+
+int follow_add(struct follow *f, struct recording *r)
+{
+	struct recording **v = reallocarray(f->v, f->n + 1, sizeof(*v));
+
+	if (!v) {
+		msg_error("out of memory");
+		return EXIT_TRACER;
+	}
+	f->v = v;
+	v[f->n++] = r;
+	f->recorded++;
+	watch(f, collector_stop_fd(r->collector));
+	watch(f, r->pidfd);
+	return 0;
+}
+
+int follow_fd(const struct follow *f)
+{
+	return f->events;
+}
+
+/* ---- a program that is executed ---- */
+
+struct exec {
+	struct follow *f;
+	struct recording *from;
+	pid_t pid;
+	char *path;	/* as it can be opened here */
+	struct program program;
+	char *why;	/* it is left alone */
+	bool went;	/* its thread has its answer */
+};
+
+/* "sonde: PATH: text, more text": the first part of the text. */
+static char *reason(const char *lines, const char *path)
+{
+	const char *p = lines ? strstr(lines, path) : NULL;
+
+	if (!p)
+		return strdup("it cannot be traced");
+	p += strlen(path);
+	while (*p == ':' || *p == ' ')
+		p++;
+	return strndup(p, strcspn(p, ",;\n"));
+}
+
+static bool same_root(pid_t pid)
+{
+	struct stat ours, theirs;
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%d/root/.", (int)pid);
+	return stat("/", &ours) == 0 && stat(path, &theirs) == 0 && ours.st_ino == theirs.st_ino && ours.st_dev == theirs.st_dev;
+}
+
+/* What a process calls @path, for us. */
+static char *path_for_us(pid_t pid, int dirfd, const char *path, int flags)
+{
+	char *whole = NULL;
+	int n;
+
+	if (strncmp(path, "/proc/self/", 11) == 0)
+		n = asprintf(&whole, "/proc/%d/%s", (int)pid, path + 11);
+	else if (strncmp(path, "/dev/fd/", 8) == 0)
+		n = asprintf(&whole, "/proc/%d/fd/%s", (int)pid, path + 8);
+	else if (*path == '/')
+		n = asprintf(&whole, "%s", path);
+	else if (!*path && flags & AT_EMPTY_PATH)
+		n = asprintf(&whole, "/proc/%d/fd/%d", (int)pid, dirfd);
+	else if (dirfd == AT_FDCWD)
+		n = asprintf(&whole, "/proc/%d/cwd/%s", (int)pid, path);
+	else
+		n = asprintf(&whole, "/proc/%d/fd/%d/%s", (int)pid, dirfd, path);
+	return n < 0 ? NULL : whole;
+}
+
+/* Paths that lead through /proc/PID are of no use later: descriptors are closed, folders are left. */
+static void name_file(struct exec *x)
+{
+	char *real = strncmp(x->program.elf_path, "/proc/", 6) == 0 ? realpath(x->program.elf_path, NULL) : NULL;
+
+	if (!real)
+		return;
+	free(x->program.elf_path);
+	x->program.elf_path = real;
+}
+
+static bool is_wanted(void *arg, int dirfd, const char *path, int flags)
+{
+	struct exec *x = arg;
+	char *lines = NULL;
+	int status;
+
+	x->path = path_for_us(x->pid, dirfd, path, flags);
+	if (!x->path)
+		return false;
+	if (!same_root(x->pid)) {
+		x->why = strdup("its process has another root folder");
+		return false;
+	}
+	msg_hold(&lines);
+	status = program_resolve(x->path, &x->program);
+	msg_hold(NULL);
+	if (status != 0 && status != EXIT_NOT_FOUND)
+		x->why = reason(lines, x->path);
+	free(lines);
+	if (status != 0)
+		return false;
+	name_file(x);
+	/* what has no #! is none for the kernel: a shell will execute itself */
+	return !x->program.via_shell;
+}
+
+static void may_go(void *arg)
+{
+	struct exec *x = arg;
+
+	/* from here on somebody else may ask */
+	collector_exec_done(x->from->collector);
+	x->went = true;
+}
+
+static pid_t parent_of(pid_t pid)
+{
+	char path[32], text[512];
+	const char *p;
+	int parent = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	f = fopen(path, "re");
+	if (!f)
+		return 0;
+	text[fread(text, 1, sizeof(text) - 1, f)] = '\0';
+	fclose(f);
+	p = strrchr(text, ')');
+	return p && sscanf(p, ") %*c %d", &parent) == 1 ? parent : 0;
+}
+
+/* One allocation: the pointers, then the text.  NULL: not to be had. */
+static char **read_args(pid_t pid)
+{
+	char path[32], *text = NULL, **argv = NULL;
+	size_t len, n = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)pid);
+	f = fopen(path, "re");
+	text = f ? malloc(MAX_ARGS + 1) : NULL;
+	len = text ? fread(text, 1, MAX_ARGS, f) : 0;
+	if (f)
+		fclose(f);
+	for (size_t i = 0; i < len; i++)
+		n += text[i] == '\0';
+	if (text)
+		argv = malloc((n + 2) * sizeof(*argv) + len + 1);
+	if (argv) {
+		char *p = (char *)(argv + n + 2);
+
+		memcpy(p, text, len);
+		p[len] = '\0';
+		for (size_t i = 0; i < n; i++, p += strlen(p) + 1)
+			argv[i] = p;
+		argv[n] = NULL;
+	}
+	free(text);
+	return argv;
+}
+
+/* The file that runs is the one that was looked at; one without a name is to be had as long as it runs. */
+static bool is_what_runs(struct exec *x)
+{
+	struct stat looked, runs;
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)x->pid);
+	if (access(x->program.elf_path, F_OK) < 0) {
+		free(x->program.elf_path);
+		x->program.elf_path = strdup(path);
+	}
+	return x->program.elf_path && stat(x->program.elf_path, &looked) == 0 && stat(path, &runs) == 0 && looked.st_ino == runs.st_ino &&
+	       looked.st_dev == runs.st_dev;
+}
+
+static int begin(struct exec *x, struct recording *r, const struct inj_tracee *t)
+{
+	int status;
+
+	r->tracee = *t;
+	r->tracee.target.arg = &r->tracee;
+	if (!is_what_runs(x)) {
+		msg_error("its file is not to be had");
+		return EXIT_TRACER;
+	}
+	r->first = x->f->v[0];
+	r->program = x->program;
+	x->program = (struct program){ 0 };
+	r->opt = follow_options(x->f, x->path, &r->program);
+	r->argv = read_args(t->pid);
+	r->parent = parent_of(t->pid);
+	status = recording_prepare(r);
+	if (status == 0) {
+		follow_ask(x->f, r);
+		status = recording_begin(r);
+	}
+	return status;
+}
+
+static void discard(struct recording *r)
+{
+	recording_free(r);
+	free(r->argv);
+	if (r->pidfd >= 0)
+		close(r->pidfd);
+	free(r);
+}
+
+/* The new program stands.  Its recording; NULL, and x->why: it is left alone. */
+static struct recording *record_new(struct exec *x, struct inj_tracee *t)
+{
+	struct recording *r = calloc(1, sizeof(*r));
+	char *lines = NULL;
+	int status;
+
+	if (!r) {
+		(void)!inj_tracee_detach(t);
+		x->why = strdup("out of memory");
+		return NULL;
+	}
+	r->session.code = (struct inj_code){ .fd = -1, .shm = -1 };
+	r->pidfd = -1;
+	r->dir.lock_fd = -1;
+	msg_hold(&lines);
+	status = begin(x, r, t);
+	if (status == 0 && t->pid != x->f->v[0]->tracee.pid)
+		r->pidfd = (int)syscall(SYS_pidfd_open, t->pid, 0);
+	if (status == 0)
+		status = follow_add(x->f, r);
+	msg_hold(NULL);
+	if (status == 0) {
+		msg_show(&lines);
+		return r;
+	}
+	if (r->session.tracee)
+		inj_session_abandon(&r->session);
+	else
+		(void)!inj_tracee_detach(&r->tracee);
+	x->why = reason(lines, "sonde");
+	free(lines);
+	discard(r);
+	return NULL;
+}
+
+/* What that trace is of ends here, for this process. */
+static void note(struct exec *x, const struct recording *r)
+{
+	struct tf_exec exec = { .pid = x->pid, .tsc = __rdtsc(), .path = x->path };
+
+	if (r) {
+		exec.path = r->elf_path;
+		exec.args = r->argv;
+		exec.number = r->number;
+	} else {
+		exec.left_alone = x->why;
+		msg_debug("%s, which process %d executes, is not recorded: %s", x->path, (int)x->pid, x->why);
+	}
+	collector_executed(x->from->collector, &exec);
+	if (!r || x->pid != x->from->tracee.pid || x->from->over)
+		return;
+	x->from->end = (struct tf_end){ .complete = true, .ending = SONDE_TRACE_EXECUTED };
+	x->from->over = true;
+}
+
+static void follow_exec(struct follow *f, struct recording *from)
+{
+	struct exec x = { .f = f, .from = from };
+	struct inj_exec_wait wait = { .go = may_go, .wanted = is_wanted, .arg = &x };
+	struct recording *r = NULL;
+	struct inj_tracee t;
+	enum inj_exec_end end;
+
+	if (!collector_exec_asked(from->collector, &x.pid, &wait.tid) ||
+	    !collector_is_shared_with(from->collector, x.pid)) {
+		collector_exec_done(from->collector);
+		return;
+	}
+	end = inj_tracee_exec(&t, &wait);
+	if (end == INJ_EXEC_STANDS) {
+		x.pid = t.pid;
+		r = record_new(&x, &t);
+	} else if (end == INJ_EXEC_REFUSED) {
+		if (asprintf(&x.why, "cannot be traced: %s", strerror(errno)) < 0)
+			x.why = NULL;
+	} else if (end == INJ_EXEC_LOST) {
+		x.why = strdup("a signal came in between");
+	}
+	if (!x.went)
+		collector_exec_done(from->collector);
+	if (r || (x.path && x.why))
+		note(&x, r);
+	else if (x.why)
+		msg_debug("what process %d executes is not recorded: %s", (int)x.pid, x.why);
+	if (r)
+		recording_release(r);
+	program_free(&x.program);
+	free(x.path);
+	free(x.why);
+}
+
+/* ---- ends ---- */
+
+static bool can_be_read(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	return fd >= 0 && poll(&p, 1, 0) == 1;
+}
+
+static void look_at_end(struct recording *r)
+{
+	int status = 0;
+	bool known;
+
+	if (can_be_read(collector_stop_fd(r->collector))) {
+		r->end = (struct tf_end){ .complete = true, .ending = SONDE_TRACE_DETACHED };
+		r->over = r->stopped = true;
+	}
+	if (r->over || !can_be_read(r->pidfd))
+		return;
+	known = collector_exit_status(r->tracee.pid, r->pidfd, &status);
+	r->end = (struct tf_end){ .complete = true };
+	if (known && WIFEXITED(status)) {
+		r->end.ending = SONDE_TRACE_EXITED;
+		r->end.exit_status = WEXITSTATUS(status);
+	} else if (known) {
+		r->end.ending = SONDE_TRACE_KILLED;
+		r->end.signal = WTERMSIG(status);
+	}
+	collector_program_ended(r->collector, !known || !WIFEXITED(status));
+	r->over = true;
+	close(r->pidfd);
+	r->pidfd = -1;
+}
+
+/* The first one's messages are worth something if there is no other program that they may not be true of. */
+static void finish(struct follow *f, struct recording *r)
+{
+	if (r == f->v[0] && f->recorded == 1)
+		msg_show(&r->held);
+	recording_finish(r);
+}
+
+static void look_at_ends(struct follow *f)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < f->n; i++) {
+		struct recording *r = f->v[i];
+
+		if (!r->finished) {
+			look_at_end(r);
+			if (r->stopped || (r->over && !recording_is_needed(r)))
+				finish(f, r);
+		}
+		if (!r->finished || !i)
+			f->v[kept++] = r;
+		else
+			discard(r);
+	}
+	f->n = kept;
+}
+
+void follow_serve(struct follow *f)
+{
+	uint64_t rung;
+
+	if (read(f->bell, &rung, sizeof(rung)) == sizeof(rung))
+		for (size_t i = 0, n = f->n; i < n; i++)
+			if (!f->v[i]->finished && collector_exec_waits(f->v[i]->collector))
+				follow_exec(f, f->v[i]);
+	look_at_ends(f);
+}
+
+void follow_ended(struct follow *f, const struct tf_end *end, bool killed)
+{
+	pid_t pid = f->v[0]->tracee.pid;
+
+	for (size_t i = 0; i < f->n; i++) {
+		struct recording *r = f->v[i];
+
+		if (r->tracee.pid != pid || r->over || r->finished)
+			continue;
+		r->end = *end;
+		r->over = true;
+		collector_program_ended(r->collector, killed);
+	}
+}
+
+void follow_toggle(struct follow *f)
+{
+	for (size_t i = 0; i < f->n; i++)
+		if (!f->v[i]->finished)
+			collector_toggle(f->v[i]->collector);
+}
+
+bool follow_is_over(const struct follow *f)
+{
+	return f->v[0]->stopped && f->v[0]->finished && !follow_is_needed(f);
+}
+
+int64_t follow_now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * INT64_C(1000) + now.tv_nsec / 1000000;
+}
+
+bool follow_is_needed(const struct follow *f)
+{
+	for (size_t i = 0; i < f->n; i++)
+		if (!f->v[i]->finished && recording_is_needed(f->v[i]))
+			return true;
+	return false;
+}
+
+void follow_end(struct follow *f)
+{
+	look_at_ends(f);
+	for (size_t i = f->n; i-- > 0;)
+		if (!f->v[i]->finished)
+			finish(f, f->v[i]);
+	for (size_t i = 1; i < f->n; i++)
+		discard(f->v[i]);
+	free(f->v);
+	close(f->events);
+	close(f->bell);
+	*f = (struct follow){ .events = -1, .bell = -1 };
+}
