@@ -63,7 +63,7 @@ static bool find_rings(pid_t pid, uint64_t *inode, pid_t *collector)
 			continue;
 		found = control.magic == RING_MAGIC && (control.flags & RING_ATTACHED) && !ring_collector_gone(&control);
 		*inode = m->inode;
-		*collector = (pid_t)(control.collector[0] & RING_FUTEX_TID_MASK);
+		*collector = (pid_t)control.tracer;
 	}
 	inj_target_close(&target);
 	inj_maps_free(&maps);
