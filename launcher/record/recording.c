@@ -232,7 +232,7 @@ void recording_finish(struct recording *r)
 	struct sonde_trace_sampled sampled;
 
 	if (r->end.ending != SONDE_TRACE_DETACHED)
-		tf_clock_now(&end->clock); /* what is still to be done takes time, but none of the program's */
+		tf_clock_now(&r->end.clock); /* what is still to be done takes time, but none of the program's */
 	collector_finish(r->collector, &totals);
 	sampled = write_sampled(r, &totals);
 	objects_finish(&r->session, r->writer);

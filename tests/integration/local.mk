@@ -164,8 +164,8 @@ TRACEE_FILES += \
 	tests/programs/closes.c \
 	tests/programs/ends.c \
 	tests/programs/env.c \
-	tests/programs/family.c \
 	tests/programs/executes.c \
+	tests/programs/family.c \
 	tests/programs/forks.c \
 	tests/programs/gsbase.c \
 	tests/programs/hostile.c \
@@ -200,8 +200,8 @@ TRACEES += \
 	tests/programs/ends-O0 \
 	tests/programs/ends-nopie \
 	tests/programs/env \
-	tests/programs/family \
 	tests/programs/executes \
+	tests/programs/family \
 	tests/programs/fn_signals \
 	tests/programs/forks \
 	tests/programs/gsbase \
@@ -233,8 +233,8 @@ TRACEES += \
 	tests/programs/ends-static \
 	tests/programs/ends-static-pie \
 	tests/programs/env-static \
-	tests/programs/family-static \
 	tests/programs/executes-static \
+	tests/programs/family-static \
 	tests/programs/forks-static \
 	tests/programs/gsbase-static \
 	tests/programs/ipara-static \

@@ -40,13 +40,28 @@ void rt_mem_arrived(uint64_t *regs)
 	assert_non_null(regs);
 }
 
-void rt_mem_returns(uint64_t *regs)
+int rt_mem_returns(uint64_t *regs)
 {
 	assert_non_null(regs);
+	return 0;
 }
 
 void rt_mem_restorer(void)
 {
+	fail();
+}
+
+/* Nobody is attached to. */
+struct rt_thread *rt_register(uint64_t tcb)
+{
+	(void)tcb;
+	fail();
+	return NULL;
+}
+
+void rt_mem_nowhere(struct rt_thread *t)
+{
+	(void)t;
 	fail();
 }
 
