@@ -25,4 +25,5 @@ dist_man_MANS += \
 	doc/sonde-record.1 \
 	doc/sonde-replay.1 \
 	doc/sonde-report.1 \
+	doc/sonde-top.1 \
 	doc/sonde.1

@@ -172,6 +172,7 @@ sonde_SOURCES = \
 	launcher/control/client.c \
 	launcher/control/client.h \
 	launcher/control/ctl.c \
+	launcher/control/top.c \
 	launcher/inspect/anatomy.c \
 	launcher/inspect/anatomy.h \
 	launcher/inspect/disasm-text.c \

@@ -21,6 +21,7 @@ struct verb {
 static const struct verb verbs[] = {
 	{ "record", verb_record, "run a program and record it (the verb may be left out)" },
 	{ "ctl", verb_ctl, "control a recording that is running" },
+	{ "top", verb_top, "show the busiest functions of a recording that is running" },
 	{ "attach", verb_attach, "record a process that runs already" },
 	{ "detach", verb_detach, "leave a process that is recorded by 'sonde attach'" },
 	{ "report", verb_report, "show where the time went" },

@@ -20,5 +20,6 @@ int verb_disasm(int argc, char **argv);
 int verb_module(int argc, char **argv);
 int verb_doctor(int argc, char **argv);
 int verb_ctl(int argc, char **argv);
+int verb_top(int argc, char **argv);
 
 #endif

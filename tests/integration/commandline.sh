@@ -15,7 +15,7 @@ check_contains err '--nonsense'
 check_contains err 'sonde record --help'
 
 # Every verb names the bad option and the way to its help.
-for verb in record attach detach ctl report dump info list disasm doctor; do
+for verb in record attach detach ctl top report dump info list disasm doctor; do
 	check_usage_error sonde $verb --nonsense
 	check_contains err 'unknown option --nonsense'
 	check_contains err "sonde $verb --help"

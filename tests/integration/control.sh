@@ -178,6 +178,24 @@ for bad in --signal=KILL --signal=nonsuch --signal= --trigger= --trigger=work --
 	check_usage_error sonde -o bad -F work $bad -- true
 done
 
+# the busiest functions, once, and until the end
+begin steps -F 'work,enclose'
+step 100
+check_status 0 sonde top -c 1 t
+check_contains out '\b300\b.* work\b'
+check_lacks out $'\033'
+check_lacks out '^warning'
+[ ! -s err ] || { show err; fail "top complains"; }
+sonde top -d 100ms t >top.txt 5>&- &
+top=$!
+step 100
+await 20 grep -Eq '\b600\b.* work\b' top.txt
+finish 7
+wait "$top" || fail "status of top"
+check_usage_error sonde top t
+check_usage_error sonde top -d 1ms t
+check_usage_error sonde top t t
+
 # nothing is left by a recorder that was killed, once somebody looks
 begin steps -F work
 step 1
