@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -120,6 +121,8 @@ struct asking {
 	const struct action *action;
 	size_t asked;
 	int status;
+	int *ending; /* connections of those that are to end */
+	size_t nending;
 };
 
 static int ask_one(struct asking *a, int fd, const char *dir)
@@ -132,14 +135,33 @@ static int ask_one(struct asking *a, int fd, const char *dir)
 		msg_error("%s: recorded without --flight, so all is written; 'flush' is what you need", dir);
 		return EXIT_USAGE;
 	}
-	if (a->action->verb == CONTROL_STOP)
-		control_await_end(fd);
 	if (a->action->verb == CONTROL_STATUS) {
 		if (a->asked)
 			putchar('\n');
 		print_status(dir, &answer);
 	}
 	return 0;
+}
+
+/* One process may record several programs: it ends when all of them have been asked, and with it the connections. */
+static bool keep(struct asking *a, int fd)
+{
+	int *v = a->action->verb == CONTROL_STOP ? realloc(a->ending, (a->nending + 1) * sizeof(*v)) : NULL;
+
+	if (!v)
+		return false;
+	a->ending = v;
+	v[a->nending++] = fd;
+	return true;
+}
+
+static void await_ends(struct asking *a)
+{
+	for (size_t i = 0; i < a->nending; i++) {
+		control_await_end(a->ending[i]);
+		close(a->ending[i]);
+	}
+	free(a->ending);
 }
 
 /* Those of other machines in a shared folder, and those that have ended, are not there. */
@@ -153,7 +175,7 @@ static void ask(void *asking, const char *dir)
 	status = fd < 0 ? say_failed(dir) : ask_one(a, fd, dir);
 	a->status = status ? status : a->status;
 	a->asked++;
-	if (fd >= 0)
+	if (fd >= 0 && (status || !keep(a, fd)))
 		close(fd);
 }
 
@@ -177,6 +199,7 @@ int verb_ctl(int argc, char **argv)
 		msg_error("%s: cannot be read: %s", dir, strerror(errno));
 		return EXIT_USAGE;
 	}
+	await_ends(&a);
 	if (a.asked)
 		return a.status;
 	msg_error("%s: no recording runs there that can be controlled from here", dir);

@@ -178,6 +178,24 @@ for bad in --signal=KILL --signal=nonsuch --signal= --trigger= --trigger=work --
 	check_usage_error sonde -o bad -F work $bad -- true
 done
 
+# several programs: each is asked, and all end at once
+rm -rf in t
+mkfifo in
+command sonde -o t -F work -- sh -c "$programs/steps; exit 3" <in >steps.out 2>steps.err &
+sonde=$!
+exec 5>in
+await 20 [ -e steps.out ]
+done=0
+step 100
+sonde ctl t off
+step 100
+sonde ctl t on
+sonde ctl t stop || fail "the programs' recordings do not end"
+step 100
+finish 3
+sonde report t >report.txt
+check_contains report.txt '\b300\b.* work$'
+
 # the busiest functions, once, and until the end
 begin steps -F 'work,enclose'
 step 100
