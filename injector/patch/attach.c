@@ -51,22 +51,34 @@ static enum inj_status check_running(struct inj_session *s, const struct inj_thr
 	return check_bases(s, t);
 }
 
-static enum inj_status load(struct inj_session *s, pid_t pid)
+static enum inj_status check_process(struct inj_session *s, pid_t pid)
 {
 	struct inj_threads t;
 	enum inj_status status = inj_threads_stop(&t, pid, false);
+	int saved = errno;
+
+	if (status == INJ_OK) {
+		status = check_running(s, &t);
+		inj_threads_go(&t);
+	}
+	errno = saved;
+	return status;
+}
+
+/* By one of its threads; the others run on. */
+static enum inj_status load(struct inj_session *s, pid_t pid)
+{
+	struct inj_threads t;
+	enum inj_status status = inj_threads_stop(&t, pid, true);
 	int saved;
 
 	if (status != INJ_OK)
 		return status;
 	s->target = &t.target;
-	status = check_running(s, &t);
-	if (status == INJ_OK) {
-		status = inj_load_runtime(s);
-		if (status != INJ_OK)
-			(void)!inj_unload(s, &t.target);
-	}
+	status = inj_load_runtime(s);
 	saved = errno;
+	if (status != INJ_OK && status != INJ_GONE)
+		(void)!inj_unload(s, &t.target);
 	inj_threads_go(&t);
 	errno = saved;
 	s->target = &s->attach.target;
@@ -116,7 +128,9 @@ enum inj_status inj_session_attach(struct inj_session *s, pid_t pid)
 	if (status != INJ_OK)
 		return status;
 	s->attach.active = true;
-	status = load(s, pid);
+	status = check_process(s, pid);
+	if (status == INJ_OK)
+		status = load(s, pid);
 	if (status != INJ_OK)
 		return status;
 	status = plan(s);

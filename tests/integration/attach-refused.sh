@@ -3,7 +3,7 @@
 . "$top_srcdir/tests/integration/lib.sh"
 . "$top_srcdir/tests/integration/attach-lib.sh"
 need_attach
-need_program busy
+need_program busy gsbase
 
 # refused REASON PID...
 refused()
@@ -82,3 +82,11 @@ if [ "$(cat /proc/2/comm 2>/dev/null)" = kthreadd ]; then
 	[ "$(id -u)" -ne 0 ] || refused 'thread of the kernel' 2
 fi
 [ "$(id -u)" -eq 0 ] || refused 'another user|thread of the kernel' 1
+
+# the GS base in use
+"$programs/gsbase" 2000000000 >gsbase.out 2>&1 &
+user=$!
+# well in its loop
+await 20 eval '[ "$(cut -d" " -f14 "/proc/$user/stat")" -gt 3 ]'
+refused 'GS register' "$user"
+kill "$user"
