@@ -327,33 +327,59 @@ static void give_bases_back(const struct inj_session *s, struct inj_thread *th, 
 	th->changed = true;
 }
 
-/* How many threads still need something of ours.  All others go on without. */
-static enum inj_status take_out(struct inj_session *s, struct inj_threads *t, size_t *rest)
+/* Has threads that are in copies go on in the original; how many still need something of ours? */
+static enum inj_status move_out(struct inj_session *s, struct inj_threads *t, size_t *rest)
 {
-	struct rt_mapped *mapped = malloc(sizeof(*mapped));
 	struct ranges ours = { 0 };
 	struct inj_maps maps = { 0 };
-	enum inj_status status = mapped ? our_code(s, t->pid, &ours) : INJ_MEMORY;
+	enum inj_status status = our_code(s, t->pid, &ours);
 
 	*rest = 0;
 	if (status == INJ_OK)
 		status = inj_maps_read(t->pid, &maps);
-	if (status == INJ_OK)
-		status = inj_read(&t->target, s->rt_mapped, mapped, sizeof(*mapped));
 	for (size_t i = 0; i < t->n && status == INJ_OK; i++) {
 		struct inj_thread *th = &t->v[i];
 
-		if (!th->gone && in_copy(s, inj_thread_pc(th)) && depart(s, t, i) == INJ_GONE)
-			continue;
-		if (th->gone)
-			continue;
-		if (holds(&ours, inj_thread_pc(th)) || stack_holds(&t->target, &maps, &ours, th))
-			++*rest;
-		else
-			give_bases_back(s, th, mapped);
+		if (!th->gone && in_copy(s, inj_thread_pc(th)))
+			(void)!depart(s, t, i); /* where it is tells whether it could */
+		if (!th->gone)
+			*rest += holds(&ours, inj_thread_pc(th)) || stack_holds(&t->target, &maps, &ours, th);
 	}
 	inj_maps_free(&maps);
 	free(ours.v);
+	return status;
+}
+
+/* Those of functions, or all others; another process's are to be undone as well, so the session's list stays. */
+static enum inj_status undo(const struct inj_session *s, struct inj_target *t, bool functions)
+{
+	struct inj_edits edits = { 0 };
+	enum inj_status status = INJ_OK;
+
+	for (size_t i = 0; i < s->edits.n && status == INJ_OK; i++)
+		if ((s->edits.v[i].owner != INJ_EDIT_NONE) == functions)
+			status = inj_edits_add(&edits, &s->edits.v[i]);
+	if (status == INJ_OK)
+		inj_edits_undo(t, &edits, 0);
+	inj_edits_free(&edits);
+	return status;
+}
+
+/* Nobody is in our code any more, nor returns to it. */
+static enum inj_status take_out(struct inj_session *s, struct inj_threads *t)
+{
+	struct rt_mapped *mapped = malloc(sizeof(*mapped));
+	enum inj_status status = mapped ? undo(s, &t->target, false) : INJ_MEMORY;
+
+	if (status == INJ_OK && s->opt.mirror.enabled)
+		status = inj_lead_handlers(s, &t->target, true);
+	if (status == INJ_OK)
+		status = inj_read(&t->target, s->rt_mapped, mapped, sizeof(*mapped));
+	if (status == INJ_OK)
+		status = inj_unload(s, &t->target);
+	for (size_t i = 0; i < t->n && status == INJ_OK; i++)
+		if (!t->v[i].gone)
+			give_bases_back(s, &t->v[i], mapped);
 	free(mapped);
 	return status;
 }
@@ -369,26 +395,23 @@ static enum inj_status mark_left(const struct inj_session *s, struct inj_target 
 	return status == INJ_OK ? inj_write(t, at, &flags, sizeof(flags)) : status;
 }
 
-static enum inj_status try(struct inj_session *s, struct inj_threads *t, bool first, size_t *rest)
+/*
+ * Functions are as they were from the first time on, so nobody comes to a copy any more.  All else stays until all threads have
+ * left: handlers that have interrupted a copy return to it by way of the runtime, which needs their GS bases.
+ */
+static enum inj_status try(struct inj_session *s, struct inj_threads *t, bool first, bool last, size_t *rest)
 {
-	enum inj_status status = INJ_OK;
+	enum inj_status status = first ? undo(s, &t->target, true) : INJ_OK;
 
-	if (first) {
-		struct inj_edits edits = { 0 };
-
-		/* another process's are to be undone as well */
-		status = inj_edits_append(&edits, &s->edits);
-		if (status == INJ_OK)
-			inj_edits_undo(&t->target, &edits, 0);
-		inj_edits_free(&edits);
-		if (status == INJ_OK && s->opt.mirror.enabled)
-			status = inj_lead_handlers(s, &t->target, true);
-	}
 	if (status == INJ_OK)
-		status = take_out(s, t, rest);
-	if (status == INJ_OK)
-		status = *rest ? mark_left(s, &t->target) : inj_unload(s, &t->target);
-	return status;
+		status = move_out(s, t, rest);
+	if (status != INJ_OK || (*rest && !last))
+		return status;
+	if (!*rest)
+		return take_out(s, t);
+	if (s->opt.mirror.enabled)
+		status = inj_lead_handlers(s, &t->target, true);
+	return status == INJ_OK ? mark_left(s, &t->target) : status;
 }
 
 enum inj_status inj_session_detach(struct inj_session *s, pid_t pid, struct inj_stop *stop, size_t *rest)
@@ -398,7 +421,7 @@ enum inj_status inj_session_detach(struct inj_session *s, pid_t pid, struct inj_
 
 	*stop = (struct inj_stop){ 0 };
 	*rest = 0;
-	for (bool first = true;; first = false) {
+	for (bool first = true, last = false;; first = false) {
 		uint64_t from = now_ns(), ns;
 		struct inj_threads t;
 		enum inj_status status = inj_threads_stop(&t, pid, false);
@@ -407,14 +430,15 @@ enum inj_status inj_session_detach(struct inj_session *s, pid_t pid, struct inj_
 		if (status != INJ_OK)
 			return status;
 		stop->threads = t.n;
-		status = try(s, &t, first, rest);
+		status = try(s, &t, first, last, rest);
 		saved = errno;
 		inj_threads_go(&t);
 		errno = saved;
 		ns = now_ns() - from;
 		stop->ns = ns > stop->ns ? ns : stop->ns;
-		if (status != INJ_OK || !*rest || now_ns() - began > PATIENCE_NS)
+		if (status != INJ_OK || !*rest || last)
 			return status;
+		last = now_ns() - began > PATIENCE_NS;
 		nanosleep(&(struct timespec){ .tv_nsec = nap }, NULL);
 		nap = nap < LONGEST_NAP_NS ? 2 * nap : nap;
 	}

@@ -14,11 +14,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "injector/process/attachable.h"
 #include "injector/process/maps.h"
 #include "injector/process/threads.h"
 
 #define PATIENCE_NS INT64_C(5000000000) /* for a thread to stop, or to execute a system call */
 #define NAP_NS 20000
+#define LOOKS 20 /* at a list that has fewer threads than there are */
 #define OPTIONS PTRACE_O_TRACESYSGOOD
 #define SYSCALL_STOP (SIGTRAP | 0x80)
 
@@ -222,15 +224,26 @@ static enum inj_status await_thread(struct inj_thread *th)
 	return status == INJ_GONE ? INJ_OK : status;
 }
 
+/* A list that is read while threads come and go may leave some out. */
+static bool are_all_known(const struct inj_threads *t)
+{
+	long long n = inj_process_status(t->pid, "Threads", 10);
+
+	for (size_t i = 0; i < t->n; i++)
+		n -= !t->v[i].gone;
+	return n <= 0 || (n == 1 && has_ended(t->pid, t->pid));
+}
+
 /* New ones appear as long as any runs that is not known. */
 static enum inj_status stop_all(struct inj_threads *t, bool one)
 {
 	enum inj_status status = INJ_OK;
 	size_t stopped = 0;
+	int looks = 0;
 
 	do {
 		status = seize_new(t, one);
-		if (status == INJ_OK && stopped == t->n)
+		if (status == INJ_OK && stopped == t->n && (one || are_all_known(t) || ++looks == LOOKS))
 			return INJ_OK;
 		for (; stopped < t->n && status == INJ_OK; stopped++)
 			status = await_thread(&t->v[stopped]);
