@@ -255,22 +255,58 @@ static bool read_lines(struct mt_places *to, struct functions *f, const struct i
 	return true;
 }
 
+/*
+ * What the lines of an object's functions are.  Programs of one job have libraries, and what is instrumented in them, in common,
+ * and to read debug information takes longer than many a program runs.
+ */
+struct kept {
+	struct inj_identity of;
+	uint64_t functions; /* a hash */
+	struct mt_places places;
+	bool lines;
+};
+
+#define MAX_KEPT 64
+
+static uint64_t hash_functions(const struct functions *f)
+{
+	uint64_t hash = f->n;
+
+	for (size_t i = 0; i < f->n; i++)
+		hash = (hash ^ f->v[i].addr ^ f->v[i].size << 48 ^ f->v[i].written) * UINT64_C(0x9e3779b97f4a7c15);
+	return hash;
+}
+
+/* Found, or made in a place that is used anew. */
+static struct kept *keep_places(struct functions *f, const struct inj_object *o)
+{
+	static struct kept kept[MAX_KEPT];
+	static size_t n;
+	uint64_t functions = hash_functions(f);
+	struct kept *k;
+
+	for (size_t i = 0; i < n && i < MAX_KEPT; i++)
+		if (kept[i].functions == functions && inj_identity_equal(&kept[i].of, &o->identity))
+			return &kept[i];
+	k = &kept[n++ % MAX_KEPT];
+	mt_places_free(&k->places);
+	*k = (struct kept){ .of = o->identity, .functions = functions };
+	for (size_t i = 0; i < f->n; i++)
+		if (!f->v[i].written)
+			mt_places_function(&k->places, f->v[i].addr, f->v[i].size, f->v[i].name);
+	k->lines = read_lines(&k->places, f, o);
+	return k;
+}
+
 static void finish_object(struct inj_session *s, struct tf_writer *w, size_t object)
 {
 	struct functions f = { 0 };
-	struct mt_places to = { 0 };
-	bool lines;
+	const struct kept *k;
 
-	if (!collect(&f, s, object) || !f.n) {
-		free(f.v);
-		return;
+	if (collect(&f, s, object) && f.n) {
+		k = keep_places(&f, &s->objects[object]);
+		check(w, mt_write_places(w, &k->places, (uint32_t)object, k->lines));
 	}
-	for (size_t i = 0; i < f.n; i++)
-		if (!f.v[i].written)
-			mt_places_function(&to, f.v[i].addr, f.v[i].size, f.v[i].name);
-	lines = read_lines(&to, &f, &s->objects[object]);
-	check(w, mt_write_places(w, &to, (uint32_t)object, lines));
-	mt_places_free(&to);
 	free(f.v);
 }
 
