@@ -15,6 +15,7 @@
 
 #include "injector/patch/arena.h"
 #include "launcher/collect/collector-private.h"
+#include "launcher/common/files.h"
 #include "launcher/common/message.h"
 
 #define SUBS 8
@@ -99,7 +100,7 @@ struct collector *collector_new(const struct collector_geometry *g, int *fd, int
 
 	if (!c)
 		goto failed;
-	c->stop_fd = eventfd(0, EFD_CLOEXEC);
+	c->stop_fd = files_are_scarce() ? -1 : eventfd(0, EFD_CLOEXEC);
 	c->nsub = SUBS;
 	c->sub_bytes = (uint32_t)(sub < 4 * RING_GAP ? 4 * RING_GAP : sub);
 	c->functions = g->functions;

@@ -18,6 +18,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "launcher/common/files.h"
 #include "launcher/common/message.h"
 
 #define CONNECTIONS 16
@@ -236,6 +237,11 @@ struct control *control_begin(const char *dir, struct collector *c, control_serv
 
 	if (!ctl)
 		return NULL;
+	if (files_are_scarce()) {
+		msg_debug("this recording cannot be controlled by `sonde ctl': too few files may be open");
+		free(ctl);
+		return NULL;
+	}
 	ctl->collector = c;
 	ctl->serve = serve;
 	for (int i = 0; i < FIRST + CONNECTIONS; i++)

@@ -7,8 +7,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#define SCARCE 32
 
 #define OPEN_FOLDERS 16
 
@@ -83,4 +86,11 @@ char *files_absolute(const char *path)
 	free(folder);
 	free(real);
 	return absolute;
+}
+
+bool files_are_scarce(void)
+{
+	struct rlimit limit;
+
+	return getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < SCARCE;
 }

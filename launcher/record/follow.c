@@ -25,6 +25,7 @@
 #include <unistd.h>
 #include <x86intrin.h>
 
+#include "launcher/common/files.h"
 #include "launcher/common/message.h"
 
 #define MAX_ARGS (4u << 20) /* bytes of a command line that are kept */
@@ -54,6 +55,7 @@ struct record_options follow_options(const struct follow *f, const char *name, c
 	struct record_options o = *f->opt;
 	bool wanted = o.follow.n == 0;
 
+	o.no_follow |= f->bell < 0;
 	for (size_t i = 0; i < o.follow.n && !wanted; i++)
 		wanted = matches(o.follow.v[i], name) || matches(o.follow.v[i], program->elf_path);
 	if (wanted)
@@ -67,7 +69,11 @@ struct record_options follow_options(const struct follow *f, const char *name, c
 
 int follow_begin(struct follow *f, const struct record_options *opt)
 {
-	*f = (struct follow){ .opt = opt };
+	*f = (struct follow){ .opt = opt, .events = -1, .bell = -1 };
+	if (files_are_scarce()) {
+		msg_debug("what the program executes is not followed: too few files may be open");
+		return 0;
+	}
 	f->events = epoll_create1(EPOLL_CLOEXEC);
 	f->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (f->events >= 0 && f->bell >= 0 &&
@@ -445,6 +451,7 @@ static void finish(struct follow *f, struct recording *r)
 	if (r == f->v[0] && f->recorded == 1)
 		msg_show(&r->held);
 	recording_finish(r);
+	f->found |= recording_is_of_something(r);
 }
 
 static void look_at_ends(struct follow *f)
@@ -527,10 +534,14 @@ void follow_end(struct follow *f)
 	for (size_t i = f->n; i-- > 0;)
 		if (!f->v[i]->finished)
 			finish(f, f->v[i]);
+	if (f->recorded > 1 && !f->found)
+		msg_warn("none of the %zu programs has a function that was to be recorded", f->recorded);
 	for (size_t i = 1; i < f->n; i++)
 		discard(f->v[i]);
 	free(f->v);
-	close(f->events);
-	close(f->bell);
+	if (f->bell >= 0) {
+		close(f->events);
+		close(f->bell);
+	}
 	*f = (struct follow){ .events = -1, .bell = -1 };
 }

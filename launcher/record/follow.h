@@ -18,6 +18,7 @@ struct follow {
 	int events; /* an epoll descriptor */
 	int bell;   /* an eventfd: somebody is about to execute a program */
 	size_t recorded; /* programs, the first one among them */
+	bool found; /* something to record, in one of those that have ended */
 };
 
 /* 0, or an exit status after a message. */

@@ -193,6 +193,19 @@ bool recording_is_needed(const struct recording *r)
 
 /* ---- the end ---- */
 
+bool recording_is_of_something(const struct recording *r)
+{
+	const struct inj_session *s = &r->session;
+
+	for (size_t i = 0; i < s->nwraps; i++)
+		if (s->wraps[i].state == INJ_WRAP_ACTIVE)
+			return true;
+	for (size_t i = 0; i < s->mirrors.n; i++)
+		if (s->mirrors.v[i].state == INJ_RECORDED_OK)
+			return true;
+	return false;
+}
+
 static void say_lost(uint64_t n, const char *one, const char *many)
 {
 	if (n)

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -126,6 +127,17 @@ int waiter_split(struct waiter *w, struct supervisor *v)
 	return 0;
 }
 
+/* Each program that is followed, and each thread, takes some descriptors; the program keeps the limit that it was given. */
+static void raise_file_limit(void)
+{
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) < 0)
+		return;
+	files.rlim_cur = files.rlim_max;
+	(void)!setrlimit(RLIMIT_NOFILE, &files);
+}
+
 void waiter_started(struct waiter *w, pid_t program)
 {
 	prctl(PR_SET_PDEATHSIG, 0);
@@ -134,6 +146,7 @@ void waiter_started(struct waiter *w, pid_t program)
 		close(w->inherited[i]);
 	free(w->inherited);
 	w->inherited = NULL;
+	raise_file_limit();
 	w->program = program;
 	w->program_fd = (int)syscall(SYS_pidfd_open, program, 0);
 	(void)!say(w->fd, program);	/* if nobody is there any more, that is noticed when the program ends */

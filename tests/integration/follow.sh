@@ -97,6 +97,12 @@ rm -rf t
 same_run -F work -o t -- sh -c "\"$programs/ends\" 9 segv; \"$programs/ends\" 9 abort; echo \$?"
 calls 18 work t
 
+# What is in none of them is said once, at the end.
+rm -rf t
+check_status 0 sonde -F slove -o t -- sh -c 'true; /bin/true; /bin/true'
+check_contains err 'none of the 3 programs has a function that was to be recorded'
+[ "$(wc -l <err)" -eq 1 ] || { show err; fail "more than one line"; }
+
 # Options that do not go together.
 check_usage_error sonde --no-follow --follow=a -F work -- true
 check_contains err 'not with'

@@ -27,7 +27,7 @@ dumped()
 check_counts()
 {
 	rm -rf t
-	same_run -q -o t -m memcount,memtrace -- "$@"
+	same_run -q --no-follow -o t -m memcount,memtrace -- "$@"
 	accesses t
 	[ "$(dumped)" = "$(counted t/memcount.txt)" ] || {
 		show t/memcount.txt
