@@ -445,7 +445,7 @@ static void look_at_end(struct recording *r)
 	r->pidfd = -1;
 }
 
-/* The first one's messages are worth something if there is no other program that they may not be true of. */
+/* The first one's messages are worth something unless there is another program that they may not be true of. */
 static void finish(struct follow *f, struct recording *r)
 {
 	if (r == f->v[0] && f->recorded == 1)
@@ -534,8 +534,10 @@ void follow_end(struct follow *f)
 	for (size_t i = f->n; i-- > 0;)
 		if (!f->v[i]->finished)
 			finish(f, f->v[i]);
-	if (f->recorded > 1 && !f->found)
+	if (f->recorded > 1 && !f->found) {
+		msg_show(&f->v[0]->held);
 		msg_warn("none of the %zu programs has a function that was to be recorded", f->recorded);
+	}
 	for (size_t i = 1; i < f->n; i++)
 		discard(f->v[i]);
 	free(f->v);

@@ -16,7 +16,7 @@ for_each()
 # A child of vfork() calls in its parent's place and memory.
 check_spawns()
 {
-	same_run -o t -m "$modules/work.c" -- "$1" 20
+	same_run --no-follow -o t -m "$modules/work.c" -- "$1" 20
 	check_contains traced.out '^sum 360$'
 	events t
 	check_calls 121 work
