@@ -153,6 +153,7 @@ EXTRA_DIST += \
 	tests/programs/mem_throws.cc \
 	tests/programs/mem_vectors.c \
 	tests/programs/mem_widths.c \
+	tests/programs/opaque.h \
 	tests/programs/work.h
 TRACEE_FILES += \
 	tests/programs/accesses.c \

@@ -20,6 +20,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "opaque.h"
+
 static volatile int over;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
@@ -34,7 +36,7 @@ struct wait {
 	char result[64];
 };
 
-__attribute__((noipa)) long work(long n)
+OPAQUE long work(long n)
 {
 	volatile long sum = 0;
 

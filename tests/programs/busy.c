@@ -17,18 +17,20 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "opaque.h"
+
 static volatile int over;
 static unsigned long wrong, rounds;
 static volatile unsigned long signals, handled;
 
-__attribute__((noipa)) unsigned long mix(unsigned long x)
+OPAQUE unsigned long mix(unsigned long x)
 {
 	x ^= x >> 33;
 	x *= 0xff51afd7ed558ccdul;
 	return x ^ x >> 29;
 }
 
-__attribute__((noipa)) unsigned long leaf(unsigned long n)
+OPAQUE unsigned long leaf(unsigned long n)
 {
 	unsigned long sum = 0;
 
@@ -37,12 +39,12 @@ __attribute__((noipa)) unsigned long leaf(unsigned long n)
 	return sum;
 }
 
-__attribute__((noipa)) unsigned long deep(unsigned long n)
+OPAQUE unsigned long deep(unsigned long n)
 {
 	return n ? deep(n - 1) + mix(n) : 1;
 }
 
-__attribute__((noipa)) unsigned long choose(unsigned long n)
+OPAQUE unsigned long choose(unsigned long n)
 {
 	switch (n % 7) {
 	case 0: return leaf(n);
@@ -62,7 +64,7 @@ static int compare(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
-__attribute__((noipa)) unsigned long sorted(unsigned long n)
+OPAQUE unsigned long sorted(unsigned long n)
 {
 	unsigned long v[32], sum = 0;
 
@@ -76,14 +78,14 @@ __attribute__((noipa)) unsigned long sorted(unsigned long n)
 
 static __thread jmp_buf back;
 
-__attribute__((noipa)) void leave(unsigned long n)
+OPAQUE void leave(unsigned long n)
 {
 	if (n > 3)
 		longjmp(back, (int)n);
 	leave(n + 1);
 }
 
-__attribute__((noipa)) unsigned long jumps(void)
+OPAQUE unsigned long jumps(void)
 {
 	int n = setjmp(back);
 
@@ -92,7 +94,7 @@ __attribute__((noipa)) unsigned long jumps(void)
 	return (unsigned long)n;
 }
 
-__attribute__((noipa)) unsigned long one_round(void)
+OPAQUE unsigned long one_round(void)
 {
 	unsigned long sum = 0;
 
@@ -104,7 +106,7 @@ __attribute__((noipa)) unsigned long one_round(void)
 static unsigned long right;
 static void *const result_of_all = &right;
 
-__attribute__((noipa)) void on_timer(int sig)
+OPAQUE void on_timer(int sig)
 {
 	(void)sig;
 	__atomic_fetch_add(&signals, 1, __ATOMIC_RELAXED);

@@ -10,14 +10,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "opaque.h"
+
 #define ROUNDS 200 /* that a companion runs */
 
-__attribute__((noipa)) unsigned long compute(unsigned long n)
+OPAQUE unsigned long compute(unsigned long n)
 {
 	return n < 2 ? n : compute(n - 1) + compute(n - 2);
 }
 
-__attribute__((noipa)) int is_right(void)
+OPAQUE int is_right(void)
 {
 	return compute(12) == 144;
 }
@@ -30,14 +32,14 @@ static void stop(int sig)
 	over = 1;
 }
 
-__attribute__((noipa)) int ends_well(pid_t pid)
+OPAQUE int ends_well(pid_t pid)
 {
 	int status = 1;
 
 	return waitpid(pid, &status, 0) == pid && status == 0;
 }
 
-__attribute__((noipa)) pid_t start_child(void)
+OPAQUE pid_t start_child(void)
 {
 	pid_t pid = fork();
 
@@ -46,7 +48,7 @@ __attribute__((noipa)) pid_t start_child(void)
 	return pid;
 }
 
-__attribute__((noipa)) pid_t start_companion(void)
+OPAQUE pid_t start_companion(void)
 {
 	pid_t pid = fork();
 	int right = 1;

@@ -6,14 +6,7 @@
 #ifndef TESTS_PROGRAMS_WORK_H
 #define TESTS_PROGRAMS_WORK_H
 
-#if defined(__has_attribute) && __has_attribute(noipa)
-#define OPAQUE __attribute__((noipa))
-#else
-#define OPAQUE __attribute__((noinline))
-#endif
-
-/* To the compiler @v may be anything after this. */
-#define HIDE(v) __asm__ volatile("" : "+r"(v) : : "memory")
+#include "opaque.h"
 
 #ifdef __cplusplus
 extern "C"
