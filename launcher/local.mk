@@ -14,6 +14,8 @@ libcommand_la_SOURCES = \
 	launcher/common/message.h \
 	launcher/common/options.c \
 	launcher/common/options.h \
+	launcher/common/proc.c \
+	launcher/common/proc.h \
 	launcher/control/protocol.c \
 	launcher/control/protocol.h \
 	launcher/module/clangproto.c \

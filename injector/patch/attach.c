@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/search.h"
 #include "injector/patch/attach.h"
 #include "injector/process/attachable.h"
@@ -17,14 +18,6 @@
 #define TRIES 100 /* to find no thread where one seldom is */
 #define LONGEST 4096 /* a piece is not more bytes of the original */
 #define LINKER_WAIT_MS 2000 /* for a dlopen() that is under way */
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * UINT64_C(1000000000) + (uint64_t)ts.tv_nsec;
-}
 
 /* ---- while it runs ---- */
 
@@ -468,7 +461,7 @@ static enum inj_status put_in(struct inj_session *s, struct inj_threads *t)
 
 static enum inj_status place(struct inj_session *s, struct inj_stop *stop)
 {
-	uint64_t from = now_ns();
+	int64_t from = clock_now_ns();
 	struct inj_threads t;
 	enum inj_status status = inj_threads_stop(&t, s->attach.target.pid, false);
 	int saved;
@@ -484,7 +477,7 @@ static enum inj_status place(struct inj_session *s, struct inj_stop *stop)
 	inj_threads_go(&t);
 	errno = saved;
 	s->target = NULL;
-	stop->ns = now_ns() - from;
+	stop->ns = (uint64_t)(clock_now_ns() - from);
 	return status;
 }
 

@@ -12,6 +12,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "injector/patch/attach.h"
 #include "injector/process/attachable.h"
 #include "injector/process/maps.h"
@@ -19,19 +20,11 @@
 #include "tracefmt/ring.h"
 
 #define PAGE UINT64_C(4096)
-#define PATIENCE_NS UINT64_C(2000000000) /* for threads to leave our code */
+#define PATIENCE_NS INT64_C(2000000000) /* for threads to leave our code */
 #define LONGEST_NAP_NS 20000000
 #define RED_ZONE 128
 #define SIGNALS 64
 #define SIGNAL_SET 8 /* bytes of the kernel's */
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * UINT64_C(1000000000) + (uint64_t)ts.tv_nsec;
-}
 
 /* ---- signal handlers ---- */
 
@@ -416,13 +409,14 @@ static enum inj_status try(struct inj_session *s, struct inj_threads *t, bool fi
 
 enum inj_status inj_session_detach(struct inj_session *s, pid_t pid, struct inj_stop *stop, size_t *rest)
 {
-	uint64_t began = now_ns();
+	int64_t began = clock_now_ns();
 	long nap = 1000000;
 
 	*stop = (struct inj_stop){ 0 };
 	*rest = 0;
 	for (bool first = true, last = false;; first = false) {
-		uint64_t from = now_ns(), ns;
+		int64_t from = clock_now_ns();
+		uint64_t ns;
 		struct inj_threads t;
 		enum inj_status status = inj_threads_stop(&t, pid, false);
 		int saved;
@@ -434,11 +428,11 @@ enum inj_status inj_session_detach(struct inj_session *s, pid_t pid, struct inj_
 		saved = errno;
 		inj_threads_go(&t);
 		errno = saved;
-		ns = now_ns() - from;
+		ns = (uint64_t)(clock_now_ns() - from);
 		stop->ns = ns > stop->ns ? ns : stop->ns;
 		if (status != INJ_OK || !*rest || last)
 			return status;
-		last = now_ns() - began > PATIENCE_NS;
+		last = clock_now_ns() - began > PATIENCE_NS;
 		nanosleep(&(struct timespec){ .tv_nsec = nap }, NULL);
 		nap = nap < LONGEST_NAP_NS ? 2 * nap : nap;
 	}

@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "injector/process/attachable.h"
 #include "injector/process/maps.h"
 #include "injector/process/threads.h"
@@ -29,18 +30,10 @@ enum { RESTART_SYS = 512, RESTART_NO_INTR = 513, RESTART_NO_HANDLER = 514, RESTA
 
 /* ---- waiting ---- */
 
-static int64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * INT64_C(1000000000) + ts.tv_nsec;
-}
-
 /* Until the thread's next stop.  Errors: GONE, SYSTEM with ETIMEDOUT. */
 static enum inj_status await_stop(pid_t tid, int *status)
 {
-	int64_t until = now_ns() + PATIENCE_NS;
+	int64_t until = clock_now_ns() + PATIENCE_NS;
 
 	for (;;) {
 		pid_t got = waitpid(tid, status, __WALL | WNOHANG);
@@ -49,7 +42,7 @@ static enum inj_status await_stop(pid_t tid, int *status)
 			return WIFSTOPPED(*status) ? INJ_OK : INJ_GONE;
 		if (got < 0 && errno != EINTR)
 			return INJ_GONE;
-		if (now_ns() > until) {
+		if (clock_now_ns() > until) {
 			errno = ETIMEDOUT;
 			return INJ_SYSTEM;
 		}

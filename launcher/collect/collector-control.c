@@ -6,7 +6,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "launcher/collect/collector-private.h"
+#include "launcher/common/proc.h"
 
 void collector_ask(struct collector *c, enum control_verb verb, struct control_answer *answer)
 {
@@ -36,7 +38,7 @@ static struct control_process *add_process(struct control_answer *a, pid_t pid)
 		return NULL;
 	p = &a->processes[a->nprocesses++];
 	p->pid = pid;
-	collector_comm(pid, pid, p->name, sizeof(p->name));
+	proc_comm(pid, pid, p->name, sizeof(p->name));
 	return p;
 }
 
@@ -56,7 +58,7 @@ static void add_thread(struct control_answer *a, const struct feed *f)
 
 static void fill_in(struct collector *c, struct control_answer *a)
 {
-	int64_t now = collector_now_ns();
+	int64_t now = clock_now_ns();
 
 	a->on = !atomic_load(&c->control->off);
 	a->age = (uint64_t)(now - c->began);
@@ -76,7 +78,7 @@ static void fill_in(struct collector *c, struct control_answer *a)
 
 static void note_switch(struct collector *c, uint64_t entry)
 {
-	c->switched = collector_now_ns();
+	c->switched = clock_now_ns();
 	collector_check(c, tf_writer_switch(c->writer, entry >> 1, entry & 1));
 }
 

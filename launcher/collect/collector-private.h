@@ -86,7 +86,7 @@ struct collector {
 	struct control_answer *answer; /* to what was asked */
 	int stop_fd; /* an eventfd: readable when the recording is to end */
 	bool stopped; /* it ends before the program does */
-	int64_t began, switched; /* collector_now_ns() */
+	int64_t began, switched; /* clock_now_ns() */
 	uint64_t noted; /* entries of the log of switches that the trace has */
 	uint64_t bytes; /* of the files of threads that have ended */
 	bool told_children;
@@ -131,8 +131,6 @@ void collector_ring(struct collector *c);
 
 /* ---- processes (collector-processes.c) ---- */
 
-/* The name of a thread, "" if it is gone. */
-void collector_comm(pid_t pid, pid_t tid, char *comm, size_t size);
 /* The inode of our PID namespace. */
 uint32_t collector_namespace(void);
 void collector_add_process(struct collector *c, pid_t pid, uint32_t ns);
@@ -167,9 +165,6 @@ void collector_begin_memory(const struct collector *c, struct feed *f, const cha
 
 /* All that is full.  Was there anything? */
 bool collector_drain_memory(struct collector *c, struct feed *f);
-
-/* Monotonic. */
-int64_t collector_now_ns(void);
 
 /* --overhead: what recording costs the program is limited. */
 bool collector_limits_cost(const struct collector *c);

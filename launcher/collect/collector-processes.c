@@ -12,51 +12,7 @@
 #include <unistd.h>
 
 #include "launcher/collect/collector-private.h"
-
-void collector_comm(pid_t pid, pid_t tid, char *comm, size_t size)
-{
-	char path[64];
-	ssize_t n = -1;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", (int)pid, (int)tid);
-	f = fopen(path, "re");
-	if (f) {
-		n = fgets(comm, (int)size, f) ? (ssize_t)strcspn(comm, "\n") : -1;
-		fclose(f);
-	}
-	comm[n > 0 ? n : 0] = '\0';
-}
-
-#define STAT_BYTES 1024
-
-/* Reads /proc/PID/stat into @buf[STAT_BYTES]; where the name ends in it, whose ')' is the last one.  NULL: it is gone. */
-static const char *read_stat(pid_t pid, char *buf)
-{
-	char path[32];
-	size_t n;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	f = fopen(path, "re");
-	if (!f)
-		return NULL;
-	n = fread(buf, 1, STAT_BYTES - 1, f);
-	fclose(f);
-	buf[n] = '\0';
-	return strrchr(buf, ')');
-}
-
-static pid_t read_parent(pid_t pid)
-{
-	char buf[STAT_BYTES];
-	const char *p = read_stat(pid, buf);
-	int parent = 0;
-
-	if (!p || sscanf(p, ") %*c %d", &parent) != 1)
-		return 0;
-	return parent;
-}
+#include "launcher/common/proc.h"
 
 uint32_t collector_namespace(void)
 {
@@ -82,6 +38,7 @@ static struct process watch(pid_t pid, uint32_t ns)
 
 void collector_add_process(struct collector *c, pid_t pid, uint32_t ns)
 {
+	struct proc_stat stat;
 	struct process *v;
 	char comm[32];
 
@@ -93,8 +50,9 @@ void collector_add_process(struct collector *c, pid_t pid, uint32_t ns)
 		return;
 	c->processes = v;
 	v[c->nprocesses++] = watch(pid, ns);
-	collector_comm(pid, pid, comm, sizeof(comm));
-	collector_check(c, tf_writer_process(c->writer, pid, read_parent(pid), comm[0] ? comm : NULL));
+	proc_comm(pid, pid, comm, sizeof(comm));
+	proc_stat(pid, &stat);
+	collector_check(c, tf_writer_process(c->writer, pid, stat.parent, comm[0] ? comm : NULL));
 }
 
 int collector_process_memory(struct collector *c, pid_t pid, uint32_t ns)
@@ -163,14 +121,12 @@ static bool status_by_pidfd(int pidfd, int *status)
 /* What its parent has not asked for yet. */
 static bool status_of_zombie(pid_t pid, int *status)
 {
-	char buf[STAT_BYTES];
-	const char *p = read_stat(pid, buf);
+	struct proc_stat stat;
 
-	/* fields 3, the state, and 52, the last one */
-	if (!p || strncmp(p, ") Z", 3) != 0)
+	if (!proc_stat(pid, &stat) || stat.state != 'Z')
 		return false;
-	p = strrchr(p, ' ');
-	return sscanf(p, "%d", status) == 1;
+	*status = stat.status;
+	return true;
 }
 
 bool collector_exit_status(pid_t pid, int pidfd, int *status)

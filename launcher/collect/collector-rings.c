@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include "launcher/collect/collector-private.h"
+#include "launcher/common/proc.h"
 
 static void free_sub(struct collector *c, struct feed *f, struct ring_sub *sub, uint32_t used)
 {
@@ -118,7 +119,7 @@ static void close_thread(struct collector *c, struct feed *f)
 	c->totals.lost += f->lost;
 	c->totals.nested += end.nested;
 	c->totals.threads++;
-	collector_comm(f->pid, f->tid, comm, sizeof(comm));
+	proc_comm(f->pid, f->tid, comm, sizeof(comm));
 	end.comm = comm[0] ? comm : NULL;
 	if (c->functions) {
 		end.calls = c->counts;
@@ -171,7 +172,7 @@ bool collector_open_feed(struct collector *c, struct feed *f)
 
 	f->pid = __atomic_load_n(&f->head->pid, __ATOMIC_RELAXED);
 	f->tid = __atomic_load_n(&f->head->tid, __ATOMIC_RELAXED);
-	collector_comm(f->pid, f->tid, comm, sizeof(comm));
+	proc_comm(f->pid, f->tid, comm, sizeof(comm));
 	collector_add_process(c, f->pid, ns);
 	f->memory = collector_process_memory(c, f->pid, ns);
 	collector_check(c, tf_thread_create(c->writer, &f->thread, f->pid, f->tid, comm[0] ? comm : NULL, first));

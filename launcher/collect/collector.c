@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "injector/patch/arena.h"
 #include "launcher/collect/collector-private.h"
 #include "launcher/common/files.h"
@@ -205,14 +206,6 @@ static void flush_all(struct collector *c)
 
 /* ---- the thread ---- */
 
-int64_t collector_now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * INT64_C(1000000000) + ts.tv_nsec;
-}
-
 /*
  * 1. we say that we sleep; 2. we look at the doorbell; 3. we sleep unless it has changed since.
  * A thread rings: 1. doorbell + 1; 2. looks whether we sleep.  Either we see its ring or it sees us.
@@ -298,7 +291,7 @@ static void wait_for_turns(const struct collector *c)
 static void *run(void *arg)
 {
 	struct collector *c = arg;
-	int64_t next_tick = collector_now_ns() + TICK_NS;
+	int64_t next_tick = clock_now_ns() + TICK_NS;
 
 	hold(c->control);
 	sem_post(&c->ready);
@@ -315,10 +308,10 @@ static void *run(void *arg)
 		any |= collector_drain_all(c, false);
 		any |= c->analysis && analysis_serve(c->analysis);
 		soon = switch_all(c);
-		left = next_tick - collector_now_ns();
+		left = next_tick - clock_now_ns();
 		if (left <= 0) {
 			collector_look_at_all(c);
-			next_tick = collector_now_ns() + TICK_NS;
+			next_tick = clock_now_ns() + TICK_NS;
 		} else if (!any) {
 			sleep_until_rung(c, bell, soon < left ? soon : left);
 		}
@@ -352,7 +345,7 @@ int collector_start(struct collector *c, struct tf_writer *w, struct inj_session
 	c->writer = w;
 	c->session = s;
 	c->program = program;
-	c->began = c->switched = collector_now_ns();
+	c->began = c->switched = clock_now_ns();
 	collector_add_process(c, program, collector_namespace());
 	c->options = o;
 	collector_guard(c);

@@ -3,34 +3,26 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "launcher/common/message.h"
 
-#define SECOND UINT64_C(1000000000)
+#define SECOND INT64_C(1000000000)
 #define ERASE "\r\033[K" /* to the line's end: ECMA-48, EL */
-
-static uint64_t now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * SECOND + (uint64_t)t.tv_nsec;
-}
 
 void progress_begin(struct progress *p, const char *what)
 {
-	*p = (struct progress){ .what = what, .next = now() + SECOND, .on = isatty(STDERR_FILENO) && !msg_quiet };
+	*p = (struct progress){ .what = what, .next = clock_now_ns() + SECOND, .on = isatty(STDERR_FILENO) && !msg_quiet };
 }
 
 void progress_at(struct progress *p, double share)
 {
 	char line[128];
 
-	if (!p->on || now() < p->next)
+	if (!p->on || clock_now_ns() < p->next)
 		return;
-	p->next = now() + SECOND / 4;
+	p->next = clock_now_ns() + SECOND / 4;
 	p->shown = true;
 	snprintf(line, sizeof(line), ERASE "sonde: %s: %.0f %%", p->what, 100 * (share < 1 ? share : 1));
 	(void)!write(STDERR_FILENO, line, strlen(line));

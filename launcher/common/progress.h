@@ -15,7 +15,7 @@
 
 struct progress {
 	const char *what;
-	uint64_t next;	/* ns of CLOCK_MONOTONIC: when to show it again */
+	int64_t next;	/* clock_now_ns() when to show it again */
 	bool on, shown;
 };
 

@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "launcher/common/message.h"
 #include "launcher/common/options.h"
 #include "launcher/control/client.h"
@@ -55,14 +56,6 @@ static const struct opt_command top_command = {
 	.examples = "sonde top\twhat the program spends its time on now\n"
 		    "sonde top -c 1 run1 | head\tonce\n",
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * NS_OF_S + (uint64_t)ts.tv_nsec;
-}
 
 /* ---- the recording ---- */
 
@@ -204,9 +197,9 @@ static void show(const struct top_options *o, bool screen)
 }
 
 /* A trace that takes long to read is read less often. */
-static void wait_for_next(uint64_t began, uint64_t delay)
+static void wait_for_next(int64_t began, uint64_t delay)
 {
-	uint64_t took = now_ns() - began, until = took * SHARE > delay ? took * SHARE : delay;
+	uint64_t took = (uint64_t)(clock_now_ns() - began), until = took * SHARE > delay ? took * SHARE : delay;
 	struct timespec left = { .tv_sec = (time_t)((until - took) / NS_OF_S), .tv_nsec = (long)((until - took) % NS_OF_S) };
 
 	if (until > took)
@@ -228,7 +221,7 @@ static int run(const struct top_options *o)
 	if (screen)
 		fputs("\033[2J", stdout);
 	for (uint64_t n = 1;; n++) {
-		uint64_t began = now_ns();
+		int64_t began = clock_now_ns();
 
 		show(o, screen);
 		if (n == o->times || ferror(stdout))

@@ -26,12 +26,12 @@
 #include "injector/patch/attach.h"
 #include "injector/process/attachable.h"
 #include "launcher/common/message.h"
+#include "launcher/common/proc.h"
 #include "launcher/record/metadata.h"
 #include "launcher/record/recording.h"
 #include "launcher/verbs.h"
 
 #define CHILDREN_MS 50
-#define MAX_ARGUMENTS (UINT64_C(4) << 20)
 
 struct attached {
 	struct recording r;
@@ -40,7 +40,6 @@ struct attached {
 	int signals; /* those that end the recording */
 	int timer;   /* -1: no --duration */
 	char path[PATH_MAX + 32]; /* of the program */
-	char *arguments;
 };
 
 /* ---- which process ---- */
@@ -85,34 +84,6 @@ static int find_program(struct attached *a)
 	if (stat(a->path, &st) < 0 || st.st_dev != kernels.st_dev || st.st_ino != kernels.st_ino)
 		memcpy(a->path, link, sizeof(link));
 	return program_resolve(a->path, &a->r.program);
-}
-
-/* As the kernel says them: strings, one after the other. */
-static int read_arguments(struct attached *a)
-{
-	size_t room = 0, n = 0, count = 0;
-	char path[32];
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)a->pid);
-	f = fopen(path, "re");
-	do {
-		char *more = realloc(a->arguments, (room = 2 * room + 4096) + 1);
-
-		if (!more)
-			break;
-		a->arguments = more;
-		n += f ? fread(a->arguments + n, 1, room - n, f) : 0;
-	} while (n == room && room < MAX_ARGUMENTS);
-	if (f)
-		fclose(f);
-	if (!a->arguments)
-		return EXIT_TRACER;
-	a->arguments[n] = '\0';
-	a->r.argv = calloc(n + 2, sizeof(*a->r.argv));
-	for (size_t at = 0; a->r.argv && at < n; at += strlen(a->arguments + at) + 1)
-		a->r.argv[count++] = a->arguments + at;
-	return a->r.argv ? 0 : EXIT_TRACER;
 }
 
 static int check_wanted(const struct recording *r)
@@ -351,8 +322,8 @@ static int attach(struct attached *a)
 		status = find_process(a);
 	if (status == 0)
 		status = find_program(a);
-	if (status == 0)
-		status = read_arguments(a);
+	if (status == 0 && !(a->r.argv = proc_arguments(a->pid)))
+		status = EXIT_TRACER;
 	if (status == 0)
 		status = listen_for_signals(a);
 	if (status == 0)
@@ -372,7 +343,6 @@ int verb_attach(int argc, char **argv)
 	status = attach(&a);
 	recording_free(&a.r);
 	free(a.r.argv);
-	free(a.arguments);
 	record_options_free(&a.r.opt);
 	return status;
 }

@@ -21,14 +21,12 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 #include <x86intrin.h>
 
 #include "launcher/common/files.h"
 #include "launcher/common/message.h"
-
-#define MAX_ARGS (4u << 20) /* bytes of a command line that are kept */
+#include "launcher/common/proc.h"
 
 /* ---- which programs ---- */
 
@@ -223,53 +221,6 @@ static void may_go(void *arg)
 	x->went = true;
 }
 
-static pid_t parent_of(pid_t pid)
-{
-	char path[32], text[512];
-	const char *p;
-	int parent = 0;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	f = fopen(path, "re");
-	if (!f)
-		return 0;
-	text[fread(text, 1, sizeof(text) - 1, f)] = '\0';
-	fclose(f);
-	p = strrchr(text, ')');
-	return p && sscanf(p, ") %*c %d", &parent) == 1 ? parent : 0;
-}
-
-/* One allocation: the pointers, then the text.  NULL: not to be had. */
-static char **read_args(pid_t pid)
-{
-	char path[32], *text = NULL, **argv = NULL;
-	size_t len, n = 0;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)pid);
-	f = fopen(path, "re");
-	text = f ? malloc(MAX_ARGS + 1) : NULL;
-	len = text ? fread(text, 1, MAX_ARGS, f) : 0;
-	if (f)
-		fclose(f);
-	for (size_t i = 0; i < len; i++)
-		n += text[i] == '\0';
-	if (text)
-		argv = malloc((n + 2) * sizeof(*argv) + len + 1);
-	if (argv) {
-		char *p = (char *)(argv + n + 2);
-
-		memcpy(p, text, len);
-		p[len] = '\0';
-		for (size_t i = 0; i < n; i++, p += strlen(p) + 1)
-			argv[i] = p;
-		argv[n] = NULL;
-	}
-	free(text);
-	return argv;
-}
-
 /* The file that runs is the one that was looked at; one without a name is to be had as long as it runs. */
 static bool is_what_runs(struct exec *x)
 {
@@ -287,6 +238,7 @@ static bool is_what_runs(struct exec *x)
 
 static int begin(struct exec *x, struct recording *r, const struct inj_tracee *t)
 {
+	struct proc_stat stat;
 	int status;
 
 	r->tracee = *t;
@@ -299,8 +251,9 @@ static int begin(struct exec *x, struct recording *r, const struct inj_tracee *t
 	r->program = x->program;
 	x->program = (struct program){ 0 };
 	r->opt = follow_options(x->f, x->path, &r->program);
-	r->argv = read_args(t->pid);
-	r->parent = parent_of(t->pid);
+	r->argv = proc_arguments(t->pid);
+	proc_stat(t->pid, &stat);
+	r->parent = stat.parent;
 	status = recording_prepare(r);
 	if (status == 0) {
 		follow_ask(x->f, r);
@@ -510,14 +463,6 @@ void follow_toggle(struct follow *f)
 bool follow_is_over(const struct follow *f)
 {
 	return f->v[0]->stopped && f->v[0]->finished && !follow_is_needed(f);
-}
-
-int64_t follow_now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * INT64_C(1000) + now.tv_nsec / 1000000;
 }
 
 bool follow_is_needed(const struct follow *f)

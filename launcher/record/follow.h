@@ -48,9 +48,6 @@ void follow_toggle(struct follow *f);
 /* Has nobody been left who is recorded, since the user wants no more? */
 bool follow_is_over(const struct follow *f);
 
-/* Monotonic, in milliseconds. */
-int64_t follow_now_ms(void);
-
 /* Is anybody left who may record? */
 bool follow_is_needed(const struct follow *f);
 

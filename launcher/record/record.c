@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "launcher/common/message.h"
 #include "launcher/record/follow.h"
 #include "launcher/record/supervise.h"
@@ -78,14 +79,14 @@ static void serve(struct follow *f, int64_t began)
 	struct recording *first = f->v[0];
 
 	follow_serve(f);
-	if (f->recorded == 1 && follow_now_ms() - began >= HELD_MS)
+	if (f->recorded == 1 && clock_now_ns() - began >= HELD_MS * INT64_C(1000000))
 		msg_show(&first->held);
 }
 
 /* Follows until the program has ended, or nobody wants more of it. */
 static void await_end(struct follow *f, struct waiter *w)
 {
-	int64_t began = follow_now_ms();
+	int64_t began = clock_now_ns();
 	struct tf_end end = { .complete = true };
 	bool done = false;
 	int status;

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "launcher/trace/job.h"
 
+#include <inttypes.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "launcher/common/proc.h"
 
 #define MAX_ANCESTORS 32
 
@@ -56,42 +59,11 @@ static bool read_source(const struct source *s, struct job *job)
 
 /* ---- the job's key ---- */
 
-/* A process' arguments, separated by NULs; the length, 0 when it cannot be read. */
-static size_t read_cmdline(int pid, char *buf, size_t size)
+static const char *argument_after(char *const *args, const char *option)
 {
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%d/cmdline", pid);
-	FILE *f = fopen(path, "re");
-	size_t n = f ? fread(buf, 1, size - 1, f) : 0;
-	if (f)
-		fclose(f);
-	buf[n] = '\0';
-	return n;
-}
-
-/* Parent and start time of a process; its name may hold blanks and parentheses. */
-static bool read_stat(int pid, int *parent, unsigned long long *start)
-{
-	char path[64], text[1024];
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	FILE *f = fopen(path, "re");
-	size_t n = f ? fread(text, 1, sizeof(text) - 1, f) : 0;
-	if (f)
-		fclose(f);
-	text[n] = '\0';
-	const char *p = strrchr(text, ')');
-	return p && sscanf(p + 1, " %*c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d "
-				  "%*d %*d %*d %llu", parent, start) == 2;
-}
-
-static const char *argument_after(const char *args, size_t len, const char *option)
-{
-	for (const char *p = args; p < args + len; p += strlen(p) + 1) {
-		if (strcmp(p, option) == 0)
-			return p + strlen(p) + 1 < args + len ? p + strlen(p) + 1 : NULL;
-	}
+	for (; args && *args; args++)
+		if (strcmp(*args, option) == 0)
+			return args[1];
 	return NULL;
 }
 
@@ -101,37 +73,33 @@ static const char *argument_after(const char *args, size_t len, const char *opti
  */
 static char *hydra_key(void)
 {
-	int pid = getppid();
-	unsigned long long start;
-	char args[4096];
+	struct proc_stat stat;
+	pid_t pid = getppid();
 	char *key = NULL;
 
-	for (int i = 0; i < MAX_ANCESTORS && pid > 1; i++) {
-		size_t len = read_cmdline(pid, args, sizeof(args));
-		const char *port = argument_after(args, len, "--control-port");
+	for (int i = 0; i < MAX_ANCESTORS && pid > 1 && !key; i++, pid = stat.parent) {
+		char **args = proc_arguments(pid);
+		const char *port = argument_after(args, "--control-port");
 
-		if (port) {
-			if (asprintf(&key, "hydra:%s", port) < 0)
-				key = NULL;
-			return key;
-		}
-		if (!read_stat(pid, &pid, &start))
-			return NULL;
+		if (port && asprintf(&key, "hydra:%s", port) < 0)
+			key = NULL;
+		free(args);
+		if (port || !proc_stat(pid, &stat))
+			break;
 	}
-	return NULL;
+	return key;
 }
 
 /* Nothing else is known: ranks that one process has started. */
 static char *parent_key(void)
 {
 	char host[256] = "";
-	unsigned long long start = 0;
-	int parent;
+	struct proc_stat stat;
 	char *key = NULL;
 
 	gethostname(host, sizeof(host) - 1);
-	read_stat(getppid(), &parent, &start);
-	return asprintf(&key, "parent:%s:%d:%llu", host, (int)getppid(), start) < 0 ? NULL : key;
+	proc_stat(getppid(), &stat);
+	return asprintf(&key, "parent:%s:%d:%" PRIu64, host, (int)getppid(), stat.start) < 0 ? NULL : key;
 }
 
 static char *join(const char *what, const char *first, const char *second)

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* The clock that the launcher's rooms measure time with. */
+#ifndef SONDE_BASE_CLOCK_H
+#define SONDE_BASE_CLOCK_H
+
+#include <stdint.h>
+#include <time.h>
+
+/* CLOCK_MONOTONIC in nanoseconds; never negative. */
+static inline int64_t clock_now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * INT64_C(1000000000) + ts.tv_nsec;
+}
+
+#endif
