@@ -159,6 +159,7 @@ sonde_SOURCES = \
 	launcher/collect/analysis.h \
 	launcher/collect/collector-control.c \
 	launcher/collect/collector-fault.c \
+	launcher/collect/collector-holder.c \
 	launcher/collect/collector-libraries.c \
 	launcher/collect/collector-memory.c \
 	launcher/collect/collector-private.h \
@@ -169,6 +170,8 @@ sonde_SOURCES = \
 	launcher/collect/collector.h \
 	launcher/collect/control.c \
 	launcher/collect/control.h \
+	launcher/collect/pool.c \
+	launcher/collect/pool.h \
 	launcher/collect/sampler.c \
 	launcher/collect/sampler.h \
 	launcher/control/client.c \

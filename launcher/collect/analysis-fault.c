@@ -10,7 +10,7 @@
 #include "launcher/collect/analysis-private.h"
 #include "launcher/common/message.h"
 
-static const char *volatile running;
+static _Thread_local const char *volatile running;
 
 /* Returns to the fault, which then ends us. */
 void analysis_fault(int sig)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* What is asked for at the control socket, done by the collector's thread. */
+/* What is asked for at the control socket, done by who serves the collector. */
 #include <linux/futex.h>
 #include <string.h>
 #include <sys/eventfd.h>

@@ -5,6 +5,7 @@
  * had been recorded there.
  */
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
 
@@ -12,6 +13,18 @@
 #include "launcher/common/message.h"
 
 static struct collector *guarded;
+static atomic_flag locked = ATOMIC_FLAG_INIT; /* the list; nothing that may fault is done meanwhile */
+
+static void lock_list(void)
+{
+	while (atomic_flag_test_and_set_explicit(&locked, memory_order_acquire))
+		sched_yield();
+}
+
+static void unlock_list(void)
+{
+	atomic_flag_clear_explicit(&locked, memory_order_release);
+}
 
 /* The end of what is mapped at @at, if @addr lies in it; else 0. */
 static uintptr_t end_of(uintptr_t addr, const void *at, uint64_t bytes)
@@ -34,17 +47,31 @@ static uintptr_t shared_end(const struct collector *c, uintptr_t addr)
 	return end;
 }
 
+/* Whose memory that is: it is put right. */
+static bool replace(uintptr_t page)
+{
+	uintptr_t end = 0;
+	bool good;
+
+	lock_list();
+	for (struct collector *c = guarded; c && !end; c = c->guarded) {
+		end = shared_end(c, page);
+		if (end)
+			c->faults++;
+	}
+	good = end && mmap((void *)page, end - page, PROT_READ | PROT_WRITE,
+			   MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) != MAP_FAILED;
+	unlock_list();
+	return good;
+}
+
 /* Whatever else faults ends us, as if there were no handler. */
 static void on_fault(int sig, siginfo_t *info, void *context)
 {
-	uintptr_t page = (uintptr_t)info->si_addr & ~(uintptr_t)(COLLECTOR_PAGE - 1);
-	uintptr_t end = info->si_code > 0 ? shared_end(guarded, page) : 0;
 	int saved = errno;
 
 	(void)context;
-	if (end && mmap((void *)page, end - page, PROT_READ | PROT_WRITE, MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-			-1, 0) != MAP_FAILED) {
-		guarded->faults++;
+	if (info->si_code > 0 && replace((uintptr_t)info->si_addr & ~(uintptr_t)(COLLECTOR_PAGE - 1))) {
 		errno = saved;
 		return;
 	}
@@ -57,10 +84,22 @@ void collector_guard(struct collector *c)
 {
 	struct sigaction action = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO };
 
+	lock_list();
+	c->guarded = guarded;
 	guarded = c;
-	if (!c)
-		action = (struct sigaction){ .sa_handler = SIG_DFL };
+	unlock_list();
 	sigaction(SIGBUS, &action, NULL);
+}
+
+void collector_unguard(struct collector *c)
+{
+	lock_list();
+	for (struct collector **p = &guarded; *p; p = &(*p)->guarded)
+		if (*p == c) {
+			*p = c->guarded;
+			break;
+		}
+	unlock_list();
 }
 
 void collector_note_faults(struct collector *c, struct feed *f)

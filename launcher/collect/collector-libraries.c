@@ -19,6 +19,8 @@ static enum inj_status mail_syscall(struct inj_target *t, long nr, const uint64_
 	struct collector *c = t->arg;
 	struct ring_mail *m = &c->control->mail;
 	struct timespec timeout = { .tv_nsec = 100000000 };
+	enum inj_status status = INJ_GONE;
+	bool waits = false;
 
 	m->nr = (uint32_t)nr;
 	memcpy(m->args, args, sizeof(m->args));
@@ -29,15 +31,21 @@ static enum inj_status mail_syscall(struct inj_target *t, long nr, const uint64_
 
 		if (state == RING_MAIL_ASKED) {
 			*result = __atomic_load_n(&m->result, __ATOMIC_RELAXED);
-			return INJ_OK;
+			status = INJ_OK;
+			break;
 		}
-		if (state != RING_MAIL_CALL)
-			return INJ_GONE;
-		if (kill(t->pid, 0) < 0)
-			return INJ_GONE;
+		if (state != RING_MAIL_CALL || kill(t->pid, 0) < 0)
+			break;
+		/* it does not come at once: stopped, perhaps, which is not to hold up others */
+		if (tries && !waits) {
+			waits = true;
+			pool_waits();
+		}
 		syscall(SYS_futex, &m->state, FUTEX_WAIT, state, &timeout, NULL, 0);
 	}
-	return INJ_GONE;
+	if (waits)
+		pool_goes_on();
+	return status;
 }
 
 /* What has been instrumented since the last time. */

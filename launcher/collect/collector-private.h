@@ -6,13 +6,12 @@
 #ifndef SONDE_LAUNCHER_COLLECT_COLLECTOR_PRIVATE_H
 #define SONDE_LAUNCHER_COLLECT_COLLECTOR_PRIVATE_H
 
-#include <pthread.h>
-#include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
 
 #include "launcher/collect/collector.h"
 #include "launcher/collect/control.h"
+#include "launcher/collect/pool.h"
 #include "launcher/collect/sampler.h"
 #include "tracefmt/ring.h"
 
@@ -63,6 +62,8 @@ struct collector {
 	void *chunk; /* of a memory stream: a copy, which the program cannot change; mem_bytes */
 	uint64_t *counts; /* of a thread: a copy; functions of them */
 	volatile sig_atomic_t faults, faults_noted; /* in shared memory */
+	struct collector *guarded; /* the next one in collector-fault.c's list */
+	struct robust_list *holder; /* of the shared memory: collector-holder.c */
 	struct process *processes;
 	size_t nprocesses;
 	struct tf_writer *writer;
@@ -72,10 +73,9 @@ struct collector {
 	struct analysis *analysis; /* NULL: none */
 	size_t analyzed; /* descriptions of code that it has */
 	pid_t program;
-	pthread_t thread;
-	sem_t ready; /* the thread has begun */
+	struct pool_member member;
 	bool started;
-	_Atomic bool stop;
+	int64_t next_tick; /* when what is not full yet is looked at again */
 	_Atomic uint32_t publish; /* a futex: 1 asked for, 0 done */
 	const struct tf_exec *executed; /* to be published, too; NULL: nothing */
 	collector_exec_fn *exec_asked; /* NULL: nobody follows */
@@ -109,16 +109,27 @@ uint32_t collector_rings(struct collector *c);
 
 /* ---- faults in shared memory (collector-fault.c) ---- */
 
-/* From now on they are survived, in this process; NULL: no more.  Not before the program runs, which inherits what is ignored. */
+/* From now on they are survived.  Not before the program runs, which inherits what is ignored. */
 void collector_guard(struct collector *c);
+void collector_unguard(struct collector *c);
 /* There may have been one while the thread's ring was read: if so, it is said, and the thread's records are damaged. */
 void collector_note_faults(struct collector *c, struct feed *f);
 
+/* ---- who collects, as programs see it (collector-holder.c) ---- */
+
+/*
+ * From now on the program can see in its shared memory whether this process lives: its page, mapped at @c->control.  False: errno is
+ * set.  The first one to be held is by the thread that lives as long as this process.
+ */
+bool collector_hold(struct collector *c) __attribute__((warn_unused_result));
+/* The recording is over: programs see nobody any more. */
+void collector_release(struct collector *c);
+
 /* ---- control (collector-control.c) ---- */
 
-/* control_serve_fn: has it done by the collector's thread. */
+/* control_serve_fn: has it done by who serves the collector. */
 void collector_ask(struct collector *c, enum control_verb verb, struct control_answer *answer);
-/* In the collector's thread: does what was asked for. */
+/* While the collector is served: does what was asked for. */
 void collector_serve_control(struct collector *c);
 /* The trace is told when recording was switched on and off since the last time. */
 void collector_note_switches(struct collector *c);

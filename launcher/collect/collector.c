@@ -4,13 +4,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -21,27 +22,8 @@
 
 #define SUBS 8
 #define TICK_NS INT64_C(500000000) /* how often what is not full yet is looked at */
-#define THREAD_STACK (512u << 10)
-#define MODULE_STACK (8u << 20) /* if modules run there */
 
 /* ---- shared memory ---- */
-
-/*
- * This thread is the collector now, as programs see it: the kernel marks the word when it ends, however that happens.  What
- * the kernel looks at is the lock that a thread is just about to take, of which there is one; a list of those that are held
- * would lead through memory that programs can write.
- */
-static void hold(struct ring_control *control)
-{
-	static _Thread_local struct robust_list_head head;
-
-	head.list.next = &head.list;
-	head.futex_offset = 0;
-	head.list_op_pending = control ? (struct robust_list *)(void *)&control->collector[0] : NULL;
-	syscall(SYS_set_robust_list, &head, sizeof(head));
-	if (control)
-		__atomic_store_n(&control->collector[0], (uint32_t)syscall(SYS_gettid), __ATOMIC_RELEASE);
-}
 
 /* Yama, in its usual mode, lets a process trace its descendants, and those that permit it. */
 static bool needs_permission(void)
@@ -65,10 +47,9 @@ static int share(struct collector *c, const struct collector_geometry *g)
 	if (c->fd < 0 || c->alive < 0 || ftruncate(c->alive, RING_PAGE) < 0 ||
 	    fcntl(c->alive, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) < 0)
 		return -1;
-	control = mmap(NULL, RING_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, c->fd, 0);
-	if (control == MAP_FAILED)
+	if (!collector_hold(c))
 		return -1;
-	c->control = control;
+	control = c->control;
 	control->magic = RING_MAGIC;
 	control->version = RING_VERSION;
 	control->flags = (g->drop ? RING_DROP : 0) | (g->attached ? RING_ATTACHED : 0) | (g->follow ? RING_FOLLOW : 0) |
@@ -90,7 +71,6 @@ static int share(struct collector *c, const struct collector_geometry *g)
 	control->sample_by = c->sampler.by;
 	if (g->off)
 		ring_switch(control, 0);
-	hold(control);
 	return 0;
 }
 
@@ -131,15 +111,12 @@ void collector_free(struct collector *c)
 	if (!c)
 		return;
 	if (c->started)
-		collector_guard(NULL);
+		pool_remove(&c->member);
+	collector_unguard(c);
 	for (uint32_t i = 0; c->feeds && i < c->max_rings; i++)
 		if (c->feeds[i].head)
 			munmap(c->feeds[i].head, c->ring_bytes);
-	if (c->control) {
-		/* whoever still runs goes on unrecorded */
-		__atomic_store_n(&c->control->collector[0], RING_FUTEX_OWNER_DIED, __ATOMIC_RELEASE);
-		munmap(c->control, RING_PAGE);
-	}
+	collector_release(c); /* whoever still runs goes on unrecorded */
 	if (c->fd > 0)
 		close(c->fd);
 	if (c->alive > 0)
@@ -204,21 +181,7 @@ static void flush_all(struct collector *c)
 			collector_check(c, tf_thread_flush(c->feeds[i].thread));
 }
 
-/* ---- the thread ---- */
-
-/*
- * 1. we say that we sleep; 2. we look at the doorbell; 3. we sleep unless it has changed since.
- * A thread rings: 1. doorbell + 1; 2. looks whether we sleep.  Either we see its ring or it sees us.
- */
-static void sleep_until_rung(struct collector *c, uint32_t bell, int64_t ns)
-{
-	struct timespec timeout = { .tv_nsec = ns };
-
-	atomic_store(&c->control->sleeping, 1);
-	if (atomic_load(&c->control->doorbell) == bell && !c->stop)
-		syscall(SYS_futex, &c->control->doorbell, FUTEX_WAIT, bell, &timeout, NULL, 0);
-	atomic_store(&c->control->sleeping, 0);
-}
+/* ---- serving ---- */
 
 /* What is not full yet is written, too, and who has ended is done with. */
 void collector_look_at_all(struct collector *c)
@@ -282,41 +245,37 @@ static int64_t switch_all(struct collector *c)
  */
 static void wait_for_turns(const struct collector *c)
 {
+	static _Thread_local bool waits;
 	struct sched_param none = { 0 };
 
-	if (c->sampler.burst && c->sampler.by == RING_SAMPLE_COST)
-		(void)!pthread_setschedparam(pthread_self(), SCHED_BATCH, &none);
+	if (waits || !c->sampler.burst || c->sampler.by != RING_SAMPLE_COST)
+		return;
+	waits = true;
+	(void)!pthread_setschedparam(pthread_self(), SCHED_BATCH, &none);
 }
 
-static void *run(void *arg)
+/* pool_member.serve */
+static int64_t serve(void *arg)
 {
 	struct collector *c = arg;
-	int64_t next_tick = clock_now_ns() + TICK_NS;
+	bool any = collector_serve_mail(c);
+	int64_t left, soon;
 
-	hold(c->control);
-	sem_post(&c->ready);
 	wait_for_turns(c);
-
-	while (!c->stop) {
-		uint32_t bell = atomic_load(&c->control->doorbell);
-		bool any = collector_serve_mail(c);
-		int64_t left, soon;
-
-		serve_publish(c);
-		collector_serve_control(c);
-		collector_note_switches(c);
-		any |= collector_drain_all(c, false);
-		any |= c->analysis && analysis_serve(c->analysis);
-		soon = switch_all(c);
-		left = next_tick - clock_now_ns();
-		if (left <= 0) {
-			collector_look_at_all(c);
-			next_tick = clock_now_ns() + TICK_NS;
-		} else if (!any) {
-			sleep_until_rung(c, bell, soon < left ? soon : left);
-		}
+	serve_publish(c);
+	collector_serve_control(c);
+	collector_note_switches(c);
+	any |= collector_drain_all(c, false);
+	any |= c->analysis && analysis_serve(c->analysis);
+	soon = switch_all(c);
+	left = c->next_tick - clock_now_ns();
+	if (left <= 0) {
+		collector_look_at_all(c);
+		c->next_tick = clock_now_ns() + TICK_NS;
+	} else if (!any) {
+		return clock_now_ns() + (soon < left ? soon : left);
 	}
-	return NULL;
+	return 0;
 }
 
 void collector_analyze(struct collector *c, struct analysis *a)
@@ -339,32 +298,26 @@ void collector_executed(struct collector *c, const struct tf_exec *exec)
 int collector_start(struct collector *c, struct tf_writer *w, struct inj_session *s,
 		    const struct record_options *o, pid_t program)
 {
-	pthread_attr_t attr;
-	int err;
-
 	c->writer = w;
 	c->session = s;
 	c->program = program;
 	c->began = c->switched = clock_now_ns();
+	c->next_tick = c->began + TICK_NS;
 	collector_add_process(c, program, collector_namespace());
 	c->options = o;
 	collector_guard(c);
 	if (c->analysis)
 		analysis_trace(c->analysis, w);
 	collector_tell(c);
-	sem_init(&c->ready, 0, 0);
-	pthread_attr_init(&attr);
-	pthread_attr_setstacksize(&attr, c->analysis ? MODULE_STACK : THREAD_STACK);
-	err = pthread_create(&c->thread, &attr, run, c);
-	pthread_attr_destroy(&attr);
-	if (err != 0) {
-		msg_error("cannot start the collector: %s", strerror(err));
+	c->member = (struct pool_member){
+		.serve = serve, .arg = c, .doorbell = &c->control->doorbell, .sleeping = &c->control->sleeping,
+	};
+	pool_limit((unsigned int)o->workers);
+	c->started = pool_add(&c->member);
+	if (!c->started) {
+		msg_error("cannot start the collector: %s", strerror(errno));
 		return -1;
 	}
-	while (sem_wait(&c->ready) < 0)
-		;
-	c->started = true;
-	hold(NULL);
 	c->socket = control_begin(tf_writer_dir(w), c, collector_ask);
 	return 0;
 }
@@ -395,10 +348,8 @@ void collector_finish(struct collector *c, struct collector_totals *totals)
 
 	control_end(c->socket);
 	c->socket = NULL;
-	c->stop = true;
-	collector_ring(c);
 	if (c->started)
-		pthread_join(c->thread, NULL);
+		pool_remove(&c->member);
 	collector_drain_all(c, false);
 	collector_note_switches(c);
 	n = collector_rings(c);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The collector: a thread of ours that drains the program's rings into the trace for as long as the
- * program lives, and instruments the libraries that it loads late.
+ * The collector drains the program's rings into the trace for as long as the program lives, and instruments the libraries
+ * that it loads late.  The threads of launcher/collect/pool.h do that for all programs that are recorded by this process.
  */
 #ifndef SONDE_LAUNCHER_COLLECT_COLLECTOR_H
 #define SONDE_LAUNCHER_COLLECT_COLLECTOR_H
@@ -31,7 +31,7 @@ struct collector_geometry {
 	bool follow; /* who is about to execute a program asks first; see collector_follow() */
 };
 
-/* Who asks what happens when a process executes a program: in the collector's thread; nothing is done there. */
+/* Who asks what happens when a process executes a program: while the collector is served; nothing is done there. */
 typedef void collector_exec_fn(void *arg);
 
 /*
@@ -46,14 +46,14 @@ uint64_t collector_bytes(const struct collector *c, uint32_t n);
 
 /*
  * Starts draining.  The metadata of what @s has instrumented so far is written first.  @w belongs to
- * the collector's thread until collector_finish(), @s as soon as the program has been released.
+ * the collector until collector_finish(), @s as soon as the program has been released.
  */
 int collector_start(struct collector *c, struct tf_writer *w, struct inj_session *s,
 		    const struct record_options *o, pid_t program)
 	__attribute__((warn_unused_result));
 
 /*
- * Has the collector's thread write the metadata of what has been instrumented since it was started;
+ * Has the metadata written of what has been instrumented since it was started;
  * returns when it has.  The program must not run meanwhile.
  */
 void collector_publish(struct collector *c);
@@ -115,7 +115,7 @@ void collector_toggle(struct collector *c);
 /* A descriptor that can be read when somebody wants the recording to end (`sonde ctl stop'); -1: there is none. */
 int collector_stop_fd(const struct collector *c);
 
-/* Nobody records any more, or the recording is to end: takes all that is left, closes all threads' files, ends the thread. */
+/* Nobody records any more, or the recording is to end: takes all that is left, closes all threads' files; nobody serves it any more. */
 void collector_finish(struct collector *c, struct collector_totals *totals);
 
 void collector_free(struct collector *c);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The socket by which a recording is controlled (launcher/control/protocol.h), and a thread that waits at it.  What is asked for
- * is done by the collector's thread.  Where there is no socket recording goes on without.
+ * is done by who serves the collector.  Where there is no socket recording goes on without.
  */
 #ifndef SONDE_LAUNCHER_COLLECT_CONTROL_H
 #define SONDE_LAUNCHER_COLLECT_CONTROL_H
@@ -11,7 +11,7 @@
 struct collector;
 struct control;
 
-/* Does what @verb says in the collector's thread, and says how it stands; returns when it is done. */
+/* Does what @verb says while the collector is served, and says how it stands; returns when it is done. */
 typedef void control_serve_fn(struct collector *c, enum control_verb verb, struct control_answer *answer);
 
 /* For a recording into @dir.  NULL: it cannot be controlled, and -v says why. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- *	program			   collector's thread	      this thread
+ *	program			   a worker		      this thread
  *	about to execve() ────────▶ mailbox, bell ──────────▶ traces that thread, looks at the file
  *	execve() 					      unwanted, or failed: lets it go
  *	stands at its first instruction ────────────────────▶ a new recording; the old one has lost this process

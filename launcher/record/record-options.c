@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include "launcher/common/options.h"
+#include "launcher/collect/pool.h"
 #include "launcher/common/message.h"
 #include "launcher/select/select.h"
 #include "runtime/probe.h"
@@ -72,6 +73,8 @@ static const struct opt record_opts[] = {
 	  offsetof(struct raw, overflow), "wait\0drop\0" },
 	{ 0, "buffer", "SIZE", "buffer of each thread, 64K to 1G (1M)", OPT_SIZE,
 	  offsetof(struct raw, o.ring_bytes), NULL },
+	{ 0, "workers", "N", "threads of sonde that collect, for all programs together: 1 to 256", OPT_COUNT,
+	  offsetof(struct raw, o.workers), NULL },
 	{ 'q', "quiet", NULL, "no warnings, no summary", OPT_FLAG, offsetof(struct raw, o.quiet), NULL },
 	{ 'v', "verbose", NULL, "say what is done", OPT_FLAG, offsetof(struct raw, o.verbose), NULL },
 	OPT_HELP,
@@ -353,6 +356,8 @@ static int check(struct raw *raw, int argc, int first)
 		return opt_usage_error(command, "--output: an empty name");
 	if (raw->o.ring_bytes < MIN_RING || raw->o.ring_bytes > MAX_RING)
 		return opt_usage_error(command, "--buffer: not from 64K to 1G");
+	if (raw->o.workers != UNSET && (raw->o.workers < 1 || raw->o.workers > POOL_MOST_WORKERS))
+		return opt_usage_error(command, "--workers: not from 1 to %u", POOL_MOST_WORKERS);
 	return check_functions(raw);
 }
 
@@ -372,6 +377,7 @@ static void finish(struct record_options *o, const struct raw *raw, char **progr
 	set_unset(&o->min_time);
 	set_unset(&o->max_calls);
 	set_unset(&o->flight);
+	set_unset(&o->workers);
 	o->count_only = raw->clock && strcmp(raw->clock, "none") == 0;
 	o->mem_no_stack = raw->mem_stack && strcmp(raw->mem_stack, "no") == 0;
 	if (o->mem_bytes == UNSET)
@@ -417,7 +423,7 @@ static int parse(int argc, char **argv, struct record_options *o)
 	struct raw raw = {
 		.o = { .dir = "sonde.data", .ring_bytes = RECORD_DEFAULT_RING, .select.min_size = UNSET,
 		       .depth = UNSET, .min_time = UNSET, .max_calls = UNSET, .mem_bytes = UNSET, .duration = UNSET,
-		       .flight = UNSET },
+		       .flight = UNSET, .workers = UNSET },
 		.overflow = "wait", .analyze = "collector",
 	};
 	int first = opt_parse(command, argc, argv, &raw);

@@ -84,7 +84,8 @@ INTEGRATION_TESTS += \
 	tests/integration/threads.sh \
 	tests/integration/tools.sh \
 	tests/integration/trace-readers.sh \
-	tests/integration/unusual.sh
+	tests/integration/unusual.sh \
+	tests/integration/workers.sh
 
 # Modules that the scripts use, by -m "$modules/NAME.c".
 EXTRA_DIST += \

@@ -86,7 +86,7 @@ static void test_cut_off(void **state)
 	collector_note_faults(&c, &feeds[1]);
 	assert_int_equal(damaged, 2);
 	assert_int_equal(told, 1);
-	collector_guard(NULL);
+	collector_unguard(&c);
 	close(fd);
 }
 

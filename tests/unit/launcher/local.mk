@@ -24,6 +24,12 @@ tests_unit_launcher_options_SOURCES = tests/unit/launcher/options.c $(LAUNCHER_T
 tests_unit_launcher_options_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_launcher_options_LDADD = $(LAUNCHER_TEST_LIBS)
 
+PURE_TESTS += tests/unit/launcher/pool
+tests_unit_launcher_pool_SOURCES = tests/unit/launcher/pool.c launcher/collect/pool.c
+tests_unit_launcher_pool_CPPFLAGS = $(AM_CPPFLAGS)
+tests_unit_launcher_pool_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_launcher_pool_LDADD = $(CMOCKA_LIBS)
+
 PURE_TESTS += tests/unit/launcher/program
 tests_unit_launcher_program_SOURCES = tests/unit/launcher/program.c $(LAUNCHER_TEST_SUPPORT)
 tests_unit_launcher_program_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
