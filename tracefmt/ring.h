@@ -117,6 +117,7 @@ struct ring_sample {
 	uint64_t off_at, limit_at; /* addresses in the program, of 8 bytes */
 	uint64_t on_ticks;	/* of all bursts that are over */
 	uint64_t on_units, off_units; /* ACCESSES: in bursts and between them, as far as they are over */
+	uint64_t visits;	/* times that the thread came to the runtime while it was off, and stayed so: none is right */
 	uint64_t cost, plain;	/* COST: CPU time of bursts and of pauses, as far as they are over; ns */
 };
 

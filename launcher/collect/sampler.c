@@ -86,6 +86,7 @@ void sampled_add(struct sampled_sums *to, const struct sampler *s, const struct 
 	to->lived += (double)now - (double)first;
 	to->on_units += (double)r->on_units;
 	to->off_units += (double)r->off_units;
+	to->visits += r->visits;
 	if (s->by != RING_SAMPLE_COST)
 		return;
 	to->cost += (double)r->cost + on / s->hz * NS_OF_S;
@@ -103,6 +104,7 @@ struct sonde_trace_sampled sampled_result(const struct sample_times *t, const st
 	struct sonde_trace_sampled to = {
 		.by = by[t->by], .bursts = s->bursts, .on = whole(s->on), .lived = whole(s->lived),
 		.on_units = whole(s->on_units), .all_units = whole(s->on_units + s->off_units),
+		.visits = s->visits,
 	};
 
 	if (t->by == RING_SAMPLE_COST) {

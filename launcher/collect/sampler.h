@@ -31,7 +31,7 @@ struct sampled {
 
 /* What threads did, as far as they tell: sums. */
 struct sampled_sums {
-	uint64_t bursts;
+	uint64_t bursts, visits;
 	double on, lived;	/* ticks, in bursts and in all */
 	double on_units, off_units;
 	double cost, plain;	/* ns of CPU time, in bursts and between them */

@@ -24,6 +24,7 @@ bool sampled_sum(const struct sonde_trace *trace, struct sonde_trace_sampled *su
 		sum->lived += s->lived;
 		sum->on_units += s->on_units;
 		sum->all_units += s->all_units;
+		sum->visits += s->visits;
 		sum->cost_ns += s->cost_ns;
 		sum->plain_ns += s->plain_ns;
 	}

@@ -65,6 +65,9 @@ RT_HIDDEN uint64_t rt_pace_on(struct rt_thread *t);
 /* It is over: how long the pause is to be. */
 RT_HIDDEN uint64_t rt_pace_off(struct rt_thread *t);
 
+/* The thread came to the runtime in the pause: what that took is cost, too. */
+RT_HIDDEN void rt_pace_visit(struct rt_thread *t);
+
 /* How much of the pause is left. */
 RT_HIDDEN uint64_t rt_pace_left(struct rt_thread *t);
 

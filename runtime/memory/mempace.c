@@ -15,6 +15,9 @@
 #define FIRST_BURST 20000
 #define SHORTEST_BURST 200000
 
+/* ns that a visit to the runtime takes: two system calls, and registers saved and put back. */
+#define VISIT 1000
+
 static uint64_t allowed(void)
 {
 	return __atomic_load_n((uint64_t *)&rt_control()->sample_burst, __ATOMIC_RELAXED);
@@ -51,6 +54,13 @@ uint64_t rt_pace_off(struct rt_thread *t)
 		t->ring->sample.cost += took;
 	t->pace.left += took * MILLION / allowed();
 	return t->pace.left;
+}
+
+void rt_pace_visit(struct rt_thread *t)
+{
+	if (t->ring)
+		t->ring->sample.cost += VISIT;
+	t->pace.left += VISIT * MILLION / allowed();
 }
 
 uint64_t rt_pace_left(struct rt_thread *t)

@@ -198,11 +198,23 @@ static int goes_off_again(struct rt_thread *t)
 
 /* ---- all ---- */
 
+/* What is off runs the plain copy, which comes here when something switches: that it came for nothing is a defect. */
+static int for_nothing(struct rt_thread *t)
+{
+	if (t->ring)
+		sample_of(t)->visits++;
+	if (by(RING_SAMPLE_COST))
+		rt_pace_visit(t);
+	return 1;
+}
+
 int rt_mem_rests(struct rt_thread *t)
 {
 	if (!is_off(t))
 		return by(RING_SAMPLE_COST) && burst() && !t->mem_began && goes_off_again(t);
-	if (!by(RING_SAMPLE_ACCESSES) || !is_spent(t))
+	if (!by(RING_SAMPLE_ACCESSES) || t->mem_left >= 0)
+		return for_nothing(t);
+	if (!is_spent(t))
 		return 1;
 	t->mem_off = 0;
 	return 0;

@@ -72,6 +72,12 @@ static uint16_t insn_at(const struct rt_codemap *map, const struct rt_mem_piece 
 	return (uint16_t)(p->insn + (p->flags & RT_MEM_RUN ? addr - map->arena - p->start : 0));
 }
 
+/* The register that slot 0 holds. */
+static unsigned int slot_reg(const struct rt_mem_piece *p)
+{
+	return p->flags & RT_MEM_PLAIN ? p->reg % RT_MEM_REGS : 0;
+}
+
 /* In the middle of what is ours: to its beginning. */
 static void go_back(const struct rt_codemap *map, const struct rt_mem_piece *p, uint64_t *regs,
 		    const struct rt_thread *t)
@@ -86,7 +92,7 @@ static void go_back(const struct rt_codemap *map, const struct rt_mem_piece *p, 
 		if (p->flags & RT_MEM_FLAGS)
 			rt_put_back_flags(regs, slot[1]);
 		if (p->flags & RT_MEM_SLOT0)
-			*rt_reg(regs, 0) = slot[0];
+			*rt_reg(regs, slot_reg(p)) = slot[0];
 	}
 	if (lowered)
 		regs[RT_UC_RSP] += RT_MEM_BELOW;

@@ -59,6 +59,7 @@ INTEGRATION_TESTS += \
 	tests/integration/memory-sample.sh \
 	tests/integration/memory-stress.sh \
 	tests/integration/memory-timers.sh \
+	tests/integration/memory-visits.sh \
 	tests/integration/modules-used.sh \
 	tests/integration/mpi-compiled.sh \
 	tests/integration/mpi-waits.sh \

@@ -412,6 +412,7 @@ static enum sonde_trace_status read_sampled(struct reader *r)
 		.lived = number_or_0(r, "lived"),
 		.on_units = number_or_0(r, "on-units"),
 		.all_units = number_or_0(r, "all-units"),
+		.visits = number_or_0(r, "visits"),
 		.cost_ns = number_or_0(r, "cost"),
 		.plain_ns = number_or_0(r, "plain"),
 	};

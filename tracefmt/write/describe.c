@@ -348,6 +348,8 @@ enum sonde_trace_status tf_writer_sampled(struct tf_writer *w, const struct sond
 		tf_json_uint(line, "on-units", s->on_units);
 		tf_json_uint(line, "all-units", s->all_units);
 	}
+	if (s->visits)
+		tf_json_uint(line, "visits", s->visits);
 	if (s->plain_ns) {
 		tf_json_uint(line, "cost", s->cost_ns);
 		tf_json_uint(line, "plain", s->plain_ns);

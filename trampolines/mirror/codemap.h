@@ -97,7 +97,7 @@ struct rt_probe_desc {
 enum rt_mem_flags {
 	RT_MEM_PARKED = 1, /* the program's value of reg is in the pool's park */
 	RT_MEM_BACK = 2,   /* in the middle of what is ours: go `back` bytes before the start, and do it again */
-	RT_MEM_SLOT0 = 4,  /* slots are in use: BACK has to put these registers back first (slot 0: rax) ... */
+	RT_MEM_SLOT0 = 4,  /* slots are in use: BACK has to put these registers back first (slot 0: rax; of PLAIN, `reg`) ... */
 	RT_MEM_FLAGS = 8,  /* ... and flags (slot 1: as lahf and seto left them in rax) */
 	RT_MEM_MOVED = 16, /* the pointer has been moved over the node's words: `written` is how many bytes are in front */
 	RT_MEM_RUN = 32,   /* copies of equal length: insn counts on with the address */
@@ -117,7 +117,7 @@ struct rt_mem_piece {
 	uint16_t insn;	 /* offset, from the node's start in the original, of the instruction that comes next */
 	uint16_t written; /* bytes that stand after the pointer already */
 	uint16_t back;
-	uint8_t reg;	 /* holds the pointer; NO_REG: the pool does, and all registers are the program's */
+	uint8_t reg;	 /* holds the pointer; NO_REG, PLAIN: the pool does, and all registers are the program's */
 	uint8_t flags;	 /* enum rt_mem_flags */
 };
 _Static_assert(sizeof(struct rt_mem_piece) == 16, "memory piece");

@@ -54,7 +54,7 @@ static void put_back(greg_t *regs, uint64_t arena, const struct rt_mem_piece *p)
 	if (p->flags & RT_MEM_FLAGS)
 		set_flags(regs, saved[1]);
 	if (p->flags & RT_MEM_SLOT0)
-		regs[REG_RAX] = (greg_t)saved[0];
+		regs[places[p->flags & RT_MEM_PLAIN ? p->reg : RAX]] = (greg_t)saved[0];
 	if (p->flags & RT_MEM_LOWERED)
 		regs[REG_RSP] += RT_MEM_BELOW;
 	regs[REG_RIP] = (greg_t)(arena + p->start - p->back);

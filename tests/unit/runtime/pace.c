@@ -100,12 +100,27 @@ static void pays_for_early_bursts(void **state)
 	assert_int_equal(rt_pace_left(&thread), 0);
 }
 
+/* What the thread does in the runtime without being switched is paid for, too. */
+static void pays_for_visits(void **state)
+{
+	uint64_t left;
+
+	(void)state;
+	begin(10 * PERCENT);
+	cpu += rt_pace_on(&thread);
+	left = rt_pace_off(&thread);
+	rt_pace_visit(&thread);
+	assert_true(rt_pace_left(&thread) > left);
+	assert_true(head.sample.cost > 20 * US);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(keeps_to_the_share),
 		cmocka_unit_test(begins_with_short_bursts),
 		cmocka_unit_test(pays_for_early_bursts),
+		cmocka_unit_test(pays_for_visits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

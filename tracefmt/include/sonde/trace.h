@@ -264,6 +264,7 @@ struct sonde_trace_sampled {
 	uint64_t bursts;
 	uint64_t on, lived;    /* ticks of the TSC: in bursts, in all */
 	uint64_t on_units, all_units; /* accesses in bursts, in all, about; 0: not counted (but by number) */
+	uint64_t visits; /* times that threads left their code between bursts though nothing was to be switched: none is right */
 	uint64_t cost_ns, plain_ns; /* by overhead: CPU time in bursts, and between them; 0: not known */
 };
 

@@ -188,6 +188,18 @@ uint32_t asm_jcc(struct tramp_out *out, enum asm_cc cc)
 	return (uint32_t)out->len - 4;
 }
 
+uint32_t asm_jrcxz(struct tramp_out *out)
+{
+	tramp_put_bytes(out, "\xe3\x00", 2);
+	return (uint32_t)out->len - 1;
+}
+
+void asm_land_short(struct tramp_out *out, uint32_t ref)
+{
+	if (out->status == TRAMP_OK)
+		out->buf[ref] = (uint8_t)(out->len - (ref + 1));
+}
+
 void asm_land(struct tramp_out *out, uint32_t ref)
 {
 	uint32_t rel = (uint32_t)out->len - (ref + 4);

@@ -47,4 +47,8 @@ void asm_flags_from_ax(struct tramp_out *out);	/* clobbers al */
 uint32_t asm_jcc(struct tramp_out *out, enum asm_cc cc);
 void asm_land(struct tramp_out *out, uint32_t ref);
 
+/* Likewise, of one byte, not farther than 127 bytes. */
+uint32_t asm_jrcxz(struct tramp_out *out);
+void asm_land_short(struct tramp_out *out, uint32_t ref);
+
 #endif

@@ -11,6 +11,21 @@
  *	jne  plain
  *	jmp  entry
  *
+ * Where the flags are live, with an instruction that leaves them alone:
+ *
+ *	lea  -152(%rsp), %rsp
+ *	mov  %rcx, (%rsp)
+ *	mov  %gs:off, %rcx
+ *	jrcxz 1f
+ *	mov  (%rsp), %rcx
+ *	lea  152(%rsp), %rsp
+ *	jmp  plain
+ * 1:	mov  (%rsp), %rcx
+ *	lea  152(%rsp), %rsp
+ *	jmp  entry
+ *
+ * If the pool is another thread's there, that is found out at the next entry where they are dead.
+ *
  * Where no other code falls through to the plain copy, this stands before it, and needs no jump while recording is off.
  */
 #include "trampolines/memory/x86-64/emit.h"
@@ -41,7 +56,7 @@ static void compare_saved(struct tramp_mirror *m, uint32_t start)
 	asm_mem(&m->out, ASM_LEA, TRAMP_RSP, TRAMP_RSP, -RT_MEM_BELOW);
 	mem_plain_state(m, RT_MEM_BACK | RT_MEM_LOWERED, start);
 	asm_mem(&m->out, ASM_STORE, TRAMP_RAX, TRAMP_RSP, 0);
-	mem_plain_state(m, RT_MEM_BACK | RT_MEM_LOWERED | RT_MEM_SLOT0, start);
+	mem_plain_saved(m, TRAMP_RAX, start);
 	asm_thread(&m->out, m->mem->env.id, TRAMP_RAX);
 	asm_gs(&m->out, ASM_CMP_LOAD, TRAMP_RAX, m->mem->env.off);
 	asm_mem(&m->out, ASM_LOAD, TRAMP_RAX, TRAMP_RSP, 0);
@@ -91,6 +106,31 @@ static void put_look(struct tramp_mirror *m, uint32_t i, uint32_t start, bool fa
 	}
 }
 
+static void put_back_rcx(struct tramp_mirror *m, uint32_t start)
+{
+	asm_mem(&m->out, ASM_LOAD, TRAMP_RCX, TRAMP_RSP, 0);
+	asm_mem(&m->out, ASM_LEA, TRAMP_RSP, TRAMP_RSP, RT_MEM_BELOW);
+	mem_plain_state(m, RT_MEM_BACK, start);
+}
+
+static void put_look_keeping_flags(struct tramp_mirror *m, uint32_t i, uint32_t start)
+{
+	uint32_t on;
+
+	asm_mem(&m->out, ASM_LEA, TRAMP_RSP, TRAMP_RSP, -RT_MEM_BELOW);
+	mem_plain_state(m, RT_MEM_BACK | RT_MEM_LOWERED, start);
+	asm_mem(&m->out, ASM_STORE, TRAMP_RCX, TRAMP_RSP, 0);
+	mem_plain_saved(m, TRAMP_RCX, start);
+	asm_gs(&m->out, ASM_LOAD, TRAMP_RCX, m->mem->env.off);
+	on = asm_jrcxz(&m->out);
+	put_back_rcx(m, start);
+	tramp_put_u8(&m->out, 0xe9);
+	tramp_put_u32(&m->out, m->mem->plain.v[i].at - (here(m) + 4));
+	asm_land_short(&m->out, on);
+	mem_plain_saved(m, TRAMP_RCX, start);
+	put_back_rcx(m, start);
+}
+
 static bool has_live_flags(const struct tramp_mirror *m, uint32_t i)
 {
 	return mir_flow_block(m, i)->live_in & TRAMP_STATUS;
@@ -110,12 +150,13 @@ static uint32_t begin_gate(struct tramp_mirror *m, uint32_t i)
 	return start;
 }
 
-/* Where the flags are live, the copy that records finds out that recording is off. */
 static void put_gate(struct tramp_mirror *m, uint32_t i, bool falls)
 {
 	uint32_t start = begin_gate(m, i);
 
-	if (!has_live_flags(m, i))
+	if (has_live_flags(m, i))
+		put_look_keeping_flags(m, i, start);
+	else
 		put_look(m, i, start, falls);
 	if (!falls)
 		mem_put_jump(m, m->mem->plan.entry[i], MEM_HOME);

@@ -52,15 +52,25 @@ void mem_state_at(struct tramp_mirror *m, const struct mem_state *s, uint32_t at
 	add(m, &piece);
 }
 
-void mem_plain_state(struct tramp_mirror *m, unsigned int flags, uint32_t start)
+static void plain_state(struct tramp_mirror *m, unsigned int flags, uint8_t reg, uint32_t start)
 {
 	struct rt_mem_piece piece = {
-		.start = (uint32_t)m->out.len, .reg = RT_MEM_NO_REG, .flags = (uint8_t)(RT_MEM_PLAIN | flags),
+		.start = (uint32_t)m->out.len, .reg = reg, .flags = (uint8_t)(RT_MEM_PLAIN | flags),
 	};
 
 	if (flags & RT_MEM_BACK)
 		piece.back = (uint16_t)(piece.start - start);
 	add(m, &piece);
+}
+
+void mem_plain_state(struct tramp_mirror *m, unsigned int flags, uint32_t start)
+{
+	plain_state(m, flags, RT_MEM_NO_REG, start);
+}
+
+void mem_plain_saved(struct tramp_mirror *m, uint8_t reg, uint32_t start)
+{
+	plain_state(m, RT_MEM_BACK | RT_MEM_LOWERED | RT_MEM_SLOT0, reg, start);
 }
 
 void mem_state(struct tramp_mirror *m, const struct mem_state *s, uint32_t start)

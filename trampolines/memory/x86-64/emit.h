@@ -140,6 +140,9 @@ void mem_state_at(struct tramp_mirror *m, const struct mem_state *s, uint32_t at
 /* From here on nothing is recorded; @flags: what else it is, from @start on. */
 void mem_plain_state(struct tramp_mirror *m, unsigned int flags, uint32_t start);
 
+/* Likewise; rsp is lowered, and register @reg is at (rsp). */
+void mem_plain_saved(struct tramp_mirror *m, uint8_t reg, uint32_t start);
+
 /* Offset of a node's instruction k; of what is after the last one, for k == nops. */
 uint32_t mem_orig(const struct tramp_mirror *m, uint32_t n, uint32_t k);
 
