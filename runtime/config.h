@@ -38,6 +38,7 @@ struct rt_config {
 	uint64_t probe_depth; /* FILTER, TIMED: calls that may be open at a time; 0: no bound */
 	uint64_t probe_calls; /* FILTER, TIMED: of a function, by a thread, that are recorded; 0: all */
 	uint64_t probe_time;  /* TIMED: ticks of the time-stamp counter, below 2^43 */
+	uint64_t probe_under; /* not 0: only what functions with RT_ACT_UNDER call is recorded */
 	uint64_t mem_slack;   /* bytes of a memory stream's sub-buffer that checks leave free */
 	uint64_t nanalyzers;  /* modules that take memory accesses in the program's threads */
 	uint64_t analyzers[RT_ANALYZERS]; /* their struct sonde_module */

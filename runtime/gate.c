@@ -18,16 +18,7 @@
 #include "runtime/thread.h"
 
 #define CALL_EVENTS 2 /* what a call whose wrapper does not run would have recorded */
-#define SS_ONSTACK 1
 #define FRAME 1024 /* a wrapper's own, above where it closed the pool */
-#define DIFFERENT_STACK (UINT64_C(1) << 23) /* farther from the wrapper's frame than any helper */
-
-struct kernel_stack_t {
-	uint64_t sp;
-	uint32_t flags;
-	uint32_t pad;
-	uint64_t size;
-};
 
 /* struct rt_sigframe from its ucontext on, as words (Linux, asm/sigcontext.h). */
 #define UC_FLAGS 0
@@ -59,21 +50,14 @@ static int below_signal_frame(uint64_t sp, uint64_t top)
 	return 0;
 }
 
-static int on_signal_stack(void)
-{
-	struct kernel_stack_t now = { 0 };
-
-	return sys2(__NR_sigaltstack, 0, &now) == 0 && (now.flags & SS_ONSTACK);
-}
-
 /* Does the call come from the wrapper that closed the pool? */
 static int called_by_wrapper(struct rt_thread *t, uint64_t sp)
 {
 	uint64_t top = t->closed_sp;
 
-	if (sp >= top || top - sp > DIFFERENT_STACK)
+	if (sp >= top || top - sp > RT_ANOTHER_STACK)
 		return 0;
-	return !below_signal_frame(sp, top) && !on_signal_stack();
+	return !below_signal_frame(sp, top) && !rt_on_signal_stack();
 }
 
 static void count_nested(struct rt_thread *t, uint64_t calls)
@@ -118,13 +102,15 @@ struct rt_thread *rt_gate_open(uint64_t sp, uint64_t calls, uint64_t events)
 /* Called by the assembly in gate.S; @sp is the stack pointer at the function's entry. */
 RT_HIDDEN uint64_t rt_gate_decide(const struct rt_stub_desc *desc, uint64_t sp)
 {
-	uint64_t mask, target;
+	struct rt_thread *t;
+	uint64_t mask;
+	int records;
 
 	if (rt_off())
 		return desc->replay;
 	mask = rt_block_signals();
-	target = rt_gate_open(sp, 1, CALL_EVENTS) ? desc->wrapper : desc->replay;
-
+	t = rt_gate_open(sp, 1, CALL_EVENTS);
+	records = t && rt_under(t, sp, 1);
 	sys_restore_signals(mask);
-	return target;
+	return records ? desc->wrapper : desc->replay;
 }

@@ -35,6 +35,7 @@ RUNTIME_FILES = $(MACHINE_FILES) \
 	runtime/signals.h \
 	runtime/stack.h \
 	runtime/thread.h \
+	runtime/under.c \
 	runtime/writer.c \
 	runtime/x86-64/exec.S \
 	runtime/x86-64/gate.S \

@@ -241,7 +241,7 @@ static void leave_filtered(struct rt_thread *t, const struct event *e)
 
 static int is_entry(const struct rt_probe_desc *desc)
 {
-	return desc->kind == RT_PROBE_ENTRY || desc->kind >= RT_PROBE_ENTRY_ON;
+	return desc->kind == RT_PROBE_ENTRY;
 }
 
 static void do_event(struct rt_thread *t, const struct event *e)
@@ -251,7 +251,8 @@ static void do_event(struct rt_thread *t, const struct event *e)
 		record_now(t, e);
 		break;
 	case RT_PROBE_COUNT:
-		count(t, e);
+		if (is_entry(e->desc))
+			count(t, e);
 		break;
 	default:
 		if (is_entry(e->desc))
@@ -259,6 +260,22 @@ static void do_event(struct rt_thread *t, const struct event *e)
 		else
 			leave_filtered(t, e);
 	}
+}
+
+static void do_below(struct rt_thread *t, const struct event *e)
+{
+	int entry = is_entry(e->desc), records = rt_under(t, e->frame, entry);
+
+	if (!records && entry && e->desc->acts & RT_ACT(RT_ACT_UNDER)) {
+		rt_under_begin(t, e->frame);
+		records = 1;
+	}
+	if (entry && e->desc->mode != RT_PROBE_COUNT)
+		rt_under_goes_on(t, e->frame);
+	if (records && !rt_off())
+		do_event(t, e);
+	if (!entry)
+		rt_under_end(t, e->frame, e->desc->kind != RT_PROBE_EXIT);
 }
 
 /* Called by the gate: @ret is its return address, @sp the stack pointer before the call. */
@@ -269,13 +286,13 @@ RT_HIDDEN void rt_probe_slow(const void *ret, uint64_t sp)
 	struct rt_thread *t;
 	uint64_t mask;
 
-	if (desc->kind >= RT_PROBE_ENTRY_ON && ring_switch(rt_control(), desc->kind == RT_PROBE_ENTRY_ON))
+	if (desc->acts & RT_ACT_SWITCHES && ring_switch(rt_control(), (desc->acts & RT_ACT(RT_ACT_ON)) != 0))
 		rt_ring_doorbell();
-	if (rt_off())
+	if (rt_off() && !(desc->acts & RT_ACT(RT_ACT_UNDER)))
 		return;
 	mask = rt_block_signals();
 	t = rt_gate_open(e.frame, is_entry(desc), 1);
 	if (t)
-		do_event(t, &e);
+		do_below(t, &e);
 	sys_restore_signals(mask);
 }

@@ -396,6 +396,7 @@ struct rt_thread *rt_register(uint64_t tcb)
 	t->pid = pid;
 	t->tcb = tcb;
 	t->closed_sp = 0;
+	t->under = 0;
 	start_ring(t);
 	rt_shadow_init(t);
 	t->self = (uint64_t)t;

@@ -23,7 +23,6 @@
 
 #define SA_RESTORER_FLAG 0x04000000u
 #define SIG_IGNORE 1 /* and 0 is SIG_DFL */
-#define EFAULT_RESULT (-14)
 
 /* As the kernel has it; the program's need not be aligned. */
 struct __attribute__((packed)) kernel_action {
@@ -79,18 +78,12 @@ static uint64_t thunk_for(uint64_t handler)
 
 /* ---- rt_sigaction ---- */
 
-/* The kernel copies the set before it sees that there is no such operation: EFAULT or EINVAL. */
-static int readable_word(uint64_t addr)
-{
-	return sys4(__NR_rt_sigprocmask, -1, addr, 0, sizeof(uint64_t)) != EFAULT_RESULT;
-}
-
 static int wants_thunk(const struct kernel_action *act)
 {
 	uint64_t addr = (uint64_t)act;
 
 	/* two pages at most, so what lies between is readable too */
-	if (!act || !readable_word(addr) || !readable_word(addr + sizeof(*act) - sizeof(uint64_t)))
+	if (!act || !sys_is_readable(addr) || !sys_is_readable(addr + sizeof(*act) - sizeof(uint64_t)))
 		return 0;
 	return act->handler > SIG_IGNORE && !is_thunk(act->handler);
 }

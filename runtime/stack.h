@@ -19,5 +19,21 @@ static inline uint64_t rt_block_signals(void)
 	return sys_block_signals();
 }
 
+#define RT_ANOTHER_STACK (UINT64_C(1) << 23) /* what is so far above a frame is on another stack */
+#define RT_SS_ONSTACK 1
+
+/* Is it the alternate signal stack that we are on? */
+static inline int rt_on_signal_stack(void)
+{
+	struct {
+		uint64_t sp;
+		uint32_t flags;
+		uint32_t pad;
+		uint64_t size;
+	} now = { 0 };
+
+	return sys2(__NR_sigaltstack, 0, &now) == 0 && (now.flags & RT_SS_ONSTACK);
+}
+
 #endif
 #endif /* SONDE_RUNTIME_STACK_H */

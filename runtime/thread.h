@@ -74,6 +74,9 @@ struct rt_thread {
 	uint64_t mem_work;	/* struct rt_work of runtime/memory/analysis.h, stays with the pool; 0: none yet */
 	uint32_t mem_here;	/* it hands its accesses to modules itself */
 	uint32_t mem_busy;	/* TID of who does so at this moment */
+	uint64_t under;		/* only calls at smaller frame addresses are recorded without asking: see under.c */
+	uint64_t under_at;	/* frame address of the call that recording is confined to */
+	uint64_t under_from;	/* its return address */
 };
 
 _Static_assert(offsetof(struct rt_thread, owner) == SONDE_POOL_OWNER, "pool layout");
@@ -93,6 +96,7 @@ _Static_assert(offsetof(struct rt_thread, mem_park) == RT_POOL_MEM_PARK, "pool l
 _Static_assert(offsetof(struct rt_thread, mem_slot) == RT_POOL_MEM_SLOT, "pool layout");
 _Static_assert(offsetof(struct rt_thread, mem_off) == RT_POOL_MEM_OFF, "pool layout");
 _Static_assert(offsetof(struct rt_thread, mem_left) == RT_POOL_MEM_LEFT, "pool layout");
+_Static_assert(offsetof(struct rt_thread, under) == RT_POOL_UNDER, "pool layout");
 _Static_assert(sizeof(struct rt_thread) <= sizeof(struct sonde_pool), "pool layout");
 
 #define RT_HIDDEN __attribute__((visibility("hidden")))
@@ -173,6 +177,17 @@ RT_HIDDEN uint32_t rt_pid_namespace(int32_t pid);
  * thread, and nothing may be reached through GS.
  */
 RT_HIDDEN int rt_gs_is_ours(void);
+
+/*
+ * under.c: is a call whose frame address is @frame to be recorded?  @t is the calling thread, its pool open; @entry: it
+ * begins.
+ */
+RT_HIDDEN int rt_under(struct rt_thread *t, uint64_t frame, int entry);
+/* A recorded call begins whose end will be told. */
+RT_HIDDEN void rt_under_goes_on(struct rt_thread *t, uint64_t frame);
+/* A call with RT_ACT_UNDER begins; and any is left, by a return or @jump. */
+RT_HIDDEN void rt_under_begin(struct rt_thread *t, uint64_t frame);
+RT_HIDDEN void rt_under_end(struct rt_thread *t, uint64_t frame, int jump);
 
 /* writer.c: sub-buffers of the calling thread. */
 RT_HIDDEN void rt_ring_doorbell(void);

@@ -36,7 +36,7 @@
 #define TRAMP_DISPLACED_MAX 64	/* bytes of displaced instructions */
 #define TRAMP_INSNS_MAX 24	/* displaced instructions */
 #define TRAMP_REPLAY_MAX 256	/* any tramp_replay_size() */
-#define TRAMP_STUB_MAX 96	/* any tramp_stub_size() */
+#define TRAMP_STUB_MAX 128	/* any tramp_stub_size() */
 #define TRAMP_STUB_ALIGN 16	/* stubs, jumps and replay code start at multiples of this */
 #define TRAMP_JUMP_STUB_MAX 16	/* any tramp_emit_jump() */
 
@@ -222,6 +222,7 @@ struct tramp_stub {
 	enum tramp_thread_id id;
 	uint64_t off;		/* address of a word of 8 bytes; 0: there is none */
 	uint64_t replay;
+	int32_t under;		/* in the pool; as for probes (probe/probe.h); 0: there is none */
 };
 
 /* Bytes of the stub at `stub_addr`, without alignment after it: at most TRAMP_STUB_MAX. */

@@ -239,6 +239,7 @@ static struct tramp_probe_env probe_env(const struct inj_session *s)
 
 	if (!s->opt.mirror.max_functions)
 		env.counts = 0;
+	env.under = s->opt.mirror.under ? RT_POOL_UNDER : 0;
 	env.depth = s->opt.mirror.depth != 0;
 	env.calls = s->opt.mirror.calls;
 	env.gate = s->rt_probe_gate;
@@ -265,25 +266,35 @@ static struct tramp_mem_env mem_env(const struct inj_session *s)
 	};
 }
 
+static uint8_t acts_of(const struct inj_marks *marks, size_t i)
+{
+	uint8_t acts = 0;
+
+	for (int act = 0; act < RT_ACTS; act++)
+		acts |= marks->acts[act][i] ? (uint8_t)RT_ACT(act) : 0;
+	return acts;
+}
+
 static uint32_t want_of(const struct inj_mirror_options *opt, const struct inj_marks *marks, size_t i)
 {
-	bool events = marks->events[i] || marks->on[i] || marks->off[i];
+	uint8_t acts = acts_of(marks, i);
+	bool events = marks->events[i] || acts;
 	uint32_t want = events ? TRAMP_MIRROR_ENTRY : 0;
 
-	if (events && opt->mode != TRAMP_PROBE_COUNT)
+	if (events && (opt->mode != TRAMP_PROBE_COUNT || acts & RT_ACT(RT_ACT_UNDER)))
 		want |= TRAMP_MIRROR_EXIT;
-	if (marks->on[i] || marks->off[i])
-		want |= marks->on[i] ? TRAMP_MIRROR_ON : TRAMP_MIRROR_OFF;
 	return marks->memory[i] ? want | TRAMP_MIRROR_ACCESSES : want;
 }
 
 static bool new_marks(struct inj_marks *m, size_t n)
 {
-	bool *all = calloc(4 * n + 1, sizeof(*all));
+	bool *all = calloc((2 + RT_ACTS) * n + 1, sizeof(*all));
 
 	if (!all)
 		return false;
-	*m = (struct inj_marks){ .events = all, .memory = all + n, .on = all + 2 * n, .off = all + 3 * n };
+	*m = (struct inj_marks){ .events = all, .memory = all + n };
+	for (size_t act = 0; act < RT_ACTS; act++)
+		m->acts[act] = all + (2 + act) * n;
 	return true;
 }
 
@@ -307,7 +318,7 @@ static struct inj_planned *list_functions(const struct work *w, size_t *n)
 		uint32_t want = want_of(opt, &marks, i);
 
 		if (want && tramp_code_function(w->code, facts->fns[i].addr) == i)
-			fns[(*n)++] = (struct inj_planned){ .fn = (uint32_t)i, .want = want };
+			fns[(*n)++] = (struct inj_planned){ .fn = (uint32_t)i, .want = want, .acts = acts_of(&marks, i) };
 	}
 	free(marks.events);
 	if (done)
@@ -488,6 +499,7 @@ static enum inj_status make_maps(struct inj_session *s)
 	s->config.probe_depth = s->opt.mirror.depth;
 	s->config.probe_calls = s->opt.mirror.calls;
 	s->config.probe_time = s->opt.mirror.min_ticks;
+	s->config.probe_under = s->opt.mirror.under;
 	s->config.mem_slack = s->opt.mirror.memory.enabled ? INJ_MEM_SLACK : 0;
 	return inj_write(s->target, s->rt_config, &s->config, sizeof(s->config));
 }

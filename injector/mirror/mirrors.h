@@ -25,7 +25,7 @@ struct inj_object;
 struct inj_marks {
 	bool *events;	/* its calls are to be recorded */
 	bool *memory;	/* its memory accesses are */
-	bool *on, *off;	/* its calls are, and switch recording */
+	bool *acts[RT_ACTS]; /* its calls are, and do this */
 };
 
 struct inj_mirror_options {
@@ -35,6 +35,7 @@ struct inj_mirror_options {
 	uint32_t depth;	    /* FILTER, TIMED: calls inside each other that are recorded; 0: no bound */
 	uint64_t calls;	    /* FILTER, TIMED: of one function in one thread; 0: no bound */
 	uint64_t min_ticks; /* TIMED: shorter calls are dropped */
+	bool under;	    /* only what functions with RT_ACT_UNDER call */
 	uint32_t max_functions; /* that there is room for in the rings' counts; 0: no counts */
 	struct {
 		bool enabled;

@@ -66,7 +66,7 @@ static enum tramp_mirror_status plan(struct planner *by, struct tramp_mirror **m
 				     const struct inj_planned *fn)
 {
 	struct inj_planners *p = by->all;
-	struct tramp_mirror_request req = { .fn = fn->fn, .want = fn->want };
+	struct tramp_mirror_request req = { .fn = fn->fn, .want = fn->want, .acts = fn->acts };
 	struct tramp_mirror_plan unused;
 
 	if (!*m)

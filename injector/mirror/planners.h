@@ -26,6 +26,7 @@ unsigned int inj_processors(void);
 struct inj_planned {
 	uint32_t fn;	/* index into the facts */
 	uint32_t want;	/* enum tramp_mirror_want */
+	uint8_t acts;	/* of RT_ACT() */
 };
 struct inj_planners *inj_planners_new(const struct tramp_code *code, const struct tramp_probe_env *env,
 				      const struct tramp_mem_env *memory, struct tramp_mirror *emits,

@@ -7,7 +7,7 @@
 #include "sonde/abi.h"
 #include "trampolines/probe/probe.h"
 
-/* Without the gate's address, and without bounds.  @off: address of ring_control.off in the program. */
+/* Without the gate's address, and without bounds; all calls are recorded.  @off: address of ring_control.off in the program. */
 static inline struct tramp_probe_env inj_probe_env(enum tramp_probe_mode mode, uint64_t off)
 {
 	return (struct tramp_probe_env){

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "injector/patch/patch.h"
+#include "runtime/probe.h"
 #include "tracefmt/ring.h"
 
 /* ---- emission ---- */
@@ -49,6 +50,7 @@ static enum inj_status emit_stub(struct inj_session *s, const struct inj_job *jo
 	struct tramp_stub stub = { .wrapper = wrapper,
 				   .gate = s->rt_gate,
 				   .off = s->config.control + offsetof(struct ring_control, off),
+				   .under = s->opt.mirror.under ? RT_POOL_UNDER : 0,
 				   .replay = replay,
 				   .owner_offset = SONDE_POOL_OWNER,
 				   .id = TRAMP_ID_FS_ZERO };

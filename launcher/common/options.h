@@ -29,6 +29,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "trampolines/mirror/codemap.h"
+
 enum opt_type {
 	OPT_TYPE_END = 0,
 	OPT_FLAG,	/* bool, set to true */
@@ -134,8 +136,8 @@ struct record_options {
 	uint64_t flight;	  /* --flight: bytes of newest events that are kept in memory; 0: all are written */
 	bool start_off;		  /* --start-off: nothing is recorded until it is switched on */
 	int toggle;		  /* --signal: switches when it is sent to us; 0: none does */
-	struct opt_list on, off;  /* --trigger: patterns of functions whose calls switch */
-	char *trigger;		  /* their text */
+	struct opt_list acts[RT_ACTS]; /* --trigger, --under: patterns of functions whose calls do that */
+	char *trigger;		  /* --trigger's text */
 	uint64_t ring_bytes;	  /* --buffer: ring size of a thread; 64K..1G */
 	/* Functions without wrappers. */
 	struct select_options select;
@@ -181,8 +183,8 @@ int record_imply_memory(struct record_options *o) __attribute__((warn_unused_res
 /* No module wants them: then nothing may be said about them without --mem. */
 int record_without_memory(struct record_options *o) __attribute__((warn_unused_result));
 
-/* The choice of functions whose calls switch recording on, or off; likewise. */
-struct select_options record_trigger_select(const struct record_options *o, bool on);
+/* The choice of functions whose calls do that; likewise. */
+struct select_options record_act_select(const struct record_options *o, enum rt_act act);
 
 /* The choice of functions whose memory accesses are recorded; the lists stay @o's. */
 struct select_options record_memory_select(const struct record_options *o);

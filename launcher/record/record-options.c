@@ -45,6 +45,8 @@ static const struct opt record_opts[] = {
 	  offsetof(struct raw, signal), NULL },
 	{ 0, "trigger", "LIST", "calls of functions switch recording: 'solve=on,finish=off'", OPT_STRING,
 	  offsetof(struct raw, trigger), NULL },
+	{ 0, "under", "PATTERN", "only what these functions call, on the same thread, and they themselves", OPT_LIST,
+	  offsetof(struct raw, o.acts[RT_ACT_UNDER]), NULL },
 	{ 0, "flight", "SIZE", "keep the newest events in memory, 64K to 64G, and write them at the end", OPT_SIZE,
 	  offsetof(struct raw, o.flight), NULL },
 	{ 0, "perf-map", NULL, "write /tmp/perf-PID.map, so that perf knows our code", OPT_FLAG,
@@ -284,30 +286,41 @@ static int signal_number(const char *name)
 	return 0;
 }
 
+/* What --trigger calls them; NULL: not that. */
+static const char *const triggers[RT_ACTS] = { [RT_ACT_ON] = "on", [RT_ACT_OFF] = "off" };
+
+static int find_trigger(const char *name)
+{
+	for (int act = 0; act < RT_ACTS; act++)
+		if (triggers[act] && strcmp(name, triggers[act]) == 0)
+			return act;
+	return -1;
+}
+
 /* "PATTERN=on,PATTERN=off" into lists; @text is cut into pieces.  False: it is not that. */
-static bool read_trigger(char *text, struct opt_list *on, struct opt_list *off)
+static bool read_trigger(char *text, struct opt_list *acts)
 {
 	char *rest = text, *item, *what;
+	int act;
 
 	while ((item = strsep(&rest, ","))) {
 		what = strrchr(item, '=');
 		if (!what || what == item)
 			return false;
 		*what++ = '\0';
-		if (strcmp(what, "on") != 0 && strcmp(what, "off") != 0)
-			return false;
-		if (!opt_list_append(what[1] == 'n' ? on : off, item))
+		act = find_trigger(what);
+		if (act < 0 || !opt_list_append(&acts[act], item))
 			return false;
 	}
 	return true;
 }
 
-struct select_options record_trigger_select(const struct record_options *o, bool on)
+struct select_options record_act_select(const struct record_options *o, enum rt_act act)
 {
 	struct select_options sel = o->select;
 
-	sel.option = "--trigger";
-	sel.functions = on ? o->on : o->off;
+	sel.option = act == RT_ACT_UNDER ? "--under" : "--trigger";
+	sel.functions = o->acts[act];
 	sel.excluded = (struct opt_list){ 0 };
 	sel.min_size = 0;
 	return sel;
@@ -315,29 +328,52 @@ struct select_options record_trigger_select(const struct record_options *o, bool
 
 static int check_trigger(struct raw *raw)
 {
-	struct select_options on, off;
-	int status;
-
-	if (!raw->trigger)
-		return 0;
-	raw->o.trigger = strdup(raw->trigger);
-	if (!raw->o.trigger || !read_trigger(raw->o.trigger, &raw->o.on, &raw->o.off))
+	raw->o.trigger = raw->trigger ? strdup(raw->trigger) : NULL;
+	if (raw->trigger && (!raw->o.trigger || !read_trigger(raw->o.trigger, raw->o.acts)))
 		return opt_usage_error(command, "--trigger: not like solve=on,finish=off");
-	on = record_trigger_select(&raw->o, true);
-	off = record_trigger_select(&raw->o, false);
-	status = on.functions.n ? check_patterns(&on) : 0;
-	return status || !off.functions.n ? status : check_patterns(&off);
+	return 0;
+}
+
+static int check_acts(const struct raw *raw)
+{
+	int status = 0;
+
+	for (int act = 0; act < RT_ACTS && status == 0; act++) {
+		struct select_options sel = record_act_select(&raw->o, (enum rt_act)act);
+
+		status = sel.functions.n ? check_patterns(&sel) : 0;
+	}
+	return status;
+}
+
+/* Without -F and -m all that they call. */
+static int check_under(struct raw *raw)
+{
+	struct record_options *o = &raw->o;
+
+	if (!o->acts[RT_ACT_UNDER].n)
+		return 0;
+	if (o->memory.n)
+		return opt_usage_error(command, "--under is about calls: not with --mem");
+	if (!o->select.functions.n && !o->modules.n && !opt_list_append(&o->select.functions, "*"))
+		return opt_usage_error(command, "out of memory");
+	return 0;
 }
 
 static int check_switching(struct raw *raw)
 {
+	int status;
+
 	if (raw->o.flight != UNSET && (raw->o.flight < MIN_FLIGHT || raw->o.flight > MAX_FLIGHT))
 		return opt_usage_error(command, "--flight: not from 64K to 64G");
 	if (raw->o.flight != UNSET && raw->o.memory.n)
 		return opt_usage_error(command, "--flight keeps calls: not with --mem");
 	if (raw->signal && !(raw->o.toggle = signal_number(raw->signal)))
 		return opt_usage_error(command, "--signal: not the name of a signal that may be used, as USR2");
-	return check_trigger(raw);
+	status = check_trigger(raw);
+	if (status == 0)
+		status = check_acts(raw);
+	return status ? status : check_under(raw);
 }
 
 static int check(struct raw *raw, int argc, int first)
@@ -401,6 +437,8 @@ int record_imply_memory(struct record_options *o)
 {
 	if (o->memory.n)
 		return 0;
+	if (o->acts[RT_ACT_UNDER].n)
+		return opt_usage_error(command, "--under is about calls: not with a module that takes memory accesses");
 	o->memory.v = calloc(1, sizeof(*o->memory.v));
 	if (!o->memory.v) {
 		msg_error("out of memory");
@@ -471,8 +509,8 @@ void record_options_free(struct record_options *o)
 {
 	opt_list_free(&o->modules);
 	opt_list_free(&o->memory);
-	opt_list_free(&o->on);
-	opt_list_free(&o->off);
+	for (int act = 0; act < RT_ACTS; act++)
+		opt_list_free(&o->acts[act]);
 	free(o->trigger);
 	opt_list_free(&o->follow);
 	select_options_free(&o->select);

@@ -40,9 +40,11 @@ static bool want_object(void *arg, const struct inj_object *o)
 {
 	struct recorded *r = arg;
 	/* each is asked: they keep what they have seen */
-	bool events = wants(r->select, o), memory = wants(r->memory, o), on = wants(r->on, o), off = wants(r->off, o);
+	bool events = wants(r->select, o), memory = wants(r->memory, o), acts = false;
 
-	return events || memory || on || off;
+	for (int act = 0; act < RT_ACTS; act++)
+		acts |= wants(r->acts[act], o);
+	return events || memory || acts;
 }
 
 static bool mark_by(struct select *sel, const struct inj_object *o, bool *wanted)
@@ -53,9 +55,11 @@ static bool mark_by(struct select *sel, const struct inj_object *o, bool *wanted
 static bool mark(void *arg, const struct inj_object *o, const struct inj_marks *m)
 {
 	struct recorded *r = arg;
+	bool done = mark_by(r->select, o, m->events) && mark_by(r->memory, o, m->memory);
 
-	return mark_by(r->select, o, m->events) && mark_by(r->memory, o, m->memory) && mark_by(r->on, o, m->on) &&
-	       mark_by(r->off, o, m->off);
+	for (int act = 0; act < RT_ACTS && done; act++)
+		done = mark_by(r->acts[act], o, m->acts[act]);
+	return done;
 }
 
 enum tramp_probe_mode recorded_mode(const struct record_options *o)
@@ -97,23 +101,29 @@ static struct select *choose(const struct select_options *o, int *status)
 
 static bool chooses(const struct recorded *r)
 {
-	return r->select || r->memory || r->on || r->off;
+	bool acts = false;
+
+	for (int act = 0; act < RT_ACTS; act++)
+		acts |= r->acts[act] != NULL;
+	return r->select || r->memory || acts;
 }
 
 unsigned int recorded_rungs = TRAMP_MEM_ALL;
 
 int recorded_begin(struct recorded *r, const struct record_options *o, struct inj_mirror_options *m)
 {
-	struct select_options memory = record_memory_select(o), on = record_trigger_select(o, true);
-	struct select_options off = record_trigger_select(o, false);
+	struct select_options memory = record_memory_select(o);
 	int status = 0;
 
 	memset(r, 0, sizeof(*r));
 	r->opt = o;
 	r->select = choose(&o->select, &status);
 	r->memory = choose(&memory, &status);
-	r->on = choose(&on, &status);
-	r->off = choose(&off, &status);
+	for (int act = 0; act < RT_ACTS; act++) {
+		struct select_options sel = record_act_select(o, (enum rt_act)act);
+
+		r->acts[act] = choose(&sel, &status);
+	}
 	if (status || !chooses(r))
 		return status;
 	m->memory.enabled = r->memory != NULL;
@@ -124,6 +134,7 @@ int recorded_begin(struct recorded *r, const struct record_options *o, struct in
 	m->enabled = true;
 	m->libraries = true;
 	m->mode = recorded_mode(o);
+	m->under = r->acts[RT_ACT_UNDER] != NULL;
 	m->depth = (uint32_t)o->depth;
 	m->calls = o->max_calls;
 	m->min_ticks = o->min_time ? ticks_in(o->min_time) : 0;
@@ -139,9 +150,11 @@ void recorded_end(struct recorded *r)
 	perfmap_close(&r->perf);
 	select_free(r->select);
 	select_free(r->memory);
-	select_free(r->on);
-	select_free(r->off);
-	r->select = r->memory = r->on = r->off = NULL;
+	r->select = r->memory = NULL;
+	for (int act = 0; act < RT_ACTS; act++) {
+		select_free(r->acts[act]);
+		r->acts[act] = NULL;
+	}
 }
 
 /* ---- the trace ---- */
@@ -288,6 +301,7 @@ static void collect_filters(const struct record_options *o, struct filters *f)
 	add_list(f, "-N ", &o->select.excluded);
 	add_list(f, "--libs=", &o->select.libs);
 	add_list(f, "--mem=", &o->memory);
+	add_list(f, "--under=", &o->acts[RT_ACT_UNDER]);
 	add_number(f, "--min-size=", o->select.min_size, "");
 	add_number(f, "--depth=", o->depth, "");
 	add_number(f, "--time=", o->min_time, "ns");
@@ -331,11 +345,10 @@ static const char *plural(uint64_t n)
 
 static size_t warn_unmatched(struct recorded *r, bool final)
 {
-	struct select *const all[] = { r->select, r->memory, r->on, r->off };
-	size_t n = 0;
+	size_t n = (r->select ? select_warn(r->select, final) : 0) + (r->memory ? select_warn(r->memory, final) : 0);
 
-	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
-		n += all[i] ? select_warn(all[i], final) : 0;
+	for (int act = 0; act < RT_ACTS; act++)
+		n += r->acts[act] ? select_warn(r->acts[act], final) : 0;
 	return n;
 }
 
@@ -368,8 +381,8 @@ void recorded_warn(struct recorded *r, const struct inj_session *s)
 		return;
 	no_libraries(s->opt.is_static ? r->select : NULL);
 	no_libraries(s->opt.is_static ? r->memory : NULL);
-	no_libraries(s->opt.is_static ? r->on : NULL);
-	no_libraries(s->opt.is_static ? r->off : NULL);
+	for (int act = 0; act < RT_ACTS; act++)
+		no_libraries(s->opt.is_static ? r->acts[act] : NULL);
 	sum_up(&s->mirrors, &sum);
 	if (warn_unmatched(r, false) == 0 && !sum.instrumented && s->mirrors.n)
 		msg_warn("none of the %zu function%s chosen can be recorded; `sonde info -v' says why",

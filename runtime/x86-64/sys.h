@@ -63,4 +63,12 @@ static inline void sys_futex_wake(_Atomic uint32_t *word)
 	sys3(__NR_futex, word, SYS_FUTEX_WAKE, 0x7fffffff);
 }
 
+#define SYS_EFAULT 14
+
+/* Is there a word at @addr?  The kernel copies the set before it sees that there is no such operation: EFAULT or EINVAL. */
+static inline int sys_is_readable(uint64_t addr)
+{
+	return sys4(__NR_rt_sigprocmask, -1, addr, 0, sizeof(uint64_t)) != -SYS_EFAULT;
+}
+
 #endif /* SONDE_RUNTIME_X86_64_SYS_H */

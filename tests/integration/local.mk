@@ -85,6 +85,7 @@ INTEGRATION_TESTS += \
 	tests/integration/threads.sh \
 	tests/integration/tools.sh \
 	tests/integration/trace-readers.sh \
+	tests/integration/under.sh \
 	tests/integration/unusual.sh \
 	tests/integration/workers.sh
 
@@ -165,6 +166,8 @@ TRACEE_FILES += \
 	tests/programs/busy.c \
 	tests/programs/cancels.c \
 	tests/programs/closes.c \
+	tests/programs/confined.c \
+	tests/programs/confined_throws.cc \
 	tests/programs/ends.c \
 	tests/programs/env.c \
 	tests/programs/executes.c \
@@ -199,6 +202,8 @@ TRACEES += \
 	tests/programs/busy \
 	tests/programs/cancels \
 	tests/programs/closes \
+	tests/programs/confined \
+	tests/programs/confined_throws \
 	tests/programs/ends \
 	tests/programs/ends-O0 \
 	tests/programs/ends-nopie \
@@ -233,6 +238,7 @@ TRACEES += \
 	tests/programs/busy-static \
 	tests/programs/cancels-static \
 	tests/programs/closes-static \
+	tests/programs/confined-static \
 	tests/programs/ends-static \
 	tests/programs/ends-static-pie \
 	tests/programs/env-static \
@@ -275,5 +281,6 @@ tests/programs/%-musl-dynamic: tests/programs/%.c
 tests/programs/%-static: tests/programs/%.cc
 	$(AM_V_CXXLD)$(MKDIR_P) $(@D) && $(CXX) $(PROGRAM_CFLAGS) -static $(PROGRAM_ARGS)
 tests/programs/libouter.so tests/programs/loads: PROGRAM_LIBS = -ldl -pthread -Wl,-rpath,'$$ORIGIN'
-tests/programs/accesses tests/programs/bursts tests/programs/steps tests/programs/steps-static: PROGRAM_LIBS = -pthread
+tests/programs/accesses tests/programs/bursts tests/programs/confined tests/programs/confined-static tests/programs/steps \
+	tests/programs/steps-static: PROGRAM_LIBS = -pthread
 tests/programs/hostile: PROGRAM_LIBS = -pthread -I$(top_srcdir)

@@ -70,9 +70,18 @@ _Static_assert(sizeof(struct rt_probe_map) == 32, "probe map");
  * By a jump, see tracefmt/ring.h: EXIT_TO to `target`, EXIT_BY to what the word at `target` says, EXIT_AT to what the
  * word says that is `target` bytes above rsp before the call.
  */
-enum rt_probe_kind { RT_PROBE_ENTRY, RT_PROBE_EXIT, RT_PROBE_EXIT_TO, RT_PROBE_EXIT_BY, RT_PROBE_EXIT_AT,
-		     RT_PROBE_ENTRY_ON, RT_PROBE_ENTRY_OFF /* which switch recording */ };
+enum rt_probe_kind { RT_PROBE_ENTRY, RT_PROBE_EXIT, RT_PROBE_EXIT_TO, RT_PROBE_EXIT_BY, RT_PROBE_EXIT_AT };
 enum rt_probe_mode { RT_PROBE_RECORD, RT_PROBE_COUNT, RT_PROBE_FILTER, RT_PROBE_TIMED };
+
+/* What a function's calls do besides: sets of RT_ACT(). */
+enum rt_act {
+	RT_ACT_ON,	/* recording is switched on, for all threads */
+	RT_ACT_OFF,
+	RT_ACT_UNDER,	/* the thread records while the call lasts, and not otherwise: runtime/under.c */
+	RT_ACTS
+};
+#define RT_ACT(act) (1u << (act))
+#define RT_ACT_SWITCHES (RT_ACT(RT_ACT_ON) | RT_ACT(RT_ACT_OFF)) /* those of entries alone */
 
 /*
  * What a slow path tells the runtime's gate, which it calls: after the call's return address, at
@@ -84,6 +93,7 @@ struct rt_probe_desc {
 	uint32_t function;
 	uint8_t kind;	/* enum rt_probe_kind */
 	uint8_t mode;	/* enum rt_probe_mode */
+	uint8_t acts;
 	uint16_t above; /* the frame address is so far above rsp before the call */
 	uint64_t target;
 } __attribute__((packed));

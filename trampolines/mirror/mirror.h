@@ -58,8 +58,6 @@ enum tramp_mirror_want {
 	TRAMP_MIRROR_ENTRY = 1,	/* a probe where the function is entered: not on jumps back to it */
 	TRAMP_MIRROR_EXIT = 2,	/* a probe at each exit: ret and tail calls */
 	TRAMP_MIRROR_WHOLE = 4,	/* copy all blocks, whatever the probes need (tests) */
-	TRAMP_MIRROR_ON = 16,	/* the entry's probe switches recording on ... */
-	TRAMP_MIRROR_OFF = 32,	/* ... or off */
 	TRAMP_MIRROR_ACCESSES = 8, /* record what memory is accessed; implies WHOLE.  Needs tramp_mirror_memory() */
 };
 
@@ -93,6 +91,7 @@ bool tramp_mirror_share(struct tramp_mirror *m, struct tramp_mirror *emits, stru
 struct tramp_mirror_request {
 	uint32_t fn;		/* index into the facts' functions */
 	unsigned int want;	/* enum tramp_mirror_want */
+	uint8_t acts;		/* of RT_ACT(), for its probes */
 	uint32_t enter, leave;	/* event ids */
 	uint32_t index;		/* of its count */
 	uint32_t node;		/* ACCESSES: id of its first node */

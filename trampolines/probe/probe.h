@@ -10,7 +10,8 @@
  * commit was not reached; if it was, it does what was left to do, and continues at the probe's end.
  * So a handler never sees half of a probe.  struct rt_probe_map says how.
  *
- * Before everything stands the check whether recording is off, which ends the probe; then that the pool is this thread's
+ * Before everything stands the check whether recording is off, for all threads or for this one, which ends the probe; then
+ * that the pool is this thread's
  * own, since a new thread inherits the GS base of its parent; then whether there is room.  If that fails, the probe goes to its
  * slow path, which lies after the function's mirror and hands a descriptor to the runtime; the runtime
  * does what the probe would have done, and goes on where the probe restores registers and flags.
@@ -26,9 +27,9 @@
 #include "trampolines/flow/flow.h"
 #include "trampolines/trampoline.h"
 
-#define TRAMP_PROBE_MAX 320	 /* bytes of any probe, in line */
+#define TRAMP_PROBE_MAX 352	 /* bytes of any probe, in line */
 #define TRAMP_PROBE_SLOW_MAX 64	 /* bytes of its slow path */
-#define TRAMP_PROBE_REFS 6	 /* branches to it, at most */
+#define TRAMP_PROBE_REFS 8	 /* branches to it, at most */
 
 enum tramp_probe_mode {
 	TRAMP_PROBE_RECORD,	/* an event each */
@@ -51,14 +52,12 @@ struct tramp_probe_env {
 				 * not recorded; 0: no bound */
 	uint64_t gate;		/* the runtime's slow path */
 	uint64_t off;		/* address of a word of 8 bytes: while it is not 0 probes do nothing; 0: there is none */
+	int32_t under;		/* RT_POOL_UNDER: only calls at smaller frame addresses than that are recorded; 0: all */
 };
 
 enum tramp_probe_kind {
 	TRAMP_PROBE_ENTRY,
 	TRAMP_PROBE_EXIT,	/* before ret, or of a jump out: rsp as at the entry */
-	/* An entry, by the slow path in any case: the runtime switches recording on, or off, before it looks whether it is on. */
-	TRAMP_PROBE_ENTRY_ON,
-	TRAMP_PROBE_ENTRY_OFF,
 };
 
 /* Where a jump out of a function leads, as far as its code tells. */
@@ -80,6 +79,11 @@ struct tramp_jump {
 
 struct tramp_probe {
 	enum tramp_probe_kind kind;
+	/*
+	 * Of RT_ACT().  RT_ACT_SWITCHES: an entry, by the slow path in any case: the runtime does it before it looks whether
+	 * recording is on.  RT_ACT_UNDER: the slow path is taken where `under` may have to change, be recording on or off.
+	 */
+	uint8_t acts;
 	struct tramp_jump jump;	/* EXIT */
 	uint32_t event;		/* id in the record */
 	uint32_t function;	/* index into counts[] */
@@ -114,7 +118,7 @@ struct tramp_probe_code {
 	uint16_t back_to;	/* ... to this offset in code[] */
 };
 
-/* Errors: NO_ROOM: event 2^20 or more, function 2^28 or more, an exit that is to be counted. */
+/* Errors: NO_ROOM: event 2^20 or more, function 2^28 or more, an exit that is to be counted, and has no acts. */
 enum tramp_status tramp_probe_emit(const struct tramp_probe_env *env, const struct tramp_probe *probe,
 				   struct tramp_probe_code *out) TRAMP_MUST_CHECK;
 

@@ -125,18 +125,97 @@ static void always_slow(const struct tramp_probe_env *env, const struct tramp_pr
 	static const uint64_t word = 1;
 	struct tramp_probe_env with = *env;
 
+	struct tramp_probe switches = *probe;
+
 	with.off = (uint64_t)&word;
+	switches.acts = (uint8_t)(probe->event & 1 ? RT_ACT(RT_ACT_ON) : RT_ACT(RT_ACT_OFF));
 	rig_reset();
-	rig_place(&with, probe);
-	rig_goes_slow(&with, probe);
+	rig_place(&with, &switches);
+	rig_goes_slow(&with, &switches);
 }
 
 static void test_switches(void **state)
 {
 	(void)state;
-	rig_each(env_of(TRAMP_PROBE_RECORD), TRAMP_PROBE_ENTRY_ON, always_slow);
-	rig_each(env_of(TRAMP_PROBE_COUNT), TRAMP_PROBE_ENTRY_OFF, always_slow);
-	rig_each(env_of(TRAMP_PROBE_TIMED), TRAMP_PROBE_ENTRY_OFF, always_slow);
+	rig_each(env_of(TRAMP_PROBE_RECORD), TRAMP_PROBE_ENTRY, always_slow);
+	rig_each(env_of(TRAMP_PROBE_COUNT), TRAMP_PROBE_ENTRY, always_slow);
+	rig_each(env_of(TRAMP_PROBE_TIMED), TRAMP_PROBE_ENTRY, always_slow);
+}
+
+static struct tramp_probe_env confined(const struct tramp_probe_env *env)
+{
+	struct tramp_probe_env with = *env;
+
+	with.under = offsetof(struct rig_pool, under);
+	return with;
+}
+
+static void nothing_done(int slow)
+{
+	assert_int_equal(rig.slow, slow);
+	assert_int_equal(rig.pool.ptr, rig.records);
+	assert_int_equal(rig.records[0][0], 0);
+}
+
+/* No call is open, in a pool that need not be the thread's own; then one at this place, above it, and below it. */
+static void below_only(const struct tramp_probe_env *env, const struct tramp_probe *probe)
+{
+	struct tramp_probe_env with = confined(env);
+
+	rig_reset();
+	rig_place(&with, probe);
+	rig_once(probe);
+	rig.pool.owner = 0;
+	rig_once(probe);
+	nothing_done(0);
+	rig_reset();
+	rig.pool.under = (uint64_t)rig.stack;
+	rig_goes_slow(&with, probe);
+	rig_reset();
+	rig.pool.under = (uint64_t)rig.stack - 8;
+	rig_goes_slow(&with, probe);
+	rig_reset();
+	rig.pool.under = (uint64_t)rig.stack + 8;
+	rig_once(probe);
+	assert_int_equal(rig.slow, 0);
+	assert_int_equal(rig.pool.ptr, rig.records[1]);
+	rig_check_record(0, probe->event);
+	rig.pool.owner = 0;
+	rig_once(probe);
+	assert_int_equal(rig.slow, 1);
+}
+
+/* What opens such a call, and what ends it, does so while recording is off, too; anything else does not record. */
+static void opens_and_ends(const struct tramp_probe_env *env, const struct tramp_probe *probe)
+{
+	static const uint64_t word = 1;
+	struct tramp_probe_env with = confined(env);
+	struct tramp_probe opens = *probe;
+
+	/* as long as any probe */
+	with.off = (uint64_t)&word;
+	with.calls = env->mode >= TRAMP_PROBE_FILTER ? UINT64_MAX / 2 : 0;
+	opens.acts = RT_ACT(RT_ACT_UNDER);
+	rig_reset();
+	rig_place(&with, &opens);
+	rig.pool.under = probe->kind == TRAMP_PROBE_ENTRY ? 0 : (uint64_t)rig.stack;
+	rig_goes_slow(&with, &opens);
+	rig_reset();
+	rig.pool.under = (uint64_t)rig.stack + 64;
+	rig_once(&opens);
+	nothing_done(0);
+}
+
+static void test_under(void **state)
+{
+	(void)state;
+	rig_each(env_of(TRAMP_PROBE_RECORD), TRAMP_PROBE_ENTRY, below_only);
+	rig_each(env_of(TRAMP_PROBE_RECORD), TRAMP_PROBE_EXIT, below_only);
+	rig_each(env_of(TRAMP_PROBE_FILTER), TRAMP_PROBE_ENTRY, below_only);
+	for (int mode = TRAMP_PROBE_RECORD; mode <= TRAMP_PROBE_TIMED; mode++) {
+		rig_each(env_of((enum tramp_probe_mode)mode), TRAMP_PROBE_ENTRY, opens_and_ends);
+		rig_each(env_of((enum tramp_probe_mode)mode), TRAMP_PROBE_EXIT, opens_and_ends);
+	}
 }
 
 static void test_record(void **state)
@@ -187,6 +266,7 @@ int main(void)
 		cmocka_unit_test(test_count),
 		cmocka_unit_test(test_off),
 		cmocka_unit_test(test_switches),
+		cmocka_unit_test(test_under),
 		cmocka_unit_test(test_errors),
 	};
 

@@ -239,8 +239,6 @@ void rig_goes_slow(const struct tramp_probe_env *env, const struct tramp_probe *
 	static const uint8_t kinds[] = {
 		[TRAMP_PROBE_ENTRY] = RT_PROBE_ENTRY,
 		[TRAMP_PROBE_EXIT] = RT_PROBE_EXIT,
-		[TRAMP_PROBE_ENTRY_ON] = RT_PROBE_ENTRY_ON,
-		[TRAMP_PROBE_ENTRY_OFF] = RT_PROBE_ENTRY_OFF,
 	};
 	struct rig_pool pool = rig.pool;
 
@@ -250,6 +248,7 @@ void rig_goes_slow(const struct tramp_probe_env *env, const struct tramp_probe *
 	assert_int_equal(rig.desc.function, probe->function);
 	assert_int_equal(rig.desc.kind, kinds[probe->kind]);
 	assert_int_equal(rig.desc.mode, env->mode);
+	assert_int_equal(rig.desc.acts, probe->acts);
 	assert_int_equal(rig.slow_frame, rig.stack);
 	assert_memory_equal(&rig.pool, &pool, sizeof(pool));
 	for (int i = 0; i < RIG_RECORDS; i++)

@@ -16,7 +16,7 @@
 
 /* Laid out as the runtime has it. */
 struct rig_pool {
-	uint64_t owner, ptr, limit, unused[2], self, runtime[6], room, counts, shadow, shadow_end, time, more[64];
+	uint64_t owner, ptr, limit, unused[2], self, runtime[6], room, counts, shadow, shadow_end, time, under, more[64];
 };
 
 struct rig {

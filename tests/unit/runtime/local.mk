@@ -13,7 +13,8 @@ tests_unit_runtime_probes_SOURCES = tests/unit/runtime/probes.c \
 	runtime/memory/analysis-code.c runtime/memory/analysis-compiled.c runtime/memory/analysis-module.c runtime/memory/analysis.c \
 	runtime/x86-64/onstack.S runtime/memory/work.c runtime/clock.c runtime/mapped.c \
 	runtime/gate.c runtime/memory/memory.c runtime/memory/mempace.c \
-	runtime/memory/memsample.c runtime/probe.c runtime/x86-64/probegate.S runtime/registry.c runtime/writer.c
+	runtime/memory/memsample.c runtime/probe.c runtime/x86-64/probegate.S runtime/registry.c runtime/under.c \
+	runtime/writer.c
 tests_unit_runtime_probes_CPPFLAGS = $(AM_CPPFLAGS)
 tests_unit_runtime_probes_CCASFLAGS = $(AM_CCASFLAGS) -I$(top_srcdir)
 tests_unit_runtime_probes_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
@@ -30,7 +31,8 @@ tests_unit_runtime_sample_SOURCES = tests/unit/runtime/sample.c \
 	runtime/memory/analysis-code.c runtime/memory/analysis-compiled.c runtime/memory/analysis-module.c runtime/memory/analysis.c \
 	runtime/x86-64/onstack.S runtime/memory/work.c runtime/clock.c runtime/mapped.c \
 	runtime/gate.c runtime/memory/memory.c runtime/memory/mempace.c \
-	runtime/memory/memsample.c runtime/probe.c runtime/x86-64/probegate.S runtime/registry.c runtime/writer.c
+	runtime/memory/memsample.c runtime/probe.c runtime/x86-64/probegate.S runtime/registry.c runtime/under.c \
+	runtime/writer.c
 tests_unit_runtime_sample_CPPFLAGS = $(AM_CPPFLAGS)
 tests_unit_runtime_sample_CCASFLAGS = $(AM_CCASFLAGS) -I$(top_srcdir)
 tests_unit_runtime_sample_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)

@@ -34,21 +34,21 @@ struct stub_case {
 
 static const struct stub_case stubs[] = {
 	{ "all near",
-	  { NEAR_WRAPPER, NEAR_GATE, NEAR_DESC, 0x18, TRAMP_ID_FS_ZERO, 0, 0 },
+	  { NEAR_WRAPPER, NEAR_GATE, NEAR_DESC, 0x18, TRAMP_ID_FS_ZERO, 0, 0, 0 },
 	  OUT(HEAD
 	      "\x75\x05"				// jne 1f
 	      "\xe9\xe7\x0f\x00\x00"			// jmp wrapper
 	      "\x4c\x8d\x1d\xe0\x1f\x00\x00"		// 1: lea desc(%rip),%r11
 	      "\xe9\xdb\xef\xff\xff") },		// jmp gate
 	{ "the descriptor is a small number",
-	  { NEAR_WRAPPER, NEAR_GATE, 0xfffffffe, 0x18, TRAMP_ID_FS_ZERO, 0, 0 },
+	  { NEAR_WRAPPER, NEAR_GATE, 0xfffffffe, 0x18, TRAMP_ID_FS_ZERO, 0, 0, 0 },
 	  OUT(HEAD
 	      "\x75\x05"				// jne 1f
 	      "\xe9\xe7\x0f\x00\x00"			// jmp wrapper
 	      "\x41\xbb\xfe\xff\xff\xff"		// 1: mov $0xfffffffe,%r11d
 	      "\xe9\xdc\xef\xff\xff") },		// jmp gate
 	{ "a far wrapper",
-	  { FAR_WRAPPER, NEAR_GATE, NEAR_DESC, 0x18, TRAMP_ID_FS_ZERO, 0, 0 },
+	  { FAR_WRAPPER, NEAR_GATE, NEAR_DESC, 0x18, TRAMP_ID_FS_ZERO, 0, 0, 0 },
 	  OUT(HEAD
 	      "\x75\x06"				// jne 1f
 	      "\xff\x25\x0e\x00\x00\x00"		// jmp *2f(%rip)
@@ -57,7 +57,7 @@ static const struct stub_case stubs[] = {
 	      "\xcc\xcc"
 	      "\x00\x40\x55\x55\x55\x55\x00\x00") },	// 2: .quad wrapper
 	{ "a far gate",
-	  { NEAR_WRAPPER, FAR_GATE, NEAR_DESC, 0x18, TRAMP_ID_FS_ZERO, 0, 0 },
+	  { NEAR_WRAPPER, FAR_GATE, NEAR_DESC, 0x18, TRAMP_ID_FS_ZERO, 0, 0, 0 },
 	  OUT(HEAD
 	      "\x75\x05"				// jne 1f
 	      "\xe9\xe7\x0f\x00\x00"			// jmp wrapper
@@ -66,7 +66,7 @@ static const struct stub_case stubs[] = {
 	      "\xcc\xcc"
 	      "\x00\x40\x66\x66\x55\x55\x00\x00") },	// 2: .quad gate
 	{ "all far",
-	  { FAR_WRAPPER, FAR_GATE, FAR_DESC, 0x18, TRAMP_ID_FS_ZERO, 0, 0 },
+	  { FAR_WRAPPER, FAR_GATE, FAR_DESC, 0x18, TRAMP_ID_FS_ZERO, 0, 0, 0 },
 	  OUT(HEAD
 	      "\x75\x06"				// jne 1f
 	      "\xff\x25\x16\x00\x00\x00"		// jmp *2f(%rip)
@@ -76,7 +76,7 @@ static const struct stub_case stubs[] = {
 	      "\x00\x40\x55\x55\x55\x55\x00\x00"	// 2: .quad wrapper
 	      "\x00\x40\x66\x66\x55\x55\x00\x00") },	// 3: .quad gate
 	{ "recording can be off",
-	  { NEAR_WRAPPER, NEAR_GATE, NEAR_DESC, 0x18, TRAMP_ID_FS_ZERO, 0x123456789abcdef0, STUB + 0x3000 },
+	  { NEAR_WRAPPER, NEAR_GATE, NEAR_DESC, 0x18, TRAMP_ID_FS_ZERO, 0x123456789abcdef0, STUB + 0x3000, 0 },
 	  OUT("\x49\xbb\xf0\xde\xbc\x9a\x78\x56\x34\x12"	// movabs $off,%r11
 	      "\x49\x83\x3b\x00"			// cmpq $0,(%r11)
 	      "\x75\x25"				// jne 2f
@@ -87,7 +87,7 @@ static const struct stub_case stubs[] = {
 	      "\xe9\xcb\xef\xff\xff"			// jmp gate
 	      "\xe9\xc6\x2f\x00\x00") },		// 2: jmp replay
 	{ "the same, all far",
-	  { FAR_WRAPPER, FAR_GATE, FAR_DESC, 0x18, TRAMP_ID_FS_ZERO, 0x123456789abcdef0, FAR_DESC + 0x1000 },
+	  { FAR_WRAPPER, FAR_GATE, FAR_DESC, 0x18, TRAMP_ID_FS_ZERO, 0x123456789abcdef0, FAR_DESC + 0x1000, 0 },
 	  OUT("\x49\xbb\xf0\xde\xbc\x9a\x78\x56\x34\x12"	// movabs $off,%r11
 	      "\x49\x83\x3b\x00"			// cmpq $0,(%r11)
 	      "\x75\x2a"				// jne 2f
@@ -100,8 +100,20 @@ static const struct stub_case stubs[] = {
 	      "\x00\x40\x55\x55\x55\x55\x00\x00"	// 3: .quad wrapper
 	      "\x00\x40\x66\x66\x55\x55\x00\x00"	// 4: .quad gate
 	      "\x00\x50\x77\x77\x55\x55\x00\x00") },	// 5: .quad replay
+	{ "recording can be confined",
+	  { NEAR_WRAPPER, NEAR_GATE, NEAR_DESC, 0x18, TRAMP_ID_FS_ZERO, 0, STUB + 0x3000, 0x178 },
+	  OUT("\x65\x48\x83\x3c\x25\x78\x01\x00\x00\x00"	// cmpq $0,%gs:0x178
+	      "\x74\x30"				// je 2f
+	      HEAD
+	      "\x75\x10"				// jne 1f
+	      "\x65\x48\x3b\x24\x25\x78\x01\x00\x00"	// cmp %gs:0x178,%rsp
+	      "\x73\x05"				// jae 1f
+	      "\xe9\xd0\x0f\x00\x00"			// jmp wrapper
+	      "\x4c\x8d\x1d\xc9\x1f\x00\x00"		// 1: lea desc(%rip),%r11
+	      "\xe9\xc4\xef\xff\xff"			// jmp gate
+	      "\xe9\xbf\x2f\x00\x00") },		// 2: jmp replay
 	{ "rdfsbase",
-	  { NEAR_WRAPPER, NEAR_GATE, 7, -8, TRAMP_ID_FSBASE, 0, 0 },
+	  { NEAR_WRAPPER, NEAR_GATE, 7, -8, TRAMP_ID_FSBASE, 0, 0, 0 },
 	  OUT("\xf3\x49\x0f\xae\xc3"			// rdfsbase %r11
 	      "\x65\x4c\x3b\x1c\x25\xf8\xff\xff\xff"	// cmp %gs:-8,%r11
 	      "\x75\x05"				// jne 1f

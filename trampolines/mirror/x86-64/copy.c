@@ -270,13 +270,6 @@ static void put_way_on(struct tramp_mirror *m, uint32_t i)
 
 /* ---- runs ---- */
 
-static enum tramp_probe_kind entry_kind(const struct tramp_mirror *m)
-{
-	if (mir_wants(m, TRAMP_MIRROR_ON))
-		return TRAMP_PROBE_ENTRY_ON;
-	return mir_wants(m, TRAMP_MIRROR_OFF) ? TRAMP_PROBE_ENTRY_OFF : TRAMP_PROBE_ENTRY;
-}
-
 void mir_put_entry_probe(struct tramp_mirror *m, uint32_t i)
 {
 	const struct mir_block *b = &m->blocks.v[i];
@@ -288,7 +281,7 @@ void mir_put_entry_probe(struct tramp_mirror *m, uint32_t i)
 		return;
 	if (b->lo < fb->nops)
 		live = tramp_flow_live_at(&m->flow, i, fb->op + b->lo);
-	mir_probe(m, entry_kind(m), &(struct tramp_jump){ 0 }, live, mir_off(m, i, b->lo));
+	mir_probe(m, TRAMP_PROBE_ENTRY, &(struct tramp_jump){ 0 }, live, mir_off(m, i, b->lo));
 }
 
 static void note_start(struct tramp_mirror *m, uint32_t i)

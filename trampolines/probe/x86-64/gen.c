@@ -138,13 +138,45 @@ static void check_off(struct gen *g, uint8_t reg)
 	gen_skip_if(g, ASM_NE);
 }
 
+static bool acts(const struct gen *g, enum rt_act act)
+{
+	return g->probe->acts & RT_ACT(act);
+}
+
+/* A new thread has its parent's pool: if that records, the check of the owner finds it. */
+static void check_under(struct gen *g)
+{
+	asm_gs_cmp0(&g->out, g->env->under);
+	if (acts(g, RT_ACT_UNDER) && g->probe->kind == TRAMP_PROBE_ENTRY)
+		gen_slow_if(g, ASM_E);
+	else
+		gen_skip_if(g, ASM_E);
+}
+
+/* Calls at the place where it began, and above it, are for the runtime to judge. */
+static void check_below(struct gen *g, uint8_t reg)
+{
+	if (g->below)
+		asm_mem(&g->out, ASM_LEA, reg, TRAMP_RSP, g->below);
+	asm_gs(&g->out, ASM_CMP_LOAD, g->below ? reg : TRAMP_RSP, g->env->under);
+	gen_slow_if(g, ASM_AE);
+}
+
 void gen_check_owner(struct gen *g, uint8_t reg)
 {
-	if (g->env->off)
+	bool off_last = g->env->under && acts(g, RT_ACT_UNDER);
+
+	if (g->env->under)
+		check_under(g);
+	if (g->env->off && !off_last)
 		check_off(g, reg);
 	asm_thread(&g->out, g->env->id, reg);
 	asm_gs(&g->out, ASM_CMP_LOAD, reg, g->env->owner);
 	gen_slow_if(g, ASM_NE);
+	if (g->env->under)
+		check_below(g, reg);
+	if (g->env->off && off_last)
+		check_off(g, reg);
 }
 
 void gen_commit(struct gen *g)

@@ -15,7 +15,7 @@ struct gen {
 	uint8_t words;		/* saved on the stack */
 	uint8_t target;		/* of them: TRAMP_JUMP_INSN's target */
 	uint8_t scratch;	/* a dead register, neither rax nor rdx; 0xff: none */
-	uint16_t skip_ref[4];	/* rel32s that lead to where the probe restores */
+	uint16_t skip_ref[5];	/* rel32s that lead to where the probe restores */
 	uint8_t nskips;
 	int below;		/* rsp is so far below the frame address */
 };

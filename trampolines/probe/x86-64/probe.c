@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * A probe that records, rax and rdx live and no other register dead:
+ * A probe that records, rax and rdx live and no other register dead, without `under`:
  *
  *	lea  -144(%rsp), %rsp		save: beyond the red zone
  *	mov  %rax, (%rsp)
@@ -68,6 +68,10 @@ static void emit_count(struct gen *g)
 	if (g->scratch != 0xff)
 		reg = g->scratch;
 	gen_check_owner(g, reg);
+	if (g->probe->kind == TRAMP_PROBE_EXIT) {
+		gen_commit(g);
+		return;
+	}
 	asm_gs(&g->out, ASM_LOAD, reg, g->env->counts);
 	asm_test(&g->out, reg);
 	gen_slow_if(g, ASM_E);
@@ -86,11 +90,6 @@ static void emit_switch(struct gen *g)
 	gen_commit(g);
 }
 
-static bool is_switch(const struct tramp_probe *probe)
-{
-	return probe->kind == TRAMP_PROBE_ENTRY_ON || probe->kind == TRAMP_PROBE_ENTRY_OFF;
-}
-
 static uint8_t kind_of(const struct tramp_probe *probe)
 {
 	static const uint8_t exits[] = {
@@ -100,17 +99,7 @@ static uint8_t kind_of(const struct tramp_probe *probe)
 		[TRAMP_JUMP_INSN] = RT_PROBE_EXIT_AT,
 	};
 
-	switch (probe->kind) {
-	case TRAMP_PROBE_ENTRY:
-		return RT_PROBE_ENTRY;
-	case TRAMP_PROBE_ENTRY_ON:
-		return RT_PROBE_ENTRY_ON;
-	case TRAMP_PROBE_ENTRY_OFF:
-		return RT_PROBE_ENTRY_OFF;
-	case TRAMP_PROBE_EXIT:
-		break;
-	}
-	return exits[probe->jump.by];
+	return probe->kind == TRAMP_PROBE_ENTRY ? RT_PROBE_ENTRY : exits[probe->jump.by];
 }
 
 static void emit_slow(struct gen *g)
@@ -122,6 +111,7 @@ static void emit_slow(struct gen *g)
 		.function = g->probe->function,
 		.kind = kind_of(g->probe),
 		.mode = (uint8_t)g->env->mode,
+		.acts = g->probe->acts,
 		.above = (uint16_t)(g->below + SLOW_BELOW),
 		.target = g->probe->jump.address,
 	};
@@ -146,7 +136,7 @@ static void emit_slow(struct gen *g)
 
 static bool in_range(const struct tramp_probe_env *env, const struct tramp_probe *probe)
 {
-	if (env->mode == TRAMP_PROBE_COUNT && probe->kind == TRAMP_PROBE_EXIT)
+	if (env->mode == TRAMP_PROBE_COUNT && probe->kind == TRAMP_PROBE_EXIT && !probe->acts)
 		return false;
 	return probe->event < 1u << 20 && probe->function < INT32_MAX / 8;
 }
@@ -160,7 +150,7 @@ enum tramp_status tramp_probe_emit(const struct tramp_probe_env *env, const stru
 	if (!in_range(env, probe))
 		return TRAMP_NO_ROOM;
 	g.out = (struct tramp_out){ .buf = code->code, .room = sizeof(code->code) };
-	if (is_switch(probe))
+	if (probe->acts & RT_ACT_SWITCHES)
 		emit_switch(&g);
 	else if (env->mode == TRAMP_PROBE_RECORD)
 		emit_record(&g);

@@ -5,9 +5,13 @@
  *	movabs $off, %r11
  *	cmpq $0, (%r11)
  *	jne  off
+ *	cmpq $0, %gs:under	where there is such a word
+ *	je   off
  *	mov  %fs:0, %r11	or rdfsbase %r11
  *	cmp  %gs:owner, %r11
  *	jne  slow
+ *	cmp  %gs:under, %rsp
+ *	jae  slow
  *	jmp  wrapper
  * slow:
  *	mov  $desc, %r11d	or lea desc(%rip), %r11 or movabs $desc, %r11
@@ -18,6 +22,8 @@
  * A jmp whose target is out of reach becomes jmp *slot(%rip); the slots follow, 8-byte aligned.
  */
 #include "trampolines/trampoline.h"
+#include "trampolines/flow/flow.h"
+#include "trampolines/insn/x86-64/asm.h"
 #include "trampolines/insn/x86-64/emit.h"
 
 enum {
@@ -32,6 +38,8 @@ enum {
 	MOVABS_SIZE = 10,
 	SLOT_SIZE = 8,
 	CHECK_OFF_SIZE = 16,
+	CHECK_UNDER_SIZE = 12,
+	CHECK_BELOW_SIZE = 11,
 };
 
 /* Offsets from the stub's start. */
@@ -68,7 +76,7 @@ static struct layout lay_out(const struct tramp_stub *stub, uint64_t addr)
 {
 	struct layout l = { .replay_near = true };
 
-	l.wrapper_jmp = stub->off ? CHECK_OFF_SIZE : 0;
+	l.wrapper_jmp = (stub->off ? CHECK_OFF_SIZE : 0) + (stub->under ? CHECK_UNDER_SIZE + CHECK_BELOW_SIZE : 0);
 	l.wrapper_jmp += stub->id == TRAMP_ID_FSBASE ? RDFSBASE_SIZE : FS_ZERO_SIZE;
 	l.wrapper_jmp += CMP_SIZE + JNE_SIZE;
 	l.wrapper_near = jmp_reaches(addr + l.wrapper_jmp, stub->wrapper);
@@ -76,7 +84,7 @@ static struct layout lay_out(const struct tramp_stub *stub, uint64_t addr)
 	l.gate_jmp = l.slow + desc_size(stub->desc, addr + l.slow);
 	l.gate_near = jmp_reaches(addr + l.gate_jmp, stub->gate);
 	l.size = l.gate_jmp + (l.gate_near ? JMP_SIZE : JMP_SLOT_SIZE);
-	if (stub->off) {
+	if (stub->off || stub->under) {
 		l.off_jmp = l.size;
 		l.replay_near = jmp_reaches(addr + l.off_jmp, stub->replay);
 		l.size += l.replay_near ? JMP_SIZE : JMP_SLOT_SIZE;
@@ -107,6 +115,12 @@ static void emit_identity(struct tramp_out *out, enum tramp_thread_id id)
 		tramp_put_bytes(out, fs_zero, sizeof(fs_zero));
 }
 
+static void put_short(struct tramp_out *out, enum asm_cc cc, size_t to)
+{
+	tramp_put_u8(out, 0x70 | (uint8_t)cc);
+	tramp_put_u8(out, (uint8_t)(to - out->len - 1));
+}
+
 static void emit_check_off(struct tramp_out *out, const struct tramp_stub *stub, const struct layout *l)
 {
 	static const uint8_t cmp[] = { 0x49, 0x83, 0x3b, 0 };	/* cmpq $0, (%r11) */
@@ -114,8 +128,7 @@ static void emit_check_off(struct tramp_out *out, const struct tramp_stub *stub,
 	tramp_put_bytes(out, "\x49\xbb", 2);			/* movabs $off, %r11 */
 	tramp_put_u64(out, stub->off);
 	tramp_put_bytes(out, cmp, sizeof(cmp));
-	tramp_put_u8(out, 0x75);
-	tramp_put_u8(out, (uint8_t)(l->off_jmp - CHECK_OFF_SIZE));
+	put_short(out, ASM_NE, l->off_jmp);
 }
 
 static void emit_compare(struct tramp_out *out, int32_t owner_offset)
@@ -165,14 +178,21 @@ enum tramp_status tramp_emit_stub(const struct tramp_stub *stub, uint64_t stub_a
 
 	if (stub->off)
 		emit_check_off(&out, stub, &l);
+	if (stub->under) {
+		asm_gs_cmp0(&out, stub->under);
+		put_short(&out, ASM_E, l.off_jmp);
+	}
 	emit_identity(&out, stub->id);
 	emit_compare(&out, stub->owner_offset);
-	tramp_put_u8(&out, 0x75);
-	tramp_put_u8(&out, (uint8_t)(l.slow - l.wrapper_jmp));
+	put_short(&out, ASM_NE, l.slow);
+	if (stub->under) {
+		asm_gs(&out, ASM_CMP_LOAD, TRAMP_RSP, stub->under);
+		put_short(&out, ASM_AE, l.slow);
+	}
 	emit_jump(&out, stub->wrapper, l.wrapper_near, l.slots);
 	emit_desc(&out, stub->desc);
 	emit_jump(&out, stub->gate, l.gate_near, gate_slot);
-	if (stub->off)
+	if (l.off_jmp)
 		emit_jump(&out, stub->replay, l.replay_near, replay_slot);
 	if (!l.wrapper_near || !l.gate_near || !l.replay_near)
 		tramp_put_pad(&out, l.slots);
