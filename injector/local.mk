@@ -16,6 +16,8 @@ libinjector_la_SOURCES = \
 	injector/facts/facts-taken.c \
 	injector/facts/facts.c \
 	injector/facts/facts.h \
+	injector/facts/known.c \
+	injector/facts/known.h \
 	injector/image/cursor.c \
 	injector/image/cursor.h \
 	injector/image/ehframe.c \

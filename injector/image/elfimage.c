@@ -349,6 +349,23 @@ enum inj_image_status inj_image_open(const char *path, struct inj_image *img)
 	return status;
 }
 
+enum inj_image_status inj_image_copy(const struct inj_image *from, struct inj_image *img)
+{
+	size_t bytes = from->nsegments * sizeof(*from->segments);
+	void *mem = mmap(NULL, from->mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	*img = *from;
+	img->mem = mem == MAP_FAILED ? NULL : mem;
+	img->segments = malloc(bytes + 1);
+	if (!img->mem || !img->segments) {
+		inj_image_close(img);
+		return INJ_IMAGE_MEMORY;
+	}
+	memcpy(img->mem, from->mem, from->mapped);
+	memcpy(img->segments, from->segments, bytes);
+	return INJ_IMAGE_OK;
+}
+
 void inj_image_close(struct inj_image *img)
 {
 	if (img->mem)

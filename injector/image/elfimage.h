@@ -69,6 +69,9 @@ enum inj_image_status inj_image_open(const char *path, struct inj_image *img)
 /* The same from memory, which is copied. */
 enum inj_image_status inj_image_parse(const void *bytes, size_t len, struct inj_image *img)
 	__attribute__((warn_unused_result));
+/* Another one like it, of its own. */
+enum inj_image_status inj_image_copy(const struct inj_image *from, struct inj_image *img)
+	__attribute__((warn_unused_result));
 void inj_image_close(struct inj_image *img);
 
 /* A symbol that the image defines and exports (.dynsym); relative to the load address. */

@@ -130,8 +130,11 @@ enum inj_status inj_edits_check(struct inj_target *t, const struct inj_edits *ba
 static enum inj_status write_run(struct inj_target *t, const struct inj_edits *e, const struct run *r,
 				 uint8_t *pages)
 {
-	enum inj_status status = inj_read(t, r->lo, pages, r->hi - r->lo);
+	enum inj_status status;
 
+	if (r->end - r->first == 1)
+		return inj_write(t, e->v[r->first].addr, e->v[r->first].bytes, e->v[r->first].len);
+	status = inj_read(t, r->lo, pages, r->hi - r->lo);
 	for (size_t i = r->first; i < r->end; i++)
 		memcpy(pages + (e->v[i].addr - r->lo), e->v[i].bytes, e->v[i].len);
 	return status == INJ_OK ? inj_write(t, r->lo, pages, r->hi - r->lo) : status;

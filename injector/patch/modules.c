@@ -12,23 +12,34 @@
 
 #include "injector/patch/session.h"
 
+static enum inj_status open_module(struct inj_module *m)
+{
+	struct inj_known *known = inj_known_file(m->path);
+	bool opened = known && inj_known_image(known, m->path, &m->image) == INJ_IMAGE_OK;
+
+	inj_known_leave(known);
+	if (!opened || inj_image_symbol(&m->image, "sonde_module", &m->desc) != INJ_IMAGE_OK)
+		return INJ_BAD_IMAGE;
+	return INJ_OK;
+}
+
 enum inj_status inj_modules_open(struct inj_session *s)
 {
+	enum inj_status status = INJ_OK;
+
 	s->modules = calloc(s->opt.nmodules + 1, sizeof(*s->modules));
 	if (!s->modules)
 		return INJ_MEMORY;
-	for (size_t i = 0; i < s->opt.nmodules; i++) {
+	for (size_t i = 0; i < s->opt.nmodules && status == INJ_OK; i++) {
 		struct inj_module *m = &s->modules[i];
 
 		m->path = strdup(s->opt.modules[i]);
 		if (!m->path)
 			return INJ_MEMORY;
 		s->nmodules++;
-		if (inj_image_open(m->path, &m->image) != INJ_IMAGE_OK ||
-		    inj_image_symbol(&m->image, "sonde_module", &m->desc) != INJ_IMAGE_OK)
-			return INJ_BAD_IMAGE;
+		status = open_module(m);
 	}
-	return INJ_OK;
+	return status;
 }
 
 /* ---- walking a relocated image ---- */

@@ -168,7 +168,8 @@ static void drop_unseen(struct inj_session *s)
 		inj_edits_forget(&s->edits, i);
 		o->path[0] = '\0';
 		if (!o->facts) { /* which use its names */
-			inj_symtab_close(o->symtab);
+			inj_known_leave(o->known);
+			o->known = NULL;
 			o->symtab = NULL;
 		}
 		o->done = true;
@@ -227,11 +228,19 @@ enum inj_status inj_objects_static(struct inj_session *s)
 	return INJ_OK;
 }
 
+struct inj_known *inj_object_known(struct inj_object *o)
+{
+	if (!o->known && o->path[0])
+		o->known = inj_known_file(o->path);
+	return o->known;
+}
+
 struct inj_symtab *inj_object_symbols(struct inj_object *o)
 {
-	if (!o->symtab && !o->unreadable && o->path[0])
-		o->unreadable = inj_symtab_open(o->path, o->debug_file ? INJ_SYMTAB_DEBUG_FILE : 0,
-						&o->symtab) != INJ_OK;
+	struct inj_known *known = o->symtab ? NULL : inj_object_known(o);
+
+	if (known && o->path[0])
+		o->symtab = inj_known_symbols(known, o->path, o->debug_file);
 	return o->symtab;
 }
 
@@ -254,7 +263,7 @@ void inj_objects_free(struct inj_session *s)
 		if (s->objects[i].facts)
 			inj_codefacts_free(s->objects[i].facts);
 		free(s->objects[i].facts);
-		inj_symtab_close(s->objects[i].symtab);
+		inj_known_leave(s->objects[i].known);
 		if (s->objects[i].fd >= 0)
 			close(s->objects[i].fd);
 		free(s->objects[i].path);

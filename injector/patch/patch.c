@@ -100,8 +100,22 @@ static enum inj_status add_patch(struct inj_edits *batch, const struct tramp_pla
 	return inj_edits_add(batch, &e);
 }
 
+/* Where the originals of wrappers are, for their modules: gathered, and written at once. */
+struct reals {
+	struct inj_span *spans;
+	uint64_t *values;
+	size_t n;
+};
+
+static void add_real(struct reals *r, uint64_t real, uint64_t value)
+{
+	r->values[r->n] = value;
+	r->spans[r->n] = (struct inj_span){ real, &r->values[r->n], sizeof(value) };
+	r->n++;
+}
+
 /* Wrappers of several modules form a chain, in the order of the modules; its end is the replay code. */
-static enum inj_status emit_chain(struct inj_session *s, const struct inj_job *job, uint64_t *first)
+static enum inj_status emit_chain(struct inj_session *s, const struct inj_job *job, struct reals *reals, uint64_t *first)
 {
 	uint64_t replay, next;
 	enum inj_status status = emit_replay(s, job, &replay);
@@ -111,8 +125,8 @@ static enum inj_status emit_chain(struct inj_session *s, const struct inj_job *j
 		const struct inj_wrap *w = &s->wraps[job->wraps[i]];
 		uint64_t wrapper = w->wrapper;
 
-		status = inj_write(s->target, w->real, &next, sizeof(next));
-		if (status == INJ_OK && i == 0)
+		add_real(reals, w->real, next);
+		if (i == 0)
 			status = emit_keeper(s, job, &wrapper);
 		if (status == INJ_OK)
 			status = emit_stub(s, job, wrapper, replay, &next);
@@ -124,11 +138,15 @@ static enum inj_status emit_chain(struct inj_session *s, const struct inj_job *j
 static enum inj_status run_jobs(struct inj_session *s, struct inj_job *jobs, size_t n)
 {
 	uint64_t *first = calloc(n + 1, sizeof(*first));
+	struct reals reals = { .spans = calloc(s->nwraps + 1, sizeof(*reals.spans)),
+			       .values = calloc(s->nwraps + 1, sizeof(*reals.values)) };
 	struct inj_edits batch = { 0 };
-	enum inj_status status = first ? INJ_OK : INJ_MEMORY;
+	enum inj_status status = first && reals.spans && reals.values ? INJ_OK : INJ_MEMORY;
 
 	for (size_t i = 0; i < n && status == INJ_OK; i++)
-		status = emit_chain(s, &jobs[i], &first[i]);
+		status = emit_chain(s, &jobs[i], &reals, &first[i]);
+	if (status == INJ_OK)
+		status = inj_write_spans(s->target, reals.spans, reals.n);
 	for (size_t i = 0; i < n && status == INJ_OK; i++)
 		status = add_patch(&batch, &jobs[i].plan, (uint32_t)s->wraps[jobs[i].wraps[0]].object, first[i]);
 	if (status == INJ_OK)
@@ -138,6 +156,8 @@ static enum inj_status run_jobs(struct inj_session *s, struct inj_job *jobs, siz
 			s->wraps[jobs[i].wraps[k]].state = INJ_WRAP_ACTIVE;
 	inj_edits_free(&batch);
 	free(first);
+	free(reals.spans);
+	free(reals.values);
 	return status;
 }
 

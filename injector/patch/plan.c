@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "injector/facts/analysis.h"
+#include "injector/facts/known.h"
 #include "injector/mirror/planners.h"
 #include "injector/patch/patch.h"
 
@@ -65,54 +65,6 @@ static void refuse(struct inj_session *s, const struct inj_job *job, const char 
 	}
 }
 
-/* Where the function is, and what follows it up to the next one. */
-static void measure(struct inj_job *job, const struct inj_facts *facts)
-{
-	job->size = facts->size <= MAX_CODE ? facts->size : 0;
-	job->avail = facts->avail < job->size + UNSIZED ? facts->avail : job->size + UNSIZED;
-	job->lo = job->addr;
-	job->hi = job->addr + job->avail;
-	job->keep = facts->keep;
-}
-
-static bool as_in_memory(struct inj_session *s, const struct tramp_function *fn)
-{
-	uint8_t now[TRAMP_DISPLACED_MAX];
-	size_t n = fn->avail < sizeof(now) ? fn->avail : sizeof(now);
-
-	return inj_read_some(s->target, fn->addr, now, n) == n && memcmp(now, fn->code, n) == 0;
-}
-
-/* Plans from the file's code; a refusal goes to the wraps. */
-static enum inj_status plan_function(struct inj_session *s, struct inj_job *job, uint64_t base,
-				     const struct inj_elf *file, const struct inj_facts *facts)
-{
-	struct tramp_branch branches[INJ_MAX_ENTRIES];
-	struct tramp_function fn = { .addr = job->addr,
-				     .size = job->size,
-				     .avail = job->avail,
-				     .branches = branches,
-				     .nbranches = facts->nentries,
-				     .whole = true };
-	enum tramp_status said = TRAMP_TRUNCATED;
-	enum inj_status status = INJ_OK;
-	uint64_t left;
-
-	for (size_t i = 0; i < facts->nentries; i++)
-		branches[i] = (struct tramp_branch){ .to = base + facts->entries[i] };
-	fn.code = inj_elf_at(file, facts->addr, &left);
-	if (fn.code) {
-		fn.avail = fn.avail < left ? fn.avail : left;
-		fn.size = fn.size < left ? fn.size : left;
-		status = plan(s, &fn, &job->plan, &said);
-	}
-	if (said != TRAMP_OK)
-		refuse(s, job, tramp_reason_text(said));
-	else if (!as_in_memory(s, &fn))
-		refuse(s, job, "the code in memory is not that of the file");
-	return status;
-}
-
 /* ---- an object's functions ---- */
 
 static size_t object_of(const struct inj_session *s, const struct inj_job *job)
@@ -120,54 +72,143 @@ static size_t object_of(const struct inj_session *s, const struct inj_job *job)
 	return s->wraps[job->wraps[0]].object;
 }
 
-static enum inj_status plan_with_facts(struct inj_session *s, struct inj_job *jobs, size_t n,
-				       const struct inj_elf *file, const struct inj_facts *facts)
+/* From the file's code, at the file's addresses; p->facts is given.  *@sure: it would be the same for any other process. */
+static enum inj_status plan_in_file(struct inj_session *s, const struct inj_elf *file, struct inj_known_plan *p, bool *sure)
 {
-	uint64_t base = s->objects[object_of(s, jobs)].base;
+	struct tramp_branch branches[INJ_MAX_ENTRIES];
+	const struct inj_facts *facts = &p->facts;
+	struct tramp_function fn = { .addr = facts->addr,
+				     .branches = branches,
+				     .nbranches = facts->nentries,
+				     .whole = true };
+	enum tramp_status said = TRAMP_TRUNCATED;
 	enum inj_status status = INJ_OK;
+	uint64_t left;
 
-	for (size_t i = 0; i < n && status == INJ_OK; i++) {
-		const char *reason;
-
-		measure(&jobs[i], &facts[i]);
-		if (tramp_keep_possible(&facts[i].keep, &reason))
-			status = plan_function(s, &jobs[i], base, file, &facts[i]);
-		else
-			refuse(s, &jobs[i], reason);
+	*sure = true;
+	if (!tramp_keep_possible(&facts->keep, &p->refused))
+		return INJ_OK;
+	for (size_t i = 0; i < facts->nentries; i++)
+		branches[i] = (struct tramp_branch){ .to = facts->entries[i] };
+	fn.code = inj_elf_at(file, facts->addr, &left);
+	if (fn.code) {
+		fn.size = facts->size <= MAX_CODE ? facts->size : 0;
+		fn.avail = facts->avail < fn.size + UNSIZED ? facts->avail : fn.size + UNSIZED;
+		fn.avail = fn.avail < left ? fn.avail : left;
+		fn.size = fn.size < left ? fn.size : left;
+		status = plan(s, &fn, &p->plan, &said);
+		p->ncode = (uint32_t)(fn.avail < sizeof(p->code) ? fn.avail : sizeof(p->code));
+		memcpy(p->code, fn.code, p->ncode);
 	}
+	p->refused = said == TRAMP_OK ? NULL : tramp_reason_text(said);
+	*sure = said != TRAMP_LENGTH_DIFFERS || s->tracee;
 	return status;
 }
 
-/* @jobs: those of one object, ascending by address. */
-static enum inj_status plan_object(struct inj_session *s, struct inj_job *jobs, size_t n)
+/* Reads the file; @v[i].facts.addr is given, ascending. */
+static enum inj_status plan_all(struct inj_session *s, struct inj_object *o, struct inj_known_plan *v, size_t n)
 {
-	struct inj_object *o = &s->objects[object_of(s, jobs)];
 	struct inj_code_source source = {
 		.path = o->path, .identity = &o->identity, .symbols = inj_object_symbols(o),
 		.cache_dir = s->opt.cache_dir, .threads = inj_processors(),
 	};
 	struct inj_facts *facts = calloc(n + 1, sizeof(*facts));
 	struct inj_elf file = { 0 };
-	enum inj_status status;
+	enum inj_status status = facts ? INJ_OK : INJ_MEMORY;
+	bool sure;
 
-	if (!facts)
+	source.file = &file;
+	if (status == INJ_OK)
+		status = source.symbols ? inj_elf_open(o->path, &file) : INJ_NO_FILE;
+	if (status == INJ_OK) {
+		inj_identity_of(&file, &o->identity);
+		for (size_t i = 0; i < n; i++)
+			facts[i].addr = v[i].facts.addr;
+		status = inj_analyze(&source, facts, n);
+	}
+	for (size_t i = 0; i < n && status == INJ_OK; i++) {
+		v[i].facts = facts[i];
+		status = plan_in_file(s, &file, &v[i], &sure);
+		if (status == INJ_OK && sure)
+			inj_known_keep_plan(o->known, &v[i]);
+	}
+	inj_elf_close(&file);
+	free(facts);
+	return status;
+}
+
+static bool all_known(struct inj_object *o, struct inj_known_plan *v, size_t n)
+{
+	struct inj_known *known = inj_object_known(o);
+	size_t i = 0;
+
+	while (i < n && known && inj_known_plan(known, v[i].facts.addr, &v[i]))
+		i++;
+	return i == n && inj_known_identity(known, o->path, &o->identity);
+}
+
+/* Where it is in this process. */
+static void place(struct inj_job *job, const struct inj_known_plan *p, uint64_t base)
+{
+	job->plan = p->plan;
+	job->plan.addr += base;
+	job->plan.patch_addr += base;
+	job->plan.resume += base;
+	job->size = p->facts.size <= MAX_CODE ? p->facts.size : 0;
+	job->avail = p->facts.avail < job->size + UNSIZED ? p->facts.avail : job->size + UNSIZED;
+	job->lo = job->addr;
+	job->hi = job->addr + job->avail;
+	job->keep = p->facts.keep;
+}
+
+/* One that cannot be read is not as it should be, either. */
+static void compare_with_memory(struct inj_session *s, struct inj_job *jobs, const struct inj_known_plan *v, size_t n)
+{
+	uint8_t (*now)[TRAMP_DISPLACED_MAX] = calloc(n + 1, sizeof(*now));
+	struct inj_span *spans = calloc(n + 1, sizeof(*spans));
+	bool read = now && spans;
+
+	for (size_t i = 0; i < n && read; i++)
+		spans[i] = (struct inj_span){ jobs[i].addr, now[i], v[i].ncode };
+	read = read && inj_read_spans(s->target, spans, n) == INJ_OK;
+	for (size_t i = 0; i < n; i++) {
+		uint8_t one[TRAMP_DISPLACED_MAX];
+		bool same = read ? memcmp(now[i], v[i].code, v[i].ncode) == 0 :
+				   inj_read_some(s->target, jobs[i].addr, one, v[i].ncode) == v[i].ncode &&
+					   memcmp(one, v[i].code, v[i].ncode) == 0;
+
+		if (!v[i].refused && !same)
+			refuse(s, &jobs[i], "the code in memory is not that of the file");
+	}
+	free(now);
+	free(spans);
+}
+
+/* @jobs: those of one object, ascending by address. */
+static enum inj_status plan_object(struct inj_session *s, struct inj_job *jobs, size_t n)
+{
+	struct inj_object *o = &s->objects[object_of(s, jobs)];
+	struct inj_known_plan *v = calloc(n + 1, sizeof(*v));
+	enum inj_status status = INJ_OK;
+
+	if (!v)
 		return INJ_MEMORY;
 	for (size_t i = 0; i < n; i++) {
 		jobs[i].addr = s->wraps[jobs[i].wraps[0]].addr;
-		facts[i].addr = jobs[i].addr - o->base;
+		v[i].facts.addr = jobs[i].addr - o->base;
 	}
-	source.file = &file;
-	status = source.symbols ? inj_elf_open(o->path, &file) : INJ_NO_FILE;
-	if (status == INJ_OK) {
-		inj_identity_of(&file, &o->identity);
-		status = inj_analyze(&source, facts, n);
+	if (!all_known(o, v, n))
+		status = plan_all(s, o, v, n);
+	for (size_t i = 0; status == INJ_OK && i < n; i++) {
+		place(&jobs[i], &v[i], o->base);
+		if (v[i].refused)
+			refuse(s, &jobs[i], v[i].refused);
 	}
 	if (status == INJ_OK)
-		status = plan_with_facts(s, jobs, n, &file, facts);
+		compare_with_memory(s, jobs, v, n);
 	for (size_t i = 0; status == INJ_NO_FILE && i < n; i++)
 		refuse(s, &jobs[i], "the file that it is in cannot be read");
-	inj_elf_close(&file);
-	free(facts);
+	free(v);
 	return status == INJ_NO_FILE ? INJ_OK : status;
 }
 

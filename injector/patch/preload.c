@@ -31,55 +31,67 @@ struct stack {
 	size_t nwords;
 };
 
-/* From @at to the next NULL; it is appended, too. */
-static enum inj_status read_list(struct inj_session *s, struct stack *st, uint64_t at, size_t *n)
-{
-	enum inj_status status;
-	uint64_t word;
-
-	*n = 0;
-	do {
-		uint64_t *v = reallocarray(st->words, st->nwords + 1, sizeof(*v));
-
-		if (!v || st->nwords == MAX_WORDS)
-			return INJ_MEMORY;
-		st->words = v;
-		status = inj_read(s->target, at + 8 * *n, &word, sizeof(word));
-		v[st->nwords++] = word;
-		*n += word != 0;
-	} while (status == INJ_OK && word);
-	return status;
-}
+#define CHUNK 512 /* words that are read at once */
 
 static enum inj_status read_stack(struct inj_session *s, uint64_t sp, struct stack *st)
 {
-	enum inj_status status;
-	size_t argc;
+	size_t nulls = 0, argv_end = 0;
 
-	*st = (struct stack){ .sp = sp, .words = malloc(sizeof(*st->words)) };
-	if (!st->words)
-		return INJ_MEMORY;
-	st->nwords = 1;
-	status = inj_read(s->target, sp, st->words, 8);
-	if (status == INJ_OK)
-		status = read_list(s, st, sp + 8, &argc);
-	st->envp = sp + 8 * st->nwords;
-	if (status == INJ_OK)
-		status = read_list(s, st, st->envp, &st->nenv);
+	*st = (struct stack){ .sp = sp };
+	while (nulls < 2) {
+		uint64_t *v = st->nwords < MAX_WORDS ? reallocarray(st->words, st->nwords + CHUNK, sizeof(*v)) : NULL;
+		size_t n;
+
+		if (!v)
+			return INJ_MEMORY;
+		st->words = v;
+		n = inj_read_some(s->target, sp + 8 * st->nwords, v + st->nwords, 8 * CHUNK) / 8;
+		if (n == 0)
+			return INJ_SYSTEM;
+		for (; n && nulls < 2; n--, st->nwords++) {
+			/* argc, too, may be 0 */
+			if (v[st->nwords] || !st->nwords)
+				continue;
+			if (nulls++ == 0)
+				argv_end = st->nwords;
+		}
+	}
 	st->nwords--; /* without the last NULL, which stays where it is */
-	return status;
+	st->nenv = st->nwords - argv_end - 1;
+	st->envp = sp + 8 * (argv_end + 1);
+	return INJ_OK;
+}
+
+#define NAME_LEN (sizeof(NAME) - 1)
+
+static bool is_preload(struct inj_session *s, uint64_t string, const char *begins)
+{
+	char name[sizeof(NAME)];
+
+	if (begins)
+		return memcmp(begins, NAME, NAME_LEN) == 0;
+	return inj_read_string(s->target, string, name, sizeof(name)) == INJ_OK && strcmp(name, NAME) == 0;
 }
 
 /* The entry that the linker takes: the last one.  nenv: none. */
 static size_t find_entry(struct inj_session *s, const struct stack *st)
 {
 	const uint64_t *env = st->words + st->nwords - st->nenv;
-	char name[sizeof(NAME)];
+	struct inj_span *spans = calloc(st->nenv + 1, sizeof(*spans));
+	char (*begins)[NAME_LEN] = calloc(st->nenv + 1, sizeof(*begins));
+	size_t found = st->nenv;
+	bool read = spans && begins;
 
-	for (size_t i = st->nenv; i-- > 0;)
-		if (inj_read_string(s->target, env[i], name, sizeof(name)) == INJ_OK && strcmp(name, NAME) == 0)
-			return i;
-	return st->nenv;
+	for (size_t i = 0; i < st->nenv && read; i++)
+		spans[i] = (struct inj_span){ env[i], begins[i], NAME_LEN };
+	/* one that ends right before the end of the stack is shorter than that: then one by one */
+	read = read && inj_read_spans(s->target, spans, st->nenv) == INJ_OK;
+	for (size_t i = st->nenv; i-- > 0 && found == st->nenv;)
+		if (is_preload(s, env[i], read ? begins[i] : NULL))
+			found = i;
+	free(spans);
+	free(begins);
+	return found;
 }
 
 /* "LD_PRELOAD=ours:theirs" and the filler, in memory of its own. */

@@ -68,12 +68,17 @@ static enum inj_status set_bases(struct inj_session *s)
 bool inj_find_linker(struct inj_session *s)
 {
 	const struct inj_symbol *stop;
+	struct inj_known *linker;
 	struct inj_symtab *tab;
 	uint64_t data = 0;
 
 	s->interp_base = inj_auxv(s->target->pid, AT_BASE);
-	if (!s->interp_base || inj_symtab_open(s->opt.interp, 0, &tab) != INJ_OK)
+	linker = s->interp_base ? inj_known_file(s->opt.interp) : NULL;
+	tab = linker ? inj_known_symbols(linker, s->opt.interp, false) : NULL;
+	if (!tab) {
+		inj_known_leave(linker);
 		return false;
+	}
 	stop = inj_symtab_find(tab, "_dl_debug_state", NULL);
 	if (!stop)
 		stop = inj_symtab_find(tab, "__dl_debug_state", NULL);
@@ -83,7 +88,7 @@ bool inj_find_linker(struct inj_session *s)
 		s->config.r_debug = s->interp_base + data;
 	else if (inj_symtab_object(tab, "_dl_debug_addr", &data))
 		s->dl_debug_addr = s->interp_base + data;
-	inj_symtab_close(tab);
+	inj_known_leave(linker);
 	return s->dl_debug_state && (s->config.r_debug || s->dl_debug_addr);
 }
 

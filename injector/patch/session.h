@@ -22,6 +22,7 @@
 
 #include "injector/patch/arena.h"
 #include "injector/patch/edits.h"
+#include "injector/facts/known.h"
 #include "injector/image/elfimage.h"
 #include "injector/mirror/mirrors.h"
 #include "injector/image/symbols.h"
@@ -44,8 +45,8 @@ struct inj_object {
 	bool debug_file; /* symbols are taken from its separate debug file, too */
 	bool seen;	/* in the list that is being read */
 	bool done;	/* functions have been looked up in it */
-	struct inj_symtab *symtab; /* NULL until needed */
-	bool unreadable;
+	struct inj_known *known;   /* of its file; NULL until needed */
+	struct inj_symtab *symtab; /* the same; its symbols */
 	struct inj_codefacts *facts; /* NULL until needed */
 	struct inj_identity identity; /* of the file whose code was read; all zero until then */
 	int fd; /* of the file that the facts are from; -1: none */
@@ -254,6 +255,8 @@ enum inj_status inj_load_image(struct inj_session *s, struct inj_image *img, uin
 enum inj_status inj_objects_static(struct inj_session *s) INJ_CHECK;
 enum inj_status inj_objects_read(struct inj_session *s) INJ_CHECK;
 struct inj_symtab *inj_object_symbols(struct inj_object *o);
+/* NULL: its file is gone. */
+struct inj_known *inj_object_known(struct inj_object *o);
 /* Opens its file for good: it may be replaced while the program runs. */
 void inj_object_hold(struct inj_object *o);
 void inj_objects_free(struct inj_session *s);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "injector/process/target.h"
@@ -84,6 +85,48 @@ enum inj_status inj_write(struct inj_target *t, uint64_t addr, const void *buf, 
 		done += (size_t)n;
 	}
 	return INJ_OK;
+}
+
+#define SPANS 256 /* in one system call, where the kernel lets us */
+
+static bool move_at_once(struct inj_target *t, const struct inj_span *v, size_t n, bool write)
+{
+	struct iovec here[SPANS], there[SPANS];
+	size_t all = 0;
+	ssize_t moved;
+
+	for (size_t i = 0; i < n; i++) {
+		here[i] = (struct iovec){ .iov_base = v[i].buf, .iov_len = v[i].len };
+		there[i] = (struct iovec){ .iov_base = (void *)(uintptr_t)v[i].addr, .iov_len = v[i].len };
+		all += v[i].len;
+	}
+	moved = write ? process_vm_writev(t->pid, here, n, there, n, 0) : process_vm_readv(t->pid, here, n, there, n, 0);
+	return moved >= 0 && (size_t)moved == all;
+}
+
+static enum inj_status move_spans(struct inj_target *t, const struct inj_span *v, size_t n, bool write)
+{
+	enum inj_status status = INJ_OK;
+
+	for (size_t i = 0, end; i < n && status == INJ_OK; i = end) {
+		end = n - i < SPANS ? n : i + SPANS;
+		if (move_at_once(t, v + i, end - i, write))
+			continue;
+		for (size_t k = i; k < end && status == INJ_OK; k++)
+			status = write ? inj_write(t, v[k].addr, v[k].buf, v[k].len) :
+					 inj_read(t, v[k].addr, v[k].buf, v[k].len);
+	}
+	return status;
+}
+
+enum inj_status inj_read_spans(struct inj_target *t, const struct inj_span *v, size_t n)
+{
+	return move_spans(t, v, n, false);
+}
+
+enum inj_status inj_write_spans(struct inj_target *t, const struct inj_span *v, size_t n)
+{
+	return move_spans(t, v, n, true);
 }
 
 size_t inj_read_some(struct inj_target *t, uint64_t addr, void *buf, size_t len)

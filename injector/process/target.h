@@ -31,6 +31,14 @@ void inj_target_close(struct inj_target *t);
 enum inj_status inj_read(struct inj_target *t, uint64_t addr, void *buf, size_t len) INJ_CHECK;
 enum inj_status inj_write(struct inj_target *t, uint64_t addr, const void *buf, size_t len)
 	INJ_CHECK;
+/* Many short ranges at once; a write needs memory that the process, too, may write.  All of them, or an error as above. */
+struct inj_span {
+	uint64_t addr;
+	void *buf;
+	size_t len;
+};
+enum inj_status inj_read_spans(struct inj_target *t, const struct inj_span *v, size_t n) INJ_CHECK;
+enum inj_status inj_write_spans(struct inj_target *t, const struct inj_span *v, size_t n) INJ_CHECK;
 /* As many bytes as can be read, up to len. */
 size_t inj_read_some(struct inj_target *t, uint64_t addr, void *buf, size_t len);
 /* A string of at most size - 1 bytes; longer ones are cut. */

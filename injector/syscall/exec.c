@@ -24,7 +24,8 @@
 #include <string.h>
 #include <sys/syscall.h>
 
-#include "injector/image/elffile.h"
+#include "base/array.h"
+#include "injector/facts/known.h"
 #include "injector/patch/session.h"
 #include "injector/syscall/sigsites.h"
 
@@ -114,21 +115,33 @@ static enum inj_status lead(struct inj_session *s, size_t object, const uint8_t 
 }
 
 /* 0f begins many instructions, 05 is seldom. */
-static enum inj_status lead_segment(struct inj_session *s, size_t object, const struct inj_elf_segment *seg,
-				    bool numbers, struct inj_edits *edits)
+static bool scan_segment(const struct inj_elf_segment *seg, struct inj_known_exec **v, size_t *n, size_t *room)
 {
 	const uint8_t *p = seg->bytes, *end = p + seg->len, *mov;
-	enum inj_status status = INJ_OK;
 
-	while (status == INJ_OK && p < end && (p = memchr(p, 0x05, (size_t)(end - p)))) {
+	while (p < end && (p = memchr(p, 0x05, (size_t)(end - p)))) {
 		size_t at = (size_t)(p++ - seg->bytes);
 
-		if (at == 0 || seg->bytes[at - 1] != 0x0f || !(mov = exec_before(seg->bytes, at - 1)) ||
-		    (mov[0] == 0xb8) != numbers)
+		if (at == 0 || seg->bytes[at - 1] != 0x0f || !(mov = exec_before(seg->bytes, at - 1)))
 			continue;
-		status = lead(s, object, mov, s->objects[object].base + seg->addr + (uint64_t)(mov - seg->bytes), edits);
+		if (!array_room(*v, *room, *n + 1))
+			return false;
+		(*v)[*n].addr = seg->addr + (uint64_t)(mov - seg->bytes);
+		memcpy((*v)[(*n)++].mov, mov, MOV_SIZE);
 	}
-	return status;
+	return true;
+}
+
+static struct inj_known_exec *scan(const struct inj_elf *file, size_t *n)
+{
+	struct inj_known_exec *v = NULL;
+	size_t room = 0;
+
+	*n = 0;
+	for (size_t i = 0; i < file->nsegs; i++)
+		if ((file->segs[i].flags & PF_X) && !scan_segment(&file->segs[i], &v, n, &room))
+			break;
+	return v;
 }
 
 /* The program itself, and C libraries, by whatever name. */
@@ -147,14 +160,16 @@ enum inj_status inj_exec_sites(struct inj_session *s, bool numbers)
 	struct inj_edits edits = { 0 };
 
 	for (size_t i = 0; i < s->nobjects && status == INJ_OK; i++) {
-		struct inj_elf file;
+		struct inj_object *o = &s->objects[i];
+		struct inj_known *known = may_execute(o) ? inj_object_known(o) : NULL;
+		const struct inj_known_exec *v = NULL;
+		size_t n = 0;
 
-		if (!may_execute(&s->objects[i]) || inj_elf_open(s->objects[i].path, &file) != INJ_OK)
-			continue;
-		for (size_t k = 0; k < file.nsegs && status == INJ_OK; k++)
-			if (file.segs[k].flags & PF_X)
-				status = lead_segment(s, i, &file.segs[k], numbers, &edits);
-		inj_elf_close(&file);
+		if (known)
+			v = inj_known_execs(known, o->path, scan, &n);
+		for (size_t k = 0; k < n && status == INJ_OK; k++)
+			if ((v[k].mov[0] == 0xb8) == numbers)
+				status = lead(s, i, v[k].mov, o->base + v[k].addr, &edits);
 	}
 	if (status == INJ_OK)
 		status = inj_edits_apply(s->target, &s->edits, &edits);

@@ -73,7 +73,7 @@ bool collector_drain_feed(struct collector *c, struct feed *f, bool live)
 	return any;
 }
 
-/* The thread will write no more: everything, in order. */
+/* The thread will write no more: everything, in order.  Whoever has the ring next finds zeros by other means. */
 static void drain_rest(struct collector *c, struct feed *f)
 {
 	for (uint32_t i = 0; i < c->nsub; i++) {
@@ -84,7 +84,7 @@ static void drain_rest(struct collector *c, struct feed *f)
 			break;
 		drain_sub(c, f, sub, state == RING_SUB_FULL ? __atomic_load_n(&sub->used, __ATOMIC_RELAXED) : c->sub_bytes,
 			  true);
-		free_sub(c, f, sub, c->sub_bytes);
+		free_sub(c, f, sub, 0);
 	}
 	note_lost(c, f);
 }
@@ -140,7 +140,8 @@ void collector_finish_feed(struct collector *c, struct feed *f, bool killed)
 	collector_note_faults(c, f);
 	close_thread(c, f);
 	/* its memory goes back to the system; whoever has the ring next finds zeros */
-	madvise((char *)f->head + RING_PAGE, c->ring_bytes - RING_PAGE, MADV_REMOVE);
+	if (madvise((char *)f->head + RING_PAGE, c->ring_bytes - RING_PAGE, MADV_REMOVE) < 0)
+		memset((char *)f->head + RING_PAGE, 0, c->ring_bytes - RING_PAGE);
 	memset(rest, 0, RING_PAGE - sizeof(*state));
 	f->sub = f->pos = 0;
 	f->begun = false;

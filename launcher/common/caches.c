@@ -70,7 +70,7 @@ static bool read_word(unsigned int index, const char *name, char word[static 32]
 	return good;
 }
 
-struct caches caches_here(void)
+static struct caches read_caches(void)
 {
 	uint64_t bytes[CACHES_MAX] = { 0 };
 	char type[32], level[32], size[32];
@@ -87,4 +87,15 @@ struct caches caches_here(void)
 			bytes[at - 1] = parse_size(size, &end);
 	}
 	return caches_from(bytes);
+}
+
+struct caches caches_here(void)
+{
+	static struct caches here;
+	static bool read;
+
+	if (!read)
+		here = read_caches();
+	read = true;
+	return here;
 }

@@ -38,6 +38,7 @@ struct program;
 struct modfile_list {
 	struct modfile *v;
 	size_t n;
+	bool for_program; /* for another program it could be another one */
 };
 
 /*

@@ -303,7 +303,10 @@ static int add_source(struct modfile_list *list, const char *spec)
 static int add_compiled(struct modfile_list *list, const char *source, const struct program *program)
 {
 	char *paths[MODMPI_MAX];
-	int status = modmpi_compile(source, program, list, paths);
+	int status;
+
+	list->for_program = true;
+	status = modmpi_compile(source, program, list, paths);
 
 	for (size_t i = 0; i < MODMPI_MAX; i++) {
 		if (!status && paths[i])

@@ -94,13 +94,34 @@ static int prepare_memory(struct recording *r)
 	return status ? status : analysis_new(&r->modules, r->opt.sample.burst ? &sampled : NULL, &r->analysis);
 }
 
-static int add_modules(struct recording *r)
+/* Programs of a job have them in common; they are what they were when the first one was started. */
+static int find_modules(struct recording *r)
 {
+	static struct modfile_list kept;
+	static size_t nwrapping;
 	int status = 0;
 
+	r->shares_modules = r->first && kept.n && r->opt.modules.n;
+	if (r->shares_modules) {
+		r->modules = kept;
+		r->nwrapping = nwrapping;
+		return 0;
+	}
 	for (size_t i = 0; i < r->opt.modules.n && status == 0; i++)
 		status = modfile_add(&r->modules, r->opt.modules.v[i], &r->program);
 	sort_modules(r);
+	if (status == 0 && !r->modules.for_program && r->opt.modules.n) {
+		kept = r->modules;
+		nwrapping = r->nwrapping;
+		r->shares_modules = true;
+	}
+	return status;
+}
+
+static int add_modules(struct recording *r)
+{
+	int status = find_modules(r);
+
 	if (status == 0)
 		status = check_modules(r);
 	return status ? status : prepare_memory(r);
@@ -166,8 +187,9 @@ static int make_session(struct recording *r, int ring_fd, int alive_fd)
 	for (size_t i = 0; i < r->nwrapping; i++)
 		r->paths[i] = r->modules.v[i].path;
 	opt.modules = r->paths;
-	r->cache = modfile_cache_folder();
-	opt.cache_dir = r->cache;
+	if (!r->first)
+		r->cache = modfile_cache_folder();
+	opt.cache_dir = r->first ? r->first->cache : r->cache;
 	status = inj_session_new(&r->session, &opt);
 	if (status != INJ_OK) {
 		msg_error("cannot prepare the modules: %s", inj_status_text(status));

@@ -278,7 +278,8 @@ void recording_free(struct recording *r)
 	recorded_end(&r->recorded);
 	collector_free(r->collector);
 	analysis_free(r->analysis);
-	modfile_list_free(&r->modules);
+	if (!r->shares_modules)
+		modfile_list_free(&r->modules);
 	program_free(&r->program);
 	free(r->elf_path);
 	free(r->preload);

@@ -27,6 +27,7 @@ struct recording {
 	char **argv;	/* of the program */
 	char *elf_path; /* of the program; absolute */
 	struct modfile_list modules;
+	bool shares_modules; /* with other recordings */
 	size_t nwrapping; /* the first ones, which go into the program */
 	struct analysis *analysis; /* NULL: no module takes memory accesses */
 	struct collector *collector;
@@ -39,7 +40,7 @@ struct recording {
 	char **paths;  /* of modules */
 	char **analyzers; /* of those that the program's threads hand memory accesses to */
 	size_t nanalyzers;
-	char *cache;   /* folder */
+	char *cache;   /* folder; NULL: there is none, or the first program's is meant */
 	const struct recording *first; /* NULL: it is the first program */
 	int number;    /* tf_start.number */
 	int parent;    /* of the process */
