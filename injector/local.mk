@@ -64,6 +64,8 @@ libinjector_la_SOURCES = \
 	injector/patch/steplen.c \
 	injector/process/attachable.c \
 	injector/process/attachable.h \
+	injector/process/batch.c \
+	injector/process/batch.h \
 	injector/process/execwait.c \
 	injector/process/maps.c \
 	injector/process/maps.h \

@@ -217,7 +217,7 @@ enum inj_status inj_unload(struct inj_session *s, struct inj_target *t)
 	enum inj_status status = s->rt_mapped ? unmap_mapped(s, t) : INJ_OK;
 
 	if (status == INJ_OK && s->config.nobody)
-		status = inj_munmap(t, s->config.nobody - PAGE, (2 + s->config.npools) * PAGE);
+		status = inj_munmap(t, s->config.pools, (s->config.npools + 2) * PAGE);
 	/* its variables are private memory in the midst of what is shared */
 	if (status == INJ_OK && s->runtime)
 		status = inj_munmap(t, s->runtime, (s->runtime_image.size + PAGE - 1) & ~(PAGE - 1));
@@ -309,7 +309,7 @@ static bool in_copy(const struct inj_session *s, uint64_t pc)
 static void give_bases_back(const struct inj_session *s, struct inj_thread *th, const struct rt_mapped *mapped)
 {
 	uint64_t gs = th->regs.gs_base;
-	bool is_ours = gs - s->config.nobody < (1 + s->config.npools) * PAGE;
+	bool is_ours = gs - s->config.pools < (s->config.npools + 2) * PAGE;
 
 	for (uint64_t i = 0; mapped && i < mapped->n && i < RT_MAPPED; i++)
 		is_ours |= gs - mapped->v[i].addr < mapped->v[i].bytes;

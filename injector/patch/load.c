@@ -6,12 +6,18 @@
 #include "config.h"
 
 #include <elf.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "injector/patch/session.h"
+#include "injector/process/batch.h"
 #include "injector/process/remote.h"
 #include "runtime/image.h"
 #include "tracefmt/ring.h"
@@ -104,32 +110,42 @@ static enum inj_status find_symbols(struct inj_session *s)
 }
 
 /*
- * Pools, with two pages in front: one that stands for the TCB as long as there is none, and one that
+ * Pools, with two pages behind them: one that stands for the TCB as long as there is none, and one that
  * is nobody's pool, for the GS base that the program starts with: a thread that never records hands
  * it on to its children, and must not hand on the pool of another.
  */
+static uint64_t pool_bytes(const struct inj_session *s)
+{
+	return s->opt.npools * RT_POOL_BYTES;
+}
+
+static enum inj_status set_pools(struct inj_session *s, uint64_t at)
+{
+	uint64_t end = at + pool_bytes(s);
+
+	s->config.pools = at;
+	s->config.npools = s->opt.npools;
+	s->config.nobody = end + PAGE;
+	s->spare = end + PAGE - INJ_SPARE;
+	if (!(s->opt.is_static || s->attach.active))
+		return INJ_OK;
+	/* in the middle, since TLS is at negative offsets too */
+	s->config.pre_tls = end + PAGE / 2;
+	return inj_write(s->target, s->config.pre_tls, &s->config.pre_tls, 8);
+}
+
 static enum inj_status map_pools(struct inj_session *s)
 {
-	uint64_t bytes = s->opt.npools * RT_POOL_BYTES;
 	enum inj_status status;
 	int64_t result;
 	uint64_t at;
 
-	status = inj_mmap(s->target, 0, 2 * PAGE + bytes, PROT_READ | PROT_WRITE,
+	status = inj_mmap(s->target, 0, pool_bytes(s) + 2 * PAGE, PROT_READ | PROT_WRITE,
 			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0, &at);
-	if (status != INJ_OK)
-		return status;
-	s->config.nobody = at + PAGE;
-	s->config.pools = at + 2 * PAGE;
-	s->config.npools = s->opt.npools;
-	s->spare = at + PAGE - INJ_SPARE;
-	status = inj_syscall(s->target, 28 /* madvise */,
-			     (const uint64_t[6]){ s->config.pools, bytes, MADV_WIPE }, &result);
-	if (status != INJ_OK || !(s->opt.is_static || s->attach.active))
-		return status;
-	/* in the middle, since TLS is at negative offsets too */
-	s->config.pre_tls = at + PAGE / 2;
-	return inj_write(s->target, s->config.pre_tls, &s->config.pre_tls, 8);
+	if (status == INJ_OK)
+		status = inj_syscall(s->target, SYS_madvise,
+				     (const uint64_t[6]){ at, pool_bytes(s), MADV_WIPE }, &result);
+	return status == INJ_OK ? set_pools(s, at) : status;
 }
 
 /* Maps the first @bytes of our descriptor @local. */
@@ -148,9 +164,115 @@ static enum inj_status map_rings(struct inj_session *s)
 	uint64_t unused;
 	enum inj_status status = map_ours(s, s->opt.ring_fd, s->opt.ring_map, &s->config.control);
 
-	s->config.nrings = s->opt.nrings;
 	if (status == INJ_OK && s->opt.alive_fd >= 0)
 		status = map_ours(s, s->opt.alive_fd, PAGE, &unused);
+	return status;
+}
+
+static enum inj_status map_one_by_one(struct inj_session *s)
+{
+	enum inj_status status = inj_code_map(&s->code, s->target);
+
+	if (status == INJ_OK)
+		status = map_rings(s);
+	return status == INJ_OK ? map_pools(s) : status;
+}
+
+/* ---- the same at once ---- */
+
+/* One of our descriptors there. */
+struct mapped {
+	int fd;
+	uint64_t stat; /* what it is there */
+	size_t map;    /* the call that maps it */
+	uint64_t bytes;
+};
+
+static void add_mapped(struct inj_batch *b, struct mapped *m, int fd, uint64_t bytes, int prot)
+{
+	const struct stat nothing = { 0 };
+	char path[64];
+	size_t opened, call;
+
+	m->fd = fd;
+	m->bytes = bytes;
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)getpid(), fd);
+	m->stat = inj_batch_put(b, &nothing, sizeof(nothing));
+	opened = inj_batch_add(b, SYS_open, (const uint64_t[6]){ inj_batch_put(b, path, strlen(path) + 1), O_RDWR | O_CLOEXEC });
+	call = inj_batch_add(b, SYS_fstat, (const uint64_t[6]){ 0, m->stat });
+	inj_batch_use(b, opened, call, 0);
+	m->map = inj_batch_add(b, SYS_mmap, (const uint64_t[6]){ 0, bytes, (uint64_t)prot, MAP_SHARED, 0, 0 });
+	inj_batch_use(b, opened, m->map, 4);
+	call = inj_batch_add(b, SYS_close, (const uint64_t[6]){ 0 });
+	inj_batch_use(b, opened, call, 0);
+}
+
+static bool is_mapped(const struct inj_batch *b, size_t call)
+{
+	return (uint64_t)inj_batch_result(b, call) < (uint64_t)-4095;
+}
+
+/* Where it sees another /proc than we do, the number may be that of another process. */
+static bool is_ours(const struct inj_batch *b, const struct mapped *m)
+{
+	struct stat ours, theirs;
+
+	memcpy(&theirs, inj_batch_data(b, m->stat), sizeof(theirs));
+	return is_mapped(b, m->map) && fstat(m->fd, &ours) == 0 && ours.st_dev == theirs.st_dev && ours.st_ino == theirs.st_ino;
+}
+
+static void take_back(struct inj_session *s, const struct inj_batch *b, const struct mapped *m)
+{
+	if (is_mapped(b, m->map))
+		(void)!inj_munmap(s->target, (uint64_t)inj_batch_result(b, m->map), m->bytes);
+}
+
+/* NOT_SUPPORTED: that cannot be done, and nothing is mapped. */
+static enum inj_status map_at_once(struct inj_session *s)
+{
+	const uint64_t pools[6] = { 0, pool_bytes(s) + 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+				    (uint64_t)-1 };
+	struct mapped code, rings, alive;
+	struct inj_batch b;
+	enum inj_status status;
+	size_t call, advise, wipe;
+
+	if (s->target->inherits || s->code.fd < 0 || s->opt.alive_fd < 0 || inj_batch_begin(s->target, &b) != INJ_OK)
+		return INJ_NOT_SUPPORTED;
+	add_mapped(&b, &code, s->code.fd, s->code.size, PROT_READ | PROT_EXEC);
+	add_mapped(&b, &rings, s->opt.ring_fd, s->opt.ring_map, PROT_READ | PROT_WRITE);
+	add_mapped(&b, &alive, s->opt.alive_fd, PAGE, PROT_READ | PROT_WRITE);
+	advise = inj_batch_add(&b, SYS_madvise, (const uint64_t[6]){ 0, s->code.size, MADV_DONTDUMP });
+	inj_batch_use(&b, code.map, advise, 0);
+	call = inj_batch_add(&b, SYS_mmap, pools);
+	wipe = inj_batch_add(&b, SYS_madvise, (const uint64_t[6]){ 0, pool_bytes(s), MADV_WIPE });
+	inj_batch_use(&b, call, wipe, 0);
+	status = inj_batch_run(s->target, &b);
+	if (status == INJ_GONE)
+		return status;
+	if (status != INJ_OK)
+		return INJ_NOT_SUPPORTED;
+	if (!is_ours(&b, &code) || !is_ours(&b, &rings) || !is_ours(&b, &alive) || !is_mapped(&b, call) ||
+	    inj_batch_result(&b, advise) != 0 || inj_batch_result(&b, wipe) != 0) {
+		take_back(s, &b, &code);
+		take_back(s, &b, &rings);
+		take_back(s, &b, &alive);
+		if (is_mapped(&b, call))
+			(void)!inj_munmap(s->target, (uint64_t)inj_batch_result(&b, call), pools[1]);
+		return INJ_NOT_SUPPORTED;
+	}
+	s->code.first = (uint64_t)inj_batch_result(&b, code.map);
+	s->config.control = (uint64_t)inj_batch_result(&b, rings.map);
+	return set_pools(s, (uint64_t)inj_batch_result(&b, call));
+}
+
+static enum inj_status map_all(struct inj_session *s)
+{
+	enum inj_status status = map_at_once(s);
+
+	if (status == INJ_NOT_SUPPORTED)
+		status = map_one_by_one(s);
+	s->config.nrings = s->opt.nrings;
 	return status;
 }
 
@@ -227,13 +349,9 @@ static enum inj_status load_analyzers(struct inj_session *s)
 
 enum inj_status inj_load_runtime(struct inj_session *s)
 {
-	enum inj_status status = inj_code_map(&s->code, s->target);
+	enum inj_status status = map_all(s);
 	int fd = -1;
 
-	if (status == INJ_OK)
-		status = map_rings(s);
-	if (status == INJ_OK)
-		status = map_pools(s);
 	if (status == INJ_OK)
 		status = inj_load_image(s, &s->runtime_image, &s->runtime);
 	if (status == INJ_OK)

@@ -94,7 +94,9 @@ static size_t find_entry(struct inj_session *s, const struct stack *st)
 	return found;
 }
 
-/* "LD_PRELOAD=ours:theirs" and the filler, in memory of its own. */
+#define POOLS 2 /* that may hold it: no thread has one as long as the linker runs */
+
+/* "LD_PRELOAD=ours:theirs" and the filler. */
 static enum inj_status write_text(struct inj_session *s, uint64_t theirs)
 {
 	size_t ours = strlen(s->opt.preload), len;
@@ -114,8 +116,10 @@ static enum inj_status write_text(struct inj_session *s, uint64_t theirs)
 	memcpy(text + len, PAD, sizeof(PAD));
 	s->preload.pad = len;
 	len += sizeof(PAD);
-	s->preload.bytes = (len + 4095) & ~(uint64_t)4095;
-	if (status == INJ_OK)
+	s->preload.borrowed = len <= POOLS * RT_POOL_BYTES && s->config.npools > POOLS;
+	s->preload.bytes = s->preload.borrowed ? len : (len + 4095) & ~(uint64_t)4095;
+	s->preload.text = s->config.pools;
+	if (status == INJ_OK && !s->preload.borrowed)
 		status = inj_mmap(s->target, 0, s->preload.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
 				  -1, 0, &s->preload.text);
 	if (status == INJ_OK)
@@ -171,6 +175,7 @@ enum inj_status inj_preload_add(struct inj_session *s)
 enum inj_status inj_preload_remove(struct inj_session *s)
 {
 	static const uint64_t nothing[3] = { 0, AT_IGNORE, 0 };
+	static const uint8_t zeros[POOLS * RT_POOL_BYTES];
 	enum inj_status status;
 
 	if (!s->preload.slot)
@@ -178,7 +183,8 @@ enum inj_status inj_preload_remove(struct inj_session *s)
 	status = s->preload.inserted ? inj_write(s->target, s->preload.slot, nothing, sizeof(nothing)) :
 				       inj_write(s->target, s->preload.slot, &s->preload.was, 8);
 	s->preload.slot = 0;
-	if (status == INJ_OK)
-		status = inj_munmap(s->target, s->preload.text, s->preload.bytes);
-	return status;
+	if (status != INJ_OK)
+		return status;
+	return s->preload.borrowed ? inj_write(s->target, s->preload.text, zeros, s->preload.bytes) :
+				     inj_munmap(s->target, s->preload.text, s->preload.bytes);
 }

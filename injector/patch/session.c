@@ -153,9 +153,9 @@ enum inj_status inj_session_begin(struct inj_session *s, struct inj_tracee *t)
 
 	s->tracee = t;
 	s->target = &t->target;
-	status = inj_preload_add(s);
+	status = inj_load_runtime(s);
 	if (status == INJ_OK)
-		status = inj_load_runtime(s);
+		status = inj_preload_add(s);
 	if (status == INJ_OK)
 		status = set_bases(s);
 	if (status != INJ_OK)

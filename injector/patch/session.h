@@ -173,7 +173,8 @@ struct inj_session {
 		uint64_t slot;	  /* address of the entry in envp[]; 0: there is none */
 		uint64_t was;	  /* the user's entry, which it took the place of */
 		bool inserted;	  /* there was none */
-		uint64_t text;	  /* memory that was mapped for it; its filler is at text + pad */
+		uint64_t text;	  /* where it is, its filler at text + pad: in the first pools, or in memory of its own */
+		bool borrowed;	  /* in the first pools */
 		uint64_t bytes, pad;
 	} preload;
 	size_t nexecs;	   /* places where a program can be executed, that ask */

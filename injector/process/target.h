@@ -16,6 +16,7 @@
 struct inj_target {
 	pid_t pid;
 	int mem; /* /proc/PID/mem */
+	bool stands;   /* under ptrace, with arg its struct inj_tracee */
 	bool inherits; /* it has our descriptors that are not close-on-exec, by the same numbers */
 	/* Executes system call @nr; *result is the kernel's (negative errno on failure). */
 	enum inj_status (*syscall)(struct inj_target *t, long nr, const uint64_t args[6],

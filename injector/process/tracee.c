@@ -297,6 +297,7 @@ enum inj_status inj_tracee_set_up(struct inj_tracee *t)
 		return status;
 	t->target.syscall = step_syscall;
 	t->target.arg = t;
+	t->target.stands = true;
 	return find_syscall_insn(t);
 }
 
@@ -405,6 +406,19 @@ enum inj_status inj_tracee_until(struct inj_tracee *t, uint64_t addr)
 	return status;
 }
 
+enum inj_status inj_tracee_to_trap(struct inj_tracee *t)
+{
+	switch (resume(t, PTRACE_CONT, 0)) {
+	case STOP_TRAP:
+		return INJ_OK;
+	case STOP_FAULT:
+		errno = EFAULT;
+		return INJ_REMOTE;
+	default:
+		return INJ_GONE;
+	}
+}
+
 /* With @regs set up: runs, and takes the result. */
 static enum inj_status run_call(struct inj_tracee *t, const struct user_regs_struct *regs,
 				uint64_t trap, uint64_t *result)
@@ -414,19 +428,14 @@ static enum inj_status run_call(struct inj_tracee *t, const struct user_regs_str
 
 	if (status != INJ_OK)
 		return status;
-	switch (resume(t, PTRACE_CONT, 0)) {
-	case STOP_TRAP:
-		status = inj_tracee_regs(t, &after);
-		if (status == INJ_OK && after.rip != trap + 1)
-			status = INJ_REMOTE;
-		*result = after.rax;
+	status = inj_tracee_to_trap(t);
+	if (status != INJ_OK)
 		return status;
-	case STOP_FAULT:
-		errno = EFAULT;
-		return INJ_REMOTE;
-	default:
-		return INJ_GONE;
-	}
+	status = inj_tracee_regs(t, &after);
+	if (status == INJ_OK && after.rip != trap + 1)
+		status = INJ_REMOTE;
+	*result = after.rax;
+	return status;
 }
 
 enum inj_status inj_tracee_call(struct inj_tracee *t, uint64_t function, const uint64_t args[2],
