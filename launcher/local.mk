@@ -200,6 +200,8 @@ sonde_SOURCES = \
 	launcher/main.c \
 	launcher/module/module.c \
 	launcher/record/attach.c \
+	launcher/record/attached.c \
+	launcher/record/attached.h \
 	launcher/record/detach.c \
 	launcher/record/follow.c \
 	launcher/record/follow.h \

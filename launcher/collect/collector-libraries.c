@@ -92,9 +92,7 @@ static void answer(struct collector *c)
 
 static void serve_libraries(struct collector *c, pid_t pid)
 {
-	if (c->no_libraries) {
-		/* whoever asks goes on */
-	} else if (pid == c->program) {
+	if (pid == c->program) {
 		instrument_late(c, c->program);
 	} else if (!c->told_children) {
 		c->told_children = true;
@@ -109,7 +107,9 @@ bool collector_serve_mail(struct collector *c)
 
 	if (c->exec_waits || atomic_load_explicit(&m->state, memory_order_acquire) != RING_MAIL_ASKED)
 		return false;
-	if (__atomic_load_n(&m->kind, __ATOMIC_RELAXED) == RING_MAIL_LIBRARIES) {
+	if (c->no_requests) {
+		answer(c);
+	} else if (__atomic_load_n(&m->kind, __ATOMIC_RELAXED) == RING_MAIL_LIBRARIES) {
 		serve_libraries(c, atomic_load(&m->holder));
 	} else if (c->exec_asked) {
 		c->exec_waits = true;
@@ -120,10 +120,12 @@ bool collector_serve_mail(struct collector *c)
 	return true;
 }
 
-void collector_no_libraries(struct collector *c)
+void collector_no_requests(struct collector *c)
 {
-	c->no_libraries = true;
+	c->no_requests = true;
 	collector_publish(c);
+	if (c->exec_waits)
+		collector_exec_done(c);
 }
 
 bool collector_exec_waits(const struct collector *c)

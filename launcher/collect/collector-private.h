@@ -90,7 +90,7 @@ struct collector {
 	uint64_t noted; /* entries of the log of switches that the trace has */
 	uint64_t bytes; /* of the files of threads that have ended */
 	bool told_children;
-	_Atomic bool no_libraries; /* none is instrumented any more */
+	_Atomic bool no_requests; /* who asks goes on without */
 	_Atomic int ended; /* enum program_end */
 	struct collector_totals totals;
 };

@@ -103,8 +103,11 @@ void collector_program_ended(struct collector *c, bool killed);
 /* How a process ended, which need not be our child; false: that is not known (once it is waited for, before Linux 6.15). */
 bool collector_exit_status(pid_t pid, int pidfd, int *status);
 
-/* From here on nothing is instrumented any more; when this returns, nothing is being instrumented. */
-void collector_no_libraries(struct collector *c);
+/*
+ * From here on nothing is instrumented any more, and who asks goes on without; when this returns, nothing is being
+ * instrumented, and nobody waits.  By the thread that else calls collector_exec_done().
+ */
+void collector_no_requests(struct collector *c);
 
 /* Is any process left that may record: a child of the program's, a child of that? */
 bool collector_is_needed(const struct collector *c);

@@ -24,9 +24,14 @@
 #include <unistd.h>
 #include <x86intrin.h>
 
+#include "base/clock.h"
 #include "launcher/common/files.h"
 #include "launcher/common/message.h"
 #include "launcher/common/proc.h"
+
+#define MS INT64_C(1000000)
+#define LONG_WAIT_MS 100
+#define HELD_MS 1000 /* so long messages wait that a program which is executed soon could make untrue */
 
 /* ---- which programs ---- */
 
@@ -109,6 +114,7 @@ int follow_add(struct follow *f, struct recording *r)
 	}
 	f->v = v;
 	v[f->n++] = r;
+	f->began = f->recorded ? f->began : clock_now_ns();
 	f->recorded++;
 	watch(f, collector_stop_fd(r->collector));
 	watch(f, r->pidfd);
@@ -262,19 +268,10 @@ static int begin(struct exec *x, struct recording *r, const struct inj_tracee *t
 	return status;
 }
 
-static void discard(struct recording *r)
-{
-	recording_free(r);
-	free(r->argv);
-	if (r->pidfd >= 0)
-		close(r->pidfd);
-	free(r);
-}
-
 /* The new program stands.  Its recording; NULL, and x->why: it is left alone. */
 static struct recording *record_new(struct exec *x, struct inj_tracee *t)
 {
-	struct recording *r = calloc(1, sizeof(*r));
+	struct recording *r = recording_new();
 	char *lines = NULL;
 	int status;
 
@@ -283,12 +280,9 @@ static struct recording *record_new(struct exec *x, struct inj_tracee *t)
 		x->why = strdup("out of memory");
 		return NULL;
 	}
-	r->session.code = (struct inj_code){ .fd = -1, .shm = -1 };
-	r->pidfd = -1;
-	r->dir.lock_fd = -1;
 	msg_hold(&lines);
 	status = begin(x, r, t);
-	if (status == 0 && t->pid != x->f->v[0]->tracee.pid)
+	if (status == 0 && (x->f->leave || t->pid != x->f->v[0]->tracee.pid))
 		r->pidfd = (int)syscall(SYS_pidfd_open, t->pid, 0);
 	if (status == 0)
 		status = follow_add(x->f, r);
@@ -303,8 +297,16 @@ static struct recording *record_new(struct exec *x, struct inj_tracee *t)
 		(void)!inj_tracee_detach(&r->tracee);
 	x->why = reason(lines, "sonde");
 	free(lines);
-	discard(r);
+	recording_discard(r);
 	return NULL;
+}
+
+/* Its end says nothing any more of what the recording is of. */
+static void no_wait(struct recording *r)
+{
+	if (r->pidfd >= 0)
+		close(r->pidfd);
+	r->pidfd = -1;
 }
 
 /* What that trace is of ends here, for this process. */
@@ -325,6 +327,7 @@ static void note(struct exec *x, const struct recording *r)
 		return;
 	x->from->end = (struct tf_end){ .complete = true, .ending = SONDE_TRACE_EXECUTED };
 	x->from->over = true;
+	no_wait(x->from);
 }
 
 static void follow_exec(struct follow *f, struct recording *from)
@@ -394,8 +397,7 @@ static void look_at_end(struct recording *r)
 	}
 	collector_program_ended(r->collector, !known || !WIFEXITED(status));
 	r->over = true;
-	close(r->pidfd);
-	r->pidfd = -1;
+	no_wait(r);
 }
 
 /* The first one's messages are worth something unless there is another program that they may not be true of. */
@@ -403,6 +405,8 @@ static void finish(struct follow *f, struct recording *r)
 {
 	if (r == f->v[0] && f->recorded == 1)
 		msg_show(&r->held);
+	if (f->leave && recording_is_needed(r))
+		f->leave(r);
 	recording_finish(r);
 	f->found |= recording_is_of_something(r);
 }
@@ -422,7 +426,7 @@ static void look_at_ends(struct follow *f)
 		if (!r->finished || !i)
 			f->v[kept++] = r;
 		else
-			discard(r);
+			recording_discard(r);
 	}
 	f->n = kept;
 }
@@ -436,6 +440,36 @@ void follow_serve(struct follow *f)
 			if (!f->v[i]->finished && collector_exec_waits(f->v[i]->collector))
 				follow_exec(f, f->v[i]);
 	look_at_ends(f);
+	if (f->recorded == 1 && clock_now_ns() - f->began >= HELD_MS * MS)
+		msg_show(&f->v[0]->held);
+}
+
+int follow_patience(const struct follow *f)
+{
+	for (size_t i = 0; i < f->n; i++)
+		if (!f->v[i]->finished && (f->v[i]->over || f->events < 0))
+			return LONG_WAIT_MS;
+	return f->v[0]->held ? HELD_MS : -1;
+}
+
+void follow_leave(struct follow *f)
+{
+	for (size_t i = 0; i < f->n; i++) {
+		struct recording *r = f->v[i];
+
+		if (!r->over)
+			r->end = (struct tf_end){ .complete = true, .ending = SONDE_TRACE_DETACHED };
+		r->over = r->stopped = true;
+	}
+	look_at_ends(f);
+}
+
+bool follow_is_finished(const struct follow *f)
+{
+	for (size_t i = 0; i < f->n; i++)
+		if (!f->v[i]->finished)
+			return false;
+	return true;
 }
 
 void follow_ended(struct follow *f, const struct tf_end *end, bool killed)
@@ -484,7 +518,7 @@ void follow_end(struct follow *f)
 		msg_warn("none of the %zu programs has a function that was to be recorded", f->recorded);
 	}
 	for (size_t i = 1; i < f->n; i++)
-		discard(f->v[i]);
+		recording_discard(f->v[i]);
 	free(f->v);
 	if (f->bell >= 0) {
 		close(f->events);

@@ -17,6 +17,8 @@ struct follow {
 	size_t n;
 	int events; /* an epoll descriptor */
 	int bell;   /* an eventfd: somebody is about to execute a program */
+	void (*leave)(struct recording *r); /* takes all out of processes that go on, when their recording ends; NULL: it stays */
+	int64_t began; /* clock_now_ns(): the first one */
 	size_t recorded; /* programs, the first one among them */
 	bool found; /* something to record, in one of those that have ended */
 };
@@ -36,6 +38,9 @@ int follow_add(struct follow *f, struct recording *r) __attribute__((warn_unused
 /* Can be read when there is something to do. */
 int follow_fd(const struct follow *f);
 
+/* When to serve again though nothing can be read, in milliseconds: children may have ended; -1: never. */
+int follow_patience(const struct follow *f);
+
 /* Follows, and completes the traces of what has ended. */
 void follow_serve(struct follow *f);
 
@@ -50,6 +55,12 @@ bool follow_is_over(const struct follow *f);
 
 /* Is anybody left who may record? */
 bool follow_is_needed(const struct follow *f);
+
+/* Nobody wants more of any of them. */
+void follow_leave(struct follow *f);
+
+/* Are all traces complete? */
+bool follow_is_finished(const struct follow *f);
 
 /* Completes all traces. */
 void follow_end(struct follow *f);

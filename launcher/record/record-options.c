@@ -113,16 +113,17 @@ static struct opt attach_opts[sizeof(record_opts) / sizeof(record_opts[0]) + 1];
 
 static const struct opt_command attach_command = {
 	.name = "attach",
-	.usage = "[OPTION]... PID",
-	.summary = "Records a process that runs already, until it ends, the duration is over, Ctrl-C, or\n"
-		   "'sonde detach PID'; then it goes on as it was before.",
+	.usage = "[OPTION]... PID...",
+	.summary = "Records processes that run already, until they end, the duration is over, Ctrl-C, or\n"
+		   "'sonde detach PID'; then they go on as they were before.",
 	.opts = attach_opts,
 	.details = "Functions have to be chosen, by -F or --mem; -m is only for programs that Sonde starts.\n"
-		   "The exit status is 0 when the trace is complete, 2 when the process cannot be\n"
-		   "attached to and for bad options, 125 when Sonde fails.\n",
+		   "The exit status is 0 when the trace is complete, 2 when a process cannot be\n"
+		   "attached to (the others are recorded all the same) and for bad options, 125 when\n"
+		   "Sonde fails.\n",
 	.examples = "sonde attach -F '*' 1234\tall functions of the program, until Ctrl-C\n"
 		    "sonde attach -F '*' --duration=30s 1234\tfor half a minute\n"
-		    "sonde attach -F 'SSL_*@libssl' -o tls $(pidof nginx)\tsome of a library\n",
+		    "sonde attach -F 'SSL_*@libssl' -o tls $(pidof nginx)\tsome of a library, in all processes of a server\n",
 };
 
 /* That is being parsed. */
@@ -384,8 +385,6 @@ static int check(struct raw *raw, int argc, int first)
 		return status;
 	if (first == argc)
 		return opt_usage_error(command, command == &record_command ? "no program to run" : "no process");
-	if (command == &attach_command && argc - first > 1)
-		return opt_usage_error(command, "more than one process: start `sonde attach' for each, with a -o of its own");
 	if (raw->o.no_follow && raw->o.follow.n)
 		return opt_usage_error(command, "--no-follow: not with --follow");
 	if (raw->o.dir[0] == '\0')

@@ -13,7 +13,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "launcher/common/message.h"
 #include "launcher/record/follow.h"
 #include "launcher/record/supervise.h"
@@ -22,7 +21,6 @@
 
 #define SHORT_WAITS_MS 8 /* for children that end with the program */
 #define LONG_WAIT_MS 100
-#define HELD_MS 1000 /* so long messages wait that a program which is executed soon could make untrue */
 
 /* ---- starting ---- */
 
@@ -65,36 +63,17 @@ static int start(struct recording *r, struct supervisor *v)
 
 /* ---- the end ---- */
 
-/* When to look again, though nothing is to be heard: somebody's children may have ended, messages may be due. */
-static int patience(const struct follow *f)
-{
-	for (size_t i = 0; i < f->n; i++)
-		if (f->v[i]->over && !f->v[i]->finished)
-			return LONG_WAIT_MS;
-	return f->v[0]->held ? HELD_MS : -1;
-}
-
-static void serve(struct follow *f, int64_t began)
-{
-	struct recording *first = f->v[0];
-
-	follow_serve(f);
-	if (f->recorded == 1 && clock_now_ns() - began >= HELD_MS * INT64_C(1000000))
-		msg_show(&first->held);
-}
-
 /* Follows until the program has ended, or nobody wants more of it. */
 static void await_end(struct follow *f, struct waiter *w)
 {
-	int64_t began = clock_now_ns();
 	struct tf_end end = { .complete = true };
 	bool done = false;
 	int status;
 
 	for (;;) {
-		switch (waiter_program_end(w, follow_fd(f), patience(f), &status)) {
+		switch (waiter_program_end(w, follow_fd(f), follow_patience(f), &status)) {
 		case WAITER_WOKEN:
-			serve(f, began);
+			follow_serve(f);
 			done = follow_is_over(f);
 			if (!done)
 				continue;

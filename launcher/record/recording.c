@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "launcher/common/caches.h"
 #include "launcher/common/files.h"
@@ -270,6 +271,27 @@ void recording_finish(struct recording *r)
 	collector_free(r->collector);
 	r->collector = NULL;
 	r->finished = true;
+}
+
+struct recording *recording_new(void)
+{
+	struct recording *r = calloc(1, sizeof(*r));
+
+	if (!r)
+		return NULL;
+	r->session.code = (struct inj_code){ .fd = -1, .shm = -1 };
+	r->pidfd = -1;
+	r->dir.lock_fd = -1;
+	return r;
+}
+
+void recording_discard(struct recording *r)
+{
+	recording_free(r);
+	free(r->argv);
+	if (r->pidfd >= 0)
+		close(r->pidfd);
+	free(r);
 }
 
 void recording_free(struct recording *r)

@@ -44,7 +44,7 @@ struct recording {
 	const struct recording *first; /* NULL: it is the first program */
 	int number;    /* tf_start.number */
 	int parent;    /* of the process */
-	int pidfd;     /* of the process; -1: nobody waits for it here */
+	int pidfd;     /* of the process; -1: nobody waits for it here; recording_discard() closes it */
 	char *held;    /* messages about what this program has not; another that it executes may have it */
 	struct tf_end end; /* how its process has ended */
 	bool stopped;  /* the user does not want more of it */
@@ -85,7 +85,11 @@ int recording_give_up(struct recording *r);
 /* What calls cost that are recorded without a module. */
 void recording_write_cost(struct recording *r);
 
-/* All but opt. */
+/* All but opt, and argv. */
 void recording_free(struct recording *r);
+
+/* One on the heap, whose argv is one allocation; NULL: no memory. */
+struct recording *recording_new(void);
+void recording_discard(struct recording *r);
 
 #endif

@@ -10,6 +10,7 @@ EXTRA_DIST += \
 	tests/integration/stress.sh
 INTEGRATION_TESTS += \
 	tests/integration/attach-forks.sh \
+	tests/integration/attach-many.sh \
 	tests/integration/attach-refused.sh \
 	tests/integration/attach-server.sh \
 	tests/integration/attach.sh \
