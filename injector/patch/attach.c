@@ -141,12 +141,22 @@ static const struct inj_edit *covering(const struct inj_edits *e, uint64_t addr)
 	return end && addr - e->v[end - 1].addr < e->v[end - 1].len ? &e->v[end - 1] : NULL;
 }
 
-/* In the middle of it: at its start there is a jump to where the thread is to go. */
-static const struct inj_edit *within(const struct inj_edits *e, uint64_t addr)
+/* To be written at @addr is what leads to the copy of the very instruction there. */
+static bool is_window(const struct inj_session *s, const struct inj_edits *e, uint64_t addr)
 {
 	const struct inj_edit *edit = covering(e, addr);
+	uint64_t original;
 
-	return edit && edit->addr != addr ? edit : NULL;
+	if (!edit || edit->addr != addr)
+		return false;
+	original = edit->len < TRAMP_JUMP_SIZE ? 0 : inj_jump_original(s, edit->bytes, addr);
+	return !original || original == addr;
+}
+
+/* A thread at @addr cannot stay there. */
+static const struct inj_edit *within(const struct inj_session *s, const struct inj_edits *e, uint64_t addr)
+{
+	return is_window(s, e, addr) ? NULL : covering(e, addr);
 }
 
 /* How many bytes of the original a piece stands for. */
@@ -179,14 +189,6 @@ static uint64_t copy_of(const struct inj_session *s, uint64_t addr)
 	return 0;
 }
 
-/* To be written there is the start of what leads to the copy. */
-static bool is_window(const struct inj_edits *e, uint64_t addr)
-{
-	const struct inj_edit *edit = covering(e, addr);
-
-	return edit && edit->addr == addr;
-}
-
 /* Which function's mirror holds @copy, an index; INJ_EDIT_NONE: none. */
 static uint32_t owner_of(const struct inj_session *s, uint64_t copy)
 {
@@ -210,11 +212,11 @@ static uint64_t place_for(const struct inj_session *s, const struct inj_edits *e
 {
 	uint64_t copy;
 
-	if (is_window(e, pc))
+	if (is_window(s, e, pc))
 		return 0;
 	copy = copy_of(s, pc);
-	if (!copy && within(e, pc))
-		*blocked = within(e, pc);
+	if (!copy && within(s, e, pc))
+		*blocked = within(s, e, pc);
 	return copy;
 }
 
@@ -225,9 +227,9 @@ static uint64_t place_of_thread(const struct inj_session *s, const struct inj_ed
 	uint64_t pc = inj_thread_pc(th), place = place_for(s, e, pc, blocked);
 
 	/* a system call that is repeated, or else returns to after it */
-	if (!place && !*blocked && pc != th->regs.rip && within(e, th->regs.rip)) {
+	if (!place && !*blocked && pc != th->regs.rip && within(s, e, th->regs.rip)) {
 		place = copy_of(s, pc);
-		*blocked = place ? NULL : within(e, th->regs.rip);
+		*blocked = place ? NULL : within(s, e, th->regs.rip);
 	}
 	return place;
 }

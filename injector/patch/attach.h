@@ -52,6 +52,12 @@ bool inj_session_is_in(const struct inj_session *s, pid_t pid);
 /* Signal actions of all that have a handler: to the runtime, or back. */
 enum inj_status inj_lead_handlers(struct inj_session *s, struct inj_target *t, bool back) INJ_CHECK;
 
+/*
+ * The original instruction that a jump to a copy stands for, which needs not be where the jump is: some are put into code that is
+ * not executed any more, for shorter jumps.  @code: TRAMP_JUMP_SIZE bytes, at address @at.  0: it is no such jump.
+ */
+uint64_t inj_jump_original(const struct inj_session *s, const uint8_t *code, uint64_t at);
+
 /* Has thread @i run sonde_rt_enter or sonde_rt_depart, and changes its registers; *said: the word below the ucontext. */
 enum inj_status inj_run_in_thread(const struct inj_session *s, struct inj_threads *t, size_t i, uint64_t function,
 				  uint64_t *said) INJ_CHECK;

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/search.h"
 #include "injector/patch/attach.h"
 #include "injector/process/attachable.h"
 #include "injector/process/maps.h"
@@ -112,6 +113,58 @@ enum inj_status inj_lead_handlers(struct inj_session *s, struct inj_target *t, b
 		if ((unsigned long long)caught >> (sig - 1) & 1)
 			status = lead_signal(s, t, sig, &h, back);
 	return status;
+}
+
+/* ---- jumps to copies ---- */
+
+/* Of the instruction that the piece of a copy stands for. */
+static uint64_t original_of(const struct inj_session *s, const struct rt_codemap *map, uint32_t off)
+{
+	const struct rt_piece *pieces = inj_code_at(&s->code, map->pieces);
+	uint32_t end = pieces ? (uint32_t)search_first(i, map->npieces, pieces[i].start > off) : 0;
+	const struct rt_piece *p = end ? &pieces[end - 1] : NULL;
+
+	if (!p)
+		return 0;
+	return map->object + p->orig + ((p->kind & ~RT_PIECE_RESUMABLE) == RT_PIECE_COPY ? off - p->start : 0);
+}
+
+uint64_t inj_jump_original(const struct inj_session *s, const uint8_t *code, uint64_t at)
+{
+	int32_t rel;
+	uint64_t to;
+
+	if (code[0] != 0xe9)
+		return 0;
+	memcpy(&rel, code + 1, sizeof(rel));
+	to = at + TRAMP_JUMP_SIZE + (uint64_t)(int64_t)rel;
+	for (uint32_t i = 0; i < s->mirrors.nmaps; i++) {
+		const struct rt_codemap *map = &s->mirrors.maps->v[i];
+
+		if (to - map->arena < map->arena_end - map->arena)
+			return original_of(s, map, (uint32_t)(to - map->arena));
+	}
+	return 0;
+}
+
+static bool in_copy(const struct inj_session *s, uint64_t pc)
+{
+	for (uint32_t i = 0; i < s->mirrors.nmaps; i++)
+		if (pc - s->mirrors.maps->v[i].arena < s->mirrors.maps->v[i].arena_end - s->mirrors.maps->v[i].arena)
+			return true;
+	return false;
+}
+
+/* Where a thread at @pc is to go on when the jumps are not there any more; 0: at @pc. */
+static uint64_t without_jump(const struct inj_session *s, struct inj_target *t, uint64_t pc)
+{
+	uint8_t code[TRAMP_JUMP_SIZE];
+	uint64_t to;
+
+	if (in_copy(s, pc) || inj_read_some(t, pc, code, sizeof(code)) != sizeof(code))
+		return 0;
+	to = inj_jump_original(s, code, pc);
+	return to == pc ? 0 : to;
 }
 
 /* ---- what is ours ---- */
@@ -298,14 +351,6 @@ static enum inj_status depart(const struct inj_session *s, struct inj_threads *t
 	return inj_run_in_thread(s, t, i, s->rt_depart, &ignored);
 }
 
-static bool in_copy(const struct inj_session *s, uint64_t pc)
-{
-	for (uint32_t i = 0; i < s->mirrors.nmaps; i++)
-		if (pc - s->mirrors.maps->v[i].arena < s->mirrors.maps->v[i].arena_end - s->mirrors.maps->v[i].arena)
-			return true;
-	return false;
-}
-
 static void give_bases_back(const struct inj_session *s, struct inj_thread *th, const struct rt_mapped *mapped)
 {
 	uint64_t gs = th->regs.gs_base;
@@ -318,6 +363,30 @@ static void give_bases_back(const struct inj_session *s, struct inj_thread *th, 
 	if (th->regs.fs_base && th->regs.fs_base == s->config.pre_tls)
 		th->regs.fs_base = 0;
 	th->changed = true;
+}
+
+/* Threads that stand on jumps which are about to go, and handlers that return there. */
+static enum inj_status move_off_jumps(const struct inj_session *s, struct inj_threads *t)
+{
+	struct inj_sigframe frames[INJ_SIGFRAMES];
+	struct inj_maps maps = { 0 };
+	enum inj_status status = inj_maps_read(t->pid, &maps);
+
+	for (size_t i = 0; i < t->n && status == INJ_OK; i++) {
+		struct inj_thread *th = &t->v[i];
+		uint64_t to = th->gone ? 0 : without_jump(s, &t->target, inj_thread_pc(th));
+		size_t n = th->gone ? 0 : inj_sigframes(&t->target, &maps, th->regs.rsp, frames, INJ_SIGFRAMES);
+
+		if (to)
+			inj_thread_move(th, to);
+		for (size_t k = 0; n <= INJ_SIGFRAMES && k < n && status == INJ_OK; k++) {
+			to = without_jump(s, &t->target, frames[k].rip);
+			if (to)
+				status = inj_write(&t->target, frames[k].rip_at, &to, sizeof(to));
+		}
+	}
+	inj_maps_free(&maps);
+	return status;
 }
 
 /* Has threads that are in copies go on in the original; how many still need something of ours? */
@@ -394,8 +463,10 @@ static enum inj_status mark_left(const struct inj_session *s, struct inj_target 
  */
 static enum inj_status try(struct inj_session *s, struct inj_threads *t, bool first, bool last, size_t *rest)
 {
-	enum inj_status status = first ? undo(s, &t->target, true) : INJ_OK;
+	enum inj_status status = first ? move_off_jumps(s, t) : INJ_OK;
 
+	if (status == INJ_OK && first)
+		status = undo(s, &t->target, true);
 	if (status == INJ_OK)
 		status = move_out(s, t, rest);
 	if (status != INJ_OK || (*rest && !last))

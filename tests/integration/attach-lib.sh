@@ -24,7 +24,7 @@ code_of()
 # start COMMAND...: the target; it has said "ready", and ends when finish lets it.
 start()
 {
-	rm -f target.in
+	rm -f target.in target.out
 	mkfifo target.in
 	"$@" <target.in >target.out 2>target.err &
 	target=$!
