@@ -39,6 +39,8 @@ libcommand_la_SOURCES = \
 	launcher/program/program-libraries.c \
 	launcher/program/program.c \
 	launcher/program/program.h \
+	launcher/record/join.c \
+	launcher/record/join.h \
 	launcher/record/perfmap.c \
 	launcher/record/perfmap.h \
 	launcher/record/probecost.c \
@@ -207,6 +209,9 @@ sonde_SOURCES = \
 	launcher/record/follow.h \
 	launcher/record/metadata.c \
 	launcher/record/metadata.h \
+	launcher/record/node-begin.c \
+	launcher/record/node.c \
+	launcher/record/node.h \
 	launcher/record/objects.c \
 	launcher/record/objects.h \
 	launcher/record/record.c \

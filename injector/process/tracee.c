@@ -235,7 +235,7 @@ static void child(const struct inj_exec *exec, pid_t tracer, int go, int failed)
 	char byte;
 	int err;
 
-	if (exec->for_parent)
+	if (tracer != getppid())
 		prctl(PR_SET_PTRACER, tracer);	/* Yama wants that of who is no ancestor */
 	if (write(go, "r", 1) != 1 || read(go, &byte, 1) != 1)
 		_exit(127);
@@ -307,44 +307,84 @@ static pid_t fork_child(const struct inj_exec *exec)
 	return exec->for_parent ? (pid_t)syscall(SYS_clone, CLONE_PARENT | SIGCHLD, 0, NULL, NULL, 0) : fork();
 }
 
-enum inj_status inj_tracee_start(struct inj_tracee *t, const struct inj_exec *exec,
-				 bool *exec_failed)
+static void close_both(const int fds[2])
+{
+	close(fds[0]);
+	close(fds[1]);
+}
+
+enum inj_status inj_tracee_fork(const struct inj_exec *exec, pid_t tracer, struct inj_forked *forked)
 {
 	int go[2], failed[2];
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, go) < 0)
+		return INJ_SYSTEM;
+	if (pipe2(failed, O_CLOEXEC | O_NONBLOCK) < 0) {
+		close_both(go);
+		return INJ_SYSTEM;
+	}
+	forked->pid = fork_child(exec);
+	if (forked->pid == 0) {
+		close(go[1]);
+		child(exec, tracer, go[0], failed[1]);
+	}
+	if (forked->pid < 0) {
+		close_both(go);
+		close_both(failed);
+		return INJ_SYSTEM;
+	}
+	close(go[0]);
+	close(failed[1]);
+	forked->go = go[1];
+	forked->failed = failed[0];
+	return INJ_OK;
+}
+
+enum inj_status inj_tracee_take(struct inj_tracee *t, const struct inj_forked *forked, bool *exec_failed)
+{
 	enum inj_status status;
-	pid_t tracer;
 	int saved;
 
 	memset(t, 0, sizeof(*t));
 	t->target.mem = -1;
+	t->pid = forked->pid;
 	*exec_failed = false;
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, go) < 0)
-		return INJ_SYSTEM;
-	if (pipe2(failed, O_CLOEXEC | O_NONBLOCK) < 0) {
-		close(go[0]);
-		close(go[1]);
-		return INJ_SYSTEM;
-	}
-	tracer = getpid();
-	t->pid = fork_child(exec);
-	if (t->pid == 0) {
-		close(go[1]);
-		child(exec, tracer, go[0], failed[1]);
-	}
-	close(go[0]);
-	status = t->pid > 0 ? seize(t, go[1]) : INJ_SYSTEM;
+	status = seize(t, forked->go);
 	if (status == INJ_OK)
-		status = reach_exec(t, failed[0], exec_failed);
+		status = reach_exec(t, forked->failed, exec_failed);
 	if (status == INJ_OK)
 		status = inj_tracee_set_up(t);
-	t->target.inherits = true;
 	saved = errno;
-	close(go[1]);
-	close(failed[0]);
-	close(failed[1]);
-	if (status != INJ_OK && t->pid > 0)
+	close(forked->go);
+	close(forked->failed);
+	if (status != INJ_OK)
 		inj_tracee_kill(t);
 	errno = saved;
+	return status;
+}
+
+void inj_forked_end(struct inj_forked *forked)
+{
+	int status;
+
+	kill(forked->pid, SIGKILL);
+	(void)!wait_for(forked->pid, &status);
+}
+
+enum inj_status inj_tracee_start(struct inj_tracee *t, const struct inj_exec *exec,
+				 bool *exec_failed)
+{
+	struct inj_forked forked;
+	enum inj_status status;
+
+	memset(t, 0, sizeof(*t));
+	t->target.mem = -1;
+	*exec_failed = false;
+	status = inj_tracee_fork(exec, getpid(), &forked);
+	if (status != INJ_OK)
+		return status;
+	status = inj_tracee_take(t, &forked, exec_failed);
+	t->target.inherits = true;
 	return status;
 }
 

@@ -39,6 +39,13 @@ struct inj_exec {
 	bool for_parent; /* it becomes a child of our parent, which waits for its end */
 };
 
+/* A process that is to execute a program, and waits until it is traced.  The descriptors are closed by who takes it. */
+struct inj_forked {
+	pid_t pid;
+	int go;		/* a socket */
+	int failed;	/* a pipe */
+};
+
 /* A running thread of another process that is about to execute a program, and waits for us before it does. */
 struct inj_exec_wait {
 	pid_t tid;
@@ -66,6 +73,15 @@ enum inj_exec_end {
  */
 enum inj_status inj_tracee_start(struct inj_tracee *t, const struct inj_exec *exec,
 				 bool *exec_failed) INJ_CHECK;
+
+/*
+ * The same in two steps, of which another process may do the second one: forks, and has @tracer, a process, trace it; then what
+ * is left.  Of inj_tracee_take() the descriptors of ours that are not close-on-exec are not inherited by the program.
+ */
+enum inj_status inj_tracee_fork(const struct inj_exec *exec, pid_t tracer, struct inj_forked *forked) INJ_CHECK;
+enum inj_status inj_tracee_take(struct inj_tracee *t, const struct inj_forked *forked, bool *exec_failed) INJ_CHECK;
+/* Nobody takes it: ends it.  It is a child of ours. */
+void inj_forked_end(struct inj_forked *forked);
 
 /* Traces a thread through its system call that executes a program.  t->pid is the process's number afterwards. */
 enum inj_exec_end inj_tracee_exec(struct inj_tracee *t, const struct inj_exec_wait *wait);

@@ -13,6 +13,7 @@
 #include "launcher/collect/control.h"
 #include "launcher/collect/pool.h"
 #include "launcher/collect/sampler.h"
+#include "launcher/common/message.h"
 #include "tracefmt/ring.h"
 
 #define COLLECTOR_MEM_SUBS 8
@@ -74,6 +75,7 @@ struct collector {
 	size_t analyzed; /* descriptions of code that it has */
 	pid_t program;
 	struct pool_member member;
+	struct msg_context messages; /* of who serves it */
 	bool started;
 	int64_t next_tick; /* when what is not full yet is looked at again */
 	_Atomic uint32_t publish; /* a futex: 1 asked for, 0 done */

@@ -258,9 +258,11 @@ static void wait_for_turns(const struct collector *c)
 static int64_t serve(void *arg)
 {
 	struct collector *c = arg;
-	bool any = collector_serve_mail(c);
 	int64_t left, soon;
+	bool any;
 
+	msg_become(&c->messages);
+	any = collector_serve_mail(c);
 	wait_for_turns(c);
 	serve_publish(c);
 	collector_serve_control(c);
@@ -309,6 +311,7 @@ int collector_start(struct collector *c, struct tf_writer *w, struct inj_session
 	if (c->analysis)
 		analysis_trace(c->analysis, w);
 	collector_tell(c);
+	c->messages = msg_context();
 	c->member = (struct pool_member){
 		.serve = serve, .arg = c, .doorbell = &c->control->doorbell, .sleeping = &c->control->sleeping,
 	};

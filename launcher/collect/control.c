@@ -101,7 +101,7 @@ static void remove_left_over(const char *folder)
 		closedir(d);
 }
 
-static int make_socket(char path[static CONTROL_PATH])
+int control_socket(char path[static CONTROL_PATH])
 {
 	const char *const folders[] = { getenv("XDG_RUNTIME_DIR"), "/tmp" };
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -246,7 +246,7 @@ struct control *control_begin(const char *dir, struct collector *c, control_serv
 	ctl->serve = serve;
 	for (int i = 0; i < FIRST + CONNECTIONS; i++)
 		ctl->fds[i].fd = -1;
-	ctl->fds[LISTENS] = (struct pollfd){ .fd = make_socket(ctl->path), .events = POLLIN };
+	ctl->fds[LISTENS] = (struct pollfd){ .fd = control_socket(ctl->path), .events = POLLIN };
 	ctl->fds[WAKES] = (struct pollfd){ .fd = eventfd(0, EFD_CLOEXEC), .events = POLLIN };
 	if (ctl->fds[LISTENS].fd >= 0 && ctl->fds[WAKES].fd >= 0 && write_name(ctl, dir)) {
 		errno = start_thread(ctl);

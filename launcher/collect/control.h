@@ -14,6 +14,9 @@ struct control;
 /* Does what @verb says while the collector is served, and says how it stands; returns when it is done. */
 typedef void control_serve_fn(struct collector *c, enum control_verb verb, struct control_answer *answer);
 
+/* A socket that others of this user can connect to, at *path, which is to be removed in the end.  -1: there is none, see errno. */
+int control_socket(char path[static CONTROL_PATH]) __attribute__((warn_unused_result));
+
 /* For a recording into @dir.  NULL: it cannot be controlled, and -v says why. */
 struct control *control_begin(const char *dir, struct collector *c, control_serve_fn *serve);
 

@@ -40,13 +40,22 @@ static struct {
 	unsigned int asked; /* by pool_limit() */
 	unsigned int limit, threads, resting, waiting;
 	bool listens; /* one does */
+	cpu_set_t processors; /* none: not known yet */
+	unsigned int widened; /* how often they have been; 0: all threads may run there anyway */
 	_Atomic uint32_t bell; /* our own, for whoever listens */
 } pool = { .lock = PTHREAD_MUTEX_INITIALIZER, .idle = PTHREAD_COND_INITIALIZER, .left = PTHREAD_COND_INITIALIZER };
 
+/* With the lock. */
+static bool know_processors(void)
+{
+	if (!CPU_COUNT(&pool.processors) && sched_getaffinity(0, sizeof(pool.processors), &pool.processors) < 0)
+		CPU_ZERO(&pool.processors);
+	return CPU_COUNT(&pool.processors) > 0;
+}
+
 static unsigned int by_processors(void)
 {
-	cpu_set_t set;
-	unsigned int n = sched_getaffinity(0, sizeof(set), &set) == 0 ? (unsigned int)CPU_COUNT(&set) : 2;
+	unsigned int n = know_processors() ? (unsigned int)CPU_COUNT(&pool.processors) : 2;
 
 	if (n > 2)
 		n = n < 4 ? 2 : n / 2;
@@ -59,6 +68,18 @@ void pool_limit(unsigned int workers)
 	if (workers && (!pool.asked || workers < pool.asked))
 		pool.limit = pool.asked = workers;
 	else if (!pool.limit)
+		pool.limit = by_processors();
+	pthread_mutex_unlock(&pool.lock);
+}
+
+void pool_widen(const cpu_set_t *processors)
+{
+	pthread_mutex_lock(&pool.lock);
+	if (know_processors()) {
+		CPU_OR(&pool.processors, &pool.processors, processors);
+		pool.widened++;
+	}
+	if (!pool.asked)
 		pool.limit = by_processors();
 	pthread_mutex_unlock(&pool.lock);
 }
@@ -188,11 +209,17 @@ static bool is_too_many(void)
 
 static void *work(void *arg)
 {
+	unsigned int widened = 0;
+
 	prctl(PR_SET_NAME, "sonde-worker");
 	pthread_mutex_lock(&pool.lock);
 	while (!is_too_many()) {
 		struct pool_member *m = take();
 
+		if (widened != pool.widened) {
+			widened = pool.widened;
+			(void)!sched_setaffinity(0, sizeof(pool.processors), &pool.processors);
+		}
 		if (m) {
 			serve(m);
 		} else if (pool.listens) {

@@ -12,6 +12,7 @@
 #ifndef SONDE_LAUNCHER_COLLECT_POOL_H
 #define SONDE_LAUNCHER_COLLECT_POOL_H
 
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -36,6 +37,9 @@ struct pool_member {
  * Asked for more than once, the smallest number counts.
  */
 void pool_limit(unsigned int workers);
+
+/* They may run on these processors, too. */
+void pool_widen(const cpu_set_t *processors);
 
 /* False: there is no thread, errno says why. */
 bool pool_add(struct pool_member *m) __attribute__((warn_unused_result));

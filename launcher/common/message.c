@@ -8,8 +8,21 @@
 #include <string.h>
 #include <unistd.h>
 
-bool msg_quiet;
-bool msg_verbose;
+_Thread_local bool msg_quiet;
+_Thread_local bool msg_verbose;
+_Thread_local int msg_fd = STDERR_FILENO;
+
+struct msg_context msg_context(void)
+{
+	return (struct msg_context){ msg_quiet, msg_verbose, msg_fd };
+}
+
+void msg_become(const struct msg_context *context)
+{
+	msg_quiet = context->quiet;
+	msg_verbose = context->verbose;
+	msg_fd = context->fd;
+}
 
 #define MSG_MAX 4096
 #define MSG_PREFIX "sonde: "
@@ -28,7 +41,7 @@ static void make_printable(char *s, size_t len)
 static void write_all(const char *s, size_t len)
 {
 	while (len > 0) {
-		ssize_t n = write(STDERR_FILENO, s, len);
+		ssize_t n = write(msg_fd, s, len);
 
 		if (n < 0 && errno == EINTR)
 			continue;

@@ -9,8 +9,18 @@
 
 #include <stdbool.h>
 
-extern bool msg_quiet;	 /* -q: no warnings and no information; errors are always shown */
-extern bool msg_verbose; /* -v: msg_debug() is shown */
+/* Each thread has its own. */
+extern _Thread_local bool msg_quiet;	/* -q: no warnings and no information; errors are always shown */
+extern _Thread_local bool msg_verbose;	/* -v: msg_debug() is shown */
+extern _Thread_local int msg_fd;	/* where they go; standard error */
+
+/* What a thread says, and where: for one that works for another. */
+struct msg_context {
+	bool quiet, verbose;
+	int fd;
+};
+struct msg_context msg_context(void);
+void msg_become(const struct msg_context *context);
 
 void msg_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void msg_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <malloc.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -15,12 +16,26 @@
 
 #include "launcher/common/message.h"
 #include "launcher/record/follow.h"
+#include "launcher/record/node.h"
 #include "launcher/record/supervise.h"
 #include "launcher/record/waiter.h"
 #include "launcher/verbs.h"
 
 #define SHORT_WAITS_MS 8 /* for children that end with the program */
 #define LONG_WAIT_MS 100
+
+#define REFUSED (-1) /* no exit status: another's program is to be recorded by another process */
+
+/* A program that the user, or another rank's, wants to be recorded, and what it executes. */
+struct task {
+	struct follow follow;
+	struct waiter waiter;
+	struct supervisor *supervisor; /* of our user's */
+	struct node *node;	/* for others that come; NULL: it is another's */
+	struct node_rank *rank;	/* who wants it; NULL: our user does */
+};
+
+static void serve_rank(struct node_rank *rank);
 
 /* ---- starting ---- */
 
@@ -43,7 +58,8 @@ static int start_failed(const struct recording *r, enum inj_status status, bool 
 	return EXIT_TRACER;
 }
 
-static int start(struct recording *r, struct supervisor *v)
+/* The program of this process' user: forked here. */
+static enum inj_status start_ours(struct recording *r, struct supervisor *v, bool *exec_failed)
 {
 	struct inj_exec exec = {
 		.path = r->program.path,
@@ -54,9 +70,18 @@ static int start(struct recording *r, struct supervisor *v)
 		.arg = v,
 		.for_parent = true,
 	};
-	bool exec_failed;
-	enum inj_status status = inj_tracee_start(&r->tracee, &exec, &exec_failed);
 
+	return inj_tracee_start(&r->tracee, &exec, exec_failed);
+}
+
+static int start(struct recording *r, struct task *j)
+{
+	bool exec_failed;
+	enum inj_status status;
+
+	if (j->rank)
+		j->rank->taken = true;
+	status = j->rank ? inj_tracee_take(&r->tracee, &j->rank->forked, &exec_failed) : start_ours(r, j->supervisor, &exec_failed);
 	/* killed before it was a program: an end like any other, but of nothing that could be recorded */
 	return status == INJ_OK || status == INJ_GONE ? 0 : start_failed(r, status, exec_failed);
 }
@@ -119,8 +144,24 @@ static void stay_as_long_as_needed(struct follow *f, struct waiter *w)
 	}
 }
 
-static int record(struct recording *r, struct follow *f, struct waiter *w, struct supervisor *v)
+/* Lets it go, and says so; of another's program before, since that one has it back if it does not hear of it. */
+static int let_go(struct recording *r, struct task *j)
 {
+	if (j->rank && !waiter_started(&j->waiter, r->tracee.pid)) {
+		recording_cancel(r);
+		return EXIT_TRACER;
+	}
+	recording_release(r);
+	if (!j->rank)
+		(void)!waiter_started(&j->waiter, r->tracee.pid);
+	if (j->node)
+		node_serve(j->node, serve_rank);
+	return 0;
+}
+
+static int record(struct recording *r, struct task *j)
+{
+	struct follow *f = &j->follow;
 	int status = program_resolve(f->opt->program[0], &r->program);
 
 	if (status != 0)
@@ -128,13 +169,16 @@ static int record(struct recording *r, struct follow *f, struct waiter *w, struc
 	r->opt = follow_options(f, f->opt->program[0], &r->program);
 	r->argv = program_argv(&r->program, f->opt->program);
 	status = r->argv ? recording_prepare(r) : EXIT_TRACER;
+	/* modules' variables are one program's, and so are their faults */
+	if (status == 0 && j->rank && r->analysis)
+		status = REFUSED;
 	if (status == 0)
-		status = start(r, v);
+		status = start(r, j);
 	if (status != 0)
 		return status;
 	if (r->tracee.reaped) {
-		waiter_started(w, r->tracee.pid);
-		(void)!waiter_program_end(w, -1, -1, &status);
+		(void)!waiter_started(&j->waiter, r->tracee.pid);
+		(void)!waiter_program_end(&j->waiter, -1, -1, &status);
 		return 0;
 	}
 	follow_ask(f, r);
@@ -145,20 +189,67 @@ static int record(struct recording *r, struct follow *f, struct waiter *w, struc
 		inj_tracee_kill(&r->tracee);
 		return status;
 	}
-	recording_release(r);
-	waiter_started(w, r->tracee.pid);
-	await_end(f, w);
-	stay_as_long_as_needed(f, w);
+	status = let_go(r, j);
+	if (status != 0)
+		return status;
+	await_end(f, &j->waiter);
+	stay_as_long_as_needed(f, &j->waiter);
 	return 0;
+}
+
+/* All of it; *r is freed.  The trace folder may have been entered: *dir. */
+static int run(struct task *j, const struct record_options *opt, const struct tracedir *dir)
+{
+	struct recording r = { .session.code = { .fd = -1, .shm = -1 }, .pidfd = -1, .dir = *dir };
+	int status = follow_begin(&j->follow, opt);
+
+	if (status == 0) {
+		status = record(&r, j);
+		follow_end(&j->follow);
+	}
+	if (r.dir.top && !r.dir.path)
+		tracedir_abandon(&r.dir);
+	if (r.argv != opt->program)
+		free(r.argv);
+	recording_free(&r);
+	return status;
+}
+
+/* node_serve_fn */
+static void serve_rank(struct node_rank *rank)
+{
+	static pthread_mutex_t parsing = PTHREAD_MUTEX_INITIALIZER;
+	struct task j = { .waiter = { .fd = rank->fd, .program_fd = -1, .messages = rank->messages }, .rank = rank };
+	struct record_options opt;
+	struct tracedir dir;
+	int status;
+
+	msg_fd = rank->messages;
+	pthread_mutex_lock(&parsing);
+	status = record_options_parse(rank->argc, rank->argv, &opt);
+	pthread_mutex_unlock(&parsing);
+	if (status < 0)
+		return;
+	status = tracedir_join(rank->node->top, rank->rank, rank->ranks, &dir);
+	if (status == 0)
+		status = run(&j, &opt, &dir);
+	record_options_free(&opt);
+	if (j.waiter.program_fd >= 0)
+		close(j.waiter.program_fd);
+	if (status == 0)
+		waiter_done(&j.waiter, true);
+	else
+		(void)!waiter_say(j.waiter.fd, status == REFUSED ? WAITER_REFUSED : WAITER_FAILED(status));
+	rank->fd = j.waiter.fd;
 }
 
 int verb_record(int argc, char **argv)
 {
-	struct recording r = { .session.code = { .fd = -1, .shm = -1 }, .pidfd = -1, .dir.lock_fd = -1 };
+	struct tracedir dir = { .lock_fd = -1, .rank = -1 };
 	struct supervisor supervisor;
 	struct record_options opt;
-	struct waiter waiter;
-	struct follow follow;
+	struct node node;
+	struct task j = { .supervisor = &supervisor, .node = &node };
 	int status = record_options_parse(argc, argv, &opt);
 
 	if (status < 0)
@@ -166,18 +257,16 @@ int verb_record(int argc, char **argv)
 	mallopt(M_ARENA_MAX, 1); /* a second arena reserves 64 MiB of address space */
 	supervise_begin(&supervisor);
 	supervisor.toggle = opt.toggle;
-	status = waiter_split(&waiter, &supervisor);
+	status = node_begin(&node, &dir, &(struct node_wish){ &opt, argc, argv, &supervisor });
 	if (status == 0)
-		status = follow_begin(&follow, &opt);
+		status = waiter_split(&j.waiter, &supervisor, (const int[2]){ dir.lock_fd, node.lock });
 	if (status == 0) {
-		status = record(&r, &follow, &waiter, &supervisor);
-		follow_end(&follow);
+		node_open(&node);
+		status = run(&j, &opt, &dir);
 	}
-	if (r.argv != opt.program)
-		free(r.argv);
-	recording_free(&r);
 	record_options_free(&opt);
 	if (status == 0)
-		waiter_done(&waiter, false);
+		waiter_done(&j.waiter, !node_close(&node));
+	node_end(&node);
 	return status;
 }

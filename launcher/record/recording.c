@@ -60,7 +60,7 @@ int recording_open(struct recording *r)
 	enum sonde_trace_status status;
 	const struct collector_totals none = { 0 };
 	struct caches caches;
-	int ret = r->first ? add_folder(r) : tracedir_create(r->opt.dir, &r->dir);
+	int ret = r->first ? add_folder(r) : r->dir.top ? tracedir_begin(&r->dir) : tracedir_create(r->opt.dir, &r->dir);
 
 	if (ret != 0)
 		return ret;
@@ -179,6 +179,15 @@ int recording_begin(struct recording *r)
 	return status;
 }
 
+void recording_cancel(struct recording *r)
+{
+	struct collector_totals ignored;
+
+	inj_tracee_kill(&r->tracee);
+	collector_finish(r->collector, &ignored);
+	(void)!recording_give_up(r);
+}
+
 void recording_release(struct recording *r)
 {
 	/* afterwards the session is the collector's */
@@ -226,18 +235,22 @@ static void report_losses(const struct collector_totals *t)
 
 static void report_sampled(const struct sonde_trace_sampled *s)
 {
-	if (!s->lived)
+	char line[512] = "";
+	FILE *to = s->lived ? fmemopen(line, sizeof(line), "w") : NULL;
+
+	if (!to)
 		return;
-	fprintf(stderr, "sonde: memory accesses in %" PRIu64 " burst%s, %.2f %% of the threads' time", s->bursts,
+	fprintf(to, "memory accesses in %" PRIu64 " burst%s, %.2f %% of the threads' time", s->bursts,
 		s->bursts == 1 ? "" : "s",
 		100 * (double)s->on / (double)s->lived);
 	if (s->all_units)
-		fprintf(stderr, ", about %.2f %% of the accesses",
+		fprintf(to, ", about %.2f %% of the accesses",
 			100 * (double)s->on_units / (double)s->all_units);
 	if (s->plain_ns)
-		fprintf(stderr, "; cost at most %.2f %% of CPU time",
+		fprintf(to, "; cost at most %.2f %% of CPU time",
 			100 * (double)s->cost_ns / (double)s->plain_ns);
-	fputc('\n', stderr);
+	fclose(to);
+	msg_info("%s", line);
 }
 
 void recording_finish(struct recording *r)

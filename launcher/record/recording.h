@@ -34,7 +34,7 @@ struct recording {
 	struct recorded recorded;
 	struct inj_session session;
 	struct inj_tracee tracee;
-	struct tracedir dir;
+	struct tracedir dir; /* tracedir_begin() is still to come if dir.top is there before recording_begin() */
 	struct tf_writer *writer;
 	char *preload; /* paths for LD_PRELOAD */
 	char **paths;  /* of modules */
@@ -64,6 +64,9 @@ int recording_prepare(struct recording *r) __attribute__((warn_unused_result));
 int recording_begin(struct recording *r) __attribute__((warn_unused_result));
 
 void recording_release(struct recording *r);
+
+/* In its place: ends the program, and removes the trace. */
+void recording_cancel(struct recording *r);
 
 /* Is any process left that may record: a child of the program's, a child of that? */
 bool recording_is_needed(const struct recording *r);

@@ -18,19 +18,14 @@
 #include "launcher/collect/collector.h"
 #include "launcher/common/message.h"
 
-/*
- * What the two say to each other, a number at a time; each side knows what comes next.  Started: the program; TOGGLE, any
- * number of times; ended: its status; done: whether the recorder stays.
- */
 #define TOGGLE (-1) /* no status of waitpid() */
 
-static bool say(int fd, int value)
+bool waiter_say(int fd, int value)
 {
 	return send(fd, &value, sizeof(value), MSG_NOSIGNAL) == sizeof(value);
 }
 
-/* False: the other side is gone. */
-static bool hear(int fd, int *value)
+bool waiter_hear(int fd, int *value)
 {
 	ssize_t n;
 
@@ -59,32 +54,50 @@ static int status_of_recorder(pid_t recorder)
 
 static void say_toggle(void *fd)
 {
-	(void)!say(*(int *)fd, TOGGLE);
+	(void)!waiter_say(*(int *)fd, TOGGLE);
+}
+
+/* Until the program has ended, and what it did is on disk.  *recorder_ends: the one that records is about to end, too. */
+static int wait_for_program(int fd, pid_t program, struct supervisor *v, bool *recorder_ends)
+{
+	int status, stays = 1;
+
+	v->toggled = say_toggle;
+	v->arg = &fd;
+	status = supervise(v, program);
+	(void)!waiter_say(fd, status);	/* a recording that was stopped is over, and has said so before */
+	if (!waiter_hear(fd, &stays))
+		msg_warn("the process that records was ended before the program: the trace is not complete");
+	*recorder_ends = !stays;
+	return status;
 }
 
 static void wait_here(int fd, pid_t recorder, struct supervisor *v) __attribute__((noreturn));
 
 static void wait_here(int fd, pid_t recorder, struct supervisor *v)
 {
-	int program, status, stays;
+	bool recorder_ends;
+	int program, status;
 
-	if (!hear(fd, &program))
+	if (!waiter_hear(fd, &program))
 		exit(status_of_recorder(recorder));
-	v->toggled = say_toggle;
-	v->arg = &fd;
-	status = supervise(v, program);
-	(void)!say(fd, status);	/* a recording that was stopped is over, and has said so before */
-	if (!hear(fd, &stays))
-		msg_warn("the process that records was ended before the program: the trace is not complete");
-	else if (!stays)
+	status = wait_for_program(fd, program, v, &recorder_ends);
+	if (recorder_ends)
 		(void)!status_of_recorder(recorder);
 	supervise_end(v, status);
+}
+
+void waiter_wait(int fd, pid_t program, struct supervisor *v)
+{
+	bool ignored;
+
+	supervise_end(v, wait_for_program(fd, program, v, &ignored));
 }
 
 /* ---- the one that records ---- */
 
 /* None is ours yet. */
-static void note_inherited(struct waiter *w)
+static void note_inherited(struct waiter *w, const int ours[2])
 {
 	DIR *dir = opendir("/proc/self/fd");
 	struct dirent *e;
@@ -92,7 +105,7 @@ static void note_inherited(struct waiter *w)
 	while (dir && (e = readdir(dir))) {
 		int fd = atoi(e->d_name), *v;
 
-		if (fd <= STDERR_FILENO || fd == dirfd(dir) || fd == w->fd)
+		if (fd <= STDERR_FILENO || fd == dirfd(dir) || fd == w->fd || fd == ours[0] || fd == ours[1])
 			continue;
 		v = reallocarray(w->inherited, w->ninherited + 1, sizeof(*v));
 		if (!v)
@@ -104,18 +117,21 @@ static void note_inherited(struct waiter *w)
 		closedir(dir);
 }
 
-int waiter_split(struct waiter *w, struct supervisor *v)
+int waiter_split(struct waiter *w, struct supervisor *v, const int recorders[2])
 {
 	pid_t waits = getpid(), recorder;
 	int fds[2];
 
-	*w = (struct waiter){ .fd = -1, .program_fd = -1 };
+	*w = (struct waiter){ .fd = -1, .program_fd = -1, .messages = -1 };
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) < 0 || (recorder = fork()) < 0) {
 		msg_error("cannot start the process that records: %s", strerror(errno));
 		return EXIT_TRACER;
 	}
 	if (recorder > 0) {
 		close(fds[1]);
+		for (int i = 0; i < 2; i++)
+			if (recorders[i] >= 0)
+				close(recorders[i]);
 		wait_here(fds[0], recorder, v);
 	}
 	close(fds[0]);
@@ -123,7 +139,7 @@ int waiter_split(struct waiter *w, struct supervisor *v)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != waits)
 		_exit(EXIT_TRACER);
-	note_inherited(w);
+	note_inherited(w, recorders);
 	return 0;
 }
 
@@ -138,7 +154,8 @@ static void raise_file_limit(void)
 	(void)!setrlimit(RLIMIT_NOFILE, &files);
 }
 
-void waiter_started(struct waiter *w, pid_t program)
+/* From here on we are on our own. */
+static void leave_waiter(struct waiter *w)
 {
 	prctl(PR_SET_PDEATHSIG, 0);
 	setsid();
@@ -147,20 +164,27 @@ void waiter_started(struct waiter *w, pid_t program)
 	free(w->inherited);
 	w->inherited = NULL;
 	raise_file_limit();
+}
+
+bool waiter_started(struct waiter *w, pid_t program)
+{
+	if (w->messages < 0)
+		leave_waiter(w);
 	w->program = program;
 	w->program_fd = (int)syscall(SYS_pidfd_open, program, 0);
-	(void)!say(w->fd, program);	/* if nobody is there any more, that is noticed when the program ends */
+	return waiter_say(w->fd, program);
 }
 
 /* Whoever reads a pipe that they lead to waits for our end, too. */
-static void leave_standard_streams(void)
+static void leave_streams(const struct waiter *w)
 {
+	int first = w->messages < 0 ? STDIN_FILENO : w->messages, last = w->messages < 0 ? STDERR_FILENO : w->messages;
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
-	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+	for (int fd = first; fd <= last; fd++) {
 		if (null >= 0)
-			dup2(null, fd);
-		else
+			dup3(null, fd, w->messages < 0 ? 0 : O_CLOEXEC);
+		else if (w->messages < 0)
 			close(fd);
 	}
 	if (null > STDERR_FILENO)
@@ -182,9 +206,9 @@ enum waiter_end waiter_program_end(struct waiter *w, int wake_fd, int ms, int *s
 	if (w->fd >= 0) {
 		if (!await(w->fd, wake_fd, ms))
 			return WAITER_WOKEN;
-		if (hear(w->fd, status))
+		if (waiter_hear(w->fd, status))
 			return *status == TOGGLE ? WAITER_TOGGLED : WAITER_ENDED;
-		leave_standard_streams();
+		leave_streams(w);
 		close(w->fd);
 		w->fd = -1;
 	}
@@ -197,8 +221,8 @@ void waiter_done(struct waiter *w, bool stays)
 {
 	if (w->fd < 0)
 		return;
-	leave_standard_streams();
-	(void)!say(w->fd, stays);
+	leave_streams(w);
+	(void)!waiter_say(w->fd, stays);
 	close(w->fd);
 	w->fd = -1;
 }

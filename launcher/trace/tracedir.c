@@ -366,35 +366,59 @@ static char *clean_name(const char *dir)
 	return name;
 }
 
-static int create(const char *dir, const struct job *job, struct tracedir *td)
+int tracedir_enter(const char *dir, const struct job *job, struct tracedir *td)
 {
-	td->rank = job->rank;
-	td->ranks = job->ranks;
-	td->top = clean_name(dir);
-	if (!td->top)
-		return fail(dir, "out of memory");
-	int outcome = get_folder(job, td);
-	if (outcome != DONE)
-		return outcome;
-	if (job->rank >= 0)
-		return make_rank_folder(td);
+	int outcome;
+
+	*td = (struct tracedir){ .lock_fd = -1, .rank = job->rank, .ranks = job->ranks, .top = clean_name(dir) };
+	outcome = td->top ? get_folder(job, td) : fail(dir, "out of memory");
+	if (outcome == DONE)
+		return 0;
+	tracedir_close(td);
+	return EXIT_USAGE;
+}
+
+int tracedir_begin(struct tracedir *td)
+{
+	if (td->rank >= 0)
+		return make_rank_folder(td) == DONE ? 0 : EXIT_USAGE;
 	td->path = strdup(td->top);
-	return td->path ? DONE : fail(dir, "out of memory");
+	if (td->path)
+		return 0;
+	fail(td->top, "out of memory");
+	return EXIT_USAGE;
 }
 
 int tracedir_create(const char *dir, struct tracedir *td)
 {
 	struct job job;
+	int status;
 
 	*td = (struct tracedir){ .lock_fd = -1, .rank = -1 };
 	if (job_detect(&job) != 0) {
 		msg_error("out of memory");
 		return EXIT_USAGE;
 	}
-	int outcome = create(dir, &job, td);
+	status = tracedir_enter(dir, &job, td);
 	job_free(&job);
-	if (outcome == DONE)
+	if (status == 0)
+		status = tracedir_begin(td);
+	if (status != 0)
+		tracedir_close(td);
+	return status;
+}
+
+int tracedir_join(const char *top, int rank, int ranks, struct tracedir *td)
+{
+	char *marker = path_in(top, MARKER);
+
+	*td = (struct tracedir){ .rank = rank, .ranks = ranks, .top = strdup(top) };
+	td->lock_fd = marker ? open(marker, O_RDWR | O_CLOEXEC) : -1;
+	free(marker);
+	/* it is held by who has entered */
+	if (td->top && td->lock_fd >= 0 && try_lock(td->lock_fd, LOCK_SH))
 		return 0;
+	msg_error("%s: the trace cannot be written there: %m", top);
 	tracedir_close(td);
 	return EXIT_USAGE;
 }

@@ -14,7 +14,7 @@
 #include <stdbool.h>
 
 struct tracedir {
-	char *path;	/* where this process writes: the directory, or its rank-N */
+	char *path;	/* where this process writes: the directory, or its rank-N; NULL: tracedir_begin() is still to come */
 	char *top;	/* the directory as the user named it */
 	int rank;	/* -1: no rank */
 	int ranks;	/* of the job; 0: not known */
@@ -28,6 +28,18 @@ struct tracedir {
  * a message (not a trace, being recorded by another sonde, not writable).
  */
 int tracedir_create(const char *dir, struct tracedir *td) __attribute__((warn_unused_result));
+
+/*
+ * The same in two steps: the directory is there, and this process among those that record into it, but td->path is NULL; then
+ * there is a place for what this process writes.  They return what tracedir_create() does; after a failure of the second one the
+ * first is still to be undone.
+ */
+struct job;
+int tracedir_enter(const char *dir, const struct job *job, struct tracedir *td) __attribute__((warn_unused_result));
+int tracedir_begin(struct tracedir *td) __attribute__((warn_unused_result));
+
+/* Another rank of the same job, as who has entered @top: the first of the two steps. */
+int tracedir_join(const char *top, int rank, int ranks, struct tracedir *td) __attribute__((warn_unused_result));
 
 /* The program could not be started after all: removes what was made, puts the older trace back. */
 void tracedir_abandon(struct tracedir *td);

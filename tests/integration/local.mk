@@ -63,9 +63,11 @@ INTEGRATION_TESTS += \
 	tests/integration/memory-visits.sh \
 	tests/integration/modules-used.sh \
 	tests/integration/mpi-compiled.sh \
+	tests/integration/mpi-node.sh \
 	tests/integration/mpi-waits.sh \
 	tests/integration/mpi.sh \
 	tests/integration/names.sh \
+	tests/integration/node.sh \
 	tests/integration/openmp.sh \
 	tests/integration/outlives.sh \
 	tests/integration/output.sh \

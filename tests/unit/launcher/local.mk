@@ -9,6 +9,11 @@ tests_fuzz_fuzz_control_SOURCES = tests/fuzz/fuzz_control.c tests/fuzz/fuzz_main
 tests_fuzz_fuzz_control_LDADD = libcommand.la
 EXTRA_DIST += tests/fuzz/corpus/control.tar
 
+PURE_TESTS += tests/fuzz/fuzz_join
+tests_fuzz_fuzz_join_SOURCES = tests/fuzz/fuzz_join.c tests/fuzz/fuzz_main.c
+tests_fuzz_fuzz_join_LDADD = libcommand.la
+EXTRA_DIST += tests/fuzz/corpus/join.tar
+
 PURE_TESTS += tests/unit/launcher/image
 tests_unit_launcher_image_SOURCES = tests/unit/launcher/image.c $(LAUNCHER_TEST_SUPPORT)
 tests_unit_launcher_image_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
