@@ -34,7 +34,7 @@
 #define RT_POOL_MEM_OFF 0xe8
 #define RT_POOL_MEM_LEFT 0xf8
 
-#define RT_POOL_UNDER 0x178
+#define RT_POOL_UNDER 0x160
 
 #define RT_SHADOW_MAX (1u << 19)
 

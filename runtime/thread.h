@@ -24,6 +24,8 @@ struct rt_pace {
 	uint64_t then;		/* CPU time when this was last brought up to date */
 	uint64_t burst;		/* how long it is to take, ns; 0: none has begun */
 	uint64_t left;		/* CPU time before the next one may begin, ns */
+	uint64_t bytes;		/* of the stream, in this burst */
+	uint64_t packed;	/* what it was in the ring when that was last looked at */
 };
 
 /* Begins like struct sonde_pool; a pool is all zero until its thread is registered. */
@@ -68,7 +70,6 @@ struct rt_thread {
 	uint64_t mem_at;	/* where in its period the last burst began */
 	uint64_t mem_turn;	/* bursts so far */
 	int64_t mem_rest;	/* what it is to be again, when the thread comes to where it records; 0: nothing */
-	struct rt_pace pace;
 	uint64_t mem_moved;	/* not 0: FS base is no longer what the chunk's head says */
 	uint64_t mem_cut;	/* where the chunk ends that it is to hand to modules; 0: there is none */
 	uint64_t mem_work;	/* struct rt_work of runtime/memory/analysis.h, stays with the pool; 0: none yet */
@@ -77,6 +78,7 @@ struct rt_thread {
 	uint64_t under;		/* only calls at smaller frame addresses are recorded without asking: see under.c */
 	uint64_t under_at;	/* frame address of the call that recording is confined to */
 	uint64_t under_from;	/* its return address */
+	struct rt_pace pace;
 };
 
 _Static_assert(offsetof(struct rt_thread, owner) == SONDE_POOL_OWNER, "pool layout");

@@ -118,7 +118,10 @@ struct ring_sample {
 	uint64_t on_ticks;	/* of all bursts that are over */
 	uint64_t on_units, off_units; /* ACCESSES: in bursts and between them, as far as they are over */
 	uint64_t visits;	/* times that the thread came to the runtime while it was off, and stayed so: none is right */
-	uint64_t cost, plain;	/* COST: CPU time of bursts and of pauses, as far as they are over; ns */
+	uint64_t on_cpu, off_cpu; /* ns of the thread's CPU time in bursts and between them, as far as they are over */
+	uint64_t then, then_at;	/* its CPU time when these were last added to, and the TSC; 0: not yet */
+	uint64_t cost;		/* COST: of on_cpu, what recording is taken to have cost */
+	uint64_t packed;	/* COST: ns of CPU time that the collector has worked on its chunks; the collector writes it */
 };
 
 struct ring_head {

@@ -2,6 +2,7 @@
 /* Memory streams: chunks go to the trace, and to modules. */
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "launcher/collect/collector-private.h"
 #include "memtrace/pack/files.h"
@@ -91,6 +92,28 @@ static uint32_t mem_used(const struct collector *c, uint32_t used)
 	return used < c->mem_bytes ? used : c->mem_bytes;
 }
 
+static uint64_t cpu_time(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/* Where what recording costs is limited, the thread is told what its chunks cost here. */
+static void drain_and_tell(struct collector *c, struct feed *f, uint32_t used)
+{
+	uint64_t *packed = &f->head->sample.packed, began;
+
+	if (!c->sampler.burst || c->sampler.by != RING_SAMPLE_COST) {
+		drain_mem(c, f, used);
+		return;
+	}
+	began = cpu_time();
+	drain_mem(c, f, used);
+	__atomic_store_n(packed, __atomic_load_n(packed, __ATOMIC_RELAXED) + cpu_time() - began, __ATOMIC_RELAXED);
+}
+
 bool collector_drain_memory(struct collector *c, struct feed *f)
 {
 	bool any = false;
@@ -102,7 +125,7 @@ bool collector_drain_memory(struct collector *c, struct feed *f)
 		if (atomic_load_explicit(&sub->state, memory_order_acquire) != RING_SUB_FULL)
 			break;
 		used = mem_used(c, __atomic_load_n(&sub->used, __ATOMIC_RELAXED));
-		drain_mem(c, f, used);
+		drain_and_tell(c, f, used);
 		free_mem(c, f, used);
 		any = true;
 	}

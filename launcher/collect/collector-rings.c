@@ -49,11 +49,23 @@ static void note_lost(struct collector *c, struct feed *f)
 	f->lost = lost;
 }
 
+static void look_at_cpu_time(struct feed *f)
+{
+	uint64_t ns;
+
+	if (f->memory < 0 || !proc_cpu_time(f->pid, f->tid, &ns))
+		return;
+	f->sampled.cpu = ns;
+	f->sampled.cpu_at = __builtin_ia32_rdtsc();
+}
+
 /* All that is full; with @live also what is in the sub-buffer that the thread writes to. */
 bool collector_drain_feed(struct collector *c, struct feed *f, bool live)
 {
 	bool any = collector_drain_memory(c, f);
 
+	if (live && c->sampler.burst)
+		look_at_cpu_time(f);
 	note_lost(c, f);
 	for (uint32_t i = 0; i < c->nsub; i++) {
 		struct ring_sub *sub = &f->head->sub[f->sub];
@@ -92,7 +104,7 @@ static void drain_rest(struct collector *c, struct feed *f)
 static void note_sampled(struct collector *c, const struct feed *f)
 {
 	if (c->sampler.burst)
-		sampled_add(&c->totals.sampled, &c->sampler, f->head, __builtin_ia32_rdtsc());
+		sampled_add(&c->totals.sampled, &c->sampler, f->head, &f->sampled, __builtin_ia32_rdtsc());
 }
 
 static void close_thread(struct collector *c, struct feed *f)

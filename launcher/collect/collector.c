@@ -227,7 +227,7 @@ static int64_t switch_all(struct collector *c)
 {
 	int64_t soonest = INT64_MAX;
 
-	for (uint32_t i = 0, n = collector_rings(c); i < n && c->sampler.hz > 0; i++) {
+	for (uint32_t i = 0, n = collector_rings(c); i < n && c->sampler.switches; i++) {
 		struct feed *f = &c->feeds[i];
 		int64_t ns = INT64_MAX;
 

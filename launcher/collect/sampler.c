@@ -29,13 +29,16 @@ void sampler_begin(struct sampler *s, const struct sample_times *t)
 	s->by = t->by;
 	s->burst = t->burst;
 	s->every = t->every;
-	if (!t->burst || t->by == RING_SAMPLE_ACCESSES)
+	if (!t->burst)
 		return;
 	tf_clock_now(&a);
 	nanosleep(&nap, NULL);
 	tf_clock_now(&b);
 	s->hz = (double)(b.tsc - a.tsc) / (double)(b.mono_ns - a.mono_ns) * 1e9;
 	s->wait = (uint64_t)(s->hz * WAIT_S) + 1;
+	s->switches = t->by != RING_SAMPLE_ACCESSES;
+	if (!s->switches)
+		return;
 	if (t->by == RING_SAMPLE_COST) {
 		s->every = (uint64_t)(s->hz / 1e3);
 		return;
@@ -71,26 +74,49 @@ struct sonde_trace_thread_sampled sampled_thread(const struct ring_head *head)
 	return t;
 }
 
-void sampled_add(struct sampled_sums *to, const struct sampler *s, const struct ring_head *head, uint64_t now)
+/* ns of CPU time in the phase that is not over. */
+static double open_cpu(const struct sampler *s, const struct ring_sample *r, const struct sampled *f, uint64_t first,
+		       uint64_t now)
+{
+	double cpu = (double)r->then, known, lived, rate = 1;
+	uint64_t at = r->then_at;
+
+	if (f->cpu_at > at && (double)f->cpu > cpu) {
+		cpu = (double)f->cpu;
+		at = f->cpu_at;
+	}
+	if (!r->then || at < first || at > now)
+		return 0;
+	known = cpu - (double)r->then + (double)r->on_cpu + (double)r->off_cpu;
+	lived = (double)(at - first) / s->hz * NS_OF_S;
+	if (known > 0 && known < lived)
+		rate = known / lived;
+	return cpu - (double)r->then + rate * (double)(now - at) / s->hz * NS_OF_S;
+}
+
+void sampled_add(struct sampled_sums *to, const struct sampler *s, const struct ring_head *head,
+		 const struct sampled *f, uint64_t now)
 {
 	uint64_t first = __atomic_load_n(&head->first_tsc, __ATOMIC_RELAXED);
 	struct ring_sample copy;
 	const struct ring_sample *r = &copy;
-	double on, off;
+	double on, cpu;
 
 	memcpy(&copy, (const void *)&head->sample, sizeof(copy));
 	on = open_ticks(r, first, RING_PHASE_ON, now);
-	off = open_ticks(r, first, RING_PHASE_OFF, now);
+	cpu = open_cpu(s, r, f, first, now);
 	to->bursts += r->bursts;
 	to->on += (double)r->on_ticks + on;
 	to->lived += (double)now - (double)first;
 	to->on_units += (double)r->on_units;
 	to->off_units += (double)r->off_units;
 	to->visits += r->visits;
+	to->on_cpu += (double)r->on_cpu + (r->phase == RING_PHASE_ON ? cpu : 0);
+	to->off_cpu += (double)r->off_cpu + (r->phase == RING_PHASE_ON ? 0 : cpu);
 	if (s->by != RING_SAMPLE_COST)
 		return;
-	to->cost += (double)r->cost + on / s->hz * NS_OF_S;
-	to->plain += (double)r->plain + off / s->hz * NS_OF_S;
+	to->cost += (double)r->cost;
+	to->packed += (double)r->packed;
 }
 
 static uint64_t whole(double v)
@@ -113,8 +139,10 @@ struct sonde_trace_sampled sampled_result(const struct sample_times *t, const st
 		to.burst = t->burst;
 		to.every = t->every;
 	}
+	to.on_cpu_ns = whole(s->on_cpu);
+	to.cpu_ns = whole(s->on_cpu + s->off_cpu);
 	to.cost_ns = whole(s->cost);
-	to.plain_ns = whole(s->plain);
+	to.sonde_ns = whole(s->packed);
 	return to;
 }
 

@@ -6,6 +6,7 @@
 #ifndef SONDE_LAUNCHER_COLLECT_SAMPLER_H
 #define SONDE_LAUNCHER_COLLECT_SAMPLER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -14,7 +15,8 @@
 #include "tracefmt/ring.h"
 
 struct sampler {
-	double hz;		/* of the TSC; 0: threads go off and on by themselves, or not at all */
+	bool switches;		/* threads do not go off and on by themselves */
+	double hz;		/* of the TSC; 0: all is recorded */
 	uint64_t wait;		/* ticks, before a thread is told again */
 	uint32_t by;		/* enum ring_sample_by */
 	uint64_t burst, every;	/* as in struct ring_control; burst 0: all is recorded */
@@ -27,6 +29,7 @@ void sampler_begin(struct sampler *s, const struct sample_times *t);
 struct sampled {
 	uint64_t until; /* that of struct ring_sample that was acted upon */
 	uint64_t due, wait; /* ticks: when to act again, and how long to wait then */
+	uint64_t cpu, cpu_at; /* its CPU time in ns when that was last looked at, and the TSC; 0: never */
 };
 
 /* What threads did, as far as they tell: sums. */
@@ -34,14 +37,16 @@ struct sampled_sums {
 	uint64_t bursts, visits;
 	double on, lived;	/* ticks, in bursts and in all */
 	double on_units, off_units;
-	double cost, plain;	/* ns of CPU time, in bursts and between them */
+	double on_cpu, off_cpu;	/* ns of CPU time, in bursts and between them */
+	double cost, packed;	/* ns of CPU time: of the former, what recording has cost; the collector's */
 };
 
 /* A thread's own. */
 struct sonde_trace_thread_sampled sampled_thread(const struct ring_head *head);
 
-/* A thread's, until @now. */
-void sampled_add(struct sampled_sums *to, const struct sampler *s, const struct ring_head *head, uint64_t now);
+/* A thread's, until @now.  What it did since its CPU time was last known is taken to be what it did before. */
+void sampled_add(struct sampled_sums *to, const struct sampler *s, const struct ring_head *head,
+		 const struct sampled *f, uint64_t now);
 
 /* For the trace. */
 struct sonde_trace_sampled sampled_result(const struct sample_times *t, const struct sampled_sums *s);

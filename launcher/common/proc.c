@@ -59,6 +59,14 @@ void proc_comm(pid_t pid, pid_t tid, char *comm, size_t size)
 	comm[strcspn(comm, "\n")] = '\0';
 }
 
+bool proc_cpu_time(pid_t pid, pid_t tid, uint64_t *ns)
+{
+	char name[40], text[80];
+
+	snprintf(name, sizeof(name), "task/%d/schedstat", (int)tid);
+	return read_once(pid, name, text, sizeof(text)) > 0 && sscanf(text, "%" SCNu64, ns) == 1;
+}
+
 /* malloc'ed, with a NUL behind it.  NULL: no memory. */
 static char *read_arguments(pid_t pid, size_t *len)
 {

@@ -21,6 +21,9 @@ bool proc_stat(pid_t pid, struct proc_stat *s);
 /* The name of a thread, "" if it is gone; @size: 16 hold every name. */
 void proc_comm(pid_t pid, pid_t tid, char *comm, size_t size);
 
+/* CPU time of a thread, ns; false: it is gone, or the kernel does not tell. */
+bool proc_cpu_time(pid_t pid, pid_t tid, uint64_t *ns);
+
 /*
  * The process' arguments as they are now, of which it may have made something else, and NULL; the first 4 MiB.  No
  * arguments: it is gone, or has none.  One allocation, the caller's.  NULL: no memory.

@@ -193,8 +193,8 @@ static void print_sampled(const struct sonde_trace_sampled *s)
 		info_row("sampled", "%s", text);
 		return;
 	}
-	info_row("sampled", "%" PRIu64 " burst%s, %.2f %% of the time", s->bursts, s->bursts == 1 ? "" : "s",
-		 100 * (double)s->on / (double)s->lived);
+	info_row("sampled", "%" PRIu64 " burst%s, %.2f %% of the %stime", s->bursts, s->bursts == 1 ? "" : "s",
+		 100 * sampled_share(s), s->cpu_ns ? "CPU " : "");
 	if (s->all_units)
 		info_row("", "about %.2f %% of the accesses", 100 * (double)s->on_units / (double)s->all_units);
 	info_row("", "`sonde memory' estimates what all were");
@@ -202,9 +202,10 @@ static void print_sampled(const struct sonde_trace_sampled *s)
 
 static void print_cost(const struct sonde_trace_sampled *s)
 {
-	if (s->plain_ns)
-		info_row("cost", "at most %.2f %% of CPU time; allowed %.4g %%",
-			 100 * (double)s->cost_ns / (double)s->plain_ns, 100 * s->overhead);
+	if (!s->cost_ns)
+		return;
+	info_row("cost", "about %.2f %% of CPU time; allowed %.4g %%", 100 * sampled_cost(s), 100 * s->overhead);
+	info_row("", "not in it: starting, and code that looks whether to record");
 }
 
 /*

@@ -7,6 +7,7 @@
 
 #include "tracefmt/buffer.h"
 #include "tracefmt/json.h"
+#include "launcher/trace/sampled.h"
 
 static void put_string(FILE *out, const char *text)
 {
@@ -159,7 +160,7 @@ static void put_sampling(struct tf_buf *b, const struct sonde_trace_sampled *s)
 	tf_json_str(b, "sampled_by", s->by);
 	tf_json_uint(b, "bursts", s->bursts);
 	if (s->lived)
-		put_real(b, "time_share", (double)s->on / (double)s->lived);
+		put_real(b, s->cpu_ns ? "cpu_share" : "time_share", sampled_share(s));
 	if (s->all_units)
 		put_real(b, "access_share", (double)s->on_units / (double)s->all_units);
 }

@@ -15,6 +15,7 @@
 #include "launcher/record/objects.h"
 #include "launcher/record/probecost.h"
 #include "launcher/record/recording.h"
+#include "launcher/trace/sampled.h"
 
 /* ---- starting ---- */
 
@@ -235,22 +236,14 @@ static void report_losses(const struct collector_totals *t)
 
 static void report_sampled(const struct sonde_trace_sampled *s)
 {
-	char line[512] = "";
-	FILE *to = s->lived ? fmemopen(line, sizeof(line), "w") : NULL;
+	char text[SAMPLED_MAX], cost[64] = "";
 
-	if (!to)
+	if (!s->lived)
 		return;
-	fprintf(to, "memory accesses in %" PRIu64 " burst%s, %.2f %% of the threads' time", s->bursts,
-		s->bursts == 1 ? "" : "s",
-		100 * (double)s->on / (double)s->lived);
-	if (s->all_units)
-		fprintf(to, ", about %.2f %% of the accesses",
-			100 * (double)s->on_units / (double)s->all_units);
-	if (s->plain_ns)
-		fprintf(to, "; cost at most %.2f %% of CPU time",
-			100 * (double)s->cost_ns / (double)s->plain_ns);
-	fclose(to);
-	msg_info("%s", line);
+	sampled_text(s, text);
+	if (s->cost_ns)
+		snprintf(cost, sizeof(cost), "; cost about %.2f %% of CPU time", 100 * sampled_cost(s));
+	msg_info("memory accesses in %s%s", text, cost);
 }
 
 void recording_finish(struct recording *r)

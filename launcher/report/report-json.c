@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* One JSON object (RFC 8259): ns and bytes as they are.  doc/sonde-report.1 lists the members. */
 #include "launcher/report/report.h"
+#include "launcher/trace/sampled.h"
 
 #include <inttypes.h>
 
@@ -81,13 +82,13 @@ static void put_sampled(FILE *out, const struct sonde_trace_sampled *s)
 	}
 	put_number(out, "bursts", s->bursts);
 	if (s->lived)
-		fprintf(out, ", \"time_share\": %.6g", (double)s->on / (double)s->lived);
+		fprintf(out, ", \"%s\": %.6g", s->cpu_ns ? "cpu_share" : "time_share", sampled_share(s));
 	if (s->all_units)
 		fprintf(out, ", \"access_share\": %.6g", (double)s->on_units / (double)s->all_units);
 	if (s->overhead > 0)
 		fprintf(out, ", \"allowed_cost\": %.6g", s->overhead);
-	if (s->plain_ns)
-		fprintf(out, ", \"most_cost\": %.6g", (double)s->cost_ns / (double)s->plain_ns);
+	if (s->cost_ns)
+		fprintf(out, ", \"cost\": %.6g", sampled_cost(s));
 	putc('}', out);
 }
 

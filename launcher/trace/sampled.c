@@ -25,8 +25,10 @@ bool sampled_sum(const struct sonde_trace *trace, struct sonde_trace_sampled *su
 		sum->on_units += s->on_units;
 		sum->all_units += s->all_units;
 		sum->visits += s->visits;
+		sum->on_cpu_ns += s->on_cpu_ns;
+		sum->cpu_ns += s->cpu_ns;
 		sum->cost_ns += s->cost_ns;
-		sum->plain_ns += s->plain_ns;
+		sum->sonde_ns += s->sonde_ns;
 	}
 	return sum->by != NULL;
 }
@@ -48,11 +50,24 @@ void sampled_text(const struct sonde_trace_sampled *s, char text[static SAMPLED_
 	}
 	n = snprintf(text, SAMPLED_MAX, "%" PRIu64 " burst%s %s, ", s->bursts, s->bursts == 1 ? "" : "s", how(s));
 	if (sampled_counted(s))
-		snprintf(text + n, SAMPLED_MAX - (size_t)n, "about %.2f %% of the accesses",
-			 100 * (double)s->on_units / (double)s->all_units);
-	else
-		snprintf(text + n, SAMPLED_MAX - (size_t)n, "%.2f %% of the time",
-			 100 * (double)s->on / (double)s->lived);
+		n += snprintf(text + n, SAMPLED_MAX - (size_t)n, "about %.2f %% of the accesses, ",
+			      100 * (double)s->on_units / (double)s->all_units);
+	snprintf(text + n, SAMPLED_MAX - (size_t)n, "%.2f %% of the %stime", 100 * sampled_share(s),
+		 s->cpu_ns ? "CPU " : "");
+}
+
+double sampled_share(const struct sonde_trace_sampled *s)
+{
+	if (s->cpu_ns)
+		return (double)s->on_cpu_ns / (double)s->cpu_ns;
+	return s->lived ? (double)s->on / (double)s->lived : 0;
+}
+
+double sampled_cost(const struct sonde_trace_sampled *s)
+{
+	double cost = (double)s->cost_ns + (double)s->sonde_ns;
+
+	return s->cpu_ns ? cost / ((double)s->cpu_ns + (double)s->sonde_ns) : 0;
 }
 
 void sampled_tell(const struct sonde_trace *trace)

@@ -12,9 +12,15 @@
 /* Sums over all ranks.  False: all memory accesses were recorded, or none. */
 bool sampled_sum(const struct sonde_trace *trace, struct sonde_trace_sampled *sum);
 
+/* What of the threads' CPU time is in bursts, or, where that is not known, of their time: 0 to 1. */
+double sampled_share(const struct sonde_trace_sampled *s);
+
+/* What of all CPU time, the threads' and Sonde's, recording has cost, about: 0 to 1. */
+double sampled_cost(const struct sonde_trace_sampled *s);
+
 /*
- * "12 bursts by number, about 10.00 % of the accesses", "1 burst by time, 5.00 % of the time"; without figures if the
- * recording has no end.
+ * "12 bursts by number, about 10.00 % of the accesses, 9.00 % of the CPU time", "1 burst by time, 5.00 % of the CPU time";
+ * without figures if the recording has no end.
  */
 void sampled_text(const struct sonde_trace_sampled *s, char text[static SAMPLED_MAX]);
 

@@ -92,6 +92,7 @@ static _Atomic uint32_t *state_of(const struct rt_thread *t, uint32_t i)
 static void publish(struct rt_thread *t, uint64_t end)
 {
 	t->ring->mem[t->mem_sub].used = (uint32_t)(end - t->mem_base);
+	t->pace.bytes += end - t->mem_base;
 	__atomic_store_n((uint32_t *)state_of(t, t->mem_sub), RING_SUB_FULL, __ATOMIC_RELEASE);
 	t->mem_sub = (t->mem_sub + 1) % rt_control()->mem_nsub;
 	rt_ring_doorbell();

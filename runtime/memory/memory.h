@@ -57,12 +57,12 @@ RT_HIDDEN int rt_mem_rests(struct rt_thread *t);
 /* A handler in which a burst has begun returns to where nothing is recorded: it goes on where recording does. */
 RT_HIDDEN void rt_mem_hold(struct rt_thread *t);
 
-/* mempace.c: how long it may be on, so that it costs as much as it may */
+/* mempace.c: CPU time, of bursts of all kinds; and how long it may be on, so that it costs as much as it may */
 
-/* All in ns of the calling thread's CPU time.  A burst begins: how long it is to be. */
+/* All in ns of the calling thread's CPU time.  A burst begins: how long it is to be, if that goes by what it costs. */
 RT_HIDDEN uint64_t rt_pace_on(struct rt_thread *t);
 
-/* It is over: how long the pause is to be. */
+/* It is over: how long the pause is to be, likewise. */
 RT_HIDDEN uint64_t rt_pace_off(struct rt_thread *t);
 
 /* The thread came to the runtime in the pause: what that took is cost, too. */

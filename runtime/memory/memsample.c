@@ -222,10 +222,13 @@ int rt_mem_rests(struct rt_thread *t)
 
 void rt_mem_on(struct rt_thread *t)
 {
+	uint64_t may_take;
+
 	if (!burst() || t->mem_began)
 		return;
+	may_take = rt_pace_on(t);
 	t->mem_began = rt_tsc();
-	t->mem_until = t->mem_began + (by(RING_SAMPLE_COST) ? ticks(rt_pace_on(t)) : burst());
+	t->mem_until = t->mem_began + (by(RING_SAMPLE_COST) ? ticks(may_take) : burst());
 	if (by(RING_SAMPLE_ACCESSES))
 		give(t, burst());
 	if (t->ring)
@@ -243,7 +246,7 @@ int rt_mem_is_over(struct rt_thread *t)
 
 void rt_mem_off(struct rt_thread *t)
 {
-	uint64_t now = rt_tsc(), took = now - t->mem_began;
+	uint64_t now = rt_tsc(), took = now - t->mem_began, left = rt_pace_off(t);
 
 	if (by(RING_SAMPLE_ACCESSES))
 		tell(t);
@@ -254,7 +257,7 @@ void rt_mem_off(struct rt_thread *t)
 		sample_of(t)->on_ticks += took;
 	}
 	if (!by(RING_SAMPLE_ACCESSES)) {
-		go_off(t, now, by(RING_SAMPLE_COST) ? ticks(rt_pace_off(t)) : pause_of(took));
+		go_off(t, now, by(RING_SAMPLE_COST) ? ticks(left) : pause_of(took));
 		return;
 	}
 	give(t, pause_by_number(t));

@@ -72,7 +72,7 @@ command -v sqlite3 >/dev/null &&
 
 check_status 0 sonde -F copy --mem --sample=burst:20k,every:100k -o s -- ./stream 100000 10
 check_status 0 sonde memory --cache=1K,1M s
-check_contains out '^sampled  *[0-9]* bursts by number, about [0-9.]* % of the accesses$'
+check_contains out '^sampled  *[0-9]* bursts by number, about [0-9.]* % of the accesses, [0-9.]* % of the CPU time$'
 check_contains out '^ *accesses .* L1 misses  *L2 misses'
 check_contains out '^ *[0-9]* \+-[0-9.]*% .* \([0-9.]*% \+-[0-9.]*%\)  *not known  total$'
 check_contains out '^ *[0-9.]* [KM]iB  not known$'
@@ -88,7 +88,7 @@ check_status 0 sonde info s
 check_contains out '^sampled  *[0-9]* bursts, '
 for view in 'dump' 'dump --mem' replay 'memory --csv' 'memory --json'; do
 	check_status 0 sonde $view s
-	check_contains err '^sonde: memory accesses were sampled: [0-9]* bursts by number, about [0-9.]* % of the accesses$'
+	check_contains err '^sonde: memory accesses were sampled: [0-9]* bursts by number, about [0-9.]* % of the accesses, [0-9.]* % of the CPU time$'
 done
 # Sonde was killed before it could tell how much it is
 cp -r s unended
@@ -101,7 +101,7 @@ check_contains out '^sampled  *bursts by number, how many is not known$'
 # by time: nothing is said of what was not recorded
 check_status 0 sonde --mem --sample=burst:100us,every:1ms -o s -- ./stream 100000 10
 check_status 0 sonde memory s
-check_contains out '^sampled  *[0-9]* bursts? by time, [0-9.]* % of the time$'
+check_contains out '^sampled  *[0-9]* bursts? by time, [0-9.]* % of the CPU time$'
 check_contains out 'figures are of the bursts alone'
 # a module's profile, too
 check_status 0 sonde -q -m memprofile --mem --sample=burst:20k,every:100k -o s -- ./stream 100000 10

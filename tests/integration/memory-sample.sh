@@ -173,15 +173,15 @@ done
 
 sample=--overhead=5
 record t 1 100
-check_contains t.info '^cost  *at most [0-9.]* % of CPU time; allowed 5 %$'
+check_contains t.info '^cost  *about [0-9.]* % of CPU time; allowed 5 %$'
 grep -q '"type":"sampled","by":"overhead","overhead":50000,' t/metadata || fail "it is not in the metadata"
 sonde report --json t >t.json
-check_contains t.json '"sampled": {"by": "overhead",.*"allowed_cost": 0.05, "most_cost": '
+check_contains t.json '"sampled": {"by": "overhead",.*"allowed_cost": 0.05, "cost": '
 
 # what it may cost is kept with all ways to record, and however little there is
 sample='--overhead=5 --overflow=drop'
 record t 1 100
-check_contains t.info '^cost  *at most [0-9.]* % of CPU time; allowed 5 %$'
+check_contains t.info '^cost  *about [0-9.]* % of CPU time; allowed 5 %$'
 for sample in --overhead=0.1 --overhead=100%; do
 	record t 2 1
 done
@@ -189,7 +189,7 @@ status=0
 timeout -s KILL 60 sonde -q -m memcount --analyze=inproc --mem="$which" --overhead=5 -o t -- "$programs/bursts" 2 20 >out || status=$?
 [ $status = 5 ] || fail "--analyze=inproc: exit status $status instead of 5"
 sonde info t >t.info
-check_contains t.info '^cost  *at most [0-9.]* % of CPU time; allowed 5 %$'
+check_contains t.info '^cost  *about [0-9.]* % of CPU time; allowed 5 %$'
 
 # ---- together with functions ----
 
@@ -207,11 +207,11 @@ for how in burst:100us,every:500us burst:5k,every:50k; do
 	done
 done
 
-# ---- a share of the time ----
+# ---- a share of the CPU time ----
 
 sample=--sample=burst:1ms,every:10ms
 record t 1 200
-check_contains t.info '^sampled  *[0-9]* bursts, [0-9.]* % of the time$'
+check_contains t.info '^sampled  *[0-9]* bursts, [0-9.]* % of the CPU time$'
 awk '$1 == "sampled" && ($4 < 2 || $4 > 30) { exit 1 }' t.info || fail "not a tenth: $(grep sampled t.info)"
 
 # ---- signals while it goes off and on ----

@@ -413,8 +413,10 @@ static enum sonde_trace_status read_sampled(struct reader *r)
 		.on_units = number_or_0(r, "on-units"),
 		.all_units = number_or_0(r, "all-units"),
 		.visits = number_or_0(r, "visits"),
+		.on_cpu_ns = number_or_0(r, "on-cpu"),
+		.cpu_ns = number_or_0(r, "all-cpu"),
 		.cost_ns = number_or_0(r, "cost"),
-		.plain_ns = number_or_0(r, "plain"),
+		.sonde_ns = number_or_0(r, "sonde"),
 	};
 	if (!to->by)
 		return SONDE_TRACE_E_NOMEM;

@@ -350,9 +350,13 @@ enum sonde_trace_status tf_writer_sampled(struct tf_writer *w, const struct sond
 	}
 	if (s->visits)
 		tf_json_uint(line, "visits", s->visits);
-	if (s->plain_ns) {
+	if (s->cpu_ns) {
+		tf_json_uint(line, "on-cpu", s->on_cpu_ns);
+		tf_json_uint(line, "all-cpu", s->cpu_ns);
+	}
+	if (s->cost_ns) {
 		tf_json_uint(line, "cost", s->cost_ns);
-		tf_json_uint(line, "plain", s->plain_ns);
+		tf_json_uint(line, "sonde", s->sonde_ns);
 	}
 	tf_json_end(line);
 	tf_writer_line(w);

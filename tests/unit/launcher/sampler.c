@@ -23,12 +23,13 @@
 static const struct sample_times five = { .by = RING_SAMPLE_COST, .burst = 50000 };
 static const struct sampler sampler = { .hz = HZ, .by = RING_SAMPLE_COST, .burst = 50000, .every = TICKS_OF_MS };
 static struct ring_head head;
+static struct sampled seen;
 
 static struct sonde_trace_sampled result(uint64_t now)
 {
 	struct sampled_sums sums = { 0 };
 
-	sampled_add(&sums, &sampler, &head, now);
+	sampled_add(&sums, &sampler, &head, &seen, now);
 	return sampled_result(&five, &sums);
 }
 
@@ -41,23 +42,62 @@ static void open_phases(void **state)
 	head = (struct ring_head){
 		.first_tsc = 1000,
 		.sample = {
-			.bursts = 3, .on_ticks = 4 * TICKS_OF_MS, .cost = 3 * MS, .plain = 60 * MS,
-			.began = 1000 + 94 * TICKS_OF_MS,
+			.bursts = 3, .on_ticks = 4 * TICKS_OF_MS, .on_cpu = 3 * MS, .off_cpu = 91 * MS, .cost = MS, .packed = 2 * MS,
+			.began = 1000 + 94 * TICKS_OF_MS, .then = 99 * MS, .then_at = 1000 + 94 * TICKS_OF_MS,
 		},
 	};
 	s = result(1000 + 100 * TICKS_OF_MS);
 	assert_int_equal(s.lived, 100 * TICKS_OF_MS);
 	assert_int_equal(s.on, 4 * TICKS_OF_MS);
-	assert_int_equal(s.cost_ns, 3 * MS);
-	assert_int_equal(s.plain_ns, 60 * MS);
+	assert_int_equal(s.cost_ns, MS);
+	assert_int_equal(s.sonde_ns, 2 * MS);
+	assert_int_equal(s.on_cpu_ns, 3 * MS);
+	assert_int_equal(s.cpu_ns, 100 * MS);
 	head.sample.phase = RING_PHASE_ON;
 	s = result(1000 + 100 * TICKS_OF_MS);
 	assert_int_equal(s.on, 10 * TICKS_OF_MS);
-	assert_int_equal(s.cost_ns, 9 * MS);
+	assert_int_equal(s.on_cpu_ns, 9 * MS);
+	assert_int_equal(s.cpu_ns, 100 * MS);
 	head.sample.phase = RING_PHASE_OFF;
 	s = result(1000 + 100 * TICKS_OF_MS);
 	assert_int_equal(s.on, 4 * TICKS_OF_MS);
-	assert_int_equal(s.plain_ns, 66 * MS);
+	assert_int_equal(s.on_cpu_ns, 3 * MS);
+	assert_int_equal(s.cpu_ns, 100 * MS);
+}
+
+/* A thread that is blocked in a burst takes no CPU time, as far as was looked; later it is taken to go on so. */
+static void blocked_in_a_burst(void **state)
+{
+	struct sonde_trace_sampled s;
+
+	(void)state;
+	head = (struct ring_head){
+		.first_tsc = 1000,
+		.sample = {
+			.phase = RING_PHASE_ON, .on_cpu = 1 * MS, .off_cpu = 9 * MS, .began = 1000 + 10 * TICKS_OF_MS,
+			.then = 20 * MS, .then_at = 1000 + 10 * TICKS_OF_MS,
+		},
+	};
+	seen = (struct sampled){ .cpu = 21 * MS, .cpu_at = 1000 + 110 * TICKS_OF_MS };
+	s = result(1000 + 130 * TICKS_OF_MS);
+	assert_int_equal(s.on_cpu_ns, 1 * MS + 1 * MS + 2 * MS);
+	assert_int_equal(s.cpu_ns, 13 * MS);
+	seen = (struct sampled){ 0 };
+}
+
+/* One that is over before its first burst is: all of it is in that. */
+static void all_in_a_burst(void **state)
+{
+	struct sonde_trace_sampled s;
+
+	(void)state;
+	head = (struct ring_head){
+		.first_tsc = 1000,
+		.sample = { .phase = RING_PHASE_ON, .began = 1000, .then = 5 * MS, .then_at = 1000 },
+	};
+	s = result(1000 + 3 * TICKS_OF_MS);
+	assert_int_equal(s.on_cpu_ns, 3 * MS);
+	assert_int_equal(s.cpu_ns, 3 * MS);
 }
 
 /* A phase cannot have begun before the thread, nor later than now. */
@@ -68,6 +108,11 @@ static void damaged_times(void **state)
 	assert_int_equal(result(3000).on, 0);
 	head.sample.began = 5000;
 	assert_int_equal(result(3000).on, 0);
+	head.sample.then = 1;
+	head.sample.then_at = 5000;
+	assert_int_equal(result(3000).on_cpu_ns, 0);
+	head.sample.then_at = 500;
+	assert_int_equal(result(3000).on_cpu_ns, 0);
 }
 
 /* ---- switching ---- */
@@ -177,6 +222,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(switches),
 		cmocka_unit_test(leaves_other_programs_alone),
 		cmocka_unit_test(open_phases),
+		cmocka_unit_test(blocked_in_a_burst),
+		cmocka_unit_test(all_in_a_burst),
 		cmocka_unit_test(damaged_times),
 	};
 

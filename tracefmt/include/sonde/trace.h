@@ -265,7 +265,9 @@ struct sonde_trace_sampled {
 	uint64_t on, lived;    /* ticks of the TSC: in bursts, in all */
 	uint64_t on_units, all_units; /* accesses in bursts, in all, about; 0: not counted (but by number) */
 	uint64_t visits; /* times that threads left their code between bursts though nothing was to be switched: none is right */
-	uint64_t cost_ns, plain_ns; /* by overhead: CPU time in bursts, and between them; 0: not known */
+	uint64_t on_cpu_ns, cpu_ns; /* CPU time of the threads: in bursts, in all; 0: not known */
+	uint64_t cost_ns; /* by overhead: of that, what recording has cost, about */
+	uint64_t sonde_ns; /* by overhead: CPU time that Sonde took for what was recorded */
 };
 
 /*
