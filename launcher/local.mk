@@ -67,6 +67,7 @@ libcommand_la_CPPFLAGS = $(AM_CPPFLAGS) $(XXHASH_CFLAGS) $(LIBDW_CFLAGS) $(LIBEL
 libcommand_la_LIBADD = libinjector.la $(XXHASH_LIBS) $(LIBDW_LIBS) $(LIBELF_LIBS)
 
 noinst_LTLIBRARIES += libreport.la
+libreport_la_LIBADD = -lm
 libreport_la_SOURCES = \
 	launcher/common/progress.c \
 	launcher/common/progress.h \
@@ -114,6 +115,8 @@ libreport_la_SOURCES = \
 	launcher/replay/replay.h \
 	launcher/report/cost.c \
 	launcher/report/cost.h \
+	launcher/report/estimate.c \
+	launcher/report/estimate.h \
 	launcher/report/report-collect.c \
 	launcher/report/report-csv.c \
 	launcher/report/report-head.c \
@@ -144,6 +147,8 @@ libreport_la_SOURCES = \
 	launcher/trace/processtree-print.c \
 	launcher/trace/processtree.c \
 	launcher/trace/processtree.h \
+	launcher/trace/budgeted.c \
+	launcher/trace/budgeted.h \
 	launcher/trace/sampled.c \
 	launcher/trace/sampled.h \
 	memtrace/read/read.c \
@@ -159,6 +164,9 @@ sonde_SOURCES = \
 	launcher/collect/analysis-profile.c \
 	launcher/collect/analysis.c \
 	launcher/collect/analysis.h \
+	launcher/collect/budget.c \
+	launcher/collect/budget.h \
+	launcher/collect/collector-budget.c \
 	launcher/collect/collector-control.c \
 	launcher/collect/collector-fault.c \
 	launcher/collect/collector-holder.c \

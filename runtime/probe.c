@@ -71,7 +71,7 @@ void rt_shadow_init(struct rt_thread *t)
 	struct rt_shadow *base;
 
 	t->time = sonde_rt_config.probe_time << RING_ID_BITS;
-	if (sonde_rt_config.probe_mode < RT_PROBE_FILTER)
+	if (sonde_rt_config.probe_mode != RT_PROBE_FILTER && sonde_rt_config.probe_mode != RT_PROBE_TIMED)
 		return;
 	base = find_shadow(t, wanted, &entries);
 	/* probes take its end for the depth that is wanted, and do not ask */
@@ -244,6 +244,41 @@ static int is_entry(const struct rt_probe_desc *desc)
 	return desc->kind == RT_PROBE_ENTRY;
 }
 
+/* ---- recorded or counted ---- */
+
+static int is_counted(const struct event *e)
+{
+	const struct ring_control *c = rt_control();
+	const uint8_t *choices = (const uint8_t *)c + RING_FIRST;
+
+	return e->desc->function < c->choices_bytes &&
+	       __atomic_load_n(&choices[e->desc->function], __ATOMIC_RELAXED) != RING_CHOICE_RECORD;
+}
+
+static void set_watch(struct rt_thread *t, uint64_t watch)
+{
+	t->watch_far = watch - RING_WATCH;
+	t->watch = watch;
+}
+
+static void enter_chosen(struct rt_thread *t, const struct event *e)
+{
+	if (is_counted(e)) {
+		count(t, e);
+		return;
+	}
+	set_watch(t, e->frame - 1);
+	record_now(t, e);
+}
+
+static void leave_chosen(struct rt_thread *t, const struct event *e)
+{
+	if (t->watch >= e->frame && t->watch_far < e->frame)
+		return;
+	record_now(t, e);
+	set_watch(t, e->frame);
+}
+
 static void do_event(struct rt_thread *t, const struct event *e)
 {
 	switch (e->desc->mode) {
@@ -253,6 +288,12 @@ static void do_event(struct rt_thread *t, const struct event *e)
 	case RT_PROBE_COUNT:
 		if (is_entry(e->desc))
 			count(t, e);
+		break;
+	case RT_PROBE_CHOSEN:
+		if (is_entry(e->desc))
+			enter_chosen(t, e);
+		else
+			leave_chosen(t, e);
 		break;
 	default:
 		if (is_entry(e->desc))

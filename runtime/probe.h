@@ -35,6 +35,8 @@
 #define RT_POOL_MEM_LEFT 0xf8
 
 #define RT_POOL_UNDER 0x160
+#define RT_POOL_WATCH 0x178
+#define RT_POOL_WATCH_FAR 0x180
 
 #define RT_SHADOW_MAX (1u << 19)
 

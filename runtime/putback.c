@@ -75,7 +75,8 @@ static int finish(const struct rt_probe_map *map, uint64_t start, uint64_t x, co
 void rt_put_back(const struct rt_probe_map *map, uint64_t start, uint64_t *regs, struct rt_thread *t)
 {
 	uint64_t x = regs[RT_UC_RIP] - start;
-	int done = x >= map->commit && finish(map, start, x, regs, t);
+	int counted = map->count_first && x == map->count_done;
+	int done = counted || (x >= map->commit && finish(map, start, x, regs, t));
 
 	put_back(map, x, regs);
 	regs[RT_UC_RIP] = done ? start + map->length : start;

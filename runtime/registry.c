@@ -186,7 +186,7 @@ static void first_region(void)
 {
 	if (nregions)
 		return;
-	regions[0].base = sonde_rt_config.control + RING_FIRST;
+	regions[0].base = sonde_rt_config.control + RING_FIRST + rt_control()->choices_bytes;
 	regions[0].first = 0;
 	regions[0].count = (uint32_t)sonde_rt_config.nrings;
 	nregions = 1;

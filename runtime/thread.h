@@ -78,6 +78,8 @@ struct rt_thread {
 	uint64_t under;		/* only calls at smaller frame addresses are recorded without asking: see under.c */
 	uint64_t under_at;	/* frame address of the call that recording is confined to */
 	uint64_t under_from;	/* its return address */
+	uint64_t watch;		/* CHOSEN: see enum ring_choice */
+	uint64_t watch_far;	/* that less RING_WATCH */
 	struct rt_pace pace;
 };
 
@@ -91,6 +93,8 @@ _Static_assert(offsetof(struct rt_thread, counts) == RT_POOL_COUNTS, "pool layou
 _Static_assert(offsetof(struct rt_thread, shadow) == RT_POOL_SHADOW, "pool layout");
 _Static_assert(offsetof(struct rt_thread, shadow_end) == RT_POOL_SHADOW_END, "pool layout");
 _Static_assert(offsetof(struct rt_thread, time) == RT_POOL_TIME, "pool layout");
+_Static_assert(offsetof(struct rt_thread, watch) == RT_POOL_WATCH, "pool layout");
+_Static_assert(offsetof(struct rt_thread, watch_far) == RT_POOL_WATCH_FAR, "pool layout");
 _Static_assert(offsetof(struct rt_thread, tcb) == RT_POOL_TCB, "pool layout");
 _Static_assert(offsetof(struct rt_thread, mem_ptr) == RT_POOL_MEM_PTR, "pool layout");
 _Static_assert(offsetof(struct rt_thread, mem_limit) == RT_POOL_MEM_LIMIT, "pool layout");

@@ -28,6 +28,8 @@ libtracefmt_la_SOURCES = \
 	tracefmt/json.h \
 	tracefmt/read/accessors.c \
 	tracefmt/read/arena.c \
+	tracefmt/read/chosen.c \
+	tracefmt/read/chosen.h \
 	tracefmt/read/infile.c \
 	tracefmt/read/infile.h \
 	tracefmt/read/intern.c \
@@ -51,6 +53,7 @@ libtracefmt_la_SOURCES = \
 	tracefmt/ring.h \
 	tracefmt/stack.c \
 	tracefmt/stack.h \
+	tracefmt/write/chosen.c \
 	tracefmt/write/clock.c \
 	tracefmt/write/describe.c \
 	tracefmt/write/drain.c \

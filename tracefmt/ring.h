@@ -3,7 +3,9 @@
  * Layout of the memory that the program's threads and the collector share: one memfd.
  *
  *	offset 0            struct ring_control, one page
- *	RING_FIRST + r * c->ring_bytes
+ *	RING_FIRST          uint8_t[c->choices_bytes]: of each function, whether its calls are recorded
+ *	                    (enum ring_choice)
+ *	RING_FIRST + c->choices_bytes + r * c->ring_bytes
  *	                    ring r:  struct ring_head (one page, counters in its second half),
  *	                             then c->nsub sub-buffers of c->sub_bytes each,
  *	                             then at c->counts_offset uint64_t[c->max_counts]: how often
@@ -49,7 +51,7 @@
 #define RING_VERSION 1
 
 #define RING_PAGE 4096u
-#define RING_FIRST RING_PAGE	/* offset of ring 0 */
+#define RING_FIRST RING_PAGE	/* offset of what follows the control page */
 #define RING_ID_BITS 20
 #define RING_ID_MASK ((UINT64_C(1) << RING_ID_BITS) - 1)
 #define RING_TSC_BITS (64 - RING_ID_BITS)
@@ -65,6 +67,20 @@
 #define RING_GAP 4096u		/* bytes; equals the largest record */
 #define RING_MAX_GAPS 12
 #define RING_COUNTERS 256
+
+/*
+ * What becomes of a function's calls.  Only the collector writes it, at any time; the function's probes look at it at each entry and
+ * exit.  Calls that are counted are in the ring's counts, and have no events.
+ *
+ * A function is left by an event wherever it was entered by one, whatever was chosen meanwhile: of all calls that are open, those
+ * whose entry was recorded have frame addresses above the pool's `watch`, which is set to just below a call's when its entry is
+ * recorded, and to a call's when its exit is; so exits below or at `watch` are of calls that were counted.  Some exits above it are,
+ * too, and are recorded without an entry.
+ */
+enum ring_choice { RING_CHOICE_RECORD = 0, RING_CHOICE_COUNT };
+
+/* So many bytes below `watch` that is true; what is farther away may be another stack, and its exits are recorded. */
+#define RING_WATCH 65536u
 
 enum ring_state {
 	RING_FREE = 0,
@@ -244,6 +260,7 @@ struct ring_control {
 	uint32_t pid_ns;	     /* inode of the collector's PID namespace: others' process numbers mean nothing to it */
 	uint64_t counts_offset;	     /* within a ring, a multiple of 8 */
 	uint64_t max_counts;	     /* 0: nothing is counted; ring_bytes includes them */
+	uint64_t choices_bytes;	     /* a multiple of the page size; 0: all calls are recorded */
 	uint64_t mem_offset;	     /* within a ring, a multiple of the page size */
 	uint32_t mem_bytes;	     /* a multiple of the page size; 0: no memory streams */
 	uint32_t mem_nsub;	     /* 2..RING_MAX_SUB */

@@ -240,6 +240,7 @@ static struct tramp_probe_env probe_env(const struct inj_session *s)
 	if (!s->opt.mirror.max_functions)
 		env.counts = 0;
 	env.under = s->opt.mirror.under ? RT_POOL_UNDER : 0;
+	env.choices = s->config.control + RING_FIRST;
 	env.depth = s->opt.mirror.depth != 0;
 	env.calls = s->opt.mirror.calls;
 	env.gate = s->rt_probe_gate;

@@ -20,6 +20,8 @@ static inline struct tramp_probe_env inj_probe_env(enum tramp_probe_mode mode, u
 		.shadow = RT_POOL_SHADOW,
 		.shadow_end = RT_POOL_SHADOW_END,
 		.time = RT_POOL_TIME,
+		.watch = RT_POOL_WATCH,
+		.watch_far = RT_POOL_WATCH_FAR,
 		.off = off,
 	};
 }

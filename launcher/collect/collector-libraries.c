@@ -54,6 +54,7 @@ void collector_tell(struct collector *c)
 	const struct inj_mirrors *m = &c->session->mirrors;
 
 	metadata_publish(c->session, c->writer, c->options);
+	collector_budget_known(c);
 	for (; c->analysis && c->analyzed < m->ndescribed; c->analyzed++) {
 		const struct inj_described *d = &m->described[c->analyzed];
 		const struct inj_object *o = &c->session->objects[d->object];

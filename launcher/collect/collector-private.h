@@ -25,6 +25,7 @@ struct process {
 	bool dead; /* when we first heard of it */
 	bool executed; /* another program: what this recording is of has ended */
 	bool gone; /* its rings are finished */
+	double cpu; /* ns of CPU time that the budget has taken into account; -1: none yet */
 	int mem; /* of sampler_open(); -1: its threads are not switched */
 };
 
@@ -71,6 +72,8 @@ struct collector {
 	struct inj_session *session;
 	const struct record_options *options;
 	struct sampler sampler;
+	struct collector_budget *budget; /* of recorded calls; NULL: there is none */
+	uint64_t choices_bytes; /* as in struct ring_control */
 	struct analysis *analysis; /* NULL: none */
 	size_t analyzed; /* descriptions of code that it has */
 	pid_t program;
@@ -183,6 +186,28 @@ bool collector_drain_memory(struct collector *c, struct feed *f);
 bool collector_limits_cost(const struct collector *c);
 /* The thread is done. */
 void collector_finish_memory(struct collector *c, struct feed *f, bool killed);
+
+/* ---- what recording calls may cost (collector-budget.c); all do nothing without a budget but the first ---- */
+
+/* @share of the program's time.  False: no memory. */
+bool collector_budget_new(struct collector *c, double share) __attribute__((warn_unused_result));
+void collector_budget_free(struct collector *c);
+/* The recording begins: before collector_tell(). */
+void collector_budget_start(struct collector *c);
+/* A thread begins to serve the collector: what it takes until collector_budget_visit() is part of the cost. */
+void collector_budget_enter(struct collector *c);
+/* Functions may have been instrumented. */
+void collector_budget_known(struct collector *c);
+/* So many bytes of records have been drained. */
+void collector_budget_drained(struct collector *c, uint64_t bytes);
+/* A thread ends, with what is in @c->counts. */
+void collector_budget_gone(struct collector *c);
+/* Does what is due.  When to come again, ns, or INT64_MAX. */
+int64_t collector_budget_visit(struct collector *c);
+/* What the trace has not been told yet. */
+void collector_budget_tell(struct collector *c);
+/* The collector's thread has ended. */
+void collector_budget_finish(struct collector *c);
 
 /* ---- libraries that are loaded late (collector-libraries.c) ---- */
 

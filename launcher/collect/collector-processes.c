@@ -27,7 +27,7 @@ uint32_t collector_namespace(void)
 /* A process of another PID namespace has a number that means somebody else here: leave it alone. */
 static struct process watch(pid_t pid, uint32_t ns)
 {
-	struct process p = { .pid = pid, .pidfd = -1, .mem = -1 };
+	struct process p = { .pid = pid, .pidfd = -1, .mem = -1, .cpu = -1 };
 
 	if (ns == 0 || ns != collector_namespace())
 		return p;

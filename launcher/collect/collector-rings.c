@@ -29,12 +29,14 @@ static void drain_sub(struct collector *c, struct feed *f, const struct ring_sub
 		.final = final,
 		.now_tsc = __builtin_ia32_rdtsc(),
 	};
+	uint32_t pos = f->pos;
 
 	if (!f->begun)
 		collector_check(c, tf_thread_waited(f->thread, __atomic_load_n(&sub->start_tsc, __ATOMIC_RELAXED),
 						    __atomic_load_n(&sub->waited, __ATOMIC_RELAXED)));
 	f->begun = true;
 	collector_check(c, tf_thread_drain(f->thread, &in, &f->pos));
+	collector_budget_drained(c, (used && used < f->pos ? used : f->pos) - (uint64_t)pos);
 }
 
 /* When is not known: not before the sub-buffer that is drained next was taken. */
@@ -133,6 +135,7 @@ static void close_thread(struct collector *c, struct feed *f)
 	c->totals.threads++;
 	proc_comm(f->pid, f->tid, comm, sizeof(comm));
 	end.comm = comm[0] ? comm : NULL;
+	collector_budget_gone(c);
 	if (c->functions) {
 		end.calls = c->counts;
 		end.ncalls = c->functions;

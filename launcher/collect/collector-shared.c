@@ -10,7 +10,7 @@
 
 uint64_t collector_bytes(const struct collector *c, uint32_t n)
 {
-	return RING_FIRST + n * c->ring_bytes;
+	return RING_FIRST + c->choices_bytes + n * c->ring_bytes;
 }
 
 /* Within a ring, after its sub-buffers. */

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -62,6 +63,7 @@ static int share(struct collector *c, const struct collector_geometry *g)
 	control->max_rings = c->max_rings;
 	control->counts_offset = collector_counts_offset(c);
 	control->max_counts = c->functions;
+	control->choices_bytes = c->choices_bytes;
 	control->mem_offset = collector_memory_offset(c);
 	control->mem_bytes = c->mem_bytes;
 	control->mem_nsub = COLLECTOR_MEM_SUBS;
@@ -85,6 +87,8 @@ struct collector *collector_new(const struct collector_geometry *g, int *fd, int
 	c->nsub = SUBS;
 	c->sub_bytes = (uint32_t)(sub < 4 * RING_GAP ? 4 * RING_GAP : sub);
 	c->functions = g->functions;
+	if (g->budget > 0)
+		c->choices_bytes = (c->functions + COLLECTOR_PAGE - 1) / COLLECTOR_PAGE * COLLECTOR_PAGE;
 	c->mem_bytes = (uint32_t)((g->memory_bytes / COLLECTOR_MEM_SUBS + COLLECTOR_PAGE - 1) / COLLECTOR_PAGE * COLLECTOR_PAGE);
 	c->inproc = g->inproc;
 	c->ring_bytes = collector_memory_offset(c) + (uint64_t)COLLECTOR_MEM_SUBS * c->mem_bytes;
@@ -95,7 +99,8 @@ struct collector *collector_new(const struct collector_geometry *g, int *fd, int
 	c->feeds = calloc(c->max_rings, sizeof(*c->feeds));
 	c->chunk = malloc(c->mem_bytes + 1);
 	c->counts = calloc(c->functions + 1, sizeof(*c->counts));
-	if (!c->feeds || !c->chunk || !c->counts || share(c, g) < 0)
+	if (!c->feeds || !c->chunk || !c->counts || share(c, g) < 0 ||
+	    (g->budget > 0 && !collector_budget_new(c, g->budget)))
 		goto failed;
 	*fd = c->fd;
 	*alive = c->alive;
@@ -126,6 +131,7 @@ void collector_free(struct collector *c)
 	for (size_t i = 0; i < c->nprocesses; i++)
 		if (c->processes[i].pidfd >= 0)
 			close(c->processes[i].pidfd);
+	collector_budget_free(c);
 	free(c->processes);
 	free(c->counts);
 	free(c->chunk);
@@ -189,6 +195,7 @@ void collector_look_at_all(struct collector *c)
 	collector_drain_all(c, true);
 	collector_free_mail(c);
 	collector_reap(c, collector_finish_process);
+	collector_budget_tell(c);
 	flush_all(c);
 }
 
@@ -248,9 +255,11 @@ static void wait_for_turns(const struct collector *c)
 	static _Thread_local bool waits;
 	struct sched_param none = { 0 };
 
-	if (waits || !c->sampler.burst || c->sampler.by != RING_SAMPLE_COST)
+	if (waits || (!c->budget && (!c->sampler.burst || c->sampler.by != RING_SAMPLE_COST)))
 		return;
 	waits = true;
+	/* timers are 50 us late else */
+	prctl(PR_SET_TIMERSLACK, 1000, 0, 0, 0);
 	(void)!pthread_setschedparam(pthread_self(), SCHED_BATCH, &none);
 }
 
@@ -258,10 +267,11 @@ static void wait_for_turns(const struct collector *c)
 static int64_t serve(void *arg)
 {
 	struct collector *c = arg;
-	int64_t left, soon;
+	int64_t left, soon, due;
 	bool any;
 
 	msg_become(&c->messages);
+	collector_budget_enter(c);
 	any = collector_serve_mail(c);
 	wait_for_turns(c);
 	serve_publish(c);
@@ -270,6 +280,8 @@ static int64_t serve(void *arg)
 	any |= collector_drain_all(c, false);
 	any |= c->analysis && analysis_serve(c->analysis);
 	soon = switch_all(c);
+	due = collector_budget_visit(c);
+	soon = due < soon ? due : soon;
 	left = c->next_tick - clock_now_ns();
 	if (left <= 0) {
 		collector_look_at_all(c);
@@ -310,6 +322,7 @@ int collector_start(struct collector *c, struct tf_writer *w, struct inj_session
 	collector_guard(c);
 	if (c->analysis)
 		analysis_trace(c->analysis, w);
+	collector_budget_start(c);
 	collector_tell(c);
 	c->messages = msg_context();
 	c->member = (struct pool_member){
@@ -365,6 +378,7 @@ void collector_finish(struct collector *c, struct collector_totals *totals)
 		else if (f->thread)
 			collector_finish_feed(c, f, collector_no_end_of(c, f->pid));
 	}
+	collector_budget_finish(c);
 	c->totals.lost += atomic_load(&c->control->lost);
 	c->totals.unfollowed = atomic_load(&c->control->unfollowed);
 	c->totals.lost_threads = atomic_load(&c->control->lost_threads);

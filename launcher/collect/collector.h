@@ -26,6 +26,7 @@ struct collector_geometry {
 	uint32_t functions;  /* whose calls can be counted in each ring; 0: they are not */
 	uint64_t memory_bytes; /* of a thread's memory stream; 0: none is recorded */
 	struct sample_times sample;
+	double budget;	     /* share of the program's time that recording calls may cost; 0: any.  With functions */
 	bool attached;	     /* to a process that runs: `sonde detach' may end that */
 	bool inproc; /* the program's threads hand memory accesses to modules themselves */
 	bool follow; /* who is about to execute a program asks first; see collector_follow() */
@@ -51,6 +52,9 @@ uint64_t collector_bytes(const struct collector *c, uint32_t n);
 int collector_start(struct collector *c, struct tf_writer *w, struct inj_session *s,
 		    const struct record_options *o, pid_t program)
 	__attribute__((warn_unused_result));
+
+/* Before that: what the probes of a call take, in ticks. */
+void collector_cost(struct collector *c, double ticks);
 
 /*
  * Has the metadata written of what has been instrumented since it was started;

@@ -152,6 +152,7 @@ struct record_options {
 	uint64_t mem_bytes;	  /* --mem-buffer: of a thread's memory stream; 0: there is none */
 	const char *wants_memory; /* complains of an option that means nothing without memory accesses; NULL: all is well */
 	struct sample_times sample; /* --sample: of memory accesses */
+	uint64_t budget;	  /* --overhead, of -F: what recording calls may cost, in millionths of the program's time; 0: any */
 	bool mem_inproc;	  /* --analyze=inproc: the program's threads hand them to modules themselves */
 	bool mem_keep;		  /* they go into the trace; else only to modules */
 	bool mem_describe;	  /* the code that makes them is described in the trace */

@@ -52,6 +52,8 @@ void graph_print_line(struct graph_style *s, const struct graph_node *node, uint
 		fprintf(s->out, "%*s[%u] ", 2 * (int)MAX_INDENT, "", depth);
 	else
 		fprintf(s->out, "%*s", 2 * (int)depth, "");
+	if (s->counted && s->counted[function])
+		putc('~', s->out);
 	graph_put_name(s, function);
 	if (node->recursive)
 		fprintf(s->out, "  (%" PRIu64 " recursive)", node->recursive);

@@ -5,6 +5,7 @@
 #include "launcher/common/message.h"
 #include "launcher/trace/pick.h"
 #include "launcher/report/report-rows.h"
+#include "launcher/trace/budgeted.h"
 #include "launcher/trace/sampled.h"
 #include "launcher/common/units.h"
 #include "launcher/select/processes.h"
@@ -82,6 +83,7 @@ struct graph {
 	struct graph_births births;
 	bool *wanted; /* functions, or NULL */
 	bool *ambiguous;
+	bool *counted; /* by function: not all of its calls were recorded */
 	uint64_t damage;
 	size_t nthreads;
 	bool utf8;
@@ -165,13 +167,14 @@ static struct graph_style style_of(const struct graph *g, uint64_t whole)
 				     .waits = g->tree.node[GRAPH_ROOT].wait != 0,
 				     .min_percent = g->o->min_percent, .whole = whole,
 				     .mangled = g->o->mangled, .utf8 = g->utf8,
-				     .ambiguous = g->ambiguous };
+				     .ambiguous = g->ambiguous, .counted = g->counted };
 }
 
 static void put_head(const struct graph *g, const struct sonde_trace_thread *t)
 {
 	struct sonde_trace_sampled sampled;
-	char time[UNITS_MAX], text[SAMPLED_MAX];
+	struct budgeted budgeted;
+	char time[UNITS_MAX], text[SAMPLED_MAX], counted[BUDGETED_MAX];
 
 	units_time(g->tree.node[GRAPH_ROOT].total, time);
 	if (t) {
@@ -190,7 +193,12 @@ static void put_head(const struct graph *g, const struct sonde_trace_thread *t)
 	putchar('\n');
 	if (sampled_sum(g->trace, &sampled)) {
 		sampled_text(&sampled, text);
-		printf("memory accesses were sampled (%s), calls are all recorded\n", text);
+		printf("memory accesses were sampled (%s)%s\n", text, g->counted ? "" : ", calls are all recorded");
+	}
+	if (g->counted && budgeted_sum(g->trace, &budgeted)) {
+		budgeted_text(&budgeted, counted);
+		printf("a budget of %.4g %%: %s: ~ marks these functions, whose other calls are in the self times around them\n",
+		       100 * budgeted.overhead, counted);
 	}
 }
 
@@ -376,6 +384,7 @@ static int graph_trace(struct graph_options *o, const char *dir)
 		status = traced_functions(trace, dir, &o->select, &g.wanted);
 	if (!status) {
 		g.ambiguous = report_need(ambiguous_functions(trace));
+		g.counted = budgeted_functions(trace);
 		setlocale(LC_CTYPE, "");
 		g.utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
 		holds_warn_without_end(trace, dir);
@@ -384,6 +393,7 @@ static int graph_trace(struct graph_options *o, const char *dir)
 	}
 	free(g.wanted);
 	free(g.ambiguous);
+	free(g.counted);
 	sonde_trace_close(trace);
 	return status ? status : g.damage ? EXIT_USAGE : 0;
 }

@@ -147,6 +147,7 @@ struct graph_style {
 	bool mangled, utf8;
 	const bool *ambiguous; /* by function: its file is shown, too; NULL: none */
 	bool waits;	    /* there is a column for waiting */
+	const bool *counted; /* by function: not all of its calls were recorded; NULL: all were */
 	const struct graph_births *births; /* NULL: threads are not shown */
 	const struct graph_walk *walk;	   /* with births */
 	uint64_t left_out;  /* paths; counted by printing */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* `sonde info`: what a trace holds, and whether it is intact. */
 #include "launcher/inspect/info.h"
+#include "launcher/trace/budgeted.h"
 #include "launcher/trace/holds.h"
 #include "launcher/common/message.h"
 #include "launcher/common/units.h"
@@ -30,7 +31,7 @@ static const struct opt info_opts[] = {
 	  offsetof(struct info_options, threads), NULL },
 	{ 'c', "check", NULL, "read all events, to find all damage", OPT_FLAG,
 	  offsetof(struct info_options, check), NULL },
-	{ 'v', "verbose", NULL, "also the names of functions that were left alone", OPT_FLAG,
+	{ 'v', "verbose", NULL, "also which functions were left alone, or counted and when", OPT_FLAG,
 	  offsetof(struct info_options, verbose), NULL },
 	OPT_PROCESSES(offsetof(struct info_options, processes)),
 	OPT_HELP,
@@ -187,7 +188,41 @@ static void add_ranks(const struct sonde_trace *trace, struct totals *t)
 	}
 }
 
-static void print_span(const struct sonde_trace *trace)
+/* A share of the program's time. */
+static double share_of(uint64_t ns, uint64_t plain)
+{
+	return plain ? 100 * (double)ns / (double)plain : 0;
+}
+
+static void print_choices(const struct sonde_trace_budget *b)
+{
+	for (size_t i = 0; b && i < b->nchosen; i++) {
+		const struct sonde_trace_chosen *c = &b->chosen[i];
+
+		printf("%-12s   %10.3f s %s ", "", (double)c->time / 1e9, c->counted ? "counted: " : "recorded:");
+		units_text(stdout, c->function->demangled, 0, true);
+		putchar('\n');
+	}
+}
+
+static void print_budget(const struct sonde_trace *trace, bool choices)
+{
+	char text[BUDGETED_MAX];
+	struct budgeted b;
+
+	if (!budgeted_sum(trace, &b))
+		return;
+	budgeted_text(&b, text);
+	info_row("budget", "%.4g %% for calls: %s", 100 * b.overhead, text);
+	if (b.plain_ns)
+		info_row("", "cost about %.2f %% of %.3f s of CPU time, %.2f %% in the program; what counting takes is not known",
+			 share_of(b.probes_ns + b.sonde_ns, b.plain_ns), (double)b.plain_ns / 1e9,
+			 share_of(b.probes_ns, b.plain_ns));
+	for (size_t i = 0; choices && i < sonde_trace_ranks(trace); i++)
+		print_choices(sonde_trace_rank(trace, i)->budget);
+}
+
+static void print_span(const struct sonde_trace *trace, bool verbose)
 {
 	uint64_t end = 0;
 
@@ -201,6 +236,7 @@ static void print_span(const struct sonde_trace *trace)
 	if (sonde_trace_rank(trace, 0)->flight)
 		info_row("flight", "the newest events of each thread, in %" PRIu64 " bytes; %" PRIu64 " older ones were not kept",
 			 sonde_trace_rank(trace, 0)->flight, sonde_trace_rank(trace, 0)->older);
+	print_budget(trace, verbose);
 	info_row("clock", "TSC, %.3f MHz", sonde_trace_rank(trace, 0)->tsc_hz / 1e6);
 }
 
@@ -489,7 +525,7 @@ static int info(struct sonde_trace *trace, const struct info_options *o, const c
 		msg_error("no memory");
 	print_command(sonde_trace_rank(trace, 0));
 	print_start(sonde_trace_rank(trace, 0));
-	print_span(trace);
+	print_span(trace, o->verbose);
 	print_endings(trace);
 	info_row("recorder", "Sonde %s", sonde_trace_rank(trace, 0)->version);
 	print_modules(trace);

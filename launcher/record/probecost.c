@@ -58,7 +58,7 @@ struct batch {
 	double pair, inside; /* ticks a call */
 };
 
-static const uint64_t off; /* recording is on */
+static const uint64_t off; /* recording is on; and the choice to record calls */
 
 static bool emit_probe(struct tramp_out *out, const struct tramp_probe_env *env, enum tramp_probe_kind kind,
 		       tramp_regs dead)
@@ -227,6 +227,7 @@ bool probecost_measure(enum tramp_probe_mode mode, struct tf_cost *cost)
 	uint64_t gs = 0;
 	bool good;
 
+	env.choices = (uint64_t)&off;
 	if (lab == MAP_FAILED)
 		return false;
 	out.buf = lab->code;

@@ -61,7 +61,7 @@ static const struct opt record_opts[] = {
 	  OPT_CHOICE, offsetof(struct raw, analyze), "collector\0inproc\0" },
 	{ 0, "sample", "HOW", "memory accesses in bursts: burst:1ms,every:10ms, or burst:1M,every:10M of them",
 	  OPT_STRING, offsetof(struct raw, sample), NULL },
-	{ 0, "overhead", "P%", "as many memory accesses as cost P % of the program's time", OPT_STRING,
+	{ 0, "overhead", "P%", "what recording may cost: calls are counted, memory accesses sampled beyond that", OPT_STRING,
 	  offsetof(struct raw, overhead), NULL },
 	{ 'm', "module", "MODULE", "use a module: NAME, FILE.so or FILE.c; repeat it for more",
 	  OPT_LIST, offsetof(struct raw, o.modules), NULL },
@@ -163,6 +163,15 @@ static const char *about_functions(const struct raw *raw)
 	return o->select.functions.n ? NULL : first_said(v, sizeof(v) / sizeof(v[0]));
 }
 
+/* Are all calls recorded?  Else --overhead is not about them. */
+static bool records_all(const struct raw *raw)
+{
+	const struct record_options *o = &raw->o;
+
+	return o->select.functions.n && !o->acts[RT_ACT_UNDER].n && o->depth == UNSET && o->min_time == UNSET && o->max_calls == UNSET &&
+	       !(raw->clock && strcmp(raw->clock, "none") == 0);
+}
+
 /* What is said about memory accesses, or functions of any kind, without --mem; NULL: nothing. */
 static const char *about_memory(const struct raw *raw)
 {
@@ -175,7 +184,9 @@ static const char *about_memory(const struct raw *raw)
 		{ raw->mem_stack != NULL, "--mem-stack" NO_MEMORY },
 		{ o->mem_bytes != UNSET, "--mem-buffer" NO_MEMORY },
 		{ raw->sample != NULL, "--sample" NO_MEMORY },
-		{ raw->overhead != NULL, "--overhead" NO_MEMORY },
+		{ raw->overhead && no_functions, "--overhead: there is neither -F nor --mem that says what to record" },
+		{ raw->overhead && !records_all(raw), "--overhead chooses which calls are counted: not with --depth, --time, "
+						      "--threshold-calls, --under, --clock=none" },
 	};
 
 	return o->memory.n ? NULL : first_said(v, sizeof(v) / sizeof(v[0]));
@@ -404,6 +415,15 @@ static void set_unset(uint64_t *value)
 		*value = 0;
 }
 
+/* One budget for calls and memory accesses. */
+static void share_budget(struct record_options *o)
+{
+	if (!o->budget || !o->sample.burst)
+		return;
+	o->budget -= o->budget / 2;
+	o->sample.burst -= o->sample.burst / 2;
+}
+
 static void finish(struct record_options *o, const struct raw *raw, char **program)
 {
 	*o = raw->o;
@@ -424,6 +444,10 @@ static void finish(struct record_options *o, const struct raw *raw, char **progr
 		(void)!sample_times_parse(raw->sample, &o->sample);
 	if (raw->overhead)
 		(void)!sample_overhead_parse(raw->overhead, &o->sample);
+	if (raw->overhead && records_all(raw))
+		o->budget = o->sample.burst;
+	if (o->memory.n)
+		share_budget(o);
 	o->drop = strcmp(raw->overflow, "drop") == 0;
 	o->program = program;
 	set_unset(&o->duration);
@@ -444,6 +468,7 @@ int record_imply_memory(struct record_options *o)
 		return EXIT_TRACER;
 	}
 	o->memory.v[o->memory.n++] = "*";
+	share_budget(o);
 	return 0;
 }
 
@@ -452,6 +477,8 @@ int record_without_memory(struct record_options *o)
 	if (o->memory.n)
 		return 0;
 	o->mem_bytes = 0;
+	if (o->budget)
+		o->sample = (struct sample_times){ 0 };
 	return o->wants_memory ? opt_usage_error(command, "%s", o->wants_memory) : 0;
 }
 

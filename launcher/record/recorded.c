@@ -19,7 +19,7 @@
 
 uint32_t recorded_counts(const struct record_options *o)
 {
-	return o->count_only || o->max_calls ? COUNTS : 0;
+	return o->count_only || o->max_calls || o->budget ? COUNTS : 0;
 }
 
 /* ---- options ---- */
@@ -66,6 +66,8 @@ enum tramp_probe_mode recorded_mode(const struct record_options *o)
 {
 	if (o->count_only)
 		return TRAMP_PROBE_COUNT;
+	if (o->budget)
+		return TRAMP_PROBE_CHOSEN;
 	if (o->min_time)
 		return TRAMP_PROBE_TIMED;
 	return o->depth || o->max_calls ? TRAMP_PROBE_FILTER : TRAMP_PROBE_RECORD;

@@ -211,6 +211,7 @@ int recording_prepare(struct recording *r)
 	g.functions = recorded_counts(&r->opt);
 	g.memory_bytes = r->opt.mem_bytes;
 	g.sample = r->opt.sample;
+	g.budget = (double)r->opt.budget * 1e-6;
 	g.inproc = r->opt.mem_inproc;
 	g.attached = r->opt.attached;
 	g.follow = !r->opt.no_follow;

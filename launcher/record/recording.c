@@ -130,10 +130,12 @@ void recording_write_cost(struct recording *r)
 
 	if (!r->recorded.select || r->opt.count_only || r->opt.min_time)
 		return;
-	if (probecost_measure(recorded_mode(&r->opt), &cost))
-		(void)!tf_writer_cost(r->writer, &cost); /* tf_writer_close() reports errors */
-	else
+	if (!probecost_measure(recorded_mode(&r->opt), &cost)) {
 		msg_debug("what recording costs could not be measured");
+		return;
+	}
+	(void)!tf_writer_cost(r->writer, &cost); /* tf_writer_close() reports errors */
+	collector_cost(r->collector, cost.inside + cost.outside);
 }
 
 /* From here on there is somebody to drain what the program records. */

@@ -113,6 +113,8 @@ void replay_put_line(struct tf_buf *out, const struct replay_style *s,
 	if (line->what == REPLAY_CLOSE) {
 		tf_buf_byte(out, '}');
 	} else {
+		if (s->counted && function && s->counted[function->index])
+			tf_buf_byte(out, '~');
 		put_call(out, name, line->arguments);
 		if (line->what == REPLAY_OPEN)
 			tf_buf_str(out, " {");

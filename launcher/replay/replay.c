@@ -6,6 +6,7 @@
 #include "launcher/select/traced.h"
 #include "launcher/trace/holds.h"
 #include "launcher/trace/pick.h"
+#include "launcher/trace/budgeted.h"
 #include "launcher/trace/sampled.h"
 #include "launcher/verbs.h"
 
@@ -187,7 +188,7 @@ static int replay(struct replay *r, const char *dir, bool **only, bool **without
 static int open_and_replay(struct replay_options *o, const char *dir)
 {
 	struct replay r = { .o = o };
-	bool *only = NULL, *without = NULL;
+	bool *only = NULL, *without = NULL, *counted;
 	struct sonde_trace *trace;
 	int result = pick_open(dir, &trace);
 
@@ -197,10 +198,13 @@ static int open_and_replay(struct replay_options *o, const char *dir)
 		return result;
 	r.trace = o->pick.trace = trace;
 	sampled_tell(trace);
+	budgeted_tell(trace);
+	r.style.counted = counted = budgeted_functions(trace);
 	result = replay(&r, dir, &only, &without);
 	pick_forgive_closed_pipe();
 	free(only);
 	free(without);
+	free(counted);
 	free(r.threads);
 	tf_buf_free(&r.out);
 	sonde_trace_close(trace);

@@ -25,6 +25,7 @@ struct replay_style {
 	const bool *only, *without; /* by index of functions, or NULL */
 	uint64_t min_time;
 	uint64_t depth; /* levels that are shown; 0: all */
+	const bool *counted; /* by function: not all of its calls were recorded; NULL: all were */
 	struct dump_style dump;
 	bool thread_column, pids;
 };

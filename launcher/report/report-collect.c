@@ -219,7 +219,7 @@ static int walk_thread(struct collection *c, const struct sonde_trace_thread *t)
 		return read_error(t, status);
 	pick_tail_calls(iter, c->r->request->tail_calls);
 	cost_begin(&clock, c->r->trace, t, c->r->request->raw);
-	report_walk_start(&c->walk, &clock);
+	report_walk_start(&c->walk, &clock, sonde_trace_rank(c->r->trace, t->rank_index)->budget);
 	while ((status = sonde_trace_next(iter, &ev)) == SONDE_TRACE_OK)
 		report_walk_event(&c->walk, ev);
 	report_walk_finish(&c->walk, t);

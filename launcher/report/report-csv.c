@@ -24,7 +24,7 @@ static void put_titles(const struct report *r, FILE *out)
 	if (r->request->by == REPORT_BY_PROCESS)
 		fputs("pid,program,", out);
 	fputs("function,module,kind,calls,total_ns,total_percent,self_ns,self_percent,average_ns,min_ns,"
-	      "max_ns,wait_ns,threads,processes,ranks,unwound,open,orphaned,symbol,path",
+	      "max_ns,wait_ns,threads,processes,ranks,unwound,open,orphaned,symbol,path,estimated,error_ns",
 	      out);
 	for (size_t i = 0; i < r->rows.ncolumns; i++) {
 		putc(',', out);
@@ -79,6 +79,7 @@ static void put_line(const struct report *r, const struct report_group *g,
 	put_string(out, row->function ? row->function->name : "");
 	putc(',', out);
 	put_string(out, row->function ? row->function->path : "");
+	fprintf(out, ",%d,%" PRIu64, s->estimated, report_error(s));
 	for (size_t i = 0; i < r->rows.ncolumns; i++)
 		fprintf(out, ",%" PRIu64, report_line_amount(r, g, line, i));
 	putc('\n', out);

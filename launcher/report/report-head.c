@@ -2,6 +2,7 @@
 /* What is known of the run: above the tables. */
 #include "launcher/common/units.h"
 #include "launcher/report/report.h"
+#include "launcher/trace/budgeted.h"
 #include "launcher/trace/sampled.h"
 
 #include <inttypes.h>
@@ -205,12 +206,25 @@ static void put_flight(const struct report *r, FILE *out)
 static void put_sampled(const struct report *r, FILE *out)
 {
 	struct sonde_trace_sampled sum;
+	struct budgeted budget;
 	char text[SAMPLED_MAX];
 
 	if (!sampled_sum(r->trace, &sum))
 		return;
 	sampled_text(&sum, text);
-	fprintf(out, "sampled     memory accesses: %s; calls are all recorded\n", text);
+	fprintf(out, "sampled     memory accesses: %s%s\n", text,
+		budgeted_sum(r->trace, &budget) ? "" : "; calls are all recorded");
+}
+
+static void put_budget(const struct report *r, FILE *out)
+{
+	char text[BUDGETED_MAX];
+	struct budgeted sum;
+
+	if (!budgeted_sum(r->trace, &sum))
+		return;
+	budgeted_text(&sum, text);
+	fprintf(out, "budget      %.4g %%: %s\n", 100 * sum.overhead, text);
 }
 
 /* ---- modules over ranks ---- */
@@ -250,6 +264,7 @@ void report_print_head(const struct report *r, FILE *out)
 		put_switched(k, out);
 	put_flight(r, out);
 	report_print_spent(r, out);
+	put_budget(r, out);
 	put_sampled(r, out);
 	for (size_t i = 0; i < r->nmodules; i++)
 		put_module(r, &r->modules[i], out);

@@ -262,6 +262,8 @@ static void put_times(FILE *out, const struct report_group *g, const struct repo
 	put_number(out, "unwound", s->unwound);
 	put_number(out, "open", s->open);
 	put_number(out, "orphaned", s->orphans);
+	if (s->estimated)
+		put_number(out, "error_ns", report_error(s));
 }
 
 static void put_amounts(FILE *out, const struct report *r, const struct report_group *g,

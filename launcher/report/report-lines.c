@@ -3,6 +3,7 @@
 #include "launcher/report/report.h"
 #include "launcher/select/traced.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,6 +42,11 @@ uint64_t report_min(const struct report_stats *s)
 uint64_t report_max(const struct report_stats *s)
 {
 	return durations(s)->max;
+}
+
+uint64_t report_error(const struct report_stats *s)
+{
+	return s->estimated && s->variance < 1e36 ? (uint64_t)(2 * sqrt(s->variance)) : 0;
 }
 
 double report_percent(uint64_t part, uint64_t whole)

@@ -56,6 +56,8 @@ static void add_stats(struct report_stats *to, const struct report_stats *from, 
 	to->total += from->total;
 	to->self += from->self;
 	to->wait += from->wait;
+	to->estimated |= from->estimated;
+	to->variance += from->variance;
 	report_durations_add(&to->ended, &from->ended);
 	report_durations_add(&to->unended, &from->unended);
 	to->threads++;

@@ -24,6 +24,7 @@ struct report_durations {
  * unwound  calls that a longjmp or an exception ended; their end is the next event
  * open     calls without an end: they end with the thread's last event
  * orphans  returns whose entry was not recorded: no time is known
+ * estimated  total and self are, in part: see estimate.h; @variance is that of self, in ns * ns
  */
 struct report_stats {
 	/* what every call changes, together */
@@ -32,6 +33,8 @@ struct report_stats {
 	struct report_durations ended;
 	uint64_t unwound, open, orphans, wait;
 	struct report_durations unended;
+	bool estimated;
+	double variance;
 	uint32_t threads, processes, ranks;
 	size_t last_process; /* counted in @processes last; meaningless before */
 	int last_rank;	     /* likewise in @ranks */

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #define MAX_AMOUNTS 4 /* columns of bytes; the csv has all */
-#define MAX_CELLS (12 + MAX_AMOUNTS)
+#define MAX_CELLS (13 + MAX_AMOUNTS)
 #define MIN_NAME 24
 #define CELL_MAX 64
 
@@ -63,8 +63,36 @@ static void cell_calls(const struct table *t, const struct report_line *line, si
 		if (has_time(t, line))                                                             \
 			units_time(value_, text);                                                  \
 	}
-TIME_CELL(total, s->total)
-TIME_CELL(self, s->self)
+
+/* "~1.234 s": it is estimated. */
+static void put_estimate(const struct table *t, const struct report_line *line, uint64_t ns, char *text)
+{
+	if (!has_time(t, line))
+		return;
+	if (line->stats.estimated)
+		*text++ = '~';
+	units_time(ns, text);
+}
+
+static void cell_total(const struct table *t, const struct report_line *line, size_t arg, char *text)
+{
+	(void)arg;
+	put_estimate(t, line, line->stats.total, text);
+}
+
+static void cell_self(const struct table *t, const struct report_line *line, size_t arg, char *text)
+{
+	(void)arg;
+	put_estimate(t, line, line->stats.self, text);
+}
+
+static void cell_error(const struct table *t, const struct report_line *line, size_t arg, char *text)
+{
+	(void)arg;
+	if (has_time(t, line) && line->stats.estimated && line->stats.self)
+		units_percent(report_percent(report_error(&line->stats), line->stats.self), text);
+}
+
 TIME_CELL(average, report_average(s))
 TIME_CELL(min, report_min(s))
 TIME_CELL(max, report_max(s))
@@ -185,6 +213,15 @@ static bool any_time(const struct table *t)
 	return false;
 }
 
+static bool any_estimate(const struct report_group *g)
+{
+	for (size_t i = 0; i < g->nlines; i++) {
+		if (g->lines[i].stats.estimated)
+			return true;
+	}
+	return false;
+}
+
 static bool any_amount(const struct table *t, size_t column)
 {
 	for (size_t i = 0; i < t->g->nlines; i++) {
@@ -214,6 +251,8 @@ static void choose_cells(struct table *t)
 		add_cell(t, "total%", cell_total_share, 0, 6);
 		add_cell(t, "self", cell_self, 0, 0);
 		add_cell(t, "self%", cell_self_share, 0, 1);
+		if (any_estimate(t->g))
+			add_cell(t, "error", cell_error, 0, 7);
 		add_cell(t, "average", cell_average, 0, 0);
 		add_cell(t, "min", cell_min, 0, 2);
 		add_cell(t, "max", cell_max, 0, 5);
@@ -389,15 +428,18 @@ static void explain(const struct report *r, FILE *out)
 			any.unwound |= r->groups[i].lines[k].stats.unwound;
 			any.open |= r->groups[i].lines[k].stats.open;
 			any.orphans |= r->groups[i].lines[k].stats.orphans;
+			any.estimated |= r->groups[i].lines[k].stats.estimated;
 		}
 	}
-	if (any.unwound | any.open | any.orphans)
+	if (any.unwound | any.open | any.orphans | any.estimated)
 		putc('\n', out);
 	if (any.unwound)
 		fputs("unwound: left by longjmp or an exception; counted up to the next event\n", out);
 	if (any.open)
 		fputs("open: no return was recorded; counted up to the thread's last event, or its process's end while it waits\n",
 		      out);
+	if (any.estimated)
+		fputs("~: estimated from bursts; error: of self, two standard deviations. average, min, max: of recorded calls\n", out);
 	if (any.orphans)
 		fputs("orphaned: only the return was recorded; no time is known\n", out);
 }

@@ -32,11 +32,13 @@ void report_walk_init(struct report_walk *w, const struct report_rows *rows)
 		.active = report_zeroed(rows->n, sizeof(*w->active)),
 	};
 	report_sums_init(&w->sums, rows);
+	estimate_init(&w->estimate, rows);
 }
 
 void report_walk_free(struct report_walk *w)
 {
 	report_sums_free(&w->sums);
+	estimate_free(&w->estimate);
 	free(w->module_time);
 	free(w->class_time);
 	free(w->module_active);
@@ -46,9 +48,10 @@ void report_walk_free(struct report_walk *w)
 	*w = (struct report_walk){ 0 };
 }
 
-void report_walk_start(struct report_walk *w, const struct cost_clock *clock)
+void report_walk_start(struct report_walk *w, const struct cost_clock *clock, const struct sonde_trace_budget *budget)
 {
 	w->clock = *clock;
+	estimate_start(&w->estimate, budget, COST_BIAS);
 	report_sums_clear(&w->sums);
 	memset(w->module_time, 0, (w->rows->nmodules + 1) * sizeof(*w->module_time));
 	memset(w->class_time, 0, w->rows->nclasses * sizeof(*w->class_time));
@@ -111,6 +114,7 @@ static void push(struct report_walk *w, const struct report_site *s,
 		w->frame = report_need(reallocarray(w->frame, w->room, sizeof(*w->frame)));
 	}
 	w->frame[w->n++] = (struct report_frame){ s, w->now, 0, w->nheld, ev->depth };
+	estimate_enter(&w->estimate, s->row);
 }
 
 /* @s is the site that says so: the enter, or a leave. */
@@ -140,6 +144,7 @@ static struct report_stats *pop(struct report_walk *w, uint64_t time, const stru
 	struct report_stats *stats = report_sums_row(&w->sums, f.site->row);
 	uint64_t passed = time - f.entered, ns = cost_shown(passed);
 
+	estimate_leave(&w->estimate);
 	stats->calls++;
 	if (!--w->active[f.site->row])
 		stats->total += passed;
@@ -192,8 +197,14 @@ static void orphan(struct report_walk *w, const struct sonde_trace_event *ev)
 	if (!ev->site)
 		return;
 	const struct report_site *s = report_site_find(w->rows, ev->site);
-	struct report_stats *stats = report_sums_row(&w->sums, s->row);
+	struct report_stats *stats;
 
+	/* it is among those that were counted */
+	if (w->estimate.budget && !s->site->module) {
+		estimate_orphan(&w->estimate, s->row);
+		return;
+	}
+	stats = report_sums_row(&w->sums, s->row);
 	stats->calls++;
 	stats->orphans++;
 	add_amounts(w, s, ev);
@@ -250,6 +261,7 @@ static void point(struct report_walk *w, const struct sonde_trace_event *ev)
 void report_walk_event(struct report_walk *w, const struct sonde_trace_event *ev)
 {
 	w->now = cost_time(&w->clock, ev);
+	estimate_time(&w->estimate, ev->time, w->now);
 	if (is_unknown(ev)) {
 		w->unknown += ev->kind != SONDE_TRACE_LOST;
 		return;
@@ -279,6 +291,7 @@ void report_walk_finish(struct report_walk *w, const struct sonde_trace_thread *
 		w->last = cost_end(&w->clock);
 	while (w->n)
 		pop_open(w);
+	estimate_finish(&w->estimate, &w->sums);
 	for (size_t i = 0; i < t->ncounts; i++) {
 		uint32_t row = w->rows->counters[t->counts[i].counter->index];
 

@@ -4,6 +4,7 @@
 #define SONDE_LAUNCHER_REPORT_REPORT_THREAD_H
 
 #include "launcher/report/cost.h"
+#include "launcher/report/estimate.h"
 #include "launcher/report/report-sums.h"
 #include "sonde/trace.h"
 
@@ -28,6 +29,7 @@ struct report_walk {
 	uint32_t *module_active;
 	uint32_t waiting; /* open frames that wait */
 	uint32_t apart;	  /* open frames that are apart; those in them do not wait */
+	struct estimate estimate;
 	struct cost_clock clock; /* at the end: what recording took */
 	bool gap;	  /* events are missing after the last one */
 	uint64_t now, last; /* times of this event and of the last one, by the clock */
@@ -36,8 +38,8 @@ struct report_walk {
 void report_walk_init(struct report_walk *w, const struct report_rows *rows);
 void report_walk_free(struct report_walk *w);
 
-/* Before a thread; @clock is its, at the beginning. */
-void report_walk_start(struct report_walk *w, const struct cost_clock *clock);
+/* Before a thread; @clock is its, at the beginning; @budget is its program's, or NULL. */
+void report_walk_start(struct report_walk *w, const struct cost_clock *clock, const struct sonde_trace_budget *budget);
 /* Each of its events, in order. */
 void report_walk_event(struct report_walk *w, const struct sonde_trace_event *ev);
 /*

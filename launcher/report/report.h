@@ -173,6 +173,8 @@ const char *report_name(const struct report *r, const struct report_line *line);
 uint64_t report_average(const struct report_stats *s);
 uint64_t report_min(const struct report_stats *s);
 uint64_t report_max(const struct report_stats *s);
+/* ns: two standard deviations of an estimated self time; 0: it is none. */
+uint64_t report_error(const struct report_stats *s);
 double report_percent(uint64_t part, uint64_t whole);
 uint64_t report_line_amount(const struct report *r, const struct report_group *g,
 			    const struct report_line *line, size_t column);

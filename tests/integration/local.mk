@@ -15,6 +15,7 @@ INTEGRATION_TESTS += \
 	tests/integration/attach-server.sh \
 	tests/integration/attach.sh \
 	tests/integration/binary.sh \
+	tests/integration/budget.sh \
 	tests/integration/build-tree.sh \
 	tests/integration/cannot-run.sh \
 	tests/integration/commandline.sh \
@@ -178,6 +179,7 @@ TRACEE_FILES += \
 	tests/programs/forks.c \
 	tests/programs/gsbase.c \
 	tests/programs/hostile.c \
+	tests/programs/hot.c \
 	tests/programs/ipara.c \
 	tests/programs/jumps.c \
 	tests/programs/libouter.c \
@@ -217,6 +219,7 @@ TRACEES += \
 	tests/programs/forks \
 	tests/programs/gsbase \
 	tests/programs/hostile \
+	tests/programs/hot \
 	tests/programs/ipara \
 	tests/programs/jumps \
 	tests/programs/libouter.so \
@@ -286,4 +289,5 @@ tests/programs/%-static: tests/programs/%.cc
 tests/programs/libouter.so tests/programs/loads: PROGRAM_LIBS = -ldl -pthread -Wl,-rpath,'$$ORIGIN'
 tests/programs/accesses tests/programs/bursts tests/programs/confined tests/programs/confined-static tests/programs/steps \
 	tests/programs/steps-static: PROGRAM_LIBS = -pthread
+tests/programs/hot: PROGRAM_LIBS = -pthread
 tests/programs/hostile: PROGRAM_LIBS = -pthread -I$(top_srcdir)

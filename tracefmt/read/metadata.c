@@ -767,6 +767,53 @@ static enum sonde_trace_status read_older(struct reader *r)
 	return SONDE_TRACE_OK;
 }
 
+static enum sonde_trace_status read_budget(struct reader *r)
+{
+	struct tf_chosen_in *c = &r->part->chosen;
+
+	c->known = true;
+	c->pub.overhead = (double)number_or_0(r, "overhead") * 1e-6;
+	c->pub.plain_ns = number_or_0(r, "plain");
+	c->pub.probes_ns = number_or_0(r, "probes");
+	c->pub.sonde_ns = number_or_0(r, "sonde");
+	return SONDE_TRACE_OK;
+}
+
+static enum sonde_trace_status read_chosen(struct reader *r)
+{
+	const json_t *list = json_object_get(r->line, "list"), *counted = json_object_get(r->line, "counted");
+	uint64_t ticks, id;
+
+	if (!get_number(r, "tsc", &ticks) || !json_is_boolean(counted))
+		return SONDE_TRACE_E_CORRUPT;
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		const struct sonde_trace_function *f;
+
+		if (!number_of(json_array_get(list, i), &id))
+			return SONDE_TRACE_E_CORRUPT;
+		f = tf_list_get(&r->part->function, id);
+		if (f && !tf_chosen_add(&r->part->chosen, ticks, f, json_is_true(counted)))
+			return SONDE_TRACE_E_NOMEM;
+	}
+	return SONDE_TRACE_OK;
+}
+
+static enum sonde_trace_status read_bursts(struct reader *r)
+{
+	const json_t *list = json_object_get(r->line, "list");
+	uint64_t ticks, length;
+
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		const json_t *pair = json_array_get(list, i);
+
+		if (!number_of(json_array_get(pair, 0), &ticks) || !number_of(json_array_get(pair, 1), &length))
+			return SONDE_TRACE_E_CORRUPT;
+		if (!tf_chosen_burst(&r->part->chosen, ticks, length))
+			return SONDE_TRACE_E_NOMEM;
+	}
+	return SONDE_TRACE_OK;
+}
+
 static enum sonde_trace_status read_switch(struct reader *r)
 {
 	const json_t *on = json_object_get(r->line, "on");
@@ -815,6 +862,8 @@ static const struct {
 	{ "calls", read_calls },	     { "recording", read_recording },
 	{ "sampled", read_sampled },	     { "cost", read_cost },
 	{ "exec", read_exec },		     { "switch", read_switch },
+	{ "budget", read_budget },	     { "chosen", read_chosen },
+	{ "bursts", read_bursts },
 	{ "flight", read_flight },	     { "older", read_older },
 	{ "end", read_end },
 };

@@ -4,6 +4,7 @@
 #define SONDE_TRACEFMT_READ_TRACE_INTERNAL_H
 
 #include "tracefmt/include/sonde/trace.h"
+#include "tracefmt/read/chosen.h"
 #include "tracefmt/read/infile.h"
 #include "tracefmt/read/switches.h"
 #include "tracefmt/read/timeline.h"
@@ -71,6 +72,7 @@ struct tf_part {
 	struct sonde_trace_rank pub;
 	struct tf_timeline timeline;
 	struct tf_switches switches;
+	struct tf_chosen_in chosen;
 	uint64_t id;	 /* of the trace; 0: unknown */
 	const char *boot;
 	uint64_t start_mono;

@@ -145,6 +145,7 @@ static void align(struct sonde_trace *t, const struct tf_choice *choice)
 		part->pub.lost = part->lost_elsewhere + part->pub.discarded;
 		finish_cost(part);
 		tf_switches_finish(part);
+		tf_chosen_finish(part);
 	}
 }
 
@@ -209,6 +210,7 @@ static void free_part(struct tf_part *part)
 {
 	tf_timeline_free(&part->timeline);
 	tf_switches_free(&part->switches);
+	tf_chosen_free(&part->chosen);
 	free(part->object.v);
 	free(part->function.v);
 	free(part->site.v);

@@ -250,6 +250,11 @@ static bool counted(const struct tf_probes *p, size_t count, uint32_t *id)
 	return true;
 }
 
+bool tf_probes_function(struct tf_writer *w, uint32_t count, uint32_t *id)
+{
+	return counted(&w->probes, count, id);
+}
+
 static void put_calls(struct tf_writer *w, const char *file, const struct tf_thread_end *end)
 {
 	size_t shown = 0;

@@ -23,6 +23,9 @@ static void emit(void *arg, struct tf_enc *enc)
 
 	if (!enc->batch.n)
 		return;
+	if (w->tally)
+		tf_thread_tally(t);
+	t->tallied = 0;
 	if (t->broken) {
 		discard(t);
 		return;

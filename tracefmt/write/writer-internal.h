@@ -62,6 +62,7 @@ struct tf_writer {
 	struct tf_clock started;
 	uint64_t last_clock; /* ns, CLOCK_MONOTONIC, of the last calibration point */
 	unsigned threads;    /* open */
+	uint64_t *tally; /* the caller's: events by id; NULL: not wanted */
 	struct tf_flight *flight; /* NULL: events are written as they come */
 	uint64_t discarded;
 	bool reported;	     /* a failure has been reported to the caller */
@@ -77,6 +78,7 @@ struct tf_thread {
 	struct tf_threadout out;
 	struct tf_kept *kept; /* of a flight recorder; NULL: there is none */
 	struct tf_extra extra;
+	uint32_t tallied; /* events of the batch that are in w->tally */
 	int pid;
 	int tid;
 	bool broken; /* takes nothing more */
@@ -107,6 +109,9 @@ void tf_probes_tell_chunk(struct tf_writer *w);
 
 /* The calls that a thread counted, and their functions. */
 void tf_probes_tell_calls(struct tf_writer *w, const char *file, const struct tf_thread_end *end);
+
+/* The id of the function whose calls are counted as number @count, false: there is none. */
+bool tf_probes_function(struct tf_writer *w, uint32_t count, uint32_t *id);
 
 void tf_probes_free(struct tf_probes *p);
 

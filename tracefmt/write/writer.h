@@ -205,6 +205,36 @@ TF_CHECK enum sonde_trace_status tf_writer_cost(struct tf_writer *w, const struc
 TF_CHECK enum sonde_trace_status tf_writer_sampled(struct tf_writer *w,
 						   const struct sonde_trace_sampled *s);
 
+/* A function that probes record, and whether its calls are counted from now on, or recorded. */
+struct tf_chosen {
+	uint32_t count; /* tf_probe.count */
+	bool counted;
+};
+
+/* From @tsc on. */
+TF_CHECK enum sonde_trace_status tf_writer_chosen(struct tf_writer *w, uint64_t tsc, const struct tf_chosen *v, size_t n);
+
+/* A time in which all calls were recorded; in the order of time. */
+struct tf_burst {
+	uint64_t tsc, ticks;
+};
+
+TF_CHECK enum sonde_trace_status tf_writer_bursts(struct tf_writer *w, const struct tf_burst *v, size_t n);
+
+/* What recording calls might cost, and did; may be said again. */
+struct tf_budget {
+	double share;
+	uint64_t plain_ns;  /* CPU time of the program, without ... */
+	uint64_t probes_ns; /* ... what recording took of it, about, and ... */
+	uint64_t sonde_ns;  /* ... what it took of Sonde's */
+};
+
+TF_CHECK enum sonde_trace_status tf_writer_budget(struct tf_writer *w, const struct tf_budget *b);
+
+/* From now on the writer adds up how many events there were of each id, in @tally[TF_MAX_IDS]; those that it holds back as far as tf_thread_tally() was called. */
+void tf_writer_tally(struct tf_writer *w, uint64_t *tally);
+void tf_thread_tally(struct tf_thread *t);
+
 struct tf_counter {
 	uint32_t id;	     /* index into a ring's counters */
 	const char *name;

@@ -62,7 +62,8 @@ struct rt_probe_map {
 		uint8_t reg;  /* 0..15 */
 		uint8_t from; /* RT_FROM_... */
 	} save[RT_PROBE_SAVES];
-	uint8_t pad[5];
+	uint8_t count_first;  /* it counts or else records: count_done is where it has counted, and jumps to its end */
+	uint8_t pad[4];
 };
 _Static_assert(sizeof(struct rt_probe_map) == 32, "probe map");
 
@@ -71,7 +72,8 @@ _Static_assert(sizeof(struct rt_probe_map) == 32, "probe map");
  * word says that is `target` bytes above rsp before the call.
  */
 enum rt_probe_kind { RT_PROBE_ENTRY, RT_PROBE_EXIT, RT_PROBE_EXIT_TO, RT_PROBE_EXIT_BY, RT_PROBE_EXIT_AT };
-enum rt_probe_mode { RT_PROBE_RECORD, RT_PROBE_COUNT, RT_PROBE_FILTER, RT_PROBE_TIMED };
+enum rt_probe_mode { RT_PROBE_RECORD, RT_PROBE_COUNT, RT_PROBE_FILTER, RT_PROBE_TIMED,
+		     RT_PROBE_CHOSEN /* recorded or counted, as enum ring_choice says */ };
 
 /* What a function's calls do besides: sets of RT_ACT(). */
 enum rt_act {

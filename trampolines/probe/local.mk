@@ -3,6 +3,7 @@ libtrampolines_la_SOURCES += \
 	trampolines/insn/x86-64/asm.c \
 	trampolines/insn/x86-64/asm.h \
 	trampolines/probe/probe.h \
+	trampolines/probe/x86-64/chosen.c \
 	trampolines/probe/x86-64/filter.c \
 	trampolines/probe/x86-64/gen.c \
 	trampolines/probe/x86-64/gen.h \

@@ -36,6 +36,7 @@ enum tramp_probe_mode {
 	TRAMP_PROBE_COUNT,	/* entries only: counts[function] += 1 */
 	TRAMP_PROBE_FILTER,	/* depth and calls checked in line, then an event */
 	TRAMP_PROBE_TIMED,	/* the same, and calls shorter than a time are dropped in line */
+	TRAMP_PROBE_CHOSEN,	/* an event each, or a count: as the function's byte at `choices` says */
 };
 
 /* The same for all probes of a program.  Offsets are in the pool, through GS. */
@@ -46,6 +47,8 @@ struct tramp_probe_env {
 	int32_t room;		/* the first place where a record does not fit; 0: none */
 	int32_t counts;		/* address of the thread's uint64_t counts[] by function; 0: none */
 	int32_t shadow, shadow_end, time; /* FILTER, TIMED: see runtime/probe.h */
+	int32_t watch, watch_far; /* CHOSEN: see tracefmt/ring.h, enum ring_choice */
+	uint64_t choices;	/* CHOSEN: address of a byte for each function */
 	bool depth;		/* FILTER, TIMED: a full shadow stack is the depth that is wanted; else it
 				 * is a lack of memory: the runtime counts what is lost */
 	uint64_t calls;		/* FILTER, TIMED: events of a function after this many calls (of a thread) are
@@ -97,6 +100,7 @@ struct tramp_probe {
  *	x < saved:	registers are as they were: continue at the start
  *	x < commit:	put back, continue at the start
  *	otherwise:	do what is not done; put back, continue at the end
+ *	x == count_done, with count_first: put back, continue at the end
  * What is not done: each `..._done` that is greater than x.  But if a handler has recorded in the meantime
  * where the record was to be (ptr is not what ptr_reg holds): put back, continue at the start.
  * To put back: the flags, if x >= flags_saved; save[], if x >= saved; rsp, if x >= shifted.

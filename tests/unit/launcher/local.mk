@@ -66,3 +66,8 @@ tests_unit_launcher_faults_SOURCES = tests/unit/launcher/faults.c launcher/colle
 tests_unit_launcher_faults_CPPFLAGS = $(AM_CPPFLAGS)
 tests_unit_launcher_faults_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_launcher_faults_LDADD = $(CMOCKA_LIBS)
+
+PURE_TESTS += tests/unit/launcher/budget
+tests_unit_launcher_budget_SOURCES = tests/unit/launcher/budget.c launcher/collect/budget.c launcher/collect/budget.h
+tests_unit_launcher_budget_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_launcher_budget_LDADD = $(CMOCKA_LIBS)

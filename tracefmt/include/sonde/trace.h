@@ -289,6 +289,34 @@ enum sonde_trace_ending {
 
 #define SONDE_TRACE_CACHES 4
 
+/* From @time on a function's calls were counted, or recorded again; at first they are recorded. */
+struct sonde_trace_chosen {
+	uint64_t time; /* ns since the start of the trace */
+	const struct sonde_trace_function *function;
+	bool counted;
+};
+
+/* A time in which all calls were recorded: begin..end. */
+struct sonde_trace_burst {
+	uint64_t begin, end; /* ns since the start of the trace */
+};
+
+/*
+ * Recording calls might cost so much of the program's time (`sonde record --overhead`): calls of functions for which that was not
+ * enough were counted but for bursts.  Those of a thread are in sonde_trace_thread.calls; they have no events.  A leave that is an
+ * orphan is one of theirs.
+ */
+struct sonde_trace_budget {
+	double overhead;    /* 0.05: 5 % */
+	uint64_t plain_ns;  /* CPU time of the program without what recording took of it; 0: not known ... */
+	uint64_t probes_ns; /* ... which is about this, without counting; and ... */
+	uint64_t sonde_ns;  /* ... what it took of Sonde's own */
+	size_t nchosen;
+	const struct sonde_trace_chosen *chosen; /* by time */
+	size_t nbursts;
+	const struct sonde_trace_burst *bursts; /* by time; they do not overlap */
+};
+
 /*
  * One directory with a metadata file: of a rank's first program, or of one that a process of the rank has executed
  * later.  Without MPI and without such programs there is exactly one, of rank -1.  Sorted by rank, by run, by pid (the
@@ -319,6 +347,7 @@ struct sonde_trace_rank {
 	const struct sonde_trace_recording *recording; /* NULL: modules alone recorded */
 	const struct sonde_trace_cost *cost; /* NULL: not known */
 	const struct sonde_trace_sampled *sampled; /* NULL: all memory accesses were recorded, or none */
+	const struct sonde_trace_budget *budget; /* NULL: all calls were recorded, or counted */
 	uint64_t caches[SONDE_TRACE_CACHES]; /* the machine's, for data: bytes, from the first level on; 0: no more, not known */
 	int pid;    /* of the process that it was recorded of; 0: not known */
 	int parent; /* its parent's pid; 0: not known */

@@ -100,6 +100,29 @@ void asm_cmp_mem(struct tramp_out *out, unsigned int base, int32_t disp, int32_t
 	tramp_put_u32(out, (uint32_t)value);
 }
 
+void asm_cmp_byte(struct tramp_out *out, unsigned int base, uint8_t value)
+{
+	rex(out, 7, 0, base);
+	tramp_put_u8(out, 0x80);
+	based(out, 7, base, 0, X86_DISP8);
+	tramp_put_u8(out, value);
+}
+
+void asm_cmp_imm(struct tramp_out *out, unsigned int reg, int32_t value)
+{
+	rex(out, 7, 0, reg);
+	tramp_put_u8(out, 0x81);
+	modrm(out, 3, 7, reg);
+	tramp_put_u32(out, (uint32_t)value);
+}
+
+void asm_sub(struct tramp_out *out, unsigned int to, unsigned int what)
+{
+	rex(out, what, 0, to);
+	tramp_put_u8(out, 0x29);
+	modrm(out, 3, what, to);
+}
+
 void asm_mov_imm64(struct tramp_out *out, unsigned int reg, uint64_t value)
 {
 	rex(out, 0, 0, reg);

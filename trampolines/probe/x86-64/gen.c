@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* The pieces of a probe: registers saved and restored, checks, the record. */
-#include <string.h>
 
 #include "tracefmt/ring.h"
 #include "trampolines/probe/probe.h"
@@ -106,11 +105,8 @@ void gen_restore(struct gen *g)
 	struct rt_probe_map *map = &g->code->map;
 
 	g->code->back_to = (uint16_t)g->out.len;
-	for (int i = 0; i < g->nskips; i++) {
-		uint32_t rel = g->code->back_to - (g->skip_ref[i] + 4u);
-
-		memcpy(g->code->code + g->skip_ref[i], &rel, sizeof(rel));
-	}
+	for (int i = 0; i < g->nskips; i++)
+		asm_land(&g->out, g->skip_ref[i]);
 	if (map->flags_at != RT_FROM_NONE) {
 		move(g, ASM_LOAD, TRAMP_RAX, map->flags_at);
 		asm_flags_from_ax(&g->out);
@@ -119,6 +115,8 @@ void gen_restore(struct gen *g)
 		move(g, ASM_LOAD, map->save[i].reg, map->save[i].from);
 	if (g->below)
 		asm_mem(&g->out, ASM_LEA, TRAMP_RSP, TRAMP_RSP, g->below);
+	for (int i = 0; i < g->nends; i++)
+		asm_land(&g->out, g->end_ref[i]);
 }
 
 void gen_slow_if(struct gen *g, enum asm_cc cc)
@@ -129,6 +127,28 @@ void gen_slow_if(struct gen *g, enum asm_cc cc)
 void gen_skip_if(struct gen *g, enum asm_cc cc)
 {
 	g->skip_ref[g->nskips++] = (uint16_t)asm_jcc(&g->out, cc);
+}
+
+void gen_end_if(struct gen *g, enum asm_cc cc)
+{
+	g->end_ref[g->nends++] = (uint16_t)asm_jcc(&g->out, cc);
+}
+
+void gen_jump(struct gen *g, bool to_end)
+{
+	tramp_put_u8(&g->out, 0xe9);
+	if (to_end)
+		g->end_ref[g->nends++] = (uint16_t)g->out.len;
+	else
+		g->skip_ref[g->nskips++] = (uint16_t)g->out.len;
+	tramp_put_u32(&g->out, 0);
+}
+
+uint8_t gen_dead(const struct gen *g)
+{
+	struct gen copy = { .dead = ~(g->probe->live | TRAMP_REG(TRAMP_RSP)) & TRAMP_GPRS };
+
+	return take_dead(&copy);
 }
 
 static void check_off(struct gen *g, uint8_t reg)
@@ -170,13 +190,18 @@ void gen_check_owner(struct gen *g, uint8_t reg)
 		check_under(g);
 	if (g->env->off && !off_last)
 		check_off(g, reg);
-	asm_thread(&g->out, g->env->id, reg);
-	asm_gs(&g->out, ASM_CMP_LOAD, reg, g->env->owner);
-	gen_slow_if(g, ASM_NE);
+	gen_owner(g, reg);
 	if (g->env->under)
 		check_below(g, reg);
 	if (g->env->off && off_last)
 		check_off(g, reg);
+}
+
+void gen_owner(struct gen *g, uint8_t reg)
+{
+	asm_thread(&g->out, g->env->id, reg);
+	asm_gs(&g->out, ASM_CMP_LOAD, reg, g->env->owner);
+	gen_slow_if(g, ASM_NE);
 }
 
 void gen_commit(struct gen *g)

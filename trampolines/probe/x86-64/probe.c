@@ -156,6 +156,8 @@ enum tramp_status tramp_probe_emit(const struct tramp_probe_env *env, const stru
 		emit_record(&g);
 	else if (env->mode == TRAMP_PROBE_COUNT)
 		emit_count(&g);
+	else if (env->mode == TRAMP_PROBE_CHOSEN)
+		gen_chosen(&g);
 	else
 		gen_filter(&g);
 	gen_restore(&g);
