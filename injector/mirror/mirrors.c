@@ -44,7 +44,7 @@ struct work {
 	struct inj_edits edits;
 	struct inj_calls calls;
 	uint64_t *patched;	/* where its code has been changed before */
-	size_t npatched;
+	size_t npatched, room_patched;
 };
 
 /* ---- one function ---- */
@@ -435,20 +435,24 @@ static enum inj_status apply_edits(struct work *w)
 	return status == INJ_OK ? inj_edits_apply(w->s->target, &w->s->edits, &w->edits) : status;
 }
 
-static enum inj_status note_patched(struct work *w)
+static bool note_edits(struct work *w, const struct inj_edits *e)
 {
-	const struct inj_edits *e = &w->s->edits;
 	uint64_t len = w->chunk.hi - w->chunk.lo;
 
-	for (size_t i = 0; i < e->n; i++)
-		w->npatched += e->v[i].addr - w->chunk.lo < len;
-	w->patched = calloc(w->npatched + 1, sizeof(*w->patched));
-	if (!w->patched)
-		return INJ_MEMORY;
-	for (size_t i = 0, n = 0; i < e->n; i++)
-		if (e->v[i].addr - w->chunk.lo < len)
-			w->patched[n++] = e->v[i].addr;
-	return INJ_OK;
+	for (size_t i = 0; i < e->n; i++) {
+		if (e->v[i].addr - w->chunk.lo >= len)
+			continue;
+		if (!array_room(w->patched, w->room_patched, w->npatched + 1))
+			return false;
+		w->patched[w->npatched++] = e->v[i].addr;
+	}
+	return true;
+}
+
+/* What is, and what is to be. */
+static enum inj_status note_patched(struct work *w)
+{
+	return note_edits(w, &w->s->edits) && note_edits(w, &w->s->attach.held) ? INJ_OK : INJ_MEMORY;
 }
 
 static enum inj_status mirror_object(struct inj_session *s, size_t object)

@@ -95,8 +95,12 @@ static enum inj_status plan(struct inj_session *s)
 	if (status == INJ_OK)
 		status = inj_write(s->target, s->rt_config, &s->config, sizeof(s->config));
 	s->attach.hold = true;
+	if (status == INJ_OK && s->opt.follow)
+		status = inj_exec_sites(s, true);
 	if (status == INJ_OK)
 		status = inj_mirrors_instrument(s);
+	if (status == INJ_OK && s->opt.follow)
+		status = inj_exec_sites(s, false);
 	s->attach.hold = false;
 	inj_edits_sort(&s->attach.held);
 	return status;

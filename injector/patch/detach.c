@@ -23,6 +23,7 @@
 #define PAGE UINT64_C(4096)
 #define PATIENCE_NS INT64_C(2000000000) /* for threads to leave our code */
 #define LONGEST_NAP_NS 20000000
+#define STOP_TRIES 5 /* each takes seconds */
 #define RED_ZONE 128
 #define SIGNALS 64
 #define SIGNAL_SET 8 /* bytes of the kernel's */
@@ -478,6 +479,20 @@ static enum inj_status try(struct inj_session *s, struct inj_threads *t, bool fi
 	return status == INJ_OK ? mark_left(s, &t->target) : status;
 }
 
+/* One that waits in the kernel, as for a child of vfork(), may not do so for long. */
+static enum inj_status stop_threads(struct inj_threads *t, pid_t pid, int64_t *from)
+{
+	enum inj_status status = INJ_OK;
+
+	for (int tries = 0; tries < STOP_TRIES; tries++) {
+		*from = clock_now_ns();
+		status = inj_threads_stop(t, pid, false);
+		if (status != INJ_SYSTEM || errno != ETIMEDOUT)
+			break;
+	}
+	return status;
+}
+
 enum inj_status inj_session_detach(struct inj_session *s, pid_t pid, struct inj_stop *stop, size_t *rest)
 {
 	int64_t began = clock_now_ns();
@@ -486,10 +501,10 @@ enum inj_status inj_session_detach(struct inj_session *s, pid_t pid, struct inj_
 	*stop = (struct inj_stop){ 0 };
 	*rest = 0;
 	for (bool first = true, last = false;; first = false) {
-		int64_t from = clock_now_ns();
+		int64_t from;
 		uint64_t ns;
 		struct inj_threads t;
-		enum inj_status status = inj_threads_stop(&t, pid, false);
+		enum inj_status status = stop_threads(&t, pid, &from);
 		int saved;
 
 		if (status != INJ_OK)

@@ -200,6 +200,14 @@ void inj_edits_forget(struct inj_edits *placed, size_t object)
 	placed->n = kept;
 }
 
+bool inj_edits_touch(const struct inj_edits *e, uint64_t addr, uint64_t len)
+{
+	for (size_t i = 0; i < e->n; i++)
+		if (e->v[i].addr < addr + len && addr < e->v[i].addr + e->v[i].len)
+			return true;
+	return false;
+}
+
 void inj_edits_original(const struct inj_edits *placed, uint64_t addr, uint8_t *bytes, uint64_t len)
 {
 	for (size_t i = placed->n; i-- > 0;) {

@@ -62,6 +62,9 @@ void inj_edits_undo(struct inj_target *t, struct inj_edits *placed, size_t keep)
 /* The object's memory is gone, and what was changed there. */
 void inj_edits_forget(struct inj_edits *placed, size_t object);
 
+/* Is any byte of those changed? */
+bool inj_edits_touch(const struct inj_edits *e, uint64_t addr, uint64_t len);
+
 /* @bytes, read from memory at @addr: as they were before all edits. */
 void inj_edits_original(const struct inj_edits *placed, uint64_t addr, uint8_t *bytes, uint64_t len);
 

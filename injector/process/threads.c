@@ -20,6 +20,7 @@
 #include "injector/process/threads.h"
 
 #define PATIENCE_NS INT64_C(5000000000) /* for a thread to stop, or to execute a system call */
+#define STARVED_NS INT64_C(300000000000) /* for one that waits for a processor */
 #define NAP_NS 20000
 #define LOOKS 20 /* at a list that has fewer threads than there are */
 #define OPTIONS PTRACE_O_TRACESYSGOOD
@@ -30,10 +31,27 @@ enum { RESTART_SYS = 512, RESTART_NO_INTR = 513, RESTART_NO_HANDLER = 514, RESTA
 
 /* ---- waiting ---- */
 
-/* Until the thread's next stop.  Errors: GONE, SYSTEM with ETIMEDOUT. */
+static char state_of(pid_t pid, pid_t tid)
+{
+	char path[64], buf[256], *p;
+	size_t n;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", (int)pid, (int)tid);
+	f = fopen(path, "re");
+	if (!f)
+		return 'X';
+	n = fread(buf, 1, sizeof(buf) - 1, f);
+	fclose(f);
+	buf[n] = '\0';
+	p = strrchr(buf, ')');
+	return p && p[1] == ' ' ? p[2] : 'X';
+}
+
+/* Until the thread's next stop; one that could run, but gets no processor, is given more time.  Errors: GONE, SYSTEM with ETIMEDOUT. */
 static enum inj_status await_stop(pid_t tid, int *status)
 {
-	int64_t until = clock_now_ns() + PATIENCE_NS;
+	int64_t began = clock_now_ns(), until = began + PATIENCE_NS;
 
 	for (;;) {
 		pid_t got = waitpid(tid, status, __WALL | WNOHANG);
@@ -42,6 +60,8 @@ static enum inj_status await_stop(pid_t tid, int *status)
 			return WIFSTOPPED(*status) ? INJ_OK : INJ_GONE;
 		if (got < 0 && errno != EINTR)
 			return INJ_GONE;
+		if (clock_now_ns() > until && clock_now_ns() - began < STARVED_NS && state_of(tid, tid) == 'R')
+			until = clock_now_ns() + PATIENCE_NS;
 		if (clock_now_ns() > until) {
 			errno = ETIMEDOUT;
 			return INJ_SYSTEM;
@@ -124,23 +144,6 @@ static bool is_known(const struct inj_threads *t, pid_t tid)
 		if (t->v[i].tid == tid)
 			return true;
 	return false;
-}
-
-static char state_of(pid_t pid, pid_t tid)
-{
-	char path[64], buf[256], *p;
-	size_t n;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", (int)pid, (int)tid);
-	f = fopen(path, "re");
-	if (!f)
-		return 'X';
-	n = fread(buf, 1, sizeof(buf) - 1, f);
-	fclose(f);
-	buf[n] = '\0';
-	p = strrchr(buf, ')');
-	return p && p[1] == ' ' ? p[2] : 'X';
 }
 
 /* A thread that has ended, of which others have not been told: nothing can be done with it. */

@@ -100,7 +100,9 @@ static enum inj_status lead(struct inj_session *s, size_t object, const uint8_t 
 	uint64_t stub;
 	int32_t rel;
 
-	/* patched for something else */
+	/* patched for something else, or about to be */
+	if (inj_edits_touch(&s->attach.held, addr, MOV_SIZE))
+		return INJ_OK;
 	if (inj_read(s->target, addr, now, sizeof(now)) != INJ_OK || memcmp(now, mov, sizeof(now)) != 0)
 		return INJ_OK;
 	status = emit_stub(s, mov, addr, &stub);
@@ -172,7 +174,8 @@ enum inj_status inj_exec_sites(struct inj_session *s, bool numbers)
 				status = lead(s, i, v[k].mov, o->base + v[k].addr, &edits);
 	}
 	if (status == INJ_OK)
-		status = inj_edits_apply(s->target, &s->edits, &edits);
+		status = s->attach.hold ? inj_edits_append(&s->attach.held, &edits) :
+					  inj_edits_apply(s->target, &s->edits, &edits);
 	inj_edits_free(&edits);
 	return status;
 }

@@ -178,7 +178,6 @@ int verb_attach(int argc, char **argv)
 		status = follow_begin(&a.follow, &a.opt);
 	if (status == 0) {
 		a.follow.leave = attached_leave;
-		a.opt.no_follow = true;
 		status = record(&a);
 	}
 	record_options_free(&a.opt);

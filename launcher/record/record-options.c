@@ -514,10 +514,8 @@ int attach_options_parse(int argc, char **argv, struct record_options *o)
 	static const struct opt end[] = { OPT_HELP, OPT_END };
 	size_t n = 0;
 
-	/* what the process executes is not followed */
 	for (const struct opt *o = record_opts; o->type != OPT_TYPE_HELP; o++)
-		if (o->offset != offsetof(struct raw, o.follow) && o->offset != offsetof(struct raw, o.no_follow))
-			attach_opts[n++] = *o;
+		attach_opts[n++] = *o;
 	attach_opts[n] = own;
 	memcpy(attach_opts + n + 1, end, sizeof(end));
 	command = &attach_command;

@@ -81,7 +81,7 @@ attach_begin()
 	rm -rf t
 	command sonde attach -o t "$@" "$target" >attach.out 2>attach.err &
 	attached=$!
-	await 20 grep -qs functions t/metadata
+	await 20 grep -qs '"instrumented"' t/metadata
 }
 
 attach_end()

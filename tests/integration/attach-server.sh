@@ -47,6 +47,50 @@ if command -v redis-server redis-cli redis-benchmark >/dev/null; then
 	check_lacks target.out 'BUG REPORT'
 fi
 
+if command -v nginx ab curl >/dev/null && [ "$(id -u)" -eq 0 ]; then
+	port=$((20000 + $$ % 20000))
+	mkdir -p nginx/html
+	seq 20000 >nginx/html/numbers
+	cat >nginx.conf <<-END
+		daemon off;
+		worker_processes 1;
+		user root;
+		error_log $PWD/nginx/log;
+		pid $PWD/nginx/pid;
+		events { worker_connections 64; }
+		http {
+			access_log off;
+			client_body_temp_path $PWD/nginx/1; proxy_temp_path $PWD/nginx/2; fastcgi_temp_path $PWD/nginx/3;
+			uwsgi_temp_path $PWD/nginx/4; scgi_temp_path $PWD/nginx/5;
+			server { listen 127.0.0.1:$port; root $PWD/nginx/html; }
+		}
+	END
+	nginx -c "$PWD/nginx.conf" >target.out 2>target.err &
+	target=$!
+	await 20 curl -sf -o numbers "http://127.0.0.1:$port/numbers"
+	worker=$(pgrep -P "$target")
+	code_of "$worker" | cksum >worker.before
+	note_target
+	ab -q -n 3000 -c 5 "http://127.0.0.1:$port/numbers" >ab.out 2>&1 &
+	bench=$!
+	for _ in $(seq 10); do
+		attach_briefly -F '*' "$worker"
+		code_of "$worker" | cksum >worker.after
+		check_same worker.before worker.after "the code of nginx' worker"
+		rm numbers
+		check_status 0 curl -sf -o numbers "http://127.0.0.1:$port/numbers"
+		check_same nginx/html/numbers numbers "what nginx served"
+	done
+	wait "$bench" || { show ab.out; fail "ab"; }
+	check_contains ab.out '^Complete requests: +3000$'
+	check_contains ab.out '^Failed requests: +0$'
+	check_left
+	kill -QUIT "$target"
+	status=0
+	wait "$target" || status=$?
+	[ "$status" -eq 0 ] || { show target.out target.err; fail "exit status $status of nginx"; }
+fi
+
 if command -v /usr/bin/python3 >/dev/null; then
 	start /usr/bin/python3 -u -c '
 import sys, threading

@@ -9,8 +9,10 @@ EXTRA_DIST += \
 	tests/integration/steps.sh \
 	tests/integration/stress.sh
 INTEGRATION_TESTS += \
+	tests/integration/attach-follow.sh \
 	tests/integration/attach-forks.sh \
 	tests/integration/attach-many.sh \
+	tests/integration/attach-mpi.sh \
 	tests/integration/attach-refused.sh \
 	tests/integration/attach-server.sh \
 	tests/integration/attach.sh \
