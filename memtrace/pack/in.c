@@ -146,8 +146,9 @@ static enum sonde_trace_status add_thread(struct mt_files *m, const char *dir, c
 	else
 		t->pub.bad++;
 	mt_pieces_close(&s);
-	/* of another trace, or no such file at all: not ours to read */
-	if (status == SONDE_TRACE_E_NOTRACE || (status == SONDE_TRACE_OK && trace != m->trace))
+	/* of another trace, no such file at all, or one whose writer was killed before it wrote: not ours to read */
+	if (status == SONDE_TRACE_E_NOTRACE || (status == SONDE_TRACE_OK && trace != m->trace) ||
+	    (status == SONDE_TRACE_E_TRUNCATED && !s.size))
 		free(t->path);
 	else
 		m->nthreads++;
@@ -269,6 +270,12 @@ enum sonde_trace_status mt_stream_open(const struct mt_files *m, size_t thread,
 		return s ? SONDE_TRACE_E_INVALID : SONDE_TRACE_E_NOMEM;
 	}
 	status = mt_pieces_open(s, m->threads[thread].path, TF_MAGIC_MEMORY, &trace, NULL);
+	if (status == SONDE_TRACE_E_TRUNCATED || status == SONDE_TRACE_E_CORRUPT) {
+		/* of a file with such a header nothing is known but that it is damaged */
+		s->at = 0;
+		s->size = 1;
+		status = SONDE_TRACE_OK;
+	}
 	if (status != SONDE_TRACE_OK) {
 		mt_stream_close(s);
 		return status;

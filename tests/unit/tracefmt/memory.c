@@ -320,6 +320,28 @@ static void test_not_ours(void **state)
 	remove_trace("other");
 }
 
+/* A stream's file that is empty, since its writer was killed, is none; one that ends in its header is damaged, and no other. */
+static void test_header_missing(void **state)
+{
+	struct found f;
+
+	(void)state;
+	make_trace("trace", 0);
+	write_file("trace/200.200.memory", "", 0);
+	f = read_stream("trace");
+	assert_int_equal(f.chunks, ALL);
+	assert_int_equal(f.gaps, 0);
+	unlink("trace/200.200.memory");
+	for (off_t size = TF_HEADER_SIZE - 1; size > 0; size--) {
+		assert_int_equal(truncate(STREAM, size), 0);
+		f = read_stream("trace");
+		assert_int_equal(f.chunks, 0);
+		assert_int_equal(f.gaps, 1);
+		assert_int_equal(f.about.bad, 1);
+	}
+	remove_trace("trace");
+}
+
 /* ---- kinds of packing ---- */
 
 /* Words of a chunk, with a rest that is no word; chunks: fewer than may be put into a group. */
@@ -434,8 +456,8 @@ int main(void)
 		cmocka_unit_test(test_whole),	      cmocka_unit_test(test_lost),
 		cmocka_unit_test(test_cut_off),	      cmocka_unit_test(test_damaged),
 		cmocka_unit_test(test_missing),	      cmocka_unit_test(test_damaged_code),
-		cmocka_unit_test(test_not_ours),      cmocka_unit_test(test_ways),
-		cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_not_ours),      cmocka_unit_test(test_header_missing),
+		cmocka_unit_test(test_ways),	      cmocka_unit_test(test_limits),
 	};
 
 	make_chunks();
