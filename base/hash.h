@@ -81,7 +81,7 @@ static inline size_t hash_next(size_t slot, size_t room)
 				(table) = old##_first;					\
 				(room) = old##_room;					\
 			} else {							\
-				for (; old != old##_first + old##_room; old++)		\
+				for (; old##_room; old##_room--, old++)			\
 					if (in_use)					\
 						*(slot) = *old;				\
 				free(old##_first);					\
