@@ -17,6 +17,7 @@
 #define MAX_POOL_REGIONS 16
 #define POOLS_A_REGION 256
 #define SWEEP_WAIT_MS 50
+#define RELEASING -1 /* a pool's tid */
 
 /* Rings [first, first + count) are mapped at base. */
 struct ring_region {
@@ -129,12 +130,14 @@ struct sweep {
 	uint32_t released;
 };
 
+/* Others may do the same meanwhile, and a new thread have the pool then. */
 static int sweep_pool(struct rt_thread *t, void *arg)
 {
 	struct sweep *s = arg;
 	int32_t tid = t->tid;
 
-	if (tid != 0 && t->self && sys3(__NR_tgkill, s->pid, tid, 0) == -SYS_ESRCH) {
+	if (tid > 0 && t->self && sys3(__NR_tgkill, s->pid, tid, 0) == -SYS_ESRCH &&
+	    __atomic_compare_exchange_n((int32_t *)&t->tid, &tid, RELEASING, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
 		release_pool(t);
 		s->released++;
 	}
@@ -182,14 +185,17 @@ static int add_pools(void)
 
 /* ---- rings ---- */
 
+/* Any number of threads may do so at a time. */
 static void first_region(void)
 {
+	uint32_t none = 0;
+
 	if (nregions)
 		return;
 	regions[0].base = sonde_rt_config.control + RING_FIRST + rt_control()->choices_bytes;
 	regions[0].first = 0;
 	regions[0].count = (uint32_t)sonde_rt_config.nrings;
-	nregions = 1;
+	__atomic_compare_exchange_n((uint32_t *)&nregions, &none, 1, 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
 }
 
 static int claim_ring(struct ring_head *h)
@@ -259,57 +265,59 @@ static int add_rings(void)
 }
 
 /*
- * The holder's process number: fork() copies a lock that another thread holds, and in the child nobody
- * would ever give it up.  What it guards is consistent at any time.
+ * More rings than the @seen regions have.  The lock is the holder's process number: fork() copies one that another thread
+ * holds, and in the child nobody would ever give it up.  What it guards is consistent at any time.  True: look again.
  */
-static void lock_regions(int32_t pid)
+static int more_rings(int32_t pid, uint32_t seen)
 {
 	uint32_t mine = (uint32_t)pid, holder = 0;
+	int added;
 
-	while (!__atomic_compare_exchange_n((uint32_t *)&region_lock, &holder, mine, 0,
-					    __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+	while (!__atomic_compare_exchange_n((uint32_t *)&region_lock, &holder, mine, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 		if (holder == mine) {
 			sys_futex_wait(&region_lock, mine, 1);
-			holder = 0;
+			return 1;
 		}
-	}
-}
-
-static void unlock_regions(void)
-{
+	added = nregions != seen || add_rings();
 	__atomic_store_n((uint32_t *)&region_lock, 0, __ATOMIC_RELEASE);
 	sys_futex_wake(&region_lock);
+	return added;
 }
 
-/* Rings of threads that are gone come back when the collector has drained them. */
-static struct ring_head *await_ring(int32_t pid)
+static int any_exited(void)
 {
-	struct ring_head *h = NULL;
-
-	if (!sweep_exited(pid))
-		return NULL;
-	for (int ms = 0; !h && ms < SWEEP_WAIT_MS && !ring_collector_gone(rt_control()); ms++) {
-		_Atomic uint32_t never = 0;
-
-		sys_futex_wait(&never, 0, 1);
-		h = free_ring();
-	}
-	return h;
+	for (uint32_t r = 0; r < nregions; r++)
+		for (uint32_t i = 0; i < regions[r].count; i++)
+			if (__atomic_load_n((uint32_t *)&region_ring(&regions[r], i)->state, __ATOMIC_RELAXED) == RING_EXITED)
+				return 1;
+	return 0;
 }
 
+/*
+ * Rings of threads that are gone come back when the collector has drained them: we wait for that rather than map
+ * more, for a while; and rather than lose what the thread does, as with a full ring, as long as it takes.
+ */
 static struct ring_head *get_ring(int32_t pid)
 {
-	struct ring_head *h;
+	struct ring_control *c = rt_control();
 
-	lock_regions(pid);
 	first_region();
-	h = free_ring();
-	if (!h)
-		h = await_ring(pid);
-	while (!h && add_rings())
-		h = free_ring();
-	unlock_regions();
-	return h;
+	for (int waits = 0;;) {
+		uint32_t freed = c->freed, seen = nregions;
+		struct ring_head *h = free_ring();
+		int coming;
+
+		if (h || ring_collector_gone(c))
+			return h;
+		sweep_exited(pid);
+		coming = any_exited();
+		if ((waits || !coming) && more_rings(pid, seen))
+			continue;
+		if (!coming || (waits && c->flags & RING_DROP))
+			return NULL;
+		sys_futex_wait(&c->freed, freed, SWEEP_WAIT_MS);
+		waits = 1;
+	}
 }
 
 #define STAT_BYTES 144

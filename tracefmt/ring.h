@@ -253,7 +253,7 @@ struct ring_control {
 	_Atomic uint32_t used_rings; /* highest ring ever claimed, plus one */
 	_Atomic uint32_t doorbell;   /* futex; the program adds one when there is something to do */
 	_Atomic uint32_t sleeping;   /* the collector waits on the doorbell: it wants a FUTEX_WAKE */
-	uint32_t reserved2;
+	_Atomic uint32_t freed;	     /* futex; the collector adds one when a ring has become free, and wakes one thread */
 	_Atomic uint64_t lost_threads; /* threads for which no ring could be had */
 	_Atomic uint64_t lost;	     /* events that threads without a ring did not record */
 	_Atomic uint64_t unfollowed; /* programs that were executed without an answer */

@@ -8,9 +8,14 @@
 #include "memtrace/pack/files.h"
 #include "memtrace/description.h"
 
+static uint64_t mem_offset(const struct collector *c, const struct feed *f)
+{
+	return collector_memory_offset(c) + (uint64_t)f->mem * c->mem_bytes;
+}
+
 static uint8_t *mem_base(const struct collector *c, const struct feed *f)
 {
-	return (uint8_t *)f->head + collector_memory_offset(c) + (uint64_t)f->mem * c->mem_bytes;
+	return (uint8_t *)f->head + mem_offset(c, f);
 }
 
 static void note_mem_lost(struct collector *c, struct feed *f)
@@ -145,7 +150,7 @@ static uint32_t head_of(const struct collector *c, const struct feed *f)
 static uint32_t written(const struct collector *c, const struct feed *f)
 {
 	const uint32_t *word = (const uint32_t *)(const void *)mem_base(c, f);
-	uint32_t n = c->mem_bytes / 4, head = head_of(c, f);
+	uint32_t n = (uint32_t)(collector_written(c, f, mem_offset(c, f), c->mem_bytes) / 4), head = head_of(c, f);
 
 	while (n && !word[n - 1])
 		n--;

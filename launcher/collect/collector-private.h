@@ -103,6 +103,7 @@ struct collector {
 /* A writer's failure is reported once; the program goes on. */
 void collector_check(struct collector *c, enum sonde_trace_status status);
 void collector_wake(_Atomic uint32_t *word);
+void collector_wake_one(_Atomic uint32_t *word);
 
 /* Offsets in a ring. */
 uint64_t collector_counts_offset(const struct collector *c);
@@ -110,6 +111,8 @@ uint64_t collector_memory_offset(const struct collector *c);
 /* 0: there is none. */
 uint64_t collector_analysis_offset(const struct collector *c);
 /* How many rings may be in use; never less than before, whatever the program says. */
+/* How much of @bytes at an @offset in a thread's ring may be anything but zeros. */
+uint64_t collector_written(const struct collector *c, const struct feed *f, uint64_t offset, uint64_t bytes);
 uint32_t collector_rings(struct collector *c);
 
 /* ---- faults in shared memory (collector-fault.c) ---- */

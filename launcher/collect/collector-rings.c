@@ -117,12 +117,14 @@ static void close_thread(struct collector *c, struct feed *f)
 	};
 	struct sonde_trace_thread_sampled sampled = sampled_thread(f->head);
 	struct tf_thread_stats stats;
+	uint64_t counts;
 	char comm[32];
 
 	if (c->sampler.burst)
 		end.sampled = &sampled;
 	memcpy(counters, (const uint8_t *)f->head + RING_COUNTERS_OFFSET, sizeof(counters));
-	memcpy(c->counts, (const uint8_t *)f->head + collector_counts_offset(c), c->functions * sizeof(*c->counts));
+	counts = collector_written(c, f, collector_counts_offset(c), c->functions * sizeof(*c->counts));
+	memcpy(c->counts, (const uint8_t *)f->head + collector_counts_offset(c), counts);
 	analysis_end(f->analysis, end.sampled, counters);
 	f->analysis = NULL;
 	note_sampled(c, f);
@@ -138,7 +140,7 @@ static void close_thread(struct collector *c, struct feed *f)
 	collector_budget_gone(c);
 	if (c->functions) {
 		end.calls = c->counts;
-		end.ncalls = c->functions;
+		end.ncalls = counts / sizeof(*c->counts);
 	}
 	collector_check(c, tf_thread_close(f->thread, &end));
 	f->thread = NULL;
@@ -163,6 +165,8 @@ void collector_finish_feed(struct collector *c, struct feed *f, bool killed)
 	f->lost = 0;
 	f->sampled = (struct sampled){ 0 };
 	atomic_store_explicit(state, RING_FREE, memory_order_release);
+	atomic_fetch_add(&c->control->freed, 1);
+	collector_wake_one(&c->control->freed);
 }
 
 void collector_leave_feed(struct collector *c, struct feed *f)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* What the collector's parts use of each other: where things are in the shared memory, waking, a writer's errors. */
+#include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
 #include <sys/syscall.h>
@@ -29,6 +30,25 @@ uint64_t collector_analysis_offset(const struct collector *c)
 	return c->inproc ? collector_memory_offset(c) + (uint64_t)COLLECTOR_MEM_SUBS * c->mem_bytes : 0;
 }
 
+/* To read a page that nobody has written to would make one. */
+uint64_t collector_written(const struct collector *c, const struct feed *f, uint64_t offset, uint64_t bytes)
+{
+	off_t begin = (off_t)(collector_bytes(c, (uint32_t)(f - c->feeds)) + offset), end = begin + (off_t)bytes, at = begin, last = begin;
+
+	while (at < end) {
+		off_t data = lseek(c->fd, at, SEEK_DATA);
+
+		if (data < 0 && errno != ENXIO)
+			return bytes;
+		if (data < 0 || data >= end)
+			break;
+		at = last = lseek(c->fd, data, SEEK_HOLE);
+		if (at < data)
+			return bytes;
+	}
+	return (uint64_t)((last < end ? last : end) - begin);
+}
+
 uint32_t collector_rings(struct collector *c)
 {
 	uint32_t n = atomic_load_explicit(&c->control->used_rings, memory_order_acquire);
@@ -38,6 +58,11 @@ uint32_t collector_rings(struct collector *c)
 	if (n > c->rings)
 		c->rings = n;
 	return c->rings;
+}
+
+void collector_wake_one(_Atomic uint32_t *word)
+{
+	syscall(SYS_futex, word, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
 void collector_wake(_Atomic uint32_t *word)

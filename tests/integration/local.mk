@@ -86,6 +86,7 @@ INTEGRATION_TESTS += \
 	tests/integration/signals.sh \
 	tests/integration/start-killed.sh \
 	tests/integration/static.sh \
+	tests/integration/stopped.sh \
 	tests/integration/tail-calls.sh \
 	tests/integration/terminal.sh \
 	tests/integration/threads.sh \
@@ -168,6 +169,7 @@ TRACEE_FILES += \
 	tests/programs/accesses.c \
 	tests/programs/balance.c \
 	tests/programs/blocked.c \
+	tests/programs/brief.c \
 	tests/programs/bursts.c \
 	tests/programs/busy.c \
 	tests/programs/cancels.c \
@@ -197,6 +199,7 @@ TRACEE_FILES += \
 	tests/programs/steps.c \
 	tests/programs/switches.c \
 	tests/programs/tails.c \
+	tests/programs/tally.c \
 	tests/programs/team.c \
 	tests/programs/threads.c \
 	tests/programs/throws.cc \
@@ -205,6 +208,7 @@ TRACEES += \
 	tests/programs/accesses \
 	tests/programs/balance \
 	tests/programs/blocked \
+	tests/programs/brief \
 	tests/programs/bursts \
 	tests/programs/busy \
 	tests/programs/cancels \
@@ -237,6 +241,7 @@ TRACEES += \
 	tests/programs/steps \
 	tests/programs/switches \
 	tests/programs/tails \
+	tests/programs/tally \
 	tests/programs/threads \
 	tests/programs/throws \
 	tests/programs/waits
@@ -265,6 +270,7 @@ TRACEES += \
 	tests/programs/spawns-static \
 	tests/programs/steps-static \
 	tests/programs/switches-static \
+	tests/programs/tally-static \
 	tests/programs/threads-static \
 	tests/programs/throws-static \
 	tests/programs/waits-static
@@ -289,7 +295,7 @@ tests/programs/%-musl-dynamic: tests/programs/%.c
 tests/programs/%-static: tests/programs/%.cc
 	$(AM_V_CXXLD)$(MKDIR_P) $(@D) && $(CXX) $(PROGRAM_CFLAGS) -static $(PROGRAM_ARGS)
 tests/programs/libouter.so tests/programs/loads: PROGRAM_LIBS = -ldl -pthread -Wl,-rpath,'$$ORIGIN'
-tests/programs/accesses tests/programs/bursts tests/programs/confined tests/programs/confined-static tests/programs/steps \
-	tests/programs/steps-static: PROGRAM_LIBS = -pthread
+tests/programs/accesses tests/programs/brief tests/programs/bursts tests/programs/confined tests/programs/confined-static \
+	tests/programs/steps tests/programs/steps-static tests/programs/tally tests/programs/tally-static: PROGRAM_LIBS = -pthread
 tests/programs/hot: PROGRAM_LIBS = -pthread
 tests/programs/hostile: PROGRAM_LIBS = -pthread -I$(top_srcdir)
