@@ -31,6 +31,7 @@ include %D%/unit/report/local.mk
 include %D%/fuzz/local.mk
 include %D%/programs/local.mk
 include %D%/integration/local.mk
+include %D%/stress/local.mk
 include %D%/bench/local.mk
 
 TESTS =
