@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <x86intrin.h>
 
 #include "launcher/common/message.h"
 #include "launcher/record/objects.h"
@@ -85,6 +86,40 @@ static uint64_t ticks_in(uint64_t ns)
 	return (uint64_t)((double)ns * (double)(b.tsc - a.tsc) / (double)(b.mono_ns - a.mono_ns));
 }
 
+static int by_size(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/*
+ * The counters of some processors (AMD's EPYC) go in steps of 10 ns: within one, readings are the same, or differ by
+ * less than it takes to read it.  A step in ticks; 0: it goes as it should.
+ */
+static uint64_t tsc_step(void)
+{
+	enum { LOOKS = 2000, LEAST = 4 };
+	uint64_t passed[LOOKS], last = __rdtsc();
+
+	for (int i = 0; i < LOOKS; i++) {
+		uint64_t now = __rdtsc();
+
+		passed[i] = now - last;
+		last = now;
+	}
+	qsort(passed, LOOKS, sizeof(*passed), by_size);
+	return passed[LOOKS / 100] < LEAST ? passed[LOOKS / 2] : 0;
+}
+
+/* A call that took less than what can be measured may have taken @ns all the same. */
+static uint64_t shortest(uint64_t ns)
+{
+	uint64_t ticks = ticks_in(ns);
+
+	return ticks > tsc_step() ? ticks : 0;
+}
+
 /* NULL: nothing is chosen, or *@status says that something is wrong. */
 static struct select *choose(const struct select_options *o, int *status)
 {
@@ -139,7 +174,7 @@ int recorded_begin(struct recorded *r, const struct record_options *o, struct in
 	m->under = r->acts[RT_ACT_UNDER] != NULL;
 	m->depth = (uint32_t)o->depth;
 	m->calls = o->max_calls;
-	m->min_ticks = o->min_time ? ticks_in(o->min_time) : 0;
+	m->min_ticks = o->min_time ? shortest(o->min_time) : 0;
 	m->max_functions = recorded_counts(o);
 	m->want_object = want_object;
 	m->mark = mark;
