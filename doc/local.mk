@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Pages, sorted: dist_doc_DATA for texts, dist_man_MANS for manual pages.
 dist_doc_DATA += \
+	doc/blocks.md \
 	doc/design.md \
 	doc/trace-format.md
 
@@ -11,6 +12,7 @@ dist_examples_DATA = \
 
 dist_man_MANS += \
 	doc/sonde-attach.1 \
+	doc/sonde-blocks.1 \
 	doc/sonde-ctl.1 \
 	doc/sonde-detach.1 \
 	doc/sonde-disasm.1 \

@@ -156,6 +156,12 @@ libreport_la_SOURCES = \
 
 bin_PROGRAMS += sonde
 sonde_SOURCES = \
+	launcher/blocks/blockfacts.c \
+	launcher/blocks/blockfacts.h \
+	launcher/blocks/blocks.c \
+	launcher/blocks/blocks.h \
+	launcher/blocks/forms.c \
+	launcher/blocks/row.c \
 	launcher/collect/analysis-compiled.c \
 	launcher/collect/analysis-fault.c \
 	launcher/collect/analysis-inproc.c \

@@ -32,6 +32,7 @@ static const struct verb verbs[] = {
 	{ "info", verb_info, "show what a trace holds, and whether it is intact" },
 	{ "list", verb_list, "list the functions of a program that can be instrumented" },
 	{ "disasm", verb_disasm, "show functions' code, and what recording makes of it" },
+	{ "blocks", verb_blocks, "show the basic blocks and loops of a program" },
 	{ "module", verb_module, "list, write and build modules" },
 	{ "doctor", verb_doctor, "check that this machine has what Sonde needs" },
 	{ "help", verb_help, "explain a verb" },

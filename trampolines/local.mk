@@ -3,6 +3,8 @@
 noinst_LTLIBRARIES += libtrampolines.la
 libtrampolines_la_SOURCES = \
 	trampolines/insn/x86-64/checker.c \
+	trampolines/insn/x86-64/class.c \
+	trampolines/insn/x86-64/class.h \
 	trampolines/insn/x86-64/decode.c \
 	trampolines/insn/x86-64/decode.h \
 	trampolines/insn/x86-64/displace.c \

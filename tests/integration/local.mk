@@ -17,6 +17,7 @@ INTEGRATION_TESTS += \
 	tests/integration/attach-server.sh \
 	tests/integration/attach.sh \
 	tests/integration/binary.sh \
+	tests/integration/blocks.sh \
 	tests/integration/budget.sh \
 	tests/integration/build-tree.sh \
 	tests/integration/cannot-run.sh \

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "launcher/blocks/blockfacts.h"
+
+#include "trampolines/memory/memory.h"
+
+static void add_access(struct block_facts *b, unsigned int kind, uint64_t n, uint64_t bytes)
+{
+	kind &= MD_KIND;
+	if (kind >= BLOCK_KINDS)
+		return;
+	b->accesses[kind] += (uint32_t)n;
+	b->bytes[kind] += n * bytes;
+}
+
+static void add_string(struct block_facts *b, const struct md_op *op)
+{
+	bool loads = op->dst != MD_STOS, stores = op->dst == MD_MOVS || op->dst == MD_STOS;
+
+	if (loads)
+		add_access(b, MD_LOAD, op->dst == MD_CMPS ? 2 : 1, op->width);
+	if (stores)
+		add_access(b, MD_STORE, 1, op->width);
+	b->varies |= op->index != MD_NONE;
+}
+
+static void add_accesses(struct block_facts *b, const struct tramp_mem_facts *facts)
+{
+	uint64_t size = 0;
+
+	for (unsigned int i = 0; i < facts->nops; i++) {
+		const struct md_op *op = &facts->ops[i];
+
+		switch (op->code) {
+		case MD_SIZE:
+			size = (uint64_t)op->imm;
+			break;
+		case MD_ACCESS:
+			add_access(b, op->dst, 1, op->width ? op->width : size);
+			break;
+		case MD_STRING:
+			add_string(b, op);
+			break;
+		case MD_MASKED:
+		case MD_GATHER:
+		case MD_PACKED:
+			add_access(b, op->dst, MD_LANES_COUNT(op->imm), op->width);
+			b->varies |= MD_LANES_MASK(op->imm) != MD_MASK_NONE;
+			break;
+		default:
+			break;
+		}
+	}
+}
+
+static void add_work(struct block_facts *b, const struct tramp_work *w)
+{
+	b->classes[w->class]++;
+	if (w->flops && (w->scalar || !w->width))
+		b->flops_scalar += w->flops;
+	else if (w->flops)
+		b->flops_packed[w->width - 1] += w->flops;
+	if (w->width && w->of_floats)
+		b->floats[w->width - 1]++;
+	else if (w->width)
+		b->ints[w->width - 1]++;
+}
+
+struct block_facts block_facts(const struct tramp_flow *flow, uint32_t i)
+{
+	const struct tramp_block *block = &flow->blocks[i];
+	uint64_t base = tramp_code_base(flow->code);
+	struct block_facts b = { .insns = block->nops };
+
+	for (uint32_t k = block->op; k < block->op + block->nops; k++) {
+		struct tramp_mem_facts memory;
+		struct tramp_work work;
+		size_t left = 0;
+		const uint8_t *code = tramp_code_at(flow->code, base + flow->ops[k].off, &left);
+
+		if (code && tramp_work(code, left, &work))
+			add_work(&b, &work);
+		if (code && tramp_mem_insn(code, left, base + flow->ops[k].off, base, &memory))
+			add_accesses(&b, &memory);
+	}
+	return b;
+}
