@@ -319,21 +319,40 @@ static void do_below(struct rt_thread *t, const struct event *e)
 		rt_under_end(t, e->frame, e->desc->kind != RT_PROBE_EXIT);
 }
 
+static void switch_recording(const struct rt_probe_desc *desc)
+{
+	if (desc->acts & RT_ACT_SWITCHES && ring_switch(rt_control(), (desc->acts & RT_ACT(RT_ACT_ON)) != 0))
+		rt_ring_doorbell();
+}
+
+static void ask_for_snapshot(void)
+{
+	__atomic_fetch_add((uint64_t *)&rt_control()->snapshots, 1, __ATOMIC_SEQ_CST);
+	rt_ring_doorbell();
+}
+
+static void act_and_record(const struct event *e)
+{
+	struct rt_thread *t;
+	uint64_t mask;
+
+	switch_recording(e->desc);
+	if (rt_off() && !(e->desc->acts & RT_ACT(RT_ACT_UNDER)))
+		return;
+	mask = rt_block_signals();
+	t = rt_gate_open(e->frame, is_entry(e->desc), 1);
+	if (t)
+		do_below(t, e);
+	sys_restore_signals(mask);
+}
+
 /* Called by the gate: @ret is its return address, @sp the stack pointer before the call. */
 RT_HIDDEN void rt_probe_slow(const void *ret, uint64_t sp)
 {
 	const struct rt_probe_desc *desc = (const void *)((uint64_t)ret + RT_PROBE_DESC);
 	struct event e = { .desc = desc, .frame = sp + desc->above, .sp = sp };
-	struct rt_thread *t;
-	uint64_t mask;
 
-	if (desc->acts & RT_ACT_SWITCHES && ring_switch(rt_control(), (desc->acts & RT_ACT(RT_ACT_ON)) != 0))
-		rt_ring_doorbell();
-	if (rt_off() && !(desc->acts & RT_ACT(RT_ACT_UNDER)))
-		return;
-	mask = rt_block_signals();
-	t = rt_gate_open(e.frame, is_entry(desc), 1);
-	if (t)
-		do_below(t, &e);
-	sys_restore_signals(mask);
+	act_and_record(&e);
+	if (desc->acts & RT_ACT(RT_ACT_SNAPSHOT))
+		ask_for_snapshot();
 }

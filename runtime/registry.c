@@ -354,6 +354,7 @@ static void start_ring(struct rt_thread *t)
 	h->first_tsc = rt_tsc();
 	h->lost = 0;
 	h->nested = 0;
+	h->sample.limit_at = (uint64_t)&t->mem_limit;
 	rt_take_first(t);
 	rt_analysis_begin(t);
 	t->counters = (uint64_t)h + RING_COUNTERS_OFFSET;

@@ -112,8 +112,8 @@ struct ring_mem_sub {
 
 /*
  * Sampling of a memory stream.  The thread goes off by itself, when a burst is over.  The collector makes it go on,
- * by a 0 at off_at when the time has come; and it makes a thread look whether its burst is over that would
- * not for long, by a 0 at limit_at, which does no harm at any time.  With ACCESSES the thread needs nobody.
+ * by a 0 at off_at when the time has come; and it makes a thread look whether its burst is over, or recording was switched, that would
+ * not for long, by a 0 at limit_at, which does no harm at any time, and is there without sampling, too.  With ACCESSES the thread needs nobody.
  */
 enum ring_sample_by {
 	RING_SAMPLE_TIME,	/* ticks of the TSC */
@@ -277,7 +277,8 @@ struct ring_control {
 	 */
 	_Alignas(64) _Atomic uint64_t off; /* RING_OFF, RING_OFF_FOR_GOOD; 0: calls are recorded */
 	_Alignas(64) _Atomic uint64_t switched; /* entries ever made; the next one is switches[switched % RING_SWITCHES] */
-	_Atomic uint64_t switches[RING_SWITCHES]; /* TSC << 1 | on; 0: taken, or not written yet */
+	_Atomic uint64_t switches[RING_SWITCHES]; /* TSC << 2 | told << 1 | on; 0: taken, or not written yet */
+	_Atomic uint64_t snapshots; /* how often the program has asked for what a flight recorder keeps to be written */
 	/*
 	 * The first word is a robust futex: the TID of the thread that collects; FUTEX_OWNER_DIED is set in it (or it is
 	 * 0) when there is no collector any more.
@@ -289,8 +290,8 @@ _Static_assert(sizeof(struct ring_control) <= RING_PAGE, "control fits its page"
 _Static_assert(sizeof(struct ring_head) <= RING_COUNTERS_OFFSET, "head fits before the counters");
 _Static_assert(RING_COUNTERS_OFFSET + 8 * RING_COUNTERS <= RING_PAGE, "counters fit the page");
 
-/* True: it was not so before.  The doorbell is the caller's. */
-static inline int ring_switch(struct ring_control *c, int on)
+/* True: it was not so before.  The doorbell is the caller's.  @told: because another program of the job was switched. */
+static inline int ring_switch_as(struct ring_control *c, int on, int told)
 {
 	uint64_t *off = (uint64_t *)&c->off, was, i;
 	uint64_t now = __builtin_ia32_rdtsc();
@@ -302,8 +303,13 @@ static inline int ring_switch(struct ring_control *c, int on)
 	if (!on)
 		now = __builtin_ia32_rdtsc();
 	i = __atomic_fetch_add((uint64_t *)&c->switched, 1, __ATOMIC_SEQ_CST);
-	__atomic_store_n((uint64_t *)&c->switches[i % RING_SWITCHES], now << 1 | !!on, __ATOMIC_RELEASE);
+	__atomic_store_n((uint64_t *)&c->switches[i % RING_SWITCHES], now << 2 | (uint64_t)!!told << 1 | !!on, __ATOMIC_RELEASE);
 	return 1;
+}
+
+static inline int ring_switch(struct ring_control *c, int on)
+{
+	return ring_switch_as(c, on, 0);
 }
 
 #define RING_FUTEX_OWNER_DIED 0x40000000u

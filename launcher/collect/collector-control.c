@@ -19,10 +19,45 @@ void collector_ask(struct collector *c, enum control_verb verb, struct control_a
 		syscall(SYS_futex, &c->asked, FUTEX_WAIT, (uint32_t)verb, NULL, NULL, 0);
 }
 
-void collector_toggle(struct collector *c)
+void collector_signalled(struct collector *c)
 {
-	ring_switch(c->control, (atomic_load(&c->control->off) & RING_OFF) != 0);
+	if (c->options->signal_snapshots)
+		collector_snapshot(c);
+	else
+		collector_switch(c, collector_is_off(c));
+}
+
+void collector_switch(struct collector *c, bool on)
+{
+	if (ring_switch_as(c->control, on, true))
+		collector_ring(c);
+}
+
+bool collector_is_off(const struct collector *c)
+{
+	return atomic_load(&c->control->off) & RING_OFF;
+}
+
+void collector_snapshot(struct collector *c)
+{
+	c->snapshot_asked = true;
 	collector_ring(c);
+}
+
+int collector_switched_to(struct collector *c)
+{
+	return atomic_exchange(&c->switched_to, -1);
+}
+
+bool collector_took_snapshot(struct collector *c)
+{
+	return atomic_exchange(&c->snapshot_taken, false);
+}
+
+static void tell_others(struct collector *c)
+{
+	if (c->exec_asked)
+		c->exec_asked(c->exec_arg);
 }
 
 /* ---- how it stands ---- */
@@ -79,7 +114,24 @@ static void fill_in(struct collector *c, struct control_answer *a)
 static void note_switch(struct collector *c, uint64_t entry)
 {
 	c->switched = clock_now_ns();
-	collector_check(c, tf_writer_switch(c->writer, entry >> 1, entry & 1));
+	collector_check(c, tf_writer_switch(c->writer, entry >> 2, entry & 1));
+	if (entry & 2)
+		return;
+	c->switched_to = entry & 1;
+	tell_others(c);
+}
+
+/* One that writes its limit at the same moment misses it: so it is done again at some of the next ticks. */
+#define HURRIES 3
+
+void collector_hurry(struct collector *c)
+{
+	if (!c->hurry)
+		return;
+	c->hurry--;
+	for (uint32_t i = 0, n = collector_rings(c); i < n; i++)
+		if (c->feeds[i].thread && c->feeds[i].memory >= 0)
+			sampler_hurry(c->feeds[i].head, c->feeds[i].memory);
 }
 
 /* What the program makes of the log does no harm: entries are times, and there are so many at once. */
@@ -89,6 +141,8 @@ void collector_note_switches(struct collector *c)
 
 	if (n - c->noted > RING_SWITCHES)
 		c->noted = n - RING_SWITCHES;
+	if (c->noted != n)
+		c->hurry = HURRIES;
 	for (; c->noted != n; c->noted++) {
 		uint64_t entry = atomic_exchange(&c->control->switches[c->noted % RING_SWITCHES], 0);
 
@@ -96,6 +150,30 @@ void collector_note_switches(struct collector *c)
 			break;
 		note_switch(c, entry);
 	}
+	if (c->hurry == HURRIES)
+		collector_hurry(c);
+}
+
+static void take_snapshot(struct collector *c)
+{
+	collector_drain_all(c, true);
+	collector_check(c, tf_writer_snapshot(c->writer));
+}
+
+/* As often as the program may ask, one for all that it has asked for meanwhile will do. */
+void collector_take_snapshots(struct collector *c)
+{
+	uint64_t wanted = c->options->flight ? atomic_load(&c->control->snapshots) : 0;
+	bool asked = atomic_exchange(&c->snapshot_asked, false) && c->options->flight;
+
+	if (wanted == c->snapshots && !asked)
+		return;
+	take_snapshot(c);
+	if (wanted == c->snapshots)
+		return;
+	c->snapshots = wanted;
+	c->snapshot_taken = true;
+	tell_others(c);
 }
 
 /* The program runs on.  Its probes record no more, whatever becomes of this process. */
@@ -119,15 +197,15 @@ static void serve(struct collector *c, enum control_verb verb)
 		stop(c);
 		break;
 	case CONTROL_SNAPSHOT:
-		collector_drain_all(c, true);
 		if (c->options->flight)
-			collector_check(c, tf_writer_snapshot(c->writer));
+			take_snapshot(c);
 		else
 			c->answer->error = CONTROL_NO_FLIGHT;
 		break;
 	case CONTROL_ON:
 	case CONTROL_OFF:
-		ring_switch(c->control, verb == CONTROL_ON);
+		/* all recordings are asked */
+		ring_switch_as(c->control, verb == CONTROL_ON, true);
 		collector_note_switches(c);
 		break;
 	case CONTROL_VERBS:

@@ -93,6 +93,10 @@ struct collector {
 	bool stopped; /* it ends before the program does */
 	int64_t began, switched; /* clock_now_ns() */
 	uint64_t noted; /* entries of the log of switches that the trace has */
+	uint32_t hurry; /* how often threads' memory streams are still to be had to look at that */
+	_Atomic int switched_to; /* by the program, since others were told: 1 on, 0 off; -1: it was not */
+	uint64_t snapshots; /* of those that the program has asked for, how many there were */
+	_Atomic bool snapshot_asked, snapshot_taken; /* others ask for one; others are to be told of one */
 	uint64_t bytes; /* of the files of threads that have ended */
 	bool told_children;
 	_Atomic bool no_requests; /* who asks goes on without */
@@ -141,6 +145,10 @@ void collector_ask(struct collector *c, enum control_verb verb, struct control_a
 void collector_serve_control(struct collector *c);
 /* The trace is told when recording was switched on and off since the last time. */
 void collector_note_switches(struct collector *c);
+/* Threads whose memory streams are on, or off, are to be the other way soon. */
+void collector_hurry(struct collector *c);
+/* What a flight recorder keeps is written, if somebody has asked for that. */
+void collector_take_snapshots(struct collector *c);
 /* What threads have recorded so far is taken from them (collector.c). */
 bool collector_drain_all(struct collector *c, bool live);
 /* The same, who has ended is done with, and it is in the files. */

@@ -57,7 +57,7 @@ void collector_add_process(struct collector *c, pid_t pid, uint32_t ns)
 
 int collector_process_memory(struct collector *c, pid_t pid, uint32_t ns)
 {
-	for (size_t i = 0; i < c->nprocesses && c->sampler.hz > 0 && ns == collector_namespace(); i++) {
+	for (size_t i = 0; i < c->nprocesses && c->mem_bytes && ns == collector_namespace(); i++) {
 		struct process *p = &c->processes[i];
 
 		if (p->pid != pid || p->gone)

@@ -83,6 +83,7 @@ struct collector *collector_new(const struct collector_geometry *g, int *fd, int
 
 	if (!c)
 		goto failed;
+	c->switched_to = -1;
 	c->stop_fd = files_are_scarce() ? -1 : eventfd(0, EFD_CLOEXEC);
 	c->nsub = SUBS;
 	c->sub_bytes = (uint32_t)(sub < 4 * RING_GAP ? 4 * RING_GAP : sub);
@@ -277,6 +278,7 @@ static int64_t serve(void *arg)
 	serve_publish(c);
 	collector_serve_control(c);
 	collector_note_switches(c);
+	collector_take_snapshots(c);
 	any |= collector_drain_all(c, false);
 	any |= c->analysis && analysis_serve(c->analysis);
 	soon = switch_all(c);
@@ -285,6 +287,7 @@ static int64_t serve(void *arg)
 	left = c->next_tick - clock_now_ns();
 	if (left <= 0) {
 		collector_look_at_all(c);
+		collector_hurry(c);
 		c->next_tick = clock_now_ns() + TICK_NS;
 	} else if (!any) {
 		return clock_now_ns() + (soon < left ? soon : left);

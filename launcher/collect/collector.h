@@ -70,7 +70,7 @@ void collector_analyze(struct collector *c, struct analysis *a);
 
 /*
  * Before collector_start(): @asked is called when a thread waits for collector_exec_done(); until then it holds the
- * mailbox.
+ * mailbox.  And when there is something that other recordings are to be told.
  */
 void collector_follow(struct collector *c, collector_exec_fn *asked, void *arg);
 /* Does one? */
@@ -116,8 +116,18 @@ void collector_no_requests(struct collector *c);
 /* Is any process left that may record: a child of the program's, a child of that? */
 bool collector_is_needed(const struct collector *c);
 
-/* Switches recording off, or on again. */
-void collector_toggle(struct collector *c);
+/* --signal has arrived: switches recording off, or on again, or writes what a flight recorder keeps. */
+void collector_signalled(struct collector *c);
+void collector_switch(struct collector *c, bool on);
+void collector_snapshot(struct collector *c);
+bool collector_is_off(const struct collector *c);
+
+/*
+ * What other recordings of the job are to be told since the last time: 1 it was switched on, 0 off, -1 neither; and whether a snapshot
+ * was taken because the program has asked for it.  What they are told by the functions above is not told further.
+ */
+int collector_switched_to(struct collector *c);
+bool collector_took_snapshot(struct collector *c);
 
 /* A descriptor that can be read when somebody wants the recording to end (`sonde ctl stop'); -1: there is none. */
 int collector_stop_fd(const struct collector *c);

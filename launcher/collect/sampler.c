@@ -191,6 +191,11 @@ static void write_zero(int mem, uint64_t addr)
 		(void)!pwrite(mem, &zero, sizeof(zero), (off_t)addr); /* the process may be gone */
 }
 
+void sampler_hurry(const struct ring_head *head, int mem)
+{
+	write_zero(mem, __atomic_load_n(&head->sample.limit_at, __ATOMIC_RELAXED));
+}
+
 /*
  * A thread that sleeps does not notice; one that writes its limit at the same time may miss it.  So it is done again,
  * after longer and longer times.

@@ -58,6 +58,9 @@ struct sonde_trace_sampled sampled_result(const struct sample_times *t, const st
  */
 int sampler_open(pid_t pid, int fd);
 
+/* The thread is to look whether recording was switched; it may miss that. */
+void sampler_hurry(const struct ring_head *head, int mem);
+
 /* Does what is due, in the memory @mem.  When to come again: ns, or INT64_MAX. */
 int64_t sampler_visit(const struct sampler *s, struct ring_head *head, struct sampled *f, int mem);
 

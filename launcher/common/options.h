@@ -136,6 +136,7 @@ struct record_options {
 	uint64_t flight;	  /* --flight: bytes of newest events that are kept in memory; 0: all are written */
 	bool start_off;		  /* --start-off: nothing is recorded until it is switched on */
 	int toggle;		  /* --signal: switches when it is sent to us; 0: none does */
+	bool signal_snapshots;	  /* it does not: what is kept is written then */
 	struct opt_list acts[RT_ACTS]; /* --trigger, --under: patterns of functions whose calls do that */
 	char *trigger;		  /* --trigger's text */
 	uint64_t ring_bytes;	  /* --buffer: ring size of a thread; 64K..1G */

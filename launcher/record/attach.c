@@ -112,7 +112,7 @@ static bool is_to_end(struct attach *a)
 		return false;
 	if ((int)info.ssi_signo != a->opt.toggle)
 		return true;
-	follow_toggle(&a->follow);
+	follow_signalled(&a->follow);
 	return false;
 }
 

@@ -258,6 +258,7 @@ static int begin(struct exec *x, struct recording *r, const struct inj_tracee *t
 	r->program = x->program;
 	x->program = (struct program){ 0 };
 	r->opt = follow_options(x->f, x->path, &r->program);
+	r->opt.start_off = collector_is_off(x->from->collector);
 	r->argv = proc_arguments(t->pid);
 	proc_stat(t->pid, &stat);
 	r->parent = stat.parent;
@@ -432,10 +433,38 @@ static void look_at_ends(struct follow *f)
 	f->n = kept;
 }
 
+static void switch_all(struct follow *f, bool on, const struct recording *but)
+{
+	for (size_t i = 0; i < f->n; i++)
+		if (!f->v[i]->finished && f->v[i] != but)
+			collector_switch(f->v[i]->collector, on);
+}
+
+static void take_snapshots(struct follow *f, const struct recording *but)
+{
+	for (size_t i = 0; i < f->n; i++)
+		if (!f->v[i]->finished && f->v[i] != but)
+			collector_snapshot(f->v[i]->collector);
+}
+
+/* What is done in one program is done in all. */
+static void share(struct follow *f, const struct recording *r)
+{
+	int on = collector_switched_to(r->collector);
+
+	if (on >= 0)
+		switch_all(f, on, r);
+	if (collector_took_snapshot(r->collector))
+		take_snapshots(f, r);
+}
+
 void follow_serve(struct follow *f)
 {
 	uint64_t rung;
 
+	for (size_t i = 0; i < f->n; i++)
+		if (!f->v[i]->finished)
+			share(f, f->v[i]);
 	if (read(f->bell, &rung, sizeof(rung)) == sizeof(rung))
 		for (size_t i = 0, n = f->n; i < n; i++)
 			if (!f->v[i]->finished && collector_exec_waits(f->v[i]->collector))
@@ -488,11 +517,16 @@ void follow_ended(struct follow *f, const struct tf_end *end, bool killed)
 	}
 }
 
-void follow_toggle(struct follow *f)
+void follow_signalled(struct follow *f)
 {
+	bool off = false;
+
 	for (size_t i = 0; i < f->n; i++)
-		if (!f->v[i]->finished)
-			collector_toggle(f->v[i]->collector);
+		off |= !f->v[i]->finished && collector_is_off(f->v[i]->collector);
+	if (f->opt->signal_snapshots)
+		take_snapshots(f, NULL);
+	else
+		switch_all(f, off, NULL);
 }
 
 bool follow_is_over(const struct follow *f)

@@ -47,8 +47,8 @@ void follow_serve(struct follow *f);
 /* The process that the user waits for has ended: @end says how. */
 void follow_ended(struct follow *f, const struct tf_end *end, bool killed);
 
-/* Switches all recordings off, or on. */
-void follow_toggle(struct follow *f);
+/* --signal has arrived: switches all recordings off, or on, or has all of them write what flight recorders keep. */
+void follow_signalled(struct follow *f);
 
 /* Has nobody been left who is recorded, since the user wants no more? */
 bool follow_is_over(const struct follow *f);

@@ -41,9 +41,9 @@ static const struct opt record_opts[] = {
 	  offsetof(struct raw, clock), "tsc\0none\0" },
 	{ 0, "start-off", NULL, "record nothing until it is switched on: 'sonde ctl on', a signal, a trigger", OPT_FLAG,
 	  offsetof(struct raw, o.start_off), NULL },
-	{ 0, "signal", "NAME", "this signal, sent to sonde, switches recording off and on: USR2", OPT_STRING,
+	{ 0, "signal", "NAME", "sent to sonde, it switches recording off and on: USR2; or USR2=snapshot", OPT_STRING,
 	  offsetof(struct raw, signal), NULL },
-	{ 0, "trigger", "LIST", "calls of functions switch recording: 'solve=on,finish=off'", OPT_STRING,
+	{ 0, "trigger", "LIST", "calls of functions do that: 'solve=on,finish=off,fail=snapshot'", OPT_STRING,
 	  offsetof(struct raw, trigger), NULL },
 	{ 0, "under", "PATTERN", "only what these functions call, on the same thread, and they themselves", OPT_LIST,
 	  offsetof(struct raw, o.acts[RT_ACT_UNDER]), NULL },
@@ -285,21 +285,24 @@ static bool may_toggle(int sig)
 	return true;
 }
 
-/* "USR2", "SIGUSR2"; 0: none that can be used. */
+/* "USR2", "SIGUSR2", up to a '=' if there is one; 0: none that can be used. */
 static int signal_number(const char *name)
 {
+	size_t len;
+
 	name += strncmp(name, "SIG", 3) == 0 ? 3 : 0;
+	len = strcspn(name, "=");
 	for (int sig = 1; sig < SIGRTMIN; sig++) {
 		const char *abbrev = sigabbrev_np(sig);
 
-		if (abbrev && strcmp(abbrev, name) == 0)
+		if (abbrev && strlen(abbrev) == len && strncmp(abbrev, name, len) == 0)
 			return may_toggle(sig) ? sig : 0;
 	}
 	return 0;
 }
 
 /* What --trigger calls them; NULL: not that. */
-static const char *const triggers[RT_ACTS] = { [RT_ACT_ON] = "on", [RT_ACT_OFF] = "off" };
+static const char *const triggers[RT_ACTS] = { [RT_ACT_ON] = "on", [RT_ACT_OFF] = "off", [RT_ACT_SNAPSHOT] = "snapshot" };
 
 static int find_trigger(const char *name)
 {
@@ -343,6 +346,23 @@ static int check_trigger(struct raw *raw)
 	raw->o.trigger = raw->trigger ? strdup(raw->trigger) : NULL;
 	if (raw->trigger && (!raw->o.trigger || !read_trigger(raw->o.trigger, raw->o.acts)))
 		return opt_usage_error(command, "--trigger: not like solve=on,finish=off");
+	if (raw->o.acts[RT_ACT_SNAPSHOT].n && raw->o.flight == UNSET)
+		return opt_usage_error(command, "--trigger: without --flight there is no snapshot, all is written");
+	return 0;
+}
+
+static int check_signal(struct raw *raw)
+{
+	const char *act = raw->signal ? strchr(raw->signal, '=') : NULL;
+
+	if (!raw->signal)
+		return 0;
+	raw->o.toggle = signal_number(raw->signal);
+	raw->o.signal_snapshots = act;
+	if (!raw->o.toggle || (act && strcmp(act, "=snapshot") != 0))
+		return opt_usage_error(command, "--signal: not the name of a signal that may be used, as USR2");
+	if (act && raw->o.flight == UNSET)
+		return opt_usage_error(command, "--signal: without --flight there is no snapshot, all is written");
 	return 0;
 }
 
@@ -380,9 +400,9 @@ static int check_switching(struct raw *raw)
 		return opt_usage_error(command, "--flight: not from 64K to 64G");
 	if (raw->o.flight != UNSET && raw->o.memory.n)
 		return opt_usage_error(command, "--flight keeps calls: not with --mem");
-	if (raw->signal && !(raw->o.toggle = signal_number(raw->signal)))
-		return opt_usage_error(command, "--signal: not the name of a signal that may be used, as USR2");
-	status = check_trigger(raw);
+	status = check_signal(raw);
+	if (status == 0)
+		status = check_trigger(raw);
 	if (status == 0)
 		status = check_acts(raw);
 	return status ? status : check_under(raw);

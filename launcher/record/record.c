@@ -105,7 +105,7 @@ static void await_end(struct follow *f, struct waiter *w)
 			waiter_done(w, true);
 			return;
 		case WAITER_TOGGLED:
-			follow_toggle(f);
+			follow_signalled(f);
 			continue;
 		case WAITER_UNKNOWN:
 			follow_ended(f, &end, true);

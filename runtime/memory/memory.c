@@ -60,7 +60,7 @@ static void count_lost(const struct rt_thread *t)
 	__atomic_fetch_add((uint64_t *)lost, 1, __ATOMIC_RELAXED);
 }
 
-/* Without memory for a sink, the ring's: what is in there is spoiled, and counted as lost. */
+/* Without memory for a sink, the ring's: what is in there is spoiled.  What is switched off is not lost. */
 static void use_sink(struct rt_thread *t)
 {
 	uint64_t base = get_sink();
@@ -70,7 +70,8 @@ static void use_sink(struct rt_thread *t)
 	else
 		set_space(t, base, sink_bytes());
 	t->mem_state = RT_MEM_SINK;
-	count_lost(t);
+	if (!rt_off())
+		count_lost(t);
 }
 
 void rt_mem_nowhere(struct rt_thread *t)
@@ -139,11 +140,13 @@ static int await(struct rt_thread *t, uint32_t i)
 	return 1;
 }
 
-static int may_record(const struct rt_thread *t)
+/* What is switched off still comes to its end: chunks that say where that is. */
+static int may_record(const struct rt_thread *t, enum md_chunk_kind kind)
 {
 	struct ring_control *c = rt_control();
+	int ends = kind == MD_CHUNK_SIGNAL || kind == MD_CHUNK_END;
 
-	return t->ring && c->mem_bytes && !rt_off() && !ring_collector_gone(c);
+	return t->ring && c->mem_bytes && (ends || !rt_off()) && !ring_collector_gone(c);
 }
 
 static void open_sub(struct rt_thread *t)
@@ -153,9 +156,9 @@ static void open_sub(struct rt_thread *t)
 	t->mem_state = RT_MEM_OPEN;
 }
 
-static int take(struct rt_thread *t)
+static int take(struct rt_thread *t, enum md_chunk_kind kind)
 {
-	if (!may_record(t) || !await(t, t->mem_sub))
+	if (!may_record(t, kind) || !await(t, t->mem_sub))
 		return 0;
 	open_sub(t);
 	return 1;
@@ -253,7 +256,7 @@ static int begin_here(struct rt_thread *t, enum md_chunk_kind kind, const struct
 	t->mem_cut = 0;
 	if (kind == MD_CHUNK_END)
 		return 1;
-	if (!may_record(t)) {
+	if (!may_record(t, kind)) {
 		use_sink(t);
 		return 1;
 	}
@@ -269,7 +272,7 @@ void rt_mem_begin(struct rt_thread *t, enum md_chunk_kind kind, const struct rt_
 {
 	if (t->mem_here && begin_here(t, kind, at))
 		return;
-	if (!take(t))
+	if (!take(t, kind))
 		use_sink(t);
 	else
 		put_head(t, kind, at);
@@ -314,17 +317,23 @@ static void leave(const struct rt_mem_desc *desc, uint64_t *regs)
 	regs[RT_MEM_FRAME / 8] = (uint64_t)desc + RT_MEM_LEAVE;
 }
 
-/* As a signal would; the pointer is where the node's words begin. */
-static void end_burst(struct rt_thread *t, const struct rt_mem_place *at, uint64_t ptr)
+/* As a signal would, for now or until recording goes on; the pointer is where the node's words begin. */
+static void interrupt(struct rt_thread *t, const struct rt_mem_place *at, uint64_t ptr, int ends)
 {
 	if (t->mem_state == RT_MEM_OPEN && in_sub(t, ptr + at->written) && ptr + at->written >= t->mem_first) {
 		cut_node(t, ptr + at->written, at);
-		rt_mem_begin(t, MD_CHUNK_END, NULL);
-		if (t->mem_state == RT_MEM_OPEN)
+		if (ends)
+			rt_mem_begin(t, MD_CHUNK_END, NULL);
+		if (ends && t->mem_state == RT_MEM_OPEN)
 			((struct md_chunk *)t->mem_base)->depth = 0;
 		rt_mem_cut(t, t->mem_ptr);
 	}
 	t->mem_state = RT_MEM_CLOSED;
+}
+
+static void end_burst(struct rt_thread *t, const struct rt_mem_place *at, uint64_t ptr)
+{
+	interrupt(t, at, ptr, 1);
 	rt_mem_off(t);
 }
 
@@ -347,7 +356,7 @@ static void check(struct rt_thread *t, const struct rt_mem_desc *desc, uint64_t 
 	}
 	if (desc->flags & RT_MEM_COUNTS && t->mem_began)
 		return;
-	if (t->mem_state == RT_MEM_OPEN && !t->mem_here && !t->mem_moved && !(desc->flags & RT_MEM_LANDS) &&
+	if (t->mem_state == RT_MEM_OPEN && !t->mem_here && !t->mem_moved && !rt_off() && !(desc->flags & RT_MEM_LANDS) &&
 	    in_sub(t, was) && was >= t->mem_first) {
 		rt_mem_cut(t, was);
 		rt_mem_begin(t, MD_CHUNK_MORE, NULL);
@@ -359,10 +368,7 @@ static void check(struct rt_thread *t, const struct rt_mem_desc *desc, uint64_t 
 		return;
 	}
 	*ptr = desc->flags & RT_MEM_PARKED ? t->mem_park : 0;
-	if (t->mem_state == RT_MEM_OPEN && in_sub(t, was + desc->written) &&
-	    was + desc->written >= t->mem_first)
-		cut_node(t, was + desc->written, &at);
-	t->mem_state = RT_MEM_CLOSED;
+	interrupt(t, &at, was, rt_off());
 	t->mem_moved = 0;
 	rt_mem_begin(t, MD_CHUNK_STATE, &at);
 	rt_mem_on(t);

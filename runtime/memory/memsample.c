@@ -208,14 +208,31 @@ static int for_nothing(struct rt_thread *t)
 	return 1;
 }
 
+/* Recording is switched off altogether: for another pause. */
+static int stay_off(struct rt_thread *t)
+{
+	if (!by(RING_SAMPLE_ACCESSES)) {
+		go_off(t, rt_tsc(), by(RING_SAMPLE_COST) ? ticks(AGAIN_NS) : pause_of(burst()));
+		return 1;
+	}
+	give(t, pause_by_number(t));
+	t->mem_off = t->tcb ? t->tcb : 1;
+	return 1;
+}
+
 int rt_mem_rests(struct rt_thread *t)
 {
-	if (!is_off(t))
-		return by(RING_SAMPLE_COST) && burst() && !t->mem_began && goes_off_again(t);
+	if (!is_off(t)) {
+		if (!burst() || t->mem_began)
+			return 0;
+		return rt_off() ? stay_off(t) : by(RING_SAMPLE_COST) && goes_off_again(t);
+	}
 	if (!by(RING_SAMPLE_ACCESSES) || t->mem_left >= 0)
 		return for_nothing(t);
 	if (!is_spent(t))
 		return 1;
+	if (rt_off())
+		return stay_off(t);
 	t->mem_off = 0;
 	return 0;
 }
@@ -239,6 +256,8 @@ int rt_mem_is_over(struct rt_thread *t)
 {
 	if (!t->mem_began)
 		return 0;
+	if (rt_off())
+		return 1;
 	if (by(RING_SAMPLE_ACCESSES))
 		return is_done(t);
 	return rt_tsc() >= t->mem_until || (by(RING_SAMPLE_COST) && !rt_mem_has_room(t, LAST_CHUNKS));

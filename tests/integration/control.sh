@@ -196,6 +196,54 @@ finish 3
 sonde report t >report.txt
 check_contains report.txt '\b300\b.* work$'
 
+# ... and what one of them does is done in all, and in what is executed then
+is_job()
+{
+	sonde ctl t status >status.txt && [ "$(grep -Ec "^recording +$2 for" status.txt)" -eq "$1" ]
+}
+# two COMMAND: a shell's, with what is in "in" and in "in2"; and wait for the first line of either
+two()
+{
+	rm -rf in in2 t steps.out out2
+	mkfifo in in2
+	command sonde -o t --start-off --trigger=begin_phase=on,end_phase=off -F work -- sh -c "$1" <in >steps.out 2>steps.err &
+	sonde=$!
+	exec 5>in 6<>in2
+	await 20 [ -e steps.out ]
+	done=0
+}
+has_lines2()
+{
+	[ -e out2 ] && [ "$(wc -l <out2)" -ge "$1" ]
+}
+two "$programs/steps <in2 >out2 & $programs/steps; wait"
+step 10
+echo 10 >&6
+await 20 has_lines2 1
+step begin
+await 20 is_job 3 on
+echo 20 >&6
+await 20 has_lines2 2
+step end
+await 20 is_job 3 off
+echo 1000 >&6
+await 20 has_lines2 3
+exec 6>&-
+finish 0
+sonde report t >report.txt
+check_contains report.txt '\b60\b.* work$'
+
+two "$programs/steps; $programs/steps <in2 >out2"
+step 10 begin
+await 20 is_job 2 on
+exec 5>&-
+echo 20 >&6
+await 20 has_lines2 1
+exec 6>&-
+finish 7
+sonde report t >report.txt
+check_contains report.txt '\b60\b.* work$'
+
 # the busiest functions, once, and until the end
 begin steps -F 'work,enclose'
 step 100

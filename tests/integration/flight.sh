@@ -81,6 +81,25 @@ check_contains info.txt '^state +intact$'
 check_calls 3 begin_phase
 check_status 0 sonde report t
 
+# at a trigger, and a signal
+has_work()
+{
+	sonde dump --json t >events.json 2>/dev/null && [ "$(count 'enter("work")')" -eq "$1" ]
+}
+begin steps -F 'work,begin_phase' --flight=64K --trigger=end_phase=snapshot --signal=USR2=snapshot
+step 100 begin
+has_work 300 && fail "written before it was asked for"
+step end
+await 20 has_work 300
+step 10
+kill -USR2 "$sonde"
+await 20 has_work 330
+step 10
+finish 7
+events t
+check_calls 360 work
+check_calls 1 end_phase
+
 # threads that end are kept as well
 begin steps -F 'work' --flight=64K
 step 100
@@ -92,7 +111,8 @@ check_calls 300 work
 begin steps -F work
 check_usage_error sonde ctl t snapshot
 finish 7
-for bad in --flight=1 --flight=1T --flight=x; do
+for bad in --flight=1 --flight=1T --flight=x --trigger=work=snapshot --signal=USR2=snapshot '--flight=1M --signal=USR2=nonsense' \
+	'--flight=1M --trigger=work=snap'; do
 	check_usage_error sonde -o bad -F work $bad -- true
 done
 check_usage_error sonde -o bad --mem --flight=16M -- true

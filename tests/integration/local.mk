@@ -63,6 +63,7 @@ INTEGRATION_TESTS += \
 	tests/integration/memory-oracle.sh \
 	tests/integration/memory-sample.sh \
 	tests/integration/memory-stress.sh \
+	tests/integration/memory-switched.sh \
 	tests/integration/memory-timers.sh \
 	tests/integration/memory-visits.sh \
 	tests/integration/modules-used.sh \

@@ -79,11 +79,13 @@ enum rt_probe_mode { RT_PROBE_RECORD, RT_PROBE_COUNT, RT_PROBE_FILTER, RT_PROBE_
 enum rt_act {
 	RT_ACT_ON,	/* recording is switched on, for all threads */
 	RT_ACT_OFF,
+	RT_ACT_SNAPSHOT, /* what a flight recorder keeps is written */
 	RT_ACT_UNDER,	/* the thread records while the call lasts, and not otherwise: runtime/under.c */
 	RT_ACTS
 };
 #define RT_ACT(act) (1u << (act))
-#define RT_ACT_SWITCHES (RT_ACT(RT_ACT_ON) | RT_ACT(RT_ACT_OFF)) /* those of entries alone */
+#define RT_ACT_SWITCHES (RT_ACT(RT_ACT_ON) | RT_ACT(RT_ACT_OFF))
+#define RT_ACT_ENTRIES (RT_ACT_SWITCHES | RT_ACT(RT_ACT_SNAPSHOT)) /* those of entries alone */
 
 /*
  * What a slow path tells the runtime's gate, which it calls: after the call's return address, at

@@ -83,7 +83,7 @@ struct tramp_jump {
 struct tramp_probe {
 	enum tramp_probe_kind kind;
 	/*
-	 * Of RT_ACT().  RT_ACT_SWITCHES: an entry, by the slow path in any case: the runtime does it before it looks whether
+	 * Of RT_ACT().  RT_ACT_ENTRIES: an entry, by the slow path in any case: the runtime does it before it looks whether
 	 * recording is on.  RT_ACT_UNDER: the slow path is taken where `under` may have to change, be recording on or off.
 	 */
 	uint8_t acts;

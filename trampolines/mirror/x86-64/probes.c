@@ -186,7 +186,7 @@ void mir_probe(struct tramp_mirror *m, enum tramp_probe_kind kind, const struct 
 {
 	struct tramp_probe probe = {
 		.kind = kind,
-		.acts = m->req.acts & (kind == TRAMP_PROBE_EXIT ? ~RT_ACT_SWITCHES : UINT8_MAX),
+		.acts = m->req.acts & (kind == TRAMP_PROBE_EXIT ? ~RT_ACT_ENTRIES : UINT8_MAX),
 		.jump = *jump,
 		.event = kind == TRAMP_PROBE_EXIT ? m->req.leave : m->req.enter,
 		.function = m->req.index,

@@ -150,7 +150,7 @@ enum tramp_status tramp_probe_emit(const struct tramp_probe_env *env, const stru
 	if (!in_range(env, probe))
 		return TRAMP_NO_ROOM;
 	g.out = (struct tramp_out){ .buf = code->code, .room = sizeof(code->code) };
-	if (probe->acts & RT_ACT_SWITCHES)
+	if (probe->acts & RT_ACT_ENTRIES)
 		emit_switch(&g);
 	else if (env->mode == TRAMP_PROBE_RECORD)
 		emit_record(&g);
