@@ -10,13 +10,15 @@ struct estimate_row {
 	bool counted;	 /* now */
 	bool in_burst;	 /* touched */
 	uint32_t active; /* open frames */
-	double x_now;	 /* in this burst: self time */
-	double x, xx, xy; /* over bursts */
+	double calls;	 /* that were counted */
+	double x_now, n_now; /* in this burst: self time of calls that were sampled, and how many began */
+	double x, n, xx, xn, nn; /* sums over bursts, also of products */
+	double bursts;	 /* in which it was called */
 	double out;	 /* self time outside of bursts, as recorded */
-	double known;	 /* in bursts, as a context: its own and that of others */
+	double others;	 /* as a context: of that, of others */
 };
 
-/* Time in bursts of @row, in the context of @context. */
+/* Time of sampled calls of @row, in the context of @context: self in bursts, and from entry to return. */
 struct estimate_pair {
 	uint64_t key; /* context << 32 | row, + 1; 0: free */
 	double self, total;
@@ -25,7 +27,8 @@ struct estimate_pair {
 struct estimate_frame {
 	uint32_t row;
 	uint32_t burst;	  /* it was entered in it, and would not have been recorded otherwise; 0: none */
-	uint64_t entered; /* or when the burst began that it is in */
+	uint64_t entered;
+	uint32_t context; /* row of its context, if @burst is not 0 */
 	bool outermost;	  /* of its row */
 };
 
@@ -102,7 +105,7 @@ static uint32_t context_row(const struct estimate *e)
 	return e->frame[e->context - 1].row;
 }
 
-static void touch(struct estimate *e, uint32_t row, double ns)
+static struct estimate_row *touch(struct estimate *e, uint32_t row)
 {
 	struct estimate_row *r = &e->row[row];
 
@@ -110,62 +113,52 @@ static void touch(struct estimate *e, uint32_t row, double ns)
 		r->in_burst = true;
 		e->touched[e->ntouched++] = row;
 	}
-	r->x_now += ns;
+	return r;
 }
 
 /* Time of the innermost frame, in a burst. */
 static void add_in_burst(struct estimate *e, double ns)
 {
-	uint32_t context, row;
+	uint32_t row;
 
-	if (!e->context)
+	if (e->n == e->context) {
+		e->before += ns;
 		return;
-	context = context_row(e);
+	}
 	row = e->frame[e->n - 1].row;
-	pair_of(e, context, row)->self += ns;
-	e->row[context].known += ns;
-	if (e->n == e->context)
-		e->before += (uint64_t)(int64_t)ns;
-	touch(e, row, ns);
-	e->y_now += ns;
+	pair_of(e, context_row(e), row)->self += ns;
+	touch(e, row)->x_now += ns;
 }
 
 static void add_outside(struct estimate *e, double ns)
 {
-	if (!e->n)
-		return;
-	e->row[e->frame[e->n - 1].row].out += ns;
-	e->outside += ns;
+	if (e->n)
+		e->row[e->frame[e->n - 1].row].out += ns;
 }
 
-static void begin_burst(struct estimate *e, uint64_t clock)
+static void begin_burst(struct estimate *e)
 {
 	e->now_in = (uint32_t)e->burst + 1;
 	e->context = e->n;
-	e->began = clock;
 	e->before = 0;
 }
 
 /* What is open goes on, but is not sampled any more. */
-static void end_burst(struct estimate *e, uint64_t clock)
+static void end_burst(struct estimate *e)
 {
-	for (size_t i = e->n; i-- > 0 && e->frame[i].entered >= e->began && i + 1 > e->context;)
-		if (e->frame[i].burst == e->now_in && e->frame[i].outermost)
-			pair_of(e, context_row(e), e->frame[i].row)->total += (double)(int64_t)(clock - e->frame[i].entered);
 	for (size_t i = 0; i < e->ntouched; i++) {
 		struct estimate_row *r = &e->row[e->touched[i]];
 
 		r->x += r->x_now;
+		r->n += r->n_now;
 		r->xx += r->x_now * r->x_now;
-		r->xy += r->x_now * e->y_now;
-		r->x_now = 0;
+		r->xn += r->x_now * r->n_now;
+		r->nn += r->n_now * r->n_now;
+		r->bursts += r->n_now > 0;
+		r->x_now = r->n_now = 0;
 		r->in_burst = false;
 	}
 	e->ntouched = 0;
-	e->y += e->y_now;
-	e->yy += e->y_now * e->y_now;
-	e->bursts += e->y_now > 0;
-	e->y_now = 0;
 	e->now_in = 0;
 	e->burst++;
 }
@@ -221,9 +214,9 @@ void estimate_time(struct estimate *e, uint64_t raw, uint64_t clock)
 		pass(e, at, then);
 		choose(e, at);
 		if (e->now_in)
-			end_burst(e, then);
+			end_burst(e);
 		else
-			begin_burst(e, then);
+			begin_burst(e);
 	}
 	pass(e, raw, clock);
 	choose(e, raw);
@@ -232,14 +225,20 @@ void estimate_time(struct estimate *e, uint64_t raw, uint64_t clock)
 void estimate_enter(struct estimate *e, uint32_t row)
 {
 	struct estimate_row *r = &e->row[row];
-	bool sampled = e->now_in && r->counted && e->context;
+	struct estimate_frame f = { .row = row, .entered = e->clock };
 
 	if (!e->budget)
 		return;
 	if (!array_room(e->frame, e->frame_room, e->n + 1))
 		(void)!report_need(NULL);
-	e->frame[e->n++] = (struct estimate_frame){ row, sampled ? e->now_in : 0, e->clock, !r->active++ };
-	if (e->now_in && !sampled) {
+	f.outermost = !r->active++;
+	if (e->now_in && r->counted && e->context) {
+		f.burst = e->now_in;
+		f.context = context_row(e);
+		touch(e, row)->n_now++;
+	}
+	e->frame[e->n++] = f;
+	if (e->now_in && !f.burst) {
 		e->context = e->n;
 		e->before = 0;
 	}
@@ -261,71 +260,82 @@ void estimate_leave(struct estimate *e)
 		return;
 	f = e->frame[--e->n];
 	e->row[f.row].active--;
-	if (!e->now_in)
-		return;
-	if (f.burst == e->now_in && e->context <= e->n) {
-		if (f.outermost && e->context)
-			pair_of(e, context_row(e), f.row)->total += (double)(int64_t)(e->clock - f.entered);
-	} else {
+	if (f.burst && f.outermost)
+		pair_of(e, f.context, f.row)->total += (double)(int64_t)(e->clock - f.entered);
+	if (e->now_in && e->context > e->n)
 		find_context(e);
-	}
 }
 
 /* It was called before the burst began; what has not been known of whom it was, was its own. */
 void estimate_orphan(struct estimate *e, uint32_t row)
 {
-	double ns = (double)(int64_t)e->before;
-	uint32_t context;
-
 	if (!e->budget || !e->now_in || !e->context || e->n != e->context)
 		return;
-	context = context_row(e);
-	pair_of(e, context, context)->self -= ns;
-	pair_of(e, context, row)->self += ns;
-	if (!e->row[row].active)
-		pair_of(e, context, row)->total += (double)(int64_t)(e->clock - e->began);
-	touch(e, context, -ns);
-	touch(e, row, ns);
+	pair_of(e, context_row(e), row)->self += e->before;
+	touch(e, row)->x_now += e->before;
 	e->before = 0;
 }
 
 /* ---- sums ---- */
 
-static double variance(const struct estimate *e, const struct estimate_row *r)
+/* Of the estimate of a call's self time, as far as bursts differ. */
+static double variance(const struct estimate_row *r)
 {
-	double share = r->x / e->y, sum = r->xx - 2 * share * r->xy + share * share * e->yy;
+	double mean = r->x / r->n, sum = r->xx - 2 * mean * r->xn + mean * mean * r->nn;
 
-	if (e->bursts < 2)
-		return e->outside * e->outside;
-	return sum > 0 ? sum / (e->y * e->y) * (double)e->bursts / (double)(e->bursts - 1) * e->outside * e->outside : 0;
+	if (r->bursts < 2)
+		return mean * mean;
+	return sum > 0 ? sum / (r->n * r->n) * r->bursts / (r->bursts - 1) : 0;
 }
 
-static void add(struct estimate *e, struct report_sums *sums, uint32_t row, double self, double total)
+static void add(struct report_sums *sums, uint32_t row, double self, double total, double variance)
 {
 	struct report_stats *s = report_sums_row(sums, row);
 
 	s->self += (uint64_t)(int64_t)self;
 	s->total += (uint64_t)(int64_t)total;
-	if (s->estimated)
-		return;
+	s->variance += variance;
 	s->estimated = true;
-	s->variance = variance(e, &e->row[row]);
 }
 
-void estimate_finish(struct estimate *e, struct report_sums *sums)
+/* The context of a pair, if there is something to be moved: how much of its self time, ns. */
+static struct estimate_row *moved(struct estimate *e, const struct estimate_pair *p, double *ns)
 {
-	if (!e->budget || e->y <= 0)
+	const struct estimate_row *r = &e->row[(uint32_t)(p->key - 1)];
+
+	if (!p->key || r->n <= 0 || p->self <= 0)
+		return NULL;
+	*ns = r->calls / r->n * p->self;
+	return &e->row[(uint32_t)((p->key - 1) >> 32)];
+}
+
+void estimate_finish(struct estimate *e, const struct sonde_trace_thread *t, struct report_sums *sums)
+{
+	struct estimate_row *from;
+	double ns;
+
+	if (!e->budget)
 		return;
+	if (e->now_in)
+		end_burst(e);
+	for (size_t i = 0; i < t->ncalls; i++)
+		e->row[e->rows->counted[t->calls[i].function->index]].calls += (double)t->calls[i].calls;
+	for (size_t i = 0; i < e->room; i++)
+		if ((from = moved(e, &e->pair[i], &ns)))
+			from->others += ns;
 	for (size_t i = 0; i < e->room; i++) {
 		const struct estimate_pair *p = &e->pair[i];
-		uint32_t context = (uint32_t)((p->key - 1) >> 32), row = (uint32_t)(p->key - 1);
-		const struct estimate_row *from = &e->row[context];
-		double scale;
+		uint32_t row = (uint32_t)(p->key - 1), context = (uint32_t)((p->key - 1) >> 32);
+		const struct estimate_row *r = &e->row[row];
+		double scale, part;
 
-		if (!p->key || context == row || from->known <= 0 || from->out <= 0)
+		from = moved(e, p, &ns);
+		if (!from)
 			continue;
-		scale = from->out / from->known;
-		add(e, sums, row, scale * p->self, scale * p->total);
-		add(e, sums, context, -scale * p->self, 0);
+		/* no more than there is */
+		scale = from->others <= from->out ? 1 : from->out > 0 ? from->out / from->others : 0;
+		part = scale * r->calls * (p->self / r->x);
+		add(sums, row, scale * ns, scale * r->calls / r->n * p->total, part * part * variance(r));
+		add(sums, context, -scale * ns, 0, part * part * variance(r));
 	}
 }

@@ -3,10 +3,11 @@
  * Times of calls that were counted, from bursts in which all were recorded.
  *
  * Outside of bursts the time of a counted call is in the self time of the innermost call that was recorded around it, its
- * *context*.  In bursts it is known what a context's time is made of: its own, and that of each counted function called in it.  What a
- * function's self time was outside of bursts is divided in the same way.  So all times still add up to what has passed.
+ * *context*.  In bursts it is known how long a counted function's calls take, on the average, and what their contexts are.  So its time
+ * is how often it was called, which is exact, times that, and is taken off its contexts' self times; of each not more than there
+ * is.  All times still add up to what has passed.
  *
- * Errors: bursts are clusters, drawn by chance; the share of a function in each of them has a variance (the ratio estimator's).
+ * Errors: bursts are clusters, drawn by chance; from how they differ follows the variance of the average (the ratio estimator's).
  * That is the error of the sampling alone, not of what recording does to short calls.
  */
 #ifndef SONDE_LAUNCHER_REPORT_ESTIMATE_H
@@ -38,12 +39,7 @@ struct estimate {
 	size_t n, frame_room;
 	size_t context;		   /* 1 + index of the frame; 0: none */
 	uint64_t raw, clock;	   /* times of the last event */
-	uint64_t began;		   /* of the burst */
-	uint64_t before;	   /* in the context, in this burst: of whom it is not known */
-	double y, yy;		   /* bursts: time in all, sum of squares */
-	double y_now;
-	size_t bursts;		   /* in which there was time */
-	double outside;
+	double before;		   /* ns in the context, in this burst: of whom it is not known */
 };
 
 void estimate_init(struct estimate *e, const struct report_rows *rows);
@@ -60,6 +56,6 @@ void estimate_leave(struct estimate *e);
 void estimate_orphan(struct estimate *e, uint32_t row);
 
 /* After the last event: adds to @sums what is to be added, and takes off what is not theirs. */
-void estimate_finish(struct estimate *e, struct report_sums *sums);
+void estimate_finish(struct estimate *e, const struct sonde_trace_thread *t, struct report_sums *sums);
 
 #endif

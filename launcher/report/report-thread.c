@@ -291,7 +291,7 @@ void report_walk_finish(struct report_walk *w, const struct sonde_trace_thread *
 		w->last = cost_end(&w->clock);
 	while (w->n)
 		pop_open(w);
-	estimate_finish(&w->estimate, &w->sums);
+	estimate_finish(&w->estimate, t, &w->sums);
 	for (size_t i = 0; i < t->ncounts; i++) {
 		uint32_t row = w->rows->counters[t->counts[i].counter->index];
 
