@@ -10,7 +10,8 @@ BENCH_TRACEES = \
 	tests/bench/libsubject-dup.so \
 	tests/bench/libspent.so \
 	tests/bench/libsubject.so \
-	tests/bench/nothing
+	tests/bench/nothing \
+	tests/bench/paced
 BENCH_KERNELS = \
 	tests/bench/mem/bt \
 	tests/bench/mem/cg \
@@ -79,6 +80,7 @@ EXTRA_DIST += \
 	tests/bench/mem/kernel.h \
 	tests/bench/memory.sh \
 	tests/bench/nothing.c \
+	tests/bench/paced.c \
 	tests/bench/parse.c \
 	tests/bench/record.c \
 	tests/bench/run.sh \
@@ -112,6 +114,8 @@ tests/bench/parse: tests/bench/parse.c
 	$(BENCH_BUILD) -fpatchable-function-entry=5 $<
 tests/bench/nothing: tests/bench/nothing.c
 	$(BENCH_BUILD) $<
+tests/bench/paced: tests/bench/paced.c tests/bench/subject.c
+	$(BENCH_BUILD) -pthread $^
 tests/bench/nothing-static: tests/bench/nothing.c
 	$(BENCH_BUILD) -static $<
 tests/bench/nothing-openmpi: tests/bench/nothing.c

@@ -4,12 +4,12 @@
 #
 # BENCH_RUNS   runs of each command (7; three times as many for the short ones)
 # BENCH_ONLY   sections to run, of: calls functions many whole python analysis memexpand memory start
-#              size collector programs reference
+#              size collector node programs reference
 # BENCH_MEMORY parts of the section memory, of: kernels programs places rungs sampling valgrind
 bench=$top_builddir/tests/bench
 source=$top_srcdir/tests/bench
 runs=${BENCH_RUNS:-7}
-sections="calls functions many whole python analysis memexpand memory start size collector programs reference"
+sections="calls functions many whole python analysis memexpand memory start size collector node programs reference"
 only=${BENCH_ONLY:-$sections}
 . "$source/lib.sh"
 . "$source/memory.sh"
@@ -448,6 +448,31 @@ bench_collector()
 	row "sonde" "$(events hammer)" "$spent" "$(calc "$(events hammer) / $spent / 1000" %.1f)"
 	section "Its encoder alone (bench_encode)"
 	"$bench/bench_encode" 0.5 | sed 's/^/  /'
+}
+
+# ---- many processes on one node ----
+
+bench_node()
+{
+	local how made got processes=128 events=10000 seconds=10
+	section "Node: $processes processes of two threads, $events events a second each, for $seconds s"
+	row "" events lost "plain ms" "sonde ms" ratio "CPU ratio"
+	for how in forked executed; do
+		add paced-plain-$how "$bench/paced" $processes $events $seconds $([ $how = forked ] || echo execute)
+		add paced-$how sonde -v -F empty -o paced-$how.d "$bench/paced" $processes $events $seconds \
+			$([ $how = forked ] || echo execute)
+	done
+	measure "$runs"
+	for how in forked executed; do
+		sonde info paced-$how.d >paced.info 2>&1
+		made=$((2 * $(awk 'NR == 1 { print $1 }' paced-$how.out)))
+		got=$(sed -n 's/^events *//p' paced.info)
+		[ "${got:-0}" -ge "$made" ] || echo "  $how: INCOMPLETE, recorded ${got:-no} events instead of $made"
+		row "$how" "$got" "$(sed -n 's/^lost *//p' paced.info)" \
+			"${wall[paced-plain-$how]}" "${wall[paced-$how]}" \
+			"$(calc "${wall[paced-$how]} / ${wall[paced-plain-$how]}")" \
+			"$(calc "${cpu[paced-$how]} / ${cpu[paced-plain-$how]}")"
+	done
 }
 
 # ---- the modules on real programs ----
