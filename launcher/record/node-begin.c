@@ -314,7 +314,8 @@ int node_begin(struct node *n, struct tracedir *dir, const struct node_wish *wis
 	struct job job;
 	int status = 0;
 
-	*n = (struct node){ .lock = -1, .socket = -1, .wake = -1, .mutex = PTHREAD_MUTEX_INITIALIZER, .left = PTHREAD_COND_INITIALIZER };
+	*n = (struct node){ .lock = -1, .socket = -1, .wake = -1, .mutex = PTHREAD_MUTEX_INITIALIZER, .left = PTHREAD_COND_INITIALIZER,
+			    .turn = PTHREAD_COND_INITIALIZER };
 	if (job_detect(&job) != 0) {
 		msg_error("out of memory");
 		return EXIT_TRACER;

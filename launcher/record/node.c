@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <poll.h>
 #include <sched.h>
 #include <stdio.h>
@@ -13,6 +14,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "launcher/collect/control.h"
@@ -23,6 +25,7 @@
 #include "launcher/record/waiter.h"
 
 #define BACKLOG 4096
+#define TURN_SECONDS 5
 #define PATIENCE_MS 10000 /* for what has to come at once */
 
 /* ---- what is asked ---- */
@@ -246,6 +249,30 @@ void node_serve(struct node *n, node_serve_fn *serve)
 	n->serves = pthread_create(&n->door, NULL, open_door, n) == 0;
 	if (!n->serves)
 		give_up(n);
+}
+
+void node_start(struct node *n)
+{
+	long processors = sysconf(_SC_NPROCESSORS_ONLN);
+	struct timespec until;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += TURN_SECONDS;
+	pthread_mutex_lock(&n->mutex);
+	while (n->starting >= processors && pthread_cond_timedwait(&n->turn, &n->mutex, &until) == 0)
+		;
+	n->starting++;
+	pthread_mutex_unlock(&n->mutex);
+}
+
+void node_started(struct node *n)
+{
+	pthread_mutex_lock(&n->mutex);
+	n->starting--;
+	pthread_cond_signal(&n->turn);
+	pthread_mutex_unlock(&n->mutex);
+	/* what planning has used */
+	malloc_trim(0);
 }
 
 bool node_close(struct node *n)

@@ -56,8 +56,9 @@ struct node {
 	bool serves;	/* @door runs */
 	node_serve_fn *serve;
 	pthread_mutex_t mutex;
-	pthread_cond_t left;
+	pthread_cond_t left, turn;
 	int nranks;	/* that are being served */
+	int starting;	/* ... and whose programs are being instrumented */
 	bool closed;
 };
 
@@ -79,6 +80,12 @@ int node_begin(struct node *n, struct tracedir *dir, const struct node_wish *wis
 /* In the process that records; each does nothing if n->lock is -1. */
 void node_open(struct node *n);
 void node_serve(struct node *n, node_serve_fn *serve);
+/*
+ * Around what a rank's program needs until it is let go: that is much work, and memory for a while, so no more do it at a time than
+ * there are processors.  Who has waited for long does it nevertheless: another program may be stopped.
+ */
+void node_start(struct node *n);
+void node_started(struct node *n);
 /* Is nobody else recorded?  Then nobody is from now on. */
 bool node_close(struct node *n);
 /* The last one has ended. */

@@ -24,6 +24,7 @@
 #define SHORT_WAITS_MS 8 /* for children that end with the program */
 #define LONG_WAIT_MS 100
 
+#define ARENAS 4
 #define REFUSED (-1) /* no exit status: another's program is to be recorded by another process */
 
 /* A program that the user, or another rank's, wants to be recorded, and what it executes. */
@@ -159,7 +160,8 @@ static int let_go(struct recording *r, struct task *j)
 	return 0;
 }
 
-static int record(struct recording *r, struct task *j)
+/* From what the user wants to a program that runs. */
+static int begin(struct recording *r, struct task *j)
 {
 	struct follow *f = &j->follow;
 	int status = program_resolve(f->opt->program[0], &r->program);
@@ -174,13 +176,8 @@ static int record(struct recording *r, struct task *j)
 		status = REFUSED;
 	if (status == 0)
 		status = start(r, j);
-	if (status != 0)
+	if (status != 0 || r->tracee.reaped)
 		return status;
-	if (r->tracee.reaped) {
-		(void)!waiter_started(&j->waiter, r->tracee.pid);
-		(void)!waiter_program_end(&j->waiter, -1, -1, &status);
-		return 0;
-	}
 	follow_ask(f, r);
 	status = recording_begin(r);
 	if (status == 0)
@@ -189,11 +186,28 @@ static int record(struct recording *r, struct task *j)
 		inj_tracee_kill(&r->tracee);
 		return status;
 	}
-	status = let_go(r, j);
+	return let_go(r, j);
+}
+
+static int record(struct recording *r, struct task *j)
+{
+	int status;
+
+	if (j->rank)
+		node_start(j->rank->node);
+	status = begin(r, j);
+	if (j->rank)
+		node_started(j->rank->node);
 	if (status != 0)
 		return status;
-	await_end(f, &j->waiter);
-	stay_as_long_as_needed(f, &j->waiter);
+	if (!j->follow.n) {
+		/* it was gone before there was anything to record */
+		(void)!waiter_started(&j->waiter, r->tracee.pid);
+		(void)!waiter_program_end(&j->waiter, -1, -1, &status);
+		return 0;
+	}
+	await_end(&j->follow, &j->waiter);
+	stay_as_long_as_needed(&j->follow, &j->waiter);
 	return 0;
 }
 
@@ -254,13 +268,14 @@ int verb_record(int argc, char **argv)
 
 	if (status < 0)
 		return OPT_STATUS(status);
-	mallopt(M_ARENA_MAX, 1); /* a second arena reserves 64 MiB of address space */
 	supervise_begin(&supervisor);
 	supervisor.toggle = opt.toggle;
 	status = node_begin(&node, &dir, &(struct node_wish){ &opt, argc, argv, &supervisor });
 	if (status == 0)
 		status = waiter_split(&j.waiter, &supervisor, (const int[2]){ dir.lock_fd, node.lock });
 	if (status == 0) {
+		/* each reserves 64 MiB of address space, and is locked by who allocates */
+		mallopt(M_ARENA_MAX, node.lock < 0 ? 1 : ARENAS);
 		node_open(&node);
 		status = run(&j, &opt, &dir);
 	}
