@@ -309,6 +309,19 @@ static struct estimate_row *moved(struct estimate *e, const struct estimate_pair
 	return &e->row[(uint32_t)((p->key - 1) >> 32)];
 }
 
+/* Where no burst has shown how long counted calls take, the times are those of recorded calls alone, which says little. */
+static void mark_unknown(struct estimate *e, const struct sonde_trace_thread *t, struct report_sums *sums)
+{
+	for (size_t i = 0; i < t->ncalls; i++) {
+		uint32_t row = e->rows->counted[t->calls[i].function->index];
+		struct report_stats *s = report_sums_row(sums, row);
+		double self = (double)(int64_t)s->self;
+
+		if (!s->estimated)
+			add(sums, row, 0, 0, self * self);
+	}
+}
+
 void estimate_finish(struct estimate *e, const struct sonde_trace_thread *t, struct report_sums *sums)
 {
 	struct estimate_row *from;
@@ -338,4 +351,5 @@ void estimate_finish(struct estimate *e, const struct sonde_trace_thread *t, str
 		add(sums, row, scale * ns, scale * r->calls / r->n * p->total, part * part * variance(r));
 		add(sums, context, -scale * ns, 0, part * part * variance(r));
 	}
+	mark_unknown(e, t, sums);
 }

@@ -48,6 +48,7 @@ check_count 10 'returned("outer")'
 check_count 0 'unwound("tiny")'
 sonde report t >report.txt
 check_contains report.txt '^budget +0\.5 %: [0-9]+ calls of [0-9]+ functions? were counted, those in [0-9]+ bursts?'
+check_contains report.txt '^ *5000050 +~.*~.* tiny$'
 sonde info t >info.txt
 check_contains info.txt '^budget +0\.5 % for calls: [0-9]+ calls of'
 check_contains info.txt 'cost about [0-9.]+ % of [0-9.]+ s of CPU time'
