@@ -123,40 +123,15 @@ static int print_all(struct dump *d, struct sonde_trace_iter *iter)
 }
 
 /* Prints what the iterator gives and frees it. */
-static int finish(struct dump *d, enum sonde_trace_status status, struct sonde_trace_iter *iter)
+static int finish(void *arg, enum sonde_trace_status status, struct sonde_trace_iter *iter)
 {
+	struct dump *d = arg;
 	int result = status ? pick_read_error(status) : print_all(d, iter);
 
 	if (pick_damage(iter, &d->damage))
 		result = EXIT_USAGE;
 	sonde_trace_iter_free(iter);
 	return result;
-}
-
-static int dump_threads(struct dump *d)
-{
-	int result = 0;
-
-	for (size_t i = 0; i < sonde_trace_threads(d->trace) && !ferror(stdout); i++) {
-		struct sonde_trace_iter *iter = NULL;
-		enum sonde_trace_status status;
-		int one;
-
-		if (!pick_thread(sonde_trace_thread(d->trace, i), &d->o->pick))
-			continue;
-		status = sonde_trace_iterate(d->trace, i, &iter);
-		one = finish(d, status, iter);
-		result = one ? one : result;
-	}
-	return result;
-}
-
-static int dump_merged(struct dump *d)
-{
-	struct sonde_trace_iter *iter = NULL;
-	enum sonde_trace_status status = sonde_trace_merge(d->trace, pick_thread, &d->o->pick, &iter);
-
-	return finish(d, status, iter);
 }
 
 static int dump(struct dump *d, const char *dir)
@@ -172,7 +147,7 @@ static int dump(struct dump *d, const char *dir)
 	d->style = dump_style(trace);
 	d->style.flat = d->o->flat;
 	d->style.mangled = d->o->mangled;
-	return d->o->by_thread ? dump_threads(d) : dump_merged(d);
+	return pick_read(&d->o->pick, d->o->by_thread, finish, d);
 }
 
 static int open_and_dump(struct dump_options *o, const char *dir)

@@ -107,8 +107,9 @@ static int replay_all(struct replay *r, struct sonde_trace_iter *iter)
 }
 
 /* Shows what the iterator gives and frees it. */
-static int finish(struct replay *r, enum sonde_trace_status status, struct sonde_trace_iter *iter)
+static int finish(void *arg, enum sonde_trace_status status, struct sonde_trace_iter *iter)
 {
+	struct replay *r = arg;
 	int result = status ? pick_read_error(status) : replay_all(r, iter);
 
 	for (size_t i = 0; i < sonde_trace_threads(r->trace); i++) {
@@ -122,32 +123,6 @@ static int finish(struct replay *r, enum sonde_trace_status status, struct sonde
 		result = EXIT_USAGE;
 	sonde_trace_iter_free(iter);
 	return result;
-}
-
-static int replay_threads(struct replay *r)
-{
-	int result = 0;
-
-	for (size_t i = 0; i < sonde_trace_threads(r->trace) && !ferror(stdout); i++) {
-		struct sonde_trace_iter *iter = NULL;
-		enum sonde_trace_status status;
-		int one;
-
-		if (!pick_thread(sonde_trace_thread(r->trace, i), &r->o->pick))
-			continue;
-		status = sonde_trace_iterate(r->trace, i, &iter);
-		one = finish(r, status, iter);
-		result = one ? one : result;
-	}
-	return result;
-}
-
-static int replay_merged(struct replay *r)
-{
-	struct sonde_trace_iter *iter = NULL;
-	enum sonde_trace_status status = sonde_trace_merge(r->trace, pick_thread, &r->o->pick, &iter);
-
-	return finish(r, status, iter);
 }
 
 static void choose_columns(struct replay *r)
@@ -182,7 +157,7 @@ static int replay(struct replay *r, const char *dir, bool **only, bool **without
 		return no_memory();
 	holds_warn_no_calls(r->trace, dir);
 	replay_put_title(&r->out, &r->style);
-	return o->no_merge ? replay_threads(r) : replay_merged(r);
+	return pick_read(&o->pick, o->no_merge, finish, r);
 }
 
 static int open_and_replay(struct replay_options *o, const char *dir)

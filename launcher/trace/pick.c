@@ -94,6 +94,29 @@ void pick_tail_calls(struct sonde_trace_iter *iter, const char *tail_calls)
 	sonde_trace_tail_calls(iter, !tail_calls || strcmp(tail_calls, "jump") != 0);
 }
 
+int pick_read(struct pick *p, bool by_thread, pick_reader *read, void *arg)
+{
+	struct sonde_trace_iter *iter = NULL;
+	enum sonde_trace_status status;
+	int result = 0;
+
+	if (!by_thread) {
+		status = sonde_trace_merge(p->trace, pick_thread, p, &iter);
+		return read(arg, status, iter);
+	}
+	for (size_t i = 0; i < sonde_trace_threads(p->trace) && !ferror(stdout); i++) {
+		int one;
+
+		if (!pick_thread(sonde_trace_thread(p->trace, i), p))
+			continue;
+		iter = NULL;
+		status = sonde_trace_iterate(p->trace, i, &iter);
+		one = read(arg, status, iter);
+		result = one ? one : result;
+	}
+	return result;
+}
+
 int pick_read_error(enum sonde_trace_status status)
 {
 	msg_error("cannot read the trace: %s", status == SONDE_TRACE_E_SYSTEM ?

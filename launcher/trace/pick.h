@@ -44,6 +44,15 @@ void pick_no_trace(const char *dir, const char *why);
 /* Opens the trace.  Returns 0, or EXIT_USAGE after a message. Ranks left out are warned of. */
 int pick_open(const char *dir, struct sonde_trace **out) __attribute__((warn_unused_result));
 
+/* @iter is the reader's; it is NULL, and @status says why, where there is none.  Returns an exit status. */
+typedef int pick_reader(void *arg, enum sonde_trace_status status, struct sonde_trace_iter *iter);
+
+/*
+ * Gives @read the events of the threads that were asked for: all by time, or @by_thread, one thread after the other, until standard
+ * output has failed.  Returns 0, or the last exit status that is not.
+ */
+int pick_read(struct pick *p, bool by_thread, pick_reader *read, void *arg);
+
 /* Says why reading stopped; returns EXIT_USAGE. */
 int pick_read_error(enum sonde_trace_status status);
 
