@@ -42,6 +42,7 @@ RUNTIME_FILES = $(MACHINE_FILES) \
 	runtime/x86-64/memgate.S \
 	runtime/x86-64/onstack.S \
 	runtime/x86-64/probegate.S \
+	runtime/x86-64/saved.h \
 	runtime/x86-64/sigthunks.S \
 	runtime/x86-64/sys.h
 

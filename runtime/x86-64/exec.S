@@ -4,6 +4,8 @@
  * for r11: where that instruction is.  rcx and r11 are lost, as they are in any system call; all else is kept, and the red
  * zone is left alone.
  */
+#include "runtime/x86-64/saved.h"
+
 	.text
 	.globl	sonde_rt_exec
 	.type	sonde_rt_exec, @function
@@ -12,26 +14,10 @@ sonde_rt_exec:
 	push	%r11
 	pushf
 	push	%rax
-	push	%rdi
-	push	%rsi
-	push	%rdx
-	push	%r8
-	push	%r9
-	push	%r10
-	push	%rbp
-	mov	%rsp, %rbp
-	and	$-16, %rsp
-	cld
+	save_for_c
 	mov	%rax, %rsi
 	call	rt_before_exec
-	mov	%rbp, %rsp
-	pop	%rbp
-	pop	%r10
-	pop	%r9
-	pop	%r8
-	pop	%rdx
-	pop	%rsi
-	pop	%rdi
+	restore_after_c
 	pop	%rax
 	popf
 	pop	%r11

@@ -12,6 +12,7 @@
  */
 #include <asm/unistd.h>
 #include "runtime/config.h"
+#include "runtime/x86-64/saved.h"
 
 	.text
 	.globl	sonde_rt_sigaction
@@ -22,26 +23,10 @@ sonde_rt_sigaction:
 	pushf
 	cmp	$__NR_rt_sigaction, %eax
 	jne	2f
-	push	%rdi
-	push	%rsi
-	push	%rdx
-	push	%r8
-	push	%r9
-	push	%r10
-	push	%rbp
-	mov	%rsp, %rbp
-	and	$-16, %rsp
-	cld
+	save_for_c
 	mov	%r10, %rcx
 	call	rt_sigaction
-	mov	%rbp, %rsp
-	pop	%rbp
-	pop	%r10
-	pop	%r9
-	pop	%r8
-	pop	%rdx
-	pop	%rsi
-	pop	%rdi
+	restore_after_c
 1:	popf
 	pop	%r11
 	lea	128(%rsp), %rsp
