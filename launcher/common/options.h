@@ -104,7 +104,6 @@ struct select_options {
 	struct opt_list libs;	   /* --libs; shell patterns for file names */
 	uint64_t min_size;	   /* --min-size: smaller functions are left alone */
 };
-void select_options_free(struct select_options *o);
 
 /* -F and -N of verbs that read a trace, into member @sel; @only and @without: help for each. */
 #define OPT_TRACED_FUNCTIONS(type, sel, only)                                                               \

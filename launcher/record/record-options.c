@@ -542,13 +542,6 @@ int attach_options_parse(int argc, char **argv, struct record_options *o)
 	return parse(argc, argv, o);
 }
 
-void select_options_free(struct select_options *o)
-{
-	opt_list_free(&o->functions);
-	opt_list_free(&o->excluded);
-	opt_list_free(&o->libs);
-}
-
 void record_options_free(struct record_options *o)
 {
 	opt_list_free(&o->modules);

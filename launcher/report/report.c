@@ -6,6 +6,7 @@
 #include "launcher/trace/holds.h"
 #include "launcher/trace/pick.h"
 #include "launcher/select/processes.h"
+#include "launcher/select/select.h"
 #include "launcher/verbs.h"
 
 #include <errno.h>

@@ -72,6 +72,13 @@ struct select *select_new(const struct select_options *o, char *problem, size_t 
 	return NULL;
 }
 
+void select_options_free(struct select_options *o)
+{
+	opt_list_free(&o->functions);
+	opt_list_free(&o->excluded);
+	opt_list_free(&o->libs);
+}
+
 void select_free(struct select *sel)
 {
 	if (!sel)

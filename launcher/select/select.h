@@ -38,6 +38,9 @@ struct select;
 struct select *select_new(const struct select_options *o, char *problem, size_t size);
 void select_free(struct select *sel);
 
+/* The lists of what the user said. */
+void select_options_free(struct select_options *o);
+
 enum select_kind { SELECT_PROGRAM, SELECT_LIBRARY, SELECT_LINKER };
 
 /*
