@@ -749,6 +749,7 @@ static enum sonde_trace_status read_thread_end(struct reader *r)
 	thread->pub.damaged = number_or_0(r, "damaged");
 	thread->pub.backward = number_or_0(r, "backward");
 	thread->pub.memory_lost = number_or_0(r, "memory-lost");
+	thread->stated = number_or_0(r, "events");
 	thread->pub.ended = true;
 	thread->pub.comm = get_str(r, "comm", thread->pub.comm);
 	if (!thread->pub.comm || !read_thread_sampled(r, thread))

@@ -65,6 +65,9 @@ static void summarize(struct tf_thread_in *thread)
 		pub->chunks++;
 		pub->events += f->chunk[i].events;
 	}
+	/* heads of chunks count waits as well */
+	if (pub->ended && !pub->bad_chunks && pub->status == SONDE_TRACE_OK && thread->stated < pub->events)
+		pub->events = thread->stated;
 }
 
 static enum sonde_trace_status open_thread(struct sonde_trace *t, struct tf_thread_in *thread)

@@ -223,8 +223,8 @@ struct sonde_trace_thread {
 	size_t ncounts;
 	const struct sonde_trace_count *counts; /* final counters, without the zeros */
 	bool ended;			/* its end is known: lost ... counts are final */
-	uint64_t events;		/* including unwound leaves, and waits (one for each sub-buffer at most); of readable
-					 * chunks */
+	uint64_t events;		/* including unwound leaves; of readable chunks; if its end is not known or chunks are
+					 * damaged, also waits (one for each sub-buffer at most) */
 	uint64_t file_bytes;
 	uint64_t chunks;
 	uint64_t bad_chunks;		/* found damaged when the trace was opened */
