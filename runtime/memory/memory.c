@@ -405,6 +405,11 @@ RT_HIDDEN void rt_mem_slow(const void *ret, uint64_t *regs, uint64_t sp)
 /* The next check enters the runtime; there is one after each comparison of owners. */
 void rt_mem_moved(struct rt_thread *t)
 {
+	uint64_t off = __atomic_load_n(&t->mem_off, __ATOMIC_RELAXED);
+
+	/* what is off is off for the thread's own TCB; the collector may make it 0 meanwhile */
+	if (off)
+		__atomic_compare_exchange_n(&t->mem_off, &off, t->tcb, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 	t->mem_moved = 1;
 	t->mem_limit = 0;
 }

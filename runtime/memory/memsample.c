@@ -201,6 +201,10 @@ static int goes_off_again(struct rt_thread *t)
 /* What is off runs the plain copy, which comes here when something switches: that it came for nothing is a defect. */
 static int for_nothing(struct rt_thread *t)
 {
+	if (t->mem_moved && t->mem_state != RT_MEM_OPEN) {
+		t->mem_moved = 0; /* it has a TCB now, and went to the copy that records until that was known */
+		return 1;
+	}
 	if (t->ring)
 		sample_of(t)->visits++;
 	if (by(RING_SAMPLE_COST))

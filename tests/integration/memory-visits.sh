@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Between bursts a program runs its plain copies: it comes to the runtime when a burst is to begin, and not otherwise.
+# Between bursts a program runs its plain copies: it comes to the runtime when a burst is to begin, and not otherwise.  (A
+# thread may be on its way there when that has been done: seldom, and then once.  What is wrong is so each time.)
 . "$top_srcdir/tests/integration/lib.sh"
 need_program bursts recurse malloc_mix
 need_ptrace
@@ -33,14 +34,15 @@ visits()
 {
 	local plain=0
 	"$@" >native || plain=$?
-	for how in --sample=burst:10k,every:200k --sample=burst:100us,every:2ms --overhead=5%; do
+	for how in --sample=burst:100,every:10k --sample=burst:10k,every:200k --sample=burst:100us,every:2ms --overhead=5%; do
 		status=0
 		sonde -q --mem $how -o t -- "$@" >out 2>err || status=$?
 		[ $status = $plain ] || fail "$*: exit status $status: $(cat err)"
 		check_same native out "what $* ($how) prints"
 		grep '"type":"sampled"' t/metadata | tail -n 1 >sampled
 		grep -q '"bursts":[0-9]*[1-9]' sampled || fail "$* ($how): no burst has ended"
-		! grep -o '"visits":[0-9]*' sampled >found || fail "$* ($how): $(cat found) between bursts"
+		count=$(sed -n 's/.*"visits":\([0-9]*\).*/\1/p' sampled)
+		[ "${count:-0}" -lt 10 ] || fail "$* ($how): $count visits between bursts"
 	done
 	programs_tried=$((programs_tried + 1))
 }
@@ -56,6 +58,10 @@ visits ./bare
 visits "$programs/bursts" 1 20
 visits "$programs/recurse" 1 20
 visits "$programs/malloc_mix"
+# the first burst is over before a static program has a TCB
+for program in recurse-static malloc_mix-static; do
+	[ ! -x "$programs/$program" ] || visits "$programs/$program" 1 20
+done
 visits sh -c 's=; i=0; while [ $i -lt 20000 ]; do s=a$i${s#b}; s=${s%9*}; i=$((i + 1)); case $s in ????????*) s=;; esac; done'
 if_there bash -c 's=; for ((i = 0; i < 5000; i++)); do s=a${s:0:30}$i; t=${s//1/x}; done'
 if_there sort numbers
