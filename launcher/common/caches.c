@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "launcher/common/caches.h"
 
+#include <pthread.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -89,13 +90,17 @@ static struct caches read_caches(void)
 	return caches_from(bytes);
 }
 
+static struct caches here;
+
+static void read_here(void)
+{
+	here = read_caches();
+}
+
 struct caches caches_here(void)
 {
-	static struct caches here;
-	static bool read;
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-	if (!read)
-		here = read_caches();
-	read = true;
+	pthread_once(&once, read_here);
 	return here;
 }

@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include <limits.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -300,12 +301,15 @@ static struct kept *keep_places(struct functions *f, const struct inj_object *o)
 
 static void finish_object(struct inj_session *s, struct tf_writer *w, size_t object)
 {
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	struct functions f = { 0 };
 	const struct kept *k;
 
 	if (collect(&f, s, object) && f.n) {
+		pthread_mutex_lock(&lock);	/* of what is kept */
 		k = keep_places(&f, &s->objects[object]);
 		check(w, mt_write_places(w, &k->places, (uint32_t)object, k->lines));
+		pthread_mutex_unlock(&lock);
 	}
 	free(f.v);
 }

@@ -94,27 +94,21 @@ static int prepare_memory(struct recording *r)
 	return status ? status : analysis_new(&r->modules, r->opt.sample.burst ? &sampled : NULL, &r->analysis);
 }
 
-/* Programs of a job have them in common; they are what they were when the first one was started. */
+/* Those of the first program are as they were when it was started. */
 static int find_modules(struct recording *r)
 {
-	static struct modfile_list kept;
-	static size_t nwrapping;
+	const struct recording *first = r->first;
 	int status = 0;
 
-	r->shares_modules = r->first && kept.n && r->opt.modules.n;
+	r->shares_modules = first && first->modules.n && !first->modules.for_program && r->opt.modules.n;
 	if (r->shares_modules) {
-		r->modules = kept;
-		r->nwrapping = nwrapping;
+		r->modules = first->modules;
+		r->nwrapping = first->nwrapping;
 		return 0;
 	}
 	for (size_t i = 0; i < r->opt.modules.n && status == 0; i++)
 		status = modfile_add(&r->modules, r->opt.modules.v[i], &r->program);
 	sort_modules(r);
-	if (status == 0 && !r->modules.for_program && r->opt.modules.n) {
-		kept = r->modules;
-		nwrapping = r->nwrapping;
-		r->shares_modules = true;
-	}
 	return status;
 }
 

@@ -27,7 +27,7 @@ struct recording {
 	char **argv;	/* of the program */
 	char *elf_path; /* of the program; absolute */
 	struct modfile_list modules;
-	bool shares_modules; /* with other recordings */
+	bool shares_modules; /* they are those of `first` */
 	size_t nwrapping; /* the first ones, which go into the program */
 	struct analysis *analysis; /* NULL: no module takes memory accesses */
 	struct collector *collector;
