@@ -39,10 +39,10 @@ enum inj_status inj_session_place(struct inj_session *s, struct inj_stop *stop) 
 
 /*
  * Takes it out of process @pid, which is the one, or a child of it that has inherited everything.  Text, signal actions and GS
- * bases are as they were.  *@rest: threads that do not leave our code for seconds, so that all stays mapped, GS bases are ours, and
- * handlers still return by way of the runtime; functions and signal actions are as they were.  The collector's thread must neither use @s meanwhile nor stop draining.
+ * bases are as they were.  *@left: threads that do not leave our code for seconds, so that all stays mapped, and their GS bases are
+ * ours; if handlers have interrupted it, those still return by way of the runtime.  The collector's thread must neither use @s meanwhile nor stop draining.
  */
-enum inj_status inj_session_detach(struct inj_session *s, pid_t pid, struct inj_stop *stop, size_t *rest) INJ_CHECK;
+enum inj_status inj_session_detach(struct inj_session *s, pid_t pid, struct inj_stop *stop, size_t *left) INJ_CHECK;
 
 /* Does process @pid share our memory? */
 bool inj_session_is_in(const struct inj_session *s, pid_t pid);

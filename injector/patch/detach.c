@@ -21,8 +21,8 @@
 #include "tracefmt/ring.h"
 
 #define PAGE UINT64_C(4096)
-#define PATIENCE_NS INT64_C(2000000000) /* for threads to leave our code */
-#define LONGEST_NAP_NS 20000000
+#define PATIENCE_NS INT64_C(10000000000) /* for the next thread to leave our code; it may have to wait for a processor, and for us */
+#define LONGEST_NAP_NS 50000000
 #define STOP_TRIES 5 /* each takes seconds */
 #define RED_ZONE 128
 #define SIGNALS 64
@@ -390,23 +390,35 @@ static enum inj_status move_off_jumps(const struct inj_session *s, struct inj_th
 	return status;
 }
 
-/* Has threads that are in copies go on in the original; how many still need something of ours? */
-static enum inj_status move_out(struct inj_session *s, struct inj_threads *t, size_t *rest)
+/* Threads that still need something of ours. */
+struct rest {
+	size_t n;
+	size_t handlers; /* among them: signal handlers return to a copy by way of the runtime */
+	bool *who;	 /* of all threads */
+};
+
+/* Has threads that are in copies go on in the original. */
+static enum inj_status move_out(struct inj_session *s, struct inj_threads *t, struct rest *rest)
 {
 	struct ranges ours = { 0 };
 	struct inj_maps maps = { 0 };
 	enum inj_status status = our_code(s, t->pid, &ours);
 
-	*rest = 0;
 	if (status == INJ_OK)
 		status = inj_maps_read(t->pid, &maps);
 	for (size_t i = 0; i < t->n && status == INJ_OK; i++) {
 		struct inj_thread *th = &t->v[i];
 
+		bool handlers;
+
 		if (!th->gone && in_copy(s, inj_thread_pc(th)))
 			(void)!depart(s, t, i); /* where it is tells whether it could */
-		if (!th->gone)
-			*rest += holds(&ours, inj_thread_pc(th)) || stack_holds(&t->target, &maps, &ours, th);
+		if (th->gone)
+			continue;
+		handlers = stack_holds(&t->target, &maps, &ours, th);
+		rest->handlers += handlers;
+		rest->who[i] = handlers || holds(&ours, inj_thread_pc(th));
+		rest->n += rest->who[i];
 	}
 	inj_maps_free(&maps);
 	free(ours.v);
@@ -458,25 +470,44 @@ static enum inj_status mark_left(const struct inj_session *s, struct inj_target 
 	return status == INJ_OK ? inj_write(t, at, &flags, sizeof(flags)) : status;
 }
 
+/* Those who stay need memory and bases, and handlers what they return to. */
+static enum inj_status leave_rest(struct inj_session *s, struct inj_threads *t, const struct rest *rest)
+{
+	struct rt_mapped *mapped = malloc(sizeof(*mapped));
+	enum inj_status status = mapped ? inj_read(&t->target, s->rt_mapped, mapped, sizeof(*mapped)) : INJ_MEMORY;
+
+	if (status == INJ_OK && !rest->handlers)
+		status = undo(s, &t->target, false);
+	if (status == INJ_OK && s->opt.mirror.enabled)
+		status = inj_lead_handlers(s, &t->target, true);
+	for (size_t i = 0; i < t->n && status == INJ_OK && !rest->handlers; i++)
+		if (!t->v[i].gone && !rest->who[i])
+			give_bases_back(s, &t->v[i], mapped);
+	free(mapped);
+	return status == INJ_OK ? mark_left(s, &t->target) : status;
+}
+
 /*
  * Functions are as they were from the first time on, so nobody comes to a copy any more.  All else stays until all threads have
  * left: handlers that have interrupted a copy return to it by way of the runtime, which needs their GS bases.
  */
-static enum inj_status try(struct inj_session *s, struct inj_threads *t, bool first, bool last, size_t *rest)
+static enum inj_status try(struct inj_session *s, struct inj_threads *t, bool first, bool last, struct rest *rest)
 {
 	enum inj_status status = first ? move_off_jumps(s, t) : INJ_OK;
 
+	*rest = (struct rest){ .who = calloc(t->n + 1, sizeof(*rest->who)) };
+	if (!rest->who)
+		return INJ_MEMORY;
 	if (status == INJ_OK && first)
 		status = undo(s, &t->target, true);
 	if (status == INJ_OK)
 		status = move_out(s, t, rest);
-	if (status != INJ_OK || (*rest && !last))
-		return status;
-	if (!*rest)
-		return take_out(s, t);
-	if (s->opt.mirror.enabled)
-		status = inj_lead_handlers(s, &t->target, true);
-	return status == INJ_OK ? mark_left(s, &t->target) : status;
+	if (status == INJ_OK && !rest->n)
+		status = take_out(s, t);
+	else if (status == INJ_OK && last)
+		status = leave_rest(s, t, rest);
+	free(rest->who);
+	return status;
 }
 
 /* One that waits in the kernel, as for a child of vfork(), may not do so for long. */
@@ -493,31 +524,37 @@ static enum inj_status stop_threads(struct inj_threads *t, pid_t pid, int64_t *f
 	return status;
 }
 
-enum inj_status inj_session_detach(struct inj_session *s, pid_t pid, struct inj_stop *stop, size_t *rest)
+enum inj_status inj_session_detach(struct inj_session *s, pid_t pid, struct inj_stop *stop, size_t *left)
 {
 	int64_t began = clock_now_ns();
+	size_t fewest = SIZE_MAX;
 	long nap = 1000000;
 
 	*stop = (struct inj_stop){ 0 };
-	*rest = 0;
+	*left = 0;
 	for (bool first = true, last = false;; first = false) {
 		int64_t from;
 		uint64_t ns;
 		struct inj_threads t;
+		struct rest rest;
 		enum inj_status status = stop_threads(&t, pid, &from);
 		int saved;
 
 		if (status != INJ_OK)
 			return status;
 		stop->threads = t.n;
-		status = try(s, &t, first, last, rest);
+		status = try(s, &t, first, last, &rest);
 		saved = errno;
 		inj_threads_go(&t);
 		errno = saved;
 		ns = (uint64_t)(clock_now_ns() - from);
 		stop->ns = ns > stop->ns ? ns : stop->ns;
-		if (status != INJ_OK || !*rest || last)
+		*left = rest.n;
+		if (status != INJ_OK || !rest.n || last)
 			return status;
+		if (rest.n < fewest)
+			began = clock_now_ns();
+		fewest = rest.n < fewest ? rest.n : fewest;
 		last = clock_now_ns() - began > PATIENCE_NS;
 		nanosleep(&(struct timespec){ .tv_nsec = nap }, NULL);
 		nap = nap < LONGEST_NAP_NS ? 2 * nap : nap;
