@@ -71,6 +71,7 @@ command sonde -F work -o own -- sleep 100 2>/dev/null &
 own=$!
 sleeper=$(child_of "$own" sleep)
 await 20 test -e own/metadata
+await 20 grep -q "TracerPid:.0$" "/proc/$sleeper/status"
 refused 'recorded already' "$sleeper"
 check_usage_error sonde detach "$sleeper"
 kill "$sleeper"

@@ -237,7 +237,6 @@ for wrong in burst:1ms every:10ms,burst:1ms burst:10ms,every:1ms burst:0ms,every
 done
 check_usage_error sonde --sample=burst:1ms,every:10ms -o t -- "$programs/bursts"
 check_usage_error sonde --overhead=5 -o t -- "$programs/bursts"
-check_usage_error sonde -F run --overhead=5 -o t -- "$programs/bursts"
 check_usage_error sonde --mem --overhead=5 --sample=burst:1ms,every:10ms -o t -- "$programs/bursts"
 for wrong in 0 0% 0.05 101 -5 5%% 5k % nan 0x5 1e; do
 	check_usage_error sonde --mem --overhead=$wrong -o t -- "$programs/bursts"
