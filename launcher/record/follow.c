@@ -32,6 +32,7 @@
 #define MS INT64_C(1000000)
 #define LONG_WAIT_MS 100
 #define HELD_MS 1000 /* so long messages wait that a program which is executed soon could make untrue */
+#define MAX_ENDED 32 /* programs, while there are others to begin with */
 
 /* ---- which programs ---- */
 
@@ -332,6 +333,19 @@ static void note(struct exec *x, const struct recording *r)
 	no_wait(x->from);
 }
 
+/* It runs, unrecorded. */
+static void drop(struct follow *f, struct recording *r)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < f->n; i++)
+		if (f->v[i] != r)
+			f->v[kept++] = f->v[i];
+	f->n = kept;
+	f->recorded--;
+	recording_discard(r);
+}
+
 static void follow_exec(struct follow *f, struct recording *from)
 {
 	struct exec x = { .f = f, .from = from };
@@ -361,8 +375,8 @@ static void follow_exec(struct follow *f, struct recording *from)
 		note(&x, r);
 	else if (x.why)
 		msg_debug("what process %d executes is not recorded: %s", (int)x.pid, x.why);
-	if (r)
-		recording_release(r);
+	if (r && recording_release(r) != 0)
+		drop(f, r);
 	program_free(&x.program);
 	free(x.path);
 	free(x.why);
@@ -413,7 +427,13 @@ static void finish(struct follow *f, struct recording *r)
 	f->found |= recording_is_of_something(r);
 }
 
-static void look_at_ends(struct follow *f)
+/* Somebody who is about to execute a program waits for us, whoever has ended does not; but what it takes up is bounded. */
+static bool is_urgent(const struct follow *f)
+{
+	return f->n < MAX_ENDED && can_be_read(f->bell);
+}
+
+static void look_at_ends(struct follow *f, bool all)
 {
 	size_t kept = 0;
 
@@ -422,7 +442,7 @@ static void look_at_ends(struct follow *f)
 
 		if (!r->finished) {
 			look_at_end(r);
-			if (r->stopped || (r->over && !recording_is_needed(r)))
+			if ((r->stopped || (r->over && !recording_is_needed(r))) && (all || !is_urgent(f)))
 				finish(f, r);
 		}
 		if (!r->finished || !i)
@@ -462,14 +482,17 @@ void follow_serve(struct follow *f)
 {
 	uint64_t rung;
 
-	for (size_t i = 0; i < f->n; i++)
-		if (!f->v[i]->finished)
-			share(f, f->v[i]);
-	if (read(f->bell, &rung, sizeof(rung)) == sizeof(rung))
-		for (size_t i = 0, n = f->n; i < n; i++)
+	do {
+		bool asked = read(f->bell, &rung, sizeof(rung)) == sizeof(rung);
+
+		for (size_t i = 0; i < f->n; i++)
+			if (!f->v[i]->finished)
+				share(f, f->v[i]);
+		for (size_t i = 0, n = f->n; asked && i < n && i < f->n; i++)
 			if (!f->v[i]->finished && collector_exec_waits(f->v[i]->collector))
 				follow_exec(f, f->v[i]);
-	look_at_ends(f);
+		look_at_ends(f, false);
+	} while (is_urgent(f));
 	if (f->recorded == 1 && clock_now_ns() - f->began >= HELD_MS * MS)
 		msg_show(&f->v[0]->held);
 }
@@ -491,7 +514,7 @@ void follow_leave(struct follow *f)
 			r->end = (struct tf_end){ .complete = true, .ending = SONDE_TRACE_DETACHED };
 		r->over = r->stopped = true;
 	}
-	look_at_ends(f);
+	look_at_ends(f, true);
 }
 
 bool follow_is_finished(const struct follow *f)
@@ -544,7 +567,7 @@ bool follow_is_needed(const struct follow *f)
 
 void follow_end(struct follow *f)
 {
-	look_at_ends(f);
+	look_at_ends(f, true);
 	for (size_t i = f->n; i-- > 0;)
 		if (!f->v[i]->finished)
 			finish(f, f->v[i]);

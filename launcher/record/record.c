@@ -148,16 +148,18 @@ static void stay_as_long_as_needed(struct follow *f, struct waiter *w)
 /* Lets it go, and says so; of another's program before, since that one has it back if it does not hear of it. */
 static int let_go(struct recording *r, struct task *j)
 {
+	int status;
+
 	if (j->rank && !waiter_started(&j->waiter, r->tracee.pid)) {
 		recording_cancel(r);
 		return EXIT_TRACER;
 	}
-	recording_release(r);
+	status = recording_release(r);
 	if (!j->rank)
 		(void)!waiter_started(&j->waiter, r->tracee.pid);
 	if (j->node)
 		node_serve(j->node, serve_rank);
-	return 0;
+	return status;
 }
 
 /* From what the user wants to a program that runs. */

@@ -55,16 +55,14 @@ static void remove_folder(struct recording *r)
 	tracedir_close(&r->dir);
 }
 
-int recording_open(struct recording *r)
+static int open_writer(struct recording *r)
 {
-	struct tf_start about = { .program = r->elf_path, .args = r->argv, .pid = r->tracee.pid, .parent = r->parent };
+	struct tf_start about = { .program = r->elf_path, .args = r->argv, .pid = r->tracee.pid, .parent = r->parent,
+				  .clock = r->began };
 	enum sonde_trace_status status;
 	const struct collector_totals none = { 0 };
 	struct caches caches;
-	int ret = r->first ? add_folder(r) : r->dir.top ? tracedir_begin(&r->dir) : tracedir_create(r->opt.dir, &r->dir);
 
-	if (ret != 0)
-		return ret;
 	about.rank = r->dir.rank;
 	about.number = r->number;
 	caches = caches_here();
@@ -80,6 +78,13 @@ int recording_open(struct recording *r)
 	msg_error("cannot write to %s: %s", r->dir.path, strerror(errno));
 	remove_folder(r);
 	return EXIT_USAGE;
+}
+
+int recording_open(struct recording *r)
+{
+	int ret = r->first ? add_folder(r) : r->dir.top ? tracedir_begin(&r->dir) : tracedir_create(r->opt.dir, &r->dir);
+
+	return ret == 0 ? open_writer(r) : ret;
 }
 
 int recording_give_up(struct recording *r)
@@ -170,11 +175,33 @@ static int collect(struct recording *r)
 	return ret;
 }
 
+/*
+ * A dynamic program that another one has executed waits for as little as possible: nothing of it has to be drained before it
+ * runs, its folder is there, and nobody would see what there is to say of what it has not.
+ */
+static bool runs_first(const struct recording *r)
+{
+	return r->first && !r->program.is_static;
+}
+
+static int settle(struct recording *r)
+{
+	enum inj_status status = r->tracee.reaped ? INJ_OK : inj_session_settle(&r->session);
+	int ret = status == INJ_OK ? 0 : instrument_failed(r, status);
+
+	if (inj_tracee_is_gone(&r->tracee))
+		ret = 0;
+	tf_clock_now(&r->began);
+	return ret == 0 ? add_folder(r) : ret;
+}
+
 int recording_begin(struct recording *r)
 {
 	/* the trace begins when the program does */
 	int status = instrument(r);
 
+	if (status == 0 && runs_first(r))
+		return settle(r);
 	if (status == 0)
 		status = recording_open(r);
 	if (status == 0)
@@ -191,12 +218,24 @@ void recording_cancel(struct recording *r)
 	(void)!recording_give_up(r);
 }
 
-void recording_release(struct recording *r)
+int recording_release(struct recording *r)
 {
+	int status;
+
 	/* afterwards the session is the collector's */
 	if (!r->tracee.reaped && inj_session_release(&r->session) == INJ_SYSTEM)
 		msg_warn("detaching failed: %s", strerror(errno));
 	r->let_go = !r->tracee.reaped;
+	if (!runs_first(r))
+		return 0;
+	status = open_writer(r);
+	if (status != 0)
+		return status;
+	recording_write_cost(r);
+	recorded_perf_map(&r->recorded, &r->session, r->tracee.pid);
+	if (collector_start(r->collector, r->writer, &r->session, &r->opt, r->tracee.pid) < 0)
+		return recording_give_up(r);
+	return 0;
 }
 
 bool recording_is_needed(const struct recording *r)

@@ -3,8 +3,8 @@
  * The recording of one program, from what the user asked for to a finished trace.
  *
  *	recording_prepare()	before the program is touched: all that can fail without it
- *	recording_begin()	it stands at its first instruction: instrumented, its trace begun, its rings drained
- *	recording_release()	it runs by itself
+ *	recording_begin()	it stands at its first instruction: instrumented, its folder made
+ *	recording_release()	it runs by itself; its trace has begun, its rings are drained
  *	recording_finish()	nobody records any more: the trace is complete
  *	recording_free()
  */
@@ -46,6 +46,7 @@ struct recording {
 	int parent;    /* of the process */
 	int pidfd;     /* of the process; -1: nobody waits for it here; recording_discard() closes it */
 	char *held;    /* messages about what this program has not; another that it executes may have it */
+	struct tf_clock began; /* when the program was about to run; all zero: the trace begins when it is opened */
 	struct tf_end end; /* how its process has ended */
 	bool stopped;  /* the user does not want more of it */
 	bool finished; /* its trace is complete */
@@ -63,7 +64,8 @@ int recording_prepare(struct recording *r) __attribute__((warn_unused_result));
  */
 int recording_begin(struct recording *r) __attribute__((warn_unused_result));
 
-void recording_release(struct recording *r);
+/* It runs.  0, or an exit status after a message: it is not recorded after all, which happens to no first program. */
+int recording_release(struct recording *r) __attribute__((warn_unused_result));
 
 /* In its place: ends the program, and removes the trace. */
 void recording_cancel(struct recording *r);
