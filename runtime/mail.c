@@ -15,6 +15,7 @@ static int take(struct ring_mail *m, int32_t pid)
 	while (!__atomic_compare_exchange_n((int32_t *)&m->holder, &nobody, pid, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
 		if (ring_collector_gone(rt_control()))
 			return 0;
+		__atomic_store_n((uint32_t *)&m->wanted, 1, __ATOMIC_SEQ_CST);
 		sys_futex_wait((_Atomic uint32_t *)&m->holder, (uint32_t)nobody, WAIT_MS);
 		nobody = 0;
 	}
@@ -27,11 +28,13 @@ static void set_state(struct ring_mail *m, uint32_t state)
 	sys_futex_wake(&m->state);
 }
 
+/* Nobody waits for IDLE.  A system call of a thread that is about to execute a program stops it twice. */
 static void give_back(struct ring_mail *m)
 {
-	set_state(m, RING_MAIL_IDLE);
-	__atomic_store_n((int32_t *)&m->holder, 0, __ATOMIC_RELEASE);
-	sys_futex_wake((_Atomic uint32_t *)&m->holder);
+	__atomic_store_n((uint32_t *)&m->state, RING_MAIL_IDLE, __ATOMIC_RELEASE);
+	__atomic_store_n((int32_t *)&m->holder, 0, __ATOMIC_SEQ_CST);
+	if (__atomic_exchange_n((uint32_t *)&m->wanted, 0, __ATOMIC_SEQ_CST))
+		sys_futex_wake((_Atomic uint32_t *)&m->holder);
 }
 
 /* IDLE: the request was taken back. */

@@ -232,7 +232,7 @@ struct ring_mail {
 	uint32_t kind;		/* enum ring_mail_kind */
 	int32_t tid;
 	uint32_t nr;
-	uint32_t reserved;
+	_Atomic uint32_t wanted; /* 1: somebody may wait until there is no holder */
 	uint64_t args[6];
 	int64_t result;
 };

@@ -349,19 +349,36 @@ enum inj_image_status inj_image_open(const char *path, struct inj_image *img)
 	return status;
 }
 
-enum inj_image_status inj_image_copy(const struct inj_image *from, struct inj_image *img)
+static void *map_copy(struct inj_image *from)
+{
+	if (!from->fd) {
+		int fd = memfd_create("sonde-image", MFD_CLOEXEC);
+
+		if (fd > 0 && write(fd, from->mem, from->mapped) == (ssize_t)from->mapped)
+			from->fd = fd;
+		else if (fd >= 0)
+			close(fd);
+	}
+	if (from->fd)
+		return mmap(NULL, from->mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE, from->fd, 0);
+	return mmap(NULL, from->mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
+
+enum inj_image_status inj_image_copy(struct inj_image *from, struct inj_image *img)
 {
 	size_t bytes = from->nsegments * sizeof(*from->segments);
-	void *mem = mmap(NULL, from->mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *mem = map_copy(from);
 
 	*img = *from;
+	img->fd = 0;
 	img->mem = mem == MAP_FAILED ? NULL : mem;
 	img->segments = malloc(bytes + 1);
 	if (!img->mem || !img->segments) {
 		inj_image_close(img);
 		return INJ_IMAGE_MEMORY;
 	}
-	memcpy(img->mem, from->mem, from->mapped);
+	if (!from->fd)
+		memcpy(img->mem, from->mem, from->mapped);
 	memcpy(img->segments, from->segments, bytes);
 	return INJ_IMAGE_OK;
 }
@@ -370,6 +387,8 @@ void inj_image_close(struct inj_image *img)
 {
 	if (img->mem)
 		munmap(img->mem, img->mapped);
+	if (img->fd)
+		close(img->fd);
 	free(img->segments);
 	*img = (struct inj_image){ 0 };
 }

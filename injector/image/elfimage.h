@@ -49,6 +49,7 @@ struct inj_image {
 	uint64_t rela, rela_size, jmprel, jmprel_size, relr, relr_size;
 	uint64_t relr_base;	/* load address that DT_RELR's words hold now */
 	size_t mapped;
+	int fd; /* its bytes as they were when it was copied; 0: it was not, or could not be */
 };
 
 /* Names of undefined symbols that are not weak.  They point into the image. */
@@ -69,8 +70,8 @@ enum inj_image_status inj_image_open(const char *path, struct inj_image *img)
 /* The same from memory, which is copied. */
 enum inj_image_status inj_image_parse(const void *bytes, size_t len, struct inj_image *img)
 	__attribute__((warn_unused_result));
-/* Another one like it, of its own. */
-enum inj_image_status inj_image_copy(const struct inj_image *from, struct inj_image *img)
+/* Another one like it, of its own; pages that neither changes are there once.  @from may not be changed any more. */
+enum inj_image_status inj_image_copy(struct inj_image *from, struct inj_image *img)
 	__attribute__((warn_unused_result));
 void inj_image_close(struct inj_image *img);
 

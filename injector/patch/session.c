@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include <elf.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,6 +11,22 @@
 #include "injector/patch/session.h"
 #include "injector/process/maps.h"
 #include "runtime/image.h"
+
+static enum inj_status open_runtime(struct inj_image *img)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	static struct inj_image runtime;
+	size_t bytes = (size_t)(sonde_runtime_image_end - sonde_runtime_image);
+	enum inj_image_status status = INJ_IMAGE_OK;
+
+	pthread_mutex_lock(&lock);
+	if (!runtime.mem)
+		status = inj_image_parse(sonde_runtime_image, bytes, &runtime);
+	if (status == INJ_IMAGE_OK)
+		status = inj_image_copy(&runtime, img);
+	pthread_mutex_unlock(&lock);
+	return status == INJ_IMAGE_OK ? INJ_OK : INJ_BAD_IMAGE;
+}
 
 enum inj_status inj_session_new(struct inj_session *s, const struct inj_session_options *opt)
 {
@@ -20,11 +37,9 @@ enum inj_status inj_session_new(struct inj_session *s, const struct inj_session_
 	s->next_event = SONDE_FIRST_EVENT;
 	s->next_counter = 1;
 	s->code.fd = s->code.shm = -1;
-	if (inj_image_parse(sonde_runtime_image,
-			    (size_t)(sonde_runtime_image_end - sonde_runtime_image),
-			    &s->runtime_image) != INJ_IMAGE_OK)
-		return INJ_BAD_IMAGE;
-	status = inj_modules_open(s);
+	status = open_runtime(&s->runtime_image);
+	if (status == INJ_OK)
+		status = inj_modules_open(s);
 	if (status == INJ_OK)
 		status = inj_code_create(&s->code, opt->code_bytes, opt->for_perf);
 	return status;
