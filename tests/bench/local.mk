@@ -84,6 +84,7 @@ EXTRA_DIST += \
 	tests/bench/parse.c \
 	tests/bench/record.c \
 	tests/bench/run.sh \
+	tests/bench/short.sh \
 	tests/bench/spent.c \
 	tests/bench/sqlite.c \
 	tests/bench/sqlite.sql \

@@ -3,13 +3,13 @@
 # limit on anything: doc/benchmarks.md tells what to expect.
 #
 # BENCH_RUNS   runs of each command (7; three times as many for the short ones)
-# BENCH_ONLY   sections to run, of: calls functions many whole python analysis memexpand memory start
+# BENCH_ONLY   sections to run, of: calls functions many whole python analysis memexpand memory start follow
 #              size collector node programs reference
 # BENCH_MEMORY parts of the section memory, of: kernels programs places rungs sampling valgrind
 bench=$top_builddir/tests/bench
 source=$top_srcdir/tests/bench
 runs=${BENCH_RUNS:-7}
-sections="calls functions many whole python analysis memexpand memory start size collector node programs reference"
+sections="calls functions many whole python analysis memexpand memory start follow size collector node programs reference"
 only=${BENCH_ONLY:-$sections}
 . "$source/lib.sh"
 . "$source/memory.sh"
@@ -374,6 +374,30 @@ bench_start()
 	start_row "eztrace -t posixio" start-eztrace
 	start_row "uftrace -P main" start-uftrace
 	start_row "strace -f" start-strace
+}
+
+# ---- programs that are executed ----
+
+bench_follow()
+{
+	local rounds=60
+	section "Programs that a script executes, followed: ms"
+	row "" median added least added CPU
+	add short-plain sh "$source/short.sh" $rounds
+	add short-sonde sonde -q -m posixio -o short-sonde.d sh "$source/short.sh" $rounds
+	measure "$runs"
+	start_row "$((5 * rounds)) short programs: plain" short-plain short-plain
+	start_row "$((5 * rounds)) short programs: sonde -m posixio" short-sonde short-plain
+	row "  a program: added" "$(calc "(${wall[short-sonde]} - ${wall[short-plain]}) / $((5 * rounds))")"
+	[ -x "$top_srcdir/configure" ] || { missing configure; return; }
+	mkdir -p configure-plain.in configure-sonde.in
+	add configure-plain sh -c "'cd configure-plain.in && \"$top_srcdir/configure\" >/dev/null'"
+	add configure-sonde sonde -q -m posixio -o configure-sonde.d \
+		sh -c "'cd configure-sonde.in && \"$top_srcdir/configure\" >/dev/null'"
+	measure 3
+	start_row "configure: plain" configure-plain configure-plain
+	start_row "configure: sonde -m posixio" configure-sonde configure-plain
+	row "  sonde / plain" "$(calc "${wall[configure-sonde]} / ${wall[configure-plain]}")"
 }
 
 # ---- size of traces ----

@@ -5,6 +5,17 @@ tests_unit_injector_cache_SOURCES = tests/unit/injector/cache.c
 tests_unit_injector_cache_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_injector_cache_LDADD = libinjector.la libruntime-image.la libtrampolines.la libtracefmt.la $(CMOCKA_LIBS)
 
+PURE_TESTS += tests/unit/injector/known
+tests_unit_injector_known_SOURCES = tests/unit/injector/known.c
+tests_unit_injector_known_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_injector_known_LDADD = libinjector.la libruntime-image.la libtrampolines.la libtracefmt.la $(CMOCKA_LIBS)
+
+UNIT_TESTS += tests/unit/injector/batch
+tests_unit_injector_batch_SOURCES = tests/unit/injector/batch.c $(LAUNCHER_TEST_SUPPORT)
+tests_unit_injector_batch_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_injector_batch_LDADD = libcommand.la libinjector.la libruntime-image.la libtracefmt.la \
+	libtrampolines.la $(CMOCKA_LIBS)
+
 UNIT_TESTS += tests/unit/injector/edits
 tests_unit_injector_edits_SOURCES = tests/unit/injector/edits.c
 tests_unit_injector_edits_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
