@@ -33,6 +33,8 @@ libinjector_la_SOURCES = \
 	injector/mirror/chunk.c \
 	injector/mirror/chunk.h \
 	injector/mirror/described.c \
+	injector/mirror/first.c \
+	injector/mirror/first.h \
 	injector/mirror/mirrorcalls.c \
 	injector/mirror/mirrors.c \
 	injector/mirror/mirrors.h \
@@ -41,6 +43,7 @@ libinjector_la_SOURCES = \
 	injector/mirror/planners.c \
 	injector/mirror/planners.h \
 	injector/mirror/probeenv.h \
+	injector/mirror/work.h \
 	injector/patch/arena.c \
 	injector/patch/arena.h \
 	injector/patch/attach.c \

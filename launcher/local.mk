@@ -175,6 +175,7 @@ sonde_SOURCES = \
 	launcher/collect/collector-budget.c \
 	launcher/collect/collector-control.c \
 	launcher/collect/collector-fault.c \
+	launcher/collect/collector-first.c \
 	launcher/collect/collector-holder.c \
 	launcher/collect/collector-libraries.c \
 	launcher/collect/collector-memory.c \

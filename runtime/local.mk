@@ -8,6 +8,7 @@ RUNTIME_FILES = $(MACHINE_FILES) \
 	runtime/config.h \
 	runtime/dlnotify.c \
 	runtime/exec.c \
+	runtime/first.c \
 	runtime/gate.c \
 	runtime/mapped.c \
 	runtime/mail.c \
@@ -38,6 +39,7 @@ RUNTIME_FILES = $(MACHINE_FILES) \
 	runtime/under.c \
 	runtime/writer.c \
 	runtime/x86-64/exec.S \
+	runtime/x86-64/firstgate.S \
 	runtime/x86-64/gate.S \
 	runtime/x86-64/memgate.S \
 	runtime/x86-64/onstack.S \

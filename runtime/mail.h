@@ -10,4 +10,11 @@
  */
 int rt_mail_ask(enum ring_mail_kind kind);
 
+/* The same in parts, with signals blocked.  The mailbox is this thread's; 0: there is no collector. */
+int rt_mail_take(void);
+void rt_mail_give_back(void);
+
+/* With the mailbox: function @index is called for the first time.  1: ring_mail.result is the answer. */
+int rt_mail_first(uint32_t index);
+
 #endif

@@ -164,7 +164,8 @@ uint64_t rt_way_on(uint64_t addr)
 	uint64_t n, copy;
 	const struct rt_codemaps *maps = all_maps(&n);
 
-	for (uint64_t i = 0; i < n; i++) {
+	/* copies are newer than what runs the original's entry */
+	for (uint64_t i = n; i-- > 0;) {
 		copy = copy_in(&maps->v[i], addr);
 		if (copy)
 			return is_window(addr) ? addr : copy;

@@ -218,13 +218,25 @@ struct ring_analysis {
  *	collector: sees ASKED; for each system call: nr, args; state = CALL; wake
  *	thread: executes it, result; state = ASKED; doorbell; wait
  *	collector: done: state = DONE; wake.   thread: state = IDLE; holder = 0
+ *
+ * A thread that waits in vain takes its request back, ASKED to IDLE.  FIRST: that is no longer possible from WRITING on: the
+ * function's code is being changed.  Who was not answered says so in `silent`, and nobody waits any more until the
+ * collector has set it to 0; whoever holds the mailbox may have functions run as they are for good.
  */
-enum ring_mail_state { RING_MAIL_IDLE = 0, RING_MAIL_ASKED, RING_MAIL_CALL, RING_MAIL_DONE };
+enum ring_mail_state { RING_MAIL_IDLE = 0, RING_MAIL_ASKED, RING_MAIL_CALL, RING_MAIL_DONE, RING_MAIL_WRITING };
 
 enum ring_mail_kind {
 	RING_MAIL_LIBRARIES, /* the dynamic linker has loaded some, which are to be instrumented */
 	RING_MAIL_EXEC,	     /* the thread is about to execute a program, which is to be recorded, too */
+	/*
+	 * A function is called for the first time, args[0] of those that wait for that.  result: its copy, RING_FIRST_AS_IS or
+	 * _LOST; args[1]: not 0 if the thread must not call membarrier(), by a filter of its own.
+	 */
+	RING_MAIL_FIRST,
 };
+
+#define RING_FIRST_AS_IS 0 /* it is left alone */
+#define RING_FIRST_LOST 1  /* the process's memory cannot be written */
 
 struct ring_mail {
 	_Atomic uint32_t state;
@@ -233,6 +245,8 @@ struct ring_mail {
 	int32_t tid;
 	uint32_t nr;
 	_Atomic uint32_t wanted; /* 1: somebody may wait until there is no holder */
+	_Atomic uint32_t silent; /* 1: who asked last was not answered */
+	uint32_t reserved;
 	uint64_t args[6];
 	int64_t result;
 };

@@ -9,10 +9,12 @@
 
 #define MIN_CHUNK (UINT64_C(64) << 10) /* code memory that is taken at once */
 #define MAX_CHUNK (UINT64_C(4) << 20)
+#define TABLE 4	 /* lengths of code that a table has room for */
 #define TABLES 7  /* what its two tables take, in lengths of the chunk: up to 3.3 each were seen */
 /* What cannot be left out, as stubs, has that part of all, and a little that small parts leave unused. */
 #define LEFT 64
 #define LEFT_TOO (UINT64_C(256) << 10)
+#define MANY_PROBES 256 /* that one function may be the first to have */
 
 static enum inj_status put_table(struct inj_session *s, const void *table, size_t bytes,
 				 uint64_t *addr)
@@ -33,14 +35,25 @@ static void note_origins(const struct inj_chunk *c, struct rt_codemap *m)
 
 void inj_chunk_free(struct inj_chunk *c)
 {
-	free(c->pieces);
-	free(c->mems);
-	*c = (struct inj_chunk){ .lo = c->lo, .hi = c->hi, .object = c->object, .mirror = c->mirror };
+	if (!c->map) {
+		free(c->pieces);
+		free(c->mems);
+	}
+	*c = (struct inj_chunk){
+		.lo = c->lo, .hi = c->hi, .object = c->object, .mirror = c->mirror, .shown = c->shown,
+	};
+}
+
+static void add_map(struct inj_session *s, const struct rt_codemap *m)
+{
+	struct rt_codemaps *maps = s->mirrors.maps;
+
+	maps->v[s->mirrors.nmaps++] = *m;
+	__atomic_store_n(&maps->count, s->mirrors.nmaps, __ATOMIC_RELEASE);
 }
 
 static enum inj_status publish(struct inj_session *s, const struct inj_chunk *c)
 {
-	struct rt_codemaps *maps = s->mirrors.maps;
 	struct rt_codemap m = { .arena = c->addr, .arena_end = c->addr + c->used, .object = c->object };
 	const struct rt_probe_map *probes;
 	enum inj_status status;
@@ -56,16 +69,91 @@ static enum inj_status publish(struct inj_session *s, const struct inj_chunk *c)
 		status = put_table(s, c->mems, c->nmems * sizeof(*c->mems), &m.mems);
 	if (status == INJ_OK)
 		status = put_table(s, probes, nprobes * sizeof(*probes), &m.probes);
-	if (status == INJ_OK) {
-		maps->v[s->mirrors.nmaps++] = m;
-		__atomic_store_n(&maps->count, s->mirrors.nmaps, __ATOMIC_RELEASE);
-	}
+	if (status == INJ_OK)
+		add_map(s, &m);
 	return status;
 }
 
+/* ---- shown ---- */
+
+static enum inj_status alloc_table(struct inj_session *s, uint64_t bytes, uint64_t *addr, void *table)
+{
+	uint8_t *mem = NULL;
+	enum inj_status status = inj_code_alloc(&s->code, s->target, 0, 0, bytes, addr, &mem);
+
+	*(void **)table = mem;
+	return status;
+}
+
+static enum inj_status begin_to_show(struct inj_session *s, struct inj_chunk *c)
+{
+	struct rt_codemap m = { .arena = c->addr, .arena_end = c->addr, .object = c->object, .orig_lo = UINT32_MAX };
+	enum inj_status status;
+	size_t known;
+
+	(void)tramp_mirror_probes(c->mirror, &known);
+	c->room = TABLE * c->len / sizeof(*c->pieces);
+	c->room_mems = s->opt.mirror.memory.enabled ? TABLE * c->len / sizeof(*c->mems) : 0;
+	c->room_probes = known + 4 * MANY_PROBES;
+	status = alloc_table(s, c->room * sizeof(*c->pieces), &m.pieces, &c->pieces);
+	if (status == INJ_OK)
+		status = alloc_table(s, c->room_mems * sizeof(*c->mems) + 1, &m.mems, &c->mems);
+	if (status == INJ_OK)
+		status = alloc_table(s, c->room_probes * sizeof(*c->probes), &m.probes, &c->probes);
+	if (status != INJ_OK) {
+		c->pieces = NULL;
+		c->mems = NULL;
+		return status;
+	}
+	c->map = &s->mirrors.maps->v[s->mirrors.nmaps];
+	add_map(s, &m);
+	return INJ_OK;
+}
+
+/*
+ * Threads may be looking for other places in the map meanwhile: what they find stays right, as tables only grow at their ends.
+ * Nobody is in what is new yet.
+ */
+static void show(struct inj_chunk *c, size_t first)
+{
+	struct rt_codemap *m = c->map;
+	const struct rt_probe_map *probes;
+	size_t known;
+
+	probes = tramp_mirror_probes(c->mirror, &known);
+	for (; c->nprobes < known; c->nprobes++)
+		c->probes[c->nprobes] = probes[c->nprobes];
+	for (size_t i = first; i < c->npieces; i++) {
+		uint32_t orig = c->pieces[i].orig;
+
+		m->orig_lo = orig < m->orig_lo ? orig : m->orig_lo;
+		m->orig_hi = orig > m->orig_hi ? orig : m->orig_hi;
+	}
+	__atomic_store_n(&m->nprobes, (uint32_t)known, __ATOMIC_RELEASE);
+	__atomic_store_n(&m->nmems, (uint32_t)c->nmems, __ATOMIC_RELEASE);
+	__atomic_store_n(&m->npieces, (uint32_t)c->npieces, __ATOMIC_RELEASE);
+	__atomic_store_n(&m->arena_end, c->addr + c->used, __ATOMIC_RELEASE);
+}
+
+static bool is_full(const struct inj_chunk *c, size_t want)
+{
+	size_t known;
+
+	if (c->used + want > c->len)
+		return true;
+	if (!c->map)
+		return false;
+	(void)tramp_mirror_probes(c->mirror, &known);
+	return (c->room - c->npieces) * sizeof(*c->pieces) < TABLE * want ||
+	       (c->room_mems && (c->room_mems - c->nmems) * sizeof(*c->mems) < TABLE * want) ||
+	       c->room_probes - known < MANY_PROBES;
+}
+
+/* ---- all ---- */
+
 enum inj_status inj_chunk_close(struct inj_session *s, struct inj_chunk *c)
 {
-	enum inj_status status = c->used ? publish(s, c) : INJ_OK;
+	enum inj_status status = c->used && !c->map ? publish(s, c) : INJ_OK;
 
 	inj_chunk_free(c);
 	return status;
@@ -99,36 +187,51 @@ static enum inj_status open_chunk(struct inj_session *s, struct inj_chunk *c, si
 		return INJ_NO_ROOM;
 	status = inj_code_alloc(&s->code, s->target, c->lo, c->hi, len, &c->addr, &c->mem);
 	c->len = status == INJ_OK ? len : 0;
+	if (status == INJ_OK && c->shown)
+		status = begin_to_show(s, c);
+	if (status != INJ_OK)
+		c->len = 0;
 	return status;
 }
 
 enum inj_status inj_chunk_room(struct inj_session *s, struct inj_chunk *c, size_t want)
 {
 	c->used = (c->used + 15) & ~UINT64_C(15);
-	return c->used + want <= c->len ? INJ_OK : open_chunk(s, c, want);
+	return is_full(c, want) ? open_chunk(s, c, want) : INJ_OK;
 }
 
-static enum inj_status add_mems(struct inj_chunk *c, const struct tramp_mirror_code *out)
+static enum inj_status make_room(struct inj_chunk *c, const struct tramp_mirror_code *out)
 {
-	if (!array_room(c->mems, c->room_mems, c->nmems + out->nmems))
-		return INJ_MEMORY;
-	for (size_t i = 0; i < out->nmems; i++) {
-		c->mems[c->nmems] = out->mems[i];
-		c->mems[c->nmems++].start += (uint32_t)c->used;
-	}
-	return INJ_OK;
+	size_t known;
+
+	if (!c->map)
+		return array_room(c->pieces, c->room, c->npieces + out->npieces) &&
+				       array_room(c->mems, c->room_mems, c->nmems + out->nmems) ?
+			       INJ_OK :
+			       INJ_MEMORY;
+	(void)tramp_mirror_probes(c->mirror, &known);
+	return c->npieces + out->npieces <= c->room && c->nmems + out->nmems <= c->room_mems && known <= c->room_probes ?
+		       INJ_OK :
+		       INJ_NO_ROOM;
 }
 
 enum inj_status inj_chunk_add(struct inj_chunk *c, const struct tramp_mirror_code *out)
 {
-	if (!array_room(c->pieces, c->room, c->npieces + out->npieces))
-		return INJ_MEMORY;
+	enum inj_status status = make_room(c, out);
+	size_t first = c->npieces;
+
+	if (status != INJ_OK)
+		return status;
 	for (size_t i = 0; i < out->npieces; i++) {
 		c->pieces[c->npieces] = out->pieces[i];
 		c->pieces[c->npieces++].start += (uint32_t)c->used;
 	}
-	if (add_mems(c, out) != INJ_OK)
-		return INJ_MEMORY;
+	for (size_t i = 0; i < out->nmems; i++) {
+		c->mems[c->nmems] = out->mems[i];
+		c->mems[c->nmems++].start += (uint32_t)c->used;
+	}
 	c->used += out->len;
+	if (c->map)
+		show(c, first);
 	return INJ_OK;
 }

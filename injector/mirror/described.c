@@ -39,7 +39,8 @@ enum inj_status inj_described_add(struct inj_session *s, struct inj_described *d
 	struct inj_mirrors *m = &s->mirrors;
 	enum inj_status status = INJ_OK;
 
-	if (d->nnodes + d->nops >= PART_OPS)
+	/* ids are those of nodes in a row */
+	if (d->nnodes + d->nops >= PART_OPS || (d->nnodes && d->first + d->nnodes != m->next_node + 1))
 		status = inj_described_keep(s, d);
 	if (status != INJ_OK)
 		return status;

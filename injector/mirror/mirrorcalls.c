@@ -14,7 +14,7 @@
 
 #include "base/search.h"
 #include "injector/process/maps.h"
-#include "injector/mirror/mirrors.h"
+#include "injector/mirror/first.h"
 #include "injector/patch/session.h"
 #include "trampolines/insn/x86-64/decode.h"
 #include "base/array.h"
@@ -81,11 +81,11 @@ struct stub {
 };
 
 struct lead {
+	struct inj_work *w;
 	struct inj_session *s;
 	const struct tramp_code *code;
 	const struct inj_edits *edits;
 	struct inj_edits calls;
-	struct inj_maps maps;		/* when it is needed */
 	struct stub stubs[STUBS];	/* that were looked at last */
 	uint64_t load;
 };
@@ -115,11 +115,12 @@ static uint64_t slot_of(const struct lead *l, uint64_t stub)
 
 static bool is_constant(struct lead *l, uint64_t slot)
 {
+	struct inj_maps *maps = &l->w->maps;
 	const struct inj_map *m;
 
-	if (!l->maps.n && inj_maps_read(l->s->target->pid, &l->maps) != INJ_OK)
+	if (!maps->n && inj_maps_read(l->s->target->pid, maps) != INJ_OK)
 		return false;
-	m = inj_maps_find(&l->maps, slot);
+	m = inj_maps_find(maps, slot);
 	return m && m->readable && !m->writable;
 }
 
@@ -139,20 +140,30 @@ static uint64_t stub_leads_to(struct lead *l, uint64_t stub)
 
 /* ---- calls ---- */
 
-/* The window at the entry of the function that begins at @to. */
-static const struct inj_edit *entry_of(const struct lead *l, uint64_t to)
+/* Where the window leads that is at the entry of the function that begins at @to; 0: there is none. */
+static uint64_t entry_leads_to(const struct lead *l, const struct inj_edits *edits, uint64_t to)
 {
-	const struct inj_edit *e = edit_at(l->edits, to);
+	const struct inj_edit *e = edit_at(edits, to);
 
 	if (!e) {
 		size_t left;
 		const uint8_t *bytes = code_at(l, to, &left);
 
-		e = edit_at(l->edits, to + tramp_endbr64_size(bytes, left));
+		e = edit_at(edits, to + tramp_endbr64_size(bytes, left));
 	}
 	if (!e || e->owner >= l->s->mirrors.n || l->s->mirrors.v[e->owner].file_addr + l->load != to)
-		return NULL;
-	return e;
+		return 0;
+	return leads_to(edits, e);
+}
+
+static uint64_t way_to(const struct lead *l, uint64_t to)
+{
+	uint64_t stub = inj_first_stub(l->w, to), way;
+
+	if (stub)
+		return stub;
+	way = entry_leads_to(l, l->edits, to);
+	return way ? way : entry_leads_to(l, &l->w->entries, to);
 }
 
 static bool is_free(const struct inj_edits *e, uint64_t addr)
@@ -164,15 +175,13 @@ static bool is_free(const struct inj_edits *e, uint64_t addr)
 
 static enum inj_status lead_call(struct lead *l, const struct inj_call *c)
 {
-	const struct inj_edit *entry = entry_of(l, c->to);
 	struct inj_edit e = { .addr = c->at, .owner = c->owner, .len = REL };
 	uint32_t was = (uint32_t)(c->to - (c->at + REL));
-	uint64_t to;
+	uint64_t to = way_to(l, c->to);
 	int64_t rel;
 
-	if (!entry)
-		entry = entry_of(l, stub_leads_to(l, c->to));
-	to = entry ? leads_to(l->edits, entry) : 0;
+	if (!to)
+		to = way_to(l, stub_leads_to(l, c->to));
 	rel = (int64_t)(to - (c->at + REL));
 	if (!to || rel != (int32_t)rel || l->s->mirrors.v[c->owner].state != INJ_RECORDED_OK ||
 	    !is_free(l->edits, c->at))
@@ -191,22 +200,22 @@ static void leave_out(void *arg, const struct inj_edit *e)
 	calls->v[e - calls->v].len = 0;
 }
 
-enum inj_status inj_calls_lead(struct inj_session *s, const struct inj_calls *c, const struct tramp_code *code,
-			       uint64_t load, struct inj_edits *edits)
+enum inj_status inj_calls_lead(struct inj_work *w, struct inj_edits *edits)
 {
-	struct lead l = { .s = s, .code = code, .edits = edits, .load = load };
+	struct lead l = {
+		.w = w, .s = w->s, .code = w->code, .edits = edits, .load = w->s->objects[w->object].base,
+	};
 	enum inj_status status = INJ_OK;
 
-	for (size_t i = 0; i < c->n && status == INJ_OK; i++)
-		status = lead_call(&l, &c->v[i]);
+	for (size_t i = 0; i < w->calls.n && status == INJ_OK; i++)
+		status = lead_call(&l, &w->calls.v[i]);
 	inj_edits_sort(&l.calls);
 	if (status == INJ_OK)
-		status = inj_edits_check(s->target, &l.calls, leave_out, &l.calls);
+		status = inj_edits_check(w->s->target, &l.calls, leave_out, &l.calls);
 	for (size_t i = 0; i < l.calls.n && status == INJ_OK; i++)
 		if (l.calls.v[i].len)
 			status = inj_edits_add(edits, &l.calls.v[i]);
 	inj_edits_free(&l.calls);
-	inj_maps_free(&l.maps);
 	inj_edits_sort(edits);
 	return status;
 }

@@ -6,9 +6,8 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "injector/mirror/chunk.h"
+#include "injector/mirror/first.h"
 #include "injector/mirror/mirrors.h"
-#include "injector/mirror/planners.h"
 #include "injector/mirror/probeenv.h"
 #include "injector/patch/session.h"
 #include "tracefmt/ring.h"
@@ -32,21 +31,6 @@ const char *inj_recorded_reason(const struct inj_recorded *r)
 	return text[r->state];
 }
 
-/* One object's functions on their way. */
-struct work {
-	struct inj_session *s;
-	size_t object;
-	struct tramp_code *code;
-	struct tramp_mirror *mirror; /* which keeps the shapes of all probes */
-	struct inj_chunk chunk;
-	struct inj_described described;
-	struct inj_places places;
-	struct inj_edits edits;
-	struct inj_calls calls;
-	uint64_t *patched;	/* where its code has been changed before */
-	size_t npatched, room_patched;
-};
-
 /* ---- one function ---- */
 
 static struct inj_recorded *add_recorded(struct inj_mirrors *m)
@@ -57,7 +41,7 @@ static struct inj_recorded *add_recorded(struct inj_mirrors *m)
 	return &m->v[m->n++];
 }
 
-static enum inj_status add_edits(struct work *w, const struct tramp_mirror_code *out, uint64_t base,
+static enum inj_status add_edits(struct inj_work *w, const struct tramp_mirror_code *out, uint64_t base,
 				 uint32_t owner)
 {
 	enum inj_status status = INJ_OK;
@@ -86,7 +70,7 @@ static bool is_wrapped(const struct inj_session *s, size_t object, uint64_t addr
 }
 
 /* Places that we patch for our own ends: the linker's notification function, exit() in static programs. */
-static bool is_ours(const struct work *w, const struct tramp_fn *fn)
+static bool is_ours(const struct inj_work *w, const struct tramp_fn *fn)
 {
 	const struct inj_session *s = w->s;
 	const struct inj_codefacts *facts = s->objects[w->object].facts;
@@ -101,7 +85,7 @@ static bool is_ours(const struct work *w, const struct tramp_fn *fn)
 	return s->dl_debug_state - at < fn->size;
 }
 
-static enum inj_recorded_state may_be_mirrored(const struct work *w, size_t i)
+enum inj_recorded_state inj_work_allows(const struct inj_work *w, size_t i)
 {
 	const struct inj_codefacts *facts = w->s->objects[w->object].facts;
 	const struct tramp_fn *fn = &facts->facts.fns[i];
@@ -131,7 +115,7 @@ static enum inj_status refuse(struct inj_recorded *r, enum tramp_mirror_status s
 	return INJ_OK;
 }
 
-static enum inj_status describe(struct work *w, const struct tramp_mirror *mirror)
+static enum inj_status describe(struct inj_work *w, const struct tramp_mirror *mirror)
 {
 	struct tramp_mem_description f;
 	enum inj_status status;
@@ -141,7 +125,7 @@ static enum inj_status describe(struct work *w, const struct tramp_mirror *mirro
 	return status == INJ_OK ? inj_places_add(&w->places, tramp_mirror_flow(mirror)) : status;
 }
 
-static enum inj_status emit(struct work *w, struct tramp_mirror *mirror, uint32_t owner)
+static enum inj_status emit(struct inj_work *w, struct tramp_mirror *mirror, uint32_t owner)
 {
 	struct inj_recorded *r = &w->s->mirrors.v[owner];
 	struct inj_chunk *c = &w->chunk;
@@ -163,6 +147,10 @@ static enum inj_status emit(struct work *w, struct tramp_mirror *mirror, uint32_
 	r->mirror = c->addr + c->used;
 	r->mirror_len = (uint32_t)out.len;
 	status = inj_chunk_add(c, &out);
+	if (status == INJ_NO_ROOM) {
+		r->state = INJ_RECORDED_NO_ROOM;
+		return INJ_OK;
+	}
 	if (status == INJ_OK)
 		status = add_edits(w, &out, base, owner);
 	if (status == INJ_OK)
@@ -170,23 +158,31 @@ static enum inj_status emit(struct work *w, struct tramp_mirror *mirror, uint32_
 	return status;
 }
 
-static enum inj_status mirror_function(struct work *w, const struct inj_planned *p,
-				       struct tramp_mirror *mirror, enum tramp_mirror_status said)
+struct inj_recorded *inj_work_note(struct inj_work *w, size_t fn)
+{
+	const struct inj_codefacts *facts = w->s->objects[w->object].facts;
+	struct inj_recorded *r = add_recorded(&w->s->mirrors);
+
+	if (!r)
+		return NULL;
+	r->name = facts->fn[fn].name;
+	r->object = w->object;
+	r->file_addr = facts->facts.fns[fn].addr;
+	r->size = (uint32_t)facts->facts.fns[fn].size;
+	return r;
+}
+
+enum inj_status inj_work_function(struct inj_work *w, const struct inj_planned *p, struct tramp_mirror *mirror,
+				  enum tramp_mirror_status said)
 {
 	bool events = p->want & TRAMP_MIRROR_ENTRY;
-	size_t i = p->fn;
-	const struct inj_codefacts *facts = w->s->objects[w->object].facts;
 	struct inj_mirrors *m = &w->s->mirrors;
-	struct inj_recorded *r = add_recorded(m);
+	struct inj_recorded *r = inj_work_note(w, p->fn);
 	enum inj_status status;
 
 	if (!r)
 		return INJ_MEMORY;
-	r->name = facts->fn[i].name;
-	r->object = w->object;
-	r->file_addr = facts->facts.fns[i].addr;
-	r->size = (uint32_t)facts->facts.fns[i].size;
-	r->state = (uint8_t)may_be_mirrored(w, i);
+	r->state = (uint8_t)inj_work_allows(w, p->fn);
 	if (r->state != INJ_RECORDED_OK)
 		return INJ_OK;
 	if (said != TRAMP_MIRROR_OK && said != TRAMP_MIRROR_NEVER_LEAVES)
@@ -247,7 +243,7 @@ static struct tramp_probe_env probe_env(const struct inj_session *s)
 	return env;
 }
 
-static struct tramp_mem_env mem_env(const struct inj_session *s)
+struct tramp_mem_env inj_work_memory(const struct inj_session *s)
 {
 	return (struct tramp_mem_env){
 		.id = TRAMP_ID_FS_ZERO,
@@ -300,7 +296,7 @@ static bool new_marks(struct inj_marks *m, size_t n)
 }
 
 /* Those that are wanted; parts go with their function.  NULL: no memory. */
-static struct inj_planned *list_functions(const struct work *w, size_t *n)
+static struct inj_planned *list_functions(const struct inj_work *w, size_t *n)
 {
 	const struct inj_mirror_options *opt = &w->s->opt.mirror;
 	const struct inj_object *o = &w->s->objects[w->object];
@@ -328,10 +324,10 @@ static struct inj_planned *list_functions(const struct work *w, size_t *n)
 	return NULL;
 }
 
-static enum inj_status mirror_list(struct work *w, const struct tramp_probe_env *env,
+static enum inj_status mirror_list(struct inj_work *w, const struct tramp_probe_env *env,
 				   const struct inj_planned *fns, size_t n)
 {
-	struct tramp_mem_env memory = mem_env(w->s);
+	struct tramp_mem_env memory = inj_work_memory(w->s);
 	struct inj_planners *p = inj_planners_new(w->code, env, &memory, w->mirror, fns, n);
 	enum inj_status status = p ? INJ_OK : INJ_MEMORY;
 
@@ -339,18 +335,20 @@ static enum inj_status mirror_list(struct work *w, const struct tramp_probe_env 
 		enum tramp_mirror_status said;
 		struct tramp_mirror *mirror = inj_planners_next(p, &said);
 
-		status = mirror_function(w, &fns[i], mirror, said);
+		status = inj_work_function(w, &fns[i], mirror, said);
 	}
 	inj_planners_free(p);
 	return status;
 }
 
-static enum inj_status mirror_functions(struct work *w, const struct tramp_probe_env *env)
+static enum inj_status mirror_functions(struct inj_work *w, const struct tramp_probe_env *env)
 {
 	size_t n;
 	struct inj_planned *fns = list_functions(w, &n);
-	enum inj_status status = fns ? mirror_list(w, env, fns, n) : INJ_MEMORY;
+	enum inj_status status = fns ? inj_first_choose(w, fns, &n) : INJ_MEMORY;
 
+	if (status == INJ_OK)
+		status = mirror_list(w, env, fns, n);
 	free(fns);
 	if (status == INJ_OK)
 		status = inj_described_keep(w->s, &w->described);
@@ -359,16 +357,18 @@ static enum inj_status mirror_functions(struct work *w, const struct tramp_probe
 	return status == INJ_OK ? inj_chunk_close(w->s, &w->chunk) : status;
 }
 
-static enum inj_status mirror_code(struct work *w, bool wanted)
+static enum inj_status mirror_code(struct inj_work *w, bool wanted)
 {
 	struct tramp_probe_env env = probe_env(w->s);
 	enum inj_status status;
 
 	w->described = (struct inj_described){ .object = w->object, .code_base = tramp_code_base(w->code) };
 	w->places.object = w->object;
-	w->mirror = tramp_mirror_new(w->code, &env, NULL);
-	w->chunk.mirror = w->mirror;
-	w->chunk.object = tramp_code_base(w->code) + w->s->objects[w->object].base;
+	if (!w->s->checker)
+		w->s->checker = tramp_checker_new();
+	w->mirror = w->s->checker ? tramp_mirror_new(w->code, &env, w->s->checker) : NULL;
+	w->chunk.mirror = w->stubs.mirror = w->mirror;
+	w->chunk.object = w->stubs.object = tramp_code_base(w->code) + w->s->objects[w->object].base;
 	status = w->mirror ? INJ_OK : INJ_MEMORY;
 	if (status == INJ_OK && wanted)
 		status = mirror_functions(w, &env);
@@ -376,12 +376,25 @@ static enum inj_status mirror_code(struct work *w, bool wanted)
 		status = inj_mirror_sigactions(w->s, w->object, w->code, &w->edits);
 	if (status == INJ_OK)
 		status = inj_mirror_restorers(w->s, w->object, w->code, &w->edits);
+	return status;
+}
+
+void inj_work_free(struct inj_work *w)
+{
 	inj_chunk_free(&w->chunk);
+	inj_chunk_free(&w->stubs);
 	free(w->described.nodes);
 	free(w->described.ops);
 	inj_places_free(&w->places);
 	tramp_mirror_free(w->mirror);
-	return status;
+	tramp_flow_free(&w->flow);
+	tramp_code_free(w->code);
+	free(w->patched);
+	inj_maps_free(&w->maps);
+	inj_calls_free(&w->calls);
+	inj_edits_free(&w->edits);
+	inj_edits_free(&w->entries);
+	free(w);
 }
 
 /* Libraries through which others set signal handlers; the program itself may do so in its own way. */
@@ -399,43 +412,53 @@ static bool wants(struct inj_session *s, const struct inj_object *o)
 
 static void is_changed(void *arg, const struct inj_edit *e)
 {
-	struct inj_mirrors *m = arg;
+	struct inj_session *s = arg;
 
-	if (e->owner != INJ_EDIT_NONE)
-		m->v[e->owner].state = INJ_RECORDED_CHANGED;
+	if (e->owner == INJ_EDIT_NONE)
+		return;
+	if (e->owner & INJ_FIRST_OWNER)
+		inj_first_changed(s, e->owner & ~INJ_FIRST_OWNER);
+	else
+		s->mirrors.v[e->owner].state = INJ_RECORDED_CHANGED;
+}
+
+static bool stays(const struct inj_mirrors *m, const struct inj_edit *e)
+{
+	if (e->owner == INJ_EDIT_NONE)
+		return true;
+	if (e->owner & INJ_FIRST_OWNER)
+		return m->first[e->owner & ~INJ_FIRST_OWNER].state == INJ_FIRST_WAITS;
+	return m->v[e->owner].state == INJ_RECORDED_OK;
 }
 
 /* Without what belongs to functions whose code is not what it is thought to be. */
-static enum inj_status check_edits(struct work *w)
+static enum inj_status check_edits(struct inj_work *w)
 {
 	struct inj_mirrors *m = &w->s->mirrors;
 	enum inj_status status;
 	size_t kept = 0;
 
 	inj_edits_sort(&w->edits);
-	status = inj_edits_check(w->s->target, &w->edits, is_changed, m);
-	for (size_t i = 0; i < w->edits.n; i++) {
-		const struct inj_edit *e = &w->edits.v[i];
-
-		if (e->owner == INJ_EDIT_NONE || m->v[e->owner].state == INJ_RECORDED_OK)
-			w->edits.v[kept++] = *e;
-	}
+	status = inj_edits_check(w->s->target, &w->edits, is_changed, w->s);
+	for (size_t i = 0; i < w->edits.n; i++)
+		if (stays(m, &w->edits.v[i]))
+			w->edits.v[kept++] = w->edits.v[i];
 	w->edits.n = kept;
 	return status;
 }
 
-static enum inj_status apply_edits(struct work *w)
+static enum inj_status apply_edits(struct inj_work *w)
 {
 	enum inj_status status = check_edits(w);
 
 	if (status == INJ_OK)
-		status = inj_calls_lead(w->s, &w->calls, w->code, w->s->objects[w->object].base, &w->edits);
+		status = inj_calls_lead(w, &w->edits);
 	if (status == INJ_OK && w->s->attach.hold)
 		return inj_edits_append(&w->s->attach.held, &w->edits);
 	return status == INJ_OK ? inj_edits_apply(w->s->target, &w->s->edits, &w->edits) : status;
 }
 
-static bool note_edits(struct work *w, const struct inj_edits *e)
+static bool note_edits(struct inj_work *w, const struct inj_edits *e)
 {
 	uint64_t len = w->chunk.hi - w->chunk.lo;
 
@@ -450,7 +473,7 @@ static bool note_edits(struct work *w, const struct inj_edits *e)
 }
 
 /* What is, and what is to be. */
-static enum inj_status note_patched(struct work *w)
+static enum inj_status note_patched(struct inj_work *w)
 {
 	return note_edits(w, &w->s->edits) && note_edits(w, &w->s->attach.held) ? INJ_OK : INJ_MEMORY;
 }
@@ -458,7 +481,7 @@ static enum inj_status note_patched(struct work *w)
 static enum inj_status mirror_object(struct inj_session *s, size_t object)
 {
 	struct inj_object *o = &s->objects[object];
-	struct work w = { .s = s, .object = object };
+	struct inj_work *w;
 	bool wanted = wants(s, o);
 	enum inj_status status;
 
@@ -469,19 +492,25 @@ static enum inj_status mirror_object(struct inj_session *s, size_t object)
 		return status == INJ_MEMORY ? status : INJ_OK;
 	if (!wanted && !o->facts->nsigaction)
 		return INJ_OK;
-	if (tramp_code_new(&o->facts->facts, &w.code) != TRAMP_CODE_OK)
+	w = calloc(1, sizeof(*w));
+	if (!w)
+		return INJ_MEMORY;
+	w->s = s;
+	w->object = object;
+	if (tramp_code_new(&o->facts->facts, &w->code) != TRAMP_CODE_OK) {
+		inj_work_free(w);
 		return INJ_OK;
-	w.chunk.lo = o->base + o->facts->text_lo;
-	w.chunk.hi = o->base + o->facts->text_hi;
-	status = note_patched(&w);
+	}
+	w->chunk.lo = w->stubs.lo = o->base + o->facts->text_lo;
+	w->chunk.hi = w->stubs.hi = o->base + o->facts->text_hi;
+	status = note_patched(w);
 	if (status == INJ_OK)
-		status = mirror_code(&w, wanted);
+		status = mirror_code(w, wanted);
 	if (status == INJ_OK)
-		status = apply_edits(&w);
-	tramp_code_free(w.code);
-	free(w.patched);
-	inj_calls_free(&w.calls);
-	inj_edits_free(&w.edits);
+		status = apply_edits(w);
+	if (w->waits)
+		return status == INJ_OK ? inj_first_begin(w) : status;
+	inj_work_free(w);
 	return status;
 }
 
@@ -532,6 +561,7 @@ enum inj_status inj_mirrors_instrument(struct inj_session *s)
 
 void inj_mirrors_free(struct inj_session *s)
 {
+	inj_first_free(s);
 	for (size_t i = 0; i < s->mirrors.ndescribed; i++) {
 		free(s->mirrors.described[i].nodes);
 		free(s->mirrors.described[i].ops);

@@ -20,6 +20,9 @@
 
 struct inj_session;
 struct inj_object;
+struct inj_first;
+struct inj_words;
+struct inj_work;
 
 /* For each function of a file: */
 struct inj_marks {
@@ -36,6 +39,7 @@ struct inj_mirror_options {
 	uint64_t calls;	    /* FILTER, TIMED: of one function in one thread; 0: no bound */
 	uint64_t min_ticks; /* TIMED: shorter calls are dropped */
 	bool under;	    /* only what functions with RT_ACT_UNDER call */
+	bool first;	    /* instruments functions when they are first called, where that can be */
 	uint32_t max_functions; /* that there is room for in the rings' counts; 0: no counts */
 	struct {
 		bool enabled;
@@ -125,6 +129,13 @@ struct inj_mirrors {
 	uint32_t nmaps; /* in it */
 	uint64_t maps_addr;
 	bool full; /* no more code maps, or event ids */
+	struct inj_first *first; /* functions that wait, or waited, for their first call */
+	size_t nfirst, room_first, nwaiting; /* the last of them */
+	struct inj_work **works; /* that they belong to */
+	size_t nworks, room_works;
+	struct inj_words *words;
+	size_t nwords, room_words;
+	bool news;		/* something was instrumented since inj_first_keep() */
 	uint32_t unled;	     /* system calls for signal handlers that do not lead to the runtime */
 };
 
@@ -151,9 +162,11 @@ struct inj_calls {
 enum inj_status inj_calls_note(struct inj_calls *c, const struct tramp_mirror_code *out, uint64_t base,
 			       uint64_t load, uint32_t owner) INJ_CHECK;
 
-/* Adds edits that lead calls to where windows among @edits lead, which are sorted, checked, and all of an object. */
-enum inj_status inj_calls_lead(struct inj_session *s, const struct inj_calls *c, const struct tramp_code *code,
-			       uint64_t load, struct inj_edits *edits) INJ_CHECK;
+/*
+ * Adds edits that lead the calls that @w has noted to where windows lead that are among @edits, or in place, and to the stubs of those
+ * that wait to be called; @edits are sorted and checked.
+ */
+enum inj_status inj_calls_lead(struct inj_work *w, struct inj_edits *edits) INJ_CHECK;
 
 void inj_calls_free(struct inj_calls *c);
 

@@ -134,7 +134,7 @@ static struct inj_arena *find_arena(struct inj_code *code, uint64_t lo, uint64_t
 	for (size_t i = 0; i < code->n; i++) {
 		struct inj_arena *a = &code->v[i];
 
-		if (a->len - a->used >= len && reaches(a, lo, hi))
+		if (a->len - a->used >= len && reaches(a, lo, hi) && !(a->near && lo == hi))
 			return a;
 	}
 	return NULL;
@@ -195,7 +195,9 @@ static enum inj_status add_arena(struct inj_code *code, struct inj_target *t, ui
 	if (status != INJ_OK)
 		return status;
 	*out = &code->v[code->n++];
-	**out = (struct inj_arena){ .addr = addr, .offset = code->used, .len = len };
+	**out = (struct inj_arena){
+		.addr = addr, .offset = code->used, .len = len, .near = addr != code->first + code->used,
+	};
 	code->used += len;
 	return INJ_OK;
 }
@@ -216,6 +218,20 @@ enum inj_status inj_code_alloc(struct inj_code *code, struct inj_target *t, uint
 	*mem = code->mem + a->offset + a->used;
 	a->used += len;
 	return INJ_OK;
+}
+
+enum inj_status inj_code_reserve(struct inj_code *code, struct inj_target *t, uint64_t lo, uint64_t hi, uint64_t len)
+{
+	const struct inj_arena all = { .addr = code->first, .len = code->size };
+	uint64_t most = (code->size - code->used) / 4;
+	struct inj_arena *a;
+
+	if (reaches(&all, lo, hi))
+		return INJ_OK;
+	a = find_arena(code, lo, hi, 1);
+	if (a && a->len - a->used >= (len < most ? len : most))
+		return INJ_OK;
+	return add_arena(code, t, lo, hi, len < most ? len : most, &a);
 }
 
 enum inj_status inj_code_alloc_pages(struct inj_code *code, struct inj_target *t, uint64_t len,

@@ -23,6 +23,7 @@ struct inj_arena {
 	uint64_t offset; /* in the memfd */
 	uint64_t len;	 /* bytes mapped */
 	uint64_t used;
+	bool near;	 /* mapped there for code that has to be near something */
 };
 
 struct inj_code {
@@ -58,6 +59,12 @@ void inj_code_free(struct inj_code *code);
  */
 enum inj_status inj_code_alloc(struct inj_code *code, struct inj_target *t, uint64_t lo,
 			       uint64_t hi, uint64_t len, uint64_t *addr, uint8_t **mem) INJ_CHECK;
+
+/*
+ * Has @len bytes mapped there now, so that children that are forked later have them: unless all of the memory is within reach.
+ * Less if there is not so much left.
+ */
+enum inj_status inj_code_reserve(struct inj_code *code, struct inj_target *t, uint64_t lo, uint64_t hi, uint64_t len) INJ_CHECK;
 
 /* The same, whole pages of their own, anywhere: for images that map data over a part of them. */
 enum inj_status inj_code_alloc_pages(struct inj_code *code, struct inj_target *t, uint64_t len,

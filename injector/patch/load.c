@@ -88,6 +88,7 @@ static enum inj_status find_symbols(struct inj_session *s)
 		{ "sonde_rt_exec", &s->rt_exec },
 		{ "sonde_rt_probe_gate", &s->rt_probe_gate },
 		{ "sonde_rt_mem_gate", &s->rt_mem_gate },
+		{ "sonde_rt_first", &s->rt_first },
 		{ "sonde_rt_sigaction", &s->rt_sigaction },
 		{ "sonde_rt_restored", &s->rt_restored },
 		{ "sonde_rt_depart", &s->rt_depart },

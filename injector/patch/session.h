@@ -146,7 +146,7 @@ struct inj_session {
 	/* the program's addresses */
 	uint64_t runtime; /* load address */
 	uint64_t rt_config, rt_api, rt_gate, rt_dl_state, rt_exit, rt_exec;
-	uint64_t rt_probe_gate, rt_mem_gate, rt_sigaction, rt_restored;
+	uint64_t rt_probe_gate, rt_mem_gate, rt_first, rt_sigaction, rt_restored;
 	uint64_t rt_enter, rt_depart, rt_departed, rt_mem_restorer, rt_handlers, rt_mapped, rt_thunks;
 	uint64_t compiled; /* code that is made for analyzers; 0: it could not be mapped */
 	uint64_t trap;	  /* a breakpoint instruction of ours */

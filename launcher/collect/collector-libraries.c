@@ -9,12 +9,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "injector/mirror/first.h"
 #include "launcher/collect/collector-private.h"
 #include "launcher/common/message.h"
 #include "launcher/record/metadata.h"
 
-static enum inj_status mail_syscall(struct inj_target *t, long nr, const uint64_t args[6],
-				    int64_t *result)
+enum inj_status collector_mail_syscall(struct inj_target *t, long nr, const uint64_t args[6], int64_t *result)
 {
 	struct collector *c = t->arg;
 	struct ring_mail *m = &c->control->mail;
@@ -53,6 +53,8 @@ void collector_tell(struct collector *c)
 {
 	const struct inj_mirrors *m = &c->session->mirrors;
 
+	if (inj_first_keep(c->session) != INJ_OK)
+		msg_error("out of memory");
 	metadata_publish(c->session, c->writer, c->options);
 	collector_budget_known(c);
 	for (; c->analysis && c->analyzed < m->ndescribed; c->analyzed++) {
@@ -71,7 +73,7 @@ static void instrument_late(struct collector *c, pid_t pid)
 	enum inj_status status = inj_target_open(&target, pid);
 
 	if (status == INJ_OK) {
-		target.syscall = mail_syscall;
+		target.syscall = collector_mail_syscall;
 		target.arg = c;
 		status = inj_session_library(c->session, &target);
 		inj_target_close(&target);
@@ -106,12 +108,16 @@ bool collector_serve_mail(struct collector *c)
 {
 	struct ring_mail *m = &c->control->mail;
 
+	if (atomic_load_explicit(&m->silent, memory_order_relaxed))
+		atomic_store(&m->silent, 0);
 	if (c->exec_waits || atomic_load_explicit(&m->state, memory_order_acquire) != RING_MAIL_ASKED)
 		return false;
 	if (c->no_requests) {
 		answer(c);
 	} else if (__atomic_load_n(&m->kind, __ATOMIC_RELAXED) == RING_MAIL_LIBRARIES) {
 		serve_libraries(c, atomic_load(&m->holder));
+	} else if (__atomic_load_n(&m->kind, __ATOMIC_RELAXED) == RING_MAIL_FIRST) {
+		collector_serve_first(c, atomic_load(&m->holder), __atomic_load_n(&m->tid, __ATOMIC_RELAXED));
 	} else if (c->exec_asked) {
 		c->exec_waits = true;
 		c->exec_asked(c->exec_arg);

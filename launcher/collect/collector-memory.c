@@ -35,6 +35,7 @@ static void give_chunk(struct collector *c, struct feed *f, const void *shared, 
 {
 	void *chunk = c->chunk;
 
+	collector_tell_first(c);
 	memcpy(chunk, shared, bytes);
 	if (c->options->mem_keep)
 		collector_check(c, mt_write_chunk(f->thread, chunk, bytes));

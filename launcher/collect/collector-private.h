@@ -29,6 +29,14 @@ struct process {
 	int mem; /* of sampler_open(); -1: its threads are not switched */
 };
 
+/* A process whose functions are instrumented when they are first called; those of the last few that asked. */
+struct caller {
+	pid_t pid, tid;
+	int mem, status; /* /proc/PID/mem, and /proc/PID/task/TID/status; -1: not open */
+};
+
+#define COLLECTOR_CALLERS 8
+
 /* One ring, as we see it. */
 struct feed {
 	struct ring_head *head; /* mapped when first used */
@@ -100,6 +108,8 @@ struct collector {
 	uint64_t bytes; /* of the files of threads that have ended */
 	bool told_children;
 	_Atomic bool no_requests; /* who asks goes on without */
+	struct caller callers[COLLECTOR_CALLERS];
+	unsigned int next_caller;
 	_Atomic int ended; /* enum program_end */
 	struct collector_totals totals;
 };
@@ -224,7 +234,19 @@ void collector_budget_finish(struct collector *c);
 
 /* Writes what has been instrumented since the last time, and gives it to the modules. */
 void collector_tell(struct collector *c);
-/* A process asks for a library to be instrumented.  Did one? */
+/* A process asks for a library or a function to be instrumented.  Did one? */
 bool collector_serve_mail(struct collector *c);
+
+/* ---- functions that are called for the first time (collector-first.c) ---- */
+
+/* A thread of @pid, @tid, asks for one. */
+void collector_serve_first(struct collector *c, pid_t pid, pid_t tid);
+/* Before what has been recorded is looked at: the trace is told of functions that may occur in it. */
+void collector_tell_first(struct collector *c);
+/* While the program stands still: it may not be possible later. */
+void collector_open_first(struct collector *c, pid_t pid);
+void collector_close_first(struct collector *c);
+/* Executes system calls in the thread that waits for an answer. */
+enum inj_status collector_mail_syscall(struct inj_target *t, long nr, const uint64_t args[6], int64_t *result);
 
 #endif

@@ -31,6 +31,7 @@ static void drain_sub(struct collector *c, struct feed *f, const struct ring_sub
 	};
 	uint32_t pos = f->pos;
 
+	collector_tell_first(c);
 	if (!f->begun)
 		collector_check(c, tf_thread_waited(f->thread, __atomic_load_n(&sub->start_tsc, __ATOMIC_RELAXED),
 						    __atomic_load_n(&sub->waited, __ATOMIC_RELAXED)));

@@ -133,6 +133,7 @@ void collector_free(struct collector *c)
 		if (c->processes[i].pidfd >= 0)
 			close(c->processes[i].pidfd);
 	collector_budget_free(c);
+	collector_close_first(c);
 	free(c->processes);
 	free(c->counts);
 	free(c->chunk);
@@ -193,6 +194,7 @@ static void flush_all(struct collector *c)
 /* What is not full yet is written, too, and who has ended is done with. */
 void collector_look_at_all(struct collector *c)
 {
+	collector_tell_first(c);
 	collector_drain_all(c, true);
 	collector_free_mail(c);
 	collector_reap(c, collector_finish_process);
@@ -327,6 +329,8 @@ int collector_start(struct collector *c, struct tf_writer *w, struct inj_session
 		analysis_trace(c->analysis, w);
 	collector_budget_start(c);
 	collector_tell(c);
+	if (s->mirrors.nwaiting)
+		collector_open_first(c, program);
 	c->messages = msg_context();
 	c->member = (struct pool_member){
 		.serve = serve, .arg = c, .doorbell = &c->control->doorbell, .sleeping = &c->control->sleeping,
@@ -369,6 +373,7 @@ void collector_finish(struct collector *c, struct collector_totals *totals)
 	c->socket = NULL;
 	if (c->started)
 		pool_remove(&c->member);
+	collector_tell_first(c);
 	collector_drain_all(c, false);
 	collector_note_switches(c);
 	n = collector_rings(c);

@@ -357,6 +357,8 @@ static void print_recording(const struct sonde_trace_rank *rank, bool several, b
 		printf(", memory accesses of %" PRIu64, r->memory);
 	if (!strcmp(r->clock, "none"))
 		fputs(", calls counted only", stdout);
+	if (r->uncalled)
+		printf("; %" PRIu64 " never called", r->uncalled);
 	if (left_alone)
 		printf("; %" PRIu64 " left alone%s%s", left_alone, names ? "" : " (-v: which)",
 		       several && !names ? "" : ":");

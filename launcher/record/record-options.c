@@ -49,6 +49,8 @@ static const struct opt record_opts[] = {
 	  offsetof(struct raw, o.acts[RT_ACT_UNDER]), NULL },
 	{ 0, "flight", "SIZE", "keep the newest events in memory, 64K to 64G, and write them at the end", OPT_SIZE,
 	  offsetof(struct raw, o.flight), NULL },
+	{ 0, "lazy", NULL, "instrument functions when they are first called, not all of them at the start", OPT_FLAG,
+	  offsetof(struct raw, o.lazy), NULL },
 	{ 0, "perf-map", NULL, "write /tmp/perf-PID.map, so that perf knows our code", OPT_FLAG,
 	  offsetof(struct raw, o.perf_map), NULL },
 	{ 0, "mem", "PATTERN", "record the memory accesses of all functions, or of these", OPT_LIST_OR,
@@ -535,7 +537,8 @@ int attach_options_parse(int argc, char **argv, struct record_options *o)
 	size_t n = 0;
 
 	for (const struct opt *o = record_opts; o->type != OPT_TYPE_HELP; o++)
-		attach_opts[n++] = *o;
+		if (o->offset != offsetof(struct raw, o.lazy))
+			attach_opts[n++] = *o;
 	attach_opts[n] = own;
 	memcpy(attach_opts + n + 1, end, sizeof(end));
 	command = &attach_command;

@@ -170,6 +170,7 @@ int recorded_begin(struct recorded *r, const struct record_options *o, struct in
 	m->memory.count = m->memory.sampled && o->sample.by == RING_SAMPLE_ACCESSES;
 	m->enabled = true;
 	m->libraries = true;
+	m->first = o->lazy;
 	m->mode = recorded_mode(o);
 	m->under = r->acts[RT_ACT_UNDER] != NULL;
 	m->depth = (uint32_t)o->depth;
@@ -362,6 +363,7 @@ void recorded_publish(struct inj_session *s, struct tf_writer *w, const struct r
 	s->mirrors.announced = true;
 	about.memory = count_memory(&s->mirrors);
 	sum_up(&s->mirrors, &sum);
+	about.uncalled = s->mirrors.nwaiting;
 	about.instrumented = sum.instrumented;
 	about.nleft_alone = sum.n;
 	collect_filters(o, &filters);
@@ -421,14 +423,17 @@ void recorded_warn(struct recorded *r, const struct inj_session *s)
 	for (int act = 0; act < RT_ACTS; act++)
 		no_libraries(s->opt.is_static ? r->acts[act] : NULL);
 	sum_up(&s->mirrors, &sum);
-	if (warn_unmatched(r, false) == 0 && !sum.instrumented && s->mirrors.n)
+	if (warn_unmatched(r, false) == 0 && !sum.instrumented && !s->mirrors.nwaiting && s->mirrors.n)
 		msg_warn("none of the %zu function%s chosen can be recorded; `sonde info -v' says why",
 			 s->mirrors.n, plural(s->mirrors.n));
 	msg_debug("%llu function%s instrumented", (unsigned long long)sum.instrumented,
 		  plural(sum.instrumented));
+	if (s->mirrors.nwaiting)
+		msg_debug("%zu function%s to be instrumented when first called", s->mirrors.nwaiting,
+			  plural(s->mirrors.nwaiting));
 	for (size_t i = 0; i < sum.n; i++)
 		say_left_alone(&sum.left_alone[i]);
-	if (sum.instrumented && s->mirrors.unled)
+	if ((sum.instrumented || s->mirrors.nwaiting) && s->mirrors.unled)
 		msg_warn("events that signals interrupt may be damaged: %u system call%s for signal "
 			 "handlers could not be led to Sonde",
 			 s->mirrors.unled, plural(s->mirrors.unled));

@@ -255,7 +255,7 @@ bool recording_is_of_something(const struct recording *r)
 	for (size_t i = 0; i < s->mirrors.n; i++)
 		if (s->mirrors.v[i].state == INJ_RECORDED_OK)
 			return true;
-	return false;
+	return s->mirrors.nwaiting != 0;
 }
 
 static void say_lost(uint64_t n, const char *one, const char *many)

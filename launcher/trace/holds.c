@@ -156,6 +156,12 @@ struct contents {
 	bool memory, unfinished, damaged;
 };
 
+/* Functions that would have been recorded, had they been called. */
+static uint64_t could_be_called(const struct sonde_trace_recording *r)
+{
+	return r->instrumented + r->uncalled;
+}
+
 static struct contents look(const struct sonde_trace *trace)
 {
 	struct contents c = { .memory = holds_memory(trace) };
@@ -174,7 +180,7 @@ static struct contents look(const struct sonde_trace *trace)
 		c.lost += rank->lost;
 		c.unfinished |= rank->ending == SONDE_TRACE_UNFINISHED;
 		/* of several programs, the one that most could have been recorded of */
-		if (!c.recording || (rank->recording && rank->recording->instrumented > c.recording->instrumented))
+		if (!c.recording || (rank->recording && could_be_called(rank->recording) > could_be_called(c.recording)))
 			c.recording = rank->recording;
 	}
 	return c;
@@ -200,20 +206,20 @@ static void why_nothing(const struct sonde_trace *trace, const struct contents *
 	else if (c->damaged || c->lost)
 		snprintf(text, size, "no %s are in the trace: they were lost, or are damaged; `sonde info' says more",
 			 what);
-	else if (r && !r->instrumented && r->nleft_alone)
+	else if (r && !could_be_called(r) && r->nleft_alone)
 		snprintf(text, size, "no %s were recorded: none of the functions that were chosen can be; "
 				     "`sonde info' says why", what);
-	else if (r && !r->instrumented)
+	else if (r && !could_be_called(r))
 		snprintf(text, size, "no %s were recorded: no function was like what was chosen; `sonde info' shows "
 				     "that", what);
 	else if (strcmp(what, "calls") == 0 && chooses(r, "--time="))
 		snprintf(text, size, "no %s were recorded: no call took as long as --time asks for", what);
-	else if (r && r->instrumented == 1)
+	else if (r && could_be_called(r) == 1)
 		snprintf(text, size, "no %s were recorded: the program did not call the function that was instrumented",
 			 what);
 	else if (r)
 		snprintf(text, size, "no %s were recorded: the program called none of the %" PRIu64 " functions that "
-				     "were instrumented", what, r->instrumented);
+				     "were instrumented", what, could_be_called(r));
 	else if (sonde_trace_modules(trace))
 		snprintf(text, size, "no %s were recorded: the program called no function that the module%s wrap%s",
 			 what, sonde_trace_modules(trace) == 1 ? "" : "s",

@@ -30,6 +30,7 @@ INTEGRATION_TESTS += \
 	tests/integration/ends.sh \
 	tests/integration/environment.sh \
 	tests/integration/exceptions.sh \
+	tests/integration/first-calls.sh \
 	tests/integration/flight.sh \
 	tests/integration/follow.sh \
 	tests/integration/forks.sh \
@@ -38,6 +39,7 @@ INTEGRATION_TESTS += \
 	tests/integration/functions-calls.sh \
 	tests/integration/functions-counts.sh \
 	tests/integration/functions-filters.sh \
+	tests/integration/functions-oracle-lazy.sh \
 	tests/integration/functions-oracle.sh \
 	tests/integration/functions-stress.sh \
 	tests/integration/harness.sh \
@@ -61,6 +63,7 @@ INTEGRATION_TESTS += \
 	tests/integration/memory-lackey.sh \
 	tests/integration/memory-library.sh \
 	tests/integration/memory-modules.sh \
+	tests/integration/memory-oracle-lazy.sh \
 	tests/integration/memory-oracle.sh \
 	tests/integration/memory-sample.sh \
 	tests/integration/memory-stress.sh \
@@ -183,6 +186,7 @@ TRACEE_FILES += \
 	tests/programs/env.c \
 	tests/programs/executes.c \
 	tests/programs/family.c \
+	tests/programs/firsts.c \
 	tests/programs/forks.c \
 	tests/programs/gsbase.c \
 	tests/programs/hostile.c \
@@ -225,6 +229,7 @@ TRACEES += \
 	tests/programs/executes \
 	tests/programs/family \
 	tests/programs/fn_signals \
+	tests/programs/firsts \
 	tests/programs/forks \
 	tests/programs/gsbase \
 	tests/programs/hostile \
@@ -260,6 +265,7 @@ TRACEES += \
 	tests/programs/env-static \
 	tests/programs/executes-static \
 	tests/programs/family-static \
+	tests/programs/firsts-static \
 	tests/programs/forks-static \
 	tests/programs/gsbase-static \
 	tests/programs/ipara-static \
@@ -299,6 +305,7 @@ tests/programs/%-static: tests/programs/%.cc
 	$(AM_V_CXXLD)$(MKDIR_P) $(@D) && $(CXX) $(PROGRAM_CFLAGS) -static $(PROGRAM_ARGS)
 tests/programs/libouter.so tests/programs/loads: PROGRAM_LIBS = -ldl -pthread -Wl,-rpath,'$$ORIGIN'
 tests/programs/accesses tests/programs/brief tests/programs/bursts tests/programs/confined tests/programs/confined-static \
+	tests/programs/firsts tests/programs/firsts-static \
 	tests/programs/steps tests/programs/steps-static tests/programs/tally tests/programs/tally-static: PROGRAM_LIBS = -pthread
 tests/programs/hot: PROGRAM_LIBS = -pthread
 tests/programs/hostile: PROGRAM_LIBS = -pthread -I$(top_srcdir)

@@ -370,6 +370,7 @@ static enum sonde_trace_status read_recording(struct reader *r)
 	if (!to)
 		return SONDE_TRACE_E_NOMEM;
 	to->instrumented = number_or_0(r, "instrumented");
+	to->uncalled = number_or_0(r, "uncalled");
 	to->memory = number_or_0(r, "memory");
 	to->clock = get_str(r, "clock", "");
 	to->filters = get_strings(r, "filters", &to->nfilters);

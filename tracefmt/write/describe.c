@@ -283,6 +283,8 @@ enum sonde_trace_status tf_writer_recording(struct tf_writer *w, const struct tf
 	tf_json_begin(line, "recording");
 	tf_json_str(line, "clock", r->clock);
 	tf_json_uint(line, "instrumented", r->instrumented);
+	if (r->uncalled)
+		tf_json_uint(line, "uncalled", r->uncalled);
 	if (r->memory)
 		tf_json_uint(line, "memory", r->memory);
 	put_reasons(line, r);

@@ -182,6 +182,7 @@ struct tf_reason {
 struct tf_recording {
 	const char *clock;	     /* of the events; "none": calls are counted, nothing else */
 	uint64_t instrumented;	     /* functions */
+	uint64_t uncalled;	     /* others, that would have been when they were first called */
 	uint64_t memory;	     /* of those: whose memory accesses are recorded */
 	const struct tf_reason *left_alone; /* functions that were asked for, by reason */
 	size_t nleft_alone;

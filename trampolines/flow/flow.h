@@ -233,6 +233,12 @@ enum tramp_code_status tramp_flow_build(struct tramp_flow *flow, const struct tr
 void tramp_flow_free(struct tramp_flow *flow);
 
 /*
+ * Does control come to function @fn, which is no part, by its first instruction only, and to its parts from itself alone?  What
+ * jumps through tables, lands after exceptions, or returns from calls has come in before.  @flow is for looking at it.
+ */
+bool tramp_code_one_entry(const struct tramp_code *code, uint32_t fn, struct tramp_flow *flow) TRAMP_MUST_CHECK;
+
+/*
  * From now on @flow is built by the thread that builds @with: they share what is remembered of instructions,
  * which is @with's.  False: no memory; then @flow can only be freed.
  */

@@ -3,6 +3,7 @@ libtrampolines_la_SOURCES += trampolines/flow/flow.h \
 	trampolines/flow/code.c \
 	trampolines/flow/code.h \
 	trampolines/flow/ends.c \
+	trampolines/flow/enter.c \
 	trampolines/flow/flow.c \
 	trampolines/flow/live.c \
 	trampolines/flow/lookup.c \

@@ -151,6 +151,18 @@ struct rt_mem_desc {
 /* Where recording goes off and on: from the descriptor to where to return to instead, for the plain copy. */
 #define RT_MEM_LEAVE (sizeof(struct rt_mem_desc) + 5)
 
+/*
+ * What is jumped to at the entry of a function that is instrumented at its first call (trampolines/mirror/first.h); offsets.  The
+ * runtime's gate is called from there, with this at its return address.
+ */
+#define RT_FIRST_ASK 6	    /* what its word says as long as it has not been called */
+#define RT_FIRST_DESC 17
+#define RT_FIRST_REPLAY 29 /* runs the original */
+struct rt_first_desc {
+	uint32_t index;
+	uint64_t word;
+} __attribute__((packed));
+
 /* One arena's code for one object. */
 struct rt_codemap {
 	uint64_t arena, arena_end;

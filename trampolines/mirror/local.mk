@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 libtrampolines_la_SOURCES += \
 	trampolines/mirror/codemap.h \
+	trampolines/mirror/first.h \
 	trampolines/mirror/mirror.h \
 	trampolines/mirror/x86-64/check.c \
 	trampolines/mirror/x86-64/copy.c \
 	trampolines/mirror/x86-64/edges.c \
+	trampolines/mirror/x86-64/first.c \
 	trampolines/mirror/x86-64/gap.c \
 	trampolines/mirror/x86-64/help.c \
 	trampolines/mirror/x86-64/mirror.c \

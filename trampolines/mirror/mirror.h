@@ -58,6 +58,7 @@ enum tramp_mirror_want {
 	TRAMP_MIRROR_ENTRY = 1,	/* a probe where the function is entered: not on jumps back to it */
 	TRAMP_MIRROR_EXIT = 2,	/* a probe at each exit: ret and tail calls */
 	TRAMP_MIRROR_WHOLE = 4,	/* copy all blocks, whatever the probes need (tests) */
+	TRAMP_MIRROR_LED = 64,	/* a jump of 5 bytes stands at its entry, and stays: no other window may be in these */
 	TRAMP_MIRROR_ACCESSES = 8, /* record what memory is accessed; implies WHOLE.  Needs tramp_mirror_memory() */
 };
 

@@ -254,6 +254,7 @@ struct sonde_trace_recording {
 	size_t nfilters;
 	const char *const *filters; /* as the user gave them */
 	uint64_t memory; /* of the instrumented functions: whose memory accesses were recorded */
+	uint64_t uncalled; /* further functions: they would have been instrumented at their first call, which did not come */
 };
 
 /* How memory accesses were sampled, and what of them: sums over the run's threads. */

@@ -141,6 +141,12 @@ static void place_window(struct tramp_mirror *m, uint32_t i, enum mir_run run)
 		note_window(m, &w);
 		return;
 	}
+	if (mir_wants(m, TRAMP_MIRROR_LED) && i == m->flow.entry && w.off == mir_off(m, i, m->blocks.v[i].lo)) {
+		w.len = 0;
+		m->blocks.v[i].used[run] = mir_run_end(m, i, run);
+		note_short(m, &w);
+		return;
+	}
 	w.len = (uint8_t)mir_free_bytes(m, i, run, MIR_SHORT, &stop);
 	(void)walk(m, i, run, w.off, w.len, true, &stop);
 	/* Its other bytes are too few for a slot. */

@@ -1,0 +1,494 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <linux/membarrier.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#include "base/array.h"
+#include "base/search.h"
+#include "injector/facts/analysis.h"
+#include "injector/mirror/first.h"
+#include "injector/mirror/probeenv.h"
+#include "injector/patch/session.h"
+#include "trampolines/mirror/first.h"
+
+#define WORDS_BYTES (UINT64_C(1) << 20) /* that are mapped at once */
+#define REACH ((UINT64_C(1) << 31) - (UINT64_C(1) << 24))
+#define JUMP 0xe9
+#define COMPARED 16 /* bytes of a copy by which it is known that a process has it mapped */
+#define NEAR 512    /* bytes between edits that are written with them */
+#define PAGE UINT64_C(4096)
+
+/* Copies take so many times the original; reserved, and mostly never used. */
+#define EVENTS_TIMES 4
+#define MEMORY_TIMES 16
+
+/* ---- memory for words ---- */
+
+static bool is_near(uint64_t at, uint64_t bytes, uint64_t lo, uint64_t hi)
+{
+	return (at + bytes <= lo || at + bytes - lo < REACH) && (hi <= at || hi - at < REACH);
+}
+
+static enum inj_status map_words(struct inj_session *s, uint64_t lo, uint64_t hi, uint64_t bytes)
+{
+	struct inj_mirrors *m = &s->mirrors;
+	struct inj_maps maps;
+	enum inj_status status = inj_maps_read(s->target->pid, &maps);
+	uint64_t len = bytes > WORDS_BYTES ? (bytes + PAGE - 1) & ~(PAGE - 1) : WORDS_BYTES, at, got;
+
+	if (status != INJ_OK)
+		return status;
+	at = inj_maps_gap(&maps, lo, hi, len);
+	inj_maps_free(&maps);
+	if (!at)
+		return INJ_NO_ROOM;
+	if (!array_room(m->words, m->room_words, m->nwords + 1))
+		return INJ_MEMORY;
+	status = inj_mmap(s->target, at, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0,
+			  &got);
+	if (status != INJ_OK)
+		return status;
+	m->words[m->nwords++] = (struct inj_words){ .addr = got, .len = len };
+	return INJ_OK;
+}
+
+static enum inj_status alloc_words(struct inj_session *s, uint64_t lo, uint64_t hi, uint64_t bytes, uint64_t *addr)
+{
+	struct inj_mirrors *m = &s->mirrors;
+	enum inj_status status = INJ_OK;
+	size_t i = 0;
+
+	while (i < m->nwords &&
+	       (m->words[i].len - m->words[i].used < bytes || !is_near(m->words[i].addr, m->words[i].len, lo, hi)))
+		i++;
+	if (i == m->nwords)
+		status = map_words(s, lo, hi, bytes);
+	if (status != INJ_OK)
+		return status;
+	*addr = m->words[i].addr + m->words[i].used;
+	m->words[i].used += bytes;
+	return INJ_OK;
+}
+
+/* ---- at the start ---- */
+
+static bool plan_entry(struct inj_work *w, const struct tramp_fn *fn, struct tramp_plan *plan)
+{
+	uint64_t base = w->s->objects[w->object].base, entries[INJ_MAX_ENTRIES];
+	struct tramp_branch branches[INJ_MAX_ENTRIES];
+	struct tramp_function f = { .addr = base + fn->addr, .size = fn->size, .branches = branches };
+	size_t offset;
+
+	f.code = tramp_code_at(w->code, fn->addr, &f.avail);
+	if (!f.code || f.avail < fn->size)
+		return false;
+	f.avail = fn->size;
+	f.nbranches = tramp_code_entries(w->code, fn->addr, TRAMP_DISPLACED_MAX + 4, entries, INJ_MAX_ENTRIES);
+	if (f.nbranches == INJ_MAX_ENTRIES)
+		return false;
+	for (size_t i = 0; i < f.nbranches; i++)
+		branches[i] = (struct tramp_branch){ .to = base + entries[i] };
+	if (tramp_plan_entry(&f, plan) != TRAMP_OK || plan->patch_addr + TRAMP_JUMP_SIZE > f.addr + f.size)
+		return false;
+	if (!w->s->checker)
+		w->s->checker = tramp_checker_new();
+	return w->s->checker && tramp_check_boundaries(w->s->checker, plan, &offset) != TRAMP_DISAGREE;
+}
+
+static enum inj_status add_entry(struct inj_work *w, const struct tramp_plan *plan, uint32_t index, uint64_t stub)
+{
+	struct inj_edit e = {
+		.addr = plan->patch_addr, .object = (uint32_t)w->object, .owner = index | INJ_FIRST_OWNER,
+		.len = TRAMP_JUMP_SIZE,
+	};
+	uint32_t rel = (uint32_t)(stub - (plan->patch_addr + TRAMP_JUMP_SIZE));
+
+	e.bytes[0] = JUMP;
+	memcpy(e.bytes + 1, &rel, sizeof(rel));
+	memcpy(e.was, plan->original, TRAMP_JUMP_SIZE);
+	return inj_edits_add(&w->edits, &e);
+}
+
+/* *@made: it waits. */
+static enum inj_status make_stub(struct inj_work *w, const struct inj_planned *p, const struct tramp_plan *plan,
+				 uint64_t words, bool *made)
+{
+	struct inj_mirrors *m = &w->s->mirrors;
+	struct inj_chunk *c = &w->stubs;
+	struct tramp_first f = { .gate = words, .index = (uint32_t)m->nfirst };
+	struct tramp_mirror_code code = { 0 };
+	struct tramp_first_code out;
+	enum inj_status status = inj_chunk_room(w->s, c, TRAMP_FIRST_MAX);
+	uint64_t stub = c->addr + c->used;
+
+	f.word = words + 8 * (1 + w->nfirst);
+	*made = false;
+	if (status != INJ_OK || !array_room(m->first, m->room_first, m->nfirst + 1))
+		return status == INJ_NO_ROOM ? INJ_OK : status == INJ_OK ? INJ_MEMORY : status;
+	if (tramp_emit_first(&f, plan, c->object, stub, c->mem + c->used, &out) != TRAMP_OK)
+		return INJ_OK;
+	code.len = out.len;
+	code.pieces = out.pieces;
+	code.npieces = out.npieces;
+	status = inj_chunk_add(c, &code);
+	if (status == INJ_OK)
+		status = add_entry(w, plan, f.index, stub);
+	if (status != INJ_OK)
+		return status;
+	m->first[m->nfirst++] = (struct inj_first){
+		.work = w, .planned = *p, .addr = tramp_code_facts(w->code)->fns[p->fn].addr, .entry = plan->patch_addr,
+		.stub = stub, .word = f.word,
+	};
+	w->nfirst++;
+	m->nwaiting++;
+	*made = true;
+	return INJ_OK;
+}
+
+static enum inj_status write_words(struct inj_work *w, uint64_t words)
+{
+	uint64_t *v = calloc(w->nfirst + 1, sizeof(*v));
+	enum inj_status status;
+
+	if (!v)
+		return INJ_MEMORY;
+	v[0] = w->s->rt_first;
+	for (size_t i = 0; i < w->nfirst; i++)
+		v[1 + i] = w->s->mirrors.first[w->first + i].stub + RT_FIRST_ASK;
+	status = inj_write(w->s->target, words, v, (w->nfirst + 1) * sizeof(*v));
+	free(v);
+	return status;
+}
+
+/* Who asks IFUNCs, or lets a static program run to main(), is ourselves, while nobody answers. */
+static bool can_wait(const struct inj_work *w)
+{
+	const struct inj_session *s = w->s;
+
+	if (!s->opt.mirror.first || s->attach.active || s->opt.for_perf || s->opt.nanalyzers || s->no_linker_stop ||
+	    s->objects[w->object].is_linker || (s->opt.is_static && s->nmodules))
+		return false;
+	for (size_t i = 0; i < s->nwraps; i++)
+		if (s->wraps[i].ifunc)
+			return false;
+	return true;
+}
+
+static bool may_wait(struct inj_work *w, const struct inj_planned *p, struct tramp_plan *plan)
+{
+	const struct inj_codefacts *facts = w->s->objects[w->object].facts;
+
+	return inj_work_allows(w, p->fn) == INJ_RECORDED_OK && !(facts->fn[p->fn].flags & INJ_FN_IFUNC_RESOLVER) &&
+	       tramp_code_one_entry(w->code, p->fn, &w->flow) && plan_entry(w, &facts->facts.fns[p->fn], plan);
+}
+
+static enum inj_status choose(struct inj_work *w, struct inj_planned *fns, size_t *n, uint64_t words)
+{
+	enum inj_status status = INJ_OK;
+	struct tramp_plan plan;
+	size_t kept = 0;
+
+	w->first = w->s->mirrors.nfirst;
+	for (size_t i = 0; i < *n && status == INJ_OK; i++) {
+		bool made = false;
+
+		if (may_wait(w, &fns[i], &plan))
+			status = make_stub(w, &fns[i], &plan, words, &made);
+		if (!made)
+			fns[kept++] = fns[i];
+	}
+	*n = kept;
+	return status == INJ_OK ? write_words(w, words) : status;
+}
+
+/* Where the kernel does not know that, threads do without. */
+static void register_barriers(struct inj_session *s)
+{
+	int64_t ignored;
+
+	(void)!inj_syscall(s->target, SYS_membarrier,
+			   (const uint64_t[6]){ MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_SYNC_CORE }, &ignored);
+	(void)!inj_syscall(s->target, SYS_membarrier, (const uint64_t[6]){ MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED },
+			   &ignored);
+}
+
+enum inj_status inj_first_choose(struct inj_work *w, struct inj_planned *fns, size_t *n)
+{
+	struct inj_mirrors *m = &w->s->mirrors;
+	uint64_t times = w->s->opt.mirror.memory.enabled ? MEMORY_TIMES : EVENTS_TIMES, words;
+	enum inj_status status;
+
+	if (!*n || !can_wait(w))
+		return INJ_OK;
+	status = inj_code_reserve(&w->s->code, w->s->target, w->chunk.lo, w->chunk.hi,
+				  times * (w->chunk.hi - w->chunk.lo) + WORDS_BYTES);
+	if (status == INJ_OK)
+		status = alloc_words(w->s, w->chunk.lo, w->chunk.hi, 8 * (*n + 1), &words);
+	if (status != INJ_OK)
+		return status == INJ_NO_ROOM || status == INJ_REMOTE ? INJ_OK : status;
+	if (!array_room(m->works, m->room_works, m->nworks + 1))
+		return INJ_MEMORY;
+	if (!m->nworks)
+		register_barriers(w->s);
+	m->works[m->nworks++] = w;
+	w->waits = true;
+	status = choose(w, fns, n, words);
+	return status == INJ_OK ? inj_chunk_close(w->s, &w->stubs) : status;
+}
+
+void inj_first_changed(struct inj_session *s, uint32_t owner)
+{
+	struct inj_first *f = &s->mirrors.first[owner];
+	struct inj_recorded *r;
+
+	if (f->state != INJ_FIRST_WAITS)
+		return;
+	f->state = INJ_FIRST_LEFT;
+	s->mirrors.nwaiting--;
+	r = inj_work_note(f->work, f->planned.fn);
+	if (r)
+		r->state = INJ_RECORDED_CHANGED;
+}
+
+enum inj_status inj_first_begin(struct inj_work *w)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < w->edits.n; i++)
+		if (!(w->edits.v[i].owner & INJ_FIRST_OWNER))
+			w->edits.v[kept++] = w->edits.v[i];
+	w->edits.n = kept;
+	w->entries = w->edits;
+	w->edits = (struct inj_edits){ 0 };
+	inj_calls_free(&w->calls);
+	inj_maps_free(&w->maps);
+	return INJ_OK;
+}
+
+uint64_t inj_first_stub(const struct inj_work *w, uint64_t addr)
+{
+	const struct inj_first *v = w->s->mirrors.first + w->first;
+	uint64_t at = addr - w->s->objects[w->object].base;
+	size_t i = search_first(i, w->nfirst, v[i].addr >= at);
+
+	return w->waits && i < w->nfirst && v[i].addr == at && (v[i].state != INJ_FIRST_LEFT || v[i].copy) ? v[i].stub : 0;
+}
+
+/* ---- the first call ---- */
+
+/* The generator that kept the shapes of probes now plans, too. */
+static void make_ready(struct inj_work *w)
+{
+	struct tramp_mem_env memory = inj_work_memory(w->s);
+
+	if (w->ready)
+		return;
+	tramp_mirror_memory(w->mirror, &memory, 0);
+	w->chunk.shown = true;
+	w->ready = true;
+}
+
+static bool touches(const struct inj_edit *e, uint64_t entry)
+{
+	return e->addr < entry + TRAMP_JUMP_SIZE && entry < e->addr + e->len;
+}
+
+static uint64_t jumps_to(const struct inj_edit *e)
+{
+	int32_t rel;
+
+	memcpy(&rel, e->bytes + 1, sizeof(rel));
+	return e->addr + TRAMP_JUMP_SIZE + (uint64_t)(int64_t)rel;
+}
+
+/* The entry's window becomes what its word says.  False: something else of the copy's stands there. */
+static bool take_entry(struct inj_first *f, struct inj_edits *edits)
+{
+	size_t kept = 0;
+
+	f->copy = f->stub + RT_FIRST_REPLAY;
+	for (size_t i = 0; i < edits->n; i++) {
+		const struct inj_edit *e = &edits->v[i];
+
+		if (e->addr == f->entry && e->len == TRAMP_JUMP_SIZE && e->bytes[0] == JUMP)
+			f->copy = jumps_to(e);
+		else if (touches(e, f->entry))
+			return false;
+		else
+			edits->v[kept++] = *e;
+	}
+	edits->n = kept;
+	return true;
+}
+
+static enum inj_status take_edits(struct inj_work *w, struct inj_first *f, struct inj_recorded *r)
+{
+	enum inj_status status;
+
+	inj_edits_sort(&w->edits);
+	if (!take_entry(f, &w->edits)) {
+		r->state = INJ_RECORDED_REFUSED;
+		r->refused = TRAMP_MIRROR_ENTRY_SHORT;
+		return INJ_OK;
+	}
+	status = inj_calls_lead(w, &w->edits);
+	f->edits = w->edits;
+	w->edits = (struct inj_edits){ 0 };
+	f->len = r->mirror_len < COMPARED ? (uint8_t)r->mirror_len : COMPARED;
+	return status;
+}
+
+static enum inj_status make_copy(struct inj_work *w, struct inj_first *f)
+{
+	struct inj_mirrors *m = &w->s->mirrors;
+	struct tramp_mirror_request req = { .fn = f->planned.fn, .want = f->planned.want | TRAMP_MIRROR_LED };
+	enum tramp_mirror_status said;
+	struct tramp_mirror_plan unused;
+	enum inj_status status;
+	struct inj_recorded *r;
+
+	make_ready(w);
+	said = tramp_mirror_plan(w->mirror, &req, &unused);
+	status = inj_work_function(w, &f->planned, w->mirror, said);
+	m->news = true;
+	if (status != INJ_OK)
+		return status;
+	r = &m->v[m->n - 1];
+	if (r->state == INJ_RECORDED_OK)
+		status = take_edits(w, f, r);
+	f->state = status == INJ_OK && r->state == INJ_RECORDED_OK ? INJ_FIRST_COPIED : INJ_FIRST_LEFT;
+	inj_edits_free(&w->edits);
+	inj_calls_free(&w->calls);
+	m->nwaiting--;
+	return status;
+}
+
+/* Is it mapped there?  What was mapped after a child was forked is not. */
+static bool has_copy(struct inj_session *s, struct inj_target *t, const struct inj_first *f)
+{
+	const void *ours = inj_code_at(&s->code, f->copy);
+	uint8_t theirs[COMPARED];
+
+	return ours && inj_read_some(t, f->copy, theirs, f->len) == f->len && memcmp(ours, theirs, f->len) == 0;
+}
+
+/* Edits [first, end) that are written at once, within a page. */
+struct stretch {
+	size_t first, end;
+	uint64_t lo, hi;
+};
+
+static struct stretch stretch_from(const struct inj_edits *e, size_t first)
+{
+	struct stretch s = { first, first, e->v[first].addr, e->v[first].addr };
+
+	do {
+		s.hi = e->v[s.end].addr + e->v[s.end].len;
+		s.end++;
+	} while (s.end < e->n && e->v[s.end].addr - s.hi < NEAR &&
+		 (e->v[s.end].addr + e->v[s.end].len - 1) / PAGE == s.lo / PAGE);
+	return s;
+}
+
+/* Forked while another process of the program had this written, it may have some of it, byte by byte. */
+static bool fits(const struct inj_edit *e, const uint8_t *bytes)
+{
+	for (size_t i = 0; i < e->len; i++)
+		if (bytes[i] != e->was[i] && bytes[i] != e->bytes[i])
+			return false;
+	return true;
+}
+
+/* @check: is it what is to be written over?  Else writes it. */
+static enum inj_status go_over(struct inj_target *t, const struct inj_edits *e, bool check, bool *good)
+{
+	uint8_t bytes[PAGE + INJ_EDIT_MAX];
+	enum inj_status status = INJ_OK;
+	struct stretch s;
+
+	*good = true;
+	for (size_t i = 0; i < e->n && status == INJ_OK && *good; i = s.end) {
+		s = stretch_from(e, i);
+		status = inj_read(t, s.lo, bytes, s.hi - s.lo);
+		for (; i < s.end && status == INJ_OK; i++) {
+			if (check)
+				*good &= fits(&e->v[i], bytes + (e->v[i].addr - s.lo));
+			memcpy(bytes + (e->v[i].addr - s.lo), e->v[i].bytes, e->v[i].len);
+		}
+		if (!check && status == INJ_OK)
+			status = inj_write(t, s.lo, bytes, s.hi - s.lo);
+	}
+	return status;
+}
+
+static enum inj_status lead(struct inj_target *t, struct inj_first *f, bool (*begin)(void *arg), void *arg, uint64_t *to)
+{
+	enum inj_status status;
+	uint64_t word;
+	bool good;
+
+	status = go_over(t, &f->edits, true, &good);
+	if (status != INJ_OK || !good || !begin(arg))
+		return status;
+	status = inj_read(t, f->word, &word, sizeof(word));
+	if (status != INJ_OK || word != f->stub + RT_FIRST_ASK)
+		return status;
+	status = go_over(t, &f->edits, false, &good);
+	if (status == INJ_OK)
+		*to = f->copy;
+	return status;
+}
+
+enum inj_status inj_first_call(struct inj_session *s, struct inj_target *t, uint32_t index, bool (*begin)(void *arg),
+			       void *arg, uint64_t *to)
+{
+	struct inj_first *f;
+	enum inj_status status = INJ_OK;
+
+	*to = 0;
+	if (index >= s->mirrors.nfirst)
+		return INJ_OK;
+	f = &s->mirrors.first[index];
+	if (!s->objects[f->work->object].path[0])
+		return INJ_OK;
+	s->target = t;
+	if (f->state == INJ_FIRST_WAITS)
+		status = make_copy(f->work, f);
+	if (status == INJ_OK && f->state == INJ_FIRST_COPIED && has_copy(s, t, f))
+		status = lead(t, f, begin, arg, to);
+	s->target = NULL;
+	return status;
+}
+
+enum inj_status inj_first_keep(struct inj_session *s)
+{
+	struct inj_mirrors *m = &s->mirrors;
+	enum inj_status status = INJ_OK;
+
+	if (!m->news)
+		return INJ_OK;
+	m->news = false;
+	for (size_t i = 0; i < m->nworks && status == INJ_OK; i++) {
+		status = inj_described_keep(s, &m->works[i]->described);
+		if (status == INJ_OK)
+			status = inj_places_keep(m, &m->works[i]->places, m->works[i]->code);
+	}
+	return status;
+}
+
+void inj_first_free(struct inj_session *s)
+{
+	struct inj_mirrors *m = &s->mirrors;
+
+	for (size_t i = 0; i < m->nfirst; i++)
+		inj_edits_free(&m->first[i].edits);
+	for (size_t i = 0; i < m->nworks; i++)
+		inj_work_free(m->works[i]);
+	free(m->first);
+	free(m->works);
+	free(m->words);
+}

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * Functions that are called for the first time.  Who calls waits, and may take its request back, until code of the function is
+ * about to be written over.  Which process asks is the program's word: only where all bytes are as they have to be is
+ * anything written.
+ */
+#include <fcntl.h>
+#include <linux/membarrier.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "injector/mirror/first.h"
+#include "launcher/collect/collector-private.h"
+
+/* ---- who calls ---- */
+
+static void close_caller(struct caller *k)
+{
+	if (k->mem >= 0)
+		close(k->mem);
+	if (k->status >= 0)
+		close(k->status);
+	*k = (struct caller){ .mem = -1, .status = -1 };
+}
+
+/* The least recently opened gives way, but not the program itself. */
+static struct caller *new_caller(struct collector *c, pid_t pid)
+{
+	struct caller *k = &c->callers[pid == c->program ? 0 : 1 + c->next_caller++ % (COLLECTOR_CALLERS - 1)];
+	char path[48];
+
+	if (k->pid)
+		close_caller(k);
+	snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
+	*k = (struct caller){ .pid = pid, .mem = open(path, O_RDWR | O_CLOEXEC), .status = -1 };
+	return k;
+}
+
+static struct caller *caller_of(struct collector *c, pid_t pid)
+{
+	for (int i = 0; i < COLLECTOR_CALLERS; i++)
+		if (c->callers[i].pid == pid)
+			return &c->callers[i];
+	return new_caller(c, pid);
+}
+
+void collector_open_first(struct collector *c, pid_t pid)
+{
+	(void)caller_of(c, pid);
+}
+
+void collector_close_first(struct collector *c)
+{
+	for (int i = 0; i < COLLECTOR_CALLERS; i++)
+		if (c->callers[i].pid)
+			close_caller(&c->callers[i]);
+}
+
+/* Does a filter decide on its system calls?  When that is not known, it may. */
+static bool has_filter(struct caller *k, pid_t tid)
+{
+	char path[64], text[4096];
+	const char *line;
+	ssize_t n;
+
+	if (k->tid != tid) {
+		if (k->status >= 0)
+			close(k->status);
+		snprintf(path, sizeof(path), "/proc/%d/task/%d/status", (int)k->pid, (int)tid);
+		k->status = open(path, O_RDONLY | O_CLOEXEC);
+		k->tid = tid;
+	}
+	n = k->status >= 0 ? pread(k->status, text, sizeof(text) - 1, 0) : -1;
+	if (n <= 0)
+		return true;
+	text[n] = '\0';
+	line = strstr(text, "\nSeccomp:");
+	return line && atoi(line + strlen("\nSeccomp:")) != 0;
+}
+
+/* ---- the answer ---- */
+
+/* From here on the request cannot be taken back. */
+static bool begin(void *arg)
+{
+	struct collector *c = arg;
+	uint32_t asked = RING_MAIL_ASKED;
+
+	return atomic_compare_exchange_strong(&c->control->mail.state, &asked, RING_MAIL_WRITING);
+}
+
+static void answer(struct collector *c, int64_t result, bool filtered)
+{
+	struct ring_mail *m = &c->control->mail;
+
+	if (atomic_load(&m->state) != RING_MAIL_WRITING && !begin(c))
+		return;
+	__atomic_store_n(&m->result, result, __ATOMIC_RELAXED);
+	__atomic_store_n(&m->args[1], filtered, __ATOMIC_RELAXED);
+	atomic_store(&m->state, RING_MAIL_DONE);
+	collector_wake(&m->state);
+}
+
+static enum inj_status call(struct collector *c, const struct caller *k, uint64_t index, uint64_t *to)
+{
+	struct inj_target target = { .pid = k->pid, .mem = k->mem, .syscall = collector_mail_syscall, .arg = c };
+
+	*to = 0;
+	if (k->mem < 0)
+		return INJ_GONE;
+	return index > UINT32_MAX ? INJ_OK : inj_first_call(c->session, &target, (uint32_t)index, begin, c, to);
+}
+
+void collector_serve_first(struct collector *c, pid_t pid, pid_t tid)
+{
+	uint64_t index = __atomic_load_n(&c->control->mail.args[0], __ATOMIC_RELAXED), to;
+	struct caller *k = caller_of(c, pid);
+	enum inj_status status = call(c, k, index, &to);
+	bool filtered;
+
+	/* its number was another process's before, or it was another program */
+	if (status == INJ_GONE) {
+		close_caller(k);
+		k = new_caller(c, pid);
+		status = call(c, k, index, &to);
+	}
+	if (status != INJ_OK)
+		to = RING_FIRST_LOST;
+	/* the program has been registered for this, too: all processors that run its threads */
+	filtered = to > RING_FIRST_LOST && has_filter(k, tid);
+	if (filtered)
+		syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
+	answer(c, (int64_t)to, filtered);
+}
+
+void collector_tell_first(struct collector *c)
+{
+	if (c->session && c->session->mirrors.news)
+		collector_tell(c);
+}

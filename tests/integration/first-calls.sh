@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Functions are instrumented when they are first called: by several threads at once, in children that are forked meanwhile, in
+# signal handlers and constructors, below a filter of system calls, while Sonde is stopped, and after it was killed.
+. "$top_srcdir/tests/integration/lib.sh"
+need_ptrace
+need_program firsts
+
+check_firsts() # CALLS
+{
+	events t
+	check_count "$1" 'enter() && has("\"function\":\"first_")'
+	check_count "$1" 'returned() && has("\"function\":\"first_")'
+}
+
+for program in "$programs/firsts" "$programs/firsts-static"; do
+	[ -x "$program" ] || continue
+	for when in "" --lazy; do
+		same_run -q $when -F '*' -o t -- "$program" threads
+		check_firsts $((8 * 256))
+		same_run -q $when -F '*' -o t -- "$program" forks
+		check_firsts $((41 * 256))
+		same_run -q $when -F '*' -o t -- "$program" signals
+		check_firsts $((2 * 256))
+		FIRSTS_START=1 same_run -q $when -F '*' -o t -- "$program" start
+		check_firsts 256
+		same_run -q $when -F '*' -o t -- "$program" filter
+		check_firsts 256
+	done
+	for how in threads forks signals filter; do
+		same_run -q --lazy --mem -o t -- "$program" "$how"
+		sonde info t >info.txt
+		check_contains info.txt '^state +intact$'
+	done
+done
+
+# The three kinds are told apart.
+sonde -q --lazy -F 'first_0*' -F call_some -o t -- "$programs/firsts" start || fail "exit status $?"
+sonde info t >info.txt
+check_contains info.txt '^recorded +0 functions; 17 never called$'
+check_contains info.txt '^state +intact$'
+
+# with_recorder HOW: the program is told who records it.
+with_recorder()
+{
+	"$programs/firsts" "$1" >plain.out
+	rm -f recorder
+	FIRSTS_TRACER=recorder "${limit[@]}" sonde -q --lazy -F '*' -o t -- "$programs/firsts" "$1" >traced.out 2>traced.err &
+	pid=$!
+	child_of "$(child_of "$pid" sonde)" sonde >number
+	mv number recorder
+	wait "$pid" || fail "exit status $? with sonde $1"
+	check_same plain.out traced.out "output of firsts $1"
+}
+
+with_recorder stop
+# What was first called when nobody answered is left alone for good.
+sonde info t >info.txt
+check_contains info.txt '^lost +[0-9]+ events'
+with_recorder kill
