@@ -83,6 +83,28 @@ if [ "$(cat /proc/2/comm 2>/dev/null)" = kthreadd ]; then
 fi
 [ "$(id -u)" -eq 0 ] || refused 'another user|thread of the kernel' 1
 
+# a seccomp filter, here one that allows everything; no rights are needed to have one
+if command -v python3 >/dev/null; then
+	cat >filtered.py <<-'END'
+		import ctypes, struct, time
+		allow = ctypes.create_string_buffer(struct.pack("HBBI", 6, 0, 0, 0x7fff0000))
+		program = struct.pack("HxxxxxxQ", 1, ctypes.addressof(allow))
+		prctl = ctypes.CDLL(None, use_errno=True).prctl
+		if prctl(38, 1, 0, 0, 0) == 0 and prctl(22, 2, program, 0, 0) == 0:
+		    print("ready", flush=True)
+		    time.sleep(100)
+		print("none", flush=True)
+	END
+	python3 filtered.py >filtered.out 2>&1 &
+	filtered=$!
+	await 20 test -s filtered.out
+	if grep -q '^Seccomp:.2$' "/proc/$filtered/status"; then
+		refused 'seccomp filter' "$filtered"
+		kill -0 "$filtered" || fail "the process with a seccomp filter has ended"
+	fi
+	kill "$filtered" 2>/dev/null
+fi
+
 # the GS base in use
 "$programs/gsbase" 2000000000 >gsbase.out 2>&1 &
 user=$!
