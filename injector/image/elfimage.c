@@ -16,6 +16,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/files.h"
+
 #define PAGE UINT64_C(4096)
 #define MAX_PHDRS 128
 
@@ -349,12 +351,14 @@ enum inj_image_status inj_image_open(const char *path, struct inj_image *img)
 	return status;
 }
 
+/* Whoever finds the file in /proc can neither cut it off nor change it. */
 static void *map_copy(struct inj_image *from)
 {
-	if (!from->fd) {
-		int fd = memfd_create("sonde-image", MFD_CLOEXEC);
+	if (!from->fd && !files_are_scarce()) {
+		int fd = memfd_create("sonde-image", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
-		if (fd > 0 && write(fd, from->mem, from->mapped) == (ssize_t)from->mapped)
+		if (fd > 0 && write(fd, from->mem, from->mapped) == (ssize_t)from->mapped &&
+		    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) == 0)
 			from->fd = fd;
 		else if (fd >= 0)
 			close(fd);

@@ -16,9 +16,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/files.h"
 #include "injector/patch/arena.h"
 #include "launcher/collect/collector-private.h"
-#include "launcher/common/files.h"
 #include "launcher/common/message.h"
 
 #define SUBS 8

@@ -18,7 +18,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "launcher/common/files.h"
+#include "base/files.h"
 #include "launcher/common/message.h"
 
 #define CONNECTIONS 16

@@ -7,11 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define SCARCE 32
 
 #define OPEN_FOLDERS 16
 
@@ -86,11 +84,4 @@ char *files_absolute(const char *path)
 	free(folder);
 	free(real);
 	return absolute;
-}
-
-bool files_are_scarce(void)
-{
-	struct rlimit limit;
-
-	return getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < SCARCE;
 }

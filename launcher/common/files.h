@@ -21,7 +21,4 @@ int files_is_empty_folder(const char *path);
  */
 char *files_absolute(const char *path) __attribute__((warn_unused_result));
 
-/* So few may be open at a time that the trace needs them all: what can be done without is not opened. */
-bool files_are_scarce(void);
-
 #endif

@@ -25,7 +25,7 @@
 #include <x86intrin.h>
 
 #include "base/clock.h"
-#include "launcher/common/files.h"
+#include "base/files.h"
 #include "launcher/common/message.h"
 #include "launcher/common/proc.h"
 

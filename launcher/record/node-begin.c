@@ -21,8 +21,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/files.h"
 #include "base/hash.h"
-#include "launcher/common/files.h"
 #include "launcher/common/message.h"
 #include "launcher/program/program.h"
 #include "launcher/record/join.h"

@@ -199,10 +199,14 @@ static void scribble_all(time_t seconds)
 
 	find_mapped();
 	for (int i = 0; i < nshared; i++) {
-		if (strstr(shared[i].name, "code"))
+		if (strstr(shared[i].name, "code")) {
 			shared[i--] = shared[--nshared]; /* what runs here */
-		else if (!shared[i].words)
+			continue;
+		}
+		if (!shared[i].words)
 			shared[i].words = mmap(NULL, shared[i].bytes, PROT_READ | PROT_WRITE, MAP_SHARED, shared[i].fd, 0);
+		if (shared[i].words == MAP_FAILED)
+			shared[i--] = shared[--nshared]; /* sealed */
 	}
 	for (int i = 0; i < nshared; i++)
 		if (strstr(shared[i].name, "rings"))
