@@ -56,7 +56,7 @@ for program in busy busy-static; do
 	check_contains out '^lost +nothing$'
 	check_contains out '^state +intact$'
 	check_status 0 sonde memory t
-	check_contains out ' mix$'
+	check_contains out ' mix( |$)'
 	attach_briefly -q -F 'd*' --mem='l*,m*' --sample=burst:1ms,every:3ms
 	check_left
 	finish
