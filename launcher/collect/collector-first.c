@@ -117,10 +117,17 @@ static enum inj_status call(struct collector *c, const struct caller *k, uint64_
 void collector_serve_first(struct collector *c, pid_t pid, pid_t tid)
 {
 	uint64_t index = __atomic_load_n(&c->control->mail.args[0], __ATOMIC_RELAXED), to;
-	struct caller *k = caller_of(c, pid);
-	enum inj_status status = call(c, k, index, &to);
+	enum inj_status status;
+	struct caller *k;
 	bool filtered;
 
+	if (pid <= 0) {
+		/* no process: the program has written over it */
+		answer(c, RING_FIRST_LOST, false);
+		return;
+	}
+	k = caller_of(c, pid);
+	status = call(c, k, index, &to);
 	/* its number was another process's before, or it was another program */
 	if (status == INJ_GONE) {
 		close_caller(k);
