@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include <bfd.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -122,6 +123,10 @@ static enum inj_status read_table(struct inj_symtab *tab, bfd *abfd, enum table 
 	return status;
 }
 
+/* The library has state of its own. */
+static pthread_mutex_t bfd_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* With the lock. */
 static bfd *open_elf(const char *path)
 {
 	static bool ready;
@@ -218,14 +223,11 @@ static enum inj_status index_names(struct inj_symtab *tab)
 	return INJ_OK;
 }
 
-enum inj_status inj_symtab_open(const char *path, unsigned int flags, struct inj_symtab **out)
+/* With the lock. */
+static enum inj_status read_files(struct inj_symtab *tab, const char *path, unsigned int flags)
 {
-	struct inj_symtab *tab = calloc(1, sizeof(*tab));
 	enum inj_status status;
 
-	*out = NULL;
-	if (!tab)
-		return INJ_MEMORY;
 	tab->files[0] = open_elf(path);
 	status = tab->files[0] ? INJ_OK : INJ_NO_FILE;
 	if (status == INJ_OK)
@@ -234,6 +236,20 @@ enum inj_status inj_symtab_open(const char *path, unsigned int flags, struct inj
 		status = read_table(tab, tab->files[0], DYNAMIC_TABLE, INJ_SYM_DYNAMIC);
 	if (status == INJ_OK && (flags & INJ_SYMTAB_DEBUG_FILE))
 		status = read_debug_file(tab);
+	return status;
+}
+
+enum inj_status inj_symtab_open(const char *path, unsigned int flags, struct inj_symtab **out)
+{
+	struct inj_symtab *tab = calloc(1, sizeof(*tab));
+	enum inj_status status;
+
+	*out = NULL;
+	if (!tab)
+		return INJ_MEMORY;
+	pthread_mutex_lock(&bfd_lock);
+	status = read_files(tab, path, flags);
+	pthread_mutex_unlock(&bfd_lock);
 	if (status == INJ_OK) {
 		settle(tab);
 		status = index_names(tab);
@@ -252,9 +268,11 @@ void inj_symtab_close(struct inj_symtab *tab)
 		return;
 	for (int i = 0; i < 3; i++)
 		free(tab->raw[i]);
+	pthread_mutex_lock(&bfd_lock);
 	for (int i = 0; i < 2; i++)
 		if (tab->files[i])
 			bfd_close(tab->files[i]);
+	pthread_mutex_unlock(&bfd_lock);
 	free(tab->names);
 	free(tab->syms);
 	free(tab);

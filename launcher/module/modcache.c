@@ -24,6 +24,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,6 +78,7 @@ static bool hash_file(const char *path, char out[HASH_LEN + 1])
 
 /* ---- where the cache is ---- */
 
+static pthread_mutex_t private_lock = PTHREAD_MUTEX_INITIALIZER;
 static char *private_folder;
 static pid_t private_owner;
 
@@ -87,6 +89,7 @@ static void remove_private_folder(void)
 		msg_warn("%s: not removed: %m", private_folder);
 }
 
+/* With the lock. */
 static char *make_private_folder(void)
 {
 	const char *tmp = getenv("TMPDIR");
@@ -141,7 +144,12 @@ static char *cache_folder(void)
 {
 	char *folder = modfile_cache_folder();
 
-	return folder ? folder : make_private_folder();
+	if (folder)
+		return folder;
+	pthread_mutex_lock(&private_lock);
+	folder = make_private_folder();
+	pthread_mutex_unlock(&private_lock);
+	return folder;
 }
 
 /* ---- an entry's name ---- */

@@ -314,9 +314,14 @@ static void finish_object(struct inj_session *s, struct tf_writer *w, size_t obj
 	free(f.v);
 }
 
+void objects_ask_no_server(void)
+{
+	unsetenv("DEBUGINFOD_URLS");
+}
+
 void objects_finish(struct inj_session *s, struct tf_writer *w)
 {
-	unsetenv("DEBUGINFOD_URLS"); /* the end of a recording does not wait for a server */
+	objects_ask_no_server(); /* the end of a recording does not wait for one */
 	for (size_t i = 0; i < s->nobjects; i++)
 		if (s->objects[i].published)
 			finish_object(s, w, i);

@@ -21,4 +21,10 @@ void objects_places(struct inj_session *s, struct tf_writer *w);
  */
 void objects_finish(struct inj_session *s, struct tf_writer *w);
 
+/*
+ * From now on no server is asked.  That changes the environment of this process; so where several threads are to call
+ * objects_finish() it is called before there is more than one.
+ */
+void objects_ask_no_server(void);
+
 #endif

@@ -17,6 +17,7 @@
 #include "launcher/common/message.h"
 #include "launcher/record/follow.h"
 #include "launcher/record/node.h"
+#include "launcher/record/objects.h"
 #include "launcher/record/supervise.h"
 #include "launcher/record/waiter.h"
 #include "launcher/verbs.h"
@@ -145,7 +146,7 @@ static void stay_as_long_as_needed(struct follow *f, struct waiter *w)
 	}
 }
 
-/* Lets it go, and says so; of another's program before, since that one has it back if it does not hear of it. */
+/* Lets the program go, and reports that; of another rank's before: without the report the rank takes its program back. */
 static int let_go(struct recording *r, struct task *j)
 {
 	int status;
@@ -157,8 +158,10 @@ static int let_go(struct recording *r, struct task *j)
 	status = recording_release(r);
 	if (!j->rank)
 		(void)!waiter_started(&j->waiter, r->tracee.pid);
-	if (j->node)
+	if (j->node) {
+		objects_ask_no_server();
 		node_serve(j->node, serve_rank);
+	}
 	return status;
 }
 
