@@ -130,7 +130,8 @@ static bool send_request(int to, const struct join_request *r, const int fds[JOI
 	return sendmsg(to, &m, MSG_NOSIGNAL) == sizeof(*r);
 }
 
-static bool hand_over(const struct asking *a, int to, const struct inj_forked *forked)
+/* False, and a->why: it will not be possible later, either. */
+static bool hand_over(struct asking *a, int to, const struct inj_forked *forked)
 {
 	struct join_request r = {
 		.magic = JOIN_MAGIC, .version = JOIN_VERSION, .context = a->n->context, .rank = a->dir->rank, .ranks = a->dir->ranks,
@@ -142,7 +143,10 @@ static bool hand_over(const struct asking *a, int to, const struct inj_forked *f
 
 	for (int i = 0; i < JOIN_FDS; i++)
 		good &= fds[i] >= 0;
-	good = good && fcntl(STDERR_FILENO, F_GETFD) >= 0 && send_request(to, &r, fds);
+	good = good && fcntl(STDERR_FILENO, F_GETFD) >= 0;
+	if (!good)
+		a->why = "its program cannot be handed over";
+	good = good && send_request(to, &r, fds);
 	for (int i = JOIN_STDERR + 1; i < JOIN_FDS; i++)
 		if (fds[i] >= 0)
 			close(fds[i]);
@@ -179,7 +183,7 @@ static enum attempt ask(struct asking *a, int fd, pid_t recorder)
 	}
 	if (!hand_over(a, fd, &forked)) {
 		inj_forked_end(&forked);
-		return AGAIN;
+		return a->why ? ALONE : AGAIN;
 	}
 	if (hear_answer(a, fd, &answer) && answer == forked.pid) {
 		tracedir_close(a->dir);

@@ -27,6 +27,7 @@
 #define BACKLOG 4096
 #define TURN_SECONDS 5
 #define PATIENCE_MS 10000 /* for what has to come at once */
+#define RETRY_MS 50 /* where nobody can be accepted: too many files are open */
 
 /* ---- what is asked ---- */
 
@@ -45,7 +46,9 @@ static size_t receive(int from, struct join_request *r, ssize_t *bytes, int fds[
 		char bytes[CMSG_SPACE(JOIN_FDS * sizeof(int))];
 	} control;
 	struct iovec text = { r, sizeof(*r) };
-	struct msghdr m = { .msg_iov = &text, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control) };
+	/* without what follows for alignment, where one more would fit */
+	struct msghdr m = { .msg_iov = &text, .msg_iovlen = 1, .msg_control = &control,
+			    .msg_controllen = CMSG_LEN(JOIN_FDS * sizeof(int)) };
 	struct cmsghdr *c;
 	size_t n;
 
@@ -193,7 +196,7 @@ static bool let_in(struct node *n, int fd)
 	return good;
 }
 
-static void *open_door(void *arg)
+static void *accept_ranks(void *arg)
 {
 	struct node *n = arg;
 	struct pollfd p[] = { { .fd = n->socket, .events = POLLIN }, { .fd = n->wake, .events = POLLIN } };
@@ -204,7 +207,9 @@ static void *open_door(void *arg)
 		if (poll(p, 2, -1) < 0 || !(p[0].revents & POLLIN))
 			continue;
 		fd = accept4(n->socket, NULL, NULL, SOCK_CLOEXEC);
-		if (fd >= 0 && !let_in(n, fd))
+		if (fd < 0)
+			(void)!poll(p + 1, 1, RETRY_MS);
+		else if (!let_in(n, fd))
 			close(fd);
 	}
 	return NULL;
@@ -246,7 +251,7 @@ void node_serve(struct node *n, node_serve_fn *serve)
 	if (n->lock < 0)
 		return;
 	n->serve = serve;
-	n->serves = pthread_create(&n->door, NULL, open_door, n) == 0;
+	n->serves = pthread_create(&n->acceptor, NULL, accept_ranks, n) == 0;
 	if (!n->serves)
 		give_up(n);
 }
@@ -292,7 +297,7 @@ void node_end(struct node *n)
 	pthread_mutex_unlock(&n->mutex);
 	if (n->serves) {
 		(void)!eventfd_write(n->wake, 1);
-		pthread_join(n->door, NULL);
+		pthread_join(n->acceptor, NULL);
 	}
 	give_up(n);
 	free(n->file);

@@ -52,8 +52,8 @@ struct node {
 	uint64_t context; /* join_request.context */
 	char path[CONTROL_PATH]; /* the socket; "": none */
 	int socket, wake;
-	pthread_t door;
-	bool serves;	/* @door runs */
+	pthread_t acceptor;
+	bool serves;	/* @acceptor runs */
 	node_serve_fn *serve;
 	pthread_mutex_t mutex;
 	pthread_cond_t left, turn;
