@@ -189,7 +189,7 @@ RT_HIDDEN int rt_gs_is_ours(void);
  * begins.
  */
 RT_HIDDEN int rt_under(struct rt_thread *t, uint64_t frame, int entry);
-/* A recorded call begins whose end will be told. */
+/* A recorded call begins whose end will be recorded, too. */
 RT_HIDDEN void rt_under_goes_on(struct rt_thread *t, uint64_t frame);
 /* A call with RT_ACT_UNDER begins; and any is left, by a return or @jump. */
 RT_HIDDEN void rt_under_begin(struct rt_thread *t, uint64_t frame);

@@ -291,7 +291,7 @@ struct ring_control {
 	 */
 	_Alignas(64) _Atomic uint64_t off; /* RING_OFF, RING_OFF_FOR_GOOD; 0: calls are recorded */
 	_Alignas(64) _Atomic uint64_t switched; /* entries ever made; the next one is switches[switched % RING_SWITCHES] */
-	_Atomic uint64_t switches[RING_SWITCHES]; /* TSC << 2 | told << 1 | on; 0: taken, or not written yet */
+	_Atomic uint64_t switches[RING_SWITCHES]; /* TSC << 2 | passed_on << 1 | on; 0: taken, or not written yet */
 	_Atomic uint64_t snapshots; /* how often the program has asked for what a flight recorder keeps to be written */
 	/*
 	 * The first word is a robust futex: the TID of the thread that collects; FUTEX_OWNER_DIED is set in it (or it is
@@ -304,8 +304,8 @@ _Static_assert(sizeof(struct ring_control) <= RING_PAGE, "control fits its page"
 _Static_assert(sizeof(struct ring_head) <= RING_COUNTERS_OFFSET, "head fits before the counters");
 _Static_assert(RING_COUNTERS_OFFSET + 8 * RING_COUNTERS <= RING_PAGE, "counters fit the page");
 
-/* True: it was not so before.  The doorbell is the caller's.  @told: because another program of the job was switched. */
-static inline int ring_switch_as(struct ring_control *c, int on, int told)
+/* True: it was not so before.  The doorbell is the caller's.  @passed_on: because another program of the job was switched. */
+static inline int ring_switch_as(struct ring_control *c, int on, int passed_on)
 {
 	uint64_t *off = (uint64_t *)&c->off, was, i;
 	uint64_t now = __builtin_ia32_rdtsc();
@@ -317,7 +317,7 @@ static inline int ring_switch_as(struct ring_control *c, int on, int told)
 	if (!on)
 		now = __builtin_ia32_rdtsc();
 	i = __atomic_fetch_add((uint64_t *)&c->switched, 1, __ATOMIC_SEQ_CST);
-	__atomic_store_n((uint64_t *)&c->switches[i % RING_SWITCHES], now << 2 | (uint64_t)!!told << 1 | !!on, __ATOMIC_RELEASE);
+	__atomic_store_n((uint64_t *)&c->switches[i % RING_SWITCHES], now << 2 | (uint64_t)!!passed_on << 1 | !!on, __ATOMIC_RELEASE);
 	return 1;
 }
 

@@ -19,7 +19,7 @@
 #define EVENT_NS 20.0	/* what one costs here, before it is known */
 #define MOST_EVENT_NS 200.0
 #define MANY_EVENTS 20000
-#define BURSTS 64	/* that the trace is told of at once */
+#define BURSTS 64	/* that are written to the trace at once */
 #define TALLY ((size_t)1 << RING_ID_BITS)
 
 struct chosen_function {
@@ -352,7 +352,7 @@ static void begin_burst(struct collector *c, int64_t now)
 	choose_all(k, RING_CHOICE_RECORD);
 	k->burst_tsc = __builtin_ia32_rdtsc();
 	k->until = now + length;
-	/* as if all of it was cost; where that is not so, or less than is so, the next window tells */
+	/* as if all of it was cost; where that is not so, or less than is so, the next window shows it */
 	k->next = now + (int64_t)((double)length / k->b.share * (0.5 + budget_chance(&k->b)));
 }
 

@@ -106,7 +106,7 @@ static uint64_t cpu_time(void)
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
-/* Where what recording costs is limited, the thread is told what its chunks cost here. */
+/* Where the cost of recording is limited: the thread gets to know what its chunks cost here. */
 static void drain_and_tell(struct collector *c, struct feed *f, uint32_t used)
 {
 	uint64_t *packed = &f->head->sample.packed, began;

@@ -102,9 +102,9 @@ struct collector {
 	int64_t began, switched; /* clock_now_ns() */
 	uint64_t noted; /* entries of the log of switches that the trace has */
 	uint32_t hurry; /* how often threads' memory streams are still to be had to look at that */
-	_Atomic int switched_to; /* by the program, since others were told: 1 on, 0 off; -1: it was not */
+	_Atomic int switched_to; /* by the program, and not yet passed on to others: 1 on, 0 off; -1: it was not */
 	uint64_t snapshots; /* of those that the program has asked for, how many there were */
-	_Atomic bool snapshot_asked, snapshot_taken; /* others ask for one; others are to be told of one */
+	_Atomic bool snapshot_asked, snapshot_taken; /* by others; for the program, and not yet passed on to others */
 	uint64_t bytes; /* of the files of threads that have ended */
 	bool told_children;
 	_Atomic bool no_requests; /* who asks goes on without */
@@ -225,7 +225,7 @@ void collector_budget_drained(struct collector *c, uint64_t bytes);
 void collector_budget_gone(struct collector *c);
 /* Does what is due.  When to come again, ns, or INT64_MAX. */
 int64_t collector_budget_visit(struct collector *c);
-/* What the trace has not been told yet. */
+/* What has not been written to the trace yet. */
 void collector_budget_tell(struct collector *c);
 /* The collector's thread has ended. */
 void collector_budget_finish(struct collector *c);
@@ -241,7 +241,7 @@ bool collector_serve_mail(struct collector *c);
 
 /* A thread of @pid, @tid, asks for one. */
 void collector_serve_first(struct collector *c, pid_t pid, pid_t tid);
-/* Before what has been recorded is looked at: the trace is told of functions that may occur in it. */
+/* Before what has been recorded is looked at: writes to the trace which functions may occur in it. */
 void collector_tell_first(struct collector *c);
 /* While the program stands still: it may not be possible later. */
 void collector_open_first(struct collector *c, pid_t pid);

@@ -67,7 +67,7 @@ bool proc_cpu_time(pid_t pid, pid_t tid, uint64_t *ns)
 	return read_once(pid, name, text, sizeof(text)) > 0 && sscanf(text, "%" SCNu64, ns) == 1;
 }
 
-/* malloc'ed, with a NUL behind it.  NULL: no memory. */
+/* malloc'ed, NUL-terminated.  NULL: no memory. */
 static char *read_arguments(pid_t pid, size_t *len)
 {
 	int fd = open_file(pid, "cmdline");

@@ -12,7 +12,7 @@ struct proc_stat {
 	char state;	/* as in proc(5): 'Z' is a zombie */
 	pid_t parent;
 	uint64_t start; /* clock ticks since the system has started */
-	int status;	/* as wait() tells it; 0 unless it is a zombie, and we may trace it */
+	int status;	/* as wait() returns it; 0 unless it is a zombie, and we may trace it */
 };
 
 /* False: it is gone; @s is zeroes. */

@@ -25,7 +25,7 @@ __attribute__((warn_unused_result)) bool tf_chosen_add(struct tf_chosen_in *c, u
 							const struct sonde_trace_function *function, bool counted);
 __attribute__((warn_unused_result)) bool tf_chosen_burst(struct tf_chosen_in *c, uint64_t ticks, uint64_t length);
 
-/* When all are there, and the timeline is finished: tells the part. */
+/* When all are there, and the timeline is finished: writes the part. */
 void tf_chosen_finish(struct tf_part *part);
 
 void tf_chosen_free(struct tf_chosen_in *c);
