@@ -13,6 +13,7 @@ dist_examples_DATA = \
 dist_man_MANS += \
 	doc/sonde-attach.1 \
 	doc/sonde-blocks.1 \
+	doc/sonde-cache.1 \
 	doc/sonde-ctl.1 \
 	doc/sonde-detach.1 \
 	doc/sonde-disasm.1 \

@@ -162,6 +162,13 @@ sonde_SOURCES = \
 	launcher/blocks/blocks.h \
 	launcher/blocks/forms.c \
 	launcher/blocks/row.c \
+	launcher/cache/cache.c \
+	launcher/cache/cache.h \
+	launcher/cache/data.c \
+	launcher/cache/print.c \
+	launcher/cache/rows.c \
+	launcher/cache/shipped.S \
+	launcher/cache/systems.c \
 	launcher/collect/analysis-compiled.c \
 	launcher/collect/analysis-fault.c \
 	launcher/collect/analysis-inproc.c \
@@ -240,4 +247,5 @@ sonde_SOURCES = \
 	launcher/record/waiter.c \
 	launcher/record/waiter.h \
 	launcher/verbs.h
-sonde_LDADD = libreport.la libcommand.la libinjector.la libruntime-image.la libtracefmt.la libmemtrace.la libtrampolines.la -lm
+launcher/cache/shipped.$(OBJEXT): analysis/cache/systems.yaml
+sonde_LDADD = libanalysis.la libreport.la libcommand.la libinjector.la libruntime-image.la libtracefmt.la libmemtrace.la libtrampolines.la -lm

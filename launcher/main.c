@@ -28,6 +28,7 @@ static const struct verb verbs[] = {
 	{ "replay", verb_replay, "show the calls as they happened, with durations" },
 	{ "graph", verb_graph, "show who called whom, and where the time went on each path" },
 	{ "memory", verb_memory, "show which code accessed memory, and how" },
+	{ "cache", verb_cache, "simulate the caches of other machines with recorded accesses" },
 	{ "dump", verb_dump, "print the events of a trace" },
 	{ "info", verb_info, "show what a trace holds, and whether it is intact" },
 	{ "list", verb_list, "list the functions of a program that can be instrumented" },

@@ -5,5 +5,6 @@ AC_DEFUN([SONDE_LIBS],
 PKG_CHECK_MODULES([ZSTD], [libzstd], [], [SONDE_NEED([libzstd], [libzstd-dev])])
 PKG_CHECK_MODULES([JANSSON], [jansson], [], [SONDE_NEED([jansson], [libjansson-dev])])
 PKG_CHECK_MODULES([XXHASH], [libxxhash], [], [SONDE_NEED([xxhash], [libxxhash-dev])])
+PKG_CHECK_MODULES([YAML], [yaml-0.1], [], [SONDE_NEED([libyaml], [libyaml-dev])])
 PKG_CHECK_MODULES([LIBDW], [libdw], [], [SONDE_NEED([libdw], [libdw-dev])])
 PKG_CHECK_MODULES([LIBELF], [libelf], [], [SONDE_NEED([libelf], [libelf-dev])])])

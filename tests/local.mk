@@ -10,6 +10,7 @@ TRACEES =
 TRACEE_FILES =
 
 include %D%/unit/base/local.mk
+include %D%/unit/analysis/local.mk
 include %D%/unit/tracefmt/local.mk
 include %D%/unit/wrap/local.mk
 include %D%/unit/flow/local.mk

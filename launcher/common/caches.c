@@ -57,7 +57,7 @@ bool caches_parse(const char *text, struct caches *c)
 
 /* ---- the kernel ---- */
 
-static bool read_word(unsigned int index, const char *name, char word[static 32])
+bool caches_word(unsigned int index, const char *name, char word[static 32])
 {
 	char path[96];
 	bool good;
@@ -77,11 +77,11 @@ static struct caches read_caches(void)
 	char type[32], level[32], size[32];
 	const char *end;
 
-	for (unsigned int i = 0; read_word(i, "type", type); i++) {
+	for (unsigned int i = 0; caches_word(i, "type", type); i++) {
 		unsigned long at;
 
-		if (strcmp(type, "Instruction") == 0 || !read_word(i, "level", level) ||
-		    !read_word(i, "size", size))
+		if (strcmp(type, "Instruction") == 0 || !caches_word(i, "level", level) ||
+		    !caches_word(i, "size", size))
 			continue;
 		at = strtoul(level, NULL, 10);
 		if (at >= 1 && at <= CACHES_MAX)

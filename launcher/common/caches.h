@@ -16,6 +16,9 @@ struct caches {
 /* Those of the processor that this runs on, as the kernel tells; none where that says nothing. */
 struct caches caches_here(void);
 
+/* What the kernel says of the first processor's cache number @index: "type", "level", "size" and so on.  False: nothing. */
+bool caches_word(unsigned int index, const char *name, char word[static 32]);
+
 /* The sizes, up to 0 or CACHES_MAX of them; none unless they ascend, and the first holds a line. */
 struct caches caches_from(const uint64_t *bytes);
 

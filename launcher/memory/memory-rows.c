@@ -103,22 +103,34 @@ static void describe_loop(struct memory_row *row, const struct memplace *p, bool
 	row->line = p->loop_file ? p->loop_line : 0;
 }
 
-static void describe(struct memory_row *row, const struct memplace *p, enum memory_by by, bool *good)
+char *memory_name(const struct memplace *p, enum memory_by by)
 {
 	switch (by) {
 	case MEMORY_BY_FUNCTION:
-		row->name = function_name(p);
+		return function_name(p);
+	case MEMORY_BY_LOOP:
+		return loop_name(p);
+	case MEMORY_BY_LINE:
+		return line_name(p);
+	case MEMORY_BY_INSTRUCTION:
+		return insn_name(p);
+	}
+	return NULL;
+}
+
+static void describe(struct memory_row *row, const struct memplace *p, enum memory_by by, bool *good)
+{
+	row->name = memory_name(p, by);
+	switch (by) {
+	case MEMORY_BY_FUNCTION:
 		row->address = p->entry;
 		return;
 	case MEMORY_BY_LOOP:
-		row->name = loop_name(p);
 		describe_loop(row, p, good);
 		return;
 	case MEMORY_BY_LINE:
-		row->name = line_name(p);
 		break;
 	case MEMORY_BY_INSTRUCTION:
-		row->name = insn_name(p);
 		row->address = p->addr;
 		break;
 	}

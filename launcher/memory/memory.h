@@ -21,6 +21,9 @@
 
 enum memory_by { MEMORY_BY_FUNCTION, MEMORY_BY_LOOP, MEMORY_BY_LINE, MEMORY_BY_INSTRUCTION };
 
+/* What people call the place, or what is around it; for free().  NULL: no memory. */
+char *memory_name(const struct memplace *p, enum memory_by by);
+
 struct memory_row {
 	char *name;		/* for people; rows of the same name and path are one */
 	char *path, *function, *file; /* NULL: not known, or does not belong to what rows are made by */

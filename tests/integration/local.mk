@@ -18,6 +18,7 @@ INTEGRATION_TESTS += \
 	tests/integration/attach.sh \
 	tests/integration/binary.sh \
 	tests/integration/blocks.sh \
+	tests/integration/cache.sh \
 	tests/integration/budget.sh \
 	tests/integration/build-tree.sh \
 	tests/integration/cannot-run.sh \

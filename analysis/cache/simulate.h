@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * What the accesses of one thread do in the caches and TLBs of one or more systems, by instruction.
+ *
+ * The thread has each of the systems for itself: all of its levels, those too that cores share there, empty at first.  An
+ * access touches all lines that it has bytes in; one that loads and stores (a modification) asks for each line once.  What
+ * prefetch instructions would bring is left out.
+ */
+#ifndef SONDE_ANALYSIS_CACHE_SIMULATE_H
+#define SONDE_ANALYSIS_CACHE_SIMULATE_H
+
+#include "analysis/cache/level.h"
+#include "memtrace/machine.h"
+
+struct cache_insn {
+	uint64_t insn;	   /* its address in the program */
+	uint64_t accesses;
+	uint64_t loads, stores; /* a modification is both */
+};
+
+struct cache_sim;
+
+/* @systems have to live as long.  NULL: no memory. */
+struct cache_sim *cache_sim_new(const struct cache_system *systems, size_t n);
+void cache_sim_free(struct cache_sim *sim);
+
+/* @stack: accesses with MD_STACK, too.  False: no memory; all that can be done then is cache_sim_free(). */
+bool cache_sim_take(struct cache_sim *sim, const struct mt_access *v, size_t n, bool stack)
+	__attribute__((warn_unused_result));
+
+/* In the order of their first accesses; NULL: there are no more. */
+const struct cache_insn *cache_sim_insn(const struct cache_sim *sim, size_t i);
+/* CACHE_LEVELS of them, by level of the system, for the i-th instruction. */
+const struct cache_count *cache_sim_counts(const struct cache_sim *sim, size_t i, size_t system);
+
+#endif

@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "analysis/cache/system.h"
+#include "base/array.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <yaml.h>
+
+#define NAME_MAX_BYTES 200 /* of texts */
+
+struct reader {
+	yaml_document_t doc;
+	char *error; /* CACHE_ERROR_MAX; "" as long as all is well */
+};
+
+__attribute__((format(printf, 3, 4)))
+static bool bad(struct reader *r, const yaml_node_t *node, const char *fmt, ...)
+{
+	va_list args;
+	int n = snprintf(r->error, CACHE_ERROR_MAX, "line %zu, column %zu: ", node->start_mark.line + 1,
+			 node->start_mark.column + 1);
+
+	va_start(args, fmt);
+	vsnprintf(r->error + n, CACHE_ERROR_MAX - (size_t)n, fmt, args);
+	va_end(args);
+	return false;
+}
+
+static bool no_memory(struct reader *r)
+{
+	strcpy(r->error, "no memory");
+	return false;
+}
+
+/* A scalar's text; "" and an error for anything else.  YAML may hold zeros: they end it. */
+static const char *text_of(struct reader *r, const yaml_node_t *node)
+{
+	if (node->type == YAML_SCALAR_NODE)
+		return (const char *)node->data.scalar.value;
+	bad(r, node, "a value, not a list or a mapping, belongs here");
+	return "";
+}
+
+static bool read_text(struct reader *r, const yaml_node_t *node, void *to)
+{
+	const char *text = text_of(r, node);
+	char **copy = to;
+
+	if (*r->error)
+		return false;
+	if (!*text || strlen(text) > NAME_MAX_BYTES)
+		return bad(r, node, "a text of 1 to %d bytes belongs here", NAME_MAX_BYTES);
+	free(*copy);
+	*copy = strdup(text);
+	return *copy || no_memory(r);
+}
+
+/* Digits, and K, M or G (powers of 1024). */
+static bool read_size(struct reader *r, const yaml_node_t *node, void *to)
+{
+	static const char units[] = "KMG";
+	const char *text = text_of(r, node), *at = text, *unit;
+	uint64_t v = 0;
+
+	for (; *at >= '0' && *at <= '9' && v < UINT64_C(1) << 40; at++)
+		v = 10 * v + (uint64_t)(*at - '0');
+	unit = at > text && *at ? strchr(units, *at) : NULL;
+	for (ptrdiff_t k = unit ? unit - units + 1 : 0; k > 0 && v < UINT64_C(1) << 40; k--)
+		v *= 1024;
+	if (!*r->error && (at == text || at[unit != NULL] || v > UINT64_C(1) << 40))
+		bad(r, node, "'%.40s': a number as 64, 32K, 1M or 1G belongs here", text);
+	*(uint64_t *)to = v;
+	return !*r->error;
+}
+
+#define WAYS_FULL UINT64_MAX
+static bool read_ways(struct reader *r, const yaml_node_t *node, void *to)
+{
+	if (node->type == YAML_SCALAR_NODE && strcmp((const char *)node->data.scalar.value, "full") == 0) {
+		*(uint64_t *)to = WAYS_FULL;
+		return true;
+	}
+	return read_size(r, node, to);
+}
+
+static const char *const policies[] = { "lru", "fifo", "random", "tree-plru" };
+
+const char *cache_policy_name(enum cache_policy policy)
+{
+	return policies[policy];
+}
+
+static bool read_policy(struct reader *r, const yaml_node_t *node, void *to)
+{
+	const char *text = text_of(r, node);
+
+	for (unsigned int i = 0; i < sizeof(policies) / sizeof(*policies); i++) {
+		if (strcmp(text, policies[i]) == 0) {
+			*(enum cache_policy *)to = (enum cache_policy)i;
+			return true;
+		}
+	}
+	return *r->error ? false : bad(r, node, "'%.40s': lru, fifo, random or tree-plru belongs here", text);
+}
+
+static bool read_write(struct reader *r, const yaml_node_t *node, void *to)
+{
+	const char *text = text_of(r, node);
+	bool through = strcmp(text, "through") == 0;
+
+	*(bool *)to = through;
+	if (*r->error || through || strcmp(text, "back") == 0)
+		return !*r->error;
+	return bad(r, node, "'%.40s': back or through belongs here", text);
+}
+
+/* ---- mappings ---- */
+
+struct key {
+	const char *name;
+	bool (*read)(struct reader *r, const yaml_node_t *node, void *to);
+	size_t offset;
+	bool needed;
+};
+
+static const yaml_node_t *node_of(struct reader *r, int index)
+{
+	return yaml_document_get_node(&r->doc, index);
+}
+
+static bool read_pair(struct reader *r, const yaml_node_pair_t *pair, const struct key *keys, void *to, unsigned int *seen)
+{
+	const yaml_node_t *name = node_of(r, pair->key);
+	const char *text = text_of(r, name);
+
+	if (*r->error)
+		return false;
+	for (unsigned int i = 0; keys[i].name; i++) {
+		if (strcmp(text, keys[i].name) != 0)
+			continue;
+		if (*seen & 1u << i)
+			return bad(r, name, "%s is given twice", text);
+		*seen |= 1u << i;
+		return keys[i].read(r, node_of(r, pair->value), (char *)to + keys[i].offset);
+	}
+	return bad(r, name, "nothing is called '%.40s' here", text);
+}
+
+static bool read_mapping(struct reader *r, const yaml_node_t *node, const struct key *keys, void *to)
+{
+	unsigned int seen = 0;
+
+	if (node->type != YAML_MAPPING_NODE)
+		return bad(r, node, "a mapping with '%s:' belongs here", keys[0].name);
+	for (const yaml_node_pair_t *p = node->data.mapping.pairs.start; p < node->data.mapping.pairs.top; p++) {
+		if (!read_pair(r, p, keys, to, &seen))
+			return false;
+	}
+	for (unsigned int i = 0; keys[i].name; i++) {
+		if (keys[i].needed && !(seen & 1u << i))
+			return bad(r, node, "'%s:' is missing", keys[i].name);
+	}
+	return true;
+}
+
+/* ---- levels ---- */
+
+struct raw_level {
+	struct cache_level level;
+	uint64_t size; /* bytes, or entries */
+};
+
+static const struct key cache_keys[] = {
+	{ "name", read_text, offsetof(struct raw_level, level.name), true },
+	{ "size", read_size, offsetof(struct raw_level, size), true },
+	{ "ways", read_ways, offsetof(struct raw_level, level.ways), true },
+	{ "line", read_size, offsetof(struct raw_level, level.line), true },
+	{ "policy", read_policy, offsetof(struct raw_level, level.policy), false },
+	{ "seed", read_size, offsetof(struct raw_level, level.seed), false },
+	{ "write", read_write, offsetof(struct raw_level, level.through), false },
+	{ NULL, NULL, 0, false },
+};
+
+static const struct key tlb_keys[] = {
+	{ "name", read_text, offsetof(struct raw_level, level.name), true },
+	{ "entries", read_size, offsetof(struct raw_level, size), true },
+	{ "ways", read_ways, offsetof(struct raw_level, level.ways), true },
+	{ "page", read_size, offsetof(struct raw_level, level.line), true },
+	{ "policy", read_policy, offsetof(struct raw_level, level.policy), false },
+	{ "seed", read_size, offsetof(struct raw_level, level.seed), false },
+	{ NULL, NULL, 0, false },
+};
+
+static bool is_power(uint64_t v)
+{
+	return v && !(v & (v - 1));
+}
+
+/* @before: the level before, NULL: there is none.  @tlb: its size is in entries. */
+static bool check_level(struct reader *r, const yaml_node_t *node, struct raw_level *raw, const struct cache_level *before,
+			bool tlb)
+{
+	struct cache_level *l = &raw->level;
+	const char *unit = tlb ? "page" : "line";
+
+	if (!is_power(l->line) || l->line < 8)
+		return bad(r, node, "the %s is no power of two from 8 on", unit);
+	if (before && l->line < before->line)
+		return bad(r, node, "the %s is smaller than that of %s", unit, before->name);
+	l->lines = tlb ? raw->size : raw->size / l->line;
+	if (l->ways == WAYS_FULL)
+		l->ways = l->lines;
+	if (!l->lines || l->lines > CACHE_MAX_LINES)
+		return bad(r, node, "it does not hold 1 to %d %ss", CACHE_MAX_LINES, unit);
+	if (!l->ways || l->lines % l->ways || (!tlb && raw->size % l->line))
+		return bad(r, node, "it is not a whole number of sets of %" PRIu64 " %ss", l->ways, unit);
+	if (l->policy == CACHE_TREE_PLRU && (!is_power(l->ways) || l->ways > CACHE_PLRU_WAYS))
+		return bad(r, node, "tree-plru needs ways that are a power of two up to %d", CACHE_PLRU_WAYS);
+	return true;
+}
+
+static bool read_levels(struct reader *r, const yaml_node_t *node, struct cache_level *to, unsigned int *n, bool tlb)
+{
+	const unsigned int max = tlb ? CACHE_TLBS : CACHE_CACHES;
+	const yaml_node_item_t *item;
+
+	if (node->type != YAML_SEQUENCE_NODE || node->data.sequence.items.start == node->data.sequence.items.top)
+		return bad(r, node, "a list belongs here");
+	for (item = node->data.sequence.items.start; item < node->data.sequence.items.top; item++) {
+		const yaml_node_t *at = node_of(r, *item);
+		struct raw_level raw = { 0 };
+		bool good;
+
+		if (*n == max)
+			return bad(r, at, "more than %u levels", max);
+		good = read_mapping(r, at, tlb ? tlb_keys : cache_keys, &raw) &&
+		       check_level(r, at, &raw, *n ? &to[*n - 1] : NULL, tlb);
+		to[(*n)++] = raw.level; /* also if it is bad: its name is freed with the system */
+		if (!good)
+			return false;
+	}
+	return true;
+}
+
+struct raw_system {
+	struct cache_system system;
+	struct cache_level tlb[CACHE_TLBS];
+};
+
+static bool read_caches(struct reader *r, const yaml_node_t *node, void *to)
+{
+	struct raw_system *raw = to;
+
+	return read_levels(r, node, raw->system.level, &raw->system.ncaches, false);
+}
+
+static bool read_tlbs(struct reader *r, const yaml_node_t *node, void *to)
+{
+	struct raw_system *raw = to;
+
+	return read_levels(r, node, raw->tlb, &raw->system.ntlbs, true);
+}
+
+static const struct key system_keys[] = {
+	{ "name", read_text, offsetof(struct raw_system, system.name), true },
+	{ "about", read_text, offsetof(struct raw_system, system.about), false },
+	{ "source", read_text, offsetof(struct raw_system, system.source), false },
+	{ "caches", read_caches, 0, true },
+	{ "tlbs", read_tlbs, 0, false },
+	{ NULL, NULL, 0, false },
+};
+
+static void free_system(struct cache_system *s)
+{
+	for (unsigned int i = 0; i < cache_levels(s); i++)
+		free(s->level[i].name);
+	free(s->name);
+	free(s->about);
+	free(s->source);
+}
+
+static bool read_system(struct reader *r, const yaml_node_t *root, struct cache_systems *list)
+{
+	struct raw_system raw = { 0 };
+	bool good = read_mapping(r, root, system_keys, &raw);
+
+	for (unsigned int i = 0; i < raw.system.ntlbs; i++)
+		raw.system.level[raw.system.ncaches + i] = raw.tlb[i];
+	if (good && !array_room(list->v, list->room, list->n + 1))
+		good = no_memory(r);
+	if (good)
+		list->v[list->n++] = raw.system;
+	else
+		free_system(&raw.system);
+	return good;
+}
+
+/* ---- documents ---- */
+
+static bool syntax_error(const yaml_parser_t *p, char *error)
+{
+	if (p->error == YAML_MEMORY_ERROR)
+		strcpy(error, "no memory");
+	else if (p->error == YAML_READER_ERROR)
+		snprintf(error, CACHE_ERROR_MAX, "byte %zu: %s", p->problem_offset, p->problem);
+	else
+		snprintf(error, CACHE_ERROR_MAX, "line %zu, column %zu: %s", p->problem_mark.line + 1,
+			 p->problem_mark.column + 1, p->problem);
+	return false;
+}
+
+/* The next document; *@end: there was none. */
+static bool read_document(yaml_parser_t *p, struct cache_systems *list, char *error, bool *end)
+{
+	struct reader r = { .error = error };
+	const yaml_node_t *root;
+	bool good = true;
+
+	if (!yaml_parser_load(p, &r.doc))
+		return syntax_error(p, error);
+	root = yaml_document_get_root_node(&r.doc);
+	*end = root == NULL;
+	if (root)
+		good = read_system(&r, root, list);
+	yaml_document_delete(&r.doc);
+	return good;
+}
+
+bool cache_systems_parse(struct cache_systems *list, const char *text, size_t bytes, char error[static CACHE_ERROR_MAX])
+{
+	const size_t before = list->n;
+	bool good = true, end = false;
+	yaml_parser_t p;
+
+	*error = '\0';
+	if (!yaml_parser_initialize(&p)) {
+		strcpy(error, "no memory");
+		return false;
+	}
+	yaml_parser_set_input_string(&p, (const unsigned char *)text, bytes);
+	while (good && !end)
+		good = read_document(&p, list, error, &end);
+	yaml_parser_delete(&p);
+	if (good && list->n == before) {
+		strcpy(error, "line 1, column 1: no system is described");
+		good = false;
+	}
+	while (!good && list->n > before)
+		free_system(&list->v[--list->n]);
+	return good;
+}
+
+void cache_systems_free(struct cache_systems *list)
+{
+	for (size_t i = 0; i < list->n; i++)
+		free_system(&list->v[i]);
+	free(list->v);
+	*list = (struct cache_systems){ 0 };
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Descriptions of machines' caches, and how they are read from YAML: one document a system, as in systems.yaml.
+ *
+ *	name: opteron
+ *	about: AMD Opteron 240
+ *	source: where the figures are from
+ *	caches:				from the one next to the core to that next to memory
+ *	  - { name: L1, size: 64K, ways: 2, line: 64, policy: lru, write: back }
+ *	  - { name: L2, size: 1M, ways: 16, line: 64 }
+ *	tlbs:
+ *	  - { name: DTLB, entries: 32, ways: full, page: 4K }
+ *
+ * ways may be "full"; policy: lru (if none is given), fifo, random (with "seed: N") or tree-plru; write: back (if none is
+ * given) or through.  tlbs, about and source may be left out.
+ */
+#ifndef SONDE_ANALYSIS_CACHE_SYSTEM_H
+#define SONDE_ANALYSIS_CACHE_SYSTEM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+	CACHE_CACHES = 4,
+	CACHE_TLBS = 2,
+	CACHE_LEVELS = CACHE_CACHES + CACHE_TLBS,
+	CACHE_PLRU_WAYS = 64,	   /* at most */
+	CACHE_MAX_LINES = 1 << 26, /* of a level */
+};
+
+enum cache_policy { CACHE_LRU, CACHE_FIFO, CACHE_RANDOM, CACHE_TREE_PLRU };
+
+struct cache_level {
+	char *name;
+	uint64_t lines;	   /* or entries: a multiple of the ways */
+	uint64_t ways;
+	uint64_t line;	   /* bytes of a line, or of a page: a power of two, at least 8, no less than that of the level before */
+	enum cache_policy policy;
+	uint64_t seed;	   /* of CACHE_RANDOM */
+	bool through;	   /* write-through without allocation; else write-back with write-allocate */
+};
+
+struct cache_system {
+	char *name, *about, *source; /* about, source: NULL if not said */
+	unsigned int ncaches, ntlbs;
+	struct cache_level level[CACHE_LEVELS]; /* ncaches caches, then ntlbs TLBs */
+};
+
+static inline unsigned int cache_levels(const struct cache_system *s)
+{
+	return s->ncaches + s->ntlbs;
+}
+
+const char *cache_policy_name(enum cache_policy policy);
+
+struct cache_systems {
+	struct cache_system *v; /* moves when systems are added */
+	size_t n, room;
+};
+
+#define CACHE_ERROR_MAX 256
+
+/*
+ * Appends the systems of @text; at least one.  False: nothing was added, and @error says what is wrong: "line 3, column 7:
+ * ...", or "no memory".
+ */
+bool cache_systems_parse(struct cache_systems *list, const char *text, size_t bytes, char error[static CACHE_ERROR_MAX])
+	__attribute__((warn_unused_result));
+void cache_systems_free(struct cache_systems *list);
+
+#endif

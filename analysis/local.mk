@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+noinst_LTLIBRARIES += libanalysis.la
+libanalysis_la_SOURCES = \
+	analysis/cache/level.c \
+	analysis/cache/level.h \
+	analysis/cache/simulate.c \
+	analysis/cache/simulate.h \
+	analysis/cache/system.c \
+	analysis/cache/system.h
+libanalysis_la_CPPFLAGS = $(AM_CPPFLAGS) $(YAML_CFLAGS)
+libanalysis_la_LIBADD = $(YAML_LIBS)
+EXTRA_DIST += analysis/cache/systems.yaml

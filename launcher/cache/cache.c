@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* `sonde cache`: options in, one of three kinds of output out. */
+#include "launcher/cache/cache.h"
+#include "launcher/common/message.h"
+#include "launcher/memory/memtrace.h"
+#include "launcher/select/processes.h"
+#include "launcher/select/traced.h"
+#include "launcher/trace/sampled.h"
+#include "launcher/verbs.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define DEFAULT_LIMIT 100 /* rows of a table for people */
+#define EXIT_DAMAGED 1
+#define NO_LIMIT (UINT64_MAX - 1)
+
+struct cache_options {
+	const char *by, *sort;
+	struct opt_list systems;
+	struct select_options select;
+	struct pick pick;
+	uint64_t limit;
+	bool list, no_stack, all, csv, json, mangled;
+};
+
+#define BYS "function\0loop\0line\0instruction\0thread\0" /* as enum memory_by, and threads */
+#define BY_THREAD (MEMORY_BY_INSTRUCTION + 1u)
+
+static const struct opt cache_opts[] = {
+	{ 0, "system", "SYSTEM", "a name of --list, host (this machine; default) or a YAML file; may be\nrepeated",
+	  OPT_LIST, offsetof(struct cache_options, systems), NULL },
+	{ 0, "list", NULL, "show the systems that can be named", OPT_FLAG, offsetof(struct cache_options, list), NULL },
+	{ 'b', "by", "WHAT", "function (default), loop, line, instruction or thread", OPT_CHOICE,
+	  offsetof(struct cache_options, by), BYS },
+	{ 's', "sort", "KEY", "L1 (default), L2, L3, L4: misses there; accesses or name", OPT_CHOICE,
+	  offsetof(struct cache_options, sort), CACHE_SORTS },
+	OPT_TRACED_FUNCTIONS(struct cache_options, select, "only these functions: 'solve*', /regex/, @FILE:LINE, NAME@LIB"),
+	OPT_TRACED_NO_FUNCTIONS(struct cache_options, select, "but not these"),
+	{ 't', "thread", "[PID.]TID", "only this thread; may be repeated", OPT_LIST,
+	  offsetof(struct cache_options, pick.threads), NULL },
+	{ 'r', "rank", "N", "only this MPI rank", OPT_COUNT, offsetof(struct cache_options, pick.rank), NULL },
+	OPT_PROCESSES(offsetof(struct cache_options, pick.processes)),
+	{ 'n', "limit", "N", "only the first N rows; 100 if not given, all for --csv and --json", OPT_COUNT,
+	  offsetof(struct cache_options, limit), NULL },
+	{ 'a', "all", NULL, "all rows", OPT_FLAG, offsetof(struct cache_options, all), NULL },
+	{ 0, "no-stack", NULL, "without push, pop, call and ret", OPT_FLAG, offsetof(struct cache_options, no_stack), NULL },
+	{ 0, "csv", NULL, "comma-separated values", OPT_FLAG, offsetof(struct cache_options, csv), NULL },
+	{ 0, "json", NULL, "JSON, one object a line", OPT_FLAG, offsetof(struct cache_options, json), NULL },
+	{ 0, "mangled", NULL, "C++ names as they are in the symbol table", OPT_FLAG,
+	  offsetof(struct cache_options, mangled), NULL },
+	OPT_HELP,
+	OPT_END,
+};
+
+static const struct opt_command cache_command = {
+	.name = "cache",
+	.usage = "[OPTION]... [DIR]",
+	.summary = "Simulates caches and TLBs of any machine with the memory accesses of a trace.",
+	.opts = cache_opts,
+	.details = "DIR is a trace that was recorded with --mem, sonde.data if not given. The exit status is 1\n"
+		   "if some of it is damaged and the rest was shown, 2 if there is nothing to show.\n"
+		   "Each thread has a whole system for itself, also the levels that cores share. misses: lines\n"
+		   "that were not there, and their share of those asked for; writes: what went on to the next\n"
+		   "level, modified lines that left it, or stores of a write-through cache.\n",
+	.examples = "sonde cache\tmisses by function, in this machine's caches\n"
+		    "sonde cache --list\twhich others there are\n"
+		    "sonde cache --system=epyc-9004 --system=a64fx -b loop\tloops on two machines\n"
+		    "sonde cache --system=./mine.yaml --csv\tas a file describes it\n",
+};
+
+struct cache {
+	const struct cache_options *o;
+	unsigned int by; /* enum memory_by, or BY_THREAD */
+	struct cache_systems systems;
+	struct memwhere *where; /* of the rank */
+	struct cache_sim *sim;	/* of the thread */
+	struct select *select;	/* NULL: all functions */
+	struct cache_rows rows;
+	uint64_t damage;
+	bool failed;
+};
+
+static int no_memory(void)
+{
+	msg_error("no memory");
+	return EXIT_USAGE;
+}
+
+static int begin_rank(void *arg, struct mt_read *read, const struct sonde_trace_rank *rank)
+{
+	struct cache *c = arg;
+
+	(void)rank;
+	c->where = memwhere_new(read, (c->by != MEMORY_BY_FUNCTION && c->by != BY_THREAD ? MEMWHERE_LINES : 0u) |
+					      (c->o->mangled ? MEMWHERE_MANGLED : 0u));
+	return c->where ? 0 : no_memory();
+}
+
+static void end_rank(void *arg)
+{
+	struct cache *c = arg;
+
+	memwhere_free(c->where);
+	c->where = NULL;
+}
+
+static bool take(void *arg, const struct mt_access *v, size_t n)
+{
+	struct cache *c = arg;
+
+	c->failed = !cache_sim_take(c->sim, v, n, !c->o->no_stack);
+	return !c->failed;
+}
+
+static bool add_thread(struct cache *c, const struct memtrace_thread *thread)
+{
+	char name[80], rank[32] = "";
+
+	if (thread->rank >= 0)
+		snprintf(rank, sizeof(rank), "rank %d, ", thread->rank);
+	snprintf(name, sizeof(name), "%s%d.%d", rank, thread->about.pid, thread->about.tid);
+	return cache_rows_add(&c->rows, c->sim, c->where, c->by == BY_THREAD ? MEMORY_BY_FUNCTION : (enum memory_by)c->by,
+			      c->by == BY_THREAD ? name : NULL, c->select);
+}
+
+static int visit_thread(void *arg, const struct memtrace_thread *thread)
+{
+	struct cache *c = arg;
+	int status = 0;
+
+	c->sim = cache_sim_new(c->systems.v, c->systems.n);
+	if (!c->sim)
+		return no_memory();
+	c->damage += memtrace_accesses(thread, take, c);
+	if (c->failed || !add_thread(c, thread))
+		status = no_memory();
+	cache_sim_free(c->sim);
+	c->sim = NULL;
+	return status;
+}
+
+static const char *word_of(unsigned int by)
+{
+	const char *w = BYS;
+
+	while (by--)
+		w += strlen(w) + 1;
+	return w;
+}
+
+static unsigned int by_of(const char *word)
+{
+	unsigned int i = 0;
+
+	while (word && strcmp(word_of(i), word) != 0)
+		i++;
+	return i;
+}
+
+/* Of a sampled trace. */
+static void tell_sampled(const struct sonde_trace *trace)
+{
+	struct sonde_trace_sampled how;
+
+	if (!sampled_sum(trace, &how))
+		return;
+	sampled_tell(trace);
+	msg_warn("figures are of what was recorded alone; between bursts, caches keep what they held");
+}
+
+static int print(struct cache *c, const struct sonde_trace *trace)
+{
+	const struct cache_options *o = c->o;
+	const char *key = o->sort ? o->sort : "L1";
+	uint64_t limit = o->limit;
+
+	if (limit == NO_LIMIT)
+		limit = o->csv || o->json ? UINT64_MAX : DEFAULT_LIMIT;
+	if (o->all)
+		limit = UINT64_MAX;
+	tell_sampled(trace);
+	if (o->csv)
+		cache_print_csv(&c->rows, key, limit, stdout);
+	else if (!o->json)
+		cache_print_table(&c->rows, key, limit, word_of(c->by), stdout);
+	else if (!cache_print_json(&c->rows, key, limit, word_of(c->by), stdout))
+		return no_memory();
+	return 0;
+}
+
+static int simulate_trace(struct cache *c, struct cache_options *o, const char *dir)
+{
+	const struct memtrace_visitor visitor = {
+		.begin = begin_rank, .thread = visit_thread, .end = end_rank, .arg = c, .progress = "simulating caches",
+	};
+	struct memtrace t;
+	int status = memtrace_open(dir, &o->pick, NULL, &t);
+
+	if (status)
+		return status;
+	status = traced_select(t.trace, &o->select, &c->select);
+	if (!status && !cache_rows_init(&c->rows, &c->systems))
+		status = no_memory();
+	if (!status)
+		status = memtrace_visit(&t, &visitor);
+	if (!status)
+		status = traced_check(c->select, dir, c->rows.n);
+	if (!status)
+		status = print(c, t.trace);
+	if (!status && c->damage)
+		status = EXIT_DAMAGED;
+	pick_forgive_closed_pipe();
+	cache_rows_free(&c->rows);
+	select_free(c->select);
+	memtrace_close(&t);
+	return status;
+}
+
+static int list(const struct cache_options *o)
+{
+	struct cache_systems all = { 0 };
+	int status = systems_add_all(&all);
+
+	if (!status && !o->json)
+		cache_list(&all, stdout);
+	else if (!status && !cache_list_json(&all, stdout))
+		status = no_memory();
+	cache_systems_free(&all);
+	return status;
+}
+
+static int simulate(struct cache_options *o, const char *dir)
+{
+	struct cache c = { .o = o, .by = by_of(o->by) };
+	int status = o->systems.n ? 0 : systems_add(&c.systems, "host");
+
+	for (size_t i = 0; !status && i < o->systems.n; i++)
+		status = systems_add(&c.systems, o->systems.v[i]);
+	if (!status)
+		status = simulate_trace(&c, o, dir);
+	cache_systems_free(&c.systems);
+	return status;
+}
+
+int verb_cache(int argc, char **argv)
+{
+	struct cache_options o = { .pick = { .rank = PICK_ANY_RANK, .to = PICK_NO_END }, .limit = NO_LIMIT };
+	int first = opt_parse(&cache_command, argc, argv, &o), status;
+
+	if (first < 0)
+		status = OPT_STATUS(first);
+	else if (argc - first > 1)
+		status = opt_usage_error(&cache_command, "more than one trace");
+	else if (o.csv && o.json)
+		status = opt_usage_error(&cache_command, "--csv and --json exclude each other");
+	else if (o.list && (o.csv || first < argc))
+		status = opt_usage_error(&cache_command, "--list takes no trace, and has no --csv");
+	else
+		status = o.list ? list(&o) : simulate(&o, first < argc ? argv[first] : "sonde.data");
+	opt_list_free(&o.systems);
+	opt_list_free(&o.pick.threads);
+	opt_list_free(&o.pick.processes);
+	select_options_free(&o.select);
+	return status;
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * `sonde cache`: the caches of other machines, simulated with the accesses of a trace (analysis/cache/).  cache.c has the
+ * options, systems.c finds systems, rows.c adds up what instructions did, print.c and data.c print it.
+ */
+#ifndef SONDE_LAUNCHER_CACHE_CACHE_H
+#define SONDE_LAUNCHER_CACHE_CACHE_H
+
+#include "analysis/cache/simulate.h"
+#include "launcher/common/options.h"
+#include "launcher/memory/memory.h"
+#include "launcher/memory/memwhere.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+
+/* ---- systems ---- */
+
+/*
+ * Appends what @word names: a system that is shipped, "host" for this machine, or a file; one, or all of the file.  Returns 0,
+ * or EXIT_USAGE after a message.
+ */
+int systems_add(struct cache_systems *list, const char *word) __attribute__((warn_unused_result));
+/* All that are shipped, and this machine if it tells its caches. */
+int systems_add_all(struct cache_systems *list) __attribute__((warn_unused_result));
+
+/* "L1 32.00 KiB 8-way, ..."; on @out. */
+void systems_describe(const struct cache_system *s, FILE *out);
+
+/* ---- rows ---- */
+
+struct cache_row {
+	char *name;		/* for people */
+	char *path, *function, *file; /* NULL: not known, or does not belong to what rows are made by */
+	uint64_t address;	/* in the file; 0: none */
+	int line;		/* 0: not known */
+	struct cache_insn sum;
+	struct cache_count (*counts)[CACHE_LEVELS]; /* by system */
+};
+
+struct cache_rows {
+	const struct cache_systems *systems;
+	struct cache_row **v;
+	size_t n, room;
+	void *tree;		/* of tsearch(3) */
+	struct cache_row total;
+};
+
+/* False: no memory. */
+bool cache_rows_init(struct cache_rows *rows, const struct cache_systems *systems) __attribute__((warn_unused_result));
+void cache_rows_free(struct cache_rows *rows);
+
+/*
+ * Adds what instructions of a thread did, as far as their functions are selected (NULL: all), to rows by @by; or to one row
+ * called @thread unless that is NULL.  False: no memory.
+ */
+bool cache_rows_add(struct cache_rows *rows, const struct cache_sim *sim, struct memwhere *where, enum memory_by by,
+		    const char *thread, struct select *sel) __attribute__((warn_unused_result));
+
+/* By misses in a level of a system, the last one if there are fewer; or by a word of CACHE_SORTS; largest first. */
+#define CACHE_SORTS "L1\0L2\0L3\0L4\0accesses\0name\0"
+void cache_rows_sort(struct cache_rows *rows, size_t system, const char *key);
+
+/* ---- output ---- */
+
+/* @by: what a row is, in a word. */
+void cache_print_table(struct cache_rows *rows, const char *key, uint64_t limit, const char *by, FILE *out);
+void cache_print_csv(struct cache_rows *rows, const char *key, uint64_t limit, FILE *out);
+bool cache_print_json(struct cache_rows *rows, const char *key, uint64_t limit, const char *by, FILE *out)
+	__attribute__((warn_unused_result));
+/* The systems alone, as lines and as JSON. */
+void cache_list(const struct cache_systems *list, FILE *out);
+bool cache_list_json(const struct cache_systems *list, FILE *out) __attribute__((warn_unused_result));
+
+#endif

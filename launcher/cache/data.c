@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* For other programs: CSV as in RFC 4180, a line for each row, system and level; and JSON. */
+#include "launcher/cache/cache.h"
+
+#include <inttypes.h>
+
+#include "tracefmt/buffer.h"
+#include "tracefmt/json.h"
+
+static void put_string(FILE *out, const char *text)
+{
+	putc('"', out);
+	for (; text && *text; text++) {
+		if (*text == '"')
+			putc('"', out);
+		putc(*text, out);
+	}
+	putc('"', out);
+}
+
+static void put_csv(const struct cache_rows *rows, size_t s, const struct cache_row *row, unsigned int k, FILE *out)
+{
+	const struct cache_count *count = &row->counts[s][k];
+
+	put_string(out, rows->systems->v[s].name);
+	putc(',', out);
+	put_string(out, rows->systems->v[s].level[k].name);
+	putc(',', out);
+	put_string(out, row->name);
+	fprintf(out, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",", row->sum.accesses,
+		row->sum.loads, row->sum.stores, count->hits, count->misses, count->written);
+	put_string(out, row->function);
+	putc(',', out);
+	put_string(out, row->file);
+	fprintf(out, ",%d,0x%" PRIx64 ",", row->line, row->address);
+	put_string(out, row->path);
+	putc('\n', out);
+}
+
+void cache_print_csv(struct cache_rows *rows, const char *key, uint64_t limit, FILE *out)
+{
+	fputs("system,level,name,accesses,loads,stores,hits,misses,written,function,file,line,address,object\n", out);
+	for (size_t s = 0; s < rows->systems->n; s++) {
+		cache_rows_sort(rows, s, key);
+		for (size_t i = 0; i < rows->n && i < limit; i++)
+			for (unsigned int k = 0; k < cache_levels(&rows->systems->v[s]); k++)
+				put_csv(rows, s, rows->v[i], k, out);
+	}
+}
+
+/* ---- JSON ---- */
+
+/* Ends the line, and prints it.  False: no memory. */
+static bool end_line(struct tf_buf *b, FILE *out)
+{
+	bool good;
+
+	tf_json_end(b);
+	good = !b->failed;
+	if (good)
+		fwrite(b->data, 1, b->size, out);
+	tf_buf_clear(b);
+	return good;
+}
+
+/* A member of an object in a list, which has no commas yet. */
+static void begin_item(struct tf_buf *b, unsigned int k, const char *name)
+{
+	tf_buf_str(b, k ? ",{\"name\":" : "{\"name\":");
+	tf_json_quoted(b, name);
+}
+
+static void put_level(struct tf_buf *b, const struct cache_level *l, bool tlb, unsigned int k)
+{
+	begin_item(b, k, l->name);
+	tf_json_str(b, "kind", tlb ? "tlb" : "cache");
+	tf_json_uint(b, tlb ? "entries" : "bytes", tlb ? l->lines : l->lines * l->line);
+	tf_json_uint(b, "ways", l->ways);
+	tf_json_uint(b, tlb ? "page" : "line", l->line);
+	tf_json_str(b, "policy", cache_policy_name(l->policy));
+	tf_json_str(b, "write", l->through ? "through" : "back");
+	tf_buf_byte(b, '}');
+}
+
+static bool put_system(struct tf_buf *b, const struct cache_system *s, FILE *out)
+{
+	tf_json_begin(b, "system");
+	tf_json_str(b, "name", s->name);
+	tf_json_str(b, "about", s->about);
+	tf_json_str(b, "source", s->source);
+	tf_json_key(b, "levels");
+	tf_buf_byte(b, '[');
+	for (unsigned int k = 0; k < cache_levels(s); k++)
+		put_level(b, &s->level[k], k >= s->ncaches, k);
+	tf_buf_byte(b, ']');
+	return end_line(b, out);
+}
+
+static void put_place(struct tf_buf *b, const struct cache_row *row)
+{
+	char text[32];
+
+	tf_json_str(b, "name", row->name);
+	tf_json_str(b, "function", row->function);
+	tf_json_str(b, "file", row->file);
+	if (row->line)
+		tf_json_int(b, "line", row->line);
+	if (row->address) {
+		snprintf(text, sizeof text, "0x%" PRIx64, row->address);
+		tf_json_str(b, "address", text);
+	}
+	tf_json_str(b, "object", row->path);
+}
+
+static bool put_json(struct tf_buf *b, const struct cache_rows *rows, size_t s, const struct cache_row *row,
+		     const char *type, FILE *out)
+{
+	const struct cache_system *system = &rows->systems->v[s];
+
+	tf_json_begin(b, type);
+	tf_json_str(b, "system", system->name);
+	put_place(b, row);
+	tf_json_uint(b, "accesses", row->sum.accesses);
+	tf_json_uint(b, "loads", row->sum.loads);
+	tf_json_uint(b, "stores", row->sum.stores);
+	tf_json_key(b, "levels");
+	tf_buf_byte(b, '[');
+	for (unsigned int k = 0; k < cache_levels(system); k++) {
+		begin_item(b, k, system->level[k].name);
+		tf_json_uint(b, "hits", row->counts[s][k].hits);
+		tf_json_uint(b, "misses", row->counts[s][k].misses);
+		tf_json_uint(b, "written", row->counts[s][k].written);
+		tf_buf_byte(b, '}');
+	}
+	tf_buf_byte(b, ']');
+	return end_line(b, out);
+}
+
+bool cache_list_json(const struct cache_systems *list, FILE *out)
+{
+	struct tf_buf b = { 0 };
+	bool good = true;
+
+	for (size_t s = 0; good && s < list->n; s++)
+		good = put_system(&b, &list->v[s], out);
+	tf_buf_free(&b);
+	return good;
+}
+
+bool cache_print_json(struct cache_rows *rows, const char *key, uint64_t limit, const char *by, FILE *out)
+{
+	struct tf_buf b = { 0 };
+	bool good = true;
+
+	for (size_t s = 0; good && s < rows->systems->n; s++) {
+		cache_rows_sort(rows, s, key);
+		good = put_system(&b, &rows->systems->v[s], out);
+		for (size_t i = 0; good && i < rows->n && i < limit; i++)
+			good = put_json(&b, rows, s, rows->v[i], by, out);
+		good = good && put_json(&b, rows, s, &rows->total, "total", out);
+	}
+	tf_buf_free(&b);
+	return good;
+}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Tables for people: one for each system. */
+#include "launcher/cache/cache.h"
+#include "launcher/common/units.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define CELL_MAX 64
+#define COLUMNS (1 + 2 * CACHE_LEVELS)
+
+/* Column 0: accesses; then for each level misses, and for each cache what is written. */
+struct table {
+	const struct cache_rows *rows;
+	const struct cache_system *system;
+	size_t at; /* the system's index */
+	int width[COLUMNS];
+};
+
+static bool is_there(const struct table *t, unsigned int column)
+{
+	const unsigned int level = (column - 1) / 2;
+
+	return !column || (level < cache_levels(t->system) && ((column & 1) || level < t->system->ncaches));
+}
+
+static void put_title(const struct table *t, unsigned int column, char text[static CELL_MAX])
+{
+	if (!column)
+		strcpy(text, "accesses");
+	else
+		snprintf(text, CELL_MAX, "%.40s %s", t->system->level[(column - 1) / 2].name, column & 1 ? "misses" : "writes");
+}
+
+static void put_cell(const struct table *t, const struct cache_row *row, unsigned int column, char text[static CELL_MAX])
+{
+	const struct cache_count *count = &row->counts[t->at][column ? (column - 1) / 2 : 0];
+	const uint64_t all = count->hits + count->misses;
+	char share[UNITS_MAX];
+
+	if (!column) {
+		snprintf(text, CELL_MAX, "%" PRIu64, row->sum.accesses);
+	} else if (!(column & 1)) {
+		snprintf(text, CELL_MAX, "%" PRIu64, count->written);
+	} else {
+		units_percent(memory_percent(count->misses, all), share);
+		snprintf(text, CELL_MAX, all ? "%" PRIu64 " (%s)" : "%" PRIu64, count->misses, share);
+	}
+}
+
+static void measure(struct table *t, size_t n)
+{
+	char text[CELL_MAX];
+
+	for (unsigned int c = 0; c < COLUMNS; c++) {
+		if (!is_there(t, c))
+			continue;
+		put_title(t, c, text);
+		t->width[c] = (int)strlen(text);
+		for (size_t i = 0; i <= n; i++) {
+			put_cell(t, i < n ? t->rows->v[i] : &t->rows->total, c, text);
+			if ((int)strlen(text) > t->width[c])
+				t->width[c] = (int)strlen(text);
+		}
+	}
+}
+
+/* @row: NULL: the titles. */
+static void put_row(const struct table *t, const struct cache_row *row, const char *name, FILE *out)
+{
+	char text[CELL_MAX];
+
+	for (unsigned int c = 0; c < COLUMNS; c++) {
+		if (!is_there(t, c))
+			continue;
+		if (row)
+			put_cell(t, row, c, text);
+		else
+			put_title(t, c, text);
+		fprintf(out, "%*s  ", t->width[c], text);
+	}
+	units_text(out, name, 0, true);
+	putc('\n', out);
+}
+
+static void put_system(const struct cache_system *s, FILE *out)
+{
+	fputs("system      ", out);
+	units_text(out, s->name, 0, true);
+	if (s->about) {
+		fputs(": ", out);
+		units_text(out, s->about, 0, true);
+	}
+	fputs("\n            ", out);
+	systems_describe(s, out);
+	fputs("\n            each thread has all of it for itself, also what cores share\n\n", out);
+}
+
+void cache_print_table(struct cache_rows *rows, const char *key, uint64_t limit, const char *by, FILE *out)
+{
+	size_t n = rows->n < limit ? rows->n : (size_t)limit;
+
+	if (!rows->n) {
+		fputs("nothing was accessed\n", out);
+		return;
+	}
+	for (size_t s = 0; s < rows->systems->n; s++) {
+		struct table t = { .rows = rows, .system = &rows->systems->v[s], .at = s };
+
+		cache_rows_sort(rows, s, key);
+		if (s)
+			putc('\n', out);
+		put_system(t.system, out);
+		measure(&t, n);
+		put_row(&t, NULL, by, out);
+		for (size_t i = 0; i < n; i++)
+			put_row(&t, rows->v[i], rows->v[i]->name, out);
+		if (n < rows->n)
+			fprintf(out, "... and %zu more (--all shows them)\n", rows->n - n);
+		if (rows->n > 1)
+			put_row(&t, &rows->total, "total", out);
+	}
+}
+
+void cache_list(const struct cache_systems *list, FILE *out)
+{
+	for (size_t i = 0; i < list->n; i++) {
+		const struct cache_system *s = &list->v[i];
+
+		fprintf(out, "%-14s ", s->name);
+		units_text(out, s->about ? s->about : "", 0, true);
+		fprintf(out, "\n%15s", "");
+		systems_describe(s, out);
+		if (s->source) {
+			fprintf(out, "\n%15s", "");
+			units_text(out, s->source, 0, true);
+		}
+		putc('\n', out);
+	}
+}

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "launcher/cache/cache.h"
+#include "base/array.h"
+
+#include <search.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void free_contents(struct cache_row *row)
+{
+	free(row->name);
+	free(row->path);
+	free(row->function);
+	free(row->file);
+	free(row->counts);
+}
+
+bool cache_rows_init(struct cache_rows *rows, const struct cache_systems *systems)
+{
+	*rows = (struct cache_rows){ .systems = systems };
+	rows->total.counts = calloc(systems->n, sizeof(*rows->total.counts));
+	return rows->total.counts != NULL;
+}
+
+static void leave(void *row)
+{
+	(void)row; /* rows->v has it */
+}
+
+void cache_rows_free(struct cache_rows *rows)
+{
+	tdestroy(rows->tree, leave);
+	for (size_t i = 0; i < rows->n; i++) {
+		free_contents(rows->v[i]);
+		free(rows->v[i]);
+	}
+	free(rows->v);
+	free_contents(&rows->total);
+	*rows = (struct cache_rows){ 0 };
+}
+
+static int by_key(const void *a, const void *b)
+{
+	const struct cache_row *x = a, *y = b;
+	int order = strcmp(x->name, y->name);
+
+	if (!order)
+		order = strcmp(x->path ? x->path : "", y->path ? y->path : "");
+	/* functions of one name in one file */
+	return order ? order : x->address < y->address ? -1 : x->address > y->address;
+}
+
+static char *copy(const char *text, bool *good)
+{
+	char *made = text ? strdup(text) : NULL;
+
+	*good = *good && (!text || made);
+	return made;
+}
+
+/* What the row is called, and where it is. */
+static bool describe(struct cache_row *row, const struct memplace *p, enum memory_by by)
+{
+	const bool loop = by == MEMORY_BY_LOOP;
+	bool good = true;
+
+	row->name = memory_name(p, by);
+	row->path = copy(p->path, &good);
+	if (by != MEMORY_BY_LINE || !p->file)
+		row->function = copy(p->function, &good);
+	row->address = by == MEMORY_BY_FUNCTION ? p->entry : loop ? p->loop : by == MEMORY_BY_LINE ? 0 : p->addr;
+	if (by == MEMORY_BY_FUNCTION)
+		return good && row->name;
+	row->file = copy(loop ? p->loop_file : p->file, &good);
+	row->line = !row->file ? 0 : loop ? p->loop_line : p->line;
+	return good && row->name;
+}
+
+/* The row that is as @new, which is given away.  NULL: no memory. */
+static struct cache_row *row_of(struct cache_rows *rows, struct cache_row *new)
+{
+	struct cache_row **found = NULL;
+
+	if (array_room(rows->v, rows->room, rows->n + 1))
+		found = tsearch(new, &rows->tree, by_key);
+	if (found && *found == new) {
+		new->counts = calloc(rows->systems->n, sizeof(*new->counts));
+		rows->v[rows->n++] = new;
+		return new->counts ? new : NULL;
+	}
+	free_contents(new);
+	free(new);
+	return found ? *found : NULL;
+}
+
+static struct cache_row *find_row(struct cache_rows *rows, const struct memplace *p, enum memory_by by, const char *thread)
+{
+	struct cache_row *new = calloc(1, sizeof(*new));
+	bool good = new != NULL;
+
+	if (new && thread)
+		new->name = copy(thread, &good);
+	else if (new)
+		good = describe(new, p, by);
+	if (good)
+		return row_of(rows, new);
+	if (new)
+		free_contents(new);
+	free(new);
+	return NULL;
+}
+
+static void add(struct cache_row *to, const struct cache_sim *sim, size_t i, size_t systems)
+{
+	const struct cache_insn *from = cache_sim_insn(sim, i);
+
+	to->sum.accesses += from->accesses;
+	to->sum.loads += from->loads;
+	to->sum.stores += from->stores;
+	for (size_t s = 0; s < systems; s++) {
+		const struct cache_count *counts = cache_sim_counts(sim, i, s);
+
+		for (unsigned int k = 0; k < CACHE_LEVELS; k++) {
+			to->counts[s][k].hits += counts[k].hits;
+			to->counts[s][k].misses += counts[k].misses;
+			to->counts[s][k].written += counts[k].written;
+		}
+	}
+}
+
+bool cache_rows_add(struct cache_rows *rows, const struct cache_sim *sim, struct memwhere *where, enum memory_by by,
+		    const char *thread, struct select *sel)
+{
+	const struct cache_insn *insn;
+
+	for (size_t i = 0; (insn = cache_sim_insn(sim, i)); i++) {
+		struct memplace *place = memwhere(where, insn->insn);
+		struct cache_row *row;
+
+		if (!place)
+			return false;
+		if (!memwhere_matches(place, sel))
+			continue;
+		row = find_row(rows, place, by, thread);
+		if (!row)
+			return false;
+		add(row, sim, i, rows->systems->n);
+		add(&rows->total, sim, i, rows->systems->n);
+	}
+	return true;
+}
+
+/* ---- order ---- */
+
+struct order {
+	size_t system;
+	unsigned int level;
+	char key;
+};
+
+static uint64_t value_of(const struct cache_row *row, const struct order *o)
+{
+	return o->key == 'a' ? row->sum.accesses : o->key == 'n' ? 0 : row->counts[o->system][o->level].misses;
+}
+
+static int compare(const void *a, const void *b, void *arg)
+{
+	const struct cache_row *x = *(struct cache_row *const *)a, *y = *(struct cache_row *const *)b;
+	const struct order *o = arg;
+	uint64_t p = value_of(x, o), q = value_of(y, o);
+
+	if (p == q && o->key == 'L') {
+		p = x->sum.accesses;
+		q = y->sum.accesses;
+	}
+	return p != q ? (p < q ? 1 : -1) : by_key(x, y);
+}
+
+void cache_rows_sort(struct cache_rows *rows, size_t system, const char *key)
+{
+	const unsigned int last = rows->systems->v[system].ncaches - 1;
+	struct order o = { .system = system, .key = *key };
+
+	if (o.key == 'L')
+		o.level = (unsigned int)(key[1] - '1') < last ? (unsigned int)(key[1] - '1') : last;
+	if (rows->n)
+		qsort_r(rows->v, rows->n, sizeof(rows->v[0]), compare, &o);
+}

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "launcher/cache/cache.h"
+#include "launcher/common/caches.h"
+#include "launcher/common/message.h"
+#include "launcher/common/units.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_FILE (1 << 20)
+
+extern const char cache_shipped[], cache_shipped_end[] __attribute__((visibility("hidden")));
+
+static int parse(struct cache_systems *list, const char *what, const char *text, size_t bytes)
+{
+	char error[CACHE_ERROR_MAX];
+
+	if (cache_systems_parse(list, text, bytes, error))
+		return 0;
+	msg_error("%s: %s", what, error);
+	return EXIT_USAGE;
+}
+
+static int add_shipped(struct cache_systems *list)
+{
+	return parse(list, "the systems that are shipped", cache_shipped, (size_t)(cache_shipped_end - cache_shipped));
+}
+
+/* ---- this machine ---- */
+
+/* Describes its data caches as a file would; the text is freed by the caller.  NULL: it does not tell, or there is no memory. */
+static char *host_text(void)
+{
+	char type[32], level[32], size[32], ways[32], line[32], *text = NULL;
+	size_t bytes;
+	bool any = false;
+	FILE *out = open_memstream(&text, &bytes);
+
+	if (!out)
+		return NULL;
+	fputs("name: host\nabout: this machine\nsource: /sys/devices/system/cpu/cpu0/cache\ncaches:\n", out);
+	for (unsigned int i = 0; caches_word(i, "type", type); i++) {
+		if (strcmp(type, "Instruction") == 0 || !caches_word(i, "level", level) || !caches_word(i, "size", size) ||
+		    !caches_word(i, "coherency_line_size", line))
+			continue;
+		/* 0: fully associative; a virtual machine may leave it out */
+		if (!caches_word(i, "ways_of_associativity", ways) || strcmp(ways, "0") == 0)
+			strcpy(ways, "full");
+		fprintf(out, "  - { name: L%s, size: %s, ways: %s, line: %s }\n", level, size, ways, line);
+		any = true;
+	}
+	if (fclose(out) == 0 && any)
+		return text;
+	free(text);
+	return NULL;
+}
+
+static int add_host(struct cache_systems *list)
+{
+	char *text = host_text();
+	int status = EXIT_USAGE;
+
+	if (text)
+		status = parse(list, "this machine's caches", text, strlen(text));
+	else
+		msg_error("this machine does not tell its caches; --system=NAME or --system=FILE describes others");
+	free(text);
+	return status;
+}
+
+/* ---- files ---- */
+
+static int add_file(struct cache_systems *list, const char *path)
+{
+	char *text = malloc(MAX_FILE + 1);
+	FILE *f = text ? fopen(path, "re") : NULL;
+	int status = EXIT_USAGE;
+	size_t n = f ? fread(text, 1, MAX_FILE + 1, f) : 0;
+
+	if (!text)
+		msg_error("no memory");
+	else if (!f && errno == ENOENT && !strchr(path, '/'))
+		msg_error("%s: neither a system ('sonde cache --list' shows them) nor a file", path);
+	else if (!f || ferror(f))
+		msg_error("%s: %m", path);
+	else if (n > MAX_FILE)
+		msg_error("%s: larger than 1 MiB", path);
+	else
+		status = parse(list, path, text, n);
+	if (f)
+		fclose(f);
+	free(text);
+	return status;
+}
+
+/* ---- names ---- */
+
+/* Moves one system from @all to @list.  False: no memory. */
+static int move(struct cache_systems *list, struct cache_systems *all, size_t i)
+{
+	struct cache_system *v = reallocarray(list->v, list->n + 1, sizeof(*v));
+
+	if (!v) {
+		msg_error("no memory");
+		return EXIT_USAGE;
+	}
+	list->v = v;
+	list->room = list->n + 1;
+	list->v[list->n++] = all->v[i];
+	all->v[i] = all->v[--all->n];
+	return 0;
+}
+
+int systems_add(struct cache_systems *list, const char *word)
+{
+	struct cache_systems all = { 0 };
+	size_t i = 0;
+	int status;
+
+	if (strcmp(word, "host") == 0)
+		return add_host(list);
+	status = add_shipped(&all);
+	while (i < all.n && strcmp(all.v[i].name, word) != 0)
+		i++;
+	if (!status)
+		status = i < all.n ? move(list, &all, i) : add_file(list, word);
+	cache_systems_free(&all);
+	return status;
+}
+
+int systems_add_all(struct cache_systems *list)
+{
+	char *text = host_text(), error[CACHE_ERROR_MAX];
+	int status = add_shipped(list);
+
+	if (!status && text && !cache_systems_parse(list, text, strlen(text), error))
+		msg_warn("this machine's caches: %s", error);
+	free(text);
+	return status;
+}
+
+/* ---- in words ---- */
+
+static void describe_level(const struct cache_level *l, bool tlb, FILE *out)
+{
+	char size[UNITS_MAX];
+
+	units_bytes(tlb ? l->line : l->lines * l->line, size);
+	units_text(out, l->name, 0, true);
+	if (tlb)
+		fprintf(out, " %" PRIu64 " pages of %s", l->lines, size);
+	else
+		fprintf(out, " %s", size);
+	if (l->ways == l->lines)
+		fputs(" fully associative", out);
+	else
+		fprintf(out, " %" PRIu64 "-way", l->ways);
+	if (!tlb)
+		fprintf(out, " %" PRIu64 " B lines", l->line);
+	if (l->policy != CACHE_LRU)
+		fprintf(out, " %s", cache_policy_name(l->policy));
+	if (l->through)
+		fputs(" write-through", out);
+}
+
+void systems_describe(const struct cache_system *s, FILE *out)
+{
+	for (unsigned int i = 0; i < cache_levels(s); i++) {
+		if (i)
+			fputs(", ", out);
+		describe_level(&s->level[i], i >= s->ncaches, out);
+	}
+}

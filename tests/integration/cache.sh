@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# `sonde cache': misses of a program that are known; rows, systems, files that describe them, and what is wrong with those.
+. "$top_srcdir/tests/integration/lib.sh"
+need_ptrace
+need_command python3
+
+cat >streams.c <<'E2'
+#include <stdio.h>
+#include <stdlib.h>
+#define LINES 1000
+struct line { long v[8]; };
+__attribute__((noinline, noclone)) void write_once(volatile struct line *a)
+{
+	for (int i = 0; i < LINES; i++)
+		a[i].v[0] = i;
+}
+__attribute__((noinline, noclone)) long read_again(volatile struct line *a, int times)
+{
+	long sum = 0;
+	for (int t = 0; t < times; t++)
+		for (int i = 0; i < LINES; i++)
+			sum += a[i].v[1];
+	return sum;
+}
+int main(void)
+{
+	struct line *a = aligned_alloc(4096, 64 * 1024);
+	write_once(a);
+	printf("%d\n", read_again(a, 5) >= 0);
+	return 0;
+}
+E2
+sed -i 's/^	write_once(a);/	for (int i = 0; i < LINES; i++)\n		a[i].v[1] = 0;\n&/' streams.c
+"$CC" -O1 -g -o streams streams.c || fail "$CC"
+same_run --mem='write_once,read_again' -o t -- "$PWD/streams"
+
+cat >small.yaml <<'E2'
+name: small
+about: less than the array
+caches:
+  - { name: L1, size: 32K, ways: full, line: 64 }
+  - { name: L2, size: 64K, ways: full, line: 64 }
+tlbs:
+  - { name: TLB, entries: 16, ways: full, page: 4K }
+---
+name: through
+caches:
+  - { name: C, size: 64K, ways: full, line: 64, write: through }
+E2
+
+# level NAME SYSTEM LEVEL COLUMN...: figures of a row, from the file csv
+level()
+{
+	python3 -c "
+import csv, sys
+for r in csv.DictReader(open('csv')):
+    if [r['name'], r['system'], r['level']] == sys.argv[1:4]:
+        print(*[r[k] for k in sys.argv[4:]])" "$@"
+}
+
+# check_level NAME SYSTEM LEVEL HITS MISSES
+check_level()
+{
+	local got
+	got=$(level "$1" "$2" "$3" hits misses)
+	[ "$got" = "$4 $5" ] || { show csv; fail "$1 in $3 of $2: '$got' instead of '$4 $5'"; }
+}
+
+# ---- what is known ----
+
+check_status 0 sonde cache --no-stack --system=./small.yaml --csv t
+mv out csv
+# each line of 1000 misses once when it is written, and each time in 512 lines when they are read in turn
+check_level write_once small L1 0 1000
+check_level write_once small L2 0 1000
+check_level read_again small L1 0 5000
+check_level read_again small L2 5000 0
+check_level write_once small TLB 984 16
+check_level read_again small TLB 5000 0
+# what was written leaves the first level: but for the 512 that are still there when reading begins
+[ "$(level write_once small L1 written)" = 488 ] || { show csv; fail "not 488 lines were written back"; }
+[ "$(level read_again small L1 written)" = 512 ] || { show csv; fail "not 512 lines were written back"; }
+# stores do not bring lines into a write-through cache
+check_level write_once through C 0 1000
+[ "$(level write_once through C written)" = 1000 ] || { show csv; fail "not all was written through"; }
+check_level read_again through C 4000 1000
+[ "$(level read_again through C accesses)" = 5000 ] || { show csv; fail "not 5000 accesses"; }
+
+# ---- rows ----
+
+check_status 0 sonde cache --no-stack --system=./small.yaml t
+check_contains out '^system      small: less than the array$'
+check_contains out '^system      through$'
+check_contains out 'each thread has all of it for itself'
+check_contains out 'accesses  *L1 misses  *L1 writes  *L2 misses  *L2 writes  *TLB misses  *function$'
+check_contains out '^ *5000  *5000 \(100.0%\) .* read_again$'
+check_contains out '^ *6000  *6000 \(100.0%\) .* total$'
+for by in function loop line instruction thread; do
+	check_status 0 sonde cache --no-stack --system=small.yaml --csv -b $by t
+	python3 -c "
+import csv, sys
+rows = [r for r in csv.DictReader(open('out')) if r['system'] == 'small' and r['level'] == 'L1']
+sys.exit(sum(int(r['misses']) for r in rows) != 6000 or sum(int(r['accesses']) for r in rows) != 6000)" ||
+		{ show out; fail "by $by the sums differ"; }
+done
+check_contains out '"small","L1","[0-9]+\.[0-9]+",6000,5000,1000,0,6000,1000,'
+check_status 0 sonde cache --no-stack --system=small.yaml -b line --csv t
+check_contains out 'streams.c:15",5000'
+check_status 0 sonde cache --system=small.yaml -F write_once --csv t
+check_contains out write_once
+check_lacks out read_again
+check_status 0 sonde cache --system=small.yaml -s name -n 1 t
+check_contains out '^\.\.\. and 1 more'
+
+check_status 0 sonde cache --no-stack --system=small.yaml --json t
+python3 -c "
+import json, sys
+v = [json.loads(l) for l in open('out')]
+total = [x for x in v if x['type'] == 'total' and x['system'] == 'small'][0]
+system = [x for x in v if x['type'] == 'system' and x['name'] == 'small'][0]
+sys.exit(total['levels'][0]['misses'] != 6000 or system['levels'][1]['bytes'] != 65536 or
+         system['levels'][2]['page'] != 4096)" || { show out; fail "JSON"; }
+
+# ---- systems ----
+
+check_status 0 sonde cache --list
+check_contains out '^a64fx  *Fujitsu A64FX'
+check_contains out 'L1 64.00 KiB 4-way 256 B lines, L2 8.000 MiB 16-way'
+check_status 0 sonde cache --list --json
+python3 -c "
+import json
+v = [json.loads(l) for l in open('out')]
+assert len(v) >= 10 and all(x['source'] for x in v)
+print(*[x['name'] for x in v if x['name'] != 'host'])" >names || fail "--list --json"
+for name in $(cat names); do
+	set -- "$@" --system="$name"
+done
+check_status 0 sonde cache "$@" --csv t
+[ "$(cut -d, -f1 out | sort -u | wc -l)" -eq $(($(wc -w <names) + 1)) ] || { show out; fail "not all systems"; }
+if [ -r /sys/devices/system/cpu/cpu0/cache/index0/ways_of_associativity ]; then
+	check_status 0 sonde cache t
+	check_contains out '^system      host: this machine$'
+	mv out host
+	check_status 0 sonde cache --system=host t
+	check_same host out "this machine's, named"
+fi
+
+# ---- what is wrong ----
+
+printf 'name: x\ncaches:\n  - { name: L1, size: 32K, ways: 7, line: 64 }\n' >bad.yaml
+check_usage_error sonde cache --system=bad.yaml t
+check_contains err '^sonde: bad.yaml: line 3, column 5: it is not a whole number of sets'
+check_usage_error sonde cache --system=nothing t
+check_contains err "neither a system"
+check_usage_error sonde cache --system=./nothing t
+check_contains err 'No such file'
+check_usage_error sonde cache --system=. t
+check_usage_error sonde cache --system=/dev/zero t
+check_usage_error sonde cache --csv --json t
+check_usage_error sonde cache --list t
+check_usage_error sonde cache --system=a64fx nothing
+check_usage_error sonde cache --system=a64fx -F nothing t

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Descriptions of systems: what is read from them, and what is said of those that are wrong. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include "analysis/cache/system.h"
+
+static void test_whole(void **unused)
+{
+	static const char text[] = "name: one\n"
+				   "about: the first\n"
+				   "tlbs:\n"
+				   "  - { name: T, entries: 48, ways: full, page: 4K }\n"
+				   "caches:\n"
+				   "  - { name: L1, size: 48K, ways: 12, line: 64, policy: tree-plru, write: through, ways: 8 }\n";
+	static const char good[] = "name: one\n"
+				   "about: the first\n"
+				   "tlbs:\n"
+				   "  - { name: T, entries: 48, ways: full, page: 4K }\n"
+				   "caches:\n"
+				   "  - { name: L1, size: 32K, ways: 8, line: 64, policy: tree-plru, write: through }\n"
+				   "  - { name: L2, size: 1M, ways: 16, line: 128, policy: random, seed: 5 }\n"
+				   "---\n"
+				   "name: two\n"
+				   "caches: [ { name: C, size: 8, ways: 1, line: 8 } ]\n";
+	struct cache_systems list = { 0 };
+	char error[CACHE_ERROR_MAX];
+
+	(void)unused;
+	assert_false(cache_systems_parse(&list, text, strlen(text), error));
+	assert_string_equal(error, "line 6, column 83: ways is given twice");
+	assert_true(cache_systems_parse(&list, good, strlen(good), error));
+	assert_int_equal(list.n, 2);
+	assert_string_equal(list.v[0].name, "one");
+	assert_string_equal(list.v[0].about, "the first");
+	assert_null(list.v[0].source);
+	assert_int_equal(list.v[0].ncaches, 2);
+	assert_int_equal(list.v[0].ntlbs, 1);
+	assert_int_equal(list.v[0].level[0].lines, 512);
+	assert_int_equal(list.v[0].level[0].policy, CACHE_TREE_PLRU);
+	assert_true(list.v[0].level[0].through);
+	assert_int_equal(list.v[0].level[1].line, 128);
+	assert_int_equal(list.v[0].level[1].policy, CACHE_RANDOM);
+	assert_int_equal(list.v[0].level[1].seed, 5);
+	assert_false(list.v[0].level[1].through);
+	assert_string_equal(list.v[0].level[2].name, "T");
+	assert_int_equal(list.v[0].level[2].lines, 48);
+	assert_int_equal(list.v[0].level[2].ways, 48);
+	assert_int_equal(list.v[0].level[2].line, 4096);
+	assert_string_equal(list.v[1].name, "two");
+	cache_systems_free(&list);
+}
+
+#define CACHES(level) "name: x\ncaches:\n  - { " level " }\n"
+
+static void test_errors(void **unused)
+{
+	static const struct {
+		const char *text, *error;
+	} wrong[] = {
+		{ "", "line 1, column 1: no system is described" },
+		{ "name: [", "line 2, column 1: did not find expected node content" },
+		{ "just words", "line 1, column 1: a mapping with 'name:' belongs here" },
+		{ "name: x", "line 1, column 1: 'caches:' is missing" },
+		{ "name: x\ncache: 3", "line 2, column 1: nothing is called 'cache' here" },
+		{ "name: x\ncaches: 3", "line 2, column 9: a list belongs here" },
+		{ "name: x\ncaches: []", "line 2, column 9: a list belongs here" },
+		{ "name: [ x ]\ncaches: []", "line 1, column 7: a value, not a list or a mapping, belongs here" },
+		{ "name: ''\n", "line 1, column 7: a text of 1 to 200 bytes belongs here" },
+		{ CACHES("name: L1, size: 32K, ways: 8"), "line 3, column 5: 'line:' is missing" },
+		{ CACHES("name: L1, size: 32k, ways: 8, line: 64"),
+		  "line 3, column 23: '32k': a number as 64, 32K, 1M or 1G belongs here" },
+		{ CACHES("name: L1, size: 99999999999999999999, ways: 8, line: 64"),
+		  "line 3, column 23: '99999999999999999999': a number as 64, 32K, 1M or 1G belongs here" },
+		{ CACHES("name: L1, size: 32K, ways: 8, line: 60"), "line 3, column 5: the line is no power of two from 8 on" },
+		{ CACHES("name: L1, size: 32K, ways: 0, line: 64"),
+		  "line 3, column 5: it is not a whole number of sets of 0 lines" },
+		{ CACHES("name: L1, size: 32K, ways: 7, line: 64"),
+		  "line 3, column 5: it is not a whole number of sets of 7 lines" },
+		{ CACHES("name: L1, size: 0, ways: full, line: 64"), "line 3, column 5: it does not hold 1 to 67108864 lines" },
+		{ CACHES("name: L1, size: 1024G, ways: 8, line: 64"),
+		  "line 3, column 5: it does not hold 1 to 67108864 lines" },
+		{ CACHES("name: L1, size: 48K, ways: 12, line: 64, policy: tree-plru"),
+		  "line 3, column 5: tree-plru needs ways that are a power of two up to 64" },
+		{ CACHES("name: L1, size: 32K, ways: 8, line: 64, policy: mru"),
+		  "line 3, column 55: 'mru': lru, fifo, random or tree-plru belongs here" },
+		{ CACHES("name: L1, size: 32K, ways: 8, line: 64, write: around"),
+		  "line 3, column 54: 'around': back or through belongs here" },
+		{ CACHES("name: L1, size: 32K, ways: 8, line: 64 }\n  - { name: L2, size: 1M, ways: 8, line: 32"),
+		  "line 4, column 5: the line is smaller than that of L1" },
+	};
+	struct cache_systems list = { 0 };
+	char error[CACHE_ERROR_MAX];
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		assert_false(cache_systems_parse(&list, wrong[i].text, strlen(wrong[i].text), error));
+		assert_string_equal(error, wrong[i].error);
+		assert_int_equal(list.n, 0);
+	}
+	cache_systems_free(&list);
+}
+
+static void test_levels(void **unused)
+{
+	char text[2000] = "name: x\ncaches:\n", error[CACHE_ERROR_MAX];
+	struct cache_systems list = { 0 };
+
+	(void)unused;
+	for (unsigned int i = 0; i <= CACHE_CACHES; i++)
+		strcat(text, "  - { name: C, size: 1K, ways: 2, line: 64 }\n");
+	assert_false(cache_systems_parse(&list, text, strlen(text), error));
+	assert_string_equal(error, "line 7, column 5: more than 4 levels");
+	/* a bad document takes those before it with it */
+	strcpy(text, CACHES("name: L1, size: 32K, ways: 8, line: 64") "---\nname: y\n");
+	assert_false(cache_systems_parse(&list, text, strlen(text), error));
+	assert_int_equal(list.n, 0);
+	cache_systems_free(&list);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_whole),
+		cmocka_unit_test(test_errors),
+		cmocka_unit_test(test_levels),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
