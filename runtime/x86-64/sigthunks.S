@@ -39,29 +39,12 @@ sonde_rt_sigaction:
 arrive:
 	push	%rbp
 	mov	%rsp, %rbp
-	push	%rax
-	push	%rcx
-	push	%rdx
-	push	%rsi
-	push	%rdi
-	push	%r8
-	push	%r9
-	push	%r10
-	push	%r11
+	push_all
 	and	$-16, %rsp
 	mov	%rdx, %rdi
 	call	rt_signal_arrived
 	lea	-72(%rbp), %rsp
-	pop	%r11
-	pop	%r10
-	pop	%r9
-	pop	%r8
-	pop	%rdi
-	pop	%rsi
-	pop	%rdx
-	pop	%rcx
-	pop	%rax
-	pop	%rbp
+	pop_all
 	ret
 	.size	arrive, . - arrive
 
