@@ -147,6 +147,8 @@ libreport_la_SOURCES = \
 	launcher/trace/processtree-print.c \
 	launcher/trace/processtree.c \
 	launcher/trace/processtree.h \
+	launcher/trace/reading.c \
+	launcher/trace/reading.h \
 	launcher/trace/budgeted.c \
 	launcher/trace/budgeted.h \
 	launcher/trace/sampled.c \
@@ -244,6 +246,8 @@ sonde_SOURCES = \
 	launcher/record/recording.h \
 	launcher/record/supervise.c \
 	launcher/record/supervise.h \
+	launcher/record/ticker.c \
+	launcher/record/ticker.h \
 	launcher/record/waiter.c \
 	launcher/record/waiter.h \
 	launcher/verbs.h

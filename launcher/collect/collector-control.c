@@ -12,11 +12,23 @@
 
 void collector_ask(struct collector *c, enum control_verb verb, struct control_answer *answer)
 {
+	pthread_mutex_lock(&c->asks);
 	c->answer = answer;
 	c->asked = verb;
 	collector_ring(c);
 	while (c->asked)
 		syscall(SYS_futex, &c->asked, FUTEX_WAIT, (uint32_t)verb, NULL, NULL, 0);
+	pthread_mutex_unlock(&c->asks);
+}
+
+void collector_add_to(struct collector *c, uint64_t *events, uint64_t *lost, uint64_t *bytes)
+{
+	struct control_answer a = { 0 };
+
+	collector_ask(c, CONTROL_STATUS, &a);
+	*events += a.events;
+	*lost += a.lost;
+	*bytes += a.bytes;
 }
 
 void collector_signalled(struct collector *c)
@@ -100,7 +112,7 @@ static void fill_in(struct collector *c, struct control_answer *a)
 	a->since = (uint64_t)(now - c->switched);
 	a->events = c->totals.events;
 	a->lost = c->totals.lost;
-	a->bytes = c->bytes + c->totals.memory_bytes;
+	a->bytes = c->totals.bytes + c->totals.memory_bytes;
 	for (size_t i = 0; i < c->nprocesses; i++)
 		if (!c->processes[i].gone)
 			add_process(a, c->processes[i].pid);

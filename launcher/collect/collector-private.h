@@ -6,6 +6,7 @@
 #ifndef SONDE_LAUNCHER_COLLECT_COLLECTOR_PRIVATE_H
 #define SONDE_LAUNCHER_COLLECT_COLLECTOR_PRIVATE_H
 
+#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 
@@ -97,6 +98,7 @@ struct collector {
 	struct control *socket; /* NULL: there is none */
 	_Atomic uint32_t asked; /* a futex: enum control_verb, 0 done */
 	struct control_answer *answer; /* to what was asked */
+	pthread_mutex_t asks; /* held by who has asked */
 	int stop_fd; /* an eventfd: readable when the recording is to end */
 	bool stopped; /* it ends before the program does */
 	int64_t began, switched; /* clock_now_ns() */
@@ -105,7 +107,6 @@ struct collector {
 	_Atomic int switched_to; /* by the program, and not yet passed on to others: 1 on, 0 off; -1: it was not */
 	uint64_t snapshots; /* of those that the program has asked for, how many there were */
 	_Atomic bool snapshot_asked, snapshot_taken; /* by others; for the program, and not yet passed on to others */
-	uint64_t bytes; /* of the files of threads that have ended */
 	bool told_children;
 	_Atomic bool no_requests; /* who asks goes on without */
 	struct caller callers[COLLECTOR_CALLERS];

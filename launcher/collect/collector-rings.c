@@ -130,7 +130,7 @@ static void close_thread(struct collector *c, struct feed *f)
 	f->analysis = NULL;
 	note_sampled(c, f);
 	tf_thread_stats(f->thread, &stats);
-	c->bytes += stats.file_bytes;
+	c->totals.bytes += stats.file_bytes;
 	c->totals.events += stats.events;
 	c->totals.damaged += stats.damaged;
 	c->totals.lost += f->lost;

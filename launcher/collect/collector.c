@@ -84,6 +84,7 @@ struct collector *collector_new(const struct collector_geometry *g, int *fd, int
 	if (!c)
 		goto failed;
 	c->switched_to = -1;
+	pthread_mutex_init(&c->asks, NULL);
 	c->stop_fd = files_are_scarce() ? -1 : eventfd(0, EFD_CLOEXEC);
 	c->nsub = SUBS;
 	c->sub_bytes = (uint32_t)(sub < 4 * RING_GAP ? 4 * RING_GAP : sub);

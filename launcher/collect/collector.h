@@ -94,6 +94,7 @@ struct collector_totals {
 	uint64_t damaged;
 	uint64_t nested;
 	uint64_t discarded;	/* events that could not be written */
+	uint64_t bytes;		/* of files of events, of threads that have ended */
 	uint64_t memory_bytes;	/* of memory streams */
 	uint64_t memory_lost;	/* chunks of them that were not recorded */
 	uint64_t unfollowed;	/* programs that were executed without an answer from us */
@@ -115,6 +116,9 @@ void collector_no_requests(struct collector *c);
 
 /* Is any process left that may record: a child of the program's, a child of that? */
 bool collector_is_needed(const struct collector *c);
+
+/* How it stands: adds to *@events, *@lost, and *@bytes, of all files. */
+void collector_add_to(struct collector *c, uint64_t *events, uint64_t *lost, uint64_t *bytes);
 
 /* --signal has arrived: switches recording off, or on again, or writes what a flight recorder keeps. */
 void collector_signalled(struct collector *c);

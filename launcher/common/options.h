@@ -162,6 +162,7 @@ struct record_options {
 	bool no_follow;		  /* --no-follow: not what processes execute */
 	struct opt_list follow;	  /* --follow: shell patterns for programs' names; none: all */
 	uint64_t workers;	  /* --workers: threads of ours that collect, at most; 0: by the processors */
+	bool progress;		  /* --progress */
 	bool quiet, verbose;	  /* also set in msg_quiet, msg_verbose */
 	char **program;		  /* the program and its arguments, up to NULL, in argv */
 };

@@ -3,13 +3,13 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "launcher/common/message.h"
 
 #define SECOND INT64_C(1000000000)
-#define ERASE "\r\033[K" /* to the line's end: ECMA-48, EL */
 
 void progress_begin(struct progress *p, const char *what)
 {
@@ -24,13 +24,20 @@ void progress_at(struct progress *p, double share)
 		return;
 	p->next = clock_now_ns() + SECOND / 4;
 	p->shown = true;
-	snprintf(line, sizeof(line), ERASE "sonde: %s: %.0f %%", p->what, 100 * (share < 1 ? share : 1));
+	snprintf(line, sizeof(line), PROGRESS_ERASE "sonde: %s: %.0f %%", p->what, 100 * (share < 1 ? share : 1));
 	(void)!write(STDERR_FILENO, line, strlen(line));
+}
+
+bool progress_prints_to_file(void)
+{
+	struct stat st;
+
+	return fstat(STDOUT_FILENO, &st) == 0 && S_ISREG(st.st_mode);
 }
 
 void progress_end(struct progress *p)
 {
 	if (p->shown)
-		(void)!write(STDERR_FILENO, ERASE, strlen(ERASE));
+		(void)!write(STDERR_FILENO, PROGRESS_ERASE, strlen(PROGRESS_ERASE));
 	p->shown = false;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "launcher/dump/dump-memory.h"
 #include "launcher/common/message.h"
+#include "launcher/common/progress.h"
 #include "launcher/select/traced.h"
 #include "launcher/trace/sampled.h"
 
@@ -176,6 +177,7 @@ static int dump_all(struct dump_memory *d, const char *dir, const struct memtrac
 {
 	const struct memtrace_visitor visitor = {
 		.begin = begin_rank, .thread = dump_thread, .end = end_rank, .arg = d,
+		.progress = d->o->output || progress_prints_to_file() ? "reading memory accesses" : NULL,
 	};
 	int status = choose_output(d, t->threads), closed;
 

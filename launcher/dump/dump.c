@@ -77,6 +77,7 @@ struct dump {
 	struct dump_style style;
 	bool *function; /* by index: wanted; NULL: all are */
 	struct tf_buf line;
+	struct reading reading;
 	uint64_t damage;
 };
 
@@ -114,11 +115,13 @@ static int print_all(struct dump *d, struct sonde_trace_iter *iter)
 	if (d->o->pick.from)
 		status = sonde_trace_seek(iter, d->o->pick.from);
 	while (!status && !(status = sonde_trace_next(iter, &event))) {
+		reading_event(&d->reading);
 		if (event->time > d->o->pick.to)
 			return 0;
 		if (event->time >= d->o->pick.from && event_wanted(d, event) && !print(d, event))
 			return EXIT_USAGE; /* main() says that stdout failed */
 	}
+	reading_end(&d->reading);
 	return status == SONDE_TRACE_END ? 0 : pick_read_error(status);
 }
 
@@ -128,6 +131,7 @@ static int finish(void *arg, enum sonde_trace_status status, struct sonde_trace_
 	struct dump *d = arg;
 	int result = status ? pick_read_error(status) : print_all(d, iter);
 
+	reading_end(&d->reading);
 	if (pick_damage(iter, &d->damage))
 		result = EXIT_USAGE;
 	sonde_trace_iter_free(iter);
@@ -147,6 +151,7 @@ static int dump(struct dump *d, const char *dir)
 	d->style = dump_style(trace);
 	d->style.flat = d->o->flat;
 	d->style.mangled = d->o->mangled;
+	pick_reading(&d->o->pick, true, &d->reading);
 	return pick_read(&d->o->pick, d->o->by_thread, finish, d);
 }
 

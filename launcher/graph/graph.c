@@ -85,6 +85,7 @@ struct graph {
 	bool *ambiguous;
 	bool *counted; /* by function: not all of its calls were recorded */
 	uint64_t damage;
+	struct reading reading;
 	size_t nthreads;
 	bool utf8;
 };
@@ -110,11 +111,13 @@ static int walk_thread(struct graph *g, size_t thread)
 	graph_births_begin(&g->births, sonde_trace_thread(g->trace, thread));
 	g->walk.thread = (uint32_t)thread;
 	while (!status && !(status = sonde_trace_next(iter, &ev))) {
+		reading_event(&g->reading);
 		if (g->births.parent)
 			graph_births_seen(&g->births, &g->walk, ev->time);
 		graph_walk_event(&g->walk, ev);
 	}
 	graph_walk_finish(&g->walk);
+	reading_end(&g->reading);
 	g->nthreads++;
 	result = status == SONDE_TRACE_END ? 0 : pick_read_error(status);
 	/* What could be read is shown. */
@@ -388,6 +391,7 @@ static int graph_trace(struct graph_options *o, const char *dir)
 		setlocale(LC_CTYPE, "");
 		g.utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
 		holds_warn_without_end(trace, dir);
+		pick_reading(&o->pick, o->by_thread, &g.reading);
 		status = o->by_thread ? graph_by_thread(&g) : graph_merged(&g);
 		pick_forgive_closed_pipe();
 	}

@@ -116,6 +116,8 @@ int follow_add(struct follow *f, struct recording *r)
 	}
 	f->v = v;
 	v[f->n++] = r;
+	if (!f->recorded && f->opt->progress)
+		ticker_begin(&f->ticker, r->dir.rank);
 	f->began = f->recorded ? f->began : clock_now_ns();
 	f->recorded++;
 	watch(f, collector_stop_fd(r->collector));
@@ -419,11 +421,15 @@ static void look_at_end(struct recording *r)
 /* The first one's messages are worth something unless there is another program that they may not be true of. */
 static void finish(struct follow *f, struct recording *r)
 {
+	ticker_hide(&f->ticker);
 	if (r == f->v[0] && f->recorded == 1)
 		msg_show(&r->held);
 	if (f->leave && recording_is_needed(r))
 		f->leave(r);
 	recording_finish(r);
+	f->ended.events += r->totals.events;
+	f->ended.lost += r->totals.lost;
+	f->ended.bytes += r->totals.bytes + r->totals.memory_bytes;
 	f->found |= recording_is_of_something(r);
 }
 
@@ -478,6 +484,16 @@ static void share(struct follow *f, const struct recording *r)
 		take_snapshots(f, r);
 }
 
+static void show_progress(struct follow *f)
+{
+	struct ticker_sums sums = f->ended;
+
+	for (size_t i = 0; i < f->n; i++)
+		if (!f->v[i]->finished)
+			collector_add_to(f->v[i]->collector, &sums.events, &sums.lost, &sums.bytes);
+	ticker_show(&f->ticker, &sums);
+}
+
 void follow_serve(struct follow *f)
 {
 	uint64_t rung;
@@ -493,20 +509,25 @@ void follow_serve(struct follow *f)
 				follow_exec(f, f->v[i]);
 		look_at_ends(f, false);
 	} while (is_urgent(f));
-	if (f->recorded == 1 && clock_now_ns() - f->began >= HELD_MS * MS)
+	if (f->recorded == 1 && f->v[0]->held && clock_now_ns() - f->began >= HELD_MS * MS) {
+		ticker_hide(&f->ticker);
 		msg_show(&f->v[0]->held);
+	}
+	if (ticker_is_due(&f->ticker))
+		show_progress(f);
 }
 
 int follow_patience(const struct follow *f)
 {
 	for (size_t i = 0; i < f->n; i++)
 		if (!f->v[i]->finished && (f->v[i]->over || f->events < 0))
-			return LONG_WAIT_MS;
-	return f->v[0]->held ? HELD_MS : -1;
+			return ticker_patience(&f->ticker, LONG_WAIT_MS);
+	return ticker_patience(&f->ticker, f->v[0]->held ? HELD_MS : -1);
 }
 
 void follow_leave(struct follow *f)
 {
+	ticker_end(&f->ticker);
 	for (size_t i = 0; i < f->n; i++) {
 		struct recording *r = f->v[i];
 
@@ -529,6 +550,7 @@ void follow_ended(struct follow *f, const struct tf_end *end, bool killed)
 {
 	pid_t pid = f->v[0]->tracee.pid;
 
+	ticker_end(&f->ticker);
 	for (size_t i = 0; i < f->n; i++) {
 		struct recording *r = f->v[i];
 
@@ -567,6 +589,7 @@ bool follow_is_needed(const struct follow *f)
 
 void follow_end(struct follow *f)
 {
+	ticker_end(&f->ticker);
 	look_at_ends(f, true);
 	for (size_t i = f->n; i-- > 0;)
 		if (!f->v[i]->finished)

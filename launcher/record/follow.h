@@ -10,6 +10,7 @@
 #define SONDE_LAUNCHER_RECORD_FOLLOW_H
 
 #include "launcher/record/recording.h"
+#include "launcher/record/ticker.h"
 
 struct follow {
 	const struct record_options *opt; /* what the user asked for */
@@ -20,6 +21,8 @@ struct follow {
 	void (*leave)(struct recording *r); /* takes all out of processes that go on, when their recording ends; NULL: it stays */
 	int64_t began; /* clock_now_ns(): the first one */
 	size_t recorded; /* programs, the first one among them */
+	struct ticker ticker;
+	struct ticker_sums ended; /* recordings that are finished */
 	bool found; /* something to record, in one of those that have ended */
 };
 

@@ -79,6 +79,8 @@ static const struct opt record_opts[] = {
 	  offsetof(struct raw, o.ring_bytes), NULL },
 	{ 0, "workers", "N", "threads of sonde that collect, for all programs together: 1 to 256", OPT_COUNT,
 	  offsetof(struct raw, o.workers), NULL },
+	{ 0, "progress", NULL, "say each second on standard error how far it is", OPT_FLAG,
+	  offsetof(struct raw, o.progress), NULL },
 	{ 'q', "quiet", NULL, "no warnings, no summary", OPT_FLAG, offsetof(struct raw, o.quiet), NULL },
 	{ 'v', "verbose", NULL, "say what is done", OPT_FLAG, offsetof(struct raw, o.verbose), NULL },
 	OPT_HELP,

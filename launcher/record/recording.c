@@ -289,30 +289,30 @@ static void report_sampled(const struct sonde_trace_sampled *s)
 
 void recording_finish(struct recording *r)
 {
-	struct collector_totals totals;
+	struct collector_totals *totals = &r->totals;
 	struct sonde_trace_sampled sampled;
 
 	if (r->end.ending != SONDE_TRACE_DETACHED)
 		tf_clock_now(&r->end.clock); /* what is still to be done takes time, but none of the program's */
-	collector_finish(r->collector, &totals);
-	sampled = write_sampled(r, &totals);
+	collector_finish(r->collector, totals);
+	sampled = write_sampled(r, totals);
 	objects_finish(&r->session, r->writer);
 	recording_write_cost(r);
-	r->end.lost_threads = totals.lost_threads;
+	r->end.lost_threads = totals->lost_threads;
 	if (tf_writer_close(r->writer, &r->end) != SONDE_TRACE_OK)
 		msg_error("the trace's metadata could not be completed: %s", strerror(errno));
 	r->writer = NULL;
 	if (r->analysis)
 		analysis_finish(r->analysis, r->dir.path, r->opt.quiet);
-	report_losses(&totals);
+	report_losses(totals);
 	if (!r->opt.quiet)
 		report_sampled(&sampled);
 	if (r->let_go && !r->first)
 		recorded_warn_late(&r->recorded);
-	msg_debug("%llu events of %u threads in %s", (unsigned long long)totals.events,
-		  totals.threads, r->dir.path);
+	msg_debug("%llu events of %u threads in %s", (unsigned long long)totals->events,
+		  totals->threads, r->dir.path);
 	if (r->recorded.memory)
-		msg_debug("%llu bytes of memory streams", (unsigned long long)totals.memory_bytes);
+		msg_debug("%llu bytes of memory streams", (unsigned long long)totals->memory_bytes);
 	if (!r->first && tracedir_is_gone(&r->dir))
 		msg_error("%s: the trace was deleted while it was recorded", r->dir.path);
 	collector_free(r->collector);

@@ -48,6 +48,7 @@ struct recording {
 	char *held;    /* messages about what this program has not; another that it executes may have it */
 	struct tf_clock began; /* when the program was about to run; all zero: the trace begins when it is opened */
 	struct tf_end end; /* how its process has ended */
+	struct collector_totals totals; /* of one that is finished */
 	bool stopped;  /* the user does not want more of it */
 	bool finished; /* its trace is complete */
 	bool over;     /* its process has ended, or executed another program */

@@ -66,6 +66,7 @@ struct replay {
 	struct replay_style style;
 	struct replay_thread *threads; /* by index */
 	struct tf_buf out;
+	struct reading reading;
 	uint64_t damage;
 };
 
@@ -94,6 +95,7 @@ static int replay_all(struct replay *r, struct sonde_trace_iter *iter)
 	if (r->o->pick.from)
 		status = sonde_trace_seek(iter, r->o->pick.from);
 	while (!status && !(status = sonde_trace_next(iter, &ev))) {
+		reading_event(&r->reading);
 		if (ev->time > r->o->pick.to)
 			return 0;
 		if (ev->time < r->o->pick.from)
@@ -103,6 +105,7 @@ static int replay_all(struct replay *r, struct sonde_trace_iter *iter)
 		if (r->out.size > FULL && !write_out(r))
 			return EXIT_USAGE;
 	}
+	reading_end(&r->reading);
 	return status == SONDE_TRACE_END ? 0 : pick_read_error(status);
 }
 
@@ -112,6 +115,7 @@ static int finish(void *arg, enum sonde_trace_status status, struct sonde_trace_
 	struct replay *r = arg;
 	int result = status ? pick_read_error(status) : replay_all(r, iter);
 
+	reading_end(&r->reading);
 	for (size_t i = 0; i < sonde_trace_threads(r->trace); i++) {
 		if (!result && !replay_finish(&r->threads[i], &r->style, &r->out))
 			result = no_memory();
@@ -157,6 +161,7 @@ static int replay(struct replay *r, const char *dir, bool **only, bool **without
 		return no_memory();
 	holds_warn_no_calls(r->trace, dir);
 	replay_put_title(&r->out, &r->style);
+	pick_reading(&o->pick, true, &r->reading);
 	return pick_read(&o->pick, o->no_merge, finish, r);
 }
 

@@ -7,6 +7,7 @@
 #include "launcher/report/report-thread.h"
 #include "launcher/report/report.h"
 #include "launcher/trace/pick.h"
+#include "launcher/trace/reading.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -26,6 +27,7 @@ struct collection {
 	size_t process;		      /* counts: one process in one program */
 	const struct sonde_trace_thread *last; /* thread before */
 	struct report_findings found;
+	struct reading reading;
 };
 
 static int rank_of(const struct sonde_trace *trace, const struct sonde_trace_thread *t)
@@ -220,11 +222,15 @@ static int walk_thread(struct collection *c, const struct sonde_trace_thread *t)
 	pick_tail_calls(iter, c->r->request->tail_calls);
 	cost_begin(&clock, c->r->trace, t, c->r->request->raw);
 	report_walk_start(&c->walk, &clock, sonde_trace_rank(c->r->trace, t->rank_index)->budget);
-	while ((status = sonde_trace_next(iter, &ev)) == SONDE_TRACE_OK)
+	while ((status = sonde_trace_next(iter, &ev)) == SONDE_TRACE_OK) {
+		reading_event(&c->reading);
 		report_walk_event(&c->walk, ev);
+	}
 	report_walk_finish(&c->walk, t);
 	note_damage(c, iter);
 	sonde_trace_iter_free(iter);
+	if (status != SONDE_TRACE_END)
+		reading_end(&c->reading);
 	return status == SONDE_TRACE_END ? 0 : read_error(t, status);
 }
 
@@ -306,8 +312,12 @@ static int add_threads(struct collection *c)
 {
 	int status = choose_threads(c);
 
+	reading_begin(&c->reading, false);
+	for (size_t i = 0; !status && i < c->r->nthreads; i++)
+		reading_expect(&c->reading, sonde_trace_thread(c->r->trace, c->threads[i]));
 	for (size_t i = 0; !status && i < c->r->nthreads; i++)
 		status = add_thread(c, sonde_trace_thread(c->r->trace, c->threads[i]));
+	reading_end(&c->reading);
 	close_group(c);
 	close_rank(c);
 	return status;

@@ -94,6 +94,17 @@ void pick_tail_calls(struct sonde_trace_iter *iter, const char *tail_calls)
 	sonde_trace_tail_calls(iter, !tail_calls || strcmp(tail_calls, "jump") != 0);
 }
 
+void pick_reading(struct pick *p, bool prints, struct reading *r)
+{
+	reading_begin(r, prints);
+	for (size_t i = 0; i < sonde_trace_threads(p->trace); i++) {
+		const struct sonde_trace_thread *t = sonde_trace_thread(p->trace, i);
+
+		if (pick_thread(t, p))
+			reading_expect(r, t);
+	}
+}
+
 int pick_read(struct pick *p, bool by_thread, pick_reader *read, void *arg)
 {
 	struct sonde_trace_iter *iter = NULL;

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "launcher/common/options.h"
+#include "launcher/trace/reading.h"
 #include "sonde/trace.h"
 
 #define PICK_ANY_RANK UINT64_MAX
@@ -43,6 +44,9 @@ void pick_no_trace(const char *dir, const char *why);
 
 /* Opens the trace.  Returns 0, or EXIT_USAGE after a message. Ranks left out are warned of. */
 int pick_open(const char *dir, struct sonde_trace **out) __attribute__((warn_unused_result));
+
+/* Begins @r for the threads that were asked for; @prints: what is read is printed at once. */
+void pick_reading(struct pick *p, bool prints, struct reading *r);
 
 /* @iter is the reader's; it is NULL, and @status says why, where there is none.  Returns an exit status. */
 typedef int pick_reader(void *arg, enum sonde_trace_status status, struct sonde_trace_iter *iter);

@@ -86,6 +86,7 @@ INTEGRATION_TESTS += \
 	tests/integration/perf-report.sh \
 	tests/integration/perturbation.sh \
 	tests/integration/processes.sh \
+	tests/integration/progress.sh \
 	tests/integration/ranks.sh \
 	tests/integration/recursion.sh \
 	tests/integration/redis.sh \

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <setjmp.h>
@@ -12,6 +13,7 @@
 
 #include "launcher/common/message.h"
 #include "launcher/common/progress.h"
+#include "launcher/trace/reading.h"
 
 #define LAST "END"
 
@@ -87,11 +89,57 @@ static void test_no_terminal(void **state)
 	close(ends[1]);
 }
 
+/* Events of a trace: a share of those that are expected, looked at now and then. */
+static void read_events(int fd, bool prints)
+{
+	const struct sonde_trace_thread thread = { .events = 4 * READING_STEP };
+	int saved = dup(STDERR_FILENO);
+	struct reading r;
+
+	assert_true(saved >= 0 && dup2(fd, STDERR_FILENO) >= 0);
+	reading_begin(&r, prints);
+	reading_expect(&r, &thread);
+	r.shown.next = 0;
+	for (uint32_t i = 0; i < READING_STEP; i++)
+		reading_event(&r);
+	reading_end(&r);
+	assert_int_equal(write(fd, LAST, strlen(LAST)), strlen(LAST));
+	dup2(saved, STDERR_FILENO);
+	close(saved);
+}
+
+static void test_events(void **state)
+{
+	int master = posix_openpt(O_RDWR | O_NOCTTY), slave, null = open("/dev/null", O_WRONLY), out = dup(STDOUT_FILENO);
+	char text[256];
+
+	(void)state;
+	if (master < 0 || grantpt(master) != 0 || unlockpt(master) != 0)
+		skip();
+	slave = open(ptsname(master), O_RDWR | O_NOCTTY);
+	assert_true(slave >= 0 && null >= 0 && out >= 0);
+	fflush(stdout);
+	dup2(null, STDOUT_FILENO);
+	read_events(slave, false);
+	read_all(master, text, sizeof(text));
+	assert_string_equal(text, "\r\033[Ksonde: reading events: 25 %\r\033[K");
+	/* what is printed is no file */
+	read_events(slave, true);
+	read_all(master, text, sizeof(text));
+	assert_string_equal(text, "");
+	dup2(out, STDOUT_FILENO);
+	close(out);
+	close(null);
+	close(slave);
+	close(master);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_terminal),
 		cmocka_unit_test(test_no_terminal),
+		cmocka_unit_test(test_events),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
