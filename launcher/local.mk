@@ -194,8 +194,6 @@ sonde_SOURCES = \
 	launcher/collect/collector-shared.c \
 	launcher/collect/collector.c \
 	launcher/collect/collector.h \
-	launcher/collect/control.c \
-	launcher/collect/control.h \
 	launcher/collect/pool.c \
 	launcher/collect/pool.h \
 	launcher/collect/sampler.c \
@@ -203,6 +201,8 @@ sonde_SOURCES = \
 	launcher/control/client.c \
 	launcher/control/client.h \
 	launcher/control/ctl.c \
+	launcher/control/server.c \
+	launcher/control/server.h \
 	launcher/control/top.c \
 	launcher/inspect/anatomy.c \
 	launcher/inspect/anatomy.h \

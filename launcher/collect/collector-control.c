@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* What is asked for at the control socket, done by who serves the collector. */
+/* What is asked for, done by who serves the collector. */
 #include <linux/futex.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -12,31 +11,11 @@
 
 void collector_ask(struct collector *c, enum control_verb verb, struct control_answer *answer)
 {
-	pthread_mutex_lock(&c->asks);
 	c->answer = answer;
 	c->asked = verb;
 	collector_ring(c);
 	while (c->asked)
 		syscall(SYS_futex, &c->asked, FUTEX_WAIT, (uint32_t)verb, NULL, NULL, 0);
-	pthread_mutex_unlock(&c->asks);
-}
-
-void collector_add_to(struct collector *c, uint64_t *events, uint64_t *lost, uint64_t *bytes)
-{
-	struct control_answer a = { 0 };
-
-	collector_ask(c, CONTROL_STATUS, &a);
-	*events += a.events;
-	*lost += a.lost;
-	*bytes += a.bytes;
-}
-
-void collector_signalled(struct collector *c)
-{
-	if (c->options->signal_snapshots)
-		collector_snapshot(c);
-	else
-		collector_switch(c, collector_is_off(c));
 }
 
 void collector_switch(struct collector *c, bool on)
@@ -105,14 +84,9 @@ static void add_thread(struct control_answer *a, const struct feed *f)
 
 static void fill_in(struct collector *c, struct control_answer *a)
 {
-	int64_t now = clock_now_ns();
-
-	a->on = !atomic_load(&c->control->off);
-	a->age = (uint64_t)(now - c->began);
-	a->since = (uint64_t)(now - c->switched);
-	a->events = c->totals.events;
-	a->lost = c->totals.lost;
-	a->bytes = c->totals.bytes + c->totals.memory_bytes;
+	a->events += c->totals.events;
+	a->lost += c->totals.lost;
+	a->bytes += c->totals.bytes + c->totals.memory_bytes;
 	for (size_t i = 0; i < c->nprocesses; i++)
 		if (!c->processes[i].gone)
 			add_process(a, c->processes[i].pid);
@@ -125,7 +99,6 @@ static void fill_in(struct collector *c, struct control_answer *a)
 
 static void note_switch(struct collector *c, uint64_t entry)
 {
-	c->switched = clock_now_ns();
 	collector_check(c, tf_writer_switch(c->writer, entry >> 2, entry & 1));
 	if (entry & 2)
 		return;
@@ -193,7 +166,6 @@ static void stop(struct collector *c)
 {
 	atomic_fetch_or(&c->control->off, RING_OFF_FOR_GOOD);
 	c->stopped = true;
-	(void)!eventfd_write(c->stop_fd, 1);
 }
 
 static void serve(struct collector *c, enum control_verb verb)

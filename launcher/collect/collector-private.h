@@ -6,12 +6,10 @@
 #ifndef SONDE_LAUNCHER_COLLECT_COLLECTOR_PRIVATE_H
 #define SONDE_LAUNCHER_COLLECT_COLLECTOR_PRIVATE_H
 
-#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 
 #include "launcher/collect/collector.h"
-#include "launcher/collect/control.h"
 #include "launcher/collect/pool.h"
 #include "launcher/collect/sampler.h"
 #include "launcher/common/message.h"
@@ -95,13 +93,9 @@ struct collector {
 	collector_exec_fn *exec_asked; /* NULL: nobody follows */
 	void *exec_arg;
 	_Atomic bool exec_waits; /* exec_asked() was called, and there is no answer yet */
-	struct control *socket; /* NULL: there is none */
 	_Atomic uint32_t asked; /* a futex: enum control_verb, 0 done */
 	struct control_answer *answer; /* to what was asked */
-	pthread_mutex_t asks; /* held by who has asked */
-	int stop_fd; /* an eventfd: readable when the recording is to end */
 	bool stopped; /* it ends before the program does */
-	int64_t began, switched; /* clock_now_ns() */
 	uint64_t noted; /* entries of the log of switches that the trace has */
 	uint32_t hurry; /* how often threads' memory streams are still to be had to look at that */
 	_Atomic int switched_to; /* by the program, and not yet passed on to others: 1 on, 0 off; -1: it was not */
@@ -150,8 +144,6 @@ void collector_release(struct collector *c);
 
 /* ---- control (collector-control.c) ---- */
 
-/* control_serve_fn: has it done by who serves the collector. */
-void collector_ask(struct collector *c, enum control_verb verb, struct control_answer *answer);
 /* While the collector is served: does what was asked for. */
 void collector_serve_control(struct collector *c);
 /* The trace is told when recording was switched on and off since the last time. */

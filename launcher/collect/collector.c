@@ -9,14 +9,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/files.h"
 #include "injector/patch/arena.h"
 #include "launcher/collect/collector-private.h"
 #include "launcher/common/message.h"
@@ -84,8 +82,6 @@ struct collector *collector_new(const struct collector_geometry *g, int *fd, int
 	if (!c)
 		goto failed;
 	c->switched_to = -1;
-	pthread_mutex_init(&c->asks, NULL);
-	c->stop_fd = files_are_scarce() ? -1 : eventfd(0, EFD_CLOEXEC);
 	c->nsub = SUBS;
 	c->sub_bytes = (uint32_t)(sub < 4 * RING_GAP ? 4 * RING_GAP : sub);
 	c->functions = g->functions;
@@ -128,8 +124,6 @@ void collector_free(struct collector *c)
 		close(c->fd);
 	if (c->alive > 0)
 		close(c->alive);
-	if (c->stop_fd >= 0)
-		close(c->stop_fd);
 	for (size_t i = 0; i < c->nprocesses; i++)
 		if (c->processes[i].pidfd >= 0)
 			close(c->processes[i].pidfd);
@@ -321,8 +315,7 @@ int collector_start(struct collector *c, struct tf_writer *w, struct inj_session
 	c->writer = w;
 	c->session = s;
 	c->program = program;
-	c->began = c->switched = clock_now_ns();
-	c->next_tick = c->began + TICK_NS;
+	c->next_tick = clock_now_ns() + TICK_NS;
 	collector_add_process(c, program, collector_namespace());
 	c->options = o;
 	collector_guard(c);
@@ -342,13 +335,7 @@ int collector_start(struct collector *c, struct tf_writer *w, struct inj_session
 		msg_error("cannot start the collector: %s", strerror(errno));
 		return -1;
 	}
-	c->socket = control_begin(tf_writer_dir(w), c, collector_ask);
 	return 0;
-}
-
-int collector_stop_fd(const struct collector *c)
-{
-	return c->stop_fd;
 }
 
 void collector_program_ended(struct collector *c, bool killed)
@@ -370,8 +357,6 @@ void collector_finish(struct collector *c, struct collector_totals *totals)
 {
 	uint32_t n;
 
-	control_end(c->socket);
-	c->socket = NULL;
 	if (c->started)
 		pool_remove(&c->member);
 	collector_tell_first(c);

@@ -13,6 +13,7 @@
 #include "injector/patch/session.h"
 #include "launcher/collect/analysis.h"
 #include "launcher/common/options.h"
+#include "launcher/control/protocol.h"
 #include "launcher/collect/sampler.h"
 #include "tracefmt/write/writer.h"
 
@@ -117,11 +118,13 @@ void collector_no_requests(struct collector *c);
 /* Is any process left that may record: a child of the program's, a child of that? */
 bool collector_is_needed(const struct collector *c);
 
-/* How it stands: adds to *@events, *@lost, and *@bytes, of all files. */
-void collector_add_to(struct collector *c, uint64_t *events, uint64_t *lost, uint64_t *bytes);
+/*
+ * Has it done what @verb says, and adds to the sums and processes of *@answer.  After CONTROL_STOP collector_finish() leaves the
+ * program as it is.  By one thread at a time.
+ */
+void collector_ask(struct collector *c, enum control_verb verb, struct control_answer *answer);
 
-/* --signal has arrived: switches recording off, or on again, or writes what a flight recorder keeps. */
-void collector_signalled(struct collector *c);
+/* Switches recording off, or on again, or writes what a flight recorder keeps. */
 void collector_switch(struct collector *c, bool on);
 void collector_snapshot(struct collector *c);
 bool collector_is_off(const struct collector *c);
@@ -132,9 +135,6 @@ bool collector_is_off(const struct collector *c);
  */
 int collector_switched_to(struct collector *c);
 bool collector_took_snapshot(struct collector *c);
-
-/* A descriptor that can be read when somebody wants the recording to end (`sonde ctl stop'); -1: there is none. */
-int collector_stop_fd(const struct collector *c);
 
 /* Nobody records any more, or the recording is to end: takes all that is left, closes all threads' files; nobody serves it any more. */
 void collector_finish(struct collector *c, struct collector_totals *totals);

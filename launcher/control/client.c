@@ -13,15 +13,13 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-static bool is_part(const char *path, const char *name)
+static bool is_rank(const char *path, const char *name)
 {
 	struct stat st;
 
-	return (strncmp(name, "rank-", 5) == 0 || strncmp(name, "process-", 8) == 0) && lstat(path, &st) == 0 &&
-	       S_ISDIR(st.st_mode);
+	return strncmp(name, "rank-", 5) == 0 && lstat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* Parts are in each other: a program of a rank. */
 bool control_folders(const char *dir, void (*found)(void *arg, const char *dir), void *arg)
 {
 	DIR *d = opendir(dir);
@@ -32,8 +30,8 @@ bool control_folders(const char *dir, void (*found)(void *arg, const char *dir),
 		return false;
 	found(arg, dir);
 	while ((e = readdir(d)))
-		if (snprintf(path, sizeof(path), "%s/%s", dir, e->d_name) < (int)sizeof(path) && is_part(path, e->d_name))
-			(void)!control_folders(path, found, arg);
+		if (snprintf(path, sizeof(path), "%s/%s", dir, e->d_name) < (int)sizeof(path) && is_rank(path, e->d_name))
+			found(arg, path);
 	closedir(d);
 	return true;
 }

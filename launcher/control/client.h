@@ -7,7 +7,7 @@
 
 #include "launcher/control/protocol.h"
 
-/* Calls @found for the trace's folder @dir, and for those of ranks and programs in it.  False: it cannot be read, see errno. */
+/* Calls @found for the trace's folder @dir, and for those of ranks in it.  False: it cannot be read, see errno. */
 bool control_folders(const char *dir, void (*found)(void *arg, const char *dir), void *arg) __attribute__((warn_unused_result));
 
 /*

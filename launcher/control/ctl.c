@@ -74,6 +74,7 @@ static void print_process(const struct control_process *p)
 
 static void print_status(const char *dir, const struct control_answer *a)
 {
+	static const char *const on[] = { "off", "on", "on in some processes" };
 	char age[UNITS_MAX], since[UNITS_MAX], bytes[UNITS_MAX];
 	char line[128];
 
@@ -81,7 +82,7 @@ static void print_status(const char *dir, const struct control_answer *a)
 	units_time(a->since, since);
 	units_bytes(a->bytes, bytes);
 	row("trace", dir);
-	snprintf(line, sizeof(line), "%s for %s", a->on ? "on" : "off", since);
+	snprintf(line, sizeof(line), "%s for %s", on[a->on], since);
 	row("recording", line);
 	if (a->since < a->age)
 		row("begun", strcat(age, " ago"));
@@ -143,7 +144,7 @@ static int ask_one(struct asking *a, int fd, const char *dir)
 	return 0;
 }
 
-/* One process may record several programs: it ends when all of them have been asked, and with it the connections. */
+/* One process may record several ranks: it ends when all of them have been asked, and with it the connections. */
 static bool keep(struct asking *a, int fd)
 {
 	int *v = a->action->verb == CONTROL_STOP ? realloc(a->ending, (a->nending + 1) * sizeof(*v)) : NULL;

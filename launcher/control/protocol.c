@@ -24,7 +24,7 @@ bool control_check_answer(const void *message, size_t bytes, struct control_answ
 		return false;
 	memset(to, 0, sizeof(*to));
 	memcpy(to, message, bytes);
-	if (to->magic != CONTROL_MAGIC || to->version != CONTROL_VERSION || to->error >= CONTROL_ERRORS || to->on > 1 ||
+	if (to->magic != CONTROL_MAGIC || to->version != CONTROL_VERSION || to->error >= CONTROL_ERRORS || to->on > CONTROL_IS_ON_IN_SOME ||
 	    to->nprocesses > CONTROL_PROCESSES || bytes != control_answer_bytes(to))
 		return false;
 	for (uint32_t i = 0; i < to->nprocesses; i++)

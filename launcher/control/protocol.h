@@ -3,7 +3,7 @@
  * What a recording and those who control it say to each other: a request and its answer, each one message on a UNIX socket of
  * type SOCK_SEQPACKET, in the byte order of the machine that both run on.  Any number of requests on a connection.
  *
- * The socket's path is the one line of the file `control` in the folder that is recorded into.  Neither side trusts what the
+ * The socket's path is the one line of the file `control` in the folder that a job, or a rank of one, is recorded into.  Neither side trusts what the
  * other one sends: messages are checked by what is declared here before anything else looks at them.
  */
 #ifndef SONDE_LAUNCHER_CONTROL_PROTOCOL_H
@@ -16,7 +16,7 @@
 #define CONTROL_FILE "control"
 #define CONTROL_MAGIC 0x6c746353u /* "Sctl" */
 #define CONTROL_VERSION 1u
-#define CONTROL_PROCESSES 64u
+#define CONTROL_PROCESSES 512u
 #define CONTROL_NAME 24u
 
 enum control_verb {
@@ -36,6 +36,9 @@ enum control_error {
 	CONTROL_ERRORS,
 };
 
+/* Are calls recorded?  What switches itself is followed by the others. */
+enum control_on { CONTROL_IS_OFF, CONTROL_IS_ON, CONTROL_IS_ON_IN_SOME };
+
 struct control_request {
 	uint32_t magic, version;
 	uint32_t verb;		/* enum control_verb */
@@ -52,7 +55,7 @@ struct control_process {
 struct control_answer {
 	uint32_t magic, version;
 	uint32_t error;		/* enum control_error; UNKNOWN: the rest is 0 */
-	uint32_t on;		/* 1: calls are recorded; 0: not now */
+	uint32_t on;		/* enum control_on */
 	uint64_t age;		/* ns since the recording began */
 	uint64_t since;		/* ns since it was switched on or off for the last time */
 	uint64_t events;	/* taken from threads so far */

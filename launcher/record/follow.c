@@ -106,6 +106,15 @@ static void watch(struct follow *f, int fd)
 		epoll_ctl(f->events, EPOLL_CTL_ADD, fd, &(struct epoll_event){ .events = EPOLLIN });
 }
 
+static void begin_job(struct follow *f, const struct recording *first)
+{
+	f->began = f->switched = clock_now_ns();
+	if (f->opt->progress)
+		ticker_begin(&f->ticker, first->dir.rank);
+	if (f->events >= 0)
+		f->control = control_begin(first->dir.path, f->events);
+}
+
 int follow_add(struct follow *f, struct recording *r)
 {
 	struct recording **v = reallocarray(f->v, f->n + 1, sizeof(*v));
@@ -116,11 +125,9 @@ int follow_add(struct follow *f, struct recording *r)
 	}
 	f->v = v;
 	v[f->n++] = r;
-	if (!f->recorded && f->opt->progress)
-		ticker_begin(&f->ticker, r->dir.rank);
-	f->began = f->recorded ? f->began : clock_now_ns();
+	if (!f->recorded)
+		begin_job(f, r);
 	f->recorded++;
-	watch(f, collector_stop_fd(r->collector));
 	watch(f, r->pidfd);
 	return 0;
 }
@@ -398,10 +405,6 @@ static void look_at_end(struct recording *r)
 	int status = 0;
 	bool known;
 
-	if (can_be_read(collector_stop_fd(r->collector))) {
-		r->end = (struct tf_end){ .complete = true, .ending = SONDE_TRACE_DETACHED };
-		r->over = r->stopped = true;
-	}
 	if (r->over || !can_be_read(r->pidfd))
 		return;
 	known = collector_exit_status(r->tracee.pid, r->pidfd, &status);
@@ -461,6 +464,7 @@ static void look_at_ends(struct follow *f, bool all)
 
 static void switch_all(struct follow *f, bool on, const struct recording *but)
 {
+	f->switched = clock_now_ns();
 	for (size_t i = 0; i < f->n; i++)
 		if (!f->v[i]->finished && f->v[i] != but)
 			collector_switch(f->v[i]->collector, on);
@@ -484,14 +488,67 @@ static void share(struct follow *f, const struct recording *r)
 		take_snapshots(f, r);
 }
 
-static void show_progress(struct follow *f)
-{
-	struct ticker_sums sums = f->ended;
+/* ---- what is asked for ---- */
 
+static void stop_all(struct follow *f)
+{
+	for (size_t i = 0; i < f->n; i++) {
+		struct recording *r = f->v[i];
+
+		if (!r->over)
+			r->end = (struct tf_end){ .complete = true, .ending = SONDE_TRACE_DETACHED };
+		r->over = r->stopped = true;
+	}
+}
+
+static enum control_on how_it_is_switched(const struct follow *f)
+{
+	bool off = false, on = false;
+
+	for (size_t i = 0; i < f->n; i++) {
+		if (f->v[i]->finished)
+			continue;
+		if (collector_is_off(f->v[i]->collector))
+			off = true;
+		else
+			on = true;
+	}
+	return !off ? CONTROL_IS_ON : on ? CONTROL_IS_ON_IN_SOME : CONTROL_IS_OFF;
+}
+
+static void ask_all(struct follow *f, enum control_verb verb, struct control_answer *a)
+{
+	a->events = f->ended.events;
+	a->lost = f->ended.lost;
+	a->bytes = f->ended.bytes;
 	for (size_t i = 0; i < f->n; i++)
 		if (!f->v[i]->finished)
-			collector_add_to(f->v[i]->collector, &sums.events, &sums.lost, &sums.bytes);
-	ticker_show(&f->ticker, &sums);
+			collector_ask(f->v[i]->collector, verb, a);
+}
+
+/* control_serve_fn */
+static void answer(void *arg, enum control_verb verb, struct control_answer *a)
+{
+	struct follow *f = arg;
+	enum control_on before = how_it_is_switched(f);
+	int64_t now = clock_now_ns();
+
+	ask_all(f, verb, a);
+	if (verb == CONTROL_STOP)
+		stop_all(f);
+	a->on = how_it_is_switched(f);
+	if (a->on != before)
+		f->switched = now;
+	a->age = (uint64_t)(now - f->began);
+	a->since = (uint64_t)(now - f->switched);
+}
+
+static void show_progress(struct follow *f)
+{
+	struct control_answer a = { 0 };
+
+	ask_all(f, CONTROL_STATUS, &a);
+	ticker_show(&f->ticker, &(struct ticker_sums){ .events = a.events, .lost = a.lost, .bytes = a.bytes });
 }
 
 void follow_serve(struct follow *f)
@@ -507,6 +564,7 @@ void follow_serve(struct follow *f)
 		for (size_t i = 0, n = f->n; asked && i < n && i < f->n; i++)
 			if (!f->v[i]->finished && collector_exec_waits(f->v[i]->collector))
 				follow_exec(f, f->v[i]);
+		control_serve(f->control, answer, f);
 		look_at_ends(f, false);
 	} while (is_urgent(f));
 	if (f->recorded == 1 && f->v[0]->held && clock_now_ns() - f->began >= HELD_MS * MS) {
@@ -528,13 +586,7 @@ int follow_patience(const struct follow *f)
 void follow_leave(struct follow *f)
 {
 	ticker_end(&f->ticker);
-	for (size_t i = 0; i < f->n; i++) {
-		struct recording *r = f->v[i];
-
-		if (!r->over)
-			r->end = (struct tf_end){ .complete = true, .ending = SONDE_TRACE_DETACHED };
-		r->over = r->stopped = true;
-	}
+	stop_all(f);
 	look_at_ends(f, true);
 }
 
@@ -564,14 +616,10 @@ void follow_ended(struct follow *f, const struct tf_end *end, bool killed)
 
 void follow_signalled(struct follow *f)
 {
-	bool off = false;
-
-	for (size_t i = 0; i < f->n; i++)
-		off |= !f->v[i]->finished && collector_is_off(f->v[i]->collector);
 	if (f->opt->signal_snapshots)
 		take_snapshots(f, NULL);
 	else
-		switch_all(f, off, NULL);
+		switch_all(f, how_it_is_switched(f) != CONTROL_IS_ON, NULL);
 }
 
 bool follow_is_over(const struct follow *f)
@@ -601,6 +649,7 @@ void follow_end(struct follow *f)
 	for (size_t i = 1; i < f->n; i++)
 		recording_discard(f->v[i]);
 	free(f->v);
+	control_end(f->control);
 	if (f->bell >= 0) {
 		close(f->events);
 		close(f->bell);

@@ -9,6 +9,7 @@
 #ifndef SONDE_LAUNCHER_RECORD_FOLLOW_H
 #define SONDE_LAUNCHER_RECORD_FOLLOW_H
 
+#include "launcher/control/server.h"
 #include "launcher/record/recording.h"
 #include "launcher/record/ticker.h"
 
@@ -19,7 +20,8 @@ struct follow {
 	int events; /* an epoll descriptor */
 	int bell;   /* an eventfd: somebody is about to execute a program */
 	void (*leave)(struct recording *r); /* takes all out of processes that go on, when their recording ends; NULL: it stays */
-	int64_t began; /* clock_now_ns(): the first one */
+	int64_t began, switched; /* clock_now_ns(): the first one; all were switched off or on */
+	struct control *control; /* NULL: nobody can ask */
 	size_t recorded; /* programs, the first one among them */
 	struct ticker ticker;
 	struct ticker_sums ended; /* recordings that are finished */

@@ -17,10 +17,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "launcher/collect/control.h"
 #include "launcher/collect/pool.h"
 #include "launcher/common/message.h"
 #include "launcher/common/proc.h"
+#include "launcher/control/server.h"
 #include "launcher/record/join.h"
 #include "launcher/record/waiter.h"
 

@@ -187,6 +187,9 @@ exec 5>in
 await 20 [ -e steps.out ]
 done=0
 step 100
+[ "$(find t -name control)" = t/control ] || fail "more than one socket"
+sonde ctl t status >status.txt
+[ "$(value events)" -eq 600 ] && [ "$(grep -c '^process ' status.txt)" -eq 2 ] || { show status.txt; fail "not all of the job"; }
 sonde ctl t off
 step 100
 sonde ctl t on
@@ -199,7 +202,7 @@ check_contains report.txt '\b300\b.* work$'
 # ... and what one of them does is done in all, and in what is executed then
 is_job()
 {
-	sonde ctl t status >status.txt && [ "$(grep -Ec "^recording +$2 for" status.txt)" -eq "$1" ]
+	is_switched "$2" && [ "$(grep -c '^process ' status.txt)" -eq "$1" ]
 }
 # two COMMAND: a shell's, with what is in "in" and in "in2"; and wait for the first line of either
 two()
@@ -262,7 +265,9 @@ check_usage_error sonde top t
 check_usage_error sonde top -d 1ms t
 check_usage_error sonde top t t
 
-# nothing is left by a recorder that was killed, once somebody looks
+# nothing is left by a recorder that was killed, once somebody looks; where no other recorder does
+XDG_RUNTIME_DIR=$(mktemp -d)
+export XDG_RUNTIME_DIR
 begin steps -F work
 step 1
 socket=$(cat t/control)
@@ -271,6 +276,8 @@ await 20 is_removed "$socket"
 check_usage_error sonde ctl t status
 step 1
 finish 7
+rmdir "$XDG_RUNTIME_DIR" || fail "a socket is left"
+unset XDG_RUNTIME_DIR
 
 # what is in the file is not believed
 mkdir -p odd

@@ -1,38 +1,31 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "config.h"
 
-#include "launcher/collect/control.h"
+#include "launcher/control/server.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
+#include <sys/epoll.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "base/files.h"
 #include "launcher/common/message.h"
 
 #define CONNECTIONS 16
-#define STACK (64u << 10)
 #define TRIES 8
 #define PREFIX "sonde-control-"
 
-enum { LISTENS, WAKES, FIRST };
-
 struct control {
-	struct collector *collector;
-	control_serve_fn *serve;
-	pthread_t thread;
-	struct pollfd fds[FIRST + CONNECTIONS];
+	int events;
+	struct pollfd fds[1 + CONNECTIONS]; /* the first one listens */
 	char path[CONTROL_PATH];
 	char *file; /* in the trace folder; names the socket */
 };
@@ -142,7 +135,12 @@ static bool write_name(struct control *ctl, const char *dir)
 	return good;
 }
 
-/* ---- the thread ---- */
+/* ---- who asks ---- */
+
+static bool watch(const struct control *ctl, int fd)
+{
+	return epoll_ctl(ctl->events, EPOLL_CTL_ADD, fd, &(struct epoll_event){ .events = EPOLLIN }) == 0;
+}
 
 static bool may_ask(int fd)
 {
@@ -154,13 +152,15 @@ static bool may_ask(int fd)
 
 static void let_in(struct control *ctl)
 {
-	int fd = accept4(ctl->fds[LISTENS].fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	int fd = accept4(ctl->fds[0].fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 	if (fd < 0)
 		return;
-	for (int i = FIRST; i < FIRST + CONNECTIONS && may_ask(fd); i++) {
+	for (int i = 1; i <= CONNECTIONS && may_ask(fd); i++) {
 		if (ctl->fds[i].fd >= 0)
 			continue;
+		if (!watch(ctl, fd))
+			break;
 		ctl->fds[i] = (struct pollfd){ .fd = fd, .events = POLLIN };
 		return;
 	}
@@ -168,7 +168,7 @@ static void let_in(struct control *ctl)
 }
 
 /* False: there will be no more requests. */
-static bool answer_one(struct control *ctl, struct pollfd *p)
+static bool answer_one(const struct pollfd *p, control_serve_fn *serve, void *arg)
 {
 	struct control_request request, message;
 	struct control_answer answer = { .magic = CONTROL_MAGIC, .version = CONTROL_VERSION };
@@ -180,89 +180,54 @@ static bool answer_one(struct control *ctl, struct pollfd *p)
 		return false;
 	answer.error = control_check_request(&message, (size_t)n, &request);
 	if (answer.error == CONTROL_OK)
-		ctl->serve(ctl->collector, request.verb, &answer);
+		serve(arg, request.verb, &answer);
 	n = (ssize_t)control_answer_bytes(&answer);
 	return send(p->fd, &answer, (size_t)n, MSG_NOSIGNAL) == n;
 }
 
-static void *wait_for_requests(void *arg)
+void control_serve(struct control *ctl, control_serve_fn *serve, void *arg)
 {
-	struct control *ctl = arg;
-
-	while (!ctl->fds[WAKES].revents) {
-		if (poll(ctl->fds, FIRST + CONNECTIONS, -1) < 0)
+	if (!ctl || poll(ctl->fds, 1 + CONNECTIONS, 0) <= 0)
+		return;
+	for (int i = 1; i <= CONNECTIONS; i++) {
+		if (ctl->fds[i].fd < 0 || !ctl->fds[i].revents || answer_one(&ctl->fds[i], serve, arg))
 			continue;
-		for (int i = FIRST; i < FIRST + CONNECTIONS; i++) {
-			if (ctl->fds[i].fd < 0 || !ctl->fds[i].revents || answer_one(ctl, &ctl->fds[i]))
-				continue;
-			close(ctl->fds[i].fd);
-			ctl->fds[i].fd = -1;
-		}
-		if (ctl->fds[LISTENS].revents)
-			let_in(ctl);
-	}
-	return NULL;
-}
-
-static int start_thread(struct control *ctl)
-{
-	pthread_attr_t attr;
-	int err = pthread_attr_init(&attr);
-
-	if (err)
-		return err;
-	pthread_attr_setstacksize(&attr, STACK);
-	err = pthread_create(&ctl->thread, &attr, wait_for_requests, ctl);
-	pthread_attr_destroy(&attr);
-	return err;
-}
-
-static void remove_all(struct control *ctl)
-{
-	if (ctl->file)
-		unlink(ctl->file);
-	if (ctl->path[0])
-		unlink(ctl->path);
-	if (ctl->fds[LISTENS].fd >= 0)
-		close(ctl->fds[LISTENS].fd);
-	if (ctl->fds[WAKES].fd >= 0)
-		close(ctl->fds[WAKES].fd);
-	free(ctl->file);
-	free(ctl);
-}
-
-struct control *control_begin(const char *dir, struct collector *c, control_serve_fn *serve)
-{
-	struct control *ctl = calloc(1, sizeof(*ctl));
-
-	if (!ctl)
-		return NULL;
-	if (files_are_scarce()) {
-		msg_debug("this recording cannot be controlled by `sonde ctl': too few files may be open");
-		free(ctl);
-		return NULL;
-	}
-	ctl->collector = c;
-	ctl->serve = serve;
-	for (int i = 0; i < FIRST + CONNECTIONS; i++)
+		close(ctl->fds[i].fd);
 		ctl->fds[i].fd = -1;
-	ctl->fds[LISTENS] = (struct pollfd){ .fd = control_socket(ctl->path), .events = POLLIN };
-	ctl->fds[WAKES] = (struct pollfd){ .fd = eventfd(0, EFD_CLOEXEC), .events = POLLIN };
-	if (ctl->fds[LISTENS].fd >= 0 && ctl->fds[WAKES].fd >= 0 && write_name(ctl, dir)) {
-		errno = start_thread(ctl);
-		if (errno == 0)
-			return ctl;
 	}
-	msg_debug("this recording cannot be controlled by `sonde ctl': %s", strerror(errno));
-	remove_all(ctl);
-	return NULL;
+	if (ctl->fds[0].revents)
+		let_in(ctl);
 }
+
+/* ---- from the first to the last ---- */
 
 void control_end(struct control *ctl)
 {
 	if (!ctl)
 		return;
-	(void)!eventfd_write(ctl->fds[WAKES].fd, 1);
-	pthread_join(ctl->thread, NULL);
-	remove_all(ctl);
+	if (ctl->file)
+		unlink(ctl->file);
+	if (ctl->path[0])
+		unlink(ctl->path);
+	if (ctl->fds[0].fd >= 0)
+		close(ctl->fds[0].fd);
+	free(ctl->file);
+	free(ctl);
+}
+
+struct control *control_begin(const char *dir, int events)
+{
+	struct control *ctl = calloc(1, sizeof(*ctl));
+
+	if (!ctl)
+		return NULL;
+	ctl->events = events;
+	for (int i = 0; i <= CONNECTIONS; i++)
+		ctl->fds[i].fd = -1;
+	ctl->fds[0] = (struct pollfd){ .fd = control_socket(ctl->path), .events = POLLIN };
+	if (ctl->fds[0].fd >= 0 && watch(ctl, ctl->fds[0].fd) && write_name(ctl, dir))
+		return ctl;
+	msg_debug("this recording cannot be controlled by `sonde ctl': %s", strerror(errno));
+	control_end(ctl);
+	return NULL;
 }
