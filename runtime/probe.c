@@ -319,10 +319,12 @@ static void do_below(struct rt_thread *t, const struct event *e)
 		rt_under_end(t, e->frame, e->desc->kind != RT_PROBE_EXIT);
 }
 
-static void switch_recording(const struct rt_probe_desc *desc)
+static int switch_recording(const struct rt_probe_desc *desc)
 {
-	if (desc->acts & RT_ACT_SWITCHES && ring_switch(rt_control(), (desc->acts & RT_ACT(RT_ACT_ON)) != 0))
-		rt_ring_doorbell();
+	if (!(desc->acts & RT_ACT_SWITCHES) || !ring_switch(rt_control(), (desc->acts & RT_ACT(RT_ACT_ON)) != 0))
+		return 0;
+	rt_ring_doorbell();
+	return 1;
 }
 
 static void ask_for_snapshot(void)
@@ -334,13 +336,16 @@ static void ask_for_snapshot(void)
 static void act_and_record(const struct event *e)
 {
 	struct rt_thread *t;
+	int switched = switch_recording(e->desc);
 	uint64_t mask;
 
-	switch_recording(e->desc);
 	if (rt_off() && !(e->desc->acts & RT_ACT(RT_ACT_UNDER)))
 		return;
 	mask = rt_block_signals();
 	t = rt_gate_open(e->frame, is_entry(e->desc), 1);
+	/* the collector has others' memory streams look at that; this thread's own accesses come right now */
+	if (t && switched)
+		t->mem_limit = 0;
 	if (t)
 		do_below(t, e);
 	sys_restore_signals(mask);

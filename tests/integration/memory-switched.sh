@@ -45,9 +45,15 @@ for program in steps steps-static; do
 
 	# off from the beginning, on by a trigger
 	begin $program --mem=call_work,work --start-off --trigger=begin_phase=on,end_phase=off
-	step "main 1000000" begin "main 1000" end "main 1000000"
+	step "main 1000000"
+	# ... from the very call on: who records does not help
+	kill -STOP "$(child_of "$sonde" sonde)"
+	step begin "main 1000" end
+	kill -CONT "$(child_of "$sonde" sonde)"
+	step "main 1000000"
 	finish 7
 	check_intact
+	[ "$(accesses)" -ge "$((one - 20))" ] || fail "$(accesses) accesses, not $one: some are missing"
 done
 
 # in bursts: by time, number, cost
