@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Blocks as text, CSV (RFC 4180) and JSON lines. */
 #include "launcher/blocks/blocks.h"
+#include "launcher/common/units.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -106,17 +107,6 @@ static void begin_csv(struct blocks *b)
 	puts(",ends,called,target,next");
 }
 
-static void put_quoted(const char *text)
-{
-	putchar('"');
-	for (; text && *text; text++) {
-		if (*text == '"')
-			putchar('"');
-		putchar(*text);
-	}
-	putchar('"');
-}
-
 static void put_csv_facts(const struct block_facts *f)
 {
 	printf(",%" PRIu32, f->insns);
@@ -134,9 +124,9 @@ static void put_csv_row(const struct blocks *b, const struct block_row *r)
 	char text[ID_MAX];
 
 	printf("%s,0x%" PRIx64 ",%" PRIu32 ",", id_text(b, r->addr, text), r->addr, r->bytes);
-	put_quoted(b->name);
+	units_csv(stdout, b->name);
 	putchar(',');
-	put_quoted(r->file);
+	units_csv(stdout, r->file);
 	printf(",%d,%s,%" PRIu32 ",%d", r->line, id_text(b, r->loop, text), r->depth, r->head);
 	printf(",%s,%d", id_text(b, r->parent, text), r->sure);
 	put_csv_facts(&r->facts);

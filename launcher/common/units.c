@@ -106,3 +106,14 @@ unsigned int units_terminal_width(void)
 		return 80;
 	return size.ws_col;
 }
+
+void units_csv(FILE *out, const char *text)
+{
+	putc('"', out);
+	for (; text && *text; text++) {
+		if (*text == '"')
+			putc('"', out);
+		putc(*text, out);
+	}
+	putc('"', out);
+}

@@ -25,6 +25,9 @@ void units_percent(double percent, char text[static UNITS_MAX]);
  */
 size_t units_text(FILE *out, const char *text, size_t width, bool utf8);
 
+/* A field of CSV in quotes, as in RFC 4180.  @text: NULL: it is empty. */
+void units_csv(FILE *out, const char *text);
+
 /* Columns that the text needs. */
 size_t units_width(const char *text);
 

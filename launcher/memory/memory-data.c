@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The profile for other programs: CSV as in RFC 4180, and JSON. */
 #include "launcher/memory/memory.h"
+#include "launcher/common/units.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -8,17 +9,6 @@
 #include "tracefmt/buffer.h"
 #include "tracefmt/json.h"
 #include "launcher/trace/sampled.h"
-
-static void put_string(FILE *out, const char *text)
-{
-	putc('"', out);
-	for (; text && *text; text++) {
-		if (*text == '"')
-			putc('"', out);
-		putc(*text, out);
-	}
-	putc('"', out);
-}
 
 /* Nothing where it is not known. */
 static void put_csv_misses(struct memory_misses m, FILE *out)
@@ -43,18 +33,18 @@ static void put_csv(const struct memory_rows *rows, const struct memory_row *row
 	double percent;
 	struct memprofile_stride best = memprofile_dominant(s, &percent);
 
-	put_string(out, row->name);
+	units_csv(out, row->name);
 	fprintf(out, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64, memory_accesses(s),
 		memory_bytes(s), memory_loads(s), memory_stores(s), s->accesses[MD_PREFETCH]);
 	fprintf(out, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRId64 ",%.3f,%" PRIu64 ",%" PRIu64,
 		s->moves, s->near, s->strided, s->moves - s->near - s->strided, best.by, percent,
 		row->lines * MEMPROFILE_LINE, s->first);
 	putc(',', out);
-	put_string(out, row->function);
+	units_csv(out, row->function);
 	putc(',', out);
-	put_string(out, row->file);
+	units_csv(out, row->file);
 	fprintf(out, ",%d,0x%" PRIx64 ",", row->line, row->address);
-	put_string(out, row->path);
+	units_csv(out, row->path);
 	for (unsigned int k = 0; k < memory_ncaches(rows); k++)
 		put_csv_misses(memory_misses(rows, row, k), out);
 	if (rows->about.sampled)

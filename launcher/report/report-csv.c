@@ -1,19 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Comma-separated values as in RFC 4180, lines ending in a line feed: ns and bytes as they are. */
 #include "launcher/report/report.h"
+#include "launcher/common/units.h"
 
 #include <inttypes.h>
-
-static void put_string(FILE *out, const char *text)
-{
-	putc('"', out);
-	for (; *text; text++) {
-		if (*text == '"')
-			putc('"', out);
-		putc(*text, out);
-	}
-	putc('"', out);
-}
 
 static void put_titles(const struct report *r, FILE *out)
 {
@@ -28,7 +18,7 @@ static void put_titles(const struct report *r, FILE *out)
 	      out);
 	for (size_t i = 0; i < r->rows.ncolumns; i++) {
 		putc(',', out);
-		put_string(out, r->rows.columns[i]);
+		units_csv(out, r->rows.columns[i]);
 	}
 	putc('\n', out);
 }
@@ -47,13 +37,13 @@ static void put_group(const struct report *r, const struct report_group *g, FILE
 		fprintf(out, "%d,", g->rank);
 	if (g->thread) {
 		fprintf(out, "%d,%d,", g->thread->pid, g->thread->tid);
-		put_string(out, g->thread->comm);
+		units_csv(out, g->thread->comm);
 		putc(',', out);
 	} else if (g->program) {
 		fprintf(out, "%d,", g->pid);
 	}
 	if (g->program) {
-		put_string(out, program_name(g->program->program));
+		units_csv(out, program_name(g->program->program));
 		putc(',', out);
 	}
 }
@@ -66,9 +56,9 @@ static void put_line(const struct report *r, const struct report_group *g,
 	const struct report_stats *s = &line->stats;
 
 	put_group(r, g, out);
-	put_string(out, report_name(r, line));
+	units_csv(out, report_name(r, line));
 	putc(',', out);
-	put_string(out, row->module ? row->module->name : "");
+	units_csv(out, row->module ? row->module->name : "");
 	fprintf(out, ",%s,%" PRIu64, kinds[row->kind], s->calls);
 	if (row->kind == REPORT_FUNCTION)
 		put_times(g, s, out);
@@ -76,9 +66,9 @@ static void put_line(const struct report *r, const struct report_group *g,
 		fputs(",,,,,,,,", out);
 	fprintf(out, ",%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",", s->threads,
 		s->processes, s->ranks, s->unwound, s->open, s->orphans);
-	put_string(out, row->function ? row->function->name : "");
+	units_csv(out, row->function ? row->function->name : "");
 	putc(',', out);
-	put_string(out, row->function ? row->function->path : "");
+	units_csv(out, row->function ? row->function->path : "");
 	fprintf(out, ",%d,%" PRIu64, s->estimated, report_error(s));
 	for (size_t i = 0; i < r->rows.ncolumns; i++)
 		fprintf(out, ",%" PRIu64, report_line_amount(r, g, line, i));
