@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 noinst_LTLIBRARIES += libanalysis.la
 libanalysis_la_SOURCES = \
+	analysis/cache/chain.c \
+	analysis/cache/chain.h \
 	analysis/cache/level.c \
 	analysis/cache/level.h \
 	analysis/cache/simulate.c \
 	analysis/cache/simulate.h \
+	analysis/cache/stream.c \
+	analysis/cache/stream.h \
 	analysis/cache/system.c \
 	analysis/cache/system.h
 libanalysis_la_CPPFLAGS = $(AM_CPPFLAGS) $(YAML_CFLAGS)

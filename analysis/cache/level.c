@@ -1,40 +1,47 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * LRU and FIFO keep a set's lines in order, the newest first; the other policies leave them where they are.  Nothing ever
- * leaves a set but for another line, so a set is full if its last slot is.
+ * LRU and FIFO keep a set's lines in order, the newest first, and its free slots at the end; the other policies leave lines
+ * where they are.
  */
 #include "analysis/cache/level.h"
 
 #include <stdlib.h>
-#include <string.h>
 
-bool cache_state_init(struct cache_state *s, const struct cache_level *level, struct cache_state *next, unsigned int index)
+static bool has_words(enum cache_policy policy)
+{
+	return policy == CACHE_TREE_PLRU || policy == CACHE_NMRU || policy == CACHE_QLRU;
+}
+
+static bool is_list(const struct cache_state *s)
+{
+	return s->policy == CACHE_LRU || s->policy == CACHE_FIFO;
+}
+
+bool cache_state_init(struct cache_state *s, const struct cache_level *level)
 {
 	const uint64_t sets = level->lines / level->ways;
 
 	*s = (struct cache_state){
 		.slots = calloc(level->lines, sizeof(*s->slots)),
-		.trees = level->policy == CACHE_TREE_PLRU ? calloc(sets, sizeof(*s->trees)) : NULL,
+		.words = has_words(level->policy) ? calloc(sets, sizeof(*s->words)) : NULL,
 		.sets = sets, .mask = sets & (sets - 1) ? 0 : sets - 1, .ways = level->ways,
 		.random = cache_random_begin(level->seed), .shift = (unsigned int)__builtin_ctzll(level->line),
-		.policy = level->policy, .through = level->through, .next = next, .index = index,
+		.policy = level->policy, .qlru = level->qlru,
 	};
-	if (s->slots && (s->trees || level->policy != CACHE_TREE_PLRU))
-		return true;
-	cache_state_free(s);
-	return false;
+	if (!s->slots || (!s->words && has_words(level->policy))) {
+		cache_state_free(s);
+		return false;
+	}
+	for (uint64_t i = 0; i < sets && level->policy == CACHE_QLRU; i++)
+		s->words[i] = UINT64_MAX;
+	return true;
 }
 
 void cache_state_free(struct cache_state *s)
 {
 	free(s->slots);
-	free(s->trees);
-	s->slots = s->trees = NULL;
-}
-
-static uint64_t set_of(const struct cache_state *s, uint64_t line)
-{
-	return s->mask || s->sets == 1 ? line & s->mask : line % s->sets;
+	free(s->words);
+	s->slots = s->words = NULL;
 }
 
 /* ---- trees ---- */
@@ -61,6 +68,72 @@ static uint64_t tree_victim(uint64_t tree, uint64_t ways)
 	return node - ways;
 }
 
+/* ---- ages: two bits a way, 3 is the oldest ---- */
+
+#define AGE_ONES UINT64_C(0x5555555555555555)
+#define NO_WAY UINT64_MAX
+
+/* 1 in the field of each of the first @ways. */
+static uint64_t ones(uint64_t ways)
+{
+	return AGE_ONES >> (64 - 2 * ways);
+}
+
+static uint64_t oldest(uint64_t ages, uint64_t of)
+{
+	if (ages & ages >> 1 & of)
+		return 3;
+	return ages >> 1 & of ? 2 : (ages & of) != 0;
+}
+
+/* When there is none of age 3, all get older; @way, unless it is NO_WAY, was used now. */
+static void get_older(uint64_t *ages, uint64_t ways, const struct cache_qlru *how, uint64_t way)
+{
+	const uint64_t all = ones(ways);
+	const uint64_t others = way == NO_WAY ? all : all & ~(UINT64_C(1) << 2 * way);
+
+	switch (how->update) {
+	case 0:
+		*ages += (3 - oldest(*ages, all)) * all;
+		break;
+	case 1:
+		if (others)
+			*ages += (3 - oldest(*ages, others)) * others;
+		break;
+	default:
+		if (oldest(*ages, all) < 3)
+			*ages += how->update == 2 ? all : others;
+	}
+}
+
+static void age_set(uint64_t *ages, uint64_t way, uint64_t age)
+{
+	*ages = (*ages & ~(UINT64_C(3) << 2 * way)) | age << 2 * way;
+}
+
+static void age_hit(struct cache_state *s, uint64_t *ages, uint64_t way)
+{
+	const uint64_t age = *ages >> 2 * way & 3;
+
+	age_set(ages, way, age == 3 ? s->qlru.hit3 : age == 2 ? s->qlru.hit2 : 0);
+	if (!s->qlru.on_miss)
+		get_older(ages, s->ways, &s->qlru, way);
+}
+
+static void age_miss(struct cache_state *s, uint64_t *ages, uint64_t way)
+{
+	age_set(ages, way, s->qlru.insert);
+	if (!s->qlru.on_miss)
+		get_older(ages, s->ways, &s->qlru, way);
+}
+
+static uint64_t age_victim(uint64_t ages, uint64_t ways)
+{
+	const uint64_t threes = ages & ages >> 1 & ones(ways);
+
+	return threes ? (uint64_t)__builtin_ctzll(threes) / 2 : 0;
+}
+
 /* ---- a set ---- */
 
 static void move_back(uint64_t *slots, uint64_t n)
@@ -69,18 +142,37 @@ static void move_back(uint64_t *slots, uint64_t n)
 		slots[n] = slots[n - 1];
 }
 
-/* The line's slot, which counts as used now; NULL: it is not there. */
-static uint64_t *find(struct cache_state *s, uint64_t line)
+static void use(struct cache_state *s, uint64_t set, uint64_t way, bool hit)
 {
-	const uint64_t set = set_of(s, line), key = (line + 1) << 1;
-	uint64_t *slots = s->slots + set * s->ways, at = 0, found;
-
-	while (at < s->ways && (slots[at] & ~UINT64_C(1)) != key && slots[at])
-		at++;
-	if (at == s->ways || !slots[at])
-		return NULL;
 	if (s->policy == CACHE_TREE_PLRU)
-		tree_use(&s->trees[set], s->ways, at);
+		tree_use(&s->words[set], s->ways, way);
+	else if (s->policy == CACHE_NMRU)
+		s->words[set] = way;
+	else if (s->policy == CACHE_QLRU && hit)
+		age_hit(s, &s->words[set], way);
+	else if (s->policy == CACHE_QLRU)
+		age_miss(s, &s->words[set], way);
+}
+
+/* Where it is; ways: nowhere. */
+static uint64_t way_of(const uint64_t *slots, uint64_t ways, uint64_t line)
+{
+	const uint64_t key = (line + 1) << 1;
+	uint64_t at = 0;
+
+	while (at < ways && (slots[at] & ~UINT64_C(1)) != key)
+		at++;
+	return at;
+}
+
+uint64_t *cache_find(struct cache_state *s, uint64_t line)
+{
+	const uint64_t set = cache_set_of(s, line), at = way_of(s->slots + set * s->ways, s->ways, line);
+	uint64_t *slots = s->slots + set * s->ways, found;
+
+	if (at == s->ways)
+		return NULL;
+	use(s, set, at, true);
 	if (s->policy != CACHE_LRU || !at)
 		return &slots[at];
 	found = slots[at];
@@ -89,100 +181,70 @@ static uint64_t *find(struct cache_state *s, uint64_t line)
 	return slots;
 }
 
-static uint64_t free_way(const uint64_t *slots)
+/* The first, or last, free slot; ways: none. */
+static uint64_t free_way(const struct cache_state *s, const uint64_t *slots)
 {
-	uint64_t at = 0;
+	const bool last = s->policy == CACHE_QLRU && s->qlru.replace == 2;
 
-	while (slots[at])
-		at++;
-	return at;
+	if (slots[last ? 0 : s->ways - 1] && !s->removed)
+		return s->ways;
+	for (uint64_t i = 0; i < s->ways; i++) {
+		uint64_t at = last ? s->ways - 1 - i : i;
+
+		if (!slots[at])
+			return at;
+	}
+	return s->ways;
 }
 
-/* Returns what was in the slot before; 0: nothing. */
-static uint64_t put(struct cache_state *s, uint64_t line, bool modified)
+static uint64_t victim_way(struct cache_state *s, uint64_t set)
 {
-	const uint64_t set = set_of(s, line);
-	uint64_t *slots = s->slots + set * s->ways, at = 0, victim = slots[s->ways - 1];
+	switch (s->policy) {
+	case CACHE_RANDOM:
+		return cache_random(&s->random) % s->ways;
+	case CACHE_TREE_PLRU:
+		return tree_victim(s->words[set], s->ways);
+	case CACHE_NMRU:
+		return s->words[set] + 1 < s->ways ? s->words[set] + 1 : 0;
+	default:
+		return age_victim(s->words[set], s->ways);
+	}
+}
 
-	if (s->policy == CACHE_LRU || s->policy == CACHE_FIFO) {
-		move_back(slots, victim ? s->ways - 1 : free_way(slots));
+uint64_t cache_put(struct cache_state *s, uint64_t line, bool modified)
+{
+	const uint64_t set = cache_set_of(s, line);
+	uint64_t *slots = s->slots + set * s->ways, at = 0, victim;
+
+	if (is_list(s)) {
+		victim = slots[s->ways - 1];
+		move_back(slots, victim ? s->ways - 1 : free_way(s, slots));
 	} else {
-		if (!victim)
-			at = free_way(slots);
-		else if (s->policy == CACHE_RANDOM)
-			at = cache_random(&s->random) % s->ways;
-		else
-			at = tree_victim(s->trees[set], s->ways);
+		if (s->policy == CACHE_QLRU && s->qlru.on_miss)
+			get_older(&s->words[set], s->ways, &s->qlru, NO_WAY);
+		at = free_way(s, slots);
+		if (at == s->ways)
+			at = victim_way(s, set);
 		victim = slots[at];
 	}
 	slots[at] = (line + 1) << 1 | modified;
-	if (s->policy == CACHE_TREE_PLRU)
-		tree_use(&s->trees[set], s->ways, at);
+	use(s, set, at, false);
 	return victim;
 }
 
-/* ---- levels ---- */
-
-/* The line of the next level that holds @line. */
-static uint64_t next_line(const struct cache_state *s, uint64_t line)
+uint64_t cache_remove(struct cache_state *s, uint64_t line)
 {
-	return line >> (s->next->shift - s->shift);
-}
+	const uint64_t set = cache_set_of(s, line);
+	uint64_t *slots = s->slots + set * s->ways, at = way_of(slots, s->ways, line), found;
 
-static void write_back(struct cache_state *s, uint64_t line, struct cache_count *counts);
-
-static void put_in(struct cache_state *s, uint64_t line, bool modified, struct cache_count *counts)
-{
-	const uint64_t victim = put(s, line, modified);
-
-	if (!(victim & 1))
-		return;
-	counts[s->index].written++;
-	if (s->next)
-		write_back(s->next, next_line(s, (victim >> 1) - 1), counts);
-}
-
-static void write_back(struct cache_state *s, uint64_t line, struct cache_count *counts)
-{
-	uint64_t *slot = find(s, line);
-
-	if (s->through) {
-		counts[s->index].written++;
-		if (s->next)
-			write_back(s->next, next_line(s, line), counts);
-	} else if (slot) {
-		*slot |= 1;
-	} else {
-		put_in(s, line, true, counts);
-	}
-}
-
-static void refer(struct cache_state *s, uint64_t line, unsigned int how, struct cache_count *counts)
-{
-	struct cache_count *count = &counts[s->index];
-	uint64_t *slot = find(s, line);
-	const bool written = how & CACHE_WRITE;
-
-	count->hits += slot != NULL;
-	count->misses += slot == NULL;
-	if (!slot && (!s->through || how & CACHE_READ)) {
-		if (s->next)
-			refer(s->next, next_line(s, line), CACHE_READ, counts);
-		put_in(s, line, written && !s->through, counts);
-	} else if (slot && !s->through) {
-		*slot |= written;
-	}
-	if (!written || !s->through)
-		return;
-	count->written++;
-	if (s->next)
-		refer(s->next, next_line(s, line), CACHE_WRITE, counts);
-}
-
-void cache_access(struct cache_state *s, uint64_t first, uint64_t last, unsigned int how, struct cache_count *counts)
-{
-	const uint64_t end = last >> s->shift;
-
-	for (uint64_t line = first >> s->shift; line <= end; line++)
-		refer(s, line, how, counts);
+	if (at == s->ways)
+		return 0;
+	found = slots[at];
+	for (; is_list(s) && at + 1 < s->ways; at++)
+		slots[at] = slots[at + 1];
+	slots[at] = 0;
+	if (s->policy == CACHE_QLRU)
+		age_set(&s->words[set], at, 3);
+	s->removed = true;
+	return found;
 }

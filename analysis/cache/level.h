@@ -1,44 +1,47 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * One hierarchy of caches, or of TLBs, and what happens in it.
- *
- * A line that is not in a level is fetched from the next one, or memory, and put in; then what had to leave for it is
- * written to the next level, if it was modified.  There it is put in if it is not, and nothing is fetched for it.  Levels
- * are neither inclusive nor exclusive: what leaves one stays in the others.  A write-through level passes all stores on,
- * and a store to a line that it does not have does not put it in.
+ * One cache or TLB: which lines it holds, and which one leaves for another.  What levels do with each other is in chain.h.
  */
 #ifndef SONDE_ANALYSIS_CACHE_LEVEL_H
 #define SONDE_ANALYSIS_CACHE_LEVEL_H
 
 #include "analysis/cache/system.h"
 
-struct cache_count {
-	/* Of lines, or pages, that the program's accesses or the fetches and passed stores of the level before asked for. */
-	uint64_t hits, misses;
-	uint64_t written; /* lines, or stores that were passed on, to the next level */
-};
-
 struct cache_state {
-	uint64_t *slots;	  /* by sets: (line + 1) << 1 | modified; 0: free, and so are those after it */
-	uint64_t *trees;	  /* tree-plru: of each set, bit i for node i, the root is 1: in which half the victim is */
+	uint64_t *slots;	  /* by sets: (line + 1) << 1 | modified; 0: free */
+	/*
+	 * Of each set.  Tree-PLRU: bit i for node i, the root is 1: in which half the victim is; NMRU: the way that was used last;
+	 * QLRU: two bits a way, its age.  NULL: other policies.
+	 */
+	uint64_t *words;
 	uint64_t sets, mask;	  /* mask: 0: sets are no power of two */
 	uint64_t ways, random;
 	unsigned int shift;	  /* of the line's size */
 	enum cache_policy policy;
-	bool through;
-	struct cache_state *next; /* NULL: memory */
-	unsigned int index;	  /* of its struct cache_count */
+	struct cache_qlru qlru;
+	bool removed;		  /* lines were taken out, so there may be a free slot before one in use */
 };
 
-/* @next, @index: as above.  False: no memory; there is nothing to free. */
-bool cache_state_init(struct cache_state *s, const struct cache_level *level, struct cache_state *next, unsigned int index)
-	__attribute__((warn_unused_result));
+/* False: no memory; there is nothing to free. */
+bool cache_state_init(struct cache_state *s, const struct cache_level *level) __attribute__((warn_unused_result));
 void cache_state_free(struct cache_state *s);
 
-enum { CACHE_READ = 1, CACHE_WRITE = 2 };
+/* The line's slot, which counts as used now; NULL: it is not there.  Valid until another line comes or goes. */
+uint64_t *cache_find(struct cache_state *s, uint64_t line);
+/* Puts in a line that is not there.  Returns what was in the slot before; 0: nothing. */
+uint64_t cache_put(struct cache_state *s, uint64_t line, bool modified);
+/* Takes out a line.  Returns what was in the slot; 0: it was not there. */
+uint64_t cache_remove(struct cache_state *s, uint64_t line);
 
-/* Bytes from @first to @last are read, written or both, in this order, line by line.  @counts: by index. */
-void cache_access(struct cache_state *s, uint64_t first, uint64_t last, unsigned int how, struct cache_count *counts);
+static inline uint64_t cache_set_of(const struct cache_state *s, uint64_t line)
+{
+	return s->mask || s->sets == 1 ? line & s->mask : line % s->sets;
+}
+
+static inline uint64_t cache_line_of(uint64_t slot)
+{
+	return (slot >> 1) - 1;
+}
 
 /* The next of the numbers that random replacement takes: Marsaglia's xorshift64 ("Xorshift RNGs", 2003). */
 static inline uint64_t cache_random(uint64_t *state)

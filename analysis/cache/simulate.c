@@ -1,26 +1,54 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Instructions are looked up once for all systems, for some hundred accesses at a time; then each system runs these,
- * so that its own state stays in the caches of the machine that simulates it.
+ * Instructions are looked up once for all systems, for some hundred accesses at a time; then streams leave out what first
+ * levels need not see (stream.h), and chains of levels (chain.h) take what is left.
+ *
+ * A level sees nothing but what those before it ask for.  So levels are a forest: systems that begin with the same
+ * levels have the same chains for these, and what a chain asks for goes to all that follow it in any of the systems.
+ * Levels that a later one takes lines from, since it is inclusive or exclusive, are in one chain with it.
  */
 #include "analysis/cache/simulate.h"
+#include "analysis/cache/stream.h"
 #include "base/array.h"
 #include "base/hash.h"
 
 #include <stdlib.h>
 
-#define BATCH 512
+#define BATCH 1024
+#define NO_CHAIN UINT32_MAX
 
 struct insn {
-	struct cache_insn sum;
-	uint32_t next; /* which one came after it last: a guess */
+	uint64_t insn;
+	uint64_t n[MD_KIND + 1]; /* accesses by kind */
+};
+
+/* Some instructions, by their lowest bits. */
+#define RECENT 512
+struct recent {
+	uint64_t insn;
+	uint32_t index;
+	bool valid;
+};
+
+struct node {
+	const struct cache_level *levels; /* of the first system that has it */
+	struct cache_chain chain;
+	uint32_t before; /* a node with a smaller index; NO_CHAIN: a stream */
+	uint32_t stream;
+	bool tlb;
+	struct cache_count *counts; /* by instruction, then level */
+	size_t room;
+};
+
+/* Where a system's level is. */
+struct place {
+	uint32_t node;
+	unsigned int level; /* of the chain */
 };
 
 struct system {
-	unsigned int ncaches, ntlbs;
-	struct cache_state level[CACHE_LEVELS];
-	struct cache_count (*counts)[CACHE_LEVELS]; /* by instruction */
-	size_t room;
+	unsigned int n;
+	struct place place[CACHE_LEVELS];
 };
 
 struct cache_sim {
@@ -28,37 +56,148 @@ struct cache_sim {
 	size_t n, room;
 	uint32_t *table; /* index + 1 */
 	size_t slots;
-	uint32_t at; /* the last one */
+	struct recent recent[RECENT];
+	struct node *nodes;
+	struct cache_stream *streams; /* for each node there is room for one */
+	uint32_t nnodes, nstreams;
 	size_t nsystems;
 	struct system systems[];
 };
 
-/* ---- systems ---- */
+/* ---- streams ---- */
 
-static bool init_system(struct system *s, const struct cache_system *what)
+static unsigned int unit_of(const struct node *node)
 {
-	const unsigned int n = cache_levels(what);
+	return (unsigned int)__builtin_ctzll(node->levels[node->chain.n - 1].line);
+}
 
-	s->ncaches = what->ncaches;
-	s->ntlbs = what->ntlbs;
-	for (unsigned int i = n; i--;) {
-		bool last = i == n - 1 || i == what->ncaches - 1;
+static enum cache_stream_kind kind_of(const struct node *node)
+{
+	if (node->levels[0].policy == CACHE_QLRU)
+		return CACHE_STREAM_ALL;
+	return node->tlb ? CACHE_STREAM_READS : node->levels[0].through ? CACHE_STREAM_THROUGH : CACHE_STREAM_BACK;
+}
 
-		if (!cache_state_init(&s->level[i], &what->level[i], last ? NULL : &s->level[i + 1], i))
+static uint64_t groups_of(const struct node *node)
+{
+	uint64_t groups = CACHE_STREAM_GROUPS;
+
+	for (unsigned int k = 0; k < node->chain.n; k++) {
+		uint64_t n = cache_stream_groups(&node->levels[k], unit_of(node));
+
+		groups = n < groups ? n : groups;
+	}
+	return groups;
+}
+
+#define FEW_GROUPS 16 /* those with fewer leave more in */
+
+/* The stream that a first chain takes. */
+static uint32_t stream_for(struct cache_sim *sim, const struct node *node)
+{
+	const unsigned int shift = node->chain.level[0].shift, unit = unit_of(node);
+	const enum cache_stream_kind kind = kind_of(node);
+	const uint64_t groups = groups_of(node);
+	uint32_t i = 0;
+
+	while (i < sim->nstreams && (sim->streams[i].kind != kind || sim->streams[i].shift != shift ||
+				     sim->streams[i].unit != unit ||
+				     (sim->streams[i].groups < FEW_GROUPS) != (groups < FEW_GROUPS)))
+		i++;
+	if (i == sim->nstreams)
+		sim->streams[sim->nstreams++] = (struct cache_stream){
+			.kind = kind, .shift = shift, .unit = unit, .groups = groups };
+	else if (groups < sim->streams[i].groups)
+		sim->streams[i].groups = groups;
+	return i;
+}
+
+/* ---- chains ---- */
+
+static bool same_level(const struct cache_level *a, const struct cache_level *b)
+{
+	if (a->lines != b->lines || a->ways != b->ways || a->line != b->line || a->policy != b->policy ||
+	    a->through != b->through || a->holds != b->holds)
+		return false;
+	return a->policy == CACHE_RANDOM ? a->seed == b->seed :
+	       a->policy != CACHE_QLRU || (a->qlru.hit3 == b->qlru.hit3 && a->qlru.hit2 == b->qlru.hit2 &&
+					   a->qlru.insert == b->qlru.insert && a->qlru.replace == b->qlru.replace &&
+					   a->qlru.update == b->qlru.update && a->qlru.on_miss == b->qlru.on_miss);
+}
+
+static bool same_levels(const struct node *node, const struct cache_level *levels, unsigned int n)
+{
+	if (node->chain.n != n)
+		return false;
+	for (unsigned int k = 0; k < n; k++)
+		if (!same_level(&node->levels[k], &levels[k]))
 			return false;
+	return true;
+}
+
+/* The chain of these levels behind @before; NO_CHAIN: no memory. */
+static uint32_t node_for(struct cache_sim *sim, uint32_t before, const struct cache_level *levels, unsigned int n, bool tlb)
+{
+	struct node *node = &sim->nodes[sim->nnodes];
+
+	for (uint32_t i = 0; i < sim->nnodes; i++)
+		if (sim->nodes[i].before == before && sim->nodes[i].tlb == tlb && same_levels(&sim->nodes[i], levels, n))
+			return i;
+	*node = (struct node){ .levels = levels, .before = before, .tlb = tlb };
+	if (!cache_chain_init(&node->chain, levels, n))
+		return NO_CHAIN;
+	node->chain.unheard = true;
+	if (before != NO_CHAIN)
+		sim->nodes[before].chain.unheard = false;
+	else
+		node->stream = stream_for(sim, node);
+	return sim->nnodes++;
+}
+
+/* How many of the levels are one chain. */
+static unsigned int chain_length(const struct cache_level *levels, unsigned int n, bool first)
+{
+	unsigned int length = 1;
+
+	for (unsigned int k = 1; k < n; k++)
+		if ((levels[k].holds == CACHE_INCLUSIVE && first) || (levels[k].holds == CACHE_EXCLUSIVE && k == length))
+			length = k + 1;
+	return length;
+}
+
+static bool add_levels(struct cache_sim *sim, struct system *s, const struct cache_level *levels, unsigned int n, bool tlb)
+{
+	uint32_t node = NO_CHAIN;
+
+	for (unsigned int from = 0, length; from < n; from += length) {
+		length = chain_length(levels + from, n - from, !from);
+		node = node_for(sim, node, levels + from, length, tlb);
+		if (node == NO_CHAIN)
+			return false;
+		for (unsigned int k = 0; k < length; k++)
+			s->place[s->n++] = (struct place){ .node = node, .level = k };
 	}
 	return true;
 }
 
+/* ---- systems ---- */
+
 struct cache_sim *cache_sim_new(const struct cache_system *systems, size_t n)
 {
 	struct cache_sim *sim = calloc(1, sizeof(*sim) + n * sizeof(sim->systems[0]));
-	bool good = sim != NULL;
+	bool good;
 
-	if (sim)
-		sim->nsystems = n;
+	if (!sim)
+		return NULL;
+	sim->nsystems = n;
+	sim->nodes = calloc(n * CACHE_LEVELS + 1, sizeof(*sim->nodes));
+	sim->streams = calloc(n * CACHE_LEVELS + 1, sizeof(*sim->streams));
+	good = sim->nodes && sim->streams;
 	for (size_t i = 0; good && i < n; i++)
-		good = init_system(&sim->systems[i], &systems[i]);
+		good = add_levels(sim, &sim->systems[i], systems[i].level, systems[i].ncaches, false) &&
+		       add_levels(sim, &sim->systems[i], systems[i].level + systems[i].ncaches, systems[i].ntlbs, true);
+	for (uint32_t i = 0; good && i < sim->nstreams; i++)
+		good = cache_stream_begin(&sim->streams[i]);
 	if (good)
 		return sim;
 	cache_sim_free(sim);
@@ -69,11 +208,14 @@ void cache_sim_free(struct cache_sim *sim)
 {
 	if (!sim)
 		return;
-	for (size_t i = 0; i < sim->nsystems; i++) {
-		for (unsigned int k = 0; k < CACHE_LEVELS; k++)
-			cache_state_free(&sim->systems[i].level[k]);
-		free(sim->systems[i].counts);
+	for (uint32_t i = 0; i < sim->nnodes; i++) {
+		cache_chain_free(&sim->nodes[i].chain);
+		free(sim->nodes[i].counts);
 	}
+	for (uint32_t i = 0; i < sim->nstreams; i++)
+		cache_stream_free(&sim->streams[i]);
+	free(sim->nodes);
+	free(sim->streams);
 	free(sim->insns);
 	free(sim->table);
 	free(sim);
@@ -84,86 +226,93 @@ void cache_sim_free(struct cache_sim *sim)
 static size_t slot_of(const struct cache_sim *sim, uint64_t insn)
 {
 	return hash_slot(i, sim->slots, hash_word(insn),
-			 !sim->table[i] || sim->insns[sim->table[i] - 1].sum.insn == insn);
+			 !sim->table[i] || sim->insns[sim->table[i] - 1].insn == insn);
+}
+
+/* Room for the counts of another one. */
+static bool make_room(struct cache_sim *sim)
+{
+	for (uint32_t i = 0; i < sim->nnodes; i++) {
+		struct node *node = &sim->nodes[i];
+		const unsigned int n = node->chain.n;
+
+		if (!array_room(node->counts, node->room, (sim->n + 1) * n))
+			return false;
+		for (unsigned int k = 0; k < n; k++)
+			node->counts[sim->n * n + k] = (struct cache_count){ 0 };
+	}
+	for (uint32_t i = 0; i < sim->nstreams; i++) {
+		if (!array_room(sim->streams[i].more, sim->streams[i].room, sim->n + 1))
+			return false;
+		sim->streams[i].more[sim->n] = 0;
+	}
+	return true;
 }
 
 static bool add_insn(struct cache_sim *sim, uint64_t insn)
 {
 	if (sim->n >= UINT32_MAX - 1 || !array_room(sim->insns, sim->room, sim->n + 1) ||
 	    !hash_grow(sim->table, sim->slots, sim->n + 1, old, *old,
-		       &sim->table[slot_of(sim, sim->insns[*old - 1].sum.insn)]))
+		       &sim->table[slot_of(sim, sim->insns[*old - 1].insn)]) ||
+	    !make_room(sim))
 		return false;
-	for (size_t i = 0; i < sim->nsystems; i++) {
-		struct system *s = &sim->systems[i];
-
-		if (!array_room(s->counts, s->room, sim->n + 1))
-			return false;
-		for (unsigned int k = 0; k < CACHE_LEVELS; k++)
-			s->counts[sim->n][k] = (struct cache_count){ 0 };
-	}
-	sim->insns[sim->n] = (struct insn){ .sum.insn = insn };
+	sim->insns[sim->n] = (struct insn){ .insn = insn };
 	sim->table[slot_of(sim, insn)] = (uint32_t)++sim->n;
 	return true;
 }
 
-/* Makes it the last one. */
-static bool find_insn(struct cache_sim *sim, uint64_t insn)
+/* Notes it as a recent one.  False: no memory. */
+static bool find_insn(struct cache_sim *sim, uint64_t insn, struct recent *r)
 {
-	uint32_t next = sim->n ? sim->insns[sim->at].next : 0;
-	size_t slot;
+	const size_t slot = sim->n ? slot_of(sim, insn) : 0;
+	const uint32_t index = sim->n && sim->table[slot] ? sim->table[slot] - 1 : (uint32_t)sim->n;
 
-	if (sim->n && sim->insns[next].sum.insn == insn) {
-		sim->at = next;
-		return true;
-	}
-	slot = sim->n ? slot_of(sim, insn) : 0;
-	next = sim->n && sim->table[slot] ? sim->table[slot] - 1 : (uint32_t)sim->n;
-	if (next == sim->n && !add_insn(sim, insn))
+	if (index == sim->n && !add_insn(sim, insn))
 		return false;
-	sim->insns[sim->at].next = next;
-	sim->at = next;
+	*r = (struct recent){ .insn = insn, .index = index, .valid = true };
 	return true;
 }
 
 /* ---- accesses ---- */
 
-/* One that is simulated. */
-struct access {
-	uint64_t first, last;
-	uint32_t insn, how;
-};
-
-static void run(struct system *s, const struct access *v, size_t n)
+static inline bool prepare(struct cache_sim *sim, const struct mt_access *v, struct cache_access *a)
 {
-	for (size_t i = 0; i < n; i++)
-		cache_access(&s->level[0], v[i].first, v[i].last, v[i].how, s->counts[v[i].insn]);
-	for (size_t i = 0; i < n && s->ntlbs; i++)
-		cache_access(&s->level[s->ncaches], v[i].first, v[i].last, CACHE_READ, s->counts[v[i].insn]);
-}
-
-static bool prepare(struct cache_sim *sim, const struct mt_access *v, struct access *a)
-{
+	static const uint8_t hows[MD_KIND + 1] = {
+		[MD_LOAD] = CACHE_READ, [MD_STORE] = CACHE_WRITE, [MD_MODIFY] = CACHE_READ | CACHE_WRITE };
 	const unsigned int kind = v->kind & MD_KIND;
-	struct cache_insn *sum;
+	struct recent *r = &sim->recent[v->insn % RECENT];
 
-	if (!find_insn(sim, v->insn))
+	if ((r->insn != v->insn || !r->valid) && !find_insn(sim, v->insn, r))
 		return false;
-	sum = &sim->insns[sim->at].sum;
-	sum->accesses++;
-	sum->loads += kind != MD_STORE;
-	sum->stores += kind != MD_LOAD;
-	*a = (struct access){
-		.first = v->addr, .last = v->addr + v->size - 1, .insn = sim->at,
-		.how = (kind != MD_STORE ? CACHE_READ : 0u) | (kind != MD_LOAD ? CACHE_WRITE : 0u),
-	};
+	sim->insns[r->index].n[kind]++;
+	*a = (struct cache_access){ .first = v->addr, .last = v->addr + v->size - 1, .insn = r->index, .how = hows[kind] };
 	if (a->last < a->first)
 		a->last = UINT64_MAX;
 	return true;
 }
 
+static bool run(struct cache_sim *sim, const struct cache_access *v, size_t n)
+{
+	for (uint32_t i = 0; i < sim->nstreams; i++)
+		if (!cache_stream_take(&sim->streams[i], v, n))
+			return false;
+	for (uint32_t i = 0; i < sim->nnodes; i++) {
+		struct node *node = &sim->nodes[i];
+		const struct node *before = node->before == NO_CHAIN ? NULL : &sim->nodes[node->before];
+		const struct cache_requests *from = before ? &before->chain.made : &sim->streams[node->stream].requests;
+		const unsigned int shift = before ? node->chain.level[0].shift - unit_of(before) : 0;
+
+		node->chain.made.n = 0;
+		cache_chain_run(&node->chain, from->v, from->n, shift, node->counts);
+		if (node->chain.failed)
+			return false;
+	}
+	return true;
+}
+
 bool cache_sim_take(struct cache_sim *sim, const struct mt_access *v, size_t n, bool stack)
 {
-	struct access batch[BATCH];
+	struct cache_access batch[BATCH];
 
 	for (size_t i = 0, k = 0; i < n; k = 0) {
 		for (; i < n && k < BATCH; i++) {
@@ -172,18 +321,38 @@ bool cache_sim_take(struct cache_sim *sim, const struct mt_access *v, size_t n, 
 			if (!prepare(sim, &v[i], &batch[k++]))
 				return false;
 		}
-		for (size_t s = 0; s < sim->nsystems; s++)
-			run(&sim->systems[s], batch, k);
+		if (!run(sim, batch, k))
+			return false;
 	}
 	return true;
 }
 
-const struct cache_insn *cache_sim_insn(const struct cache_sim *sim, size_t i)
+/* ---- results ---- */
+
+bool cache_sim_insn(const struct cache_sim *sim, size_t i, struct cache_insn *insn)
 {
-	return i < sim->n ? &sim->insns[i].sum : NULL;
+	const uint64_t *n;
+
+	if (i >= sim->n)
+		return false;
+	n = sim->insns[i].n;
+	*insn = (struct cache_insn){ .insn = sim->insns[i].insn, .accesses = n[MD_LOAD] + n[MD_STORE] + n[MD_MODIFY],
+				     .loads = n[MD_LOAD] + n[MD_MODIFY], .stores = n[MD_STORE] + n[MD_MODIFY] };
+	return true;
 }
 
-const struct cache_count *cache_sim_counts(const struct cache_sim *sim, size_t i, size_t system)
+void cache_sim_counts(const struct cache_sim *sim, size_t i, size_t system, struct cache_count counts[static CACHE_LEVELS])
 {
-	return sim->systems[system].counts[i];
+	const struct system *s = &sim->systems[system];
+	struct cache_insn insn = { 0 };
+
+	cache_sim_insn(sim, i, &insn);
+	for (unsigned int k = 0; k < CACHE_LEVELS; k++) {
+		const struct node *node = k < s->n ? &sim->nodes[s->place[k].node] : NULL;
+
+		counts[k] = node ? node->counts[i * node->chain.n + s->place[k].level] : (struct cache_count){ 0 };
+		/* its chain has not seen all that hit there */
+		if (node && node->before == NO_CHAIN && !s->place[k].level)
+			counts[k].hits = insn.accesses + sim->streams[node->stream].more[i] - counts[k].misses;
+	}
 }

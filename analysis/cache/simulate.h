@@ -5,11 +5,13 @@
  * The thread has each of the systems for itself: all of its levels, those too that cores share there, empty at first.  An
  * access touches all lines that it has bytes in; one that loads and stores (a modification) asks for each line once.  What
  * prefetch instructions would bring is left out.
+ *
+ * What levels of several systems have in common is simulated once: see simulate.c.
  */
 #ifndef SONDE_ANALYSIS_CACHE_SIMULATE_H
 #define SONDE_ANALYSIS_CACHE_SIMULATE_H
 
-#include "analysis/cache/level.h"
+#include "analysis/cache/chain.h"
 #include "memtrace/machine.h"
 
 struct cache_insn {
@@ -28,9 +30,9 @@ void cache_sim_free(struct cache_sim *sim);
 bool cache_sim_take(struct cache_sim *sim, const struct mt_access *v, size_t n, bool stack)
 	__attribute__((warn_unused_result));
 
-/* In the order of their first accesses; NULL: there are no more. */
-const struct cache_insn *cache_sim_insn(const struct cache_sim *sim, size_t i);
-/* CACHE_LEVELS of them, by level of the system, for the i-th instruction. */
-const struct cache_count *cache_sim_counts(const struct cache_sim *sim, size_t i, size_t system);
+/* The i-th, in the order of their first accesses; false: there are no more. */
+bool cache_sim_insn(const struct cache_sim *sim, size_t i, struct cache_insn *insn);
+/* Of the i-th instruction, by level of the system; those that it does not have are 0. */
+void cache_sim_counts(const struct cache_sim *sim, size_t i, size_t system, struct cache_count counts[static CACHE_LEVELS]);
 
 #endif

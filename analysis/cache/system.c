@@ -86,24 +86,86 @@ static bool read_ways(struct reader *r, const yaml_node_t *node, void *to)
 	return read_size(r, node, to);
 }
 
-static const char *const policies[] = { "lru", "fifo", "random", "tree-plru" };
-
-const char *cache_policy_name(enum cache_policy policy)
+/* The index of the node's text in @words; false: it is none of them. */
+static bool read_word(struct reader *r, const yaml_node_t *node, const char *const *words, unsigned int *index)
 {
-	return policies[policy];
+	const char *text = text_of(r, node);
+
+	for (*index = 0; words[*index]; ++*index)
+		if (strcmp(text, words[*index]) == 0)
+			return true;
+	return false;
+}
+
+static const char *const policies[] = { "lru", "fifo", "random", "tree-plru", "nmru", NULL };
+
+void cache_policy_name(const struct cache_level *level, char name[static CACHE_POLICY_MAX])
+{
+	const struct cache_qlru *q = &level->qlru;
+
+	if (level->policy != CACHE_QLRU)
+		strcpy(name, policies[level->policy]);
+	else
+		snprintf(name, CACHE_POLICY_MAX, "QLRU_H%u%u_M%u_R%u_U%u%s", q->hit3, q->hit2, q->insert, q->replace, q->update,
+			 q->on_miss ? "_UMO" : "");
+}
+
+/* A digit up to @max after @before; *@at moves on. */
+static bool read_digit(const char **at, const char *before, unsigned int max, uint8_t *to)
+{
+	const size_t n = strlen(before);
+
+	if (strncmp(*at, before, n) != 0 || (*at)[n] < '0' || (unsigned int)((*at)[n] - '0') > max)
+		return false;
+	*to = (uint8_t)((*at)[n] - '0');
+	*at += n + 1;
+	return true;
+}
+
+static bool is_qlru(const char *text, struct cache_qlru *q)
+{
+	if (!read_digit(&text, "QLRU_H", 2, &q->hit3) || !read_digit(&text, "", 1, &q->hit2) ||
+	    !read_digit(&text, "_M", 3, &q->insert) || !read_digit(&text, "_R", 2, &q->replace) ||
+	    !read_digit(&text, "_U", 3, &q->update))
+		return false;
+	q->on_miss = strcmp(text, "_UMO") == 0;
+	/* else there may be none of age 3 to leave */
+	return (q->on_miss || !*text) && (q->replace == 1 || q->update < 2);
 }
 
 static bool read_policy(struct reader *r, const yaml_node_t *node, void *to)
 {
-	const char *text = text_of(r, node);
+	struct cache_level *level = to;
+	unsigned int i;
 
-	for (unsigned int i = 0; i < sizeof(policies) / sizeof(*policies); i++) {
-		if (strcmp(text, policies[i]) == 0) {
-			*(enum cache_policy *)to = (enum cache_policy)i;
-			return true;
-		}
+	if (read_word(r, node, policies, &i)) {
+		level->policy = (enum cache_policy)i;
+		return true;
 	}
-	return *r->error ? false : bad(r, node, "'%.40s': lru, fifo, random or tree-plru belongs here", text);
+	if (*r->error)
+		return false;
+	level->policy = CACHE_QLRU;
+	if (is_qlru(text_of(r, node), &level->qlru))
+		return true;
+	return bad(r, node, "'%.40s': lru, fifo, random, tree-plru, nmru or one like QLRU_H00_M1_R0_U1 belongs here",
+		   text_of(r, node));
+}
+
+static const char *const kinds_of_holding[] = { "any", "inclusive", "exclusive", NULL };
+
+const char *cache_holds_name(enum cache_holds holds)
+{
+	return kinds_of_holding[holds];
+}
+
+static bool read_holds(struct reader *r, const yaml_node_t *node, void *to)
+{
+	unsigned int i;
+
+	if (!read_word(r, node, kinds_of_holding, &i))
+		return *r->error ? false : bad(r, node, "'%.40s': any, inclusive or exclusive belongs here", text_of(r, node));
+	*(enum cache_holds *)to = (enum cache_holds)i;
+	return true;
 }
 
 static bool read_write(struct reader *r, const yaml_node_t *node, void *to)
@@ -178,9 +240,10 @@ static const struct key cache_keys[] = {
 	{ "size", read_size, offsetof(struct raw_level, size), true },
 	{ "ways", read_ways, offsetof(struct raw_level, level.ways), true },
 	{ "line", read_size, offsetof(struct raw_level, level.line), true },
-	{ "policy", read_policy, offsetof(struct raw_level, level.policy), false },
+	{ "policy", read_policy, offsetof(struct raw_level, level), false },
 	{ "seed", read_size, offsetof(struct raw_level, level.seed), false },
 	{ "write", read_write, offsetof(struct raw_level, level.through), false },
+	{ "holds", read_holds, offsetof(struct raw_level, level.holds), false },
 	{ NULL, NULL, 0, false },
 };
 
@@ -189,7 +252,7 @@ static const struct key tlb_keys[] = {
 	{ "entries", read_size, offsetof(struct raw_level, size), true },
 	{ "ways", read_ways, offsetof(struct raw_level, level.ways), true },
 	{ "page", read_size, offsetof(struct raw_level, level.line), true },
-	{ "policy", read_policy, offsetof(struct raw_level, level.policy), false },
+	{ "policy", read_policy, offsetof(struct raw_level, level), false },
 	{ "seed", read_size, offsetof(struct raw_level, level.seed), false },
 	{ NULL, NULL, 0, false },
 };
@@ -219,6 +282,14 @@ static bool check_level(struct reader *r, const yaml_node_t *node, struct raw_le
 		return bad(r, node, "it is not a whole number of sets of %" PRIu64 " %ss", l->ways, unit);
 	if (l->policy == CACHE_TREE_PLRU && (!is_power(l->ways) || l->ways > CACHE_PLRU_WAYS))
 		return bad(r, node, "tree-plru needs ways that are a power of two up to %d", CACHE_PLRU_WAYS);
+	if (l->policy == CACHE_QLRU && tlb)
+		return bad(r, node, "QLRU is for caches alone");
+	if (l->policy == CACHE_QLRU && (l->ways < 2 || l->ways > CACHE_QLRU_WAYS))
+		return bad(r, node, "QLRU needs 2 to %d ways", CACHE_QLRU_WAYS);
+	if (l->holds != CACHE_ANY && !before)
+		return bad(r, node, "the first level cannot be %s", cache_holds_name(l->holds));
+	if (l->holds == CACHE_EXCLUSIVE && (before->through || l->through || before->line != l->line))
+		return bad(r, node, "an exclusive level and %s need lines of one size, and write-back", before->name);
 	return true;
 }
 

@@ -11,8 +11,9 @@
  *	tlbs:
  *	  - { name: DTLB, entries: 32, ways: full, page: 4K }
  *
- * ways may be "full"; policy: lru (if none is given), fifo, random (with "seed: N") or tree-plru; write: back (if none is
- * given) or through.  tlbs, about and source may be left out.
+ * ways may be "full"; policy: lru (if none is given), fifo, random (with "seed: N"), tree-plru, nmru or a QLRU_H00_M1_R0_U1;
+ * write: back (if none is given) or through; holds: any (if it is not given), inclusive or exclusive.  tlbs, about and source may
+ * be left out.
  */
 #ifndef SONDE_ANALYSIS_CACHE_SYSTEM_H
 #define SONDE_ANALYSIS_CACHE_SYSTEM_H
@@ -26,10 +27,26 @@ enum {
 	CACHE_TLBS = 2,
 	CACHE_LEVELS = CACHE_CACHES + CACHE_TLBS,
 	CACHE_PLRU_WAYS = 64,	   /* at most */
+	CACHE_QLRU_WAYS = 32,
 	CACHE_MAX_LINES = 1 << 26, /* of a level */
 };
 
-enum cache_policy { CACHE_LRU, CACHE_FIFO, CACHE_RANDOM, CACHE_TREE_PLRU };
+enum cache_policy { CACHE_LRU, CACHE_FIFO, CACHE_RANDOM, CACHE_TREE_PLRU, CACHE_NMRU, CACHE_QLRU };
+
+/* A policy with an age of 0 to 3 for each line, as uops.info/cache.html names them: QLRU_Hxy_Mi_Rr_Uu, and _UMO. */
+struct cache_qlru {
+	uint8_t hit3, hit2; /* x, y: the age that a hit gives to a line of age 3, 2; to others: 0 */
+	uint8_t insert;	    /* i: the age of a new line */
+	uint8_t replace;    /* r: 0, 1: the first free slot is taken, 2: the last one; then the first line of age 3 leaves, or (1) the first */
+	/*
+	 * u: If no line has age 3, all get older: 0: until one has it; 1: likewise, but not the one that was used; 2: by 1; 3: by 1,
+	 * but not the one that was used.
+	 */
+	uint8_t update;
+	bool on_miss;	    /* only before a new line is put in */
+};
+
+enum cache_holds { CACHE_ANY, CACHE_INCLUSIVE, CACHE_EXCLUSIVE };
 
 struct cache_level {
 	char *name;
@@ -38,6 +55,8 @@ struct cache_level {
 	uint64_t line;	   /* bytes of a line, or of a page: a power of two, at least 8, no less than that of the level before */
 	enum cache_policy policy;
 	uint64_t seed;	   /* of CACHE_RANDOM */
+	struct cache_qlru qlru; /* of CACHE_QLRU, of caches alone */
+	enum cache_holds holds;
 	bool through;	   /* write-through without allocation; else write-back with write-allocate */
 };
 
@@ -52,7 +71,11 @@ static inline unsigned int cache_levels(const struct cache_system *s)
 	return s->ncaches + s->ntlbs;
 }
 
-const char *cache_policy_name(enum cache_policy policy);
+#define CACHE_POLICY_MAX 32
+/* As in a description. */
+void cache_policy_name(const struct cache_level *level, char name[static CACHE_POLICY_MAX]);
+const char *cache_holds_name(enum cache_holds holds);
+
 
 struct cache_systems {
 	struct cache_system *v; /* moves when systems are added */

@@ -1,39 +1,29 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* For other programs: CSV as in RFC 4180, a line for each row, system and level; and JSON. */
 #include "launcher/cache/cache.h"
+#include "launcher/common/units.h"
 
 #include <inttypes.h>
 
 #include "tracefmt/buffer.h"
 #include "tracefmt/json.h"
 
-static void put_string(FILE *out, const char *text)
-{
-	putc('"', out);
-	for (; text && *text; text++) {
-		if (*text == '"')
-			putc('"', out);
-		putc(*text, out);
-	}
-	putc('"', out);
-}
-
 static void put_csv(const struct cache_rows *rows, size_t s, const struct cache_row *row, unsigned int k, FILE *out)
 {
 	const struct cache_count *count = &row->counts[s][k];
 
-	put_string(out, rows->systems->v[s].name);
+	units_csv(out, rows->systems->v[s].name);
 	putc(',', out);
-	put_string(out, rows->systems->v[s].level[k].name);
+	units_csv(out, rows->systems->v[s].level[k].name);
 	putc(',', out);
-	put_string(out, row->name);
+	units_csv(out, row->name);
 	fprintf(out, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",", row->sum.accesses,
 		row->sum.loads, row->sum.stores, count->hits, count->misses, count->written);
-	put_string(out, row->function);
+	units_csv(out, row->function);
 	putc(',', out);
-	put_string(out, row->file);
+	units_csv(out, row->file);
 	fprintf(out, ",%d,0x%" PRIx64 ",", row->line, row->address);
-	put_string(out, row->path);
+	units_csv(out, row->path);
 	putc('\n', out);
 }
 
@@ -72,13 +62,17 @@ static void begin_item(struct tf_buf *b, unsigned int k, const char *name)
 
 static void put_level(struct tf_buf *b, const struct cache_level *l, bool tlb, unsigned int k)
 {
+	char policy[CACHE_POLICY_MAX];
+
+	cache_policy_name(l, policy);
 	begin_item(b, k, l->name);
 	tf_json_str(b, "kind", tlb ? "tlb" : "cache");
 	tf_json_uint(b, tlb ? "entries" : "bytes", tlb ? l->lines : l->lines * l->line);
 	tf_json_uint(b, "ways", l->ways);
 	tf_json_uint(b, tlb ? "page" : "line", l->line);
-	tf_json_str(b, "policy", cache_policy_name(l->policy));
+	tf_json_str(b, "policy", policy);
 	tf_json_str(b, "write", l->through ? "through" : "back");
+	tf_json_str(b, "holds", cache_holds_name(l->holds));
 	tf_buf_byte(b, '}');
 }
 

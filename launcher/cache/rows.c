@@ -110,16 +110,15 @@ static struct cache_row *find_row(struct cache_rows *rows, const struct memplace
 	return NULL;
 }
 
-static void add(struct cache_row *to, const struct cache_sim *sim, size_t i, size_t systems)
+static void add(struct cache_row *to, const struct cache_sim *sim, size_t i, const struct cache_insn *from, size_t systems)
 {
-	const struct cache_insn *from = cache_sim_insn(sim, i);
-
 	to->sum.accesses += from->accesses;
 	to->sum.loads += from->loads;
 	to->sum.stores += from->stores;
 	for (size_t s = 0; s < systems; s++) {
-		const struct cache_count *counts = cache_sim_counts(sim, i, s);
+		struct cache_count counts[CACHE_LEVELS];
 
+		cache_sim_counts(sim, i, s, counts);
 		for (unsigned int k = 0; k < CACHE_LEVELS; k++) {
 			to->counts[s][k].hits += counts[k].hits;
 			to->counts[s][k].misses += counts[k].misses;
@@ -131,10 +130,10 @@ static void add(struct cache_row *to, const struct cache_sim *sim, size_t i, siz
 bool cache_rows_add(struct cache_rows *rows, const struct cache_sim *sim, struct memwhere *where, enum memory_by by,
 		    const char *thread, struct select *sel)
 {
-	const struct cache_insn *insn;
+	struct cache_insn insn;
 
-	for (size_t i = 0; (insn = cache_sim_insn(sim, i)); i++) {
-		struct memplace *place = memwhere(where, insn->insn);
+	for (size_t i = 0; cache_sim_insn(sim, i, &insn); i++) {
+		struct memplace *place = memwhere(where, insn.insn);
 		struct cache_row *row;
 
 		if (!place)
@@ -144,8 +143,8 @@ bool cache_rows_add(struct cache_rows *rows, const struct cache_sim *sim, struct
 		row = find_row(rows, place, by, thread);
 		if (!row)
 			return false;
-		add(row, sim, i, rows->systems->n);
-		add(&rows->total, sim, i, rows->systems->n);
+		add(row, sim, i, &insn, rows->systems->n);
+		add(&rows->total, sim, i, &insn, rows->systems->n);
 	}
 	return true;
 }

@@ -145,8 +145,9 @@ int systems_add_all(struct cache_systems *list)
 
 static void describe_level(const struct cache_level *l, bool tlb, FILE *out)
 {
-	char size[UNITS_MAX];
+	char size[UNITS_MAX], policy[CACHE_POLICY_MAX];
 
+	cache_policy_name(l, policy);
 	units_bytes(tlb ? l->line : l->lines * l->line, size);
 	units_text(out, l->name, 0, true);
 	if (tlb)
@@ -160,7 +161,9 @@ static void describe_level(const struct cache_level *l, bool tlb, FILE *out)
 	if (!tlb)
 		fprintf(out, " %" PRIu64 " B lines", l->line);
 	if (l->policy != CACHE_LRU)
-		fprintf(out, " %s", cache_policy_name(l->policy));
+		fprintf(out, " %s", policy);
+	if (l->holds != CACHE_ANY)
+		fprintf(out, " %s", cache_holds_name(l->holds));
 	if (l->through)
 		fputs(" write-through", out);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * The cache simulator, compared access by access with one that is made in the simplest way: a set is a list of lines, the
- * first to leave at its end.
+ * The cache simulator, compared access by access with one that is made in the simplest way: a set is its ways, all of which are
+ * looked at; no access is left out, no level is shared.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,24 +16,30 @@
 #define ACCESSES 20000
 #define MAX_WAYS 64
 #define MAX_SETS 64
+#define POLICIES (CACHE_QLRU + 1)
+#define SYSTEMS 5
 
 /* ---- the reference ---- */
 
+#define NONE UINT64_MAX
+
 struct ref_line {
-	uint64_t line;
+	uint64_t line; /* NONE: free */
 	int modified;
+	uint64_t time; /* LRU: of its last use; FIFO: when it was put in */
+	int age;       /* QLRU */
 };
 
 struct ref_set {
-	unsigned int n;
-	struct ref_line v[MAX_WAYS]; /* LRU, FIFO: newest first; else by way */
-	int right[2 * MAX_WAYS];     /* tree: the victim is in the right half of this node */
+	struct ref_line v[MAX_WAYS];
+	int right[2 * MAX_WAYS]; /* tree: the victim is in the right half of this node */
+	unsigned int last;	 /* NMRU: way */
 };
 
 struct ref_level {
 	const struct cache_level *what;
 	struct ref_set set[MAX_SETS];
-	uint64_t random;
+	uint64_t random, time;
 	struct cache_count count;
 };
 
@@ -76,69 +82,144 @@ static unsigned int ref_tree_victim(const struct ref_level *l, const struct ref_
 	return from;
 }
 
+/* @used: the way; -1: none. */
+static void ref_get_older(const struct cache_level *what, struct ref_set *set, int used)
+{
+	const int update = what->qlru.update, spares = update == 1 || update == 3;
+	int most = -1, any_3 = 0;
+
+	for (int i = 0; i < (int)what->ways; i++) {
+		any_3 |= set->v[i].age == 3;
+		if (!(update == 1 && i == used) && set->v[i].age > most)
+			most = set->v[i].age;
+	}
+	for (int i = 0; i < (int)what->ways; i++)
+		if (!(spares && i == used) && (update < 2 || !any_3))
+			set->v[i].age += update < 2 ? 3 - most : 1;
+}
+
+static void ref_use(struct ref_level *l, struct ref_set *set, unsigned int way, int hit)
+{
+	const struct cache_qlru *q = &l->what->qlru;
+	struct ref_line *line = &set->v[way];
+
+	if (l->what->policy == CACHE_LRU || !hit)
+		line->time = ++l->time;
+	if (l->what->policy == CACHE_TREE_PLRU)
+		ref_tree_use(l, set, way);
+	set->last = way;
+	if (l->what->policy != CACHE_QLRU)
+		return;
+	if (hit)
+		line->age = line->age == 3 ? q->hit3 : line->age == 2 ? q->hit2 : 0;
+	else
+		line->age = q->insert;
+	if (!q->on_miss)
+		ref_get_older(l->what, set, (int)way);
+}
+
 /* The line, used now; or NULL. */
 static struct ref_line *ref_find(struct ref_level *l, uint64_t line)
 {
 	struct ref_set *set = ref_set_of(l, line);
 
-	for (unsigned int i = 0; i < set->n; i++) {
-		struct ref_line found = set->v[i];
-
-		if (found.line != line)
+	for (unsigned int i = 0; i < l->what->ways; i++) {
+		if (set->v[i].line != line)
 			continue;
-		if (l->what->policy == CACHE_TREE_PLRU)
-			ref_tree_use(l, set, i);
-		if (l->what->policy != CACHE_LRU)
-			return &set->v[i];
-		memmove(&set->v[1], &set->v[0], i * sizeof(found));
-		set->v[0] = found;
-		return &set->v[0];
+		ref_use(l, set, i, 1);
+		return &set->v[i];
 	}
 	return NULL;
 }
 
-/* What had to leave; line is UINT64_MAX if nothing had to. */
-static struct ref_line ref_insert(struct ref_level *l, struct ref_line new)
+static unsigned int ref_victim(struct ref_level *l, const struct ref_set *set)
 {
-	struct ref_set *set = ref_set_of(l, new.line);
-	struct ref_line victim = { UINT64_MAX, 0 };
-	unsigned int at;
+	unsigned int way = 0;
 
-	if (l->what->policy == CACHE_LRU || l->what->policy == CACHE_FIFO) {
-		if (set->n == l->what->ways)
-			victim = set->v[--set->n];
-		memmove(&set->v[1], &set->v[0], set->n++ * sizeof(new));
-		set->v[0] = new;
-		return victim;
-	}
-	if (set->n < l->what->ways) {
-		at = set->n++;
-	} else {
-		at = l->what->policy == CACHE_RANDOM ? (unsigned int)(cache_random(&l->random) % l->what->ways) :
-						       ref_tree_victim(l, set);
-		victim = set->v[at];
-	}
-	set->v[at] = new;
+	if (l->what->policy == CACHE_RANDOM)
+		return (unsigned int)(cache_random(&l->random) % l->what->ways);
 	if (l->what->policy == CACHE_TREE_PLRU)
-		ref_tree_use(l, set, at);
+		return ref_tree_victim(l, set);
+	if (l->what->policy == CACHE_NMRU)
+		return (unsigned int)((set->last + 1) % l->what->ways);
+	for (unsigned int i = 0; i < l->what->ways; i++) {
+		if (l->what->policy == CACHE_QLRU && set->v[i].age == 3)
+			return i;
+		if (l->what->policy != CACHE_QLRU && set->v[i].time < set->v[way].time)
+			way = i;
+	}
+	return way;
+}
+
+/* What had to leave; its line is NONE if nothing had to. */
+static struct ref_line ref_insert(struct ref_level *l, uint64_t line, int modified)
+{
+	const int last = l->what->policy == CACHE_QLRU && l->what->qlru.replace == 2;
+	struct ref_set *set = ref_set_of(l, line);
+	unsigned int at = MAX_WAYS;
+	struct ref_line victim;
+
+	if (l->what->policy == CACHE_QLRU && l->what->qlru.on_miss)
+		ref_get_older(l->what, set, -1);
+	for (unsigned int i = 0; i < l->what->ways; i++)
+		if (set->v[i].line == NONE && (at == MAX_WAYS || last))
+			at = i;
+	if (at == MAX_WAYS)
+		at = ref_victim(l, set);
+	victim = set->v[at];
+	set->v[at].line = line;
+	set->v[at].modified = modified;
+	ref_use(l, set, at, 0);
 	return victim;
 }
 
-static void ref_receive(struct ref *r, unsigned int at, uint64_t addr);
+static struct ref_line ref_remove(struct ref_level *l, uint64_t line)
+{
+	struct ref_set *set = ref_set_of(l, line);
+	struct ref_line found = { .line = NONE };
+
+	for (unsigned int i = 0; i < l->what->ways; i++) {
+		if (set->v[i].line != line)
+			continue;
+		found = set->v[i];
+		set->v[i] = (struct ref_line){ .line = NONE, .age = 3 };
+	}
+	return found;
+}
+
+static int ref_exclusive(const struct ref *r, unsigned int at)
+{
+	return at < r->n && r->level[at].what->holds == CACHE_EXCLUSIVE;
+}
+
+static void ref_receive(struct ref *r, unsigned int at, uint64_t addr, int modified);
 
 static void ref_fill(struct ref *r, unsigned int at, uint64_t addr, int modified)
 {
 	struct ref_level *l = &r->level[at];
-	struct ref_line victim = ref_insert(l, (struct ref_line){ addr / l->what->line, modified });
+	const uint64_t line = l->what->line;
+	struct ref_line victim = ref_insert(l, addr / line, modified);
 
-	if (!victim.modified)
+	if (victim.line == NONE)
+		return;
+	for (unsigned int i = 0; i < at && l->what->holds == CACHE_INCLUSIVE; i++) {
+		struct ref_level *b = &r->level[i];
+
+		for (uint64_t a = victim.line * line; a < (victim.line + 1) * line; a += b->what->line) {
+			if (!ref_remove(b, a / b->what->line).modified)
+				continue;
+			b->count.written++;
+			victim.modified = 1;
+		}
+	}
+	if (!victim.modified && !ref_exclusive(r, at + 1))
 		return;
 	l->count.written++;
-	ref_receive(r, at + 1, victim.line * l->what->line);
+	ref_receive(r, at + 1, victim.line * line, victim.modified);
 }
 
-/* A modified line comes from the level before. */
-static void ref_receive(struct ref *r, unsigned int at, uint64_t addr)
+/* A line comes from the level before. */
+static void ref_receive(struct ref *r, unsigned int at, uint64_t addr, int modified)
 {
 	struct ref_level *l = &r->level[at];
 	struct ref_line *found;
@@ -148,31 +229,43 @@ static void ref_receive(struct ref *r, unsigned int at, uint64_t addr)
 	found = ref_find(l, addr / l->what->line);
 	if (l->what->through) {
 		l->count.written++;
-		ref_receive(r, at + 1, addr);
-	} else if (found) {
-		found->modified = 1;
-	} else {
-		ref_fill(r, at, addr, 1);
+		ref_receive(r, at + 1, addr, modified);
+		return;
 	}
+	if (found) {
+		found->modified |= modified;
+		return;
+	}
+	for (unsigned int i = at + 1; ref_exclusive(r, i); i++)
+		modified |= ref_remove(&r->level[i], addr / l->what->line).modified;
+	ref_fill(r, at, addr, modified);
 }
 
-static void ref_ask(struct ref *r, unsigned int at, uint64_t addr, int reads, int writes)
+/* Returns whether what is read was modified in an exclusive level that gave it up. */
+static int ref_ask(struct ref *r, unsigned int at, uint64_t addr, int reads, int writes)
 {
 	struct ref_level *l = &r->level[at];
-	struct ref_line *found;
+	struct ref_line *found, moved;
 
 	if (at == r->n)
-		return;
+		return 0;
+	if (ref_exclusive(r, at)) {
+		moved = ref_remove(l, addr / l->what->line);
+		if (moved.line != NONE) {
+			l->count.hits++;
+			return moved.modified;
+		}
+		l->count.misses++;
+		return ref_ask(r, at + 1, addr, 1, 0);
+	}
 	found = ref_find(l, addr / l->what->line);
 	if (found)
 		l->count.hits++;
 	else
 		l->count.misses++;
 	if (l->what->through) {
-		if (!found && reads) {
-			ref_ask(r, at + 1, addr, 1, 0);
-			ref_fill(r, at, addr, 0);
-		}
+		if (!found && reads)
+			ref_fill(r, at, addr, ref_ask(r, at + 1, addr, 1, 0));
 		if (writes) {
 			l->count.written++;
 			ref_ask(r, at + 1, addr, 0, 1);
@@ -180,9 +273,11 @@ static void ref_ask(struct ref *r, unsigned int at, uint64_t addr, int reads, in
 	} else if (found) {
 		found->modified |= writes;
 	} else {
-		ref_ask(r, at + 1, addr, 1, 0);
-		ref_fill(r, at, addr, writes);
+		int modified = ref_ask(r, at + 1, addr, 1, 0);
+
+		ref_fill(r, at, addr, modified || writes);
 	}
+	return 0;
 }
 
 static void ref_take(struct ref *r, const struct mt_access *v)
@@ -211,6 +306,9 @@ static struct ref *ref_new(const struct cache_level *levels, unsigned int n)
 	for (unsigned int i = 0; i < n; i++) {
 		r->level[i].what = &levels[i];
 		r->level[i].random = cache_random_begin(levels[i].seed);
+		for (unsigned int k = 0; k < MAX_SETS; k++)
+			for (unsigned int w = 0; w < MAX_WAYS; w++)
+				r->level[i].set[k].v[w] = (struct ref_line){ .line = NONE, .age = 3 };
 	}
 	return r;
 }
@@ -225,12 +323,15 @@ static struct mt_access any_access(void)
 	return (struct mt_access){ .addr = addr, .size = sizes[any(8)], .kind = kinds[any(5)], .insn = 100 + any(5) };
 }
 
-static void sum_up(const struct cache_sim *sim, struct cache_count *sums)
+static void sum_up(const struct cache_sim *sim, size_t system, struct cache_count *sums)
 {
-	memset(sums, 0, CACHE_LEVELS * sizeof(*sums));
-	for (size_t i = 0; cache_sim_insn(sim, i); i++) {
-		const struct cache_count *v = cache_sim_counts(sim, i, 0);
+	struct cache_insn insn;
 
+	memset(sums, 0, CACHE_LEVELS * sizeof(*sums));
+	for (size_t i = 0; cache_sim_insn(sim, i, &insn); i++) {
+		struct cache_count v[CACHE_LEVELS];
+
+		cache_sim_counts(sim, i, system, v);
 		for (unsigned int k = 0; k < CACHE_LEVELS; k++) {
 			sums[k].hits += v[k].hits;
 			sums[k].misses += v[k].misses;
@@ -248,69 +349,134 @@ static void compare(const struct ref *r, const struct cache_count *sums)
 	}
 }
 
-static void compare_system(const struct cache_system *s, unsigned int accesses)
+/* All of the systems at once, each with a reference of its own. */
+static void compare_systems(const struct cache_system *s, unsigned int n, unsigned int accesses)
 {
-	struct ref *caches = ref_new(s->level, s->ncaches), *tlbs = ref_new(s->level + s->ncaches, s->ntlbs);
-	struct cache_sim *sim = cache_sim_new(s, 1);
+	struct ref *caches[SYSTEMS], *tlbs[SYSTEMS];
+	struct cache_sim *sim = cache_sim_new(s, n);
 	struct cache_count sums[CACHE_LEVELS];
 
 	assert_non_null(sim);
+	for (unsigned int k = 0; k < n; k++) {
+		caches[k] = ref_new(s[k].level, s[k].ncaches);
+		tlbs[k] = ref_new(s[k].level + s[k].ncaches, s[k].ntlbs);
+	}
 	for (unsigned int i = 0; i < accesses; i++) {
-		struct mt_access v = any_access();
+		struct mt_access v = any_access(), load = v;
 
+		load.kind = MD_LOAD;
 		assert_true(cache_sim_take(sim, &v, 1, true));
-		ref_take(caches, &v);
-		v.kind = MD_LOAD;
-		if (s->ntlbs)
-			ref_take(tlbs, &v);
-		sum_up(sim, sums);
-		compare(caches, sums);
-		compare(tlbs, sums + s->ncaches);
+		for (unsigned int k = 0; k < n; k++) {
+			ref_take(caches[k], &v);
+			if (s[k].ntlbs)
+				ref_take(tlbs[k], &load);
+			sum_up(sim, k, sums);
+			compare(caches[k], sums);
+			compare(tlbs[k], sums + s[k].ncaches);
+		}
 	}
 	cache_sim_free(sim);
-	free(caches);
-	free(tlbs);
+	for (unsigned int k = 0; k < n; k++) {
+		free(caches[k]);
+		free(tlbs[k]);
+	}
 }
 
 static struct cache_level level(uint64_t sets, uint64_t ways, uint64_t line, enum cache_policy policy, bool through)
 {
 	return (struct cache_level){ .lines = sets * ways, .ways = ways, .line = line, .policy = policy, .seed = 7,
-				     .through = through };
+				     .through = through, .qlru = { .hit3 = 1, .hit2 = 1, .insert = 1 } };
 }
 
 static void test_policies(void **unused)
 {
 	(void)unused;
-	for (unsigned int policy = CACHE_LRU; policy <= CACHE_TREE_PLRU; policy++) {
+	for (unsigned int policy = CACHE_LRU; policy < POLICIES; policy++) {
 		for (unsigned int through = 0; through < 4; through++) {
 			struct cache_system s = { .ncaches = 3, .ntlbs = 2, .level = {
 				level(8, 4, 32, policy, through & 1),
-				level(16, 8, 32, (policy + 1) % 4, through & 2),
+				level(16, 8, 32, (policy + 1) % POLICIES, through & 2),
 				level(12, 16, 128, policy, false),
-				level(1, 8, 4096, policy, false),
-				level(4, 4, 4096, policy, false),
+				level(1, 8, 4096, policy % CACHE_QLRU, false),
+				level(4, 4, 4096, policy % CACHE_QLRU, false),
 			} };
 
-			compare_system(&s, ACCESSES / 4);
+			compare_systems(&s, 1, ACCESSES / 4);
 		}
 	}
+}
+
+/* All that can be described. */
+static void test_qlru(void **unused)
+{
+	struct cache_system s = { .ncaches = 2, .level = {
+		level(4, 2, 64, CACHE_LRU, false), level(4, 8, 64, CACHE_QLRU, false) } };
+	struct cache_qlru *q = &s.level[1].qlru;
+
+	(void)unused;
+	for (unsigned int i = 0; i < 3 * 2 * 4 * 3 * 4 * 2; i++) {
+		*q = (struct cache_qlru){ .hit3 = i % 3, .hit2 = i / 3 % 2, .insert = i / 6 % 4, .replace = i / 24 % 3,
+					  .update = i / 72 % 4, .on_miss = i / 288 };
+		if (q->replace != 1 && q->update > 1)
+			continue;
+		s.level[1].holds = (enum cache_holds)(i % 2);
+		compare_systems(&s, 1, 400);
+	}
+}
+
+static struct cache_system any_system(void)
+{
+	struct cache_system s = { .ncaches = 1 + (unsigned int)any(4) };
+	uint64_t line = UINT64_C(8) << any(5);
+
+	for (unsigned int k = 0; k < s.ncaches; k++) {
+		enum cache_policy policy = (enum cache_policy)any(POLICIES);
+		uint64_t ways = policy == CACHE_TREE_PLRU ? UINT64_C(1) << any(7) :
+				policy == CACHE_QLRU ? 2 + any(31) : 1 + any(MAX_WAYS / (1 + any(8)));
+		uint64_t sets = any(2) ? UINT64_C(1) << any(7) : 1 + any(MAX_SETS);
+		struct cache_level *l = &s.level[k];
+
+		line <<= any(2);
+		*l = level(sets, ways, line, policy, any(3) == 0);
+		if (!k)
+			continue;
+		l->holds = (enum cache_holds)any(3);
+		if (l->holds == CACHE_EXCLUSIVE && (l[-1].through || l->through || l[-1].line != line))
+			l->holds = CACHE_ANY;
+	}
+	return s;
 }
 
 static void test_shapes(void **unused)
 {
 	(void)unused;
-	for (unsigned int round = 0; round < 30; round++) {
-		struct cache_system s = { .ncaches = 1 + (unsigned int)any(4) };
-		uint64_t line = UINT64_C(8) << any(5);
+	for (unsigned int round = 0; round < 60; round++) {
+		struct cache_system s = any_system();
 
-		for (unsigned int k = 0; k < s.ncaches; k++) {
-			enum cache_policy policy = (enum cache_policy)any(4);
-			uint64_t ways = policy == CACHE_TREE_PLRU ? UINT64_C(1) << any(7) : 1 + any(MAX_WAYS);
+		compare_systems(&s, 1, 1000);
+	}
+}
 
-			line <<= any(2);
-			s.level[k] = level(1 + any(MAX_SETS), ways, line, policy, any(3) == 0);
+/* Systems that begin alike. */
+static void test_prefixes(void **unused)
+{
+	(void)unused;
+	for (unsigned int round = 0; round < 20; round++) {
+		struct cache_system s[SYSTEMS];
+
+		for (unsigned int k = 0; k < SYSTEMS; k++) {
+			s[k] = any_system();
+			if (!k || !any(3))
+				continue;
+			s[k] = s[k - 1];
+			if (any(2))
+				s[k].level[s[k].ncaches - 1].policy = CACHE_LRU;
+			if (any(2))
+				s[k].level[s[k].ncaches - 1].seed++;
+			if (any(2) && s[k].ncaches > 1)
+				s[k].ncaches--;
 		}
-		compare_system(&s, 1000);
+		compare_systems(s, SYSTEMS, 500);
 	}
 }
 
@@ -324,7 +490,7 @@ static struct cache_count run_one(const struct cache_level *l, const struct mt_a
 
 	assert_non_null(sim);
 	assert_true(cache_sim_take(sim, v, n, false));
-	sum_up(sim, sums);
+	sum_up(sim, 0, sums);
 	cache_sim_free(sim);
 	return sums[0];
 }
@@ -381,6 +547,8 @@ static void test_together(void **unused)
 	};
 	struct mt_access *v = calloc(ACCESSES, sizeof(*v));
 	struct cache_sim *all = cache_sim_new(s, 2), *one[2];
+	struct cache_count together[CACHE_LEVELS], alone[CACHE_LEVELS];
+	struct cache_insn insn, other;
 	uint64_t accesses = 0;
 
 	(void)unused;
@@ -396,12 +564,15 @@ static void test_together(void **unused)
 		for (unsigned int i = 0; i < ACCESSES; i += 100)
 			assert_true(cache_sim_take(one[k], v + i, 100, true));
 	}
-	for (size_t i = 0; cache_sim_insn(all, i); i++) {
-		accesses += cache_sim_insn(all, i)->accesses;
+	for (size_t i = 0; cache_sim_insn(all, i, &insn); i++) {
+		accesses += insn.accesses;
 		for (unsigned int k = 0; k < 2; k++) {
-			assert_int_equal(cache_sim_insn(all, i)->insn, cache_sim_insn(one[k], i)->insn);
-			assert_memory_equal(cache_sim_counts(all, i, k), cache_sim_counts(one[k], i, 0),
-					    CACHE_LEVELS * sizeof(struct cache_count));
+			assert_true(cache_sim_insn(one[k], i, &other));
+			assert_int_equal(insn.insn, other.insn);
+			assert_int_equal(insn.stores, other.stores);
+			cache_sim_counts(all, i, k, together);
+			cache_sim_counts(one[k], i, 0, alone);
+			assert_memory_equal(together, alone, sizeof(alone));
 		}
 	}
 	assert_int_equal(accesses, ACCESSES);
@@ -415,7 +586,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_policies),
+		cmocka_unit_test(test_qlru),
 		cmocka_unit_test(test_shapes),
+		cmocka_unit_test(test_prefixes),
 		cmocka_unit_test(test_streams),
 		cmocka_unit_test(test_odd_accesses),
 		cmocka_unit_test(test_together),

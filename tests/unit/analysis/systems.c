@@ -25,11 +25,12 @@ static void test_whole(void **unused)
 				   "caches:\n"
 				   "  - { name: L1, size: 32K, ways: 8, line: 64, policy: tree-plru, write: through }\n"
 				   "  - { name: L2, size: 1M, ways: 16, line: 128, policy: random, seed: 5 }\n"
+				   "  - { name: L3, size: 2M, ways: 16, line: 128, policy: QLRU_H11_M2_R1_U3_UMO, holds: inclusive }\n"
 				   "---\n"
 				   "name: two\n"
 				   "caches: [ { name: C, size: 8, ways: 1, line: 8 } ]\n";
 	struct cache_systems list = { 0 };
-	char error[CACHE_ERROR_MAX];
+	char error[CACHE_ERROR_MAX], name[CACHE_POLICY_MAX];
 
 	(void)unused;
 	assert_false(cache_systems_parse(&list, text, strlen(text), error));
@@ -39,7 +40,7 @@ static void test_whole(void **unused)
 	assert_string_equal(list.v[0].name, "one");
 	assert_string_equal(list.v[0].about, "the first");
 	assert_null(list.v[0].source);
-	assert_int_equal(list.v[0].ncaches, 2);
+	assert_int_equal(list.v[0].ncaches, 3);
 	assert_int_equal(list.v[0].ntlbs, 1);
 	assert_int_equal(list.v[0].level[0].lines, 512);
 	assert_int_equal(list.v[0].level[0].policy, CACHE_TREE_PLRU);
@@ -48,10 +49,15 @@ static void test_whole(void **unused)
 	assert_int_equal(list.v[0].level[1].policy, CACHE_RANDOM);
 	assert_int_equal(list.v[0].level[1].seed, 5);
 	assert_false(list.v[0].level[1].through);
-	assert_string_equal(list.v[0].level[2].name, "T");
-	assert_int_equal(list.v[0].level[2].lines, 48);
-	assert_int_equal(list.v[0].level[2].ways, 48);
-	assert_int_equal(list.v[0].level[2].line, 4096);
+	cache_policy_name(&list.v[0].level[1], name);
+	assert_string_equal(name, "random");
+	cache_policy_name(&list.v[0].level[2], name);
+	assert_string_equal(name, "QLRU_H11_M2_R1_U3_UMO");
+	assert_int_equal(list.v[0].level[2].holds, CACHE_INCLUSIVE);
+	assert_string_equal(list.v[0].level[3].name, "T");
+	assert_int_equal(list.v[0].level[3].lines, 48);
+	assert_int_equal(list.v[0].level[3].ways, 48);
+	assert_int_equal(list.v[0].level[3].line, 4096);
 	assert_string_equal(list.v[1].name, "two");
 	cache_systems_free(&list);
 }
@@ -88,11 +94,23 @@ static void test_errors(void **unused)
 		{ CACHES("name: L1, size: 48K, ways: 12, line: 64, policy: tree-plru"),
 		  "line 3, column 5: tree-plru needs ways that are a power of two up to 64" },
 		{ CACHES("name: L1, size: 32K, ways: 8, line: 64, policy: mru"),
-		  "line 3, column 55: 'mru': lru, fifo, random or tree-plru belongs here" },
+		  "line 3, column 55: 'mru': lru, fifo, random, tree-plru, nmru or one like QLRU_H00_M1_R0_U1 belongs here" },
 		{ CACHES("name: L1, size: 32K, ways: 8, line: 64, write: around"),
 		  "line 3, column 54: 'around': back or through belongs here" },
 		{ CACHES("name: L1, size: 32K, ways: 8, line: 64 }\n  - { name: L2, size: 1M, ways: 8, line: 32"),
 		  "line 4, column 5: the line is smaller than that of L1" },
+		{ CACHES("name: L1, size: 32K, ways: 8, line: 64, policy: QLRU_H00_M1_R0_U2"),
+		  "line 3, column 55: 'QLRU_H00_M1_R0_U2': lru, fifo, random, tree-plru, nmru or one like QLRU_H00_M1_R0_U1 belongs here" },
+		{ CACHES("name: L1, size: 64K, ways: 64, line: 64, policy: QLRU_H00_M1_R0_U1"),
+		  "line 3, column 5: QLRU needs 2 to 32 ways" },
+		{ CACHES("name: L1, size: 32K, ways: 8, line: 64") "tlbs: [ { name: T, entries: 8, ways: full, page: 4K, policy: QLRU_H00_M1_R0_U1 } ]",
+		  "line 4, column 9: QLRU is for caches alone" },
+		{ CACHES("name: L1, size: 32K, ways: 8, line: 64, holds: inclusive"),
+		  "line 3, column 5: the first level cannot be inclusive" },
+		{ CACHES("name: L1, size: 32K, ways: 8, line: 64, holds: all"),
+		  "line 3, column 54: 'all': any, inclusive or exclusive belongs here" },
+		{ CACHES("name: L1, size: 32K, ways: 8, line: 64, write: through }\n  - { name: L2, size: 1M, ways: 8, line: 64, holds: exclusive"),
+		  "line 4, column 5: an exclusive level and L1 need lines of one size, and write-back" },
 	};
 	struct cache_systems list = { 0 };
 	char error[CACHE_ERROR_MAX];

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "analysis/cache/chain.h"
+#include "base/array.h"
+
+#include <stdlib.h>
+
+bool cache_chain_init(struct cache_chain *c, const struct cache_level *levels, unsigned int n)
+{
+	*c = (struct cache_chain){ 0 };
+	for (; c->n < n; c->n++) {
+		const struct cache_level *l = &levels[c->n];
+
+		if (!cache_state_init(&c->level[c->n], l)) {
+			cache_chain_free(c);
+			return false;
+		}
+		c->through[c->n] = l->through;
+		c->inclusive[c->n] = l->holds == CACHE_INCLUSIVE;
+		c->exclusive[c->n] = l->holds == CACHE_EXCLUSIVE;
+	}
+	return true;
+}
+
+void cache_chain_free(struct cache_chain *c)
+{
+	for (unsigned int i = 0; i < c->n; i++)
+		cache_state_free(&c->level[i]);
+	free(c->made.v);
+	c->made = (struct cache_requests){ 0 };
+	c->n = 0;
+}
+
+/* What one request does. */
+struct turn {
+	struct cache_chain *c;
+	struct cache_count *counts; /* of its instruction */
+	uint32_t insn;
+};
+
+static void make(const struct turn *t, uint64_t line, uint32_t how)
+{
+	struct cache_chain *c = t->c;
+
+	if (c->unheard)
+		return;
+	if (c->made.n == c->made.room && !array_room(c->made.v, c->made.room, c->made.n + 1)) {
+		c->failed = true;
+		return;
+	}
+	c->made.v[c->made.n++] = (struct cache_request){ .line = line, .insn = t->insn, .how = how };
+}
+
+/* The line of level @k + 1 that holds @line; beyond the last one: @line. */
+static uint64_t next_line(const struct cache_chain *c, unsigned int k, uint64_t line)
+{
+	return k + 1 < c->n ? line >> (c->level[k + 1].shift - c->level[k].shift) : line;
+}
+
+static bool is_exclusive(const struct cache_chain *c, unsigned int k)
+{
+	return k < c->n && c->exclusive[k];
+}
+
+static void give(const struct turn *t, unsigned int k, uint64_t line, bool modified);
+
+/* Removes a line of level @k from those before.  True: it was modified there. */
+static bool remove_before(const struct turn *t, unsigned int k, uint64_t line)
+{
+	bool modified = false;
+
+	for (unsigned int i = 0; i < k; i++) {
+		struct cache_state *s = &t->c->level[i];
+		const unsigned int shift = t->c->level[k].shift - s->shift;
+
+		for (uint64_t part = 0; part < UINT64_C(1) << shift; part++) {
+			if (!(cache_remove(s, line << shift | part) & 1))
+				continue;
+			t->counts[i].written++;
+			modified = true;
+		}
+	}
+	return modified;
+}
+
+static void put_in(const struct turn *t, unsigned int k, uint64_t line, bool modified)
+{
+	struct cache_chain *c = t->c;
+	const uint64_t victim = cache_put(&c->level[k], line, modified);
+	bool written = victim & 1;
+
+	if (!victim)
+		return;
+	if (c->inclusive[k])
+		written |= remove_before(t, k, cache_line_of(victim));
+	if (!written && !is_exclusive(c, k + 1))
+		return;
+	t->counts[k].written++;
+	give(t, k + 1, next_line(c, k, cache_line_of(victim)), written);
+}
+
+/* A line leaves the level before @k. */
+static void give(const struct turn *t, unsigned int k, uint64_t line, bool modified)
+{
+	struct cache_chain *c = t->c;
+	uint64_t *slot;
+
+	if (k == c->n) {
+		make(t, line, CACHE_BACK);
+		return;
+	}
+	slot = cache_find(&c->level[k], line);
+	if (c->through[k]) {
+		t->counts[k].written++;
+		give(t, k + 1, next_line(c, k, line), modified);
+	} else if (slot) {
+		*slot |= modified;
+	} else {
+		for (unsigned int i = k + 1; is_exclusive(c, i); i++)
+			modified |= cache_remove(&c->level[i], line) & 1;
+		put_in(t, k, line, modified);
+	}
+}
+
+/* Returns whether the line comes modified: from an exclusive level, which gives it up. */
+static bool ask(const struct turn *t, unsigned int k, uint64_t line, uint32_t how)
+{
+	struct cache_chain *c = t->c;
+	const bool written = how & CACHE_WRITE;
+	uint64_t *slot, moved;
+	bool modified;
+
+	if (k == c->n) {
+		make(t, line, how);
+		return false;
+	}
+	if (c->exclusive[k]) {
+		moved = cache_remove(&c->level[k], line);
+		t->counts[k].hits += moved != 0;
+		t->counts[k].misses += moved == 0;
+		return moved ? moved & 1 : ask(t, k + 1, next_line(c, k, line), CACHE_READ);
+	}
+	slot = cache_find(&c->level[k], line);
+	t->counts[k].hits += slot != NULL;
+	t->counts[k].misses += slot == NULL;
+	if (!slot && (!c->through[k] || how & CACHE_READ)) {
+		modified = ask(t, k + 1, next_line(c, k, line), CACHE_READ);
+		put_in(t, k, line, modified || (written && !c->through[k]));
+	} else if (slot && !c->through[k]) {
+		*slot |= written;
+	}
+	if (written && c->through[k]) {
+		t->counts[k].written++;
+		ask(t, k + 1, next_line(c, k, line), CACHE_WRITE);
+	}
+	return false;
+}
+
+/* ---- one LRU level that is written back: the same, all of it in one place ---- */
+
+#define AHEAD 8 /* requests: their sets are fetched meanwhile */
+
+static void fetch_set(const struct cache_state *s, uint64_t line)
+{
+	const uint64_t *slots = s->slots + cache_set_of(s, line) * s->ways;
+
+	__builtin_prefetch(slots, 1);
+	if (s->ways > 8)
+		__builtin_prefetch(slots + 8, 1);
+}
+
+/* Moves the line to the front, or puts it there; what left for it, 1: it was there. */
+static inline uint64_t to_front(uint64_t *slots, uint64_t ways, uint64_t key, uint64_t modified)
+{
+	uint64_t before = slots[0], found;
+
+	if ((before ^ key) <= 1) {
+		slots[0] = before | modified;
+		return 1;
+	}
+	for (uint64_t at = 1; at < ways; at++) {
+		found = slots[at];
+		slots[at] = before;
+		if ((found ^ key) <= 1) {
+			slots[0] = found | modified;
+			return 1;
+		}
+		before = found;
+	}
+	slots[0] = key | modified;
+	return before;
+}
+
+static void run_lru(struct cache_chain *c, const struct cache_request *v, size_t n, unsigned int shift,
+		    struct cache_count *counts)
+{
+	struct cache_state *s = &c->level[0];
+
+	for (size_t i = 0; i < n; i++) {
+		const struct turn t = { .c = c, .counts = &counts[v[i].insn], .insn = v[i].insn };
+		const uint64_t line = v[i].line >> shift, asked = !(v[i].how & CACHE_BACK);
+		uint64_t left;
+
+		if (i + AHEAD < n)
+			fetch_set(s, v[i + AHEAD].line >> shift);
+		left = to_front(s->slots + cache_set_of(s, line) * s->ways, s->ways, (line + 1) << 1,
+				(v[i].how & (CACHE_WRITE | CACHE_BACK)) != 0);
+		if (left == 1) {
+			t.counts->hits += asked;
+			continue;
+		}
+		t.counts->misses += asked;
+		if (asked)
+			make(&t, line, CACHE_READ);
+		if (!(left & 1))
+			continue;
+		t.counts->written++;
+		make(&t, cache_line_of(left), CACHE_BACK);
+	}
+}
+
+void cache_chain_run(struct cache_chain *c, const struct cache_request *v, size_t n, unsigned int shift,
+		     struct cache_count *counts)
+{
+	if (c->n == 1 && c->level[0].policy == CACHE_LRU && !c->through[0]) {
+		run_lru(c, v, n, shift, counts);
+		return;
+	}
+	for (size_t i = 0; i < n; i++) {
+		const struct turn t = { .c = c, .counts = counts + (size_t)v[i].insn * c->n, .insn = v[i].insn };
+
+		if (v[i].how & CACHE_BACK)
+			give(&t, 0, v[i].line >> shift, true);
+		else
+			ask(&t, 0, v[i].line >> shift, v[i].how);
+	}
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Levels one after another, and what happens in them.
+ *
+ * A line that is not in a level is fetched from the next one and put in; then what had to leave for it is written to the
+ * next level, if it was modified.  There it is put in if it is not, and nothing is fetched for it.  What leaves one level
+ * stays in the others, but for two kinds of levels:
+ *   - Inclusive: it holds all lines of the levels before it.  What leaves it is removed from them too; if one of them
+ *     had modified it, that is written on with it.
+ *   - Exclusive: it holds no line of the level before it, but those that have left it.  What is asked for and there moves to the
+ *     level before; what is not there is fetched from the next level and not put in.
+ * A write-through level passes all stores on, and a store to a line that it does not have does not put it in.
+ *
+ * A chain asks nobody for anything: what it would ask the next level for is collected, in order, as the requests that it
+ * makes.  So one chain serves all systems that begin with the same levels.
+ */
+#ifndef SONDE_ANALYSIS_CACHE_CHAIN_H
+#define SONDE_ANALYSIS_CACHE_CHAIN_H
+
+#include "analysis/cache/level.h"
+
+struct cache_count {
+	/* Of lines, or pages, that the program's accesses or the fetches and passed stores of the level before asked for. */
+	uint64_t hits, misses;
+	uint64_t written; /* lines, or stores that were passed on, to the next level; if it is exclusive: all lines that left */
+};
+
+/* Read and written together is a modification; BACK: a modified line is written to the level. */
+enum { CACHE_READ = 1, CACHE_WRITE = 2, CACHE_BACK = 4 };
+
+struct cache_request {
+	uint64_t line;	/* of the level that it is made to; of what a chain makes: of its last level */
+	uint32_t insn;
+	uint32_t how;
+};
+
+struct cache_requests {
+	struct cache_request *v;
+	size_t n, room;
+};
+
+struct cache_chain {
+	unsigned int n;
+	struct cache_state level[CACHE_CACHES];
+	bool through[CACHE_CACHES], inclusive[CACHE_CACHES], exclusive[CACHE_CACHES];
+	struct cache_requests made; /* the caller takes them, and sets made.n to 0 */
+	bool unheard;		    /* nobody wants them, and there are none */
+	bool failed;		    /* no memory */
+};
+
+/* False: no memory; there is nothing to free. */
+bool cache_chain_init(struct cache_chain *c, const struct cache_level *levels, unsigned int n) __attribute__((warn_unused_result));
+void cache_chain_free(struct cache_chain *c);
+
+/*
+ * Makes the requests, whose lines are shifted right by @shift first; @counts: by instruction, as many for each as the chain
+ * has levels.
+ */
+void cache_chain_run(struct cache_chain *c, const struct cache_request *v, size_t n, unsigned int shift,
+		     struct cache_count *counts);
+
+#endif
