@@ -13,6 +13,7 @@
 #include "injector/patch/attach.h"
 #include "injector/process/attachable.h"
 #include "injector/process/sigframes.h"
+#include "injector/syscall/sigsites.h"
 #include "trampolines/trampoline.h"
 
 #define TRIES 100 /* to find no thread where one seldom is */
@@ -208,6 +209,32 @@ static bool records_memory(const struct inj_session *s)
 }
 
 /*
+ * The same in the stub that takes the place of a system call which may last for ever (see sigsites.c), for a thread at @addr that
+ * is in it; 0: nothing leads to such a stub.
+ */
+static uint64_t call_in_stub(const struct inj_session *s, const struct inj_edits *e, uint64_t addr)
+{
+	static const uint8_t call[] = { 0x0f, 0x05, 0xe9 }; /* syscall; jmp back */
+	const struct inj_edit *edit = within(s, e, addr);
+	uint64_t end = edit ? edit->addr + edit->len : 0, stub;
+	const uint8_t *code;
+	int32_t rel;
+
+	if (!edit || addr != end - INJ_SYSCALL_LEN || edit->bytes[0] != 0xe9)
+		return 0;
+	memcpy(&rel, edit->bytes + 1, sizeof(rel));
+	stub = edit->addr + TRAMP_JUMP_SIZE + (uint64_t)(int64_t)rel;
+	code = inj_code_at(&s->code, stub);
+	for (uint64_t i = 0; code && i + sizeof(call) + sizeof(rel) <= INJ_SIGSITE_STUB; i++) {
+		memcpy(&rel, code + i + sizeof(call), sizeof(rel));
+		if (memcmp(code + i, call, sizeof(call)) == 0 &&
+		    stub + i + sizeof(call) + sizeof(rel) + (uint64_t)(int64_t)rel == end)
+			return stub + i;
+	}
+	return 0;
+}
+
+/*
  * Blocks of which there are copies are dead code once what leads to the copies is in place, and other jumps are put there.
  * So who is in such a block goes on in the copy; 0: it can stay.  If there is no such place although it cannot stay:
  * *blocked.
@@ -219,7 +246,7 @@ static uint64_t place_for(const struct inj_session *s, const struct inj_edits *e
 	if (is_window(s, e, pc))
 		return 0;
 	copy = copy_of(s, pc);
-	if (!copy && within(s, e, pc))
+	if (!copy && within(s, e, pc) && !call_in_stub(s, e, pc))
 		*blocked = within(s, e, pc);
 	return copy;
 }
@@ -306,23 +333,33 @@ static enum inj_status enter(struct stopped *p, size_t i)
 	return INJ_SYSTEM;
 }
 
+/* To where a handler goes on. */
+static enum inj_status move_frame(struct stopped *p, const struct inj_sigframe *frame)
+{
+	const struct inj_edit *ignored = NULL;
+	uint64_t place = records_memory(p->s) ? 0 : place_for(p->s, p->e, frame->rip, &ignored);
+
+	if (!place || !is_used(p->s, place))
+		place = call_in_stub(p->s, p->e, frame->rip);
+	return place ? inj_write(&p->t->target, frame->rip_at, &place, sizeof(place)) : INJ_OK;
+}
+
 static enum inj_status move_thread(struct stopped *p, size_t i)
 {
 	const struct inj_edit *ignored = NULL;
 	struct inj_thread *th = &p->t->v[i];
-	uint64_t place = place_of_thread(p->s, p->e, th, &ignored), copy;
+	uint64_t place = place_of_thread(p->s, p->e, th, &ignored), pc = inj_thread_pc(th);
 	enum inj_status status = INJ_OK;
 
-	if (records_memory(p->s))
-		return enter(p, i);
 	find_frames(p, th);
-	for (size_t k = 0; k < p->nframes && status == INJ_OK; k++) {
-		copy = place_for(p->s, p->e, p->frames[k].rip, &ignored);
-		if (copy && is_used(p->s, copy))
-			status = inj_write(&p->t->target, p->frames[k].rip_at, &copy, sizeof(copy));
-	}
-	if (place && status == INJ_OK && is_used(p->s, place))
+	for (size_t k = 0; k < p->nframes && status == INJ_OK; k++)
+		status = move_frame(p, &p->frames[k]);
+	if (status == INJ_OK && records_memory(p->s))
+		status = enter(p, i);
+	else if (status == INJ_OK && place && is_used(p->s, place))
 		inj_thread_move(th, place);
+	if (status == INJ_OK && inj_thread_pc(th) == pc && call_in_stub(p->s, p->e, pc))
+		inj_thread_move(th, call_in_stub(p->s, p->e, pc));
 	return status;
 }
 
@@ -494,6 +531,12 @@ enum inj_status inj_session_place(struct inj_session *s, struct inj_stop *stop)
 	for (int tries = 0; tries < TRIES && status == INJ_SYSTEM && errno == EAGAIN; tries++) {
 		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
 		status = place(s, stop);
+	}
+	if (status == INJ_SYSTEM && errno == EAGAIN) {
+		s->opt.warn("cannot attach to process %d: a thread is within code that is to be changed; try again later",
+			    (int)s->attach.target.pid);
+		inj_session_leave(s);
+		status = INJ_NOT_SUPPORTED;
 	}
 	return status;
 }

@@ -390,6 +390,43 @@ static enum inj_status move_off_jumps(const struct inj_session *s, struct inj_th
 	return status;
 }
 
+/*
+ * Where a system call in a stub (see sigsites.c) goes on in the original: with nothing of ours on the stack, it may last for ever.
+ * 0: the thread is not in one.
+ */
+static uint64_t after_call(const struct inj_session *s, struct inj_target *t, const struct ranges *ours, const struct inj_thread *th)
+{
+	static const uint8_t call[] = { 0x0f, 0x05, 0xe9 }; /* syscall; jmp back */
+	uint64_t at = th->regs.rip - 2, back;
+	uint8_t code[2 + TRAMP_JUMP_SIZE];
+	int32_t rel;
+
+	if (!holds(ours, at) || in_copy(s, at) || inj_read_some(t, at, code, sizeof(code)) != sizeof(code) ||
+	    memcmp(code, call, sizeof(call)) != 0)
+		return 0;
+	memcpy(&rel, code + sizeof(call), sizeof(rel));
+	back = at + sizeof(code) + (uint64_t)(int64_t)rel;
+	return holds(ours, back) ? 0 : back;
+}
+
+/* The originals of such calls are in place again: those that are to be repeated are repeated there. */
+static enum inj_status move_out_of_calls(const struct inj_session *s, struct inj_threads *t)
+{
+	struct ranges ours = { 0 };
+	enum inj_status status = our_code(s, t->pid, &ours);
+
+	for (size_t i = 0; i < t->n && status == INJ_OK; i++) {
+		uint64_t back = t->v[i].gone ? 0 : after_call(s, &t->target, &ours, &t->v[i]);
+
+		if (!back)
+			continue;
+		t->v[i].regs.rip = back;
+		t->v[i].changed = true;
+	}
+	free(ours.v);
+	return status;
+}
+
 /* Threads that still need something of ours. */
 struct rest {
 	size_t n;
@@ -408,7 +445,6 @@ static enum inj_status move_out(struct inj_session *s, struct inj_threads *t, st
 		status = inj_maps_read(t->pid, &maps);
 	for (size_t i = 0; i < t->n && status == INJ_OK; i++) {
 		struct inj_thread *th = &t->v[i];
-
 		bool handlers;
 
 		if (!th->gone && in_copy(s, inj_thread_pc(th)))
@@ -417,7 +453,7 @@ static enum inj_status move_out(struct inj_session *s, struct inj_threads *t, st
 			continue;
 		handlers = stack_holds(&t->target, &maps, &ours, th);
 		rest->handlers += handlers;
-		rest->who[i] = handlers || holds(&ours, inj_thread_pc(th));
+		rest->who[i] = handlers || (holds(&ours, inj_thread_pc(th)) && !after_call(s, &t->target, &ours, th));
 		rest->n += rest->who[i];
 	}
 	inj_maps_free(&maps);
@@ -446,6 +482,8 @@ static enum inj_status take_out(struct inj_session *s, struct inj_threads *t)
 	struct rt_mapped *mapped = malloc(sizeof(*mapped));
 	enum inj_status status = mapped ? undo(s, &t->target, false) : INJ_MEMORY;
 
+	if (status == INJ_OK)
+		status = move_out_of_calls(s, t);
 	if (status == INJ_OK && s->opt.mirror.enabled)
 		status = inj_lead_handlers(s, &t->target, true);
 	if (status == INJ_OK)
@@ -478,6 +516,8 @@ static enum inj_status leave_rest(struct inj_session *s, struct inj_threads *t, 
 
 	if (status == INJ_OK && !rest->handlers)
 		status = undo(s, &t->target, false);
+	if (status == INJ_OK && !rest->handlers)
+		status = move_out_of_calls(s, t);
 	if (status == INJ_OK && s->opt.mirror.enabled)
 		status = inj_lead_handlers(s, &t->target, true);
 	for (size_t i = 0; i < t->n && status == INJ_OK && !rest->handlers; i++)

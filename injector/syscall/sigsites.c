@@ -22,8 +22,6 @@
 #include "injector/patch/session.h"
 #include "injector/syscall/sigsites.h"
 
-#define STUB_BYTES 128
-
 static const struct tramp_block *block_of(const struct tramp_flow *flow, uint32_t off)
 {
 	for (uint32_t i = 0; i < flow->nblocks; i++)
@@ -93,7 +91,7 @@ static size_t lead_on(uint8_t *mem, size_t n, uint64_t at, uint64_t back, uint64
 	memcpy(mem + n, lea_r11, sizeof(lea_r11));
 	n += sizeof(lea_r11);
 	if (!put_rel(mem + n - 4, back, at + n) ||
-	    tramp_emit_jump(at + n, to, mem + n, STUB_BYTES - n, &len) != TRAMP_OK)
+	    tramp_emit_jump(at + n, to, mem + n, INJ_SIGSITE_STUB - n, &len) != TRAMP_OK)
 		return 0;
 	return n + len;
 }
@@ -158,7 +156,7 @@ static enum inj_status lead_to_runtime(struct inj_session *s, size_t object,
 	uint64_t at;
 	uint8_t *mem;
 
-	status = inj_code_alloc(&s->code, s->target, base + site->off, base + site->end, STUB_BYTES,
+	status = inj_code_alloc(&s->code, s->target, base + site->off, base + site->end, INJ_SIGSITE_STUB,
 				&at, &mem);
 	if (status != INJ_OK)
 		return status;

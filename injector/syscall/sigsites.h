@@ -9,6 +9,7 @@
 #include "trampolines/flow/flow.h"
 
 #define INJ_SYSCALL_LEN 2
+#define INJ_SIGSITE_STUB 128 /* bytes of code that a site leads to, at most */
 #define INJ_SITE_OPS 4 /* enough for TRAMP_JUMP_SIZE bytes, the last of two bytes */
 
 /* The instructions that the jump takes the place of; the last is the system call. */

@@ -15,6 +15,7 @@ INTEGRATION_TESTS += \
 	tests/integration/attach-mpi.sh \
 	tests/integration/attach-refused.sh \
 	tests/integration/attach-server.sh \
+	tests/integration/attach-within.sh \
 	tests/integration/attach.sh \
 	tests/integration/binary.sh \
 	tests/integration/blocks.sh \
@@ -197,6 +198,7 @@ TRACEE_FILES += \
 	tests/programs/jumps.c \
 	tests/programs/libouter.c \
 	tests/programs/libplug.c \
+	tests/programs/lingers.c \
 	tests/programs/loads.c \
 	tests/programs/outlives.c \
 	tests/programs/overflows.c \
@@ -240,6 +242,7 @@ TRACEES += \
 	tests/programs/jumps \
 	tests/programs/libouter.so \
 	tests/programs/libplug.so \
+	tests/programs/lingers \
 	tests/programs/loads \
 	tests/programs/outlives \
 	tests/programs/overflows \
@@ -272,6 +275,7 @@ TRACEES += \
 	tests/programs/gsbase-static \
 	tests/programs/ipara-static \
 	tests/programs/jumps-static \
+	tests/programs/lingers-static \
 	tests/programs/outlives-static \
 	tests/programs/overflows-static \
 	tests/programs/picks-static \
