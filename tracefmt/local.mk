@@ -69,6 +69,7 @@ libtracefmt_la_SOURCES = \
 	tracefmt/write/pack.c \
 	tracefmt/write/pack.h \
 	tracefmt/write/probes.c \
+	tracefmt/write/roll.c \
 	tracefmt/write/sites.c \
 	tracefmt/write/sites.h \
 	tracefmt/write/thread.c \

@@ -133,6 +133,7 @@ struct record_options {
 	struct opt_list modules;  /* -m; as given, for modfile_add() */
 	bool drop;		  /* --overflow=drop: a full ring loses events instead of waiting */
 	uint64_t flight;	  /* --flight: bytes of newest events that are kept in memory; 0: all are written */
+	uint64_t max_size;	  /* --max-size: bytes that the events of a program may take; 0: any */
 	bool start_off;		  /* --start-off: nothing is recorded until it is switched on */
 	int toggle;		  /* --signal: switches when it is sent to us; 0: none does */
 	bool signal_snapshots;	  /* it does not: what is kept is written then */

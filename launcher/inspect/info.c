@@ -222,6 +222,20 @@ static void print_budget(const struct sonde_trace *trace, bool choices)
 		print_choices(sonde_trace_rank(trace, i)->budget);
 }
 
+/* A flight recorder, or a limited size: for each program. */
+static void print_newest(const struct sonde_trace *trace)
+{
+	const struct sonde_trace_rank *first = sonde_trace_rank(trace, 0);
+	uint64_t older = 0;
+
+	for (size_t i = 0; i < sonde_trace_ranks(trace); i++)
+		older += sonde_trace_rank(trace, i)->older;
+	if (first->flight || first->max_size)
+		info_row(first->flight ? "flight" : "max-size",
+			 "the newest events of each thread, in %" PRIu64 " bytes; %" PRIu64 " older ones were not kept",
+			 first->flight ? first->flight : first->max_size, older);
+}
+
 static void print_span(const struct sonde_trace *trace, bool verbose)
 {
 	uint64_t end = 0;
@@ -233,9 +247,7 @@ static void print_span(const struct sonde_trace *trace, bool verbose)
 	if (sonde_trace_rank(trace, 0)->offs)
 		info_row("switched", "off %zu time%s, %.6f s in all", sonde_trace_rank(trace, 0)->offs,
 			 sonde_trace_rank(trace, 0)->offs == 1 ? "" : "s", (double)sonde_trace_rank(trace, 0)->off / 1e9);
-	if (sonde_trace_rank(trace, 0)->flight)
-		info_row("flight", "the newest events of each thread, in %" PRIu64 " bytes; %" PRIu64 " older ones were not kept",
-			 sonde_trace_rank(trace, 0)->flight, sonde_trace_rank(trace, 0)->older);
+	print_newest(trace);
 	print_budget(trace, verbose);
 	info_row("clock", "TSC, %.3f MHz", sonde_trace_rank(trace, 0)->tsc_hz / 1e6);
 }

@@ -49,6 +49,8 @@ static const struct opt record_opts[] = {
 	  offsetof(struct raw, o.acts[RT_ACT_UNDER]), NULL },
 	{ 0, "flight", "SIZE", "keep the newest events in memory, 64K to 64G, and write them at the end", OPT_SIZE,
 	  offsetof(struct raw, o.flight), NULL },
+	{ 0, "max-size", "SIZE", "events take no more than that on disk, 64K or more: older ones are removed", OPT_SIZE,
+	  offsetof(struct raw, o.max_size), NULL },
 	{ 0, "lazy", NULL, "instrument functions when they are first called, not all of them at the start", OPT_FLAG,
 	  offsetof(struct raw, o.lazy), NULL },
 	{ 0, "perf-map", NULL, "write /tmp/perf-PID.map, so that perf knows our code", OPT_FLAG,
@@ -404,6 +406,12 @@ static int check_switching(struct raw *raw)
 		return opt_usage_error(command, "--flight: not from 64K to 64G");
 	if (raw->o.flight != UNSET && raw->o.memory.n)
 		return opt_usage_error(command, "--flight keeps calls: not with --mem");
+	if (raw->o.max_size != UNSET && raw->o.max_size < MIN_FLIGHT)
+		return opt_usage_error(command, "--max-size: less than 64K");
+	if (raw->o.max_size != UNSET && raw->o.flight != UNSET)
+		return opt_usage_error(command, "--max-size: not with --flight, which has a size of its own");
+	if (raw->o.max_size != UNSET && raw->o.memory.n)
+		return opt_usage_error(command, "--max-size removes calls: not with --mem, whose accesses need all that was before");
 	status = check_signal(raw);
 	if (status == 0)
 		status = check_trigger(raw);
@@ -456,6 +464,7 @@ static void finish(struct record_options *o, const struct raw *raw, char **progr
 	set_unset(&o->min_time);
 	set_unset(&o->max_calls);
 	set_unset(&o->flight);
+	set_unset(&o->max_size);
 	set_unset(&o->workers);
 	o->count_only = raw->clock && strcmp(raw->clock, "none") == 0;
 	o->mem_no_stack = raw->mem_stack && strcmp(raw->mem_stack, "no") == 0;
@@ -511,7 +520,7 @@ static int parse(int argc, char **argv, struct record_options *o)
 	struct raw raw = {
 		.o = { .dir = "sonde.data", .ring_bytes = RECORD_DEFAULT_RING, .select.min_size = UNSET,
 		       .depth = UNSET, .min_time = UNSET, .max_calls = UNSET, .mem_bytes = UNSET, .duration = UNSET,
-		       .flight = UNSET, .workers = UNSET },
+		       .flight = UNSET, .max_size = UNSET, .workers = UNSET },
 		.overflow = "wait", .analyze = "collector",
 	};
 	int first = opt_parse(command, argc, argv, &raw);

@@ -73,6 +73,8 @@ static int open_writer(struct recording *r)
 		write_sampled(r, &none);
 		if (r->opt.flight)
 			(void)!tf_writer_flight(r->writer, r->opt.flight); /* tf_writer_close() reports errors */
+		if (r->opt.max_size)
+			(void)!tf_writer_max_size(r->writer, r->opt.max_size);
 		return 0;
 	}
 	msg_error("cannot write to %s: %s", r->dir.path, strerror(errno));

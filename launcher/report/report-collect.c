@@ -56,7 +56,7 @@ uint64_t report_whole(const struct sonde_trace *trace, const struct sonde_trace_
 	const struct sonde_trace_rank *rank = sonde_trace_rank(trace, t->rank_index);
 	uint64_t first = t->first, last = cost_thread_end(trace, t);
 
-	if (!rank->flight && t->tid == t->pid && t->pid == rank->pid && (rank->start < first || !t->events) && !was_before(trace, t))
+	if (!rank->flight && !rank->older && t->tid == t->pid && t->pid == rank->pid && (rank->start < first || !t->events) && !was_before(trace, t))
 		first = rank->start;
 	return last > first ? last - first - sonde_trace_off(trace, t->rank_index, first, last) : 0;
 }

@@ -188,19 +188,20 @@ static void put_switched(const struct sonde_trace_rank *k, FILE *out)
 		k->offs == 1 ? "" : "s", on, all);
 }
 
-static void put_flight(const struct report *r, FILE *out)
+static void put_newest(const struct report *r, FILE *out)
 {
 	uint64_t older = 0;
-	bool any = false;
+	bool flight = false;
 
 	for (size_t i = 0; i < sonde_trace_ranks(r->trace); i++) {
 		const struct sonde_trace_rank *k = sonde_trace_rank(r->trace, i);
 
-		any |= k->flight != 0;
+		flight |= k->flight != 0;
 		older += k->older;
 	}
-	if (any)
-		fprintf(out, "flight      the newest events of each thread; %" PRIu64 " older ones were not kept\n", older);
+	if (flight || older)
+		fprintf(out, "%-12sthe newest events of each thread; %" PRIu64 " older ones were not kept\n", flight ? "flight" : "max-size",
+			older);
 }
 
 static void put_sampled(const struct report *r, FILE *out)
@@ -262,7 +263,7 @@ void report_print_head(const struct report *r, FILE *out)
 	put_counts(r, out);
 	if (k)
 		put_switched(k, out);
-	put_flight(r, out);
+	put_newest(r, out);
 	report_print_spent(r, out);
 	put_budget(r, out);
 	put_sampled(r, out);

@@ -146,7 +146,7 @@ static void read_file(const uint8_t *data, size_t size)
 	REQUIRE(!tf_metadata_parse(t, part, metadata, sizeof metadata - 1, &why));
 	tf_timeline_finish(&part->timeline);
 	thread = tf_trace_thread(t, part, "1.1.sonde", true);
-	REQUIRE(!tf_infile_open(&thread->file, path));
+	REQUIRE(!tf_infile_open(&thread->file, path, false));
 	read_events(t, 0, false);
 	read_events(t, 500, false);
 	read_events(t, 0, true);

@@ -55,6 +55,7 @@ INTEGRATION_TESTS += \
 	tests/integration/list-functions.sh \
 	tests/integration/longjmp.sh \
 	tests/integration/manual.sh \
+	tests/integration/max-size.sh \
 	tests/integration/memory-cachegrind.sh \
 	tests/integration/memory-caches.sh \
 	tests/integration/memory-compiled.sh \

@@ -6,11 +6,13 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <xxhash.h>
 
 #define BLOCK (64u << 10) /* bytes that are searched at once */
+#define MOST_KEPT 512
 
 /* Reads @n bytes at @offset.  Errors: E_SYSTEM, E_TRUNCATED. */
 static enum sonde_trace_status read_at(int fd, void *to, size_t n, uint64_t offset)
@@ -298,6 +300,7 @@ static enum sonde_trace_status read_file(struct tf_infile *f, int fd, const stru
 		f->status = SONDE_TRACE_E_NOTRACE;
 		return SONDE_TRACE_OK;
 	}
+	f->inode = (uint64_t)st->st_ino;
 	f->size = (uint64_t)st->st_size;
 	status = read_header(f, fd);
 	if (!status && f->status != SONDE_TRACE_E_VERSION)
@@ -305,13 +308,21 @@ static enum sonde_trace_status read_file(struct tf_infile *f, int fd, const stru
 	return status;
 }
 
-enum sonde_trace_status tf_infile_open(struct tf_infile *f, const char *path)
+/* Some, not all: who opened the trace needs files, too. */
+static bool may_keep(int fd)
+{
+	struct rlimit limit;
+
+	return fd < MOST_KEPT && getrlimit(RLIMIT_NOFILE, &limit) == 0 && (rlim_t)fd < limit.rlim_cur / 2;
+}
+
+enum sonde_trace_status tf_infile_open(struct tf_infile *f, const char *path, bool keep)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	enum sonde_trace_status status;
 	struct stat st;
 
-	*f = (struct tf_infile){ .rank = -1 };
+	*f = (struct tf_infile){ .rank = -1, .kept = -1 };
 	if (fd < 0)
 		return SONDE_TRACE_E_SYSTEM;
 	f->path = strdup(path);
@@ -321,7 +332,10 @@ enum sonde_trace_status tf_infile_open(struct tf_infile *f, const char *path)
 		status = SONDE_TRACE_E_SYSTEM;
 	else
 		status = read_file(f, fd, &st);
-	close(fd);
+	if (keep && !status && may_keep(fd))
+		f->kept = fd;
+	else
+		close(fd);
 	if (status)
 		tf_infile_free(f);
 	return status;
@@ -350,6 +364,18 @@ static enum sonde_trace_status read_chunk(int fd, const struct tf_chunk_ref *ref
 	return read_at(fd, body->data, info->packed, ref->offset + TF_CHUNK_SIZE);
 }
 
+/* The file as it was opened; another one may have its name now. */
+static enum sonde_trace_status reopen(const struct tf_infile *f, int *fd, const char **why)
+{
+	struct stat st;
+
+	*fd = f->kept >= 0 ? f->kept : open(f->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (*fd < 0 || fstat(*fd, &st))
+		return SONDE_TRACE_E_SYSTEM;
+	*why = "older events have been removed from the file since it was opened";
+	return (uint64_t)st.st_ino == f->inode ? SONDE_TRACE_OK : SONDE_TRACE_E_CORRUPT;
+}
+
 enum sonde_trace_status tf_infile_read(const struct tf_infile *f, size_t i,
 				       struct tf_chunk_info *info, struct tf_buf *body,
 				       const char **why)
@@ -361,11 +387,11 @@ enum sonde_trace_status tf_infile_read(const struct tf_infile *f, size_t i,
 	*why = "a chunk is missing";
 	if (!ref->size)
 		return SONDE_TRACE_E_CORRUPT;
-	fd = open(f->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (fd < 0)
-		return SONDE_TRACE_E_SYSTEM;
-	status = read_chunk(fd, ref, info, body, why);
-	close(fd);
+	status = reopen(f, &fd, why);
+	if (!status)
+		status = read_chunk(fd, ref, info, body, why);
+	if (fd >= 0 && fd != f->kept)
+		close(fd);
 	if (status == SONDE_TRACE_E_TRUNCATED)
 		*why = "the file has become shorter";
 	return status;
@@ -373,7 +399,9 @@ enum sonde_trace_status tf_infile_read(const struct tf_infile *f, size_t i,
 
 void tf_infile_free(struct tf_infile *f)
 {
+	if (f->path && f->kept >= 0) /* one that was never opened is all zeros */
+		close(f->kept);
 	free(f->path);
 	free(f->chunk);
-	*f = (struct tf_infile){ 0 };
+	*f = (struct tf_infile){ .kept = -1 };
 }

@@ -24,6 +24,8 @@ struct tf_chunk_ref {
 
 struct tf_infile {
 	char *path;
+	int kept; /* its descriptor; -1: opened again each time */
+	uint64_t inode;
 	uint64_t size;
 	struct tf_chunk_ref *chunk;
 	size_t nchunks;
@@ -39,11 +41,12 @@ struct tf_infile {
 };
 
 /*
- * Reads header and index, or looks for the chunks when there is no index.  @path is copied.
+ * Reads header and index, or looks for the chunks when there is no index.  @path is copied.  With @keep, and as long as not many are
+ * open, the file stays open: another one may take its place.
  * Errors: E_SYSTEM, E_NOMEM.  All else is in f->status, and what can be read is in the list.
  */
-__attribute__((warn_unused_result)) enum sonde_trace_status tf_infile_open(struct tf_infile *f,
-									   const char *path);
+__attribute__((warn_unused_result)) enum sonde_trace_status tf_infile_open(struct tf_infile *f, const char *path,
+									   bool keep);
 
 /*
  * Reads chunk @i: its header to *info, its body to @body.

@@ -763,9 +763,20 @@ static enum sonde_trace_status read_flight(struct reader *r)
 	return get_number(r, "bytes", &r->part->pub.flight) ? SONDE_TRACE_OK : SONDE_TRACE_E_CORRUPT;
 }
 
+static enum sonde_trace_status read_max_size(struct reader *r)
+{
+	return get_number(r, "bytes", &r->part->pub.max_size) ? SONDE_TRACE_OK : SONDE_TRACE_E_CORRUPT;
+}
+
 static enum sonde_trace_status read_older(struct reader *r)
 {
-	r->part->pub.older += number_or_0(r, "events");
+	const char *name = get_file(r);
+	struct tf_thread_in *thread = name ? tf_trace_thread(r->t, r->part, name, false) : NULL;
+	uint64_t events = number_or_0(r, "events");
+
+	r->part->pub.older += events;
+	if (thread)
+		thread->older += events;
 	return SONDE_TRACE_OK;
 }
 
@@ -867,6 +878,7 @@ static const struct {
 	{ "budget", read_budget },	     { "chosen", read_chosen },
 	{ "bursts", read_bursts },
 	{ "flight", read_flight },	     { "older", read_older },
+	{ "max-size", read_max_size },
 	{ "end", read_end },
 };
 

@@ -53,7 +53,8 @@ struct tf_thread_in {
 	struct sonde_trace_count *counts;
 	struct sonde_trace_calls *calls; /* from malloc() */
 	size_t room_calls;
-	uint64_t stated; /* events that its end says it has, without waits */
+	uint64_t stated; /* events that its end says it had, without waits */
+	uint64_t older;	 /* of these, that were left out */
 	bool opened;
 };
 

@@ -66,8 +66,8 @@ static void summarize(struct tf_thread_in *thread)
 		pub->events += f->chunk[i].events;
 	}
 	/* heads of chunks count waits as well */
-	if (pub->ended && !pub->bad_chunks && pub->status == SONDE_TRACE_OK && thread->stated < pub->events)
-		pub->events = thread->stated;
+	if (pub->ended && !pub->bad_chunks && pub->status == SONDE_TRACE_OK && thread->stated - thread->older < pub->events)
+		pub->events = thread->stated - thread->older;
 }
 
 static enum sonde_trace_status open_thread(struct sonde_trace *t, struct tf_thread_in *thread)
@@ -81,7 +81,7 @@ static enum sonde_trace_status open_thread(struct sonde_trace *t, struct tf_thre
 	thread->pub.file = tf_arena_strdup(&t->arena, path);
 	if (!thread->pub.file)
 		return SONDE_TRACE_E_NOMEM;
-	status = tf_infile_open(&thread->file, path);
+	status = tf_infile_open(&thread->file, path, part->pub.max_size && !part->ended);
 	if (status == SONDE_TRACE_E_SYSTEM) { /* named by the metadata, but not there */
 		thread->pub.status = status;
 		return SONDE_TRACE_OK;

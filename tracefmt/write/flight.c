@@ -35,7 +35,7 @@ struct tf_flight {
 
 enum sonde_trace_status tf_writer_flight(struct tf_writer *w, uint64_t bytes)
 {
-	if (w->threads || w->flight || !bytes)
+	if (w->threads || w->flight || w->roll || !bytes)
 		return SONDE_TRACE_E_INVALID;
 	w->flight = calloc(1, sizeof(*w->flight));
 	if (!w->flight) {
@@ -130,18 +130,6 @@ void tf_kept_end(struct tf_thread *t)
 
 /* ---- writing ---- */
 
-/* It is not the file's chunk number so-and-so any more. */
-static bool renumber(uint8_t *chunk, uint32_t seq)
-{
-	struct tf_chunk_info info;
-
-	if (tf_chunk_get(chunk, &info))
-		return false;
-	info.seq = seq;
-	tf_chunk_put(chunk, &info);
-	return true;
-}
-
 static void put_gap(void *arg, struct tf_enc *enc)
 {
 	struct tf_writer *w = arg;
@@ -162,7 +150,7 @@ static void write_gap(struct tf_writer *w, struct tf_kept *k, struct tf_threadou
 	tf_enc_lost(&enc, next.start, k->older);
 	chunk->size = 0;
 	put_gap(w, &enc);
-	if (chunk->size && renumber(chunk->data, out->chunks) && !tf_threadout_chunk(out, chunk->data, chunk->size))
+	if (chunk->size && !tf_threadout_next(out, chunk->data, chunk->size))
 		tf_writer_failed(w, "write", out->file.name);
 	tf_enc_free(&enc);
 }
@@ -179,25 +167,16 @@ static void write_kept(struct tf_writer *w, struct tf_kept *k)
 	while (k->first) {
 		struct tf_chunk_kept *c = take_first(w->flight, k);
 
-		if (renumber(c->bytes, out->chunks) && !tf_threadout_chunk(out, c->bytes, c->size))
+		if (!tf_threadout_next(out, c->bytes, c->size))
 			tf_writer_failed(w, "write", out->file.name);
 		free(c);
 	}
 }
 
-static void put_older(struct tf_writer *w, const char *file, uint64_t events)
-{
-	tf_json_begin(&w->line, "older");
-	tf_json_str(&w->line, "file", file);
-	tf_json_uint(&w->line, "events", events);
-	tf_json_end(&w->line);
-	tf_writer_line(w);
-}
-
 static void finish(struct tf_writer *w, struct tf_kept *k)
 {
 	if (k->older)
-		put_older(w, k->out.file.name, k->older);
+		tf_writer_older(w, k->out.file.name, k->older);
 	if (k->out.file.size && !tf_threadout_finish(&k->out))
 		tf_writer_failed(w, "write", k->out.file.name);
 	tf_threadout_free(&k->out);

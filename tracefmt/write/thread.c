@@ -49,6 +49,8 @@ static void emit(void *arg, struct tf_enc *enc)
 	}
 	if (tf_threadout_chunk(&t->out, chunk->data, chunk->size)) {
 		tf_pack_count(&w->pack, &enc->stats);
+		if (t->rolled)
+			tf_rolled_add(t, enc->batch.n - enc->batch.nwaits);
 		return;
 	}
 	tf_writer_failed(w, "write", t->out.file.name);
@@ -102,6 +104,8 @@ enum sonde_trace_status tf_thread_create(struct tf_writer *w, struct tf_thread *
 		put_line(t, comm);
 		if (w->flight)
 			t->kept = tf_kept_new(t);
+		if (w->roll)
+			t->rolled = tf_rolled_new(t);
 	}
 	w->threads++;
 	*out = t;
@@ -213,7 +217,9 @@ enum sonde_trace_status tf_thread_close(struct tf_thread *t, const struct tf_thr
 	tf_probes_tell_calls(w, t->out.file.name, end);
 	put_end(t, end);
 	status = result(t);
-	if (!t->kept)
+	if (t->rolled)
+		tf_rolled_end(t);
+	else if (!t->kept)
 		tf_threadout_free(&t->out);
 	tf_enc_free(&t->enc);
 	if (t->extra.state)

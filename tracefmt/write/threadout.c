@@ -55,6 +55,17 @@ bool tf_threadout_chunk(struct tf_threadout *o, const uint8_t *chunk, size_t siz
 	return true;
 }
 
+bool tf_threadout_next(struct tf_threadout *o, uint8_t *chunk, size_t size)
+{
+	struct tf_chunk_info info;
+
+	if (tf_chunk_get(chunk, &info) == SONDE_TRACE_OK) {
+		info.seq = o->chunks;
+		tf_chunk_put(chunk, &info);
+	}
+	return tf_threadout_chunk(o, chunk, size);
+}
+
 bool tf_threadout_finish(struct tf_threadout *o)
 {
 	struct tf_buf all = { 0 };

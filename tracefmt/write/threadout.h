@@ -34,6 +34,9 @@ __attribute__((warn_unused_result)) bool tf_threadout_create(struct tf_threadout
 __attribute__((warn_unused_result)) bool tf_threadout_chunk(struct tf_threadout *o,
 							    const uint8_t *chunk, size_t size);
 
+/* The same of one that was made for another place: it gets the number that is the file's next. */
+__attribute__((warn_unused_result)) bool tf_threadout_next(struct tf_threadout *o, uint8_t *chunk, size_t size);
+
 /* Appends index and trailer.  False: errno says why; the file is readable without them. */
 __attribute__((warn_unused_result)) bool tf_threadout_finish(struct tf_threadout *o);
 

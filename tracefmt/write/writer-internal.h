@@ -64,6 +64,7 @@ struct tf_writer {
 	unsigned threads;    /* open */
 	uint64_t *tally; /* the caller's: events by id; NULL: not wanted */
 	struct tf_flight *flight; /* NULL: events are written as they come */
+	struct tf_roll *roll;	  /* NULL: they all stay */
 	uint64_t discarded;
 	bool reported;	     /* a failure has been reported to the caller */
 	char message[512];
@@ -77,6 +78,7 @@ struct tf_thread {
 	struct tf_enc enc;
 	struct tf_threadout out;
 	struct tf_kept *kept; /* of a flight recorder; NULL: there is none */
+	struct tf_rolled *rolled; /* in a trace whose size is limited */
 	struct tf_extra extra;
 	uint32_t tallied; /* events of the batch that are in w->tally */
 	int pid;
@@ -133,5 +135,21 @@ void tf_kept_end(struct tf_thread *t);
 void tf_flight_write(struct tf_writer *w, bool ended);
 
 void tf_flight_free(struct tf_flight *f);
+
+/* So many more events of the thread whose file that is are not in the trace. */
+void tf_writer_older(struct tf_writer *w, const char *file, uint64_t events);
+
+/* ---- a limited size (roll.c) ---- */
+
+/* A thread's file; NULL: no memory, and it stays as it is. */
+struct tf_rolled *tf_rolled_new(struct tf_thread *t);
+
+/* The chunk in w->pack, of so many events, is in the thread's file: there may be too much in all of them now. */
+void tf_rolled_add(struct tf_thread *t, uint32_t events);
+
+/* The thread has ended, its file is complete. */
+void tf_rolled_end(struct tf_thread *t);
+
+void tf_roll_free(struct tf_roll *r);
 
 #endif /* SONDE_TRACEFMT_WRITE_WRITER_INTERNAL_H */

@@ -195,6 +195,15 @@ enum sonde_trace_status tf_writer_create(struct tf_writer **out, const char *dir
 	return SONDE_TRACE_OK;
 }
 
+void tf_writer_older(struct tf_writer *w, const char *file, uint64_t events)
+{
+	tf_json_begin(&w->line, "older");
+	tf_json_str(&w->line, "file", file);
+	tf_json_uint(&w->line, "events", events);
+	tf_json_end(&w->line);
+	tf_writer_line(w);
+}
+
 static void put_ending(struct tf_buf *line, const struct tf_end *end)
 {
 	static const char *const name[] = { "unfinished", "exited", "killed", "detached", "executed" };
@@ -251,6 +260,8 @@ void tf_writer_abandon(struct tf_writer *w)
 		close(w->dirfd);
 	if (w->flight)
 		tf_flight_free(w->flight);
+	if (w->roll)
+		tf_roll_free(w->roll);
 	for (uint32_t i = 0; i < w->nmodules; i++)
 		free(w->module_names[i]);
 	free(w->module_names);

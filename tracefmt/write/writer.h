@@ -81,6 +81,12 @@ TF_CHECK enum sonde_trace_status tf_writer_clock(struct tf_writer *w, const stru
  */
 TF_CHECK enum sonde_trace_status tf_writer_flight(struct tf_writer *w, uint64_t bytes);
 
+/*
+ * From now on the files of all threads are to be no larger than @bytes together; where they would be, the oldest events of threads
+ * that hold more than their share are removed.  Before the first thread; not with tf_writer_flight().  Memory streams do not count.
+ */
+TF_CHECK enum sonde_trace_status tf_writer_max_size(struct tf_writer *w, uint64_t bytes);
+
 /* Writes what is kept. */
 TF_CHECK enum sonde_trace_status tf_writer_snapshot(struct tf_writer *w);
 

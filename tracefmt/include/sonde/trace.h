@@ -353,12 +353,13 @@ struct sonde_trace_rank {
 	int pid;    /* of the process that it was recorded of; 0: not known */
 	int parent; /* its parent's pid; 0: not known */
 	uint64_t flight; /* not 0: a flight recorder's, which kept the newest events of each thread in so many bytes */
-	uint64_t older;	 /* ... and left so many older ones out */
+	uint64_t older;	 /* ... or max_size: so many older events were left out */
 	size_t offs;  /* how often recording was switched off; off at the start counts */
 	uint64_t off; /* ns that it was off, of end - start */
 	int number; /* 0: the rank's first program; n: the n-th that was recorded since, of those that this process executed */
 	const struct sonde_trace_exec *executed; /* by this process, which is another program since; NULL: nothing */
 	bool left_out; /* by sonde_trace_open_some(): the process @pid is not there, other processes are */
+	uint64_t max_size; /* not 0: of each thread the newest events were kept, those of all in so many bytes */
 };
 
 /* --- opening ----------------------------------------------------------------------------- */
