@@ -4,15 +4,20 @@
 need_ptrace
 need_program tally brief
 
+mkfifo line
+
 # stop COMMAND...: starts it, recorded into t, in the background, and stops what records it as soon as that has seen a thread.
+# The program's standard input ends then.
 stop()
 {
 	rm -rf t
-	"$@" >out 2>err &
+	"$@" <line >out 2>err &
+	exec 5>line
 	sonde=$!
 	program=$(child_of "$sonde" "$(basename "$name")") && recorder=$(child_of "$sonde" sonde) || exit
 	await 20 has_thread
 	kill -STOP "$recorder"
+	exec 5>&-
 }
 
 has_thread()
@@ -42,7 +47,7 @@ ended()
 calls=400000
 for name in tally tally-static; do
 	[ -x "$programs/$name" ] || continue
-	stop command sonde -o t -F work --buffer=64K -- "$programs/$name" counts 1 $calls
+	stop command sonde -o t -F work --buffer=64K -- "$programs/$name" counts 1 $calls wait
 	sleep 1
 	! ended "$program" || fail "the program has not waited"
 	go_on 3
@@ -50,7 +55,7 @@ for name in tally tally-static; do
 	events t
 	check_calls $calls work
 
-	stop command sonde -o t -F work --buffer=64K --overflow=drop -- "$programs/$name" counts 1 $calls
+	stop command sonde -o t -F work --buffer=64K --overflow=drop -- "$programs/$name" counts 1 $calls wait
 	await 50 ended "$program"
 	go_on 3
 	check_contains out "^$calls calls$"

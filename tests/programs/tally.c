@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * usage: tally FILE THREADS CALLS: each thread calls work() CALLS times, 0: until the program is killed, in bursts
+ * usage: tally FILE THREADS CALLS [wait]: each thread calls work() CALLS times, 0: until the program is killed, in bursts
  * between which it sleeps. FILE becomes shared memory, in which a thread says how many calls it has begun and how
  * many are over: that outlives the program. Each call stores once, to an element of an array. Prints the sum of the calls.
+ * With "wait", the first thread goes on after its first call when a line comes from standard input.
  */
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -25,6 +28,7 @@ struct count {
 
 static struct count *counts;
 static long calls;
+static bool waits;
 static volatile int cells[CELLS];
 
 OPAQUE int work(int i)
@@ -45,6 +49,8 @@ static void *run(void *arg)
 		c->begun = i + 1;
 		work((int)i);
 		c->over = i + 1;
+		if (waits && k == 0 && i == 0)
+			getchar();
 		if (left-- > 0)
 			continue;
 		state = state * 1103515245 + 12345;
@@ -56,8 +62,9 @@ static void *run(void *arg)
 
 int main(int argc, char **argv)
 {
-	int fd = argc == 4 ? open(argv[1], O_RDWR | O_CREAT | O_TRUNC, 0600) : -1;
-	int n = argc == 4 ? atoi(argv[2]) : 0;
+	bool right = argc == 4 || (argc == 5 && !strcmp(argv[4], "wait"));
+	int fd = right ? open(argv[1], O_RDWR | O_CREAT | O_TRUNC, 0600) : -1;
+	int n = right ? atoi(argv[2]) : 0;
 	pthread_t threads[MOST];
 	long sum = 0;
 	void *one;
@@ -68,6 +75,7 @@ int main(int argc, char **argv)
 	if (counts == MAP_FAILED)
 		return 2;
 	calls = atol(argv[3]);
+	waits = argc == 5;
 	for (long k = 1; k < n; k++)
 		if (pthread_create(&threads[k], NULL, run, (void *)k) != 0)
 			return 1;
