@@ -284,12 +284,24 @@ static int more_rings(int32_t pid, uint32_t seen)
 	return added;
 }
 
-static int any_exited(void)
+static int pool_releasing(struct rt_thread *t, void *unused)
 {
+	(void)unused;
+	return t->tid == RELEASING;
+}
+
+/* A ring is free by now, or will be: of a thread that another one has found gone, or that the collector has to drain. */
+static int ring_is_coming(void)
+{
+	if (find_pool(pool_releasing, NULL)) /* first: its ring is not marked yet */
+		return 1;
 	for (uint32_t r = 0; r < nregions; r++)
-		for (uint32_t i = 0; i < regions[r].count; i++)
-			if (__atomic_load_n((uint32_t *)&region_ring(&regions[r], i)->state, __ATOMIC_RELAXED) == RING_EXITED)
+		for (uint32_t i = 0; i < regions[r].count; i++) {
+			uint32_t state = __atomic_load_n((uint32_t *)&region_ring(&regions[r], i)->state, __ATOMIC_ACQUIRE);
+
+			if (state == RING_EXITED || state == RING_FREE)
 				return 1;
+		}
 	return 0;
 }
 
@@ -310,7 +322,7 @@ static struct ring_head *get_ring(int32_t pid)
 		if (h || ring_collector_gone(c))
 			return h;
 		sweep_exited(pid);
-		coming = any_exited();
+		coming = ring_is_coming();
 		if ((waits || !coming) && more_rings(pid, seen))
 			continue;
 		if (!coming || (waits && c->flags & RING_DROP))

@@ -433,15 +433,16 @@ static void print_losses(const struct sonde_trace *trace, const struct totals *t
 			 t->open_ranks ? " that were counted" : "");
 	else if (!memory && t->goes_on)
 		info_row("lost", "nothing so far");
-	else if (!memory && !t->open_ranks)
+	else if (!memory && !t->open_ranks && !t->lost_threads)
 		info_row("lost", "nothing");
 	if (t->discarded)
 		info_row("", "%" PRIu64 " of them could not be written to the disk", t->discarded);
 	if (t->damaged)
 		info_row("", "%" PRIu64 " of them were damaged in memory by the program", t->damaged);
 	if (t->lost_threads)
-		info_row("", "all of %" PRIu64 " threads, for which there was no buffer",
-		    t->lost_threads);
+		info_row(t->lost || t->goes_on || t->open_ranks ? "" : "lost",
+			 "all of %" PRIu64 " thread%s, for which there was no buffer", t->lost_threads,
+			 t->lost_threads == 1 ? "" : "s");
 	if (memory)
 		info_row("lost", "%" PRIu64 " part%s of memory streams", memory, memory == 1 ? "" : "s");
 	if (t->nested)

@@ -10,7 +10,7 @@ need_program blocked busy
 for program in blocked blocked-static; do
 	[ -x "$programs/$program" ] || continue
 	start "$programs/$program"
-	for _ in 1 2 3; do
+	for _ in 1 2; do
 		attach_briefly -F '*'
 		check_left
 	done
@@ -36,7 +36,7 @@ done
 for program in busy busy-static; do
 	[ -x "$programs/$program" ] || continue
 	start "$programs/$program" 16
-	for _ in $(seq 10); do
+	for _ in $(seq 5); do
 		attach_briefly -F '*'
 		check_left
 	done
@@ -48,7 +48,7 @@ for program in busy busy-static; do
 	check_contains report.txt ' mix'
 	attach_briefly -F '*' --depth=2
 	check_left
-	for _ in 1 2 3 4; do
+	for _ in 1 2; do
 		attach_briefly --mem
 		check_left
 	done

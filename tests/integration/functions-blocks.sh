@@ -2,7 +2,7 @@
 # Wherever control comes to in programs that run, the control flow that Sonde finds in their files has a block
 # (tests/oracle/blocks.c): what an indirect jump may lead to is never taken too small.
 #
-# BLOCKS_STEPS    of the system's programs, so many instructions (150000; 0: all)
+# BLOCKS_STEPS    of the system's programs, so many instructions (100000; 0: all)
 . "$top_srcdir/tests/integration/lib.sh"
 need_ptrace
 oracle=$top_builddir/tests/oracle
@@ -25,21 +25,18 @@ run()
 failed=
 steps=0
 libc=$(realpath "$(ldd "$(command -v bash)" | sed -n 's/^\tlibc\.so.* => \([^ ]*\) .*/\1/p')")
-for compiler in gcc clang; do
-	command -v "$compiler" >/dev/null || continue
-	for name in fn_calls fn_interp fn_longjmps fn_odd fn_signals fn_small fn_starts fn_switches fn_tails fn_virtual; do
-		compile "$name" "$compiler" -O2
-		library=
-		# with another program all of the time would go there
-		[ "$compiler/$name" != gcc/fn_signals ] || library=$libc
-		run "$PWD/$name"
-	done
+for name in fn_calls fn_interp fn_longjmps fn_odd fn_signals fn_small fn_starts fn_switches fn_tails fn_virtual; do
+	compile "$name" "$BUILT_WITH" -O2
+	library=
+	# with another program all of the time would go there
+	[ "$name" != fn_signals ] || library=$libc
+	run "$PWD/$name"
 done
 
 for name in bash-static busybox perl printf python3 sqlite3; do
 	# /usr/bin: what other places have may be scripts
 	[ -x "/usr/bin/$name" ] || continue
-	library= steps=${BLOCKS_STEPS:-150000}
+	library= steps=${BLOCKS_STEPS:-100000}
 	case $name in
 	bash-static) arguments=(-c 'for i in a b; do case $i in a) echo $((i + 1));; esac; done') ;;
 	busybox) arguments=(awk 'BEGIN { print substr("abc", 2) * 3 }') ;;

@@ -19,7 +19,7 @@ for_each()
 check_signals() # STACK WAY PROGRAM
 {
 	local notes steps jumps recorded
-	same_run -q -F '*' -o t -- "$3" "$1" "$2" 1500 counts
+	same_run -q -F '*' -o t -- "$3" "$1" "$2" 400 counts
 	check_contains traced.out '^enough$'
 	read -r notes steps jumps <counts
 	events t
@@ -46,7 +46,7 @@ check_threads() # SHORT MANY CALLS PROGRAM
 	check_calls $(($1 * $3 + $1 * ($1 - 1) / 2 + $2 * $3 + $2 * ($2 - 1) / 2)) work
 }
 for_each threads check_threads 100 100 10
-for_each threads check_threads 0 8 20000
+for_each threads check_threads 0 8 5000
 
 # 50,000 frames deep.
 check_recursion()
@@ -67,37 +67,37 @@ check_recursion()
 
 check_exceptions()
 {
-	same_run -q -F '*' -o t -- "$1" 900
+	same_run -q -F '*' -o t -- "$1" 180
 	events t
 	for function in outer middle inner; do
-		check_count 900 "enter(\"$function\")"
-		check_count 300 "returned(\"$function\")"
-		check_count 600 "unwound(\"$function\")"
+		check_count 180 "enter(\"$function\")"
+		check_count 60 "returned(\"$function\")"
+		check_count 120 "unwound(\"$function\")"
 	done
-	check_count 450 'unwound("catches")'
-	check_calls 300 work
+	check_count 90 'unwound("catches")'
+	check_calls 60 work
 }
 for_each throws check_exceptions
 
 check_jumps()
 {
-	same_run -q -F '*' -o t -- "$1" 900
+	same_run -q -F '*' -o t -- "$1" 180
 	events t
 	for function in outer middle inner; do
-		check_count 900 "enter(\"$function\")"
-		check_count 450 "returned(\"$function\")"
-		check_count 450 "unwound(\"$function\")"
+		check_count 180 "enter(\"$function\")"
+		check_count 90 "returned(\"$function\")"
+		check_count 90 "unwound(\"$function\")"
 	done
-	check_calls 1800 work
+	check_calls 360 work
 }
 for_each jumps check_jumps
 
 check_cancels()
 {
-	same_run -q -F '*' -o t -- "$1" 50
+	same_run -q -F '*' -o t -- "$1" 20
 	events t
 	for function in outer middle inner; do
-		check_count 50 "enter(\"$function\")"
+		check_count 20 "enter(\"$function\")"
 		check_count 0 "returned(\"$function\")"
 	done
 	check_calls 1 work

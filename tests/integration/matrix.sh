@@ -17,14 +17,14 @@ compile()
 
 # compare_all PROGRAMS BUILDS MATRIX: a job for each program and build: this script, with the arguments
 # "one PROGRAM BUILD COMPILER FLAG...".  Builds are what builds() prints, a line each; those that are possible(), and,
-# unless BUILDS names them or MATRIX is not empty, those that are there by_default().
+# unless BUILDS names them or MATRIX is not empty, those that are there by_default() of the compiler that Sonde was built with.
 compare_all()
 {
 	local program build compiler flags status
 	for program in $1; do
 		builds | while read -r build compiler flags; do
 			[ -z "$2" ] || case " $2 " in *" $build "*) ;; *) continue ;; esac
-			[ "$3$2" ] || by_default "$program" "$build" || continue
+			[ "$3$2" ] || { [ "$compiler" = "$BUILT_WITH" ] && by_default "$program" "$build"; } || continue
 			command -v "$compiler" >/dev/null && possible "$program" "$build" || continue
 			echo "one $program $build $compiler $flags"
 		done
