@@ -9,7 +9,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 struct blocks_options {
 	bool csv, json;
@@ -99,21 +98,6 @@ static int show_file(const char *path, const struct blocks_form *form, struct se
 	return status;
 }
 
-static int show_program(const char *name, const struct blocks_form *form, struct select *sel)
-{
-	struct program p;
-
-	/* a library may lie about without the right to be executed */
-	if (strchr(name, '/') && access(name, F_OK) == 0)
-		return show_file(name, form, sel);
-	int status = program_resolve(name, &p);
-	if (status)
-		return status;
-	status = show_file(p.elf_path, form, sel);
-	program_free(&p);
-	return status;
-}
-
 int verb_blocks(int argc, char **argv)
 {
 	static const char *all[] = { "*" };
@@ -133,7 +117,12 @@ int verb_blocks(int argc, char **argv)
 	struct select *sel = select_new(&functions, problem, sizeof(problem));
 	if (!sel)
 		return opt_usage_error(&blocks_command, "%s", problem);
-	int status = show_program(argv[first], o.csv ? &blocks_csv : o.json ? &blocks_json : &blocks_text, sel);
+	char *file;
+	int status = program_elf_file(argv[first], &file);
+	if (!status) {
+		status = show_file(file, o.csv ? &blocks_csv : o.json ? &blocks_json : &blocks_text, sel);
+		free(file);
+	}
 	select_free(sel);
 	return status;
 }

@@ -14,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define ARENA_DISTANCE (UINT64_C(1) << 30)
 #define ARENA_ALIGN 4096u
@@ -240,21 +239,6 @@ static int show_file(const char *path, const struct disasm_options *o, struct se
 
 /* ---- the verb ---- */
 
-static int show_program(const char *name, const struct disasm_options *o, struct select *sel)
-{
-	struct program p;
-
-	/* a library may lie about without the right to be executed */
-	if (strchr(name, '/') && access(name, F_OK) == 0)
-		return show_file(name, o, sel);
-	int status = program_resolve(name, &p);
-	if (status)
-		return status;
-	status = show_file(p.elf_path, o, sel);
-	program_free(&p);
-	return status;
-}
-
 int verb_disasm(int argc, char **argv)
 {
 	struct disasm_options o = { 0 };
@@ -270,7 +254,12 @@ int verb_disasm(int argc, char **argv)
 	struct select *sel = select_new(&functions, problem, sizeof(problem));
 	if (!sel)
 		return opt_usage_error(&disasm_command, "%s", problem);
-	int status = show_program(argv[first], &o, sel);
+	char *file;
+	int status = program_elf_file(argv[first], &file);
+	if (!status) {
+		status = show_file(file, &o, sel);
+		free(file);
+	}
 	select_free(sel);
 	return status;
 }

@@ -327,3 +327,22 @@ void program_free(struct program *p)
 	free(p->script);
 	*p = (struct program){ 0 };
 }
+
+int program_elf_file(const char *name, char **file)
+{
+	struct program p = { 0 };
+	int status = 0;
+
+	if (strchr(name, '/') && access(name, F_OK) == 0)
+		p.elf_path = strdup(name);
+	else
+		status = program_resolve(name, &p);
+	*file = p.elf_path;
+	p.elf_path = NULL;
+	program_free(&p);
+	if (!status && !*file) {
+		msg_error("out of memory");
+		status = EXIT_TRACER;
+	}
+	return status;
+}

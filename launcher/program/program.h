@@ -29,6 +29,12 @@ struct program {
 int program_resolve(const char *name, struct program *p) __attribute__((warn_unused_result));
 
 /*
+ * The ELF file that `name` means, malloc'ed, for reading: a library may lie about without the right to be executed.  Returns
+ * as program_resolve().
+ */
+int program_elf_file(const char *name, char **file) __attribute__((warn_unused_result));
+
+/*
  * The file that `name` means: itself when it has a slash, else the first executable of that name in
  * $PATH, or the first that is there at all. malloc'ed; NULL: none.
  */

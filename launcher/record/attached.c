@@ -145,11 +145,7 @@ int attached_begin(struct recording *r)
 		attached_leave(r);
 		return recording_give_up(r);
 	}
-	msg_hold(r->opt.no_follow ? NULL : &r->held);
-	metadata_warn_missing(&r->session);
-	recorded_warn(&r->recorded, &r->session);
-	msg_hold(NULL);
-	recorded_perf_map(&r->recorded, &r->session, r->tracee.pid);
+	recording_say_recorded(r);
 	return 0;
 }
 

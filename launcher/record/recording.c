@@ -145,6 +145,15 @@ void recording_write_cost(struct recording *r)
 	collector_cost(r->collector, cost.inside + cost.outside);
 }
 
+void recording_say_recorded(struct recording *r)
+{
+	msg_hold(r->opt.no_follow ? NULL : &r->held);
+	metadata_warn_missing(&r->session);
+	recorded_warn(&r->recorded, &r->session);
+	msg_hold(NULL);
+	recorded_perf_map(&r->recorded, &r->session, r->tracee.pid);
+}
+
 /* From here on there is somebody to drain what the program records. */
 static int collect(struct recording *r)
 {
@@ -164,11 +173,7 @@ static int collect(struct recording *r)
 		return 0;
 	if (ret == 0) {
 		collector_publish(r->collector);
-		msg_hold(r->opt.no_follow ? NULL : &r->held);
-		metadata_warn_missing(&r->session);
-		recorded_warn(&r->recorded, &r->session);
-		msg_hold(NULL);
-		recorded_perf_map(&r->recorded, &r->session, r->tracee.pid);
+		recording_say_recorded(r);
 		return 0;
 	}
 	/* nothing is patched any more, so nothing is recorded */

@@ -91,6 +91,9 @@ int recording_give_up(struct recording *r);
 /* What calls cost that are recorded without a module. */
 void recording_write_cost(struct recording *r);
 
+/* Says what of its wishes is not recorded, and writes a map for perf if that was asked for. */
+void recording_say_recorded(struct recording *r);
+
 /* All but opt, and argv. */
 void recording_free(struct recording *r);
 
