@@ -155,7 +155,7 @@ static bool ask(const struct turn *t, unsigned int k, uint64_t line, uint32_t ho
 	return false;
 }
 
-/* ---- one LRU level that is written back: the same, all of it in one place ---- */
+/* ---- many requests ---- */
 
 #define AHEAD 8 /* requests: their sets are fetched meanwhile */
 
@@ -163,10 +163,11 @@ static void fetch_set(const struct cache_state *s, uint64_t line)
 {
 	const uint64_t *slots = s->slots + cache_set_of(s, line) * s->ways;
 
-	__builtin_prefetch(slots, 1);
-	if (s->ways > 8)
-		__builtin_prefetch(slots + 8, 1);
+	for (uint64_t i = 0; i < s->ways; i += 8)
+		__builtin_prefetch(slots + i, 1);
 }
+
+/* One LRU level that is written back: the same as above, all of it in one place. */
 
 /* Moves the line to the front, or puts it there; what left for it, 1: it was there. */
 static inline uint64_t to_front(uint64_t *slots, uint64_t ways, uint64_t key, uint64_t modified)
@@ -228,6 +229,8 @@ void cache_chain_run(struct cache_chain *c, const struct cache_request *v, size_
 	for (size_t i = 0; i < n; i++) {
 		const struct turn t = { .c = c, .counts = counts + (size_t)v[i].insn * c->n, .insn = v[i].insn };
 
+		for (unsigned int k = 0; k < c->n && i + AHEAD < n; k++)
+			fetch_set(&c->level[k], v[i + AHEAD].line >> (shift + c->level[k].shift - c->level[0].shift));
 		if (v[i].how & CACHE_BACK)
 			give(&t, 0, v[i].line >> shift, true);
 		else

@@ -160,7 +160,15 @@ static uint64_t way_of(const uint64_t *slots, uint64_t ways, uint64_t line)
 	const uint64_t key = (line + 1) << 1;
 	uint64_t at = 0;
 
-	while (at < ways && (slots[at] & ~UINT64_C(1)) != key)
+	/* four at a time, since branches are what it takes time for */
+	for (; at + 4 <= ways; at += 4) {
+		unsigned int found = ((slots[at] ^ key) <= 1) | ((slots[at + 1] ^ key) <= 1) << 1 |
+				     ((slots[at + 2] ^ key) <= 1) << 2 | ((slots[at + 3] ^ key) <= 1) << 3;
+
+		if (found)
+			return at + (unsigned int)__builtin_ctz(found);
+	}
+	while (at < ways && (slots[at] ^ key) > 1)
 		at++;
 	return at;
 }

@@ -127,12 +127,12 @@ void cache_list(const struct cache_systems *list, FILE *out)
 	for (size_t i = 0; i < list->n; i++) {
 		const struct cache_system *s = &list->v[i];
 
-		fprintf(out, "%-14s ", s->name);
+		fprintf(out, "%-16s ", s->name);
 		units_text(out, s->about ? s->about : "", 0, true);
-		fprintf(out, "\n%15s", "");
+		fprintf(out, "\n%17s", "");
 		systems_describe(s, out);
 		if (s->source) {
-			fprintf(out, "\n%15s", "");
+			fprintf(out, "\n%17s", "");
 			units_text(out, s->source, 0, true);
 		}
 		putc('\n', out);

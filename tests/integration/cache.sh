@@ -130,7 +130,7 @@ check_status 0 sonde cache --list --json
 python3 -c "
 import json
 v = [json.loads(l) for l in open('out')]
-assert len(v) >= 10 and all(x['source'] for x in v)
+assert len(v) >= 24 and all(x['source'] for x in v)
 print(*[x['name'] for x in v if x['name'] != 'host'])" >names || fail "--list --json"
 for name in $(cat names); do
 	set -- "$@" --system="$name"
