@@ -4,6 +4,8 @@
  * writes its copy and what leads there from its body.  Nobody is in the body meanwhile, since all who come are here, or
  * wait for the mailbox; only who holds that may let the function run as it is.
  */
+#include <stddef.h>
+
 #include "runtime/mail.h"
 #include "runtime/stack.h"
 #include "runtime/x86-64/sys.h"
@@ -43,6 +45,50 @@ static void count_call_lost(void)
 	rt_count_lost(rt_gs_is_ours() ? rt_current_of(rt_tcb()) : NULL, CALL_EVENTS);
 }
 
+/* ---- a body of which a part has been written ---- */
+
+#define AT_FDCWD (-100)
+#define O_RDWR 2
+#define O_CLOEXEC 02000000
+#define UNDO_MAX 64
+
+/* @fd: of this process's memory, -1 if it is not open yet. */
+static int64_t put_back(const struct rt_first_undo *u, int64_t fd)
+{
+	const uint8_t *now = (const uint8_t *)u->addr, *was = u->bytes, *is = was + u->len;
+	uint8_t bytes[UNDO_MAX];
+	int differs = 0;
+
+	for (int i = 0; i < u->len && i < UNDO_MAX; i++) {
+		int written = now[i] == is[i] && was[i] != is[i];
+
+		bytes[i] = written ? was[i] : now[i];
+		differs |= written;
+	}
+	if (!differs)
+		return fd;
+	if (fd < 0)
+		fd = sys4(__NR_openat, AT_FDCWD, "/proc/self/mem", O_RDWR | O_CLOEXEC, 0);
+	if (fd >= 0)
+		sys4(__NR_pwrite64, fd, bytes, u->len, u->addr);
+	return fd;
+}
+
+/* Nobody is in it; the same is done by all who come. */
+static void put_back_body(const struct rt_first_desc *desc)
+{
+	const uint64_t *undo = (const uint64_t *)((uint64_t)desc + offsetof(struct rt_first_desc, undo));
+	const struct rt_first_undo *u = (const struct rt_first_undo *)__atomic_load_n(undo, __ATOMIC_ACQUIRE);
+	int64_t fd = -1;
+
+	for (; u && u->len; u = (const struct rt_first_undo *)(u->bytes + 2 * (uint64_t)u->len))
+		fd = put_back(u, fd);
+	if (fd >= 0)
+		sys2(__NR_close, fd, 0);
+}
+
+/* ---- the call ---- */
+
 /* With the mailbox. */
 static uint64_t ask(const struct rt_first_desc *desc, uint64_t as_it_is)
 {
@@ -78,6 +124,8 @@ uint64_t rt_first(const struct rt_first_desc *desc)
 			to = ask(desc, as_it_is);
 		else
 			count_call_lost();
+		if (to == as_it_is)
+			put_back_body(desc);
 		__atomic_store_n(word, to, __ATOMIC_RELEASE);
 	}
 	if (held)

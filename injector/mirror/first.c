@@ -325,6 +325,39 @@ static bool take_entry(struct inj_first *f, struct inj_edits *edits)
 	return true;
 }
 
+static size_t undo_bytes(const struct inj_edits *edits)
+{
+	size_t bytes = sizeof(struct rt_first_undo);
+
+	for (size_t i = 0; i < edits->n; i++)
+		bytes += sizeof(struct rt_first_undo) + 2 * edits->v[i].len;
+	return bytes;
+}
+
+/* For threads that cannot be told any more whether all of the body has been written. */
+static enum inj_status tell_undo(struct inj_session *s, const struct inj_first *f)
+{
+	uint64_t addr, *desc = inj_code_at(&s->code, f->stub + RT_FIRST_DESC + offsetof(struct rt_first_desc, undo));
+	uint8_t *at = NULL;
+	enum inj_status status = inj_code_alloc(&s->code, s->target, 0, 0, undo_bytes(&f->edits), &addr, &at);
+
+	if (status != INJ_OK || !f->edits.n)
+		return status;
+	for (size_t i = 0; i < f->edits.n; i++) {
+		const struct inj_edit *e = &f->edits.v[i];
+		struct rt_first_undo *u = (struct rt_first_undo *)at;
+
+		u->addr = e->addr;
+		u->len = e->len;
+		memcpy(u->bytes, e->was, e->len);
+		memcpy(u->bytes + e->len, e->bytes, e->len);
+		at += sizeof(*u) + 2 * e->len;
+	}
+	((struct rt_first_undo *)at)->len = 0;
+	__atomic_store_n(desc, addr, __ATOMIC_RELEASE);
+	return INJ_OK;
+}
+
 static enum inj_status take_edits(struct inj_work *w, struct inj_first *f, struct inj_recorded *r)
 {
 	enum inj_status status;
@@ -339,7 +372,11 @@ static enum inj_status take_edits(struct inj_work *w, struct inj_first *f, struc
 	f->edits = w->edits;
 	w->edits = (struct inj_edits){ 0 };
 	f->len = r->mirror_len < COMPARED ? (uint8_t)r->mirror_len : COMPARED;
-	return status;
+	if (status == INJ_OK)
+		status = tell_undo(w->s, f);
+	if (status == INJ_NO_ROOM)
+		r->state = INJ_RECORDED_NO_ROOM;
+	return status == INJ_NO_ROOM ? INJ_OK : status;
 }
 
 static enum inj_status make_copy(struct inj_work *w, struct inj_first *f)

@@ -248,7 +248,7 @@ enum inj_status inj_code_alloc_pages(struct inj_code *code, struct inj_target *t
 	return INJ_OK;
 }
 
-const void *inj_code_at(const struct inj_code *code, uint64_t addr)
+void *inj_code_at(const struct inj_code *code, uint64_t addr)
 {
 	for (size_t i = 0; i < code->n; i++)
 		if (addr - code->v[i].addr < code->v[i].len)

@@ -71,7 +71,7 @@ enum inj_status inj_code_alloc_pages(struct inj_code *code, struct inj_target *t
 				     uint64_t *addr, uint8_t **mem) INJ_CHECK;
 
 /* The same memory here as at @addr in the program; NULL: it is none of this. */
-const void *inj_code_at(const struct inj_code *code, uint64_t addr);
+void *inj_code_at(const struct inj_code *code, uint64_t addr);
 
 /* A copy of @bytes there, anywhere; they may be none. */
 enum inj_status inj_code_put(struct inj_code *code, struct inj_target *t, const void *table,

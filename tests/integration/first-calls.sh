@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Functions are instrumented when they are first called: by several threads at once, in children that are forked meanwhile, in
-# signal handlers and constructors, below a filter of system calls, while Sonde is stopped, and after it was killed.
+# signal handlers and constructors, below a filter of system calls, while Sonde is stopped, and after it was killed, be it
+# while it wrote.
 . "$top_srcdir/tests/integration/lib.sh"
 need_ptrace
 need_program firsts
@@ -40,20 +41,24 @@ check_contains info.txt '^recorded +0 functions; 17 never called$'
 check_contains info.txt '^state +intact$'
 
 # with_recorder HOW: the program is told who records it.
-with_recorder()
+with_recorder() # HOW SONDE-OPTION...
 {
-	"$programs/firsts" "$1" >plain.out
+	local how=$1
+	shift
+	"$programs/firsts" "$how" >plain.out
 	rm -f recorder
-	FIRSTS_TRACER=recorder "${limit[@]}" sonde -q --lazy -F '*' -o t -- "$programs/firsts" "$1" >traced.out 2>traced.err &
+	FIRSTS_TRACER=recorder "${limit[@]}" sonde -q --lazy "$@" -o t -- "$programs/firsts" "$how" >traced.out 2>traced.err &
 	pid=$!
 	child_of "$(child_of "$pid" sonde)" sonde >number
 	mv number recorder
-	wait "$pid" || fail "exit status $? with sonde $1"
-	check_same plain.out traced.out "output of firsts $1"
+	wait "$pid" || fail "exit status $? with sonde $how"
+	check_same plain.out traced.out "output of firsts $how"
 }
 
-with_recorder stop
+with_recorder stop -F '*'
 # What was first called when nobody answered is left alone for good.
 sonde info t >info.txt
 check_contains info.txt '^lost +[0-9]+ events'
-with_recorder kill
+with_recorder kill -F '*'
+# A body of which a part has been written is as it was before it runs.
+with_recorder half --mem=wide

@@ -10,21 +10,27 @@
  *	filter		seccomp forbids membarrier(), by death
  *	stop		stops its tracer (FIRSTS_TRACER: its number), calls half of them, lets it go on, calls all
  *	kill		kills it, and calls all
+ *	half		calls one of many pages, has the tracer killed when it has written over a part of it, looks at it
  */
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <errno.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+#include <sys/user.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -218,6 +224,93 @@ static int without(int sig)
 	return 0;
 }
 
+/* ---- a tracer that is killed while it writes ---- */
+
+#define WIDE 0x4000
+
+OPAQUE long wide(long n)
+{
+	long sum = leaf((int)n);
+
+	__asm__ volatile(".fill 0x4000, 1, 0x90");
+	sum += leaf((int)sum);
+	return sum + leaf((int)sum);
+}
+
+static bool follow_threads(pid_t pid)
+{
+	char path[40];
+	bool any = false;
+	struct dirent *e;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	dir = opendir(path);
+	while (dir && (e = readdir(dir))) {
+		pid_t tid = atoi(e->d_name);
+
+		if (tid > 0 && ptrace(PTRACE_SEIZE, tid, NULL, PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE) == 0) {
+			ptrace(PTRACE_INTERRUPT, tid, NULL, NULL);
+			any = true;
+		}
+	}
+	if (dir)
+		closedir(dir);
+	return any;
+}
+
+/* @tid is about to write over the end of wide(). */
+static bool writes_end(pid_t tid)
+{
+	struct user_regs_struct regs;
+
+	return ptrace(PTRACE_GETREGS, tid, NULL, &regs) == 0 && regs.orig_rax == SYS_pwrite64 &&
+	       regs.r10 - (uintptr_t)&wide - WIDE < 0x1000;
+}
+
+/* In a process of its own; *what* tells when it has begun. */
+static void kill_halfway(pid_t pid, int what)
+{
+	int status;
+	pid_t tid;
+
+	if (!follow_threads(pid) || write(what, "", 1) != 1)
+		_exit(1);
+	while ((tid = waitpid(-1, &status, __WALL)) > 0) {
+		if (WIFSTOPPED(status) && WSTOPSIG(status) == (SIGTRAP | 0x80) && writes_end(tid)) {
+			kill(pid, SIGKILL);
+			_exit(0);
+		}
+		if (WIFSTOPPED(status))
+			ptrace(PTRACE_SYSCALL, tid, NULL, 0);
+	}
+	_exit(1);
+}
+
+static int half(void)
+{
+	static uint8_t before[WIDE];
+	pid_t pid = tracer(), killer;
+	int fds[2], status = 0;
+	char byte;
+
+	memcpy(before, (const void *)&wide, WIDE);
+	if (pid > 0) {
+		if (pipe(fds) < 0 || (killer = fork()) < 0)
+			return 1;
+		if (killer == 0)
+			kill_halfway(pid, fds[1]);
+		close(fds[1]);
+		if (read(fds[0], &byte, 1) != 1)
+			return 77;
+	}
+	printf("%lx\n", wide(5));
+	if (pid > 0)
+		waitpid(killer, &status, 0);
+	printf("%d %d\n", status, memcmp(before, (const void *)&wide, WIDE));
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	const char *how = argc > 1 ? argv[1] : "";
@@ -234,6 +327,8 @@ int main(int argc, char **argv)
 		return without(SIGSTOP);
 	if (!strcmp(how, "kill"))
 		return without(SIGKILL);
+	if (!strcmp(how, "half"))
+		return half();
 	printf("%lx\n", at_start);
 	return 0;
 }

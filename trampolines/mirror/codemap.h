@@ -157,10 +157,22 @@ struct rt_mem_desc {
  */
 #define RT_FIRST_ASK 6	    /* what its word says as long as it has not been called */
 #define RT_FIRST_DESC 17
-#define RT_FIRST_REPLAY 29 /* runs the original */
+#define RT_FIRST_REPLAY 40 /* runs the original */
 struct rt_first_desc {
 	uint32_t index;
 	uint64_t word;
+	uint8_t pad[3];
+	uint64_t undo;	/* struct rt_first_undo[], written before the body is; 0: it has not been written anywhere */
+} __attribute__((packed));
+
+/*
+ * What is written over in the body.  Who finds nobody that answers may have a body of which a part has been written: the collector
+ * died meanwhile, or the process was forked.
+ */
+struct rt_first_undo {
+	uint64_t addr;
+	uint8_t len;	 /* 0: the end */
+	uint8_t bytes[]; /* len that were there, len that are written */
 } __attribute__((packed));
 
 /* One arena's code for one object. */

@@ -13,6 +13,9 @@
 #include "trampolines/insn/x86-64/emit.h"
 #include "trampolines/mirror/first.h"
 
+_Static_assert(RT_FIRST_DESC + sizeof(struct rt_first_desc) == RT_FIRST_REPLAY, "a stub");
+_Static_assert((RT_FIRST_DESC + offsetof(struct rt_first_desc, undo)) % 8 == 0, "read while it is written");
+
 static void add_piece(struct tramp_first_code *out, size_t start, uint8_t kind, uint64_t orig)
 {
 	out->pieces[out->npieces++] = (struct rt_piece){ .start = (uint32_t)start, .orig = (uint32_t)orig, .kind = kind };
@@ -39,6 +42,7 @@ enum tramp_status tramp_emit_first(const struct tramp_first *f, const struct tra
 {
 	static const uint8_t jmp[] = { 0xff, 0x25 }, call[] = { 0xff, 0x15 };
 	static const uint8_t lea[] = { 0x48, 0x8d, 0x64, 0x24, 0x80 };
+	static const uint8_t none[sizeof(struct rt_first_desc) - offsetof(struct rt_first_desc, pad)];
 	struct tramp_out o = { .buf = buf, .room = TRAMP_FIRST_MAX, .addr = addr };
 	uint64_t replay = addr + RT_FIRST_REPLAY;
 	enum tramp_status status;
@@ -51,6 +55,7 @@ enum tramp_status tramp_emit_first(const struct tramp_first *f, const struct tra
 	tramp_put_rel32(&o, f->gate, 0);
 	tramp_put_u32(&o, f->index);
 	tramp_put_u64(&o, f->word);
+	tramp_put_bytes(&o, none, sizeof(none));
 	if (o.status != TRAMP_OK)
 		return o.status;
 	status = tramp_emit_replay(plan, replay, buf + o.len, TRAMP_REPLAY_MAX, &len);
