@@ -469,10 +469,14 @@ static enum inj_status lead(struct inj_target *t, struct inj_first *f, bool (*be
 	bool good;
 
 	status = go_over(t, &f->edits, true, &good);
-	if (status != INJ_OK || !good || !begin(arg))
+	if (status == INJ_OK && !good)
+		return INJ_NO_ROOM;
+	if (status != INJ_OK || !begin(arg))
 		return status;
 	status = inj_read(t, f->word, &word, sizeof(word));
-	if (status != INJ_OK || word != f->stub + RT_FIRST_ASK)
+	if (status == INJ_OK && word != f->stub + RT_FIRST_ASK)
+		return INJ_NO_ROOM;
+	if (status != INJ_OK)
 		return status;
 	status = go_over(t, &f->edits, false, &good);
 	if (status == INJ_OK)
@@ -490,13 +494,11 @@ enum inj_status inj_first_call(struct inj_session *s, struct inj_target *t, uint
 	if (index >= s->mirrors.nfirst)
 		return INJ_OK;
 	f = &s->mirrors.first[index];
-	if (!s->objects[f->work->object].path[0])
-		return INJ_OK;
 	s->target = t;
-	if (f->state == INJ_FIRST_WAITS)
+	if (f->state == INJ_FIRST_WAITS && f->work)
 		status = make_copy(f->work, f);
-	if (status == INJ_OK && f->state == INJ_FIRST_COPIED && has_copy(s, t, f))
-		status = lead(t, f, begin, arg, to);
+	if (status == INJ_OK && f->state != INJ_FIRST_LEFT)
+		status = f->work && has_copy(s, t, f) ? lead(t, f, begin, arg, to) : INJ_NO_ROOM;
 	s->target = NULL;
 	return status;
 }
@@ -514,6 +516,30 @@ enum inj_status inj_first_keep(struct inj_session *s)
 		if (status == INJ_OK)
 			status = inj_places_keep(m, &m->works[i]->places, m->works[i]->code);
 	}
+	return status;
+}
+
+static void forget(struct inj_mirrors *m, struct inj_work *w)
+{
+	for (size_t i = w->first; i < w->first + w->nfirst; i++) {
+		m->first[i].work = NULL;
+		inj_edits_free(&m->first[i].edits);
+	}
+	inj_work_free(w);
+}
+
+enum inj_status inj_first_forget(struct inj_session *s, size_t object)
+{
+	struct inj_mirrors *m = &s->mirrors;
+	enum inj_status status = inj_first_keep(s);
+	size_t kept = 0;
+
+	for (size_t i = 0; i < m->nworks; i++)
+		if (m->works[i]->object == object)
+			forget(m, m->works[i]);
+		else
+			m->works[kept++] = m->works[i];
+	m->nworks = kept;
 	return status;
 }
 

@@ -50,13 +50,16 @@ uint64_t inj_first_stub(const struct inj_work *w, uint64_t addr);
 /*
  * A thread of @t, a process of the program, calls function @index for the first time there.  @begin is asked before the first
  * byte of the body is written: false: the thread does not wait any more.  *to: where it goes on; 0: left alone.  Errors: those
- * of the target, MEMORY.
+ * of the target, MEMORY, NO_ROOM (this process has no copy of it, or other code).
  */
 enum inj_status inj_first_call(struct inj_session *s, struct inj_target *t, uint32_t index, bool (*begin)(void *arg),
 			       void *arg, uint64_t *to) INJ_CHECK;
 
 /* What has been instrumented since the last time is complete. */
 enum inj_status inj_first_keep(struct inj_session *s) INJ_CHECK;
+
+/* An object's memory is gone; forked children that still have it call its functions as they are. */
+enum inj_status inj_first_forget(struct inj_session *s, size_t object) INJ_CHECK;
 
 void inj_first_free(struct inj_session *s);
 

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "injector/image/elffile.h"
+#include "injector/mirror/first.h"
 #include "injector/process/maps.h"
 #include "injector/patch/session.h"
 
@@ -157,9 +158,11 @@ static void forget_wraps(struct inj_session *s, size_t object)
 }
 
 /* A library that is gone leaves its place: indices stay valid. */
-static void drop_unseen(struct inj_session *s)
+static enum inj_status drop_unseen(struct inj_session *s)
 {
-	for (size_t i = 0; i < s->nobjects; i++) {
+	enum inj_status status = INJ_OK;
+
+	for (size_t i = 0; i < s->nobjects && status == INJ_OK; i++) {
 		struct inj_object *o = &s->objects[i];
 
 		if (o->seen || !o->path[0])
@@ -174,7 +177,9 @@ static void drop_unseen(struct inj_session *s)
 		}
 		o->done = true;
 		o->mirrored = true;
+		status = inj_first_forget(s, i);
 	}
+	return status;
 }
 
 enum inj_status inj_objects_read(struct inj_session *s)
@@ -199,9 +204,7 @@ enum inj_status inj_objects_read(struct inj_session *s)
 			name[0] = '\0';
 		status = note_object(s, &m, name, n == 0);
 	}
-	if (status == INJ_OK)
-		drop_unseen(s);
-	return status;
+	return status == INJ_OK ? drop_unseen(s) : status;
 }
 
 /* A static program is one file; where it starts says where it was loaded. */
