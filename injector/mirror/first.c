@@ -382,7 +382,9 @@ static enum inj_status take_edits(struct inj_work *w, struct inj_first *f, struc
 static enum inj_status make_copy(struct inj_work *w, struct inj_first *f)
 {
 	struct inj_mirrors *m = &w->s->mirrors;
-	struct tramp_mirror_request req = { .fn = f->planned.fn, .want = f->planned.want | TRAMP_MIRROR_LED };
+	struct tramp_mirror_request req = {
+		.fn = f->planned.fn, .want = f->planned.want | TRAMP_MIRROR_LED, .acts = f->planned.acts,
+	};
 	enum tramp_mirror_status said;
 	struct tramp_mirror_plan unused;
 	enum inj_status status;
