@@ -69,6 +69,8 @@ libcommand_la_LIBADD = libinjector.la $(XXHASH_LIBS) $(LIBDW_LIBS) $(LIBELF_LIBS
 noinst_LTLIBRARIES += libreport.la
 libreport_la_LIBADD = -lm
 libreport_la_SOURCES = \
+	launcher/common/kept.c \
+	launcher/common/kept.h \
 	launcher/common/progress.c \
 	launcher/common/progress.h \
 	launcher/common/units.c \
@@ -121,6 +123,8 @@ libreport_la_SOURCES = \
 	launcher/report/report-csv.c \
 	launcher/report/report-head.c \
 	launcher/report/report-json.c \
+	launcher/report/report-kept.c \
+	launcher/report/report-kept.h \
 	launcher/report/report-lines.c \
 	launcher/report/report-problems.c \
 	launcher/report/report-rows.c \

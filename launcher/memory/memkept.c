@@ -10,29 +10,21 @@
  */
 #include "launcher/memory/memkept.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-#include <xxhash.h>
 
-#include "launcher/common/message.h"
 #include "launcher/memory/memprofile-private.h"
 
 #define VERSION 1 /* of the format, and of what the figures mean */
-#define SLOTS 8
-#define MAX_BYTES ((off_t)1 << 32)
+#define FILE_NAME "memory-profile"
 
 static const char magic[8] = "SondeMpr";
 
 struct header {
 	char magic[8];
 	uint32_t version, insn_bytes, group_bytes, curve_bytes;
-	struct memkept_key key;
+	struct kept_key key;
 	uint64_t insns, pairs;
 	uint32_t shift, sampled;
 };
@@ -43,35 +35,6 @@ struct pair {
 };
 
 /* ---- what it follows from ---- */
-
-static bool hash_file(XXH3_state_t *state, const char *path)
-{
-	static char buf[1 << 16];
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	uint64_t all = 0;
-	ssize_t n = -1;
-
-	while (fd >= 0 && (n = read(fd, buf, sizeof(buf))) > 0) {
-		XXH3_128bits_update(state, buf, (size_t)n);
-		all += (uint64_t)n;
-	}
-	XXH3_128bits_update(state, &all, sizeof(all));
-	if (fd >= 0)
-		close(fd);
-	return n == 0;
-}
-
-static bool hash_in(XXH3_state_t *state, const char *dir, const char *name)
-{
-	char *path;
-	bool good;
-
-	if (asprintf(&path, "%s/%s", dir, name) < 0)
-		return false;
-	good = hash_file(state, path);
-	free(path);
-	return good;
-}
 
 static const char *base_name(const char *path)
 {
@@ -90,29 +53,29 @@ static bool hash_threads(XXH3_state_t *state, const struct memtrace *t, const st
 		if (!memtrace_wanted(t, rank, &about))
 			continue;
 		XXH3_128bits_update(state, base_name(about.path), strlen(base_name(about.path)) + 1);
-		good = hash_file(state, about.path);
+		good = kept_hash_file(state, about.path);
 	}
 	return good;
 }
 
 void memkept_key(const struct memtrace *t, const struct sonde_trace_rank *rank, const struct mt_read *read,
-		 const struct memprofile_options *o, struct memkept_key *key)
+		 const struct memprofile_options *o, struct kept_key *key)
 {
 	const uint64_t options[] = { VERSION, o->no_stack, o->sampled, o->lines, sizeof(struct memprofile_insn) };
 	XXH3_state_t *state = XXH3_createState();
 	XXH128_hash_t hash;
 
-	*key = (struct memkept_key){ 0 };
+	*key = (struct kept_key){ 0 };
 	if (!state || XXH3_128bits_reset(state) != XXH_OK) {
 		XXH3_freeState(state);
 		return;
 	}
 	XXH3_128bits_update(state, options, sizeof(options));
 	XXH3_128bits_update(state, o->caches, sizeof(o->caches));
-	if (hash_in(state, rank->dir, "metadata") && hash_in(state, rank->dir, "code.memory") &&
+	if (kept_hash_in(state, rank->dir, "metadata") && kept_hash_in(state, rank->dir, "code.memory") &&
 	    hash_threads(state, t, rank, read)) {
 		hash = XXH3_128bits_digest(state);
-		*key = (struct memkept_key){ { hash.low64, hash.high64 } };
+		*key = (struct kept_key){ { hash.low64, hash.high64 } };
 	}
 	XXH3_freeState(state);
 }
@@ -148,7 +111,7 @@ static void *put_pairs(void *at, const struct mempairs *pairs)
 	return at;
 }
 
-void *memkept_pack(const struct memkept_key *key, struct memprofile *p, size_t *bytes)
+void *memkept_pack(const struct kept_key *key, struct memprofile *p, size_t *bytes)
 {
 	struct header h = {
 		.version = VERSION, .insn_bytes = sizeof(struct memprofile_insn),
@@ -178,59 +141,14 @@ void *memkept_pack(const struct memkept_key *key, struct memprofile *p, size_t *
 	return data;
 }
 
-static bool write_all(int fd, const char *data, size_t bytes)
+void memkept_save(const char *dir, const struct kept_key *key, struct memprofile *p)
 {
-	while (bytes) {
-		ssize_t n = write(fd, data, bytes);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return false;
-		data += n;
-		bytes -= (size_t)n;
-	}
-	return true;
-}
-
-/* A folder that cannot be written to, or is full, is no reason to complain. */
-static bool replace(const char *dir, const char *path, const void *data, size_t bytes)
-{
-	char *temporary;
-	bool good = false;
-	int fd;
-
-	if (asprintf(&temporary, "%s/.memory-profile-XXXXXX", dir) < 0)
-		return false;
-	fd = mkostemp(temporary, O_CLOEXEC);
-	if (fd >= 0) {
-		good = write_all(fd, data, bytes);
-		good = close(fd) == 0 && good;
-		good = good && rename(temporary, path) == 0;
-		if (!good)
-			unlink(temporary);
-	}
-	free(temporary);
-	return good;
-}
-
-static char *path_of(const char *dir, const struct memkept_key *key)
-{
-	char *path;
-
-	return asprintf(&path, "%s/memory-profile.%u", dir, (unsigned int)(key->word[0] % SLOTS)) < 0 ? NULL : path;
-}
-
-void memkept_save(const char *dir, const struct memkept_key *key, struct memprofile *p)
-{
-	char *path = key->word[0] | key->word[1] ? path_of(dir, key) : NULL;
 	size_t bytes;
-	void *data = path ? memkept_pack(key, p, &bytes) : NULL;
+	void *data = memkept_pack(key, p, &bytes);
 
-	if (data && !replace(dir, path, data, bytes))
-		msg_debug("%s: the profile is not kept: %m", path);
+	if (data)
+		kept_write(dir, FILE_NAME, key, data, bytes);
 	free(data);
-	free(path);
 }
 
 /* ---- reading ---- */
@@ -250,7 +168,7 @@ static bool take(struct input *in, void *to, size_t bytes)
 	return true;
 }
 
-static bool is_header(const struct header *h, size_t bytes, const struct memkept_key *key,
+static bool is_header(const struct header *h, size_t bytes, const struct kept_key *key,
 		      const struct memprofile_options *o)
 {
 	return memcmp(h->magic, magic, sizeof(magic)) == 0 && h->version == VERSION &&
@@ -316,7 +234,7 @@ static bool take_pairs(struct input *in, struct memprofile *p, uint64_t n)
 	return true;
 }
 
-struct memprofile *memkept_unpack(const void *data, size_t bytes, const struct memkept_key *key,
+struct memprofile *memkept_unpack(const void *data, size_t bytes, const struct kept_key *key,
 				  const struct memprofile_options *o)
 {
 	struct input in = { data, bytes };
@@ -338,36 +256,12 @@ struct memprofile *memkept_unpack(const void *data, size_t bytes, const struct m
 	return NULL;
 }
 
-/* A plain file, or nothing. */
-static void *read_file(const char *path, size_t *bytes)
+struct memprofile *memkept_load(const char *dir, const struct kept_key *key, const struct memprofile_options *o)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	struct stat st;
-	char *data = NULL;
-
-	if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0 && st.st_size < MAX_BYTES)
-		data = malloc((size_t)st.st_size);
-	*bytes = 0;
-	while (data && *bytes < (size_t)st.st_size) {
-		ssize_t n = read(fd, data + *bytes, (size_t)st.st_size - *bytes);
-
-		if (n <= 0)
-			break;
-		*bytes += (size_t)n;
-	}
-	if (fd >= 0)
-		close(fd);
-	return data;
-}
-
-struct memprofile *memkept_load(const char *dir, const struct memkept_key *key, const struct memprofile_options *o)
-{
-	char *path = key->word[0] | key->word[1] ? path_of(dir, key) : NULL;
 	size_t bytes = 0;
-	void *data = path ? read_file(path, &bytes) : NULL;
+	void *data = kept_read(dir, FILE_NAME, key, &bytes);
 	struct memprofile *p = data ? memkept_unpack(data, bytes, key, o) : NULL;
 
 	free(data);
-	free(path);
 	return p;
 }

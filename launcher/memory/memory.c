@@ -79,7 +79,7 @@ struct memory {
 	struct select *select; /* NULL: all functions */
 	const struct memtrace *trace;
 	const struct sonde_trace_rank *rank;
-	struct memkept_key key;
+	struct kept_key key;
 	bool kept;	/* the profile was made before */
 	struct memory_rows rows;
 	uint64_t damage, damage_before;

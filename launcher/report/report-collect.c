@@ -4,6 +4,7 @@
  * for a group, and is added up and closed before the next begins.
  */
 #include "launcher/common/message.h"
+#include "launcher/report/report-kept.h"
 #include "launcher/report/report-thread.h"
 #include "launcher/report/report.h"
 #include "launcher/trace/pick.h"
@@ -28,6 +29,7 @@ struct collection {
 	const struct sonde_trace_thread *last; /* thread before */
 	struct report_findings found;
 	struct reading reading;
+	struct report_kept kept;
 };
 
 static int rank_of(const struct sonde_trace *trace, const struct sonde_trace_thread *t)
@@ -199,7 +201,8 @@ static int read_error(const struct sonde_trace_thread *t, enum sonde_trace_statu
 	return EXIT_USAGE;
 }
 
-static void note_damage(struct collection *c, const struct sonde_trace_iter *iter)
+/* Was there any? */
+static bool note_damage(struct collection *c, const struct sonde_trace_iter *iter)
 {
 	const char *text = "";
 	uint64_t bad = sonde_trace_damage(iter, &text);
@@ -208,6 +211,7 @@ static void note_damage(struct collection *c, const struct sonde_trace_iter *ite
 	c->found.unknown += c->walk.unknown;
 	if (bad)
 		snprintf(c->found.last, sizeof(c->found.last), "%s", text);
+	return bad > 0;
 }
 
 static int walk_thread(struct collection *c, const struct sonde_trace_thread *t)
@@ -227,7 +231,7 @@ static int walk_thread(struct collection *c, const struct sonde_trace_thread *t)
 		report_walk_event(&c->walk, ev);
 	}
 	report_walk_finish(&c->walk, t);
-	note_damage(c, iter);
+	report_kept_add(&c->kept, t, &c->walk, note_damage(c, iter) || status != SONDE_TRACE_END);
 	sonde_trace_iter_free(iter);
 	if (status != SONDE_TRACE_END)
 		reading_end(&c->reading);
@@ -248,8 +252,12 @@ static void add_cost(struct collection *c, const struct sonde_trace_thread *t)
 static int add_thread(struct collection *c, const struct sonde_trace_thread *t)
 {
 	struct report *r = c->r;
-	int status = walk_thread(c, t), rank = rank_of(r->trace, t);
+	int status = 0, rank = rank_of(r->trace, t);
 
+	if (report_kept_is_there(&c->kept))
+		report_kept_take(&c->kept, t, &c->walk);
+	else
+		status = walk_thread(c, t);
 	if (status)
 		return status;
 	if (c->rank_begun && c->rank != rank)
@@ -312,12 +320,15 @@ static int add_threads(struct collection *c)
 {
 	int status = choose_threads(c);
 
+	if (!status)
+		report_kept_begin(&c->kept, c->r);
 	reading_begin(&c->reading, false);
-	for (size_t i = 0; !status && i < c->r->nthreads; i++)
+	for (size_t i = 0; !status && !report_kept_is_there(&c->kept) && i < c->r->nthreads; i++)
 		reading_expect(&c->reading, sonde_trace_thread(c->r->trace, c->threads[i]));
 	for (size_t i = 0; !status && i < c->r->nthreads; i++)
 		status = add_thread(c, sonde_trace_thread(c->r->trace, c->threads[i]));
 	reading_end(&c->reading);
+	report_kept_end(&c->kept);
 	close_group(c);
 	close_rank(c);
 	return status;

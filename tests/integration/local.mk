@@ -92,6 +92,7 @@ INTEGRATION_TESTS += \
 	tests/integration/ranks.sh \
 	tests/integration/recursion.sh \
 	tests/integration/redis.sh \
+	tests/integration/report-kept.sh \
 	tests/integration/scripts.sh \
 	tests/integration/signals.sh \
 	tests/integration/start-killed.sh \

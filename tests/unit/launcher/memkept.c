@@ -22,7 +22,7 @@ static uint64_t random_below(uint64_t n)
 	return (seed >> 33) % n;
 }
 
-static const struct memkept_key key = { { 12, 34 } };
+static const struct kept_key key = { { 12, 34 } };
 
 static struct memprofile_options options(bool sampled)
 {
@@ -96,7 +96,7 @@ static void test_same(void **state)
 /* Of another trace, or with other options; cut off; damaged. */
 static void test_others(void **state)
 {
-	const struct memkept_key other = { { 12, 35 } };
+	const struct kept_key other = { { 12, 35 } };
 	const struct memprofile_options o = options(false), p = options(true);
 	struct memprofile *profile = make(false);
 	size_t bytes;
