@@ -5,6 +5,7 @@
  *	report-rows	what is counted: one row for each function and module, point and counter
  *	report-sums	the figures of each row
  *	report-thread	one thread's events into sums
+ *	report-kept	these sums, for the next report
  *	report-collect	all threads into groups: one for the whole trace, or one per thread, process or rank
  *	report-lines	which threads are counted; which rows of a group are shown, and in what order
  *	report-head	what is known of the run, and what is missing
