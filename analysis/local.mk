@@ -5,6 +5,8 @@ libanalysis_la_SOURCES = \
 	analysis/cache/chain.h \
 	analysis/cache/level.c \
 	analysis/cache/level.h \
+	analysis/cache/shadow.c \
+	analysis/cache/shadow.h \
 	analysis/cache/simulate.c \
 	analysis/cache/simulate.h \
 	analysis/cache/stream.c \

@@ -4,9 +4,11 @@
 
 #include <stdlib.h>
 
-bool cache_chain_init(struct cache_chain *c, const struct cache_level *levels, unsigned int n)
+bool cache_chain_init(struct cache_chain *c, const struct cache_level *levels, unsigned int n, bool classify)
 {
-	*c = (struct cache_chain){ 0 };
+	*c = (struct cache_chain){ .shadows = classify ? calloc(n, sizeof(*c->shadows)) : NULL };
+	if (classify && !c->shadows)
+		return false;
 	for (; c->n < n; c->n++) {
 		const struct cache_level *l = &levels[c->n];
 
@@ -14,6 +16,8 @@ bool cache_chain_init(struct cache_chain *c, const struct cache_level *levels, u
 			cache_chain_free(c);
 			return false;
 		}
+		if (classify)
+			c->shadows[c->n].most = l->lines;
 		c->through[c->n] = l->through;
 		c->inclusive[c->n] = l->holds == CACHE_INCLUSIVE;
 		c->exclusive[c->n] = l->holds == CACHE_EXCLUSIVE;
@@ -23,8 +27,13 @@ bool cache_chain_init(struct cache_chain *c, const struct cache_level *levels, u
 
 void cache_chain_free(struct cache_chain *c)
 {
-	for (unsigned int i = 0; i < c->n; i++)
+	for (unsigned int i = 0; i < c->n; i++) {
 		cache_state_free(&c->level[i]);
+		if (c->shadows)
+			cache_shadow_free(&c->shadows[i]);
+	}
+	free(c->shadows);
+	c->shadows = NULL;
 	free(c->made.v);
 	c->made = (struct cache_requests){ 0 };
 	c->n = 0;
@@ -48,6 +57,22 @@ static void make(const struct turn *t, uint64_t line, uint32_t how)
 		return;
 	}
 	c->made.v[c->made.n++] = (struct cache_request){ .line = line, .insn = t->insn, .how = how };
+}
+
+/* Level @k was asked for a line, as it was told of one that left the level before if @count is NULL. */
+static void classify(struct cache_chain *c, unsigned int k, uint64_t line, bool hit, enum cache_shadow_then then,
+		     struct cache_count *count)
+{
+	enum cache_shadow_was was;
+
+	if (!c->shadows)
+		return;
+	was = cache_shadow_use(&c->shadows[k], line, then);
+	c->failed |= was == CACHE_SHADOW_FAILED;
+	if (!count || hit)
+		return;
+	count->compulsory += was == CACHE_SHADOW_NEW;
+	count->capacity += was == CACHE_SHADOW_OUT;
 }
 
 /* The line of level @k + 1 that holds @line; beyond the last one: @line. */
@@ -109,6 +134,7 @@ static void give(const struct turn *t, unsigned int k, uint64_t line, bool modif
 		return;
 	}
 	slot = cache_find(&c->level[k], line);
+	classify(c, k, line, slot, c->through[k] ? CACHE_SHADOW_LEAVE : CACHE_SHADOW_IN, NULL);
 	if (c->through[k]) {
 		t->counts[k].written++;
 		give(t, k + 1, next_line(c, k, line), modified);
@@ -137,11 +163,13 @@ static bool ask(const struct turn *t, unsigned int k, uint64_t line, uint32_t ho
 		moved = cache_remove(&c->level[k], line);
 		t->counts[k].hits += moved != 0;
 		t->counts[k].misses += moved == 0;
+		classify(c, k, line, moved, CACHE_SHADOW_REMOVE, &t->counts[k]);
 		return moved ? moved & 1 : ask(t, k + 1, next_line(c, k, line), CACHE_READ);
 	}
 	slot = cache_find(&c->level[k], line);
 	t->counts[k].hits += slot != NULL;
 	t->counts[k].misses += slot == NULL;
+	classify(c, k, line, slot, c->through[k] && !(how & CACHE_READ) ? CACHE_SHADOW_LEAVE : CACHE_SHADOW_IN, &t->counts[k]);
 	if (!slot && (!c->through[k] || how & CACHE_READ)) {
 		modified = ask(t, k + 1, next_line(c, k, line), CACHE_READ);
 		put_in(t, k, line, modified || (written && !c->through[k]));
@@ -222,7 +250,7 @@ static void run_lru(struct cache_chain *c, const struct cache_request *v, size_t
 void cache_chain_run(struct cache_chain *c, const struct cache_request *v, size_t n, unsigned int shift,
 		     struct cache_count *counts)
 {
-	if (c->n == 1 && c->level[0].policy == CACHE_LRU && !c->through[0]) {
+	if (c->n == 1 && c->level[0].policy == CACHE_LRU && !c->through[0] && !c->shadows) {
 		run_lru(c, v, n, shift, counts);
 		return;
 	}

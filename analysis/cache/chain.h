@@ -18,11 +18,13 @@
 #define SONDE_ANALYSIS_CACHE_CHAIN_H
 
 #include "analysis/cache/level.h"
+#include "analysis/cache/shadow.h"
 
 struct cache_count {
 	/* Of lines, or pages, that the program's accesses or the fetches and passed stores of the level before asked for. */
 	uint64_t hits, misses;
 	uint64_t written; /* lines, or stores that were passed on, to the next level; if it is exclusive: all lines that left */
+	uint64_t compulsory, capacity; /* of the misses, if they are classified; the others are conflicts */
 };
 
 /* Read and written together is a modification; BACK: a modified line is written to the level. */
@@ -42,6 +44,7 @@ struct cache_requests {
 struct cache_chain {
 	unsigned int n;
 	struct cache_state level[CACHE_CACHES];
+	struct cache_shadow *shadows; /* one for each level; NULL: misses are not classified */
 	bool through[CACHE_CACHES], inclusive[CACHE_CACHES], exclusive[CACHE_CACHES];
 	struct cache_requests made; /* the caller takes them, and sets made.n to 0 */
 	bool unheard;		    /* nobody wants them, and there are none */
@@ -49,7 +52,8 @@ struct cache_chain {
 };
 
 /* False: no memory; there is nothing to free. */
-bool cache_chain_init(struct cache_chain *c, const struct cache_level *levels, unsigned int n) __attribute__((warn_unused_result));
+bool cache_chain_init(struct cache_chain *c, const struct cache_level *levels, unsigned int n, bool classify)
+	__attribute__((warn_unused_result));
 void cache_chain_free(struct cache_chain *c);
 
 /*

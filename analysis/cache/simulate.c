@@ -60,6 +60,7 @@ struct cache_sim {
 	struct node *nodes;
 	struct cache_stream *streams; /* for each node there is room for one */
 	uint32_t nnodes, nstreams;
+	bool classify;
 	size_t nsystems;
 	struct system systems[];
 };
@@ -97,7 +98,8 @@ static uint32_t stream_for(struct cache_sim *sim, const struct node *node)
 {
 	const unsigned int shift = node->chain.level[0].shift, unit = unit_of(node);
 	const enum cache_stream_kind kind = kind_of(node);
-	const uint64_t groups = groups_of(node);
+	/* which line was used last of all is what a shadow has to know */
+	const uint64_t groups = sim->classify ? 1 : groups_of(node);
 	uint32_t i = 0;
 
 	while (i < sim->nstreams && (sim->streams[i].kind != kind || sim->streams[i].shift != shift ||
@@ -144,7 +146,7 @@ static uint32_t node_for(struct cache_sim *sim, uint32_t before, const struct ca
 		if (sim->nodes[i].before == before && sim->nodes[i].tlb == tlb && same_levels(&sim->nodes[i], levels, n))
 			return i;
 	*node = (struct node){ .levels = levels, .before = before, .tlb = tlb };
-	if (!cache_chain_init(&node->chain, levels, n))
+	if (!cache_chain_init(&node->chain, levels, n, sim->classify && !tlb))
 		return NO_CHAIN;
 	node->chain.unheard = true;
 	if (before != NO_CHAIN)
@@ -182,7 +184,7 @@ static bool add_levels(struct cache_sim *sim, struct system *s, const struct cac
 
 /* ---- systems ---- */
 
-struct cache_sim *cache_sim_new(const struct cache_system *systems, size_t n)
+struct cache_sim *cache_sim_new(const struct cache_system *systems, size_t n, bool classify)
 {
 	struct cache_sim *sim = calloc(1, sizeof(*sim) + n * sizeof(sim->systems[0]));
 	bool good;
@@ -190,6 +192,7 @@ struct cache_sim *cache_sim_new(const struct cache_system *systems, size_t n)
 	if (!sim)
 		return NULL;
 	sim->nsystems = n;
+	sim->classify = classify;
 	sim->nodes = calloc(n * CACHE_LEVELS + 1, sizeof(*sim->nodes));
 	sim->streams = calloc(n * CACHE_LEVELS + 1, sizeof(*sim->streams));
 	good = sim->nodes && sim->streams;

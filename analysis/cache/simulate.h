@@ -22,8 +22,8 @@ struct cache_insn {
 
 struct cache_sim;
 
-/* @systems have to live as long.  NULL: no memory. */
-struct cache_sim *cache_sim_new(const struct cache_system *systems, size_t n);
+/* @systems have to live as long.  @classify: say why caches miss (shadow.h).  NULL: no memory. */
+struct cache_sim *cache_sim_new(const struct cache_system *systems, size_t n, bool classify);
 void cache_sim_free(struct cache_sim *sim);
 
 /* @stack: accesses with MD_STACK, too.  False: no memory; all that can be done then is cache_sim_free(). */

@@ -244,6 +244,7 @@ static const struct key cache_keys[] = {
 	{ "seed", read_size, offsetof(struct raw_level, level.seed), false },
 	{ "write", read_write, offsetof(struct raw_level, level.through), false },
 	{ "holds", read_holds, offsetof(struct raw_level, level.holds), false },
+	{ "latency", read_size, offsetof(struct raw_level, level.latency), false },
 	{ NULL, NULL, 0, false },
 };
 
@@ -252,6 +253,7 @@ static const struct key tlb_keys[] = {
 	{ "entries", read_size, offsetof(struct raw_level, size), true },
 	{ "ways", read_ways, offsetof(struct raw_level, level.ways), true },
 	{ "page", read_size, offsetof(struct raw_level, level.line), true },
+	{ "latency", read_size, offsetof(struct raw_level, level.latency), false },
 	{ "policy", read_policy, offsetof(struct raw_level, level), false },
 	{ "seed", read_size, offsetof(struct raw_level, level.seed), false },
 	{ NULL, NULL, 0, false },
@@ -302,7 +304,7 @@ static bool read_levels(struct reader *r, const yaml_node_t *node, struct cache_
 		return bad(r, node, "a list belongs here");
 	for (item = node->data.sequence.items.start; item < node->data.sequence.items.top; item++) {
 		const yaml_node_t *at = node_of(r, *item);
-		struct raw_level raw = { 0 };
+		struct raw_level raw = { .level.latency = CACHE_NO_LATENCY };
 		bool good;
 
 		if (*n == max)
@@ -341,8 +343,19 @@ static const struct key system_keys[] = {
 	{ "source", read_text, offsetof(struct raw_system, system.source), false },
 	{ "caches", read_caches, 0, true },
 	{ "tlbs", read_tlbs, 0, false },
+	{ "memory", read_size, offsetof(struct raw_system, system.memory), false },
+	{ "walk", read_size, offsetof(struct raw_system, system.walk), false },
 	{ NULL, NULL, 0, false },
 };
+
+bool cache_has_latencies(const struct cache_system *s)
+{
+	bool all = s->memory != CACHE_NO_LATENCY && (!s->ntlbs || s->walk != CACHE_NO_LATENCY);
+
+	for (unsigned int i = 0; i < cache_levels(s); i++)
+		all = all && s->level[i].latency != CACHE_NO_LATENCY;
+	return all;
+}
 
 static void free_system(struct cache_system *s)
 {
@@ -355,7 +368,7 @@ static void free_system(struct cache_system *s)
 
 static bool read_system(struct reader *r, const yaml_node_t *root, struct cache_systems *list)
 {
-	struct raw_system raw = { 0 };
+	struct raw_system raw = { .system = { .memory = CACHE_NO_LATENCY, .walk = CACHE_NO_LATENCY } };
 	bool good = read_mapping(r, root, system_keys, &raw);
 
 	for (unsigned int i = 0; i < raw.system.ntlbs; i++)

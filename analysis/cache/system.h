@@ -13,7 +13,7 @@
  *
  * ways may be "full"; policy: lru (if none is given), fifo, random (with "seed: N"), tree-plru, nmru or a QLRU_H00_M1_R0_U1;
  * write: back (if none is given) or through; holds: any (if it is not given), inclusive or exclusive.  tlbs, about and source may
- * be left out.
+ * be left out, and so may latencies: of a level, "latency: 4", of memory, "memory: 200", and of what no TLB has, "walk: 30".
  */
 #ifndef SONDE_ANALYSIS_CACHE_SYSTEM_H
 #define SONDE_ANALYSIS_CACHE_SYSTEM_H
@@ -58,13 +58,20 @@ struct cache_level {
 	struct cache_qlru qlru; /* of CACHE_QLRU, of caches alone */
 	enum cache_holds holds;
 	bool through;	   /* write-through without allocation; else write-back with write-allocate */
+	uint64_t latency;  /* cycles that what is found here takes; CACHE_NO_LATENCY: not said */
 };
 
 struct cache_system {
 	char *name, *about, *source; /* about, source: NULL if not said */
 	unsigned int ncaches, ntlbs;
 	struct cache_level level[CACHE_LEVELS]; /* ncaches caches, then ntlbs TLBs */
+	uint64_t memory, walk; /* cycles that what is in no cache takes, and a page in no TLB; CACHE_NO_LATENCY */
 };
+
+#define CACHE_NO_LATENCY UINT64_MAX
+
+/* Are all latencies said, those of TLBs if there are some? */
+bool cache_has_latencies(const struct cache_system *s);
 
 static inline unsigned int cache_levels(const struct cache_system *s)
 {

@@ -21,7 +21,7 @@ struct cache_options {
 	struct select_options select;
 	struct pick pick;
 	uint64_t limit;
-	bool list, no_stack, all, csv, json, mangled;
+	bool list, classify, no_stack, all, csv, json, mangled;
 };
 
 #define BYS "function\0loop\0line\0instruction\0thread\0" /* as enum memory_by, and threads */
@@ -44,6 +44,8 @@ static const struct opt cache_opts[] = {
 	{ 'n', "limit", "N", "only the first N rows; 100 if not given, all for --csv and --json", OPT_COUNT,
 	  offsetof(struct cache_options, limit), NULL },
 	{ 'a', "all", NULL, "all rows", OPT_FLAG, offsetof(struct cache_options, all), NULL },
+	{ 0, "classify", NULL, "say how many misses are compulsory, for capacity, and for conflicts", OPT_FLAG,
+	  offsetof(struct cache_options, classify), NULL },
 	{ 0, "no-stack", NULL, "without push, pop, call and ret", OPT_FLAG, offsetof(struct cache_options, no_stack), NULL },
 	{ 0, "csv", NULL, "comma-separated values", OPT_FLAG, offsetof(struct cache_options, csv), NULL },
 	{ 0, "json", NULL, "JSON, one object a line", OPT_FLAG, offsetof(struct cache_options, json), NULL },
@@ -62,7 +64,8 @@ static const struct opt_command cache_command = {
 		   "if some of it is damaged and the rest was shown, 2 if there is nothing to show.\n"
 		   "Each thread has a whole system for itself, also the levels that cores share. misses: lines\n"
 		   "that were not there, and their share of those asked for; writes: what went on to the next\n"
-		   "level, modified lines that left it, or stores of a write-through cache.\n",
+		   "level, modified lines that left it, or stores of a write-through cache. cycles: with the\n"
+		   "latencies that a system has, if each access waited for the one before.\n",
 	.examples = "sonde cache\tmisses by function, in this machine's caches\n"
 		    "sonde cache --list\twhich others there are\n"
 		    "sonde cache --system=epyc-9004 --system=a64fx -b loop\tloops on two machines\n"
@@ -129,7 +132,7 @@ static int visit_thread(void *arg, const struct memtrace_thread *thread)
 	struct cache *c = arg;
 	int status = 0;
 
-	c->sim = cache_sim_new(c->systems.v, c->systems.n);
+	c->sim = cache_sim_new(c->systems.v, c->systems.n, c->o->classify);
 	if (!c->sim)
 		return no_memory();
 	c->damage += memtrace_accesses(thread, take, c);
@@ -200,7 +203,7 @@ static int simulate_trace(struct cache *c, struct cache_options *o, const char *
 	if (status)
 		return status;
 	status = traced_select(t.trace, &o->select, &c->select);
-	if (!status && !cache_rows_init(&c->rows, &c->systems))
+	if (!status && !cache_rows_init(&c->rows, &c->systems, o->classify))
 		status = no_memory();
 	if (!status)
 		status = memtrace_visit(&t, &visitor);

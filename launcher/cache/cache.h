@@ -44,10 +44,12 @@ struct cache_rows {
 	size_t n, room;
 	void *tree;		/* of tsearch(3) */
 	struct cache_row total;
+	bool classified;	/* misses are */
 };
 
 /* False: no memory. */
-bool cache_rows_init(struct cache_rows *rows, const struct cache_systems *systems) __attribute__((warn_unused_result));
+bool cache_rows_init(struct cache_rows *rows, const struct cache_systems *systems, bool classified)
+	__attribute__((warn_unused_result));
 void cache_rows_free(struct cache_rows *rows);
 
 /*
@@ -56,6 +58,12 @@ void cache_rows_free(struct cache_rows *rows);
  */
 bool cache_rows_add(struct cache_rows *rows, const struct cache_sim *sim, struct memwhere *where, enum memory_by by,
 		    const char *thread, struct select *sel) __attribute__((warn_unused_result));
+
+/*
+ * What the row's accesses would take if each waited for the one before: the latency of the level where a line is found, for
+ * each line and level that is asked.  The system has all latencies.
+ */
+uint64_t cache_cycles(const struct cache_row *row, const struct cache_systems *systems, size_t system);
 
 /* By misses in a level of a system, the last one if there are fewer; or by a word of CACHE_SORTS; largest first. */
 #define CACHE_SORTS "L1\0L2\0L3\0L4\0accesses\0name\0"

@@ -10,6 +10,7 @@
 
 static void put_csv(const struct cache_rows *rows, size_t s, const struct cache_row *row, unsigned int k, FILE *out)
 {
+	const struct cache_system *system = &rows->systems->v[s];
 	const struct cache_count *count = &row->counts[s][k];
 
 	units_csv(out, rows->systems->v[s].name);
@@ -24,12 +25,21 @@ static void put_csv(const struct cache_rows *rows, size_t s, const struct cache_
 	units_csv(out, row->file);
 	fprintf(out, ",%d,0x%" PRIx64 ",", row->line, row->address);
 	units_csv(out, row->path);
-	putc('\n', out);
+	if (rows->classified && k < system->ncaches)
+		fprintf(out, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64, count->compulsory, count->capacity,
+			count->misses - count->compulsory - count->capacity);
+	else
+		fputs(",,,", out);
+	if (!k && cache_has_latencies(system))
+		fprintf(out, ",%" PRIu64 "\n", cache_cycles(row, rows->systems, s));
+	else
+		fputs(",\n", out);
 }
 
 void cache_print_csv(struct cache_rows *rows, const char *key, uint64_t limit, FILE *out)
 {
-	fputs("system,level,name,accesses,loads,stores,hits,misses,written,function,file,line,address,object\n", out);
+	fputs("system,level,name,accesses,loads,stores,hits,misses,written,function,file,line,address,object,"
+	      "compulsory,capacity,conflict,cycles\n", out);
 	for (size_t s = 0; s < rows->systems->n; s++) {
 		cache_rows_sort(rows, s, key);
 		for (size_t i = 0; i < rows->n && i < limit; i++)
@@ -73,6 +83,8 @@ static void put_level(struct tf_buf *b, const struct cache_level *l, bool tlb, u
 	tf_json_str(b, "policy", policy);
 	tf_json_str(b, "write", l->through ? "through" : "back");
 	tf_json_str(b, "holds", cache_holds_name(l->holds));
+	if (l->latency != CACHE_NO_LATENCY)
+		tf_json_uint(b, "latency", l->latency);
 	tf_buf_byte(b, '}');
 }
 
@@ -82,6 +94,10 @@ static bool put_system(struct tf_buf *b, const struct cache_system *s, FILE *out
 	tf_json_str(b, "name", s->name);
 	tf_json_str(b, "about", s->about);
 	tf_json_str(b, "source", s->source);
+	if (s->memory != CACHE_NO_LATENCY)
+		tf_json_uint(b, "memory_latency", s->memory);
+	if (s->walk != CACHE_NO_LATENCY)
+		tf_json_uint(b, "walk_latency", s->walk);
 	tf_json_key(b, "levels");
 	tf_buf_byte(b, '[');
 	for (unsigned int k = 0; k < cache_levels(s); k++)
@@ -106,6 +122,13 @@ static void put_place(struct tf_buf *b, const struct cache_row *row)
 	tf_json_str(b, "object", row->path);
 }
 
+static void put_classes(struct tf_buf *b, const struct cache_count *count)
+{
+	tf_json_uint(b, "compulsory", count->compulsory);
+	tf_json_uint(b, "capacity", count->capacity);
+	tf_json_uint(b, "conflict", count->misses - count->compulsory - count->capacity);
+}
+
 static bool put_json(struct tf_buf *b, const struct cache_rows *rows, size_t s, const struct cache_row *row,
 		     const char *type, FILE *out)
 {
@@ -117,6 +140,8 @@ static bool put_json(struct tf_buf *b, const struct cache_rows *rows, size_t s, 
 	tf_json_uint(b, "accesses", row->sum.accesses);
 	tf_json_uint(b, "loads", row->sum.loads);
 	tf_json_uint(b, "stores", row->sum.stores);
+	if (cache_has_latencies(system))
+		tf_json_uint(b, "cycles", cache_cycles(row, rows->systems, s));
 	tf_json_key(b, "levels");
 	tf_buf_byte(b, '[');
 	for (unsigned int k = 0; k < cache_levels(system); k++) {
@@ -124,6 +149,8 @@ static bool put_json(struct tf_buf *b, const struct cache_rows *rows, size_t s, 
 		tf_json_uint(b, "hits", row->counts[s][k].hits);
 		tf_json_uint(b, "misses", row->counts[s][k].misses);
 		tf_json_uint(b, "written", row->counts[s][k].written);
+		if (rows->classified && k < system->ncaches)
+			put_classes(b, &row->counts[s][k]);
 		tf_buf_byte(b, '}');
 	}
 	tf_buf_byte(b, ']');

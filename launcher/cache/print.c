@@ -7,9 +7,12 @@
 #include <string.h>
 
 #define CELL_MAX 64
-#define COLUMNS (1 + 2 * CACHE_LEVELS)
 
-/* Column 0: accesses; then for each level misses, and for each cache what is written. */
+/* Column 0: accesses; then these of each level; then cycles. */
+enum { MISSES, COMPULSORY, CAPACITY, CONFLICT, WRITES, KINDS };
+#define CYCLES (1 + KINDS * CACHE_LEVELS)
+#define COLUMNS (CYCLES + 1)
+
 struct table {
 	const struct cache_rows *rows;
 	const struct cache_system *system;
@@ -19,33 +22,58 @@ struct table {
 
 static bool is_there(const struct table *t, unsigned int column)
 {
-	const unsigned int level = (column - 1) / 2;
+	const unsigned int level = (column - 1) / KINDS, kind = (column - 1) % KINDS;
 
-	return !column || (level < cache_levels(t->system) && ((column & 1) || level < t->system->ncaches));
+	if (!column)
+		return true;
+	if (column == CYCLES)
+		return cache_has_latencies(t->system);
+	if (kind != MISSES && (level >= t->system->ncaches || (kind != WRITES && !t->rows->classified)))
+		return false;
+	return level < cache_levels(t->system);
 }
 
 static void put_title(const struct table *t, unsigned int column, char text[static CELL_MAX])
 {
-	if (!column)
-		strcpy(text, "accesses");
+	static const char *const kinds[KINDS] = { "misses", "compulsory", "capacity", "conflict", "writes" };
+
+	if (!column || column == CYCLES)
+		strcpy(text, column ? "cycles" : "accesses");
 	else
-		snprintf(text, CELL_MAX, "%.40s %s", t->system->level[(column - 1) / 2].name, column & 1 ? "misses" : "writes");
+		snprintf(text, CELL_MAX, "%.40s %s", t->system->level[(column - 1) / KINDS].name, kinds[(column - 1) % KINDS]);
+}
+
+static uint64_t value_of(const struct cache_count *count, unsigned int kind)
+{
+	switch (kind) {
+	case COMPULSORY:
+		return count->compulsory;
+	case CAPACITY:
+		return count->capacity;
+	case CONFLICT:
+		return count->misses - count->compulsory - count->capacity;
+	case WRITES:
+		return count->written;
+	default:
+		return count->misses;
+	}
 }
 
 static void put_cell(const struct table *t, const struct cache_row *row, unsigned int column, char text[static CELL_MAX])
 {
-	const struct cache_count *count = &row->counts[t->at][column ? (column - 1) / 2 : 0];
-	const uint64_t all = count->hits + count->misses;
+	const unsigned int kind = (column - 1) % KINDS;
+	const struct cache_count *count;
 	char share[UNITS_MAX];
+	uint64_t all;
 
-	if (!column) {
-		snprintf(text, CELL_MAX, "%" PRIu64, row->sum.accesses);
-	} else if (!(column & 1)) {
-		snprintf(text, CELL_MAX, "%" PRIu64, count->written);
-	} else {
-		units_percent(memory_percent(count->misses, all), share);
-		snprintf(text, CELL_MAX, all ? "%" PRIu64 " (%s)" : "%" PRIu64, count->misses, share);
+	if (!column || column == CYCLES) {
+		snprintf(text, CELL_MAX, "%" PRIu64, column ? cache_cycles(row, t->rows->systems, t->at) : row->sum.accesses);
+		return;
 	}
+	count = &row->counts[t->at][(column - 1) / KINDS];
+	all = count->hits + count->misses;
+	units_percent(memory_percent(count->misses, all), share);
+	snprintf(text, CELL_MAX, kind == MISSES && all ? "%" PRIu64 " (%s)" : "%" PRIu64, value_of(count, kind), share);
 }
 
 static void measure(struct table *t, size_t n)

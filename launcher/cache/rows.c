@@ -15,9 +15,9 @@ static void free_contents(struct cache_row *row)
 	free(row->counts);
 }
 
-bool cache_rows_init(struct cache_rows *rows, const struct cache_systems *systems)
+bool cache_rows_init(struct cache_rows *rows, const struct cache_systems *systems, bool classified)
 {
-	*rows = (struct cache_rows){ .systems = systems };
+	*rows = (struct cache_rows){ .systems = systems, .classified = classified };
 	rows->total.counts = calloc(systems->n, sizeof(*rows->total.counts));
 	return rows->total.counts != NULL;
 }
@@ -123,6 +123,8 @@ static void add(struct cache_row *to, const struct cache_sim *sim, size_t i, con
 			to->counts[s][k].hits += counts[k].hits;
 			to->counts[s][k].misses += counts[k].misses;
 			to->counts[s][k].written += counts[k].written;
+			to->counts[s][k].compulsory += counts[k].compulsory;
+			to->counts[s][k].capacity += counts[k].capacity;
 		}
 	}
 }
@@ -147,6 +149,19 @@ bool cache_rows_add(struct cache_rows *rows, const struct cache_sim *sim, struct
 		add(&rows->total, sim, i, &insn, rows->systems->n);
 	}
 	return true;
+}
+
+uint64_t cache_cycles(const struct cache_row *row, const struct cache_systems *systems, size_t system)
+{
+	const struct cache_system *s = &systems->v[system];
+	const struct cache_count *counts = row->counts[system];
+	uint64_t cycles = counts[s->ncaches - 1].misses * s->memory;
+
+	if (s->ntlbs)
+		cycles += counts[cache_levels(s) - 1].misses * s->walk;
+	for (unsigned int k = 0; k < cache_levels(s); k++)
+		cycles += counts[k].hits * s->level[k].latency;
+	return cycles;
 }
 
 /* ---- order ---- */

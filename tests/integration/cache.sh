@@ -86,6 +86,22 @@ check_level write_once through C 0 1000
 check_level read_again through C 4000 1000
 [ "$(level read_again through C accesses)" = 5000 ] || { show csv; fail "not 5000 accesses"; }
 
+# ---- why, and how long ----
+
+sed '/^---/,$d; s/64 }/64, latency: 4 }/; s/page: 4K }/page: 4K, latency: 0 }/' small.yaml >slow.yaml
+sed -i 's/\(64K.*latency: \)4/\114/; $a memory: 200\nwalk: 30' slow.yaml
+check_status 0 sonde cache --no-stack --classify --system=./slow.yaml --csv t
+mv out csv
+[ "$(level write_once small L1 compulsory capacity conflict cycles)" = "1000 0 0 200480" ] || { show csv; fail "write_once"; }
+[ "$(level read_again small L1 compulsory capacity conflict cycles)" = "0 5000 0 70000" ] || { show csv; fail "read_again"; }
+check_status 0 sonde cache --no-stack --classify --system=./slow.yaml t
+check_contains out 'accesses  *L1 misses  *L1 compulsory  *L1 capacity  *L1 conflict  *L1 writes .* TLB misses  *cycles  *function$'
+check_contains out '^ *5000  *5000 \(100.0%\)  *0  *5000  *0 .* 70000  read_again$'
+check_status 0 sonde cache --no-stack --classify --system=./slow.yaml --json t
+check_contains out '"type":"total","system":"small".*"cycles":270480.*"compulsory":1000,"capacity":5000,"conflict":0'
+check_status 0 sonde cache --no-stack --system=./small.yaml --json t
+check_lacks out '"cycles"|"conflict"'
+
 # ---- rows ----
 
 check_status 0 sonde cache --no-stack --system=./small.yaml t

@@ -18,6 +18,7 @@
 #define MAX_SETS 64
 #define POLICIES (CACHE_QLRU + 1)
 #define SYSTEMS 5
+#define MAX_SEEN 20000
 
 /* ---- the reference ---- */
 
@@ -36,8 +37,15 @@ struct ref_set {
 	unsigned int last;	 /* NMRU: way */
 };
 
+/* Asked for at least once. */
+struct ref_seen {
+	uint64_t line, time; /* of its last use; 0: a fully associative cache does not have it */
+};
+
 struct ref_level {
 	const struct cache_level *what;
+	struct ref_seen *seen;
+	size_t nseen;
 	struct ref_set set[MAX_SETS];
 	uint64_t random, time;
 	struct cache_count count;
@@ -187,6 +195,37 @@ static struct ref_line ref_remove(struct ref_level *l, uint64_t line)
 	return found;
 }
 
+/* What a fully associative LRU cache of as many lines does; a miss of the level is counted by kind. */
+static void ref_shadow(struct ref_level *l, uint64_t line, int comes, int goes, int miss)
+{
+	struct ref_seen *found = NULL, *oldest = NULL;
+	uint64_t has = 0;
+
+	for (size_t i = 0; i < l->nseen; i++) {
+		struct ref_seen *s = &l->seen[i];
+
+		has += s->time != 0;
+		if (s->line == line)
+			found = s;
+		if (s->time && (!oldest || s->time < oldest->time))
+			oldest = s;
+	}
+	l->count.compulsory += miss && !found;
+	l->count.capacity += miss && found && !found->time;
+	if (!found) {
+		assert_true(l->nseen < MAX_SEEN);
+		found = &l->seen[l->nseen++];
+		*found = (struct ref_seen){ .line = line };
+	}
+	if (goes) {
+		found->time = 0;
+	} else if (found->time || comes) {
+		if (!found->time && has == l->what->lines)
+			oldest->time = 0;
+		found->time = ++l->time;
+	}
+}
+
 static int ref_exclusive(const struct ref *r, unsigned int at)
 {
 	return at < r->n && r->level[at].what->holds == CACHE_EXCLUSIVE;
@@ -227,6 +266,7 @@ static void ref_receive(struct ref *r, unsigned int at, uint64_t addr, int modif
 	if (at == r->n)
 		return;
 	found = ref_find(l, addr / l->what->line);
+	ref_shadow(l, addr / l->what->line, !l->what->through, 0, 0);
 	if (l->what->through) {
 		l->count.written++;
 		ref_receive(r, at + 1, addr, modified);
@@ -251,6 +291,7 @@ static int ref_ask(struct ref *r, unsigned int at, uint64_t addr, int reads, int
 		return 0;
 	if (ref_exclusive(r, at)) {
 		moved = ref_remove(l, addr / l->what->line);
+		ref_shadow(l, addr / l->what->line, 0, 1, moved.line == NONE);
 		if (moved.line != NONE) {
 			l->count.hits++;
 			return moved.modified;
@@ -259,6 +300,7 @@ static int ref_ask(struct ref *r, unsigned int at, uint64_t addr, int reads, int
 		return ref_ask(r, at + 1, addr, 1, 0);
 	}
 	found = ref_find(l, addr / l->what->line);
+	ref_shadow(l, addr / l->what->line, !l->what->through || reads, 0, !found);
 	if (found)
 		l->count.hits++;
 	else
@@ -305,6 +347,8 @@ static struct ref *ref_new(const struct cache_level *levels, unsigned int n)
 	r->n = n;
 	for (unsigned int i = 0; i < n; i++) {
 		r->level[i].what = &levels[i];
+		r->level[i].seen = calloc(MAX_SEEN, sizeof(*r->level[i].seen));
+		assert_non_null(r->level[i].seen);
 		r->level[i].random = cache_random_begin(levels[i].seed);
 		for (unsigned int k = 0; k < MAX_SETS; k++)
 			for (unsigned int w = 0; w < MAX_WAYS; w++)
@@ -336,16 +380,27 @@ static void sum_up(const struct cache_sim *sim, size_t system, struct cache_coun
 			sums[k].hits += v[k].hits;
 			sums[k].misses += v[k].misses;
 			sums[k].written += v[k].written;
+			sums[k].compulsory += v[k].compulsory;
+			sums[k].capacity += v[k].capacity;
 		}
 	}
 }
 
-static void compare(const struct ref *r, const struct cache_count *sums)
+static void ref_free(struct ref *r)
+{
+	for (unsigned int i = 0; i < r->n; i++)
+		free(r->level[i].seen);
+	free(r);
+}
+
+static void compare(const struct ref *r, const struct cache_count *sums, bool classified)
 {
 	for (unsigned int k = 0; k < r->n; k++) {
 		assert_int_equal(sums[k].hits, r->level[k].count.hits);
 		assert_int_equal(sums[k].misses, r->level[k].count.misses);
 		assert_int_equal(sums[k].written, r->level[k].count.written);
+		assert_int_equal(sums[k].compulsory, classified ? r->level[k].count.compulsory : 0);
+		assert_int_equal(sums[k].capacity, classified ? r->level[k].count.capacity : 0);
 	}
 }
 
@@ -353,10 +408,11 @@ static void compare(const struct ref *r, const struct cache_count *sums)
 static void compare_systems(const struct cache_system *s, unsigned int n, unsigned int accesses)
 {
 	struct ref *caches[SYSTEMS], *tlbs[SYSTEMS];
-	struct cache_sim *sim = cache_sim_new(s, n);
+	struct cache_sim *sims[2] = { cache_sim_new(s, n, false), cache_sim_new(s, n, true) };
 	struct cache_count sums[CACHE_LEVELS];
 
-	assert_non_null(sim);
+	assert_non_null(sims[0]);
+	assert_non_null(sims[1]);
 	for (unsigned int k = 0; k < n; k++) {
 		caches[k] = ref_new(s[k].level, s[k].ncaches);
 		tlbs[k] = ref_new(s[k].level + s[k].ncaches, s[k].ntlbs);
@@ -365,20 +421,24 @@ static void compare_systems(const struct cache_system *s, unsigned int n, unsign
 		struct mt_access v = any_access(), load = v;
 
 		load.kind = MD_LOAD;
-		assert_true(cache_sim_take(sim, &v, 1, true));
+		for (unsigned int c = 0; c < 2; c++)
+			assert_true(cache_sim_take(sims[c], &v, 1, true));
 		for (unsigned int k = 0; k < n; k++) {
 			ref_take(caches[k], &v);
 			if (s[k].ntlbs)
 				ref_take(tlbs[k], &load);
-			sum_up(sim, k, sums);
-			compare(caches[k], sums);
-			compare(tlbs[k], sums + s[k].ncaches);
+			for (unsigned int c = 0; c < 2; c++) {
+				sum_up(sims[c], k, sums);
+				compare(caches[k], sums, c);
+				compare(tlbs[k], sums + s[k].ncaches, false);
+			}
 		}
 	}
-	cache_sim_free(sim);
+	cache_sim_free(sims[0]);
+	cache_sim_free(sims[1]);
 	for (unsigned int k = 0; k < n; k++) {
-		free(caches[k]);
-		free(tlbs[k]);
+		ref_free(caches[k]);
+		ref_free(tlbs[k]);
 	}
 }
 
@@ -485,7 +545,7 @@ static void test_prefixes(void **unused)
 static struct cache_count run_one(const struct cache_level *l, const struct mt_access *v, size_t n)
 {
 	struct cache_system s = { .ncaches = 1, .level = { *l } };
-	struct cache_sim *sim = cache_sim_new(&s, 1);
+	struct cache_sim *sim = cache_sim_new(&s, 1, false);
 	struct cache_count sums[CACHE_LEVELS];
 
 	assert_non_null(sim);
@@ -546,7 +606,7 @@ static void test_together(void **unused)
 		{ .ncaches = 2, .level = { level(4, 2, 64, CACHE_RANDOM, false), level(8, 2, 64, CACHE_FIFO, false) } },
 	};
 	struct mt_access *v = calloc(ACCESSES, sizeof(*v));
-	struct cache_sim *all = cache_sim_new(s, 2), *one[2];
+	struct cache_sim *all = cache_sim_new(s, 2, false), *one[2];
 	struct cache_count together[CACHE_LEVELS], alone[CACHE_LEVELS];
 	struct cache_insn insn, other;
 	uint64_t accesses = 0;
@@ -559,7 +619,7 @@ static void test_together(void **unused)
 	}
 	assert_true(cache_sim_take(all, v, ACCESSES, true));
 	for (unsigned int k = 0; k < 2; k++) {
-		one[k] = cache_sim_new(&s[k], 1);
+		one[k] = cache_sim_new(&s[k], 1, false);
 		assert_non_null(one[k]);
 		for (unsigned int i = 0; i < ACCESSES; i += 100)
 			assert_true(cache_sim_take(one[k], v + i, 100, true));

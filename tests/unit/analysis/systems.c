@@ -21,11 +21,13 @@ static void test_whole(void **unused)
 	static const char good[] = "name: one\n"
 				   "about: the first\n"
 				   "tlbs:\n"
-				   "  - { name: T, entries: 48, ways: full, page: 4K }\n"
+				   "  - { name: T, entries: 48, ways: full, page: 4K, latency: 0 }\n"
 				   "caches:\n"
-				   "  - { name: L1, size: 32K, ways: 8, line: 64, policy: tree-plru, write: through }\n"
-				   "  - { name: L2, size: 1M, ways: 16, line: 128, policy: random, seed: 5 }\n"
-				   "  - { name: L3, size: 2M, ways: 16, line: 128, policy: QLRU_H11_M2_R1_U3_UMO, holds: inclusive }\n"
+				   "  - { name: L1, size: 32K, ways: 8, line: 64, policy: tree-plru, write: through, latency: 4 }\n"
+				   "  - { name: L2, size: 1M, ways: 16, line: 128, policy: random, seed: 5, latency: 14 }\n"
+				   "  - { name: L3, size: 2M, ways: 16, line: 128, policy: QLRU_H11_M2_R1_U3_UMO, holds: inclusive, latency: 50 }\n"
+				   "memory: 300\n"
+				   "walk: 30\n"
 				   "---\n"
 				   "name: two\n"
 				   "caches: [ { name: C, size: 8, ways: 1, line: 8 } ]\n";
@@ -58,7 +60,12 @@ static void test_whole(void **unused)
 	assert_int_equal(list.v[0].level[3].lines, 48);
 	assert_int_equal(list.v[0].level[3].ways, 48);
 	assert_int_equal(list.v[0].level[3].line, 4096);
+	assert_true(cache_has_latencies(&list.v[0]));
+	assert_int_equal(list.v[0].memory, 300);
+	assert_int_equal(list.v[0].walk, 30);
+	assert_int_equal(list.v[0].level[1].latency, 14);
 	assert_string_equal(list.v[1].name, "two");
+	assert_false(cache_has_latencies(&list.v[1]));
 	cache_systems_free(&list);
 }
 
