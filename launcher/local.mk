@@ -170,6 +170,7 @@ sonde_SOURCES = \
 	launcher/blocks/row.c \
 	launcher/cache/cache.c \
 	launcher/cache/cache.h \
+	launcher/cache/curve.c \
 	launcher/cache/data.c \
 	launcher/cache/print.c \
 	launcher/cache/rows.c \

@@ -2,6 +2,7 @@
 /* `sonde cache`: options in, one of three kinds of output out. */
 #include "launcher/cache/cache.h"
 #include "launcher/common/message.h"
+#include "launcher/memory/memprofile.h"
 #include "launcher/memory/memtrace.h"
 #include "launcher/select/processes.h"
 #include "launcher/select/traced.h"
@@ -13,6 +14,7 @@
 
 #define DEFAULT_LIMIT 100 /* rows of a table for people */
 #define EXIT_DAMAGED 1
+#define THREAD_NAME_MAX 80
 #define NO_LIMIT (UINT64_MAX - 1)
 
 struct cache_options {
@@ -21,7 +23,7 @@ struct cache_options {
 	struct select_options select;
 	struct pick pick;
 	uint64_t limit;
-	bool list, classify, no_stack, all, csv, json, mangled;
+	bool list, curve, classify, no_stack, all, csv, json, mangled;
 };
 
 #define BYS "function\0loop\0line\0instruction\0thread\0" /* as enum memory_by, and threads */
@@ -44,6 +46,8 @@ static const struct opt cache_opts[] = {
 	{ 'n', "limit", "N", "only the first N rows; 100 if not given, all for --csv and --json", OPT_COUNT,
 	  offsetof(struct cache_options, limit), NULL },
 	{ 'a', "all", NULL, "all rows", OPT_FLAG, offsetof(struct cache_options, all), NULL },
+	{ 0, "curve", NULL, "in place of that, share of misses in caches of all sizes", OPT_FLAG,
+	  offsetof(struct cache_options, curve), NULL },
 	{ 0, "classify", NULL, "say how many misses are compulsory, for capacity, and for conflicts", OPT_FLAG,
 	  offsetof(struct cache_options, classify), NULL },
 	{ 0, "no-stack", NULL, "without push, pop, call and ret", OPT_FLAG, offsetof(struct cache_options, no_stack), NULL },
@@ -69,6 +73,7 @@ static const struct opt_command cache_command = {
 	.examples = "sonde cache\tmisses by function, in this machine's caches\n"
 		    "sonde cache --list\twhich others there are\n"
 		    "sonde cache --system=epyc-9004 --system=a64fx -b loop\tloops on two machines\n"
+		    "sonde cache --curve -b loop\twhat size of cache each loop wants\n"
 		    "sonde cache --system=./mine.yaml --csv\tas a file describes it\n",
 };
 
@@ -78,6 +83,7 @@ struct cache {
 	struct cache_systems systems;
 	struct memwhere *where; /* of the rank */
 	struct cache_sim *sim;	/* of the thread */
+	struct memprofile_thread *reuse; /* in place of that, for curves */
 	struct select *select;	/* NULL: all functions */
 	struct cache_rows rows;
 	uint64_t damage;
@@ -116,15 +122,25 @@ static bool take(void *arg, const struct mt_access *v, size_t n)
 	return !c->failed;
 }
 
-static bool add_thread(struct cache *c, const struct memtrace_thread *thread)
+/* Its name as a row. */
+static void name_thread(const struct memtrace_thread *thread, char name[static THREAD_NAME_MAX])
 {
-	char name[80], rank[32] = "";
+	char rank[32] = "";
 
 	if (thread->rank >= 0)
 		snprintf(rank, sizeof(rank), "rank %d, ", thread->rank);
-	snprintf(name, sizeof(name), "%s%d.%d", rank, thread->about.pid, thread->about.tid);
-	return cache_rows_add(&c->rows, c->sim, c->where, c->by == BY_THREAD ? MEMORY_BY_FUNCTION : (enum memory_by)c->by,
-			      c->by == BY_THREAD ? name : NULL, c->select);
+	snprintf(name, THREAD_NAME_MAX, "%s%d.%d", rank, thread->about.pid, thread->about.tid);
+}
+
+static bool add_thread(struct cache *c, const struct memtrace_thread *thread, struct memprofile *profile)
+{
+	const enum memory_by by = c->by == BY_THREAD ? MEMORY_BY_FUNCTION : (enum memory_by)c->by;
+	char text[THREAD_NAME_MAX], *name = c->by == BY_THREAD ? text : NULL;
+
+	name_thread(thread, text);
+	if (profile)
+		return cache_rows_add_curves(&c->rows, profile, c->where, by, name, c->select);
+	return cache_rows_add(&c->rows, c->sim, c->where, by, name, c->select);
 }
 
 static int visit_thread(void *arg, const struct memtrace_thread *thread)
@@ -136,11 +152,35 @@ static int visit_thread(void *arg, const struct memtrace_thread *thread)
 	if (!c->sim)
 		return no_memory();
 	c->damage += memtrace_accesses(thread, take, c);
-	if (c->failed || !add_thread(c, thread))
+	if (c->failed || !add_thread(c, thread, NULL))
 		status = no_memory();
 	cache_sim_free(c->sim);
 	c->sim = NULL;
 	return status;
+}
+
+static bool take_reuse(void *arg, const struct mt_access *v, size_t n)
+{
+	struct cache *c = arg;
+
+	c->failed = !memprofile_take(c->reuse, v, n);
+	return !c->failed;
+}
+
+static int visit_thread_curve(void *arg, const struct memtrace_thread *thread)
+{
+	struct cache *c = arg;
+	struct memprofile *p = memprofile_new(&(struct memprofile_options){ .no_stack = c->o->no_stack });
+	bool good;
+
+	c->reuse = p ? memprofile_begin(p) : NULL;
+	good = c->reuse;
+	if (good) {
+		c->damage += memtrace_accesses(thread, take_reuse, c);
+		good = memprofile_end(c->reuse) && !c->failed && add_thread(c, thread, p);
+	}
+	memprofile_free(p);
+	return good ? 0 : no_memory();
 }
 
 static const char *word_of(unsigned int by)
@@ -172,10 +212,21 @@ static void tell_sampled(const struct sonde_trace *trace)
 	msg_warn("figures are of what was recorded alone; between bursts, caches keep what they held");
 }
 
+static int print_curves(struct cache *c, const char *key, uint64_t limit)
+{
+	if (c->o->csv)
+		cache_curve_csv(&c->rows, key, limit, stdout);
+	else if (!c->o->json)
+		cache_curve_table(&c->rows, key, limit, stdout);
+	else if (!cache_curve_json(&c->rows, key, limit, word_of(c->by), stdout))
+		return no_memory();
+	return 0;
+}
+
 static int print(struct cache *c, const struct sonde_trace *trace)
 {
 	const struct cache_options *o = c->o;
-	const char *key = o->sort ? o->sort : "L1";
+	const char *key = o->sort ? o->sort : o->curve ? "accesses" : "L1";
 	uint64_t limit = o->limit;
 
 	if (limit == NO_LIMIT)
@@ -183,6 +234,8 @@ static int print(struct cache *c, const struct sonde_trace *trace)
 	if (o->all)
 		limit = UINT64_MAX;
 	tell_sampled(trace);
+	if (o->curve)
+		return print_curves(c, key, limit);
 	if (o->csv)
 		cache_print_csv(&c->rows, key, limit, stdout);
 	else if (!o->json)
@@ -195,7 +248,8 @@ static int print(struct cache *c, const struct sonde_trace *trace)
 static int simulate_trace(struct cache *c, struct cache_options *o, const char *dir)
 {
 	const struct memtrace_visitor visitor = {
-		.begin = begin_rank, .thread = visit_thread, .end = end_rank, .arg = c, .progress = "simulating caches",
+		.begin = begin_rank, .thread = o->curve ? visit_thread_curve : visit_thread, .end = end_rank, .arg = c,
+		.progress = o->curve ? "measuring reuse" : "simulating caches",
 	};
 	struct memtrace t;
 	int status = memtrace_open(dir, &o->pick, NULL, &t);
@@ -259,6 +313,8 @@ int verb_cache(int argc, char **argv)
 		status = opt_usage_error(&cache_command, "--csv and --json exclude each other");
 	else if (o.list && (o.csv || first < argc))
 		status = opt_usage_error(&cache_command, "--list takes no trace, and has no --csv");
+	else if (o.curve && (o.classify || (o.sort && *o.sort == 'L')))
+		status = opt_usage_error(&cache_command, "--curve has no levels: neither --classify nor --sort=L1");
 	else
 		status = o.list ? list(&o) : simulate(&o, first < argc ? argv[first] : "sonde.data");
 	opt_list_free(&o.systems);

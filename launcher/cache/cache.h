@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * `sonde cache`: the caches of other machines, simulated with the accesses of a trace (analysis/cache/).  cache.c has the
- * options, systems.c finds systems, rows.c adds up what instructions did, print.c and data.c print it.
+ * options, systems.c finds systems, rows.c adds up what instructions did, print.c and data.c print it.  curve.c
+ * has miss-ratio curves in place of simulated systems.
  */
 #ifndef SONDE_LAUNCHER_CACHE_CACHE_H
 #define SONDE_LAUNCHER_CACHE_CACHE_H
@@ -13,6 +14,10 @@
 
 #include <stdbool.h>
 #include <stdio.h>
+
+struct cache_curve;
+struct memprofile;
+struct tf_buf;
 
 /* ---- systems ---- */
 
@@ -36,6 +41,7 @@ struct cache_row {
 	int line;		/* 0: not known */
 	struct cache_insn sum;
 	struct cache_count (*counts)[CACHE_LEVELS]; /* by system */
+	struct cache_curve *curve; /* NULL: none */
 };
 
 struct cache_rows {
@@ -59,6 +65,12 @@ void cache_rows_free(struct cache_rows *rows);
 bool cache_rows_add(struct cache_rows *rows, const struct cache_sim *sim, struct memwhere *where, enum memory_by by,
 		    const char *thread, struct select *sel) __attribute__((warn_unused_result));
 
+/* The row of a place, or of a thread, as below; NULL: no memory. */
+struct cache_row *cache_row_for(struct cache_rows *rows, const struct memplace *p, enum memory_by by, const char *thread);
+/* cache_rows_add() for curves; @profile is one thread's.  All rows have one or none has. */
+bool cache_rows_add_curves(struct cache_rows *rows, struct memprofile *profile, struct memwhere *where, enum memory_by by,
+			   const char *thread, struct select *sel) __attribute__((warn_unused_result));
+
 /*
  * What the row's accesses would take if each waited for the one before: the latency of the level where a line is found, for
  * each line and level that is asked.  The system has all latencies.
@@ -76,6 +88,17 @@ void cache_print_table(struct cache_rows *rows, const char *key, uint64_t limit,
 void cache_print_csv(struct cache_rows *rows, const char *key, uint64_t limit, FILE *out);
 bool cache_print_json(struct cache_rows *rows, const char *key, uint64_t limit, const char *by, FILE *out)
 	__attribute__((warn_unused_result));
+void cache_curve_table(struct cache_rows *rows, const char *key, uint64_t limit, FILE *out);
+void cache_curve_csv(struct cache_rows *rows, const char *key, uint64_t limit, FILE *out);
+bool cache_curve_json(struct cache_rows *rows, const char *key, uint64_t limit, const char *by, FILE *out)
+	__attribute__((warn_unused_result));
+
+/* The last fields of a line, and members of one that is begun, which say where a row is. */
+void cache_csv_place(const struct cache_row *row, FILE *out);
+void cache_json_place(struct tf_buf *b, const struct cache_row *row);
+/* Ends the line, and prints it.  False: no memory. */
+bool cache_json_end(struct tf_buf *b, FILE *out) __attribute__((warn_unused_result));
+
 /* The systems alone, as lines and as JSON. */
 void cache_list(const struct cache_systems *list, FILE *out);
 bool cache_list_json(const struct cache_systems *list, FILE *out) __attribute__((warn_unused_result));

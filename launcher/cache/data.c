@@ -8,6 +8,15 @@
 #include "tracefmt/buffer.h"
 #include "tracefmt/json.h"
 
+void cache_csv_place(const struct cache_row *row, FILE *out)
+{
+	units_csv(out, row->function);
+	putc(',', out);
+	units_csv(out, row->file);
+	fprintf(out, ",%d,0x%" PRIx64 ",", row->line, row->address);
+	units_csv(out, row->path);
+}
+
 static void put_csv(const struct cache_rows *rows, size_t s, const struct cache_row *row, unsigned int k, FILE *out)
 {
 	const struct cache_system *system = &rows->systems->v[s];
@@ -20,11 +29,7 @@ static void put_csv(const struct cache_rows *rows, size_t s, const struct cache_
 	units_csv(out, row->name);
 	fprintf(out, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",", row->sum.accesses,
 		row->sum.loads, row->sum.stores, count->hits, count->misses, count->written);
-	units_csv(out, row->function);
-	putc(',', out);
-	units_csv(out, row->file);
-	fprintf(out, ",%d,0x%" PRIx64 ",", row->line, row->address);
-	units_csv(out, row->path);
+	cache_csv_place(row, out);
 	if (rows->classified && k < system->ncaches)
 		fprintf(out, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64, count->compulsory, count->capacity,
 			count->misses - count->compulsory - count->capacity);
@@ -50,8 +55,7 @@ void cache_print_csv(struct cache_rows *rows, const char *key, uint64_t limit, F
 
 /* ---- JSON ---- */
 
-/* Ends the line, and prints it.  False: no memory. */
-static bool end_line(struct tf_buf *b, FILE *out)
+bool cache_json_end(struct tf_buf *b, FILE *out)
 {
 	bool good;
 
@@ -103,10 +107,10 @@ static bool put_system(struct tf_buf *b, const struct cache_system *s, FILE *out
 	for (unsigned int k = 0; k < cache_levels(s); k++)
 		put_level(b, &s->level[k], k >= s->ncaches, k);
 	tf_buf_byte(b, ']');
-	return end_line(b, out);
+	return cache_json_end(b, out);
 }
 
-static void put_place(struct tf_buf *b, const struct cache_row *row)
+void cache_json_place(struct tf_buf *b, const struct cache_row *row)
 {
 	char text[32];
 
@@ -136,7 +140,7 @@ static bool put_json(struct tf_buf *b, const struct cache_rows *rows, size_t s, 
 
 	tf_json_begin(b, type);
 	tf_json_str(b, "system", system->name);
-	put_place(b, row);
+	cache_json_place(b, row);
 	tf_json_uint(b, "accesses", row->sum.accesses);
 	tf_json_uint(b, "loads", row->sum.loads);
 	tf_json_uint(b, "stores", row->sum.stores);
@@ -154,7 +158,7 @@ static bool put_json(struct tf_buf *b, const struct cache_rows *rows, size_t s, 
 		tf_buf_byte(b, '}');
 	}
 	tf_buf_byte(b, ']');
-	return end_line(b, out);
+	return cache_json_end(b, out);
 }
 
 bool cache_list_json(const struct cache_systems *list, FILE *out)

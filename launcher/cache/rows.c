@@ -13,6 +13,7 @@ static void free_contents(struct cache_row *row)
 	free(row->function);
 	free(row->file);
 	free(row->counts);
+	free(row->curve);
 }
 
 bool cache_rows_init(struct cache_rows *rows, const struct cache_systems *systems, bool classified)
@@ -93,7 +94,7 @@ static struct cache_row *row_of(struct cache_rows *rows, struct cache_row *new)
 	return found ? *found : NULL;
 }
 
-static struct cache_row *find_row(struct cache_rows *rows, const struct memplace *p, enum memory_by by, const char *thread)
+struct cache_row *cache_row_for(struct cache_rows *rows, const struct memplace *p, enum memory_by by, const char *thread)
 {
 	struct cache_row *new = calloc(1, sizeof(*new));
 	bool good = new != NULL;
@@ -142,7 +143,7 @@ bool cache_rows_add(struct cache_rows *rows, const struct cache_sim *sim, struct
 			return false;
 		if (!memwhere_matches(place, sel))
 			continue;
-		row = find_row(rows, place, by, thread);
+		row = cache_row_for(rows, place, by, thread);
 		if (!row)
 			return false;
 		add(row, sim, i, &insn, rows->systems->n);

@@ -102,6 +102,30 @@ check_contains out '"type":"total","system":"small".*"cycles":270480.*"compulsor
 check_status 0 sonde cache --no-stack --system=./small.yaml --json t
 check_lacks out '"cycles"|"conflict"'
 
+# ---- curves ----
+
+# 1000 lines in turn: 1024 are enough
+check_status 0 sonde cache --no-stack --curve --system=./small.yaml --csv t
+python3 -c "
+import csv, sys
+rows = {(r['name'], int(r['bytes'])): (int(r['accesses']), int(r['misses'])) for r in csv.DictReader(open('out'))}
+sys.exit(rows['read_again', 32768] != (5000, 5000) or rows['read_again', 65536] != (5000, 0) or
+         rows['write_once', 65536] != (1000, 1000) or rows['write_once', 1024] != (1000, 1000))" || { show out; fail "curves"; }
+check_status 0 sonde cache --no-stack --curve --system=./small.yaml t
+check_contains out '^read_again: 5000 accesses$'
+check_contains out '^ *32.00 KiB  *100.0%  #*  L1 of small$'
+check_contains out '^ *64.00 KiB  *0.0%  \.*  L2 of small, C of through$'
+check_contains out '^total: 6000 accesses$'
+check_status 0 sonde cache --no-stack --curve --system=./small.yaml --json t
+python3 -c "
+import json
+v = [json.loads(l) for l in open('out')]
+total = [x for x in v if x['type'] == 'total'][0]
+assert total['accesses'] == 6000
+assert [s['misses'] for s in total['sizes'] if s['bytes'] in (32768, 65536)] == [6000, 1000]" || { show out; fail "JSON of curves"; }
+check_usage_error sonde cache --curve --classify t
+check_usage_error sonde cache --curve -s L2 t
+
 # ---- rows ----
 
 check_status 0 sonde cache --no-stack --system=./small.yaml t
