@@ -53,6 +53,7 @@ libinjector_la_SOURCES = \
 	injector/patch/edits.h \
 	injector/patch/frames.c \
 	injector/patch/hooks.c \
+	injector/patch/leftovers.c \
 	injector/patch/load.c \
 	injector/patch/modules.c \
 	injector/patch/objects.c \
@@ -65,6 +66,8 @@ libinjector_la_SOURCES = \
 	injector/patch/session.c \
 	injector/patch/session.h \
 	injector/patch/steplen.c \
+	injector/patch/within.c \
+	injector/patch/within.h \
 	injector/process/attachable.c \
 	injector/process/attachable.h \
 	injector/process/batch.c \

@@ -44,6 +44,15 @@ struct rt_config {
 	uint64_t analyzers[RT_ANALYZERS]; /* their struct sonde_module */
 	uint64_t compiled;    /* struct mt_head of memtrace/shared.h; 0: nothing is compiled for them */
 	uint64_t compile_asks; /* struct mt_asks */
+	uint64_t frames;      /* struct rt_frames, ascending: of modules that the unwinder does not know */
+	uint64_t nframes;
+	uint64_t real_find_fde; /* replay code of _Unwind_Find_FDE() */
+};
+
+/* Code from @start up to that of the next one. */
+struct rt_frames {
+	uint64_t start;
+	uint64_t fde; /* its entry in an unwind table; 0: it is nothing of ours */
 };
 
 /*

@@ -37,6 +37,7 @@ RUNTIME_FILES = $(MACHINE_FILES) \
 	runtime/stack.h \
 	runtime/thread.h \
 	runtime/under.c \
+	runtime/unwind.c \
 	runtime/writer.c \
 	runtime/x86-64/exec.S \
 	runtime/x86-64/firstgate.S \

@@ -298,6 +298,7 @@ struct ring_control {
 	 * 0) when there is no collector any more.
 	 */
 	_Alignas(64) uint32_t collector[16];
+	uint64_t left; /* with RING_LEFT: address of what says how the rest is taken out; 0: nothing does */
 };
 
 _Static_assert(sizeof(struct ring_control) <= RING_PAGE, "control fits its page");

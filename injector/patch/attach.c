@@ -25,7 +25,9 @@
 static enum inj_status check_bases(struct inj_session *s, const struct inj_threads *t)
 {
 	for (size_t i = 0; i < t->n; i++) {
-		if (t->v[i].gone || !t->v[i].regs.gs_base)
+		uint64_t gs = t->v[i].regs.gs_base;
+
+		if (t->v[i].gone || !gs || inj_leftovers_have_base(s->attach.left, gs))
 			continue;
 		s->opt.warn("the program uses the GS register for itself and cannot be traced");
 		return INJ_NOT_SUPPORTED;
@@ -33,8 +35,10 @@ static enum inj_status check_bases(struct inj_session *s, const struct inj_threa
 	return INJ_OK;
 }
 
-static enum inj_status check_running(struct inj_session *s, const struct inj_threads *t)
+static enum inj_status check_running(struct inj_session *s, struct inj_threads *t)
 {
+	enum inj_status status;
+
 	for (size_t i = 0; i < t->n; i++) {
 		if (t->v[i].gone || !t->v[i].halted)
 			continue;
@@ -42,10 +46,11 @@ static enum inj_status check_running(struct inj_session *s, const struct inj_thr
 			    (int)t->pid);
 		return INJ_NOT_SUPPORTED;
 	}
-	return check_bases(s, t);
+	status = inj_leftovers_find(s, t);
+	return status == INJ_OK ? check_bases(s, t) : status;
 }
 
-static enum inj_status check_process(struct inj_session *s, pid_t pid)
+static enum inj_status check_once(struct inj_session *s, pid_t pid)
 {
 	struct inj_threads t;
 	enum inj_status status = inj_threads_stop(&t, pid, false);
@@ -56,6 +61,22 @@ static enum inj_status check_process(struct inj_session *s, pid_t pid)
 		inj_threads_go(&t);
 	}
 	errno = saved;
+	return status;
+}
+
+static enum inj_status check_process(struct inj_session *s, pid_t pid)
+{
+	enum inj_status status = check_once(s, pid);
+
+	for (int tries = 0; tries < TRIES && status == INJ_SYSTEM && errno == EAGAIN; tries++) {
+		nanosleep(&(struct timespec){ .tv_nsec = 10000000 }, NULL);
+		status = check_once(s, pid);
+	}
+	if (status == INJ_SYSTEM && errno == EAGAIN) {
+		s->opt.warn("cannot attach to process %d: a thread, or what a signal handler returns to, is within what an earlier "
+			    "recording has left; try again later", (int)pid);
+		status = INJ_NOT_SUPPORTED;
+	}
 	return status;
 }
 
@@ -89,13 +110,65 @@ static enum inj_status read_libraries(struct inj_session *s)
 	return status == INJ_OK ? inj_objects_read(s) : status;
 }
 
+enum inj_status inj_call_resolver(struct inj_session *s, uint64_t resolver, uint64_t *chosen)
+{
+	/* and $-16, %rsp; call *%rdi; movabs %rax, spare; mov $-1, %eax; syscall; ud2 */
+	uint8_t code[] = { 0x48, 0x83, 0xe4, 0xf0, 0xff, 0xd7, 0x48, 0xa3, 0, 0, 0, 0, 0, 0, 0, 0,
+			   0xb8, 0xff, 0xff, 0xff, 0xff, 0x0f, 0x05, 0x0f, 0x0b };
+	struct inj_threads *t = s->target->arg;
+	enum inj_status status;
+	uint64_t at;
+
+	memcpy(code + 8, &s->spare, sizeof(s->spare));
+	status = inj_code_put(&s->code, s->target, code, sizeof(code), &at);
+	if (status == INJ_OK)
+		status = inj_thread_run(t, t->caller, at, resolver, at + sizeof(code) - 4, 0);
+	return status == INJ_OK ? inj_read(s->target, s->spare, chosen, sizeof(*chosen)) : status;
+}
+
+/* Functions that are chosen when a program starts: the resolver is asked once more, by one of the threads. */
+static enum inj_status resolve_ifuncs(struct inj_session *s)
+{
+	struct inj_threads t;
+	enum inj_status status;
+	int saved;
+
+	if (!inj_any_ifunc(s))
+		return INJ_OK;
+	status = inj_threads_stop(&t, s->attach.target.pid, true);
+	if (status != INJ_OK)
+		return status;
+	s->target = &t.target;
+	status = inj_resolve_ifuncs(s);
+	saved = errno;
+	inj_threads_go(&t);
+	errno = saved;
+	s->target = &s->attach.target;
+	return status;
+}
+
+static enum inj_status plan_wraps(struct inj_session *s)
+{
+	enum inj_status status = inj_modules_activate(s);
+
+	if (status == INJ_OK)
+		status = inj_resolve(s);
+	if (status == INJ_OK)
+		status = resolve_ifuncs(s);
+	if (status == INJ_OK)
+		status = inj_patch_ready(s);
+	return status == INJ_OK ? inj_lead_unwinder(s) : status;
+}
+
 static enum inj_status plan(struct inj_session *s)
 {
 	enum inj_status status = s->opt.is_static ? inj_objects_static(s) : read_libraries(s);
 
+	s->attach.hold = true;
+	if (status == INJ_OK)
+		status = plan_wraps(s);
 	if (status == INJ_OK)
 		status = inj_write(s->target, s->rt_config, &s->config, sizeof(s->config));
-	s->attach.hold = true;
 	if (status == INJ_OK && s->opt.follow)
 		status = inj_exec_sites(s, true);
 	if (status == INJ_OK)
@@ -403,10 +476,16 @@ static void is_changed(void *arg, const struct inj_edit *e)
 {
 	struct inj_session *s = arg;
 
-	if (e->owner != INJ_EDIT_NONE)
+	if (e->owner != INJ_EDIT_NONE) {
 		s->mirrors.v[e->owner].state = INJ_RECORDED_CHANGED;
-	else
-		s->attach.held.v[e - s->attach.held.v].len = 0;
+		return;
+	}
+	for (size_t i = 0; i < s->nwraps; i++)
+		if (s->wraps[i].state == INJ_WRAP_ACTIVE && e->addr - s->wraps[i].addr < TRAMP_PATCH_MAX) {
+			s->wraps[i].state = INJ_WRAP_REFUSED;
+			s->wraps[i].reason = "its code has changed meanwhile";
+		}
+	s->attach.held.v[e - s->attach.held.v].len = 0;
 }
 
 /*

@@ -15,13 +15,14 @@
 #include "base/clock.h"
 #include "base/search.h"
 #include "injector/patch/attach.h"
+#include "injector/patch/within.h"
 #include "injector/process/attachable.h"
-#include "injector/process/maps.h"
 #include "injector/process/sigframes.h"
 #include "tracefmt/ring.h"
 
 #define PAGE UINT64_C(4096)
 #define PATIENCE_NS INT64_C(10000000000) /* for the next thread to leave our code; it may have to wait for a processor, and for us */
+#define WRAPPED_NS INT64_C(500000000) /* for one to return to a wrapper, if nothing else is the matter: it may wait for ever */
 #define LONGEST_NAP_NS 50000000
 #define STOP_TRIES 5 /* each takes seconds */
 #define RED_ZONE 128
@@ -170,49 +171,6 @@ static uint64_t without_jump(const struct inj_session *s, struct inj_target *t, 
 
 /* ---- what is ours ---- */
 
-struct ranges {
-	struct range {
-		uint64_t lo, hi;
-	} *v;
-	size_t n;
-};
-
-static enum inj_status add_range(struct ranges *r, uint64_t lo, uint64_t hi)
-{
-	struct range *v = realloc(r->v, (r->n + 1) * sizeof(*v));
-
-	if (!v)
-		return INJ_MEMORY;
-	r->v = v;
-	r->v[r->n++] = (struct range){ lo, hi };
-	return INJ_OK;
-}
-
-static bool holds(const struct ranges *r, uint64_t addr)
-{
-	for (size_t i = 0; i < r->n; i++)
-		if (addr - r->v[i].lo < r->v[i].hi - r->v[i].lo)
-			return true;
-	return false;
-}
-
-static bool is_file(int fd, const struct inj_map *m)
-{
-	struct stat st;
-
-	return fd >= 0 && fstat(fd, &st) == 0 && st.st_ino == m->inode;
-}
-
-/* Memory that it shares with us. */
-static bool is_shared(const struct inj_session *s, const struct inj_map *m)
-{
-	if (strncmp(m->path, "/SYSV", 5) == 0)
-		return s->code.shm >= 0 && m->inode == (uint64_t)s->code.shm;
-	return strncmp(m->path, "/memfd:", 7) == 0 &&
-	       (is_file(s->code.fd, m) || is_file(s->opt.ring_fd, m) || is_file(s->opt.alive_fd, m) ||
-		is_file(s->opt.compiled_fd, m));
-}
-
 bool inj_session_is_in(const struct inj_session *s, pid_t pid)
 {
 	struct inj_maps maps;
@@ -221,22 +179,9 @@ bool inj_session_is_in(const struct inj_session *s, pid_t pid)
 	if (inj_maps_read(pid, &maps) != INJ_OK)
 		return false;
 	for (size_t i = 0; i < maps.n && !is; i++)
-		is = is_shared(s, &maps.v[i]);
+		is = inj_is_shared(s, &maps.v[i]);
 	inj_maps_free(&maps);
 	return is;
-}
-
-/* Code that a thread may be in: of the copies, of the runtime, of modules. */
-static enum inj_status our_code(const struct inj_session *s, pid_t pid, struct ranges *r)
-{
-	struct inj_maps maps;
-	enum inj_status status = inj_maps_read(pid, &maps);
-
-	for (size_t i = 0; status == INJ_OK && i < maps.n; i++)
-		if (maps.v[i].executable && is_shared(s, &maps.v[i]))
-			status = add_range(r, maps.v[i].start, maps.v[i].end);
-	inj_maps_free(&maps);
-	return status;
 }
 
 /* ---- unmapping ---- */
@@ -247,23 +192,51 @@ static enum inj_status unmap_shared(const struct inj_session *s, struct inj_targ
 	enum inj_status status = inj_maps_read(t->pid, &maps);
 
 	for (size_t i = 0; status == INJ_OK && i < maps.n; i++)
-		if (is_shared(s, &maps.v[i]))
+		if (inj_is_shared(s, &maps.v[i]))
 			status = inj_munmap(t, maps.v[i].start, maps.v[i].end - maps.v[i].start);
 	inj_maps_free(&maps);
 	return status;
+}
+
+bool inj_may_unmap(const struct inj_session *s, const struct inj_maps *maps, uint64_t addr, uint64_t bytes)
+{
+	bool any = false;
+
+	if (addr % PAGE || addr + bytes < addr)
+		return false;
+	for (size_t i = 0; i < maps->n; i++) {
+		const struct inj_map *m = &maps->v[i];
+
+		if (m->start >= addr + bytes || m->end <= addr)
+			continue;
+		any = true;
+		if ((m->path[0] || m->shared || m->executable) && !inj_is_shared(s, m))
+			return false;
+	}
+	return any;
 }
 
 /* What the runtime has mapped; the program could have written there. */
 static enum inj_status unmap_mapped(const struct inj_session *s, struct inj_target *t)
 {
 	struct rt_mapped *m = malloc(sizeof(*m));
+	struct inj_maps maps = { 0 };
 	enum inj_status status = m ? inj_read(t, s->rt_mapped, m, sizeof(*m)) : INJ_MEMORY;
 
+	if (status == INJ_OK)
+		status = inj_maps_read(t->pid, &maps);
 	for (uint64_t i = 0; status == INJ_OK && i < m->n && i < RT_MAPPED; i++)
-		if (m->v[i].bytes)
+		if (m->v[i].bytes && inj_may_unmap(s, &maps, m->v[i].addr, m->v[i].bytes))
 			(void)!inj_munmap(t, m->v[i].addr, m->v[i].bytes);
+	inj_maps_free(&maps);
 	free(m);
 	return status;
+}
+
+/* Its variables are private memory in the midst of what is shared. */
+static enum inj_status unmap_image(struct inj_target *t, uint64_t base, uint64_t bytes)
+{
+	return inj_munmap(t, base, (bytes + PAGE - 1) & ~(PAGE - 1));
 }
 
 enum inj_status inj_unload(struct inj_session *s, struct inj_target *t)
@@ -272,29 +245,15 @@ enum inj_status inj_unload(struct inj_session *s, struct inj_target *t)
 
 	if (status == INJ_OK && s->config.nobody)
 		status = inj_munmap(t, s->config.pools, (s->config.npools + 2) * PAGE);
-	/* its variables are private memory in the midst of what is shared */
 	if (status == INJ_OK && s->runtime)
-		status = inj_munmap(t, s->runtime, (s->runtime_image.size + PAGE - 1) & ~(PAGE - 1));
+		status = unmap_image(t, s->runtime, s->runtime_image.size);
+	for (size_t i = 0; i < s->nmodules && status == INJ_OK; i++)
+		if (s->modules[i].ours)
+			status = unmap_image(t, s->modules[i].base, s->modules[i].image.size);
 	return status == INJ_OK ? unmap_shared(s, t) : status;
 }
 
 /* ---- threads ---- */
-
-/*
- * Does a signal handler of the thread's return to our code?  Nothing else on a stack does: the runtime calls nothing in the
- * program, and return addresses are those of the original.  If it cannot be looked at, one may.
- */
-static bool stack_holds(struct inj_target *t, const struct inj_maps *maps, const struct ranges *ours,
-			const struct inj_thread *th)
-{
-	struct inj_sigframe frames[INJ_SIGFRAMES];
-	size_t n = inj_sigframes(t, maps, th->regs.rsp, frames, INJ_SIGFRAMES);
-
-	for (size_t i = 0; n <= INJ_SIGFRAMES && i < n; i++)
-		if (holds(ours, frames[i].rip) || holds(ours, frames[i].restorer))
-			return true;
-	return n > INJ_SIGFRAMES;
-}
 
 static void to_context(const struct user_regs_struct *r, ucontext_t *uc)
 {
@@ -352,15 +311,20 @@ static enum inj_status depart(const struct inj_session *s, struct inj_threads *t
 	return inj_run_in_thread(s, t, i, s->rt_depart, &ignored);
 }
 
-static void give_bases_back(const struct inj_session *s, struct inj_thread *th, const struct rt_mapped *mapped)
+bool inj_is_our_base(const struct inj_session *s, const struct rt_mapped *mapped, uint64_t gs)
 {
-	uint64_t gs = th->regs.gs_base;
-	bool is_ours = gs - s->config.pools < (s->config.npools + 2) * PAGE;
+	bool is = gs - s->config.pools < (s->config.npools + 2) * PAGE;
 
-	for (uint64_t i = 0; mapped && i < mapped->n && i < RT_MAPPED; i++)
-		is_ours |= gs - mapped->v[i].addr < mapped->v[i].bytes;
-	if (is_ours)
-		th->regs.gs_base = 0;
+	for (uint64_t i = 0; i < mapped->n && i < RT_MAPPED; i++)
+		is |= gs - mapped->v[i].addr < mapped->v[i].bytes;
+	return is;
+}
+
+/* One that is within what an earlier recording has left needs one of that. */
+static void give_bases_back(const struct inj_session *s, struct inj_target *t, struct inj_thread *th, const struct rt_mapped *mapped)
+{
+	if (inj_is_our_base(s, mapped, th->regs.gs_base))
+		th->regs.gs_base = inj_leftovers_base(s->attach.left, t, th);
 	if (th->regs.fs_base && th->regs.fs_base == s->config.pre_tls)
 		th->regs.fs_base = 0;
 	th->changed = true;
@@ -394,26 +358,26 @@ static enum inj_status move_off_jumps(const struct inj_session *s, struct inj_th
  * Where a system call in a stub (see sigsites.c) goes on in the original: with nothing of ours on the stack, it may last for ever.
  * 0: the thread is not in one.
  */
-static uint64_t after_call(const struct inj_session *s, struct inj_target *t, const struct ranges *ours, const struct inj_thread *th)
+static uint64_t after_call(const struct inj_session *s, struct inj_target *t, const struct inj_ranges *ours, const struct inj_thread *th)
 {
 	static const uint8_t call[] = { 0x0f, 0x05, 0xe9 }; /* syscall; jmp back */
 	uint64_t at = th->regs.rip - 2, back;
 	uint8_t code[2 + TRAMP_JUMP_SIZE];
 	int32_t rel;
 
-	if (!holds(ours, at) || in_copy(s, at) || inj_read_some(t, at, code, sizeof(code)) != sizeof(code) ||
+	if (!inj_holds(ours, at) || in_copy(s, at) || inj_read_some(t, at, code, sizeof(code)) != sizeof(code) ||
 	    memcmp(code, call, sizeof(call)) != 0)
 		return 0;
 	memcpy(&rel, code + sizeof(call), sizeof(rel));
 	back = at + sizeof(code) + (uint64_t)(int64_t)rel;
-	return holds(ours, back) ? 0 : back;
+	return inj_holds(ours, back) ? 0 : back;
 }
 
 /* The originals of such calls are in place again: those that are to be repeated are repeated there. */
 static enum inj_status move_out_of_calls(const struct inj_session *s, struct inj_threads *t)
 {
-	struct ranges ours = { 0 };
-	enum inj_status status = our_code(s, t->pid, &ours);
+	struct inj_ranges ours = { 0 };
+	enum inj_status status = inj_our_code(s, t->pid, &ours);
 
 	for (size_t i = 0; i < t->n && status == INJ_OK; i++) {
 		uint64_t back = t->v[i].gone ? 0 : after_call(s, &t->target, &ours, &t->v[i]);
@@ -427,33 +391,28 @@ static enum inj_status move_out_of_calls(const struct inj_session *s, struct inj
 	return status;
 }
 
-/* Threads that still need something of ours. */
-struct rest {
-	size_t n;
-	size_t handlers; /* among them: signal handlers return to a copy by way of the runtime */
-	bool *who;	 /* of all threads */
-};
-
 /* Has threads that are in copies go on in the original. */
-static enum inj_status move_out(struct inj_session *s, struct inj_threads *t, struct rest *rest)
+static enum inj_status move_out(struct inj_session *s, struct inj_threads *t, struct inj_rest *rest)
 {
-	struct ranges ours = { 0 };
+	struct inj_ranges ours = { 0 };
 	struct inj_maps maps = { 0 };
-	enum inj_status status = our_code(s, t->pid, &ours);
+	enum inj_status status = inj_our_code(s, t->pid, &ours);
 
 	if (status == INJ_OK)
 		status = inj_maps_read(t->pid, &maps);
 	for (size_t i = 0; i < t->n && status == INJ_OK; i++) {
 		struct inj_thread *th = &t->v[i];
-		bool handlers;
+		bool handlers, is_in;
 
 		if (!th->gone && in_copy(s, inj_thread_pc(th)))
 			(void)!depart(s, t, i); /* where it is tells whether it could */
 		if (th->gone)
 			continue;
-		handlers = stack_holds(&t->target, &maps, &ours, th);
+		handlers = inj_handler_returns(&t->target, &maps, &ours, th);
+		is_in = inj_holds(&ours, inj_thread_pc(th)) && !after_call(s, &t->target, &ours, th);
 		rest->handlers += handlers;
-		rest->who[i] = handlers || (holds(&ours, inj_thread_pc(th)) && !after_call(s, &t->target, &ours, th));
+		rest->within += is_in;
+		rest->who[i] = handlers || is_in || (s->nmodules && inj_wrapper_called(&t->target, &maps, &ours, th));
 		rest->n += rest->who[i];
 	}
 	inj_maps_free(&maps);
@@ -461,14 +420,14 @@ static enum inj_status move_out(struct inj_session *s, struct inj_threads *t, st
 	return status;
 }
 
-/* Those of functions, or all others; another process's are to be undone as well, so the session's list stays. */
-static enum inj_status undo(const struct inj_session *s, struct inj_target *t, bool functions)
+/* Another process's are to be undone as well, so the session's list stays. */
+static enum inj_status undo(const struct inj_session *s, struct inj_target *t, enum inj_edit_needed needed)
 {
 	struct inj_edits edits = { 0 };
 	enum inj_status status = INJ_OK;
 
 	for (size_t i = 0; i < s->edits.n && status == INJ_OK; i++)
-		if ((s->edits.v[i].owner != INJ_EDIT_NONE) == functions)
+		if (s->edits.v[i].needed == needed)
 			status = inj_edits_add(&edits, &s->edits.v[i]);
 	if (status == INJ_OK)
 		inj_edits_undo(t, &edits, 0);
@@ -480,8 +439,10 @@ static enum inj_status undo(const struct inj_session *s, struct inj_target *t, b
 static enum inj_status take_out(struct inj_session *s, struct inj_threads *t)
 {
 	struct rt_mapped *mapped = malloc(sizeof(*mapped));
-	enum inj_status status = mapped ? undo(s, &t->target, false) : INJ_MEMORY;
+	enum inj_status status = mapped ? undo(s, &t->target, INJ_EDIT_BY_HANDLERS) : INJ_MEMORY;
 
+	if (status == INJ_OK)
+		status = undo(s, &t->target, INJ_EDIT_BY_WRAPPERS);
 	if (status == INJ_OK)
 		status = move_out_of_calls(s, t);
 	if (status == INJ_OK && s->opt.mirror.enabled)
@@ -492,62 +453,59 @@ static enum inj_status take_out(struct inj_session *s, struct inj_threads *t)
 		status = inj_unload(s, &t->target);
 	for (size_t i = 0; i < t->n && status == INJ_OK; i++)
 		if (!t->v[i].gone)
-			give_bases_back(s, &t->v[i], mapped);
+			give_bases_back(s, &t->target, &t->v[i], mapped);
 	free(mapped);
 	return status;
 }
 
-/* What stays mapped does not mean that it is recorded. */
-static enum inj_status mark_left(const struct inj_session *s, struct inj_target *t)
-{
-	uint64_t at = s->config.control + offsetof(struct ring_control, flags);
-	uint32_t flags;
-	enum inj_status status = inj_read(t, at, &flags, sizeof(flags));
-
-	flags |= RING_LEFT;
-	return status == INJ_OK ? inj_write(t, at, &flags, sizeof(flags)) : status;
-}
-
 /* Those who stay need memory and bases, and handlers what they return to. */
-static enum inj_status leave_rest(struct inj_session *s, struct inj_threads *t, const struct rest *rest)
+static enum inj_status leave_rest(struct inj_session *s, struct inj_threads *t, const struct inj_rest *rest)
 {
 	struct rt_mapped *mapped = malloc(sizeof(*mapped));
 	enum inj_status status = mapped ? inj_read(&t->target, s->rt_mapped, mapped, sizeof(*mapped)) : INJ_MEMORY;
 
 	if (status == INJ_OK && !rest->handlers)
-		status = undo(s, &t->target, false);
+		status = undo(s, &t->target, INJ_EDIT_BY_HANDLERS);
 	if (status == INJ_OK && !rest->handlers)
 		status = move_out_of_calls(s, t);
 	if (status == INJ_OK && s->opt.mirror.enabled)
 		status = inj_lead_handlers(s, &t->target, true);
 	for (size_t i = 0; i < t->n && status == INJ_OK && !rest->handlers; i++)
 		if (!t->v[i].gone && !rest->who[i])
-			give_bases_back(s, &t->v[i], mapped);
+			give_bases_back(s, &t->target, &t->v[i], mapped);
 	free(mapped);
-	return status == INJ_OK ? mark_left(s, &t->target) : status;
+	if (status == INJ_OK)
+		status = inj_modules_silence(s, &t->target);
+	return status == INJ_OK ? inj_leftovers_note(s, &t->target, rest->handlers) : status;
 }
 
-/*
- * Functions are as they were from the first time on, so nobody comes to a copy any more.  All else stays until all threads have
- * left: handlers that have interrupted a copy return to it by way of the runtime, which needs their GS bases.
- */
-static enum inj_status try(struct inj_session *s, struct inj_threads *t, bool first, bool last, struct rest *rest)
+enum inj_status inj_take_out(struct inj_session *s, struct inj_threads *t, bool last, struct inj_rest *rest)
 {
-	enum inj_status status = first ? move_off_jumps(s, t) : INJ_OK;
+	enum inj_status status;
 
-	*rest = (struct rest){ .who = calloc(t->n + 1, sizeof(*rest->who)) };
-	if (!rest->who)
-		return INJ_MEMORY;
-	if (status == INJ_OK && first)
-		status = undo(s, &t->target, true);
-	if (status == INJ_OK)
-		status = move_out(s, t, rest);
+	*rest = (struct inj_rest){ .who = calloc(t->n + 1, sizeof(*rest->who)) };
+	status = rest->who ? move_out(s, t, rest) : INJ_MEMORY;
 	if (status == INJ_OK && !rest->n)
 		status = take_out(s, t);
 	else if (status == INJ_OK && last)
 		status = leave_rest(s, t, rest);
 	free(rest->who);
+	rest->who = NULL;
 	return status;
+}
+
+/*
+ * Functions are as they were from the first time on, so nobody comes to a copy or wrapper any more.  All else stays until all threads
+ * have left: handlers that have interrupted a copy return to it by way of the runtime, which needs their GS bases.
+ */
+static enum inj_status try(struct inj_session *s, struct inj_threads *t, bool first, bool last, struct inj_rest *rest)
+{
+	enum inj_status status = first ? move_off_jumps(s, t) : INJ_OK;
+
+	*rest = (struct inj_rest){ 0 };
+	if (status == INJ_OK && first)
+		status = undo(s, &t->target, INJ_EDIT_BY_NOBODY);
+	return status == INJ_OK ? inj_take_out(s, t, last, rest) : status;
 }
 
 /* One that waits in the kernel, as for a child of vfork(), may not do so for long. */
@@ -576,7 +534,7 @@ enum inj_status inj_session_detach(struct inj_session *s, pid_t pid, struct inj_
 		int64_t from;
 		uint64_t ns;
 		struct inj_threads t;
-		struct rest rest;
+		struct inj_rest rest;
 		enum inj_status status = stop_threads(&t, pid, &from);
 		int saved;
 
@@ -595,7 +553,7 @@ enum inj_status inj_session_detach(struct inj_session *s, pid_t pid, struct inj_
 		if (rest.n < fewest)
 			began = clock_now_ns();
 		fewest = rest.n < fewest ? rest.n : fewest;
-		last = clock_now_ns() - began > PATIENCE_NS;
+		last = clock_now_ns() - began > (rest.within || rest.handlers ? PATIENCE_NS : WRAPPED_NS);
 		nanosleep(&(struct timespec){ .tv_nsec = nap }, NULL);
 		nap = nap < LONGEST_NAP_NS ? 2 * nap : nap;
 	}

@@ -18,11 +18,19 @@
 #define INJ_EDIT_MAX 19
 #define INJ_EDIT_NONE UINT32_MAX
 
+/* Who may need it when nothing is recorded any more: it is undone when nobody does. */
+enum inj_edit_needed {
+	INJ_EDIT_BY_NOBODY,
+	INJ_EDIT_BY_HANDLERS, /* of signals, which have interrupted a copy */
+	INJ_EDIT_BY_WRAPPERS, /* that an exception is to pass */
+};
+
 struct inj_edit {
 	uint64_t addr;	 /* in the program */
 	uint32_t object; /* index of the object that it lies in; INJ_EDIT_NONE: none that can be unloaded */
 	uint32_t owner;	 /* which mirrored function it belongs to; INJ_EDIT_NONE: to none */
 	uint8_t len;	 /* 1..INJ_EDIT_MAX */
+	uint8_t needed;	 /* enum inj_edit_needed */
 	uint8_t bytes[INJ_EDIT_MAX];
 	uint8_t was[INJ_EDIT_MAX];
 };

@@ -20,7 +20,7 @@ enum inj_status inj_patch_linker(struct inj_session *s)
 		return INJ_OK;
 	/* a bare return in every C library; padding follows */
 	status = inj_patch_own(s, s->dl_debug_state, 1, 16, s->rt_dl_state,
-			       &s->config.real_dl_debug_state);
+			       &s->config.real_dl_debug_state, INJ_EDIT_BY_NOBODY);
 	if (status != INJ_OK)
 		return status == INJ_NOT_SUPPORTED ? INJ_OK : status;
 	s->linker_hooked = true;
@@ -83,7 +83,7 @@ static enum inj_status patch_exit(struct inj_session *s)
 	status = inj_write(s->target, s->config.exit_hooks, hooks, 8 * total);
 	if (status == INJ_OK)
 		status = inj_patch_own(s, s->objects[0].base + sym->addr, sym->size, sym->avail,
-				       s->rt_exit, &s->config.real_exit);
+				       s->rt_exit, &s->config.real_exit, INJ_EDIT_BY_NOBODY);
 	return status == INJ_NOT_SUPPORTED ? INJ_OK : status;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Our own ELF loader: puts a shared object that needs no other into the program.  Code and constants are in
+ * Our own ELF loader: puts a shared object into the program, bound to what is there.  Code and constants are in
  * the code memfd; writable pages are private memory mapped over it at their place.
  */
 #include "config.h"
@@ -49,7 +49,8 @@ static enum inj_status load_writable(struct inj_session *s, const struct inj_ima
 	return inj_write(s->target, base + seg->vaddr, img->mem + seg->vaddr, seg->filesz);
 }
 
-enum inj_status inj_load_image(struct inj_session *s, struct inj_image *img, uint64_t *base)
+enum inj_status inj_load_image(struct inj_session *s, struct inj_image *img, uint64_t *base, inj_resolver resolver,
+			       struct inj_undefined *undefined)
 {
 	enum inj_status status;
 	enum inj_image_status relocated;
@@ -58,9 +59,9 @@ enum inj_status inj_load_image(struct inj_session *s, struct inj_image *img, uin
 	status = inj_code_alloc_pages(&s->code, s->target, img->size, base, &mem);
 	if (status != INJ_OK)
 		return status;
-	relocated = inj_image_relocate(img, *base, NULL, NULL, NULL);
+	relocated = inj_image_relocate(img, *base, resolver, s, undefined);
 	if (relocated != INJ_IMAGE_OK)
-		return INJ_BAD_IMAGE;
+		return relocated == INJ_IMAGE_UNDEFINED ? INJ_NOT_SUPPORTED : INJ_BAD_IMAGE;
 	for (size_t i = 0; i < img->nsegments && status == INJ_OK; i++) {
 		const struct inj_segment *seg = &img->segments[i];
 
@@ -98,6 +99,7 @@ static enum inj_status find_symbols(struct inj_session *s)
 		{ "sonde_rt_handlers", &s->rt_handlers },
 		{ "sonde_rt_mapped", &s->rt_mapped },
 		{ "sonde_rt_thunks", &s->rt_thunks },
+		{ "sonde_rt_find_fde", &s->rt_find_fde },
 	};
 
 	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
@@ -330,7 +332,7 @@ static enum inj_status load_analyzer(struct inj_session *s, size_t i)
 
 	if (inj_image_open(s->opt.analyzers[i], &image) != INJ_IMAGE_OK)
 		return INJ_BAD_IMAGE;
-	status = inj_load_image(s, &image, &base);
+	status = inj_load_image(s, &image, &base, NULL, NULL);
 	if (status == INJ_OK && inj_image_symbol(&image, "sonde_module", &desc) != INJ_IMAGE_OK)
 		status = INJ_BAD_IMAGE;
 	if (status == INJ_OK)
@@ -354,7 +356,7 @@ enum inj_status inj_load_runtime(struct inj_session *s)
 	int fd = -1;
 
 	if (status == INJ_OK)
-		status = inj_load_image(s, &s->runtime_image, &s->runtime);
+		status = inj_load_image(s, &s->runtime_image, &s->runtime, NULL, NULL);
 	if (status == INJ_OK)
 		status = find_symbols(s);
 	if (status == INJ_OK)

@@ -229,18 +229,53 @@ static bool needs_met(const struct inj_session *s, const char *needs)
 	return false;
 }
 
-/* Where the dynamic linker has put it; in a static program we do. */
+/* inj_resolver: what is mapped, in the order of the dynamic linker. */
+static bool is_there(void *arg, const char *name, uint64_t *addr)
+{
+	struct inj_session *s = arg;
+
+	for (size_t i = 0; i < s->nobjects; i++) {
+		struct inj_object *o = &s->objects[i];
+		struct inj_symtab *tab = o->path[0] ? inj_object_symbols(o) : NULL;
+		const struct inj_symbol *sym = tab ? inj_symtab_find(tab, name, NULL) : NULL;
+
+		if (sym && sym->flags & INJ_SYM_GLOBAL && !(sym->flags & INJ_SYM_IFUNC))
+			*addr = sym->addr;
+		else if (!tab || !inj_symtab_object(tab, name, addr))
+			continue;
+		*addr += o->base;
+		return true;
+	}
+	return false;
+}
+
+/* By our own loader. */
+static enum inj_status map_module(struct inj_session *s, struct inj_module *m)
+{
+	struct inj_undefined undefined = { 0 };
+	enum inj_status status = inj_load_image(s, &m->image, &m->base, s->opt.is_static ? NULL : is_there, &undefined);
+
+	if (status != INJ_OK && !s->opt.own_loader)
+		status = INJ_BAD_IMAGE;
+	else if (undefined.n)
+		s->opt.warn("module %s needs %s, which the process has not mapped, or chooses at its start by the processor: write it "
+			    "against sonde/module.h alone", m->path, undefined.names[0]);
+	else if (status == INJ_BAD_IMAGE)
+		s->opt.warn("module %s cannot be put into a program that does not load it itself", m->path);
+	if (s->opt.own_loader && (undefined.n || status == INJ_BAD_IMAGE))
+		status = INJ_NOT_SUPPORTED;
+	inj_undefined_free(&undefined);
+	m->mapped = m->ours = status == INJ_OK;
+	return status;
+}
+
+/* Where the dynamic linker has put it; in a static program, and in a process that runs already, we do. */
 static enum inj_status place(struct inj_session *s, struct inj_module *m)
 {
-	enum inj_status status = INJ_OK;
-
 	if (m->mapped)
 		return INJ_OK;
-	if (s->opt.is_static) {
-		status = inj_load_image(s, &m->image, &m->base);
-		m->mapped = status == INJ_OK;
-		return status;
-	}
+	if (s->opt.is_static || s->opt.own_loader)
+		return map_module(s, m);
 	for (size_t i = 0; i < s->nobjects && !m->mapped; i++) {
 		if (strcmp(s->objects[i].name, m->path) != 0)
 			continue;
@@ -338,6 +373,33 @@ enum inj_status inj_modules_activate(struct inj_session *s)
 	for (size_t i = 0; i < s->nmodules && status == INJ_OK; i++)
 		if (!s->modules[i].active)
 			status = activate(s, i);
+	return status;
+}
+
+enum inj_status inj_modules_silence(struct inj_session *s, struct inj_target *t)
+{
+	static uint32_t no_id;
+	struct inj_span *v = calloc(s->nwraps + s->nevents + 1, sizeof(*v));
+	enum inj_status status = INJ_OK;
+	size_t n = 0;
+
+	if (!v)
+		return INJ_MEMORY;
+	for (size_t i = 0; i < s->nmodules; i++) {
+		const struct inj_module *m = &s->modules[i];
+		const struct sonde_module *d = m->active ? describe(m) : NULL;
+		size_t sites = d ? (size_t)(d->sites_end - d->sites_begin) : 0;
+		struct sonde_site *const *list = sites ? at(m, d->sites_begin, sites * sizeof(*list)) : NULL;
+
+		for (size_t k = 0; list && k < sites && n < s->nevents; k++)
+			v[n++] = (struct inj_span){ (uint64_t)(uintptr_t)&list[k]->id, &no_id, sizeof(no_id) };
+	}
+	for (size_t i = 0; i < s->nwraps; i++)
+		if (s->wraps[i].state == INJ_WRAP_ACTIVE)
+			v[n++] = (struct inj_span){ s->wraps[i].real, &s->wraps[i].addr, sizeof(s->wraps[i].addr) };
+	if (n)
+		status = inj_write_spans(t, v, n);
+	free(v);
 	return status;
 }
 

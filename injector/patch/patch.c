@@ -135,6 +135,12 @@ static enum inj_status emit_chain(struct inj_session *s, const struct inj_job *j
 	return status;
 }
 
+/* The batch, or what is to be written later. */
+static enum inj_status put_in(struct inj_session *s, const struct inj_edits *batch)
+{
+	return s->attach.hold ? inj_edits_append(&s->attach.held, batch) : inj_edits_apply(s->target, &s->edits, batch);
+}
+
 static enum inj_status run_jobs(struct inj_session *s, struct inj_job *jobs, size_t n)
 {
 	uint64_t *first = calloc(n + 1, sizeof(*first));
@@ -150,7 +156,7 @@ static enum inj_status run_jobs(struct inj_session *s, struct inj_job *jobs, siz
 	for (size_t i = 0; i < n && status == INJ_OK; i++)
 		status = add_patch(&batch, &jobs[i].plan, (uint32_t)s->wraps[jobs[i].wraps[0]].object, first[i]);
 	if (status == INJ_OK)
-		status = inj_edits_apply(s->target, &s->edits, &batch);
+		status = put_in(s, &batch);
 	for (size_t i = 0; i < n && status == INJ_OK; i++)
 		for (size_t k = 0; k < jobs[i].n; k++)
 			s->wraps[jobs[i].wraps[k]].state = INJ_WRAP_ACTIVE;
@@ -194,7 +200,7 @@ enum inj_status inj_patch_pending(struct inj_session *s, const size_t *wraps, si
 }
 
 enum inj_status inj_patch_own(struct inj_session *s, uint64_t addr, uint64_t size, uint64_t avail,
-			      uint64_t target, uint64_t *replay)
+			      uint64_t target, uint64_t *replay, enum inj_edit_needed needed)
 {
 	struct inj_job job = { .addr = addr, .size = size, .avail = avail };
 	struct inj_edits batch = { 0 };
@@ -216,7 +222,9 @@ enum inj_status inj_patch_own(struct inj_session *s, uint64_t addr, uint64_t siz
 	if (status == INJ_OK)
 		status = add_patch(&batch, &job.plan, INJ_EDIT_NONE, spot.addr);
 	if (status == INJ_OK)
-		status = inj_edits_apply(s->target, &s->edits, &batch);
+		batch.v[0].needed = (uint8_t)needed;
+	if (status == INJ_OK)
+		status = put_in(s, &batch);
 	inj_edits_free(&batch);
 	return status;
 }

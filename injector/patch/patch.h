@@ -32,6 +32,6 @@ enum inj_status inj_plan_own(struct inj_session *s, struct inj_job *job) INJ_CHE
  * may be a member of the session's configuration, is where the original goes on.  INJ_NOT_SUPPORTED: its entry cannot be patched.
  */
 enum inj_status inj_patch_own(struct inj_session *s, uint64_t addr, uint64_t size, uint64_t avail,
-			      uint64_t target, uint64_t *replay) INJ_CHECK;
+			      uint64_t target, uint64_t *replay, enum inj_edit_needed needed) INJ_CHECK;
 
 #endif

@@ -184,6 +184,24 @@ static void compare_with_memory(struct inj_session *s, struct inj_job *jobs, con
 	free(spans);
 }
 
+/*
+ * A thread of a process that runs may be about to come to the bytes of the jump other than by the function's entry: from the
+ * rest of a loop, or by returning from a call.  NULL: it cannot.
+ */
+static const char *entered_while_it_runs(const struct tramp_plan *plan)
+{
+	for (uint8_t i = 0; i < plan->ninsns; i++) {
+		const struct tramp_insn *insn = &plan->insns[i];
+		int64_t end = insn->offset + insn->length;
+
+		if (tramp_op_jumps(insn->kind) && end + insn->rel > 0 && end + insn->rel < plan->patch_len)
+			return "it begins with a loop that a thread may be in";
+		if (tramp_op_calls(insn->kind) && end < plan->patch_len)
+			return "it begins with a call that a thread may be in";
+	}
+	return NULL;
+}
+
 /* @jobs: those of one object, ascending by address. */
 static enum inj_status plan_object(struct inj_session *s, struct inj_job *jobs, size_t n)
 {
@@ -201,6 +219,8 @@ static enum inj_status plan_object(struct inj_session *s, struct inj_job *jobs, 
 		status = plan_all(s, o, v, n);
 	for (size_t i = 0; status == INJ_OK && i < n; i++) {
 		place(&jobs[i], &v[i], o->base);
+		if (!v[i].refused && s->attach.active)
+			v[i].refused = entered_while_it_runs(&v[i].plan);
 		if (v[i].refused)
 			refuse(s, &jobs[i], v[i].refused);
 	}

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "injector/patch/session.h"
+#include "injector/patch/attach.h"
 
 /* What cannot be wrapped by a C function, whatever its code looks like. */
 static const char *unwrappable(const char *name)
@@ -107,14 +107,17 @@ static enum inj_status choose(struct inj_session *s, struct inj_wrap *w)
 {
 	static const uint64_t no_args[2];
 	uint64_t chosen = 0;
-	enum inj_status status;
+	enum inj_status status = INJ_OK;
 
-	if (!s->tracee) {
+	if (s->attach.active && s->attach.hold)
+		status = inj_call_resolver(s, w->addr, &chosen);
+	else if (s->tracee)
+		status = inj_tracee_call(s->tracee, w->addr, no_args, s->trap, &chosen);
+	else {
 		w->state = INJ_WRAP_REFUSED;
 		w->reason = "an IFUNC of a library that was loaded late";
 		return INJ_OK;
 	}
-	status = inj_tracee_call(s->tracee, w->addr, no_args, s->trap, &chosen);
 	if (status == INJ_REMOTE || (status == INJ_OK && !chosen)) {
 		w->state = INJ_WRAP_REFUSED;
 		w->reason = "an IFUNC whose resolver fails";

@@ -5,8 +5,10 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "injector/image/elffile.h"
+#include "injector/patch/attach.h"
 #include "injector/patch/preload.h"
 #include "injector/patch/session.h"
 #include "injector/process/maps.h"
@@ -28,6 +30,13 @@ static enum inj_status open_runtime(struct inj_image *img)
 	return status == INJ_IMAGE_OK ? INJ_OK : INJ_BAD_IMAGE;
 }
 
+static uint64_t inode_of(int fd)
+{
+	struct stat st;
+
+	return fd >= 0 && fstat(fd, &st) == 0 ? st.st_ino : 0;
+}
+
 enum inj_status inj_session_new(struct inj_session *s, const struct inj_session_options *opt)
 {
 	enum inj_status status;
@@ -42,6 +51,10 @@ enum inj_status inj_session_new(struct inj_session *s, const struct inj_session_
 		status = inj_modules_open(s);
 	if (status == INJ_OK)
 		status = inj_code_create(&s->code, opt->code_bytes, opt->for_perf);
+	s->shared[0] = inode_of(s->code.fd);
+	s->shared[1] = inode_of(opt->ring_fd);
+	s->shared[2] = inode_of(opt->alive_fd);
+	s->shared[3] = inode_of(opt->compiled_fd);
 	return status;
 }
 
@@ -55,6 +68,7 @@ void inj_session_free(struct inj_session *s)
 	tramp_checker_free(s->checker);
 	inj_edits_free(&s->edits);
 	inj_edits_free(&s->attach.held);
+	inj_leftovers_free(s->attach.left);
 	if (s->attach.active)
 		inj_target_close(&s->attach.target);
 	memset(s, 0, sizeof(*s));
@@ -247,7 +261,7 @@ static size_t drop_patched(struct inj_session *s, size_t *list, size_t n)
 	return kept;
 }
 
-static enum inj_status patch_ready(struct inj_session *s)
+enum inj_status inj_patch_ready(struct inj_session *s)
 {
 	size_t *list = calloc(s->nwraps + 1, sizeof(*list));
 	enum inj_status status;
@@ -274,7 +288,7 @@ static bool any_active(const struct inj_session *s)
 	return false;
 }
 
-static bool any_ifunc(const struct inj_session *s)
+bool inj_any_ifunc(const struct inj_session *s)
 {
 	for (size_t i = 0; i < s->nwraps; i++)
 		if (s->wraps[i].state == INJ_WRAP_PENDING && s->wraps[i].ifunc)
@@ -311,6 +325,8 @@ static enum inj_status settle_static(struct inj_session *s)
 	bool unwinds = tab && any_active(s) && inj_symtab_find(tab, "__register_frame_info", NULL);
 	enum inj_status status;
 
+	if (s->opt.own_loader)
+		return inj_lead_unwinder(s);
 	if (!s->opt.is_static || (!unwinds && !inj_has_hooks(s)))
 		return INJ_OK;
 	status = reach_main(s);
@@ -337,7 +353,7 @@ static enum inj_status settle_ifuncs(struct inj_session *s)
 {
 	enum inj_status status = INJ_OK;
 
-	if (!any_ifunc(s))
+	if (!inj_any_ifunc(s))
 		return INJ_OK;
 	if (s->opt.is_static)
 		status = reach_main(s);
@@ -347,7 +363,7 @@ static enum inj_status settle_ifuncs(struct inj_session *s)
 	}
 	if (status == INJ_OK)
 		status = inj_resolve_ifuncs(s);
-	return status == INJ_OK ? patch_ready(s) : status;
+	return status == INJ_OK ? inj_patch_ready(s) : status;
 }
 
 void inj_session_undo(struct inj_session *s)
@@ -362,7 +378,7 @@ enum inj_status inj_session_instrument(struct inj_session *s)
 	if (status == INJ_OK)
 		status = inj_resolve(s);
 	if (status == INJ_OK)
-		status = patch_ready(s);
+		status = inj_patch_ready(s);
 	if (status == INJ_OK && s->opt.follow)
 		status = inj_exec_sites(s, true);
 	if (status == INJ_OK)
@@ -389,7 +405,7 @@ enum inj_status inj_session_settle(struct inj_session *s)
 
 bool inj_session_wants_libraries(const struct inj_session *s)
 {
-	if (s->opt.mirror.libraries)
+	if (s->opt.mirror.libraries || inj_awaits_unwinder(s))
 		return true;
 	for (size_t i = 0; i < s->nmodules; i++)
 		if (!s->modules[i].active)
@@ -413,7 +429,9 @@ enum inj_status inj_session_library(struct inj_session *s, struct inj_target *t)
 	if (status == INJ_OK)
 		status = inj_resolve_ifuncs(s);
 	if (status == INJ_OK)
-		status = patch_ready(s);
+		status = inj_patch_ready(s);
+	if (status == INJ_OK && inj_awaits_unwinder(s))
+		status = inj_lead_unwinder(s);
 	if (status == INJ_OK)
 		status = inj_mirrors_instrument(s);
 	s->target = NULL;

@@ -104,6 +104,7 @@ struct inj_module {
 	char *needs;
 	bool active;
 	bool mapped;		/* in the program's memory */
+	bool ours;		/* mapped by us, and not by its dynamic linker */
 	bool reported;		/* for the caller */
 	uint64_t base;
 	struct inj_image image; /* relocated for base */
@@ -111,6 +112,7 @@ struct inj_module {
 };
 
 #define INJ_SPARE 1024
+#define INJ_SHARED 4
 #define INJ_MEM_SLACK 8192u /* of a memory stream's sub-buffer: what is written between two checks, and one node */
 
 struct inj_session_options {
@@ -131,6 +133,7 @@ struct inj_session_options {
 	int compiled_fd;	/* inherited by the program: memory for code that is made for those; -1: none */
 	const char *cache_dir;	 /* for what was found out about ELF files; NULL: none */
 	const char *preload;	 /* for LD_PRELOAD, as long as the dynamic linker starts; NULL: nothing */
+	bool own_loader;	 /* modules are mapped by us in dynamic programs, too, and can be taken out again */
 	bool follow;		 /* asks before it executes a program: ring_control.flags, RING_FOLLOW */
 	struct inj_mirror_options mirror;
 	void (*warn)(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
@@ -141,13 +144,14 @@ struct inj_session {
 	struct inj_tracee *tracee; /* NULL after release */
 	struct inj_target *target;
 	struct inj_code code;
+	uint64_t shared[INJ_SHARED]; /* inodes of the memory that the program shares with us; 0: there is none */
 	struct rt_config config;
 
 	/* the program's addresses */
 	uint64_t runtime; /* load address */
 	uint64_t rt_config, rt_api, rt_gate, rt_dl_state, rt_exit, rt_exec;
 	uint64_t rt_probe_gate, rt_mem_gate, rt_first, rt_sigaction, rt_restored;
-	uint64_t rt_enter, rt_depart, rt_departed, rt_mem_restorer, rt_handlers, rt_mapped, rt_thunks;
+	uint64_t rt_enter, rt_depart, rt_departed, rt_mem_restorer, rt_handlers, rt_mapped, rt_thunks, rt_find_fde;
 	uint64_t compiled; /* code that is made for analyzers; 0: it could not be mapped */
 	uint64_t trap;	  /* a breakpoint instruction of ours */
 	uint64_t spare;	  /* some private memory, for INJ_SPARE bytes */
@@ -184,6 +188,7 @@ struct inj_session {
 		bool active;		/* the process runs by itself: attach.h */
 		bool hold;		/* edits of mirrors are not written yet, but held */
 		struct inj_edits held;
+		struct inj_leftovers *left; /* of earlier recordings; NULL: nothing */
 		struct inj_target target; /* system calls in a thread that is borrowed for each */
 	} attach;
 };
@@ -231,10 +236,20 @@ bool inj_find_linker(struct inj_session *s);
 enum inj_status inj_debug_from_dynamic(struct inj_session *s);
 bool inj_libraries_complete(struct inj_session *s);
 
-/* frames.c: lets the program's unwinder pass through modules that only we know of. */
+/*
+ * frames.c: lets the program's unwinder pass through modules that only we know of.  In a process that runs by itself what the unwinder
+ * asks is led to the runtime; it may come with a library later on.
+ */
 enum inj_status inj_register_frames(struct inj_session *s) INJ_CHECK;
+enum inj_status inj_lead_unwinder(struct inj_session *s) INJ_CHECK;
+bool inj_awaits_unwinder(const struct inj_session *s);
 /* Link-time address of the module's .eh_frame, if libgcc can go through it; 0: there is none. */
 uint64_t inj_image_frames(const struct inj_image *img);
+
+/* session.c: wraps whose functions are known. */
+enum inj_status inj_patch_ready(struct inj_session *s) INJ_CHECK;
+/* Is any of them an IFUNC whose resolver has not been asked? */
+bool inj_any_ifunc(const struct inj_session *s);
 
 /* hooks.c */
 enum inj_status inj_patch_linker(struct inj_session *s) INJ_CHECK;
@@ -249,8 +264,12 @@ enum inj_status inj_exec_sites(struct inj_session *s, bool numbers) INJ_CHECK;
 
 /* load.c */
 enum inj_status inj_load_runtime(struct inj_session *s) INJ_CHECK;
-enum inj_status inj_load_image(struct inj_session *s, struct inj_image *img, uint64_t *base)
-	INJ_CHECK;
+/*
+ * Maps @img and relocates it.  What it does not define is asked of @resolver (NULL: of nobody), whose argument is @s.
+ * NOT_SUPPORTED: some of that is in *undefined.
+ */
+enum inj_status inj_load_image(struct inj_session *s, struct inj_image *img, uint64_t *base, inj_resolver resolver,
+			       struct inj_undefined *undefined) INJ_CHECK;
 
 /* objects.c */
 enum inj_status inj_objects_static(struct inj_session *s) INJ_CHECK;
@@ -265,6 +284,8 @@ void inj_objects_free(struct inj_session *s);
 /* modules.c */
 enum inj_status inj_modules_open(struct inj_session *s) INJ_CHECK;
 enum inj_status inj_modules_activate(struct inj_session *s) INJ_CHECK;
+/* They record nothing any more, and call functions where those begin, which are as before. */
+enum inj_status inj_modules_silence(struct inj_session *s, struct inj_target *t) INJ_CHECK;
 void inj_modules_free(struct inj_session *s);
 
 /* resolve.c: finds the functions of pending wraps. */

@@ -44,7 +44,7 @@ static bool note_it(struct rt_codemaps *maps, uint64_t addr)
 static enum inj_status lead(struct inj_session *s, size_t object, uint64_t addr, struct inj_edits *edits)
 {
 	struct inj_edit e = { .addr = addr, .object = (uint32_t)object, .owner = INJ_EDIT_NONE,
-			      .len = sizeof(code_of_it) };
+			      .len = sizeof(code_of_it), .needed = INJ_EDIT_BY_HANDLERS };
 	enum inj_status status;
 	uint64_t stub;
 	uint8_t *mem;

@@ -151,7 +151,7 @@ static enum inj_status lead_to_runtime(struct inj_session *s, size_t object,
 				       const struct tramp_code *code, const struct inj_sigsite *site,
 				       uint64_t base, struct inj_edits *edits)
 {
-	struct inj_edit e = { .object = (uint32_t)object };
+	struct inj_edit e = { .object = (uint32_t)object, .needed = INJ_EDIT_BY_HANDLERS };
 	enum inj_status status;
 	uint64_t at;
 	uint8_t *mem;

@@ -27,13 +27,9 @@ struct attach {
 
 static int check_wanted(const struct record_options *opt)
 {
-	if (opt->modules.n)
-		msg_error("-m is not possible in a process that runs already, only -F and --mem are; start the program by "
-			  "`sonde record'");
-	else if (!opt->select.functions.n && !opt->memory.n)
-		msg_error("nothing is to be recorded: say which functions, as by -F '*', or --mem");
-	else
+	if (opt->modules.n || opt->select.functions.n || opt->memory.n)
 		return 0;
+	msg_error("nothing is to be recorded: say which functions, as by -F '*', which module, as by -m posixio, or --mem");
 	return EXIT_USAGE;
 }
 

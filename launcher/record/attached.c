@@ -185,11 +185,7 @@ static void take_out_of_others(struct recording *r)
 
 void attached_leave(struct recording *r)
 {
-	const struct inj_session *s = &r->session;
-
 	collector_no_requests(r->collector);
-	if (!s->attach.active && s->nwraps)
-		return; /* of a program that was executed: its modules stay */
 	if (inj_session_is_in(&r->session, r->tracee.pid))
 		take_out_of(r, r->tracee.pid);
 	take_out_of_others(r);

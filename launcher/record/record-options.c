@@ -123,7 +123,8 @@ static const struct opt_command attach_command = {
 	.summary = "Records processes that run already, until they end, the duration is over, Ctrl-C, or\n"
 		   "'sonde detach PID'; then they go on as they were before.",
 	.opts = attach_opts,
-	.details = "Functions have to be chosen, by -F or --mem; -m is only for programs that Sonde starts.\n"
+	.details = "What is recorded has to be chosen, by -F, -m or --mem. A module may need nothing that the\n"
+		   "process has not mapped, and may have no functions that run at start or exit.\n"
 		   "The exit status is 0 when the trace is complete, 2 when a process cannot be\n"
 		   "attached to (the others are recorded all the same) and for bad options, 125 when\n"
 		   "Sonde fails.\n",

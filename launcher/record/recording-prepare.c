@@ -45,7 +45,12 @@ static int check_modules(const struct recording *r)
 				  m->name, m->undefined);
 			return EXIT_USAGE;
 		}
-		if (!r->program.is_static && strpbrk(m->path, ": \t\n")) {
+		if (r->opt.attached && (m->nstart || m->nexit)) {
+			msg_error("module %s has functions that are to run when the program starts or exits, and so cannot be put "
+				  "into a process that runs already", m->name);
+			return EXIT_USAGE;
+		}
+		if (!r->program.is_static && !r->opt.attached && strpbrk(m->path, ": \t\n")) {
 			msg_error("%s: the dynamic linker cannot preload a path with a blank or a "
 				  "colon in it; copy the module elsewhere",
 				  m->path);
@@ -155,6 +160,7 @@ static int make_session(struct recording *r, int ring_fd, int alive_fd)
 		.code_bytes = CODE_BYTES,
 		.for_perf = r->opt.perf_map,
 		.nmodules = r->nwrapping,
+		.own_loader = r->opt.attached,
 		.follow = !r->opt.no_follow,
 		.analyzers = r->analyzers,
 		.nanalyzers = r->nanalyzers,
@@ -162,6 +168,7 @@ static int make_session(struct recording *r, int ring_fd, int alive_fd)
 		.warn = msg_error,
 	};
 	enum inj_status status;
+	bool preloads;
 	int ret = recorded_begin(&r->recorded, &r->opt, &opt.mirror);
 
 	if (ret != 0)
@@ -172,9 +179,10 @@ static int make_session(struct recording *r, int ring_fd, int alive_fd)
 		opt.code_bytes = SMALL_CODE;
 	opt.ring_map = collector_bytes(r->collector, (uint32_t)opt.nrings);
 	r->paths = calloc(r->nwrapping + 1, sizeof(*r->paths));
-	if (!r->program.is_static && r->nwrapping)
+	preloads = !r->program.is_static && !r->opt.attached && r->nwrapping;
+	if (preloads)
 		opt.preload = r->preload = preload_list(r);
-	if (!r->paths || (!r->program.is_static && r->nwrapping && !r->preload)) {
+	if (!r->paths || (preloads && !r->preload)) {
 		msg_error("out of memory");
 		return EXIT_TRACER;
 	}

@@ -17,7 +17,8 @@ code_of()
 		[[ $perms == *x* && $rest == */* && $rest != *memfd* ]] || continue
 		first=$((16#${range%-*} / 4096)) last=$((16#${range#*-} / 4096))
 		echo "$range"
-		dd if="/proc/$1/mem" bs=4096 skip=$first count=$((last - first)) status=none
+		dd if="/proc/$1/mem" bs=4096 skip=$first count=$((last - first)) iflag=fullblock status=none ||
+			fail "the code of process $1 cannot be read"
 	done < <(cat "/proc/$1/maps") # at once: it changes all the time
 }
 
@@ -33,20 +34,36 @@ start()
 	note_target
 }
 
+# is_settled: its code is as it was a moment ago; what is mapped changes as long as it starts.
+is_settled()
+{
+	code_of "$target" | cksum >code.settled
+	cmp -s code.settled code.before && return
+	mv code.settled code.before
+	return 1
+}
+
 # note_target: how it is before anything is done to it.
 note_target()
 {
-	code_of "$target" | cksum >code.before
+	rm -f code.before
+	await 20 is_settled
 	find "/proc/$target/fd" -type l | wc -l >fds.before
 	grep -E '^Sig(Cgt|Ign)' "/proc/$target/status" >signals.before
+}
+
+# check_code: that of the target is as before.
+check_code()
+{
+	kill -0 "$target" || { show target.out target.err; fail "the target has ended"; }
+	code_of "$target" | cksum >code.after
+	check_same code.before code.after "the code of the target"
 }
 
 # check_left: nothing of ours is in the target any more.
 check_left()
 {
-	kill -0 "$target" || { show target.out target.err; fail "the target has ended"; }
-	code_of "$target" | cksum >code.after
-	check_same code.before code.after "the code of the target"
+	check_code
 	find "/proc/$target/fd" -type l | wc -l >fds.after
 	check_same fds.before fds.after "the number of descriptors"
 	grep -E '^Sig(Cgt|Ign)' "/proc/$target/status" >signals.after
@@ -79,9 +96,9 @@ attach_briefly()
 attach_begin()
 {
 	rm -rf t
-	command sonde attach -o t "$@" "$target" >attach.out 2>attach.err &
+	command sonde attach -v -o t "$@" "$target" >attach.out 2>attach.err &
 	attached=$!
-	await 20 grep -qs '"instrumented"' t/metadata
+	await 20 grep -qs 'attached:' attach.err
 }
 
 attach_end()

@@ -15,12 +15,13 @@ ranks()
 	pgrep -P "$job" -f '^[^ ]*mpi_ring-openmpi '
 }
 await 60 eval '[ "$(ranks | wc -l)" -eq 2 ]'
-for _ in $(seq 10); do
+for i in $(seq 10); do
+	[ $((i % 2)) -eq 0 ] && what=(-m mpi) || what=(-F '*' --libs='libmpi*')
 	mapfile -t pids < <(ranks)
 	[ "${#pids[@]}" -eq 2 ] || break # it has ended on a fast machine
 	rm -rf t
 	status=0
-	sonde attach -o t -F '*' --libs='libmpi*' --duration=20ms "${pids[@]}" >attach.out 2>attach.err || status=$?
+	sonde attach -o t "${what[@]}" --duration=20ms "${pids[@]}" >attach.out 2>attach.err || status=$?
 	[ "$status" -eq 0 ] || kill -0 "${pids[@]}" 2>/dev/null || break
 	[ "$status" -eq 0 ] || { show attach.out attach.err; fail "exit status $status of sonde attach"; }
 	for pid in "${pids[@]}"; do

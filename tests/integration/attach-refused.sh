@@ -19,7 +19,6 @@ check_usage_error sonde attach
 check_usage_error sonde attach -F '*'
 check_usage_error sonde attach 1
 check_contains err 'nothing is to be recorded'
-check_usage_error sonde attach -m posixio 1
 check_usage_error sonde detach
 check_usage_error sonde detach x
 refused 'not the number of a process' name

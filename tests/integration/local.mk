@@ -12,9 +12,11 @@ INTEGRATION_TESTS += \
 	tests/integration/attach-follow.sh \
 	tests/integration/attach-forks.sh \
 	tests/integration/attach-many.sh \
+	tests/integration/attach-modules.sh \
 	tests/integration/attach-mpi.sh \
 	tests/integration/attach-refused.sh \
 	tests/integration/attach-server.sh \
+	tests/integration/attach-unwind.sh \
 	tests/integration/attach-within.sh \
 	tests/integration/attach.sh \
 	tests/integration/binary.sh \
@@ -216,6 +218,7 @@ TRACEE_FILES += \
 	tests/programs/team.c \
 	tests/programs/threads.c \
 	tests/programs/throws.cc \
+	tests/programs/unwound.cc \
 	tests/programs/waits.c
 TRACEES += \
 	tests/programs/accesses \
@@ -259,6 +262,7 @@ TRACEES += \
 	tests/programs/tally \
 	tests/programs/threads \
 	tests/programs/throws \
+	tests/programs/unwound \
 	tests/programs/waits
 if HAVE_STATIC_LIBC
 TRACEES += \
@@ -290,6 +294,7 @@ TRACEES += \
 	tests/programs/tally-static \
 	tests/programs/threads-static \
 	tests/programs/throws-static \
+	tests/programs/unwound-static \
 	tests/programs/waits-static
 endif
 if HAVE_MUSL
