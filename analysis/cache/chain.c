@@ -32,6 +32,8 @@ void cache_chain_free(struct cache_chain *c)
 		if (c->shadows)
 			cache_shadow_free(&c->shadows[i]);
 	}
+	free(c->group_misses);
+	c->group_misses = NULL;
 	free(c->shadows);
 	c->shadows = NULL;
 	free(c->made.v);
@@ -73,6 +75,13 @@ static void classify(struct cache_chain *c, unsigned int k, uint64_t line, bool 
 		return;
 	count->compulsory += was == CACHE_SHADOW_NEW;
 	count->capacity += was == CACHE_SHADOW_OUT;
+}
+
+static void miss(struct cache_chain *c, unsigned int k, uint64_t line, struct cache_count *count)
+{
+	count->misses++;
+	if (c->group_misses)
+		c->group_misses[k * c->groups + (line >> (c->unit - c->level[k].shift) & (c->groups - 1))]++;
 }
 
 /* The line of level @k + 1 that holds @line; beyond the last one: @line. */
@@ -162,13 +171,15 @@ static bool ask(const struct turn *t, unsigned int k, uint64_t line, uint32_t ho
 	if (c->exclusive[k]) {
 		moved = cache_remove(&c->level[k], line);
 		t->counts[k].hits += moved != 0;
-		t->counts[k].misses += moved == 0;
+		if (!moved)
+			miss(c, k, line, &t->counts[k]);
 		classify(c, k, line, moved, CACHE_SHADOW_REMOVE, &t->counts[k]);
 		return moved ? moved & 1 : ask(t, k + 1, next_line(c, k, line), CACHE_READ);
 	}
 	slot = cache_find(&c->level[k], line);
 	t->counts[k].hits += slot != NULL;
-	t->counts[k].misses += slot == NULL;
+	if (!slot)
+		miss(c, k, line, &t->counts[k]);
 	classify(c, k, line, slot, c->through[k] && !(how & CACHE_READ) ? CACHE_SHADOW_LEAVE : CACHE_SHADOW_IN, &t->counts[k]);
 	if (!slot && (!c->through[k] || how & CACHE_READ)) {
 		modified = ask(t, k + 1, next_line(c, k, line), CACHE_READ);
@@ -237,9 +248,10 @@ static void run_lru(struct cache_chain *c, const struct cache_request *v, size_t
 			t.counts->hits += asked;
 			continue;
 		}
-		t.counts->misses += asked;
-		if (asked)
+		if (asked) {
+			miss(c, 0, line, t.counts);
 			make(&t, line, CACHE_READ);
+		}
 		if (!(left & 1))
 			continue;
 		t.counts->written++;

@@ -47,6 +47,10 @@ struct cache_chain {
 	struct cache_shadow *shadows; /* one for each level; NULL: misses are not classified */
 	bool through[CACHE_CACHES], inclusive[CACHE_CACHES], exclusive[CACHE_CACHES];
 	struct cache_requests made; /* the caller takes them, and sets made.n to 0 */
+	/* Misses of each level by group of sets (stream.h), groups of them for each; NULL: nobody wants them. */
+	uint64_t *group_misses;
+	uint64_t groups;
+	unsigned int unit;
 	bool unheard;		    /* nobody wants them, and there are none */
 	bool failed;		    /* no memory */
 };

@@ -8,7 +8,6 @@
  * Levels that a later one takes lines from, since it is inclusive or exclusive, are in one chain with it.
  */
 #include "analysis/cache/simulate.h"
-#include "analysis/cache/stream.h"
 #include "base/array.h"
 #include "base/hash.h"
 
@@ -30,11 +29,18 @@ struct recent {
 	bool valid;
 };
 
+/* How a system is sampled, or its TLBs are; all 0: not. */
+struct part {
+	uint64_t groups, one_in;
+	unsigned int unit;
+};
+
 struct node {
 	const struct cache_level *levels; /* of the first system that has it */
 	struct cache_chain chain;
 	uint32_t before; /* a node with a smaller index; NO_CHAIN: a stream */
-	uint32_t stream;
+	uint32_t stream; /* of the first one before it */
+	struct part part;
 	bool tlb;
 	struct cache_count *counts; /* by instruction, then level */
 	size_t room;
@@ -60,7 +66,7 @@ struct cache_sim {
 	struct node *nodes;
 	struct cache_stream *streams; /* for each node there is room for one */
 	uint32_t nnodes, nstreams;
-	bool classify;
+	struct cache_sim_options o;
 	size_t nsystems;
 	struct system systems[];
 };
@@ -96,19 +102,21 @@ static uint64_t groups_of(const struct node *node)
 /* The stream that a first chain takes. */
 static uint32_t stream_for(struct cache_sim *sim, const struct node *node)
 {
-	const unsigned int shift = node->chain.level[0].shift, unit = unit_of(node);
+	const unsigned int shift = node->chain.level[0].shift, unit = node->part.groups ? node->part.unit : unit_of(node);
+	const uint64_t one_in = node->part.groups ? node->part.one_in : 1;
 	const enum cache_stream_kind kind = kind_of(node);
 	/* which line was used last of all is what a shadow has to know */
-	const uint64_t groups = sim->classify ? 1 : groups_of(node);
+	const uint64_t groups = sim->o.classify ? 1 : node->part.groups ? node->part.groups : groups_of(node);
 	uint32_t i = 0;
 
 	while (i < sim->nstreams && (sim->streams[i].kind != kind || sim->streams[i].shift != shift ||
-				     sim->streams[i].unit != unit ||
+				     sim->streams[i].unit != unit || sim->streams[i].one_in != one_in ||
+				     (one_in > 1 && sim->streams[i].groups != groups) ||
 				     (sim->streams[i].groups < FEW_GROUPS) != (groups < FEW_GROUPS)))
 		i++;
 	if (i == sim->nstreams)
 		sim->streams[sim->nstreams++] = (struct cache_stream){
-			.kind = kind, .shift = shift, .unit = unit, .groups = groups };
+			.kind = kind, .shift = shift, .unit = unit, .groups = groups, .one_in = one_in };
 	else if (groups < sim->streams[i].groups)
 		sim->streams[i].groups = groups;
 	return i;
@@ -137,22 +145,42 @@ static bool same_levels(const struct node *node, const struct cache_level *level
 	return true;
 }
 
+static bool same_part(const struct part *a, const struct part *b)
+{
+	return a->groups == b->groups && a->one_in == b->one_in && a->unit == b->unit;
+}
+
+static bool begin_node(struct node *node, unsigned int n, bool classify)
+{
+	if (!cache_chain_init(&node->chain, node->levels, n, classify))
+		return false;
+	node->chain.unheard = true;
+	node->chain.groups = node->part.groups;
+	node->chain.unit = node->part.unit;
+	if (!node->part.groups)
+		return true;
+	node->chain.group_misses = calloc(n * node->part.groups, sizeof(*node->chain.group_misses));
+	if (!node->chain.group_misses)
+		cache_chain_free(&node->chain);
+	return node->chain.group_misses;
+}
+
 /* The chain of these levels behind @before; NO_CHAIN: no memory. */
-static uint32_t node_for(struct cache_sim *sim, uint32_t before, const struct cache_level *levels, unsigned int n, bool tlb)
+static uint32_t node_for(struct cache_sim *sim, uint32_t before, const struct cache_level *levels, unsigned int n,
+			 const struct part *part, bool tlb)
 {
 	struct node *node = &sim->nodes[sim->nnodes];
 
 	for (uint32_t i = 0; i < sim->nnodes; i++)
-		if (sim->nodes[i].before == before && sim->nodes[i].tlb == tlb && same_levels(&sim->nodes[i], levels, n))
+		if (sim->nodes[i].before == before && sim->nodes[i].tlb == tlb && same_part(&sim->nodes[i].part, part) &&
+		    same_levels(&sim->nodes[i], levels, n))
 			return i;
-	*node = (struct node){ .levels = levels, .before = before, .tlb = tlb };
-	if (!cache_chain_init(&node->chain, levels, n, sim->classify && !tlb))
+	*node = (struct node){ .levels = levels, .before = before, .part = *part, .tlb = tlb };
+	if (!begin_node(node, n, sim->o.classify && !tlb))
 		return NO_CHAIN;
-	node->chain.unheard = true;
 	if (before != NO_CHAIN)
 		sim->nodes[before].chain.unheard = false;
-	else
-		node->stream = stream_for(sim, node);
+	node->stream = before != NO_CHAIN ? sim->nodes[before].stream : stream_for(sim, node);
 	return sim->nnodes++;
 }
 
@@ -167,13 +195,29 @@ static unsigned int chain_length(const struct cache_level *levels, unsigned int 
 	return length;
 }
 
+static struct part part_of(const struct cache_sim *sim, const struct cache_level *levels, unsigned int n)
+{
+	struct part part = { .groups = CACHE_STREAM_GROUPS, .one_in = sim->o.one_in };
+
+	if (!n || part.one_in < 2)
+		return (struct part){ 0 };
+	part.unit = (unsigned int)__builtin_ctzll(levels[n - 1].line);
+	for (unsigned int k = 0; k < n; k++) {
+		uint64_t groups = cache_stream_groups(&levels[k], part.unit);
+
+		part.groups = groups < part.groups ? groups : part.groups;
+	}
+	return part.groups < 2 * part.one_in ? (struct part){ 0 } : part;
+}
+
 static bool add_levels(struct cache_sim *sim, struct system *s, const struct cache_level *levels, unsigned int n, bool tlb)
 {
+	const struct part part = part_of(sim, levels, n);
 	uint32_t node = NO_CHAIN;
 
 	for (unsigned int from = 0, length; from < n; from += length) {
 		length = chain_length(levels + from, n - from, !from);
-		node = node_for(sim, node, levels + from, length, tlb);
+		node = node_for(sim, node, levels + from, length, &part, tlb);
 		if (node == NO_CHAIN)
 			return false;
 		for (unsigned int k = 0; k < length; k++)
@@ -184,7 +228,7 @@ static bool add_levels(struct cache_sim *sim, struct system *s, const struct cac
 
 /* ---- systems ---- */
 
-struct cache_sim *cache_sim_new(const struct cache_system *systems, size_t n, bool classify)
+struct cache_sim *cache_sim_new(const struct cache_system *systems, size_t n, const struct cache_sim_options *o)
 {
 	struct cache_sim *sim = calloc(1, sizeof(*sim) + n * sizeof(sim->systems[0]));
 	bool good;
@@ -192,7 +236,8 @@ struct cache_sim *cache_sim_new(const struct cache_system *systems, size_t n, bo
 	if (!sim)
 		return NULL;
 	sim->nsystems = n;
-	sim->classify = classify;
+	if (o)
+		sim->o = *o;
 	sim->nodes = calloc(n * CACHE_LEVELS + 1, sizeof(*sim->nodes));
 	sim->streams = calloc(n * CACHE_LEVELS + 1, sizeof(*sim->streams));
 	good = sim->nodes && sim->streams;
@@ -344,6 +389,20 @@ bool cache_sim_insn(const struct cache_sim *sim, size_t i, struct cache_insn *in
 	return true;
 }
 
+static void scale(struct cache_count *count, uint64_t by)
+{
+	count->hits *= by;
+	count->misses *= by;
+	count->written *= by;
+}
+
+/* Of so many lines that were asked for, which is known also if misses are estimated. */
+static void set_hits(struct cache_count *count, uint64_t asked)
+{
+	count->misses = count->misses < asked ? count->misses : asked;
+	count->hits = asked - count->misses;
+}
+
 void cache_sim_counts(const struct cache_sim *sim, size_t i, size_t system, struct cache_count counts[static CACHE_LEVELS])
 {
 	const struct system *s = &sim->systems[system];
@@ -354,8 +413,26 @@ void cache_sim_counts(const struct cache_sim *sim, size_t i, size_t system, stru
 		const struct node *node = k < s->n ? &sim->nodes[s->place[k].node] : NULL;
 
 		counts[k] = node ? node->counts[i * node->chain.n + s->place[k].level] : (struct cache_count){ 0 };
+		if (node && node->part.groups)
+			scale(&counts[k], node->part.one_in);
 		/* its chain has not seen all that hit there */
 		if (node && node->before == NO_CHAIN && !s->place[k].level)
-			counts[k].hits = insn.accesses + sim->streams[node->stream].more[i] - counts[k].misses;
+			set_hits(&counts[k], insn.accesses + sim->streams[node->stream].more[i]);
 	}
+}
+
+void cache_sim_groups(const struct cache_sim *sim, size_t system, unsigned int level, struct cache_groups *to)
+{
+	const struct place *place = &sim->systems[system].place[level];
+	const struct node *node = &sim->nodes[place->node];
+	const struct cache_stream *stream = &sim->streams[node->stream];
+	uint64_t n = 0;
+
+	if (!node->part.groups)
+		return;
+	for (uint64_t g = 0; g < node->part.groups; g++)
+		if (stream->chosen[g])
+			to->misses[n++] += node->chain.group_misses[place->level * node->part.groups + g];
+	to->n = n;
+	to->one_in = node->part.one_in;
 }

@@ -11,7 +11,7 @@
 #ifndef SONDE_ANALYSIS_CACHE_SIMULATE_H
 #define SONDE_ANALYSIS_CACHE_SIMULATE_H
 
-#include "analysis/cache/chain.h"
+#include "analysis/cache/stream.h"
 #include "memtrace/machine.h"
 
 struct cache_insn {
@@ -22,8 +22,17 @@ struct cache_insn {
 
 struct cache_sim;
 
-/* @systems have to live as long.  @classify: say why caches miss (shadow.h).  NULL: no memory. */
-struct cache_sim *cache_sim_new(const struct cache_system *systems, size_t n, bool classify);
+struct cache_sim_options {
+	bool classify;	/* say why caches miss (shadow.h) */
+	/*
+	 * One in so many sets is simulated, a power of two, and stands for the others; 0, 1: all.  All are where there are not at least
+	 * twice as many that can be told apart in all levels.  Not together with classify.
+	 */
+	uint64_t one_in;
+};
+
+/* @systems have to live as long.  @o: NULL: all 0.  NULL: no memory. */
+struct cache_sim *cache_sim_new(const struct cache_system *systems, size_t n, const struct cache_sim_options *o);
 void cache_sim_free(struct cache_sim *sim);
 
 /* @stack: accesses with MD_STACK, too.  False: no memory; all that can be done then is cache_sim_free(). */
@@ -32,7 +41,16 @@ bool cache_sim_take(struct cache_sim *sim, const struct mt_access *v, size_t n, 
 
 /* The i-th, in the order of their first accesses; false: there are no more. */
 bool cache_sim_insn(const struct cache_sim *sim, size_t i, struct cache_insn *insn);
-/* Of the i-th instruction, by level of the system; those that it does not have are 0. */
+/* Of the i-th instruction, by level of the system; those that it does not have are 0.  Estimates if one_in is not 1. */
 void cache_sim_counts(const struct cache_sim *sim, size_t i, size_t system, struct cache_count counts[static CACHE_LEVELS]);
+
+/* Misses of a level by simulated group of sets, of which each stands for so many. */
+struct cache_groups {
+	uint64_t n, one_in;
+	uint64_t misses[CACHE_STREAM_GROUPS];
+};
+
+/* Adds those of a level; n is 0 at first, and stays 0 if all sets are simulated. */
+void cache_sim_groups(const struct cache_sim *sim, size_t system, unsigned int level, struct cache_groups *to);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "analysis/cache/stream.h"
 #include "base/array.h"
+#include "base/hash.h"
 
 #include <stdlib.h>
 
@@ -13,8 +14,19 @@ uint64_t cache_stream_groups(const struct cache_level *level, unsigned int unit)
 	return !groups ? 1 : groups < CACHE_STREAM_GROUPS ? groups : CACHE_STREAM_GROUPS;
 }
 
+/* One of each one_in groups in a row: the chosen ones are spread, and follow no pattern. */
+static bool choose(struct cache_stream *s)
+{
+	s->chosen = calloc(s->groups, sizeof(*s->chosen));
+	for (uint64_t i = 0; s->chosen && i < s->groups; i += s->one_in)
+		s->chosen[i + hash_word(i + 1) % s->one_in] = true;
+	return s->chosen != NULL;
+}
+
 bool cache_stream_begin(struct cache_stream *s)
 {
+	if (s->one_in > 1 && !choose(s))
+		return false;
 	s->last = malloc(s->groups * sizeof(*s->last));
 	for (uint64_t i = 0; s->last && i < s->groups; i++)
 		s->last[i] = CACHE_STREAM_NONE;
@@ -24,6 +36,7 @@ bool cache_stream_begin(struct cache_stream *s)
 void cache_stream_free(struct cache_stream *s)
 {
 	free(s->last);
+	free(s->chosen);
 	free(s->more);
 	free(s->requests.v);
 }
@@ -31,9 +44,11 @@ void cache_stream_free(struct cache_stream *s)
 /* Is it to be left out?  Else notes it. */
 static inline bool known(struct cache_stream *s, enum cache_stream_kind kind, uint64_t line, uint32_t how)
 {
-	uint64_t *last = &s->last[line >> (s->unit - s->shift) & (s->groups - 1)];
-	uint64_t key = line << 1;
+	const uint64_t group = line >> (s->unit - s->shift) & (s->groups - 1);
+	uint64_t *last = &s->last[group], key = line << 1;
 
+	if (s->chosen && !s->chosen[group])
+		return true;
 	switch (kind) {
 	case CACHE_STREAM_BACK:
 		key |= (how & CACHE_WRITE) != 0;

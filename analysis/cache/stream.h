@@ -10,6 +10,9 @@
  *
  * The same holds with inclusive levels behind, if their sets are dealt to the same groups: what makes a line leave one of
  * these is an access to the same group.
+ *
+ * So what happens in a group of sets, in all levels whose sets can be dealt to these groups, follows from the accesses to it alone:
+ * a stream may leave out whole groups, and the others are as they would be with them.
  */
 #ifndef SONDE_ANALYSIS_CACHE_STREAM_H
 #define SONDE_ANALYSIS_CACHE_STREAM_H
@@ -34,6 +37,8 @@ struct cache_stream {
 	unsigned int shift;	 /* of the line's size */
 	unsigned int unit;	 /* groups follow one another in units of this shift: the largest line that has to do with it */
 	uint64_t groups;	 /* a power of two */
+	uint64_t one_in;	 /* of so many groups one is left in, a power of two; 1: all */
+	bool *chosen;		 /* which; NULL: all */
 	uint64_t *last;		 /* by group: line << 1 | stored to; CACHE_STREAM_NONE */
 	struct cache_requests requests;
 	uint64_t *more;		 /* by instruction: lines that its accesses had but the first of each */
@@ -46,7 +51,7 @@ struct cache_stream {
 /* How many groups the sets of a level can be dealt to, if they follow one another in such units. */
 uint64_t cache_stream_groups(const struct cache_level *level, unsigned int unit);
 
-/* All but last, requests, more, room have been set.  False: no memory. */
+/* All up to one_in have been set.  False: no memory. */
 bool cache_stream_begin(struct cache_stream *s) __attribute__((warn_unused_result));
 void cache_stream_free(struct cache_stream *s);
 /* Sets its requests to what is left of the accesses.  False: no memory. */

@@ -18,12 +18,13 @@
 #define NO_LIMIT (UINT64_MAX - 1)
 
 struct cache_options {
-	const char *by, *sort;
+	const char *by, *sort, *sets;
 	struct opt_list systems;
 	struct select_options select;
 	struct pick pick;
 	uint64_t limit;
-	bool list, curve, classify, no_stack, all, csv, json, mangled;
+	struct cache_sim_options sim; /* of classify and sets */
+	bool list, curve, no_stack, all, csv, json, mangled;
 };
 
 #define BYS "function\0loop\0line\0instruction\0thread\0" /* as enum memory_by, and threads */
@@ -49,7 +50,9 @@ static const struct opt cache_opts[] = {
 	{ 0, "curve", NULL, "in place of that, share of misses in caches of all sizes", OPT_FLAG,
 	  offsetof(struct cache_options, curve), NULL },
 	{ 0, "classify", NULL, "say how many misses are compulsory, for capacity, and for conflicts", OPT_FLAG,
-	  offsetof(struct cache_options, classify), NULL },
+	  offsetof(struct cache_options, sim.classify), NULL },
+	{ 0, "sets", "1/N", "simulate one in N sets, in place of all: 2, 4, 8, ... 64", OPT_STRING,
+	  offsetof(struct cache_options, sets), NULL },
 	{ 0, "no-stack", NULL, "without push, pop, call and ret", OPT_FLAG, offsetof(struct cache_options, no_stack), NULL },
 	{ 0, "csv", NULL, "comma-separated values", OPT_FLAG, offsetof(struct cache_options, csv), NULL },
 	{ 0, "json", NULL, "JSON, one object a line", OPT_FLAG, offsetof(struct cache_options, json), NULL },
@@ -148,7 +151,7 @@ static int visit_thread(void *arg, const struct memtrace_thread *thread)
 	struct cache *c = arg;
 	int status = 0;
 
-	c->sim = cache_sim_new(c->systems.v, c->systems.n, c->o->classify);
+	c->sim = cache_sim_new(c->systems.v, c->systems.n, &c->o->sim);
 	if (!c->sim)
 		return no_memory();
 	c->damage += memtrace_accesses(thread, take, c);
@@ -257,7 +260,7 @@ static int simulate_trace(struct cache *c, struct cache_options *o, const char *
 	if (status)
 		return status;
 	status = traced_select(t.trace, &o->select, &c->select);
-	if (!status && !cache_rows_init(&c->rows, &c->systems, o->classify))
+	if (!status && !cache_rows_init(&c->rows, &c->systems, &o->sim))
 		status = no_memory();
 	if (!status)
 		status = memtrace_visit(&t, &visitor);
@@ -300,6 +303,19 @@ static int simulate(struct cache_options *o, const char *dir)
 	return status;
 }
 
+/* "1/16" */
+static bool parse_sets(const char *text, uint64_t *one_in)
+{
+	static const char *const words[] = { "1/2", "1/4", "1/8", "1/16", "1/32", "1/64" };
+
+	for (unsigned int i = 0; i < sizeof(words) / sizeof(*words); i++) {
+		*one_in = UINT64_C(2) << i;
+		if (strcmp(text, words[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
 int verb_cache(int argc, char **argv)
 {
 	struct cache_options o = { .pick = { .rank = PICK_ANY_RANK, .to = PICK_NO_END }, .limit = NO_LIMIT };
@@ -313,7 +329,11 @@ int verb_cache(int argc, char **argv)
 		status = opt_usage_error(&cache_command, "--csv and --json exclude each other");
 	else if (o.list && (o.csv || first < argc))
 		status = opt_usage_error(&cache_command, "--list takes no trace, and has no --csv");
-	else if (o.curve && (o.classify || (o.sort && *o.sort == 'L')))
+	else if (o.sets && !parse_sets(o.sets, &o.sim.one_in))
+		status = opt_usage_error(&cache_command, "--sets=%s: 1/2, 1/4, 1/8, 1/16, 1/32 or 1/64 belongs there", o.sets);
+	else if (o.sets && (o.curve || o.sim.classify))
+		status = opt_usage_error(&cache_command, "--sets excludes --curve and --classify");
+	else if (o.curve && (o.sim.classify || (o.sort && *o.sort == 'L')))
 		status = opt_usage_error(&cache_command, "--curve has no levels: neither --classify nor --sort=L1");
 	else
 		status = o.list ? list(&o) : simulate(&o, first < argc ? argv[first] : "sonde.data");

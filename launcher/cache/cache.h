@@ -51,10 +51,12 @@ struct cache_rows {
 	void *tree;		/* of tsearch(3) */
 	struct cache_row total;
 	bool classified;	/* misses are */
+	uint64_t one_in;	/* so many sets one is simulated; 0, 1: all */
+	struct cache_groups (*groups)[CACHE_LEVELS]; /* of all instructions, by system; NULL: all sets are simulated */
 };
 
 /* False: no memory. */
-bool cache_rows_init(struct cache_rows *rows, const struct cache_systems *systems, bool classified)
+bool cache_rows_init(struct cache_rows *rows, const struct cache_systems *systems, const struct cache_sim_options *o)
 	__attribute__((warn_unused_result));
 void cache_rows_free(struct cache_rows *rows);
 
@@ -76,6 +78,12 @@ bool cache_rows_add_curves(struct cache_rows *rows, struct memprofile *profile, 
  * each line and level that is asked.  The system has all latencies.
  */
 uint64_t cache_cycles(const struct cache_row *row, const struct cache_systems *systems, size_t system);
+
+/*
+ * Of sets that stand for others: half a 95 % interval of all misses in a level, in percent of them.  0: all of its sets are
+ * simulated; INFINITY: it is not known.
+ */
+double cache_rows_error(const struct cache_rows *rows, size_t system, unsigned int level);
 
 /* By misses in a level of a system, the last one if there are fewer; or by a word of CACHE_SORTS; largest first. */
 #define CACHE_SORTS "L1\0L2\0L3\0L4\0accesses\0name\0"

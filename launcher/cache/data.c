@@ -4,6 +4,7 @@
 #include "launcher/common/units.h"
 
 #include <inttypes.h>
+#include <math.h>
 
 #include "tracefmt/buffer.h"
 #include "tracefmt/json.h"
@@ -126,6 +127,15 @@ void cache_json_place(struct tf_buf *b, const struct cache_row *row)
 	tf_json_str(b, "object", row->path);
 }
 
+static void put_percent(struct tf_buf *b, const char *key, double percent)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), "%.4f", percent);
+	tf_json_key(b, key);
+	tf_buf_str(b, text);
+}
+
 static void put_classes(struct tf_buf *b, const struct cache_count *count)
 {
 	tf_json_uint(b, "compulsory", count->compulsory);
@@ -153,6 +163,8 @@ static bool put_json(struct tf_buf *b, const struct cache_rows *rows, size_t s, 
 		tf_json_uint(b, "hits", row->counts[s][k].hits);
 		tf_json_uint(b, "misses", row->counts[s][k].misses);
 		tf_json_uint(b, "written", row->counts[s][k].written);
+		if (row == &rows->total && rows->groups && isfinite(cache_rows_error(rows, s, k)))
+			put_percent(b, "error_percent", cache_rows_error(rows, s, k));
 		if (rows->classified && k < system->ncaches)
 			put_classes(b, &row->counts[s][k]);
 		tf_buf_byte(b, '}');

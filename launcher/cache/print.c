@@ -4,6 +4,7 @@
 #include "launcher/common/units.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #define CELL_MAX 64
@@ -111,8 +112,30 @@ static void put_row(const struct table *t, const struct cache_row *row, const ch
 	putc('\n', out);
 }
 
-static void put_system(const struct cache_system *s, FILE *out)
+static void put_errors(const struct table *t, FILE *out)
 {
+	fprintf(out, "\n            one in %" PRIu64 " sets is simulated; error of the whole program's misses:", t->rows->one_in);
+	for (unsigned int k = 0; k < cache_levels(t->system); k++) {
+		const double error = cache_rows_error(t->rows, t->at, k);
+		char text[UNITS_MAX];
+
+		units_percent(error, text);
+		fputs(k ? ", " : " ", out);
+		units_text(out, t->system->level[k].name, 0, true);
+		if (isinf(error))
+			fputs(" ?", out);
+		else if (error > 0)
+			fprintf(out, " %s", text);
+		else
+			fputs(" none", out);
+	}
+}
+
+static void put_system(const struct table *t, FILE *out)
+{
+	const struct cache_system *s = t->system;
+
+
 	fputs("system      ", out);
 	units_text(out, s->name, 0, true);
 	if (s->about) {
@@ -121,7 +144,10 @@ static void put_system(const struct cache_system *s, FILE *out)
 	}
 	fputs("\n            ", out);
 	systems_describe(s, out);
-	fputs("\n            each thread has all of it for itself, also what cores share\n\n", out);
+	fputs("\n            each thread has all of it for itself, also what cores share", out);
+	if (t->rows->one_in > 1)
+		put_errors(t, out);
+	fputs("\n\n", out);
 }
 
 void cache_print_table(struct cache_rows *rows, const char *key, uint64_t limit, const char *by, FILE *out)
@@ -138,7 +164,7 @@ void cache_print_table(struct cache_rows *rows, const char *key, uint64_t limit,
 		cache_rows_sort(rows, s, key);
 		if (s)
 			putc('\n', out);
-		put_system(t.system, out);
+		put_system(&t, out);
 		measure(&t, n);
 		put_row(&t, NULL, by, out);
 		for (size_t i = 0; i < n; i++)

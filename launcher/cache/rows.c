@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "launcher/cache/cache.h"
 #include "base/array.h"
+#include "launcher/memory/memsample.h"
 
+#include <math.h>
 #include <search.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,11 +18,13 @@ static void free_contents(struct cache_row *row)
 	free(row->curve);
 }
 
-bool cache_rows_init(struct cache_rows *rows, const struct cache_systems *systems, bool classified)
+bool cache_rows_init(struct cache_rows *rows, const struct cache_systems *systems, const struct cache_sim_options *o)
 {
-	*rows = (struct cache_rows){ .systems = systems, .classified = classified };
+	*rows = (struct cache_rows){ .systems = systems, .classified = o->classify, .one_in = o->one_in };
 	rows->total.counts = calloc(systems->n, sizeof(*rows->total.counts));
-	return rows->total.counts != NULL;
+	if (o->one_in > 1)
+		rows->groups = calloc(systems->n, sizeof(*rows->groups));
+	return rows->total.counts && (rows->groups || o->one_in < 2);
 }
 
 static void leave(void *row)
@@ -36,6 +40,7 @@ void cache_rows_free(struct cache_rows *rows)
 		free(rows->v[i]);
 	}
 	free(rows->v);
+	free(rows->groups);
 	free_contents(&rows->total);
 	*rows = (struct cache_rows){ 0 };
 }
@@ -135,6 +140,9 @@ bool cache_rows_add(struct cache_rows *rows, const struct cache_sim *sim, struct
 {
 	struct cache_insn insn;
 
+	for (size_t s = 0; s < rows->systems->n && rows->groups; s++)
+		for (unsigned int k = 0; k < cache_levels(&rows->systems->v[s]); k++)
+			cache_sim_groups(sim, s, k, &rows->groups[s][k]);
 	for (size_t i = 0; cache_sim_insn(sim, i, &insn); i++) {
 		struct memplace *place = memwhere(where, insn.insn);
 		struct cache_row *row;
@@ -163,6 +171,24 @@ uint64_t cache_cycles(const struct cache_row *row, const struct cache_systems *s
 	for (unsigned int k = 0; k < cache_levels(s); k++)
 		cycles += counts[k].hits * s->level[k].latency;
 	return cycles;
+}
+
+/* Groups of sets are a simple random sample of all: Cochran, "Sampling Techniques", 1977, chapter 2. */
+double cache_rows_error(const struct cache_rows *rows, size_t system, unsigned int level)
+{
+	const struct cache_groups *g = rows->groups ? &rows->groups[system][level] : NULL;
+	double sum = 0, squares = 0, n;
+
+	if (!g || !g->n)
+		return 0;
+	n = (double)g->n;
+	for (uint64_t i = 0; i < g->n; i++)
+		sum += (double)g->misses[i];
+	for (uint64_t i = 0; i < g->n; i++)
+		squares += ((double)g->misses[i] - sum / n) * ((double)g->misses[i] - sum / n);
+	if (g->n < 2 || !sum)
+		return INFINITY;
+	return 100 * memsample_student(g->n - 1) * sqrt(squares / (n - 1) * n * (1 - 1 / (double)g->one_in)) / sum;
 }
 
 /* ---- order ---- */

@@ -10,10 +10,15 @@
 #define MOST_OF_ALL 0.01
 #define MOST_OF_MISSES 0.25
 
-/* Quantile 0.975 of Student's distribution, by degrees of freedom from 1 on. */
+/* By degrees of freedom from 1 on. */
 static const double student[MEMPROFILE_GROUPS - 1] = {
 	12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131,
 };
+
+double memsample_student(size_t degrees)
+{
+	return student[(degrees < MEMPROFILE_GROUPS - 1 ? degrees : MEMPROFILE_GROUPS - 1) - 1];
+}
 
 static double sum_of(const double v[static MEMPROFILE_GROUPS])
 {
@@ -49,7 +54,7 @@ double memsample_error(const double v[static MEMPROFILE_GROUPS], const double bu
 
 		squares += rest * rest;
 	}
-	return student[n - 2] * sqrt(squares * n / (n - 1));
+	return memsample_student(n - 1) * sqrt(squares * n / (n - 1));
 }
 
 bool memsample_known(double misses, double unknown, double all)

@@ -34,6 +34,9 @@
 #define MEMSAMPLE_EDGE 100.0
 #define MEMSAMPLE_PERIODS 10
 
+/* Quantile 0.975 of Student's distribution; @degrees of freedom: at least 1, MEMPROFILE_GROUPS - 1 and more are taken for that. */
+double memsample_student(size_t degrees);
+
 /*
  * Half an interval for the sum of @v over groups that have @bursts: 0: there is no sample, all is known; INFINITY: what it is
  * of, @occurs, is in too few groups.

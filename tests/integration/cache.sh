@@ -102,6 +102,31 @@ check_contains out '"type":"total","system":"small".*"cycles":270480.*"compulsor
 check_status 0 sonde cache --no-stack --system=./small.yaml --json t
 check_lacks out '"cycles"|"conflict"'
 
+# ---- some sets ----
+
+cat >sets.yaml <<'E2'
+name: sets
+caches:
+  - { name: L1, size: 32K, ways: 8, line: 64 }
+tlbs:
+  - { name: TLB, entries: 16, ways: full, page: 4K }
+E2
+check_status 0 sonde cache --no-stack --sets=1/8 --system=./sets.yaml --csv t
+mv out csv
+check_level read_again sets TLB 5000 0
+python3 -c "
+import csv, sys
+for r in csv.DictReader(open('csv')):
+    misses, all = int(r['misses']), int(r['accesses'])
+    assert misses + int(r['hits']) == all, r
+    assert r['level'] == 'TLB' or (misses % 8 == 0 or misses == all) and 0.9 * all <= misses <= all, r" || fail "sets"
+check_status 0 sonde cache --no-stack --sets=1/8 --system=./sets.yaml t
+check_contains out "one in 8 sets is simulated; error of the whole program's misses: L1 [0-9.]+%, TLB none$"
+check_status 0 sonde cache --no-stack --sets=1/8 --system=./sets.yaml --json t
+check_contains out '"type":"total".*"error_percent":[0-9.]+'
+check_usage_error sonde cache --sets=1/3 t
+check_usage_error sonde cache --sets=1/4 --classify t
+
 # ---- curves ----
 
 # 1000 lines in turn: 1024 are enough

@@ -408,7 +408,8 @@ static void compare(const struct ref *r, const struct cache_count *sums, bool cl
 static void compare_systems(const struct cache_system *s, unsigned int n, unsigned int accesses)
 {
 	struct ref *caches[SYSTEMS], *tlbs[SYSTEMS];
-	struct cache_sim *sims[2] = { cache_sim_new(s, n, false), cache_sim_new(s, n, true) };
+	struct cache_sim *sims[2] = { cache_sim_new(s, n, NULL),
+				      cache_sim_new(s, n, &(struct cache_sim_options){ .classify = true }) };
 	struct cache_count sums[CACHE_LEVELS];
 
 	assert_non_null(sims[0]);
@@ -540,12 +541,85 @@ static void test_prefixes(void **unused)
 	}
 }
 
+/* ---- sets that stand for others ---- */
+
+#define UNIT 128
+#define GROUPS 16
+#define ONE_IN 4
+
+/* Each group of sets has an instruction: what a chosen one does is as if all were simulated, and counts ONE_IN times. */
+static void test_sets(void **unused)
+{
+	struct cache_system s = { .ncaches = 3, .ntlbs = 1, .level = {
+		level(32, 4, 64, CACHE_LRU, false), level(96, 8, 64, CACHE_TREE_PLRU, false),
+		level(16, 24, 128, CACHE_QLRU, false), level(1, 4, 4096, CACHE_LRU, false) } };
+	const struct cache_sim_options o = { .one_in = ONE_IN };
+	struct mt_access *v = calloc(ACCESSES, sizeof(*v));
+
+	(void)unused;
+	assert_non_null(v);
+	for (unsigned int i = 0; i < ACCESSES; i++) {
+		uint64_t unit = any(any(2) ? 600 : 4000);
+
+		v[i] = (struct mt_access){ .addr = unit * UNIT + any(UNIT - 8), .size = any(2) ? 1 : 8,
+					   .kind = any(3) ? MD_LOAD : MD_STORE, .insn = unit % GROUPS };
+	}
+	for (unsigned int round = 0; round < 12; round++) {
+		struct cache_sim *all, *some;
+		struct cache_groups groups[CACHE_LEVELS] = { { 0 } };
+		unsigned int chosen = 0;
+
+		s.level[0].through = round & 1;
+		s.level[1].holds = round & 2 ? CACHE_INCLUSIVE : round & 1 ? CACHE_ANY : CACHE_EXCLUSIVE;
+		s.level[2].holds = round % 3 ? CACHE_ANY : CACHE_INCLUSIVE;
+		all = cache_sim_new(&s, 1, NULL);
+		some = cache_sim_new(&s, 1, &o);
+		assert_non_null(all);
+		assert_non_null(some);
+		assert_true(cache_sim_take(all, v, ACCESSES, true));
+		assert_true(cache_sim_take(some, v, ACCESSES, true));
+		for (unsigned int k = 0; k < 4; k++)
+			cache_sim_groups(some, 0, k, &groups[k]);
+		assert_int_equal(groups[0].n, GROUPS / ONE_IN);
+		assert_int_equal(groups[2].one_in, ONE_IN);
+		assert_int_equal(groups[3].n, 0); /* fully associative: one set */
+		for (size_t i = 0; i < GROUPS; i++) {
+			struct cache_count a[CACHE_LEVELS], b[CACHE_LEVELS];
+			struct cache_insn insn;
+
+			assert_true(cache_sim_insn(all, i, &insn));
+			cache_sim_counts(all, i, 0, a);
+			cache_sim_counts(some, i, 0, b);
+			assert_memory_equal(&a[3], &b[3], sizeof(a[3]));
+			assert_int_equal(b[0].hits + b[0].misses, insn.accesses + (a[0].hits + a[0].misses - insn.accesses));
+			if (!b[0].misses && !b[1].misses)
+				continue;
+			chosen++;
+			assert_int_equal(b[0].misses, ONE_IN * a[0].misses < insn.accesses ? ONE_IN * a[0].misses :
+					 b[0].hits + b[0].misses);
+			for (unsigned int k = 1; k < 3; k++) {
+				uint64_t found = 0;
+
+				assert_int_equal(b[k].misses, ONE_IN * a[k].misses);
+				assert_int_equal(b[k].written, ONE_IN * a[k].written);
+				for (size_t g = 0; g < groups[k].n; g++)
+					found += groups[k].misses[g] == a[k].misses;
+				assert_true(found);
+			}
+		}
+		assert_int_equal(chosen, GROUPS / ONE_IN);
+		cache_sim_free(all);
+		cache_sim_free(some);
+	}
+	free(v);
+}
+
 /* ---- what is known without a reference ---- */
 
 static struct cache_count run_one(const struct cache_level *l, const struct mt_access *v, size_t n)
 {
 	struct cache_system s = { .ncaches = 1, .level = { *l } };
-	struct cache_sim *sim = cache_sim_new(&s, 1, false);
+	struct cache_sim *sim = cache_sim_new(&s, 1, NULL);
 	struct cache_count sums[CACHE_LEVELS];
 
 	assert_non_null(sim);
@@ -606,7 +680,7 @@ static void test_together(void **unused)
 		{ .ncaches = 2, .level = { level(4, 2, 64, CACHE_RANDOM, false), level(8, 2, 64, CACHE_FIFO, false) } },
 	};
 	struct mt_access *v = calloc(ACCESSES, sizeof(*v));
-	struct cache_sim *all = cache_sim_new(s, 2, false), *one[2];
+	struct cache_sim *all = cache_sim_new(s, 2, NULL), *one[2];
 	struct cache_count together[CACHE_LEVELS], alone[CACHE_LEVELS];
 	struct cache_insn insn, other;
 	uint64_t accesses = 0;
@@ -619,7 +693,7 @@ static void test_together(void **unused)
 	}
 	assert_true(cache_sim_take(all, v, ACCESSES, true));
 	for (unsigned int k = 0; k < 2; k++) {
-		one[k] = cache_sim_new(&s[k], 1, false);
+		one[k] = cache_sim_new(&s[k], 1, NULL);
 		assert_non_null(one[k]);
 		for (unsigned int i = 0; i < ACCESSES; i += 100)
 			assert_true(cache_sim_take(one[k], v + i, 100, true));
@@ -649,6 +723,7 @@ int main(void)
 		cmocka_unit_test(test_qlru),
 		cmocka_unit_test(test_shapes),
 		cmocka_unit_test(test_prefixes),
+		cmocka_unit_test(test_sets),
 		cmocka_unit_test(test_streams),
 		cmocka_unit_test(test_odd_accesses),
 		cmocka_unit_test(test_together),
