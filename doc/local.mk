@@ -19,6 +19,7 @@ dist_man_MANS += \
 	doc/sonde-disasm.1 \
 	doc/sonde-doctor.1 \
 	doc/sonde-dump.1 \
+	doc/sonde-export.1 \
 	doc/sonde-graph.1 \
 	doc/sonde-info.1 \
 	doc/sonde-list.1 \

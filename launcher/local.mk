@@ -83,8 +83,19 @@ libreport_la_SOURCES = \
 	launcher/dump/dump-text.c \
 	launcher/dump/dump.c \
 	launcher/dump/dump.h \
+	launcher/export/callgrind.c \
+	launcher/export/chrome.c \
+	launcher/export/csv.c \
+	launcher/export/export-calls.c \
+	launcher/export/export-output.c \
+	launcher/export/export-processes.c \
+	launcher/export/export.c \
+	launcher/export/export.h \
+	launcher/export/perfetto.c \
+	launcher/export/speedscope.c \
 	launcher/graph/graph-focus.c \
 	launcher/graph/graph-print.c \
+	launcher/graph/graph-read.c \
 	launcher/graph/graph-threads.c \
 	launcher/graph/graph-tree.c \
 	launcher/graph/graph-walk.c \

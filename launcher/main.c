@@ -30,6 +30,7 @@ static const struct verb verbs[] = {
 	{ "memory", verb_memory, "show which code accessed memory, and how" },
 	{ "cache", verb_cache, "simulate the caches of other machines with recorded accesses" },
 	{ "dump", verb_dump, "print the events of a trace" },
+	{ "export", verb_export, "write a trace in a format that another tool reads" },
 	{ "info", verb_info, "show what a trace holds, and whether it is intact" },
 	{ "list", verb_list, "list the functions of a program that can be instrumented" },
 	{ "disasm", verb_disasm, "show functions' code, and what recording makes of it" },

@@ -78,15 +78,10 @@ static const struct opt_command graph_command = {
 struct graph {
 	const struct graph_options *o;
 	const struct sonde_trace *trace;
-	struct graph_tree tree;
-	struct graph_walk walk;
-	struct graph_births births;
+	struct graph_reader r;
 	bool *wanted; /* functions, or NULL */
 	bool *ambiguous;
 	bool *counted; /* by function: not all of its calls were recorded */
-	uint64_t damage;
-	struct reading reading;
-	size_t nthreads;
 	bool utf8;
 };
 
@@ -96,56 +91,11 @@ static int no_memory(void)
 	return EXIT_USAGE;
 }
 
-/* ---- reading ---- */
-
-static int walk_thread(struct graph *g, size_t thread)
-{
-	struct sonde_trace_iter *iter = NULL;
-	const struct sonde_trace_event *ev;
-	enum sonde_trace_status status = sonde_trace_iterate(g->trace, thread, &iter);
-	int result;
-
-	if (!status)
-		pick_tail_calls(iter, g->o->pick.tail_calls);
-	cost_begin(&g->walk.clock, g->trace, sonde_trace_thread(g->trace, thread), g->o->raw);
-	graph_births_begin(&g->births, sonde_trace_thread(g->trace, thread));
-	g->walk.thread = (uint32_t)thread;
-	while (!status && !(status = sonde_trace_next(iter, &ev))) {
-		reading_event(&g->reading);
-		if (g->births.parent)
-			graph_births_seen(&g->births, &g->walk, ev->time);
-		graph_walk_event(&g->walk, ev);
-	}
-	graph_walk_finish(&g->walk);
-	reading_end(&g->reading);
-	g->nthreads++;
-	result = status == SONDE_TRACE_END ? 0 : pick_read_error(status);
-	/* What could be read is shown. */
-	(void)pick_damage(iter, &g->damage);
-	sonde_trace_iter_free(iter);
-	return result;
-}
-
-static void begin(struct graph *g)
-{
-	graph_births_init(&g->births, g->trace);
-	graph_tree_init(&g->tree, g->o->paths);
-	graph_walk_init(&g->walk, &g->tree, sonde_trace_functions(g->trace));
-	g->nthreads = 0;
-}
-
-static void end(struct graph *g)
-{
-	graph_births_free(&g->births);
-	graph_walk_free(&g->walk);
-	graph_tree_free(&g->tree);
-}
-
 /* ---- output ---- */
 
 static void put_notes(const struct graph *g, const struct graph_style *s)
 {
-	const struct graph_walk *w = &g->walk;
+	const struct graph_walk *w = &g->r.walk;
 
 	if (s->left_out)
 		printf("%" PRIu64 " path%s left out (--all shows them)\n", s->left_out,
@@ -167,7 +117,7 @@ static void put_notes(const struct graph *g, const struct graph_style *s)
 static struct graph_style style_of(const struct graph *g, uint64_t whole)
 {
 	return (struct graph_style){ .trace = g->trace, .out = stdout, .depth = g->o->depth,
-				     .waits = g->tree.node[GRAPH_ROOT].wait != 0,
+				     .waits = g->r.tree.node[GRAPH_ROOT].wait != 0,
 				     .min_percent = g->o->min_percent, .whole = whole,
 				     .mangled = g->o->mangled, .utf8 = g->utf8,
 				     .ambiguous = g->ambiguous, .counted = g->counted };
@@ -179,18 +129,18 @@ static void put_head(const struct graph *g, const struct sonde_trace_thread *t)
 	struct budgeted budgeted;
 	char time[UNITS_MAX], text[SAMPLED_MAX], counted[BUDGETED_MAX];
 
-	units_time(g->tree.node[GRAPH_ROOT].total, time);
+	units_time(g->r.tree.node[GRAPH_ROOT].total, time);
 	if (t) {
 		printf("thread %d.%d ", t->pid, t->tid);
 		units_text(stdout, t->comm, 0, g->utf8);
 		fputs(": ", stdout);
 	} else {
-		printf("%zu thread%s: ", g->nthreads, g->nthreads == 1 ? "" : "s");
+		printf("%zu thread%s: ", g->r.nthreads, g->r.nthreads == 1 ? "" : "s");
 	}
-	printf("%" PRIu64 " event%s, %s in recorded functions", g->walk.events,
-	       g->walk.events == 1 ? "" : "s", time);
-	if (g->walk.taken) {
-		units_time(g->walk.taken, time);
+	printf("%" PRIu64 " event%s, %s in recorded functions", g->r.walk.events,
+	       g->r.walk.events == 1 ? "" : "s", time);
+	if (g->r.walk.taken) {
+		units_time(g->r.walk.taken, time);
 		printf("; without %s that recording took", time);
 	}
 	putchar('\n');
@@ -207,13 +157,13 @@ static void put_head(const struct graph *g, const struct sonde_trace_thread *t)
 
 static void put_whole(struct graph *g)
 {
-	struct graph_style s = style_of(g, g->tree.node[GRAPH_ROOT].total);
+	struct graph_style s = style_of(g, g->r.tree.node[GRAPH_ROOT].total);
 
-	s.births = g->o->by_thread ? NULL : &g->births;
-	s.walk = &g->walk;
+	s.births = g->o->by_thread ? NULL : &g->r.births;
+	s.walk = &g->r.walk;
 	putchar('\n');
 	graph_print_title(&s);
-	graph_print_below(&s, &g->tree, GRAPH_ROOT, 0);
+	graph_print_below(&s, &g->r.tree, GRAPH_ROOT, 0);
 	put_notes(g, &s);
 }
 
@@ -228,7 +178,7 @@ static void put_function(struct graph *g, uint32_t function, const struct graph_
 	graph_print_title(&s);
 	graph_print_line(&s, figures, function, 0);
 	putchar('\n');
-	graph_callers(&g->tree, function, &tree);
+	graph_callers(&g->r.tree, function, &tree);
 	graph_print_below(&s, &tree, GRAPH_ROOT, 1);
 	graph_tree_free(&tree);
 	printf("\nwhat ");
@@ -237,7 +187,7 @@ static void put_function(struct graph *g, uint32_t function, const struct graph_
 	graph_print_title(&s);
 	graph_print_line(&s, figures, function, 0);
 	putchar('\n');
-	graph_callees(&g->tree, function, &tree);
+	graph_callees(&g->r.tree, function, &tree);
 	graph_print_below(&s, &tree, GRAPH_ROOT, 1);
 	graph_tree_free(&tree);
 	if (s.left_out)
@@ -267,8 +217,8 @@ static struct wanted *sum_wanted(const struct graph *g, size_t *n)
 	struct wanted *w = report_zeroed(nfunctions, sizeof(*w));
 
 	*n = 0;
-	for (size_t i = 1; i < g->tree.n; i++) {
-		const struct graph_node *node = &g->tree.node[i];
+	for (size_t i = 1; i < g->r.tree.n; i++) {
+		const struct graph_node *node = &g->r.tree.node[i];
 
 		if (!g->wanted[node->function])
 			continue;
@@ -317,15 +267,14 @@ static void put_nothing(const struct graph *g)
 
 static void put_tree(struct graph *g, const struct sonde_trace_thread *t)
 {
-	graph_tree_finish(&g->tree);
 	if (g->o->folded) {
 		struct graph_style s = style_of(g, 0);
 
-		graph_print_folded(&s, &g->tree);
+		graph_print_folded(&s, &g->r.tree);
 		return;
 	}
 	put_head(g, t);
-	if (!g->walk.events && !t)
+	if (!g->r.walk.events && !t)
 		put_nothing(g);
 	else if (g->wanted)
 		put_functions(g);
@@ -337,15 +286,12 @@ static void put_tree(struct graph *g, const struct sonde_trace_thread *t)
 
 static int graph_merged(struct graph *g)
 {
-	int status = 0;
+	int status;
 
-	begin(g);
-	for (size_t i = 0; i < sonde_trace_threads(g->trace) && !status; i++)
-		if (pick_thread(sonde_trace_thread(g->trace, i), (void *)&g->o->pick))
-			status = walk_thread(g, i);
+	status = graph_read(&g->r);
 	if (!status)
 		put_tree(g, NULL);
-	end(g);
+	graph_reader_end(&g->r);
 	return status;
 }
 
@@ -359,14 +305,14 @@ static int graph_by_thread(struct graph *g)
 
 		if (!pick_thread(t, (void *)&g->o->pick))
 			continue;
-		begin(g);
-		status = walk_thread(g, i);
+		graph_reader_begin(&g->r);
+		status = graph_read_thread(&g->r, i);
 		if (!status && !first && !g->o->folded)
 			putchar('\n');
 		if (!status)
 			put_tree(g, t);
 		first = false;
-		end(g);
+		graph_reader_end(&g->r);
 	}
 	return status;
 }
@@ -391,7 +337,8 @@ static int graph_trace(struct graph_options *o, const char *dir)
 		setlocale(LC_CTYPE, "");
 		g.utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
 		holds_warn_without_end(trace, dir);
-		pick_reading(&o->pick, o->by_thread, &g.reading);
+		g.r = (struct graph_reader){ .trace = trace, .pick = &o->pick, .raw = o->raw, .paths = o->paths };
+		pick_reading(&o->pick, o->by_thread, &g.r.reading);
 		status = o->by_thread ? graph_by_thread(&g) : graph_merged(&g);
 		pick_forgive_closed_pipe();
 	}
@@ -399,7 +346,7 @@ static int graph_trace(struct graph_options *o, const char *dir)
 	free(g.ambiguous);
 	free(g.counted);
 	sonde_trace_close(trace);
-	return status ? status : g.damage ? EXIT_USAGE : 0;
+	return status ? status : g.r.damage ? EXIT_USAGE : 0;
 }
 
 static int check_options(struct graph_options *o)

@@ -4,6 +4,7 @@
  *
  *	graph-tree	call paths and their figures: one node for each
  *	graph-walk	one thread's events into a tree
+ *	graph-read	those of the threads that were asked for
  *	graph-threads	whose paths begin elsewhere than in the program's first thread
  *	graph-focus	from a tree, what one function calls and who calls it
  *	graph-print	the output
@@ -20,6 +21,7 @@
 #include <stdio.h>
 
 #include "launcher/report/cost.h"
+#include "launcher/trace/reading.h"
 #include "sonde/trace.h"
 
 #define GRAPH_NONE UINT32_MAX
@@ -127,6 +129,29 @@ void graph_births_seen(struct graph_births *b, const struct graph_walk *w, uint6
 
 /* After all threads.  The root's figures: time in recorded functions, and waiting there. */
 void graph_tree_finish(struct graph_tree *t);
+
+struct pick;
+
+/* @trace, @pick, @raw, @paths and @reading are the caller's to set. */
+struct graph_reader {
+	const struct sonde_trace *trace;
+	struct pick *pick;
+	bool raw;	/* times as they were recorded */
+	uint64_t paths; /* that are kept at most */
+	struct reading reading;
+	struct graph_tree tree;
+	struct graph_walk walk;
+	struct graph_births births;
+	uint64_t damage; /* places, so far */
+	size_t nthreads;
+};
+
+/* Makes a tree of all threads that @pick wants; to be ended in any case.  Returns 0, or an exit status after a message. */
+int graph_read(struct graph_reader *r) __attribute__((warn_unused_result));
+/* The same of one thread, after graph_reader_begin(). */
+void graph_reader_begin(struct graph_reader *r);
+int graph_read_thread(struct graph_reader *r, size_t thread) __attribute__((warn_unused_result));
+void graph_reader_end(struct graph_reader *r);
 
 /* Adds up the figures of nodes that share no time. */
 void graph_add(struct graph_node *to, const struct graph_node *from);

@@ -15,7 +15,7 @@ check_contains err '--nonsense'
 check_contains err 'sonde record --help'
 
 # Every verb names the bad option and the way to its help.
-for verb in record attach detach ctl top report cache dump info list disasm blocks doctor; do
+for verb in record attach detach ctl top report cache dump export info list disasm blocks doctor; do
 	check_usage_error sonde $verb --nonsense
 	check_contains err 'unknown option --nonsense'
 	check_contains err "sonde $verb --help"

@@ -2,9 +2,11 @@
 # Sorted, one a line. A script sources tests/integration/lib.sh and needs nothing else.
 EXTRA_DIST += \
 	tests/integration/attach-lib.sh \
+	tests/integration/exported.py \
 	tests/integration/lackey.awk \
 	tests/integration/lib.sh \
 	tests/integration/matrix.sh \
+	tests/integration/perfetto.proto \
 	tests/integration/start-killed.py \
 	tests/integration/steps.sh \
 	tests/integration/stress.sh
@@ -34,6 +36,7 @@ INTEGRATION_TESTS += \
 	tests/integration/ends.sh \
 	tests/integration/environment.sh \
 	tests/integration/exceptions.sh \
+	tests/integration/export.sh \
 	tests/integration/first-calls.sh \
 	tests/integration/flight.sh \
 	tests/integration/follow.sh \

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "launcher/export/export.h"
+#include "launcher/common/message.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/*
+ * A file without a name, so that nothing is left of it if this process is killed; where the file system knows no such thing, one
+ * with a name.
+ */
+static int open_unnamed(struct export_output *o)
+{
+	char *copy = strdup(o->path);
+	int fd = copy ? open(dirname(copy), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666) : -1;
+
+	free(copy);
+	if (asprintf(&o->temporary, "%s.%d", o->path, (int)getpid()) < 0) {
+		o->temporary = NULL;
+		if (fd >= 0)
+			close(fd);
+		errno = ENOMEM;
+		return -1;
+	}
+	if (fd < 0)
+		fd = open(o->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	return fd;
+}
+
+bool export_output_open(struct export_output *o, const char *path)
+{
+	struct stat st;
+	int fd;
+
+	*o = (struct export_output){ .path = path };
+	if (!path || strcmp(path, "-") == 0) {
+		o->path = NULL;
+		o->f = stdout;
+		return true;
+	}
+	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
+		fd = open(path, O_WRONLY | O_CLOEXEC);
+	else
+		fd = open_unnamed(o);
+	o->f = fd < 0 ? NULL : fdopen(fd, "w");
+	if (o->f)
+		return true;
+	msg_error("%s: %s", path, strerror(errno));
+	if (fd >= 0)
+		close(fd);
+	free(o->temporary);
+	return false;
+}
+
+static bool has_name(const struct export_output *o)
+{
+	struct stat st;
+
+	return fstat(fileno(o->f), &st) == 0 && st.st_nlink > 0;
+}
+
+static bool give_name(struct export_output *o)
+{
+	char self[64];
+
+	if (fflush(o->f) != 0 || ferror(o->f))
+		return false;
+	if (!o->temporary)
+		return true;
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", fileno(o->f));
+	if (!has_name(o) && linkat(AT_FDCWD, self, AT_FDCWD, o->temporary, AT_SYMLINK_FOLLOW) < 0)
+		return false;
+	return rename(o->temporary, o->path) == 0;
+}
+
+bool export_output_close(struct export_output *o, bool keep)
+{
+	bool good = true;
+
+	if (!o->path)
+		return true; /* main() says if standard output has failed */
+	errno = 0;
+	if (keep)
+		good = give_name(o);
+	if (!good)
+		msg_error("%s: %s", o->path, errno ? strerror(errno) : "cannot be written");
+	if (o->temporary && (!keep || !good) && has_name(o))
+		unlink(o->temporary);
+	fclose(o->f);
+	free(o->temporary);
+	return good;
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * `sonde export`: a trace in the formats that other tools read.
+ *
+ *	export.c          the verb: which events of which trace, into which file
+ *	export-calls.c    one thread's events as calls that are properly nested, whatever is missing
+ *	export-processes.c   a number and a name for each
+ *	export-output.c   a file that is there when it is whole, and not before
+ *	chrome.c, csv.c, perfetto.c, speedscope.c   formats made of single calls
+ *	callgrind.c       a format made of call paths; another one, folded, is graph's own
+ */
+#ifndef SONDE_LAUNCHER_EXPORT_EXPORT_H
+#define SONDE_LAUNCHER_EXPORT_EXPORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "launcher/trace/pick.h"
+#include "sonde/trace.h"
+#include "tracefmt/buffer.h"
+
+/* An open call. */
+struct export_open {
+	const struct sonde_trace_function *function; /* NULL: not in damaged metadata */
+	const struct sonde_trace_site *site;	     /* of the entry, or NULL */
+	uint64_t entered;			     /* ns since the start of the trace */
+	uint32_t depth;				     /* from the reader */
+};
+
+struct export_thread {
+	struct export_open *open; /* the outermost first */
+	size_t n, room;
+	uint64_t last; /* time of the last event */
+};
+
+/* Processes of different hosts may have the same pid, and one whose pid was used again, too. */
+struct export_process {
+	int id;	    /* its pid, or a number that is no other one's here */
+	size_t first; /* index of its first thread */
+	char *name; /* "solve 1234", "rank 3 solve 1234", "sh, solve 1234" if it was several programs */
+};
+
+/* How a call's end came. */
+enum export_how {
+	EXPORT_RETURNED,
+	EXPORT_UNWOUND, /* longjmp() or an exception */
+	EXPORT_OPEN,	/* it had not come when events went missing, or at the end of what is exported */
+};
+
+struct export {
+	const struct sonde_trace *trace;
+	const struct export_format *format;
+	const bool *wanted;	/* functions, by index; NULL: all */
+	bool mangled;
+	FILE *out;
+	struct tf_buf buf;	/* what is not yet in @out */
+	char **quoted;		/* by function: its name as JSON; NULL: not yet asked for */
+	struct export_process *process; /* the threads' */
+	size_t nprocesses;
+	struct export_process **of;	/* by thread */
+	struct export_thread *thread; /* by index */
+	uint64_t seen, threads;	/* what a format counts, for commas */
+	uint8_t *told;		/* by function: a format's own mark */
+	uint64_t orphans, cut;	/* ends without a beginning, and the reverse */
+};
+
+/*
+ * A format made of single calls.  What a function writes goes into x->buf.  Times are ns since the start of the trace; of one thread
+ * they never go back, calls are properly nested, and each enter() has its leave().  Any function but enter() and leave() may be NULL.
+ */
+struct export_format {
+	const char *name;
+	bool by_thread; /* one thread after the other; else all by time */
+	bool binary;
+	void (*begin)(struct export *x);
+	void (*thread)(struct export *x, const struct sonde_trace_thread *t); /* its calls follow */
+	void (*enter)(struct export *x, const struct sonde_trace_event *ev);
+	/* Of @call, whose place is the last of its thread; @ev: NULL where it did not return. */
+	void (*leave)(struct export *x, const struct sonde_trace_thread *t, const struct export_open *call, uint64_t time,
+		      enum export_how how, const struct sonde_trace_event *ev);
+	void (*point)(struct export *x, const struct sonde_trace_event *ev);
+	void (*lost)(struct export *x, const struct sonde_trace_event *ev);
+	void (*thread_end)(struct export *x, const struct sonde_trace_thread *t);
+	void (*end)(struct export *x);
+};
+
+extern const struct export_format export_chrome, export_csv, export_perfetto, export_speedscope;
+
+/* Gives the format what the event means.  False: no memory. */
+bool export_event(struct export *x, const struct sonde_trace_event *ev) __attribute__((warn_unused_result));
+/* Ends what is open in that thread. */
+void export_thread_end(struct export *x, const struct sonde_trace_thread *t);
+
+/* Names for all formats. */
+const char *export_name(const struct export *x, const struct sonde_trace_function *f);
+/* In quotes, as JSON; lives as long as @x. */
+const char *export_quoted(struct export *x, const struct sonde_trace_function *f);
+const char *export_module(const struct sonde_trace_site *site); /* "" for what Sonde itself recorded */
+
+/* Fills in the processes.  False: no memory. */
+bool export_processes(struct export *x) __attribute__((warn_unused_result));
+void export_processes_free(struct export *x);
+
+/* @v / 10^3 and the rest as a decimal fraction; and a plain number. */
+void export_put_us(struct tf_buf *b, uint64_t ns);
+void export_put_number(struct tf_buf *b, uint64_t v);
+/* A value as JSON. */
+void export_put_value(struct tf_buf *b, const struct sonde_trace_value *v);
+
+/* A format made of call paths. */
+struct graph_tree;
+void export_callgrind(const struct export *x, const struct graph_tree *tree);
+
+/*
+ * Where the output goes: standard output (@path NULL or "-"), or a file that is named @path when export_output_close() has been called,
+ * and that leaves nothing behind when that is not.  What is no regular file is written at once.
+ */
+struct export_output {
+	FILE *f;
+	const char *path;
+	char *temporary; /* NULL: none */
+};
+
+/* False after a message. */
+bool export_output_open(struct export_output *o, const char *path) __attribute__((warn_unused_result));
+/* @keep: it is whole.  False after a message. */
+bool export_output_close(struct export_output *o, bool keep);
+
+#endif
