@@ -147,6 +147,8 @@ libreport_la_SOURCES = \
 	launcher/report/report-thread.c \
 	launcher/report/report-thread.h \
 	launcher/report/report-waits.c \
+	launcher/report/report-walks.c \
+	launcher/report/report-walks.h \
 	launcher/report/report.c \
 	launcher/report/report.h \
 	launcher/select/processes.c \

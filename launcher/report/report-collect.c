@@ -6,9 +6,8 @@
 #include "launcher/common/message.h"
 #include "launcher/report/report-kept.h"
 #include "launcher/report/report-thread.h"
+#include "launcher/report/report-walks.h"
 #include "launcher/report/report.h"
-#include "launcher/trace/pick.h"
-#include "launcher/trace/reading.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -28,7 +27,6 @@ struct collection {
 	size_t process;		      /* counts: one process in one program */
 	const struct sonde_trace_thread *last; /* thread before */
 	struct report_findings found;
-	struct reading reading;
 	struct report_kept kept;
 };
 
@@ -201,41 +199,20 @@ static int read_error(const struct sonde_trace_thread *t, enum sonde_trace_statu
 	return EXIT_USAGE;
 }
 
-/* Was there any? */
-static bool note_damage(struct collection *c, const struct sonde_trace_iter *iter)
+static int take_walked(struct collection *c, struct report_walks *walks, size_t i, const struct sonde_trace_thread *t)
 {
-	const char *text = "";
-	uint64_t bad = sonde_trace_damage(iter, &text);
+	const struct report_walked *w = report_walks_take(walks, i);
 
-	c->found.bad_chunks += bad;
-	c->found.unknown += c->walk.unknown;
-	if (bad)
-		snprintf(c->found.last, sizeof(c->found.last), "%s", text);
-	return bad > 0;
-}
-
-static int walk_thread(struct collection *c, const struct sonde_trace_thread *t)
-{
-	const struct sonde_trace_event *ev;
-	struct sonde_trace_iter *iter;
-	struct cost_clock clock;
-	enum sonde_trace_status status = sonde_trace_iterate(c->r->trace, t->index, &iter);
-
-	if (status != SONDE_TRACE_OK)
-		return read_error(t, status);
-	pick_tail_calls(iter, c->r->request->tail_calls);
-	cost_begin(&clock, c->r->trace, t, c->r->request->raw);
-	report_walk_start(&c->walk, &clock, sonde_trace_rank(c->r->trace, t->rank_index)->budget);
-	while ((status = sonde_trace_next(iter, &ev)) == SONDE_TRACE_OK) {
-		reading_event(&c->reading);
-		report_walk_event(&c->walk, ev);
+	if (w->sums.size) {
+		report_kept_get(&w->sums, &c->walk);
+		report_kept_add(&c->kept, &w->sums, w->bad_chunks || w->unknown || w->status != SONDE_TRACE_OK);
 	}
-	report_walk_finish(&c->walk, t);
-	report_kept_add(&c->kept, t, &c->walk, note_damage(c, iter) || status != SONDE_TRACE_END);
-	sonde_trace_iter_free(iter);
-	if (status != SONDE_TRACE_END)
-		reading_end(&c->reading);
-	return status == SONDE_TRACE_END ? 0 : read_error(t, status);
+	c->found.bad_chunks += w->bad_chunks;
+	c->found.unknown += w->unknown;
+	if (w->last)
+		snprintf(c->found.last, sizeof(c->found.last), "%s", w->last);
+	errno = w->error;
+	return w->status == SONDE_TRACE_OK ? 0 : read_error(t, w->status);
 }
 
 /* What recording took is not the program's. */
@@ -249,17 +226,12 @@ static void add_cost(struct collection *c, const struct sonde_trace_thread *t)
 	report_spent_add(&c->r->spent, whole, taken, c->walk.clock.waited, &c->walk.sums);
 }
 
-static int add_thread(struct collection *c, const struct sonde_trace_thread *t)
+/* c->walk is that thread's. */
+static void add_thread(struct collection *c, const struct sonde_trace_thread *t)
 {
 	struct report *r = c->r;
-	int status = 0, rank = rank_of(r->trace, t);
+	int rank = rank_of(r->trace, t);
 
-	if (report_kept_is_there(&c->kept))
-		report_kept_take(&c->kept, t, &c->walk);
-	else
-		status = walk_thread(c, t);
-	if (status)
-		return status;
 	if (c->rank_begun && c->rank != rank)
 		close_rank(c);
 	c->rank = rank;
@@ -280,7 +252,6 @@ static int add_thread(struct collection *c, const struct sonde_trace_thread *t)
 	c->open->events += c->walk.events;
 	c->open->nthreads++;
 	r->events += c->walk.events;
-	return 0;
 }
 
 static int by_rank(const void *a, const void *b, void *arg)
@@ -319,15 +290,24 @@ static int choose_threads(struct collection *c)
 static int add_threads(struct collection *c)
 {
 	int status = choose_threads(c);
+	struct report_walks *walks = NULL;
 
-	if (!status)
-		report_kept_begin(&c->kept, c->r);
-	reading_begin(&c->reading, false);
-	for (size_t i = 0; !status && !report_kept_is_there(&c->kept) && i < c->r->nthreads; i++)
-		reading_expect(&c->reading, sonde_trace_thread(c->r->trace, c->threads[i]));
-	for (size_t i = 0; !status && i < c->r->nthreads; i++)
-		status = add_thread(c, sonde_trace_thread(c->r->trace, c->threads[i]));
-	reading_end(&c->reading);
+	if (status)
+		return status;
+	report_kept_begin(&c->kept, c->r);
+	if (!report_kept_is_there(&c->kept))
+		walks = report_walks_begin(c->r, c->threads, c->r->nthreads);
+	for (size_t i = 0; !status && i < c->r->nthreads; i++) {
+		const struct sonde_trace_thread *t = sonde_trace_thread(c->r->trace, c->threads[i]);
+
+		if (walks)
+			status = take_walked(c, walks, i, t);
+		else
+			report_kept_take(&c->kept, t, &c->walk);
+		if (!status)
+			add_thread(c, t);
+	}
+	report_walks_end(walks);
 	report_kept_end(&c->kept);
 	close_group(c);
 	close_rank(c);

@@ -208,6 +208,9 @@ void report_kept_begin(struct report_kept *k, const struct report *r)
 	k->data = kept_read(k->dir, FILE_NAME, &k->key, &bytes);
 	k->at = report_zeroed(k->nthreads, sizeof(*k->at));
 	k->useless = false;
+	/* what is kept does not make more of the trace than there is of events */
+	for (size_t i = 0; i < k->nthreads; i++)
+		k->most += sonde_trace_thread(r->trace, i)->file_bytes;
 	if (k->data && bytes % sizeof(uint64_t) == 0 && check(k, bytes / sizeof(uint64_t)))
 		return;
 	free(k->data);
@@ -242,10 +245,10 @@ static const uint64_t *take_line(struct report_walk *w, const struct line *l, co
 	return amount;
 }
 
-void report_kept_take(const struct report_kept *k, const struct sonde_trace_thread *thread, struct report_walk *w)
+static void take(const uint64_t *at, struct report_walk *w)
 {
-	const struct report_rows *rows = k->rows;
-	const uint64_t *at = k->data + k->at[thread->index], *amount;
+	const struct report_rows *rows = w->rows;
+	const uint64_t *amount;
 	struct cost_clock clock = { 0 };
 	struct thread t;
 	struct line l;
@@ -269,6 +272,16 @@ void report_kept_take(const struct report_kept *k, const struct sonde_trace_thre
 	}
 }
 
+void report_kept_take(const struct report_kept *k, const struct sonde_trace_thread *thread, struct report_walk *w)
+{
+	take(k->data + k->at[thread->index], w);
+}
+
+void report_kept_get(const struct tf_buf *sums, struct report_walk *w)
+{
+	take((const uint64_t *)(const void *)sums->data, w);
+}
+
 /* ---- writing ---- */
 
 static void put_line(struct tf_buf *to, uint32_t row, const struct report_stats *s)
@@ -282,27 +295,32 @@ static void put_line(struct tf_buf *to, uint32_t row, const struct report_stats 
 	tf_buf_put(to, &l, sizeof(l));
 }
 
-void report_kept_add(struct report_kept *k, const struct sonde_trace_thread *thread, const struct report_walk *w, bool damaged)
+void report_kept_put(struct tf_buf *to, const struct sonde_trace_thread *thread, const struct report_walk *w)
 {
-	const struct report_rows *rows = k->rows;
+	const struct report_rows *rows = w->rows;
 	const struct report_sums *s = &w->sums;
 	struct thread t = { .index = thread->index, .lines = s->nseen, .wait = w->wait, .events = w->events,
 			    .waited = w->clock.waited, .probes = w->clock.probes };
 
-	k->useless |= damaged || w->unknown || k->made.failed;
-	if (k->useless)
-		return;
 	for (size_t i = 0; i < s->nseen; i++)
 		t.amounts += count_amounts(rows, s->seen[i]);
-	tf_buf_put(&k->made, &t, sizeof(t));
-	tf_buf_put(&k->made, w->module_time, (rows->nmodules + 1) * sizeof(*w->module_time));
+	tf_buf_put(to, &t, sizeof(t));
+	tf_buf_put(to, w->module_time, (rows->nmodules + 1) * sizeof(*w->module_time));
 	if (rows->nclasses)
-		tf_buf_put(&k->made, w->class_time, rows->nclasses * sizeof(*w->class_time));
+		tf_buf_put(to, w->class_time, rows->nclasses * sizeof(*w->class_time));
 	for (size_t i = 0; i < s->nseen; i++)
-		put_line(&k->made, s->seen[i], &s->row[s->seen[i]]);
+		put_line(to, s->seen[i], &s->row[s->seen[i]]);
 	for (size_t i = 0; i < s->nseen; i++)
 		for (uint32_t n = rows->row[s->seen[i]].slots; n != REPORT_NO_SLOT; n = rows->slots[n].next)
-			tf_buf_put(&k->made, &s->amount[n], sizeof(s->amount[n]));
+			tf_buf_put(to, &s->amount[n], sizeof(s->amount[n]));
+}
+
+void report_kept_add(struct report_kept *k, const struct tf_buf *sums, bool damaged)
+{
+	k->useless |= damaged || k->made.size + sums->size > k->most;
+	if (k->useless)
+		return;
+	tf_buf_put(&k->made, sums->data, sums->size);
 	k->added++;
 }
 

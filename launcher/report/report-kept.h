@@ -21,6 +21,7 @@ struct report_kept {
 	size_t *at;	/* by the thread's index: where it is in there, in words */
 	struct tf_buf made; /* else: what is to be kept */
 	size_t added;	    /* threads in it */
+	size_t most;	    /* bytes that it may have */
 	bool useless;	    /* it is not to be */
 };
 
@@ -30,8 +31,13 @@ bool report_kept_is_there(const struct report_kept *k);
 
 /* It is there: @w is as after report_walk_finish(). */
 void report_kept_take(const struct report_kept *k, const struct sonde_trace_thread *t, struct report_walk *w);
-/* It is not: @w is after report_walk_finish(); @damaged: not all of the thread could be read. */
-void report_kept_add(struct report_kept *k, const struct sonde_trace_thread *t, const struct report_walk *w, bool damaged);
+/* It is not: @sums are those of the next thread; @damaged: not all of it could be read. */
+void report_kept_add(struct report_kept *k, const struct tf_buf *sums, bool damaged);
+
+/* A thread's sums as they are kept: @w is after report_walk_finish(). */
+void report_kept_put(struct tf_buf *to, const struct sonde_trace_thread *t, const struct report_walk *w);
+/* ... and back. */
+void report_kept_get(const struct tf_buf *sums, struct report_walk *w);
 
 /* If all threads were added they are kept. */
 void report_kept_end(struct report_kept *k);
