@@ -182,7 +182,8 @@ static bool may_wait(struct inj_work *w, const struct inj_planned *p, struct tra
 {
 	const struct inj_codefacts *facts = w->s->objects[w->object].facts;
 
-	return inj_work_allows(w, p->fn) == INJ_RECORDED_OK && !(facts->fn[p->fn].flags & INJ_FN_IFUNC_RESOLVER) &&
+	/* what switches recording is to do so whoever is not there */
+	return !p->acts && inj_work_allows(w, p->fn) == INJ_RECORDED_OK && !(facts->fn[p->fn].flags & INJ_FN_IFUNC_RESOLVER) &&
 	       tramp_code_one_entry(w->code, p->fn, &w->flow) && plan_entry(w, &facts->facts.fns[p->fn], plan);
 }
 

@@ -324,6 +324,15 @@ static struct inj_planned *list_functions(const struct inj_work *w, size_t *n)
 	return NULL;
 }
 
+/* @share: of the object. */
+static void say_progress(const struct inj_session *s, size_t object, double share)
+{
+	const struct inj_mirror_options *opt = &s->opt.mirror;
+
+	if (opt->progress)
+		opt->progress(opt->arg, ((double)object + share) / (double)s->nobjects);
+}
+
 static enum inj_status mirror_list(struct inj_work *w, const struct tramp_probe_env *env,
 				   const struct inj_planned *fns, size_t n)
 {
@@ -336,6 +345,7 @@ static enum inj_status mirror_list(struct inj_work *w, const struct tramp_probe_
 		struct tramp_mirror *mirror = inj_planners_next(p, &said);
 
 		status = inj_work_function(w, &fns[i], mirror, said);
+		say_progress(w->s, w->object, (double)i / (double)n);
 	}
 	inj_planners_free(p);
 	return status;
@@ -552,6 +562,7 @@ enum inj_status inj_mirrors_instrument(struct inj_session *s)
 		if (o->mirrored || !o->path[0])
 			continue;
 		o->mirrored = any = true;
+		say_progress(s, i, 0);
 		status = mirror_object(s, i);
 	}
 	if (any)

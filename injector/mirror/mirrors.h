@@ -54,6 +54,8 @@ struct inj_mirror_options {
 	 */
 	bool (*want_object)(void *arg, const struct inj_object *object);
 	bool (*mark)(void *arg, const struct inj_object *object, const struct inj_marks *marks);
+	/* How much has been instrumented, of what is known of now: from 0 to 1.  NULL: nobody wants to know. */
+	void (*progress)(void *arg, double share);
 	void *arg;
 };
 

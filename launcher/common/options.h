@@ -147,7 +147,7 @@ struct record_options {
 	uint64_t max_calls;	  /* --threshold-calls: of a function, by each thread; 0: no bound */
 	bool count_only;	  /* --clock=none: calls are counted, nothing is timed */
 	bool perf_map;		  /* --perf-map */
-	bool lazy;		  /* --lazy: functions are instrumented when they are first called */
+	bool eager;		  /* --eager: functions are instrumented at the start, not when they are first called */
 	/* Functions whose memory accesses are recorded: --mem; -N, --libs, --min-size hold for both. */
 	struct opt_list memory;
 	bool mem_no_stack;	  /* --mem-stack=no: without push, pop, call, ret */

@@ -51,8 +51,8 @@ static const struct opt record_opts[] = {
 	  offsetof(struct raw, o.flight), NULL },
 	{ 0, "max-size", "SIZE", "events take no more than that on disk, 64K or more: older ones are removed", OPT_SIZE,
 	  offsetof(struct raw, o.max_size), NULL },
-	{ 0, "lazy", NULL, "instrument functions when they are first called, not all of them at the start", OPT_FLAG,
-	  offsetof(struct raw, o.lazy), NULL },
+	{ 0, "eager", NULL, "instrument all functions at the start, not each when it is first called", OPT_FLAG,
+	  offsetof(struct raw, o.eager), NULL },
 	{ 0, "perf-map", NULL, "write /tmp/perf-PID.map, so that perf knows our code", OPT_FLAG,
 	  offsetof(struct raw, o.perf_map), NULL },
 	{ 0, "mem", "PATTERN", "record the memory accesses of all functions, or of these", OPT_LIST_OR,
@@ -547,14 +547,18 @@ int attach_options_parse(int argc, char **argv, struct record_options *o)
 					OPT_TIME, offsetof(struct raw, o.duration), NULL };
 	static const struct opt end[] = { OPT_HELP, OPT_END };
 	size_t n = 0;
+	int status;
 
 	for (const struct opt *o = record_opts; o->type != OPT_TYPE_HELP; o++)
-		if (o->offset != offsetof(struct raw, o.lazy))
+		if (o->offset != offsetof(struct raw, o.eager))
 			attach_opts[n++] = *o;
 	attach_opts[n] = own;
 	memcpy(attach_opts + n + 1, end, sizeof(end));
 	command = &attach_command;
-	return parse(argc, argv, o);
+	status = parse(argc, argv, o);
+	/* what is left again is taken out of programs that were executed, too */
+	o->eager = true;
+	return status;
 }
 
 void record_options_free(struct record_options *o)

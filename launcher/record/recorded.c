@@ -145,6 +145,13 @@ static bool chooses(const struct recorded *r)
 	return r->select || r->memory || acts;
 }
 
+static void show_progress(void *arg, double share)
+{
+	struct recorded *r = arg;
+
+	progress_at(&r->progress, share);
+}
+
 unsigned int recorded_rungs = TRAMP_MEM_ALL;
 
 int recorded_begin(struct recorded *r, const struct record_options *o, struct inj_mirror_options *m)
@@ -170,7 +177,7 @@ int recorded_begin(struct recorded *r, const struct record_options *o, struct in
 	m->memory.count = m->memory.sampled && o->sample.by == RING_SAMPLE_ACCESSES;
 	m->enabled = true;
 	m->libraries = true;
-	m->first = o->lazy;
+	m->first = !o->eager;
 	m->mode = recorded_mode(o);
 	m->under = r->acts[RT_ACT_UNDER] != NULL;
 	m->depth = (uint32_t)o->depth;
@@ -179,6 +186,7 @@ int recorded_begin(struct recorded *r, const struct record_options *o, struct in
 	m->max_functions = recorded_counts(o);
 	m->want_object = want_object;
 	m->mark = mark;
+	m->progress = show_progress;
 	m->arg = r;
 	return 0;
 }

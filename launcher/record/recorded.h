@@ -8,6 +8,7 @@
 
 #include "injector/patch/session.h"
 #include "launcher/common/options.h"
+#include "launcher/common/progress.h"
 #include "launcher/record/perfmap.h"
 #include "launcher/select/select.h"
 #include "tracefmt/write/writer.h"
@@ -32,6 +33,7 @@ struct recorded {
 	struct select *acts[RT_ACTS]; /* functions whose calls do that; NULL: none do */
 	struct perfmap perf;
 	size_t mapped; /* functions that perf's map has */
+	struct progress progress; /* of the start; the caller's to begin and to end */
 };
 
 /* What is left to the reader of memory traces: enum tramp_mem_rungs.  For measuring: tests/bench/rungs.c sets it. */

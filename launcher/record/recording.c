@@ -204,9 +204,15 @@ static int settle(struct recording *r)
 
 int recording_begin(struct recording *r)
 {
-	/* the trace begins when the program does */
-	int status = instrument(r);
+	int status;
 
+	/* others' programs run on the terminal */
+	if (!r->first)
+		progress_begin(&r->recorded.progress, "instrumenting functions");
+	/* the trace begins when the program does */
+	status = instrument(r);
+	progress_end(&r->recorded.progress);
+	r->recorded.progress = (struct progress){ 0 };
 	if (status == 0 && runs_first(r))
 		return settle(r);
 	if (status == 0)

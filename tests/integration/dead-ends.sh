@@ -179,7 +179,7 @@ check_usage_error sonde memory killed
 check_contains err 'no memory accesses were recorded: the recording has no end'
 
 # What was left alone: the same number everywhere, by name with -v.
-check_status 0 sonde -q -F '*' -o all -- ./work
+check_status 0 sonde -q --eager -F '*' -o all -- ./work
 check_status 0 sonde list -F '*' ./work
 read -r usable known <<<"$(sed -n 's|^\./work: \([0-9]*\) of \([0-9]*\) functions can be recorded.*|\1 \2|p' out)"
 check_status 0 sonde list ./work

@@ -15,7 +15,7 @@ check_firsts() # CALLS
 
 for program in "$programs/firsts" "$programs/firsts-static"; do
 	[ -x "$program" ] || continue
-	for when in "" --lazy; do
+	for when in --eager ""; do
 		same_run -q $when -F '*' -o t -- "$program" threads
 		check_firsts $((8 * 256))
 		same_run -q $when -F '*' -o t -- "$program" forks
@@ -28,14 +28,14 @@ for program in "$programs/firsts" "$programs/firsts-static"; do
 		check_firsts 256
 	done
 	for how in threads forks signals filter; do
-		same_run -q --lazy --mem -o t -- "$program" "$how"
+		same_run -q --mem -o t -- "$program" "$how"
 		sonde info t >info.txt
 		check_contains info.txt '^state +intact$'
 	done
 done
 
 # The three kinds are told apart.
-sonde -q --lazy -F 'first_0*' -F call_some -o t -- "$programs/firsts" start || fail "exit status $?"
+sonde -q -F 'first_0*' -F call_some -o t -- "$programs/firsts" start || fail "exit status $?"
 sonde info t >info.txt
 check_contains info.txt '^recorded +0 functions; 17 never called$'
 check_contains info.txt '^state +intact$'
@@ -47,7 +47,7 @@ with_recorder() # HOW SONDE-OPTION...
 	shift
 	"$programs/firsts" "$how" >plain.out
 	rm -f recorder
-	FIRSTS_TRACER=recorder "${limit[@]}" sonde -q --lazy "$@" -o t -- "$programs/firsts" "$how" >traced.out 2>traced.err &
+	FIRSTS_TRACER=recorder "${limit[@]}" sonde -q "$@" -o t -- "$programs/firsts" "$how" >traced.out 2>traced.err &
 	pid=$!
 	child_of "$(child_of "$pid" sonde)" sonde >number
 	mv number recorder

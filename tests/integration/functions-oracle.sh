@@ -109,7 +109,7 @@ one()
 		;;
 	esac
 	export OMP_WAIT_POLICY=passive LD_BIND_NOW=1
-	same_run -q ${LAZY:+--lazy} "${sonde[@]}" -F '*' -o t -- "$program" "${arguments[@]}"
+	same_run -q ${EAGER:+--eager} "${sonde[@]}" -F '*' -o t -- "$program" "${arguments[@]}"
 	timeout -s KILL 120 "$stepper" "${oracle[@]}" -o oracle "$program" "${arguments[@]}" >stepped.out ||
 		[ $? -lt 128 ] || fail "$name ($build): the oracle fails"
 	check_same plain.out stepped.out "stdout of $name under the oracle"

@@ -95,7 +95,7 @@ one()
 	*-nostack) sonde=(--mem-stack=no) compare=(-S) ;;
 	esac
 	[ "$name" != fn_recursion ] || arguments=(50)
-	run sonde -q ${LAZY:+--lazy} --mem "${sonde[@]}" -o t -- "$program" "${arguments[@]}" >traced.out 2>traced.err
+	run sonde -q ${EAGER:+--eager} --mem "${sonde[@]}" -o t -- "$program" "${arguments[@]}" >traced.out 2>traced.err
 	status=$?
 	[ "$status" -ne 77 ] || { echo "$name ($build): not on this processor: agree"; exit 0; }
 	run "$oracle/memsteps" -o steps "$program" "${arguments[@]}" >stepped.out 2>stepped.err
