@@ -73,6 +73,7 @@ enum inj_status inj_unload(struct inj_session *s, struct inj_target *t) INJ_CHEC
 struct inj_rest {
 	size_t n;
 	size_t within;	 /* among them: they are in our code, and not only in what wrappers have called */
+	size_t running;	 /* among them: they do not wait in a system call */
 	size_t handlers; /* among them: signal handlers return to a copy by way of the runtime */
 	bool *who;	 /* private */
 };

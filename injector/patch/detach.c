@@ -22,7 +22,7 @@
 
 #define PAGE UINT64_C(4096)
 #define PATIENCE_NS INT64_C(10000000000) /* for the next thread to leave our code; it may have to wait for a processor, and for us */
-#define WRAPPED_NS INT64_C(500000000) /* for one to return to a wrapper, if nothing else is the matter: it may wait for ever */
+#define WRAPPED_NS INT64_C(500000000) /* for one that waits, and is to return to a wrapper: it may do so for ever */
 #define LONGEST_NAP_NS 50000000
 #define STOP_TRIES 5 /* each takes seconds */
 #define RED_ZONE 128
@@ -414,6 +414,7 @@ static enum inj_status move_out(struct inj_session *s, struct inj_threads *t, st
 		rest->within += is_in;
 		rest->who[i] = handlers || is_in || (s->nmodules && inj_wrapper_called(&t->target, &maps, &ours, th));
 		rest->n += rest->who[i];
+		rest->running += rest->who[i] && !inj_thread_repeats(th);
 	}
 	inj_maps_free(&maps);
 	free(ours.v);
@@ -553,7 +554,7 @@ enum inj_status inj_session_detach(struct inj_session *s, pid_t pid, struct inj_
 		if (rest.n < fewest)
 			began = clock_now_ns();
 		fewest = rest.n < fewest ? rest.n : fewest;
-		last = clock_now_ns() - began > (rest.within || rest.handlers ? PATIENCE_NS : WRAPPED_NS);
+		last = clock_now_ns() - began > (rest.within || rest.handlers || rest.running ? PATIENCE_NS : WRAPPED_NS);
 		nanosleep(&(struct timespec){ .tv_nsec = nap }, NULL);
 		nap = nap < LONGEST_NAP_NS ? 2 * nap : nap;
 	}
