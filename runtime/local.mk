@@ -3,6 +3,8 @@
 # launcher. It keeps its own flags whatever CFLAGS the user or a packager sets: a stack protector,
 # a fortified call or an SSE register in here would break the program it is mapped into.
 RUNTIME_FILES = $(MACHINE_FILES) \
+	runtime/blocks.c \
+	runtime/blocks.h \
 	runtime/bytes.c \
 	runtime/clock.c \
 	runtime/config.h \

@@ -14,6 +14,7 @@
  * From those one can only go on where the original is intact.
  */
 #include "base/search.h"
+#include "runtime/blocks.h"
 #include "runtime/memory/memory.h"
 #include "runtime/origin.h"
 #include "runtime/signals.h"
@@ -186,4 +187,6 @@ void rt_restored(uint64_t *uc)
 	else
 		regs[RT_UC_RIP] = rt_way_on(regs[RT_UC_RIP]);
 	(void)rt_mem_returns(regs);
+	if (sonde_rt_config.probe_mode == RT_PROBE_BLOCKS)
+		rt_blocks_returns(regs);
 }

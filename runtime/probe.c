@@ -351,12 +351,39 @@ static void act_and_record(const struct event *e)
 	sys_restore_signals(mask);
 }
 
+/*
+ * An edge between blocks.  The thread's counters are known from now on: those that follow in the function do not ask.  So they
+ * are there whether recording is on or off.
+ */
+static void count_edge(const struct rt_probe_desc *desc)
+{
+	struct event e = { .desc = desc };
+	uint64_t mask = rt_block_signals(), tcb = rt_tcb();
+	struct rt_thread *t = NULL;
+
+	if (rt_gs_is_ours()) {
+		t = rt_current_of(tcb);
+		t = t && t->counts ? t : rt_register(tcb);
+	}
+	if (t)
+		t->owner = tcb;
+	if (t && t->ring)
+		count(t, &e);
+	else
+		rt_count_lost(NULL, 1);
+	sys_restore_signals(mask);
+}
+
 /* Called by the gate: @ret is its return address, @sp the stack pointer before the call. */
 RT_HIDDEN void rt_probe_slow(const void *ret, uint64_t sp)
 {
 	const struct rt_probe_desc *desc = (const void *)((uint64_t)ret + RT_PROBE_DESC);
 	struct event e = { .desc = desc, .frame = sp + desc->above, .sp = sp };
 
+	if (desc->mode == RT_PROBE_BLOCKS) {
+		count_edge(desc);
+		return;
+	}
 	act_and_record(&e);
 	if (desc->acts & RT_ACT(RT_ACT_SNAPSHOT))
 		ask_for_snapshot();

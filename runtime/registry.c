@@ -350,12 +350,29 @@ uint32_t rt_pid_namespace(int32_t pid)
 	return inode;
 }
 
+/* Counters of threads without a ring: nobody reads them.  Without memory for that, those of a ring. */
+static uint64_t lost_counts(void)
+{
+	static _Atomic uint64_t counts;
+	uint64_t none = 0, bytes = rt_control()->max_counts * 8, p;
+
+	if (counts || sonde_rt_config.probe_mode != RT_PROBE_BLOCKS)
+		return counts;
+	p = rt_map(bytes);
+	if (!p)
+		return (uint64_t)region_ring(&regions[0], 0) + rt_control()->counts_offset;
+	if (!__atomic_compare_exchange_n((uint64_t *)&counts, &none, p, 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+		rt_unmap(p, bytes);
+	return counts;
+}
+
 static void start_ring(struct rt_thread *t)
 {
 	struct ring_head *h = get_ring(t->pid);
 
 	t->ring = h;
 	if (!h) {
+		t->counts = lost_counts();
 		__atomic_fetch_add((uint64_t *)&rt_control()->lost_threads, 1, __ATOMIC_RELAXED);
 		return;
 	}

@@ -15,6 +15,7 @@
  * signal 2 comes later, while thunk 1 is at work, handler 2 may record where the interrupted probe was about
  * to: rt_put_back() finds that.
  */
+#include "runtime/blocks.h"
 #include "runtime/signals.h"
 #include "runtime/origin.h"
 #include "runtime/memory/memory.h"
@@ -116,7 +117,7 @@ int64_t rt_sigaction(uint64_t sig, const struct kernel_action *act, struct kerne
 	if (size == sizeof(act->mask) && wants_thunk(act)) {
 		ours = *act;
 		ours.handler = thunk_for(ours.handler);
-		if (sonde_rt_config.mem_slack && ours.flags & SA_RESTORER_FLAG &&
+		if ((sonde_rt_config.mem_slack || sonde_rt_config.probe_mode == RT_PROBE_BLOCKS) && ours.flags & SA_RESTORER_FLAG &&
 		    !rt_is_led(ours.restorer))
 			ours.restorer = lead_restorer(ours.handler, ours.restorer);
 		act = &ours;
@@ -152,6 +153,8 @@ void rt_signal_arrived(uint64_t *uc)
 		regs[RT_UC_RIP] = handler;
 		regs = (uint64_t *)regs[RT_UC_RDX] + RT_UC_REGS;
 	}
+	if (sonde_rt_config.probe_mode == RT_PROBE_BLOCKS)
+		rt_blocks_arrived(regs);
 	rt_mem_arrived(regs);
 	map = rt_find_map(regs[RT_UC_RIP]);
 	piece = map ? rt_find_piece(map, regs[RT_UC_RIP]) : NULL;

@@ -30,6 +30,7 @@
 #define TF_MAGIC_MEMORY "SondeMem" /* a thread's */
 #define TF_MAGIC_CODE "SondeCod"   /* descriptions */
 #define TF_MAGIC_PLACES "SondePlc" /* what they are called */
+#define TF_MAGIC_BLOCKS "SondeBlk" /* counts of blocks */
 #define TF_MAGIC_PIECE "SondePce"  /* one chunk, or one object */
 #define TF_MEMORY_VERSION 8
 #define TF_PIECE_SIZE 48
@@ -42,6 +43,9 @@ enum tf_piece_kind {
 	TF_PIECE_GROUP = TF_PIECE_ALONE,	/* begins a group, see memtrace/pack/group.h */
 	TF_PIECE_GROUP_NEXT,	/* goes on with it */
 };
+/* What a piece of code.blocks holds: its first byte. */
+enum tf_blocks_kind { TF_BLOCKS_THREAD = 1, TF_BLOCKS_FUNCTIONS = 2 };
+
 #define TF_OBJECT_SIZE 48
 #define TF_MD_SIZE 16 /* of a struct md_node, and of a struct md_op */
 

@@ -16,6 +16,9 @@ libtracefmt_la_SOURCES = \
 	memtrace/pack/pieces.c \
 	memtrace/pack/pieces.h \
 	memtrace/pack/places-in.c \
+	memtrace/pack/blocks-in.c \
+	memtrace/pack/blocks-out.c \
+	memtrace/pack/blocks.h \
 	memtrace/pack/places-out.c \
 	memtrace/pack/places.h \
 	memtrace/pack/words.c \

@@ -202,6 +202,16 @@ struct ring_analysis {
 
 #define RING_COUNTERS_OFFSET 2048u /* uint64_t[RING_COUNTERS] in the head's page */
 
+/*
+ * In their place where edges between blocks are counted: signal handlers that have not returned to the instruction of the original at
+ * `addr`, less those that returned there without having come from there.
+ */
+struct ring_left {
+	uint64_t addr;
+	int64_t net;	/* 0: it is free */
+};
+#define RING_GONE (8 * RING_COUNTERS / sizeof(struct ring_left))
+
 /* ring_control.flags */
 #define RING_DROP 1u /* a full ring loses events (counted) instead of making the thread wait */
 #define RING_LEFT 16u /* the process has been left, but for what a thread still stood in */

@@ -31,6 +31,7 @@ libtrampolines_la_SOURCES = \
 	trampolines/wrap/x86-64/scan.h \
 	trampolines/wrap/x86-64/stub.c
 libtrampolines_la_LIBADD = $(ZYDIS_LIBS) $(OPCODES_LIBS)
+include %D%/count/local.mk
 include %D%/flow/local.mk
 include %D%/memory/local.mk
 include %D%/mirror/local.mk

@@ -220,7 +220,8 @@ static void register_barriers(struct inj_session *s)
 enum inj_status inj_first_choose(struct inj_work *w, struct inj_planned *fns, size_t *n)
 {
 	struct inj_mirrors *m = &w->s->mirrors;
-	uint64_t times = w->s->opt.mirror.memory.enabled ? MEMORY_TIMES : EVENTS_TIMES, words;
+	bool whole = w->s->opt.mirror.memory.enabled || w->s->opt.mirror.mode == TRAMP_PROBE_BLOCKS;
+	uint64_t times = whole ? MEMORY_TIMES : EVENTS_TIMES, words;
 	enum inj_status status;
 
 	if (!*n || !can_wait(w))

@@ -191,6 +191,11 @@ enum inj_status inj_work_function(struct inj_work *w, const struct inj_planned *
 	r->leave = events ? w->s->next_event + 1 : 0;
 	r->index = m->next_index;
 	r->memory = p->want & TRAMP_MIRROR_ACCESSES;
+	r->counters = tramp_mirror_counters(mirror);
+	if (r->counters && m->next_index + r->counters > w->s->opt.mirror.max_functions) {
+		r->state = INJ_RECORDED_TOO_MANY;
+		return INJ_OK;
+	}
 	tramp_mirror_number(mirror, r->enter, r->leave, r->index, m->next_node + 1);
 	status = emit(w, mirror, (uint32_t)(r - m->v));
 	if (status != INJ_OK || r->state != INJ_RECORDED_OK)
@@ -199,6 +204,7 @@ enum inj_status inj_work_function(struct inj_work *w, const struct inj_planned *
 		w->s->next_event += 2;
 		m->next_index++;
 	}
+	m->next_index += r->counters;
 	return r->memory ? describe(w, mirror) : INJ_OK;
 }
 
@@ -235,6 +241,8 @@ static struct tramp_probe_env probe_env(const struct inj_session *s)
 
 	if (!s->opt.mirror.max_functions)
 		env.counts = 0;
+	if (s->opt.mirror.mode == TRAMP_PROBE_BLOCKS)
+		env.owner = RT_POOL_TCB;
 	env.under = s->opt.mirror.under ? RT_POOL_UNDER : 0;
 	env.choices = s->config.control + RING_FIRST;
 	env.depth = s->opt.mirror.depth != 0;
@@ -280,18 +288,20 @@ static uint32_t want_of(const struct inj_mirror_options *opt, const struct inj_m
 
 	if (events && (opt->mode != TRAMP_PROBE_COUNT || acts & RT_ACT(RT_ACT_UNDER)))
 		want |= TRAMP_MIRROR_EXIT;
+	if (marks->blocks[i])
+		return TRAMP_MIRROR_BLOCKS;
 	return marks->memory[i] ? want | TRAMP_MIRROR_ACCESSES : want;
 }
 
 static bool new_marks(struct inj_marks *m, size_t n)
 {
-	bool *all = calloc((2 + RT_ACTS) * n + 1, sizeof(*all));
+	bool *all = calloc((3 + RT_ACTS) * n + 1, sizeof(*all));
 
 	if (!all)
 		return false;
-	*m = (struct inj_marks){ .events = all, .memory = all + n };
+	*m = (struct inj_marks){ .events = all, .memory = all + n, .blocks = all + 2 * n };
 	for (size_t act = 0; act < RT_ACTS; act++)
-		m->acts[act] = all + (2 + act) * n;
+		m->acts[act] = all + (3 + act) * n;
 	return true;
 }
 

@@ -28,6 +28,7 @@ struct inj_work;
 struct inj_marks {
 	bool *events;	/* its calls are to be recorded */
 	bool *memory;	/* its memory accesses are */
+	bool *blocks;	/* edges between its blocks are to be counted: then nothing else is wanted of any */
 	bool *acts[RT_ACTS]; /* its calls are, and do this */
 };
 
@@ -40,7 +41,7 @@ struct inj_mirror_options {
 	uint64_t min_ticks; /* TIMED: shorter calls are dropped */
 	bool under;	    /* only what functions with RT_ACT_UNDER call */
 	bool first;	    /* instruments functions when they are first called, where that can be */
-	uint32_t max_functions; /* that there is room for in the rings' counts; 0: no counts */
+	uint32_t max_functions; /* counters that there is room for in the rings: of functions, or of edges; 0: no counts */
 	struct {
 		bool enabled;
 		bool stack; /* pushes, pops, calls and returns too */
@@ -93,7 +94,7 @@ enum inj_recorded_state {
 	INJ_RECORDED_OURS,	/* Sonde needs its code for itself */
 	INJ_RECORDED_CHANGED,	/* memory differs from the file */
 	INJ_RECORDED_NO_ROOM,	/* no free memory near it */
-	INJ_RECORDED_TOO_MANY,	/* more functions than there are numbers for events */
+	INJ_RECORDED_TOO_MANY,	/* more functions than there are numbers for events, or counters */
 	INJ_RECORDED_BUSY,	/* a thread stood in the way when the process was attached to */
 };
 
@@ -105,7 +106,8 @@ struct inj_recorded {
 	uint32_t size;
 	uint8_t state;	 /* enum inj_recorded_state */
 	uint8_t refused; /* enum tramp_mirror_status */
-	uint32_t index;	 /* of its counter */
+	uint32_t index;	 /* of its counter, or the first of them */
+	uint32_t counters; /* of edges between its blocks; 0: they are not counted */
 	uint32_t enter, leave; /* event ids; 0: its calls are not recorded */
 	bool memory;	 /* its memory accesses are */
 	uint64_t mirror; /* its code in the program */

@@ -20,6 +20,7 @@ struct mt_pieces {
 struct mt_out {
 	struct mt_pieces code;	/* code.memory */
 	struct mt_pieces places; /* code.places */
+	struct mt_pieces blocks; /* code.blocks */
 	struct tf_buf piece;	/* one being made */
 	struct mt_packer packer;
 };

@@ -73,7 +73,8 @@ _Static_assert(sizeof(struct rt_probe_map) == 32, "probe map");
  */
 enum rt_probe_kind { RT_PROBE_ENTRY, RT_PROBE_EXIT, RT_PROBE_EXIT_TO, RT_PROBE_EXIT_BY, RT_PROBE_EXIT_AT };
 enum rt_probe_mode { RT_PROBE_RECORD, RT_PROBE_COUNT, RT_PROBE_FILTER, RT_PROBE_TIMED,
-		     RT_PROBE_CHOSEN /* recorded or counted, as enum ring_choice says */ };
+		     RT_PROBE_CHOSEN, /* recorded or counted, as enum ring_choice says */
+		     RT_PROBE_BLOCKS /* counts[] of edges between blocks */ };
 
 /* What a function's calls do besides: sets of RT_ACT(). */
 enum rt_act {

@@ -5,6 +5,7 @@ libtrampolines_la_SOURCES += \
 	trampolines/mirror/mirror.h \
 	trampolines/mirror/x86-64/check.c \
 	trampolines/mirror/x86-64/copy.c \
+	trampolines/mirror/x86-64/count.c \
 	trampolines/mirror/x86-64/edges.c \
 	trampolines/mirror/x86-64/first.c \
 	trampolines/mirror/x86-64/gap.c \

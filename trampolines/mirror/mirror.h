@@ -28,6 +28,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "trampolines/count/count.h"
 #include "trampolines/mirror/codemap.h"
 #include "trampolines/flow/flow.h"
 #include "trampolines/memory/memory.h"
@@ -59,6 +60,11 @@ enum tramp_mirror_want {
 	TRAMP_MIRROR_EXIT = 2,	/* a probe at each exit: ret and tail calls */
 	TRAMP_MIRROR_WHOLE = 4,	/* copy all blocks, whatever the probes need (tests) */
 	TRAMP_MIRROR_LED = 64,	/* a jump of 5 bytes stands at its entry, and stays: no other window may be in these */
+	/*
+	 * Count edges between blocks (trampolines/count/count.h); implies WHOLE.  Nothing else: not with ENTRY, EXIT, ACCESSES.
+	 * The probes' environment is for TRAMP_PROBE_BLOCKS.
+	 */
+	TRAMP_MIRROR_BLOCKS = 16,
 	TRAMP_MIRROR_ACCESSES = 8, /* record what memory is accessed; implies WHOLE.  Needs tramp_mirror_memory() */
 };
 
@@ -94,7 +100,7 @@ struct tramp_mirror_request {
 	unsigned int want;	/* enum tramp_mirror_want */
 	uint8_t acts;		/* of RT_ACT(), for its probes */
 	uint32_t enter, leave;	/* event ids */
-	uint32_t index;		/* of its count */
+	uint32_t index;		/* of its count; BLOCKS: of the first of its counters */
 	uint32_t node;		/* ACCESSES: id of its first node */
 };
 
@@ -114,6 +120,17 @@ enum tramp_mirror_status tramp_mirror_plan(struct tramp_mirror *m, const struct 
 
 /* The function's blocks, if ACCESSES with its loops, as it was planned last; the generator's, until the next plan. */
 const struct tramp_flow *tramp_mirror_flow(const struct tramp_mirror *m);
+
+/* BLOCKS: how many counters it has, as it was planned last. */
+uint32_t tramp_mirror_counters(const struct tramp_mirror *m);
+
+/* An edge, and where it is counted: before the instruction at offset `before` of block `at`; TRAMP_NONE: in none. */
+struct tramp_mirror_edge {
+	struct tramp_edge edge;
+	uint32_t at, before;
+};
+/* Edge @i, as it was planned last; false: there are no more. */
+bool tramp_mirror_edge(const struct tramp_mirror *m, size_t i, struct tramp_mirror_edge *edge);
 
 /* Other ids and index than those of the request, for what is emitted next; @node: of its first node. */
 void tramp_mirror_number(struct tramp_mirror *m, uint32_t enter, uint32_t leave, uint32_t index,

@@ -37,6 +37,7 @@ enum tramp_probe_mode {
 	TRAMP_PROBE_FILTER,	/* depth and calls checked in line, then an event */
 	TRAMP_PROBE_TIMED,	/* the same, and calls shorter than a time are dropped in line */
 	TRAMP_PROBE_CHOSEN,	/* an event each, or a count: as the function's byte at `choices` says */
+	TRAMP_PROBE_BLOCKS,	/* an edge between blocks: counts[function] += 1, be recording on or off */
 };
 
 /* The same for all probes of a program.  Offsets are in the pool, through GS. */
@@ -71,6 +72,13 @@ enum tramp_jump_by {
 	TRAMP_JUMP_INSN,	/* to what the instruction `load` moves into rdx; it does not use rsp */
 };
 
+/* BLOCKS: what is known of the pool where the probe stands. */
+enum tramp_probe_trust {
+	TRAMP_TRUST_NOTHING,	/* it may be another thread's */
+	TRAMP_TRUST_OWNER,	/* ... or all zero, after a fork */
+	TRAMP_TRUST_COUNTS,	/* another probe has looked, and control has not been elsewhere since */
+};
+
 #define TRAMP_JUMP_LOAD_MAX 12
 
 struct tramp_jump {
@@ -90,6 +98,7 @@ struct tramp_probe {
 	struct tramp_jump jump;	/* EXIT */
 	uint32_t event;		/* id in the record */
 	uint32_t function;	/* index into counts[] */
+	enum tramp_probe_trust trust; /* BLOCKS */
 	tramp_regs live;	/* where the probe stands */
 	bool red_zone_dead;	/* nothing below rsp is of value, as before a return: saves a few
 				 * instructions */
@@ -107,7 +116,7 @@ struct tramp_probe {
  */
 
 /*
- * A probe's code; in the end it falls through.  The slow path goes back to where the probe restores.
+ * A probe's code; in the end it falls through.  The slow path, if it has one, goes back to where the probe restores.
  * Position-independent but for the rel32s between the two, which tramp_probe_place() fills in.
  */
 struct tramp_probe_code {

@@ -19,6 +19,7 @@
 
 #include <cmocka.h>
 
+#include "runtime/blocks.h"
 #include "runtime/memory/memory.h"
 #include "runtime/signals.h"
 #include "runtime/thread.h"
@@ -48,6 +49,19 @@ int rt_mem_returns(uint64_t *regs)
 
 void rt_mem_restorer(void)
 {
+	fail();
+}
+
+/* Nor are blocks counted. */
+void rt_blocks_arrived(uint64_t *regs)
+{
+	(void)regs;
+	fail();
+}
+
+void rt_blocks_returns(const uint64_t *regs)
+{
+	(void)regs;
 	fail();
 }
 

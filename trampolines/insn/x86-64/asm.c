@@ -85,6 +85,13 @@ void asm_mem(struct tramp_out *out, enum asm_op op, unsigned int reg, unsigned i
 	based(out, reg, base, disp, X86_DISP8);
 }
 
+void asm_store_far(struct tramp_out *out, unsigned int reg, unsigned int base, int32_t disp)
+{
+	rex(out, reg, 0, base);
+	tramp_put_u8(out, ASM_STORE);
+	based(out, reg, base, disp, X86_DISP32);
+}
+
 void asm_inc_mem(struct tramp_out *out, unsigned int base, int32_t disp)
 {
 	rex(out, 0, 0, base);

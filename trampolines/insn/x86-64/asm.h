@@ -30,6 +30,7 @@ void asm_gs_sub32(struct tramp_out *out, int32_t offset, int32_t value);
 void asm_gs_cmp0(struct tramp_out *out, int32_t offset);	/* cmpq $0, %gs:offset */
 void asm_mem(struct tramp_out *out, enum asm_op op, unsigned int reg, unsigned int base, int32_t disp);
 void asm_inc_mem(struct tramp_out *out, unsigned int base, int32_t disp); /* always 4 bytes of disp */
+void asm_store_far(struct tramp_out *out, unsigned int reg, unsigned int base, int32_t disp); /* likewise */
 void asm_cmp_mem(struct tramp_out *out, unsigned int base, int32_t disp, int32_t value);
 void asm_cmp_byte(struct tramp_out *out, unsigned int base, uint8_t value); /* cmpb $value, (base) */
 void asm_cmp_imm(struct tramp_out *out, unsigned int reg, int32_t value);

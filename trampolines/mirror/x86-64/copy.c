@@ -8,6 +8,7 @@
  *	call			jmp to the original call; where that is overwritten, push and jmp
  *	ret, jmp out		a probe in front
  *	jcc out			jcc stub; the stub, after all else: probe; jmp
+ *	what is counted		mirror/x86-64/count.c
  */
 #include <string.h>
 
@@ -99,7 +100,7 @@ static bool is_resumable(const struct tramp_mirror *m, uint32_t i, enum mir_run 
 	const struct mir_block *b = &m->blocks.v[i];
 	bool probe = i == m->flow.entry && mir_wants(m, TRAMP_MIRROR_ENTRY);
 
-	if (mir_wants(m, TRAMP_MIRROR_ACCESSES))
+	if (mir_wants(m, TRAMP_MIRROR_ACCESSES) || mir_wants(m, TRAMP_MIRROR_BLOCKS))
 		return false;
 	if (off == mir_run_start(m, i, run) && !(probe && off == mir_off(m, i, b->lo)))
 		return b->flags & (run == MIR_HEAD ? MIR_HEAD_WINDOW : MIR_TAIL_WINDOW);
@@ -136,7 +137,7 @@ static void put_target(struct tramp_mirror *m, uint32_t i)
 {
 	const struct tramp_block *fb = mir_flow_block(m, i);
 
-	if (fb->ends == TRAMP_END_TAIL_JCC && mir_wants(m, TRAMP_MIRROR_EXIT))
+	if ((fb->ends == TRAMP_END_TAIL_JCC && mir_wants(m, TRAMP_MIRROR_EXIT)) || mir_counts_target(m, i))
 		put_label(m, i, true);
 	else if (fb->target != TRAMP_NONE)
 		put_way(m, fb->target);
@@ -236,6 +237,7 @@ static void put_last(struct tramp_mirror *m, uint32_t i, enum mir_run run)
 	case TRAMP_OP_JCC:
 	case TRAMP_OP_LOOP:
 		put_condition(m, i, run);
+		mir_put_next_count(m, i);
 		jump_to_block(m, i, fb->next);
 		break;
 	case TRAMP_OP_JMP:
@@ -277,6 +279,7 @@ void mir_put_entry_probe(struct tramp_mirror *m, uint32_t i)
 	tramp_regs live = fb->live_out;
 
 	m->entry_at = (uint32_t)m->out.len;
+	mir_put_entry_count(m, i);
 	if (!mir_wants(m, TRAMP_MIRROR_ENTRY))
 		return;
 	if (b->lo < fb->nops)
@@ -314,11 +317,14 @@ static void put_tail(struct tramp_mirror *m, uint32_t i)
 	b->tail_at = (uint32_t)m->out.len;
 	for (uint32_t k = b->tail; k + 1 < fb->nops; k++) {
 		mir_mem_plain(m, i, k);
+		mir_put_counts(m, i, k);
 		copy_op(m, i, MIR_TAIL, mir_op(m, i, k));
 	}
+	mir_put_counts(m, i, b->tail < fb->nops ? fb->nops - 1 : b->tail);
 	if (b->tail < fb->nops) {
 		mir_mem_plain(m, i, fb->nops - 1);
 		put_last(m, i, MIR_TAIL);
+		mir_put_counts(m, i, fb->nops);
 	}
 	if (b->tail == fb->nops || !changes_last(mir_last(m, i)))
 		put_way_on(m, i);
@@ -365,5 +371,6 @@ void mir_emit_blocks(struct tramp_mirror *m)
 		if (mir_flow_block(m, i)->ends == TRAMP_END_TAIL_JCC)
 			mir_put_stub(m, i);
 	}
+	mir_put_count_stubs(m);
 	mir_fix_labels(m);
 }

@@ -78,6 +78,8 @@ void tramp_mirror_free(struct tramp_mirror *m)
 	free(m->patches.v);
 	free(m->calls.v);
 	free(m->pieces.v);
+	tramp_counts_free(&m->counts);
+	free(m->count.v);
 	free(m->own_table.maps);
 	free(m->own_table.hash);
 	free(m->own_known.v);
@@ -227,6 +229,8 @@ static enum tramp_mirror_status plan_function(struct tramp_mirror *m)
 	if (!begin(m))
 		return TRAMP_MIRROR_MEMORY;
 	status = mir_wants(m, TRAMP_MIRROR_ACCESSES) ? mir_mem_plan(m) : TRAMP_MIRROR_OK;
+	if (status == TRAMP_MIRROR_OK && mir_wants(m, TRAMP_MIRROR_BLOCKS))
+		status = mir_count_plan(m);
 	if (status == TRAMP_MIRROR_OK)
 		status = mir_choose(m);
 	if (status == TRAMP_MIRROR_OK)
@@ -275,6 +279,11 @@ const struct tramp_flow *tramp_mirror_flow(const struct tramp_mirror *m)
 	return &m->flow;
 }
 
+uint32_t tramp_mirror_counters(const struct tramp_mirror *m)
+{
+	return m->planned && mir_wants(m, TRAMP_MIRROR_BLOCKS) ? m->counts.ncounters : 0;
+}
+
 void tramp_mirror_number(struct tramp_mirror *m, uint32_t enter, uint32_t leave, uint32_t index,
 			 uint32_t node)
 {
@@ -306,6 +315,8 @@ size_t tramp_mirror_room(const struct tramp_mirror *m)
 	}
 	if (mir_wants(m, TRAMP_MIRROR_ACCESSES))
 		room += mir_mem_room(m);
+	if (mir_wants(m, TRAMP_MIRROR_BLOCKS))
+		room += mir_count_room(m);
 	return room + probes * (TRAMP_PROBE_MAX + TRAMP_PROBE_SLOW_MAX);
 }
 

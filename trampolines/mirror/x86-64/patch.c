@@ -11,7 +11,9 @@ uint32_t mir_run_at(const struct tramp_mirror *m, uint32_t i, enum mir_run run)
 
 	if (run == MIR_TAIL && !mir_whole(b))
 		return b->tail_at;
-	return i == m->flow.entry ? m->entry_at : b->copy_at;
+	if (i == m->flow.entry)
+		return m->entry_at;
+	return mir_wants(m, TRAMP_MIRROR_BLOCKS) ? b->land_at : b->copy_at;
 }
 
 /* Room was made for all of them. */

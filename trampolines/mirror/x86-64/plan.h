@@ -14,6 +14,7 @@
 #define SONDE_TRAMPOLINES_MIRROR_X86_64_PLAN_H
 
 #include "base/array.h"
+#include "trampolines/count/count.h"
 #include "trampolines/mirror/mirror.h"
 #include "trampolines/insn/x86-64/emit.h"
 
@@ -44,7 +45,8 @@ struct mir_block {
 	uint32_t gap, gap_end;	/* padding after the block, from `gap` on not used yet */
 	uint32_t copy_at;	/* in the mirror: copy of the start, after the entry's probe */
 	uint32_t tail_at;	/* copy of the tail */
-	uint32_t stub_at;	/* exit of a conditional tail call */
+	uint32_t stub_at;	/* exit of a conditional tail call; where a conditional jump is counted */
+	uint32_t land_at;	/* BLOCKS: where windows lead, unless it is the entry */
 	uint8_t lo;		/* 1: an endbr64 is first */
 	uint8_t flags;		/* enum mir_flags */
 	uint8_t tries;		/* how often help for it was looked for */
@@ -92,6 +94,20 @@ struct mir_known_table {
 
 #define MIR_ARRAY(type) struct { type *v; size_t n, room; }
 
+/* BLOCKS: a counter in a block, before instruction `at`. */
+struct mir_counter {
+	uint32_t counter, at;
+	uint8_t trust;		/* enum tramp_probe_trust */
+};
+
+/* BLOCKS: what is counted in a block, and on edges beside others; counters, or TRAMP_NONE. */
+struct mir_count {
+	uint32_t in, target, next;
+	uint32_t nin, nout;	/* edges that end here, and that begin here */
+	struct mir_counter within[2];
+	uint8_t nwithin;
+};
+
 struct mir_mem;
 struct mp;
 
@@ -120,6 +136,10 @@ struct tramp_mirror {
 	struct mir_probe_table own_table, *table; /* its own, or another generator's */
 	struct mir_known_table own_known, *known; /* likewise */
 	struct mp *own_planner, **planner;	/* likewise; NULL before the first plan with TRAMP_MIRROR_ACCESSES */
+
+	struct tramp_counts counts; /* TRAMP_MIRROR_BLOCKS */
+	MIR_ARRAY(struct mir_count) count; /* likewise, by block */
+	bool distrusts;		/* likewise: each counter looks whose counters they are */
 
 	struct mir_mem *mem;	/* TRAMP_MIRROR_ACCESSES; memory/x86-64/emit.h */
 
@@ -284,6 +304,16 @@ void mir_fix_labels(struct tramp_mirror *m);
 tramp_regs mir_live_at_end(const struct tramp_mirror *m, uint32_t i);
 uint64_t mir_moved(const struct tramp_mirror *m, uint64_t addr);
 
+/* ---- mirror/x86-64/count.c: counters, if they are wanted ---- */
+
+enum tramp_mirror_status mir_count_plan(struct tramp_mirror *m) TRAMP_MUST_CHECK;
+size_t mir_count_room(const struct tramp_mirror *m);	/* bytes in addition to the copies */
+void mir_put_counts(struct tramp_mirror *m, uint32_t i, uint32_t k); /* in block i, before instruction k */
+void mir_put_entry_count(struct tramp_mirror *m, uint32_t i); /* control comes to block i from outside */
+void mir_put_next_count(struct tramp_mirror *m, uint32_t i); /* it goes on from block i into the next one */
+bool mir_counts_target(const struct tramp_mirror *m, uint32_t i); /* are jumps from block i led to a stub? */
+void mir_put_count_stubs(struct tramp_mirror *m);
+
 /* ---- memory/x86-64/emit.c: the same with what records memory ---- */
 
 enum tramp_mirror_status mir_mem_plan(struct tramp_mirror *m) TRAMP_MUST_CHECK;
@@ -302,6 +332,7 @@ void mir_mem_free(struct tramp_mirror *m);
 /* From out.len on: offset `orig`. */
 void mir_piece(struct tramp_mirror *m, enum rt_piece_kind kind, uint32_t orig, bool resumable);
 struct tramp_jump;
+void mir_put_probe(struct tramp_mirror *m, const struct tramp_probe *probe, uint32_t orig);
 void mir_probe(struct tramp_mirror *m, enum tramp_probe_kind kind, const struct tramp_jump *jump,
 	       tramp_regs live, uint32_t orig);
 struct tramp_jump mir_jump_of(const struct tramp_mirror *m, uint32_t i); /* of the end of block i */

@@ -193,6 +193,12 @@ void mir_probe(struct tramp_mirror *m, enum tramp_probe_kind kind, const struct 
 		.live = live,
 		.red_zone_dead = is_red_zone_dead(m, kind, orig),
 	};
+
+	mir_put_probe(m, &probe, orig);
+}
+
+void mir_put_probe(struct tramp_mirror *m, const struct tramp_probe *probe, uint32_t orig)
+{
 	struct rt_piece piece = {
 		.start = (uint32_t)m->out.len, .orig = orig, .kind = RT_PIECE_PROBE,
 	};
@@ -205,7 +211,7 @@ void mir_probe(struct tramp_mirror *m, enum tramp_probe_kind kind, const struct 
 	p = &m->probes.v[m->probes.n++];
 	p->at = piece.start;
 	p->orig = orig;
-	if (tramp_probe_emit(&m->env, &probe, &p->code) != TRAMP_OK) {
+	if (tramp_probe_emit(&m->env, probe, &p->code) != TRAMP_OK) {
 		m->out.status = TRAMP_NO_ROOM;
 		return;
 	}

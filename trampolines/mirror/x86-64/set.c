@@ -172,13 +172,13 @@ static enum tramp_mirror_status choose_exits(struct tramp_mirror *m)
 	return TRAMP_MIRROR_OK;
 }
 
-/* A block that is nothing but a call runs where it is, unless its accesses are recorded. */
+/* A block that is nothing but a call runs where it is, unless its accesses are recorded, or it is counted. */
 static void choose_all(struct tramp_mirror *m)
 {
 	for (uint32_t i = 0; i < m->flow.nblocks; i++) {
 		struct mir_block *b = &m->blocks.v[i];
 
-		if (mir_wants(m, TRAMP_MIRROR_ACCESSES))
+		if (mir_wants(m, TRAMP_MIRROR_ACCESSES) || mir_wants(m, TRAMP_MIRROR_BLOCKS))
 			mir_copy_whole(m, i);
 		else if (!(b->flags & MIR_RIGID) && b->lo < mir_flow_block(m, i)->nops &&
 		    !mir_is_call(mir_op(m, i, b->lo)))
@@ -191,7 +191,7 @@ enum tramp_mirror_status mir_choose(struct tramp_mirror *m)
 	enum tramp_mirror_status status = TRAMP_MIRROR_OK;
 
 	m->nexits = 0;
-	if (mir_wants(m, TRAMP_MIRROR_WHOLE) || mir_wants(m, TRAMP_MIRROR_ACCESSES))
+	if (mir_wants(m, TRAMP_MIRROR_WHOLE) || mir_wants(m, TRAMP_MIRROR_ACCESSES) || mir_wants(m, TRAMP_MIRROR_BLOCKS))
 		choose_all(m);
 	if (mir_wants(m, TRAMP_MIRROR_ENTRY))
 		status = choose_entry(m);

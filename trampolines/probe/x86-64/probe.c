@@ -80,6 +80,49 @@ static void emit_count(struct gen *g)
 	g->code->map.count_done = (uint16_t)g->out.len;
 }
 
+/* The flags are live, and two registers dead. */
+static void add_one_without_flags(struct gen *g, uint8_t reg, uint8_t other)
+{
+	int32_t at = (int32_t)(8 * g->probe->function);
+
+	g->code->map.flags_at = RT_FROM_NONE;
+	asm_gs(&g->out, ASM_LOAD, reg, g->env->counts);
+	asm_mem(&g->out, ASM_LOAD, other, reg, at);
+	asm_mem(&g->out, ASM_LEA, other, other, 1);
+	asm_store_far(&g->out, other, reg, at);
+}
+
+static uint8_t lowest(tramp_regs regs)
+{
+	return (uint8_t)__builtin_ctzll(regs);
+}
+
+/* Most of them have a register to spare, and no flags to save; and one of their function has looked whose counts they are. */
+static void emit_block(struct gen *g)
+{
+	tramp_regs dead = ~g->probe->live & TRAMP_GPRS & ~TRAMP_REG(TRAMP_RSP);
+	bool flags = g->probe->live & TRAMP_STATUS;
+	uint8_t reg = dead ? lowest(dead) : TRAMP_RDX;
+
+	if (flags && g->probe->trust == TRAMP_TRUST_COUNTS && (dead & (dead - 1))) {
+		add_one_without_flags(g, reg, lowest(dead & (dead - 1)));
+	} else {
+		if (flags)
+			reg = TRAMP_RAX;
+		gen_save(g, dead && !flags ? 0 : TRAMP_REG(reg));
+		if (g->probe->trust == TRAMP_TRUST_NOTHING)
+			gen_owner(g, reg);
+		asm_gs(&g->out, ASM_LOAD, reg, g->env->counts);
+		if (g->probe->trust != TRAMP_TRUST_COUNTS) {
+			asm_test(&g->out, reg);
+			gen_slow_if(g, ASM_E);
+		}
+		asm_inc_mem(&g->out, reg, (int32_t)(8 * g->probe->function));
+	}
+	gen_commit(g);
+	g->code->map.count_done = (uint16_t)g->out.len;
+}
+
 /* It saves nothing, since the slow path keeps everything; a signal there begins it anew. */
 static void emit_switch(struct gen *g)
 {
@@ -156,12 +199,15 @@ enum tramp_status tramp_probe_emit(const struct tramp_probe_env *env, const stru
 		emit_record(&g);
 	else if (env->mode == TRAMP_PROBE_COUNT)
 		emit_count(&g);
+	else if (env->mode == TRAMP_PROBE_BLOCKS)
+		emit_block(&g);
 	else if (env->mode == TRAMP_PROBE_CHOSEN)
 		gen_chosen(&g);
 	else
 		gen_filter(&g);
 	gen_restore(&g);
-	emit_slow(&g);
+	if (code->nslow_refs)
+		emit_slow(&g);
 	code->len = g.out.len;
 	code->map.length = (uint16_t)g.out.len;
 	return g.out.status;

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Signals while blocks are counted.  A handler need not return, nor to where it came; but all edges are computed from those that are
+ * counted, since what comes into a block goes out of it.  So what a signal interrupts counts as left there, and what a handler
+ * returns to as entered there; of most places that is nothing in the end.
+ *
+ * Counters that are interrupted have counted before the handler runs: what is before the instruction that comes next has been
+ * counted, and nothing else.
+ */
+#include "runtime/blocks.h"
+#include "runtime/origin.h"
+#include "runtime/signals.h"
+#include "runtime/stack.h"
+#include "runtime/x86-64/sys.h"
+#include "runtime/thread.h"
+
+#define RESTORER (-RT_UC_REGS - 1) /* the return address, just below the ucontext */
+
+static struct rt_thread *own_thread(void)
+{
+	uint64_t tcb = rt_tcb();
+	struct rt_thread *t = rt_gs_is_ours() ? rt_current_of(tcb) : NULL;
+
+	if (!t && rt_gs_is_ours())
+		t = rt_register(tcb);
+	if (t)
+		t->owner = tcb;
+	return t;
+}
+
+/* The offset of the counter is in the 4 bytes in front of the end of the instruction that adds to it. */
+static void count(const struct rt_thread *t, const uint8_t *done)
+{
+	int32_t offset;
+
+	__builtin_memcpy(&offset, done - sizeof(offset), sizeof(offset));
+	++*(uint64_t *)(t->counts + (uint64_t)(int64_t)offset);
+}
+
+/* 0: it is not in a counter. */
+static int finish_counter(const struct rt_codemap *map, const struct rt_piece *piece, uint64_t *regs)
+{
+	const struct rt_probe_map *probe = (const struct rt_probe_map *)map->probes + piece->probe;
+	uint64_t start = map->arena + piece->start, x = regs[RT_UC_RIP] - start;
+	struct rt_thread *t;
+
+	if ((piece->kind & ~RT_PIECE_RESUMABLE) != RT_PIECE_PROBE || piece->probe >= map->nprobes || x >= probe->length)
+		return 0;
+	t = own_thread();
+	if (!t || !t->counts)
+		return 0;
+	if (x < probe->count_done)
+		count(t, (const uint8_t *)start + probe->count_done);
+	rt_put_back(probe, start, regs, t);
+	regs[RT_UC_RIP] = start + probe->length;
+	return 1;
+}
+
+static const struct rt_piece *piece_at(uint64_t addr, const struct rt_codemap **map)
+{
+	*map = rt_find_map(addr);
+	return *map ? rt_find_piece(*map, addr) : NULL;
+}
+
+/* Of the original; 0: it is in no copy. */
+static uint64_t instruction(uint64_t addr)
+{
+	const struct rt_codemap *map;
+	const struct rt_piece *piece = piece_at(addr, &map);
+	uint8_t kind = piece ? piece->kind & ~RT_PIECE_RESUMABLE : RT_PIECE_SLOW;
+
+	if (kind == RT_PIECE_SLOW)
+		return 0;
+	return map->object + piece->orig + (kind == RT_PIECE_COPY ? addr - map->arena - piece->start : 0);
+}
+
+/* @by: 1 or -1. */
+static void note(const struct rt_thread *t, uint64_t addr, int64_t by)
+{
+	struct ring_left *left = (struct ring_left *)((uint64_t)t->ring + RING_COUNTERS_OFFSET), *free = NULL;
+
+	for (unsigned int i = 0; i < RING_GONE; i++) {
+		if (left[i].net && left[i].addr == addr) {
+			left[i].net += by;
+			return;
+		}
+		if (!left[i].net && !free)
+			free = &left[i];
+	}
+	if (!free) {
+		rt_count_lost((struct rt_thread *)t, 1);
+		return;
+	}
+	free->addr = addr;
+	free->net = by;
+}
+
+void rt_blocks_arrived(uint64_t *regs)
+{
+	uint64_t mask = rt_block_signals(), addr;
+	const struct rt_codemap *map;
+	const struct rt_piece *piece;
+	struct rt_thread *t;
+
+	do {
+		piece = piece_at(regs[RT_UC_RIP], &map);
+	} while (piece && finish_counter(map, piece, regs));
+	addr = rt_is_led(regs[RESTORER]) ? instruction(regs[RT_UC_RIP]) : 0;
+	t = addr ? own_thread() : NULL;
+	if (t && t->ring)
+		note(t, addr, 1);
+	sys_restore_signals(mask);
+}
+
+void rt_blocks_returns(const uint64_t *regs)
+{
+	uint64_t mask, addr = instruction(regs[RT_UC_RIP]);
+	struct rt_thread *t;
+
+	if (!addr)
+		return;
+	mask = rt_block_signals();
+	/* a child that was forked by the handler has none yet, and the counters that follow do not ask */
+	t = own_thread();
+	if (t && t->ring)
+		note(t, addr, -1);
+	sys_restore_signals(mask);
+}

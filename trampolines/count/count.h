@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Which edges of a function's control flow have to be counted so that the counts of all blocks and edges can be computed.
+ *
+ * What comes into a block goes out of it again.  So the counts of the edges outside of a spanning tree give all others (D. Knuth,
+ * "Optimal measurement points for program frequency counts", 1973).  The tree is a greatest one by how often edges are likely
+ * to be taken, which is guessed from loops: those that are counted are taken seldom (T. Ball and J. Larus, "Optimally profiling and
+ * tracing programs", 1994).
+ *
+ * Outside of the function is a node, too: control comes from there at the entry, after calls, at landing pads and through tables, and
+ * goes there by calls, returns and jumps.  A call need not return, nor only once; so it is with system calls, within blocks.
+ */
+#ifndef SONDE_TRAMPOLINES_COUNT_COUNT_H
+#define SONDE_TRAMPOLINES_COUNT_COUNT_H
+
+#include <stddef.h>
+
+#include "trampolines/flow/flow.h"
+
+enum tramp_edge_kind {
+	TRAMP_EDGE_TARGET,	/* by a block's jump */
+	TRAMP_EDGE_NEXT,	/* into the block behind it */
+	TRAMP_EDGE_IN,		/* from outside */
+	TRAMP_EDGE_OUT,		/* to it */
+	TRAMP_EDGE_LOST,	/* to it, by system calls in the block that did not return, less those that did so twice; computed */
+};
+
+struct tramp_edge {
+	uint32_t from, to;	/* blocks; TRAMP_NONE: outside */
+	uint32_t counter;	/* from 0 on; TRAMP_NONE: computed */
+	uint8_t kind;		/* enum tramp_edge_kind */
+};
+
+/* All zero at first, used again and again, freed by tramp_counts_free(). */
+struct tramp_counts {
+	struct tramp_edge *edges; /* by block: those that begin there, then the one from outside to it */
+	size_t nedges, room;
+	uint32_t ncounters;
+	void *work;		/* its own */
+	size_t work_room;
+};
+
+/* May control come to the block from outside? */
+bool tramp_count_entered(const struct tramp_flow *flow, uint32_t block);
+
+/*
+ * Does a thread come to the block that may not have been in the function before, or that has been forked in between?  Not after jumps
+ * through the function's own tables.  Such entries are always counted, since whose counters they are has to be found out there.
+ */
+bool tramp_count_arrives(const struct tramp_flow *flow, uint32_t block);
+
+/* How many of the block's first instructions its edges to others are counted after: up to its last system call. */
+uint32_t tramp_count_after(const struct tramp_flow *flow, uint32_t block);
+
+/* Needs loops.  The same for the same flow.  Errors: MEMORY. */
+enum tramp_code_status tramp_count_plan(struct tramp_counts *c, const struct tramp_flow *flow) TRAMP_MUST_CHECK;
+void tramp_counts_free(struct tramp_counts *c);
+
+/*
+ * counts[] of all edges, by their index, from those of the counters.  @edges: those of tramp_count_plan(), of @nblocks blocks, or
+ * what a file says they are: false if they cannot be computed.  @work: 4 * (nblocks + 1) numbers.
+ */
+bool tramp_count_solve(const struct tramp_edge *edges, size_t nedges, uint32_t nblocks, const uint64_t *counters,
+		       uint64_t *counts, uint64_t *work) TRAMP_MUST_CHECK;
+
+#endif
