@@ -179,6 +179,9 @@ sonde_SOURCES = \
 	launcher/blocks/blockfacts.h \
 	launcher/blocks/blocks.c \
 	launcher/blocks/blocks.h \
+	launcher/blocks/counts-print.c \
+	launcher/blocks/counts.c \
+	launcher/blocks/counts.h \
 	launcher/blocks/forms.c \
 	launcher/blocks/row.c \
 	launcher/cache/cache.c \
@@ -257,6 +260,8 @@ sonde_SOURCES = \
 	launcher/record/objects.c \
 	launcher/record/objects.h \
 	launcher/record/record.c \
+	launcher/record/blockcounts.c \
+	launcher/record/blockcounts.h \
 	launcher/record/recorded.c \
 	launcher/record/recorded.h \
 	launcher/record/recording-prepare.c \

@@ -48,6 +48,9 @@ struct block_row {
 	struct block_facts facts;
 };
 
+/* What ids of a file begin with. */
+uint64_t blocks_hash(const char *build_id, uint64_t code);
+
 struct block_row block_row(const struct blocks *b, uint32_t i);
 
 /* Beside TRAMP_CLASSES and BLOCK_KINDS. */

@@ -70,6 +70,7 @@ struct collector {
 	uint32_t rings; /* of them, that may have been in use */
 	void *chunk; /* of a memory stream: a copy, which the program cannot change; mem_bytes */
 	uint64_t *counts; /* of a thread: a copy; functions of them */
+	uint64_t *block_sums; /* they are of edges between blocks: those of all threads that have ended; else NULL */
 	volatile sig_atomic_t faults, faults_noted; /* in shared memory */
 	struct collector *guarded; /* the next one in collector-fault.c's list */
 	struct robust_list *holder; /* of the shared memory: collector-holder.c */

@@ -5,6 +5,7 @@
 
 #include "launcher/collect/collector-private.h"
 #include "launcher/common/proc.h"
+#include "memtrace/pack/blocks.h"
 
 static void free_sub(struct collector *c, struct feed *f, struct ring_sub *sub, uint32_t used)
 {
@@ -110,7 +111,37 @@ static void note_sampled(struct collector *c, const struct feed *f)
 		sampled_add(&c->totals.sampled, &c->sampler, f->head, &f->sampled, __builtin_ia32_rdtsc());
 }
 
-static void close_thread(struct collector *c, struct feed *f)
+/* Of the original, in the program; false: of no file with recorded code. */
+static bool find_left(const struct collector *c, uint64_t addr, struct mt_block_left *left)
+{
+	for (size_t i = 0; i < c->session->nobjects; i++) {
+		const struct inj_object *o = &c->session->objects[i];
+
+		if (!o->facts || addr - o->base < o->facts->text_lo || addr - o->base >= o->facts->text_hi)
+			continue;
+		left->object = (uint32_t)i;
+		left->addr = addr - o->base;
+		return true;
+	}
+	return false;
+}
+
+/* What is in c->counts; @shared: where handlers have not returned to. */
+static void close_blocks(struct collector *c, const struct feed *f, const struct ring_left *shared, size_t n, bool killed)
+{
+	struct mt_block_left left[RING_GONE];
+	struct mt_block_counts t = { .pid = f->pid, .tid = f->tid, .killed = killed, .counts = c->counts, .n = n, .left = left };
+
+	for (size_t i = 0; i < n; i++)
+		c->block_sums[i] += c->counts[i];
+	for (size_t i = 0; i < RING_GONE; i++) {
+		left[t.nleft].net = shared[i].net;
+		t.nleft += shared[i].net && find_left(c, shared[i].addr, &left[t.nleft]);
+	}
+	collector_check(c, mt_write_counts(c->writer, &t));
+}
+
+static void close_thread(struct collector *c, struct feed *f, bool killed)
 {
 	uint64_t counters[RING_COUNTERS];
 	struct tf_thread_end end = {
@@ -139,7 +170,10 @@ static void close_thread(struct collector *c, struct feed *f)
 	proc_comm(f->pid, f->tid, comm, sizeof(comm));
 	end.comm = comm[0] ? comm : NULL;
 	collector_budget_gone(c);
-	if (c->functions) {
+	if (c->block_sums) {
+		close_blocks(c, f, (const struct ring_left *)(const void *)counters, counts / sizeof(*c->counts), killed);
+		memset(counters, 0, sizeof(counters));
+	} else if (c->functions) {
 		end.calls = c->counts;
 		end.ncalls = counts / sizeof(*c->counts);
 	}
@@ -156,7 +190,7 @@ void collector_finish_feed(struct collector *c, struct feed *f, bool killed)
 	drain_rest(c, f);
 	collector_finish_memory(c, f, killed);
 	collector_note_faults(c, f);
-	close_thread(c, f);
+	close_thread(c, f, killed);
 	/* its memory goes back to the system; whoever has the ring next finds zeros */
 	if (madvise((char *)f->head + RING_PAGE, c->ring_bytes - RING_PAGE, MADV_REMOVE) < 0)
 		memset((char *)f->head + RING_PAGE, 0, c->ring_bytes - RING_PAGE);
@@ -175,7 +209,7 @@ void collector_leave_feed(struct collector *c, struct feed *f)
 	collector_drain_feed(c, f, true);
 	collector_finish_memory(c, f, true);
 	collector_note_faults(c, f);
-	close_thread(c, f);
+	close_thread(c, f, true);
 }
 
 void collector_finish_process(struct collector *c, pid_t pid, bool killed)

@@ -97,7 +97,8 @@ struct collector *collector_new(const struct collector_geometry *g, int *fd, int
 	c->feeds = calloc(c->max_rings, sizeof(*c->feeds));
 	c->chunk = malloc(c->mem_bytes + 1);
 	c->counts = calloc(c->functions + 1, sizeof(*c->counts));
-	if (!c->feeds || !c->chunk || !c->counts || share(c, g) < 0 ||
+	c->block_sums = g->blocks ? calloc(c->functions + 1, sizeof(*c->block_sums)) : NULL;
+	if (!c->feeds || !c->chunk || !c->counts || (g->blocks && !c->block_sums) || share(c, g) < 0 ||
 	    (g->budget > 0 && !collector_budget_new(c, g->budget)))
 		goto failed;
 	*fd = c->fd;
@@ -131,6 +132,7 @@ void collector_free(struct collector *c)
 	collector_close_first(c);
 	free(c->processes);
 	free(c->counts);
+	free(c->block_sums);
 	free(c->chunk);
 	free(c->feeds);
 	free(c);
@@ -351,6 +353,12 @@ void collector_program_ended(struct collector *c, bool killed)
 bool collector_is_needed(const struct collector *c)
 {
 	return fcntl(c->alive, F_ADD_SEALS, F_SEAL_WRITE) < 0 && errno == EBUSY;
+}
+
+const uint64_t *collector_blocks(const struct collector *c, size_t *n)
+{
+	*n = c->block_sums ? c->functions : 0;
+	return c->block_sums;
 }
 
 void collector_finish(struct collector *c, struct collector_totals *totals)

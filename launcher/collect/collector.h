@@ -25,6 +25,7 @@ struct collector_geometry {
 	bool drop;	     /* a full ring loses events */
 	bool off;	     /* nothing is recorded until it is switched on */
 	uint32_t functions;  /* whose calls can be counted in each ring; 0: they are not */
+	bool blocks;	     /* ... or edges between blocks: so many */
 	uint64_t memory_bytes; /* of a thread's memory stream; 0: none is recorded */
 	struct sample_times sample;
 	double budget;	     /* share of the program's time that recording calls may cost; 0: any.  With functions */
@@ -135,6 +136,9 @@ bool collector_is_off(const struct collector *c);
  */
 int collector_switched_to(struct collector *c);
 bool collector_took_snapshot(struct collector *c);
+
+/* How often edges between blocks were counted, by counter, after collector_finish(); the collector's.  NULL: they were not. */
+const uint64_t *collector_blocks(const struct collector *c, size_t *n);
 
 /* Nobody records any more, or the recording is to end: takes all that is left, closes all threads' files; nobody serves it any more. */
 void collector_finish(struct collector *c, struct collector_totals *totals);

@@ -152,6 +152,7 @@ struct record_options {
 	struct opt_list memory;
 	bool mem_no_stack;	  /* --mem-stack=no: without push, pop, call, ret */
 	uint64_t mem_bytes;	  /* --mem-buffer: of a thread's memory stream; 0: there is none */
+	struct opt_list blocks;	  /* functions whose blocks are counted: --blocks; likewise */
 	const char *wants_memory; /* complains of an option that means nothing without memory accesses; NULL: all is well */
 	struct sample_times sample; /* --sample: of memory accesses */
 	uint64_t budget;	  /* --overhead, of -F: what recording calls may cost, in millionths of the program's time; 0: any */
@@ -190,7 +191,8 @@ int record_without_memory(struct record_options *o) __attribute__((warn_unused_r
 /* The choice of functions whose calls do that; likewise. */
 struct select_options record_act_select(const struct record_options *o, enum rt_act act);
 
-/* The choice of functions whose memory accesses are recorded; the lists stay @o's. */
+/* The choice of functions whose memory accesses are recorded, or whose blocks are counted; the lists stay @o's. */
 struct select_options record_memory_select(const struct record_options *o);
+struct select_options record_blocks_select(const struct record_options *o);
 
 #endif

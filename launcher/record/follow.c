@@ -64,7 +64,7 @@ struct record_options follow_options(const struct follow *f, const char *name, c
 		wanted = matches(o.follow.v[i], name) || matches(o.follow.v[i], program->elf_path);
 	if (wanted)
 		return o;
-	o.modules.n = o.select.functions.n = o.memory.n = 0;
+	o.modules.n = o.select.functions.n = o.memory.n = o.blocks.n = 0;
 	o.budget = 0;
 	o.wants_memory = NULL;
 	return o;

@@ -111,7 +111,7 @@ static bool add_recorded(struct functions *f, const struct inj_mirrors *m, size_
 	for (size_t i = 0; i < m->n && good; i++) {
 		const struct inj_recorded *r = &m->v[i];
 
-		if (r->object == object && r->state == INJ_RECORDED_OK && r->enter)
+		if (r->object == object && r->state == INJ_RECORDED_OK && (r->enter || r->counters))
 			good = add_function(f, &(struct function){ r->file_addr, r->size, r->name, false });
 	}
 	return good;

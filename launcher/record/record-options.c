@@ -67,6 +67,8 @@ static const struct opt record_opts[] = {
 	  OPT_STRING, offsetof(struct raw, sample), NULL },
 	{ 0, "overhead", "P%", "what recording may cost: calls are counted, memory accesses sampled beyond that", OPT_STRING,
 	  offsetof(struct raw, overhead), NULL },
+	{ 0, "blocks", "PATTERN", "count how often blocks and loops of all functions, or of these, are executed", OPT_LIST_OR,
+	  offsetof(struct raw, o.blocks), "*" },
 	{ 'm', "module", "MODULE", "use a module: NAME, FILE.so or FILE.c; repeat it for more",
 	  OPT_LIST, offsetof(struct raw, o.modules), NULL },
 	{ 'o', "output", "DIR", "where the trace goes (sonde.data)", OPT_STRING,
@@ -105,6 +107,7 @@ static const struct opt_command record_command = {
 		    "sonde -F 'inflate*@libz' ./app\tfunctions of one library\n"
 		    "sonde --mem ./app\tall memory accesses of the program\n"
 		    "sonde --mem='solve*,*@libm' ./app\tthose of some functions, and of a library\n"
+		    "sonde --blocks ./app\thow often each block and loop is executed\n"
 		    "sonde -m memcount ./app\tcount them, keep none\n"
 		    "sonde -m pthread ./app in.dat\tuse a module\n"
 		    "sonde -m ./mine.c ./app\tuse a C file of your own\n"
@@ -183,7 +186,7 @@ static bool records_all(const struct raw *raw)
 static const char *about_memory(const struct raw *raw)
 {
 	const struct record_options *o = &raw->o;
-	bool no_functions = !o->select.functions.n;
+	bool no_functions = !o->select.functions.n && !o->blocks.n;
 	const struct said v[] = {
 		{ no_functions && o->select.excluded.n, "--no-functions" NO_FUNCTIONS },
 		{ no_functions && o->select.libs.n, "--libs" NO_FUNCTIONS },
@@ -197,6 +200,23 @@ static const char *about_memory(const struct raw *raw)
 	};
 
 	return o->memory.n ? NULL : first_said(v, sizeof(v) / sizeof(v[0]));
+}
+
+/* What is not done while blocks are counted; NULL: nothing of that is wanted. */
+static const char *beside_blocks(const struct raw *raw)
+{
+	const struct record_options *o = &raw->o;
+	const struct said v[] = {
+		{ o->select.functions.n, "--blocks counts alone: not with -F" },
+		{ o->memory.n, "--blocks counts alone: not with --mem" },
+		{ o->modules.n, "--blocks counts alone: not with -m" },
+		{ o->acts[RT_ACT_UNDER].n, "--blocks counts alone: not with --under" },
+		{ raw->overhead, "--blocks counts alone: not with --overhead" },
+		{ o->flight != UNSET, "--blocks counts alone: not with --flight" },
+		{ o->start_off || raw->signal || raw->trigger, "--blocks counts from the start to the end: not with --start-off, --signal, --trigger" },
+	};
+
+	return o->blocks.n ? first_said(v, sizeof(v) / sizeof(v[0])) : NULL;
 }
 
 static int check_filters(const struct raw *raw)
@@ -239,6 +259,15 @@ struct select_options record_memory_select(const struct record_options *o)
 	return sel;
 }
 
+struct select_options record_blocks_select(const struct record_options *o)
+{
+	struct select_options sel = o->select;
+
+	sel.option = "--blocks";
+	sel.functions = o->blocks;
+	return sel;
+}
+
 static int check_sample(const struct raw *raw)
 {
 	struct sample_times times;
@@ -265,14 +294,20 @@ static int check_memory(const struct raw *raw)
 
 static int check_functions(const struct raw *raw)
 {
-	const char *lonely = about_functions(raw);
+	struct select_options blocks = record_blocks_select(&raw->o);
+	const char *lonely = beside_blocks(raw);
 	int status;
+
+	if (!lonely)
+		lonely = about_functions(raw);
 
 	if (!lonely && !raw->o.modules.n)
 		lonely = about_memory(raw);
 	if (lonely)
 		return opt_usage_error(command, "%s", lonely);
 	status = check_patterns(&raw->o.select);
+	if (status == 0)
+		status = check_patterns(&blocks);
 	if (status == 0)
 		status = check_memory(raw);
 	if (status == 0)
@@ -550,7 +585,7 @@ int attach_options_parse(int argc, char **argv, struct record_options *o)
 	int status;
 
 	for (const struct opt *o = record_opts; o->type != OPT_TYPE_HELP; o++)
-		if (o->offset != offsetof(struct raw, o.eager))
+		if (o->offset != offsetof(struct raw, o.eager) && o->offset != offsetof(struct raw, o.blocks))
 			attach_opts[n++] = *o;
 	attach_opts[n] = own;
 	memcpy(attach_opts + n + 1, end, sizeof(end));
@@ -565,6 +600,7 @@ void record_options_free(struct record_options *o)
 {
 	opt_list_free(&o->modules);
 	opt_list_free(&o->memory);
+	opt_list_free(&o->blocks);
 	for (int act = 0; act < RT_ACTS; act++)
 		opt_list_free(&o->acts[act]);
 	free(o->trigger);

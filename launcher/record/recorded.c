@@ -14,12 +14,15 @@
 #include "memtrace/pack/files.h"
 
 #define COUNTS (1u << 18) /* functions whose calls can be counted */
+#define BLOCK_COUNTS (1u << 20) /* edges between blocks */
 #define MAX_REASONS 64
 #define MAX_NAMES 64	 /* of a reason: functions that are named */
 #define MAX_NAME 512u /* bytes; longer names only count */
 
 uint32_t recorded_counts(const struct record_options *o)
 {
+	if (o->blocks.n)
+		return BLOCK_COUNTS;
 	return o->count_only || o->max_calls || o->budget ? COUNTS : 0;
 }
 
@@ -41,11 +44,11 @@ static bool want_object(void *arg, const struct inj_object *o)
 {
 	struct recorded *r = arg;
 	/* each is asked: they keep what they have seen */
-	bool events = wants(r->select, o), memory = wants(r->memory, o), acts = false;
+	bool events = wants(r->select, o), memory = wants(r->memory, o), blocks = wants(r->blocks, o), acts = false;
 
 	for (int act = 0; act < RT_ACTS; act++)
 		acts |= wants(r->acts[act], o);
-	return events || memory || acts;
+	return events || memory || blocks || acts;
 }
 
 static bool mark_by(struct select *sel, const struct inj_object *o, bool *wanted)
@@ -56,7 +59,7 @@ static bool mark_by(struct select *sel, const struct inj_object *o, bool *wanted
 static bool mark(void *arg, const struct inj_object *o, const struct inj_marks *m)
 {
 	struct recorded *r = arg;
-	bool done = mark_by(r->select, o, m->events) && mark_by(r->memory, o, m->memory);
+	bool done = mark_by(r->select, o, m->events) && mark_by(r->memory, o, m->memory) && mark_by(r->blocks, o, m->blocks);
 
 	for (int act = 0; act < RT_ACTS && done; act++)
 		done = mark_by(r->acts[act], o, m->acts[act]);
@@ -65,6 +68,8 @@ static bool mark(void *arg, const struct inj_object *o, const struct inj_marks *
 
 enum tramp_probe_mode recorded_mode(const struct record_options *o)
 {
+	if (o->blocks.n)
+		return TRAMP_PROBE_BLOCKS;
 	if (o->count_only)
 		return TRAMP_PROBE_COUNT;
 	if (o->budget)
@@ -142,7 +147,7 @@ static bool chooses(const struct recorded *r)
 
 	for (int act = 0; act < RT_ACTS; act++)
 		acts |= r->acts[act] != NULL;
-	return r->select || r->memory || acts;
+	return r->select || r->memory || r->blocks || acts;
 }
 
 static void show_progress(void *arg, double share)
@@ -156,13 +161,14 @@ unsigned int recorded_rungs = TRAMP_MEM_ALL;
 
 int recorded_begin(struct recorded *r, const struct record_options *o, struct inj_mirror_options *m)
 {
-	struct select_options memory = record_memory_select(o);
+	struct select_options memory = record_memory_select(o), blocks = record_blocks_select(o);
 	int status = 0;
 
 	memset(r, 0, sizeof(*r));
 	r->opt = o;
 	r->select = choose(&o->select, &status);
 	r->memory = choose(&memory, &status);
+	r->blocks = choose(&blocks, &status);
 	for (int act = 0; act < RT_ACTS; act++) {
 		struct select_options sel = record_act_select(o, (enum rt_act)act);
 
@@ -196,7 +202,8 @@ void recorded_end(struct recorded *r)
 	perfmap_close(&r->perf);
 	select_free(r->select);
 	select_free(r->memory);
-	r->select = r->memory = NULL;
+	select_free(r->blocks);
+	r->select = r->memory = r->blocks = NULL;
 	for (int act = 0; act < RT_ACTS; act++) {
 		select_free(r->acts[act]);
 		r->acts[act] = NULL;
@@ -227,9 +234,11 @@ static void publish_probes(struct inj_session *s, struct tf_writer *w)
 	size_t n = 0;
 
 	for (size_t i = m->published; v && i < m->n; i++) {
-		if (m->v[i].state != INJ_RECORDED_OK || !m->v[i].enter)
+		if (m->v[i].state != INJ_RECORDED_OK || !(m->v[i].enter || m->v[i].counters))
 			continue;
 		objects_publish(s, w, m->v[i].object);
+		if (!m->v[i].enter)
+			continue;
 		v[n++] = probe_of(s, i);
 	}
 	if (!v || tf_writer_probes(w, v, n, inj_demangle) != SONDE_TRACE_OK)
@@ -347,6 +356,7 @@ static void collect_filters(const struct record_options *o, struct filters *f)
 	add_list(f, "-N ", &o->select.excluded);
 	add_list(f, "--libs=", &o->select.libs);
 	add_list(f, "--mem=", &o->memory);
+	add_list(f, "--blocks=", &o->blocks);
 	add_list(f, "--under=", &o->acts[RT_ACT_UNDER]);
 	add_number(f, "--min-size=", o->select.min_size, "");
 	add_number(f, "--depth=", o->depth, "");
@@ -392,7 +402,8 @@ static const char *plural(uint64_t n)
 
 static size_t warn_unmatched(struct recorded *r, bool final)
 {
-	size_t n = (r->select ? select_warn(r->select, final) : 0) + (r->memory ? select_warn(r->memory, final) : 0);
+	size_t n = (r->select ? select_warn(r->select, final) : 0) + (r->memory ? select_warn(r->memory, final) : 0) +
+		   (r->blocks ? select_warn(r->blocks, final) : 0);
 
 	for (int act = 0; act < RT_ACTS; act++)
 		n += r->acts[act] ? select_warn(r->acts[act], final) : 0;
@@ -422,12 +433,13 @@ void recorded_warn(struct recorded *r, const struct inj_session *s)
 	struct summary sum = { 0 };
 
 	if (!chooses(r) && !r->opt->modules.n)
-		msg_warn("nothing is recorded: -F PATTERN records calls (-F '*': all), --mem memory accesses, -m what a "
-			 "module does");
+		msg_warn("nothing is recorded: -F PATTERN records calls (-F '*': all), --mem memory accesses, --blocks counts of "
+			 "blocks, -m what a module does");
 	if (!chooses(r))
 		return;
 	no_libraries(s->opt.is_static ? r->select : NULL);
 	no_libraries(s->opt.is_static ? r->memory : NULL);
+	no_libraries(s->opt.is_static ? r->blocks : NULL);
 	for (int act = 0; act < RT_ACTS; act++)
 		no_libraries(s->opt.is_static ? r->acts[act] : NULL);
 	sum_up(&s->mirrors, &sum);

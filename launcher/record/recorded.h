@@ -30,6 +30,7 @@ struct recorded {
 	const struct record_options *opt;
 	struct select *select; /* NULL: no -F */
 	struct select *memory; /* NULL: no --mem */
+	struct select *blocks; /* NULL: no --blocks */
 	struct select *acts[RT_ACTS]; /* functions whose calls do that; NULL: none do */
 	struct perfmap perf;
 	size_t mapped; /* functions that perf's map has */

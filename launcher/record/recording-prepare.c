@@ -211,6 +211,7 @@ int recording_prepare(struct recording *r)
 	r->elf_path = files_absolute(r->program.elf_path);
 	r->limited = address_space_limited();
 	g.functions = recorded_counts(&r->opt);
+	g.blocks = r->opt.blocks.n != 0;
 	g.memory_bytes = r->opt.mem_bytes;
 	g.sample = r->opt.sample;
 	g.budget = (double)r->opt.budget * 1e-6;

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "launcher/record/blockcounts.h"
 #include "launcher/common/caches.h"
 #include "launcher/common/files.h"
 #include "launcher/common/message.h"
@@ -304,11 +305,16 @@ void recording_finish(struct recording *r)
 {
 	struct collector_totals *totals = &r->totals;
 	struct sonde_trace_sampled sampled;
+	const uint64_t *sums;
+	size_t nsums;
 
 	if (r->end.ending != SONDE_TRACE_DETACHED)
 		tf_clock_now(&r->end.clock); /* what is still to be done takes time, but none of the program's */
 	collector_finish(r->collector, totals);
 	sampled = write_sampled(r, totals);
+	sums = collector_blocks(r->collector, &nsums);
+	if (sums)
+		blockcounts_finish(&r->session, r->writer, sums, nsums);
 	objects_finish(&r->session, r->writer);
 	recording_write_cost(r);
 	r->end.lost_threads = totals->lost_threads;

@@ -242,6 +242,8 @@ void holds_no_calls(const struct sonde_trace *trace, char *text, size_t size)
 			 chooses(c.recording, "-F ") ? "" : "; -F records calls");
 	else if (c.counters)
 		snprintf(text, size, "no calls were recorded, but counters: `sonde report' shows them");
+	else if (chooses(c.recording, "--blocks="))
+		snprintf(text, size, "no calls were recorded, but blocks were counted: `sonde blocks' shows how often; -F records calls");
 	else if (t.n)
 		snprintf(text, size, "no calls were recorded, but what a module found; -F records calls");
 	else

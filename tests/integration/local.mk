@@ -22,6 +22,8 @@ INTEGRATION_TESTS += \
 	tests/integration/attach-within.sh \
 	tests/integration/attach.sh \
 	tests/integration/binary.sh \
+	tests/integration/blocks-counts.sh \
+	tests/integration/blocks-oracle.sh \
 	tests/integration/blocks.sh \
 	tests/integration/cache.sh \
 	tests/integration/budget.sh \

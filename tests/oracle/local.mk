@@ -16,6 +16,21 @@ tests_oracle_blocks_SOURCES = tests/oracle/blocks.c
 tests_oracle_blocks_LDADD = libinjector.la libmemtrace.la libtrampolines.la libtracefmt.la
 EXTRA_DIST += tests/oracle/compare.awk
 
+# Counts of blocks: see counts.c, counts.py.
+if !SANITIZERS
+check_PROGRAMS += tests/oracle/counts
+endif
+tests_oracle_counts_SOURCES = \
+	tests/oracle/counts.c \
+	tests/oracle/follow.c \
+	tests/oracle/follow.h \
+	tests/oracle/functions.c \
+	tests/oracle/insn.c \
+	tests/oracle/oracle.h
+tests_oracle_counts_CFLAGS = $(AM_CFLAGS) $(LIBELF_CFLAGS)
+tests_oracle_counts_LDADD = $(LIBELF_LIBS)
+EXTRA_DIST += tests/oracle/counts.py
+
 # Memory accesses: see memsteps.c, memcompare.c.
 if !SANITIZERS
 check_PROGRAMS += tests/oracle/memsteps tests/oracle/memcompare

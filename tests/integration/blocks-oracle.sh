@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Counts of all blocks, edges and loops of small, difficult programs, in several builds, are what a single-stepper counted
+# (tests/oracle/counts.c).
+#
+# BLOCKS_MATRIX=full    all programs in all builds (minutes)
+# BLOCKS_PROGRAMS       only these ("fn_odd fn_tails")
+# BLOCKS_BUILDS         only these ("gcc-O2 clang-O0")
+. "$top_srcdir/tests/integration/lib.sh"
+need_ptrace
+need_command python3
+oracle=$top_builddir/tests/oracle
+. "$top_srcdir/tests/integration/matrix.sh"
+all_programs="fn_calls fn_forks fn_interp fn_longjmps fn_odd fn_recursion fn_signals fn_small fn_stacks fn_starts fn_switches
+	fn_tails fn_threads fn_throws fn_virtual mem_loops mem_jumps mem_switches mem_signals mem_sorts"
+
+builds()
+{
+	cat <<-'END'
+	gcc-O0          gcc   -O0
+	gcc-O2          gcc   -O2 -g
+	gcc-O3          gcc   -O3 -funroll-loops -fno-pie -no-pie
+	gcc-eager       gcc   -O2
+	gcc-Os-stripped gcc   -Os
+	gcc-static      gcc   -O1 -static
+	clang-O0        clang -O0
+	clang-O2        clang -O2
+	END
+}
+
+by_default()
+{
+	case $1/$2 in
+	*/gcc-O2) ;;
+	fn_odd/gcc-O0 | fn_switches/clang-O2 | fn_throws/clang-O0 | mem_loops/gcc-O3 | fn_tails/clang-O2) ;;
+	fn_signals/gcc-eager | fn_threads/gcc-eager) ;;
+	*) return 1 ;;
+	esac
+}
+
+possible()
+{
+	case $1/$2 in
+	*_threads/*-static | *_signals/*-static | fn_throws/*-static) return 1 ;; # not the same twice, or for minutes
+	fn_forks/*-static) return 1 ;; # the stepper misses the first steps of children that share memory
+	esac
+}
+
+# Both have the same environment: what the C library does depends on it.
+run()
+{
+	env -i PATH="$PATH" LD_BIND_NOW=1 setarch -R timeout -s KILL 120 "$@"
+}
+
+# one PROGRAM BUILD COMPILER FLAG...: in a folder of its own
+one()
+{
+	local name=$1 build=$2 program=./$1 arguments=() sonde=() by status
+	shift 2
+	mkdir -p "$name.$build" && cd "$name.$build" || exit 1
+	compile "$name" "$@"
+	case $build in
+	*-stripped) strip "$name" ;;
+	*-eager) sonde=(--eager) ;;
+	esac
+	[ "$name" != fn_recursion ] || arguments=(50)
+	run sonde -q "${sonde[@]}" --blocks -o t -- "$program" "${arguments[@]}" >traced.out 2>traced.err
+	status=$?
+	run "$oracle/counts" -o steps "$program" "${arguments[@]}" >stepped.out 2>stepped.err
+	[ $? -eq "$status" ] || { show traced.err stepped.err; fail "$name ($build): ends with $status, differently stepped"; }
+	check_same traced.out stepped.out "stdout of $name"
+	sonde blocks --csv "$program" >static || fail "sonde blocks $program"
+	for by in block edge loop; do
+		sonde blocks --csv --mangled -b $by t >$by 2>said || fail "sonde blocks -b $by"
+	done
+	sonde info -v t >info || fail "sonde info"
+	sed -n 's/^ \{20,\}\([^ 0-9].*\)/\1/p' info >alone
+	python3 "$top_srcdir/tests/oracle/counts.py" steps static block edge loop alone >difference || {
+		cat difference
+		fail "$name ($build): differs from the oracle"
+	}
+	echo "$name ($build): $(tail -n 1 difference)"
+	cd .. && rm -rf "$name.$build"
+}
+
+if [ "${1-}" = one ]; then
+	shift
+	one "$@"
+	exit 0
+fi
+
+need_command setarch gcc
+setarch -R true 2>/dev/null || skip "address space randomization cannot be switched off"
+[ -x "$oracle/counts" ] || skip "tests/oracle/counts was not built"
+compare_all "${BLOCKS_PROGRAMS:-$all_programs}" "${BLOCKS_BUILDS:-}" "${BLOCKS_MATRIX:-}"
