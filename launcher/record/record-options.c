@@ -133,6 +133,7 @@ static const struct opt_command attach_command = {
 		   "Sonde fails.\n",
 	.examples = "sonde attach -F '*' 1234\tall functions of the program, until Ctrl-C\n"
 		    "sonde attach -F '*' --duration=30s 1234\tfor half a minute\n"
+		    "sonde attach -m posixio 1234\twhat a module sees\n"
 		    "sonde attach -F 'SSL_*@libssl' -o tls $(pidof nginx)\tsome of a library, in all processes of a server\n",
 };
 

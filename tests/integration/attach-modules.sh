@@ -12,6 +12,12 @@ ours()
 	grep -c memfd:sonde "/proc/$target/maps"
 }
 
+# both_wait: the thread in readv(), and so the main thread, which has told it to, in the next read() of standard input
+both_wait()
+{
+	grep -qs '^19 ' "/proc/$target"/task/*/syscall && grep -qs '^0 0x0 ' "/proc/$target/task/$target/syscall"
+}
+
 # check_code_but_unwinder: a static program holds the unwinder, which needs to know of the wrapper as long as it is there.
 check_code_but_unwinder()
 {
@@ -24,7 +30,7 @@ for program in lingers lingers-static; do
 	# a line, and the main thread reads the next one by the wrapper
 	attach_begin -m posixio
 	echo in >&9
-	await 20 grep -qs '^19 ' "/proc/$target"/task/*/syscall
+	await 20 both_wait
 	kill -INT "$attached"
 	attach_end
 	check_code_but_unwinder
@@ -46,7 +52,7 @@ for program in lingers lingers-static; do
 	for _ in 1 2; do
 		attach_begin -m posixio
 		echo in >&9
-		await 20 grep -qs '^19 ' "/proc/$target"/task/*/syscall
+		await 20 both_wait
 		kill -INT "$attached"
 		attach_end
 		ours >mapped.again

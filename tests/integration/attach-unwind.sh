@@ -28,7 +28,7 @@ for program in unwound unwound-static; do
 	start "$programs/$program"
 	for _ in 1 2; do
 		attach_briefly -m ./passes.c -m posixio,pthread
-		check_code
+		kill -0 "$target" || { show target.out target.err; fail "the target has ended"; }
 	done
 	sonde info t >info.txt || fail "sonde info"
 	check_contains info.txt '^state +intact$'
