@@ -8,6 +8,7 @@
 
 #define RECORDED_PART 0.5 /* of what may be spent: for calls that are recorded one by one */
 #define PROMOTED_PART 0.5 /* of that: how much may be recorded after one is recorded again */
+#define LEAST_PLAIN 0.5	  /* of the program's CPU time: what is its own */
 #define AGAIN_NS UINT64_C(200000000)
 #define AGAIN_TIMES 6
 #define BURST_NS 150000
@@ -118,7 +119,8 @@ static void promote(struct budget *b, const struct budget_window *w, const struc
 
 bool budget_decide(struct budget *b, const struct budget_window *w)
 {
-	double allowed = b->share * RECORDED_PART * w->plain, cost = cost_of_recorded(b, w->call);
+	double plain = w->plain > w->cpu * LEAST_PLAIN ? w->plain : w->cpu * LEAST_PLAIN;
+	double allowed = b->share * RECORDED_PART * plain, cost = cost_of_recorded(b, w->call);
 	bool counted = cost <= allowed;
 	struct candidate *v;
 	size_t n;
@@ -135,7 +137,7 @@ bool budget_decide(struct budget *b, const struct budget_window *w)
 		demote(b, w, v, n, cost, allowed);
 	free(v);
 	/* what was recorded before the first decision is not to be saved up for */
-	b->credit = b->begun ? b->credit + b->share * w->plain - w->spent : 0;
+	b->credit = b->begun ? b->credit + b->share * plain - w->spent : 0;
 	if (b->credit > CREDIT_NS)
 		b->credit = CREDIT_NS;
 	b->begun = true;

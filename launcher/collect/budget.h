@@ -37,6 +37,7 @@ struct budget {
 /* What happened in a window. */
 struct budget_window {
 	uint64_t now;	 /* ns, of any clock that does not go backward */
+	double cpu;	 /* ns of CPU time of the program */
 	double plain;	 /* ns of CPU time of the program, without what recording took */
 	double call;	 /* ns: what it costs to record one, in the program and here */
 	double spent;	 /* ns: what recording cost */
@@ -50,8 +51,9 @@ void budget_end(struct budget *b);
 bool budget_functions(struct budget *b, uint32_t n) __attribute__((warn_unused_result));
 
 /*
- * Takes a window into account: fn[].calls are those in it.  Functions whose `counted` has changed are in changed[].
- * False: no memory; nothing has changed.
+ * Takes a window into account: fn[].calls are those in it.  Where recording fills the window, as when a function gets hot, the
+ * program's own part is not known well: it is taken for half of the CPU time at least.  Functions whose `counted` has changed are
+ * in changed[].  False: no memory; nothing has changed.
  */
 bool budget_decide(struct budget *b, const struct budget_window *w) __attribute__((warn_unused_result));
 

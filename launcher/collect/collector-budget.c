@@ -37,8 +37,8 @@ struct collector_budget {
 	uint32_t known;	  /* mirrors of the session that have been seen */
 	uint32_t *counted; /* functions that are */
 	size_t ncounted, counted_room;
-	struct tf_chosen *told;
-	size_t told_room;
+	struct tf_chosen *changes; /* of the last decision */
+	size_t changes_room;
 	struct tf_burst bursts[BURSTS];
 	size_t nbursts;
 	struct tf_clock begun;
@@ -88,7 +88,7 @@ void collector_budget_free(struct collector *c)
 	free(k->tally);
 	free(k->fn);
 	free(k->counted);
-	free(k->told);
+	free(k->changes);
 	free(k);
 	c->budget = NULL;
 }
@@ -239,7 +239,7 @@ static void choose(struct collector_budget *k, uint32_t function, enum ring_choi
 
 static bool keep(struct collector_budget *k, size_t n)
 {
-	return array_room(k->counted, k->counted_room, k->ncounted + n) && array_room(k->told, k->told_room, n);
+	return array_room(k->counted, k->counted_room, k->ncounted + n) && array_room(k->changes, k->changes_room, n);
 }
 
 static void put_into_force(struct collector *c)
@@ -253,7 +253,7 @@ static void put_into_force(struct collector *c)
 		uint32_t f = b->changed[i];
 
 		choose(k, f, b->fn[f].counted ? RING_CHOICE_COUNT : RING_CHOICE_RECORD);
-		k->told[i] = (struct tf_chosen){ f, b->fn[f].counted };
+		k->changes[i] = (struct tf_chosen){ f, b->fn[f].counted };
 		if (b->fn[f].counted) {
 			k->fn[f].counted = counted_now(c, f);
 			k->counted[k->ncounted++] = f;
@@ -264,7 +264,7 @@ static void put_into_force(struct collector *c)
 			k->counted[n++] = k->counted[i];
 	k->ncounted = n;
 	if (b->nchanged)
-		collector_check(c, tf_writer_chosen(c->writer, tsc, k->told, b->nchanged));
+		collector_check(c, tf_writer_chosen(c->writer, tsc, k->changes, b->nchanged));
 }
 
 static double ns_of(const struct collector_budget *k, double ticks)
@@ -291,15 +291,13 @@ static void look(struct collector *c)
 	probes = events / 2 * ns_of(k, k->pair);
 	if (probes > k->cpu * 0.98)
 		probes = k->cpu * 0.98;
+	w.cpu = k->cpu;
 	w.plain = k->cpu - probes;
 	w.call = ns_of(k, k->pair) + 2 * k->event;
 	w.spent = probes + took;
 	k->result.plain_ns += (uint64_t)w.plain;
 	k->result.probes_ns += (uint64_t)probes;
 	k->result.sonde_ns += (uint64_t)took;
-	/* where recording fills a window, as when a function gets hot, the program's own part is not known well */
-	if (w.plain < k->cpu / 2)
-		w.plain = k->cpu / 2;
 	k->cpu = 0;
 	count_calls(c);
 	if (keep(k, k->b.n) && budget_decide(&k->b, &w))

@@ -54,6 +54,27 @@ static void the_hottest_are_counted(void **state)
 	budget_end(&b);
 }
 
+/* Recording took all of the window, as far as is known: half of that CPU time is taken for the program's. */
+static void half_of_a_window_is_the_programs(void **state)
+{
+	struct budget_window w = window;
+	struct budget b = begin();
+
+	(void)state;
+	w.plain = 0;
+	w.cpu = 20e6;
+	decide(&b, w, (const uint64_t[]){ 1000, 1000, 1500, 1500 });
+	assert_int_equal(b.nchanged, 0);
+	w.spent = 0.6e6; /* of 0.5 ms */
+	decide(&b, w, (const uint64_t[]){ 10, 2000, 4000, 100000 });
+	assert_int_equal(b.nchanged, 2);
+	assert_false(budget_wants_burst(&b));
+	w.spent = 0.3e6;
+	decide(&b, w, (const uint64_t[]){ 10, 2000, 4000, 100000 });
+	assert_true(budget_wants_burst(&b));
+	budget_end(&b);
+}
+
 static void one_that_is_rare_is_recorded_again(void **state)
 {
 	struct budget_window later = window;
@@ -152,6 +173,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_fits_is_recorded),
 		cmocka_unit_test(the_hottest_are_counted),
+		cmocka_unit_test(half_of_a_window_is_the_programs),
 		cmocka_unit_test(one_that_is_rare_is_recorded_again),
 		cmocka_unit_test(one_that_changes_is_left_alone),
 		cmocka_unit_test(bursts_are_paid_for),
