@@ -15,24 +15,24 @@
 #include <time.h>
 #include <unistd.h>
 
-#define TURN_NS 10000000L /* 10 ms */
+#define ITERATION_NS 10000000L /* 10 ms */
 #define SECOND 1000000000L
 #define THREADS 2
 
 int empty(int);
 
-static long calls; /* in a turn */
-static long turns;
+static long calls; /* in an iteration */
+static long iterations;
 
 static void *run(void *arg)
 {
 	struct timespec next;
 
 	clock_gettime(CLOCK_MONOTONIC, &next);
-	for (long turn = 0; turn < turns; turn++) {
-		for (long i = 0; i < calls; i++)
+	for (long i = 0; i < iterations; i++) {
+		for (long k = 0; k < calls; k++)
 			empty(-1);
-		next.tv_nsec += TURN_NS;
+		next.tv_nsec += ITERATION_NS;
 		if (next.tv_nsec >= SECOND) {
 			next.tv_nsec -= SECOND;
 			next.tv_sec++;
@@ -70,8 +70,8 @@ int main(int argc, char **argv)
 
 	if (n < 1)
 		return 2;
-	calls = (long)(atol(argv[2]) * (TURN_NS / 1000) / (SECOND / 1000) / 2);
-	turns = atol(argv[3]) * (SECOND / TURN_NS);
+	calls = (long)(atol(argv[2]) * (ITERATION_NS / 1000) / (SECOND / 1000) / 2);
+	iterations = atol(argv[3]) * (SECOND / ITERATION_NS);
 	if (argc == 5 && strcmp(argv[4], "child") == 0)
 		return one();
 	for (int i = 0; i < n; i++) {
@@ -87,6 +87,6 @@ int main(int argc, char **argv)
 	}
 	while (wait(&status) > 0)
 		good &= status == 0;
-	printf("%ld %.0f\n", n * THREADS * turns * calls, ms() - began);
+	printf("%ld %.0f\n", n * THREADS * iterations * calls, ms() - began);
 	return !good;
 }
