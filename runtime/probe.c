@@ -321,10 +321,7 @@ static void do_below(struct rt_thread *t, const struct event *e)
 
 static int switch_recording(const struct rt_probe_desc *desc)
 {
-	if (!(desc->acts & RT_ACT_SWITCHES) || !ring_switch(rt_control(), (desc->acts & RT_ACT(RT_ACT_ON)) != 0))
-		return 0;
-	rt_ring_doorbell();
-	return 1;
+	return desc->acts & RT_ACT_SWITCHES && rt_switch((desc->acts & RT_ACT(RT_ACT_ON)) != 0);
 }
 
 static void ask_for_snapshot(void)

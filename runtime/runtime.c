@@ -11,8 +11,7 @@ RT_EXPORT struct rt_config sonde_rt_config = { .magic = RT_CONFIG_MAGIC };
 
 static void rt_pause(uint64_t stop)
 {
-	if (ring_switch(rt_control(), !stop))
-		rt_ring_doorbell();
+	rt_switch(!stop);
 }
 
 RT_EXPORT const struct sonde_api sonde_rt_api = {

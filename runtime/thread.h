@@ -197,6 +197,8 @@ RT_HIDDEN void rt_under_end(struct rt_thread *t, uint64_t frame, int jump);
 
 /* writer.c: sub-buffers of the calling thread. */
 RT_HIDDEN void rt_ring_doorbell(void);
+/* Recording, on or off, for all threads.  True: it was not so before. */
+RT_HIDDEN int rt_switch(int on);
 RT_HIDDEN void rt_take_first(struct rt_thread *t);
 RT_HIDDEN uint64_t *rt_room(uint64_t bytes);
 RT_HIDDEN uint64_t *rt_room_of(struct rt_thread *t, uint64_t bytes, uint64_t sp);

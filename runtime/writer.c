@@ -22,6 +22,20 @@ void rt_ring_doorbell(void)
 		sys_futex_wake(&c->doorbell);
 }
 
+int rt_switch(int on)
+{
+	struct ring_control *c = rt_control();
+	uint8_t *choices = (uint8_t *)c + RING_FIRST;
+	uint64_t used = __atomic_load_n((uint64_t *)&c->choices_used, __ATOMIC_RELAXED);
+
+	if (!ring_switch(c, on))
+		return 0;
+	for (uint64_t i = 0; !on && i < used && i < c->choices_bytes; i++)
+		__atomic_store_n(&choices[i], RING_CHOICE_RECORD, __ATOMIC_RELAXED);
+	rt_ring_doorbell();
+	return 1;
+}
+
 static uint64_t sub_base(const struct rt_thread *t, uint32_t i)
 {
 	return (uint64_t)t->ring + RING_PAGE + (uint64_t)i * rt_control()->sub_bytes;

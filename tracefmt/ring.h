@@ -76,6 +76,7 @@
  * whose entry was recorded have frame addresses above the pool's `watch`, which is set to just below a call's when its entry is
  * recorded, and to a call's when its exit is; so exits below or at `watch` are of calls that were counted.  Some exits above it are,
  * too, and are recorded without an entry.
+ * Only what records looks whether recording is off: while it is, all choices are to record.  Who switches it off sees to that.
  */
 enum ring_choice { RING_CHOICE_RECORD = 0, RING_CHOICE_COUNT };
 
@@ -285,6 +286,7 @@ struct ring_control {
 	uint64_t counts_offset;	     /* within a ring, a multiple of 8 */
 	uint64_t max_counts;	     /* 0: nothing is counted; ring_bytes includes them */
 	uint64_t choices_bytes;	     /* a multiple of the page size; 0: all calls are recorded */
+	_Atomic uint64_t choices_used; /* those after that are RING_CHOICE_RECORD */
 	uint64_t mem_offset;	     /* within a ring, a multiple of the page size */
 	uint32_t mem_bytes;	     /* a multiple of the page size; 0: no memory streams */
 	uint32_t mem_nsub;	     /* 2..RING_MAX_SUB */

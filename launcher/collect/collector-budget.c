@@ -48,6 +48,7 @@ struct collector_budget {
 	double entered;	  /* CPU time of the thread that serves, ns, when it began to */
 	double own;	  /* CPU time that serving has taken since the last window */
 	double cpu;	  /* of the program, since then */
+	bool off;	  /* recording was, when all was chosen */
 	bool idle;	  /* the program did nothing of late: bursts would show nothing */
 	int64_t window, length, next; /* when the next window ends, and how long they are; when a burst may begin */
 	uint64_t burst_tsc; /* 0: there is none */
@@ -232,9 +233,30 @@ static void count_calls(struct collector *c)
 
 /* ---- choosing ---- */
 
-static void choose(struct collector_budget *k, uint32_t function, enum ring_choice choice)
+static bool is_off(const struct collector *c)
 {
-	atomic_store_explicit(&k->choices[function], (uint8_t)choice, memory_order_relaxed);
+	return atomic_load(&c->control->off) != 0;
+}
+
+/* While recording is off no call is to be counted, nor recorded: what records sees that. */
+static void choose(struct collector *c, uint32_t function, enum ring_choice choice)
+{
+	_Atomic uint8_t *byte = &c->budget->choices[function];
+
+	if (function >= atomic_load(&c->control->choices_used))
+		atomic_store(&c->control->choices_used, function + 1);
+	atomic_store(byte, is_off(c) ? RING_CHOICE_RECORD : (uint8_t)choice);
+	/* switched off meanwhile? */
+	if (is_off(c))
+		atomic_store(byte, RING_CHOICE_RECORD);
+}
+
+static void choose_all(struct collector *c, enum ring_choice choice)
+{
+	const struct collector_budget *k = c->budget;
+
+	for (size_t i = 0; i < k->ncounted; i++)
+		choose(c, k->counted[i], choice);
 }
 
 static bool keep(struct collector_budget *k, size_t n)
@@ -252,7 +274,7 @@ static void put_into_force(struct collector *c)
 	for (size_t i = 0; i < b->nchanged; i++) {
 		uint32_t f = b->changed[i];
 
-		choose(k, f, b->fn[f].counted ? RING_CHOICE_COUNT : RING_CHOICE_RECORD);
+		choose(c, f, b->fn[f].counted ? RING_CHOICE_COUNT : RING_CHOICE_RECORD);
 		k->changes[i] = (struct tf_chosen){ f, b->fn[f].counted };
 		if (b->fn[f].counted) {
 			k->fn[f].counted = counted_now(c, f);
@@ -327,12 +349,6 @@ static void window(struct collector *c)
 
 /* ---- bursts ---- */
 
-static void choose_all(struct collector_budget *k, enum ring_choice choice)
-{
-	for (size_t i = 0; i < k->ncounted; i++)
-		choose(k, k->counted[i], choice);
-}
-
 static void tell_bursts(struct collector *c)
 {
 	struct collector_budget *k = c->budget;
@@ -347,7 +363,7 @@ static void begin_burst(struct collector *c, int64_t now)
 	struct collector_budget *k = c->budget;
 	int64_t length = (int64_t)budget_burst(&k->b);
 
-	choose_all(k, RING_CHOICE_RECORD);
+	choose_all(c, RING_CHOICE_RECORD);
 	k->burst_tsc = __builtin_ia32_rdtsc();
 	k->until = now + length;
 	/* as if all of it was cost; where that is not so, or less than is so, the next window shows it */
@@ -360,9 +376,19 @@ static void end_burst(struct collector *c)
 
 	k->bursts[k->nbursts++] = (struct tf_burst){ k->burst_tsc, __builtin_ia32_rdtsc() - k->burst_tsc };
 	k->burst_tsc = 0;
-	choose_all(k, RING_CHOICE_COUNT);
+	choose_all(c, RING_CHOICE_COUNT);
 	if (k->nbursts == BURSTS)
 		tell_bursts(c);
+}
+
+static void note_switch(struct collector *c)
+{
+	struct collector_budget *k = c->budget;
+
+	if (is_off(c) == k->off)
+		return;
+	k->off = !k->off;
+	choose_all(c, RING_CHOICE_COUNT);
 }
 
 static int64_t do_due(struct collector *c)
@@ -377,11 +403,12 @@ static int64_t do_due(struct collector *c)
 		end_burst(c);
 		now = clock_now_ns();
 	}
+	note_switch(c);
 	if (now >= k->window) {
 		window(c);
 		now = clock_now_ns();
 	}
-	wants = k->ncounted && !k->idle && budget_wants_burst(&k->b) && !atomic_load(&c->control->off);
+	wants = k->ncounted && !k->idle && budget_wants_burst(&k->b) && !k->off;
 	if (wants && now >= k->next) {
 		begin_burst(c, now);
 		return k->until - now;

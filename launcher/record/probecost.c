@@ -60,19 +60,34 @@ struct batch {
 
 static const uint64_t off; /* recording is on; and the choice to record calls */
 
+/* A probe, and where it is: its slow path comes later. */
+struct placed {
+	struct tramp_probe_code code;
+	size_t at;
+};
+
 static bool emit_probe(struct tramp_out *out, const struct tramp_probe_env *env, enum tramp_probe_kind kind,
-		       tramp_regs dead)
+		       tramp_regs dead, struct placed *p)
 {
 	struct tramp_probe probe = {
 		.kind = kind, .event = 16, .live = TRAMP_ALL_REGS & ~(dead | TRAMP_STATUS),
 		.red_zone_dead = kind == TRAMP_PROBE_EXIT,
 	};
-	struct tramp_probe_code code;
 
-	/* slow paths are never taken: there is room, and the pool is this thread's */
-	if (tramp_probe_emit(env, &probe, &code) != TRAMP_OK)
+	if (tramp_probe_emit(env, &probe, &p->code) != TRAMP_OK)
 		return false;
-	tramp_put_bytes(out, code.code, code.len);
+	p->at = out->len;
+	tramp_put_bytes(out, p->code.code, p->code.len);
+	return out->status == TRAMP_OK;
+}
+
+/* The runtime is never called: there is room, and the pool is this thread's.  But what records may stand there. */
+static bool emit_slow_path(struct tramp_out *out, struct placed *p)
+{
+	if (out->status != TRAMP_OK || tramp_probe_place(&p->code, p->at, out->len) != TRAMP_OK)
+		return false;
+	memcpy(out->buf + p->at, p->code.code, p->code.len);
+	tramp_put_bytes(out, p->code.slow, p->code.slow_len);
 	return out->status == TRAMP_OK;
 }
 
@@ -127,13 +142,16 @@ struct loops {
 static bool emit(struct tramp_out *out, const struct tramp_probe_env *env, unsigned steps, struct loops *loops)
 {
 	size_t bare, probed = out->len;
+	struct placed enter, leave;
 
-	if (!emit_probe(out, env, TRAMP_PROBE_ENTRY, TRAMP_REG(TRAMP_RAX)))
+	if (!emit_probe(out, env, TRAMP_PROBE_ENTRY, TRAMP_REG(TRAMP_RAX), &enter))
 		return false;
 	put_body(out, steps);
-	if (!emit_probe(out, env, TRAMP_PROBE_EXIT, TRAMP_REG(TRAMP_RDX) | TRAMP_REG(TRAMP_RCX)))
+	if (!emit_probe(out, env, TRAMP_PROBE_EXIT, TRAMP_REG(TRAMP_RDX) | TRAMP_REG(TRAMP_RCX), &leave))
 		return false;
 	tramp_put_u8(out, 0xc3);
+	if (!emit_slow_path(out, &enter) || !emit_slow_path(out, &leave))
+		return false;
 	align(out);
 	bare = out->len;
 	put_body(out, steps);

@@ -61,6 +61,11 @@ sonde replay -F rare t >replay.txt 2>replay.err
 check_contains replay.err 'budget of 0\.5 %'
 check_lacks replay.txt '~rare'
 
+# what is counted by then is not any more when the program switches recording off: the 50 calls by rare()
+sonde -q -F '*' --overhead=0.5% --trigger='rare=off' -o t "$programs/hot" loop 5000000 >out || fail "hot with a trigger failed"
+sonde report --all --csv t >t.csv
+check_total 5000000 tiny
+
 record 1500000 threads
 events t
 check_pairs tiny

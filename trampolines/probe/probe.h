@@ -29,6 +29,8 @@
 
 #define TRAMP_PROBE_MAX 352	 /* bytes of any probe, in line */
 #define TRAMP_PROBE_SLOW_MAX 64	 /* bytes of its slow path */
+#define TRAMP_PROBE_APART_MAX 256 /* CHOSEN: bytes of what records, in front of that */
+#define TRAMP_PROBE_BACK 5	 /* bytes of the jump between the two */
 #define TRAMP_PROBE_REFS 8	 /* branches to it, at most */
 
 enum tramp_probe_mode {
@@ -118,18 +120,29 @@ struct tramp_probe {
 /*
  * A probe's code; in the end it falls through.  The slow path, if it has one, goes back to where the probe restores.
  * Position-independent but for the rel32s between the two, which tramp_probe_place() fills in.
+ *
+ * Of a probe that counts more often than it records (CHOSEN), what records is `apart`, a probe by itself in front of the slow
+ * path, which begins with nothing saved; after it comes a jump of 5 bytes to the end of code[].  It begins at slow[0], where
+ * code[] leads then.
  */
 struct tramp_probe_code {
 	uint8_t code[TRAMP_PROBE_MAX];
 	size_t len;
-	uint8_t slow[TRAMP_PROBE_SLOW_MAX];
+	uint8_t slow[TRAMP_PROBE_APART_MAX + TRAMP_PROBE_SLOW_MAX];
 	size_t slow_len;
 	struct rt_probe_map map;
+	struct rt_probe_map apart; /* its length is 0 if there is none */
 	uint16_t slow_ref[TRAMP_PROBE_REFS]; /* offsets in code[] of the rel32s that lead to the slow path */
 	uint8_t nslow_refs;
 	uint16_t slow_back;	/* offset in slow[] of the rel32 ... */
 	uint16_t back_to;	/* ... to this offset in code[] */
 };
+
+/* Bytes of a probe and its slow path, at most. */
+static inline size_t tramp_probe_room(enum tramp_probe_mode mode)
+{
+	return TRAMP_PROBE_MAX + TRAMP_PROBE_SLOW_MAX + (mode == TRAMP_PROBE_CHOSEN ? TRAMP_PROBE_APART_MAX : 0);
+}
 
 /* Errors: NO_ROOM: event 2^20 or more, function 2^28 or more, an exit that is to be counted, and has no acts. */
 enum tramp_status tramp_probe_emit(const struct tramp_probe_env *env, const struct tramp_probe *probe,

@@ -20,6 +20,7 @@
 #include "runtime/signals.h"
 #include "runtime/thread.h"
 #include "tests/unit/probe/rig.h"
+#include "tracefmt/ring.h"
 
 #define TRAP_FLAG 0x100
 #define HANDLER_EVENT 0x77777
@@ -53,12 +54,12 @@ static void handler_records(void)
 }
 
 /* As in the runtime's thunk. */
-static void arrive(uint64_t *regs)
+static void arrive(uint64_t *regs, const struct rt_probe_map *map, const uint8_t *start)
 {
 	interrupted = 1;
 	if (handler_kind == RECORDS_BEFORE)
 		handler_records();
-	rt_put_back(&rig.code.map, (uint64_t)rig.at, regs, (struct rt_thread *)&rig.pool);
+	rt_put_back(map, (uint64_t)start, regs, (struct rt_thread *)&rig.pool);
 	if (handler_kind == RECORDS_AFTER)
 		handler_records();
 }
@@ -66,14 +67,17 @@ static void arrive(uint64_t *regs)
 static void on_trap(int sig, siginfo_t *info, void *context)
 {
 	uint64_t *regs = (uint64_t *)((ucontext_t *)context)->uc_mcontext.gregs;
-	uint64_t x = regs[RT_UC_RIP] - (uint64_t)rig.at;
+	uint64_t x = regs[RT_UC_RIP] - (uint64_t)rig.at, y = regs[RT_UC_RIP] - (uint64_t)rig.slow_at;
 
 	(void)sig;
 	(void)info;
 	if (x == rig.code.len) {
 		regs[RT_UC_FLAGS] &= ~(uint64_t)TRAP_FLAG;
-	} else if (x < rig.code.len && steps++ == stop_at) {
-		arrive(regs);
+	} else if ((x < rig.code.len || y < rig.code.apart.length) && steps++ == stop_at) {
+		if (x < rig.code.len)
+			arrive(regs, &rig.code.map, rig.at);
+		else
+			arrive(regs, &rig.code.apart, rig.slow_at);
 		regs[RT_UC_FLAGS] &= ~(uint64_t)TRAP_FLAG;
 	}
 }
@@ -192,6 +196,74 @@ static void left(const struct tramp_probe_env *env, const struct tramp_probe *pr
 	assert_int_equal(rig.pool.shadow, rig.shadow[1]);
 }
 
+static void is_counted(const struct tramp_probe_env *env, const struct tramp_probe *probe)
+{
+	(void)env;
+	rig.choices[probe->function] = RING_CHOICE_COUNT;
+}
+
+static void watches(const struct tramp_probe_env *env, const struct tramp_probe *probe)
+{
+	uint64_t watch = (uint64_t)rig.stack - (probe->kind == TRAMP_PROBE_ENTRY);
+
+	one_record(env, probe);
+	/* interrupted after the commit, an exit may leave them as they were, and more is recorded than has to be */
+	if (interrupted && probe->kind == TRAMP_PROBE_EXIT)
+		return;
+	assert_int_equal(rig.pool.watch, watch);
+	assert_int_equal(rig.pool.watch_far, watch - RING_WATCH);
+	assert_int_equal(rig.counts[probe->function], 0);
+}
+
+static void watch_at(uint64_t watch)
+{
+	rig.pool.watch = watch;
+	rig.pool.watch_far = watch - RING_WATCH;
+}
+
+/* Its entry was recorded; or it is on another stack. */
+static void above(const struct tramp_probe_env *env, const struct tramp_probe *probe)
+{
+	(void)env;
+	(void)probe;
+	watch_at((uint64_t)rig.stack - 1);
+}
+
+static void far_below(const struct tramp_probe_env *env, const struct tramp_probe *probe)
+{
+	(void)env;
+	(void)probe;
+	watch_at((uint64_t)rig.stack + RING_WATCH);
+}
+
+static void at_the_place(const struct tramp_probe_env *env, const struct tramp_probe *probe)
+{
+	(void)env;
+	(void)probe;
+	watch_at((uint64_t)rig.stack);
+}
+
+static void no_record(const struct tramp_probe_env *env, const struct tramp_probe *probe)
+{
+	(void)env;
+	assert_int_equal(own_records(probe), 0);
+	assert_int_equal(rig.slow, 0);
+}
+
+static void choose_enter(const struct tramp_probe_env *env, const struct tramp_probe *probe)
+{
+	each_instruction(env, probe, is_counted, one_count);
+	each_instruction(env, probe, nothing, watches);
+	each_instruction(env, probe, closed, was_slow);
+}
+
+static void choose_leave(const struct tramp_probe_env *env, const struct tramp_probe *probe)
+{
+	each_instruction(env, probe, at_the_place, no_record);
+	each_instruction(env, probe, above, watches);
+	each_instruction(env, probe, far_below, watches);
+}
+
 static void record(const struct tramp_probe_env *env, const struct tramp_probe *probe)
 {
 	each_instruction(env, probe, nothing, one_record);
@@ -267,6 +339,33 @@ static void test_timed(void **state)
 	every(TRAMP_PROBE_TIMED, TRAMP_PROBE_EXIT, leave);
 }
 
+static void test_chosen(void **state)
+{
+	(void)state;
+	every(TRAMP_PROBE_CHOSEN, TRAMP_PROBE_ENTRY, choose_enter);
+	every(TRAMP_PROBE_CHOSEN, TRAMP_PROBE_EXIT, choose_leave);
+}
+
+/* With a dead register, and dead flags, what counts is on its own: nothing of what records is in between. */
+static void test_apart(void **state)
+{
+	struct tramp_probe probe = { .kind = TRAMP_PROBE_ENTRY, .live = TRAMP_ALL_REGS };
+	struct tramp_probe_env env = rig_env;
+
+	(void)state;
+	env.mode = TRAMP_PROBE_CHOSEN;
+	rig_reset();
+	rig_place(&env, &probe);
+	assert_int_equal(rig.code.apart.length, 0);
+	probe.live &= ~(TRAMP_STATUS | TRAMP_REG(TRAMP_R11));
+	rig_place(&env, &probe);
+	assert_in_range(rig.code.apart.length, 1, rig.code.slow_len);
+	assert_in_range(rig.code.len, 1, 100);
+	probe.kind = TRAMP_PROBE_EXIT;
+	rig_place(&env, &probe);
+	assert_in_range(rig.code.len, 1, 32);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -274,6 +373,8 @@ int main(void)
 		cmocka_unit_test(test_count),
 		cmocka_unit_test(test_filter),
 		cmocka_unit_test(test_timed),
+		cmocka_unit_test(test_chosen),
+		cmocka_unit_test(test_apart),
 	};
 	struct sigaction action = { .sa_sigaction = on_trap, .sa_flags = SA_SIGINFO };
 

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "tests/unit/probe/rig.h"
+#include "tracefmt/ring.h"
 
 #define STACK_WORDS 8192
 #define RED_WORDS 16
@@ -56,6 +57,8 @@ const struct tramp_probe_env rig_env = {
 	.shadow = offsetof(struct rig_pool, shadow),
 	.shadow_end = offsetof(struct rig_pool, shadow_end),
 	.time = offsetof(struct rig_pool, time),
+	.watch = offsetof(struct rig_pool, watch),
+	.watch_far = offsetof(struct rig_pool, watch_far),
 };
 
 /* xorshift64* (Vigna 2016): the same in every run. */
@@ -84,6 +87,7 @@ void rig_reset(void)
 	memset(rig.records, 0, sizeof(rig.records));
 	memset(rig.counts, 0, sizeof(rig.counts));
 	memset(rig.shadow, 0, sizeof(rig.shadow));
+	memset(rig.choices, RING_CHOICE_RECORD, sizeof(rig.choices));
 	rig.shadow[0][1] = UINT64_MAX;
 	rig.pool = (struct rig_pool){
 		.owner = tcb(),
@@ -111,6 +115,7 @@ void rig_place(const struct tramp_probe_env *env, const struct tramp_probe *prob
 	if (next + 1024 > RIG_CODE_BYTES)
 		next = 0;
 	e.gate = (uint64_t)rig_gate;
+	e.choices = (uint64_t)rig.choices;
 	assert_int_equal(tramp_probe_emit(&e, probe, &rig.code), TRAMP_OK);
 	assert_int_equal(rig.code.map.length, rig.code.len);
 	rig.at = rig.page + next;
@@ -119,6 +124,7 @@ void rig_place(const struct tramp_probe_env *env, const struct tramp_probe *prob
 	memcpy(rig.at, rig.code.code, rig.code.len);
 	rig.at[rig.code.len] = 0xc3;
 	memcpy(slow, rig.code.slow, rig.code.slow_len);
+	rig.slow_at = slow;
 	next += rig.code.len + 1 + rig.code.slow_len;
 }
 

@@ -16,7 +16,7 @@
 
 /* Laid out as the runtime has it. */
 struct rig_pool {
-	uint64_t owner, ptr, limit, unused[2], self, runtime[6], room, counts, shadow, shadow_end, time, under, more[64];
+	uint64_t owner, ptr, limit, unused[2], self, runtime[6], room, counts, shadow, shadow_end, time, under, watch, watch_far, more[64];
 };
 
 struct rig {
@@ -24,9 +24,11 @@ struct rig {
 	uint64_t records[RIG_RECORDS][2];
 	uint64_t counts[RIG_FUNCTIONS];
 	uint64_t shadow[RIG_SHADOW][2]; /* the first: frame address ~0 */
+	uint8_t choices[RIG_FUNCTIONS];
 	struct tramp_probe_code code;
 	uint8_t *page;	  /* of RIG_CODE_BYTES, where code can run */
 	uint8_t *at;	  /* the probe; after it a ret */
+	uint8_t *slow_at; /* its slow path */
 	uint64_t *stack;  /* the frame address: rsp before the probe */
 	int slow;	  /* times that the gate was called */
 	struct rt_probe_desc desc; /* what with */

@@ -317,7 +317,7 @@ size_t tramp_mirror_room(const struct tramp_mirror *m)
 		room += mir_mem_room(m);
 	if (mir_wants(m, TRAMP_MIRROR_BLOCKS))
 		room += mir_count_room(m);
-	return room + probes * (TRAMP_PROBE_MAX + TRAMP_PROBE_SLOW_MAX);
+	return room + probes * tramp_probe_room(m->env.mode);
 }
 
 static enum tramp_mirror_status emitted(const struct tramp_mirror *m)

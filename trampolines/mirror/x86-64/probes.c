@@ -221,6 +221,25 @@ void mir_put_probe(struct tramp_mirror *m, const struct tramp_probe *probe, uint
 	tramp_put_bytes(&m->out, p->code.code, p->code.len);
 }
 
+/* What records comes first, if it is apart, and a jump. */
+static void note_slow_path(struct tramp_mirror *m, const struct mir_probe *p)
+{
+	struct rt_piece piece = { .start = (uint32_t)m->out.len, .orig = p->orig, .kind = RT_PIECE_PROBE };
+
+	if (p->code.apart.length) {
+		if (!probe_index(m->table, &p->code.apart, &piece.probe))
+			m->lost = true;
+		add_piece(m, &piece);
+		piece.start += p->code.apart.length;
+		piece.kind = RT_PIECE_INSN;
+		piece.probe = 0;
+		add_piece(m, &piece);
+		piece.start += TRAMP_PROBE_BACK;
+	}
+	piece.kind = RT_PIECE_SLOW;
+	add_piece(m, &piece);
+}
+
 void mir_emit_slow_paths(struct tramp_mirror *m)
 {
 	struct tramp_out *out = &m->out;
@@ -234,7 +253,7 @@ void mir_emit_slow_paths(struct tramp_mirror *m)
 		if (out->status != TRAMP_OK)
 			return;
 		memcpy(out->buf + p->at, p->code.code, p->code.len);
-		mir_piece(m, RT_PIECE_SLOW, p->orig, false);
+		note_slow_path(m, p);
 		tramp_put_bytes(out, p->code.slow, p->code.slow_len);
 	}
 }

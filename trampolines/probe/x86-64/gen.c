@@ -115,8 +115,6 @@ void gen_restore(struct gen *g)
 		move(g, ASM_LOAD, map->save[i].reg, map->save[i].from);
 	if (g->below)
 		asm_mem(&g->out, ASM_LEA, TRAMP_RSP, TRAMP_RSP, g->below);
-	for (int i = 0; i < g->nends; i++)
-		asm_land(&g->out, g->end_ref[i]);
 }
 
 void gen_slow_if(struct gen *g, enum asm_cc cc)
@@ -129,18 +127,10 @@ void gen_skip_if(struct gen *g, enum asm_cc cc)
 	g->skip_ref[g->nskips++] = (uint16_t)asm_jcc(&g->out, cc);
 }
 
-void gen_end_if(struct gen *g, enum asm_cc cc)
-{
-	g->end_ref[g->nends++] = (uint16_t)asm_jcc(&g->out, cc);
-}
-
-void gen_jump(struct gen *g, bool to_end)
+void gen_skip(struct gen *g)
 {
 	tramp_put_u8(&g->out, 0xe9);
-	if (to_end)
-		g->end_ref[g->nends++] = (uint16_t)g->out.len;
-	else
-		g->skip_ref[g->nskips++] = (uint16_t)g->out.len;
+	g->skip_ref[g->nskips++] = (uint16_t)g->out.len;
 	tramp_put_u32(&g->out, 0);
 }
 

@@ -17,8 +17,6 @@ struct gen {
 	uint8_t scratch;	/* a dead register, neither rax nor rdx; 0xff: none */
 	uint16_t skip_ref[5];	/* rel32s that lead to where the probe restores */
 	uint8_t nskips;
-	uint16_t end_ref[2];	/* ... to its end */
-	uint8_t nends;
 	int below;		/* rsp is so far below the frame address */
 };
 
@@ -28,10 +26,8 @@ void gen_save(struct gen *g, tramp_regs regs);
 void gen_restore(struct gen *g);
 void gen_slow_if(struct gen *g, enum asm_cc cc);
 void gen_skip_if(struct gen *g, enum asm_cc cc);
-/* To the probe's end: nothing is saved as yet. */
-void gen_end_if(struct gen *g, enum asm_cc cc);
-/* To the probe's end, or to where it restores. */
-void gen_jump(struct gen *g, bool to_end);
+/* To where the probe restores. */
+void gen_skip(struct gen *g);
 /* A register that is dead in the program, not taken; 0xff: none. */
 uint8_t gen_dead(const struct gen *g);
 void gen_check_owner(struct gen *g, uint8_t reg);
@@ -47,5 +43,8 @@ void gen_filter(struct gen *g);
 
 /* probe/x86-64/chosen.c */
 void gen_chosen(struct gen *g);
+/* Is what records apart?  Then gen_chosen() emits what counts, and gen_chosen_apart() the rest. */
+bool gen_is_apart(const struct gen *g);
+void gen_chosen_apart(struct gen *g);
 
 #endif

@@ -184,6 +184,39 @@ static bool in_range(const struct tramp_probe_env *env, const struct tramp_probe
 	return probe->event < 1u << 20 && probe->function < INT32_MAX / 8;
 }
 
+static void end(struct gen *g)
+{
+	gen_restore(g);
+	g->code->len = g->out.len;
+	g->code->map.length = (uint16_t)g->out.len;
+}
+
+/* What records, before the slow path that belongs to it; then back to the end of what counts. */
+static void emit_apart(struct gen *g)
+{
+	struct tramp_probe_code *code = g->code, apart;
+	struct gen a = { .env = g->env, .probe = g->probe, .code = &apart };
+	struct tramp_out out = { .buf = code->slow, .room = sizeof(code->slow) };
+
+	memset(&apart, 0, sizeof(apart));
+	a.out = (struct tramp_out){ .buf = apart.code, .room = sizeof(apart.code) };
+	gen_chosen_apart(&a);
+	end(&a);
+	emit_slow(&a);
+	if (tramp_probe_place(&apart, 0, apart.len + TRAMP_PROBE_BACK) != TRAMP_OK)
+		a.out.status = TRAMP_FAR;
+	tramp_put_bytes(&out, apart.code, apart.len);
+	tramp_put_u8(&out, 0xe9);
+	code->slow_back = (uint16_t)out.len;
+	code->back_to = (uint16_t)code->len;
+	tramp_put_u32(&out, 0);
+	tramp_put_bytes(&out, apart.slow, apart.slow_len);
+	code->slow_len = out.len;
+	code->apart = apart.map;
+	if (g->out.status == TRAMP_OK)
+		g->out.status = a.out.status != TRAMP_OK ? a.out.status : out.status;
+}
+
 enum tramp_status tramp_probe_emit(const struct tramp_probe_env *env, const struct tramp_probe *probe,
 				   struct tramp_probe_code *code)
 {
@@ -205,11 +238,11 @@ enum tramp_status tramp_probe_emit(const struct tramp_probe_env *env, const stru
 		gen_chosen(&g);
 	else
 		gen_filter(&g);
-	gen_restore(&g);
-	if (code->nslow_refs)
+	end(&g);
+	if (env->mode == TRAMP_PROBE_CHOSEN && !(probe->acts & RT_ACT_ENTRIES) && gen_is_apart(&g))
+		emit_apart(&g);
+	else if (code->nslow_refs)
 		emit_slow(&g);
-	code->len = g.out.len;
-	code->map.length = (uint16_t)g.out.len;
 	return g.out.status;
 }
 
