@@ -192,6 +192,7 @@ sonde_SOURCES = \
 	launcher/cache/rows.c \
 	launcher/cache/shipped.S \
 	launcher/cache/systems.c \
+	launcher/collect/analysis-caches.c \
 	launcher/collect/analysis-compiled.c \
 	launcher/collect/analysis-fault.c \
 	launcher/collect/analysis-inproc.c \

@@ -3,6 +3,7 @@
 # build a user's file, without libtool, and installed where `-m NAME` looks. No C library is linked
 # in and nothing may be left undefined, so that a module works in static programs too.
 MODULE_FILES = \
+	modules/cachesim.c \
 	modules/memcount.c \
 	modules/memory.c \
 	modules/memprofile.c \

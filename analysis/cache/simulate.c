@@ -375,6 +375,47 @@ bool cache_sim_take(struct cache_sim *sim, const struct mt_access *v, size_t n, 
 	return true;
 }
 
+/* ---- sums ---- */
+
+static void add_counts(struct cache_count *to, const struct cache_count *from)
+{
+	to->hits += from->hits;
+	to->misses += from->misses;
+	to->written += from->written;
+	to->compulsory += from->compulsory;
+	to->capacity += from->capacity;
+}
+
+/* Of the i-th instruction of @from, which is the k-th of @to. */
+static void add_one(struct cache_sim *to, size_t k, const struct cache_sim *from, size_t i)
+{
+	for (unsigned int kind = 0; kind <= MD_KIND; kind++)
+		to->insns[k].n[kind] += from->insns[i].n[kind];
+	for (uint32_t s = 0; s < from->nstreams; s++)
+		to->streams[s].more[k] += from->streams[s].more[i];
+	for (uint32_t n = 0; n < from->nnodes; n++) {
+		const unsigned int levels = from->nodes[n].chain.n;
+
+		for (unsigned int l = 0; l < levels; l++)
+			add_counts(&to->nodes[n].counts[k * levels + l], &from->nodes[n].counts[i * levels + l]);
+	}
+}
+
+bool cache_sim_add(struct cache_sim *to, const struct cache_sim *from)
+{
+	struct recent r;
+
+	for (size_t i = 0; i < from->n; i++) {
+		if (!find_insn(to, from->insns[i].insn, &r))
+			return false;
+		add_one(to, r.index, from, i);
+	}
+	for (uint32_t n = 0; n < from->nnodes; n++)
+		for (uint64_t g = 0; g < from->nodes[n].chain.n * from->nodes[n].part.groups; g++)
+			to->nodes[n].chain.group_misses[g] += from->nodes[n].chain.group_misses[g];
+	return true;
+}
+
 /* ---- results ---- */
 
 bool cache_sim_insn(const struct cache_sim *sim, size_t i, struct cache_insn *insn)

@@ -39,6 +39,9 @@ void cache_sim_free(struct cache_sim *sim);
 bool cache_sim_take(struct cache_sim *sim, const struct mt_access *v, size_t n, bool stack)
 	__attribute__((warn_unused_result));
 
+/* Adds what @from has counted, of the same systems with the same options.  False: no memory; all that can be done then is to free. */
+bool cache_sim_add(struct cache_sim *to, const struct cache_sim *from) __attribute__((warn_unused_result));
+
 /* The i-th, in the order of their first accesses; false: there are no more. */
 bool cache_sim_insn(const struct cache_sim *sim, size_t i, struct cache_insn *insn);
 /* Of the i-th instruction, by level of the system; those that it does not have are 0.  Estimates if one_in is not 1. */

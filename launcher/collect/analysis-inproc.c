@@ -76,7 +76,7 @@ static int check_variables(const struct modfile *m)
 
 static int check(const struct modfile *m)
 {
-	if (m->keeps_memory || m->profiles_memory) {
+	if (m->keeps_memory || m->profiles_memory || m->simulates_caches) {
 		msg_error("module %s cannot work in the program: " HINT, m->name);
 		return EXIT_USAGE;
 	}

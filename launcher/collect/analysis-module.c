@@ -149,14 +149,15 @@ static bool want_profile(struct analysis *a, const struct modfile_list *modules,
 	return !a->profiler || a->profile;
 }
 
-int analysis_new(const struct modfile_list *modules, const struct sonde_trace_sampled *sampled, struct analysis **out)
+int analysis_new(const struct modfile_list *modules, const struct sonde_trace_sampled *sampled, const struct opt_list *systems,
+		 struct analysis **out)
 {
 	size_t n = 0;
 	int status = 0;
 
 	*out = NULL;
 	for (size_t i = 0; i < modules->n; i++)
-		n += modules->v[i].nmemory || modules->v[i].profiles_memory;
+		n += modules->v[i].nmemory || modules->v[i].profiles_memory || modules->v[i].simulates_caches;
 	if (!n)
 		return 0;
 	*out = make(n);
@@ -164,6 +165,7 @@ int analysis_new(const struct modfile_list *modules, const struct sonde_trace_sa
 		msg_error("out of memory");
 		return EXIT_USAGE;
 	}
+	status = analysis_caches_new(*out, modules, systems);
 	for (size_t i = 0; i < modules->n && !status; i++)
 		if (modules->v[i].nmemory)
 			status = load(*out, &modules->v[i]);
@@ -195,6 +197,7 @@ void analysis_free(struct analysis *a)
 		mt_code_free(a->code);
 	if (a->profile)
 		memprofile_free(a->profile);
+	analysis_caches_free(a);
 	free(a->modules);
 	free(a);
 }
@@ -250,6 +253,16 @@ static void finish_module(struct analysis_module *m, const char *dir, bool quiet
 	free(text);
 }
 
+static void finish_caches(struct analysis *a, const char *dir, bool quiet)
+{
+	size_t bytes;
+	char *text = analysis_caches_text(a, dir, &bytes);
+
+	if (text)
+		put_out(a->simulator->name, text, bytes, dir, quiet);
+	free(text);
+}
+
 static void finish_profile(struct analysis *a, const char *dir, bool quiet)
 {
 	size_t bytes;
@@ -266,5 +279,7 @@ void analysis_finish(struct analysis *a, const char *dir, bool quiet)
 		finish_module(&a->modules[i], dir, quiet);
 	if (a->profiler)
 		finish_profile(a, dir, quiet);
+	if (a->simulator)
+		finish_caches(a, dir, quiet);
 	analysis_compile_tell(a);
 }

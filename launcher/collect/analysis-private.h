@@ -2,6 +2,7 @@
 #ifndef SONDE_LAUNCHER_COLLECT_ANALYSIS_PRIVATE_H
 #define SONDE_LAUNCHER_COLLECT_ANALYSIS_PRIVATE_H
 
+#include "analysis/cache/simulate.h"
 #include "launcher/collect/analysis.h"
 #include "launcher/memory/memprofile.h"
 #include "sonde/abi.h"
@@ -29,6 +30,9 @@ struct analysis {
 	bool want_accesses, want_counts;
 	const struct modfile *profiler; /* NULL: nobody wants a profile */
 	struct memprofile *profile;
+	const struct modfile *simulator; /* NULL: nobody wants caches simulated */
+	struct cache_systems systems;
+	struct cache_sim *caches; /* sums of the threads that have ended */
 	struct sonde_trace_sampled how; /* the streams are sampled */
 	struct mt_code *code;
 	struct mt_server *server; /* compiles for the program's threads; NULL: none does */
@@ -57,6 +61,7 @@ struct analysis_thread {
 	struct analysis *a;
 	struct mt_machine *machine;
 	struct memprofile_thread *profile; /* NULL: none */
+	struct cache_sim *caches; /* NULL: none */
 	bool broken; /* until a chunk says all */
 	bool off; /* recording is */
 	uint64_t tsc; /* of the latest chunk */
@@ -81,5 +86,16 @@ void analysis_compile_end(struct analysis *a);
 
 /* launcher/collect/analysis-profile.c: the profile, the caller's; the trace in @dir is complete.  NULL: a message says why. */
 char *analysis_profile_text(struct analysis *a, const char *dir, size_t *bytes);
+
+/*
+ * launcher/collect/analysis-caches.c.  Returns 0, or EXIT_USAGE after a message.  False: no memory; analysis_caches_end() frees
+ * what there is.  The text is as that above.
+ */
+int analysis_caches_new(struct analysis *a, const struct modfile_list *modules, const struct opt_list *systems)
+	__attribute__((warn_unused_result));
+void analysis_caches_free(struct analysis *a);
+bool analysis_caches_begin(struct analysis_thread *t) __attribute__((warn_unused_result));
+bool analysis_caches_end(struct analysis_thread *t) __attribute__((warn_unused_result));
+char *analysis_caches_text(struct analysis *a, const char *dir, size_t *bytes);
 
 #endif

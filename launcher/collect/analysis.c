@@ -51,6 +51,12 @@ static void end_profile(struct analysis_thread *t)
 	t->profile = NULL;
 }
 
+static void end_caches(struct analysis_thread *t)
+{
+	if (!analysis_caches_end(t))
+		out_of_memory(t->a);
+}
+
 static bool give_batch(struct analysis_thread *t, enum mt_status *status)
 {
 	struct analysis *a = t->a;
@@ -64,6 +70,11 @@ static bool give_batch(struct analysis_thread *t, enum mt_status *status)
 		return false;
 	if (t->profile && !memprofile_take(t->profile, a->batch, n))
 		end_profile(t);
+	if (t->caches && !cache_sim_take(t->caches, a->batch, n, true)) {
+		cache_sim_free(t->caches);
+		t->caches = NULL;
+		out_of_memory(a);
+	}
 	if (a->want_counts)
 		batch_count(&batch.counts, a->batch, n);
 	call_hooks(t, &batch);
@@ -175,7 +186,7 @@ struct analysis_thread *analysis_begin(struct analysis *a, pid_t pid, pid_t tid,
 		t->machine = mt_machine_new(a->code);
 		if (a->profile && t->machine)
 			t->profile = memprofile_begin(a->profile);
-		failed = !t->machine || (a->profile && !t->profile);
+		failed = !t->machine || (a->profile && !t->profile) || !analysis_caches_begin(t);
 	}
 	for (size_t i = 0; i < a->n && !failed; i++) {
 		t->members[i] = add_member(a, &a->modules[i], pid, tid, name);
@@ -184,8 +195,10 @@ struct analysis_thread *analysis_begin(struct analysis *a, pid_t pid, pid_t tid,
 	if (!failed)
 		return t;
 	out_of_memory(a);
-	if (t)
+	if (t) {
 		end_profile(t);
+		end_caches(t);
+	}
 	if (t && t->machine)
 		mt_machine_free(t->machine);
 	free(t);
@@ -276,6 +289,7 @@ void analysis_end(struct analysis_thread *t, const struct sonde_trace_thread_sam
 		for (size_t i = 0; i < t->a->nsums; i++)
 			counters[sum_id(i)] += t->members[m]->sums[i];
 	end_profile(t);
+	end_caches(t);
 	mt_machine_free(t->machine);
 	free(t);
 }

@@ -18,6 +18,7 @@
 #include "memtrace/description.h"
 
 struct analysis;
+struct opt_list;
 struct ring_results;
 
 /* A signal of a fault: says so if it was in a module's code. */
@@ -27,9 +28,10 @@ const void *analysis_shared(const struct analysis *a, uint64_t *bytes);
 
 /*
  * Loads those of @modules that take memory accesses.  @sampled: how the streams are, NULL: they are not.  *@out: NULL if there are none.  Returns 0,
- * or EXIT_USAGE after a message.  @modules has to live as long.
+ * or EXIT_USAGE after a message.  @modules has to live as long.  @systems: what caches are simulated, if a module wants that.
  */
-int analysis_new(const struct modfile_list *modules, const struct sonde_trace_sampled *sampled, struct analysis **out)
+int analysis_new(const struct modfile_list *modules, const struct sonde_trace_sampled *sampled, const struct opt_list *systems,
+		 struct analysis **out)
 	__attribute__((warn_unused_result));
 void analysis_free(struct analysis *a);
 

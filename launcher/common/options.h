@@ -131,6 +131,7 @@ bool sample_overhead_parse(const char *text, struct sample_times *t);
 struct record_options {
 	const char *dir;	  /* -o; "sonde.data" */
 	struct opt_list modules;  /* -m; as given, for modfile_add() */
+	struct opt_list systems;  /* --system: caches that are simulated, if one of the modules wants that */
 	bool drop;		  /* --overflow=drop: a full ring loses events instead of waiting */
 	uint64_t flight;	  /* --flight: bytes of newest events that are kept in memory; 0: all are written */
 	uint64_t max_size;	  /* --max-size: bytes that the events of a program may take; 0: any */

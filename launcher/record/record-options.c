@@ -71,6 +71,8 @@ static const struct opt record_opts[] = {
 	  offsetof(struct raw, o.blocks), "*" },
 	{ 'm', "module", "MODULE", "use a module: NAME, FILE.so or FILE.c; repeat it for more",
 	  OPT_LIST, offsetof(struct raw, o.modules), NULL },
+	{ 0, "system", "SYSTEM", "caches for -m cachesim: as for 'sonde cache'; may be repeated", OPT_LIST,
+	  offsetof(struct raw, o.systems), NULL },
 	{ 'o', "output", "DIR", "where the trace goes (sonde.data)", OPT_STRING,
 	  offsetof(struct raw, o.dir), NULL },
 	{ 0, "follow", "GLOB", "of programs that are executed, record only those called GLOB", OPT_LIST,
@@ -600,6 +602,7 @@ int attach_options_parse(int argc, char **argv, struct record_options *o)
 void record_options_free(struct record_options *o)
 {
 	opt_list_free(&o->modules);
+	opt_list_free(&o->systems);
 	opt_list_free(&o->memory);
 	opt_list_free(&o->blocks);
 	for (int act = 0; act < RT_ACTS; act++)

@@ -79,13 +79,18 @@ static int prepare_memory(struct recording *r)
 {
 	const struct sampled_sums none = { 0 };
 	struct sonde_trace_sampled sampled = sampled_result(&r->opt.sample, &none);
-	bool keep = false, profile = false, any = false;
+	bool keep = false, profile = false, caches = false, any = false;
 	int status;
 
 	for (size_t i = 0; i < r->modules.n; i++) {
 		keep |= r->modules.v[i].keeps_memory;
 		profile |= r->modules.v[i].profiles_memory;
+		caches |= r->modules.v[i].simulates_caches;
 		any |= modfile_takes_memory(&r->modules.v[i]);
+	}
+	if (r->opt.systems.n && !caches) {
+		msg_error("--system is for a module that simulates caches: -m cachesim");
+		return EXIT_USAGE;
 	}
 	if (r->opt.mem_inproc) {
 		r->analyzers = calloc(r->modules.n + 1, sizeof(*r->analyzers));
@@ -95,8 +100,8 @@ static int prepare_memory(struct recording *r)
 	}
 	status = any ? record_imply_memory(&r->opt) : record_without_memory(&r->opt);
 	r->opt.mem_keep = keep || !any;
-	r->opt.mem_describe = r->opt.mem_keep || profile;
-	return status ? status : analysis_new(&r->modules, r->opt.sample.burst ? &sampled : NULL, &r->analysis);
+	r->opt.mem_describe = r->opt.mem_keep || profile || caches;
+	return status ? status : analysis_new(&r->modules, r->opt.sample.burst ? &sampled : NULL, &r->opt.systems, &r->analysis);
 }
 
 /* Those of the first program are as they were when it was started. */

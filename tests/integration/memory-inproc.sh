@@ -267,7 +267,7 @@ check_contains report.csv "loads.*[^0-9]$(awk '$1 == "all" { print $2 }' err)([^
 # ---- what cannot be: one line, before anything runs ----
 
 rm -rf t
-for module in memprofile memtrace memcount,memtrace "$modules/sizes.c" "$modules/shared.c" "$modules/unlinked.c"; do
+for module in cachesim memprofile memtrace memcount,memtrace "$modules/sizes.c" "$modules/shared.c" "$modules/unlinked.c"; do
 	check_usage_error sonde -o t --analyze=inproc -m "$module" -- sh -c 'echo runs'
 	check_contains err 'analyze=collector'
 	[ ! -e t ] || fail "a trace was made"

@@ -103,6 +103,22 @@ check_usage_error sonde memory --csv t
 check_usage_error sonde dump --mem t
 check_status 0 sonde info t
 
+# Caches without a trace are those of the trace.
+rm -rf t
+same_run -q -o t -m cachesim,memtrace --system=opteron --system=xeon-x5550 -- "$programs/threads" 4 3 200
+{ sonde cache --system=opteron --system=xeon-x5550 -n 30 t && echo &&
+	sonde cache --system=opteron --system=xeon-x5550 -n 30 -b loop t; } >caches.txt || fail "sonde cache"
+check_same caches.txt t/cachesim.txt "the caches"
+rm -rf t
+check_status 3 sonde -o t -m cachesim --system=opteron -- "$programs/ends" 1000 return
+check_contains err '^system      opteron'
+check_same err t/cachesim.txt "what is printed of caches"
+rm -rf t
+check_usage_error sonde -o t -m memcount --system=opteron -- true
+check_contains err '^sonde: --system is for a module that simulates caches'
+check_usage_error sonde -o t -m cachesim --system=nothing -- true
+check_contains err 'neither a system'
+
 # The end of a program that is killed: what is there is printed.
 rm -rf t
 check_status 137 sonde -o t -m memcount -- "$programs/ends" 1000 tkill

@@ -221,6 +221,7 @@ enum sonde_memory_flags {
 	/* without a function: */
 	SONDE_MEMORY_TRACE = 1,	  /* the accesses are to be in the trace */
 	SONDE_MEMORY_PROFILE = 2, /* the recorder itself is to make a profile of them */
+	SONDE_MEMORY_CACHES = 4,  /* ... to simulate caches with them */
 };
 
 /*
