@@ -91,6 +91,7 @@ libreport_la_SOURCES = \
 	launcher/export/export-processes.c \
 	launcher/export/export.c \
 	launcher/export/export.h \
+	launcher/export/otf2.c \
 	launcher/export/perfetto.c \
 	launcher/export/speedscope.c \
 	launcher/graph/graph-focus.c \

@@ -17,7 +17,7 @@ AC_DEFUN([SONDE_MISSING],
 
 # SONDE_SUMMARY: what was decided, in a few lines.
 AC_DEFUN([SONDE_SUMMARY],
-[AC_MSG_NOTICE([$PACKAGE_NAME $PACKAGE_VERSION: compiler $CC, second decoder $with_opcodes, libclang $sonde_libclang,]
+[AC_MSG_NOTICE([$PACKAGE_NAME $PACKAGE_VERSION: compiler $CC, second decoder $with_opcodes, libclang $sonde_libclang, OTF2 $sonde_otf2,]
 	[unit tests $sonde_cmocka, sanitizers $enable_sanitizers])
 AC_MSG_NOTICE([for tests: musl-gcc ${MUSL_CC:-no}, static libc $sonde_static_libc,]
 	[Open MPI ${MPICC_OPENMPI:-no}, MPICH ${MPICC_MPICH:-no}])])

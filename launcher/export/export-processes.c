@@ -90,6 +90,11 @@ bool export_processes(struct export *x)
 	return good;
 }
 
+const char *export_host(const struct export *x, const struct export_process *p)
+{
+	return sonde_trace_rank(x->trace, sonde_trace_thread(x->trace, p->first)->rank_index)->host;
+}
+
 void export_processes_free(struct export *x)
 {
 	for (size_t i = 0; i < x->nprocesses; i++)

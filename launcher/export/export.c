@@ -27,9 +27,9 @@ struct export_options {
 };
 
 static const struct opt export_opts[] = {
-	{ 'f', "format", "NAME", "callgrind, chrome, csv, folded, perfetto or speedscope", OPT_CHOICE,
-	  offsetof(struct export_options, format), "callgrind\0chrome\0csv\0folded\0perfetto\0speedscope\0" },
-	{ 'o', "output", "FILE", "into FILE instead of standard output", OPT_STRING, offsetof(struct export_options, output), NULL },
+	{ 'f', "format", "NAME", "callgrind, chrome, csv, folded, otf2, perfetto or speedscope", OPT_CHOICE,
+	  offsetof(struct export_options, format), "callgrind\0chrome\0csv\0folded\0otf2\0perfetto\0speedscope\0" },
+	{ 'o', "output", "FILE", "into FILE instead of standard output; otf2: into a new folder", OPT_STRING, offsetof(struct export_options, output), NULL },
 	{ 't', "thread", "[PID.]TID", "only this thread; may be repeated", OPT_LIST,
 	  offsetof(struct export_options, pick.threads), NULL },
 	{ 'r', "rank", "N", "only the threads of MPI rank N", OPT_COUNT, offsetof(struct export_options, pick.rank), NULL },
@@ -55,6 +55,7 @@ static const struct opt_command export_command = {
 		   "  chrome      time line, JSON: chrome://tracing, ui.perfetto.dev\n"
 		   "  csv         a row for each call: spreadsheets, R, pandas\n"
 		   "  folded      call paths with times: flamegraph.pl, speedscope\n"
+		   "  otf2        time line, a folder: Vampir, Scalasca, otf2-print\n"
 		   "  perfetto    time line, protobuf: ui.perfetto.dev, trace_processor\n"
 		   "  speedscope  time line of each thread: www.speedscope.app\n",
 	.examples = "sonde export -f perfetto -o trace.pftrace\tto be opened in ui.perfetto.dev\n"
@@ -62,7 +63,7 @@ static const struct opt_command export_command = {
 		    "sonde export -f callgrind -o callgrind.out && kcachegrind callgrind.out\ta call graph\n",
 };
 
-static const struct export_format *const formats[] = { &export_chrome, &export_csv, &export_perfetto, &export_speedscope, NULL };
+static const struct export_format *const formats[] = { &export_chrome, &export_csv, &export_otf2, &export_perfetto, &export_speedscope, NULL };
 
 static const struct export_format *format_named(const char *name)
 {
@@ -113,6 +114,8 @@ static int export_events(struct run *r, struct sonde_trace_iter *iter)
 			continue;
 		if (!export_event(&r->x, ev) || r->x.buf.failed)
 			return no_memory();
+		if (r->x.failed)
+			return EXIT_USAGE;
 		if (r->x.buf.size > FULL && !flush(r))
 			return EXIT_USAGE; /* who closes the file says why */
 	}
@@ -185,9 +188,9 @@ static int export_calls(struct run *r)
 		x->format->end(x);
 	if (x->buf.failed && !result)
 		result = no_memory();
-	if (!flush(r) && !result)
+	if (x->out && !flush(r) && !result)
 		result = EXIT_USAGE;
-	return result;
+	return x->failed ? EXIT_USAGE : result;
 }
 
 /* ---- call paths ---- */
@@ -218,6 +221,20 @@ static bool has_events(const struct sonde_trace *trace)
 		if (sonde_trace_thread(trace, i)->events)
 			return true;
 	return false;
+}
+
+static int export_into_folder(struct run *r)
+{
+	int result = EXIT_USAGE;
+
+	if (r->x.format->open_folder(&r->x, r->o->output)) {
+		pick_reading(&r->o->pick, false, &r->reading);
+		result = export_calls(r);
+		reading_end(&r->reading);
+	}
+	if (r->x.format->close_folder && !r->x.format->close_folder(&r->x, !result))
+		result = EXIT_USAGE;
+	return result ? result : r->damage ? EXIT_USAGE : 0;
 }
 
 static int export_into(struct run *r)
@@ -253,7 +270,7 @@ static int make(struct run *r)
 	x->told = calloc(functions + 1, sizeof(*x->told));
 	x->thread = calloc(threads + 1, sizeof(*x->thread));
 	if (export_processes(x) && x->quoted && x->told && x->thread)
-		result = export_into(r);
+		result = x->format && x->format->open_folder ? export_into_folder(r) : export_into(r);
 	else
 		result = no_memory();
 	for (size_t i = 0; x->quoted && i < functions; i++)
@@ -309,7 +326,9 @@ static int check_options(const struct export_options *o)
 			       o->pick.from ? "from" : o->pick.to != PICK_NO_END ? "to" : NULL;
 
 	if (!o->format)
-		return opt_usage_error(&export_command, "which format? -f callgrind, chrome, csv, folded, perfetto, speedscope");
+		return opt_usage_error(&export_command, "which format? -f callgrind, chrome, csv, folded, otf2, perfetto, speedscope");
+	if (strcmp(o->format, "otf2") == 0 && (!o->output || strcmp(o->output, "-") == 0))
+		return opt_usage_error(&export_command, "otf2 is a folder: name one with -o");
 	if (of_calls && !format_named(o->format))
 		return opt_usage_error(&export_command, "--%s is not for %s", of_calls, o->format);
 	return 0;

@@ -6,7 +6,7 @@
  *	export-calls.c    one thread's events as calls that are properly nested, whatever is missing
  *	export-processes.c   a number and a name for each
  *	export-output.c   a file that is there when it is whole, and not before
- *	chrome.c, csv.c, perfetto.c, speedscope.c   formats made of single calls
+ *	chrome.c, csv.c, otf2.c, perfetto.c, speedscope.c   formats made of single calls
  *	callgrind.c       a format made of call paths; another one, folded, is graph's own
  */
 #ifndef SONDE_LAUNCHER_EXPORT_EXPORT_H
@@ -64,6 +64,8 @@ struct export {
 	uint64_t seen, threads;	/* what a format counts, for commas */
 	uint8_t *told;		/* by function: a format's own mark */
 	uint64_t orphans, cut;	/* ends without a beginning, and the reverse */
+	void *private;		/* of a format that writes a folder */
+	bool failed;		/* writing has; the message is out */
 };
 
 /*
@@ -74,6 +76,9 @@ struct export_format {
 	const char *name;
 	bool by_thread; /* one thread after the other; else all by time */
 	bool binary;
+	/* A folder, by the format itself, in place of x->buf.  False after a message; close_folder() is called in any case. */
+	bool (*open_folder)(struct export *x, const char *path);
+	bool (*close_folder)(struct export *x, bool keep);
 	void (*begin)(struct export *x);
 	void (*thread)(struct export *x, const struct sonde_trace_thread *t); /* its calls follow */
 	void (*enter)(struct export *x, const struct sonde_trace_event *ev);
@@ -86,7 +91,7 @@ struct export_format {
 	void (*end)(struct export *x);
 };
 
-extern const struct export_format export_chrome, export_csv, export_perfetto, export_speedscope;
+extern const struct export_format export_chrome, export_csv, export_otf2, export_perfetto, export_speedscope;
 
 /* Gives the format what the event means.  False: no memory. */
 bool export_event(struct export *x, const struct sonde_trace_event *ev) __attribute__((warn_unused_result));
@@ -102,6 +107,7 @@ const char *export_module(const struct sonde_trace_site *site); /* "" for what S
 /* Fills in the processes.  False: no memory. */
 bool export_processes(struct export *x) __attribute__((warn_unused_result));
 void export_processes_free(struct export *x);
+const char *export_host(const struct export *x, const struct export_process *p);
 
 /* @v / 10^3 and the rest as a decimal fraction; and a plain number. */
 void export_put_us(struct tf_buf *b, uint64_t ns);

@@ -9,6 +9,7 @@ need_program jumps threads throws
 exported()
 {
 	local file=trace.$1
+	rm -rf "$file" exported
 	check_status 0 sonde export -f "$1" -o "$file" "${options[@]}" t
 	if [ "$1" = perfetto ]; then
 		command -v protoc >/dev/null || return 0
@@ -16,8 +17,17 @@ exported()
 		! grep -q '^ *[0-9]* *[:{]' decoded || fail "fields that Perfetto does not have"
 		file=decoded
 	fi
+	if [ "$1" = otf2 ]; then
+		command -v otf2-print >/dev/null || return 0
+		{ otf2-print -G "$file/traces.otf2" && otf2-print "$file/traces.otf2"; } >decoded 2>decoded.err || fail "otf2-print"
+		[ ! -s decoded.err ] || { show decoded.err; fail "otf2-print warns"; }
+		file=decoded
+	fi
 	python3 "$top_srcdir/tests/integration/exported.py" "$1" "$file" >exported || fail "$1"
 }
+
+otf2=
+grep -q '^#define HAVE_OTF2 1' "$top_builddir/config.h" && otf2=otf2
 
 # check_formats: each has all calls of t, and all have the same.
 check_formats()
@@ -26,13 +36,13 @@ check_formats()
 	sonde dump --json --tail-calls=jump t >events.json
 	calls=$(count 'enter()')
 	options=(--tail-calls=jump)
-	for format in chrome csv perfetto speedscope; do
+	for format in chrome csv perfetto speedscope $otf2; do
 		exported $format
 		[ -s exported ] || continue
 		[ "$(awk '/calls=/ { sub(/.*calls=/, ""); n += $1 } END { print n }' exported)" -eq "$calls" ] ||
 			{ show exported; fail "$format has not $calls calls"; }
-		# speedscope has neither points nor marks
-		[ $format = chrome ] || [ $format = speedscope ] || check_same chrome.exported exported "$format, and not chrome,"
+		# speedscope and otf2 have neither points nor marks
+		[ $format = chrome ] || [ $format = speedscope ] || [ $format = otf2 ] || check_same chrome.exported exported "$format, and not chrome,"
 		[ $format != chrome ] || mv exported chrome.exported
 	done
 }
@@ -69,7 +79,7 @@ for format in callgrind folded; do
 done
 check_status 0 sonde graph --folded t
 check_same folded out "folded"
-check_contains callgrind '^fn=\([0-9]+\) inner$'
+check_contains callgrind '^c?fn=\([0-9]+\) inner$'
 check_contains callgrind '^calls=30 0$'
 if command -v callgrind_annotate >/dev/null; then
 	callgrind_annotate callgrind >annotated 2>annotated.err && [ ! -s annotated.err ] || { show annotated.err; fail "callgrind_annotate"; }
@@ -95,6 +105,15 @@ check_status 2 sonde export -f csv -o no/such/folder t
 (ulimit -f 1; trap '' XFSZ; sonde export -f chrome -o kept t 2>err) && fail "a file that cannot grow is no error"
 [ "$(cat kept)" = before ] || fail "half a file"
 [ "$(find . -name 'kept*' | wc -l)" -eq 1 ] || fail "something is left of a file that could not be written"
+
+if [ "$otf2" ]; then
+	check_usage_error sonde export -f otf2 t
+	mkdir there
+	check_usage_error sonde export -f otf2 -o there t
+	[ "$(find . -name 'there*' | wc -l)" -eq 1 ] || fail "something is left of an archive"
+else
+	check_usage_error sonde export -f otf2 -o there t
+fi
 
 sonde -q --mem -o memory -- "$programs/jumps" 3 || fail "--mem"
 check_usage_error sonde export -f csv memory

@@ -4,7 +4,7 @@
 
 Reads what `sonde export' wrote, checks that each thread's calls are properly nested and its times do not go back, and prints a line
 "PID.TID calls=N points=N unwound=N open=N" for each thread, sorted, then "NAME N" for each function. FORMAT perfetto: FILE is what
-protoc --decode made of it with perfetto.proto.
+protoc --decode made of it with perfetto.proto; otf2: what otf2-print made of it.
 """
 import collections
 import csv
@@ -142,7 +142,26 @@ def perfetto(path):
     assert sorted(flags) == ["1", "2"], flags
 
 
-{"chrome": chrome, "speedscope": speedscope, "csv": table, "perfetto": perfetto}[sys.argv[1]](sys.argv[2])
+def otf2(path):
+    """Lines "EVENT LOCATION TIME ...", and those that define locations and groups before them."""
+    groups, locations = {}, {}
+    for line in open(path):
+        kind, _, rest = line.partition(" ")
+        if kind == "LOCATION_GROUP":
+            number, pid = re.match(r' *(\d+) .*?Name: ".* (\d+)"', rest).groups()
+            groups[number] = pid
+        elif kind == "LOCATION":
+            number, tid, group = re.match(r' *(\d+) .*?Name: ".* (\d+)" .*Group: ".*" <(\d+)>', rest).groups()
+            locations[number] = f"{groups[group]}.{tid}"
+        elif kind in ("ENTER", "LEAVE"):
+            location, time, name = re.match(r' *(\d+) +(\d+) +Region: "(.*)" <\d+>', rest).groups()
+            if kind == "ENTER":
+                enter(locations[location], int(time), name)
+            else:
+                assert leave(locations[location], int(time)) == name, line
+
+
+{"chrome": chrome, "otf2": otf2, "speedscope": speedscope, "csv": table, "perfetto": perfetto}[sys.argv[1]](sys.argv[2])
 for thread, stack in stacks.items():
     assert not stack, f"{thread}: {stack} have no end"
 for thread in sorted(threads):
