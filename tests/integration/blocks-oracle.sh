@@ -30,9 +30,9 @@ builds()
 by_default()
 {
 	case $1/$2 in
-	*/gcc-O2) ;;
-	fn_odd/gcc-O0 | fn_switches/clang-O2 | fn_throws/clang-O0 | mem_loops/gcc-O3 | fn_tails/clang-O2) ;;
-	fn_signals/gcc-eager | fn_threads/gcc-eager) ;;
+	fn_forks/gcc-O2 | fn_interp/gcc-O2 | fn_longjmps/gcc-O2 | fn_odd/gcc-O[02] | fn_signals/gcc-O2 | fn_switches/gcc-O2) ;;
+	fn_tails/gcc-O2 | fn_throws/gcc-O2 | mem_loops/gcc-O3 | mem_signals/gcc-O2 | fn_signals/gcc-eager | fn_threads/gcc-eager) ;;
+	fn_odd/clang-O2 | fn_signals/clang-O2 | fn_switches/clang-O2 | fn_tails/clang-O2 | fn_throws/clang-O0 | mem_signals/clang-O2) ;;
 	*) return 1 ;;
 	esac
 }
