@@ -113,7 +113,7 @@ static enum inj_status find_symbols(struct inj_session *s)
 }
 
 /*
- * Pools, with two pages behind them: one that stands for the TCB as long as there is none, and one that
+ * Pools, followed by two pages: one that stands for the TCB as long as there is none, and one that
  * is nobody's pool, for the GS base that the program starts with: a thread that never records hands
  * it on to its children, and must not hand on the pool of another.
  */
