@@ -39,8 +39,8 @@ libcommand_la_SOURCES = \
 	launcher/program/program-libraries.c \
 	launcher/program/program.c \
 	launcher/program/program.h \
-	launcher/record/join.c \
-	launcher/record/join.h \
+	launcher/record/node/join.c \
+	launcher/record/node/join.h \
 	launcher/record/perfmap.c \
 	launcher/record/perfmap.h \
 	launcher/record/probecost.c \
@@ -248,17 +248,17 @@ sonde_SOURCES = \
 	launcher/inspect/plt.h \
 	launcher/main.c \
 	launcher/module/module.c \
-	launcher/record/attach.c \
-	launcher/record/attached.c \
-	launcher/record/attached.h \
-	launcher/record/detach.c \
+	launcher/record/attach/attach.c \
+	launcher/record/attach/attached.c \
+	launcher/record/attach/attached.h \
+	launcher/record/attach/detach.c \
 	launcher/record/follow.c \
 	launcher/record/follow.h \
 	launcher/record/metadata.c \
 	launcher/record/metadata.h \
-	launcher/record/node-begin.c \
-	launcher/record/node.c \
-	launcher/record/node.h \
+	launcher/record/node/node-begin.c \
+	launcher/record/node/node.c \
+	launcher/record/node/node.h \
 	launcher/record/objects.c \
 	launcher/record/objects.h \
 	launcher/record/record.c \

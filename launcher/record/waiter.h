@@ -8,7 +8,7 @@
  *				     in a session of its own, without files that were inherited
  *
  * What records lives as long as anything is left of what the program started.  Until the program is let go, each dies
- * with the other; from then on neither needs the other.  It may record others' programs, too (launcher/record/node.h): then one that
+ * with the other; from then on neither needs the other.  It may record others' programs, too (launcher/record/node/node.h): then one that
  * waits is connected to it by a socket.
  */
 #ifndef SONDE_LAUNCHER_RECORD_WAITER_H

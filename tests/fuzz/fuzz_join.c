@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * What a rank asks of the process that records others (launcher/record/join.h), as that may get it.  What is taken for a request is
+ * What a rank asks of the process that records others (launcher/record/node/join.h), as that may get it.  What is taken for a request is
  * within its bounds, and the arguments are strings one after the other, all of the text and no more.
  *
  * Input: how many descriptors come with it (1 byte), the message, the text of the command line.
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "launcher/record/join.h"
+#include "launcher/record/node/join.h"
 #include "tests/fuzz/require.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -7,7 +7,7 @@
  *		 └── sonde, rank 1 ───── program			 in the trace folder, and has a socket
  *		     waits		   ▲ traced by that one
  *
- * A rank forks the process that is to execute its program, and hands it over (launcher/record/join.h); a thread of the one that
+ * A rank forks the process that is to execute its program, and hands it over (launcher/record/node/join.h); a thread of the one that
  * records then does for it what it would do itself.  If that is not possible it does it itself.  Until a program is let go
  * it costs nothing to begin anew; so if the one that records dies before, the rank does that.
  *
@@ -16,8 +16,8 @@
  *	node_serve()	... and are answered; its own program has been let go
  *	node_close()	nobody else is recorded by it
  */
-#ifndef SONDE_LAUNCHER_RECORD_NODE_H
-#define SONDE_LAUNCHER_RECORD_NODE_H
+#ifndef SONDE_LAUNCHER_RECORD_NODE_NODE_H
+#define SONDE_LAUNCHER_RECORD_NODE_NODE_H
 
 #include <pthread.h>
 #include <stdbool.h>

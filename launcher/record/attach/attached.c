@@ -19,7 +19,7 @@
 #include "injector/process/attachable.h"
 #include "launcher/common/message.h"
 #include "launcher/common/proc.h"
-#include "launcher/record/attached.h"
+#include "launcher/record/attach/attached.h"
 #include "launcher/record/metadata.h"
 
 static int refuse(const struct recording *r, const char *why)

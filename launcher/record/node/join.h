@@ -5,8 +5,8 @@
  *
  * Who gets it trusts none of it: it is checked by what is declared here before anything else looks at it.
  */
-#ifndef SONDE_LAUNCHER_RECORD_JOIN_H
-#define SONDE_LAUNCHER_RECORD_JOIN_H
+#ifndef SONDE_LAUNCHER_RECORD_NODE_JOIN_H
+#define SONDE_LAUNCHER_RECORD_NODE_JOIN_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,7 +2,7 @@
 /* The process that records the ranks of a node: who asks, and a thread for each. */
 #include "config.h"
 
-#include "launcher/record/node.h"
+#include "launcher/record/node/node.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +21,7 @@
 #include "launcher/common/message.h"
 #include "launcher/common/proc.h"
 #include "launcher/control/server.h"
-#include "launcher/record/join.h"
+#include "launcher/record/node/join.h"
 #include "launcher/record/waiter.h"
 
 #define BACKLOG 4096

@@ -7,8 +7,8 @@
  *	attached_begin()	instrumented, its trace begun, its rings drained
  *	attached_leave()	it goes on as it was before
  */
-#ifndef SONDE_LAUNCHER_RECORD_ATTACHED_H
-#define SONDE_LAUNCHER_RECORD_ATTACHED_H
+#ifndef SONDE_LAUNCHER_RECORD_ATTACH_ATTACHED_H
+#define SONDE_LAUNCHER_RECORD_ATTACH_ATTACHED_H
 
 #include "launcher/record/recording.h"
 

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "launcher/common/message.h"
-#include "launcher/record/attached.h"
+#include "launcher/record/attach/attached.h"
 #include "launcher/record/follow.h"
 #include "launcher/verbs.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "launcher/record/join.h"
+#include "launcher/record/node/join.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -25,8 +25,8 @@
 #include "base/hash.h"
 #include "launcher/common/message.h"
 #include "launcher/program/program.h"
-#include "launcher/record/join.h"
-#include "launcher/record/node.h"
+#include "launcher/record/node/join.h"
+#include "launcher/record/node/node.h"
 #include "launcher/record/waiter.h"
 #include "launcher/trace/job.h"
 
