@@ -181,6 +181,9 @@ sonde_SOURCES = \
 	launcher/blocks/blocks.c \
 	launcher/blocks/blocks.h \
 	launcher/blocks/counts-print.c \
+	launcher/blocks/counts-private.h \
+	launcher/blocks/counts-rows.c \
+	launcher/blocks/counts-solve.c \
 	launcher/blocks/counts.c \
 	launcher/blocks/counts.h \
 	launcher/blocks/forms.c \
