@@ -95,7 +95,7 @@ attach_briefly()
 # attach_begin OPTION...: records it until something ends that; $attached is the recorder.
 attach_begin()
 {
-	rm -rf t
+	rm -rf t attach.err # what an earlier one has said
 	command sonde attach -v -o t "$@" "$target" >attach.out 2>attach.err &
 	attached=$!
 	await 20 grep -qs 'attached:' attach.err
