@@ -99,7 +99,7 @@ check_contains out 'figures are of the bursts alone'
 check_status 0 sonde info unended
 check_contains out '^sampled  *bursts by number, how many is not known$'
 # by time: nothing is said of what was not recorded
-check_status 0 sonde --mem --sample=burst:100us,every:1ms -o s -- ./stream 100000 10
+check_status 0 sonde --mem --sample=burst:100us,every:1ms -o s -- ./stream 100000 200
 check_status 0 sonde memory s
 check_contains out '^sampled  *[0-9]* bursts? by time, [0-9.]* % of the CPU time$'
 check_contains out 'figures are of the bursts alone'
