@@ -238,17 +238,6 @@ static const char *id_of(const struct counts *c, const struct counts_row *row, u
 	return text;
 }
 
-static void put_quoted(const char *text, FILE *out)
-{
-	putc('"', out);
-	for (; text && *text; text++) {
-		if (*text == '"')
-			putc('"', out);
-		putc(*text, out);
-	}
-	putc('"', out);
-}
-
 static void csv_titles(FILE *out)
 {
 	fputs("id,to,address,to_address,count,entries,blocks,function,object,file,line,depth,instructions", out);
@@ -279,11 +268,11 @@ void counts_print_csv(const struct counts *c, uint64_t limit, FILE *out)
 		fprintf(out, "%s,", id_of(c, row, row->addr, text));
 		fprintf(out, "%s,0x%" PRIx64 ",0x%" PRIx64, id_of(c, row, row->to, text), row->addr, row->to);
 		fprintf(out, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",", row->count, row->entries, row->blocks);
-		put_quoted(row->name, out);
+		units_csv(out, row->name);
 		putc(',', out);
-		put_quoted(row->path, out);
+		units_csv(out, row->path);
 		putc(',', out);
-		put_quoted(row->file, out);
+		units_csv(out, row->file);
 		fprintf(out, ",%d,%" PRIu32, row->line, row->depth);
 		for (unsigned int k = 0; k < BLOCK_FACT_NUMBERS; k++)
 			fprintf(out, ",%" PRIu64, row->facts[k]);

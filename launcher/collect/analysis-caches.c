@@ -81,7 +81,7 @@ static bool print_by(struct analysis *a, const struct mt_read *read, enum memory
 	return done;
 }
 
-static bool print(struct analysis *a, const char *dir, FILE *to)
+bool analysis_caches_print(struct analysis *a, const char *dir, FILE *to)
 {
 	bool none, done;
 	struct mt_read *read = memtrace_read(dir, &none);
@@ -95,19 +95,4 @@ static bool print(struct analysis *a, const char *dir, FILE *to)
 	done = done && print_by(a, read, MEMORY_BY_LOOP, "loop", to);
 	mt_read_close(read);
 	return done;
-}
-
-char *analysis_caches_text(struct analysis *a, const char *dir, size_t *bytes)
-{
-	char *text = NULL;
-	FILE *to = open_memstream(&text, bytes);
-	bool done = to && print(a, dir, to);
-
-	if (to)
-		fclose(to);
-	if (done)
-		return text;
-	msg_error("module %s: its tables cannot be shown", a->simulator->name);
-	free(text);
-	return NULL;
 }

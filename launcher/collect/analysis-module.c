@@ -253,23 +253,21 @@ static void finish_module(struct analysis_module *m, const char *dir, bool quiet
 	free(text);
 }
 
-static void finish_caches(struct analysis *a, const char *dir, bool quiet)
+/* What Sonde itself prints for module @name; @what: that, in a message. */
+static void finish_tables(struct analysis *a, const char *name, bool (*print)(struct analysis *a, const char *dir, FILE *to),
+			  const char *what, const char *dir, bool quiet)
 {
-	size_t bytes;
-	char *text = analysis_caches_text(a, dir, &bytes);
+	char *text = NULL;
+	size_t bytes = 0;
+	FILE *to = open_memstream(&text, &bytes);
+	bool done = to && print(a, dir, to);
 
-	if (text)
-		put_out(a->simulator->name, text, bytes, dir, quiet);
-	free(text);
-}
-
-static void finish_profile(struct analysis *a, const char *dir, bool quiet)
-{
-	size_t bytes;
-	char *text = analysis_profile_text(a, dir, &bytes);
-
-	if (text)
-		put_out(a->profiler->name, text, bytes, dir, quiet);
+	if (to)
+		fclose(to);
+	if (done)
+		put_out(name, text, bytes, dir, quiet);
+	else
+		msg_error("module %s: its %s cannot be shown", name, what);
 	free(text);
 }
 
@@ -278,8 +276,8 @@ void analysis_finish(struct analysis *a, const char *dir, bool quiet)
 	for (size_t i = 0; i < a->n; i++)
 		finish_module(&a->modules[i], dir, quiet);
 	if (a->profiler)
-		finish_profile(a, dir, quiet);
+		finish_tables(a, a->profiler->name, analysis_profile_print, "profile", dir, quiet);
 	if (a->simulator)
-		finish_caches(a, dir, quiet);
+		finish_tables(a, a->simulator->name, analysis_caches_print, "tables", dir, quiet);
 	analysis_compile_tell(a);
 }

@@ -2,6 +2,8 @@
 #ifndef SONDE_LAUNCHER_COLLECT_ANALYSIS_PRIVATE_H
 #define SONDE_LAUNCHER_COLLECT_ANALYSIS_PRIVATE_H
 
+#include <stdio.h>
+
 #include "analysis/cache/simulate.h"
 #include "launcher/collect/analysis.h"
 #include "launcher/memory/memprofile.h"
@@ -84,18 +86,18 @@ void analysis_compile_object(struct analysis *a);
 void analysis_compile_tell(const struct analysis *a);
 void analysis_compile_end(struct analysis *a);
 
-/* launcher/collect/analysis-profile.c: the profile, the caller's; the trace in @dir is complete.  NULL: a message says why. */
-char *analysis_profile_text(struct analysis *a, const char *dir, size_t *bytes);
+/* launcher/collect/analysis-profile.c: prints the profile; the trace in @dir is complete.  False: it cannot be shown. */
+bool analysis_profile_print(struct analysis *a, const char *dir, FILE *to) __attribute__((warn_unused_result));
 
 /*
  * launcher/collect/analysis-caches.c.  Returns 0, or EXIT_USAGE after a message.  False: no memory; analysis_caches_end() frees
- * what there is.  The text is as that above.
+ * what there is.  Printing is as that above.
  */
 int analysis_caches_new(struct analysis *a, const struct modfile_list *modules, const struct opt_list *systems)
 	__attribute__((warn_unused_result));
 void analysis_caches_free(struct analysis *a);
 bool analysis_caches_begin(struct analysis_thread *t) __attribute__((warn_unused_result));
 bool analysis_caches_end(struct analysis_thread *t) __attribute__((warn_unused_result));
-char *analysis_caches_text(struct analysis *a, const char *dir, size_t *bytes);
+bool analysis_caches_print(struct analysis *a, const char *dir, FILE *to) __attribute__((warn_unused_result));
 
 #endif

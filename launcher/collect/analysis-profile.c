@@ -3,13 +3,11 @@
 #include "config.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "launcher/collect/analysis-private.h"
 #include "launcher/memory/memory.h"
 #include "launcher/memory/memtrace.h"
 #include "launcher/memory/memwhere.h"
-#include "launcher/common/message.h"
 
 #define ROWS 30
 
@@ -31,7 +29,7 @@ static bool print_by(struct analysis *a, const struct memory_about *about, const
 	return done;
 }
 
-static bool print(struct analysis *a, const char *dir, FILE *to)
+bool analysis_profile_print(struct analysis *a, const char *dir, FILE *to)
 {
 	bool none, done;
 	struct mt_read *read = memtrace_read(dir, &none);
@@ -49,19 +47,4 @@ static bool print(struct analysis *a, const char *dir, FILE *to)
 		sonde_trace_close(trace);
 	mt_read_close(read);
 	return done;
-}
-
-char *analysis_profile_text(struct analysis *a, const char *dir, size_t *bytes)
-{
-	char *text = NULL;
-	FILE *to = open_memstream(&text, bytes);
-	bool done = to && print(a, dir, to);
-
-	if (to)
-		fclose(to);
-	if (done)
-		return text;
-	msg_error("module %s: its profile cannot be shown", a->profiler->name);
-	free(text);
-	return NULL;
 }

@@ -74,18 +74,18 @@ static void put_name(const struct export *x, const char *key, uint32_t number, c
 	putc('\n', x->out);
 }
 
-static void put_function(const struct export *x, bool *told, const char *object, const char *key, uint32_t function)
+static void put_function(const struct export *x, bool *named, const char *object, const char *key, uint32_t function)
 {
 	const struct sonde_trace_function *f = sonde_trace_function(x->trace, function);
 
 	fprintf(x->out, "%s=%s\n", object, f && *f->path ? f->path : "???");
-	put_name(x, key, function, export_name(x, f), !told[function]);
-	told[function] = true;
+	put_name(x, key, function, export_name(x, f), !named[function]);
+	named[function] = true;
 }
 
 void export_callgrind(const struct export *x, const struct graph_tree *tree)
 {
-	bool *told = report_zeroed(sonde_trace_functions(x->trace) + 1, sizeof(*told));
+	bool *named = report_zeroed(sonde_trace_functions(x->trace) + 1, sizeof(*named));
 	const struct sonde_trace_rank *first = sonde_trace_rank(x->trace, 0);
 	size_t n;
 	struct edge *v = edges_of(tree, &n);
@@ -101,13 +101,13 @@ void export_callgrind(const struct export *x, const struct graph_tree *tree)
 	for (size_t i = 0; i < n && !ferror(x->out); i++) {
 		if (v[i].callee == GRAPH_NONE) {
 			putc('\n', x->out);
-			put_function(x, told, "ob", "fn", v[i].caller);
+			put_function(x, named, "ob", "fn", v[i].caller);
 			fprintf(x->out, "0 %" PRIu64 "\n", v[i].ns);
 		} else {
-			put_function(x, told, "cob", "cfn", v[i].callee);
+			put_function(x, named, "cob", "cfn", v[i].callee);
 			fprintf(x->out, "calls=%" PRIu64 " 0\n0 %" PRIu64 "\n", v[i].calls, v[i].ns);
 		}
 	}
 	free(v);
-	free(told);
+	free(named);
 }

@@ -58,8 +58,6 @@ bool export_event(struct export *x, const struct sonde_trace_event *ev)
 		leave_from(x, ev->thread, ev->depth + 1, ev->time);
 		if (th->n && th->open[th->n - 1].depth == ev->depth && th->open[th->n - 1].function == ev->function)
 			leave(x, ev->thread, ev->time, ev->flags & SONDE_TRACE_UNWOUND ? EXPORT_UNWOUND : EXPORT_RETURNED, ev);
-		else
-			x->orphans++;
 		break;
 	case SONDE_TRACE_POINT:
 		if (x->format->point)

@@ -267,9 +267,9 @@ static int make(struct run *r)
 	int result;
 
 	x->quoted = calloc(functions + 1, sizeof(*x->quoted));
-	x->told = calloc(functions + 1, sizeof(*x->told));
+	x->marked = calloc(functions + 1, sizeof(*x->marked));
 	x->thread = calloc(threads + 1, sizeof(*x->thread));
-	if (export_processes(x) && x->quoted && x->told && x->thread)
+	if (export_processes(x) && x->quoted && x->marked && x->thread)
 		result = x->format && x->format->open_folder ? export_into_folder(r) : export_into(r);
 	else
 		result = no_memory();
@@ -278,7 +278,7 @@ static int make(struct run *r)
 	for (size_t i = 0; x->thread && i < threads; i++)
 		free(x->thread[i].open);
 	free(x->quoted);
-	free(x->told);
+	free(x->marked);
 	free(x->thread);
 	export_processes_free(x);
 	tf_buf_free(&x->buf);

@@ -62,8 +62,8 @@ struct export {
 	struct export_process **of;	/* by thread */
 	struct export_thread *thread; /* by index */
 	uint64_t seen, threads;	/* what a format counts, for commas */
-	uint8_t *told;		/* by function: a format's own mark */
-	uint64_t orphans, cut;	/* ends without a beginning, and the reverse */
+	uint8_t *marked;	/* by function: a format's own mark */
+	uint64_t cut;		/* calls whose end is not known */
 	void *private;		/* of a format that writes a folder */
 	bool failed;		/* writing has; the message is out */
 };

@@ -199,9 +199,9 @@ static uint64_t intern(struct export *x, const struct sonde_trace_function *f)
 
 	if (!f)
 		return 0;
-	if (x->told[f->index])
+	if (x->marked[f->index])
 		return f->index + 1;
-	x->told[f->index] = 1;
+	x->marked[f->index] = 1;
 	interned = open_message(&x->buf, PACKET_INTERNED);
 	name = open_message(&x->buf, INTERNED_NAME);
 	put_uint(&x->buf, NAME_IID, f->index + 1);
