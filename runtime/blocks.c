@@ -28,7 +28,7 @@ static struct rt_thread *own_thread(void)
 	return t;
 }
 
-/* The offset of the counter is in the 4 bytes in front of the end of the instruction that adds to it. */
+/* The offset of the counter is in the last 4 bytes of the instruction that adds to it. */
 static void count(const struct rt_thread *t, const uint8_t *done)
 {
 	int32_t offset;

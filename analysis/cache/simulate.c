@@ -165,7 +165,7 @@ static bool begin_node(struct node *node, unsigned int n, bool classify)
 	return node->chain.group_misses;
 }
 
-/* The chain of these levels behind @before; NO_CHAIN: no memory. */
+/* The chain of these levels after @before; NO_CHAIN: no memory. */
 static uint32_t node_for(struct cache_sim *sim, uint32_t before, const struct cache_level *levels, unsigned int n,
 			 const struct part *part, bool tlb)
 {

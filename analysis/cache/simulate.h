@@ -26,7 +26,7 @@ struct cache_sim_options {
 	bool classify;	/* say why caches miss (shadow.h) */
 	/*
 	 * One in so many sets is simulated, a power of two, and stands for the others; 0, 1: all.  All are where there are not at least
-	 * twice as many that can be told apart in all levels.  Not together with classify.
+	 * twice as many that differ in all levels.  Not together with classify.
 	 */
 	uint64_t one_in;
 };

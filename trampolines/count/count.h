@@ -19,7 +19,7 @@
 
 enum tramp_edge_kind {
 	TRAMP_EDGE_TARGET,	/* by a block's jump */
-	TRAMP_EDGE_NEXT,	/* into the block behind it */
+	TRAMP_EDGE_NEXT,	/* into the block after it */
 	TRAMP_EDGE_IN,		/* from outside */
 	TRAMP_EDGE_OUT,		/* to it */
 	TRAMP_EDGE_LOST,	/* to it, by system calls in the block that did not return, less those that did so twice; computed */

@@ -29,7 +29,7 @@
 
 #define TRAMP_PROBE_MAX 352	 /* bytes of any probe, in line */
 #define TRAMP_PROBE_SLOW_MAX 64	 /* bytes of its slow path */
-#define TRAMP_PROBE_APART_MAX 256 /* CHOSEN: bytes of what records, in front of that */
+#define TRAMP_PROBE_APART_MAX 256 /* CHOSEN: bytes of what records, before that */
 #define TRAMP_PROBE_BACK 5	 /* bytes of the jump between the two */
 #define TRAMP_PROBE_REFS 8	 /* branches to it, at most */
 
@@ -121,7 +121,7 @@ struct tramp_probe {
  * A probe's code; in the end it falls through.  The slow path, if it has one, goes back to where the probe restores.
  * Position-independent but for the rel32s between the two, which tramp_probe_place() fills in.
  *
- * Of a probe that counts more often than it records (CHOSEN), what records is `apart`, a probe by itself in front of the slow
+ * Of a probe that counts more often than it records (CHOSEN), what records is `apart`, a probe by itself before the slow
  * path, which begins with nothing saved; after it comes a jump of 5 bytes to the end of code[].  It begins at slow[0], where
  * code[] leads then.
  */

@@ -5,7 +5,7 @@
  *	edge                                     counted
  *	the only one that ends at a block        in the block, where registers and flags are to spare
  *	the only one that begins at one          likewise
- *	into the block behind, beside others     after the conditional jump
+ *	into the block after it, beside others   after the conditional jump
  *	by a conditional jump, beside others     in a stub after all blocks: count; jmp target
  *	from outside, beside others              in a stub that the window leads to: count; jmp copy
  *
