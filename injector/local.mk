@@ -56,6 +56,8 @@ libinjector_la_SOURCES = \
 	injector/patch/leftovers.c \
 	injector/patch/load.c \
 	injector/patch/modules.c \
+	injector/patch/needed.c \
+	injector/patch/needed.h \
 	injector/patch/objects.c \
 	injector/patch/patch.c \
 	injector/patch/patch.h \
@@ -92,4 +94,4 @@ libinjector_la_SOURCES = \
 	injector/syscall/sigrun.c \
 	injector/syscall/sigsites.c \
 	injector/syscall/sigsites.h
-libinjector_la_LIBADD = libtrampolines.la libtracefmt.la $(BFD_LIBS) $(XXHASH_LIBS)
+libinjector_la_LIBADD = libtrampolines.la libtracefmt.la $(BFD_LIBS) $(XXHASH_LIBS) $(LIBDW_LIBS) $(LIBELF_LIBS)

@@ -211,8 +211,6 @@ static void note_dynamic(const Elf64_Dyn *d, struct inj_image *img, struct dynam
 		if (members[i].tag == d->d_tag)
 			*members[i].member = d->d_un.d_val;
 	}
-	if (d->d_tag == DT_NEEDED)
-		img->has_needed = true;
 }
 
 static bool read_u32(const struct inj_image *img, uint64_t vaddr, uint32_t *value)

@@ -42,7 +42,6 @@ struct inj_image {
 	uint64_t relro, relro_size;	/* PT_GNU_RELRO, 0 when there is none */
 	uint64_t eh_frame_hdr, eh_frame_hdr_size;
 	bool has_tls;
-	bool has_needed;	/* has DT_NEEDED entries */
 
 	/* Private: the dynamic section, checked to lie inside the image. */
 	uint64_t dynsym, nsyms, dynstr, dynstr_size;

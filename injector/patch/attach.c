@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/search.h"
 #include "injector/patch/attach.h"
+#include "injector/patch/needed.h"
 #include "injector/process/attachable.h"
 #include "injector/process/sigframes.h"
 #include "injector/syscall/sigsites.h"
@@ -53,7 +54,7 @@ static enum inj_status check_running(struct inj_session *s, struct inj_threads *
 static enum inj_status check_once(struct inj_session *s, pid_t pid)
 {
 	struct inj_threads t;
-	enum inj_status status = inj_threads_stop(&t, pid, false);
+	enum inj_status status = inj_threads_stop(&t, pid, INJ_ALL_THREADS);
 	int saved = errno;
 
 	if (status == INJ_OK) {
@@ -84,7 +85,7 @@ static enum inj_status check_process(struct inj_session *s, pid_t pid)
 static enum inj_status load(struct inj_session *s, pid_t pid)
 {
 	struct inj_threads t;
-	enum inj_status status = inj_threads_stop(&t, pid, true);
+	enum inj_status status = inj_threads_stop(&t, pid, INJ_ANY_THREAD);
 	int saved;
 
 	if (status != INJ_OK)
@@ -135,7 +136,7 @@ static enum inj_status resolve_ifuncs(struct inj_session *s)
 
 	if (!inj_any_ifunc(s))
 		return INJ_OK;
-	status = inj_threads_stop(&t, s->attach.target.pid, true);
+	status = inj_threads_stop(&t, s->attach.target.pid, INJ_ANY_THREAD);
 	if (status != INJ_OK)
 		return status;
 	s->target = &t.target;
@@ -160,9 +161,20 @@ static enum inj_status plan_wraps(struct inj_session *s)
 	return status == INJ_OK ? inj_lead_unwinder(s) : status;
 }
 
+/* With those that modules need. */
+static enum inj_status find_libraries(struct inj_session *s)
+{
+	enum inj_status status = read_libraries(s);
+	bool came = false;
+
+	if (status == INJ_OK)
+		status = inj_load_needed(s, &came);
+	return status == INJ_OK && came ? read_libraries(s) : status;
+}
+
 static enum inj_status plan(struct inj_session *s)
 {
-	enum inj_status status = s->opt.is_static ? inj_objects_static(s) : read_libraries(s);
+	enum inj_status status = s->opt.is_static ? inj_objects_static(s) : find_libraries(s);
 
 	s->attach.hold = true;
 	if (status == INJ_OK)
@@ -185,7 +197,7 @@ void inj_session_leave(struct inj_session *s)
 	struct inj_threads t;
 	int saved = errno;
 
-	if (inj_threads_stop(&t, s->attach.target.pid, false) == INJ_OK) {
+	if (inj_threads_stop(&t, s->attach.target.pid, INJ_ALL_THREADS) == INJ_OK) {
 		(void)!inj_unload(s, &t.target);
 		inj_threads_go(&t);
 	}
@@ -585,7 +597,7 @@ static enum inj_status place(struct inj_session *s, struct inj_stop *stop)
 {
 	int64_t from = clock_now_ns();
 	struct inj_threads t;
-	enum inj_status status = inj_threads_stop(&t, s->attach.target.pid, false);
+	enum inj_status status = inj_threads_stop(&t, s->attach.target.pid, INJ_ALL_THREADS);
 	int saved;
 
 	if (status != INJ_OK)

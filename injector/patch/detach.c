@@ -516,7 +516,7 @@ static enum inj_status stop_threads(struct inj_threads *t, pid_t pid, int64_t *f
 
 	for (int tries = 0; tries < STOP_TRIES; tries++) {
 		*from = clock_now_ns();
-		status = inj_threads_stop(t, pid, false);
+		status = inj_threads_stop(t, pid, INJ_ALL_THREADS);
 		if (status != INJ_SYSTEM || errno != ETIMEDOUT)
 			break;
 	}

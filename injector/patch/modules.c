@@ -204,7 +204,7 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-static bool is_loaded(const struct inj_session *s, const char *soname, size_t len)
+bool inj_is_mapped(const struct inj_session *s, const char *soname, size_t len)
 {
 	for (size_t i = 0; i < s->nobjects; i++) {
 		const char *name = s->objects[i].path[0] ? base_name(s->objects[i].name) : "";
@@ -222,15 +222,14 @@ static bool needs_met(const struct inj_session *s, const char *needs)
 	for (const char *p = needs; *p;) {
 		size_t n = strcspn(p, " ");
 
-		if (n && is_loaded(s, p, n))
+		if (n && inj_is_mapped(s, p, n))
 			return true;
 		p += n + strspn(p + n, " ");
 	}
 	return false;
 }
 
-/* inj_resolver: what is mapped, in the order of the dynamic linker. */
-static bool is_there(void *arg, const char *name, uint64_t *addr)
+bool inj_find_exported(void *arg, const char *name, uint64_t *addr)
 {
 	struct inj_session *s = arg;
 
@@ -253,7 +252,7 @@ static bool is_there(void *arg, const char *name, uint64_t *addr)
 static enum inj_status map_module(struct inj_session *s, struct inj_module *m)
 {
 	struct inj_undefined undefined = { 0 };
-	enum inj_status status = inj_load_image(s, &m->image, &m->base, s->opt.is_static ? NULL : is_there, &undefined);
+	enum inj_status status = inj_load_image(s, &m->image, &m->base, s->opt.is_static ? NULL : inj_find_exported, &undefined);
 
 	if (status != INJ_OK && !s->opt.own_loader)
 		status = INJ_BAD_IMAGE;

@@ -284,6 +284,10 @@ void inj_objects_free(struct inj_session *s);
 /* modules.c */
 enum inj_status inj_modules_open(struct inj_session *s) INJ_CHECK;
 enum inj_status inj_modules_activate(struct inj_session *s) INJ_CHECK;
+/* Is a library of that name among the objects?  @soname: @len bytes, without a folder. */
+bool inj_is_mapped(const struct inj_session *s, const char *soname, size_t len);
+/* inj_resolver, its @arg the session: what the objects export, in the order of the dynamic linker. */
+bool inj_find_exported(void *arg, const char *name, uint64_t *addr);
 /* They record nothing any more, and call functions where those begin, which are as before. */
 enum inj_status inj_modules_silence(struct inj_session *s, struct inj_target *t) INJ_CHECK;
 void inj_modules_free(struct inj_session *s);

@@ -10,6 +10,7 @@
 #include <sys/auxv.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -48,8 +49,11 @@ static char state_of(pid_t pid, pid_t tid)
 	return p && p[1] == ' ' ? p[2] : 'X';
 }
 
-/* Until the thread's next stop; one that could run, but gets no processor, is given more time.  Errors: GONE, SYSTEM with ETIMEDOUT. */
-static enum inj_status await_stop(pid_t tid, int *status)
+/*
+ * Until the thread's next stop; one that could run, but gets no processor, is given more time, and with @patient any.
+ * Errors: GONE, SYSTEM with ETIMEDOUT.
+ */
+static enum inj_status await_stop(pid_t tid, bool patient, int *status)
 {
 	int64_t began = clock_now_ns(), until = began + PATIENCE_NS;
 
@@ -62,7 +66,7 @@ static enum inj_status await_stop(pid_t tid, int *status)
 			return INJ_GONE;
 		if (clock_now_ns() > until && clock_now_ns() - began < STARVED_NS && state_of(tid, tid) == 'R')
 			until = clock_now_ns() + PATIENCE_NS;
-		if (clock_now_ns() > until) {
+		if (!patient && clock_now_ns() > until) {
 			errno = ETIMEDOUT;
 			return INJ_SYSTEM;
 		}
@@ -74,7 +78,7 @@ static enum inj_status await_stop(pid_t tid, int *status)
 static enum inj_status await_interrupt(struct inj_thread *th)
 {
 	int status;
-	enum inj_status ret = await_stop(th->tid, &status);
+	enum inj_status ret = await_stop(th->tid, false, &status);
 
 	while (ret == INJ_OK && status >> 16 != PTRACE_EVENT_STOP) {
 		int sig = WSTOPSIG(status);
@@ -83,7 +87,7 @@ static enum inj_status await_interrupt(struct inj_thread *th)
 			sig = 0;
 		if (ptrace(PTRACE_CONT, th->tid, 0, (void *)(intptr_t)sig) < 0)
 			return INJ_GONE;
-		ret = await_stop(th->tid, &status);
+		ret = await_stop(th->tid, false, &status);
 	}
 	th->halted = ret == INJ_OK && WSTOPSIG(status) != SIGTRAP;
 	return ret;
@@ -201,9 +205,14 @@ static enum inj_status seize_some(struct inj_threads *t, bool one, bool last_cho
 	return status;
 }
 
-static enum inj_status seize_new(struct inj_threads *t, bool one)
+static enum inj_status seize_new(struct inj_threads *t, pid_t which)
 {
-	enum inj_status status = seize_some(t, one, false);
+	bool one = which == INJ_ANY_THREAD;
+	enum inj_status status;
+
+	if (which > 0)
+		return t->n ? INJ_OK : seize(t, which);
+	status = seize_some(t, one, false);
 
 	return status == INJ_OK && one && !t->n ? seize_some(t, one, true) : status;
 }
@@ -231,14 +240,15 @@ static bool are_all_known(const struct inj_threads *t)
 }
 
 /* New ones appear as long as any runs that is not known. */
-static enum inj_status stop_all(struct inj_threads *t, bool one)
+static enum inj_status stop_all(struct inj_threads *t, pid_t which)
 {
+	bool one = which != INJ_ALL_THREADS;
 	enum inj_status status = INJ_OK;
 	size_t stopped = 0;
 	int looks = 0;
 
 	do {
-		status = seize_new(t, one);
+		status = seize_new(t, which);
 		if (status == INJ_OK && stopped == t->n && (one || are_all_known(t) || ++looks == LOOKS))
 			return INJ_OK;
 		for (; stopped < t->n && status == INJ_OK; stopped++)
@@ -290,7 +300,7 @@ static enum inj_status find_syscall(struct inj_threads *t)
 
 static enum inj_status call(struct inj_target *target, long nr, const uint64_t args[6], int64_t *result);
 
-enum inj_status inj_threads_stop(struct inj_threads *t, pid_t pid, bool one)
+enum inj_status inj_threads_stop(struct inj_threads *t, pid_t pid, pid_t which)
 {
 	enum inj_status status;
 	int saved;
@@ -303,7 +313,7 @@ enum inj_status inj_threads_stop(struct inj_threads *t, pid_t pid, bool one)
 	t->target.arg = t;
 	status = find_syscall(t);
 	if (status == INJ_OK)
-		status = stop_all(t, one);
+		status = stop_all(t, which);
 	if (status == INJ_OK && !choose_caller(t))
 		status = INJ_GONE;
 	if (status == INJ_OK)
@@ -327,7 +337,7 @@ static enum inj_status to_syscall_stop(struct inj_threads *t, struct inj_thread 
 			th->gone = true;
 			return INJ_GONE;
 		}
-		ret = await_stop(th->tid, &status);
+		ret = await_stop(th->tid, t->patient, &status);
 		th->gone = ret == INJ_GONE;
 		if (ret != INJ_OK || WSTOPSIG(status) == SYSCALL_STOP)
 			return ret;
@@ -396,18 +406,25 @@ static enum inj_status call(struct inj_target *target, long nr, const uint64_t a
 	return status;
 }
 
+/* Of the vector unit and of what else XSAVE saves. */
+#define STATE_BYTES 16384
+
 enum inj_status inj_thread_run(struct inj_threads *t, size_t i, uint64_t function, uint64_t arg, uint64_t end,
 			       uint64_t below)
 {
 	struct inj_thread *th = &t->v[i];
 	struct user_regs_struct regs = th->regs;
 	enum inj_status status = borrow(th);
+	_Alignas(64) uint8_t state[STATE_BYTES];
+	struct iovec saved = { state, sizeof(state) };
 
 	regs.rsp = ((regs.rsp - 128 - below) & ~UINT64_C(15)) - 8;
 	regs.rip = function;
 	regs.rdi = arg;
 	regs.orig_rax = (uint64_t)-1;
 	regs.eflags &= ~UINT64_C(0x400); /* DF */
+	if (status == INJ_OK && ptrace(PTRACE_GETREGSET, th->tid, (void *)NT_X86_XSTATE, &saved) < 0)
+		status = errno == ESRCH ? INJ_GONE : INJ_SYSTEM;
 	if (status == INJ_OK)
 		status = set_regs(th, &regs);
 	while (status == INJ_OK) {
@@ -419,6 +436,8 @@ enum inj_status inj_thread_run(struct inj_threads *t, size_t i, uint64_t functio
 	}
 	if (status == INJ_OK)
 		status = to_syscall_stop(t, th);
+	if (status == INJ_OK && ptrace(PTRACE_SETREGSET, th->tid, (void *)NT_X86_XSTATE, &saved) < 0)
+		status = INJ_GONE;
 	if (status == INJ_OK)
 		th->regs.gs_base = regs.gs_base;
 	return status;
@@ -470,7 +489,7 @@ void inj_threads_go(struct inj_threads *t)
 static enum inj_status borrowed_call(struct inj_target *target, long nr, const uint64_t args[6], int64_t *result)
 {
 	struct inj_threads t;
-	enum inj_status status = inj_threads_stop(&t, target->pid, true);
+	enum inj_status status = inj_threads_stop(&t, target->pid, INJ_ANY_THREAD);
 	int saved;
 
 	if (status != INJ_OK)

@@ -3,7 +3,7 @@
  * The threads of a process that runs by itself: stopped, looked at and moved, had to execute system calls, and let go
  * as if nothing had happened.
  *
- *	inj_threads_stop()	PTRACE_SEIZE and PTRACE_INTERRUPT, of all or of one, until no new one appears
+ *	inj_threads_stop()	PTRACE_SEIZE and PTRACE_INTERRUPT, of all until no new one appears, or of one
  *	t.target		system calls, executed by one of the threads
  *	inj_threads_go()	registers that have been changed are written; PTRACE_DETACH
  *
@@ -41,13 +41,18 @@ struct inj_threads {
 	size_t caller;		  /* index of the thread that executes system calls */
 	uint64_t syscall_insn;	  /* address of a syscall instruction in the process */
 	int seize_errno;	  /* when inj_threads_stop() returned SYSTEM: of PTRACE_SEIZE, 0: it was not that */
+	bool patient;		  /* inj_thread_run() waits for ever */
 };
 
+#define INJ_ALL_THREADS 0
+#define INJ_ANY_THREAD (-1)
+
 /*
- * Stops all threads, or (@one) any one that can be had.  Errors: GONE; SYSTEM, errno ETIMEDOUT: one of them is within the
- * kernel and cannot be stopped; MEMORY, NOT_SUPPORTED (no syscall instruction was found).  On an error none is stopped.
+ * Stops threads: @which is INJ_ALL_THREADS, INJ_ANY_THREAD (one that can be had), or the id of one.  Errors: GONE; SYSTEM, errno
+ * ETIMEDOUT: one of them is within the kernel and cannot be stopped; MEMORY, NOT_SUPPORTED (no syscall instruction was found).  On
+ * an error none is stopped.
  */
-enum inj_status inj_threads_stop(struct inj_threads *t, pid_t pid, bool one) INJ_CHECK;
+enum inj_status inj_threads_stop(struct inj_threads *t, pid_t pid, pid_t which) INJ_CHECK;
 
 /* Lets all go on. */
 void inj_threads_go(struct inj_threads *t);
@@ -63,7 +68,7 @@ void inj_thread_move(struct inj_thread *th, uint64_t pc);
 
 /*
  * Has thread @i run @function with one argument, until it executes the `syscall` instruction at @end, of a call that
- * does not exist.  Its registers are as before afterwards, but for the GS base.  The stack is used below the red zone and @below bytes.
+ * does not exist.  Its registers, those of vectors too, are as before afterwards, but for the GS base.  The stack is used below the red zone and @below bytes.
  * Errors: GONE; SYSTEM with ETIMEDOUT, then the thread is not to be let go; REMOTE: it cannot be done.
  */
 enum inj_status inj_thread_run(struct inj_threads *t, size_t i, uint64_t function, uint64_t arg, uint64_t end,

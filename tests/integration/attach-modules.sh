@@ -4,7 +4,7 @@
 . "$top_srcdir/tests/integration/lib.sh"
 . "$top_srcdir/tests/integration/attach-lib.sh"
 need_attach
-need_program lingers
+need_program lingers busy
 
 # ours: how much of ours is mapped
 ours()
@@ -94,4 +94,47 @@ for module in starts needs; do
 	[ ! -e refused ] || fail "a trace of nothing"
 	check_left
 done
+finish
+
+# A library that a module needs and the process has not mapped: a thread in the program's own code loads it, and all goes on as before;
+# where all of them wait, that is said.
+cat >extra.c <<'END'
+#include <string.h>
+static double value;
+static char text[64];
+__attribute__((constructor)) static void begin(void) { value = 40; memset(text, 'x', sizeof(text) - 1); }
+long extra_value(long n);
+long extra_value(long n) { return n + (long)value + (text[62] == 'x'); }
+END
+$CC -shared -fPIC -O2 -o libextra.so extra.c || fail "a library for the module"
+cat >further.c <<'END'
+#include <sonde/module.h>
+SONDE_MODULE("further", "");
+long extra_value(long n);
+SONDE_WRAP(unsigned long, leaf, (unsigned long n))
+{
+	sonde_enter();
+	unsigned long ret = SONDE_REAL(leaf)(n);
+	sonde_leave(SONDE_I64("extra", extra_value(1)));
+	return ret;
+}
+END
+SONDE_CFLAGS=$PWD/libextra.so sonde module build further.c || fail "a module that needs a library"
+start "$programs/busy" 2
+! grep libextra "/proc/$target/maps" || fail "the library is there before anybody needs it"
+for _ in 1 2; do
+	attach_briefly -m ./further.so
+	events t
+	check_contains events.json '"extra":42'
+	grep -q libextra "/proc/$target/maps" || fail "the library is not there"
+	[ -s code.noted ] && check_left || note_target
+	echo noted >code.noted
+done
+finish
+check_contains target.out 'wrong 0'
+start "$programs/lingers"
+check_usage_error sonde attach -m ./further.so -o refused "$target"
+check_contains err 'module .*further.so needs .*/libextra.so, .*none of its threads'
+[ ! -e refused ] || fail "a trace of nothing"
+check_left
 finish

@@ -80,7 +80,7 @@ static void all_go_on(void **state)
 		struct inj_threads t;
 		int64_t result = 0;
 
-		assert_int_equal(inj_threads_stop(&t, c.pid, false), INJ_OK);
+		assert_int_equal(inj_threads_stop(&t, c.pid, INJ_ALL_THREADS), INJ_OK);
 		assert_int_equal(t.n, THREADS);
 		for (size_t k = 0; k < t.n; k++) {
 			t.caller = k;
@@ -122,7 +122,7 @@ static void it_is_gone(void **state)
 	(void)state;
 	kill(c.pid, SIGKILL);
 	assert_int_equal(waitpid(c.pid, NULL, 0), c.pid);
-	assert_int_equal(inj_threads_stop(&t, c.pid, false), INJ_GONE);
+	assert_int_equal(inj_threads_stop(&t, c.pid, INJ_ALL_THREADS), INJ_GONE);
 	fclose(c.in);
 	fclose(c.out);
 }
