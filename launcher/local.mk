@@ -278,6 +278,7 @@ sonde_SOURCES = \
 	launcher/record/ticker.h \
 	launcher/record/waiter.c \
 	launcher/record/waiter.h \
-	launcher/verbs.h
+	launcher/verbs.h \
+	runtime/memory/batches.c
 launcher/cache/shipped.$(OBJEXT): analysis/cache/systems.yaml
 sonde_LDADD = libanalysis.la libreport.la libcommand.la libinjector.la libruntime-image.la libtracefmt.la libmemtrace.la libtrampolines.la -lm

@@ -20,6 +20,7 @@ RUNTIME_FILES = $(MACHINE_FILES) \
 	runtime/memory/analysis-module.c \
 	runtime/memory/analysis.c \
 	runtime/memory/analysis.h \
+	runtime/memory/batches.c \
 	runtime/memory/batches.h \
 	runtime/memory/memory.c \
 	runtime/memory/memory.h \

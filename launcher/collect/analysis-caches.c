@@ -28,7 +28,7 @@ int analysis_caches_new(struct analysis *a, const struct modfile_list *modules, 
 	a->simulator = find_simulator(modules);
 	if (!a->simulator)
 		return 0;
-	a->want_accesses = true;
+	a->wants.accesses = true;
 	for (size_t i = 0; i < systems->n && !status; i++)
 		status = systems_add(&a->systems, systems->v[i]);
 	if (!systems->n)

@@ -44,7 +44,7 @@ void analysis_compile_at(struct analysis *a, uint64_t run)
 		close(a->shared_fd);
 	a->shared_fd = 0;
 	if (a->shared && run)
-		a->server = mt_serve_begin(a->code, a->shared, !a->want_accesses, run);
+		a->server = mt_serve_begin(a->code, a->shared, !a->wants.accesses, run);
 	else if (a->shared)
 		msg_debug("code for the program's threads could not be mapped there: they interpret memory accesses");
 }

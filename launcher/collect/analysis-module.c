@@ -105,11 +105,7 @@ static int load(struct analysis *a, const struct modfile *file)
 		return EXIT_USAGE;
 	}
 	a->n++;
-	for (const struct sonde_memory_hook *const *h = m->desc->memory_begin;
-	     h < m->desc->memory_end; h++) {
-		a->want_accesses |= (*h)->batch != NULL;
-		a->want_counts |= (*h)->counts != NULL;
-	}
+	batch_want(&a->wants, m->desc);
 	return 0;
 }
 
@@ -143,7 +139,7 @@ static bool want_profile(struct analysis *a, const struct modfile_list *modules,
 		a->how = *sampled;
 	o = memory_profile_options(&about, false);
 	if (a->profiler) {
-		a->want_accesses = true;
+		a->wants.accesses = true;
 		a->profile = memprofile_new(&o);
 	}
 	return !a->profiler || a->profile;

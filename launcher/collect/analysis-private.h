@@ -9,6 +9,7 @@
 #include "launcher/memory/memprofile.h"
 #include "sonde/abi.h"
 #include "memtrace/machine.h"
+#include "runtime/memory/batches.h"
 
 #define ANALYSIS_BATCH 4096
 #define ANALYSIS_SUMS 64 /* that all modules have together; their ids are the last ones */
@@ -29,7 +30,7 @@ struct analysis_sum {
 struct analysis {
 	struct analysis_module *modules;
 	size_t n;
-	bool want_accesses, want_counts;
+	struct batch_wants wants;
 	const struct modfile *profiler; /* NULL: nobody wants a profile */
 	struct memprofile *profile;
 	const struct modfile *simulator; /* NULL: nobody wants caches simulated */
@@ -61,13 +62,11 @@ struct analysis_member {
 
 struct analysis_thread {
 	struct analysis *a;
-	struct mt_machine *machine;
+	struct batcher batcher;
 	struct memprofile_thread *profile; /* NULL: none */
 	struct cache_sim *caches; /* NULL: none */
 	bool broken; /* until a chunk says all */
 	bool off; /* recording is */
-	uint64_t tsc; /* of the latest chunk */
-	uint64_t most; /* batches of a chunk */
 	struct analysis_member *members[]; /* of each module */
 };
 

@@ -9,7 +9,6 @@
 #include "launcher/collect/analysis-private.h"
 #include "launcher/common/message.h"
 #include "launcher/memory/memory.h"
-#include "runtime/memory/batches.h"
 #include "tracefmt/ring.h"
 
 static void out_of_memory(struct analysis *a)
@@ -35,15 +34,6 @@ void analysis_object(struct analysis *a, const struct md_object *object, const s
 
 /* ---- batches ---- */
 
-static void call_hooks(struct analysis_thread *t, const struct sonde_batch *all)
-{
-	for (size_t i = 0; i < t->a->n; i++) {
-		analysis_running(t->a->modules[i].file->name);
-		batch_give(t->a->modules[i].desc, &t->members[i]->thread, all);
-	}
-	analysis_running(NULL);
-}
-
 static void end_profile(struct analysis_thread *t)
 {
 	if (t->profile && !memprofile_end(t->profile))
@@ -57,62 +47,29 @@ static void end_caches(struct analysis_thread *t)
 		out_of_memory(t->a);
 }
 
-static bool give_batch(struct analysis_thread *t, enum mt_status *status)
+static void give_hooks(struct analysis_thread *t, const struct sonde_batch *batch)
 {
-	struct analysis *a = t->a;
-	size_t n = mt_next(t->machine, a->batch, ANALYSIS_BATCH, status);
-	struct sonde_batch batch = {
-		.next = (const struct sonde_access_word *)(const void *)a->batch,
-		.end = (const struct sonde_access_word *)(const void *)(a->batch + n),
-	};
+	for (size_t i = 0; i < t->a->n; i++) {
+		analysis_running(t->a->modules[i].file->name);
+		batch_hooks(t->a->modules[i].desc, &t->members[i]->thread, batch);
+	}
+	analysis_running(NULL);
+}
 
-	if (!n)
-		return false;
-	if (t->profile && !memprofile_take(t->profile, a->batch, n))
+static bool give(struct batcher *b, const struct sonde_batch *batch)
+{
+	struct analysis_thread *t = (struct analysis_thread *)((char *)b - offsetof(struct analysis_thread, batcher));
+	size_t n = (size_t)(batch->end - batch->next);
+
+	if (t->profile && !memprofile_take(t->profile, b->v, n))
 		end_profile(t);
-	if (t->caches && !cache_sim_take(t->caches, a->batch, n, true)) {
+	if (t->caches && !cache_sim_take(t->caches, b->v, n, true)) {
 		cache_sim_free(t->caches);
 		t->caches = NULL;
-		out_of_memory(a);
+		out_of_memory(t->a);
 	}
-	if (a->want_counts)
-		batch_count(&batch.counts, a->batch, n);
-	call_hooks(t, &batch);
+	give_hooks(t, batch);
 	return true;
-}
-
-static enum mt_status give_counts(struct analysis_thread *t)
-{
-	struct sonde_batch batch = { 0 };
-	struct mt_counts counts = { 0 };
-	enum mt_status status = mt_count(t->machine, 1, &counts);
-
-	memcpy(&batch.counts, &counts, sizeof(batch.counts));
-	call_hooks(t, &batch);
-	return status;
-}
-
-static enum mt_status give(struct analysis_thread *t)
-{
-	enum mt_status status = MT_OK;
-	uint64_t batches = 0;
-
-	if (!t->a->want_accesses)
-		return t->a->want_counts ? give_counts(t) : MT_OK;
-	while (batches++ < t->most && give_batch(t, &status))
-		;
-	return status;
-}
-
-static void bound(struct analysis_thread *t, uint64_t ticks)
-{
-	t->most = batch_bound(t->machine, t->a->want_accesses, ticks, ANALYSIS_BATCH);
-}
-
-static void unbound(struct analysis_thread *t)
-{
-	mt_machine_limit(t->machine, BATCH_NODES);
-	t->most = UINT64_MAX;
 }
 
 /* ---- chunks ---- */
@@ -145,12 +102,7 @@ void analysis_chunk(struct analysis_thread *t, const void *chunk, size_t bytes, 
 	if (t->profile && t->off && says_all(&head))
 		memprofile_off(t->profile);
 	t->off = head.kind == MD_CHUNK_END && head.depth == 0;
-	if (head.kind == MD_CHUNK_END)
-		bound(t, head.tsc > t->tsc ? head.tsc - t->tsc : 0);
-	else if (t->most != UINT64_MAX)
-		unbound(t);
-	t->tsc = head.tsc;
-	if (mt_feed(t->machine, chunk, bytes) != MT_OK || give(t) != MT_OK)
+	if (batch_chunk(&t->batcher, chunk, bytes) != MT_OK)
 		note_gap(t);
 }
 
@@ -182,11 +134,12 @@ struct analysis_thread *analysis_begin(struct analysis *a, pid_t pid, pid_t tid,
 	a->watched = true;
 	if (t) {
 		t->a = a;
-		t->most = UINT64_MAX;
-		t->machine = mt_machine_new(a->code);
-		if (a->profile && t->machine)
+		t->batcher = (struct batcher){
+			.machine = mt_machine_new(a->code), .wants = a->wants, .v = a->batch, .size = ANALYSIS_BATCH, .give = give,
+		};
+		if (a->profile && t->batcher.machine)
 			t->profile = memprofile_begin(a->profile);
-		failed = !t->machine || (a->profile && !t->profile) || !analysis_caches_begin(t);
+		failed = !t->batcher.machine || (a->profile && !t->profile) || !analysis_caches_begin(t);
 	}
 	for (size_t i = 0; i < a->n && !failed; i++) {
 		t->members[i] = add_member(a, &a->modules[i], pid, tid, name);
@@ -199,8 +152,8 @@ struct analysis_thread *analysis_begin(struct analysis *a, pid_t pid, pid_t tid,
 		end_profile(t);
 		end_caches(t);
 	}
-	if (t && t->machine)
-		mt_machine_free(t->machine);
+	if (t && t->batcher.machine)
+		mt_machine_free(t->batcher.machine);
 	free(t);
 	return NULL;
 }
@@ -290,6 +243,6 @@ void analysis_end(struct analysis_thread *t, const struct sonde_trace_thread_sam
 			counters[sum_id(i)] += t->members[m]->sums[i];
 	end_profile(t);
 	end_caches(t);
-	mt_machine_free(t->machine);
+	mt_machine_free(t->batcher.machine);
 	free(t);
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* From the chunk in a thread's buffer to modules. */
 #include "runtime/memory/analysis.h"
-#include "runtime/memory/batches.h"
 
 void rt_analysis_begin(struct rt_thread *t)
 {
@@ -13,81 +12,25 @@ void rt_analysis_begin(struct rt_thread *t)
 
 /* ---- to modules ---- */
 
-static void look_what_is_wanted(struct rt_work *w)
+static bool give(struct batcher *b, const struct sonde_batch *batch)
 {
-	w->want_accesses = w->want_counts = 0;
-	for (uint64_t i = 0; i < sonde_rt_config.nanalyzers; i++) {
-		const struct sonde_module *m = rt_analyzer(i);
+	struct rt_work *w = (struct rt_work *)((uint64_t)b - offsetof(struct rt_work, batcher));
 
-		for (const struct sonde_memory_hook *const *h = m->memory_begin; h < m->memory_end; h++) {
-			w->want_accesses |= (*h)->batch != NULL;
-			w->want_counts |= (*h)->counts != NULL;
-		}
-	}
-}
-
-static void call_hooks(struct rt_work *w, const struct sonde_batch *all)
-{
 	for (uint64_t i = 0; i < sonde_rt_config.nanalyzers; i++)
-		batch_give(rt_analyzer(i), &w->members[i].thread, all);
+		batch_hooks(rt_analyzer(i), &w->members[i].thread, batch);
+	return !w->refused;
 }
-
-static int give_batch(struct rt_work *w, struct mt_machine *m, enum mt_status *status)
-{
-	size_t n = mt_next(m, w->batch, RT_WORK_BATCH, status);
-	struct sonde_batch batch = {
-		.next = (const struct sonde_access_word *)(const void *)w->batch,
-		.end = (const struct sonde_access_word *)(const void *)(w->batch + n),
-	};
-
-	if (!n)
-		return 0;
-	if (w->want_counts)
-		batch_count(&batch.counts, w->batch, n);
-	call_hooks(w, &batch);
-	return 1;
-}
-
-static enum mt_status give_counts(struct rt_work *w, struct mt_machine *m)
-{
-	struct sonde_batch batch = { 0 };
-	struct mt_counts counts = { 0 };
-	enum mt_status status = mt_count(m, 1, &counts);
-
-	__builtin_memcpy(&batch.counts, &counts, sizeof(batch.counts));
-	call_hooks(w, &batch);
-	return status;
-}
-
-static enum mt_status give(struct rt_work *w, struct mt_machine *m)
-{
-	enum mt_status status = MT_OK;
-	uint64_t batches = 0;
-
-	if (!w->want_accesses)
-		return w->want_counts ? give_counts(w, m) : MT_OK;
-	while (batches++ < w->most && !w->refused && give_batch(w, m, &status))
-		;
-	return status;
-}
-
-/* ---- chunks ---- */
 
 static enum mt_status feed(struct rt_work *w, struct mt_machine *m)
 {
-	const struct md_chunk *chunk = w->chunk, *closing = (const struct md_chunk *)w->shared->closing;
-	enum mt_status status = mt_feed(m, w->chunk, w->bytes);
+	struct batcher *b = &w->batcher;
+	enum mt_status status;
 
-	w->most = UINT64_MAX;
-	if (status == MT_OK)
-		status = give(w, m);
-	if (status != MT_OK)
-		return status;
-	if (closing->kind == MD_CHUNK_END)
-		w->most = batch_bound(m, w->want_accesses, closing->tsc > chunk->tsc ? closing->tsc - chunk->tsc : 0,
-				      RT_WORK_BATCH);
-	status = mt_feed(m, closing, w->closing_bytes);
-	return status == MT_OK ? give(w, m) : status;
+	*b = (struct batcher){ .machine = m, .v = w->batch, .size = RT_WORK_BATCH, .give = give };
+	for (uint64_t i = 0; i < sonde_rt_config.nanalyzers; i++)
+		batch_want(&b->wants, rt_analyzer(i));
+	status = batch_chunk(b, w->chunk, w->bytes);
+	return status == MT_OK ? batch_chunk(b, w->shared->closing, w->closing_bytes) : status;
 }
 
 /* On our own stack.  What is not understood here, the collector may: it has all descriptions. */
@@ -145,7 +88,6 @@ static enum rt_analysis_status transact(struct rt_thread *t, struct rt_work *w)
 	w->of = t;
 	w->refused = 0;
 	rt_members_begin(w);
-	look_what_is_wanted(w);
 	rt_work_call(w, analyze);
 	rt_members_end(w);
 	if (w->refused) {

@@ -16,6 +16,7 @@
 #include "runtime/thread.h"
 #include "memtrace/description.h"
 #include "memtrace/machine/enter.h"
+#include "runtime/memory/batches.h"
 
 /* The thread is new: does it hand its accesses to modules itself? */
 RT_HIDDEN void rt_analysis_begin(struct rt_thread *t);
@@ -68,8 +69,7 @@ struct rt_work {
 	struct ring_analysis *shared;
 	const void *chunk;
 	uint64_t bytes, closing_bytes;
-	int want_accesses, want_counts;
-	uint64_t most;		/* batches */
+	struct batcher batcher;
 	const char *names[RING_ANALYSIS_SUMS]; /* of shared->now.sums, as the module has them */
 	struct rt_runner runner;
 	struct rt_member members[RT_ANALYZERS];

@@ -10,7 +10,7 @@ tests_unit_runtime_signals_LDADD = libmemtrace.la libtrampolines.la $(CMOCKA_LIB
 
 PURE_TESTS += tests/unit/runtime/probes
 tests_unit_runtime_probes_SOURCES = tests/unit/runtime/probes.c \
-	runtime/memory/analysis-code.c runtime/memory/analysis-compiled.c runtime/memory/analysis-module.c runtime/memory/analysis.c \
+	runtime/memory/analysis-code.c runtime/memory/analysis-compiled.c runtime/memory/analysis-module.c runtime/memory/analysis.c runtime/memory/batches.c \
 	runtime/x86-64/onstack.S runtime/memory/work.c runtime/clock.c runtime/mapped.c \
 	runtime/gate.c runtime/memory/memory.c runtime/memory/mempace.c \
 	runtime/memory/memsample.c runtime/probe.c runtime/x86-64/probegate.S runtime/registry.c runtime/under.c \
@@ -28,7 +28,7 @@ tests_unit_runtime_pace_LDADD = $(CMOCKA_LIBS)
 
 PURE_TESTS += tests/unit/runtime/sample
 tests_unit_runtime_sample_SOURCES = tests/unit/runtime/sample.c \
-	runtime/memory/analysis-code.c runtime/memory/analysis-compiled.c runtime/memory/analysis-module.c runtime/memory/analysis.c \
+	runtime/memory/analysis-code.c runtime/memory/analysis-compiled.c runtime/memory/analysis-module.c runtime/memory/analysis.c runtime/memory/batches.c \
 	runtime/x86-64/onstack.S runtime/memory/work.c runtime/clock.c runtime/mapped.c \
 	runtime/gate.c runtime/memory/memory.c runtime/memory/mempace.c \
 	runtime/memory/memsample.c runtime/probe.c runtime/x86-64/probegate.S runtime/registry.c runtime/under.c \
