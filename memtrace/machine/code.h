@@ -59,11 +59,15 @@ struct mt_node {
 	const struct mt_op *fast;	/* enum mt_fast_code */
 	const struct mt_op *lean;	/* the same without accesses */
 	uint64_t sums[2][2];		/* its accesses and bytes, see MT_PACKED; [1]: without the stack's */
+	uint16_t weight;		/* how many times MT_PACKED_MAX each of them is at most, from 1 on */
 	const struct mt_loop *loop;	/* it is a loop that can be computed; NULL: no */
 };
 
-/* Loads, stores and modifications beside each other in a word; so many nodes' can be added without a carry. */
-enum { MT_PACKED_BITS = 21, MT_PACKED_MAX = 2047, MT_PACKED_NODES = 1023 };
+/*
+ * Loads, stores and modifications beside each other in a word.  Those of nodes of so much weight together can be added
+ * without a carry; no node has more than MT_WEIGHT_MAX.
+ */
+enum { MT_PACKED_BITS = 21, MT_PACKED_MAX = 2047, MT_PACKED_WEIGHT = 1023, MT_WEIGHT_MAX = 16 };
 
 struct mt_object {
 	struct mt_object *next;

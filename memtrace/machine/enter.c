@@ -6,8 +6,8 @@ enum {
 	BATCH = 4 * MT_ACCESSES,	/* for less it is not worth while */
 	PIECES = 1 << 16,		/* with words, and as many without */
 };
-/* What they add to a sum of 32 bits; a loop's iterations that are computed count as nodes. */
-_Static_assert(2ull * PIECES * MT_PIECE_NODES * MT_PACKED_MAX <= UINT32_MAX, "struct mt_io");
+/* What they add to a sum of 32 bits; a loop's iterations that are computed count as nodes of that weight. */
+_Static_assert(2ull * PIECES * MT_PIECE_WEIGHT * MT_PACKED_MAX <= UINT32_MAX, "struct mt_io");
 
 typedef uint64_t enter_fn(void *registers, uint64_t code, struct mt_io *io);
 
@@ -92,6 +92,14 @@ static bool enter(struct mt_runner *r, enum mt_mode mode, struct mt_machine *m, 
 	return s->node != before.node || s->words != before.words || s->fuel != before.fuel;
 }
 
+/* A large node is not begun where there is no room for all of it, but at the beginning of a batch. */
+static bool is_full(const struct mt_sink *sink, const struct mt_fast_state *s)
+{
+	size_t left = (size_t)(sink->end - s->v);
+
+	return left < MT_ACCESSES || (s->node && s->v != sink->v && left < s->node->accesses);
+}
+
 void mt_run(struct mt_engine *engine, struct mt_machine *m, struct mt_sink *sink, struct mt_fast_state *s)
 {
 	struct mt_runner *r = (struct mt_runner *)engine;
@@ -106,7 +114,7 @@ void mt_run(struct mt_engine *engine, struct mt_machine *m, struct mt_sink *sink
 		uint64_t code = find(r, mode, m, s);
 		bool further = code && enter(r, mode, m, sink, s, code);
 
-		if (mode == MT_NEXT && sink->end - s->v < MT_ACCESSES) {
+		if (mode == MT_NEXT && is_full(sink, s)) {
 			sink->enough = true;
 			return;
 		}

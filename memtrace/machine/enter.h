@@ -16,12 +16,15 @@ enum {
 	MT_IDS = 1 << 22,		/* nodes with higher ids are not compiled */
 	MT_GOTOS = MT_IDS * 8,	/* bytes of half a table */
 	MT_TABLE = 2 * MT_GOTOS,
-	MT_PIECE_NODES = 16,		/* that a piece has at most */
+	MT_PIECE_NODES = 16,		/* that a piece has at most, */
+	MT_PIECE_WEIGHT = 16,		/* ... which weigh so much together */
 	MT_PIECE_BYTES = 128,		/* bytes that a piece may take without a check of its own */
 	MT_ACCESSES = 32,
 	MT_BODY = 16,			/* from a loop's place in the table to the code of an iteration */
 	MT_LIMIT = 256,		/* of nodes without words, at least */
 };
+
+_Static_assert((int)MT_WEIGHT_MAX <= (int)MT_PIECE_WEIGHT, "each node has to fit into a piece");
 
 enum mt_mode { MT_NEXT, MT_COUNT, MT_COUNT_PLAIN, MT_MODES }; /* PLAIN: without the stack's */
 

@@ -63,10 +63,16 @@ static void fast_op(const struct mt_op *op, struct mt_op *at)
 	}
 }
 
+static uint64_t packed(uint64_t sums, unsigned int kind)
+{
+	return sums >> kind * MT_PACKED_BITS & ~(~0ull << MT_PACKED_BITS);
+}
+
 /* False: too much for a packed sum. */
 static bool sum(struct mt_node *node, const struct mt_op *op)
 {
 	unsigned int kind = op->kind & MD_KIND, shift = kind * MT_PACKED_BITS;
+	uint64_t n, bytes;
 
 	if (kind > MD_MODIFY || op->size > MT_PACKED_MAX)
 		return false;
@@ -76,8 +82,11 @@ static bool sum(struct mt_node *node, const struct mt_op *op)
 		node->sums[i][0] += 1ull << shift;
 		node->sums[i][1] += (uint64_t)op->size << shift;
 	}
-	return (node->sums[0][0] >> shift & ~(~0ull << MT_PACKED_BITS)) <= MT_PACKED_MAX &&
-	       (node->sums[0][1] >> shift & ~(~0ull << MT_PACKED_BITS)) <= MT_PACKED_MAX;
+	n = packed(node->sums[0][0], kind);
+	bytes = packed(node->sums[0][1], kind);
+	while (node->weight * MT_PACKED_MAX < n || node->weight * MT_PACKED_MAX < bytes)
+		node->weight++;
+	return node->weight <= MT_WEIGHT_MAX;
 }
 
 /* Accesses one after the other are taken together. */
@@ -101,6 +110,7 @@ size_t mt_fast_make(struct mt_node *node, struct mt_op *at)
 	if (node->varies)
 		return 0;
 	node->lean = lean;
+	node->weight = 1;
 	for (uint32_t i = 0; i <= node->nops; i++) {
 		fast_op(&node->ops[i], &fast[i]);
 		if (node->ops[i].code != MD_ACCESS)
@@ -117,11 +127,9 @@ size_t mt_fast_make(struct mt_node *node, struct mt_op *at)
 
 static void flush(struct mt_counts *counts, uint64_t sums[2])
 {
-	const uint64_t mask = ~(~0ull << MT_PACKED_BITS);
-
 	for (unsigned int kind = MD_LOAD; kind <= MD_MODIFY; kind++) {
-		counts->accesses[kind] += sums[0] >> kind * MT_PACKED_BITS & mask;
-		counts->bytes[kind] += sums[1] >> kind * MT_PACKED_BITS & mask;
+		counts->accesses[kind] += packed(sums[0], kind);
+		counts->bytes[kind] += packed(sums[1], kind);
 	}
 	sums[0] = sums[1] = 0;
 }
@@ -212,12 +220,13 @@ static inline bool enter(struct mt_machine *m, struct mt_sink *sink, struct mt_f
 		s->words += 4;
 	}
 	if (sink->counts) {
+		s->summed += node->weight;
+		if (s->summed > MT_PACKED_WEIGHT) {
+			flush(sink->counts, s->sums);
+			s->summed = node->weight;
+		}
 		s->sums[0] += node->sums[!sink->stack][0];
 		s->sums[1] += node->sums[!sink->stack][1];
-		if (++s->summed == MT_PACKED_NODES) {
-			flush(sink->counts, s->sums);
-			s->summed = 0;
-		}
 	}
 	return true;
 }

@@ -16,7 +16,7 @@ struct mt_fast_state {
 	const struct mt_node *avoid;	/* has to be looked at closely */
 	const struct mt_object *object;	/* of the last header */
 	uint64_t sums[2], fuel;
-	unsigned int summed;
+	unsigned int summed;		/* the weight of what is in sums */
 	bool reserve;			/* something has to follow after a node's words */
 	bool stopped;			/* whole nodes cannot be run any more */
 	uint64_t left;			/* nodes and loops until it returns */

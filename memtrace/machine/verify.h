@@ -23,7 +23,8 @@
  * Nodes, translated, before they are compiled (mt_verify_compiled()):
  *
  *	11  no strings, no lanes; all accesses are loads, stores and modifications; of each of these a node has at most
- *	    MT_PACKED_MAX, of as many bytes together: sums over a batch of pieces of code fit 32 bits
+ *	    MT_WEIGHT_MAX * MT_PACKED_MAX, of as many bytes together, and of none more than MT_PACKED_MAX bytes: sums over a
+ *	    batch of pieces of code fit 32 bits
  *	12  conditions are of flags that are set earlier in the same node, and not of parity
  *	13  at most MT_COMPILED_OPS operations, and an id below MT_IDS
  *

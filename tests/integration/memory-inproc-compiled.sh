@@ -229,6 +229,40 @@ everywhere -- ./hot threads 2 60
 everywhere --mem-buffer=256K --libs=libone.so --libs=libtwo.so --libs=libthree.so -- ./hot forks 4 10
 [ ! -x hot-static ] || everywhere --mem-buffer=256K -- ./hot-static threads 1 20
 
+# A solver for blocks of 5 x 5, unrolled: a basic block of three hundred accesses.
+cat >solver.c <<'X'
+#include <stdio.h>
+
+#define N 1000
+#define SUM(i, j) c[i][j] -= a[i][0] * b[0][j] + a[i][1] * b[1][j] + a[i][2] * b[2][j] + a[i][3] * b[3][j] + a[i][4] * b[4][j];
+#define ROW(i) SUM(i, 0) SUM(i, 1) SUM(i, 2) SUM(i, 3) SUM(i, 4)
+
+typedef double block[5][5];
+static block a[N], b[N], c[N];
+
+__attribute__((noinline)) static void multiply(block c, block a, block b)
+{
+	ROW(0) ROW(1) ROW(2) ROW(3) ROW(4)
+}
+
+int main(void)
+{
+	for (int i = 0; i < N; i++)
+		for (int k = 0; k < 25; k++) {
+			a[i][k / 5][k % 5] = (i + k) % 31;
+			b[i][k / 5][k % 5] = (i + k) % 17;
+		}
+	for (int i = 0; i < 100 * N; i++)
+		multiply(c[i % N], a[i * 7 % N], b[i * 11 % N]);
+	printf("%g\n", c[7][1][2]);
+	return 0;
+}
+X
+"$CC" -O3 -o solver solver.c || fail "$CC"
+everywhere --mem-buffer=256K -- ./solver
+bytes=$(sed -n 's/.* threads .\([0-9]*\) bytes.*/\1/p' traced.err)
+[ "$bytes" -gt 5000 ] || fail "$bytes bytes of code: the block's is not there"
+
 # Handlers, which make accesses of their own, as often as the timer expires.
 for place in interpreted inproc; do
 	run $place memcount -N tick --mem-buffer=256K -- ./hot timers 1 200

@@ -139,7 +139,7 @@ struct mtc_build {
 	bool keeps_flags;		/* its object's nodes read those that others have set */
 	uint8_t *body;			/* of a loop: where its back edge leads */
 	const struct mt_node *path[MT_PIECE_NODES];
-	uint32_t npath;
+	uint32_t npath, weight;
 	uint32_t words, accesses;	/* since its check */
 	uint32_t at_word, at_access;	/* since the pointers were moved on */
 	bool fresh;			/* fuel is new, */

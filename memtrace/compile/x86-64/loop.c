@@ -284,13 +284,14 @@ static void count_trips(struct mtc_build *b, const struct trips *t, const struct
 
 /* ---- computing ---- */
 
-/* As many words, or iterations without words, as there may be: of these, MT_PIECE_NODES and fewer count as one piece. */
+/* As many words, or iterations without words, as there may be: of these, as many as weigh MT_PIECE_WEIGHT count as one piece. */
 static void take_iterations(struct mtc_build *b, const struct mt_node *node)
 {
 	if (!node->words) {
-		mtc_lea(&b->a, MTC_RCX, (struct mtc_mem){ .base = MTC_RAX, .index = MTC_NONE, .disp = MT_PIECE_NODES - 1 });
+		times(b, MTC_RCX, MTC_RAX, node->weight);
+		mtc_lea(&b->a, MTC_RCX, (struct mtc_mem){ .base = MTC_RCX, .index = MTC_NONE, .disp = MT_PIECE_WEIGHT - 1 });
 		mtc_rm(&b->a, 4, 0xc1, SHIFT_RIGHT, MTC_RCX);
-		mtc_u8(&b->a, (uint8_t)__builtin_ctz(MT_PIECE_NODES));
+		mtc_u8(&b->a, (uint8_t)__builtin_ctz(MT_PIECE_WEIGHT));
 		mtc_rm(&b->a, 8, SUB, MTC_R14, MTC_RCX);
 		mtc_fix(b, mtc_jcc(&b->a, CC_S), node, true);
 		return;
@@ -322,7 +323,7 @@ static void advance(struct mtc_build *b, const struct mt_induction *g)
 	mtc_rm_mem(&b->a, 8, 0x01, reg, mtc_slot(g->reg));
 }
 
-/* xmm1 and 2 += iterations * what each of them adds, which is less than 2^15 as they are. */
+/* xmm1 and 2 += iterations * what each of them adds, which is less than 2^15 as they are: MT_WEIGHT_MAX. */
 static void add_iterations(struct mtc_build *b, const struct mt_node *node)
 {
 	uint32_t sums[2][4] = { 0 };

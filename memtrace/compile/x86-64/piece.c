@@ -168,6 +168,8 @@ static bool can_follow(const struct mtc_build *b, const struct mt_node *node)
 {
 	if (b->npath == MT_PIECE_NODES || node->header || node->loop || node->id >= b->of->ids || !node->compiles)
 		return false;
+	if (b->weight + node->weight > MT_PIECE_WEIGHT)
+		return false;
 	if (b->words + node->words > MT_PIECE_BYTES || b->accesses + node->accesses > MT_ACCESSES)
 		return false;
 	if (reads_words(node) && !reads_words(b->path[0]))
@@ -243,6 +245,7 @@ static const struct mt_node *end_node(struct mtc_build *b, const struct mt_node 
 static void run_node(struct mtc_build *b, const struct mt_node *node)
 {
 	b->path[b->npath++] = node;
+	b->weight += node->weight;
 	b->words += node->words;
 	b->accesses += node->accesses;
 	if (node->words) {
@@ -323,7 +326,7 @@ static void begin(struct mtc_build *b, const struct mt_node *node)
 	b->keeps_flags = keeps_flags(b, node);
 	mtc_forget(b);
 	memset(b->sums, 0, sizeof(b->sums));
-	b->npath = b->nexits = b->words = b->accesses = b->at_word = b->at_access = b->burnt = 0;
+	b->npath = b->nexits = b->weight = b->words = b->accesses = b->at_word = b->at_access = b->burnt = 0;
 	b->fresh = false;
 	b->body = NULL;
 }

@@ -115,6 +115,70 @@ static void test_many_accesses(void **state)
 	}
 }
 
+/* Nodes that come up to, and are beyond, what fits into one packed sum, and pieces of several; some too large for a batch. */
+static void test_large_nodes(void **state)
+{
+	static const uint32_t accesses[] = { 127, 128, 200, 255, 256, 400, 1023, 2047 };
+
+	(void)state;
+	for (size_t i = 0; i < 2 * sizeof(accesses) / sizeof(accesses[0]); i++) {
+		struct mxt_description d = { 0 };
+		struct mxt_program p;
+		struct mcp_pair pair;
+
+		describe_accesses(&d, accesses[i / 2], i % 2 ? accesses[i / 2] : 3);
+		mxt_start(&p, &d, i);
+		p.value = mxd_value;
+		pair = mcp_codes(&d);
+		for (int visits = 0; visits < 60; visits++) {
+			p.node = 0;
+			mxt_run_node(&p);
+			mxt_run_node(&p);
+		}
+		mxt_chunk(&p, MD_CHUNK_END);
+		mcp_compare_all(&pair, p.chunks, p.nchunks);
+		for (size_t batch = 1000; batch <= 1030; batch += 3)
+			mcp_compare(&pair, pair.compiled, p.chunks, p.nchunks, batch, 0);
+		mcp_free(&pair);
+		mxt_free(&p);
+	}
+}
+
+/* A loop of large accesses that is counted by its trip count, of up to and beyond what is computed in one piece. */
+static void test_heavy_loops(void **state)
+{
+	(void)state;
+	for (int64_t turns = 1; turns < 100000; turns = turns * 7 / 4 + 1) {
+		struct mxt_description d = { 0 };
+		struct mxt_program p;
+		struct mcp_pair pair;
+
+		mxt_node(&d, true);
+		mxt_op(&d, (struct md_op){ .code = MD_LEA, .base = MD_NONE, .index = MD_NONE, .width = 8 });
+		mxt_op(&d, (struct md_op){ .code = MD_GOTO, .imm = 1 });
+		mxt_node(&d, false);
+		for (int i = 0; i < 60; i++)
+			mxt_op(&d, (struct md_op){ .code = MD_ACCESS, .index = MD_NONE, .width = 64, .imm = i * 64 });
+		mxt_op(&d, (struct md_op){ .code = MD_LEA, .index = MD_NONE, .width = 8, .imm = 8 });
+		mxt_op(&d, (struct md_op){ .code = MD_FLAGS, .index = MD_NONE, .width = 8, .imm = turns * 8 });
+		mxt_op(&d, (struct md_op){ .code = MD_IF, .scale = 5, .imm = mxt_targets(1, 2) });
+		mxt_node(&d, false);
+		mxt_op(&d, (struct md_op){ .code = MD_NEXT });
+		mxt_start(&p, &d, 0);
+		pair = mcp_codes(&d);
+		for (int visits = 0; visits < (turns < 1000 ? 30 : 2); visits++) {
+			p.node = 0;
+			while (!mxt_run_node(&p))
+				;
+		}
+		mxt_chunk(&p, MD_CHUNK_END);
+		mcp_compare(&pair, pair.compiled, p.chunks, p.nchunks, 0, 1);
+		mcp_compare(&pair, pair.reader, p.chunks, p.nchunks, 0, 1);
+		mcp_free(&pair);
+		mxt_free(&p);
+	}
+}
+
 static uint64_t beyond_32_bits(struct mxt_program *p)
 {
 	return (1ull << 32) + mxt_random(p) % 50;
@@ -217,6 +281,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_many_words),
 		cmocka_unit_test(test_many_accesses),
+		cmocka_unit_test(test_large_nodes),
+		cmocka_unit_test(test_heavy_loops),
 		cmocka_unit_test(test_endless),
 		cmocka_unit_test(test_cut_bounds),
 		cmocka_unit_test(test_most_bytes),

@@ -14,7 +14,7 @@
 
 enum {
 	MXT_NODES = 32,
-	MXT_OPS = 1024,
+	MXT_OPS = 4160,
 	MXT_FIRST = 100,		/* id of nodes[0] */
 	MXT_LOOKED = 8,
 };

@@ -385,8 +385,25 @@ static void test_packed(void **state)
 				OP(&d, .code = MD_ACCESS, .dst = MD_LOAD, .base = N, .index = N, .width = 1);
 			OP(&d, .code = MD_ACCESS, .dst = MD_STORE, .base = N, .index = N, .width = 1);
 			OP(&d, .code = MD_NEXT);
-			assert_int_equal(compiles(&d, 0, 1), size + small <= MT_PACKED_MAX);
+			assert_int_equal(compiles(&d, 0, 1), size + small <= MT_PACKED_MAX || size <= MT_PACKED_MAX);
 		}
+	}
+}
+
+/* So many accesses of 16 bytes. */
+static void test_many(void **state)
+{
+	const uint32_t most = MT_WEIGHT_MAX * MT_PACKED_MAX / 16;
+
+	(void)state;
+	for (uint32_t n = most - 1; n <= most + 1; n++) {
+		struct mxt_description d = { 0 };
+
+		mxt_node(&d, true);
+		for (uint32_t i = 0; i < n; i++)
+			OP(&d, .code = MD_ACCESS, .dst = MD_LOAD, .base = N, .index = N, .width = 16);
+		OP(&d, .code = MD_NEXT);
+		assert_int_equal(compiles(&d, 0, 1), n <= most);
 	}
 }
 
@@ -426,6 +443,7 @@ int main(void)
 		cmocka_unit_test(test_lanes),
 		cmocka_unit_test(test_compiled),
 		cmocka_unit_test(test_packed),
+		cmocka_unit_test(test_many),
 		cmocka_unit_test(test_long),
 	};
 
