@@ -84,9 +84,9 @@ for threads in 1 3; do
 	sample=
 	record full $threads
 	sonde dump --mem full >full.txt
-	for how in --sample=burst:50us,every:200us --sample=burst:200us,every:1ms --sample=burst:20us,every:400us \
-		--sample=burst:500,every:3k --sample=burst:10000,every:40000 --sample=burst:5k,every:60k \
-		--overhead=2% --overhead=20; do
+	ways=(--sample=burst:50us,every:200us --sample=burst:500,every:3k --overhead=20)
+	[ $threads -ne 1 ] || ways+=(--sample=burst:20us,every:400us --sample=burst:5k,every:60k --overhead=2%)
+	for how in "${ways[@]}"; do
 		tries=0
 		until compare $threads $how; do
 			tries=$((tries + 1))
