@@ -435,6 +435,7 @@ struct rt_thread *rt_register(uint64_t tcb)
 	t->tcb = tcb;
 	t->closed_sp = 0;
 	t->under = 0;
+	((struct sonde_pool *)t)->own = 0;
 	start_ring(t);
 	rt_shadow_init(t);
 	t->self = (uint64_t)t;

@@ -103,7 +103,8 @@ _Static_assert(offsetof(struct rt_thread, mem_slot) == RT_POOL_MEM_SLOT, "pool l
 _Static_assert(offsetof(struct rt_thread, mem_off) == RT_POOL_MEM_OFF, "pool layout");
 _Static_assert(offsetof(struct rt_thread, mem_left) == RT_POOL_MEM_LEFT, "pool layout");
 _Static_assert(offsetof(struct rt_thread, under) == RT_POOL_UNDER, "pool layout");
-_Static_assert(sizeof(struct rt_thread) <= sizeof(struct sonde_pool), "pool layout");
+_Static_assert(sizeof(struct rt_thread) <= SONDE_POOL_OWN, "pool layout");
+_Static_assert(offsetof(struct sonde_pool, own) == SONDE_POOL_OWN, "pool layout");
 
 #define RT_HIDDEN __attribute__((visibility("hidden")))
 

@@ -34,11 +34,23 @@ static void publish_function(struct inj_session *s, struct tf_writer *w, size_t 
 	free(demangled);
 }
 
+/* What begins at one place of a module and ends at another is one function. */
+static uint32_t own_function(const struct inj_session *s, size_t event)
+{
+	const struct inj_event *e = &s->events[event];
+	size_t first = 0;
+
+	while (s->events[first].wrap >= 0 || s->events[first].module != e->module ||
+	       strcmp(s->events[first].function, e->function) != 0)
+		first++;
+	return function_id(FUNCTION_OWN, first);
+}
+
 static void publish_own_function(struct inj_session *s, struct tf_writer *w, size_t event)
 {
 	const struct inj_event *e = &s->events[event];
 	struct tf_function f = {
-		.id = function_id(FUNCTION_OWN, event),
+		.id = own_function(s, event),
 		.name = e->function,
 		.path = s->modules[e->module].path,
 	};
@@ -50,7 +62,7 @@ static void publish_event(struct inj_session *s, struct tf_writer *w, size_t i)
 {
 	const struct inj_event *e = &s->events[i];
 	uint32_t function = e->wrap >= 0 ? function_id(FUNCTION_WRAPPED, (size_t)e->wrap) :
-					   function_id(FUNCTION_OWN, i);
+					   own_function(s, i);
 	struct tf_field fields[TF_MAX_FIELDS];
 
 	for (size_t k = 0; k < e->nfields && k < TF_MAX_FIELDS; k++)

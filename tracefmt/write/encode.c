@@ -149,7 +149,8 @@ void tf_enc_unwind(struct tf_enc *e, size_t keep, uint64_t ticks)
 
 void tf_enc_settle(struct tf_enc *e, uint64_t addr, uint64_t ticks)
 {
-	tf_enc_unwind(e, tf_stack_keep(&e->stack, addr), ticks);
+	/* What goes on in its caller leaves what else its caller is in: the lowest bit is set in the addresses of both. */
+	tf_enc_unwind(e, tf_stack_keep(&e->stack, addr - (addr & 1)), ticks);
 }
 
 void tf_enc_grow_stack(struct tf_enc *e, uint64_t ticks)

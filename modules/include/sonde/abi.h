@@ -32,12 +32,14 @@
  * closed_sp  stack pointer of the wrapper that closed the pool
  * counters   this thread's counters, an array of uint64_t in shared memory, indexed by counter
  *            id; 0 before the thread is registered
+ * own        a word of the thread's, for a module that has to know what the thread is in; 0 at first
  */
 #define SONDE_POOL_OWNER 0x00
 #define SONDE_POOL_PTR 0x08
 #define SONDE_POOL_LIMIT 0x10
 #define SONDE_POOL_CLOSED_SP 0x18
 #define SONDE_POOL_COUNTERS 0x20
+#define SONDE_POOL_OWN 0x1f8
 
 #ifndef __ASSEMBLER__
 
@@ -47,7 +49,8 @@ struct sonde_pool {
 	uint64_t limit;
 	uint64_t closed_sp;
 	uint64_t counters;
-	uint64_t runtime[59]; /* the runtime's own; see runtime/thread.h */
+	uint64_t runtime[58]; /* the runtime's own; see runtime/thread.h */
+	uint64_t own;
 };
 
 /*
@@ -55,7 +58,8 @@ struct sonde_pool {
  *
  *   word 0   TSC << SONDE_ID_BITS | event id    (id != 0, so the word is never 0; written last)
  *   word 1   enter events only: the frame address of the wrapper, from which the collector knows
- *            which frames a longjmp or an exception has left behind
+ *            which frames a longjmp or an exception has left behind; plus 1: of its caller, in which
+ *            what begins goes on, and which may be in several such
  *   then     one word for each field.  Integers are sign- or zero-extended, doubles are stored as
  *            their bits; a string is a word with its length in bytes, followed by the bytes,
  *            padded with zeros to whole words.
@@ -130,12 +134,15 @@ struct sonde_wrap {
  *          returns where to write it, or NULL when the thread does not record (the event has
  *          then been counted as lost).  May wait for the collector.
  * pause    stops (or lets go on again, with 0) recording of the whole process
+ * open     in code that was not called through a wrapped function: opens the pool of this thread, which may be new to
+ *          the runtime.  @sp: the caller's stack pointer or frame address.  0: the thread does not record
  */
 struct sonde_api {
 	uint32_t version;
 	uint32_t reserved;
 	uint64_t *(*room)(uint64_t bytes);
 	void (*pause)(uint64_t stop);
+	uint64_t (*open)(uint64_t sp);
 };
 
 /* ---- memory accesses ---- */

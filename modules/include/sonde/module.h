@@ -28,6 +28,10 @@
  * sonde_enter(fields...)                     the function begins, with its arguments
  * sonde_leave(fields...)                     it ends, with its result
  * sonde_point("name", fields...)             something happens; anywhere inside a wrapper
+ * sonde_begin("name", fields...)             something of that name begins, which may go on when the wrapper has
+ * sonde_end("name", fields...)               returned, and ends; recorded as if it were a call
+ * sonde_callback()                           in a function of the module that the program or a library calls by its
+ *                                            address: may it record?  First of all there; false: nothing may be recorded
  * sonde_count("name")                        adds one to a counter of the thread
  * sonde_readable(pointer)                    can the word there be read?  A system call
  * SONDE_ON_START { }, SONDE_ON_EXIT { }      code to run before main() and at a normal exit
@@ -42,7 +46,8 @@
  *
  * Between sonde_enter() and sonde_leave() the wrapper may call anything: wrapped functions that it
  * calls are not recorded and their wrappers do not run, except below SONDE_REAL().  A function
- * that is left by longjmp or an exception is closed in the trace by itself.
+ * that is left by longjmp or an exception is closed in the trace by itself.  After sonde_begin() the program goes on, and
+ * what it calls is recorded.  What begins inside of something else has to end inside of it.
  *
  * Memory accesses.  A module that has one of these is given those of all instrumented functions, exactly and in
  * the order in which each thread made them.  This works as if --mem had been given, and may be besides wrappers, or alone:
@@ -423,7 +428,7 @@ SONDE__INLINE void sonde__put(volatile uint64_t *p, const struct sonde_field *f,
  * the making, and adding to the pointer instead of storing it keeps what the handler wrote.  The
  * first word goes last: a record without it was never made.
  */
-SONDE__INLINE void sonde__write(const struct sonde_site *site, uint32_t kind,
+SONDE__INLINE void sonde__write(const struct sonde_site *site, uint32_t kind, uint64_t frame,
 				const struct sonde_field *f, const struct sonde__value *v, int n)
 {
 	uint64_t head = kind == SONDE_ENTER ? 16 : 8;
@@ -451,7 +456,7 @@ SONDE__INLINE void sonde__write(const struct sonde_site *site, uint32_t kind,
 	uint64_t time = __builtin_ia32_rdtsc();
 
 	if (kind == SONDE_ENTER)
-		p[1] = (uint64_t)(uintptr_t)__builtin_frame_address(0);
+		p[1] = frame;
 	sonde__put(p + head / 8, f, v, n);
 	p[0] = time << SONDE_ID_BITS | id;
 	__asm__ volatile("addq %0, %%gs:" SONDE__STR(SONDE_POOL_PTR)
@@ -460,33 +465,68 @@ SONDE__INLINE void sonde__write(const struct sonde_site *site, uint32_t kind,
 			 : "memory", "cc");
 }
 
-#define SONDE__RECORD(kind_, name_, ...)                                                       \
+#define SONDE__RECORD(kind_, function_, name_, frame_, opens_, ...)                            \
 	do {                                                                                  \
 		static const struct sonde_field sonde__f[] = {                                \
 			SONDE__MAP(SONDE__FIELD, ##__VA_ARGS__){ NULL, SONDE_T_END }          \
 		};                                                                            \
 		static struct sonde_site sonde__s = { .kind = kind_,                          \
-						      .function = __func__,                   \
+						      .function = function_,                  \
 						      .name = name_,                          \
 						      .fields = sonde__f };                   \
 		static struct sonde_site *const sonde__sp SONDE__SECTION("sonde_sites") =     \
 			&sonde__s;                                                            \
-		uint64_t sonde__owner = SONDE__GET(SONDE_POOL_OWNER);                         \
+		const uint64_t sonde__opens = (opens_);                                       \
                                                                                               \
 		sonde__close();                                                               \
 		const struct sonde__value sonde__v[] = {                                      \
 			SONDE__MAP(SONDE__VALUE, ##__VA_ARGS__)                               \
 		};                                                                            \
-		sonde__write(&sonde__s, kind_, sonde__f, sonde__v,                            \
+		sonde__write(&sonde__s, kind_, frame_, sonde__f, sonde__v,                    \
 			     (int)(sizeof(sonde__v) / sizeof(sonde__v[0])));                  \
-		if (kind_ == SONDE_LEAVE || (kind_ == SONDE_POINT && sonde__owner))           \
+		if (sonde__opens)                                                             \
 			SONDE__SET(SONDE_POOL_OWNER, sonde__tcb());                           \
 	} while (0)
+#define SONDE__AS_IT_WAS SONDE__GET(SONDE_POOL_OWNER)
+#define SONDE__FRAME ((uint64_t)(uintptr_t)__builtin_frame_address(0))
 
 /* Not ", ##": with -std=c11 and a lone "..." that would leave the comma. */
-#define sonde_enter(...) SONDE__RECORD(SONDE_ENTER, NULL __VA_OPT__(,) __VA_ARGS__)
-#define sonde_leave(...) SONDE__RECORD(SONDE_LEAVE, NULL __VA_OPT__(,) __VA_ARGS__)
-#define sonde_point(name_, ...) SONDE__RECORD(SONDE_POINT, name_, ##__VA_ARGS__)
+#define sonde_enter(...)                                                                       \
+	SONDE__RECORD(SONDE_ENTER, __func__, NULL, SONDE__FRAME, 0 __VA_OPT__(,) __VA_ARGS__)
+#define sonde_leave(...)                                                                       \
+	SONDE__RECORD(SONDE_LEAVE, __func__, NULL, 0, 1 __VA_OPT__(,) __VA_ARGS__)
+#define sonde_point(name_, ...)                                                                \
+	SONDE__RECORD(SONDE_POINT, __func__, name_, 0, SONDE__AS_IT_WAS, ##__VA_ARGS__)
+
+/*
+ * What begins outlives the wrapper, so its frame is the caller's: where the stack pointer was before the call, with what
+ * the call has pushed, @words arguments and what aligns them.  The lowest bit says so, since a caller may be in several.
+ */
+#define SONDE__CALLERS_FRAME(words_) (SONDE__FRAME + 16 + ((8 * (words_) + 15) & ~15u) + 1)
+#define SONDE__BEGIN(name_, words_, ...)                                                       \
+	SONDE__RECORD(SONDE_ENTER, name_, NULL, SONDE__CALLERS_FRAME(words_), SONDE__AS_IT_WAS, ##__VA_ARGS__)
+#define sonde_begin(name_, ...) SONDE__BEGIN(name_, 0, ##__VA_ARGS__)
+#define sonde_end(name_, ...)                                                                  \
+	SONDE__RECORD(SONDE_LEAVE, name_, NULL, 0, SONDE__AS_IT_WAS, ##__VA_ARGS__)
+
+/* Where a recording has left a module behind its events have no ids any more. */
+SONDE__INLINE int sonde__left_behind(void)
+{
+	struct sonde_site *const *site = __start_sonde_sites;
+
+	while (site < __stop_sonde_sites && (*site)->kind == SONDE_COUNTER)
+		site++;
+	return site == __stop_sonde_sites || ((const volatile struct sonde_site *)*site)->id == 0;
+}
+
+SONDE__INLINE int sonde_callback(void)
+{
+	if (!*(const struct sonde_api *const volatile *)&sonde__api || sonde__left_behind())
+		return 0;
+	if (__builtin_expect(SONDE__GET(SONDE_POOL_OWNER) == sonde__tcb(), 1))
+		return 1;
+	return sonde__api->open(SONDE__FRAME) != 0;
+}
 
 #define sonde_count(name_)                                                                     \
 	do {                                                                                  \

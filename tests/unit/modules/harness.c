@@ -20,6 +20,7 @@ struct sonde_pool harness_pool;
 const struct sonde_module *harness_module;
 unsigned int harness_room_calls;
 bool harness_room_refuses;
+bool harness_opens;
 
 static uint64_t buffer[BUFFER_BYTES / 8];
 static uint64_t counters[SONDE_MAX_COUNTERS];
@@ -53,7 +54,15 @@ static uint64_t *room(uint64_t bytes)
 	return buffer;
 }
 
-static const struct sonde_api api = { .version = SONDE_ABI_VERSION, .room = room };
+static uint64_t open_pool(uint64_t sp)
+{
+	assert_int_equal(sp % 8, 0);
+	if (harness_opens)
+		harness_pool.owner = tcb();
+	return harness_opens;
+}
+
+static const struct sonde_api api = { .version = SONDE_ABI_VERSION, .room = room, .open = open_pool };
 
 void harness_leave_room(uint64_t bytes)
 {

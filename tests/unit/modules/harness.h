@@ -14,6 +14,7 @@
 extern struct sonde_pool harness_pool;	/* of the calling thread */
 extern const struct sonde_module *harness_module;
 extern unsigned int harness_room_calls; /* how often the buffer was full */
+extern bool harness_opens;		/* a pool for code that no wrapper has called */
 extern bool harness_room_refuses;	/* then nothing is recorded */
 
 /*

@@ -66,6 +66,7 @@ static int sample_counted(void)
 
 static int sample_operator(int n)
 {
+	open_inside = pool_is_open();
 	return -n;
 }
 
@@ -218,6 +219,7 @@ static void inactive_sites(void)
 	for (struct sonde_site *const *s = m->sites_begin; s < m->sites_end; s++)
 		(*s)->id = 0;
 	assert_int_equal(WRAPPER(sample_int)(3, "abc"), 6);
+	assert_int_equal(((int (*)(int))harness_wrapper("ns::thing::unmake(int)"))(4), 0);
 	harness_expect_end();
 }
 
@@ -247,8 +249,17 @@ static void odd_names(void)
 	int (*unmake)(int) = harness_wrapper("ns::thing::unmake(int)");
 
 	assert_int_equal(make(3), -3);
+	assert_true(open_inside);
+	harness_expect("enter a phase n=3 wait");
+	harness_expect("leave a phase result=-3");
 	assert_int_equal(unmake(4), -4);
 	harness_expect_end();
+	harness_pool.owner = 0; /* a thread that is new */
+	assert_int_equal(unmake(4), 0);
+	harness_pool.owner = 0;
+	harness_opens = true;
+	assert_int_equal(unmake(4), -4);
+	harness_opens = false;
 	assert_int_equal(WRAPPER(sample_masked)(5), 5);
 	harness_expect("enter sample_masked n=5");
 	harness_expect("leave sample_masked");

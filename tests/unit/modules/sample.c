@@ -93,12 +93,15 @@ SONDE_WRAP_IF_PRESENT(int, sample_counted, (void))
 
 SONDE_WRAP_SYMBOL(int, operator_new, "ns::thing::make(int)", (int n))
 {
-	return SONDE_REAL(operator_new)(n);
+	sonde_begin("a phase", SONDE_I32("n", n), SONDE_WAIT);
+	int result = SONDE_REAL_POINTER(operator_new)(n);
+	sonde_end("a phase", SONDE_I32("result", result));
+	return result;
 }
 
 SONDE_WRAP_SYMBOL_IF_PRESENT(int, operator_old, "ns::thing::unmake(int)", (int n))
 {
-	return SONDE_REAL(operator_old)(n);
+	return sonde_callback() ? SONDE_REAL(operator_old)(n) : 0;
 }
 
 SONDE_WRAP(int, sample_masked, (int n))

@@ -296,6 +296,30 @@ static void wrap(void **state)
 	fixture_free(&x);
 }
 
+/* What goes on in its caller does not end what else the caller is in, but what the caller has called. */
+static void goes_on(void **state)
+{
+	struct fixture x;
+
+	(void)state;
+	fixture_init(&x, 4096);
+	image_enter(&x.im, BASE_TSC, 2, TOP + 1);
+	image_enter(&x.im, BASE_TSC + 1, 3, TOP + 1);
+	image_enter(&x.im, BASE_TSC + 2, 4, TOP - 8);
+	drain_sub(&x, 0, true, x.im.used);
+	assert_int_equal(x.enc.stack.n, 3);
+	x.im.used = 0;
+	image_enter(&x.im, BASE_TSC + 3, 5, TOP + 1);
+	drain_sub(&x, 0, true, x.im.used);
+	assert_int_equal(x.enc.stack.n, 3);
+	assert_int_equal(x.enc.stack.frame[2].enter, ENTER(5));
+	x.im.used = 0;
+	image_enter(&x.im, BASE_TSC + 4, 6, TOP + 16);
+	drain_sub(&x, 0, true, x.im.used);
+	assert_int_equal(x.enc.stack.n, 1);
+	fixture_free(&x);
+}
+
 /* Anything at all. */
 static void random_words(void **state)
 {
@@ -331,7 +355,7 @@ int main(void)
 		cmocka_unit_test(damaged_words),  cmocka_unit_test(cut_off),
 		cmocka_unit_test(string_lengths), cmocka_unit_test(lies),
 		cmocka_unit_test(backward),	  cmocka_unit_test(wrap),
-		cmocka_unit_test(random_words),
+		cmocka_unit_test(goes_on),	  cmocka_unit_test(random_words),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
