@@ -8,6 +8,7 @@ MODULE_FILES = \
 	modules/memory.c \
 	modules/memprofile.c \
 	modules/memtrace.c \
+	modules/openmp.c \
 	modules/posixio.c \
 	modules/pthread.c
 MODULE_API = \

@@ -6,6 +6,7 @@ EXTRA_DIST += \
 	tests/integration/lackey.awk \
 	tests/integration/lib.sh \
 	tests/integration/matrix.sh \
+	tests/integration/openmp.py \
 	tests/integration/perfetto.proto \
 	tests/integration/start-killed.py \
 	tests/integration/steps.sh \
@@ -181,6 +182,7 @@ EXTRA_DIST += \
 	tests/programs/mem_throws.cc \
 	tests/programs/mem_vectors.c \
 	tests/programs/mem_widths.c \
+	tests/programs/omp_constructs.c \
 	tests/programs/opaque.h \
 	tests/programs/work.h
 TRACEE_FILES += \

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# OpenMP: loops, tasks and nested teams of GNU's runtime, with the pthread module and our own.
+# OpenMP: loops, tasks and nested teams of GNU's runtime, with the pthread module and our own; then the openmp module.
 . "$top_srcdir/tests/integration/lib.sh"
 need_ptrace
 need_command gcc
@@ -22,3 +22,65 @@ if gcc -O2 -fopenmp -static -o team-static "$top_srcdir/tests/programs/team.c" 2
 	events t
 	check_calls $((20000 + 987 + 6)) work
 fi
+
+# ---- the openmp module ----
+
+program=$top_srcdir/tests/programs/omp_constructs.c
+export OMP_CANCELLATION=true
+check="python3 $top_srcdir/tests/integration/openmp.py events.json"
+
+gcc -O2 -g -fopenmp -o constructs "$program"
+gcc -O0 -s -fopenmp -o constructs-stripped "$program"
+for p in constructs constructs-stripped; do
+	same_run -o t -m openmp -- ./$p
+	events t
+	$check || fail "$p: the order of events"
+done
+if gcc -O2 -fopenmp -static -o constructs-static "$program" 2>gcc.err; then
+	same_run -o t -m openmp -- ./constructs-static
+	events t
+	$check || fail "static: the order of events"
+fi
+# More threads than processors; with functions recorded as well
+same_run -o t -m openmp -F '*_omp_fn*,fib' -- ./constructs 3
+events t
+check_calls 177 fib
+check_calls 54 "omp implicit task"
+
+# Attached and detached while tasks are waiting to be run.
+cat >forever.c <<'EOF'
+#include <stdio.h>
+#include <unistd.h>
+int main(void)
+{
+	long n = 0, m = 0;
+
+	for (; access("stop", F_OK) != 0; m++)
+#pragma omp parallel num_threads(3)
+	{
+#pragma omp single
+		for (int i = 0; i < 300; i++) {
+#pragma omp task firstprivate(i)
+			for (int k = 0; k < 100; k++)
+#pragma omp atomic
+				n += i;
+		}
+#pragma omp for schedule(dynamic, 3)
+		for (int i = 0; i < 100; i++)
+#pragma omp atomic
+			n += i;
+	}
+	puts(n == m * (299 * 300 / 2 * 100 + 99 * 100 / 2) ? "right" : "wrong");
+}
+EOF
+gcc -O2 -fopenmp -o forever forever.c
+./forever >forever.out &
+pid=$!
+for i in 1 2 3; do
+	rm -rf t
+	sonde attach -o t --duration=0.3s -m openmp $pid 2>err || { show err; fail "attach"; }
+	[ "$(sonde report --csv t | grep -c '"omp ')" -ge 5 ] || fail "attached: little was recorded"
+done
+touch stop
+wait $pid || fail "exit status $?"
+[ "$(cat forever.out)" = right ] || fail "attached: wrong results"
