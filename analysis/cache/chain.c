@@ -4,15 +4,22 @@
 
 #include <stdlib.h>
 
+/* One LRU level that is written back, as most are: run_lru() does for it what the others do. */
+static bool is_simple(const struct cache_level *levels, unsigned int n, bool classify)
+{
+	return n == 1 && levels->policy == CACHE_LRU && !levels->through && !classify;
+}
+
 bool cache_chain_init(struct cache_chain *c, const struct cache_level *levels, unsigned int n, bool classify)
 {
-	*c = (struct cache_chain){ .shadows = classify ? calloc(n, sizeof(*c->shadows)) : NULL };
+	*c = (struct cache_chain){ .shadows = classify ? calloc(n, sizeof(*c->shadows)) : NULL,
+				   .simple = is_simple(levels, n, classify) };
 	if (classify && !c->shadows)
 		return false;
 	for (; c->n < n; c->n++) {
 		const struct cache_level *l = &levels[c->n];
 
-		if (!cache_state_init(&c->level[c->n], l)) {
+		if (!cache_state_init(&c->level[c->n], l, c->simple)) {
 			cache_chain_free(c);
 			return false;
 		}
@@ -197,53 +204,73 @@ static bool ask(const struct turn *t, unsigned int k, uint64_t line, uint32_t ho
 /* ---- many requests ---- */
 
 #define AHEAD 8 /* requests: their sets are fetched meanwhile */
+#define HOST_LINE 64
 
 static void fetch_set(const struct cache_state *s, uint64_t line)
 {
-	const uint64_t *slots = s->slots + cache_set_of(s, line) * s->ways;
+	const uint64_t bytes = s->narrow ? sizeof(*s->narrow) : sizeof(*s->slots), set = cache_set_of(s, line) * s->ways * bytes;
+	const char *slots = s->narrow ? (const char *)s->narrow : (const char *)s->slots;
 
-	for (uint64_t i = 0; i < s->ways; i += 8)
-		__builtin_prefetch(slots + i, 1);
+	for (uint64_t at = 0; at < s->ways * bytes; at += HOST_LINE)
+		__builtin_prefetch(slots + set + at, 1);
 }
 
-/* One LRU level that is written back: the same as above, all of it in one place. */
+/* ---- simple ones: all of it in one place ---- */
 
-/* Moves the line to the front, or puts it there; what left for it, 1: it was there. */
-static inline uint64_t to_front(uint64_t *slots, uint64_t ways, uint64_t key, uint64_t modified)
+/* Moves what is @key, but for the lowest bit, to the front, or puts it there.  What left for it; 1: it was there. */
+#define TO_FRONT(name, type)						\
+static inline type name(type *slots, uint64_t ways, type key, type modified)	\
+{									\
+	type before = slots[0], found;					\
+									\
+	if ((before ^ key) <= 1) {					\
+		slots[0] = before | modified;				\
+		return 1;						\
+	}								\
+	for (uint64_t at = 1; at < ways; at++) {			\
+		found = slots[at];					\
+		slots[at] = before;					\
+		if ((found ^ key) <= 1) {				\
+			slots[0] = found | modified;			\
+			return 1;					\
+		}							\
+		before = found;						\
+	}								\
+	slots[0] = key | modified;					\
+	return before;							\
+}
+
+TO_FRONT(to_front, uint64_t)
+/* What large levels take time for is the memory that they are in. */
+TO_FRONT(to_front_narrow, uint32_t)
+
+static inline uint64_t use_narrow(struct cache_state *s, uint64_t line, uint64_t set, uint64_t modified)
 {
-	uint64_t before = slots[0], found;
+	const uint32_t key = (uint32_t)(cache_above_set(s, line) + 1) << 1;
+	const uint32_t left = to_front_narrow(s->narrow + set * s->ways, s->ways, key, (uint32_t)modified);
 
-	if ((before ^ key) <= 1) {
-		slots[0] = before | modified;
-		return 1;
-	}
-	for (uint64_t at = 1; at < ways; at++) {
-		found = slots[at];
-		slots[at] = before;
-		if ((found ^ key) <= 1) {
-			slots[0] = found | modified;
-			return 1;
-		}
-		before = found;
-	}
-	slots[0] = key | modified;
-	return before;
+	return left <= 1 ? left : (((uint64_t)(left >> 1) - 1) * s->sets + set + 1) << 1 | (left & 1);
 }
 
-static void run_lru(struct cache_chain *c, const struct cache_request *v, size_t n, unsigned int shift,
-		    struct cache_count *counts)
+/* As a function of its own for each width.  Returns how many are done: up to one that a narrow level has no room for. */
+__attribute__((always_inline))
+static inline size_t run_lru(struct cache_chain *c, const struct cache_request *v, size_t n, unsigned int shift,
+			     struct cache_count *counts, bool narrow)
 {
 	struct cache_state *s = &c->level[0];
 
 	for (size_t i = 0; i < n; i++) {
 		const struct turn t = { .c = c, .counts = &counts[v[i].insn], .insn = v[i].insn };
-		const uint64_t line = v[i].line >> shift, asked = !(v[i].how & CACHE_BACK);
+		const uint64_t line = v[i].line >> shift, set = cache_set_of(s, line), asked = !(v[i].how & CACHE_BACK);
+		const uint64_t modified = (v[i].how & (CACHE_WRITE | CACHE_BACK)) != 0;
 		uint64_t left;
 
 		if (i + AHEAD < n)
 			fetch_set(s, v[i + AHEAD].line >> shift);
-		left = to_front(s->slots + cache_set_of(s, line) * s->ways, s->ways, (line + 1) << 1,
-				(v[i].how & (CACHE_WRITE | CACHE_BACK)) != 0);
+		if (narrow && cache_above_set(s, line) > CACHE_NARROW_MOST)
+			return i;
+		left = narrow ? use_narrow(s, line, set, modified) :
+				to_front(s->slots + set * s->ways, s->ways, (line + 1) << 1, modified);
 		if (left == 1) {
 			t.counts->hits += asked;
 			continue;
@@ -257,13 +284,29 @@ static void run_lru(struct cache_chain *c, const struct cache_request *v, size_t
 		t.counts->written++;
 		make(&t, cache_line_of(left), CACHE_BACK);
 	}
+	return n;
+}
+
+static void run_simple(struct cache_chain *c, const struct cache_request *v, size_t n, unsigned int shift,
+		       struct cache_count *counts)
+{
+	size_t done = 0;
+
+	if (c->level[0].narrow)
+		done = run_lru(c, v, n, shift, counts, true);
+	if (done == n)
+		return;
+	if (c->level[0].narrow && !cache_state_widen(&c->level[0]))
+		c->failed = true;
+	else
+		run_lru(c, v + done, n - done, shift, counts, false);
 }
 
 void cache_chain_run(struct cache_chain *c, const struct cache_request *v, size_t n, unsigned int shift,
 		     struct cache_count *counts)
 {
-	if (c->n == 1 && c->level[0].policy == CACHE_LRU && !c->through[0] && !c->shadows) {
-		run_lru(c, v, n, shift, counts);
+	if (c->simple) {
+		run_simple(c, v, n, shift, counts);
 		return;
 	}
 	for (size_t i = 0; i < n; i++) {

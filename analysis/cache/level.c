@@ -17,18 +17,22 @@ static bool is_list(const struct cache_state *s)
 	return s->policy == CACHE_LRU || s->policy == CACHE_FIFO;
 }
 
-bool cache_state_init(struct cache_state *s, const struct cache_level *level)
+bool cache_state_init(struct cache_state *s, const struct cache_level *level, bool narrow)
 {
 	const uint64_t sets = level->lines / level->ways;
 
 	*s = (struct cache_state){
-		.slots = calloc(level->lines, sizeof(*s->slots)),
 		.words = has_words(level->policy) ? calloc(sets, sizeof(*s->words)) : NULL,
 		.sets = sets, .mask = sets & (sets - 1) ? 0 : sets - 1, .ways = level->ways,
 		.random = cache_random_begin(level->seed), .shift = (unsigned int)__builtin_ctzll(level->line),
+		.set_bits = (unsigned int)__builtin_ctzll(sets),
 		.policy = level->policy, .qlru = level->qlru,
 	};
-	if (!s->slots || (!s->words && has_words(level->policy))) {
+	if (narrow && sets >= CACHE_NARROW_SETS)
+		s->narrow = calloc(level->lines, sizeof(*s->narrow));
+	else
+		s->slots = calloc(level->lines, sizeof(*s->slots));
+	if ((!s->slots && !s->narrow) || (!s->words && has_words(level->policy))) {
 		cache_state_free(s);
 		return false;
 	}
@@ -40,8 +44,25 @@ bool cache_state_init(struct cache_state *s, const struct cache_level *level)
 void cache_state_free(struct cache_state *s)
 {
 	free(s->slots);
+	free(s->narrow);
 	free(s->words);
-	s->slots = s->words = NULL;
+	*s = (struct cache_state){ 0 };
+}
+
+bool cache_state_widen(struct cache_state *s)
+{
+	s->slots = calloc(s->sets * s->ways, sizeof(*s->slots));
+	if (!s->slots)
+		return false;
+	for (uint64_t i = 0; i < s->sets * s->ways; i++) {
+		const uint64_t above = s->narrow[i] >> 1;
+
+		if (above)
+			s->slots[i] = ((above - 1) * s->sets + i / s->ways + 1) << 1 | (s->narrow[i] & 1);
+	}
+	free(s->narrow);
+	s->narrow = NULL;
+	return true;
 }
 
 /* ---- trees ---- */

@@ -9,6 +9,8 @@
 
 struct cache_state {
 	uint64_t *slots;	  /* by sets: (line + 1) << 1 | modified; 0: free */
+	/* In their place: (line / sets + 1) << 1 | modified.  For that, sets have to be many: for most addresses 1,024 are enough. */
+	uint32_t *narrow;
 	/*
 	 * Of each set.  Tree-PLRU: bit i for node i, the root is 1: in which half the victim is; NMRU: the way that was used last;
 	 * QLRU: two bits a way, its age.  NULL: other policies.
@@ -17,14 +19,20 @@ struct cache_state {
 	uint64_t sets, mask;	  /* mask: 0: sets are no power of two */
 	uint64_t ways, random;
 	unsigned int shift;	  /* of the line's size */
+	unsigned int set_bits;	  /* if mask is not 0 */
 	enum cache_policy policy;
 	struct cache_qlru qlru;
 	bool removed;		  /* lines were taken out, so there may be a free slot before one in use */
 };
 
-/* False: no memory; there is nothing to free. */
-bool cache_state_init(struct cache_state *s, const struct cache_level *level) __attribute__((warn_unused_result));
+/* @narrow: if it can be; then none of the functions below is called before it is wide.  False: no memory; there is nothing to free. */
+bool cache_state_init(struct cache_state *s, const struct cache_level *level, bool narrow) __attribute__((warn_unused_result));
 void cache_state_free(struct cache_state *s);
+
+#define CACHE_NARROW_SETS 1024		   /* at least */
+#define CACHE_NARROW_MOST (INT32_MAX - 1u) /* a line by the sets */
+/* For lines beyond that.  False: no memory. */
+bool cache_state_widen(struct cache_state *s) __attribute__((warn_unused_result));
 
 /* The line's slot, which counts as used now; NULL: it is not there.  Valid until another line comes or goes. */
 uint64_t *cache_find(struct cache_state *s, uint64_t line);
@@ -36,6 +44,12 @@ uint64_t cache_remove(struct cache_state *s, uint64_t line);
 static inline uint64_t cache_set_of(const struct cache_state *s, uint64_t line)
 {
 	return s->mask || s->sets == 1 ? line & s->mask : line % s->sets;
+}
+
+/* The line by the sets. */
+static inline uint64_t cache_above_set(const struct cache_state *s, uint64_t line)
+{
+	return s->mask ? line >> s->set_bits : line / s->sets;
 }
 
 static inline uint64_t cache_line_of(uint64_t slot)

@@ -46,7 +46,7 @@ struct ref_level {
 	const struct cache_level *what;
 	struct ref_seen *seen;
 	size_t nseen;
-	struct ref_set set[MAX_SETS];
+	struct ref_set *set;
 	uint64_t random, time;
 	struct cache_count count;
 };
@@ -348,21 +348,25 @@ static struct ref *ref_new(const struct cache_level *levels, unsigned int n)
 	for (unsigned int i = 0; i < n; i++) {
 		r->level[i].what = &levels[i];
 		r->level[i].seen = calloc(MAX_SEEN, sizeof(*r->level[i].seen));
+		r->level[i].set = calloc(levels[i].lines / levels[i].ways, sizeof(*r->level[i].set));
 		assert_non_null(r->level[i].seen);
+		assert_non_null(r->level[i].set);
 		r->level[i].random = cache_random_begin(levels[i].seed);
-		for (unsigned int k = 0; k < MAX_SETS; k++)
+		for (unsigned int k = 0; k < levels[i].lines / levels[i].ways; k++)
 			for (unsigned int w = 0; w < MAX_WAYS; w++)
 				r->level[i].set[k].v[w] = (struct ref_line){ .line = NONE, .age = 3 };
 	}
 	return r;
 }
 
+static uint64_t farthest = UINT64_MAX / 2;
+
 /* Mostly near each other, some far, some over two lines or more. */
 static struct mt_access any_access(void)
 {
 	static const uint8_t kinds[] = { MD_LOAD, MD_LOAD, MD_LOAD, MD_STORE, MD_MODIFY };
 	static const uint32_t sizes[] = { 1, 4, 8, 8, 16, 32, 64, 300 };
-	uint64_t addr = any(4) ? 0x10000 + any(4096) : any(8) ? 0x10000 + any(40000) : any(UINT64_MAX / 2);
+	uint64_t addr = any(4) ? 0x10000 + any(4096) : any(8) ? 0x10000 + any(40000) : any(2) ? any(8) << 20 : any(farthest);
 
 	return (struct mt_access){ .addr = addr, .size = sizes[any(8)], .kind = kinds[any(5)], .insn = 100 + any(5) };
 }
@@ -388,8 +392,10 @@ static void sum_up(const struct cache_sim *sim, size_t system, struct cache_coun
 
 static void ref_free(struct ref *r)
 {
-	for (unsigned int i = 0; i < r->n; i++)
+	for (unsigned int i = 0; i < r->n; i++) {
 		free(r->level[i].seen);
+		free(r->level[i].set);
+	}
 	free(r);
 }
 
@@ -516,6 +522,20 @@ static void test_shapes(void **unused)
 
 		compare_systems(&s, 1, 1000);
 	}
+}
+
+/* Many sets, whose slots are narrow until there is an address that no program has. */
+static void test_narrow(void **unused)
+{
+	struct cache_system s = { .ncaches = 3, .level = {
+		level(8, 2, 32, CACHE_LRU, false), level(1024, 2, 32, CACHE_LRU, false), level(1500, 3, 64, CACHE_LRU, false) } };
+
+	(void)unused;
+	farthest = UINT64_C(1) << 46;
+	compare_systems(&s, 1, ACCESSES / 4);
+	farthest = UINT64_C(1) << 48;
+	compare_systems(&s, 1, ACCESSES / 4);
+	farthest = UINT64_MAX / 2;
 }
 
 /* Systems that begin alike. */
@@ -722,6 +742,7 @@ int main(void)
 		cmocka_unit_test(test_policies),
 		cmocka_unit_test(test_qlru),
 		cmocka_unit_test(test_shapes),
+		cmocka_unit_test(test_narrow),
 		cmocka_unit_test(test_prefixes),
 		cmocka_unit_test(test_sets),
 		cmocka_unit_test(test_streams),
