@@ -267,6 +267,8 @@ sonde_SOURCES = \
 	launcher/record/record.c \
 	launcher/record/blockcounts.c \
 	launcher/record/blockcounts.h \
+	launcher/record/codes.c \
+	launcher/record/codes.h \
 	launcher/record/recorded.c \
 	launcher/record/recorded.h \
 	launcher/record/recording-prepare.c \

@@ -228,7 +228,7 @@ static const char *schedule_name(long schedule)
 /* @words: arguments of the call that are on the stack. */
 INLINE void begin_loop(const struct loop *l, const void *code, const unsigned int words)
 {
-	SONDE__BEGIN("omp loop", words, SONDE_STR("schedule", l->schedule), CODE(code), SONDE_I64("from", l->from),
+	SONDE__BEGIN("omp loop", words, CODE(code), SONDE_STR("schedule", l->schedule), SONDE_I64("from", l->from),
 		     SONDE_I64("to", l->to), SONDE_I64("step", l->step), SONDE_I64("chunk", l->chunk));
 }
 

@@ -58,6 +58,7 @@ libtracefmt_la_SOURCES = \
 	tracefmt/stack.h \
 	tracefmt/write/chosen.c \
 	tracefmt/write/clock.c \
+	tracefmt/write/codes.h \
 	tracefmt/write/describe.c \
 	tracefmt/write/drain.c \
 	tracefmt/write/drain.h \

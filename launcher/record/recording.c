@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "launcher/record/codes.h"
 #include "launcher/record/blockcounts.h"
 #include "launcher/common/caches.h"
 #include "launcher/common/files.h"
@@ -315,6 +316,7 @@ void recording_finish(struct recording *r)
 	sums = collector_blocks(r->collector, &nsums);
 	if (sums)
 		blockcounts_finish(&r->session, r->writer, sums, nsums);
+	codes_finish(&r->session, r->writer);
 	objects_finish(&r->session, r->writer);
 	recording_write_cost(r);
 	r->end.lost_threads = totals->lost_threads;

@@ -36,6 +36,11 @@ for p in constructs constructs-stripped; do
 	events t
 	$check || fail "$p: the order of events"
 done
+# The trace says what each address of code is: here the line of the first loop, and that it is a function of the program.
+same_run -o t -m openmp -- ./constructs
+line=$(grep -n 'for schedule(static) reduction' "$program" | cut -d: -f1)
+grep -q '"type":"code".*"function":"loops._omp_fn.0","file":"[^"]*omp_constructs.c","line":'"$line}" t/metadata ||
+	{ grep '"code"' t/metadata | head; fail "no line of the first loop"; }
 if gcc -O2 -fopenmp -static -o constructs-static "$program" 2>gcc.err; then
 	same_run -o t -m openmp -- ./constructs-static
 	events t

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What an opened trace tells without reading events. */
+#include "base/search.h"
 #include "tracefmt/read/trace-internal.h"
 
 size_t sonde_trace_bad_ranks(const struct sonde_trace *trace, const char **text)
@@ -66,6 +67,17 @@ size_t sonde_trace_modules(const struct sonde_trace *trace)
 const struct sonde_trace_module *sonde_trace_module(const struct sonde_trace *trace, size_t index)
 {
 	return tf_list_get(&trace->modules, index);
+}
+
+/* They are written in this order, object after object; a damaged trace may have them in another, and then some are not found. */
+const struct sonde_trace_code *sonde_trace_code(const struct sonde_trace *trace, size_t rank_index, uint64_t address)
+{
+	const struct tf_part *part = tf_list_get(&trace->parts, rank_index);
+	size_t n = part ? part->code.n : 0;
+	size_t at = search_first(i, n, ((const struct sonde_trace_code *)part->code.v[i])->address >= address);
+	const struct sonde_trace_code *code = at < n ? part->code.v[at] : NULL;
+
+	return code && code->address == address ? code : NULL;
 }
 
 size_t sonde_trace_objects(const struct sonde_trace *trace)

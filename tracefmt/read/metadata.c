@@ -244,6 +244,24 @@ static enum sonde_trace_status read_object(struct reader *r)
 											 SONDE_TRACE_E_NOMEM;
 }
 
+static enum sonde_trace_status read_code(struct reader *r)
+{
+	struct sonde_trace_code *c = tf_arena_alloc(&r->t->arena, sizeof *c);
+	uint64_t line = number_or_0(r, "line");
+
+	if (!c)
+		return SONDE_TRACE_E_NOMEM;
+	c->path = get_str(r, "path", "");
+	c->function = get_str(r, "function", "");
+	c->file = get_str(r, "file", "");
+	if (!c->path || !c->function || !c->file)
+		return SONDE_TRACE_E_NOMEM;
+	if (!get_number(r, "address", &c->address) || !get_number(r, "offset", &c->offset) || line > INT_MAX)
+		return SONDE_TRACE_E_CORRUPT;
+	c->line = (int)line;
+	return tf_list_add(&r->part->code, c) ? SONDE_TRACE_OK : SONDE_TRACE_E_NOMEM;
+}
+
 static enum sonde_trace_status read_function(struct reader *r)
 {
 	const char *name = get_str(r, "name", NULL), *path = get_str(r, "path", "");
@@ -868,6 +886,7 @@ static const struct {
 } lines[] = {
 	{ "trace", read_trace },	     { "clock", add_point },
 	{ "module", read_module },	     { "object", read_object },
+	{ "code", read_code },
 	{ "function", read_function },	     { "functions", read_functions },
 	{ "event", read_event },	     { "counter", read_counter },
 	{ "process", read_process },	     { "process-end", read_process_end },

@@ -85,6 +85,7 @@ struct tf_part {
 	double inside, outside; /* ticks: sums of what was measured ... */
 	unsigned ncosts;	/* ... so often */
 	struct sonde_trace_cost cost; /* what pub.cost points to */
+	struct tf_list code;	 /* struct sonde_trace_code, by address when all is read */
 	struct tf_list function; /* struct sonde_trace_function by id */
 	struct tf_list site;	 /* struct sonde_trace_site by id */
 	struct tf_list counter;

@@ -216,6 +216,7 @@ static void free_part(struct tf_part *part)
 	tf_chosen_free(&part->chosen);
 	free(part->object.v);
 	free(part->function.v);
+	free(part->code.v);
 	free(part->site.v);
 	free(part->counter.v);
 }

@@ -8,6 +8,7 @@
 
 #include "base/array.h"
 #include "tracefmt/json.h"
+#include "tracefmt/write/codes.h"
 #include "tracefmt/write/writer-internal.h"
 
 static enum sonde_trace_status no_memory(struct tf_writer *w)
@@ -208,6 +209,22 @@ static void put_event(struct tf_buf *line, const struct tf_event *event)
 	tf_json_end(line);
 }
 
+/* Which of its values is an address of code; 0: none, or no memory to note any. */
+static uint8_t code_value(struct tf_sites *s, const struct tf_event *event)
+{
+	uint8_t n = 0;
+
+	for (size_t i = 0; i < event->nfields && event->fields[i].type != SONDE_TRACE_STR; i++) {
+		n += event->fields[i].type < SONDE_TRACE_WAIT;
+		if (event->fields[i].type != SONDE_TRACE_PTR || strcmp(event->fields[i].name, "code") != 0)
+			continue;
+		if (!s->codes)
+			s->codes = calloc(1, sizeof *s->codes);
+		return s->codes ? n : 0;
+	}
+	return 0;
+}
+
 enum sonde_trace_status tf_writer_event(struct tf_writer *w, const struct tf_event *event)
 {
 	uint8_t types[TF_MAX_FIELDS];
@@ -234,7 +251,38 @@ enum sonde_trace_status tf_writer_event(struct tf_writer *w, const struct tf_eve
 	w->sites.site[event->id].depth = event->depth;
 	w->sites.more[event->id].entry = event->entry;
 	w->sites.site[event->id].framed |= event->framed;
+	w->sites.site[event->id].code = code_value(&w->sites, event);
 	return settle(w, &w->events.v[event->id]);
+}
+
+uint64_t *tf_writer_codes(const struct tf_writer *w, size_t *n)
+{
+	const struct tf_codes *c = w->sites.codes;
+	uint64_t *v = c ? malloc((c->n + 1) * sizeof *v) : NULL;
+
+	*n = 0;
+	for (size_t i = 0; v && i < 2 * TF_CODES_MAX; i++)
+		if (c->slot[i])
+			v[(*n)++] = c->slot[i];
+	return v;
+}
+
+enum sonde_trace_status tf_writer_code(struct tf_writer *w, const struct tf_code *code)
+{
+	struct tf_buf *line = &w->line;
+
+	tf_json_begin(line, "code");
+	tf_json_uint(line, "address", code->address);
+	tf_json_str(line, "path", code->path);
+	tf_json_uint(line, "offset", code->offset);
+	tf_json_str(line, "function", code->function);
+	if (code->file) {
+		tf_json_str(line, "file", code->file);
+		tf_json_int(line, "line", code->line);
+	}
+	tf_json_end(line);
+	tf_writer_line(w);
+	return tf_writer_result(w);
 }
 
 enum sonde_trace_status tf_writer_counter(struct tf_writer *w, const struct tf_counter *counter)

@@ -9,6 +9,7 @@
  * record before a new gap is followed by zeros, where draining stops, and the next call
  * knows of the gap.
  */
+#include "tracefmt/write/codes.h"
 #include "tracefmt/write/drain.h"
 
 /* A record may be this much later than the clock of the collector: it is written while we read. */
@@ -135,6 +136,8 @@ static uint32_t record(struct drain *d, uint64_t word, uint32_t at, uint32_t end
 	if (words == UINT32_MAX)
 		return 0;
 	ticks = tf_enc_time(d->enc, ticks);
+	if (site->code)
+		tf_codes_note(d->enc->sites->codes, payload[site->code - 1]);
 	if (site->kind == SONDE_TRACE_ENTER)
 		tf_enc_enter(d->enc, id, site, addr, ticks, payload, words);
 	else if (site->framed)

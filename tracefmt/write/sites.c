@@ -92,5 +92,6 @@ void tf_sites_free(struct tf_sites *s)
 {
 	free(s->site);
 	free(s->more);
+	free(s->codes);
 	*s = (struct tf_sites){ 0 };
 }

@@ -24,6 +24,7 @@ struct tf_site {
 	uint8_t kind;	 /* enum sonde_trace_kind; 0: no such event */
 	uint8_t nfields; /* those with a value */
 	uint8_t words;	 /* of a record with empty strings: one for each value */
+	uint8_t code;	 /* 1 + index of the value that is an address of code, before all strings; 0: none */
 	bool strings : 1; /* has fields of type STR */
 	bool framed : 1; /* its records have a frame address: all enters, some leaves */
 };
@@ -37,10 +38,13 @@ struct tf_site_more {
 	uint64_t entry;	 /* of an enter: where its function begins in the program; 0: unknown */
 };
 
+struct tf_codes;
+
 struct tf_sites {
 	struct tf_site *site; /* [room], indexed by event id */
 	struct tf_site_more *more;
 	uint32_t room; /* ids below are looked up; the others do not exist; never 0 */
+	struct tf_codes *codes; /* that events told of; NULL: no event tells of any */
 };
 
 /* Errors: E_NOMEM. */

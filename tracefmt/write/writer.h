@@ -111,6 +111,21 @@ struct tf_object {
 
 TF_CHECK enum sonde_trace_status tf_writer_object(struct tf_writer *w, const struct tf_object *object);
 
+/* What is at an address in the program that events told of. */
+struct tf_code {
+	uint64_t address;     /* there */
+	const char *path;     /* of the file, absolute */
+	uint64_t offset;      /* as in the file (not relocated) */
+	const char *function; /* NULL: not known */
+	const char *file;     /* of the source; NULL: not known */
+	int line;
+};
+
+TF_CHECK enum sonde_trace_status tf_writer_code(struct tf_writer *w, const struct tf_code *code);
+
+/* The addresses that events told of so far, malloc'ed, *n of them; NULL: none, or no memory. */
+uint64_t *tf_writer_codes(const struct tf_writer *w, size_t *n);
+
 struct tf_function {
 	uint32_t id;	       /* the collector's own numbers from 0 on, dense, below 2^24 */
 	const char *name;      /* as in the symbol table */

@@ -125,6 +125,18 @@ struct sonde_trace_object {
 	uint64_t code;	      /* hash of its code: doc/trace-format.md says of what */
 };
 
+/*
+ * What is at an address in the program's memory: that of a field of type PTR that is called "code".  One per rank and address.
+ */
+struct sonde_trace_code {
+	uint64_t address;
+	const char *path;     /* of the program or library */
+	uint64_t offset;      /* in it (not relocated) */
+	const char *function; /* as in the symbol table; "" when unknown */
+	const char *file;     /* of the source, as the compiler noted it; "" when unknown */
+	int line;	      /* of it: of an address that a call returns to, of the call */
+};
+
 /* Functions of equal name and path are one function in all ranks. */
 struct sonde_trace_function {
 	size_t index; /* into the trace's functions, dense: use it for arrays of your own */
@@ -421,6 +433,10 @@ sonde_trace_function(const struct sonde_trace *trace, size_t index);
 SONDE_TRACE_API size_t sonde_trace_counters(const struct sonde_trace *trace);
 SONDE_TRACE_API const struct sonde_trace_counter *
 sonde_trace_counter(const struct sonde_trace *trace, size_t index);
+
+/* What is at @address in a process of that rank; NULL: the trace does not tell. */
+SONDE_TRACE_API const struct sonde_trace_code *sonde_trace_code(const struct sonde_trace *trace, size_t rank_index,
+								uint64_t address);
 
 /* Sites of all ranks, by a running index; sonde_trace_site.id is not this index. */
 SONDE_TRACE_API size_t sonde_trace_sites(const struct sonde_trace *trace);
