@@ -16,6 +16,9 @@ libinjector_la_SOURCES = \
 	injector/facts/facts-taken.c \
 	injector/facts/facts.c \
 	injector/facts/facts.h \
+	injector/facts/kept.c \
+	injector/facts/kept.h \
+	injector/facts/keptmake.c \
 	injector/facts/known.c \
 	injector/facts/known.h \
 	injector/image/cursor.c \
@@ -30,6 +33,8 @@ libinjector_la_SOURCES = \
 	injector/image/identity.h \
 	injector/image/symbols.c \
 	injector/image/symbols.h \
+	injector/mirror/ahead.c \
+	injector/mirror/ahead.h \
 	injector/mirror/chunk.c \
 	injector/mirror/chunk.h \
 	injector/mirror/described.c \

@@ -18,7 +18,6 @@
 #include "injector/facts/analysis.h"
 
 #define MAGIC UINT64_C(0x31736374636146ff)
-#define ANALYSIS 3 /* to be counted up when the analysis finds something else */
 #define MAX_FACTS 200000
 
 struct head {
@@ -76,7 +75,7 @@ static struct head describe(const struct inj_code_key *key)
 	memset(&h, 0, sizeof(h));
 	h.magic = MAGIC;
 	snprintf(h.version, sizeof(h.version), "%s", PACKAGE_VERSION);
-	h.analysis = ANALYSIS;
+	h.analysis = INJ_ANALYSIS;
 	h.record_bytes = sizeof(struct inj_facts);
 	h.key = *key;
 	return h;

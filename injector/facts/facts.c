@@ -153,3 +153,25 @@ void inj_codefacts_identity(const struct inj_codefacts *facts, struct inj_identi
 
 	inj_identity_of(&cf->file, id);
 }
+
+uint64_t inj_codefacts_offset(const struct inj_codefacts *facts, const uint8_t *bytes)
+{
+	const struct inj_cf *cf = facts->priv;
+
+	return (uint64_t)(bytes - cf->file.map);
+}
+
+void inj_codefacts_link(const struct inj_codefacts *facts, char *name, size_t size)
+{
+	const struct inj_elf *file = &((const struct inj_cf *)facts->priv)->file;
+	const struct inj_elf_section *sec = inj_elf_section(file, ".gnu_debuglink");
+	size_t len = 0;
+
+	memset(name, 0, size);
+	if (!sec || sec->offset >= file->len || sec->size > file->len - sec->offset)
+		return;
+	while (len < sec->size && file->map[sec->offset + len])
+		len++;
+	if (len < sec->size && len < size)
+		memcpy(name, file->map + sec->offset, len);
+}

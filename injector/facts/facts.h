@@ -37,7 +37,7 @@ struct inj_codefacts {
 	struct inj_fn *fn;	/* facts.nfns of them */
 	uint64_t text_lo, text_hi; /* link-time bounds of executable bytes */
 	/* `syscall` instructions that may be rt_sigaction: eax was set to 13 before it, or by a caller. */
-	uint64_t *sigaction;
+	const uint64_t *sigaction;
 	size_t nsigaction;
 	bool go;		/* made by Go */
 	bool no_relocations;	/* taken addresses are guessed from data words */
@@ -53,8 +53,10 @@ enum inj_status inj_codefacts_read(const char *path, const struct inj_symtab *ta
 				   struct inj_codefacts *out) INJ_CHECK;
 void inj_codefacts_free(struct inj_codefacts *facts);
 
-/* Of the file that all this is from. */
+/* Of the file that all this is from; where in it such bytes are; the name of its debug file, "" if it says none. */
 void inj_codefacts_identity(const struct inj_codefacts *facts, struct inj_identity *id);
+uint64_t inj_codefacts_offset(const struct inj_codefacts *facts, const uint8_t *bytes);
+void inj_codefacts_link(const struct inj_codefacts *facts, char *name, size_t size);
 
 /*
  * facts-calls.c: where in code[from .. at] the instruction is that sets eax to 13 for the `syscall` at

@@ -23,6 +23,10 @@ struct inj_known {
 		bool read;
 		struct inj_symtab *tab;
 	} symbols[2]; /* without those of a debug file, with them */
+	struct known_code {
+		bool read, busy;
+		struct inj_kept *kept;
+	} code[2]; /* likewise */
 	bool identified, identifiable;
 	struct inj_identity identity;
 	struct inj_image image; /* as in the file; all zero: not read */
@@ -34,6 +38,7 @@ struct inj_known {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t looked = PTHREAD_COND_INITIALIZER;
 static struct inj_known *all;
 static uint64_t departures;
 
@@ -70,6 +75,8 @@ static void forget(struct inj_known *k)
 	*at = k->next;
 	inj_symtab_close(k->symbols[0].tab);
 	inj_symtab_close(k->symbols[1].tab);
+	inj_kept_free(k->code[0].kept);
+	inj_kept_free(k->code[1].kept);
 	inj_image_close(&k->image);
 	free(k->plans);
 	free(k->execs);
@@ -151,6 +158,31 @@ struct inj_symtab *inj_known_symbols(struct inj_known *k, const char *path, bool
 	tab = k->symbols[debug_file].tab;
 	pthread_mutex_unlock(&lock);
 	return tab;
+}
+
+/* It may take seconds, and other files are looked at meanwhile. */
+struct inj_kept *inj_known_code(struct inj_known *k, const struct inj_kept_source *source)
+{
+	struct known_code *c = &k->code[source->debug_file];
+	struct inj_kept *kept;
+
+	pthread_mutex_lock(&lock);
+	while (c->busy)
+		pthread_cond_wait(&looked, &lock);
+	if (!c->read) {
+		c->busy = true;
+		pthread_mutex_unlock(&lock);
+		kept = inj_kept_look(source);
+		pthread_mutex_lock(&lock);
+		c->kept = kept;
+		c->read = true;
+		c->busy = false;
+		look_again(k, source->path);
+		pthread_cond_broadcast(&looked);
+	}
+	kept = c->kept;
+	pthread_mutex_unlock(&lock);
+	return kept;
 }
 
 bool inj_known_identity(struct inj_known *k, const char *path, struct inj_identity *id)

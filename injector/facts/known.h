@@ -7,12 +7,13 @@
  *	inj_known_symbols() ...	read when it is first asked for
  *	inj_known_leave()	nobody has to want it: some are kept for the next one
  *
- * Safe to call from several threads; files are read one after the other.
+ * Safe to call from several threads; files are read one after the other, but their code is looked at at the same time.
  */
 #ifndef SONDE_INJECTOR_FACTS_KNOWN_H
 #define SONDE_INJECTOR_FACTS_KNOWN_H
 
 #include "injector/facts/analysis.h"
+#include "injector/facts/kept.h"
 #include "injector/image/elfimage.h"
 #include "trampolines/trampoline.h"
 
@@ -27,6 +28,11 @@ void inj_known_leave(struct inj_known *k);	/* NULL: nothing */
  * opened now.
  */
 struct inj_symtab *inj_known_symbols(struct inj_known *k, const char *path, bool debug_file);
+
+/*
+ * What is known of its code, which lives as symbols do: from @cache_dir (NULL: nothing is kept there); else it is looked at.  NULL: it cannot be read, or has none.
+ */
+struct inj_kept *inj_known_code(struct inj_known *k, const struct inj_kept_source *source);
 
 /* False: it cannot be read. */
 bool inj_known_identity(struct inj_known *k, const char *path, struct inj_identity *id);

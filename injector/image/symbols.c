@@ -11,9 +11,6 @@
 #include "base/search.h"
 #include "injector/image/symbols.h"
 
-#ifndef DEBUGDIR
-#define DEBUGDIR "/usr/lib/debug"
-#endif
 #define DEMANGLE_PARAMS 3 /* DMGL_PARAMS | DMGL_ANSI of libiberty's demangle.h */
 
 /*
@@ -147,11 +144,11 @@ static bfd *open_elf(const char *path)
 
 static enum inj_status read_debug_file(struct inj_symtab *tab)
 {
-	char *path = bfd_follow_build_id_debuglink(tab->files[0], DEBUGDIR);
+	char *path = bfd_follow_build_id_debuglink(tab->files[0], INJ_DEBUG_FOLDER);
 	enum inj_status status = INJ_OK;
 
 	if (!path)
-		path = bfd_follow_gnu_debuglink(tab->files[0], DEBUGDIR);
+		path = bfd_follow_gnu_debuglink(tab->files[0], INJ_DEBUG_FOLDER);
 	if (!path)
 		return INJ_OK;
 	tab->files[1] = open_elf(path);

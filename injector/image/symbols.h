@@ -29,6 +29,7 @@ struct inj_symbol {
 
 struct inj_symtab;
 
+#define INJ_DEBUG_FOLDER "/usr/lib/debug" /* of separate debug files */
 #define INJ_SYMTAB_DEBUG_FILE 1u /* also read the separate debug file, if there is one */
 
 /* Errors: NO_FILE, MEMORY. */

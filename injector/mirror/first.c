@@ -76,27 +76,15 @@ static enum inj_status alloc_words(struct inj_session *s, uint64_t lo, uint64_t 
 
 /* ---- at the start ---- */
 
-static bool plan_entry(struct inj_work *w, const struct tramp_fn *fn, struct tramp_plan *plan)
+/* As it was looked at when its file was: nobody comes into it from elsewhere. */
+static bool plan_entry(const struct inj_work *w, const struct tramp_fn *fn, struct tramp_plan *plan)
 {
-	uint64_t base = w->s->objects[w->object].base, entries[INJ_MAX_ENTRIES];
-	struct tramp_branch branches[INJ_MAX_ENTRIES];
-	struct tramp_function f = { .addr = base + fn->addr, .size = fn->size, .branches = branches };
-	size_t offset;
+	struct tramp_function f = { .addr = w->s->objects[w->object].base + fn->addr, .size = fn->size, .avail = fn->size };
+	size_t left;
 
-	f.code = tramp_code_at(w->code, fn->addr, &f.avail);
-	if (!f.code || f.avail < fn->size)
-		return false;
-	f.avail = fn->size;
-	f.nbranches = tramp_code_entries(w->code, fn->addr, TRAMP_DISPLACED_MAX + 4, entries, INJ_MAX_ENTRIES);
-	if (f.nbranches == INJ_MAX_ENTRIES)
-		return false;
-	for (size_t i = 0; i < f.nbranches; i++)
-		branches[i] = (struct tramp_branch){ .to = base + entries[i] };
-	if (tramp_plan_entry(&f, plan) != TRAMP_OK || plan->patch_addr + TRAMP_JUMP_SIZE > f.addr + f.size)
-		return false;
-	if (!w->s->checker)
-		w->s->checker = tramp_checker_new();
-	return w->s->checker && tramp_check_boundaries(w->s->checker, plan, &offset) != TRAMP_DISAGREE;
+	f.code = tramp_code_at(w->code, fn->addr, &left);
+	return f.code && left >= fn->size && tramp_plan_entry(&f, plan) == TRAMP_OK &&
+	       plan->patch_addr + TRAMP_JUMP_SIZE <= f.addr + f.size;
 }
 
 static enum inj_status add_entry(struct inj_work *w, const struct tramp_plan *plan, uint32_t index, uint64_t stub)
@@ -180,11 +168,12 @@ static bool can_wait(const struct inj_work *w)
 
 static bool may_wait(struct inj_work *w, const struct inj_planned *p, struct tramp_plan *plan)
 {
-	const struct inj_codefacts *facts = w->s->objects[w->object].facts;
+	const struct inj_kept *kept = w->s->objects[w->object].kept;
+	const struct inj_codefacts *facts = &kept->facts;
 
 	/* what switches recording is to do so whoever is not there */
-	return !p->acts && inj_work_allows(w, p->fn) == INJ_RECORDED_OK && !(facts->fn[p->fn].flags & INJ_FN_IFUNC_RESOLVER) &&
-	       tramp_code_one_entry(w->code, p->fn, &w->flow) && plan_entry(w, &facts->facts.fns[p->fn], plan);
+	return !p->acts && kept->waits[p->fn] && inj_work_allows(w, p->fn) == INJ_RECORDED_OK &&
+	       !(facts->fn[p->fn].flags & INJ_FN_IFUNC_RESOLVER) && plan_entry(w, &facts->facts.fns[p->fn], plan);
 }
 
 static enum inj_status choose(struct inj_work *w, struct inj_planned *fns, size_t *n, uint64_t words)
@@ -289,6 +278,7 @@ static void make_ready(struct inj_work *w)
 
 	if (w->ready)
 		return;
+	w->damaged = !inj_kept_check(w->s->objects[w->object].kept);
 	tramp_mirror_memory(w->mirror, &memory, 0);
 	w->chunk.shown = true;
 	w->ready = true;
@@ -381,6 +371,18 @@ static enum inj_status take_edits(struct inj_work *w, struct inj_first *f, struc
 	return status == INJ_NO_ROOM ? INJ_OK : status;
 }
 
+static enum inj_status leave_damaged(struct inj_work *w, struct inj_first *f)
+{
+	struct inj_recorded *r = inj_work_note(w, f->planned.fn);
+
+	f->state = INJ_FIRST_LEFT;
+	w->s->mirrors.nwaiting--;
+	if (!r)
+		return INJ_MEMORY;
+	r->state = INJ_RECORDED_DAMAGED;
+	return INJ_OK;
+}
+
 static enum inj_status make_copy(struct inj_work *w, struct inj_first *f)
 {
 	struct inj_mirrors *m = &w->s->mirrors;
@@ -393,9 +395,11 @@ static enum inj_status make_copy(struct inj_work *w, struct inj_first *f)
 	struct inj_recorded *r;
 
 	make_ready(w);
+	m->news = true;
+	if (w->damaged)
+		return leave_damaged(w, f);
 	said = tramp_mirror_plan(w->mirror, &req, &unused);
 	status = inj_work_function(w, &f->planned, w->mirror, said);
-	m->news = true;
 	if (status != INJ_OK)
 		return status;
 	r = &m->v[m->n - 1];

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "injector/mirror/ahead.h"
 #include "injector/mirror/first.h"
 #include "injector/mirror/mirrors.h"
 #include "injector/mirror/probeenv.h"
@@ -23,6 +24,7 @@ const char *inj_recorded_reason(const struct inj_recorded *r)
 		[INJ_RECORDED_CHANGED] = "the code in memory is not that of the file",
 		[INJ_RECORDED_NO_ROOM] = "no room for its copy within reach",
 		[INJ_RECORDED_TOO_MANY] = "too many functions",
+		[INJ_RECORDED_DAMAGED] = "what was kept of its code in the cache folder was damaged; the next recording has it",
 		[INJ_RECORDED_BUSY] = "a thread was within the bytes that lead to its copy",
 	};
 
@@ -210,28 +212,17 @@ enum inj_status inj_work_function(struct inj_work *w, const struct inj_planned *
 
 /* ---- one object ---- */
 
-static enum inj_status read_facts(struct inj_object *o)
+/* False: it cannot be read, or has none. */
+static bool read_code(const struct inj_session *s, struct inj_object *o)
 {
-	struct inj_symtab *tab = inj_object_symbols(o);
-	enum inj_status status;
-
-	if (o->facts)
-		return INJ_OK;
-	if (!tab)
-		return INJ_NO_FILE;
-	o->facts = calloc(1, sizeof(*o->facts));
-	if (!o->facts)
-		return INJ_MEMORY;
-	status = inj_codefacts_read(o->path, tab, o->facts);
-	if (status == INJ_OK) {
-		o->facts->facts.threads = inj_processors();
-		inj_codefacts_identity(o->facts, &o->identity);
-		inj_object_hold(o);
-		return INJ_OK;
-	}
-	free(o->facts);
-	o->facts = NULL;
-	return status;
+	if (!o->kept && inj_object_known(o))
+		o->kept = inj_object_code(s, o, s->opt.threads);
+	if (!o->kept)
+		return false;
+	o->facts = &o->kept->facts;
+	o->identity = o->kept->identity;
+	inj_object_hold(o);
+	return true;
 }
 
 static struct tramp_probe_env probe_env(const struct inj_session *s)
@@ -309,7 +300,7 @@ static bool new_marks(struct inj_marks *m, size_t n)
 static struct inj_planned *list_functions(const struct inj_work *w, size_t *n)
 {
 	const struct inj_mirror_options *opt = &w->s->opt.mirror;
-	const struct inj_object *o = &w->s->objects[w->object];
+	struct inj_object *o = &w->s->objects[w->object];
 	const struct tramp_facts *facts = &o->facts->facts;
 	struct inj_planned *fns = calloc(facts->nfns + 1, sizeof(*fns));
 	struct inj_marks marks;
@@ -324,7 +315,7 @@ static struct inj_planned *list_functions(const struct inj_work *w, size_t *n)
 	for (size_t i = 0; i < facts->nfns && done; i++) {
 		uint32_t want = want_of(opt, &marks, i);
 
-		if (want && tramp_code_function(w->code, facts->fns[i].addr) == i)
+		if (want && tramp_code_owner(w->code, (uint32_t)i) == i)
 			fns[(*n)++] = (struct inj_planned){ .fn = (uint32_t)i, .want = want, .acts = acts_of(&marks, i) };
 	}
 	free(marks.events);
@@ -340,7 +331,8 @@ static void say_progress(const struct inj_session *s, size_t object, double shar
 	const struct inj_mirror_options *opt = &s->opt.mirror;
 
 	if (opt->progress)
-		opt->progress(opt->arg, ((double)object + share) / (double)s->nobjects);
+		opt->progress(opt->arg, INJ_AHEAD_SHARE +
+						(1 - INJ_AHEAD_SHARE) * ((double)object + share) / (double)s->nobjects);
 }
 
 static enum inj_status mirror_list(struct inj_work *w, const struct tramp_probe_env *env,
@@ -361,14 +353,27 @@ static enum inj_status mirror_list(struct inj_work *w, const struct tramp_probe_
 	return status;
 }
 
+static enum inj_status leave_damaged(struct inj_work *w, const struct inj_planned *fns, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct inj_recorded *r = inj_work_note(w, fns[i].fn);
+
+		if (!r)
+			return INJ_MEMORY;
+		r->state = INJ_RECORDED_DAMAGED;
+	}
+	return INJ_OK;
+}
+
 static enum inj_status mirror_functions(struct inj_work *w, const struct tramp_probe_env *env)
 {
 	size_t n;
 	struct inj_planned *fns = list_functions(w, &n);
 	enum inj_status status = fns ? inj_first_choose(w, fns, &n) : INJ_MEMORY;
 
-	if (status == INJ_OK)
-		status = mirror_list(w, env, fns, n);
+	if (status == INJ_OK && n)
+		status = inj_kept_check(w->s->objects[w->object].kept) ? mirror_list(w, env, fns, n) :
+									   leave_damaged(w, fns, n);
 	free(fns);
 	if (status == INJ_OK)
 		status = inj_described_keep(w->s, &w->described);
@@ -379,6 +384,7 @@ static enum inj_status mirror_functions(struct inj_work *w, const struct tramp_p
 
 static enum inj_status mirror_code(struct inj_work *w, bool wanted)
 {
+	const struct inj_codefacts *facts = w->s->objects[w->object].facts;
 	struct tramp_probe_env env = probe_env(w->s);
 	enum inj_status status;
 
@@ -392,7 +398,9 @@ static enum inj_status mirror_code(struct inj_work *w, bool wanted)
 	status = w->mirror ? INJ_OK : INJ_MEMORY;
 	if (status == INJ_OK && wanted)
 		status = mirror_functions(w, &env);
-	if (status == INJ_OK)
+	if (status == INJ_OK && facts->nsigaction && !inj_kept_check(w->s->objects[w->object].kept))
+		w->s->mirrors.unled += (uint32_t)facts->nsigaction;
+	else if (status == INJ_OK)
 		status = inj_mirror_sigactions(w->s, w->object, w->code, &w->edits);
 	if (status == INJ_OK)
 		status = inj_mirror_restorers(w->s, w->object, w->code, &w->edits);
@@ -407,8 +415,6 @@ void inj_work_free(struct inj_work *w)
 	free(w->described.ops);
 	inj_places_free(&w->places);
 	tramp_mirror_free(w->mirror);
-	tramp_flow_free(&w->flow);
-	tramp_code_free(w->code);
 	free(w->patched);
 	inj_maps_free(&w->maps);
 	inj_calls_free(&w->calls);
@@ -417,15 +423,34 @@ void inj_work_free(struct inj_work *w)
 	free(w);
 }
 
-/* Libraries through which others set signal handlers; the program itself may do so in its own way. */
-static bool sets_handlers(struct inj_object *o)
+static bool defines(const struct inj_elf_symbols *table, const char *name)
 {
-	struct inj_symtab *tab = o->is_main ? NULL : inj_object_symbols(o);
+	for (size_t i = 0; i < table->n; i++) {
+		const Elf64_Sym sym = inj_elf_symbol(table, i);
 
-	return o->is_main || (tab && inj_symtab_find(tab, "sigaction", NULL));
+		if (sym.st_shndx != SHN_UNDEF && strcmp(inj_elf_symbol_name(table, &sym), name) == 0)
+			return true;
+	}
+	return false;
 }
 
-static bool wants(struct inj_session *s, const struct inj_object *o)
+/* Libraries through which others set signal handlers; the program itself may do so in its own way. */
+static bool sets_handlers(const struct inj_object *o)
+{
+	struct inj_elf_symbols tables[2];
+	struct inj_elf file;
+	bool sets;
+
+	if (o->is_main || inj_elf_open(o->path, &file) != INJ_OK)
+		return o->is_main;
+	tables[0] = inj_elf_dynsym(&file);
+	tables[1] = inj_elf_symtab(&file);
+	sets = defines(&tables[0], "sigaction") || defines(&tables[1], "sigaction");
+	inj_elf_close(&file);
+	return sets;
+}
+
+bool inj_mirrors_want(struct inj_session *s, const struct inj_object *o)
 {
 	return !o->is_module && s->opt.mirror.want_object(s->opt.mirror.arg, o);
 }
@@ -502,25 +527,19 @@ static enum inj_status mirror_object(struct inj_session *s, size_t object)
 {
 	struct inj_object *o = &s->objects[object];
 	struct inj_work *w;
-	bool wanted = wants(s, o);
+	bool wanted = inj_mirrors_want(s, o);
 	enum inj_status status;
 
 	if (!wanted && !sets_handlers(o))
 		return INJ_OK;
-	status = read_facts(o);
-	if (status != INJ_OK)
-		return status == INJ_MEMORY ? status : INJ_OK;
-	if (!wanted && !o->facts->nsigaction)
+	if (!read_code(s, o) || (!wanted && !o->facts->nsigaction))
 		return INJ_OK;
 	w = calloc(1, sizeof(*w));
 	if (!w)
 		return INJ_MEMORY;
 	w->s = s;
 	w->object = object;
-	if (tramp_code_new(&o->facts->facts, &w->code) != TRAMP_CODE_OK) {
-		inj_work_free(w);
-		return INJ_OK;
-	}
+	w->code = o->kept->code;
 	w->chunk.lo = w->stubs.lo = o->base + o->facts->text_lo;
 	w->chunk.hi = w->stubs.hi = o->base + o->facts->text_hi;
 	status = note_patched(w);
@@ -566,6 +585,8 @@ enum inj_status inj_mirrors_instrument(struct inj_session *s)
 	if (!s->opt.mirror.enabled)
 		return INJ_OK;
 	status = make_maps(s);
+	if (status == INJ_OK)
+		inj_look_ahead(s);
 	for (size_t i = 0; i < s->nobjects && status == INJ_OK; i++) {
 		struct inj_object *o = &s->objects[i];
 

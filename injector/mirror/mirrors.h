@@ -54,7 +54,7 @@ struct inj_mirror_options {
 	 * object->facts->facts.fns; false: no memory.
 	 */
 	bool (*want_object)(void *arg, const struct inj_object *object);
-	bool (*mark)(void *arg, const struct inj_object *object, const struct inj_marks *marks);
+	bool (*mark)(void *arg, struct inj_object *object, const struct inj_marks *marks);
 	/* How much has been instrumented, of what is known of now: from 0 to 1.  NULL: nobody wants to know. */
 	void (*progress)(void *arg, double share);
 	void *arg;
@@ -95,6 +95,7 @@ enum inj_recorded_state {
 	INJ_RECORDED_CHANGED,	/* memory differs from the file */
 	INJ_RECORDED_NO_ROOM,	/* no free memory near it */
 	INJ_RECORDED_TOO_MANY,	/* more functions than there are numbers for events, or counters */
+	INJ_RECORDED_DAMAGED,	/* what is kept of its file's code is */
 	INJ_RECORDED_BUSY,	/* a thread stood in the way when the process was attached to */
 };
 
@@ -145,6 +146,12 @@ struct inj_mirrors {
 
 /* Instruments what is wanted in objects that have not been looked at; all of it or, on an error, nothing more. */
 enum inj_status inj_mirrors_instrument(struct inj_session *s) INJ_CHECK;
+
+/* Are functions of it wanted? */
+bool inj_mirrors_want(struct inj_session *s, const struct inj_object *o);
+
+/* Of the progress that is told: looking at code; the rest is instrumenting it. */
+#define INJ_AHEAD_SHARE 0.8
 
 void inj_mirrors_free(struct inj_session *s);
 

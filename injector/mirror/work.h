@@ -11,7 +11,7 @@
 struct inj_work {
 	struct inj_session *s;
 	size_t object;
-	struct tramp_code *code;
+	const struct tramp_code *code; /* the object's */
 	struct tramp_mirror *mirror; /* which keeps the shapes of all probes */
 	struct inj_chunk chunk;
 	struct inj_described described;
@@ -22,11 +22,11 @@ struct inj_work {
 	size_t npatched, room_patched;
 	/* first.c */
 	struct inj_chunk stubs;
-	struct tramp_flow flow;
 	struct inj_edits entries; /* windows of those that were instrumented at once, ascending */
 	struct inj_maps maps;	/* as they were when the first of the others was called */
 	size_t first, nfirst;	/* functions that wait: inj_mirrors.first[first ...], ascending by address */
 	bool waits;		/* there are any */
+	bool damaged;		/* what is known of the code cannot be used */
 	bool ready;		/* to instrument one */
 };
 

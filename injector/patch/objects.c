@@ -263,9 +263,6 @@ void inj_object_hold(struct inj_object *o)
 void inj_objects_free(struct inj_session *s)
 {
 	for (size_t i = 0; i < s->nobjects; i++) {
-		if (s->objects[i].facts)
-			inj_codefacts_free(s->objects[i].facts);
-		free(s->objects[i].facts);
 		inj_known_leave(s->objects[i].known);
 		if (s->objects[i].fd >= 0)
 			close(s->objects[i].fd);

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "injector/facts/known.h"
-#include "injector/mirror/planners.h"
 #include "injector/patch/patch.h"
 
 #define MAX_CODE (UINT64_C(1) << 20) /* of a function that is looked at for branches */
@@ -110,7 +109,7 @@ static enum inj_status plan_all(struct inj_session *s, struct inj_object *o, str
 {
 	struct inj_code_source source = {
 		.path = o->path, .identity = &o->identity, .symbols = inj_object_symbols(o),
-		.cache_dir = s->opt.cache_dir, .threads = inj_processors(),
+		.cache_dir = s->opt.cache_dir, .threads = s->opt.threads,
 	};
 	struct inj_facts *facts = calloc(n + 1, sizeof(*facts));
 	struct inj_elf file = { 0 };

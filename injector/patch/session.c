@@ -10,6 +10,7 @@
 #include "injector/image/elffile.h"
 #include "injector/patch/attach.h"
 #include "injector/patch/preload.h"
+#include "injector/mirror/planners.h"
 #include "injector/patch/session.h"
 #include "injector/process/maps.h"
 #include "runtime/image.h"
@@ -43,6 +44,8 @@ enum inj_status inj_session_new(struct inj_session *s, const struct inj_session_
 
 	memset(s, 0, sizeof(*s));
 	s->opt = *opt;
+	if (!s->opt.threads)
+		s->opt.threads = inj_processors();
 	s->next_event = SONDE_FIRST_EVENT;
 	s->next_counter = 1;
 	s->code.fd = s->code.shm = -1;

@@ -47,7 +47,8 @@ struct inj_object {
 	bool done;	/* functions have been looked up in it */
 	struct inj_known *known;   /* of its file; NULL until needed */
 	struct inj_symtab *symtab; /* the same; its symbols */
-	struct inj_codefacts *facts; /* NULL until needed */
+	struct inj_kept *kept;	   /* the same; what is known of its code */
+	const struct inj_codefacts *facts; /* in there; NULL until needed */
 	struct inj_identity identity; /* of the file whose code was read; all zero until then */
 	int fd; /* of the file that the facts are from; -1: none */
 	bool mirrored;	/* has been looked at for functions to record */
@@ -131,6 +132,7 @@ struct inj_session_options {
 	char *const *analyzers; /* modules that take memory accesses in the program's threads; up to RT_ANALYZERS */
 	size_t nanalyzers;
 	int compiled_fd;	/* inherited by the program: memory for code that is made for those; -1: none */
+	unsigned int threads;	 /* that looking at code may take; 0: one for each processor */
 	const char *cache_dir;	 /* for what was found out about ELF files; NULL: none */
 	const char *preload;	 /* for LD_PRELOAD, as long as the dynamic linker starts; NULL: nothing */
 	bool own_loader;	 /* modules are mapped by us in dynamic programs, too, and can be taken out again */

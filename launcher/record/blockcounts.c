@@ -16,7 +16,7 @@ _Static_assert(BLOCK_FACT_NUMBERS + 2 <= MT_BLOCK_FACTS, "facts of blocks");
 struct description {
 	const struct inj_session *s;
 	struct tf_writer *w;
-	struct tramp_code *code;
+	const struct tramp_code *code;
 	struct tramp_mirror *mirror;
 	struct mt_block_function batch[BATCH]; /* not written yet */
 	size_t n;
@@ -115,22 +115,21 @@ static bool add_function(struct description *d, const struct inj_recorded *r)
 static void end_object(struct description *d)
 {
 	tramp_mirror_free(d->mirror);
-	tramp_code_free(d->code);
 	d->mirror = NULL;
-	d->code = NULL;
 }
 
 /* Functions of one object are together. */
 static bool enter_object(struct description *d, const struct inj_recorded *r, size_t *object)
 {
-	const struct inj_codefacts *facts = d->s->objects[r->object].facts;
+	struct inj_kept *kept = d->s->objects[r->object].kept;
 
 	if (*object == r->object)
 		return d->mirror != NULL;
 	*object = r->object;
 	end_object(d);
-	if (!facts || tramp_code_new(&facts->facts, &d->code) != TRAMP_CODE_OK)
+	if (!kept || !inj_kept_check(kept))
 		return false;
+	d->code = kept->code;
 	/* what its code would be is of no interest */
 	d->mirror = tramp_mirror_new(d->code, &(struct tramp_probe_env){ .mode = TRAMP_PROBE_BLOCKS }, NULL);
 	return d->mirror != NULL;

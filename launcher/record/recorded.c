@@ -51,12 +51,14 @@ static bool want_object(void *arg, const struct inj_object *o)
 	return events || memory || blocks || acts;
 }
 
-static bool mark_by(struct select *sel, const struct inj_object *o, bool *wanted)
+static bool mark_by(struct select *sel, struct inj_object *o, bool *wanted)
 {
-	return !sel || select_mark(sel, o->path, kind_of(o), o->facts, o->symtab, wanted) >= 0;
+	const struct inj_symtab *tab = sel && select_asks_names(sel) ? inj_object_symbols(o) : NULL;
+
+	return !sel || select_mark(sel, o->path, kind_of(o), o->facts, tab, wanted) >= 0;
 }
 
-static bool mark(void *arg, const struct inj_object *o, const struct inj_marks *m)
+static bool mark(void *arg, struct inj_object *o, const struct inj_marks *m)
 {
 	struct recorded *r = arg;
 	bool done = mark_by(r->select, o, m->events) && mark_by(r->memory, o, m->memory) && mark_by(r->blocks, o, m->blocks);

@@ -196,6 +196,7 @@ static int make_session(struct recording *r, int ring_fd, int alive_fd)
 	opt.modules = r->paths;
 	if (!r->first)
 		r->cache = modfile_cache_folder();
+	opt.threads = (unsigned int)r->opt.workers;
 	opt.cache_dir = r->first ? r->first->cache : r->cache;
 	status = inj_session_new(&r->session, &opt);
 	if (status != INJ_OK) {

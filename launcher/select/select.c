@@ -364,6 +364,14 @@ bool select_needs_libraries(const struct select *sel, const char *path)
 	return false;
 }
 
+bool select_asks_names(const struct select *sel)
+{
+	for (size_t i = 0; i < sel->wanted.n; i++)
+		if (sel->wanted.v[i].kind != PATTERN_ALL)
+			return true;
+	return sel->excluded.n != 0;
+}
+
 /* ---- all functions of a file ---- */
 
 struct marking {
@@ -452,7 +460,8 @@ ssize_t select_mark(struct select *sel, const char *path, enum select_kind kind,
 
 	if (!m.file)
 		return -1;
-	m.syms = inj_symtab_all(tab, &m.nsyms);
+	if (tab)
+		m.syms = inj_symtab_all(tab, &m.nsyms);
 	note_searched(m.file->wanted, m.file->nwanted, facts, m.nsyms);
 	n = mark_all(&m, wanted);
 	for (size_t i = 0; i < m.nsyms; i++)

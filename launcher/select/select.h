@@ -49,8 +49,11 @@ enum select_kind { SELECT_PROGRAM, SELECT_LIBRARY, SELECT_LINKER };
  */
 bool select_object(struct select *sel, const char *path, enum select_kind kind);
 
+/* Do names, or lines, tell what is wanted?  Else select_mark() does without symbols. */
+bool select_asks_names(const struct select *sel);
+
 /*
- * Sets wanted[i] for each of facts->facts.nfns functions, with all their names in @tab.  Parts (foo.cold)
+ * Sets wanted[i] for each of facts->facts.nfns functions, with all their names in @tab (NULL: see above).  Parts (foo.cold)
  * are never wanted themselves; a line in a part chooses its function.  Returns how many are wanted, or
  * -1: no memory.
  */

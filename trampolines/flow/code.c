@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-static enum tramp_code_status find_bounds(struct tramp_code *code)
+enum tramp_code_status tramp_flow_bounds(struct tramp_code *code)
 {
 	const struct tramp_facts *facts = code->facts;
 
@@ -229,7 +229,7 @@ enum tramp_code_status tramp_code_new(const struct tramp_facts *facts, struct tr
 	if (!code)
 		return status;
 	code->facts = facts;
-	status = find_bounds(code);
+	status = tramp_flow_bounds(code);
 	if (status == TRAMP_CODE_OK && !allocate(code))
 		status = TRAMP_CODE_MEMORY;
 	if (status == TRAMP_CODE_OK) {
@@ -247,16 +247,16 @@ enum tramp_code_status tramp_code_new(const struct tramp_facts *facts, struct tr
 
 void tramp_code_free(struct tramp_code *code)
 {
-	if (!code)
-		return;
-	free(code->external);
-	free(code->table);
-	free(code->pad);
-	free(code->sites);
-	free(code->page);
-	free(code->bits);
-	free(code->owner);
-	free(code->first_part);
-	free(code->next_part);
+	if (code && !code->borrowed) {
+		free(code->external);
+		free(code->table);
+		free(code->pad);
+		free(code->sites);
+		free(code->page);
+		free(code->bits);
+		free(code->owner);
+		free(code->first_part);
+		free(code->next_part);
+	}
 	free(code);
 }

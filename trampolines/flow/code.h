@@ -44,6 +44,7 @@ struct tramp_code {
 	struct tramp_site *sites; /* ascending by `to`, then by `from` */
 	size_t nsites;
 	uint32_t *first_part, *next_part; /* lists of an owner's parts, ascending */
+	bool borrowed;		/* the arrays are somebody else's */
 };
 
 static inline bool flow_bit(const uint64_t *map, uint64_t at)
@@ -107,6 +108,9 @@ bool tramp_flow_listed(const uint64_t *list, size_t n, uint64_t addr);
 
 /* Does a call (direct: `addr` is the callee; through the GOT: the slot) never return? */
 bool tramp_flow_noreturn(const struct tramp_code *code, uint64_t addr);
+
+/* Its bounds, from the facts. */
+enum tramp_code_status tramp_flow_bounds(struct tramp_code *code);
 
 /* ---- the pass (flow/code.c, flow/x86-64/scan.c, flow/shards.c, flow/x86-64/table.c, flow/parts.c) ---- */
 

@@ -84,11 +84,48 @@ enum tramp_code_status {
 enum tramp_code_status tramp_code_new(const struct tramp_facts *facts, struct tramp_code **out)
 	TRAMP_MUST_CHECK;
 void tramp_code_free(struct tramp_code *code);
+
+/* What the pass has found, as arrays without pointers: they can lie in a file. */
+enum tramp_code_part {
+	TRAMP_CODE_OWNER,
+	TRAMP_CODE_BITS,
+	TRAMP_CODE_FIRST_PART,
+	TRAMP_CODE_NEXT_PART,
+	TRAMP_CODE_PAGE,
+	TRAMP_CODE_EXTERNAL,
+	TRAMP_CODE_TABLE,
+	TRAMP_CODE_PAD,
+	TRAMP_CODE_SITES,
+	TRAMP_CODE_PARTS
+};
+
+struct tramp_code_arrays {
+	const void *at[TRAMP_CODE_PARTS];
+	size_t bytes[TRAMP_CODE_PARTS];
+	bool large_model;
+};
+
+/* They are the object's. */
+void tramp_code_arrays(const struct tramp_code *code, struct tramp_code_arrays *arrays);
+
+/*
+ * The object out of them, and out of the facts that it was made of; both have to stay where they are.  Of the arrays only their
+ * sizes are looked at, and OWNER; the functions lie within the code.  Errors: MEMORY; TOO_BIG, EMPTY: they are not of these facts.
+ */
+enum tramp_code_status tramp_code_from(const struct tramp_facts *facts, const struct tramp_code_arrays *arrays,
+				       struct tramp_code **out) TRAMP_MUST_CHECK;
+
+/* Can all else be done with them as well?  To be asked before anything but OWNER is used, where others can have written them. */
+bool tramp_code_sound(const struct tramp_code *code) TRAMP_MUST_CHECK;
+
 uint64_t tramp_code_base(const struct tramp_code *code);
 const struct tramp_facts *tramp_code_facts(const struct tramp_code *code);
 
 /* The file's bytes at @addr, *left of them; NULL: none. */
 const uint8_t *tramp_code_at(const struct tramp_code *code, uint64_t addr, size_t *left);
+
+/* Function @fn, or the one that it is a part of: index. */
+uint32_t tramp_code_owner(const struct tramp_code *code, uint32_t fn);
 
 /* Index of the function that holds @addr, parts resolved to their function; TRAMP_NONE. */
 uint32_t tramp_code_function(const struct tramp_code *code, uint64_t addr);

@@ -61,6 +61,11 @@ uint32_t tramp_code_function(const struct tramp_code *code, uint64_t addr)
 	return piece == TRAMP_NONE ? TRAMP_NONE : code->owner[piece];
 }
 
+uint32_t tramp_code_owner(const struct tramp_code *code, uint32_t fn)
+{
+	return code->owner[fn];
+}
+
 bool tramp_code_external(const struct tramp_code *code, uint64_t addr)
 {
 	uint32_t piece;

@@ -79,18 +79,18 @@ size_t tramp_code_sites(const struct tramp_code *code, uint64_t addr, const stru
 	return first_site(code, (uint64_t)to + 1) - first;
 }
 
-/* Not by a branch of the function's own bytes: a plan of its entry sees those, but not its cold parts'. */
-static bool is_from_elsewhere(const struct tramp_code *code, uint64_t to)
+/* Not by a branch of the function's own bytes: a plan of its entry sees those, but not its cold parts'.  *@site: the first to @to. */
+static bool is_from_elsewhere(const struct tramp_code *code, uint64_t to, size_t *site)
 {
-	const struct tramp_site *sites;
-	size_t n = tramp_code_sites(code, code->base + to, &sites);
-	uint32_t piece = tramp_flow_piece(code, code->base + to);
+	uint32_t piece = TRAMP_NONE;
+	bool found = false;
 
-	for (size_t i = 0; i < n; i++) {
-		if (piece == TRAMP_NONE || tramp_flow_piece(code, code->base + sites[i].from) != piece)
-			return true;
+	for (; *site < code->nsites && code->sites[*site].to == to; ++*site) {
+		if (piece == TRAMP_NONE)
+			piece = tramp_flow_piece(code, code->base + to);
+		found |= piece == TRAMP_NONE || tramp_flow_piece(code, code->base + code->sites[*site].from) != piece;
 	}
-	return false;
+	return found;
 }
 
 /*
@@ -99,24 +99,24 @@ static bool is_from_elsewhere(const struct tramp_code *code, uint64_t to)
  */
 static bool is_entered(const struct tramp_code *code, uint64_t at)
 {
-	if (flow_bit(code->table, at) || flow_bit(code->pad, at) ||
-	    (flow_bit(code->external, at) && !code->absolute))
-		return true;
-	return is_from_elsewhere(code, at);
+	return flow_bit(code->table, at) || flow_bit(code->pad, at) || (flow_bit(code->external, at) && !code->absolute);
 }
 
 size_t tramp_code_entries(const struct tramp_code *code, uint64_t addr, size_t len, uint64_t *entries,
 			  size_t room)
 {
 	uint64_t at, end;
-	size_t n = 0;
+	size_t n = 0, site;
 
 	if (!flow_in_code(code, addr))
 		return 0;
 	at = addr - code->base;
 	end = len < code->end - addr ? at + len : code->end - code->base;
+	site = first_site(code, at);
 	for (; n < room && at < end; at++) {
-		if (is_entered(code, at))
+		bool elsewhere = is_from_elsewhere(code, at, &site);
+
+		if (elsewhere || is_entered(code, at))
 			entries[n++] = code->base + at;
 	}
 	return n;

@@ -45,7 +45,7 @@ static bool want_object(void *arg, const struct inj_object *o)
 	return o->path[0] != '\0';
 }
 
-static bool mark_all(void *arg, const struct inj_object *o, const struct inj_marks *marks)
+static bool mark_all(void *arg, struct inj_object *o, const struct inj_marks *marks)
 {
 	(void)arg;
 	memset(marks->events, true, o->facts->facts.nfns);
