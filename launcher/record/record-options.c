@@ -83,7 +83,7 @@ static const struct opt record_opts[] = {
 	  offsetof(struct raw, overflow), "wait\0drop\0" },
 	{ 0, "buffer", "SIZE", "buffer of each thread, 64K to 1G (1M)", OPT_SIZE,
 	  offsetof(struct raw, o.ring_bytes), NULL },
-	{ 0, "workers", "N", "threads of sonde that collect, for all programs together: 1 to 256", OPT_COUNT,
+	{ 0, "workers", "N", "threads of sonde that collect, and that look at new code: 1 to 256", OPT_COUNT,
 	  offsetof(struct raw, o.workers), NULL },
 	{ 0, "progress", NULL, "say each second on standard error how far it is", OPT_FLAG,
 	  offsetof(struct raw, o.progress), NULL },
