@@ -29,12 +29,32 @@ static struct rt_thread *own_thread(void)
 }
 
 /* The offset of the counter is in the last 4 bytes of the instruction that adds to it. */
-static void count(const struct rt_thread *t, const uint8_t *done)
+static void add_kept(const struct rt_thread *t, const uint8_t *done, uint64_t n)
 {
 	int32_t offset;
 
 	__builtin_memcpy(&offset, done - sizeof(offset), sizeof(offset));
-	++*(uint64_t *)(t->counts + (uint64_t)(int64_t)offset);
+	*(uint64_t *)(t->counts + (uint64_t)(int64_t)offset) += n;
+}
+
+static void do_count(const struct rt_probe_map *probe, const uint8_t *done, uint64_t *regs, struct rt_thread *t)
+{
+	uint64_t *reg = rt_reg(regs, probe->kept);
+
+	switch (probe->how) {
+	case RT_COUNT_BEGIN:
+		*rt_kept_value(t, probe->kept) = *reg;
+		*reg = (uint64_t)(int64_t)probe->by;
+		break;
+	case RT_COUNT_ADD:
+		*reg += (uint64_t)(int64_t)probe->by;
+		break;
+	case RT_COUNT_END:
+		add_kept(t, done, *reg);
+		break;
+	default:
+		add_kept(t, done, 1);
+	}
 }
 
 /* 0: it is not in a counter. */
@@ -50,8 +70,10 @@ static int finish_counter(const struct rt_codemap *map, const struct rt_piece *p
 	if (!t || !t->counts)
 		return 0;
 	if (x < probe->count_done)
-		count(t, (const uint8_t *)start + probe->count_done);
+		do_count(probe, (const uint8_t *)start + probe->count_done, regs, t);
 	rt_put_back(probe, start, regs, t);
+	if (probe->how == RT_COUNT_END && probe->kept_saved)
+		*rt_reg(regs, probe->kept) = *rt_kept_value(t, probe->kept);
 	regs[RT_UC_RIP] = start + probe->length;
 	return 1;
 }
@@ -95,16 +117,83 @@ static void note(const struct rt_thread *t, uint64_t addr, int64_t by)
 	free->net = by;
 }
 
-void rt_blocks_arrived(uint64_t *regs)
+#define JMP 0xe9
+#define JMP_SIZE 5
+
+/* A jump of ours that leads to the instruction that it stands for: counters may follow there that belong to what is before. */
+static int follow_jump(const struct rt_codemap *map, const struct rt_piece *piece, uint64_t *regs)
 {
-	uint64_t mask = rt_block_signals(), addr;
+	const uint8_t *code = (const uint8_t *)regs[RT_UC_RIP];
+	const struct rt_piece *there;
+	uint64_t to;
+	int32_t rel;
+
+	if ((piece->kind & ~RT_PIECE_RESUMABLE) != RT_PIECE_INSN || regs[RT_UC_RIP] != map->arena + piece->start || *code != JMP)
+		return 0;
+	__builtin_memcpy(&rel, code + 1, sizeof(rel));
+	to = regs[RT_UC_RIP] + JMP_SIZE + (uint64_t)(int64_t)rel;
+	there = rt_find_map(to) == map ? rt_find_piece(map, to) : NULL;
+	if (!there || there->orig != piece->orig || map->arena + there->start != to)
+		return 0;
+	regs[RT_UC_RIP] = to;
+	return 1;
+}
+
+/* Those that are in registers where the thread is; NULL: none. */
+static const struct rt_kept *kept_at(uint64_t addr)
+{
+	const struct rt_codemap *map;
+	const struct rt_piece *piece = piece_at(addr, &map);
+
+	if (!piece || (piece->kind & ~RT_PIECE_RESUMABLE) > RT_PIECE_INSN || !piece->probe || piece->probe > map->nprobes)
+		return NULL;
+	return (const struct rt_kept *)map->probes + (piece->probe - 1);
+}
+
+/* Registers become the program's, what they counted part of the counters in memory. */
+static void leave_kept(uint64_t *regs)
+{
+	const struct rt_kept *kept = kept_at(regs[RT_UC_RIP]);
+	struct rt_thread *t = kept ? own_thread() : NULL;
+
+	for (unsigned int i = 0; t && t->counts && i < kept->n && i < RT_KEPT_MAX; i++) {
+		uint64_t *reg = rt_reg(regs, kept->reg[i] & 15);
+
+		*(uint64_t *)(t->counts + 8 * (uint64_t)kept->counter[i]) += *reg;
+		*reg = kept->reg[i] & RT_KEPT_SAVED ? *rt_kept_value(t, kept->reg[i]) : 0;
+	}
+}
+
+/* And back; that may be in another loop than where the signal came. */
+static void enter_kept(uint64_t *regs)
+{
+	const struct rt_kept *kept = kept_at(regs[RT_UC_RIP]);
+	struct rt_thread *t = kept ? own_thread() : NULL;
+
+	for (unsigned int i = 0; t && i < kept->n && i < RT_KEPT_MAX; i++) {
+		*rt_kept_value(t, kept->reg[i]) = *rt_reg(regs, kept->reg[i] & 15);
+		*rt_reg(regs, kept->reg[i] & 15) = 0;
+	}
+}
+
+static void finish_counters(uint64_t *regs)
+{
 	const struct rt_codemap *map;
 	const struct rt_piece *piece;
-	struct rt_thread *t;
+	int jumps = 1;
 
 	do {
 		piece = piece_at(regs[RT_UC_RIP], &map);
-	} while (piece && finish_counter(map, piece, regs));
+	} while (piece && (finish_counter(map, piece, regs) || (jumps-- > 0 && follow_jump(map, piece, regs))));
+}
+
+void rt_blocks_arrived(uint64_t *regs)
+{
+	uint64_t mask = rt_block_signals(), addr;
+	struct rt_thread *t;
+
+	finish_counters(regs);
+	leave_kept(regs);
 	addr = rt_is_led(regs[RESTORER]) ? instruction(regs[RT_UC_RIP]) : 0;
 	t = addr ? own_thread() : NULL;
 	if (t && t->ring)
@@ -112,7 +201,7 @@ void rt_blocks_arrived(uint64_t *regs)
 	sys_restore_signals(mask);
 }
 
-void rt_blocks_returns(const uint64_t *regs)
+void rt_blocks_returns(uint64_t *regs)
 {
 	uint64_t mask, addr = instruction(regs[RT_UC_RIP]);
 	struct rt_thread *t;
@@ -122,6 +211,7 @@ void rt_blocks_returns(const uint64_t *regs)
 	mask = rt_block_signals();
 	/* a child that was forked by the handler has none yet, and the counters that follow do not ask */
 	t = own_thread();
+	enter_kept(regs);
 	if (t && t->ring)
 		note(t, addr, -1);
 	sys_restore_signals(mask);

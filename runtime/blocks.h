@@ -9,6 +9,6 @@
 __attribute__((visibility("hidden"))) void rt_blocks_arrived(uint64_t *regs);
 
 /* It returns to there. */
-__attribute__((visibility("hidden"))) void rt_blocks_returns(const uint64_t *regs);
+__attribute__((visibility("hidden"))) void rt_blocks_returns(uint64_t *regs);
 
 #endif

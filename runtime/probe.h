@@ -37,6 +37,7 @@
 #define RT_POOL_UNDER 0x160
 #define RT_POOL_WATCH 0x178
 #define RT_POOL_WATCH_FAR 0x180
+#define RT_POOL_KEPT 0x200 /* 16 words */
 
 #define RT_SHADOW_MAX (1u << 19)
 

@@ -6,10 +6,12 @@
 #include "runtime/signals.h"
 #include "runtime/thread.h"
 
-static uint64_t saved_value(const uint64_t *regs, uint8_t from)
+static uint64_t saved_value(const uint64_t *regs, uint8_t from, const struct rt_thread *t)
 {
 	const uint64_t *stack = (const uint64_t *)regs[RT_UC_RSP];
 
+	if (from >= RT_FROM_KEPT && t)
+		return *rt_kept_value(t, from);
 	if (from >= RT_FROM_RED)
 		return stack[-(int)(from - RT_FROM_RED) - 1];
 	if (from >= RT_FROM_STACK)
@@ -17,13 +19,13 @@ static uint64_t saved_value(const uint64_t *regs, uint8_t from)
 	return *rt_reg((uint64_t *)regs, from);
 }
 
-static void put_back(const struct rt_probe_map *map, uint64_t x, uint64_t *regs)
+static void put_back(const struct rt_probe_map *map, uint64_t x, uint64_t *regs, const struct rt_thread *t)
 {
 	if (map->flags_at != RT_FROM_NONE && x >= map->flags_saved)
-		rt_put_back_flags(regs, saved_value(regs, map->flags_at));
+		rt_put_back_flags(regs, saved_value(regs, map->flags_at, t));
 	if (x >= map->saved)
 		for (int i = 0; i < map->n && i < RT_PROBE_SAVES; i++)
-			*rt_reg(regs, map->save[i].reg) = saved_value(regs, map->save[i].from);
+			*rt_reg(regs, map->save[i].reg) = saved_value(regs, map->save[i].from, t);
 	if (map->stack && x >= map->shifted)
 		regs[RT_UC_RSP] += map->stack;
 }
@@ -78,6 +80,6 @@ void rt_put_back(const struct rt_probe_map *map, uint64_t start, uint64_t *regs,
 	int counted = map->count_first && x == map->count_done;
 	int done = counted || (x >= map->commit && finish(map, start, x, regs, t));
 
-	put_back(map, x, regs);
+	put_back(map, x, regs, t);
 	regs[RT_UC_RIP] = done ? start + map->length : start;
 }

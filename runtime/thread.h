@@ -106,6 +106,14 @@ _Static_assert(offsetof(struct rt_thread, under) == RT_POOL_UNDER, "pool layout"
 _Static_assert(sizeof(struct rt_thread) <= SONDE_POOL_OWN, "pool layout");
 _Static_assert(offsetof(struct sonde_pool, own) == SONDE_POOL_OWN, "pool layout");
 
+_Static_assert(sizeof(struct sonde_pool) == RT_POOL_KEPT, "pool layout");
+
+/* BLOCKS: the program's value of a register that holds a counter, after the pool: there are no shadow stacks then. */
+static inline uint64_t *rt_kept_value(const struct rt_thread *t, unsigned int reg)
+{
+	return (uint64_t *)((uint64_t)t + RT_POOL_KEPT) + (reg & 15);
+}
+
 #define RT_HIDDEN __attribute__((visibility("hidden")))
 
 extern struct rt_config sonde_rt_config;

@@ -17,6 +17,7 @@ static inline struct tramp_probe_env inj_probe_env(enum tramp_probe_mode mode, u
 		.ptr = SONDE_POOL_PTR,
 		.room = RT_POOL_ROOM,
 		.counts = RT_POOL_COUNTS,
+		.kept = RT_POOL_KEPT,
 		.shadow = RT_POOL_SHADOW,
 		.shadow_end = RT_POOL_SHADOW_END,
 		.time = RT_POOL_TIME,

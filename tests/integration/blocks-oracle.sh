@@ -10,7 +10,7 @@ need_ptrace
 need_command python3
 oracle=$top_builddir/tests/oracle
 . "$top_srcdir/tests/integration/matrix.sh"
-all_programs="fn_calls fn_forks fn_interp fn_longjmps fn_odd fn_recursion fn_signals fn_small fn_stacks fn_starts fn_switches
+all_programs="fn_calls fn_forks fn_interp fn_longjmps fn_loops fn_odd fn_recursion fn_signals fn_small fn_stacks fn_starts fn_switches
 	fn_tails fn_threads fn_throws fn_virtual mem_loops mem_jumps mem_switches mem_signals mem_sorts"
 
 builds()
@@ -30,9 +30,9 @@ builds()
 by_default()
 {
 	case $1/$2 in
-	fn_forks/gcc-O2 | fn_interp/gcc-O2 | fn_longjmps/gcc-O2 | fn_odd/gcc-O[02] | fn_signals/gcc-O2 | fn_switches/gcc-O2) ;;
+	fn_forks/gcc-O2 | fn_interp/gcc-O2 | fn_longjmps/gcc-O2 | fn_loops/gcc-O[023] | fn_odd/gcc-O[02] | fn_signals/gcc-O2 | fn_switches/gcc-O2) ;;
 	fn_tails/gcc-O2 | fn_throws/gcc-O2 | mem_loops/gcc-O3 | mem_signals/gcc-O2 | fn_signals/gcc-eager | fn_threads/gcc-eager) ;;
-	fn_odd/clang-O2 | fn_signals/clang-O2 | fn_switches/clang-O2 | fn_tails/clang-O2 | fn_throws/clang-O0 | mem_signals/clang-O2) ;;
+	fn_loops/clang-O2 | fn_odd/clang-O2 | fn_signals/clang-O2 | fn_switches/clang-O2 | fn_tails/clang-O2 | fn_throws/clang-O0 | mem_signals/clang-O2) ;;
 	*) return 1 ;;
 	esac
 }
@@ -41,7 +41,7 @@ possible()
 {
 	case $1/$2 in
 	*_threads/*-static | *_signals/*-static | fn_throws/*-static) return 1 ;; # not the same twice, or for minutes
-	fn_forks/*-static) return 1 ;; # the stepper misses the first steps of children that share memory
+	fn_forks/*-static | fn_loops/*-static) return 1 ;; # the stepper misses the first steps of children that share memory
 	esac
 }
 

@@ -147,6 +147,7 @@ EXTRA_DIST += \
 	tests/programs/fn_handlers.c \
 	tests/programs/fn_interp.c \
 	tests/programs/fn_longjmps.c \
+	tests/programs/fn_loops.c \
 	tests/programs/fn_odd.c \
 	tests/programs/fn_plugs.c \
 	tests/programs/fn_recursion.c \

@@ -49,7 +49,7 @@ static bool add(struct tramp_counts *c, uint32_t from, uint32_t to, enum tramp_e
 {
 	if (!array_room(c->edges, c->room, c->nedges + 1))
 		return false;
-	c->edges[c->nedges++] = (struct tramp_edge){ from, to, TRAMP_NONE, (uint8_t)kind };
+	c->edges[c->nedges++] = (struct tramp_edge){ from, to, TRAMP_NONE, (uint8_t)kind, TRAMP_COUNT_EDGE, false };
 	return true;
 }
 
@@ -104,12 +104,7 @@ static uint64_t frequency(const struct tramp_flow *flow, uint32_t i)
 	return UINT64_C(1) << (ONCE_BITS + LOOP_BITS * depth);
 }
 
-/* Edges that begin at a block, or end at it. */
-struct degree {
-	uint32_t out, in;
-};
-
-static uint64_t weigh(const struct tramp_flow *flow, const struct tramp_edge *e, const struct degree *degrees)
+static uint64_t weigh(const struct tramp_flow *flow, const struct tramp_edge *e, const struct tramp_degree *degrees)
 {
 	uint64_t weight;
 
@@ -149,10 +144,10 @@ static uint32_t root_of(uint32_t *parent, uint32_t node)
 static bool *choose_tree(struct tramp_counts *c, const struct tramp_flow *flow)
 {
 	size_t n = flow->nblocks + (size_t)1;
-	size_t bytes = n * (sizeof(struct degree) + sizeof(uint32_t)) + c->nedges * (sizeof(struct sorted) + sizeof(bool));
+	size_t bytes = n * (sizeof(struct tramp_degree) + sizeof(uint32_t)) + c->nedges * (sizeof(struct sorted) + sizeof(bool));
 	uint8_t *work = c->work;
 	struct sorted *sorted;
-	struct degree *degrees;
+	struct tramp_degree *degrees;
 	uint32_t *parent;
 	bool *tree;
 
@@ -164,9 +159,12 @@ static bool *choose_tree(struct tramp_counts *c, const struct tramp_flow *flow)
 	degrees = (void *)(sorted + c->nedges);
 	parent = (void *)(degrees + n);
 	tree = (void *)(parent + n);
+	c->degrees = degrees;
 	for (size_t i = 0; i < c->nedges; i++) {
 		const struct tramp_edge *e = &c->edges[i];
 
+		if (e->kind == TRAMP_EDGE_LOST)
+			continue;
 		degrees[e->from == TRAMP_NONE ? flow->nblocks : e->from].out++;
 		degrees[e->to == TRAMP_NONE ? flow->nblocks : e->to].in++;
 	}
@@ -186,12 +184,20 @@ static bool *choose_tree(struct tramp_counts *c, const struct tramp_flow *flow)
 	return tree;
 }
 
+static uint8_t where(const struct tramp_counts *c, const struct tramp_edge *e)
+{
+	if (e->from != TRAMP_NONE && c->degrees[e->from].out == 1)
+		return TRAMP_COUNT_FROM;
+	return e->to != TRAMP_NONE && c->degrees[e->to].in == 1 ? TRAMP_COUNT_TO : TRAMP_COUNT_EDGE;
+}
+
 enum tramp_code_status tramp_count_plan(struct tramp_counts *c, const struct tramp_flow *flow)
 {
 	bool *tree;
 
 	c->nedges = 0;
 	c->ncounters = 0;
+	c->nkept = 0;
 	for (uint32_t i = 0; i < flow->nblocks; i++) {
 		if (!add_block(c, flow, i))
 			return TRAMP_CODE_MEMORY;
@@ -204,6 +210,7 @@ enum tramp_code_status tramp_count_plan(struct tramp_counts *c, const struct tra
 
 		if (!tree[i] || (e->kind == TRAMP_EDGE_IN && tramp_count_arrives(flow, e->to)))
 			e->counter = c->ncounters++;
+		e->where = where(c, e);
 	}
 	return TRAMP_CODE_OK;
 }
@@ -211,6 +218,8 @@ enum tramp_code_status tramp_count_plan(struct tramp_counts *c, const struct tra
 void tramp_counts_free(struct tramp_counts *c)
 {
 	free(c->edges);
+	free(c->kept);
 	free(c->work);
+	free(c->loops);
 	*c = (struct tramp_counts){ 0 };
 }

@@ -9,6 +9,9 @@
  *
  * Outside of the function is a node, too: control comes from there at the entry, after calls, at landing pads and through tables, and
  * goes there by calls, returns and jumps.  A call need not return, nor only once; so it is with system calls, within blocks.
+ *
+ * A counter in a loop that control does not leave for elsewhere (no calls, no system calls) is *kept* in a register, where one is not
+ * used in all of the loop: it is set where control enters the loop, and added to the counter in memory where control leaves it.
  */
 #ifndef SONDE_TRAMPOLINES_COUNT_COUNT_H
 #define SONDE_TRAMPOLINES_COUNT_COUNT_H
@@ -25,10 +28,35 @@ enum tramp_edge_kind {
 	TRAMP_EDGE_LOST,	/* to it, by system calls in the block that did not return, less those that did so twice; computed */
 };
 
+/* Where a counter stands. */
+enum tramp_count_where {
+	TRAMP_COUNT_EDGE,	/* on the edge itself */
+	TRAMP_COUNT_FROM,	/* in the block that it comes from: the only one that begins there */
+	TRAMP_COUNT_TO,		/* in the block that it leads to: the only one that ends there */
+	TRAMP_COUNT_HEAD,	/* kept; in the block that it leads to, a loop's head, less the edges that enter the loop */
+};
+
 struct tramp_edge {
 	uint32_t from, to;	/* blocks; TRAMP_NONE: outside */
 	uint32_t counter;	/* from 0 on; TRAMP_NONE: computed */
 	uint8_t kind;		/* enum tramp_edge_kind */
+	uint8_t where;		/* enum tramp_count_where */
+	bool kept;
+};
+
+/* A counter that is kept in a register while control is in a loop. */
+struct tramp_kept {
+	uint32_t edge;		/* index */
+	uint32_t loop;
+	uint8_t reg;
+	bool saved;		/* the register's value is of use after the loop */
+};
+
+#define TRAMP_KEPT_MAX 6	/* in one place */
+
+/* Edges that begin at a block, or end at it; but LOST. */
+struct tramp_degree {
+	uint32_t out, in;
 };
 
 /* All zero at first, used again and again, freed by tramp_counts_free(). */
@@ -36,8 +64,13 @@ struct tramp_counts {
 	struct tramp_edge *edges; /* by block: those that begin there, then the one from outside to it */
 	size_t nedges, room;
 	uint32_t ncounters;
+	struct tramp_kept *kept;
+	size_t nkept, room_kept;
+	struct tramp_degree *degrees; /* by block */
 	void *work;		/* its own */
 	size_t work_room;
+	struct tramp_count_loop *loops; /* likewise */
+	size_t room_loops;
 };
 
 /* May control come to the block from outside? */
@@ -55,6 +88,14 @@ uint32_t tramp_count_after(const struct tramp_flow *flow, uint32_t block);
 /* Needs loops.  The same for the same flow.  Errors: MEMORY. */
 enum tramp_code_status tramp_count_plan(struct tramp_counts *c, const struct tramp_flow *flow) TRAMP_MUST_CHECK;
 void tramp_counts_free(struct tramp_counts *c);
+
+/* Which of them are kept, and where.  After tramp_count_plan(); needs liveness.  The same for the same flow.  Errors: MEMORY. */
+enum tramp_code_status tramp_count_keep(struct tramp_counts *c, const struct tramp_flow *flow) TRAMP_MUST_CHECK;
+
+/* The registers that hold counters in a block. */
+tramp_regs tramp_count_kept(const struct tramp_counts *c, const struct tramp_flow *flow, uint32_t block);
+
+bool tramp_count_in_loop(const struct tramp_flow *flow, uint32_t block, uint32_t loop);
 
 /*
  * counts[] of all edges, by their index, from those of the counters.  @edges: those of tramp_count_plan(), of @nblocks blocks, or

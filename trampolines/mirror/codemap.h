@@ -25,15 +25,16 @@ enum rt_piece_kind {
 struct rt_piece {
 	uint32_t start;	 /* offset in the arena */
 	uint32_t orig;	 /* offset in the object */
-	uint16_t probe;	 /* PROBE: index into probes[], which hold each shape once */
-	uint8_t kind;	 /* enum rt_piece_kind | RT_PIECE_RESUMABLE */
-	uint8_t pad;
+	uint32_t probe : 24; /* PROBE: index into probes[], which hold each shape once; COPY, INSN: 1 + that of a struct rt_kept, or 0 */
+	uint32_t kind : 8; /* enum rt_piece_kind | RT_PIECE_RESUMABLE */
 };
+_Static_assert(sizeof(struct rt_piece) == 12, "piece");
 
 /* Where a saved register is. */
 #define RT_FROM_REG 16u	  /* + number of a register that is dead in the program */
 #define RT_FROM_STACK 32u /* + k: the word at rsp + 8 * k, rsp lowered */
 #define RT_FROM_RED 64u	  /* + k: the word at rsp - 8 * (k + 1) */
+#define RT_FROM_KEPT 128u /* + number of a register: the pool's place for it while it holds a counter of blocks, or is in the way */
 #define RT_FROM_NONE 0xffu
 
 #define RT_PROBE_SAVES 3
@@ -63,9 +64,30 @@ struct rt_probe_map {
 		uint8_t from; /* RT_FROM_... */
 	} save[RT_PROBE_SAVES];
 	uint8_t count_first;  /* it counts or else records: count_done is where it has counted, and jumps to its end */
-	uint8_t pad[4];
+	uint8_t how;	      /* BLOCKS: enum rt_count */
+	uint8_t kept;	      /* the register that this is about; BEGIN, ADD: and the number */
+	int8_t by;
+	uint8_t kept_saved;   /* BEGIN, END: its value is in the pool's place for it meanwhile */
 };
 _Static_assert(sizeof(struct rt_probe_map) == 32, "probe map");
+
+/* What a counter of blocks does. */
+enum rt_count {
+	RT_COUNT_ONE,	/* counts[] += 1 */
+	RT_COUNT_BEGIN,	/* a counter is in a register: it is set */
+	RT_COUNT_ADD,	/* it is added to */
+	RT_COUNT_END,	/* counts[] += it */
+};
+
+/* Where counters are in registers: which ones, and what they are to be added to.  Among probes[]. */
+#define RT_KEPT_MAX 6
+#define RT_KEPT_SAVED 0x80u
+struct rt_kept {
+	uint32_t counter[RT_KEPT_MAX];
+	uint8_t reg[RT_KEPT_MAX]; /* RT_KEPT_SAVED: its value is in the pool's place for it */
+	uint16_t n;
+};
+_Static_assert(sizeof(struct rt_kept) == sizeof(struct rt_probe_map), "kept counters");
 
 /*
  * By a jump, see tracefmt/ring.h: EXIT_TO to `target`, EXIT_BY to what the word at `target` says, EXIT_AT to what the

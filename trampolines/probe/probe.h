@@ -51,6 +51,7 @@ struct tramp_probe_env {
 	int32_t counts;		/* address of the thread's uint64_t counts[] by function; 0: none */
 	int32_t shadow, shadow_end, time; /* FILTER, TIMED: see runtime/probe.h */
 	int32_t watch, watch_far; /* CHOSEN: see tracefmt/ring.h, enum ring_choice */
+	int32_t kept;		/* BLOCKS: uint64_t[16], values of registers that hold counters */
 	uint64_t choices;	/* CHOSEN: address of a byte for each function */
 	bool depth;		/* FILTER, TIMED: a full shadow stack is the depth that is wanted; else it
 				 * is a lack of memory: the runtime counts what is lost */
@@ -100,7 +101,12 @@ struct tramp_probe {
 	struct tramp_jump jump;	/* EXIT */
 	uint32_t event;		/* id in the record */
 	uint32_t function;	/* index into counts[] */
-	enum tramp_probe_trust trust; /* BLOCKS */
+	enum tramp_probe_trust trust; /* BLOCKS; so are the following */
+	uint8_t how;		/* enum rt_count; for all but ONE trust is TRUST_COUNTS */
+	uint8_t kept;		/* BEGIN, ADD, END: the register */
+	int8_t by;		/* BEGIN, ADD */
+	bool kept_saved;	/* BEGIN, END: its value is put into the pool, and got back */
+	tramp_regs kept_all;	/* registers that counters are in */
 	tramp_regs live;	/* where the probe stands */
 	bool red_zone_dead;	/* nothing below rsp is of value, as before a return: saves a few
 				 * instructions */

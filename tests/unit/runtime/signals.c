@@ -59,7 +59,7 @@ void rt_blocks_arrived(uint64_t *regs)
 	fail();
 }
 
-void rt_blocks_returns(const uint64_t *regs)
+void rt_blocks_returns(uint64_t *regs)
 {
 	(void)regs;
 	fail();

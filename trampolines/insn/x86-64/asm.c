@@ -85,10 +85,10 @@ void asm_mem(struct tramp_out *out, enum asm_op op, unsigned int reg, unsigned i
 	based(out, reg, base, disp, X86_DISP8);
 }
 
-void asm_store_far(struct tramp_out *out, unsigned int reg, unsigned int base, int32_t disp)
+void asm_far(struct tramp_out *out, enum asm_op op, unsigned int reg, unsigned int base, int32_t disp)
 {
 	rex(out, reg, 0, base);
-	tramp_put_u8(out, ASM_STORE);
+	tramp_put_u8(out, (uint8_t)op);
 	based(out, reg, base, disp, X86_DISP32);
 }
 
@@ -128,6 +128,14 @@ void asm_sub(struct tramp_out *out, unsigned int to, unsigned int what)
 	rex(out, what, 0, to);
 	tramp_put_u8(out, 0x29);
 	modrm(out, 3, what, to);
+}
+
+void asm_mov_imm32(struct tramp_out *out, unsigned int reg, int32_t value)
+{
+	rex(out, 0, 0, reg);
+	tramp_put_u8(out, 0xc7);
+	modrm(out, 3, 0, reg);
+	tramp_put_u32(out, (uint32_t)value);
 }
 
 void asm_mov_imm64(struct tramp_out *out, unsigned int reg, uint64_t value)

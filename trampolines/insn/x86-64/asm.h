@@ -12,6 +12,7 @@
 #include "trampolines/insn/x86-64/emit.h"
 
 enum asm_op {
+	ASM_ADD_STORE = 0x01,	/* add reg, mem */
 	ASM_SUB_LOAD = 0x2b,
 	ASM_CMP_LOAD = 0x3b,	/* cmp mem, reg */
 	ASM_CMP_STORE = 0x39,	/* cmp reg, mem */
@@ -30,11 +31,12 @@ void asm_gs_sub32(struct tramp_out *out, int32_t offset, int32_t value);
 void asm_gs_cmp0(struct tramp_out *out, int32_t offset);	/* cmpq $0, %gs:offset */
 void asm_mem(struct tramp_out *out, enum asm_op op, unsigned int reg, unsigned int base, int32_t disp);
 void asm_inc_mem(struct tramp_out *out, unsigned int base, int32_t disp); /* always 4 bytes of disp */
-void asm_store_far(struct tramp_out *out, unsigned int reg, unsigned int base, int32_t disp); /* likewise */
+void asm_far(struct tramp_out *out, enum asm_op op, unsigned int reg, unsigned int base, int32_t disp); /* likewise */
 void asm_cmp_mem(struct tramp_out *out, unsigned int base, int32_t disp, int32_t value);
 void asm_cmp_byte(struct tramp_out *out, unsigned int base, uint8_t value); /* cmpb $value, (base) */
 void asm_cmp_imm(struct tramp_out *out, unsigned int reg, int32_t value);
 void asm_sub(struct tramp_out *out, unsigned int to, unsigned int what);
+void asm_mov_imm32(struct tramp_out *out, unsigned int reg, int32_t value); /* sign-extended */
 void asm_mov_imm64(struct tramp_out *out, unsigned int reg, uint64_t value);
 void asm_test(struct tramp_out *out, unsigned int reg);
 void asm_shl(struct tramp_out *out, unsigned int reg, uint8_t by);

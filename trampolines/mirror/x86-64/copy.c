@@ -334,6 +334,7 @@ static void put_block(struct tramp_mirror *m, uint32_t i)
 {
 	const struct mir_block *b = &m->blocks.v[i];
 
+	mir_count_enter(m, i);
 	if (b->head > b->lo)
 		put_head(m, i);
 	if (mir_end_copied(b))

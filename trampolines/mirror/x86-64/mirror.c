@@ -80,6 +80,7 @@ void tramp_mirror_free(struct tramp_mirror *m)
 	free(m->pieces.v);
 	tramp_counts_free(&m->counts);
 	free(m->count.v);
+	free(m->counters.v);
 	free(m->own_table.maps);
 	free(m->own_table.hash);
 	free(m->own_known.v);
@@ -364,6 +365,7 @@ enum tramp_mirror_status tramp_mirror_emit(struct tramp_mirror *m, uint64_t base
 	m->entry_at = 0;
 	m->probes.n = 0;
 	m->pieces.n = 0;
+	m->kept = 0;
 	emit_code(m);
 	if (m->out.status == TRAMP_OK && !m->lost) {
 		mir_emit_patches(m);

@@ -94,18 +94,31 @@ struct mir_known_table {
 
 #define MIR_ARRAY(type) struct { type *v; size_t n, room; }
 
-/* BLOCKS: a counter in a block, before instruction `at`. */
+/* BLOCKS: where a counter stands in or beside a block. */
+enum mir_count_place { MIR_COUNT_WITHIN, MIR_COUNT_IN, MIR_COUNT_NEXT, MIR_COUNT_TARGET };
+
+/* BLOCKS: what is done there, in this order. */
+enum mir_count_act { MIR_COUNT_END, MIR_COUNT_ONE, MIR_COUNT_BEGIN, MIR_COUNT_ADD };
+
+/* BLOCKS: a counter, or what is done to one that is kept in a register. */
 struct mir_counter {
-	uint32_t counter, at;
+	uint32_t block;
+	uint8_t place;		/* enum mir_count_place */
+	uint32_t at;		/* WITHIN: before that instruction */
+	uint8_t act;		/* enum mir_count_act */
+	uint8_t reg;		/* all but ONE */
+	int8_t by;		/* BEGIN, ADD */
+	bool saved;		/* BEGIN, END: see struct tramp_kept */
+	bool whole;		/* here the edge is counted, in the block */
 	uint8_t trust;		/* enum tramp_probe_trust */
+	uint32_t counter;
+	uint32_t number;	/* in which order they were found */
+	tramp_regs kept;	/* registers that counters are in, or were, or will be */
 };
 
-/* BLOCKS: what is counted in a block, and on edges beside others; counters, or TRAMP_NONE. */
+/* BLOCKS: those of a block. */
 struct mir_count {
-	uint32_t in, target, next;
-	uint32_t nin, nout;	/* edges that end here, and that begin here */
-	struct mir_counter within[2];
-	uint8_t nwithin;
+	uint32_t first, n;	/* of m->counters */
 };
 
 struct mir_mem;
@@ -139,6 +152,7 @@ struct tramp_mirror {
 
 	struct tramp_counts counts; /* TRAMP_MIRROR_BLOCKS */
 	MIR_ARRAY(struct mir_count) count; /* likewise, by block */
+	MIR_ARRAY(struct mir_counter) counters; /* likewise, by block and place */
 	bool distrusts;		/* likewise: each counter looks whose counters they are */
 
 	struct mir_mem *mem;	/* TRAMP_MIRROR_ACCESSES; memory/x86-64/emit.h */
@@ -149,6 +163,7 @@ struct tramp_mirror {
 	struct tramp_out out;
 	uint64_t base;
 	uint32_t entry_at;	/* in the mirror: the entry's probe */
+	uint32_t kept;		/* of pieces: see struct rt_piece */
 };
 
 /* ---- arrays ---- */
@@ -311,6 +326,7 @@ size_t mir_count_room(const struct tramp_mirror *m);	/* bytes in addition to the
 void mir_put_counts(struct tramp_mirror *m, uint32_t i, uint32_t k); /* in block i, before instruction k */
 void mir_put_entry_count(struct tramp_mirror *m, uint32_t i); /* control comes to block i from outside */
 void mir_put_next_count(struct tramp_mirror *m, uint32_t i); /* it goes on from block i into the next one */
+void mir_count_enter(struct tramp_mirror *m, uint32_t i); /* what is emitted next belongs to block i */
 bool mir_counts_target(const struct tramp_mirror *m, uint32_t i); /* are jumps from block i led to a stub? */
 void mir_put_count_stubs(struct tramp_mirror *m);
 
@@ -331,6 +347,7 @@ void mir_mem_free(struct tramp_mirror *m);
 
 /* From out.len on: offset `orig`. */
 void mir_piece(struct tramp_mirror *m, enum rt_piece_kind kind, uint32_t orig, bool resumable);
+void mir_keep(struct tramp_mirror *m, const struct rt_kept *kept);
 struct tramp_jump;
 void mir_put_probe(struct tramp_mirror *m, const struct tramp_probe *probe, uint32_t orig);
 void mir_probe(struct tramp_mirror *m, enum tramp_probe_kind kind, const struct tramp_jump *jump,

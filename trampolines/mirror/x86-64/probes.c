@@ -21,7 +21,7 @@ static void add_piece(struct tramp_mirror *m, const struct rt_piece *piece)
 
 	if (last && last->start == piece->start)
 		m->pieces.n--;
-	else if (last && last->kind == piece->kind &&
+	else if (last && last->kind == piece->kind && last->probe == piece->probe &&
 		 (piece->kind & ~RT_PIECE_RESUMABLE) == RT_PIECE_COPY &&
 		 piece->start - last->start == piece->orig - last->orig)
 		return;
@@ -37,6 +37,7 @@ void mir_piece(struct tramp_mirror *m, enum rt_piece_kind kind, uint32_t orig, b
 		.start = (uint32_t)m->out.len,
 		.orig = orig,
 		.kind = (uint8_t)(kind | (resumable ? RT_PIECE_RESUMABLE : 0)),
+		.probe = m->kept,
 	};
 
 	add_piece(m, &piece);
@@ -59,23 +60,45 @@ static bool rehash(struct mir_probe_table *t)
 	return true;
 }
 
-static bool probe_index(struct mir_probe_table *t, const struct rt_probe_map *map, uint16_t *index)
+#define PROBES_MAX (1u << 24) /* of struct rt_piece */
+
+/* PROBES_MAX: no memory. */
+static uint32_t probe_index(struct mir_probe_table *t, const struct rt_probe_map *map)
 {
 	size_t at;
 
 	if (2 * t->n >= t->nhash && !rehash(t))
-		return false;
+		return PROBES_MAX;
 	at = hash_slot(i, t->nhash, hash_bytes(map, sizeof(*map)),
 		       !t->hash[i] || memcmp(&t->maps[t->hash[i] - 1], map, sizeof(*map)) == 0);
 	if (!t->hash[at]) {
-		if (t->n > UINT16_MAX ||
-		    !array_room(t->maps, t->room, t->n + 1))
-			return false;
+		if (t->n + 1 >= PROBES_MAX || !array_room(t->maps, t->room, t->n + 1))
+			return PROBES_MAX;
 		t->maps[t->n++] = *map;
 		t->hash[at] = (uint32_t)t->n;
 	}
-	*index = (uint16_t)(t->hash[at] - 1);
-	return true;
+	return t->hash[at] - 1;
+}
+
+static void set_probe(struct tramp_mirror *m, struct rt_piece *piece, const struct rt_probe_map *map)
+{
+	uint32_t index = probe_index(m->table, map);
+
+	m->lost |= index == PROBES_MAX;
+	piece->probe = index & (PROBES_MAX - 1);
+}
+
+void mir_keep(struct tramp_mirror *m, const struct rt_kept *kept)
+{
+	struct rt_probe_map like;
+	struct rt_piece piece = { 0 };
+
+	m->kept = 0;
+	if (!kept->n)
+		return;
+	memcpy(&like, kept, sizeof(like));
+	set_probe(m, &piece, &like);
+	m->kept = piece.probe + 1;
 }
 
 static bool is_ret(const uint8_t *bytes)
@@ -215,8 +238,7 @@ void mir_put_probe(struct tramp_mirror *m, const struct tramp_probe *probe, uint
 		m->out.status = TRAMP_NO_ROOM;
 		return;
 	}
-	if (!probe_index(m->table, &p->code.map, &piece.probe))
-		m->lost = true;
+	set_probe(m, &piece, &p->code.map);
 	add_piece(m, &piece);
 	tramp_put_bytes(&m->out, p->code.code, p->code.len);
 }
@@ -227,8 +249,7 @@ static void note_slow_path(struct tramp_mirror *m, const struct mir_probe *p)
 	struct rt_piece piece = { .start = (uint32_t)m->out.len, .orig = p->orig, .kind = RT_PIECE_PROBE };
 
 	if (p->code.apart.length) {
-		if (!probe_index(m->table, &p->code.apart, &piece.probe))
-			m->lost = true;
+		set_probe(m, &piece, &p->code.apart);
 		add_piece(m, &piece);
 		piece.start += p->code.apart.length;
 		piece.kind = RT_PIECE_INSN;

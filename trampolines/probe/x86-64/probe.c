@@ -89,7 +89,7 @@ static void add_one_without_flags(struct gen *g, uint8_t reg, uint8_t other)
 	asm_gs(&g->out, ASM_LOAD, reg, g->env->counts);
 	asm_mem(&g->out, ASM_LOAD, other, reg, at);
 	asm_mem(&g->out, ASM_LEA, other, other, 1);
-	asm_store_far(&g->out, other, reg, at);
+	asm_far(&g->out, ASM_STORE, other, reg, at);
 }
 
 static uint8_t lowest(tramp_regs regs)
@@ -121,6 +121,77 @@ static void emit_block(struct gen *g)
 	}
 	gen_commit(g);
 	g->code->map.count_done = (uint16_t)g->out.len;
+}
+
+static int32_t place_of(const struct gen *g, uint8_t reg)
+{
+	return g->env->kept + 8 * reg;
+}
+
+/* One that is dead, or else put away. */
+static uint8_t take_temporary(struct gen *g, tramp_regs *taken)
+{
+	tramp_regs dead = ~(g->probe->live | *taken) & TRAMP_GPRS, other = ~*taken & TRAMP_GPRS;
+	uint8_t reg = lowest(dead ? dead : other);
+
+	*taken |= TRAMP_REG(reg);
+	if (dead)
+		return reg;
+	g->code->map.save[g->code->map.n].reg = reg;
+	g->code->map.save[g->code->map.n++].from = (uint8_t)(RT_FROM_KEPT + reg);
+	asm_gs(&g->out, ASM_STORE, reg, place_of(g, reg));
+	return reg;
+}
+
+static void emit_end(struct gen *g)
+{
+	const struct tramp_probe *p = g->probe;
+	tramp_regs taken = p->kept_all | TRAMP_REG(p->kept) | TRAMP_REG(TRAMP_RSP);
+	struct rt_probe_map *map = &g->code->map;
+	bool flags = p->live & TRAMP_STATUS;
+	uint8_t reg = take_temporary(g, &taken), other = flags ? take_temporary(g, &taken) : 0;
+	int32_t at = (int32_t)(8 * p->function);
+
+	map->saved = (uint16_t)g->out.len;
+	asm_gs(&g->out, ASM_LOAD, reg, g->env->counts);
+	if (flags) {
+		asm_mem(&g->out, ASM_LOAD, other, reg, at);
+		asm_lea_sum(&g->out, other, other, p->kept, 0);
+		asm_far(&g->out, ASM_STORE, other, reg, at);
+	} else {
+		asm_far(&g->out, ASM_ADD_STORE, p->kept, reg, at);
+	}
+	gen_commit(g);
+	map->count_done = (uint16_t)g->out.len;
+	for (int i = 0; i < map->n; i++)
+		asm_gs(&g->out, ASM_LOAD, map->save[i].reg, place_of(g, map->save[i].reg));
+	if (p->kept_saved)
+		asm_gs(&g->out, ASM_LOAD, p->kept, place_of(g, p->kept));
+}
+
+/* A counter that is in a register. */
+static void emit_kept(struct gen *g)
+{
+	const struct tramp_probe *p = g->probe;
+	struct rt_probe_map *map = &g->code->map;
+
+	map->flags_at = RT_FROM_NONE;
+	map->how = p->how;
+	map->kept = p->kept;
+	map->by = p->by;
+	map->kept_saved = p->kept_saved;
+	if (p->how == RT_COUNT_END) {
+		emit_end(g);
+		return;
+	}
+	if (p->how == RT_COUNT_BEGIN && p->kept_saved)
+		asm_gs(&g->out, ASM_STORE, p->kept, place_of(g, p->kept));
+	if (p->how == RT_COUNT_BEGIN)
+		asm_mov_imm32(&g->out, p->kept, p->by);
+	else
+		asm_mem(&g->out, ASM_LEA, p->kept, p->kept, p->by);
+	gen_commit(g);
+	map->count_done = (uint16_t)g->out.len;
 }
 
 /* It saves nothing, since the slow path keeps everything; a signal there begins it anew. */
@@ -186,7 +257,8 @@ static bool in_range(const struct tramp_probe_env *env, const struct tramp_probe
 
 static void end(struct gen *g)
 {
-	gen_restore(g);
+	if (g->probe->how == RT_COUNT_ONE)
+		gen_restore(g);
 	g->code->len = g->out.len;
 	g->code->map.length = (uint16_t)g->out.len;
 }
@@ -232,6 +304,8 @@ enum tramp_status tramp_probe_emit(const struct tramp_probe_env *env, const stru
 		emit_record(&g);
 	else if (env->mode == TRAMP_PROBE_COUNT)
 		emit_count(&g);
+	else if (env->mode == TRAMP_PROBE_BLOCKS && probe->how != RT_COUNT_ONE)
+		emit_kept(&g);
 	else if (env->mode == TRAMP_PROBE_BLOCKS)
 		emit_block(&g);
 	else if (env->mode == TRAMP_PROBE_CHOSEN)

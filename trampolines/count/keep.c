@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * Which counters are kept in registers, and in which loop: the outermost one around where it is counted that does not use some
+ * register.  If the register is of use after the loop it is saved meanwhile.  Counters of inner loops choose first.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "trampolines/count/count.h"
+
+/* What is known of a loop with those inside of it. */
+struct tramp_count_loop {
+	uint32_t used;		/* registers, of TRAMP_GPRS */
+	uint32_t live;		/* likewise */
+	uint32_t kept;		/* those that hold counters in it, and maybe around it */
+	bool left;		/* control may be elsewhere meanwhile, or comes in, or goes out, by other ways than jumps */
+};
+
+struct keeper {
+	struct tramp_counts *c;
+	const struct tramp_flow *flow;
+	struct tramp_count_loop *loops;
+};
+
+static bool contains(const struct tramp_flow *flow, uint32_t loop, uint32_t inner)
+{
+	while (inner != TRAMP_NONE && inner != loop)
+		inner = flow->loops[inner].parent;
+	return inner == loop;
+}
+
+bool tramp_count_in_loop(const struct tramp_flow *flow, uint32_t block, uint32_t loop)
+{
+	return block != TRAMP_NONE && flow->blocks[block].loop != TRAMP_NONE && contains(flow, loop, flow->blocks[block].loop);
+}
+
+tramp_regs tramp_count_kept(const struct tramp_counts *c, const struct tramp_flow *flow, uint32_t block)
+{
+	uint32_t loop = flow->blocks[block].loop;
+
+	return c->nkept && loop != TRAMP_NONE ? c->loops[loop].kept : 0;
+}
+
+/* ---- loops ---- */
+
+static bool stays(const struct tramp_flow *flow, uint32_t i)
+{
+	const struct tramp_block *b = &flow->blocks[i];
+
+	if (tramp_count_entered(flow, i) || tramp_count_after(flow, i))
+		return false;
+	switch (b->ends) {
+	case TRAMP_END_FALL:
+		return b->next != TRAMP_NONE;
+	case TRAMP_END_JMP:
+		return b->target != TRAMP_NONE;
+	case TRAMP_END_JCC:
+		return b->target != TRAMP_NONE && b->next != TRAMP_NONE;
+	default:
+		return false;
+	}
+}
+
+static tramp_regs used(const struct tramp_flow *flow, uint32_t i)
+{
+	const struct tramp_block *b = &flow->blocks[i];
+	/* profilers look for frames by the latter */
+	tramp_regs regs = TRAMP_REG(TRAMP_RSP) | TRAMP_REG(TRAMP_RBP);
+
+	for (uint32_t k = 0; k < b->nops; k++)
+		regs |= flow->ops[b->op + k].use | flow->ops[b->op + k].def;
+	return regs & TRAMP_GPRS;
+}
+
+static void look_at_loops(struct keeper *k)
+{
+	const struct tramp_flow *flow = k->flow;
+
+	memset(k->loops, 0, flow->nloops * sizeof(*k->loops));
+	for (uint32_t i = 0; i < flow->nblocks; i++) {
+		uint32_t loop = flow->blocks[i].loop;
+
+		if (loop == TRAMP_NONE || k->loops[loop].left)
+			continue;
+		k->loops[loop].left = !stays(flow, i);
+		k->loops[loop].used |= (uint32_t)used(flow, i);
+		k->loops[loop].live |= (uint32_t)((flow->blocks[i].live_in | flow->blocks[i].live_out) & TRAMP_GPRS);
+	}
+	/* inner ones come first */
+	for (uint32_t l = 0; l < flow->nloops; l++) {
+		uint32_t parent = flow->loops[l].parent;
+
+		if (parent == TRAMP_NONE)
+			continue;
+		k->loops[parent].left |= k->loops[l].left;
+		k->loops[parent].used |= k->loops[l].used;
+		k->loops[parent].live |= k->loops[l].live;
+	}
+}
+
+/* ---- registers ---- */
+
+/* Control enters it at its head alone. */
+static bool can_hold(const struct keeper *k, uint32_t loop)
+{
+	for (size_t i = 0; i < k->c->nedges; i++) {
+		const struct tramp_edge *e = &k->c->edges[i];
+		bool from = tramp_count_in_loop(k->flow, e->from, loop), to = tramp_count_in_loop(k->flow, e->to, loop);
+
+		if (!from && to && (e->from == TRAMP_NONE || e->to != k->flow->loops[loop].head))
+			return false;
+		if (from && e->to == TRAMP_NONE)
+			return false;
+	}
+	return true;
+}
+
+/* Those of loops around it or inside of it are taken. */
+static tramp_regs left_in(const struct keeper *k, uint32_t loop)
+{
+	tramp_regs regs = TRAMP_GPRS & ~(tramp_regs)k->loops[loop].used;
+	unsigned int n = 0;
+
+	for (size_t i = 0; i < k->c->nkept; i++) {
+		const struct tramp_kept *other = &k->c->kept[i];
+
+		if (!contains(k->flow, loop, other->loop) && !contains(k->flow, other->loop, loop))
+			continue;
+		regs &= ~TRAMP_REG(other->reg);
+		n++;
+	}
+	return n < TRAMP_KEPT_MAX ? regs : 0;
+}
+
+/* 0: none.  One that need not be saved, if possible. */
+static tramp_regs choose(const struct keeper *k, uint32_t loop)
+{
+	tramp_regs regs = left_in(k, loop), dead = regs & ~(tramp_regs)k->loops[loop].live;
+
+	if (dead)
+		regs = dead;
+	return regs && can_hold(k, loop) ? TRAMP_REG(63 - __builtin_clzll(regs)) : 0;
+}
+
+/* ---- counters ---- */
+
+/* Is it the only edge to a loop's head that does not enter the loop?  Then all that comes to the head, less what enters, came by it. */
+static bool is_only_back(const struct keeper *k, const struct tramp_edge *e)
+{
+	const struct tramp_flow *flow = k->flow;
+	uint32_t loop = flow->blocks[e->to].loop;
+
+	if (loop == TRAMP_NONE || flow->loops[loop].head != e->to || !tramp_count_in_loop(flow, e->from, loop))
+		return false;
+	for (size_t i = 0; i < k->c->nedges; i++) {
+		const struct tramp_edge *other = &k->c->edges[i];
+
+		if (other != e && other->to == e->to && (other->from == TRAMP_NONE || tramp_count_in_loop(flow, other->from, loop)))
+			return false;
+	}
+	return true;
+}
+
+/* The innermost loop that it is counted in. */
+static uint32_t loop_of(const struct keeper *k, const struct tramp_edge *e)
+{
+	uint32_t loop = k->flow->blocks[e->where == TRAMP_COUNT_TO ? e->to : e->from].loop;
+
+	while (loop != TRAMP_NONE && e->where == TRAMP_COUNT_EDGE && !tramp_count_in_loop(k->flow, e->to, loop))
+		loop = k->flow->loops[loop].parent;
+	return loop;
+}
+
+static bool keep(struct keeper *k, size_t i)
+{
+	struct tramp_edge *e = &k->c->edges[i];
+	uint32_t loop = loop_of(k, e), best = TRAMP_NONE;
+	tramp_regs reg = 0, found;
+
+	for (; loop != TRAMP_NONE && !k->loops[loop].left; loop = k->flow->loops[loop].parent) {
+		found = choose(k, loop);
+		if (!found)
+			break;
+		reg = found;
+		best = loop;
+	}
+	if (best == TRAMP_NONE)
+		return true;
+	if (e->where == TRAMP_COUNT_EDGE && e->kind == TRAMP_EDGE_TARGET && is_only_back(k, e))
+		e->where = TRAMP_COUNT_HEAD;
+	if (!array_room(k->c->kept, k->c->room_kept, k->c->nkept + 1))
+		return false;
+	e->kept = true;
+	for (uint32_t l = 0; l < k->flow->nloops; l++)
+		if (contains(k->flow, best, l))
+			k->loops[l].kept |= (uint32_t)reg;
+	k->c->kept[k->c->nkept++] = (struct tramp_kept){
+		.edge = (uint32_t)i, .loop = best, .reg = (uint8_t)__builtin_ctzll(reg), .saved = k->loops[best].live & reg,
+	};
+	return true;
+}
+
+static uint32_t depth_of(const struct keeper *k, const struct tramp_edge *e)
+{
+	uint32_t loop, depth = 0;
+
+	if (e->counter == TRAMP_NONE || e->kind == TRAMP_EDGE_IN || e->kind == TRAMP_EDGE_LOST)
+		return 0;
+	for (loop = loop_of(k, e); loop != TRAMP_NONE; loop = k->flow->loops[loop].parent)
+		depth++;
+	return depth;
+}
+
+static uint32_t deepest(const struct keeper *k)
+{
+	uint32_t depth = 0;
+
+	for (uint32_t i = 0; i < k->flow->nblocks; i++)
+		depth = k->flow->blocks[i].loop_depth > depth ? k->flow->blocks[i].loop_depth : depth;
+	return depth;
+}
+
+enum tramp_code_status tramp_count_keep(struct tramp_counts *c, const struct tramp_flow *flow)
+{
+	struct keeper k = { .c = c, .flow = flow };
+
+	if (!flow->nloops || (flow->flags & (TRAMP_FLOW_OVERLAP | TRAMP_FLOW_UNSURE)))
+		return TRAMP_CODE_OK;
+	if (!array_room(c->loops, c->room_loops, flow->nloops))
+		return TRAMP_CODE_MEMORY;
+	k.loops = c->loops;
+	look_at_loops(&k);
+	for (uint32_t depth = deepest(&k); depth; depth--) {
+		for (size_t i = 0; i < c->nedges; i++)
+			if (depth_of(&k, &c->edges[i]) == depth && !keep(&k, i))
+				return TRAMP_CODE_MEMORY;
+	}
+	return TRAMP_CODE_OK;
+}
