@@ -130,7 +130,7 @@ static void test_large_nodes(void **state)
 		mxt_start(&p, &d, i);
 		p.value = mxd_value;
 		pair = mcp_codes(&d);
-		for (int visits = 0; visits < 60; visits++) {
+		for (int visits = 0; visits < 200; visits++) {
 			p.node = 0;
 			mxt_run_node(&p);
 			mxt_run_node(&p);
