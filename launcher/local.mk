@@ -214,6 +214,7 @@ sonde_SOURCES = \
 	launcher/collect/collector-holder.c \
 	launcher/collect/collector-libraries.c \
 	launcher/collect/collector-memory.c \
+	launcher/collect/collector-place.c \
 	launcher/collect/collector-private.h \
 	launcher/collect/collector-processes.c \
 	launcher/collect/collector-rings.c \

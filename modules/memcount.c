@@ -29,6 +29,17 @@ SONDE_ON_MEMORY_COUNTS(batch)
 	}
 }
 
+SONDE_ON_MEMORY_MERGE(into, from)
+{
+	struct sonde_counts *to = into->data;
+	const struct sonde_counts *n = from->data;
+
+	for (int kind = 0; kind < SONDE_ACCESS_KINDS; kind++) {
+		to->accesses[kind] += n->accesses[kind];
+		to->bytes[kind] += n->bytes[kind];
+	}
+}
+
 /* ---- the table ---- */
 
 typedef unsigned long long number;

@@ -73,7 +73,8 @@ struct rt_thread {
 	uint64_t mem_moved;	/* not 0: FS base is no longer what the chunk's head says */
 	uint64_t mem_cut;	/* where the chunk ends that it is to hand to modules; 0: there is none */
 	uint64_t mem_work;	/* struct rt_work of runtime/memory/analysis.h, stays with the pool; 0: none yet */
-	uint32_t mem_here;	/* it hands its accesses to modules itself */
+	uint16_t mem_here;	/* it hands its accesses to modules itself, */
+	uint16_t mem_can;	/* ... or can do so, as long as no more chunks than that have to be left to the collector */
 	uint32_t mem_busy;	/* TID of who does so at this moment */
 	uint64_t under;		/* only calls at smaller frame addresses are recorded without asking: see under.c */
 	uint64_t under_at;	/* frame address of the call that recording is confined to */

@@ -217,6 +217,7 @@ struct ring_left {
 #define RING_DROP 1u /* a full ring loses events (counted) instead of making the thread wait */
 #define RING_LEFT 16u /* the process has been left, but for what a thread still stood in */
 #define RING_ATTACHED 8u /* the process was running before: the collector's process takes all out of it again */
+#define RING_MERGES 32u /* a thread may hand accesses to modules itself after the collector has done so */
 #define RING_FOLLOW 2u /* who is about to execute a program asks first */
 #define RING_PERMIT 4u /* ... and permits ring_control.tracer to trace it: Yama lets only ancestors do so else */
 
@@ -295,6 +296,7 @@ struct ring_control {
 	_Atomic uint64_t sample_every; /* ... from one such time to the next */
 	uint32_t sample_by;	     /* enum ring_sample_by: what the two are of; COST: burst is the share of a thread's
 				      * time that recording may cost, in millionths, every: ticks a ms */
+	_Atomic uint32_t analyze_here; /* 1: threads hand memory accesses to modules themselves, if they can */
 	struct ring_mail mail;
 	/*
 	 * Recording is switched by ring_switch(), by anybody; probes look at `off`, which is in a line of memory that is

@@ -157,7 +157,7 @@ static bool can_wait(const struct inj_work *w)
 {
 	const struct inj_session *s = w->s;
 
-	if (!s->opt.mirror.first || s->attach.active || s->opt.for_perf || s->opt.nanalyzers || s->no_linker_stop ||
+	if (!s->opt.mirror.first || s->attach.active || s->opt.for_perf || s->opt.know_all || s->no_linker_stop ||
 	    s->objects[w->object].is_linker || (s->opt.is_static && s->nmodules))
 		return false;
 	for (size_t i = 0; i < s->nwraps; i++)

@@ -131,6 +131,7 @@ struct inj_session_options {
 	size_t nmodules;
 	char *const *analyzers; /* modules that take memory accesses in the program's threads; up to RT_ANALYZERS */
 	size_t nanalyzers;
+	bool know_all;		/* they have to know all code when it runs: nothing is instrumented at its first call */
 	int compiled_fd;	/* inherited by the program: memory for code that is made for those; -1: none */
 	unsigned int threads;	 /* that looking at code may take; 0: one for each processor */
 	const char *cache_dir;	 /* for what was found out about ELF files; NULL: none */

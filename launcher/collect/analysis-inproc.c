@@ -74,9 +74,14 @@ static int check_variables(const struct modfile *m)
 	return EXIT_USAGE;
 }
 
+static bool for_sonde(const struct modfile *m)
+{
+	return m->keeps_memory || m->profiles_memory || m->simulates_caches;
+}
+
 static int check(const struct modfile *m)
 {
-	if (m->keeps_memory || m->profiles_memory || m->simulates_caches) {
+	if (for_sonde(m)) {
 		msg_error("module %s cannot work in the program: " HINT, m->name);
 		return EXIT_USAGE;
 	}
@@ -86,6 +91,24 @@ static int check(const struct modfile *m)
 		return EXIT_USAGE;
 	}
 	return check_variables(m);
+}
+
+bool analysis_may_move(const struct modfile_list *modules)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < modules->n; i++) {
+		const struct modfile *m = &modules->v[i];
+		char *variable;
+
+		if (!modfile_takes_memory(m))
+			continue;
+		variable = m->merges ? variable_of(m->path) : NULL;
+		free(variable);
+		if (!m->merges || variable || m->needs_libc || for_sonde(m) || ++n > RING_ANALYSIS_MODULES)
+			return false;
+	}
+	return n > 0;
 }
 
 int analysis_inproc(const struct modfile_list *modules, char **paths, size_t *n)
@@ -100,14 +123,14 @@ int analysis_inproc(const struct modfile_list *modules, char **paths, size_t *n)
 			continue;
 		status = check(m);
 		if (status == 0 && *n == RING_ANALYSIS_MODULES) {
-			msg_error("--analyze=inproc: more than %d modules", RING_ANALYSIS_MODULES);
+			msg_error("--analyze=program: more than %d modules", RING_ANALYSIS_MODULES);
 			status = EXIT_USAGE;
 		}
 		if (status == 0)
 			paths[(*n)++] = m->path;
 	}
 	if (status == 0 && *n == 0) {
-		msg_error("--analyze=inproc: no module takes memory accesses");
+		msg_error("--analyze=program: no module takes memory accesses");
 		status = EXIT_USAGE;
 	}
 	return status;

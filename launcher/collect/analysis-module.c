@@ -25,7 +25,7 @@ static struct analysis_member *member_of(struct sonde_thread *thread)
 
 static void *give_data(struct sonde_thread *thread, uint64_t bytes)
 {
-	(void)thread;
+	member_of(thread)->bytes = bytes ? bytes : 1;
 	return calloc(1, bytes ? bytes : 1);
 }
 
@@ -148,6 +148,7 @@ static bool want_profile(struct analysis *a, const struct modfile_list *modules,
 int analysis_new(const struct modfile_list *modules, const struct sonde_trace_sampled *sampled, const struct opt_list *systems,
 		 struct analysis **out)
 {
+	bool merges = analysis_may_move(modules);
 	size_t n = 0;
 	int status = 0;
 
@@ -161,6 +162,7 @@ int analysis_new(const struct modfile_list *modules, const struct sonde_trace_sa
 		msg_error("out of memory");
 		return EXIT_USAGE;
 	}
+	(*out)->merges = merges;
 	status = analysis_caches_new(*out, modules, systems);
 	for (size_t i = 0; i < modules->n && !status; i++)
 		if (modules->v[i].nmemory)

@@ -31,6 +31,7 @@ struct analysis {
 	struct analysis_module *modules;
 	size_t n;
 	struct batch_wants wants;
+	bool merges; /* all of modules do */
 	const struct modfile *profiler; /* NULL: nobody wants a profile */
 	struct memprofile *profile;
 	const struct modfile *simulator; /* NULL: nobody wants caches simulated */
@@ -56,6 +57,7 @@ struct analysis_member {
 	struct sonde_thread thread;
 	struct analysis *analysis;
 	struct analysis_module *module;
+	uint64_t bytes; /* of its data */
 	uint64_t sums[ANALYSIS_SUMS];
 	char name[32];
 };

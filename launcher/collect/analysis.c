@@ -160,19 +160,47 @@ struct analysis_thread *analysis_begin(struct analysis *a, pid_t pid, pid_t tid,
 
 /* ---- what threads have done themselves ---- */
 
+bool analysis_merges(const struct analysis *a)
+{
+	return a && a->merges;
+}
+
+static void merge(const struct analysis_module *module, struct sonde_thread *into, const struct sonde_thread *from)
+{
+	analysis_running(module->file->name);
+	for (const struct sonde_memory_hook *const *h = module->desc->memory_begin; h < module->desc->memory_end; h++)
+		if ((*h)->merge)
+			(*h)->merge(into, from);
+	analysis_running(NULL);
+}
+
+/* Ours, to which that is added, is as large, if there is any; else the program has spoilt it. */
 static void take_data(struct analysis_thread *t, size_t i, const struct ring_results *r)
 {
-	struct sonde_thread *thread = &t->members[i]->thread;
+	struct analysis_member *m = t->members[i];
 	uint32_t at = __atomic_load_n(&r->part[i].at, __ATOMIC_RELAXED);
 	uint32_t bytes = __atomic_load_n(&r->part[i].bytes, __ATOMIC_RELAXED);
+	struct sonde_thread from = m->thread;
 
 	if (!bytes || at > sizeof(r->data) || bytes > sizeof(r->data) - at)
 		return;
-	thread->data = malloc(bytes);
-	if (thread->data)
-		memcpy(thread->data, &r->data[at], bytes);
-	else
+	if (m->thread.data && bytes != m->bytes) {
+		m->thread.gaps++;
+		return;
+	}
+	from.data = malloc(bytes);
+	if (!from.data) {
 		out_of_memory(t->a);
+		return;
+	}
+	memcpy(from.data, &r->data[at], bytes);
+	if (!m->thread.data) {
+		m->thread.data = from.data;
+		m->bytes = bytes;
+		return;
+	}
+	merge(m->module, &m->thread, &from);
+	free(from.data);
 }
 
 static void take_sum(struct analysis_thread *t, const struct ring_sum *shared)

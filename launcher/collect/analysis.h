@@ -44,6 +44,13 @@ int analysis_inproc(const struct modfile_list *modules, char **paths, size_t *n)
 	__attribute__((warn_unused_result));
 
 /*
+ * May it be the program's threads and our process by turns?  What modules know of a thread is in both then, and merged when
+ * it ends.
+ */
+bool analysis_may_move(const struct modfile_list *modules);
+bool analysis_merges(const struct analysis *a);
+
+/*
  * Code is to be made for them, too: memory for that, which the program is to inherit.  -1: there is none, or it is not wanted.
  * Then for @run, the address that its code has in the program, before anything is known of what is instrumented; 0: none.
  */
@@ -69,8 +76,8 @@ struct analysis_thread *analysis_begin(struct analysis *a, pid_t pid, pid_t tid,
 void analysis_chunk(struct analysis_thread *t, const void *chunk, size_t bytes, bool lost);
 
 /*
- * What the thread has handed to the same modules itself, before its first chunk here.  It is the program's memory, and may
- * hold anything.
+ * What the thread has handed to the same modules itself: before its first chunk here, or, of modules that merge, at its end.
+ * It is the program's memory, and may hold anything.
  */
 void analysis_results(struct analysis_thread *t, const struct ring_results *r);
 

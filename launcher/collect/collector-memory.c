@@ -57,9 +57,11 @@ void collector_begin_memory(const struct collector *c, struct feed *f, const cha
 	if (c->inproc)
 		snprintf(shared_of(c, f)->name, sizeof(shared_of(c, f)->name), "%s", comm);
 	f->mem_ours = !c->inproc;
+	f->mem_pressed = false;
+	f->mem_ran = 0;
 }
 
-/* Before what it has not. */
+/* Before what it has not, or, of modules that merge, when it has ended. */
 static void take_over(const struct collector *c, struct feed *f)
 {
 	struct ring_analysis *a = shared_of(c, f);
@@ -77,7 +79,8 @@ static void take_over(const struct collector *c, struct feed *f)
 static void drain_mem(struct collector *c, struct feed *f, uint32_t used)
 {
 	note_mem_lost(c, f);
-	take_over(c, f);
+	if (!analysis_merges(c->analysis))
+		take_over(c, f);
 	if (used)
 		give_chunk(c, f, mem_base(c, f), used);
 	c->totals.memory_bytes += used;
@@ -133,6 +136,7 @@ bool collector_drain_memory(struct collector *c, struct feed *f)
 		used = mem_used(c, __atomic_load_n(&sub->used, __ATOMIC_RELAXED));
 		drain_and_tell(c, f, used);
 		free_mem(c, f, used);
+		f->mem_pressed |= i == COLLECTOR_MEM_SUBS - 1;
 		any = true;
 	}
 	return any;

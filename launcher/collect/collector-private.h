@@ -49,6 +49,8 @@ struct feed {
 	uint64_t mem_lost;
 	bool mem_gap;  /* chunks are missing before the next */
 	bool mem_open; /* there were some, and no end */
+	bool mem_pressed; /* it has waited for us since collector_place() looked */
+	uint64_t mem_ran; /* ns that it had run or waited for a processor then */
 	bool mem_ours; /* what the thread has handed to modules itself has been taken over */
 	struct analysis_thread *analysis; /* NULL: none */
 	struct sampled sampled;
@@ -66,6 +68,7 @@ struct collector {
 	uint32_t functions; /* counts in each ring */
 	uint32_t mem_bytes; /* a sub-buffer of a memory stream; 0: there are none */
 	bool inproc; /* rings end with struct ring_analysis */
+	int64_t next_place, placed; /* when collector_place() looks again, and did; ns */
 	struct feed *feeds;
 	uint32_t rings; /* of them, that may have been in use */
 	void *chunk; /* of a memory stream: a copy, which the program cannot change; mem_bytes */
@@ -196,6 +199,9 @@ void collector_begin_memory(const struct collector *c, struct feed *f, const cha
 
 /* All that is full.  Was there anything? */
 bool collector_drain_memory(struct collector *c, struct feed *f);
+
+/* Decides, each second, whether the program's threads hand memory accesses to modules, or we do (collector-place.c). */
+void collector_place(struct collector *c);
 
 /* --overhead: what recording costs the program is limited. */
 bool collector_limits_cost(const struct collector *c);

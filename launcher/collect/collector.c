@@ -51,7 +51,7 @@ static int share(struct collector *c, const struct collector_geometry *g)
 	control = c->control;
 	control->magic = RING_MAGIC;
 	control->version = RING_VERSION;
-	control->flags = (g->drop ? RING_DROP : 0) | (g->attached ? RING_ATTACHED : 0) | (g->follow ? RING_FOLLOW : 0) |
+	control->flags = (g->drop ? RING_DROP : 0) | (g->merges ? RING_MERGES : 0) | (g->attached ? RING_ATTACHED : 0) | (g->follow ? RING_FOLLOW : 0) |
 			 (needs_permission() ? RING_PERMIT : 0);
 	control->tracer = getpid();
 	control->pid_ns = collector_namespace();
@@ -66,6 +66,7 @@ static int share(struct collector *c, const struct collector_geometry *g)
 	control->mem_bytes = c->mem_bytes;
 	control->mem_nsub = COLLECTOR_MEM_SUBS;
 	control->analysis_offset = collector_analysis_offset(c);
+	control->analyze_here = g->here;
 	control->sample_burst = c->sampler.burst;
 	control->sample_every = c->sampler.every;
 	control->sample_by = c->sampler.by;
@@ -287,6 +288,7 @@ static int64_t serve(void *arg)
 	if (left <= 0) {
 		collector_look_at_all(c);
 		collector_hurry(c);
+		collector_place(c);
 		c->next_tick = clock_now_ns() + TICK_NS;
 	} else if (!any) {
 		return clock_now_ns() + (soon < left ? soon : left);

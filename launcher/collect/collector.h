@@ -30,7 +30,9 @@ struct collector_geometry {
 	struct sample_times sample;
 	double budget;	     /* share of the program's time that recording calls may cost; 0: any.  With functions */
 	bool attached;	     /* to a process that runs: `sonde detach' may end that */
-	bool inproc; /* the program's threads hand memory accesses to modules themselves */
+	bool inproc; /* the program's threads can hand memory accesses to modules themselves, */
+	bool here;   /* ... and do so at first */
+	bool merges; /* they may do so again after we have */
 	bool follow; /* who is about to execute a program asks first; see collector_follow() */
 };
 

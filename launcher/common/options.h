@@ -127,6 +127,9 @@ bool sample_times_parse(const char *text, struct sample_times *t);
 /* "5%", "0.5": from 0.1 to 100. */
 bool sample_overhead_parse(const char *text, struct sample_times *t);
 
+/* --analyze: the collector or the program's threads hand memory accesses to modules, or whoever has a processor for it. */
+enum analyze { ANALYZE_AUTO, ANALYZE_PROGRAM, ANALYZE_COLLECTOR };
+
 /* `sonde record` */
 struct record_options {
 	const char *dir;	  /* -o; "sonde.data" */
@@ -157,7 +160,7 @@ struct record_options {
 	const char *wants_memory; /* complains of an option that means nothing without memory accesses; NULL: all is well */
 	struct sample_times sample; /* --sample: of memory accesses */
 	uint64_t budget;	  /* --overhead, of -F: what recording calls may cost, in millionths of the program's time; 0: any */
-	bool mem_inproc;	  /* --analyze=inproc: the program's threads hand them to modules themselves */
+	enum analyze analyze;	  /* where they are handed to modules */
 	bool mem_keep;		  /* they go into the trace; else only to modules */
 	bool mem_describe;	  /* the code that makes them is described in the trace */
 	bool attached;		  /* `sonde attach' */

@@ -59,12 +59,29 @@ void proc_comm(pid_t pid, pid_t tid, char *comm, size_t size)
 	comm[strcspn(comm, "\n")] = '\0';
 }
 
-bool proc_cpu_time(pid_t pid, pid_t tid, uint64_t *ns)
+static bool read_times(pid_t pid, pid_t tid, uint64_t *ran, uint64_t *waited)
 {
 	char name[40], text[80];
 
 	snprintf(name, sizeof(name), "task/%d/schedstat", (int)tid);
-	return read_once(pid, name, text, sizeof(text)) > 0 && sscanf(text, "%" SCNu64, ns) == 1;
+	return read_once(pid, name, text, sizeof(text)) > 0 && sscanf(text, "%" SCNu64 " %" SCNu64, ran, waited) == 2;
+}
+
+bool proc_cpu_time(pid_t pid, pid_t tid, uint64_t *ns)
+{
+	uint64_t waited;
+
+	return read_times(pid, tid, ns, &waited);
+}
+
+bool proc_wanted_time(pid_t pid, pid_t tid, uint64_t *ns)
+{
+	uint64_t ran, waited;
+
+	if (!read_times(pid, tid, &ran, &waited))
+		return false;
+	*ns = ran + waited;
+	return true;
 }
 
 /* malloc'ed, NUL-terminated.  NULL: no memory. */

@@ -23,6 +23,8 @@ void proc_comm(pid_t pid, pid_t tid, char *comm, size_t size);
 
 /* CPU time of a thread, ns; false: it is gone, or the kernel does not tell. */
 bool proc_cpu_time(pid_t pid, pid_t tid, uint64_t *ns);
+/* ... and how long it has waited for a processor besides. */
+bool proc_wanted_time(pid_t pid, pid_t tid, uint64_t *ns);
 
 /*
  * The process' arguments as they are now, of which it may have made something else, and NULL; the first 4 MiB.  No

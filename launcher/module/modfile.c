@@ -86,6 +86,7 @@ static bool read_memory(const struct inj_image *img, const struct sonde_module *
 		if (!p)
 			return false;
 		memcpy(&hook, p, sizeof(hook));
+		m->merges |= sm->flags & SONDE_MODULE_MERGE && hook.merge;
 		m->keeps_memory |= hook.flags & SONDE_MEMORY_TRACE;
 		m->profiles_memory |= !!(hook.flags & SONDE_MEMORY_PROFILE);
 		m->simulates_caches |= !!(hook.flags & SONDE_MEMORY_CACHES);

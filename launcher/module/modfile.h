@@ -26,6 +26,7 @@ struct modfile {
 	size_t nwraps;
 	size_t nsites;
 	size_t nstart, nexit;	/* hooks */
+	bool merges;		/* what is known of parts of a thread's accesses */
 	size_t nmemory;		/* hooks for memory accesses, which run in our process */
 	bool keeps_memory;	/* wants them in the trace */
 	bool profiles_memory;	/* wants a profile of them */

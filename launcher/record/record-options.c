@@ -61,8 +61,8 @@ static const struct opt record_opts[] = {
 	  offsetof(struct raw, mem_stack), "yes\0no\0" },
 	{ 0, "mem-buffer", "SIZE", "memory stream's buffer of each thread, 256K to 1G (2M)", OPT_SIZE,
 	  offsetof(struct raw, o.mem_bytes), NULL },
-	{ 0, "analyze", "WHERE", "modules get memory accesses in Sonde (collector), or in the program: inproc",
-	  OPT_CHOICE, offsetof(struct raw, analyze), "collector\0inproc\0" },
+	{ 0, "analyze", "WHERE", "modules get memory accesses in Sonde (collector), in the program, or by turns (auto)",
+	  OPT_CHOICE, offsetof(struct raw, analyze), "auto\0program\0collector\0" },
 	{ 0, "sample", "HOW", "memory accesses in bursts: burst:1ms,every:10ms, or burst:1M,every:10M of them",
 	  OPT_STRING, offsetof(struct raw, sample), NULL },
 	{ 0, "overhead", "P%", "what recording may cost: calls are counted, memory accesses sampled beyond that", OPT_STRING,
@@ -510,7 +510,9 @@ static void finish(struct record_options *o, const struct raw *raw, char **progr
 	if (o->mem_bytes == UNSET)
 		o->mem_bytes = RECORD_DEFAULT_MEMORY;
 	o->wants_memory = about_memory(raw);
-	o->mem_inproc = strcmp(raw->analyze, "inproc") == 0;
+	o->analyze = strcmp(raw->analyze, "program") == 0 ? ANALYZE_PROGRAM :
+		     strcmp(raw->analyze, "auto") == 0	  ? ANALYZE_AUTO :
+							    ANALYZE_COLLECTOR;
 	o->mem_keep = o->mem_describe = true;
 	if (raw->sample)
 		(void)!sample_times_parse(raw->sample, &o->sample);
@@ -560,7 +562,7 @@ static int parse(int argc, char **argv, struct record_options *o)
 		.o = { .dir = "sonde.data", .ring_bytes = RECORD_DEFAULT_RING, .select.min_size = UNSET,
 		       .depth = UNSET, .min_time = UNSET, .max_calls = UNSET, .mem_bytes = UNSET, .duration = UNSET,
 		       .flight = UNSET, .max_size = UNSET, .workers = UNSET },
-		.overflow = "wait", .analyze = "collector",
+		.overflow = "wait", .analyze = "auto",
 	};
 	int first = opt_parse(command, argc, argv, &raw);
 	int status = first < 0 ? OPT_STATUS(first) : check(&raw, argc, first);

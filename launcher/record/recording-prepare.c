@@ -74,12 +74,19 @@ static void sort_modules(struct recording *r)
 	}
 }
 
+static bool address_space_limited(void)
+{
+	struct rlimit limit;
+
+	return getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur < ROOMY;
+}
+
 /* Memory accesses go to modules, or into the trace, or to both. */
 static int prepare_memory(struct recording *r)
 {
 	const struct sampled_sums none = { 0 };
 	struct sonde_trace_sampled sampled = sampled_result(&r->opt.sample, &none);
-	bool keep = false, profile = false, caches = false, any = false;
+	bool keep = false, profile = false, caches = false, any = false, analyzes = r->opt.analyze == ANALYZE_PROGRAM;
 	int status;
 
 	for (size_t i = 0; i < r->modules.n; i++) {
@@ -92,7 +99,10 @@ static int prepare_memory(struct recording *r)
 		msg_error("--system is for a module that simulates caches: -m cachesim");
 		return EXIT_USAGE;
 	}
-	if (r->opt.mem_inproc) {
+	/* with bursts, what recording costs is what a thread may do */
+	if (r->opt.analyze == ANALYZE_AUTO && !r->opt.sample.burst && !address_space_limited() && analysis_may_move(&r->modules))
+		analyzes = true;
+	if (analyzes) {
 		r->analyzers = calloc(r->modules.n + 1, sizeof(*r->analyzers));
 		status = r->analyzers ? analysis_inproc(&r->modules, r->analyzers, &r->nanalyzers) : EXIT_TRACER;
 		if (status)
@@ -131,13 +141,6 @@ static int add_modules(struct recording *r)
 	return status ? status : prepare_memory(r);
 }
 
-static bool address_space_limited(void)
-{
-	struct rlimit limit;
-
-	return getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur < ROOMY;
-}
-
 /* What the dynamic linker is to load before all else; NULL: nothing, or no memory. */
 static char *preload_list(const struct recording *r)
 {
@@ -169,6 +172,7 @@ static int make_session(struct recording *r, int ring_fd, int alive_fd)
 		.follow = !r->opt.no_follow,
 		.analyzers = r->analyzers,
 		.nanalyzers = r->nanalyzers,
+		.know_all = r->nanalyzers && !analysis_merges(r->analysis),
 		.compiled_fd = r->nanalyzers && !r->limited ? analysis_compile(r->analysis) : -1,
 		.warn = msg_error,
 	};
@@ -221,7 +225,9 @@ int recording_prepare(struct recording *r)
 	g.memory_bytes = r->opt.mem_bytes;
 	g.sample = r->opt.sample;
 	g.budget = (double)r->opt.budget * 1e-6;
-	g.inproc = r->opt.mem_inproc;
+	g.inproc = r->nanalyzers != 0;
+	g.here = r->opt.analyze == ANALYZE_PROGRAM;
+	g.merges = analysis_merges(r->analysis);
 	g.attached = r->opt.attached;
 	g.follow = !r->opt.no_follow;
 	g.ring_bytes = r->opt.ring_bytes;

@@ -2,9 +2,13 @@
 /* From the chunk in a thread's buffer to modules. */
 #include "runtime/memory/analysis.h"
 
+/* After so many chunks that only the collector understands, it has the others, too. */
+#define CHUNKS_LEFT 1000
+
 void rt_analysis_begin(struct rt_thread *t)
 {
-	t->mem_here = t->ring && rt_control()->analysis_offset && sonde_rt_config.nanalyzers;
+	t->mem_can = t->ring && rt_control()->analysis_offset && sonde_rt_config.nanalyzers ? CHUNKS_LEFT : 0;
+	t->mem_here = t->mem_can && rt_control()->analyze_here != 0;
 	t->mem_cut = 0;
 	if (t->mem_work)
 		((struct rt_work *)t->mem_work)->shared = NULL;
@@ -47,6 +51,7 @@ static void analyze(struct rt_work *w)
 	status = m ? feed(w, m) : MT_MEMORY;
 	if (m)
 		rt_compiled_end(w);
+	w->unknown = status == MT_BAD_STREAM && !w->refused;
 	if (status != MT_OK)
 		w->refused = 1;
 }
@@ -86,13 +91,13 @@ static enum rt_analysis_status transact(struct rt_thread *t, struct rt_work *w)
 	a->closing_bytes = (uint32_t)w->closing_bytes;
 	set_phase(a, RING_ANALYSIS_RUNNING);
 	w->of = t;
-	w->refused = 0;
+	w->refused = w->unknown = 0;
 	rt_members_begin(w);
 	rt_work_call(w, analyze);
 	rt_members_end(w);
 	if (w->refused) {
 		undo(a);
-		return RT_ANALYSIS_CANNOT;
+		return w->unknown ? RT_ANALYSIS_NOT_YET : RT_ANALYSIS_CANNOT;
 	}
 	set_phase(a, RING_ANALYSIS_DONE);
 	__builtin_memset((void *)(uint64_t)w->chunk, 0, w->bytes);

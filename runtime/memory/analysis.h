@@ -23,7 +23,8 @@ RT_HIDDEN void rt_analysis_begin(struct rt_thread *t);
 
 enum rt_analysis_status {
 	RT_ANALYSIS_DONE,
-	RT_ANALYSIS_CANNOT,	/* nothing of it has been done, nor will be: the collector has to do it */
+	RT_ANALYSIS_CANNOT,	/* nothing of it has been done, nor will be: the collector has to do it, and what follows, */
+	RT_ANALYSIS_NOT_YET,	/* ... or this, and will have descriptions of its code put here */
 	RT_ANALYSIS_NOT_OURS,	/* another thread uses the same pool at this moment */
 };
 
@@ -64,7 +65,8 @@ struct rt_work {
 	uint64_t arena, arena_end, next; /* the machine's memory, for one chunk */
 	int xsave;		/* the processor has it */
 	int adding;		/* descriptions are: the memory is the process's */
-	int refused;		/* it cannot be done here */
+	int refused;		/* it cannot be done here, */
+	int unknown;		/* ... since there is code in it that is not described here yet */
 	struct rt_thread *of;
 	struct ring_analysis *shared;
 	const void *chunk;

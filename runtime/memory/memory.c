@@ -232,6 +232,10 @@ static int close_here(struct rt_thread *t, enum md_chunk_kind kind, const struct
 	fill_head(closing, kind, at);
 	switch (rt_analyze(t, head, bytes, closing->head)) {
 	case RT_ANALYSIS_CANNOT:
+		t->mem_can = 0;
+		return 0;
+	case RT_ANALYSIS_NOT_YET:
+		t->mem_can = rt_control()->flags & RING_MERGES ? t->mem_can - 1 : 0;
 		return 0;
 	case RT_ANALYSIS_NOT_OURS:
 		count_lost(t);
@@ -243,20 +247,22 @@ static int close_here(struct rt_thread *t, enum md_chunk_kind kind, const struct
 }
 
 /*
- * In place of what is below.  Each chunk begins anew, so that it is known by itself.  0: from now on the collector
- * does it.
+ * In place of what is below.  Each chunk begins anew, so that it is known by itself.  0: the collector does it, until
+ * the thread can.
  */
 static int begin_here(struct rt_thread *t, enum md_chunk_kind kind, const struct rt_mem_place *at)
 {
 	if (t->mem_cut && !ring_collector_gone(rt_control()) && !close_here(t, kind, at)) {
 		t->mem_here = 0;
 		publish(t, t->mem_cut);
+		t->mem_cut = 0;
 		return 0;
 	}
 	t->mem_cut = 0;
 	if (kind == MD_CHUNK_END)
 		return 1;
-	if (!may_record(t, kind)) {
+	/* the sub-buffer stays the thread's, but may be the collector's if that has done it until now */
+	if (!may_record(t, kind) || (state_now(t, t->mem_sub) != RING_SUB_WRITING && !await(t, t->mem_sub))) {
 		use_sink(t);
 		return 1;
 	}
@@ -317,10 +323,16 @@ static void leave(const struct rt_mem_desc *desc, uint64_t *regs)
 	regs[RT_MEM_FRAME / 8] = (uint64_t)desc + RT_MEM_LEAVE;
 }
 
+/* Is the chunk whole, so that it can end here, with what the node has written? */
+static int can_end(const struct rt_thread *t, const struct rt_mem_place *at, uint64_t ptr)
+{
+	return t->mem_state == RT_MEM_OPEN && in_sub(t, ptr + at->written) && ptr + at->written >= t->mem_first;
+}
+
 /* As a signal would, for now or until recording goes on; the pointer is where the node's words begin. */
 static void interrupt(struct rt_thread *t, const struct rt_mem_place *at, uint64_t ptr, int ends)
 {
-	if (t->mem_state == RT_MEM_OPEN && in_sub(t, ptr + at->written) && ptr + at->written >= t->mem_first) {
+	if (can_end(t, at, ptr)) {
 		cut_node(t, ptr + at->written, at);
 		if (ends)
 			rt_mem_begin(t, MD_CHUNK_END, NULL);
@@ -329,6 +341,16 @@ static void interrupt(struct rt_thread *t, const struct rt_mem_place *at, uint64
 		rt_mem_cut(t, t->mem_ptr);
 	}
 	t->mem_state = RT_MEM_CLOSED;
+}
+
+/* From now on the collector hands what the thread does to modules, or the thread does; nothing has been begun. */
+static void move(struct rt_thread *t)
+{
+	if (t->mem_here && state_now(t, t->mem_sub) == RING_SUB_WRITING) {
+		clear(sub_base(t, t->mem_sub), sizeof(struct md_chunk));
+		__atomic_store_n((uint32_t *)state_of(t, t->mem_sub), RING_SUB_FREE, __ATOMIC_RELEASE);
+	}
+	t->mem_here = t->mem_can && rt_control()->analyze_here != 0;
 }
 
 static void end_burst(struct rt_thread *t, const struct rt_mem_place *at, uint64_t ptr)
@@ -345,7 +367,7 @@ static void check(struct rt_thread *t, const struct rt_mem_desc *desc, uint64_t 
 		.regs = regs, .sp = sp, .flags = regs[RT_MEM_FLAGS_WORD],
 		.node = desc->node, .insn = desc->insn, .written = desc->written,
 	};
-	int rests = rt_mem_rests(t);
+	int rests = rt_mem_rests(t), moves;
 
 	if (rests || rt_mem_is_over(t)) {
 		*ptr = desc->flags & RT_MEM_PARKED ? t->mem_park : 0;
@@ -356,7 +378,8 @@ static void check(struct rt_thread *t, const struct rt_mem_desc *desc, uint64_t 
 	}
 	if (desc->flags & RT_MEM_COUNTS && t->mem_began)
 		return;
-	if (t->mem_state == RT_MEM_OPEN && !t->mem_here && !t->mem_moved && !rt_off() && !(desc->flags & RT_MEM_LANDS) &&
+	moves = t->mem_can && t->mem_here != !!rt_control()->analyze_here && can_end(t, &at, was);
+	if (t->mem_state == RT_MEM_OPEN && !t->mem_here && !moves && !t->mem_moved && !rt_off() && !(desc->flags & RT_MEM_LANDS) &&
 	    in_sub(t, was) && was >= t->mem_first) {
 		rt_mem_cut(t, was);
 		rt_mem_begin(t, MD_CHUNK_MORE, NULL);
@@ -368,7 +391,9 @@ static void check(struct rt_thread *t, const struct rt_mem_desc *desc, uint64_t 
 		return;
 	}
 	*ptr = desc->flags & RT_MEM_PARKED ? t->mem_park : 0;
-	interrupt(t, &at, was, rt_off());
+	interrupt(t, &at, was, rt_off() || moves);
+	if (moves)
+		move(t);
 	t->mem_moved = 0;
 	rt_mem_begin(t, MD_CHUNK_STATE, &at);
 	rt_mem_on(t);
@@ -417,7 +442,7 @@ void rt_mem_moved(struct rt_thread *t)
 void rt_mem_end(struct rt_thread *t)
 {
 	t->mem_off = t->mem_moved = t->mem_began = 0;
-	t->mem_here = 0;
+	t->mem_here = t->mem_can = 0;
 	t->mem_left = t->mem_given = t->mem_told = t->mem_more = t->mem_rest = 0;
 	t->mem_at = t->mem_turn = 0;
 	t->pace = (struct rt_pace){ 0 };

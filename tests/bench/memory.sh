@@ -167,25 +167,25 @@ bench_memory_places()
 	local name size times short threads place figures
 	memory_module || return 0
 	section "Where memory accesses are counted (--analyze): CPU time of the program, of it and Sonde, and wall time, times plain"
-	row "" threads "CPU ms" "wall ms" "collector: CPU" all wall "inproc: CPU" all wall
+	row "" threads "CPU ms" "wall ms" "collector: CPU" all wall "program: CPU" all wall
 	rm -f ./*.ratios
 	while read -r name size times short; do
 		for threads in 1 2; do
 			add "$name-plain" env OMP_WAIT_POLICY=passive "OMP_NUM_THREADS=$threads" "$bench/mem/$name" "$size" "$times"
-			for place in collector inproc; do
+			for place in collector program; do
 				add "$name-$place" env OMP_WAIT_POLICY=passive "OMP_NUM_THREADS=$threads" sonde -q --mem \
 					-m memcount "--analyze=$place" -o "$name-$place.d" "$bench/mem/$name" "$size" "$times"
 			done
 			measure "$runs"
-			mapfile -t figures < <(place_figures "$name" collector; place_figures "$name" inproc)
+			mapfile -t figures < <(place_figures "$name" collector; place_figures "$name" program)
 			row "$name" "$threads" "$(own_cpu "$name-plain")" "${wall[$name-plain]}" "${figures[@]}"
-			same_results "$name" "$name"-{plain,collector,inproc}
-			cmp -s <(grep ^all "$name-collector.d/memcount.txt") <(grep ^all "$name-inproc.d/memcount.txt") ||
+			same_results "$name" "$name"-{plain,collector,program}
+			cmp -s <(grep ^all "$name-collector.d/memcount.txt") <(grep ^all "$name-program.d/memcount.txt") ||
 				[ "$threads" -gt 1 ] || echo "  $name: DIFFERENT COUNTS"
 			rm -rf "$name"-*.d "$name"-*.out
 		done
 	done < <(memory_kernels)
-	for place in collector inproc; do
+	for place in collector program; do
 		geomean "  $place: geometric mean, worst: CPU time" <"$place.ratios"
 		geomean "  $place: wall time" <"$place-wall.ratios"
 	done

@@ -13,7 +13,7 @@ events t
 check_calls 15000 work
 
 # Scribbled over: Sonde says so, the program ends as it would, and the trace can be read as far as it goes.
-for options in "" "--mem=store" "--mem=store -m memcount" "--mem=store --analyze=inproc -m memcount"; do
+for options in "" "--mem=store" "--mem=store -m memcount" "--mem=store --analyze=program -m memcount"; do
 	check_status 0 sonde -o t -m "$modules/work.c" $options -- "$programs/hostile" scribble 2
 	check_contains out '^[1-4] shared$'
 	check_contains err '^sonde: warning: [0-9]+ records? (was|were) damaged by the program$'

@@ -128,6 +128,7 @@ EXTRA_DIST += \
 	tests/integration/modules/libc.c \
 	tests/integration/modules/noise.c \
 	tests/integration/modules/order.c \
+	tests/integration/modules/parts.c \
 	tests/integration/modules/picks.c \
 	tests/integration/modules/plug.c \
 	tests/integration/modules/recurse.c \

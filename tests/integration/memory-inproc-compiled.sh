@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# The program's threads run machine code that Sonde makes for them (--analyze=inproc): it is used, what modules see is the same
+# The program's threads run machine code that Sonde makes for them (--analyze=program): it is used, what modules see is the same
 # as where it is not, in all processes, and the program can do without it.
 . "$top_srcdir/tests/integration/lib.sh"
 need_ptrace
@@ -164,7 +164,7 @@ done
 made()
 {
 	case $1 in
-	inproc)
+	program)
 		check_contains traced.err '^sonde: [1-9][0-9]* pieces of code made for the program.s threads .[0-9]* bytes., entered [1-9][0-9]+ times;'
 		;;
 	*)
@@ -183,7 +183,7 @@ run()
 		shift
 	done
 	shift
-	[ "$place" != interpreted ] || { where=inproc; compile=0; }
+	[ "$place" != interpreted ] || { where=program; compile=0; }
 	rm -rf "t.$place"
 	"$@" >plain.out </dev/null 2>/dev/null || status=$?
 	# static programs look at all of their environment
@@ -198,7 +198,7 @@ run()
 everywhere()
 {
 	local place
-	for place in collector interpreted inproc; do
+	for place in collector interpreted program; do
 		run $place memcount "$@"
 		awk 'NR > 1 { if ($1 != "all") $1 = ""; print $(NF - 5), $(NF - 4), $(NF - 3), $(NF - 2), $(NF - 1), $NF }' \
 			t.$place/memcount.txt | sort >counts.$place
@@ -206,22 +206,22 @@ everywhere()
 		awk '{ $7 = ""; print }' t.$place/order.txt | sort >order.$place
 		check_lacks t.$place/order.txt '[^ 0]+ gaps'
 	done
-	for place in interpreted inproc; do
+	for place in interpreted program; do
 		check_same counts.collector counts.$place "counts of $*, $place"
 		check_same order.collector order.$place "accesses of $*, $place"
 	done
-	[ "$(sed -n 's/ .*//p' order.inproc | sort -n | tail -n 1)" -ge 100000 ] || fail "hardly any accesses: $*"
+	[ "$(sed -n 's/ .*//p' order.program | sort -n | tail -n 1)" -ge 100000 ] || fail "hardly any accesses: $*"
 }
 
 # Of static memory and the first stack also addresses, where they can be the same in each run.
 if setarch -R true 2>/dev/null; then
 	limit=(setarch -R "${limit[@]}")
-	for place in collector interpreted inproc; do
+	for place in collector interpreted program; do
 		run $place "$modules/order.c" -- ./hot alone 1 60
 		check_contains t.$place/order.txt '^[0-9]{6,} accesses .* 0 gaps$'
 	done
 	check_same t.collector/order.txt t.interpreted/order.txt "all of what is accessed, interpreted"
-	check_same t.collector/order.txt t.inproc/order.txt "all of what is accessed"
+	check_same t.collector/order.txt t.program/order.txt "all of what is accessed"
 fi
 everywhere --mem-buffer=256K -- ./hot threads 1 4
 everywhere --mem-buffer=256K -- ./hot threads 4 20
@@ -264,17 +264,17 @@ bytes=$(sed -n 's/.* threads .\([0-9]*\) bytes.*/\1/p' traced.err)
 [ "$bytes" -gt 5000 ] || fail "$bytes bytes of code: the block's is not there"
 
 # Handlers, which make accesses of their own, as often as the timer expires.
-for place in interpreted inproc; do
+for place in interpreted program; do
 	run $place memcount -N tick --mem-buffer=256K -- ./hot timers 1 200
 	grep ^all t.$place/memcount.txt | sed 's/ [0-9]* *[0-9]*$//' >counts.$place
 	check_lacks out 'no signals'
 done
-check_same counts.interpreted counts.inproc "counts with signals"
+check_same counts.interpreted counts.program "counts with signals"
 
 # ---- memory of it in the program ----
 
 rm -rf t
-command sonde -q --mem --analyze=inproc -m memcount -o t -- ./hot sleep 1 40 >out 2>&1 &
+command sonde -q --mem --analyze=program -m memcount -o t -- ./hot sleep 1 40 >out 2>&1 &
 sonde=$!
 hot=$(child_of $sonde hot)
 await 30 grep -q 'S (sleeping)' "/proc/$hot/status"
@@ -324,24 +324,24 @@ int main(int argc, char **argv)
 	return 1;
 }
 X
-run inproc memcount -- ./hot threads 1 40
-grep ^all t.inproc/memcount.txt >counts.inproc
+run program memcount -- ./hot threads 1 40
+grep ^all t.program/memcount.txt >counts.program
 if "$CC" -o refuse refuse.c && ./refuse true; then
 	rm -rf t
-	check_status 0 timeout -s KILL 60 ./refuse sonde -v --mem --analyze=inproc -m memcount -o t -- ./hot threads 1 40
+	check_status 0 timeout -s KILL 60 ./refuse sonde -v --mem --analyze=program -m memcount -o t -- ./hot threads 1 40
 	check_contains err 'could not be mapped there: they interpret'
 	[ "$(grep -c 'could not be mapped' err)" -eq 1 ] || fail "said more than once"
 	check_lacks err 'pieces of code made'
 	grep ^all t/memcount.txt >counts.refused
-	check_same counts.inproc counts.refused "counts, where nothing can be executed"
+	check_same counts.program counts.refused "counts, where nothing can be executed"
 fi
 
 # A gigabyte of address space, for the program and for Sonde.
 (
 	ulimit -v 1048576
 	rm -rf t
-	check_status 0 sonde -v --mem --analyze=inproc -m memcount -o t -- ./hot threads 1 40
+	check_status 0 sonde -v --mem --analyze=program -m memcount -o t -- ./hot threads 1 40
 	check_lacks err 'pieces of code made'
 	grep ^all t/memcount.txt >counts.limited
-	check_same counts.inproc counts.limited "counts, with little address space"
+	check_same counts.program counts.limited "counts, with little address space"
 ) || exit 1

@@ -16,19 +16,19 @@ tables()
 	grep -h 'missing' "$1/memcount.txt"
 }
 
-# by_place [OPTION...] -- COMMAND...: collector, inproc
+# by_place [OPTION...] -- COMMAND...: collector, program
 by_place()
 {
 	local place
-	for place in collector inproc; do
+	for place in collector program; do
 		rm -rf "t.$place"
 		same_run -q --mem --analyze=$place -m "$both" -o "t.$place" "$@"
 		tables "t.$place" >"tables.$place"
 		check_lacks "tables.$place" missing
 		check_lacks "t.$place/order.txt" '[^ 0]+ gaps'
 	done
-	check_same tables.collector tables.inproc "what modules see of $*"
-	[ "$(sed -n 's/ .*//p' t.inproc/order.txt | sort -n | tail -n 1)" -ge 50 ] || fail "hardly any accesses: $*"
+	check_same tables.collector tables.program "what modules see of $*"
+	[ "$(sed -n 's/ .*//p' t.program/order.txt | sort -n | tail -n 1)" -ge 50 ] || fail "hardly any accesses: $*"
 }
 
 # ---- programs of all kinds ----
@@ -181,7 +181,7 @@ have sqlite3 && STDIN=script.sql by_place --mem-buffer=256K --libs=libsqlite3.so
 same_anyway()
 {
 	rm -rf t
-	same_run -q --mem --mem-buffer=256K --analyze=inproc -m "$both" -o t "$@"
+	same_run -q --mem --mem-buffer=256K --analyze=program -m "$both" -o t "$@"
 	check_lacks t/memcount.txt missing
 	[ "$(awk '$1 == "all" { print $6 }' t/memcount.txt)" -ge 100000 ] || fail "hardly any accesses: $*"
 }
@@ -190,29 +190,146 @@ have perl && same_anyway -- perl -e 'my %h; $h{$_ % 97} .= chr(65 + $_ % 26) for
 have xz && same_anyway --libs=liblzma.so.5 -- xz -T2 -1 -c numbers
 have bash-static && same_anyway -- bash-static -c 'for ((i = 0; i < 300; i++)); do a[$((i % 7))]+=$i; done; echo ${#a[3]}; exit 3'
 
+# ---- by turns in the program and in Sonde's process ----
+
+cat >moves.c <<'X'
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tracefmt/ring.h"
+
+static int values[4][4096];
+static volatile int done;
+static volatile long ticks;
+
+__attribute__((noinline)) long work(int *v, int times)
+{
+	long sum = 0;
+
+	for (int k = 0; k < times; k++)
+		for (int i = 0; i < 4096; i++) {
+			v[i] += v[(v[i] + i) & 4095] & 7;
+			if (v[i] % 3 == 0)
+				sum += v[i & 63];
+		}
+	return sum;
+}
+
+static void *thread(void *v)
+{
+	return (void *)work(v, 400);
+}
+
+static void tick(int sig)
+{
+	(void)sig;
+	ticks++;
+}
+
+/* Where the collector says who hands accesses to modules. */
+static struct ring_control *find_control(void)
+{
+	char line[512];
+	unsigned long at, offset;
+	FILE *maps = fopen("/proc/self/maps", "r");
+
+	while (maps && fgets(line, sizeof(line), maps))
+		if (strstr(line, "sonde-rings") && strstr(line, " rw-") && sscanf(line, "%lx-%*x %*s %lx", &at, &offset) == 2 && !offset)
+			return (struct ring_control *)at;
+	return NULL;
+}
+
+static void *turns(void *control)
+{
+	struct ring_control *c = control;
+
+	for (unsigned int n = 0; !done; n++) {
+		c->analyze_here = n % 2;
+		nanosleep(&(struct timespec){ .tv_nsec = 700000 + 100000 * (n % 7) }, NULL);
+	}
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	struct itimerval every = { { 0, 900 }, { 0, 900 } };
+	int threads = atoi(argv[1]);
+	pthread_t t[4], other;
+	struct ring_control *c = find_control();
+	sigset_t prof;
+
+	sigemptyset(&prof);
+	sigaddset(&prof, SIGPROF);
+	signal(SIGPROF, tick);
+	pthread_sigmask(SIG_BLOCK, &prof, NULL);
+	if (c)
+		pthread_create(&other, NULL, turns, c);
+	pthread_sigmask(SIG_UNBLOCK, &prof, NULL);
+	if (argc > 2)
+		setitimer(ITIMER_PROF, &every, NULL);
+	for (int i = 0; i < threads; i++)
+		pthread_create(&t[i], NULL, thread, values[i]);
+	for (int i = 0; i < threads; i++)
+		pthread_join(t[i], NULL);
+	done = 1;
+	if (c)
+		pthread_join(other, NULL);
+	puts("done");
+	return 0;
+}
+X
+"$CC" -O2 -I"$top_srcdir" -o moves moves.c -pthread || fail "$CC"
+for how in "1" "3" "2 signals"; do
+	for place in collector auto program; do
+		rm -rf t.$place
+		check_status 0 setarch -R sonde -v --mem=work --mem-stack=no --mem-buffer=256K --analyze=$place -m "$modules/parts.c,memcount" \
+			-o t.$place -- ./moves $how
+		check_contains out '^done$'
+		grep '^sonde:.*pieces of code' err >made.$place
+		sort t.$place/parts.txt >parts.$place
+		check_contains parts.$place '^[0-9]{6,} accesses .* 0 gaps$'
+		grep ^all t.$place/memcount.txt >counts.$place
+	done
+	[ ! -s made.collector ] || fail "--analyze=collector prepares code for the program"
+	for place in auto program; do
+		check_same parts.collector parts.$place "what is accessed, by turns ($place), with $how threads"
+		check_same counts.collector counts.$place "what is counted by turns ($place)"
+		check_contains made.$place 'pieces of code made for the program.s threads .[0-9]* bytes., entered [1-9][0-9]* times'
+	done
+done
+
 # ---- what there is no room for in the program ----
 
 # Above 1 MiB for a thread: the collector goes on with what the program has begun.
-for place in collector inproc; do
+for place in collector program; do
 	same_run -q --mem --analyze=$place -m "$modules/large.c,memcount" -o t.$place -- ./busy threads 8 5
 	check_contains t.$place/large.txt "^$(awk '$1 == "all" { print $6 }' t.$place/memcount.txt) accesses 0 gaps"
 done
-check_same t.collector/large.txt t.inproc/large.txt "with much data"
+check_same t.collector/large.txt t.program/large.txt "with much data"
 
 # A module that wraps functions as well.
 for program in ends ends-static; do
 	[ -x "$programs/$program" ] || continue
-	for place in collector inproc; do
+	for place in collector program; do
 		same_run -q --analyze=$place -m "$modules/wrapload.c" -o t.$place -- "$programs/$program" 1000 return
 		sonde report --csv t.$place | grep counter | sort >tables.$place
 	done
-	check_same tables.collector tables.inproc "what a module with a wrapper counts in $program"
-	check_contains tables.inproc 'calls.*[^0-9]1000[^0-9]'
+	check_same tables.collector tables.program "what a module with a wrapper counts in $program"
+	check_contains tables.program 'calls.*[^0-9]1000[^0-9]'
 done
 
 # Sampled: as many accesses of a turn as of any other.
 rm -rf t
-check_status 0 sonde -q --mem=work --sample=burst:1ms,every:5ms --analyze=inproc -m memcount -o t -- ./busy threads 4 200
+check_status 0 sonde -q --mem=work --sample=burst:1ms,every:5ms --analyze=program -m memcount -o t -- ./busy threads 4 200
 check_lacks t/memcount.txt missing
 check_contains t/memcount.txt '^all +[1-9]'
 
@@ -221,7 +338,7 @@ check_contains t/memcount.txt '^all +[1-9]'
 # A turn is two stores: what was done is counted, wherever that came to its end. If it is not known that a child was
 # killed, as many turns more as there might be zeros in its buffer.
 rm -rf t
-check_status 0 sonde -q --mem=work --mem-buffer=256K --analyze=inproc -m memcount -o t -- ./busy kills 25
+check_status 0 sonde -q --eager --mem=work --mem-buffer=256K --analyze=program -m memcount -o t -- ./busy kills 25
 check_lacks t/memcount.txt missing
 awk 'NR == FNR { turns[$1] = $2; next }
      $1 != "all" && $(NF - 6) in turns { d = $(NF - 4) + $(NF - 3) - 2 * turns[$(NF - 6)]; n++
@@ -230,7 +347,7 @@ awk 'NR == FNR { turns[$1] = $2; next }
 
 # Sonde itself: the program goes on.
 rm -rf t
-command sonde -q --mem --analyze=inproc -m memcount -o t -- ./busy threads 8 1500 >out 2>&1 &
+command sonde -q --mem --analyze=program -m memcount -o t -- ./busy threads 8 1500 >out 2>&1 &
 sonde=$!
 child_of $sonde busy >/dev/null
 recorder=$(child_of $sonde sonde) || exit
@@ -245,7 +362,7 @@ if setarch -R true 2>/dev/null; then
 	for interval in 000 057 113; do
 		rm -rf t
 		env -i PATH="$PATH" LD_BIND_NOW=1 XDG_CACHE_HOME="$XDG_CACHE_HOME" \
-			setarch -R "${limit[@]}" sonde -q --mem -N 'tick*' --mem-buffer=256K --analyze=inproc \
+			setarch -R "${limit[@]}" sonde -q --mem -N 'tick*' --mem-buffer=256K --analyze=program \
 			-m "$both" -o t -- ./timers $interval >out 2>err || { show out err; fail "timers $interval"; }
 		cp t/order.txt order.$interval
 		check_same order.000 order.$interval "accesses and their order with a signal each $interval microseconds"
@@ -257,7 +374,7 @@ fi
 # ---- the trace ----
 
 rm -rf t
-check_status 3 sonde -o t --analyze=inproc -m memcount -- "$programs/ends" 1000 return
+check_status 3 sonde -o t --analyze=program -m memcount -- "$programs/ends" 1000 return
 check_same err t/memcount.txt "the table"
 sonde info t >info.txt || fail "sonde info"
 check_contains info.txt '^state +intact$'
@@ -268,12 +385,12 @@ check_contains report.csv "loads.*[^0-9]$(awk '$1 == "all" { print $2 }' err)([^
 
 rm -rf t
 for module in cachesim memprofile memtrace memcount,memtrace "$modules/sizes.c" "$modules/shared.c" "$modules/unlinked.c"; do
-	check_usage_error sonde -o t --analyze=inproc -m "$module" -- sh -c 'echo runs'
+	check_usage_error sonde -o t --analyze=program -m "$module" -- sh -c 'echo runs'
 	check_contains err 'analyze=collector'
 	[ ! -e t ] || fail "a trace was made"
 done
 check_contains err 'unlinked.*sonde_test_nowhere'
-check_usage_error sonde -o t --analyze=inproc -m "$modules/shared.c" -- sh -c 'echo runs'
+check_usage_error sonde -o t --analyze=program -m "$modules/shared.c" -- sh -c 'echo runs'
 check_contains err "variable, \`loaded'"
-check_usage_error sonde -o t --analyze=inproc --mem -- sh -c 'echo runs'
+check_usage_error sonde -o t --analyze=program --mem -- sh -c 'echo runs'
 check_usage_error sonde -o t --analyze=somewhere -m memcount -- sh -c 'echo runs'

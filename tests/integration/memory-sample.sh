@@ -186,8 +186,8 @@ for sample in --overhead=0.1 --overhead=100%; do
 	record t 2 1
 done
 status=0
-timeout -s KILL 60 sonde -q -m memcount --analyze=inproc --mem="$which" --overhead=5 -o t -- "$programs/bursts" 2 20 >out || status=$?
-[ $status = 5 ] || fail "--analyze=inproc: exit status $status instead of 5"
+timeout -s KILL 60 sonde -q -m memcount --analyze=program --mem="$which" --overhead=5 -o t -- "$programs/bursts" 2 20 >out || status=$?
+[ $status = 5 ] || fail "--analyze=program: exit status $status instead of 5"
 sonde info t >t.info
 check_contains t.info '^cost  *about [0-9.]* % of CPU time; allowed 5 %$'
 

@@ -53,7 +53,7 @@ done
 
 gcc -w -O2 -I"$top_srcdir/tests/programs" -o skips "$top_srcdir/tests/programs/mem_skips.c" || fail "gcc"
 ./skips >plain.out
-for options in --mem "--mem --sample=burst:100,every:1000" "-m memcount --analyze=inproc"; do
+for options in --mem "--mem --sample=burst:100,every:1000" "-m memcount --analyze=program"; do
 	check_status 0 sonde -o t $options -- ./skips
 	check_same plain.out out "stdout with $options"
 done

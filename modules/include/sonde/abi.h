@@ -222,6 +222,7 @@ struct sonde_memory_hook {
 	void (*batch)(struct sonde_batch *batch);
 	void (*counts)(struct sonde_batch *batch);
 	void (*end)(struct sonde_end *end);
+	void (*merge)(struct sonde_thread *into, const struct sonde_thread *from); /* with SONDE_MODULE_MERGE */
 };
 
 enum sonde_memory_flags {
@@ -257,6 +258,7 @@ struct sonde_module {
 };
 
 #define SONDE_MODULE_MEMORY 1u /* flags: the members about memory are there */
+#define SONDE_MODULE_MERGE 2u /* ... and hooks have the member merge */
 #define SONDE_MODULE_LEAST __builtin_offsetof(struct sonde_module, memory_begin) /* bytes before them */
 
 #endif /* __ASSEMBLER__ */

@@ -67,6 +67,8 @@
  * SONDE_ON_MEMORY(batch) { }                 some accesses of one thread; again and again
  * SONDE_ON_MEMORY_COUNTS(batch) { }          in its place, faster: only how many there were
  * SONDE_ON_MEMORY_END(end) { }               once, when the program has ended
+ * SONDE_ON_MEMORY_MERGE(into, from) { }      adds what the module knows of a thread, from->data, to into->data, of another part
+ *                                            of the same thread's accesses; both are there, of equal size
  * SONDE_KEEP_MEMORY                          the accesses are written into the trace, too
  * SONDE_PROFILE_MEMORY                       Sonde makes a profile of them, as `sonde memory' does of a trace
  * SONDE_SIMULATE_CACHES                      Sonde simulates caches with them, as `sonde cache' does with a trace
@@ -86,9 +88,9 @@
  * shared with wrappers.  A batch holds some accesses of one thread; between threads there is no order.  A fault in
  * one ends the recording, not the program.
  *
- * With `sonde --analyze=inproc` the first two run in the program's threads, several at once, with signals blocked.  For that
- * the module may use nothing beyond this header and have no variables: what it knows is in sonde_thread_data(), without
- * pointers, or in sums.
+ * With SONDE_ON_MEMORY_MERGE, or `sonde --analyze=program', the first two also run in the program's threads, several at once,
+ * with signals blocked.  For that the module may use nothing beyond this header and have no variables: what it knows is in
+ * sonde_thread_data(), without pointers, or in sums.
  *
  * Wrappers run in the program's threads, in signal handlers too where the program calls wrapped
  * functions there.  To work in fully static programs it may use nothing beyond this header.
@@ -145,7 +147,7 @@ SONDE__BOUNDS(const struct sonde_memory_hook *const, sonde_memory);
 	__attribute__((visibility("default"), used)) const struct sonde_module sonde_module = { \
 		.magic = SONDE_MODULE_MAGIC,                                                  \
 		.abi = SONDE_ABI_VERSION,                                                     \
-		.flags = SONDE_MODULE_MEMORY,                                                 \
+		.flags = SONDE_MODULE_MEMORY | SONDE_MODULE_MERGE,                                                 \
 		.name = name_,                                                                \
 		.description = description_,                                                  \
 		.needs = needs_,                                                              \
@@ -586,6 +588,12 @@ struct sonde_access {
 	SONDE__ON_MEMORY(counts, sonde__on_memory_counts, struct sonde_batch *batch_)
 #define SONDE_ON_MEMORY_END(end_)                                                              \
 	SONDE__ON_MEMORY(end, sonde__on_memory_end, struct sonde_end *end_)
+#define SONDE_ON_MEMORY_MERGE(into_, from_)                                                    \
+	static void sonde__on_memory_merge(struct sonde_thread *into_, const struct sonde_thread *from_); \
+	static const struct sonde_memory_hook sonde__on_memory_merge_hook = { .merge = sonde__on_memory_merge }; \
+	static const struct sonde_memory_hook *const sonde__on_memory_merge_p                 \
+		SONDE__SECTION("sonde_memory") = &sonde__on_memory_merge_hook;                \
+	static void sonde__on_memory_merge(struct sonde_thread *into_, const struct sonde_thread *from_)
 #define SONDE__MEMORY_FLAG(name_, flag_)                                                       \
 	static const struct sonde_memory_hook name_ = { .flags = flag_ };                     \
 	static const struct sonde_memory_hook *const name_##_p SONDE__SECTION("sonde_memory") = &name_
