@@ -3,6 +3,8 @@ noinst_LTLIBRARIES += libanalysis.la
 libanalysis_la_SOURCES = \
 	analysis/cache/chain.c \
 	analysis/cache/chain.h \
+	analysis/cache/cores.c \
+	analysis/cache/cores.h \
 	analysis/cache/level.c \
 	analysis/cache/level.h \
 	analysis/cache/shadow.c \

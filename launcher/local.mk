@@ -192,6 +192,7 @@ sonde_SOURCES = \
 	launcher/cache/cache.h \
 	launcher/cache/curve.c \
 	launcher/cache/data.c \
+	launcher/cache/interleave.c \
 	launcher/cache/print.c \
 	launcher/cache/rows.c \
 	launcher/cache/shipped.S \

@@ -5,21 +5,24 @@
 #include <stdlib.h>
 
 /* One LRU level that is written back, as most are: run_lru() does for it what the others do. */
-static bool is_simple(const struct cache_level *levels, unsigned int n, bool classify)
+static bool is_simple(const struct cache_level *levels, unsigned int n, unsigned int flags)
 {
-	return n == 1 && levels->policy == CACHE_LRU && !levels->through && !classify;
+	return n == 1 && levels->policy == CACHE_LRU && !levels->through && !flags;
 }
 
-bool cache_chain_init(struct cache_chain *c, const struct cache_level *levels, unsigned int n, bool classify)
+bool cache_chain_init(struct cache_chain *c, const struct cache_level *levels, unsigned int n, unsigned int flags)
 {
+	const bool classify = flags & CACHE_CLASSIFY;
+
 	*c = (struct cache_chain){ .shadows = classify ? calloc(n, sizeof(*c->shadows)) : NULL,
-				   .simple = is_simple(levels, n, classify) };
+				   .simple = is_simple(levels, n, flags) };
 	if (classify && !c->shadows)
 		return false;
 	for (; c->n < n; c->n++) {
 		const struct cache_level *l = &levels[c->n];
 
-		if (!cache_state_init(&c->level[c->n], l, c->simple)) {
+		c->level[c->n] = &c->own[c->n];
+		if (!cache_state_init(&c->own[c->n], l, c->simple)) {
 			cache_chain_free(c);
 			return false;
 		}
@@ -35,7 +38,7 @@ bool cache_chain_init(struct cache_chain *c, const struct cache_level *levels, u
 void cache_chain_free(struct cache_chain *c)
 {
 	for (unsigned int i = 0; i < c->n; i++) {
-		cache_state_free(&c->level[i]);
+		cache_state_free(&c->own[i]);
 		if (c->shadows)
 			cache_shadow_free(&c->shadows[i]);
 	}
@@ -88,13 +91,13 @@ static void miss(struct cache_chain *c, unsigned int k, uint64_t line, struct ca
 {
 	count->misses++;
 	if (c->group_misses)
-		c->group_misses[k * c->groups + (line >> (c->unit - c->level[k].shift) & (c->groups - 1))]++;
+		c->group_misses[k * c->groups + (line >> (c->unit - c->level[k]->shift) & (c->groups - 1))]++;
 }
 
 /* The line of level @k + 1 that holds @line; beyond the last one: @line. */
 static uint64_t next_line(const struct cache_chain *c, unsigned int k, uint64_t line)
 {
-	return k + 1 < c->n ? line >> (c->level[k + 1].shift - c->level[k].shift) : line;
+	return k + 1 < c->n ? line >> (c->level[k + 1]->shift - c->level[k]->shift) : line;
 }
 
 static bool is_exclusive(const struct cache_chain *c, unsigned int k)
@@ -104,14 +107,14 @@ static bool is_exclusive(const struct cache_chain *c, unsigned int k)
 
 static void give(const struct turn *t, unsigned int k, uint64_t line, bool modified);
 
-/* Removes a line of level @k from those before.  True: it was modified there. */
-static bool remove_before(const struct turn *t, unsigned int k, uint64_t line)
+/* Removes a line of level @k from those before it in a chain.  True: it was modified there. */
+static bool remove_from(const struct turn *t, struct cache_chain *c, unsigned int k, uint64_t line)
 {
 	bool modified = false;
 
 	for (unsigned int i = 0; i < k; i++) {
-		struct cache_state *s = &t->c->level[i];
-		const unsigned int shift = t->c->level[k].shift - s->shift;
+		struct cache_state *s = c->level[i];
+		const unsigned int shift = c->level[k]->shift - s->shift;
 
 		for (uint64_t part = 0; part < UINT64_C(1) << shift; part++) {
 			if (!(cache_remove(s, line << shift | part) & 1))
@@ -123,10 +126,24 @@ static bool remove_before(const struct turn *t, unsigned int k, uint64_t line)
 	return modified;
 }
 
+/* Likewise, in all chains that have the level. */
+static bool remove_before(const struct turn *t, unsigned int k, uint64_t line)
+{
+	struct cache_chain *c = t->c;
+	bool modified = false;
+
+	if (!c->cores)
+		return remove_from(t, c, k, line);
+	for (unsigned int i = 0; i < c->ncores; i++)
+		if (c->cores[i].level[k] == c->level[k])
+			modified |= remove_from(t, &c->cores[i], k, line);
+	return modified;
+}
+
 static void put_in(const struct turn *t, unsigned int k, uint64_t line, bool modified)
 {
 	struct cache_chain *c = t->c;
-	const uint64_t victim = cache_put(&c->level[k], line, modified);
+	const uint64_t victim = cache_put(c->level[k], line, modified);
 	bool written = victim & 1;
 
 	if (!victim)
@@ -149,7 +166,7 @@ static void give(const struct turn *t, unsigned int k, uint64_t line, bool modif
 		make(t, line, CACHE_BACK);
 		return;
 	}
-	slot = cache_find(&c->level[k], line);
+	slot = cache_find(c->level[k], line);
 	classify(c, k, line, slot, c->through[k] ? CACHE_SHADOW_LEAVE : CACHE_SHADOW_IN, NULL);
 	if (c->through[k]) {
 		t->counts[k].written++;
@@ -158,7 +175,7 @@ static void give(const struct turn *t, unsigned int k, uint64_t line, bool modif
 		*slot |= modified;
 	} else {
 		for (unsigned int i = k + 1; is_exclusive(c, i); i++)
-			modified |= cache_remove(&c->level[i], line) & 1;
+			modified |= cache_remove(c->level[i], line) & 1;
 		put_in(t, k, line, modified);
 	}
 }
@@ -176,14 +193,14 @@ static bool ask(const struct turn *t, unsigned int k, uint64_t line, uint32_t ho
 		return false;
 	}
 	if (c->exclusive[k]) {
-		moved = cache_remove(&c->level[k], line);
+		moved = cache_remove(c->level[k], line);
 		t->counts[k].hits += moved != 0;
 		if (!moved)
 			miss(c, k, line, &t->counts[k]);
 		classify(c, k, line, moved, CACHE_SHADOW_REMOVE, &t->counts[k]);
 		return moved ? moved & 1 : ask(t, k + 1, next_line(c, k, line), CACHE_READ);
 	}
-	slot = cache_find(&c->level[k], line);
+	slot = cache_find(c->level[k], line);
 	t->counts[k].hits += slot != NULL;
 	if (!slot)
 		miss(c, k, line, &t->counts[k]);
@@ -257,7 +274,7 @@ __attribute__((always_inline))
 static inline size_t run_lru(struct cache_chain *c, const struct cache_request *v, size_t n, unsigned int shift,
 			     struct cache_count *counts, bool narrow)
 {
-	struct cache_state *s = &c->level[0];
+	struct cache_state *s = c->level[0];
 
 	for (size_t i = 0; i < n; i++) {
 		const struct turn t = { .c = c, .counts = &counts[v[i].insn], .insn = v[i].insn };
@@ -292,11 +309,11 @@ static void run_simple(struct cache_chain *c, const struct cache_request *v, siz
 {
 	size_t done = 0;
 
-	if (c->level[0].narrow)
+	if (c->level[0]->narrow)
 		done = run_lru(c, v, n, shift, counts, true);
 	if (done == n)
 		return;
-	if (c->level[0].narrow && !cache_state_widen(&c->level[0]))
+	if (c->level[0]->narrow && !cache_state_widen(c->level[0]))
 		c->failed = true;
 	else
 		run_lru(c, v + done, n - done, shift, counts, false);
@@ -313,10 +330,18 @@ void cache_chain_run(struct cache_chain *c, const struct cache_request *v, size_
 		const struct turn t = { .c = c, .counts = counts + (size_t)v[i].insn * c->n, .insn = v[i].insn };
 
 		for (unsigned int k = 0; k < c->n && i + AHEAD < n; k++)
-			fetch_set(&c->level[k], v[i + AHEAD].line >> (shift + c->level[k].shift - c->level[0].shift));
+			fetch_set(c->level[k], v[i + AHEAD].line >> (shift + c->level[k]->shift - c->level[0]->shift));
 		if (v[i].how & CACHE_BACK)
 			give(&t, 0, v[i].line >> shift, true);
 		else
 			ask(&t, 0, v[i].line >> shift, v[i].how);
 	}
+}
+
+void cache_chain_write(struct cache_chain *c, unsigned int k, uint64_t line, struct cache_count *counts)
+{
+	const struct turn t = { .c = c, .counts = counts };
+
+	counts[k].written++;
+	give(&t, k + 1, next_line(c, k, line), true);
 }

@@ -25,6 +25,8 @@ struct cache_count {
 	uint64_t hits, misses;
 	uint64_t written; /* lines, or stores that were passed on, to the next level; if it is exclusive: all lines that left */
 	uint64_t compulsory, capacity; /* of the misses, if they are classified; the others are conflicts */
+	/* What stores do to lines that other cores have, and accesses to those that they have modified: see cores.h. */
+	uint64_t invalidated, upgrades, transfers;
 };
 
 /* Read and written together is a modification; BACK: a modified line is written to the level. */
@@ -43,7 +45,9 @@ struct cache_requests {
 
 struct cache_chain {
 	unsigned int n;
-	struct cache_state level[CACHE_CACHES];
+	struct cache_state *level[CACHE_CACHES], own[CACHE_CACHES]; /* the first are the chain's own, unless somebody set others */
+	struct cache_chain *cores; /* all that have some levels in common, this one too; NULL: it is alone */
+	unsigned int ncores;
 	struct cache_shadow *shadows; /* one for each level; NULL: misses are not classified */
 	bool through[CACHE_CACHES], inclusive[CACHE_CACHES], exclusive[CACHE_CACHES];
 	struct cache_requests made; /* the caller takes them, and sets made.n to 0 */
@@ -56,8 +60,10 @@ struct cache_chain {
 	bool failed;		    /* no memory */
 };
 
-/* False: no memory; there is nothing to free. */
-bool cache_chain_init(struct cache_chain *c, const struct cache_level *levels, unsigned int n, bool classify)
+enum { CACHE_CLASSIFY = 1, CACHE_SHARED = 2 /* others may look at its levels */ };
+
+/* It stays where it is.  False: no memory; there is nothing to free. */
+bool cache_chain_init(struct cache_chain *c, const struct cache_level *levels, unsigned int n, unsigned int flags)
 	__attribute__((warn_unused_result));
 void cache_chain_free(struct cache_chain *c);
 
@@ -67,5 +73,7 @@ void cache_chain_free(struct cache_chain *c);
  */
 void cache_chain_run(struct cache_chain *c, const struct cache_request *v, size_t n, unsigned int shift,
 		     struct cache_count *counts);
+/* A modified line of level @k goes to the next one; @counts: of the instruction. */
+void cache_chain_write(struct cache_chain *c, unsigned int k, uint64_t line, struct cache_count *counts);
 
 #endif

@@ -194,6 +194,14 @@ static uint64_t way_of(const uint64_t *slots, uint64_t ways, uint64_t line)
 	return at;
 }
 
+uint64_t *cache_look(const struct cache_state *s, uint64_t line)
+{
+	uint64_t *slots = s->slots + cache_set_of(s, line) * s->ways;
+	const uint64_t at = way_of(slots, s->ways, line);
+
+	return at == s->ways ? NULL : &slots[at];
+}
+
 uint64_t *cache_find(struct cache_state *s, uint64_t line)
 {
 	const uint64_t set = cache_set_of(s, line), at = way_of(s->slots + set * s->ways, s->ways, line);

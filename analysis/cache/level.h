@@ -36,6 +36,8 @@ bool cache_state_widen(struct cache_state *s) __attribute__((warn_unused_result)
 
 /* The line's slot, which counts as used now; NULL: it is not there.  Valid until another line comes or goes. */
 uint64_t *cache_find(struct cache_state *s, uint64_t line);
+/* The same, which does not count as a use. */
+uint64_t *cache_look(const struct cache_state *s, uint64_t line);
 /* Puts in a line that is not there.  Returns what was in the slot before; 0: nothing. */
 uint64_t cache_put(struct cache_state *s, uint64_t line, bool modified);
 /* Takes out a line.  Returns what was in the slot; 0: it was not there. */

@@ -8,10 +8,12 @@
  * Levels that a later one takes lines from, since it is inclusive or exclusive, are in one chain with it.
  */
 #include "analysis/cache/simulate.h"
+#include "analysis/cache/cores.h"
 #include "base/array.h"
 #include "base/hash.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define BATCH 1024
 #define NO_CHAIN UINT32_MAX
@@ -55,6 +57,11 @@ struct place {
 struct system {
 	unsigned int n;
 	struct place place[CACHE_LEVELS];
+	/* In place of these: */
+	const struct cache_system *what;
+	struct cache_cores *cores; /* NULL: it has none */
+	struct cache_count *counts; /* by instruction, then level */
+	size_t room;
 };
 
 struct cache_sim {
@@ -68,6 +75,7 @@ struct cache_sim {
 	uint32_t nnodes, nstreams;
 	struct cache_sim_options o;
 	size_t nsystems;
+	size_t thread;
 	struct system systems[];
 };
 
@@ -102,7 +110,7 @@ static uint64_t groups_of(const struct node *node)
 /* The stream that a first chain takes. */
 static uint32_t stream_for(struct cache_sim *sim, const struct node *node)
 {
-	const unsigned int shift = node->chain.level[0].shift, unit = node->part.groups ? node->part.unit : unit_of(node);
+	const unsigned int shift = node->chain.level[0]->shift, unit = node->part.groups ? node->part.unit : unit_of(node);
 	const uint64_t one_in = node->part.groups ? node->part.one_in : 1;
 	const enum cache_stream_kind kind = kind_of(node);
 	/* which line was used last of all is what a shadow has to know */
@@ -152,7 +160,7 @@ static bool same_part(const struct part *a, const struct part *b)
 
 static bool begin_node(struct node *node, unsigned int n, bool classify)
 {
-	if (!cache_chain_init(&node->chain, node->levels, n, classify))
+	if (!cache_chain_init(&node->chain, node->levels, n, classify ? CACHE_CLASSIFY : 0))
 		return false;
 	node->chain.unheard = true;
 	node->chain.groups = node->part.groups;
@@ -241,9 +249,16 @@ struct cache_sim *cache_sim_new(const struct cache_system *systems, size_t n, co
 	sim->nodes = calloc(n * CACHE_LEVELS + 1, sizeof(*sim->nodes));
 	sim->streams = calloc(n * CACHE_LEVELS + 1, sizeof(*sim->streams));
 	good = sim->nodes && sim->streams;
-	for (size_t i = 0; good && i < n; i++)
+	for (size_t i = 0; good && i < n; i++) {
+		if (systems[i].cores) {
+			sim->systems[i].what = &systems[i];
+			sim->systems[i].cores = cache_cores_new(&systems[i]);
+			good = sim->systems[i].cores;
+			continue;
+		}
 		good = add_levels(sim, &sim->systems[i], systems[i].level, systems[i].ncaches, false) &&
 		       add_levels(sim, &sim->systems[i], systems[i].level + systems[i].ncaches, systems[i].ntlbs, true);
+	}
 	for (uint32_t i = 0; good && i < sim->nstreams; i++)
 		good = cache_stream_begin(&sim->streams[i]);
 	if (good)
@@ -262,6 +277,10 @@ void cache_sim_free(struct cache_sim *sim)
 	}
 	for (uint32_t i = 0; i < sim->nstreams; i++)
 		cache_stream_free(&sim->streams[i]);
+	for (size_t i = 0; i < sim->nsystems; i++) {
+		cache_cores_free(sim->systems[i].cores);
+		free(sim->systems[i].counts);
+	}
 	free(sim->nodes);
 	free(sim->streams);
 	free(sim->insns);
@@ -280,6 +299,16 @@ static size_t slot_of(const struct cache_sim *sim, uint64_t insn)
 /* Room for the counts of another one. */
 static bool make_room(struct cache_sim *sim)
 {
+	for (size_t i = 0; i < sim->nsystems; i++) {
+		struct system *s = &sim->systems[i];
+
+		if (!s->cores)
+			continue;
+		if (!array_room(s->counts, s->room, (sim->n + 1) * CACHE_LEVELS))
+			return false;
+		for (unsigned int k = 0; k < CACHE_LEVELS; k++)
+			s->counts[sim->n * CACHE_LEVELS + k] = (struct cache_count){ 0 };
+	}
 	for (uint32_t i = 0; i < sim->nnodes; i++) {
 		struct node *node = &sim->nodes[i];
 		const unsigned int n = node->chain.n;
@@ -339,8 +368,26 @@ static inline bool prepare(struct cache_sim *sim, const struct mt_access *v, str
 	return true;
 }
 
+static bool run_cores(struct cache_sim *sim, struct system *s, const struct cache_access *v, size_t n)
+{
+	const unsigned int core = cache_core_of(s->what, sim->thread);
+
+	for (size_t i = 0; i < n; i++)
+		if (!cache_cores_take(s->cores, core, &v[i], s->counts + (size_t)v[i].insn * CACHE_LEVELS))
+			return false;
+	return true;
+}
+
+void cache_sim_thread(struct cache_sim *sim, size_t thread)
+{
+	sim->thread = thread;
+}
+
 static bool run(struct cache_sim *sim, const struct cache_access *v, size_t n)
 {
+	for (size_t i = 0; i < sim->nsystems; i++)
+		if (sim->systems[i].cores && !run_cores(sim, &sim->systems[i], v, n))
+			return false;
 	for (uint32_t i = 0; i < sim->nstreams; i++)
 		if (!cache_stream_take(&sim->streams[i], v, n))
 			return false;
@@ -348,7 +395,7 @@ static bool run(struct cache_sim *sim, const struct cache_access *v, size_t n)
 		struct node *node = &sim->nodes[i];
 		const struct node *before = node->before == NO_CHAIN ? NULL : &sim->nodes[node->before];
 		const struct cache_requests *from = before ? &before->chain.made : &sim->streams[node->stream].requests;
-		const unsigned int shift = before ? node->chain.level[0].shift - unit_of(before) : 0;
+		const unsigned int shift = before ? node->chain.level[0]->shift - unit_of(before) : 0;
 
 		node->chain.made.n = 0;
 		cache_chain_run(&node->chain, from->v, from->n, shift, node->counts);
@@ -450,6 +497,10 @@ void cache_sim_counts(const struct cache_sim *sim, size_t i, size_t system, stru
 	struct cache_insn insn = { 0 };
 
 	cache_sim_insn(sim, i, &insn);
+	if (s->cores) {
+		memcpy(counts, s->counts + i * CACHE_LEVELS, CACHE_LEVELS * sizeof(*counts));
+		return;
+	}
 	for (unsigned int k = 0; k < CACHE_LEVELS; k++) {
 		const struct node *node = k < s->n ? &sim->nodes[s->place[k].node] : NULL;
 

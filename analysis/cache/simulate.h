@@ -2,7 +2,8 @@
 /*
  * What the accesses of one thread do in the caches and TLBs of one or more systems, by instruction.
  *
- * The thread has each of the systems for itself: all of its levels, those too that cores share there, empty at first.  An
+ * The thread has each of the systems for itself, empty at first; but for systems with cores (cores.h), where accesses are those of all
+ * threads, in the order that they are given in.  An
  * access touches all lines that it has bytes in; one that loads and stores (a modification) asks for each line once.  What
  * prefetch instructions would bring is left out.
  *
@@ -25,7 +26,7 @@ struct cache_sim;
 struct cache_sim_options {
 	bool classify;	/* say why caches miss (shadow.h) */
 	/*
-	 * One in so many sets is simulated, a power of two, and stands for the others; 0, 1: all.  All are where there are not at least
+	 * Not for systems with cores: One in so many sets is simulated, a power of two, and stands for the others; 0, 1: all.  All are where there are not at least
 	 * twice as many that differ in all levels.  Not together with classify.
 	 */
 	uint64_t one_in;
@@ -35,11 +36,14 @@ struct cache_sim_options {
 struct cache_sim *cache_sim_new(const struct cache_system *systems, size_t n, const struct cache_sim_options *o);
 void cache_sim_free(struct cache_sim *sim);
 
+/* For systems with cores: what is taken from now on is of this thread, the first is 0. */
+void cache_sim_thread(struct cache_sim *sim, size_t thread);
+
 /* @stack: accesses with MD_STACK, too.  False: no memory; all that can be done then is cache_sim_free(). */
 bool cache_sim_take(struct cache_sim *sim, const struct mt_access *v, size_t n, bool stack)
 	__attribute__((warn_unused_result));
 
-/* Adds what @from has counted, of the same systems with the same options.  False: no memory; all that can be done then is to free. */
+/* Adds what @from has counted, of the same systems, without cores, with the same options.  False: no memory; all that can be done then is to free. */
 bool cache_sim_add(struct cache_sim *to, const struct cache_sim *from) __attribute__((warn_unused_result));
 
 /* The i-th, in the order of their first accesses; false: there are no more. */

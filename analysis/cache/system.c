@@ -86,6 +86,28 @@ static bool read_ways(struct reader *r, const yaml_node_t *node, void *to)
 	return read_size(r, node, to);
 }
 
+#define SHARED_ALL UINT64_MAX
+static bool read_shared(struct reader *r, const yaml_node_t *node, void *to)
+{
+	if (node->type == YAML_SCALAR_NODE && strcmp((const char *)node->data.scalar.value, "all") == 0) {
+		*(uint64_t *)to = SHARED_ALL;
+		return true;
+	}
+	return read_size(r, node, to) && (*(uint64_t *)to || bad(r, node, "at least one core has it"));
+}
+
+static bool read_cores(struct reader *r, const yaml_node_t *node, void *to)
+{
+	uint64_t n;
+
+	if (!read_size(r, node, &n))
+		return false;
+	if (!n || n > CACHE_CORES)
+		return bad(r, node, "1 to %d cores belong here", CACHE_CORES);
+	*(unsigned int *)to = (unsigned int)n;
+	return true;
+}
+
 /* The index of the node's text in @words; false: it is none of them. */
 static bool read_word(struct reader *r, const yaml_node_t *node, const char *const *words, unsigned int *index)
 {
@@ -245,6 +267,7 @@ static const struct key cache_keys[] = {
 	{ "write", read_write, offsetof(struct raw_level, level.through), false },
 	{ "holds", read_holds, offsetof(struct raw_level, level.holds), false },
 	{ "latency", read_size, offsetof(struct raw_level, level.latency), false },
+	{ "shared", read_shared, offsetof(struct raw_level, level.shared), false },
 	{ NULL, NULL, 0, false },
 };
 
@@ -337,12 +360,59 @@ static bool read_tlbs(struct reader *r, const yaml_node_t *node, void *to)
 	return read_levels(r, node, raw->tlb, &raw->system.ntlbs, true);
 }
 
+static bool read_threads(struct reader *r, const yaml_node_t *node, void *to)
+{
+	struct cache_system *s = &((struct raw_system *)to)->system;
+	const yaml_node_item_t *item;
+	uint64_t core;
+
+	if (node->type != YAML_SEQUENCE_NODE)
+		return bad(r, node, "a list of cores belongs here");
+	for (item = node->data.sequence.items.start; item < node->data.sequence.items.top; item++) {
+		if (!read_size(r, node_of(r, *item), &core))
+			return false;
+		if (core >= CACHE_CORES || s->nthreads == CACHE_THREADS)
+			return bad(r, node_of(r, *item), "up to %d threads, and cores from 0 to %d", CACHE_THREADS, CACHE_CORES - 1);
+		s->thread[s->nthreads++] = (uint8_t)core;
+	}
+	return true;
+}
+
+/* What cores have together has to fit together; and their TLBs are each one's own. */
+static bool check_cores(struct reader *r, const yaml_node_t *root, struct cache_system *s)
+{
+	uint64_t before = 1;
+
+	for (unsigned int k = 0; k < s->ncaches; k++) {
+		struct cache_level *l = &s->level[k];
+
+		if (!s->cores && l->shared)
+			return bad(r, root, "%s is shared, but 'cores:' is missing", l->name);
+		if (!s->cores)
+			continue;
+		l->shared = l->shared == SHARED_ALL ? s->cores : l->shared ? l->shared : 1;
+		if (l->shared % before || s->cores % l->shared)
+			return bad(r, root, "%u cores cannot have %s by %" PRIu64, s->cores, l->name, l->shared);
+		if (l->line != s->level[0].line)
+			return bad(r, root, "with cores, all caches need lines of one size");
+		before = l->shared;
+	}
+	if (s->nthreads && !s->cores)
+		return bad(r, root, "threads are placed, but 'cores:' is missing");
+	for (unsigned int i = 0; i < s->nthreads; i++)
+		if (s->thread[i] >= s->cores)
+			return bad(r, root, "there is no core %u", s->thread[i]);
+	return true;
+}
+
 static const struct key system_keys[] = {
 	{ "name", read_text, offsetof(struct raw_system, system.name), true },
 	{ "about", read_text, offsetof(struct raw_system, system.about), false },
 	{ "source", read_text, offsetof(struct raw_system, system.source), false },
 	{ "caches", read_caches, 0, true },
 	{ "tlbs", read_tlbs, 0, false },
+	{ "cores", read_cores, offsetof(struct raw_system, system.cores), false },
+	{ "threads", read_threads, 0, false },
 	{ "memory", read_size, offsetof(struct raw_system, system.memory), false },
 	{ "walk", read_size, offsetof(struct raw_system, system.walk), false },
 	{ NULL, NULL, 0, false },
@@ -373,6 +443,7 @@ static bool read_system(struct reader *r, const yaml_node_t *root, struct cache_
 
 	for (unsigned int i = 0; i < raw.system.ntlbs; i++)
 		raw.system.level[raw.system.ncaches + i] = raw.tlb[i];
+	good = good && check_cores(r, root, &raw.system);
 	if (good && !array_room(list->v, list->room, list->n + 1))
 		good = no_memory(r);
 	if (good)

@@ -13,7 +13,8 @@
  *
  * ways may be "full"; policy: lru (if none is given), fifo, random (with "seed: N"), tree-plru, nmru or a QLRU_H00_M1_R0_U1;
  * write: back (if none is given) or through; holds: any (if it is not given), inclusive or exclusive.  tlbs, about and source may
- * be left out, and so may latencies: of a level, "latency: 4", of memory, "memory: 200", and of what no TLB has, "walk: 30".
+ * be left out.  With "cores: N", threads run on cores, the i-th on core i modulo N, or where "threads: [0, 2, 0]" says; of a cache
+ * then "shared: 2" says how many cores in a row have each together, or "all"; 1 if it is not given.  Left out may be latencies: of a level, "latency: 4", of memory, "memory: 200", and of what no TLB has, "walk: 30".
  */
 #ifndef SONDE_ANALYSIS_CACHE_SYSTEM_H
 #define SONDE_ANALYSIS_CACHE_SYSTEM_H
@@ -29,6 +30,8 @@ enum {
 	CACHE_PLRU_WAYS = 64,	   /* at most */
 	CACHE_QLRU_WAYS = 32,
 	CACHE_MAX_LINES = 1 << 26, /* of a level */
+	CACHE_CORES = 64,
+	CACHE_THREADS = 64,	   /* that are placed one by one */
 };
 
 enum cache_policy { CACHE_LRU, CACHE_FIFO, CACHE_RANDOM, CACHE_TREE_PLRU, CACHE_NMRU, CACHE_QLRU };
@@ -58,6 +61,7 @@ struct cache_level {
 	struct cache_qlru qlru; /* of CACHE_QLRU, of caches alone */
 	enum cache_holds holds;
 	bool through;	   /* write-through without allocation; else write-back with write-allocate */
+	uint64_t shared;   /* if the system has cores, of caches: how many have it together; divides that of the next level */
 	uint64_t latency;  /* cycles that what is found here takes; CACHE_NO_LATENCY: not said */
 };
 
@@ -65,6 +69,9 @@ struct cache_system {
 	char *name, *about, *source; /* about, source: NULL if not said */
 	unsigned int ncaches, ntlbs;
 	struct cache_level level[CACHE_LEVELS]; /* ncaches caches, then ntlbs TLBs */
+	unsigned int cores;	/* 0: each thread has a system for itself */
+	unsigned int nthreads;
+	uint8_t thread[CACHE_THREADS]; /* cores of the first threads; the others take turns */
 	uint64_t memory, walk; /* cycles that what is in no cache takes, and a page in no TLB; CACHE_NO_LATENCY */
 };
 
@@ -76,6 +83,17 @@ bool cache_has_latencies(const struct cache_system *s);
 static inline unsigned int cache_levels(const struct cache_system *s)
 {
 	return s->ncaches + s->ntlbs;
+}
+
+/* Can a store of another core take a line away from a cache? */
+static inline bool cache_is_coherent(const struct cache_system *s, unsigned int level)
+{
+	return level < s->ncaches && s->level[level].shared < s->cores;
+}
+
+static inline unsigned int cache_core_of(const struct cache_system *s, size_t thread)
+{
+	return thread < s->nthreads ? s->thread[thread] : (unsigned int)(thread % s->cores);
 }
 
 #define CACHE_POLICY_MAX 32

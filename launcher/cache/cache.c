@@ -69,7 +69,7 @@ static const struct opt_command cache_command = {
 	.opts = cache_opts,
 	.details = "DIR is a trace that was recorded with --mem, sonde.data if not given. The exit status is 1\n"
 		   "if some of it is damaged and the rest was shown, 2 if there is nothing to show.\n"
-		   "Each thread has a whole system for itself, also the levels that cores share. misses: lines\n"
+		   "Each thread has a whole system for itself, unless its file says 'cores:'. misses: lines\n"
 		   "that were not there, and their share of those asked for; writes: what went on to the next\n"
 		   "level, modified lines that left it, or stores of a write-through cache. cycles: with the\n"
 		   "latencies that a system has, if each access waited for the one before.\n",
@@ -86,6 +86,7 @@ struct cache {
 	struct cache_systems systems;
 	struct memwhere *where; /* of the rank */
 	struct cache_sim *sim;	/* of the thread */
+	struct cache_lanes *lanes; /* in place of that, for systems with cores: of the rank */
 	struct memprofile_thread *reuse; /* in place of that, for curves */
 	struct select *select;	/* NULL: all functions */
 	struct cache_rows rows;
@@ -115,6 +116,8 @@ static void end_rank(void *arg)
 
 	memwhere_free(c->where);
 	c->where = NULL;
+	cache_lanes_free(c->lanes);
+	c->lanes = NULL;
 }
 
 static bool take(void *arg, const struct mt_access *v, size_t n)
@@ -160,6 +163,29 @@ static int visit_thread(void *arg, const struct memtrace_thread *thread)
 	cache_sim_free(c->sim);
 	c->sim = NULL;
 	return status;
+}
+
+static int visit_lane(void *arg, const struct memtrace_thread *thread)
+{
+	struct cache *c = arg;
+
+	return cache_lanes_add(&c->lanes, thread) ? 0 : no_memory();
+}
+
+static bool add_process(void *arg, const struct cache_sim *sim)
+{
+	struct cache *c = arg;
+
+	return cache_rows_add(&c->rows, sim, c->where, (enum memory_by)c->by, NULL, c->select);
+}
+
+static int run_lanes(void *arg)
+{
+	struct cache *c = arg;
+	const struct cache_lanes_visitor visitor = {
+		.systems = &c->systems, .stack = !c->o->no_stack, .add = add_process, .arg = c };
+
+	return !c->lanes || cache_lanes_run(c->lanes, &visitor, &c->damage) ? 0 : no_memory();
 }
 
 static bool take_reuse(void *arg, const struct mt_access *v, size_t n)
@@ -250,9 +276,11 @@ static int print(struct cache *c, const struct sonde_trace *trace)
 
 static int simulate_trace(struct cache *c, struct cache_options *o, const char *dir)
 {
+	const bool cores = c->systems.v[0].cores && !o->curve;
 	const struct memtrace_visitor visitor = {
-		.begin = begin_rank, .thread = o->curve ? visit_thread_curve : visit_thread, .end = end_rank, .arg = c,
-		.progress = o->curve ? "measuring reuse" : "simulating caches",
+		.begin = begin_rank, .thread = cores ? visit_lane : o->curve ? visit_thread_curve : visit_thread,
+		.done = cores ? run_lanes : NULL, .end = end_rank, .arg = c,
+		.progress = cores ? NULL : o->curve ? "measuring reuse" : "simulating caches",
 	};
 	struct memtrace t;
 	int status = memtrace_open(dir, &o->pick, NULL, &t);
@@ -290,6 +318,22 @@ static int list(const struct cache_options *o)
 	return status;
 }
 
+/* Threads of a system with cores are simulated together, those of others one by one. */
+static int check_cores(const struct cache *c)
+{
+	const struct cache_system *v = c->systems.v;
+
+	if (c->o->curve)
+		return 0;
+	for (size_t i = 1; i < c->systems.n; i++)
+		if (!v[i].cores != !v[0].cores)
+			return opt_usage_error(&cache_command, "%s has cores and %s has none: simulate them one after the other",
+					       v[v[0].cores ? 0 : i].name, v[v[0].cores ? i : 0].name);
+	if (v[0].cores && (c->o->sim.classify || c->o->sets || c->by == BY_THREAD))
+		return opt_usage_error(&cache_command, "%s has cores, which excludes --classify, --sets and rows by thread", v[0].name);
+	return 0;
+}
+
 static int simulate(struct cache_options *o, const char *dir)
 {
 	struct cache c = { .o = o, .by = by_of(o->by) };
@@ -297,6 +341,8 @@ static int simulate(struct cache_options *o, const char *dir)
 
 	for (size_t i = 0; !status && i < o->systems.n; i++)
 		status = systems_add(&c.systems, o->systems.v[i]);
+	if (!status)
+		status = check_cores(&c);
 	if (!status)
 		status = simulate_trace(&c, o, dir);
 	cache_systems_free(&c.systems);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * `sonde cache`: the caches of other machines, simulated with the accesses of a trace (analysis/cache/).  cache.c has the
- * options, systems.c finds systems, rows.c adds up what instructions did, print.c and data.c print it.  curve.c
+ * options, systems.c finds systems, interleave.c merges threads for those with cores, rows.c adds up what instructions did, print.c and data.c print it.  curve.c
  * has miss-ratio curves in place of simulated systems.
  */
 #ifndef SONDE_LAUNCHER_CACHE_CACHE_H
@@ -31,6 +31,25 @@ int systems_add_all(struct cache_systems *list) __attribute__((warn_unused_resul
 
 /* "L1 32.00 KiB 8-way, ..."; on @out. */
 void systems_describe(const struct cache_system *s, FILE *out);
+
+/* ---- threads on cores ---- */
+
+struct memtrace_thread;
+struct cache_lanes;
+
+struct cache_lanes_visitor {
+	const struct cache_systems *systems; /* all with cores */
+	bool stack;
+	bool (*add)(void *arg, const struct cache_sim *sim); /* for each process, when all is simulated */
+	void *arg;
+};
+
+/* Another thread; *lanes: NULL at first.  False: no memory. */
+bool cache_lanes_add(struct cache_lanes **lanes, const struct memtrace_thread *thread) __attribute__((warn_unused_result));
+/* All of them, process by process; adds to *damage.  False: no memory. */
+bool cache_lanes_run(struct cache_lanes *l, const struct cache_lanes_visitor *visitor, uint64_t *damage)
+	__attribute__((warn_unused_result));
+void cache_lanes_free(struct cache_lanes *l);
 
 /* ---- rows ---- */
 

@@ -37,15 +37,19 @@ static void put_csv(const struct cache_rows *rows, size_t s, const struct cache_
 	else
 		fputs(",,,", out);
 	if (!k && cache_has_latencies(system))
-		fprintf(out, ",%" PRIu64 "\n", cache_cycles(row, rows->systems, s));
+		fprintf(out, ",%" PRIu64, cache_cycles(row, rows->systems, s));
 	else
-		fputs(",\n", out);
+		putc(',', out);
+	if (cache_is_coherent(system, k))
+		fprintf(out, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "\n", count->invalidated, count->upgrades, count->transfers);
+	else
+		fputs(",,,\n", out);
 }
 
 void cache_print_csv(struct cache_rows *rows, const char *key, uint64_t limit, FILE *out)
 {
 	fputs("system,level,name,accesses,loads,stores,hits,misses,written,function,file,line,address,object,"
-	      "compulsory,capacity,conflict,cycles\n", out);
+	      "compulsory,capacity,conflict,cycles,invalidated,upgrades,transfers\n", out);
 	for (size_t s = 0; s < rows->systems->n; s++) {
 		cache_rows_sort(rows, s, key);
 		for (size_t i = 0; i < rows->n && i < limit; i++)
@@ -90,6 +94,8 @@ static void put_level(struct tf_buf *b, const struct cache_level *l, bool tlb, u
 	tf_json_str(b, "holds", cache_holds_name(l->holds));
 	if (l->latency != CACHE_NO_LATENCY)
 		tf_json_uint(b, "latency", l->latency);
+	if (l->shared)
+		tf_json_uint(b, "shared", l->shared);
 	tf_buf_byte(b, '}');
 }
 
@@ -99,6 +105,8 @@ static bool put_system(struct tf_buf *b, const struct cache_system *s, FILE *out
 	tf_json_str(b, "name", s->name);
 	tf_json_str(b, "about", s->about);
 	tf_json_str(b, "source", s->source);
+	if (s->cores)
+		tf_json_uint(b, "cores", s->cores);
 	if (s->memory != CACHE_NO_LATENCY)
 		tf_json_uint(b, "memory_latency", s->memory);
 	if (s->walk != CACHE_NO_LATENCY)
@@ -143,6 +151,13 @@ static void put_classes(struct tf_buf *b, const struct cache_count *count)
 	tf_json_uint(b, "conflict", count->misses - count->compulsory - count->capacity);
 }
 
+static void put_coherence(struct tf_buf *b, const struct cache_count *count)
+{
+	tf_json_uint(b, "invalidated", count->invalidated);
+	tf_json_uint(b, "upgrades", count->upgrades);
+	tf_json_uint(b, "transfers", count->transfers);
+}
+
 static bool put_json(struct tf_buf *b, const struct cache_rows *rows, size_t s, const struct cache_row *row,
 		     const char *type, FILE *out)
 {
@@ -167,6 +182,8 @@ static bool put_json(struct tf_buf *b, const struct cache_rows *rows, size_t s, 
 			put_percent(b, "error_percent", cache_rows_error(rows, s, k));
 		if (rows->classified && k < system->ncaches)
 			put_classes(b, &row->counts[s][k]);
+		if (cache_is_coherent(system, k))
+			put_coherence(b, &row->counts[s][k]);
 		tf_buf_byte(b, '}');
 	}
 	tf_buf_byte(b, ']');

@@ -10,7 +10,7 @@
 #define CELL_MAX 64
 
 /* Column 0: accesses; then these of each level; then cycles. */
-enum { MISSES, COMPULSORY, CAPACITY, CONFLICT, WRITES, KINDS };
+enum { MISSES, COMPULSORY, CAPACITY, CONFLICT, WRITES, INVALIDATED, UPGRADES, TRANSFERS, KINDS };
 #define CYCLES (1 + KINDS * CACHE_LEVELS)
 #define COLUMNS (CYCLES + 1)
 
@@ -29,6 +29,9 @@ static bool is_there(const struct table *t, unsigned int column)
 		return true;
 	if (column == CYCLES)
 		return cache_has_latencies(t->system);
+	if (kind >= INVALIDATED)
+		return level < t->system->ncaches && (kind == INVALIDATED ? cache_is_coherent(t->system, level) :
+						      !level && cache_is_coherent(t->system, 0));
 	if (kind != MISSES && (level >= t->system->ncaches || (kind != WRITES && !t->rows->classified)))
 		return false;
 	return level < cache_levels(t->system);
@@ -36,10 +39,13 @@ static bool is_there(const struct table *t, unsigned int column)
 
 static void put_title(const struct table *t, unsigned int column, char text[static CELL_MAX])
 {
-	static const char *const kinds[KINDS] = { "misses", "compulsory", "capacity", "conflict", "writes" };
+	static const char *const kinds[KINDS] = { "misses", "compulsory", "capacity", "conflict", "writes", "invalidated", "upgrades",
+						  "transfers" };
 
 	if (!column || column == CYCLES)
 		strcpy(text, column ? "cycles" : "accesses");
+	else if ((column - 1) % KINDS >= UPGRADES)
+		strcpy(text, kinds[(column - 1) % KINDS]);
 	else
 		snprintf(text, CELL_MAX, "%.40s %s", t->system->level[(column - 1) / KINDS].name, kinds[(column - 1) % KINDS]);
 }
@@ -55,6 +61,12 @@ static uint64_t value_of(const struct cache_count *count, unsigned int kind)
 		return count->misses - count->compulsory - count->capacity;
 	case WRITES:
 		return count->written;
+	case INVALIDATED:
+		return count->invalidated;
+	case UPGRADES:
+		return count->upgrades;
+	case TRANSFERS:
+		return count->transfers;
 	default:
 		return count->misses;
 	}
@@ -135,7 +147,6 @@ static void put_system(const struct table *t, FILE *out)
 {
 	const struct cache_system *s = t->system;
 
-
 	fputs("system      ", out);
 	units_text(out, s->name, 0, true);
 	if (s->about) {
@@ -144,7 +155,11 @@ static void put_system(const struct table *t, FILE *out)
 	}
 	fputs("\n            ", out);
 	systems_describe(s, out);
-	fputs("\n            each thread has all of it for itself, also what cores share", out);
+	if (s->cores)
+		fprintf(out, "\n            %u core%s; threads take turns by the times in the trace, and evenly between these", s->cores,
+			s->cores == 1 ? "" : "s");
+	else
+		fputs("\n            each thread has all of it for itself, also what cores share", out);
 	if (t->rows->one_in > 1)
 		put_errors(t, out);
 	fputs("\n\n", out);

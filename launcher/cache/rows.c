@@ -131,6 +131,9 @@ static void add(struct cache_row *to, const struct cache_sim *sim, size_t i, con
 			to->counts[s][k].written += counts[k].written;
 			to->counts[s][k].compulsory += counts[k].compulsory;
 			to->counts[s][k].capacity += counts[k].capacity;
+			to->counts[s][k].invalidated += counts[k].invalidated;
+			to->counts[s][k].upgrades += counts[k].upgrades;
+			to->counts[s][k].transfers += counts[k].transfers;
 		}
 	}
 }

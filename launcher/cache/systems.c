@@ -166,6 +166,8 @@ static void describe_level(const struct cache_level *l, bool tlb, FILE *out)
 		fprintf(out, " %s", cache_holds_name(l->holds));
 	if (l->through)
 		fputs(" write-through", out);
+	if (l->shared > 1)
+		fprintf(out, " for %" PRIu64 " cores", l->shared);
 }
 
 void systems_describe(const struct cache_system *s, FILE *out)

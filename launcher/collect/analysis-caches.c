@@ -33,6 +33,13 @@ int analysis_caches_new(struct analysis *a, const struct modfile_list *modules, 
 		status = systems_add(&a->systems, systems->v[i]);
 	if (!systems->n)
 		status = systems_add(&a->systems, "host");
+	for (size_t i = 0; i < a->systems.n && !status; i++) {
+		if (!a->systems.v[i].cores)
+			continue;
+		msg_error("%s has cores, whose order is known when the program has ended: record with --mem, then 'sonde cache'",
+			  a->systems.v[i].name);
+		status = EXIT_USAGE;
+	}
 	if (status)
 		return status;
 	a->caches = cache_sim_new(a->systems.v, a->systems.n, NULL);

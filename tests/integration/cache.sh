@@ -210,6 +210,82 @@ if [ -r /sys/devices/system/cpu/cpu0/cache/index0/ways_of_associativity ]; then
 	check_same host out "this machine's, named"
 fi
 
+# ---- cores ----
+
+cat >share.c <<'E2'
+#include <pthread.h>
+#include <stdio.h>
+#define TIMES 20000
+static struct { volatile long near[8], far[2][8]; } s __attribute__((aligned(4096)));
+__attribute__((noinline, noclone)) void one_line(long me)
+{
+	for (int i = 0; i < TIMES; i++)
+		s.near[me]++;
+}
+__attribute__((noinline, noclone)) void two_lines(long me)
+{
+	for (int i = 0; i < TIMES; i++)
+		s.far[me][0]++;
+}
+static void *run(void *arg)
+{
+	two_lines((long)arg);
+	one_line((long)arg);
+	return NULL;
+}
+int main(void)
+{
+	pthread_t t[2];
+	for (long i = 0; i < 2; i++)
+		pthread_create(&t[i], NULL, run, (void *)i);
+	for (long i = 0; i < 2; i++)
+		pthread_join(t[i], NULL);
+	printf("%ld\n", s.near[0] + s.near[1] + s.far[0][0] + s.far[1][0]);
+	return 0;
+}
+E2
+"$CC" -O1 -g -pthread -o share share.c || fail "$CC"
+same_run --mem='one_line,two_lines' -o s -- "$PWD/share"
+cat >two.yaml <<'E2'
+name: two
+cores: 2
+caches:
+  - { name: L1, size: 32K, ways: 8, line: 64 }
+  - { name: L2, size: 1M, ways: 16, line: 64, shared: all }
+---
+name: one
+cores: 2
+threads: [1, 1]
+caches:
+  - { name: L1, size: 32K, ways: 8, line: 64 }
+E2
+check_status 0 sonde cache --no-stack --system=./two.yaml --csv s
+mv out csv
+check_level one_line one L1 79999 1
+check_level two_lines one L1 79998 2
+[ "$(level one_line one L1 invalidated upgrades transfers)" = "0 0 0" ] || { show csv; fail "one core"; }
+[ "$(level two_lines two L1 invalidated misses transfers)" = "0 2 0" ] || { show csv; fail "lines of one core alone"; }
+[ "$(level two_lines two L2 hits misses invalidated)" = "0 2 " ] || { show csv; fail "second level"; }
+python3 -c "
+import csv
+r = [r for r in csv.DictReader(open('csv')) if (r['name'], r['system'], r['level']) == ('one_line', 'two', 'L1')][0]
+n, misses = int(r['invalidated']), int(r['misses'])
+assert int(r['hits']) + misses == 80000 and 1 <= n <= misses <= n + 1 and 1 <= int(r['transfers']) <= misses, r" ||
+	{ show csv; fail "a line of two cores"; }
+check_status 0 sonde cache --system=./two.yaml s
+check_contains out '2 cores; threads take turns by the times in the trace'
+check_contains out 'L1 writes  *L1 invalidated  *upgrades  *transfers  *L2 misses  *L2 writes  *function$'
+check_status 0 sonde cache --system=./two.yaml --json s
+check_contains out '"type":"total","system":"two".*"invalidated":[1-9].*"upgrades":[0-9]+,"transfers":[1-9]'
+check_contains out '"shared":2'
+check_usage_error sonde cache --system=./two.yaml --system=a64fx s
+check_contains err 'two has cores and a64fx has none'
+check_usage_error sonde cache --system=./two.yaml --classify s
+check_usage_error sonde cache --system=./two.yaml -b thread s
+check_usage_error sonde -m cachesim --system=./two.yaml -o never -- "$PWD/share"
+check_contains err 'two has cores'
+[ ! -e never ] || fail "there is a trace"
+
 # ---- what is wrong ----
 
 printf 'name: x\ncaches:\n  - { name: L1, size: 32K, ways: 7, line: 64 }\n' >bad.yaml

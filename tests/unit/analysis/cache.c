@@ -53,7 +53,9 @@ struct ref_level {
 
 struct ref {
 	unsigned int n;
-	struct ref_level level[CACHE_LEVELS];
+	struct ref_level *level[CACHE_LEVELS], own[CACHE_LEVELS];
+	struct ref *cores; /* all; NULL: it is alone */
+	unsigned int ncores;
 };
 
 static struct ref_set *ref_set_of(struct ref_level *l, uint64_t line)
@@ -201,6 +203,8 @@ static void ref_shadow(struct ref_level *l, uint64_t line, int comes, int goes, 
 	struct ref_seen *found = NULL, *oldest = NULL;
 	uint64_t has = 0;
 
+	if (!l->seen)
+		return;
 	for (size_t i = 0; i < l->nseen; i++) {
 		struct ref_seen *s = &l->seen[i];
 
@@ -228,27 +232,31 @@ static void ref_shadow(struct ref_level *l, uint64_t line, int comes, int goes, 
 
 static int ref_exclusive(const struct ref *r, unsigned int at)
 {
-	return at < r->n && r->level[at].what->holds == CACHE_EXCLUSIVE;
+	return at < r->n && r->level[at]->what->holds == CACHE_EXCLUSIVE;
 }
 
 static void ref_receive(struct ref *r, unsigned int at, uint64_t addr, int modified);
 
 static void ref_fill(struct ref *r, unsigned int at, uint64_t addr, int modified)
 {
-	struct ref_level *l = &r->level[at];
+	struct ref_level *l = r->level[at];
 	const uint64_t line = l->what->line;
 	struct ref_line victim = ref_insert(l, addr / line, modified);
 
 	if (victim.line == NONE)
 		return;
-	for (unsigned int i = 0; i < at && l->what->holds == CACHE_INCLUSIVE; i++) {
-		struct ref_level *b = &r->level[i];
+	for (unsigned int c = 0; c < (r->cores ? r->ncores : 1); c++) {
+		struct ref *o = r->cores ? &r->cores[c] : r;
 
-		for (uint64_t a = victim.line * line; a < (victim.line + 1) * line; a += b->what->line) {
-			if (!ref_remove(b, a / b->what->line).modified)
-				continue;
-			b->count.written++;
-			victim.modified = 1;
+		for (unsigned int i = 0; i < at && l->what->holds == CACHE_INCLUSIVE && o->level[at] == l; i++) {
+			struct ref_level *b = o->level[i];
+
+			for (uint64_t a = victim.line * line; a < (victim.line + 1) * line; a += b->what->line) {
+				if (!ref_remove(b, a / b->what->line).modified)
+					continue;
+				b->count.written++;
+				victim.modified = 1;
+			}
 		}
 	}
 	if (!victim.modified && !ref_exclusive(r, at + 1))
@@ -260,7 +268,7 @@ static void ref_fill(struct ref *r, unsigned int at, uint64_t addr, int modified
 /* A line comes from the level before. */
 static void ref_receive(struct ref *r, unsigned int at, uint64_t addr, int modified)
 {
-	struct ref_level *l = &r->level[at];
+	struct ref_level *l = r->level[at];
 	struct ref_line *found;
 
 	if (at == r->n)
@@ -277,14 +285,14 @@ static void ref_receive(struct ref *r, unsigned int at, uint64_t addr, int modif
 		return;
 	}
 	for (unsigned int i = at + 1; ref_exclusive(r, i); i++)
-		modified |= ref_remove(&r->level[i], addr / l->what->line).modified;
+		modified |= ref_remove(r->level[i], addr / l->what->line).modified;
 	ref_fill(r, at, addr, modified);
 }
 
 /* Returns whether what is read was modified in an exclusive level that gave it up. */
 static int ref_ask(struct ref *r, unsigned int at, uint64_t addr, int reads, int writes)
 {
-	struct ref_level *l = &r->level[at];
+	struct ref_level *l = r->level[at];
 	struct ref_line *found, moved;
 
 	if (at == r->n)
@@ -324,10 +332,86 @@ static int ref_ask(struct ref *r, unsigned int at, uint64_t addr, int reads, int
 
 static void ref_take(struct ref *r, const struct mt_access *v)
 {
-	const uint64_t line = r->level[0].what->line;
+	const uint64_t line = r->level[0]->what->line;
 
 	for (uint64_t at = v->addr / line; at <= (v->addr + v->size - 1) / line; at++)
 		ref_ask(r, 0, at * line, v->kind != MD_STORE, v->kind != MD_LOAD);
+}
+
+/* ---- the reference, with cores ---- */
+
+#define MAX_CORES 4
+
+static struct ref_line *ref_look(struct ref_level *l, uint64_t line)
+{
+	struct ref_set *set = ref_set_of(l, line);
+
+	for (unsigned int i = 0; i < l->what->ways; i++)
+		if (set->v[i].line == line)
+			return &set->v[i];
+	return NULL;
+}
+
+/* Lines that are shared. */
+struct ref_shared {
+	uint64_t v[MAX_SEEN];
+	size_t n;
+};
+
+static int ref_is_shared(const struct ref_shared *s, uint64_t line)
+{
+	for (size_t i = 0; i < s->n; i++)
+		if (s->v[i] == line)
+			return 1;
+	return 0;
+}
+
+static void ref_set_shared(struct ref_shared *s, uint64_t line, int shared)
+{
+	for (size_t i = 0; i < s->n; i++)
+		if (s->v[i] == line)
+			s->v[i] = s->v[--s->n];
+	assert_true(s->n < MAX_SEEN);
+	if (shared)
+		s->v[s->n++] = line;
+}
+
+/* What a core's access does elsewhere, before it is made. */
+static void ref_elsewhere(struct ref *r, struct ref_shared *shared, uint64_t addr, int writes)
+{
+	const uint64_t line = addr / r->level[0]->what->line;
+	const struct ref_line *first = ref_look(r->level[0], line);
+	int own = 0, there = 0, modified = 0, nothing = first && (!writes || first->modified);
+
+	for (unsigned int k = 0; k < r->n; k++)
+		own |= (!k || r->level[k]->what->shared == 1) && ref_look(r->level[k], line);
+	for (unsigned int k = 0, to; k < r->n; k++) {
+		for (unsigned int c = 0; c < r->ncores; c++) {
+			struct ref *o = &r->cores[c];
+			struct ref_line *found = o->level[k] == r->level[k] ? NULL : ref_look(o->level[k], line);
+
+			if (!found)
+				continue;
+			assert_false(nothing && (writes || found->modified));
+			there = 1;
+			modified |= found->modified;
+			if (writes) {
+				ref_remove(o->level[k], line);
+				r->level[k]->count.invalidated++;
+			} else if (found->modified) {
+				found->modified = 0;
+				for (to = k; ref_exclusive(o, to + 1); to++)
+					;
+				o->level[to]->count.written++;
+				ref_receive(o, to + 1, addr, 1);
+			}
+		}
+	}
+	if (nothing)
+		return;
+	r->level[0]->count.upgrades += writes && own && ref_is_shared(shared, line);
+	r->level[0]->count.transfers += modified;
+	ref_set_shared(shared, line, !writes && (own ? ref_is_shared(shared, line) : there));
 }
 
 /* ---- comparing ---- */
@@ -346,15 +430,16 @@ static struct ref *ref_new(const struct cache_level *levels, unsigned int n)
 	assert_non_null(r);
 	r->n = n;
 	for (unsigned int i = 0; i < n; i++) {
-		r->level[i].what = &levels[i];
-		r->level[i].seen = calloc(MAX_SEEN, sizeof(*r->level[i].seen));
-		r->level[i].set = calloc(levels[i].lines / levels[i].ways, sizeof(*r->level[i].set));
-		assert_non_null(r->level[i].seen);
-		assert_non_null(r->level[i].set);
-		r->level[i].random = cache_random_begin(levels[i].seed);
+		r->level[i] = &r->own[i];
+		r->level[i]->what = &levels[i];
+		r->level[i]->seen = calloc(MAX_SEEN, sizeof(*r->level[i]->seen));
+		r->level[i]->set = calloc(levels[i].lines / levels[i].ways, sizeof(*r->level[i]->set));
+		assert_non_null(r->level[i]->seen);
+		assert_non_null(r->level[i]->set);
+		r->level[i]->random = cache_random_begin(levels[i].seed);
 		for (unsigned int k = 0; k < levels[i].lines / levels[i].ways; k++)
 			for (unsigned int w = 0; w < MAX_WAYS; w++)
-				r->level[i].set[k].v[w] = (struct ref_line){ .line = NONE, .age = 3 };
+				r->level[i]->set[k].v[w] = (struct ref_line){ .line = NONE, .age = 3 };
 	}
 	return r;
 }
@@ -386,6 +471,9 @@ static void sum_up(const struct cache_sim *sim, size_t system, struct cache_coun
 			sums[k].written += v[k].written;
 			sums[k].compulsory += v[k].compulsory;
 			sums[k].capacity += v[k].capacity;
+			sums[k].invalidated += v[k].invalidated;
+			sums[k].upgrades += v[k].upgrades;
+			sums[k].transfers += v[k].transfers;
 		}
 	}
 }
@@ -393,8 +481,8 @@ static void sum_up(const struct cache_sim *sim, size_t system, struct cache_coun
 static void ref_free(struct ref *r)
 {
 	for (unsigned int i = 0; i < r->n; i++) {
-		free(r->level[i].seen);
-		free(r->level[i].set);
+		free(r->own[i].seen);
+		free(r->own[i].set);
 	}
 	free(r);
 }
@@ -402,11 +490,11 @@ static void ref_free(struct ref *r)
 static void compare(const struct ref *r, const struct cache_count *sums, bool classified)
 {
 	for (unsigned int k = 0; k < r->n; k++) {
-		assert_int_equal(sums[k].hits, r->level[k].count.hits);
-		assert_int_equal(sums[k].misses, r->level[k].count.misses);
-		assert_int_equal(sums[k].written, r->level[k].count.written);
-		assert_int_equal(sums[k].compulsory, classified ? r->level[k].count.compulsory : 0);
-		assert_int_equal(sums[k].capacity, classified ? r->level[k].count.capacity : 0);
+		assert_int_equal(sums[k].hits, r->level[k]->count.hits);
+		assert_int_equal(sums[k].misses, r->level[k]->count.misses);
+		assert_int_equal(sums[k].written, r->level[k]->count.written);
+		assert_int_equal(sums[k].compulsory, classified ? r->level[k]->count.compulsory : 0);
+		assert_int_equal(sums[k].capacity, classified ? r->level[k]->count.capacity : 0);
 	}
 }
 
@@ -559,6 +647,137 @@ static void test_prefixes(void **unused)
 		}
 		compare_systems(s, SYSTEMS, 500);
 	}
+}
+
+/* ---- cores ---- */
+
+static struct ref *ref_cores_new(const struct cache_system *s)
+{
+	struct ref *cores = calloc(s->cores, sizeof(*cores));
+
+	assert_non_null(cores);
+	for (unsigned int c = 0; c < s->cores; c++) {
+		struct ref *one = ref_new(s->level, s->ncaches);
+
+		cores[c] = *one;
+		free(one);
+		cores[c].cores = cores;
+		cores[c].ncores = s->cores;
+		for (unsigned int k = 0; k < s->ncaches; k++) {
+			free(cores[c].own[k].seen);
+			cores[c].own[k].seen = NULL;
+			cores[c].level[k] = &cores[c - c % s->level[k].shared].own[k];
+		}
+	}
+	return cores;
+}
+
+static void compare_cores(const struct cache_system *s, unsigned int accesses)
+{
+	static struct ref_shared shared;
+	struct cache_sim *sim = cache_sim_new(s, 1, NULL);
+	struct ref *cores = ref_cores_new(s);
+	struct cache_count sums[CACHE_LEVELS];
+
+	assert_non_null(sim);
+	shared.n = 0;
+	for (unsigned int i = 0; i < accesses; i++) {
+		const struct mt_access v = any_access();
+		const uint64_t line = s->level[0].line;
+		const size_t thread = any(2 * s->cores);
+		struct ref *r = &cores[cache_core_of(s, thread)];
+
+		for (uint64_t at = v.addr / line; at <= (v.addr + v.size - 1) / line; at++) {
+			ref_elsewhere(r, &shared, at * line, v.kind != MD_LOAD);
+			ref_ask(r, 0, at * line, v.kind != MD_STORE, v.kind != MD_LOAD);
+		}
+		cache_sim_thread(sim, thread);
+		assert_true(cache_sim_take(sim, &v, 1, true));
+		sum_up(sim, 0, sums);
+		for (unsigned int k = 0; k < s->ncaches; k++) {
+			struct cache_count want = { 0 };
+
+			for (unsigned int c = 0; c < s->cores; c++) {
+				const struct cache_count *one = &cores[c].own[k].count;
+
+				want.hits += one->hits;
+				want.misses += one->misses;
+				want.written += one->written;
+				want.invalidated += one->invalidated;
+				want.upgrades += one->upgrades;
+				want.transfers += one->transfers;
+			}
+			assert_memory_equal(&sums[k], &want, sizeof(want));
+		}
+	}
+	cache_sim_free(sim);
+	for (unsigned int c = 0; c < s->cores; c++)
+		for (unsigned int k = 0; k < s->ncaches; k++)
+			free(cores[c].own[k].set);
+	free(cores);
+}
+
+/* 1, 2 and 4 cores, with all kinds of levels, of which they have some in common. */
+static void test_cores(void **unused)
+{
+	(void)unused;
+	for (unsigned int round = 0; round < 120; round++) {
+		struct cache_system s = any_system();
+		uint64_t shared = 1;
+
+		s.cores = 1u << any(3);
+		for (unsigned int k = 0; k < s.ncaches; k++) {
+			while (shared < s.cores && any(k + 3) > 1)
+				shared *= 2;
+			s.level[k].shared = shared;
+			s.level[k].line = s.level[0].line;
+		}
+		s.nthreads = 2;
+		s.thread[0] = (uint8_t)(s.cores - 1);
+		compare_cores(&s, 1500);
+	}
+}
+
+/* One line, caches from which nothing leaves: the states of the protocol, as its authors have them. */
+static void test_mesi(void **unused)
+{
+	enum { INVALID, SHARED, EXCLUSIVE, MODIFIED } states[MAX_CORES] = { 0 };
+	struct cache_system s = { .ncaches = 2, .cores = MAX_CORES, .level = {
+		level(1, 1, 64, CACHE_LRU, false), level(1, 1, 64, CACHE_LRU, false) } };
+	struct cache_sim *sim;
+	struct cache_count sums[CACHE_LEVELS], want = { 0 };
+
+	(void)unused;
+	s.level[0].shared = 1;
+	s.level[1].shared = MAX_CORES;
+	sim = cache_sim_new(&s, 1, NULL);
+	assert_non_null(sim);
+	for (unsigned int i = 0; i < ACCESSES; i++) {
+		const unsigned int core = (unsigned int)any(MAX_CORES), writes = !any(4);
+		const struct mt_access v = { .addr = 64, .size = 8, .kind = writes ? MD_STORE : MD_LOAD };
+		unsigned int others = 0;
+
+		want.misses += states[core] == INVALID;
+		want.hits += states[core] != INVALID;
+		want.upgrades += writes && states[core] == SHARED;
+		for (unsigned int c = 0; c < MAX_CORES; c++) {
+			if (c == core || states[c] == INVALID)
+				continue;
+			others++;
+			want.transfers += states[c] == MODIFIED;
+			want.written += states[c] == MODIFIED && !writes;
+			want.invalidated += writes;
+			if (writes || states[core] == INVALID)
+				states[c] = writes ? INVALID : SHARED;
+		}
+		if (writes || states[core] == INVALID)
+			states[core] = writes ? MODIFIED : others ? SHARED : EXCLUSIVE;
+		cache_sim_thread(sim, core);
+		assert_true(cache_sim_take(sim, &v, 1, true));
+		sum_up(sim, 0, sums);
+		assert_memory_equal(&sums[0], &want, sizeof(want));
+	}
+	cache_sim_free(sim);
 }
 
 /* ---- sets that stand for others ---- */
@@ -744,6 +963,8 @@ int main(void)
 		cmocka_unit_test(test_shapes),
 		cmocka_unit_test(test_narrow),
 		cmocka_unit_test(test_prefixes),
+		cmocka_unit_test(test_cores),
+		cmocka_unit_test(test_mesi),
 		cmocka_unit_test(test_sets),
 		cmocka_unit_test(test_streams),
 		cmocka_unit_test(test_odd_accesses),

@@ -131,6 +131,43 @@ static void test_errors(void **unused)
 	cache_systems_free(&list);
 }
 
+#define CORES(level, rest) CACHES("name: L1, size: 32K, ways: 8, line: 64 }\n  - { name: L2, size: 1M, ways: 16, " level) rest
+
+static void test_cores(void **unused)
+{
+	static const char good[] = CORES("line: 64, shared: all", "cores: 8\nthreads: [3, 0]\n");
+	static const struct { const char *text, *error; } wrong[] = {
+		{ CORES("line: 64, shared: 2", ""), "line 1, column 1: L2 is shared, but 'cores:' is missing" },
+		{ CORES("line: 64, shared: 3", "cores: 4"), "line 1, column 1: 4 cores cannot have L2 by 3" },
+		{ CORES("line: 64, shared: 0", "cores: 4"), "line 4, column 55: at least one core has it" },
+		{ CORES("line: 128, shared: 4", "cores: 4"), "line 1, column 1: with cores, all caches need lines of one size" },
+		{ CORES("line: 64", "cores: 65"), "line 5, column 8: 1 to 64 cores belong here" },
+		{ CORES("line: 64", "cores: 4\nthreads: [4]"), "line 1, column 1: there is no core 4" },
+		{ CORES("line: 64", "cores: 4\nthreads: [64]"), "line 6, column 11: up to 64 threads, and cores from 0 to 63" },
+		{ CORES("line: 64", "cores: 4\nthreads: 4"), "line 6, column 10: a list of cores belongs here" },
+		{ CORES("line: 64", "threads: [0]"), "line 1, column 1: threads are placed, but 'cores:' is missing" },
+	};
+	struct cache_systems list = { 0 };
+	char error[CACHE_ERROR_MAX];
+
+	(void)unused;
+	assert_true(cache_systems_parse(&list, good, strlen(good), error));
+	assert_int_equal(list.v[0].cores, 8);
+	assert_int_equal(list.v[0].level[0].shared, 1);
+	assert_int_equal(list.v[0].level[1].shared, 8);
+	assert_true(cache_is_coherent(&list.v[0], 0));
+	assert_false(cache_is_coherent(&list.v[0], 1));
+	assert_int_equal(cache_core_of(&list.v[0], 0), 3);
+	assert_int_equal(cache_core_of(&list.v[0], 1), 0);
+	assert_int_equal(cache_core_of(&list.v[0], 10), 2);
+	cache_systems_free(&list);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		assert_false(cache_systems_parse(&list, wrong[i].text, strlen(wrong[i].text), error));
+		assert_string_equal(error, wrong[i].error);
+	}
+	cache_systems_free(&list);
+}
+
 static void test_levels(void **unused)
 {
 	char text[2000] = "name: x\ncaches:\n", error[CACHE_ERROR_MAX];
@@ -153,6 +190,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_whole),
 		cmocka_unit_test(test_errors),
+		cmocka_unit_test(test_cores),
 		cmocka_unit_test(test_levels),
 	};
 
