@@ -93,14 +93,14 @@ bool inj_kept_name(const struct inj_kept_source *source, char *name, size_t size
 
 /* ---- is it whole? ---- */
 
-uint64_t inj_kept_first(const struct inj_kept_head *h, const uint8_t *map)
+uint64_t inj_kept_sum_first(const struct inj_kept_head *h, const uint8_t *map)
 {
 	uint64_t head = XXH3_64bits(h, offsetof(struct inj_kept_head, first));
 
 	return XXH3_64bits_withSeed(map + sizeof(*h), h->off[INJ_KEPT_FIRST] - sizeof(*h), head);
 }
 
-uint64_t inj_kept_rest(const struct inj_kept_head *h, const uint8_t *map)
+uint64_t inj_kept_sum_rest(const struct inj_kept_head *h, const uint8_t *map)
 {
 	return XXH3_64bits(map + h->off[INJ_KEPT_FIRST], h->len - h->off[INJ_KEPT_FIRST]);
 }
@@ -241,7 +241,7 @@ static bool take_all(struct inj_kept *k, const struct inj_kept_source *source)
 {
 	const struct inj_kept_head *h = head_of(k);
 
-	if (k->len < sizeof(*h) || !lies_within(h, k->len) || !map_elf(k, source) || inj_kept_first(h, k->map) != h->first)
+	if (k->len < sizeof(*h) || !lies_within(h, k->len) || !map_elf(k, source) || inj_kept_sum_first(h, k->map) != h->first)
 		return false;
 	k->identity = h->identity;
 	return take_pieces(k) && take_functions(k) && take_lists(k) && take_code(k);
@@ -289,12 +289,19 @@ bool inj_kept_check(struct inj_kept *k)
 	int known = __atomic_load_n(&k->checked, __ATOMIC_RELAXED);
 
 	if (known == UNKNOWN) {
-		known = inj_kept_rest(head_of(k), k->map) == head_of(k)->rest && tramp_code_sound(k->code) ? GOOD : BAD;
+		known = inj_kept_sum_rest(head_of(k), k->map) == head_of(k)->rest && tramp_code_sound(k->code) ? GOOD : BAD;
 		__atomic_store_n(&k->checked, known, __ATOMIC_RELAXED);
 		if (known == BAD && k->name)
 			unlink(k->name);
 	}
 	return known == GOOD;
+}
+
+void inj_kept_rest(const struct inj_kept *k)
+{
+	(void)!madvise(k->elf, k->elf_len, MADV_DONTNEED);
+	if (k->name) /* else it is nowhere else */
+		(void)!madvise(k->map, k->len, MADV_DONTNEED);
 }
 
 void inj_kept_free(struct inj_kept *k)

@@ -51,6 +51,9 @@ void inj_kept_free(struct inj_kept *k); /* NULL: nothing */
  */
 bool inj_kept_check(struct inj_kept *k) INJ_CHECK;
 
+/* Nothing is wanted of it for now: what is in memory of both files may go. */
+void inj_kept_rest(const struct inj_kept *k);
+
 /* ---- between kept.c and keptmake.c ---- */
 
 /* A part of the file: an array. */
@@ -109,8 +112,8 @@ void inj_kept_debug(const char *path, struct inj_kept_head *h);
 /* Name of the file in the folder; false: there is none. */
 bool inj_kept_name(const struct inj_kept_source *source, char *name, size_t size);
 
-uint64_t inj_kept_first(const struct inj_kept_head *h, const uint8_t *map);
-uint64_t inj_kept_rest(const struct inj_kept_head *h, const uint8_t *map);
+uint64_t inj_kept_sum_first(const struct inj_kept_head *h, const uint8_t *map);
+uint64_t inj_kept_sum_rest(const struct inj_kept_head *h, const uint8_t *map);
 
 /* Takes @map, of @len bytes, also if it returns NULL. */
 struct inj_kept *inj_kept_adopt(const struct inj_kept_source *source, uint8_t *map, size_t len);

@@ -221,8 +221,8 @@ static uint8_t *lay_out(const struct parts *p, struct inj_kept_head *h)
 	for (int i = 0; i < INJ_KEPT_PARTS; i++)
 		if (p->bytes[i])
 			memcpy(map + h->off[i], p->at[i], p->bytes[i]);
-	h->rest = inj_kept_rest(h, map);
-	h->first = inj_kept_first(h, map);
+	h->rest = inj_kept_sum_rest(h, map);
+	h->first = inj_kept_sum_first(h, map);
 	memcpy(map, h, sizeof(*h));
 	return map;
 }

@@ -245,19 +245,18 @@ void inj_first_changed(struct inj_session *s, uint32_t owner)
 		r->state = INJ_RECORDED_CHANGED;
 }
 
+/* Of all those at the start, a few are left. */
 enum inj_status inj_first_begin(struct inj_work *w)
 {
-	size_t kept = 0;
+	enum inj_status status = INJ_OK;
 
-	for (size_t i = 0; i < w->edits.n; i++)
+	for (size_t i = 0; i < w->edits.n && status == INJ_OK; i++)
 		if (!(w->edits.v[i].owner & INJ_FIRST_OWNER))
-			w->edits.v[kept++] = w->edits.v[i];
-	w->edits.n = kept;
-	w->entries = w->edits;
-	w->edits = (struct inj_edits){ 0 };
+			status = inj_edits_add(&w->entries, &w->edits.v[i]);
+	inj_edits_free(&w->edits);
 	inj_calls_free(&w->calls);
-	inj_maps_free(&w->maps);
-	return INJ_OK;
+	inj_maps_free(&w->s->mirrors.memory);
+	return status;
 }
 
 uint64_t inj_first_stub(const struct inj_work *w, uint64_t addr)
@@ -541,6 +540,8 @@ enum inj_status inj_first_forget(struct inj_session *s, size_t object)
 	struct inj_mirrors *m = &s->mirrors;
 	enum inj_status status = inj_first_keep(s);
 	size_t kept = 0;
+
+	inj_maps_free(&m->memory);
 
 	for (size_t i = 0; i < m->nworks; i++)
 		if (m->works[i]->object == object)

@@ -416,7 +416,6 @@ void inj_work_free(struct inj_work *w)
 	inj_places_free(&w->places);
 	tramp_mirror_free(w->mirror);
 	free(w->patched);
-	inj_maps_free(&w->maps);
 	inj_calls_free(&w->calls);
 	inj_edits_free(&w->edits);
 	inj_edits_free(&w->entries);
@@ -503,11 +502,11 @@ static enum inj_status apply_edits(struct inj_work *w)
 	return status == INJ_OK ? inj_edits_apply(w->s->target, &w->s->edits, &w->edits) : status;
 }
 
-static bool note_edits(struct inj_work *w, const struct inj_edits *e)
+static bool note_edits(struct inj_work *w, const struct inj_edits *e, size_t n)
 {
 	uint64_t len = w->chunk.hi - w->chunk.lo;
 
-	for (size_t i = 0; i < e->n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		if (e->v[i].addr - w->chunk.lo >= len)
 			continue;
 		if (!array_room(w->patched, w->room_patched, w->npatched + 1))
@@ -517,13 +516,15 @@ static bool note_edits(struct inj_work *w, const struct inj_edits *e)
 	return true;
 }
 
-/* What is, and what is to be. */
-static enum inj_status note_patched(struct inj_work *w)
+/* What is, and what is to be: of the @before edits that were there before those of all objects' functions. */
+static enum inj_status note_patched(struct inj_work *w, size_t before)
 {
-	return note_edits(w, &w->s->edits) && note_edits(w, &w->s->attach.held) ? INJ_OK : INJ_MEMORY;
+	const struct inj_edits *held = &w->s->attach.held;
+
+	return note_edits(w, &w->s->edits, before) && note_edits(w, held, held->n) ? INJ_OK : INJ_MEMORY;
 }
 
-static enum inj_status mirror_object(struct inj_session *s, size_t object)
+static enum inj_status mirror_object(struct inj_session *s, size_t object, size_t before)
 {
 	struct inj_object *o = &s->objects[object];
 	struct inj_work *w;
@@ -542,11 +543,12 @@ static enum inj_status mirror_object(struct inj_session *s, size_t object)
 	w->code = o->kept->code;
 	w->chunk.lo = w->stubs.lo = o->base + o->facts->text_lo;
 	w->chunk.hi = w->stubs.hi = o->base + o->facts->text_hi;
-	status = note_patched(w);
+	status = note_patched(w, before);
 	if (status == INJ_OK)
 		status = mirror_code(w, wanted);
 	if (status == INJ_OK)
 		status = apply_edits(w);
+	inj_kept_rest(o->kept);
 	if (w->waits)
 		return status == INJ_OK ? inj_first_begin(w) : status;
 	inj_work_free(w);
@@ -579,6 +581,7 @@ static enum inj_status make_maps(struct inj_session *s)
 
 enum inj_status inj_mirrors_instrument(struct inj_session *s)
 {
+	size_t before = s->edits.n;
 	enum inj_status status;
 	bool any = false;
 
@@ -594,7 +597,7 @@ enum inj_status inj_mirrors_instrument(struct inj_session *s)
 			continue;
 		o->mirrored = any = true;
 		say_progress(s, i, 0);
-		status = mirror_object(s, i);
+		status = mirror_object(s, i, before);
 	}
 	if (any)
 		malloc_trim(0); /* it takes several times as much memory as recording does */
@@ -604,6 +607,7 @@ enum inj_status inj_mirrors_instrument(struct inj_session *s)
 void inj_mirrors_free(struct inj_session *s)
 {
 	inj_first_free(s);
+	inj_maps_free(&s->mirrors.memory);
 	for (size_t i = 0; i < s->mirrors.ndescribed; i++) {
 		free(s->mirrors.described[i].nodes);
 		free(s->mirrors.described[i].ops);

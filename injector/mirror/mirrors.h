@@ -15,6 +15,7 @@
 #include "injector/facts/facts.h"
 #include "injector/mirror/places.h"
 #include "injector/patch/edits.h"
+#include "injector/process/maps.h"
 #include "trampolines/mirror/codemap.h"
 #include "trampolines/mirror/mirror.h"
 
@@ -140,6 +141,7 @@ struct inj_mirrors {
 	size_t nworks, room_works;
 	struct inj_words *words;
 	size_t nwords, room_words;
+	struct inj_maps memory;	/* as it was when a function was called first, after a library had come or gone; n = 0: not known */
 	bool news;		/* something was instrumented since inj_first_keep() */
 	uint32_t unled;	     /* system calls for signal handlers that do not lead to the runtime */
 };

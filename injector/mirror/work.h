@@ -6,7 +6,6 @@
 #include "injector/mirror/chunk.h"
 #include "injector/mirror/mirrors.h"
 #include "injector/mirror/planners.h"
-#include "injector/process/maps.h"
 
 struct inj_work {
 	struct inj_session *s;
@@ -23,7 +22,6 @@ struct inj_work {
 	/* first.c */
 	struct inj_chunk stubs;
 	struct inj_edits entries; /* windows of those that were instrumented at once, ascending */
-	struct inj_maps maps;	/* as they were when the first of the others was called */
 	size_t first, nfirst;	/* functions that wait: inj_mirrors.first[first ...], ascending by address */
 	bool waits;		/* there are any */
 	bool damaged;		/* what is known of the code cannot be used */

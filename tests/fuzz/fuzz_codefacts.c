@@ -71,8 +71,8 @@ static void feed_kept(const uint8_t *data, size_t size)
 	memcpy(map, data, size);
 	adapt(h);
 	if (h->len == size && h->off[INJ_KEPT_FIRST] >= sizeof(*h) && h->off[INJ_KEPT_FIRST] <= size) {
-		h->rest = inj_kept_rest(h, map);
-		h->first = inj_kept_first(h, map);
+		h->rest = inj_kept_sum_rest(h, map);
+		h->first = inj_kept_sum_first(h, map);
 	}
 	k = inj_kept_adopt(&self, map, size);
 	if (k && inj_kept_check(k))

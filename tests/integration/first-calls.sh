@@ -62,3 +62,36 @@ check_contains info.txt '^lost +[0-9]+ events'
 with_recorder kill -F '*'
 # A body of which a part has been written is as it was before it runs.
 with_recorder half --mem=wide
+
+# What is kept of code may be damaged, or cut off: nothing but the recording suffers, and the next one is right.
+export XDG_CACHE_HOME=$PWD/cache
+same_run -q -F '*' -o t -- "$programs/firsts" start
+sonde info t >whole.txt
+for where in flow end; do
+	for file in cache/sonde/flow-*; do
+		size=$(stat -c %s "$file")
+		case $where in
+		flow) printf X | dd of="$file" bs=1 seek=$((size - 70)) conv=notrunc 2>/dev/null ;;
+		end) truncate -s -70 "$file" ;;
+		esac
+	done
+	same_run -q -F '*' -o t -- "$programs/firsts" start
+	sonde info t >info.txt
+	if [ $where = flow ]; then
+		check_contains info.txt '^recorded +0 functions'
+		check_contains info.txt 'not instrumented: what was kept of its code in the cache folder was damaged'
+		same_run -q -F '*' -o t -- "$programs/firsts" start
+		sonde info t >info.txt
+	fi
+	check_same <(grep ^recorded whole.txt) <(grep ^recorded info.txt) "what is recorded after damage"
+done
+
+# Two that find nothing there look at it once, or each for itself.
+rm -rf cache
+sonde -q -F '*' -o other -- "$programs/firsts" start >other.out &
+same_run -q -F '*' -o t -- "$programs/firsts" start
+wait $! || fail "exit status $?"
+for trace in t other; do
+	sonde info $trace >info.txt
+	check_same <(grep ^recorded whole.txt) <(grep ^recorded info.txt) "what is recorded of two programs at once"
+done
