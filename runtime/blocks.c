@@ -99,7 +99,7 @@ static uint64_t instruction(uint64_t addr)
 /* @by: 1 or -1. */
 static void note(const struct rt_thread *t, uint64_t addr, int64_t by)
 {
-	struct ring_left *left = (struct ring_left *)((uint64_t)t->ring + RING_COUNTERS_OFFSET), *free = NULL;
+	struct ring_left *left = (struct ring_left *)t->counts, *free = NULL;
 
 	for (unsigned int i = 0; i < RING_GONE; i++) {
 		if (left[i].net && left[i].addr == addr) {
@@ -196,7 +196,7 @@ void rt_blocks_arrived(uint64_t *regs)
 	leave_kept(regs);
 	addr = rt_is_led(regs[RESTORER]) ? instruction(regs[RT_UC_RIP]) : 0;
 	t = addr ? own_thread() : NULL;
-	if (t && t->ring)
+	if (t && t->ring && t->counts)
 		note(t, addr, 1);
 	sys_restore_signals(mask);
 }
@@ -212,7 +212,7 @@ void rt_blocks_returns(uint64_t *regs)
 	/* a child that was forked by the handler has none yet, and the counters that follow do not ask */
 	t = own_thread();
 	enter_kept(regs);
-	if (t && t->ring)
+	if (t && t->ring && t->counts)
 		note(t, addr, -1);
 	sys_restore_signals(mask);
 }

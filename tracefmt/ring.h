@@ -204,14 +204,15 @@ struct ring_analysis {
 #define RING_COUNTERS_OFFSET 2048u /* uint64_t[RING_COUNTERS] in the head's page */
 
 /*
- * In their place where edges between blocks are counted: signal handlers that have not returned to the instruction of the original at
- * `addr`, less those that returned there without having come from there.
+ * Where edges between blocks are counted, the first of counts[] are RING_GONE of these: signal handlers that have not returned to the
+ * instruction of the original at `addr`, less those that returned there without having come from there.
  */
 struct ring_left {
 	uint64_t addr;
 	int64_t net;	/* 0: it is free */
 };
-#define RING_GONE (8 * RING_COUNTERS / sizeof(struct ring_left))
+#define RING_GONE 128u
+#define RING_GONE_COUNTS (RING_GONE * sizeof(struct ring_left) / 8) /* the first edge's counter */
 
 /* ring_control.flags */
 #define RING_DROP 1u /* a full ring loses events (counted) instead of making the thread wait */

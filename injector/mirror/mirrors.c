@@ -191,6 +191,8 @@ enum inj_status inj_work_function(struct inj_work *w, const struct inj_planned *
 		return refuse(r, said);
 	r->enter = events ? w->s->next_event : 0;
 	r->leave = events ? w->s->next_event + 1 : 0;
+	if (w->s->opt.mirror.mode == TRAMP_PROBE_BLOCKS && m->next_index < RING_GONE_COUNTS)
+		m->next_index = RING_GONE_COUNTS;
 	r->index = m->next_index;
 	r->memory = p->want & TRAMP_MIRROR_ACCESSES;
 	r->counters = tramp_mirror_counters(mirror);

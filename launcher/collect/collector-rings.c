@@ -126,12 +126,16 @@ static bool find_left(const struct collector *c, uint64_t addr, struct mt_block_
 	return false;
 }
 
-/* What is in c->counts; @shared: where handlers have not returned to. */
-static void close_blocks(struct collector *c, const struct feed *f, const struct ring_left *shared, size_t n, bool killed)
+/* What is in c->counts, @n of them. */
+static void close_blocks(struct collector *c, const struct feed *f, size_t n, bool killed)
 {
+	struct ring_left shared[RING_GONE] = { { 0 } };
 	struct mt_block_left left[RING_GONE];
+	size_t first = n < RING_GONE_COUNTS ? n : RING_GONE_COUNTS;
 	struct mt_block_counts t = { .pid = f->pid, .tid = f->tid, .killed = killed, .counts = c->counts, .n = n, .left = left };
 
+	memcpy(shared, c->counts, first * sizeof(*c->counts));
+	memset(c->counts, 0, first * sizeof(*c->counts));
 	for (size_t i = 0; i < n; i++)
 		c->block_sums[i] += c->counts[i];
 	for (size_t i = 0; i < RING_GONE; i++) {
@@ -171,8 +175,7 @@ static void close_thread(struct collector *c, struct feed *f, bool killed)
 	end.comm = comm[0] ? comm : NULL;
 	collector_budget_gone(c);
 	if (c->block_sums) {
-		close_blocks(c, f, (const struct ring_left *)(const void *)counters, counts / sizeof(*c->counts), killed);
-		memset(counters, 0, sizeof(counters));
+		close_blocks(c, f, counts / sizeof(*c->counts), killed);
 	} else if (c->functions) {
 		end.calls = c->counts;
 		end.ncalls = counts / sizeof(*c->counts);

@@ -210,12 +210,11 @@ static const char *beside_blocks(const struct raw *raw)
 {
 	const struct record_options *o = &raw->o;
 	const struct said v[] = {
-		{ o->select.functions.n, "--blocks counts alone: not with -F" },
-		{ o->memory.n, "--blocks counts alone: not with --mem" },
-		{ o->modules.n, "--blocks counts alone: not with -m" },
-		{ o->acts[RT_ACT_UNDER].n, "--blocks counts alone: not with --under" },
-		{ raw->overhead, "--blocks counts alone: not with --overhead" },
-		{ o->flight != UNSET, "--blocks counts alone: not with --flight" },
+		{ o->select.functions.n, "--blocks counts, and records no calls: not with -F" },
+		{ o->memory.n, "--blocks counts, and records no memory accesses: not with --mem" },
+		{ o->acts[RT_ACT_UNDER].n, "--blocks counts, and records no calls: not with --under" },
+		{ raw->overhead, "--blocks counts, and records nothing else: not with --overhead" },
+		{ o->flight != UNSET, "--blocks counts from the start to the end: not with --flight" },
 		{ o->start_off || raw->signal || raw->trigger, "--blocks counts from the start to the end: not with --start-off, --signal, --trigger" },
 	};
 
@@ -534,6 +533,8 @@ int record_imply_memory(struct record_options *o)
 {
 	if (o->memory.n)
 		return 0;
+	if (o->blocks.n)
+		return opt_usage_error(command, "--blocks counts, and records no memory accesses: not with a module that takes them");
 	if (o->acts[RT_ACT_UNDER].n)
 		return opt_usage_error(command, "--under is about calls: not with a module that takes memory accesses");
 	o->memory.v = calloc(1, sizeof(*o->memory.v));

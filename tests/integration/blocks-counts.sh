@@ -114,6 +114,7 @@ sys.exit(not all(json.loads(l)["id"] in ids for l in open("json")))' || fail "id
 # ---- threads, children, programs that are executed, killed ones ----
 
 same_run -q --eager --blocks -o t -- ./counted threads
+cp -r t t0
 [ "$(calls t sum)" = 30 ] || fail "calls of sum by threads: $(calls t sum)"
 check_status 0 sonde blocks -b thread -F sum t
 [ "$(grep -c '[0-9]\.[0-9]*$' out)" -eq 3 ] || { show out; fail "three threads"; }
@@ -129,6 +130,16 @@ sonde blocks -F nested t >out 2>err || fail "sonde blocks"
 check_contains out '^ *1 .* nested'
 check_contains err 'did not end by itself'
 
+# ---- with modules that wrap ----
+
+check_status 0 sonde blocks --csv -b block t0
+cp out alone
+same_run -q --blocks -m posixio,pthread -o m -- ./counted threads
+check_status 0 sonde blocks --csv -b block m
+cmp -s alone out || { diff alone out; fail "with modules counts differ"; }
+check_status 0 sonde report m
+check_contains out ' 3 .* pthread *pthread_create'
+
 # ---- messages ----
 
 check_status 0 sonde report t
@@ -142,6 +153,7 @@ sonde blocks f >out 2>err
 check_contains err "no blocks were counted"
 check_usage_error sonde --blocks -F nested -- ./counted
 check_usage_error sonde --blocks --mem -- ./counted
+check_usage_error sonde --blocks -m memcount -- ./counted
 check_usage_error sonde --blocks --start-off -- ./counted
 check_usage_error sonde attach --blocks 1
 check_usage_error sonde blocks --mix --csv t
