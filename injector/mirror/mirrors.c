@@ -281,6 +281,8 @@ static uint32_t want_of(const struct inj_mirror_options *opt, const struct inj_m
 
 	if (events && (opt->mode != TRAMP_PROBE_COUNT || acts & RT_ACT(RT_ACT_UNDER)))
 		want |= TRAMP_MIRROR_EXIT;
+	if (events && !marks->memory[i] && opt->mode == TRAMP_PROBE_CHOSEN)
+		want |= TRAMP_MIRROR_AHEAD;
 	if (marks->blocks[i])
 		return TRAMP_MIRROR_BLOCKS;
 	return marks->memory[i] ? want | TRAMP_MIRROR_ACCESSES : want;

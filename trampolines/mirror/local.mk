@@ -3,6 +3,7 @@ libtrampolines_la_SOURCES += \
 	trampolines/mirror/codemap.h \
 	trampolines/mirror/first.h \
 	trampolines/mirror/mirror.h \
+	trampolines/mirror/x86-64/ahead.c \
 	trampolines/mirror/x86-64/check.c \
 	trampolines/mirror/x86-64/copy.c \
 	trampolines/mirror/x86-64/count.c \

@@ -59,6 +59,8 @@ enum tramp_mirror_want {
 	TRAMP_MIRROR_ENTRY = 1,	/* a probe where the function is entered: not on jumps back to it */
 	TRAMP_MIRROR_EXIT = 2,	/* a probe at each exit: ret and tail calls */
 	TRAMP_MIRROR_WHOLE = 4,	/* copy all blocks, whatever the probes need (tests) */
+	/* Calls that make no calls stay in copies from the entry on (mirror/x86-64/ahead.c).  With ENTRY, not with the next two. */
+	TRAMP_MIRROR_AHEAD = 32,
 	TRAMP_MIRROR_LED = 64,	/* a jump of 5 bytes stands at its entry, and stays: no other window may be in these */
 	/*
 	 * Count edges between blocks (trampolines/count/count.h); implies WHOLE.  Nothing else: not with ENTRY, EXIT, ACCESSES.

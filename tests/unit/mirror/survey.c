@@ -3,7 +3,7 @@
  * Plans and emits the mirrors of all functions of the C library, or of the files named, and walks through
  * each (mirror_walk.h).  Prints how many functions of 16 bytes and more can be instrumented, and why the
  * others cannot.
- *	-v  lists those; -w  copies all blocks; -t  prints times
+ *	-v  lists those; -w  copies all blocks; -a  those of calls that make no calls; -t  prints times
  */
 #include "config.h"
 
@@ -209,11 +209,13 @@ int main(int argc, char **argv)
 	struct tally none = { 0 }, tally;
 	int option, failed = 0;
 
-	while ((option = getopt(argc, argv, "vtwe")) != -1) {
+	while ((option = getopt(argc, argv, "vtwea")) != -1) {
 		verbose |= option == 'v';
 		timed |= option == 't';
 		if (option == 'w')
 			wanted |= TRAMP_MIRROR_WHOLE;
+		else if (option == 'a')
+			wanted |= TRAMP_MIRROR_AHEAD;
 		else if (option == 'e')
 			wanted &= ~(unsigned int)TRAMP_MIRROR_EXIT;
 	}
@@ -221,6 +223,10 @@ int main(int argc, char **argv)
 		tally = none;
 		survey_file(elf_libc_path(), &tally);
 		failed |= !report("the C library", &tally) || tally.blocks < BLOCKS_MIN;
+		wanted |= TRAMP_MIRROR_AHEAD;
+		tally = none;
+		survey_file(elf_libc_path(), &tally);
+		failed |= !report("the same, with what makes no calls ahead", &tally);
 	}
 	for (; optind < argc; optind++) {
 		tally = none;

@@ -58,7 +58,7 @@ void mir_put_stub_label(struct tramp_mirror *m, uint32_t i)
 /* A displacement to where block i runs from now on. */
 static void put_way(struct tramp_mirror *m, uint32_t i)
 {
-	if (mir_start_copied(&m->blocks.v[i]))
+	if (mir_goes_on_copied(&m->blocks.v[i]))
 		put_label(m, i, false);
 	else
 		tramp_put_rel32(&m->out, runtime_address(m, mir_flow_block(m, i)->start), 0);
@@ -82,7 +82,7 @@ static void jump_to_block(struct tramp_mirror *m, uint32_t i, uint32_t to)
 		mir_put_original(m, mir_flow_block(m, i)->end);
 		return;
 	}
-	if (!mir_start_copied(&m->blocks.v[to])) {
+	if (!mir_goes_on_copied(&m->blocks.v[to])) {
 		mir_put_original(m, mir_flow_block(m, to)->start);
 		return;
 	}
@@ -95,6 +95,14 @@ static void jump_to_block(struct tramp_mirror *m, uint32_t i, uint32_t to)
 
 /* ---- instructions that stay what they are ---- */
 
+/* Is it copied although nothing has been written over it? */
+static bool is_intact(const struct tramp_mirror *m, uint32_t i, uint32_t off)
+{
+	const struct mir_block *b = &m->blocks.v[i];
+
+	return b->ahead && off >= mir_off(m, i, b->head) && (!mir_end_copied(b) || off < mir_off(m, i, b->tail));
+}
+
 static bool is_resumable(const struct tramp_mirror *m, uint32_t i, enum mir_run run, uint32_t off)
 {
 	const struct mir_block *b = &m->blocks.v[i];
@@ -102,6 +110,8 @@ static bool is_resumable(const struct tramp_mirror *m, uint32_t i, enum mir_run 
 
 	if (mir_wants(m, TRAMP_MIRROR_ACCESSES) || mir_wants(m, TRAMP_MIRROR_BLOCKS))
 		return false;
+	if (is_intact(m, i, off))
+		return true;
 	if (off == mir_run_start(m, i, run) && !(probe && off == mir_off(m, i, b->lo)))
 		return b->flags & (run == MIR_HEAD ? MIR_HEAD_WINDOW : MIR_TAIL_WINDOW);
 	return run == MIR_HEAD && off >= b->used[run];
@@ -330,11 +340,32 @@ static void put_tail(struct tramp_mirror *m, uint32_t i)
 		put_way_on(m, i);
 }
 
+static void put_ahead(struct tramp_mirror *m, uint32_t i)
+{
+	struct mir_block *b = &m->blocks.v[i];
+	uint32_t last = mir_flow_block(m, i)->nops - 1;
+
+	note_start(m, i);
+	for (uint32_t k = b->lo; k <= last; k++) {
+		if (k == b->tail)
+			b->tail_at = (uint32_t)m->out.len;
+		if (k < last)
+			copy_op(m, i, k < b->head ? MIR_HEAD : MIR_TAIL, mir_op(m, i, k));
+	}
+	put_last(m, i, MIR_TAIL);
+	if (!changes_last(mir_last(m, i)))
+		put_way_on(m, i);
+}
+
 static void put_block(struct tramp_mirror *m, uint32_t i)
 {
 	const struct mir_block *b = &m->blocks.v[i];
 
 	mir_count_enter(m, i);
+	if (b->ahead) {
+		put_ahead(m, i);
+		return;
+	}
 	if (b->head > b->lo)
 		put_head(m, i);
 	if (mir_end_copied(b))

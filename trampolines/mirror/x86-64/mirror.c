@@ -238,6 +238,8 @@ static enum tramp_mirror_status plan_function(struct tramp_mirror *m)
 		status = reach_all(m);
 	if (status == TRAMP_MIRROR_OK)
 		status = mir_check(m);
+	if (status == TRAMP_MIRROR_OK)
+		mir_look_ahead(m);
 	return status;
 }
 
@@ -307,6 +309,8 @@ size_t tramp_mirror_room(const struct tramp_mirror *m)
 			room += mir_off(m, i, b->head) - mir_off(m, i, b->lo) + CHANGED_MAX;
 		if (mir_end_copied(b))
 			room += mir_flow_block(m, i)->end - mir_off(m, i, b->tail) + CHANGED_MAX;
+		if (b->ahead)
+			room += mir_flow_block(m, i)->end - mir_flow_block(m, i)->start + CHANGED_MAX;
 		if (b->flags & MIR_MOVED)
 			room += MOVED_CALL_MAX;
 		if (mir_is_exit(mir_flow_block(m, i)->ends)) {

@@ -50,6 +50,7 @@ struct mir_block {
 	uint8_t lo;		/* 1: an endbr64 is first */
 	uint8_t flags;		/* enum mir_flags */
 	uint8_t tries;		/* how often help for it was looked for */
+	uint8_t ahead;		/* not 0: what is not copied of it is, too, for control that comes from copies */
 };
 
 /* A jump in the original that leads to a run's copy. */
@@ -219,6 +220,12 @@ static inline bool mir_end_copied(const struct mir_block *b)
 	return b->tail != TRAMP_NONE;
 }
 
+/* Does control that comes to its start from a copy stay in copies? */
+static inline bool mir_goes_on_copied(const struct mir_block *b)
+{
+	return mir_start_copied(b) || b->ahead;
+}
+
 static inline bool mir_is_call(const struct tramp_op *op)
 {
 	return op->kind == TRAMP_OP_CALL || op->kind == TRAMP_OP_CALL_IND;
@@ -300,6 +307,10 @@ bool mir_help(struct tramp_mirror *m, const struct mir_window *lack) TRAMP_MUST_
 /* ---- mirror/x86-64/check.c: may the instructions be moved, and are their boundaries sure ---- */
 
 enum tramp_mirror_status mir_check(struct tramp_mirror *m) TRAMP_MUST_CHECK;
+
+/* ---- mirror/x86-64/ahead.c: more, when all that has to be is placed and checked ---- */
+
+void mir_look_ahead(struct tramp_mirror *m);
 
 /* ---- mirror/x86-64/copy.c ---- */
 
