@@ -48,6 +48,7 @@ libinjector_la_SOURCES = \
 	injector/mirror/planners.c \
 	injector/mirror/planners.h \
 	injector/mirror/probeenv.h \
+	injector/mirror/straight.c \
 	injector/mirror/work.h \
 	injector/patch/arena.c \
 	injector/patch/arena.h \

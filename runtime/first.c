@@ -124,9 +124,12 @@ uint64_t rt_first(const struct rt_first_desc *desc)
 			to = ask(desc, as_it_is);
 		else
 			count_call_lost();
-		if (to == as_it_is)
-			put_back_body(desc);
-		__atomic_store_n(word, to, __ATOMIC_RELEASE);
+		/* the collector may have set it, and been killed then */
+		if (__atomic_load_n(word, __ATOMIC_ACQUIRE) == stub + RT_FIRST_ASK) {
+			if (to == as_it_is)
+				put_back_body(desc);
+			__atomic_store_n(word, to, __ATOMIC_RELEASE);
+		}
 	}
 	if (held)
 		rt_mail_give_back();

@@ -259,13 +259,14 @@ enum inj_status inj_first_begin(struct inj_work *w)
 	return status;
 }
 
-uint64_t inj_first_stub(const struct inj_work *w, uint64_t addr)
+const struct inj_first *inj_first_at(const struct inj_work *w, uint64_t addr)
 {
 	const struct inj_first *v = w->s->mirrors.first + w->first;
 	uint64_t at = addr - w->s->objects[w->object].base;
 	size_t i = search_first(i, w->nfirst, v[i].addr >= at);
 
-	return w->waits && i < w->nfirst && v[i].addr == at && (v[i].state != INJ_FIRST_LEFT || v[i].copy) ? v[i].stub : 0;
+	return w->waits && i < w->nfirst && v[i].addr == at && (v[i].state != INJ_FIRST_LEFT || v[i].copy) ? &v[i] :
+															NULL;
 }
 
 /* ---- the first call ---- */
@@ -359,7 +360,9 @@ static enum inj_status take_edits(struct inj_work *w, struct inj_first *f, struc
 		r->refused = TRAMP_MIRROR_ENTRY_SHORT;
 		return INJ_OK;
 	}
-	status = inj_calls_lead(w, &w->edits);
+	f->sites = (uint32_t)w->s->mirrors.nsites;
+	status = inj_calls_lead(w, &w->edits, (uint32_t)(f - w->s->mirrors.first));
+	f->nsites = (uint32_t)w->s->mirrors.nsites - f->sites;
 	f->edits = w->edits;
 	w->edits = (struct inj_edits){ 0 };
 	f->len = r->mirror_len < COMPARED ? (uint8_t)r->mirror_len : COMPARED;
@@ -491,8 +494,8 @@ static enum inj_status lead(struct inj_target *t, struct inj_first *f, bool (*be
 	return status;
 }
 
-enum inj_status inj_first_call(struct inj_session *s, struct inj_target *t, uint32_t index, bool (*begin)(void *arg),
-			       void *arg, uint64_t *to)
+enum inj_status inj_first_call(struct inj_session *s, struct inj_target *t, uint32_t index, bool alone,
+			       bool (*begin)(void *arg), void *arg, uint64_t *to)
 {
 	struct inj_first *f;
 	enum inj_status status = INJ_OK;
@@ -506,6 +509,9 @@ enum inj_status inj_first_call(struct inj_session *s, struct inj_target *t, uint
 		status = make_copy(f->work, f);
 	if (status == INJ_OK && f->state != INJ_FIRST_LEFT)
 		status = f->work && has_copy(s, t, f) ? lead(t, f, begin, arg, to) : INJ_NO_ROOM;
+	/* what does not become straight goes by the stub */
+	if (status == INJ_OK && *to && alone)
+		(void)!inj_straighten(s, t, f);
 	s->target = NULL;
 	return status;
 }
@@ -561,6 +567,7 @@ void inj_first_free(struct inj_session *s)
 	for (size_t i = 0; i < m->nworks; i++)
 		inj_work_free(m->works[i]);
 	free(m->first);
+	free(m->sites);
 	free(m->works);
 	free(m->words);
 }

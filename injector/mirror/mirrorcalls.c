@@ -88,6 +88,7 @@ struct lead {
 	struct inj_edits calls;
 	struct stub stubs[STUBS];	/* that were looked at last */
 	uint64_t load;
+	uint32_t caller;
 };
 
 /* At @addr in the program. */
@@ -156,12 +157,13 @@ static uint64_t entry_leads_to(const struct lead *l, const struct inj_edits *edi
 	return leads_to(edits, e);
 }
 
-static uint64_t way_to(const struct lead *l, uint64_t to)
+static uint64_t way_to(const struct lead *l, uint64_t to, const struct inj_first **first)
 {
-	uint64_t stub = inj_first_stub(l->w, to), way;
+	uint64_t way;
 
-	if (stub)
-		return stub;
+	*first = inj_first_at(l->w, to);
+	if (*first)
+		return (*first)->stub;
 	way = entry_leads_to(l, l->edits, to);
 	return way ? way : entry_leads_to(l, &l->w->entries, to);
 }
@@ -177,11 +179,13 @@ static enum inj_status lead_call(struct lead *l, const struct inj_call *c)
 {
 	struct inj_edit e = { .addr = c->at, .owner = c->owner, .len = REL };
 	uint32_t was = (uint32_t)(c->to - (c->at + REL));
-	uint64_t to = way_to(l, c->to);
+	const struct inj_first *first;
+	uint64_t to = way_to(l, c->to, &first);
+	enum inj_status status = INJ_OK;
 	int64_t rel;
 
 	if (!to)
-		to = way_to(l, stub_leads_to(l, c->to));
+		to = way_to(l, stub_leads_to(l, c->to), &first);
 	rel = (int64_t)(to - (c->at + REL));
 	if (!to || rel != (int32_t)rel || l->s->mirrors.v[c->owner].state != INJ_RECORDED_OK ||
 	    !is_free(l->edits, c->at))
@@ -189,7 +193,10 @@ static enum inj_status lead_call(struct lead *l, const struct inj_call *c)
 	e.object = (uint32_t)l->s->mirrors.v[c->owner].object;
 	memcpy(e.was, &was, REL);
 	memcpy(e.bytes, &rel, REL);
-	return inj_edits_add(&l->calls, &e);
+	if (first)
+		status = inj_straight_note(&l->s->mirrors, &(struct inj_site){
+			.at = c->at, .caller = l->caller, .callee = (uint32_t)(first - l->s->mirrors.first) });
+	return status == INJ_OK ? inj_edits_add(&l->calls, &e) : status;
 }
 
 /* Calls that are not what they are thought to be stay so. */
@@ -200,10 +207,11 @@ static void leave_out(void *arg, const struct inj_edit *e)
 	calls->v[e - calls->v].len = 0;
 }
 
-enum inj_status inj_calls_lead(struct inj_work *w, struct inj_edits *edits)
+enum inj_status inj_calls_lead(struct inj_work *w, struct inj_edits *edits, uint32_t caller)
 {
 	struct lead l = {
 		.w = w, .s = w->s, .code = w->code, .edits = edits, .load = w->s->objects[w->object].base,
+		.caller = caller,
 	};
 	enum inj_status status = INJ_OK;
 

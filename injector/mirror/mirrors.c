@@ -500,7 +500,7 @@ static enum inj_status apply_edits(struct inj_work *w)
 	enum inj_status status = check_edits(w);
 
 	if (status == INJ_OK)
-		status = inj_calls_lead(w, &w->edits);
+		status = inj_calls_lead(w, &w->edits, INJ_SITE_STARTED);
 	if (status == INJ_OK && w->s->attach.hold)
 		return inj_edits_append(&w->s->attach.held, &w->edits);
 	return status == INJ_OK ? inj_edits_apply(w->s->target, &w->s->edits, &w->edits) : status;

@@ -22,6 +22,7 @@
 struct inj_session;
 struct inj_object;
 struct inj_first;
+struct inj_site;
 struct inj_words;
 struct inj_work;
 
@@ -137,6 +138,8 @@ struct inj_mirrors {
 	bool full; /* no more code maps, or event ids */
 	struct inj_first *first; /* functions that wait, or waited, for their first call */
 	size_t nfirst, room_first, nwaiting; /* the last of them */
+	struct inj_site *sites;	 /* calls of them */
+	size_t nsites, room_sites;
 	struct inj_work **works; /* that they belong to */
 	size_t nworks, room_works;
 	struct inj_words *words;
@@ -177,9 +180,9 @@ enum inj_status inj_calls_note(struct inj_calls *c, const struct tramp_mirror_co
 
 /*
  * Adds edits that lead the calls that @w has noted to where windows lead that are among @edits, or in place, and to the stubs of those
- * that wait to be called; @edits are sorted and checked.
+ * that wait to be called; @edits are sorted and checked.  @caller: which of those makes the calls, or INJ_SITE_STARTED.
  */
-enum inj_status inj_calls_lead(struct inj_work *w, struct inj_edits *edits) INJ_CHECK;
+enum inj_status inj_calls_lead(struct inj_work *w, struct inj_edits *edits, uint32_t caller) INJ_CHECK;
 
 void inj_calls_free(struct inj_calls *c);
 

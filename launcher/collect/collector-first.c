@@ -5,6 +5,7 @@
  * anything written.
  */
 #include <fcntl.h>
+#include <linux/kcmp.h>
 #include <linux/membarrier.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,11 +60,33 @@ void collector_close_first(struct collector *c)
 			close_caller(&c->callers[i]);
 }
 
-/* Does a filter decide on its system calls?  When that is not known, it may. */
-static bool has_filter(struct caller *k, pid_t tid)
+/* What is said of a thread in /proc. */
+struct said {
+	bool filtered; /* a filter decides on its system calls; when that is not known, it may */
+	bool alone;    /* nobody else runs the process's code */
+};
+
+static long number_of(const char *text, const char *key)
 {
+	const char *line = strstr(text, key);
+
+	return line ? atol(line + strlen(key)) : -1;
+}
+
+/* A child of vfork() is one thread, and so may be who waits for it; but others of that process run. */
+static bool has_own_memory(struct caller *k, pid_t parent)
+{
+	if (!k->looked) {
+		k->looked = true;
+		k->own = parent > 0 && syscall(SYS_kcmp, k->pid, parent, KCMP_VM, 0, 0) > 0;
+	}
+	return k->own;
+}
+
+static struct said ask_proc(struct caller *k, pid_t tid)
+{
+	struct said said = { .filtered = true };
 	char path[64], text[4096];
-	const char *line;
 	ssize_t n;
 
 	if (k->tid != tid) {
@@ -75,10 +98,11 @@ static bool has_filter(struct caller *k, pid_t tid)
 	}
 	n = k->status >= 0 ? pread(k->status, text, sizeof(text) - 1, 0) : -1;
 	if (n <= 0)
-		return true;
+		return said;
 	text[n] = '\0';
-	line = strstr(text, "\nSeccomp:");
-	return line && atoi(line + strlen("\nSeccomp:")) != 0;
+	said.filtered = number_of(text, "\nSeccomp:") > 0;
+	said.alone = number_of(text, "\nThreads:") == 1 && has_own_memory(k, (pid_t)number_of(text, "\nPPid:"));
+	return said;
 }
 
 /* ---- the answer ---- */
@@ -104,14 +128,14 @@ static void answer(struct collector *c, int64_t result, bool filtered)
 	collector_wake(&m->state);
 }
 
-static enum inj_status call(struct collector *c, const struct caller *k, uint64_t index, uint64_t *to)
+static enum inj_status call(struct collector *c, const struct caller *k, uint64_t index, bool alone, uint64_t *to)
 {
 	struct inj_target target = { .pid = k->pid, .mem = k->mem, .syscall = collector_mail_syscall, .arg = c };
 
 	*to = 0;
 	if (k->mem < 0)
 		return INJ_GONE;
-	return index > UINT32_MAX ? INJ_OK : inj_first_call(c->session, &target, (uint32_t)index, begin, c, to);
+	return index > UINT32_MAX ? INJ_OK : inj_first_call(c->session, &target, (uint32_t)index, alone, begin, c, to);
 }
 
 void collector_serve_first(struct collector *c, pid_t pid, pid_t tid)
@@ -119,7 +143,7 @@ void collector_serve_first(struct collector *c, pid_t pid, pid_t tid)
 	uint64_t index = __atomic_load_n(&c->control->mail.args[0], __ATOMIC_RELAXED), to;
 	enum inj_status status;
 	struct caller *k;
-	bool filtered;
+	struct said said;
 
 	if (pid <= 0) {
 		/* no process: the program has written over it */
@@ -127,20 +151,21 @@ void collector_serve_first(struct collector *c, pid_t pid, pid_t tid)
 		return;
 	}
 	k = caller_of(c, pid);
-	status = call(c, k, index, &to);
+	said = ask_proc(k, tid);
+	status = call(c, k, index, said.alone, &to);
 	/* its number was another process's before, or it was another program */
 	if (status == INJ_GONE) {
 		close_caller(k);
 		k = new_caller(c, pid);
-		status = call(c, k, index, &to);
+		said = ask_proc(k, tid);
+		status = call(c, k, index, said.alone, &to);
 	}
 	if (status != INJ_OK)
 		to = RING_FIRST_LOST;
 	/* the program has been registered for this, too: all processors that run its threads */
-	filtered = to > RING_FIRST_LOST && has_filter(k, tid);
-	if (filtered)
+	if (to > RING_FIRST_LOST && said.filtered)
 		syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
-	answer(c, (int64_t)to, filtered);
+	answer(c, (int64_t)to, to > RING_FIRST_LOST && said.filtered);
 }
 
 void collector_tell_first(struct collector *c)

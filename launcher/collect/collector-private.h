@@ -32,6 +32,7 @@ struct process {
 struct caller {
 	pid_t pid, tid;
 	int mem, status; /* /proc/PID/mem, and /proc/PID/task/TID/status; -1: not open */
+	bool looked, own; /* own: its memory is not its parent's */
 };
 
 #define COLLECTOR_CALLERS 8

@@ -34,6 +34,16 @@ for program in "$programs/firsts" "$programs/firsts-static"; do
 	done
 done
 
+# Where nobody else runs the process's code, entries and calls lead straight to copies.
+cat >ways.txt <<-END
+	alone: straight
+	calls: straight
+	beside a thread: by a stub
+	child: by a stub
+END
+sonde -q -F 'first_*' -F leaf -o t -- "$programs/firsts" ways >out || fail "exit status $?"
+check_same ways.txt out "where calls lead"
+
 # The three kinds are told apart.
 sonde -q -F 'first_0*' -F call_some -o t -- "$programs/firsts" start || fail "exit status $?"
 sonde info t >info.txt

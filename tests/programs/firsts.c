@@ -10,6 +10,7 @@
  *	filter		seccomp forbids membarrier(), by death
  *	stop		stops its tracer (FIRSTS_TRACER: its number), calls half of them, lets it go on, calls all
  *	kill		kills it, and calls all
+ *	ways		tells where entries lead, and a call: of functions first called alone, beside a thread, and by a vforked child
  *	half		calls one of many pages, has the tracer killed when it has written over a part of it, looks at it
  */
 #define _GNU_SOURCE
@@ -311,6 +312,69 @@ static int half(void)
 	return 0;
 }
 
+/* Where the jump at @code leads; NULL: there is none. */
+static const uint8_t *led_to(const uint8_t *code)
+{
+	int32_t rel;
+
+	HIDE(code); /* no address within the function is to be seen in the code */
+	if (!memcmp(code, "\xf3\x0f\x1e\xfa", 4))
+		code += 4;
+	memcpy(&rel, code + 1, sizeof(rel));
+	return *code == 0xe9 ? code + 5 + rel : NULL;
+}
+
+static void tell_way(const char *what, const void *function)
+{
+	const uint8_t *to = led_to(function);
+
+	printf("%s: %s\n", what, !to ? "as it is" : to[0] == 0xff && to[1] == 0x25 ? "by a stub" : "straight");
+}
+
+/* Is one of the calls that @code begins with one of where @callee's entry leads? */
+static bool calls_straight(const void *code, const void *callee)
+{
+	const uint8_t *at = code, *to = led_to(callee);
+	int32_t rel;
+
+	HIDE(at);
+	for (int i = 0; i < 64; i++) {
+		memcpy(&rel, at + i + 1, sizeof(rel));
+		if (at[i] == 0xe8 && at + i + 5 + rel == to)
+			return true;
+	}
+	return false;
+}
+
+static void *idle(void *arg)
+{
+	pause();
+	return arg;
+}
+
+static int ways(void)
+{
+	int status;
+	pthread_t t;
+	pid_t child;
+
+	firsts[0](5);
+	firsts[1](5);
+	tell_way("alone", (const void *)firsts[0]);
+	printf("calls: %s\n", calls_straight((const void *)firsts[1], (const void *)leaf) ? "straight" : "not straight");
+	pthread_create(&t, NULL, idle, NULL);
+	firsts[2](5);
+	tell_way("beside a thread", (const void *)firsts[2]);
+	child = vfork();
+	if (child == 0) {
+		firsts[3](5);
+		_exit(0);
+	}
+	waitpid(child, &status, 0);
+	tell_way("child", (const void *)firsts[3]);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	const char *how = argc > 1 ? argv[1] : "";
@@ -329,6 +393,8 @@ int main(int argc, char **argv)
 		return without(SIGKILL);
 	if (!strcmp(how, "half"))
 		return half();
+	if (!strcmp(how, "ways"))
+		return ways();
 	printf("%lx\n", at_start);
 	return 0;
 }
