@@ -184,6 +184,7 @@ sonde_SOURCES = \
 	launcher/blocks/counts-private.h \
 	launcher/blocks/counts-rows.c \
 	launcher/blocks/counts-solve.c \
+	launcher/blocks/counts-trace.c \
 	launcher/blocks/counts.c \
 	launcher/blocks/counts.h \
 	launcher/blocks/forms.c \

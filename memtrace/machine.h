@@ -66,6 +66,12 @@ enum mt_status mt_feed(struct mt_machine *m, const void *chunk, size_t bytes);
 size_t mt_next(struct mt_machine *m, struct mt_access *v, size_t max, enum mt_status *status);
 
 /*
+ * The instruction of the access before those that mt_next() returned last: in the same signal handler, or outside of any.  0: there is
+ * none, or it is not known.  They are all of one handler.
+ */
+uint64_t mt_before(const struct mt_machine *m);
+
+/*
  * In place of mt_next(): how many accesses there are up to the end of what was fed, by kind (enum md_kind
  * without MD_STACK); loops whose count is known are not run through.  @stack: count those with MD_STACK.
  */

@@ -256,6 +256,7 @@ struct tramp_mem_env inj_work_memory(const struct inj_session *s)
 		.gate = s->rt_mem_gate,
 		.slack = INJ_MEM_SLACK,
 		.stack = s->opt.mirror.memory.stack,
+		.blocks = s->opt.mirror.memory.blocks,
 		.rungs = s->opt.mirror.memory.rungs,
 		.sampled = s->opt.mirror.memory.sampled,
 		.off = RT_POOL_MEM_OFF,

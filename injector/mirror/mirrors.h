@@ -47,6 +47,7 @@ struct inj_mirror_options {
 	struct {
 		bool enabled;
 		bool stack; /* pushes, pops, calls and returns too */
+		bool blocks; /* no accesses, but which blocks are executed: struct tramp_mem_env */
 		unsigned int rungs; /* enum tramp_mem_rungs */
 		bool sampled;	/* recording goes off and on: ring_control.sample_burst */
 		bool count;	/* ... by number */

@@ -48,6 +48,24 @@ static void put_trips(const struct counts_row *row, char text[static CELL_MAX])
 		strcpy(text, "-");
 }
 
+static void put_known(uint64_t n, char *text)
+{
+	if (n)
+		put_number(n, text);
+	else
+		strcpy(text, "-");
+}
+
+static void put_least(const struct counts_row *row, char text[static CELL_MAX])
+{
+	put_known(row->least, text);
+}
+
+static void put_most(const struct counts_row *row, char text[static CELL_MAX])
+{
+	put_known(row->most, text);
+}
+
 static void put_blocks(const struct counts_row *row, char text[static CELL_MAX])
 {
 	put_number(row->blocks, text);
@@ -96,6 +114,8 @@ static const struct column columns[] = {
 	{ "entries", OF(LOOP), put_entries },
 	{ "iterations", OF(LOOP), put_count },
 	{ "mean trips", OF(LOOP), put_trips },
+	{ "least", OF(LOOP), put_least },
+	{ "most", OF(LOOP), put_most },
 	{ "count", OF(LINE) | OF(BLOCK) | OF(EDGE), put_count },
 	{ "blocks", OF(THREAD), put_count },
 	{ "blocks", OF(FUNCTION) | OF(LOOP), put_blocks },
@@ -254,7 +274,7 @@ static void csv_titles(FILE *out)
 		fprintf(out, ",%s", block_kinds[k]);
 	for (unsigned int k = 0; k < BLOCK_KINDS; k++)
 		fprintf(out, ",%s_bytes", block_kinds[k]);
-	fputs(",varies\n", out);
+	fputs(",varies,least_trips,most_trips\n", out);
 }
 
 void counts_print_csv(const struct counts *c, uint64_t limit, FILE *out)
@@ -276,7 +296,7 @@ void counts_print_csv(const struct counts *c, uint64_t limit, FILE *out)
 		fprintf(out, ",%d,%" PRIu32, row->line, row->depth);
 		for (unsigned int k = 0; k < BLOCK_FACT_NUMBERS; k++)
 			fprintf(out, ",%" PRIu64, row->facts[k]);
-		putc('\n', out);
+		fprintf(out, ",%" PRIu64 ",%" PRIu64 "\n", row->least, row->most);
 	}
 }
 
@@ -331,6 +351,8 @@ static void json_row(struct tf_buf *line, const struct counts *c, const struct c
 	json_number(line, "to_address", row->to);
 	tf_json_uint(line, "count", row->count);
 	json_number(line, "entries", row->entries);
+	json_number(line, "least_trips", row->least);
+	json_number(line, "most_trips", row->most);
 	json_number(line, "blocks", row->blocks);
 	if (row->name[0])
 		tf_json_str(line, c->o->by == COUNTS_BY_THREAD ? "thread" : "function", row->name);

@@ -11,6 +11,11 @@
 #include "memtrace/pack/places.h"
 #include "trampolines/count/count.h"
 
+/* How often entries of a loop went round it, at least and at most; 0: not known. */
+struct counts_trips {
+	uint64_t least, most;
+};
+
 /* What is computed of one, and where. */
 struct counts_solved {
 	const struct mt_block_function *f;
@@ -23,6 +28,7 @@ struct counts_solved {
 	struct tramp_edge *edges;	/* the function's, and for each of those a further one */
 	uint64_t *edge;			/* counts */
 	uint64_t *block;
+	const struct counts_trips *trips; /* by loop; NULL: not known */
 	uint64_t *work;
 	size_t room_edges, room_edge, room_block, room_work;
 };
@@ -34,5 +40,16 @@ bool counts_solve(struct counts_solved *s, size_t counters);
 
 /* Adds what was computed to the rows, of functions, loops, ... or of @thread unless NULL.  False: no memory. */
 bool counts_add(struct counts *c, const struct counts_solved *s, const char *thread) __attribute__((warn_unused_result));
+
+/* Finds out what it is called, and adds it if it is wanted.  False: no memory. */
+bool counts_add_function(struct counts *c, struct counts_solved *s, const struct sonde_trace_rank *rank, const char *thread)
+	__attribute__((warn_unused_result));
+/* Lives as long as @c.  NULL: no memory. */
+const char *counts_name_thread(struct counts *c, const struct sonde_trace_rank *rank, int pid, int tid);
+
+/* ---- counts-trace.c ---- */
+
+/* Of all ranks, where the order of blocks was recorded.  0, or EXIT_USAGE after a message. */
+int counts_read_trace(struct counts *c, const char *dir) __attribute__((warn_unused_result));
 
 #endif

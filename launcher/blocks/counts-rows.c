@@ -122,6 +122,14 @@ static uint32_t depth_of(const struct mt_block_function *f, uint32_t loop)
 	return depth;
 }
 
+static void add_trips(struct counts_row *row, const struct counts_trips *trips)
+{
+	if (trips->most && (!row->most || trips->least < row->least))
+		row->least = trips->least;
+	if (trips->most > row->most)
+		row->most = trips->most;
+}
+
 static bool add_loop(struct counts *c, const struct counts_solved *s, uint32_t loop)
 {
 	const struct mt_block_function *f = s->f;
@@ -137,6 +145,8 @@ static bool add_loop(struct counts *c, const struct counts_solved *s, uint32_t l
 	if (!row)
 		return false;
 	row->count += s->block[head];
+	if (s->trips)
+		add_trips(row, &s->trips[loop]);
 	for (uint32_t i = 0; i < f->nedges; i++)
 		if (f->edges[i].to == head && !is_in(f, f->edges[i].from, loop))
 			row->entries += s->edge[i];

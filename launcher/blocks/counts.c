@@ -11,6 +11,7 @@
 #include "launcher/common/message.h"
 #include "launcher/select/processes.h"
 #include "launcher/select/traced.h"
+#include "launcher/trace/holds.h"
 
 static int no_memory(void)
 {
@@ -102,6 +103,18 @@ static bool is_wanted(const struct counts *c, const struct counts_solved *s)
 	return select_wants_in(c->select, s->about.path, &fn);
 }
 
+bool counts_add_function(struct counts *c, struct counts_solved *s, const struct sonde_trace_rank *rank, const char *thread)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < s->f->nblocks && !any; i++)
+		any = s->block[i] != 0;
+	if (!any)
+		return true;
+	s->object = object_of(c->trace, rank, s->f->object);
+	return describe(c, s) && (!is_wanted(c, s) || counts_add(c, s, thread));
+}
+
 static bool add_counters(struct counts *c, struct mt_blocks *b, const struct sonde_trace_rank *rank,
 			 const struct sum *sum, const char *thread)
 {
@@ -149,11 +162,10 @@ static size_t count_counters(const struct mt_blocks *b)
 	return n;
 }
 
-static const char *name_thread(struct counts *c, const struct sonde_trace_rank *rank, const struct mt_block_thread *t)
+const char *counts_name_thread(struct counts *c, const struct sonde_trace_rank *rank, int pid, int tid)
 {
 	char *text;
-	int n = rank->rank < 0 ? asprintf(&text, "%d.%d", t->pid, t->tid) :
-				 asprintf(&text, "rank %d, %d.%d", rank->rank, t->pid, t->tid);
+	int n = rank->rank < 0 ? asprintf(&text, "%d.%d", pid, tid) : asprintf(&text, "rank %d, %d.%d", rank->rank, pid, tid);
 
 	return n < 0 ? NULL : keep(c, text);
 }
@@ -174,7 +186,7 @@ static bool add_threads(struct counts *c, struct mt_blocks *b, const struct sond
 		good = add_up(&sum, t);
 		if (c->o->by != COUNTS_BY_THREAD || !good)
 			continue;
-		name = name_thread(c, rank, t);
+		name = counts_name_thread(c, rank, t->pid, t->tid);
 		good = name && add_counters(c, b, rank, &sum, name) && begin_sum(&sum, n);
 	}
 	if (good && c->o->by != COUNTS_BY_THREAD)
@@ -225,9 +237,11 @@ static int read_ranks(struct counts *c, const char *dir)
 	c->placed = calloc(nranks + 1, sizeof(*c->placed));
 	if (!c->placed)
 		return no_memory();
-	for (size_t i = 0; i < nranks && !status; i++)
+	if (holds_blocks(c->trace))
+		status = counts_read_trace(c, dir);
+	for (size_t i = 0; i < nranks && !status && !holds_blocks(c->trace); i++)
 		status = read_rank(c, sonde_trace_rank(c->trace, i), &any);
-	if (!status && !any) {
+	if (!status && !any && !holds_blocks(c->trace)) {
 		msg_error("%s: no blocks were counted; `sonde record --blocks' does", dir);
 		status = EXIT_USAGE;
 	}

@@ -155,6 +155,7 @@ struct record_options {
 	/* Functions whose memory accesses are recorded: --mem; -N, --libs, --min-size hold for both. */
 	struct opt_list memory;
 	bool mem_no_stack;	  /* --mem-stack=no: without push, pop, call, ret */
+	bool trace_blocks;	  /* --blocks=trace: of those functions no accesses are recorded, but which blocks are executed */
 	uint64_t mem_bytes;	  /* --mem-buffer: of a thread's memory stream; 0: there is none */
 	struct opt_list blocks;	  /* functions whose blocks are counted: --blocks; likewise */
 	const char *wants_memory; /* complains of an option that means nothing without memory accesses; NULL: all is well */

@@ -5,6 +5,7 @@
  * DynamoRIO's api/samples/memtrace_simple.c.
  */
 #include "launcher/dump/dump-memory.h"
+#include "launcher/blocks/blocks.h"
 #include "launcher/dump/dump.h"
 
 #include <inttypes.h>
@@ -54,11 +55,25 @@ static char *put_bytes(char *at, const char *text, size_t n)
 
 /* ---- text ---- */
 
+/* As in `sonde blocks'. */
+static void put_block_id(const struct memplace *p, struct tf_buf *b)
+{
+	char id[48];
+
+	if (p->object)
+		snprintf(id, sizeof id, "%016" PRIx64 "-%" PRIx64 " ", blocks_hash(p->object->build_id, p->object->code), p->addr);
+	else
+		snprintf(id, sizeof id, "? ");
+	tf_buf_str(b, id);
+}
+
 static void make_place(struct dump_memory *d, struct memplace *p, struct tf_buf *b)
 {
 	const char *base = p->path ? strrchr(p->path, '/') : NULL;
 	char number[24];
 
+	if (d->o->blocks)
+		put_block_id(p, b);
 	if (p->function) {
 		dump_put_name(b, p->function);
 		snprintf(number, sizeof number, "+0x%" PRIx64, p->addr - p->entry);
@@ -71,7 +86,7 @@ static void make_place(struct dump_memory *d, struct memplace *p, struct tf_buf 
 		snprintf(number, sizeof number, "0x%" PRIx64, p->insn);
 		tf_buf_str(b, number);
 	}
-	if (p->file && d->o->lines) {
+	if (p->file && (d->o->lines || d->o->blocks)) {
 		tf_buf_byte(b, ' ');
 		dump_put_name(b, p->file);
 		snprintf(number, sizeof number, ":%d", p->line);
@@ -84,8 +99,15 @@ static void make_json_place(struct dump_memory *d, struct memplace *p, struct tf
 {
 	char number[64];
 
-	snprintf(number, sizeof number, ",\"insn\":\"0x%" PRIx64 "\"", p->insn);
-	tf_buf_str(b, number);
+	if (d->o->blocks) {
+		tf_buf_str(b, ",\"block\":\"");
+		put_block_id(p, b);
+		b->size--;
+		tf_buf_str(b, "\"");
+	} else {
+		snprintf(number, sizeof number, ",\"insn\":\"0x%" PRIx64 "\"", p->insn);
+		tf_buf_str(b, number);
+	}
 	if (p->path)
 		tf_json_str(b, "object", p->path);
 	if (p->path) {
@@ -96,7 +118,7 @@ static void make_json_place(struct dump_memory *d, struct memplace *p, struct tf
 		tf_json_str(b, "function", p->function);
 	if (p->function)
 		tf_json_uint(b, "offset", p->addr - p->entry);
-	if (p->file && d->o->lines) {
+	if (p->file && (d->o->lines || d->o->blocks)) {
 		tf_json_str(b, "file", p->file);
 		tf_json_int(b, "line", p->line);
 	}
@@ -152,6 +174,15 @@ static void begin_text(struct dump_memory *d, const struct memtrace_thread *t)
 	d->failed |= d->thread.failed;
 }
 
+static char *put_access(char *at, const struct mt_access *a)
+{
+	at = put_bytes(at, kinds[a->kind & MD_KIND], KIND_LEN);
+	at = put_decimal(at, a->size, 4);
+	at = put_bytes(at, " 0x", 3);
+	at = put_hex(at, a->addr, 12);
+	return a->kind & MD_STACK ? put_bytes(at, " stack ", 7) : put_bytes(at, " ", 1);
+}
+
 static void put_text(struct dump_memory *d, const struct mt_access *a, struct memplace *place)
 {
 	char *at;
@@ -160,11 +191,8 @@ static void put_text(struct dump_memory *d, const struct mt_access *a, struct me
 		make_text(d, place, make_place);
 	at = dump_memory_room(d, NUMBERS + d->thread.size + place->text_len);
 	at = put_bytes(at, (const char *)d->thread.data, d->thread.size);
-	at = put_bytes(at, kinds[a->kind & MD_KIND], KIND_LEN);
-	at = put_decimal(at, a->size, 4);
-	at = put_bytes(at, " 0x", 3);
-	at = put_hex(at, a->addr, 12);
-	at = a->kind & MD_STACK ? put_bytes(at, " stack ", 7) : put_bytes(at, " ", 1);
+	if (!d->o->blocks)
+		at = put_access(at, a);
 	if (place->text)
 		at = put_bytes(at, place->text, place->text_len);
 	d->n = (size_t)(at - d->buffer);
@@ -202,6 +230,14 @@ static void begin_json(struct dump_memory *d, const struct memtrace_thread *t)
 	d->failed |= d->thread.failed;
 }
 
+static char *put_json_address(char *at, const struct mt_access *a)
+{
+	at = put_bytes(at, ",\"addr\":\"0x", 11);
+	at = put_hex(at, a->addr, 1);
+	at = put_bytes(at, "\"", 1);
+	return a->kind & MD_STACK ? put_bytes(at, ",\"stack\":true", 13) : at;
+}
+
 static void put_json(struct dump_memory *d, const struct mt_access *a, struct memplace *place)
 {
 	char *at;
@@ -210,16 +246,16 @@ static void put_json(struct dump_memory *d, const struct mt_access *a, struct me
 		make_text(d, place, make_json_place);
 	at = dump_memory_room(d, NUMBERS + d->thread.size + place->text_len);
 	at = put_bytes(at, "{\"type\":\"", 9);
-	at = put_bytes(at, kinds[a->kind & MD_KIND], strcspn(kinds[a->kind & MD_KIND], " "));
+	if (d->o->blocks)
+		at = put_bytes(at, "block", 5);
+	else
+		at = put_bytes(at, kinds[a->kind & MD_KIND], strcspn(kinds[a->kind & MD_KIND], " "));
 	at = put_bytes(at, "\",", 2);
 	at = put_bytes(at, (const char *)d->thread.data, d->thread.size);
 	at = put_bytes(at, "\"size\":", 7);
 	at = put_decimal(at, a->size, 0);
-	at = put_bytes(at, ",\"addr\":\"0x", 11);
-	at = put_hex(at, a->addr, 1);
-	at = put_bytes(at, "\"", 1);
-	if (a->kind & MD_STACK)
-		at = put_bytes(at, ",\"stack\":true", 13);
+	if (!d->o->blocks)
+		at = put_json_address(at, a);
 	if (place->text)
 		at = put_bytes(at, place->text, place->text_len);
 	d->n = (size_t)(at - d->buffer);

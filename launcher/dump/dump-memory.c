@@ -127,7 +127,7 @@ static int dump_thread(void *arg, const struct memtrace_thread *chosen)
 static int begin_rank(void *arg, struct mt_read *read, const struct sonde_trace_rank *rank)
 {
 	struct dump_memory *d = arg;
-	unsigned int flags = (d->o->lines ? MEMWHERE_LINES : 0) | (d->o->mangled ? MEMWHERE_MANGLED : 0);
+	unsigned int flags = (d->o->lines || d->o->blocks ? MEMWHERE_LINES : 0) | (d->o->mangled ? MEMWHERE_MANGLED : 0);
 
 	(void)rank;
 	if (!d->format->places && !d->select)
@@ -177,7 +177,7 @@ static int dump_all(struct dump_memory *d, const char *dir, const struct memtrac
 {
 	const struct memtrace_visitor visitor = {
 		.begin = begin_rank, .thread = dump_thread, .end = end_rank, .arg = d,
-		.progress = d->o->output || progress_prints_to_file() ? "reading memory accesses" : NULL,
+		.progress = d->o->output || progress_prints_to_file() ? d->o->blocks ? "reading blocks" : "reading memory accesses" : NULL,
 	};
 	int status = choose_output(d, t->threads), closed;
 
@@ -196,7 +196,7 @@ int dump_memory(const char *dir, const struct dump_memory_options *o)
 {
 	struct memtrace t;
 	struct dump_memory *d;
-	int status = memtrace_open(dir, o->pick, NULL, &t);
+	int status = o->blocks ? memtrace_open_blocks(dir, o->pick, &t) : memtrace_open(dir, o->pick, NULL, &t);
 
 	if (status)
 		return status;

@@ -21,6 +21,7 @@ struct dump_memory_options {
 	const char *output;		/* file or folder; NULL: standard output */
 	const struct select_options *select;
 	struct pick *pick;
+	bool blocks;	/* the order of blocks, in place of accesses: text or json, always with lines */
 	bool lines, mangled;
 };
 

@@ -16,7 +16,7 @@
 #include <string.h>
 
 struct dump_options {
-	bool json, flat, mangled, by_thread, memory, lines;
+	bool json, flat, mangled, by_thread, memory, blocks, lines;
 	const char *format, *output;
 	struct select_options select;
 	struct pick pick;
@@ -41,11 +41,13 @@ static const struct opt dump_opts[] = {
 	  offsetof(struct dump_options, mangled), NULL },
 	{ 0, "mem", NULL, "memory accesses (record --mem) in place of events", OPT_FLAG,
 	  offsetof(struct dump_options, memory), NULL },
+	{ 0, "blocks", NULL, "the order of blocks (record --blocks=trace) in place of events", OPT_FLAG,
+	  offsetof(struct dump_options, blocks), NULL },
 	{ 0, "lines", NULL, "with --mem: also source lines", OPT_FLAG, offsetof(struct dump_options, lines),
 	  NULL },
 	{ 0, "format", "NAME", "with --mem: text (default), json, lackey, din, champsim, memtrace or drmemtrace", OPT_CHOICE,
 	  offsetof(struct dump_options, format), DUMP_MEMORY_FORMATS },
-	{ 'o', "output", "FILE", "with --mem: into FILE; FOLDER/: a file for each thread", OPT_STRING,
+	{ 'o', "output", "FILE", "with --mem, --blocks: into FILE; FOLDER/: a file for each thread", OPT_STRING,
 	  offsetof(struct dump_options, output), NULL },
 	{ 0, "json", NULL, "JSON, one object a line", OPT_FLAG, offsetof(struct dump_options, json),
 	  NULL },
@@ -63,7 +65,8 @@ static const struct opt_command dump_command = {
 		   "happened, function, fields. \"unwound\" is a function that was left by longjmp() or an exception; its time\n"
 		   "is when that was first seen. For PATTERNs see sonde(1).\n"
 		   "With --mem: thread, load, store, modify or prefetch, bytes, address, \"stack\" for push,\n"
-		   "pop, call and ret, instruction (function and offset); one thread after the other.\n",
+		   "pop, call and ret, instruction (function and offset); one thread after the other.\n"
+		   "With --blocks: thread, the block's id as in 'sonde blocks', function and offset, source line.\n",
 	.examples = "sonde dump | less\teverything\n"
 		    "sonde dump -F 'MPI_*' -r 3\twhat one rank did with MPI\n"
 		    "sonde dump --from 1.2s --to 1.3s\ta tenth of a second\n"
@@ -178,14 +181,19 @@ static int open_and_dump(struct dump_options *o, const char *dir)
 /* Options that mean nothing to the other half are mistakes. */
 static int check_options(const struct dump_options *o)
 {
-	const char *of_memory = o->lines ? "lines" : o->format ? "format" : o->output ? "output" : NULL;
+	const bool streams = o->memory || o->blocks;
+	const char *of_memory = o->lines ? "lines" : o->format ? "format" : NULL;
 	const char *of_events = o->pick.from ? "from" : o->pick.to != PICK_NO_END ? "to" : o->flat ? "flat" :
 				o->by_thread ? "by-thread" : o->pick.tail_calls ? "tail-calls" : NULL;
 
+	if (o->memory && o->blocks)
+		return opt_usage_error(&dump_command, "--mem and --blocks exclude each other: a trace has one or the other");
 	if (!o->memory && of_memory)
 		return opt_usage_error(&dump_command, "--%s is for --mem", of_memory);
-	if (o->memory && of_events)
-		return opt_usage_error(&dump_command, "--%s is not for --mem", of_events);
+	if (!streams && o->output)
+		return opt_usage_error(&dump_command, "--output is for --mem");
+	if (streams && of_events)
+		return opt_usage_error(&dump_command, "--%s is not for %s", of_events, o->memory ? "--mem" : "--blocks");
 	if (o->memory && o->json && o->format && strcmp(o->format, "json") != 0)
 		return opt_usage_error(&dump_command, "--json and --format=%s exclude each other", o->format);
 	return 0;
@@ -198,6 +206,7 @@ static int dump_accesses(struct dump_options *o, const char *dir)
 		.output = o->output,
 		.select = &o->select,
 		.pick = &o->pick,
+		.blocks = o->blocks,
 		.lines = o->lines,
 		.mangled = o->mangled,
 	};
@@ -218,7 +227,7 @@ int verb_dump(int argc, char **argv)
 	else
 		result = check_options(&o);
 	if (first >= 0 && !result)
-		result = o.memory ? dump_accesses(&o, dir) : open_and_dump(&o, dir);
+		result = o.memory || o.blocks ? dump_accesses(&o, dir) : open_and_dump(&o, dir);
 	opt_list_free(&o.pick.threads);
 	opt_list_free(&o.pick.processes);
 	select_options_free(&o.select);

@@ -24,6 +24,7 @@ struct info_memory {
 	uint64_t unreadable; /* ranks, or files */
 	struct stream total;
 	uint64_t lost_at_end; /* more than the streams tell */
+	bool blocks; /* in place of accesses */
 };
 
 void info_row(const char *key, const char *fmt, ...)
@@ -134,6 +135,7 @@ struct info_memory *info_memory_read(struct sonde_trace *trace, const struct opt
 		free(m);
 		return NULL;
 	}
+	m->blocks = t.blocks;
 	m->unreadable = memtrace_visit(&t, &visitor) != 0;
 	if (!m->unreadable && m->n < t.threads)
 		m->unreadable = t.threads - m->n;
@@ -229,16 +231,16 @@ static void print_streams(const struct info_memory *m, bool sampled)
 	static const char *const kinds[] = { "loads", "stores", "modifications", "prefetches" };
 	uint64_t all = accesses_of(&m->total);
 
-	info_row("memory", "%" PRIu64 " accesses in %zu stream%s%s", all, m->n, m->n == 1 ? "" : "s",
-		 sampled ? ", those in bursts" : "");
-	for (unsigned int k = 0; k < 4; k++)
+	info_row(m->blocks ? "order" : "memory", "%" PRIu64 " %s in %zu stream%s%s", all, m->blocks ? "blocks" : "accesses", m->n,
+		 m->n == 1 ? "" : "s", sampled ? ", those in bursts" : "");
+	for (unsigned int k = 0; k < 4 && !m->blocks; k++)
 		if (m->total.counts.accesses[k])
 			info_row("", "%" PRIu64 " %s of %" PRIu64 " bytes", m->total.counts.accesses[k],
 				 kinds[k], m->total.counts.bytes[k]);
 	info_size("streams", m->total.about.file_bytes);
 	info_size("  unpacked", m->total.about.raw_bytes);
 	if (all)
-		info_row("per access", "%.3f bytes, %.3f unpacked",
+		info_row(m->blocks ? "per block" : "per access", "%.3f bytes, %.3f unpacked",
 			 (double)m->total.about.file_bytes / (double)all,
 			 (double)m->total.about.raw_bytes / (double)all);
 }

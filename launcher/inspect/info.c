@@ -366,7 +366,7 @@ static void print_recording(const struct sonde_trace_rank *rank, bool several, b
 		units_text(stdout, program_name(rank->program), 0, true);
 	}
 	if (r->memory)
-		printf(", memory accesses of %" PRIu64, r->memory);
+		printf(", %s of %" PRIu64, r->blocks ? "the order of blocks" : "memory accesses", r->memory);
 	if (!strcmp(r->clock, "none"))
 		fputs(", calls counted only", stdout);
 	if (r->uncalled)

@@ -28,6 +28,7 @@ void memtrace_use(struct sonde_trace *trace, struct pick *pick, struct memtrace 
 	*t = (struct memtrace){ .trace = trace, .pick = pick };
 	pick->trace = trace;
 	t->threads = count_streams(trace, pick);
+	t->blocks = holds_blocks(trace);
 }
 
 /* Modules may have looked at memory accesses that are not in the trace. */
@@ -38,7 +39,7 @@ static int no_accesses(const struct sonde_trace *trace, const char *dir, FILE *o
 	char why[256];
 
 	holds_texts(trace, &texts);
-	if (holds_memory(trace)) {
+	if (holds_memory(trace) && !holds_blocks(trace)) {
 		msg_error("%s: no memory accesses of these threads were recorded", dir);
 	} else if (out && texts.n) {
 		holds_print_texts(&texts, true, out);
@@ -52,7 +53,8 @@ static int no_accesses(const struct sonde_trace *trace, const char *dir, FILE *o
 	return status;
 }
 
-int memtrace_open(const char *dir, struct pick *pick, FILE *texts, struct memtrace *t)
+/* Opens it, whatever its streams are of; t->threads may be 0. */
+static int open_any(const char *dir, struct pick *pick, struct memtrace *t)
 {
 	int status = pick_open(dir, &t->trace);
 
@@ -62,14 +64,36 @@ int memtrace_open(const char *dir, struct pick *pick, FILE *texts, struct memtra
 		return status;
 	memtrace_use(t->trace, pick, t);
 	status = pick_check(pick);
-	if (!status && t->threads) {
+	if (status)
+		memtrace_close(t);
+	else if (t->threads)
 		holds_warn_without_end(t->trace, dir);
-		return 0;
-	}
-	if (!status)
-		status = no_accesses(t->trace, dir, texts);
+	return status;
+}
+
+int memtrace_open(const char *dir, struct pick *pick, FILE *texts, struct memtrace *t)
+{
+	int status = open_any(dir, pick, t);
+
+	if (status || (t->threads && !t->blocks))
+		return status;
+	status = no_accesses(t->trace, dir, texts);
 	memtrace_close(t);
 	return status;
+}
+
+int memtrace_open_blocks(const char *dir, struct pick *pick, struct memtrace *t)
+{
+	int status = open_any(dir, pick, t);
+
+	if (status || (t->threads && t->blocks))
+		return status;
+	if (t->blocks)
+		msg_error("%s: no blocks of these threads were recorded", dir);
+	else
+		msg_error("%s: the order of blocks was not recorded; `sonde record --blocks=trace' does", dir);
+	memtrace_close(t);
+	return EXIT_USAGE;
 }
 
 void memtrace_close(struct memtrace *t)
@@ -260,6 +284,8 @@ uint64_t memtrace_accesses(const struct memtrace_thread *thread,
 	while ((n = mt_read_next(t, &v, &gaps))) {
 		if (thread->tsc)
 			*thread->tsc = mt_read_tsc(t);
+		if (thread->before)
+			*thread->before = mt_read_before(t);
 		if (thread->progress)
 			show_progress(thread->progress, mt_read_chunks(t));
 		if ((mt_read_was_off(t) && !take(arg, v, 0)) || !take(arg, v, n))

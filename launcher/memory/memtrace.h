@@ -16,6 +16,7 @@ struct memtrace {
 	struct sonde_trace *trace;
 	struct pick *pick;
 	size_t threads; /* chosen, with a memory stream */
+	bool blocks;	/* it is one of blocks: see mt_read_is_of_blocks() */
 };
 
 /*
@@ -25,6 +26,8 @@ struct memtrace {
  */
 int memtrace_open(const char *dir, struct pick *pick, FILE *texts, struct memtrace *t)
 	__attribute__((warn_unused_result));
+/* The same of the order of blocks, in place of memory accesses. */
+int memtrace_open_blocks(const char *dir, struct pick *pick, struct memtrace *t) __attribute__((warn_unused_result));
 void memtrace_close(struct memtrace *t);
 
 /* Of an open trace, which stays the caller's: no memtrace_close().  t->threads may be 0. */
@@ -47,7 +50,8 @@ struct memtrace_thread {
 	size_t rank_index;
 	struct mt_files_thread about;
 	struct memtrace_progress *progress; /* NULL: none is shown */
-	uint64_t *tsc;	/* where memtrace_accesses() puts when the chunk began that a batch is from; NULL: nowhere */
+	uint64_t *before; /* where memtrace_accesses() puts mt_read_before(); NULL: nowhere */
+	uint64_t *tsc;	/* ... when the chunk began that a batch is from; NULL: nowhere */
 };
 
 /* mt_read_start(); NULL after a message. */

@@ -137,6 +137,7 @@ static void find(struct memwhere *w, struct memplace *p)
 	if (!mt_read_where(w->read, p->insn, &where))
 		return;
 	p->path = where.place.path;
+	p->object = where.object;
 	p->addr = where.place.address;
 	p->function = name_of(w, where.place.function);
 	p->symbol = where.place.function;

@@ -23,6 +23,7 @@ struct memplace {
 	uint64_t insn;		/* address in the program */
 	uint64_t addr;		/* in the file; insn if path is NULL */
 	const char *path;	/* of the object; NULL: not known */
+	const struct sonde_trace_object *object; /* likewise */
 	const char *function;	/* NULL: not known */
 	const char *symbol;	/* its name in the symbol table */
 	uint64_t entry, size;	/* of function, in the file */

@@ -23,11 +23,12 @@ struct description {
 	bool failed;
 };
 
+/* Of a trace of blocks it is not known here. */
 static bool was_executed(const struct inj_recorded *r, const uint64_t *sums, size_t n)
 {
-	bool any = false;
+	bool any = !sums && r->memory;
 
-	for (size_t i = r->index; i < n && i < r->index + (size_t)r->counters; i++)
+	for (size_t i = r->index; sums && i < n && i < r->index + (size_t)r->counters; i++)
 		any |= sums[i] != 0;
 	return any;
 }
@@ -50,7 +51,8 @@ static void put_block(struct mt_block *to, const struct tramp_flow *flow, uint32
 	to->facts[BLOCK_FACT_NUMBERS + 1] = b->target_addr;
 }
 
-static void fill(struct mt_block_function *f, const struct tramp_mirror *m, uint32_t first)
+/* @counted: else no edge has a counter. */
+static void fill(struct mt_block_function *f, const struct tramp_mirror *m, uint32_t first, bool counted)
 {
 	const struct tramp_flow *flow = tramp_mirror_flow(m);
 	struct tramp_mirror_edge e;
@@ -60,7 +62,7 @@ static void fill(struct mt_block_function *f, const struct tramp_mirror *m, uint
 	for (uint32_t i = 0; i < f->nedges && tramp_mirror_edge(m, i, &e); i++)
 		f->edges[i] = (struct mt_block_edge){
 			.from = index_of(e.edge.from), .to = index_of(e.edge.to),
-			.counter = e.edge.counter == TRAMP_NONE ? MT_NO_BLOCK : first + e.edge.counter,
+			.counter = e.edge.counter == TRAMP_NONE || !counted ? MT_NO_BLOCK : first + e.edge.counter,
 			.at = index_of(e.at), .before = tramp_code_base(flow->code) + e.before,
 		};
 	for (uint32_t i = 0; i < f->nloops; i++)
@@ -91,7 +93,7 @@ static bool add_function(struct description *d, const struct inj_recorded *r)
 	struct tramp_mirror_edge e;
 
 	if (req.fn == TRAMP_NONE || tramp_mirror_plan(d->mirror, &req, &plan) != TRAMP_MIRROR_OK ||
-	    tramp_mirror_counters(d->mirror) != r->counters)
+	    (r->counters && tramp_mirror_counters(d->mirror) != r->counters))
 		return false;
 	f.nblocks = flow->nblocks;
 	while (tramp_mirror_edge(d->mirror, f.nedges, &e))
@@ -105,7 +107,7 @@ static bool add_function(struct description *d, const struct inj_recorded *r)
 		free_function(&f);
 		return false;
 	}
-	fill(&f, d->mirror, r->index);
+	fill(&f, d->mirror, r->index, r->counters);
 	d->batch[d->n++] = f;
 	if (d->n == BATCH)
 		write_batch(d);
@@ -143,7 +145,7 @@ void blockcounts_finish(const struct inj_session *s, struct tf_writer *w, const 
 	for (size_t i = 0; i < s->mirrors.n; i++) {
 		const struct inj_recorded *r = &s->mirrors.v[i];
 
-		if (r->state != INJ_RECORDED_OK || !r->counters || !was_executed(r, sums, n))
+		if (r->state != INJ_RECORDED_OK || !was_executed(r, sums, n))
 			continue;
 		if (!enter_object(&d, r, &object) || !add_function(&d, r))
 			d.failed = true;

@@ -8,7 +8,7 @@
 
 /*
  * When the program has ended: @sums[@n] says by counter how often it was counted.  Functions that were not executed
- * are not described.
+ * are not described.  NULL: their order was recorded; all functions are that may have been executed.
  */
 void blockcounts_finish(const struct inj_session *s, struct tf_writer *w, const uint64_t *sums, size_t n);
 

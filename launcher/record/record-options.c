@@ -67,8 +67,8 @@ static const struct opt record_opts[] = {
 	  OPT_STRING, offsetof(struct raw, sample), NULL },
 	{ 0, "overhead", "P%", "what recording may cost: calls are counted, memory accesses sampled beyond that", OPT_STRING,
 	  offsetof(struct raw, overhead), NULL },
-	{ 0, "blocks", "PATTERN", "count how often blocks and loops of all functions, or of these, are executed", OPT_LIST_OR,
-	  offsetof(struct raw, o.blocks), "*" },
+	{ 0, "blocks", "WHAT", "count how often blocks and loops of all functions, or PATTERN, are executed; trace: record their order "
+	  "(of some: trace:PATTERN)", OPT_LIST_OR, offsetof(struct raw, o.blocks), "*" },
 	{ 'm', "module", "MODULE", "use a module: NAME, FILE.so or FILE.c; repeat it for more",
 	  OPT_LIST, offsetof(struct raw, o.modules), NULL },
 	{ 0, "system", "SYSTEM", "caches for -m cachesim: as for 'sonde cache'; may be repeated", OPT_LIST,
@@ -221,6 +221,56 @@ static const char *beside_blocks(const struct raw *raw)
 	return o->blocks.n ? first_said(v, sizeof(v) / sizeof(v[0])) : NULL;
 }
 
+/* "trace", "count", alone or before ":PATTERN".  NULL: @text does not begin so; else the pattern, "*" if there is none. */
+static const char *after_mode(const char *text, const char *mode)
+{
+	size_t n = strlen(mode);
+
+	if (strncmp(text, mode, n) != 0 || (text[n] && text[n] != ':'))
+		return NULL;
+	return text[n] == ':' && text[n + 1] ? text + n + 1 : "*";
+}
+
+/* What is not done beside a trace of blocks, which is written as memory accesses are; NULL: nothing of that is wanted. */
+static const char *beside_trace(const struct raw *raw)
+{
+	const struct record_options *o = &raw->o;
+	const struct said v[] = {
+		{ o->memory.n, "--blocks=trace: not with --mem, whose accesses are written the same way" },
+		{ raw->mem_stack != NULL, "--mem-stack is about memory accesses: not with --blocks=trace" },
+		{ o->acts[RT_ACT_UNDER].n, "--under is about calls: not with --blocks=trace" },
+		{ o->flight != UNSET, "--flight keeps calls: not with --blocks=trace" },
+		{ o->max_size != UNSET, "--max-size removes calls: not with --blocks=trace, which needs all that was before" },
+	};
+
+	return first_said(v, sizeof(v) / sizeof(v[0]));
+}
+
+/* --blocks=trace chooses functions in place of --mem. */
+static int choose_blocks(struct raw *raw)
+{
+	struct record_options *o = &raw->o;
+	const char *lonely;
+	size_t traced = 0;
+
+	for (size_t i = 0; i < o->blocks.n; i++) {
+		const char *trace = after_mode(o->blocks.v[i], "trace"), *count = after_mode(o->blocks.v[i], "count");
+
+		traced += trace != NULL;
+		if (trace || count)
+			o->blocks.v[i] = trace ? trace : count;
+	}
+	if (!traced)
+		return 0;
+	lonely = traced < o->blocks.n ? "--blocks: count and trace exclude each other" : beside_trace(raw);
+	if (lonely)
+		return opt_usage_error(command, "%s", lonely);
+	o->memory = o->blocks;
+	o->blocks = (struct opt_list){ 0 };
+	o->trace_blocks = true;
+	return 0;
+}
+
 static int check_filters(const struct raw *raw)
 {
 	const struct record_options *o = &raw->o;
@@ -256,7 +306,7 @@ struct select_options record_memory_select(const struct record_options *o)
 {
 	struct select_options sel = o->select;
 
-	sel.option = "--mem";
+	sel.option = o->trace_blocks ? "--blocks=trace" : "--mem";
 	sel.functions = o->memory;
 	return sel;
 }
@@ -460,8 +510,10 @@ static int check_switching(struct raw *raw)
 
 static int check(struct raw *raw, int argc, int first)
 {
-	int status = check_switching(raw);
+	int status = choose_blocks(raw);
 
+	if (!status)
+		status = check_switching(raw);
 	if (status)
 		return status;
 	if (first == argc)

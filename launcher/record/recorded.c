@@ -180,6 +180,7 @@ int recorded_begin(struct recorded *r, const struct record_options *o, struct in
 		return status;
 	m->memory.enabled = r->memory != NULL;
 	m->memory.stack = !o->mem_no_stack;
+	m->memory.blocks = o->trace_blocks;
 	m->memory.rungs = recorded_rungs;
 	m->memory.sampled = o->sample.burst != 0;
 	m->memory.count = m->memory.sampled && o->sample.by == RING_SAMPLE_ACCESSES;
@@ -357,7 +358,7 @@ static void collect_filters(const struct record_options *o, struct filters *f)
 	add_list(f, "-F ", &o->select.functions);
 	add_list(f, "-N ", &o->select.excluded);
 	add_list(f, "--libs=", &o->select.libs);
-	add_list(f, "--mem=", &o->memory);
+	add_list(f, o->trace_blocks ? "--blocks=trace:" : "--mem=", &o->memory);
 	add_list(f, "--blocks=", &o->blocks);
 	add_list(f, "--under=", &o->acts[RT_ACT_UNDER]);
 	add_number(f, "--min-size=", o->select.min_size, "");
@@ -382,6 +383,7 @@ void recorded_publish(struct inj_session *s, struct tf_writer *w, const struct r
 	s->mirrors.published = s->mirrors.n;
 	s->mirrors.announced = true;
 	about.memory = count_memory(&s->mirrors);
+	about.blocks = o->trace_blocks;
 	sum_up(&s->mirrors, &sum);
 	about.uncalled = s->mirrors.nwaiting;
 	about.instrumented = sum.instrumented;

@@ -95,6 +95,10 @@ static int prepare_memory(struct recording *r)
 		caches |= r->modules.v[i].simulates_caches;
 		any |= modfile_takes_memory(&r->modules.v[i]);
 	}
+	if (any && r->opt.trace_blocks) {
+		msg_error("--blocks=trace: not with a module that takes memory accesses, which are not recorded then");
+		return EXIT_USAGE;
+	}
 	if (r->opt.systems.n && !caches) {
 		msg_error("--system is for a module that simulates caches: -m cachesim");
 		return EXIT_USAGE;

@@ -314,7 +314,7 @@ void recording_finish(struct recording *r)
 	collector_finish(r->collector, totals);
 	sampled = write_sampled(r, totals);
 	sums = collector_blocks(r->collector, &nsums);
-	if (sums)
+	if (sums || r->opt.trace_blocks)
 		blockcounts_finish(&r->session, r->writer, sums, nsums);
 	codes_finish(&r->session, r->writer);
 	objects_finish(&r->session, r->writer);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "launcher/common/message.h"
 #include "launcher/trace/holds.h"
+#include "memtrace/read/read.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -26,6 +27,15 @@ bool holds_stream(const struct sonde_trace_thread *thread)
 	found = access(path, F_OK) == 0;
 	free(path);
 	return found;
+}
+
+bool holds_blocks(const struct sonde_trace *trace)
+{
+	for (size_t i = 0; i < sonde_trace_ranks(trace); i++) {
+		if (mt_read_is_of_blocks(sonde_trace_rank(trace, i)))
+			return true;
+	}
+	return false;
 }
 
 bool holds_memory(const struct sonde_trace *trace)
@@ -153,7 +163,7 @@ struct contents {
 	bool counters;
 	const struct sonde_trace_recording *recording;
 	uint64_t lost;
-	bool memory, unfinished, damaged;
+	bool memory, blocks, unfinished, damaged;
 };
 
 /* Functions that would have been recorded, had they been called. */
@@ -164,7 +174,7 @@ static uint64_t could_be_called(const struct sonde_trace_recording *r)
 
 static struct contents look(const struct sonde_trace *trace)
 {
-	struct contents c = { .memory = holds_memory(trace) };
+	struct contents c = { .memory = holds_memory(trace), .blocks = holds_blocks(trace) };
 
 	for (size_t i = 0; i < sonde_trace_threads(trace); i++) {
 		const struct sonde_trace_thread *t = sonde_trace_thread(trace, i);
@@ -237,6 +247,8 @@ void holds_no_calls(const struct sonde_trace *trace, char *text, size_t size)
 	holds_texts(trace, &t);
 	if (c.calls)
 		snprintf(text, size, "calls were counted, not recorded: `sonde report' shows how many");
+	else if (c.memory && c.blocks)
+		snprintf(text, size, "no calls were recorded, but the order of blocks: `sonde dump --blocks' and `sonde blocks' show it");
 	else if (c.memory)
 		snprintf(text, size, "no calls were recorded, but memory accesses: `sonde memory' shows them%s",
 			 chooses(c.recording, "-F ") ? "" : "; -F records calls");
@@ -255,7 +267,10 @@ void holds_no_memory(const struct sonde_trace *trace, char *text, size_t size)
 {
 	struct contents c = look(trace);
 
-	if (chooses(c.recording, "--mem="))
+	if (c.blocks)
+		snprintf(text, size, "no memory accesses were recorded, but the order of blocks: `sonde dump --blocks' and `sonde blocks' "
+				     "show it");
+	else if (chooses(c.recording, "--mem="))
 		why_nothing(trace, &c, "memory accesses", text, size);
 	else if (c.events || c.calls)
 		snprintf(text, size, "no memory accesses were recorded, but calls: `sonde report' shows them; "

@@ -136,6 +136,29 @@ static void forget(struct mt_machine *m)
 	from_chunk(m);
 }
 
+static void note_left(struct mt_machine *m)
+{
+	if (m->at.node)
+		m->left[m->nleft++ % MT_LEFT] = (struct mt_left){ m->at.node, m->at.insn, m->at.regs[MD_RSP], m->last };
+}
+
+/* What came before the place where the program goes on: in the same node, or where a handler came in there. */
+static uint64_t last_before(struct mt_machine *m)
+{
+	for (uint32_t op = m->place.node ? m->place.op : 0; op-- > 0;)
+		if (m->place.node->ops[op].code == MD_ACCESS)
+			return m->place.node->ops[op].insn;
+	for (uint32_t i = m->nleft; i > 0 && m->nleft - i < MT_LEFT; i--) {
+		const struct mt_left *left = &m->left[(i - 1) % MT_LEFT];
+
+		if (left->node != m->at.node || left->insn != m->at.insn || left->sp != m->at.regs[MD_RSP])
+			continue;
+		m->nleft = i - 1;
+		return left->last;
+	}
+	return 0;
+}
+
 static enum mt_step push(struct mt_machine *m)
 {
 	uint32_t bytes = (uint32_t)(m->end - m->words);
@@ -151,12 +174,15 @@ static enum mt_step push(struct mt_machine *m)
 	f->depth = m->depth;
 	f->place = m->place;
 	f->flags = m->flags;
+	f->last = m->last;
 	f->bytes = bytes;
 	__builtin_memcpy(f->reg, m->reg, sizeof(f->reg));
 	if (bytes)
 		__builtin_memcpy(f->carry, m->words, bytes);
 	m->frames = f;
 	m->nframes++;
+	note_left(m);
+	m->last = 0;
 	forget(m);
 	return MT_STEP;
 }
@@ -196,6 +222,7 @@ static enum mt_step pop(struct mt_machine *m)
 	__builtin_memcpy(m->reg, f->reg, sizeof(f->reg));
 	m->reg[MD_FS] = m->fs;
 	m->flags = f->flags;
+	m->last = f->last;
 	m->place = f->place;
 	m->proven = false;
 	m->carried = 0;
@@ -256,11 +283,15 @@ static enum mt_status start(struct mt_machine *m)
 	drop_from(m, 0);
 	m->fuel = m->limit;
 	m->refills = 0;
+	m->last = 0;
 	forget(m);
-	if (m->kind == MD_CHUNK_STATE && !mt_place_state(m)) {
+	if (m->kind != MD_CHUNK_STATE)
+		return MT_OK;
+	if (!mt_place_state(m)) {
 		m->phase = MT_CLOSED;
 		return MT_BAD_STREAM;
 	}
+	m->last = last_before(m);
 	return MT_OK;
 }
 

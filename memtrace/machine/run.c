@@ -91,14 +91,28 @@ static enum mt_step run_node(struct mt_machine *m, struct mt_sink *sink)
 	return mt_run_ops(m, sink);
 }
 
+/* What a handler does, and what it interrupted afterwards, begins a batch of its own: what came before it is something else. */
+static enum mt_step switched(struct mt_machine *m, struct mt_sink *sink)
+{
+	const bool any = !sink->counts && sink->v != sink->first;
+	enum mt_step step;
+
+	if (any)
+		m->last = sink->v[-1].insn;
+	step = mt_chunk_finish(m);
+	m->before = any ? m->before : m->last;
+	sink->switched = any;
+	return step;
+}
+
 /* MT_FULL: out of memory. */
-static enum mt_step stalled(struct mt_machine *m, bool there)
+static enum mt_step stalled(struct mt_machine *m, struct mt_sink *sink, bool there)
 {
 	if (m->phase == MT_WORDS)
 		return mt_chunk_stall(m);
 	if (m->phase == MT_INTERRUPT && !there && !mt_place_before(m, m->place.node ? m->place.node : m->at_node))
 		return MT_ERROR;
-	return mt_chunk_finish(m);
+	return switched(m, sink);
 }
 
 /* The interrupted node, if it is a loop: up to shortly before the iteration. */
@@ -144,7 +158,9 @@ static enum mt_status run(struct mt_machine *m, struct mt_sink *sink)
 		if (step == MT_FULL)
 			return MT_OK;
 		if (step == MT_STALL || step == MT_THERE) {
-			step = stalled(m, step == MT_THERE);
+			step = stalled(m, sink, step == MT_THERE);
+			if (sink->switched && step == MT_STEP)
+				return MT_OK;
 			if (step == MT_FULL) {
 				m->phase = MT_CLOSED;
 				return MT_MEMORY;
@@ -162,18 +178,26 @@ static enum mt_status run(struct mt_machine *m, struct mt_sink *sink)
 
 size_t mt_next(struct mt_machine *m, struct mt_access *v, size_t max, enum mt_status *status)
 {
-	struct mt_sink sink = { .v = v, .end = v + max, .fueled = v };
+	struct mt_sink sink = { .first = v, .v = v, .end = v + max, .fueled = v };
 
 	*status = m->late;
 	m->late = MT_OK;
+	m->before = m->last;
 	if (max && *status == MT_OK)
 		*status = run(m, &sink);
 	if (sink.v != v) {
+		if (!sink.switched)
+			m->last = sink.v[-1].insn;
 		m->fuel = m->limit;
 		m->late = *status;
 		*status = MT_OK;
 	}
 	return (size_t)(sink.v - v);
+}
+
+uint64_t mt_before(const struct mt_machine *m)
+{
+	return m->before;
 }
 
 enum mt_status mt_count(struct mt_machine *m, int stack, struct mt_counts *counts)

@@ -54,9 +54,19 @@ struct mt_frame {
 	uint32_t bytes;			/* of carry */
 	struct mt_place place;
 	struct mt_flags flags;
+	uint64_t last;			/* mt_before() there */
 	uint64_t reg[MT_SLOTS];
 	uint8_t carry[];
 };
+
+/* Where a handler came in, for the STATE chunk that says that the program goes on there. */
+struct mt_left {
+	uint32_t node, insn;
+	uint64_t sp;
+	uint64_t last;			/* mt_before() there */
+};
+
+enum { MT_LEFT = 64 };	/* the newest are known; a power of two */
 
 struct mt_machine {
 	struct mt_code *code;
@@ -82,6 +92,9 @@ struct mt_machine {
 	uint32_t zeros;			/* bytes that may still be taken for zero after END */
 	struct mt_frame *frames;
 	uint32_t nframes;
+	struct mt_left left[MT_LEFT];
+	uint32_t nleft;			/* so many until now */
+	uint64_t before, last;		/* instructions of the accesses before those that were handed out last, and before the next */
 
 	uint64_t limit, fuel;		/* nodes without words: so many, and how many are left */
 	uint32_t refills;
@@ -91,10 +104,11 @@ struct mt_machine {
 
 /* Where accesses go: into v, or, if counts is not NULL, there. */
 struct mt_sink {
-	struct mt_access *v, *end;
+	struct mt_access *first, *v, *end;
 	struct mt_access *fueled;	/* v when there was new fuel last */
 	struct mt_counts *counts;
 	bool stack;
+	bool switched;			/* what comes next is a handler's, or what it interrupted */
 	bool enough;			/* there is some room, but not enough to go on fast */
 	bool lost;			/* what comes next is nothing that is described */
 };

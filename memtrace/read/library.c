@@ -51,8 +51,8 @@ static enum sonde_trace_status start(struct sonde_trace_accesses *a, const struc
 	return status;
 }
 
-enum sonde_trace_status sonde_trace_accesses(const struct sonde_trace *trace, size_t thread,
-					     struct sonde_trace_accesses **out)
+static enum sonde_trace_status open_stream(const struct sonde_trace *trace, size_t thread, bool blocks,
+					   struct sonde_trace_accesses **out)
 {
 	const struct sonde_trace_thread *about = sonde_trace_thread(trace, thread);
 	struct sonde_trace_accesses *a = calloc(1, sizeof(*a));
@@ -62,7 +62,9 @@ enum sonde_trace_status sonde_trace_accesses(const struct sonde_trace *trace, si
 	*out = NULL;
 	if (a && !about)
 		status = SONDE_TRACE_E_INVALID;
-	if (a && about)
+	if (a && about && mt_read_is_of_blocks(sonde_trace_rank(trace, about->rank_index)) != blocks)
+		status = SONDE_TRACE_E_NOTRACE;
+	else if (a && about)
 		a->read = mt_read_open(sonde_trace_rank(trace, about->rank_index)->dir, &status, &why);
 	if (a && a->read)
 		status = start(a, about);
@@ -72,6 +74,17 @@ enum sonde_trace_status sonde_trace_accesses(const struct sonde_trace *trace, si
 	}
 	sonde_trace_accesses_free(a);
 	return status;
+}
+
+enum sonde_trace_status sonde_trace_accesses(const struct sonde_trace *trace, size_t thread,
+					     struct sonde_trace_accesses **out)
+{
+	return open_stream(trace, thread, false, out);
+}
+
+enum sonde_trace_status sonde_trace_blocks(const struct sonde_trace *trace, size_t thread, struct sonde_trace_accesses **out)
+{
+	return open_stream(trace, thread, true, out);
 }
 
 enum sonde_trace_status sonde_trace_accesses_next(struct sonde_trace_accesses *a, struct sonde_trace_batch *batch)

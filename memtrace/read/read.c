@@ -133,6 +133,11 @@ void mt_read_close(struct mt_read *r)
 	free(r);
 }
 
+bool mt_read_is_of_blocks(const struct sonde_trace_rank *rank)
+{
+	return rank->recording && rank->recording->blocks;
+}
+
 const char *mt_read_damaged(const struct mt_read *r)
 {
 	return r->damaged;
@@ -277,6 +282,11 @@ static void note_chunk(struct mt_read_thread *t, const void *chunk, size_t bytes
 bool mt_read_was_off(const struct mt_read_thread *t)
 {
 	return t->was_off;
+}
+
+uint64_t mt_read_before(const struct mt_read_thread *t)
+{
+	return mt_before(t->machine);
 }
 
 uint64_t mt_read_tsc(const struct mt_read_thread *t)

@@ -24,6 +24,12 @@ void mt_read_close(struct mt_read *r);
 
 bool mt_read_thread(const struct mt_read *r, size_t i, struct mt_files_thread *thread);
 
+/*
+ * Were blocks recorded in place of accesses?  Then each is an access: a load of its code, from its first instruction on, as many bytes as
+ * the block has.
+ */
+bool mt_read_is_of_blocks(const struct sonde_trace_rank *rank);
+
 /* The path of an object whose description contradicts itself; NULL: none. */
 const char *mt_read_damaged(const struct mt_read *r);
 
@@ -60,6 +66,9 @@ size_t mt_read_next(struct mt_read_thread *t, const struct mt_access **v, uint64
 
 /* Was recording off in between?  Of what mt_read_next() returned last, and what it had returned before. */
 bool mt_read_was_off(const struct mt_read_thread *t);
+
+/* mt_before(), of what mt_read_next() returned last. */
+uint64_t mt_read_before(const struct mt_read_thread *t);
 
 /* When the chunk began that they are from, or that proved that they happened. */
 uint64_t mt_read_tsc(const struct mt_read_thread *t);

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Counts of all blocks, edges and loops of small, difficult programs, in several builds, are what a single-stepper counted
-# (tests/oracle/counts.c).
+# (tests/oracle/counts.c): from counters, and from the order of blocks.
 #
 # BLOCKS_MATRIX=full    all programs in all builds (minutes)
 # BLOCKS_PROGRAMS       only these ("fn_odd fn_tails")
@@ -51,10 +51,25 @@ run()
 	env -i PATH="$PATH" LD_BIND_NOW=1 setarch -R timeout -s KILL 120 "$@"
 }
 
+# compare_counts TEXT TRACE [MISSING]
+compare_counts()
+{
+	local by
+	for by in block edge loop; do
+		sonde blocks --csv --mangled -b $by "$2" >$by 2>said || { show said; fail "$1: sonde blocks -b $by"; }
+	done
+	sonde info -v "$2" >info || fail "sonde info"
+	sed -n 's/^ \{20,\}\([^ 0-9].*\)/\1/p' info >alone
+	python3 "$top_srcdir/tests/oracle/counts.py" steps static block edge loop alone "${3-0}" >difference || {
+		cat difference
+		fail "$1: differs from the oracle"
+	}
+}
+
 # one PROGRAM BUILD COMPILER FLAG...: in a folder of its own
 one()
 {
-	local name=$1 build=$2 program=./$1 arguments=() sonde=() by status
+	local name=$1 build=$2 program=./$1 arguments=() sonde=() missing=0 status
 	shift 2
 	mkdir -p "$name.$build" && cd "$name.$build" || exit 1
 	compile "$name" "$@"
@@ -69,15 +84,12 @@ one()
 	[ $? -eq "$status" ] || { show traced.err stepped.err; fail "$name ($build): ends with $status, differently stepped"; }
 	check_same traced.out stepped.out "stdout of $name"
 	sonde blocks --csv "$program" >static || fail "sonde blocks $program"
-	for by in block edge loop; do
-		sonde blocks --csv --mangled -b $by t >$by 2>said || fail "sonde blocks -b $by"
-	done
-	sonde info -v t >info || fail "sonde info"
-	sed -n 's/^ \{20,\}\([^ 0-9].*\)/\1/p' info >alone
-	python3 "$top_srcdir/tests/oracle/counts.py" steps static block edge loop alone >difference || {
-		cat difference
-		fail "$name ($build): differs from the oracle"
-	}
+	run sonde -q "${sonde[@]}" --blocks=trace -o o -- "$program" "${arguments[@]}" >ordered.out 2>ordered.err
+	[ $? -eq "$status" ] || { show ordered.err; fail "$name ($build): ends differently with --blocks=trace"; }
+	check_same ordered.out stepped.out "stdout of $name with --blocks=trace"
+	compare_counts "$name ($build)" t
+	[ "$name" != fn_loops ] || missing=1
+	compare_counts "$name ($build), in order" o $missing
 	echo "$name ($build): $(tail -n 1 difference)"
 	cd .. && rm -rf "$name.$build"
 }

@@ -25,6 +25,7 @@ INTEGRATION_TESTS += \
 	tests/integration/binary.sh \
 	tests/integration/blocks-counts.sh \
 	tests/integration/blocks-oracle.sh \
+	tests/integration/blocks-trace.sh \
 	tests/integration/blocks.sh \
 	tests/integration/cache.sh \
 	tests/integration/budget.sh \

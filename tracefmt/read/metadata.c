@@ -390,6 +390,7 @@ static enum sonde_trace_status read_recording(struct reader *r)
 	to->instrumented = number_or_0(r, "instrumented");
 	to->uncalled = number_or_0(r, "uncalled");
 	to->memory = number_or_0(r, "memory");
+	to->blocks = number_or_0(r, "blocks") != 0;
 	to->clock = get_str(r, "clock", "");
 	to->filters = get_strings(r, "filters", &to->nfilters);
 	status = to->clock && to->filters ? read_reasons(r, to) : SONDE_TRACE_E_NOMEM;

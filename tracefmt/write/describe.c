@@ -335,6 +335,8 @@ enum sonde_trace_status tf_writer_recording(struct tf_writer *w, const struct tf
 		tf_json_uint(line, "uncalled", r->uncalled);
 	if (r->memory)
 		tf_json_uint(line, "memory", r->memory);
+	if (r->blocks)
+		tf_json_uint(line, "blocks", 1);
 	put_reasons(line, r);
 	tf_json_key(line, "filters");
 	tf_buf_byte(line, '[');

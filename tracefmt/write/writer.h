@@ -205,6 +205,7 @@ struct tf_recording {
 	uint64_t instrumented;	     /* functions */
 	uint64_t uncalled;	     /* others, that would have been when they were first called */
 	uint64_t memory;	     /* of those: whose memory accesses are recorded */
+	bool blocks;		     /* ... or, of the same, in place of accesses which blocks are executed */
 	const struct tf_reason *left_alone; /* functions that were asked for, by reason */
 	size_t nleft_alone;
 	const char *const *filters; /* as the user gave them, "-F '*'" */

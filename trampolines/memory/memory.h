@@ -112,6 +112,7 @@ struct tramp_mem_env {
 	uint32_t slack;		/* bytes that may be written from limit - 1 on between two checks; at least
 				 * TRAMP_MEM_SLACK_MIN */
 	bool stack;		/* pushes, pops, calls and returns too */
+	bool blocks;		/* control flow alone: each block makes one access, a load of its own code, and no other */
 	unsigned int rungs;	/* enum tramp_mem_rungs: how much is left to the reader */
 	/*
 	 * Recording goes off and on: a second, plain copy of all blocks stands beside the other, and windows lead to

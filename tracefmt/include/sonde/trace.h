@@ -267,6 +267,7 @@ struct sonde_trace_recording {
 	const char *const *filters; /* as the user gave them */
 	uint64_t memory; /* of the instrumented functions: whose memory accesses were recorded */
 	uint64_t uncalled; /* further functions: they would have been instrumented at their first call, which did not come */
+	bool blocks; /* in place of memory accesses, of those functions, it was recorded which blocks were executed */
 };
 
 /* How memory accesses were sampled, and what of them: sums over the run's threads. */
@@ -583,6 +584,13 @@ struct sonde_trace_accesses;
  */
 SONDE_TRACE_CHECK enum sonde_trace_status
 sonde_trace_accesses(const struct sonde_trace *trace, size_t thread, struct sonde_trace_accesses **out);
+
+/*
+ * The blocks that one thread executed, in their order: each is an access that loads the block's code, from its first instruction on
+ * (`instruction'), as many bytes as it has.  What is said of accesses holds for it.  E_NOTRACE: the order of blocks was not recorded.
+ */
+SONDE_TRACE_CHECK enum sonde_trace_status
+sonde_trace_blocks(const struct sonde_trace *trace, size_t thread, struct sonde_trace_accesses **out);
 
 /*
  * The next ones, which live until the next call.

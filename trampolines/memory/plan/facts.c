@@ -69,6 +69,32 @@ static void leave_out_stack(struct tramp_mem_facts *facts)
 	facts->need &= need;
 }
 
+/* Without any; what string instructions move on is not known after them. */
+static void leave_out_accesses(struct tramp_mem_facts *facts)
+{
+	for (unsigned int i = 0; i < facts->nops; i++) {
+		if (facts->ops[i].code == MD_STRING)
+			facts->kills |= TRAMP_REG(TRAMP_RCX) | TRAMP_REG(TRAMP_RSI) | TRAMP_REG(TRAMP_RDI);
+	}
+	facts->nops = facts->nextras = 0;
+	facts->need = 0;
+}
+
+/* The load of a block's code, before its first instruction. */
+static void put_fetch(struct mp *p, const struct tramp_block *b)
+{
+	struct tramp_mem_facts *facts = &p->facts.v[b->op];
+
+	facts->ops[0] = (struct md_op){
+		.code = MD_SIZE, .dst = MD_NONE, .base = MD_NONE, .index = MD_NONE, .imm = b->end - b->start,
+	};
+	facts->ops[1] = (struct md_op){
+		.code = MD_ACCESS, .dst = MD_LOAD, .base = MD_OBJECT, .index = MD_NONE,
+		.imm = (int64_t)(tramp_code_base(p->flow->code) + b->start - p->load_addr),
+	};
+	facts->nops = 2;
+}
+
 static struct mp_compute compute_of(const struct tramp_mem_facts *facts, unsigned int i)
 {
 	const struct md_op *op = &facts->computes[i];
@@ -167,9 +193,11 @@ static bool read_insn(struct mp *p, uint32_t k)
 
 	if (!bytes || left < op->len || !tramp_mem_insn(bytes, op->len, addr, p->load_addr, facts))
 		return fails(p, TRAMP_MIRROR_BAD_CODE);
-	if (facts->unmodelled)
+	if (facts->unmodelled && !p->env->blocks)
 		return fails(p, TRAMP_MIRROR_UNMODELLED);
-	if (!p->env->stack)
+	if (p->env->blocks)
+		leave_out_accesses(facts);
+	else if (!p->env->stack)
 		leave_out_stack(facts);
 	condense(op, facts, &p->insns.v[k]);
 	return true;
@@ -187,5 +215,7 @@ bool mp_read_facts(struct mp *p)
 		if (!read_insn(p, k))
 			return false;
 	}
+	for (uint32_t i = 0; p->env->blocks && i < p->flow->nblocks; i++)
+		put_fetch(p, &p->flow->blocks[i]);
 	return true;
 }
