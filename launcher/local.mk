@@ -131,6 +131,11 @@ libreport_la_SOURCES = \
 	launcher/report/cost.h \
 	launcher/report/estimate.c \
 	launcher/report/estimate.h \
+	launcher/report/omp-print.c \
+	launcher/report/omp-read.c \
+	launcher/report/omp-rows.c \
+	launcher/report/omp-schedule.c \
+	launcher/report/omp.h \
 	launcher/report/report-collect.c \
 	launcher/report/report-csv.c \
 	launcher/report/report-head.c \

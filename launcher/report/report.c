@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The verb: options in, one of the three kinds of output out. */
 #include "launcher/report/report.h"
+#include "launcher/report/omp.h"
 #include "launcher/common/message.h"
 #include "launcher/common/units.h"
 #include "launcher/trace/holds.h"
@@ -26,7 +27,13 @@ struct report_options {
 	struct select_options select;
 	struct opt_list processes;
 	uint64_t rank, limit;
-	bool csv, json, mangled, all, raw;
+	bool csv, json, mangled, all, raw, omp;
+};
+
+/* --omp: the threads of which ranks. */
+struct omp_wanted {
+	const struct report_request *request;
+	const struct sonde_trace *trace;
 };
 
 #define SORTS "total\0self\0calls\0average\0max\0name\0bytes\0wait\0" /* as enum report_sort */
@@ -47,6 +54,8 @@ static const struct opt report_opts[] = {
 	{ 'n', "limit", "N", "only the first N lines of each table; 100 if not given, all for --csv and --json",
 	  OPT_COUNT, offsetof(struct report_options, limit), NULL },
 	{ 'a', "all", NULL, "all lines", OPT_FLAG, offsetof(struct report_options, all), NULL },
+	{ 0, "omp", NULL, "OpenMP (-m openmp): regions, loops and tasks; work, waiting, imbalance, other schedules", OPT_FLAG,
+	  offsetof(struct report_options, omp), NULL },
 	{ 0, "csv", NULL, "comma-separated values, in nanoseconds and bytes", OPT_FLAG,
 	  offsetof(struct report_options, csv), NULL },
 	{ 0, "json", NULL, "JSON, in nanoseconds and bytes", OPT_FLAG,
@@ -70,6 +79,7 @@ static const struct opt_command report_command = {
 	.examples = "sonde report\twhere the time went\n"
 		    "sonde report -s bytes -n 10\tthe ten functions that moved most data\n"
 		    "sonde report -b thread -F 'pthread_*'\twhat each thread waited for\n"
+		    "sonde report --omp\twhat threads did in parallel regions\n"
 		    "sonde report --json run3 | jq .tables\tfor other programs\n",
 };
 
@@ -107,6 +117,16 @@ static bool parse_thread(const char *text, struct report_request *q)
 	return q->tid && (!dot || q->pid);
 }
 
+/* What it would not heed. */
+static int check_omp(const struct report_options *o)
+{
+	if (o->by || o->sort || o->thread || o->mangled || o->raw || o->tail_calls ||
+	    o->select.functions.n || o->select.excluded.n)
+		return opt_usage_error(&report_command, "--omp shows whole teams of threads: it goes with --rank, --process, --limit, "
+							"--all, --csv and --json");
+	return 0;
+}
+
 static int make_request(const struct report_options *o, struct report_request *q)
 {
 	*q = (struct report_request){
@@ -123,9 +143,40 @@ static int make_request(const struct report_options *o, struct report_request *q
 	};
 	if (o->csv && o->json)
 		return opt_usage_error(&report_command, "--csv and --json exclude each other");
+	if (o->omp && check_omp(o))
+		return EXIT_USAGE;
 	if (o->thread && !parse_thread(o->thread, q))
 		return opt_usage_error(&report_command, "--thread %s: not TID or PID.TID", o->thread);
 	return 0;
+}
+
+static bool omp_wants(const struct sonde_trace_thread *thread, void *arg)
+{
+	const struct omp_wanted *wanted = arg;
+
+	return report_wants(wanted->request, wanted->trace, thread);
+}
+
+static int report_omp(const struct sonde_trace *trace, const char *dir, const struct report_options *o,
+		      const struct report_request *q)
+{
+	struct omp_wanted wanted = { q, trace };
+	struct omp_request request = { omp_wants, &wanted };
+	struct omp_report r;
+	int status = omp_read(&r, trace, dir, &request);
+
+	if (!status && o->json)
+		omp_print_json(&r, q->limit);
+	else if (!status && o->csv)
+		omp_print_csv(&r, q->limit);
+	else if (!status)
+		omp_print_text(&r, trace, q->limit);
+	if (!status) {
+		pick_forgive_closed_pipe();
+		status = r.damaged ? EXIT_DAMAGED : 0;
+	}
+	omp_report_free(&r);
+	return status;
 }
 
 static void print(const struct report *r, const struct report_options *o)
@@ -162,6 +213,11 @@ static int report_trace(const char *dir, const struct report_options *o,
 	int status = processes_choose(&trace, &o->processes);
 	if (status)
 		return status;
+	if (o->omp) {
+		status = report_omp(trace, dir, o, q);
+		sonde_trace_close(trace);
+		return status;
+	}
 	status = report_make(&r, trace, dir, q);
 	if (!status) {
 		print(&r, o);

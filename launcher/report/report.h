@@ -2,6 +2,7 @@
 /*
  * `sonde report`: where the time went.
  *
+ *	omp		in place of all that, `--omp': see launcher/report/omp.h
  *	report-rows	what is counted: one row for each function and module, point and counter
  *	report-sums	the figures of each row
  *	report-thread	one thread's events into sums

@@ -52,6 +52,67 @@ events t
 check_calls 177 fib
 check_calls 54 "omp implicit task"
 
+# ---- report --omp ----
+
+# Figures of a program that sleeps, so that it does not matter how many processors there are: work is never less than what it
+# slept, all shares are the team's time, and of a loop whose iterations take longer and longer one half takes more than the other.
+cat >sleeps.c <<'EOF'
+#include <time.h>
+static void nap(long us)
+{
+	nanosleep(&(struct timespec){ .tv_nsec = us * 1000 }, 0);
+}
+int main(void)
+{
+	for (int r = 0; r < 2; r++) {
+#pragma omp parallel num_threads(2)
+		{
+#pragma omp for schedule(dynamic, 2)
+			for (int i = 0; i < 40; i++)
+				nap(i * 100);
+#pragma omp critical
+			nap(3000);
+		}
+#pragma omp parallel num_threads(2)
+#pragma omp single
+		for (int i = 0; i < 10; i++)
+#pragma omp task
+			nap(1000);
+	}
+	return 0;
+}
+EOF
+gcc -O2 -g -fopenmp -o sleeps sleeps.c
+same_run -o t -m openmp -- ./sleeps
+sonde report --omp --csv t >omp.csv || fail "report --omp --csv"
+python3 - <<'EOF' || fail "report --omp"
+import csv
+rows = list(csv.DictReader(open("omp.csv")))
+by = {(r["kind"], r["line"]): {k: float(v) if k.endswith("_ns") or k in ("count", "chunks", "imbalance", "compared", "threads")
+                               else v for k, v in r.items()} for r in rows}
+assert sorted(by) == [("loop", "9"), ("region", "17"), ("region", "9"), ("task", "20")], sorted(by)
+for r in by.values():
+    parts = sum(r[k] for k in ("work_ns", "barriers_ns", "locks_ns", "tasks_ns", "idle_ns"))
+    assert abs(parts - r["team_ns"]) <= 0.01 * r["team_ns"], r
+region, loop, task = by["region", "9"], by["loop", "9"], by["task", "20"]
+slept = 2 * sum(range(40)) * 1e5
+assert region["count"] == 2 and region["threads"] == 2 and task["count"] == 20 and loop["chunks"] == region["chunks"] == 40
+assert loop["work_ns"] >= slept and region["work_ns"] >= slept + 4 * 3e6 and task["work_ns"] >= 20e6
+assert by["region", "17"]["work_ns"] >= 20e6, "tasks run at the end of a region are work"
+assert region["locks_ns"] > 0 and loop["team_ns"] <= region["team_ns"]
+assert loop["compared"] == 2 and loop["static_ns"] >= 0.7 * slept > 0, loop
+assert loop["static_ns"] > loop["dynamic_k_ns"] >= 0.5 * slept, loop
+EOF
+check_status 0 sonde report --omp t
+check_contains out '^ +2 +2 .* omp for dynamic,2 sleeps.c:9$'
+check_contains out 'dynamic,k'
+sonde report --omp --json t | python3 -c 'import json, sys; assert len(json.load(sys.stdin)["rows"]) == 4' || fail "JSON"
+check_usage_error sonde report --omp -t 1 t
+same_run -o t -m pthread -- ./sleeps
+check_usage_error sonde report --omp t
+
+# ---- attach ----
+
 # Attached and detached while tasks are waiting to be run.
 cat >forever.c <<'EOF'
 #include <stdio.h>
