@@ -679,6 +679,7 @@ LOCK(nest_lock)
  */
 struct task {
 	uint64_t words[3];
+	const struct task *first; /* the wrapper's: another one is a copy */
 	body *fn;
 	void *data;
 	void (*copy)(void *to, void *from);
@@ -687,7 +688,6 @@ struct task {
 	uint64_t number, region;
 	uint32_t flags;
 	bool loop;
-	bool copied;
 };
 
 /* Not memcpy(): that belongs to the program. */
@@ -696,31 +696,42 @@ static void copy_bytes(void *to, const void *from, uint64_t n)
 	__asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(n) : : "memory");
 }
 
+INLINE bool is_copy(const struct task *t)
+{
+	return t->first != t;
+}
+
+/* libomp makes copies of copies for the tasks of a loop, whose bounds are there already. */
 static void copy_task(void *to, void *from)
 {
 	struct task *t = from;
 	struct task *copy = to;
 	char *data = (char *)to + t->offset;
+	void *program = is_copy(t) ? (char *)from + t->offset : t->data;
+	const uint64_t from_word = copy->words[0], to_word = copy->words[1];
 
-	if (t->flags & TASK_DETACH && t->data)
+	if (!is_copy(t) && t->flags & TASK_DETACH && t->data)
 		*(uint64_t *)t->data = t->words[0];
 	copy_bytes(copy, t, sizeof(*t));
-	copy->copied = true;
+	if (is_copy(t) && t->loop) {
+		copy->words[0] = from_word;
+		copy->words[1] = to_word;
+	}
 	if (t->copy)
-		t->copy(data, t->data);
+		t->copy(data, program);
 	else
-		copy_bytes(data, t->data, t->size);
+		copy_bytes(data, program, t->size);
 }
 
 /* A runtime may run a task that cannot wait without a copy. */
 static void *task_data(struct task *t)
 {
-	uint64_t *data = t->copied ? (void *)((char *)t + t->offset) : t->data;
+	uint64_t *data = is_copy(t) ? (void *)((char *)t + t->offset) : t->data;
 
 	if (t->loop) {
 		data[0] = t->words[0];
 		data[1] = t->words[1];
-	} else if (!t->copied && t->flags & TASK_DETACH && data) {
+	} else if (!is_copy(t) && t->flags & TASK_DETACH && data) {
 		data[0] = t->words[0];
 	}
 	return data;
@@ -769,6 +780,7 @@ SONDE_WRAP_IF_PRESENT(void, GOMP_task,
 	struct task t = { .fn = fn, .data = data, .copy = copy, .size = (uint64_t)size, .offset = TASK_OFFSET(align),
 			  .number = next_number(&tasks), .region = w->region, .flags = flags };
 
+	t.first = &t;
 	sonde_begin("omp task create", CODE(fn), SONDE_U64("task", t.number), SONDE_U32("flags", flags),
 		    SONDE_U32("deferred", deferred));
 	SONDE_REAL_POINTER(GOMP_task)(run_task, &t, copy_task, (long)(t.offset + t.size), (long)TASK_ALIGN(align),
@@ -787,6 +799,7 @@ INLINE void end_taskloop(void)
 	sonde_end("omp taskloop");
 }
 
+/* libomp copies the argument of a loop's tasks byte by byte before it has it copied: here that is as large as its copies. */
 #define TASKLOOP(name, type)                                                                                           \
 	SONDE_WRAP_IF_PRESENT(void, name, (body *fn, void *data, void (*copy)(void *, void *), long size, long align,  \
 					   unsigned int flags, unsigned long n, int priority, type from, type to,      \
@@ -798,15 +811,19 @@ INLINE void end_taskloop(void)
 			SONDE_REAL_POINTER(name)(fn, data, copy, size, align, flags, n, priority, from, to, step);     \
 			return;                                                                                        \
 		}                                                                                                      \
-		struct task t = { .fn = fn, .data = data, .copy = copy, .size = (uint64_t)size,                        \
-				  .offset = TASK_OFFSET(align), .number = next_number(&tasks), .region = w->region,    \
-				  .flags = flags, .loop = true };                                                      \
+		const uint64_t offset = TASK_OFFSET(align), bytes = offset + (uint64_t)size, to_align = TASK_ALIGN(align); \
+		void *room = __builtin_alloca(bytes + to_align);                                                       \
+		struct task *t = (struct task *)(((uintptr_t)room + to_align - 1) & -to_align);                        \
                                                                                                                        \
+		*t = (struct task){ .first = t, .fn = fn, .data = data, .copy = copy, .size = (uint64_t)size,          \
+				    .offset = offset, .number = next_number(&tasks), .region = w->region,              \
+				    .flags = flags, .loop = true };                                                    \
+		copy_bytes((char *)t + offset, data, (uint64_t)size);                                                  \
 		if (flags & TASK_REDUCTION)                                                                            \
-			t.words[2] = ((uint64_t *)data)[2];                                                            \
-		begin_taskloop(&t, n, (int64_t)from, (int64_t)to, (int64_t)step);                                      \
-		SONDE_REAL_POINTER(name)(run_task, &t, copy_task, (long)(t.offset + t.size), (long)TASK_ALIGN(align),  \
-					 flags, n, priority, from, to, step);                                          \
+			t->words[2] = ((uint64_t *)data)[2];                                                           \
+		begin_taskloop(t, n, (int64_t)from, (int64_t)to, (int64_t)step);                                       \
+		SONDE_REAL_POINTER(name)(run_task, t, copy_task, (long)bytes, (long)to_align, flags, n, priority,      \
+					 from, to, step);                                                              \
 		end_taskloop();                                                                                        \
 	}
 TASKLOOP(GOMP_taskloop, long)

@@ -46,6 +46,24 @@ if gcc -O2 -fopenmp -static -o constructs-static "$program" 2>gcc.err; then
 	events t
 	$check || fail "static: the order of events"
 fi
+# Another runtime in its place counts the same.
+libomp=$(ls /usr/lib/llvm-*/lib/libomp.so.5 /usr/lib/x86_64-linux-gnu/libomp.so.5 2>/dev/null | head -1)
+counts()
+{
+	sonde dump --json t | grep -v '"resumed":1' | grep -E '"type":"(enter|point)"' |
+		grep -oE '"omp (parallel|implicit task|loop|critical|atomic|lock|lock wait|ordered|section|sections|single|barrier|task create|taskloop|cancel)"' |
+		sort | uniq -c
+}
+if [ -n "$libomp" ]; then
+	same_run -o t -m openmp -- ./constructs 3 plain
+	counts >libgomp.counts
+	(
+		export LD_PRELOAD=$libomp
+		same_run -o t -m openmp -- ./constructs 3 plain
+	) || exit
+	counts >libomp.counts
+	check_same libgomp.counts libomp.counts "what libomp does"
+fi
 # More threads than processors; with functions recorded as well
 same_run -o t -m openmp -F '*_omp_fn*,fib' -- ./constructs 3
 events t
