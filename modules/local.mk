@@ -11,12 +11,14 @@ MODULE_FILES = \
 	modules/openmp.c \
 	modules/posixio.c \
 	modules/pthread.c
+MODULE_PARTS = \
+	modules/openmp-llvm.h
 MODULE_API = \
 	modules/include/sonde/abi.h \
 	modules/include/sonde/module.h
 
 sondeinclude_HEADERS += $(MODULE_API)
-EXTRA_DIST += $(MODULE_FILES)
+EXTRA_DIST += $(MODULE_FILES) $(MODULE_PARTS)
 MODULE_OBJECTS = $(MODULE_FILES:.c=.so)
 
 # One source, one module for each MPI: the handles differ. Compiled with the MPI's headers, linked
@@ -40,6 +42,7 @@ MODULE_CFLAGS = $(SONDE_WARN_CFLAGS) -O2 -g
 MODULE_COMPILE = -I$(top_srcdir)/modules/include $(CPPFLAGS) $(MODULE_CFLAGS) $(CFLAGS) \
 	-fPIC -fvisibility=hidden -fno-stack-protector
 MODULE_LINK = -shared -nostdlib -Wl,-z,defs,-z,now $(LDFLAGS)
+modules/openmp.so: modules/openmp-llvm.h
 modules/%.so: modules/%.c $(MODULE_API)
 	@$(MKDIR_P) $(@D)
 	$(AM_V_CCLD)$(CC) $(MODULE_COMPILE) $(MODULE_LINK) -o $@ $<

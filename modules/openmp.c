@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * openmp: parallel regions, loops and their chunks, barriers, locks, tasks: what a program compiled by GCC asks of its
- * OpenMP runtime (libgomp; libomp's functions of the same names).
+ * OpenMP runtime (libgomp; libomp's functions of the same names).  openmp-llvm.h has what Clang's programs ask.
  *
  * What is recorded are constructs, not calls.  The runtime is given functions of this module in place of the program's, with
  * the program's function and data in an argument of ours; so each thread's part of a region is seen, and each task, though
@@ -15,7 +15,7 @@
 #include <stdalign.h>
 #include <sonde/module.h>
 
-SONDE_MODULE("openmp", "OpenMP: regions, loops, chunks, barriers, locks, tasks (GCC)");
+SONDE_MODULE("openmp", "OpenMP: regions, loops, chunks, barriers, locks, tasks (GCC; Clang without tasks)");
 
 #define INLINE static inline __attribute__((always_inline))
 #define CALLER __builtin_return_address(0)
@@ -45,7 +45,9 @@ struct within {
 	enum wait wait; /* that it is in; the runtime may run tasks there */
 	const struct loop *loop; /* combined with the region, not begun yet; else NULL */
 	uint32_t sections;	 /* likewise; else 0 */
-	bool asking;		 /* for iterations: libgomp waits for an ordered loop's turn by GOMP_ordered_start() */
+	bool asking;		 /* the runtime, which calls functions that are wrapped: libgomp's loops GOMP_ordered_start() */
+	bool has_chunk;		 /* of a loop of Clang's */
+	int64_t step;		 /* likewise */
 };
 
 INLINE struct within *within(void)
@@ -113,6 +115,19 @@ INLINE void end_wait(enum wait what)
 			in_->wait = NO_WAIT;                                                                           \
 	})
 
+/* What the runtime calls of itself meanwhile is not what the program calls. */
+#define ASKING(call)                                                                                                   \
+	({                                                                                                             \
+		struct within *in_ = within();                                                                         \
+		if (in_)                                                                                               \
+			in_->asking = true;                                                                            \
+		__typeof__(call) got_ = call;                                                                          \
+		if (in_)                                                                                               \
+			in_->asking = false;                                                                           \
+		got_;                                                                                                  \
+	})
+#define ASKED(call) (void)ASKING((call, 0))
+
 /* ---- regions ---- */
 
 struct region {
@@ -123,6 +138,16 @@ struct region {
 	struct loop loop;
 	uint32_t sections;
 };
+
+INLINE void begin_implicit(const void *code, uint64_t region)
+{
+	sonde_begin("omp implicit task", CODE(code), SONDE_U64("region", region));
+}
+
+INLINE void end_implicit(void)
+{
+	sonde_end("omp implicit task");
+}
 
 /* What each thread of the team runs in place of the outlined function. */
 static void implicit_task(void *arg)
@@ -137,17 +162,22 @@ static void implicit_task(void *arg)
 
 	if (r->loop.schedule)
 		w.loop = &r->loop;
-	sonde_begin("omp implicit task", CODE(r->fn), SONDE_U64("region", w.region));
+	begin_implicit(r->fn, w.region);
 	be_within(&w);
 	r->fn(r->data);
 	be_within(w.outer);
-	sonde_end("omp implicit task");
+	end_implicit();
+}
+
+INLINE void begin_parallel(const void *code, uint64_t number, uint32_t threads)
+{
+	sonde_begin("omp parallel", CODE(code), SONDE_U64("region", number), SONDE_U32("asked", threads));
 }
 
 INLINE void begin_region(struct region *r, unsigned int threads)
 {
 	r->number = next_number(&regions);
-	sonde_begin("omp parallel", CODE(r->fn), SONDE_U64("region", r->number), SONDE_U32("asked", threads));
+	begin_parallel(r->fn, r->number, threads);
 }
 
 INLINE void end_region(void)
@@ -254,17 +284,6 @@ INLINE void before_next(const void *caller)
 		end_chunk();
 	}
 }
-
-#define ASKING(call)                                                                                                   \
-	({                                                                                                             \
-		struct within *in_ = within();                                                                         \
-		if (in_)                                                                                               \
-			in_->asking = true;                                                                            \
-		bool some_ = call;                                                                                     \
-		if (in_)                                                                                               \
-			in_->asking = false;                                                                           \
-		some_;                                                                                                 \
-	})
 
 /* Type of iterations, name, schedule, parameters, arguments, of these how many on the stack, the loop's bounds. */
 #define START(type, name, schedule, params, args, words, from, to, step, chunk)                                        \
@@ -395,7 +414,7 @@ INLINE void end_section(void)
 SONDE_WRAP_IF_PRESENT(unsigned int, GOMP_sections_start, (unsigned int count))
 {
 	begin_sections(count, CALLER);
-	unsigned int number = SONDE_REAL_POINTER(GOMP_sections_start)(count);
+	unsigned int number = ASKING(SONDE_REAL_POINTER(GOMP_sections_start)(count));
 	begin_section(number);
 	return number;
 }
@@ -403,7 +422,7 @@ SONDE_WRAP_IF_PRESENT(unsigned int, GOMP_sections_start, (unsigned int count))
 SONDE_WRAP_IF_PRESENT(unsigned int, GOMP_sections2_start, (unsigned int count, uintptr_t *reductions, void **memory))
 {
 	begin_sections(count, CALLER);
-	unsigned int number = SONDE_REAL_POINTER(GOMP_sections2_start)(count, reductions, memory);
+	unsigned int number = ASKING(SONDE_REAL_POINTER(GOMP_sections2_start)(count, reductions, memory));
 	begin_section(number);
 	return number;
 }
@@ -418,7 +437,7 @@ SONDE_WRAP_IF_PRESENT(unsigned int, GOMP_sections_next, (void))
 	} else {
 		end_section();
 	}
-	unsigned int number = SONDE_REAL_POINTER(GOMP_sections_next)();
+	unsigned int number = ASKING(SONDE_REAL_POINTER(GOMP_sections_next)());
 	begin_section(number);
 	return number;
 }
@@ -546,13 +565,13 @@ SONDE_WRAP_IF_PRESENT(bool, GOMP_cancellation_point, (int which))
 	SONDE_WRAP_IF_PRESENT(void, start, params)                                                                     \
 	{                                                                                                              \
 		begin_##construct##_wait(lock);                                                                        \
-		SONDE_REAL_POINTER(start) args;                                                                        \
+		ASKED(SONDE_REAL_POINTER(start) args);                                                                 \
 		begin_##construct(lock, CALLER);                                                                       \
 	}                                                                                                              \
 	SONDE_WRAP_IF_PRESENT(void, end, params)                                                                       \
 	{                                                                                                              \
 		end_##construct();                                                                                     \
-		SONDE_REAL_POINTER(end) args;                                                                          \
+		ASKED(SONDE_REAL_POINTER(end) args);                                                                   \
 	}
 #define EXCLUSIVE_CONSTRUCT(construct)                                                                                 \
 	INLINE void begin_##construct##_wait(const void *lock)                                                         \
@@ -588,14 +607,14 @@ SONDE_WRAP_IF_PRESENT(void, GOMP_ordered_start, (void))
 		return;
 	}
 	begin_ordered_wait(NULL);
-	SONDE_REAL_POINTER(GOMP_ordered_start)();
+	ASKED(SONDE_REAL_POINTER(GOMP_ordered_start)());
 	begin_ordered(NULL, CALLER);
 }
 
 SONDE_WRAP_IF_PRESENT(void, GOMP_ordered_end, (void))
 {
 	end_ordered();
-	SONDE_REAL_POINTER(GOMP_ordered_end)();
+	ASKED(SONDE_REAL_POINTER(GOMP_ordered_end)());
 }
 
 /*
@@ -909,3 +928,5 @@ SONDE_WRAP_IF_PRESENT(void, GOMP_teams_reg,
 	SONDE_REAL_POINTER(GOMP_teams_reg)(fn, data, teams, limit, flags);
 	sonde_end("omp teams");
 }
+
+#include "openmp-llvm.h"

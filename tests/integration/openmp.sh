@@ -64,6 +64,37 @@ if [ -n "$libomp" ]; then
 	counts >libomp.counts
 	check_same libgomp.counts libomp.counts "what libomp does"
 fi
+# Clang's programs, but for tasks; one with more variables than registers hold.
+if command -v clang >/dev/null && clang -O2 -g -fopenmp -o constructs-clang "$program" 2>clang.err; then
+	same_run -o t -m openmp -- ./constructs-clang 3 plain
+	events t
+	check_calls 18 "omp parallel"
+	check_calls 51 "omp implicit task"
+	check_calls 300 "omp critical"
+	check_calls 300 "omp critical wait"
+	check_calls 40 "omp ordered"
+	check_calls 450 "omp lock wait"
+	check_count 0 'has("orphan\":true") || has("unwound\":true")'
+	for n in 1 5 28 29 200; do
+		{
+			echo '#include <stdio.h>'
+			echo 'int main(void) {'
+			seq -f 'long v%g = %g;' $n
+			echo '#pragma omp parallel num_threads(3)'
+			echo '{'
+			echo '#pragma omp critical'
+			echo '{'
+			seq -f 'v%g += v1 + %g;' $n
+			echo '} } long s = 0;'
+			seq -f 's = s * 3 + v%g;' $n
+			echo 'printf("%ld\n", s); }'
+		} >many.c
+		clang -O1 -w -fwrapv -fopenmp -o many many.c || fail "many.c"
+		same_run -o t -m openmp -- ./many
+		events t
+		check_calls 3 "omp implicit task"
+	done
+fi
 # More threads than processors; with functions recorded as well
 same_run -o t -m openmp -F '*_omp_fn*,fib' -- ./constructs 3
 events t

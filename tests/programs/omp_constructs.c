@@ -178,7 +178,11 @@ static void tasking(void)
 	long f = 0, sum = 0, order = 0, looped = 0, reduced = 0;
 	struct big big;
 	int dynamic = 10 + threads - threads;
+#ifdef __clang__
+	char vla[10];
+#else
 	char vla[dynamic];
+#endif
 
 	for (int i = 0; i < 300; i++)
 		big.bytes[i] = (char)i;
