@@ -219,17 +219,17 @@ static void keep(const char *name, const char *dir, const char *text, size_t byt
 	free(path);
 }
 
-/* What module @name prints: to standard error unless @quiet, and into @dir. */
-static void put_out(const char *name, const char *text, size_t bytes, const char *dir, bool quiet)
+/* What module @name prints: into @dir, and with @show to standard error. */
+static void put_out(const char *name, const char *text, size_t bytes, const char *dir, bool show)
 {
 	if (!bytes)
 		return;
 	keep(name, dir, text, bytes);
-	if (!quiet)
+	if (show)
 		fwrite(text, 1, bytes, stderr);
 }
 
-static void finish_module(struct analysis_module *m, const char *dir, bool quiet)
+static void finish_module(struct analysis_module *m, const char *dir, bool show)
 {
 	struct printed p = { .end = { .api = &analysis_api, .threads = m->threads } };
 	char *text = NULL;
@@ -247,13 +247,13 @@ static void finish_module(struct analysis_module *m, const char *dir, bool quiet
 			(*h)->end(&p.end);
 	analysis_running(NULL);
 	fclose(p.to);
-	put_out(m->file->name, text, bytes, dir, quiet);
+	put_out(m->file->name, text, bytes, dir, show);
 	free(text);
 }
 
 /* What Sonde itself prints for module @name; @what: that, in a message. */
 static void finish_tables(struct analysis *a, const char *name, bool (*print)(struct analysis *a, const char *dir, FILE *to),
-			  const char *what, const char *dir, bool quiet)
+			  const char *what, const char *dir, bool show)
 {
 	char *text = NULL;
 	size_t bytes = 0;
@@ -263,19 +263,19 @@ static void finish_tables(struct analysis *a, const char *name, bool (*print)(st
 	if (to)
 		fclose(to);
 	if (done)
-		put_out(name, text, bytes, dir, quiet);
+		put_out(name, text, bytes, dir, show);
 	else
 		msg_error("module %s: its %s cannot be shown", name, what);
 	free(text);
 }
 
-void analysis_finish(struct analysis *a, const char *dir, bool quiet)
+void analysis_finish(struct analysis *a, const char *dir, bool show)
 {
 	for (size_t i = 0; i < a->n; i++)
-		finish_module(&a->modules[i], dir, quiet);
+		finish_module(&a->modules[i], dir, show);
 	if (a->profiler)
-		finish_tables(a, a->profiler->name, analysis_profile_print, "profile", dir, quiet);
+		finish_tables(a, a->profiler->name, analysis_profile_print, "profile", dir, show);
 	if (a->simulator)
-		finish_tables(a, a->simulator->name, analysis_caches_print, "tables", dir, quiet);
+		finish_tables(a, a->simulator->name, analysis_caches_print, "tables", dir, show);
 	analysis_compile_tell(a);
 }

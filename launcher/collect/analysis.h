@@ -90,7 +90,7 @@ void analysis_ran(struct analysis *a, uint64_t entered, uint64_t interpreted);
  */
 void analysis_end(struct analysis_thread *t, const struct sonde_trace_thread_sampled *sampled, uint64_t *counters);
 
-/* The trace in @dir is complete: has the modules print, to standard error unless @quiet, and into files in there. */
-void analysis_finish(struct analysis *a, const char *dir, bool quiet);
+/* The trace in @dir is complete: has the modules print, into files in there, and with @show to standard error. */
+void analysis_finish(struct analysis *a, const char *dir, bool show);
 
 #endif

@@ -44,10 +44,11 @@ static int no_accesses(const struct sonde_trace *trace, const char *dir, FILE *o
 	} else if (out && texts.n) {
 		holds_print_texts(&texts, true, out);
 		status = 0;
+	} else if (texts.n) {
+		msg_error("%s: no memory accesses are in the trace, they went to modules; what one found is in %s", dir, texts.v[0].path);
 	} else {
 		holds_no_memory(trace, why, sizeof(why));
-		msg_error("%s: %s%s%s", dir, why, texts.n ? "; what a module found: " : "",
-			  texts.n ? texts.v[0].path : "");
+		msg_error("%s: %s", dir, why);
 	}
 	holds_texts_free(&texts);
 	return status;

@@ -324,7 +324,7 @@ void recording_finish(struct recording *r)
 		msg_error("the trace's metadata could not be completed: %s", strerror(errno));
 	r->writer = NULL;
 	if (r->analysis)
-		analysis_finish(r->analysis, r->dir.path, r->opt.quiet);
+		analysis_finish(r->analysis, r->dir.path, !r->opt.quiet && isatty(STDERR_FILENO));
 	report_losses(totals);
 	if (!r->opt.quiet)
 		report_sampled(&sampled);

@@ -48,10 +48,22 @@ for program in ends-static ends-musl; do
 	[ -x "$programs/$program" ] && check_counts "$programs/$program" 1000 return
 done
 
-# Alone it keeps nothing, prints its table, and reports show the sums.
+# Alone it keeps nothing, its table is in the trace, and reports show the sums.  It is printed on a terminal only.
+rm -rf t
+LC_ALL=C script -qec "sonde -o t -m memcount -- '$programs/ends' 1000 return" typescript </dev/null >/dev/null
+tr -d '\r' <typescript | grep -A 20 '^thread ' | grep -v '^Script' | sed '/^$/d' >printed
+check_same printed t/memcount.txt "the table"
 rm -rf t
 check_status 3 sonde -o t -m memcount -- "$programs/ends" 1000 return
-check_same err t/memcount.txt "the table"
+[ ! -s err ] || fail "standard error is no terminal, and is written to"
+check_contains t/memcount.txt '^all +[1-9]'
+check_status 0 sonde memory t
+sed 1d out >shown # what it is
+check_same shown t/memcount.txt "the table that is shown"
+for format in csv json; do
+	check_usage_error sonde memory --$format t
+	check_contains err 'they went to modules; what one found is in t/memcount.txt$'
+done
 check_usage_error sonde dump --mem t
 for file in t/*.memory; do
 	[ ! -e "$file" ] || fail "$file was written"
@@ -94,8 +106,7 @@ same_run -q -o t -m memprofile,memtrace -- "$programs/threads" 4 3 200
 check_same profile.txt t/memprofile.txt "the profile"
 rm -rf t
 check_status 3 sonde -o t -m memprofile -- "$programs/ends" 1000 return
-check_contains err '^ +[1-9].* main$'
-check_same err t/memprofile.txt "the profile that is printed"
+check_contains t/memprofile.txt '^ +[1-9].* main$'
 check_status 0 sonde memory t
 sed -i '1d' out # what it is
 check_same out t/memprofile.txt "the profile that is shown"
@@ -111,18 +122,17 @@ same_run -q -o t -m cachesim,memtrace --system=opteron --system=xeon-x5550 -- "$
 check_same caches.txt t/cachesim.txt "the caches"
 rm -rf t
 check_status 3 sonde -o t -m cachesim --system=opteron -- "$programs/ends" 1000 return
-check_contains err '^system      opteron'
-check_same err t/cachesim.txt "what is printed of caches"
+check_contains t/cachesim.txt '^system      opteron'
 rm -rf t
 check_usage_error sonde -o t -m memcount --system=opteron -- true
 check_contains err '^sonde: --system is for a module that simulates caches'
 check_usage_error sonde -o t -m cachesim --system=nothing -- true
 check_contains err 'neither a system'
 
-# The end of a program that is killed: what is there is printed.
+# The end of a program that is killed: what is there is in the trace.
 rm -rf t
 check_status 137 sonde -o t -m memcount -- "$programs/ends" 1000 tkill
-check_contains err '^all '
+check_contains t/memcount.txt '^all '
 
 # Loops that never end, and need no words: of a thread when main() returns, of a child that is killed.
 cat >spins.c <<'X'

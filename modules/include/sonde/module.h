@@ -82,7 +82,8 @@
  *                                            each time, so ask for the same size; NULL: there is none
  * sonde_thread_add(thread, "name", n)        adds to a sum that the trace keeps and `sonde report' shows
  * sonde_next_thread(end, thread)             NULL first, then the one before; NULL: that was all
- * sonde_print(end, format, ...)              as printf(): on standard error, and into the trace as NAME.txt
+ * sonde_print(end, format, ...)              as printf(): into the trace as NAME.txt, and on standard error if that is
+ *                                            a terminal
  *
  * These run in Sonde's own process, one at a time, not in the program: they may use any library, and variables are not
  * shared with wrappers.  A batch holds some accesses of one thread; between threads there is no order.  A fault in
