@@ -96,6 +96,11 @@ struct tramp_function {
 	const struct tramp_branch *branches;
 	size_t nbranches;
 
+	/*
+	 * It has been planned before, with all that is known, and nothing but its first bytes mattered: only those are looked at.
+	 */
+	bool scanned;
+
 	bool whole;		/* displace a short function without branches as a whole: faster */
 };
 

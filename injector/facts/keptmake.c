@@ -36,8 +36,8 @@ struct waiting {
 };
 
 /*
- * Its entry is patched as if nobody came into it from elsewhere: what does, as a part of it that leads back, must not matter to
- * the plan.
+ * Its entry is planned later by its first bytes alone: the rest of it, and who comes into it from elsewhere, as a part of it that
+ * leads back, must not matter to the plan.
  */
 static bool plan_is_sure(const struct tramp_code *code, const struct tramp_fn *fn, struct tramp_checker *checker)
 {
@@ -57,12 +57,9 @@ static bool plan_is_sure(const struct tramp_code *code, const struct tramp_fn *f
 		branches[i] = (struct tramp_branch){ .to = entries[i] };
 	if (tramp_plan_entry(&f, &plan) != TRAMP_OK || plan.patch_addr + TRAMP_JUMP_SIZE > fn->addr + fn->size)
 		return false;
-	if (f.nbranches) {
-		f.nbranches = 0;
-		if (tramp_plan_entry(&f, &alone) != TRAMP_OK || memcmp(&plan, &alone, sizeof(plan)) != 0)
-			return false;
-	}
-	return tramp_check_boundaries(checker, &plan, &offset) != TRAMP_DISAGREE;
+	f.scanned = true;
+	return tramp_plan_entry(&f, &alone) == TRAMP_OK && memcmp(&plan, &alone, sizeof(plan)) == 0 &&
+	       tramp_check_boundaries(checker, &plan, &offset) != TRAMP_DISAGREE;
 }
 
 static void *find_waiting(void *arg)

@@ -76,10 +76,11 @@ static enum inj_status alloc_words(struct inj_session *s, uint64_t lo, uint64_t 
 
 /* ---- at the start ---- */
 
-/* As it was looked at when its file was: nobody comes into it from elsewhere. */
+/* All else was looked at when its file was. */
 static bool plan_entry(const struct inj_work *w, const struct tramp_fn *fn, struct tramp_plan *plan)
 {
-	struct tramp_function f = { .addr = w->s->objects[w->object].base + fn->addr, .size = fn->size, .avail = fn->size };
+	struct tramp_function f = { .addr = w->s->objects[w->object].base + fn->addr, .size = fn->size, .avail = fn->size,
+				    .scanned = true };
 	size_t left;
 
 	f.code = tramp_code_at(w->code, fn->addr, &left);

@@ -112,7 +112,7 @@ enum tramp_status tramp_plan_entry(const struct tramp_function *fn, struct tramp
 	if (tramp_is_sigreturn(fn->code, fn->avail))
 		return TRAMP_SIGRETURN;
 	status = displace(&walk, plan);
-	if (status != TRAMP_OK)
+	if (status != TRAMP_OK || fn->scanned)
 		return status;
 	status = tramp_scan(fn, plan);
 	if (status != TRAMP_OK && !tramp_enclose(fn, plan))
