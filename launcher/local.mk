@@ -253,6 +253,7 @@ sonde_SOURCES = \
 	launcher/inspect/insntext.c \
 	launcher/inspect/insntext.h \
 	launcher/inspect/list-mirrored.c \
+	launcher/inspect/list-trace.c \
 	launcher/inspect/list.c \
 	launcher/inspect/list.h \
 	launcher/inspect/plt.c \

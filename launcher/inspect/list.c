@@ -42,18 +42,20 @@ static const struct opt list_opts[] = {
 
 static const struct opt_command list_command = {
 	.name = "list",
-	.usage = "[OPTION]... PROGRAM|LIBRARY [PATTERN]...",
+	.usage = "[OPTION]... PROGRAM|LIBRARY|DIR [PATTERN]...",
 	.summary = "Lists functions that can be instrumented, and for the others why not.",
 	.opts = list_opts,
 	.details = "Without -F: functions that modules can wrap. Address and size (0: not known), both\n"
 		   "hexadecimal, then the name; names of one function are joined by '='.\n"
 		   "With -F: functions that can be recorded without a module; sizes are decimal.\n"
+		   "Of a trace, in DIR: which were instrumented, and which were left alone; how many were never called.\n"
 		   "For PATTERNs see sonde(1); NAME@LIB looks into libraries without --libs.\n",
 	.examples = "sonde list -F '*' ./app\tall functions, and how many can be recorded\n"
 		    "sonde list -F 'solve*' --lines ./app\tloops of some functions, with source lines\n"
 		    "sonde list ./app 'solve*'\tsome of a program's functions\n"
 		    "sonde list --libs ./app malloc\tthe program's or its library's\n"
-		    "sonde list -r /lib/x86_64-linux-gnu/libc.so.6\twhat is refused in the C library\n",
+		    "sonde list -r /lib/x86_64-linux-gnu/libc.so.6\twhat is refused in the C library\n"
+		    "sonde list -r sonde.data\twhat was left alone in a recording, and why\n",
 };
 
 /* ---- one function ---- */
@@ -264,6 +266,26 @@ static int nothing_found(const struct listing *l, const char *name)
 	return EXIT_USAGE;
 }
 
+static bool is_folder(const char *name)
+{
+	struct stat st;
+
+	return stat(name, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+static int list_folder(const struct listing *l, const char *dir, char **patterns, int n)
+{
+	struct select_options select = { .option = "", .functions = l->o->select.functions, .excluded = l->o->select.excluded };
+
+	if (l->o->lines || l->o->libraries || l->o->select.libs.n || l->o->select.min_size)
+		return opt_usage_error(&list_command, "%s is a trace: only -F, -N, -r and --mangled are for those", dir);
+	if (select.functions.n && n)
+		return opt_usage_error(&list_command, "'%s': with -F there are no other patterns", patterns[0]);
+	if (n)
+		select.functions = (struct opt_list){ (const char **)patterns, (size_t)n };
+	return list_trace(l, dir, &select);
+}
+
 int verb_list(int argc, char **argv)
 {
 	struct list_options o = { 0 };
@@ -273,7 +295,9 @@ int verb_list(int argc, char **argv)
 
 	if (first == argc)
 		status = opt_usage_error(&list_command, "no program");
-	if (first >= 0 && first < argc) {
+	if (first >= 0 && first < argc && is_folder(argv[first])) {
+		status = list_folder(&l, argv[first], argv + first + 1, argc - first - 1);
+	} else if (first >= 0 && first < argc) {
 		status = check(&l, &o, argv + first + 1, argc - first - 1);
 		if (!status)
 			status = list_program(&l, argv[first]);

@@ -33,4 +33,10 @@ int list_count(struct listing *l, const char *path, enum select_kind kind) __att
 int list_mirrored(struct listing *l, const char *path, enum select_kind kind)
 	__attribute__((warn_unused_result));
 
+/*
+ * Prints which functions of the trace in @dir that @select chooses were instrumented, and which were left alone, and why; counts those
+ * that were never called.  Returns likewise.
+ */
+int list_trace(const struct listing *l, const char *dir, const struct select_options *select) __attribute__((warn_unused_result));
+
 #endif

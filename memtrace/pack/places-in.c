@@ -373,6 +373,18 @@ void mt_placed_each_line(const struct mt_placed *p, uint32_t object, uint64_t lo
 	}
 }
 
+void mt_placed_each_function(const struct mt_placed *p,
+			     void (*function)(void *arg, uint32_t object, uint64_t addr, uint64_t size, const char *name),
+			     void *arg)
+{
+	for (size_t i = 0; i < p->n; i++)
+		for (size_t k = 0; k < p->parts[i].nfunctions; k++) {
+			const struct function *f = &p->parts[i].functions[k];
+
+			function(arg, p->parts[i].object, f->addr, f->size, f->name);
+		}
+}
+
 bool mt_placed_has_lines(const struct mt_placed *p, uint32_t object)
 {
 	for (size_t i = 0; i < p->n; i++)

@@ -81,6 +81,11 @@ void mt_placed_find(const struct mt_placed *p, uint32_t object, uint64_t addr, s
 void mt_placed_each_line(const struct mt_placed *p, uint32_t object, uint64_t lo, uint64_t hi,
 			 void (*line)(void *arg, uint64_t addr, const char *file, int line), void *arg);
 
+/* Calls @function for all functions of all objects. */
+void mt_placed_each_function(const struct mt_placed *p,
+			     void (*function)(void *arg, uint32_t object, uint64_t addr, uint64_t size, const char *name),
+			     void *arg);
+
 /* Have the object's lines been written?  Then there are no others. */
 bool mt_placed_has_lines(const struct mt_placed *p, uint32_t object);
 

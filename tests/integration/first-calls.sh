@@ -49,6 +49,20 @@ sonde -q -F 'first_0*' -F call_some -o t -- "$programs/firsts" start || fail "ex
 sonde info t >info.txt
 check_contains info.txt '^recorded +0 functions; 17 never called$'
 check_contains info.txt '^state +intact$'
+sonde -q -F '*' -o t -- "$programs/firsts" start || fail "exit status $?"
+sonde list t >list.txt || fail "exit status $? of list"
+check_contains list.txt '^instrumented  main$'
+check_contains list.txt '^left alone    _start: does not return like other functions$'
+check_lacks list.txt ' first_000$'
+check_contains list.txt ': [0-9]+ instrumented, [0-9]+ never called, [0-9]+ left alone$'
+check_same <(sonde info t | sed -n 's/^recorded *\([0-9]*\) f.*/\1/p') <(grep -c ^instrumented list.txt) "functions that were instrumented"
+sonde list t main >list.txt || fail "exit status $? of list"
+check_same list.txt <(echo 'instrumented  main') "one function"
+sonde list -r t >list.txt || fail "exit status $? of list"
+check_lacks list.txt '^instrumented '
+sonde list t nothing_like_it >list.txt 2>list.err
+[ $? -eq 2 ] || fail "a function that is not there"
+check_contains list.err 'nothing_like_it'
 
 # with_recorder HOW: the program is told who records it.
 with_recorder() # HOW SONDE-OPTION...
