@@ -7,6 +7,8 @@ libanalysis_la_SOURCES = \
 	analysis/cache/cores.h \
 	analysis/cache/level.c \
 	analysis/cache/level.h \
+	analysis/cache/order.c \
+	analysis/cache/order.h \
 	analysis/cache/shadow.c \
 	analysis/cache/shadow.h \
 	analysis/cache/simulate.c \

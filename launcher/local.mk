@@ -199,6 +199,7 @@ sonde_SOURCES = \
 	launcher/cache/curve.c \
 	launcher/cache/data.c \
 	launcher/cache/interleave.c \
+	launcher/cache/lines.c \
 	launcher/cache/print.c \
 	launcher/cache/rows.c \
 	launcher/cache/shipped.S \

@@ -24,7 +24,7 @@ struct cache_options {
 	struct pick pick;
 	uint64_t limit;
 	struct cache_sim_options sim; /* of classify and sets */
-	bool list, curve, no_stack, all, csv, json, mangled;
+	bool list, curve, lines, no_stack, all, csv, json, mangled;
 };
 
 #define BYS "function\0loop\0line\0instruction\0thread\0" /* as enum memory_by, and threads */
@@ -49,6 +49,8 @@ static const struct opt cache_opts[] = {
 	{ 'a', "all", NULL, "all rows", OPT_FLAG, offsetof(struct cache_options, all), NULL },
 	{ 0, "curve", NULL, "in place of that, share of misses in caches of all sizes", OPT_FLAG,
 	  offsetof(struct cache_options, curve), NULL },
+	{ 0, "lines", NULL, "in place of that, lines that cores take from each other; SYSTEM has cores", OPT_FLAG,
+	  offsetof(struct cache_options, lines), NULL },
 	{ 0, "classify", NULL, "say how many misses are compulsory, for capacity, and for conflicts", OPT_FLAG,
 	  offsetof(struct cache_options, sim.classify), NULL },
 	{ 0, "sets", "1/N", "simulate one in N sets, in place of all: 2, 4, 8, ... 64", OPT_STRING,
@@ -90,6 +92,7 @@ struct cache {
 	struct memprofile_thread *reuse; /* in place of that, for curves */
 	struct select *select;	/* NULL: all functions */
 	struct cache_rows rows;
+	struct cache_lines lines;
 	uint64_t damage;
 	bool failed;
 };
@@ -172,18 +175,44 @@ static int visit_lane(void *arg, const struct memtrace_thread *thread)
 	return cache_lanes_add(&c->lanes, thread) ? 0 : no_memory();
 }
 
-static bool add_process(void *arg, const struct cache_sim *sim)
+static bool begin_process(void *arg)
 {
 	struct cache *c = arg;
 
-	return cache_rows_add(&c->rows, sim, c->where, (enum memory_by)c->by, NULL, c->select);
+	if (c->o->lines)
+		return cache_lines_begin(&c->lines);
+	c->sim = cache_sim_new(c->systems.v, c->systems.n, NULL);
+	return c->sim;
+}
+
+static bool take_on_core(void *arg, size_t thread, const struct cache_times *times, const struct mt_access *v, size_t n)
+{
+	struct cache *c = arg;
+
+	if (c->o->lines)
+		return cache_lines_take(&c->lines, thread, times, v, n, !c->o->no_stack);
+	cache_sim_thread(c->sim, thread);
+	return cache_sim_take(c->sim, v, n, !c->o->no_stack);
+}
+
+static bool end_process(void *arg, int pid)
+{
+	struct cache *c = arg;
+	bool good;
+
+	if (c->o->lines)
+		return cache_lines_end(&c->lines, pid);
+	good = !c->sim || cache_rows_add(&c->rows, c->sim, c->where, (enum memory_by)c->by, NULL, c->select);
+	cache_sim_free(c->sim);
+	c->sim = NULL;
+	return good;
 }
 
 static int run_lanes(void *arg)
 {
 	struct cache *c = arg;
 	const struct cache_lanes_visitor visitor = {
-		.systems = &c->systems, .stack = !c->o->no_stack, .add = add_process, .arg = c };
+		.begin = begin_process, .take = take_on_core, .end = end_process, .arg = c };
 
 	return !c->lanes || cache_lanes_run(c->lanes, &visitor, &c->damage) ? 0 : no_memory();
 }
@@ -252,6 +281,17 @@ static int print_curves(struct cache *c, const char *key, uint64_t limit)
 	return 0;
 }
 
+static int print_lines(struct cache *c, uint64_t limit)
+{
+	if (c->o->csv)
+		cache_lines_csv(&c->lines, limit, stdout);
+	else if (!c->o->json)
+		cache_lines_table(&c->lines, limit, stdout);
+	else if (!cache_lines_json(&c->lines, limit, stdout))
+		return no_memory();
+	return 0;
+}
+
 static int print(struct cache *c, const struct sonde_trace *trace)
 {
 	const struct cache_options *o = c->o;
@@ -263,6 +303,8 @@ static int print(struct cache *c, const struct sonde_trace *trace)
 	if (o->all)
 		limit = UINT64_MAX;
 	tell_sampled(trace);
+	if (o->lines)
+		return print_lines(c, limit);
 	if (o->curve)
 		return print_curves(c, key, limit);
 	if (o->csv)
@@ -288,11 +330,13 @@ static int simulate_trace(struct cache *c, struct cache_options *o, const char *
 	if (status)
 		return status;
 	status = traced_select(t.trace, &o->select, &c->select);
+	if (!status && o->lines && c->select)
+		status = opt_usage_error(&cache_command, "--lines is for all functions");
 	if (!status && !cache_rows_init(&c->rows, &c->systems, &o->sim))
 		status = no_memory();
 	if (!status)
 		status = memtrace_visit(&t, &visitor);
-	if (!status)
+	if (!status && !o->lines)
 		status = traced_check(c->select, dir, c->rows.n);
 	if (!status)
 		status = print(c, t.trace);
@@ -300,6 +344,7 @@ static int simulate_trace(struct cache *c, struct cache_options *o, const char *
 		status = EXIT_DAMAGED;
 	pick_forgive_closed_pipe();
 	cache_rows_free(&c->rows);
+	cache_lines_free(&c->lines);
 	select_free(c->select);
 	memtrace_close(&t);
 	return status;
@@ -325,6 +370,8 @@ static int check_cores(const struct cache *c)
 
 	if (c->o->curve)
 		return 0;
+	if (c->o->lines && (!v[0].cores || c->systems.n > 1))
+		return opt_usage_error(&cache_command, "--lines wants one system, with cores");
 	for (size_t i = 1; i < c->systems.n; i++)
 		if (!v[i].cores != !v[0].cores)
 			return opt_usage_error(&cache_command, "%s has cores and %s has none: simulate them one after the other",
@@ -343,6 +390,7 @@ static int simulate(struct cache_options *o, const char *dir)
 		status = systems_add(&c.systems, o->systems.v[i]);
 	if (!status)
 		status = check_cores(&c);
+	c.lines.system = c.systems.v;
 	if (!status)
 		status = simulate_trace(&c, o, dir);
 	cache_systems_free(&c.systems);
@@ -379,6 +427,8 @@ int verb_cache(int argc, char **argv)
 		status = opt_usage_error(&cache_command, "--sets=%s: 1/2, 1/4, 1/8, 1/16, 1/32 or 1/64 belongs there", o.sets);
 	else if (o.sets && (o.curve || o.sim.classify))
 		status = opt_usage_error(&cache_command, "--sets excludes --curve and --classify");
+	else if (o.lines && (o.curve || o.sort || o.by))
+		status = opt_usage_error(&cache_command, "--lines excludes --curve, --sort and --by");
 	else if (o.curve && (o.sim.classify || (o.sort && *o.sort == 'L')))
 		status = opt_usage_error(&cache_command, "--curve has no levels: neither --classify nor --sort=L1");
 	else

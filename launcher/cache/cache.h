@@ -2,11 +2,12 @@
 /*
  * `sonde cache`: the caches of other machines, simulated with the accesses of a trace (analysis/cache/).  cache.c has the
  * options, systems.c finds systems, interleave.c merges threads for those with cores, rows.c adds up what instructions did, print.c and data.c print it.  curve.c
- * has miss-ratio curves in place of simulated systems.
+ * has miss-ratio curves in place of simulated systems, lines.c lines that cores take from each other.
  */
 #ifndef SONDE_LAUNCHER_CACHE_CACHE_H
 #define SONDE_LAUNCHER_CACHE_CACHE_H
 
+#include "analysis/cache/order.h"
 #include "analysis/cache/simulate.h"
 #include "launcher/common/options.h"
 #include "launcher/memory/memory.h"
@@ -37,10 +38,16 @@ void systems_describe(const struct cache_system *s, FILE *out);
 struct memtrace_thread;
 struct cache_lanes;
 
+/* TSC: when something was made at the earliest, and at the latest. */
+struct cache_times {
+	uint64_t from, to;
+};
+
 struct cache_lanes_visitor {
-	const struct cache_systems *systems; /* all with cores */
-	bool stack;
-	bool (*add)(void *arg, const struct cache_sim *sim); /* for each process, when all is simulated */
+	/* For each process: begin(), take() for some accesses of its threads, the first is 0, end() always.  False: no memory. */
+	bool (*begin)(void *arg);
+	bool (*take)(void *arg, size_t thread, const struct cache_times *times, const struct mt_access *v, size_t n);
+	bool (*end)(void *arg, int pid);
 	void *arg;
 };
 
@@ -50,6 +57,32 @@ bool cache_lanes_add(struct cache_lanes **lanes, const struct memtrace_thread *t
 bool cache_lanes_run(struct cache_lanes *l, const struct cache_lanes_visitor *visitor, uint64_t *damage)
 	__attribute__((warn_unused_result));
 void cache_lanes_free(struct cache_lanes *l);
+
+/* ---- lines that cores take from each other ---- */
+
+struct cache_line {
+	int pid;
+	struct cache_order_line line;
+};
+
+struct cache_lines {
+	const struct cache_system *system;
+	struct cache_line *v;
+	size_t n, room;
+	struct cache_order *order; /* of the process */
+};
+
+void cache_lines_free(struct cache_lines *l);
+/* As in cache_lanes_visitor. */
+bool cache_lines_begin(struct cache_lines *l);
+bool cache_lines_take(struct cache_lines *l, size_t thread, const struct cache_times *times, const struct mt_access *v, size_t n,
+		      bool stack);
+bool cache_lines_end(struct cache_lines *l, int pid);
+
+/* Those that may be taken most often first. */
+void cache_lines_table(struct cache_lines *l, uint64_t limit, FILE *out);
+void cache_lines_csv(struct cache_lines *l, uint64_t limit, FILE *out);
+bool cache_lines_json(struct cache_lines *l, uint64_t limit, FILE *out) __attribute__((warn_unused_result));
 
 /* ---- rows ---- */
 

@@ -26,7 +26,7 @@ struct lane {
 	size_t nspans, room, span;
 	uint64_t taken, end; /* of the span; time when the last one ended */
 	uint64_t gaps;
-	bool over;
+	bool over, ended; /* the trace says when */
 };
 
 struct cache_lanes {
@@ -100,7 +100,8 @@ static void set_ends(struct lane *v, size_t n)
 		struct lane *l = &v[i];
 		const uint64_t begin = l->over ? 0 : l->spans[l->nspans - 1].tsc;
 
-		if (l->end <= begin)
+		l->ended = l->end > begin;
+		if (!l->ended)
 			l->end = last > begin ? last : begin + 1;
 	}
 }
@@ -177,16 +178,25 @@ static size_t turn(const struct lane *l, double next)
 	return n < (double)most ? (size_t)n : most;
 }
 
-static bool run(struct cache_lanes *all, struct lane *v, size_t n, struct cache_sim *sim, bool stack)
+/* An access may be known only from the chunk after it: it was made after the one before began. */
+static struct cache_times times_of(const struct lane *l)
+{
+	const bool last = l->span + 1 == l->nspans;
+
+	return (struct cache_times){ .from = l->spans[l->span ? l->span - 1 : 0].tsc,
+				     .to = last && !l->ended ? UINT64_MAX : span_end(l) };
+}
+
+static bool run(struct cache_lanes *all, struct lane *v, size_t n, const struct cache_lanes_visitor *visitor)
 {
 	struct lane *l;
 	double next;
 
 	while ((l = first(v, n, &next))) {
 		const size_t take = turn(l, next);
+		const struct cache_times times = times_of(l);
 
-		cache_sim_thread(sim, (size_t)(l - v));
-		if (!cache_sim_take(sim, l->v + l->at, take, stack))
+		if (!visitor->take(visitor->arg, (size_t)(l - v), &times, l->v + l->at, take))
 			return false;
 		l->at += take;
 		l->taken += take;
@@ -235,14 +245,12 @@ static uint64_t tell_gaps(const struct lane *v, size_t n)
 
 static bool run_process(struct cache_lanes *all, struct lane *v, size_t n, const struct cache_lanes_visitor *visitor)
 {
-	struct cache_sim *sim = cache_sim_new(visitor->systems->v, visitor->systems->n, NULL);
-	bool good = sim;
+	bool good;
 
 	set_ends(v, n);
-	if (good)
-		begin(v, n);
-	good = good && run(all, v, n, sim, visitor->stack) && visitor->add(visitor->arg, sim);
-	cache_sim_free(sim);
+	begin(v, n);
+	good = visitor->begin(visitor->arg) && run(all, v, n, visitor);
+	good = visitor->end(visitor->arg, v[0].about.about.pid) && good;
 	for (size_t i = 0; i < n; i++) {
 		if (v[i].read)
 			mt_read_stop(v[i].read);

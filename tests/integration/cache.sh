@@ -278,6 +278,22 @@ check_contains out 'L1 writes  *L1 invalidated  *upgrades  *transfers  *L2 misse
 check_status 0 sonde cache --system=./two.yaml --json s
 check_contains out '"type":"total","system":"two".*"invalidated":[1-9].*"upgrades":[0-9]+,"transfers":[1-9]'
 check_contains out '"shared":2'
+sed '/^---/,$d' two.yaml >only.yaml
+check_status 0 sonde cache --lines --no-stack --system=./only.yaml --csv s
+python3 -c "
+import csv, sys
+rows = list(csv.DictReader(open('out')))
+n, = [r for r in rows if r['stores'] == '40000']
+assert n['caches'] == '2' and 1 <= int(n['invalidated_least']) <= int(sys.argv[1]) <= int(n['invalidated_most']) <= 80000, n
+assert len(rows) == 1, rows" "$(level one_line two L1 invalidated)" || { show out; fail "lines"; }
+check_status 0 sonde cache --lines --system=./only.yaml s
+check_contains out '^invalidations:  *at most  *transfers:  *at most  *accesses  *stores  *caches  *address  *process$'
+check_status 0 sonde cache --lines --system=./only.yaml --json s
+check_contains out '"type":"line".*"stores":40000,"invalidated_least":[1-9][0-9]*,"invalidated_most":[1-9]'
+check_usage_error sonde cache --lines --system=./two.yaml s
+check_usage_error sonde cache --lines --system=a64fx s
+check_usage_error sonde cache --lines --system=./only.yaml -F one_line s
+check_usage_error sonde cache --lines --system=./only.yaml -b line s
 check_usage_error sonde cache --system=./two.yaml --system=a64fx s
 check_contains err 'two has cores and a64fx has none'
 check_usage_error sonde cache --system=./two.yaml --classify s
