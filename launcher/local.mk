@@ -83,6 +83,7 @@ libreport_la_SOURCES = \
 	launcher/dump/dump-text.c \
 	launcher/dump/dump.c \
 	launcher/dump/dump.h \
+	launcher/export/callgrind-blocks.c \
 	launcher/export/callgrind.c \
 	launcher/export/chrome.c \
 	launcher/export/csv.c \

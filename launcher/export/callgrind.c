@@ -57,12 +57,21 @@ static struct edge *edges_of(const struct graph_tree *tree, size_t *n)
 	return v;
 }
 
-/* Control characters would end the line. */
-static void put_text(FILE *out, const char *before, const char *text)
+void export_callgrind_text(FILE *out, const char *before, const char *text)
 {
 	fputs(before, out);
 	for (; *text; text++)
 		putc((unsigned char)*text < ' ' ? '?' : *text, out);
+}
+
+void export_callgrind_command(const struct sonde_trace_rank *first, FILE *out)
+{
+	if (!first || !first->nargs)
+		return;
+	fprintf(out, "cmd:");
+	for (size_t i = 0; i < first->nargs; i++)
+		export_callgrind_text(out, " ", first->args[i]);
+	putc('\n', out);
 }
 
 /* The name stands where its number comes first. */
@@ -70,7 +79,7 @@ static void put_name(const struct export *x, const char *key, uint32_t number, c
 {
 	fprintf(x->out, "%s=(%" PRIu32 ")", key, number + 1);
 	if (first)
-		put_text(x->out, " ", name);
+		export_callgrind_text(x->out, " ", name);
 	putc('\n', x->out);
 }
 
@@ -91,12 +100,7 @@ void export_callgrind(const struct export *x, const struct graph_tree *tree)
 	struct edge *v = edges_of(tree, &n);
 
 	fprintf(x->out, "# callgrind format\nversion: 1\ncreator: sonde\n");
-	if (first && first->nargs) {
-		fprintf(x->out, "cmd:");
-		for (size_t i = 0; i < first->nargs; i++)
-			put_text(x->out, " ", first->args[i]);
-		putc('\n', x->out);
-	}
+	export_callgrind_command(first, x->out);
 	fprintf(x->out, "positions: line\nevent: ns : Time in ns\nevents: ns\nsummary: %" PRIu64 "\n\nfl=(1) ???\n", tree->node[GRAPH_ROOT].total);
 	for (size_t i = 0; i < n && !ferror(x->out); i++) {
 		if (v[i].callee == GRAPH_NONE) {

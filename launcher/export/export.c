@@ -51,7 +51,8 @@ static const struct opt_command export_command = {
 	.summary = "Writes a trace in a format that another tool reads.",
 	.opts = export_opts,
 	.details = "DIR is a trace, " DEFAULT_DIR " if not given. Formats:\n"
-		   "  callgrind   call graph with times: kcachegrind, callgrind_annotate\n"
+		   "  callgrind   call graph with times: kcachegrind, callgrind_annotate; of blocks (--blocks):\n"
+		   "              instructions, reads and writes by line\n"
 		   "  chrome      time line, JSON: chrome://tracing, ui.perfetto.dev\n"
 		   "  csv         a row for each call: spreadsheets, R, pandas\n"
 		   "  folded      call paths with times: flamegraph.pl, speedscope\n"
@@ -223,6 +224,23 @@ static bool has_events(const struct sonde_trace *trace)
 	return false;
 }
 
+/* Were blocks counted, or their order recorded? */
+static bool has_blocks(const struct sonde_trace *trace)
+{
+	for (size_t i = 0; i < sonde_trace_ranks(trace); i++) {
+		char *path;
+		bool there = asprintf(&path, "%s/code.blocks", sonde_trace_rank(trace, i)->dir) >= 0;
+
+		if (there) {
+			there = access(path, F_OK) == 0;
+			free(path);
+		}
+		if (there)
+			return true;
+	}
+	return false;
+}
+
 static int export_into_folder(struct run *r)
 {
 	int result = EXIT_USAGE;
@@ -296,6 +314,12 @@ static int export_trace(struct export_options *o, const char *dir)
 		result = processes_choose(&trace, &o->pick.processes);
 	if (result)
 		return result;
+	if (!has_events(trace) && strcmp(o->format, "callgrind") == 0 && has_blocks(trace)) {
+		sonde_trace_close(trace);
+		result = export_callgrind_blocks(dir, &o->pick, o->mangled, o->output);
+		pick_forgive_closed_pipe();
+		return result;
+	}
 	r.x.trace = o->pick.trace = trace;
 	result = pick_check(&o->pick);
 	if (!result && !has_events(trace)) {

@@ -8,6 +8,7 @@
  *	export-output.c   a file that is there when it is whole, and not before
  *	chrome.c, csv.c, otf2.c, perfetto.c, speedscope.c   formats made of single calls
  *	callgrind.c       a format made of call paths; another one, folded, is graph's own
+ *	callgrind-blocks.c   the same format from counts of blocks
  */
 #ifndef SONDE_LAUNCHER_EXPORT_EXPORT_H
 #define SONDE_LAUNCHER_EXPORT_EXPORT_H
@@ -118,6 +119,13 @@ void export_put_value(struct tf_buf *b, const struct sonde_trace_value *v);
 /* A format made of call paths. */
 struct graph_tree;
 void export_callgrind(const struct export *x, const struct graph_tree *tree);
+/* @before and a text, in which control characters would end the line. */
+void export_callgrind_text(FILE *out, const char *before, const char *text);
+/* The line that says what was run.  NULL: none. */
+void export_callgrind_command(const struct sonde_trace_rank *first, FILE *out);
+/* Of a trace with counts of blocks, or their order, into @output.  The exit status. */
+int export_callgrind_blocks(const char *dir, const struct pick *pick, bool mangled, const char *output)
+	__attribute__((warn_unused_result));
 
 /*
  * Where the output goes: standard output (@path NULL or "-"), or a file that is named @path when export_output_close() has been called,

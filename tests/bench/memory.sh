@@ -265,6 +265,34 @@ bench_memory_sampling()
 	done
 }
 
+# Which blocks are executed: how often, and in which order; one thread.
+bench_memory_blocks()
+{
+	local name size times short plain order blocks next count
+	section "sonde --blocks on kernels, one thread: CPU time, times plain; the order's blocks"
+	row "" "CPU ms" "--blocks" "=trace" "M blocks" "bytes each" "M/s next" "M/s count"
+	rm -f ./*.ratios
+	while read -r name size times short; do
+		add blocks-plain env OMP_NUM_THREADS=1 "$bench/mem/$name" "$size" "$times"
+		add blocks-count env OMP_NUM_THREADS=1 sonde -q --blocks -o blocks-count.d "$bench/mem/$name" "$size" "$times"
+		add blocks-trace env OMP_NUM_THREADS=1 sonde -q --blocks=trace -o blocks-trace.d "$bench/mem/$name" "$size" "$times"
+		measure "$runs"
+		plain=$(median blocks-plain.out 3)
+		order=$(bytes blocks-trace.d)
+		read -r blocks next count < <("$bench/memspeed" blocks-trace.d 3 2>/dev/null)
+		row "$name" "$plain" "$(ratio blocks-count "$plain" blocks-count)" "$(ratio blocks-trace "$plain" blocks-trace)" \
+			"$(calc "$blocks / 1e6" %.1f)" "$(calc "$order / $blocks" %.4f)" "$next" "$count"
+		calc "$order / $blocks" "%.6f\n" >>blocks-bytes.ratios
+		calc "1000 / $next" "%.6f\n" >>blocks-next.ratios
+		same_results "$name" blocks-{plain,count,trace}
+		rm -rf blocks-*.d blocks-*.out
+	done < <(memory_kernels)
+	geomean "  geometric mean, worst: counted" <blocks-count.ratios
+	geomean "  the order" <blocks-trace.ratios
+	geomean "  bytes a block" <blocks-bytes.ratios
+	geomean "  ns to tell a block" <blocks-next.ratios
+}
+
 # Short runs, and what a tool's start takes is subtracted.
 bench_memory_valgrind()
 {
@@ -321,13 +349,13 @@ memory_program() # LABEL COMMAND...
 	memory_row "$label" "$label" 1
 }
 
-# BENCH_MEMORY: parts of it, of: kernels programs places rungs sampling valgrind.
+# BENCH_MEMORY: parts of it, of: kernels programs places rungs sampling blocks valgrind.
 bench_memory()
 {
 	local part
-	for part in ${BENCH_MEMORY:-kernels programs places rungs sampling valgrind}; do
+	for part in ${BENCH_MEMORY:-kernels programs places rungs sampling blocks valgrind}; do
 		case $part in
-		kernels | programs | places | rungs | sampling | valgrind) "bench_memory_$part" ;;
+		kernels | programs | places | rungs | sampling | blocks | valgrind) "bench_memory_$part" ;;
 		*) echo "BENCH_MEMORY: no part '$part'"; exit 2 ;;
 		esac
 	done

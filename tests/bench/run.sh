@@ -5,7 +5,7 @@
 # BENCH_RUNS   runs of each command (7; three times as many for the short ones)
 # BENCH_ONLY   sections to run, of: calls functions many whole python analysis memexpand memory start follow
 #              size collector node programs reference
-# BENCH_MEMORY parts of the section memory, of: kernels programs places rungs sampling valgrind
+# BENCH_MEMORY parts of the section memory, of: kernels programs places rungs sampling blocks valgrind
 bench=$top_builddir/tests/bench
 source=$top_srcdir/tests/bench
 runs=${BENCH_RUNS:-7}

@@ -139,6 +139,23 @@ check_status 0 sonde --blocks=trace -F tree -o f -- ./ordered
 check_status 0 sonde report f
 check_contains out tree
 
+# ---- callgrind's format: what `sonde blocks' says ----
+
+check_status 0 sonde export -f callgrind -o profile o
+sonde export -f callgrind t >other || fail "sonde export of counts"
+check_same profile other "counts and order in callgrind's format"
+sonde blocks --csv -b function o | python3 -c 'import csv, sys
+rows = list(csv.DictReader(sys.stdin))
+sums = [sum(int(r[k]) for r in rows) for k in ("instructions", "loads", "stores", "modifications")]
+print("summary: %d %d %d" % (sums[0], sums[1] + sums[3], sums[2] + sums[3]))' >sum
+grep -q -x -F "$(cat sum)" profile || { show sum profile; fail "sums in callgrind's format"; }
+awk '/^[0-9]+ / { a += $2; b += $3; c += $4 } END { print "summary: " a, b, c }' profile >lines
+check_same lines sum "sums of lines in callgrind's format"
+if command -v callgrind_annotate >/dev/null; then
+	check_status 0 callgrind_annotate --auto=no profile
+	check_contains out 'ordered.c:tree'
+fi
+
 # ---- messages ----
 
 check_usage_error sonde --blocks=trace --mem -- ./ordered
