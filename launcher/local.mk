@@ -164,6 +164,8 @@ libreport_la_SOURCES = \
 	launcher/select/traced.h \
 	launcher/trace/ambiguous.c \
 	launcher/trace/ambiguous.h \
+	launcher/trace/codeplace.c \
+	launcher/trace/codeplace.h \
 	launcher/trace/holds.c \
 	launcher/trace/holds.h \
 	launcher/trace/pick.c \

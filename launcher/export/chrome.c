@@ -59,10 +59,16 @@ static void begin(struct export *x)
 
 static void enter(struct export *x, const struct sonde_trace_event *ev)
 {
+	char name[EXPORT_NAME_MAX];
+
 	put_track(x, "B", ev->thread);
 	put_time(x, ev->time);
-	tf_buf_str(&x->buf, ",\"name\":");
-	tf_buf_str(&x->buf, export_quoted(x, ev->function));
+	if (export_name_with_place(x, ev, name, sizeof(name))) {
+		tf_json_str(&x->buf, "name", name);
+	} else {
+		tf_buf_str(&x->buf, ",\"name\":");
+		tf_buf_str(&x->buf, export_quoted(x, ev->function));
+	}
 	if (ev->site && ev->site->module)
 		tf_json_str(&x->buf, "cat", ev->site->module->name);
 	put_values(x, ev);

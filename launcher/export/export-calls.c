@@ -4,6 +4,7 @@
  * that follows.
  */
 #include "launcher/export/export.h"
+#include "launcher/trace/codeplace.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -83,6 +84,13 @@ void export_thread_end(struct export *x, const struct sonde_trace_thread *t)
 const char *export_name(const struct export *x, const struct sonde_trace_function *f)
 {
 	return !f ? "?" : x->mangled ? f->name : f->demangled;
+}
+
+bool export_name_with_place(const struct export *x, const struct sonde_trace_event *ev, char *text, size_t size)
+{
+	size_t n = (size_t)snprintf(text, size, "%s ", export_name(x, ev->function));
+
+	return n < size && codeplace_of(x->trace, ev, text + n, size - n);
 }
 
 const char *export_quoted(struct export *x, const struct sonde_trace_function *f)

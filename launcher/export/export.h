@@ -22,6 +22,8 @@
 #include "sonde/trace.h"
 #include "tracefmt/buffer.h"
 
+#define EXPORT_NAME_MAX 512 /* bytes of a name with a place; longer ones go without */
+
 /* An open call. */
 struct export_open {
 	const struct sonde_trace_function *function; /* NULL: not in damaged metadata */
@@ -101,6 +103,8 @@ void export_thread_end(struct export *x, const struct sonde_trace_thread *t);
 
 /* Names for all formats. */
 const char *export_name(const struct export *x, const struct sonde_trace_function *f);
+/* "omp parallel solve.c:120": of an entry that tells where in the code it is.  False: it does not. */
+bool export_name_with_place(const struct export *x, const struct sonde_trace_event *ev, char *text, size_t size);
 /* In quotes, as JSON; lives as long as @x. */
 const char *export_quoted(struct export *x, const struct sonde_trace_function *f);
 const char *export_module(const struct sonde_trace_site *site); /* "" for what Sonde itself recorded */

@@ -225,10 +225,14 @@ static size_t open_event(struct export *x, const struct sonde_trace_thread *t, u
 static void enter(struct export *x, const struct sonde_trace_event *ev)
 {
 	size_t packet = open_packet(x, NEEDS_NAMES), event;
-	uint64_t name = intern(x, ev->function);
+	char place[EXPORT_NAME_MAX];
+	bool placed = export_name_with_place(x, ev, place, sizeof(place));
+	uint64_t name = placed ? 0 : intern(x, ev->function);
 
 	event = open_event(x, ev->thread, SLICE_BEGIN, ev->time);
-	if (name)
+	if (placed)
+		put_text(&x->buf, EVENT_NAME, place);
+	else if (name)
 		put_uint(&x->buf, EVENT_NAME_IID, name);
 	else
 		put_text(&x->buf, EVENT_NAME, "?");

@@ -3,6 +3,7 @@
 #include "launcher/report/omp.h"
 #include "launcher/common/units.h"
 #include "launcher/report/report.h"
+#include "launcher/trace/codeplace.h"
 #include "tracefmt/json.h"
 
 #include <inttypes.h>
@@ -16,24 +17,12 @@ static const char *const waits[OMP_WAITS] = { "barriers", "locks", "tasks" };
 
 /* ---- names ---- */
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
-/* "solve.c:120"; else the function that the construct is in; else where its code is. */
 static void put_place(const struct omp_place *p, char *text, size_t size)
 {
-	const char *suffix = strstr(p->function, "._omp_fn.");
+	const struct sonde_trace_code code = { .function = p->function, .file = p->file, .line = p->line, .path = p->path,
+					       .offset = p->offset };
 
-	if (*p->file)
-		snprintf(text, size, "%s:%d", base_name(p->file), p->line);
-	else if (*p->function)
-		snprintf(text, size, "%.*s", suffix ? (int)(suffix - p->function) : 400, p->function);
-	else
-		snprintf(text, size, "%s+0x%" PRIx64, base_name(p->path), p->offset);
+	codeplace_text(&code, text, size);
 }
 
 static void put_name(const struct omp_row *r, char text[NAME_MAX_BYTES])
