@@ -5,7 +5,8 @@
 
 #include <stdlib.h>
 
-#define MAX_BLOCKS (UINT64_C(1) << 22) /* of a loop; a schedule that needs more is not tried */
+/* Blocks of a loop with @n chunks: a schedule that makes more is not tried, lest it take longer than to read the chunks. */
+#define MAX_BLOCKS(n) (4 * (uint64_t)(n) + 4096)
 
 /* Iterations are asked for in ascending order. */
 struct cursor {
@@ -100,9 +101,9 @@ void omp_compare(const struct omp_chunk *v, size_t n, uint32_t threads, uint64_t
 
 	would[OMP_STATIC] = blocks(v, n, all, threads);
 	for (int i = OMP_STATIC_K; i < OMP_SCHEDULES; i++) {
-		uint64_t size = k * of[i].times;
+		uint64_t size = k < all / of[i].times ? k * of[i].times : all;
 
-		would[i] = all / size > MAX_BLOCKS ? 0 : handed_out(v, n, all, threads, size, of[i].how, get);
+		would[i] = all / size > MAX_BLOCKS(n) ? 0 : handed_out(v, n, all, threads, size, of[i].how, get);
 	}
 }
 

@@ -39,6 +39,10 @@ static void cut(void **state)
 	omp_compare(v, 2, 2, 1, 0, would);
 	assert_true(would[OMP_STATIC] == 40 + 50); /* six iterations, and five */
 	assert_true(would[OMP_STATIC_K] == 50 + 50);
+	omp_compare(v, 2, 2, UINT64_C(1) << 60, 0, would);
+	assert_true(would[OMP_DYNAMIC_16K] == 150 && would[OMP_STATIC_K] == 150);
+	omp_compare(&(struct omp_chunk){ 0, UINT64_C(1) << 60, 1000 }, 1, 2, 1, 0, would);
+	assert_true(would[OMP_STATIC] == 500 && would[OMP_DYNAMIC_K] == 0); /* too many to be tried */
 	omp_compare(v, 2, 20, 1, 0, would);
 	assert_true(would[OMP_STATIC] == 50);
 	assert_true(would[OMP_DYNAMIC_K] == 50);
