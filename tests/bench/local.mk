@@ -57,6 +57,7 @@ tests_bench_sonde_rungs_LDADD = $(sonde_LDADD)
 
 EXTRA_DIST += \
 	tests/bench/absent.c \
+	tests/bench/blocks.sh \
 	tests/bench/calls.c \
 	tests/bench/count.c \
 	tests/bench/globals.c \

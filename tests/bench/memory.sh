@@ -320,10 +320,8 @@ bench_memory_valgrind()
 	geomean "  geometric mean, worst: lackey" <lackey.ratios
 }
 
-bench_memory_programs()
+memory_inputs()
 {
-	local python=/usr/bin/python3 environment options
-	memory_heading "sonde --mem on programs; sqlite3 with its library"
 	printf '.read %s\n' "$source/sqlite.sql" >script
 	cat >objects.py <<-'PY'
 		words = {}
@@ -332,6 +330,13 @@ bench_memory_programs()
 		print(sum(len(v) for v in words.values()))
 	PY
 	head -c 4000000 /dev/urandom | base64 >data
+}
+
+bench_memory_programs()
+{
+	local python=/usr/bin/python3 environment options
+	memory_heading "sonde --mem on programs; sqlite3 with its library"
+	memory_inputs
 	have gzip && options=(--mem) && memory_program gzip gzip -k -f data
 	have sqlite3 && options=(--mem '--libs=libsqlite3*') &&
 		memory_program sqlite3 sqlite3 -init script :memory: .exit

@@ -3,16 +3,17 @@
 # limit on anything: doc/benchmarks.md tells what to expect.
 #
 # BENCH_RUNS   runs of each command (7; three times as many for the short ones)
-# BENCH_ONLY   sections to run, of: calls functions many whole python analysis memexpand memory start follow
+# BENCH_ONLY   sections to run, of: calls functions many whole python analysis memexpand memory blocks start follow
 #              size collector node programs reference
 # BENCH_MEMORY parts of the section memory, of: kernels programs places rungs sampling blocks valgrind
 bench=$top_builddir/tests/bench
 source=$top_srcdir/tests/bench
 runs=${BENCH_RUNS:-7}
-sections="calls functions many whole python analysis memexpand memory start follow size collector node programs reference"
+sections="calls functions many whole python analysis memexpand memory blocks start follow size collector node programs reference"
 only=${BENCH_ONLY:-$sections}
 . "$source/lib.sh"
 . "$source/memory.sh"
+. "$source/blocks.sh"
 
 have_eztrace=$(have eztrace && echo yes)
 have_uftrace=$(have uftrace && echo yes)
