@@ -73,14 +73,40 @@ static long number_of(const char *text, const char *key)
 	return line ? atol(line + strlen(key)) : -1;
 }
 
+static bool is_shared(const struct caller *k, pid_t other)
+{
+	return syscall(SYS_kcmp, k->pid, other, KCMP_VM, 0, 0) <= 0; /* or it cannot be told */
+}
+
 /* A child of vfork() is one thread, and so may be who waits for it; but others of that process run. */
 static bool has_own_memory(struct caller *k, pid_t parent)
 {
 	if (!k->looked) {
 		k->looked = true;
-		k->own = parent > 0 && syscall(SYS_kcmp, k->pid, parent, KCMP_VM, 0, 0) > 0;
+		k->own = parent > 0 && !is_shared(k, parent);
 	}
 	return k->own;
+}
+
+/* Threads of old C libraries are child processes. */
+static bool shares_with_child(const struct caller *k)
+{
+	char path[64], text[1024], *at = text, *end;
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)k->pid, (int)k->pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
+	if (fd >= 0)
+		close(fd);
+	if (n < 0 || n == (ssize_t)sizeof(text) - 1)
+		return true;
+	text[n] = '\0';
+	for (long child; (child = strtol(at, &end, 10)) > 0 && end != at; at = end)
+		if (is_shared(k, (pid_t)child))
+			return true;
+	return false;
 }
 
 static struct said ask_proc(struct caller *k, pid_t tid)
@@ -101,7 +127,8 @@ static struct said ask_proc(struct caller *k, pid_t tid)
 		return said;
 	text[n] = '\0';
 	said.filtered = number_of(text, "\nSeccomp:") > 0;
-	said.alone = number_of(text, "\nThreads:") == 1 && has_own_memory(k, (pid_t)number_of(text, "\nPPid:"));
+	said.alone = number_of(text, "\nThreads:") == 1 && has_own_memory(k, (pid_t)number_of(text, "\nPPid:")) &&
+		     !shares_with_child(k);
 	return said;
 }
 

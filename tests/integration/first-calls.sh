@@ -38,6 +38,7 @@ done
 cat >ways.txt <<-END
 	alone: straight
 	calls: straight
+	beside a child: by a stub
 	beside a thread: by a stub
 	child: by a stub
 END

@@ -10,7 +10,8 @@
  *	filter		seccomp forbids membarrier(), by death
  *	stop		stops its tracer (FIRSTS_TRACER: its number), calls half of them, lets it go on, calls all
  *	kill		kills it, and calls all
- *	ways		tells where entries lead, and a call: of functions first called alone, beside a thread, and by a vforked child
+ *	ways		tells where entries lead, and a call: of functions first called alone, beside a child that shares memory or a
+ *			thread, and by a vforked child
  *	half		calls one of many pages, has the tracer killed when it has written over a part of it, looks at it
  */
 #define _GNU_SOURCE
@@ -20,6 +21,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -352,8 +354,17 @@ static void *idle(void *arg)
 	return arg;
 }
 
+/* As threads were before the kernel had any. */
+static int idle_child(void *arg)
+{
+	(void)arg;
+	for (;;)
+		syscall(SYS_pause);
+}
+
 static int ways(void)
 {
+	static _Alignas(16) char stack[16384];
 	int status;
 	pthread_t t;
 	pid_t child;
@@ -362,6 +373,11 @@ static int ways(void)
 	firsts[1](5);
 	tell_way("alone", (const void *)firsts[0]);
 	printf("calls: %s\n", calls_straight((const void *)firsts[1], (const void *)leaf) ? "straight" : "not straight");
+	child = clone(idle_child, stack + sizeof(stack), CLONE_VM | SIGCHLD, NULL);
+	firsts[4](5);
+	tell_way("beside a child", (const void *)firsts[4]);
+	kill(child, SIGKILL);
+	waitpid(child, &status, 0);
 	pthread_create(&t, NULL, idle, NULL);
 	firsts[2](5);
 	tell_way("beside a thread", (const void *)firsts[2]);
