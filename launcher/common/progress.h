@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * How far work is that may take long: a line on standard error, from the first second on, if that is a terminal; it is gone when the work is done.
+ * How far work is that may take long, and how much longer at this pace: a line on standard error, from the first second on, if that is a terminal; it is gone when the work is done.
  *
  *	progress_begin(&p, "reading memory accesses");
  *	progress_at(&p, 0.25); ...
@@ -16,7 +16,7 @@
 
 struct progress {
 	const char *what;
-	int64_t next;	/* clock_now_ns() when to show it again */
+	int64_t began, next; /* clock_now_ns(): when to show it again */
 	bool on, shown;
 };
 

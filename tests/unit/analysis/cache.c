@@ -553,7 +553,7 @@ static void test_policies(void **unused)
 				level(16, 8, 32, (policy + 1) % POLICIES, through & 2),
 				level(12, 16, 128, policy, false),
 				level(1, 8, 4096, policy % CACHE_QLRU, false),
-				level(4, 4, 4096, policy % CACHE_QLRU, false),
+				level(4, 4, 2 << 20, policy % CACHE_QLRU, false),
 			} };
 
 			compare_systems(&s, 1, ACCESSES / 4);
