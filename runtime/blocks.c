@@ -189,7 +189,7 @@ static void finish_counters(uint64_t *regs)
 
 void rt_blocks_arrived(uint64_t *regs)
 {
-	uint64_t mask = rt_block_signals(), addr;
+	uint64_t addr;
 	struct rt_thread *t;
 
 	finish_counters(regs);
@@ -198,21 +198,19 @@ void rt_blocks_arrived(uint64_t *regs)
 	t = addr ? own_thread() : NULL;
 	if (t && t->ring && t->counts)
 		note(t, addr, 1);
-	sys_restore_signals(mask);
 }
 
 void rt_blocks_returns(uint64_t *regs)
 {
-	uint64_t mask, addr = instruction(regs[RT_UC_RIP]);
+	uint64_t addr = instruction(regs[RT_UC_RIP]);
 	struct rt_thread *t;
 
 	if (!addr)
 		return;
-	mask = rt_block_signals();
+	rt_block_signals(); /* until the kernel has taken the frame */
 	/* a child that was forked by the handler has none yet, and the counters that follow do not ask */
 	t = own_thread();
 	enter_kept(regs);
 	if (t && t->ring && t->counts)
 		note(t, addr, -1);
-	sys_restore_signals(mask);
 }

@@ -8,6 +8,7 @@
 
 #define RT_THUNKS 256	    /* signal handlers that can be led to the runtime */
 #define RT_THUNK_BYTES 16
+#define RT_CONFIG_PARKED 16 /* offset of rt_config.parked, for assembly */
 
 #ifndef __ASSEMBLER__
 
@@ -22,6 +23,7 @@
 struct rt_config {
 	uint64_t magic;
 	uint64_t flags;
+	uint64_t parked;   /* copies keep registers of the program in the pool: thunks of signal handlers block signals at once */
 	uint64_t control;  /* struct ring_control, then the first rings */
 	uint64_t nrings;   /* rings that are mapped after it */
 	uint64_t pools;	   /* first pool; private, anonymous, MADV_WIPEONFORK, zeroed */

@@ -11,9 +11,10 @@
  *	stack    frame of signal 1: rip in a probe           handler 2 runs first
  *	         frame of signal 2: rip = thunk 1, rdx = 1's ucontext
  *
- * Thunk 2 does thunk 1's work as well, and makes that frame look as if handler 1 was about to start.  If
- * signal 2 comes later, while thunk 1 is at work, handler 2 may record where the interrupted probe was about
- * to: rt_put_back() finds that.
+ * Thunk 2 does thunk 1's work as well, and makes that frame look as if handler 1 was about to start.  So it does where signal 2
+ * comes in the first instructions of thunk 1, before signals are blocked, which they are where copies keep values of the program's
+ * registers in the pool.  Elsewhere, if signal 2 comes while thunk 1 is at work, handler 2 may record where the interrupted probe was
+ * about to: rt_put_back() finds that.
  */
 #include "runtime/blocks.h"
 #include "runtime/signals.h"
@@ -34,6 +35,9 @@ struct __attribute__((packed)) kernel_action {
 };
 
 RT_HIDDEN extern const uint8_t rt_thunks[RT_THUNKS][RT_THUNK_BYTES];
+RT_HIDDEN extern const uint8_t rt_arrive[], rt_arrive_saved[], rt_arrive_blocked[];
+
+_Static_assert(offsetof(struct rt_config, parked) == RT_CONFIG_PARKED, "read by the assembly");
 
 __attribute__((visibility("default"), used)) struct rt_handlers sonde_rt_handlers;
 /* the handlers among them, for the assembly */
@@ -142,17 +146,47 @@ static void leave_probe(const struct rt_codemap *map, const struct rt_piece *pie
 	rt_put_back(probe, start, regs, x >= probe->commit ? rt_current() : NULL);
 }
 
+#define CALL_SIZE 5 /* what a thunk begins with */
+
+/*
+ * The ucontext of the signal before if its thunk has done nothing yet; its handler is about to start then.  NULL: it has, or there is
+ * none.
+ */
+static uint64_t *undone(uint64_t *regs)
+{
+	uint64_t rip = regs[RT_UC_RIP], handler = handler_of(rip);
+	uint64_t *uc = (uint64_t *)regs[RT_UC_RDX];
+
+	if (rip - (uint64_t)rt_arrive < (uint64_t)(rt_arrive_blocked - rt_arrive)) {
+		if (rip >= (uint64_t)rt_arrive_saved) {
+			const uint64_t *frame = (const uint64_t *)regs[RT_UC_RBP];
+
+			regs[RT_UC_RAX] = frame[-1];
+			regs[RT_UC_RDX] = frame[-3];
+			regs[RT_UC_RSI] = frame[-4];
+			regs[RT_UC_RDI] = frame[-5];
+			regs[RT_UC_R10] = frame[-8];
+			uc = (uint64_t *)regs[RT_UC_RDX];
+		}
+		handler = handler_of(uc[-2] - CALL_SIZE);
+		if (rip != (uint64_t)rt_arrive)
+			regs[RT_UC_RBP] = uc[-3];
+		regs[RT_UC_RSP] = (uint64_t)(uc - 1);
+	}
+	if (!handler)
+		return NULL;
+	regs[RT_UC_RIP] = handler;
+	return uc;
+}
+
 void rt_signal_arrived(uint64_t *uc)
 {
 	uint64_t *regs = uc + RT_UC_REGS;
 	const struct rt_codemap *map;
 	const struct rt_piece *piece;
-	uint64_t handler;
 
-	while ((handler = handler_of(regs[RT_UC_RIP]))) {
-		regs[RT_UC_RIP] = handler;
-		regs = (uint64_t *)regs[RT_UC_RDX] + RT_UC_REGS;
-	}
+	while ((uc = undone(regs)))
+		regs = uc + RT_UC_REGS;
 	if (sonde_rt_config.probe_mode == RT_PROBE_BLOCKS)
 		rt_blocks_arrived(regs);
 	rt_mem_arrived(regs);

@@ -8,7 +8,12 @@
 
 /* A ucontext as the kernel makes it (asm/ucontext.h, asm/sigcontext.h), in words. */
 #define RT_UC_REGS 5 /* registers begin here; the following count from here */
+#define RT_UC_R10 2
+#define RT_UC_RDI 8
+#define RT_UC_RSI 9
+#define RT_UC_RBP 10
 #define RT_UC_RDX 12
+#define RT_UC_RAX 13
 #define RT_UC_RSP 15
 #define RT_UC_RIP 16
 #define RT_UC_FLAGS 17

@@ -581,6 +581,7 @@ static enum inj_status make_maps(struct inj_session *s)
 	s->config.probe_time = s->opt.mirror.min_ticks;
 	s->config.probe_under = s->opt.mirror.under;
 	s->config.mem_slack = s->opt.mirror.memory.enabled ? INJ_MEM_SLACK : 0;
+	s->config.parked = s->config.mem_slack || s->config.probe_mode == RT_PROBE_BLOCKS;
 	return inj_write(s->target, s->rt_config, &s->config, sizeof(s->config));
 }
 

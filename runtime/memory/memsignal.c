@@ -207,13 +207,8 @@ static void arrived(uint64_t *regs)
 
 void rt_mem_arrived(uint64_t *regs)
 {
-	uint64_t mask;
-
-	if (!sonde_rt_config.mem_slack)
-		return;
-	mask = sys_block_signals();
-	arrived(regs);
-	sys_restore_signals(mask);
+	if (sonde_rt_config.mem_slack)
+		arrived(regs);
 }
 
 /* ---- and return ---- */

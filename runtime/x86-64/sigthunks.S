@@ -12,7 +12,10 @@
  */
 #include <asm/unistd.h>
 #include "runtime/config.h"
+#include "runtime/stack.h"
 #include "runtime/x86-64/saved.h"
+
+#define SIG_SETMASK 2
 
 	.text
 	.globl	sonde_rt_sigaction
@@ -35,18 +38,51 @@ sonde_rt_sigaction:
 	jmp	1b
 	.size	sonde_rt_sigaction, . - sonde_rt_sigaction
 
-	.type	arrive, @function
-arrive:
+/*
+ * Up to rt_arrive_blocked a further signal may come; its thunk then does this one's work, too (undone() in signals.c): before
+ * rt_arrive_saved the registers are as the kernel made them, after it they are below rbp.
+ */
+	.globl	rt_arrive, rt_arrive_saved, rt_arrive_blocked
+	.hidden	rt_arrive, rt_arrive_saved, rt_arrive_blocked
+	.type	rt_arrive, @function
+rt_arrive:
 	push	%rbp
 	mov	%rsp, %rbp
 	push_all
+rt_arrive_saved:
 	and	$-16, %rsp
-	mov	%rdx, %rdi
+	sub	$16, %rsp
+	cmpq	$0, sonde_rt_config + RT_CONFIG_PARKED(%rip)
+	je	rt_arrive_blocked
+	testb	$0, -RT_STACK(%rsp)
+	mov	$SIG_SETMASK, %edi
+	lea	every_signal(%rip), %rsi
+	mov	%rsp, %rdx
+	mov	$8, %r10d
+	mov	$__NR_rt_sigprocmask, %eax
+	syscall
+rt_arrive_blocked:
+	mov	-24(%rbp), %rdi
+	cld
 	call	rt_signal_arrived
-	lea	-72(%rbp), %rsp
+	cmpq	$0, sonde_rt_config + RT_CONFIG_PARKED(%rip)
+	je	1f
+	mov	$SIG_SETMASK, %edi
+	mov	%rsp, %rsi
+	xor	%edx, %edx
+	mov	$8, %r10d
+	mov	$__NR_rt_sigprocmask, %eax
+	syscall
+1:	lea	-72(%rbp), %rsp
 	pop_all
 	ret
-	.size	arrive, . - arrive
+	.size	rt_arrive, . - rt_arrive
+
+	.section .rodata
+	.balign	8
+every_signal:
+	.quad	-1
+	.text
 
 	.globl	sonde_rt_thunks
 	.type	sonde_rt_thunks, @function
@@ -58,7 +94,7 @@ sonde_rt_thunks:
 rt_thunks:
 	.set	i, 0
 	.rept	RT_THUNKS
-	call	arrive
+	call	rt_arrive
 	jmp	*(rt_handlers + 8 * i)(%rip)
 	.balign	RT_THUNK_BYTES
 	.set	i, i + 1

@@ -12,8 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+#include <sys/wait.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -35,10 +37,15 @@
 struct rt_config sonde_rt_config;
 static struct rt_codemaps codemaps;
 
+static const uint64_t *volatile arrived[4];
+static volatile int narrived;
+
 /* There are no memory streams here. */
 void rt_mem_arrived(uint64_t *regs)
 {
 	assert_non_null(regs);
+	if (narrived < 4)
+		arrived[narrived++] = regs;
 }
 
 int rt_mem_returns(uint64_t *regs)
@@ -564,6 +571,91 @@ static void test_storm(void **state)
 }
 
 /* The table is full in the end: the handlers are installed as they are. */
+/* ---- a signal in a thunk ---- */
+
+#define THUNK_STEPS 60
+
+static volatile struct {
+	int calls[2]; /* of the handlers of SIGUSR1 and 2 */
+	int wrong;
+	const uint64_t *first; /* registers of the frame of SIGUSR1 */
+} nested;
+
+static void check_handler(int sig, const siginfo_t *info, int i)
+{
+	sigset_t now;
+
+	sigprocmask(SIG_SETMASK, NULL, &now);
+	nested.wrong |= info->si_signo != sig || !sigismember(&now, sig) || sigismember(&now, SIGTERM);
+	nested.calls[i]++;
+}
+
+static void on_first(int sig, siginfo_t *info, void *context)
+{
+	nested.first = (uint64_t *)context + RT_UC_REGS;
+	check_handler(sig, info, 0);
+}
+
+/* What SIGUSR1 has interrupted is dealt with, whether its handler has run or not. */
+static void on_second(int sig, siginfo_t *info, void *context)
+{
+	(void)context;
+	nested.wrong |= narrived < 1;
+	check_handler(sig, info, 1);
+}
+
+static _Noreturn void be_interrupted(void)
+{
+	sigset_t none;
+
+	sonde_rt_config.parked = 1;
+	narrived = 0;
+	ptrace(PTRACE_TRACEME, 0, 0, 0);
+	raise(SIGSTOP);
+	syscall(SYS_tgkill, getpid(), gettid(), SIGUSR1);
+	sigprocmask(SIG_SETMASK, NULL, &none);
+	nested.wrong |= nested.calls[0] != 1 || nested.calls[1] != 1 || narrived < 1 || arrived[0] != nested.first;
+	for (int i = 1; i < narrived; i++)
+		nested.wrong |= arrived[i] == nested.first;
+	_exit(nested.wrong || sigismember(&none, SIGUSR1) || sigismember(&none, SIGUSR2));
+}
+
+/* SIGUSR2 when @steps instructions of SIGUSR1's thunk and of what follows are done. */
+static int interrupt_thunk(int steps)
+{
+	pid_t pid = fork();
+	int status, sig;
+
+	if (pid == 0)
+		be_interrupted();
+	waitpid(pid, &status, 0);
+	ptrace(PTRACE_CONT, pid, 0, 0);
+	waitpid(pid, &status, 0);
+	assert_int_equal(WSTOPSIG(status), SIGUSR1);
+	ptrace(PTRACE_SINGLESTEP, pid, 0, SIGUSR1);
+	waitpid(pid, &status, 0);
+	for (int i = 0; i < steps; i++) {
+		assert_int_equal(WSTOPSIG(status), SIGTRAP);
+		ptrace(PTRACE_SINGLESTEP, pid, 0, 0);
+		waitpid(pid, &status, 0);
+	}
+	kill(pid, SIGUSR2);
+	for (sig = 0; WIFSTOPPED(status); sig = WIFSTOPPED(status) && WSTOPSIG(status) != SIGTRAP ? WSTOPSIG(status) : 0) {
+		ptrace(PTRACE_CONT, pid, 0, sig);
+		waitpid(pid, &status, 0);
+	}
+	return status;
+}
+
+static void test_thunk_interrupted(void **state)
+{
+	(void)state;
+	install(SIGUSR1, (void *)on_first, 0, 0);
+	install(SIGUSR2, (void *)on_second, 0, 0);
+	for (int steps = 0; steps < THUNK_STEPS; steps++)
+		assert_int_equal(interrupt_thunk(steps), 0);
+}
+
 static void test_many_handlers(void **state)
 {
 	struct kernel_action act, old, real;
@@ -590,6 +682,7 @@ int main(void)
 		cmocka_unit_test(test_faults),
 		cmocka_unit_test(test_fault_in_probe),
 		cmocka_unit_test(test_storm),
+		cmocka_unit_test(test_thunk_interrupted),
 		cmocka_unit_test(test_many_handlers),
 	};
 
