@@ -28,7 +28,7 @@ check_flight()
 	check_calls 2 begin_phase
 }
 
-main=600000
+main=1500000
 for program in steps steps-static; do
 	[ -x "$programs/$program" ] || continue
 	for end in "" exit abort segv kill; do

@@ -36,7 +36,7 @@ raw=$(ratio "$(shortest raw.csv in_parts)" "$(shortest raw.csv at_once)")
 echo "in parts, of at once: $plain % plain, $traced % in the report, $raw % as recorded"
 [ "$raw" -gt $((plain + 20)) ] || fail "recording costs nothing: the test tells nothing"
 [ "$traced" -lt $((plain + (raw - plain) / 2)) ] || fail "most of the cost is left"
-[ "$traced" -gt $((plain / 4)) ] || fail "too much is taken off"
+[ "$traced" -gt $((plain / 6)) ] || fail "too much is taken off"
 
 # The head says so, and what to do.
 check_status 0 sonde report t
