@@ -379,8 +379,7 @@ static void print_recording(const struct sonde_trace_rank *rank, bool several, b
 		print_reasons(r, names);
 }
 
-/* That of a file counts for all processes that ran it. */
-static bool is_first_of_file(const struct sonde_trace *trace, size_t index)
+bool info_is_first_of_file(const struct sonde_trace *trace, size_t index)
 {
 	const struct sonde_trace_rank *rank = sonde_trace_rank(trace, index);
 
@@ -398,7 +397,7 @@ static void print_recordings(const struct sonde_trace *trace, bool names)
 	for (size_t i = 1; i < sonde_trace_ranks(trace); i++)
 		several |= strcmp(sonde_trace_rank(trace, i)->program, sonde_trace_rank(trace, 0)->program) != 0;
 	for (size_t i = 0; i < sonde_trace_ranks(trace); i++) {
-		if (!is_first_of_file(trace, i))
+		if (!info_is_first_of_file(trace, i))
 			continue;
 		if (!first)
 			first = sonde_trace_rank(trace, i)->recording;

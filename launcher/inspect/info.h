@@ -6,6 +6,7 @@
 #ifndef SONDE_LAUNCHER_INSPECT_INFO_H
 #define SONDE_LAUNCHER_INSPECT_INFO_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "launcher/common/options.h"
@@ -33,5 +34,8 @@ void info_memory_print_threads(const struct info_memory *m);
 uint64_t info_memory_lost(const struct info_memory *m);
 /* Places that cannot be read. */
 uint64_t info_memory_damage(const struct info_memory *m);
+
+/* Is it the first process of its program?  What was recorded of a file's functions counts for all processes that ran it. */
+bool info_is_first_of_file(const struct sonde_trace *trace, size_t index);
 
 #endif

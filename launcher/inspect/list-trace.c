@@ -9,6 +9,7 @@
 
 #include "launcher/common/message.h"
 #include "launcher/common/units.h"
+#include "launcher/inspect/info.h"
 #include "launcher/select/traced.h"
 #include "launcher/trace/pick.h"
 #include "memtrace/pack/places.h"
@@ -96,17 +97,6 @@ static int print_rank(struct became *b)
 	return 0;
 }
 
-/* What is known of a file counts for all processes that ran it. */
-static bool is_first_of_file(const struct sonde_trace *trace, size_t index)
-{
-	const struct sonde_trace_rank *rank = sonde_trace_rank(trace, index);
-
-	for (size_t i = 0; i < index; i++)
-		if (sonde_trace_rank(trace, i)->recording && !strcmp(sonde_trace_rank(trace, i)->program, rank->program))
-			return false;
-	return rank->recording != NULL;
-}
-
 int list_trace(const struct listing *l, const char *dir, const struct select_options *select)
 {
 	struct became b = { .l = l };
@@ -123,7 +113,7 @@ int list_trace(const struct listing *l, const char *dir, const struct select_opt
 	status = traced_select(trace, select, &b.sel);
 	for (size_t i = 0; i < sonde_trace_ranks(trace) && !status; i++) {
 		b.rank = sonde_trace_rank(trace, i);
-		if (is_first_of_file(trace, i))
+		if (info_is_first_of_file(trace, i))
 			status = print_rank(&b);
 		any |= b.rank->recording != NULL;
 	}
