@@ -11,11 +11,13 @@ dist_examples_DATA = \
 	doc/examples/primes.c
 
 dist_man_MANS += \
+	doc/sonde-archive.1 \
 	doc/sonde-attach.1 \
 	doc/sonde-blocks.1 \
 	doc/sonde-cache.1 \
 	doc/sonde-ctl.1 \
 	doc/sonde-detach.1 \
+	doc/sonde-diff.1 \
 	doc/sonde-disasm.1 \
 	doc/sonde-doctor.1 \
 	doc/sonde-dump.1 \

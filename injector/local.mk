@@ -4,6 +4,8 @@ libinjector_la_SOURCES = \
 	injector/facts/analysis.c \
 	injector/facts/analysis.h \
 	injector/facts/cache.c \
+	injector/facts/called.c \
+	injector/facts/called.h \
 	injector/facts/facts-bytes.c \
 	injector/facts/facts-calls.c \
 	injector/facts/facts-frames.c \
@@ -21,6 +23,8 @@ libinjector_la_SOURCES = \
 	injector/facts/keptmake.c \
 	injector/facts/known.c \
 	injector/facts/known.h \
+	injector/facts/store.c \
+	injector/facts/store.h \
 	injector/image/cursor.c \
 	injector/image/cursor.h \
 	injector/image/ehframe.c \

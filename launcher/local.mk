@@ -4,6 +4,8 @@ noinst_LTLIBRARIES += libcommand.la
 libcommand_la_SOURCES = \
 	launcher/common/caches.c \
 	launcher/common/caches.h \
+	launcher/common/debugfiles.c \
+	launcher/common/debugfiles.h \
 	launcher/common/files.c \
 	launcher/common/files.h \
 	launcher/common/installed.c \
@@ -59,6 +61,8 @@ libcommand_la_SOURCES = \
 	launcher/select/select.c \
 	launcher/select/select.h \
 	launcher/select/state.h \
+	launcher/trace/counters.c \
+	launcher/trace/counters.h \
 	launcher/trace/job.c \
 	launcher/trace/job.h \
 	launcher/trace/tracedir.c \
@@ -84,14 +88,26 @@ libreport_la_SOURCES = \
 	launcher/dump/dump.c \
 	launcher/dump/dump.h \
 	launcher/export/callgrind-blocks.c \
+	launcher/export/callgrind-lines.c \
+	launcher/export/callgrind-memory.c \
+	launcher/export/callgrind.h \
 	launcher/export/callgrind.c \
 	launcher/export/chrome.c \
 	launcher/export/csv.c \
+	launcher/export/ctf-metadata.c \
+	launcher/export/ctf-private.h \
+	launcher/export/ctf.c \
 	launcher/export/export-calls.c \
+	launcher/export/export-messages.c \
 	launcher/export/export-output.c \
 	launcher/export/export-processes.c \
+	launcher/export/export-read.c \
+	launcher/export/export-texts.c \
 	launcher/export/export.c \
 	launcher/export/export.h \
+	launcher/export/otf2-mpi.c \
+	launcher/export/otf2-openmp.c \
+	launcher/export/otf2-private.h \
 	launcher/export/otf2.c \
 	launcher/export/perfetto.c \
 	launcher/export/speedscope.c \
@@ -103,13 +119,29 @@ libreport_la_SOURCES = \
 	launcher/graph/graph-walk.c \
 	launcher/graph/graph.c \
 	launcher/graph/graph.h \
+	launcher/html/accesses.c \
+	launcher/html/assets.S \
+	launcher/html/base64.h \
+	launcher/html/flame.c \
+	launcher/html/functions.c \
+	launcher/html/html.c \
+	launcher/html/html.h \
+	launcher/html/names.c \
+	launcher/html/names.h \
+	launcher/html/parallel.c \
+	launcher/html/slices.c \
+	launcher/html/slices.h \
+	launcher/html/timeline.c \
 	launcher/memory/memkept.c \
 	launcher/memory/memkept.h \
 	launcher/memory/memlines.c \
 	launcher/memory/memlines.h \
 	launcher/memory/memory-caches.c \
 	launcher/memory/memory-data.c \
+	launcher/memory/memory-read.c \
 	launcher/memory/memory-rows.c \
+	launcher/memory/memory-shared.c \
+	launcher/memory/memory-shared.h \
 	launcher/memory/memory-table.c \
 	launcher/memory/memory.c \
 	launcher/memory/memory.h \
@@ -124,6 +156,16 @@ libreport_la_SOURCES = \
 	launcher/memory/memtrace.h \
 	launcher/memory/memwhere.c \
 	launcher/memory/memwhere.h \
+	launcher/mpi/mpi-comms.c \
+	launcher/mpi/mpi-messages.c \
+	launcher/mpi/mpi-names.c \
+	launcher/mpi/mpi-private.h \
+	launcher/mpi/mpi-read.c \
+	launcher/mpi/mpi-table.c \
+	launcher/mpi/mpi.h \
+	launcher/ranks/plugin.h \
+	launcher/ranks/ranks.c \
+	launcher/ranks/ranks.h \
 	launcher/replay/replay-line.c \
 	launcher/replay/replay-thread.c \
 	launcher/replay/replay.c \
@@ -137,6 +179,9 @@ libreport_la_SOURCES = \
 	launcher/report/omp-rows.c \
 	launcher/report/omp-schedule.c \
 	launcher/report/omp.h \
+	launcher/report/phases-print.c \
+	launcher/report/phases.c \
+	launcher/report/phases.h \
 	launcher/report/report-collect.c \
 	launcher/report/report-csv.c \
 	launcher/report/report-head.c \
@@ -144,9 +189,14 @@ libreport_la_SOURCES = \
 	launcher/report/report-kept.c \
 	launcher/report/report-kept.h \
 	launcher/report/report-lines.c \
+	launcher/report/report-mpi-print.c \
+	launcher/report/report-mpi.c \
+	launcher/report/report-mpi.h \
 	launcher/report/report-problems.c \
 	launcher/report/report-rows.c \
 	launcher/report/report-rows.h \
+	launcher/report/report-shared.c \
+	launcher/report/report-shared.h \
 	launcher/report/report-spent.c \
 	launcher/report/report-sums.c \
 	launcher/report/report-sums.h \
@@ -173,9 +223,14 @@ libreport_la_SOURCES = \
 	launcher/trace/processtree-print.c \
 	launcher/trace/processtree.c \
 	launcher/trace/processtree.h \
+	launcher/trace/offcpu.c \
+	launcher/trace/offcpu.h \
 	launcher/trace/reading.c \
 	launcher/trace/reading.h \
+	launcher/trace/stretches.h \
 	launcher/trace/budgeted.c \
+	launcher/trace/clocks.c \
+	launcher/trace/clocks.h \
 	launcher/trace/budgeted.h \
 	launcher/trace/sampled.c \
 	launcher/trace/sampled.h \
@@ -184,14 +239,34 @@ libreport_la_SOURCES = \
 
 bin_PROGRAMS += sonde
 sonde_SOURCES = \
+	launcher/args/args-abi.c \
+	launcher/args/args-file.c \
+	launcher/args/args-function.c \
+	launcher/args/args-places.c \
+	launcher/args/args-private.h \
+	launcher/args/args-types.c \
+	launcher/args/args.c \
+	launcher/args/args.h \
+	launcher/diff/diff-print.c \
+	launcher/diff/diff-read.c \
+	launcher/diff/diff-rows.c \
+	launcher/diff/diff.c \
+	launcher/diff/diff.h \
+	launcher/archive/archive-files.c \
+	launcher/archive/archive-objects.c \
+	launcher/archive/archive-sources.c \
+	launcher/archive/archive.c \
+	launcher/archive/archive.h \
 	launcher/blocks/blockfacts.c \
 	launcher/blocks/blockfacts.h \
 	launcher/blocks/blocks.c \
 	launcher/blocks/blocks.h \
+	launcher/blocks/counts-calls.c \
 	launcher/blocks/counts-print.c \
 	launcher/blocks/counts-private.h \
 	launcher/blocks/counts-rows.c \
 	launcher/blocks/counts-solve.c \
+	launcher/blocks/counts-stack.c \
 	launcher/blocks/counts-trace.c \
 	launcher/blocks/counts.c \
 	launcher/blocks/counts.h \
@@ -201,11 +276,13 @@ sonde_SOURCES = \
 	launcher/cache/cache.h \
 	launcher/cache/curve.c \
 	launcher/cache/data.c \
+	launcher/cache/insns.c \
 	launcher/cache/interleave.c \
 	launcher/cache/lines.c \
 	launcher/cache/print.c \
 	launcher/cache/rows.c \
 	launcher/cache/shipped.S \
+	launcher/cache/host.c \
 	launcher/cache/systems.c \
 	launcher/collect/analysis-caches.c \
 	launcher/collect/analysis-compiled.c \
@@ -268,6 +345,8 @@ sonde_SOURCES = \
 	launcher/record/attach/attached.c \
 	launcher/record/attach/attached.h \
 	launcher/record/attach/detach.c \
+	launcher/record/background.c \
+	launcher/record/background.h \
 	launcher/record/follow.c \
 	launcher/record/follow.h \
 	launcher/record/metadata.c \
@@ -289,6 +368,8 @@ sonde_SOURCES = \
 	launcher/record/recording.h \
 	launcher/record/supervise.c \
 	launcher/record/supervise.h \
+	launcher/record/switches.c \
+	launcher/record/switches.h \
 	launcher/record/ticker.c \
 	launcher/record/ticker.h \
 	launcher/record/waiter.c \
@@ -296,4 +377,37 @@ sonde_SOURCES = \
 	launcher/verbs.h \
 	runtime/memory/batches.c
 launcher/cache/shipped.$(OBJEXT): analysis/cache/systems.yaml
+HTML_PAGE = \
+	launcher/html/page.css \
+	launcher/html/page.html \
+	launcher/html/data.js \
+	launcher/html/timeline.js \
+	launcher/html/flame.js \
+	launcher/html/tables.js \
+	launcher/html/charts.js \
+	launcher/html/main.js
+EXTRA_DIST += $(HTML_PAGE)
+launcher/html/assets.lo: $(HTML_PAGE)
 sonde_LDADD = libanalysis.la libreport.la libcommand.la libinjector.la libruntime-image.la libtracefmt.la libmemtrace.la libtrampolines.la -lm
+
+# What analysis ranks need of MPI: one source, one shared object for each MPI, linked with its library.
+RANKS_PLUGINS =
+if HAVE_OPENMPI
+RANKS_PLUGINS += launcher/ranks/openmpi.so
+endif
+if HAVE_MPICH
+RANKS_PLUGINS += launcher/ranks/mpich.so
+endif
+EXTRA_DIST += launcher/ranks/plugin-mpi.c
+CLEANFILES += $(RANKS_PLUGINS)
+ranksdir = $(pkglibdir)/ranks
+ranks_DATA = $(RANKS_PLUGINS)
+RANKS_COMPILE = -I$(top_srcdir) $(CPPFLAGS) $(SONDE_WARN_CFLAGS) -O2 -g $(CFLAGS) -fPIC -fvisibility=hidden \
+	-shared -Wl,-z,defs,-z,now $(LDFLAGS)
+RANKS_FILES = launcher/ranks/plugin-mpi.c launcher/ranks/plugin.h
+launcher/ranks/openmpi.so: $(RANKS_FILES)
+	@$(MKDIR_P) $(@D)
+	$(AM_V_CCLD)OMPI_CC="$(CC)" $(MPICC_OPENMPI) $(RANKS_COMPILE) -o $@ $<
+launcher/ranks/mpich.so: $(RANKS_FILES)
+	@$(MKDIR_P) $(@D)
+	$(AM_V_CCLD)MPICH_CC="$(CC)" $(MPICC_MPICH) $(RANKS_COMPILE) -o $@ $<

@@ -3,6 +3,7 @@
 #include "config.h"
 #include "launcher/common/message.h"
 #include "launcher/program/program.h"
+#include "launcher/ranks/ranks.h"
 #include "launcher/select/near.h"
 #include "launcher/verbs.h"
 
@@ -16,29 +17,32 @@ struct verb {
 	const char *name;
 	int (*run)(int argc, char **argv);
 	const char *summary;
+	enum ranks_verb ranks; /* if MPI has started several of us */
 };
 
 static const struct verb verbs[] = {
-	{ "record", verb_record, "run a program and record it (the verb may be left out)" },
-	{ "ctl", verb_ctl, "control a recording that is running" },
-	{ "top", verb_top, "show the busiest functions of a recording that is running" },
-	{ "attach", verb_attach, "record a process that runs already" },
-	{ "detach", verb_detach, "leave a process that is recorded by 'sonde attach'" },
-	{ "report", verb_report, "show where the time went" },
-	{ "replay", verb_replay, "show the calls as they happened, with durations" },
-	{ "graph", verb_graph, "show who called whom, and where the time went on each path" },
-	{ "memory", verb_memory, "show which code accessed memory, and how" },
-	{ "cache", verb_cache, "simulate the caches of other machines with recorded accesses" },
-	{ "dump", verb_dump, "print the events of a trace" },
-	{ "export", verb_export, "write a trace in a format that another tool reads" },
-	{ "info", verb_info, "show what a trace holds, and whether it is intact" },
-	{ "list", verb_list, "list the functions of a program that can be instrumented" },
-	{ "disasm", verb_disasm, "show functions' code, and what recording makes of it" },
-	{ "blocks", verb_blocks, "show the basic blocks and loops of a program" },
-	{ "module", verb_module, "list, write and build modules" },
-	{ "doctor", verb_doctor, "check that this machine has what Sonde needs" },
-	{ "help", verb_help, "explain a verb" },
-	{ NULL, NULL, NULL },
+	{ "record", verb_record, "run a program and record it (the verb may be left out)", RANKS_EACH },
+	{ "ctl", verb_ctl, "control a recording that is running", RANKS_EACH },
+	{ "top", verb_top, "show the busiest functions of a recording that is running", RANKS_EACH },
+	{ "attach", verb_attach, "record a process that runs already", RANKS_EACH },
+	{ "detach", verb_detach, "leave a process that is recorded by 'sonde attach'", RANKS_EACH },
+	{ "report", verb_report, "show where the time went", RANKS_SHARED },
+	{ "replay", verb_replay, "show the calls as they happened, with durations", RANKS_FIRST },
+	{ "graph", verb_graph, "show who called whom, and where the time went on each path", RANKS_FIRST },
+	{ "memory", verb_memory, "show which code accessed memory, and how", RANKS_SHARED },
+	{ "cache", verb_cache, "simulate the caches of other machines with recorded accesses", RANKS_FIRST },
+	{ "dump", verb_dump, "print the events of a trace", RANKS_FIRST },
+	{ "export", verb_export, "write a trace in a format that another tool reads", RANKS_FIRST },
+	{ "diff", verb_diff, "show what has changed between traces", RANKS_FIRST },
+	{ "archive", verb_archive, "put what a trace was recorded of into it, for another machine", RANKS_FIRST },
+	{ "info", verb_info, "show what a trace holds, and whether it is intact", RANKS_FIRST },
+	{ "list", verb_list, "list the functions of a program that can be instrumented", RANKS_FIRST },
+	{ "disasm", verb_disasm, "show functions' code, and what recording makes of it", RANKS_EACH },
+	{ "blocks", verb_blocks, "show the basic blocks and loops of a program", RANKS_FIRST },
+	{ "module", verb_module, "list, write and build modules", RANKS_EACH },
+	{ "doctor", verb_doctor, "check that this machine has what Sonde needs", RANKS_EACH },
+	{ "help", verb_help, "explain a verb", RANKS_EACH },
+	{ NULL, NULL, NULL, RANKS_EACH },
 };
 
 static const struct verb *find_verb(const char *name)
@@ -129,7 +133,7 @@ static int run(int argc, char **argv)
 		return print_help();
 	const struct verb *v = find_verb(argv[1]);
 	if (v)
-		return v->run(argc - 1, argv + 1);
+		return ranks_begin(v->ranks) ? ranks_end(v->run(argc - 1, argv + 1)) : 0;
 	const char *meant = meant_verb(argv[1]);
 	if (!meant)
 		return run_record(argc, argv);

@@ -16,6 +16,8 @@ int verb_memory(int argc, char **argv);
 int verb_cache(int argc, char **argv);
 int verb_dump(int argc, char **argv);
 int verb_export(int argc, char **argv);
+int verb_diff(int argc, char **argv);
+int verb_archive(int argc, char **argv);
 int verb_info(int argc, char **argv);
 int verb_list(int argc, char **argv);
 int verb_disasm(int argc, char **argv);

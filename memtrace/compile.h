@@ -16,8 +16,8 @@ bool mt_compile_wanted(void);
 /* ---- our own machines ---- */
 
 /*
- * From now on nodes of @code are compiled when they get hot, for machines that are made from now on; all of them belong to
- * one thread.  Does nothing if there is no memory for code, the system refuses to execute it, or it is not wanted: the
+ * From now on nodes of @code are compiled when they get hot, for machines that are made from now on.  Several threads may
+ * run them at once, but not while objects are added.  Does nothing if there is no memory for code, the system refuses to execute it, or it is not wanted: the
  * machine interprets all.  What is made goes with mt_code_free().
  */
 void mt_compile(struct mt_code *code);

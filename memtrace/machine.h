@@ -40,6 +40,8 @@ enum mt_status {
 };
 
 struct mt_code *mt_code_new(const struct mt_allocator *allocator);
+/* Descriptions that are added from now on may have MD_FETCH, which mt_next() hands out as well; else they are bad. */
+void mt_code_fetches(struct mt_code *code);
 void mt_code_free(struct mt_code *code);
 /* @nodes, @ops stay the caller's and may go when this returns. */
 enum mt_status mt_code_add(struct mt_code *code, const struct md_object *object,

@@ -38,9 +38,13 @@ RUNTIME_FILES = $(MACHINE_FILES) \
 	runtime/signals.c \
 	runtime/signals.h \
 	runtime/stack.h \
+	runtime/stepping.c \
+	runtime/stepping.h \
 	runtime/thread.h \
 	runtime/under.c \
 	runtime/unwind.c \
+	runtime/values.c \
+	runtime/values.h \
 	runtime/writer.c \
 	runtime/x86-64/exec.S \
 	runtime/x86-64/firstgate.S \

@@ -7,6 +7,7 @@
 #include "runtime/stack.h"
 #include "runtime/x86-64/sys.h"
 #include "runtime/thread.h"
+#include "runtime/values.h"
 
 #define OTHER_STACK 65536 /* so far above the outermost frame is another stack */
 
@@ -22,6 +23,7 @@ struct event {
 	const struct rt_probe_desc *desc;
 	uint64_t frame;
 	uint64_t sp; /* before the slow path's call */
+	const uint64_t *regs; /* see runtime/values.h */
 };
 
 /* ---- the shadow stack ---- */
@@ -151,9 +153,26 @@ static int write_record(struct rt_thread *t, uint64_t word, uint64_t frame, uint
 	return 1;
 }
 
+static int record_values(struct rt_thread *t, const struct event *e)
+{
+	uint64_t *p = rt_room_of(t, RT_PROBE_RECORD_BYTES + rt_values_most(e->desc), e->frame);
+	struct rt_values_at at = { .frame = e->frame, .stack = e->sp + RT_PROBE_SLOW_BELOW, .regs = e->regs };
+	uint64_t words;
+
+	if (!p)
+		return 0;
+	words = rt_values_put(p + RT_PROBE_RECORD_BYTES / 8, e->desc, &at);
+	p[1] = second_word(e);
+	__atomic_store_n(&p[0], first_word(e), __ATOMIC_RELEASE);
+	t->ptr += RT_PROBE_RECORD_BYTES + 8 * words;
+	return 1;
+}
+
 /* The time is read when there is room: a wait for the collector is nobody's. */
 static int record_now(struct rt_thread *t, const struct event *e)
 {
+	if (e->desc->nvalues)
+		return record_values(t, e);
 	if (t->ptr >= t->room && !rt_room_of(t, RT_PROBE_RECORD_BYTES, e->frame))
 		return 0;
 	return write_record(t, first_word(e), second_word(e), e->frame);
@@ -371,11 +390,11 @@ static void count_edge(const struct rt_probe_desc *desc)
 	sys_restore_signals(mask);
 }
 
-/* Called by the gate: @ret is its return address, @sp the stack pointer before the call. */
-RT_HIDDEN void rt_probe_slow(const void *ret, uint64_t sp)
+/* Called by the gate: @ret is its return address, @sp the stack pointer before the call, @regs as in runtime/values.h. */
+RT_HIDDEN void rt_probe_slow(const void *ret, uint64_t sp, const uint64_t *regs)
 {
 	const struct rt_probe_desc *desc = (const void *)((uint64_t)ret + RT_PROBE_DESC);
-	struct event e = { .desc = desc, .frame = sp + desc->above, .sp = sp };
+	struct event e = { .desc = desc, .frame = sp + desc->above, .sp = sp, .regs = regs };
 
 	if (desc->mode == RT_PROBE_BLOCKS) {
 		count_edge(desc);

@@ -34,13 +34,13 @@ static void put_back(const struct rt_probe_map *map, uint64_t x, uint64_t *regs,
  * Moves the pointer past the record, if it is still where the probe found it.  One instruction:
  * the handler of a further signal may record between any two.
  */
-static int advance(struct rt_thread *t, uint64_t ptr)
+static int advance(struct rt_thread *t, uint64_t ptr, uint64_t bytes)
 {
 	uint64_t was = ptr;
 
 	__asm__ volatile("cmpxchg %2, %1"
 			 : "+a"(was), "+m"(t->ptr)
-			 : "r"(ptr + RT_PROBE_RECORD_BYTES)
+			 : "r"(ptr + bytes)
 			 : "cc");
 	return was == ptr;
 }
@@ -65,7 +65,7 @@ static void count(struct rt_thread *t, const uint8_t *done)
 static int finish(const struct rt_probe_map *map, uint64_t start, uint64_t x, const uint64_t *regs,
 		  struct rt_thread *t)
 {
-	if (x < map->ptr_done && !advance(t, *rt_reg((uint64_t *)regs, map->ptr_reg)))
+	if (x < map->ptr_done && !advance(t, *rt_reg((uint64_t *)regs, map->ptr_reg), RT_PROBE_RECORD_BYTES + 8u * map->words))
 		return 0;
 	if (x < map->shadow_done)
 		step_shadow(t, map->shadow_step, regs[RT_UC_RSP] + map->stack);

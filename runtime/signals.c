@@ -19,6 +19,7 @@
 #include "runtime/blocks.h"
 #include "runtime/signals.h"
 #include "runtime/origin.h"
+#include "runtime/stepping.h"
 #include "runtime/memory/memory.h"
 #include "runtime/x86-64/sys.h"
 #include "runtime/thread.h"
@@ -46,7 +47,7 @@ RT_HIDDEN extern uint64_t rt_handlers[RT_THUNKS] __attribute__((alias("sonde_rt_
 /* Called by the assembly. */
 RT_HIDDEN int64_t rt_sigaction(uint64_t sig, const struct kernel_action *act,
 			       struct kernel_action *old, uint64_t size);
-RT_HIDDEN void rt_signal_arrived(uint64_t *uc);
+RT_HIDDEN int rt_signal_arrived(uint64_t *uc, uint64_t sig);
 RT_HIDDEN void rt_depart(uint64_t *uc);
 RT_HIDDEN void rt_enter(uint64_t *uc);
 
@@ -179,7 +180,21 @@ static uint64_t *undone(uint64_t *regs)
 	return uc;
 }
 
-void rt_signal_arrived(uint64_t *uc)
+/* In the midst of RT_CALL: it is done again. */
+static void take_back_call(uint64_t *regs)
+{
+	const struct rt_codemap *map = rt_find_map(regs[RT_UC_RIP]);
+	const struct rt_piece *piece = map ? rt_find_piece(map, regs[RT_UC_RIP]) : NULL;
+	uint64_t start = piece ? map->arena + piece->start : 0;
+
+	if (!piece || piece->kind != RT_PIECE_INSN || regs[RT_UC_RIP] != start + RT_CALL_TAKEN ||
+	    *(const uint8_t *)start != RT_CALL_OPCODE)
+		return;
+	regs[RT_UC_RIP] = start;
+	regs[RT_UC_RSP] += 8;
+}
+
+static void arrived(uint64_t *uc)
 {
 	uint64_t *regs = uc + RT_UC_REGS;
 	const struct rt_codemap *map;
@@ -187,6 +202,7 @@ void rt_signal_arrived(uint64_t *uc)
 
 	while ((uc = undone(regs)))
 		regs = uc + RT_UC_REGS;
+	take_back_call(regs);
 	if (sonde_rt_config.probe_mode == RT_PROBE_BLOCKS)
 		rt_blocks_arrived(regs);
 	rt_mem_arrived(regs);
@@ -195,6 +211,15 @@ void rt_signal_arrived(uint64_t *uc)
 	if (piece && (piece->kind & ~RT_PIECE_RESUMABLE) == RT_PIECE_PROBE)
 		leave_probe(map, piece, regs);
 	rt_show_origin(regs);
+}
+
+/* Not 0: the handler is not to run. */
+int rt_signal_arrived(uint64_t *uc, uint64_t sig)
+{
+	if (rt_step_is_ours(uc + RT_UC_REGS, sig))
+		return 1;
+	arrived(uc);
+	return 0;
 }
 
 /* ---- threads that are stopped ---- */
@@ -207,7 +232,7 @@ void rt_depart(uint64_t *uc)
 	uint64_t *regs = uc + RT_UC_REGS;
 
 	uc[RT_UC_RESTORER] = (uint64_t)rt_mem_restorer;
-	rt_signal_arrived(uc);
+	arrived(uc);
 	if (rt_find_map(regs[RT_UC_RIP]))
 		(void)rt_mem_returns(regs); /* there is no original for it yet */
 }

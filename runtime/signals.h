@@ -17,6 +17,7 @@
 #define RT_UC_RSP 15
 #define RT_UC_RIP 16
 #define RT_UC_FLAGS 17
+#define RT_UC_TRAP 20 /* the number of the exception */
 
 #ifndef __ASSEMBLER__
 

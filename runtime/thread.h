@@ -164,7 +164,7 @@ static inline struct rt_thread *rt_current_of(uint64_t tcb)
 /* For the assembly in gate-*.S and for the injector. */
 struct rt_stub_desc;
 RT_HIDDEN uint64_t rt_gate_decide(const struct rt_stub_desc *desc, uint64_t sp);
-RT_HIDDEN void rt_probe_slow(const void *ret, uint64_t sp);
+RT_HIDDEN void rt_probe_slow(const void *ret, uint64_t sp, const uint64_t *regs);
 RT_HIDDEN void rt_mem_slow(const void *ret, uint64_t *regs, uint64_t sp);
 void sonde_rt_gate(void);
 void sonde_rt_probe_gate(void);

@@ -2,7 +2,6 @@
 #include "tracefmt/buffer.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 void tf_buf_free(struct tf_buf *b)
 {
@@ -16,15 +15,13 @@ void tf_buf_clear(struct tf_buf *b)
 	b->failed = false;
 }
 
-uint8_t *tf_buf_need(struct tf_buf *b, size_t n)
+uint8_t *tf_buf_grow(struct tf_buf *b, size_t n)
 {
 	size_t room = b->room ? b->room : 4096;
 	uint8_t *data;
 
 	if (b->failed)
 		return NULL;
-	if (b->data && n <= b->room - b->size)
-		return b->data + b->size;
 	while (room - b->size < n && room <= SIZE_MAX / 4)
 		room *= 2;
 	data = room - b->size < n ? NULL : realloc(b->data, room);
@@ -35,45 +32,6 @@ uint8_t *tf_buf_need(struct tf_buf *b, size_t n)
 	b->data = data;
 	b->room = room;
 	return data + b->size;
-}
-
-uint8_t *tf_buf_extend(struct tf_buf *b, size_t n)
-{
-	uint8_t *at = tf_buf_need(b, n);
-
-	if (at)
-		b->size += n;
-	return at;
-}
-
-void tf_buf_put(struct tf_buf *b, const void *data, size_t n)
-{
-	uint8_t *at = tf_buf_extend(b, n);
-
-	if (at && n)
-		memcpy(at, data, n);
-}
-
-void tf_buf_byte(struct tf_buf *b, uint8_t v)
-{
-	tf_buf_put(b, &v, 1);
-}
-
-void tf_buf_varint(struct tf_buf *b, uint64_t v)
-{
-	uint8_t *at = tf_buf_need(b, TF_MAX_VARINT);
-
-	if (!at)
-		return;
-	for (; v >= 0x80; v >>= 7, b->size++)
-		*at++ = (uint8_t)v | 0x80;
-	*at = (uint8_t)v;
-	b->size++;
-}
-
-void tf_buf_str(struct tf_buf *b, const char *s)
-{
-	tf_buf_put(b, s, strlen(s));
 }
 
 uint8_t tf_cursor_byte(struct tf_cursor *c)

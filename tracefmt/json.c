@@ -114,13 +114,18 @@ void tf_json_end(struct tf_buf *b)
 	tf_buf_str(b, "}\n");
 }
 
-void tf_json_int(struct tf_buf *b, const char *key, int64_t v)
+void tf_json_signed(struct tf_buf *b, int64_t v)
 {
 	char s[32];
 
-	tf_json_key(b, key);
 	snprintf(s, sizeof s, "%lld", (long long)v);
 	tf_buf_str(b, s);
+}
+
+void tf_json_int(struct tf_buf *b, const char *key, int64_t v)
+{
+	tf_json_key(b, key);
+	tf_json_signed(b, v);
 }
 
 void tf_json_uint(struct tf_buf *b, const char *key, uint64_t v)

@@ -27,6 +27,7 @@ void tf_json_str(struct tf_buf *b, const char *key, const char *v);
 void tf_json_quoted(struct tf_buf *b, const char *v);
 void tf_json_quoted_n(struct tf_buf *b, const char *v, size_t n);
 void tf_json_number(struct tf_buf *b, uint64_t v);
+void tf_json_signed(struct tf_buf *b, int64_t v);
 
 /* Begins a member whose value the caller writes. */
 void tf_json_key(struct tf_buf *b, const char *key);

@@ -16,6 +16,7 @@ libtracefmt_la_SOURCES = \
 	memtrace/pack/pieces.c \
 	memtrace/pack/pieces.h \
 	memtrace/pack/places-in.c \
+	memtrace/pack/blocks-find.c \
 	memtrace/pack/blocks-in.c \
 	memtrace/pack/blocks-out.c \
 	memtrace/pack/blocks.h \
@@ -37,8 +38,14 @@ libtracefmt_la_SOURCES = \
 	tracefmt/read/infile.h \
 	tracefmt/read/intern.c \
 	tracefmt/read/iter.c \
+	tracefmt/read/labels.c \
+	tracefmt/read/labels.h \
 	tracefmt/read/metadata.c \
 	tracefmt/read/names.c \
+	tracefmt/read/nodes.c \
+	tracefmt/read/nodes.h \
+	tracefmt/read/compared.c \
+	tracefmt/read/compared.h \
 	tracefmt/read/parts.c \
 	tracefmt/read/some.c \
 	tracefmt/read/stream.c \
@@ -64,6 +71,7 @@ libtracefmt_la_SOURCES = \
 	tracefmt/write/drain.h \
 	tracefmt/write/encode.c \
 	tracefmt/write/encode.h \
+	tracefmt/write/exchange.c \
 	tracefmt/write/extra.c \
 	tracefmt/write/extra.h \
 	tracefmt/write/flight.c \

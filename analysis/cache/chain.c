@@ -3,11 +3,12 @@
 #include "base/array.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* One LRU level that is written back, as most are: run_lru() does for it what the others do. */
 static bool is_simple(const struct cache_level *levels, unsigned int n, unsigned int flags)
 {
-	return n == 1 && levels->policy == CACHE_LRU && !levels->through && !flags;
+	return n == 1 && levels->policy == CACHE_LRU && !levels->through && !levels->prefetch && !flags;
 }
 
 bool cache_chain_init(struct cache_chain *c, const struct cache_level *levels, unsigned int n, unsigned int flags)
@@ -29,6 +30,7 @@ bool cache_chain_init(struct cache_chain *c, const struct cache_level *levels, u
 		if (classify)
 			c->shadows[c->n].most = l->lines;
 		c->through[c->n] = l->through;
+		c->prefetch[c->n] = l->prefetch;
 		c->inclusive[c->n] = l->holds == CACHE_INCLUSIVE;
 		c->exclusive[c->n] = l->holds == CACHE_EXCLUSIVE;
 	}
@@ -39,6 +41,7 @@ void cache_chain_free(struct cache_chain *c)
 {
 	for (unsigned int i = 0; i < c->n; i++) {
 		cache_state_free(&c->own[i]);
+		free(c->strides[i].v);
 		if (c->shadows)
 			cache_shadow_free(&c->shadows[i]);
 	}
@@ -98,6 +101,56 @@ static void miss(struct cache_chain *c, unsigned int k, uint64_t line, struct ca
 static uint64_t next_line(const struct cache_chain *c, unsigned int k, uint64_t line)
 {
 	return k + 1 < c->n ? line >> (c->level[k + 1]->shift - c->level[k]->shift) : line;
+}
+
+/* ---- prefetching ---- */
+
+#define PAGE_SHIFT 12
+
+static void plan(struct cache_chain *c, unsigned int k, uint64_t from, uint64_t line)
+{
+	const unsigned int shift = c->level[k]->shift;
+
+	if (shift >= PAGE_SHIFT || line >> (PAGE_SHIFT - shift) != from >> (PAGE_SHIFT - shift) || c->npending == CACHE_PENDING)
+		return;
+	c->pending[c->npending].level = k;
+	c->pending[c->npending++].line = line;
+}
+
+static void plan_stride(const struct turn *t, unsigned int k, uint64_t line)
+{
+	struct cache_chain *c = t->c;
+	struct cache_stride *s;
+	const size_t had = c->strides[k].room;
+	uint64_t by;
+
+	if (!array_room(c->strides[k].v, c->strides[k].room, (size_t)t->insn + 1)) {
+		c->failed = true;
+		return;
+	}
+	if (c->strides[k].room > had)
+		memset(c->strides[k].v + had, 0, (c->strides[k].room - had) * sizeof(*s));
+	s = &c->strides[k].v[t->insn];
+	by = line + 1 - s->last;
+	if (s->last && !by)
+		return;
+	if (s->last && by == s->by)
+		plan(c, k, line, line + by);
+	s->by = s->last ? by : 0;
+	s->last = line + 1;
+}
+
+/* Level @k was asked for a line. */
+static void plan_ahead(const struct turn *t, unsigned int k, uint64_t line, bool missed, uint32_t how)
+{
+	struct cache_chain *c = t->c;
+
+	if (how & CACHE_AHEAD || (c->through[k] && !(how & CACHE_READ)))
+		return;
+	if (c->prefetch[k] == CACHE_NEXT_LINE && missed)
+		plan(c, k, line, line + 1);
+	else if (c->prefetch[k] == CACHE_STRIDE)
+		plan_stride(t, k, line);
 }
 
 static bool is_exclusive(const struct cache_chain *c, unsigned int k)
@@ -194,19 +247,27 @@ static bool ask(const struct turn *t, unsigned int k, uint64_t line, uint32_t ho
 	}
 	if (c->exclusive[k]) {
 		moved = cache_remove(c->level[k], line);
-		t->counts[k].hits += moved != 0;
-		if (!moved)
+		if (how & CACHE_AHEAD)
+			;
+		else if (moved)
+			t->counts[k].hits++;
+		else
 			miss(c, k, line, &t->counts[k]);
 		classify(c, k, line, moved, CACHE_SHADOW_REMOVE, &t->counts[k]);
-		return moved ? moved & 1 : ask(t, k + 1, next_line(c, k, line), CACHE_READ);
+		return moved ? moved & 1 : ask(t, k + 1, next_line(c, k, line), CACHE_READ | (how & CACHE_AHEAD));
 	}
 	slot = cache_find(c->level[k], line);
-	t->counts[k].hits += slot != NULL;
-	if (!slot)
+	if (how & CACHE_AHEAD)
+		;
+	else if (slot)
+		t->counts[k].hits++;
+	else
 		miss(c, k, line, &t->counts[k]);
+	if (c->prefetch[k])
+		plan_ahead(t, k, line, !slot, how);
 	classify(c, k, line, slot, c->through[k] && !(how & CACHE_READ) ? CACHE_SHADOW_LEAVE : CACHE_SHADOW_IN, &t->counts[k]);
 	if (!slot && (!c->through[k] || how & CACHE_READ)) {
-		modified = ask(t, k + 1, next_line(c, k, line), CACHE_READ);
+		modified = ask(t, k + 1, next_line(c, k, line), CACHE_READ | (how & CACHE_AHEAD));
 		put_in(t, k, line, modified || (written && !c->through[k]));
 	} else if (slot && !c->through[k]) {
 		*slot |= written;
@@ -216,6 +277,29 @@ static bool ask(const struct turn *t, unsigned int k, uint64_t line, uint32_t ho
 		ask(t, k + 1, next_line(c, k, line), CACHE_WRITE);
 	}
 	return false;
+}
+
+static void bring(const struct turn *t, unsigned int k, uint64_t line)
+{
+	struct cache_chain *c = t->c;
+	bool modified;
+
+	if (cache_look(c->level[k], line))
+		return;
+	t->counts[k].prefetched++;
+	modified = ask(t, k + 1, next_line(c, k, line), CACHE_READ | CACHE_AHEAD);
+	put_in(t, k, line, modified);
+}
+
+static void bring_pending(const struct turn *t)
+{
+	struct cache_chain *c = t->c;
+
+	for (unsigned int k = 0; k < c->n; k++)
+		for (unsigned int i = 0; i < c->npending; i++)
+			if (c->pending[i].level == k)
+				bring(t, k, c->pending[i].line);
+	c->npending = 0;
 }
 
 /* ---- many requests ---- */
@@ -331,10 +415,14 @@ void cache_chain_run(struct cache_chain *c, const struct cache_request *v, size_
 
 		for (unsigned int k = 0; k < c->n && i + AHEAD < n; k++)
 			fetch_set(c->level[k], v[i + AHEAD].line >> (shift + c->level[k]->shift - c->level[0]->shift));
+		if (c->coming)
+			c->level[0]->coming = c->coming[i] ? c->coming[i] - 1 : CACHE_NEVER;
 		if (v[i].how & CACHE_BACK)
 			give(&t, 0, v[i].line >> shift, true);
 		else
 			ask(&t, 0, v[i].line >> shift, v[i].how);
+		if (c->npending)
+			bring_pending(&t);
 	}
 }
 

@@ -11,6 +11,10 @@
  *     level before; what is not there is fetched from the next level and not put in.
  * A write-through level passes all stores on, and a store to a line that it does not have does not put it in.
  *
+ * What levels prefetch (system.h) comes after all that a request has made them do, the levels next to the core first; it counts
+ * neither as a hit nor as a miss, here or in next levels, and makes these prefetch nothing.  So all levels of a system of which one
+ * prefetches are one chain.
+ *
  * A chain asks nobody for anything: what it would ask the next level for is collected, in order, as the requests that it
  * makes.  So one chain serves all systems that begin with the same levels.
  */
@@ -25,12 +29,13 @@ struct cache_count {
 	uint64_t hits, misses;
 	uint64_t written; /* lines, or stores that were passed on, to the next level; if it is exclusive: all lines that left */
 	uint64_t compulsory, capacity; /* of the misses, if they are classified; the others are conflicts */
+	uint64_t prefetched; /* lines that its prefetcher brought */
 	/* What stores do to lines that other cores have, and accesses to those that they have modified: see cores.h. */
 	uint64_t invalidated, upgrades, transfers;
 };
 
-/* Read and written together is a modification; BACK: a modified line is written to the level. */
-enum { CACHE_READ = 1, CACHE_WRITE = 2, CACHE_BACK = 4 };
+/* Read and written together is a modification; BACK: a modified line is written to the level; AHEAD: it is prefetched, within a chain alone. */
+enum { CACHE_READ = 1, CACHE_WRITE = 2, CACHE_BACK = 4, CACHE_AHEAD = 8 };
 
 struct cache_request {
 	uint64_t line;	/* of the level that it is made to; of what a chain makes: of its last level */
@@ -43,6 +48,14 @@ struct cache_requests {
 	size_t n, room;
 };
 
+/* What an instruction asked a level for. */
+struct cache_stride {
+	uint64_t last;	/* line + 1; 0: nothing yet */
+	uint64_t by;	/* lines from the one before; 0: none */
+};
+
+#define CACHE_PENDING 16 /* a request makes each level ask the next one for at most two others */
+
 struct cache_chain {
 	unsigned int n;
 	struct cache_state *level[CACHE_CACHES], own[CACHE_CACHES]; /* the first are the chain's own, unless somebody set others */
@@ -50,6 +63,17 @@ struct cache_chain {
 	unsigned int ncores;
 	struct cache_shadow *shadows; /* one for each level; NULL: misses are not classified */
 	bool through[CACHE_CACHES], inclusive[CACHE_CACHES], exclusive[CACHE_CACHES];
+	enum cache_prefetch prefetch[CACHE_CACHES];
+	struct {
+		struct cache_stride *v; /* by instruction */
+		size_t room;
+	} strides[CACHE_CACHES];
+	struct {
+		unsigned int level;
+		uint64_t line;
+	} pending[CACHE_PENDING]; /* that are to be prefetched */
+	unsigned int npending;
+	const uint32_t *coming; /* of the one level, if it has policy OPT: index + 1 of the request that is next for its line; 0: none */
 	struct cache_requests made; /* the caller takes them, and sets made.n to 0 */
 	/* Misses of each level by group of sets (stream.h), groups of them for each; NULL: nobody wants them. */
 	uint64_t *group_misses;

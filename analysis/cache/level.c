@@ -23,6 +23,7 @@ bool cache_state_init(struct cache_state *s, const struct cache_level *level, bo
 
 	*s = (struct cache_state){
 		.words = has_words(level->policy) ? calloc(sets, sizeof(*s->words)) : NULL,
+		.next = level->policy == CACHE_OPT ? calloc(level->lines, sizeof(*s->next)) : NULL,
 		.sets = sets, .mask = sets & (sets - 1) ? 0 : sets - 1, .ways = level->ways,
 		.random = cache_random_begin(level->seed), .shift = (unsigned int)__builtin_ctzll(level->line),
 		.set_bits = (unsigned int)__builtin_ctzll(sets),
@@ -32,7 +33,8 @@ bool cache_state_init(struct cache_state *s, const struct cache_level *level, bo
 		s->narrow = calloc(level->lines, sizeof(*s->narrow));
 	else
 		s->slots = calloc(level->lines, sizeof(*s->slots));
-	if ((!s->slots && !s->narrow) || (!s->words && has_words(level->policy))) {
+	if ((!s->slots && !s->narrow) || (!s->words && has_words(level->policy)) ||
+	    (!s->next && level->policy == CACHE_OPT)) {
 		cache_state_free(s);
 		return false;
 	}
@@ -46,6 +48,7 @@ void cache_state_free(struct cache_state *s)
 	free(s->slots);
 	free(s->narrow);
 	free(s->words);
+	free(s->next);
 	*s = (struct cache_state){ 0 };
 }
 
@@ -173,6 +176,8 @@ static void use(struct cache_state *s, uint64_t set, uint64_t way, bool hit)
 		age_hit(s, &s->words[set], way);
 	else if (s->policy == CACHE_QLRU)
 		age_miss(s, &s->words[set], way);
+	else if (s->policy == CACHE_OPT)
+		s->next[set * s->ways + way] = s->coming;
 }
 
 /* Where it is; ways: nowhere. */
@@ -234,6 +239,17 @@ static uint64_t free_way(const struct cache_state *s, const uint64_t *slots)
 	return s->ways;
 }
 
+/* The first of those that are asked for latest. */
+static uint64_t latest_way(const uint64_t *next, uint64_t ways)
+{
+	uint64_t way = 0;
+
+	for (uint64_t i = 1; i < ways; i++)
+		if (next[i] > next[way])
+			way = i;
+	return way;
+}
+
 static uint64_t victim_way(struct cache_state *s, uint64_t set)
 {
 	switch (s->policy) {
@@ -243,6 +259,8 @@ static uint64_t victim_way(struct cache_state *s, uint64_t set)
 		return tree_victim(s->words[set], s->ways);
 	case CACHE_NMRU:
 		return s->words[set] + 1 < s->ways ? s->words[set] + 1 : 0;
+	case CACHE_OPT:
+		return latest_way(&s->next[set * s->ways], s->ways);
 	default:
 		return age_victim(s->words[set], s->ways);
 	}

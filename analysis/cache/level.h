@@ -16,6 +16,8 @@ struct cache_state {
 	 * QLRU: two bits a way, its age.  NULL: other policies.
 	 */
 	uint64_t *words;
+	uint64_t *next;		  /* OPT: of each slot, when its line is asked for again; NULL: other policies */
+	uint64_t coming;	  /* OPT: when the line that is asked for now is asked for again, CACHE_NEVER; the caller sets it */
 	uint64_t sets, mask;	  /* mask: 0: sets are no power of two */
 	uint64_t ways, random;
 	unsigned int shift;	  /* of the line's size */
@@ -29,6 +31,7 @@ struct cache_state {
 bool cache_state_init(struct cache_state *s, const struct cache_level *level, bool narrow) __attribute__((warn_unused_result));
 void cache_state_free(struct cache_state *s);
 
+#define CACHE_NEVER UINT64_MAX
 #define CACHE_NARROW_SETS 1024		   /* at least */
 #define CACHE_NARROW_MOST (INT32_MAX - 1u) /* a line by the sets */
 /* For lines beyond that.  False: no memory. */

@@ -5,7 +5,8 @@
  *
  * A level sees nothing but what those before it ask for.  So levels are a forest: systems that begin with the same
  * levels have the same chains for these, and what a chain asks for goes to all that follow it in any of the systems.
- * Levels that a later one takes lines from, since it is inclusive or exclusive, are in one chain with it.
+ * Levels that a later one takes lines from, since it is inclusive or exclusive, are in one chain with it, and so are all where one
+ * prefetches.
  */
 #include "analysis/cache/simulate.h"
 #include "analysis/cache/cores.h"
@@ -43,6 +44,11 @@ struct node {
 	uint32_t before; /* a node with a smaller index; NO_CHAIN: a stream */
 	uint32_t stream; /* of the first one before it */
 	struct part part;
+	/*
+	 * Policy OPT: what it was asked for, until all is known; and of each, the index + 1 of the next one for its line, 0: none.
+	 */
+	struct cache_requests held;
+	uint32_t *coming;
 	bool tlb;
 	struct cache_count *counts; /* by instruction, then level */
 	size_t room;
@@ -90,6 +96,10 @@ static enum cache_stream_kind kind_of(const struct node *node)
 {
 	if (node->levels[0].policy == CACHE_QLRU)
 		return CACHE_STREAM_ALL;
+	/* it may drive out what was accessed last */
+	for (unsigned int k = 0; k < node->chain.n; k++)
+		if (node->levels[k].prefetch)
+			return CACHE_STREAM_ALL;
 	return node->tlb ? CACHE_STREAM_READS : node->levels[0].through ? CACHE_STREAM_THROUGH : CACHE_STREAM_BACK;
 }
 
@@ -135,7 +145,7 @@ static uint32_t stream_for(struct cache_sim *sim, const struct node *node)
 static bool same_level(const struct cache_level *a, const struct cache_level *b)
 {
 	if (a->lines != b->lines || a->ways != b->ways || a->line != b->line || a->policy != b->policy ||
-	    a->through != b->through || a->holds != b->holds)
+	    a->through != b->through || a->prefetch != b->prefetch || a->holds != b->holds)
 		return false;
 	return a->policy == CACHE_RANDOM ? a->seed == b->seed :
 	       a->policy != CACHE_QLRU || (a->qlru.hit3 == b->qlru.hit3 && a->qlru.hit2 == b->qlru.hit2 &&
@@ -197,6 +207,9 @@ static unsigned int chain_length(const struct cache_level *levels, unsigned int 
 {
 	unsigned int length = 1;
 
+	for (unsigned int k = 0; k < n; k++)
+		if (levels[k].prefetch)
+			return n;
 	for (unsigned int k = 1; k < n; k++)
 		if ((levels[k].holds == CACHE_INCLUSIVE && first) || (levels[k].holds == CACHE_EXCLUSIVE && k == length))
 			length = k + 1;
@@ -213,6 +226,8 @@ static struct part part_of(const struct cache_sim *sim, const struct cache_level
 	for (unsigned int k = 0; k < n; k++) {
 		uint64_t groups = cache_stream_groups(&levels[k], part.unit);
 
+		if (levels[k].prefetch) /* what happens to a line follows from others, too */
+			return (struct part){ 0 };
 		part.groups = groups < part.groups ? groups : part.groups;
 	}
 	return part.groups < 2 * part.one_in ? (struct part){ 0 } : part;
@@ -274,6 +289,8 @@ void cache_sim_free(struct cache_sim *sim)
 	for (uint32_t i = 0; i < sim->nnodes; i++) {
 		cache_chain_free(&sim->nodes[i].chain);
 		free(sim->nodes[i].counts);
+		free(sim->nodes[i].held.v);
+		free(sim->nodes[i].coming);
 	}
 	for (uint32_t i = 0; i < sim->nstreams; i++)
 		cache_stream_free(&sim->streams[i]);
@@ -383,6 +400,45 @@ void cache_sim_thread(struct cache_sim *sim, size_t thread)
 	sim->thread = thread;
 }
 
+static bool is_opt(const struct node *node)
+{
+	return node->levels[0].policy == CACHE_OPT;
+}
+
+static bool hold(struct cache_requests *held, const struct cache_request *v, size_t n, unsigned int shift)
+{
+	/* the next one's index + 1 has to fit */
+	if (n >= UINT32_MAX - held->n || !array_room(held->v, held->room, held->n + n))
+		return false;
+	for (size_t i = 0; i < n; i++) {
+		held->v[held->n] = v[i];
+		held->v[held->n++].line >>= shift;
+	}
+	return true;
+}
+
+/* What is in the streams, or was made by a node before, from the @first node on. */
+static bool run_nodes(struct cache_sim *sim, uint32_t first)
+{
+	for (uint32_t i = first; i < sim->nnodes; i++) {
+		struct node *node = &sim->nodes[i];
+		const struct node *before = node->before == NO_CHAIN ? NULL : &sim->nodes[node->before];
+		const struct cache_requests *from = before ? &before->chain.made : &sim->streams[node->stream].requests;
+		const unsigned int shift = before ? node->chain.level[0]->shift - unit_of(before) : 0;
+
+		node->chain.made.n = 0;
+		if (is_opt(node)) {
+			if (!hold(&node->held, from->v, from->n, shift))
+				return false;
+			continue;
+		}
+		cache_chain_run(&node->chain, from->v, from->n, shift, node->counts);
+		if (node->chain.failed)
+			return false;
+	}
+	return true;
+}
+
 static bool run(struct cache_sim *sim, const struct cache_access *v, size_t n)
 {
 	for (size_t i = 0; i < sim->nsystems; i++)
@@ -391,18 +447,7 @@ static bool run(struct cache_sim *sim, const struct cache_access *v, size_t n)
 	for (uint32_t i = 0; i < sim->nstreams; i++)
 		if (!cache_stream_take(&sim->streams[i], v, n))
 			return false;
-	for (uint32_t i = 0; i < sim->nnodes; i++) {
-		struct node *node = &sim->nodes[i];
-		const struct node *before = node->before == NO_CHAIN ? NULL : &sim->nodes[node->before];
-		const struct cache_requests *from = before ? &before->chain.made : &sim->streams[node->stream].requests;
-		const unsigned int shift = before ? node->chain.level[0]->shift - unit_of(before) : 0;
-
-		node->chain.made.n = 0;
-		cache_chain_run(&node->chain, from->v, from->n, shift, node->counts);
-		if (node->chain.failed)
-			return false;
-	}
-	return true;
+	return run_nodes(sim, 0);
 }
 
 bool cache_sim_take(struct cache_sim *sim, const struct mt_access *v, size_t n, bool stack)
@@ -422,6 +467,66 @@ bool cache_sim_take(struct cache_sim *sim, const struct mt_access *v, size_t n, 
 	return true;
 }
 
+/* ---- what could not be done before all was known ---- */
+
+static bool find_coming(struct node *node)
+{
+	const struct cache_request *v = node->held.v;
+	uint32_t *table = NULL;
+	size_t slots = 0, n = 0, i = node->held.n;
+	bool good;
+
+#define SLOT(of) hash_slot(at, slots, hash_word(of), !table[at] || v[table[at] - 1].line == (of))
+	node->coming = calloc(i + 1, sizeof(*node->coming));
+	good = node->coming;
+	while (good && i) {
+		uint32_t *slot;
+
+		i--;
+		good = hash_grow(table, slots, n + 1, old, *old, &table[SLOT(v[*old - 1].line)]);
+		if (!good)
+			break;
+		slot = &table[SLOT(v[i].line)];
+		n += !*slot;
+		node->coming[i] = *slot;
+		*slot = (uint32_t)i + 1;
+	}
+#undef SLOT
+	free(table);
+	return good;
+}
+
+static bool run_held(struct cache_sim *sim, uint32_t index)
+{
+	struct node *node = &sim->nodes[index];
+
+	if (!find_coming(node))
+		return false;
+	for (size_t done = 0, n; done < node->held.n; done += n) {
+		n = node->held.n - done < BATCH ? node->held.n - done : BATCH;
+		node->chain.coming = node->coming + done;
+		node->chain.made.n = 0;
+		cache_chain_run(&node->chain, node->held.v + done, n, 0, node->counts);
+		if (node->chain.failed || !run_nodes(sim, index + 1))
+			return false;
+	}
+	node->chain.made.n = 0;
+	node->held.n = 0;
+	return true;
+}
+
+bool cache_sim_end(struct cache_sim *sim)
+{
+	for (uint32_t i = 0; i < sim->nstreams; i++)
+		sim->streams[i].requests.n = 0;
+	for (uint32_t i = 0; i < sim->nnodes; i++)
+		sim->nodes[i].chain.made.n = 0;
+	for (uint32_t i = 0; i < sim->nnodes; i++)
+		if (is_opt(&sim->nodes[i]) && !run_held(sim, i))
+			return false;
+	return true;
+}
+
 /* ---- sums ---- */
 
 static void add_counts(struct cache_count *to, const struct cache_count *from)
@@ -429,6 +534,7 @@ static void add_counts(struct cache_count *to, const struct cache_count *from)
 	to->hits += from->hits;
 	to->misses += from->misses;
 	to->written += from->written;
+	to->prefetched += from->prefetched;
 	to->compulsory += from->compulsory;
 	to->capacity += from->capacity;
 }

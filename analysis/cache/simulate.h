@@ -24,10 +24,10 @@ struct cache_insn {
 struct cache_sim;
 
 struct cache_sim_options {
-	bool classify;	/* say why caches miss (shadow.h) */
+	bool classify;	/* say why caches miss (shadow.h); not for systems with prefetchers or policy OPT */
 	/*
 	 * Not for systems with cores: One in so many sets is simulated, a power of two, and stands for the others; 0, 1: all.  All are where there are not at least
-	 * twice as many that differ in all levels.  Not together with classify.
+	 * twice as many that differ in all levels.  Not together with classify, and of systems with prefetchers all are.
 	 */
 	uint64_t one_in;
 };
@@ -42,6 +42,12 @@ void cache_sim_thread(struct cache_sim *sim, size_t thread);
 /* @stack: accesses with MD_STACK, too.  False: no memory; all that can be done then is cache_sim_free(). */
 bool cache_sim_take(struct cache_sim *sim, const struct mt_access *v, size_t n, bool stack)
 	__attribute__((warn_unused_result));
+
+/*
+ * That was all.  Levels with policy OPT, and those behind them, are simulated now: until then what they are asked for takes 20
+ * bytes each.  False: as above.
+ */
+bool cache_sim_end(struct cache_sim *sim) __attribute__((warn_unused_result));
 
 /* Adds what @from has counted, of the same systems, without cores, with the same options.  False: no memory; all that can be done then is to free. */
 bool cache_sim_add(struct cache_sim *to, const struct cache_sim *from) __attribute__((warn_unused_result));

@@ -125,7 +125,9 @@ void cache_policy_name(const struct cache_level *level, char name[static CACHE_P
 {
 	const struct cache_qlru *q = &level->qlru;
 
-	if (level->policy != CACHE_QLRU)
+	if (level->policy == CACHE_OPT)
+		strcpy(name, "opt");
+	else if (level->policy != CACHE_QLRU)
 		strcpy(name, policies[level->policy]);
 	else
 		snprintf(name, CACHE_POLICY_MAX, "QLRU_H%u%u_M%u_R%u_U%u%s", q->hit3, q->hit2, q->insert, q->replace, q->update,
@@ -166,11 +168,19 @@ static bool read_policy(struct reader *r, const yaml_node_t *node, void *to)
 	}
 	if (*r->error)
 		return false;
-	level->policy = CACHE_QLRU;
-	if (is_qlru(text_of(r, node), &level->qlru))
+	level->policy = strcmp(text_of(r, node), "opt") == 0 ? CACHE_OPT : CACHE_QLRU;
+	if (level->policy == CACHE_OPT || is_qlru(text_of(r, node), &level->qlru))
 		return true;
-	return bad(r, node, "'%.40s': lru, fifo, random, tree-plru, nmru or one like QLRU_H00_M1_R0_U1 belongs here",
+	return bad(r, node, "'%.40s': lru, fifo, random, tree-plru, nmru, opt or one like QLRU_H00_M1_R0_U1 belongs here",
 		   text_of(r, node));
+}
+
+/* One of @words; else @what belongs there. */
+static bool read_choice(struct reader *r, const yaml_node_t *node, const char *const *words, const char *what, unsigned int *index)
+{
+	if (read_word(r, node, words, index))
+		return true;
+	return *r->error ? false : bad(r, node, "'%.40s': %s belongs here", text_of(r, node), what);
 }
 
 static const char *const kinds_of_holding[] = { "any", "inclusive", "exclusive", NULL };
@@ -184,21 +194,38 @@ static bool read_holds(struct reader *r, const yaml_node_t *node, void *to)
 {
 	unsigned int i;
 
-	if (!read_word(r, node, kinds_of_holding, &i))
-		return *r->error ? false : bad(r, node, "'%.40s': any, inclusive or exclusive belongs here", text_of(r, node));
+	if (!read_choice(r, node, kinds_of_holding, "any, inclusive or exclusive", &i))
+		return false;
 	*(enum cache_holds *)to = (enum cache_holds)i;
+	return true;
+}
+
+static const char *const prefetchers[] = { "none", "next-line", "stride", NULL };
+
+const char *cache_prefetch_name(enum cache_prefetch prefetch)
+{
+	return prefetchers[prefetch];
+}
+
+static bool read_prefetch(struct reader *r, const yaml_node_t *node, void *to)
+{
+	unsigned int i;
+
+	if (!read_choice(r, node, prefetchers, "none, next-line or stride", &i))
+		return false;
+	*(enum cache_prefetch *)to = (enum cache_prefetch)i;
 	return true;
 }
 
 static bool read_write(struct reader *r, const yaml_node_t *node, void *to)
 {
-	const char *text = text_of(r, node);
-	bool through = strcmp(text, "through") == 0;
+	static const char *const words[] = { "back", "through", NULL };
+	unsigned int i;
 
-	*(bool *)to = through;
-	if (*r->error || through || strcmp(text, "back") == 0)
-		return !*r->error;
-	return bad(r, node, "'%.40s': back or through belongs here", text);
+	if (!read_choice(r, node, words, "back or through", &i))
+		return false;
+	*(bool *)to = i == 1;
+	return true;
 }
 
 /* ---- mappings ---- */
@@ -265,6 +292,7 @@ static const struct key cache_keys[] = {
 	{ "policy", read_policy, offsetof(struct raw_level, level), false },
 	{ "seed", read_size, offsetof(struct raw_level, level.seed), false },
 	{ "write", read_write, offsetof(struct raw_level, level.through), false },
+	{ "prefetch", read_prefetch, offsetof(struct raw_level, level.prefetch), false },
 	{ "holds", read_holds, offsetof(struct raw_level, level.holds), false },
 	{ "latency", read_size, offsetof(struct raw_level, level.latency), false },
 	{ "shared", read_shared, offsetof(struct raw_level, level.shared), false },
@@ -313,6 +341,12 @@ static bool check_level(struct reader *r, const yaml_node_t *node, struct raw_le
 		return bad(r, node, "QLRU needs 2 to %d ways", CACHE_QLRU_WAYS);
 	if (l->holds != CACHE_ANY && !before)
 		return bad(r, node, "the first level cannot be %s", cache_holds_name(l->holds));
+	if (l->prefetch && l->holds == CACHE_EXCLUSIVE)
+		return bad(r, node, "an exclusive level holds what has left %s: it prefetches nothing", before->name);
+	if (l->policy == CACHE_OPT && l->holds != CACHE_ANY)
+		return bad(r, node, "a level with policy opt is neither inclusive nor exclusive");
+	if (l->holds != CACHE_ANY && before->policy == CACHE_OPT)
+		return bad(r, node, "it cannot be %s: %s has policy opt", cache_holds_name(l->holds), before->name);
 	if (l->holds == CACHE_EXCLUSIVE && (before->through || l->through || before->line != l->line))
 		return bad(r, node, "an exclusive level and %s need lines of one size, and write-back", before->name);
 	return true;
@@ -378,11 +412,20 @@ static bool read_threads(struct reader *r, const yaml_node_t *node, void *to)
 	return true;
 }
 
-/* What cores have together has to fit together; and their TLBs are each one's own. */
+/* Do levels fit together?  What cores have together does; their TLBs are each one's own. */
 static bool check_cores(struct reader *r, const yaml_node_t *root, struct cache_system *s)
 {
 	uint64_t before = 1;
 
+	if (s->cores && (cache_has_policy(s, CACHE_OPT) || cache_prefetches(s)))
+		return bad(r, root, "with cores, there is neither policy opt nor a prefetcher");
+	if (cache_has_policy(s, CACHE_OPT) && cache_prefetches(s))
+		return bad(r, root, "there is no prefetcher beside policy opt");
+	for (unsigned int k = 1, opt = 0; k < s->ncaches; k++) {
+		opt |= s->level[k - 1].policy == CACHE_OPT;
+		if (opt && s->level[k].holds == CACHE_INCLUSIVE)
+			return bad(r, root, "%s is inclusive: no level before it can have policy opt", s->level[k].name);
+	}
 	for (unsigned int k = 0; k < s->ncaches; k++) {
 		struct cache_level *l = &s->level[k];
 
@@ -418,13 +461,38 @@ static const struct key system_keys[] = {
 	{ NULL, NULL, 0, false },
 };
 
+bool cache_has_policy(const struct cache_system *s, enum cache_policy policy)
+{
+	for (unsigned int k = 0; k < cache_levels(s); k++)
+		if (s->level[k].policy == policy)
+			return true;
+	return false;
+}
+
+bool cache_prefetches(const struct cache_system *s)
+{
+	for (unsigned int k = 0; k < s->ncaches; k++)
+		if (s->level[k].prefetch)
+			return true;
+	return false;
+}
+
+static bool have_latencies(const struct cache_level *v, unsigned int n)
+{
+	for (unsigned int i = 0; i < n; i++)
+		if (v[i].latency == CACHE_NO_LATENCY)
+			return false;
+	return true;
+}
+
 bool cache_has_latencies(const struct cache_system *s)
 {
-	bool all = s->memory != CACHE_NO_LATENCY && (!s->ntlbs || s->walk != CACHE_NO_LATENCY);
+	return s->memory != CACHE_NO_LATENCY && have_latencies(s->level, s->ncaches);
+}
 
-	for (unsigned int i = 0; i < cache_levels(s); i++)
-		all = all && s->level[i].latency != CACHE_NO_LATENCY;
-	return all;
+bool cache_has_tlb_latencies(const struct cache_system *s)
+{
+	return s->ntlbs && s->walk != CACHE_NO_LATENCY && have_latencies(s->level + s->ncaches, s->ntlbs);
 }
 
 static void free_system(struct cache_system *s)
@@ -506,6 +574,17 @@ bool cache_systems_parse(struct cache_systems *list, const char *text, size_t by
 	while (!good && list->n > before)
 		free_system(&list->v[--list->n]);
 	return good;
+}
+
+void cache_systems_alone(struct cache_systems *list)
+{
+	for (size_t i = 0; i < list->n; i++) {
+		struct cache_system *s = &list->v[i];
+
+		s->cores = s->nthreads = 0;
+		for (unsigned int k = 0; k < s->ncaches; k++)
+			s->level[k].shared = 0;
+	}
 }
 
 void cache_systems_free(struct cache_systems *list)

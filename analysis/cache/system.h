@@ -11,10 +11,10 @@
  *	tlbs:
  *	  - { name: DTLB, entries: 32, ways: full, page: 4K }
  *
- * ways may be "full"; policy: lru (if none is given), fifo, random (with "seed: N"), tree-plru, nmru or a QLRU_H00_M1_R0_U1;
- * write: back (if none is given) or through; holds: any (if it is not given), inclusive or exclusive.  tlbs, about and source may
- * be left out.  With "cores: N", threads run on cores, the i-th on core i modulo N, or where "threads: [0, 2, 0]" says; of a cache
- * then "shared: 2" says how many cores in a row have each together, or "all"; 1 if it is not given.  Left out may be latencies: of a level, "latency: 4", of memory, "memory: 200", and of what no TLB has, "walk: 30".
+ * ways may be "full"; policy: lru (if none is given), fifo, random (with "seed: N"), tree-plru, nmru, opt or a QLRU_H00_M1_R0_U1;
+ * write: back (if none is given) or through; prefetch: next-line or stride; holds: any (if it is not given), inclusive or exclusive.  tlbs, about and source may
+ * be left out.  With "cores: N", threads can be simulated on cores, the i-th on core i modulo N, or where "threads: [0, 2, 0]" says; of
+ * a cache then "shared: 2" says how many cores in a row have each together, or "all"; 1 if it is not given.  Left out may be latencies: of a level, "latency: 4", of memory, "memory: 200", and of what no TLB has, "walk: 30".
  */
 #ifndef SONDE_ANALYSIS_CACHE_SYSTEM_H
 #define SONDE_ANALYSIS_CACHE_SYSTEM_H
@@ -34,7 +34,17 @@ enum {
 	CACHE_THREADS = 64,	   /* that are placed one by one */
 };
 
-enum cache_policy { CACHE_LRU, CACHE_FIFO, CACHE_RANDOM, CACHE_TREE_PLRU, CACHE_NMRU, CACHE_QLRU };
+enum cache_policy { CACHE_LRU, CACHE_FIFO, CACHE_RANDOM, CACHE_TREE_PLRU, CACHE_NMRU, CACHE_QLRU,
+	/* The line leaves that is asked for latest, or never again: Belady, "A study of replacement algorithms for a virtual-storage
+	   computer", 1966.  What is asked for has to be known. */
+	CACHE_OPT };
+
+/*
+ * What a cache brings that nobody has asked for yet.  NEXT_LINE: with a line that it misses the next one.  STRIDE: where an
+ * instruction has asked for lines at the same distance twice, the next at this distance (a simple form of Chen and Baer,
+ * "Effective Hardware-Based Data Prefetching for High-Performance Processors", 1995).  Neither goes beyond a page of 4 KiB.
+ */
+enum cache_prefetch { CACHE_NO_PREFETCH, CACHE_NEXT_LINE, CACHE_STRIDE };
 
 /* A policy with an age of 0 to 3 for each line, as uops.info/cache.html names them: QLRU_Hxy_Mi_Rr_Uu, and _UMO. */
 struct cache_qlru {
@@ -60,6 +70,7 @@ struct cache_level {
 	uint64_t seed;	   /* of CACHE_RANDOM */
 	struct cache_qlru qlru; /* of CACHE_QLRU, of caches alone */
 	enum cache_holds holds;
+	enum cache_prefetch prefetch; /* of caches that are not exclusive */
 	bool through;	   /* write-through without allocation; else write-back with write-allocate */
 	uint64_t shared;   /* if the system has cores, of caches: how many have it together; divides that of the next level */
 	uint64_t latency;  /* cycles that what is found here takes; CACHE_NO_LATENCY: not said */
@@ -77,8 +88,9 @@ struct cache_system {
 
 #define CACHE_NO_LATENCY UINT64_MAX
 
-/* Are all latencies said, those of TLBs if there are some? */
+/* Are all latencies of caches and memory said?  All of TLBs and a walk? */
 bool cache_has_latencies(const struct cache_system *s);
+bool cache_has_tlb_latencies(const struct cache_system *s);
 
 static inline unsigned int cache_levels(const struct cache_system *s)
 {
@@ -96,11 +108,15 @@ static inline unsigned int cache_core_of(const struct cache_system *s, size_t th
 	return thread < s->nthreads ? s->thread[thread] : (unsigned int)(thread % s->cores);
 }
 
+/* Has it a level that is not simulated as accesses come, or that prefetches? */
+bool cache_has_policy(const struct cache_system *s, enum cache_policy policy);
+bool cache_prefetches(const struct cache_system *s);
+
 #define CACHE_POLICY_MAX 32
 /* As in a description. */
 void cache_policy_name(const struct cache_level *level, char name[static CACHE_POLICY_MAX]);
 const char *cache_holds_name(enum cache_holds holds);
-
+const char *cache_prefetch_name(enum cache_prefetch prefetch);
 
 struct cache_systems {
 	struct cache_system *v; /* moves when systems are added */
@@ -116,5 +132,7 @@ struct cache_systems {
 bool cache_systems_parse(struct cache_systems *list, const char *text, size_t bytes, char error[static CACHE_ERROR_MAX])
 	__attribute__((warn_unused_result));
 void cache_systems_free(struct cache_systems *list);
+/* From now on each thread has a system for itself, as if nothing was said of cores. */
+void cache_systems_alone(struct cache_systems *list);
 
 #endif

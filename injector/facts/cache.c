@@ -16,6 +16,7 @@
 #include <xxhash.h>
 
 #include "injector/facts/analysis.h"
+#include "injector/facts/store.h"
 
 #define MAGIC UINT64_C(0x31736374636146ff)
 #define MAX_FACTS 200000
@@ -152,22 +153,6 @@ bool inj_cache_load(const char *folder, const char *path, const struct inj_code_
 	return found == n;
 }
 
-static void write_all(const char *name, const struct head *h, const struct inj_facts *v)
-{
-	size_t bytes = h->n * sizeof(*v);
-	char temp[4200];
-	int fd;
-
-	snprintf(temp, sizeof(temp), "%s.%d", name, (int)getpid());
-	fd = open(temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	if (fd < 0)
-		return;
-	if (write(fd, h, sizeof(*h)) == sizeof(*h) && write(fd, v, bytes) == (ssize_t)bytes &&
-	    close(fd) == 0 && rename(temp, name) == 0)
-		return;
-	unlink(temp);
-}
-
 void inj_cache_store(const char *folder, const char *path, const struct inj_code_key *key,
 		     const struct inj_facts *facts, size_t n)
 {
@@ -189,7 +174,7 @@ void inj_cache_store(const char *folder, const char *path, const struct inj_code
 	h.n = n + kept;
 	qsort(v, h.n, sizeof(*v), by_addr);
 	h.checksum = XXH3_64bits(v, h.n * sizeof(*v));
-	write_all(name, &h, v);
+	(void)!inj_store(name, &h, sizeof(h), v, h.n * sizeof(*v));
 out:
 	free(old);
 	free(v);

@@ -297,6 +297,11 @@ bool inj_kept_check(struct inj_kept *k)
 	return known == GOOD;
 }
 
+uint64_t inj_kept_key(const struct inj_kept *k)
+{
+	return head_of(k)->first;
+}
+
 void inj_kept_rest(const struct inj_kept *k)
 {
 	(void)!madvise(k->elf, k->elf_len, MADV_DONTNEED);

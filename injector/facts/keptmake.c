@@ -18,6 +18,7 @@
 
 #include "injector/facts/analysis.h"
 #include "injector/facts/kept.h"
+#include "injector/facts/store.h"
 
 #define ALIGN UINT64_C(64)
 #define BATCH 512	    /* functions that a thread takes at once */
@@ -224,37 +225,17 @@ static uint8_t *lay_out(const struct parts *p, struct inj_kept_head *h)
 	return map;
 }
 
-static bool put_all(int fd, const uint8_t *bytes, size_t len)
-{
-	ssize_t n;
-
-	for (size_t at = 0; at < len; at += (size_t)n) {
-		n = write(fd, bytes + at, len - at);
-		if (n <= 0)
-			return false;
-	}
-	return true;
-}
-
 /* False: it is not kept, which is nobody's concern. */
 static bool store(const struct inj_kept_source *source, const uint8_t *map, const struct inj_kept_head *h)
 {
-	char name[4096], temp[4200];
+	char name[4096];
 	struct timespec now;
-	int fd;
 
 	clock_gettime(CLOCK_REALTIME, &now);
 	if (!inj_kept_name(source, name, sizeof(name)) ||
 	    h->file.ctime + YOUNG > (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec)
 		return false;
-	snprintf(temp, sizeof(temp), "%s.%d.%p", name, (int)getpid(), (const void *)map);
-	fd = open(temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	if (fd < 0)
-		return false;
-	if (put_all(fd, map, h->len) && close(fd) == 0 && rename(temp, name) == 0)
-		return true;
-	unlink(temp);
-	return false;
+	return inj_store(name, map, h->len, NULL, 0);
 }
 
 /* ---- all ---- */

@@ -120,6 +120,25 @@ static enum inj_status read_table(struct inj_symtab *tab, bfd *abfd, enum table 
 	return status;
 }
 
+/*
+ * What sonde/mark.h brings has sections of its own, named after the functions, so that it is found in a file that was stripped of
+ * its symbols, too.
+ */
+static enum inj_status read_marks(struct inj_symtab *tab, bfd *abfd)
+{
+	static const char prefix[] = "sonde_mark.";
+
+	for (asection *s = abfd->sections; s; s = s->next) {
+		if (strncmp(s->name, prefix, sizeof(prefix) - 1) != 0 || !(s->flags & SEC_CODE) || !s->size)
+			continue;
+		if (!array_room(tab->syms, tab->room, tab->n + 1))
+			return INJ_MEMORY;
+		tab->syms[tab->n++] = (struct inj_symbol){ .name = s->name + sizeof(prefix) - 1, .addr = s->vma, .avail = s->size,
+							   .flags = INJ_SYM_GLOBAL };
+	}
+	return INJ_OK;
+}
+
 /* The library has state of its own. */
 static pthread_mutex_t bfd_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -231,6 +250,8 @@ static enum inj_status read_files(struct inj_symtab *tab, const char *path, unsi
 		status = read_table(tab, tab->files[0], STATIC_TABLE, 0);
 	if (status == INJ_OK)
 		status = read_table(tab, tab->files[0], DYNAMIC_TABLE, INJ_SYM_DYNAMIC);
+	if (status == INJ_OK)
+		status = read_marks(tab, tab->files[0]);
 	if (status == INJ_OK && (flags & INJ_SYMTAB_DEBUG_FILE))
 		status = read_debug_file(tab);
 	return status;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The functions of an ELF file, by BFD: .symtab, .dynsym, and the symbols of a separate debug file
- * (found by build-id, then by debuglink).  Addresses are those in the file (link-time).
+ * (found by build-id, then by debuglink); and those that sonde/mark.h brings, by their sections.  Addresses are those in the
+ * file (link-time).
  */
 #ifndef SONDE_INJECTOR_IMAGE_SYMBOLS_H
 #define SONDE_INJECTOR_IMAGE_SYMBOLS_H

@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 
 #include "base/array.h"
+#include "base/clock.h"
 #include "base/search.h"
 #include "injector/facts/analysis.h"
 #include "injector/mirror/first.h"
@@ -21,6 +22,9 @@
 #define COMPARED 16 /* bytes of a copy by which it is known that a process has it mapped */
 #define NEAR 512    /* bytes between edits that are written with them */
 #define PAGE UINT64_C(4096)
+
+#define MAX_EXPECTED 4096 /* functions; if none of them is called, the start takes a quarter of a second longer */
+#define REST 16
 
 /* Copies take so many times the original; reserved, and mostly never used. */
 #define EVENTS_TIMES 4
@@ -167,6 +171,21 @@ static bool can_wait(const struct inj_work *w)
 	return true;
 }
 
+/*
+ * Was it called in earlier recordings of the program?  To do many at the start takes less than half of what it takes to have
+ * them asked for one by one.  One in REST waits all the same, by turns, so that what is not called any more is forgotten.
+ */
+static bool is_expected(struct inj_work *w, uint32_t fn)
+{
+	struct inj_mirrors *m = &w->s->mirrors;
+	uint32_t counters = w->s->opt.mirror.max_functions; /* which are for those that are called */
+	bool expected = w->called && m->nexpected < MAX_EXPECTED && (!counters || m->next_index < counters / 2) &&
+			inj_called_before(w->called, fn) && (fn + m->turn) % REST;
+
+	m->nexpected += expected;
+	return expected;
+}
+
 static bool may_wait(struct inj_work *w, const struct inj_planned *p, struct tramp_plan *plan)
 {
 	const struct inj_kept *kept = w->s->objects[w->object].kept;
@@ -187,7 +206,7 @@ static enum inj_status choose(struct inj_work *w, struct inj_planned *fns, size_
 	for (size_t i = 0; i < *n && status == INJ_OK; i++) {
 		bool made = false;
 
-		if (may_wait(w, &fns[i], &plan))
+		if (may_wait(w, &fns[i], &plan) && !is_expected(w, fns[i].fn))
 			status = make_stub(w, &fns[i], &plan, words, &made);
 		if (!made)
 			fns[kept++] = fns[i];
@@ -207,6 +226,28 @@ static void register_barriers(struct inj_session *s)
 			   &ignored);
 }
 
+static void read_called(struct inj_work *w)
+{
+	const struct inj_session_options *opt = &w->s->opt;
+	const struct inj_kept *kept = w->s->objects[w->object].kept;
+	struct inj_mirrors *m = &w->s->mirrors;
+
+	if (!m->called) {
+		m->called = inj_called_open(opt->cache_dir, opt->elf_path);
+		m->turn = (uint32_t)clock_now_ns();
+	}
+	w->called = inj_called_of(m->called, inj_kept_key(kept), (uint32_t)kept->facts.facts.nfns);
+}
+
+/* For the next recording: of those that waited. */
+static void note_called(const struct inj_work *w)
+{
+	const struct inj_first *v = w->s->mirrors.first + w->first;
+
+	for (size_t i = 0; w->called && i < w->nfirst; i++)
+		inj_called_note(w->called, v[i].planned.fn, v[i].state != INJ_FIRST_WAITS);
+}
+
 enum inj_status inj_first_choose(struct inj_work *w, struct inj_planned *fns, size_t *n)
 {
 	struct inj_mirrors *m = &w->s->mirrors;
@@ -224,6 +265,7 @@ enum inj_status inj_first_choose(struct inj_work *w, struct inj_planned *fns, si
 		return status == INJ_NO_ROOM || status == INJ_REMOTE ? INJ_OK : status;
 	if (!array_room(m->works, m->room_works, m->nworks + 1))
 		return INJ_MEMORY;
+	read_called(w);
 	if (!m->nworks)
 		register_barriers(w->s);
 	m->works[m->nworks++] = w;
@@ -256,7 +298,6 @@ enum inj_status inj_first_begin(struct inj_work *w)
 			status = inj_edits_add(&w->entries, &w->edits.v[i]);
 	inj_edits_free(&w->edits);
 	inj_calls_free(&w->calls);
-	inj_maps_free(&w->s->mirrors.memory);
 	return status;
 }
 
@@ -535,6 +576,7 @@ enum inj_status inj_first_keep(struct inj_session *s)
 
 static void forget(struct inj_mirrors *m, struct inj_work *w)
 {
+	note_called(w);
 	for (size_t i = w->first; i < w->first + w->nfirst; i++) {
 		m->first[i].work = NULL;
 		inj_edits_free(&m->first[i].edits);
@@ -548,8 +590,7 @@ enum inj_status inj_first_forget(struct inj_session *s, size_t object)
 	enum inj_status status = inj_first_keep(s);
 	size_t kept = 0;
 
-	inj_maps_free(&m->memory);
-
+	inj_maps_free(&s->code.maps);
 	for (size_t i = 0; i < m->nworks; i++)
 		if (m->works[i]->object == object)
 			forget(m, m->works[i]);
@@ -563,10 +604,9 @@ void inj_first_free(struct inj_session *s)
 {
 	struct inj_mirrors *m = &s->mirrors;
 
-	for (size_t i = 0; i < m->nfirst; i++)
-		inj_edits_free(&m->first[i].edits);
 	for (size_t i = 0; i < m->nworks; i++)
-		inj_work_free(m->works[i]);
+		forget(m, m->works[i]);
+	inj_called_close(m->called);
 	free(m->first);
 	free(m->sites);
 	free(m->works);

@@ -116,7 +116,7 @@ static uint64_t slot_of(const struct lead *l, uint64_t stub)
 
 static bool is_constant(struct lead *l, uint64_t slot)
 {
-	struct inj_maps *maps = &l->s->mirrors.memory;
+	struct inj_maps *maps = &l->s->code.maps;
 	const struct inj_map *m;
 
 	if (!maps->n && inj_maps_read(l->s->target->pid, maps) != INJ_OK)

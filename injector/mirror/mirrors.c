@@ -13,6 +13,9 @@
 #include "injector/patch/session.h"
 #include "tracefmt/ring.h"
 
+/* A function's, at most: it is entered, it returns, it is left by a jump. */
+#define EVENTS 3
+
 const char *inj_recorded_reason(const struct inj_recorded *r)
 {
 	static const char *const text[] = {
@@ -102,7 +105,7 @@ enum inj_recorded_state inj_work_allows(const struct inj_work *w, size_t i)
 		return INJ_RECORDED_GO;
 	if (is_ours(w, fn))
 		return INJ_RECORDED_OURS;
-	if (w->s->next_event + 2 > SONDE_MAX_EVENTS ||
+	if (w->s->next_event + EVENTS > SONDE_MAX_EVENTS ||
 	    (opt->max_functions && m->next_index >= opt->max_functions))
 		return INJ_RECORDED_TOO_MANY;
 	return INJ_RECORDED_OK;
@@ -200,12 +203,16 @@ enum inj_status inj_work_function(struct inj_work *w, const struct inj_planned *
 		r->state = INJ_RECORDED_TOO_MANY;
 		return INJ_OK;
 	}
+	if (events && w->s->opt.mirror.values)
+		r->values = w->s->opt.mirror.values(w->s->opt.mirror.arg, &w->s->objects[w->object], r->file_addr, r->name);
+	tramp_mirror_values(mirror, r->values ? &r->values->entered : NULL,
+			    r->values && r->values->returned.n ? &r->values->returned : NULL);
 	tramp_mirror_number(mirror, r->enter, r->leave, r->index, m->next_node + 1);
 	status = emit(w, mirror, (uint32_t)(r - m->v));
 	if (status != INJ_OK || r->state != INJ_RECORDED_OK)
 		return status;
 	if (events) {
-		w->s->next_event += 2;
+		w->s->next_event += r->values && r->values->returned.n ? 3 : 2;
 		m->next_index++;
 	}
 	m->next_index += r->counters;
@@ -257,6 +264,7 @@ struct tramp_mem_env inj_work_memory(const struct inj_session *s)
 		.slack = INJ_MEM_SLACK,
 		.stack = s->opt.mirror.memory.stack,
 		.blocks = s->opt.mirror.memory.blocks,
+		.fetches = s->opt.mirror.memory.fetches,
 		.rungs = s->opt.mirror.memory.rungs,
 		.sampled = s->opt.mirror.memory.sampled,
 		.off = RT_POOL_MEM_OFF,
@@ -529,11 +537,25 @@ static enum inj_status note_patched(struct inj_work *w, size_t before)
 	return note_edits(w, &w->s->edits, before) && note_edits(w, held, held->n) ? INJ_OK : INJ_MEMORY;
 }
 
+/* What is loaded again is new, and what was copied for it before stays as it is: somebody may still be in there. */
+static bool is_full(struct inj_session *s, const struct inj_object *o)
+{
+	struct inj_mirrors *m = &s->mirrors;
+
+	if (m->nmaps < RT_MAX_CODEMAPS)
+		return false;
+	if (!m->full)
+		s->opt.warn("%s and what is loaded after it is not recorded: there is no room for more copies of code; choose less with "
+			    "-F, -N or --libs", o->file);
+	m->full = true;
+	return true;
+}
+
 static enum inj_status mirror_object(struct inj_session *s, size_t object, size_t before)
 {
 	struct inj_object *o = &s->objects[object];
 	struct inj_work *w;
-	bool wanted = inj_mirrors_want(s, o);
+	bool wanted = inj_mirrors_want(s, o) && !is_full(s, o);
 	enum inj_status status;
 
 	if (!wanted && !sets_handlers(o))
@@ -593,6 +615,7 @@ enum inj_status inj_mirrors_instrument(struct inj_session *s)
 
 	if (!s->opt.mirror.enabled)
 		return INJ_OK;
+	inj_maps_free(&s->code.maps); /* of before */
 	status = make_maps(s);
 	if (status == INJ_OK)
 		inj_look_ahead(s);
@@ -605,6 +628,7 @@ enum inj_status inj_mirrors_instrument(struct inj_session *s)
 		say_progress(s, i, 0);
 		status = mirror_object(s, i, before);
 	}
+	inj_maps_free(&s->code.maps);
 	if (any)
 		malloc_trim(0); /* it takes several times as much memory as recording does */
 	return status;
@@ -613,7 +637,6 @@ enum inj_status inj_mirrors_instrument(struct inj_session *s)
 void inj_mirrors_free(struct inj_session *s)
 {
 	inj_first_free(s);
-	inj_maps_free(&s->mirrors.memory);
 	for (size_t i = 0; i < s->mirrors.ndescribed; i++) {
 		free(s->mirrors.described[i].nodes);
 		free(s->mirrors.described[i].ops);

@@ -19,6 +19,7 @@
 #include "trampolines/mirror/codemap.h"
 #include "trampolines/mirror/mirror.h"
 
+struct inj_called;
 struct inj_session;
 struct inj_object;
 struct inj_first;
@@ -32,6 +33,11 @@ struct inj_marks {
 	bool *memory;	/* its memory accesses are */
 	bool *blocks;	/* edges between its blocks are to be counted: then nothing else is wanted of any */
 	bool *acts[RT_ACTS]; /* its calls are, and do this */
+};
+
+/* What is recorded of a function beside its events. */
+struct inj_values {
+	struct tramp_values entered, returned;
 };
 
 struct inj_mirror_options {
@@ -48,6 +54,7 @@ struct inj_mirror_options {
 		bool enabled;
 		bool stack; /* pushes, pops, calls and returns too */
 		bool blocks; /* no accesses, but which blocks are executed: struct tramp_mem_env */
+		bool fetches; /* beside accesses, which blocks are executed: likewise */
 		unsigned int rungs; /* enum tramp_mem_rungs */
 		bool sampled;	/* recording goes off and on: ring_control.sample_burst */
 		bool count;	/* ... by number */
@@ -58,6 +65,11 @@ struct inj_mirror_options {
 	 */
 	bool (*want_object)(void *arg, const struct inj_object *object);
 	bool (*mark)(void *arg, struct inj_object *object, const struct inj_marks *marks);
+	/*
+	 * What is to be recorded of the function at link-time address @addr, beside its calls.  It has to live as long as the
+	 * session; NULL: nothing.  To be asked when the function is instrumented.  NULL: there is none of whom anything is.
+	 */
+	const struct inj_values *(*values)(void *arg, const struct inj_object *object, uint64_t addr, const char *name);
 	/* How much has been instrumented, of what is known of now: from 0 to 1.  NULL: nobody wants to know. */
 	void (*progress)(void *arg, double share);
 	void *arg;
@@ -113,6 +125,7 @@ struct inj_recorded {
 	uint32_t index;	 /* of its counter, or the first of them */
 	uint32_t counters; /* of edges between its blocks; 0: they are not counted */
 	uint32_t enter, leave; /* event ids; 0: its calls are not recorded */
+	const struct inj_values *values; /* NULL: none.  If it has any that are returned, leave + 1 is left by jumps */
 	bool memory;	 /* its memory accesses are */
 	uint64_t mirror; /* its code in the program */
 	uint32_t mirror_len;
@@ -136,16 +149,17 @@ struct inj_mirrors {
 	struct rt_codemaps *maps; /* as the program sees it; written only */
 	uint32_t nmaps; /* in it */
 	uint64_t maps_addr;
-	bool full; /* no more code maps, or event ids */
+	bool full; /* of code maps, and that was said */
 	struct inj_first *first; /* functions that wait, or waited, for their first call */
 	size_t nfirst, room_first, nwaiting; /* the last of them */
 	struct inj_site *sites;	 /* calls of them */
 	size_t nsites, room_sites;
 	struct inj_work **works; /* that they belong to */
 	size_t nworks, room_works;
+	struct inj_called *called; /* which functions earlier recordings called; NULL: not known */
+	uint32_t turn, nexpected; /* which of those wait all the same; how many do not */
 	struct inj_words *words;
 	size_t nwords, room_words;
-	struct inj_maps memory;	/* as it was when a function was called first, after a library had come or gone; n = 0: not known */
 	bool news;		/* something was instrumented since inj_first_keep() */
 	uint32_t unled;	     /* system calls for signal handlers that do not lead to the runtime */
 };

@@ -52,7 +52,7 @@ struct inj_planners {
 	struct planner planners[MAX_THREADS + 1];
 	size_t nthreads;
 	struct slot slots[MAX_SLOTS];
-	size_t nslots;
+	size_t nslots, batch;		/* functions in each; without threads one, which is planned in the same memory as all others */
 
 	pthread_mutex_t mutex;		/* of what follows, and slots[].ready */
 	pthread_cond_t changed;
@@ -83,14 +83,14 @@ static void plan_batch(struct planner *by, size_t batch)
 	struct inj_planners *p = by->all;
 	struct slot *slot = &p->slots[batch % p->nslots];
 
-	for (size_t k = 0; k < BATCH && batch * BATCH + k < p->n; k++)
-		slot->said[k] = plan(by, &slot->mirrors[k], &p->fns[batch * BATCH + k]);
+	for (size_t k = 0; k < p->batch && batch * p->batch + k < p->n; k++)
+		slot->said[k] = plan(by, &slot->mirrors[k], &p->fns[batch * p->batch + k]);
 }
 
 /* With the mutex. */
 static bool may_begin(const struct inj_planners *p)
 {
-	return p->begun * BATCH < p->n && p->begun < p->taken + p->nslots;
+	return p->begun * p->batch < p->n && p->begun < p->taken + p->nslots;
 }
 
 /* With the mutex, which it gives up meanwhile. */
@@ -114,7 +114,7 @@ static void *run(void *arg)
 	struct inj_planners *p = by->all;
 
 	pthread_mutex_lock(&p->mutex);
-	while (!p->stop && p->begun * BATCH < p->n) {
+	while (!p->stop && p->begun * p->batch < p->n) {
 		if (may_begin(p))
 			plan_next(by);
 		else
@@ -193,6 +193,7 @@ struct inj_planners *inj_planners_new(const struct tramp_code *code, const struc
 	p->fns = fns;
 	p->n = n;
 	p->nslots = threads ? (threads + 1) * SLOTS_EACH : 1;
+	p->batch = threads ? BATCH : 1;
 	pthread_mutex_init(&p->mutex, NULL);
 	pthread_cond_init(&p->changed, NULL);
 	if (!prepare(p, MAX_THREADS)) {
@@ -226,12 +227,12 @@ static void get_batch(struct inj_planners *p, size_t batch)
 struct tramp_mirror *inj_planners_next(struct inj_planners *p, enum tramp_mirror_status *said)
 {
 	size_t at = p->next++;
-	const struct slot *slot = &p->slots[at / BATCH % p->nslots];
+	const struct slot *slot = &p->slots[at / p->batch % p->nslots];
 
-	if (at % BATCH == 0)
-		get_batch(p, at / BATCH);
-	*said = slot->said[at % BATCH];
-	return slot->mirrors[at % BATCH];
+	if (at % p->batch == 0)
+		get_batch(p, at / p->batch);
+	*said = slot->said[at % p->batch];
+	return slot->mirrors[at % p->batch];
 }
 
 void inj_planners_free(struct inj_planners *p)

@@ -3,6 +3,7 @@
 #ifndef SONDE_INJECTOR_MIRROR_WORK_H
 #define SONDE_INJECTOR_MIRROR_WORK_H
 
+#include "injector/facts/called.h"
 #include "injector/mirror/chunk.h"
 #include "injector/mirror/mirrors.h"
 #include "injector/mirror/planners.h"
@@ -23,6 +24,7 @@ struct inj_work {
 	struct inj_chunk stubs;
 	struct inj_edits entries; /* windows of those that were instrumented at once, ascending */
 	size_t first, nfirst;	/* functions that wait: inj_mirrors.first[first ...], ascending by address */
+	struct inj_called_file *called; /* what earlier recordings called; NULL: not known */
 	bool waits;		/* there are any */
 	bool damaged;		/* what is known of the code cannot be used */
 	bool ready;		/* to instrument one */

@@ -116,6 +116,7 @@ void inj_code_free(struct inj_code *code)
 	else if (code->mem)
 		munmap(code->mem, code->size);
 	free(code->v);
+	inj_maps_free(&code->maps);
 	*code = (struct inj_code){ .fd = -1, .shm = -1 };
 }
 
@@ -150,17 +151,19 @@ static enum inj_status tell_perf(struct inj_target *t, uint64_t addr, uint64_t l
 	return status == INJ_OK ? inj_syscall(t, SYS_mprotect, exec, &ignored) : status;
 }
 
+/* What has been mapped there since its maps were read is an error like any other's: then they are read again. */
 static enum inj_status place_once(struct inj_code *code, struct inj_target *t, uint64_t lo, uint64_t hi,
 				  uint64_t len, uint64_t *addr)
 {
-	struct inj_maps maps;
-	enum inj_status status = inj_maps_read(t->pid, &maps);
+	enum inj_status status = code->maps.n ? INJ_OK : inj_maps_read(t->pid, &code->maps);
 
 	if (status != INJ_OK)
 		return status;
-	*addr = inj_maps_gap(&maps, lo, hi, len);
-	inj_maps_free(&maps);
-	return *addr ? inj_map_again(t, code->first + code->used, *addr, len) : INJ_NO_ROOM;
+	*addr = inj_maps_gap(&code->maps, lo, hi, len);
+	status = *addr ? inj_map_again(t, code->first + code->used, *addr, len) : INJ_NO_ROOM;
+	if (status != INJ_OK || inj_maps_add(&code->maps, *addr, len) != INJ_OK)
+		inj_maps_free(&code->maps);
+	return status;
 }
 
 /* A place near [lo, hi) for the memory's next @len bytes.  A process that runs may take it first. */
@@ -174,6 +177,9 @@ static enum inj_status place(struct inj_code *code, struct inj_target *t, uint64
 		return INJ_OK;
 	errno = EEXIST;
 	for (int tries = 0; tries < TRIES && status == INJ_REMOTE && errno == EEXIST; tries++)
+		status = place_once(code, t, lo, hi, len, addr);
+	/* what was there may be gone */
+	if (status == INJ_NO_ROOM)
 		status = place_once(code, t, lo, hi, len, addr);
 	return status == INJ_OK && code->shm >= 0 ? tell_perf(t, *addr, len) : status;
 }

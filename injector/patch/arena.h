@@ -14,6 +14,7 @@
 
 #include <stdbool.h>
 
+#include "injector/process/maps.h"
 #include "injector/process/target.h"
 
 #define INJ_ARENA_ALIGN 16
@@ -35,6 +36,7 @@ struct inj_code {
 	uint64_t first; /* where the program has all of it mapped */
 	struct inj_arena *v;
 	size_t n;
+	struct inj_maps maps; /* what was mapped where a while ago; n = 0: not known */
 };
 
 /*

@@ -53,7 +53,11 @@ static int by_address(const void *a, const void *b)
 
 void inj_edits_sort(struct inj_edits *batch)
 {
-	if (batch->n)
+	size_t i = 1;
+
+	while (i < batch->n && batch->v[i - 1].addr <= batch->v[i].addr)
+		i++;
+	if (i < batch->n) /* most are made in order */
 		qsort(batch->v, batch->n, sizeof(*batch->v), by_address);
 }
 

@@ -49,10 +49,15 @@ static const void *at(const struct inj_module *m, const void *addr, size_t len)
 	return inj_image_at(&m->image, (uint64_t)(uintptr_t)addr - m->base, len);
 }
 
+/* Ours, as long as the image is. */
+static const char *string(const struct inj_module *m, const char *addr)
+{
+	return addr ? inj_image_string(&m->image, (uint64_t)(uintptr_t)addr - m->base) : NULL;
+}
+
 static char *copy_string(const struct inj_module *m, const char *addr)
 {
-	const char *str = addr ? inj_image_string(&m->image, (uint64_t)(uintptr_t)addr - m->base) :
-				 NULL;
+	const char *str = string(m, addr);
 
 	return str ? strdup(str) : NULL;
 }
@@ -70,18 +75,13 @@ static enum inj_status read_wrap(struct inj_session *s, size_t module, const voi
 {
 	const struct inj_module *m = &s->modules[module];
 	const struct sonde_wrap *w = at(m, addr, sizeof(*w));
-	struct inj_wrap *v, *out;
+	struct inj_wrap *out = &s->wraps[s->nwraps];
 
 	if (!w)
 		return INJ_BAD_IMAGE;
-	v = realloc(s->wraps, (s->nwraps + 1) * sizeof(*v));
-	if (!v)
-		return INJ_MEMORY;
-	s->wraps = v;
-	out = &v[s->nwraps];
 	*out = (struct inj_wrap){ .module = module, .flags = w->flags };
-	out->symbol = copy_string(m, w->symbol);
-	out->function = copy_string(m, w->function);
+	out->symbol = string(m, w->symbol);
+	out->function = string(m, w->function);
 	out->wrapper = (uint64_t)(uintptr_t)w->wrapper;
 	out->real = (uint64_t)(uintptr_t)w->real;
 	s->nwraps++;
@@ -95,7 +95,12 @@ static enum inj_status read_wraps(struct inj_session *s, size_t module)
 	size_t n = (size_t)(d->wraps_end - d->wraps_begin);
 	struct sonde_wrap *const *list = at(m, d->wraps_begin, n * sizeof(*list));
 	enum inj_status status = list || !n ? INJ_OK : INJ_BAD_IMAGE;
+	struct inj_wrap *v = status == INJ_OK ? reallocarray(s->wraps, s->nwraps + n + 1, sizeof(*v)) : NULL;
 
+	if (status == INJ_OK && !v)
+		return INJ_MEMORY;
+	if (v)
+		s->wraps = v;
 	for (size_t i = 0; i < n && status == INJ_OK; i++)
 		status = read_wrap(s, module, list[i]);
 	return status;
@@ -103,8 +108,11 @@ static enum inj_status read_wraps(struct inj_session *s, size_t module)
 
 /* ---- sites ---- */
 
-static long wrap_of(const struct inj_session *s, size_t module, const char *function)
+/* Sites of one wrapper follow each other: @last is the one that was found before, or -1. */
+static long wrap_of(const struct inj_session *s, size_t module, const char *function, long last)
 {
+	if (last >= 0 && s->wraps[last].module == module && strcmp(s->wraps[last].function, function) == 0)
+		return last;
 	for (size_t i = 0; i < s->nwraps; i++)
 		if (s->wraps[i].module == module && strcmp(s->wraps[i].function, function) == 0)
 			return (long)i;
@@ -114,22 +122,25 @@ static long wrap_of(const struct inj_session *s, size_t module, const char *func
 static enum inj_status read_fields(const struct inj_module *m, const struct sonde_field *addr,
 				   struct inj_event *e)
 {
+	struct inj_field v[SONDE_MAX_FIELDS];
 	const struct sonde_field *f;
 
-	e->fields = calloc(SONDE_MAX_FIELDS, sizeof(*e->fields));
-	if (!e->fields)
-		return INJ_MEMORY;
 	for (; addr && e->nfields < SONDE_MAX_FIELDS; addr++, e->nfields++) {
 		f = at(m, addr, sizeof(*f));
 		if (!f)
 			return INJ_BAD_IMAGE;
 		if (f->type == SONDE_T_END)
 			break;
-		e->fields[e->nfields].name = copy_string(m, f->name);
-		e->fields[e->nfields].type = (uint32_t)f->type;
-		if (!e->fields[e->nfields].name)
+		v[e->nfields] = (struct inj_field){ .name = string(m, f->name), .type = (uint32_t)f->type };
+		if (!v[e->nfields].name)
 			return INJ_BAD_IMAGE;
 	}
+	if (!e->nfields)
+		return INJ_OK;
+	e->fields = malloc(e->nfields * sizeof(*v));
+	if (!e->fields)
+		return INJ_MEMORY;
+	memcpy(e->fields, v, e->nfields * sizeof(*v));
 	return INJ_OK;
 }
 
@@ -157,24 +168,19 @@ static enum inj_status read_site(struct inj_session *s, size_t module, struct so
 {
 	const struct inj_module *m = &s->modules[module];
 	struct inj_event e = { .kind = site->kind, .module = module };
-	struct inj_event *v;
 	enum inj_status status;
 
-	e.function = copy_string(m, site->function); /* __func__ there */
-	e.name = copy_string(m, site->name);
+	e.function = string(m, site->function); /* __func__ there */
+	e.name = string(m, site->name);
 	status = e.function ? read_fields(m, site->fields, &e) : INJ_BAD_IMAGE;
 	if (status != INJ_OK)
 		return status;
-	e.wrap = wrap_of(s, module, e.function);
+	e.wrap = wrap_of(s, module, e.function, s->nevents ? s->events[s->nevents - 1].wrap : -1);
 	if (e.kind == SONDE_COUNTER)
 		e.id = known_counter(s, &e);
 	if (!e.id)
 		e.id = give_id(s, e.kind);
 	site->id = e.id;
-	v = realloc(s->events, (s->nevents + 1) * sizeof(*v));
-	if (!v)
-		return INJ_MEMORY;
-	s->events = v;
 	s->events[s->nevents++] = e;
 	return INJ_OK;
 }
@@ -186,7 +192,12 @@ static enum inj_status read_sites(struct inj_session *s, size_t module)
 	size_t n = (size_t)(d->sites_end - d->sites_begin);
 	struct sonde_site *const *list = at(m, d->sites_begin, n * sizeof(*list));
 	enum inj_status status = list || !n ? INJ_OK : INJ_BAD_IMAGE;
+	struct inj_event *v = status == INJ_OK ? reallocarray(s->events, s->nevents + n + 1, sizeof(*v)) : NULL;
 
+	if (status == INJ_OK && !v)
+		return INJ_MEMORY;
+	if (v)
+		s->events = v;
 	for (size_t i = 0; i < n && status == INJ_OK; i++) {
 		struct sonde_site *site = (void *)(uintptr_t)at(m, list[i], sizeof(*site));
 
@@ -414,17 +425,8 @@ void inj_modules_free(struct inj_session *s)
 		free(m->needs);
 	}
 	free(s->modules);
-	for (size_t i = 0; i < s->nwraps; i++) {
-		free(s->wraps[i].symbol);
-		free(s->wraps[i].function);
-	}
 	free(s->wraps);
-	for (size_t i = 0; i < s->nevents; i++) {
-		for (size_t k = 0; k < s->events[i].nfields; k++)
-			free(s->events[i].fields[k].name);
+	for (size_t i = 0; i < s->nevents; i++)
 		free(s->events[i].fields);
-		free(s->events[i].function);
-		free(s->events[i].name);
-	}
 	free(s->events);
 }

@@ -64,8 +64,8 @@ enum inj_wrap_state {
 
 struct inj_wrap {
 	size_t module; /* index */
-	char *symbol;
-	char *function; /* the wrapper's name in the module */
+	const char *symbol;	/* in the module's image */
+	const char *function;	/* the wrapper's name in the module; there, too */
 	uint64_t wrapper, real; /* addresses in the program */
 	uint64_t flags;
 	enum inj_wrap_state state;
@@ -81,7 +81,7 @@ struct inj_wrap {
 };
 
 struct inj_field {
-	char *name;
+	const char *name; /* in the module's image */
 	uint32_t type;
 };
 
@@ -91,8 +91,8 @@ struct inj_event {
 	uint32_t kind; /* enum sonde_kind */
 	size_t module;
 	long wrap; /* index of the wrap it stands in, -1: another function of the module */
-	char *function;
-	char *name;
+	const char *function; /* in the module's image */
+	const char *name;     /* there, too; NULL: it has none */
 	struct inj_field *fields;
 	size_t nfields;
 	bool reported; /* for the caller */

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
+#include "base/search.h"
 #include "injector/process/maps.h"
 
 #define PAGE UINT64_C(4096)
@@ -43,7 +45,7 @@ enum inj_status inj_maps_read(pid_t pid, struct inj_maps *maps)
 {
 	char path[32], *line = NULL;
 	enum inj_status status = INJ_OK;
-	size_t size = 0, room = 0;
+	size_t size = 0;
 	struct inj_map m;
 	FILE *f;
 
@@ -55,16 +57,9 @@ enum inj_status inj_maps_read(pid_t pid, struct inj_maps *maps)
 	while (status == INJ_OK && getline(&line, &size, f) > 0) {
 		if (!parse_line(line, &m))
 			continue;
-		if (maps->n == room) {
-			struct inj_map *v = realloc(maps->v, (room = 2 * room + 32) * sizeof(*v));
-
-			if (!v) {
-				status = INJ_MEMORY;
-				break;
-			}
-			maps->v = v;
-		}
-		maps->v[maps->n++] = m;
+		status = array_room(maps->v, maps->room, maps->n + 1) ? INJ_OK : INJ_MEMORY;
+		if (status == INJ_OK)
+			maps->v[maps->n++] = m;
 	}
 	free(line);
 	fclose(f);
@@ -75,6 +70,18 @@ enum inj_status inj_maps_read(pid_t pid, struct inj_maps *maps)
 	return status;
 }
 
+enum inj_status inj_maps_add(struct inj_maps *maps, uint64_t start, uint64_t len)
+{
+	size_t at = search_first(i, maps->n, maps->v[i].start >= start);
+
+	if (!array_room(maps->v, maps->room, maps->n + 1))
+		return INJ_MEMORY;
+	memmove(&maps->v[at + 1], &maps->v[at], (maps->n - at) * sizeof(*maps->v));
+	maps->n++;
+	maps->v[at] = (struct inj_map){ .start = start, .end = start + len };
+	return INJ_OK;
+}
+
 void inj_maps_free(struct inj_maps *maps)
 {
 	free(maps->v);
@@ -83,10 +90,9 @@ void inj_maps_free(struct inj_maps *maps)
 
 const struct inj_map *inj_maps_find(const struct inj_maps *maps, uint64_t addr)
 {
-	for (size_t i = 0; i < maps->n; i++)
-		if (addr >= maps->v[i].start && addr < maps->v[i].end)
-			return &maps->v[i];
-	return NULL;
+	size_t at = search_first(i, maps->n, maps->v[i].end > addr);
+
+	return at < maps->n && addr >= maps->v[at].start ? &maps->v[at] : NULL;
 }
 
 struct gap_search {
@@ -132,20 +138,23 @@ uint64_t inj_maps_gap(const struct inj_maps *maps, uint64_t lo, uint64_t hi, uin
 
 uint64_t inj_auxv(pid_t pid, uint64_t type)
 {
-	uint64_t pair[2], value = 0;
+	enum { MOST = 64 }; /* the kernel has about 20 */
+	uint64_t v[2 * MOST], value = 0;
 	char path[32];
+	ssize_t n;
 	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%d/auxv", (int)pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return 0;
-	while (read(fd, pair, sizeof(pair)) == sizeof(pair) && pair[0] != AT_NULL) {
-		if (pair[0] == type) {
-			value = pair[1];
+	n = read(fd, v, sizeof(v));
+	close(fd);
+	for (ssize_t i = 0; (i + 2) * (ssize_t)sizeof(*v) <= n && v[i] != AT_NULL; i += 2) {
+		if (v[i] == type) {
+			value = v[i + 1];
 			break;
 		}
 	}
-	close(fd);
 	return value;
 }

@@ -19,13 +19,15 @@ struct inj_map {
 };
 
 struct inj_maps {
-	struct inj_map *v;
-	size_t n;
+	struct inj_map *v; /* ascending */
+	size_t n, room;
 };
 
 /* Reads /proc/PID/maps.  Errors: GONE, SYSTEM, MEMORY. */
 enum inj_status inj_maps_read(pid_t pid, struct inj_maps *maps) INJ_CHECK;
 void inj_maps_free(struct inj_maps *maps);
+/* [start, start + len) is mapped now, too.  Error: MEMORY. */
+enum inj_status inj_maps_add(struct inj_maps *maps, uint64_t start, uint64_t len) INJ_CHECK;
 const struct inj_map *inj_maps_find(const struct inj_maps *maps, uint64_t addr);
 
 /*

@@ -24,6 +24,15 @@ uint64_t counts_bytes(const struct counts_row *row)
 	return row->facts[FACT_BYTES + MD_LOAD] + row->facts[FACT_BYTES + MD_STORE] + 2 * row->facts[FACT_BYTES + MD_MODIFY];
 }
 
+void counts_costs(const uint64_t *facts, uint64_t costs[static COUNTS_COSTS])
+{
+	const uint64_t *n = facts + FACT_ACCESSES;
+
+	costs[COUNTS_INSNS] = facts[FACT_INSNS];
+	costs[COUNTS_READS] = n[MD_LOAD] + n[MD_MODIFY];
+	costs[COUNTS_WRITES] = n[MD_STORE] + n[MD_MODIFY];
+}
+
 static bool is_same(const struct counts_row *a, const struct counts_row *b)
 {
 	bool file = a->file == b->file || (a->file && b->file && strcmp(a->file, b->file) == 0);

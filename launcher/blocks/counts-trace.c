@@ -9,6 +9,7 @@
  */
 #include "launcher/blocks/counts-private.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,8 +34,8 @@ struct spot {
 	uint32_t head;		/* the loop whose head it is */
 	bool calls, returns;	/* it ends with a call; one may return to it */
 	bool back[2];		/* edge[] stays in the loop whose head it leads to */
-	uint32_t object;
 	uint64_t addr, end;
+	uint64_t costs[COUNTS_COSTS];
 };
 
 struct known {
@@ -56,7 +57,7 @@ struct counts_tracer {
 	const struct sonde_trace_rank *rank;
 	uint32_t *block_at, *edge_at, *loop_at;	/* by function: the first of its own */
 	struct spot *spots;
-	uint32_t *sorted;		/* spots by object and address */
+	struct mt_blocks_index *index;
 	uint32_t nspots, nedges, nloops;
 	uint64_t *blocks, *edges;	/* counts */
 	struct counts_trips *trips;	/* by loop */
@@ -72,6 +73,7 @@ struct counts_tracer {
 	uint64_t *put_aside;
 	size_t naside, room_aside;
 	uint64_t before;
+	struct counts_stack stack;	/* its calls are NULL if they are not wanted */
 	bool failed;			/* no memory */
 };
 
@@ -109,15 +111,16 @@ static void add_function(struct counts_tracer *t, uint32_t index)
 	for (uint32_t i = 0; i < f->nloops; i++)
 		t->parents[t->loop_at[index] + i] =
 			f->loops[i].parent < f->nloops ? t->loop_at[index] + f->loops[i].parent : MT_NO_BLOCK;
-	for (uint32_t i = 0; i < f->nblocks; i++)
+	for (uint32_t i = 0; i < f->nblocks; i++) {
 		spots[i] = (struct spot){
 			.function = index, .to = { MT_NO_BLOCK, MT_NO_BLOCK }, .edge = { MT_NO_BLOCK, MT_NO_BLOCK },
 			.in = MT_NO_BLOCK, .out = MT_NO_BLOCK, .head = MT_NO_BLOCK,
 			.loop = f->blocks[i].loop < f->nloops ? t->loop_at[index] + f->blocks[i].loop : MT_NO_BLOCK,
-			.object = f->object,
 			.calls = f->blocks[i].facts[BLOCK_FACT_NUMBERS] == TRAMP_END_CALL,
 			.addr = f->blocks[i].addr, .end = f->blocks[i].addr + f->blocks[i].size,
 		};
+		counts_costs(f->blocks[i].facts, spots[i].costs);
+	}
 	for (uint32_t i = 1; i < f->nblocks; i++)
 		spots[i].returns = spots[i - 1].calls && spots[i - 1].end == spots[i].addr;
 	for (uint32_t i = 0; i < f->nloops; i++)
@@ -153,13 +156,13 @@ static bool allocate(struct counts_tracer *t)
 		t->nloops += t->b->functions[i].nloops;
 	}
 	t->spots = calloc(t->nspots + (size_t)1, sizeof(*t->spots));
-	t->sorted = calloc(t->nspots + (size_t)1, sizeof(*t->sorted));
+	t->index = mt_blocks_index(t->b);
 	t->blocks = calloc(t->nspots + (size_t)1, sizeof(*t->blocks));
 	t->edges = calloc(t->nedges + (size_t)1, sizeof(*t->edges));
 	t->trips = calloc(t->nloops + (size_t)1, sizeof(*t->trips));
 	t->parents = calloc(t->nloops + (size_t)1, sizeof(*t->parents));
 	t->running = calloc(t->nloops + (size_t)1, sizeof(*t->running));
-	return t->spots && t->sorted && t->blocks && t->edges && t->trips && t->parents && t->running;
+	return t->spots && t->index && t->blocks && t->edges && t->trips && t->parents && t->running;
 }
 
 /* ---- which block it is ---- */
@@ -169,36 +172,15 @@ static struct known *slot_of(const struct counts_tracer *t, uint64_t insn)
 	return &t->known[hash_slot(i, t->room_known, hash_word(insn), !t->known[i].insn || t->known[i].insn == insn)];
 }
 
-static bool is_before(const struct spot *s, uint32_t object, uint64_t addr)
-{
-	return s->object != object ? s->object < object : s->addr < addr;
-}
-
-static int by_place(const void *left, const void *right, void *arg)
-{
-	const struct spot *spots = arg, *a = &spots[*(const uint32_t *)left], *b = &spots[*(const uint32_t *)right];
-
-	return is_before(a, b->object, b->addr) ? -1 : is_before(b, a->object, a->addr);
-}
-
 static uint32_t look_up(const struct counts_tracer *t, uint64_t insn)
 {
-	uint32_t lo = 0, hi = t->nspots;
+	uint32_t function, block;
 	struct mt_where where;
-	const struct spot *s;
 
-	if (!mt_read_where(t->read, insn, &where) || !where.object)
+	if (!mt_read_where(t->read, insn, &where) || !where.object ||
+	    !mt_blocks_find(t->index, where.object->id, where.place.address, &function, &block))
 		return MT_NO_BLOCK;
-	while (lo < hi) {
-		uint32_t at = lo + (hi - lo) / 2;
-
-		if (is_before(&t->spots[t->sorted[at]], where.object->id, where.place.address))
-			lo = at + 1;
-		else
-			hi = at;
-	}
-	s = lo < t->nspots ? &t->spots[t->sorted[lo]] : NULL;
-	return s && s->object == where.object->id && s->addr == where.place.address ? t->sorted[lo] : MT_NO_BLOCK;
+	return t->block_at[function] + block;
 }
 
 static uint32_t spot_of(struct counts_tracer *t, uint64_t insn)
@@ -217,6 +199,16 @@ static uint32_t spot_of(struct counts_tracer *t, uint64_t insn)
 		t->nknown++;
 	}
 	return slot->spot;
+}
+
+/* Where the block begins that holds an instruction. */
+static uint64_t beginning(const struct counts_tracer *t, uint64_t insn, uint32_t spot)
+{
+	struct mt_where where;
+
+	if (spot == MT_NO_BLOCK || !mt_read_where(t->read, insn, &where))
+		return insn;
+	return insn - (where.place.address - t->spots[spot].addr);
 }
 
 /* ---- loops ---- */
@@ -287,6 +279,40 @@ static void take_back(struct counts_tracer *t, uint32_t spot, bool handler)
 	}
 }
 
+/* ---- calls ---- */
+
+/* NULL: not known. */
+static const struct counts_at *at_spot(const struct counts_tracer *t, uint32_t spot, struct counts_at *at)
+{
+	const struct spot *s = &t->spots[spot];
+	const struct mt_block_function *f;
+
+	if (spot == MT_NO_BLOCK)
+		return NULL;
+	f = &t->b->functions[s->function];
+	*at = (struct counts_at){
+		.function = s->function, .block = spot - t->block_at[s->function], .entry = s->addr == f->addr, .returns = s->returns,
+	};
+	at->ends = (uint8_t)f->blocks[at->block].facts[BLOCK_FACT_NUMBERS];
+	return at;
+}
+
+static void go_between(struct counts_tracer *t, uint32_t from, uint32_t to)
+{
+	struct counts_at last, next;
+
+	if (t->stack.calls && at_spot(t, to, &next))
+		counts_stack_go(&t->stack, at_spot(t, from, &last), &next);
+}
+
+static void resume(struct counts_tracer *t, uint32_t to)
+{
+	struct counts_at at;
+
+	if (t->stack.calls)
+		counts_stack_resume(&t->stack, at_spot(t, to, &at));
+}
+
 /* ---- from block to block ---- */
 
 /* @back: from within the loop whose head it is, if it is one. */
@@ -295,6 +321,8 @@ static void enter_block(struct counts_tracer *t, uint32_t spot, bool back)
 	uint32_t loop = t->spots[spot].head;
 
 	t->blocks[spot]++;
+	for (unsigned int k = 0; t->stack.calls && k < COUNTS_COSTS; k++)
+		t->stack.now[k] += t->spots[spot].costs[k];
 	if (loop == MT_NO_BLOCK)
 		return;
 	if (!back)
@@ -338,6 +366,7 @@ static void step(struct counts_tracer *t, uint64_t insn)
 		return;
 	}
 	spot = spot_of(t, insn);
+	go_between(t, last, spot);
 	go_out(t, last);
 	if (spot != MT_NO_BLOCK)
 		come_in(t, spot);
@@ -350,22 +379,30 @@ static void go_elsewhere(struct counts_tracer *t)
 {
 	uint32_t back = spot_of(t, t->before);
 
+	if (!t->before && t->stack.calls)
+		counts_stack_interrupt(&t->stack);
+	else
+		resume(t, back);
 	if (t->last != MT_NO_BLOCK && !t->before)
 		put_aside(t, t->last, true);
 	if (back != MT_NO_BLOCK)
 		take_back(t, back, true);
 	t->last = back;
-	t->last_insn = t->before;
+	t->last_insn = beginning(t, t->before, back);
+	t->before = t->last_insn;
 }
 
 static bool take(void *arg, const struct mt_access *v, size_t n)
 {
 	struct counts_tracer *t = arg;
 
+	if (!n)
+		counts_stack_end(&t->stack); /* recording was off */
 	if (n && t->before != t->last_insn)
 		go_elsewhere(t);
 	for (size_t i = 0; i < n && !t->failed; i++)
 		step(t, v[i].insn);
+	t->failed |= t->stack.failed;
 	return !t->failed;
 }
 
@@ -394,11 +431,10 @@ static int begin_rank(void *arg, struct mt_read *read, const struct sonde_trace_
 	if (!t->b || !t->c->placed[rank->index] || !allocate(t))
 		return no_memory();
 	t->c->damage += t->b->damage;
+	if (t->c->o->calls && !(t->stack.calls = counts_calls_new(t->c, t->b, rank)))
+		return no_memory();
 	for (uint32_t i = 0; i < t->b->nfunctions; i++)
 		add_function(t, i);
-	for (uint32_t i = 0; i < t->nspots; i++)
-		t->sorted[i] = i;
-	qsort_r(t->sorted, t->nspots, sizeof(*t->sorted), by_place, t->spots);
 	return 0;
 }
 
@@ -432,9 +468,10 @@ static int read_thread(void *arg, const struct memtrace_thread *chosen)
 	t->last_insn = 0;
 	t->ncalls = t->naside = 0;
 	t->c->damage += memtrace_accesses(&thread, take, t);
+	counts_stack_end(&t->stack);
 	go_out(t, t->last);
 	leave_all_loops(t);
-	if (t->failed)
+	if (t->failed || t->stack.failed)
 		return no_memory();
 	if (t->c->o->by != COUNTS_BY_THREAD)
 		return 0;
@@ -446,6 +483,10 @@ static int end_threads(void *arg)
 {
 	struct counts_tracer *t = arg;
 
+	if (t->stack.cut)
+		msg_warn("calls are deeper than is looked at: inclusive costs of %" PRIu64 " end too early", t->stack.cut);
+	if (t->stack.calls && !counts_calls_end(t->stack.calls))
+		return no_memory();
 	return t->c->o->by == COUNTS_BY_THREAD || add_counts(t, NULL) ? 0 : no_memory();
 }
 
@@ -453,13 +494,15 @@ static void end_rank(void *arg)
 {
 	struct counts_tracer *t = arg;
 
+	counts_calls_free(t->stack.calls);
+	counts_stack_free(&t->stack);
 	if (t->b)
 		mt_blocks_free(t->b);
 	free(t->block_at);
 	free(t->edge_at);
 	free(t->loop_at);
 	free(t->spots);
-	free(t->sorted);
+	mt_blocks_index_free(t->index);
 	free(t->blocks);
 	free(t->edges);
 	free(t->trips);
@@ -481,6 +524,7 @@ int counts_read_trace(struct counts *c, const char *dir)
 	struct memtrace trace;
 
 	memtrace_use(c->trace, &c->o->pick, &trace);
+	trace.order = true;
 	if (!trace.threads) {
 		msg_error("%s: no blocks of these threads were recorded", dir);
 		return EXIT_USAGE;

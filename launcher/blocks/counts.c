@@ -83,9 +83,17 @@ static bool describe(struct counts *c, struct counts_solved *s)
 	s->about = (struct counts_row){
 		.name = plain ? keep(c, plain) : symbol,
 		.path = s->object ? s->object->path : "",
+		.home = place.file,
 		.hash = s->object ? blocks_hash(s->object->build_id, s->object->code) : 0,
 	};
 	return s->about.name != NULL;
+}
+
+bool counts_describe(struct counts *c, struct counts_solved *s, const struct sonde_trace_rank *rank)
+{
+	s->placed = c->placed[rank->index];
+	s->object = object_of(c->trace, rank, s->f->object);
+	return describe(c, s);
 }
 
 static bool is_wanted(const struct counts *c, const struct counts_solved *s)
@@ -111,8 +119,7 @@ bool counts_add_function(struct counts *c, struct counts_solved *s, const struct
 		any = s->block[i] != 0;
 	if (!any)
 		return true;
-	s->object = object_of(c->trace, rank, s->f->object);
-	return describe(c, s) && (!is_wanted(c, s) || counts_add(c, s, thread));
+	return counts_describe(c, s, rank) && (!is_wanted(c, s) || counts_add(c, s, thread));
 }
 
 static bool add_counters(struct counts *c, struct mt_blocks *b, const struct sonde_trace_rank *rank,
@@ -121,7 +128,8 @@ static bool add_counters(struct counts *c, struct mt_blocks *b, const struct son
 	struct counts_solved s = {
 		.placed = c->placed[rank->index], .counters = sum->counters, .left = sum->left, .nleft = sum->nleft,
 	};
-	bool good = true;
+	struct counts_calls *calls = c->o->calls ? counts_calls_new(c, b, rank) : NULL;
+	bool good = calls || !c->o->calls;
 
 	for (size_t i = 0; i < b->nfunctions && good; i++) {
 		s.f = &b->functions[i];
@@ -129,8 +137,10 @@ static bool add_counters(struct counts *c, struct mt_blocks *b, const struct son
 			s.object = object_of(c->trace, rank, s.f->object);
 		good = counts_prepare(&s) && describe(c, &s);
 		if (good && is_wanted(c, &s) && counts_solve(&s, sum->n))
-			good = counts_add(c, &s, thread);
+			good = counts_add(c, &s, thread) && (!calls || counts_calls_of(calls, &s));
 	}
+	good = good && (!calls || counts_calls_end(calls));
+	counts_calls_free(calls);
 	free(s.edges);
 	free(s.edge);
 	free(s.block);
@@ -237,11 +247,11 @@ static int read_ranks(struct counts *c, const char *dir)
 	c->placed = calloc(nranks + 1, sizeof(*c->placed));
 	if (!c->placed)
 		return no_memory();
-	if (holds_blocks(c->trace))
+	if (holds_order(c->trace))
 		status = counts_read_trace(c, dir);
-	for (size_t i = 0; i < nranks && !status && !holds_blocks(c->trace); i++)
+	for (size_t i = 0; i < nranks && !status && !holds_order(c->trace); i++)
 		status = read_rank(c, sonde_trace_rank(c->trace, i), &any);
-	if (!status && !any && !holds_blocks(c->trace)) {
+	if (!status && !any && !holds_order(c->trace)) {
 		msg_error("%s: no blocks were counted; `sonde record --blocks' does", dir);
 		status = EXIT_USAGE;
 	}
@@ -282,6 +292,7 @@ void counts_free(struct counts *c)
 		free(c->texts[i]);
 	free(c->texts);
 	free(c->rows);
+	free(c->calls);
 	free(c->slots);
 	select_free(c->select);
 	if (c->trace)

@@ -23,6 +23,7 @@ enum counts_by { COUNTS_BY_FUNCTION, COUNTS_BY_LOOP, COUNTS_BY_LINE, COUNTS_BY_B
 struct counts_row {
 	const char *name;	/* THREAD: "PID.TID"; else the function, as in the source unless mangled names are wanted */
 	const char *path;	/* of its file; "" for a thread */
+	const char *home;	/* source file that the function begins in; NULL: not known */
 	const char *file;	/* source; NULL: not known */
 	int line;
 	uint64_t hash;		/* of ids, as in `sonde blocks PROGRAM' */
@@ -39,11 +40,29 @@ struct counts_row {
 	uint64_t facts[BLOCK_FACT_NUMBERS]; /* struct block_facts, times executions; none of LINE and EDGE */
 };
 
+/* What calls cost, with all that was called by them. */
+enum counts_cost { COUNTS_INSNS, COUNTS_READS, COUNTS_WRITES, COUNTS_COSTS };
+
+/* Where a call came from, or what was called. */
+struct counts_end {
+	const char *name;	/* function; NULL: not known: it was not recorded */
+	const char *path, *home; /* as in struct counts_row */
+	const char *file;	/* source of the call, or of the function's beginning; NULL: not known */
+	int line;
+};
+
+struct counts_call {
+	struct counts_end from, to;
+	uint64_t calls;
+	uint64_t costs[COUNTS_COSTS]; /* of all of them; recursive ones count once more for each level.  0: not known */
+};
+
 struct counts_options {
 	struct pick pick;
 	struct select_options select;
 	enum counts_by by;
 	bool mangled;
+	bool calls;		/* find them, of all functions */
 };
 
 struct counts {
@@ -55,6 +74,8 @@ struct counts {
 	uint32_t *slots;	/* of rows, by what they are of */
 	size_t nslots;
 	struct counts_row total; /* of functions, whatever the rows are of */
+	struct counts_call *calls; /* of a function from a place; from where it is not known in one */
+	size_t ncalls, room_calls;
 	uint64_t killed;	/* threads that may have been in the midst of something */
 	uint64_t damage;
 	struct mt_placed **placed; /* of each rank: names that rows use */
@@ -65,6 +86,9 @@ struct counts {
 /* Reads @dir.  Returns 0, or EXIT_USAGE after a message.  @o has to live as long. */
 int counts_read(struct counts *c, struct counts_options *o, const char *dir) __attribute__((warn_unused_result));
 void counts_free(struct counts *c);
+
+/* Of a block's facts, or a row's: a modification is a read and a write. */
+void counts_costs(const uint64_t *facts, uint64_t costs[static COUNTS_COSTS]);
 
 /* Floating point operations, and bytes that were loaded and stored (a modification does both). */
 uint64_t counts_flops(const struct counts_row *row);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* `sonde cache`: options in, one of three kinds of output out. */
 #include "launcher/cache/cache.h"
+#include "launcher/common/caches.h"
 #include "launcher/common/message.h"
 #include "launcher/memory/memprofile.h"
 #include "launcher/memory/memtrace.h"
 #include "launcher/select/processes.h"
 #include "launcher/select/traced.h"
+#include "launcher/trace/holds.h"
 #include "launcher/trace/sampled.h"
 #include "launcher/verbs.h"
 
@@ -24,17 +26,17 @@ struct cache_options {
 	struct pick pick;
 	uint64_t limit;
 	struct cache_sim_options sim; /* of classify and sets */
-	bool list, curve, lines, no_stack, all, csv, json, mangled;
+	bool list, cores, curve, lines, no_stack, all, csv, json, mangled;
 };
 
-#define BYS "function\0loop\0line\0instruction\0thread\0" /* as enum memory_by, and threads */
+#define BYS "function\0loop\0line\0block\0instruction\0thread\0" /* as enum memory_by, and threads */
 #define BY_THREAD (MEMORY_BY_INSTRUCTION + 1u)
 
 static const struct opt cache_opts[] = {
 	{ 0, "system", "SYSTEM", "a name of --list, host (this machine; default) or a YAML file; may be\nrepeated",
 	  OPT_LIST, offsetof(struct cache_options, systems), NULL },
 	{ 0, "list", NULL, "show the systems that can be named", OPT_FLAG, offsetof(struct cache_options, list), NULL },
-	{ 'b', "by", "WHAT", "function (default), loop, line, instruction or thread", OPT_CHOICE,
+	{ 'b', "by", "WHAT", "function (default), loop, line, block (of a trace with --mem\n--blocks), instruction or thread", OPT_CHOICE,
 	  offsetof(struct cache_options, by), BYS },
 	{ 's', "sort", "KEY", "L1 (default), L2, L3, L4: misses there; accesses or name", OPT_CHOICE,
 	  offsetof(struct cache_options, sort), CACHE_SORTS },
@@ -47,9 +49,11 @@ static const struct opt cache_opts[] = {
 	{ 'n', "limit", "N", "only the first N rows; 100 if not given, all for --csv and --json", OPT_COUNT,
 	  offsetof(struct cache_options, limit), NULL },
 	{ 'a', "all", NULL, "all rows", OPT_FLAG, offsetof(struct cache_options, all), NULL },
+	{ 0, "cores", NULL, "threads run on SYSTEM's cores, which have caches together", OPT_FLAG,
+	  offsetof(struct cache_options, cores), NULL },
 	{ 0, "curve", NULL, "in place of that, share of misses in caches of all sizes", OPT_FLAG,
 	  offsetof(struct cache_options, curve), NULL },
-	{ 0, "lines", NULL, "in place of that, lines that cores take from each other; SYSTEM has cores", OPT_FLAG,
+	{ 0, "lines", NULL, "in place of that, lines that cores take from each other", OPT_FLAG,
 	  offsetof(struct cache_options, lines), NULL },
 	{ 0, "classify", NULL, "say how many misses are compulsory, for capacity, and for conflicts", OPT_FLAG,
 	  offsetof(struct cache_options, sim.classify), NULL },
@@ -71,13 +75,15 @@ static const struct opt_command cache_command = {
 	.opts = cache_opts,
 	.details = "DIR is a trace that was recorded with --mem, sonde.data if not given. The exit status is 1\n"
 		   "if some of it is damaged and the rest was shown, 2 if there is nothing to show.\n"
-		   "Each thread has a whole system for itself, unless its file says 'cores:'. misses: lines\n"
+		   "Each thread has a whole system for itself, without --cores. misses: lines\n"
 		   "that were not there, and their share of those asked for; writes: what went on to the next\n"
-		   "level, modified lines that left it, or stores of a write-through cache. cycles: with the\n"
+		   "level, modified lines that left it, or stores of a write-through cache. mpki: misses for each\n"
+		   "1,000 instructions, of a trace with --mem --blocks. cycles: with the\n"
 		   "latencies that a system has, if each access waited for the one before.\n",
 	.examples = "sonde cache\tmisses by function, in this machine's caches\n"
 		    "sonde cache --list\twhich others there are\n"
 		    "sonde cache --system=epyc-9004 --system=a64fx -b loop\tloops on two machines\n"
+		    "sonde cache --cores --system=epyc-7003\tthreads that have L3 together\n"
 		    "sonde cache --curve -b loop\twhat size of cache each loop wants\n"
 		    "sonde cache --system=./mine.yaml --csv\tas a file describes it\n",
 };
@@ -103,13 +109,19 @@ static int no_memory(void)
 	return EXIT_USAGE;
 }
 
+/* Of threads: where it is that functions are chosen by. */
+static enum memory_by place_by(const struct cache *c)
+{
+	return c->by == BY_THREAD ? MEMORY_BY_FUNCTION : (enum memory_by)c->by;
+}
+
 static int begin_rank(void *arg, struct mt_read *read, const struct sonde_trace_rank *rank)
 {
 	struct cache *c = arg;
 
 	(void)rank;
-	c->where = memwhere_new(read, (c->by != MEMORY_BY_FUNCTION && c->by != BY_THREAD ? MEMWHERE_LINES : 0u) |
-					      (c->o->mangled ? MEMWHERE_MANGLED : 0u));
+	c->where = memwhere_new(read, memory_where(place_by(c), c->o->mangled));
+	c->damage += c->where ? memwhere_damage(c->where) : 0;
 	return c->where ? 0 : no_memory();
 }
 
@@ -143,7 +155,7 @@ static void name_thread(const struct memtrace_thread *thread, char name[static T
 
 static bool add_thread(struct cache *c, const struct memtrace_thread *thread, struct memprofile *profile)
 {
-	const enum memory_by by = c->by == BY_THREAD ? MEMORY_BY_FUNCTION : (enum memory_by)c->by;
+	const enum memory_by by = place_by(c);
 	char text[THREAD_NAME_MAX], *name = c->by == BY_THREAD ? text : NULL;
 
 	name_thread(thread, text);
@@ -161,7 +173,7 @@ static int visit_thread(void *arg, const struct memtrace_thread *thread)
 	if (!c->sim)
 		return no_memory();
 	c->damage += memtrace_accesses(thread, take, c);
-	if (c->failed || !add_thread(c, thread, NULL))
+	if (c->failed || !cache_sim_end(c->sim) || !add_thread(c, thread, NULL))
 		status = no_memory();
 	cache_sim_free(c->sim);
 	c->sim = NULL;
@@ -318,7 +330,7 @@ static int print(struct cache *c, const struct sonde_trace *trace)
 
 static int simulate_trace(struct cache *c, struct cache_options *o, const char *dir)
 {
-	const bool cores = c->systems.v[0].cores && !o->curve;
+	const bool cores = c->systems.v[0].cores;
 	const struct memtrace_visitor visitor = {
 		.begin = begin_rank, .thread = cores ? visit_lane : o->curve ? visit_thread_curve : visit_thread,
 		.done = cores ? run_lanes : NULL, .end = end_rank, .arg = c,
@@ -329,14 +341,19 @@ static int simulate_trace(struct cache *c, struct cache_options *o, const char *
 
 	if (status)
 		return status;
-	status = traced_select(t.trace, &o->select, &c->select);
+	status = memory_check_by(place_by(c), t.trace, dir);
+	if (!status)
+		status = traced_select(t.trace, &o->select, &c->select);
 	if (!status && o->lines && c->select)
 		status = opt_usage_error(&cache_command, "--lines is for all functions");
 	if (!status && !cache_rows_init(&c->rows, &c->systems, &o->sim))
 		status = no_memory();
 	if (!status)
 		status = memtrace_visit(&t, &visitor);
-	if (!status && !o->lines)
+	if (!status && !o->lines && !o->curve && holds_order(t.trace))
+		status = cache_rows_add_insns(&c->rows, c->by == BY_THREAD ? MEMORY_BY_INSTRUCTION : (enum memory_by)c->by, &o->pick,
+					      &o->select, dir);
+	else if (!status && !o->lines)
 		status = traced_check(c->select, dir, c->rows.n);
 	if (!status)
 		status = print(c, t.trace);
@@ -363,21 +380,35 @@ static int list(const struct cache_options *o)
 	return status;
 }
 
-/* Threads of a system with cores are simulated together, those of others one by one. */
-static int check_cores(const struct cache *c)
+/* Why caches miss is said by what one with policy LRU and without a prefetcher does. */
+static int check_classes(const struct cache *c)
+{
+	for (size_t i = 0; c->o->sim.classify && i < c->systems.n; i++) {
+		const struct cache_system *s = &c->systems.v[i];
+		const bool opt = cache_has_policy(s, CACHE_OPT);
+
+		if (opt || cache_prefetches(s))
+			return opt_usage_error(&cache_command, "%s has %s, which excludes --classify", s->name,
+					       opt ? "policy opt" : "a prefetcher");
+	}
+	return 0;
+}
+
+/* Threads on cores are simulated together, others one by one. */
+static int choose_cores(struct cache *c)
 {
 	const struct cache_system *v = c->systems.v;
 
-	if (c->o->curve)
+	if (!c->o->cores && !c->o->lines) {
+		cache_systems_alone(&c->systems);
 		return 0;
-	if (c->o->lines && (!v[0].cores || c->systems.n > 1))
-		return opt_usage_error(&cache_command, "--lines wants one system, with cores");
-	for (size_t i = 1; i < c->systems.n; i++)
-		if (!v[i].cores != !v[0].cores)
-			return opt_usage_error(&cache_command, "%s has cores and %s has none: simulate them one after the other",
-					       v[v[0].cores ? 0 : i].name, v[v[0].cores ? i : 0].name);
-	if (v[0].cores && (c->o->sim.classify || c->o->sets || c->by == BY_THREAD))
-		return opt_usage_error(&cache_command, "%s has cores, which excludes --classify, --sets and rows by thread", v[0].name);
+	}
+	if (c->o->lines && c->systems.n > 1)
+		return opt_usage_error(&cache_command, "--lines wants one system");
+	for (size_t i = 0; i < c->systems.n; i++)
+		if (!v[i].cores)
+			return opt_usage_error(&cache_command, "%s: which cores have its caches together is not known; a file with 'cores:' "
+							       "can say it", v[i].name);
 	return 0;
 }
 
@@ -389,25 +420,14 @@ static int simulate(struct cache_options *o, const char *dir)
 	for (size_t i = 0; !status && i < o->systems.n; i++)
 		status = systems_add(&c.systems, o->systems.v[i]);
 	if (!status)
-		status = check_cores(&c);
+		status = choose_cores(&c);
+	if (!status)
+		status = check_classes(&c);
 	c.lines.system = c.systems.v;
 	if (!status)
 		status = simulate_trace(&c, o, dir);
 	cache_systems_free(&c.systems);
 	return status;
-}
-
-/* "1/16" */
-static bool parse_sets(const char *text, uint64_t *one_in)
-{
-	static const char *const words[] = { "1/2", "1/4", "1/8", "1/16", "1/32", "1/64" };
-
-	for (unsigned int i = 0; i < sizeof(words) / sizeof(*words); i++) {
-		*one_in = UINT64_C(2) << i;
-		if (strcmp(text, words[i]) == 0)
-			return true;
-	}
-	return false;
 }
 
 int verb_cache(int argc, char **argv)
@@ -421,14 +441,16 @@ int verb_cache(int argc, char **argv)
 		status = opt_usage_error(&cache_command, "more than one trace");
 	else if (o.csv && o.json)
 		status = opt_usage_error(&cache_command, "--csv and --json exclude each other");
-	else if (o.list && (o.csv || first < argc))
-		status = opt_usage_error(&cache_command, "--list takes no trace, and has no --csv");
-	else if (o.sets && !parse_sets(o.sets, &o.sim.one_in))
-		status = opt_usage_error(&cache_command, "--sets=%s: 1/2, 1/4, 1/8, 1/16, 1/32 or 1/64 belongs there", o.sets);
+	else if (o.list && (o.csv || o.cores || first < argc))
+		status = opt_usage_error(&cache_command, "--list takes no trace, and has neither --csv nor --cores");
+	else if (o.sets && !cache_sets_parse(o.sets, &o.sim.one_in))
+		status = opt_usage_error(&cache_command, "--sets=%s: " CACHE_SETS " belongs there", o.sets);
 	else if (o.sets && (o.curve || o.sim.classify))
 		status = opt_usage_error(&cache_command, "--sets excludes --curve and --classify");
 	else if (o.lines && (o.curve || o.sort || o.by))
 		status = opt_usage_error(&cache_command, "--lines excludes --curve, --sort and --by");
+	else if ((o.cores || o.lines) && (o.sim.classify || o.sets || o.curve || (o.by && strcmp(o.by, "thread") == 0)))
+		status = opt_usage_error(&cache_command, "--cores and --lines exclude --classify, --curve, --sets and rows by thread");
 	else if (o.curve && (o.sim.classify || (o.sort && *o.sort == 'L')))
 		status = opt_usage_error(&cache_command, "--curve has no levels: neither --classify nor --sort=L1");
 	else

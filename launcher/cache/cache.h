@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * `sonde cache`: the caches of other machines, simulated with the accesses of a trace (analysis/cache/).  cache.c has the
- * options, systems.c finds systems, interleave.c merges threads for those with cores, rows.c adds up what instructions did, print.c and data.c print it.  curve.c
+ * options, systems.c finds systems, host.c describes this machine, interleave.c merges threads for those with cores, rows.c adds up what instructions did, print.c and data.c print it.  curve.c
  * has miss-ratio curves in place of simulated systems, lines.c lines that cores take from each other.
  */
 #ifndef SONDE_LAUNCHER_CACHE_CACHE_H
@@ -12,6 +12,8 @@
 #include "launcher/common/options.h"
 #include "launcher/memory/memory.h"
 #include "launcher/memory/memwhere.h"
+#include "launcher/select/select.h"
+#include "launcher/trace/pick.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -29,6 +31,9 @@ struct tf_buf;
 int systems_add(struct cache_systems *list, const char *word) __attribute__((warn_unused_result));
 /* All that are shipped, and this machine if it tells its caches. */
 int systems_add_all(struct cache_systems *list) __attribute__((warn_unused_result));
+
+/* This machine's caches as YAML, for free(); @cpus: CACHES_CPUS, or what is like it.  NULL: it does not tell them, or no memory. */
+char *host_describe(const char *cpus) __attribute__((warn_unused_result));
 
 /* "L1 32.00 KiB 8-way, ..."; on @out. */
 void systems_describe(const struct cache_system *s, FILE *out);
@@ -92,6 +97,7 @@ struct cache_row {
 	uint64_t address;	/* in the file; 0: none */
 	int line;		/* 0: not known */
 	struct cache_insn sum;
+	uint64_t insns;		/* instructions that were executed; 0: not known */
 	struct cache_count (*counts)[CACHE_LEVELS]; /* by system */
 	struct cache_curve *curve; /* NULL: none */
 };
@@ -126,8 +132,18 @@ bool cache_rows_add_curves(struct cache_rows *rows, struct memprofile *profile, 
 			   const char *thread, struct select *sel) __attribute__((warn_unused_result));
 
 /*
+ * Of a trace with the order of blocks: how many instructions the row of a function, a loop or a block has executed, and all of them.  Rows by
+ * something else have none.  Returns 0, or EXIT_USAGE after a message.
+ */
+int cache_rows_add_insns(struct cache_rows *rows, enum memory_by by, const struct pick *pick, const struct select_options *select,
+			 const char *dir) __attribute__((warn_unused_result));
+
+/* Misses in a level for each 1,000 instructions; row->insns is known. */
+double cache_mpki(const struct cache_row *row, size_t system, unsigned int level);
+
+/*
  * What the row's accesses would take if each waited for the one before: the latency of the level where a line is found, for
- * each line and level that is asked.  The system has all latencies.
+ * each line and level that is asked.  The system has latencies; of TLBs it may have none.
  */
 uint64_t cache_cycles(const struct cache_row *row, const struct cache_systems *systems, size_t system);
 

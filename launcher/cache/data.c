@@ -41,15 +41,23 @@ static void put_csv(const struct cache_rows *rows, size_t s, const struct cache_
 	else
 		putc(',', out);
 	if (cache_is_coherent(system, k))
-		fprintf(out, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "\n", count->invalidated, count->upgrades, count->transfers);
+		fprintf(out, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64, count->invalidated, count->upgrades, count->transfers);
 	else
-		fputs(",,,\n", out);
+		fputs(",,,", out);
+	if (system->level[k].prefetch)
+		fprintf(out, ",%" PRIu64, count->prefetched);
+	else
+		putc(',', out);
+	if (row->insns)
+		fprintf(out, ",%" PRIu64 "\n", row->insns);
+	else
+		fputs(",\n", out);
 }
 
 void cache_print_csv(struct cache_rows *rows, const char *key, uint64_t limit, FILE *out)
 {
 	fputs("system,level,name,accesses,loads,stores,hits,misses,written,function,file,line,address,object,"
-	      "compulsory,capacity,conflict,cycles,invalidated,upgrades,transfers\n", out);
+	      "compulsory,capacity,conflict,cycles,invalidated,upgrades,transfers,prefetched,instructions\n", out);
 	for (size_t s = 0; s < rows->systems->n; s++) {
 		cache_rows_sort(rows, s, key);
 		for (size_t i = 0; i < rows->n && i < limit; i++)
@@ -92,6 +100,8 @@ static void put_level(struct tf_buf *b, const struct cache_level *l, bool tlb, u
 	tf_json_str(b, "policy", policy);
 	tf_json_str(b, "write", l->through ? "through" : "back");
 	tf_json_str(b, "holds", cache_holds_name(l->holds));
+	if (l->prefetch)
+		tf_json_str(b, "prefetch", cache_prefetch_name(l->prefetch));
 	if (l->latency != CACHE_NO_LATENCY)
 		tf_json_uint(b, "latency", l->latency);
 	if (l->shared)
@@ -169,6 +179,8 @@ static bool put_json(struct tf_buf *b, const struct cache_rows *rows, size_t s, 
 	tf_json_uint(b, "accesses", row->sum.accesses);
 	tf_json_uint(b, "loads", row->sum.loads);
 	tf_json_uint(b, "stores", row->sum.stores);
+	if (row->insns)
+		tf_json_uint(b, "instructions", row->insns);
 	if (cache_has_latencies(system))
 		tf_json_uint(b, "cycles", cache_cycles(row, rows->systems, s));
 	tf_json_key(b, "levels");
@@ -178,6 +190,8 @@ static bool put_json(struct tf_buf *b, const struct cache_rows *rows, size_t s, 
 		tf_json_uint(b, "hits", row->counts[s][k].hits);
 		tf_json_uint(b, "misses", row->counts[s][k].misses);
 		tf_json_uint(b, "written", row->counts[s][k].written);
+		if (system->level[k].prefetch)
+			tf_json_uint(b, "prefetched", row->counts[s][k].prefetched);
 		if (row == &rows->total && rows->groups && isfinite(cache_rows_error(rows, s, k)))
 			put_percent(b, "error_percent", cache_rows_error(rows, s, k));
 		if (rows->classified && k < system->ncaches)

@@ -10,7 +10,7 @@
 #define CELL_MAX 64
 
 /* Column 0: accesses; then these of each level; then cycles. */
-enum { MISSES, COMPULSORY, CAPACITY, CONFLICT, WRITES, INVALIDATED, UPGRADES, TRANSFERS, KINDS };
+enum { MISSES, MPKI, COMPULSORY, CAPACITY, CONFLICT, WRITES, PREFETCHED, INVALIDATED, UPGRADES, TRANSFERS, KINDS };
 #define CYCLES (1 + KINDS * CACHE_LEVELS)
 #define COLUMNS (CYCLES + 1)
 
@@ -29,6 +29,10 @@ static bool is_there(const struct table *t, unsigned int column)
 		return true;
 	if (column == CYCLES)
 		return cache_has_latencies(t->system);
+	if (kind == PREFETCHED)
+		return level < t->system->ncaches && t->system->level[level].prefetch;
+	if (kind == MPKI)
+		return level < cache_levels(t->system) && t->rows->total.insns;
 	if (kind >= INVALIDATED)
 		return level < t->system->ncaches && (kind == INVALIDATED ? cache_is_coherent(t->system, level) :
 						      !level && cache_is_coherent(t->system, 0));
@@ -39,7 +43,7 @@ static bool is_there(const struct table *t, unsigned int column)
 
 static void put_title(const struct table *t, unsigned int column, char text[static CELL_MAX])
 {
-	static const char *const kinds[KINDS] = { "misses", "compulsory", "capacity", "conflict", "writes", "invalidated", "upgrades",
+	static const char *const kinds[KINDS] = { "misses", "mpki", "compulsory", "capacity", "conflict", "writes", "prefetched", "invalidated", "upgrades",
 						  "transfers" };
 
 	if (!column || column == CYCLES)
@@ -61,6 +65,8 @@ static uint64_t value_of(const struct cache_count *count, unsigned int kind)
 		return count->misses - count->compulsory - count->capacity;
 	case WRITES:
 		return count->written;
+	case PREFETCHED:
+		return count->prefetched;
 	case INVALIDATED:
 		return count->invalidated;
 	case UPGRADES:
@@ -85,6 +91,12 @@ static void put_cell(const struct table *t, const struct cache_row *row, unsigne
 	}
 	count = &row->counts[t->at][(column - 1) / KINDS];
 	all = count->hits + count->misses;
+	if (kind == MPKI) {
+		text[0] = '\0';
+		if (row->insns)
+			snprintf(text, CELL_MAX, "%.2f", cache_mpki(row, t->at, (column - 1) / KINDS));
+		return;
+	}
 	units_percent(memory_percent(count->misses, all), share);
 	snprintf(text, CELL_MAX, kind == MISSES && all ? "%" PRIu64 " (%s)" : "%" PRIu64, value_of(count, kind), share);
 }

@@ -67,18 +67,19 @@ static char *copy(const char *text, bool *good)
 /* What the row is called, and where it is. */
 static bool describe(struct cache_row *row, const struct memplace *p, enum memory_by by)
 {
-	const bool loop = by == MEMORY_BY_LOOP;
+	const bool loop = by == MEMORY_BY_LOOP, block = by == MEMORY_BY_BLOCK;
 	bool good = true;
 
 	row->name = memory_name(p, by);
 	row->path = copy(p->path, &good);
 	if (by != MEMORY_BY_LINE || !p->file)
 		row->function = copy(p->function, &good);
-	row->address = by == MEMORY_BY_FUNCTION ? p->entry : loop ? p->loop : by == MEMORY_BY_LINE ? 0 : p->addr;
+	row->address = by == MEMORY_BY_FUNCTION ? p->entry : loop ? p->loop : block ? p->block :
+		       by == MEMORY_BY_LINE ? 0 : p->addr;
 	if (by == MEMORY_BY_FUNCTION)
 		return good && row->name;
-	row->file = copy(loop ? p->loop_file : p->file, &good);
-	row->line = !row->file ? 0 : loop ? p->loop_line : p->line;
+	row->file = copy(loop ? p->loop_file : block ? p->block_file : p->file, &good);
+	row->line = !row->file ? 0 : loop ? p->loop_line : block ? p->block_line : p->line;
 	return good && row->name;
 }
 
@@ -129,6 +130,7 @@ static void add(struct cache_row *to, const struct cache_sim *sim, size_t i, con
 			to->counts[s][k].hits += counts[k].hits;
 			to->counts[s][k].misses += counts[k].misses;
 			to->counts[s][k].written += counts[k].written;
+			to->counts[s][k].prefetched += counts[k].prefetched;
 			to->counts[s][k].compulsory += counts[k].compulsory;
 			to->counts[s][k].capacity += counts[k].capacity;
 			to->counts[s][k].invalidated += counts[k].invalidated;
@@ -167,11 +169,12 @@ uint64_t cache_cycles(const struct cache_row *row, const struct cache_systems *s
 {
 	const struct cache_system *s = &systems->v[system];
 	const struct cache_count *counts = row->counts[system];
+	const bool tlbs = cache_has_tlb_latencies(s);
 	uint64_t cycles = counts[s->ncaches - 1].misses * s->memory;
 
-	if (s->ntlbs)
+	if (tlbs)
 		cycles += counts[cache_levels(s) - 1].misses * s->walk;
-	for (unsigned int k = 0; k < cache_levels(s); k++)
+	for (unsigned int k = 0; k < (tlbs ? cache_levels(s) : s->ncaches); k++)
 		cycles += counts[k].hits * s->level[k].latency;
 	return cycles;
 }

@@ -30,36 +30,9 @@ static int add_shipped(struct cache_systems *list)
 
 /* ---- this machine ---- */
 
-/* Describes its data caches as a file would; the text is freed by the caller.  NULL: it does not tell, or there is no memory. */
-static char *host_text(void)
-{
-	char type[32], level[32], size[32], ways[32], line[32], *text = NULL;
-	size_t bytes;
-	bool any = false;
-	FILE *out = open_memstream(&text, &bytes);
-
-	if (!out)
-		return NULL;
-	fputs("name: host\nabout: this machine\nsource: /sys/devices/system/cpu/cpu0/cache\ncaches:\n", out);
-	for (unsigned int i = 0; caches_word(i, "type", type); i++) {
-		if (strcmp(type, "Instruction") == 0 || !caches_word(i, "level", level) || !caches_word(i, "size", size) ||
-		    !caches_word(i, "coherency_line_size", line))
-			continue;
-		/* 0: fully associative; a virtual machine may leave it out */
-		if (!caches_word(i, "ways_of_associativity", ways) || strcmp(ways, "0") == 0)
-			strcpy(ways, "full");
-		fprintf(out, "  - { name: L%s, size: %s, ways: %s, line: %s }\n", level, size, ways, line);
-		any = true;
-	}
-	if (fclose(out) == 0 && any)
-		return text;
-	free(text);
-	return NULL;
-}
-
 static int add_host(struct cache_systems *list)
 {
-	char *text = host_text();
+	char *text = host_describe(CACHES_CPUS);
 	int status = EXIT_USAGE;
 
 	if (text)
@@ -132,7 +105,7 @@ int systems_add(struct cache_systems *list, const char *word)
 
 int systems_add_all(struct cache_systems *list)
 {
-	char *text = host_text(), error[CACHE_ERROR_MAX];
+	char *text = host_describe(CACHES_CPUS), error[CACHE_ERROR_MAX];
 	int status = add_shipped(list);
 
 	if (!status && text && !cache_systems_parse(list, text, strlen(text), error))
@@ -166,8 +139,12 @@ static void describe_level(const struct cache_level *l, bool tlb, FILE *out)
 		fprintf(out, " %s", cache_holds_name(l->holds));
 	if (l->through)
 		fputs(" write-through", out);
+	if (l->prefetch)
+		fprintf(out, " with %s prefetching", cache_prefetch_name(l->prefetch));
 	if (l->shared > 1)
 		fprintf(out, " for %" PRIu64 " cores", l->shared);
+	if (l->latency != CACHE_NO_LATENCY)
+		fprintf(out, " in %" PRIu64 " cycles", l->latency);
 }
 
 void systems_describe(const struct cache_system *s, FILE *out)
@@ -177,4 +154,6 @@ void systems_describe(const struct cache_system *s, FILE *out)
 			fputs(", ", out);
 		describe_level(&s->level[i], i >= s->ncaches, out);
 	}
+	if (s->memory != CACHE_NO_LATENCY)
+		fprintf(out, ", memory in %" PRIu64 " cycles", s->memory);
 }

@@ -21,7 +21,7 @@ static const struct modfile *find_simulator(const struct modfile_list *modules)
 	return NULL;
 }
 
-int analysis_caches_new(struct analysis *a, const struct modfile_list *modules, const struct opt_list *systems)
+int analysis_caches_new(struct analysis *a, const struct modfile_list *modules, const struct analysis_caches *caches)
 {
 	int status = 0;
 
@@ -29,20 +29,22 @@ int analysis_caches_new(struct analysis *a, const struct modfile_list *modules, 
 	if (!a->simulator)
 		return 0;
 	a->wants.accesses = true;
-	for (size_t i = 0; i < systems->n && !status; i++)
-		status = systems_add(&a->systems, systems->v[i]);
-	if (!systems->n)
+	a->simulate.one_in = caches->one_in;
+	for (size_t i = 0; i < caches->systems->n && !status; i++)
+		status = systems_add(&a->systems, caches->systems->v[i]);
+	if (!caches->systems->n)
 		status = systems_add(&a->systems, "host");
 	for (size_t i = 0; i < a->systems.n && !status; i++) {
-		if (!a->systems.v[i].cores)
+		if (!cache_has_policy(&a->systems.v[i], CACHE_OPT))
 			continue;
-		msg_error("%s has cores, whose order is known when the program has ended: record with --mem, then 'sonde cache'",
-			  a->systems.v[i].name);
+		msg_error("%s has policy opt; what will be accessed is known when the program has ended: record with --mem, then "
+			  "'sonde cache'", a->systems.v[i].name);
 		status = EXIT_USAGE;
 	}
 	if (status)
 		return status;
-	a->caches = cache_sim_new(a->systems.v, a->systems.n, NULL);
+	cache_systems_alone(&a->systems);
+	a->caches = cache_sim_new(a->systems.v, a->systems.n, &a->simulate);
 	if (a->caches)
 		return 0;
 	msg_error("out of memory");
@@ -58,7 +60,7 @@ void analysis_caches_free(struct analysis *a)
 bool analysis_caches_begin(struct analysis_thread *t)
 {
 	if (t->a->caches)
-		t->caches = cache_sim_new(t->a->systems.v, t->a->systems.n, NULL);
+		t->caches = cache_sim_new(t->a->systems.v, t->a->systems.n, &t->a->simulate);
 	return t->caches || !t->a->caches;
 }
 
@@ -77,7 +79,7 @@ static bool print_by(struct analysis *a, const struct mt_read *read, enum memory
 {
 	struct memwhere *where = memwhere_new(read, by == MEMORY_BY_FUNCTION ? 0 : MEMWHERE_LINES);
 	struct cache_rows rows;
-	bool done = cache_rows_init(&rows, &a->systems, &(struct cache_sim_options){ 0 });
+	bool done = cache_rows_init(&rows, &a->systems, &a->simulate);
 
 	done = done && where && cache_rows_add(&rows, a->caches, where, by, NULL, NULL);
 	if (done)

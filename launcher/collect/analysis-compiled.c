@@ -62,8 +62,8 @@ bool analysis_serve(struct analysis *a)
 
 void analysis_ran(struct analysis *a, uint64_t entered, uint64_t interpreted)
 {
-	a->entered += entered;
-	a->interpreted += interpreted;
+	__atomic_fetch_add(&a->entered, entered, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&a->interpreted, interpreted, __ATOMIC_RELAXED);
 }
 
 void analysis_compile_tell(const struct analysis *a)

@@ -93,19 +93,33 @@ static int check(const struct modfile *m)
 	return check_variables(m);
 }
 
+/* It knows nothing but what it knows of each thread. */
+static bool is_apart(const struct modfile *m)
+{
+	char *variable = m->merges ? variable_of(m->path) : NULL;
+
+	free(variable);
+	return m->merges && !variable && !m->needs_libc;
+}
+
+bool analysis_apart(const struct modfile_list *modules)
+{
+	for (size_t i = 0; i < modules->n; i++)
+		if (modules->v[i].nmemory && !is_apart(&modules->v[i]))
+			return false;
+	return true;
+}
+
 bool analysis_may_move(const struct modfile_list *modules)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < modules->n; i++) {
 		const struct modfile *m = &modules->v[i];
-		char *variable;
 
 		if (!modfile_takes_memory(m))
 			continue;
-		variable = m->merges ? variable_of(m->path) : NULL;
-		free(variable);
-		if (!m->merges || variable || m->needs_libc || for_sonde(m) || ++n > RING_ANALYSIS_MODULES)
+		if (for_sonde(m) || !is_apart(m) || ++n > RING_ANALYSIS_MODULES)
 			return false;
 	}
 	return n > 0;

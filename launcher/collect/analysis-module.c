@@ -29,20 +29,23 @@ static void *give_data(struct sonde_thread *thread, uint64_t bytes)
 	return calloc(1, bytes ? bytes : 1);
 }
 
-static size_t find_sum(struct analysis *a, const struct analysis_module *module, const char *name)
+/* ANALYSIS_SUMS: it is none of the first @n. */
+static size_t find_sum(const struct analysis *a, size_t n, const struct analysis_module *module, const char *name)
 {
-	size_t i = 0;
-
-	while (i < a->nsums &&
-	       (a->sums[i].module != module || strcmp(a->sums[i].name, name) != 0))
-		i++;
-	return i;
+	for (size_t i = 0; i < n; i++)
+		if (a->sums[i].module == module && strcmp(a->sums[i].name, name) == 0)
+			return i;
+	return ANALYSIS_SUMS;
 }
 
-static bool new_sum(struct analysis *a, const struct analysis_module *module, const char *name)
+/* With the lock. */
+static size_t new_sum(struct analysis *a, const struct analysis_module *module, const char *name)
 {
+	size_t i = find_sum(a, a->nsums, module, name);
 	struct analysis_sum sum = { .module = module };
 
+	if (i < ANALYSIS_SUMS)
+		return i;
 	if (a->nsums < ANALYSIS_SUMS)
 		sum.name = strdup(name);
 	if (!sum.name) {
@@ -50,20 +53,27 @@ static bool new_sum(struct analysis *a, const struct analysis_module *module, co
 			msg_warn("module %s: %s is not in the trace: there are too many sums",
 				 module->file->name, name);
 		a->full = true;
-		return false;
+		return ANALYSIS_SUMS;
 	}
-	a->sums[a->nsums++] = sum;
-	return true;
+	i = a->nsums;
+	a->sums[i] = sum;
+	__atomic_store_n(&a->nsums, i + 1, __ATOMIC_RELEASE);
+	return i;
 }
 
 static void add_sum(struct sonde_thread *thread, const char *name, uint64_t n)
 {
 	struct analysis_member *m = member_of(thread);
-	size_t i = find_sum(m->analysis, m->module, name);
+	struct analysis *a = m->analysis;
+	size_t i = find_sum(a, __atomic_load_n(&a->nsums, __ATOMIC_ACQUIRE), m->module, name);
 
-	if (i == m->analysis->nsums && !new_sum(m->analysis, m->module, name))
-		return;
-	m->sums[i] += n;
+	if (i == ANALYSIS_SUMS) {
+		pthread_mutex_lock(&a->lock);
+		i = new_sum(a, m->module, name);
+		pthread_mutex_unlock(&a->lock);
+	}
+	if (i < ANALYSIS_SUMS)
+		m->sums[i] += n;
 }
 
 /* The end that a module is given, and where what it prints goes. */
@@ -115,6 +125,8 @@ static struct analysis *make(size_t n)
 
 	if (!a)
 		return NULL;
+	pthread_mutex_init(&a->alone, NULL);
+	pthread_mutex_init(&a->lock, NULL);
 	a->modules = calloc(n, sizeof(*a->modules));
 	a->code = mt_code_new(&mt_heap);
 	if (a->code)
@@ -145,8 +157,8 @@ static bool want_profile(struct analysis *a, const struct modfile_list *modules,
 	return !a->profiler || a->profile;
 }
 
-int analysis_new(const struct modfile_list *modules, const struct sonde_trace_sampled *sampled, const struct opt_list *systems,
-		 struct analysis **out)
+int analysis_new(const struct modfile_list *modules, const struct sonde_trace_sampled *sampled,
+		 const struct analysis_caches *caches, struct analysis **out)
 {
 	bool merges = analysis_may_move(modules);
 	size_t n = 0;
@@ -163,7 +175,8 @@ int analysis_new(const struct modfile_list *modules, const struct sonde_trace_sa
 		return EXIT_USAGE;
 	}
 	(*out)->merges = merges;
-	status = analysis_caches_new(*out, modules, systems);
+	(*out)->apart = analysis_apart(modules);
+	status = analysis_caches_new(*out, modules, caches);
 	for (size_t i = 0; i < modules->n && !status; i++)
 		if (modules->v[i].nmemory)
 			status = load(*out, &modules->v[i]);

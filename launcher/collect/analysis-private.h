@@ -2,6 +2,7 @@
 #ifndef SONDE_LAUNCHER_COLLECT_ANALYSIS_PRIVATE_H
 #define SONDE_LAUNCHER_COLLECT_ANALYSIS_PRIVATE_H
 
+#include <pthread.h>
 #include <stdio.h>
 
 #include "analysis/cache/simulate.h"
@@ -31,11 +32,15 @@ struct analysis {
 	struct analysis_module *modules;
 	size_t n;
 	struct batch_wants wants;
-	bool merges; /* all of modules do */
+	bool merges; /* all of modules do, and may run in the program */
+	bool apart; /* they may run for several threads at once */
+	pthread_mutex_t alone; /* for those that may not */
+	pthread_mutex_t lock; /* for what is marked with + */
 	const struct modfile *profiler; /* NULL: nobody wants a profile */
 	struct memprofile *profile;
 	const struct modfile *simulator; /* NULL: nobody wants caches simulated */
 	struct cache_systems systems;
+	struct cache_sim_options simulate;
 	struct cache_sim *caches; /* sums of the threads that have ended */
 	struct sonde_trace_sampled how; /* the streams are sampled */
 	struct mt_code *code;
@@ -44,12 +49,11 @@ struct analysis {
 	int shared_fd; /* 0: none */
 	uint64_t entered, interpreted; /* by those threads */
 	struct tf_writer *writer;
-	struct analysis_sum sums[ANALYSIS_SUMS];
-	size_t nsums;
-	bool full; /* of sums; has been said */
-	bool failed; /* has been said */
+	struct analysis_sum sums[ANALYSIS_SUMS]; /* + */
+	size_t nsums; /* + written last; those below it stay */
+	bool full; /* + of sums; has been said */
+	bool failed; /* + has been said */
 	bool watched; /* for modules' faults */
-	struct mt_access batch[ANALYSIS_BATCH];
 };
 
 /* What a struct sonde_thread is part of. */
@@ -94,7 +98,7 @@ bool analysis_profile_print(struct analysis *a, const char *dir, FILE *to) __att
  * launcher/collect/analysis-caches.c.  Returns 0, or EXIT_USAGE after a message.  False: no memory; analysis_caches_end() frees
  * what there is.  Printing is as that above.
  */
-int analysis_caches_new(struct analysis *a, const struct modfile_list *modules, const struct opt_list *systems)
+int analysis_caches_new(struct analysis *a, const struct modfile_list *modules, const struct analysis_caches *caches)
 	__attribute__((warn_unused_result));
 void analysis_caches_free(struct analysis *a);
 bool analysis_caches_begin(struct analysis_thread *t) __attribute__((warn_unused_result));

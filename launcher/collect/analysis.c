@@ -13,9 +13,11 @@
 
 static void out_of_memory(struct analysis *a)
 {
+	pthread_mutex_lock(&a->lock);
 	if (!a->failed)
 		msg_error("out of memory: modules miss memory accesses");
 	a->failed = true;
+	pthread_mutex_unlock(&a->lock);
 }
 
 /* ---- code ---- */
@@ -86,12 +88,11 @@ static bool says_all(const struct md_chunk *head)
 	return head->kind == MD_CHUNK_START || head->kind == MD_CHUNK_STATE;
 }
 
-void analysis_chunk(struct analysis_thread *t, const void *chunk, size_t bytes, bool lost)
+static void take_chunk(struct analysis_thread *t, const void *chunk, size_t bytes, bool lost)
 {
+	struct mt_access batch[ANALYSIS_BATCH];
 	struct md_chunk head = { 0 };
 
-	if (!t)
-		return;
 	if (lost && !t->broken)
 		note_gap(t);
 	if (bytes >= sizeof(head))
@@ -102,8 +103,20 @@ void analysis_chunk(struct analysis_thread *t, const void *chunk, size_t bytes, 
 	if (t->profile && t->off && says_all(&head))
 		memprofile_off(t->profile);
 	t->off = head.kind == MD_CHUNK_END && head.depth == 0;
+	t->batcher.v = batch;
 	if (batch_chunk(&t->batcher, chunk, bytes) != MT_OK)
 		note_gap(t);
+}
+
+void analysis_chunk(struct analysis_thread *t, const void *chunk, size_t bytes, bool lost)
+{
+	if (!t)
+		return;
+	if (!t->a->apart)
+		pthread_mutex_lock(&t->a->alone);
+	take_chunk(t, chunk, bytes, lost);
+	if (!t->a->apart)
+		pthread_mutex_unlock(&t->a->alone);
 }
 
 /* ---- threads ---- */
@@ -135,7 +148,7 @@ struct analysis_thread *analysis_begin(struct analysis *a, pid_t pid, pid_t tid,
 	if (t) {
 		t->a = a;
 		t->batcher = (struct batcher){
-			.machine = mt_machine_new(a->code), .wants = a->wants, .v = a->batch, .size = ANALYSIS_BATCH, .give = give,
+			.machine = mt_machine_new(a->code), .wants = a->wants, .size = ANALYSIS_BATCH, .give = give,
 		};
 		if (a->profile && t->batcher.machine)
 			t->profile = memprofile_begin(a->profile);

@@ -3,7 +3,9 @@
  * Modules that take memory accesses, while the program runs: they are loaded into our process, and given what the
  * collector has drained of each thread's memory stream.
  *
- * One thread of ours at a time; which one does not matter.
+ * One thread of ours at a time; which one does not matter.  But analysis_chunk() may be called by several, for different threads of the
+ * program: modules that keep what they know by thread, and bring a function that merges it, run side by side then; where
+ * there are others they take turns.
  */
 #ifndef SONDE_LAUNCHER_COLLECT_ANALYSIS_H
 #define SONDE_LAUNCHER_COLLECT_ANALYSIS_H
@@ -26,12 +28,17 @@ void analysis_fault(int sig);
 /* Memory that is shared with the program for compiled code, and its @bytes.  NULL: there is none, or @a is NULL. */
 const void *analysis_shared(const struct analysis *a, uint64_t *bytes);
 
+struct analysis_caches {
+	const struct opt_list *systems; /* as systems_add() takes them; none: this machine */
+	uint64_t one_in;		/* so many sets one is simulated; 0: all */
+};
+
 /*
  * Loads those of @modules that take memory accesses.  @sampled: how the streams are, NULL: they are not.  *@out: NULL if there are none.  Returns 0,
- * or EXIT_USAGE after a message.  @modules has to live as long.  @systems: what caches are simulated, if a module wants that.
+ * or EXIT_USAGE after a message.  @modules has to live as long.  @caches: what is simulated, if a module wants that.
  */
-int analysis_new(const struct modfile_list *modules, const struct sonde_trace_sampled *sampled, const struct opt_list *systems,
-		 struct analysis **out)
+int analysis_new(const struct modfile_list *modules, const struct sonde_trace_sampled *sampled,
+		 const struct analysis_caches *caches, struct analysis **out)
 	__attribute__((warn_unused_result));
 void analysis_free(struct analysis *a);
 
@@ -48,6 +55,8 @@ int analysis_inproc(const struct modfile_list *modules, char **paths, size_t *n)
  * it ends.
  */
 bool analysis_may_move(const struct modfile_list *modules);
+/* May all run for several threads at once? */
+bool analysis_apart(const struct modfile_list *modules);
 bool analysis_merges(const struct analysis *a);
 
 /*

@@ -188,6 +188,8 @@ static void serve(struct collector *c, enum control_verb verb)
 		break;
 	case CONTROL_ON:
 	case CONTROL_OFF:
+		/* threads that have begun since the last tick are found */
+		collector_drain_all(c, false);
 		/* all recordings are asked */
 		ring_switch_as(c->control, verb == CONTROL_ON, true);
 		collector_note_switches(c);

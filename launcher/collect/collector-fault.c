@@ -34,7 +34,8 @@ static uintptr_t end_of(uintptr_t addr, const void *at, uint64_t bytes)
 	return at && addr >= start && addr - start < bytes ? start + bytes : 0;
 }
 
-static uintptr_t shared_end(const struct collector *c, uintptr_t addr)
+/* ... of @c's, whose ring has had a fault, if it is one. */
+static uintptr_t shared_end(struct collector *c, uintptr_t addr)
 {
 	uint64_t bytes = 0;
 	const void *at = analysis_shared(c->analysis, &bytes);
@@ -42,8 +43,10 @@ static uintptr_t shared_end(const struct collector *c, uintptr_t addr)
 
 	if (!end)
 		end = end_of(addr, at, bytes);
-	for (uint32_t i = 0; i < c->max_rings && !end; i++)
+	for (uint32_t i = 0; i < c->max_rings && !end; i++) {
 		end = end_of(addr, c->feeds[i].head, c->ring_bytes);
+		c->feeds[i].faults += end != 0;
+	}
 	return end;
 }
 
@@ -56,8 +59,7 @@ static bool replace(uintptr_t page)
 	lock_list();
 	for (struct collector *c = guarded; c && !end; c = c->guarded) {
 		end = shared_end(c, page);
-		if (end)
-			c->faults++;
+		c->faults += end != 0;
 	}
 	good = end && mmap((void *)page, end - page, PROT_READ | PROT_WRITE,
 			   MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) != MAP_FAILED;
@@ -104,10 +106,11 @@ void collector_unguard(struct collector *c)
 
 void collector_note_faults(struct collector *c, struct feed *f)
 {
-	if (c->faults == c->faults_noted)
-		return;
-	if (!c->faults_noted)
+	if (c->faults && !c->faults_told)
 		msg_error("memory that is shared with the program is gone: what was recorded there is lost");
-	c->faults_noted = c->faults;
+	c->faults_told |= c->faults != 0;
+	if (f->faults == f->faults_noted)
+		return;
+	f->faults_noted = f->faults;
 	tf_thread_damaged(f->thread);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Memory streams: chunks go to the trace, and to modules. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -24,7 +25,7 @@ static void note_mem_lost(struct collector *c, struct feed *f)
 
 	if (lost > f->mem_lost) {
 		collector_check(c, mt_write_lost(f->thread, lost - f->mem_lost));
-		c->totals.memory_lost += lost - f->mem_lost;
+		__atomic_fetch_add(&c->totals.memory_lost, lost - f->mem_lost, __ATOMIC_RELAXED);
 		f->mem_gap = true;
 	}
 	f->mem_lost = lost;
@@ -33,7 +34,7 @@ static void note_mem_lost(struct collector *c, struct feed *f)
 /* Of @shared no more is read than a copy is made of: the program may write to it meanwhile. */
 static void give_chunk(struct collector *c, struct feed *f, const void *shared, uint32_t bytes)
 {
-	void *chunk = c->chunk;
+	void *chunk = f->room;
 
 	collector_tell_first(c);
 	memcpy(chunk, shared, bytes);
@@ -83,7 +84,7 @@ static void drain_mem(struct collector *c, struct feed *f, uint32_t used)
 		take_over(c, f);
 	if (used)
 		give_chunk(c, f, mem_base(c, f), used);
-	c->totals.memory_bytes += used;
+	__atomic_fetch_add(&c->totals.memory_bytes, used, __ATOMIC_RELAXED);
 }
 
 static void free_mem(struct collector *c, struct feed *f, uint32_t used)
@@ -123,23 +124,101 @@ static void drain_and_tell(struct collector *c, struct feed *f, uint32_t used)
 	__atomic_store_n(packed, __atomic_load_n(packed, __ATOMIC_RELAXED) + cpu_time() - began, __ATOMIC_RELAXED);
 }
 
+static bool has_chunk(const struct collector *c, const struct feed *f)
+{
+	return c->mem_bytes && atomic_load_explicit(&f->head->mem[f->mem].state, memory_order_acquire) == RING_SUB_FULL;
+}
+
+static void drain_chunk(struct collector *c, struct feed *f)
+{
+	uint32_t used = mem_used(c, __atomic_load_n(&f->head->mem[f->mem].used, __ATOMIC_RELAXED));
+
+	drain_and_tell(c, f, used);
+	free_mem(c, f, used);
+}
+
 bool collector_drain_memory(struct collector *c, struct feed *f)
 {
-	bool any = false;
+	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < COLLECTOR_MEM_SUBS && c->mem_bytes; i++) {
-		struct ring_mem_sub *sub = &f->head->mem[f->mem];
-		uint32_t used;
+	for (; n < COLLECTOR_MEM_SUBS && has_chunk(c, f); n++)
+		drain_chunk(c, f);
+	f->mem_pressed |= n == COLLECTOR_MEM_SUBS;
+	return n;
+}
 
-		if (atomic_load_explicit(&sub->state, memory_order_acquire) != RING_SUB_FULL)
-			break;
-		used = mem_used(c, __atomic_load_n(&sub->used, __ATOMIC_RELAXED));
-		drain_and_tell(c, f, used);
-		free_mem(c, f, used);
-		f->mem_pressed |= i == COLLECTOR_MEM_SUBS - 1;
-		any = true;
+/* ---- of all threads, side by side ---- */
+
+static bool may_be_drained(const struct collector *c, const struct feed *f)
+{
+	return f->thread && !f->taken && f->turns < COLLECTOR_MEM_SUBS && has_chunk(c, f);
+}
+
+/* By turns, so that no thread waits long while others are drained; NULL: there is nothing that others are not at. */
+static struct feed *take_feed(struct collector *c)
+{
+	for (uint32_t i = 0; i < c->rings; i++) {
+		struct feed *f = &c->feeds[c->next_stream++ % c->rings];
+
+		if (may_be_drained(c, f)) {
+			f->taken = true;
+			return f;
+		}
 	}
-	return any;
+	return NULL;
+}
+
+/* One chunk after another, of whatever thread. */
+static void drain_some(void *arg, unsigned int slot)
+{
+	struct collector *c = arg;
+	struct feed *f;
+
+	msg_become(&c->messages);
+	collector_wait_for_turns(c);
+	pthread_mutex_lock(&c->streams);
+	while ((f = take_feed(c))) {
+		pthread_mutex_unlock(&c->streams);
+		f->room = c->rooms[slot];
+		drain_chunk(c, f);
+		pthread_mutex_lock(&c->streams);
+		f->taken = false;
+		f->mem_pressed |= ++f->turns == COLLECTOR_MEM_SUBS;
+	}
+	pthread_mutex_unlock(&c->streams);
+}
+
+/* How many threads are of use; there is room for what they do. */
+static unsigned int helpers(struct collector *c, unsigned int streams)
+{
+	unsigned int n = pool_size(), have = 1;
+
+	/* what it takes is measured in the thread that serves */
+	if (c->budget)
+		return 1;
+	n = n < streams ? n : streams;
+	while (have < n && (c->rooms[have] || (c->rooms[have] = malloc(c->mem_bytes + 1))))
+		have++;
+	return have;
+}
+
+bool collector_drain_streams(struct collector *c)
+{
+	unsigned int streams = 0;
+
+	if (!c->mem_bytes)
+		return false;
+	for (uint32_t i = 0; i < c->rings; i++) {
+		c->feeds[i].turns = 0;
+		streams += may_be_drained(c, &c->feeds[i]);
+	}
+	if (!streams)
+		return false;
+	collector_tell_first(c);
+	pool_share(helpers(c, streams), drain_some, c);
+	for (uint32_t i = 0; i < c->rings; i++)
+		c->feeds[i].room = c->rooms[0];
+	return true;
 }
 
 /* Of a chunk that has begun: its kind is written last.  It may be the last thing that is there, and end with zeros. */

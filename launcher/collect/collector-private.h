@@ -6,6 +6,7 @@
 #ifndef SONDE_LAUNCHER_COLLECT_COLLECTOR_PRIVATE_H
 #define SONDE_LAUNCHER_COLLECT_COLLECTOR_PRIVATE_H
 
+#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 
@@ -56,6 +57,10 @@ struct feed {
 	struct analysis_thread *analysis; /* NULL: none */
 	struct sampled sampled;
 	int memory; /* of its process: struct process, mem */
+	void *room; /* what a chunk is copied to: one of the collector's */
+	bool taken; /* its chunks are being drained by somebody, */
+	uint32_t turns; /* ... and were so often, since collector_drain_streams() began */
+	volatile sig_atomic_t faults, faults_noted; /* in its ring */
 };
 
 enum program_end { PROGRAM_RUNS, PROGRAM_EXITED, PROGRAM_KILLED };
@@ -72,10 +77,13 @@ struct collector {
 	int64_t next_place, placed; /* when collector_place() looks again, and did; ns */
 	struct feed *feeds;
 	uint32_t rings; /* of them, that may have been in use */
-	void *chunk; /* of a memory stream: a copy, which the program cannot change; mem_bytes */
+	void *rooms[POOL_MOST_WORKERS]; /* for copies of chunks of memory streams, which the program cannot change: mem_bytes; [0] is there */
+	pthread_mutex_t streams; /* for what several threads do to take memory streams from the program: feed.taken, .turns, and next_stream */
+	uint32_t next_stream;
 	uint64_t *counts; /* of a thread: a copy; functions of them */
 	uint64_t *block_sums; /* they are of edges between blocks: those of all threads that have ended; else NULL */
-	volatile sig_atomic_t faults, faults_noted; /* in shared memory */
+	volatile sig_atomic_t faults; /* in shared memory */
+	bool faults_told;
 	struct collector *guarded; /* the next one in collector-fault.c's list */
 	struct robust_list *holder; /* of the shared memory: collector-holder.c */
 	struct process *processes;
@@ -161,6 +169,8 @@ void collector_take_snapshots(struct collector *c);
 bool collector_drain_all(struct collector *c, bool live);
 /* The same, who has ended is done with, and it is in the files. */
 void collector_look_at_all(struct collector *c);
+/* By each thread that does something for it: it gives way to the program, where that is wanted. */
+void collector_wait_for_turns(const struct collector *c);
 /* The collector's thread is to look for something to do. */
 void collector_ring(struct collector *c);
 
@@ -200,6 +210,11 @@ void collector_begin_memory(const struct collector *c, struct feed *f, const cha
 
 /* All that is full.  Was there anything? */
 bool collector_drain_memory(struct collector *c, struct feed *f);
+/*
+ * The same of all rings, with the help of threads that have nothing else to do, each thread's stream in its order.  Meanwhile nothing
+ * is instrumented, and no ring begins or ends.
+ */
+bool collector_drain_streams(struct collector *c);
 
 /* Decides, each second, whether the program's threads hand memory accesses to modules, or we do (collector-place.c). */
 void collector_place(struct collector *c);

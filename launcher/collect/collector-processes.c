@@ -118,12 +118,12 @@ static bool status_by_pidfd(int pidfd, int *status)
 	return true;
 }
 
-/* What its parent has not asked for yet. */
+/* What its parent has not asked for yet, or is just being given (X): the pidfd has it from the moment on when /proc has not. */
 static bool status_of_zombie(pid_t pid, int *status)
 {
 	struct proc_stat stat;
 
-	if (!proc_stat(pid, &stat) || stat.state != 'Z')
+	if (!proc_stat(pid, &stat) || (stat.state != 'Z' && stat.state != 'X'))
 		return false;
 	*status = stat.status;
 	return true;

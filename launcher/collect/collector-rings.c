@@ -66,7 +66,7 @@ static void look_at_cpu_time(struct feed *f)
 /* All that is full; with @live also what is in the sub-buffer that the thread writes to. */
 bool collector_drain_feed(struct collector *c, struct feed *f, bool live)
 {
-	bool any = collector_drain_memory(c, f);
+	bool any = false;
 
 	if (live && c->sampler.burst)
 		look_at_cpu_time(f);
@@ -236,6 +236,7 @@ bool collector_open_feed(struct collector *c, struct feed *f)
 	collector_check(c, tf_thread_create(c->writer, &f->thread, f->pid, f->tid, comm[0] ? comm : NULL, first));
 	if (f->thread && c->analysis)
 		f->analysis = analysis_begin(c->analysis, f->pid, f->tid, comm);
+	f->room = c->rooms[0];
 	collector_begin_memory(c, f, comm);
 	return f->thread != NULL;
 }

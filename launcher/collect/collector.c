@@ -96,10 +96,11 @@ struct collector *collector_new(const struct collector_geometry *g, int *fd, int
 	c->max_rings = g->max_rings;
 	sampler_begin(&c->sampler, &g->sample);
 	c->feeds = calloc(c->max_rings, sizeof(*c->feeds));
-	c->chunk = malloc(c->mem_bytes + 1);
+	c->rooms[0] = malloc(c->mem_bytes + 1);
+	pthread_mutex_init(&c->streams, NULL);
 	c->counts = calloc(c->functions + 1, sizeof(*c->counts));
 	c->block_sums = g->blocks ? calloc(c->functions + 1, sizeof(*c->block_sums)) : NULL;
-	if (!c->feeds || !c->chunk || !c->counts || (g->blocks && !c->block_sums) || share(c, g) < 0 ||
+	if (!c->feeds || !c->rooms[0] || !c->counts || (g->blocks && !c->block_sums) || share(c, g) < 0 ||
 	    (g->budget > 0 && !collector_budget_new(c, g->budget)))
 		goto failed;
 	*fd = c->fd;
@@ -118,7 +119,8 @@ void collector_free(struct collector *c)
 	if (c->started)
 		pool_remove(&c->member);
 	collector_unguard(c);
-	for (uint32_t i = 0; c->feeds && i < c->max_rings; i++)
+	/* the others' memory is not even there */
+	for (uint32_t i = 0; c->feeds && i < c->rings; i++)
 		if (c->feeds[i].head)
 			munmap(c->feeds[i].head, c->ring_bytes);
 	collector_release(c); /* whoever still runs goes on unrecorded */
@@ -134,7 +136,8 @@ void collector_free(struct collector *c)
 	free(c->processes);
 	free(c->counts);
 	free(c->block_sums);
-	free(c->chunk);
+	for (unsigned int i = 0; i < POOL_MOST_WORKERS; i++)
+		free(c->rooms[i]);
 	free(c->feeds);
 	free(c);
 }
@@ -149,32 +152,42 @@ static struct ring_head *map_ring(struct collector *c, uint32_t i)
 	return p == MAP_FAILED ? NULL : p;
 }
 
-static bool visit_ring(struct collector *c, uint32_t i, bool live)
+/* False: no thread has it. */
+static bool find_thread(struct collector *c, uint32_t i, uint32_t *state)
 {
 	struct feed *f = &c->feeds[i];
-	uint32_t state;
 
 	if (!f->head)
 		f->head = map_ring(c, i);
 	if (!f->head)
 		return false;
-	state = atomic_load_explicit(&f->head->state, memory_order_acquire);
-	if (state != RING_ACTIVE && state != RING_EXITED)
+	*state = atomic_load_explicit(&f->head->state, memory_order_acquire);
+	if (*state != RING_ACTIVE && *state != RING_EXITED)
 		return false;
-	if (!f->thread && !collector_open_feed(c, f))
+	return f->thread || collector_open_feed(c, f);
+}
+
+static bool visit_ring(struct collector *c, uint32_t i, bool live)
+{
+	uint32_t state;
+
+	if (!find_thread(c, i, &state))
 		return false;
 	if (state == RING_EXITED) {
-		collector_finish_feed(c, f, false);
+		collector_finish_feed(c, &c->feeds[i], false);
 		return true;
 	}
-	return collector_drain_feed(c, f, live);
+	return collector_drain_feed(c, &c->feeds[i], live);
 }
 
 bool collector_drain_all(struct collector *c, bool live)
 {
-	uint32_t n = collector_rings(c);
-	bool any = false;
+	uint32_t n = collector_rings(c), state;
+	bool any;
 
+	for (uint32_t i = 0; i < n; i++)
+		(void)find_thread(c, i, &state);
+	any = collector_drain_streams(c);
 	for (uint32_t i = 0; i < n; i++)
 		any |= visit_ring(c, i, live);
 	return any;
@@ -251,7 +264,7 @@ static int64_t switch_all(struct collector *c)
  * Where what recording costs is limited, no thread of the program is to be taken off its processor because there is
  * something to do here: nobody waits for that, and each time its caches are colder.
  */
-static void wait_for_turns(const struct collector *c)
+void collector_wait_for_turns(const struct collector *c)
 {
 	static _Thread_local bool waits;
 	struct sched_param none = { 0 };
@@ -274,7 +287,7 @@ static int64_t serve(void *arg)
 	msg_become(&c->messages);
 	collector_budget_enter(c);
 	any = collector_serve_mail(c);
-	wait_for_turns(c);
+	collector_wait_for_turns(c);
 	serve_publish(c);
 	collector_serve_control(c);
 	collector_note_switches(c);
@@ -348,6 +361,11 @@ void collector_program_ended(struct collector *c, bool killed)
 	collector_publish(c);
 }
 
+void collector_all_ended(struct collector *c, bool killed)
+{
+	c->ended = killed ? PROGRAM_KILLED : PROGRAM_EXITED;
+}
+
 /*
  * A mapping is inherited by fork() and gone with the process, and with what it executes, whoever closes descriptors.  Nobody
  * tells us of that, but a memfd can be sealed against writing only when nobody has it mapped for that (fcntl(2), EBUSY).
@@ -371,6 +389,8 @@ void collector_finish(struct collector *c, struct collector_totals *totals)
 		pool_remove(&c->member);
 	collector_tell_first(c);
 	collector_drain_all(c, false);
+	if (c->ended != PROGRAM_RUNS)
+		collector_reap(c, collector_finish_process);
 	collector_note_switches(c);
 	n = collector_rings(c);
 	for (uint32_t i = 0; i < n; i++) {

@@ -108,6 +108,8 @@ struct collector_totals {
 
 /* The program has ended, by itself or (@killed) by a signal.  Returns when all that was recorded so far is on disk. */
 void collector_program_ended(struct collector *c, bool killed);
+/* Likewise, and there is nobody else who records: returns at once, and collector_finish() is next. */
+void collector_all_ended(struct collector *c, bool killed);
 
 /* How a process ended, which need not be our child; false: that is not known (once it is waited for, before Linux 6.15). */
 bool collector_exit_status(pid_t pid, int pidfd, int *status);

@@ -31,10 +31,19 @@ struct waitv {
 
 #define WAITV_32 2u
 
+/* What several threads do together: of who called pool_share(). */
+struct share {
+	void (*work)(void *arg, unsigned int slot);
+	void *arg;
+	unsigned int most, begun, inside; /* threads; inside: not who called */
+	struct share *next;
+};
+
 static struct {
 	pthread_mutex_t lock;
-	pthread_cond_t idle; /* somebody is needed who listens, or serves */
-	pthread_cond_t left; /* somebody has been served */
+	pthread_cond_t idle; /* somebody is needed who listens, serves, or helps */
+	pthread_cond_t left; /* somebody has been served, or has been helped */
+	struct share *shares; /* for which there are not enough yet */
 	struct pool_member **v;
 	size_t n, next; /* members; who is looked at first */
 	unsigned int asked; /* by pool_limit() */
@@ -104,14 +113,17 @@ static bool wait_for_bells(struct waitv *v, unsigned int n, int64_t until)
 	return syscall(WAITV_NUMBER, v, n, 0, &t, CLOCK_MONOTONIC) >= 0 || (errno != ENOSYS && errno != EPERM && errno != EINVAL);
 }
 
-/* One bell, or, where there are several, a short time: each is looked at then. */
+/*
+ * One bell, for some time: ours may ring, or somebody else hear it, and who listens is not woken then; or, where there are several, a
+ * short time: each is looked at then.
+ */
 static void wait_without(const struct waitv *v, unsigned int n, int64_t until)
 {
 	int64_t ns = until - clock_now_ns();
 	struct timespec t;
 
-	if (n != 2 && ns > SHORT_NS)
-		ns = SHORT_NS;
+	if (ns > (n == 2 ? SOME_NS : SHORT_NS))
+		ns = n == 2 ? SOME_NS : SHORT_NS;
 	if (ns <= 0)
 		return;
 	t = at(ns);
@@ -180,13 +192,18 @@ static struct pool_member *take(void)
 	return NULL;
 }
 
-static void serve(struct pool_member *m)
+/* With the lock, which is given up: somebody has to listen while this one is at work. */
+static void begin_work(void)
 {
-	m->busy = true;
-	/* somebody has to listen while this one is at work */
 	if (pool.resting && !pool.listens && pool.n > 1)
 		pthread_cond_signal(&pool.idle);
 	pthread_mutex_unlock(&pool.lock);
+}
+
+static void serve(struct pool_member *m)
+{
+	m->busy = true;
+	begin_work();
 	atomic_store(m->sleeping, 0);
 	m->heard = atomic_load(m->doorbell);
 	m->due = m->serve(m->arg);
@@ -199,6 +216,32 @@ static void serve(struct pool_member *m)
 		atomic_fetch_add(&pool.bell, 1);
 		wake(&pool.bell);
 	}
+}
+
+/* ---- work that is shared ---- */
+
+/* With the lock. */
+static void end_share(struct share *s)
+{
+	for (struct share **p = &pool.shares; *p; p = &(*p)->next)
+		if (*p == s) {
+			*p = s->next;
+			return;
+		}
+}
+
+static void help(struct share *s)
+{
+	unsigned int slot = s->begun++;
+
+	s->inside++;
+	if (s->begun == s->most)
+		end_share(s);
+	begin_work();
+	s->work(s->arg, slot);
+	pthread_mutex_lock(&pool.lock);
+	if (!--s->inside)
+		pthread_cond_broadcast(&pool.left);
 }
 
 /* One more than there are to be: one that waited goes on. */
@@ -214,13 +257,15 @@ static void *work(void *arg)
 	prctl(PR_SET_NAME, "sonde-worker");
 	pthread_mutex_lock(&pool.lock);
 	while (!is_too_many()) {
-		struct pool_member *m = take();
+		struct pool_member *m = pool.shares ? NULL : take();
 
 		if (widened != pool.widened) {
 			widened = pool.widened;
 			(void)!sched_setaffinity(0, sizeof(pool.processors), &pool.processors);
 		}
-		if (m) {
+		if (pool.shares) {
+			help(pool.shares);
+		} else if (m) {
 			serve(m);
 		} else if (pool.listens) {
 			pool.resting++;
@@ -258,6 +303,39 @@ static void ring(void)
 	atomic_fetch_add(&pool.bell, 1);
 	wake(&pool.bell);
 	pthread_cond_signal(&pool.idle);
+}
+
+void pool_share(unsigned int most, void (*work)(void *arg, unsigned int slot), void *arg)
+{
+	struct share s = { .work = work, .arg = arg, .most = most, .begun = 1 };
+
+	pthread_mutex_lock(&pool.lock);
+	if (most > 1) {
+		s.next = pool.shares;
+		pool.shares = &s;
+		for (unsigned int i = pool.resting + pool.listens + 1; i < most && pool.threads - pool.waiting < pool.limit && start_one(); i++)
+			;
+		atomic_fetch_add(&pool.bell, 1);
+		wake(&pool.bell);
+		pthread_cond_broadcast(&pool.idle);
+	}
+	pthread_mutex_unlock(&pool.lock);
+	work(arg, 0);
+	pthread_mutex_lock(&pool.lock);
+	end_share(&s);
+	while (s.inside)
+		pthread_cond_wait(&pool.left, &pool.lock);
+	pthread_mutex_unlock(&pool.lock);
+}
+
+unsigned int pool_size(void)
+{
+	unsigned int n;
+
+	pthread_mutex_lock(&pool.lock);
+	n = pool.limit ? pool.limit : by_processors();
+	pthread_mutex_unlock(&pool.lock);
+	return n;
 }
 
 void pool_waits(void)

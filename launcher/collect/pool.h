@@ -48,6 +48,14 @@ bool pool_add(struct pool_member *m) __attribute__((warn_unused_result));
 void pool_remove(struct pool_member *m);
 
 /*
+ * In a thread that serves: has work(@arg, slot) run by it, slot 0, and at the same time by up to @most - 1 of the other threads that
+ * have nothing to do, each with a slot of its own below @most.  Returns when all have returned; who has not begun by then does not.
+ */
+void pool_share(unsigned int most, void (*work)(void *arg, unsigned int slot), void *arg);
+/* How many threads there are to be, at most. */
+unsigned int pool_size(void);
+
+/*
  * In a thread that serves: it is about to wait for somebody who may keep it waiting, and does nothing meanwhile.  Another
  * thread takes its place until pool_goes_on().
  */

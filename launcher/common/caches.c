@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CPU_CACHES "/sys/devices/system/cpu/cpu0/cache" /* see sysfs-devices-system-cpu in the kernel's Documentation/ABI */
 #define MOST (UINT64_C(1) << 40)
 
 /* Bytes; *@end: what follows.  0: it is no size. */
@@ -55,20 +54,41 @@ bool caches_parse(const char *text, struct caches *c)
 	return !*text && c->bytes[n - 1];
 }
 
-/* ---- the kernel ---- */
-
-bool caches_word(unsigned int index, const char *name, char word[static 32])
+bool cache_sets_parse(const char *text, uint64_t *one_in)
 {
-	char path[96];
-	bool good;
-	FILE *f;
+	static const char *const words[] = { "1/2", "1/4", "1/8", "1/16", "1/32", "1/64" };
 
-	snprintf(path, sizeof(path), CPU_CACHES "/index%u/%s", index, name);
-	f = fopen(path, "re");
-	good = f && fscanf(f, "%31s", word) == 1;
+	for (unsigned int i = 0; i < sizeof(words) / sizeof(*words); i++) {
+		*one_in = UINT64_C(2) << i;
+		if (strcmp(text, words[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* ---- the kernel: sysfs-devices-system-cpu in its Documentation/ABI ---- */
+
+bool caches_line(const char *path, char *text, size_t room)
+{
+	FILE *f = fopen(path, "re");
+	bool good = f && fgets(text, (int)room, f);
+
 	if (f)
 		fclose(f);
-	return good;
+	if (!good)
+		return false;
+	/* what does not fit has no end */
+	good = strlen(text) + 1 < room || text[room - 2] == '\n';
+	text[strcspn(text, "\n")] = '\0';
+	return good && *text;
+}
+
+bool caches_word(const char *cpus, unsigned int cpu, unsigned int index, const char *name, char *word, size_t room)
+{
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s/cpu%u/cache/index%u/%s", cpus, cpu, index, name);
+	return caches_line(path, word, room);
 }
 
 static struct caches read_caches(void)
@@ -77,11 +97,11 @@ static struct caches read_caches(void)
 	char type[32], level[32], size[32];
 	const char *end;
 
-	for (unsigned int i = 0; caches_word(i, "type", type); i++) {
+	for (unsigned int i = 0; caches_word(CACHES_CPUS, 0, i, "type", type, sizeof(type)); i++) {
 		unsigned long at;
 
-		if (strcmp(type, "Instruction") == 0 || !caches_word(i, "level", level) ||
-		    !caches_word(i, "size", size))
+		if (strcmp(type, "Instruction") == 0 || !caches_word(CACHES_CPUS, 0, i, "level", level, sizeof(level)) ||
+		    !caches_word(CACHES_CPUS, 0, i, "size", size, sizeof(size)))
 			continue;
 		at = strtoul(level, NULL, 10);
 		if (at >= 1 && at <= CACHES_MAX)

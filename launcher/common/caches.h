@@ -4,6 +4,7 @@
 #define SONDE_LAUNCHER_COMMON_CACHES_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define CACHES_MAX 4u
@@ -16,13 +17,21 @@ struct caches {
 /* Those of the processor that this runs on, as the kernel tells; none where that says nothing. */
 struct caches caches_here(void);
 
-/* What the kernel says of the first processor's cache number @index: "type", "level", "size" and so on.  False: nothing. */
-bool caches_word(unsigned int index, const char *name, char word[static 32]);
+/* Where the kernel tells of processors. */
+#define CACHES_CPUS "/sys/devices/system/cpu"
+/* The first line of a file, without its end, if it is not empty and fits.  False: nothing. */
+bool caches_line(const char *path, char *text, size_t room);
+/* What is said there (@cpus) of a processor's cache number @index: "type", "level", "size" and so on.  False: nothing. */
+bool caches_word(const char *cpus, unsigned int cpu, unsigned int index, const char *name, char *word, size_t room);
 
 /* The sizes, up to 0 or CACHES_MAX of them; none unless they ascend, and the first holds a line. */
 struct caches caches_from(const uint64_t *bytes);
 
 /* "32K,1M,32M": 1 to CACHES_MAX sizes that ascend, with K, M or G (powers of 1024) or none. */
 bool caches_parse(const char *text, struct caches *c);
+
+#define CACHE_SETS "1/2, 1/4, 1/8, 1/16, 1/32 or 1/64"
+/* One of these: how many sets one stands for. */
+bool cache_sets_parse(const char *text, uint64_t *one_in);
 
 #endif

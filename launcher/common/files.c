@@ -85,3 +85,18 @@ char *files_absolute(const char *path)
 	free(real);
 	return absolute;
 }
+
+bool files_write(int fd, const char *data, size_t bytes)
+{
+	while (bytes) {
+		ssize_t n = write(fd, data, bytes);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return false;
+		data += n;
+		bytes -= (size_t)n;
+	}
+	return true;
+}

@@ -4,6 +4,7 @@
 #define SONDE_LAUNCHER_COMMON_FILES_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <sys/types.h>
 
 /* Makes a folder and those above it, which may exist. False: errno says why. */
@@ -20,5 +21,8 @@ int files_is_empty_folder(const char *path);
  * is no such folder, or no memory.
  */
 char *files_absolute(const char *path) __attribute__((warn_unused_result));
+
+/* All of it, whatever signals come. False: errno. */
+bool files_write(int fd, const char *data, size_t bytes) __attribute__((warn_unused_result));
 
 #endif

@@ -48,16 +48,17 @@ static bool is_ours(const char *folder, const char *name, mode_t kind, uid_t own
 }
 
 /*
- * What lies beside our program shows that it was built there. Modules become part of programs: in a folder
+ * What lies beside our program shows that it was built there, also @name. Modules become part of programs: in a folder
  * that all may write to, another user could have put these beside a copy of ours.
  */
-static bool is_build_tree(const char *folder)
+static bool is_build_tree(const char *folder, const char *name)
 {
 	struct stat st;
 
 	return stat("/proc/self/exe", &st) == 0 && is_ours(folder, "config.status", S_IFREG, st.st_uid) &&
 	       is_ours(folder, "modules", S_IFDIR, st.st_uid) &&
-	       is_ours(folder, "modules/include", S_IFDIR, st.st_uid);
+	       is_ours(folder, "modules/include", S_IFDIR, st.st_uid) && is_ours(folder, name, S_IFDIR, st.st_uid) &&
+	       (strncmp(name, "launcher/", 9) != 0 || is_ours(folder, "launcher", S_IFDIR, st.st_uid));
 }
 
 /* Where what will be installed at `path` is before. */
@@ -66,11 +67,12 @@ static char *built_path(const char *exe, const char *path)
 	const char *slash = strrchr(exe, '/');
 	const char *name = strcmp(path, PKGLIBDIR "/modules") == 0 ? "modules"
 			   : strcmp(path, INCLUDEDIR) == 0	   ? "modules/include"
+			   : strcmp(path, PKGLIBDIR "/ranks") == 0 ? "launcher/ranks"
 								   : NULL;
 	char *folder = slash ? strndup(exe, (size_t)(slash - exe)) : NULL;
 	char *built = NULL;
 
-	if (folder && name && is_build_tree(folder) && asprintf(&built, "%s/%s", folder, name) < 0)
+	if (folder && name && is_build_tree(folder, name) && asprintf(&built, "%s/%s", folder, name) < 0)
 		built = NULL;
 	free(folder);
 	return built;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "launcher/common/kept.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "launcher/common/files.h"
 #include "launcher/common/message.h"
 
 #define SLOTS 8
@@ -42,21 +42,6 @@ bool kept_hash_in(XXH3_state_t *state, const char *dir, const char *name)
 	return good;
 }
 
-static bool write_all(int fd, const char *data, size_t bytes)
-{
-	while (bytes) {
-		ssize_t n = write(fd, data, bytes);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return false;
-		data += n;
-		bytes -= (size_t)n;
-	}
-	return true;
-}
-
 /* A folder that cannot be written to, or is full, is no reason to complain. */
 static bool replace(const char *dir, const char *name, const char *path, const void *data, size_t bytes)
 {
@@ -68,7 +53,7 @@ static bool replace(const char *dir, const char *name, const char *path, const v
 		return false;
 	fd = mkostemp(temporary, O_CLOEXEC);
 	if (fd >= 0) {
-		good = write_all(fd, data, bytes);
+		good = files_write(fd, data, bytes);
 		good = close(fd) == 0 && good;
 		good = good && rename(temporary, path) == 0;
 		if (!good)

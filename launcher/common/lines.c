@@ -12,6 +12,7 @@
 
 #include "base/array.h"
 #include "base/search.h"
+#include "launcher/common/debugfiles.h"
 
 struct row {
 	uint64_t addr;
@@ -29,12 +30,6 @@ struct lines {
 	bool rows_read;
 	bool (*want)(void *arg, uint64_t lo, uint64_t hi); /* NULL: all */
 	void *arg;
-};
-
-static const Dwfl_Callbacks callbacks = {
-	.find_elf = dwfl_build_id_find_elf,
-	.find_debuginfo = dwfl_standard_find_debuginfo,
-	.section_address = dwfl_offline_section_address,
 };
 
 /*
@@ -64,7 +59,7 @@ static struct lines *open_lines(const char *path, int fd)
 	struct lines *l = calloc(1, sizeof(*l));
 
 	if (l)
-		l->dwfl = dwfl_begin(&callbacks);
+		l->dwfl = dwfl_begin(&debugfiles_callbacks);
 	if (l && l->dwfl && open_dwarf(l, path, fd))
 		return l;
 	if (fd >= 0 && (!l || !l->dwfl))
@@ -178,6 +173,19 @@ static void find_nearest(struct search *s, Dwarf_Die *unit, int line, Dwarf_Addr
 		s->nearest = line;
 }
 
+/* DWARF 5 numbers files from 0, the unit's own, which libdw takes for none. */
+static const char *declared_in(Dwarf_Die *die)
+{
+	const char *path = dwarf_decl_file(die);
+	Dwarf_Attribute attr;
+	Dwarf_Word number;
+	Dwarf_Die unit;
+
+	if (path || !dwarf_attr_integrate(die, DW_AT_decl_file, &attr) || dwarf_formudata(&attr, &number) || number)
+		return path;
+	return dwarf_diecu(die, &unit, NULL, NULL) ? dwarf_diename(&unit) : NULL;
+}
+
 static bool begins_before(Dwarf_Die *scope, const struct search *s)
 {
 	int tag = dwarf_tag(scope), line;
@@ -188,7 +196,7 @@ static bool begins_before(Dwarf_Die *scope, const struct search *s)
 		return false;
 	if (dwarf_attr(scope, DW_AT_abstract_origin, &attr) && !dwarf_formref_die(&attr, &origin))
 		return false;
-	const char *path = dwarf_decl_file(&origin);
+	const char *path = declared_in(&origin);
 	return path && lines_is_file(path, s->file) && dwarf_decl_line(&origin, &line) == 0 && line <= s->line;
 }
 
@@ -250,7 +258,7 @@ static bool add_line(struct lines *l, Dwarf_Line *row)
 /* The line of its name; that of its code may begin with the next one's brace. */
 static int add_function(Dwarf_Die *die, void *arg)
 {
-	const char *file = dwarf_decl_file(die);
+	const char *file = declared_in(die);
 	Dwarf_Addr addr;
 	int line;
 

@@ -285,7 +285,9 @@ int opt_parse(const struct opt_command *cmd, int argc, char **argv, void *out)
 			opt_print_help(cmd);
 			return DONE(0);
 		}
-		int status = store(cmd, o, optarg, out);
+		/* after a letter it may be -A=VALUE, since a value cannot be an argument of its own */
+		bool equals = o->type == OPT_LIST_OR && optarg && *optarg == '=' && argv[optind - 1][1] != '-';
+		int status = store(cmd, o, equals ? optarg + 1 : optarg, out);
 		if (status)
 			return DONE(status);
 	}

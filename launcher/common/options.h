@@ -135,6 +135,7 @@ struct record_options {
 	const char *dir;	  /* -o; "sonde.data" */
 	struct opt_list modules;  /* -m; as given, for modfile_add() */
 	struct opt_list systems;  /* --system: caches that are simulated, if one of the modules wants that */
+	uint64_t one_in;	  /* --sets: so many sets of these one is simulated; 0: all */
 	bool drop;		  /* --overflow=drop: a full ring loses events instead of waiting */
 	uint64_t flight;	  /* --flight: bytes of newest events that are kept in memory; 0: all are written */
 	uint64_t max_size;	  /* --max-size: bytes that the events of a program may take; 0: any */
@@ -150,12 +151,16 @@ struct record_options {
 	uint64_t min_time;	  /* --time: shorter calls are dropped, nanoseconds; 0: none */
 	uint64_t max_calls;	  /* --threshold-calls: of a function, by each thread; 0: no bound */
 	bool count_only;	  /* --clock=none: calls are counted, nothing is timed */
+	struct opt_list args;	  /* --args: of which functions which arguments; launcher/args/args.h */
 	bool perf_map;		  /* --perf-map */
+	bool blocked;		  /* --blocked: when threads do not run */
+	uint32_t counters;	  /* --counters: a bit for each of enum counter */
 	bool eager;		  /* --eager: functions are instrumented at the start, not when they are first called */
 	/* Functions whose memory accesses are recorded: --mem; -N, --libs, --min-size hold for both. */
 	struct opt_list memory;
 	bool mem_no_stack;	  /* --mem-stack=no: without push, pop, call, ret */
 	bool trace_blocks;	  /* --blocks=trace: of those functions no accesses are recorded, but which blocks are executed */
+	bool mem_blocks;	  /* ... with --mem: both are */
 	uint64_t mem_bytes;	  /* --mem-buffer: of a thread's memory stream; 0: there is none */
 	struct opt_list blocks;	  /* functions whose blocks are counted: --blocks; likewise */
 	const char *wants_memory; /* complains of an option that means nothing without memory accesses; NULL: all is well */

@@ -96,11 +96,18 @@ size_t units_text(FILE *out, const char *text, size_t width, bool utf8)
 	return width;
 }
 
+static bool no_terminal;
+
+void units_no_terminal(void)
+{
+	no_terminal = true;
+}
+
 unsigned int units_terminal_width(void)
 {
 	struct winsize size;
 
-	if (!isatty(STDOUT_FILENO))
+	if (no_terminal || !isatty(STDOUT_FILENO))
 		return 0;
 	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0)
 		return 80;

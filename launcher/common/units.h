@@ -33,5 +33,7 @@ size_t units_width(const char *text);
 
 /* Of the terminal that standard output is; 0: it is none. */
 unsigned int units_terminal_width(void);
+/* From now on it is none: what mpirun gives its ranks as a terminal says nothing of where the output goes. */
+void units_no_terminal(void);
 
 #endif

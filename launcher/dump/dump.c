@@ -187,7 +187,7 @@ static int check_options(const struct dump_options *o)
 				o->by_thread ? "by-thread" : o->pick.tail_calls ? "tail-calls" : NULL;
 
 	if (o->memory && o->blocks)
-		return opt_usage_error(&dump_command, "--mem and --blocks exclude each other: a trace has one or the other");
+		return opt_usage_error(&dump_command, "--mem and --blocks exclude each other: one after the other");
 	if (!o->memory && of_memory)
 		return opt_usage_error(&dump_command, "--%s is for --mem", of_memory);
 	if (!streams && o->output)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Chrome's trace event format, as chrome://tracing, Perfetto and speedscope read it: JSON objects with "ph" B and E for beginning
- * and end, i for a point, M for names; times in microseconds.  Source: "Trace Event Format", Google, 2016.
+ * and end, i for a point, M for names, s and f for an arrow from call to call; times in microseconds.  Source: "Trace Event Format", Google, 2016.
  */
 #include "launcher/export/export.h"
 
+#include "launcher/mpi/mpi.h"
 #include "tracefmt/json.h"
 
 static void put_track(struct export *x, const char *phase, const struct sonde_trace_thread *t)
@@ -98,6 +99,33 @@ static void point(struct export *x, const struct sonde_trace_event *ev)
 	tf_buf_byte(&x->buf, '}');
 }
 
+static void put_arrow(struct export *x, const char *phase, const struct sonde_trace_thread *t, uint64_t time, const struct mpi_message *m)
+{
+	put_track(x, phase, t);
+	put_time(x, time);
+	tf_buf_str(&x->buf, ",\"cat\":\"mpi\",\"name\":\"message\",\"id\":");
+	export_put_number(&x->buf, m->number);
+	tf_buf_str(&x->buf, ",\"args\":{\"from\":");
+	export_put_number(&x->buf, (uint64_t)m->from);
+	tf_buf_str(&x->buf, ",\"to\":");
+	export_put_number(&x->buf, (uint64_t)m->to);
+	tf_buf_str(&x->buf, ",\"tag\":");
+	export_put_number(&x->buf, (uint64_t)m->tag);
+	tf_buf_str(&x->buf, ",\"bytes\":");
+	export_put_number(&x->buf, m->bytes);
+	tf_buf_byte(&x->buf, '}');
+	if (*phase == 'f')
+		tf_buf_str(&x->buf, ",\"bp\":\"e\"");
+	tf_buf_byte(&x->buf, '}');
+}
+
+static void message(struct export *x, const struct mpi_message *m)
+{
+	put_arrow(x, "s", m->sender, m->sent, m);
+	/* Within the call, not at its end: viewers take what is open then, and this may be written after the end. */
+	put_arrow(x, "f", m->receiver, m->received - (m->received > m->receive_waited), m);
+}
+
 static void lost(struct export *x, const struct sonde_trace_event *ev)
 {
 	put_track(x, "i", ev->thread);
@@ -113,4 +141,4 @@ static void end(struct export *x)
 }
 
 const struct export_format export_chrome = { .name = "chrome", .begin = begin, .enter = enter, .leave = leave, .point = point,
-					     .lost = lost, .end = end };
+					     .message = message, .lost = lost, .end = end };

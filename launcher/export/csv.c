@@ -4,25 +4,35 @@
 
 #include <string.h>
 
-static void put_quoted(struct tf_buf *b, const char *s, size_t n)
+/* Text that is there from @from on, in quotes: those that are in it are doubled, zeros are spaces. */
+static void quote(struct tf_buf *b, size_t from)
 {
-	tf_buf_byte(b, '"');
-	for (size_t i = 0; i < n; i++) {
-		if (s[i] == '"')
-			tf_buf_byte(b, '"');
-		tf_buf_byte(b, s[i] ? (uint8_t)s[i] : ' ');
+	size_t n = b->size - from, quotes = 2;
+	uint8_t *to;
+
+	for (size_t i = 0; i < n && !b->failed; i++)
+		quotes += b->data[from + i] == '"';
+	if (!tf_buf_extend(b, quotes))
+		return;
+	to = b->data + b->size;
+	*--to = '"';
+	for (size_t i = n; i-- > 0;) {
+		uint8_t c = b->data[from + i];
+
+		*--to = c ? c : ' ';
+		if (c == '"')
+			*--to = '"';
 	}
-	tf_buf_byte(b, '"');
+	*--to = '"';
 }
 
 static void put_text(struct tf_buf *b, const char *s)
 {
-	size_t n = strcspn(s, "\",\n\r");
+	size_t from = b->size;
 
-	if (s[n])
-		put_quoted(b, s, strlen(s));
-	else
-		tf_buf_put(b, s, n);
+	tf_buf_str(b, s);
+	if (s[strcspn(s, "\",\n\r")])
+		quote(b, from);
 	tf_buf_byte(b, ',');
 }
 
@@ -35,19 +45,17 @@ static void put_number(struct tf_buf *b, uint64_t v)
 /* "name=value name=value" */
 static void put_values(struct tf_buf *b, const struct sonde_trace_event *ev)
 {
-	struct tf_buf text = { 0 };
+	size_t from = b->size;
 
 	for (size_t i = 0; i < ev->nvalues; i++) {
 		if (i)
-			tf_buf_byte(&text, ' ');
-		tf_buf_str(&text, ev->values[i].name);
-		tf_buf_byte(&text, '=');
-		export_put_value(&text, &ev->values[i]);
+			tf_buf_byte(b, ' ');
+		tf_buf_str(b, ev->values[i].name);
+		tf_buf_byte(b, '=');
+		export_put_value(b, &ev->values[i]);
 	}
-	if (text.size)
-		put_quoted(b, (const char *)text.data, text.size);
-	b->failed |= text.failed;
-	tf_buf_free(&text);
+	if (ev->nvalues)
+		quote(b, from);
 }
 
 static void put_row(struct export *x, const struct sonde_trace_thread *t, uint64_t time)

@@ -76,6 +76,7 @@ void export_thread_end(struct export *x, const struct sonde_trace_thread *t)
 
 	leave_from(x, t, 0, th->last);
 	free(th->open);
+	free(th->flows);
 	*th = (struct export_thread){ .last = th->last };
 }
 
@@ -88,8 +89,11 @@ const char *export_name(const struct export *x, const struct sonde_trace_functio
 
 bool export_name_with_place(const struct export *x, const struct sonde_trace_event *ev, char *text, size_t size)
 {
-	size_t n = (size_t)snprintf(text, size, "%s ", export_name(x, ev->function));
+	size_t n;
 
+	if (!ev->nvalues)
+		return false;
+	n = (size_t)snprintf(text, size, "%s ", export_name(x, ev->function));
 	return n < size && codeplace_of(x->trace, ev, text + n, size - n);
 }
 
@@ -140,28 +144,60 @@ void export_put_us(struct tf_buf *b, uint64_t ns)
 	tf_buf_put(b, text, sizeof(text));
 }
 
+static void put_signed(struct tf_buf *b, int64_t v)
+{
+	if (v < 0)
+		tf_buf_byte(b, '-');
+	export_put_number(b, v < 0 ? -(uint64_t)v : (uint64_t)v);
+}
+
+static void put_address(struct tf_buf *b, uint64_t v)
+{
+	char text[20];
+	size_t at = sizeof(text);
+
+	text[--at] = '"';
+	do {
+		text[--at] = "0123456789abcdef"[v & 15];
+		v >>= 4;
+	} while (v);
+	text[--at] = 'x';
+	text[--at] = '0';
+	text[--at] = '"';
+	tf_buf_put(b, text + at, sizeof(text) - at);
+}
+
+#define EXACT (INT64_C(1) << 53) /* greater integers are not exact in a double */
+
 /* JSON has no infinities and no NaN, and many of its readers no 64-bit integers: these become strings. */
 void export_put_value(struct tf_buf *b, const struct sonde_trace_value *v)
 {
 	char text[40];
+	bool large;
 
 	switch (v->type) {
 	case SONDE_TRACE_I32:
 	case SONDE_TRACE_I64:
-		snprintf(text, sizeof(text), v->i < -(INT64_C(1) << 53) || v->i > INT64_C(1) << 53 ? "\"%lld\"" : "%lld", (long long)v->i);
+		large = v->i < -EXACT || v->i > EXACT;
+		tf_buf_str(b, large ? "\"" : "");
+		put_signed(b, v->i);
+		tf_buf_str(b, large ? "\"" : "");
 		break;
 	case SONDE_TRACE_F64:
 		snprintf(text, sizeof(text), isfinite(v->f) ? "%.17g" : "\"%g\"", v->f);
+		tf_buf_str(b, text);
 		break;
 	case SONDE_TRACE_PTR:
-		snprintf(text, sizeof(text), "\"0x%llx\"", (unsigned long long)v->u);
+		put_address(b, v->u);
 		break;
 	case SONDE_TRACE_STR:
 		tf_json_quoted_n(b, v->str, v->u);
-		return;
+		break;
 	default:
-		snprintf(text, sizeof(text), v->u > UINT64_C(1) << 53 ? "\"%llu\"" : "%llu", (unsigned long long)v->u);
+		large = v->u > EXACT;
+		tf_buf_str(b, large ? "\"" : "");
+		export_put_number(b, v->u);
+		tf_buf_str(b, large ? "\"" : "");
 		break;
 	}
-	tf_buf_str(b, text);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "launcher/export/export.h"
+#include "launcher/common/files.h"
 #include "launcher/common/message.h"
 
 #include <errno.h>
@@ -94,4 +95,34 @@ bool export_output_close(struct export_output *o, bool keep)
 	fclose(o->f);
 	free(o->temporary);
 	return good;
+}
+
+bool export_folder_open(struct export_folder *f, const char *path)
+{
+	*f = (struct export_folder){ .path = path };
+	if (access(path, F_OK) == 0) {
+		msg_error("%s: is there already", path);
+		return false;
+	}
+	if (asprintf(&f->temporary, "%s.%d", path, (int)getpid()) < 0) {
+		f->temporary = NULL;
+		msg_error("no memory");
+		return false;
+	}
+	return true;
+}
+
+bool export_folder_close(struct export_folder *f, bool keep)
+{
+	if (!f->temporary)
+		return false;
+	if (keep && rename(f->temporary, f->path) < 0) {
+		msg_error("%s: %s", f->path, strerror(errno));
+		keep = false;
+	}
+	if (!keep)
+		(void)!files_remove_tree(f->temporary);
+	free(f->temporary);
+	f->temporary = NULL;
+	return keep;
 }

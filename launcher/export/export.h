@@ -3,12 +3,17 @@
  * `sonde export`: a trace in the formats that other tools read.
  *
  *	export.c          the verb: which events of which trace, into which file
+ *	export-read.c     the events of all threads that were asked for
  *	export-calls.c    one thread's events as calls that are properly nested, whatever is missing
  *	export-processes.c   a number and a name for each
- *	export-output.c   a file that is there when it is whole, and not before
- *	chrome.c, csv.c, otf2.c, perfetto.c, speedscope.c   formats made of single calls
+ *	export-messages.c   MPI's messages and collective operations, for formats that have them
+ *	export-output.c   a file, or a folder, that is there when it is whole, and not before
+ *	export-texts.c    texts that have numbers
+ *	chrome.c, csv.c, ctf.c, otf2.c, perfetto.c, speedscope.c   formats made of single calls
+ *	ctf-metadata.c    what ctf says of its events
+ *	otf2-mpi.c, otf2-openmp.c   what otf2 has of these
  *	callgrind.c       a format made of call paths; another one, folded, is graph's own
- *	callgrind-blocks.c   the same format from counts of blocks
+ *	callgrind-lines.c   the same format by source line: callgrind.h
  */
 #ifndef SONDE_LAUNCHER_EXPORT_EXPORT_H
 #define SONDE_LAUNCHER_EXPORT_EXPORT_H
@@ -32,9 +37,17 @@ struct export_open {
 	uint32_t depth;				     /* from the reader */
 };
 
+/* A message that begins, or ends, in a call. */
+struct export_flow {
+	uint64_t number;
+	bool ends;
+};
+
 struct export_thread {
 	struct export_open *open; /* the outermost first */
 	size_t n, room;
+	struct export_flow *flows; /* of the event that comes next */
+	size_t nflows, flows_room;
 	uint64_t last; /* time of the last event */
 };
 
@@ -52,6 +65,10 @@ enum export_how {
 	EXPORT_OPEN,	/* it had not come when events went missing, or at the end of what is exported */
 };
 
+struct mpi_reader;
+struct mpi_fact;
+struct mpi_message;
+
 struct export {
 	const struct sonde_trace *trace;
 	const struct export_format *format;
@@ -64,6 +81,8 @@ struct export {
 	size_t nprocesses;
 	struct export_process **of;	/* by thread */
 	struct export_thread *thread; /* by index */
+	struct mpi_reader *mpi; /* NULL: no messages */
+	uint64_t from;		/* nothing earlier is exported */
 	uint64_t seen, threads;	/* what a format counts, for commas */
 	uint8_t *marked;	/* by function: a format's own mark */
 	uint64_t cut;		/* calls whose end is not known */
@@ -89,17 +108,44 @@ struct export_format {
 	void (*leave)(struct export *x, const struct sonde_trace_thread *t, const struct export_open *call, uint64_t time,
 		      enum export_how how, const struct sonde_trace_event *ev);
 	void (*point)(struct export *x, const struct sonde_trace_event *ev);
+	/* Of MPI, see launcher/mpi/mpi.h: within the call.  With one of these, or flows, calls come by time where there is MPI. */
+	void (*fact)(struct export *x, const struct sonde_trace_event *ev, const struct mpi_fact *fact);
+	void (*message)(struct export *x, const struct mpi_message *m);
+	bool flows; /* it takes those of struct export_thread; they are there before the event */
 	void (*lost)(struct export *x, const struct sonde_trace_event *ev);
 	void (*thread_end)(struct export *x, const struct sonde_trace_thread *t);
 	void (*end)(struct export *x);
 };
 
-extern const struct export_format export_chrome, export_csv, export_otf2, export_perfetto, export_speedscope;
+extern const struct export_format export_chrome, export_csv, export_ctf, export_otf2, export_perfetto, export_speedscope;
+
+/* Reads the events that @pick wants, with @reading begun, for @x, and counts in @damage the places that were found damaged. */
+struct export_reader {
+	struct export x;
+	struct pick *pick;
+	struct reading reading;
+	uint64_t damage;
+};
+
+/*
+ * x->trace, format, wanted, mangled and from are the caller's to set.  Returns 0, or an exit status after a message; to be
+ * ended in any case.
+ */
+int export_begin(struct export *x) __attribute__((warn_unused_result));
+void export_end(struct export *x);
+/* Returns 0, or an exit status after a message.  x->out: where x->buf goes; NULL: the format puts nothing there. */
+int export_read(struct export_reader *r) __attribute__((warn_unused_result));
 
 /* Gives the format what the event means.  False: no memory. */
 bool export_event(struct export *x, const struct sonde_trace_event *ev) __attribute__((warn_unused_result));
 /* Ends what is open in that thread. */
 void export_thread_end(struct export *x, const struct sonde_trace_thread *t);
+
+/* Is the trace to be read with its messages?  They are left out where functions are chosen.  False: no memory. */
+bool export_messages_begin(struct export *x) __attribute__((warn_unused_result));
+/* What an event says of messages.  False: no memory. */
+bool export_messages(struct export *x, const struct sonde_trace_event *ev) __attribute__((warn_unused_result));
+void export_messages_end(struct export *x);
 
 /* Names for all formats. */
 const char *export_name(const struct export *x, const struct sonde_trace_function *f);
@@ -108,6 +154,21 @@ bool export_name_with_place(const struct export *x, const struct sonde_trace_eve
 /* In quotes, as JSON; lives as long as @x. */
 const char *export_quoted(struct export *x, const struct sonde_trace_function *f);
 const char *export_module(const struct sonde_trace_site *site); /* "" for what Sonde itself recorded */
+
+/* Texts that are numbered from 0 as they come: a hash table. */
+struct export_text {
+	char *s; /* NULL: a free slot */
+	uint32_t number;
+};
+
+struct export_texts {
+	struct export_text *v;
+	size_t n, room;
+};
+
+/* The number of a text.  Without memory x->buf has failed. */
+uint32_t export_text(struct export *x, struct export_texts *t, const char *s);
+void export_texts_free(struct export_texts *t);
 
 /* Fills in the processes.  False: no memory. */
 bool export_processes(struct export *x) __attribute__((warn_unused_result));
@@ -127,10 +188,6 @@ void export_callgrind(const struct export *x, const struct graph_tree *tree);
 void export_callgrind_text(FILE *out, const char *before, const char *text);
 /* The line that says what was run.  NULL: none. */
 void export_callgrind_command(const struct sonde_trace_rank *first, FILE *out);
-/* Of a trace with counts of blocks, or their order, into @output.  The exit status. */
-int export_callgrind_blocks(const char *dir, const struct pick *pick, bool mangled, const char *output)
-	__attribute__((warn_unused_result));
-
 /*
  * Where the output goes: standard output (@path NULL or "-"), or a file that is named @path when export_output_close() has been called,
  * and that leaves nothing behind when that is not.  What is no regular file is written at once.
@@ -145,5 +202,16 @@ struct export_output {
 bool export_output_open(struct export_output *o, const char *path) __attribute__((warn_unused_result));
 /* @keep: it is whole.  False after a message. */
 bool export_output_close(struct export_output *o, bool keep);
+
+/* The same for a folder, which may not be there before: its format makes @temporary. */
+struct export_folder {
+	const char *path;
+	char *temporary; /* NULL: not opened */
+};
+
+/* False after a message. */
+bool export_folder_open(struct export_folder *f, const char *path) __attribute__((warn_unused_result));
+/* @keep: it is whole.  False if it was not, or after a message. */
+bool export_folder_close(struct export_folder *f, bool keep);
 
 #endif

@@ -31,6 +31,8 @@ enum {
 	EVENT_TRACK = 11,
 	EVENT_CATEGORY = 22,
 	EVENT_NAME = 23,
+	EVENT_FLOW = 47,
+	EVENT_FLOW_END = 48,
 	INTERNED_NAME = 2,
 	NAME_IID = 1,
 	NAME_TEXT = 2,
@@ -211,6 +213,18 @@ static uint64_t intern(struct export *x, const struct sonde_trace_function *f)
 	return f->index + 1;
 }
 
+/* Messages that begin in this event, or end in it: the viewer finds the slice. */
+static void put_flows(struct export *x, const struct sonde_trace_thread *t)
+{
+	struct export_thread *th = &x->thread[t->index];
+
+	for (size_t i = 0; i < th->nflows; i++) {
+		put_key(&x->buf, th->flows[i].ends ? EVENT_FLOW_END : EVENT_FLOW, FIXED64);
+		tf_buf_put(&x->buf, &th->flows[i].number, sizeof(th->flows[i].number));
+	}
+	th->nflows = 0;
+}
+
 static size_t open_event(struct export *x, const struct sonde_trace_thread *t, unsigned type, uint64_t time)
 {
 	size_t event;
@@ -219,6 +233,8 @@ static size_t open_event(struct export *x, const struct sonde_trace_thread *t, u
 	event = open_message(&x->buf, PACKET_EVENT);
 	put_uint(&x->buf, EVENT_TYPE, type);
 	put_uint(&x->buf, EVENT_TRACK, thread_track(t));
+	if (x->thread[t->index].nflows)
+		put_flows(x, t);
 	return event;
 }
 
@@ -290,4 +306,4 @@ static void lost(struct export *x, const struct sonde_trace_event *ev)
 }
 
 const struct export_format export_perfetto = { .name = "perfetto", .binary = true, .begin = begin, .enter = enter, .leave = leave,
-					       .point = point, .lost = lost };
+					       .flows = true, .point = point, .lost = lost };

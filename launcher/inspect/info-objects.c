@@ -5,6 +5,7 @@
 #include "launcher/program/binary.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Ranks mostly run the same program. */
@@ -27,6 +28,7 @@ void info_objects_print(const struct sonde_trace *trace)
 		[BINARY_GONE] = ", not there any more",
 	};
 	bool first = true;
+	char *path;
 
 	for (size_t i = 0; i < sonde_trace_objects(trace); i++) {
 		const struct sonde_trace_object *o = sonde_trace_object(trace, i);
@@ -39,6 +41,8 @@ void info_objects_print(const struct sonde_trace *trace)
 		if (*o->build_id)
 			fputs(", build-id ", stdout);
 		units_text(stdout, o->build_id, 0, true);
-		puts(state[binary_state(o)]);
+		enum binary_state now = binary_find(trace, o, &path);
+		puts(path && strcmp(path, o->path) != 0 ? ", in the archive" : state[now]);
+		free(path);
 	}
 }

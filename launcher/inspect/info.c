@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* `sonde info`: what a trace holds, and whether it is intact. */
 #include "launcher/inspect/info.h"
+#include "launcher/trace/clocks.h"
 #include "launcher/trace/budgeted.h"
 #include "launcher/trace/holds.h"
 #include "launcher/common/message.h"
@@ -104,6 +105,9 @@ static void ending_text(const struct sonde_trace_rank *rank, char *text, size_t 
 		break;
 	case SONDE_TRACE_EXECUTED:
 		snprintf(text, room, "executed another program");
+		break;
+	case SONDE_TRACE_ENDED:
+		snprintf(text, room, "with a status that is not known");
 		break;
 	case SONDE_TRACE_UNFINISHED:
 		snprintf(text, room, "not recorded: Sonde was stopped before the program ended");
@@ -238,6 +242,7 @@ static void print_newest(const struct sonde_trace *trace)
 
 static void print_span(const struct sonde_trace *trace, bool verbose)
 {
+	char clocks[CLOCKS_MAX];
 	uint64_t end = 0;
 
 	for (size_t i = 0; i < sonde_trace_ranks(trace); i++)
@@ -250,6 +255,8 @@ static void print_span(const struct sonde_trace *trace, bool verbose)
 	print_newest(trace);
 	print_budget(trace, verbose);
 	info_row("clock", "TSC, %.3f MHz", sonde_trace_rank(trace, 0)->tsc_hz / 1e6);
+	if (clocks_text(trace, clocks))
+		info_row("clocks", "%s", clocks);
 }
 
 static uint64_t count_calls(const struct sonde_trace *trace)
@@ -366,7 +373,8 @@ static void print_recording(const struct sonde_trace_rank *rank, bool several, b
 		units_text(stdout, program_name(rank->program), 0, true);
 	}
 	if (r->memory)
-		printf(", %s of %" PRIu64, r->blocks ? "the order of blocks" : "memory accesses", r->memory);
+		printf(", %s of %" PRIu64, r->blocks ? "the order of blocks" : r->blocks_beside ? "memory accesses and the order of blocks" :
+				"memory accesses", r->memory);
 	if (!strcmp(r->clock, "none"))
 		fputs(", calls counted only", stdout);
 	if (r->uncalled)

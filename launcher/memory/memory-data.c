@@ -203,7 +203,7 @@ static void put_json(struct tf_buf *b, const struct memory_rows *rows, const cha
 
 bool memory_print_json(const struct memory_rows *rows, uint64_t limit, enum memory_by by, FILE *out)
 {
-	static const char *const types[] = { "function", "loop", "line", "instruction" };
+	static const char *const types[] = { "function", "loop", "line", "block", "instruction" };
 	struct tf_buf b = { 0 };
 	bool good = true;
 

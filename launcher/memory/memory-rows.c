@@ -2,6 +2,7 @@
 #include "launcher/memory/memory.h"
 #include "base/array.h"
 #include "launcher/common/message.h"
+#include "launcher/trace/holds.h"
 
 #include <inttypes.h>
 #include <search.h>
@@ -61,6 +62,23 @@ static char *line_name(const struct memplace *p)
 	return asprintf(&text, "%s:%d", p->file, p->line) < 0 ? NULL : text;
 }
 
+static char *block_name(const struct memplace *p)
+{
+	char *function = function_name(p), *text = NULL;
+	int n = -1;
+
+	if (!function)
+		return NULL;
+	if (p->block && p->block_file)
+		n = asprintf(&text, "%s, block at %s:%d (%" PRIx64 ")", function, base_name(p->block_file), p->block_line, p->block);
+	else if (p->block)
+		n = asprintf(&text, "%s, block at %" PRIx64, function, p->block);
+	else
+		n = asprintf(&text, "%s, block not known", function);
+	free(function);
+	return n < 0 ? NULL : text;
+}
+
 static char *insn_name(const struct memplace *p)
 {
 	char *function = function_name(p), *text = NULL;
@@ -103,6 +121,20 @@ static void describe_loop(struct memory_row *row, const struct memplace *p, bool
 	row->line = p->loop_file ? p->loop_line : 0;
 }
 
+unsigned int memory_where(enum memory_by by, bool mangled)
+{
+	return (by != MEMORY_BY_FUNCTION ? MEMWHERE_LINES : 0u) | (by == MEMORY_BY_BLOCK ? MEMWHERE_BLOCKS : 0u) |
+	       (mangled ? MEMWHERE_MANGLED : 0u);
+}
+
+int memory_check_by(enum memory_by by, const struct sonde_trace *trace, const char *dir)
+{
+	if (by != MEMORY_BY_BLOCK || holds_order(trace))
+		return 0;
+	msg_error("%s: blocks were not recorded beside memory accesses; `sonde record --mem --blocks' does", dir);
+	return EXIT_USAGE;
+}
+
 char *memory_name(const struct memplace *p, enum memory_by by)
 {
 	switch (by) {
@@ -112,6 +144,8 @@ char *memory_name(const struct memplace *p, enum memory_by by)
 		return loop_name(p);
 	case MEMORY_BY_LINE:
 		return line_name(p);
+	case MEMORY_BY_BLOCK:
+		return block_name(p);
 	case MEMORY_BY_INSTRUCTION:
 		return insn_name(p);
 	}
@@ -130,6 +164,11 @@ static void describe(struct memory_row *row, const struct memplace *p, enum memo
 		return;
 	case MEMORY_BY_LINE:
 		break;
+	case MEMORY_BY_BLOCK:
+		row->address = p->block;
+		row->file = copy(p->block_file, good);
+		row->line = p->block_file ? p->block_line : 0;
+		return;
 	case MEMORY_BY_INSTRUCTION:
 		row->address = p->addr;
 		break;

@@ -253,7 +253,7 @@ static void put_notes(const struct memory_rows *rows, FILE *out)
 
 void memory_print_table(const struct memory_rows *rows, uint64_t limit, enum memory_by by, FILE *out)
 {
-	static const char *const titles[] = { "function", "loop", "line", "instruction" };
+	static const char *const titles[] = { "function", "loop", "line", "block", "instruction" };
 	size_t n = rows->n < limit ? rows->n : (size_t)limit;
 	size_t width[NCELLS];
 

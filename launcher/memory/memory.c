@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* `sonde memory`: options in, one of three kinds of output out. */
 #include "launcher/memory/memory.h"
-#include "launcher/memory/memkept.h"
 #include "launcher/memory/memtrace.h"
 #include "launcher/common/message.h"
 #include "launcher/trace/sampled.h"
@@ -13,7 +12,6 @@
 
 #define DEFAULT_LIMIT 100 /* rows of a table for people */
 #define EXIT_DAMAGED 1
-#define KEPT_ACCESSES 1000000
 #define NO_LIMIT (UINT64_MAX - 1)
 
 struct memory_options {
@@ -24,10 +22,10 @@ struct memory_options {
 	bool no_stack, all, csv, json, mangled;
 };
 
-#define BYS "function\0loop\0line\0instruction\0" /* as enum memory_by */
+#define BYS "function\0loop\0line\0block\0instruction\0" /* as enum memory_by */
 
 static const struct opt memory_opts[] = {
-	{ 'b', "by", "WHAT", "function (default), loop, line or instruction", OPT_CHOICE,
+	{ 'b', "by", "WHAT", "function (default), loop, line, block (of a trace with --mem\n--blocks) or instruction", OPT_CHOICE,
 	  offsetof(struct memory_options, by), BYS },
 	{ 's', "sort", "KEY", "bytes (default), accesses, loads, stores, seq, strided, random, footprint,\n"
 	  "misses (L1), L2, L3, L4 or name", OPT_CHOICE, offsetof(struct memory_options, sort), MEMORY_SORTS },
@@ -74,103 +72,14 @@ static const struct opt_command memory_command = {
 struct memory {
 	const struct memory_options *o;
 	enum memory_by by;
-	struct mt_read *read;
-	struct memprofile *profile; /* of the rank */
-	struct select *select; /* NULL: all functions */
 	const struct memtrace *trace;
-	const struct sonde_trace_rank *rank;
-	struct kept_key key;
-	bool kept;	/* the profile was made before */
 	struct memory_rows rows;
-	uint64_t damage, damage_before;
 };
 
 static int no_memory(void)
 {
 	msg_error("no memory");
 	return EXIT_USAGE;
-}
-
-static bool take(void *thread, const struct mt_access *v, size_t n)
-{
-	if (!n)
-		memprofile_off(thread);
-	return memprofile_take(thread, v, n);
-}
-
-static int visit_thread(void *arg, const struct memtrace_thread *thread)
-{
-	struct memory *m = arg;
-	struct memprofile_thread *t;
-
-	if (m->kept)
-		return 0;
-	t = memprofile_begin(m->profile);
-	if (!t)
-		return no_memory();
-	m->damage += memtrace_accesses(thread, take, t);
-	if (m->rows.about.sampled)
-		memory_profile_sampled(t, &m->rows.about.how, memtrace_sampled(thread));
-	return memprofile_end(t) ? 0 : no_memory();
-}
-
-static int begin_rank(void *arg, struct mt_read *read, const struct sonde_trace_rank *rank)
-{
-	struct memory *m = arg;
-	const struct memprofile_options o = memory_profile_options(&m->rows.about, m->o->no_stack);
-
-	m->read = read;
-	m->rank = rank;
-	m->damage_before = m->damage;
-	memkept_key(m->trace, rank, read, &o, &m->key);
-	m->profile = memkept_load(rank->dir, &m->key, &o);
-	m->kept = m->profile != NULL;
-	if (!m->kept)
-		m->profile = memprofile_new(&o);
-	return m->profile ? 0 : no_memory();
-}
-
-static unsigned int where_flags(const struct memory *m)
-{
-	return (m->by != MEMORY_BY_FUNCTION ? MEMWHERE_LINES : 0) |
-	       (m->o->mangled ? MEMWHERE_MANGLED : 0);
-}
-
-/* What is made in no time is not worth a file; and what is damaged is to be said each time. */
-static bool is_worth_keeping(const struct memory *m)
-{
-	const struct memprofile_insn *s;
-	uint64_t accesses = 0;
-
-	for (size_t i = 0; (s = memprofile_insn(m->profile, i)); i++)
-		accesses += memory_accesses(s);
-	return !m->kept && accesses >= KEPT_ACCESSES && m->damage == m->damage_before &&
-	       m->rank->ending != SONDE_TRACE_UNFINISHED;
-}
-
-/* All threads of the rank have been read. */
-static int end_rank(void *arg)
-{
-	struct memory *m = arg;
-	struct memwhere *where = memwhere_new(m->read, where_flags(m));
-	int status = EXIT_USAGE;
-
-	if (!where)
-		return no_memory();
-	if (is_worth_keeping(m))
-		memkept_save(m->rank->dir, &m->key, m->profile);
-	if (memory_rows_add(&m->rows, m->profile, where, m->by, m->select))
-		status = 0;
-	memwhere_free(where);
-	return status;
-}
-
-static void free_rank(void *arg)
-{
-	struct memory *m = arg;
-
-	memprofile_free(m->profile);
-	m->profile = NULL;
 }
 
 static int print(struct memory *m)
@@ -219,30 +128,32 @@ static int profile_trace(struct memory_options *o, const char *dir)
 {
 	struct memory m = { .o = o, .by = by_of(o->by) };
 	struct caches given = { 0 };
-	const struct memtrace_visitor visitor = {
-		.begin = begin_rank, .thread = visit_thread, .done = end_rank, .end = free_rank, .arg = &m,
-		.progress = "reading memory accesses",
-	};
+	struct memory_reading how = { .by = m.by, .no_stack = o->no_stack, .mangled = o->mangled, .shared = true };
+	struct select *select = NULL;
+	uint64_t damage = 0;
 	struct memtrace t;
 	int status = memtrace_open(dir, &o->pick, o->csv || o->json ? NULL : stdout, &t);
 
 	if (status || !t.trace)
 		return status;
 	m.trace = &t;
-	status = check_caches(o, &given, &m);
+	status = memory_check_by(m.by, t.trace, dir);
 	if (!status)
-		status = traced_select(t.trace, &o->select, &m.select);
+		status = check_caches(o, &given, &m);
 	if (!status)
-		status = memtrace_visit(&t, &visitor);
+		status = traced_select(t.trace, &o->select, &select);
+	how.select = select;
 	if (!status)
-		status = traced_check(m.select, dir, m.rows.n);
+		status = memory_rows_read(&m.rows, &t, &how, &damage);
+	if (!status)
+		status = traced_check(select, dir, m.rows.n);
 	if (!status)
 		status = print(&m);
-	if (!status && m.damage)
+	if (!status && damage)
 		status = EXIT_DAMAGED;
 	pick_forgive_closed_pipe();
 	memory_rows_free(&m.rows);
-	select_free(m.select);
+	select_free(select);
 	memtrace_close(&t);
 	return status;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * `sonde memory`: a profile of memory accesses (launcher/memory/memprofile.h) by function, loop, line or
- * instruction.  memory.c has the options, memory-rows.c makes rows of the profiles of all ranks, memory-caches.c says
+ * instruction.  memory.c has the options, memory-read.c reads the trace, memory-shared.c shares that
+ * among analysis ranks, memory-rows.c makes rows of the profiles of all ranks, memory-caches.c says
  * what they are worth, memory-table.c and memory-data.c print them.
  */
 #ifndef SONDE_LAUNCHER_MEMORY_MEMORY_H
@@ -14,12 +15,18 @@
 
 #include "launcher/memory/memprofile.h"
 #include "launcher/memory/memsample.h"
+#include "launcher/memory/memtrace.h"
 #include "launcher/memory/memwhere.h"
 #include "launcher/common/caches.h"
 #include "launcher/common/options.h"
 #include "sonde/trace.h"
 
-enum memory_by { MEMORY_BY_FUNCTION, MEMORY_BY_LOOP, MEMORY_BY_LINE, MEMORY_BY_INSTRUCTION };
+enum memory_by { MEMORY_BY_FUNCTION, MEMORY_BY_LOOP, MEMORY_BY_LINE, MEMORY_BY_BLOCK, MEMORY_BY_INSTRUCTION };
+
+/* Flags for memwhere_new(). */
+unsigned int memory_where(enum memory_by by, bool mangled);
+/* Has the trace what rows by that are made of?  0, or EXIT_USAGE after a message. */
+int memory_check_by(enum memory_by by, const struct sonde_trace *trace, const char *dir) __attribute__((warn_unused_result));
 
 /* What people call the place, or what is around it; for free().  NULL: no memory. */
 char *memory_name(const struct memplace *p, enum memory_by by);
@@ -73,6 +80,20 @@ bool memory_rows_add(struct memory_rows *rows, struct memprofile *p, struct memw
 		     enum memory_by by, struct select *sel)
 	__attribute__((warn_unused_result));
 void memory_rows_free(struct memory_rows *rows);
+
+struct memory_reading {
+	enum memory_by by;
+	bool no_stack, mangled;
+	struct select *select; /* NULL: all functions */
+	bool shared; /* by all analysis ranks, see launcher/ranks/ranks.h: once in a command */
+};
+
+/*
+ * Rows of all ranks and threads that were chosen, from profiles that were kept or are made; rows->about is set.  Adds to *damage how
+ * many places cannot be read.  Returns 0, or EXIT_USAGE after a message.
+ */
+int memory_rows_read(struct memory_rows *rows, const struct memtrace *t, const struct memory_reading *how, uint64_t *damage)
+	__attribute__((warn_unused_result));
 
 /* Keys to sort by, for the option's table; largest first. */
 #define MEMORY_SORTS "bytes\0accesses\0loads\0stores\0seq\0strided\0random\0footprint\0misses\0L1\0L2\0L3\0L4\0name\0"

@@ -6,6 +6,8 @@
 #ifndef SONDE_LAUNCHER_MEMORY_MEMPROFILE_PRIVATE_H
 #define SONDE_LAUNCHER_MEMORY_MEMPROFILE_PRIVATE_H
 
+#include <pthread.h>
+
 #include "launcher/memory/memlines.h"
 #include "launcher/memory/memprofile.h"
 
@@ -66,6 +68,7 @@ struct memprofile {
 	unsigned int shift;		 /* the most of struct memlines' */
 	unsigned int begun;		 /* threads */
 	bool sorted;
+	pthread_mutex_t lock;		 /* threads are added by one at a time */
 };
 
 struct memprofile_thread {

@@ -253,8 +253,11 @@ static bool add_thread(struct memprofile *p, struct memprofile_thread *t)
 
 bool memprofile_flush(struct memprofile_thread *t)
 {
-	bool good = add_thread(t->p, t);
+	bool good;
 
+	pthread_mutex_lock(&t->p->lock);
+	good = add_thread(t->p, t);
+	pthread_mutex_unlock(&t->p->lock);
 	memprofile_free_insns(&t->insns);
 	t->insns.sampled = t->p->o.sampled;
 	mempairs_free(&t->pairs);
@@ -284,6 +287,7 @@ struct memprofile *memprofile_new(const struct memprofile_options *o)
 
 	if (!p)
 		return NULL;
+	pthread_mutex_init(&p->lock, NULL);
 	if (o)
 		p->o = *o;
 	if (!p->o.lines)

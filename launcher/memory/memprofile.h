@@ -102,7 +102,7 @@ void memprofile_free(struct memprofile *p);
 const struct memprofile_options *memprofile_options(const struct memprofile *p);
 
 /*
- * NULL: no memory.  A thread's memprofile_take() may run beside those of other threads.
+ * NULL: no memory.  A thread's memprofile_take(), memprofile_off() and memprofile_end() may run beside those of other threads.
  */
 struct memprofile_thread *memprofile_begin(struct memprofile *p);
 /* False: no memory; all that can be done then is memprofile_end(). */

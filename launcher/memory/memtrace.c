@@ -87,9 +87,10 @@ int memtrace_open_blocks(const char *dir, struct pick *pick, struct memtrace *t)
 {
 	int status = open_any(dir, pick, t);
 
-	if (status || (t->threads && t->blocks))
+	t->order = true;
+	if (status || (t->threads && holds_order(t->trace)))
 		return status;
-	if (t->blocks)
+	if (holds_order(t->trace))
 		msg_error("%s: no blocks of these threads were recorded", dir);
 	else
 		msg_error("%s: the order of blocks was not recorded; `sonde record --blocks=trace' does", dir);
@@ -123,7 +124,8 @@ struct mt_read *memtrace_read(const char *dir, bool *none)
 struct mt_read_thread *memtrace_start(const struct memtrace_thread *thread)
 {
 	enum sonde_trace_status status;
-	struct mt_read_thread *t = mt_read_start(thread->read, thread->index, &status);
+	struct mt_read_thread *t = thread->order ? mt_read_start_blocks(thread->read, thread->index, &status) :
+						   mt_read_start(thread->read, thread->index, &status);
 
 	if (!t)
 		msg_error("memory accesses of a thread: %s", sonde_trace_strstatus(status));
@@ -174,7 +176,7 @@ static int visit_threads(const struct memtrace *t, const struct sonde_trace_rank
 			 struct mt_read *read, const struct memtrace_visitor *v, struct memtrace_progress *p)
 {
 	struct memtrace_thread thread = {
-		.read = read, .rank = rank->rank, .trace = t->trace, .rank_index = rank->index,
+		.read = read, .rank = rank->rank, .trace = t->trace, .rank_index = rank->index, .order = t->order,
 		.progress = v->progress ? p : NULL,
 	};
 	int status = 0;
@@ -264,8 +266,8 @@ int memtrace_visit(const struct memtrace *t, const struct memtrace_visitor *v)
 	for (size_t i = 0; !status && i < sonde_trace_ranks(t->trace); i++) {
 		const struct sonde_trace_rank *rank = sonde_trace_rank(t->trace, i);
 
-		if (t->pick->rank == PICK_ANY_RANK ||
-		    (rank->rank >= 0 && (uint64_t)rank->rank == t->pick->rank))
+		if ((t->pick->rank == PICK_ANY_RANK || (rank->rank >= 0 && (uint64_t)rank->rank == t->pick->rank)) &&
+		    (!v->want || v->want(v->arg, rank)))
 			status = visit_rank(t, rank, v, &p);
 	}
 	progress_end(&p.shown);

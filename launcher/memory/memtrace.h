@@ -17,6 +17,7 @@ struct memtrace {
 	struct pick *pick;
 	size_t threads; /* chosen, with a memory stream */
 	bool blocks;	/* it is one of blocks: see mt_read_is_of_blocks() */
+	bool order;	/* threads' blocks are wanted, not their accesses: mt_read_start_blocks() */
 };
 
 /*
@@ -48,6 +49,7 @@ struct memtrace_thread {
 	int rank;	/* -1: none */
 	const struct sonde_trace *trace;
 	size_t rank_index;
+	bool order;	/* as in struct memtrace */
 	struct mt_files_thread about;
 	struct memtrace_progress *progress; /* NULL: none is shown */
 	uint64_t *before; /* where memtrace_accesses() puts mt_read_before(); NULL: nowhere */
@@ -62,6 +64,7 @@ struct memtrace_visitor {
 	 * For each rank: begin(), thread() for each of its threads, done() if all went well, end()
 	 * always.  @read lives until then.  All but thread() may be NULL.
 	 */
+	bool (*want)(void *arg, const struct sonde_trace_rank *rank); /* NULL: all ranks */
 	int (*begin)(void *arg, struct mt_read *read, const struct sonde_trace_rank *rank);
 	int (*thread)(void *arg, const struct memtrace_thread *thread);
 	int (*done)(void *arg);

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "memtrace/pack/blocks.h"
 
 /* A file of the program, as it is now. */
 struct object {
@@ -36,6 +37,9 @@ struct block {
 struct memwhere {
 	const struct mt_read *read;
 	unsigned int flags;
+	struct mt_blocks *has;	/* blocks; NULL: they are not asked, or there are none */
+	struct mt_blocks_index *index; /* likewise */
+	uint64_t damage;
 	struct object *objects;
 	struct block *blocks;
 	struct memplace **hash; /* by insn; a power of two, at most half full */
@@ -64,17 +68,19 @@ static void tell(const char *path, const char *what)
 }
 
 /* Of a file that is gone nothing is said, if nothing is missing. */
-static void read_object(struct object *o, unsigned int flags, bool has_lines)
+static void read_object(const struct memwhere *w, struct object *o, bool has_lines)
 {
-	enum binary_state state = binary_state(o->recorded);
-	bool missing = !has_lines && (flags & MEMWHERE_LINES);
+	char *path;
+	enum binary_state state = binary_find(mt_read_trace(w->read), o->recorded, &path);
+	bool missing = !has_lines && (w->flags & MEMWHERE_LINES);
 
 	if (state == BINARY_SAME && missing)
-		o->lines = lines_open(o->recorded->path);
+		o->lines = lines_open(path);
 	else if (missing)
 		tell(o->recorded->path, "its source lines are not known");
 	else if (state == BINARY_OTHER)
 		tell(o->recorded->path, "names and lines are those of the recorded one");
+	free(path);
 }
 
 static struct object *find_object(struct memwhere *w, const struct mt_where *where)
@@ -88,7 +94,7 @@ static struct object *find_object(struct memwhere *w, const struct mt_where *whe
 	if (!o)
 		return NULL;
 	o->recorded = where->object;
-	read_object(o, w->flags, where->has_lines);
+	read_object(w, o, where->has_lines);
 	o->next = w->objects;
 	w->objects = o;
 	return o;
@@ -116,6 +122,44 @@ static const char *name_of(struct memwhere *w, const char *mangled)
 		w->names_n++;
 	}
 	return name->text ? name->text : mangled;
+}
+
+/* ---- blocks ---- */
+
+/* False: no memory. */
+static bool read_blocks(struct memwhere *w)
+{
+	const struct sonde_trace *trace = mt_read_trace(w->read);
+	const struct sonde_trace_rank *rank = trace ? sonde_trace_rank(trace, 0) : NULL;
+	bool none = true;
+
+	w->has = rank ? mt_blocks_of(trace, rank, &none) : NULL;
+	if (!w->has && !none)
+		return false;
+	w->damage = w->has ? w->has->damage : 1;
+	if (w->damage)
+		msg_warn("%s/code.blocks is damaged or missing: some blocks are not known", rank ? rank->dir : "the trace");
+	w->index = w->has ? mt_blocks_index(w->has) : NULL;
+	return w->index || !w->has;
+}
+
+static void find_block(const struct memwhere *w, struct memplace *p)
+{
+	uint32_t function, block;
+	struct mt_where begin;
+
+	if (!w->index || !p->object || !mt_blocks_find(w->index, p->object->id, p->addr, &function, &block))
+		return;
+	p->block = w->has->functions[function].blocks[block].addr;
+	if (!mt_read_where(w->read, p->insn - (p->addr - p->block), &begin))
+		return;
+	p->block_file = begin.place.file;
+	p->block_line = begin.place.line;
+}
+
+uint64_t memwhere_damage(const struct memwhere *w)
+{
+	return w->damage;
 }
 
 /* ---- places ---- */
@@ -149,6 +193,7 @@ static void find(struct memwhere *w, struct memplace *p)
 	p->loop_depth = where.place.loop_depth;
 	p->loop_file = where.place.loop_file;
 	p->loop_line = where.place.loop_line;
+	find_block(w, p);
 	o = where.object ? find_object(w, &where) : NULL;
 	if (o && o->lines)
 		read_lines(o->lines, p);
@@ -199,7 +244,10 @@ struct memwhere *memwhere_new(const struct mt_read *r, unsigned int flags)
 		return NULL;
 	w->read = r;
 	w->flags = flags;
-	return w;
+	if (!(flags & MEMWHERE_BLOCKS) || read_blocks(w))
+		return w;
+	memwhere_free(w);
+	return NULL;
 }
 
 void memwhere_free(struct memwhere *w)
@@ -225,6 +273,8 @@ void memwhere_free(struct memwhere *w)
 		free(w->names[i].text);
 	free(w->names);
 	free(w->hash);
+	mt_blocks_index_free(w->index);
+	mt_blocks_free(w->has);
 	free(w);
 }
 

@@ -17,6 +17,7 @@
 enum memwhere_flags {
 	MEMWHERE_LINES = 1,
 	MEMWHERE_MANGLED = 2,
+	MEMWHERE_BLOCKS = 4,	/* of a trace that has them, and no sooner than when all of it has been written */
 };
 
 struct memplace {
@@ -34,6 +35,9 @@ struct memplace {
 	unsigned int loop_depth;
 	const char *loop_file;	/* NULL: not known */
 	int loop_line;
+	uint64_t block;		/* where it begins, in the file; 0: not known, or not asked */
+	const char *block_file;	/* NULL: not known */
+	int block_line;
 	/* The caller's, 0 at first; text is free()d with the place. */
 	char *text;
 	size_t text_len;
@@ -45,6 +49,9 @@ struct memwhere;
 /* NULL: no memory.  @r has to live as long. */
 struct memwhere *memwhere_new(const struct mt_read *r, unsigned int flags);
 void memwhere_free(struct memwhere *w);
+
+/* Parts of the trace that say which blocks there are and cannot be read; of some or all instructions they are not known. */
+uint64_t memwhere_damage(const struct memwhere *w);
 
 /* Lives until memwhere_free().  NULL: no memory. */
 struct memplace *memwhere(struct memwhere *w, uint64_t insn);

@@ -84,15 +84,25 @@ static void write_batch(struct description *d)
 		free_function(&d->batch[--d->n]);
 }
 
+/* As it was when it was instrumented: a jump may have stood at its entry, which leaves other places for windows. */
+static bool plan_again(struct description *d, struct tramp_mirror_request *req)
+{
+	struct tramp_mirror_plan plan;
+
+	if (tramp_mirror_plan(d->mirror, req, &plan) == TRAMP_MIRROR_OK)
+		return true;
+	req->want |= TRAMP_MIRROR_LED;
+	return tramp_mirror_plan(d->mirror, req, &plan) == TRAMP_MIRROR_OK;
+}
+
 static bool add_function(struct description *d, const struct inj_recorded *r)
 {
 	struct tramp_mirror_request req = { .fn = tramp_code_function(d->code, r->file_addr), .want = TRAMP_MIRROR_BLOCKS };
 	struct mt_block_function f = { .object = (uint32_t)r->object, .addr = r->file_addr };
 	const struct tramp_flow *flow = tramp_mirror_flow(d->mirror);
-	struct tramp_mirror_plan plan;
 	struct tramp_mirror_edge e;
 
-	if (req.fn == TRAMP_NONE || tramp_mirror_plan(d->mirror, &req, &plan) != TRAMP_MIRROR_OK ||
+	if (req.fn == TRAMP_NONE || !plan_again(d, &req) ||
 	    (r->counters && tramp_mirror_counters(d->mirror) != r->counters))
 		return false;
 	f.nblocks = flow->nblocks;

@@ -72,9 +72,30 @@ struct record_options follow_options(const struct follow *f, const char *name, c
 
 /* ---- all recordings ---- */
 
+static void watch(struct follow *f, int fd)
+{
+	if (fd >= 0)
+		epoll_ctl(f->events, EPOLL_CTL_ADD, fd, &(struct epoll_event){ .events = EPOLLIN });
+}
+
+/* In a worker: what has ended meanwhile can be read now. */
+static void opened(void *arg, struct recording *r)
+{
+	struct follow *f = arg;
+
+	watch(f, r->pidfd);
+}
+
+/* What concerns all recordings is not for those that workers have. */
+static void await_workers(struct follow *f)
+{
+	background_wait(&f->background);
+}
+
 int follow_begin(struct follow *f, const struct record_options *opt)
 {
 	*f = (struct follow){ .opt = opt, .events = -1, .bell = -1 };
+	background_init(&f->background, opened, f);
 	if (files_are_scarce()) {
 		msg_debug("what the program executes is not followed: too few files may be open");
 		return 0;
@@ -100,12 +121,6 @@ void follow_ask(struct follow *f, struct recording *r)
 	collector_follow(r->collector, ring_bell, f);
 }
 
-static void watch(struct follow *f, int fd)
-{
-	if (fd >= 0)
-		epoll_ctl(f->events, EPOLL_CTL_ADD, fd, &(struct epoll_event){ .events = EPOLLIN });
-}
-
 static void begin_job(struct follow *f, const struct recording *first)
 {
 	f->began = f->switched = clock_now_ns();
@@ -128,7 +143,8 @@ int follow_add(struct follow *f, struct recording *r)
 	if (!f->recorded)
 		begin_job(f, r);
 	f->recorded++;
-	watch(f, r->pidfd);
+	if (r->writer)
+		watch(f, r->pidfd);
 	return 0;
 }
 
@@ -342,17 +358,33 @@ static void note(struct exec *x, const struct recording *r)
 	no_wait(x->from);
 }
 
-/* It runs, unrecorded. */
-static void drop(struct follow *f, struct recording *r)
+/* Those whose traces could not be opened: they run, unrecorded. */
+static void drop_failed(struct follow *f)
 {
 	size_t kept = 0;
 
-	for (size_t i = 0; i < f->n; i++)
-		if (f->v[i] != r)
-			f->v[kept++] = f->v[i];
+	for (size_t i = 0; i < f->n; i++) {
+		struct recording *r = f->v[i];
+
+		if (r->opening || !r->failed) {
+			f->v[kept++] = r;
+			continue;
+		}
+		f->recorded--;
+		recording_discard(r);
+	}
 	f->n = kept;
-	f->recorded--;
-	recording_discard(r);
+}
+
+/* Who is executed next does not wait for its trace to be opened. */
+static void let_go(struct follow *f, struct recording *r)
+{
+	recording_release(r);
+	if (r->writer || background_open(&f->background, r))
+		return;
+	r->failed = recording_open_released(r) != 0;
+	if (!r->failed)
+		watch(f, r->pidfd);
 }
 
 static void follow_exec(struct follow *f, struct recording *from)
@@ -363,6 +395,8 @@ static void follow_exec(struct follow *f, struct recording *from)
 	struct inj_tracee t;
 	enum inj_exec_end end;
 
+	if (from->opening)
+		await_workers(f);
 	if (!collector_exec_asked(from->collector, &x.pid, &wait.tid) ||
 	    !collector_is_shared_with(from->collector, x.pid)) {
 		collector_exec_done(from->collector);
@@ -384,8 +418,8 @@ static void follow_exec(struct follow *f, struct recording *from)
 		note(&x, r);
 	else if (x.why)
 		msg_debug("what process %d executes is not recorded: %s", (int)x.pid, x.why);
-	if (r && recording_release(r) != 0)
-		drop(f, r);
+	if (r)
+		let_go(f, r);
 	program_free(&x.program);
 	free(x.path);
 	free(x.why);
@@ -405,10 +439,10 @@ static void look_at_end(struct recording *r)
 	int status = 0;
 	bool known;
 
-	if (r->over || !can_be_read(r->pidfd))
+	if (r->over || r->opening || !can_be_read(r->pidfd))
 		return;
 	known = collector_exit_status(r->tracee.pid, r->pidfd, &status);
-	r->end = (struct tf_end){ .complete = true };
+	r->end = (struct tf_end){ .complete = true, .ending = SONDE_TRACE_ENDED };
 	if (known && WIFEXITED(status)) {
 		r->end.ending = SONDE_TRACE_EXITED;
 		r->end.exit_status = WEXITSTATUS(status);
@@ -416,24 +450,31 @@ static void look_at_end(struct recording *r)
 		r->end.ending = SONDE_TRACE_KILLED;
 		r->end.signal = WTERMSIG(status);
 	}
-	collector_program_ended(r->collector, !known || !WIFEXITED(status));
+	if (recording_is_needed(r))
+		collector_program_ended(r->collector, !known || !WIFEXITED(status));
+	else
+		collector_all_ended(r->collector, !known || !WIFEXITED(status));
 	r->over = true;
 	no_wait(r);
 }
 
-/* The first one's messages are worth something unless there is another program that they may not be true of. */
-static void finish(struct follow *f, struct recording *r)
+/*
+ * The first one's messages are worth something unless there is another program that they may not be true of.
+ * False: the recording is gone.
+ */
+static bool finish(struct follow *f, struct recording *r)
 {
 	ticker_hide(&f->ticker);
 	if (r == f->v[0] && f->recorded == 1)
 		msg_show(&r->held);
 	if (f->leave && recording_is_needed(r))
 		f->leave(r);
+	/* others refer to the first one */
+	if (r != f->v[0] && background_finish(&f->background, r))
+		return false;
 	recording_finish(r);
-	f->ended.events += r->totals.events;
-	f->ended.lost += r->totals.lost;
-	f->ended.bytes += r->totals.bytes + r->totals.memory_bytes;
-	f->found |= recording_is_of_something(r);
+	recording_add(&f->ended, r);
+	return true;
 }
 
 /* Somebody who is about to execute a program waits for us, whoever has ended does not; but what it takes up is bounded. */
@@ -449,10 +490,10 @@ static void look_at_ends(struct follow *f, bool all)
 	for (size_t i = 0; i < f->n; i++) {
 		struct recording *r = f->v[i];
 
-		if (!r->finished) {
+		if (!r->finished && !r->opening && !r->failed) {
 			look_at_end(r);
-			if ((r->stopped || (r->over && !recording_is_needed(r))) && (all || !is_urgent(f)))
-				finish(f, r);
+			if ((r->stopped || (r->over && !recording_is_needed(r))) && (all || !is_urgent(f)) && !finish(f, r))
+				continue;
 		}
 		if (!r->finished || !i)
 			f->v[kept++] = r;
@@ -460,10 +501,12 @@ static void look_at_ends(struct follow *f, bool all)
 			recording_discard(r);
 	}
 	f->n = kept;
+	drop_failed(f);
 }
 
 static void switch_all(struct follow *f, bool on, const struct recording *but)
 {
+	await_workers(f);
 	f->switched = clock_now_ns();
 	for (size_t i = 0; i < f->n; i++)
 		if (!f->v[i]->finished && f->v[i] != but)
@@ -472,6 +515,7 @@ static void switch_all(struct follow *f, bool on, const struct recording *but)
 
 static void take_snapshots(struct follow *f, const struct recording *but)
 {
+	await_workers(f);
 	for (size_t i = 0; i < f->n; i++)
 		if (!f->v[i]->finished && f->v[i] != but)
 			collector_snapshot(f->v[i]->collector);
@@ -492,6 +536,7 @@ static void share(struct follow *f, const struct recording *r)
 
 static void stop_all(struct follow *f)
 {
+	await_workers(f);
 	for (size_t i = 0; i < f->n; i++) {
 		struct recording *r = f->v[i];
 
@@ -518,9 +563,10 @@ static enum control_on how_it_is_switched(const struct follow *f)
 
 static void ask_all(struct follow *f, enum control_verb verb, struct control_answer *a)
 {
-	a->events = f->ended.events;
-	a->lost = f->ended.lost;
-	a->bytes = f->ended.bytes;
+	await_workers(f);
+	a->events = f->ended.events + f->background.ended.events;
+	a->lost = f->ended.lost + f->background.ended.lost;
+	a->bytes = f->ended.bytes + f->background.ended.bytes;
 	for (size_t i = 0; i < f->n; i++)
 		if (!f->v[i]->finished)
 			collector_ask(f->v[i]->collector, verb, a);
@@ -590,11 +636,12 @@ void follow_leave(struct follow *f)
 	look_at_ends(f, true);
 }
 
-bool follow_is_finished(const struct follow *f)
+bool follow_is_finished(struct follow *f)
 {
 	for (size_t i = 0; i < f->n; i++)
 		if (!f->v[i]->finished)
 			return false;
+	await_workers(f);
 	return true;
 }
 
@@ -603,6 +650,7 @@ void follow_ended(struct follow *f, const struct tf_end *end, bool killed)
 	pid_t pid = f->v[0]->tracee.pid;
 
 	ticker_end(&f->ticker);
+	await_workers(f);
 	for (size_t i = 0; i < f->n; i++) {
 		struct recording *r = f->v[i];
 
@@ -638,16 +686,19 @@ bool follow_is_needed(const struct follow *f)
 void follow_end(struct follow *f)
 {
 	ticker_end(&f->ticker);
+	await_workers(f);
 	look_at_ends(f, true);
-	for (size_t i = f->n; i-- > 0;)
-		if (!f->v[i]->finished)
-			finish(f, f->v[i]);
-	if (f->recorded > 1 && !f->found) {
+	for (size_t i = f->n; i-- > 1;)
+		if (finish(f, f->v[i]))
+			recording_discard(f->v[i]);
+	background_end(&f->background);
+	/* the others refer to the first one */
+	if (f->n && !f->v[0]->finished)
+		(void)finish(f, f->v[0]);
+	if (f->recorded > 1 && !f->ended.found && !f->background.ended.found) {
 		msg_show(&f->v[0]->held);
 		msg_warn("none of the %zu programs has a function that was to be recorded", f->recorded);
 	}
-	for (size_t i = 1; i < f->n; i++)
-		recording_discard(f->v[i]);
 	free(f->v);
 	control_end(f->control);
 	if (f->bell >= 0) {

@@ -10,6 +10,7 @@
 #define SONDE_LAUNCHER_RECORD_FOLLOW_H
 
 #include "launcher/control/server.h"
+#include "launcher/record/background.h"
 #include "launcher/record/recording.h"
 #include "launcher/record/ticker.h"
 
@@ -24,8 +25,8 @@ struct follow {
 	struct control *control; /* NULL: nobody can ask */
 	size_t recorded; /* programs, the first one among them */
 	struct ticker ticker;
-	struct ticker_sums ended; /* recordings that are finished */
-	bool found; /* something to record, in one of those that have ended */
+	struct recording_sums ended; /* recordings that are finished, but for those of the workers */
+	struct background background;
 };
 
 /* 0, or an exit status after a message. */
@@ -65,7 +66,7 @@ bool follow_is_needed(const struct follow *f);
 void follow_leave(struct follow *f);
 
 /* Are all traces complete? */
-bool follow_is_finished(const struct follow *f);
+bool follow_is_finished(struct follow *f);
 
 /* Completes all traces. */
 void follow_end(struct follow *f);

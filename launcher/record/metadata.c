@@ -66,7 +66,7 @@ static void publish_event(struct inj_session *s, struct tf_writer *w, size_t i)
 	struct tf_field fields[TF_MAX_FIELDS];
 
 	for (size_t k = 0; k < e->nfields && k < TF_MAX_FIELDS; k++)
-		fields[k] = (struct tf_field){ e->fields[k].name, e->fields[k].type };
+		fields[k] = (struct tf_field){ .name = e->fields[k].name, .type = e->fields[k].type };
 	if (e->kind == SONDE_COUNTER) {
 		struct tf_counter counter = { .id = e->id,
 					      .name = e->name,

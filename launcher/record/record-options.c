@@ -3,8 +3,10 @@
 
 #include "launcher/common/options.h"
 #include "launcher/collect/pool.h"
+#include "launcher/common/caches.h"
 #include "launcher/common/message.h"
 #include "launcher/select/select.h"
+#include "launcher/trace/counters.h"
 #include "runtime/probe.h"
 
 #include <signal.h>
@@ -20,7 +22,7 @@
 
 struct raw {
 	struct record_options o;
-	const char *overflow, *clock, *mem_stack, *sample, *overhead, *analyze, *signal, *trigger;
+	const char *overflow, *clock, *mem_stack, *sample, *overhead, *analyze, *signal, *trigger, *sets, *counters;
 };
 
 static const struct opt record_opts[] = {
@@ -28,6 +30,8 @@ static const struct opt record_opts[] = {
 	  OPT_LIST, offsetof(struct raw, o.select.functions), NULL },
 	{ 'N', "no-functions", "PATTERN", "but not these", OPT_LIST,
 	  offsetof(struct raw, o.select.excluded), NULL },
+	{ 'A', "args", "FUNCTION[:NAME,...]", "their arguments too, and what they return, as debug information tells: of all, or of these",
+	  OPT_LIST_OR, offsetof(struct raw, o.args), "*" },
 	{ 0, "libs", "GLOB", "functions of libraries too: of all, or those called GLOB", OPT_LIST_OR,
 	  offsetof(struct raw, o.select.libs), "*" },
 	{ 0, "min-size", "BYTES", "leave smaller functions alone", OPT_SIZE,
@@ -53,6 +57,10 @@ static const struct opt record_opts[] = {
 	  offsetof(struct raw, o.max_size), NULL },
 	{ 0, "eager", NULL, "instrument all functions at the start, not each when it is first called", OPT_FLAG,
 	  offsetof(struct raw, o.eager), NULL },
+	{ 0, "blocked", NULL, "when threads do not run: blocked, or preempted; 'sonde report' says in which functions", OPT_FLAG,
+	  offsetof(struct raw, o.blocked), NULL },
+	{ 0, "counters", "LIST", "what happens in which functions: page-faults,task-clock,cycles,instructions,cache-misses,...", OPT_STRING,
+	  offsetof(struct raw, counters), NULL },
 	{ 0, "perf-map", NULL, "write /tmp/perf-PID.map, so that perf knows our code", OPT_FLAG,
 	  offsetof(struct raw, o.perf_map), NULL },
 	{ 0, "mem", "PATTERN", "record the memory accesses of all functions, or of these", OPT_LIST_OR,
@@ -73,6 +81,8 @@ static const struct opt record_opts[] = {
 	  OPT_LIST, offsetof(struct raw, o.modules), NULL },
 	{ 0, "system", "SYSTEM", "caches for -m cachesim: as for 'sonde cache'; may be repeated", OPT_LIST,
 	  offsetof(struct raw, o.systems), NULL },
+	{ 0, "sets", "1/N", "-m cachesim simulates one in N sets, in place of all: 2, 4, 8, ... 64", OPT_STRING,
+	  offsetof(struct raw, sets), NULL },
 	{ 'o', "output", "DIR", "where the trace goes (sonde.data)", OPT_STRING,
 	  offsetof(struct raw, o.dir), NULL },
 	{ 0, "follow", "GLOB", "of programs that are executed, record only those called GLOB", OPT_LIST,
@@ -107,6 +117,7 @@ static const struct opt_command record_command = {
 		    "sonde -F 'solve*,@grid.c:120' ./app\tsome functions, one by a line of it\n"
 		    "sonde -F '*' --libs -N 'std::*' ./app\tlibraries too, but not these\n"
 		    "sonde -F 'inflate*@libz' ./app\tfunctions of one library\n"
+		    "sonde -F 'solve*' --args ./app\twith their arguments and what they return\n"
 		    "sonde --mem ./app\tall memory accesses of the program\n"
 		    "sonde --mem='solve*,*@libm' ./app\tthose of some functions, and of a library\n"
 		    "sonde --blocks ./app\thow often each block and loop is executed\n"
@@ -171,6 +182,7 @@ static const char *about_functions(const struct raw *raw)
 		{ o->max_calls != UNSET, "--threshold-calls" NO_FUNCTIONS },
 		{ raw->clock != NULL, "--clock" NO_FUNCTIONS },
 		{ o->perf_map, "--perf-map" NO_FUNCTIONS },
+		{ o->args.n, "--args" NO_FUNCTIONS },
 	};
 
 	return o->select.functions.n ? NULL : first_said(v, sizeof(v) / sizeof(v[0]));
@@ -211,7 +223,6 @@ static const char *beside_blocks(const struct raw *raw)
 	const struct record_options *o = &raw->o;
 	const struct said v[] = {
 		{ o->select.functions.n, "--blocks counts, and records no calls: not with -F" },
-		{ o->memory.n, "--blocks counts, and records no memory accesses: not with --mem" },
 		{ o->acts[RT_ACT_UNDER].n, "--blocks counts, and records no calls: not with --under" },
 		{ raw->overhead, "--blocks counts, and records nothing else: not with --overhead" },
 		{ o->flight != UNSET, "--blocks counts from the start to the end: not with --flight" },
@@ -236,8 +247,7 @@ static const char *beside_trace(const struct raw *raw)
 {
 	const struct record_options *o = &raw->o;
 	const struct said v[] = {
-		{ o->memory.n, "--blocks=trace: not with --mem, whose accesses are written the same way" },
-		{ raw->mem_stack != NULL, "--mem-stack is about memory accesses: not with --blocks=trace" },
+		{ !o->memory.n && raw->mem_stack != NULL, "--mem-stack is about memory accesses: not with --blocks=trace" },
 		{ o->acts[RT_ACT_UNDER].n, "--under is about calls: not with --blocks=trace" },
 		{ o->flight != UNSET, "--flight keeps calls: not with --blocks=trace" },
 		{ o->max_size != UNSET, "--max-size removes calls: not with --blocks=trace, which needs all that was before" },
@@ -246,12 +256,14 @@ static const char *beside_trace(const struct raw *raw)
 	return first_said(v, sizeof(v) / sizeof(v[0]));
 }
 
-/* --blocks=trace chooses functions in place of --mem. */
+/* --blocks=trace chooses functions in place of --mem; beside it blocks are those of its functions, and their order says how many. */
 static int choose_blocks(struct raw *raw)
 {
 	struct record_options *o = &raw->o;
 	const char *lonely;
 	size_t traced = 0;
+
+	bool chosen = false;
 
 	for (size_t i = 0; i < o->blocks.n; i++) {
 		const char *trace = after_mode(o->blocks.v[i], "trace"), *count = after_mode(o->blocks.v[i], "count");
@@ -259,15 +271,24 @@ static int choose_blocks(struct raw *raw)
 		traced += trace != NULL;
 		if (trace || count)
 			o->blocks.v[i] = trace ? trace : count;
+		chosen |= strcmp(o->blocks.v[i], "*") != 0;
 	}
+	if (o->blocks.n && o->memory.n && !traced)
+		traced = o->blocks.n;
 	if (!traced)
 		return 0;
 	lonely = traced < o->blocks.n ? "--blocks: count and trace exclude each other" : beside_trace(raw);
+	if (!lonely && chosen && o->memory.n)
+		lonely = "--blocks with --mem is about the functions of --mem: name them there";
 	if (lonely)
 		return opt_usage_error(command, "%s", lonely);
-	o->memory = o->blocks;
-	o->blocks = (struct opt_list){ 0 };
 	o->trace_blocks = true;
+	o->mem_blocks = o->memory.n;
+	if (o->mem_blocks)
+		opt_list_free(&o->blocks);
+	else
+		o->memory = o->blocks;
+	o->blocks = (struct opt_list){ 0 };
 	return 0;
 }
 
@@ -280,6 +301,9 @@ static int check_filters(const struct raw *raw)
 			     : o->max_calls != UNSET ? "--threshold-calls"
 						     : NULL;
 
+	if (o->args.n && (counts || raw->overhead || o->min_time != UNSET || o->max_calls != UNSET))
+		return opt_usage_error(command, "--args records the arguments of each call: not with --time, --threshold-calls, "
+					"--overhead, --clock=none");
 	if (counts && filter)
 		return opt_usage_error(command, "--clock=none only counts: not with %s", filter);
 	if (o->depth == 0 || (o->depth != UNSET && o->depth > RT_SHADOW_MAX))
@@ -323,7 +347,10 @@ struct select_options record_blocks_select(const struct record_options *o)
 static int check_sample(const struct raw *raw)
 {
 	struct sample_times times;
+	uint64_t one_in;
 
+	if (raw->sets && !cache_sets_parse(raw->sets, &one_in))
+		return opt_usage_error(command, "--sets=%s: " CACHE_SETS " belongs there", raw->sets);
 	if (raw->sample && raw->overhead)
 		return opt_usage_error(command, "--overhead chooses what is sampled: not with --sample");
 	if (raw->sample && !sample_times_parse(raw->sample, &times))
@@ -508,10 +535,29 @@ static int check_switching(struct raw *raw)
 	return status ? status : check_under(raw);
 }
 
+static int check_counters(struct raw *raw)
+{
+	const char *bad;
+	int n;
+
+	if (!raw->counters)
+		return 0;
+	raw->o.counters = counters_parse(raw->counters, &bad, &n);
+	if (raw->o.counters)
+		return 0;
+	return opt_usage_error(command, "--counters: there is no '%.*s': cycles, instructions, cache-references, cache-misses, branches, "
+			       "branch-misses, task-clock, page-faults, minor-faults, major-faults, context-switches, cpu-migrations", n, bad);
+}
+
 static int check(struct raw *raw, int argc, int first)
 {
 	int status = choose_blocks(raw);
 
+	if (!status)
+		status = check_counters(raw);
+
+	if (!status && command == &attach_command && raw->o.blocks.n)
+		status = opt_usage_error(command, "--blocks counts from the start of a program: --blocks=trace is for one that runs");
 	if (!status)
 		status = check_switching(raw);
 	if (status)
@@ -567,6 +613,8 @@ static void finish(struct record_options *o, const struct raw *raw, char **progr
 	o->mem_keep = o->mem_describe = true;
 	if (raw->sample)
 		(void)!sample_times_parse(raw->sample, &o->sample);
+	if (raw->sets)
+		(void)!cache_sets_parse(raw->sets, &o->one_in);
 	if (raw->overhead)
 		(void)!sample_overhead_parse(raw->overhead, &o->sample);
 	if (raw->overhead && records_all(raw))
@@ -643,7 +691,8 @@ int attach_options_parse(int argc, char **argv, struct record_options *o)
 	int status;
 
 	for (const struct opt *o = record_opts; o->type != OPT_TYPE_HELP; o++)
-		if (o->offset != offsetof(struct raw, o.eager) && o->offset != offsetof(struct raw, o.blocks))
+		if (o->offset != offsetof(struct raw, o.eager) && o->offset != offsetof(struct raw, o.blocked) &&
+		    o->offset != offsetof(struct raw, counters))
 			attach_opts[n++] = *o;
 	attach_opts[n] = own;
 	memcpy(attach_opts + n + 1, end, sizeof(end));
@@ -660,6 +709,7 @@ void record_options_free(struct record_options *o)
 	opt_list_free(&o->systems);
 	opt_list_free(&o->memory);
 	opt_list_free(&o->blocks);
+	opt_list_free(&o->args);
 	for (int act = 0; act < RT_ACTS; act++)
 		opt_list_free(&o->acts[act]);
 	free(o->trigger);

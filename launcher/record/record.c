@@ -93,7 +93,7 @@ static int start(struct recording *r, struct task *j)
 /* Follows until the program has ended, or nobody wants more of it. */
 static void await_end(struct follow *f, struct waiter *w)
 {
-	struct tf_end end = { .complete = true };
+	struct tf_end end = { .complete = true, .ending = SONDE_TRACE_ENDED };
 	bool done = false;
 	int status;
 
@@ -149,20 +149,18 @@ static void stay_as_long_as_needed(struct follow *f, struct waiter *w)
 /* Lets the program go, and reports that; of another rank's before: without the report the rank takes its program back. */
 static int let_go(struct recording *r, struct task *j)
 {
-	int status;
-
 	if (j->rank && !waiter_started(&j->waiter, r->tracee.pid)) {
 		recording_cancel(r);
 		return EXIT_TRACER;
 	}
-	status = recording_release(r);
+	recording_release(r);
 	if (!j->rank)
 		(void)!waiter_started(&j->waiter, r->tracee.pid);
 	if (j->node) {
 		objects_ask_no_server();
 		node_serve(j->node, serve_rank);
 	}
-	return status;
+	return 0;
 }
 
 /* From what the user wants to a program that runs. */

@@ -7,6 +7,7 @@
 #include <time.h>
 #include <x86intrin.h>
 
+#include "launcher/args/args.h"
 #include "launcher/common/message.h"
 #include "launcher/record/objects.h"
 #include "launcher/record/recorded.h"
@@ -65,7 +66,15 @@ static bool mark(void *arg, struct inj_object *o, const struct inj_marks *m)
 
 	for (int act = 0; act < RT_ACTS && done; act++)
 		done = mark_by(r->acts[act], o, m->acts[act]);
-	return done;
+	return done && args_mark(r->args, o);
+}
+
+static const struct inj_values *values_of(void *arg, const struct inj_object *o, uint64_t addr, const char *name)
+{
+	const struct recorded *r = arg;
+	const struct args_function *f = args_of(r->args, o, addr, name);
+
+	return f ? &f->values : NULL;
 }
 
 enum tramp_probe_mode recorded_mode(const struct record_options *o)
@@ -176,11 +185,15 @@ int recorded_begin(struct recorded *r, const struct record_options *o, struct in
 
 		r->acts[act] = choose(&sel, &status);
 	}
+	if (status == 0)
+		status = args_new(&o->args, &r->args);
 	if (status || !chooses(r))
 		return status;
+	m->values = r->args ? values_of : NULL;
 	m->memory.enabled = r->memory != NULL;
 	m->memory.stack = !o->mem_no_stack;
-	m->memory.blocks = o->trace_blocks;
+	m->memory.blocks = o->trace_blocks && !o->mem_blocks;
+	m->memory.fetches = o->mem_blocks;
 	m->memory.rungs = recorded_rungs;
 	m->memory.sampled = o->sample.burst != 0;
 	m->memory.count = m->memory.sampled && o->sample.by == RING_SAMPLE_ACCESSES;
@@ -207,6 +220,8 @@ void recorded_end(struct recorded *r)
 	select_free(r->memory);
 	select_free(r->blocks);
 	r->select = r->memory = r->blocks = NULL;
+	args_free(r->args);
+	r->args = NULL;
 	for (int act = 0; act < RT_ACTS; act++) {
 		select_free(r->acts[act]);
 		r->acts[act] = NULL;
@@ -230,6 +245,36 @@ static struct tf_probe probe_of(const struct inj_session *s, size_t i)
 	};
 }
 
+/* One with arguments is described at once. */
+static bool publish_values(struct inj_session *s, struct tf_writer *w, size_t i)
+{
+	const struct inj_recorded *r = &s->mirrors.v[i];
+	const struct args_function *f = (const struct args_function *)(const void *)r->values;
+	struct tf_probe probe = probe_of(s, i);
+	char *demangled = inj_demangle(r->name);
+	struct tf_event entered = {
+		.id = r->enter, .kind = SONDE_TRACE_ENTER, .function = probe.function.id, .entry = probe.entry,
+		.fields = f->entered, .shapes = f->entered_shape, .nfields = f->values.entered.n,
+	}, returned = {
+		.id = r->leave, .kind = SONDE_TRACE_LEAVE, .function = probe.function.id, .framed = true,
+		.fields = f->returned, .shapes = f->returned_shape, .nfields = f->values.returned.n,
+	}, left = {
+		.id = r->leave + 1, .kind = SONDE_TRACE_LEAVE, .function = probe.function.id, .framed = true,
+	};
+	enum sonde_trace_status status;
+
+	probe.function.demangled = demangled;
+	status = tf_writer_function(w, &probe.function);
+	if (status == SONDE_TRACE_OK)
+		status = tf_writer_event(w, &entered);
+	if (status == SONDE_TRACE_OK)
+		status = tf_writer_event(w, &returned);
+	if (status == SONDE_TRACE_OK && returned.nfields)
+		status = tf_writer_event(w, &left);
+	free(demangled);
+	return status == SONDE_TRACE_OK;
+}
+
 static void publish_probes(struct inj_session *s, struct tf_writer *w)
 {
 	struct inj_mirrors *m = &s->mirrors;
@@ -242,7 +287,10 @@ static void publish_probes(struct inj_session *s, struct tf_writer *w)
 		objects_publish(s, w, m->v[i].object);
 		if (!m->v[i].enter)
 			continue;
-		v[n++] = probe_of(s, i);
+		if (!m->v[i].values)
+			v[n++] = probe_of(s, i);
+		else if (!publish_values(s, w, i))
+			msg_error("cannot describe the trace: %s", tf_writer_message(w));
 	}
 	if (!v || tf_writer_probes(w, v, n, inj_demangle) != SONDE_TRACE_OK)
 		msg_error("cannot describe the trace: %s", v ? tf_writer_message(w) : "out of memory");
@@ -300,7 +348,7 @@ static void add_left_alone(struct summary *s, const char *text, const char *name
 	struct tf_reason *r;
 	size_t k = 0;
 
-	while (k < s->n && strcmp(s->left_alone[k].text, text) != 0)
+	while (k < s->n && s->left_alone[k].text != text && strcmp(s->left_alone[k].text, text) != 0)
 		k++;
 	if (k == MAX_REASONS)
 		return;
@@ -358,7 +406,9 @@ static void collect_filters(const struct record_options *o, struct filters *f)
 	add_list(f, "-F ", &o->select.functions);
 	add_list(f, "-N ", &o->select.excluded);
 	add_list(f, "--libs=", &o->select.libs);
-	add_list(f, o->trace_blocks ? "--blocks=trace:" : "--mem=", &o->memory);
+	add_list(f, o->trace_blocks && !o->mem_blocks ? "--blocks=trace:" : "--mem=", &o->memory);
+	if (o->mem_blocks)
+		add_filter(f, "--blocks=", "trace");
 	add_list(f, "--blocks=", &o->blocks);
 	add_list(f, "--under=", &o->acts[RT_ACT_UNDER]);
 	add_number(f, "--min-size=", o->select.min_size, "");
@@ -383,7 +433,8 @@ void recorded_publish(struct inj_session *s, struct tf_writer *w, const struct r
 	s->mirrors.published = s->mirrors.n;
 	s->mirrors.announced = true;
 	about.memory = count_memory(&s->mirrors);
-	about.blocks = o->trace_blocks;
+	about.blocks = o->trace_blocks && !o->mem_blocks;
+	about.blocks_beside = o->mem_blocks;
 	sum_up(&s->mirrors, &sum);
 	about.uncalled = s->mirrors.nwaiting;
 	about.instrumented = sum.instrumented;
@@ -441,6 +492,7 @@ void recorded_warn(struct recorded *r, const struct inj_session *s)
 			 "blocks, -m what a module does");
 	if (!chooses(r))
 		return;
+	args_warn(r->args);
 	no_libraries(s->opt.is_static ? r->select : NULL);
 	no_libraries(s->opt.is_static ? r->memory : NULL);
 	no_libraries(s->opt.is_static ? r->blocks : NULL);

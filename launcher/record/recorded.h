@@ -26,11 +26,14 @@ static inline uint32_t function_id(enum function_kind kind, size_t i)
 	return FUNCTION_KINDS * (uint32_t)i + kind;
 }
 
+struct args;
+
 struct recorded {
 	const struct record_options *opt;
 	struct select *select; /* NULL: no -F */
 	struct select *memory; /* NULL: no --mem */
 	struct select *blocks; /* NULL: no --blocks */
+	struct args *args; /* NULL: no --args */
 	struct select *acts[RT_ACTS]; /* functions whose calls do that; NULL: none do */
 	struct perfmap perf;
 	size_t mapped; /* functions that perf's map has */

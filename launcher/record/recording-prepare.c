@@ -99,8 +99,8 @@ static int prepare_memory(struct recording *r)
 		msg_error("--blocks=trace: not with a module that takes memory accesses, which are not recorded then");
 		return EXIT_USAGE;
 	}
-	if (r->opt.systems.n && !caches) {
-		msg_error("--system is for a module that simulates caches: -m cachesim");
+	if ((r->opt.systems.n || r->opt.one_in) && !caches) {
+		msg_error("--%s is for a module that simulates caches: -m cachesim", r->opt.systems.n ? "system" : "sets");
 		return EXIT_USAGE;
 	}
 	/* with bursts, what recording costs is what a thread may do */
@@ -115,7 +115,8 @@ static int prepare_memory(struct recording *r)
 	status = any ? record_imply_memory(&r->opt) : record_without_memory(&r->opt);
 	r->opt.mem_keep = keep || !any;
 	r->opt.mem_describe = r->opt.mem_keep || profile || caches;
-	return status ? status : analysis_new(&r->modules, r->opt.sample.burst ? &sampled : NULL, &r->opt.systems, &r->analysis);
+	return status ? status : analysis_new(&r->modules, r->opt.sample.burst ? &sampled : NULL, &(struct analysis_caches){ .systems = &r->opt.systems, .one_in = r->opt.one_in },
+				      &r->analysis);
 }
 
 /* Those of the first program are as they were when it was started. */

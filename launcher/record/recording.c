@@ -91,8 +91,15 @@ int recording_open(struct recording *r)
 	return ret == 0 ? open_writer(r) : ret;
 }
 
+static void end_switches(struct recording *r)
+{
+	switches_end(r->switches);
+	r->switches = NULL;
+}
+
 int recording_give_up(struct recording *r)
 {
+	end_switches(r);
 	tf_writer_abandon(r->writer);
 	r->writer = NULL;
 	remove_folder(r);
@@ -219,6 +226,8 @@ int recording_begin(struct recording *r)
 		return settle(r);
 	if (status == 0)
 		status = recording_open(r);
+	if (status == 0 && (r->opt.blocked || r->opt.counters) && !r->first && !r->tracee.reaped)
+		r->switches = switches_begin(r->tracee.pid, r->writer, r->opt.blocked, r->opt.counters);
 	if (status == 0)
 		status = collect(r);
 	return status;
@@ -233,17 +242,18 @@ void recording_cancel(struct recording *r)
 	(void)!recording_give_up(r);
 }
 
-int recording_release(struct recording *r)
+void recording_release(struct recording *r)
 {
-	int status;
-
 	/* afterwards the session is the collector's */
 	if (!r->tracee.reaped && inj_session_release(&r->session) == INJ_SYSTEM)
 		msg_warn("detaching failed: %s", strerror(errno));
 	r->let_go = !r->tracee.reaped;
-	if (!runs_first(r))
-		return 0;
-	status = open_writer(r);
+}
+
+int recording_open_released(struct recording *r)
+{
+	int status = open_writer(r);
+
 	if (status != 0)
 		return status;
 	recording_write_cost(r);
@@ -341,6 +351,14 @@ void recording_finish(struct recording *r)
 	r->finished = true;
 }
 
+void recording_add(struct recording_sums *sums, const struct recording *r)
+{
+	sums->events += r->totals.events;
+	sums->lost += r->totals.lost;
+	sums->bytes += r->totals.bytes + r->totals.memory_bytes;
+	sums->found |= recording_is_of_something(r);
+}
+
 struct recording *recording_new(void)
 {
 	struct recording *r = calloc(1, sizeof(*r));
@@ -364,6 +382,7 @@ void recording_discard(struct recording *r)
 
 void recording_free(struct recording *r)
 {
+	end_switches(r);
 	inj_session_free(&r->session);
 	recorded_end(&r->recorded);
 	collector_free(r->collector);

@@ -4,7 +4,8 @@
  *
  *	recording_prepare()	before the program is touched: all that can fail without it
  *	recording_begin()	it stands at its first instruction: instrumented, its folder made
- *	recording_release()	it runs by itself; its trace has begun, its rings are drained
+ *	recording_release()	it runs by itself
+ *	recording_open_released() by any thread, if it has no writer yet: its trace has begun, its rings are drained
  *	recording_finish()	nobody records any more: the trace is complete
  *	recording_free()
  */
@@ -19,6 +20,7 @@
 #include "launcher/trace/tracedir.h"
 #include "launcher/module/modfile.h"
 #include "launcher/record/recorded.h"
+#include "launcher/record/switches.h"
 #include "tracefmt/write/writer.h"
 
 struct recording {
@@ -36,6 +38,7 @@ struct recording {
 	struct inj_tracee tracee;
 	struct tracedir dir; /* tracedir_begin() is still to come if dir.top is there before recording_begin() */
 	struct tf_writer *writer;
+	struct switches *switches; /* --blocked, --counters: of the first program, for what it executes, too; NULL: none */
 	char *preload; /* paths for LD_PRELOAD */
 	char **paths;  /* of modules */
 	char **analyzers; /* of those that the program's threads hand memory accesses to */
@@ -53,6 +56,9 @@ struct recording {
 	bool finished; /* its trace is complete */
 	bool over;     /* its process has ended, or executed another program */
 	bool limited;  /* address space */
+	bool failed;   /* its trace could not be opened when it ran already */
+	_Atomic bool opening; /* another thread is to open its trace, and has all of this until it has */
+	struct recording *next; /* of those that another thread has to open or complete */
 	bool let_go;   /* the program, to run by itself */
 };
 
@@ -65,8 +71,11 @@ int recording_prepare(struct recording *r) __attribute__((warn_unused_result));
  */
 int recording_begin(struct recording *r) __attribute__((warn_unused_result));
 
-/* It runs.  0, or an exit status after a message: it is not recorded after all, which happens to no first program. */
-int recording_release(struct recording *r) __attribute__((warn_unused_result));
+/* It runs. */
+void recording_release(struct recording *r);
+
+/* 0, or an exit status after a message: it is not recorded after all. */
+int recording_open_released(struct recording *r) __attribute__((warn_unused_result));
 
 /* In its place: ends the program, and removes the trace. */
 void recording_cancel(struct recording *r);
@@ -79,6 +88,14 @@ bool recording_is_of_something(const struct recording *r);
 
 /* r->end is known. */
 void recording_finish(struct recording *r);
+
+/* What recordings have come to that are finished. */
+struct recording_sums {
+	uint64_t events, lost, bytes; /* lost: events; bytes: of files */
+	bool found; /* something to record in one of them */
+};
+
+void recording_add(struct recording_sums *sums, const struct recording *r);
 
 /* ---- the parts of recording_begin(), for a process that is attached to ---- */
 

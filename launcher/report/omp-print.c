@@ -10,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NAME_MAX_BYTES 512
-
 static const char *const kinds[] = { "region", "loop", "task" };
 static const char *const waits[OMP_WAITS] = { "barriers", "locks", "tasks" };
 
@@ -25,18 +23,18 @@ static void put_place(const struct omp_place *p, char *text, size_t size)
 	codeplace_text(&code, text, size);
 }
 
-static void put_name(const struct omp_row *r, char text[NAME_MAX_BYTES])
+void omp_name(const struct omp_row *r, char text[static OMP_NAME_MAX])
 {
 	size_t n;
 
 	if (r->kind != OMP_LOOP)
-		snprintf(text, NAME_MAX_BYTES, "omp %s ", r->kind == OMP_REGION ? "parallel" : "task");
+		snprintf(text, OMP_NAME_MAX, "omp %s ", r->kind == OMP_REGION ? "parallel" : "task");
 	else if (r->chunk > 0)
-		snprintf(text, NAME_MAX_BYTES, "omp for %s,%" PRId64 " ", r->schedule, r->chunk);
+		snprintf(text, OMP_NAME_MAX, "omp for %s,%" PRId64 " ", r->schedule, r->chunk);
 	else
-		snprintf(text, NAME_MAX_BYTES, "omp for %s ", r->schedule);
+		snprintf(text, OMP_NAME_MAX, "omp for %s ", r->schedule);
 	n = strlen(text);
-	put_place(&r->place, text + n, NAME_MAX_BYTES - n);
+	put_place(&r->place, text + n, OMP_NAME_MAX - n);
 }
 
 /* ---- order ---- */
@@ -84,9 +82,9 @@ static void put_share(uint64_t part, uint64_t whole)
 
 static void put_construct(const struct omp_row *row)
 {
-	char name[NAME_MAX_BYTES];
+	char name[OMP_NAME_MAX];
 
-	put_name(row, name);
+	omp_name(row, name);
 	fputs("  ", stdout);
 	units_text(stdout, name, 0, true);
 	putchar('\n');
@@ -189,9 +187,9 @@ static void put_schedule_title(int schedule)
 
 static void put_csv_row(const struct omp_row *row)
 {
-	char name[NAME_MAX_BYTES];
+	char name[OMP_NAME_MAX];
 
-	put_name(row, name);
+	omp_name(row, name);
 	printf("%s,", kinds[row->kind]);
 	units_csv(stdout, name);
 	putchar(',');
@@ -230,9 +228,9 @@ void omp_print_csv(struct omp_report *r, uint64_t limit)
 
 static void put_json_row(struct tf_buf *b, const struct omp_row *row)
 {
-	char name[NAME_MAX_BYTES], key[32], number[32];
+	char name[OMP_NAME_MAX], key[32], number[32];
 
-	put_name(row, name);
+	omp_name(row, name);
 	tf_json_begin(b, kinds[row->kind]);
 	tf_json_str(b, "name", name);
 	tf_json_str(b, "function", row->place.function);

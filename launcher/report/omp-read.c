@@ -95,6 +95,7 @@ static enum construct construct_of(const char *name)
 		{ "omp chunk", CHUNK },		    { "omp task", TASK },		   { "omp barrier", WAIT_BARRIER },
 		{ "omp critical wait", WAIT_LOCK }, { "omp atomic wait", WAIT_LOCK },	   { "omp ordered wait", WAIT_LOCK },
 		{ "omp lock wait", WAIT_LOCK },	    { "omp taskwait", WAIT_TASK },	   { "omp taskgroup wait", WAIT_TASK },
+		{ "omp reduction", WAIT_BARRIER },
 	};
 
 	for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++)

@@ -109,6 +109,10 @@ struct omp_row *omp_row(struct omp_rows *rows, enum omp_kind kind, const struct 
 			int64_t chunk);
 void omp_rows_free(struct omp_rows *rows);
 
+#define OMP_NAME_MAX 512
+/* "omp parallel solve.c:120", "omp for dynamic,4 solve.c:130" */
+void omp_name(const struct omp_row *row, char text[static OMP_NAME_MAX]);
+
 /* max/mean - 1; 0 if nobody worked. */
 double omp_imbalance(const struct omp_row *row);
 

@@ -4,7 +4,10 @@
  * for a group, and is added up and closed before the next begins.
  */
 #include "launcher/common/message.h"
+#include "launcher/report/phases.h"
+#include "launcher/ranks/ranks.h"
 #include "launcher/report/report-kept.h"
+#include "launcher/report/report-shared.h"
 #include "launcher/report/report-thread.h"
 #include "launcher/report/report-walks.h"
 #include "launcher/report/report.h"
@@ -199,10 +202,8 @@ static int read_error(const struct sonde_trace_thread *t, enum sonde_trace_statu
 	return EXIT_USAGE;
 }
 
-static int take_walked(struct collection *c, struct report_walks *walks, size_t i, const struct sonde_trace_thread *t)
+static int take_walked(struct collection *c, const struct report_walked *w, const struct sonde_trace_thread *t)
 {
-	const struct report_walked *w = report_walks_take(walks, i);
-
 	if (w->sums.size) {
 		report_kept_get(&w->sums, &c->walk);
 		report_kept_add(&c->kept, &w->sums, w->bad_chunks || w->unknown || w->status != SONDE_TRACE_OK);
@@ -220,10 +221,24 @@ static void add_cost(struct collection *c, const struct sonde_trace_thread *t)
 {
 	uint64_t whole = report_whole(c->r->trace, t), taken = cost_taken(&c->walk.clock);
 
+	if (c->r->phases) {
+		whole = c->walk.inside;
+		taken = 0; /* it is off already */
+	}
 	if (taken > whole)
 		taken = whole;
 	c->open->whole += whole - taken;
-	report_spent_add(&c->r->spent, whole, taken, c->walk.clock.waited, &c->walk.sums);
+	report_spent_add(&c->r->spent, whole, taken, c->r->phases ? 0 : c->walk.clock.waited, &c->walk.sums);
+}
+
+static void add_offcpu(struct collection *c)
+{
+	const struct report_sums *s = &c->walk.sums;
+
+	for (size_t i = 0; i < s->nseen; i++) {
+		c->r->blocked += s->row[s->seen[i]].blocked;
+		c->r->preempted += s->row[s->seen[i]].preempted;
+	}
 }
 
 /* c->walk is that thread's. */
@@ -248,6 +263,7 @@ static void add_thread(struct collection *c, const struct sonde_trace_thread *t)
 	c->wait += c->walk.wait;
 	report_sums_add(&c->group, &c->walk.sums, c->process, rank);
 	add_cost(c, t);
+	add_offcpu(c);
 	c->open->wait += c->walk.wait;
 	c->open->events += c->walk.events;
 	c->open->nthreads++;
@@ -291,27 +307,50 @@ static int add_threads(struct collection *c)
 {
 	int status = choose_threads(c);
 	struct report_walks *walks = NULL;
+	struct report_shared *shared = NULL;
 
 	if (status)
 		return status;
 	report_kept_begin(&c->kept, c->r);
-	if (!report_kept_is_there(&c->kept))
+	if (!report_kept_is_there(&c->kept) && c->r->request->shared && ranks_count() > 1) {
+		shared = report_shared_begin(c->r, c->threads, c->r->nthreads);
+		status = shared ? 0 : EXIT_USAGE; /* a helper has nothing to print */
+	} else if (!report_kept_is_there(&c->kept)) {
 		walks = report_walks_begin(c->r, c->threads, c->r->nthreads);
+	}
 	for (size_t i = 0; !status && i < c->r->nthreads; i++) {
 		const struct sonde_trace_thread *t = sonde_trace_thread(c->r->trace, c->threads[i]);
 
-		if (walks)
-			status = take_walked(c, walks, i, t);
+		if (walks || shared)
+			status = take_walked(c, walks ? report_walks_take(walks, i) : report_shared_take(shared, i), t);
 		else
 			report_kept_take(&c->kept, t, &c->walk);
 		if (!status)
 			add_thread(c, t);
 	}
 	report_walks_end(walks);
+	report_shared_end(shared);
 	report_kept_end(&c->kept);
 	close_group(c);
 	close_rank(c);
 	return status;
+}
+
+/* Those that were asked for by name. */
+static int read_phases(struct report *r)
+{
+	const struct phases_request request = { NULL, NULL, r->request->phase };
+
+	if (!r->request->phase)
+		return 0;
+	for (size_t i = 0; i < sonde_trace_ranks(r->trace); i++) {
+		if (!sonde_trace_rank(r->trace, i)->budget)
+			continue;
+		msg_error("%s was recorded with --overhead: calls that were counted cannot be told apart by phase", r->dir);
+		return EXIT_USAGE;
+	}
+	r->phases = report_zeroed(1, sizeof(*r->phases));
+	return phases_read(r->phases, r->trace, r->dir, &request);
 }
 
 int report_make(struct report *r, const struct sonde_trace *trace, const char *dir,
@@ -331,6 +370,10 @@ int report_make(struct report *r, const struct sonde_trace *trace, const char *d
 	r->several_programs = process_tree_is_worth(trace) && !request->tid;
 	(void)!report_need(process_tree_make(trace, request->rank, &r->processes) ? r : NULL);
 	int status = report_choose(r);
+	if (!status)
+		status = read_phases(r);
+	if (!status)
+		offcpu_read(&r->offcpu, trace);
 	if (!status)
 		status = add_threads(&c);
 	finish_modules(r);
@@ -357,6 +400,10 @@ void report_free(struct report *r)
 	free(r->class_time);
 	free(r->problems);
 	process_tree_free(&r->processes);
+	offcpu_free(&r->offcpu);
+	if (r->phases)
+		phases_free(r->phases, r->trace);
+	free(r->phases);
 	report_rows_free(&r->rows);
 	*r = (struct report){ 0 };
 }

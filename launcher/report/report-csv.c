@@ -14,8 +14,11 @@ static void put_titles(const struct report *r, FILE *out)
 	if (r->request->by == REPORT_BY_PROCESS)
 		fputs("pid,program,", out);
 	fputs("function,module,kind,calls,total_ns,total_percent,self_ns,self_percent,average_ns,min_ns,"
-	      "max_ns,wait_ns,threads,processes,ranks,unwound,open,orphaned,symbol,path,estimated,error_ns",
+	      "max_ns,wait_ns,threads,processes,ranks,unwound,open,orphaned,symbol,path,estimated,error_ns,blocked_ns,preempted_ns",
 	      out);
+	for (size_t i = 0; i < COUNTERS; i++)
+		if (r->offcpu.thread && r->offcpu.has[i])
+			fprintf(out, ",%s", counter_kinds[i].name);
 	for (size_t i = 0; i < r->rows.ncolumns; i++) {
 		putc(',', out);
 		units_csv(out, r->rows.columns[i]);
@@ -69,7 +72,10 @@ static void put_line(const struct report *r, const struct report_group *g,
 	units_csv(out, row->function ? row->function->name : "");
 	putc(',', out);
 	units_csv(out, row->function ? row->function->path : "");
-	fprintf(out, ",%d,%" PRIu64, s->estimated, report_error(s));
+	fprintf(out, ",%d,%" PRIu64 ",%" PRIu64 ",%" PRIu64, s->estimated, report_error(s), s->blocked, s->preempted);
+	for (size_t i = 0; i < COUNTERS; i++)
+		if (r->offcpu.thread && r->offcpu.has[i])
+			fprintf(out, ",%" PRIu64, s->counted[i]);
 	for (size_t i = 0; i < r->rows.ncolumns; i++)
 		fprintf(out, ",%" PRIu64, report_line_amount(r, g, line, i));
 	putc('\n', out);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What is known of the run: above the tables. */
 #include "launcher/common/units.h"
+#include "launcher/report/phases.h"
 #include "launcher/report/report.h"
 #include "launcher/trace/budgeted.h"
+#include "launcher/trace/clocks.h"
 #include "launcher/trace/sampled.h"
 
 #include <inttypes.h>
@@ -66,6 +68,17 @@ static void put_date(const struct report *r, const struct sonde_trace_rank *k, F
 	fprintf(out, "recorded    %s on ", date);
 	units_text(out, k->host, 0, true);
 	fprintf(out, ", for %s\n", text);
+}
+
+static void put_clocks(const struct report *r, FILE *out)
+{
+	char text[CLOCKS_MAX];
+
+	if (!clocks_text(r->trace, text))
+		return;
+	fputs("clocks      ", out);
+	units_text(out, text, 0, true);
+	putc('\n', out);
 }
 
 /* ---- how it ended ---- */
@@ -228,6 +241,38 @@ static void put_budget(const struct report *r, FILE *out)
 	fprintf(out, "budget      %.4g %%: %s\n", 100 * sum.overhead, text);
 }
 
+static void put_phase(const struct report *r, FILE *out)
+{
+	char text[UNITS_MAX];
+	uint64_t count = 0, time = 0;
+
+	if (!r->phases)
+		return;
+	for (size_t i = 0; i < r->phases->n; i++) {
+		const struct phase_row *row = &r->phases->row[i];
+
+		count += row->wanted ? row->count : 0;
+	}
+	for (size_t i = 0; i < r->ngroups; i++)
+		time += r->groups[i].whole;
+	units_time(time, text);
+	fputs("phase       ", out);
+	units_text(out, r->request->phase, 0, true);
+	fprintf(out, ": %" PRIu64 " time%s; all below is of these %s of threads\n", count, count == 1 ? "" : "s", text);
+}
+
+static void put_offcpu(const struct report *r, FILE *out)
+{
+	char text[UNITS_MAX];
+
+	if (!r->offcpu.thread || !r->offcpu.switches)
+		return;
+	units_time(r->blocked, text);
+	fprintf(out, "blocked     %s of the threads' time in calls", text);
+	units_time(r->preempted, text);
+	fprintf(out, ", preempted %s, as the kernel's scheduler says\n", text);
+}
+
 /* ---- modules over ranks ---- */
 
 static void put_module(const struct report *r, const struct report_module_time *m, FILE *out)
@@ -258,12 +303,15 @@ void report_print_head(const struct report *r, FILE *out)
 	if (k) {
 		put_program(k, out);
 		put_date(r, k, out);
+		put_clocks(r, out);
 		put_endings(r, out);
 	}
 	put_counts(r, out);
 	if (k)
 		put_switched(k, out);
 	put_newest(r, out);
+	put_phase(r, out);
+	put_offcpu(r, out);
 	report_print_spent(r, out);
 	put_budget(r, out);
 	put_sampled(r, out);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* One JSON object (RFC 8259): ns and bytes as they are.  doc/sonde-report.1 lists the members. */
+#include "launcher/trace/clocks.h"
 #include "launcher/report/report.h"
 #include "launcher/trace/sampled.h"
 
@@ -108,6 +109,10 @@ static void put_rank(FILE *out, const struct sonde_trace_rank *k)
 	put_number(out, "started_unix_ns", k->start_real_ns);
 	put_number(out, "start_ns", k->start);
 	put_number(out, "end_ns", k->end);
+	put_number(out, "node", k->node);
+	put_member(out, "clock", clocks_kind(k->clock));
+	if (k->clock_error != UINT64_MAX)
+		put_number(out, "clock_error_ns", k->clock_error);
 	put_member(out, "ending", ending);
 	if (k->ending == SONDE_TRACE_EXITED)
 		fprintf(out, ", \"exit_status\": %d", k->exit_status);
@@ -249,7 +254,21 @@ static void put_waits(FILE *out, const struct report *r)
 
 /* ---- the figures ---- */
 
-static void put_times(FILE *out, const struct report_group *g, const struct report_stats *s)
+static void put_counted(FILE *out, const struct report *r, const struct report_stats *s)
+{
+	const char *before = ", \"counters\": {";
+
+	for (size_t i = 0; r->offcpu.thread && i < COUNTERS; i++) {
+		if (!r->offcpu.has[i])
+			continue;
+		fprintf(out, "%s\"%s\": %" PRIu64, before, counter_kinds[i].name, s->counted[i]);
+		before = ", ";
+	}
+	if (!before[2])
+		putc('}', out);
+}
+
+static void put_times(FILE *out, const struct report *r, const struct report_group *g, const struct report_stats *s)
 {
 	put_number(out, "total_ns", s->total);
 	fprintf(out, ", \"total_percent\": %.3f", report_percent(s->total, g->whole));
@@ -259,6 +278,9 @@ static void put_times(FILE *out, const struct report_group *g, const struct repo
 	put_number(out, "min_ns", report_min(s));
 	put_number(out, "max_ns", report_max(s));
 	put_number(out, "wait_ns", s->wait);
+	put_number(out, "blocked_ns", s->blocked);
+	put_number(out, "preempted_ns", s->preempted);
+	put_counted(out, r, s);
 	put_number(out, "unwound", s->unwound);
 	put_number(out, "open", s->open);
 	put_number(out, "orphaned", s->orphans);
@@ -293,7 +315,7 @@ static void put_line(FILE *out, const struct report *r, const struct report_grou
 	put_member(out, "kind", kinds[row->kind]);
 	put_number(out, "calls", line->stats.calls);
 	if (row->kind == REPORT_FUNCTION)
-		put_times(out, g, &line->stats);
+		put_times(out, r, g, &line->stats);
 	put_number(out, "threads", line->stats.threads);
 	put_number(out, "processes", line->stats.processes);
 	put_number(out, "ranks", line->stats.ranks);

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define VERSION 1 /* of the format, and of what the figures mean */
+#define VERSION 3 /* of the format, and of what the figures mean */
 #define FILE_NAME "report-sums"
 #define WORTH 1000000 /* events that take longer to read than the files do */
 
@@ -28,13 +28,13 @@ struct header {
 struct thread {
 	uint64_t index; /* of the trace */
 	uint64_t lines, amounts;
-	uint64_t wait, events, waited;
+	uint64_t wait, events, waited, inside;
 	double probes;
 };
 
 struct line {
 	uint64_t row;
-	uint64_t calls, total, self, unwound, open, orphans, wait, estimated;
+	uint64_t calls, total, self, unwound, open, orphans, wait, blocked, preempted, counted[COUNTERS], estimated;
 	struct report_durations ended, unended;
 	double variance;
 };
@@ -202,7 +202,7 @@ void report_kept_begin(struct report_kept *k, const struct report *r)
 	size_t bytes = 0;
 
 	*k = (struct report_kept){ .rows = &r->rows, .dir = r->dir, .nthreads = sonde_trace_threads(r->trace), .useless = true };
-	if (!is_whole(r->trace))
+	if (r->phases || r->offcpu.thread || !is_whole(r->trace))
 		return;
 	k->key = make_key(r);
 	k->data = kept_read(k->dir, FILE_NAME, &k->key, &bytes);
@@ -237,6 +237,9 @@ static const uint64_t *take_line(struct report_walk *w, const struct line *l, co
 	s->open = l->open;
 	s->orphans = l->orphans;
 	s->wait = l->wait;
+	s->blocked = l->blocked;
+	s->preempted = l->preempted;
+	memcpy(s->counted, l->counted, sizeof(s->counted));
 	s->unended = l->unended;
 	s->estimated = l->estimated;
 	s->variance = l->variance;
@@ -256,9 +259,10 @@ static void take(const uint64_t *at, struct report_walk *w)
 	memcpy(&t, at, sizeof(t));
 	clock.waited = t.waited;
 	clock.probes = t.probes;
-	report_walk_start(w, &clock, NULL);
+	report_walk_start(w, &clock, NULL, NULL, NULL);
 	w->wait = t.wait;
 	w->events = t.events;
+	w->inside = t.inside;
 	at += WORDS(t);
 	memcpy(w->module_time, at, (rows->nmodules + 1) * sizeof(*at));
 	at += rows->nmodules + 1;
@@ -288,10 +292,12 @@ static void put_line(struct tf_buf *to, uint32_t row, const struct report_stats 
 {
 	struct line l = {
 		.row = row, .calls = s->calls, .total = s->total, .self = s->self, .unwound = s->unwound, .open = s->open,
-		.orphans = s->orphans, .wait = s->wait, .estimated = s->estimated, .ended = s->ended, .unended = s->unended,
+		.orphans = s->orphans, .wait = s->wait, .blocked = s->blocked, .preempted = s->preempted,
+		.estimated = s->estimated, .ended = s->ended, .unended = s->unended,
 		.variance = s->variance,
 	};
 
+	memcpy(l.counted, s->counted, sizeof(l.counted));
 	tf_buf_put(to, &l, sizeof(l));
 }
 
@@ -300,7 +306,8 @@ void report_kept_put(struct tf_buf *to, const struct sonde_trace_thread *thread,
 	const struct report_rows *rows = w->rows;
 	const struct report_sums *s = &w->sums;
 	struct thread t = { .index = thread->index, .lines = s->nseen, .wait = w->wait, .events = w->events,
-			    .waited = w->clock.waited, .probes = w->clock.probes };
+			    
+			    .inside = w->inside, .waited = w->clock.waited, .probes = w->clock.probes };
 
 	for (size_t i = 0; i < s->nseen; i++)
 		t.amounts += count_amounts(rows, s->seen[i]);

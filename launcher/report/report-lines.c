@@ -185,6 +185,8 @@ static uint64_t sort_key(const struct order *o, const struct report_line *line)
 		return all_amounts(o->r, o->g, line);
 	case REPORT_SORT_WAIT:
 		return s->wait;
+	case REPORT_SORT_BLOCKED:
+		return s->blocked;
 	case REPORT_SORT_NAME:
 		break;
 	}

@@ -141,12 +141,33 @@ static void add_damage(struct report *r, const struct missing *m,
 		    found->unknown, found->unknown == 1 ? " is" : "s are");
 }
 
+/* The recorder was killed, or could not write. */
+static bool is_cut_off(const struct report *r)
+{
+	for (size_t i = 0; i < r->offcpu.nthreads; i++)
+		if (r->offcpu.thread[i].known && r->offcpu.thread[i].known < sonde_trace_thread(r->trace, i)->last)
+			return true;
+	return false;
+}
+
+static void add_offcpu(struct report *r)
+{
+	if (r->offcpu.damaged)
+		add(r, true, "what the trace has of when threads were blocked is damaged: some or all of it is left out");
+	if (r->offcpu.lost)
+		add(r, false, "%" PRIu64 " record%s of the kernel's %s lost: blocked, preempted and counters are too small", r->offcpu.lost,
+		    s(r->offcpu.lost), r->offcpu.lost == 1 ? "is" : "are");
+	if (r->offcpu.thread && is_cut_off(r))
+		add(r, false, "when threads were blocked is known of a part of the time only");
+}
+
 void report_find_problems(struct report *r, const struct report_findings *found)
 {
 	struct missing m = look(r);
 
 	add_damage(r, &m, found);
 	add_losses(r, &m);
+	add_offcpu(r);
 }
 
 bool report_is_damaged(const struct report *r)

@@ -56,6 +56,10 @@ static void add_stats(struct report_stats *to, const struct report_stats *from, 
 	to->total += from->total;
 	to->self += from->self;
 	to->wait += from->wait;
+	to->blocked += from->blocked;
+	to->preempted += from->preempted;
+	for (size_t i = 0; i < COUNTERS; i++)
+		to->counted[i] += from->counted[i];
 	to->estimated |= from->estimated;
 	to->variance += from->variance;
 	report_durations_add(&to->ended, &from->ended);

@@ -9,6 +9,7 @@
 
 #include "launcher/report/cost.h"
 #include "launcher/report/report-rows.h"
+#include "launcher/trace/counters.h"
 
 /* Durations of calls: how many, and in ns their sum (signed, see cost.h), the shortest, the longest. */
 struct report_durations {
@@ -21,6 +22,7 @@ struct report_durations {
  * self     ns of it that were not spent in other recorded calls
  *          (both are signed sums while they are added up: see cost.h)
  * wait     ns in calls that wait; of nested ones only the outermost counts, in what is apart none
+ * blocked  ns of self that the thread did not run, since it waited for something; preempted: since something else ran
  * unwound  calls that a longjmp or an exception ended; their end is the next event
  * open     calls without an end: they end with the thread's last event
  * orphans  returns whose entry was not recorded: no time is known
@@ -32,6 +34,8 @@ struct report_stats {
 	uint64_t calls, total, self;
 	struct report_durations ended;
 	uint64_t unwound, open, orphans, wait;
+	uint64_t blocked, preempted;
+	uint64_t counted[COUNTERS]; /* by the kernel, in self */
 	struct report_durations unended;
 	bool estimated;
 	double variance;

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #define MAX_AMOUNTS 4 /* columns of bytes; the csv has all */
-#define MAX_CELLS (13 + MAX_AMOUNTS)
+#define MAX_CELLS (15 + COUNTERS + MAX_AMOUNTS)
 #define MIN_NAME 24
 #define CELL_MAX 64
 
@@ -41,10 +41,16 @@ struct table {
 
 /* ---- cells: their text, "" for none ---- */
 
-static bool has_time(const struct table *t, const struct report_line *line)
+static bool has_calls(const struct table *t, const struct report_line *line)
 {
 	return t->r->rows.row[line->row].kind == REPORT_FUNCTION &&
 	       line->stats.ended.n + line->stats.unended.n > 0;
+}
+
+/* One that began before a phase has time in it. */
+static bool has_time(const struct table *t, const struct report_line *line)
+{
+	return has_calls(t, line) || (t->r->phases && line->stats.total);
 }
 
 static void cell_calls(const struct table *t, const struct report_line *line, size_t arg, char *text)
@@ -60,7 +66,7 @@ static void cell_calls(const struct table *t, const struct report_line *line, si
 		const struct report_stats *s = &line->stats;                                       \
                                                                                                    \
 		(void)arg;                                                                         \
-		if (has_time(t, line))                                                             \
+		if (has_calls(t, line))                                                            \
 			units_time(value_, text);                                                  \
 	}
 
@@ -111,6 +117,34 @@ static void cell_self_share(const struct table *t, const struct report_line *lin
 	(void)arg;
 	if (has_time(t, line))
 		units_percent(report_percent(line->stats.self, t->g->whole), text);
+}
+
+static void cell_counted(const struct table *t, const struct report_line *line, size_t counter, char *text)
+{
+	uint64_t n = line->stats.counted[counter];
+	const char *about = counter_kinds[counter].sampled ? "~" : "";
+
+	(void)t;
+	if (n && counter == COUNTER_TASK_CLOCK) {
+		*text++ = '~';
+		units_time(n, text);
+	} else if (n) {
+		snprintf(text, CELL_MAX, "%s%" PRIu64, about, n);
+	}
+}
+
+static void cell_blocked(const struct table *t, const struct report_line *line, size_t arg, char *text)
+{
+	(void)t, (void)arg;
+	if (line->stats.blocked)
+		units_time(line->stats.blocked, text);
+}
+
+static void cell_preempted(const struct table *t, const struct report_line *line, size_t arg, char *text)
+{
+	(void)t, (void)arg;
+	if (line->stats.preempted)
+		units_time(line->stats.preempted, text);
 }
 
 static void cell_wait(const struct table *t, const struct report_line *line, size_t arg, char *text)
@@ -259,6 +293,13 @@ static void choose_cells(struct table *t)
 	}
 	if (any_wait(t->g))
 		add_cell(t, "wait", cell_wait, 0, 0);
+	for (size_t i = 0; t->r->offcpu.thread && i < COUNTERS; i++)
+		if (t->r->offcpu.has[i])
+			add_cell(t, counter_kinds[i].name, cell_counted, i, 0);
+	if (t->r->offcpu.thread && t->r->offcpu.switches) {
+		add_cell(t, "blocked", cell_blocked, 0, 0);
+		add_cell(t, "preempted", cell_preempted, 0, 2);
+	}
 	add_amounts(t);
 	if (t->g->nthreads > 1)
 		add_cell(t, "threads", cell_threads, 0, 4);

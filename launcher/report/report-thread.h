@@ -5,7 +5,9 @@
 
 #include "launcher/report/cost.h"
 #include "launcher/report/estimate.h"
+#include "launcher/report/phases.h"
 #include "launcher/report/report-sums.h"
+#include "launcher/trace/offcpu.h"
 #include "sonde/trace.h"
 
 struct report_frame;
@@ -33,13 +35,29 @@ struct report_walk {
 	struct cost_clock clock; /* at the end: what recording took */
 	bool gap;	  /* events are missing after the last one */
 	uint64_t now, last; /* times of this event and of the last one, by the clock */
+	/* only some phases: the clock stands still outside of them, and what begins there does not count */
+	bool phased;
+	struct stretch_clock phase;
+	bool in_phase, begun;
+	uint64_t recorded, phase_ns; /* of the event before: its time as recorded, and how long the thread had been in phases by then */
+	uint64_t raw, outside;	     /* ... by the clock if it never stood still, and how much until then was outside */
+	uint64_t inside;	     /* at the end: ns in phases */
+	struct stretch_clock blocked, preempted;
+	const struct offcpu_thread *offcpu;
+	size_t count; /* the next of its counts */
+	uint64_t blocked_ns, preempted_ns, waited; /* until the event before; waited: for room to record something */
+	struct report_stats nobody;  /* takes what does not count */
 };
 
 void report_walk_init(struct report_walk *w, const struct report_rows *rows);
 void report_walk_free(struct report_walk *w);
 
-/* Before a thread; @clock is its, at the beginning; @budget is its program's, or NULL. */
-void report_walk_start(struct report_walk *w, const struct cost_clock *clock, const struct sonde_trace_budget *budget);
+/*
+ * Before a thread; @clock is its, at the beginning; @budget is its program's, or NULL.  @phases: only what it did then counts;
+ * NULL: all does.  @offcpu: when it was not running; NULL: not known.
+ */
+void report_walk_start(struct report_walk *w, const struct cost_clock *clock, const struct sonde_trace_budget *budget,
+		       const struct stretches *const *phases, const struct offcpu_thread *offcpu);
 /* Each of its events, in order. */
 void report_walk_event(struct report_walk *w, const struct sonde_trace_event *ev);
 /*

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "launcher/report/phases.h"
 #include "launcher/report/report-kept.h"
 #include "launcher/trace/pick.h"
 #include "launcher/trace/reading.h"
@@ -66,7 +67,9 @@ static enum sonde_trace_status walk_events(struct report_walks *w, struct report
 
 	pick_tail_calls(iter, w->r->request->tail_calls);
 	cost_begin(&clock, w->r->trace, t, w->r->request->raw);
-	report_walk_start(walk, &clock, sonde_trace_rank(w->r->trace, t->rank_index)->budget);
+	report_walk_start(walk, &clock, sonde_trace_rank(w->r->trace, t->rank_index)->budget,
+			  w->r->phases ? &w->r->phases->of[t->index] : NULL,
+			  w->r->offcpu.thread ? &w->r->offcpu.thread[t->index] : NULL);
 	while (!w->ends && (status = sonde_trace_next(iter, &ev)) == SONDE_TRACE_OK) {
 		count(w, walk, &events);
 		report_walk_event(walk, ev);

@@ -2,8 +2,12 @@
 /* The verb: options in, one of the three kinds of output out. */
 #include "launcher/report/report.h"
 #include "launcher/report/omp.h"
+#include "launcher/report/phases.h"
+#include "launcher/report/report-mpi.h"
+#include "launcher/html/html.h"
 #include "launcher/common/message.h"
 #include "launcher/common/units.h"
+#include "launcher/ranks/ranks.h"
 #include "launcher/trace/holds.h"
 #include "launcher/trace/pick.h"
 #include "launcher/select/processes.h"
@@ -23,24 +27,24 @@
 #define NO_LIMIT (UINT64_MAX - 1)
 
 struct report_options {
-	const char *by, *sort, *thread, *tail_calls;
+	const char *by, *sort, *thread, *tail_calls, *html;
 	struct select_options select;
-	struct opt_list processes;
+	struct opt_list processes, phases;
 	uint64_t rank, limit;
-	bool csv, json, mangled, all, raw, omp;
+	bool csv, json, mangled, all, raw, omp, mpi;
 };
 
-/* --omp: the threads of which ranks. */
-struct omp_wanted {
+/* --omp, --mpi: the threads of which ranks. */
+struct wanted {
 	const struct report_request *request;
 	const struct sonde_trace *trace;
 };
 
-#define SORTS "total\0self\0calls\0average\0max\0name\0bytes\0wait\0" /* as enum report_sort */
+#define SORTS "total\0self\0calls\0average\0max\0name\0bytes\0wait\0blocked\0" /* as enum report_sort */
 #define BYS "function\0thread\0process\0rank\0"			      /* as enum report_by */
 
 static const struct opt report_opts[] = {
-	{ 's', "sort", "KEY", "total (default), self, calls, average, max, name, bytes or wait",
+	{ 's', "sort", "KEY", "total (default), self, calls, average, max, name, bytes, wait or blocked",
 	  OPT_CHOICE, offsetof(struct report_options, sort), SORTS },
 	{ 'b', "by", "WHAT", "one table (function, the default), one per thread, process or rank",
 	  OPT_CHOICE, offsetof(struct report_options, by), BYS },
@@ -56,10 +60,16 @@ static const struct opt report_opts[] = {
 	{ 'a', "all", NULL, "all lines", OPT_FLAG, offsetof(struct report_options, all), NULL },
 	{ 0, "omp", NULL, "OpenMP (-m openmp): regions, loops and tasks; work, waiting, imbalance, other schedules", OPT_FLAG,
 	  offsetof(struct report_options, omp), NULL },
+	{ 0, "mpi", NULL, "MPI (-m mpi): bytes and waiting of each call and rank, who sent to whom", OPT_FLAG,
+	  offsetof(struct report_options, mpi), NULL },
+	{ 0, "phase", "NAME", "only what was done in these phases (-m mark); without NAME: phases and counters", OPT_LIST_OR,
+	  offsetof(struct report_options, phases), "" },
 	{ 0, "csv", NULL, "comma-separated values, in nanoseconds and bytes", OPT_FLAG,
 	  offsetof(struct report_options, csv), NULL },
 	{ 0, "json", NULL, "JSON, in nanoseconds and bytes", OPT_FLAG,
 	  offsetof(struct report_options, json), NULL },
+	{ 0, "html", "FILE", "a page with time line, flame graph and tables, for a browser", OPT_STRING,
+	  offsetof(struct report_options, html), NULL },
 	{ 0, "mangled", NULL, "C++ names as they are in the symbol table", OPT_FLAG,
 	  offsetof(struct report_options, mangled), NULL },
 	{ 0, "raw", NULL, "times as they were recorded, with what recording took", OPT_FLAG,
@@ -80,6 +90,9 @@ static const struct opt_command report_command = {
 		    "sonde report -s bytes -n 10\tthe ten functions that moved most data\n"
 		    "sonde report -b thread -F 'pthread_*'\twhat each thread waited for\n"
 		    "sonde report --omp\twhat threads did in parallel regions\n"
+		    "sonde report --mpi\twhich ranks waited for which calls, who sent to whom\n"
+		    "sonde report --phase=solve\tfunctions, in that phase of the program alone\n"
+		    "sonde report --html page.html\ta page with a time line, a flame graph and tables\n"
 		    "sonde report --json run3 | jq .tables\tfor other programs\n",
 };
 
@@ -118,13 +131,26 @@ static bool parse_thread(const char *text, struct report_request *q)
 }
 
 /* What it would not heed. */
-static int check_omp(const struct report_options *o)
+static int check_whole(const struct report_options *o)
 {
 	if (o->by || o->sort || o->thread || o->mangled || o->raw || o->tail_calls ||
 	    o->select.functions.n || o->select.excluded.n)
-		return opt_usage_error(&report_command, "--omp shows whole teams of threads: it goes with --rank, --process, --limit, "
-							"--all, --csv and --json");
+		return opt_usage_error(&report_command, "%s: it goes with --rank, --process, --limit, --all, --csv and --json",
+				       o->omp ? "--omp shows whole teams of threads" :
+				       o->mpi ? "--mpi shows whole ranks" :
+						"--phase without a name shows whole phases");
+	if (o->omp && o->mpi)
+		return opt_usage_error(&report_command, "--omp and --mpi are two reports: one at a time");
 	return 0;
+}
+
+/* It sorts and filters itself. */
+static int check_page(const struct report_options *o)
+{
+	const char *other = o->by ? "by" : o->sort ? "sort" : o->limit != NO_LIMIT ? "limit" : o->all ? "all" : o->csv ? "csv" : o->json ? "json" :
+			    o->omp ? "omp" : o->mpi ? "mpi" : o->phases.n ? "phase" : o->select.functions.n ? "functions" : o->select.excluded.n ? "no-functions" : NULL;
+
+	return other ? opt_usage_error(&report_command, "--%s is not for --html, whose page has all that can be shown", other) : 0;
 }
 
 static int make_request(const struct report_options *o, struct report_request *q)
@@ -141,18 +167,29 @@ static int make_request(const struct report_options *o, struct report_request *q
 		.raw = o->raw,
 		.select = o->select,
 	};
+	if (o->html) {
+		q->limit = UINT64_MAX;
+		if (check_page(o))
+			return EXIT_USAGE;
+	}
 	if (o->csv && o->json)
 		return opt_usage_error(&report_command, "--csv and --json exclude each other");
-	if (o->omp && check_omp(o))
+	if (o->phases.n > 1)
+		return opt_usage_error(&report_command, "--phase was given more than once: one pattern at a time");
+	if (o->phases.n && (o->omp || o->mpi))
+		return opt_usage_error(&report_command, "--phase does not go with --omp and --mpi");
+	q->phase = o->phases.n && *o->phases.v[0] ? o->phases.v[0] : NULL;
+	q->shared = !o->html && !o->omp && !o->mpi && !(o->phases.n && !q->phase);
+	if ((o->omp || o->mpi || (o->phases.n && !q->phase)) && check_whole(o))
 		return EXIT_USAGE;
 	if (o->thread && !parse_thread(o->thread, q))
 		return opt_usage_error(&report_command, "--thread %s: not TID or PID.TID", o->thread);
 	return 0;
 }
 
-static bool omp_wants(const struct sonde_trace_thread *thread, void *arg)
+static bool wants(const struct sonde_trace_thread *thread, void *arg)
 {
-	const struct omp_wanted *wanted = arg;
+	const struct wanted *wanted = arg;
 
 	return report_wants(wanted->request, wanted->trace, thread);
 }
@@ -160,8 +197,8 @@ static bool omp_wants(const struct sonde_trace_thread *thread, void *arg)
 static int report_omp(const struct sonde_trace *trace, const char *dir, const struct report_options *o,
 		      const struct report_request *q)
 {
-	struct omp_wanted wanted = { q, trace };
-	struct omp_request request = { omp_wants, &wanted };
+	struct wanted wanted = { q, trace };
+	struct omp_request request = { wants, &wanted };
 	struct omp_report r;
 	int status = omp_read(&r, trace, dir, &request);
 
@@ -176,6 +213,49 @@ static int report_omp(const struct sonde_trace *trace, const char *dir, const st
 		status = r.damaged ? EXIT_DAMAGED : 0;
 	}
 	omp_report_free(&r);
+	return status;
+}
+
+static int report_mpi(const struct sonde_trace *trace, const char *dir, const struct report_options *o, const struct report_request *q)
+{
+	struct wanted wanted = { q, trace };
+	const struct report_mpi_request request = { wants, &wanted };
+	struct report_mpi r;
+	int status = report_mpi_read(&r, trace, dir, &request);
+
+	if (!status && o->json)
+		report_mpi_json(&r, q->limit);
+	else if (!status && o->csv)
+		report_mpi_csv(&r, q->limit);
+	else if (!status)
+		report_mpi_text(&r, q->limit);
+	if (!status) {
+		pick_forgive_closed_pipe();
+		status = r.damaged ? EXIT_DAMAGED : 0;
+	}
+	report_mpi_free(&r);
+	return status;
+}
+
+static int report_phases(const struct sonde_trace *trace, const char *dir, const struct report_options *o,
+			 const struct report_request *q)
+{
+	struct wanted wanted = { q, trace };
+	const struct phases_request request = { wants, &wanted, NULL };
+	struct phases p;
+	int status = phases_read(&p, trace, dir, &request);
+
+	if (!status && o->json)
+		phases_print_json(&p, q->limit);
+	else if (!status && o->csv)
+		phases_print_csv(&p, q->limit);
+	else if (!status)
+		phases_print_text(&p, trace, q->limit);
+	if (!status) {
+		pick_forgive_closed_pipe();
+		status = p.damaged ? EXIT_DAMAGED : 0;
+	}
+	phases_free(&p, trace);
 	return status;
 }
 
@@ -206,6 +286,8 @@ static int report_trace(const char *dir, const struct report_options *o,
 	struct sonde_trace *trace;
 	struct report r;
 
+	if (!q->shared && ranks_me() != 0)
+		return 0;
 	if (sonde_trace_open(dir, &trace, &why) != SONDE_TRACE_OK) {
 		pick_no_trace(dir, why.text);
 		return EXIT_USAGE;
@@ -213,8 +295,18 @@ static int report_trace(const char *dir, const struct report_options *o,
 	int status = processes_choose(&trace, &o->processes);
 	if (status)
 		return status;
-	if (o->omp) {
-		status = report_omp(trace, dir, o, q);
+	if (o->omp || o->mpi || (o->phases.n && !q->phase)) {
+		status = o->omp ? report_omp(trace, dir, o, q) :
+			 o->mpi ? report_mpi(trace, dir, o, q) :
+				  report_phases(trace, dir, o, q);
+		sonde_trace_close(trace);
+		return status;
+	}
+	if (o->html) {
+		const struct html_request request = { .output = o->html, .thread = o->thread, .report = q };
+
+		status = html_report(trace, dir, &request);
+		pick_forgive_closed_pipe();
 		sonde_trace_close(trace);
 		return status;
 	}
@@ -245,6 +337,7 @@ int verb_report(int argc, char **argv)
 	if (first >= 0 && !status)
 		status = report_trace(first < argc ? argv[first] : DEFAULT_DIR, &o, &q);
 	opt_list_free(&o.processes);
+	opt_list_free(&o.phases);
 	select_options_free(&o.select);
 	return status;
 }

@@ -3,10 +3,13 @@
  * `sonde report`: where the time went.
  *
  *	omp		in place of all that, `--omp': see launcher/report/omp.h
+ *	report-mpi	in place of all that, `--mpi': see launcher/report/report-mpi.h
+ *	phases		in place of all that, `--phase'; with a name, when threads were in such phases: see launcher/report/phases.h
  *	report-rows	what is counted: one row for each function and module, point and counter
  *	report-sums	the figures of each row
  *	report-thread	one thread's events into sums
  *	report-kept	these sums, for the next report
+ *	report-shared	these sums, of threads that other analysis ranks have walked over
  *	report-collect	all threads into groups: one for the whole trace, or one per thread, process or rank
  *	report-lines	which threads are counted; which rows of a group are shown, and in what order
  *	report-head	what is known of the run, and what is missing
@@ -27,6 +30,7 @@
 #include "launcher/common/options.h"
 #include "launcher/report/report-rows.h"
 #include "launcher/report/report-sums.h"
+#include "launcher/trace/offcpu.h"
 #include "launcher/trace/processtree.h"
 #include "sonde/trace.h"
 
@@ -43,6 +47,7 @@ enum report_sort {
 	REPORT_SORT_NAME,
 	REPORT_SORT_BYTES,
 	REPORT_SORT_WAIT,
+	REPORT_SORT_BLOCKED,
 };
 
 struct report_request {
@@ -54,8 +59,12 @@ struct report_request {
 	bool mangled;		  /* names as in the symbol table */
 	bool raw;		  /* times as recorded, with what recording took */
 	const char *tail_calls;	  /* --tail-calls, or NULL */
+	bool shared;		  /* by all analysis ranks, see launcher/ranks/ranks.h: of one report of a command */
 	struct select_options select; /* functions that are shown; none: all */
+	const char *phase;	  /* --phase: only what was done in phases of that name; NULL: all */
 };
+
+struct phases;
 
 /* A row with the figures of one group. */
 struct report_line {
@@ -126,6 +135,9 @@ struct report {
 	struct report_problem *problems;
 	size_t nproblems;
 	struct process_tree processes; /* of the ranks shown */
+	struct phases *phases;	       /* those of request->phase, or NULL */
+	struct offcpu offcpu;	       /* when threads were not running */
+	uint64_t blocked, preempted;   /* ns of that, in calls */
 	bool several_programs;	       /* it is to be shown */
 };
 

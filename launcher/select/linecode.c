@@ -15,6 +15,7 @@ struct linecode_kept {
 
 struct linecode {
 	char *path;
+	char *file; /* that has its code now: @path, or that of the trace's archive; NULL: it is not there any more */
 	const struct mt_placed *placed; /* NULL: the file is asked */
 	uint32_t object;
 	struct lines *lines;	/* of the file; NULL: there are none ... */
@@ -151,8 +152,9 @@ static void note_line(void *arg, uint64_t addr, const char *file, int line)
 /* Also if the trace says that there was no debug information: it may have been installed since. */
 static void look_into_file(struct linecode *c, const struct sonde_trace *trace)
 {
-	if (!trace || binary_is_recorded(trace, c->path))
-		c->lines = lines_open(c->path);
+	c->file = trace ? binary_of_trace(trace, c->path) : strdup(c->path);
+	if (c->file)
+		c->lines = lines_open(c->file);
 	else if (!c->placed)
 		c->why = SELECT_OTHER_FILE;
 }
@@ -192,6 +194,7 @@ void linecode_close(struct linecode *c)
 		return;
 	lines_close(c->lines);
 	inj_symtab_close(c->tab);
+	free(c->file);
 	free(c->path);
 	free(c);
 }
@@ -218,7 +221,7 @@ uint64_t linecode_size(struct linecode *c, uint64_t addr)
 		mt_placed_find(c->placed, c->object, addr, &place);
 		return place.entry == addr ? place.size : 0;
 	}
-	if (!c->tab && inj_symtab_open(c->path, INJ_SYMTAB_DEBUG_FILE, &c->tab) != INJ_OK)
+	if (!c->tab && (!c->file || inj_symtab_open(c->file, INJ_SYMTAB_DEBUG_FILE, &c->tab) != INJ_OK))
 		return 0;
 	sym = inj_symtab_at(c->tab, addr);
 	return sym ? sym->size : 0;

@@ -38,6 +38,15 @@ bool holds_blocks(const struct sonde_trace *trace)
 	return false;
 }
 
+bool holds_order(const struct sonde_trace *trace)
+{
+	for (size_t i = 0; i < sonde_trace_ranks(trace); i++) {
+		if (mt_read_has_blocks(sonde_trace_rank(trace, i)))
+			return true;
+	}
+	return false;
+}
+
 bool holds_memory(const struct sonde_trace *trace)
 {
 	for (size_t i = 0; i < sonde_trace_threads(trace); i++) {

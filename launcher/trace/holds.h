@@ -14,8 +14,10 @@
 
 /* Has the thread a stream of memory accesses? */
 bool holds_stream(const struct sonde_trace_thread *thread);
-/* Was the order of blocks recorded, in streams like those? */
+/* Was the order of blocks recorded, in streams like those, in place of accesses? */
 bool holds_blocks(const struct sonde_trace *trace);
+/* ... or beside them? */
+bool holds_order(const struct sonde_trace *trace);
 /* Has any? */
 bool holds_memory(const struct sonde_trace *trace);
 

@@ -60,6 +60,9 @@ void program_ending(const struct sonde_trace_rank *part, char text[static PROCES
 	case SONDE_TRACE_EXECUTED:
 		snprintf(text, PROCESS_ENDING_MAX, "executed another program");
 		return;
+	case SONDE_TRACE_ENDED:
+		snprintf(text, PROCESS_ENDING_MAX, "status not known");
+		return;
 	case SONDE_TRACE_UNFINISHED:
 		break;
 	}

@@ -14,6 +14,11 @@ struct mt_code *mt_code_new(const struct mt_allocator *allocator)
 	return code;
 }
 
+void mt_code_fetches(struct mt_code *code)
+{
+	code->fetches = true;
+}
+
 static void free_object(const struct mt_code *code, struct mt_object *object)
 {
 	for (uint32_t i = 0; object->nodes && i < object->nnodes; i++)

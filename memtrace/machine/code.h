@@ -82,6 +82,7 @@ struct mt_object {
 struct mt_code {
 	struct mt_allocator allocator;
 	struct mt_object *objects;	/* published last; those in it stay */
+	bool fetches;			/* mt_code_fetches() */
 	struct mt_engine *engine;	/* of its machines; NULL: none; see memtrace/machine/fast.h */
 };
 

@@ -88,7 +88,6 @@ static bool enter(struct mt_runner *r, enum mt_mode mode, struct mt_machine *m, 
 		s->v = (struct mt_access *)io.v;
 	else
 		add_sums(sink->counts, &io);
-	r->entered++;
 	return s->node != before.node || s->words != before.words || s->fuel != before.fuel;
 }
 
@@ -104,6 +103,7 @@ void mt_run(struct mt_engine *engine, struct mt_machine *m, struct mt_sink *sink
 {
 	struct mt_runner *r = (struct mt_runner *)engine;
 	enum mt_mode mode = !sink->counts ? MT_NEXT : sink->stack ? MT_COUNT : MT_COUNT_PLAIN;
+	uint64_t entered = 0, interpreted = 0;
 
 	if (m->limit < MT_LIMIT || (mode == MT_NEXT && sink->end - s->v < BATCH) || !r->prepare(r, mode)) {
 		mt_fast_nodes(m, sink, s, UINT64_MAX);
@@ -114,13 +114,16 @@ void mt_run(struct mt_engine *engine, struct mt_machine *m, struct mt_sink *sink
 		uint64_t code = find(r, mode, m, s);
 		bool further = code && enter(r, mode, m, sink, s, code);
 
+		entered += code != 0;
 		if (mode == MT_NEXT && is_full(sink, s)) {
 			sink->enough = true;
-			return;
+			break;
 		}
 		if (further || s->stopped)
 			continue;
 		mt_fast_nodes(m, sink, s, 1);
-		r->interpreted++;
+		interpreted++;
 	}
+	__atomic_fetch_add(&r->entered, entered, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&r->interpreted, interpreted, __ATOMIC_RELAXED);
 }

@@ -48,17 +48,17 @@ struct mt_gates {
 	uint64_t leave, leave_header; /* what tables hold where nothing is compiled: second half, first half */
 };
 
-/* Runs compiled nodes; what is not compiled is interpreted, and reported to warm(). */
+/* Runs compiled nodes; what is not compiled is interpreted, and reported to warm().  Several threads may do so at once if warm() can. */
 struct mt_runner {
 	struct mt_engine engine;	/* .run is mt_run */
 	struct mt_gates gates;
 	const uint64_t *tables[MT_MODES];
 	uint32_t ids;			/* nodes below have their places in the tables */
-	/* Makes table and ids ready.  False: all is to be interpreted. */
+	/* Makes table and ids ready; they stay while nodes are run.  False: all is to be interpreted. */
 	bool (*prepare)(struct mt_runner *r, enum mt_mode mode);
 	/* A node is not compiled (NULL: look it up).  Says whether it may be now. */
 	bool (*warm)(struct mt_runner *r, enum mt_mode mode, uint32_t id, const struct mt_node *node);
-	uint64_t entered, interpreted;	/* times; nodes and loops in between */
+	uint64_t entered, interpreted;	/* times; nodes and loops in between: by runs that have ended */
 };
 
 void mt_run(struct mt_engine *engine, struct mt_machine *m, struct mt_sink *sink, struct mt_fast_state *s);

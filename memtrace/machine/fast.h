@@ -23,7 +23,7 @@ struct mt_fast_state {
 };
 
 /*
- * Is one thread's at a time.  What it does to machine, sink and state is what mt_fast_nodes() would do.
+ * What it does to machine, sink and state is what mt_fast_nodes() would do.
  */
 struct mt_engine {
 	/* Until state->stopped, or sink->enough. */

@@ -31,6 +31,11 @@ static bool is_kind(uint8_t kind)
 	return !(kind & ~(MD_KIND | MD_STACK)) && (kind & MD_KIND) <= MD_PREFETCH;
 }
 
+static bool is_fetch(const struct md_op *op)
+{
+	return op->code == MD_ACCESS && op->dst == MD_FETCH;
+}
+
 static bool verify_lanes(const struct md_op *op)
 {
 	unsigned int count = MD_LANES_COUNT(op->imm), index = MD_LANES_INDEX(op->imm);
@@ -81,7 +86,7 @@ static bool verify_op(const struct md_op *op)
 	case MD_FLAGS:
 		return op->dst <= MD_FLAGS_AND && has_operands(op) && has_width(op);
 	case MD_ACCESS:
-		return is_kind(op->dst) && has_operands(op) && op->scale <= 3;
+		return (is_kind(op->dst) || is_fetch(op)) && has_operands(op) && op->scale <= 3;
 	case MD_SIZE:
 		return op->imm > 0 && op->imm <= UINT32_MAX;
 	case MD_STRING:
@@ -203,7 +208,7 @@ bool mt_verify(const struct mt_code *code, const struct md_object *object, const
 	if (!are_ids_free(code, object))
 		return false;
 	for (uint32_t i = 0; i < object->nops; i++) {
-		if (!verify_op(&ops[i]))
+		if (!verify_op(&ops[i]) || (is_fetch(&ops[i]) && !code->fetches))
 			return false;
 	}
 	for (uint32_t i = 0; i < object->nnodes; i++) {

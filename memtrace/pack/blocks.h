@@ -99,4 +99,12 @@ void mt_blocks_free(struct mt_blocks *b);
 /* The same from memory, piece by piece, for that and for tests.  @b is all zero at first.  False: damaged, or no memory. */
 bool mt_blocks_add(struct mt_blocks *b, const uint8_t *body, size_t size);
 
+/* Where blocks are. */
+struct mt_blocks_index;
+/* Of those that are in @b, which has to stay as it is.  NULL: no memory. */
+struct mt_blocks_index *mt_blocks_index(const struct mt_blocks *b);
+void mt_blocks_index_free(struct mt_blocks_index *index);
+/* The block that holds an address of a file, by the indices of its function and in that; of several the one that begins last. */
+bool mt_blocks_find(const struct mt_blocks_index *index, uint32_t object, uint64_t addr, uint32_t *function, uint32_t *block);
+
 #endif

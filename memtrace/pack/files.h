@@ -42,7 +42,8 @@ TF_CHECK enum sonde_trace_status mt_write_object(struct tf_writer *w,
 
 /*
  * Appends one chunk of the thread's stream (struct md_chunk and what follows), at most TF_MAX_RAW bytes.  The memory may be
- * written to by the program meanwhile; nothing in it is trusted.  Packed and written at once.
+ * written to by the program meanwhile; nothing in it is trusted.  Packed and written at once.  This and mt_write_lost() may
+ * be called by several threads at once, for different streams; by no other thread anything else of the writer's meanwhile.
  */
 TF_CHECK enum sonde_trace_status mt_write_chunk(struct tf_thread *t, const void *chunk, size_t bytes);
 

@@ -36,7 +36,7 @@ static void close_group(struct mt_group *g, unsigned int *windows)
 		return;
 	ZSTD_freeCCtx(g->zstd);
 	g->zstd = NULL;
-	--*windows;
+	__atomic_fetch_sub(windows, 1, __ATOMIC_RELAXED);
 }
 
 void mt_group_free(struct mt_group *g, unsigned int *windows)
@@ -54,12 +54,14 @@ static bool set(ZSTD_CCtx *zstd, ZSTD_cParameter parameter, int value)
 static void open_group(struct mt_group *g, unsigned int *windows)
 {
 	g->bytes = 0;
-	if (g->zstd || *windows == MT_GROUP_WINDOWS)
+	if (g->zstd)
 		return;
-	g->zstd = ZSTD_createCCtx();
-	if (!g->zstd)
+	if (__atomic_fetch_add(windows, 1, __ATOMIC_RELAXED) < MT_GROUP_WINDOWS)
+		g->zstd = ZSTD_createCCtx();
+	if (!g->zstd) {
+		__atomic_fetch_sub(windows, 1, __ATOMIC_RELAXED);
 		return;
-	++*windows;
+	}
 	if (!set(g->zstd, ZSTD_c_compressionLevel, LEVEL) || !set(g->zstd, ZSTD_c_minMatch, MIN_MATCH) ||
 	    !set(g->zstd, ZSTD_c_hashLog, HASH_LOG) || !set(g->zstd, ZSTD_c_windowLog, MT_GROUP_WINDOW) ||
 	    !set(g->zstd, ZSTD_c_enableLongDistanceMatching, 1) ||

@@ -31,7 +31,7 @@ struct mt_group {
 	bool tried;		/* it has been considered, of a stream that is not dense */
 };
 
-/* @windows: those in use by all streams of a writer, here as below. */
+/* @windows: those in use by all streams of a writer, here as below; other threads may change it meanwhile. */
 void mt_group_free(struct mt_group *g, unsigned int *windows);
 
 /* The next chunk belongs to it. */

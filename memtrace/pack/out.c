@@ -3,6 +3,7 @@
  * Memory streams while they are written: a header as that of a thread file, then pieces.  A piece is a header
  * of 48 bytes and zstd frames, of the bytes as they are, or rearranged.
  */
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
@@ -11,14 +12,23 @@
 #include "memtrace/pack/out.h"
 #include "tracefmt/format.h"
 
+/* Streams may be written side by side: what a writer keeps is changed by one at a time. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
 /* ---- what is kept ---- */
 
 static void free_out(void *state)
 {
 	struct mt_out *o = state;
 
-	tf_buf_free(&o->piece);
-	mt_packer_free(&o->packer);
+	while (o->idle) {
+		struct mt_maker *m = o->idle;
+
+		o->idle = m->next;
+		tf_buf_free(&m->piece);
+		mt_packer_free(&m->packer);
+		free(m);
+	}
 	free(o);
 }
 
@@ -26,7 +36,7 @@ static void free_thread_out(void *state)
 {
 	struct mt_thread_out *o = state;
 
-	mt_group_free(&o->packing.group, &o->all->packer.windows);
+	mt_group_free(&o->packing.group, &o->all->windows);
 	free(o);
 }
 
@@ -42,8 +52,37 @@ static void *keep(struct tf_writer *w, struct tf_extra *e, size_t bytes, void (*
 struct mt_out *mt_out(struct tf_writer *w)
 {
 	struct tf_extra *e = tf_writer_extra(w);
+	struct mt_out *o;
 
-	return e->state ? e->state : keep(w, e, sizeof(struct mt_out), free_out);
+	pthread_mutex_lock(&lock);
+	o = e->state ? e->state : keep(w, e, sizeof(struct mt_out), free_out);
+	pthread_mutex_unlock(&lock);
+	return o;
+}
+
+/* NULL: no memory. */
+static struct mt_maker *take_maker(struct mt_out *o)
+{
+	struct mt_maker *m;
+
+	pthread_mutex_lock(&lock);
+	m = o->idle;
+	if (m)
+		o->idle = m->next;
+	pthread_mutex_unlock(&lock);
+	if (!m)
+		m = calloc(1, sizeof(*m));
+	if (m)
+		m->packer.windows = &o->windows;
+	return m;
+}
+
+static void give_back(struct mt_out *o, struct mt_maker *m)
+{
+	pthread_mutex_lock(&lock);
+	m->next = o->idle;
+	o->idle = m;
+	pthread_mutex_unlock(&lock);
 }
 
 struct mt_thread_out *mt_thread_out(struct tf_thread *t)
@@ -78,18 +117,20 @@ static void put_head(uint8_t *at, const struct mt_pieces *p, size_t packed, size
 }
 
 /* Appends a piece; @packing: of its stream, NULL: it is of none.  False: it cannot be written. */
-static bool append(struct tf_writer *w, struct mt_out *o, struct mt_pieces *p, const void *raw, size_t bytes,
-		   struct mt_packing *packing)
+static bool make(struct tf_writer *w, struct mt_maker *m, struct mt_pieces *p, const void *raw, size_t bytes,
+		 struct mt_packing *packing)
 {
 	enum tf_piece_kind kind = TF_PIECE_PLAIN;
 	size_t packed = SIZE_MAX;
-	uint8_t *at;
+	uint8_t *at = NULL;
 
-	tf_buf_clear(&o->piece);
-	at = tf_buf_need(&o->piece, TF_PIECE_SIZE + (packing ? mt_pack_room(bytes) : ZSTD_compressBound(bytes)));
+	if (m) {
+		tf_buf_clear(&m->piece);
+		at = tf_buf_need(&m->piece, TF_PIECE_SIZE + (packing ? mt_pack_room(bytes) : ZSTD_compressBound(bytes)));
+	}
 	if (at)
-		packed = packing ? mt_pack_chunk(&o->packer, packing, at + TF_PIECE_SIZE, raw, bytes, &kind) :
-				   mt_pack_plain(&o->packer, at + TF_PIECE_SIZE, raw, bytes);
+		packed = packing ? mt_pack_chunk(&m->packer, packing, at + TF_PIECE_SIZE, raw, bytes, &kind) :
+				   mt_pack_plain(&m->packer, at + TF_PIECE_SIZE, raw, bytes);
 	if (packed == SIZE_MAX) {
 		tf_writer_no_memory(w);
 		p->lost++;
@@ -103,18 +144,27 @@ static bool append(struct tf_writer *w, struct mt_out *o, struct mt_pieces *p, c
 	return true;
 }
 
+static bool append(struct tf_writer *w, struct mt_out *o, struct mt_pieces *p, const void *raw, size_t bytes,
+		   struct mt_packing *packing)
+{
+	struct mt_maker *m = take_maker(o);
+	bool good = make(w, m, p, raw, bytes, packing);
+
+	if (m && !packing)
+		tf_buf_free(&m->piece); /* chunks are much smaller */
+	if (m)
+		give_back(o, m);
+	return good;
+}
+
 bool mt_pieces_append(struct tf_writer *w, struct mt_pieces *p, const char *name, const char *magic, const void *raw,
 		      size_t bytes)
 {
 	struct mt_out *o = mt_out(w);
-	bool good;
 
 	if (o && !p->file.tried)
 		tf_writer_extra_file(w, &p->file, name, magic, TF_MEMORY_VERSION);
-	good = o && !p->file.broken && append(w, o, p, raw, bytes, NULL);
-	if (o)
-		tf_buf_free(&o->piece); /* chunks are much smaller */
-	return good;
+	return o && !p->file.broken && append(w, o, p, raw, bytes, NULL);
 }
 
 /* ---- objects ---- */
@@ -182,7 +232,7 @@ enum sonde_trace_status mt_write_chunk(struct tf_thread *t, const void *chunk, s
 	if (bytes > TF_MAX_RAW)
 		return SONDE_TRACE_E_INVALID;
 	if (!put_chunk(t, chunk, bytes)) {
-		tf_writer_extra(w)->lost++;
+		__atomic_fetch_add(&tf_writer_extra(w)->lost, 1, __ATOMIC_RELAXED);
 		tf_thread_extra(t)->lost++;
 	}
 	return tf_writer_result(w);

@@ -16,13 +16,20 @@ struct mt_pieces {
 	uint64_t lost;	/* chunks since the last one */
 };
 
+/* For who makes a piece. */
+struct mt_maker {
+	struct tf_buf piece;
+	struct mt_packer packer;
+	struct mt_maker *next;
+};
+
 /* Of a writer. */
 struct mt_out {
 	struct mt_pieces code;	/* code.memory */
 	struct mt_pieces places; /* code.places */
 	struct mt_pieces blocks; /* code.blocks */
-	struct tf_buf piece;	/* one being made */
-	struct mt_packer packer;
+	struct mt_maker *idle;	/* as many as pieces were ever made at one time */
+	unsigned int windows;	/* of struct mt_packer */
 };
 
 /* Of a thread. */

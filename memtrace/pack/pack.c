@@ -220,7 +220,7 @@ static size_t pack_in_group(struct mt_packer *k, struct mt_packing *p, uint8_t *
 			    enum tf_piece_kind *kind)
 {
 	bool first;
-	size_t packed = mt_group_pack(&p->group, &k->windows, at, room_for(bytes), raw, bytes, &first);
+	size_t packed = mt_group_pack(&p->group, k->windows, at, room_for(bytes), raw, bytes, &first);
 
 	*kind = first ? TF_PIECE_GROUP : TF_PIECE_GROUP_NEXT;
 	return packed;
@@ -237,6 +237,6 @@ size_t mt_pack_chunk(struct mt_packer *k, struct mt_packing *p, uint8_t *at, con
 		return packed;
 	packed = pack_alone(k, p, at, raw, bytes, kind);
 	if (packed != SIZE_MAX)
-		mt_group_consider(&p->group, &k->windows, raw, bytes, packed);
+		mt_group_consider(&p->group, k->windows, raw, bytes, packed);
 	return packed;
 }

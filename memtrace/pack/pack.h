@@ -14,13 +14,13 @@
 #include "tracefmt/buffer.h"
 #include "tracefmt/format.h"
 
-/* Of all streams of a writer.  All zero: nothing has been packed. */
+/* For one stream at a time, of those of a writer.  All zero: nothing has been packed. */
 struct mt_packer {
 	struct tf_buf words;	/* rearranged for a piece */
 	struct tf_buf scratch;
 	ZSTD_CCtx *frames;
 	ZSTD_CCtx *dull;	/* for what is hardly worth it */
-	unsigned int windows;	/* in use, of streams that repeat themselves */
+	unsigned int *windows;	/* in use, of streams that repeat themselves: those of all packers of a writer */
 };
 
 void mt_packer_free(struct mt_packer *k);

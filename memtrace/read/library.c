@@ -37,7 +37,7 @@ static bool is_stream_of(const struct mt_files_thread *stream, const struct sond
 	return dot && strncmp(name, other, (size_t)(dot - name)) == 0 && strcmp(other + (dot - name), ".memory") == 0;
 }
 
-static enum sonde_trace_status start(struct sonde_trace_accesses *a, const struct sonde_trace_thread *thread)
+static enum sonde_trace_status start(struct sonde_trace_accesses *a, const struct sonde_trace_thread *thread, bool blocks)
 {
 	enum sonde_trace_status status = SONDE_TRACE_E_NOTRACE;
 	struct mt_files_thread stream;
@@ -45,10 +45,15 @@ static enum sonde_trace_status start(struct sonde_trace_accesses *a, const struc
 	for (size_t i = 0; mt_read_thread(a->read, i, &stream); i++) {
 		if (!is_stream_of(&stream, thread))
 			continue;
-		a->thread = mt_read_start(a->read, i, &status);
+		a->thread = blocks ? mt_read_start_blocks(a->read, i, &status) : mt_read_start(a->read, i, &status);
 		break;
 	}
 	return status;
+}
+
+static bool has(const struct sonde_trace_rank *rank, bool blocks)
+{
+	return blocks ? mt_read_has_blocks(rank) : !mt_read_is_of_blocks(rank);
 }
 
 static enum sonde_trace_status open_stream(const struct sonde_trace *trace, size_t thread, bool blocks,
@@ -62,12 +67,12 @@ static enum sonde_trace_status open_stream(const struct sonde_trace *trace, size
 	*out = NULL;
 	if (a && !about)
 		status = SONDE_TRACE_E_INVALID;
-	if (a && about && mt_read_is_of_blocks(sonde_trace_rank(trace, about->rank_index)) != blocks)
+	if (a && about && !has(sonde_trace_rank(trace, about->rank_index), blocks))
 		status = SONDE_TRACE_E_NOTRACE;
 	else if (a && about)
 		a->read = mt_read_open(sonde_trace_rank(trace, about->rank_index)->dir, &status, &why);
 	if (a && a->read)
-		status = start(a, about);
+		status = start(a, about, blocks);
 	if (a && a->thread) {
 		*out = a;
 		return SONDE_TRACE_OK;

@@ -39,6 +39,10 @@ struct mt_read_thread {
 	uint64_t began;		 /* TSC of the burst's begin */
 	uint64_t counted, before; /* accesses until now, and until the burst */
 	struct mt_read_bursts bursts;
+	/* Of a trace with blocks beside accesses: */
+	bool beside, wants_blocks;
+	uint64_t last;		 /* instruction of the last block or access */
+	uint64_t at, at_before;	 /* block where the thread is, and where it was before the batch, or an instruction in it; 0: not known */
 	struct mt_access batch[BATCH];
 };
 
@@ -68,6 +72,13 @@ static int by_address(const void *a, const void *b)
 	return x->lo < y->lo ? -1 : x->lo > y->lo;
 }
 
+static bool has_both(const struct mt_read *r)
+{
+	const struct sonde_trace_rank *rank = r->trace ? sonde_trace_rank(r->trace, 0) : NULL;
+
+	return rank && rank->recording && rank->recording->blocks_beside;
+}
+
 static bool add_objects(struct mt_read *r)
 {
 	struct mt_files_object o;
@@ -79,6 +90,8 @@ static bool add_objects(struct mt_read *r)
 	r->code = mt_code_new(&mt_heap);
 	if (!r->spans || !r->code)
 		return false;
+	if (has_both(r))
+		mt_code_fetches(r->code);
 	mt_compile(r->code);
 	for (size_t i = 0; mt_files_object(r->files, i, &o); i++) {
 		struct md_object object = {
@@ -119,6 +132,11 @@ struct mt_read *mt_read_open(const char *dir, enum sonde_trace_status *status, s
 	return NULL;
 }
 
+const struct sonde_trace *mt_read_trace(const struct mt_read *r)
+{
+	return r->trace;
+}
+
 void mt_read_close(struct mt_read *r)
 {
 	if (!r)
@@ -136,6 +154,11 @@ void mt_read_close(struct mt_read *r)
 bool mt_read_is_of_blocks(const struct sonde_trace_rank *rank)
 {
 	return rank->recording && rank->recording->blocks;
+}
+
+bool mt_read_has_blocks(const struct sonde_trace_rank *rank)
+{
+	return rank->recording && (rank->recording->blocks || rank->recording->blocks_beside);
 }
 
 const char *mt_read_damaged(const struct mt_read *r)
@@ -218,7 +241,7 @@ static bool was_killed(const struct sonde_trace *trace, int pid)
 	return false;
 }
 
-struct mt_read_thread *mt_read_start(struct mt_read *r, size_t i, enum sonde_trace_status *status)
+static struct mt_read_thread *start(struct mt_read *r, size_t i, bool blocks, enum sonde_trace_status *status)
 {
 	struct mt_read_thread *t = calloc(1, sizeof(*t));
 	struct mt_files_thread about;
@@ -229,6 +252,8 @@ struct mt_read_thread *mt_read_start(struct mt_read *r, size_t i, enum sonde_tra
 	if (t)
 		*status = mt_stream_open(r->files, i, &t->stream);
 	if (*status == SONDE_TRACE_OK) {
+		t->beside = has_both(r);
+		t->wants_blocks = blocks;
 		t->machine = mt_machine_new(r->code);
 		*status = t->machine ? *status : SONDE_TRACE_E_NOMEM;
 	}
@@ -236,6 +261,16 @@ struct mt_read_thread *mt_read_start(struct mt_read *r, size_t i, enum sonde_tra
 		return t;
 	mt_read_stop(t);
 	return NULL;
+}
+
+struct mt_read_thread *mt_read_start(struct mt_read *r, size_t i, enum sonde_trace_status *status)
+{
+	return start(r, i, false, status);
+}
+
+struct mt_read_thread *mt_read_start_blocks(struct mt_read *r, size_t i, enum sonde_trace_status *status)
+{
+	return start(r, i, true, status);
 }
 
 void mt_read_stop(struct mt_read_thread *t)
@@ -286,7 +321,7 @@ bool mt_read_was_off(const struct mt_read_thread *t)
 
 uint64_t mt_read_before(const struct mt_read_thread *t)
 {
-	return mt_before(t->machine);
+	return t->beside && t->wants_blocks ? t->at_before : mt_before(t->machine);
 }
 
 uint64_t mt_read_tsc(const struct mt_read_thread *t)
@@ -353,17 +388,44 @@ static bool feed(struct mt_read_thread *t, uint64_t *gaps)
 	}
 }
 
+/* Leaves in the batch what is wanted, and returns how many that are. */
+static size_t choose(struct mt_read_thread *t, size_t n)
+{
+	uint64_t before = mt_before(t->machine);
+	size_t left = 0;
+
+	if (!t->beside)
+		return n;
+	if (before != t->last)
+		t->at = before; /* a handler has begun, or is over */
+	t->at_before = t->at;
+	t->last = t->batch[n - 1].insn;
+	for (size_t i = 0; i < n; i++) {
+		if ((t->batch[i].kind == MD_FETCH) != t->wants_blocks)
+			continue;
+		t->batch[left] = t->batch[i];
+		if (t->wants_blocks)
+			t->batch[left].kind = MD_LOAD;
+		left++;
+	}
+	if (left && t->wants_blocks)
+		t->at = t->batch[left - 1].insn;
+	return left;
+}
+
 size_t mt_read_next(struct mt_read_thread *t, const struct mt_access **v, uint64_t *gaps)
 {
 	enum mt_status status;
-	size_t n;
 
 	*v = t->batch;
 	t->was_off = false;
 	while (!t->ended) {
-		n = mt_next(t->machine, t->batch, BATCH, &status);
+		size_t all = mt_next(t->machine, t->batch, BATCH, &status), n = all ? choose(t, all) : 0;
+
 		if (n)
 			return n;
+		if (all)
+			continue;
 		if (status != MT_OK) {
 			++*gaps;
 			t->broken = true;

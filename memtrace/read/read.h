@@ -29,6 +29,8 @@ bool mt_read_thread(const struct mt_read *r, size_t i, struct mt_files_thread *t
  * the block has.
  */
 bool mt_read_is_of_blocks(const struct sonde_trace_rank *rank);
+/* Were blocks recorded, in place of accesses or beside them? */
+bool mt_read_has_blocks(const struct sonde_trace_rank *rank);
 
 /* The path of an object whose description contradicts itself; NULL: none. */
 const char *mt_read_damaged(const struct mt_read *r);
@@ -41,6 +43,9 @@ uint64_t mt_read_bad_places(const struct mt_read *r);
 
 /* The file that an instruction is in, and its address there; NULL: it is in no instrumented code. */
 const char *mt_read_place(const struct mt_read *r, uint64_t insn, uint64_t *addr);
+
+/* The trace that this was read of, of one rank: NULL: it could not be opened.  Lives as long as @r. */
+const struct sonde_trace *mt_read_trace(const struct mt_read *r);
 
 /* The same and all else that the trace says of it. */
 struct mt_where {
@@ -56,6 +61,8 @@ struct mt_read_thread;
 
 /* Thread @i's accesses from the beginning.  NULL: *@status says why (E_SYSTEM, E_NOMEM, E_VERSION, ...). */
 struct mt_read_thread *mt_read_start(struct mt_read *r, size_t i, enum sonde_trace_status *status);
+/* The same of blocks: where they are beside accesses, these are left out, else blocks are. */
+struct mt_read_thread *mt_read_start_blocks(struct mt_read *r, size_t i, enum sonde_trace_status *status);
 void mt_read_stop(struct mt_read_thread *t);
 
 /*
@@ -67,7 +74,7 @@ size_t mt_read_next(struct mt_read_thread *t, const struct mt_access **v, uint64
 /* Was recording off in between?  Of what mt_read_next() returned last, and what it had returned before. */
 bool mt_read_was_off(const struct mt_read_thread *t);
 
-/* mt_before(), of what mt_read_next() returned last. */
+/* mt_before(), of what mt_read_next() returned last.  Of blocks: of the block, or, after a handler, any instruction in it. */
 uint64_t mt_read_before(const struct mt_read_thread *t);
 
 /* When the chunk began that they are from, or that proved that they happened. */

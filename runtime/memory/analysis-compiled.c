@@ -43,8 +43,8 @@ static bool warm(struct mt_runner *r, enum mt_mode mode, uint32_t id, const stru
 	if (__atomic_load_n(&head()->full, __ATOMIC_RELAXED))
 		return false;
 	if (mt_warm((struct mt_asks *)sonde_rt_config.compile_asks, id) && c->asked++ == 0)
-		c->since = r->interpreted;
-	if (c->asked && (c->asked == BATCH || r->interpreted - c->since > PATIENCE))
+		c->waited = 0;
+	if (c->asked && (c->asked == BATCH || ++c->waited > PATIENCE))
 		wake(c);
 	return false;
 }

@@ -43,6 +43,8 @@ static void *give_data(struct sonde_thread *thread, uint64_t bytes)
 	r->part[i].at = (uint32_t)at;
 	r->part[i].bytes = (uint32_t)bytes;
 	r->used = (uint32_t)(at + bytes);
+	/* a chunk that was refused may have been there before */
+	__builtin_memset(&r->data[at], 0, bytes);
 	return &r->data[at];
 }
 

@@ -53,7 +53,7 @@ struct rt_member {
 struct rt_runner {
 	struct mt_runner runner;
 	uint32_t asked;		/* that Sonde has not been woken for */
-	uint64_t since;		/* so many had been interpreted when the first of them was asked for */
+	uint32_t waited;	/* nodes that were interpreted since the first of them was asked for */
 };
 
 /*

@@ -79,6 +79,9 @@ RT_HIDDEN uint64_t rt_cpu_clock(void);
 /* A signal has arrived.  May change registers and PC. */
 RT_HIDDEN void rt_mem_arrived(uint64_t *regs);
 
+/* Is @pc of @map where a signal before an instruction of the program would have that begin again? */
+RT_HIDDEN int rt_mem_begins(const struct rt_codemap *map, uint64_t pc);
+
 /* A handler returns to @regs.  0: what the code there needs could not be made ready. */
 RT_HIDDEN int rt_mem_returns(uint64_t *regs);
 

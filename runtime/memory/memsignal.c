@@ -211,6 +211,17 @@ void rt_mem_arrived(uint64_t *regs)
 		arrived(regs);
 }
 
+int rt_mem_begins(const struct rt_codemap *map, uint64_t pc)
+{
+	const struct rt_mem_piece *p = find_piece(map, pc);
+
+	if (!p)
+		return 1;
+	if (p->flags & RT_MEM_BACK && (p->flags & RT_MEM_PLAIN || p->back || pc != map->arena + p->start))
+		return 0;
+	return p->flags & RT_MEM_PLAIN || first_of(map, p, pc) == p;
+}
+
 /* ---- and return ---- */
 
 /* The handler's chunk is over. */

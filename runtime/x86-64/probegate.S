@@ -13,6 +13,7 @@ sonde_rt_probe_gate:
 	begin_gate
 	mov	8(%rbp), %rdi
 	lea	16(%rbp), %rsi
+	mov	%rbp, %rdx
 	and	$-16, %rsp
 	cld
 	call	rt_probe_slow

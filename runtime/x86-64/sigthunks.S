@@ -63,8 +63,11 @@ rt_arrive_saved:
 	syscall
 rt_arrive_blocked:
 	mov	-24(%rbp), %rdi
+	mov	-40(%rbp), %rsi
 	cld
 	call	rt_signal_arrived
+	test	%eax, %eax
+	jnz	2f
 	cmpq	$0, sonde_rt_config + RT_CONFIG_PARKED(%rip)
 	je	1f
 	mov	$SIG_SETMASK, %edi
@@ -75,6 +78,9 @@ rt_arrive_blocked:
 	syscall
 1:	lea	-72(%rbp), %rsp
 	pop_all
+	ret
+	/* as if the handler had returned */
+2:	lea	16(%rbp), %rsp
 	ret
 	.size	rt_arrive, . - rt_arrive
 

@@ -43,6 +43,26 @@ is_settled()
 	return 1
 }
 
+# start_python3: three threads that compute and check; its last word is "right".
+start_python3()
+{
+	start /usr/bin/python3 -u -c '
+import sys, threading
+def fib(n): return n if n < 2 else fib(n - 1) + fib(n - 2)
+over = False
+def run(sums):
+    while not over: sums.append(fib(12) == 144 and sorted(str(i) for i in range(50))[3] == "11")
+all = [[] for _ in range(3)]
+threads = [threading.Thread(target=run, args=(s,)) for s in all]
+for t in threads: t.start()
+print("ready")
+sys.stdin.readline()
+over = True
+for t in threads: t.join()
+print("right" if all and min(min(s) for s in all) else "wrong")
+'
+}
+
 # note_target: how it is before anything is done to it.
 note_target()
 {

@@ -92,21 +92,7 @@ if command -v nginx ab curl >/dev/null && [ "$(id -u)" -eq 0 ]; then
 fi
 
 if command -v /usr/bin/python3 >/dev/null; then
-	start /usr/bin/python3 -u -c '
-import sys, threading
-def fib(n): return n if n < 2 else fib(n - 1) + fib(n - 2)
-over = False
-def run(sums):
-    while not over: sums.append(fib(12) == 144 and sorted(str(i) for i in range(50))[3] == "11")
-all = [[] for _ in range(3)]
-threads = [threading.Thread(target=run, args=(s,)) for s in all]
-for t in threads: t.start()
-print("ready")
-sys.stdin.readline()
-over = True
-for t in threads: t.join()
-print("right" if min(min(s) for s in all) else "wrong")
-'
+	start_python3
 	for _ in 1 2 3; do
 		attach_briefly -q -F 'Py*' --libs='*python*'
 		check_left

@@ -140,6 +140,20 @@ cmp -s alone out || { diff alone out; fail "with modules counts differ"; }
 check_status 0 sonde report m
 check_contains out ' 3 .* pthread *pthread_create'
 
+# ---- a function whose windows have places only while a jump stands at its entry ----
+
+{
+	printf '\t.text\n\t.globl chain\n\t.type chain, @function\nchain:\tsub $8, %%rsp\n\tcall one\n\ttest %%eax, %%eax\n\tjne 2f\n'
+	printf '1:\txor %%eax, %%eax\n3:\tadd $8, %%rsp\n\tret\n\t.p2align 3\n2:'
+	printf '\t.rept 60\n\tcall one\n\ttest %%eax, %%eax\n\tje 1b\n\t.endr\n\tcall one\n\tjmp 3b\n\t.size chain, . - chain\n'
+	printf '\t.section .note.GNU-stack, "", @progbits\n'
+} >chain.s
+printf 'int chain(void);\nint one(void) { static volatile int n; return ++n; }\nint main(void) { return chain() != 62; }\n' >chained.c
+"$CC" -O1 -fno-inline -o chained chained.c chain.s || fail "$CC"
+check_status 0 sonde -q --blocks -o c -- ./chained
+check_lacks err 'could not be described'
+[ "$(calls c one)" = 62 ] && [ "$(calls c chain)" = 1 ] || fail "a chain of calls"
+
 # ---- messages ----
 
 check_status 0 sonde report t
@@ -152,7 +166,7 @@ sonde blocks f >out 2>err
 [ $? -eq 2 ] || fail "a trace without counts"
 check_contains err "no blocks were counted"
 check_usage_error sonde --blocks -F nested -- ./counted
-check_usage_error sonde --blocks --mem -- ./counted
+check_usage_error sonde --blocks=nested --mem -- ./counted
 check_usage_error sonde --blocks -m memcount -- ./counted
 check_usage_error sonde --blocks --start-off -- ./counted
 check_usage_error sonde attach --blocks 1

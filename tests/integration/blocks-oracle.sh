@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Counts of all blocks, edges and loops of small, difficult programs, in several builds, are what a single-stepper counted
-# (tests/oracle/counts.c): from counters, and from the order of blocks.
+# (tests/oracle/counts.c): from counters, from the order of blocks, and from that beside memory accesses.
 #
 # BLOCKS_MATRIX=full    all programs in all builds (minutes)
 # BLOCKS_PROGRAMS       only these ("fn_odd fn_tails")
@@ -90,6 +90,13 @@ one()
 	compare_counts "$name ($build)" t
 	[ "$name" != fn_loops ] || missing=1
 	compare_counts "$name ($build), in order" o $missing
+	case $build in gcc-O2 | gcc-O3 | clang-O2)
+		run sonde -q "${sonde[@]}" --mem --blocks -o m -- "$program" "${arguments[@]}" >both.out 2>both.err
+		[ $? -eq "$status" ] || { show both.err; fail "$name ($build): ends differently with --mem --blocks"; }
+		check_same both.out stepped.out "stdout of $name with --mem --blocks"
+		compare_counts "$name ($build), beside memory accesses" m $missing
+		;;
+	esac
 	echo "$name ($build): $(tail -n 1 difference)"
 	cd .. && rm -rf "$name.$build"
 }

@@ -41,3 +41,16 @@ fi
 
 # Late libraries with the modules that Sonde ships, which wrap what the dynamic linker calls.
 same_run -o t -m posixio,memory,pthread -- "$programs/loads" 5 4
+
+# Code memory is not had back from libraries that are gone: there is an end to recording one that is loaded again and again, which
+# is said once; the program does the same to its end, and what was recorded before is there.
+"$programs/loads" 1100 0 >plain.out
+for what in --mem= -F; do
+	rm -rf t
+	check_status 0 sonde "${what}plug_work@libplug*" -o t -- "$programs/loads" 1100 0
+	check_same plain.out out "stdout of a program that loads a library 1,100 times"
+	check_contains err 'libplug.so and what is loaded after it is not recorded: there is no room for more copies of code'
+	[ "$(wc -l <err)" -eq 1 ] || { show err; fail "more than that"; }
+done
+recorded=$(sonde dump t | grep -c 'plug_work')
+[ "$recorded" -ge 2000 ] || fail "$recorded lines of what was recorded before"

@@ -50,3 +50,21 @@ for sig in KILL TERM; do
 	[ "$calls" -gt 10000 ] || fail "only $calls calls"
 	[ $((calls - returns)) -le 1 ] || fail "$calls calls, $returns returns"
 done
+
+# Nobody waits for it, or its parent does before the recorder has looked: that it was recorded to its end is known all the same.
+need_command python3
+check_status 0 sonde -q -o t -F work -- python3 -c '
+import os, signal, sys
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+os.spawnv(os.P_NOWAIT, sys.argv[1], sys.argv[1:])
+try:
+    os.wait()
+except ChildProcessError:
+    pass
+' "$programs/ends" 1000 exit
+sonde info t >info.txt || fail "sonde info"
+check_contains info.txt '^state +intact$'
+check_contains info.txt '^lost +nothing$'
+check_contains info.txt '(status not known|exit status 3) +ends 1000 exit$'
+sonde report t >report.txt || fail "sonde report"
+check_lacks report.txt 'no end|not finished'

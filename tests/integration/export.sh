@@ -1,51 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # What is exported is what was recorded, in each format, properly nested.
 . "$top_srcdir/tests/integration/lib.sh"
+. "$top_srcdir/tests/integration/exported.sh"
 need_ptrace
 need_command python3
 need_program jumps threads throws
-
-# exported FORMAT: t in this format, as exported.py sees it, into the file exported.
-exported()
-{
-	local file=trace.$1
-	rm -rf "$file" exported
-	check_status 0 sonde export -f "$1" -o "$file" "${options[@]}" t
-	if [ "$1" = perfetto ]; then
-		command -v protoc >/dev/null || return 0
-		protoc -I"$top_srcdir/tests/integration" --decode=Trace perfetto.proto <"$file" >decoded || fail "protoc"
-		! grep -q '^ *[0-9]* *[:{]' decoded || fail "fields that Perfetto does not have"
-		file=decoded
-	fi
-	if [ "$1" = otf2 ]; then
-		command -v otf2-print >/dev/null || return 0
-		{ otf2-print -G "$file/traces.otf2" && otf2-print "$file/traces.otf2"; } >decoded 2>decoded.err || fail "otf2-print"
-		[ ! -s decoded.err ] || { show decoded.err; fail "otf2-print warns"; }
-		file=decoded
-	fi
-	python3 "$top_srcdir/tests/integration/exported.py" "$1" "$file" >exported || fail "$1"
-}
-
-otf2=
-grep -q '^#define HAVE_OTF2 1' "$top_builddir/config.h" && otf2=otf2
-
-# check_formats: each has all calls of t, and all have the same.
-check_formats()
-{
-	local format calls
-	sonde dump --json --tail-calls=jump t >events.json
-	calls=$(count 'enter()')
-	options=(--tail-calls=jump)
-	for format in chrome csv perfetto speedscope $otf2; do
-		exported $format
-		[ -s exported ] || continue
-		[ "$(awk '/calls=/ { sub(/.*calls=/, ""); n += $1 } END { print n }' exported)" -eq "$calls" ] ||
-			{ show exported; fail "$format has not $calls calls"; }
-		# speedscope and otf2 have neither points nor marks
-		[ $format = chrome ] || [ $format = speedscope ] || [ $format = otf2 ] || check_same chrome.exported exported "$format, and not chrome,"
-		[ $format != chrome ] || mv exported chrome.exported
-	done
-}
 
 sonde -q -F '*' -m memory -o t -- "$programs/threads" 3 2 10 || fail "threads"
 check_formats
@@ -57,6 +16,11 @@ check_formats
 sonde -q -F '*' -m posixio -o t -- sh -c 'sh -c "exit 0"; cat /dev/null; exec true' || fail "sh"
 check_formats
 check_contains trace.chrome '"name":"sh, true '
+if command -v gzip >/dev/null; then
+	seq 20000 >numbers
+	sonde -q -F '*' --libs -m posixio -o t -- gzip -c numbers >numbers.gz || fail "gzip"
+	check_formats
+fi
 
 # what was recorded with a call comes along
 check_contains trace.csv ',posixio,returned,".*='
@@ -64,13 +28,12 @@ check_contains trace.chrome '"cat":"posixio"'
 
 # parts of it
 sonde -q -F '*' -o t -- "$programs/jumps" 30 || fail "jumps"
-options=(-F work)
-for format in chrome csv speedscope; do
-	exported $format
+for format in chrome csv ctf speedscope; do
+	exported $format -F work
+	[ -s exported ] || continue
 	[ "$(sed -n '/calls=/!p' exported)" = 'work 60' ] || { show exported; fail "$format: not work() alone"; }
 done
-options=(-N work --from 0 --to 1ns)
-exported csv
+exported csv -N work --from 0 --to 1ns
 
 # call paths
 for format in callgrind folded; do
@@ -88,7 +51,7 @@ fi
 
 # a trace that is cut off: what is there is whole
 cp -r t cut
-file=$(find cut -name '*.sonde' | head -n 1)
+file=$(find cut -name '[0-9]*.sonde' | head -n 1)
 truncate -s -20 "$file"
 status=0
 sonde export -f chrome -o cut.json cut 2>err || status=$?
@@ -105,6 +68,30 @@ check_status 2 sonde export -f csv -o no/such/folder t
 (ulimit -f 1; trap '' XFSZ; sonde export -f chrome -o kept t 2>err) && fail "a file that cannot grow is no error"
 [ "$(cat kept)" = before ] || fail "half a file"
 [ "$(find . -name 'kept*' | wc -l)" -eq 1 ] || fail "something is left of a file that could not be written"
+
+check_usage_error sonde export -f ctf t
+check_status 2 sonde export -f ctf -o no/such/folder t
+mkdir folder
+check_usage_error sonde export -f ctf -o folder t
+(ulimit -f 1; trap '' XFSZ; sonde export -f ctf -o folder.2 t 2>err) && fail "a folder that cannot be written is no error"
+[ "$(find . -name 'folder*' | wc -l)" -eq 1 ] || fail "something is left of a folder that could not be written"
+
+# events that are missing
+sonde -q -F '*' -o lost -- "$programs/jumps" 30000 >jumped || fail "jumps"
+file=$(find lost -name '[0-9]*.sonde' | head -n 1)
+printf XXXXXXXX | dd of="$file" bs=1 seek=$(($(stat -c %s "$file") / 2)) conv=notrunc 2>dd.err || fail "dd"
+sonde export -f ctf -o lost.ctf lost 2>err
+check_contains err 'damaged: .*checksum'
+if command -v babeltrace2 >/dev/null; then
+	babeltrace2 --clock-cycles --no-delta lost.ctf >decoded 2>err || fail "babeltrace2"
+	check_contains err 'discarded [0-9]+ events'
+	sonde export -f chrome -o lost.json lost 2>err
+	for format in ctf chrome; do
+		[ $format = ctf ] && file=decoded || file=lost.json
+		python3 "$top_srcdir/tests/integration/exported.py" $format $file | sed 's/ points=[0-9]*//' >$format.lost || fail "$format with events missing"
+	done
+	check_same chrome.lost ctf.lost "events are missing: ctf, and not chrome,"
+fi
 
 if [ "$otf2" ]; then
 	check_usage_error sonde export -f otf2 t

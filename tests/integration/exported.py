@@ -3,8 +3,9 @@
 """usage: exported.py FORMAT FILE
 
 Reads what `sonde export' wrote, checks that each thread's calls are properly nested and its times do not go back, and prints a line
-"PID.TID calls=N points=N unwound=N open=N" for each thread, sorted, then "NAME N" for each function. FORMAT perfetto: FILE is what
-protoc --decode made of it with perfetto.proto; otf2: what otf2-print made of it.
+"PID.TID calls=N points=N unwound=N open=N" for each thread, sorted, then "NAME N" for each function, then "messages=N" if there are
+any, each of which begins and ends once. FORMAT perfetto: FILE is what
+protoc --decode made of it with perfetto.proto; otf2, ctf: what otf2-print, and babeltrace2 --clock-cycles --no-delta, made of it.
 """
 import collections
 import csv
@@ -16,6 +17,7 @@ threads = collections.defaultdict(collections.Counter)
 names = collections.Counter()
 stacks = collections.defaultdict(list)
 last = collections.defaultdict(float)
+begun, ended = {}, {}  # messages: when
 
 
 def at(thread, time):
@@ -43,6 +45,12 @@ def point(thread, time):
     threads[thread]["points"] += 1
 
 
+def message(ends, number, time):
+    into = ended if ends else begun
+    assert number not in into, f"message {number} twice"
+    into[number] = time
+
+
 def chrome(path):
     # viewers sort: what is open at a thread's end ends there, but is written last
     for e in sorted(json.load(open(path))["traceEvents"], key=lambda e: e.get("ts", 0)):
@@ -54,6 +62,9 @@ def chrome(path):
             leave(thread, e["ts"], next((m for m in ("unwound", "open") if m in args), None))
         elif e["ph"] == "i":
             point(thread, e["ts"])
+        elif e["ph"] in ("s", "f"):
+            assert stacks[thread], f"{thread}: an arrow outside of all calls: {e}"
+            message(e["ph"] == "f", e["id"], e["ts"])
         else:
             assert e["ph"] == "M" and args["name"], e
 
@@ -100,14 +111,14 @@ def perfetto(path):
     tracks, interned, events = {}, {}, []
     flags = {}
 
-    def message(lines):
+    def record(lines):
         m = collections.defaultdict(list)
         for line in lines:
             line = line.strip()
             if line == "}":
                 break
             if line.endswith("{"):
-                m[line[:-1].strip()].append(message(lines))
+                m[line[:-1].strip()].append(record(lines))
             else:
                 key, value = line.split(": ", 1)
                 m[key].append(value.strip('"'))
@@ -116,7 +127,7 @@ def perfetto(path):
     with open(path) as f:
         for line in f:
             assert line == "packet {\n", line
-            p = message(f)
+            p = record(f)
             flags[p["sequence_flags"][0]] = True
             for t in p["track_descriptor"]:
                 for thread in t["thread"]:
@@ -130,7 +141,11 @@ def perfetto(path):
                     interned[n["iid"][0]] = n["name"][0]
             for e in p["track_event"]:
                 marks = [a["name"][0] for a in e["debug_annotations"] if a["bool_value"]]
-                name = interned[e["name_iid"][0]] if e["name_iid"] else None
+                name = interned[e["name_iid"][0]] if e["name_iid"] else e["name"][0] if e["name"] else None
+                for number in e["flow_ids"]:
+                    message(False, number, int(p["timestamp"][0]))
+                for number in e["terminating_flow_ids"]:
+                    message(True, number, int(p["timestamp"][0]))
                 events.append((int(p["timestamp"][0]), e["type"][0], tracks[e["track_uuid"][0]], name, marks))
     for time, kind, thread, name, marks in sorted(events, key=lambda e: e[0]):
         if kind == "1":
@@ -143,8 +158,22 @@ def perfetto(path):
 
 
 def otf2(path):
-    """Lines "EVENT LOCATION TIME ...", and those that define locations and groups before them."""
+    """Lines "EVENT LOCATION TIME ...", and those that define locations, groups and communicators before them."""
     groups, locations = {}, {}
+    members, comms = {}, {}  # of a communicator, by number: locations by rank; between two groups: both
+    sent, received = collections.Counter(), collections.Counter()
+    requests, collectives = collections.defaultdict(set), collections.Counter()
+    teams, open_parts = collections.Counter(), collections.Counter()
+
+    def channel(sender, location, rest):
+        """Who, to whom, in what, with which tag; and the rest of it."""
+        comm = re.search(r'Communicator: ".*?" <(\d+)>', rest).group(1)
+        peer = int(re.search(r"(?:Receiver|Sender): (\d+)", rest).group(1))
+        tag = re.search(r"Tag: (\d+)", rest).group(1)
+        sides = comms[comm]
+        other = sides[-1] if location in sides[0] else sides[0]
+        return (location, other[peer], comm, tag) if sender else (other[peer], location, comm, tag)
+
     for line in open(path):
         kind, _, rest = line.partition(" ")
         if kind == "LOCATION_GROUP":
@@ -153,18 +182,87 @@ def otf2(path):
         elif kind == "LOCATION":
             number, tid, group = re.match(r' *(\d+) .*?Name: ".* (\d+)" .*Group: ".*" <(\d+)>', rest).groups()
             locations[number] = f"{groups[group]}.{tid}"
+        elif kind == "GROUP":
+            members[rest.split()[0]] = re.findall(r'<(\d+)>', rest.partition("Member")[2])
+        elif kind == "COMM":
+            number, group = re.match(r' *(\d+) .*Group: ".*?" <(\d+)>', rest).groups()
+            comms[number] = [members[group]]
+        elif kind == "INTER_COMM":
+            number, a, b = re.match(r' *(\d+) .*Group A: ".*?" <(\d+)>.*Group B: ".*?" <(\d+)>', rest).groups()
+            comms[number] = [members[a], members[b]]
         elif kind in ("ENTER", "LEAVE"):
             location, time, name = re.match(r' *(\d+) +(\d+) +Region: "(.*)" <\d+>', rest).groups()
             if kind == "ENTER":
                 enter(locations[location], int(time), name)
             else:
                 assert leave(locations[location], int(time)) == name, line
+        elif kind.startswith("THREAD_"):
+            location, time = re.match(r" *(\d+) +(\d+)", rest).groups()
+            at(locations[location], int(time))
+            region = stacks[locations[location]]
+            if kind in ("THREAD_FORK", "THREAD_JOIN"):
+                assert region[-1] == "omp parallel" and "Model: \"OpenMP\"" in rest, line
+            else:
+                team = comms[re.search(r'Thread Team: ".*?" <(\d+)>', rest).group(1)][0]
+                assert location in team and "omp implicit task" not in region[-1:], line
+            begins, what = {"THREAD_FORK": (1, "regions"), "THREAD_JOIN": (-1, "regions"), "THREAD_TEAM_BEGIN": (1, "parts"),
+                            "THREAD_TEAM_END": (-1, "parts")}[kind]
+            open_parts[location, what] += begins
+            teams[what] += begins > 0
+            assert open_parts[location, what] >= 0, line
+        elif kind.startswith("MPI_"):
+            location, time = re.match(r" *(\d+) +(\d+)", rest).groups()
+            at(locations[location], int(time))
+            assert stacks[locations[location]], f"outside of all calls: {line}"
+            request = re.search(r"Request: (\d+)", rest)
+            if kind in ("MPI_SEND", "MPI_ISEND"):
+                sent[channel(True, location, rest)] += 1
+            elif kind in ("MPI_RECV", "MPI_IRECV"):
+                received[channel(False, location, rest)] += 1
+            if request:
+                requests[request.group(1)].add(kind)
+            collectives[location] += {"MPI_COLLECTIVE_BEGIN": 1, "MPI_COLLECTIVE_END": -1}.get(kind, 0)
+    assert sent == received, (sent - received, received - sent)
+    for number, kinds in requests.items():
+        assert kinds in ({"MPI_ISEND", "MPI_ISEND_COMPLETE"}, {"MPI_IRECV_REQUEST", "MPI_IRECV"},
+                         {"MPI_IRECV_REQUEST", "MPI_REQUEST_CANCELLED"}), (number, kinds)
+    assert not any(collectives.values()), collectives
+    assert not any(open_parts.values()), open_parts
+    assert teams["regions"] == names["omp parallel"] and teams["parts"] == names["omp implicit task"], teams
+    for i in range(sum(sent.values())):
+        message(False, i, 0)
+        message(True, i, 0)
 
 
-{"chrome": chrome, "otf2": otf2, "speedscope": speedscope, "csv": table, "perfetto": perfetto}[sys.argv[1]](sys.argv[2])
+def ctf(path):
+    """Lines "[TIME] HOST EVENT: { CONTEXT }, { FIELDS }"."""
+    addresses = {}
+    for line in open(path, errors="surrogateescape"):
+        time, name, pid, tid, fields = re.match(r"\[(\d+)\] .*?(\S*:.*?): \{ vpid = (\d+), vtid = (\d+), procname = \".*?\" \}, \{(.*)\}", line).groups()
+        thread = f"{pid}.{tid}"
+        if name.startswith("lttng_ust_statedump:"):
+            at(thread, int(time))
+            continue
+        address, function = re.match(r' addr = (\w+), func = \( "((?:[^"\\]|\\.)*)" : container = \d+ \)', fields).groups()
+        if name == "lttng_ust_cyg_profile:func_entry":
+            enter(thread, int(time), function)
+            addresses.setdefault(thread, []).append(address)
+        elif name == "lttng_ust_cyg_profile:func_exit":
+            end = re.search(r', end = \( "(\w+)" : container', fields).group(1)
+            assert leave(thread, int(time), end if end != "returned" else None) == function, line
+            assert addresses[thread].pop() == address, line
+        else:
+            point(thread, int(time))
+
+
+{"chrome": chrome, "ctf": ctf, "otf2": otf2, "speedscope": speedscope, "csv": table, "perfetto": perfetto}[sys.argv[1]](sys.argv[2])
 for thread, stack in stacks.items():
     assert not stack, f"{thread}: {stack} have no end"
 for thread in sorted(threads):
     print(thread, *(f"{k}={threads[thread][k]}" for k in ("calls", "points", "unwound", "open")))
 for name in sorted(names):
     print(name, names[name])
+assert begun.keys() == ended.keys(), begun.keys() ^ ended.keys()
+assert all(begun[i] <= ended[i] for i in begun)
+if begun:
+    print(f"messages={len(begun)}")

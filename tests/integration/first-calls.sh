@@ -6,6 +6,12 @@
 need_ptrace
 need_program firsts
 
+# Nothing is known of earlier recordings: all wait for their first call.
+forget_called()
+{
+	rm -f "$XDG_CACHE_HOME"/sonde/called-*
+}
+
 check_firsts() # CALLS
 {
 	events t
@@ -15,7 +21,8 @@ check_firsts() # CALLS
 
 for program in "$programs/firsts" "$programs/firsts-static"; do
 	[ -x "$program" ] || continue
-	for when in --eager ""; do
+	# the last time with what the recordings before have called
+	for when in --eager "" ""; do
 		same_run -q $when -F '*' -o t -- "$program" threads
 		check_firsts $((8 * 256))
 		same_run -q $when -F '*' -o t -- "$program" forks
@@ -28,6 +35,7 @@ for program in "$programs/firsts" "$programs/firsts-static"; do
 		check_firsts 256
 	done
 	for how in threads forks signals filter; do
+		forget_called
 		same_run -q --mem -o t -- "$program" "$how"
 		sonde info t >info.txt
 		check_contains info.txt '^state +intact$'
@@ -42,10 +50,12 @@ cat >ways.txt <<-END
 	beside a thread: by a stub
 	child: by a stub
 END
+forget_called
 sonde -q -F 'first_*' -F leaf -o t -- "$programs/firsts" ways >out || fail "exit status $?"
 check_same ways.txt out "where calls lead"
 
 # The three kinds are told apart.
+forget_called
 sonde -q -F 'first_0*' -F call_some -o t -- "$programs/firsts" start || fail "exit status $?"
 sonde info t >info.txt
 check_contains info.txt '^recorded +0 functions; 17 never called$'
@@ -70,6 +80,7 @@ with_recorder() # HOW SONDE-OPTION...
 {
 	local how=$1
 	shift
+	forget_called
 	"$programs/firsts" "$how" >plain.out
 	rm -f recorder
 	FIRSTS_TRACER=recorder "${limit[@]}" sonde -q "$@" -o t -- "$programs/firsts" "$how" >traced.out 2>traced.err &
@@ -88,8 +99,31 @@ with_recorder kill -F '*'
 # A body of which a part has been written is as it was before it runs.
 with_recorder half --mem=wide
 
+# What earlier recordings of a program called is instrumented at the start, but for a few, and no other program's; when it is
+# not called any more it waits again.  What is there of that may be damaged.
+instrumented()
+{
+	sonde -q -F 'first_*' -o t -- "$programs/firsts" start >out || fail "exit status $?"
+	sonde info t | sed -n 's/^recorded *\([0-9]*\) f.*/\1/p'
+}
+forget_called
+[ "$(instrumented)" -eq 0 ] || fail "what nobody has called was instrumented"
+sonde -q -F '*' -o t -- "$programs/firsts" threads >out || fail "exit status $?"
+some=$(instrumented)
+[ "$some" -ge 200 ] && [ "$some" -lt 256 ] || fail "$some of 256 were instrumented at the start"
+left=$some
+for _ in 1 2 3 4 5 6; do
+	left=$(instrumented)
+done
+[ "$left" -lt "$some" ] || fail "what is not called any more is not forgotten: $left of $some"
+for file in "$XDG_CACHE_HOME"/sonde/called-*; do
+	truncate -s -3 "$file"
+done
+[ "$(instrumented)" -eq 0 ] || fail "what was cut off was believed"
+
 # What is kept of code may be damaged, or cut off: nothing but the recording suffers, and the next one is right.
-export XDG_CACHE_HOME=$PWD/cache
+same_run -q -F '*' -o t -- "$programs/firsts" start
+forget_called
 same_run -q -F '*' -o t -- "$programs/firsts" start
 sonde info t >whole.txt
 for where in flow end; do
@@ -100,11 +134,13 @@ for where in flow end; do
 		end) truncate -s -70 "$file" ;;
 		esac
 	done
+	forget_called
 	same_run -q -F '*' -o t -- "$programs/firsts" start
 	sonde info t >info.txt
 	if [ $where = flow ]; then
 		check_contains info.txt '^recorded +0 functions'
 		check_contains info.txt 'not instrumented: what was kept of its code in the cache folder was damaged'
+		forget_called
 		same_run -q -F '*' -o t -- "$programs/firsts" start
 		sonde info t >info.txt
 	fi

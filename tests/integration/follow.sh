@@ -87,10 +87,16 @@ for preload in '' "$PWD/libempty.so"; do
 	calls 5 work t
 done
 
-# Many at a time; nobody is forgotten.
-rm -rf t
-same_run -F work -o t -- sh -c "for i in \$(seq 40); do echo \$i; done | xargs -P 4 -I{} \"$programs/ends\" {} return | sort | tail -1"
-calls 820 work t
+# Many at a time; nobody is forgotten, whoever completes the traces: with one worker, the thread that traces does it.
+for n in 1 2 5; do
+	rm -rf t
+	same_run --workers=$n -F work -o t -- \
+		sh -c "for i in \$(seq 40); do echo \$i; done | xargs -P 4 -I{} \"$programs/ends\" {} return | sort | tail -1"
+	calls 820 work t
+	[ "$(find t -name metadata -exec grep -l '"complete":true' {} + | wc -l)" -eq "$(find t -name metadata | wc -l)" ] ||
+		fail "with $n workers a trace is not complete"
+	[ "$(find t -name metadata -exec grep -l '"ending":"exited","exit":[0-9]' {} + | wc -l)" -ge 40 ] || fail "with $n workers an end is not known"
+done
 
 # Killed while it is traced: the others go on, and what they had recorded is there.
 rm -rf t

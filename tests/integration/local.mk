@@ -3,6 +3,8 @@
 EXTRA_DIST += \
 	tests/integration/attach-lib.sh \
 	tests/integration/exported.py \
+	tests/integration/exported.sh \
+	tests/integration/html.py \
 	tests/integration/lackey.awk \
 	tests/integration/lib.sh \
 	tests/integration/matrix.sh \
@@ -12,6 +14,8 @@ EXTRA_DIST += \
 	tests/integration/steps.sh \
 	tests/integration/stress.sh
 INTEGRATION_TESTS += \
+	tests/integration/archive.sh \
+	tests/integration/args.sh \
 	tests/integration/attach-follow.sh \
 	tests/integration/attach-forks.sh \
 	tests/integration/attach-many.sh \
@@ -23,6 +27,8 @@ INTEGRATION_TESTS += \
 	tests/integration/attach-within.sh \
 	tests/integration/attach.sh \
 	tests/integration/binary.sh \
+	tests/integration/blocked.sh \
+	tests/integration/blocks-callgrind.sh \
 	tests/integration/blocks-counts.sh \
 	tests/integration/blocks-oracle.sh \
 	tests/integration/blocks-trace.sh \
@@ -33,7 +39,9 @@ INTEGRATION_TESTS += \
 	tests/integration/cannot-run.sh \
 	tests/integration/commandline.sh \
 	tests/integration/control.sh \
+	tests/integration/counters.sh \
 	tests/integration/dead-ends.sh \
+	tests/integration/diff.sh \
 	tests/integration/disasm.sh \
 	tests/integration/dlopen.sh \
 	tests/integration/dump-info.sh \
@@ -55,6 +63,7 @@ INTEGRATION_TESTS += \
 	tests/integration/functions-stress.sh \
 	tests/integration/harness.sh \
 	tests/integration/hostile.sh \
+	tests/integration/html.sh \
 	tests/integration/ifunc.sh \
 	tests/integration/installed.sh \
 	tests/integration/ipara.sh \
@@ -64,6 +73,7 @@ INTEGRATION_TESTS += \
 	tests/integration/list-functions.sh \
 	tests/integration/longjmp.sh \
 	tests/integration/manual.sh \
+	tests/integration/marks.sh \
 	tests/integration/max-size.sh \
 	tests/integration/memory-cachegrind.sh \
 	tests/integration/memory-caches.sh \
@@ -82,13 +92,18 @@ INTEGRATION_TESTS += \
 	tests/integration/memory-switched.sh \
 	tests/integration/memory-timers.sh \
 	tests/integration/memory-visits.sh \
+	tests/integration/memory-workers.sh \
 	tests/integration/modules-used.sh \
 	tests/integration/mpi-compiled.sh \
+	tests/integration/mpi-clocks.sh \
+	tests/integration/mpi-messages.sh \
 	tests/integration/mpi-node.sh \
+	tests/integration/mpi-openmp.sh \
 	tests/integration/mpi-waits.sh \
 	tests/integration/mpi.sh \
 	tests/integration/names.sh \
 	tests/integration/node.sh \
+	tests/integration/openmp-kernels.sh \
 	tests/integration/openmp.sh \
 	tests/integration/outlives.sh \
 	tests/integration/output.sh \
@@ -98,6 +113,8 @@ INTEGRATION_TESTS += \
 	tests/integration/perturbation.sh \
 	tests/integration/processes.sh \
 	tests/integration/progress.sh \
+	tests/integration/ranks-memory.sh \
+	tests/integration/ranks-report.sh \
 	tests/integration/ranks.sh \
 	tests/integration/recursion.sh \
 	tests/integration/redis.sh \
@@ -112,6 +129,7 @@ INTEGRATION_TESTS += \
 	tests/integration/threads.sh \
 	tests/integration/tools.sh \
 	tests/integration/trace-readers.sh \
+	tests/integration/traps.sh \
 	tests/integration/under.sh \
 	tests/integration/unusual.sh \
 	tests/integration/workers.sh
@@ -186,10 +204,13 @@ EXTRA_DIST += \
 	tests/programs/mem_vectors.c \
 	tests/programs/mem_widths.c \
 	tests/programs/omp_constructs.c \
+	tests/programs/omp_kernels.c \
+	tests/programs/omp_old.c \
 	tests/programs/opaque.h \
 	tests/programs/work.h
 TRACEE_FILES += \
 	tests/programs/accesses.c \
+	tests/programs/args_mix.c \
 	tests/programs/balance.c \
 	tests/programs/blocked.c \
 	tests/programs/brief.c \
@@ -212,6 +233,7 @@ TRACEE_FILES += \
 	tests/programs/jumps.c \
 	tests/programs/libouter.c \
 	tests/programs/libplug.c \
+	tests/programs/lanes.c \
 	tests/programs/lingers.c \
 	tests/programs/loads.c \
 	tests/programs/outlives.c \
@@ -220,6 +242,7 @@ TRACEE_FILES += \
 	tests/programs/random.c \
 	tests/programs/recurse.c \
 	tests/programs/sigs.c \
+	tests/programs/traps.c \
 	tests/programs/spawns.c \
 	tests/programs/steps.c \
 	tests/programs/switches.c \
@@ -233,6 +256,7 @@ TRACEE_FILES += \
 TRACEES += \
 	tests/programs/accesses \
 	tests/programs/balance \
+	tests/programs/args_mix \
 	tests/programs/blocked \
 	tests/programs/brief \
 	tests/programs/bursts \
@@ -257,6 +281,7 @@ TRACEES += \
 	tests/programs/jumps \
 	tests/programs/libouter.so \
 	tests/programs/libplug.so \
+	tests/programs/lanes \
 	tests/programs/lingers \
 	tests/programs/loads \
 	tests/programs/outlives \
@@ -265,6 +290,7 @@ TRACEES += \
 	tests/programs/random \
 	tests/programs/recurse \
 	tests/programs/sigs \
+	tests/programs/traps \
 	tests/programs/spawns \
 	tests/programs/steps \
 	tests/programs/switches \
@@ -276,6 +302,7 @@ TRACEES += \
 	tests/programs/waits
 if HAVE_STATIC_LIBC
 TRACEES += \
+	tests/programs/args_mix-static \
 	tests/programs/blocked-static \
 	tests/programs/busy-static \
 	tests/programs/cancels-static \
@@ -298,6 +325,7 @@ TRACEES += \
 	tests/programs/random-static \
 	tests/programs/recurse-static \
 	tests/programs/sigs-static \
+	tests/programs/traps-static \
 	tests/programs/spawns-static \
 	tests/programs/steps-static \
 	tests/programs/switches-static \
@@ -330,5 +358,6 @@ tests/programs/libouter.so tests/programs/loads: PROGRAM_LIBS = -ldl -pthread -W
 tests/programs/accesses tests/programs/brief tests/programs/bursts tests/programs/confined tests/programs/confined-static \
 	tests/programs/firsts tests/programs/firsts-static \
 	tests/programs/steps tests/programs/steps-static tests/programs/tally tests/programs/tally-static: PROGRAM_LIBS = -pthread
+tests/programs/args_mix tests/programs/args_mix-static: PROGRAM_LIBS = -pthread
 tests/programs/hot: PROGRAM_LIBS = -pthread
 tests/programs/hostile: PROGRAM_LIBS = -pthread -I$(top_srcdir)

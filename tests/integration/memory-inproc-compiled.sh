@@ -223,6 +223,16 @@ if setarch -R true 2>/dev/null; then
 	check_same t.collector/order.txt t.interpreted/order.txt "all of what is accessed, interpreted"
 	check_same t.collector/order.txt t.program/order.txt "all of what is accessed"
 fi
+# A chunk that the program's thread cannot look at, since a function was first called in it, leaves nothing behind: what was called
+# before, by this trace, is instrumented from the start, main() is not.
+rm -rf "$XDG_CACHE_HOME" ~/.cache/sonde
+check_status 0 sonde -q --mem=threads,thread,work,frame_dummy,register_tm_clones -o t -- ./hot threads 1 4
+run program memcount --mem-buffer=256K -- ./hot threads 1 4
+awk '$1 == "all"' t.program/memcount.txt >counts.program
+run collector memcount --mem-buffer=256K -- ./hot threads 1 4
+awk '$1 == "all"' t.collector/memcount.txt >counts.collector
+check_same counts.collector counts.program "counts, main() instrumented later than others"
+
 everywhere --mem-buffer=256K -- ./hot threads 1 4
 everywhere --mem-buffer=256K -- ./hot threads 4 20
 everywhere -- ./hot threads 2 60

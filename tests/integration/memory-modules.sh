@@ -121,11 +121,21 @@ same_run -q -o t -m cachesim,memtrace --system=opteron --system=xeon-x5550 -- "$
 	sonde cache --system=opteron --system=xeon-x5550 -n 30 -b loop t; } >caches.txt || fail "sonde cache"
 check_same caches.txt t/cachesim.txt "the caches"
 rm -rf t
+same_run -q -o t -m cachesim,memtrace --system=opteron --sets=1/4 -- "$programs/threads" 4 3 200
+{ sonde cache --system=opteron --sets=1/4 -n 30 t && echo && sonde cache --system=opteron --sets=1/4 -n 30 -b loop t; } >caches.txt ||
+	fail "sonde cache --sets"
+check_contains caches.txt 'one in 4 sets is simulated'
+check_same caches.txt t/cachesim.txt "one in 4 sets"
+rm -rf t
 check_status 3 sonde -o t -m cachesim --system=opteron -- "$programs/ends" 1000 return
 check_contains t/cachesim.txt '^system      opteron'
 rm -rf t
 check_usage_error sonde -o t -m memcount --system=opteron -- true
 check_contains err '^sonde: --system is for a module that simulates caches'
+check_usage_error sonde -o t -m memcount --sets=1/4 -- true
+check_contains err '^sonde: --sets is for a module that simulates caches'
+check_usage_error sonde -o t -m cachesim --sets=1/3 -- true
+check_contains err 'sets=1/3: 1/2, 1/4'
 check_usage_error sonde -o t -m cachesim --system=nothing -- true
 check_contains err 'neither a system'
 

@@ -9,7 +9,7 @@ limit=(timeout --foreground -s KILL 200) # a compiler at work on a busy machine
 mkdir -p tree/modules/include/sonde
 cp "$top_builddir/sonde" tree
 cp "$top_srcdir"/modules/include/sonde/*.h tree/modules/include/sonde
-cp "$top_srcdir/modules/mpi.c" "$top_builddir/modules/posixio.so" tree/modules
+cp "$top_srcdir"/modules/mpi.c "$top_srcdir"/modules/mpi-*.h "$top_builddir/modules/posixio.so" tree/modules
 : >tree/config.status
 tree=$PWD/tree
 PATH=$tree:$PATH

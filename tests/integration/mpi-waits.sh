@@ -85,6 +85,33 @@ for rank, t in tables.items():
 sys.exit(bad > 0)
 END
 
+# Standard input: report --mpi. Who is late in which call of mpi_waits.c, and so what most of the other's time there is; no
+# call waits for longer than it takes.
+cat >late.py <<'END'
+import json, sys
+
+rows = {(c["rank"], c["function"]): c for c in json.load(sys.stdin)["calls"]}
+kinds = ("late_sender_ns", "late_receiver_ns", "barriers_ns", "collectives_ns")
+for key, row in rows.items():
+    assert sum(row[k] for k in kinds) <= row["time_ns"], (key, row)
+for rank, function, kind in (
+    (0, "MPI_Send", "late_receiver_ns"),
+    (1, "MPI_Ssend", "late_receiver_ns"),
+    (0, "MPI_Recv", "late_sender_ns"),
+    (1, "MPI_Barrier", "barriers_ns"),
+    (0, "MPI_Bcast", "collectives_ns"),
+    (0, "MPI_Reduce", "collectives_ns"),
+    (1, "MPI_Comm_dup", "collectives_ns"),
+    (1, "MPI_Scan", "collectives_ns"),
+    (0, "MPI_Allgather", "collectives_ns"), # of two groups
+):
+    row = rows[rank, function]
+    assert row[kind] > row["time_ns"] / 2, (kind, row)
+assert rows[0, "MPI_Exscan"]["collectives_ns"] == 0, "the first one needs nobody"
+row = rows[1, "MPI_Sendrecv"]  # the other one is late as sender and as receiver: one of these
+assert sum(row[k] for k in kinds) > row["time_ns"] / 2, row
+END
+
 # check_waits LAUNCHER PROGRAM [ARGUMENT...]: two ranks of it.
 check_waits()
 {
@@ -106,6 +133,8 @@ for family in openmpi mpich; do
 		check_contains out "^rank $rank: .*, waiting [0-9.]+ m?s \([0-9.]+%\): .*one-sided [0-9]"
 		check_contains out "^rank $rank: .*; apart: .*Init and Finalize [0-9.]+ m?s"
 	done
+	check_status 0 sonde report --mpi --json t
+	python3 late.py <out || { show out; fail "report --mpi, $family"; }
 	check_status 0 sonde report t
 	check_contains out '^waiting +in all: average of a rank .* least .* \(rank [01]\), most'
 	check_contains out '^waiting +collectives: average of a rank'

@@ -42,7 +42,7 @@ record()
 	shift
 	sonde -q -o new -F main -F work --mem=work "$@" || status=$?
 	[ $status -le 5 ] || fail "exit status $status: $*"
-	pid=$(cd new && echo *.memory | sed 's/\..*//')
+	pid=$(sed -n '1s/.*"pid":\([0-9]*\).*/\1/p' new/metadata) # not that of a child, which may be smaller
 	mkdir -p "$(dirname "$folder")"
 	mv new "${folder/PID/$pid}"
 }

@@ -27,8 +27,8 @@ for n in 1 2; do
 	mkfifo fifo1 fifo2 fifo3 fifo4 fifo5
 	command sonde --workers=$n -o t -F '*' -- sh -c 'for i in 1 2 3 4 5; do sh -c "read x <fifo$i; echo \$x" & done; wait' >out 2>err &
 	pid=$!
-	recorder=$(child_of $pid sonde)
 	await 30 all_run
+	recorder=$(child_of $pid sonde) # all others are what they execute by now
 	[ "$(workers_of "$recorder")" -eq $n ] || fail "--workers=$n: $(workers_of "$recorder") threads collect"
 	for i in 1 2 3 4 5; do
 		echo $i >fifo$i

@@ -3,21 +3,9 @@
  * Collective operations, one-sided communication and a shared file; every process checks what it
  * gets, process 0 prints.
  */
-#include <mpi.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include "mpi_start.h"
 
 #define MOST 64 /* processes */
-
-static int rank, size;
-
-#define CHECK(condition)                                                                       \
-	do {                                                                                   \
-		if (!(condition)) {                                                            \
-			fprintf(stderr, "rank %d, line %d: %s\n", rank, __LINE__, #condition); \
-			MPI_Abort(MPI_COMM_WORLD, 1);                                          \
-		}                                                                              \
-	} while (0)
 
 static void say(const char *what)
 {
@@ -151,9 +139,7 @@ static void shared_file(void)
 int main(int argc, char **argv)
 {
 	MPI_Init(&argc, &argv);
-	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-	MPI_Comm_size(MPI_COMM_WORLD, &size);
-	CHECK(size >= 2 && size <= MOST);
+	find_place(MOST);
 	alltoall();
 	alltoallv();
 	rooted();

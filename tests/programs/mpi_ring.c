@@ -3,22 +3,13 @@
  * A token goes round the processes, blocking, nonblocking and persistent.  Each process adds its
  * rank; process 0 checks the sums and prints.  usage: mpi_ring [ROUNDS]
  */
-#include <mpi.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include "mpi_start.h"
+#include <limits.h>
 
 #define WORDS 1000
 
-static int rank, size, next, last;
+static int next, last;
 static long token[WORDS];
-
-#define CHECK(condition)                                                                       \
-	do {                                                                                   \
-		if (!(condition)) {                                                            \
-			fprintf(stderr, "rank %d, line %d: %s\n", rank, __LINE__, #condition); \
-			MPI_Abort(MPI_COMM_WORLD, 1);                                          \
-		}                                                                              \
-	} while (0)
 
 static void add(void)
 {
@@ -97,11 +88,9 @@ int main(int argc, char **argv)
 	MPI_Request send, receive;
 
 	MPI_Init(&argc, &argv);
-	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-	MPI_Comm_size(MPI_COMM_WORLD, &size);
+	find_place(INT_MAX);
 	next = (rank + 1) % size;
 	last = (rank + size - 1) % size;
-	CHECK(size >= 2);
 	MPI_Send_init(token, WORDS, MPI_LONG, next, 3, MPI_COMM_WORLD, &send);
 	MPI_Recv_init(token, WORDS, MPI_LONG, last, 3, MPI_COMM_WORLD, &receive);
 	for (int i = 0; i < rounds; i++) {

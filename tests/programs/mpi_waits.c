@@ -183,7 +183,7 @@ static void probes(void)
 static void collectives(void)
 {
 	int dims = 2, periodic = 1, one = rank, all[4] = { 0 }, counts[2] = { 1, 1 }, at[2] = { 0, 1 };
-	MPI_Comm ring, copy, part;
+	MPI_Comm ring, copy, part, both;
 
 	late(0);
 	TIMED(COLLECTIVES, MPI_Barrier(W));
@@ -204,6 +204,14 @@ static void collectives(void)
 	TIMED(COLLECTIVES, MPI_Cart_create(W, 1, &dims, &periodic, 0, &ring));
 	late(0);
 	TIMED(COLLECTIVES, MPI_Neighbor_allgather(&one, 1, MPI_INT, all, 1, MPI_INT, ring));
+	late(0);
+	TIMED(COLLECTIVES, MPI_Scan(&rank, &one, 1, MPI_INT, MPI_SUM, W));
+	late(1); /* nothing of it is for process 0 */
+	TIMED(COLLECTIVES, MPI_Exscan(&rank, &one, 1, MPI_INT, MPI_SUM, W));
+	TIMED(COLLECTIVES, MPI_Intercomm_create(MPI_COMM_SELF, 0, W, !rank, 1, &both));
+	late(1);
+	TIMED(COLLECTIVES, MPI_Allgather(&rank, 1, MPI_INT, all, 1, MPI_INT, both));
+	TIMED(COLLECTIVES, MPI_Comm_free(&both));
 #if MPI_VERSION >= 4
 	late(1);
 	TIMED(COLLECTIVES, MPI_Allreduce_c(&rank, &one, 1, MPI_INT, MPI_SUM, W));

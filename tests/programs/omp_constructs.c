@@ -10,7 +10,7 @@
 
 #define N 1000
 
-static long out[N];
+static long out[N], early[N];
 static int threads = 3;
 static long single, tasks;
 
@@ -44,7 +44,7 @@ static void loops(void)
 	{
 #pragma omp for schedule(dynamic, 10) nowait /* 100 chunks */
 		for (int i = 0; i < N; i++)
-			out[i] += i;
+			early[i] = i; /* others are in the next loop */
 #pragma omp for schedule(guided, 5)
 		for (int i = 0; i < N; i++)
 			out[i] += i;
@@ -67,7 +67,7 @@ static void loops(void)
 		}
 	}
 	for (int i = 0; i < N; i++)
-		sum += out[i];
+		sum += out[i] + early[i];
 	printf("loops %ld %llu\n", sum, usum);
 }
 

@@ -128,3 +128,10 @@ uint64_t sonde_trace_time(const struct sonde_trace *trace, size_t rank_index, ui
 
 	return part ? tf_part_time(part, ticks) : 0;
 }
+
+uint64_t sonde_trace_clock_error(const struct sonde_trace *trace, size_t rank_index, uint64_t ticks)
+{
+	const struct tf_part *part = tf_list_get(&trace->parts, rank_index);
+
+	return part ? tf_nodes_error(trace, part, ticks) : UINT64_MAX;
+}

@@ -12,9 +12,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "tracefmt/write/encode.h"
 #include "tracefmt/json.h"
 #include "tracefmt/ring.h"
+#include "tracefmt/read/labels.h"
 #include "tracefmt/read/trace-internal.h"
 
 #define MAX_FUNCTIONS (1u << 24)
@@ -145,6 +147,22 @@ static enum sonde_trace_status add_point(struct reader *r)
 		return SONDE_TRACE_E_CORRUPT;
 	return tf_timeline_add(&r->part->timeline, tsc, mono) ? SONDE_TRACE_OK :
 								SONDE_TRACE_E_NOMEM;
+}
+
+/* Times of this process's time-stamp counter, and of that of another node. */
+static enum sonde_trace_status read_exchange(struct reader *r)
+{
+	struct tf_part *part = r->part;
+	struct tf_exchange x;
+
+	if (!get_int(r, "round", &x.round) || !get_int(r, "rank", &x.rank) || !get_number(r, "sent", &x.sent) ||
+	    !get_number(r, "arrived", &x.arrived) || !get_number(r, "answered", &x.answered) ||
+	    !get_number(r, "returned", &x.returned) || !tf_exchange_valid(&x))
+		return SONDE_TRACE_E_CORRUPT;
+	if (!array_room(part->exchange, part->room_exchanges, part->nexchanges + 1))
+		return SONDE_TRACE_E_NOMEM;
+	part->exchange[part->nexchanges++] = x;
+	return SONDE_TRACE_OK;
 }
 
 static enum sonde_trace_status read_args(struct reader *r)
@@ -390,7 +408,8 @@ static enum sonde_trace_status read_recording(struct reader *r)
 	to->instrumented = number_or_0(r, "instrumented");
 	to->uncalled = number_or_0(r, "uncalled");
 	to->memory = number_or_0(r, "memory");
-	to->blocks = number_or_0(r, "blocks") != 0;
+	to->blocks = number_or_0(r, "blocks") == 1;
+	to->blocks_beside = number_or_0(r, "blocks") == 2;
 	to->clock = get_str(r, "clock", "");
 	to->filters = get_strings(r, "filters", &to->nfilters);
 	status = to->clock && to->filters ? read_reasons(r, to) : SONDE_TRACE_E_NOMEM;
@@ -467,6 +486,22 @@ static enum sonde_trace_status read_mark(struct reader *r, struct sonde_trace_si
 	return site->time_class ? SONDE_TRACE_OK : SONDE_TRACE_E_NOMEM;
 }
 
+static const char *label_name(void *arg, const json_t *name)
+{
+	return bytes_of(arg, name);
+}
+
+/* A field of which some values have names. */
+static enum sonde_trace_status read_labels(struct reader *r, struct sonde_trace_field *to, const json_t *list)
+{
+	if (!list)
+		return SONDE_TRACE_OK;
+	if (to->type != SONDE_TRACE_I64)
+		return SONDE_TRACE_E_CORRUPT;
+	to->type = SONDE_TRACE_STR;
+	return tf_labels_read(&r->t->arena, list, label_name, r, &to->labels);
+}
+
 static enum sonde_trace_status read_fields(struct reader *r, struct sonde_trace_site *site)
 {
 	const json_t *list = json_object_get(r->line, "fields");
@@ -484,12 +519,12 @@ static enum sonde_trace_status read_fields(struct reader *r, struct sonde_trace_
 		const char *name = bytes_of(r, json_array_get(field, 0));
 		enum sonde_trace_type type = type_name ? type_of(type_name) : SONDE_TRACE_APART + 1;
 		struct sonde_trace_field *to = &fields[site->nfields];
+		enum sonde_trace_status status;
 
 		if (!name || type > SONDE_TRACE_APART)
 			return SONDE_TRACE_E_CORRUPT;
 		if (type >= SONDE_TRACE_WAIT) {
-			enum sonde_trace_status status = read_mark(r, site, type, name);
-
+			status = read_mark(r, site, type, name);
 			if (status)
 				return status;
 			continue;
@@ -498,6 +533,9 @@ static enum sonde_trace_status read_fields(struct reader *r, struct sonde_trace_
 		to->name = tf_arena_strdup(&r->t->arena, name);
 		if (!to->name)
 			return SONDE_TRACE_E_NOMEM;
+		status = read_labels(r, to, json_array_get(field, 2));
+		if (status)
+			return status;
 		site->nfields++;
 	}
 	return SONDE_TRACE_OK;
@@ -858,7 +896,7 @@ static enum sonde_trace_status read_switch(struct reader *r)
 
 static enum sonde_trace_status read_end(struct reader *r)
 {
-	static const char *const names[] = { "unfinished", "exited", "killed", "detached", "executed" };
+	static const char *const names[] = { "unfinished", "exited", "killed", "detached", "executed", "ended" };
 	const int n = sizeof names / sizeof names[0];
 	const char *ending = json_string_value(json_object_get(r->line, "ending"));
 	struct sonde_trace_rank *rank = &r->part->pub;
@@ -896,7 +934,7 @@ static const struct {
 	{ "sampled", read_sampled },	     { "cost", read_cost },
 	{ "exec", read_exec },		     { "switch", read_switch },
 	{ "budget", read_budget },	     { "chosen", read_chosen },
-	{ "bursts", read_bursts },
+	{ "bursts", read_bursts },	     { "exchange", read_exchange },
 	{ "flight", read_flight },	     { "older", read_older },
 	{ "max-size", read_max_size },
 	{ "end", read_end },

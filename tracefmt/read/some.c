@@ -5,8 +5,7 @@
 
 #include "tracefmt/read/trace-internal.h"
 
-/* From *@at on, which is moved behind it: they mostly come in the same order. */
-static const struct tf_part *find_same(const struct tf_choice *c, const struct tf_part *part, size_t *at)
+const struct tf_part *tf_choice_same(const struct tf_choice *c, const struct tf_part *part, size_t *at)
 {
 	size_t n = c->all->parts.n;
 
@@ -19,13 +18,6 @@ static const struct tf_part *find_same(const struct tf_choice *c, const struct t
 		}
 	}
 	return NULL;
-}
-
-const struct tf_part *tf_choice_same(const struct tf_choice *c, const struct tf_part *part)
-{
-	size_t at = 0;
-
-	return find_same(c, part, &at);
 }
 
 static bool is_wanted(const struct tf_choice *c, const struct tf_part *part, int pid)
@@ -60,7 +52,7 @@ void tf_choose_parts(struct sonde_trace *t, const struct tf_choice *c)
 	size_t n = 0, at = 0;
 
 	for (size_t i = 0; i < t->parts.n; i++) {
-		const struct tf_part *same = find_same(c, t->parts.v[i], &at);
+		const struct tf_part *same = tf_choice_same(c, t->parts.v[i], &at);
 
 		if (same && has_wanted(c, same))
 			t->parts.v[n++] = t->parts.v[i];

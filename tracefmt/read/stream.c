@@ -2,6 +2,8 @@
 #include "base/array.h"
 #include "tracefmt/read/stream.h"
 
+#include "tracefmt/read/labels.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -164,7 +166,7 @@ static bool fields_match(const struct sonde_trace_site *site, const struct tf_en
 	if (site->nfields != entry->ncolumns)
 		return false;
 	for (unsigned i = 0; i < entry->ncolumns; i++)
-		if (site->fields[i].type != (enum sonde_trace_type)entry->column[i].type)
+		if ((site->fields[i].labels ? SONDE_TRACE_I64 : site->fields[i].type) != (enum sonde_trace_type)entry->column[i].type)
 			return false;
 	return true;
 }
@@ -202,6 +204,17 @@ static bool set_text(struct tf_stream *s, struct tf_column *column, uint64_t len
 	return !s->text.failed;
 }
 
+/* The value's name, or its digits. */
+static bool set_label(struct tf_stream *s, const struct sonde_trace_labels *labels, struct sonde_trace_value *value, size_t *offset)
+{
+	*offset = s->text.size;
+	tf_labels_put(&s->text, labels, value->i);
+	value->type = SONDE_TRACE_STR;
+	value->u = s->text.size - *offset;
+	tf_buf_byte(&s->text, 0);
+	return !s->text.failed;
+}
+
 static bool set_values(struct tf_stream *s, struct tf_entry *entry, uint32_t i)
 {
 	const struct sonde_trace_site *site = s->event.site;
@@ -219,6 +232,8 @@ static bool set_values(struct tf_stream *s, struct tf_entry *entry, uint32_t i)
 		};
 		if (column->type == SONDE_TRACE_STR &&
 		    !set_text(s, column, v, &s->value[k], &offset[k]))
+			return false;
+		if (site && site->fields[k].labels && !set_label(s, site->fields[k].labels, &s->value[k], &offset[k]))
 			return false;
 	}
 	for (unsigned k = 0; k < entry->ncolumns; k++)

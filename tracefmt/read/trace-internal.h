@@ -6,6 +6,7 @@
 #include "tracefmt/include/sonde/trace.h"
 #include "tracefmt/read/chosen.h"
 #include "tracefmt/read/infile.h"
+#include "tracefmt/read/nodes.h"
 #include "tracefmt/read/switches.h"
 #include "tracefmt/read/timeline.h"
 
@@ -72,7 +73,11 @@ struct tf_exec_in {
 /* One directory. */
 struct tf_part {
 	struct sonde_trace_rank pub;
-	struct tf_timeline timeline;
+	struct tf_timeline timeline; /* its own clock points, and when all has been read that of its node */
+	bool shares; /* the timeline is its node's */
+	uint64_t first_tsc, last_tsc; /* of its own clock points */
+	struct tf_exchange *exchange; /* in the order of the lines */
+	size_t nexchanges, room_exchanges;
 	struct tf_switches switches;
 	struct tf_chosen_in chosen;
 	uint64_t id;	 /* of the trace; 0: unknown */
@@ -96,6 +101,7 @@ struct sonde_trace {
 	struct tf_arena arena;
 	const char *dir;
 	struct tf_list parts;	   /* struct tf_part */
+	struct tf_nodes nodes;
 	struct tf_list processes;  /* struct tf_process_in */
 	struct tf_list execs;	   /* struct tf_exec_in */
 	struct tf_list threads;	   /* struct tf_thread_in */
@@ -134,8 +140,8 @@ void tf_choose_parts(struct sonde_trace *t, const struct tf_choice *c);
 /* Leaves out processes and threads of the parts that are left. */
 void tf_choose_processes(struct sonde_trace *t, const struct tf_choice *c);
 
-/* The part of @all with the same directory, or NULL. */
-const struct tf_part *tf_choice_same(const struct tf_choice *c, const struct tf_part *part);
+/* The part of @all with the same directory, or NULL; looked for from *@at on, which is moved behind it, for they mostly come in the same order. */
+const struct tf_part *tf_choice_same(const struct tf_choice *c, const struct tf_part *part, size_t *at);
 
 /*
  * Adds the parts that are in the directory @dir, in their order, without reading them.

@@ -98,14 +98,6 @@ static enum sonde_trace_status open_thread(struct sonde_trace *t, struct tf_thre
 
 /* --- time -------------------------------------------------------------------------------- */
 
-/* When a part began, on the clock that it shares with the first one. */
-static int64_t start_against(const struct tf_part *part, const struct tf_part *first)
-{
-	if (*part->boot && !strcmp(part->boot, first->boot))
-		return (int64_t)part->start_mono - (int64_t)first->start_mono;
-	return (int64_t)part->pub.start_real_ns - (int64_t)first->pub.start_real_ns;
-}
-
 #define MAX_COST 1e6 /* ns: no call takes a millisecond to record */
 
 static void finish_cost(struct tf_part *part)
@@ -120,31 +112,76 @@ static void finish_cost(struct tf_part *part)
 /* Clocks may go on after the program.  One that ended before it began is not believed. */
 static uint64_t end_of(const struct tf_part *part)
 {
-	const struct tf_timeline *t = &part->timeline;
-
-	return part->end > t->point[0].tsc ? part->end : t->point[t->n - 1].tsc;
+	return part->end > part->first_tsc ? part->end : part->last_tsc;
 }
 
-static void align(struct sonde_trace *t, const struct tf_choice *choice)
+/* When a part began, by the clock that all share. */
+static int64_t start_of(const struct tf_part *part)
 {
-	const struct tf_part *first = t->parts.v[0], *same = choice ? tf_choice_same(choice, first) : NULL;
-	int64_t earliest = 0;
+	int64_t ns = tf_timeline_ns(&part->timeline, part->first_tsc);
 
-	for (size_t i = 0; i < t->parts.n; i++) {
-		int64_t start = start_against(t->parts.v[i], first);
+	return __builtin_add_overflow(ns, part->offset, &ns) ? INT64_MAX : ns;
+}
+
+/* All times are since the start of the part that began first. */
+static enum sonde_trace_status align(struct sonde_trace *t)
+{
+	enum sonde_trace_status status = tf_nodes_find(t);
+	int64_t earliest = INT64_MAX;
+
+	for (size_t i = 0; i < t->parts.n && !status; i++) {
+		int64_t start = start_of(t->parts.v[i]);
 
 		earliest = start < earliest ? start : earliest;
 	}
-	if (same) /* which may have begun later than the whole trace */
-		earliest = -(int64_t)same->pub.start;
+	for (size_t i = 0; i < t->parts.n && !status; i++) {
+		struct tf_part *part = t->parts.v[i];
+
+		part->offset = (int64_t)((uint64_t)part->offset - (uint64_t)earliest);
+	}
+	return status;
+}
+
+/* Some parts have the times that they have in the whole trace. */
+static enum sonde_trace_status align_some(struct sonde_trace *t, const struct tf_choice *choice)
+{
+	const struct tf_part **same = calloc(t->parts.n, sizeof *same);
+	enum sonde_trace_status status = same ? SONDE_TRACE_OK : SONDE_TRACE_E_NOMEM;
+	size_t at = 0;
+
+	for (size_t i = 0; i < t->parts.n && !status; i++) {
+		same[i] = tf_choice_same(choice, t->parts.v[i], &at);
+		if (!same[i])
+			status = SONDE_TRACE_E_INVALID;
+	}
+	if (!status)
+		status = tf_nodes_copy(t, choice->all, same);
+	for (size_t i = 0; i < t->parts.n && !status; i++) {
+		struct tf_part *part = t->parts.v[i];
+
+		part->offset = same[i]->offset;
+	}
+	free(same);
+	return status;
+}
+
+/* Largest error of the clock; it is largest at an end, for it changes linearly between. */
+static uint64_t largest_error(const struct sonde_trace *t, const struct tf_part *part)
+{
+	uint64_t first = tf_nodes_error(t, part, part->first_tsc), last = tf_nodes_error(t, part, end_of(part));
+
+	return first > last ? first : last;
+}
+
+static void set_part_times(struct sonde_trace *t)
+{
 	for (size_t i = 0; i < t->parts.n; i++) {
 		struct tf_part *part = t->parts.v[i];
 
-		tf_timeline_finish(&part->timeline);
-		part->pub.start = (uint64_t)start_against(part, first) - (uint64_t)earliest;
-		part->offset = (int64_t)(part->pub.start - part->start_mono);
+		part->pub.start = tf_part_time(part, part->first_tsc);
 		part->pub.tsc_hz = part->timeline.hz;
 		part->pub.end = tf_part_time(part, end_of(part));
+		part->pub.clock_error = largest_error(t, part);
 		part->pub.lost = part->lost_elsewhere + part->pub.discarded;
 		finish_cost(part);
 		tf_switches_finish(part);
@@ -211,7 +248,9 @@ static void find_programs(struct sonde_trace *t)
 
 static void free_part(struct tf_part *part)
 {
-	tf_timeline_free(&part->timeline);
+	if (!part->shares)
+		tf_timeline_free(&part->timeline);
+	free(part->exchange);
 	tf_switches_free(&part->switches);
 	tf_chosen_free(&part->chosen);
 	free(part->object.v);
@@ -321,7 +360,12 @@ static enum sonde_trace_status open_all(struct sonde_trace *t, const char *dir, 
 		explain(why, dir, status == SONDE_TRACE_E_NOMEM ? "no memory" : strerror(errno));
 		return status;
 	}
-	align(t, choice);
+	status = choice ? align_some(t, choice) : align(t);
+	if (status) {
+		explain(why, dir, sonde_trace_strstatus(status));
+		return status;
+	}
+	set_part_times(t);
 	set_times(t);
 	set_process_times(t);
 	find_programs(t);
@@ -384,6 +428,7 @@ void sonde_trace_close(struct sonde_trace *t)
 	}
 	for (size_t i = 0; i < t->parts.n; i++)
 		free_part(t->parts.v[i]);
+	tf_nodes_free(&t->nodes);
 	free(t->parts.v);
 	free(t->processes.v);
 	free(t->execs.v);

@@ -169,6 +169,17 @@ static bool function_known(const struct tf_writer *w, uint32_t id)
 	return id < w->functions.room && w->functions.v[id].hash;
 }
 
+static bool shape_valid(const struct tf_event *event, size_t i)
+{
+	const struct tf_shape *shape = event->shapes ? &event->shapes[i] : NULL;
+
+	if (!shape)
+		return true;
+	if (shape->nlabels > TF_MAX_LABELS || (shape->nlabels && event->fields[i].type != SONDE_TRACE_I64))
+		return false;
+	return shape->width <= 4 && shape->width != 3 && (event->fields[i].type != SONDE_TRACE_F64 || !(shape->width % 4));
+}
+
 static bool event_valid(const struct tf_writer *w, const struct tf_event *event)
 {
 	if (event->id < TF_FIRST_EVENT || event->id >= TF_MAX_IDS ||
@@ -180,9 +191,23 @@ static bool event_valid(const struct tf_writer *w, const struct tf_event *event)
 		return false;
 	for (size_t i = 0; i < event->nfields; i++)
 		if (event->fields[i].type < SONDE_TRACE_I32 ||
-		    event->fields[i].type > SONDE_TRACE_APART || !event->fields[i].name)
+		    event->fields[i].type > SONDE_TRACE_APART || !event->fields[i].name ||
+		    !shape_valid(event, i))
 			return false;
 	return event->kind >= SONDE_TRACE_ENTER && event->kind <= SONDE_TRACE_POINT;
+}
+
+static void put_labels(struct tf_buf *line, const struct tf_shape *f)
+{
+	for (size_t i = 0; i < f->nlabels; i++) {
+		tf_buf_str(line, i ? ",[" : ",[[");
+		tf_json_signed(line, f->labels[i].value);
+		tf_buf_byte(line, ',');
+		tf_json_quoted(line, f->labels[i].name);
+		tf_buf_byte(line, ']');
+	}
+	if (f->nlabels)
+		tf_buf_byte(line, ']');
 }
 
 static void put_event(struct tf_buf *line, const struct tf_event *event)
@@ -202,6 +227,8 @@ static void put_event(struct tf_buf *line, const struct tf_event *event)
 			tf_json_quoted(line, event->fields[i].name);
 			tf_buf_byte(line, ',');
 			tf_json_quoted(line, sonde_trace_type_name(event->fields[i].type));
+			if (event->shapes)
+				put_labels(line, &event->shapes[i]);
 			tf_buf_byte(line, ']');
 		}
 		tf_buf_byte(line, ']');
@@ -227,7 +254,7 @@ static uint8_t code_value(struct tf_sites *s, const struct tf_event *event)
 
 enum sonde_trace_status tf_writer_event(struct tf_writer *w, const struct tf_event *event)
 {
-	uint8_t types[TF_MAX_FIELDS];
+	uint8_t types[TF_MAX_FIELDS], widths[TF_MAX_FIELDS];
 	uint32_t module = 0;
 	unsigned n = 0;
 
@@ -241,17 +268,24 @@ enum sonde_trace_status tf_writer_event(struct tf_writer *w, const struct tf_eve
 	if (event->module)
 		module = 1 + find_module(w, event->module);
 	for (size_t i = 0; i < event->nfields; i++)
-		if (event->fields[i].type < SONDE_TRACE_WAIT)
+		if (event->fields[i].type < SONDE_TRACE_WAIT) {
+			widths[n] = event->shapes ? event->shapes[i].width : 0;
 			types[n++] = (uint8_t)event->fields[i].type;
+		}
 	if (tf_sites_add(&w->sites, event->id, event->kind, event->function, module, types, n,
 			 &w->functions.v[event->function].head)) {
 		drop_line(w, SONDE_TRACE_E_NOMEM);
 		return no_memory(w);
 	}
+	for (unsigned i = 0; i < n; i++) {
+		w->sites.more[event->id].widths[i] = widths[i];
+		w->sites.site[event->id].narrow |= widths[i] != 0;
+	}
 	w->sites.site[event->id].depth = event->depth;
 	w->sites.more[event->id].entry = event->entry;
 	w->sites.site[event->id].framed |= event->framed;
 	w->sites.site[event->id].code = code_value(&w->sites, event);
+	w->sites.site[event->id].exchange = tf_exchange_event(&w->sites, event);
 	return settle(w, &w->events.v[event->id]);
 }
 
@@ -335,8 +369,8 @@ enum sonde_trace_status tf_writer_recording(struct tf_writer *w, const struct tf
 		tf_json_uint(line, "uncalled", r->uncalled);
 	if (r->memory)
 		tf_json_uint(line, "memory", r->memory);
-	if (r->blocks)
-		tf_json_uint(line, "blocks", 1);
+	if (r->blocks || r->blocks_beside)
+		tf_json_uint(line, "blocks", r->blocks ? 1 : 2);
 	put_reasons(line, r);
 	tf_json_key(line, "filters");
 	tf_buf_byte(line, '[');

@@ -100,6 +100,41 @@ static inline uint32_t copy_words(const struct drain *d, const struct tf_site *s
 	return site->words;
 }
 
+static uint64_t widen(uint64_t word, uint8_t type, uint8_t width)
+{
+	unsigned unused = 64 - 8u * width;
+	uint32_t bits = (uint32_t)word;
+	double number;
+	float narrow;
+
+	switch (type) {
+	case SONDE_TRACE_F64:
+		memcpy(&narrow, &bits, sizeof narrow);
+		number = (double)narrow;
+		memcpy(&word, &number, sizeof word);
+		return word;
+	case SONDE_TRACE_I32:
+	case SONDE_TRACE_I64:
+		return (uint64_t)((int64_t)(word << unused) >> unused);
+	default:
+		return word << unused >> unused;
+	}
+}
+
+/* Values that are a part of their words; strings are stepped over. */
+static void widen_all(const struct drain *d, uint32_t id, uint64_t *payload)
+{
+	const struct tf_site_more *more = &d->enc->sites->more[id];
+	uint32_t n = 0;
+
+	for (unsigned i = 0; i < d->site[id].nfields; i++, n++) {
+		if (more->widths[i])
+			payload[n] = widen(payload[n], more->types[i], more->widths[i]);
+		if (more->types[i] == SONDE_TRACE_STR)
+			n += (uint32_t)(payload[n] + 7) / 8;
+	}
+}
+
 static inline void leave(struct tf_enc *e, uint32_t id, const struct tf_site *site, uint64_t addr,
 			 uint64_t ticks, const uint64_t *payload, uint32_t words)
 {
@@ -135,9 +170,13 @@ static uint32_t record(struct drain *d, uint64_t word, uint32_t at, uint32_t end
 				copy_words(d, site, at + head, end - at - head, payload);
 	if (words == UINT32_MAX)
 		return 0;
+	if (site->narrow)
+		widen_all(d, id, payload);
 	ticks = tf_enc_time(d->enc, ticks);
 	if (site->code)
 		tf_codes_note(d->enc->sites->codes, payload[site->code - 1]);
+	if (site->exchange)
+		tf_exchanges_note(d->enc->sites->exchanges, payload);
 	if (site->kind == SONDE_TRACE_ENTER)
 		tf_enc_enter(d->enc, id, site, addr, ticks, payload, words);
 	else if (site->framed)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What all of the writer does: notes failures for who called it, and writes lines of the metadata. */
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -11,38 +12,50 @@
 
 /* --- failures ---------------------------------------------------------------------------- */
 
-static void fail(struct tf_writer *w, enum sonde_trace_status status, int error)
+/* The message stays as it is once there is one to be reported. */
+__attribute__((format(printf, 4, 5))) static void fail(struct tf_writer *w, enum sonde_trace_status status, int error,
+						       const char *format, ...)
 {
-	if (w->reported || w->failed)
-		return;
-	w->failed = status;
-	w->failed_errno = error;
+	va_list ap;
+
+	pthread_mutex_lock(&w->lock);
+	if (!w->reported && !w->failed) {
+		va_start(ap, format);
+		vsnprintf(w->message, sizeof w->message, format, ap);
+		va_end(ap);
+		w->failed_errno = error;
+		__atomic_store_n(&w->failed, status, __ATOMIC_RELAXED);
+	}
+	pthread_mutex_unlock(&w->lock);
 }
 
 void tf_writer_failed(struct tf_writer *w, const char *what, const char *file)
 {
 	int error = errno;
 
-	snprintf(w->message, sizeof w->message, "cannot %s %s%s%s: %s", what, w->dir,
-		 file ? "/" : "", file ? file : "", strerror(error));
-	fail(w, SONDE_TRACE_E_SYSTEM, error);
+	fail(w, SONDE_TRACE_E_SYSTEM, error, "cannot %s %s%s%s: %s", what, w->dir, file ? "/" : "", file ? file : "",
+	     strerror(error));
 }
 
 void tf_writer_no_memory(struct tf_writer *w)
 {
-	snprintf(w->message, sizeof w->message, "no memory for the trace %s", w->dir);
-	fail(w, SONDE_TRACE_E_NOMEM, ENOMEM);
+	fail(w, SONDE_TRACE_E_NOMEM, ENOMEM, "no memory for the trace %s", w->dir);
 }
 
 enum sonde_trace_status tf_writer_result(struct tf_writer *w)
 {
-	enum sonde_trace_status status = w->failed;
+	enum sonde_trace_status status;
 
-	if (!status)
+	if (!__atomic_load_n(&w->failed, __ATOMIC_RELAXED))
 		return SONDE_TRACE_OK;
-	w->failed = SONDE_TRACE_OK;
-	w->reported = true;
-	errno = w->failed_errno;
+	pthread_mutex_lock(&w->lock);
+	status = w->failed;
+	if (status) {
+		__atomic_store_n(&w->failed, SONDE_TRACE_OK, __ATOMIC_RELAXED);
+		w->reported = true;
+		errno = w->failed_errno;
+	}
+	pthread_mutex_unlock(&w->lock);
 	return status;
 }
 

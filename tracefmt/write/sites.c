@@ -93,5 +93,6 @@ void tf_sites_free(struct tf_sites *s)
 	free(s->site);
 	free(s->more);
 	free(s->codes);
+	free(s->exchanges);
 	*s = (struct tf_sites){ 0 };
 }

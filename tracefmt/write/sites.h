@@ -26,12 +26,15 @@ struct tf_site {
 	uint8_t words;	 /* of a record with empty strings: one for each value */
 	uint8_t code;	 /* 1 + index of the value that is an address of code, before all strings; 0: none */
 	bool strings : 1; /* has fields of type STR */
+	bool narrow : 1; /* some values are only a part of their words */
 	bool framed : 1; /* its records have a frame address: all enters, some leaves */
+	bool exchange : 1; /* a point that tells of clocks: struct tf_exchanges */
 };
 
 /* Types of an event's values, and its place in the list of its function's events. */
 struct tf_site_more {
 	uint8_t types[12];
+	uint8_t widths[12]; /* of the value in its word, bytes; 0: all of it */
 	uint32_t next; /* next event of the same function, 0: last */
 	uint32_t module; /* number of the module + 1, 0: none */
 	uint32_t probe;	 /* number of the probe + 1 that it belongs to, 0: none; see probes.c */
@@ -40,11 +43,31 @@ struct tf_site_more {
 
 struct tf_codes;
 
+/* What points tell of clocks since it was last asked for: tf_writer_exchanges() (exchange.c). */
+#define TF_EXCHANGE_VALUES 6
+#define TF_EXCHANGES_MAX 64u   /* of one sub-buffer; further ones stay events alone */
+#define TF_EXCHANGES_ALL 4096u /* likewise, of a trace */
+struct tf_exchanges {
+	uint64_t value[TF_EXCHANGES_MAX][TF_EXCHANGE_VALUES];
+	uint32_t n, all;
+};
+
+static inline void tf_exchanges_note(struct tf_exchanges *x, const uint64_t *value)
+{
+	if (x->n == TF_EXCHANGES_MAX || x->all == TF_EXCHANGES_ALL)
+		return;
+	for (unsigned i = 0; i < TF_EXCHANGE_VALUES; i++)
+		x->value[x->n][i] = value[i];
+	x->n++;
+	x->all++;
+}
+
 struct tf_sites {
 	struct tf_site *site; /* [room], indexed by event id */
 	struct tf_site_more *more;
 	uint32_t room; /* ids below are looked up; the others do not exist; never 0 */
 	struct tf_codes *codes; /* that events told of; NULL: no event tells of any */
+	struct tf_exchanges *exchanges; /* likewise */
 };
 
 /* Errors: E_NOMEM. */

@@ -116,6 +116,7 @@ enum sonde_trace_status tf_thread_drain(struct tf_thread *t, const struct tf_sub
 					uint32_t *pos)
 {
 	*pos = tf_drain(&t->enc, sub, *pos, &t->damaged);
+	tf_writer_exchanges(t->w);
 	return result(t);
 }
 

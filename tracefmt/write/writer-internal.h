@@ -3,6 +3,8 @@
 #ifndef SONDE_TRACEFMT_WRITE_WRITER_INTERNAL_H
 #define SONDE_TRACEFMT_WRITE_WRITER_INTERNAL_H
 
+#include <pthread.h>
+
 #include "tracefmt/buffer.h"
 #include "tracefmt/write/encode.h"
 #include "tracefmt/write/extra.h"
@@ -68,7 +70,8 @@ struct tf_writer {
 	uint64_t discarded;
 	bool reported;	     /* a failure has been reported to the caller */
 	char message[512];
-	/* A failure inside a callback, for the function that the caller called. */
+	/* A failure inside a callback, for the function that the caller called; with the lock, for streams of threads may be written side by side. */
+	pthread_mutex_t lock;
 	enum sonde_trace_status failed;
 	int failed_errno;
 };
@@ -102,6 +105,12 @@ void tf_writer_args(struct tf_buf *line, char *const *args);
 
 /* A calibration point, when the last one is long ago. */
 void tf_writer_tick(struct tf_writer *w);
+
+/* Is it a point that tells of clocks?  False also if there is no memory to note any. */
+bool tf_exchange_event(struct tf_sites *s, const struct tf_event *event);
+
+/* A line for each exchange of messages that has been noted since. */
+void tf_writer_exchanges(struct tf_writer *w);
 
 /* Makes the id one of a function that is described later.  False: no memory. */
 bool tf_writer_announce(struct tf_writer *w, uint32_t function);

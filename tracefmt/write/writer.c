@@ -171,6 +171,7 @@ enum sonde_trace_status tf_writer_create(struct tf_writer **out, const char *dir
 	w = calloc(1, sizeof *w);
 	if (!w)
 		return SONDE_TRACE_E_NOMEM;
+	pthread_mutex_init(&w->lock, NULL);
 	w->dirfd = -1;
 	w->rank = start->rank;
 	status = open_dir(w, dir);
@@ -206,7 +207,7 @@ void tf_writer_older(struct tf_writer *w, const char *file, uint64_t events)
 
 static void put_ending(struct tf_buf *line, const struct tf_end *end)
 {
-	static const char *const name[] = { "unfinished", "exited", "killed", "detached", "executed" };
+	static const char *const name[] = { "unfinished", "exited", "killed", "detached", "executed", "ended" };
 
 	tf_json_str(line, "ending", name[end->ending]);
 	if (end->ending == SONDE_TRACE_EXITED)
@@ -223,7 +224,7 @@ enum sonde_trace_status tf_writer_close(struct tf_writer *w, const struct tf_end
 
 	if (!w)
 		return SONDE_TRACE_OK;
-	if (end->ending > SONDE_TRACE_EXECUTED || w->threads)
+	if (end->ending > SONDE_TRACE_ENDED || w->threads)
 		return SONDE_TRACE_E_INVALID;
 	if (w->flight)
 		tf_flight_write(w, true);

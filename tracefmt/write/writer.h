@@ -137,10 +137,26 @@ struct tf_function {
 TF_CHECK enum sonde_trace_status tf_writer_function(struct tf_writer *w,
 						    const struct tf_function *function);
 
+/* The name of a value, of those of a field. */
+struct tf_label {
+	int64_t value;
+	const char *name;
+};
+
 struct tf_field {
 	const char *name;
 	uint32_t type; /* enum sonde_type of abi.h == enum sonde_trace_type */
 };
+
+/* More about a field. */
+struct tf_shape {
+	uint8_t width; /* bytes of the word in a record that are the value, 1, 2, 4; 0: all.  Of I32, I64, U32, U64, PTR, F64 (4) */
+	/* I64: some values have names.  Readers see text then. */
+	const struct tf_label *labels;
+	size_t nlabels; /* at most TF_MAX_LABELS */
+};
+
+#define TF_MAX_LABELS 1024u
 
 #define TF_MAX_FIELDS 12u
 #define TF_FIRST_EVENT 16u
@@ -157,6 +173,7 @@ struct tf_event {
 	const char *name;	    /* of a point; else NULL */
 	const struct tf_field *fields;
 	size_t nfields; /* at most TF_MAX_FIELDS */
+	const struct tf_shape *shapes; /* of each field; NULL: there is no more to say of any */
 	uint32_t depth; /* of an enter: bytes to add to the frame address in its records */
 	uint64_t entry; /* of an enter: where the function begins in the program; 0: unknown */
 	/*
@@ -206,6 +223,7 @@ struct tf_recording {
 	uint64_t uncalled;	     /* others, that would have been when they were first called */
 	uint64_t memory;	     /* of those: whose memory accesses are recorded */
 	bool blocks;		     /* ... or, of the same, in place of accesses which blocks are executed */
+	bool blocks_beside;	     /* ... or beside them */
 	const struct tf_reason *left_alone; /* functions that were asked for, by reason */
 	size_t nleft_alone;
 	const char *const *filters; /* as the user gave them, "-F '*'" */

@@ -14,7 +14,10 @@ struct tramp_count_loop {
 	uint32_t used;		/* registers, of TRAMP_GPRS */
 	uint32_t live;		/* likewise */
 	uint32_t kept;		/* those that hold counters in it, and maybe around it */
+	uint32_t inside;	/* those that do so in it, or in loops inside of it */
+	uint32_t backs;		/* edges that lead to its head, and do not enter it */
 	bool left;		/* control may be elsewhere meanwhile, or comes in, or goes out, by other ways than jumps */
+	bool entered;		/* ... it comes in elsewhere than at its head, from outside of the function, or goes there */
 };
 
 struct keeper {
@@ -99,38 +102,34 @@ static void look_at_loops(struct keeper *k)
 	}
 }
 
-/* ---- registers ---- */
-
-/* Control enters it at its head alone. */
-static bool can_hold(const struct keeper *k, uint32_t loop)
+static uint32_t loop_of_block(const struct keeper *k, uint32_t block)
 {
-	for (size_t i = 0; i < k->c->nedges; i++) {
-		const struct tramp_edge *e = &k->c->edges[i];
-		bool from = tramp_count_in_loop(k->flow, e->from, loop), to = tramp_count_in_loop(k->flow, e->to, loop);
-
-		if (!from && to && (e->from == TRAMP_NONE || e->to != k->flow->loops[loop].head))
-			return false;
-		if (from && e->to == TRAMP_NONE)
-			return false;
-	}
-	return true;
+	return block == TRAMP_NONE ? TRAMP_NONE : k->flow->blocks[block].loop;
 }
+
+/* Each edge is of the loops around one of its ends, or both. */
+static void look_at_edge(struct keeper *k, const struct tramp_edge *e)
+{
+	const struct tramp_flow *flow = k->flow;
+	uint32_t loop;
+
+	for (loop = loop_of_block(k, e->to); loop != TRAMP_NONE && !tramp_count_in_loop(flow, e->from, loop); loop = flow->loops[loop].parent)
+		k->loops[loop].entered |= e->from == TRAMP_NONE || e->to != flow->loops[loop].head;
+	for (loop = loop_of_block(k, e->from); loop != TRAMP_NONE && e->to == TRAMP_NONE; loop = flow->loops[loop].parent)
+		k->loops[loop].entered = true;
+	loop = loop_of_block(k, e->to);
+	if (loop != TRAMP_NONE && flow->loops[loop].head == e->to && (e->from == TRAMP_NONE || tramp_count_in_loop(flow, e->from, loop)))
+		k->loops[loop].backs++;
+}
+
+/* ---- registers ---- */
 
 /* Those of loops around it or inside of it are taken. */
 static tramp_regs left_in(const struct keeper *k, uint32_t loop)
 {
-	tramp_regs regs = TRAMP_GPRS & ~(tramp_regs)k->loops[loop].used;
-	unsigned int n = 0;
+	tramp_regs taken = k->loops[loop].kept | k->loops[loop].inside;
 
-	for (size_t i = 0; i < k->c->nkept; i++) {
-		const struct tramp_kept *other = &k->c->kept[i];
-
-		if (!contains(k->flow, loop, other->loop) && !contains(k->flow, other->loop, loop))
-			continue;
-		regs &= ~TRAMP_REG(other->reg);
-		n++;
-	}
-	return n < TRAMP_KEPT_MAX ? regs : 0;
+	return __builtin_popcountll(taken) < TRAMP_KEPT_MAX ? TRAMP_GPRS & ~(tramp_regs)k->loops[loop].used & ~taken : 0;
 }
 
 /* 0: none.  One that need not be saved, if possible. */
@@ -140,7 +139,7 @@ static tramp_regs choose(const struct keeper *k, uint32_t loop)
 
 	if (dead)
 		regs = dead;
-	return regs && can_hold(k, loop) ? TRAMP_REG(63 - __builtin_clzll(regs)) : 0;
+	return regs && !k->loops[loop].entered ? TRAMP_REG(63 - __builtin_clzll(regs)) : 0;
 }
 
 /* ---- counters ---- */
@@ -151,15 +150,7 @@ static bool is_only_back(const struct keeper *k, const struct tramp_edge *e)
 	const struct tramp_flow *flow = k->flow;
 	uint32_t loop = flow->blocks[e->to].loop;
 
-	if (loop == TRAMP_NONE || flow->loops[loop].head != e->to || !tramp_count_in_loop(flow, e->from, loop))
-		return false;
-	for (size_t i = 0; i < k->c->nedges; i++) {
-		const struct tramp_edge *other = &k->c->edges[i];
-
-		if (other != e && other->to == e->to && (other->from == TRAMP_NONE || tramp_count_in_loop(flow, other->from, loop)))
-			return false;
-	}
-	return true;
+	return loop != TRAMP_NONE && flow->loops[loop].head == e->to && tramp_count_in_loop(flow, e->from, loop) && k->loops[loop].backs == 1;
 }
 
 /* The innermost loop that it is counted in. */
@@ -195,6 +186,8 @@ static bool keep(struct keeper *k, size_t i)
 	for (uint32_t l = 0; l < k->flow->nloops; l++)
 		if (contains(k->flow, best, l))
 			k->loops[l].kept |= (uint32_t)reg;
+	for (uint32_t l = best; l != TRAMP_NONE; l = k->flow->loops[l].parent)
+		k->loops[l].inside |= (uint32_t)reg;
 	k->c->kept[k->c->nkept++] = (struct tramp_kept){
 		.edge = (uint32_t)i, .loop = best, .reg = (uint8_t)__builtin_ctzll(reg), .saved = k->loops[best].live & reg,
 	};
@@ -231,6 +224,8 @@ enum tramp_code_status tramp_count_keep(struct tramp_counts *c, const struct tra
 		return TRAMP_CODE_MEMORY;
 	k.loops = c->loops;
 	look_at_loops(&k);
+	for (size_t i = 0; i < c->nedges; i++)
+		look_at_edge(&k, &c->edges[i]);
 	for (uint32_t depth = deepest(&k); depth; depth--) {
 		for (size_t i = 0; i < c->nedges; i++)
 			if (depth_of(&k, &c->edges[i]) == depth && !keep(&k, i))

@@ -39,6 +39,7 @@ enum tramp_flags_effect {
 };
 
 #define TRAMP_MEM_OPS 8
+#define TRAMP_MEM_FETCH 2
 #define TRAMP_MEM_COMPUTES 4
 #define TRAMP_MEM_EXTRAS 3
 
@@ -50,7 +51,7 @@ struct tramp_mem_facts {
 	 * Registers in them are those before the instruction.  Those that MD_STRING moves on are known
 	 * after it; they are neither in `writes` nor in `kills`.
 	 */
-	struct md_op ops[TRAMP_MEM_OPS];
+	struct md_op ops[TRAMP_MEM_OPS + TRAMP_MEM_FETCH]; /* the latter may be put before them */
 	uint8_t nops;
 	tramp_regs need;	/* general registers that the ops above read */
 	struct tramp_mem_extra extras[TRAMP_MEM_EXTRAS]; /* in stream order; those AFTER last */
@@ -113,6 +114,7 @@ struct tramp_mem_env {
 				 * TRAMP_MEM_SLACK_MIN */
 	bool stack;		/* pushes, pops, calls and returns too */
 	bool blocks;		/* control flow alone: each block makes one access, a load of its own code, and no other */
+	bool fetches;		/* beside accesses, control flow: an MD_FETCH at the beginning of each block */
 	unsigned int rungs;	/* enum tramp_mem_rungs: how much is left to the reader */
 	/*
 	 * Recording goes off and on: a second, plain copy of all blocks stands beside the other, and windows lead to

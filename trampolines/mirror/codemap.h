@@ -30,12 +30,53 @@ struct rt_piece {
 };
 _Static_assert(sizeof(struct rt_piece) == 12, "piece");
 
+/*
+ * A call that a copy makes, whose return address is the original's, would leave the processor's predictions of returns one off, for
+ * all calls that are open.  So it begins with a call that is taken back; a signal that arrives at RT_CALL_TAKEN finds rsp 8 bytes lower.
+ *
+ *	call 1f
+ *	int3
+ * 1:	lea  8(%rsp), %rsp	no flag is touched
+ */
+#define RT_CALL "\xe8\x01\x00\x00\x00\xcc\x48\x8d\x64\x24\x08"
+#define RT_CALL_OPCODE 0xe8 /* no other INSN piece begins so */
+#define RT_CALL_TAKEN 6
+#define RT_CALL_SIZE (sizeof(RT_CALL) - 1)
+
 /* Where a saved register is. */
 #define RT_FROM_REG 16u	  /* + number of a register that is dead in the program */
 #define RT_FROM_STACK 32u /* + k: the word at rsp + 8 * k, rsp lowered */
 #define RT_FROM_RED 64u	  /* + k: the word at rsp - 8 * (k + 1) */
 #define RT_FROM_KEPT 128u /* + number of a register: the pool's place for it while it holds a counter of blocks, or is in the way */
 #define RT_FROM_NONE 0xffu
+
+/*
+ * A value that is recorded beside an event: an argument, or what a function returns.  It is where RT_FROM_REG, RT_FROM_STACK or
+ * RT_FROM_RED say, rsp as in the probe; or
+ */
+#define RT_FROM_VECTOR 0xe0u /* + k: the low half of xmm<k>, 0..7 */
+#define RT_FROM_FRAME 0xf0u  /* the word `offset` bytes above the frame address */
+#define RT_FROM_CONST 0xf1u  /* `offset` itself */
+
+enum rt_value_kind {
+	RT_VALUE_WORD,	 /* the word there, whatever its upper bytes are */
+	RT_VALUE_STRING, /* the word points to a string, which ends with a zero byte */
+	RT_VALUE_BEHIND, /* it points to an integer of `bytes`, sign-extended; RT_VALUE_UNREADABLE: it cannot be read */
+	RT_VALUE_BEHIND_UNSIGNED, /* the same, extended with zeros */
+	RT_VALUE_BEHIND_FLOAT, /* a number of 4 or 8 bytes, its bits; NaN: it cannot be read */
+};
+
+#define RT_VALUE_UNREADABLE (UINT64_C(1) << 63)
+#define RT_VALUE_STRING_MAX 256u /* bytes of a string that are kept */
+#define RT_VALUES 12
+
+struct rt_probe_value {
+	uint8_t from;
+	uint8_t kind;	/* enum rt_value_kind */
+	uint8_t bytes;	/* 1, 2, 4, 8 */
+	uint8_t reserved;
+	int32_t offset;
+} __attribute__((packed));
 
 #define RT_PROBE_SAVES 3
 #define RT_PROBE_RECORD_BYTES 16 /* what a probe adds to the pool's ptr */
@@ -50,7 +91,7 @@ struct rt_probe_map {
 	uint16_t saved;	      /* from here on registers differ, and save[] is filled */
 	uint16_t flags_saved;  /* from here on flags differ, and flags_at is filled */
 	uint16_t commit;	      /* from here on it counts: what is not done yet is to be done */
-	uint16_t ptr_done;     /* ptr += RT_PROBE_RECORD_BYTES */
+	uint16_t ptr_done;     /* ptr += RT_PROBE_RECORD_BYTES + 8 * words */
 	uint16_t shadow_done;  /* shadow += shadow_step */
 	uint16_t count_done;   /* counts[]: the offset into counts is the 4 bytes in front */
 	uint16_t shifted;      /* from here on up to the end rsp is lowered by `stack` */
@@ -65,7 +106,10 @@ struct rt_probe_map {
 	} save[RT_PROBE_SAVES];
 	uint8_t count_first;  /* it counts or else records: count_done is where it has counted, and jumps to its end */
 	uint8_t how;	      /* BLOCKS: enum rt_count */
-	uint8_t kept;	      /* the register that this is about; BEGIN, ADD: and the number */
+	union {
+		uint8_t kept;	      /* the register that this is about; BEGIN, ADD: and the number */
+		uint8_t words;	      /* not BLOCKS: values in the record */
+	};
 	int8_t by;
 	uint8_t kept_saved;   /* BEGIN, END: its value is in the pool's place for it meanwhile */
 };
@@ -115,6 +159,7 @@ enum rt_act {
  * RT_PROBE_DESC bytes.  Not aligned.
  */
 #define RT_PROBE_DESC 26
+#define RT_PROBE_SLOW_BELOW 136 /* rsp is so far below where it is in the probe */
 struct rt_probe_desc {
 	uint32_t event;
 	uint32_t function;
@@ -123,6 +168,8 @@ struct rt_probe_desc {
 	uint8_t acts;
 	uint16_t above; /* the frame address is so far above rsp before the call */
 	uint64_t target;
+	uint8_t nvalues;	/* at most RT_VALUES */
+	struct rt_probe_value value[];
 } __attribute__((packed));
 
 /*

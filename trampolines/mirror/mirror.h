@@ -104,6 +104,8 @@ struct tramp_mirror_request {
 	uint32_t enter, leave;	/* event ids */
 	uint32_t index;		/* of its count; BLOCKS: of the first of its counters */
 	uint32_t node;		/* ACCESSES: id of its first node */
+	/* What is recorded where it is entered, and before it returns; NULL: nothing.  Jumps out of it are event leave + 1 then. */
+	const struct tramp_values *entered, *returned;
 };
 
 /* Statistics of one function, for `sonde list` and `sonde disasm`. */
@@ -137,6 +139,9 @@ bool tramp_mirror_edge(const struct tramp_mirror *m, size_t i, struct tramp_mirr
 /* Other ids and index than those of the request, for what is emitted next; @node: of its first node. */
 void tramp_mirror_number(struct tramp_mirror *m, uint32_t enter, uint32_t leave, uint32_t index,
 			 uint32_t node);
+
+/* Likewise, other values than those of the request; they have to live until it is emitted. */
+void tramp_mirror_values(struct tramp_mirror *m, const struct tramp_values *entered, const struct tramp_values *returned);
 
 /* Bytes that emitting what was planned last will need at most. */
 size_t tramp_mirror_room(const struct tramp_mirror *m);

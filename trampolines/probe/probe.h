@@ -29,6 +29,8 @@
 
 #define TRAMP_PROBE_MAX 352	 /* bytes of any probe, in line */
 #define TRAMP_PROBE_SLOW_MAX 64	 /* bytes of its slow path */
+#define TRAMP_PROBE_VALUES_MAX 200 /* bytes that values add to it */
+#define TRAMP_PROBE_VALUES_SLOW_MAX (RT_VALUES * sizeof(struct rt_probe_value)) /* ... and to its slow path */
 #define TRAMP_PROBE_APART_MAX 256 /* CHOSEN: bytes of what records, before that */
 #define TRAMP_PROBE_BACK 5	 /* bytes of the jump between the two */
 #define TRAMP_PROBE_REFS 8	 /* branches to it, at most */
@@ -84,6 +86,15 @@ enum tramp_probe_trust {
 
 #define TRAMP_JUMP_LOAD_MAX 12
 
+/*
+ * What is recorded beside an event, where it is when the function is entered, or before it returns: RT_FROM_REG, _VECTOR, _FRAME,
+ * _CONST.  Words are recorded in line by RECORD, all else by the slow path.
+ */
+struct tramp_values {
+	uint8_t n; /* at most RT_VALUES */
+	struct rt_probe_value v[RT_VALUES];
+};
+
 struct tramp_jump {
 	enum tramp_jump_by by;
 	uint64_t address;	/* in the program */
@@ -99,6 +110,7 @@ struct tramp_probe {
 	 */
 	uint8_t acts;
 	struct tramp_jump jump;	/* EXIT */
+	const struct tramp_values *values; /* not TIMED, COUNT, BLOCKS, nor EXIT by a jump; NULL: none */
 	uint32_t event;		/* id in the record */
 	uint32_t function;	/* index into counts[] */
 	enum tramp_probe_trust trust; /* BLOCKS; so are the following */
@@ -132,9 +144,9 @@ struct tramp_probe {
  * code[] leads then.
  */
 struct tramp_probe_code {
-	uint8_t code[TRAMP_PROBE_MAX];
+	uint8_t code[TRAMP_PROBE_MAX + TRAMP_PROBE_VALUES_MAX];
 	size_t len;
-	uint8_t slow[TRAMP_PROBE_APART_MAX + TRAMP_PROBE_SLOW_MAX];
+	uint8_t slow[TRAMP_PROBE_APART_MAX + TRAMP_PROBE_SLOW_MAX + TRAMP_PROBE_VALUES_SLOW_MAX];
 	size_t slow_len;
 	struct rt_probe_map map;
 	struct rt_probe_map apart; /* its length is 0 if there is none */
@@ -144,7 +156,7 @@ struct tramp_probe_code {
 	uint16_t back_to;	/* ... to this offset in code[] */
 };
 
-/* Bytes of a probe and its slow path, at most. */
+/* Bytes of a probe without values and its slow path, at most. */
 static inline size_t tramp_probe_room(enum tramp_probe_mode mode)
 {
 	return TRAMP_PROBE_MAX + TRAMP_PROBE_SLOW_MAX + (mode == TRAMP_PROBE_CHOSEN ? TRAMP_PROBE_APART_MAX : 0);

@@ -9,7 +9,7 @@
 
 enum {
 	ROOM = 256 << 10,		/* for what is made together */
-	ALIGNMENT = 64,
+	ALIGNMENT = 64,		/* of what it is made in */
 };
 
 /* ---- entry and exit ---- */
@@ -111,13 +111,6 @@ void mtc_use(struct mtc_compiler *c, enum mt_mode mode, uint64_t *table, const u
 	fill(c, &c->tables[mode], 0, c->ids);
 }
 
-void mtc_discard(struct mtc_compiler *c)
-{
-	for (unsigned int i = 0; i < MT_MODES; i++)
-		if (c->tables[i].headers)
-			fill(c, &c->tables[i], 0, c->ids);
-}
-
 void mtc_refresh(struct mtc_compiler *c)
 {
 	const struct mt_object *newest = c->code->objects;
@@ -140,7 +133,7 @@ void mtc_refresh(struct mtc_compiler *c)
 
 bool mtc_compile(struct mtc_compiler *c, enum mt_mode mode, const struct mt_node *const *roots, unsigned int n)
 {
-	uint64_t at = (c->used + ALIGNMENT - 1) & ~(uint64_t)(ALIGNMENT - 1);
+	uint64_t at = (c->used + c->alignment - 1) & ~(uint64_t)(c->alignment - 1);
 	struct mtc_build *b = c->build;
 	size_t bytes;
 

@@ -61,6 +61,7 @@ struct mtc_compiler {
 	uint8_t *area;			/* where we write it */
 	uint64_t run;			/* where that is executed */
 	size_t bytes, used;		/* of it */
+	size_t alignment;		/* of what is brought there at once; a power of two from 64 on */
 	uint8_t *scratch;		/* where code is made */
 	bool full;
 	struct mt_gates gates;
@@ -74,13 +75,11 @@ struct mtc_compiler {
 
 /* ---- the compiler (compile/x86-64/compile.c) ---- */
 
-/* @c is zero but for put, and area is writable at least for MTC_GATES.  False: no memory.  mtc_end() in any case. */
+/* @c is zero but for put and alignment, and area is writable at least for MTC_GATES.  False: no memory.  mtc_end() in any case. */
 bool mtc_begin(struct mtc_compiler *c, const struct mt_code *code, uint8_t *area, uint64_t run, size_t bytes);
 void mtc_end(struct mtc_compiler *c);
 /* @table has MT_TABLE bytes; to be used before anything is made for @mode. */
 void mtc_use(struct mtc_compiler *c, enum mt_mode mode, uint64_t *table, const uint8_t *heat);
-/* All leads out again. */
-void mtc_discard(struct mtc_compiler *c);
 /* To be called when there are new objects. */
 void mtc_refresh(struct mtc_compiler *c);
 /* Compiles @roots, and what they lead to.  False: not all of them could be. */

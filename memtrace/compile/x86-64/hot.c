@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* In our own process: what is hot is compiled by the thread that runs it. */
+/*
+ * In our own process: what is hot is compiled by the thread that finds it so, while others run what there is already: no page that has
+ * code in it is written to again.
+ */
 #include "memtrace/compile/x86-64/compile.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -17,24 +21,23 @@ enum {
 
 struct hot {
 	struct mt_runner runner;
-	struct mtc_compiler c;
-	uint8_t *heat[MT_MODES];
 	unsigned int hot;
+	const struct mt_object *ready[MT_MODES]; /* up to this one it has been prepared; NULL: it has not been */
+	uint8_t *heat[MT_MODES];
+	uint32_t waited;		/* nodes that were interpreted since the first of roots came */
+	pthread_mutex_t lock;		/* for what follows, and to change what is above */
+	struct mtc_compiler c;
 	const struct mt_node *roots[MTC_ROOTS];	/* to be compiled, for one mode */
 	unsigned int nroots;
 	enum mt_mode roots_mode;
-	uint64_t since;			/* so many had been interpreted when the first of them came */
 };
 
 /* ---- memory ---- */
 
-/* Of the area, what is written next: writable, then executable; never both. */
+/* Of the area, what is written next, whole pages: writable, then executable; never both. */
 static bool protect(const struct mtc_compiler *c, size_t from, size_t to, int how)
 {
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-
-	from &= ~(page - 1);
-	to = (to + page - 1) & ~(page - 1);
+	to = (to + c->alignment - 1) & ~(c->alignment - 1);
 	return mprotect(c->area + from, to - from, how) == 0;
 }
 
@@ -47,14 +50,10 @@ static void *reserve(size_t bytes, int how)
 
 static bool put(struct mtc_compiler *c, size_t at, const uint8_t *code, size_t bytes)
 {
-	if (protect(c, at, at + bytes, PROT_READ | PROT_WRITE)) {
-		memcpy(c->area + at, code, bytes);
-		if (protect(c, at, at + bytes, PROT_READ | PROT_EXEC))
-			return true;
-	}
-	/* Pieces in the same page cannot be run any more. */
-	mtc_discard(c);
-	return false;
+	if (!protect(c, at, at + bytes, PROT_READ | PROT_WRITE))
+		return false;
+	memcpy(c->area + at, code, bytes);
+	return protect(c, at, at + bytes, PROT_READ | PROT_EXEC);
 }
 
 static bool need_table(struct hot *h, enum mt_mode mode)
@@ -76,61 +75,107 @@ static bool need_table(struct hot *h, enum mt_mode mode)
 	return true;
 }
 
-static bool prepare(struct mt_runner *runner, enum mt_mode mode)
+/* With the lock. */
+static bool make_ready(struct hot *h, enum mt_mode mode)
 {
-	struct hot *h = (struct hot *)runner;
-
 	if (!need_table(h, mode))
 		return false;
 	if (h->c.seen != h->c.code->objects)
 		mtc_refresh(&h->c);
-	runner->ids = h->c.ids;
+	h->runner.ids = h->c.ids;
+	__atomic_store_n(&h->ready[mode], h->c.seen, __ATOMIC_RELEASE);
 	return true;
+}
+
+/* New objects come while nobody runs any. */
+static bool prepare(struct mt_runner *runner, enum mt_mode mode)
+{
+	struct hot *h = (struct hot *)runner;
+	const struct mt_object *ready = __atomic_load_n(&h->ready[mode], __ATOMIC_ACQUIRE);
+	bool done = ready && ready == h->c.code->objects;
+
+	if (!done) {
+		pthread_mutex_lock(&h->lock);
+		done = make_ready(h, mode);
+		pthread_mutex_unlock(&h->lock);
+	}
+	return done;
 }
 
 /* ---- what is hot ---- */
 
+/* Of those that are counted by several at once, some are not. */
+static void set_heat(uint8_t *heat, unsigned int to)
+{
+	__atomic_store_n(heat, (uint8_t)to, __ATOMIC_RELAXED);
+}
+
+/* With the lock. */
 static void make_roots(struct hot *h)
 {
 	bool failed[MTC_ROOTS];
 	unsigned int n = h->nroots;
 
-	h->nroots = 0;
+	__atomic_store_n(&h->nroots, 0, __ATOMIC_RELAXED);
 	mtc_compile_each(&h->c, h->roots_mode, h->roots, n, failed);
 	for (unsigned int i = 0; i < n; i++)
 		if (failed[i])
-			h->heat[h->roots_mode][h->roots[i]->id] = NEVER;
+			set_heat(&h->heat[h->roots_mode][h->roots[i]->id], NEVER);
 }
 
 /* Two calls of the system for each would be too much. */
-static bool waited(const struct hot *h)
+static bool waited(struct hot *h)
 {
-	return h->nroots == MTC_ROOTS || h->hot == 0 || h->runner.interpreted - h->since > PATIENCE;
+	return h->nroots == MTC_ROOTS || h->hot == 0 || __atomic_add_fetch(&h->waited, 1, __ATOMIC_RELAXED) > PATIENCE;
+}
+
+/* With the lock: a node that has just become hot; others may have said so, too. */
+static void add_root(struct hot *h, enum mt_mode mode, uint32_t id, const struct mt_node *node)
+{
+	uint8_t *heat = &h->heat[mode][id];
+
+	if (h->nroots && mode != h->roots_mode)
+		make_roots(h);
+	if (__atomic_load_n(heat, __ATOMIC_RELAXED) >= QUEUED || h->c.full)
+		return;
+	if (!node)
+		node = mt_find(h->c.code, id);
+	set_heat(heat, node && node->compiles ? QUEUED : NEVER);
+	if (!node || !node->compiles)
+		return;
+	if (!h->nroots)
+		__atomic_store_n(&h->waited, 0, __ATOMIC_RELAXED);
+	h->roots_mode = mode;
+	h->roots[h->nroots] = node;
+	__atomic_store_n(&h->nroots, h->nroots + 1, __ATOMIC_RELAXED);
+}
+
+/* Some may be compiled now: the node with which we came, perhaps. */
+static bool make_hot(struct hot *h, enum mt_mode mode, uint32_t id, const struct mt_node *node, bool is_hot)
+{
+	bool made;
+
+	pthread_mutex_lock(&h->lock);
+	if (is_hot)
+		add_root(h, mode, id, node);
+	made = h->nroots && waited(h);
+	if (made)
+		make_roots(h);
+	pthread_mutex_unlock(&h->lock);
+	return made;
 }
 
 static bool warm(struct mt_runner *runner, enum mt_mode mode, uint32_t id, const struct mt_node *node)
 {
 	struct hot *h = (struct hot *)runner;
-	uint8_t *heat = &h->heat[mode][id];
+	uint8_t *heat = &h->heat[mode][id], was = __atomic_load_n(heat, __ATOMIC_RELAXED);
+	bool is_hot = was >= h->hot && was < QUEUED && !__atomic_load_n(&h->c.full, __ATOMIC_RELAXED);
 
-	if (h->nroots && mode != h->roots_mode)
-		make_roots(h);
-	if (*heat < h->hot) {
-		++*heat;
-	} else if (*heat < QUEUED && !h->c.full) {
-		if (!node)
-			node = mt_find(h->c.code, id);
-		*heat = node && node->compiles ? QUEUED : NEVER;
-		if (*heat == QUEUED) {
-			h->since = h->nroots ? h->since : runner->interpreted;
-			h->roots_mode = mode;
-			h->roots[h->nroots++] = node;
-		}
-	}
-	if (!h->nroots || !waited(h))
-		return false;
-	make_roots(h);
-	return true;
+	if (was < h->hot)
+		set_heat(heat, was + 1);
+	if (is_hot || (__atomic_load_n(&h->nroots, __ATOMIC_RELAXED) && waited(h)))
+		return make_hot(h, mode, id, node, is_hot);
+	return false;
 }
 
 /* ---- beginning and end ---- */
@@ -145,6 +190,7 @@ static void release(struct mt_engine *engine)
 	if (h->c.area)
 		munmap(h->c.area, AREA);
 	mtc_end(&h->c);
+	pthread_mutex_destroy(&h->lock);
 	free(h);
 }
 
@@ -154,6 +200,7 @@ static bool begin(struct hot *h, const struct mt_code *code)
 
 	h->c.area = area;
 	h->c.put = put;
+	h->c.alignment = (size_t)sysconf(_SC_PAGESIZE);
 	if (!area || !protect(&h->c, 0, MTC_GATES, PROT_READ | PROT_WRITE) ||
 	    !mtc_begin(&h->c, code, area, (uint64_t)(uintptr_t)area, AREA))
 		return false;
@@ -181,6 +228,7 @@ void mt_compile(struct mt_code *code)
 	h->runner.prepare = prepare;
 	h->runner.warm = warm;
 	h->hot = HOT;
+	pthread_mutex_init(&h->lock, NULL);
 	if (begin(h, code))
 		code->engine = &h->runner.engine;
 	else

@@ -31,6 +31,7 @@ struct mt_server *mt_serve_begin(const struct mt_code *code, void *shared, bool 
 	s->asks = (struct mt_asks *)(void *)(at + MT_ASKS);
 	s->mode = counts ? MT_COUNT : MT_NEXT;
 	s->c.put = put;
+	s->c.alignment = 64;
 	if (!mtc_begin(&s->c, code, at + MT_CODE, run, MT_CODE_BYTES)) {
 		mt_serve_end(s);
 		return NULL;

@@ -1,9 +1,24 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Unit tests of analysis/.
+CACHE_REFERENCE = \
+	tests/unit/analysis/cachecases.c \
+	tests/unit/analysis/cachereference.c \
+	tests/unit/analysis/cachereference.h
+
 PURE_TESTS += tests/unit/analysis/cache
-tests_unit_analysis_cache_SOURCES = tests/unit/analysis/cache.c
+tests_unit_analysis_cache_SOURCES = tests/unit/analysis/cache.c $(CACHE_REFERENCE)
 tests_unit_analysis_cache_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_analysis_cache_LDADD = libanalysis.la $(CMOCKA_LIBS)
+
+PURE_TESTS += tests/unit/analysis/cacheahead
+tests_unit_analysis_cacheahead_SOURCES = tests/unit/analysis/cacheahead.c $(CACHE_REFERENCE)
+tests_unit_analysis_cacheahead_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_analysis_cacheahead_LDADD = libanalysis.la $(CMOCKA_LIBS)
+
+PURE_TESTS += tests/unit/analysis/cachecores
+tests_unit_analysis_cachecores_SOURCES = tests/unit/analysis/cachecores.c $(CACHE_REFERENCE)
+tests_unit_analysis_cachecores_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_analysis_cachecores_LDADD = libanalysis.la $(CMOCKA_LIBS)
 
 PURE_TESTS += tests/unit/analysis/order
 tests_unit_analysis_order_SOURCES = tests/unit/analysis/order.c

@@ -23,14 +23,14 @@ static void test_whole(void **unused)
 				   "tlbs:\n"
 				   "  - { name: T, entries: 48, ways: full, page: 4K, latency: 0 }\n"
 				   "caches:\n"
-				   "  - { name: L1, size: 32K, ways: 8, line: 64, policy: tree-plru, write: through, latency: 4 }\n"
+				   "  - { name: L1, size: 32K, ways: 8, line: 64, policy: tree-plru, write: through, prefetch: stride, latency: 4 }\n"
 				   "  - { name: L2, size: 1M, ways: 16, line: 128, policy: random, seed: 5, latency: 14 }\n"
 				   "  - { name: L3, size: 2M, ways: 16, line: 128, policy: QLRU_H11_M2_R1_U3_UMO, holds: inclusive, latency: 50 }\n"
 				   "memory: 300\n"
 				   "walk: 30\n"
 				   "---\n"
 				   "name: two\n"
-				   "caches: [ { name: C, size: 8, ways: 1, line: 8 } ]\n";
+				   "caches: [ { name: C, size: 8, ways: 1, line: 8, policy: opt } ]\n";
 	struct cache_systems list = { 0 };
 	char error[CACHE_ERROR_MAX], name[CACHE_POLICY_MAX];
 
@@ -47,6 +47,12 @@ static void test_whole(void **unused)
 	assert_int_equal(list.v[0].level[0].lines, 512);
 	assert_int_equal(list.v[0].level[0].policy, CACHE_TREE_PLRU);
 	assert_true(list.v[0].level[0].through);
+	assert_int_equal(list.v[0].level[0].prefetch, CACHE_STRIDE);
+	assert_true(cache_prefetches(&list.v[0]));
+	assert_false(cache_prefetches(&list.v[1]));
+	assert_true(cache_has_policy(&list.v[1], CACHE_OPT));
+	cache_policy_name(&list.v[1].level[0], name);
+	assert_string_equal(name, "opt");
 	assert_int_equal(list.v[0].level[1].line, 128);
 	assert_int_equal(list.v[0].level[1].policy, CACHE_RANDOM);
 	assert_int_equal(list.v[0].level[1].seed, 5);
@@ -61,11 +67,13 @@ static void test_whole(void **unused)
 	assert_int_equal(list.v[0].level[3].ways, 48);
 	assert_int_equal(list.v[0].level[3].line, 4096);
 	assert_true(cache_has_latencies(&list.v[0]));
+	assert_true(cache_has_tlb_latencies(&list.v[0]));
 	assert_int_equal(list.v[0].memory, 300);
 	assert_int_equal(list.v[0].walk, 30);
 	assert_int_equal(list.v[0].level[1].latency, 14);
 	assert_string_equal(list.v[1].name, "two");
 	assert_false(cache_has_latencies(&list.v[1]));
+	assert_false(cache_has_tlb_latencies(&list.v[1]));
 	cache_systems_free(&list);
 }
 
@@ -101,13 +109,13 @@ static void test_errors(void **unused)
 		{ CACHES("name: L1, size: 48K, ways: 12, line: 64, policy: tree-plru"),
 		  "line 3, column 5: tree-plru needs ways that are a power of two up to 64" },
 		{ CACHES("name: L1, size: 32K, ways: 8, line: 64, policy: mru"),
-		  "line 3, column 55: 'mru': lru, fifo, random, tree-plru, nmru or one like QLRU_H00_M1_R0_U1 belongs here" },
+		  "line 3, column 55: 'mru': lru, fifo, random, tree-plru, nmru, opt or one like QLRU_H00_M1_R0_U1 belongs here" },
 		{ CACHES("name: L1, size: 32K, ways: 8, line: 64, write: around"),
 		  "line 3, column 54: 'around': back or through belongs here" },
 		{ CACHES("name: L1, size: 32K, ways: 8, line: 64 }\n  - { name: L2, size: 1M, ways: 8, line: 32"),
 		  "line 4, column 5: the line is smaller than that of L1" },
 		{ CACHES("name: L1, size: 32K, ways: 8, line: 64, policy: QLRU_H00_M1_R0_U2"),
-		  "line 3, column 55: 'QLRU_H00_M1_R0_U2': lru, fifo, random, tree-plru, nmru or one like QLRU_H00_M1_R0_U1 belongs here" },
+		  "line 3, column 55: 'QLRU_H00_M1_R0_U2': lru, fifo, random, tree-plru, nmru, opt or one like QLRU_H00_M1_R0_U1 belongs here" },
 		{ CACHES("name: L1, size: 64K, ways: 64, line: 64, policy: QLRU_H00_M1_R0_U1"),
 		  "line 3, column 5: QLRU needs 2 to 32 ways" },
 		{ CACHES("name: L1, size: 32K, ways: 8, line: 64") "tlbs: [ { name: T, entries: 8, ways: full, page: 4K, policy: QLRU_H00_M1_R0_U1 } ]",
@@ -118,6 +126,21 @@ static void test_errors(void **unused)
 		  "line 3, column 54: 'all': any, inclusive or exclusive belongs here" },
 		{ CACHES("name: L1, size: 32K, ways: 8, line: 64, write: through }\n  - { name: L2, size: 1M, ways: 8, line: 64, holds: exclusive"),
 		  "line 4, column 5: an exclusive level and L1 need lines of one size, and write-back" },
+		{ CACHES("name: L1, size: 32K, ways: 8, line: 64, prefetch: all"),
+		  "line 3, column 57: 'all': none, next-line or stride belongs here" },
+		{ CACHES("name: L1, size: 32K, ways: 8, line: 64 }\n  - { name: L2, size: 1M, ways: 8, line: 64, holds: exclusive, prefetch: stride"),
+		  "line 4, column 5: an exclusive level holds what has left L1: it prefetches nothing" },
+		{ CACHES("name: L1, size: 32K, ways: 8, line: 64 }\n  - { name: L2, size: 1M, ways: 8, line: 64, holds: inclusive, policy: opt"),
+		  "line 4, column 5: a level with policy opt is neither inclusive nor exclusive" },
+		{ CACHES("name: L1, size: 32K, ways: 8, line: 64, policy: opt }\n  - { name: L2, size: 1M, ways: 8, line: 64, holds: exclusive"),
+		  "line 4, column 5: it cannot be exclusive: L1 has policy opt" },
+		{ CACHES("name: L1, size: 32K, ways: 8, line: 64, policy: opt }\n  - { name: L2, size: 1M, ways: 8, line: 64 }\n"
+			 "  - { name: L3, size: 1M, ways: 8, line: 64, holds: inclusive"),
+		  "line 1, column 1: L3 is inclusive: no level before it can have policy opt" },
+		{ CACHES("name: L1, size: 32K, ways: 8, line: 64, policy: opt }\n  - { name: L2, size: 1M, ways: 8, line: 64, prefetch: stride"),
+		  "line 1, column 1: there is no prefetcher beside policy opt" },
+		{ CACHES("name: L1, size: 32K, ways: 8, line: 64, prefetch: stride") "cores: 2",
+		  "line 1, column 1: with cores, there is neither policy opt nor a prefetcher" },
 	};
 	struct cache_systems list = { 0 };
 	char error[CACHE_ERROR_MAX];

@@ -5,6 +5,11 @@ tests_unit_injector_cache_SOURCES = tests/unit/injector/cache.c
 tests_unit_injector_cache_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_injector_cache_LDADD = libinjector.la libruntime-image.la libtrampolines.la libtracefmt.la $(CMOCKA_LIBS)
 
+PURE_TESTS += tests/unit/injector/called
+tests_unit_injector_called_SOURCES = tests/unit/injector/called.c
+tests_unit_injector_called_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_injector_called_LDADD = libinjector.la libruntime-image.la libtrampolines.la libtracefmt.la $(CMOCKA_LIBS)
+
 PURE_TESTS += tests/unit/injector/kept
 tests_unit_injector_kept_SOURCES = tests/unit/injector/kept.c
 tests_unit_injector_kept_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)

@@ -14,6 +14,12 @@ tests_fuzz_fuzz_join_SOURCES = tests/fuzz/fuzz_join.c tests/fuzz/fuzz_main.c
 tests_fuzz_fuzz_join_LDADD = libcommand.la
 EXTRA_DIST += tests/fuzz/corpus/join.tar
 
+PURE_TESTS += tests/unit/launcher/host
+tests_unit_launcher_host_SOURCES = tests/unit/launcher/host.c launcher/cache/host.c launcher/common/caches.c
+tests_unit_launcher_host_CPPFLAGS = $(AM_CPPFLAGS)
+tests_unit_launcher_host_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_launcher_host_LDADD = $(CMOCKA_LIBS)
+
 PURE_TESTS += tests/unit/launcher/image
 tests_unit_launcher_image_SOURCES = tests/unit/launcher/image.c $(LAUNCHER_TEST_SUPPORT)
 tests_unit_launcher_image_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)

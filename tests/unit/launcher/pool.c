@@ -169,6 +169,100 @@ static void test_waiting(void **state)
 	sem_destroy(&others);
 }
 
+/* ---- what is done together ---- */
+
+struct shared_work {
+	struct served s; /* first */
+	sem_t met[LIMIT]; /* who is there, by slot */
+	sem_t busy, let_go; /* of test_alone() */
+	_Atomic unsigned int begun, ended, wrong;
+	bool meets;
+};
+
+/* None goes on before all are there. */
+static void meet(void *arg, unsigned int slot)
+{
+	struct shared_work *x = arg;
+
+	x->wrong += slot >= LIMIT;
+	x->begun++;
+	for (unsigned int i = 0; x->meets && i < LIMIT; i++)
+		sem_post(&x->met[i]);
+	if (x->meets)
+		await(&x->met[slot % LIMIT], LIMIT);
+	x->ended++;
+}
+
+static int64_t serve_together(void *arg)
+{
+	struct shared_work *x = arg;
+
+	pool_share(LIMIT, meet, x);
+	x->wrong += x->begun != x->ended;
+	sem_post(x->s.done);
+	return later();
+}
+
+static void test_share(void **state)
+{
+	static struct shared_work x = { .meets = true };
+	sem_t done;
+
+	(void)state;
+	sem_init(&done, 0, 0);
+	for (int i = 0; i < LIMIT; i++)
+		sem_init(&x.met[i], 0, 0);
+	add(&x.s, serve_together, &done);
+	await(&done, 1);
+	for (int i = 0; i < 100; i++) {
+		ring(&x.s);
+		await(&done, 1);
+	}
+	pool_remove(&x.s.member);
+	assert_true(x.ended >= 101 * LIMIT);
+	assert_int_equal(x.ended % LIMIT, 0);
+	assert_int_equal(x.wrong, 0);
+	assert_true(pool_size() == LIMIT);
+	sem_destroy(&done);
+}
+
+static int64_t be_busy(void *arg)
+{
+	struct shared_work *x = arg;
+
+	if (!x->s.times++) {
+		sem_post(&x->busy);
+		await(&x->let_go, 1);
+	}
+	return later();
+}
+
+/* Nobody has time to help: it is done all the same. */
+static void test_alone(void **state)
+{
+	static struct shared_work others[LIMIT - 1], x;
+	sem_t done;
+
+	(void)state;
+	sem_init(&done, 0, 0);
+	for (int i = 0; i < LIMIT - 1; i++) {
+		sem_init(&others[i].busy, 0, 0);
+		sem_init(&others[i].let_go, 0, 0);
+		add(&others[i].s, be_busy, &done);
+		await(&others[i].busy, 1);
+	}
+	add(&x.s, serve_together, &done);
+	await(&done, 1);
+	assert_int_equal(x.ended, 1);
+	for (int i = 0; i < LIMIT - 1; i++) {
+		sem_post(&others[i].let_go);
+		pool_remove(&others[i].s.member);
+	}
+	pool_remove(&x.s.member);
+	assert_int_equal(x.wrong, 0);
+	sem_destroy(&done);
+}
+
 /* Nobody is in it any more when pool_remove() returns. */
 static void test_remove(void **state)
 {
@@ -209,6 +303,8 @@ static int run(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_many),
 		cmocka_unit_test(test_waiting),
+		cmocka_unit_test(test_share),
+		cmocka_unit_test(test_alone),
 		cmocka_unit_test(test_remove),
 	};
 

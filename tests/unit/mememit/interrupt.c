@@ -90,14 +90,21 @@ void interrupt_there(ucontext_t *context, uint64_t arena, const struct rt_mem_pi
 {
 	greg_t *regs = context->uc_mcontext.gregs;
 	uint32_t x = (uint32_t)((uint64_t)regs[REG_RIP] - arena);
-	const struct rt_mem_piece *p = find(pieces, n, x);
-	uint64_t in_front = p->flags & RT_MEM_MOVED ? 0 : p->written;
+	const struct rt_mem_piece *p;
+	uint64_t in_front;
 	struct md_interrupt at;
 	uint64_t *ptr;
 
+	if (x > RT_CALL_TAKEN && !memcmp((const uint8_t *)arena + x - RT_CALL_TAKEN, RT_CALL, RT_CALL_SIZE)) {
+		x -= RT_CALL_TAKEN;
+		regs[REG_RIP] -= RT_CALL_TAKEN;
+		regs[REG_RSP] += 8;
+	}
+	p = find(pieces, n, x);
 	put_back(regs, arena, p);
 	if (p->flags & RT_MEM_PLAIN)
 		return;
+	in_front = p->flags & RT_MEM_MOVED ? 0 : p->written;
 	fill(&at, regs, p, x - p->start);
 	ptr = p->reg == RT_MEM_NO_REG ? &stream_pool()->ptr : (uint64_t *)&regs[places[p->reg]];
 	if (stream_is_open() && *ptr)

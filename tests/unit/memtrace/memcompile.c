@@ -5,6 +5,7 @@
  * Compiled descriptions, by the process that reads and by another, against interpreted ones: on what programs wrote, cut at
  * every byte, damaged, and made up.  Chunk by chunk the same accesses, the same status, the same counts.
  */
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -224,6 +225,115 @@ static void test_objects(void **state)
 	}
 }
 
+/* ---- by several threads ---- */
+
+enum { SIDES = 4 };
+
+struct side {
+	struct mt_code *code;
+	const struct mxt_program *p;
+	pthread_barrier_t *begin;
+	uint64_t sum;	/* of all that came out, in its order */
+};
+
+static uint64_t add(uint64_t sum, uint64_t v)
+{
+	return (sum ^ v) * UINT64_C(0x9e3779b97f4a7c15) + (sum >> 29);
+}
+
+static void take_all(struct side *s, struct mt_machine *m)
+{
+	static _Thread_local struct mt_access v[500];
+	enum mt_status status;
+	size_t n;
+
+	do {
+		n = mt_next(m, v, sizeof(v) / sizeof(v[0]), &status);
+		for (size_t i = 0; i < n; i++)
+			s->sum = add(add(s->sum, v[i].addr), v[i].insn ^ v[i].size);
+	} while (n && status == MT_OK);
+	s->sum = add(s->sum, status);
+}
+
+static void count_all(struct side *s, struct mt_machine *m)
+{
+	struct mt_counts counts = { 0 };
+
+	s->sum = add(s->sum, mt_count(m, 1, &counts));
+	for (int k = 0; k < 4; k++)
+		s->sum = add(add(s->sum, counts.accesses[k]), counts.bytes[k]);
+}
+
+/* All chunks but the last, after which a loop may have no end. */
+static void *one_side(void *arg)
+{
+	struct side *s = arg;
+
+	pthread_barrier_wait(s->begin);
+	for (int way = 0; way < 4; way++) {
+		struct mt_machine *m = mt_machine_new(s->code);
+
+		mt_machine_limit(m, MCP_LIMIT);
+		for (size_t i = 0; i + 1 < s->p->nchunks; i++) {
+			s->sum = add(s->sum, mt_feed(m, s->p->chunks[i].data, s->p->chunks[i].len));
+			(way & 1 ? count_all : take_all)(s, m);
+		}
+		mt_machine_free(m);
+	}
+	return NULL;
+}
+
+static void run_sides(struct mt_code *code, const struct mxt_program *p, unsigned int n, struct side *sides)
+{
+	pthread_barrier_t begin;
+	pthread_t threads[SIDES];
+
+	pthread_barrier_init(&begin, NULL, n);
+	for (unsigned int i = 0; i < n; i++) {
+		sides[i] = (struct side){ .code = code, .p = p, .begin = &begin };
+		assert_int_equal(pthread_create(&threads[i], NULL, one_side, &sides[i]), 0);
+	}
+	for (unsigned int i = 0; i < n; i++)
+		pthread_join(threads[i], NULL);
+	pthread_barrier_destroy(&begin);
+}
+
+/* What one compiles others run: while they do, and the same comes out. */
+static void test_threads(void **state)
+{
+	uint64_t entered = 0;
+
+	(void)state;
+	for (uint64_t seed = 0; seed < seeds / 4; seed++) {
+		struct mxt_description d = { 0 };
+		struct side one[SIDES], all[SIDES];
+		struct mt_compiled stats = { 0 };
+		struct mt_code *interpreted, *compiled;
+		struct mxt_program p;
+		uint32_t handler;
+
+		describe(&d, seed, &handler);
+		mxt_start(&p, &d, seed);
+		p.value = mxd_value;
+		write_stream(&p, handler);
+		mxt_chunk(&p, MD_CHUNK_MORE);
+		mxt_compiled = false;
+		interpreted = mxt_code(&d);
+		mxt_compiled = true;
+		compiled = mxt_code(&d);
+		run_sides(interpreted, &p, 1, one);
+		run_sides(compiled, &p, SIDES, all);
+		for (int i = 0; i < SIDES; i++)
+			assert_int_equal(all[i].sum, one[0].sum);
+		(void)mt_compile_stats(compiled, &stats);
+		entered += stats.entered;
+		mt_code_free(interpreted);
+		mt_code_free(compiled);
+		mxt_free(&p);
+	}
+	assert_true(entered > seeds * 5);
+}
+
 static bool compiles(void)
 {
 	struct mxt_description d = { 0 };
@@ -272,6 +382,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_programs),
 		cmocka_unit_test(test_cuts),
 		cmocka_unit_test(test_objects),
+		cmocka_unit_test(test_threads),
 		cmocka_unit_test(test_switched_off),
 		cmocka_unit_test(test_refused),
 	};

@@ -22,7 +22,7 @@ static bool write_here(struct mtc_compiler *c, size_t at, const uint8_t *code, s
 static bool fill_area(const struct mt_code *code, uint32_t nnodes, uint64_t *table, size_t room)
 {
 	static uint8_t area[FULL_AREA + 64];
-	struct mtc_compiler c = { .put = write_here };
+	struct mtc_compiler c = { .put = write_here, .alignment = 64 };
 
 	memset(area, 0xa5, sizeof(area));
 	assert_true(mtc_begin(&c, code, area, (uint64_t)(uintptr_t)area, room));

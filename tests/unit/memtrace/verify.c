@@ -291,6 +291,25 @@ static void test_kinds(void **state)
 	}
 }
 
+/* Blocks beside accesses: only where they are expected, and of nothing else. */
+static void test_fetches(void **state)
+{
+	struct mxt_description d = good();
+	struct mt_code *code = mt_code_new(&mt_heap);
+	struct md_object object = { .first = 1, .nnodes = d.nnodes, .nops = d.nops };
+
+	(void)state;
+	assert_non_null(code);
+	assert_int_equal(d.ops[3].code, MD_ACCESS);
+	d.ops[3].dst = MD_FETCH;
+	assert_false(mt_verify(code, &object, d.nodes, d.ops));
+	mt_code_fetches(code);
+	assert_true(mt_verify(code, &object, d.nodes, d.ops));
+	d.ops[3].dst = MD_FETCH | MD_STACK;
+	assert_false(mt_verify(code, &object, d.nodes, d.ops));
+	mt_code_free(code);
+}
+
 static void test_strings(void **state)
 {
 	struct md_op op = plain(MD_STRING);
@@ -439,6 +458,7 @@ int main(void)
 		cmocka_unit_test(test_widths),
 		cmocka_unit_test(test_scales),
 		cmocka_unit_test(test_kinds),
+		cmocka_unit_test(test_fetches),
 		cmocka_unit_test(test_strings),
 		cmocka_unit_test(test_lanes),
 		cmocka_unit_test(test_compiled),

@@ -417,6 +417,11 @@ static void step_call(struct walk *w, struct place p, const struct at *o)
 	struct at push, jump;
 	uint64_t pushed;
 
+	if (memcmp(w->s->buf + (p.pc - w->s->arena), RT_CALL, RT_CALL_SIZE) != 0) {
+		complain(w, p.pc, "leaves predictions of returns one off");
+		return;
+	}
+	p.pc += RT_CALL_SIZE;
 	if (!arena_insn(w, p.pc, &push) || !arena_insn(w, p.pc + push.insn.length, &jump))
 		return;
 	if (push.insn.rip_relative && in_arena(w, push.target))

@@ -57,6 +57,9 @@ TRACEE_FILES += \
 	tests/programs/malloc_mix.c \
 	tests/programs/mpi_alltoall.c \
 	tests/programs/mpi_ring.c \
+	tests/programs/mpi_messages.c \
+	tests/programs/mpi_openmp.c \
+	tests/programs/mpi_start.h \
 	tests/programs/mpi_waits.c \
 	tests/programs/threads_locks.c
 TRACEES += \
@@ -77,15 +80,20 @@ TRACEES += \
 	tests/programs/malloc_mix-musl \
 	tests/programs/threads_locks-musl
 endif
+tests/programs/mpi_openmp-openmpi tests/programs/mpi_openmp-mpich: PROGRAM_LIBS = -fopenmp
 if HAVE_OPENMPI
 TRACEES += \
 	tests/programs/mpi_alltoall-openmpi \
+	tests/programs/mpi_openmp-openmpi \
 	tests/programs/mpi_ring-openmpi \
-	tests/programs/mpi_waits-openmpi
+	tests/programs/mpi_waits-openmpi \
+	tests/programs/mpi_messages-openmpi
 endif
 if HAVE_MPICH
 TRACEES += \
 	tests/programs/mpi_alltoall-mpich \
+	tests/programs/mpi_openmp-mpich \
 	tests/programs/mpi_ring-mpich \
-	tests/programs/mpi_waits-mpich
+	tests/programs/mpi_waits-mpich \
+	tests/programs/mpi_messages-mpich
 endif

@@ -42,6 +42,20 @@ static int teardown(void **state)
 		harness_expect("leave " #function " result=0");                                \
 	} while (0)
 
+static void expect_ranks(MPI_Comm comm, int remote, const char *world)
+{
+	harness_expect("point communicator.ranks comm=%p first=0 remote=%d world=\"%s\"", HANDLE(comm), remote, world);
+}
+
+/* What its status says means something where it was a receive. */
+static void expect_request(const char *what, const void *handle)
+{
+	char text[80];
+
+	snprintf(text, sizeof(text), "point requests.%s request=%p ", what, handle);
+	assert_int_equal(strncmp(harness_next(), text, strlen(text)), 0);
+}
+
 static void identity(void **state)
 {
 	int n;
@@ -102,14 +116,60 @@ static void requests(void **state)
 	harness_expect("leave MPI_Isend request=%p result=0", HANDLE(r[1]));
 	WRAPPER(MPI_Wait)(&r[0], MPI_STATUS_IGNORE);
 	harness_expect("enter MPI_Wait request=%p wait:completion", handle);
-	harness_expect("leave MPI_Wait length=10 peer=%d tag=1 result=0", last);
+	harness_expect("leave MPI_Wait length=10 peer=%d tag=1 cancelled=0 result=0", last);
+	handle = HANDLE(r[1]);
 	WRAPPER(MPI_Waitall)(2, r, none);
-	EXPECT(MPI_Waitall, "requests=2 wait:completion");
+	harness_expect("enter MPI_Waitall requests=2 wait:completion");
+	expect_request("completed", handle); /* the other one is null already */
+	harness_expect("leave MPI_Waitall result=0");
 	WRAPPER(MPI_Iprobe)(MPI_ANY_SOURCE, 77, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
 	assert_int_equal(flag, 0);
 	harness_expect("enter MPI_Iprobe peer=%d tag=77 comm=%p apart:polling", MPI_ANY_SOURCE, WORLD);
 	harness_expect("leave MPI_Iprobe flag=0 length=0 peer=%d tag=%d result=0", MPI_PROC_NULL,
 		       MPI_ANY_TAG);
+	harness_expect_end();
+}
+
+/* More than there is room for on the stack, and fewer; in the order of the array. */
+static void many_requests(void **state)
+{
+	MPI_Status *volatile none = MPI_STATUSES_IGNORE;
+	MPI_Request r[200];
+	void *handle[200];
+	int out = 1, in[200];
+
+	(void)state;
+	for (int n = 64; n <= 200; n += 136) {
+		for (int i = 0; i < n; i++) {
+			MPI_Irecv(&in[i], 1, MPI_INT, rank, 100 + i, MPI_COMM_WORLD, &r[i]);
+			handle[i] = HANDLE(r[i]);
+		}
+		for (int i = 0; i < n; i++)
+			MPI_Send(&out, 1, MPI_INT, rank, 100 + i, MPI_COMM_WORLD);
+		WRAPPER(MPI_Waitall)(n, r, none);
+		harness_expect("enter MPI_Waitall requests=%d wait:completion", n);
+		for (int i = 0; i < n; i++)
+			harness_expect("point requests.completed request=%p length=4 peer=%d tag=%d cancelled=0", handle[i],
+				       rank, 100 + i);
+		harness_expect("leave MPI_Waitall result=0");
+	}
+	harness_expect_end();
+}
+
+static void cancelled(void **state)
+{
+	MPI_Request r;
+	const char *text;
+	int in;
+
+	(void)state;
+	MPI_Irecv(&in, 1, MPI_INT, rank, 300, MPI_COMM_WORLD, &r);
+	MPI_Cancel(&r);
+	WRAPPER(MPI_Wait)(&r, MPI_STATUS_IGNORE);
+	assert_non_null(strstr(harness_next(), "enter MPI_Wait "));
+	text = harness_next();
+	assert_non_null(strstr(text, "leave MPI_Wait "));
+	assert_non_null(strstr(text, " cancelled=1 result=0"));
 	harness_expect_end();
 }
 
@@ -124,6 +184,11 @@ static void persistent(void **state)
 	harness_expect("leave MPI_Send_init request=%p result=0", HANDLE(r));
 	WRAPPER(MPI_Start)(&r);
 	EXPECT(MPI_Start, "request=%p", HANDLE(r));
+	MPI_Wait(&r, MPI_STATUS_IGNORE);
+	WRAPPER(MPI_Startall)(1, &r);
+	harness_expect("enter MPI_Startall requests=1");
+	harness_expect("point requests.started request=%p", HANDLE(r));
+	harness_expect("leave MPI_Startall result=0");
 	MPI_Wait(&r, MPI_STATUS_IGNORE);
 	MPI_Request_free(&r);
 	harness_expect_end();
@@ -216,8 +281,13 @@ static void between_groups(void **state)
 	(void)state;
 	WRAPPER(MPI_Comm_split)(MPI_COMM_WORLD, alone, rank, &part);
 	harness_expect("enter MPI_Comm_split comm=%p color=%d key=%d wait:collectives", WORLD, alone, rank);
+	expect_ranks(part, 0, alone ? "0" : "1-2");
 	harness_expect("leave MPI_Comm_split newcomm=%p result=0", HANDLE(part));
-	MPI_Intercomm_create(part, 0, MPI_COMM_WORLD, alone, 9, &both);
+	WRAPPER(MPI_Intercomm_create)(part, 0, MPI_COMM_WORLD, alone, 9, &both);
+	harness_expect("enter MPI_Intercomm_create comm=%p tag=9 wait:collectives", HANDLE(part));
+	expect_ranks(both, 0, alone ? "0" : "1-2");
+	expect_ranks(both, 1, alone ? "1-2" : "0");
+	harness_expect("leave MPI_Intercomm_create newcomm=%p result=0", HANDLE(both));
 	WRAPPER(MPI_Gather)(one, 1, MPI_INT, two, 1, MPI_INT, alone ? MPI_ROOT : 0, both);
 	EXPECT(MPI_Gather, "sent=%d received=%d root=%d comm=%p wait:collectives", alone ? 0 : 4, alone ? 8 : 0,
 	       alone ? MPI_ROOT : 0, HANDLE(both));
@@ -229,6 +299,36 @@ static void between_groups(void **state)
 	EXPECT(MPI_Allgather, "sent=4 received=%d comm=%p wait:collectives", alone ? 8 : 4, HANDLE(both));
 	MPI_Comm_free(&both);
 	MPI_Comm_free(&part);
+	harness_expect_end();
+}
+
+/* Which processes a communicator is made of. */
+static void communicators(void **state)
+{
+	MPI_Comm c;
+	int colour = rank == 1;
+
+	(void)state;
+	WRAPPER(MPI_Comm_split)(MPI_COMM_WORLD, 0, -rank, &c);
+	harness_expect("enter MPI_Comm_split comm=%p color=0 key=%d wait:collectives", WORLD, -rank);
+	expect_ranks(c, 0, "2,1,0");
+	harness_expect("leave MPI_Comm_split newcomm=%p result=0", HANDLE(c));
+	WRAPPER(MPI_Comm_set_name)(c, "turned");
+	EXPECT(MPI_Comm_set_name, "comm=%p name=\"turned\"", HANDLE(c));
+	MPI_Comm_free(&c);
+	WRAPPER(MPI_Comm_split)(MPI_COMM_WORLD, colour, rank, &c);
+	harness_expect("enter MPI_Comm_split comm=%p color=%d key=%d wait:collectives", WORLD, colour, rank);
+	expect_ranks(c, 0, colour ? "1" : "0-2:2");
+	harness_expect("leave MPI_Comm_split newcomm=%p result=0", HANDLE(c));
+	MPI_Comm_free(&c);
+	WRAPPER(MPI_Comm_split)(MPI_COMM_WORLD, colour ? 0 : MPI_UNDEFINED, rank, &c);
+	if (colour) {
+		MPI_Comm_free(&c);
+		harness_empty();
+		return;
+	}
+	harness_expect("enter MPI_Comm_split comm=%p color=%d key=%d wait:collectives", WORLD, MPI_UNDEFINED, rank);
+	harness_expect("leave MPI_Comm_split newcomm=%p result=0", HANDLE(MPI_COMM_NULL));
 	harness_expect_end();
 }
 
@@ -312,6 +412,8 @@ static void initialized(void **state)
 	WRAPPER(MPI_Init)(NULL, NULL);
 	harness_expect("enter MPI_Init apart:Init and Finalize");
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	expect_ranks(MPI_COMM_WORLD, 0, "0-2");
+	expect_ranks(MPI_COMM_SELF, 0, rank == 0 ? "0" : rank == 1 ? "1" : "2");
 	harness_expect("leave MPI_Init rank=%d size=%d", rank, PROCESSES);
 	harness_expect_end();
 }
@@ -331,11 +433,14 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(identity, setup, teardown),
 		cmocka_unit_test_setup_teardown(send_and_receive, setup, teardown),
 		cmocka_unit_test_setup_teardown(requests, setup, teardown),
+		cmocka_unit_test_setup_teardown(many_requests, setup, teardown),
+		cmocka_unit_test_setup_teardown(cancelled, setup, teardown),
 		cmocka_unit_test_setup_teardown(persistent, setup, teardown),
 		cmocka_unit_test_setup_teardown(from_and_to_root, setup, teardown),
 		cmocka_unit_test_setup_teardown(vectors, setup, teardown),
 		cmocka_unit_test_setup_teardown(all_to_all, setup, teardown),
 		cmocka_unit_test_setup_teardown(between_groups, setup, teardown),
+		cmocka_unit_test_setup_teardown(communicators, setup, teardown),
 		cmocka_unit_test_setup_teardown(neighbors, setup, teardown),
 		cmocka_unit_test_setup_teardown(derived_types, setup, teardown),
 		cmocka_unit_test_setup_teardown(one_sided, setup, teardown),

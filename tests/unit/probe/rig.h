@@ -31,8 +31,8 @@ struct rig {
 	uint8_t *slow_at; /* its slow path */
 	uint64_t *stack;  /* the frame address: rsp before the probe */
 	int slow;	  /* times that the gate was called */
-	struct rt_probe_desc desc; /* what with */
 	uint64_t slow_frame;
+	struct rt_probe_desc desc; /* what the gate was called with */
 };
 
 extern struct rig rig;

@@ -13,6 +13,11 @@ tests_unit_report_figures_SOURCES = tests/unit/report/figures.c $(REPORT_TEST_SU
 tests_unit_report_figures_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_report_figures_LDADD = $(REPORT_TEST_LIBS)
 
+PURE_TESTS += tests/unit/report/slices
+tests_unit_report_slices_SOURCES = tests/unit/report/slices.c
+tests_unit_report_slices_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_report_slices_LDADD = libreport.la $(CMOCKA_LIBS)
+
 PURE_TESTS += tests/unit/report/groups
 tests_unit_report_groups_SOURCES = tests/unit/report/groups.c $(REPORT_TEST_SUPPORT)
 tests_unit_report_groups_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)

@@ -54,13 +54,14 @@ static void test_csv(void **state)
 	assert_string_equal(
 		text,
 		"function,module,kind,calls,total_ns,total_percent,self_ns,self_percent,average_ns,"
-		"min_ns,max_ns,wait_ns,threads,processes,ranks,unwound,open,orphaned,symbol,path,estimated,error_ns,\"bytes\"\n"
+		"min_ns,max_ns,wait_ns,threads,processes,ranks,unwound,open,orphaned,symbol,path,estimated,error_ns,"
+		"blocked_ns,preempted_ns,\"bytes\"\n"
 		"\"main\",\"\",function,1,8000,80.000,1750,17.500,8000,8000,8000,0,1,1,1,0,0,0,\"main\","
-		"\"/opt/app\",0,0,0\n"
+		"\"/opt/app\",0,0,0,0,0\n"
 		"\"op\"\"\x1b\xff,\",\"\",function,2,6050,60.500,6050,60.500,3025,50,6000,0,1,1,1,1,0,0,"
-		"\"op\"\"\x1b\xff,\",\"/lib/a,b.so\",0,0,0\n"
+		"\"op\"\"\x1b\xff,\",\"/lib/a,b.so\",0,0,0,0,0\n"
 		"\"read\",\"io\",function,1,250,2.500,200,2.000,250,250,250,250,1,1,1,0,0,0,\"read\",\"\","
-		"0,0,512\n");
+		"0,0,0,0,512\n");
 	free(text);
 	report_close(&o);
 }

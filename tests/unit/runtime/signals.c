@@ -48,6 +48,13 @@ void rt_mem_arrived(uint64_t *regs)
 		arrived[narrived++] = regs;
 }
 
+int rt_mem_begins(const struct rt_codemap *map, uint64_t pc)
+{
+	(void)map;
+	(void)pc;
+	return 1;
+}
+
 int rt_mem_returns(uint64_t *regs)
 {
 	assert_non_null(regs);
@@ -656,6 +663,30 @@ static void test_thunk_interrupted(void **state)
 		assert_int_equal(interrupt_thunk(steps), 0);
 }
 
+void rt_signal_arrived(uint64_t *uc); /* called by thunks */
+
+/* Wherever a signal arrives in what stands for a call, the stack is as it was, or the return address is there. */
+static void test_in_call(void **state)
+{
+	static const uint8_t code[] = RT_CALL "\x68\x05\x10\x40\x00\xe9";
+	static const uint64_t at[] = { 0, RT_CALL_TAKEN, RT_CALL_SIZE, RT_CALL_SIZE + 5 };
+	const struct rt_piece pieces[] = { { .start = 0, .orig = ORIG, .kind = RT_PIECE_INSN } };
+
+	(void)state;
+	set_codemap((uint64_t)code + sizeof(code), pieces, 1);
+	codemaps.v[0].arena = (uint64_t)code;
+	for (size_t i = 0; i < 4; i++) {
+		uint64_t frame[256] = { 0 }, *uc = frame + 8, *regs = uc + RT_UC_REGS, stack[2] = { 0 };
+		uint64_t start = (uint64_t)code;
+
+		regs[RT_UC_RIP] = start + at[i];
+		regs[RT_UC_RSP] = (uint64_t)stack;
+		rt_signal_arrived(uc);
+		assert_int_equal(regs[RT_UC_RIP], at[i] == RT_CALL_TAKEN ? start : start + at[i]);
+		assert_int_equal(regs[RT_UC_RSP], (uint64_t)(at[i] == RT_CALL_TAKEN ? stack + 1 : stack));
+	}
+}
+
 static void test_many_handlers(void **state)
 {
 	struct kernel_action act, old, real;
@@ -683,6 +714,7 @@ int main(void)
 		cmocka_unit_test(test_fault_in_probe),
 		cmocka_unit_test(test_storm),
 		cmocka_unit_test(test_thunk_interrupted),
+		cmocka_unit_test(test_in_call),
 		cmocka_unit_test(test_many_handlers),
 	};
 

@@ -67,7 +67,7 @@ static void make_trace(void)
 		past[i] = (uint32_t)random_bits();
 	put_chunks(t, 0, FRESH);
 	assert_true(mt_group_is_open(group_of(t)));
-	assert_int_equal(mt_out(w)->packer.windows, 1);
+	assert_int_equal(mt_out(w)->windows, 1);
 	group_of(t)->bytes = MT_GROUP_BYTES;
 	put_chunks(t, FRESH, CHUNKS - 60);
 	assert_true(mt_group_is_open(group_of(t)));
@@ -75,7 +75,7 @@ static void make_trace(void)
 	group_of(t)->looked = group_of(t)->seen = 0;
 	put_chunks(t, CHUNKS - 60, CHUNKS);
 	assert_false(mt_group_is_open(group_of(t)));	/* it repeats itself no more */
-	assert_int_equal(mt_out(w)->packer.windows, 0);
+	assert_int_equal(mt_out(w)->windows, 0);
 	end_thread(t);
 	end_trace(w);
 }
@@ -305,14 +305,14 @@ static void test_windows(void **state)
 	struct tf_thread *first = new_thread(w, 100, 101), *second = new_thread(w, 100, 102);
 
 	(void)state;
-	mt_out(w)->packer.windows = MT_GROUP_WINDOWS - 1;
+	mt_out(w)->windows = MT_GROUP_WINDOWS - 1;
 	put_chunks(first, 0, 150);
 	put_chunks(second, 0, 150);
 	assert_true(mt_group_is_open(group_of(first)));
 	assert_false(mt_group_is_open(group_of(second)));
-	assert_int_equal(mt_out(w)->packer.windows, MT_GROUP_WINDOWS);
+	assert_int_equal(mt_out(w)->windows, MT_GROUP_WINDOWS);
 	end_thread(first);
-	assert_int_equal(mt_out(w)->packer.windows, MT_GROUP_WINDOWS - 1);
+	assert_int_equal(mt_out(w)->windows, MT_GROUP_WINDOWS - 1);
 	put_chunks(second, 150, 210);
 	assert_true(mt_group_is_open(group_of(second)));
 	end_thread(second);
@@ -380,7 +380,7 @@ static void test_no_memory(void **state)
 	put_chunks(t, 15, 160);
 	assert_int_equal(setrlimit(RLIMIT_AS, &was), 0);
 	end_thread(t);
-	assert_int_equal(mt_out(w)->packer.windows, 0);
+	assert_int_equal(mt_out(w)->windows, 0);
 	end_trace(w);
 	assert_int_equal(read_stream("little").chunks, 160);
 	remove_trace("little");

@@ -2,6 +2,11 @@
 # Unit tests of tracefmt/.
 TRACEFMT_SUPPORT = tests/unit/tracefmt/support.c tests/unit/tracefmt/support.h
 
+PURE_TESTS += tests/unit/tracefmt/clocks
+tests_unit_tracefmt_clocks_SOURCES = tests/unit/tracefmt/clocks.c $(TRACEFMT_SUPPORT)
+tests_unit_tracefmt_clocks_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_tracefmt_clocks_LDADD = libtracefmt.la $(CMOCKA_LIBS) -lm
+
 PURE_TESTS += tests/unit/tracefmt/damage
 tests_unit_tracefmt_damage_SOURCES = tests/unit/tracefmt/damage.c $(TRACEFMT_SUPPORT)
 tests_unit_tracefmt_damage_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
@@ -70,8 +75,10 @@ endif
 EXTRA_DIST += tests/unit/tracefmt/reader.py tests/golden/trace
 
 # The fuzzers; their corpora are replayed.
-PURE_TESTS += tests/fuzz/fuzz_trace_memory tests/fuzz/fuzz_trace_metadata \
+PURE_TESTS += tests/fuzz/fuzz_trace_blocks tests/fuzz/fuzz_trace_memory tests/fuzz/fuzz_trace_metadata \
 	tests/fuzz/fuzz_trace_places tests/fuzz/fuzz_trace_ring tests/fuzz/fuzz_trace_thread
+tests_fuzz_fuzz_trace_blocks_SOURCES = tests/fuzz/fuzz_trace_blocks.c tests/fuzz/fuzz_main.c
+tests_fuzz_fuzz_trace_blocks_LDADD = libtracefmt.la
 tests_fuzz_fuzz_trace_memory_SOURCES = tests/fuzz/fuzz_trace_memory.c tests/fuzz/fuzz_main.c
 tests_fuzz_fuzz_trace_memory_LDADD = libtracefmt.la libmemtrace.la libtrampolines.la $(ZSTD_LIBS) $(XXHASH_LIBS)
 tests_fuzz_fuzz_trace_metadata_SOURCES = tests/fuzz/fuzz_trace_metadata.c tests/fuzz/fuzz_main.c
@@ -82,5 +89,5 @@ tests_fuzz_fuzz_trace_ring_SOURCES = tests/fuzz/fuzz_trace_ring.c tests/fuzz/fuz
 tests_fuzz_fuzz_trace_ring_LDADD = libtracefmt.la $(ZSTD_LIBS)
 tests_fuzz_fuzz_trace_thread_SOURCES = tests/fuzz/fuzz_trace_thread.c tests/fuzz/fuzz_main.c
 tests_fuzz_fuzz_trace_thread_LDADD = libtracefmt.la $(ZSTD_LIBS) $(XXHASH_LIBS)
-EXTRA_DIST += tests/fuzz/corpus/trace_memory.tar tests/fuzz/corpus/trace_metadata.tar \
+EXTRA_DIST += tests/fuzz/corpus/trace_blocks.tar tests/fuzz/corpus/trace_memory.tar tests/fuzz/corpus/trace_metadata.tar \
 	tests/fuzz/corpus/trace_places.tar tests/fuzz/corpus/trace_ring.tar tests/fuzz/corpus/trace_thread.tar

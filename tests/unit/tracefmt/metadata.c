@@ -388,21 +388,22 @@ static void caller_mistakes(void **state)
 static void write_rank(const char *dir, int rank, uint64_t real, uint64_t at)
 {
 	struct tf_start start = { .program = "/bin/prog", .rank = rank, .ranks = 3,
-				  .clock = { BASE_TSC, BASE_MONO + real, real } };
+				  .clock = { BASE_TSC + real / 2, BASE_MONO + real, real } };
 	struct tf_end end = { .ending = SONDE_TRACE_EXITED, .complete = true };
+	const uint64_t tsc = start.clock.tsc; /* two ns a tick, as all ranks of a node have it */
 	struct tf_writer *w;
 	struct tf_thread *t;
 	struct image im;
 
 	assert_int_equal(tf_writer_create(&w, dir, &start), SONDE_TRACE_OK);
-	assert_int_equal(tf_writer_clock(w, &(struct tf_clock){ BASE_TSC + 1000,
+	assert_int_equal(tf_writer_clock(w, &(struct tf_clock){ tsc + 1000,
 								BASE_MONO + real + 2000,
 								real + 2000 }), 0);
 	describe_functions(w);
 	t = new_thread(w, 50 + rank, 50 + rank);
 	image_init(&im, 4096);
-	image_enter(&im, BASE_TSC + at, 3 + (uint32_t)rank, 4096);
-	drain_image(t, &im, true, BASE_TSC + 1000);
+	image_enter(&im, tsc + at, 3 + (uint32_t)rank, 4096);
+	drain_image(t, &im, true, tsc + 1000);
 	end_thread(t);
 	assert_int_equal(tf_writer_close(w, &end), SONDE_TRACE_OK);
 	image_free(&im);

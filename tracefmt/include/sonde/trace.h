@@ -146,9 +146,12 @@ struct sonde_trace_function {
 	uint64_t address;      /* in the file (not relocated), of the first rank; 0: unknown */
 };
 
+struct sonde_trace_labels;
+
 struct sonde_trace_field {
 	const char *name;
-	enum sonde_trace_type type;
+	enum sonde_trace_type type; /* of its values, as events have them: STR, if some of them have names */
+	const struct sonde_trace_labels *labels; /* the library's own */
 };
 
 /* A place that records; one per rank and event id. */
@@ -268,6 +271,7 @@ struct sonde_trace_recording {
 	uint64_t memory; /* of the instrumented functions: whose memory accesses were recorded */
 	uint64_t uncalled; /* further functions: they would have been instrumented at their first call, which did not come */
 	bool blocks; /* in place of memory accesses, of those functions, it was recorded which blocks were executed */
+	bool blocks_beside; /* that was recorded, and memory accesses as well */
 };
 
 /* How memory accesses were sampled, and what of them: sums over the run's threads. */
@@ -299,6 +303,7 @@ enum sonde_trace_ending {
 	SONDE_TRACE_KILLED,	/* signal is valid */
 	SONDE_TRACE_DETACHED,	/* the program went on without Sonde */
 	SONDE_TRACE_EXECUTED,	/* its process executed another program: struct sonde_trace_exec */
+	SONDE_TRACE_ENDED,	/* it was recorded to its end; with which status is not known: its parent waited for it first */
 };
 
 #define SONDE_TRACE_CACHES 4
@@ -329,6 +334,14 @@ struct sonde_trace_budget {
 	const struct sonde_trace_chosen *chosen; /* by time */
 	size_t nbursts;
 	const struct sonde_trace_burst *bursts; /* by time; they do not overlap */
+};
+
+/* How times of a part are set against those of the first one. */
+enum sonde_trace_clock {
+	SONDE_TRACE_CLOCK_FIRST,	 /* the same clock: recorded on the same node */
+	SONDE_TRACE_CLOCK_COMPARED,	 /* the clocks of the nodes were compared by messages, at two times or more */
+	SONDE_TRACE_CLOCK_COMPARED_ONCE, /* likewise, at one time: how they have drifted since is not known */
+	SONDE_TRACE_CLOCK_SET,		 /* by CLOCK_REALTIME, as the nodes have it */
 };
 
 /*
@@ -373,6 +386,9 @@ struct sonde_trace_rank {
 	const struct sonde_trace_exec *executed; /* by this process, which is another program since; NULL: nothing */
 	bool left_out; /* by sonde_trace_open_some(): the process @pid is not there, other processes are */
 	uint64_t max_size; /* not 0: of each thread the newest events were kept, those of all in so many bytes */
+	size_t node; /* 0, ...: parts that were recorded on one machine have the same */
+	enum sonde_trace_clock clock;
+	uint64_t clock_error; /* ns: the largest of sonde_trace_clock_error() */
 };
 
 /* --- opening ----------------------------------------------------------------------------- */
@@ -637,6 +653,12 @@ SONDE_TRACE_API void sonde_trace_accesses_free(struct sonde_trace_accesses *acce
 /* Nanoseconds since the start of the trace for a TSC value of rank @rank_index. */
 SONDE_TRACE_API uint64_t sonde_trace_time(const struct sonde_trace *trace, size_t rank_index,
 					  uint64_t ticks);
+
+/*
+ * By how many ns the time of @ticks, of this part, may be wrong against times of the first part's node; UINT64_MAX: not known.  That
+ * the nodes' clocks ran evenly between two comparisons is taken for granted.
+ */
+SONDE_TRACE_API uint64_t sonde_trace_clock_error(const struct sonde_trace *trace, size_t rank_index, uint64_t ticks);
 
 /* "i32", ...; "?" for what is none. */
 SONDE_TRACE_API const char *sonde_trace_type_name(enum sonde_trace_type type);

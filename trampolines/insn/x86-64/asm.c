@@ -92,6 +92,14 @@ void asm_far(struct tramp_out *out, enum asm_op op, unsigned int reg, unsigned i
 	based(out, reg, base, disp, X86_DISP32);
 }
 
+void asm_store_vector(struct tramp_out *out, unsigned int xmm, unsigned int base, int32_t disp)
+{
+	tramp_put_u8(out, 0x66);
+	tramp_put_u8(out, x86_rex(false, xmm, 0, base));
+	tramp_put_bytes(out, "\x0f\xd6", 2);
+	based(out, xmm, base, disp, X86_DISP8);
+}
+
 void asm_inc_mem(struct tramp_out *out, unsigned int base, int32_t disp)
 {
 	rex(out, 0, 0, base);

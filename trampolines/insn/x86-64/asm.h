@@ -30,6 +30,7 @@ void asm_gs_add(struct tramp_out *out, int32_t offset, int8_t value);
 void asm_gs_sub32(struct tramp_out *out, int32_t offset, int32_t value);
 void asm_gs_cmp0(struct tramp_out *out, int32_t offset);	/* cmpq $0, %gs:offset */
 void asm_mem(struct tramp_out *out, enum asm_op op, unsigned int reg, unsigned int base, int32_t disp);
+void asm_store_vector(struct tramp_out *out, unsigned int xmm, unsigned int base, int32_t disp); /* movq %xmm0..7, mem */
 void asm_inc_mem(struct tramp_out *out, unsigned int base, int32_t disp); /* always 4 bytes of disp */
 void asm_far(struct tramp_out *out, enum asm_op op, unsigned int reg, unsigned int base, int32_t disp); /* likewise */
 void asm_cmp_mem(struct tramp_out *out, unsigned int base, int32_t disp, int32_t value);

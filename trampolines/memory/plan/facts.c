@@ -80,19 +80,20 @@ static void leave_out_accesses(struct tramp_mem_facts *facts)
 	facts->need = 0;
 }
 
-/* The load of a block's code, before its first instruction. */
+/* The load of a block's code, before its first instruction and what that accesses. */
 static void put_fetch(struct mp *p, const struct tramp_block *b)
 {
 	struct tramp_mem_facts *facts = &p->facts.v[b->op];
 
+	memmove(facts->ops + TRAMP_MEM_FETCH, facts->ops, facts->nops * sizeof(facts->ops[0]));
 	facts->ops[0] = (struct md_op){
 		.code = MD_SIZE, .dst = MD_NONE, .base = MD_NONE, .index = MD_NONE, .imm = b->end - b->start,
 	};
 	facts->ops[1] = (struct md_op){
-		.code = MD_ACCESS, .dst = MD_LOAD, .base = MD_OBJECT, .index = MD_NONE,
+		.code = MD_ACCESS, .dst = p->env->fetches ? MD_FETCH : MD_LOAD, .base = MD_OBJECT, .index = MD_NONE,
 		.imm = (int64_t)(tramp_code_base(p->flow->code) + b->start - p->load_addr),
 	};
-	facts->nops = 2;
+	facts->nops = (uint8_t)(facts->nops + TRAMP_MEM_FETCH);
 }
 
 static struct mp_compute compute_of(const struct tramp_mem_facts *facts, unsigned int i)
@@ -215,7 +216,7 @@ bool mp_read_facts(struct mp *p)
 		if (!read_insn(p, k))
 			return false;
 	}
-	for (uint32_t i = 0; p->env->blocks && i < p->flow->nblocks; i++)
+	for (uint32_t i = 0; (p->env->blocks || p->env->fetches) && i < p->flow->nblocks; i++)
 		put_fetch(p, &p->flow->blocks[i]);
 	return true;
 }

@@ -270,17 +270,17 @@ static void put_condition(struct tramp_mirror *m, const struct mem_node *node, c
 		tramp_put_rel32(&m->out, mir_moved(m, fb->target_addr), 0);
 }
 
-/* push $return or push slot(%rip), then a jump: after the push the call has been made. */
+/* RT_CALL, push $return or push slot(%rip), then a jump: after the push the call has been made. */
 static void put_moved_call(struct tramp_mirror *m, const struct tramp_op *op, const struct mem_state *s)
 {
 	struct mem_state made = *s;
-	uint32_t start = (uint32_t)m->out.len;
+	uint32_t push = (uint32_t)(m->out.len + RT_CALL_SIZE);
 
 	mir_put_moved_call(m, op);
 	if (m->out.status != TRAMP_OK)
 		return;
 	made.orig = op->off + op->len;
-	mem_state_at(m, &made, start + (m->out.buf[start] == PUSH_IMM ? PUSH_IMM_SIZE : PUSH_SLOT_SIZE));
+	mem_state_at(m, &made, push + (m->out.buf[push] == PUSH_IMM ? PUSH_IMM_SIZE : PUSH_SLOT_SIZE));
 }
 
 static void put_call(struct tramp_mirror *m, const struct mem_node *node, const struct mem_state *s)

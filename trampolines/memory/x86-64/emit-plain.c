@@ -89,7 +89,7 @@ size_t mem_plain_room(const struct tramp_mirror *m)
 
 		room += fb->end - fb->start + LAST_MAX + POLL_MAX + MEM_GATE_MAX + SPENT_MAX + LANDING_MAX;
 		if (mir_is_exit(fb->ends) && mir_wants(m, TRAMP_MIRROR_EXIT))
-			room += LAST_MAX + tramp_probe_room(m->env.mode);
+			room += LAST_MAX + mir_probe_room(m);
 		room += mem_unroll_room(m, i);
 	}
 	return room;

@@ -5,7 +5,7 @@
  *	RIP-relative		the displacement is changed
  *	jmp, jcc		to the copy of the target, if there is one; always with 32 bits
  *	loop, jrcxz ...		loop 1f; jmp 2f; 1: jmp target; 2:
- *	call			jmp to the original call; where that is overwritten, push and jmp
+ *	call			jmp to the original call; where that is overwritten, RT_CALL, push and jmp
  *	ret, jmp out		a probe in front
  *	jcc out			jcc stub; the stub, after all else: probe; jmp
  *	what is counted		mirror/x86-64/count.c
@@ -194,6 +194,9 @@ void mir_put_moved_call(struct tramp_mirror *m, const struct tramp_op *op)
 	memcpy(plan.original, bytes, op->len);
 	tramp_displace(&plan, &insn, bytes, 0);
 	mir_piece(m, RT_PIECE_INSN, op->off, false);
+	tramp_put_bytes(out, RT_CALL, RT_CALL_SIZE);
+	if (out->status != TRAMP_OK)
+		return;
 	status = tramp_emit_replay(&plan, out->addr + out->len, out->buf + out->len,
 				   out->room - out->len, &len);
 	if (status != TRAMP_OK)

@@ -14,7 +14,7 @@
 enum {
 	ROUNDS = 64,
 	CHANGED_MAX = 24,	/* an instruction in other bytes, or a jump, at most this long */
-	MOVED_CALL_MAX = 48,
+	MOVED_CALL_MAX = 48 + RT_CALL_SIZE,
 };
 
 const char *tramp_mirror_text(enum tramp_mirror_status status)
@@ -296,6 +296,19 @@ void tramp_mirror_number(struct tramp_mirror *m, uint32_t enter, uint32_t leave,
 	m->req.index = index;
 }
 
+void tramp_mirror_values(struct tramp_mirror *m, const struct tramp_values *entered, const struct tramp_values *returned)
+{
+	m->req.entered = entered;
+	m->req.returned = returned;
+}
+
+size_t mir_probe_room(const struct tramp_mirror *m)
+{
+	size_t room = tramp_probe_room(m->env.mode);
+
+	return m->req.entered || m->req.returned ? room + TRAMP_PROBE_VALUES_MAX + TRAMP_PROBE_VALUES_SLOW_MAX : room;
+}
+
 size_t tramp_mirror_room(const struct tramp_mirror *m)
 {
 	size_t room = 0, probes = !mir_wants(m, TRAMP_MIRROR_ACCESSES) || mir_wants(m, TRAMP_MIRROR_ENTRY);
@@ -322,7 +335,7 @@ size_t tramp_mirror_room(const struct tramp_mirror *m)
 		room += mir_mem_room(m);
 	if (mir_wants(m, TRAMP_MIRROR_BLOCKS))
 		room += mir_count_room(m);
-	return room + probes * tramp_probe_room(m->env.mode);
+	return room + probes * mir_probe_room(m);
 }
 
 static enum tramp_mirror_status emitted(const struct tramp_mirror *m)

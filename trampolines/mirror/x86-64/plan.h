@@ -361,6 +361,8 @@ void mir_piece(struct tramp_mirror *m, enum rt_piece_kind kind, uint32_t orig, b
 void mir_keep(struct tramp_mirror *m, const struct rt_kept *kept);
 struct tramp_jump;
 void mir_put_probe(struct tramp_mirror *m, const struct tramp_probe *probe, uint32_t orig);
+/* Of one probe with its slow path. */
+size_t mir_probe_room(const struct tramp_mirror *m);
 void mir_probe(struct tramp_mirror *m, enum tramp_probe_kind kind, const struct tramp_jump *jump,
 	       tramp_regs live, uint32_t orig);
 struct tramp_jump mir_jump_of(const struct tramp_mirror *m, uint32_t i); /* of the end of block i */

@@ -204,6 +204,17 @@ struct tramp_jump mir_jump_of(const struct tramp_mirror *m, uint32_t i)
 	}
 }
 
+/* Only a return has what is returned where the caller finds it. */
+static void add_values(const struct tramp_mirror *m, struct tramp_probe *probe, uint32_t orig)
+{
+	if (probe->kind == TRAMP_PROBE_ENTRY)
+		probe->values = m->req.entered;
+	else if (is_ret(mir_bytes(m, orig)))
+		probe->values = m->req.returned;
+	else
+		probe->event += m->req.returned != NULL;
+}
+
 void mir_probe(struct tramp_mirror *m, enum tramp_probe_kind kind, const struct tramp_jump *jump,
 	       tramp_regs live, uint32_t orig)
 {
@@ -217,6 +228,7 @@ void mir_probe(struct tramp_mirror *m, enum tramp_probe_kind kind, const struct 
 		.red_zone_dead = is_red_zone_dead(m, kind, orig),
 	};
 
+	add_values(m, &probe, orig);
 	mir_put_probe(m, &probe, orig);
 }
 

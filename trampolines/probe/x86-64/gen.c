@@ -57,10 +57,38 @@ static void plan_save(struct gen *g, uint8_t reg)
 {
 	struct rt_probe_map *map = &g->code->map;
 
-	if (!(g->probe->live & TRAMP_REG(reg)))
+	if (!(g->live & TRAMP_REG(reg)))
 		return;
 	map->save[map->n].reg = reg;
 	map->save[map->n++].from = take_place(g);
+}
+
+uint8_t gen_place(const struct gen *g, uint8_t from)
+{
+	const struct rt_probe_map *map = &g->code->map;
+
+	for (int i = 0; i < map->n; i++)
+		if (from == RT_FROM_REG + map->save[i].reg)
+			return map->save[i].from;
+	return from;
+}
+
+/*
+ * Registers that the program does not need any more, but a value does; and with values those that functions keep, which the runtime
+ * has not saved when it looks for values in registers.
+ */
+static tramp_regs with_values(const struct gen *g)
+{
+	const struct tramp_values *values = g->probe->values;
+	tramp_regs live = g->probe->live;
+
+	if (!values || !values->n)
+		return live;
+	for (int i = 0; i < values->n; i++)
+		if (values->v[i].from >= RT_FROM_REG && values->v[i].from < RT_FROM_STACK)
+			live |= TRAMP_REG(values->v[i].from - RT_FROM_REG);
+	return live | TRAMP_REG(TRAMP_RBX) | TRAMP_REG(TRAMP_RBP) | TRAMP_REG(TRAMP_R12) | TRAMP_REG(TRAMP_R13) |
+	       TRAMP_REG(TRAMP_R14) | TRAMP_REG(TRAMP_R15);
 }
 
 void gen_save(struct gen *g, tramp_regs regs)
@@ -70,7 +98,8 @@ void gen_save(struct gen *g, tramp_regs regs)
 
 	if (flags)
 		regs |= TRAMP_REG(TRAMP_RAX);
-	g->dead = ~(g->probe->live | TRAMP_REG(TRAMP_RSP) | regs) & TRAMP_GPRS;
+	g->live = with_values(g);
+	g->dead = ~(g->live | TRAMP_REG(TRAMP_RSP) | regs) & TRAMP_GPRS;
 	if (regs & TRAMP_REG(TRAMP_RAX))
 		plan_save(g, TRAMP_RAX);
 	if (regs & TRAMP_REG(TRAMP_RDX))
@@ -240,6 +269,37 @@ void gen_first_word(struct gen *g)
 	asm_lea_sum(&g->out, TRAMP_RAX, TRAMP_RAX, TRAMP_RDX, (int32_t)g->probe->event);
 }
 
+static void put_value(struct gen *g, const struct rt_probe_value *value, uint8_t p, int32_t at)
+{
+	uint8_t from = gen_place(g, value->from), reg = TRAMP_RAX;
+
+	switch (from) {
+	case RT_FROM_VECTOR ... RT_FROM_VECTOR + 15:
+		asm_store_vector(&g->out, from - RT_FROM_VECTOR, p, at);
+		return;
+	case RT_FROM_FRAME:
+		asm_mem(&g->out, ASM_LOAD, reg, TRAMP_RSP, g->below + value->offset);
+		break;
+	case RT_FROM_CONST:
+		asm_mov_imm32(&g->out, reg, value->offset);
+		break;
+	case RT_FROM_REG ... RT_FROM_STACK - 1:
+		reg = from - RT_FROM_REG;
+		break;
+	default:
+		move(g, ASM_LOAD, reg, from);
+	}
+	asm_mem(&g->out, ASM_STORE, reg, p, at);
+}
+
+static void put_values(struct gen *g, uint8_t p)
+{
+	const struct tramp_values *values = g->probe->values;
+
+	for (int i = 0; i < g->code->map.words; i++)
+		put_value(g, &values->v[i], p, RT_PROBE_RECORD_BYTES + 8 * i);
+}
+
 /*
  * Up to the commit.  The first word is written last: the collector may look at any time.  The
  * pointer stays in a dead register, or is loaded anew after rdtsc.
@@ -248,9 +308,13 @@ void gen_record(struct gen *g)
 {
 	uint8_t p = g->scratch != 0xff ? g->scratch : TRAMP_RDX;
 
+	g->code->map.words = g->probe->values ? g->probe->values->n : 0;
 	asm_gs(&g->out, ASM_LOAD, p, g->env->ptr);
-	asm_gs(&g->out, ASM_CMP_LOAD, p, g->env->room);
+	if (g->code->map.words)
+		asm_mem(&g->out, ASM_LEA, TRAMP_RAX, p, 8 * g->code->map.words);
+	asm_gs(&g->out, ASM_CMP_LOAD, g->code->map.words ? TRAMP_RAX : p, g->env->room);
 	gen_slow_if(g, ASM_AE);
+	put_values(g, p);
 	if (g->probe->jump.by != TRAMP_JUMP_NONE)
 		jump_frame(g);
 	else if (g->below)
@@ -261,7 +325,7 @@ void gen_record(struct gen *g)
 		asm_gs(&g->out, ASM_LOAD, p, g->env->ptr);
 	asm_mem(&g->out, ASM_STORE, TRAMP_RAX, p, 0);
 	gen_commit(g);
-	asm_gs_add(&g->out, g->env->ptr, RT_PROBE_RECORD_BYTES);
+	asm_gs_add(&g->out, g->env->ptr, (int8_t)(RT_PROBE_RECORD_BYTES + 8 * g->code->map.words));
 	g->code->map.ptr_reg = p;
 	g->code->map.ptr_done = (uint16_t)g->out.len;
 }

@@ -11,6 +11,7 @@ struct gen {
 	const struct tramp_probe *probe;
 	struct tramp_probe_code *code;
 	struct tramp_out out;
+	tramp_regs live;	/* where the probe stands, for the program or for its values */
 	tramp_regs dead;	/* registers that are still to be had */
 	uint8_t words;		/* saved on the stack */
 	uint8_t target;		/* of them: TRAMP_JUMP_INSN's target */
@@ -23,6 +24,8 @@ struct gen {
 /* probe/x86-64/gen.c */
 /* From here on rax and rdx are free to use, or the one that @regs names, and the flags. */
 void gen_save(struct gen *g, tramp_regs regs);
+/* Where a value is that was at @from when the probe began, RT_FROM_...: elsewhere if gen_save() has put it away. */
+uint8_t gen_place(const struct gen *g, uint8_t from);
 void gen_restore(struct gen *g);
 void gen_slow_if(struct gen *g, enum asm_cc cc);
 void gen_skip_if(struct gen *g, enum asm_cc cc);

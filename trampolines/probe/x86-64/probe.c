@@ -42,12 +42,25 @@
 #include "trampolines/probe/x86-64/gen.h"
 
 enum {
-	SLOW_BELOW = 136,
+	SLOW_BELOW = RT_PROBE_SLOW_BELOW,
 	SLOW_GATE = 32,		/* offset of the gate's address in the slow path */
 	SLOW_CALL_END = 14,
 };
 
 _Static_assert(SLOW_GATE + 8 - SLOW_CALL_END == RT_PROBE_DESC, "place of the descriptor");
+
+/* Values that only the runtime can get. */
+static bool needs_runtime(const struct gen *g)
+{
+	const struct tramp_values *values = g->probe->values;
+
+	if (!values || !values->n)
+		return false;
+	for (int i = 0; i < values->n; i++)
+		if (values->v[i].kind != RT_VALUE_WORD)
+			return true;
+	return g->env->mode != TRAMP_PROBE_RECORD;
+}
 
 static void emit_record(struct gen *g)
 {
@@ -230,6 +243,7 @@ static void emit_slow(struct gen *g)
 		.target = g->probe->jump.address,
 	};
 
+	desc.nvalues = g->probe->values ? g->probe->values->n : 0;
 	if (desc.kind == RT_PROBE_EXIT_AT)
 		desc.target = SLOW_BELOW + 8u * g->target;
 
@@ -243,6 +257,12 @@ static void emit_slow(struct gen *g)
 	tramp_put_pad(&out, SLOW_GATE);
 	tramp_put_u64(&out, g->env->gate);
 	tramp_put_bytes(&out, &desc, sizeof(desc));
+	for (int i = 0; i < desc.nvalues; i++) {
+		struct rt_probe_value value = g->probe->values->v[i];
+
+		value.from = gen_place(g, value.from);
+		tramp_put_bytes(&out, &value, sizeof(value));
+	}
 	code->slow_len = out.len;
 	if (out.status != TRAMP_OK)
 		g->out.status = out.status;
@@ -250,6 +270,8 @@ static void emit_slow(struct gen *g)
 
 static bool in_range(const struct tramp_probe_env *env, const struct tramp_probe *probe)
 {
+	if (probe->values && (probe->values->n > RT_VALUES || probe->jump.by != TRAMP_JUMP_NONE))
+		return false;
 	if (env->mode == TRAMP_PROBE_COUNT && probe->kind == TRAMP_PROBE_EXIT && !probe->acts)
 		return false;
 	return probe->event < 1u << 20 && probe->function < INT32_MAX / 8;
@@ -298,7 +320,7 @@ enum tramp_status tramp_probe_emit(const struct tramp_probe_env *env, const stru
 	if (!in_range(env, probe))
 		return TRAMP_NO_ROOM;
 	g.out = (struct tramp_out){ .buf = code->code, .room = sizeof(code->code) };
-	if (probe->acts & RT_ACT_ENTRIES)
+	if (probe->acts & RT_ACT_ENTRIES || needs_runtime(&g))
 		emit_switch(&g);
 	else if (env->mode == TRAMP_PROBE_RECORD)
 		emit_record(&g);
@@ -313,7 +335,7 @@ enum tramp_status tramp_probe_emit(const struct tramp_probe_env *env, const stru
 	else
 		gen_filter(&g);
 	end(&g);
-	if (env->mode == TRAMP_PROBE_CHOSEN && !(probe->acts & RT_ACT_ENTRIES) && gen_is_apart(&g))
+	if (env->mode == TRAMP_PROBE_CHOSEN && !(probe->acts & RT_ACT_ENTRIES) && !needs_runtime(&g) && gen_is_apart(&g))
 		emit_apart(&g);
 	else if (code->nslow_refs)
 		emit_slow(&g);
