@@ -41,12 +41,12 @@ libcommand_la_SOURCES = \
 	launcher/program/program-libraries.c \
 	launcher/program/program.c \
 	launcher/program/program.h \
+	launcher/record/describe/perfmap.c \
+	launcher/record/describe/perfmap.h \
+	launcher/record/describe/probecost.c \
+	launcher/record/describe/probecost.h \
 	launcher/record/node/join.c \
 	launcher/record/node/join.h \
-	launcher/record/perfmap.c \
-	launcher/record/perfmap.h \
-	launcher/record/probecost.c \
-	launcher/record/probecost.h \
 	launcher/record/record-options.c \
 	launcher/record/sample-options.c \
 	launcher/select/linecode.c \
@@ -90,8 +90,8 @@ libreport_la_SOURCES = \
 	launcher/export/callgrind-blocks.c \
 	launcher/export/callgrind-lines.c \
 	launcher/export/callgrind-memory.c \
-	launcher/export/callgrind.h \
 	launcher/export/callgrind.c \
+	launcher/export/callgrind.h \
 	launcher/export/chrome.c \
 	launcher/export/csv.c \
 	launcher/export/ctf-metadata.c \
@@ -174,14 +174,17 @@ libreport_la_SOURCES = \
 	launcher/report/cost.h \
 	launcher/report/estimate.c \
 	launcher/report/estimate.h \
-	launcher/report/omp-print.c \
-	launcher/report/omp-read.c \
-	launcher/report/omp-rows.c \
-	launcher/report/omp-schedule.c \
-	launcher/report/omp.h \
-	launcher/report/phases-print.c \
-	launcher/report/phases.c \
-	launcher/report/phases.h \
+	launcher/report/mpi/report-mpi-print.c \
+	launcher/report/mpi/report-mpi.c \
+	launcher/report/mpi/report-mpi.h \
+	launcher/report/omp/omp-print.c \
+	launcher/report/omp/omp-read.c \
+	launcher/report/omp/omp-rows.c \
+	launcher/report/omp/omp-schedule.c \
+	launcher/report/omp/omp.h \
+	launcher/report/phases/phases-print.c \
+	launcher/report/phases/phases.c \
+	launcher/report/phases/phases.h \
 	launcher/report/report-collect.c \
 	launcher/report/report-csv.c \
 	launcher/report/report-head.c \
@@ -189,9 +192,6 @@ libreport_la_SOURCES = \
 	launcher/report/report-kept.c \
 	launcher/report/report-kept.h \
 	launcher/report/report-lines.c \
-	launcher/report/report-mpi-print.c \
-	launcher/report/report-mpi.c \
-	launcher/report/report-mpi.h \
 	launcher/report/report-problems.c \
 	launcher/report/report-rows.c \
 	launcher/report/report-rows.h \
@@ -214,31 +214,36 @@ libreport_la_SOURCES = \
 	launcher/select/traced.h \
 	launcher/trace/ambiguous.c \
 	launcher/trace/ambiguous.h \
+	launcher/trace/budgeted.c \
+	launcher/trace/budgeted.h \
+	launcher/trace/clocks.c \
+	launcher/trace/clocks.h \
 	launcher/trace/codeplace.c \
 	launcher/trace/codeplace.h \
 	launcher/trace/holds.c \
 	launcher/trace/holds.h \
+	launcher/trace/offcpu.c \
+	launcher/trace/offcpu.h \
 	launcher/trace/pick.c \
 	launcher/trace/pick.h \
 	launcher/trace/processtree-print.c \
 	launcher/trace/processtree.c \
 	launcher/trace/processtree.h \
-	launcher/trace/offcpu.c \
-	launcher/trace/offcpu.h \
 	launcher/trace/reading.c \
 	launcher/trace/reading.h \
-	launcher/trace/stretches.h \
-	launcher/trace/budgeted.c \
-	launcher/trace/clocks.c \
-	launcher/trace/clocks.h \
-	launcher/trace/budgeted.h \
 	launcher/trace/sampled.c \
 	launcher/trace/sampled.h \
+	launcher/trace/stretches.h \
 	memtrace/read/read.c \
 	memtrace/read/read.h
 
 bin_PROGRAMS += sonde
 sonde_SOURCES = \
+	launcher/archive/archive-files.c \
+	launcher/archive/archive-objects.c \
+	launcher/archive/archive-sources.c \
+	launcher/archive/archive.c \
+	launcher/archive/archive.h \
 	launcher/args/args-abi.c \
 	launcher/args/args-file.c \
 	launcher/args/args-function.c \
@@ -247,16 +252,6 @@ sonde_SOURCES = \
 	launcher/args/args-types.c \
 	launcher/args/args.c \
 	launcher/args/args.h \
-	launcher/diff/diff-print.c \
-	launcher/diff/diff-read.c \
-	launcher/diff/diff-rows.c \
-	launcher/diff/diff.c \
-	launcher/diff/diff.h \
-	launcher/archive/archive-files.c \
-	launcher/archive/archive-objects.c \
-	launcher/archive/archive-sources.c \
-	launcher/archive/archive.c \
-	launcher/archive/archive.h \
 	launcher/blocks/blockfacts.c \
 	launcher/blocks/blockfacts.h \
 	launcher/blocks/blocks.c \
@@ -276,23 +271,23 @@ sonde_SOURCES = \
 	launcher/cache/cache.h \
 	launcher/cache/curve.c \
 	launcher/cache/data.c \
+	launcher/cache/host.c \
 	launcher/cache/insns.c \
 	launcher/cache/interleave.c \
 	launcher/cache/lines.c \
 	launcher/cache/print.c \
 	launcher/cache/rows.c \
 	launcher/cache/shipped.S \
-	launcher/cache/host.c \
 	launcher/cache/systems.c \
-	launcher/collect/analysis-caches.c \
-	launcher/collect/analysis-compiled.c \
-	launcher/collect/analysis-fault.c \
-	launcher/collect/analysis-inproc.c \
-	launcher/collect/analysis-module.c \
-	launcher/collect/analysis-private.h \
-	launcher/collect/analysis-profile.c \
-	launcher/collect/analysis.c \
-	launcher/collect/analysis.h \
+	launcher/collect/analysis/analysis-caches.c \
+	launcher/collect/analysis/analysis-compiled.c \
+	launcher/collect/analysis/analysis-fault.c \
+	launcher/collect/analysis/analysis-inproc.c \
+	launcher/collect/analysis/analysis-module.c \
+	launcher/collect/analysis/analysis-private.h \
+	launcher/collect/analysis/analysis-profile.c \
+	launcher/collect/analysis/analysis.c \
+	launcher/collect/analysis/analysis.h \
 	launcher/collect/budget.c \
 	launcher/collect/budget.h \
 	launcher/collect/collector-budget.c \
@@ -319,6 +314,11 @@ sonde_SOURCES = \
 	launcher/control/server.c \
 	launcher/control/server.h \
 	launcher/control/top.c \
+	launcher/diff/diff-print.c \
+	launcher/diff/diff-read.c \
+	launcher/diff/diff-rows.c \
+	launcher/diff/diff.c \
+	launcher/diff/diff.h \
 	launcher/inspect/anatomy.c \
 	launcher/inspect/anatomy.h \
 	launcher/inspect/disasm-text.c \
@@ -347,20 +347,20 @@ sonde_SOURCES = \
 	launcher/record/attach/detach.c \
 	launcher/record/background.c \
 	launcher/record/background.h \
+	launcher/record/describe/blockcounts.c \
+	launcher/record/describe/blockcounts.h \
+	launcher/record/describe/codes.c \
+	launcher/record/describe/codes.h \
+	launcher/record/describe/metadata.c \
+	launcher/record/describe/metadata.h \
+	launcher/record/describe/objects.c \
+	launcher/record/describe/objects.h \
 	launcher/record/follow.c \
 	launcher/record/follow.h \
-	launcher/record/metadata.c \
-	launcher/record/metadata.h \
 	launcher/record/node/node-begin.c \
 	launcher/record/node/node.c \
 	launcher/record/node/node.h \
-	launcher/record/objects.c \
-	launcher/record/objects.h \
 	launcher/record/record.c \
-	launcher/record/blockcounts.c \
-	launcher/record/blockcounts.h \
-	launcher/record/codes.c \
-	launcher/record/codes.h \
 	launcher/record/recorded.c \
 	launcher/record/recorded.h \
 	launcher/record/recording-prepare.c \

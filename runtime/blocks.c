@@ -8,8 +8,8 @@
  * counted, and nothing else.
  */
 #include "runtime/blocks.h"
-#include "runtime/origin.h"
-#include "runtime/signals.h"
+#include "runtime/signals/origin.h"
+#include "runtime/signals/signals.h"
 #include "runtime/stack.h"
 #include "runtime/x86-64/sys.h"
 #include "runtime/thread.h"

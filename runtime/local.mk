@@ -12,9 +12,9 @@ RUNTIME_FILES = $(MACHINE_FILES) \
 	runtime/exec.c \
 	runtime/first.c \
 	runtime/gate.c \
-	runtime/mapped.c \
 	runtime/mail.c \
 	runtime/mail.h \
+	runtime/mapped.c \
 	runtime/memory/analysis-code.c \
 	runtime/memory/analysis-compiled.c \
 	runtime/memory/analysis-module.c \
@@ -28,18 +28,18 @@ RUNTIME_FILES = $(MACHINE_FILES) \
 	runtime/memory/memsample.c \
 	runtime/memory/memsignal.c \
 	runtime/memory/work.c \
-	runtime/origin.c \
-	runtime/origin.h \
 	runtime/probe.c \
 	runtime/probe.h \
-	runtime/putback.c \
 	runtime/registry.c \
 	runtime/runtime.c \
-	runtime/signals.c \
-	runtime/signals.h \
+	runtime/signals/origin.c \
+	runtime/signals/origin.h \
+	runtime/signals/putback.c \
+	runtime/signals/signals.c \
+	runtime/signals/signals.h \
+	runtime/signals/stepping.c \
+	runtime/signals/stepping.h \
 	runtime/stack.h \
-	runtime/stepping.c \
-	runtime/stepping.h \
 	runtime/thread.h \
 	runtime/under.c \
 	runtime/unwind.c \

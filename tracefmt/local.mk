@@ -3,6 +3,10 @@
 # libsondetrace.la: the reader as an installed shared library, with sonde_trace_* alone exported.
 noinst_LTLIBRARIES += libtracefmt.la
 libtracefmt_la_SOURCES = \
+	memtrace/pack/blocks-find.c \
+	memtrace/pack/blocks-in.c \
+	memtrace/pack/blocks-out.c \
+	memtrace/pack/blocks.h \
 	memtrace/pack/files.h \
 	memtrace/pack/group.c \
 	memtrace/pack/group.h \
@@ -16,10 +20,6 @@ libtracefmt_la_SOURCES = \
 	memtrace/pack/pieces.c \
 	memtrace/pack/pieces.h \
 	memtrace/pack/places-in.c \
-	memtrace/pack/blocks-find.c \
-	memtrace/pack/blocks-in.c \
-	memtrace/pack/blocks-out.c \
-	memtrace/pack/blocks.h \
 	memtrace/pack/places-out.c \
 	memtrace/pack/places.h \
 	memtrace/pack/words.c \
@@ -42,10 +42,6 @@ libtracefmt_la_SOURCES = \
 	tracefmt/read/labels.h \
 	tracefmt/read/metadata.c \
 	tracefmt/read/names.c \
-	tracefmt/read/nodes.c \
-	tracefmt/read/nodes.h \
-	tracefmt/read/compared.c \
-	tracefmt/read/compared.h \
 	tracefmt/read/parts.c \
 	tracefmt/read/some.c \
 	tracefmt/read/stream.c \
@@ -54,8 +50,12 @@ libtracefmt_la_SOURCES = \
 	tracefmt/read/switches.h \
 	tracefmt/read/tails.c \
 	tracefmt/read/tails.h \
-	tracefmt/read/timeline.c \
-	tracefmt/read/timeline.h \
+	tracefmt/read/time/compared.c \
+	tracefmt/read/time/compared.h \
+	tracefmt/read/time/nodes.c \
+	tracefmt/read/time/nodes.h \
+	tracefmt/read/time/timeline.c \
+	tracefmt/read/time/timeline.h \
 	tracefmt/read/trace-internal.h \
 	tracefmt/read/trace.c \
 	tracefmt/read/unpack.c \

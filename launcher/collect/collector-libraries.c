@@ -12,7 +12,7 @@
 #include "injector/mirror/first.h"
 #include "launcher/collect/collector-private.h"
 #include "launcher/common/message.h"
-#include "launcher/record/metadata.h"
+#include "launcher/record/describe/metadata.h"
 
 enum inj_status collector_mail_syscall(struct inj_target *t, long nr, const uint64_t args[6], int64_t *result)
 {

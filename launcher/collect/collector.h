@@ -11,7 +11,7 @@
 #include <sys/types.h>
 
 #include "injector/patch/session.h"
-#include "launcher/collect/analysis.h"
+#include "launcher/collect/analysis/analysis.h"
 #include "launcher/common/options.h"
 #include "launcher/control/protocol.h"
 #include "launcher/collect/sampler.h"

@@ -8,7 +8,7 @@
 #include "launcher/common/message.h"
 #include "launcher/memory/memory.h"
 #include "launcher/memory/memtrace.h"
-#include "launcher/report/omp.h"
+#include "launcher/report/omp/omp.h"
 #include "launcher/report/report.h"
 #include "launcher/trace/holds.h"
 #include "launcher/trace/pick.h"

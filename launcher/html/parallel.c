@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What `sonde report --mpi' and `--omp' find out. */
 #include "launcher/html/html.h"
-#include "launcher/report/omp.h"
-#include "launcher/report/report-mpi.h"
+#include "launcher/report/omp/omp.h"
+#include "launcher/report/mpi/report-mpi.h"
 
 #include <stdlib.h>
 #include <string.h>

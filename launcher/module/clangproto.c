@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#if HAVE_LIBCLANG
+#ifdef HAVE_LIBCLANG
 
 #include <clang-c/Index.h>
 #include <dlfcn.h>

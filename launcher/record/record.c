@@ -17,7 +17,7 @@
 #include "launcher/common/message.h"
 #include "launcher/record/follow.h"
 #include "launcher/record/node/node.h"
-#include "launcher/record/objects.h"
+#include "launcher/record/describe/objects.h"
 #include "launcher/record/supervise.h"
 #include "launcher/record/waiter.h"
 #include "launcher/verbs.h"

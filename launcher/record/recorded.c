@@ -9,7 +9,7 @@
 
 #include "launcher/args/args.h"
 #include "launcher/common/message.h"
-#include "launcher/record/objects.h"
+#include "launcher/record/describe/objects.h"
 #include "launcher/record/recorded.h"
 #include "tracefmt/ring.h"
 #include "memtrace/pack/files.h"

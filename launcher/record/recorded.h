@@ -9,7 +9,7 @@
 #include "injector/patch/session.h"
 #include "launcher/common/options.h"
 #include "launcher/common/progress.h"
-#include "launcher/record/perfmap.h"
+#include "launcher/record/describe/perfmap.h"
 #include "launcher/select/select.h"
 #include "tracefmt/write/writer.h"
 

@@ -8,14 +8,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "launcher/record/codes.h"
-#include "launcher/record/blockcounts.h"
+#include "launcher/record/describe/codes.h"
+#include "launcher/record/describe/blockcounts.h"
 #include "launcher/common/caches.h"
 #include "launcher/common/files.h"
 #include "launcher/common/message.h"
-#include "launcher/record/metadata.h"
-#include "launcher/record/objects.h"
-#include "launcher/record/probecost.h"
+#include "launcher/record/describe/metadata.h"
+#include "launcher/record/describe/objects.h"
+#include "launcher/record/describe/probecost.h"
 #include "launcher/record/recording.h"
 #include "launcher/trace/sampled.h"
 

@@ -13,7 +13,7 @@
 #define SONDE_LAUNCHER_RECORD_RECORDING_H
 
 #include "injector/patch/session.h"
-#include "launcher/collect/analysis.h"
+#include "launcher/collect/analysis/analysis.h"
 #include "launcher/collect/collector.h"
 #include "launcher/common/options.h"
 #include "launcher/program/program.h"

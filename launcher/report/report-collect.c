@@ -4,7 +4,7 @@
  * for a group, and is added up and closed before the next begins.
  */
 #include "launcher/common/message.h"
-#include "launcher/report/phases.h"
+#include "launcher/report/phases/phases.h"
 #include "launcher/ranks/ranks.h"
 #include "launcher/report/report-kept.h"
 #include "launcher/report/report-shared.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What is known of the run: above the tables. */
 #include "launcher/common/units.h"
-#include "launcher/report/phases.h"
+#include "launcher/report/phases/phases.h"
 #include "launcher/report/report.h"
 #include "launcher/trace/budgeted.h"
 #include "launcher/trace/clocks.h"

@@ -5,7 +5,7 @@
 
 #include "launcher/report/cost.h"
 #include "launcher/report/estimate.h"
-#include "launcher/report/phases.h"
+#include "launcher/report/phases/phases.h"
 #include "launcher/report/report-sums.h"
 #include "launcher/trace/offcpu.h"
 #include "sonde/trace.h"

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "launcher/report/phases.h"
+#include "launcher/report/phases/phases.h"
 #include "launcher/report/report-kept.h"
 #include "launcher/trace/pick.h"
 #include "launcher/trace/reading.h"

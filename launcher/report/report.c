@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The verb: options in, one of the three kinds of output out. */
 #include "launcher/report/report.h"
-#include "launcher/report/omp.h"
-#include "launcher/report/phases.h"
-#include "launcher/report/report-mpi.h"
+#include "launcher/report/omp/omp.h"
+#include "launcher/report/phases/phases.h"
+#include "launcher/report/mpi/report-mpi.h"
 #include "launcher/html/html.h"
 #include "launcher/common/message.h"
 #include "launcher/common/units.h"

@@ -2,9 +2,9 @@
 /*
  * `sonde report`: where the time went.
  *
- *	omp		in place of all that, `--omp': see launcher/report/omp.h
- *	report-mpi	in place of all that, `--mpi': see launcher/report/report-mpi.h
- *	phases		in place of all that, `--phase'; with a name, when threads were in such phases: see launcher/report/phases.h
+ *	omp		in place of all that, `--omp': see launcher/report/omp/omp.h
+ *	report-mpi	in place of all that, `--mpi': see launcher/report/mpi/report-mpi.h
+ *	phases		in place of all that, `--phase'; with a name, when threads were in such phases: see launcher/report/phases/phases.h
  *	report-rows	what is counted: one row for each function and module, point and counter
  *	report-sums	the figures of each row
  *	report-thread	one thread's events into sums

@@ -12,8 +12,8 @@
  * It goes on where the instruction's own words are stored, for those have not been kept.
  */
 #include "runtime/memory/memory.h"
-#include "runtime/origin.h"
-#include "runtime/signals.h"
+#include "runtime/signals/origin.h"
+#include "runtime/signals/signals.h"
 #include "runtime/x86-64/sys.h"
 
 #define CALL_LEN 6 /* of the call of the gate */

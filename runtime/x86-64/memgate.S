@@ -111,7 +111,7 @@ rt_mem_gate_end:
 	.size	sonde_rt_mem_gate, . - sonde_rt_mem_gate
 
 /*
- * In place of a restorer that is not led to us; see runtime/origin.c.
+ * In place of a restorer that is not led to us; see runtime/signals/origin.c.
  */
 	.globl	sonde_rt_mem_restorer
 	.globl	rt_mem_restorer

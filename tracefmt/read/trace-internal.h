@@ -6,9 +6,9 @@
 #include "tracefmt/include/sonde/trace.h"
 #include "tracefmt/read/chosen.h"
 #include "tracefmt/read/infile.h"
-#include "tracefmt/read/nodes.h"
+#include "tracefmt/read/time/nodes.h"
 #include "tracefmt/read/switches.h"
-#include "tracefmt/read/timeline.h"
+#include "tracefmt/read/time/timeline.h"
 
 /* Memory that is freed all at once. */
 struct tf_arena {

@@ -20,7 +20,7 @@
 #include "launcher/common/message.h"
 #include "launcher/common/proc.h"
 #include "launcher/record/attach/attached.h"
-#include "launcher/record/metadata.h"
+#include "launcher/record/describe/metadata.h"
 
 static int refuse(const struct recording *r, const char *why)
 {

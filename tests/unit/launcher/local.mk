@@ -31,8 +31,8 @@ tests_unit_launcher_modfile_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_launcher_modfile_LDADD = $(LAUNCHER_TEST_LIBS)
 
 PURE_TESTS += tests/unit/launcher/omp
-tests_unit_launcher_omp_SOURCES = tests/unit/launcher/omp.c launcher/report/omp-rows.c \
-	launcher/report/omp-schedule.c launcher/report/report-rows.c launcher/trace/ambiguous.c
+tests_unit_launcher_omp_SOURCES = tests/unit/launcher/omp.c launcher/report/omp/omp-rows.c \
+	launcher/report/omp/omp-schedule.c launcher/report/report-rows.c launcher/trace/ambiguous.c
 tests_unit_launcher_omp_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_launcher_omp_LDADD = $(LAUNCHER_TEST_LIBS)
 

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <cmocka.h>
-#include "launcher/report/omp.h"
+#include "launcher/report/omp/omp.h"
 
 /* Iteration i takes i + 1; 12 of them, in chunks of 2. */
 static void ascending(void **state)

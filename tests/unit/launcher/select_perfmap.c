@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* /tmp/perf-PID.map: its lines, and what in its place is replaced or left alone. */
 #include "launcher/common/message.h"
-#include "launcher/record/perfmap.h"
+#include "launcher/record/describe/perfmap.h"
 #include "tests/unit/launcher/support.h"
 
 #include <stdlib.h>

@@ -14,7 +14,7 @@ tests_unit_probe_filter_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_probe_filter_LDADD = libtrampolines.la $(CMOCKA_LIBS)
 
 PURE_TESTS += tests/unit/probe/restart
-tests_unit_probe_restart_SOURCES = tests/unit/probe/restart.c runtime/putback.c $(PROBE_RIG)
+tests_unit_probe_restart_SOURCES = tests/unit/probe/restart.c runtime/signals/putback.c $(PROBE_RIG)
 tests_unit_probe_restart_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/modules/include
 tests_unit_probe_restart_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_probe_restart_LDADD = libtrampolines.la $(CMOCKA_LIBS)

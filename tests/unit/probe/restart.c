@@ -17,7 +17,7 @@
 #include <cmocka.h>
 
 #include "runtime/probe.h"
-#include "runtime/signals.h"
+#include "runtime/signals/signals.h"
 #include "runtime/thread.h"
 #include "tests/unit/probe/rig.h"
 #include "tracefmt/ring.h"

@@ -2,7 +2,7 @@
 # Unit tests of runtime/.
 PURE_TESTS += tests/unit/runtime/signals
 tests_unit_runtime_signals_SOURCES = tests/unit/runtime/signals.c $(PROBE_RIG) \
-	runtime/origin.c runtime/putback.c runtime/signals.c runtime/stepping.c runtime/x86-64/sigthunks.S
+	runtime/signals/origin.c runtime/signals/putback.c runtime/signals/signals.c runtime/signals/stepping.c runtime/x86-64/sigthunks.S
 tests_unit_runtime_signals_CPPFLAGS = $(AM_CPPFLAGS)
 tests_unit_runtime_signals_CCASFLAGS = $(AM_CCASFLAGS) -I$(top_srcdir)
 tests_unit_runtime_signals_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)

@@ -23,7 +23,7 @@
 
 #include "runtime/blocks.h"
 #include "runtime/memory/memory.h"
-#include "runtime/signals.h"
+#include "runtime/signals/signals.h"
 #include "runtime/thread.h"
 #include "tests/unit/probe/rig.h"
 

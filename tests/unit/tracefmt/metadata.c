@@ -12,7 +12,7 @@
 
 #include "modules/include/sonde/abi.h"
 #include "tracefmt/json.h"
-#include "tracefmt/read/timeline.h"
+#include "tracefmt/read/time/timeline.h"
 
 static void same_types_as_modules(void **state)
 {
