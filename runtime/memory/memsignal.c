@@ -114,7 +114,7 @@ static const struct rt_mem_piece *first_of(const struct rt_codemap *map, const s
 {
 	const struct rt_mem_piece *of = p;
 
-	if (p->flags & RT_MEM_RUN && pc != map->arena + p->start)
+	if (p->back || (p->flags & RT_MEM_RUN && pc != map->arena + p->start))
 		return p;
 	while (p > pieces_of(map) && stores_for(p - 1, of))
 		p--;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "config.h"
 
+#include "base/search.h"
 #include "tests/unit/mememit/rig.h"
 
 #include <asm/prctl.h>
@@ -191,8 +192,48 @@ static void take_pieces(const struct tramp_mirror_code *code)
 	}
 }
 
+static const struct rt_mem_piece *mem_at(const struct tramp_mirror_code *code, uint32_t at)
+{
+	return &code->mems[search_first(i, code->nmems, code->mems[i].start > at) - 1];
+}
+
+/* The piece begins with @p, and is none of the last block's. */
+static bool is_apart(const struct tramp_mirror_code *code, const struct rt_piece *p)
+{
+	const struct rt_mem_piece *mem = mem_at(code, p->start);
+
+	return mem->reg == RT_MEM_NO_REG && mem->start == p->start && mem->back &&
+	       !(mem->flags & (RT_MEM_BACK | RT_MEM_RUN));
+}
+
+/* Slow paths of probes are in the order of these, one after the other; there are others before and after. */
+static bool are_slow_paths(const struct tramp_mirror_code *code, size_t at)
+{
+	for (size_t i = 0; i < code->npieces; i++) {
+		if (code->pieces[i].kind != RT_PIECE_PROBE)
+			continue;
+		if (at >= code->npieces || code->pieces[at].kind != RT_PIECE_SLOW ||
+		    code->pieces[at].orig != code->pieces[i].orig || !is_apart(code, &code->pieces[at]))
+			return false;
+		at++;
+	}
+	return true;
+}
+
+/* In a probe the pointer is in the pool, and so in its slow path, which comes after all blocks. */
+static void check_probes(const struct tramp_mirror_code *code)
+{
+	for (size_t i = 0; i < code->npieces; i++)
+		if (code->pieces[i].kind == RT_PIECE_PROBE && mem_at(code, code->pieces[i].start)->reg != RT_MEM_NO_REG)
+			fail("a probe where a register holds the pointer");
+	for (size_t at = 0; !are_slow_paths(code, at); at++)
+		if (at == code->npieces)
+			fail("the slow path of a probe has no piece of memory of its own");
+}
+
 static void take_probes(const struct tramp_mirror_code *code)
 {
+	check_probes(code);
 	for (size_t i = 0; i < code->npieces; i++) {
 		const struct rt_piece *p = &code->pieces[i];
 		size_t end = i + 1 < code->npieces ? p[1].start : code->len;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Tables that say where the stream's pointer is at each byte of the mirror. */
+#include "base/search.h"
 #include "trampolines/memory/x86-64/emit.h"
 
 uint32_t mem_orig(const struct tramp_mirror *m, uint32_t n, uint32_t k)
@@ -71,6 +72,20 @@ void mem_plain_state(struct tramp_mirror *m, unsigned int flags, uint32_t start)
 void mem_plain_saved(struct tramp_mirror *m, uint8_t reg, uint32_t start)
 {
 	plain_state(m, RT_MEM_BACK | RT_MEM_LOWERED | RT_MEM_SLOT0, reg, start);
+}
+
+void mir_mem_apart(struct tramp_mirror *m, uint32_t at)
+{
+	const struct rt_mem_piece *v = m->mem->pieces.v;
+	size_t n = search_first(i, m->mem->pieces.n, v[i].start > at);
+	struct rt_mem_piece piece = n ? v[n - 1] : (struct rt_mem_piece){ .reg = RT_MEM_NO_REG, .flags = RT_MEM_PLAIN };
+
+	if (piece.flags & RT_MEM_RUN)
+		piece.insn = (uint16_t)(piece.insn + at - piece.start);
+	piece.flags &= (uint8_t)~(RT_MEM_RUN | RT_MEM_BACK);
+	piece.back = 1;
+	piece.start = (uint32_t)m->out.len;
+	add(m, &piece);
 }
 
 void mem_state(struct tramp_mirror *m, const struct mem_state *s, uint32_t start)

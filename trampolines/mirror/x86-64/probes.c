@@ -260,6 +260,8 @@ static void note_slow_path(struct tramp_mirror *m, const struct mir_probe *p)
 {
 	struct rt_piece piece = { .start = (uint32_t)m->out.len, .orig = p->orig, .kind = RT_PIECE_PROBE };
 
+	if (mir_wants(m, TRAMP_MIRROR_ACCESSES))
+		mir_mem_apart(m, p->at);
 	if (p->code.apart.length) {
 		set_probe(m, &piece, &p->code.apart);
 		add_piece(m, &piece);
