@@ -104,6 +104,15 @@ SONDE_WRAP_IF_PRESENT(bool, GOMP_cancellation_point, (int which))
 
 /* ---- critical, atomic, ordered ---- */
 
+/*
+ * Processors read the time before a lock is theirs, if they expect that it will be: while its cache line comes from another
+ * core.  Then two threads would seem to have it.
+ */
+INLINE void settle(void)
+{
+	__asm__ volatile("lfence" ::: "memory");
+}
+
 #define EXCLUSIVE(construct, start, end, params, args, lock)                                                           \
 	SONDE_WRAP_IF_PRESENT(void, start, params)                                                                     \
 	{                                                                                                              \
@@ -127,6 +136,7 @@ SONDE_WRAP_IF_PRESENT(bool, GOMP_cancellation_point, (int which))
 	}                                                                                                              \
 	INLINE void begin_##construct(const void *lock, const void *caller)                                            \
 	{                                                                                                              \
+		settle();                                                                                              \
 		end_##construct##_wait();                                                                              \
 		sonde_begin("omp " #construct, SONDE_PTR("lock", lock), CODE(caller));                                 \
 	}                                                                                                              \
