@@ -68,11 +68,8 @@ static void put_string(struct tf_buf *line, const char *s, uint64_t length)
 	tf_buf_byte(line, '"');
 }
 
-void dump_put_value(struct tf_buf *line, const struct sonde_trace_value *v)
+void dump_put_bare_value(struct tf_buf *line, const struct sonde_trace_value *v)
 {
-	tf_buf_byte(line, ' ');
-	dump_put_name(line, v->name);
-	tf_buf_byte(line, '=');
 	switch (v->type) {
 	case SONDE_TRACE_I32:
 	case SONDE_TRACE_I64:
@@ -91,6 +88,14 @@ void dump_put_value(struct tf_buf *line, const struct sonde_trace_value *v)
 		put(line, "%" PRIu64, v->u);
 		break;
 	}
+}
+
+void dump_put_value(struct tf_buf *line, const struct sonde_trace_value *v)
+{
+	tf_buf_byte(line, ' ');
+	dump_put_name(line, v->name);
+	tf_buf_byte(line, '=');
+	dump_put_bare_value(line, v);
 }
 
 static const char *word(const struct sonde_trace_event *event)

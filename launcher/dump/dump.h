@@ -26,7 +26,9 @@ void dump_json(struct tf_buf *line, const struct dump_style *style, const struct
 
 /* Parts of a line, safe for a terminal: a name; " name=value"; " PID.TID PROGRAM", padded. */
 void dump_put_name(struct tf_buf *line, const char *name);
+/* " NAME=VALUE", and "VALUE". */
 void dump_put_value(struct tf_buf *line, const struct sonde_trace_value *v);
+void dump_put_bare_value(struct tf_buf *line, const struct sonde_trace_value *v);
 void dump_put_thread(struct tf_buf *line, const struct dump_style *style,
 		     const struct sonde_trace *trace, const struct sonde_trace_thread *thread);
 

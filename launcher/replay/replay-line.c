@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "launcher/replay/replay.h"
 #include "launcher/common/units.h"
+#include "launcher/select/names.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define MAX_LEVEL 64u /* deeper calls tell their level instead of being moved further to the right */
@@ -69,10 +71,14 @@ static const char *name_of(const struct replay_style *s, const struct sonde_trac
 	return s->dump.mangled ? f->name : f->demangled;
 }
 
-/* "f(a=1 b=2)"; C++ names bring parentheses of their own. */
+/* "f(a=1 b=2)"; names of C++ bring their parameters' types, which the arguments then take the place of. */
 static void put_call(struct tf_buf *out, const char *name, const char *arguments)
 {
-	dump_put_name(out, name);
+	const char *types = arguments ? function_name_params(name) : NULL;
+	char *own = types && types > name ? strndup(name, (size_t)(types - name)) : NULL;
+
+	dump_put_name(out, own ? own : name);
+	free(own);
 	if (!strchr(name, '(') || arguments) {
 		tf_buf_byte(out, '(');
 		tf_buf_str(out, arguments ? arguments + 1 : "");
@@ -85,6 +91,11 @@ static void put_result(struct tf_buf *out, const struct sonde_trace_event *leave
 	if (!leave || !leave->nvalues)
 		return;
 	tf_buf_str(out, " =");
+	if (leave->nvalues == 1 && strcmp(leave->values[0].name, "return") == 0) { /* --args */
+		tf_buf_byte(out, ' ');
+		dump_put_bare_value(out, &leave->values[0]);
+		return;
+	}
 	for (size_t i = 0; i < leave->nvalues; i++)
 		dump_put_value(out, &leave->values[i]);
 }

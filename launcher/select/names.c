@@ -99,6 +99,15 @@ static void cut_clone(char *text)
 		*clone = '\0';
 }
 
+/* "name[abi:cxx11](int)": tags that nobody has written in the source, of the name or of types in it. */
+static void cut_abi_tags(char *text)
+{
+	char *tag = text, *end;
+
+	while (tag && (tag = strstr(tag, "[abi:")) && (end = strchr(tag, ']')))
+		memmove(tag, end + 1, strlen(end + 1) + 1);
+}
+
 /* ---- forms ---- */
 
 /* Takes over the text; NULL is none. */
@@ -128,6 +137,7 @@ static char *bare_of_source(const char *text)
 static void make_cxx(struct function_name *name, char *bare)
 {
 	cut_clone(bare);
+	cut_abi_tags(bare);
 	add(name, bare, NAME_PLAIN);
 	add(name, without_templates(bare), NAME_NO_TEMPLATE);
 }
@@ -150,6 +160,7 @@ static void make_params(struct function_name *name)
 
 	name->made_params = true;
 	cut_clone(full);
+	cut_abi_tags(full);
 	if (!full || !name->nplain)
 		goto out;
 	at = find_bare(full, name->form[0].text);

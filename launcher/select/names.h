@@ -3,6 +3,7 @@
  * A function's name in the forms in which a user may write it, beside the one of the symbol table:
  *
  *	_ZN3num5solveIdEEvT_i	num::solve<double>	num::solve	num::solve<double>(double, int)	num::solve(double, int)
+ *	_Z4nameB5cxx11i		name			name(int)	(without tags of the ABI)
  *	__phys_MOD_relax	phys::relax		relax		(gfortran; also phys_mp_relax_, _QMphysPrelax)
  *	relax_			relax			(Fortran, outside of modules)
  *	solve.constprop.0	solve			(what compilers append to clones, and to nested functions)
