@@ -105,7 +105,7 @@ END
 		check_contains recorded 'enter .*add.* this=0x[0-9a-f]+ by=7 s="square" text=0x[0-9a-f]+ out=0x[0-9a-f]+$'
 		check_contains recorded 'leave .*add.* return=12$'
 		sonde replay class.data >replayed || fail "replay"
-		check_contains replayed ' space::counter::add(this=0x[0-9a-f]* by=7 s="square" .*) = 12;$'
+		check_contains replayed ' space::counter::add\(this=0x[0-9a-f]+ by=7 s="square" .*\) = 12;$'
 	done
 fi
 
