@@ -40,7 +40,12 @@ libtracefmt_la_SOURCES = \
 	tracefmt/read/iter.c \
 	tracefmt/read/labels.c \
 	tracefmt/read/labels.h \
-	tracefmt/read/metadata.c \
+	tracefmt/read/metadata/code.c \
+	tracefmt/read/metadata/line.h \
+	tracefmt/read/metadata/members.c \
+	tracefmt/read/metadata/metadata.c \
+	tracefmt/read/metadata/processes.c \
+	tracefmt/read/metadata/recording.c \
 	tracefmt/read/names.c \
 	tracefmt/read/parts.c \
 	tracefmt/read/some.c \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* An opened trace, as trace.c, metadata.c, names and iter.c share it. */
+/* An opened trace, as the files of this part share it. */
 #ifndef SONDE_TRACEFMT_READ_TRACE_INTERNAL_H
 #define SONDE_TRACEFMT_READ_TRACE_INTERNAL_H
 
