@@ -16,7 +16,9 @@ libanalysis_la_SOURCES = \
 	analysis/cache/stream.c \
 	analysis/cache/stream.h \
 	analysis/cache/system.c \
-	analysis/cache/system.h
+	analysis/cache/system.h \
+	analysis/yaml/yamldoc.c \
+	analysis/yaml/yamldoc.h
 libanalysis_la_CPPFLAGS = $(AM_CPPFLAGS) $(YAML_CFLAGS)
 libanalysis_la_LIBADD = $(YAML_LIBS)
 EXTRA_DIST += analysis/cache/systems.yaml
