@@ -18,6 +18,10 @@ libcommand_la_SOURCES = \
 	launcher/common/options.h \
 	launcher/common/proc.c \
 	launcher/common/proc.h \
+	launcher/config/config-read.c \
+	launcher/config/config.h \
+	launcher/config/place.c \
+	launcher/config/types.c \
 	launcher/control/protocol.c \
 	launcher/control/protocol.h \
 	launcher/module/clangproto.c \
@@ -67,7 +71,7 @@ libcommand_la_SOURCES = \
 	launcher/trace/job.h \
 	launcher/trace/tracedir.c \
 	launcher/trace/tracedir.h
-libcommand_la_CPPFLAGS = $(AM_CPPFLAGS) $(XXHASH_CFLAGS) $(LIBDW_CFLAGS) $(LIBELF_CFLAGS) $(LIBCLANG_CFLAGS)
+libcommand_la_CPPFLAGS = $(AM_CPPFLAGS) $(XXHASH_CFLAGS) $(YAML_CFLAGS) $(LIBDW_CFLAGS) $(LIBELF_CFLAGS) $(LIBCLANG_CFLAGS)
 libcommand_la_LIBADD = libinjector.la $(XXHASH_LIBS) $(LIBDW_LIBS) $(LIBELF_LIBS)
 
 noinst_LTLIBRARIES += libreport.la
@@ -308,6 +312,25 @@ sonde_SOURCES = \
 	launcher/collect/pool.h \
 	launcher/collect/sampler.c \
 	launcher/collect/sampler.h \
+	launcher/config/outputs-alignment.c \
+	launcher/config/outputs-blocks.c \
+	launcher/config/outputs-calls.c \
+	launcher/config/outputs-memory.c \
+	launcher/config/outputs-memory.h \
+	launcher/config/outputs-values.c \
+	launcher/config/outputs.c \
+	launcher/config/outputs.h \
+	launcher/config/plan.c \
+	launcher/config/plan.h \
+	launcher/config/resolve-functions.c \
+	launcher/config/resolve-inlined.c \
+	launcher/config/resolve-loops.c \
+	launcher/config/resolve-variables.c \
+	launcher/config/resolve.c \
+	launcher/config/resolve.h \
+	launcher/config/run.c \
+	launcher/config/shipped.S \
+	launcher/config/verb.c \
 	launcher/control/client.c \
 	launcher/control/client.h \
 	launcher/control/ctl.c \
@@ -377,6 +400,8 @@ sonde_SOURCES = \
 	launcher/verbs.h \
 	runtime/memory/batches.c
 launcher/cache/shipped.$(OBJEXT): analysis/cache/systems.yaml
+launcher/config/shipped.$(OBJEXT): launcher/config/example.yaml
+EXTRA_DIST += launcher/config/example.yaml
 HTML_PAGE = \
 	launcher/html/page.css \
 	launcher/html/page.html \
@@ -388,7 +413,7 @@ HTML_PAGE = \
 	launcher/html/main.js
 EXTRA_DIST += $(HTML_PAGE)
 launcher/html/assets.lo: $(HTML_PAGE)
-sonde_LDADD = libanalysis.la libreport.la libcommand.la libinjector.la libruntime-image.la libtracefmt.la libmemtrace.la libtrampolines.la -lm
+sonde_LDADD = libreport.la libcommand.la libanalysis.la libinjector.la libruntime-image.la libtracefmt.la libmemtrace.la libtrampolines.la -lm
 
 # What analysis ranks need of MPI: one source, one shared object for each MPI, linked with its library.
 RANKS_PLUGINS =

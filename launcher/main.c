@@ -39,6 +39,7 @@ static const struct verb verbs[] = {
 	{ "list", verb_list, "list the functions of a program that can be instrumented", RANKS_FIRST },
 	{ "disasm", verb_disasm, "show functions' code, and what recording makes of it", RANKS_EACH },
 	{ "blocks", verb_blocks, "show the basic blocks and loops of a program", RANKS_FIRST },
+	{ "config", verb_config, "check and explain files that say what to measure where", RANKS_EACH },
 	{ "module", verb_module, "list, write and build modules", RANKS_EACH },
 	{ "doctor", verb_doctor, "check that this machine has what Sonde needs", RANKS_EACH },
 	{ "help", verb_help, "explain a verb", RANKS_EACH },

@@ -22,6 +22,7 @@ int verb_info(int argc, char **argv);
 int verb_list(int argc, char **argv);
 int verb_disasm(int argc, char **argv);
 int verb_blocks(int argc, char **argv);
+int verb_config(int argc, char **argv);
 int verb_module(int argc, char **argv);
 int verb_doctor(int argc, char **argv);
 int verb_ctl(int argc, char **argv);

@@ -188,6 +188,15 @@ struct record_options {
  */
 int record_options_parse(int argc, char **argv, struct record_options *o)
 	__attribute__((warn_unused_result));
+/* What has to be known before: of -c FILE, whose options are yet to be added.  Returns as record_options_parse(). */
+struct record_peek {
+	const char *config;	/* NULL: not given */
+	const char *dir;
+	char **program;		/* NULL: none */
+	bool plain;		/* no option chooses calls, accesses or blocks, or says how they are recorded */
+	bool quiet, verbose;
+};
+int record_options_peek(int argc, char **argv, struct record_peek *peek) __attribute__((warn_unused_result));
 /* The same for `sonde attach`: program[0] is the process, as it was written. */
 int attach_options_parse(int argc, char **argv, struct record_options *o)
 	__attribute__((warn_unused_result));

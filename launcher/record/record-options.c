@@ -22,7 +22,7 @@
 
 struct raw {
 	struct record_options o;
-	const char *overflow, *clock, *mem_stack, *sample, *overhead, *analyze, *signal, *trigger, *sets, *counters;
+	const char *overflow, *clock, *mem_stack, *sample, *overhead, *analyze, *signal, *trigger, *sets, *counters, *config;
 };
 
 static const struct opt record_opts[] = {
@@ -77,6 +77,8 @@ static const struct opt record_opts[] = {
 	  offsetof(struct raw, overhead), NULL },
 	{ 0, "blocks", "WHAT", "count how often blocks and loops of all functions, or PATTERN, are executed; trace: record their order "
 	  "(of some: trace:PATTERN)", OPT_LIST_OR, offsetof(struct raw, o.blocks), "*" },
+	{ 'c', "config", "FILE", "what is to be measured where, as FILE says: 'sonde config explain'", OPT_STRING,
+	  offsetof(struct raw, config), NULL },
 	{ 'm', "module", "MODULE", "use a module: NAME, FILE.so or FILE.c; repeat it for more",
 	  OPT_LIST, offsetof(struct raw, o.modules), NULL },
 	{ 0, "system", "SYSTEM", "caches for -m cachesim: as for 'sonde cache'; may be repeated", OPT_LIST,
@@ -124,6 +126,7 @@ static const struct opt_command record_command = {
 		    "sonde -m memcount ./app\tcount them, keep none\n"
 		    "sonde -m pthread ./app in.dat\tuse a module\n"
 		    "sonde -m ./mine.c ./app\tuse a C file of your own\n"
+		    "sonde -c measure.yaml ./app\twhat a file says of its source\n"
 		    "sonde -m mpi,posixio -o run1 ./app\ttwo modules, another directory\n"
 		    "mpirun -np 4 sonde -m mpi ./solver\tone trace of four ranks\n"
 		    "sonde -m posixio -- report\ta program called 'report'\n",
@@ -676,6 +679,26 @@ static int parse(int argc, char **argv, struct record_options *o)
 	return 0;
 }
 
+int record_options_peek(int argc, char **argv, struct record_peek *peek)
+{
+	struct raw raw = { .o.dir = "sonde.data" };
+	const struct record_options *o = &raw.o;
+	int first;
+
+	raw.o.depth = raw.o.min_time = raw.o.max_calls = raw.o.flight = raw.o.max_size = UNSET;
+	command = &record_command;
+	first = opt_parse(command, argc, argv, &raw);
+	*peek = (struct record_peek){
+		.config = raw.config, .dir = o->dir, .quiet = o->quiet, .verbose = o->verbose,
+		.program = first >= 0 && first < argc ? argv + first : NULL,
+		.plain = !o->select.functions.n && !o->args.n && o->depth == UNSET && o->min_time == UNSET && o->max_calls == UNSET &&
+			 o->flight == UNSET && o->max_size == UNSET && !o->start_off && !o->acts[RT_ACT_UNDER].n && !raw.clock &&
+			 !raw.overhead && !raw.signal && !raw.trigger && !o->memory.n && !o->blocks.n,
+	};
+	record_options_free(&raw.o);
+	return first < 0 ? first : 0;
+}
+
 int record_options_parse(int argc, char **argv, struct record_options *o)
 {
 	command = &record_command;
@@ -692,7 +715,7 @@ int attach_options_parse(int argc, char **argv, struct record_options *o)
 
 	for (const struct opt *o = record_opts; o->type != OPT_TYPE_HELP; o++)
 		if (o->offset != offsetof(struct raw, o.eager) && o->offset != offsetof(struct raw, o.blocked) &&
-		    o->offset != offsetof(struct raw, counters))
+		    o->offset != offsetof(struct raw, counters) && o->offset != offsetof(struct raw, config))
 			attach_opts[n++] = *o;
 	attach_opts[n] = own;
 	memcpy(attach_opts + n + 1, end, sizeof(end));

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "launcher/common/message.h"
+#include "launcher/config/plan.h"
 #include "launcher/record/follow.h"
 #include "launcher/record/node/node.h"
 #include "launcher/record/describe/objects.h"
@@ -263,14 +264,19 @@ static void serve_rank(struct node_rank *rank)
 int verb_record(int argc, char **argv)
 {
 	struct tracedir dir = { .lock_fd = -1, .rank = -1 };
-	struct supervisor supervisor;
+	struct supervisor supervisor = { 0 };
 	struct record_options opt;
 	struct node node;
 	struct task j = { .supervisor = &supervisor, .node = &node };
-	int status = record_options_parse(argc, argv, &opt);
+	struct config_run config;
+	int status = config_begin(&config, &supervisor, &argc, &argv);
 
-	if (status < 0)
+	if (!status)
+		status = record_options_parse(argc, argv, &opt);
+	if (status < 0) {
+		config_end(&config);
 		return OPT_STATUS(status);
+	}
 	supervise_begin(&supervisor);
 	supervisor.toggle = opt.toggle;
 	status = node_begin(&node, &dir, &(struct node_wish){ &opt, argc, argv, &supervisor });
@@ -286,5 +292,6 @@ int verb_record(int argc, char **argv)
 	if (status == 0)
 		waiter_done(&j.waiter, !node_close(&node));
 	node_end(&node);
+	config_end(&config);
 	return status;
 }

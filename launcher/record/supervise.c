@@ -114,13 +114,22 @@ int supervise(struct supervisor *v, pid_t program)
 	return s.status;
 }
 
+/* Ctrl-C ends that, as it would any program. */
+static void finish(struct supervisor *v)
+{
+	if (!v->done)
+		return;
+	sigprocmask(SIG_SETMASK, &v->original_mask, NULL);
+	v->done(v->done_arg);
+}
+
 void supervise_end(struct supervisor *v, int status)
 {
 	struct rlimit none = { 0, 0 };
 	sigset_t set;
 	int sig;
 
-	(void)v;
+	finish(v);
 	if (WIFEXITED(status))
 		exit(WEXITSTATUS(status));
 	/* the same signal, without a second core file */

@@ -15,6 +15,9 @@ struct supervisor {
 	int toggle;	/* a signal that is not passed on, but calls ... when it is sent to us; 0: there is none */
 	void (*toggled)(void *arg);
 	void *arg;
+	/* Called when the program has ended and what it did is on disk, with signals as we found them; NULL: nothing is to be done. */
+	void (*done)(void *arg);
+	void *done_arg;
 };
 
 /* Call first: from here on no signal ends us. */

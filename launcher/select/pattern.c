@@ -41,7 +41,7 @@ static const char *end_of_glob(const char *s)
 	return s;
 }
 
-static const char *end_of_pattern(const char *s)
+const char *pattern_end(const char *s)
 {
 	const char *end = *s == '/' ? end_of_regex(s) : NULL;
 
@@ -182,7 +182,7 @@ static bool parse_one(struct pattern *p, const char *s, size_t len, char *proble
 bool pattern_parse(struct pattern_list *list, const char *text, char *problem, size_t size)
 {
 	for (const char *s = text;; s++) {
-		const char *end = end_of_pattern(s);
+		const char *end = pattern_end(s);
 		struct pattern *v = reallocarray(list->v, list->n + 1, sizeof(*v));
 
 		if (!v)

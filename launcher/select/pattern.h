@@ -42,6 +42,9 @@ struct pattern_list {
 	size_t n;
 };
 
+/* Where the first pattern of a list ends: a comma that is not its own, or the end of the text. */
+const char *pattern_end(const char *s);
+
 /* Appends all patterns of a list separated by commas.  false: one line in problem[size]. */
 bool pattern_parse(struct pattern_list *list, const char *text, char *problem, size_t size);
 void pattern_list_free(struct pattern_list *list);

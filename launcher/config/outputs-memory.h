@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What types make of memory accesses. */
+#ifndef SONDE_LAUNCHER_CONFIG_OUTPUTS_MEMORY_H
+#define SONDE_LAUNCHER_CONFIG_OUTPUTS_MEMORY_H
+
+#include "launcher/cache/cache.h"
+#include "launcher/config/outputs.h"
+#include "launcher/dump/dump-memory.h"
+#include "launcher/memory/memory.h"
+
+struct memory_making;
+
+/* All that can fail: false: no memory.  NULL: nothing is to be done then. */
+struct memory_kind {
+	bool (*rank)(struct memory_making *k);	/* one begins */
+	bool (*begin)(struct memory_making *k, const struct memtrace_thread *t);
+	bool (*take)(struct memory_making *k, const struct mt_access *v, size_t n);
+	void (*off)(struct memory_making *k);	/* recording was off in between */
+	bool (*end)(struct memory_making *k, const struct memtrace_thread *t); /* also after a failure */
+	bool (*done)(struct memory_making *k);	/* all threads of the rank have been read */
+	void (*print)(struct memory_making *k);
+};
+
+struct alignment {
+	uint64_t insn;
+	uint64_t accesses, unaligned, lines, pages; /* not on a multiple of their size; across lines of 64 bytes, pages of 4 KiB */
+	uint32_t size;		/* of the last one */
+};
+
+struct alignment_row {
+	struct alignment sum;
+	char *name;		/* of the instruction, and where it is */
+};
+
+struct memory_making {
+	struct config_making *m;
+	const struct memory_kind *kind;
+	struct memwhere *where;	/* of the rank */
+	bool placed;		/* the next is known */
+	uint64_t bias;		/* of addresses in the program over those in its file */
+	struct mt_access *kept;	/* of a batch: those that are wanted */
+	size_t n, room;
+	uint64_t taken;		/* of the thread */
+	bool any, failed;
+	/* address-traces */
+	struct dump_memory *dump;
+	/* stride, working-set */
+	struct memprofile *profile;
+	struct memprofile_thread *thread;
+	struct memory_rows rows;
+	/* cache */
+	struct cache_systems systems;
+	struct cache_sim *sim;
+	struct cache_rows caches;
+	/* alignment: by instruction, of the rank; and rows of all */
+	struct alignment *slots;
+	size_t nslots, slots_room;
+	struct alignment_row *aligned;
+	size_t naligned, aligned_room;
+};
+
+/* ---- outputs-alignment.c ---- */
+
+bool alignment_rank(struct memory_making *k);
+bool alignment_begin(struct memory_making *k, const struct memtrace_thread *t);
+bool alignment_take(struct memory_making *k, const struct mt_access *v, size_t n);
+bool alignment_end(struct memory_making *k, const struct memtrace_thread *t);
+bool alignment_done(struct memory_making *k);
+void alignment_print(struct memory_making *k);
+void alignment_free(struct memory_making *k);
+
+#endif

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Global and static variables by their symbols. */
+#include <elf.h>
+#include <fcntl.h>
+#include <gelf.h>
+#include <libelf.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "launcher/config/resolve.h"
+#include "launcher/select/near.h"
+
+struct variables {
+	struct config_search *s;
+	const char *name;
+	size_t n;
+	bool local;	/* to a thread */
+	bool failed;
+	struct near_names near;
+};
+
+/* "counter.0" is a static one of a function. */
+static bool is_called(const char *symbol, const char *name)
+{
+	size_t n = strlen(name);
+
+	return strncmp(symbol, name, n) == 0 && (!symbol[n] || (symbol[n] == '.' && symbol[n + 1] >= '0' && symbol[n + 1] <= '9'));
+}
+
+static void look_at(struct variables *v, const char *symbol, const GElf_Sym *sym)
+{
+	struct config_found *found = v->s->found;
+	struct function_name name = { .symbol = symbol };
+	int type = GELF_ST_TYPE(sym->st_info);
+	bool same;
+
+	if ((type != STT_OBJECT && type != STT_TLS) || sym->st_shndx == SHN_UNDEF || !*symbol)
+		return;
+	same = is_called(symbol, v->name) ||
+	       (function_name_is_mangled(symbol) && function_name_forms(&name, false) && strcmp(function_name_shown(&name), v->name) == 0);
+	if (!same)
+		near_note(&v->near, v->name, NEAR_WORD, &name);
+	function_name_free(&name);
+	if (!same)
+		return;
+	v->local |= type == STT_TLS;
+	if (type == STT_TLS || !sym->st_size)
+		return;
+	v->n++;
+	v->failed |= !config_add_range(&found->variables, &found->nvariables, &found->variables_room, 0, sym->st_value, sym->st_value + sym->st_size);
+}
+
+static void look_into(struct variables *v, Elf *elf)
+{
+	Elf_Scn *scn = NULL;
+	GElf_Shdr shdr;
+	GElf_Sym sym;
+	bool all = false;
+
+	/* .symtab has what .dynsym has */
+	while ((scn = elf_nextscn(elf, scn)))
+		all |= gelf_getshdr(scn, &shdr) && shdr.sh_type == SHT_SYMTAB;
+	for (scn = NULL; (scn = elf_nextscn(elf, scn));) {
+		Elf_Data *data = gelf_getshdr(scn, &shdr) && shdr.sh_type == (all ? SHT_SYMTAB : SHT_DYNSYM) ? elf_getdata(scn, NULL) : NULL;
+
+		for (int i = 0; data && gelf_getsym(data, i, &sym); i++) {
+			const char *name = elf_strptr(elf, shdr.sh_link, sym.st_name);
+
+			if (name)
+				look_at(v, name, &sym);
+		}
+	}
+}
+
+int config_find_variable(struct config_search *s, const char *name, const struct config_mark *at)
+{
+	struct variables v = { .s = s, .name = name };
+	int fd = open(s->f->v[0].path, O_RDONLY | O_CLOEXEC);
+	Elf *elf = fd >= 0 && elf_version(EV_CURRENT) != EV_NONE ? elf_begin(fd, ELF_C_READ_MMAP, NULL) : NULL;
+	char hint[NEAR_MAX_TEXT];
+
+	if (elf)
+		look_into(&v, elf);
+	elf_end(elf);
+	if (fd >= 0)
+		close(fd);
+	if (v.failed)
+		return config_no_memory();
+	if (v.n)
+		return 0;
+	near_text(&v.near, hint, sizeof(hint));
+	return config_error(s->f->config, at, "%s: %s%s", name,
+			    v.local ? "a variable of each thread's own, whose addresses are not known" :
+			    strpbrk(name, ".[") ? "fields of variables are not known, only whole global and static ones" :
+						  "no such global or static variable", v.local ? "" : hint);
+}

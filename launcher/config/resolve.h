@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Where a configuration's locations are in the files of a program: code as ranges of link-time addresses, loops by their heads,
+ * variables by their addresses; and the patterns that have `sonde record' instrument what is there.
+ *
+ * resolve.c goes through entries, resolve-functions.c finds functions, resolve-inlined.c what was inlined and what is said of it,
+ * resolve-loops.c loops and lines, resolve-variables.c variables.
+ */
+#ifndef SONDE_LAUNCHER_CONFIG_RESOLVE_H
+#define SONDE_LAUNCHER_CONFIG_RESOLVE_H
+
+#include <elfutils/libdwfl.h>
+
+#include "launcher/common/lines.h"
+#include "launcher/config/config.h"
+#include "launcher/inspect/anatomy.h"
+#include "launcher/program/program.h"
+#include "launcher/select/select.h"
+
+/* A file of the program: itself first, then its libraries, once they are asked for. */
+struct config_object {
+	char *path;		/* absolute, without symbolic links */
+	enum select_kind kind;
+	struct anatomy *anatomy; /* NULL: not needed yet, or no more */
+	struct lines *lines;	/* likewise, or there are none */
+	Dwfl *dwfl;		/* likewise */
+	Dwarf *dwarf;
+	uint64_t bias;		/* of the file's addresses over the debug information's */
+	bool lines_asked, dwarf_asked;
+};
+
+/* Of an entry. */
+struct config_range {
+	size_t object;		/* of files->v */
+	uint64_t lo, hi;
+};
+
+struct config_found {
+	struct config_range *ranges;	/* of code; after resolving ascending, and not overlapping */
+	size_t nranges, ranges_room;
+	struct config_range *heads;	/* of the loops that were named: where they begin (lo) */
+	size_t nheads, heads_room;
+	struct config_range *variables;
+	size_t nvariables, variables_room;
+	struct config_texts patterns;	/* for -F, --mem, --blocks; the mark is the place's */
+	struct config_texts libraries;	/* shell patterns: all code of files that are called so */
+	struct config_texts notes;	/* for people: what a place has come to */
+};
+
+struct config_files {
+	const struct config *config;
+	struct program program;
+	struct config_object *v;
+	size_t n, room;
+	bool libraries_listed;
+	struct config_found *found;	/* for each entry of the configuration */
+};
+
+/*
+ * Finds all locations of @c, which has to live as long, in @program as a command's name, or in the one that @c names.  Returns 0, or
+ * an exit status after a message; config_files_free() then, too.
+ */
+int config_resolve(struct config_files *f, const struct config *c, const char *program) __attribute__((warn_unused_result));
+/* What takes much memory, and is not needed any more. */
+void config_files_close(struct config_files *f);
+void config_files_free(struct config_files *f);
+
+/* Index in f->v of the file at @path; SIZE_MAX: it is none. */
+size_t config_object_of(const struct config_files *f, const char *path);
+/* Is the code at @addr of the file at @path at one of the entry's places? */
+bool config_holds(const struct config_files *f, const struct config_found *found, const char *path, uint64_t addr);
+
+/* ---- between the parts; each returns 0, or an exit status after a message ---- */
+
+/* One place of an entry, while it is looked for. */
+struct config_search {
+	struct config_files *f;
+	const struct config_entry *entry;
+	const struct config_place *place;
+	struct config_found *found;
+};
+
+int config_no_memory(void);
+/* NULL after a message. */
+struct anatomy *config_anatomy(struct config_object *o);
+/* NULL: there are none. */
+struct lines *config_lines(struct config_object *o);
+Dwarf *config_dwarf(struct config_object *o);
+int config_list_libraries(struct config_files *f);
+
+/* False: no memory. */
+bool config_add_range(struct config_range **v, size_t *n, size_t *room, size_t object, uint64_t lo, uint64_t hi) __attribute__((warn_unused_result));
+bool config_note(struct config_search *s, const char *fmt, ...) __attribute__((format(printf, 2, 3), warn_unused_result));
+/* The @i-th function of an object: its code, parts included; and if @pattern, its name for the recorder. */
+bool config_add_function(struct config_search *s, size_t object, size_t i, bool pattern) __attribute__((warn_unused_result));
+/* As in the source; for free(). */
+char *config_function_name(struct config_object *o, size_t i);
+
+int config_find_function(struct config_search *s);
+int config_find_loop(struct config_search *s);
+int config_find_lines(struct config_search *s);
+int config_find_variable(struct config_search *s, const char *name, const struct config_mark *at);
+
+/*
+ * Where functions that @sel chooses were inlined in an object: adds code, patterns and a note of the functions that they are in, unless
+ * the entry is about calls, which inlined code has none of.  @unmangled: only of C.  *n: how often.
+ */
+int config_find_inlined(struct config_search *s, size_t object, struct select *sel, bool unmangled, size_t *n);
+/*
+ * Are a C function's parameters those of @signature, "f(int, char *)", as debug information says?  Without any it is taken to be so.
+ * *other: what they are, for free(), if not; what was there is freed.
+ */
+bool config_has_signature(struct config_object *o, uint64_t addr, const char *name, const char *signature, char **other);
+
+#endif
