@@ -189,7 +189,7 @@ int config_make_blocks(struct config_making *m)
 		if (c.n)
 			counts_print_table(&c, titles[o.by], UINT64_MAX, m->out);
 		else
-			fputs("# nothing there was executed\n", m->out);
+			fputs(o.by == COUNTS_BY_LOOP ? "# no loop there was executed\n" : "# nothing there was executed\n", m->out);
 	}
 	counts_free(&c);
 	return status;

@@ -219,7 +219,7 @@ static const char *add_place(struct config_entry *e, const struct word *word, co
 			     struct config_mark at)
 {
 	struct config_place *p;
-	const char *wrong;
+	const char *wrong, *whole;
 	char *copy;
 
 	if (e->nplaces == CONFIG_MAX_PLACES)
@@ -228,8 +228,14 @@ static const char *add_place(struct config_entry *e, const struct word *word, co
 		return no_memory;
 	while (end > name && isspace((unsigned char)end[-1]))
 		end--;
+	whole = end;
+	/* as in a shell, though YAML has quotes of its own */
+	if (end - name >= 2 && strchr("'\"", *name) && end[-1] == *name) {
+		name++;
+		end--;
+	}
 	p = &e->places[e->nplaces++];
-	*p = (struct config_place){ .kind = word->kind, .at = at, .text = strndup(text, (size_t)(end - text)) };
+	*p = (struct config_place){ .kind = word->kind, .at = at, .text = strndup(text, (size_t)(whole - text)) };
 	copy = strndup(name, (size_t)(end - name));
 	wrong = p->text && copy ? word->parse(p, copy) : no_memory;
 	free(copy);

@@ -16,7 +16,11 @@ struct hits {
 	const char *signature;	/* parameters are to be like this; NULL: they are part of the pattern, or there are none */
 	size_t n;
 	char *other;		/* what they are in place of that */
+	size_t nrefused;	/* of the first ones of the program: that are not going to be instrumented ... */
+	const char *refused;	/* ... why the last one */
 };
+
+#define LOOKED_AT 64 /* functions for which that is found out */
 
 static const char *symbol_of(const struct anatomy *a, size_t i)
 {
@@ -61,6 +65,15 @@ static bool fits(struct hits *h, struct config_object *o, size_t i)
 				 config_has_signature(o, o->anatomy->facts.facts.fns[i].addr, symbol, h->signature, &h->other));
 }
 
+static void note_refused(struct hits *h, struct anatomy *a, size_t i)
+{
+	struct tramp_mirror_plan plan;
+	const char *why = anatomy_plan(a, i, &plan);
+
+	h->nrefused += why != NULL;
+	h->refused = why ? why : h->refused;
+}
+
 static int add_hits(struct hits *h, size_t object, const bool *wanted)
 {
 	struct config_object *o = &h->s->f->v[object];
@@ -69,6 +82,8 @@ static int add_hits(struct hits *h, size_t object, const bool *wanted)
 		if (!wanted[i] || !fits(h, o, i))
 			continue;
 		h->n++;
+		if (h->n <= LOOKED_AT)
+			note_refused(h, o->anatomy, i);
 		if (!config_add_function(h->s, object, i, false))
 			return config_no_memory();
 	}
@@ -162,6 +177,16 @@ static int not_found(const struct hits *h, const struct select *sel)
 	return config_error(s->f->config, &s->place->at, "%s", text);
 }
 
+/* The note of a function that was inlined: the one after which only numbers were noted. */
+static const char *inlined_note(const struct config_texts *notes)
+{
+	size_t i = notes->n;
+
+	while (i > 1 && !strstr(notes->v[i - 1], ": inlined into "))
+		i--;
+	return notes->v[i - 1];
+}
+
 /* Calls of inlined code are not made. */
 static int check_inlined(const struct hits *h, size_t inlined, const struct config_texts *notes)
 {
@@ -171,10 +196,9 @@ static int check_inlined(const struct hits *h, size_t inlined, const struct conf
 	if (!calls || !inlined)
 		return 0;
 	if (!h->n)
-		return config_error(s->f->config, &s->place->at, "%s is not called: %s; compile it with __attribute__((noinline)), or take "
-				    "block-counter for its code", s->place->name, notes->v[notes->n - 1]);
-	msg_warn("%s: line %zu: %s is also inlined, which is no call: %s", s->f->config->path, s->place->at.line, s->place->name,
-		 notes->v[notes->n - 1]);
+		return config_error(s->f->config, &s->place->at, "%s, so nothing calls it; compile it with __attribute__((noinline)), or take "
+				    "block-counter for its code", inlined_note(notes));
+	msg_warn("%s: line %zu: %s, too: that is no call, and not recorded", s->f->config->path, s->place->at.line, inlined_note(notes));
 	return 0;
 }
 
@@ -218,7 +242,11 @@ static const char *library_of(const struct hits *h)
 
 static int note_functions(struct hits *h, const char *lib)
 {
-	if (!h->n || config_note(h->s, "%s: %zu function%s%s%s", h->pattern, h->n, h->n == 1 ? "" : "s", lib ? " of " : "", lib ? lib : ""))
+	char but[256] = "";
+
+	if (h->nrefused)
+		snprintf(but, sizeof(but), "; %zu cannot be instrumented: %s", h->nrefused, h->refused);
+	if (!h->n || config_note(h->s, "%s: %zu function%s%s%s%s", h->pattern, h->n, h->n == 1 ? "" : "s", lib ? " of " : "", lib ? lib : "", but))
 		return 0;
 	return config_no_memory();
 }

@@ -24,15 +24,16 @@ int config_no_memory(void)
 
 static int add_object(struct config_files *f, const char *path, enum select_kind kind)
 {
-	char *real = realpath(path, NULL);
+	struct config_object o = { .path = strdup(path), .real = realpath(path, NULL), .kind = kind };
 
-	if (!real && !(real = strdup(path)))
-		return config_no_memory();
-	if (!array_room(f->v, f->room, f->n + 1)) {
-		free(real);
+	if (!o.real)
+		o.real = strdup(path);
+	if (!o.path || !o.real || !array_room(f->v, f->room, f->n + 1)) {
+		free(o.path);
+		free(o.real);
 		return config_no_memory();
 	}
-	f->v[f->n++] = (struct config_object){ .path = real, .kind = kind };
+	f->v[f->n++] = o;
 	return 0;
 }
 
@@ -99,12 +100,34 @@ Dwarf *config_dwarf(struct config_object *o)
 	return o->dwarf;
 }
 
-size_t config_object_of(const struct config_files *f, const char *path)
+/* By its name alone; SIZE_MAX: it is none. */
+static size_t find_object(const struct config_files *f, const char *path)
 {
 	for (size_t i = 0; i < f->n; i++)
-		if (strcmp(f->v[i].path, path) == 0)
+		if (strcmp(f->v[i].path, path) == 0 || strcmp(f->v[i].real, path) == 0)
 			return i;
 	return SIZE_MAX;
+}
+
+size_t config_object_of(struct config_files *f, const char *path)
+{
+	struct config_alias alias = { .object = find_object(f, path) };
+	char *real;
+
+	if (alias.object != SIZE_MAX)
+		return alias.object;
+	for (size_t i = 0; i < f->naliases; i++)
+		if (strcmp(f->aliases[i].path, path) == 0)
+			return f->aliases[i].object;
+	real = realpath(path, NULL);
+	alias.object = real ? find_object(f, real) : SIZE_MAX;
+	free(real);
+	alias.path = strdup(path);
+	if (alias.path && array_room(f->aliases, f->aliases_room, f->naliases + 1))
+		f->aliases[f->naliases++] = alias;
+	else
+		free(alias.path);
+	return alias.object;
 }
 
 void config_files_close(struct config_files *f)
@@ -117,16 +140,21 @@ void config_files_close(struct config_files *f)
 		free(o->anatomy);
 		lines_close(o->lines);
 		dwfl_end(o->dwfl);
-		*o = (struct config_object){ .path = o->path, .kind = o->kind };
+		*o = (struct config_object){ .path = o->path, .real = o->real, .kind = o->kind };
 	}
 }
 
 void config_files_free(struct config_files *f)
 {
 	config_files_close(f);
-	for (size_t i = 0; i < f->n; i++)
+	for (size_t i = 0; i < f->n; i++) {
 		free(f->v[i].path);
+		free(f->v[i].real);
+	}
 	free(f->v);
+	for (size_t i = 0; i < f->naliases; i++)
+		free(f->aliases[i].path);
+	free(f->aliases);
 	for (size_t i = 0; f->found && i < f->config->n; i++) {
 		struct config_found *found = &f->found[i];
 
@@ -199,7 +227,7 @@ static bool in_library(const struct config_found *found, const char *path)
 	return false;
 }
 
-bool config_holds(const struct config_files *f, const struct config_found *found, const char *path, uint64_t addr)
+bool config_holds(struct config_files *f, const struct config_found *found, const char *path, uint64_t addr)
 {
 	const struct config_range *v = found->ranges;
 	size_t object = config_object_of(f, path), at;

@@ -19,7 +19,8 @@
 
 /* A file of the program: itself first, then its libraries, once they are asked for. */
 struct config_object {
-	char *path;		/* absolute, without symbolic links */
+	char *path;		/* as the program is run, or the dynamic linker has it */
+	char *real;		/* without symbolic links */
 	enum select_kind kind;
 	struct anatomy *anatomy; /* NULL: not needed yet, or no more */
 	struct lines *lines;	/* likewise, or there are none */
@@ -47,6 +48,12 @@ struct config_found {
 	struct config_texts notes;	/* for people: what a place has come to */
 };
 
+/* Another path of a file, and which it is. */
+struct config_alias {
+	char *path;
+	size_t object;		/* SIZE_MAX: none of them */
+};
+
 struct config_files {
 	const struct config *config;
 	struct program program;
@@ -54,6 +61,8 @@ struct config_files {
 	size_t n, room;
 	bool libraries_listed;
 	struct config_found *found;	/* for each entry of the configuration */
+	struct config_alias *aliases;	/* that were asked for */
+	size_t naliases, aliases_room;
 };
 
 /*
@@ -66,9 +75,9 @@ void config_files_close(struct config_files *f);
 void config_files_free(struct config_files *f);
 
 /* Index in f->v of the file at @path; SIZE_MAX: it is none. */
-size_t config_object_of(const struct config_files *f, const char *path);
+size_t config_object_of(struct config_files *f, const char *path);
 /* Is the code at @addr of the file at @path at one of the entry's places? */
-bool config_holds(const struct config_files *f, const struct config_found *found, const char *path, uint64_t addr);
+bool config_holds(struct config_files *f, const struct config_found *found, const char *path, uint64_t addr);
 
 /* ---- between the parts; each returns 0, or an exit status after a message ---- */
 
