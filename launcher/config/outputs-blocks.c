@@ -95,6 +95,8 @@ static bool add_edge(struct branches *b, struct config_making *m, const struct c
 		return !failed;
 	taken = r->to ? block->target != TRAMP_NONE && base + a->flow.blocks[block->target].start == r->to : block->ends == TRAMP_END_TAIL_JCC;
 	jump = base + a->flow.ops[block->op + block->nops - 1].off;
+	if (!config_holds(m->f, m->found, r->path, jump))
+		return true;
 	if (!v || v->addr != jump || strcmp(c->rows[v->row].path, r->path) != 0) {
 		if (!array_room(b->v, b->room, b->n + 1))
 			return false;
@@ -143,9 +145,7 @@ static int make_branches(struct config_making *m, struct counts *c)
 	if (c->n)
 		qsort(c->rows, c->n, sizeof(*c->rows), by_place);
 	for (size_t i = 0; !status && i < c->n; i++)
-		if (!c->rows[i].addr || !config_holds(m->f, m->found, c->rows[i].path, c->rows[i].addr))
-			continue;
-		else if (!add_edge(&b, m, c, i))
+		if (!add_edge(&b, m, c, i))
 			status = config_no_memory();
 	if (!status)
 		print_branches(&b, c, m->out);

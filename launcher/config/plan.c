@@ -149,6 +149,9 @@ static bool put_all(struct config_plan *p, struct wishes *w, const struct config
 	if (good && (w->needs & CONFIG_BLOCKS))
 		good = put_blocks(p, w);
 	good = good && put_options(p, "--mem", &w->memory);
+	/* no entry is about this rank: that nothing is recorded is what was wanted */
+	if (good && !w->needs && plain)
+		good = put_option(p, "--quiet", NULL);
 	if (good && w->sampled && w->sampled->sample)
 		good = put_option(p, "--sample", w->sampled->sample);
 	if (good && f->config->program)

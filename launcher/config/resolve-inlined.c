@@ -13,6 +13,73 @@
 #define NOTED 3 /* places of inlining that are named */
 #define SIGNATURE_MAX 512
 
+/* ---- types and names ---- */
+
+static void append(char text[static SIGNATURE_MAX], const char *more)
+{
+	size_t n = strlen(text);
+
+	snprintf(text + n, SIGNATURE_MAX - n, "%s", more);
+}
+
+/* A type as in C, from the outside to the inside; @depth: DWARF is a file that may contradict itself. */
+static void put_type(char text[static SIGNATURE_MAX], Dwarf_Die *die, unsigned int depth)
+{
+	Dwarf_Attribute attr;
+	Dwarf_Die inner;
+	bool has = dwarf_attr_integrate(die, DW_AT_type, &attr) && dwarf_formref_die(&attr, &inner);
+
+	if (!has || depth > 16) {
+		append(text, has ? "?" : "void");
+		return;
+	}
+	switch (dwarf_tag(&inner)) {
+	case DW_TAG_pointer_type:
+		put_type(text, &inner, depth + 1);
+		append(text, "*");
+		break;
+	case DW_TAG_reference_type:
+		put_type(text, &inner, depth + 1);
+		append(text, "&");
+		break;
+	case DW_TAG_const_type:
+		put_type(text, &inner, depth + 1);
+		append(text, " const");
+		break;
+	case DW_TAG_volatile_type:
+	case DW_TAG_restrict_type:
+	case DW_TAG_atomic_type:
+		put_type(text, &inner, depth + 1);
+		break;
+	default:
+		append(text, dwarf_diename(&inner) ? dwarf_diename(&inner) : "?");
+	}
+}
+
+/* "(int, char*)" */
+static void put_parameters(char text[static SIGNATURE_MAX], Dwarf_Die *function)
+{
+	Dwarf_Die child;
+	bool first = true;
+
+	append(text, "(");
+	if (dwarf_child(function, &child) == 0) {
+		do {
+			bool rest = dwarf_tag(&child) == DW_TAG_unspecified_parameters;
+
+			if (!rest && dwarf_tag(&child) != DW_TAG_formal_parameter)
+				continue;
+			append(text, first ? "" : ", ");
+			if (rest)
+				append(text, "...");
+			else
+				put_type(text, &child, 0);
+			first = false;
+		} while (dwarf_siblingof(&child, &child) == 0);
+	}
+	append(text, ")");
+}
+
 /* ---- inlining ---- */
 
 struct inlining {
@@ -20,7 +87,6 @@ struct inlining {
 	size_t object;
 	struct select *sel;
 	bool unmangled;
-	const char *name;	/* of the function that is being looked at */
 	size_t n, functions;	/* how often, and in how many functions that are noted */
 	uint32_t seen[NOTED];
 	char where[CONFIG_ERROR_MAX / 2];
@@ -34,11 +100,46 @@ static const char *attribute_text(Dwarf_Die *die, unsigned int name)
 	return dwarf_attr_integrate(die, name, &attr) ? dwarf_formstring(&attr) : NULL;
 }
 
-static const char *symbol_of(Dwarf_Die *die)
+/* Namespaces and classes around a declaration, from the outside to the inside, each with "::". */
+static void put_scopes(char text[static SIGNATURE_MAX], Dwarf_Die *die)
 {
-	const char *linkage = attribute_text(die, DW_AT_linkage_name);
+	Dwarf_Attribute attr;
+	Dwarf_Die declared = *die, *scopes = NULL;
+	int n;
 
-	return linkage ? linkage : dwarf_diename(die);
+	if (dwarf_attr(die, DW_AT_specification, &attr))
+		(void)!dwarf_formref_die(&attr, &declared);
+	n = dwarf_getscopes_die(&declared, &scopes);
+	for (int i = n - 1; i > 0; i--) {
+		int tag = dwarf_tag(&scopes[i]);
+		const char *name = dwarf_diename(&scopes[i]);
+
+		if (tag != DW_TAG_namespace && tag != DW_TAG_class_type && tag != DW_TAG_structure_type)
+			continue;
+		append(text, name ? name : "(anonymous namespace)");
+		append(text, "::");
+	}
+	free(scopes);
+}
+
+/* As debug information has it: in the symbol table, or as in the source, without and with parameters.  Returns how many. */
+static size_t names_of(Dwarf_Die *die, char plain[static SIGNATURE_MAX], char full[static SIGNATURE_MAX], const char *names[static 2])
+{
+	const char *name = dwarf_diename(die);
+
+	names[0] = attribute_text(die, DW_AT_linkage_name);
+	if (names[0])
+		return 1;
+	if (!name)
+		return 0;
+	*plain = *full = '\0';
+	put_scopes(plain, die);
+	append(plain, name);
+	append(full, plain);
+	put_parameters(full, die);
+	names[0] = plain;
+	names[1] = full;
+	return 2;
 }
 
 static void note_where(struct inlining *in, Dwarf_Die *die, uint32_t fn)
@@ -98,14 +199,14 @@ static int add_instance(Dwarf_Die *die, void *arg)
 static int look_at(Dwarf_Die *die, void *arg)
 {
 	struct inlining *in = arg;
-	const char *symbol = symbol_of(die);
-	const struct select_function fn = { .names = &symbol, .nnames = 1 };
+	char plain[SIGNATURE_MAX], full[SIGNATURE_MAX];
+	const char *names[2];
+	const struct select_function fn = { .names = names, .nnames = dwarf_func_inline(die) ? names_of(die, plain, full, names) : 0 };
 
-	if (!symbol || !dwarf_func_inline(die) || (in->unmangled && function_name_is_mangled(symbol)))
+	if (!fn.nnames || (in->unmangled && function_name_is_mangled(names[0])))
 		return DWARF_CB_OK;
 	if (!select_wants_in(in->sel, in->s->f->v[in->object].path, &fn))
 		return DWARF_CB_OK;
-	in->name = symbol;
 	(void)!dwarf_func_inline_instances(die, add_instance, in);
 	return in->failed ? DWARF_CB_ABORT : DWARF_CB_OK;
 }
@@ -138,43 +239,6 @@ int config_find_inlined(struct config_search *s, size_t object, struct select *s
 
 /* ---- signatures ---- */
 
-static void append(char text[static SIGNATURE_MAX], const char *more)
-{
-	size_t n = strlen(text);
-
-	snprintf(text + n, SIGNATURE_MAX - n, "%s", more);
-}
-
-/* A type as in C, from the outside to the inside; @depth: DWARF is a file that may contradict itself. */
-static void put_type(char text[static SIGNATURE_MAX], Dwarf_Die *die, unsigned int depth)
-{
-	Dwarf_Attribute attr;
-	Dwarf_Die inner;
-	bool has = dwarf_attr_integrate(die, DW_AT_type, &attr) && dwarf_formref_die(&attr, &inner);
-
-	if (!has || depth > 16) {
-		append(text, has ? "?" : "void");
-		return;
-	}
-	switch (dwarf_tag(&inner)) {
-	case DW_TAG_pointer_type:
-		put_type(text, &inner, depth + 1);
-		append(text, "*");
-		break;
-	case DW_TAG_const_type:
-		put_type(text, &inner, depth + 1);
-		append(text, " const");
-		break;
-	case DW_TAG_volatile_type:
-	case DW_TAG_restrict_type:
-	case DW_TAG_atomic_type:
-		put_type(text, &inner, depth + 1);
-		break;
-	default:
-		append(text, dwarf_diename(&inner) ? dwarf_diename(&inner) : "?");
-	}
-}
-
 struct function {
 	uint64_t addr, bias;
 	Dwarf_Die die;
@@ -184,9 +248,12 @@ struct function {
 static int is_at(Dwarf_Die *die, void *arg)
 {
 	struct function *f = arg;
-	Dwarf_Addr addr;
+	Dwarf_Addr addr, base, end;
 
-	if (dwarf_entrypc(die, &addr) != 0 || addr + f->bias != f->addr)
+	/* of one in several pieces (hot and cold) the first is where it begins */
+	if (dwarf_entrypc(die, &addr) != 0 && dwarf_ranges(die, 0, &base, &addr, &end) <= 0)
+		return DWARF_CB_OK;
+	if (addr + f->bias != f->addr)
 		return DWARF_CB_OK;
 	f->die = *die;
 	f->found = true;
@@ -199,29 +266,15 @@ static bool describe(struct config_object *o, uint64_t addr, const char *name, c
 	struct function f = { .addr = addr };
 	Dwarf *dwarf = config_dwarf(o);
 	Dwarf_CU *unit = NULL;
-	Dwarf_Die die, child;
-	bool first = true;
+	Dwarf_Die die;
 
 	f.bias = o->bias;
 	while (dwarf && !f.found && dwarf_get_units(dwarf, unit, &unit, NULL, NULL, &die, NULL) == 0)
 		(void)!dwarf_getfuncs(&die, is_at, &f, 0);
 	if (!f.found)
 		return false;
-	snprintf(text, SIGNATURE_MAX, "%s(", name);
-	if (dwarf_child(&f.die, &child) == 0) {
-		do {
-			if (dwarf_tag(&child) == DW_TAG_unspecified_parameters) {
-				append(text, first ? "..." : ", ...");
-				continue;
-			}
-			if (dwarf_tag(&child) != DW_TAG_formal_parameter)
-				continue;
-			append(text, first ? "" : ", ");
-			put_type(text, &child, 0);
-			first = false;
-		} while (dwarf_siblingof(&child, &child) == 0);
-	}
-	append(text, ")");
+	snprintf(text, SIGNATURE_MAX, "%s", name);
+	put_parameters(text, &f.die);
 	return true;
 }
 

@@ -177,6 +177,41 @@ int config_find_lines(struct config_search *s)
 	return status;
 }
 
+/* Whole functions need no look at their blocks. */
+static bool is_whole(const struct anatomy *a, const struct config_range *r)
+{
+	uint32_t fn = tramp_code_function(a->code, r->lo);
+	const struct tramp_fn *t = fn == TRAMP_NONE ? NULL : &a->facts.facts.fns[fn];
+
+	return r->object != 0 || !t || r->hi == UINT64_MAX || (r->lo == t->addr && r->hi == t->addr + t->size);
+}
+
+int config_add_blocks(struct config_search *s)
+{
+	struct config_found *found = s->found;
+	struct anatomy *a = config_anatomy(&s->f->v[0]);
+	size_t n = found->nranges;
+	bool failed = false;
+
+	for (size_t i = 0; a && i < n && !failed; i++) {
+		const struct config_range r = found->ranges[i];
+		uint32_t fn = tramp_code_function(a->code, r.lo);
+		uint64_t base = tramp_code_base(a->code);
+
+		if (is_whole(a, &r))
+			continue;
+		if (!a->flow.nblocks || a->flow.fn != fn)
+			failed = !anatomy_flow(a, fn);
+		for (uint32_t k = 0; k < a->flow.nblocks && !failed; k++) {
+			const struct tramp_block *b = &a->flow.blocks[k];
+
+			if (base + b->start < r.hi && base + b->end > r.lo)
+				failed = !config_add_range(&found->ranges, &found->nranges, &found->ranges_room, 0, base + b->start, base + b->end);
+		}
+	}
+	return !a ? EXIT_USAGE : failed ? config_no_memory() : 0;
+}
+
 /* ---- loops ---- */
 
 struct loops {
@@ -324,7 +359,7 @@ static int no_loop(struct loops *l, const struct code *c)
 		status = config_error(l->s->f->config, &p->at, "%s: the line has code in %s, but no loop: if the source has one there, it was unrolled "
 				      "fully or removed; 'lines %s:%u' is that code%s", p->text, name, p->file, p->line, text);
 	else
-		status = config_error(l->s->f->config, &p->at, "%s: there is no code at this line%s", p->text, text);
+		status = config_error(l->s->f->config, &p->at, "%s: there is no code at this line: the source has none there, or the compiler has removed it%s", p->text, text);
 	free(name);
 	return status;
 }

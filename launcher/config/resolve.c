@@ -305,6 +305,8 @@ static int find_entry(struct config_files *f, size_t i)
 	}
 	for (size_t k = 0; !status && k < e->variables.n; k++)
 		status = config_find_variable(&s, e->variables.v[k], &e->variables.at[k]);
+	if (!status && (e->type == CONFIG_BLOCK_COUNTER || e->type == CONFIG_TRIP_COUNTER))
+		status = config_add_blocks(&s);
 	s.found->nranges = sort(s.found->ranges, s.found->nranges);
 	s.found->nvariables = sort(s.found->variables, s.found->nvariables);
 	return status;

@@ -108,6 +108,8 @@ char *config_function_name(struct config_object *o, size_t i);
 int config_find_function(struct config_search *s);
 int config_find_loop(struct config_search *s);
 int config_find_lines(struct config_search *s);
+/* Blocks are counted, not parts of them: adds all of each block of the program that has code which was found. */
+int config_add_blocks(struct config_search *s);
 int config_find_variable(struct config_search *s, const char *name, const struct config_mark *at);
 
 /*

@@ -38,6 +38,8 @@ INTEGRATION_TESTS += \
 	tests/integration/build-tree.sh \
 	tests/integration/cannot-run.sh \
 	tests/integration/commandline.sh \
+	tests/integration/config-others.sh \
+	tests/integration/config.sh \
 	tests/integration/control.sh \
 	tests/integration/counters.sh \
 	tests/integration/dead-ends.sh \
@@ -250,6 +252,7 @@ TRACEE_FILES += \
 	tests/programs/tally.c \
 	tests/programs/team.c \
 	tests/programs/threads.c \
+	tests/programs/measured.cc \
 	tests/programs/throws.cc \
 	tests/programs/unwound.cc \
 	tests/programs/waits.c
@@ -297,6 +300,7 @@ TRACEES += \
 	tests/programs/tails \
 	tests/programs/tally \
 	tests/programs/threads \
+	tests/programs/measured \
 	tests/programs/throws \
 	tests/programs/unwound \
 	tests/programs/waits
@@ -359,5 +363,5 @@ tests/programs/accesses tests/programs/brief tests/programs/bursts tests/program
 	tests/programs/firsts tests/programs/firsts-static \
 	tests/programs/steps tests/programs/steps-static tests/programs/tally tests/programs/tally-static: PROGRAM_LIBS = -pthread
 tests/programs/args_mix tests/programs/args_mix-static: PROGRAM_LIBS = -pthread
-tests/programs/hot: PROGRAM_LIBS = -pthread
+tests/programs/hot tests/programs/measured: PROGRAM_LIBS = -pthread
 tests/programs/hostile: PROGRAM_LIBS = -pthread -I$(top_srcdir)

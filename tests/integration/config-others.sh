@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# sonde -c FILE on programs that we did not write: each type; they do the same, and figures of one run agree with each other.
+. "$top_srcdir/tests/integration/lib.sh"
+need_ptrace
+need_command gzip
+
+head -c 30000 "$top_srcdir/doc/design.md" >input
+cat >gzip.yaml <<'END'
+instrumentation:
+  - { type: invocation-counter, location: all, output: calls.txt }
+  - { type: function-trace, location: all, limit: 2, output: trace.txt }
+  - { type: block-counter, location: all, output: blocks.txt }
+  - { type: trip-counter, location: all, output: trips.txt }
+  - { type: branch-outcome, location: all, output: branches.txt }
+  - { type: address-traces, location: all, output: addresses.txt }
+  - { type: stride, location: all, output: strides.txt }
+  - { type: alignment, location: all, output: alignment.txt }
+  - { type: cache, location: all, output: cache.txt }
+  - { type: working-set, location: all, output: set.txt }
+  - { type: value, location: all, output: values.txt }
+END
+same_run -q -c gzip.yaml -o t -- gzip -c input
+
+# column N FILE: its sum
+column()
+{
+	awk -v n="$1" '!/^#/ && $n ~ /^[0-9]+$/ { s += $n } END { print s + 0 }' "$2"
+}
+
+accesses=$(grep -vc '^#' addresses.txt)
+[ "$accesses" -gt 100000 ] || fail "only $accesses accesses"
+[ "$(column 1 alignment.txt)" -eq "$accesses" ] || fail "$(column 1 alignment.txt) instead of $accesses accesses by instruction"
+for file in strides cache set; do
+	total=$(awk '$NF == "total" { print $1 }' $file.txt)
+	[ "$total" -eq "$accesses" ] || fail "$total instead of $accesses accesses in $file.txt"
+done
+# each block ends in one of the ways of a branch, or without one
+[ "$(column 1 branches.txt)" -gt 0 ] || fail "no branch was taken"
+both=$(($(column 1 branches.txt) + $(column 2 branches.txt)))
+[ "$both" -lt "$(column 1 blocks.txt)" ] || fail "more branches than blocks"
+# a loop's head is executed once for each iteration
+awk '!/^#/ && $1 ~ /^[0-9]+$/ { print $2 }' trips.txt | while read -r count; do
+	awk '!/^#/ { print $1 }' blocks.txt | grep -qx "$count" || fail "no block was executed $count times, as a loop was"
+done || exit 1
+[ "$(grep -c enter trace.txt)" -le $((2 * $(grep -vc '^#' calls.txt))) ] || fail "more than two calls of a function"
+check_contains values.txt '^# no such value was recorded'
+
+# a library's functions, found without being named; variables of an interpreter
+if command -v sqlite3 >/dev/null; then
+	printf 'create table t(a); insert into t values (1), (2); select sum(a) from t;\n' >query
+	printf 'instrumentation:\n  - { type: invocation-counter, location: function sqlite3_step, output: steps.txt }\n' >sqlite.yaml
+	STDIN=query same_run -q -c sqlite.yaml -o t -- sqlite3 :memory:
+	check_contains steps.txt '^ *[1-9][0-9]* +1  sqlite3_step$'
+fi
+python=/usr/bin/python3
+if [ -x $python ] && sonde list -F PyDict_SetItem $python >/dev/null 2>&1; then
+	cat >python.yaml <<-'END'
+	instrumentation:
+	  - { type: invocation-counter, location: function PyDict_SetItem, output: items.txt }
+	  - { type: working-set, location: "function PyDict_SetItem, function PyDict_New", output: dicts.txt }
+	  - { type: address-traces, location: function PyDict_New, limit: 10, output: new.txt }
+	  - { type: block-counter, location: function PyDict_New, output: blocks.txt }
+	END
+	same_run -q -c python.yaml -o t -- $python -c 'print(sum(range(1000)))'
+	check_contains items.txt '^ *[1-9][0-9]+ +1  PyDict_SetItem$'
+	check_contains dicts.txt ' PyDict_SetItem$'
+	[ "$(grep -c 'PyDict_New+0x' new.txt)" -eq 10 ] || { show new.txt; fail "not 10 accesses"; }
+fi
