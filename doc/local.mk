@@ -3,6 +3,8 @@
 dist_doc_DATA += \
 	doc/blocks.md \
 	doc/design.md \
+	doc/recipes.md \
+	doc/sonde-config.schema.json \
 	doc/trace-format.md
 
 examplesdir = $(docdir)/examples
@@ -15,6 +17,7 @@ dist_man_MANS += \
 	doc/sonde-attach.1 \
 	doc/sonde-blocks.1 \
 	doc/sonde-cache.1 \
+	doc/sonde-config.1 \
 	doc/sonde-ctl.1 \
 	doc/sonde-detach.1 \
 	doc/sonde-diff.1 \

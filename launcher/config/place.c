@@ -10,6 +10,8 @@
 #include "base/array.h"
 #include "launcher/select/pattern.h"
 
+#define MOST_COPIES (UINT64_C(1) << 14) /* in a regular expression */
+
 static const char no_memory[] = "no memory";
 
 void config_place_free(struct config_place *p)
@@ -154,12 +156,35 @@ static const char *parse_name(struct config_place *p, const char *s)
 	return p->name ? NULL : no_memory;
 }
 
+/* The C library copies what is repeated, and copies of copies: as much as all repetitions multiplied. */
+static bool is_costly(const char *regex)
+{
+	uint64_t copies = 1;
+
+	for (const char *s = regex; *s && copies <= MOST_COPIES; s++) {
+		const char *at = s + 1;
+		unsigned int least, most;
+
+		if (*s == '+')
+			copies *= 2;
+		if (*s != '{')
+			continue;
+		least = number(&at);
+		at += *at == ',';
+		most = number(&at);
+		copies *= (least > most ? least : most) + 1;
+	}
+	return copies > MOST_COPIES;
+}
+
 static const char *parse_function(struct config_place *p, const char *s)
 {
 	struct pattern_list list = { 0 };
 	static _Thread_local char problem[200];
 	const char *wrong = *s == '@' ? "a line of the source is 'lines FILE:LINE'" : parse_name(p, s);
 
+	if (!wrong && *s == '/' && is_costly(s))
+		wrong = "too many repetitions in the expression";
 	if (!wrong && !pattern_parse(&list, p->name, problem, sizeof(problem)))
 		wrong = problem;
 	else if (!wrong && list.n != 1)

@@ -3,6 +3,12 @@
 LAUNCHER_TEST_SUPPORT = tests/unit/launcher/support.c tests/unit/launcher/support.h
 LAUNCHER_TEST_LIBS = libcommand.la libinjector.la libtracefmt.la libmemtrace.la libtrampolines.la $(CMOCKA_LIBS)
 
+# Its corpus is replayed here, see tests/fuzz/fuzz_config.c.
+PURE_TESTS += tests/fuzz/fuzz_config
+tests_fuzz_fuzz_config_SOURCES = tests/fuzz/fuzz_config.c tests/fuzz/fuzz_main.c
+tests_fuzz_fuzz_config_LDADD = libcommand.la libanalysis.la libinjector.la libtracefmt.la libmemtrace.la libtrampolines.la
+EXTRA_DIST += tests/fuzz/corpus/config.tar
+
 # Its corpus is replayed here, see tests/fuzz/fuzz_control.c.
 PURE_TESTS += tests/fuzz/fuzz_control
 tests_fuzz_fuzz_control_SOURCES = tests/fuzz/fuzz_control.c tests/fuzz/fuzz_main.c
