@@ -10,6 +10,7 @@ dist_doc_DATA += \
 examplesdir = $(docdir)/examples
 dist_examples_DATA = \
 	doc/examples/accesses.c \
+	doc/examples/grid.c \
 	doc/examples/primes.c
 
 dist_man_MANS += \

@@ -9,6 +9,7 @@
 #include "base/array.h"
 #include "launcher/common/message.h"
 #include "launcher/dump/dump.h"
+#include "runtime/probe.h"
 
 /* ---- which calls ---- */
 
@@ -259,12 +260,30 @@ struct listing {
 	bool any;
 };
 
+bool config_wants_argument(const struct config_entry *e, const char *name)
+{
+	for (size_t i = 0; i < e->arguments.n; i++)
+		if (strcmp(e->arguments.v[i], name) == 0)
+			return true;
+	return !e->arguments.n;
+}
+
 static bool print_call(void *arg, const struct sonde_trace_event *ev)
 {
 	struct listing *l = arg;
+	struct sonde_trace_value values[RT_VALUES];
+	struct sonde_trace_event some = *ev;
 
+	/* of more there is no telling what a module's own events have */
+	if (l->m->entry->arguments.n && ev->nvalues <= RT_VALUES) {
+		some.nvalues = 0;
+		some.values = values;
+		for (size_t i = 0; i < ev->nvalues; i++)
+			if (config_wants_argument(l->m->entry, ev->values[i].name))
+				values[some.nvalues++] = ev->values[i];
+	}
 	tf_buf_clear(&l->line);
-	dump_text(&l->line, &l->style, l->m->trace, ev);
+	dump_text(&l->line, &l->style, l->m->trace, &some);
 	fwrite(l->line.data, 1, l->line.size, l->m->out);
 	l->any = true;
 	return !l->line.failed;

@@ -41,14 +41,6 @@ struct rows {
 
 /* ---- adding up ---- */
 
-static bool is_wanted(const struct config_entry *e, const char *name)
-{
-	for (size_t i = 0; i < e->arguments.n; i++)
-		if (strcmp(e->arguments.v[i], name) == 0)
-			return true;
-	return !e->arguments.n;
-}
-
 static struct row *row_of(struct rows *rows, const struct sonde_trace_function *f, const struct sonde_trace_value *v)
 {
 	for (size_t i = 0; i < rows->n; i++) {
@@ -134,10 +126,11 @@ static bool take(void *arg, const struct sonde_trace_event *ev)
 
 	for (size_t i = 0; i < ev->nvalues; i++) {
 		const struct sonde_trace_value *v = &ev->values[i];
-		struct row *r = is_wanted(rows->e, v->name) ? row_of(rows, ev->function, v) : NULL;
+		struct row *r;
 
-		if (!is_wanted(rows->e, v->name))
+		if (!config_wants_argument(rows->e, v->name))
 			continue;
+		r = row_of(rows, ev->function, v);
 		if (!r)
 			return false;
 		r->calls++;

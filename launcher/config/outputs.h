@@ -59,6 +59,9 @@ bool config_calls_event(struct config_calls *c, const struct sonde_trace_event *
 bool config_calls_wants(struct config_calls *c, const struct sonde_trace_function *f);
 void config_calls_end(struct config_calls *c);
 
+/* Is an argument of this name, or "return", one that the entry names? */
+bool config_wants_argument(const struct config_entry *e, const char *name);
+
 /* Calls @take for each event of calls that are wanted.  @take returns false: no memory. */
 int config_each_call(struct config_calls *c, bool (*take)(void *arg, const struct sonde_trace_event *ev), void *arg);
 

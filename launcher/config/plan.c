@@ -67,8 +67,11 @@ static bool add_entry(struct wishes *w, const struct config_entry *e, const stru
 	w->needs |= needs;
 	if (needs & CONFIG_CALLS)
 		good = add_all(&w->calls, &found->patterns);
-	for (size_t i = 0; good && (needs & CONFIG_ARGUMENTS) && i < found->patterns.n; i++)
-		good = add_arguments(&w->arguments, e, found->patterns.v[i]);
+	/* names are for one function: others have others, of which those that are wanted are taken out of the trace */
+	if (good && (needs & CONFIG_ARGUMENTS) && found->patterns.n == 1)
+		good = add_arguments(&w->arguments, e, found->patterns.v[0]);
+	else if (good && (needs & CONFIG_ARGUMENTS))
+		good = add_all(&w->arguments, &found->patterns);
 	if (good && (needs & CONFIG_MEMORY))
 		good = add_all(&w->memory, &found->patterns);
 	if (good && (needs & CONFIG_BLOCKS))

@@ -10,6 +10,7 @@
 
 #include "base/array.h"
 #include "base/search.h"
+#include "launcher/cache/cache.h"
 #include "launcher/common/debugfiles.h"
 #include "launcher/common/message.h"
 #include "launcher/select/pattern.h"
@@ -291,11 +292,32 @@ static int find_place(struct config_search *s)
 	return find[s->place->kind](s);
 }
 
+/* Those of caches are found out about before anything runs, too. */
+static int check_systems(const struct config *c, const struct config_entry *e)
+{
+	struct cache_systems systems = { 0 };
+	int status = 0;
+
+	for (size_t i = 0; !status && i < e->systems.n; i++) {
+		static const char ours[] = "sonde: ";
+		char *said = NULL;
+
+		msg_hold(&said);
+		status = systems_add(&systems, e->systems.v[i]);
+		msg_hold(NULL);
+		if (status && said)
+			config_error(c, &e->systems.at[i], "%.*s", (int)strcspn(said, "\n") - (int)strlen(ours), said + strlen(ours));
+		free(said);
+	}
+	cache_systems_free(&systems);
+	return status;
+}
+
 static int find_entry(struct config_files *f, size_t i)
 {
 	const struct config_entry *e = &f->config->v[i];
 	struct config_search s = { f, e, NULL, &f->found[i] };
-	int status = 0;
+	int status = check_systems(f->config, e);
 
 	if (config_about[e->type].refused)
 		return config_error(f->config, &e->at, "%s: %s", config_about[e->type].name, config_about[e->type].refused);
