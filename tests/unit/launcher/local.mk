@@ -20,6 +20,11 @@ tests_fuzz_fuzz_join_SOURCES = tests/fuzz/fuzz_join.c tests/fuzz/fuzz_main.c
 tests_fuzz_fuzz_join_LDADD = libcommand.la
 EXTRA_DIST += tests/fuzz/corpus/join.tar
 
+PURE_TESTS += tests/unit/launcher/config
+tests_unit_launcher_config_SOURCES = tests/unit/launcher/config.c
+tests_unit_launcher_config_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_launcher_config_LDADD = libcommand.la libanalysis.la libinjector.la libtracefmt.la libmemtrace.la libtrampolines.la $(CMOCKA_LIBS)
+
 PURE_TESTS += tests/unit/launcher/host
 tests_unit_launcher_host_SOURCES = tests/unit/launcher/host.c launcher/cache/host.c launcher/common/caches.c
 tests_unit_launcher_host_CPPFLAGS = $(AM_CPPFLAGS)
