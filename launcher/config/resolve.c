@@ -313,6 +313,18 @@ static int check_systems(const struct config *c, const struct config_entry *e)
 	return status;
 }
 
+/* Where the program's data are is known of its own code alone. */
+static int check_variables(const struct config_search *s)
+{
+	bool elsewhere = s->found->libraries.n;
+
+	for (size_t i = 0; i < s->found->nranges; i++)
+		elsewhere |= s->found->ranges[i].object != 0;
+	if (!elsewhere || !s->entry->variables.n)
+		return 0;
+	return config_error(s->f->config, &s->entry->variables.at[0], "variables are accessed by code of the program: its location cannot be in a library");
+}
+
 static int find_entry(struct config_files *f, size_t i)
 {
 	const struct config_entry *e = &f->config->v[i];
@@ -327,6 +339,8 @@ static int find_entry(struct config_files *f, size_t i)
 	}
 	for (size_t k = 0; !status && k < e->variables.n; k++)
 		status = config_find_variable(&s, e->variables.v[k], &e->variables.at[k]);
+	if (!status)
+		status = check_variables(&s);
 	if (!status && (e->type == CONFIG_BLOCK_COUNTER || e->type == CONFIG_TRIP_COUNTER))
 		status = config_add_blocks(&s);
 	s.found->nranges = sort(s.found->ranges, s.found->nranges);

@@ -157,6 +157,7 @@ wrong 'value, location: all, output: x, when: { argument: n }' "'n': not like 'n
 wrong 'value, location: all, output: x, when: { call: 3-2 }' "'3-2': not like"
 wrong 'stride, location: all, sample: often' "'often': not like burst"
 wrong 'stride, location: [], output: x' 'an empty list'
+wrong 'stride, location: "all, library libc", output: x, variables: table' 'variables are accessed by code of the program'
 wrong 'cache, location: all, output: x, system: pentium' "pentium: neither a system"
 printf 'instrumentation:\n  - { type: stride, location: all, output: missing/x }\n' >wrong.yaml
 check_usage_error sonde -c wrong.yaml -o none "$program"
