@@ -144,7 +144,7 @@ static bool read_sample(struct yd_reader *r, const yaml_node_t *node, void *to)
 	if (!yd_read_text(r, node, &e->sample))
 		return false;
 	e->sample_at = mark_of(node);
-	return sample_times_parse(e->sample, &times) || yd_bad(r, node, "'%.60s': not like burst:1ms,every:10ms", e->sample);
+	return sample_times_parse(e->sample, &times) || yd_bad(r, node, "'%.60s': not like burst:1ms,every:10ms or burst:1M,every:10M", e->sample);
 }
 
 static bool read_number(struct yd_reader *r, const yaml_node_t *node, void *to)

@@ -66,3 +66,9 @@ if [ -x $python ] && sonde list -F PyDict_SetItem $python >/dev/null 2>&1; then
 	check_contains dicts.txt ' PyDict_SetItem$'
 	[ "$(grep -c 'PyDict_New+0x' new.txt)" -eq 10 ] || { show new.txt; fail "not 10 accesses"; }
 fi
+
+# in bursts: fewer, and the file says so
+printf 'instrumentation:\n  - { type: alignment, location: all, sample: "burst:1k,every:10k", output: sampled.txt }\n' >sample.yaml
+same_run -q -c sample.yaml -o t -- gzip -c input
+check_contains sampled.txt '^# memory accesses were recorded in '
+[ "$(column 1 sampled.txt)" -lt $((accesses / 2)) ] || fail "$(column 1 sampled.txt) of $accesses accesses are no sample"

@@ -190,3 +190,18 @@ chmod +x job.sh
 printf 'program: %s\ninstrumentation:\n  - { type: invocation-counter, location: "function bar(int, int)", output: job.txt }\n' "$program" >job.yaml
 same_run -c job.yaml -o job -- ./job.sh
 has job.txt '^16 4 bar\(int, int\)$'
+
+# ranks of a job write files of their own; an entry about one of them is not there for others; from the trace it is one file again
+printf 'instrumentation:\n' >ranks.yaml
+entry invocation-counter "function num::kernel" >>ranks.yaml
+entry function-trace "function edge" "when: { rank: 0 }" >>ranks.yaml
+rm -f invocation-counter.txt function-trace.txt
+for rank in 1 0; do
+	PMI_JOBID=config PMI_RANK=$rank PMI_SIZE=2 same_run -c ranks.yaml -o ranks -- "$program"
+	has invocation-counter.txt.rank-$rank '^10 1 num::kernel\(int\)$'
+	[ $rank -eq 0 ] || [ ! -e function-trace.txt ] || fail "rank 1 writes what is about rank 0"
+done
+[ "$(grep -c ' enter .*edge' function-trace.txt)" -eq 4 ] || { show function-trace.txt; fail "not four calls in rank 0"; }
+[ ! -e invocation-counter.txt ] || fail "a file of no rank"
+check_status 0 sonde config output ranks.yaml ranks
+has invocation-counter.txt '^20 2 num::kernel\(int\)$'
