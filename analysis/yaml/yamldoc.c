@@ -9,7 +9,8 @@
 bool yd_bad(struct yd_reader *r, const yaml_node_t *node, const char *fmt, ...)
 {
 	va_list args;
-	int n = snprintf(r->error, r->room, "line %zu, column %zu: ", node->start_mark.line + 1, node->start_mark.column + 1);
+	int n = snprintf(r->error, r->room, "line %zu, column %zu: ", node->start_mark.line + 1,
+			 node->start_mark.column + 1);
 
 	va_start(args, fmt);
 	vsnprintf(r->error + n, r->room - (size_t)n, fmt, args);
@@ -79,7 +80,8 @@ bool yd_word(struct yd_reader *r, const yaml_node_t *node, const char *const *wo
 	return false;
 }
 
-bool yd_choice(struct yd_reader *r, const yaml_node_t *node, const char *const *words, const char *what, unsigned int *index)
+bool yd_choice(struct yd_reader *r, const yaml_node_t *node, const char *const *words, const char *what,
+	       unsigned int *index)
 {
 	if (yd_word(r, node, words, index))
 		return true;
@@ -88,7 +90,8 @@ bool yd_choice(struct yd_reader *r, const yaml_node_t *node, const char *const *
 
 /* ---- mappings ---- */
 
-static bool read_pair(struct yd_reader *r, const yaml_node_pair_t *pair, const struct yd_key *keys, void *to, unsigned int *seen)
+static bool read_pair(struct yd_reader *r, const yaml_node_pair_t *pair, const struct yd_key *keys, void *to,
+		      unsigned int *seen)
 {
 	const yaml_node_t *name = yd_node(r, pair->key);
 	const char *text = yd_text(r, name);
@@ -132,7 +135,8 @@ static bool syntax_error(const yaml_parser_t *p, char *error, size_t room)
 	else if (p->error == YAML_READER_ERROR)
 		snprintf(error, room, "byte %zu: %s", p->problem_offset, p->problem);
 	else
-		snprintf(error, room, "line %zu, column %zu: %s", p->problem_mark.line + 1, p->problem_mark.column + 1, p->problem);
+		snprintf(error, room, "line %zu, column %zu: %s", p->problem_mark.line + 1, p->problem_mark.column + 1,
+			 p->problem);
 	return false;
 }
 

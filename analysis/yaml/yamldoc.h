@@ -33,7 +33,8 @@ const char *yd_text(struct yd_reader *r, const yaml_node_t *node);
 /* The index of the node's text in @words, which NULL ends; false: it is none of them, which is an error only if it is no scalar. */
 bool yd_word(struct yd_reader *r, const yaml_node_t *node, const char *const *words, unsigned int *index);
 /* One of @words; else @what belongs there. */
-bool yd_choice(struct yd_reader *r, const yaml_node_t *node, const char *const *words, const char *what, unsigned int *index);
+bool yd_choice(struct yd_reader *r, const yaml_node_t *node, const char *const *words, const char *what,
+	       unsigned int *index);
 
 /* For the value of a key.  Into a char *, malloc'ed; what was there is freed: 1 to YD_TEXT_MAX bytes. */
 bool yd_read_text(struct yd_reader *r, const yaml_node_t *node, void *to);

@@ -67,7 +67,8 @@ static bool each_of(struct yd_reader *r, const yaml_node_t *node,
 		return read(r, node, to);
 	if (node->data.sequence.items.start == node->data.sequence.items.top)
 		return yd_bad(r, node, "an empty list");
-	for (const yaml_node_item_t *item = node->data.sequence.items.start; item < node->data.sequence.items.top; item++)
+	for (const yaml_node_item_t *item = node->data.sequence.items.start; item < node->data.sequence.items.top;
+	     item++)
 		if (!read(r, yd_node(r, *item), to))
 			return false;
 	return true;
@@ -104,7 +105,8 @@ static bool read_type(struct yd_reader *r, const yaml_node_t *node, void *to)
 		function_name_free(&name);
 	}
 	near_text(&near, hint, sizeof(hint));
-	return yd_bad(r, node, "no type is called '%.40s'%s", text, near.n ? hint : "; `sonde config explain' lists them");
+	return yd_bad(r, node, "no type is called '%.40s'%s", text,
+		      near.n ? hint : "; `sonde config explain' lists them");
 }
 
 static bool read_place(struct yd_reader *r, const yaml_node_t *node, void *to)
@@ -144,7 +146,8 @@ static bool read_sample(struct yd_reader *r, const yaml_node_t *node, void *to)
 	if (!yd_read_text(r, node, &e->sample))
 		return false;
 	e->sample_at = mark_of(node);
-	return sample_times_parse(e->sample, &times) || yd_bad(r, node, "'%.60s': not like burst:1ms,every:10ms or burst:1M,every:10M", e->sample);
+	return sample_times_parse(e->sample, &times) ||
+	       yd_bad(r, node, "'%.60s': not like burst:1ms,every:10ms or burst:1M,every:10M", e->sample);
 }
 
 static bool read_number(struct yd_reader *r, const yaml_node_t *node, void *to)
@@ -184,8 +187,8 @@ static bool read_argument(struct yd_reader *r, const yaml_node_t *node, void *to
 	static const struct {
 		const char *text;
 		enum config_compare compare;
-	} signs[] = { { "<=", CONFIG_LESS_EQUAL }, { ">=", CONFIG_GREATER_EQUAL }, { "==", CONFIG_EQUAL }, { "!=", CONFIG_UNEQUAL },
-		      { "<", CONFIG_LESS }, { ">", CONFIG_GREATER } };
+	} signs[] = { { "<=", CONFIG_LESS_EQUAL }, { ">=", CONFIG_GREATER_EQUAL }, { "==", CONFIG_EQUAL },
+		     { "!=", CONFIG_UNEQUAL }, { "<", CONFIG_LESS }, { ">", CONFIG_GREATER } };
 	struct config_when *w = to;
 	const char *text = yd_text(r, node), *at = text + strcspn(text, " <>=!");
 	size_t n = (size_t)(at - text), i = 0;
@@ -213,7 +216,8 @@ static bool read_rank(struct yd_reader *r, const yaml_node_t *node, void *to)
 	struct config_when *w = to;
 
 	w->has_rank = true;
-	return yd_read_size(r, node, &w->rank) && (w->rank <= MAX_RANK || yd_bad(r, node, "a rank from 0 on belongs here"));
+	return yd_read_size(r, node, &w->rank) &&
+	       (w->rank <= MAX_RANK || yd_bad(r, node, "a rank from 0 on belongs here"));
 }
 
 static const struct yd_key when_keys[] = {
@@ -265,10 +269,15 @@ static const char *foreign_key(const struct config_entry *e)
 		unsigned int key;
 		const char *name;
 	} keys[] = {
-		{ e->variables.n, CONFIG_HAS_VARIABLES, "variables" }, { e->arguments.n, CONFIG_HAS_ARGUMENTS, "arguments" },
-		{ e->by, CONFIG_HAS_BY, "by" }, { e->systems.n, CONFIG_HAS_SYSTEM, "system" }, { e->top, CONFIG_HAS_TOP, "top" },
-		{ e->sample, CONFIG_HAS_SAMPLE, "sample" }, { e->limit, CONFIG_HAS_LIMIT, "limit" },
-		{ e->when.first, CONFIG_HAS_CALLS, "when: call" }, { e->when.argument, CONFIG_HAS_CALLS, "when: argument" },
+		{ e->variables.n, CONFIG_HAS_VARIABLES, "variables" },
+		{ e->arguments.n, CONFIG_HAS_ARGUMENTS, "arguments" },
+		{ e->by, CONFIG_HAS_BY, "by" },
+		{ e->systems.n, CONFIG_HAS_SYSTEM, "system" },
+		{ e->top, CONFIG_HAS_TOP, "top" },
+		{ e->sample, CONFIG_HAS_SAMPLE, "sample" },
+		{ e->limit, CONFIG_HAS_LIMIT, "limit" },
+		{ e->when.first, CONFIG_HAS_CALLS, "when: call" },
+		{ e->when.argument, CONFIG_HAS_CALLS, "when: argument" },
 		{ e->when.thread, CONFIG_HAS_THREAD, "when: thread" },
 	};
 
@@ -291,13 +300,22 @@ static bool check_entry(struct yd_reader *r, const yaml_node_t *node, const stru
 	if (foreign)
 		return yd_bad(r, node, "%s has no '%s:'", about->name, foreign);
 	if (e->by && !is_one_of(e->by, about->bys))
-		return yd_bad(r, node, "%s: there is no 'by: %.40s'; `sonde config explain' lists what there is", about->name, e->by);
+		return yd_bad(r, node, "%s: there is no 'by: %.40s'; `sonde config explain' lists what there is",
+			      about->name, e->by);
 	if (!e->output && (has_when(e) || e->limit || e->by || e->systems.n || e->top || e->variables.n))
-		return yd_bad(r, node, "the trace holds all that was recorded: '%s:' is for an entry with a text file as output",
-			      has_when(e) ? "when" : e->limit ? "limit" : e->by ? "by" : e->systems.n ? "system" : e->top ? "top" : "variables");
+		return yd_bad(r, node,
+			      "the trace holds all that was recorded: '%s:' is for an entry with a text file as output",
+			      has_when(e)    ? "when"
+			      : e->limit     ? "limit"
+			      : e->by	     ? "by"
+			      : e->systems.n ? "system"
+			      : e->top	     ? "top"
+					     : "variables");
 	for (size_t i = 0; i < e->nplaces; i++)
 		if (e->places[i].kind == CONFIG_VARIABLE && (about->needs != CONFIG_MEMORY || !e->output))
-			return yd_bad(r, node, "'variable' is a location for types that are about memory accesses, with a text file as output");
+			return yd_bad(r, node,
+				      "'variable' is a location for types that are about memory accesses, with a text "
+				      "file as output");
 	return true;
 }
 
@@ -336,7 +354,8 @@ static bool read_entry(struct yd_reader *r, const yaml_node_t *node, void *to)
 	*e = (struct config_entry){ .at = mark_of(node) };
 	if (!yd_mapping(r, node, entry_keys, e) || !check_entry(r, node, e))
 		return false;
-	return !e->output || !same_output(c, e->output) || yd_bad(r, node, "output: another entry writes %.60s", e->output);
+	return !e->output || !same_output(c, e->output) ||
+	       yd_bad(r, node, "output: another entry writes %.60s", e->output);
 }
 
 static bool read_entries(struct yd_reader *r, const yaml_node_t *node, void *to)

@@ -97,7 +97,15 @@ struct config_texts {
 	size_t n, room, at_room;
 };
 
-enum config_compare { CONFIG_NO_ARGUMENT, CONFIG_LESS, CONFIG_LESS_EQUAL, CONFIG_GREATER, CONFIG_GREATER_EQUAL, CONFIG_EQUAL, CONFIG_UNEQUAL };
+enum config_compare {
+	CONFIG_NO_ARGUMENT,
+	CONFIG_LESS,
+	CONFIG_LESS_EQUAL,
+	CONFIG_GREATER,
+	CONFIG_GREATER_EQUAL,
+	CONFIG_EQUAL,
+	CONFIG_UNEQUAL
+};
 
 /* Only then.  What is not said is 0, or NULL. */
 struct config_when {
@@ -137,24 +145,28 @@ struct config {
 /*
  * False: *c is empty, and @error says what is wrong: "line 3, column 7: ...", or "no memory".
  */
-bool config_parse(struct config *c, const char *text, size_t bytes, char error[static CONFIG_ERROR_MAX]) __attribute__((warn_unused_result));
+bool config_parse(struct config *c, const char *text, size_t bytes, char error[static CONFIG_ERROR_MAX])
+	__attribute__((warn_unused_result));
 /* The same of a file.  Returns 0, or EXIT_USAGE after a message. */
 int config_read(struct config *c, const char *path) __attribute__((warn_unused_result));
 void config_free(struct config *c);
 
 /* Appends a copy.  False: no memory. */
-bool config_texts_add(struct config_texts *t, const char *text, struct config_mark at) __attribute__((warn_unused_result));
+bool config_texts_add(struct config_texts *t, const char *text, struct config_mark at)
+	__attribute__((warn_unused_result));
 void config_texts_free(struct config_texts *t);
 
 /* "FILE, line 3, column 7: ..." as an error.  Returns EXIT_USAGE. */
-int config_error(const struct config *c, const struct config_mark *at, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+int config_error(const struct config *c, const struct config_mark *at, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
 
 /* ---- place.c ---- */
 
 /*
  * Appends the places of a location: one, or several with commas between them.  NULL, or what is wrong: static text.
  */
-const char *config_places_parse(struct config_entry *e, const char *text, struct config_mark at) __attribute__((warn_unused_result));
+const char *config_places_parse(struct config_entry *e, const char *text, struct config_mark at)
+	__attribute__((warn_unused_result));
 void config_place_free(struct config_place *p);
 
 /*

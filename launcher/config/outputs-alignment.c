@@ -33,7 +33,8 @@ bool alignment_end(struct memory_making *k, const struct memtrace_thread *t)
 
 static struct alignment *slot_of(const struct memory_making *k, uint64_t insn)
 {
-	return &k->slots[hash_slot(i, k->slots_room, hash_word(insn), !k->slots[i].accesses || k->slots[i].insn == insn)];
+	return &k->slots[hash_slot(i, k->slots_room, hash_word(insn),
+				   !k->slots[i].accesses || k->slots[i].insn == insn)];
 }
 
 /* Of a size that is no power of two, nothing is expected. */
@@ -53,7 +54,8 @@ bool alignment_take(struct memory_making *k, const struct mt_access *v, size_t n
 
 	for (size_t i = 0; i < n; i++) {
 		if (!s || s->insn != v[i].insn) {
-			if (!hash_grow(k->slots, k->slots_room, k->nslots + 1, old, old->accesses, slot_of(k, old->insn)))
+			if (!hash_grow(k->slots, k->slots_room, k->nslots + 1, old, old->accesses,
+				       slot_of(k, old->insn)))
 				return false;
 			s = slot_of(k, v[i].insn);
 			k->nslots += !s->accesses;
@@ -91,7 +93,8 @@ bool alignment_done(struct memory_making *k)
 
 static int by_cost(const void *a, const void *b)
 {
-	const struct alignment *x = &((const struct alignment_row *)a)->sum, *y = &((const struct alignment_row *)b)->sum;
+	const struct alignment *x = &((const struct alignment_row *)a)->sum,
+			       *y = &((const struct alignment_row *)b)->sum;
 
 	if (x->lines != y->lines)
 		return x->lines > y->lines ? -1 : 1;
@@ -140,8 +143,8 @@ void alignment_print(struct memory_making *k)
 	for (size_t i = 0; i < k->naligned; i++) {
 		const struct alignment *s = &k->aligned[i].sum;
 
-		fprintf(k->m->out, "%12" PRIu64 " %6" PRIu32 " %12" PRIu64 " %13" PRIu64 " %13" PRIu64 "  %s\n", s->accesses, s->size, s->unaligned,
-			s->lines, s->pages, k->aligned[i].name);
+		fprintf(k->m->out, "%12" PRIu64 " %6" PRIu32 " %12" PRIu64 " %13" PRIu64 " %13" PRIu64 "  %s\n",
+			s->accesses, s->size, s->unaligned, s->lines, s->pages, k->aligned[i].name);
 	}
 }
 

@@ -93,7 +93,8 @@ static bool add_edge(struct branches *b, struct config_making *m, const struct c
 
 	if (!block || (block->ends != TRAMP_END_JCC && block->ends != TRAMP_END_TAIL_JCC))
 		return !failed;
-	taken = r->to ? block->target != TRAMP_NONE && base + a->flow.blocks[block->target].start == r->to : block->ends == TRAMP_END_TAIL_JCC;
+	taken = r->to ? block->target != TRAMP_NONE && base + a->flow.blocks[block->target].start == r->to
+		      : block->ends == TRAMP_END_TAIL_JCC;
 	jump = base + a->flow.ops[block->op + block->nops - 1].off;
 	if (!config_holds(m->f, m->found, r->path, jump))
 		return true;
@@ -159,12 +160,14 @@ static enum counts_by rows_of(const struct config_entry *e)
 {
 	if (e->type == CONFIG_TRIP_COUNTER)
 		return COUNTS_BY_LOOP;
-	return e->type == CONFIG_BRANCH_OUTCOME || (e->by && strcmp(e->by, "edge") == 0) ? COUNTS_BY_EDGE : COUNTS_BY_BLOCK;
+	return e->type == CONFIG_BRANCH_OUTCOME || (e->by && strcmp(e->by, "edge") == 0) ? COUNTS_BY_EDGE
+											 : COUNTS_BY_BLOCK;
 }
 
 int config_make_blocks(struct config_making *m)
 {
-	static const char *const titles[] = { [COUNTS_BY_LOOP] = "loop", [COUNTS_BY_BLOCK] = "block", [COUNTS_BY_EDGE] = "edge" };
+	static const char *const titles[] = {
+		[COUNTS_BY_LOOP] = "loop", [COUNTS_BY_BLOCK] = "block", [COUNTS_BY_EDGE] = "edge" };
 	struct counts_options o = { .pick = m->pick, .by = rows_of(m->entry) };
 	struct counts c;
 	char *said = NULL;
@@ -181,7 +184,8 @@ int config_make_blocks(struct config_making *m)
 	}
 	msg_show(&said);
 	if (c.killed)
-		msg_warn("%" PRIu64 " threads were ended in the midst of something: counts may miss what they did last", c.killed);
+		msg_warn("%" PRIu64 " threads were ended in the midst of something: counts may miss what they did last",
+			 c.killed);
 	if (m->entry->type == CONFIG_BRANCH_OUTCOME) {
 		status = make_branches(m, &c);
 	} else {
@@ -189,7 +193,9 @@ int config_make_blocks(struct config_making *m)
 		if (c.n)
 			counts_print_table(&c, titles[o.by], UINT64_MAX, m->out);
 		else
-			fputs(o.by == COUNTS_BY_LOOP ? "# no loop there was executed\n" : "# nothing there was executed\n", m->out);
+			fputs(o.by == COUNTS_BY_LOOP ? "# no loop there was executed\n"
+						     : "# nothing there was executed\n",
+			      m->out);
 	}
 	counts_free(&c);
 	return status;

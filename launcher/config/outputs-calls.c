@@ -132,7 +132,8 @@ bool config_calls_event(struct config_calls *c, const struct sonde_trace_event *
 	return wanted;
 }
 
-static int read_thread(struct config_calls *c, size_t thread, bool (*take)(void *arg, const struct sonde_trace_event *ev), void *arg)
+static int read_thread(struct config_calls *c, size_t thread,
+		       bool (*take)(void *arg, const struct sonde_trace_event *ev), void *arg)
 {
 	const struct sonde_trace_event *ev;
 	enum sonde_trace_status status;

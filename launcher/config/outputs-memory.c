@@ -17,8 +17,10 @@ static const enum memory_by default_by = MEMORY_BY_FUNCTION;
 
 static enum memory_by by_of(const struct config_entry *e)
 {
-	static const char *const words[] = { [MEMORY_BY_FUNCTION] = "function", [MEMORY_BY_LOOP] = "loop", [MEMORY_BY_LINE] = "line",
-					     [MEMORY_BY_INSTRUCTION] = "instruction" };
+	static const char *const words[] = { [MEMORY_BY_FUNCTION] = "function",
+					    [MEMORY_BY_LOOP] = "loop",
+					    [MEMORY_BY_LINE] = "line",
+					    [MEMORY_BY_INSTRUCTION] = "instruction" };
 	const char *by = e->by ? e->by : config_about[e->type].by;
 
 	for (unsigned int i = 0; by && i < sizeof(words) / sizeof(words[0]); i++)
@@ -239,7 +241,8 @@ static bool caches_take(struct memory_making *k, const struct mt_access *v, size
 
 static bool caches_end(struct memory_making *k, const struct memtrace_thread *t)
 {
-	bool good = k->sim && cache_sim_end(k->sim) && cache_rows_add(&k->caches, k->sim, k->where, by_of(k->m->entry), NULL, NULL);
+	bool good = k->sim && cache_sim_end(k->sim) &&
+		    cache_rows_add(&k->caches, k->sim, k->where, by_of(k->m->entry), NULL, NULL);
 
 	(void)t;
 	cache_sim_free(k->sim);
@@ -249,17 +252,21 @@ static bool caches_end(struct memory_making *k, const struct memtrace_thread *t)
 
 static void caches_print(struct memory_making *k)
 {
-	cache_print_table(&k->caches, "L1", UINT64_MAX, k->m->entry->by ? k->m->entry->by : config_about[CONFIG_CACHE].by, k->m->out);
+	cache_print_table(&k->caches, "L1", UINT64_MAX,
+			  k->m->entry->by ? k->m->entry->by : config_about[CONFIG_CACHE].by, k->m->out);
 }
 
 /* ---- all ---- */
 
 static const struct memory_kind kinds[CONFIG_TYPES] = {
 	[CONFIG_ADDRESS_TRACES] = { NULL, lines_begin, lines_take, lines_off, lines_end, NULL, NULL },
-	[CONFIG_STRIDE] = { profile_rank, profile_begin, profile_take, profile_off, profile_end, profile_done, profile_print },
-	[CONFIG_WORKING_SET] = { profile_rank, profile_begin, profile_take, profile_off, profile_end, profile_done, profile_print },
+	[CONFIG_STRIDE] = { profile_rank, profile_begin, profile_take, profile_off, profile_end, profile_done,
+			   profile_print },
+	[CONFIG_WORKING_SET] = { profile_rank, profile_begin, profile_take, profile_off, profile_end, profile_done,
+				profile_print },
 	[CONFIG_CACHE] = { NULL, caches_begin, caches_take, NULL, caches_end, NULL, caches_print },
-	[CONFIG_ALIGNMENT] = { alignment_rank, alignment_begin, alignment_take, NULL, alignment_end, alignment_done, alignment_print },
+	[CONFIG_ALIGNMENT] = { alignment_rank, alignment_begin, alignment_take, NULL, alignment_end, alignment_done,
+			      alignment_print },
 };
 
 static int add_systems(struct memory_making *k)

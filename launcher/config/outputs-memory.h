@@ -23,7 +23,8 @@ struct memory_kind {
 
 struct alignment {
 	uint64_t insn;
-	uint64_t accesses, unaligned, lines, pages; /* not on a multiple of their size; across lines of 64 bytes, pages of 4 KiB */
+	uint64_t accesses, unaligned, lines,
+		pages;		/* not on a multiple of their size; across lines of 64 bytes, pages of 4 KiB */
 	uint32_t size;		/* of the last one */
 };
 

@@ -174,7 +174,8 @@ static void print_row(struct row *r, uint64_t top, FILE *out)
 {
 	struct tf_buf line = { 0 };
 
-	fprintf(out, "%s, %s: %" PRIu64 " values, %zu%s different", r->f->demangled, r->name, r->calls, r->n, r->left ? " and more" : "");
+	fprintf(out, "%s, %s: %" PRIu64 " values, %zu%s different", r->f->demangled, r->name, r->calls, r->n,
+		r->left ? " and more" : "");
 	if (r->type != SONDE_TRACE_STR) {
 		fprintf(out, ", smallest %s", text_of(&line, r, r->least.u, NULL));
 		fprintf(out, ", largest %s", text_of(&line, r, r->most.u, NULL));
@@ -182,7 +183,8 @@ static void print_row(struct row *r, uint64_t top, FILE *out)
 	putc('\n', out);
 	qsort(r->slots, r->room, sizeof(*r->slots), by_number);
 	for (size_t i = 0; i < r->room && i < top && r->slots[i].n; i++)
-		fprintf(out, "%12" PRIu64 " %6.2f%%  %s\n", r->slots[i].n, 100.0 * (double)r->slots[i].n / (double)r->calls,
+		fprintf(out, "%12" PRIu64 " %6.2f%%  %s\n", r->slots[i].n,
+			100.0 * (double)r->slots[i].n / (double)r->calls,
 			text_of(&line, r, r->slots[i].bits, r->slots[i].text));
 	if (r->left)
 		fprintf(out, "%12" PRIu64 " %6.2f%%  others, which came after the first %d different ones\n", r->left,
@@ -199,7 +201,8 @@ int config_make_values(struct config_making *m)
 	if (!status)
 		status = config_each_call(&calls, take, &rows);
 	if (!status && !rows.n)
-		fputs("# no such value was recorded: no call was made, or debug information names no such argument\n", m->out);
+		fputs("# no such value was recorded: no call was made, or debug information names no such argument\n",
+		      m->out);
 	for (size_t i = 0; i < rows.n; i++) {
 		if (!status)
 			print_row(&rows.v[i], m->entry->top ? m->entry->top : TOP, m->out);

@@ -29,7 +29,8 @@ static uint64_t number_of(const struct sonde_trace *trace, const struct sonde_tr
 	for (size_t i = 0; i < sonde_trace_threads(trace); i++) {
 		const struct sonde_trace_thread *t = sonde_trace_thread(trace, i);
 
-		n += t != thread && t->rank_index == thread->rank_index && t->pid == thread->pid && is_before(t, thread);
+		n += t != thread && t->rank_index == thread->rank_index && t->pid == thread->pid &&
+		     is_before(t, thread);
 	}
 	return n;
 }
@@ -86,7 +87,8 @@ int config_outputs_check(const struct config_files *f, int rank)
 		err = errno;
 		free(path);
 		if (fd < 0)
-			return config_error(f->config, &e->output_at, "cannot write to %s: %s", e->output, strerror(err));
+			return config_error(f->config, &e->output_at, "cannot write to %s: %s", e->output,
+					    strerror(err));
 		close(fd);
 	}
 	return 0;
@@ -202,8 +204,10 @@ int config_outputs(struct config_files *f, const char *dir, int rank)
 	if (status)
 		return status;
 	if (unfinished(trace, rank)) {
-		msg_error("%s is not complete: what it started is recorded still, or the process that records was ended; `sonde config output %s "
-			  "%s' writes the files later", dir, f->config->path, dir);
+		msg_error("%s is not complete: what it started is recorded still, or the process that records was "
+			  "ended; `sonde config output %s "
+			  "%s' writes the files later",
+			  dir, f->config->path, dir);
 		status = EXIT_USAGE;
 	} else {
 		status = write_all(f, dir, rank, trace);

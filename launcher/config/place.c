@@ -240,8 +240,8 @@ static const struct word *word_of(const char *s, const char **rest)
 }
 
 /* Appends what is written from @text to @end, of which @name on is after the word. */
-static const char *add_place(struct config_entry *e, const struct word *word, const char *text, const char *name, const char *end,
-			     struct config_mark at)
+static const char *add_place(struct config_entry *e, const struct word *word, const char *text, const char *name,
+			     const char *end, struct config_mark at)
 {
 	struct config_place *p;
 	const char *wrong, *whole;
@@ -282,7 +282,8 @@ const char *config_places_parse(struct config_entry *e, const char *text, struct
 		if (!next && word && word->kind == CONFIG_FUNCTION && *s)
 			next = word;
 		if (!next)
-			return "a place is 'function NAME', 'loop at FILE:LINE', 'lines FILE:FIRST-LAST', 'variable NAME', 'library NAME' "
+			return "a place is 'function NAME', 'loop at FILE:LINE', 'lines FILE:FIRST-LAST', 'variable "
+			       "NAME', 'library NAME' "
 			       "or 'all'";
 		word = next;
 		end = word->kind == CONFIG_FUNCTION ? pattern_end(name) : name + strcspn(name, ",");

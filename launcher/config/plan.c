@@ -87,10 +87,13 @@ static int check_sample(struct wishes *w, const struct config *c, const struct c
 	if (!(config_about[e->type].needs & CONFIG_MEMORY))
 		return 0;
 	w->sampled = first ? first : e;
-	if (!first || (!first->sample && !e->sample) || (first->sample && e->sample && strcmp(first->sample, e->sample) == 0))
+	if (!first || (!first->sample && !e->sample) ||
+	    (first->sample && e->sample && strcmp(first->sample, e->sample) == 0))
 		return 0;
-	return config_error(c, e->sample ? &e->sample_at : &e->at, "all entries that are about memory accesses share one recording: 'sample:' has to "
-			    "be the same in each (line %zu: %s)", first->at.line, first->sample ? first->sample : "none");
+	return config_error(c, e->sample ? &e->sample_at : &e->at,
+			    "all entries that are about memory accesses share one recording: 'sample:' has to "
+			    "be the same in each (line %zu: %s)",
+			    first->at.line, first->sample ? first->sample : "none");
 }
 
 /* ---- options ---- */
@@ -176,7 +179,8 @@ static int collect(struct wishes *w, const struct config_files *f, int rank)
 			status = config_no_memory();
 	}
 	if (!status && w->sampled && w->sampled->sample && (w->needs & CONFIG_BLOCKS))
-		status = config_error(f->config, &w->sampled->sample_at, "blocks are counted all the time: 'sample:' excludes entries that need that");
+		status = config_error(f->config, &w->sampled->sample_at,
+				      "blocks are counted all the time: 'sample:' excludes entries that need that");
 	return status;
 }
 

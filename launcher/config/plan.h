@@ -39,7 +39,8 @@ struct config_run {
  * If one of the options says so, reads the configuration, and has *argc and *argv be what is planned.  Then @v has the outputs written
  * by the process that waits, when all has been recorded.  Returns 0, or a negative value as opt_parse() does.
  */
-int config_begin(struct config_run *run, struct supervisor *v, int *argc, char ***argv) __attribute__((warn_unused_result));
+int config_begin(struct config_run *run, struct supervisor *v, int *argc, char ***argv)
+	__attribute__((warn_unused_result));
 void config_end(struct config_run *run);
 
 #endif

@@ -13,7 +13,8 @@ struct hits {
 	struct config_search *s;
 	struct select *sel;
 	const char *pattern;
-	const char *signature;	/* parameters are to be like this; NULL: they are part of the pattern, or there are none */
+	const char
+		*signature; /* parameters are to be like this; NULL: they are part of the pattern, or there are none */
 	size_t n;
 	char *other;		/* what they are in place of that */
 	size_t nrefused;	/* of the first ones of the program: that are not going to be instrumented ... */
@@ -42,7 +43,8 @@ bool config_add_function(struct config_search *s, size_t object, size_t i, bool 
 
 		if (k != i && !((fn->flags & TRAMP_FN_PART) && tramp_code_owner(a->code, (uint32_t)k) == i))
 			continue;
-		if (!config_add_range(&found->ranges, &found->nranges, &found->ranges_room, object, fn->addr, fn->addr + fn->size))
+		if (!config_add_range(&found->ranges, &found->nranges, &found->ranges_room, object, fn->addr,
+				      fn->addr + fn->size))
 			return false;
 	}
 	return !pattern || config_texts_add(&found->patterns, symbol_of(a, i), s->place->at);
@@ -61,8 +63,9 @@ static bool fits(struct hits *h, struct config_object *o, size_t i)
 {
 	const char *symbol = symbol_of(o->anatomy, i);
 
-	return !h->signature || (!function_name_is_mangled(symbol) &&
-				 config_has_signature(o, o->anatomy->facts.facts.fns[i].addr, symbol, h->signature, &h->other));
+	return !h->signature ||
+	       (!function_name_is_mangled(symbol) &&
+		config_has_signature(o, o->anatomy->facts.facts.fns[i].addr, symbol, h->signature, &h->other));
 }
 
 static void note_refused(struct hits *h, struct anatomy *a, size_t i)
@@ -106,7 +109,8 @@ static int add_library_function(struct hits *h, size_t object, const struct inj_
 	struct config_found *found = h->s->found;
 
 	h->n++;
-	if (config_add_range(&found->ranges, &found->nranges, &found->ranges_room, object, sym->addr, sym->addr + (sym->size ? sym->size : 1)))
+	if (config_add_range(&found->ranges, &found->nranges, &found->ranges_room, object, sym->addr,
+			     sym->addr + (sym->size ? sym->size : 1)))
 		return 0;
 	return config_no_memory();
 }
@@ -131,7 +135,8 @@ static int find_in_library(struct hits *h, size_t object)
 		status = config_no_memory();
 	for (size_t i = 0; !status && i < n; i++) {
 		const struct inj_symbol *sym = &symbols[i];
-		const struct select_function fn = { .addr = sym->addr, .size = sym->size, .names = &sym->name, .nnames = 1 };
+		const struct select_function fn = {
+			.addr = sym->addr, .size = sym->size, .names = &sym->name, .nnames = 1 };
 
 		if (select_wants(file, &fn))
 			status = add_library_function(h, object, sym);
@@ -171,7 +176,8 @@ static int not_found(const struct hits *h, const struct select *sel)
 	size_t at = 0;
 
 	if (h->other)
-		return config_error(s->f->config, &s->place->at, "%s: its parameters are others: %s", s->place->name, h->other);
+		return config_error(s->f->config, &s->place->at, "%s: its parameters are others: %s", s->place->name,
+				    h->other);
 	if (select_next_miss(sel, &at, &miss))
 		select_miss_text(&miss, text, sizeof(text));
 	return config_error(s->f->config, &s->place->at, "%s", text);
@@ -196,9 +202,12 @@ static int check_inlined(const struct hits *h, size_t inlined, const struct conf
 	if (!calls || !inlined)
 		return 0;
 	if (!h->n)
-		return config_error(s->f->config, &s->place->at, "%s, so nothing calls it; compile it with __attribute__((noinline)), or take "
-				    "block-counter for its code", inlined_note(notes));
-	msg_warn("%s: line %zu: %s, too: that is no call, and not recorded", s->f->config->path, s->place->at.line, inlined_note(notes));
+		return config_error(s->f->config, &s->place->at,
+				    "%s, so nothing calls it; compile it with __attribute__((noinline)), or take "
+				    "block-counter for its code",
+				    inlined_note(notes));
+	msg_warn("%s: line %zu: %s, too: that is no call, and not recorded", s->f->config->path, s->place->at.line,
+		 inlined_note(notes));
 	return 0;
 }
 
@@ -246,7 +255,8 @@ static int note_functions(struct hits *h, const char *lib)
 
 	if (h->nrefused)
 		snprintf(but, sizeof(but), "; %zu cannot be instrumented: %s", h->nrefused, h->refused);
-	if (!h->n || config_note(h->s, "%s: %zu function%s%s%s%s", h->pattern, h->n, h->n == 1 ? "" : "s", lib ? " of " : "", lib ? lib : "", but))
+	if (!h->n || config_note(h->s, "%s: %zu function%s%s%s%s", h->pattern, h->n, h->n == 1 ? "" : "s",
+				 lib ? " of " : "", lib ? lib : "", but))
 		return 0;
 	return config_no_memory();
 }

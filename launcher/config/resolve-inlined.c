@@ -123,7 +123,8 @@ static void put_scopes(char text[static SIGNATURE_MAX], Dwarf_Die *die)
 }
 
 /* As debug information has it: in the symbol table, or as in the source, without and with parameters.  Returns how many. */
-static size_t names_of(Dwarf_Die *die, char plain[static SIGNATURE_MAX], char full[static SIGNATURE_MAX], const char *names[static 2])
+static size_t names_of(Dwarf_Die *die, char plain[static SIGNATURE_MAX], char full[static SIGNATURE_MAX],
+		       const char *names[static 2])
 {
 	const char *name = dwarf_diename(die);
 
@@ -185,7 +186,8 @@ static int add_instance(Dwarf_Die *die, void *arg)
 		any |= fn != TRAMP_NONE;
 		if (fn == TRAMP_NONE || calls)
 			continue;
-		in->failed |= !config_add_range(&found->ranges, &found->nranges, &found->ranges_room, in->object, lo + o->bias, hi + o->bias);
+		in->failed |= !config_add_range(&found->ranges, &found->nranges, &found->ranges_room, in->object,
+						lo + o->bias, hi + o->bias);
 	}
 	if (!any)
 		return DWARF_CB_OK;
@@ -201,7 +203,8 @@ static int look_at(Dwarf_Die *die, void *arg)
 	struct inlining *in = arg;
 	char plain[SIGNATURE_MAX], full[SIGNATURE_MAX];
 	const char *names[2];
-	const struct select_function fn = { .names = names, .nnames = dwarf_func_inline(die) ? names_of(die, plain, full, names) : 0 };
+	const struct select_function fn = { .names = names,
+					   .nnames = dwarf_func_inline(die) ? names_of(die, plain, full, names) : 0 };
 
 	if (!fn.nnames || (in->unmangled && function_name_is_mangled(names[0])))
 		return DWARF_CB_OK;
@@ -231,8 +234,10 @@ int config_find_inlined(struct config_search *s, size_t object, struct select *s
 	if (in.failed)
 		return config_no_memory();
 	if (in.functions > NOTED)
-		snprintf(in.where + strlen(in.where), sizeof(in.where) - strlen(in.where), " and %zu more", in.functions - NOTED);
-	if (in.n && !config_note(s, "%s: inlined into %s%s", s->place->name, in.where, calls ? "" : ": instrumented there"))
+		snprintf(in.where + strlen(in.where), sizeof(in.where) - strlen(in.where), " and %zu more",
+			 in.functions - NOTED);
+	if (in.n &&
+	    !config_note(s, "%s: inlined into %s%s", s->place->name, in.where, calls ? "" : ": instrumented there"))
 		return config_no_memory();
 	return 0;
 }
@@ -302,7 +307,8 @@ static size_t count(const char *s, size_t n, char c)
 /* Its last word, but for int: of a structure its name. */
 static size_t own_word(const char *s, size_t n, const char **word)
 {
-	static const char *const none[] = { "int", "unsigned", "long", "short", "char", "signed", "const", "struct", "union", "enum" };
+	static const char *const none[] = { "int", "unsigned", "long", "short", "char",
+					   "signed", "const", "struct", "union", "enum" };
 	size_t found = 0;
 
 	for (size_t i = 0, len; i < n; i += len ? len : 1) {
@@ -325,7 +331,8 @@ static bool same_type(const char *a, size_t na, const char *b, size_t nb)
 	const char *wa = a, *wb = b;
 	size_t la = own_word(a, na, &wa), lb = own_word(b, nb, &wb);
 
-	return count(a, na, '*') == count(b, nb, '*') && words_of(a, na) == words_of(b, nb) && la == lb && strncmp(wa, wb, la) == 0;
+	return count(a, na, '*') == count(b, nb, '*') && words_of(a, na) == words_of(b, nb) && la == lb &&
+	       strncmp(wa, wb, la) == 0;
 }
 
 /* Types one after the other, from after the parenthesis on. */

@@ -90,13 +90,15 @@ static int find_code(struct config_search *s, struct code *c)
 
 	*c = (struct code){ .file = s->place->file, .first = (int)s->place->line, .last = (int)s->place->last };
 	if (!lines)
-		return config_error(s->f->config, &s->place->at, "%s: %s has no line numbers (compile it with -g)", s->place->text, o->path);
+		return config_error(s->f->config, &s->place->at, "%s: %s has no line numbers (compile it with -g)",
+				    s->place->text, o->path);
 	lines_each(lines, 0, UINT64_MAX, look_at_line, c);
 	near_text(&c->near, hint, sizeof(hint));
 	if (c->failed)
 		return config_no_memory();
 	if (!c->any)
-		return config_error(s->f->config, &s->place->at, "%s: no code of %s is made from such a source file%s", s->place->text, o->path, hint);
+		return config_error(s->f->config, &s->place->at, "%s: no code of %s is made from such a source file%s",
+				    s->place->text, o->path, hint);
 	return 0;
 }
 
@@ -151,7 +153,8 @@ static int add_lines(struct config_search *s, const struct code *c, const struct
 
 		if (c->v[i].hi <= c->v[i].lo || fn == TRAMP_NONE)
 			continue;
-		failed |= !config_add_range(&found->ranges, &found->nranges, &found->ranges_room, 0, c->v[i].lo, c->v[i].hi);
+		failed |= !config_add_range(&found->ranges, &found->nranges, &found->ranges_room, 0, c->v[i].lo,
+					    c->v[i].hi);
 		if (is_new(&seen, &n, &room, fn, &failed)) {
 			add_name(names, sizeof(names), config_function_name(&s->f->v[0], fn), n - 1);
 			failed |= !config_texts_add(&found->patterns, a->facts.fn[fn].name, s->place->at);
@@ -170,7 +173,8 @@ int config_find_lines(struct config_search *s)
 	int status = a ? find_code(s, &code) : EXIT_USAGE;
 
 	if (!status && (config_about[s->entry->type].needs & CONFIG_CALLS))
-		status = config_error(s->f->config, &s->place->at, "%s is about calls: its location is a function", config_about[s->entry->type].name);
+		status = config_error(s->f->config, &s->place->at, "%s is about calls: its location is a function",
+				      config_about[s->entry->type].name);
 	if (!status)
 		status = add_lines(s, &code, a);
 	free(code.v);
@@ -206,7 +210,8 @@ int config_add_blocks(struct config_search *s)
 			const struct tramp_block *b = &a->flow.blocks[k];
 
 			if (base + b->start < r.hi && base + b->end > r.lo)
-				failed = !config_add_range(&found->ranges, &found->nranges, &found->ranges_room, 0, base + b->start, base + b->end);
+				failed = !config_add_range(&found->ranges, &found->nranges, &found->ranges_room, 0,
+							   base + b->start, base + b->end);
 		}
 	}
 	return !a ? EXIT_USAGE : failed ? config_no_memory() : 0;
@@ -299,9 +304,10 @@ static void add_loop(struct loops *l, uint32_t loop, uint32_t fn)
 
 	for (uint32_t i = 0; i < flow->nblocks; i++)
 		if (is_in(flow, i, loop))
-			l->failed |= !config_add_range(&found->ranges, &found->nranges, &found->ranges_room, 0, base + flow->blocks[i].start,
-						       base + flow->blocks[i].end);
-	l->failed |= !config_add_range(&found->heads, &found->nheads, &found->heads_room, 0, base + head->start, base + head->end);
+			l->failed |= !config_add_range(&found->ranges, &found->nranges, &found->ranges_room, 0,
+						       base + flow->blocks[i].start, base + flow->blocks[i].end);
+	l->failed |= !config_add_range(&found->heads, &found->nheads, &found->heads_room, 0, base + head->start,
+				       base + head->end);
 	l->failed |= !config_texts_add(&found->patterns, l->a->facts.fn[fn].name, l->s->place->at);
 	add_name(l->names, sizeof(l->names), config_function_name(&l->s->f->v[0], fn), l->n++);
 }
@@ -351,15 +357,24 @@ static int no_loop(struct loops *l, const struct code *c)
 
 	search_near(l);
 	for (size_t i = 0; i < l->nnearest; i++)
-		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%d", i ? ", " : l->nnearest > 1 ? "; loops are at lines " :
-			 "; a loop is at line ", l->nearest[i]);
+		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%d",
+			 i		   ? ", "
+			 : l->nnearest > 1 ? "; loops are at lines "
+					   : "; a loop is at line ",
+			 l->nearest[i]);
 	if (fn != TRAMP_NONE)
 		name = config_function_name(&l->s->f->v[0], fn);
 	if (name)
-		status = config_error(l->s->f->config, &p->at, "%s: the line has code in %s, but no loop: if the source has one there, it was unrolled "
-				      "fully or removed; 'lines %s:%u' is that code%s", p->text, name, p->file, p->line, text);
+		status = config_error(
+			l->s->f->config, &p->at,
+			"%s: the line has code in %s, but no loop: if the source has one there, it was unrolled "
+			"fully or removed; 'lines %s:%u' is that code%s",
+			p->text, name, p->file, p->line, text);
 	else
-		status = config_error(l->s->f->config, &p->at, "%s: there is no code at this line: the source has none there, or the compiler has removed it%s", p->text, text);
+		status = config_error(l->s->f->config, &p->at,
+				      "%s: there is no code at this line: the source has none there, or the compiler "
+				      "has removed it%s",
+				      p->text, text);
 	free(name);
 	return status;
 }
@@ -372,7 +387,8 @@ int config_find_loop(struct config_search *s)
 
 	l.lines = s->f->v[0].lines;
 	if (!status && (config_about[s->entry->type].needs & CONFIG_CALLS))
-		status = config_error(s->f->config, &s->place->at, "%s is about calls: its location is a function", config_about[s->entry->type].name);
+		status = config_error(s->f->config, &s->place->at, "%s is about calls: its location is a function",
+				      config_about[s->entry->type].name);
 	if (!status) {
 		search_loops(&l, &code);
 		l.by_head = true;
@@ -380,7 +396,8 @@ int config_find_loop(struct config_search *s)
 			search_loops(&l, &code);
 		if (!l.failed && !l.n)
 			status = no_loop(&l, &code);
-		else if (l.n && !config_note(s, "%s: %zu loop%s in %s", s->place->text, l.n, l.n == 1 ? "" : "s", l.names))
+		else if (l.n &&
+			 !config_note(s, "%s: %zu loop%s in %s", s->place->text, l.n, l.n == 1 ? "" : "s", l.names))
 			l.failed = true;
 	}
 	free(code.v);

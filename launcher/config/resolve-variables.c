@@ -24,7 +24,8 @@ static bool is_called(const char *symbol, const char *name)
 {
 	size_t n = strlen(name);
 
-	return strncmp(symbol, name, n) == 0 && (!symbol[n] || (symbol[n] == '.' && symbol[n + 1] >= '0' && symbol[n + 1] <= '9'));
+	return strncmp(symbol, name, n) == 0 &&
+	       (!symbol[n] || (symbol[n] == '.' && symbol[n + 1] >= '0' && symbol[n + 1] <= '9'));
 }
 
 static void look_at(struct variables *v, const char *symbol, const GElf_Sym *sym)
@@ -36,8 +37,8 @@ static void look_at(struct variables *v, const char *symbol, const GElf_Sym *sym
 
 	if ((type != STT_OBJECT && type != STT_TLS) || sym->st_shndx == SHN_UNDEF || !*symbol)
 		return;
-	same = is_called(symbol, v->name) ||
-	       (function_name_is_mangled(symbol) && function_name_forms(&name, false) && strcmp(function_name_shown(&name), v->name) == 0);
+	same = is_called(symbol, v->name) || (function_name_is_mangled(symbol) && function_name_forms(&name, false) &&
+					      strcmp(function_name_shown(&name), v->name) == 0);
 	if (!same)
 		near_note(&v->near, v->name, NEAR_WORD, &name);
 	function_name_free(&name);
@@ -47,7 +48,8 @@ static void look_at(struct variables *v, const char *symbol, const GElf_Sym *sym
 	if (type == STT_TLS || !sym->st_size)
 		return;
 	v->n++;
-	v->failed |= !config_add_range(&found->variables, &found->nvariables, &found->variables_room, 0, sym->st_value, sym->st_value + sym->st_size);
+	v->failed |= !config_add_range(&found->variables, &found->nvariables, &found->variables_room, 0, sym->st_value,
+				       sym->st_value + sym->st_size);
 }
 
 static void look_into(struct variables *v, Elf *elf)
@@ -61,7 +63,9 @@ static void look_into(struct variables *v, Elf *elf)
 	while ((scn = elf_nextscn(elf, scn)))
 		all |= gelf_getshdr(scn, &shdr) && shdr.sh_type == SHT_SYMTAB;
 	for (scn = NULL; (scn = elf_nextscn(elf, scn));) {
-		Elf_Data *data = gelf_getshdr(scn, &shdr) && shdr.sh_type == (all ? SHT_SYMTAB : SHT_DYNSYM) ? elf_getdata(scn, NULL) : NULL;
+		Elf_Data *data = gelf_getshdr(scn, &shdr) && shdr.sh_type == (all ? SHT_SYMTAB : SHT_DYNSYM)
+					 ? elf_getdata(scn, NULL)
+					 : NULL;
 
 		for (int i = 0; data && gelf_getsym(data, i, &sym); i++) {
 			const char *name = elf_strptr(elf, shdr.sh_link, sym.st_name);
@@ -90,7 +94,9 @@ int config_find_variable(struct config_search *s, const char *name, const struct
 		return 0;
 	near_text(&v.near, hint, sizeof(hint));
 	return config_error(s->f->config, at, "%s: %s%s", name,
-			    v.local ? "a variable of each thread's own, whose addresses are not known" :
-			    strpbrk(name, ".[") ? "fields of variables are not known, only whole global and static ones" :
-						  "no such global or static variable", v.local ? "" : hint);
+			    v.local ? "a variable of each thread's own, whose addresses are not known"
+			    : strpbrk(name, ".[")
+				    ? "fields of variables are not known, only whole global and static ones"
+				    : "no such global or static variable",
+			    v.local ? "" : hint);
 }

@@ -255,11 +255,16 @@ static int find_library(struct config_search *s)
 	if (status)
 		return status;
 	if (s->f->program.is_static)
-		return config_error(s->f->config, &s->place->at, "library %s: %s is static, it has no libraries", name, s->f->program.path);
+		return config_error(s->f->config, &s->place->at, "library %s: %s is static, it has no libraries", name,
+				    s->f->program.path);
 	if (asprintf(&pattern, "*@%s", name) < 0)
 		return config_no_memory();
-	if (!config_texts_add(&s->found->patterns, pattern, s->place->at) || !config_texts_add(&s->found->libraries, name, s->place->at) ||
-	    !config_note(s, found ? "all functions of %s" : "%s: the program is not linked with it; all its functions if it is loaded later", name))
+	if (!config_texts_add(&s->found->patterns, pattern, s->place->at) ||
+	    !config_texts_add(&s->found->libraries, name, s->place->at) ||
+	    !config_note(s,
+			 found ? "all functions of %s"
+			       : "%s: the program is not linked with it; all its functions if it is loaded later",
+			 name))
 		status = config_no_memory();
 	free(pattern);
 	return status;
@@ -285,8 +290,9 @@ static int find_variable(struct config_search *s)
 static int find_place(struct config_search *s)
 {
 	static int (*const find[])(struct config_search *s) = {
-		[CONFIG_FUNCTION] = config_find_function, [CONFIG_LOOP] = config_find_loop, [CONFIG_LINES] = config_find_lines,
-		[CONFIG_VARIABLE] = find_variable, [CONFIG_LIBRARY] = find_library, [CONFIG_ALL] = find_all,
+		[CONFIG_FUNCTION] = config_find_function, [CONFIG_LOOP] = config_find_loop,
+		[CONFIG_LINES] = config_find_lines,	  [CONFIG_VARIABLE] = find_variable,
+		[CONFIG_LIBRARY] = find_library,	  [CONFIG_ALL] = find_all,
 	};
 
 	return find[s->place->kind](s);
@@ -306,7 +312,8 @@ static int check_systems(const struct config *c, const struct config_entry *e)
 		status = systems_add(&systems, e->systems.v[i]);
 		msg_hold(NULL);
 		if (status && said)
-			config_error(c, &e->systems.at[i], "%.*s", (int)strcspn(said, "\n") - (int)strlen(ours), said + strlen(ours));
+			config_error(c, &e->systems.at[i], "%.*s", (int)strcspn(said, "\n") - (int)strlen(ours),
+				     said + strlen(ours));
 		free(said);
 	}
 	cache_systems_free(&systems);
@@ -322,7 +329,8 @@ static int check_variables(const struct config_search *s)
 		elsewhere |= s->found->ranges[i].object != 0;
 	if (!elsewhere || !s->entry->variables.n)
 		return 0;
-	return config_error(s->f->config, &s->entry->variables.at[0], "variables are accessed by code of the program: its location cannot be in a library");
+	return config_error(s->f->config, &s->entry->variables.at[0],
+			    "variables are accessed by code of the program: its location cannot be in a library");
 }
 
 static int find_entry(struct config_files *f, size_t i)
@@ -332,7 +340,8 @@ static int find_entry(struct config_files *f, size_t i)
 	int status = check_systems(f->config, e);
 
 	if (config_about[e->type].refused)
-		return config_error(f->config, &e->at, "%s: %s", config_about[e->type].name, config_about[e->type].refused);
+		return config_error(f->config, &e->at, "%s: %s", config_about[e->type].name,
+				    config_about[e->type].refused);
 	for (size_t k = 0; !status && k < e->nplaces; k++) {
 		s.place = &e->places[k];
 		status = find_place(&s);
@@ -357,8 +366,9 @@ int config_resolve(struct config_files *f, const struct config *c, const char *p
 	if (status)
 		return status;
 	if (f->program.is_script && !c->program)
-		msg_warn("%s is a script: locations are looked for in its interpreter, %s; 'program: FILE' in %s names another", program,
-			 f->program.elf_path, c->path);
+		msg_warn("%s is a script: locations are looked for in its interpreter, %s; 'program: FILE' in %s names "
+			 "another",
+			 program, f->program.elf_path, c->path);
 	f->found = calloc(c->n + 1, sizeof(*f->found));
 	status = f->found ? add_object(f, f->program.elf_path, SELECT_PROGRAM) : config_no_memory();
 	for (size_t i = 0; !status && i < c->n; i++)

@@ -69,7 +69,8 @@ struct config_files {
  * Finds all locations of @c, which has to live as long, in @program as a command's name, or in the one that @c names.  Returns 0, or
  * an exit status after a message; config_files_free() then, too.
  */
-int config_resolve(struct config_files *f, const struct config *c, const char *program) __attribute__((warn_unused_result));
+int config_resolve(struct config_files *f, const struct config *c, const char *program)
+	__attribute__((warn_unused_result));
 /* What takes much memory, and is not needed any more. */
 void config_files_close(struct config_files *f);
 void config_files_free(struct config_files *f);
@@ -98,10 +99,13 @@ Dwarf *config_dwarf(struct config_object *o);
 int config_list_libraries(struct config_files *f);
 
 /* False: no memory. */
-bool config_add_range(struct config_range **v, size_t *n, size_t *room, size_t object, uint64_t lo, uint64_t hi) __attribute__((warn_unused_result));
-bool config_note(struct config_search *s, const char *fmt, ...) __attribute__((format(printf, 2, 3), warn_unused_result));
+bool config_add_range(struct config_range **v, size_t *n, size_t *room, size_t object, uint64_t lo, uint64_t hi)
+	__attribute__((warn_unused_result));
+bool config_note(struct config_search *s, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3), warn_unused_result));
 /* The @i-th function of an object: its code, parts included; and if @pattern, its name for the recorder. */
-bool config_add_function(struct config_search *s, size_t object, size_t i, bool pattern) __attribute__((warn_unused_result));
+bool config_add_function(struct config_search *s, size_t object, size_t i, bool pattern)
+	__attribute__((warn_unused_result));
 /* As in the source; for free(). */
 char *config_function_name(struct config_object *o, size_t i);
 
@@ -121,6 +125,7 @@ int config_find_inlined(struct config_search *s, size_t object, struct select *s
  * Are a C function's parameters those of @signature, "f(int, char *)", as debug information says?  Without any it is taken to be so.
  * *other: what they are, for free(), if not; what was there is freed.
  */
-bool config_has_signature(struct config_object *o, uint64_t addr, const char *name, const char *signature, char **other);
+bool config_has_signature(struct config_object *o, uint64_t addr, const char *name, const char *signature,
+			  char **other);
 
 #endif

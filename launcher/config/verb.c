@@ -80,7 +80,8 @@ static int check(int argc, char **argv)
 		return status;
 	for (size_t i = 0; !status && i < c.n; i++)
 		if (config_about[c.v[i].type].refused)
-			status = config_error(&c, &c.v[i].at, "%s: %s", config_about[c.v[i].type].name, config_about[c.v[i].type].refused);
+			status = config_error(&c, &c.v[i].at, "%s: %s", config_about[c.v[i].type].name,
+					      config_about[c.v[i].type].refused);
 	if (!status && argc == 3)
 		status = check_program(&c, argv[2]);
 	else if (!status)
@@ -136,12 +137,16 @@ static const struct {
 	const char *key, *text;
 } keys[] = {
 	{ CONFIG_HAS_VARIABLES, "variables", "only accesses to these global and static variables" },
-	{ CONFIG_HAS_ARGUMENTS, "arguments", "names of arguments; 'return' is what a function returns; all if it is left out" },
+	{ CONFIG_HAS_ARGUMENTS, "arguments",
+	 "names of arguments; 'return' is what a function returns; all if it is left out" },
 	{ CONFIG_HAS_BY, "by", "what is a row of the table" },
-	{ CONFIG_HAS_SYSTEM, "system", "what caches are simulated: as `sonde cache --system'; this machine's if it is left out" },
+	{ CONFIG_HAS_SYSTEM, "system",
+	 "what caches are simulated: as `sonde cache --system'; this machine's if it is left out" },
 	{ CONFIG_HAS_TOP, "top", "so many of the most frequent values; 10 if it is left out" },
-	{ CONFIG_HAS_LIMIT, "limit", "the first so many calls of each function in each thread, or accesses of each thread" },
-	{ CONFIG_HAS_SAMPLE, "sample", "record accesses in bursts, as `sonde record --sample'; the same in all entries about accesses" },
+	{ CONFIG_HAS_LIMIT, "limit",
+	 "the first so many calls of each function in each thread, or accesses of each thread" },
+	{ CONFIG_HAS_SAMPLE, "sample",
+	 "record accesses in bursts, as `sonde record --sample'; the same in all entries about accesses" },
 	{ CONFIG_HAS_CALLS, "when: { call: N }", "the N-th call of each function in each thread; 3-5, 3- likewise" },
 	{ CONFIG_HAS_CALLS, "when: { argument: 'n > 100' }", "calls where an argument is so: < <= > >= == !=" },
 	{ CONFIG_HAS_THREAD, "when: { thread: N }", "the N-th thread of the process; 1 is the first" },
@@ -183,8 +188,9 @@ static int explain_all(void)
 	     "program: FILE                   of a job that a script starts: whose code it is\n"
 	     "\nTypes:");
 	for (unsigned int i = 0; i < CONFIG_TYPES; i++)
-		printf("  %-20s %s%s%s%s\n", config_about[i].name, config_about[i].summary, config_about[i].refused ? " (" : "",
-		       config_about[i].refused ? config_about[i].refused : "", config_about[i].refused ? ")" : "");
+		printf("  %-20s %s%s%s%s\n", config_about[i].name, config_about[i].summary,
+		       config_about[i].refused ? " (" : "", config_about[i].refused ? config_about[i].refused : "",
+		       config_about[i].refused ? ")" : "");
 	puts("\nPlaces:\n"
 	     "  function NAME                 NAME as for -F: solve, 'num::*', /regex/, bar(int, int), inflate@libz\n"
 	     "  loop at FILE:LINE             the loop whose 'for' or 'while' is there, and the loops in it\n"

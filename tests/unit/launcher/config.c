@@ -125,7 +125,8 @@ static void keys(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(signatures), cmocka_unit_test(locations), cmocka_unit_test(keys) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(signatures), cmocka_unit_test(locations),
+					   cmocka_unit_test(keys) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
