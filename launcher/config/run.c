@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* `sonde record -c FILE': before the program, and after it. */
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,6 +49,8 @@ static int prepare(struct config_run *run, const struct record_peek *peek, int a
 	if (!status)
 		say_notes(&run->files);
 	config_files_close(&run->files);
+	/* it is waited for the program's end in little memory */
+	malloc_trim(0);
 	return status;
 }
 

@@ -72,3 +72,18 @@ printf 'instrumentation:\n  - { type: alignment, location: all, sample: "burst:1
 same_run -q -c sample.yaml -o t -- gzip -c input
 check_contains sampled.txt '^# memory accesses were recorded in '
 [ "$(column 1 sampled.txt)" -lt $((accesses / 2)) ] || fail "$(column 1 sampled.txt) of $accesses accesses are no sample"
+
+# all functions of a library, whose own names there are few of, and one of them by its file
+if command -v xz >/dev/null && ldd "$(command -v xz)" 2>/dev/null | grep -q liblzma; then
+	cat >xz.yaml <<-'END'
+	instrumentation:
+	  - { type: invocation-counter, location: library liblzma, output: lzma.txt }
+	  - { type: trip-counter, location: library liblzma, output: loops.txt }
+	  - { type: block-counter, location: "function lzma_code@liblzma", output: edges.txt, by: edge }
+	END
+	same_run -q -c xz.yaml -o t -- xz -1 -c input
+	check_contains lzma.txt '^ *[1-9][0-9]* +1  lzma_code$'
+	[ "$(column 1 loops.txt)" -gt 0 ] || { show loops.txt; fail "no loops"; }
+	check_contains edges.txt ' lzma_code$'
+	check_lacks edges.txt 'sub_'
+fi
