@@ -243,27 +243,51 @@ bool config_holds(struct config_files *f, const struct config_found *found, cons
 
 /* ---- places ---- */
 
+/* Is the program linked with it?  If not, libraries whose names are like it, up to their ".so", go into *near. */
+static bool is_linked(const struct config_search *s, struct near_names *near)
+{
+	bool found = false;
+
+	for (size_t i = 1; i < s->f->n; i++) {
+		const char *file = strrchr(s->f->v[i].path, '/') + 1, *end = strstr(file, ".so");
+		char *own = strndup(file, end ? (size_t)(end - file) : strlen(file));
+		struct function_name name = { .symbol = own };
+
+		found |= pattern_lib_is(s->place->name, file);
+		if (own)
+			near_note(near, s->place->name, NEAR_WORD, &name);
+		function_name_free(&name);
+		free(own);
+	}
+	return found;
+}
+
+/* One that the program is not linked with may be loaded by it, or is a slip of the pen. */
 static int find_library(struct config_search *s)
 {
 	const char *name = s->place->name;
-	bool found = false;
-	char *pattern;
+	struct near_names near = { 0 };
+	char hint[NEAR_MAX_TEXT], *pattern;
 	int status = config_list_libraries(s->f);
+	bool linked;
 
-	for (size_t i = 1; !status && i < s->f->n; i++)
-		found |= pattern_lib_is(name, strrchr(s->f->v[i].path, '/') + 1);
 	if (status)
 		return status;
 	if (s->f->program.is_static)
 		return config_error(s->f->config, &s->place->at, "library %s: %s is static, it has no libraries", name,
 				    s->f->program.path);
+	linked = is_linked(s, &near);
+	near_text(&near, hint, sizeof(hint));
+	if (!linked)
+		msg_warn("%s: line %zu, column %zu: library %s: the program is not linked with it%s", s->f->config->path,
+			 s->place->at.line, s->place->at.column, name, hint);
 	if (asprintf(&pattern, "*@%s", name) < 0)
 		return config_no_memory();
 	if (!config_texts_add(&s->found->patterns, pattern, s->place->at) ||
 	    !config_texts_add(&s->found->libraries, name, s->place->at) ||
 	    !config_note(s,
-			 found ? "all functions of %s"
-			       : "%s: the program is not linked with it; all its functions if it is loaded later",
+			 linked ? "all functions of %s"
+				: "%s: the program is not linked with it; all its functions if it is loaded later",
 			 name))
 		status = config_no_memory();
 	free(pattern);

@@ -175,6 +175,11 @@ check_usage_error sonde -c "$PWD" "$program"
 check_usage_error sonde config
 check_usage_error sonde config explain strides
 
+# a library may be loaded later: it is no error, but said
+printf 'instrumentation:\n  - { type: stride, location: library libd }\n' >library.yaml
+check_status 0 sonde config check library.yaml "$program"
+check_contains err "line 2, column [0-9]+: library libd: the program is not linked with it; did you mean 'libc'"
+
 # C: a signature's parameters are those of debug information
 if [ -x "$programs/args_mix" ]; then
 	printf 'instrumentation:\n  - { type: invocation-counter, location: "function main(int, char **)" }\n' >c.yaml
