@@ -25,6 +25,7 @@ libinjector_la_SOURCES = \
 	injector/facts/known.h \
 	injector/facts/store.c \
 	injector/facts/store.h \
+	injector/image/bfdfile.h \
 	injector/image/cursor.c \
 	injector/image/cursor.h \
 	injector/image/ehframe.c \
@@ -98,6 +99,24 @@ libinjector_la_SOURCES = \
 	injector/process/tracee-private.h \
 	injector/process/tracee.c \
 	injector/process/tracee.h \
+	injector/signatures/sigarchive.c \
+	injector/signatures/sigdecide.c \
+	injector/signatures/sigformat.h \
+	injector/signatures/sigmake-int.h \
+	injector/signatures/sigmake.c \
+	injector/signatures/sigmake.h \
+	injector/signatures/sigmask.c \
+	injector/signatures/sigmask.h \
+	injector/signatures/sigmatch-int.h \
+	injector/signatures/sigmatch.c \
+	injector/signatures/sigmatch.h \
+	injector/signatures/signames.c \
+	injector/signatures/signatures.c \
+	injector/signatures/signatures.h \
+	injector/signatures/sigread.c \
+	injector/signatures/sigread.h \
+	injector/signatures/sigresult.c \
+	injector/signatures/sigwrite.c \
 	injector/status.h \
 	injector/syscall/exec.c \
 	injector/syscall/restorers.c \

@@ -18,6 +18,8 @@ libcommand_la_SOURCES = \
 	launcher/common/options.h \
 	launcher/common/proc.c \
 	launcher/common/proc.h \
+	launcher/common/signatures.c \
+	launcher/common/signatures.h \
 	launcher/config/config-read.c \
 	launcher/config/config.h \
 	launcher/config/place.c \
@@ -397,6 +399,10 @@ sonde_SOURCES = \
 	launcher/record/ticker.h \
 	launcher/record/waiter.c \
 	launcher/record/waiter.h \
+	launcher/signature/make.c \
+	launcher/signature/match.c \
+	launcher/signature/signature.c \
+	launcher/signature/signature.h \
 	launcher/verbs.h \
 	runtime/memory/batches.c
 launcher/cache/shipped.$(OBJEXT): analysis/cache/systems.yaml

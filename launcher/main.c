@@ -41,6 +41,7 @@ static const struct verb verbs[] = {
 	{ "blocks", verb_blocks, "show the basic blocks and loops of a program", RANKS_FIRST },
 	{ "config", verb_config, "check and explain files that say what to measure where", RANKS_EACH },
 	{ "module", verb_module, "list, write and build modules", RANKS_EACH },
+	{ "signature", verb_signature, "name functions of stripped programs by static libraries", RANKS_EACH },
 	{ "doctor", verb_doctor, "check that this machine has what Sonde needs", RANKS_EACH },
 	{ "help", verb_help, "explain a verb", RANKS_EACH },
 	{ NULL, NULL, NULL, RANKS_EACH },

@@ -24,6 +24,7 @@ int verb_disasm(int argc, char **argv);
 int verb_blocks(int argc, char **argv);
 int verb_config(int argc, char **argv);
 int verb_module(int argc, char **argv);
+int verb_signature(int argc, char **argv);
 int verb_doctor(int argc, char **argv);
 int verb_ctl(int argc, char **argv);
 int verb_top(int argc, char **argv);

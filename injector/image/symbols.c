@@ -9,7 +9,9 @@
 #include "base/array.h"
 #include "base/hash.h"
 #include "base/search.h"
+#include "injector/image/bfdfile.h"
 #include "injector/image/symbols.h"
+#include "injector/signatures/signatures.h"
 
 #define DEMANGLE_PARAMS 3 /* DMGL_PARAMS | DMGL_ANSI of libiberty's demangle.h */
 
@@ -36,13 +38,14 @@ struct inj_symtab {
 	long nraw[3];
 	struct inj_symbol *syms;
 	size_t n, room;
+	size_t own; /* those that are not of .dynsym */
 	struct name_slot *names;
 	size_t nnames; /* a power of two */
 };
 
 /* ---- reading ---- */
 
-static uint64_t symbol_size(const asymbol *sym)
+uint64_t inj_bfd_symbol_size(const asymbol *sym)
 {
 	const struct elf_asymbol *elf = (const struct elf_asymbol *)sym;
 	uint64_t value = bfd_asymbol_value(sym);
@@ -78,9 +81,10 @@ static enum inj_status add(struct inj_symtab *tab, bfd *abfd, asymbol *sym, uint
 	s = &tab->syms[tab->n++];
 	s->name = sym->name;
 	s->addr = bfd_asymbol_value(sym);
-	s->size = symbol_size(sym);
+	s->size = inj_bfd_symbol_size(sym);
 	s->avail = sym->section->vma + sym->section->size - s->addr;
 	s->flags = flags;
+	s->source = NULL;
 	if (sym->flags & (BSF_GLOBAL | BSF_WEAK | BSF_GNU_UNIQUE))
 		s->flags |= INJ_SYM_GLOBAL;
 	if (sym->flags & BSF_GNU_INDIRECT_FUNCTION)
@@ -139,21 +143,30 @@ static enum inj_status read_marks(struct inj_symtab *tab, bfd *abfd)
 	return INJ_OK;
 }
 
-/* The library has state of its own. */
 static pthread_mutex_t bfd_lock = PTHREAD_MUTEX_INITIALIZER;
+
+void inj_bfd_lock(void)
+{
+	static bool ready;
+
+	pthread_mutex_lock(&bfd_lock);
+	if (ready)
+		return;
+	bfd_init();
+	bfd_set_error_handler((bfd_error_handler_type)(void (*)(void))abs);
+	ready = true;
+}
+
+void inj_bfd_unlock(void)
+{
+	pthread_mutex_unlock(&bfd_lock);
+}
 
 /* With the lock. */
 static bfd *open_elf(const char *path)
 {
-	static bool ready;
-	bfd *abfd;
+	bfd *abfd = bfd_openr(path, "elf64-x86-64");
 
-	if (!ready) {
-		bfd_init();
-		bfd_set_error_handler((bfd_error_handler_type)(void (*)(void))abs);
-		ready = true;
-	}
-	abfd = bfd_openr(path, "elf64-x86-64");
 	if (abfd && bfd_check_format(abfd, bfd_object))
 		return abfd;
 	if (abfd)
@@ -248,12 +261,49 @@ static enum inj_status read_files(struct inj_symtab *tab, const char *path, unsi
 	status = tab->files[0] ? INJ_OK : INJ_NO_FILE;
 	if (status == INJ_OK)
 		status = read_table(tab, tab->files[0], STATIC_TABLE, 0);
+	tab->own = tab->n;
 	if (status == INJ_OK)
 		status = read_table(tab, tab->files[0], DYNAMIC_TABLE, INJ_SYM_DYNAMIC);
-	if (status == INJ_OK)
-		status = read_marks(tab, tab->files[0]);
+	tab->own -= tab->n;
 	if (status == INJ_OK && (flags & INJ_SYMTAB_DEBUG_FILE))
 		status = read_debug_file(tab);
+	tab->own += tab->n;
+	if (status == INJ_OK)
+		status = read_marks(tab, tab->files[0]);
+	return status;
+}
+
+/* ---- names that are known by signature ---- */
+
+static enum inj_status add_found(struct inj_symtab *tab, const struct inj_sig_found *found, const struct inj_sig_file *files)
+{
+	if (!array_room(tab->syms, tab->room, tab->n + 1))
+		return INJ_MEMORY;
+	tab->syms[tab->n++] = (struct inj_symbol){
+		.name = found->name, .addr = found->addr, .size = found->size, .avail = found->size ? found->size : UINT64_MAX,
+		.flags = INJ_SYM_SIGNATURE | (found->flags & SIG_NAME_GLOBAL ? INJ_SYM_GLOBAL : 0u) |
+			 (found->flags & SIG_NAME_IFUNC ? INJ_SYM_IFUNC : 0u),
+		.source = files[found->file].name,
+	};
+	return INJ_OK;
+}
+
+static enum inj_status read_signatures(struct inj_symtab *tab, const char *path)
+{
+	size_t nfiles, n = tab->n;
+	const struct inj_sig_file *files = inj_signatures(&nfiles);
+	struct inj_sig_known *known = nfiles ? calloc(n + 1, sizeof(*known)) : NULL;
+	enum inj_status status = nfiles && !known ? INJ_MEMORY : INJ_OK;
+	struct inj_sig_result r;
+
+	for (size_t i = 0; known && i < n; i++)
+		known[i] = (struct inj_sig_known){ tab->syms[i].addr, tab->syms[i].name };
+	if (known && inj_signatures_name(path, known, n, &r)) {
+		for (size_t i = 0; i < r.nfound && status == INJ_OK; i++)
+			status = add_found(tab, &r.found[i], files);
+		inj_sig_result_free(&r);
+	}
+	free(known);
 	return status;
 }
 
@@ -265,9 +315,11 @@ enum inj_status inj_symtab_open(const char *path, unsigned int flags, struct inj
 	*out = NULL;
 	if (!tab)
 		return INJ_MEMORY;
-	pthread_mutex_lock(&bfd_lock);
+	inj_bfd_lock();
 	status = read_files(tab, path, flags);
-	pthread_mutex_unlock(&bfd_lock);
+	inj_bfd_unlock();
+	if (status == INJ_OK && !tab->own && !(flags & INJ_SYMTAB_NO_SIGNATURES))
+		status = read_signatures(tab, path);
 	if (status == INJ_OK) {
 		settle(tab);
 		status = index_names(tab);
@@ -286,11 +338,11 @@ void inj_symtab_close(struct inj_symtab *tab)
 		return;
 	for (int i = 0; i < 3; i++)
 		free(tab->raw[i]);
-	pthread_mutex_lock(&bfd_lock);
+	inj_bfd_lock();
 	for (int i = 0; i < 2; i++)
 		if (tab->files[i])
 			bfd_close(tab->files[i]);
-	pthread_mutex_unlock(&bfd_lock);
+	inj_bfd_unlock();
 	free(tab->names);
 	free(tab->syms);
 	free(tab);

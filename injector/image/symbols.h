@@ -18,6 +18,7 @@ enum inj_symbol_flags {
 	INJ_SYM_OLD = 4,     /* an old version (name@VERSION), not the default one */
 	INJ_SYM_DYNAMIC = 8, /* from .dynsym */
 	INJ_SYM_DEBUG = 16,  /* from a separate debug file */
+	INJ_SYM_SIGNATURE = 32, /* from its bytes: injector/signatures/signatures.h */
 };
 
 struct inj_symbol {
@@ -26,12 +27,14 @@ struct inj_symbol {
 	uint64_t size;	/* 0: not known */
 	uint64_t avail; /* bytes up to the next function's start or the end of the section */
 	uint32_t flags;
+	const char *source; /* SIGNATURE: name of the file of signatures, static; else NULL */
 };
 
 struct inj_symtab;
 
 #define INJ_DEBUG_FOLDER "/usr/lib/debug" /* of separate debug files */
 #define INJ_SYMTAB_DEBUG_FILE 1u /* also read the separate debug file, if there is one */
+#define INJ_SYMTAB_NO_SIGNATURES 2u /* else they name functions where there is no other symbol table than .dynsym */
 
 /* Errors: NO_FILE, MEMORY. */
 enum inj_status inj_symtab_open(const char *path, unsigned int flags, struct inj_symtab **out)

@@ -1,0 +1,482 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * Which of the units whose bytes are there were linked there.  What is accepted says, by its references, where names are, and so
+ * which other units can be where; that is followed until nothing is left.  A unit that was accepted stays so.
+ */
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/hash.h"
+#include "injector/signatures/sigmask.h"
+#include "injector/signatures/sigmatch-int.h"
+
+#define ALONE 64	/* fixed bytes of a unit that is believed for itself */
+#define CALLING 24	/* of one for which what it calls speaks as well */
+#define BESIDE 8	/* of one that is between others of its archive */
+#define SHARED_ALONE 512 /* ALONE of a template, of which others may be alike */
+#define GAP 63		/* bytes of padding between two sections */
+#define MANY 8		/* references that agree, for one that does not */
+#define ROUNDS 16
+
+/* What references of an instance say of it. */
+struct evidence {
+	uint32_t agree, contradict;
+};
+
+/* ---- names ---- */
+
+static const char *symbol_text(const struct match *m, uint32_t file, uint32_t symbol)
+{
+	const struct inj_sig_file *f = &m->files[file];
+
+	return f->text + f->symbols[symbol].text;
+}
+
+static uint64_t name_hash(const char *name)
+{
+	return hash_bytes(name, strlen(name));
+}
+
+/* NULL: it is not known where it is. */
+static struct named *find_name(struct match *m, const char *name)
+{
+	size_t at;
+
+	if (!m->named_room)
+		return NULL;
+	at = hash_slot(i, m->named_room, name_hash(name), !m->named[i].name || strcmp(m->named[i].name, name) == 0);
+	return m->named[at].name ? &m->named[at] : NULL;
+}
+
+/* The first one to say so is right. */
+static void set_name(struct match *m, const char *name, uint64_t addr)
+{
+	struct named *n;
+
+	if (!hash_grow(m->named, m->named_room, m->nnamed + 1, old, old->name,
+		       &m->named[hash_slot(i, m->named_room, name_hash(old->name), !m->named[i].name)])) {
+		m->failed = true;
+		return;
+	}
+	n = &m->named[hash_slot(i, m->named_room, name_hash(name), !m->named[i].name || strcmp(m->named[i].name, name) == 0)];
+	if (n->name)
+		return;
+	*n = (struct named){ name, addr };
+	m->nnamed++;
+}
+
+/* Does the function have that name, or is it that local one? */
+static bool defines(const struct match *m, const struct claim *c, uint32_t file, uint32_t symbol)
+{
+	const struct instance *in = &m->instances[c->instance];
+	const struct inj_sig_file *f = &m->files[in->file];
+	const struct sig_symbol *s = &m->files[file].symbols[symbol];
+	const char *name;
+
+	if (s->text == SIG_NONE)
+		return in->file == file && in->unit == s->unit && c->func == s->func;
+	name = symbol_text(m, file, symbol);
+	for (uint32_t i = f->funcs[c->func].names; i < f->funcs[c->func].names + f->funcs[c->func].nnames; i++)
+		if ((f->names[i].flags & SIG_NAME_GLOBAL) && strcmp(f->text + f->names[i].text, name) == 0)
+			return true;
+	return false;
+}
+
+/* An accepted function that starts there, as a claim plus one; 0: none. */
+static uint32_t accepted_at(const struct match *m, const struct place *p)
+{
+	uint32_t i = p ? p->claims : 0;
+
+	while (i && m->instances[m->claims[i - 1].instance].state != SIG_ACCEPTED)
+		i = m->claims[i - 1].next;
+	return i;
+}
+
+/* ---- what references say ---- */
+
+static bool is_plt(const struct match *m, uint64_t addr)
+{
+	uint64_t left;
+	const uint8_t *code = sig_code_at(m, addr, &left);
+
+	return code && inj_sig_is_plt(code, left);
+}
+
+/* Code that is called has to be there; a weak name may be nowhere. */
+static bool is_possible(const struct match *m, uint64_t target, bool branch)
+{
+	uint64_t left;
+
+	return !branch || !target || sig_code_at(m, target, &left);
+}
+
+/* 1: it agrees with what is known, -1: it does not, 0: nothing is known. */
+static int judge_symbol(struct match *m, const struct instance *in, uint32_t symbol, uint64_t target, bool branch)
+{
+	const struct sig_symbol *s = &m->files[in->file].symbols[symbol];
+	const struct named *n = s->text == SIG_NONE ? NULL : find_name(m, symbol_text(m, in->file, symbol));
+	uint32_t claim;
+
+	if (!is_possible(m, target, branch))
+		return -1;
+	if (s->unit == in->unit && target == in->base + m->files[in->file].funcs[s->func].at)
+		return 0; /* itself */
+	if (n && n->addr == target)
+		return 1;
+	if (is_plt(m, target))
+		return 0;
+	if (n)
+		return -1;
+	claim = accepted_at(m, sig_place(m, target));
+	if (claim)
+		return defines(m, &m->claims[claim - 1], in->file, symbol) ? 1 : -1;
+	return sig_is_covered(m, target) ? -1 : 0;
+}
+
+static struct evidence weigh(struct match *m, const struct instance *in)
+{
+	const struct inj_sig_file *f = &m->files[in->file];
+	const struct sig_unit *u = &f->units[in->unit];
+	struct evidence e = { 0 };
+	uint64_t left, target;
+	const uint8_t *code = sig_code_at(m, in->base, &left);
+	bool branch;
+
+	inj_sig_refs(f, u, m->refs);
+	for (uint32_t i = 0; i < u->nrefs; i++) {
+		const struct sig_ref *r = &m->refs[i];
+		int says;
+
+		if (r->symbol == SIG_NONE || !inj_sig_target(r, code, in->base, &target, &branch))
+			continue;
+		says = judge_symbol(m, in, r->symbol, target, branch);
+		e.agree += says > 0;
+		e.contradict += says < 0;
+	}
+	for (uint32_t i = u->funcs; i < u->funcs + u->nfuncs; i++) {
+		const struct sig_name *name = &f->names[f->funcs[i].names];
+		const struct named *n = name->flags & SIG_NAME_GLOBAL && !(name->flags & SIG_NAME_WEAK) ?
+						find_name(m, f->text + name->text) : NULL;
+
+		e.contradict += n && n->addr != in->base + f->funcs[i].at && !is_plt(m, n->addr);
+	}
+	return e;
+}
+
+/* ---- those at the same place ---- */
+
+static bool same_name(const struct match *m, const struct instance *a, const struct instance *b)
+{
+	const struct inj_sig_file *f = &m->files[a->file], *g = &m->files[b->file];
+
+	return strcmp(f->text + f->names[f->funcs[unit_of(m, a)->funcs].names].text,
+		      g->text + g->names[g->funcs[unit_of(m, b)->funcs].names].text) == 0;
+}
+
+static void reject(struct match *m, struct instance *in)
+{
+	in->state = SIG_REJECTED;
+	m->copies[in->file][in->unit]--;
+}
+
+/* Another one that may be there as well, of another name and not much smaller. */
+static bool has_rival(struct match *m, const struct instance *in)
+{
+	const struct place *p = sig_place(m, in->base);
+
+	for (uint32_t i = p ? p->claims : 0; i; i = m->claims[i - 1].next) {
+		const struct instance *other = &m->instances[m->claims[i - 1].instance];
+
+		if (other != in && other->base == in->base && other->state == SIG_OPEN &&
+		    2 * unit_of(m, other)->fixed >= unit_of(m, in)->fixed && !same_name(m, in, other))
+			return true;
+	}
+	return false;
+}
+
+static bool overlaps(const struct match *m, const struct instance *in)
+{
+	const struct sig_unit *u = unit_of(m, in);
+
+	for (uint32_t at = 0; at < u->len; at += 16)
+		if (sig_is_covered(m, in->base + at))
+			return true;
+	return sig_is_covered(m, in->base + u->len - 1);
+}
+
+/* ---- accepting ---- */
+
+static void accept(struct match *m, uint32_t index)
+{
+	struct instance *in = &m->instances[index];
+	const struct inj_sig_file *f = &m->files[in->file];
+	const struct sig_unit *u = unit_of(m, in);
+
+	if (overlaps(m, in) || !array_room(m->queue, m->queue_room, m->nqueue + 1)) {
+		reject(m, in);
+		return;
+	}
+	in->state = SIG_ACCEPTED;
+	m->queue[m->nqueue++] = index;
+	sig_cover(m, in->base, u->len);
+	for (uint32_t i = u->funcs; i < u->funcs + u->nfuncs; i++) {
+		uint64_t addr = in->base + f->funcs[i].at;
+
+		for (uint32_t k = f->funcs[i].names; k < f->funcs[i].names + f->funcs[i].nnames; k++)
+			if (f->names[k].flags & SIG_NAME_GLOBAL)
+				set_name(m, f->text + f->names[k].text, addr);
+		for (uint32_t c = sig_place(m, addr)->claims; c; c = m->claims[c - 1].next)
+			if (m->instances[m->claims[c - 1].instance].state == SIG_OPEN)
+				reject(m, &m->instances[m->claims[c - 1].instance]);
+	}
+}
+
+static bool is_trusted(struct evidence e)
+{
+	return e.agree >= MANY * e.contradict;
+}
+
+/* A unit that a reference needs to be there: it is accepted if its bytes are, and what it says is no nonsense. */
+static void expect(struct match *m, uint32_t file, uint32_t unit, uint64_t base)
+{
+	uint32_t index = sig_instance(m, file, unit, base);
+
+	if (index == SIG_NONE && sig_is_there(m, file, unit, base))
+		index = sig_note(m, file, unit, base);
+	if (index == SIG_NONE || m->instances[index].state != SIG_OPEN)
+		return;
+	if (is_trusted(weigh(m, &m->instances[index])))
+		accept(m, index);
+	else
+		reject(m, &m->instances[index]);
+}
+
+static void note_said(struct match *m, uint32_t file, uint32_t symbol, uint64_t target, bool branch)
+{
+	struct place *p = sig_new_place(m, target);
+
+	for (uint32_t i = p ? p->said : 0; i; i = m->said[i - 1].next) {
+		if (m->said[i - 1].file == file && m->said[i - 1].symbol == symbol) {
+			m->said[i - 1].branch |= branch;
+			return;
+		}
+	}
+	if (!p || !array_room(m->said, m->said_room, m->nsaid + 1)) {
+		m->failed = true;
+		return;
+	}
+	m->said[m->nsaid++] = (struct said){ file, symbol, p->said, branch };
+	p->said = (uint32_t)m->nsaid;
+}
+
+/* All that start there and are called so stay, others do not. */
+static void sort_out(struct match *m, uint32_t file, uint32_t symbol, uint64_t target)
+{
+	const struct place *p = sig_place(m, target);
+	bool any = false;
+
+	for (uint32_t i = p ? p->claims : 0; i; i = m->claims[i - 1].next) {
+		struct instance *in = &m->instances[m->claims[i - 1].instance];
+
+		any |= in->state == SIG_ACCEPTED;
+		if (in->state == SIG_OPEN && !defines(m, &m->claims[i - 1], file, symbol))
+			reject(m, in);
+	}
+	for (uint32_t i = p && !any ? p->claims : 0; i; i = m->claims[i - 1].next) {
+		const struct instance *in = &m->instances[m->claims[i - 1].instance];
+
+		if (in->state == SIG_OPEN) {
+			expect(m, in->file, in->unit, in->base);
+			p = sig_place(m, target);
+		}
+	}
+}
+
+static void follow_symbol(struct match *m, uint32_t file, uint32_t symbol, uint64_t target, bool branch)
+{
+	const struct sig_symbol *s = &m->files[file].symbols[symbol];
+	uint64_t left;
+	bool code = sig_code_at(m, target, &left);
+
+	if (!target || is_plt(m, target))
+		return;
+	if (s->text != SIG_NONE)
+		set_name(m, symbol_text(m, file, symbol), target);
+	if (!code)
+		return;
+	note_said(m, file, symbol, target, branch);
+	sort_out(m, file, symbol, target);
+	if (s->unit != SIG_NONE && !accepted_at(m, sig_place(m, target)))
+		expect(m, file, s->unit, target - m->files[file].funcs[s->func].at);
+}
+
+static void follow(struct match *m, uint32_t index)
+{
+	const struct instance in = m->instances[index];
+	const struct inj_sig_file *f = &m->files[in.file];
+	const struct sig_unit *u = unit_of(m, &in);
+	struct sig_ref *refs = calloc(u->nrefs + (size_t)1, sizeof(*refs)); /* m->refs is for others meanwhile */
+	uint64_t left, target;
+	const uint8_t *code = sig_code_at(m, in.base, &left);
+	bool branch;
+
+	m->failed |= !refs;
+	if (refs)
+		inj_sig_refs(f, u, refs);
+	for (uint32_t i = 0; refs && i < u->nrefs && !m->failed; i++)
+		if (refs[i].symbol != SIG_NONE && inj_sig_target(&refs[i], code, in.base, &target, &branch))
+			follow_symbol(m, in.file, refs[i].symbol, target, branch);
+	free(refs);
+}
+
+static void follow_all(struct match *m)
+{
+	while (m->nqueue && !m->failed)
+		follow(m, m->queue[--m->nqueue]);
+}
+
+/* ---- the rules ---- */
+
+struct ranked {
+	uint32_t index, fixed;
+	uint64_t base;
+};
+
+static int by_fixed(const void *a, const void *b)
+{
+	const struct ranked *x = a, *y = b;
+
+	if (x->fixed != y->fixed)
+		return x->fixed > y->fixed ? -1 : 1;
+	return x->base < y->base ? -1 : x->base > y->base ? 1 : x->index < y->index ? -1 : x->index > y->index;
+}
+
+static int by_base(const void *a, const void *b)
+{
+	const struct ranked *x = a, *y = b;
+
+	return x->base < y->base ? -1 : x->base > y->base ? 1 : x->index < y->index ? -1 : x->index > y->index;
+}
+
+/* Malloc'ed; NULL: no memory. */
+static struct ranked *rank(struct match *m, int (*order)(const void *, const void *), size_t *n)
+{
+	struct ranked *v = calloc(m->ninstances + 1, sizeof(*v));
+
+	*n = m->ninstances;
+	m->failed |= !v;
+	for (uint32_t i = 0; v && i < *n; i++)
+		v[i] = (struct ranked){ i, unit_of(m, &m->instances[i])->fixed, m->instances[i].base };
+	if (v && *n)
+		qsort(v, *n, sizeof(*v), order);
+	return v;
+}
+
+/* For itself, or with what it calls. */
+static bool is_enough(const struct match *m, const struct instance *in, struct evidence e)
+{
+	const struct sig_unit *u = unit_of(m, in);
+
+	if (u->flags & SIG_UNIT_SHARED)
+		return u->fixed >= SHARED_ALONE;
+	return u->fixed >= ALONE || (u->fixed >= CALLING && e.agree);
+}
+
+/* False: nothing has changed. */
+static bool round_of(struct match *m, const struct ranked *v, size_t n)
+{
+	bool changed = false;
+
+	for (size_t i = 0; i < n && !m->failed; i++) {
+		struct instance *in = &m->instances[v[i].index];
+		struct evidence e;
+
+		if (in->state != SIG_OPEN)
+			continue;
+		e = weigh(m, in);
+		if (!is_trusted(e)) {
+			reject(m, in);
+			changed = true;
+		} else if (m->copies[in->file][in->unit] == 1 && is_enough(m, in, e) && !has_rival(m, in)) {
+			accept(m, v[i].index);
+			follow_all(m);
+			changed = true;
+		}
+	}
+	return changed;
+}
+
+/* The instance of @file that is not rejected and begins at [from, from + GAP], its only one if it is open; n: none. */
+static size_t next_tile(const struct match *m, const struct ranked *v, size_t n, size_t i, uint32_t file, uint64_t from)
+{
+	while (i < n && v[i].base < from)
+		i++;
+	for (; i < n && v[i].base - from <= GAP; i++) {
+		const struct instance *in = &m->instances[v[i].index];
+
+		if (in->file == file && in->state != SIG_REJECTED)
+			return i;
+	}
+	return n;
+}
+
+/* Accepts what lies between two accepted units of one archive without a gap. */
+static bool fill_between(struct match *m, const struct ranked *v, size_t n, size_t first)
+{
+	uint32_t file = m->instances[v[first].index].file;
+	size_t i = first, last = first;
+	bool changed = false;
+
+	do {
+		const struct instance *in = &m->instances[v[i].index];
+
+		last = i;
+		i = next_tile(m, v, n, i + 1, file, in->base + unit_of(m, in)->len);
+	} while (i < n && m->instances[v[i].index].state == SIG_OPEN);
+	if (i == n || last == first)
+		return false;
+	for (size_t k = first + 1; k < i && !m->failed; k++) {
+		struct instance *in = &m->instances[v[k].index];
+
+		if (in->state == SIG_OPEN && in->file == file && !(unit_of(m, in)->flags & SIG_UNIT_SHARED) &&
+		    unit_of(m, in)->fixed >= BESIDE && m->copies[in->file][in->unit] == 1 && !has_rival(m, in)) {
+			accept(m, v[k].index);
+			follow_all(m);
+			changed = true;
+		}
+	}
+	return changed;
+}
+
+static bool round_beside(struct match *m)
+{
+	size_t n;
+	struct ranked *v = rank(m, by_base, &n);
+	bool changed = false;
+
+	for (size_t i = 0; v && i < n && !m->failed; i++)
+		if (m->instances[v[i].index].state == SIG_ACCEPTED)
+			changed |= fill_between(m, v, n, i);
+	free(v);
+	return changed;
+}
+
+void sig_decide(struct match *m)
+{
+	bool changed = true;
+
+	for (size_t i = 0; i < m->code->nknown && !m->failed; i++)
+		set_name(m, m->code->known[i].name, m->code->known[i].addr);
+	for (int i = 0; i < ROUNDS && changed && !m->failed; i++) {
+		size_t n;
+		struct ranked *v = rank(m, by_fixed, &n);
+
+		changed = v && round_of(m, v, n);
+		free(v);
+		if (!changed && !m->failed)
+			changed = round_beside(m);
+	}
+}

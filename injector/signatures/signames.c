@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* An ELF file's code, and starts of functions from its unwind table. */
+#include "config.h"
+
+#include <stdlib.h>
+
+#include "base/array.h"
+#include "injector/signatures/signatures.h"
+
+static int by_start(const void *a, const void *b)
+{
+	const struct inj_sig_start *x = a, *y = b;
+
+	if (x->addr != y->addr)
+		return x->addr < y->addr ? -1 : 1;
+	return x->size > y->size ? -1 : x->size < y->size;
+}
+
+struct starts {
+	struct inj_sig_start *v;
+	size_t n, room;
+};
+
+static bool add_start(struct starts *s, const struct inj_elf *file, uint64_t addr, uint64_t size)
+{
+	if (!inj_elf_code(file, addr))
+		return true;
+	if (!array_room(s->v, s->room, s->n + 1))
+		return false;
+	s->v[s->n++] = (struct inj_sig_start){ addr, size };
+	return true;
+}
+
+/* Each address once, with a size if one is known. */
+static void sort(struct starts *s)
+{
+	size_t n = 0;
+
+	if (s->n)
+		qsort(s->v, s->n, sizeof(*s->v), by_start);
+	for (size_t i = 0; i < s->n; i++)
+		if (!n || s->v[n - 1].addr != s->v[i].addr)
+			s->v[n++] = s->v[i];
+	s->n = n;
+}
+
+static bool find_starts(const struct inj_elf *file, struct starts *s)
+{
+	struct inj_eh eh;
+	struct inj_fde fde;
+	bool good = add_start(s, file, file->entry, 0);
+
+	if (inj_elf_frames(file, &eh))
+		while (good && inj_eh_next(&eh, &fde))
+			if (fde.size && fde.size <= SIG_MAX_LEN && !(fde.flags & (INJ_FDE_SIGNAL | INJ_FDE_INSIDE)))
+				good = add_start(s, file, fde.addr, fde.size);
+	sort(s);
+	return good;
+}
+
+bool inj_sig_code_of(const struct inj_elf *file, const struct inj_sig_known *known, size_t nknown, struct inj_sig_code *code)
+{
+	struct inj_sig_piece *pieces = calloc(file->nsegs + 1, sizeof(*pieces));
+	struct starts starts = { 0 };
+	size_t n = 0;
+
+	for (size_t i = 0; pieces && i < file->nsegs; i++)
+		if ((file->segs[i].flags & PF_X) && file->segs[i].len)
+			pieces[n++] = (struct inj_sig_piece){ file->segs[i].addr, file->segs[i].bytes, file->segs[i].len };
+	*code = (struct inj_sig_code){ .pieces = pieces, .npieces = n, .known = known, .nknown = nknown };
+	if (!pieces || !find_starts(file, &starts)) {
+		free(starts.v);
+		free(pieces);
+		return false;
+	}
+	code->starts = starts.v;
+	code->nstarts = starts.n;
+	return true;
+}
+
+void inj_sig_code_free(struct inj_sig_code *code)
+{
+	free((void *)(uintptr_t)code->pieces);
+	free((void *)(uintptr_t)code->starts);
+	*code = (struct inj_sig_code){ 0 };
+}
+
+bool inj_signatures_name(const char *path, const struct inj_sig_known *known, size_t nknown, struct inj_sig_result *r)
+{
+	size_t n;
+	const struct inj_sig_file *files = inj_signatures(&n);
+	struct inj_sig_code code;
+	struct inj_elf file;
+	bool good = false;
+
+	*r = (struct inj_sig_result){ 0 };
+	if (!n || inj_elf_open(path, &file) != INJ_OK)
+		return false;
+	if (inj_sig_code_of(&file, known, nknown, &code)) {
+		good = inj_sig_match(files, n, &code, r);
+		inj_sig_code_free(&code);
+	}
+	inj_elf_close(&file);
+	return good && r->nfound;
+}
