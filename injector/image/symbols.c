@@ -275,6 +275,20 @@ static enum inj_status read_files(struct inj_symtab *tab, const char *path, unsi
 
 /* ---- names that are known by signature ---- */
 
+static bool has_symbol(const struct inj_sig_known *known, size_t n, uint64_t addr)
+{
+	size_t at = search_first(i, n, known[i].addr >= addr);
+
+	return at < n && known[at].addr == addr;
+}
+
+static int by_known(const void *a, const void *b)
+{
+	const struct inj_sig_known *x = a, *y = b;
+
+	return x->addr < y->addr ? -1 : x->addr > y->addr;
+}
+
 static enum inj_status add_found(struct inj_symtab *tab, const struct inj_sig_found *found, const struct inj_sig_file *files)
 {
 	if (!array_room(tab->syms, tab->room, tab->n + 1))
@@ -298,9 +312,12 @@ static enum inj_status read_signatures(struct inj_symtab *tab, const char *path)
 
 	for (size_t i = 0; known && i < n; i++)
 		known[i] = (struct inj_sig_known){ tab->syms[i].addr, tab->syms[i].name };
+	if (known && n)
+		qsort(known, n, sizeof(*known), by_known);
 	if (known && inj_signatures_name(path, known, n, &r)) {
 		for (size_t i = 0; i < r.nfound && status == INJ_OK; i++)
-			status = add_found(tab, &r.found[i], files);
+			if (!has_symbol(known, n, r.found[i].addr))
+				status = add_found(tab, &r.found[i], files);
 		inj_sig_result_free(&r);
 	}
 	free(known);

@@ -10,12 +10,14 @@
 
 #include "base/array.h"
 #include "base/hash.h"
+#include "base/search.h"
 #include "injector/signatures/sigmask.h"
 #include "injector/signatures/sigmatch-int.h"
 
-#define ALONE 64	/* fixed bytes of a unit that is believed for itself */
+#define ALONE 256	/* fixed bytes of a unit that is believed for itself */
 #define CALLING 24	/* of one for which what it calls speaks as well */
 #define BESIDE 8	/* of one that is between others of its archive */
+#define SHARED_BESIDE 16
 #define SHARED_ALONE 512 /* ALONE of a template, of which others may be alike */
 #define GAP 63		/* bytes of padding between two sections */
 #define MANY 8		/* references that agree, for one that does not */
@@ -97,12 +99,21 @@ static uint32_t accepted_at(const struct match *m, const struct place *p)
 
 /* ---- what references say ---- */
 
-static bool is_plt(const struct match *m, uint64_t addr)
+/* An entry of a PLT stands for the IFUNC whose resolver fills its slot; *target is the resolver then.  True: it is another's. */
+static bool is_plt(const struct match *m, uint64_t *target)
 {
-	uint64_t left;
-	const uint8_t *code = sig_code_at(m, addr, &left);
+	const struct inj_sig_slot *v = m->code->slots;
+	uint64_t left, slot;
+	const uint8_t *code = sig_code_at(m, *target, &left);
+	size_t at;
 
-	return code && inj_sig_is_plt(code, left);
+	if (!code || !inj_sig_is_plt(code, left, *target, &slot))
+		return false;
+	at = search_first(i, m->code->nslots, v[i].slot >= slot);
+	if (at == m->code->nslots || v[at].slot != slot)
+		return true;
+	*target = v[at].resolver;
+	return false;
 }
 
 /* Code that is called has to be there; a weak name may be nowhere. */
@@ -120,14 +131,14 @@ static int judge_symbol(struct match *m, const struct instance *in, uint32_t sym
 	const struct named *n = s->text == SIG_NONE ? NULL : find_name(m, symbol_text(m, in->file, symbol));
 	uint32_t claim;
 
+	if (is_plt(m, &target))
+		return 0;
 	if (!is_possible(m, target, branch))
 		return -1;
 	if (s->unit == in->unit && target == in->base + m->files[in->file].funcs[s->func].at)
 		return 0; /* itself */
 	if (n && n->addr == target)
 		return 1;
-	if (is_plt(m, target))
-		return 0;
 	if (n)
 		return -1;
 	claim = accepted_at(m, sig_place(m, target));
@@ -140,14 +151,14 @@ static struct evidence weigh(struct match *m, const struct instance *in)
 {
 	const struct inj_sig_file *f = &m->files[in->file];
 	const struct sig_unit *u = &f->units[in->unit];
+	const struct sig_ref *refs = inj_sig_refs(f, u);
 	struct evidence e = { 0 };
 	uint64_t left, target;
 	const uint8_t *code = sig_code_at(m, in->base, &left);
 	bool branch;
 
-	inj_sig_refs(f, u, m->refs);
 	for (uint32_t i = 0; i < u->nrefs; i++) {
-		const struct sig_ref *r = &m->refs[i];
+		const struct sig_ref *r = &refs[i];
 		int says;
 
 		if (r->symbol == SIG_NONE || !inj_sig_target(r, code, in->base, &target, &branch))
@@ -161,7 +172,7 @@ static struct evidence weigh(struct match *m, const struct instance *in)
 		const struct named *n = name->flags & SIG_NAME_GLOBAL && !(name->flags & SIG_NAME_WEAK) ?
 						find_name(m, f->text + name->text) : NULL;
 
-		e.contradict += n && n->addr != in->base + f->funcs[i].at && !is_plt(m, n->addr);
+		e.contradict += n && n->addr != in->base + f->funcs[i].at;
 	}
 	return e;
 }
@@ -183,7 +194,7 @@ static void reject(struct match *m, struct instance *in)
 }
 
 /* Another one that may be there as well, of another name and not much smaller. */
-static bool has_rival(struct match *m, const struct instance *in)
+static bool has_rival(const struct match *m, const struct instance *in)
 {
 	const struct place *p = sig_place(m, in->base);
 
@@ -299,10 +310,11 @@ static void follow_symbol(struct match *m, uint32_t file, uint32_t symbol, uint6
 {
 	const struct sig_symbol *s = &m->files[file].symbols[symbol];
 	uint64_t left;
-	bool code = sig_code_at(m, target, &left);
+	bool code;
 
-	if (!target || is_plt(m, target))
+	if (!target || is_plt(m, &target))
 		return;
+	code = sig_code_at(m, target, &left);
 	if (s->text != SIG_NONE)
 		set_name(m, symbol_text(m, file, symbol), target);
 	if (!code)
@@ -318,18 +330,14 @@ static void follow(struct match *m, uint32_t index)
 	const struct instance in = m->instances[index];
 	const struct inj_sig_file *f = &m->files[in.file];
 	const struct sig_unit *u = unit_of(m, &in);
-	struct sig_ref *refs = calloc(u->nrefs + (size_t)1, sizeof(*refs)); /* m->refs is for others meanwhile */
+	const struct sig_ref *refs = inj_sig_refs(f, u);
 	uint64_t left, target;
 	const uint8_t *code = sig_code_at(m, in.base, &left);
 	bool branch;
 
-	m->failed |= !refs;
-	if (refs)
-		inj_sig_refs(f, u, refs);
-	for (uint32_t i = 0; refs && i < u->nrefs && !m->failed; i++)
+	for (uint32_t i = 0; i < u->nrefs && !m->failed; i++)
 		if (refs[i].symbol != SIG_NONE && inj_sig_target(&refs[i], code, in.base, &target, &branch))
 			follow_symbol(m, in.file, refs[i].symbol, target, branch);
-	free(refs);
 }
 
 static void follow_all(struct match *m)
@@ -423,10 +431,42 @@ static size_t next_tile(const struct match *m, const struct ranked *v, size_t n,
 	return n;
 }
 
+/*
+ * Units have the order that they have in the archive's objects, and a linker keeps it: of some that are equal, the only one of
+ * their file that is after @low and before @high.
+ */
+static bool is_in_order(const struct match *m, const struct instance *in, uint32_t low, uint32_t high)
+{
+	const struct place *p = sig_place(m, in->base);
+
+	if (in->unit <= low || in->unit >= high)
+		return false;
+	for (uint32_t i = p ? p->claims : 0; i; i = m->claims[i - 1].next) {
+		const struct instance *other = &m->instances[m->claims[i - 1].instance];
+
+		if (other != in && other->base == in->base && other->state == SIG_OPEN &&
+		    (other->file != in->file || (other->unit > low && other->unit < high)))
+			return false;
+	}
+	return true;
+}
+
+static bool is_beside(const struct match *m, const struct instance *in, uint32_t low, uint32_t high)
+{
+	const struct sig_unit *u = unit_of(m, in);
+
+	if (u->fixed < (u->flags & SIG_UNIT_SHARED ? SHARED_BESIDE : BESIDE))
+		return false;
+	if (m->copies[in->file][in->unit] == 1 && !has_rival(m, in))
+		return true;
+	return is_in_order(m, in, low, high);
+}
+
 /* Accepts what lies between two accepted units of one archive without a gap. */
 static bool fill_between(struct match *m, const struct ranked *v, size_t n, size_t first)
 {
-	uint32_t file = m->instances[v[first].index].file;
+	const struct instance *begin = &m->instances[v[first].index];
+	uint32_t file = begin->file, low = begin->unit, high;
 	size_t i = first, last = first;
 	bool changed = false;
 
@@ -438,11 +478,11 @@ static bool fill_between(struct match *m, const struct ranked *v, size_t n, size
 	} while (i < n && m->instances[v[i].index].state == SIG_OPEN);
 	if (i == n || last == first)
 		return false;
+	high = m->instances[v[i].index].unit;
 	for (size_t k = first + 1; k < i && !m->failed; k++) {
 		struct instance *in = &m->instances[v[k].index];
 
-		if (in->state == SIG_OPEN && in->file == file && !(unit_of(m, in)->flags & SIG_UNIT_SHARED) &&
-		    unit_of(m, in)->fixed >= BESIDE && m->copies[in->file][in->unit] == 1 && !has_rival(m, in)) {
+		if (in->state == SIG_OPEN && in->file == file && is_beside(m, in, low, high) && is_trusted(weigh(m, in))) {
 			accept(m, v[k].index);
 			follow_all(m);
 			changed = true;
@@ -451,32 +491,45 @@ static bool fill_between(struct match *m, const struct ranked *v, size_t n, size
 	return changed;
 }
 
-static bool round_beside(struct match *m)
+static bool round_beside(struct match *m, const struct ranked *v, size_t n)
 {
-	size_t n;
-	struct ranked *v = rank(m, by_base, &n);
 	bool changed = false;
 
-	for (size_t i = 0; v && i < n && !m->failed; i++)
+	for (size_t i = 0; i < n && !m->failed; i++)
 		if (m->instances[v[i].index].state == SIG_ACCEPTED)
 			changed |= fill_between(m, v, n, i);
-	free(v);
 	return changed;
+}
+
+/* All instances in both orders, made anew when there are more. */
+struct orders {
+	struct ranked *fixed, *base;
+	size_t n;
+};
+
+static bool make_orders(struct match *m, struct orders *o)
+{
+	if (o->fixed && o->n == m->ninstances)
+		return true;
+	free(o->fixed);
+	free(o->base);
+	o->fixed = rank(m, by_fixed, &o->n);
+	o->base = rank(m, by_base, &o->n);
+	return o->fixed && o->base;
 }
 
 void sig_decide(struct match *m)
 {
+	struct orders o = { 0 };
 	bool changed = true;
 
 	for (size_t i = 0; i < m->code->nknown && !m->failed; i++)
 		set_name(m, m->code->known[i].name, m->code->known[i].addr);
-	for (int i = 0; i < ROUNDS && changed && !m->failed; i++) {
-		size_t n;
-		struct ranked *v = rank(m, by_fixed, &n);
-
-		changed = v && round_of(m, v, n);
-		free(v);
-		if (!changed && !m->failed)
-			changed = round_beside(m);
+	for (int i = 0; i < ROUNDS && changed && make_orders(m, &o); i++) {
+		changed = round_of(m, o.fixed, o.n);
+		if (!changed && !m->failed && make_orders(m, &o))
+			changed = round_beside(m, o.base, o.n);
 	}
+	free(o.fixed);
+	free(o.base);
 }

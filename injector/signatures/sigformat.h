@@ -86,10 +86,11 @@ enum sig_ref_kind {
 };
 
 struct sig_ref {
-	uint32_t start, len; /* bytes of the unit that it covers */
+	uint32_t start;	     /* bytes of the unit that it covers: start to start + len */
 	uint32_t at;	     /* of the value, in the unit */
-	enum sig_ref_kind kind;
 	uint32_t symbol;     /* SIG_NONE: none */
+	uint8_t len;
+	uint8_t kind;	     /* enum sig_ref_kind */
 	int64_t addend;
 };
 

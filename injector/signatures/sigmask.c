@@ -174,14 +174,17 @@ bool inj_sig_target(const struct sig_ref *ref, const uint8_t *code, uint64_t add
 	}
 }
 
-bool inj_sig_is_plt(const uint8_t *code, uint64_t left)
+bool inj_sig_is_plt(const uint8_t *code, uint64_t left, uint64_t addr, uint64_t *slot)
 {
 	static const uint8_t endbr[4] = { 0xf3, 0x0f, 0x1e, 0xfa };
 	size_t at = left >= 4 && memcmp(code, endbr, sizeof(endbr)) == 0 ? 4 : 0;
 
 	if (left > at && code[at] == 0xf2) /* bnd */
 		at++;
-	return left >= at + 6 && code[at] == 0xff && code[at + 1] == 0x25;
+	if (left < at + 6 || code[at] != 0xff || code[at + 1] != 0x25)
+		return false;
+	*slot = relative(code + at + 2, addr + at + 6);
+	return true;
 }
 
 /* ---- bytes as numbers ---- */

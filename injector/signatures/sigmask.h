@@ -32,7 +32,7 @@ uint32_t inj_sig_key(const uint8_t *code, uint8_t prefix, uint32_t first_len);
 /* What sig_unit.hash is of code[0..len); the refs ascending.  @room: len bytes to work in. */
 uint64_t inj_sig_hash(const uint8_t *code, uint32_t len, const struct sig_ref *refs, size_t nrefs, uint8_t *room);
 
-/* Is it an entry of a PLT: a jump through a slot, with what may come before it? */
-bool inj_sig_is_plt(const uint8_t *code, uint64_t left);
+/* Is it, at @addr, an entry of a PLT: a jump through *slot, with what may come before it? */
+bool inj_sig_is_plt(const uint8_t *code, uint64_t left, uint64_t addr, uint64_t *slot);
 
 #endif

@@ -57,7 +57,6 @@ struct match {
 	uint64_t total;
 	uint8_t *covered;	 /* a bit for each byte of code: an accepted unit's; first: a start's function */
 
-	struct sig_ref *refs;	 /* room for those of any unit */
 	uint8_t *room;		 /* for the bytes of any unit */
 	uint32_t *queue;	 /* accepted, whose references have not been looked at */
 	size_t nqueue, queue_room;
@@ -74,17 +73,17 @@ static inline const struct sig_unit *unit_of(const struct match *m, const struct
 /* Code at @addr, *left bytes of it; NULL: none. */
 const uint8_t *sig_code_at(const struct match *m, uint64_t addr, uint64_t *left);
 
-/* Are a unit's bytes at @base?  Leaves its references in m->refs. */
+/* Are a unit's bytes at @base? */
 bool sig_is_there(struct match *m, uint32_t file, uint32_t unit, uint64_t base);
 
 /* Notes that they are.  Returns the instance; SIG_NONE: no memory. */
 uint32_t sig_note(struct match *m, uint32_t file, uint32_t unit, uint64_t base);
 
 /* The instance, if there is one. */
-uint32_t sig_instance(struct match *m, uint32_t file, uint32_t unit, uint64_t base);
+uint32_t sig_instance(const struct match *m, uint32_t file, uint32_t unit, uint64_t base);
 
 /* NULL: nothing is known of it.  sig_new_place(): makes it; NULL: no memory. */
-struct place *sig_place(struct match *m, uint64_t addr);
+struct place *sig_place(const struct match *m, uint64_t addr);
 struct place *sig_new_place(struct match *m, uint64_t addr);
 
 void sig_cover(struct match *m, uint64_t addr, uint64_t len);

@@ -79,7 +79,7 @@ const struct inj_sig_start *sig_start(const struct match *m, uint64_t addr)
 
 /* ---- instances ---- */
 
-struct place *sig_place(struct match *m, uint64_t addr)
+struct place *sig_place(const struct match *m, uint64_t addr)
 {
 	size_t at;
 
@@ -115,11 +115,10 @@ bool sig_is_there(struct match *m, uint32_t file, uint32_t unit, uint64_t base)
 
 	if (!code || left < u->len || (u->prefix >= 4 && memcmp(code, &u->lead, sizeof(u->lead)) != 0))
 		return false;
-	inj_sig_refs(f, u, m->refs);
-	return inj_sig_hash(code, u->len, m->refs, u->nrefs, m->room) == u->hash;
+	return inj_sig_hash(code, u->len, inj_sig_refs(f, u), u->nrefs, m->room) == u->hash;
 }
 
-uint32_t sig_instance(struct match *m, uint32_t file, uint32_t unit, uint64_t base)
+uint32_t sig_instance(const struct match *m, uint32_t file, uint32_t unit, uint64_t base)
 {
 	const struct place *p = sig_place(m, base);
 
@@ -273,14 +272,13 @@ static void scan(struct match *m)
 
 static bool begin(struct match *m)
 {
-	uint32_t len = 0, refs = 0;
+	uint32_t len = 0;
 	bool good = true;
 
 	m->before = calloc(m->code->npieces + 1, sizeof(*m->before));
 	m->copies = calloc(m->nfiles + 1, sizeof(*m->copies));
 	for (size_t i = 0; m->copies && i < m->nfiles; i++) {
 		len = m->files[i].max_len > len ? m->files[i].max_len : len;
-		refs = m->files[i].max_refs > refs ? m->files[i].max_refs : refs;
 		m->copies[i] = calloc(m->files[i].nunits + 1, sizeof(**m->copies));
 		good = good && m->copies[i];
 	}
@@ -289,9 +287,8 @@ static bool begin(struct match *m)
 		m->total += m->code->pieces[i].len;
 	}
 	m->covered = calloc(1, m->total / 8 + 1);
-	m->refs = calloc(refs + (size_t)1, sizeof(*m->refs));
 	m->room = malloc(len + (size_t)1);
-	return good && m->before && m->copies && m->covered && m->refs && m->room;
+	return good && m->before && m->copies && m->covered && m->room;
 }
 
 static void end(struct match *m)
@@ -301,7 +298,6 @@ static void end(struct match *m)
 	free(m->copies);
 	free(m->before);
 	free(m->covered);
-	free(m->refs);
 	free(m->room);
 	free(m->instances);
 	free(m->claims);

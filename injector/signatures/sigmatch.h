@@ -37,6 +37,11 @@ struct inj_sig_known {
 	const char *name;
 };
 
+/* A slot of a PLT's entry whose address the resolver of an IFUNC says; ascending by slot. */
+struct inj_sig_slot {
+	uint64_t slot, resolver;
+};
+
 struct inj_sig_code {
 	const struct inj_sig_piece *pieces;
 	size_t npieces;
@@ -44,6 +49,8 @@ struct inj_sig_code {
 	size_t nstarts;
 	const struct inj_sig_known *known;
 	size_t nknown;
+	const struct inj_sig_slot *slots;
+	size_t nslots;
 };
 
 struct inj_sig_found {

@@ -3,6 +3,7 @@
 #include "config.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/array.h"
 #include "injector/signatures/signatures.h"
@@ -58,23 +59,69 @@ static bool find_starts(const struct inj_elf *file, struct starts *s)
 	return good;
 }
 
+struct slots {
+	struct inj_sig_slot *v;
+	size_t n, room;
+};
+
+static bool add_slots(const struct inj_elf *file, uint64_t addr, uint64_t size, struct slots *s)
+{
+	const uint8_t *table = inj_elf_get(file, addr, size);
+
+	for (uint64_t at = 0; table && size - at >= sizeof(Elf64_Rela); at += sizeof(Elf64_Rela)) {
+		Elf64_Rela r;
+
+		memcpy(&r, table + at, sizeof(r));
+		if (ELF64_R_TYPE(r.r_info) != R_X86_64_IRELATIVE)
+			continue;
+		if (!array_room(s->v, s->room, s->n + 1))
+			return false;
+		s->v[s->n++] = (struct inj_sig_slot){ r.r_offset, (uint64_t)r.r_addend };
+	}
+	return true;
+}
+
+static int by_slot(const void *a, const void *b)
+{
+	const struct inj_sig_slot *x = a, *y = b;
+
+	return x->slot < y->slot ? -1 : x->slot > y->slot;
+}
+
+/* Of a static program only section headers say where these are. */
+static bool find_slots(const struct inj_elf *file, struct slots *s)
+{
+	bool good = add_slots(file, file->dyn.rela, file->dyn.rela_size, s) && add_slots(file, file->dyn.jmprel, file->dyn.jmprel_size, s);
+
+	for (size_t i = 0; good && i < file->nsecs; i++)
+		if (file->secs[i].type == SHT_RELA && (file->secs[i].flags & SHF_ALLOC) && !file->ndynamic)
+			good = add_slots(file, file->secs[i].addr, file->secs[i].size, s);
+	if (s->n)
+		qsort(s->v, s->n, sizeof(*s->v), by_slot);
+	return good;
+}
+
 bool inj_sig_code_of(const struct inj_elf *file, const struct inj_sig_known *known, size_t nknown, struct inj_sig_code *code)
 {
 	struct inj_sig_piece *pieces = calloc(file->nsegs + 1, sizeof(*pieces));
 	struct starts starts = { 0 };
+	struct slots slots = { 0 };
 	size_t n = 0;
 
 	for (size_t i = 0; pieces && i < file->nsegs; i++)
 		if ((file->segs[i].flags & PF_X) && file->segs[i].len)
 			pieces[n++] = (struct inj_sig_piece){ file->segs[i].addr, file->segs[i].bytes, file->segs[i].len };
 	*code = (struct inj_sig_code){ .pieces = pieces, .npieces = n, .known = known, .nknown = nknown };
-	if (!pieces || !find_starts(file, &starts)) {
+	if (!pieces || !find_starts(file, &starts) || !find_slots(file, &slots)) {
 		free(starts.v);
+		free(slots.v);
 		free(pieces);
 		return false;
 	}
 	code->starts = starts.v;
 	code->nstarts = starts.n;
+	code->slots = slots.v;
+	code->nslots = slots.n;
 	return true;
 }
 
@@ -82,6 +129,7 @@ void inj_sig_code_free(struct inj_sig_code *code)
 {
 	free((void *)(uintptr_t)code->pieces);
 	free((void *)(uintptr_t)code->starts);
+	free((void *)(uintptr_t)code->slots);
 	*code = (struct inj_sig_code){ 0 };
 }
 

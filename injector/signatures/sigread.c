@@ -13,6 +13,8 @@
 #include "base/search.h"
 #include "injector/signatures/sigread.h"
 
+#define REF_BYTES 5 /* of a reference, at least */
+
 static const char damaged[] = "is damaged; make it again with `sonde signature make'";
 static const char no_memory[] = "needs more memory than there is";
 
@@ -77,7 +79,7 @@ static bool get_ref(struct cursor *c, uint32_t *end, struct sig_ref *r)
 	r->len = get_byte(c);
 	in = get_byte(c);
 	r->at = r->start + in;
-	r->kind = (enum sig_ref_kind)get_byte(c);
+	r->kind = get_byte(c);
 	symbol = get_unsigned(c);
 	r->symbol = symbol && symbol <= SIG_NONE ? (uint32_t)(symbol - 1) : SIG_NONE;
 	r->addend = symbol ? get_signed(c) : 0;
@@ -89,34 +91,43 @@ static bool get_ref(struct cursor *c, uint32_t *end, struct sig_ref *r)
 	return r->kind == SIG_REF_OPAQUE || in + 4 <= r->len;
 }
 
-void inj_sig_refs(const struct inj_sig_file *f, const struct sig_unit *u, struct sig_ref *refs)
+const struct sig_ref *inj_sig_refs(const struct inj_sig_file *f, const struct sig_unit *u)
 {
-	struct cursor c = { f->refs + u->refs, f->refs + f->nrefs, false };
-	uint32_t end = 0;
-
-	for (uint32_t i = 0; i < u->nrefs; i++)
-		(void)!get_ref(&c, &end, &refs[i]);
+	return f->decoded + f->first_ref[u - f->units];
 }
 
 /* ---- is all as it should be? ---- */
 
-static bool refs_good(const struct inj_sig_file *f, const struct sig_unit *u)
+static bool refs_good(const struct inj_sig_file *f, const struct sig_unit *u, struct sig_ref *r)
 {
 	struct cursor c = { f->refs, f->refs + f->nrefs, false };
-	uint32_t end = 0, fixed = u->len, first = u->len;
+	uint32_t end = 0, fixed = u->len;
 
-	if (u->refs > f->nrefs || u->nrefs > u->len)
-		return false;
 	c.at += u->refs;
 	for (uint32_t i = 0; i < u->nrefs; i++) {
-		struct sig_ref r;
-
-		if (!get_ref(&c, &end, &r) || end > u->len || (r.symbol != SIG_NONE && r.symbol >= f->nsymbols))
+		if (!get_ref(&c, &end, &r[i]) || end > u->len || (r[i].symbol != SIG_NONE && r[i].symbol >= f->nsymbols))
 			return false;
-		fixed -= r.len;
-		first = i ? first : r.start;
+		fixed -= r[i].len;
 	}
-	return fixed == u->fixed && u->prefix <= first && u->prefix <= 32;
+	return fixed == u->fixed && u->prefix <= (u->nrefs ? r[0].start : u->len) && u->prefix <= 32;
+}
+
+/* Units do not share bytes of references, so there are no more than bytes. */
+static bool decode_refs(struct inj_sig_file *f)
+{
+	size_t n = 0;
+
+	f->decoded = calloc(f->nrefs / REF_BYTES + 1, sizeof(*f->decoded));
+	f->first_ref = calloc(f->nunits + 1, sizeof(*f->first_ref));
+	for (size_t i = 0; f->decoded && f->first_ref && i < f->nunits; i++) {
+		const struct sig_unit *u = &f->units[i];
+
+		if (u->refs > f->nrefs || u->nrefs > f->nrefs / REF_BYTES - n || !refs_good(f, u, f->decoded + n))
+			return false;
+		f->first_ref[i] = (uint32_t)n;
+		n += u->nrefs;
+	}
+	return f->decoded && f->first_ref;
 }
 
 static bool unit_good(const struct inj_sig_file *f, const struct sig_unit *u)
@@ -133,7 +144,7 @@ static bool unit_good(const struct inj_sig_file *f, const struct sig_unit *u)
 			return false;
 		before = fn->at;
 	}
-	return u->first_len == f->funcs[u->funcs].len && refs_good(f, u);
+	return u->first_len == f->funcs[u->funcs].len;
 }
 
 static bool text_good(const struct inj_sig_file *f, uint32_t at)
@@ -179,12 +190,11 @@ static bool parts_good(struct inj_sig_file *f)
 		if (!unit_good(f, &f->units[i]))
 			return false;
 		f->max_len = f->units[i].len > f->max_len ? f->units[i].len : f->max_len;
-		f->max_refs = f->units[i].nrefs > f->max_refs ? f->units[i].nrefs : f->max_refs;
 	}
 	for (size_t i = 0; i < f->nsymbols; i++)
 		if (!symbol_good(f, &f->symbols[i]))
 			return false;
-	return text_good(f, f->head->archives) && index_good(f);
+	return text_good(f, f->head->archives) && index_good(f) && decode_refs(f);
 }
 
 /* ---- the file ---- */
@@ -275,6 +285,8 @@ bool inj_sig_open(struct inj_sig_file *f, const char *path, const char **problem
 void inj_sig_close(struct inj_sig_file *f)
 {
 	free(f->bytes);
+	free(f->decoded);
+	free(f->first_ref);
 	free(f->path);
 	memset(f, 0, sizeof(*f));
 }

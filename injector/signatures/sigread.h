@@ -22,19 +22,22 @@ struct inj_sig_file {
 	const uint8_t *refs;
 	const char *text;
 	size_t nunits, nfuncs, nnames, nsymbols, nindex, nrefs, ntext;
-	uint32_t max_len, max_refs; /* of a unit */
-	void *bytes;		/* private */
+	uint32_t max_len;	/* of a unit */
+	/* private */
+	void *bytes;
+	struct sig_ref *decoded; /* of all units, one after the other */
+	uint32_t *first_ref;	/* by unit: in decoded */
 };
 
 /* False: *problem is complete after "FILE ", static.  It is closed with inj_sig_close(), whatever came of it. */
 bool inj_sig_open(struct inj_sig_file *f, const char *path, const char **problem) __attribute__((warn_unused_result));
 void inj_sig_close(struct inj_sig_file *f);
 
-/* The same of memory, aligned to 8, that stays there.  @sum: the checksum has to be right. */
+/* The same of memory, aligned to 8, that stays there.  @sum: the checksum has to be right.  Likewise to be closed. */
 bool inj_sig_from(struct inj_sig_file *f, const void *bytes, size_t len, bool sum, const char **problem) __attribute__((warn_unused_result));
 
-/* All references of a unit into refs[0..u->nrefs). */
-void inj_sig_refs(const struct inj_sig_file *f, const struct sig_unit *u, struct sig_ref *refs);
+/* The u->nrefs references of a unit. */
+const struct sig_ref *inj_sig_refs(const struct inj_sig_file *f, const struct sig_unit *u);
 
 /* Units of a key, *n of them; NULL: none. */
 const struct sig_entry *inj_sig_find(const struct inj_sig_file *f, uint32_t key, size_t *n);
