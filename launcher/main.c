@@ -2,6 +2,7 @@
 /* sonde: picks the verb. */
 #include "config.h"
 #include "launcher/common/message.h"
+#include "launcher/common/signatures.h"
 #include "launcher/program/program.h"
 #include "launcher/ranks/ranks.h"
 #include "launcher/select/near.h"
@@ -95,15 +96,6 @@ static int verb_help(int argc, char **argv)
 	return v->run(2, (char *[]){ argv[1], help, NULL });
 }
 
-/* No verb: everything is `sonde record`'s. argv[0] becomes the verb. */
-static int run_record(int argc, char **argv)
-{
-	static char record[] = "record";
-
-	argv[0] = record;
-	return verb_record(argc, argv);
-}
-
 /* Neither a verb nor a program: what verb may be meant?  NULL: it is a program, or like none. */
 static const char *meant_verb(const char *word)
 {
@@ -123,6 +115,23 @@ static const char *meant_verb(const char *word)
 	return near.n ? near.v[0].text : NULL;
 }
 
+/* Signatures that are installed are used by whatever reads symbols. */
+static int run_verb(const struct verb *v, int argc, char **argv)
+{
+	int status = signatures_use(NULL);
+
+	return status ? status : v->run(argc, argv);
+}
+
+/* No verb: everything is `sonde record`'s. argv[0] becomes the verb. */
+static int run_record(int argc, char **argv)
+{
+	static char record[] = "record";
+
+	argv[0] = record;
+	return run_verb(&(const struct verb){ .run = verb_record }, argc, argv);
+}
+
 static int run(int argc, char **argv)
 {
 	if (argc < 2) {
@@ -135,7 +144,7 @@ static int run(int argc, char **argv)
 		return print_help();
 	const struct verb *v = find_verb(argv[1]);
 	if (v)
-		return ranks_begin(v->ranks) ? ranks_end(v->run(argc - 1, argv + 1)) : 0;
+		return ranks_begin(v->ranks) ? ranks_end(run_verb(v, argc - 1, argv + 1)) : 0;
 	const char *meant = meant_verb(argv[1]);
 	if (!meant)
 		return run_record(argc, argv);

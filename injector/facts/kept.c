@@ -17,6 +17,7 @@
 
 #include "injector/facts/analysis.h"
 #include "injector/facts/kept.h"
+#include "injector/signatures/signatures.h"
 
 #define MAGIC UINT64_C(0x3165646f636e6fff)
 
@@ -73,6 +74,7 @@ bool inj_kept_describe(const struct inj_kept_source *source, int fd, struct inj_
 	snprintf(h->version, sizeof(h->version), "%s", PACKAGE_VERSION);
 	h->analysis = INJ_ANALYSIS;
 	h->head_bytes = sizeof(*h);
+	h->signatures = inj_signatures_key();
 	stamp("/proc/self/exe", &h->maker);
 	h->file = stamp_of(&st);
 	h->debug_file = source->debug_file;
@@ -86,7 +88,7 @@ bool inj_kept_name(const struct inj_kept_source *source, char *name, size_t size
 
 	if (!real)
 		return false;
-	key = XXH3_64bits_withSeed(real, strlen(real), source->debug_file);
+	key = XXH3_64bits_withSeed(real, strlen(real), inj_signatures_key() ^ source->debug_file);
 	free(real);
 	return (size_t)snprintf(name, size, "%s/flow-%016llx", source->cache_dir, (unsigned long long)key) < size;
 }

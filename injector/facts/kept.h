@@ -4,8 +4,8 @@
  * all code has found (trampolines/flow/flow.h), and which functions can wait for their first call.  The file is mapped, and what
  * a run does not need of it is never read.  What is in it may be damaged, or of somebody else's making.
  *
- * It is for one ELF file, by inode, size and times, and with it for the separate debug file of which names were taken; for one
- * version of what made it, too.  Whatever is not of these is as good as none.
+ * It is for one ELF file, by inode, size and times, and with it for the separate debug file and the files of signatures of which
+ * names were taken; for one version of what made it, too.  Whatever is not of these is as good as none.
  */
 #ifndef SONDE_INJECTOR_FACTS_KEPT_H
 #define SONDE_INJECTOR_FACTS_KEPT_H
@@ -95,6 +95,7 @@ struct inj_kept_head {
 	uint64_t magic;
 	char version[24];	/* of Sonde */
 	uint32_t analysis, head_bytes;
+	uint64_t signatures;	/* inj_signatures_key() */
 	struct inj_kept_stamp maker, file, debug[4]; /* debug: see inj_kept_debug() */
 	char link[256];		/* name of the debug file, as the file says */
 	struct inj_identity identity;

@@ -22,6 +22,13 @@ static struct {
 	uint64_t key;
 } set;
 
+static void free_all(char **v)
+{
+	for (char **s = v; s && *s; s++)
+		free(*s);
+	free(v);
+}
+
 bool inj_signatures_use(const char *const *folders, void (*complain)(const char *path, const char *problem))
 {
 	size_t n = 0;
@@ -31,13 +38,17 @@ bool inj_signatures_use(const char *const *folders, void (*complain)(const char 
 		n++;
 	copy = calloc(n + 1, sizeof(*copy));
 	for (size_t i = 0; copy && i < n; i++)
-		if (!(copy[i] = strdup(folders[i])))
+		if (!(copy[i] = strdup(folders[i]))) {
+			free_all(copy);
 			return false;
-	for (char **f = set.folders; f && *f; f++)
-		free(*f);
-	free(set.folders);
-	set.folders = copy;
-	set.complain = complain;
+		}
+	pthread_mutex_lock(&lock);
+	free_all(set.read ? copy : set.folders);
+	if (!set.read) {
+		set.folders = copy;
+		set.complain = complain;
+	}
+	pthread_mutex_unlock(&lock);
 	return copy != NULL;
 }
 

@@ -10,8 +10,9 @@
 #include "injector/signatures/sigmatch.h"
 
 /*
- * All *.sig of these folders, or files themselves, NULL-terminated; the first of a name counts.  They are read when they are first needed, once, and stay.  To be
- * called before that, if at all: without it there are none.  @complain is called for what cannot be used.  False: no memory.
+ * All *.sig of these folders, or files themselves, NULL-terminated; the first of a name counts.  They are read when they are first
+ * needed, once, and stay: later calls change nothing.  Without a call there are none.  @complain is called for what cannot be used.
+ * False: no memory.
  */
 bool inj_signatures_use(const char *const *folders, void (*complain)(const char *path, const char *problem)) INJ_CHECK;
 

@@ -134,6 +134,7 @@ enum analyze { ANALYZE_AUTO, ANALYZE_PROGRAM, ANALYZE_COLLECTOR };
 struct record_options {
 	const char *dir;	  /* -o; "sonde.data" */
 	struct opt_list modules;  /* -m; as given, for modfile_add() */
+	const char *signatures;	  /* --signatures: launcher/common/signatures.h */
 	struct opt_list systems;  /* --system: caches that are simulated, if one of the modules wants that */
 	uint64_t one_in;	  /* --sets: so many sets of these one is simulated; 0: all */
 	bool drop;		  /* --overflow=drop: a full ring loses events instead of waiting */

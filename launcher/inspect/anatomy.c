@@ -192,6 +192,12 @@ void print_symbols(const struct inj_symbol *symbols, size_t n, bool mangled)
 	free(names);
 }
 
+void print_source(const struct inj_symbol *symbols)
+{
+	if (symbols[0].source)
+		printf("  (signature %s)", symbols[0].source);
+}
+
 void anatomy_print_names(const struct anatomy *a, size_t i, bool mangled)
 {
 	size_t n;
@@ -199,4 +205,6 @@ void anatomy_print_names(const struct anatomy *a, size_t i, bool mangled)
 	const struct inj_symbol nameless = { .name = a->facts.fn[i].name };
 
 	print_symbols(n ? symbols : &nameless, n ? n : 1, mangled);
+	if (n)
+		print_source(symbols);
 }

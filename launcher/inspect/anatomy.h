@@ -57,4 +57,7 @@ void anatomy_print_names(const struct anatomy *a, size_t i, bool mangled);
 /* The same for symbols that stand beside each other. */
 void print_symbols(const struct inj_symbol *symbols, size_t n, bool mangled);
 
+/* Where names are from that no symbol table has: "  (signature libc.sig)"; else nothing. */
+void print_source(const struct inj_symbol *symbols);
+
 #endif

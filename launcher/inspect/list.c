@@ -9,6 +9,7 @@
 #include "launcher/inspect/list.h"
 #include "launcher/common/message.h"
 #include "launcher/common/options.h"
+#include "launcher/common/signatures.h"
 #include "launcher/program/program.h"
 #include "launcher/verbs.h"
 
@@ -34,6 +35,7 @@ static const struct opt list_opts[] = {
 	  offsetof(struct list_options, lines), NULL },
 	{ 'r', "refused", NULL, "only those that cannot be instrumented", OPT_FLAG,
 	  offsetof(struct list_options, refused_only), NULL },
+	OPT_SIGNATURES(struct list_options, signatures),
 	{ 0, "mangled", NULL, "C++ names as they are in the symbol table", OPT_FLAG,
 	  offsetof(struct list_options, mangled), NULL },
 	OPT_HELP,
@@ -85,6 +87,7 @@ static void print_function(const struct listing *l, const struct function *f)
 		return;
 	printf("%12llx %8llx  ", (unsigned long long)f->symbols[0].addr, (unsigned long long)f->size);
 	print_symbols(f->symbols, f->nnames, l->o->mangled);
+	print_source(f->symbols);
 	if (f->is_ifunc)
 		fputs(" (IFUNC: its code is chosen when the program starts)", stdout);
 	if (f->refused)
@@ -295,7 +298,11 @@ int verb_list(int argc, char **argv)
 
 	if (first == argc)
 		status = opt_usage_error(&list_command, "no program");
-	if (first >= 0 && first < argc && is_folder(argv[first])) {
+	else if (!status && o.signatures)
+		status = signatures_use(o.signatures);
+	if (status) {
+		; /* said */
+	} else if (first >= 0 && first < argc && is_folder(argv[first])) {
 		status = list_folder(&l, argv[first], argv + first + 1, argc - first - 1);
 	} else if (first >= 0 && first < argc) {
 		status = check(&l, &o, argv + first + 1, argc - first - 1);

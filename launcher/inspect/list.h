@@ -13,6 +13,7 @@
 struct list_options {
 	bool libraries; /* -l */
 	bool mangled, refused_only, lines;
+	const char *signatures;
 	struct select_options select; /* with functions: what -F can record, instead of what can be wrapped */
 };
 

@@ -5,6 +5,7 @@
 #include "launcher/collect/pool.h"
 #include "launcher/common/caches.h"
 #include "launcher/common/message.h"
+#include "launcher/common/signatures.h"
 #include "launcher/select/select.h"
 #include "launcher/trace/counters.h"
 #include "runtime/probe.h"
@@ -81,6 +82,7 @@ static const struct opt record_opts[] = {
 	  offsetof(struct raw, config), NULL },
 	{ 'm', "module", "MODULE", "use a module: NAME, FILE.so or FILE.c; repeat it for more",
 	  OPT_LIST, offsetof(struct raw, o.modules), NULL },
+	OPT_SIGNATURES(struct raw, o.signatures),
 	{ 0, "system", "SYSTEM", "caches for -m cachesim: as for 'sonde cache'; may be repeated", OPT_LIST,
 	  offsetof(struct raw, o.systems), NULL },
 	{ 0, "sets", "1/N", "-m cachesim simulates one in N sets, in place of all: 2, 4, 8, ... 64", OPT_STRING,
@@ -671,6 +673,8 @@ static int parse(int argc, char **argv, struct record_options *o)
 	int first = opt_parse(command, argc, argv, &raw);
 	int status = first < 0 ? OPT_STATUS(first) : check(&raw, argc, first);
 
+	if (first >= 0 && !status && raw.o.signatures)
+		status = signatures_use(raw.o.signatures);
 	if (first < 0 || status) {
 		record_options_free(&raw.o);
 		return -status - 1;
