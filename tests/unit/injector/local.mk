@@ -47,3 +47,8 @@ tests_unit_injector_threads_SOURCES = tests/unit/injector/threads.c $(LAUNCHER_T
 tests_unit_injector_threads_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_injector_threads_LDADD = libcommand.la libinjector.la libruntime-image.la libtracefmt.la \
 	libtrampolines.la $(CMOCKA_LIBS)
+
+PURE_TESTS += tests/unit/injector/signatures
+tests_unit_injector_signatures_SOURCES = tests/unit/injector/signatures.c
+tests_unit_injector_signatures_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_injector_signatures_LDADD = libinjector.la libruntime-image.la libtrampolines.la libtracefmt.la $(CMOCKA_LIBS)
