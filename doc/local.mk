@@ -4,6 +4,7 @@ dist_doc_DATA += \
 	doc/blocks.md \
 	doc/design.md \
 	doc/recipes.md \
+	doc/signature-format.md \
 	doc/sonde-config.schema.json \
 	doc/trace-format.md
 
@@ -35,5 +36,6 @@ dist_man_MANS += \
 	doc/sonde-record.1 \
 	doc/sonde-replay.1 \
 	doc/sonde-report.1 \
+	doc/sonde-signature.1 \
 	doc/sonde-top.1 \
 	doc/sonde.1

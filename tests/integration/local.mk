@@ -124,6 +124,7 @@ INTEGRATION_TESTS += \
 	tests/integration/scripts.sh \
 	tests/integration/signals.sh \
 	tests/integration/start-killed.sh \
+	tests/integration/signatures.sh \
 	tests/integration/static.sh \
 	tests/integration/stopped.sh \
 	tests/integration/tail-calls.sh \

@@ -30,14 +30,21 @@ for verb in record attach detach ctl top report replay graph memory cache config
 	check_contains "$top_srcdir/doc/sonde.1" "Xr sonde-$verb 1"
 done
 
-# The parts of `module` share a page.
-for action in list new build; do
-	options_of_help module $action
-done | sort -u >help
-options_of_page "$top_srcdir/doc/sonde-module.1" >page
-echo --help >>page
-sort -u page >page.sorted
-check_same help page.sorted "what the help and the page of module tell"
+# The parts of `module`, and of `signature`, share a page.
+same_options_of_actions()
+{
+	local verb=$1 action
+	shift
+	for action; do
+		options_of_help $verb $action
+	done | sort -u >help
+	options_of_page "$top_srcdir/doc/sonde-$verb.1" >page
+	echo --help >>page
+	sort -u page >page.sorted
+	check_same help page.sorted "what the help and the page of $verb tell"
+}
+same_options_of_actions module list new build
+same_options_of_actions signature make match list
 
 # Every verb in the summary is explained; every macro of the header is in its page.
 sonde --help | sed -n '/^Verbs:/,/^$/s/^  \([a-z]*\) .*/\1/p' >verbs
