@@ -294,7 +294,7 @@ static enum inj_status add_found(struct inj_symtab *tab, const struct inj_sig_fo
 	if (!array_room(tab->syms, tab->room, tab->n + 1))
 		return INJ_MEMORY;
 	tab->syms[tab->n++] = (struct inj_symbol){
-		.name = found->name, .addr = found->addr, .size = found->size, .avail = found->size ? found->size : UINT64_MAX,
+		.name = found->name, .addr = found->addr, .size = found->size, .avail = found->size ? found->size : 1,
 		.flags = INJ_SYM_SIGNATURE | (found->flags & SIG_NAME_GLOBAL ? INJ_SYM_GLOBAL : 0u) |
 			 (found->flags & SIG_NAME_IFUNC ? INJ_SYM_IFUNC : 0u),
 		.source = files[found->file].name,

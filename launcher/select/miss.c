@@ -81,8 +81,8 @@ void select_miss_text(const struct select_miss *miss, char *buf, size_t size)
 		[SELECT_OTHER_FILE] = "the program's file is not the one that was recorded, so its lines are not known",
 		[SELECT_STATIC] = "the program is static, it has no libraries",
 		[SELECT_NO_SYMBOLS] = "no functions are known: there are no symbols and no unwind tables",
-		[SELECT_STRIPPED] = "there are no symbols; `sonde list -F '*'' shows what functions are called, `sonde signature' "
-				    "names those of static libraries",
+		[SELECT_STRIPPED] = ("there are no symbols; `sonde list -F '*'' shows what functions are called, `sonde signature' "
+				     "names those of static libraries"),
 		[SELECT_GO_STRIPPED] = "no functions are known: code made by Go, without symbols (link it without -s)",
 	};
 	char near[NEAR_MAX_TEXT] = "";
