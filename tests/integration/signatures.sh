@@ -36,6 +36,8 @@ strip -o malloc "$programs/malloc_mix-static"
 strip -o threads "$programs/threads_locks-static"
 check_status 2 sonde list ./malloc malloc
 same_run -q -o before -F 'sub_*' -- ./malloc
+check_status 0 sonde -o unnamed -m memory -- ./malloc
+check_contains err "nothing is recorded: .*its symbols have been stripped; .sonde signature' names"
 
 check_status 0 sonde signature make "$libc"
 check_contains out '^.*/signatures/libc.sig: [0-9]+ functions, .* of code, in '

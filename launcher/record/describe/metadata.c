@@ -209,7 +209,8 @@ static void warn_idle(struct inj_session *s, size_t module)
 	msg_warn("module %s: nothing is recorded: nothing that it wraps (%zu functions) is in the "
 		 "program%s%s",
 		 s->modules[module].name, wraps, s->opt.is_static ? "" : " or its libraries",
-		 s->opt.is_static && !has_symbols(s) ? " (its symbols have been stripped)" : "");
+		 s->opt.is_static && !has_symbols(s) ? " (its symbols have been stripped; `sonde signature' "
+							   "names what is of static libraries)" : "");
 }
 
 static bool named_elsewhere(const struct inj_session *s, const struct inj_module *m)
