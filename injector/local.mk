@@ -101,6 +101,7 @@ libinjector_la_SOURCES = \
 	injector/process/tracee.h \
 	injector/signatures/sigarchive.c \
 	injector/signatures/sigdecide.c \
+	injector/signatures/sigevidence.c \
 	injector/signatures/sigformat.h \
 	injector/signatures/sigmake-int.h \
 	injector/signatures/sigmake.c \

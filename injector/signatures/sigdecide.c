@@ -9,8 +9,6 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "base/hash.h"
-#include "base/search.h"
 #include "injector/signatures/sigmask.h"
 #include "injector/signatures/sigmatch-int.h"
 
@@ -22,160 +20,6 @@
 #define GAP 63		/* bytes of padding between two sections */
 #define MANY 8		/* references that agree, for one that does not */
 #define ROUNDS 16
-
-/* What references of an instance say of it. */
-struct evidence {
-	uint32_t agree, contradict;
-};
-
-/* ---- names ---- */
-
-static const char *symbol_text(const struct match *m, uint32_t file, uint32_t symbol)
-{
-	const struct inj_sig_file *f = &m->files[file];
-
-	return f->text + f->symbols[symbol].text;
-}
-
-static uint64_t name_hash(const char *name)
-{
-	return hash_bytes(name, strlen(name));
-}
-
-/* NULL: it is not known where it is. */
-static struct named *find_name(struct match *m, const char *name)
-{
-	size_t at;
-
-	if (!m->named_room)
-		return NULL;
-	at = hash_slot(i, m->named_room, name_hash(name), !m->named[i].name || strcmp(m->named[i].name, name) == 0);
-	return m->named[at].name ? &m->named[at] : NULL;
-}
-
-/* The first one to say so is right. */
-static void set_name(struct match *m, const char *name, uint64_t addr)
-{
-	struct named *n;
-
-	if (!hash_grow(m->named, m->named_room, m->nnamed + 1, old, old->name,
-		       &m->named[hash_slot(i, m->named_room, name_hash(old->name), !m->named[i].name)])) {
-		m->failed = true;
-		return;
-	}
-	n = &m->named[hash_slot(i, m->named_room, name_hash(name), !m->named[i].name || strcmp(m->named[i].name, name) == 0)];
-	if (n->name)
-		return;
-	*n = (struct named){ name, addr };
-	m->nnamed++;
-}
-
-/* Does the function have that name, or is it that local one? */
-static bool defines(const struct match *m, const struct claim *c, uint32_t file, uint32_t symbol)
-{
-	const struct instance *in = &m->instances[c->instance];
-	const struct inj_sig_file *f = &m->files[in->file];
-	const struct sig_symbol *s = &m->files[file].symbols[symbol];
-	const char *name;
-
-	if (s->text == SIG_NONE)
-		return in->file == file && in->unit == s->unit && c->func == s->func;
-	name = symbol_text(m, file, symbol);
-	for (uint32_t i = f->funcs[c->func].names; i < f->funcs[c->func].names + f->funcs[c->func].nnames; i++)
-		if ((f->names[i].flags & SIG_NAME_GLOBAL) && strcmp(f->text + f->names[i].text, name) == 0)
-			return true;
-	return false;
-}
-
-/* An accepted function that starts there, as a claim plus one; 0: none. */
-static uint32_t accepted_at(const struct match *m, const struct place *p)
-{
-	uint32_t i = p ? p->claims : 0;
-
-	while (i && m->instances[m->claims[i - 1].instance].state != SIG_ACCEPTED)
-		i = m->claims[i - 1].next;
-	return i;
-}
-
-/* ---- what references say ---- */
-
-/* An entry of a PLT stands for the IFUNC whose resolver fills its slot; *target is the resolver then.  True: it is another's. */
-static bool is_plt(const struct match *m, uint64_t *target)
-{
-	const struct inj_sig_slot *v = m->code->slots;
-	uint64_t left, slot;
-	const uint8_t *code = sig_code_at(m, *target, &left);
-	size_t at;
-
-	if (!code || !inj_sig_is_plt(code, left, *target, &slot))
-		return false;
-	at = search_first(i, m->code->nslots, v[i].slot >= slot);
-	if (at == m->code->nslots || v[at].slot != slot)
-		return true;
-	*target = v[at].resolver;
-	return false;
-}
-
-/* Code that is called has to be there; a weak name may be nowhere. */
-static bool is_possible(const struct match *m, uint64_t target, bool branch)
-{
-	uint64_t left;
-
-	return !branch || !target || sig_code_at(m, target, &left);
-}
-
-/* 1: it agrees with what is known, -1: it does not, 0: nothing is known. */
-static int judge_symbol(struct match *m, const struct instance *in, uint32_t symbol, uint64_t target, bool branch)
-{
-	const struct sig_symbol *s = &m->files[in->file].symbols[symbol];
-	const struct named *n = s->text == SIG_NONE ? NULL : find_name(m, symbol_text(m, in->file, symbol));
-	uint32_t claim;
-
-	if (is_plt(m, &target))
-		return 0;
-	if (!is_possible(m, target, branch))
-		return -1;
-	if (s->unit == in->unit && target == in->base + m->files[in->file].funcs[s->func].at)
-		return 0; /* itself */
-	if (n && n->addr == target)
-		return 1;
-	if (n)
-		return -1;
-	claim = accepted_at(m, sig_place(m, target));
-	if (claim)
-		return defines(m, &m->claims[claim - 1], in->file, symbol) ? 1 : -1;
-	return sig_is_covered(m, target) ? -1 : 0;
-}
-
-static struct evidence weigh(struct match *m, const struct instance *in)
-{
-	const struct inj_sig_file *f = &m->files[in->file];
-	const struct sig_unit *u = &f->units[in->unit];
-	const struct sig_ref *refs = inj_sig_refs(f, u);
-	struct evidence e = { 0 };
-	uint64_t left, target;
-	const uint8_t *code = sig_code_at(m, in->base, &left);
-	bool branch;
-
-	for (uint32_t i = 0; i < u->nrefs; i++) {
-		const struct sig_ref *r = &refs[i];
-		int says;
-
-		if (r->symbol == SIG_NONE || !inj_sig_target(r, code, in->base, &target, &branch))
-			continue;
-		says = judge_symbol(m, in, r->symbol, target, branch);
-		e.agree += says > 0;
-		e.contradict += says < 0;
-	}
-	for (uint32_t i = u->funcs; i < u->funcs + u->nfuncs; i++) {
-		const struct sig_name *name = &f->names[f->funcs[i].names];
-		const struct named *n = name->flags & SIG_NAME_GLOBAL && !(name->flags & SIG_NAME_WEAK) ?
-						find_name(m, f->text + name->text) : NULL;
-
-		e.contradict += n && n->addr != in->base + f->funcs[i].at;
-	}
-	return e;
-}
 
 /* ---- those at the same place ---- */
 
@@ -238,7 +82,7 @@ static void accept(struct match *m, uint32_t index)
 
 		for (uint32_t k = f->funcs[i].names; k < f->funcs[i].names + f->funcs[i].nnames; k++)
 			if (f->names[k].flags & SIG_NAME_GLOBAL)
-				set_name(m, f->text + f->names[k].text, addr);
+				sig_set_name(m, f->text + f->names[k].text, addr);
 		for (uint32_t c = sig_place(m, addr)->claims; c; c = m->claims[c - 1].next)
 			if (m->instances[m->claims[c - 1].instance].state == SIG_OPEN)
 				reject(m, &m->instances[m->claims[c - 1].instance]);
@@ -259,7 +103,7 @@ static void expect(struct match *m, uint32_t file, uint32_t unit, uint64_t base)
 		index = sig_note(m, file, unit, base);
 	if (index == SIG_NONE || m->instances[index].state != SIG_OPEN)
 		return;
-	if (is_trusted(weigh(m, &m->instances[index])))
+	if (is_trusted(sig_weigh(m, &m->instances[index])))
 		accept(m, index);
 	else
 		reject(m, &m->instances[index]);
@@ -293,7 +137,7 @@ static void sort_out(struct match *m, uint32_t file, uint32_t symbol, uint64_t t
 		struct instance *in = &m->instances[m->claims[i - 1].instance];
 
 		any |= in->state == SIG_ACCEPTED;
-		if (in->state == SIG_OPEN && !defines(m, &m->claims[i - 1], file, symbol))
+		if (in->state == SIG_OPEN && !sig_defines(m, &m->claims[i - 1], file, symbol))
 			reject(m, in);
 	}
 	for (uint32_t i = p && !any ? p->claims : 0; i; i = m->claims[i - 1].next) {
@@ -312,16 +156,16 @@ static void follow_symbol(struct match *m, uint32_t file, uint32_t symbol, uint6
 	uint64_t left;
 	bool code;
 
-	if (!target || is_plt(m, &target))
+	if (!target || sig_is_plt(m, &target))
 		return;
 	code = sig_code_at(m, target, &left);
 	if (s->text != SIG_NONE)
-		set_name(m, symbol_text(m, file, symbol), target);
+		sig_set_name(m, sig_symbol_text(m, file, symbol), target);
 	if (!code)
 		return;
 	note_said(m, file, symbol, target, branch);
 	sort_out(m, file, symbol, target);
-	if (s->unit != SIG_NONE && !accepted_at(m, sig_place(m, target)))
+	if (s->unit != SIG_NONE && !sig_accepted_at(m, sig_place(m, target)))
 		expect(m, file, s->unit, target - m->files[file].funcs[s->func].at);
 }
 
@@ -404,7 +248,7 @@ static bool round_of(struct match *m, const struct ranked *v, size_t n)
 
 		if (in->state != SIG_OPEN)
 			continue;
-		e = weigh(m, in);
+		e = sig_weigh(m, in);
 		if (!is_trusted(e)) {
 			reject(m, in);
 			changed = true;
@@ -482,7 +326,7 @@ static bool fill_between(struct match *m, const struct ranked *v, size_t n, size
 	for (size_t k = first + 1; k < i && !m->failed; k++) {
 		struct instance *in = &m->instances[v[k].index];
 
-		if (in->state == SIG_OPEN && in->file == file && is_beside(m, in, low, high) && is_trusted(weigh(m, in))) {
+		if (in->state == SIG_OPEN && in->file == file && is_beside(m, in, low, high) && is_trusted(sig_weigh(m, in))) {
 			accept(m, v[k].index);
 			follow_all(m);
 			changed = true;
@@ -524,7 +368,7 @@ void sig_decide(struct match *m)
 	bool changed = true;
 
 	for (size_t i = 0; i < m->code->nknown && !m->failed; i++)
-		set_name(m, m->code->known[i].name, m->code->known[i].addr);
+		sig_set_name(m, m->code->known[i].name, m->code->known[i].addr);
 	for (int i = 0; i < ROUNDS && changed && make_orders(m, &o); i++) {
 		changed = round_of(m, o.fixed, o.n);
 		if (!changed && !m->failed && make_orders(m, &o))

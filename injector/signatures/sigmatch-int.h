@@ -92,6 +92,29 @@ bool sig_is_covered(const struct match *m, uint64_t addr);
 /* The start at that very address; NULL: none. */
 const struct inj_sig_start *sig_start(const struct match *m, uint64_t addr);
 
+/* ---- sigevidence.c ---- */
+
+const char *sig_symbol_text(const struct match *m, uint32_t file, uint32_t symbol); /* of a global one */
+
+/* The first to say where a name is is right. */
+void sig_set_name(struct match *m, const char *name, uint64_t addr);
+
+/* Does the function have that name, or is it that local one? */
+bool sig_defines(const struct match *m, const struct claim *c, uint32_t file, uint32_t symbol);
+
+/* An accepted function that starts there, as a claim plus one; 0: none. */
+uint32_t sig_accepted_at(const struct match *m, const struct place *p);
+
+/* An entry of a PLT stands for the IFUNC whose resolver fills its slot; *target is the resolver then.  True: it is another's. */
+bool sig_is_plt(const struct match *m, uint64_t *target);
+
+/* What references of an instance say of it. */
+struct evidence {
+	uint32_t agree, contradict;
+};
+
+struct evidence sig_weigh(struct match *m, const struct instance *in);
+
 /* ---- sigdecide.c ---- */
 void sig_decide(struct match *m);
 
