@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * Notes: the accesses of each function as soon as it is in SSA form, when nothing has been optimized, kept by where they are in the
+ * source.  Locations stay with statements through all passes, and go with copies of them, into other functions as well.
+ */
+#include "tags/plugin/gcc.h"
+#include "tags/plugin/notes.h"
+
+static std::unordered_map<location_t, std::vector<const note *>> notes;	/* by the place alone */
+static std::unordered_map<location_t, const source_loop *> loops;	/* by the place, and by place and block */
+
+static location_t place(location_t loc)
+{
+	return LOCATION_LOCUS(loc);
+}
+
+bool notes_is_branch(gimple *stmt)
+{
+	basic_block bb = gimple_bb(stmt);
+	edge e;
+	edge_iterator ei;
+
+	if (gimple_code(stmt) != GIMPLE_COND && gimple_code(stmt) != GIMPLE_SWITCH)
+		return false;
+	if (!bb->loop_father || loop_depth(bb->loop_father) == 0)
+		return false;
+	FOR_EACH_EDGE(e, ei, bb->succs)
+		if (!flow_bb_inside_loop_p(bb->loop_father, e->dest))
+			return false;
+	return true;
+}
+
+/* The line of the condition that ends the loop, or of its first statement. */
+static int loop_line(class loop *loop)
+{
+	basic_block ends[2] = { loop->header, loop->latch };
+
+	for (basic_block bb : ends) {
+		gimple *last = bb ? last_stmt(bb) : NULL;
+
+		if (bb && bb == loop->latch && !last && single_pred_p(bb))
+			last = last_stmt(single_pred(bb));
+		if (last && gimple_code(last) == GIMPLE_COND && !notes_is_branch(last) &&
+		    place(gimple_location(last)) != UNKNOWN_LOCATION)
+			return LOCATION_LINE(gimple_location(last));
+	}
+	for (gimple_stmt_iterator i = gsi_start_bb(loop->header); !gsi_end_p(i); gsi_next(&i))
+		if (place(gimple_location(gsi_stmt(i))) != UNKNOWN_LOCATION)
+			return LOCATION_LINE(gimple_location(gsi_stmt(i)));
+	return 0;
+}
+
+static source_loop *loop_of(basic_block bb, std::map<class loop *, source_loop *> &known)
+{
+	class loop *loop = bb->loop_father;
+
+	if (!current_loops || !loop || !loop->header || loop_depth(loop) == 0)
+		return NULL;
+	source_loop *&l = known[loop];
+	if (!l) {
+		l = new source_loop;
+		l->line = loop_line(loop);
+		l->depth = loop_depth(loop);
+	}
+	return l;
+}
+
+static void add(tree ref, location_t loc, bool write, const std::string &expr, const source_loop *loop)
+{
+	std::vector<const note *> &here = notes[place(loc)];
+	std::string variable = ref ? text_variable(ref) : "";
+	tree type = ref ? TREE_TYPE(ref) : NULL_TREE;
+	note n = {};
+
+	n.expr = text_keep(expr);
+	n.variable = text_keep(variable == "" ? expr : variable);
+	n.type = type ? text_type(type) : "";
+	if (type && TYPE_SIZE_UNIT(type) && tree_fits_uhwi_p(TYPE_SIZE_UNIT(type)))
+		n.size = tree_to_uhwi(TYPE_SIZE_UNIT(type));
+	n.function = DECL_UID(current_function_decl);
+	n.loop = loop;
+	n.write = write;
+	for (const note *old : here)
+		if (old->expr == n.expr && old->type == n.type && old->write == n.write)
+			return;
+	here.push_back(new note(n));
+}
+
+static bool note_reference(gimple *stmt, tree, tree ref, void *data, bool write)
+{
+	/* what is constant is not in memory, or named by its address */
+	if (place(gimple_location(stmt)) != UNKNOWN_LOCATION && (DECL_P(ref) || handled_component_p(ref) || TREE_CODE(ref) == MEM_REF))
+		add(ref, gimple_location(stmt), write, text_expr(ref), (const source_loop *)data);
+	return false;
+}
+
+static bool note_load(gimple *stmt, tree base, tree ref, void *data)
+{
+	return note_reference(stmt, base, ref, data, false);
+}
+
+static bool note_store(gimple *stmt, tree base, tree ref, void *data)
+{
+	return note_reference(stmt, base, ref, data, true);
+}
+
+/* What may become moves, without a call: *dest and *src. */
+static void note_builtin(gimple *stmt, const source_loop *loop)
+{
+	bool copies = gimple_call_builtin_p(stmt, BUILT_IN_MEMCPY) || gimple_call_builtin_p(stmt, BUILT_IN_MEMMOVE) ||
+		      gimple_call_builtin_p(stmt, BUILT_IN_MEMPCPY) || gimple_call_builtin_p(stmt, BUILT_IN_STRCPY);
+
+	if (!copies && !gimple_call_builtin_p(stmt, BUILT_IN_MEMSET))
+		return;
+	for (unsigned int i = 0; i <= copies; i++) {
+		std::string s = text_expr(gimple_call_arg(stmt, i));
+
+		add(NULL_TREE, gimple_location(stmt), i == 0, s[0] == '&' ? s.substr(1) : "*" + s, loop);
+	}
+}
+
+void notes_make(function *fn)
+{
+	std::map<class loop *, source_loop *> known;
+	basic_block bb;
+
+	FOR_EACH_BB_FN(bb, fn) {
+		source_loop *loop = loop_of(bb, known);
+
+		for (gimple_stmt_iterator i = gsi_start_bb(bb); !gsi_end_p(i); gsi_next(&i)) {
+			gimple *stmt = gsi_stmt(i);
+
+			if (is_gimple_debug(stmt))
+				continue;
+			if (loop)
+				loops[place(gimple_location(stmt))] = loop;
+			if (loop && notes_is_branch(stmt))
+				loop->branches.push_back(place(gimple_location(stmt)));
+			walk_stmt_load_store_ops(stmt, loop, note_load, note_store);
+			if (is_gimple_call(stmt))
+				note_builtin(stmt, loop);
+		}
+	}
+}
+
+void notes_loops(function *fn)
+{
+	std::map<class loop *, source_loop *> known;
+	basic_block bb;
+
+	FOR_EACH_BB_FN(bb, fn)
+		for (gimple_stmt_iterator i = gsi_start_bb(bb); !gsi_end_p(i); gsi_next(&i)) {
+			location_t loc = gimple_location(gsi_stmt(i));
+
+			/* its own function's loop is more than what is left of it here, but that may be in one */
+			if (is_gimple_debug(gsi_stmt(i)) || place(loc) == UNKNOWN_LOCATION || loops.count(place(loc)))
+				continue;
+			if (source_loop *loop = loop_of(bb, known))
+				loops.emplace(loc, loop);
+		}
+}
+
+const source_loop *notes_loop(location_t loc)
+{
+	auto at = loops.find(loc);
+
+	if (at == loops.end())
+		at = loops.find(place(loc));
+	return at == loops.end() || place(loc) == UNKNOWN_LOCATION ? NULL : at->second;
+}
+
+const note *notes_find(location_t loc, bool write, tree ref)
+{
+	auto at = place(loc) == UNKNOWN_LOCATION ? notes.end() : notes.find(place(loc));
+	const note *best = NULL;
+	int most = -1, n = 0;
+	bool same = true;
+
+	if (at == notes.end())
+		return NULL;
+	const char *variable = ref ? text_keep(text_variable(ref)) : "";
+	const char *type = ref ? text_type(TREE_TYPE(ref)) : "";
+	for (const note *k : at->second) {
+		if (k->write != write)
+			continue;
+		int score = (*variable && k->variable == variable ? 4 : 0) + (k->type == type ? 2 : 0);
+
+		n++;
+		same = same && (!best || k->variable == best->variable);
+		if (score > most) {
+			best = k;
+			most = score;
+		}
+	}
+	/* of several that start from other variables any may be wrong */
+	return n > 1 && !same && most < 4 && !(most == 2 && !*variable) ? NULL : best;
+}

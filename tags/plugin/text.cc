@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Expressions of GIMPLE as the source has them: temporaries are replaced by what was computed into them. */
+#include "tags/plugin/gcc.h"
+#include "tags/plugin/notes.h"
+
+#define MAX_DEPTH 12
+#define MAX_TEXT 160
+
+const char *text_keep(const std::string &s)
+{
+	static std::unordered_set<std::string> kept;
+
+	return kept.insert(s).first->c_str();
+}
+
+static bool is_fortran(void)
+{
+	return strncmp(lang_hooks.name, "GNU Fortran", 11) == 0;
+}
+
+const char *text_decl(tree decl)
+{
+	if (!DECL_P(decl) || !DECL_NAME(decl))
+		return NULL;
+	const char *name = IDENTIFIER_POINTER(DECL_NAME(decl));
+
+	/* "a.0", "D.123": the compiler's */
+	return strchr(name, '.') ? NULL : name;
+}
+
+const char *text_type(tree type)
+{
+	static std::unordered_map<unsigned int, const char *> known;
+	const char *&text = known[TYPE_UID(type)];
+
+	if (!text) {
+		char *s = print_generic_expr_to_str(type);
+
+		text = text_keep(s);
+		free(s);
+	}
+	return text;
+}
+
+static std::string put(tree t, int depth);
+
+static std::string put_decl(tree decl)
+{
+	const char *name = text_decl(decl);
+
+	if (name)
+		return name;
+	if (DECL_NAME(decl)) { /* "a.0" stands for a */
+		name = IDENTIFIER_POINTER(DECL_NAME(decl));
+		if (*name && *name != '.' && strncmp(name, "D.", 2) != 0)
+			return std::string(name, strchr(name, '.'));
+	}
+	return "<temporary>";
+}
+
+static gimple *definition(tree name)
+{
+	if (TREE_CODE(name) != SSA_NAME || SSA_NAME_IS_DEFAULT_DEF(name))
+		return NULL;
+	return SSA_NAME_DEF_STMT(name);
+}
+
+/* Conversions change no value that matters here. */
+static tree strip(tree t)
+{
+	for (int i = 0; i < MAX_DEPTH; i++) {
+		gimple *def = definition(t);
+
+		if (TREE_CODE(t) == SSA_NAME && SSA_NAME_VAR(t) && text_decl(SSA_NAME_VAR(t)))
+			break;
+		if (!def || !gimple_assign_cast_p(def))
+			break;
+		t = gimple_assign_rhs1(def);
+	}
+	return t;
+}
+
+/* @t is index * @size: the index; NULL: it is not. */
+static bool scaled(tree t, HOST_WIDE_INT size, tree *index, HOST_WIDE_INT *constant)
+{
+	*index = NULL_TREE;
+	*constant = 0;
+	if (size <= 0)
+		return false;
+	if (TREE_CODE(t) == INTEGER_CST) {
+		if (!cst_and_fits_in_hwi(t) || int_cst_value(t) % size)
+			return false;
+		*constant = int_cst_value(t) / size;
+		return true;
+	}
+	if (size == 1) {
+		*index = strip(t);
+		return true;
+	}
+	gimple *def = definition(strip(t));
+	if (!def || !is_gimple_assign(def) || gimple_assign_rhs_code(def) != MULT_EXPR ||
+	    !cst_and_fits_in_hwi(gimple_assign_rhs2(def)) || int_cst_value(gimple_assign_rhs2(def)) != size)
+		return false;
+	*index = strip(gimple_assign_rhs1(def));
+	return true;
+}
+
+static std::string subscript(const std::string &array, const std::string &index)
+{
+	return is_fortran() ? array + "(" + index + ")" : array + "[" + index + "]";
+}
+
+static HOST_WIDE_INT size_of(tree type)
+{
+	tree size = TYPE_SIZE_UNIT(type);
+
+	return size && cst_and_fits_in_hwi(size) ? int_cst_value(size) : 0;
+}
+
+/*
+ * What is at @ptr + @offset and has @type: p[i], or "" if it is just *p, whose pointer is put into *pointer.
+ */
+static std::string put_element(tree ptr, HOST_WIDE_INT offset, tree type, int depth, tree *pointer)
+{
+	HOST_WIDE_INT size = size_of(type), constant;
+	tree index;
+	gimple *def = definition(ptr);
+	bool named = TREE_CODE(ptr) == SSA_NAME && SSA_NAME_VAR(ptr) && text_decl(SSA_NAME_VAR(ptr));
+
+	*pointer = ptr;
+	if (!named && def && is_gimple_assign(def) && gimple_assign_rhs_code(def) == POINTER_PLUS_EXPR && !offset) {
+		tree base = gimple_assign_rhs1(def);
+
+		if (scaled(gimple_assign_rhs2(def), size, &index, &constant)) {
+			std::string p = put(strip(base), depth + 1);
+
+			*pointer = base;
+			return subscript(p, index ? put(index, depth + 1) : std::to_string(constant));
+		}
+	}
+	if (!offset)
+		return "";
+	std::string p = put(strip(ptr), depth + 1);
+	if (size > 0 && offset % size == 0)
+		return subscript(p, std::to_string(offset / size));
+	return "*(" + p + " + " + std::to_string(offset) + ")";
+}
+
+static HOST_WIDE_INT mem_offset(tree ref)
+{
+	tree offset = TREE_OPERAND(ref, 1);
+
+	return cst_and_fits_in_hwi(offset) ? int_cst_value(offset) : 0;
+}
+
+/* @arrow: for a field, `->' in place of `*' and `.' */
+static std::string put_mem(tree ref, int depth, bool *arrow)
+{
+	tree base = TREE_OPERAND(ref, 0), pointer;
+	HOST_WIDE_INT offset = mem_offset(ref);
+
+	if (TREE_CODE(base) == ADDR_EXPR) {
+		tree object = TREE_OPERAND(base, 0);
+		std::string s = put(object, depth + 1);
+		HOST_WIDE_INT size = size_of(TREE_TYPE(ref));
+
+		if (!offset || !TREE_TYPE(object))
+			return s;
+		if (TREE_CODE(TREE_TYPE(object)) == ARRAY_TYPE && size > 0 && offset % size == 0)
+			return subscript(s, std::to_string(offset / size));
+		return "*(&" + s + " + " + std::to_string(offset) + ")";
+	}
+	std::string element = put_element(base, offset, TREE_TYPE(ref), depth, &pointer);
+	if (element != "")
+		return element;
+	std::string p = put(strip(base), depth + 1);
+	if (arrow) {
+		*arrow = true;
+		return p;
+	}
+	return is_fortran() ? p : "*" + p;
+}
+
+static std::string put_component(tree ref, int depth)
+{
+	tree object = TREE_OPERAND(ref, 0), field = TREE_OPERAND(ref, 1);
+	bool arrow = false;
+	std::string s = TREE_CODE(object) == MEM_REF ? put_mem(object, depth, &arrow) : put(object, depth + 1);
+	const char *name = text_decl(field);
+
+	/* members of anonymous unions and of base classes are used as if they were the object's */
+	if (!name)
+		return arrow ? "*" + s : s;
+	/* what a parallel region uses of its function */
+	if (s.compare(0, 9, ".omp_data") == 0 || s == "<temporary>")
+		return name;
+	return s + (is_fortran() ? "%" : arrow ? "->" : ".") + name;
+}
+
+static std::string put_array(tree ref, int depth)
+{
+	tree array = TREE_OPERAND(ref, 0);
+	bool pointer = false;
+	std::string s = TREE_CODE(array) == MEM_REF ? put_mem(array, depth, &pointer) : put(array, depth + 1);
+
+	if (pointer && !is_fortran())
+		s = "(*" + s + ")";
+	return subscript(s, put(strip(TREE_OPERAND(ref, 1)), depth + 1));
+}
+
+static std::string put_operation(enum tree_code code, gimple *def, int depth)
+{
+	const char *op = code == POINTER_PLUS_EXPR ? "+" : op_symbol_code(code);
+	tree a = strip(gimple_assign_rhs1(def));
+
+	if (gimple_num_ops(def) == 2)
+		return std::string(op) + put(a, depth + 1);
+	tree b = strip(gimple_assign_rhs2(def));
+	std::string left = put(a, depth + 1), right = put(b, depth + 1);
+	if (code == PLUS_EXPR && right[0] == '-' && TREE_CODE(b) == INTEGER_CST)
+		return left + " - " + right.substr(1);
+	gimple *inner = definition(a);
+	if (code != PLUS_EXPR && code != MINUS_EXPR && inner && is_gimple_assign(inner) && left.find(' ') != left.npos)
+		left = "(" + left + ")";
+	inner = definition(b);
+	if (inner && is_gimple_assign(inner) && right.find(' ') != right.npos)
+		right = "(" + right + ")";
+	return left + " " + op + " " + right;
+}
+
+static std::string put_ssa(tree name, int depth)
+{
+	tree var = SSA_NAME_VAR(name);
+	gimple *def = definition(name);
+
+	if (var && (text_decl(var) || !def))
+		return DECL_NAME(var) && strncmp(IDENTIFIER_POINTER(DECL_NAME(var)), ".omp_data", 9) == 0 ? ".omp_data" :
+													      put_decl(var);
+	if (def && is_gimple_call(def)) {
+		tree fn = gimple_call_fndecl(def);
+		const char *called = fn ? text_decl(fn) : NULL;
+
+		return std::string(called ? called : "call") + "()";
+	}
+	if (def && is_gimple_assign(def)) {
+		enum tree_code code = gimple_assign_rhs_code(def);
+
+		if (gimple_assign_single_p(def) || gimple_assign_cast_p(def))
+			return put(gimple_assign_rhs1(def), depth + 1);
+		if (gimple_num_ops(def) <= 3 && (TREE_CODE_CLASS(code) == tcc_binary || TREE_CODE_CLASS(code) == tcc_unary) &&
+		    code != MIN_EXPR && code != MAX_EXPR && code != ABS_EXPR)
+			return put_operation(code, def, depth);
+	}
+	return var ? put_decl(var) : "...";
+}
+
+static std::string put(tree t, int depth)
+{
+	if (depth > MAX_DEPTH)
+		return "...";
+	switch (TREE_CODE(t)) {
+	case SSA_NAME:
+		return put_ssa(t, depth);
+	case COMPONENT_REF:
+		return put_component(t, depth);
+	case ARRAY_REF:
+	case ARRAY_RANGE_REF:
+		return put_array(t, depth);
+	case MEM_REF:
+		return put_mem(t, depth, NULL);
+	case TARGET_MEM_REF: {
+		std::string s = text_variable(t);
+
+		return s == "" ? "..." : subscript(s, "...");
+	}
+	case ADDR_EXPR: {
+		tree object = TREE_OPERAND(t, 0);
+
+		/* the address of an array is what its name means */
+		if (TREE_TYPE(object) && TREE_CODE(TREE_TYPE(object)) == ARRAY_TYPE)
+			return put(object, depth + 1);
+		return "&" + put(object, depth + 1);
+	}
+	case REALPART_EXPR:
+	case IMAGPART_EXPR:
+	case VIEW_CONVERT_EXPR:
+	case BIT_FIELD_REF:
+	case WITH_SIZE_EXPR:
+		return put(TREE_OPERAND(t, 0), depth + 1);
+	case INTEGER_CST:
+		/* sizes are unsigned: a large one is a negative difference */
+		if (cst_and_fits_in_hwi(t))
+			return std::to_string((long long)int_cst_value(t));
+		/* fallthrough */
+	default:
+		break;
+	}
+	if (DECL_P(t))
+		return put_decl(t);
+	char *s = print_generic_expr_to_str(t);
+	std::string text = s;
+	free(s);
+	return text;
+}
+
+static std::string cut(std::string s)
+{
+	for (char &c : s)
+		if ((unsigned char)c < ' ')
+			c = ' ';
+	if (s.size() > MAX_TEXT)
+		s = s.substr(0, MAX_TEXT - 3) + "...";
+	return s;
+}
+
+std::string text_expr(tree expr)
+{
+	return cut(put(expr, 0));
+}
+
+/* The pointer that others were computed from. */
+static tree origin(tree ptr)
+{
+	for (int i = 0; i < 3 * MAX_DEPTH; i++) {
+		gimple *def = definition(ptr);
+
+		if (TREE_CODE(ptr) == SSA_NAME && SSA_NAME_VAR(ptr) && text_decl(SSA_NAME_VAR(ptr)))
+			break;
+		if (!def)
+			break;
+		if (gimple_code(def) == GIMPLE_PHI) {
+			ptr = gimple_phi_arg_def(def, 0); /* into a loop, from before it */
+			continue;
+		}
+		if (!is_gimple_assign(def))
+			break;
+		enum tree_code code = gimple_assign_rhs_code(def);
+		if (code != POINTER_PLUS_EXPR && code != PLUS_EXPR && !gimple_assign_cast_p(def) &&
+		    !gimple_assign_ssa_name_copy_p(def) && code != ADDR_EXPR)
+			break;
+		ptr = gimple_assign_rhs1(def);
+	}
+	return ptr;
+}
+
+/* "vectp_a.5": what the vectorizer makes of a */
+static std::string vector_name(tree name)
+{
+	tree var = TREE_CODE(name) == SSA_NAME ? SSA_NAME_VAR(name) : NULL_TREE;
+
+	if (!var || !DECL_NAME(var) || strncmp(IDENTIFIER_POINTER(DECL_NAME(var)), "vectp_", 6) != 0)
+		return "";
+	std::string s = IDENTIFIER_POINTER(DECL_NAME(var)) + 6;
+	return s.substr(0, s.find('.'));
+}
+
+std::string text_variable(tree ref)
+{
+	while (handled_component_p(ref) || TREE_CODE(ref) == WITH_SIZE_EXPR) {
+		tree object = TREE_OPERAND(ref, 0);
+
+		if (TREE_CODE(ref) == COMPONENT_REF && TREE_CODE(object) == MEM_REF) {
+			std::string s = put(ref, 0);
+
+			if (s.find("->") == s.npos && s.find('.') == s.npos && s.find('[') == s.npos && s.find('*') == s.npos)
+				return cut(s); /* of a parallel region's data */
+		}
+		ref = object;
+	}
+	if (TREE_CODE(ref) != MEM_REF && TREE_CODE(ref) != TARGET_MEM_REF)
+		return DECL_P(ref) ? cut(put(ref, 0)) : "";
+	tree ptr = TREE_OPERAND(ref, 0);
+	std::string s = vector_name(ptr);
+	if (s != "")
+		return s;
+	ptr = strip(origin(ptr));
+	if (TREE_CODE(ptr) == INTEGER_CST)
+		return "";
+	if (TREE_CODE(ptr) == ADDR_EXPR)
+		return text_variable(TREE_OPERAND(ptr, 0));
+	s = put(ptr, 0);
+	return s == "..." || s == "<temporary>" ? "" : cut(s);
+}
