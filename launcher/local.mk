@@ -403,6 +403,11 @@ sonde_SOURCES = \
 	launcher/signature/match.c \
 	launcher/signature/signature.c \
 	launcher/signature/signature.h \
+	launcher/tags/forms.c \
+	launcher/tags/tagfile.c \
+	launcher/tags/tagfile.h \
+	launcher/tags/tags.c \
+	launcher/tags/tags.h \
 	launcher/verbs.h \
 	runtime/memory/batches.c
 launcher/cache/shipped.$(OBJEXT): analysis/cache/systems.yaml
@@ -419,7 +424,7 @@ HTML_PAGE = \
 	launcher/html/main.js
 EXTRA_DIST += $(HTML_PAGE)
 launcher/html/assets.lo: $(HTML_PAGE)
-sonde_LDADD = libreport.la libcommand.la libanalysis.la libinjector.la libruntime-image.la libtracefmt.la libmemtrace.la libtrampolines.la -lm
+sonde_LDADD = libreport.la libcommand.la libanalysis.la libtags.la libinjector.la libruntime-image.la libtracefmt.la libmemtrace.la libtrampolines.la -lm
 
 # What analysis ranks need of MPI: one source, one shared object for each MPI, linked with its library.
 RANKS_PLUGINS =

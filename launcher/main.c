@@ -41,6 +41,7 @@ static const struct verb verbs[] = {
 	{ "disasm", verb_disasm, "show functions' code, and what recording makes of it", RANKS_EACH },
 	{ "blocks", verb_blocks, "show the basic blocks and loops of a program", RANKS_FIRST },
 	{ "config", verb_config, "check and explain files that say what to measure where", RANKS_EACH },
+	{ "tags", verb_tags, "show which variables the instructions of a program access", RANKS_FIRST },
 	{ "module", verb_module, "list, write and build modules", RANKS_EACH },
 	{ "signature", verb_signature, "name functions of stripped programs by static libraries", RANKS_EACH },
 	{ "doctor", verb_doctor, "check that this machine has what Sonde needs", RANKS_EACH },

@@ -23,6 +23,7 @@ int verb_list(int argc, char **argv);
 int verb_disasm(int argc, char **argv);
 int verb_blocks(int argc, char **argv);
 int verb_config(int argc, char **argv);
+int verb_tags(int argc, char **argv);
 int verb_module(int argc, char **argv);
 int verb_signature(int argc, char **argv);
 int verb_doctor(int argc, char **argv);

@@ -23,7 +23,7 @@ static void add_string(struct block_facts *b, const struct md_op *op)
 	b->varies |= op->index != MD_NONE;
 }
 
-static void add_accesses(struct block_facts *b, const struct tramp_mem_facts *facts)
+void block_add_accesses(struct block_facts *b, const struct tramp_mem_facts *facts)
 {
 	uint64_t size = 0;
 
@@ -80,7 +80,7 @@ struct block_facts block_facts(const struct tramp_flow *flow, uint32_t i)
 		if (code && tramp_work(code, left, &work))
 			add_work(&b, &work);
 		if (code && tramp_mem_insn(code, left, base + flow->ops[k].off, base, &memory))
-			add_accesses(&b, &memory);
+			block_add_accesses(&b, &memory);
 	}
 	return b;
 }

@@ -9,6 +9,7 @@
 #include "memtrace/description.h"
 #include "trampolines/flow/flow.h"
 #include "trampolines/insn/x86-64/class.h"
+#include "trampolines/memory/memory.h"
 
 #define BLOCK_KINDS 4 /* enum md_kind: loads, stores, modifications, prefetches */
 
@@ -28,6 +29,9 @@ struct block_facts {
 
 /* Block @i of @flow. */
 struct block_facts block_facts(const struct tramp_flow *flow, uint32_t i);
+
+/* Adds what an instruction accesses to accesses, bytes and varies. */
+void block_add_accesses(struct block_facts *b, const struct tramp_mem_facts *facts);
 
 /* The same as numbers, for a trace (memtrace/pack/blocks.h): MT_BLOCK_FACTS of them; those that are not used are left alone. */
 #define BLOCK_FACT_NUMBERS 31

@@ -58,7 +58,8 @@ static bool is_build_tree(const char *folder, const char *name)
 	return stat("/proc/self/exe", &st) == 0 && is_ours(folder, "config.status", S_IFREG, st.st_uid) &&
 	       is_ours(folder, "modules", S_IFDIR, st.st_uid) &&
 	       is_ours(folder, "modules/include", S_IFDIR, st.st_uid) && is_ours(folder, name, S_IFDIR, st.st_uid) &&
-	       (strncmp(name, "launcher/", 9) != 0 || is_ours(folder, "launcher", S_IFDIR, st.st_uid));
+	       (strncmp(name, "launcher/", 9) != 0 || is_ours(folder, "launcher", S_IFDIR, st.st_uid)) &&
+	       (strncmp(name, "tags/", 5) != 0 || is_ours(folder, "tags", S_IFDIR, st.st_uid));
 }
 
 /* Where what will be installed at `path` is before. */
@@ -68,6 +69,7 @@ static char *built_path(const char *exe, const char *path)
 	const char *name = strcmp(path, PKGLIBDIR "/modules") == 0 ? "modules"
 			   : strcmp(path, INCLUDEDIR) == 0	   ? "modules/include"
 			   : strcmp(path, PKGLIBDIR "/ranks") == 0 ? "launcher/ranks"
+			   : strcmp(path, PKGLIBDIR "/tags") == 0  ? "tags/plugin"
 								   : NULL;
 	char *folder = slash ? strndup(exe, (size_t)(slash - exe)) : NULL;
 	char *built = NULL;
