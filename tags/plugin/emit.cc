@@ -169,6 +169,17 @@ static bool is_stack(const_rtx addr)
 	return addr == stack_pointer_rtx || addr == hard_frame_pointer_rtx || (REG_P(addr) && REGNO(addr) == STACK_POINTER_REGNUM);
 }
 
+/* The variable that the first register of an address holds. */
+static const char *base_variable(const_rtx addr)
+{
+	subrtx_iterator::array_type array;
+
+	FOR_EACH_SUBRTX(i, array, addr, NONCONST)
+		if (REG_P(*i))
+			return register_variable(*i);
+	return NULL;
+}
+
 static bool set_constant(part &p, fact &f, const_rtx x)
 {
 	char text[64] = "";
@@ -211,8 +222,11 @@ static bool set_address(part &p, fact &f, const rtx_insn *insn, const_rtx mem)
 		}
 		return set_kind(p, f, MEM_READONLY_P(mem) ? TAGS_ADDRESS : TAGS_VARIABLE, XSTR(x, 0));
 	}
-	if (!is_stack(addr))
-		return false;
+	if (!is_stack(addr)) {
+		const char *pointer = base_variable(addr);
+
+		return pointer && set_kind(p, f, TAGS_VARIABLE, text_keep(std::string("*") + pointer));
+	}
 	if (RTX_FRAME_RELATED_P(insn) || GET_CODE(addr) == POST_INC)
 		return set_kind(p, f, TAGS_SAVED, "");
 	return set_kind(p, f, (FIELD(f, flags) & TAGS_WRITE) ? TAGS_ARGUMENT : TAGS_SAVED, "");

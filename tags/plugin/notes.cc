@@ -67,6 +67,8 @@ static source_loop *loop_of(basic_block bb, std::map<class loop *, source_loop *
 
 static void add(tree ref, location_t loc, bool write, const std::string &expr, const source_loop *loop)
 {
+	if (place(loc) == UNKNOWN_LOCATION)
+		return;
 	std::vector<const note *> &here = notes[place(loc)];
 	std::string variable = ref ? text_variable(ref) : "";
 	tree type = ref ? TREE_TYPE(ref) : NULL_TREE;
@@ -88,8 +90,7 @@ static void add(tree ref, location_t loc, bool write, const std::string &expr, c
 
 static bool note_reference(gimple *stmt, tree, tree ref, void *data, bool write)
 {
-	/* what is constant is not in memory, or named by its address */
-	if (place(gimple_location(stmt)) != UNKNOWN_LOCATION && (DECL_P(ref) || handled_component_p(ref) || TREE_CODE(ref) == MEM_REF))
+	if ((DECL_P(ref) || handled_component_p(ref) || TREE_CODE(ref) == MEM_REF))
 		add(ref, gimple_location(stmt), write, text_expr(ref), (const source_loop *)data);
 	return false;
 }
@@ -104,19 +105,37 @@ static bool note_store(gimple *stmt, tree base, tree ref, void *data)
 	return note_reference(stmt, base, ref, data, true);
 }
 
-/* What may become moves, without a call: *dest and *src. */
+static void add_pointee(gimple *stmt, tree pointer, bool write, const source_loop *loop)
+{
+	std::string s = text_expr(pointer);
+
+	add(NULL_TREE, gimple_location(stmt), write, s[0] == '&' ? s.substr(1) : "*" + s, loop);
+}
+
+static bool is_atomic(gimple *stmt)
+{
+	tree fn = gimple_call_fndecl(stmt);
+	const char *name = fn ? text_decl(fn) : NULL;
+
+	return name && fndecl_built_in_p(fn) && gimple_call_num_args(stmt) > 0 && POINTER_TYPE_P(TREE_TYPE(gimple_call_arg(stmt, 0))) &&
+	       (strncmp(name, "__atomic_", 9) == 0 || strncmp(name, "__sync_", 7) == 0);
+}
+
+/* What may become instructions, without a call: *dest and *src. */
 static void note_builtin(gimple *stmt, const source_loop *loop)
 {
+	if (is_atomic(stmt)) {
+		add_pointee(stmt, gimple_call_arg(stmt, 0), false, loop);
+		add_pointee(stmt, gimple_call_arg(stmt, 0), true, loop);
+		return;
+	}
 	bool copies = gimple_call_builtin_p(stmt, BUILT_IN_MEMCPY) || gimple_call_builtin_p(stmt, BUILT_IN_MEMMOVE) ||
 		      gimple_call_builtin_p(stmt, BUILT_IN_MEMPCPY) || gimple_call_builtin_p(stmt, BUILT_IN_STRCPY);
 
 	if (!copies && !gimple_call_builtin_p(stmt, BUILT_IN_MEMSET))
 		return;
-	for (unsigned int i = 0; i <= copies; i++) {
-		std::string s = text_expr(gimple_call_arg(stmt, i));
-
-		add(NULL_TREE, gimple_location(stmt), i == 0, s[0] == '&' ? s.substr(1) : "*" + s, loop);
-	}
+	for (unsigned int i = 0; i <= copies; i++)
+		add_pointee(stmt, gimple_call_arg(stmt, i), i == 0, loop);
 }
 
 void notes_make(function *fn)
@@ -169,29 +188,48 @@ const source_loop *notes_loop(location_t loc)
 	return at == loops.end() || place(loc) == UNKNOWN_LOCATION ? NULL : at->second;
 }
 
+/* What is known of several of which it may be any: all but the subscript. */
+static const note *without_subscript(const note *n)
+{
+	static std::unordered_map<const note *, const note *> made;
+	const note *&known = made[n];
+
+	if (!known) {
+		note *more = new note(*n);
+
+		more->expr = text_keep(text_subscript(n->variable, "..."));
+		known = more;
+	}
+	return known;
+}
+
 const note *notes_find(location_t loc, bool write, tree ref)
 {
 	auto at = place(loc) == UNKNOWN_LOCATION ? notes.end() : notes.find(place(loc));
 	const note *best = NULL;
 	int most = -1, n = 0;
-	bool same = true;
+	bool same = true, tie = false;
 
 	if (at == notes.end())
 		return NULL;
+	const char *expr = ref && at->second.size() > 1 ? text_keep(text_expr(ref)) : "";
 	const char *variable = ref ? text_keep(text_variable(ref)) : "";
 	const char *type = ref ? text_type(TREE_TYPE(ref)) : "";
 	for (const note *k : at->second) {
 		if (k->write != write)
 			continue;
-		int score = (*variable && k->variable == variable ? 4 : 0) + (k->type == type ? 2 : 0);
+		int score = (*variable && k->variable == variable ? 4 : 0) + (k->type == type ? 2 : 0) + (k->expr == expr ? 8 : 0);
 
 		n++;
 		same = same && (!best || k->variable == best->variable);
+		tie = score == most ? tie || (k->expr != best->expr && k->variable == best->variable) : score < most && tie;
 		if (score > most) {
 			best = k;
 			most = score;
 		}
 	}
 	/* of several that start from other variables any may be wrong */
-	return n > 1 && !same && most < 4 && !(most == 2 && !*variable) ? NULL : best;
+	if (n > 1 && !same && most < 4)
+		return NULL;
+	return tie ? without_subscript(best) : best;
 }

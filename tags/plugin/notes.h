@@ -47,6 +47,7 @@ std::string text_expr(tree expr);
 /* The variable, or the pointer, that a reference starts from; "": none that has a name. */
 std::string text_variable(tree ref);
 const char *text_type(tree type);
+std::string text_subscript(const std::string &array, const std::string &index);
 const char *text_decl(tree decl);		/* NULL: it has no name in the source */
 
 /* ---- notes.cc ---- */

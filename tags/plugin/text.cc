@@ -44,6 +44,17 @@ const char *text_type(tree type)
 
 static std::string put(tree t, int depth);
 
+/* What passes make, in place of what front ends do. */
+static bool is_of_passes(const char *name)
+{
+	static const char *const prefixes[] = { "D.", "ivtmp.", "vectp_", "vect_", "pretmp_", "prephitmp_", "stmp_", "patt_", "." };
+
+	for (const char *prefix : prefixes)
+		if (strncmp(name, prefix, strlen(prefix)) == 0)
+			return true;
+	return false;
+}
+
 static std::string put_decl(tree decl)
 {
 	const char *name = text_decl(decl);
@@ -52,7 +63,7 @@ static std::string put_decl(tree decl)
 		return name;
 	if (DECL_NAME(decl)) { /* "a.0" stands for a */
 		name = IDENTIFIER_POINTER(DECL_NAME(decl));
-		if (*name && *name != '.' && strncmp(name, "D.", 2) != 0)
+		if (!is_of_passes(name))
 			return std::string(name, strchr(name, '.'));
 	}
 	return "<temporary>";
@@ -105,7 +116,7 @@ static bool scaled(tree t, HOST_WIDE_INT size, tree *index, HOST_WIDE_INT *const
 	return true;
 }
 
-static std::string subscript(const std::string &array, const std::string &index)
+std::string text_subscript(const std::string &array, const std::string &index)
 {
 	return is_fortran() ? array + "(" + index + ")" : array + "[" + index + "]";
 }
@@ -135,14 +146,14 @@ static std::string put_element(tree ptr, HOST_WIDE_INT offset, tree type, int de
 			std::string p = put(strip(base), depth + 1);
 
 			*pointer = base;
-			return subscript(p, index ? put(index, depth + 1) : std::to_string(constant));
+			return text_subscript(p, index ? put(index, depth + 1) : std::to_string(constant));
 		}
 	}
 	if (!offset)
 		return "";
 	std::string p = put(strip(ptr), depth + 1);
 	if (size > 0 && offset % size == 0)
-		return subscript(p, std::to_string(offset / size));
+		return text_subscript(p, std::to_string(offset / size));
 	return "*(" + p + " + " + std::to_string(offset) + ")";
 }
 
@@ -167,30 +178,50 @@ static std::string put_mem(tree ref, int depth, bool *arrow)
 		if (!offset || !TREE_TYPE(object))
 			return s;
 		if (TREE_CODE(TREE_TYPE(object)) == ARRAY_TYPE && size > 0 && offset % size == 0)
-			return subscript(s, std::to_string(offset / size));
+			return text_subscript(s, std::to_string(offset / size));
 		return "*(&" + s + " + " + std::to_string(offset) + ")";
 	}
 	std::string element = put_element(base, offset, TREE_TYPE(ref), depth, &pointer);
 	if (element != "")
 		return element;
 	std::string p = put(strip(base), depth + 1);
-	if (arrow) {
-		*arrow = true;
+	if (TREE_CODE(TREE_TYPE(base)) == REFERENCE_TYPE || is_fortran())
 		return p;
-	}
-	return is_fortran() ? p : "*" + p;
+	if (arrow)
+		*arrow = true;
+	return arrow ? p : "*" + p;
+}
+
+/* Members of anonymous unions and of base classes are used as if they were the object's. */
+static std::string put_object(tree object, int depth, bool *arrow)
+{
+	while (TREE_CODE(object) == COMPONENT_REF && !text_decl(TREE_OPERAND(object, 1)))
+		object = TREE_OPERAND(object, 0);
+	return TREE_CODE(object) == MEM_REF ? put_mem(object, depth, arrow) : put(object, depth + 1);
+}
+
+/* The descriptor of an array, whose `data' is the array itself. */
+static bool is_descriptor(tree field)
+{
+	tree name = TYPE_NAME(DECL_CONTEXT(field));
+
+	if (name && TREE_CODE(name) == TYPE_DECL)
+		name = DECL_NAME(name);
+	return is_fortran() && name && TREE_CODE(name) == IDENTIFIER_NODE && strncmp(IDENTIFIER_POINTER(name), "array", 5) == 0 &&
+	       strcmp(IDENTIFIER_POINTER(DECL_NAME(field)), "data") == 0;
 }
 
 static std::string put_component(tree ref, int depth)
 {
-	tree object = TREE_OPERAND(ref, 0), field = TREE_OPERAND(ref, 1);
+	tree field = TREE_OPERAND(ref, 1);
 	bool arrow = false;
-	std::string s = TREE_CODE(object) == MEM_REF ? put_mem(object, depth, &arrow) : put(object, depth + 1);
+	std::string s = put_object(TREE_OPERAND(ref, 0), depth, &arrow);
 	const char *name = text_decl(field);
 
-	/* members of anonymous unions and of base classes are used as if they were the object's */
 	if (!name)
 		return arrow ? "*" + s : s;
+	if (is_descriptor(field))
+		return s;
 	/* what a parallel region uses of its function */
 	if (s.compare(0, 9, ".omp_data") == 0 || s == "<temporary>")
 		return name;
@@ -205,7 +236,7 @@ static std::string put_array(tree ref, int depth)
 
 	if (pointer && !is_fortran())
 		s = "(*" + s + ")";
-	return subscript(s, put(strip(TREE_OPERAND(ref, 1)), depth + 1));
+	return text_subscript(s, put(strip(TREE_OPERAND(ref, 1)), depth + 1));
 }
 
 static std::string put_operation(enum tree_code code, gimple *def, int depth)
@@ -228,6 +259,14 @@ static std::string put_operation(enum tree_code code, gimple *def, int depth)
 	return left + " " + op + " " + right;
 }
 
+/* Of a reference what it refers to, as its address. */
+static std::string put_value(tree t, int depth)
+{
+	std::string s = put(strip(t), depth + 1);
+
+	return s[0] == '&' ? s.substr(1) : s;
+}
+
 static std::string put_ssa(tree name, int depth)
 {
 	tree var = SSA_NAME_VAR(name);
@@ -240,6 +279,9 @@ static std::string put_ssa(tree name, int depth)
 		tree fn = gimple_call_fndecl(def);
 		const char *called = fn ? text_decl(fn) : NULL;
 
+		if (called && strcmp(called, "operator[]") == 0 && gimple_call_num_args(def) == 2)
+			return text_subscript(put_value(gimple_call_arg(def, 0), depth),
+					      put_value(gimple_call_arg(def, 1), depth));
 		return std::string(called ? called : "call") + "()";
 	}
 	if (def && is_gimple_assign(def)) {
@@ -271,7 +313,7 @@ static std::string put(tree t, int depth)
 	case TARGET_MEM_REF: {
 		std::string s = text_variable(t);
 
-		return s == "" ? "..." : subscript(s, "...");
+		return s == "" ? "..." : text_subscript(s, "...");
 	}
 	case ADDR_EXPR: {
 		tree object = TREE_OPERAND(t, 0);
@@ -318,6 +360,17 @@ std::string text_expr(tree expr)
 	return cut(put(expr, 0));
 }
 
+/* What a loop begins with, not what its iterations hand on. */
+static tree from_before(gphi *phi)
+{
+	class loop *loop = gimple_bb(phi)->loop_father;
+
+	for (unsigned int i = 0; i < gimple_phi_num_args(phi); i++)
+		if (!loop || !flow_bb_inside_loop_p(loop, gimple_phi_arg_edge(phi, i)->src))
+			return gimple_phi_arg_def(phi, i);
+	return gimple_phi_arg_def(phi, 0);
+}
+
 /* The pointer that others were computed from. */
 static tree origin(tree ptr)
 {
@@ -329,7 +382,7 @@ static tree origin(tree ptr)
 		if (!def)
 			break;
 		if (gimple_code(def) == GIMPLE_PHI) {
-			ptr = gimple_phi_arg_def(def, 0); /* into a loop, from before it */
+			ptr = from_before(as_a<gphi *>(def));
 			continue;
 		}
 		if (!is_gimple_assign(def))
@@ -362,13 +415,13 @@ std::string text_variable(tree ref)
 		if (TREE_CODE(ref) == COMPONENT_REF && TREE_CODE(object) == MEM_REF) {
 			std::string s = put(ref, 0);
 
-			if (s.find("->") == s.npos && s.find('.') == s.npos && s.find('[') == s.npos && s.find('*') == s.npos)
+			if (s.find_first_of("->.[*%(") == s.npos)
 				return cut(s); /* of a parallel region's data */
 		}
 		ref = object;
 	}
 	if (TREE_CODE(ref) != MEM_REF && TREE_CODE(ref) != TARGET_MEM_REF)
-		return DECL_P(ref) ? cut(put(ref, 0)) : "";
+		return DECL_P(ref) && put(ref, 0) != "<temporary>" ? cut(put(ref, 0)) : "";
 	tree ptr = TREE_OPERAND(ref, 0);
 	std::string s = vector_name(ptr);
 	if (s != "")
@@ -378,6 +431,6 @@ std::string text_variable(tree ref)
 		return "";
 	if (TREE_CODE(ptr) == ADDR_EXPR)
 		return text_variable(TREE_OPERAND(ptr, 0));
-	s = put(ptr, 0);
+	s = put_value(ptr, 0);
 	return s == "..." || s == "<temporary>" ? "" : cut(s);
 }
