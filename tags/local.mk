@@ -30,4 +30,4 @@ tags/plugin/%.o: tags/plugin/%.cc
 	@$(MKDIR_P) $(@D)
 	$(AM_V_CXX)$(TAGS_CXX) -I$(top_srcdir) -isystem $(TAGS_GCC_HEADERS) $(CPPFLAGS) $(TAGS_CXXFLAGS) -c -o $@ $<
 tags/plugin/sonde-tags.so: $(TAGS_PLUGIN_FILES:.cc=.o)
-	$(AM_V_CXXLD)$(TAGS_CXX) -shared -Wl,-z,now $(LDFLAGS) -o $@ $^
+	$(AM_V_CXXLD)$(TAGS_CXX) -shared $(LDFLAGS) -o $@ $^

@@ -65,6 +65,14 @@ static source_loop *loop_of(basic_block bb, std::map<class loop *, source_loop *
 	return l;
 }
 
+/* Of a variable itself, not by a pointer, it is known whose it is. */
+static bool is_of_variable(tree ref)
+{
+	while (handled_component_p(ref))
+		ref = TREE_OPERAND(ref, 0);
+	return DECL_P(ref) || (TREE_CODE(ref) == MEM_REF && TREE_CODE(TREE_OPERAND(ref, 0)) == ADDR_EXPR);
+}
+
 static void add(tree ref, location_t loc, bool write, const std::string &expr, const source_loop *loop)
 {
 	if (place(loc) == UNKNOWN_LOCATION)
@@ -82,6 +90,7 @@ static void add(tree ref, location_t loc, bool write, const std::string &expr, c
 	n.function = DECL_UID(current_function_decl);
 	n.loop = loop;
 	n.write = write;
+	n.direct = ref && is_of_variable(ref);
 	for (const note *old : here)
 		if (old->expr == n.expr && old->type == n.type && old->write == n.write)
 			return;
@@ -188,8 +197,8 @@ const source_loop *notes_loop(location_t loc)
 	return at == loops.end() || place(loc) == UNKNOWN_LOCATION ? NULL : at->second;
 }
 
-/* What is known of several of which it may be any: all but the subscript. */
-static const note *without_subscript(const note *n)
+/* What is known of several of which it may be any: all but which element or field. */
+static const note *without_place(const note *n)
 {
 	static std::unordered_map<const note *, const note *> made;
 	const note *&known = made[n];
@@ -197,7 +206,7 @@ static const note *without_subscript(const note *n)
 	if (!known) {
 		note *more = new note(*n);
 
-		more->expr = text_keep(text_subscript(n->variable, "..."));
+		more->expr = n->direct ? n->variable : text_keep(text_subscript(n->variable, "..."));
 		known = more;
 	}
 	return known;
@@ -229,7 +238,7 @@ const note *notes_find(location_t loc, bool write, tree ref)
 		}
 	}
 	/* of several that start from other variables any may be wrong */
-	if (n > 1 && !same && most < 4)
+	if (most < 4 && ((n > 1 && !same) || (*variable && is_of_variable(ref))))
 		return NULL;
-	return tie ? without_subscript(best) : best;
+	return tie ? without_place(best) : best;
 }

@@ -32,6 +32,7 @@ struct note {
 	unsigned int function;		/* DECL_UID */
 	const source_loop *loop;	/* or NULL */
 	bool write;
+	bool direct;			/* of the variable itself, not by a pointer */
 };
 
 /* What an access was found to be. */

@@ -69,10 +69,6 @@ int plugin_init(plugin_name_args *args, plugin_gcc_version *version)
 		error("sonde-tags.so was built for GCC %s, this is %s", gcc_version.basever, version->basever);
 		return 0;
 	}
-	if (args->argc) {
-		error("sonde-tags.so takes no arguments, but got %qs", args->argv[0].key);
-		return 0;
-	}
 	if (flag_lto || in_lto_p) {
 		error("sonde-tags.so cannot be used with %<-flto%>: the code is made when the program is linked; use %<-fno-lto%>");
 		return 0;

@@ -12,7 +12,8 @@ EXTRA_DIST += \
 	tests/integration/perfetto.proto \
 	tests/integration/start-killed.py \
 	tests/integration/steps.sh \
-	tests/integration/stress.sh
+	tests/integration/stress.sh \
+	tests/integration/tags-same.py
 INTEGRATION_TESTS += \
 	tests/integration/archive.sh \
 	tests/integration/args.sh \
@@ -127,6 +128,7 @@ INTEGRATION_TESTS += \
 	tests/integration/signatures.sh \
 	tests/integration/static.sh \
 	tests/integration/stopped.sh \
+	tests/integration/tags.sh \
 	tests/integration/tail-calls.sh \
 	tests/integration/terminal.sh \
 	tests/integration/threads.sh \

@@ -4,4 +4,5 @@ EXTRA_DIST += \
 	tests/stress/attaches.sh \
 	tests/stress/killed.py \
 	tests/stress/kills.sh \
+	tests/stress/tags.sh \
 	tests/stress/threads.sh

@@ -94,3 +94,8 @@ PURE_TESTS += tests/unit/launcher/budget
 tests_unit_launcher_budget_SOURCES = tests/unit/launcher/budget.c launcher/collect/budget.c launcher/collect/budget.h
 tests_unit_launcher_budget_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_launcher_budget_LDADD = $(CMOCKA_LIBS)
+
+PURE_TESTS += tests/fuzz/fuzz_tags
+tests_fuzz_fuzz_tags_SOURCES = tests/fuzz/fuzz_tags.c tests/fuzz/fuzz_main.c
+tests_fuzz_fuzz_tags_LDADD = libtags.la
+EXTRA_DIST += tests/fuzz/corpus/tags.tar
