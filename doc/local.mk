@@ -6,6 +6,7 @@ dist_doc_DATA += \
 	doc/recipes.md \
 	doc/signature-format.md \
 	doc/sonde-config.schema.json \
+	doc/tags-format.md \
 	doc/trace-format.md
 
 examplesdir = $(docdir)/examples
@@ -37,5 +38,6 @@ dist_man_MANS += \
 	doc/sonde-replay.1 \
 	doc/sonde-report.1 \
 	doc/sonde-signature.1 \
+	doc/sonde-tags.1 \
 	doc/sonde-top.1 \
 	doc/sonde.1

@@ -15,7 +15,7 @@ check_contains err '--nonsense'
 check_contains err 'sonde record --help'
 
 # Every verb names the bad option and the way to its help.
-for verb in record attach detach ctl top report cache dump export info list disasm blocks doctor; do
+for verb in record attach detach ctl top report cache dump export info list disasm blocks tags doctor; do
 	check_usage_error sonde $verb --nonsense
 	check_contains err 'unknown option --nonsense'
 	check_contains err "sonde $verb --help"
@@ -29,6 +29,7 @@ check_usage_error sonde module
 check_usage_error sonde module nonsense
 check_usage_error sonde list
 check_usage_error sonde blocks
+check_usage_error sonde tags
 check_usage_error sonde cache --csv --json
 check_usage_error sonde cache --list --csv
 check_usage_error sonde blocks --csv --json /bin/true
