@@ -9,6 +9,7 @@ libtags_la_SOURCES = \
 TAGS_PLUGIN_FILES = \
 	tags/plugin/emit.cc \
 	tags/plugin/follow.cc \
+	tags/plugin/fortran.cc \
 	tags/plugin/notes.cc \
 	tags/plugin/plugin.cc \
 	tags/plugin/text.cc

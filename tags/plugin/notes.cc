@@ -6,7 +6,7 @@
 #include "tags/plugin/gcc.h"
 #include "tags/plugin/notes.h"
 
-static std::unordered_map<location_t, std::vector<const note *>> notes;	/* by the place alone */
+static std::unordered_map<location_t, std::vector<note *>> notes;	/* by the place alone */
 static std::unordered_map<location_t, const source_loop *> loops;	/* by the place, and by place and block */
 
 static location_t place(location_t loc)
@@ -77,12 +77,12 @@ static void add(tree ref, location_t loc, bool write, const std::string &expr, c
 {
 	if (place(loc) == UNKNOWN_LOCATION)
 		return;
-	std::vector<const note *> &here = notes[place(loc)];
+	std::vector<note *> &here = notes[place(loc)];
 	std::string variable = ref ? text_variable(ref) : "";
 	tree type = ref ? TREE_TYPE(ref) : NULL_TREE;
 	note n = {};
 
-	n.expr = text_keep(expr);
+	n.expr = n.made_expr = text_keep(expr);
 	n.variable = text_keep(variable == "" ? expr : variable);
 	n.type = type ? text_type(type) : "";
 	if (type && TYPE_SIZE_UNIT(type) && tree_fits_uhwi_p(TYPE_SIZE_UNIT(type)))
@@ -150,6 +150,7 @@ static void note_builtin(gimple *stmt, const source_loop *loop)
 void notes_make(function *fn)
 {
 	std::map<class loop *, source_loop *> known;
+	std::set<location_t> places;
 	basic_block bb;
 
 	FOR_EACH_BB_FN(bb, fn) {
@@ -167,8 +168,12 @@ void notes_make(function *fn)
 			walk_stmt_load_store_ops(stmt, loop, note_load, note_store);
 			if (is_gimple_call(stmt))
 				note_builtin(stmt, loop);
+			if (text_is_fortran() && notes.count(place(gimple_location(stmt))))
+				places.insert(place(gimple_location(stmt)));
 		}
 	}
+	for (location_t loc : places)
+		fortran_subscripts(loc, notes[loc]);
 }
 
 void notes_loops(function *fn)
@@ -223,11 +228,12 @@ const note *notes_find(location_t loc, bool write, tree ref)
 		return NULL;
 	const char *expr = ref && at->second.size() > 1 ? text_keep(text_expr(ref)) : "";
 	const char *variable = ref ? text_keep(text_variable(ref)) : "";
+	bool direct = ref && is_of_variable(ref);
 	const char *type = ref ? text_type(TREE_TYPE(ref)) : "";
 	for (const note *k : at->second) {
 		if (k->write != write)
 			continue;
-		int score = (*variable && k->variable == variable ? 4 : 0) + (k->type == type ? 2 : 0) + (k->expr == expr ? 8 : 0);
+		int score = (*variable && k->variable == variable && (k->direct || !direct) ? 4 : 0) + (k->type == type ? 2 : 0) + (k->made_expr == expr ? 8 : 0);
 
 		n++;
 		same = same && (!best || k->variable == best->variable);
@@ -238,7 +244,7 @@ const note *notes_find(location_t loc, bool write, tree ref)
 		}
 	}
 	/* of several that start from other variables any may be wrong */
-	if (most < 4 && ((n > 1 && !same) || (*variable && is_of_variable(ref))))
+	if (most < 4 && ((n > 1 && !same) || (*variable && direct)))
 		return NULL;
 	return tie ? without_place(best) : best;
 }

@@ -4,6 +4,7 @@
  * here changes what the compiler works on.
  *
  *	text.cc		expressions of GIMPLE as source text
+ *	fortran.cc	subscripts of Fortran, from the source's text
  *	notes.cc	notes, made of each function as it is in the source, kept by source location
  *	follow.cc	which note a memory reference belongs to, from pass to pass
  *	emit.cc		labels beside instructions, and the section
@@ -28,6 +29,7 @@ struct source_loop {
 /* An access of the source.  Strings are kept until the compiler ends. */
 struct note {
 	const char *expr, *variable, *type;
+	const char *made_expr;		/* as text_expr() makes it */
 	uint64_t size;			/* bytes; 0: not known */
 	unsigned int function;		/* DECL_UID */
 	const source_loop *loop;	/* or NULL */
@@ -50,6 +52,13 @@ std::string text_variable(tree ref);
 const char *text_type(tree type);
 std::string text_subscript(const std::string &array, const std::string &index);
 const char *text_decl(tree decl);		/* NULL: it has no name in the source */
+
+bool text_is_fortran(void);
+
+/* ---- fortran.cc ---- */
+
+/* Puts what the source says into the expressions of the notes of one place. */
+void fortran_subscripts(location_t loc, std::vector<note *> &here);
 
 /* ---- notes.cc ---- */
 

@@ -13,7 +13,7 @@ const char *text_keep(const std::string &s)
 	return kept.insert(s).first->c_str();
 }
 
-static bool is_fortran(void)
+bool text_is_fortran(void)
 {
 	return strncmp(lang_hooks.name, "GNU Fortran", 11) == 0;
 }
@@ -118,7 +118,7 @@ static bool scaled(tree t, HOST_WIDE_INT size, tree *index, HOST_WIDE_INT *const
 
 std::string text_subscript(const std::string &array, const std::string &index)
 {
-	return is_fortran() ? array + "(" + index + ")" : array + "[" + index + "]";
+	return text_is_fortran() ? array + "(" + index + ")" : array + "[" + index + "]";
 }
 
 static HOST_WIDE_INT size_of(tree type)
@@ -185,7 +185,7 @@ static std::string put_mem(tree ref, int depth, bool *arrow)
 	if (element != "")
 		return element;
 	std::string p = put(strip(base), depth + 1);
-	if (TREE_CODE(TREE_TYPE(base)) == REFERENCE_TYPE || is_fortran())
+	if (TREE_CODE(TREE_TYPE(base)) == REFERENCE_TYPE || text_is_fortran())
 		return p;
 	if (arrow)
 		*arrow = true;
@@ -207,7 +207,7 @@ static bool is_descriptor(tree field)
 
 	if (name && TREE_CODE(name) == TYPE_DECL)
 		name = DECL_NAME(name);
-	return is_fortran() && name && TREE_CODE(name) == IDENTIFIER_NODE && strncmp(IDENTIFIER_POINTER(name), "array", 5) == 0 &&
+	return text_is_fortran() && name && TREE_CODE(name) == IDENTIFIER_NODE && strncmp(IDENTIFIER_POINTER(name), "array", 5) == 0 &&
 	       strcmp(IDENTIFIER_POINTER(DECL_NAME(field)), "data") == 0;
 }
 
@@ -225,7 +225,7 @@ static std::string put_component(tree ref, int depth)
 	/* what a parallel region uses of its function */
 	if (s.compare(0, 9, ".omp_data") == 0 || s == "<temporary>")
 		return name;
-	return s + (is_fortran() ? "%" : arrow ? "->" : ".") + name;
+	return s + (text_is_fortran() ? "%" : arrow ? "->" : ".") + name;
 }
 
 static std::string put_array(tree ref, int depth)
@@ -234,7 +234,7 @@ static std::string put_array(tree ref, int depth)
 	bool pointer = false;
 	std::string s = TREE_CODE(array) == MEM_REF ? put_mem(array, depth, &pointer) : put(array, depth + 1);
 
-	if (pointer && !is_fortran())
+	if (pointer && !text_is_fortran())
 		s = "(*" + s + ")";
 	return text_subscript(s, put(strip(TREE_OPERAND(ref, 1)), depth + 1));
 }

@@ -152,6 +152,34 @@ if [ -n "$gxx" ]; then
 	check_contains out '"write",8,"variable","b\[i\]\.pos\[k\]","b\[i\]","double"'
 fi
 
+cat >stencil.f90 <<'END'
+subroutine stencil(n, u, v, w)
+  integer, intent(in) :: n
+  real(8), intent(in) :: v(0:n+1, 0:n+1), w(:)
+  real(8), intent(inout) :: u(n, n)
+  integer :: i, j
+  do j = 1, n
+    do i = 1, n
+      u(i, j) = 0.25d0 * (v(i-1, j) + v(i+1, j)) &
+              + w(i)
+    end do
+  end do
+end subroutine
+END
+# fortran ACCESS EXPRESSION VARIABLE
+fortran()
+{
+	grep -Fq "\"$1\",8,\"variable\",\"$2\",\"$3\",\"real(kind=8)\",\"stencil\",7,2," out || { show out; fail "Fortran: no $1 of $2"; }
+}
+if [ -n "$gfortran" ]; then
+	"$gfortran" -O0 -fplugin="$plugin" -shared -fPIC -o stencil.so stencil.f90 || fail "$gfortran"
+	check_status 0 sonde tags --csv ./stencil.so 'stencil*'
+	fortran read 'v(i-1, j)' v
+	fortran read 'v(i+1, j)' v
+	fortran read 'w(i)' w
+	fortran write 'u(i, j)' u
+fi
+
 # ---- what cannot be ----
 
 # plugin_error PATTERN FLAG...: one line, from the compiler.
