@@ -157,6 +157,8 @@ void follow_before_expand(function *fn)
 		auto at = by_tree.find(ref);
 		found f = at != by_tree.end() ? at->second : found{ notes_find(gimple_location(stmt), write, ref), gimple_location(stmt) };
 
+		if (!f.source && !DECL_P(ref))
+			f.source = notes_of_reference(ref, write);
 		for (; !DECL_P(ref) && f.source; ref = TREE_OPERAND(ref, 0)) {
 			last[ref] = f;
 			if (!handled_component_p(ref))

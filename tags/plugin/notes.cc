@@ -73,11 +73,9 @@ static bool is_of_variable(tree ref)
 	return DECL_P(ref) || (TREE_CODE(ref) == MEM_REF && TREE_CODE(TREE_OPERAND(ref, 0)) == ADDR_EXPR);
 }
 
-static void add(tree ref, location_t loc, bool write, const std::string &expr, const source_loop *loop)
+/* @ref may be NULL. */
+static note make_note(tree ref, bool write, const std::string &expr)
 {
-	if (place(loc) == UNKNOWN_LOCATION)
-		return;
-	std::vector<note *> &here = notes[place(loc)];
 	std::string variable = ref ? text_variable(ref) : "";
 	tree type = ref ? TREE_TYPE(ref) : NULL_TREE;
 	note n = {};
@@ -87,10 +85,19 @@ static void add(tree ref, location_t loc, bool write, const std::string &expr, c
 	n.type = type ? text_type(type) : "";
 	if (type && TYPE_SIZE_UNIT(type) && tree_fits_uhwi_p(TYPE_SIZE_UNIT(type)))
 		n.size = tree_to_uhwi(TYPE_SIZE_UNIT(type));
-	n.function = DECL_UID(current_function_decl);
-	n.loop = loop;
 	n.write = write;
 	n.direct = ref && is_of_variable(ref);
+	return n;
+}
+
+static void add(tree ref, location_t loc, bool write, const std::string &expr, const source_loop *loop)
+{
+	if (place(loc) == UNKNOWN_LOCATION)
+		return;
+	std::vector<note *> &here = notes[place(loc)];
+	note n = make_note(ref, write, expr);
+
+	n.loop = loop;
 	for (const note *old : here)
 		if (old->expr == n.expr && old->type == n.type && old->write == n.write)
 			return;
@@ -200,6 +207,19 @@ const source_loop *notes_loop(location_t loc)
 	if (at == loops.end())
 		at = loops.find(place(loc));
 	return at == loops.end() || place(loc) == UNKNOWN_LOCATION ? NULL : at->second;
+}
+
+const note *notes_of_reference(tree ref, bool write)
+{
+	if (text_variable(ref) == "")
+		return NULL;
+	note n = make_note(ref, write, text_expr(ref));
+	/* a vector of what the source has one by one */
+	if (VECTOR_TYPE_P(TREE_TYPE(ref))) {
+		n.type = text_type(TREE_TYPE(TREE_TYPE(ref)));
+		n.size = tree_to_uhwi(TYPE_SIZE_UNIT(TREE_TYPE(TREE_TYPE(ref))));
+	}
+	return new note(n);
 }
 
 /* What is known of several of which it may be any: all but which element or field. */

@@ -31,7 +31,6 @@ struct note {
 	const char *expr, *variable, *type;
 	const char *made_expr;		/* as text_expr() makes it */
 	uint64_t size;			/* bytes; 0: not known */
-	unsigned int function;		/* DECL_UID */
 	const source_loop *loop;	/* or NULL */
 	bool write;
 	bool direct;			/* of the variable itself, not by a pointer */
@@ -69,6 +68,8 @@ void notes_loops(function *fn);
 const source_loop *notes_loop(location_t loc);
 /* Of those at @loc the one that fits best; @ref may be NULL. */
 const note *notes_find(location_t loc, bool write, tree ref);
+/* A note of what @ref itself says, for a place that has none; NULL: it does not say which variable. */
+const note *notes_of_reference(tree ref, bool write);
 /* Conditions in a loop of @fn that do not leave it. */
 bool notes_is_branch(gimple *stmt);
 

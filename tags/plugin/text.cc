@@ -69,9 +69,10 @@ static std::string put_decl(tree decl)
 	return "<temporary>";
 }
 
+/* There are no statements any more once they have become RTL. */
 static gimple *definition(tree name)
 {
-	if (TREE_CODE(name) != SSA_NAME || SSA_NAME_IS_DEFAULT_DEF(name))
+	if (TREE_CODE(name) != SSA_NAME || SSA_NAME_IS_DEFAULT_DEF(name) || (cfun->curr_properties & PROP_rtl))
 		return NULL;
 	return SSA_NAME_DEF_STMT(name);
 }
@@ -371,29 +372,46 @@ static tree from_before(gphi *phi)
 	return gimple_phi_arg_def(phi, 0);
 }
 
-/* The pointer that others were computed from. */
-static tree origin(tree ptr)
+/* The pointer that @t, a pointer or a number, was computed from; NULL: it is not known. */
+static tree origin(tree t, int depth)
 {
-	for (int i = 0; i < 3 * MAX_DEPTH; i++) {
-		gimple *def = definition(ptr);
+	gimple *def = definition(t);
+	bool pointer = POINTER_TYPE_P(TREE_TYPE(t));
 
-		if (TREE_CODE(ptr) == SSA_NAME && SSA_NAME_VAR(ptr) && text_decl(SSA_NAME_VAR(ptr)))
-			break;
-		if (!def)
-			break;
-		if (gimple_code(def) == GIMPLE_PHI) {
-			ptr = from_before(as_a<gphi *>(def));
-			continue;
-		}
-		if (!is_gimple_assign(def))
-			break;
-		enum tree_code code = gimple_assign_rhs_code(def);
-		if (code != POINTER_PLUS_EXPR && code != PLUS_EXPR && !gimple_assign_cast_p(def) &&
-		    !gimple_assign_ssa_name_copy_p(def) && code != ADDR_EXPR)
-			break;
-		ptr = gimple_assign_rhs1(def);
+	if (TREE_CODE(t) == ADDR_EXPR)
+		return t;
+	if (TREE_CODE(t) != SSA_NAME || depth > 3 * MAX_DEPTH)
+		return NULL_TREE;
+	if (!def || (SSA_NAME_VAR(t) && text_decl(SSA_NAME_VAR(t)) && pointer))
+		return pointer ? t : NULL_TREE;
+	if (gimple_code(def) == GIMPLE_PHI)
+		return origin(from_before(as_a<gphi *>(def)), depth + 1);
+	if (!is_gimple_assign(def))
+		return pointer ? t : NULL_TREE;
+	tree first = gimple_assign_rhs1(def), found = NULL_TREE;
+	enum tree_code code = gimple_assign_rhs_code(def);
+	if (code == POINTER_PLUS_EXPR || code == PLUS_EXPR || code == MINUS_EXPR || code == ADDR_EXPR ||
+	    gimple_assign_cast_p(def) || gimple_assign_ssa_name_copy_p(def)) {
+		found = origin(first, depth + 1);
+		if (!found && code == PLUS_EXPR)
+			found = origin(gimple_assign_rhs2(def), depth + 1);
+		return found;
 	}
-	return ptr;
+	return pointer ? t : NULL_TREE;
+}
+
+/* Of a reference; for IVOPTS any part of the address may be the pointer. */
+static tree origin_of(tree ref)
+{
+	tree found = origin(TREE_OPERAND(ref, 0), 0);
+
+	if (TREE_CODE(ref) != TARGET_MEM_REF)
+		return found;
+	if (!found && TMR_INDEX2(ref))
+		found = origin(TMR_INDEX2(ref), 0);
+	if (!found && TMR_INDEX(ref))
+		found = origin(TMR_INDEX(ref), 0);
+	return found;
 }
 
 /* "vectp_a.5": what the vectorizer makes of a */
@@ -426,9 +444,10 @@ std::string text_variable(tree ref)
 	std::string s = vector_name(ptr);
 	if (s != "")
 		return s;
-	ptr = strip(origin(ptr));
-	if (TREE_CODE(ptr) == INTEGER_CST)
+	ptr = origin_of(ref);
+	if (!ptr)
 		return "";
+	ptr = strip(ptr);
 	if (TREE_CODE(ptr) == ADDR_EXPR)
 		return text_variable(TREE_OPERAND(ptr, 0));
 	s = put_value(ptr, 0);
