@@ -265,5 +265,5 @@ for i in $(seq $n); do
 	pairs+=("$i.a.o" "$i.b.o")
 done
 python3 "$top_srcdir/tests/integration/tags-same.py" "${pairs[@]}" >same.txt || { show same.txt; fail "other code"; }
-check_contains same.txt "^$n pairs"
+check_contains same.txt "^$n pairs, $n with tags"
 ! python3 "$top_srcdir/tests/integration/tags-same.py" 1.a.o 2.b.o >same.txt || fail "other code is not seen"
