@@ -17,8 +17,15 @@ libanalysis_la_SOURCES = \
 	analysis/cache/stream.h \
 	analysis/cache/system.c \
 	analysis/cache/system.h \
+	analysis/names/fields.c \
+	analysis/names/file.c \
+	analysis/names/names-private.h \
+	analysis/names/names.c \
+	analysis/names/names.h \
+	analysis/names/thread.c \
+	analysis/names/types.c \
 	analysis/yaml/yamldoc.c \
 	analysis/yaml/yamldoc.h
-libanalysis_la_CPPFLAGS = $(AM_CPPFLAGS) $(YAML_CFLAGS)
-libanalysis_la_LIBADD = $(YAML_LIBS)
+libanalysis_la_CPPFLAGS = $(AM_CPPFLAGS) $(YAML_CFLAGS) $(LIBDW_CFLAGS) $(LIBELF_CFLAGS)
+libanalysis_la_LIBADD = $(YAML_LIBS) $(LIBDW_LIBS) $(LIBELF_LIBS)
 EXTRA_DIST += analysis/cache/systems.yaml

@@ -29,3 +29,8 @@ PURE_TESTS += tests/unit/analysis/systems
 tests_unit_analysis_systems_SOURCES = tests/unit/analysis/systems.c
 tests_unit_analysis_systems_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_analysis_systems_LDADD = libanalysis.la $(CMOCKA_LIBS)
+
+PURE_TESTS += tests/unit/analysis/names
+tests_unit_analysis_names_SOURCES = tests/unit/analysis/names.c
+tests_unit_analysis_names_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS) $(LIBDW_CFLAGS) -g
+tests_unit_analysis_names_LDADD = libanalysis.la $(CMOCKA_LIBS)

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What the files of this part share. */
+#ifndef SONDE_ANALYSIS_NAMES_NAMES_PRIVATE_H
+#define SONDE_ANALYSIS_NAMES_NAMES_PRIVATE_H
+
+#include <elfutils/libdw.h>
+
+#include "analysis/names/names.h"
+
+/* ---- types.c: what types say, whatever is in the file ---- */
+
+#define NM_DEPTH 32 /* of types in each other */
+
+/* The type of a variable, member or element, without typedefs and qualifiers.  False: it has none, or it is damaged. */
+bool nm_type_of(Dwarf_Die *of, Dwarf_Die *type);
+/* Bytes of a type that nm_type_of() gave; 0: not known. */
+uint64_t nm_type_size(Dwarf_Die *type);
+/* Elements of an array, of all dimensions; 0: not known.  *dimensions: at least 1. */
+uint64_t nm_type_count(Dwarf_Die *array, unsigned int *dimensions);
+/* As C writes the type of @of, without qualifiers: malloc'ed; NULL: no memory.  @element: without arrays. */
+char *nm_type_name(Dwarf_Die *of, bool element);
+/* Where a member is in its structure.  False: not known. */
+bool nm_member_offset(Dwarf_Die *member, uint64_t *offset);
+/* Is it an array whose data are elsewhere: Fortran's allocatable ones, and pointers? */
+bool nm_is_descriptor(Dwarf_Die *array);
+
+/* ---- fields.c: the tree of paths in a variable, made as it is asked for ---- */
+
+struct nm_field {
+	struct nm_name name;
+	enum { NM_LEAF, NM_ARRAY, NM_STRUCT } shape;
+	bool open;	/* its parts are known */
+	unsigned int depth;
+	Dwarf_Die type;	/* if it has one */
+	uint64_t size;	/* 0: not known */
+	uint64_t stride; /* ARRAY: from one element to the next; 0: not known */
+	struct nm_field *element; /* ARRAY */
+	struct nm_field *all;	  /* STRUCT, of a union: what no single member is known of; NULL: itself */
+	struct nm_part *part;	  /* STRUCT */
+	size_t nparts, room;
+};
+
+struct nm_part {
+	uint64_t begin, end;
+	struct nm_field *field;
+};
+
+/* A variable, and what is known of it. */
+struct nm_entry {
+	struct nm_variable v;
+	char *name, *scope, *type, *element, *file; /* its own; what v says */
+	struct nm_field *root;
+	unsigned int fields; /* so far */
+};
+
+/*
+ * Which other accesses have the same name: those to offsets in [lo, hi), after the remainder by stride, if that is not 0.  Those of which all
+ * bytes are there, that is.  lo == hi: not known.
+ */
+struct nm_extent {
+	uint64_t stride, lo, hi;
+};
+
+/* The field of @size bytes at @offset in a variable.  NULL: no memory. */
+struct nm_field *nm_field_at(struct nm *nm, struct nm_entry *e, uint64_t offset, uint64_t size, struct nm_extent *same);
+
+/* e->root, by the type of @variable; NULL: without a type.  False: no memory. */
+bool nm_root_new(struct nm *nm, struct nm_entry *e, Dwarf_Die *variable);
+/* One, without those in it. */
+void nm_field_free(struct nm_field *f);
+
+/* ---- names.c ---- */
+
+struct nm {
+	struct nm_options o;
+	struct nm_file **file; /* objects, ascending by address */
+	size_t nfiles, room_files;
+	struct nm_entry **entry; /* by index */
+	size_t nentries, room_entries;
+	struct nm_field **field; /* by index of name */
+	size_t nfields, room_fields;
+	struct nm_entry *unknown, *ambiguous;
+	struct nm_entry *tcb, *stack; /* NULL: not yet asked for */
+};
+
+/* A copy of *v with an index and a name for the whole; strings are copied.  @type: NULL: none.  NULL: no memory. */
+struct nm_entry *nm_entry_new(struct nm *nm, const struct nm_variable *v, Dwarf_Die *variable);
+/* Registers a field, and gives its name an index.  False: no memory. */
+bool nm_field_add(struct nm *nm, struct nm_field *field);
+/* place->name by the access, from place->begin on; *same: of offsets from there.  @e NULL: as no memory.  False: no memory. */
+bool nm_place_of(struct nm *nm, struct nm_entry *e, uint64_t addr, uint32_t size, struct nm_place *place, struct nm_extent *same);
+/* *area, made if it is NULL: a part of memory of which no more is known. */
+struct nm_entry *nm_area(struct nm *nm, struct nm_entry **area, enum nm_kind kind, const char *name);
+/* NULL: there is none. */
+struct nm_file *nm_file_at(const struct nm *nm, uint64_t addr);
+
+/* ---- file.c: the data of a program or library ---- */
+
+struct nm_file;
+
+/* Not opened yet: addresses and nothing else.  NULL: no memory. */
+struct nm_file *nm_file_new(struct nm *nm, const struct nm_object *o);
+void nm_file_free(struct nm_file *f);
+bool nm_file_is(const struct nm_file *f, const struct nm_object *o);
+bool nm_file_is_program(const struct nm_file *f);
+/* Where it is in memory. */
+uint64_t nm_file_begin(const struct nm_file *f);
+uint64_t nm_file_end(const struct nm_file *f);
+
+/* What is at @addr in memory: *begin, *size as in struct nm_place.  NULL: no memory; nm->unknown: nothing is known. */
+struct nm_entry *nm_file_find(struct nm_file *f, uint64_t addr, uint64_t *begin, uint64_t *size);
+/* Likewise of the program's own thread-local storage of the thread with thread pointer @fs. */
+struct nm_entry *nm_file_find_tls(struct nm_file *f, uint64_t addr, uint64_t fs, uint64_t *begin, uint64_t *size);
+
+#endif

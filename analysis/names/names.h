@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Names for addresses: which variable, which field of it, or which allocation an access of a traced program went to.
+ * It is found when a trace is read, from the program's files as they were recorded; nothing is asked of a process.
+ *
+ *	names = nm_new(&options);
+ *	nm_add_object(names, &object);		each program and library, where it was loaded
+ *	t = nm_begin(names, pid, tid);		for each thread
+ *	nm_chunk(t, fs, tsc, next);		before the accesses of each of its chunks
+ *	nm_find(t, &access, &place); ...
+ *	nm_end(t);
+ *
+ * What is interned is bounded by the program's code and types, not by its data: all elements of an array, and all blocks
+ * that were allocated at one place, have one name for each path without indices.  Everything that is handed out lives
+ * until nm_free().  Not to be used by several threads at once.
+ *
+ * Files may be damaged, and of debug information nothing is believed that contradicts itself: it then gives fewer names.
+ */
+#ifndef SONDE_ANALYSIS_NAMES_NAMES_H
+#define SONDE_ANALYSIS_NAMES_NAMES_H
+
+#include <elfutils/libdwfl.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "memtrace/machine.h"
+
+enum nm_kind {
+	NM_UNKNOWN,
+	NM_AMBIGUOUS,	/* it was one of several blocks, and the trace does not order the access against malloc or free */
+	NM_GLOBAL,	/* of an object's data, with a name that other files see */
+	NM_STATIC,	/* likewise, without: file scope or local to a function; sections */
+	NM_TLS,
+	NM_HEAP,
+	NM_STACK,
+	NM_KINDS
+};
+
+/* How the name was found, from weak to strong.  SECTION and AREA name no variable. */
+enum nm_how {
+	NM_BY_NOTHING,
+	NM_BY_AREA,	  /* the thread's stack, its thread control block */
+	NM_BY_SECTION,	  /* the section of the object that the address is in */
+	NM_BY_SYMBOL,	  /* of the symbol table: without a type */
+	NM_BY_DEBUG,	  /* debug information */
+	NM_BY_ALLOCATION, /* a block that the program allocated */
+	NM_HOWS
+};
+
+/* A variable; of the heap: all blocks that were allocated at one place. */
+struct nm_variable {
+	uint32_t index;	     /* dense, from 0 on: nm_variable() */
+	enum nm_kind kind;
+	enum nm_how how;
+	const char *name;    /* "particles", "ns::count", "/block/x" (of a common block), "malloc", ".rodata"; never NULL */
+	const char *scope;   /* the function that it is local to, or that allocates; NULL: none, or not known */
+	const char *object;  /* the program's or library's path, as recorded; NULL: not known */
+	const char *type;    /* "struct particle[100]"; NULL: not known */
+	const char *element; /* the same without the array: "struct particle"; NULL: not known */
+	const char *file;    /* where it is declared, or the allocation is; NULL: not known */
+	int line;	     /* 0: not known */
+};
+
+/* A variable and a path in it. */
+struct nm_name {
+	uint32_t index;	     /* dense, from 0 on: nm_name() */
+	const struct nm_variable *variable;
+	const char *path;    /* "[].pos.x", "": the whole, or not known what of it; of a union that is all its members */
+	const char *type;    /* of what is there; NULL: not known */
+	uint64_t offset;     /* of what is there in its innermost structure's outermost array's element, bytes; 0 without a type */
+	uint64_t size;	     /* bytes of what is there; 0: not known */
+};
+
+/* Which one of them. */
+struct nm_place {
+	const struct nm_name *name; /* never NULL */
+	uint64_t begin, size; /* of the variable or block, in memory; size 0: not known */
+};
+
+struct nm_options {
+	const Dwfl_Callbacks *callbacks; /* for separate debug files; has to live as long */
+	char *(*demangle)(const char *symbol); /* malloc'ed; NULL: as it is.  May be NULL */
+};
+
+struct nm;
+
+/* NULL: no memory. */
+struct nm *nm_new(const struct nm_options *o);
+void nm_free(struct nm *nm);
+
+/* A program or library in the memory of the process. */
+struct nm_object {
+	const char *path; /* as recorded */
+	const char *file; /* where it can be read now; NULL: nowhere */
+	uint64_t load;	  /* what was added to the addresses in the file */
+	bool program;	  /* it is the program itself, whose thread-local storage is first */
+};
+
+/* Strings are copied.  False: no memory.  A file that cannot be read, or is none of ELF, gives no names. */
+bool nm_add_object(struct nm *nm, const struct nm_object *o) __attribute__((warn_unused_result));
+
+/* All that have been handed out so far; NULL: there are no more. */
+const struct nm_variable *nm_variable(const struct nm *nm, uint32_t index);
+const struct nm_name *nm_name(const struct nm *nm, uint32_t index);
+
+/* ---- the accesses of a thread ---- */
+
+struct nm_thread;
+
+/* NULL: no memory. */
+struct nm_thread *nm_begin(struct nm *nm, int pid, int tid);
+void nm_end(struct nm_thread *t);
+
+/*
+ * The accesses that come next were made from @tsc on, before @next (UINT64_MAX: not known), with the thread pointer @fs (0: not
+ * known).  @tsc never goes back.
+ */
+void nm_chunk(struct nm_thread *t, uint64_t fs, uint64_t tsc, uint64_t next);
+
+/*
+ * Names the thread's next access; all have to be given, in their order, since calls among them say where frames and
+ * allocations are.  False: no memory; the place is then that of an unknown name.
+ */
+bool nm_find(struct nm_thread *t, const struct mt_access *a, struct nm_place *place);
+
+/* Of any address of data, thread or time apart: globals and statics.  Likewise. */
+bool nm_find_static(struct nm *nm, uint64_t addr, uint32_t size, struct nm_place *place);
+
+/* In words, static: "global", "heap"; "debug information". */
+const char *nm_kind_word(enum nm_kind kind);
+const char *nm_how_word(enum nm_how how);
+
+#endif
