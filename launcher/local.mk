@@ -142,6 +142,9 @@ libreport_la_SOURCES = \
 	launcher/memory/memkept.h \
 	launcher/memory/memlines.c \
 	launcher/memory/memlines.h \
+	launcher/memory/memnames.c \
+	launcher/memory/memnames.h \
+	launcher/memory/memory-accessed.c \
 	launcher/memory/memory-caches.c \
 	launcher/memory/memory-data.c \
 	launcher/memory/memory-read.c \

@@ -66,6 +66,13 @@ const struct nm_name *nm_name(const struct nm *nm, uint32_t index)
 	return index < nm->nfields ? &nm->field[index]->name : NULL;
 }
 
+const struct nm_name *nm_whole(const struct nm_name *name)
+{
+	const struct nm_entry *e = (const struct nm_entry *)((const char *)name->variable - offsetof(struct nm_entry, v));
+
+	return &e->root->name;
+}
+
 /* ---- all of it ---- */
 
 struct nm *nm_new(const struct nm_options *o)
@@ -169,7 +176,7 @@ const char *nm_kind_word(enum nm_kind kind)
 const char *nm_how_word(enum nm_how how)
 {
 	static const char *const words[NM_HOWS] = {
-		"nothing", "memory area", "section", "symbol", "debug information", "allocation",
+		"nothing", "area", "section", "symbol", "DWARF", "allocation",
 	};
 
 	return words[how];

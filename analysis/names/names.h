@@ -104,6 +104,9 @@ bool nm_add_object(struct nm *nm, const struct nm_object *o) __attribute__((warn
 const struct nm_variable *nm_variable(const struct nm *nm, uint32_t index);
 const struct nm_name *nm_name(const struct nm *nm, uint32_t index);
 
+/* The name of the same variable without a path. */
+const struct nm_name *nm_whole(const struct nm_name *name);
+
 /* ---- the accesses of a thread ---- */
 
 struct nm_thread;
@@ -127,7 +130,7 @@ bool nm_find(struct nm_thread *t, const struct mt_access *a, struct nm_place *pl
 /* Of any address of data, thread or time apart: globals and statics.  Likewise. */
 bool nm_find_static(struct nm *nm, uint64_t addr, uint32_t size, struct nm_place *place);
 
-/* In words, static: "global", "heap"; "debug information". */
+/* In words, static: "global", "heap"; "DWARF", "symbol". */
 const char *nm_kind_word(enum nm_kind kind);
 const char *nm_how_word(enum nm_how how);
 

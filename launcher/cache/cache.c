@@ -3,6 +3,7 @@
 #include "launcher/cache/cache.h"
 #include "launcher/common/caches.h"
 #include "launcher/common/message.h"
+#include "launcher/memory/memnames.h"
 #include "launcher/memory/memprofile.h"
 #include "launcher/memory/memtrace.h"
 #include "launcher/select/processes.h"
@@ -29,14 +30,14 @@ struct cache_options {
 	bool list, cores, curve, lines, no_stack, all, csv, json, mangled;
 };
 
-#define BYS "function\0loop\0line\0block\0instruction\0thread\0" /* as enum memory_by, and threads */
-#define BY_THREAD (MEMORY_BY_INSTRUCTION + 1u)
+#define BYS MEMORY_BYS "thread\0" /* as enum memory_by, and threads */
+#define BY_THREAD (MEMORY_BY_TYPE + 1u)
 
 static const struct opt cache_opts[] = {
 	{ 0, "system", "SYSTEM", "a name of --list, host (this machine; default) or a YAML file; may be\nrepeated",
 	  OPT_LIST, offsetof(struct cache_options, systems), NULL },
 	{ 0, "list", NULL, "show the systems that can be named", OPT_FLAG, offsetof(struct cache_options, list), NULL },
-	{ 'b', "by", "WHAT", "function (default), loop, line, block (of a trace with --mem\n--blocks), instruction or thread", OPT_CHOICE,
+	{ 'b', "by", "WHAT", "function (default), loop, line, block (of a trace with --mem\n--blocks), instruction or thread; or what was accessed: variable,\nfield, allocation or type", OPT_CHOICE,
 	  offsetof(struct cache_options, by), BYS },
 	{ 's', "sort", "KEY", "L1 (default), L2, L3, L4: misses there; accesses or name", OPT_CHOICE,
 	  offsetof(struct cache_options, sort), CACHE_SORTS },
@@ -92,7 +93,9 @@ struct cache {
 	const struct cache_options *o;
 	unsigned int by; /* enum memory_by, or BY_THREAD */
 	struct cache_systems systems;
+	const struct sonde_trace *trace;
 	struct memwhere *where; /* of the rank */
+	struct memnames *names; /* likewise; NULL: rows are not by what was accessed */
 	struct cache_sim *sim;	/* of the thread */
 	struct cache_lanes *lanes; /* in place of that, for systems with cores: of the rank */
 	struct memprofile_thread *reuse; /* in place of that, for curves */
@@ -119,10 +122,15 @@ static int begin_rank(void *arg, struct mt_read *read, const struct sonde_trace_
 {
 	struct cache *c = arg;
 
-	(void)rank;
 	c->where = memwhere_new(read, memory_where(place_by(c), c->o->mangled));
 	c->damage += c->where ? memwhere_damage(c->where) : 0;
-	return c->where ? 0 : no_memory();
+	if (!c->where)
+		return no_memory();
+	if (!memory_by_name(place_by(c)))
+		return 0;
+	c->names = memnames_new(read, c->trace, rank, place_by(c) == MEMORY_BY_FIELD);
+	memwhere_use_names(c->where, c->names);
+	return c->names ? 0 : no_memory();
 }
 
 static void end_rank(void *arg)
@@ -131,6 +139,8 @@ static void end_rank(void *arg)
 
 	memwhere_free(c->where);
 	c->where = NULL;
+	memnames_free(c->names);
+	c->names = NULL;
 	cache_lanes_free(c->lanes);
 	c->lanes = NULL;
 }
@@ -139,7 +149,9 @@ static bool take(void *arg, const struct mt_access *v, size_t n)
 {
 	struct cache *c = arg;
 
-	c->failed = !cache_sim_take(c->sim, v, n, !c->o->no_stack);
+	if (c->names)
+		v = memnames_take(c->names, v, n);
+	c->failed = !v || !cache_sim_take(c->sim, v, n, !c->o->no_stack);
 	return !c->failed;
 }
 
@@ -164,6 +176,18 @@ static bool add_thread(struct cache *c, const struct memtrace_thread *thread, st
 	return cache_rows_add(&c->rows, c->sim, c->where, by, name, c->select);
 }
 
+/* False: no memory. */
+static bool read_thread(struct cache *c, const struct memtrace_thread *thread,
+			bool (*with)(void *arg, const struct mt_access *v, size_t n))
+{
+	struct memtrace_thread named;
+
+	if (c->names && !memnames_thread(c->names, thread, &named))
+		return false;
+	c->damage += memtrace_accesses(c->names ? &named : thread, with, c);
+	return true;
+}
+
 static int visit_thread(void *arg, const struct memtrace_thread *thread)
 {
 	struct cache *c = arg;
@@ -172,8 +196,7 @@ static int visit_thread(void *arg, const struct memtrace_thread *thread)
 	c->sim = cache_sim_new(c->systems.v, c->systems.n, &c->o->sim);
 	if (!c->sim)
 		return no_memory();
-	c->damage += memtrace_accesses(thread, take, c);
-	if (c->failed || !cache_sim_end(c->sim) || !add_thread(c, thread, NULL))
+	if (!read_thread(c, thread, take) || c->failed || !cache_sim_end(c->sim) || !add_thread(c, thread, NULL))
 		status = no_memory();
 	cache_sim_free(c->sim);
 	c->sim = NULL;
@@ -233,7 +256,9 @@ static bool take_reuse(void *arg, const struct mt_access *v, size_t n)
 {
 	struct cache *c = arg;
 
-	c->failed = !memprofile_take(c->reuse, v, n);
+	if (c->names)
+		v = memnames_take(c->names, v, n);
+	c->failed = !v || !memprofile_take(c->reuse, v, n);
 	return !c->failed;
 }
 
@@ -246,8 +271,8 @@ static int visit_thread_curve(void *arg, const struct memtrace_thread *thread)
 	c->reuse = p ? memprofile_begin(p) : NULL;
 	good = c->reuse;
 	if (good) {
-		c->damage += memtrace_accesses(thread, take_reuse, c);
-		good = memprofile_end(c->reuse) && !c->failed && add_thread(c, thread, p);
+		good = read_thread(c, thread, take_reuse);
+		good = memprofile_end(c->reuse) && good && !c->failed && add_thread(c, thread, p);
 	}
 	memprofile_free(p);
 	return good ? 0 : no_memory();
@@ -341,6 +366,7 @@ static int simulate_trace(struct cache *c, struct cache_options *o, const char *
 
 	if (status)
 		return status;
+	c->trace = t.trace;
 	status = memory_check_by(place_by(c), t.trace, dir);
 	if (!status)
 		status = traced_select(t.trace, &o->select, &c->select);
@@ -348,6 +374,7 @@ static int simulate_trace(struct cache *c, struct cache_options *o, const char *
 		status = opt_usage_error(&cache_command, "--lines is for all functions");
 	if (!status && !cache_rows_init(&c->rows, &c->systems, &o->sim))
 		status = no_memory();
+	c->rows.accessed = memory_by_name(place_by(c));
 	if (!status)
 		status = memtrace_visit(&t, &visitor);
 	if (!status && !o->lines && !o->curve && holds_order(t.trace))
@@ -451,6 +478,8 @@ int verb_cache(int argc, char **argv)
 		status = opt_usage_error(&cache_command, "--lines excludes --curve, --sort and --by");
 	else if ((o.cores || o.lines) && (o.sim.classify || o.sets || o.curve || (o.by && strcmp(o.by, "thread") == 0)))
 		status = opt_usage_error(&cache_command, "--cores and --lines exclude --classify, --curve, --sets and rows by thread");
+	else if (o.cores && memory_by_name((enum memory_by)by_of(o.by)))
+		status = opt_usage_error(&cache_command, "--cores excludes rows by %s", o.by);
 	else if (o.curve && (o.sim.classify || (o.sort && *o.sort == 'L')))
 		status = opt_usage_error(&cache_command, "--curve has no levels: neither --classify nor --sort=L1");
 	else

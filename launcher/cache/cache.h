@@ -94,6 +94,8 @@ bool cache_lines_json(struct cache_lines *l, uint64_t limit, FILE *out) __attrib
 struct cache_row {
 	char *name;		/* for people */
 	char *path, *function, *file; /* NULL: not known, or does not belong to what rows are made by */
+	char *type;		/* by what was accessed; likewise */
+	const char *kind, *how; /* likewise */
 	uint64_t address;	/* in the file; 0: none */
 	int line;		/* 0: not known */
 	struct cache_insn sum;
@@ -109,6 +111,8 @@ struct cache_rows {
 	void *tree;		/* of tsearch(3) */
 	struct cache_row total;
 	bool classified;	/* misses are */
+	bool accessed;		/* rows are by what was accessed */
+	struct memory_named named; /* if they are */
 	uint64_t one_in;	/* so many sets one is simulated; 0, 1: all */
 	struct cache_groups (*groups)[CACHE_LEVELS]; /* of all instructions, by system; NULL: all sets are simulated */
 };
@@ -169,8 +173,14 @@ void cache_curve_csv(struct cache_rows *rows, const char *key, uint64_t limit, F
 bool cache_curve_json(struct cache_rows *rows, const char *key, uint64_t limit, const char *by, FILE *out)
 	__attribute__((warn_unused_result));
 
+/* What the row's variable is, after its name. */
+void cache_print_accessed(const struct cache_row *row, FILE *out);
+
 /* The last fields of a line, and members of one that is begun, which say where a row is. */
 void cache_csv_place(const struct cache_row *row, FILE *out);
+/* The line's end: of rows by what was accessed, fields of the columns CACHE_CSV_ACCESSED. */
+#define CACHE_CSV_ACCESSED ",kind,named_by,type"
+void cache_csv_end(const struct cache_rows *rows, const struct cache_row *row, FILE *out);
 void cache_json_place(struct tf_buf *b, const struct cache_row *row);
 /* Ends the line, and prints it.  False: no memory. */
 bool cache_json_end(struct tf_buf *b, FILE *out) __attribute__((warn_unused_result));

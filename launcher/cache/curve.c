@@ -54,6 +54,8 @@ bool cache_rows_add_curves(struct cache_rows *rows, struct memprofile *profile, 
 		if (!memwhere_matches(place, sel))
 			continue;
 		row = cache_row_for(rows, place, by, thread);
+		if (place->name)
+			memory_named_add(&rows->named, place->name, memory_accesses(insn));
 		if (!row || !add(row, insn) || !add(&rows->total, insn))
 			return false;
 	}
@@ -135,6 +137,8 @@ static void put_curve(const struct cache_rows *rows, const struct cache_row *row
 	char size[UNITS_MAX], share[UNITS_MAX];
 
 	units_text(out, name, 0, true);
+	if (row != &rows->total)
+		cache_print_accessed(row, out);
 	fprintf(out, ": %" PRIu64 " accesses\n", c->accesses);
 	for (unsigned int k = SMALLEST; k <= end; k++) {
 		const double percent = memory_percent(misses(c, k), c->accesses);
@@ -168,6 +172,8 @@ void cache_curve_table(struct cache_rows *rows, const char *key, uint64_t limit,
 		fprintf(out, "... and %zu more (--all shows them)\n\n", rows->n - n);
 	if (rows->n > 1)
 		put_curve(rows, &rows->total, "total", end, out);
+	if (rows->accessed)
+		memory_print_named(&rows->named, rows->total.curve->accesses, out);
 }
 
 /* ---- for other programs ---- */
@@ -177,7 +183,8 @@ void cache_curve_csv(struct cache_rows *rows, const char *key, uint64_t limit, F
 	const unsigned int end = largest(rows);
 
 	cache_rows_sort(rows, 0, key);
-	fputs("name,accesses,bytes,misses,function,file,line,address,object\n", out);
+	fputs("name,accesses,bytes,misses,function,file,line,address,object", out);
+	fputs(rows->accessed ? CACHE_CSV_ACCESSED "\n" : "\n", out);
 	for (size_t i = 0; i < rows->n && i < limit; i++) {
 		const struct cache_row *row = rows->v[i];
 
@@ -186,7 +193,7 @@ void cache_curve_csv(struct cache_rows *rows, const char *key, uint64_t limit, F
 			fprintf(out, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",", row->curve->accesses, bytes_of(k),
 				misses(row->curve, k));
 			cache_csv_place(row, out);
-			putc('\n', out);
+			cache_csv_end(rows, row, out);
 		}
 	}
 }

@@ -18,6 +18,15 @@ void cache_csv_place(const struct cache_row *row, FILE *out)
 	units_csv(out, row->path);
 }
 
+void cache_csv_end(const struct cache_rows *rows, const struct cache_row *row, FILE *out)
+{
+	if (rows->accessed) {
+		fprintf(out, ",%s,%s,", row->kind ? row->kind : "", row->how ? row->how : "");
+		units_csv(out, row->type);
+	}
+	putc('\n', out);
+}
+
 static void put_csv(const struct cache_rows *rows, size_t s, const struct cache_row *row, unsigned int k, FILE *out)
 {
 	const struct cache_system *system = &rows->systems->v[s];
@@ -49,15 +58,17 @@ static void put_csv(const struct cache_rows *rows, size_t s, const struct cache_
 	else
 		putc(',', out);
 	if (row->insns)
-		fprintf(out, ",%" PRIu64 "\n", row->insns);
+		fprintf(out, ",%" PRIu64, row->insns);
 	else
-		fputs(",\n", out);
+		putc(',', out);
+	cache_csv_end(rows, row, out);
 }
 
 void cache_print_csv(struct cache_rows *rows, const char *key, uint64_t limit, FILE *out)
 {
 	fputs("system,level,name,accesses,loads,stores,hits,misses,written,function,file,line,address,object,"
-	      "compulsory,capacity,conflict,cycles,invalidated,upgrades,transfers,prefetched,instructions\n", out);
+	      "compulsory,capacity,conflict,cycles,invalidated,upgrades,transfers,prefetched,instructions", out);
+	fputs(rows->accessed ? CACHE_CSV_ACCESSED "\n" : "\n", out);
 	for (size_t s = 0; s < rows->systems->n; s++) {
 		cache_rows_sort(rows, s, key);
 		for (size_t i = 0; i < rows->n && i < limit; i++)
@@ -143,6 +154,9 @@ void cache_json_place(struct tf_buf *b, const struct cache_row *row)
 		tf_json_str(b, "address", text);
 	}
 	tf_json_str(b, "object", row->path);
+	tf_json_str(b, "kind", row->kind);
+	tf_json_str(b, "named_by", row->how);
+	tf_json_str(b, "type", row->type);
 }
 
 static void put_percent(struct tf_buf *b, const char *key, double percent)
@@ -179,6 +193,8 @@ static bool put_json(struct tf_buf *b, const struct cache_rows *rows, size_t s, 
 	tf_json_uint(b, "accesses", row->sum.accesses);
 	tf_json_uint(b, "loads", row->sum.loads);
 	tf_json_uint(b, "stores", row->sum.stores);
+	if (row == &rows->total && rows->accessed)
+		memory_json_named(b, &rows->named);
 	if (row->insns)
 		tf_json_uint(b, "instructions", row->insns);
 	if (cache_has_latencies(system))

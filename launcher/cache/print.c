@@ -118,6 +118,14 @@ static void measure(struct table *t, size_t n)
 	}
 }
 
+void cache_print_accessed(const struct cache_row *row, FILE *out)
+{
+	const struct memory_accessed a = { .kind = row->kind, .type = row->type, .file = row->file, .line = row->line };
+
+	if (row->kind)
+		memory_print_accessed(&a, row->name, out);
+}
+
 /* @row: NULL: the titles. */
 static void put_row(const struct table *t, const struct cache_row *row, const char *name, FILE *out)
 {
@@ -133,6 +141,8 @@ static void put_row(const struct table *t, const struct cache_row *row, const ch
 		fprintf(out, "%*s  ", t->width[c], text);
 	}
 	units_text(out, name, 0, true);
+	if (row)
+		cache_print_accessed(row, out);
 	putc('\n', out);
 }
 
@@ -201,6 +211,8 @@ void cache_print_table(struct cache_rows *rows, const char *key, uint64_t limit,
 		if (rows->n > 1)
 			put_row(&t, &rows->total, "total", out);
 	}
+	if (rows->accessed)
+		memory_print_named(&rows->named, rows->total.sum.accesses, out);
 }
 
 void cache_list(const struct cache_systems *list, FILE *out)

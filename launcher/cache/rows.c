@@ -14,6 +14,7 @@ static void free_contents(struct cache_row *row)
 	free(row->path);
 	free(row->function);
 	free(row->file);
+	free(row->type);
 	free(row->counts);
 	free(row->curve);
 }
@@ -53,7 +54,12 @@ static int by_key(const void *a, const void *b)
 	if (!order)
 		order = strcmp(x->path ? x->path : "", y->path ? y->path : "");
 	/* functions of one name in one file */
-	return order ? order : x->address < y->address ? -1 : x->address > y->address;
+	if (!order && x->address != y->address)
+		order = x->address < y->address ? -1 : 1;
+	/* variables likewise */
+	if (!order)
+		order = strcmp(x->file ? x->file : "", y->file ? y->file : "");
+	return order ? order : (x->line > y->line) - (x->line < y->line);
 }
 
 static char *copy(const char *text, bool *good)
@@ -64,12 +70,30 @@ static char *copy(const char *text, bool *good)
 	return made;
 }
 
+static bool describe_accessed(struct cache_row *row, const struct memplace *p, enum memory_by by)
+{
+	const struct memory_accessed a = memory_accessed(p->name, by);
+	bool good = true;
+
+	row->name = memory_name(p, by);
+	row->kind = a.kind;
+	row->how = a.how;
+	row->type = copy(a.type, &good);
+	row->path = copy(a.object, &good);
+	row->function = copy(a.scope, &good);
+	row->file = copy(a.file, &good);
+	row->line = a.line;
+	return good && row->name;
+}
+
 /* What the row is called, and where it is. */
 static bool describe(struct cache_row *row, const struct memplace *p, enum memory_by by)
 {
 	const bool loop = by == MEMORY_BY_LOOP, block = by == MEMORY_BY_BLOCK;
 	bool good = true;
 
+	if (memory_by_name(by))
+		return p->name && describe_accessed(row, p, by);
 	row->name = memory_name(p, by);
 	row->path = copy(p->path, &good);
 	if (by != MEMORY_BY_LINE || !p->file)
@@ -159,6 +183,8 @@ bool cache_rows_add(struct cache_rows *rows, const struct cache_sim *sim, struct
 		row = cache_row_for(rows, place, by, thread);
 		if (!row)
 			return false;
+		if (place->name)
+			memory_named_add(&rows->named, place->name, insn.accesses);
 		add(row, sim, i, &insn, rows->systems->n);
 		add(&rows->total, sim, i, &insn, rows->systems->n);
 	}

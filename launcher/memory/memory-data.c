@@ -27,7 +27,7 @@ static void put_csv_error(struct memory_count n, FILE *out)
 		putc(',', out);
 }
 
-static void put_csv(const struct memory_rows *rows, const struct memory_row *row, FILE *out)
+static void put_csv(const struct memory_rows *rows, const struct memory_row *row, enum memory_by by, FILE *out)
 {
 	const struct memprofile_insn *s = &row->sum;
 	double percent;
@@ -50,10 +50,14 @@ static void put_csv(const struct memory_rows *rows, const struct memory_row *row
 	if (rows->about.sampled)
 		for (unsigned int k = MEMORY_ACCESSES; k <= MEMORY_STORES; k++)
 			put_csv_error(memory_count(rows, row, (enum memory_counted)k), out);
+	if (memory_by_name(by)) {
+		fprintf(out, ",%s,%s,", row->kind ? row->kind : "", row->how ? row->how : "");
+		units_csv(out, row->type);
+	}
 	putc('\n', out);
 }
 
-void memory_print_csv(const struct memory_rows *rows, uint64_t limit, FILE *out)
+void memory_print_csv(const struct memory_rows *rows, uint64_t limit, enum memory_by by, FILE *out)
 {
 	fputs("name,accesses,bytes,loads,stores,prefetches,moves,sequential,strided,random,stride,stride_percent,"
 	      "footprint_bytes,first_touches,function,file,line,address,object", out);
@@ -61,9 +65,11 @@ void memory_print_csv(const struct memory_rows *rows, uint64_t limit, FILE *out)
 		fprintf(out, ",L%u_misses,L%u_percent,L%u_percent_error", k, k, k);
 	if (rows->about.sampled)
 		fputs(",accesses_error,bytes_error,loads_error,stores_error", out);
+	if (memory_by_name(by))
+		fputs(",kind,named_by,type", out);
 	putc('\n', out);
 	for (size_t i = 0; i < rows->n && i < limit; i++)
-		put_csv(rows, rows->v[i], out);
+		put_csv(rows, rows->v[i], by, out);
 }
 
 /* ---- JSON ---- */
@@ -171,6 +177,11 @@ static void put_place(struct tf_buf *b, const struct memory_row *row, enum memor
 		tf_json_str(b, "address", text);
 	}
 	tf_json_str(b, "object", row->path);
+	if (!memory_by_name(by))
+		return;
+	tf_json_str(b, "kind", row->kind);
+	tf_json_str(b, "named_by", row->how);
+	tf_json_str(b, "type", row->type);
 }
 
 static void put_json(struct tf_buf *b, const struct memory_rows *rows, const char *type, const struct memory_row *row,
@@ -203,7 +214,7 @@ static void put_json(struct tf_buf *b, const struct memory_rows *rows, const cha
 
 bool memory_print_json(const struct memory_rows *rows, uint64_t limit, enum memory_by by, FILE *out)
 {
-	static const char *const types[] = { "function", "loop", "line", "block", "instruction" };
+	static const char *const types[] = { "function", "loop", "line", "block", "instruction", "variable", "field", "allocation", "type" };
 	struct tf_buf b = { 0 };
 	bool good = true;
 
@@ -215,6 +226,8 @@ bool memory_print_json(const struct memory_rows *rows, uint64_t limit, enum memo
 			tf_json_uint(&b, "sampled", rows->looked_at);
 		if (i == rows->n && rows->about.sampled)
 			put_sampling(&b, &rows->about.how);
+		if (i == rows->n && memory_by_name(by))
+			memory_json_named(&b, &rows->named);
 		tf_json_end(&b);
 		good = !b.failed;
 		if (good)

@@ -4,6 +4,7 @@
 
 #include "launcher/common/message.h"
 #include "launcher/memory/memkept.h"
+#include "launcher/memory/memnames.h"
 #include "launcher/memory/memory-shared.h"
 #include "launcher/memory/memtrace.h"
 #include "launcher/ranks/ranks.h"
@@ -17,6 +18,7 @@ struct memory {
 	const struct memtrace *trace;
 	struct memory_rows *rows;
 	struct mt_read *read;
+	struct memnames *names; /* NULL: rows are not by what was accessed */
 	struct memprofile *profile; /* of the rank */
 	const struct sonde_trace_rank *rank;
 	struct kept_key key;
@@ -32,27 +34,42 @@ static int no_memory(void)
 	return EXIT_USAGE;
 }
 
-static bool take(void *thread, const struct mt_access *v, size_t n)
+struct taking {
+	struct memprofile_thread *thread;
+	struct memnames *names;
+	bool failed;
+};
+
+static bool take(void *arg, const struct mt_access *v, size_t n)
 {
+	struct taking *t = arg;
+
 	if (!n)
-		memprofile_off(thread);
-	return memprofile_take(thread, v, n);
+		memprofile_off(t->thread);
+	if (n && t->names)
+		v = memnames_take(t->names, v, n);
+	t->failed |= !v;
+	return v && memprofile_take(t->thread, v, n);
 }
 
 static int visit_thread(void *arg, const struct memtrace_thread *thread)
 {
 	struct memory *m = arg;
+	struct taking taking = { .names = m->names };
+	struct memtrace_thread named;
 	struct memprofile_thread *t;
 
 	if (m->kept)
 		return 0;
-	t = memprofile_begin(m->profile);
+	if (m->names && !memnames_thread(m->names, thread, &named))
+		return no_memory();
+	t = taking.thread = memprofile_begin(m->profile);
 	if (!t)
 		return no_memory();
-	*m->damage += memtrace_accesses(thread, take, t);
+	*m->damage += memtrace_accesses(m->names ? &named : thread, take, &taking);
 	if (m->rows->about.sampled)
 		memory_profile_sampled(t, &m->rows->about.how, memtrace_sampled(thread));
-	return memprofile_end(t) ? 0 : no_memory();
+	return memprofile_end(t) && !taking.failed ? 0 : no_memory();
 }
 
 static int begin_rank(void *arg, struct mt_read *read, const struct sonde_trace_rank *rank)
@@ -63,6 +80,11 @@ static int begin_rank(void *arg, struct mt_read *read, const struct sonde_trace_
 	m->read = read;
 	m->rank = rank;
 	m->damage_before = *m->damage;
+	if (memory_by_name(m->how->by)) {
+		m->names = memnames_new(read, m->trace->trace, rank, m->how->by == MEMORY_BY_FIELD);
+		m->profile = m->names ? memprofile_new(&o) : NULL;
+		return m->profile ? 0 : no_memory();
+	}
 	memkept_key(m->trace, rank, read, &o, &m->key);
 	m->profile = memkept_load(rank->dir, &m->key, &o);
 	if (!m->profile && m->shared && !m->sharing)
@@ -81,7 +103,7 @@ static bool is_worth_keeping(const struct memory *m)
 
 	for (size_t i = 0; (s = memprofile_insn(m->profile, i)); i++)
 		accesses += memory_accesses(s);
-	return !m->kept && accesses >= KEPT_ACCESSES && *m->damage == m->damage_before &&
+	return !m->kept && !m->names && accesses >= KEPT_ACCESSES && *m->damage == m->damage_before &&
 	       m->rank->ending != SONDE_TRACE_UNFINISHED;
 }
 
@@ -103,6 +125,7 @@ static int end_rank(void *arg)
 	where = memwhere_new(m->read, memory_where(m->how->by, m->how->mangled));
 	if (!where)
 		return no_memory();
+	memwhere_use_names(where, m->names);
 	if (memory_rows_add(m->rows, m->profile, where, m->how->by, m->how->select))
 		status = 0;
 	*m->damage += memwhere_damage(where);
@@ -114,6 +137,8 @@ static void free_rank(void *arg)
 {
 	struct memory *m = arg;
 
+	memnames_free(m->names);
+	m->names = NULL;
 	memprofile_free(m->profile);
 	m->profile = NULL;
 }
@@ -154,7 +179,7 @@ int memory_rows_read(struct memory_rows *rows, const struct memtrace *t, const s
 		.begin = begin_rank, .thread = visit_thread, .done = end_rank, .end = free_rank, .arg = &m,
 		.progress = "reading memory accesses",
 	};
-	int status = how->shared && ranks_count() > 1 ? read_share(&m, visitor) : 0;
+	int status = how->shared && ranks_count() > 1 && !memory_by_name(how->by) ? read_share(&m, visitor) : 0;
 
 	if (!status)
 		status = memtrace_visit(t, &visitor);

@@ -109,6 +109,7 @@ static void free_row(struct memory_row *row)
 	free(row->path);
 	free(row->function);
 	free(row->file);
+	free(row->type);
 	free(row->groups);
 	free(row);
 }
@@ -148,13 +149,31 @@ char *memory_name(const struct memplace *p, enum memory_by by)
 		return block_name(p);
 	case MEMORY_BY_INSTRUCTION:
 		return insn_name(p);
+	default:
+		return p->name ? memory_accessed_name(p->name, by) : NULL;
 	}
-	return NULL;
+}
+
+static void describe_accessed(struct memory_row *row, const struct nm_name *name, enum memory_by by, bool *good)
+{
+	const struct memory_accessed a = memory_accessed(name, by);
+
+	row->kind = a.kind;
+	row->how = a.how;
+	row->type = copy(a.type, good);
+	row->path = copy(a.object, good);
+	row->function = copy(a.scope, good);
+	row->file = copy(a.file, good);
+	row->line = a.line;
 }
 
 static void describe(struct memory_row *row, const struct memplace *p, enum memory_by by, bool *good)
 {
 	row->name = memory_name(p, by);
+	if (memory_by_name(by)) {
+		describe_accessed(row, p->name, by, good);
+		return;
+	}
 	switch (by) {
 	case MEMORY_BY_FUNCTION:
 		row->address = p->entry;
@@ -169,7 +188,7 @@ static void describe(struct memory_row *row, const struct memplace *p, enum memo
 		row->file = copy(p->block_file, good);
 		row->line = p->block_file ? p->block_line : 0;
 		return;
-	case MEMORY_BY_INSTRUCTION:
+	default:
 		row->address = p->addr;
 		break;
 	}
@@ -185,8 +204,9 @@ static struct memory_row *make_row(const struct memplace *p, enum memory_by by)
 	if (!row)
 		return NULL;
 	describe(row, p, by, &good);
-	row->path = copy(p->path, &good);
-	if (by != MEMORY_BY_LINE || !p->file)
+	if (!memory_by_name(by))
+		row->path = copy(p->path, &good);
+	if (!memory_by_name(by) && (by != MEMORY_BY_LINE || !p->file))
 		row->function = copy(p->function, &good);
 	if (good && row->name)
 		return row;
@@ -204,7 +224,12 @@ static int by_key(const void *a, const void *b)
 	if (!order)
 		order = strcmp(x->path ? x->path : "", y->path ? y->path : "");
 	/* functions of one name in one file */
-	return order ? order : x->address < y->address ? -1 : x->address > y->address;
+	if (!order && x->address != y->address)
+		order = x->address < y->address ? -1 : 1;
+	/* variables likewise */
+	if (!order)
+		order = strcmp(x->file ? x->file : "", y->file ? y->file : "");
+	return order ? order : (x->line > y->line) - (x->line < y->line);
 }
 
 static bool append(struct memory_rows *rows, struct memory_row *row)
@@ -272,6 +297,8 @@ static bool add_insn(struct memory_rows *rows, const struct memprofile_insn *ins
 	if (!row)
 		return false;
 	*group = (uint32_t)row->sum.insn;
+	if (place->name)
+		memory_named_add(&rows->named, place->name, memory_accesses(insn));
 	memprofile_add(&row->sum, insn);
 	memprofile_add(&rows->total.sum, insn);
 	return add_groups(&row->groups, groups) && add_groups(&rows->total.groups, groups);

@@ -164,6 +164,9 @@ static void put_row(const struct memory_rows *rows, const struct memory_row *row
 		fprintf(out, "%*s  ", (int)width[k], text);
 	}
 	units_text(out, name, 0, true);
+	if (row->kind)
+		memory_print_accessed(&(struct memory_accessed){ .kind = row->kind, .type = row->type, .file = row->file, .line = row->line },
+				      name, out);
 	if (row->ambiguous && row->path) {
 		const char *slash = strrchr(row->path, '/');
 
@@ -253,7 +256,7 @@ static void put_notes(const struct memory_rows *rows, FILE *out)
 
 void memory_print_table(const struct memory_rows *rows, uint64_t limit, enum memory_by by, FILE *out)
 {
-	static const char *const titles[] = { "function", "loop", "line", "block", "instruction" };
+	static const char *const titles[] = { "function", "loop", "line", "block", "instruction", "variable", "field", "allocation", "type" };
 	size_t n = rows->n < limit ? rows->n : (size_t)limit;
 	size_t width[NCELLS];
 
@@ -272,6 +275,8 @@ void memory_print_table(const struct memory_rows *rows, uint64_t limit, enum mem
 		fprintf(out, "... and %zu more (--all shows them)\n", rows->n - n);
 	if (rows->n > 1)
 		put_row(rows, &rows->total, width, "total", out);
+	if (memory_by_name(by))
+		memory_print_named(&rows->named, memory_accesses(&rows->total.sum), out);
 	put_caches(rows, out);
 	put_notes(rows, out);
 }

@@ -22,11 +22,9 @@ struct memory_options {
 	bool no_stack, all, csv, json, mangled;
 };
 
-#define BYS "function\0loop\0line\0block\0instruction\0" /* as enum memory_by */
-
 static const struct opt memory_opts[] = {
-	{ 'b', "by", "WHAT", "function (default), loop, line, block (of a trace with --mem\n--blocks) or instruction", OPT_CHOICE,
-	  offsetof(struct memory_options, by), BYS },
+	{ 'b', "by", "WHAT", "function (default), loop, line, block (of a trace with --mem\n--blocks) or instruction; or what was accessed: variable, field,\nallocation or type", OPT_CHOICE,
+	  offsetof(struct memory_options, by), MEMORY_BYS },
 	{ 's', "sort", "KEY", "bytes (default), accesses, loads, stores, seq, strided, random, footprint,\n"
 	  "misses (L1), L2, L3, L4 or name", OPT_CHOICE, offsetof(struct memory_options, sort), MEMORY_SORTS },
 	{ 0, "cache", "SIZES", "misses in these caches: 32K,1M,32M; else in the machine's", OPT_STRING,
@@ -66,6 +64,7 @@ static const struct opt_command memory_command = {
 	.examples = "sonde memory\tthe functions that moved most bytes\n"
 		    "sonde memory -b loop -F 'solve*'\tloops of some functions\n"
 		    "sonde memory -b line -s L2 -n 20\tlines that miss most in the second cache\n"
+		    "sonde memory -b field\twhich fields of which variables\n"
 		    "sonde memory --cache=32K,512K\twhat other caches would do\n",
 };
 
@@ -94,7 +93,7 @@ static int print(struct memory *m)
 	if (m->o->csv || m->o->json)
 		sampled_tell(m->trace->trace);
 	if (m->o->csv)
-		memory_print_csv(&m->rows, limit, stdout);
+		memory_print_csv(&m->rows, limit, m->by, stdout);
 	else if (!m->o->json)
 		memory_print_table(&m->rows, limit, m->by, stdout);
 	else if (!memory_print_json(&m->rows, limit, m->by, stdout))
@@ -106,7 +105,7 @@ static enum memory_by by_of(const char *word)
 {
 	unsigned int i = 0;
 
-	for (const char *w = BYS; word && strcmp(w, word) != 0; w += strlen(w) + 1)
+	for (const char *w = MEMORY_BYS; word && strcmp(w, word) != 0; w += strlen(w) + 1)
 		i++;
 	return (enum memory_by)i;
 }

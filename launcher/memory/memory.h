@@ -3,7 +3,7 @@
  * `sonde memory`: a profile of memory accesses (launcher/memory/memprofile.h) by function, loop, line or
  * instruction.  memory.c has the options, memory-read.c reads the trace, memory-shared.c shares that
  * among analysis ranks, memory-rows.c makes rows of the profiles of all ranks, memory-caches.c says
- * what they are worth, memory-table.c and memory-data.c print them.
+ * what they are worth, memory-accessed.c names what was accessed, memory-table.c and memory-data.c print them.
  */
 #ifndef SONDE_LAUNCHER_MEMORY_MEMORY_H
 #define SONDE_LAUNCHER_MEMORY_MEMORY_H
@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "analysis/names/names.h"
 #include "launcher/memory/memprofile.h"
 #include "launcher/memory/memsample.h"
 #include "launcher/memory/memtrace.h"
@@ -21,7 +22,19 @@
 #include "launcher/common/options.h"
 #include "sonde/trace.h"
 
-enum memory_by { MEMORY_BY_FUNCTION, MEMORY_BY_LOOP, MEMORY_BY_LINE, MEMORY_BY_BLOCK, MEMORY_BY_INSTRUCTION };
+struct tf_buf;
+
+enum memory_by { MEMORY_BY_FUNCTION, MEMORY_BY_LOOP, MEMORY_BY_LINE, MEMORY_BY_BLOCK, MEMORY_BY_INSTRUCTION,
+		 /* by what was accessed: */
+		 MEMORY_BY_VARIABLE, MEMORY_BY_FIELD, MEMORY_BY_ALLOCATION, MEMORY_BY_TYPE };
+
+static inline bool memory_by_name(enum memory_by by)
+{
+	return by >= MEMORY_BY_VARIABLE;
+}
+
+#define MEMORY_BYS "function\0loop\0line\0block\0instruction\0variable\0field\0allocation\0type\0" /* as enum memory_by */
+
 
 /* Flags for memwhere_new(). */
 unsigned int memory_where(enum memory_by by, bool mangled);
@@ -31,6 +44,29 @@ int memory_check_by(enum memory_by by, const struct sonde_trace *trace, const ch
 /* What people call the place, or what is around it; for free().  NULL: no memory. */
 char *memory_name(const struct memplace *p, enum memory_by by);
 
+/* What is said of a row by what was accessed.  Members are NULL where they are not known, or differ within the row. */
+struct memory_accessed {
+	const char *kind, *how; /* static */
+	const char *type, *object, *scope, *file;
+	int line;
+};
+struct memory_accessed memory_accessed(const struct nm_name *name, enum memory_by by);
+/* As memory_name(). */
+char *memory_accessed_name(const struct nm_name *name, enum memory_by by);
+/* " (global, struct particle[100], solve.c:12)", of a row called @name. */
+void memory_print_accessed(const struct memory_accessed *a, const char *name, FILE *out);
+
+/* Accesses by how they were named. */
+struct memory_named {
+	uint64_t n[NM_HOWS][2]; /* [1]: the name is not that of a variable or allocation */
+	uint64_t ambiguous;	/* likewise */
+};
+void memory_named_add(struct memory_named *named, const struct nm_name *name, uint64_t accesses);
+/* @all: accesses, of which these are. */
+void memory_print_named(const struct memory_named *named, uint64_t all, FILE *out);
+/* Members of an object that is begun. */
+void memory_json_named(struct tf_buf *b, const struct memory_named *named);
+
 struct memory_row {
 	char *name;		/* for people; rows of the same name and path are one */
 	char *path, *function, *file; /* NULL: not known, or does not belong to what rows are made by */
@@ -38,6 +74,8 @@ struct memory_row {
 	int line;		/* 0: not known; of a loop: where it begins */
 	uint64_t address;	/* in the file: of the function, the loop or the instruction; by line: 0 */
 	unsigned int depth;	/* of the loop; 0: outside of loops */
+	const char *kind, *how; /* by what was accessed: static; else NULL */
+	char *type;		/* likewise; NULL: not known */
 	struct memprofile_insn sum;
 	struct memprofile_group *groups; /* MEMPROFILE_GROUPS; NULL: not sampled */
 	uint64_t lines;		/* footprint, in cache lines; added up over ranks */
@@ -71,6 +109,7 @@ struct memory_rows {
 	struct memory_about about; /* set by who makes the rows */
 	struct memprofile_curve *curves; /* MEMPROFILE_GROUPS; NULL: not sampled */
 	bool chosen;		/* some functions only */
+	struct memory_named named; /* if they are by what was accessed */
 };
 
 /*
@@ -154,7 +193,7 @@ static inline unsigned int memory_ncaches(const struct memory_rows *rows)
 
 /* @limit: rows; @by: title of the last column. */
 void memory_print_table(const struct memory_rows *rows, uint64_t limit, enum memory_by by, FILE *out);
-void memory_print_csv(const struct memory_rows *rows, uint64_t limit, FILE *out);
+void memory_print_csv(const struct memory_rows *rows, uint64_t limit, enum memory_by by, FILE *out);
 bool memory_print_json(const struct memory_rows *rows, uint64_t limit, enum memory_by by, FILE *out)
 	__attribute__((warn_unused_result));
 

@@ -287,6 +287,8 @@ uint64_t memtrace_accesses(const struct memtrace_thread *thread,
 	while ((n = mt_read_next(t, &v, &gaps))) {
 		if (thread->tsc)
 			*thread->tsc = mt_read_tsc(t);
+		if (thread->fs)
+			*thread->fs = mt_read_fs(t);
 		if (thread->before)
 			*thread->before = mt_read_before(t);
 		if (thread->progress)

@@ -4,6 +4,7 @@
 #include "launcher/common/lines.h"
 #include "launcher/common/message.h"
 #include "launcher/common/options.h"
+#include "launcher/memory/memnames.h"
 #include "launcher/program/binary.h"
 
 #include <search.h>
@@ -36,6 +37,7 @@ struct block {
 
 struct memwhere {
 	const struct mt_read *read;
+	const struct memnames *accessed; /* NULL: instructions are asked for, not keys */
 	unsigned int flags;
 	struct mt_blocks *has;	/* blocks; NULL: they are not asked, or there are none */
 	struct mt_blocks_index *index; /* likewise */
@@ -174,11 +176,14 @@ static void read_lines(struct lines *lines, struct memplace *p)
 
 static void find(struct memwhere *w, struct memplace *p)
 {
+	const uint64_t insn = w->accessed ? memnames_insn(w->accessed, p->insn) : p->insn;
 	struct mt_where where;
 	struct object *o;
 
-	p->addr = p->insn;
-	if (!mt_read_where(w->read, p->insn, &where))
+	if (w->accessed)
+		p->name = memnames_name(w->accessed, p->insn);
+	p->addr = insn;
+	if (!mt_read_where(w->read, insn, &where))
 		return;
 	p->path = where.place.path;
 	p->object = where.object;
@@ -248,6 +253,11 @@ struct memwhere *memwhere_new(const struct mt_read *r, unsigned int flags)
 		return w;
 	memwhere_free(w);
 	return NULL;
+}
+
+void memwhere_use_names(struct memwhere *w, const struct memnames *names)
+{
+	w->accessed = names;
 }
 
 void memwhere_free(struct memwhere *w)

@@ -20,8 +20,11 @@ enum memwhere_flags {
 	MEMWHERE_BLOCKS = 4,	/* of a trace that has them, and no sooner than when all of it has been written */
 };
 
+struct memnames;
+struct nm_name;
+
 struct memplace {
-	uint64_t insn;		/* address in the program */
+	uint64_t insn;		/* address in the program, or the key */
 	uint64_t addr;		/* in the file; insn if path is NULL */
 	const char *path;	/* of the object; NULL: not known */
 	const struct sonde_trace_object *object; /* likewise */
@@ -38,6 +41,7 @@ struct memplace {
 	uint64_t block;		/* where it begins, in the file; 0: not known, or not asked */
 	const char *block_file;	/* NULL: not known */
 	int block_line;
+	const struct nm_name *name; /* what was accessed, of a key of memnames.h; else NULL */
 	/* The caller's, 0 at first; text is free()d with the place. */
 	char *text;
 	size_t text_len;
@@ -45,6 +49,9 @@ struct memplace {
 };
 
 struct memwhere;
+
+/* From here on memwhere() takes keys of @names, which has to live as long, in place of instructions. */
+void memwhere_use_names(struct memwhere *w, const struct memnames *names);
 
 /* NULL: no memory.  @r has to live as long. */
 struct memwhere *memwhere_new(const struct mt_read *r, unsigned int flags);

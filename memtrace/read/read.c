@@ -36,6 +36,7 @@ struct mt_read_thread {
 	bool ended;
 	bool on, was_off;
 	uint64_t chunks;
+	uint64_t fs;
 	uint64_t began;		 /* TSC of the burst's begin */
 	uint64_t counted, before; /* accesses until now, and until the burst */
 	struct mt_read_bursts bursts;
@@ -223,6 +224,14 @@ bool mt_read_where(const struct mt_read *r, uint64_t insn, struct mt_where *wher
 	return true;
 }
 
+bool mt_read_object(const struct mt_read *r, size_t i, struct mt_read_object *object)
+{
+	if (i >= r->nspans)
+		return false;
+	*object = (struct mt_read_object){ r->spans[i].path, r->spans[i].load, object_of(r, r->spans[i].object) };
+	return true;
+}
+
 /* ---- threads ---- */
 
 /* It may have been anywhere, not only where a word would have to follow. */
@@ -294,6 +303,8 @@ static void note_chunk(struct mt_read_thread *t, const void *chunk, size_t bytes
 	if (bytes < sizeof(head))
 		return;
 	memcpy(&head, chunk, sizeof(head));
+	if (head.kind != MD_CHUNK_END)
+		t->fs = head.fs;
 	if (!t->on && (head.kind == MD_CHUNK_START || head.kind == MD_CHUNK_STATE)) {
 		t->on = true;
 		t->was_off = b->first != 0;
@@ -327,6 +338,11 @@ uint64_t mt_read_before(const struct mt_read_thread *t)
 uint64_t mt_read_tsc(const struct mt_read_thread *t)
 {
 	return t->bursts.last;
+}
+
+uint64_t mt_read_fs(const struct mt_read_thread *t)
+{
+	return t->fs;
 }
 
 uint64_t mt_read_chunks(const struct mt_read_thread *t)

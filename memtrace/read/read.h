@@ -57,6 +57,14 @@ struct mt_where {
 /* False: it is in no instrumented code.  Strings live as long as @r. */
 bool mt_read_where(const struct mt_read *r, uint64_t insn, struct mt_where *where);
 
+/* An object with instrumented code, as it was loaded; the same may come again.  False: there are no more.  Lives as long as @r. */
+struct mt_read_object {
+	const char *path;
+	uint64_t load; /* what was added to the addresses in the file */
+	const struct sonde_trace_object *object; /* which file that was; NULL: not known */
+};
+bool mt_read_object(const struct mt_read *r, size_t i, struct mt_read_object *object);
+
 struct mt_read_thread;
 
 /* Thread @i's accesses from the beginning.  NULL: *@status says why (E_SYSTEM, E_NOMEM, E_VERSION, ...). */
@@ -79,6 +87,9 @@ uint64_t mt_read_before(const struct mt_read_thread *t);
 
 /* When the chunk began that they are from, or that proved that they happened. */
 uint64_t mt_read_tsc(const struct mt_read_thread *t);
+
+/* The thread pointer (FS base) meanwhile; 0: not known. */
+uint64_t mt_read_fs(const struct mt_read_thread *t);
 
 /* Chunks that were read so far, of struct mt_files_thread's. */
 uint64_t mt_read_chunks(const struct mt_read_thread *t);

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "launcher/memory/memnames.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/names/names.h"
+#include "base/array.h"
+#include "base/hash.h"
+#include "injector/image/symbols.h"
+#include "launcher/common/debugfiles.h"
+#include "launcher/common/message.h"
+#include "launcher/program/binary.h"
+
+#define RECENT 4096
+
+struct pair {
+	uint64_t insn;
+	const struct nm_name *name; /* NULL: free */
+};
+
+struct memnames {
+	struct nm *nm;
+	struct nm_thread *thread;
+	bool fields;
+	uint64_t fs, tsc;
+	struct pair *pair; /* key - 1 */
+	size_t n, room;
+	uint32_t *table; /* keys, by both */
+	size_t slots;
+	struct {
+		uint64_t insn;
+		const struct nm_name *name;
+		uint32_t key;
+	} recent[RECENT]; /* by insn */
+	struct mt_access *batch;
+	size_t batch_room;
+};
+
+/* ---- files ---- */
+
+static bool add_object(struct memnames *m, const struct sonde_trace *trace, const struct sonde_trace_rank *rank,
+		       const struct mt_read_object *o)
+{
+	struct nm_object object = { .path = o->path, .load = o->load, .program = strcmp(o->path, rank->program) == 0 };
+	char *file = NULL;
+	bool good;
+
+	if (o->object && binary_find(trace, o->object, &file) == BINARY_OTHER)
+		msg_warn("%s is not the file that was recorded: what its data are called is not known; `sonde archive' keeps files",
+			 o->path);
+	object.file = file;
+	good = nm_add_object(m->nm, &object);
+	free(file);
+	return good;
+}
+
+/* An object that was instrumented in parts is there several times. */
+static bool is_first(const struct mt_read *read, size_t i, const struct mt_read_object *o)
+{
+	struct mt_read_object other;
+
+	for (size_t k = 0; k < i && mt_read_object(read, k, &other); k++)
+		if (other.load == o->load && strcmp(other.path, o->path) == 0)
+			return false;
+	return true;
+}
+
+struct memnames *memnames_new(const struct mt_read *read, const struct sonde_trace *trace, const struct sonde_trace_rank *rank, bool fields)
+{
+	const struct nm_options options = { .callbacks = &debugfiles_callbacks, .demangle = inj_demangle };
+	struct memnames *m = calloc(1, sizeof(*m));
+	struct mt_read_object o;
+	bool good;
+
+	if (!m)
+		return NULL;
+	m->fields = fields;
+	m->nm = nm_new(&options);
+	good = m->nm != NULL;
+	for (size_t i = 0; good && mt_read_object(read, i, &o); i++)
+		good = !is_first(read, i, &o) || add_object(m, mt_read_trace(read) ? mt_read_trace(read) : trace, rank, &o);
+	if (good)
+		return m;
+	memnames_free(m);
+	return NULL;
+}
+
+void memnames_free(struct memnames *m)
+{
+	if (!m)
+		return;
+	nm_end(m->thread);
+	nm_free(m->nm);
+	free(m->pair);
+	free(m->table);
+	free(m->batch);
+	free(m);
+}
+
+/* ---- threads ---- */
+
+bool memnames_thread(struct memnames *m, const struct memtrace_thread *thread, struct memtrace_thread *copy)
+{
+	*copy = *thread;
+	copy->fs = &m->fs;
+	copy->tsc = &m->tsc;
+	nm_end(m->thread);
+	m->thread = nm_begin(m->nm, thread->about.pid, thread->about.tid);
+	return m->thread != NULL;
+}
+
+/* ---- keys ---- */
+
+static size_t slot_of(const struct memnames *m, uint64_t insn, const struct nm_name *name)
+{
+	return hash_slot(i, m->slots, hash_word(hash_word(insn) ^ name->index),
+			 !m->table[i] || (m->pair[m->table[i] - 1].insn == insn && m->pair[m->table[i] - 1].name == name));
+}
+
+/* 0: no memory. */
+static uint32_t find_key(struct memnames *m, uint64_t insn, const struct nm_name *name)
+{
+	size_t slot;
+
+	if (m->n >= UINT32_MAX - 1 || !array_room(m->pair, m->room, m->n + 1) ||
+	    !hash_grow(m->table, m->slots, m->n + 1, old, *old,
+		       &m->table[slot_of(m, m->pair[*old - 1].insn, m->pair[*old - 1].name)]))
+		return 0;
+	slot = slot_of(m, insn, name);
+	if (!m->table[slot]) {
+		m->pair[m->n] = (struct pair){ insn, name };
+		m->table[slot] = (uint32_t)++m->n;
+	}
+	return m->table[slot];
+}
+
+static uint32_t key_of(struct memnames *m, uint64_t insn, const struct nm_name *name)
+{
+	const size_t at = hash_word(insn) % RECENT;
+
+	if (!m->fields)
+		name = nm_whole(name);
+	if (m->recent[at].insn != insn || m->recent[at].name != name || !m->recent[at].key) {
+		m->recent[at].insn = insn;
+		m->recent[at].name = name;
+		m->recent[at].key = find_key(m, insn, name);
+	}
+	return m->recent[at].key;
+}
+
+const struct mt_access *memnames_take(struct memnames *m, const struct mt_access *v, size_t n)
+{
+	struct nm_place place;
+
+	if (!array_room(m->batch, m->batch_room, n))
+		return NULL;
+	nm_chunk(m->thread, m->fs, m->tsc, UINT64_MAX);
+	for (size_t i = 0; i < n; i++) {
+		m->batch[i] = v[i];
+		if (!nm_find(m->thread, &v[i], &place))
+			return NULL;
+		m->batch[i].insn = key_of(m, v[i].insn, place.name);
+		if (!m->batch[i].insn)
+			return NULL;
+	}
+	return m->batch;
+}
+
+uint64_t memnames_insn(const struct memnames *m, uint64_t key)
+{
+	return key && key <= m->n ? m->pair[key - 1].insn : 0;
+}
+
+const struct nm_name *memnames_name(const struct memnames *m, uint64_t key)
+{
+	return key && key <= m->n ? m->pair[key - 1].name : NULL;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Names for the accesses of a process (analysis/names/names.h), for what is made of them by instruction: profiles and simulated caches.
+ * There, a pair of an instruction and a name takes the instruction's place; its number is the key.  So distances and strides
+ * are between accesses of one instruction to one variable.
+ */
+#ifndef SONDE_LAUNCHER_MEMORY_MEMNAMES_H
+#define SONDE_LAUNCHER_MEMORY_MEMNAMES_H
+
+#include <stdbool.h>
+
+#include "launcher/memory/memtrace.h"
+
+struct memnames;
+struct nm_name;
+
+/*
+ * Of a rank, @read's, of @trace: both have to live as long.  Looks for the files that were recorded, or in the trace's archive; says once of each
+ * that is another one.  @fields: fields are told apart, else variables.  NULL: no memory.
+ */
+struct memnames *memnames_new(const struct mt_read *read, const struct sonde_trace *trace, const struct sonde_trace_rank *rank, bool fields);
+/* NULL allowed. */
+void memnames_free(struct memnames *m);
+
+/* The accesses that come next are @thread's: a copy, by whose memtrace_accesses() they have to be read.  False: no memory. */
+bool memnames_thread(struct memnames *m, const struct memtrace_thread *thread, struct memtrace_thread *copy)
+	__attribute__((warn_unused_result));
+/* The batch with keys in place of instructions, until the next call.  NULL: no memory. */
+const struct mt_access *memnames_take(struct memnames *m, const struct mt_access *v, size_t n);
+
+/* Of a key. */
+uint64_t memnames_insn(const struct memnames *m, uint64_t key);
+const struct nm_name *memnames_name(const struct memnames *m, uint64_t key);
+
+#endif
