@@ -17,8 +17,13 @@ libanalysis_la_SOURCES = \
 	analysis/cache/stream.h \
 	analysis/cache/system.c \
 	analysis/cache/system.h \
+	analysis/names/blocks.c \
+	analysis/names/blocks.h \
 	analysis/names/fields.c \
 	analysis/names/file.c \
+	analysis/names/insn.c \
+	analysis/names/live.c \
+	analysis/names/live.h \
 	analysis/names/names-private.h \
 	analysis/names/names.c \
 	analysis/names/names.h \
@@ -27,5 +32,5 @@ libanalysis_la_SOURCES = \
 	analysis/yaml/yamldoc.c \
 	analysis/yaml/yamldoc.h
 libanalysis_la_CPPFLAGS = $(AM_CPPFLAGS) $(YAML_CFLAGS) $(LIBDW_CFLAGS) $(LIBELF_CFLAGS)
-libanalysis_la_LIBADD = $(YAML_LIBS) $(LIBDW_LIBS) $(LIBELF_LIBS)
+libanalysis_la_LIBADD = $(YAML_LIBS) $(ZYDIS_LIBS) $(LIBDW_LIBS) $(LIBELF_LIBS)
 EXTRA_DIST += analysis/cache/systems.yaml

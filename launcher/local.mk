@@ -142,6 +142,7 @@ libreport_la_SOURCES = \
 	launcher/memory/memkept.h \
 	launcher/memory/memlines.c \
 	launcher/memory/memlines.h \
+	launcher/memory/memnames-blocks.c \
 	launcher/memory/memnames.c \
 	launcher/memory/memnames.h \
 	launcher/memory/memory-accessed.c \

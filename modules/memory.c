@@ -7,6 +7,8 @@
  * recorded, the inner below the outer, so sizes are to be summed for one function at a time.
  * C11's aligned_alloc() and memalign() may be one piece of code; it is recorded once, under the
  * first of the names.
+ *
+ * "code" is where a block's owner called: of memory traces, it makes known which block an access was to.
  */
 #define _GNU_SOURCE
 #include <stdarg.h>
@@ -31,6 +33,7 @@ SONDE_MODULE("memory", "heap allocations and mappings: sizes and addresses");
 #define ADDRESS(p) SONDE_PTR("address", p)
 #define POINTER (SONDE_PTR("result", result))
 #define STATUS (SONDE_I32("result", result))
+#define CALLER SONDE_PTR("code", __builtin_return_address(0)) /* readers say what is there */
 
 /* 0 where no such amount can be had. */
 static size_t product(size_t n, size_t size)
@@ -40,21 +43,21 @@ static size_t product(size_t n, size_t size)
 	return __builtin_mul_overflow(n, size, &bytes) ? 0 : bytes;
 }
 
-CALL(void *, malloc, (size_t n), (n), (SIZE(n)), POINTER)
-CALL(void *, calloc, (size_t n, size_t size), (n, size), (SIZE(product(n, size))), POINTER)
-CALL(void *, realloc, (void *p, size_t n), (p, n), (ADDRESS(p), SIZE(n)), POINTER)
+CALL(void *, malloc, (size_t n), (n), (SIZE(n), CALLER), POINTER)
+CALL(void *, calloc, (size_t n, size_t size), (n, size), (SIZE(product(n, size)), CALLER), POINTER)
+CALL(void *, realloc, (void *p, size_t n), (p, n), (ADDRESS(p), SIZE(n), CALLER), POINTER)
 CALL(void *, reallocarray, (void *p, size_t n, size_t size), (p, n, size),
-     (ADDRESS(p), SIZE(product(n, size))), POINTER)
+     (ADDRESS(p), SIZE(product(n, size)), CALLER), POINTER)
 CALL(void *, aligned_alloc, (size_t alignment, size_t n), (alignment, n),
-     (ALIGNED(alignment), SIZE(n)), POINTER)
+     (ALIGNED(alignment), SIZE(n), CALLER), POINTER)
 CALL(void *, memalign, (size_t alignment, size_t n), (alignment, n),
-     (ALIGNED(alignment), SIZE(n)), POINTER)
-CALL(void *, valloc, (size_t n), (n), (SIZE(n)), POINTER)
-CALL(void *, pvalloc, (size_t n), (n), (SIZE(n)), POINTER)
+     (ALIGNED(alignment), SIZE(n), CALLER), POINTER)
+CALL(void *, valloc, (size_t n), (n), (SIZE(n), CALLER), POINTER)
+CALL(void *, pvalloc, (size_t n), (n), (SIZE(n), CALLER), POINTER)
 
 SONDE_WRAP_IF_PRESENT(int, posix_memalign, (void **p, size_t alignment, size_t n))
 {
-	sonde_enter(ALIGNED(alignment), SIZE(n));
+	sonde_enter(ALIGNED(alignment), SIZE(n), CALLER);
 	int status = SONDE_REAL(posix_memalign)(p, alignment, n);
 	sonde_leave(SONDE_PTR("result", status == 0 ? *p : NULL), SONDE_I32("status", status));
 	return status;
@@ -69,13 +72,13 @@ SONDE_WRAP_IF_PRESENT(int, posix_memalign, (void **p, size_t alignment, size_t n
 		sonde_leave();                                                                 \
 	}
 
-GIVE_BACK(free, (void *p), (p), (ADDRESS(p)))
+GIVE_BACK(free, (void *p), (p), (ADDRESS(p), CALLER))
 
 /* C++: operator new and delete, in their several forms. */
 #define NEW(name, symbol, params, args, ...)                                                   \
 	SONDE_WRAP_SYMBOL_IF_PRESENT(void *, name, symbol, params)                             \
 	{                                                                                      \
-		sonde_enter(SIZE(n), ##__VA_ARGS__);                                           \
+		sonde_enter(SIZE(n), CALLER, ##__VA_ARGS__);                                           \
 		void *result = SONDE_REAL(name) args;                                          \
 		sonde_leave(SONDE_PTR("result", result));                                      \
 		return result;                                                                 \
@@ -83,7 +86,7 @@ GIVE_BACK(free, (void *p), (p), (ADDRESS(p)))
 #define DELETE(name, symbol, params, args)                                                     \
 	SONDE_WRAP_SYMBOL_IF_PRESENT(void, name, symbol, params)                               \
 	{                                                                                      \
-		sonde_enter(ADDRESS(p));                                                       \
+		sonde_enter(ADDRESS(p), CALLER);                                               \
 		SONDE_REAL(name) args;                                                         \
 		sonde_leave();                                                                 \
 	}
@@ -105,9 +108,9 @@ DELETE(delete_array_aligned, "_ZdaPvSt11align_val_t", (void *p, size_t to), (p, 
 CALL(void *, mmap, (void *p, size_t n, int prot, int flags, int fd, off_t at),
      (p, n, prot, flags, fd, at),
      (ADDRESS(p), SIZE(n), SONDE_I32("prot", prot), SONDE_U32("flags", flags),
-      SONDE_I32("fd", fd), SONDE_I64("offset", at)),
+      SONDE_I32("fd", fd), SONDE_I64("offset", at), CALLER),
      POINTER)
-CALL(int, munmap, (void *p, size_t n), (p, n), (ADDRESS(p), SIZE(n)), STATUS)
+CALL(int, munmap, (void *p, size_t n), (p, n), (ADDRESS(p), SIZE(n), CALLER), STATUS)
 CALL(int, mprotect, (void *p, size_t n, int prot), (p, n, prot),
      (ADDRESS(p), SIZE(n), SONDE_I32("prot", prot)), STATUS)
 CALL(int, madvise, (void *p, size_t n, int advice), (p, n, advice),
@@ -126,7 +129,8 @@ SONDE_WRAP_IF_PRESENT(void *, mremap, (void *p, size_t old, size_t n, int flags,
 	if (flags & ~MREMAP_MAYMOVE)
 		to = va_arg(ap, void *);
 	va_end(ap);
-	sonde_enter(ADDRESS(p), SONDE_U64("old_bytes", old), SIZE(n), SONDE_U32("flags", flags));
+	sonde_enter(ADDRESS(p), SONDE_U64("old_bytes", old), SIZE(n), SONDE_U32("flags", flags),
+		    CALLER);
 	void *result = SONDE_REAL(mremap)(p, old, n, flags, to);
 	sonde_leave(SONDE_PTR("result", result));
 	return result;

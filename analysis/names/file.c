@@ -146,6 +146,27 @@ uint64_t nm_file_end(const struct nm_file *f)
 	return f->end;
 }
 
+const unsigned char *nm_file_bytes(struct nm_file *f, uint64_t addr, size_t *n)
+{
+	Elf *elf = f->failed ? NULL : dwfl_module_getelf(f->module, &f->bias);
+	uint64_t in_file = addr - f->load;
+	size_t bytes, segments;
+	const char *raw = elf ? elf_rawfile(elf, &bytes) : NULL;
+	GElf_Phdr p;
+
+	if (!raw || elf_getphdrnum(elf, &segments) != 0)
+		return NULL;
+	for (size_t i = 0; i < segments && gelf_getphdr(elf, (int)i, &p); i++) {
+		uint64_t at = in_file - p.p_vaddr;
+
+		if (p.p_type != PT_LOAD || in_file < p.p_vaddr || at >= p.p_filesz || p.p_offset > bytes || at >= bytes - p.p_offset)
+			continue;
+		*n = p.p_filesz - at < bytes - p.p_offset - at ? p.p_filesz - at : bytes - p.p_offset - at;
+		return (const unsigned char *)raw + p.p_offset + at;
+	}
+	return NULL;
+}
+
 /* ---- lists ---- */
 
 static bool add(struct data *d, const struct datum *v)

@@ -5,6 +5,7 @@
 
 #include <elfutils/libdw.h>
 
+#include "analysis/names/blocks.h"
 #include "analysis/names/names.h"
 
 /* ---- types.c: what types say, whatever is in the file ---- */
@@ -71,6 +72,13 @@ void nm_field_free(struct nm_field *f);
 
 /* ---- names.c ---- */
 
+struct nm_known_site {
+	uint64_t code;
+	bool in_stream;
+	char *object;
+	struct nm_entry *entry;
+};
+
 struct nm {
 	struct nm_options o;
 	struct nm_file **file; /* objects, ascending by address */
@@ -79,7 +87,12 @@ struct nm {
 	size_t nentries, room_entries;
 	struct nm_field **field; /* by index of name */
 	size_t nfields, room_fields;
+	struct nm_insn **insn; /* hashed */
+	size_t ninsns, room_insns;
 	struct nm_entry *unknown, *ambiguous;
+	struct nm_known_site *site;
+	size_t nsites, room_sites;
+	struct nm_history history;
 	struct nm_entry *tcb, *stack; /* NULL: not yet asked for */
 };
 
@@ -103,6 +116,8 @@ struct nm_file *nm_file_new(struct nm *nm, const struct nm_object *o);
 void nm_file_free(struct nm_file *f);
 bool nm_file_is(const struct nm_file *f, const struct nm_object *o);
 bool nm_file_is_program(const struct nm_file *f);
+/* The file's bytes at @addr in memory, *n of them; NULL: there are none. */
+const unsigned char *nm_file_bytes(struct nm_file *f, uint64_t addr, size_t *n);
 /* Where it is in memory. */
 uint64_t nm_file_begin(const struct nm_file *f);
 uint64_t nm_file_end(const struct nm_file *f);
@@ -111,5 +126,15 @@ uint64_t nm_file_end(const struct nm_file *f);
 struct nm_entry *nm_file_find(struct nm_file *f, uint64_t addr, uint64_t *begin, uint64_t *size);
 /* Likewise of the program's own thread-local storage of the thread with thread pointer @fs. */
 struct nm_entry *nm_file_find_tls(struct nm_file *f, uint64_t addr, uint64_t fs, uint64_t *begin, uint64_t *size);
+
+/* ---- insn.c: what an instruction says of the stack ---- */
+
+struct nm_insn {
+	uint64_t insn;
+	uint64_t returns; /* a call: to where; else 0 */
+};
+
+/* Kept until nm_free().  NULL: no memory. */
+const struct nm_insn *nm_insn(struct nm *nm, uint64_t insn);
 
 #endif

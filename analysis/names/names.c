@@ -101,6 +101,13 @@ void nm_free(struct nm *nm)
 		entry_free(nm->entry[i]);
 	for (size_t i = 0; i < nm->nfiles; i++)
 		nm_file_free(nm->file[i]);
+	for (size_t i = 0; i < nm->nsites; i++)
+		free(nm->site[i].object);
+	for (size_t i = 0; i < nm->room_insns; i++)
+		free(nm->insn[i]);
+	nm_history_free(&nm->history);
+	free(nm->site);
+	free(nm->insn);
 	free(nm->field);
 	free(nm->entry);
 	free(nm->file);

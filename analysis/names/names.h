@@ -5,6 +5,7 @@
  *
  *	names = nm_new(&options);
  *	nm_add_object(names, &object);		each program and library, where it was loaded
+ *	nm_add_block(names, ...); ...		blocks of the heap, if allocations were recorded
  *	t = nm_begin(names, pid, tid);		for each thread
  *	nm_chunk(t, fs, tsc, next);		before the accesses of each of its chunks
  *	nm_find(t, &access, &place); ...
@@ -99,6 +100,30 @@ struct nm_object {
 
 /* Strings are copied.  False: no memory.  A file that cannot be read, or is none of ELF, gives no names. */
 bool nm_add_object(struct nm *nm, const struct nm_object *o) __attribute__((warn_unused_result));
+
+/* ---- blocks of the heap, if allocations were recorded: all of them before the first nm_begin() ---- */
+
+/* Where a program allocates or frees. */
+struct nm_site {
+	const char *what;     /* the function that is called: "malloc" */
+	uint64_t code;	      /* the address that it returns to; 0: not known */
+	bool in_stream;	      /* that call is in the stream of accesses, which is how the two are set against each other */
+	const char *function; /* that calls it; NULL: not known */
+	const char *object, *file; /* likewise */
+	int line;
+};
+/* False: no memory.  *index: for nm_add_block(). */
+bool nm_add_site(struct nm *nm, const struct nm_site *site, uint32_t *index) __attribute__((warn_unused_result));
+
+struct nm_call {
+	int pid, tid;
+	uint64_t time; /* as in nm_chunk(): of an allocation when it returns, of a free when it is called */
+	uint32_t site;
+};
+/* False: no memory.  What has no bytes, or is no address, is none. */
+bool nm_add_block(struct nm *nm, const struct nm_call *call, uint64_t addr, uint64_t size) __attribute__((warn_unused_result));
+/* @and_more: the thread's next block is allocated by the same call: realloc(). */
+bool nm_free_block(struct nm *nm, const struct nm_call *call, uint64_t addr, bool and_more) __attribute__((warn_unused_result));
 
 /* All that have been handed out so far; NULL: there are no more. */
 const struct nm_variable *nm_variable(const struct nm *nm, uint32_t index);

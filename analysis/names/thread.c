@@ -17,12 +17,15 @@ struct slot {
 	uint64_t begin, size; /* of the variable */
 	struct nm_extent same;
 	const struct nm_name *name;
+	uint64_t epoch; /* of heap blocks; 0: the name stays */
+	const struct nm_insn *about; /* NULL: not looked at */
 };
 
 struct nm_thread {
 	struct nm *nm;
 	int pid, tid;
-	uint64_t fs, tsc, next;
+	uint64_t fs, tsc;
+	struct nm_cursor blocks;
 	uint64_t low, high; /* the part of the stack that has been seen; none: low > high */
 	struct slot slot[SLOTS];
 };
@@ -37,19 +40,27 @@ struct nm_thread *nm_begin(struct nm *nm, int pid, int tid)
 	t->pid = pid;
 	t->tid = tid;
 	t->low = UINT64_MAX;
-	return t;
+	if (nm_cursor_begin(&t->blocks, nm, pid, tid))
+		return t;
+	free(t);
+	return NULL;
 }
 
 void nm_end(struct nm_thread *t)
 {
+	if (t)
+		nm_cursor_end(&t->blocks);
 	free(t);
 }
 
 void nm_chunk(struct nm_thread *t, uint64_t fs, uint64_t tsc, uint64_t next)
 {
 	t->fs = fs ? fs : t->fs;
+	if (tsc == t->tsc)
+		return;
+	/* what comes next may still be of the chunk before */
+	nm_cursor_chunk(&t->blocks, t->tsc, next);
 	t->tsc = tsc;
-	t->next = next;
 }
 
 static struct nm_entry *find_tls(struct nm_thread *t, uint64_t addr, uint64_t *begin, uint64_t *size)
@@ -68,9 +79,18 @@ static struct nm_entry *find(struct nm_thread *t, uint64_t addr, uint64_t *begin
 {
 	struct nm_file *f = nm_file_at(t->nm, addr);
 	struct nm_entry *e;
+	uint32_t site;
 
 	if (f)
 		return nm_file_find(f, addr, begin, size);
+	switch (nm_cursor_find(&t->blocks, addr, &site, begin, size)) {
+	case NM_FOUND_ONE:
+		return t->nm->site[site].entry;
+	case NM_FOUND_SEVERAL:
+		return t->nm->ambiguous;
+	case NM_FOUND_NONE:
+		break;
+	}
 	e = find_tls(t, addr, begin, size);
 	if (e != t->nm->unknown)
 		return e;
@@ -79,15 +99,32 @@ static struct nm_entry *find(struct nm_thread *t, uint64_t addr, uint64_t *begin
 	return e;
 }
 
-static bool is_same(const struct slot *s, const struct mt_access *a)
+static bool is_same(const struct slot *s, const struct mt_access *a, uint64_t epoch)
 {
 	uint64_t offset = a->addr - s->begin;
 
-	if (s->insn != a->insn || offset >= s->size)
+	if (offset >= s->size || (s->epoch && s->epoch != epoch))
 		return false;
 	if (s->same.stride)
 		offset %= s->same.stride;
 	return offset >= s->same.lo && offset < s->same.hi && a->size <= s->same.hi - offset;
+}
+
+static bool is_heap(const struct nm_name *name)
+{
+	return name->variable->kind == NM_HEAP || name->variable->kind == NM_AMBIGUOUS;
+}
+
+static void note_stack(struct nm_thread *t, const struct mt_access *a, struct slot *s)
+{
+	t->low = a->addr < t->low ? a->addr : t->low;
+	t->high = a->addr > t->high ? a->addr : t->high;
+	if ((a->kind & MD_KIND) != MD_STORE || !t->nm->history.n)
+		return;
+	if (!s->about)
+		s->about = nm_insn(t->nm, a->insn);
+	if (s->about && s->about->returns)
+		nm_cursor_call(&t->blocks, s->about->returns);
 }
 
 bool nm_find(struct nm_thread *t, const struct mt_access *a, struct nm_place *place)
@@ -96,17 +133,18 @@ bool nm_find(struct nm_thread *t, const struct mt_access *a, struct nm_place *pl
 	struct nm_extent same = { 0 };
 	bool good;
 
-	if (a->kind & MD_STACK) {
-		t->low = a->addr < t->low ? a->addr : t->low;
-		t->high = a->addr > t->high ? a->addr : t->high;
-	}
-	if (is_same(s, a)) {
+	if (s->insn != a->insn)
+		*s = (struct slot){ .insn = a->insn };
+	if (a->kind & MD_STACK)
+		note_stack(t, a, s);
+	if (is_same(s, a, t->blocks.epoch)) {
 		*place = (struct nm_place){ s->name, s->begin, s->size };
 		return true;
 	}
 	*place = (struct nm_place){ .begin = a->addr };
 	good = nm_place_of(t->nm, find(t, a->addr, &place->begin, &place->size), a->addr, a->size, place, &same);
 	if (good)
-		*s = (struct slot){ a->insn, place->begin, place->size, same, place->name };
-	return good;
+		*s = (struct slot){ a->insn, place->begin, place->size, same, place->name,
+				    is_heap(place->name) ? t->blocks.epoch : 0, s->about };
+	return good && !t->blocks.failed;
 }

@@ -80,7 +80,7 @@ struct memnames *memnames_new(const struct mt_read *read, const struct sonde_tra
 	good = m->nm != NULL;
 	for (size_t i = 0; good && mt_read_object(read, i, &o); i++)
 		good = !is_first(read, i, &o) || add_object(m, mt_read_trace(read) ? mt_read_trace(read) : trace, rank, &o);
-	if (good)
+	if (good && memnames_add_blocks(m->nm, read))
 		return m;
 	memnames_free(m);
 	return NULL;

@@ -28,6 +28,10 @@ bool memnames_thread(struct memnames *m, const struct memtrace_thread *thread, s
 /* The batch with keys in place of instructions, until the next call.  NULL: no memory. */
 const struct mt_access *memnames_take(struct memnames *m, const struct mt_access *v, size_t n);
 
+struct nm;
+/* Blocks of the heap, if module memory was recorded, too.  False: no memory. */
+bool memnames_add_blocks(struct nm *nm, const struct mt_read *read) __attribute__((warn_unused_result));
+
 /* Of a key. */
 uint64_t memnames_insn(const struct memnames *m, uint64_t key);
 const struct nm_name *memnames_name(const struct memnames *m, uint64_t key);
