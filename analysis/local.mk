@@ -21,12 +21,14 @@ libanalysis_la_SOURCES = \
 	analysis/names/blocks.h \
 	analysis/names/fields.c \
 	analysis/names/file.c \
+	analysis/names/frame.c \
 	analysis/names/insn.c \
 	analysis/names/live.c \
 	analysis/names/live.h \
 	analysis/names/names-private.h \
 	analysis/names/names.c \
 	analysis/names/names.h \
+	analysis/names/stack.c \
 	analysis/names/thread.c \
 	analysis/names/types.c \
 	analysis/yaml/yamldoc.c \

@@ -136,6 +136,26 @@ bool nm_file_is(const struct nm_file *f, const struct nm_object *o)
 	return f->load == o->load && strcmp(f->path, o->path) == 0;
 }
 
+const char *nm_file_path(const struct nm_file *f)
+{
+	return f->path;
+}
+
+uint64_t nm_file_address(const struct nm_file *f, uint64_t addr)
+{
+	return addr - f->load;
+}
+
+Dwfl_Module *nm_file_module(const struct nm_file *f)
+{
+	return f->failed ? NULL : f->module;
+}
+
+uint64_t nm_file_bias(const struct nm_file *f)
+{
+	return f->bias;
+}
+
 uint64_t nm_file_begin(const struct nm_file *f)
 {
 	return f->begin;

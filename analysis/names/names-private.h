@@ -79,6 +79,21 @@ struct nm_known_site {
 	struct nm_entry *entry;
 };
 
+/* A variable in frames; die NULL: all else in those of a function. */
+struct nm_local {
+	const void *die;
+	const char *function;
+	struct nm_entry *entry; /* NULL: free */
+};
+
+/* What is at an offset of the frame at an instruction. */
+struct nm_spot {
+	const struct nm_insn *insn;
+	int64_t offset, begin;
+	uint64_t size; /* 0: no variable */
+	struct nm_entry *entry; /* NULL: free */
+};
+
 struct nm {
 	struct nm_options o;
 	struct nm_file **file; /* objects, ascending by address */
@@ -89,6 +104,10 @@ struct nm {
 	size_t nfields, room_fields;
 	struct nm_insn **insn; /* hashed */
 	size_t ninsns, room_insns;
+	struct nm_local *local; /* likewise */
+	size_t nlocals, room_locals;
+	struct nm_spot *spot; /* likewise */
+	size_t nspots, room_spots;
 	struct nm_entry *unknown, *ambiguous;
 	struct nm_known_site *site;
 	size_t nsites, room_sites;
@@ -118,6 +137,12 @@ bool nm_file_is(const struct nm_file *f, const struct nm_object *o);
 bool nm_file_is_program(const struct nm_file *f);
 /* The file's bytes at @addr in memory, *n of them; NULL: there are none. */
 const unsigned char *nm_file_bytes(struct nm_file *f, uint64_t addr, size_t *n);
+const char *nm_file_path(const struct nm_file *f);
+/* An address in memory, in the file. */
+uint64_t nm_file_address(const struct nm_file *f, uint64_t addr);
+/* NULL: it cannot be read.  Addresses of libdwfl's are those in the file, and the bias. */
+Dwfl_Module *nm_file_module(const struct nm_file *f);
+uint64_t nm_file_bias(const struct nm_file *f);
 /* Where it is in memory. */
 uint64_t nm_file_begin(const struct nm_file *f);
 uint64_t nm_file_end(const struct nm_file *f);
@@ -132,9 +157,57 @@ struct nm_entry *nm_file_find_tls(struct nm_file *f, uint64_t addr, uint64_t fs,
 struct nm_insn {
 	uint64_t insn;
 	uint64_t returns; /* a call: to where; else 0 */
+	bool shows_frame; /* its function's CFA is the address that it accesses, and: */
+	bool varies;	  /* but that address has an index: it is somewhere on the stack */
+	int64_t to_cfa;
 };
 
-/* Kept until nm_free().  NULL: no memory. */
+/* Kept until nm_free(). NULL: no memory. */
 const struct nm_insn *nm_insn(struct nm *nm, uint64_t insn);
+
+/* ---- frame.c: variables in a function's frame ---- */
+
+/* The CFA is the register and so many bytes; DWARF's number, -1: not known. */
+struct nm_rule {
+	int reg;
+	int64_t offset;
+};
+
+/* At an instruction, its address in the file.  False: it is computed in no simple way. */
+bool nm_frame_rule(struct nm_file *f, uint64_t in_file, struct nm_rule *rule);
+
+struct nm_in_frame {
+	Dwarf_Die die;
+	int64_t begin; /* from the CFA on */
+	uint64_t size;
+	const char *function; /* of the variable, or the innermost one at the instruction; NULL: not known */
+};
+
+/* False: at this offset from the CFA there is no variable there; found->function says more. */
+bool nm_frame_find(struct nm_file *f, uint64_t in_file, int64_t offset, struct nm_in_frame *found);
+
+/* ---- stack.c: the frames of a thread ---- */
+
+struct nm_frame {
+	uint64_t cfa;
+	uint64_t serial; /* no other frame had it */
+	const struct nm_insn *insn; /* the last one that was seen of its function: while that is in a call, the call */
+};
+
+/* Descending. */
+struct nm_stack {
+	struct nm_frame *frame;
+	size_t n, room;
+	uint64_t serial;
+	bool failed; /* no memory */
+};
+
+/* @insn, of the function whose frame this is, is executed. */
+void nm_stack_seen(struct nm_stack *s, uint64_t cfa, const struct nm_insn *insn);
+/* Whose frame has @addr; NULL: none. */
+struct nm_frame *nm_stack_frame(const struct nm_stack *s, uint64_t addr);
+/* Likewise, what is there; as nm_file_find(). */
+struct nm_entry *nm_stack_find(struct nm *nm, const struct nm_frame *frame, uint64_t addr, uint64_t *begin, uint64_t *size);
+void nm_stack_free(struct nm_stack *s);
 
 #endif

@@ -108,6 +108,8 @@ void nm_free(struct nm *nm)
 	nm_history_free(&nm->history);
 	free(nm->site);
 	free(nm->insn);
+	free(nm->local);
+	free(nm->spot);
 	free(nm->field);
 	free(nm->entry);
 	free(nm->file);

@@ -19,6 +19,10 @@ struct slot {
 	const struct nm_name *name;
 	uint64_t epoch; /* of heap blocks; 0: the name stays */
 	const struct nm_insn *about; /* NULL: not looked at */
+	/* of the stack: the name stays while this frame is where it is, and its function at this instruction */
+	uint64_t serial; /* 0: it is not of the stack */
+	size_t frame;
+	const struct nm_insn *at;
 };
 
 struct nm_thread {
@@ -26,6 +30,7 @@ struct nm_thread {
 	int pid, tid;
 	uint64_t fs, tsc;
 	struct nm_cursor blocks;
+	struct nm_stack stack;
 	uint64_t low, high; /* the part of the stack that has been seen; none: low > high */
 	struct slot slot[SLOTS];
 };
@@ -50,6 +55,8 @@ void nm_end(struct nm_thread *t)
 {
 	if (t)
 		nm_cursor_end(&t->blocks);
+	if (t)
+		nm_stack_free(&t->stack);
 	free(t);
 }
 
@@ -74,8 +81,20 @@ static struct nm_entry *find_tls(struct nm_thread *t, uint64_t addr, uint64_t *b
 	return nm_area(t->nm, &t->nm->tcb, NM_TLS, "thread control block");
 }
 
+static struct nm_entry *find_stack(struct nm_thread *t, uint64_t addr, uint64_t *begin, uint64_t *size, struct slot *s)
+{
+	struct nm_frame *frame = addr + RED_ZONE >= t->low ? nm_stack_frame(&t->stack, addr) : NULL;
+
+	if (!frame)
+		return nm_area(t->nm, &t->nm->stack, NM_STACK, "stack");
+	s->serial = frame->serial;
+	s->frame = (size_t)(frame - t->stack.frame);
+	s->at = frame->insn;
+	return nm_stack_find(t->nm, frame, addr, begin, size);
+}
+
 /* *begin: that of what was found, or of the access. */
-static struct nm_entry *find(struct nm_thread *t, uint64_t addr, uint64_t *begin, uint64_t *size)
+static struct nm_entry *find(struct nm_thread *t, uint64_t addr, uint64_t *begin, uint64_t *size, struct slot *s)
 {
 	struct nm_file *f = nm_file_at(t->nm, addr);
 	struct nm_entry *e;
@@ -95,15 +114,18 @@ static struct nm_entry *find(struct nm_thread *t, uint64_t addr, uint64_t *begin
 	if (e != t->nm->unknown)
 		return e;
 	if (addr + RED_ZONE >= t->low && addr <= t->high)
-		return nm_area(t->nm, &t->nm->stack, NM_STACK, "stack");
+		return find_stack(t, addr, begin, size, s);
 	return e;
 }
 
-static bool is_same(const struct slot *s, const struct mt_access *a, uint64_t epoch)
+static bool is_same(const struct nm_thread *t, const struct slot *s, const struct mt_access *a)
 {
 	uint64_t offset = a->addr - s->begin;
 
-	if (offset >= s->size || (s->epoch && s->epoch != epoch))
+	if (offset >= s->size || (s->epoch && s->epoch != t->blocks.epoch))
+		return false;
+	if (s->serial && (s->frame >= t->stack.n || t->stack.frame[s->frame].serial != s->serial ||
+			  t->stack.frame[s->frame].insn != s->at))
 		return false;
 	if (s->same.stride)
 		offset %= s->same.stride;
@@ -115,16 +137,17 @@ static bool is_heap(const struct nm_name *name)
 	return name->variable->kind == NM_HEAP || name->variable->kind == NM_AMBIGUOUS;
 }
 
-static void note_stack(struct nm_thread *t, const struct mt_access *a, struct slot *s)
+/* What the access says of the stack, and of when it was made. */
+static void note(struct nm_thread *t, const struct mt_access *a, const struct nm_insn *about)
 {
-	t->low = a->addr < t->low ? a->addr : t->low;
-	t->high = a->addr > t->high ? a->addr : t->high;
-	if ((a->kind & MD_KIND) != MD_STORE || !t->nm->history.n)
-		return;
-	if (!s->about)
-		s->about = nm_insn(t->nm, a->insn);
-	if (s->about && s->about->returns)
-		nm_cursor_call(&t->blocks, s->about->returns);
+	if (about->shows_frame || (a->kind & MD_STACK)) {
+		t->low = a->addr < t->low ? a->addr : t->low;
+		t->high = a->addr > t->high ? a->addr : t->high;
+	}
+	if (about->shows_frame && !about->varies)
+		nm_stack_seen(&t->stack, a->addr + (uint64_t)about->to_cfa, about);
+	if (about->returns && (a->kind & MD_STACK))
+		nm_cursor_call(&t->blocks, about->returns);
 }
 
 bool nm_find(struct nm_thread *t, const struct mt_access *a, struct nm_place *place)
@@ -133,18 +156,24 @@ bool nm_find(struct nm_thread *t, const struct mt_access *a, struct nm_place *pl
 	struct nm_extent same = { 0 };
 	bool good;
 
-	if (s->insn != a->insn)
-		*s = (struct slot){ .insn = a->insn };
-	if (a->kind & MD_STACK)
-		note_stack(t, a, s);
-	if (is_same(s, a, t->blocks.epoch)) {
+	if (s->insn != a->insn || !s->about)
+		*s = (struct slot){ .insn = a->insn, .about = nm_insn(t->nm, a->insn) };
+	if (!s->about) {
+		*place = (struct nm_place){ .name = &t->nm->unknown->root->name };
+		return false;
+	}
+	note(t, a, s->about);
+	if (is_same(t, s, a)) {
 		*place = (struct nm_place){ s->name, s->begin, s->size };
 		return true;
 	}
 	*place = (struct nm_place){ .begin = a->addr };
-	good = nm_place_of(t->nm, find(t, a->addr, &place->begin, &place->size), a->addr, a->size, place, &same);
-	if (good)
-		*s = (struct slot){ a->insn, place->begin, place->size, same, place->name,
-				    is_heap(place->name) ? t->blocks.epoch : 0, s->about };
-	return good && !t->blocks.failed;
+	s->serial = 0;
+	good = nm_place_of(t->nm, find(t, a->addr, &place->begin, &place->size, s), a->addr, a->size, place, &same);
+	s->begin = place->begin;
+	s->size = good ? place->size : 0;
+	s->same = same;
+	s->name = place->name;
+	s->epoch = is_heap(place->name) ? t->blocks.epoch : 0;
+	return good && !t->blocks.failed && !t->stack.failed;
 }
