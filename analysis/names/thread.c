@@ -23,6 +23,10 @@ struct slot {
 	uint64_t serial; /* 0: it is not of the stack */
 	size_t frame;
 	const struct nm_insn *at;
+	/* of an instruction's own frame, by a displacement alone: always the same variable, so far below the access */
+	bool fixed;
+	uint32_t bytes;
+	uint64_t below;
 };
 
 struct nm_thread {
@@ -100,6 +104,9 @@ static struct nm_entry *find(struct nm_thread *t, uint64_t addr, uint64_t *begin
 	struct nm_entry *e;
 	uint32_t site;
 
+	/* a stack may be in a block, or in a variable */
+	if (s->about->shows_frame)
+		return find_stack(t, addr, begin, size, s);
 	if (f)
 		return nm_file_find(f, addr, begin, size);
 	switch (nm_cursor_find(&t->blocks, addr, &site, begin, size)) {
@@ -130,6 +137,12 @@ static bool is_same(const struct nm_thread *t, const struct slot *s, const struc
 	if (s->same.stride)
 		offset %= s->same.stride;
 	return offset >= s->same.lo && offset < s->same.hi && a->size <= s->same.hi - offset;
+}
+
+/* Always at the same place of the function's frame: where that is, debug information has said once. */
+static bool is_fixed(const struct slot *s, const struct mt_access *a)
+{
+	return s->fixed && s->bytes == a->size;
 }
 
 static bool is_heap(const struct nm_name *name)
@@ -163,6 +176,10 @@ bool nm_find(struct nm_thread *t, const struct mt_access *a, struct nm_place *pl
 		return false;
 	}
 	note(t, a, s->about);
+	if (is_fixed(s, a)) {
+		*place = (struct nm_place){ s->name, a->addr - s->below, s->size };
+		return true;
+	}
 	if (is_same(t, s, a)) {
 		*place = (struct nm_place){ s->name, s->begin, s->size };
 		return true;
@@ -170,6 +187,9 @@ bool nm_find(struct nm_thread *t, const struct mt_access *a, struct nm_place *pl
 	*place = (struct nm_place){ .begin = a->addr };
 	s->serial = 0;
 	good = nm_place_of(t->nm, find(t, a->addr, &place->begin, &place->size, s), a->addr, a->size, place, &same);
+	s->fixed = good && s->about->shows_frame && !s->about->varies && place->name->variable->kind == NM_STACK;
+	s->bytes = a->size;
+	s->below = a->addr - place->begin;
 	s->begin = place->begin;
 	s->size = good ? place->size : 0;
 	s->same = same;
