@@ -17,15 +17,22 @@ struct datum {
 	uint64_t begin, end, reach; /* in the file; of thread-local storage: in its block */
 	const char *name;	    /* of symbols and sections */
 	Dwarf_Die die;		    /* of debug information */
-	const char *above;	    /* function, common block or module around it; NULL: none */
+	const char *space;	    /* "ns::": namespaces and modules around it; NULL: none */
+	const char *above;	    /* function, with these, or common block around it; NULL: none */
 	bool tls, is_local;
-	enum { IN_NOTHING, IN_FUNCTION, IN_COMMON, IN_SPACE } in;
+	enum { IN_NOTHING, IN_FUNCTION, IN_COMMON } in;
 	struct nm_entry *entry;	    /* NULL: not yet asked for */
 };
 
 struct data {
 	struct datum *v;
 	size_t n, room;
+};
+
+/* A variable that is declared in a namespace. */
+struct declared {
+	const void *die;
+	const char *space;
 };
 
 struct nm_file {
@@ -38,6 +45,11 @@ struct nm_file {
 	Dwfl_Module *module;
 	Dwarf *dwarf;
 	GElf_Addr bias;	   /* of addresses by libdwfl: what was added to those in the file */
+	struct declared *declared;
+	size_t ndeclared, room_declared;
+	char **text;	   /* spaces, functions in them */
+	size_t ntexts, room_texts;
+	Dwarf_Die unit;	   /* that code was looked for in last; unit.addr NULL: none */
 	struct data variables, symbols, sections, tls_variables, tls_symbols;
 };
 
@@ -125,6 +137,10 @@ void nm_file_free(struct nm_file *f)
 	free_data(&f->sections);
 	free_data(&f->tls_variables);
 	free_data(&f->tls_symbols);
+	for (size_t i = 0; i < f->ntexts; i++)
+		free(f->text[i]);
+	free(f->text);
+	free(f->declared);
 	dwfl_end(f->dwfl);
 	free(f->path);
 	free(f->file);
@@ -352,6 +368,66 @@ static bool add_variable(struct nm_file *f, Dwarf_Die *die, struct datum d)
 	return add(d.tls ? &f->tls_variables : &f->variables, &d);
 }
 
+/* "a::" and "b" and "::"; NULL: no memory. */
+static const char *add_text(struct nm_file *f, const char *space, const char *name, const char *end)
+{
+	char *text;
+
+	if (!array_room(f->text, f->room_texts, f->ntexts + 1) ||
+	    asprintf(&text, "%s%s%s", space ? space : "", name, end) < 0)
+		return NULL;
+	return f->text[f->ntexts++] = text;
+}
+
+/* What is in it is called so. */
+static bool enter_space(struct nm_file *f, Dwarf_Die *die, struct datum *d)
+{
+	const char *name = dwarf_diename(die);
+
+	d->space = add_text(f, d->space, name ? name : "(anonymous namespace)", "::");
+	return d->space;
+}
+
+static bool enter_function(struct nm_file *f, Dwarf_Die *die, struct datum *d)
+{
+	char *name = nm_symbol_name(f->nm, die);
+
+	d->in = IN_FUNCTION;
+	d->above = NULL;
+	if (!name || !array_room(f->text, f->room_texts, f->ntexts + 1)) {
+		free(name);
+		return false;
+	}
+	f->text[f->ntexts++] = name;
+	d->above = *name ? name : NULL; /* LLVM leaves it out where nothing but a static variable is left of it */
+	return true;
+}
+
+/* Declared in a namespace, and defined outside of it: *space is that. */
+static bool add_declared(struct nm_file *f, Dwarf_Die *die, const char *space)
+{
+	if (!space || !dwarf_hasattr(die, DW_AT_declaration))
+		return true;
+	if (!array_room(f->declared, f->room_declared, f->ndeclared + 1))
+		return false;
+	f->declared[f->ndeclared++] = (struct declared){ die->addr, space };
+	return true;
+}
+
+static const char *space_of(const struct nm_file *f, Dwarf_Die *die)
+{
+	Dwarf_Attribute attr;
+	Dwarf_Die declaration;
+
+	if (!dwarf_attr(die, DW_AT_specification, &attr) || !dwarf_formref_die(&attr, &declaration))
+		return NULL;
+	/* it is not far */
+	for (size_t i = f->ndeclared; i-- > 0;)
+		if (f->declared[i].die == declaration.addr)
+			return f->declared[i].space;
+	return NULL;
+}
+
 static bool walk(struct nm_file *f, Dwarf_Die *parent, struct datum above, unsigned int depth)
 {
 	Dwarf_Die die;
@@ -363,13 +439,15 @@ static bool walk(struct nm_file *f, Dwarf_Die *parent, struct datum above, unsig
 
 		switch (dwarf_tag(&die)) {
 		case DW_TAG_variable:
-			if (!add_variable(f, &die, d))
+			if (!d.space)
+				d.space = space_of(f, &die);
+			if (!add_declared(f, &die, above.space) || !add_variable(f, &die, d))
 				return false;
 			continue;
 		case DW_TAG_subprogram:
 		case DW_TAG_inlined_subroutine:
-			d.in = IN_FUNCTION;
-			d.above = dwarf_diename(&die);
+			if (!enter_function(f, &die, &d))
+				return false;
 			break;
 		case DW_TAG_common_block:
 			d.in = IN_COMMON;
@@ -377,8 +455,8 @@ static bool walk(struct nm_file *f, Dwarf_Die *parent, struct datum above, unsig
 			break;
 		case DW_TAG_namespace:
 		case DW_TAG_module:
-			d.in = IN_SPACE;
-			d.above = dwarf_diename(&die);
+			if (!enter_space(f, &die, &d))
+				return false;
 			break;
 		case DW_TAG_lexical_block:
 		case DW_TAG_try_block:
@@ -437,27 +515,21 @@ static bool read_file(struct nm_file *f)
 /* With what it is in, as its language writes it; malloc'ed.  NULL: no memory. */
 static char *full_name(struct nm_file *f, struct datum *d, bool *has_scope)
 {
-	const char *symbol = d->name, *name = d->name;
+	const char *name = d->name ? d->name : dwarf_diename(&d->die);
 	char *text = NULL;
-	Dwarf_Attribute attr;
 
-	*has_scope = d->in != IN_FUNCTION;
-	if (!d->name) {
-		name = dwarf_diename(&d->die);
-		if (dwarf_attr_integrate(&d->die, DW_AT_linkage_name, &attr))
-			symbol = dwarf_formstring(&attr);
-	}
-	if (symbol && f->nm->o.demangle)
-		text = f->nm->o.demangle(symbol);
-	if (text && strcmp(text, symbol) != 0) {
-		*has_scope = true;
+	if (d->name && f->nm->o.demangle)
+		text = f->nm->o.demangle(d->name);
+	else if (!d->name)
+		text = nm_symbol_name(f->nm, &d->die);
+	*has_scope = d->in != IN_FUNCTION || (text && name && strcmp(text, name) != 0);
+	if (text && (!name || strcmp(text, name) != 0))
 		return text;
-	}
 	free(text);
-	name = name ? name : symbol ? symbol : "";
+	name = name ? name : "";
 	if (d->in == IN_COMMON && asprintf(&text, "/%s/%s%s", d->above ? d->above : "", *name ? " " : "", name) >= 0)
 		return text;
-	if (d->in == IN_SPACE && d->above && asprintf(&text, "%s::%s", d->above, name) >= 0)
+	if (d->in == IN_NOTHING && d->space && asprintf(&text, "%s%s", d->space, name) >= 0)
 		return text;
 	return strdup(name);
 }
@@ -524,6 +596,28 @@ struct nm_entry *nm_file_find_tls(struct nm_file *f, uint64_t addr, uint64_t fs,
 	if ((d = at(&f->tls_symbols, addr - block)))
 		return found(f, d, NM_BY_SYMBOL, block, begin, size);
 	return f->nm->unknown;
+}
+
+Dwarf_Die *nm_file_unit(struct nm_file *f, uint64_t in_file, uint64_t *bias)
+{
+	Dwarf_CU *unit = NULL;
+	Dwarf_Die die, split;
+	Dwarf_Addr to_dwarf;
+	uint8_t type;
+
+	if (f->failed || !(f->dwarf = dwfl_module_getdwarf(f->module, &to_dwarf)))
+		return NULL;
+	*bias = to_dwarf - f->bias;
+	if (f->unit.addr && dwarf_haspc(&f->unit, in_file - *bias) == 1)
+		return &f->unit;
+	/* a table of units by address is not always there */
+	while (dwarf_get_units(f->dwarf, unit, &unit, NULL, &type, &die, &split) == 0) {
+		if (dwarf_haspc(&die, in_file - *bias) != 1)
+			continue;
+		f->unit = type == DW_UT_skeleton && split.addr ? split : die;
+		return &f->unit;
+	}
+	return NULL;
 }
 
 bool nm_file_is_program(const struct nm_file *f)

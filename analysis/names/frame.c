@@ -75,32 +75,57 @@ static bool frame_base_offset(struct search *s, int64_t *offset)
 	return false;
 }
 
-/* Where a variable begins, if it is in memory of the frame. */
-static bool variable_offset(struct search *s, Dwarf_Die *die, int64_t *offset)
+/* A place in memory of the frame. */
+static bool op_offset(struct search *s, const Dwarf_Op *op, int64_t *offset)
 {
-	Dwarf_Attribute attr;
-	Dwarf_Op *op;
-	size_t n;
+	*offset = 0;
+	if (op->atom == DW_OP_call_frame_cfa)
+		return true;
+	if (op->atom == DW_OP_fbreg ? !frame_base_offset(s, offset) :
+				      op->atom < DW_OP_breg0 || op->atom > DW_OP_breg31 ||
+					      !register_offset(s, (int)op->atom - DW_OP_breg0, offset))
+		return false;
+	return !__builtin_add_overflow(*offset, (int64_t)op->number, offset);
+}
 
-	if (!dwarf_attr_integrate(die, DW_AT_location, &attr) || dwarf_getlocation_addr(&attr, s->pc, &op, &n, 1) != 1 || n != 1)
-		return false;
-	if (op[0].atom == DW_OP_fbreg ? !frame_base_offset(s, offset) :
-	    op[0].atom >= DW_OP_breg0 && op[0].atom <= DW_OP_breg31 ?
-					 !register_offset(s, (int)op[0].atom - DW_OP_breg0, offset) :
-					 op[0].atom != DW_OP_call_frame_cfa)
-		return false;
-	return op[0].atom == DW_OP_call_frame_cfa || !__builtin_add_overflow(*offset, (int64_t)op[0].number, offset);
+static bool is_within(int64_t offset, int64_t begin, uint64_t size)
+{
+	return offset >= begin && (uint64_t)offset - (uint64_t)begin < size;
+}
+
+/* In pieces, some of which may be in memory: *begin is where the variable would, if all of it were at the piece's place. */
+static bool find_piece(struct search *s, const Dwarf_Op *op, size_t n, int64_t *begin)
+{
+	uint64_t at = 0;
+	size_t first = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (op[i].atom != DW_OP_piece)
+			continue;
+		if (i == first + 1 && op_offset(s, &op[first], begin) && is_within(s->offset, *begin, op[i].number))
+			return !__builtin_sub_overflow(*begin, (int64_t)at, begin);
+		if (__builtin_add_overflow(at, op[i].number, &at) || at > INT64_MAX)
+			return false;
+		first = i + 1;
+	}
+	return false;
 }
 
 static bool has_offset(struct search *s, Dwarf_Die *die, int64_t *begin, uint64_t *size)
 {
+	Dwarf_Attribute attr;
 	Dwarf_Die type;
+	Dwarf_Op *op;
+	size_t n;
 
 	*begin = 0;
-	if (!variable_offset(s, die, begin) || s->offset < *begin || !nm_type_of(die, &type))
+	if (!dwarf_attr_integrate(die, DW_AT_location, &attr) || dwarf_getlocation_addr(&attr, s->pc, &op, &n, 1) != 1 || !n ||
+	    !nm_type_of(die, &type))
 		return false;
 	*size = nm_type_size(&type);
-	return (uint64_t)s->offset - (uint64_t)*begin < *size;
+	if (n > 1)
+		return find_piece(s, op, n, begin) && is_within(s->offset, *begin, *size);
+	return op_offset(s, &op[0], begin) && is_within(s->offset, *begin, *size);
 }
 
 static bool find_in(struct search *s, Dwarf_Die *scope, Dwarf_Die *die, int64_t *begin, uint64_t *size)
@@ -116,26 +141,52 @@ static bool find_in(struct search *s, Dwarf_Die *scope, Dwarf_Die *die, int64_t 
 	return false;
 }
 
-static const char *function_in(Dwarf_Die *scopes, int n, int from)
+/*
+ * Code of a block may have been moved out of it: then its variables are found if no other is in the same place.  *matches: how many
+ * have been found.
+ */
+static void find_below(struct search *s, Dwarf_Die *scope, unsigned int depth, struct nm_in_frame *found, unsigned int *matches)
+{
+	struct nm_in_frame in = { .function = found->function };
+	Dwarf_Die die;
+
+	if (depth > NM_DEPTH || dwarf_child(scope, &die) != 0)
+		return;
+	do {
+		int tag = dwarf_tag(&die);
+
+		if ((tag == DW_TAG_variable || tag == DW_TAG_formal_parameter) && has_offset(s, &die, &in.begin, &in.size)) {
+			in.die = die;
+			*found = in;
+			++*matches;
+		} else if (tag == DW_TAG_lexical_block || tag == DW_TAG_inlined_subroutine) {
+			find_below(s, &die, depth + 1, found, matches);
+		}
+	} while (dwarf_siblingof(&die, &die) == 0);
+}
+
+static Dwarf_Die function_in(Dwarf_Die *scopes, int n, int from)
 {
 	for (int i = from; i < n; i++)
 		if (dwarf_tag(&scopes[i]) == DW_TAG_subprogram || dwarf_tag(&scopes[i]) == DW_TAG_inlined_subroutine)
-			return dwarf_diename(&scopes[i]);
-	return NULL;
+			return scopes[i];
+	return (Dwarf_Die){ 0 };
 }
 
 bool nm_frame_find(struct nm_file *f, uint64_t in_file, int64_t offset, struct nm_in_frame *found)
 {
-	Dwarf_Addr bias;
-	Dwarf_Die *unit = dwfl_module_addrdie(nm_file_module(f), in_file + nm_file_bias(f), &bias), *scopes = NULL;
+	uint64_t bias;
+	Dwarf_Die *unit = nm_file_unit(f, in_file, &bias), *scopes = NULL;
 	struct search s = { .f = f, .offset = offset };
+	struct nm_in_frame below = { 0 };
+	unsigned int matches = 0;
 	bool good = false;
 	int n;
 
 	*found = (struct nm_in_frame){ 0 };
 	if (!unit)
 		return false;
-	s.pc = in_file + nm_file_bias(f) - bias;
+	s.pc = in_file - bias;
 	nm_frame_rule(f, in_file, &s.rule);
 	n = dwarf_getscopes(unit, s.pc, &scopes);
 	for (int i = 0; i < n && !s.has_frame_base; i++)
@@ -147,8 +198,17 @@ bool nm_frame_find(struct nm_file *f, uint64_t in_file, int64_t offset, struct n
 		if (good)
 			found->function = function_in(scopes, n, i);
 	}
-	if (!good)
-		found->function = n > 0 ? function_in(scopes, n, 0) : NULL;
+	if (!good) {
+		found->function = function_in(scopes, n, 0);
+		for (int i = 0; i < n && !matches; i++)
+			if (dwarf_tag(&scopes[i]) == DW_TAG_subprogram)
+				find_below(&s, &scopes[i], 0, &below, &matches);
+		good = matches == 1;
+	}
+	if (matches == 1) {
+		below.function = found->function;
+		*found = below;
+	}
 	free(scopes);
 	return good;
 }

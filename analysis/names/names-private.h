@@ -20,6 +20,8 @@ uint64_t nm_type_size(Dwarf_Die *type);
 uint64_t nm_type_count(Dwarf_Die *array, unsigned int *dimensions);
 /* As C writes the type of @of, without qualifiers: malloc'ed; NULL: no memory.  @element: without arrays. */
 char *nm_type_name(Dwarf_Die *of, bool element);
+/* What a function or variable is called, demangled if it has a symbol; malloc'ed.  NULL: no memory. */
+char *nm_symbol_name(const struct nm *nm, Dwarf_Die *die);
 /* Where a member is in its structure.  False: not known. */
 bool nm_member_offset(Dwarf_Die *member, uint64_t *offset);
 /* Is it an array whose data are elsewhere: Fortran's allocatable ones, and pointers? */
@@ -81,8 +83,7 @@ struct nm_known_site {
 
 /* A variable in frames; die NULL: all else in those of a function. */
 struct nm_local {
-	const void *die;
-	const char *function;
+	const void *die, *function;
 	struct nm_entry *entry; /* NULL: free */
 };
 
@@ -143,6 +144,8 @@ uint64_t nm_file_address(const struct nm_file *f, uint64_t addr);
 /* NULL: it cannot be read.  Addresses of libdwfl's are those in the file, and the bias. */
 Dwfl_Module *nm_file_module(const struct nm_file *f);
 uint64_t nm_file_bias(const struct nm_file *f);
+/* The unit of debug information with that code; *bias: of addresses in the file over those in it.  NULL: none. */
+Dwarf_Die *nm_file_unit(struct nm_file *f, uint64_t in_file, uint64_t *bias);
 /* Where it is in memory. */
 uint64_t nm_file_begin(const struct nm_file *f);
 uint64_t nm_file_end(const struct nm_file *f);
@@ -180,7 +183,7 @@ struct nm_in_frame {
 	Dwarf_Die die;
 	int64_t begin; /* from the CFA on */
 	uint64_t size;
-	const char *function; /* of the variable, or the innermost one at the instruction; NULL: not known */
+	Dwarf_Die function; /* of the variable, or the innermost one at the instruction; function.addr NULL: not known */
 };
 
 /* False: at this offset from the CFA there is no variable there; found->function says more. */
@@ -206,8 +209,8 @@ struct nm_stack {
 void nm_stack_seen(struct nm_stack *s, uint64_t cfa, const struct nm_insn *insn);
 /* Whose frame has @addr; NULL: none. */
 struct nm_frame *nm_stack_frame(const struct nm_stack *s, uint64_t addr);
-/* Likewise, what is there; as nm_file_find(). */
-struct nm_entry *nm_stack_find(struct nm *nm, const struct nm_frame *frame, uint64_t addr, uint64_t *begin, uint64_t *size);
+/* Likewise, what is there; as nm_file_find().  @variables false: which variable there may be does not matter. */
+struct nm_entry *nm_stack_find(struct nm *nm, const struct nm_frame *frame, uint64_t addr, bool variables, uint64_t *begin, uint64_t *size);
 void nm_stack_free(struct nm_stack *s);
 
 #endif

@@ -142,7 +142,8 @@ void nm_end(struct nm_thread *t);
 
 /*
  * The accesses that come next were made from @tsc on, before @next (UINT64_MAX: not known), with the thread pointer @fs (0: not
- * known).  @tsc never goes back.
+ * known).  @tsc never goes back.  What is handed out with a chunk may be of the one before, which it proves (mt_read_tsc()): then @tsc
+ * is when that began.
  */
 void nm_chunk(struct nm_thread *t, uint64_t fs, uint64_t tsc, uint64_t next);
 

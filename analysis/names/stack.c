@@ -34,7 +34,7 @@ struct nm_frame *nm_stack_frame(const struct nm_stack *s, uint64_t addr)
 
 /* ---- names ---- */
 
-static size_t die_slot(const struct nm *nm, const void *die, const char *function)
+static size_t die_slot(const struct nm *nm, const void *die, const void *function)
 {
 	return hash_slot(i, nm->room_locals, hash_word((uintptr_t)die ^ (uintptr_t)function << 1),
 			 !nm->local[i].entry || (nm->local[i].die == die && nm->local[i].function == function));
@@ -42,23 +42,26 @@ static size_t die_slot(const struct nm *nm, const void *die, const char *functio
 
 static struct nm_entry *new_entry(struct nm *nm, struct nm_file *f, struct nm_in_frame *in, bool named)
 {
-	struct nm_variable v = { .kind = NM_STACK, .how = named ? NM_BY_DEBUG : NM_BY_AREA, .object = nm_file_path(f), .scope = in->function };
-	struct nm_entry *e;
-	char *name = NULL;
+	struct nm_variable v = { .kind = NM_STACK, .how = named ? NM_BY_DEBUG : NM_BY_AREA, .object = nm_file_path(f) };
+	char *name = NULL, *function = in->function.addr ? nm_symbol_name(nm, &in->function) : NULL;
+	struct nm_entry *e = NULL;
 
+	if (in->function.addr && !function)
+		return NULL;
+	v.scope = function;
 	if (named) {
 		v.name = dwarf_diename(&in->die);
 		v.file = dwarf_decl_file(&in->die);
 		if (dwarf_decl_line(&in->die, &v.line) != 0 || !v.file)
 			v.line = 0;
-		return nm_entry_new(nm, &v, &in->die);
+		e = nm_entry_new(nm, &v, &in->die);
+	} else if (asprintf(&name, function ? "stack of %s" : "stack of functions without debug information", function) >= 0) {
+		v.name = name;
+		v.scope = NULL;
+		e = nm_entry_new(nm, &v, NULL);
+		free(name);
 	}
-	if (asprintf(&name, "stack of %s", in->function ? in->function : "a function without debug information") < 0)
-		return NULL;
-	v.name = name;
-	v.scope = NULL;
-	e = nm_entry_new(nm, &v, NULL);
-	free(name);
+	free(function);
 	return e;
 }
 
@@ -70,11 +73,11 @@ static struct nm_entry *entry_of(struct nm *nm, struct nm_file *f, struct nm_in_
 
 	if (!hash_grow(nm->local, nm->room_locals, nm->nlocals + 1, old, old->entry, &nm->local[die_slot(nm, old->die, old->function)]))
 		return NULL;
-	l = &nm->local[die_slot(nm, die, in->function)];
+	l = &nm->local[die_slot(nm, die, in->function.addr)];
 	if (!l->entry) {
 		l->entry = new_entry(nm, f, in, named);
 		l->die = die;
-		l->function = in->function;
+		l->function = in->function.addr;
 		nm->nlocals += l->entry != NULL;
 	}
 	return l->entry;
@@ -87,9 +90,9 @@ static size_t spot_slot(const struct nm *nm, const struct nm_insn *insn, int64_t
 			 !nm->spot[i].entry || (nm->spot[i].insn == insn && nm->spot[i].offset == offset));
 }
 
-struct nm_entry *nm_stack_find(struct nm *nm, const struct nm_frame *frame, uint64_t addr, uint64_t *begin, uint64_t *size)
+struct nm_entry *nm_stack_find(struct nm *nm, const struct nm_frame *frame, uint64_t addr, bool variables, uint64_t *begin, uint64_t *size)
 {
-	const int64_t offset = (int64_t)(addr - frame->cfa);
+	const int64_t offset = variables ? (int64_t)(addr - frame->cfa) : INT64_MIN;
 	struct nm_file *f = nm_file_at(nm, frame->insn->insn);
 	struct nm_in_frame in;
 	struct nm_spot *s;
@@ -102,8 +105,8 @@ struct nm_entry *nm_stack_find(struct nm *nm, const struct nm_frame *frame, uint
 	s = &nm->spot[spot_slot(nm, frame->insn, offset)];
 	if (!s->entry) {
 		/* at the call's own address, not where it returns to */
-		named = nm_frame_find(f, nm_file_address(f, frame->insn->insn), offset, &in);
-		*s = (struct nm_spot){ frame->insn, offset, in.begin, in.size, entry_of(nm, f, &in, named) };
+		named = nm_frame_find(f, nm_file_address(f, frame->insn->insn), offset, &in) && variables;
+		*s = (struct nm_spot){ frame->insn, offset, in.begin, named ? in.size : 0, entry_of(nm, f, &in, named) };
 		if (!s->entry)
 			return NULL;
 		nm->nspots++;

@@ -32,7 +32,7 @@ struct slot {
 struct nm_thread {
 	struct nm *nm;
 	int pid, tid;
-	uint64_t fs, tsc;
+	uint64_t fs, tsc, next;
 	struct nm_cursor blocks;
 	struct nm_stack stack;
 	uint64_t low, high; /* the part of the stack that has been seen; none: low > high */
@@ -67,11 +67,11 @@ void nm_end(struct nm_thread *t)
 void nm_chunk(struct nm_thread *t, uint64_t fs, uint64_t tsc, uint64_t next)
 {
 	t->fs = fs ? fs : t->fs;
-	if (tsc == t->tsc)
+	if (tsc == t->tsc && next == t->next)
 		return;
-	/* what comes next may still be of the chunk before */
-	nm_cursor_chunk(&t->blocks, t->tsc, next);
+	nm_cursor_chunk(&t->blocks, tsc, next);
 	t->tsc = tsc;
+	t->next = next;
 }
 
 static struct nm_entry *find_tls(struct nm_thread *t, uint64_t addr, uint64_t *begin, uint64_t *size)
@@ -85,8 +85,10 @@ static struct nm_entry *find_tls(struct nm_thread *t, uint64_t addr, uint64_t *b
 	return nm_area(t->nm, &t->nm->tcb, NM_TLS, "thread control block");
 }
 
-static struct nm_entry *find_stack(struct nm_thread *t, uint64_t addr, uint64_t *begin, uint64_t *size, struct slot *s)
+/* Pushes and pops, calls and returns make room and give it back: they are to no variable. */
+static struct nm_entry *find_stack(struct nm_thread *t, const struct mt_access *a, uint64_t *begin, uint64_t *size, struct slot *s)
 {
+	const uint64_t addr = a->addr;
 	struct nm_frame *frame = addr + RED_ZONE >= t->low ? nm_stack_frame(&t->stack, addr) : NULL;
 
 	if (!frame)
@@ -94,19 +96,20 @@ static struct nm_entry *find_stack(struct nm_thread *t, uint64_t addr, uint64_t 
 	s->serial = frame->serial;
 	s->frame = (size_t)(frame - t->stack.frame);
 	s->at = frame->insn;
-	return nm_stack_find(t->nm, frame, addr, begin, size);
+	return nm_stack_find(t->nm, frame, addr, !(a->kind & MD_STACK), begin, size);
 }
 
 /* *begin: that of what was found, or of the access. */
-static struct nm_entry *find(struct nm_thread *t, uint64_t addr, uint64_t *begin, uint64_t *size, struct slot *s)
+static struct nm_entry *find(struct nm_thread *t, const struct mt_access *a, uint64_t *begin, uint64_t *size, struct slot *s)
 {
+	const uint64_t addr = a->addr;
 	struct nm_file *f = nm_file_at(t->nm, addr);
 	struct nm_entry *e;
 	uint32_t site;
 
 	/* a stack may be in a block, or in a variable */
-	if (s->about->shows_frame)
-		return find_stack(t, addr, begin, size, s);
+	if (s->about->shows_frame || (a->kind & MD_STACK))
+		return find_stack(t, a, begin, size, s);
 	if (f)
 		return nm_file_find(f, addr, begin, size);
 	switch (nm_cursor_find(&t->blocks, addr, &site, begin, size)) {
@@ -120,8 +123,8 @@ static struct nm_entry *find(struct nm_thread *t, uint64_t addr, uint64_t *begin
 	e = find_tls(t, addr, begin, size);
 	if (e != t->nm->unknown)
 		return e;
-	if (addr + RED_ZONE >= t->low && addr <= t->high)
-		return find_stack(t, addr, begin, size, s);
+	if (addr + RED_ZONE >= t->low && addr < t->high)
+		return find_stack(t, a, begin, size, s);
 	return e;
 }
 
@@ -155,10 +158,14 @@ static void note(struct nm_thread *t, const struct mt_access *a, const struct nm
 {
 	if (about->shows_frame || (a->kind & MD_STACK)) {
 		t->low = a->addr < t->low ? a->addr : t->low;
-		t->high = a->addr > t->high ? a->addr : t->high;
+		t->high = a->addr >= t->high ? a->addr + 1 : t->high;
 	}
-	if (about->shows_frame && !about->varies)
-		nm_stack_seen(&t->stack, a->addr + (uint64_t)about->to_cfa, about);
+	if (about->shows_frame && !about->varies) {
+		const uint64_t cfa = a->addr + (uint64_t)about->to_cfa;
+
+		t->high = cfa > t->high ? cfa : t->high;
+		nm_stack_seen(&t->stack, cfa, about);
+	}
 	if (about->returns && (a->kind & MD_STACK))
 		nm_cursor_call(&t->blocks, about->returns);
 }
@@ -186,7 +193,7 @@ bool nm_find(struct nm_thread *t, const struct mt_access *a, struct nm_place *pl
 	}
 	*place = (struct nm_place){ .begin = a->addr };
 	s->serial = 0;
-	good = nm_place_of(t->nm, find(t, a->addr, &place->begin, &place->size, s), a->addr, a->size, place, &same);
+	good = nm_place_of(t->nm, find(t, a, &place->begin, &place->size, s), a->addr, a->size, place, &same);
 	s->fixed = good && s->about->shows_frame && !s->about->varies && place->name->variable->kind == NM_STACK;
 	s->bytes = a->size;
 	s->below = a->addr - place->begin;

@@ -290,6 +290,23 @@ static void put_type(Dwarf_Die *of, bool element, unsigned int depth, FILE *out)
 	}
 }
 
+char *nm_symbol_name(const struct nm *nm, Dwarf_Die *die)
+{
+	const char *name = dwarf_diename(die), *symbol = NULL;
+	Dwarf_Attribute attr;
+	char *text = NULL;
+
+	if (dwarf_attr_integrate(die, DW_AT_linkage_name, &attr) || dwarf_attr_integrate(die, DW_AT_MIPS_linkage_name, &attr))
+		symbol = dwarf_formstring(&attr);
+	if (symbol && nm->o.demangle)
+		text = nm->o.demangle(symbol);
+	/* Fortran's symbols are names with something added */
+	if (text && strcmp(text, symbol) != 0)
+		return text;
+	free(text);
+	return strdup(name ? name : symbol ? symbol : "");
+}
+
 char *nm_type_name(Dwarf_Die *of, bool element)
 {
 	char *text = NULL;

@@ -191,7 +191,7 @@ static bool has_module(const struct sonde_trace *trace)
 	return false;
 }
 
-bool memnames_add_blocks(struct nm *nm, const struct mt_read *read)
+bool memnames_add_blocks(struct nm *nm, const struct mt_read *read, bool *has)
 {
 	struct blocks r = { .nm = nm, .read = read, .trace = mt_read_trace(read) };
 	const struct sonde_trace_event *ev;
@@ -199,7 +199,8 @@ bool memnames_add_blocks(struct nm *nm, const struct mt_read *read)
 	enum sonde_trace_status status;
 	bool good = true;
 
-	if (!r.trace || !has_module(r.trace))
+	*has = r.trace && has_module(r.trace);
+	if (!*has)
 		return true;
 	status = sonde_trace_merge(r.trace, NULL, NULL, &iter);
 	while (status == SONDE_TRACE_OK && good && (status = sonde_trace_next(iter, &ev)) == SONDE_TRACE_OK)

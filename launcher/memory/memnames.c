@@ -7,6 +7,7 @@
 #include "analysis/names/names.h"
 #include "base/array.h"
 #include "base/hash.h"
+#include "base/search.h"
 #include "injector/image/symbols.h"
 #include "launcher/common/debugfiles.h"
 #include "launcher/common/message.h"
@@ -24,6 +25,9 @@ struct memnames {
 	struct nm_thread *thread;
 	bool fields;
 	uint64_t fs, tsc;
+	uint64_t *times; /* when the thread's chunks began; NULL: it does not matter */
+	size_t ntimes;
+	bool has_blocks;
 	struct pair *pair; /* key - 1 */
 	size_t n, room;
 	uint32_t *table; /* keys, by both */
@@ -80,7 +84,7 @@ struct memnames *memnames_new(const struct mt_read *read, const struct sonde_tra
 	good = m->nm != NULL;
 	for (size_t i = 0; good && mt_read_object(read, i, &o); i++)
 		good = !is_first(read, i, &o) || add_object(m, mt_read_trace(read) ? mt_read_trace(read) : trace, rank, &o);
-	if (good && memnames_add_blocks(m->nm, read))
+	if (good && memnames_add_blocks(m->nm, read, &m->has_blocks))
 		return m;
 	memnames_free(m);
 	return NULL;
@@ -91,6 +95,7 @@ void memnames_free(struct memnames *m)
 	if (!m)
 		return;
 	nm_end(m->thread);
+	free(m->times);
 	nm_free(m->nm);
 	free(m->pair);
 	free(m->table);
@@ -106,6 +111,10 @@ bool memnames_thread(struct memnames *m, const struct memtrace_thread *thread, s
 	copy->fs = &m->fs;
 	copy->tsc = &m->tsc;
 	nm_end(m->thread);
+	free(m->times);
+	m->times = NULL;
+	if (m->has_blocks && !mt_read_times(thread->read, thread->index, &m->times, &m->ntimes))
+		return false;
 	m->thread = nm_begin(m->nm, thread->about.pid, thread->about.tid);
 	return m->thread != NULL;
 }
@@ -149,13 +158,22 @@ static uint32_t key_of(struct memnames *m, uint64_t insn, const struct nm_name *
 	return m->recent[at].key;
 }
 
+/* The accesses are from the chunk that began at m->tsc, or from the one before. */
+static void set_time(struct memnames *m)
+{
+	size_t after = m->times ? search_first(i, m->ntimes, m->times[i] > m->tsc) : 0;
+	uint64_t from = after ? m->times[after > 1 ? after - 2 : 0] : 0;
+
+	nm_chunk(m->thread, m->fs, from, m->times && after < m->ntimes ? m->times[after] : UINT64_MAX);
+}
+
 const struct mt_access *memnames_take(struct memnames *m, const struct mt_access *v, size_t n)
 {
 	struct nm_place place;
 
 	if (!array_room(m->batch, m->batch_room, n))
 		return NULL;
-	nm_chunk(m->thread, m->fs, m->tsc, UINT64_MAX);
+	set_time(m);
 	for (size_t i = 0; i < n; i++) {
 		m->batch[i] = v[i];
 		if (!nm_find(m->thread, &v[i], &place))

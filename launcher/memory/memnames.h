@@ -29,8 +29,8 @@ bool memnames_thread(struct memnames *m, const struct memtrace_thread *thread, s
 const struct mt_access *memnames_take(struct memnames *m, const struct mt_access *v, size_t n);
 
 struct nm;
-/* Blocks of the heap, if module memory was recorded, too.  False: no memory. */
-bool memnames_add_blocks(struct nm *nm, const struct mt_read *read) __attribute__((warn_unused_result));
+/* Blocks of the heap, if module memory was recorded, too: *has.  False: no memory. */
+bool memnames_add_blocks(struct nm *nm, const struct mt_read *read, bool *has) __attribute__((warn_unused_result));
 
 /* Of a key. */
 uint64_t memnames_insn(const struct memnames *m, uint64_t key);

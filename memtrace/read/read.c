@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "memtrace/read/read.h"
 #include "memtrace/compile.h"
 #include "memtrace/heap.h"
@@ -338,6 +339,39 @@ uint64_t mt_read_before(const struct mt_read_thread *t)
 uint64_t mt_read_tsc(const struct mt_read_thread *t)
 {
 	return t->bursts.last;
+}
+
+bool mt_read_times(const struct mt_read *r, size_t i, uint64_t **tsc, size_t *n)
+{
+	struct mt_stream *stream;
+	enum sonde_trace_status status = mt_stream_open(r->files, i, &stream);
+	size_t bytes, room = 0;
+	const void *chunk;
+	bool good = status == SONDE_TRACE_OK;
+
+	*tsc = NULL;
+	*n = 0;
+	if (!good)
+		return false;
+	while (good && ((status = mt_stream_next(stream, &chunk, &bytes)) == SONDE_TRACE_OK || status == SONDE_TRACE_E_CORRUPT)) {
+		struct md_chunk head;
+
+		if (status != SONDE_TRACE_OK || bytes < sizeof(head))
+			continue;
+		memcpy(&head, chunk, sizeof(head));
+		good = array_room(*tsc, room, *n + 2);
+		if (good && (!*n || head.tsc > (*tsc)[*n - 1]))
+			(*tsc)[(*n)++] = head.tsc;
+		/* what it proves was before it */
+		if (good && head.kind == MD_CHUNK_END && (*tsc)[*n - 1] == head.tsc)
+			(*tsc)[(*n)++] = head.tsc + 1;
+	}
+	mt_stream_close(stream);
+	if (good)
+		return true;
+	free(*tsc);
+	*tsc = NULL;
+	return false;
 }
 
 uint64_t mt_read_fs(const struct mt_read_thread *t)

@@ -88,6 +88,12 @@ uint64_t mt_read_before(const struct mt_read_thread *t);
 /* When the chunk began that they are from, or that proved that they happened. */
 uint64_t mt_read_tsc(const struct mt_read_thread *t);
 
+/*
+ * When thread @i's chunks began, and the end, as far as that is known: ascending, malloc'ed.  Unpacks all of the stream.  False: no
+ * memory, or it cannot be read.
+ */
+bool mt_read_times(const struct mt_read *r, size_t i, uint64_t **tsc, size_t *n);
+
 /* The thread pointer (FS base) meanwhile; 0: not known. */
 uint64_t mt_read_fs(const struct mt_read_thread *t);
 

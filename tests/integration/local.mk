@@ -137,6 +137,7 @@ INTEGRATION_TESTS += \
 	tests/integration/traps.sh \
 	tests/integration/under.sh \
 	tests/integration/unusual.sh \
+	tests/integration/variables.sh \
 	tests/integration/workers.sh
 
 # Modules that the scripts use, by -m "$modules/NAME.c".
@@ -212,6 +213,10 @@ EXTRA_DIST += \
 	tests/programs/omp_kernels.c \
 	tests/programs/omp_old.c \
 	tests/programs/opaque.h \
+	tests/programs/var_c.c \
+	tests/programs/var_cc.cc \
+	tests/programs/var_f.f90 \
+	tests/programs/var_heap.c \
 	tests/programs/work.h
 TRACEE_FILES += \
 	tests/programs/accesses.c \
