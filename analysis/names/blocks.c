@@ -249,6 +249,7 @@ struct found {
 	const struct nm_block *one;
 	struct nm_entry *entry;
 	bool several, differ;
+	bool others; /* that may have been there, too, if not at this address */
 	struct nm_block copy;
 };
 
@@ -312,9 +313,12 @@ static void consider_may(struct nm_cursor *c, struct found *f)
 	while (end < h->n && end - c->at <= FEW && h->v[end].time < c->to)
 		end++;
 	if (end - c->at <= FEW) {
-		for (size_t i = c->at; i < end; i++)
-			if (!(h->v[i].site & NM_FREED) && is_of(c, &h->v[i]))
-				consider(f, &(struct nm_block){ h->v[i].addr, h->v[i].size, h->v[i].site });
+		for (size_t i = c->at; i < end; i++) {
+			if ((h->v[i].site & NM_FREED) || !is_of(c, &h->v[i]))
+				continue;
+			f->others = true;
+			consider(f, &(struct nm_block){ h->v[i].addr, h->v[i].size, h->v[i].site });
+		}
 		return;
 	}
 	end = search_first(i, h->n, h->v[i].time >= c->to);
@@ -322,6 +326,7 @@ static void consider_may(struct nm_cursor *c, struct found *f)
 		c->failed = true;
 		return;
 	}
+	f->others = c->nmay != 0;
 	end = search_first(i, c->nmay, c->may[i].addr > f->addr);
 	for (; end && c->reach[end - 1] > f->addr && !f->differ; end--)
 		consider(f, &c->may[end - 1]);
@@ -345,5 +350,5 @@ enum nm_found nm_cursor_find(struct nm_cursor *c, uint64_t addr, uint32_t *site,
 	*site = f.copy.site;
 	*begin = f.several ? addr : f.copy.addr;
 	*size = f.several ? 0 : nm_block_bytes(&f.copy);
-	return NM_FOUND_ONE;
+	return f.others ? NM_FOUND_HERE : NM_FOUND_ONE;
 }

@@ -62,8 +62,11 @@ void nm_cursor_chunk(struct nm_cursor *c, uint64_t from, uint64_t next);
 /* A call that returns to @address has pushed that. */
 void nm_cursor_call(struct nm_cursor *c, uint64_t address);
 
-/* *site: of what was found.  *begin, *size: of the block, if it is but one; size 0: of several that have one name. */
-enum nm_found { NM_FOUND_NONE, NM_FOUND_ONE, NM_FOUND_SEVERAL } nm_cursor_find(struct nm_cursor *c, uint64_t addr, uint32_t *site,
-									      uint64_t *begin, uint64_t *size);
+/*
+ * *site: of what was found.  *begin, *size: of the block, if it is but one; size 0: of several that have one name.  ONE: so it is for
+ * all addresses in the block, until c->epoch changes.
+ */
+enum nm_found { NM_FOUND_NONE, NM_FOUND_ONE, NM_FOUND_HERE, NM_FOUND_SEVERAL };
+enum nm_found nm_cursor_find(struct nm_cursor *c, uint64_t addr, uint32_t *site, uint64_t *begin, uint64_t *size);
 
 #endif

@@ -18,6 +18,7 @@ struct slot {
 	struct nm_extent same;
 	const struct nm_name *name;
 	uint64_t epoch; /* of heap blocks; 0: the name stays */
+	bool once;	/* it is not said of other addresses in the block */
 	const struct nm_insn *about; /* NULL: not looked at */
 	/* of the stack: the name stays while this frame is where it is, and its function at this instruction */
 	uint64_t serial; /* 0: it is not of the stack */
@@ -113,6 +114,9 @@ static struct nm_entry *find(struct nm_thread *t, const struct mt_access *a, uin
 	if (f)
 		return nm_file_find(f, addr, begin, size);
 	switch (nm_cursor_find(&t->blocks, addr, &site, begin, size)) {
+	case NM_FOUND_HERE:
+		s->once = true;
+		return t->nm->site[site].entry;
 	case NM_FOUND_ONE:
 		return t->nm->site[site].entry;
 	case NM_FOUND_SEVERAL:
@@ -193,12 +197,13 @@ bool nm_find(struct nm_thread *t, const struct mt_access *a, struct nm_place *pl
 	}
 	*place = (struct nm_place){ .begin = a->addr };
 	s->serial = 0;
+	s->once = false;
 	good = nm_place_of(t->nm, find(t, a, &place->begin, &place->size, s), a->addr, a->size, place, &same);
 	s->fixed = good && s->about->shows_frame && !s->about->varies && place->name->variable->kind == NM_STACK;
 	s->bytes = a->size;
 	s->below = a->addr - place->begin;
 	s->begin = place->begin;
-	s->size = good ? place->size : 0;
+	s->size = good && !s->once ? place->size : 0;
 	s->same = same;
 	s->name = place->name;
 	s->epoch = is_heap(place->name) ? t->blocks.epoch : 0;

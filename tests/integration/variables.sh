@@ -104,7 +104,7 @@ check_contains out '^"array in frames",32,'
 
 sonde memory -b field --csv t >before
 check_status 0 sonde archive t
-cp "$(command -v true)" program
+"$CC" -o program empty.c || fail "$CC"
 sonde memory -b field --csv t >after
 check_same before after "an archived trace"
 rm -r t/objects

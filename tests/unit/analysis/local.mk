@@ -34,3 +34,8 @@ PURE_TESTS += tests/unit/analysis/names
 tests_unit_analysis_names_SOURCES = tests/unit/analysis/names.c
 tests_unit_analysis_names_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS) $(LIBDW_CFLAGS) -g
 tests_unit_analysis_names_LDADD = libanalysis.la $(CMOCKA_LIBS)
+
+PURE_TESTS += tests/unit/analysis/nameblocks
+tests_unit_analysis_nameblocks_SOURCES = tests/unit/analysis/nameblocks.c
+tests_unit_analysis_nameblocks_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS) $(LIBDW_CFLAGS)
+tests_unit_analysis_nameblocks_LDADD = libanalysis.la $(CMOCKA_LIBS)
