@@ -77,7 +77,7 @@ libcommand_la_CPPFLAGS = $(AM_CPPFLAGS) $(XXHASH_CFLAGS) $(YAML_CFLAGS) $(LIBDW_
 libcommand_la_LIBADD = libinjector.la $(XXHASH_LIBS) $(LIBDW_LIBS) $(LIBELF_LIBS)
 
 noinst_LTLIBRARIES += libreport.la
-libreport_la_LIBADD = -lm
+libreport_la_LIBADD = libanalysis.la -lm
 libreport_la_SOURCES = \
 	launcher/common/kept.c \
 	launcher/common/kept.h \

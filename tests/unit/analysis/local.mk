@@ -39,3 +39,9 @@ PURE_TESTS += tests/unit/analysis/nameblocks
 tests_unit_analysis_nameblocks_SOURCES = tests/unit/analysis/nameblocks.c
 tests_unit_analysis_nameblocks_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS) $(LIBDW_CFLAGS)
 tests_unit_analysis_nameblocks_LDADD = libanalysis.la $(CMOCKA_LIBS)
+
+PURE_TESTS += tests/fuzz/fuzz_names
+tests_fuzz_fuzz_names_SOURCES = tests/fuzz/fuzz_names.c tests/fuzz/fuzz_main.c
+tests_fuzz_fuzz_names_CFLAGS = $(AM_CFLAGS) $(LIBDW_CFLAGS)
+tests_fuzz_fuzz_names_LDADD = libanalysis.la
+EXTRA_DIST += tests/fuzz/corpus/names.tar

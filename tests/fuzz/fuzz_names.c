@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * An ELF file whose symbols and debug information may be damaged: whatever is in it, each address has one name, names are no more than
+ * there may be, and all that is said of them can be read.
+ *
+ * Input: the file.
+ */
+#include <elf.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "analysis/names/names.h"
+#include "tests/fuzz/require.h"
+
+#define LOAD 0x100000
+#define ADDRESSES 400
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static const Dwfl_Callbacks callbacks = {
+	.find_elf = dwfl_build_id_find_elf,
+	.find_debuginfo = dwfl_standard_find_debuginfo,
+	.section_address = dwfl_offline_section_address,
+};
+
+static void check(const struct nm *nm, const struct nm_place *p, uint64_t addr)
+{
+	const struct nm_name *n = p->name;
+
+	REQUIRE(n && n->variable && n->path);
+	REQUIRE(nm_name(nm, n->index) == n && nm_variable(nm, n->variable->index) == n->variable);
+	REQUIRE(strlen(n->variable->name) + strlen(n->path) + (n->type ? strlen(n->type) : 0) < 1 << 20);
+	REQUIRE(!p->size || addr - p->begin < p->size);
+	REQUIRE(*nm_kind_word(n->variable->kind) && *nm_how_word(n->variable->how));
+	REQUIRE(nm_whole(n)->variable == n->variable);
+}
+
+/* Its own program headers say where it would be in memory. */
+static uint64_t end_of(const uint8_t *data, size_t size)
+{
+	Elf64_Ehdr e;
+	Elf64_Phdr p;
+	uint64_t end = 0x1000;
+
+	if (size < sizeof(e))
+		return end;
+	memcpy(&e, data, sizeof(e));
+	for (unsigned int i = 0; i < e.e_phnum; i++) {
+		if (e.e_phoff > size || size - e.e_phoff < (i + 1) * sizeof(p))
+			break;
+		memcpy(&p, data + e.e_phoff + i * sizeof(p), sizeof(p));
+		if (p.p_type == PT_LOAD && p.p_vaddr + p.p_memsz < 1 << 20 && p.p_vaddr + p.p_memsz > end)
+			end = p.p_vaddr + p.p_memsz;
+	}
+	return end;
+}
+
+static void ask(struct nm *nm, uint64_t end)
+{
+	struct nm_thread *t = nm_begin(nm, 1, 1);
+	struct nm_place place;
+
+	REQUIRE(t);
+	nm_chunk(t, LOAD / 2, 1, 2);
+	for (uint64_t i = 0; i < ADDRESSES; i++) {
+		const uint64_t addr = LOAD + end * i / ADDRESSES;
+		const struct mt_access a = { .addr = 0x7fff0000 - i * 64 % 512, .size = 8, .insn = addr, .kind = i % 3 ? MD_LOAD : MD_STORE | MD_STACK };
+		const struct mt_access tls = { .addr = LOAD / 2 - i, .size = 1, .insn = 1 };
+
+		REQUIRE(nm_find_static(nm, addr, 1 + i % 16, &place));
+		check(nm, &place, addr);
+		REQUIRE(nm_find(t, &a, &place));
+		check(nm, &place, a.addr);
+		REQUIRE(nm_find(t, &tls, &place));
+		check(nm, &place, tls.addr);
+	}
+	nm_end(t);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct nm_object o = { .path = "/file", .load = LOAD, .program = true };
+	struct nm *nm = nm_new(&(struct nm_options){ .callbacks = &callbacks });
+	int fd = memfd_create("names", MFD_CLOEXEC);
+	char path[64];
+
+	REQUIRE(nm && fd >= 0 && write(fd, data, size) == (ssize_t)size);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	o.file = path;
+	REQUIRE(nm_add_object(nm, &o));
+	ask(nm, end_of(data, size));
+	nm_free(nm);
+	close(fd);
+	return 0;
+}
