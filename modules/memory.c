@@ -78,7 +78,7 @@ GIVE_BACK(free, (void *p), (p), (ADDRESS(p), CALLER))
 #define NEW(name, symbol, params, args, ...)                                                   \
 	SONDE_WRAP_SYMBOL_IF_PRESENT(void *, name, symbol, params)                             \
 	{                                                                                      \
-		sonde_enter(SIZE(n), CALLER, ##__VA_ARGS__);                                           \
+		sonde_enter(SIZE(n), ##__VA_ARGS__, CALLER);                                           \
 		void *result = SONDE_REAL(name) args;                                          \
 		sonde_leave(SONDE_PTR("result", result));                                      \
 		return result;                                                                 \
