@@ -58,7 +58,7 @@ bool nm_add_site(struct nm *nm, const struct nm_site *site, uint32_t *index)
 	*s = (struct nm_known_site){ .code = site->code, .in_stream = site->in_stream };
 	if (site->object && !(s->object = strdup(site->object)))
 		return false;
-	s->entry = nm_entry_new(nm, &v, NULL);
+	s->entry = nm_entry_new(nm, &v, NULL, false);
 	if (!s->entry) {
 		free(s->object);
 		return false;

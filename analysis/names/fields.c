@@ -274,10 +274,18 @@ struct nm_field *nm_field_at(struct nm *nm, struct nm_entry *e, uint64_t offset,
 	}
 }
 
-bool nm_root_new(struct nm *nm, struct nm_entry *e, Dwarf_Die *variable)
+bool nm_root_new(struct nm *nm, struct nm_entry *e, Dwarf_Die *variable, bool many)
 {
-	e->root = field_new(nm, e, NULL, "", variable, 0);
-	return e->root != NULL;
+	e->root = field_new(nm, e, NULL, "", many ? NULL : variable, 0);
+	if (!e->root || !many)
+		return e->root != NULL;
+	/* an array without an end */
+	e->root->open = true;
+	e->root->element = field_new(nm, e, e->root, "[]", variable, 0);
+	e->root->stride = e->root->element ? e->root->element->size : 0;
+	if (e->root->stride)
+		e->root->shape = NM_ARRAY;
+	return e->root->element != NULL;
 }
 
 void nm_field_free(struct nm_field *f)

@@ -554,7 +554,7 @@ static struct nm_entry *entry_of(struct nm_file *f, struct datum *d, enum nm_how
 		if (dwarf_decl_line(&d->die, &v.line) != 0 || !v.file)
 			v.line = 0;
 	}
-	d->entry = nm_entry_new(f->nm, &v, how == NM_BY_DEBUG ? &d->die : NULL);
+	d->entry = nm_entry_new(f->nm, &v, how == NM_BY_DEBUG ? &d->die : NULL, false);
 	free(name);
 	return d->entry;
 }
@@ -580,6 +580,16 @@ struct nm_entry *nm_file_find(struct nm_file *f, uint64_t addr, uint64_t *begin,
 	if ((d = at(&f->sections, in_file)))
 		return found(f, d, NM_BY_SECTION, f->load, begin, size);
 	return f->nm->unknown;
+}
+
+bool nm_file_variable(struct nm_file *f, uint64_t addr, Dwarf_Die *variable)
+{
+	struct datum *d = read_file(f) ? at(&f->variables, addr - f->load) : NULL;
+
+	if (!d || d->begin != addr - f->load)
+		return false;
+	*variable = d->die;
+	return true;
 }
 
 struct nm_entry *nm_file_find_tls(struct nm_file *f, uint64_t addr, uint64_t fs, uint64_t *begin, uint64_t *size)

@@ -173,6 +173,62 @@ static Dwarf_Die function_in(Dwarf_Die *scopes, int n, int from)
 	return (Dwarf_Die){ 0 };
 }
 
+/* The processor's number of one of DWARF. */
+static int number_of(unsigned int reg)
+{
+	static const int8_t at[] = { 0, 2, 1, 3, 6, 7, 5, 4, 8, 9, 10, 11, 12, 13, 14, 15 };
+
+	return reg < sizeof(at) ? at[reg] : -1;
+}
+
+static bool is_in_register(Dwarf_Die *die, uint64_t pc, int reg)
+{
+	Dwarf_Attribute attr;
+	Dwarf_Op *op;
+	size_t n;
+
+	return dwarf_attr_integrate(die, DW_AT_location, &attr) && dwarf_getlocation_addr(&attr, pc, &op, &n, 1) == 1 && n == 1 &&
+	       op[0].atom >= DW_OP_reg0 && op[0].atom <= DW_OP_reg31 && number_of(op[0].atom - DW_OP_reg0) == reg;
+}
+
+bool nm_frame_register(struct nm_file *f, uint64_t in_file, int reg, Dwarf_Die *variable)
+{
+	uint64_t bias;
+	Dwarf_Die *unit = nm_file_unit(f, in_file, &bias), *scopes = NULL;
+	int n = unit ? dwarf_getscopes(unit, in_file - bias, &scopes) : 0;
+	bool found = false;
+
+	for (int i = 0; i < n && !found && dwarf_tag(&scopes[i]) != DW_TAG_compile_unit; i++) {
+		if (dwarf_child(&scopes[i], variable) != 0)
+			continue;
+		do {
+			int tag = dwarf_tag(variable);
+
+			found = (tag == DW_TAG_variable || tag == DW_TAG_formal_parameter) && is_in_register(variable, in_file - bias, reg);
+		} while (!found && dwarf_siblingof(variable, variable) == 0);
+	}
+	free(scopes);
+	return found;
+}
+
+bool nm_frame_function(struct nm_file *f, uint64_t in_file, uint64_t *begin, uint64_t *end)
+{
+	uint64_t bias;
+	Dwarf_Die *unit = nm_file_unit(f, in_file, &bias), *scopes = NULL;
+	int n = unit ? dwarf_getscopes(unit, in_file - bias, &scopes) : 0;
+	bool found = false;
+
+	for (int i = 0; i < n && !found; i++) {
+		if (dwarf_tag(&scopes[i]) != DW_TAG_subprogram || dwarf_lowpc(&scopes[i], begin) != 0 || dwarf_highpc(&scopes[i], end) != 0)
+			continue;
+		found = *begin <= in_file - bias && in_file - bias < *end;
+		*begin += bias;
+		*end += bias;
+	}
+	free(scopes);
+	return found;
+}
+
 bool nm_frame_find(struct nm_file *f, uint64_t in_file, int64_t offset, struct nm_in_frame *found)
 {
 	uint64_t bias;

@@ -67,8 +67,8 @@ struct nm_extent {
 /* The field of @size bytes at @offset in a variable.  NULL: no memory. */
 struct nm_field *nm_field_at(struct nm *nm, struct nm_entry *e, uint64_t offset, uint64_t size, struct nm_extent *same);
 
-/* e->root, by the type of @variable; NULL: without a type.  False: no memory. */
-bool nm_root_new(struct nm *nm, struct nm_entry *e, Dwarf_Die *variable);
+/* e->root, by the type of @variable; NULL: without a type.  @many: it is an array of that.  False: no memory. */
+bool nm_root_new(struct nm *nm, struct nm_entry *e, Dwarf_Die *variable, bool many);
 /* One, without those in it. */
 void nm_field_free(struct nm_field *f);
 
@@ -84,6 +84,18 @@ struct nm_known_site {
 /* A variable in frames; die NULL: all else in those of a function. */
 struct nm_local {
 	const void *die, *function;
+	struct nm_entry *entry; /* NULL: free */
+};
+
+struct nm_pointer {
+	uint64_t insn; /* 0: free */
+	Dwarf_Die pointer;
+};
+
+/* Blocks of a site that are accessed by a pointer of a type. */
+struct nm_typed {
+	uint32_t site;
+	const void *type;
 	struct nm_entry *entry; /* NULL: free */
 };
 
@@ -105,6 +117,12 @@ struct nm {
 	size_t nfields, room_fields;
 	struct nm_insn **insn; /* hashed */
 	size_t ninsns, room_insns;
+	struct nm_pointer *pointer; /* likewise */
+	size_t npointers, room_pointers;
+	uint64_t *through; /* functions whose pointers are known, likewise */
+	size_t nthrough, room_through;
+	struct nm_typed *typed; /* likewise */
+	size_t ntyped, room_typed;
 	struct nm_local *local; /* likewise */
 	size_t nlocals, room_locals;
 	struct nm_spot *spot; /* likewise */
@@ -116,8 +134,11 @@ struct nm {
 	struct nm_entry *tcb, *stack; /* NULL: not yet asked for */
 };
 
-/* A copy of *v with an index and a name for the whole; strings are copied.  @type: NULL: none.  NULL: no memory. */
-struct nm_entry *nm_entry_new(struct nm *nm, const struct nm_variable *v, Dwarf_Die *variable);
+/*
+ * A copy of *v with an index and a name for the whole; strings are copied.  @variable: whose type it has; NULL: none.  @many: so many of
+ * that type as there are.  NULL: no memory.
+ */
+struct nm_entry *nm_entry_new(struct nm *nm, const struct nm_variable *v, Dwarf_Die *variable, bool many);
 /* Registers a field, and gives its name an index.  False: no memory. */
 bool nm_field_add(struct nm *nm, struct nm_field *field);
 /* place->name by the access, from place->begin on; *same: of offsets from there.  @e NULL: as no memory.  False: no memory. */
@@ -152,6 +173,8 @@ uint64_t nm_file_end(const struct nm_file *f);
 
 /* What is at @addr in memory: *begin, *size as in struct nm_place.  NULL: no memory; nm->unknown: nothing is known. */
 struct nm_entry *nm_file_find(struct nm_file *f, uint64_t addr, uint64_t *begin, uint64_t *size);
+/* The variable that begins at @addr in memory, by debug information. */
+bool nm_file_variable(struct nm_file *f, uint64_t addr, Dwarf_Die *variable);
 /* Likewise of the program's own thread-local storage of the thread with thread pointer @fs. */
 struct nm_entry *nm_file_find_tls(struct nm_file *f, uint64_t addr, uint64_t fs, uint64_t *begin, uint64_t *size);
 
@@ -188,6 +211,18 @@ struct nm_in_frame {
 
 /* False: at this offset from the CFA there is no variable there; found->function says more. */
 bool nm_frame_find(struct nm_file *f, uint64_t in_file, int64_t offset, struct nm_in_frame *found);
+
+/* The variable that is in a register (the processor's number) at an instruction.  False: none. */
+bool nm_frame_register(struct nm_file *f, uint64_t in_file, int reg, Dwarf_Die *variable);
+/* The function that has the instruction, if it is in one piece; addresses in the file. */
+bool nm_frame_function(struct nm_file *f, uint64_t in_file, uint64_t *begin, uint64_t *end);
+
+/* ---- pointer.c ---- */
+
+/*
+ * The type of the pointer by which the instruction accesses memory: pointer->addr NULL: not known.  False: no memory.
+ */
+bool nm_pointer_find(struct nm *nm, uint64_t insn, Dwarf_Die *pointer);
 
 /* ---- stack.c: the frames of a thread ---- */
 

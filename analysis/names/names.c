@@ -33,7 +33,7 @@ static void entry_free(struct nm_entry *e)
 	free(e);
 }
 
-struct nm_entry *nm_entry_new(struct nm *nm, const struct nm_variable *v, Dwarf_Die *variable)
+struct nm_entry *nm_entry_new(struct nm *nm, const struct nm_variable *v, Dwarf_Die *variable, bool many)
 {
 	struct nm_entry *e = nm->nentries < UINT32_MAX ? calloc(1, sizeof(*e)) : NULL;
 
@@ -41,7 +41,7 @@ struct nm_entry *nm_entry_new(struct nm *nm, const struct nm_variable *v, Dwarf_
 		return NULL;
 	if (!copy(&e->name, v->name ? v->name : "") || !copy(&e->scope, v->scope) || !copy(&e->file, v->file) ||
 	    (variable && (!(e->type = nm_type_name(variable, false)) || !(e->element = nm_type_name(variable, true)))) ||
-	    !array_room(nm->entry, nm->room_entries, nm->nentries + 1) || !nm_root_new(nm, e, variable)) {
+	    !array_room(nm->entry, nm->room_entries, nm->nentries + 1) || !nm_root_new(nm, e, variable, many)) {
 		entry_free(e);
 		return NULL;
 	}
@@ -83,8 +83,8 @@ struct nm *nm_new(const struct nm_options *o)
 	if (!nm)
 		return NULL;
 	nm->o = *o;
-	nm->unknown = nm_entry_new(nm, &unknown, NULL);
-	nm->ambiguous = nm->unknown ? nm_entry_new(nm, &ambiguous, NULL) : NULL;
+	nm->unknown = nm_entry_new(nm, &unknown, NULL, false);
+	nm->ambiguous = nm->unknown ? nm_entry_new(nm, &ambiguous, NULL, false) : NULL;
 	if (nm->ambiguous)
 		return nm;
 	nm_free(nm);
@@ -109,6 +109,9 @@ void nm_free(struct nm *nm)
 	free(nm->site);
 	free(nm->insn);
 	free(nm->local);
+	free(nm->pointer);
+	free(nm->through);
+	free(nm->typed);
 	free(nm->spot);
 	free(nm->field);
 	free(nm->entry);
@@ -150,7 +153,7 @@ struct nm_entry *nm_area(struct nm *nm, struct nm_entry **area, enum nm_kind kin
 	const struct nm_variable v = { .kind = kind, .how = NM_BY_AREA, .name = name };
 
 	if (!*area)
-		*area = nm_entry_new(nm, &v, NULL);
+		*area = nm_entry_new(nm, &v, NULL, false);
 	return *area;
 }
 

@@ -54,11 +54,11 @@ static struct nm_entry *new_entry(struct nm *nm, struct nm_file *f, struct nm_in
 		v.file = dwarf_decl_file(&in->die);
 		if (dwarf_decl_line(&in->die, &v.line) != 0 || !v.file)
 			v.line = 0;
-		e = nm_entry_new(nm, &v, &in->die);
+		e = nm_entry_new(nm, &v, &in->die, false);
 	} else if (asprintf(&name, function ? "stack of %s" : "stack of functions without debug information", function) >= 0) {
 		v.name = name;
 		v.scope = NULL;
-		e = nm_entry_new(nm, &v, NULL);
+		e = nm_entry_new(nm, &v, NULL, false);
 		free(name);
 	}
 	free(function);

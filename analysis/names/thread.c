@@ -86,6 +86,37 @@ static struct nm_entry *find_tls(struct nm_thread *t, uint64_t addr, uint64_t *b
 	return nm_area(t->nm, &t->nm->tcb, NM_TLS, "thread control block");
 }
 
+static size_t typed_slot(const struct nm *nm, uint32_t site, const void *type)
+{
+	return hash_slot(i, nm->room_typed, hash_word(hash_word((uintptr_t)type) ^ site),
+			 !nm->typed[i].entry || (nm->typed[i].site == site && nm->typed[i].type == type));
+}
+
+/* A block is taken for an array of what the instruction's pointer points to. */
+static struct nm_entry *find_typed(struct nm_thread *t, uint64_t insn, uint32_t site, uint64_t size)
+{
+	struct nm_entry *plain = t->nm->site[site].entry;
+	Dwarf_Die pointer, type;
+	struct nm_typed *slot;
+	struct nm *nm = t->nm;
+
+	/* of several blocks, where in it the access was is not known */
+	if (!size)
+		return plain;
+	if (!nm_pointer_find(nm, insn, &pointer))
+		return NULL;
+	if (!pointer.addr || !nm_type_of(&pointer, &type) || !nm_type_size(&type))
+		return plain;
+	if (!hash_grow(nm->typed, nm->room_typed, nm->ntyped + 1, old, old->entry, &nm->typed[typed_slot(nm, old->site, old->type)]))
+		return NULL;
+	slot = &nm->typed[typed_slot(nm, site, type.addr)];
+	if (!slot->entry) {
+		*slot = (struct nm_typed){ site, type.addr, nm_entry_new(nm, &plain->v, &pointer, true) };
+		nm->ntyped += slot->entry != NULL;
+	}
+	return slot->entry;
+}
+
 /* Pushes and pops, calls and returns make room and give it back: they are to no variable. */
 static struct nm_entry *find_stack(struct nm_thread *t, const struct mt_access *a, uint64_t *begin, uint64_t *size, struct slot *s)
 {
@@ -116,9 +147,9 @@ static struct nm_entry *find(struct nm_thread *t, const struct mt_access *a, uin
 	switch (nm_cursor_find(&t->blocks, addr, &site, begin, size)) {
 	case NM_FOUND_HERE:
 		s->once = true;
-		return t->nm->site[site].entry;
+		return find_typed(t, a->insn, site, *size);
 	case NM_FOUND_ONE:
-		return t->nm->site[site].entry;
+		return find_typed(t, a->insn, site, *size);
 	case NM_FOUND_SEVERAL:
 		return t->nm->ambiguous;
 	case NM_FOUND_NONE:
