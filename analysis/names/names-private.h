@@ -76,6 +76,8 @@ void nm_field_free(struct nm_field *f);
 
 struct nm_known_site {
 	uint64_t code;
+	Dwarf_Die pointer; /* that it is put into; addr NULL: not known */
+	bool asked;	   /* for that */
 	bool in_stream;
 	char *object;
 	struct nm_entry *entry;
@@ -223,6 +225,8 @@ bool nm_frame_function(struct nm_file *f, uint64_t in_file, uint64_t *begin, uin
  * The type of the pointer by which the instruction accesses memory: pointer->addr NULL: not known.  False: no memory.
  */
 bool nm_pointer_find(struct nm *nm, uint64_t insn, Dwarf_Die *pointer);
+/* Likewise, of what the call gives that returns there. */
+bool nm_pointer_of_call(struct nm *nm, uint64_t returns, Dwarf_Die *pointer);
 
 /* ---- stack.c: the frames of a thread ---- */
 

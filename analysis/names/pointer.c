@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Of which type is what an instruction's base register points to?  Said by variables that are pointers: those that debug information
- * has in the register there, and those that it was loaded from.  The function is gone through once, in the order of its code; where
+ * Of which type is what an instruction's base register points to, or what a call gives?  Said by variables that are pointers: those that debug
+ * information has in the register there, those that it was loaded from, and that the result is put into.  The function is gone through once, in the order of its code; where
  * a branch leads, and after what is not understood, nothing is known of registers.
  */
 #include <Zydis/Zydis.h>
@@ -15,10 +15,13 @@
 
 #define MAX_CODE (1 << 20) /* of a function; larger ones are left alone */
 #define REGISTERS 16
+#define MAX_LOOKS 8 /* instructions after which what a call gave should be in a variable */
 
 /* A DIE whose type is what is pointed to: DW_AT_type of the pointer.  addr NULL: not known. */
 struct known {
 	Dwarf_Die pointer;
+	uint64_t call; /* it is what the call gave that returns there; 0: not known */
+	unsigned int looks; /* at whether it is a variable's */
 };
 
 struct pass {
@@ -37,7 +40,7 @@ struct pass {
 /* What @of, a variable or member, is, if it is a pointer. */
 static struct known pointer_of(Dwarf_Die *of)
 {
-	struct known k = { { 0 } };
+	struct known k = { 0 };
 	Dwarf_Die type;
 	int tag;
 
@@ -53,13 +56,13 @@ static struct known pointer_of(Dwarf_Die *of)
 static struct known member_at(const struct known *k, uint64_t offset, unsigned int depth)
 {
 	Dwarf_Die pointer = k->pointer, type, member;
-	struct known none = { { 0 } };
+	struct known none = { 0 };
 	uint64_t at;
 
 	if (!pointer.addr || depth > NM_DEPTH || !nm_type_of(&pointer, &type))
 		return none;
 	if (dwarf_tag(&type) == DW_TAG_pointer_type && !offset)
-		return (struct known){ type };
+		return (struct known){ .pointer = type };
 	if (dwarf_tag(&type) != DW_TAG_structure_type && dwarf_tag(&type) != DW_TAG_class_type)
 		return none;
 	if (dwarf_child(&type, &member) != 0)
@@ -98,7 +101,7 @@ static struct known loaded(struct pass *p, uint64_t insn, const ZydisDecodedInst
 {
 	const ZydisDecodedOperandMem *m = &o->mem;
 	const int64_t disp = m->disp.has_displacement ? m->disp.value : 0;
-	struct known none = { { 0 } };
+	struct known none = { 0 };
 	struct nm_in_frame in;
 	struct nm_rule rule;
 	Dwarf_Die die;
@@ -125,16 +128,16 @@ static struct known loaded(struct pass *p, uint64_t insn, const ZydisDecodedInst
 static struct known sum(struct pass *p, const ZydisDecodedOperandMem *m)
 {
 	int base = index_of(m->base), index = index_of(m->index);
-	struct known none = { { 0 } };
+	struct known none = { 0 };
 
 	if (base >= 0 && p->reg[base].pointer.addr)
-		return p->reg[base];
-	return index >= 0 && m->scale <= 1 ? p->reg[index] : none;
+		return (struct known){ .pointer = p->reg[base].pointer };
+	return index >= 0 && m->scale <= 1 ? (struct known){ .pointer = p->reg[index].pointer } : none;
 }
 
 static struct known result(struct pass *p, uint64_t insn, const ZydisDecodedInstruction *i, const ZydisDecodedOperand *o)
 {
-	struct known none = { { 0 } };
+	struct known none = { 0 };
 	int to = index_of(o[0].reg.value), from = o[1].type == ZYDIS_OPERAND_TYPE_REGISTER ? index_of(o[1].reg.value) : -1;
 
 	if (o[0].size != 64)
@@ -149,8 +152,8 @@ static struct known result(struct pass *p, uint64_t insn, const ZydisDecodedInst
 	case ZYDIS_MNEMONIC_ADD:
 	case ZYDIS_MNEMONIC_SUB:
 		if (p->reg[to].pointer.addr || from < 0 || i->mnemonic == ZYDIS_MNEMONIC_SUB)
-			return p->reg[to];
-		return p->reg[from];
+			return (struct known){ .pointer = p->reg[to].pointer };
+		return (struct known){ .pointer = p->reg[from].pointer };
 	default:
 		return none;
 	}
@@ -161,14 +164,17 @@ static struct known result(struct pass *p, uint64_t insn, const ZydisDecodedInst
 static void note(struct pass *p, uint64_t insn, const struct known *k)
 {
 	struct nm *nm = p->nm;
+	size_t at;
 
 	if (!hash_grow(nm->pointer, nm->room_pointers, nm->npointers + 1, old, old->insn,
 		       &nm->pointer[hash_slot(i, nm->room_pointers, hash_word(old->insn), !nm->pointer[i].insn)])) {
 		p->failed = true;
 		return;
 	}
-	nm->pointer[hash_slot(i, nm->room_pointers, hash_word(insn), !nm->pointer[i].insn || nm->pointer[i].insn == insn)] =
-		(struct nm_pointer){ insn, k->pointer };
+	at = hash_slot(i, nm->room_pointers, hash_word(insn), !nm->pointer[i].insn || nm->pointer[i].insn == insn);
+	if (nm->pointer[at].insn)
+		return;
+	nm->pointer[at] = (struct nm_pointer){ insn, k->pointer };
 	nm->npointers++;
 }
 
@@ -177,18 +183,52 @@ static void note_access(struct pass *p, uint64_t insn, const ZydisDecodedInstruc
 {
 	for (unsigned int k = 0; k < i->operand_count_visible; k++) {
 		const ZydisDecodedOperandMem *m = &o[k].mem;
-		int base;
 		struct known known;
+		Dwarf_Die variable;
+		int base;
 
 		if (o[k].type != ZYDIS_OPERAND_TYPE_MEMORY || m->type != ZYDIS_MEMOP_TYPE_MEM)
 			continue;
 		base = index_of(m->base);
 		known = sum(p, m);
-		if (!known.pointer.addr && base >= 0 && nm_frame_register(p->f, nm_file_address(p->f, insn), base, &known.pointer))
-			known = pointer_of(&known.pointer);
+		if (!known.pointer.addr && base >= 0 && nm_frame_register(p->f, nm_file_address(p->f, insn), base, &variable))
+			known = pointer_of(&variable);
 		if (known.pointer.addr)
 			note(p, insn, &known);
 	}
+}
+
+/* What a call gave is of the type of the variable that it is put into; once is enough. */
+static void note_call(struct pass *p, uint64_t call, const struct known *k)
+{
+	if (call && k->pointer.addr)
+		note(p, ~call, k);
+}
+
+/* Registers with what a call gave may be variables from @next on. */
+static void note_variables(struct pass *p, uint64_t next)
+{
+	for (int reg = 0; reg < REGISTERS && next < p->end; reg++) {
+		struct known *of = &p->reg[reg], k;
+		Dwarf_Die variable;
+
+		if (!of->call || of->looks++ >= MAX_LOOKS || !nm_frame_register(p->f, nm_file_address(p->f, next), reg, &variable))
+			continue;
+		k = pointer_of(&variable);
+		note_call(p, of->call, &k);
+		of->call = 0;
+	}
+}
+
+static void note_store(struct pass *p, uint64_t insn, const ZydisDecodedInstruction *i, const ZydisDecodedOperand *o)
+{
+	int from = o[1].type == ZYDIS_OPERAND_TYPE_REGISTER ? index_of(o[1].reg.value) : -1;
+	struct known k;
+
+	if (i->mnemonic != ZYDIS_MNEMONIC_MOV || o[0].type != ZYDIS_OPERAND_TYPE_MEMORY || o[0].size != 64 || from < 0 || !p->reg[from].call)
+		return;
+	k = loaded(p, insn, i, &o[0]);
+	note_call(p, p->reg[from].call, &k);
 }
 
 static bool is_branch(const ZydisDecodedInstruction *i)
@@ -199,27 +239,32 @@ static bool is_branch(const ZydisDecodedInstruction *i)
 static void run(struct pass *p, uint64_t insn, const ZydisDecodedInstruction *i, const ZydisDecodedOperand *o)
 {
 	static const uint8_t changed[] = { 0, 1, 2, 6, 7, 8, 9, 10, 11 }; /* by a call */
-	struct known new = { { 0 } };
+	struct known new = { 0 };
 
 	if (p->target[(insn - p->begin) / 8] >> (insn - p->begin) % 8 & 1)
 		forget(p);
 	note_access(p, insn, i, o);
 	if (i->meta.category == ZYDIS_CATEGORY_CALL) {
 		for (size_t k = 0; k < sizeof(changed); k++)
-			p->reg[changed[k]] = (struct known){ { 0 } };
+			p->reg[changed[k]] = (struct known){ 0 };
+		p->reg[0].call = insn + i->length;
+		note_variables(p, insn + i->length);
 		return;
 	}
 	if (i->meta.category == ZYDIS_CATEGORY_UNCOND_BR || i->meta.category == ZYDIS_CATEGORY_RET) {
 		forget(p);
 		return;
 	}
+	if (i->operand_count_visible >= 2)
+		note_store(p, insn, i, o);
 	if (i->operand_count_visible >= 2 && o[0].type == ZYDIS_OPERAND_TYPE_REGISTER && index_of(o[0].reg.value) >= 0 &&
 	    (o[0].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE))
 		new = result(p, insn, i, o);
 	for (unsigned int k = 0; k < i->operand_count; k++)
 		if (o[k].type == ZYDIS_OPERAND_TYPE_REGISTER && (o[k].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) &&
 		    index_of(o[k].reg.value) >= 0)
-			p->reg[index_of(o[k].reg.value)] = k ? (struct known){ { 0 } } : new;
+			p->reg[index_of(o[k].reg.value)] = k ? (struct known){ 0 } : new;
+	note_variables(p, insn + i->length);
 }
 
 static void note_target(struct pass *p, uint64_t insn, const ZydisDecodedInstruction *i, const ZydisDecodedOperand *o)
@@ -279,7 +324,7 @@ static bool is_done(struct nm *nm, uint64_t begin, bool *failed)
 	return false;
 }
 
-bool nm_pointer_find(struct nm *nm, uint64_t insn, Dwarf_Die *pointer)
+static bool find_pointer(struct nm *nm, uint64_t insn, uint64_t key, Dwarf_Die *pointer)
 {
 	struct nm_file *f = nm_file_at(nm, insn);
 	uint64_t begin, end;
@@ -294,7 +339,17 @@ bool nm_pointer_find(struct nm *nm, uint64_t insn, Dwarf_Die *pointer)
 		return false;
 	if (!nm->room_pointers)
 		return true;
-	slot = hash_slot(i, nm->room_pointers, hash_word(insn), !nm->pointer[i].insn || nm->pointer[i].insn == insn);
+	slot = hash_slot(i, nm->room_pointers, hash_word(key), !nm->pointer[i].insn || nm->pointer[i].insn == key);
 	*pointer = nm->pointer[slot].pointer;
 	return true;
+}
+
+bool nm_pointer_find(struct nm *nm, uint64_t insn, Dwarf_Die *pointer)
+{
+	return find_pointer(nm, insn, insn, pointer);
+}
+
+bool nm_pointer_of_call(struct nm *nm, uint64_t returns, Dwarf_Die *pointer)
+{
+	return find_pointer(nm, returns - 1, ~returns, pointer);
 }

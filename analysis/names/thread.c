@@ -92,7 +92,7 @@ static size_t typed_slot(const struct nm *nm, uint32_t site, const void *type)
 			 !nm->typed[i].entry || (nm->typed[i].site == site && nm->typed[i].type == type));
 }
 
-/* A block is taken for an array of what the instruction's pointer points to. */
+/* A block is taken for an array of what the instruction's pointer points to, or the one that it was put into when it was allocated. */
 static struct nm_entry *find_typed(struct nm_thread *t, uint64_t insn, uint32_t site, uint64_t size)
 {
 	struct nm_entry *plain = t->nm->site[site].entry;
@@ -105,6 +105,11 @@ static struct nm_entry *find_typed(struct nm_thread *t, uint64_t insn, uint32_t 
 		return plain;
 	if (!nm_pointer_find(nm, insn, &pointer))
 		return NULL;
+	if (!nm->site[site].asked && nm->site[site].code && !nm_pointer_of_call(nm, nm->site[site].code, &nm->site[site].pointer))
+		return NULL;
+	nm->site[site].asked = true;
+	if (!pointer.addr)
+		pointer = nm->site[site].pointer;
 	if (!pointer.addr || !nm_type_of(&pointer, &type) || !nm_type_size(&type))
 		return plain;
 	if (!hash_grow(nm->typed, nm->room_typed, nm->ntyped + 1, old, old->entry, &nm->typed[typed_slot(nm, old->site, old->type)]))

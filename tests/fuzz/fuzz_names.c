@@ -17,6 +17,7 @@
 #include "tests/fuzz/require.h"
 
 #define LOAD 0x100000
+#define HEAP 0x70000000
 #define ADDRESSES 400
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -69,6 +70,7 @@ static void ask(struct nm *nm, uint64_t end)
 	for (uint64_t i = 0; i < ADDRESSES; i++) {
 		const uint64_t addr = LOAD + end * i / ADDRESSES;
 		const struct mt_access a = { .addr = 0x7fff0000 - i * 64 % 512, .size = 8, .insn = addr, .kind = i % 3 ? MD_LOAD : MD_STORE | MD_STACK };
+		const struct mt_access heap = { .addr = HEAP + i * 24 % 1000, .size = 8, .insn = addr };
 		const struct mt_access tls = { .addr = LOAD / 2 - i, .size = 1, .insn = 1 };
 
 		REQUIRE(nm_find_static(nm, addr, 1 + i % 16, &place));
@@ -77,6 +79,8 @@ static void ask(struct nm *nm, uint64_t end)
 		check(nm, &place, a.addr);
 		REQUIRE(nm_find(t, &tls, &place));
 		check(nm, &place, tls.addr);
+		REQUIRE(nm_find(t, &heap, &place));
+		check(nm, &place, heap.addr);
 	}
 	nm_end(t);
 }
@@ -86,13 +90,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct nm_object o = { .path = "/file", .load = LOAD, .program = true };
 	struct nm *nm = nm_new(&(struct nm_options){ .callbacks = &callbacks });
 	int fd = memfd_create("names", MFD_CLOEXEC);
+	struct nm_site site = { .what = "malloc", .in_stream = true };
+	struct nm_call call = { .pid = 1, .tid = 1 };
+	uint64_t end;
 	char path[64];
 
 	REQUIRE(nm && fd >= 0 && write(fd, data, size) == (ssize_t)size);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	o.file = path;
 	REQUIRE(nm_add_object(nm, &o));
-	ask(nm, end_of(data, size));
+	end = end_of(data, size);
+	site.code = LOAD + end / 2;
+	REQUIRE(nm_add_site(nm, &site, &call.site) && nm_add_block(nm, &call, HEAP, 1000));
+	ask(nm, end);
 	nm_free(nm);
 	close(fd);
 	return 0;

@@ -21,12 +21,13 @@ for line in open('expected'):
     print(name, sums[name], sep='\t')" >ours
 }
 
+record=
 # agrees COMPILER FLAG... SOURCE: every name has as many accesses as the program says
 agrees()
 {
 	"$@" -g -pthread -o program || fail "$@"
 	./program >expected || fail "$*: the program"
-	check_status 0 sonde -q --mem -o t -- ./program
+	check_status 0 sonde -q --mem $record -o t -- ./program
 	check_same expected out "the output of $*"
 	ours field name t
 	check_same expected ours "accesses by field: $*"
@@ -51,7 +52,13 @@ if [ -n "$(command -v clang)" ]; then
 	agrees clang -O0 "$sources/var_c.c"
 fi
 
-# ---- blocks of the heap, by source line ----
+# ---- blocks of the heap: fields by the type of pointers; by source line ----
+
+record='-m memory'
+for flags in -O0 -O1 -O2; do
+	agrees "$CC" $flags "$sources/var_typed.c"
+done
+record=
 
 for flags in -O0 -O2; do
 	"$CC" $flags -g -pthread -o program "$sources/var_heap.c" || fail "$CC"
