@@ -101,7 +101,7 @@ bool nm_is_descriptor(Dwarf_Die *array)
 /* 0: not known. */
 static uint64_t dimension(Dwarf_Die *range)
 {
-	Dwarf_Die unit, type;
+	Dwarf_Die unit;
 	int64_t low = 0, high;
 	uint64_t count, begin = 0;
 	int language;
@@ -116,7 +116,6 @@ static uint64_t dimension(Dwarf_Die *range)
 		if (language >= 0 && dwarf_default_lower_bound(language, &low) != 0)
 			low = 0;
 	}
-	(void)type;
 	begin = (uint64_t)high - (uint64_t)low + 1;
 	return high < low ? 0 : begin;
 }
