@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 noinst_LTLIBRARIES += libanalysis.la
 libanalysis_la_SOURCES = \
+	analysis/cache/bounds.c \
+	analysis/cache/bounds.h \
 	analysis/cache/chain.c \
 	analysis/cache/chain.h \
 	analysis/cache/cores.c \

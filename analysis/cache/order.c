@@ -4,7 +4,6 @@
 #include "base/hash.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #define MOST_SPANS 64 /* of a cache and line; later ones become part of the last */
 #define CACHES 64
@@ -93,148 +92,6 @@ bool cache_order_take(struct cache_order *o, unsigned int cache, uint64_t line, 
 	return true;
 }
 
-/* ---- bounds ---- */
-
-/* Accesses of one kind, X or Y. */
-struct set {
-	struct item { uint64_t from, to, n; } v[MOST_SPANS * CACHES];
-	size_t n;
-};
-
-static int by_to(const void *a, const void *b)
-{
-	const struct item *x = a, *y = b;
-
-	return x->to < y->to ? -1 : x->to > y->to;
-}
-
-static int by_from(const void *a, const void *b)
-{
-	const struct item *x = a, *y = b;
-
-	return x->from < y->from ? -1 : x->from > y->from;
-}
-
-/* The first of those in the order of their ends that begins after @time; n: none. */
-static size_t after(const struct set *s, size_t i, uint64_t time)
-{
-	while (i < s->n && s->v[i].from <= time)
-		i++;
-	return i;
-}
-
-/* Both in the order of their ends. */
-static uint64_t least(const struct set *x, const struct set *y)
-{
-	size_t i = 0, k = 0;
-	uint64_t n = 0;
-
-	for (; i < x->n; i = after(x, i, y->v[k].to)) {
-		k = after(y, k, x->v[i].to);
-		if (k == y->n)
-			break;
-		n++;
-	}
-	return n;
-}
-
-/* How many of @other may be made between two times. */
-static uint64_t between(const struct set *other, uint64_t from, uint64_t to)
-{
-	uint64_t n = 0;
-
-	for (size_t k = 0; k < other->n; k++)
-		if (other->v[k].from <= to && from <= other->v[k].to)
-			n += other->v[k].n;
-	return n;
-}
-
-/* Of those between which nothing of @other can be, one counts; and no more than one for each that can be, and another one. */
-static void reduce(struct set *s, const struct set *other)
-{
-	size_t n = 0;
-
-	qsort(s->v, s->n, sizeof(s->v[0]), by_from);
-	for (size_t i = 0; i < s->n; i++) {
-		struct item *last = n ? &s->v[n - 1] : NULL, item = s->v[i];
-		uint64_t most = 1;
-
-		if (last && !between(other, last->from, last->to > item.to ? last->to : item.to)) {
-			last->to = last->to > item.to ? last->to : item.to;
-			continue;
-		}
-		most += between(other, item.from, item.to);
-		item.n = item.n < most ? item.n : most;
-		s->v[n++] = item;
-	}
-	s->n = n;
-}
-
-/* How many pairs there are of one of @a, by begin, and one of @b, by end, that may be after it. */
-static uint64_t pairs(struct set *a, struct set *b)
-{
-	uint64_t n = 0, waiting = 0;
-	size_t i = 0;
-
-	qsort(a->v, a->n, sizeof(a->v[0]), by_from);
-	qsort(b->v, b->n, sizeof(b->v[0]), by_to);
-	for (size_t k = 0; k < b->n; k++) {
-		uint64_t now;
-
-		for (; i < a->n && a->v[i].from <= b->v[k].to; i++)
-			waiting += a->v[i].n;
-		now = b->v[k].n < waiting ? b->v[k].n : waiting;
-		waiting -= now;
-		n += now;
-	}
-	return n;
-}
-
-static uint64_t most(struct set *x, struct set *y)
-{
-	uint64_t forth, back;
-	struct set *whole = malloc(sizeof(*whole));
-
-	if (whole) { /* else it is a little more */
-		memcpy(whole, x, sizeof(*whole));
-		reduce(x, y);
-		reduce(y, whole);
-		free(whole);
-	}
-	forth = pairs(x, y);
-	back = pairs(y, x) + 1;
-	return forth < back ? forth : back;
-}
-
-static void add(struct set *s, const struct span *span, uint64_t n)
-{
-	if (n)
-		s->v[s->n++] = (struct item){ .from = span->from, .to = span->to, .n = n };
-}
-
-/* Of a line's entries from the i-th on, how often @cache loses what it has: its accesses, or stores, to those of others. */
-static void bound(const struct cache_order *o, size_t i, size_t end, uint32_t cache, bool stores, struct set *x, struct set *y,
-		  struct cache_bounds *to)
-{
-	x->n = y->n = 0;
-	for (; i < end; i++) {
-		const struct entry *e = &o->entries[i];
-		const struct span *s;
-
-		for (uint32_t at = e->last; at; at = s->before) {
-			s = &o->spans[at - 1];
-			if (e->cache == cache)
-				add(x, s, stores ? s->stores : s->accesses);
-			else
-				add(y, s, stores ? s->accesses : s->stores);
-		}
-	}
-	qsort(x->v, x->n, sizeof(x->v[0]), by_to);
-	qsort(y->v, y->n, sizeof(y->v[0]), by_to);
-	to->least += least(x, y);
-	to->most += most(x, y);
-}
-
 /* ---- lines ---- */
 
 static int by_line(const void *a, const void *b)
@@ -255,31 +112,19 @@ static size_t end_of(const struct cache_order *o, size_t i)
 	return end;
 }
 
-/* Returns how many caches store to it. */
-static unsigned int sum_up(const struct cache_order *o, size_t i, struct cache_order_line *line)
+static bool sum_up(const struct cache_order *o, size_t i, struct cache_order_line *line)
 {
 	const size_t end = end_of(o, i);
-	unsigned int storing = 0;
 
 	*line = (struct cache_order_line){ .line = o->entries[i].line };
 	for (; i < end; i++) {
-		const uint64_t before = line->stores;
-
 		line->caches |= UINT64_C(1) << o->entries[i].cache;
 		for (uint32_t at = o->entries[i].last; at; at = o->spans[at - 1].before) {
 			line->accesses += o->spans[at - 1].accesses;
 			line->stores += o->spans[at - 1].stores;
 		}
-		storing += line->stores != before;
 	}
-	return storing;
-}
-
-/* All but one of the caches that store have another's store after their last one. */
-static void raise_least(struct cache_bounds *b, unsigned int storing)
-{
-	if (b->least + 1 < storing)
-		b->least = storing - 1;
+	return line->stores;
 }
 
 /* Those that several caches have, and one stores to. */
@@ -297,26 +142,33 @@ static void sort(struct cache_order *o)
 	}
 }
 
+static size_t windows_of(const struct cache_order *o, size_t i, struct cache_window *v)
+{
+	const size_t end = end_of(o, i);
+	size_t n = 0;
+
+	for (; i < end; i++)
+		for (uint32_t at = o->entries[i].last; at; at = o->spans[at - 1].before) {
+			const struct span *s = &o->spans[at - 1];
+
+			v[n++] = (struct cache_window){ .from = s->from, .to = s->to, .accesses = s->accesses, .stores = s->stores,
+							.cache = o->entries[i].cache };
+		}
+	return n;
+}
+
 bool cache_order_line(struct cache_order *o, size_t i, struct cache_order_line *line)
 {
-	struct set *sets;
-	unsigned int storing;
-	size_t first, end;
+	struct cache_window *v;
+	bool good;
 
 	if (!o->sorted)
 		sort(o);
-	sets = i < o->nlines ? malloc(2 * sizeof(*sets)) : NULL;
-	if (!sets)
+	v = i < o->nlines ? malloc(MOST_SPANS * CACHES * sizeof(*v)) : NULL;
+	if (!v)
 		return false;
-	first = o->lines[i];
-	end = end_of(o, first);
-	storing = sum_up(o, first, line);
-	for (size_t k = first; k < end; k++) {
-		bound(o, first, end, o->entries[k].cache, false, sets, sets + 1, &line->invalidated);
-		bound(o, first, end, o->entries[k].cache, true, sets, sets + 1, &line->transfers);
-	}
-	raise_least(&line->invalidated, storing);
-	raise_least(&line->transfers, storing);
-	free(sets);
-	return true;
+	sum_up(o, o->lines[i], line);
+	good = cache_bounds(v, windows_of(o, o->lines[i], v), &line->invalidated, &line->transfers);
+	free(v);
+	return good;
 }

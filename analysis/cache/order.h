@@ -1,15 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * How often caches of cores take a line from each other, at least and at most, where it is only known between which times each
- * access was made.  Caches are those that an access looks at first; bounds are for such from which no line leaves for lack of room.
- *
- * In the order in which a line is accessed, let X be the accesses of one cache and Y the stores of all others.  The cache loses the
- * line where a Y follows an X, without another Y between them: so often there is an invalidation.  With its stores as X, and
- * all accesses of others as Y, these are the transfers from it.
- *   - At least: accesses that are in this order for sure, since each ended before the next one can have begun, X, Y, X, Y, ...; and all
- *     but one of the caches that store lose what they stored last.
- *   - At most: each such place needs an X that may be before its Y, and each but the first a Y that may be before its X: so
- *     it is bounded by how many pairs there are.  Of X, or Y, between which none of the others can be, one counts.
+ * How often caches of cores take a line from each other, at least and at most (bounds.h), where it is only known between which times
+ * each access was made.  Caches are those that an access looks at first; bounds are for such from which no line leaves for lack of room.
  */
 #ifndef SONDE_ANALYSIS_CACHE_ORDER_H
 #define SONDE_ANALYSIS_CACHE_ORDER_H
@@ -18,9 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct cache_bounds {
-	uint64_t least, most;
-};
+#include "analysis/cache/bounds.h"
 
 struct cache_order_line {
 	uint64_t line;
