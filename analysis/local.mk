@@ -36,6 +36,10 @@ libanalysis_la_SOURCES = \
 	analysis/names/types.c \
 	analysis/yaml/yamldoc.c \
 	analysis/yaml/yamldoc.h
+	analysis/sharing/collect.c \
+	analysis/sharing/lines.c \
+	analysis/sharing/private.h \
+	analysis/sharing/sharing.h
 libanalysis_la_CPPFLAGS = $(AM_CPPFLAGS) $(YAML_CFLAGS) $(LIBDW_CFLAGS) $(LIBELF_CFLAGS)
 libanalysis_la_LIBADD = $(YAML_LIBS) $(ZYDIS_LIBS) $(LIBDW_LIBS) $(LIBELF_LIBS)
 EXTRA_DIST += analysis/cache/systems.yaml

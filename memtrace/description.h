@@ -107,6 +107,7 @@ enum md_kind {
 	MD_LOAD, MD_STORE, MD_MODIFY,
 	MD_PREFETCH,		/* prefetches, clflush, clwb: of the whole 64-byte line that holds the address */
 	MD_FETCH,		/* no access: a block of so many bytes of code is executed, beside accesses; never counted */
+	MD_TIME,		/* no access: the address is the TSC at the instruction; never counted */
 	MD_KIND = 7,		/* mask of the above */
 	MD_STACK = 8,		/* push, pop, call, ret, enter, leave: by rsp, not by an operand */
 };

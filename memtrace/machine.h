@@ -13,6 +13,7 @@
 
 #include "memtrace/description.h"
 
+/* mt_next() hands out times (MD_TIME) among accesses; what takes accesses leaves them out. */
 struct mt_access {
 	uint64_t addr;
 	uint32_t size;		/* bytes */

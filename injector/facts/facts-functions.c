@@ -355,6 +355,8 @@ static bool fill(struct inj_cf *cf, const struct items *items)
 						write_name(cf->nameless[nameless++], item->addr);
 		if (item->facts & INJ_NAME_NORETURN)
 			inj_addrs_add(&cf->noreturn, item->addr);
+		if (item->facts & INJ_NAME_SYNC)
+			inj_addrs_add(&cf->sync, item->addr);
 	}
 	cf->nfns = items->n;
 	return true;

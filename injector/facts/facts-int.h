@@ -33,7 +33,7 @@ struct inj_cf {
 	struct inj_fn *info;
 	size_t nfns;
 	char (*nameless)[24];	/* sub_ADDR */
-	struct inj_addrs taken, pads, noreturn, own, sigaction;
+	struct inj_addrs taken, pads, noreturn, own, sync, sigaction;
 	struct inj_addrs never;	/* addresses of code whose functions are to be left alone */
 	bool words;		/* addresses may lie in words without relocation */
 	bool go;		/* all of it is code made by Go */
@@ -76,6 +76,7 @@ enum inj_name_facts {
 	INJ_NAME_NEVER = 2,
 	INJ_NAME_SYSCALL = 4,	/* makes the system call that it is told */
 	INJ_NAME_FOREIGN = 8,	/* code of another language's own convention */
+	INJ_NAME_SYNC = 16,	/* threads wait for each other in it, or begin, or end */
 };
 uint32_t inj_cf_name(const char *name);
 

@@ -207,14 +207,40 @@ static uint32_t by_prefix(const char *name)
 	return is_std_throw(name) || is_rust_panic(name) ? NORET : 0;
 }
 
+/*
+ * Functions that threads wait for each other in, or that begin or end threads, or regions of OpenMP: of POSIX and C11 threads, of
+ * libgomp and libomp, of libstdc++, system calls by number, and pipes.  By how their names begin.
+ */
+static const char *const syncs[] = {
+	"GOMP_", "_ZNSt18condition_variable", "_ZNSt28__atomic_futex_unsigned_base", "_ZNSt6thread", "__kmpc_", "call_once", "cnd_",
+	"futex", "mtx_", "omp_set_", "omp_unset_", "omp_test_", "pthread_barrier_", "pthread_clockjoin_np", "pthread_cond_",
+	"pthread_create", "pthread_exit", "pthread_join", "pthread_mutex_", "pthread_once", "pthread_rwlock_", "pthread_spin_",
+	"pthread_timedjoin_np", "pthread_tryjoin_np", "sched_yield", "sem_clockwait", "sem_post", "sem_timedwait", "sem_trywait",
+	"sem_wait", "syscall", "thrd_create", "thrd_join",
+};
+static const char *const pipes[] = { "epoll_wait", "poll", "read", "recv", "select", "send", "write" };
+
+static bool is_sync(const char *name)
+{
+	for (size_t i = 0; strchr("G_cfmopst", name[0]) && i < sizeof(syncs) / sizeof(syncs[0]); i++)
+		if (strncmp(name, syncs[i], strlen(syncs[i])) == 0)
+			return true;
+	for (size_t i = 0; i < sizeof(pipes) / sizeof(pipes[0]); i++)
+		if (strcmp(name, pipes[i]) == 0)
+			return true;
+	return false;
+}
+
 uint32_t inj_cf_name(const char *name)
 {
 	const struct known *known;
+	uint32_t sync;
 
 	if (strncmp(name, "__GI_", 5) == 0) /* how glibc calls what it exports, within itself */
 		name += 5;
 	known = bsearch(name, names, sizeof(names) / sizeof(names[0]), sizeof(names[0]), compare);
-	return known ? known->facts : by_prefix(name);
+	sync = is_sync(name) ? INJ_NAME_SYNC : 0;
+	return (known ? known->facts : by_prefix(name)) | sync;
 }
 
 const char *inj_cf_part_suffix(const char *name, bool *sure)

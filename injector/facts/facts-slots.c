@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
  * Calls through the linker's tables: slots of the GOT, and the entries of the PLT that jump through them,
- * [endbr64] [bnd] jmp *slot(%rip).  Which of them lead to functions that do not return, and which to functions of this very
- * file, as long as no other file's are before them.
+ * [endbr64] [bnd] jmp *slot(%rip).  Which of them lead to functions that do not return, to functions that threads
+ * wait in, and to functions of this very file, as long as no other file's are before them.
  */
 #include "config.h"
 
@@ -25,11 +25,15 @@ static void slot(struct inj_cf *cf, const Elf64_Rela *r)
 	const struct inj_elf_symbols *syms = &cf->dynsym;
 	uint64_t type = ELF64_R_TYPE(r->r_info), index = ELF64_R_SYM(r->r_info);
 	Elf64_Sym sym;
+	uint32_t facts;
 
 	if ((type != R_X86_64_GLOB_DAT && type != R_X86_64_JUMP_SLOT) || index >= syms->room)
 		return;
 	sym = inj_elf_symbol(syms, index);
-	if (inj_cf_name(inj_elf_symbol_name(syms, &sym)) & INJ_NAME_NORETURN)
+	facts = inj_cf_name(inj_elf_symbol_name(syms, &sym));
+	if (facts & INJ_NAME_SYNC)
+		inj_addrs_add(&cf->sync, r->r_offset);
+	if (facts & INJ_NAME_NORETURN)
 		inj_addrs_add(&cf->noreturn, r->r_offset);
 	else if (sym.st_shndx != SHN_UNDEF)
 		inj_addrs_add(&cf->own, r->r_offset);
@@ -97,5 +101,6 @@ void inj_cf_slots(struct inj_cf *cf)
 	inj_cf_relocations(cf, slot);
 	add_entries(cf, &cf->noreturn);
 	add_entries(cf, &cf->own);
+	add_entries(cf, &cf->sync);
 	inj_addrs_sort(&cf->own);
 }

@@ -62,8 +62,9 @@ static enum inj_status collect(struct inj_cf *cf)
 	if (status != INJ_OK)
 		return status;
 	inj_addrs_sort(&cf->noreturn);
+	inj_addrs_sort(&cf->sync);
 	inj_cf_sigaction(cf);
-	return cf->taken.failed || cf->pads.failed || cf->noreturn.failed || cf->own.failed ||
+	return cf->taken.failed || cf->pads.failed || cf->noreturn.failed || cf->own.failed || cf->sync.failed ||
 			       cf->sigaction.failed || cf->never.failed ?
 		       INJ_MEMORY :
 		       INJ_OK;
@@ -82,6 +83,7 @@ static void release(struct inj_cf *cf)
 	inj_addrs_free(&cf->pads);
 	inj_addrs_free(&cf->noreturn);
 	inj_addrs_free(&cf->own);
+	inj_addrs_free(&cf->sync);
 	inj_addrs_free(&cf->sigaction);
 	inj_addrs_free(&cf->never);
 	free(cf);
@@ -102,6 +104,8 @@ static void publish(const struct inj_cf *cf, struct inj_codefacts *out)
 		.nnoreturn = cf->noreturn.n,
 		.own = cf->own.v,
 		.nown = cf->own.n,
+		.sync = cf->sync.v,
+		.nsync = cf->sync.n,
 	};
 	out->fn = cf->info;
 	out->text_lo = cf->lo;

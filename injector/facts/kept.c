@@ -197,6 +197,7 @@ static bool take_lists(struct inj_kept *k)
 
 	f->facts.noreturn = part(k, INJ_KEPT_NORETURN, sizeof(uint64_t), &f->facts.nnoreturn);
 	f->facts.own = part(k, INJ_KEPT_OWN, sizeof(uint64_t), &f->facts.nown);
+	f->facts.sync = part(k, INJ_KEPT_SYNC, sizeof(uint64_t), &f->facts.nsync);
 	f->facts.taken = part(k, INJ_KEPT_TAKEN, sizeof(uint64_t), &f->facts.ntaken);
 	f->sigaction = part(k, INJ_KEPT_SIGACTION, sizeof(uint64_t), &f->nsigaction);
 	f->text_lo = h->text_lo;

@@ -71,6 +71,7 @@ enum inj_kept_part {
 	INJ_KEPT_TEXT = INJ_KEPT_FIRST,
 	INJ_KEPT_NORETURN,
 	INJ_KEPT_OWN,
+	INJ_KEPT_SYNC,
 	INJ_KEPT_TAKEN,
 	INJ_KEPT_FLOW,	/* and on: enum tramp_code_part, but for OWNER */
 	INJ_KEPT_PARTS = INJ_KEPT_FLOW + TRAMP_CODE_PARTS - 1,

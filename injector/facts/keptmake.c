@@ -186,6 +186,7 @@ static bool gather(struct parts *p, const struct inj_codefacts *f, const struct 
 	put(p, INJ_KEPT_SIGACTION, f->sigaction, f->nsigaction * sizeof(uint64_t));
 	put(p, INJ_KEPT_NORETURN, t->noreturn, t->nnoreturn * sizeof(uint64_t));
 	put(p, INJ_KEPT_OWN, t->own, t->nown * sizeof(uint64_t));
+	put(p, INJ_KEPT_SYNC, t->sync, t->nsync * sizeof(uint64_t));
 	put(p, INJ_KEPT_TAKEN, t->taken, t->ntaken * sizeof(uint64_t));
 	p->waits = waiting_of(code, threads);
 	put(p, INJ_KEPT_WAITS, p->waits, t->nfns);

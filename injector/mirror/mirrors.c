@@ -265,6 +265,7 @@ struct tramp_mem_env inj_work_memory(const struct inj_session *s)
 		.stack = s->opt.mirror.memory.stack,
 		.blocks = s->opt.mirror.memory.blocks,
 		.fetches = s->opt.mirror.memory.fetches,
+		.times = s->opt.mirror.memory.times,
 		.rungs = s->opt.mirror.memory.rungs,
 		.sampled = s->opt.mirror.memory.sampled,
 		.off = RT_POOL_MEM_OFF,

@@ -55,6 +55,7 @@ struct inj_mirror_options {
 		bool stack; /* pushes, pops, calls and returns too */
 		bool blocks; /* no accesses, but which blocks are executed: struct tramp_mem_env */
 		bool fetches; /* beside accesses, which blocks are executed: likewise */
+		bool times; /* beside accesses, times where threads wait for each other: likewise */
 		unsigned int rungs; /* enum tramp_mem_rungs */
 		bool sampled;	/* recording goes off and on: ring_control.sample_burst */
 		bool count;	/* ... by number */

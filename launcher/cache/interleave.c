@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Accesses of a process's threads, in the order that they may have had: streams say when each of their chunks began, and between two of these
- * times accesses are taken to be evenly spread.  How threads really took turns within that is not known.
+ * Accesses of a process's threads, in the order that they may have had: streams say when each of their chunks began, and with --mem-times what the
+ * time is where threads wait; between two of these times accesses are taken to be evenly spread.  How threads really took turns within that is not known.
  */
 #include "launcher/cache/cache.h"
 #include "base/array.h"
@@ -12,9 +12,10 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-/* Of a chunk: it began at the time, and had so many accesses. */
+/* From a time of the stream, or the beginning of a chunk, to the next: it began at that time, and has so many accesses. */
 struct span {
 	uint64_t tsc, n;
+	bool exact; /* a time of the stream */
 };
 
 struct lane {
@@ -71,12 +72,13 @@ static bool measure(struct lane *l)
 
 	l->gaps = !t;
 	while (t && good && (n = mt_read_next(t, &v, &l->gaps))) {
-		const uint64_t tsc = mt_read_tsc(t);
+		bool exact;
+		const uint64_t tsc = mt_read_time(t, &exact);
 
 		if (!l->nspans || l->spans[l->nspans - 1].tsc != tsc) {
 			good = array_room(l->spans, l->room, l->nspans + 1);
 			if (good)
-				l->spans[l->nspans++] = (struct span){ .tsc = tsc };
+				l->spans[l->nspans++] = (struct span){ .tsc = tsc, .exact = exact };
 		}
 		if (good)
 			l->spans[l->nspans - 1].n += n;
@@ -178,12 +180,13 @@ static size_t turn(const struct lane *l, double next)
 	return n < (double)most ? (size_t)n : most;
 }
 
-/* An access may be known only from the chunk after it: it was made after the one before began. */
+/* An access may be known only from the chunk after it: it was made after the span before began. */
 static struct cache_times times_of(const struct lane *l)
 {
 	const bool last = l->span + 1 == l->nspans;
+	const size_t first = l->span - (l->span && !l->spans[l->span].exact);
 
-	return (struct cache_times){ .from = l->spans[l->span ? l->span - 1 : 0].tsc,
+	return (struct cache_times){ .from = l->spans[first].tsc,
 				     .to = last && !l->ended ? UINT64_MAX : span_end(l) };
 }
 

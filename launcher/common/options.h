@@ -159,6 +159,7 @@ struct record_options {
 	bool eager;		  /* --eager: functions are instrumented at the start, not when they are first called */
 	/* Functions whose memory accesses are recorded: --mem; -N, --libs, --min-size hold for both. */
 	struct opt_list memory;
+	bool mem_times;		  /* --mem-times: and where threads wait for each other */
 	bool mem_no_stack;	  /* --mem-stack=no: without push, pop, call, ret */
 	bool trace_blocks;	  /* --blocks=trace: of those functions no accesses are recorded, but which blocks are executed */
 	bool mem_blocks;	  /* ... with --mem: both are */

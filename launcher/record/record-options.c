@@ -66,6 +66,8 @@ static const struct opt record_opts[] = {
 	  offsetof(struct raw, o.perf_map), NULL },
 	{ 0, "mem", "PATTERN", "record the memory accesses of all functions, or of these", OPT_LIST_OR,
 	  offsetof(struct raw, o.memory), "*" },
+	{ 0, "mem-times", NULL, "times at atomic instructions and where threads wait, too: for\n'sonde sharing'", OPT_FLAG,
+	  offsetof(struct raw, o.mem_times), NULL },
 	{ 0, "mem-stack", "WHAT", "push, pop, call and ret too: yes, or no (yes)", OPT_CHOICE,
 	  offsetof(struct raw, mem_stack), "yes\0no\0" },
 	{ 0, "mem-buffer", "SIZE", "memory stream's buffer of each thread, 256K to 1G (2M)", OPT_SIZE,
@@ -212,6 +214,7 @@ static const char *about_memory(const struct raw *raw)
 		{ no_functions && o->select.libs.n, "--libs" NO_FUNCTIONS },
 		{ no_functions && o->select.min_size != UNSET, "--min-size" NO_FUNCTIONS },
 		{ raw->mem_stack != NULL, "--mem-stack" NO_MEMORY },
+		{ o->mem_times, "--mem-times" NO_MEMORY },
 		{ o->mem_bytes != UNSET, "--mem-buffer" NO_MEMORY },
 		{ raw->sample != NULL, "--sample" NO_MEMORY },
 		{ raw->overhead && no_functions, "--overhead: there is neither -F nor --mem that says what to record" },
@@ -253,6 +256,7 @@ static const char *beside_trace(const struct raw *raw)
 	const struct record_options *o = &raw->o;
 	const struct said v[] = {
 		{ !o->memory.n && raw->mem_stack != NULL, "--mem-stack is about memory accesses: not with --blocks=trace" },
+		{ !o->memory.n && o->mem_times, "--mem-times is about memory accesses: not with --blocks=trace" },
 		{ o->acts[RT_ACT_UNDER].n, "--under is about calls: not with --blocks=trace" },
 		{ o->flight != UNSET, "--flight keeps calls: not with --blocks=trace" },
 		{ o->max_size != UNSET, "--max-size removes calls: not with --blocks=trace, which needs all that was before" },

@@ -194,6 +194,7 @@ int recorded_begin(struct recorded *r, const struct record_options *o, struct in
 	m->memory.stack = !o->mem_no_stack;
 	m->memory.blocks = o->trace_blocks && !o->mem_blocks;
 	m->memory.fetches = o->mem_blocks;
+	m->memory.times = o->mem_times;
 	m->memory.rungs = recorded_rungs;
 	m->memory.sampled = o->sample.burst != 0;
 	m->memory.count = m->memory.sampled && o->sample.by == RING_SAMPLE_ACCESSES;

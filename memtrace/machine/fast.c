@@ -74,7 +74,7 @@ static bool sum(struct mt_node *node, const struct mt_op *op)
 	unsigned int kind = op->kind & MD_KIND, shift = kind * MT_PACKED_BITS;
 	uint64_t n, bytes;
 
-	if (kind == MD_FETCH)
+	if (kind == MD_FETCH || kind == MD_TIME)
 		return true;
 	if (kind > MD_MODIFY || op->size > MT_PACKED_MAX)
 		return false;

@@ -219,7 +219,7 @@ bool mt_condition(const struct mt_flags *flags, unsigned int cc)
 static bool emit_more(struct mt_sink *sink, uint64_t addr, uint32_t size, uint8_t kind, uint64_t insn, uint64_t times)
 {
 	if (sink->counts) {
-		if (kind != MD_FETCH && (sink->stack || !(kind & MD_STACK))) {
+		if (kind != MD_FETCH && kind != MD_TIME && (sink->stack || !(kind & MD_STACK))) {
 			sink->counts->accesses[kind & MD_KIND] += times;
 			sink->counts->bytes[kind & MD_KIND] += size * times;
 		}

@@ -36,6 +36,11 @@ static bool is_fetch(const struct md_op *op)
 	return op->code == MD_ACCESS && op->dst == MD_FETCH;
 }
 
+static bool is_time(const struct md_op *op)
+{
+	return op->code == MD_ACCESS && op->dst == MD_TIME;
+}
+
 static bool verify_lanes(const struct md_op *op)
 {
 	unsigned int count = MD_LANES_COUNT(op->imm), index = MD_LANES_INDEX(op->imm);
@@ -86,7 +91,7 @@ static bool verify_op(const struct md_op *op)
 	case MD_FLAGS:
 		return op->dst <= MD_FLAGS_AND && has_operands(op) && has_width(op);
 	case MD_ACCESS:
-		return (is_kind(op->dst) || is_fetch(op)) && has_operands(op) && op->scale <= 3;
+		return (is_kind(op->dst) || is_fetch(op) || is_time(op)) && has_operands(op) && op->scale <= 3;
 	case MD_SIZE:
 		return op->imm > 0 && op->imm <= UINT32_MAX;
 	case MD_STRING:

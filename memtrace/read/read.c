@@ -44,6 +44,9 @@ struct mt_read_thread {
 	/* Of a trace with blocks beside accesses: */
 	bool beside, wants_blocks;
 	uint64_t last;		 /* instruction of the last block or access */
+	size_t next, filled;	 /* of the batch, what has not been handed out is from..to */
+	uint64_t tsc;		 /* of the last chunk, or, if exact, the last MD_TIME */
+	bool exact;
 	uint64_t at, at_before;	 /* block where the thread is, and where it was before the batch, or an instruction in it; 0: not known */
 	struct mt_access batch[BATCH];
 };
@@ -324,6 +327,8 @@ static void note_chunk(struct mt_read_thread *t, const void *chunk, size_t bytes
 		b->both += n * ticks;
 	}
 	b->last = head.tsc;
+	t->tsc = head.tsc;
+	t->exact = false;
 }
 
 bool mt_read_was_off(const struct mt_read_thread *t)
@@ -377,6 +382,12 @@ bool mt_read_times(const struct mt_read *r, size_t i, uint64_t **tsc, size_t *n)
 uint64_t mt_read_fs(const struct mt_read_thread *t)
 {
 	return t->fs;
+}
+
+uint64_t mt_read_time(const struct mt_read_thread *t, bool *exact)
+{
+	*exact = t->exact;
+	return t->tsc;
 }
 
 uint64_t mt_read_chunks(const struct mt_read_thread *t)
@@ -438,43 +449,79 @@ static bool feed(struct mt_read_thread *t, uint64_t *gaps)
 	}
 }
 
-/* Leaves in the batch what is wanted, and returns how many that are. */
-static size_t choose(struct mt_read_thread *t, size_t n)
+/* Leaves of @n of the batch what is wanted, and returns how many that are. */
+static size_t choose(struct mt_read_thread *t, struct mt_access *v, size_t n, bool first)
 {
 	uint64_t before = mt_before(t->machine);
 	size_t left = 0;
 
 	if (!t->beside)
 		return n;
-	if (before != t->last)
+	if (first && before != t->last)
 		t->at = before; /* a handler has begun, or is over */
 	t->at_before = t->at;
-	t->last = t->batch[n - 1].insn;
+	t->last = v[n - 1].insn;
 	for (size_t i = 0; i < n; i++) {
-		if ((t->batch[i].kind == MD_FETCH) != t->wants_blocks)
+		if ((v[i].kind == MD_FETCH) != t->wants_blocks)
 			continue;
-		t->batch[left] = t->batch[i];
+		v[left] = v[i];
 		if (t->wants_blocks)
-			t->batch[left].kind = MD_LOAD;
+			v[left].kind = MD_LOAD;
 		left++;
 	}
 	if (left && t->wants_blocks)
-		t->at = t->batch[left - 1].insn;
+		t->at = v[left - 1].insn;
 	return left;
+}
+
+static size_t up_to_time(const struct mt_read_thread *t)
+{
+	size_t i = t->next;
+
+	while (i < t->filled && t->batch[i].kind != MD_TIME)
+		i++;
+	return i - t->next;
+}
+
+/*
+ * What is in the batch, up to the next time or after it.  A time that has not been kept, for a signal came while it was stored, is 0.  Returns
+ * how many are wanted.
+ */
+static size_t take(struct mt_read_thread *t, const struct mt_access **v)
+{
+	const bool first = t->next == 0;
+	struct mt_access *at = t->batch + t->next;
+	const size_t n = up_to_time(t);
+
+	*v = at;
+	if (n) {
+		t->next += n;
+		return choose(t, at, n, first);
+	}
+	if (at->addr >= t->tsc) {
+		t->tsc = at->addr;
+		t->exact = true;
+	}
+	t->last = at->insn;
+	t->next++;
+	return 0;
 }
 
 size_t mt_read_next(struct mt_read_thread *t, const struct mt_access **v, uint64_t *gaps)
 {
 	enum mt_status status;
 
-	*v = t->batch;
 	t->was_off = false;
 	while (!t->ended) {
-		size_t all = mt_next(t->machine, t->batch, BATCH, &status), n = all ? choose(t, all) : 0;
+		const size_t n = t->next < t->filled ? take(t, v) : 0;
 
 		if (n)
 			return n;
-		if (all)
+		if (t->next < t->filled)
+			continue;
+		t->next = 0;
+		t->filled = mt_next(t->machine, t->batch, BATCH, &status);
+		if (t->filled)
 			continue;
 		if (status != MT_OK) {
 			++*gaps;

@@ -97,6 +97,12 @@ bool mt_read_times(const struct mt_read *r, size_t i, uint64_t **tsc, size_t *n)
 /* The thread pointer (FS base) meanwhile; 0: not known. */
 uint64_t mt_read_fs(const struct mt_read_thread *t);
 
+/*
+ * When what mt_read_next() returned last was made at the earliest, if it is @exact, a time in the stream.  Else it is when the chunk began, and they were
+ * made after the time before that.  What is returned next was made no sooner than what came before its own time.
+ */
+uint64_t mt_read_time(const struct mt_read_thread *t, bool *exact);
+
 /* Chunks that were read so far, of struct mt_files_thread's. */
 uint64_t mt_read_chunks(const struct mt_read_thread *t);
 

@@ -56,19 +56,37 @@ static void count(struct sonde_counts *counts, const struct mt_access *v, size_t
 	}
 }
 
-static bool give_accesses(struct batcher *b, enum mt_status *status)
+static bool give_some(struct batcher *b, const struct mt_access *v, size_t n)
 {
-	size_t n = mt_next(b->machine, b->v, b->size, status);
 	struct sonde_batch batch = {
-		.next = (const struct sonde_access_word *)(const void *)b->v,
-		.end = (const struct sonde_access_word *)(const void *)(b->v + n),
+		.next = (const struct sonde_access_word *)(const void *)v,
+		.end = (const struct sonde_access_word *)(const void *)(v + n),
 	};
 
-	if (!n)
-		return false;
 	if (b->wants.counts)
-		count(&batch.counts, b->v, n);
-	return b->give(b, &batch);
+		count(&batch.counts, v, n);
+	return !n || b->give(b, &batch);
+}
+
+/* What is between two times is a batch. */
+static bool give_accesses(struct batcher *b, enum mt_status *status)
+{
+	const struct mt_access *v = b->v, *at = v, *end = v + mt_next(b->machine, b->v, b->size, status);
+
+	if (at == end)
+		return false;
+	for (; at < end; at++) {
+		if (at->kind != MD_TIME)
+			continue;
+		if (!give_some(b, v, (size_t)(at - v)))
+			return false;
+		v = at + 1;
+		if (at->addr < b->time)
+			continue;
+		b->time = at->addr;
+		b->exact = true;
+	}
+	return give_some(b, v, (size_t)(end - v));
 }
 
 static enum mt_status give_counts(struct batcher *b)
@@ -109,7 +127,8 @@ enum mt_status batch_chunk(struct batcher *b, const void *chunk, size_t bytes)
 		most = bound(b, head.tsc > b->tsc ? head.tsc - b->tsc : 0);
 	else
 		mt_machine_limit(b->machine, NODES);
-	b->tsc = head.tsc;
+	b->tsc = b->time = head.tsc;
+	b->exact = false;
 	status = mt_feed(b->machine, chunk, bytes);
 	if (status != MT_OK)
 		return status;

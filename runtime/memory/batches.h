@@ -27,6 +27,8 @@ struct batcher {
 	/* Takes the next batch: counts, and accesses if they are wanted.  False: no more of this chunk. */
 	bool (*give)(struct batcher *b, const struct sonde_batch *batch);
 	uint64_t tsc;			/* of the latest chunk */
+	uint64_t time;			/* of that, or, if exact, of the latest MD_TIME: the batch was made after it */
+	bool exact;
 };
 
 /* The thread's next chunk, with its head.  Not MT_OK: the machine knows nothing until a chunk says all. */

@@ -13,7 +13,7 @@
 #include "memtrace/description.h"
 
 /* Offsets in what the gate saves, in words; the mask follows the flags. */
-enum { RT_MEM_RSP = 4, RT_MEM_REGS = 16, RT_MEM_FLAGS_WORD = 16 };
+enum { RT_MEM_RDX = 2, RT_MEM_RSP = 4, RT_MEM_REGS = 16, RT_MEM_FLAGS_WORD = 16 };
 
 /* A place in the code, and what is in the program's registers there. */
 struct rt_mem_place {

@@ -93,6 +93,8 @@ static void go_back(const struct rt_codemap *map, const struct rt_mem_piece *p, 
 			rt_put_back_flags(regs, slot[1]);
 		if (p->flags & RT_MEM_SLOT0)
 			*rt_reg(regs, slot_reg(p)) = slot[0];
+		if (p->flags & RT_MEM_SLOT2 && t && !lowered)
+			*rt_reg(regs, RT_MEM_RDX) = t->mem_slot[2];
 	}
 	if (lowered)
 		regs[RT_UC_RSP] += RT_MEM_BELOW;

@@ -66,6 +66,9 @@ struct tramp_facts {
 	/* Ascending: PLT entries, and slots, that most likely lead to functions of this object. */
 	const uint64_t *own;
 	size_t nown;
+	/* Ascending: functions, PLT entries and slots of what threads wait for each other by, or begin and end with. */
+	const uint64_t *sync;
+	size_t nsync;
 	unsigned int threads;	/* that the pass over all code may take; 0 counts as 1: the caller's */
 };
 
@@ -148,6 +151,12 @@ size_t tramp_code_entries(const struct tramp_code *code, uint64_t addr, size_t l
 
 /* May control come to @addr by other ways than the branches and calls of its own function? */
 bool tramp_code_external(const struct tramp_code *code, uint64_t addr);
+
+/* Does the object's code load the address of function @fn, that no data or symbol holds?  Most likely it is for others to call. */
+bool tramp_code_passed(const struct tramp_code *code, uint32_t fn);
+
+/* Is a call, or a jump out of the function, to @addr (through the GOT: the slot) one of facts->sync? */
+bool tramp_code_syncs(const struct tramp_code *code, uint64_t addr);
 
 /* ---- one function ---- */
 

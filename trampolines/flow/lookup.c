@@ -107,6 +107,17 @@ bool tramp_flow_noreturn(const struct tramp_code *code, uint64_t addr)
 	       code->bits[piece] & FLOW_FN_NORETURN;
 }
 
+bool tramp_code_passed(const struct tramp_code *code, uint32_t fn)
+{
+	return code->bits[fn] & FLOW_FN_TAKEN &&
+	       !tramp_flow_listed(code->facts->taken, code->facts->ntaken, code->facts->fns[fn].addr);
+}
+
+bool tramp_code_syncs(const struct tramp_code *code, uint64_t addr)
+{
+	return tramp_flow_listed(code->facts->sync, code->facts->nsync, addr);
+}
+
 uint64_t tramp_flow_next_external(const struct tramp_code *code, uint64_t at, uint64_t end)
 {
 	while (at < end) {

@@ -24,6 +24,7 @@ enum tramp_mem_store {
 	TRAMP_STORE_MASK,	/* 8 bytes: mask register k`reg` */
 	TRAMP_STORE_GPR_AFTER,	/* 8 bytes: general register after the instruction */
 	TRAMP_STORE_MMX,	/* 8 bytes */
+	TRAMP_STORE_TIME,	/* 8 bytes: the TSC */
 };
 
 struct tramp_mem_extra {
@@ -39,7 +40,7 @@ enum tramp_flags_effect {
 };
 
 #define TRAMP_MEM_OPS 8
-#define TRAMP_MEM_FETCH 2
+#define TRAMP_MEM_FETCH 4
 #define TRAMP_MEM_COMPUTES 4
 #define TRAMP_MEM_EXTRAS 3
 
@@ -84,6 +85,8 @@ struct tramp_mem_facts {
 	uint16_t flags_conds;
 	uint16_t flags_valid;	/* bit cc: the condition (0..15) is right */
 
+	bool atomic;		/* with a lock, or a fence: other threads may wait for it */
+
 	/*
 	 * Accesses memory in a way that is not known here, or changes what the machine relies on (std, wrfsbase): the
 	 * function is left alone.  Nothing above is of use then, but kills and flags_effect are safe.
@@ -115,6 +118,8 @@ struct tramp_mem_env {
 	bool stack;		/* pushes, pops, calls and returns too */
 	bool blocks;		/* control flow alone: each block makes one access, a load of its own code, and no other */
 	bool fetches;		/* beside accesses, control flow: an MD_FETCH at the beginning of each block */
+	bool times;		/* beside accesses, times: an MD_TIME before and after atomic instructions and calls of what threads
+				 * wait in (tramp_code_syncs()), and where functions that are passed to others begin and end */
 	unsigned int rungs;	/* enum tramp_mem_rungs: how much is left to the reader */
 	/*
 	 * Recording goes off and on: a second, plain copy of all blocks stands beside the other, and windows lead to

@@ -185,6 +185,7 @@ enum rt_mem_flags {
 	RT_MEM_FLAGS = 8,  /* ... and flags (slot 1: as lahf and seto left them in rax) */
 	RT_MEM_MOVED = 16, /* the pointer has been moved over the node's words: `written` is how many bytes are in front */
 	RT_MEM_RUN = 32,   /* copies of equal length: insn counts on with the address */
+	RT_MEM_SLOT2 = 32, /* with BACK and SLOT0: likewise, slot 2: rdx */
 	/*
 	 * rsp is lowered by RT_MEM_BELOW; BACK has to put that back, too.  What SLOT0 and FLAGS
 	 * stand for is at (rsp) and 8(rsp) then, since the pool may be another thread's.

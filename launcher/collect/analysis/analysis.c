@@ -61,11 +61,12 @@ static void give_hooks(struct analysis_thread *t, const struct sonde_batch *batc
 static bool give(struct batcher *b, const struct sonde_batch *batch)
 {
 	struct analysis_thread *t = (struct analysis_thread *)((char *)b - offsetof(struct analysis_thread, batcher));
+	const struct mt_access *v = (const struct mt_access *)(const void *)batch->next;
 	size_t n = (size_t)(batch->end - batch->next);
 
-	if (t->profile && !memprofile_take(t->profile, b->v, n))
+	if (t->profile && !memprofile_take(t->profile, v, n))
 		end_profile(t);
-	if (t->caches && !cache_sim_take(t->caches, b->v, n, true)) {
+	if (t->caches && !cache_sim_take(t->caches, v, n, true)) {
 		cache_sim_free(t->caches);
 		t->caches = NULL;
 		out_of_memory(t->a);

@@ -58,7 +58,7 @@ static void access(struct mtc_build *b, const struct mt_op *op)
 
 void mtc_add(const struct mtc_build *b, const struct mt_op *op, uint32_t sums[2][4])
 {
-	if (op->kind == MD_FETCH || (b->mode == MT_COUNT_PLAIN && op->kind & MD_STACK))
+	if (op->kind == MD_FETCH || op->kind == MD_TIME || (b->mode == MT_COUNT_PLAIN && op->kind & MD_STACK))
 		return;
 	sums[0][op->kind & MD_KIND]++;
 	sums[1][op->kind & MD_KIND] += op->size;

@@ -6,6 +6,8 @@
 
 #include "trampolines/memory/plan/passes.h"
 
+enum { TIME_TEMP = MD_TEMP + 3 };
+
 static bool is_access(const struct md_op *op)
 {
 	switch (op->code) {
@@ -148,6 +150,8 @@ static mp_set named_by(const struct tramp_op *op, const struct tramp_mem_facts *
 	for (unsigned int i = 0; i < facts->nextras; i++) {
 		if (facts->extras[i].what == TRAMP_STORE_GPR_AFTER)
 			set |= TRAMP_REG(facts->extras[i].reg);
+		if (facts->extras[i].what == TRAMP_STORE_TIME)
+			set |= TRAMP_REG(TRAMP_RAX) | TRAMP_REG(TRAMP_RDX);
 	}
 	return set & TRAMP_GPRS;
 }
@@ -176,6 +180,78 @@ static void condense(const struct tramp_op *op, const struct tramp_mem_facts *fa
 		i->computes[k] = compute_of(facts, k);
 	for (unsigned int k = 0; k < facts->nextras; k++)
 		i->extra_bytes = (uint8_t)(i->extra_bytes + facts->extras[k].bytes);
+}
+
+/* ---- times ---- */
+
+/* Before an instruction; its extras hold no more than a string's, or lanes', which are no instructions for this. */
+static void put_time(struct mp *p, uint32_t op)
+{
+	struct tramp_mem_facts *facts = &p->facts.v[op];
+
+	if (facts->nextras)
+		return;
+	facts->extras[facts->nextras++] = (struct tramp_mem_extra){ .what = TRAMP_STORE_TIME, .bytes = 8 };
+	memmove(facts->ops + 2, facts->ops, facts->nops * sizeof(facts->ops[0]));
+	facts->ops[0] = (struct md_op){ .code = MD_VALUE, .dst = TIME_TEMP, .base = MD_NONE, .index = MD_NONE };
+	facts->ops[1] = (struct md_op){
+		.code = MD_ACCESS, .dst = MD_TIME, .base = TIME_TEMP, .index = MD_NONE, .width = 8,
+	};
+	facts->nops = (uint8_t)(facts->nops + 2);
+}
+
+/* Does the block end with a call, or a jump out of the function, to where threads wait? */
+static bool syncs(const struct mp *p, const struct tramp_block *b)
+{
+	const struct tramp_op *op = &p->flow->ops[b->op + b->nops - 1];
+	const uint64_t addr = tramp_code_base(p->flow->code) + op->off;
+	int32_t distance;
+	size_t left;
+	const uint8_t *bytes = tramp_code_at(p->flow->code, addr, &left);
+
+	if ((op->kind != TRAMP_OP_CALL && op->kind != TRAMP_OP_CALL_IND && b->ends != TRAMP_END_TAIL &&
+	     b->ends != TRAMP_END_TAIL_IND) || op->disp_len != sizeof(distance) || !bytes || left < op->len)
+		return false;
+	memcpy(&distance, bytes + op->disp_at, sizeof(distance));
+	return tramp_code_syncs(p->flow->code, addr + op->len + (uint64_t)(int64_t)distance);
+}
+
+static void put_times_of(struct mp *p, uint32_t block, bool passed)
+{
+	const struct tramp_block *b = &p->flow->blocks[block];
+	const uint32_t last = b->op + b->nops - 1;
+
+	if (passed && b->flags & TRAMP_BLOCK_ENTRY)
+		put_time(p, b->op);
+	for (uint32_t k = b->op; k <= last; k++) {
+		if (!p->facts.v[k].atomic)
+			continue;
+		put_time(p, k);
+		if (k < last)
+			put_time(p, k + 1);
+		else if (b->next != TRAMP_NONE)
+			put_time(p, p->flow->blocks[b->next].op);
+	}
+	if (syncs(p, b)) {
+		put_time(p, last);
+		if (b->ends == TRAMP_END_CALL && b->next != TRAMP_NONE)
+			put_time(p, p->flow->blocks[b->next].op);
+	} else if (passed && (b->ends == TRAMP_END_RET || b->ends == TRAMP_END_TAIL)) {
+		put_time(p, last);
+	}
+}
+
+/* Before fetches, so that a block's comes first; instructions are condensed again. */
+static void put_times(struct mp *p)
+{
+	const struct tramp_facts *facts = tramp_code_facts(p->flow->code);
+	const bool passed = facts->nsync && tramp_code_passed(p->flow->code, p->flow->fn);
+
+	for (uint32_t i = 0; i < p->flow->nblocks; i++)
+		put_times_of(p, i, passed);
+	for (uint32_t k = 0; k < p->flow->nops; k++)
+		if (p->facts.v[k].nextras)
+			condense(&p->flow->ops[k], &p->facts.v[k], &p->insns.v[k]);
 }
 
 static bool fails(struct mp *p, enum tramp_mirror_status status)
@@ -216,6 +292,8 @@ bool mp_read_facts(struct mp *p)
 		if (!read_insn(p, k))
 			return false;
 	}
+	if (p->env->times && !p->env->blocks)
+		put_times(p);
 	for (uint32_t i = 0; (p->env->blocks || p->env->fetches) && i < p->flow->nblocks; i++)
 		put_fetch(p, &p->flow->blocks[i]);
 	return true;

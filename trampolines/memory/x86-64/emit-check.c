@@ -184,6 +184,33 @@ void mem_put_check(struct tramp_mirror *m, const struct mem_state *s, bool flags
 	note_slow(m, &slow);
 }
 
+/*
+ * rax and rdx are put aside, into slots 0 and 2; flags stay as they are.
+ *
+ *	mov  %rax, %gs:slot0		mov  %eax, at(%reg)
+ *	mov  %rdx, %gs:slot2		mov  %edx, at+4(%reg)
+ *	rdtsc				mov  %gs:slot0, %rax
+ *					mov  %gs:slot2, %rdx
+ */
+void mem_put_time(struct tramp_mirror *m, struct mem_state *s, uint16_t at)
+{
+	const int32_t *slot = m->mem->env.slot;
+	const uint32_t start = here(m);
+
+	state_back(m, s, 0, start);
+	asm_gs(&m->out, ASM_STORE, TRAMP_RAX, slot[0]);
+	state_back(m, s, RT_MEM_SLOT0, start);
+	asm_gs(&m->out, ASM_STORE, TRAMP_RDX, slot[2]);
+	state_back(m, s, RT_MEM_SLOT0 | RT_MEM_SLOT2, start);
+	tramp_put_bytes(&m->out, "\x0f\x31", 2);
+	mem_put_store(&m->out, TRAMP_RAX, s->reg, at, false);
+	mem_put_store(&m->out, TRAMP_RDX, s->reg, at + 4, false);
+	asm_gs(&m->out, ASM_LOAD, TRAMP_RAX, slot[0]);
+	asm_gs(&m->out, ASM_LOAD, TRAMP_RDX, slot[2]);
+	s->written = (uint16_t)(at + 8);
+	state_back(m, s, 0, here(m));
+}
+
 void mem_put_less(struct tramp_mirror *m, uint32_t weight)
 {
 	if (weight)

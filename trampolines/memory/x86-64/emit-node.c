@@ -111,6 +111,10 @@ static void put_store(struct tramp_mirror *m, struct mem_state *s, const struct 
 		bytes = 4;
 		break;
 	default:
+		if (action->what == TRAMP_STORE_TIME) {
+			mem_put_time(m, s, action->at);
+			return;
+		}
 		mem_put_extra(out, action->what, action->reg, s->reg, action->at, is_vex(m, s->orig));
 		bytes = extra_bytes(action->what);
 	}

@@ -95,6 +95,6 @@ void mem_state(struct tramp_mirror *m, const struct mem_state *s, uint32_t start
 	if (s->flags & RT_MEM_BACK)
 		piece.back = (uint16_t)(piece.start - start);
 	add(m, &piece);
-	if (!(s->flags & RT_MEM_RUN))
+	if (s->flags & RT_MEM_BACK || !(s->flags & RT_MEM_RUN))
 		mir_piece(m, m->mem->in_slow ? RT_PIECE_SLOW : RT_PIECE_INSN, s->orig, false);
 }

@@ -124,6 +124,8 @@ void mem_put_extra(struct tramp_out *out, enum tramp_mem_store what, unsigned in
 	case TRAMP_STORE_GPR_AFTER:
 		mem_put_store(out, reg, base, at, true);
 		break;
+	case TRAMP_STORE_TIME: /* mem_put_time() */
+		break;
 	case TRAMP_STORE_MMX:
 		put_legacy(out, MOVQ_STORE, reg, base, at);
 		break;

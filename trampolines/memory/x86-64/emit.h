@@ -179,6 +179,9 @@ void mem_put_landing(struct tramp_mirror *m, uint32_t i, uint32_t enter);
 /* A register that the program does not need at a node's start, preferably not MEM_CARRIER; RT_MEM_NO_REG. */
 uint8_t mem_dead_register(const struct tramp_mirror *m, const struct mem_node *node);
 
+/* The time, at @at; the pointer is in s->reg, which is neither rax nor rdx.  From there on all but that is as @s says. */
+void mem_put_time(struct tramp_mirror *m, struct mem_state *s, uint16_t at);
+
 /* ---- memory/x86-64/emit-guess.c: the pointer, from home ---- */
 
 #define MEM_CARRIER TRAMP_R11

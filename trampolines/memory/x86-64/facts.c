@@ -115,6 +115,19 @@ static void note_kills(struct mem_insn *in)
 	}
 }
 
+static bool is_atomic(const struct mem_insn *in)
+{
+	switch (in->z.insn.mnemonic) {
+	case ZYDIS_MNEMONIC_MFENCE:
+	case ZYDIS_MNEMONIC_SYSCALL:
+		return true;
+	case ZYDIS_MNEMONIC_XCHG:
+		return in->facts->nops != 0;
+	default:
+		return in->z.insn.attributes & ZYDIS_ATTRIB_HAS_LOCK;
+	}
+}
+
 bool tramp_mem_insn(const uint8_t *bytes, size_t avail, uint64_t addr, uint64_t load_addr,
 		    struct tramp_mem_facts *facts)
 {
@@ -134,5 +147,6 @@ bool tramp_mem_insn(const uint8_t *bytes, size_t avail, uint64_t addr, uint64_t 
 		facts->flags_effect = TRAMP_FLAGS_UNKNOWN;
 	}
 	note_kills(&in);
+	facts->atomic = is_atomic(&in);
 	return true;
 }
