@@ -289,6 +289,12 @@ sonde_SOURCES = \
 	launcher/cache/rows.c \
 	launcher/cache/shipped.S \
 	launcher/cache/systems.c \
+	launcher/sharing/data.c \
+	launcher/sharing/padding.c \
+	launcher/sharing/print.c \
+	launcher/sharing/rows.c \
+	launcher/sharing/sharing.c \
+	launcher/sharing/sharing.h \
 	launcher/collect/analysis/analysis-caches.c \
 	launcher/collect/analysis/analysis-compiled.c \
 	launcher/collect/analysis/analysis-fault.c \

@@ -32,6 +32,7 @@ static const struct verb verbs[] = {
 	{ "graph", verb_graph, "show who called whom, and where the time went on each path", RANKS_FIRST },
 	{ "memory", verb_memory, "show which code accessed memory, and how", RANKS_SHARED },
 	{ "cache", verb_cache, "simulate the caches of other machines with recorded accesses", RANKS_FIRST },
+	{ "sharing", verb_sharing, "show which lines of memory threads take from each other", RANKS_FIRST },
 	{ "dump", verb_dump, "print the events of a trace", RANKS_FIRST },
 	{ "export", verb_export, "write a trace in a format that another tool reads", RANKS_FIRST },
 	{ "diff", verb_diff, "show what has changed between traces", RANKS_FIRST },

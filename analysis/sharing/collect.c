@@ -8,6 +8,7 @@
 #include "base/hash.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 struct sh *sh_new(const struct sh_options *o)
 {
@@ -60,6 +61,23 @@ struct sh_thread *sh_thread_new(struct sh *s, int pid, int tid)
 	return t;
 }
 
+/* Every other window becomes part of the one before it. */
+static void halve_windows(struct sh_thread *t)
+{
+	const size_t n = (t->nwindows + 1) / 2;
+
+	for (size_t i = 0; i < n; i++) {
+		t->windows[i].from = t->windows[2 * i].from;
+		t->windows[i].to = t->windows[2 * i + (2 * i + 1 < t->nwindows)].to;
+	}
+	t->nwindows = n;
+	for (size_t i = 0; i < t->nspans; i++) {
+		t->spans[i].first /= 2;
+		t->spans[i].last /= 2;
+	}
+	memset(t->recent, 0, sizeof(t->recent));
+}
+
 bool sh_thread_time(struct sh_thread *t, uint64_t now, bool exact)
 {
 	const uint64_t from = exact ? now : t->now;
@@ -71,7 +89,9 @@ bool sh_thread_time(struct sh_thread *t, uint64_t now, bool exact)
 		t->windows[t->nwindows - 1].from = from;
 		return true;
 	}
-	if (t->nwindows >= UINT32_MAX || !array_room(t->windows, t->room_windows, t->nwindows + 1))
+	if (t->nwindows == MOST_WINDOWS)
+		halve_windows(t);
+	if (!array_room(t->windows, t->room_windows, t->nwindows + 1))
 		return false;
 	t->windows[t->nwindows - 1].to = now;
 	t->windows[t->nwindows++] = (struct window){ .from = from, .to = UINT64_MAX };

@@ -95,10 +95,10 @@ const struct sh_line *sh_line(const struct sh *s, size_t i);
 /* Accesses that were not looked at, for there were too many uses. */
 uint64_t sh_missed(const struct sh *s);
 
-/* Of all lines, or those of one class; handed: likewise. */
+/* Of all lines. */
 struct sh_sum {
 	uint64_t lines, handed;
-	struct cache_bounds transfers; /* of both */
+	struct cache_bounds transfers;
 };
 void sh_sum(const struct sh *s, struct sh_sum *sum);
 

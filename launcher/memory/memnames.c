@@ -185,6 +185,11 @@ const struct mt_access *memnames_take(struct memnames *m, const struct mt_access
 	return m->batch;
 }
 
+bool memnames_static(struct memnames *m, uint64_t addr, uint32_t size, struct nm_place *place)
+{
+	return nm_find_static(m->nm, addr, size, place);
+}
+
 uint64_t memnames_insn(const struct memnames *m, uint64_t key)
 {
 	return key && key <= m->n ? m->pair[key - 1].insn : 0;

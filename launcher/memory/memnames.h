@@ -13,6 +13,7 @@
 
 struct memnames;
 struct nm_name;
+struct nm_place;
 
 /*
  * Of a rank, @read's, of @trace: both have to live as long.  Looks for the files that were recorded, or in the trace's archive; says once of each
@@ -31,6 +32,8 @@ const struct mt_access *memnames_take(struct memnames *m, const struct mt_access
 struct nm;
 /* Blocks of the heap, if module memory was recorded, too: *has.  False: no memory. */
 bool memnames_add_blocks(struct nm *nm, const struct mt_read *read, bool *has) __attribute__((warn_unused_result));
+/* Of globals and statics, whoever accesses them.  False: no memory. */
+bool memnames_static(struct memnames *m, uint64_t addr, uint32_t size, struct nm_place *place) __attribute__((warn_unused_result));
 
 /* Of a key. */
 uint64_t memnames_insn(const struct memnames *m, uint64_t key);

@@ -287,6 +287,8 @@ uint64_t memtrace_accesses(const struct memtrace_thread *thread,
 	while ((n = mt_read_next(t, &v, &gaps))) {
 		if (thread->tsc)
 			*thread->tsc = mt_read_tsc(t);
+		if (thread->time)
+			thread->time->tsc = mt_read_time(t, &thread->time->exact);
 		if (thread->fs)
 			*thread->fs = mt_read_fs(t);
 		if (thread->before)
@@ -296,6 +298,8 @@ uint64_t memtrace_accesses(const struct memtrace_thread *thread,
 		if ((mt_read_was_off(t) && !take(arg, v, 0)) || !take(arg, v, n))
 			break;
 	}
+	if (thread->time)
+		thread->time->tsc = mt_read_time(t, &thread->time->exact);
 	if (gaps && thread->progress)
 		progress_end(&thread->progress->shown);
 	if (gaps)

@@ -42,6 +42,11 @@ struct mt_read *memtrace_read(const char *dir, bool *none);
 
 struct memtrace_progress;
 
+struct memtrace_time {
+	uint64_t tsc;
+	bool exact;
+};
+
 /* One stream. */
 struct memtrace_thread {
 	struct mt_read *read;
@@ -55,6 +60,7 @@ struct memtrace_thread {
 	uint64_t *before; /* where memtrace_accesses() puts mt_read_before(); NULL: nowhere */
 	uint64_t *fs;	/* ... and mt_read_fs() */
 	uint64_t *tsc;	/* ... when the chunk began that a batch is from; NULL: nowhere */
+	struct memtrace_time *time; /* ... mt_read_time(), and after all, when the stream ended; NULL: nowhere */
 };
 
 /* mt_read_start(); NULL after a message. */

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Lines in words: which variables and instructions they are for, which bytes threads access, and what to do. */
+#include "launcher/sharing/sharing.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+
+const char *sharing_class_word(enum sh_class class)
+{
+	static const char *const words[] = { [SH_FALSE] = "false", [SH_TRUE] = "true", [SH_MIXED] = "mixed" };
+
+	return words[class];
+}
+
+/* ---- names of data ---- */
+
+static bool has_name(const struct nm_place *place)
+{
+	return place->name->variable->how >= NM_BY_SYMBOL;
+}
+
+char *sharing_variable(const struct nm_place *place)
+{
+	char *text;
+
+	if (!has_name(place) || asprintf(&text, "%s%s", place->name->variable->name, place->name->path) < 0)
+		return NULL;
+	return text;
+}
+
+unsigned int sharing_grain(unsigned int bytes)
+{
+	return bytes > 64 ? bytes / 64 : 1;
+}
+
+static char *first_name(const struct sharing_rows *rows, const struct sh_line *line, struct sharing_side *side, struct memnames *names)
+{
+	const uint64_t mask = side->use.reads | side->use.writes;
+	const uint64_t at = sharing_pads_original(rows->pads, line->address +
+						  (uint64_t)__builtin_ctzll(mask) * sharing_grain(rows->bytes));
+	struct nm_place place;
+	char *name, *text;
+
+	if (!names || !memnames_static(names, at, 1, &place))
+		return NULL;
+	side->whole = place.name->variable->how > NM_BY_SYMBOL;
+	name = sharing_variable(&place);
+	if (!name || (at == place.begin && !*place.name->path))
+		return name;
+	if (asprintf(&text, "%s (+%" PRIu64 ")", name, at - place.begin) < 0)
+		text = NULL;
+	free(name);
+	return text;
+}
+
+/* ---- bytes ---- */
+
+static void put_bytes(FILE *out, uint64_t mask, unsigned int each)
+{
+	const char *comma = "";
+
+	while (mask) {
+		const unsigned int from = (unsigned int)__builtin_ctzll(mask);
+		const uint64_t rest = ~(mask >> from);
+		const unsigned int n = rest ? (unsigned int)__builtin_ctzll(rest) : 64;
+
+		fprintf(out, "%s%u", comma, from * each);
+		if (n * each > 1)
+			fprintf(out, "-%u", (from + n) * each - 1);
+		comma = ",";
+		mask = from + n < 64 ? mask >> (from + n) << (from + n) : 0;
+	}
+}
+
+static void put_thread(FILE *out, int tid, uint64_t reads, uint64_t writes, unsigned int each, bool first)
+{
+	fprintf(out, "%sthread %d", first ? "" : "; ", tid);
+	if (reads) {
+		fputs(" reads ", out);
+		put_bytes(out, reads, each);
+	}
+	if (writes) {
+		fputs(reads ? ", writes " : " writes ", out);
+		put_bytes(out, writes, each);
+	}
+}
+
+static char *threads_text(const struct sh_line *line, unsigned int each)
+{
+	char *text = NULL;
+	size_t bytes;
+	FILE *out = open_memstream(&text, &bytes);
+
+	if (!out)
+		return NULL;
+	for (size_t i = 0, end; i < line->nuses; i = end) {
+		uint64_t reads = 0, writes = 0;
+
+		for (end = i; end < line->nuses && line->uses[end].thread == line->uses[i].thread; end++) {
+			reads |= line->uses[end].reads;
+			writes |= line->uses[end].writes;
+		}
+		put_thread(out, line->uses[i].tid, reads, writes, each, i == 0);
+	}
+	return fclose(out) == 0 ? text : NULL;
+}
+
+/* ---- what to do ---- */
+
+static const char *what(const struct sharing_side *s)
+{
+	return s->variable ? s->variable : s->function ? s->function : "one thread";
+}
+
+static bool same_variable(const struct sharing_row *r)
+{
+	const char *a = r->side[0].variable, *b = r->side[1].variable;
+	size_t n;
+
+	if (!a || !b)
+		return false;
+	n = strcspn(a, ".[ ");
+	return n == strcspn(b, ".[ ") && strncmp(a, b, n) == 0;
+}
+
+static char *advice(const struct sharing_row *r, unsigned int bytes)
+{
+	const struct sharing_side *a = &r->side[0], *b = &r->side[1];
+	const bool stores[2] = { a->use.writes != 0, b->use.writes != 0 };
+	const int stem = a->variable ? (int)strcspn(a->variable, ".[ ") : 0;
+	char *text = NULL;
+	int n;
+
+	if (r->line.class == SH_TRUE)
+		n = asprintf(&text, "threads access the same bytes, so padding does not help: keep a value for each thread, and sum up at the "
+				    "end, or access it less often");
+	else if (!a->variable || !b->variable)
+		n = asprintf(&text, "they are in memory without a name, most likely allocated: let what each thread %s begin at a multiple of %u "
+				    "bytes (aligned_alloc), or allocate it in the thread that uses it in blocks of whole lines",
+			     stores[0] && stores[1] ? "stores to" : "uses", bytes);
+	else if (same_variable(r))
+		n = asprintf(&text, "different parts of %.*s are for different threads: pad each to %u bytes (alignas(%u)), or count in a local "
+				    "variable and store once; --pad='%.*s' shows what padding saves", stem, a->variable, bytes, bytes,
+			     (int)strcspn(a->variable, " "), a->variable);
+	else if (stores[0] != stores[1])
+		n = asprintf(&text, "%s is only read here, %s is stored to: move one to another line (alignas(%u), or another place in its "
+				    "structure)", what(stores[0] ? b : a), what(stores[0] ? a : b), bytes);
+	else
+		n = asprintf(&text, "%s and %s are neighbours by chance: align one of them to %u bytes, or declare them apart", what(a),
+			     what(b), bytes);
+	return n < 0 ? NULL : text;
+}
+
+/* ---- rows ---- */
+
+static bool copy(char **to, const char *text)
+{
+	*to = text ? strdup(text) : NULL;
+	return *to || !text;
+}
+
+static bool fill_side(struct sharing_rows *rows, struct sharing_side *side, const struct sh_line *line, size_t i,
+		      struct memwhere *where, struct memnames *names)
+{
+	struct memplace *p;
+
+	side->use = line->uses[i];
+	p = memwhere(where, side->use.insn);
+	if (!p || !copy(&side->function, p->function) || !copy(&side->file, p->file) || !copy(&side->object, p->path))
+		return false;
+	side->line = p->line;
+	side->address = p->addr;
+	side->variable = first_name(rows, line, side, names);
+	return true;
+}
+
+static bool add(struct sharing_rows *rows, const struct sh_line *line, struct memwhere *where, struct memnames *names, int rank)
+{
+	struct sharing_row *r;
+
+	if (!array_room(rows->v, rows->room, rows->n + 1))
+		return false;
+	r = &rows->v[rows->n++];
+	*r = (struct sharing_row){ .line = *line, .rank = rank };
+	if (!fill_side(rows, &r->side[0], line, line->a, where, names) || !fill_side(rows, &r->side[1], line, line->b, where, names))
+		return false;
+	r->threads = threads_text(line, sharing_grain(rows->bytes));
+	r->advice = advice(r, rows->bytes);
+	r->line.uses = NULL;
+	return r->threads && r->advice;
+}
+
+bool sharing_rows_add(struct sharing_rows *rows, const struct sh *s, struct memwhere *where, struct memnames *names, int rank)
+{
+	const struct sh_line *line;
+	struct sh_sum sum;
+
+	sh_sum(s, &sum);
+	rows->sum.lines += sum.lines;
+	rows->sum.transfers.least += sum.transfers.least;
+	rows->sum.transfers.most += sum.transfers.most;
+	for (size_t i = 0; (line = sh_line(s, i)); i++) {
+		const bool few = line->transfers.most < rows->least;
+
+		rows->few += few;
+		rows->sum.handed += !few && line->handed;
+		if (!rows->all && (few || line->handed))
+			continue;
+		if (!add(rows, line, where, names, rank))
+			return false;
+	}
+	return true;
+}
+
+static int by_transfers(const void *a, const void *b)
+{
+	const struct sharing_row *x = a, *y = b;
+
+	if (x->line.transfers.most != y->line.transfers.most)
+		return x->line.transfers.most < y->line.transfers.most ? 1 : -1;
+	if (x->rank != y->rank)
+		return x->rank < y->rank ? -1 : 1;
+	if (x->line.pid != y->line.pid)
+		return x->line.pid < y->line.pid ? -1 : 1;
+	return x->line.address < y->line.address ? -1 : x->line.address > y->line.address;
+}
+
+void sharing_rows_sort(struct sharing_rows *rows)
+{
+	if (rows->n)
+		qsort(rows->v, rows->n, sizeof(rows->v[0]), by_transfers);
+}
+
+void sharing_rows_free(struct sharing_rows *rows)
+{
+	for (size_t i = 0; i < rows->n; i++) {
+		for (int k = 0; k < 2; k++) {
+			free(rows->v[i].side[k].function);
+			free(rows->v[i].side[k].file);
+			free(rows->v[i].side[k].object);
+			free(rows->v[i].side[k].variable);
+		}
+		free(rows->v[i].threads);
+		free(rows->v[i].advice);
+	}
+	free(rows->v);
+}
