@@ -302,6 +302,7 @@ sonde_SOURCES = \
 	launcher/collect/analysis/analysis-module.c \
 	launcher/collect/analysis/analysis-private.h \
 	launcher/collect/analysis/analysis-profile.c \
+	launcher/collect/analysis/analysis-sharing.c \
 	launcher/collect/analysis/analysis.c \
 	launcher/collect/analysis/analysis.h \
 	launcher/collect/budget.c \

@@ -11,7 +11,8 @@ MODULE_FILES = \
 	modules/memtrace.c \
 	modules/openmp.c \
 	modules/posixio.c \
-	modules/pthread.c
+	modules/pthread.c \
+	modules/sharing.c
 MODULE_PARTS = \
 	modules/openmp-llvm-tasks.h \
 	modules/openmp-llvm.h \

@@ -247,13 +247,32 @@ static uint64_t bytes_of(const struct item *item)
 	return item->use->reads | item->use->writes;
 }
 
-/* Does it matter that both are in one line, though they access different bytes? */
-static bool is_apart(const struct item *items, const struct pair *p, uint64_t shared)
+/* All that a thread stores to in the line. */
+static uint64_t stored_by(const struct item *items, size_t n, size_t i)
 {
-	return !p->both && ((bytes_of(&items[p->a]) | bytes_of(&items[p->b])) & ~shared);
+	uint64_t bytes = 0;
+
+	for (size_t k = 0; k < n; k++)
+		bytes |= items[k].thread == items[i].thread ? items[k].use->writes : 0;
+	return bytes;
 }
 
-static void classify(const struct pairs *p, const struct item *items, struct sh_line *line)
+/*
+ * Does it matter that both are in one line, though they access different bytes?  Not if all of these bytes go from one to the other
+ * anyway, as a lock and what it is for; but if each stores to what the other one only reads, as the ends of a queue.
+ */
+static bool is_apart(const struct item *items, size_t n, const struct pair *p, uint64_t shared)
+{
+	const struct use *u = items[p->a].use, *v = items[p->b].use;
+
+	if (p->both)
+		return false;
+	if ((bytes_of(&items[p->a]) | bytes_of(&items[p->b])) & ~shared)
+		return true;
+	return u->writes && v->writes && !(u->writes & stored_by(items, n, p->b)) && !(v->writes & stored_by(items, n, p->a));
+}
+
+static void classify(const struct pairs *p, const struct item *items, size_t n, struct sh_line *line)
 {
 	const struct pair *most[2] = { NULL, NULL }; /* apart, together */
 	uint64_t top = 0, shared = 0;
@@ -265,7 +284,7 @@ static void classify(const struct pairs *p, const struct item *items, struct sh_
 	for (size_t i = 0; i < p->n; i++) {
 		const struct pair *pair = &p->v[i], **to = &most[pair->both != 0];
 
-		if (pair->weight < (top + 99) / 100 || (!pair->both && !is_apart(items, pair, shared)))
+		if (pair->weight < (top + 99) / 100 || (!pair->both && !is_apart(items, n, pair, shared)))
 			continue;
 		if (!*to || pair->weight > (*to)->weight)
 			*to = pair;
@@ -297,8 +316,8 @@ static bool make_line(struct sh *s, const struct item *items, size_t n, struct p
 	if (!cache_bounds(p->windows.v, p->windows.n, &line.invalidated, &line.transfers) || !add_pairs(p, items, n) ||
 	    !array_room(s->lines, s->room_lines, s->nlines + 1))
 		return false;
-	classify(p, items, &line);
-	line.handed = line.transfers.most < line.accesses / SH_HANDED;
+	classify(p, items, n, &line);
+	line.handed = line.transfers.most < line.stores / SH_HANDED;
 	line.uses = s->uses + s->nuses;
 	for (size_t i = 0; i < n; i++)
 		s->uses[s->nuses++] = (struct sh_use){

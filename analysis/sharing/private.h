@@ -4,7 +4,7 @@
 
 #include "analysis/sharing/sharing.h"
 
-#define MOST_SPANS 1024 /* of a use; then neighbours become one */
+#define MOST_SPANS 4096 /* of a use; then neighbours become one */
 #define MOST_WINDOWS (1u << 22) /* of a thread; likewise */
 #define RECENT 1024	/* instructions whose last use is known; a power of two */
 

@@ -75,7 +75,7 @@ struct sh_line {
 	uint64_t address;
 	int pid;
 	enum sh_class class;
-	bool handed;	/* it changes threads less than once in SH_HANDED accesses */
+	bool handed;	/* it changes threads less than once in SH_HANDED stores: there may be any number of loads while one waits */
 	uint32_t threads;
 	uint64_t accesses, stores;
 	struct cache_bounds invalidated, transfers;

@@ -90,6 +90,7 @@ static bool read_memory(const struct inj_image *img, const struct sonde_module *
 		m->keeps_memory |= hook.flags & SONDE_MEMORY_TRACE;
 		m->profiles_memory |= !!(hook.flags & SONDE_MEMORY_PROFILE);
 		m->simulates_caches |= !!(hook.flags & SONDE_MEMORY_CACHES);
+		m->finds_sharing |= !!(hook.flags & SONDE_MEMORY_SHARING);
 		m->nmemory += hook.batch || hook.counts || hook.end;
 	}
 	return true;
@@ -180,7 +181,7 @@ int modfile_read(const char *path, struct modfile *m)
 
 bool modfile_takes_memory(const struct modfile *m)
 {
-	return m->nmemory || m->keeps_memory || m->profiles_memory || m->simulates_caches;
+	return m->nmemory || m->keeps_memory || m->profiles_memory || m->simulates_caches || m->finds_sharing;
 }
 
 bool modfile_wraps(const struct modfile *m)

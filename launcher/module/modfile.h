@@ -31,6 +31,7 @@ struct modfile {
 	bool keeps_memory;	/* wants them in the trace */
 	bool profiles_memory;	/* wants a profile of them */
 	bool simulates_caches;	/* wants caches simulated with them */
+	bool finds_sharing;	/* wants lines that threads share */
 	bool needs_libc;   /* needs a dynamic linker or libc: not for a static program */
 	char *undefined;   /* what of them, for a message (a symbol); NULL: nothing */
 };

@@ -86,13 +86,14 @@ static int prepare_memory(struct recording *r)
 {
 	const struct sampled_sums none = { 0 };
 	struct sonde_trace_sampled sampled = sampled_result(&r->opt.sample, &none);
-	bool keep = false, profile = false, caches = false, any = false, analyzes = r->opt.analyze == ANALYZE_PROGRAM;
+	bool keep = false, profile = false, caches = false, sharing = false, any = false, analyzes = r->opt.analyze == ANALYZE_PROGRAM;
 	int status;
 
 	for (size_t i = 0; i < r->modules.n; i++) {
 		keep |= r->modules.v[i].keeps_memory;
 		profile |= r->modules.v[i].profiles_memory;
 		caches |= r->modules.v[i].simulates_caches;
+		sharing |= r->modules.v[i].finds_sharing;
 		any |= modfile_takes_memory(&r->modules.v[i]);
 	}
 	if (any && r->opt.trace_blocks) {
@@ -114,7 +115,8 @@ static int prepare_memory(struct recording *r)
 	}
 	status = any ? record_imply_memory(&r->opt) : record_without_memory(&r->opt);
 	r->opt.mem_keep = keep || !any;
-	r->opt.mem_describe = r->opt.mem_keep || profile || caches;
+	r->opt.mem_describe = r->opt.mem_keep || profile || caches || sharing;
+	r->opt.mem_times |= sharing;
 	return status ? status : analysis_new(&r->modules, r->opt.sample.burst ? &sampled : NULL, &(struct analysis_caches){ .systems = &r->opt.systems, .one_in = r->opt.one_in },
 				      &r->analysis);
 }

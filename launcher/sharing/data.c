@@ -26,7 +26,7 @@ void sharing_csv(const struct sharing_rows *rows, uint64_t limit, FILE *out)
 	static const char side[] = ",variable_%c,thread_%c,function_%c,file_%c,line_%c,address_%c,object_%c,accesses_%c,stores_%c,reads_%c,"
 				   "writes_%c";
 
-	fputs("process,address,class,handed,threads,accesses,stores,transfers_least,transfers_most,invalidated_least,invalidated_most,"
+	fputs("process,address,lines,class,handed,threads,accesses,stores,transfers_least,transfers_most,invalidated_least,invalidated_most,"
 	      "cycles_least,cycles_most", out);
 	for (char c = 'a'; c <= 'b'; c++)
 		for (const char *p = side; *p; p++) {
@@ -40,8 +40,8 @@ void sharing_csv(const struct sharing_rows *rows, uint64_t limit, FILE *out)
 		const struct sharing_row *r = &rows->v[i];
 		const struct sh_line *l = &r->line;
 
-		fprintf(out, "%d,0x%" PRIx64 ",%s,%d,%" PRIu32 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64,
-			l->pid, sharing_pads_original(rows->pads, l->address), sharing_class_word(l->class), l->handed, l->threads,
+		fprintf(out, "%d,0x%" PRIx64 ",%" PRIu64 ",%s,%d,%" PRIu32 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64,
+			l->pid, sharing_pads_original(rows->pads, l->address), r->lines, sharing_class_word(l->class), l->handed, l->threads,
 			l->accesses, l->stores, l->transfers.least, l->transfers.most, l->invalidated.least, l->invalidated.most);
 		if (rows->latency)
 			fprintf(out, ",%" PRIu64 ",%" PRIu64, l->transfers.least * rows->latency, l->transfers.most * rows->latency);
@@ -112,6 +112,7 @@ static bool json_row(struct tf_buf *b, const struct sharing_rows *rows, const st
 		tf_json_int(b, "rank", r->rank);
 	tf_json_int(b, "process", l->pid);
 	json_hex(b, "address", sharing_pads_original(rows->pads, l->address));
+	tf_json_uint(b, "lines", r->lines);
 	tf_json_str(b, "class", sharing_class_word(l->class));
 	tf_json_uint(b, "handed", l->handed);
 	tf_json_uint(b, "threads", l->threads);

@@ -76,12 +76,13 @@ static uint64_t elements(const char *type)
 	return at && number(at + 1, &end, &n) && *end == ']' && n ? n : 1;
 }
 
-/* The path ends with elements of an array, and has no others. */
-static bool is_field_array(const char *path)
+/* A field, or one that is an array whose elements are there; neither is in an array itself. */
+static bool is_field(const char *path, bool *array)
 {
 	const char *at = strstr(path, "[]");
 
-	return at && at != path && !at[2];
+	*array = at;
+	return *path == '.' && (!at || !at[2]);
 }
 
 /* The part of a variable that @pad names, that has @place; false: it does not. */
@@ -90,15 +91,16 @@ static bool part_of(const struct sharing_pad *pad, const struct nm_place *place,
 	const struct nm_variable *v = place->name->variable;
 	char *name = sharing_variable(place);
 	const bool whole = strcmp(v->name, pad->name) == 0;
-	const bool part = !whole && name && strcmp(name, pad->name) == 0;
+	bool array, part = !whole && name && strcmp(name, pad->name) == 0 && is_field(place->name->path, &array) && place->name->size;
 
 	free(name);
 	if ((!whole && !part) || v->how < NM_BY_SYMBOL || !place->size)
 		return false;
 	*to = (struct sharing_place){ .begin = place->begin, .end = place->begin + place->size };
-	if (part && is_field_array(place->name->path) && place->name->size) {
+	if (part) {
 		to->begin += place->name->offset;
 		to->element = place->name->size;
+		to->end = array ? to->end : to->begin + to->element;
 	} else {
 		to->element = place->size / elements(v->type);
 	}

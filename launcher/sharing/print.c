@@ -12,7 +12,7 @@ static void put_name(const struct sharing_side *s, FILE *out)
 	if (s->variable)
 		units_text(out, s->variable, 0, true);
 	else
-		fputs("memory without a name", out);
+		fprintf(out, "memory at 0x%" PRIx64, s->data);
 }
 
 static void put_side(const struct sharing_side *s, FILE *out)
@@ -54,6 +54,8 @@ static void put_row(const struct sharing_rows *rows, size_t i, FILE *out)
 		put_name(&r->side[1], out);
 	}
 	fprintf(out, "\n     line 0x%" PRIx64, sharing_pads_original(rows->pads, l->address));
+	if (r->lines > 1)
+		fprintf(out, " and %" PRIu64 " more like it", r->lines - 1);
 	if (r->rank >= 0)
 		fprintf(out, ", rank %d", r->rank);
 	fprintf(out, ", process %d: ", l->pid);
@@ -120,7 +122,7 @@ void sharing_table(const struct sharing_rows *rows, const struct sharing_what_if
 	if (n < rows->n)
 		fprintf(out, "\n... and %zu more (--limit shows them)\n", rows->n - n);
 	if (!rows->all && rows->sum.handed)
-		fprintf(out, "\n%" PRIu64 " line%s handed over, from thread to thread less than once in %u accesses (--all shows them)\n",
+		fprintf(out, "\n%" PRIu64 " line%s handed over, from thread to thread less than once in %u stores (--all shows them)\n",
 			rows->sum.handed, rows->sum.handed == 1 ? " is" : "s are", SH_HANDED);
 	if (!rows->all && rows->few)
 		fprintf(out, "%s%" PRIu64 " shared line%s fewer than %" PRIu64 " transfers (--min, --all)\n", rows->sum.handed ? "" : "\n",

@@ -44,11 +44,12 @@ static char *first_name(const struct sharing_rows *rows, const struct sh_line *l
 	struct nm_place place;
 	char *name, *text;
 
+	side->data = at;
 	if (!names || !memnames_static(names, at, 1, &place))
 		return NULL;
 	side->whole = place.name->variable->how > NM_BY_SYMBOL;
 	name = sharing_variable(&place);
-	if (!name || (at == place.begin && !*place.name->path))
+	if (!name || (*place.name->path ? !strstr(place.name->path, "[]") : at == place.begin))
 		return name;
 	if (asprintf(&text, "%s (+%" PRIu64 ")", name, at - place.begin) < 0)
 		text = NULL;
@@ -126,11 +127,20 @@ static bool same_variable(const struct sharing_row *r)
 	return n == strcspn(b, ".[ ") && strncmp(a, b, n) == 0;
 }
 
+/* How much of the name --pad takes: a field, or the elements of one; else all of the variable. */
+static int to_pad(const char *name, int stem)
+{
+	const int n = (int)strcspn(name, " "), array = (int)strcspn(name, "[");
+
+	return name[stem] == '.' && array + 2 >= n ? n : stem;
+}
+
 static char *advice(const struct sharing_row *r, unsigned int bytes)
 {
 	const struct sharing_side *a = &r->side[0], *b = &r->side[1];
 	const bool stores[2] = { a->use.writes != 0, b->use.writes != 0 };
 	const int stem = a->variable ? (int)strcspn(a->variable, ".[ ") : 0;
+	const int part = a->variable ? to_pad(a->variable, stem) : 0;
 	char *text = NULL;
 	int n;
 
@@ -144,7 +154,7 @@ static char *advice(const struct sharing_row *r, unsigned int bytes)
 	else if (same_variable(r))
 		n = asprintf(&text, "different parts of %.*s are for different threads: pad each to %u bytes (alignas(%u)), or count in a local "
 				    "variable and store once; --pad='%.*s' shows what padding saves", stem, a->variable, bytes, bytes,
-			     (int)strcspn(a->variable, " "), a->variable);
+			     part, a->variable);
 	else if (stores[0] != stores[1])
 		n = asprintf(&text, "%s is only read here, %s is stored to: move one to another line (alignas(%u), or another place in its "
 				    "structure)", what(stores[0] ? b : a), what(stores[0] ? a : b), bytes);
@@ -177,14 +187,44 @@ static bool fill_side(struct sharing_rows *rows, struct sharing_side *side, cons
 	return true;
 }
 
+/* The same instructions, whichever thread has which. */
+static struct sharing_row *like(const struct sharing_rows *rows, const struct sh_line *line, int rank)
+{
+	const uint64_t a = line->uses[line->a].insn, b = line->uses[line->b].insn;
+
+	for (struct sharing_row *r = rows->v; r < rows->v + rows->n; r++) {
+		const uint64_t c = r->side[0].use.insn, d = r->side[1].use.insn;
+
+		if (r->rank == rank && r->line.pid == line->pid && r->line.class == line->class && r->line.handed == line->handed &&
+		    ((a == c && b == d) || (a == d && b == c)))
+			return r;
+	}
+	return NULL;
+}
+
+static void join(struct sh_line *to, const struct sh_line *line)
+{
+	to->accesses += line->accesses;
+	to->stores += line->stores;
+	to->transfers.least += line->transfers.least;
+	to->transfers.most += line->transfers.most;
+	to->invalidated.least += line->invalidated.least;
+	to->invalidated.most += line->invalidated.most;
+}
+
 static bool add(struct sharing_rows *rows, const struct sh_line *line, struct memwhere *where, struct memnames *names, int rank)
 {
-	struct sharing_row *r;
+	struct sharing_row *r = like(rows, line, rank);
 
+	if (r) {
+		r->lines++;
+		join(&r->line, line);
+		return true;
+	}
 	if (!array_room(rows->v, rows->room, rows->n + 1))
 		return false;
 	r = &rows->v[rows->n++];
-	*r = (struct sharing_row){ .line = *line, .rank = rank };
+	*r = (struct sharing_row){ .line = *line, .lines = 1, .rank = rank };
 	if (!fill_side(rows, &r->side[0], line, line->a, where, names) || !fill_side(rows, &r->side[1], line, line->b, where, names))
 		return false;
 	r->threads = threads_text(line, sharing_grain(rows->bytes));

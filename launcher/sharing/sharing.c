@@ -247,9 +247,10 @@ static int choose_system(struct sharing *s)
 	if (status || !s->o->system)
 		return status;
 	v = &s->systems.v[0];
-	if (!v->ncaches || v->level[v->ncaches - 1].latency == CACHE_NO_LATENCY)
-		return opt_usage_error(&sharing_command, "%s: it does not say how long its last cache takes; a file with 'latency:' can",
-				       s->o->system);
+	if (!v->ncaches || v->level[v->ncaches - 1].latency == CACHE_NO_LATENCY) {
+		msg_error("%s: it does not say how long its last cache takes; a YAML file with 'latency:' can", s->o->system);
+		return EXIT_USAGE;
+	}
 	s->rows.latency = v->level[v->ncaches - 1].latency;
 	s->rows.system = v->name;
 	return 0;

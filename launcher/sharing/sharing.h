@@ -24,12 +24,14 @@ struct sharing_side {
 	char *function, *file, *object; /* NULL: not known */
 	int line;
 	uint64_t address; /* of the instruction, in the object */
+	uint64_t data;	  /* address of the first byte that it accesses */
 	char *variable;	  /* as names are written, with what of it; NULL: not known */
 	bool whole;	  /* its type is known */
 };
 
 struct sharing_row {
 	struct sh_line line; /* uses: not those any more */
+	uint64_t lines;	     /* that the same instructions of threads share; transfers, accesses and stores are of all, the rest of one */
 	int rank;	     /* -1: none */
 	struct sharing_side side[2];
 	char *threads;	     /* which bytes each thread reads and writes */

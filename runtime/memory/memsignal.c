@@ -69,7 +69,7 @@ static const struct rt_mem_piece *find_piece(const struct rt_codemap *map, uint6
 
 static uint16_t insn_at(const struct rt_codemap *map, const struct rt_mem_piece *p, uint64_t addr)
 {
-	return (uint16_t)(p->insn + (p->flags & RT_MEM_RUN ? addr - map->arena - p->start : 0));
+	return (uint16_t)(p->insn + ((p->flags & (RT_MEM_RUN | RT_MEM_BACK)) == RT_MEM_RUN ? addr - map->arena - p->start : 0));
 }
 
 /* The register that slot 0 holds. */

@@ -24,6 +24,7 @@
 #define THREADS 2
 #define LINE 64
 #define BARRIERS 20
+#define ROUND 16 /* what would be over before the other thread begins is done in rounds */
 
 static long times = 100000;
 static pthread_barrier_t barrier;
@@ -63,6 +64,12 @@ static size_t row;
 
 /* ---- what a thread does ---- */
 
+static void meet(long k)
+{
+	if (k % ROUND == 0)
+		pthread_barrier_wait(&barrier);
+}
+
 static void count_false(size_t i)
 {
 	for (long k = 0; k < times; k++)
@@ -79,12 +86,13 @@ static void count_true(size_t i)
 {
 	(void)i;
 	for (long k = 0; k < times; k++)
-		__atomic_fetch_add(&common, 1, __ATOMIC_SEQ_CST);
+		meet(k), __atomic_fetch_add(&common, 1, __ATOMIC_SEQ_CST);
 }
 
 static void count_mixed(size_t i)
 {
 	for (long k = 0; k < times; k++) {
+		meet(k);
 		both.hits[i]++;
 		__atomic_fetch_add(&both.all, 1, __ATOMIC_SEQ_CST);
 	}
@@ -128,7 +136,8 @@ static void count_phases(size_t i)
 static void count_mutex(size_t i)
 {
 	(void)i;
-	for (long k = 0; k < times / 10; k++) {
+	for (long k = 0; k < times; k++) {
+		meet(k);
 		pthread_mutex_lock(&mutex);
 		common++;
 		pthread_mutex_unlock(&mutex);

@@ -76,7 +76,7 @@ static int check_variables(const struct modfile *m)
 
 static bool for_sonde(const struct modfile *m)
 {
-	return m->keeps_memory || m->profiles_memory || m->simulates_caches;
+	return m->keeps_memory || m->profiles_memory || m->simulates_caches || m->finds_sharing;
 }
 
 static int check(const struct modfile *m)

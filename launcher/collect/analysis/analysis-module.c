@@ -166,7 +166,8 @@ int analysis_new(const struct modfile_list *modules, const struct sonde_trace_sa
 
 	*out = NULL;
 	for (size_t i = 0; i < modules->n; i++)
-		n += modules->v[i].nmemory || modules->v[i].profiles_memory || modules->v[i].simulates_caches;
+		n += modules->v[i].nmemory || modules->v[i].profiles_memory || modules->v[i].simulates_caches ||
+		     modules->v[i].finds_sharing;
 	if (!n)
 		return 0;
 	*out = make(n);
@@ -177,6 +178,8 @@ int analysis_new(const struct modfile_list *modules, const struct sonde_trace_sa
 	(*out)->merges = merges;
 	(*out)->apart = analysis_apart(modules);
 	status = analysis_caches_new(*out, modules, caches);
+	if (!status)
+		status = analysis_sharing_new(*out, modules);
 	for (size_t i = 0; i < modules->n && !status; i++)
 		if (modules->v[i].nmemory)
 			status = load(*out, &modules->v[i]);
@@ -209,6 +212,7 @@ void analysis_free(struct analysis *a)
 	if (a->profile)
 		memprofile_free(a->profile);
 	analysis_caches_free(a);
+	sh_free(a->sharing);
 	free(a->modules);
 	free(a);
 }
@@ -290,5 +294,7 @@ void analysis_finish(struct analysis *a, const char *dir, bool show)
 		finish_tables(a, a->profiler->name, analysis_profile_print, "profile", dir, show);
 	if (a->simulator)
 		finish_tables(a, a->simulator->name, analysis_caches_print, "tables", dir, show);
+	if (a->sharer)
+		finish_tables(a, a->sharer->name, analysis_sharing_print, "lines", dir, show);
 	analysis_compile_tell(a);
 }

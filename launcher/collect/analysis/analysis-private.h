@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "analysis/cache/simulate.h"
+#include "analysis/sharing/sharing.h"
 #include "launcher/collect/analysis/analysis.h"
 #include "launcher/memory/memprofile.h"
 #include "sonde/abi.h"
@@ -42,6 +43,8 @@ struct analysis {
 	struct cache_systems systems;
 	struct cache_sim_options simulate;
 	struct cache_sim *caches; /* sums of the threads that have ended */
+	const struct modfile *sharer; /* NULL: nobody wants lines that are shared */
+	struct sh *sharing; /* its list of threads: + */
 	struct sonde_trace_sampled how; /* the streams are sampled */
 	struct mt_code *code;
 	struct mt_server *server; /* compiles for the program's threads; NULL: none does */
@@ -71,6 +74,7 @@ struct analysis_thread {
 	struct batcher batcher;
 	struct memprofile_thread *profile; /* NULL: none */
 	struct cache_sim *caches; /* NULL: none */
+	struct sh_thread *sharing; /* NULL: none */
 	bool broken; /* until a chunk says all */
 	bool off; /* recording is */
 	struct analysis_member *members[]; /* of each module */
@@ -104,5 +108,12 @@ void analysis_caches_free(struct analysis *a);
 bool analysis_caches_begin(struct analysis_thread *t) __attribute__((warn_unused_result));
 bool analysis_caches_end(struct analysis_thread *t) __attribute__((warn_unused_result));
 bool analysis_caches_print(struct analysis *a, const char *dir, FILE *to) __attribute__((warn_unused_result));
+
+/* launcher/collect/analysis/analysis-sharing.c: likewise */
+int analysis_sharing_new(struct analysis *a, const struct modfile_list *modules) __attribute__((warn_unused_result));
+bool analysis_sharing_begin(struct analysis_thread *t, pid_t pid, pid_t tid) __attribute__((warn_unused_result));
+bool analysis_sharing_take(struct analysis_thread *t, const struct mt_access *v, size_t n) __attribute__((warn_unused_result));
+bool analysis_sharing_end(struct analysis_thread *t) __attribute__((warn_unused_result));
+bool analysis_sharing_print(struct analysis *a, const char *dir, FILE *to) __attribute__((warn_unused_result));
 
 #endif

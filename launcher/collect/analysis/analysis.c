@@ -71,6 +71,10 @@ static bool give(struct batcher *b, const struct sonde_batch *batch)
 		t->caches = NULL;
 		out_of_memory(t->a);
 	}
+	if (t->sharing && !analysis_sharing_take(t, v, n)) {
+		t->sharing = NULL;
+		out_of_memory(t->a);
+	}
 	give_hooks(t, batch);
 	return true;
 }
@@ -153,7 +157,8 @@ struct analysis_thread *analysis_begin(struct analysis *a, pid_t pid, pid_t tid,
 		};
 		if (a->profile && t->batcher.machine)
 			t->profile = memprofile_begin(a->profile);
-		failed = !t->batcher.machine || (a->profile && !t->profile) || !analysis_caches_begin(t);
+		failed = !t->batcher.machine || (a->profile && !t->profile) || !analysis_caches_begin(t) ||
+			 !analysis_sharing_begin(t, pid, tid);
 	}
 	for (size_t i = 0; i < a->n && !failed; i++) {
 		t->members[i] = add_member(a, &a->modules[i], pid, tid, name);
@@ -285,6 +290,8 @@ void analysis_end(struct analysis_thread *t, const struct sonde_trace_thread_sam
 			counters[sum_id(i)] += t->members[m]->sums[i];
 	end_profile(t);
 	end_caches(t);
+	if (!analysis_sharing_end(t))
+		out_of_memory(t->a);
 	mt_machine_free(t->batcher.machine);
 	free(t);
 }

@@ -230,6 +230,7 @@ enum sonde_memory_flags {
 	SONDE_MEMORY_TRACE = 1,	  /* the accesses are to be in the trace */
 	SONDE_MEMORY_PROFILE = 2, /* the recorder itself is to make a profile of them */
 	SONDE_MEMORY_CACHES = 4,  /* ... to simulate caches with them */
+	SONDE_MEMORY_SHARING = 8, /* ... to find lines that threads share */
 };
 
 /*

@@ -72,6 +72,7 @@
  * SONDE_KEEP_MEMORY                          the accesses are written into the trace, too
  * SONDE_PROFILE_MEMORY                       Sonde makes a profile of them, as `sonde memory' does of a trace
  * SONDE_SIMULATE_CACHES                      Sonde simulates caches with them, as `sonde cache' does with a trace
+ * SONDE_FIND_SHARING                         Sonde finds lines that threads share, as `sonde sharing' does in a trace
  * sonde_next_access(batch, &a)               false: that was all.  a.address, a.size (bytes), a.kind (SONDE_LOAD,
  *                                            SONDE_STORE, SONDE_MODIFY, SONDE_PREFETCH), a.stack (push, pop,
  *                                            call, ret), a.instruction (its address)
@@ -601,6 +602,7 @@ struct sonde_access {
 #define SONDE_KEEP_MEMORY SONDE__MEMORY_FLAG(sonde__keep, SONDE_MEMORY_TRACE)
 #define SONDE_PROFILE_MEMORY SONDE__MEMORY_FLAG(sonde__profile, SONDE_MEMORY_PROFILE)
 #define SONDE_SIMULATE_CACHES SONDE__MEMORY_FLAG(sonde__caches, SONDE_MEMORY_CACHES)
+#define SONDE_FIND_SHARING SONDE__MEMORY_FLAG(sonde__sharing, SONDE_MEMORY_SHARING)
 
 SONDE__INLINE int sonde_next_access(struct sonde_batch *batch, struct sonde_access *a)
 {

@@ -55,6 +55,8 @@ static void put_back(greg_t *regs, uint64_t arena, const struct rt_mem_piece *p)
 		set_flags(regs, saved[1]);
 	if (p->flags & RT_MEM_SLOT0)
 		regs[places[p->flags & RT_MEM_PLAIN ? p->reg : RAX]] = (greg_t)saved[0];
+	if (p->flags & RT_MEM_SLOT2)
+		regs[places[RDX]] = (greg_t)saved[2];
 	if (p->flags & RT_MEM_LOWERED)
 		regs[REG_RSP] += RT_MEM_BELOW;
 	regs[REG_RIP] = (greg_t)(arena + p->start - p->back);
@@ -67,7 +69,7 @@ static void spoil(const greg_t *regs, const struct rt_mem_piece *p)
 	memset((uint8_t *)regs[REG_RSP] - RED_ZONE - GARBAGE_BELOW, 0xa5, GARBAGE_BELOW);
 	if (!stream_is_open())	/* another thread's, maybe */
 		return;
-	pool->slot[0] = pool->slot[1] = 0x5a5a5a5a5a5a5a5a;
+	pool->slot[0] = pool->slot[1] = pool->slot[2] = 0x5a5a5a5a5a5a5a5a;
 	if (!(p->flags & RT_MEM_PARKED))
 		pool->park = 0x5b5b5b5b5b5b5b5b;
 }
@@ -78,7 +80,7 @@ static void fill(struct md_interrupt *at, const greg_t *regs, const struct rt_me
 		.flags = (uint64_t)regs[REG_EFL], .node = p->node, .insn = p->insn,
 		.written = p->written,
 	};
-	if (p->flags & RT_MEM_RUN)
+	if ((p->flags & (RT_MEM_RUN | RT_MEM_BACK)) == RT_MEM_RUN)
 		at->insn += into;
 	for (int i = 0; i < NREGISTERS; i++)
 		at->regs[i] = (uint64_t)regs[places[i]];

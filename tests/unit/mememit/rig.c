@@ -55,6 +55,7 @@ static struct {
 	bool probe[ARENA];	/* byte by byte: it is in a probe, that is not left by these pieces */
 	bool sampled;		/* recording may go off */
 	bool counted;		/* by number */
+	bool timed;		/* times are among the accesses */
 	size_t bursts[BURSTS];	/* where each ends in found[] */
 	size_t nbursts;
 	bool interrupts;	/* handlers come in between */
@@ -330,6 +331,7 @@ void mememit_instrument(const struct mememit_code *code)
 	set_up();
 	rig.code = code;
 	rig.sampled = env.sampled = random_below(code->source, 2);
+	rig.timed = env.times = random_below(code->source, 2);
 	rig.counted = env.count = rig.sampled && random_below(code->source, 2);
 	rig.used = rig.npieces = 0;
 	rig.node = FIRST_NODE;
@@ -474,6 +476,25 @@ static void show_chunk(const void *chunk, size_t bytes)
 	fprintf(stderr, "\n");
 }
 
+/* Without times, which go forth, but for those that a signal took away. */
+static size_t leave_out_times(struct mt_access *v, size_t n)
+{
+	static uint64_t last;
+	size_t left = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (v[i].kind != MD_TIME) {
+			v[left++] = v[i];
+			continue;
+		}
+		if (!rig.timed || v[i].addr > __builtin_ia32_rdtsc() || (v[i].addr < last && !rig.interrupts && !rig.sampled))
+			fail("a time is wrong, or there should be none");
+		last = v[i].addr > last ? v[i].addr : last;
+		rig.code->tally->times++;
+	}
+	return left;
+}
+
 static void read_chunk(struct mt_machine *m, const void *chunk, size_t bytes)
 {
 	enum mt_status status = mt_feed(m, chunk, bytes);
@@ -484,7 +505,7 @@ static void read_chunk(struct mt_machine *m, const void *chunk, size_t bytes)
 
 	while (status == MT_OK && n) {
 		n = mt_next(m, rig.found + rig.nfound, ACCESSES - rig.nfound, &status);
-		rig.nfound += n;
+		rig.nfound += leave_out_times(rig.found + rig.nfound, n);
 	}
 	if (status == MT_OK && ((const struct md_chunk *)chunk)->kind == MD_CHUNK_END && rig.nbursts < BURSTS)
 		rig.bursts[rig.nbursts++] = rig.nfound;

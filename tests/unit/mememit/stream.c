@@ -70,7 +70,7 @@ struct tramp_probe_env stream_probe_env(bool fsbase)
 {
 	return (struct tramp_probe_env){
 		.mode = TRAMP_PROBE_RECORD, .id = fsbase ? TRAMP_ID_FSBASE : TRAMP_ID_FS_ZERO,
-		.owner = offsetof(struct stream_pool, slot[2]), .ptr = offsetof(struct stream_pool, events),
+		.owner = offsetof(struct stream_pool, probes), .ptr = offsetof(struct stream_pool, events),
 		.room = offsetof(struct stream_pool, events_end), .gate = 0x10,
 	};
 }
@@ -291,7 +291,7 @@ void stream_start(struct random_source *source)
 
 	stream.pool = (struct stream_pool){
 		.owner = random_below(source, 3) ? stream.tcb : 1,
-		.slot[2] = stream.tcb, .left = (int64_t)random_below(source, 2000),
+		.probes = stream.tcb, .left = (int64_t)random_below(source, 2000),
 		.events = (uint64_t)stream.events, .events_end = (uint64_t)(stream.events + EVENTS - 2),
 	};
 	stream.sizes = sizes[random_below(source, sizeof(sizes) / sizeof(sizes[0]))];

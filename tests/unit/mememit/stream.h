@@ -30,7 +30,7 @@ void stream_sample(void);
 bool stream_was_off(void);
 
 struct stream_pool {
-	uint64_t owner, ptr, limit, park, slot[3];
+	uint64_t owner, ptr, limit, park, slot[3], probes;
 	uint64_t events, events_end;
 	uint64_t off;
 	int64_t left;
