@@ -123,6 +123,7 @@ INTEGRATION_TESTS += \
 	tests/integration/redis.sh \
 	tests/integration/report-kept.sh \
 	tests/integration/scripts.sh \
+	tests/integration/sharing.sh \
 	tests/integration/signals.sh \
 	tests/integration/start-killed.sh \
 	tests/integration/signatures.sh \
@@ -252,6 +253,7 @@ TRACEE_FILES += \
 	tests/programs/picks.c \
 	tests/programs/random.c \
 	tests/programs/recurse.c \
+	tests/programs/sharing.c \
 	tests/programs/sigs.c \
 	tests/programs/traps.c \
 	tests/programs/spawns.c \
@@ -301,6 +303,7 @@ TRACEES += \
 	tests/programs/picks \
 	tests/programs/random \
 	tests/programs/recurse \
+	tests/programs/sharing \
 	tests/programs/sigs \
 	tests/programs/traps \
 	tests/programs/spawns \
@@ -373,4 +376,6 @@ tests/programs/accesses tests/programs/brief tests/programs/bursts tests/program
 	tests/programs/steps tests/programs/steps-static tests/programs/tally tests/programs/tally-static: PROGRAM_LIBS = -pthread
 tests/programs/args_mix tests/programs/args_mix-static: PROGRAM_LIBS = -pthread
 tests/programs/hot tests/programs/measured: PROGRAM_LIBS = -pthread
+tests/programs/hot: PROGRAM_LIBS = -pthread
+tests/programs/sharing: PROGRAM_LIBS = -pthread
 tests/programs/hostile: PROGRAM_LIBS = -pthread -I$(top_srcdir)

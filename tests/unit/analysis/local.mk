@@ -45,3 +45,8 @@ tests_fuzz_fuzz_names_SOURCES = tests/fuzz/fuzz_names.c tests/fuzz/fuzz_main.c
 tests_fuzz_fuzz_names_CFLAGS = $(AM_CFLAGS) $(LIBDW_CFLAGS)
 tests_fuzz_fuzz_names_LDADD = libanalysis.la
 EXTRA_DIST += tests/fuzz/corpus/names.tar
+
+PURE_TESTS += tests/unit/analysis/sharing
+tests_unit_analysis_sharing_SOURCES = tests/unit/analysis/sharing.c
+tests_unit_analysis_sharing_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_analysis_sharing_LDADD = libanalysis.la $(CMOCKA_LIBS)

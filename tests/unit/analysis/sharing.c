@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Lines that threads share: what they are called, how often they go to and fro, and what happens when there is too much of something. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/sharing/sharing.h"
+
+#define LINE UINT64_C(0x1000)
+#define PID 7
+
+static struct sh *new_sh(unsigned int line, uint64_t most)
+{
+	struct sh *s = sh_new(&(struct sh_options){ .line = line, .most_uses = most });
+
+	assert_non_null(s);
+	return s;
+}
+
+static struct sh_thread *new_thread(struct sh *s, int tid)
+{
+	struct sh_thread *t = sh_thread_new(s, PID, tid);
+
+	assert_non_null(t);
+	return t;
+}
+
+static void times(struct sh_thread *t, uint64_t n, uint64_t addr, uint32_t size, uint8_t kind, uint64_t insn)
+{
+	const struct mt_access a = { .addr = addr, .size = size, .kind = kind, .insn = insn };
+
+	while (n--)
+		assert_true(sh_thread_take(t, &a, 1));
+}
+
+static void at(struct sh_thread *t, uint64_t now)
+{
+	assert_true(sh_thread_time(t, now, true));
+}
+
+static const struct sh_line *only_line(struct sh *s)
+{
+	assert_true(sh_finish(s));
+	assert_non_null(sh_line(s, 0));
+	assert_null(sh_line(s, 1));
+	return sh_line(s, 0);
+}
+
+static void test_false(void **state)
+{
+	struct sh *s = new_sh(64, 0);
+	struct sh_thread *main = new_thread(s, 1), *a = new_thread(s, 2), *b = new_thread(s, 3);
+	const struct sh_line *l;
+
+	(void)state;
+	at(main, 1);
+	times(main, 1, LINE, 64, MD_STORE, 0x90); /* initializes all of it: no true sharing */
+	at(main, 2);
+	at(a, 10);
+	at(b, 10);
+	times(a, 1000, LINE, 8, MD_MODIFY, 0x100);
+	times(b, 500, LINE + 56, 8, MD_MODIFY, 0x100);
+	at(a, 20);
+	at(b, 20);
+	l = only_line(s);
+	assert_int_equal(l->class, SH_FALSE);
+	assert_false(l->handed);
+	assert_int_equal(l->address, LINE);
+	assert_int_equal(l->pid, PID);
+	assert_int_equal(l->threads, 3);
+	assert_int_equal(l->accesses, 1501);
+	assert_int_equal(l->transfers.most, 1001);
+	assert_int_equal(l->transfers.least, 2); /* from the first, and from one of the others */
+	assert_int_equal(l->uses[l->a].tid, 2);
+	assert_int_equal(l->uses[l->a].writes, 0xff);
+	assert_int_equal(l->uses[l->b].tid, 3);
+	assert_true(l->uses[l->b].writes == UINT64_C(0xff) << 56);
+	sh_free(s);
+}
+
+static void test_true(void **state)
+{
+	struct sh *s = new_sh(64, 0);
+	struct sh_thread *a = new_thread(s, 2), *b = new_thread(s, 3);
+	const struct sh_line *l;
+
+	(void)state;
+	at(a, 1);
+	at(b, 1);
+	times(a, 300, LINE + 8, 8, MD_STORE, 0x100);
+	times(b, 300, LINE + 12, 4, MD_LOAD, 0x200);
+	l = only_line(s);
+	assert_int_equal(l->class, SH_TRUE);
+	assert_int_equal(l->transfers.most, 300);
+	assert_int_equal(l->stores, 300);
+	sh_free(s);
+}
+
+/* A lock and what it is for go from thread to thread together; a counter beside them does not. */
+static void test_mixed(void **state)
+{
+	(void)state;
+	for (int beside = 0; beside < 2; beside++) {
+		struct sh *s = new_sh(64, 0);
+
+		for (int i = 0; i < 2; i++) {
+			struct sh_thread *t = new_thread(s, 2 + i);
+
+			at(t, 1);
+			times(t, 300, LINE, 4, MD_MODIFY, 0x100);
+			times(t, 300, LINE + 8, 8, MD_MODIFY, 0x110);
+			if (beside)
+				times(t, 300, LINE + 16 + 8 * (uint64_t)i, 8, MD_STORE, 0x120);
+		}
+		assert_int_equal(only_line(s)->class, beside ? SH_MIXED : SH_TRUE);
+		sh_free(s);
+	}
+}
+
+/* Each end of a queue is stored to by one thread, and read by the other. */
+static void test_ends(void **state)
+{
+	struct sh *s = new_sh(64, 0);
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct sh_thread *t = new_thread(s, 2 + i);
+
+		at(t, 1);
+		times(t, 300, LINE + 8 * (uint64_t)i, 8, MD_STORE, 0x100 + (uint64_t)i);
+		times(t, 30000, LINE + 8 * (uint64_t)!i, 8, MD_LOAD, 0x200 + (uint64_t)i);
+	}
+	assert_int_equal(only_line(s)->class, SH_MIXED);
+	assert_false(sh_line(s, 0)->handed);
+	sh_free(s);
+}
+
+/* What a barrier keeps apart goes over once in each phase, however much is done in it. */
+static void test_phases(void **state)
+{
+	struct sh *s = new_sh(64, 0);
+	struct sh_thread *t[2] = { new_thread(s, 2), new_thread(s, 3) };
+
+	(void)state;
+	for (uint64_t phase = 0; phase < 10; phase++) {
+		for (int i = 0; i < 2; i++) {
+			at(t[i], phase * 100 + 1);
+			if (phase % 2 == (uint64_t)i)
+				times(t[i], 2000, LINE + 8 * (uint64_t)i, 8, MD_MODIFY, 0x100);
+			at(t[i], phase * 100 + 90);
+		}
+	}
+	assert_true(only_line(s)->handed);
+	assert_int_equal(sh_line(s, 0)->transfers.most, 9);
+	assert_int_equal(sh_line(s, 0)->transfers.least, 9);
+	sh_free(s);
+}
+
+/* Without exact times an access is known to have been made after the time before its chunk's only. */
+static void test_chunks(void **state)
+{
+	struct sh *s = new_sh(64, 0);
+	struct sh_thread *a = new_thread(s, 2), *b = new_thread(s, 3);
+
+	(void)state;
+	assert_true(sh_thread_time(a, 10, false));
+	times(a, 5, LINE, 8, MD_STORE, 0x100);
+	assert_true(sh_thread_time(a, 20, false));
+	assert_true(sh_thread_time(b, 15, false));
+	assert_true(sh_thread_time(b, 30, false));
+	times(b, 5, LINE, 8, MD_STORE, 0x100);
+	assert_in_range(only_line(s)->transfers.most, 9, 10); /* all may be between 15 and 20 */
+	sh_free(s);
+}
+
+static void test_none(void **state)
+{
+	struct sh *s = new_sh(64, 0);
+	struct sh_thread *a = new_thread(s, 2), *b = new_thread(s, 3), *other = sh_thread_new(s, PID + 1, 4);
+
+	(void)state;
+	assert_non_null(other);
+	at(a, 1);
+	at(b, 1);
+	at(other, 1);
+	times(a, 10, LINE, 8, MD_STORE, 0x100);
+	times(b, 10, LINE + 64, 8, MD_STORE, 0x100); /* another line */
+	times(other, 10, LINE, 8, MD_STORE, 0x100);  /* another process */
+	times(a, 10, LINE + 128, 8, MD_LOAD, 0x100); /* nobody stores */
+	times(b, 10, LINE + 128, 8, MD_LOAD, 0x100);
+	times(b, 10, LINE, 64, MD_PREFETCH, 0x100);
+	assert_true(sh_finish(s));
+	assert_null(sh_line(s, 0));
+	sh_free(s);
+}
+
+static void test_sizes(void **state)
+{
+	struct sh *s = new_sh(128, 0);
+	struct sh_thread *a = new_thread(s, 2), *b = new_thread(s, 3);
+
+	(void)state;
+	at(a, 1);
+	at(b, 1);
+	times(a, 200, LINE + 60, 8, MD_STORE, 0x100); /* in one line of 128 bytes */
+	times(b, 200, LINE + 64 + 56, 16, MD_STORE, 0x100); /* in two */
+	assert_int_equal(only_line(s)->class, SH_FALSE);
+	assert_true(sh_line(s, 0)->uses[0].writes == UINT64_C(0xf) << 30);
+	assert_true(sh_line(s, 0)->uses[1].writes == UINT64_C(0xf) << 60);
+	sh_free(s);
+	s = new_sh(64, 2);
+	a = new_thread(s, 2);
+	for (uint64_t i = 0; i < 10; i++)
+		times(a, 3, LINE + 64 * i, 8, MD_STORE, 0x100);
+	times(a, 1, UINT64_MAX - 3, 8, MD_STORE, 0x100); /* beyond the end of the address space */
+	assert_true(sh_finish(s));
+	assert_true(sh_missed(s) >= 24);
+	sh_free(s);
+}
+
+/* More windows than are kept: bounds get wider, and stay bounds. */
+static void test_many(void **state)
+{
+	struct sh *s = new_sh(64, 0);
+	struct sh_thread *t[2] = { new_thread(s, 2), new_thread(s, 3) };
+	const uint64_t rounds = 20000;
+
+	(void)state;
+	for (uint64_t k = 0; k < rounds; k++) {
+		at(t[k % 2], 10 * k + 1);
+		times(t[k % 2], 1, LINE, 8, MD_MODIFY, 0x100);
+		at(t[k % 2], 10 * k + 9);
+	}
+	assert_true(only_line(s)->transfers.least <= rounds - 1);
+	assert_true(sh_line(s, 0)->transfers.least > rounds / 20);
+	assert_true(sh_line(s, 0)->transfers.most >= rounds - 1);
+	assert_true(sh_line(s, 0)->transfers.most <= 2 * rounds);
+	sh_free(s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_false), cmocka_unit_test(test_true), cmocka_unit_test(test_mixed), cmocka_unit_test(test_ends),
+		cmocka_unit_test(test_phases), cmocka_unit_test(test_chunks), cmocka_unit_test(test_none), cmocka_unit_test(test_sizes),
+		cmocka_unit_test(test_many),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
