@@ -19,7 +19,7 @@ PATH=$INSTALLED:/usr/bin:/bin
 check_status 0 sonde --version
 check_contains out "^sonde $PACKAGE_VERSION\$"
 check_status 0 sonde module list --brief
-for module in cachesim mark memcount memory memprofile memtrace openmp posixio pthread; do
+for module in cachesim mark memcount memory memprofile memtrace openmp posixio pthread sharing; do
 	check_contains out "^$module "
 done
 

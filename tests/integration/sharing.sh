@@ -84,7 +84,7 @@ same_run -m sharing -q -o t2 -- "$programs/sharing" regression 20000
 check_contains t2/sharing.txt '1. false sharing: sums'
 same_run -m sharing -q -o t3 -- "$programs/sharing" padded 20000
 check_contains t3/sharing.txt 'no line goes to and fro'
-same_run -m sharing --sample=10% -q -o t4 -- "$programs/sharing" false 20000
+same_run -m sharing --sample=burst:1ms,every:10ms -q -o t4 -- "$programs/sharing" false 20000
 check_contains t4/sharing.txt 'sampled: only what happened in bursts'
 
 # what is wrong
