@@ -61,11 +61,34 @@ struct sh_thread *sh_thread_new(struct sh *s, int pid, int tid)
 	return t;
 }
 
+/* ---- windows ---- */
+
+/* Its use is there; an instruction's uses have the same slot, so no other one has anything for that. */
+static void flush(struct sh_thread *t, struct recent *r)
+{
+	struct use *u = r->use ? &t->uses[r->use - 1] : NULL;
+
+	if (!u || !r->accesses)
+		return;
+	u->reads |= r->reads;
+	u->writes |= r->writes;
+	t->spans[u->span - 1].accesses += r->accesses;
+	t->spans[u->span - 1].stores += r->stores;
+	r->accesses = r->stores = 0;
+}
+
+void sh_flush(struct sh_thread *t)
+{
+	for (size_t i = 0; i < RECENT; i++)
+		flush(t, &t->recent[i]);
+}
+
 /* Every other window becomes part of the one before it. */
 static void halve_windows(struct sh_thread *t)
 {
 	const size_t n = (t->nwindows + 1) / 2;
 
+	sh_flush(t);
 	for (size_t i = 0; i < n; i++) {
 		t->windows[i].from = t->windows[2 * i].from;
 		t->windows[i].to = t->windows[2 * i + (2 * i + 1 < t->nwindows)].to;
@@ -181,6 +204,7 @@ static uint32_t use_of(struct sh_thread *t, uint64_t line, uint64_t insn)
 
 static bool find(struct sh_thread *t, struct recent *r, uint64_t line, uint64_t insn)
 {
+	flush(t, r);
 	*r = (struct recent){ .use = use_of(t, line, insn) };
 	if (!r->use) {
 		t->missed++;
@@ -196,24 +220,26 @@ static bool find(struct sh_thread *t, struct recent *r, uint64_t line, uint64_t 
 	return true;
 }
 
-/* @mask: of the line's bytes. */
-static inline bool take(struct sh_thread *t, uint64_t line, uint64_t mask, const struct mt_access *a)
-{
-	struct recent *r = &t->recent[hash_word(a->insn) & (RECENT - 1)];
-	const unsigned int kind = a->kind & MD_KIND;
-	struct use *u;
-	struct span *s;
+/* By enum md_kind. */
+static const uint64_t reading[] = { [MD_LOAD] = UINT64_MAX, [MD_STORE] = 0, [MD_MODIFY] = UINT64_MAX };
+static const uint64_t writing[] = { [MD_LOAD] = 0, [MD_STORE] = UINT64_MAX, [MD_MODIFY] = UINT64_MAX };
 
-	if ((r->insn != a->insn || r->line != line || r->window != t->nwindows - 1 || !r->use) && !find(t, r, line, a->insn))
-		return false;
-	if (!r->use)
-		return true;
-	u = &t->uses[r->use - 1];
-	s = &t->spans[u->span - 1];
-	u->reads |= kind == MD_STORE ? 0 : mask;
-	u->writes |= kind == MD_LOAD ? 0 : mask;
-	s->accesses++;
-	s->stores += kind != MD_LOAD;
+/* @mask: of the line's bytes. */
+static inline bool take(struct sh_thread *t, uint32_t window, uint64_t line, uint64_t mask, const struct mt_access *a)
+{
+	struct recent *r = &t->recent[a->insn * UINT64_C(0x9e3779b97f4a7c15) >> (64 - RECENT_LOG2)];
+	const unsigned int kind = a->kind & MD_KIND;
+
+	if (__builtin_expect((r->insn ^ a->insn) | (r->line ^ line) | (r->window ^ window) | (r->accesses == UINT32_MAX), 0)) {
+		if (!find(t, r, line, a->insn))
+			return false;
+		if (!r->use)
+			return true;
+	}
+	r->reads |= reading[kind] & mask;
+	r->writes |= writing[kind] & mask;
+	r->accesses++;
+	r->stores += (uint32_t)writing[kind] & 1;
 	return true;
 }
 
@@ -225,7 +251,7 @@ static inline uint64_t mask_of(const struct sh *s, uint64_t first, uint64_t last
 	return UINT64_MAX >> (63 - (high - low)) << low;
 }
 
-static bool take_lines(struct sh_thread *t, const struct mt_access *a)
+static bool take_lines(struct sh_thread *t, uint32_t window, const struct mt_access *a)
 {
 	const struct sh *s = t->s;
 	const uint64_t end = a->addr + a->size - 1, last = end < a->addr ? UINT64_MAX : end, bytes = UINT64_C(1) << s->shift;
@@ -234,7 +260,7 @@ static bool take_lines(struct sh_thread *t, const struct mt_access *a)
 		const uint64_t from = line == a->addr >> s->shift ? a->addr & (bytes - 1) : 0;
 		const uint64_t to = line == last >> s->shift ? last & (bytes - 1) : bytes - 1;
 
-		if (!take(t, line, mask_of(s, from, to), a))
+		if (!take(t, window, line, mask_of(s, from, to), a))
 			return false;
 	}
 	return true;
@@ -244,13 +270,14 @@ bool sh_thread_take(struct sh_thread *t, const struct mt_access *v, size_t n)
 {
 	const struct sh *s = t->s;
 	const uint64_t inside = (UINT64_C(1) << s->shift) - 1;
+	const uint32_t window = (uint32_t)t->nwindows - 1;
 
 	for (const struct mt_access *a = v; a < v + n; a++) {
 		const uint64_t first = a->addr & inside, last = first + a->size - 1;
 
 		if ((a->kind & MD_KIND) > MD_MODIFY || !a->size || (a->kind & MD_STACK && s->o.no_stack))
 			continue;
-		if (last <= inside ? !take(t, a->addr >> s->shift, mask_of(s, first, last), a) : !take_lines(t, a))
+		if (last <= inside ? !take(t, window, a->addr >> s->shift, mask_of(s, first, last), a) : !take_lines(t, window, a))
 			return false;
 	}
 	return true;

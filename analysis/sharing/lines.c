@@ -345,8 +345,11 @@ bool sh_finish(struct sh *s)
 	struct pairs p = { 0 };
 	struct item *items;
 	size_t n;
-	bool good = gather(s, &items, &n);
+	bool good;
 
+	for (size_t i = 0; i < s->nthreads; i++)
+		sh_flush(s->threads[i]);
+	good = gather(s, &items, &n);
 	s->uses = good ? calloc(n + 1, sizeof(*s->uses)) : NULL;
 	good = s->uses;
 	for (size_t i = 0, end; good && i < n; i = end) {

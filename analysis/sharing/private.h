@@ -6,7 +6,8 @@
 
 #define MOST_SPANS 4096 /* of a use; then neighbours become one */
 #define MOST_WINDOWS (1u << 22) /* of a thread; likewise */
-#define RECENT 1024	/* instructions whose last use is known; a power of two */
+#define RECENT_LOG2 9 /* instructions whose last use is known */
+#define RECENT (1u << RECENT_LOG2)
 
 struct window {
 	uint64_t from, to;
@@ -25,10 +26,13 @@ struct use {
 	uint32_t span, nspans; /* the latest, index + 1 */
 };
 
+/* The last use of an instruction, and what has not been added to that and its latest span. */
 struct recent {
 	uint64_t insn, line;
-	uint32_t use; /* index + 1; 0: none */
 	uint32_t window;
+	uint32_t use; /* index + 1; 0: none */
+	uint32_t accesses, stores;
+	uint64_t reads, writes;
 };
 
 struct sh_thread {
@@ -49,6 +53,9 @@ struct sh_thread {
 	uint64_t missed;
 	struct recent recent[RECENT];
 };
+
+/* collect.c: adds what instructions have done last to their uses. */
+void sh_flush(struct sh_thread *t);
 
 struct sh {
 	struct sh_options o;
