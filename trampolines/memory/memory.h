@@ -40,7 +40,8 @@ enum tramp_flags_effect {
 };
 
 #define TRAMP_MEM_OPS 8
-#define TRAMP_MEM_FETCH 4
+#define TRAMP_MEM_FETCH 2
+#define TRAMP_MEM_TIME 2
 #define TRAMP_MEM_COMPUTES 4
 #define TRAMP_MEM_EXTRAS 3
 
@@ -52,7 +53,7 @@ struct tramp_mem_facts {
 	 * Registers in them are those before the instruction.  Those that MD_STRING moves on are known
 	 * after it; they are neither in `writes` nor in `kills`.
 	 */
-	struct md_op ops[TRAMP_MEM_OPS + TRAMP_MEM_FETCH]; /* the latter may be put before them */
+	struct md_op ops[TRAMP_MEM_OPS + TRAMP_MEM_FETCH + TRAMP_MEM_TIME]; /* the latter may be put before them */
 	uint8_t nops;
 	tramp_regs need;	/* general registers that the ops above read */
 	struct tramp_mem_extra extras[TRAMP_MEM_EXTRAS]; /* in stream order; those AFTER last */

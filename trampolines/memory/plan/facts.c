@@ -192,12 +192,12 @@ static void put_time(struct mp *p, uint32_t op)
 	if (facts->nextras)
 		return;
 	facts->extras[facts->nextras++] = (struct tramp_mem_extra){ .what = TRAMP_STORE_TIME, .bytes = 8 };
-	memmove(facts->ops + 2, facts->ops, facts->nops * sizeof(facts->ops[0]));
+	memmove(facts->ops + TRAMP_MEM_TIME, facts->ops, facts->nops * sizeof(facts->ops[0]));
 	facts->ops[0] = (struct md_op){ .code = MD_VALUE, .dst = TIME_TEMP, .base = MD_NONE, .index = MD_NONE };
 	facts->ops[1] = (struct md_op){
 		.code = MD_ACCESS, .dst = MD_TIME, .base = TIME_TEMP, .index = MD_NONE, .width = 8,
 	};
-	facts->nops = (uint8_t)(facts->nops + 2);
+	facts->nops = (uint8_t)(facts->nops + TRAMP_MEM_TIME);
 }
 
 /* Does the block end with a call, or a jump out of the function, to where threads wait? */
