@@ -34,12 +34,12 @@ libanalysis_la_SOURCES = \
 	analysis/names/stack.c \
 	analysis/names/thread.c \
 	analysis/names/types.c \
-	analysis/yaml/yamldoc.c \
-	analysis/yaml/yamldoc.h
 	analysis/sharing/collect.c \
 	analysis/sharing/lines.c \
 	analysis/sharing/private.h \
-	analysis/sharing/sharing.h
+	analysis/sharing/sharing.h \
+	analysis/yaml/yamldoc.c \
+	analysis/yaml/yamldoc.h
 libanalysis_la_CPPFLAGS = $(AM_CPPFLAGS) $(YAML_CFLAGS) $(LIBDW_CFLAGS) $(LIBELF_CFLAGS)
 libanalysis_la_LIBADD = $(YAML_LIBS) $(ZYDIS_LIBS) $(LIBDW_LIBS) $(LIBELF_LIBS)
 EXTRA_DIST += analysis/cache/systems.yaml

@@ -38,7 +38,7 @@ dist_man_MANS += \
 	doc/sonde-replay.1 \
 	doc/sonde-report.1 \
 	doc/sonde-signature.1 \
-	doc/sonde-tags.1 \
 	doc/sonde-sharing.1 \
+	doc/sonde-tags.1 \
 	doc/sonde-top.1 \
 	doc/sonde.1
