@@ -119,6 +119,11 @@ libinjector_la_SOURCES = \
 	injector/signatures/sigresult.c \
 	injector/signatures/sigwrite.c \
 	injector/status.h \
+	injector/starts/gaps.c \
+	injector/starts/insert.c \
+	injector/starts/judge.c \
+	injector/starts/starts.c \
+	injector/starts/starts.h \
 	injector/syscall/exec.c \
 	injector/syscall/restorers.c \
 	injector/syscall/sigrun.c \

@@ -128,7 +128,7 @@ static bool add_own(const struct inj_cf *cf, struct items *items,
 /* ---- the unwind table ---- */
 
 /* PLTs have entries, too: push slot; jmp *slot, or a jump through a slot at the start. */
-static bool is_plt_code(const struct inj_cf *cf, uint64_t addr)
+bool inj_cf_is_plt(const struct inj_cf *cf, uint64_t addr)
 {
 	uint64_t left;
 	const uint8_t *p = inj_elf_at(&cf->file, addr, &left);
@@ -158,7 +158,7 @@ static bool add_frames(const struct inj_cf *cf, struct items *items)
 			.origin = BY_FRAME,
 		};
 
-		if (is_plt_code(cf, item.addr))
+		if (inj_cf_is_plt(cf, item.addr))
 			continue;
 		if ((cf->fdes[i].flags & INJ_FDE_SIGNAL) && item.size > 1 &&
 		    is_sigreturn(cf, item.addr + 1)) {
@@ -249,11 +249,11 @@ static void limit_sizes(const struct inj_cf *cf, struct items *items)
 
 /* ---- what is known of each ---- */
 
-static bool holds_never(const struct inj_cf *cf, const struct item *item)
+bool inj_cf_never(const struct inj_cf *cf, uint64_t addr, uint64_t size)
 {
-	size_t at = search_first(i, cf->never.n, cf->never.v[i] >= item->addr);
+	size_t at = search_first(i, cf->never.n, cf->never.v[i] >= addr);
 
-	return at < cf->never.n && cf->never.v[at] - item->addr < item->size;
+	return (at < cf->never.n && cf->never.v[at] - addr < size) || (size <= SIGRETURN_MAX && is_sigreturn(cf, addr));
 }
 
 static bool is_foreign(const struct inj_cf *cf, const struct item *item)
@@ -296,8 +296,7 @@ static uint32_t flow_flags(const struct inj_cf *cf, const struct item *item,
 static bool is_never(const struct inj_cf *cf, const struct item *item, const struct inj_fde *fde)
 {
 	return (item->facts & INJ_NAME_NEVER) || (fde && (fde->flags & INJ_FDE_SIGNAL)) ||
-	       (item->size <= SIGRETURN_MAX && is_sigreturn(cf, item->addr)) ||
-	       holds_never(cf, item);
+	       inj_cf_never(cf, item->addr, item->size);
 }
 
 /* C code that is linked to it has unwind tables. */
@@ -306,7 +305,7 @@ static bool is_go_code(const struct inj_cf *cf, const struct inj_fde *fde)
 	return cf->go && !fde;
 }
 
-static const char *write_name(char *name, uint64_t addr)
+char *inj_cf_write_name(char *name, uint64_t addr)
 {
 	int at = 4, shift = 60;
 
@@ -350,9 +349,10 @@ static bool fill(struct inj_cf *cf, const struct items *items)
 		};
 		before = item->addr + item->size;
 		cf->info[i].flags = item->flags | (is_never(cf, item, fde) ? INJ_FN_NEVER : 0) |
+				    (fde && fde->addr == item->addr ? INJ_FN_BY_FRAME : 0) |
 				    (is_go_code(cf, fde) ? INJ_FN_GO : 0);
 		cf->info[i].name = item->name ? item->name :
-						write_name(cf->nameless[nameless++], item->addr);
+						inj_cf_write_name(cf->nameless[nameless++], item->addr);
 		if (item->facts & INJ_NAME_NORETURN)
 			inj_addrs_add(&cf->noreturn, item->addr);
 		if (item->facts & INJ_NAME_SYNC)

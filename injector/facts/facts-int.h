@@ -33,8 +33,12 @@ struct inj_cf {
 	struct inj_fn *info;
 	size_t nfns;
 	char (*nameless)[24];	/* sub_ADDR */
+	char (*found)[24];	/* likewise, of injector/starts/ */
 	struct inj_addrs taken, pads, noreturn, own, sync, sigaction;
 	struct inj_addrs never;	/* addresses of code whose functions are to be left alone */
+	struct inj_addrs pointers; /* addresses of code that data holds: relocated, or words of a pointer's size */
+	uint64_t code, uncovered; /* see struct inj_codefacts */
+	unsigned int threads;	/* that passes over all code may take */
 	bool words;		/* addresses may lie in words without relocation */
 	bool go;		/* all of it is code made by Go */
 	bool ghc, ocaml;
@@ -61,6 +65,9 @@ void inj_cf_pads(struct inj_cf *cf);
 enum inj_status inj_cf_functions(struct inj_cf *cf) INJ_CHECK;
 enum inj_status inj_cf_parts(struct inj_cf *cf) INJ_CHECK;
 size_t inj_cf_function(const struct inj_cf *cf, uint64_t addr);	/* index; nfns: none */
+bool inj_cf_is_plt(const struct inj_cf *cf, uint64_t addr); /* an entry of a PLT */
+bool inj_cf_never(const struct inj_cf *cf, uint64_t addr, uint64_t size); /* by its bytes, or by cf->never: not to be touched */
+char *inj_cf_write_name(char *name, uint64_t addr); /* sub_ADDR into name[24]; returns it */
 
 /* ---- facts-taken.c, facts-slots.c, facts-calls.c ---- */
 void inj_cf_taken(struct inj_cf *cf);

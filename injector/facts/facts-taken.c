@@ -63,6 +63,14 @@ static void taken(struct inj_cf *cf, uint64_t place, uint64_t addr)
 		inj_addrs_add(&cf->never, addr);
 }
 
+/* What is surely, or very likely, an address. */
+static void pointer(struct inj_cf *cf, uint64_t place, uint64_t addr)
+{
+	taken(cf, place, addr);
+	if (addr - cf->lo < cf->hi - cf->lo)
+		inj_addrs_add(&cf->pointers, addr);
+}
+
 static void relocation(struct inj_cf *cf, const Elf64_Rela *r)
 {
 	uint64_t value = 0, addend = (uint64_t)r->r_addend;
@@ -71,7 +79,7 @@ static void relocation(struct inj_cf *cf, const Elf64_Rela *r)
 	case R_X86_64_RELATIVE:
 	case R_X86_64_IRELATIVE:
 	case R_X86_64_RELATIVE64:
-		taken(cf, r->r_offset, addend);
+		pointer(cf, r->r_offset, addend);
 		break;
 	case R_X86_64_GLOB_DAT:
 	case R_X86_64_JUMP_SLOT:
@@ -81,7 +89,7 @@ static void relocation(struct inj_cf *cf, const Elf64_Rela *r)
 	case R_X86_64_32:
 	case R_X86_64_32S:
 		if (!ELF64_R_SYM(r->r_info) || symbol_value(cf, ELF64_R_SYM(r->r_info), &value))
-			taken(cf, r->r_offset, value + addend);
+			pointer(cf, r->r_offset, value + addend);
 		break;
 	default:
 		break;
@@ -96,7 +104,7 @@ static void take_word(struct inj_cf *cf, uint64_t place)
 	if (!p)
 		return;
 	memcpy(&word, p, sizeof(word));
-	taken(cf, place, word);
+	pointer(cf, place, word);
 }
 
 /*
@@ -129,7 +137,7 @@ static void relative_places(struct inj_cf *cf)
 /* ---- words ---- */
 
 /* Every aligned word and half word of [from, to), which the file has. */
-static void scan_words(struct inj_cf *cf, uint64_t from, uint64_t to)
+static void scan_words(struct inj_cf *cf, uint64_t from, uint64_t to, bool data)
 {
 	const uint8_t *p;
 
@@ -146,7 +154,7 @@ static void scan_words(struct inj_cf *cf, uint64_t from, uint64_t to)
 			taken(cf, from, half);
 		if (from % 8 == 0 && to - from >= 8) {
 			memcpy(&word, p, sizeof(word));
-			taken(cf, from, word);
+			(data ? pointer : taken)(cf, from, word);
 		}
 	}
 }
@@ -188,10 +196,10 @@ static void scan_piece(struct inj_cf *cf, const struct tramp_bytes *piece)
 		if (!(sec->flags & SHF_ALLOC) || sec->addr < at || sec->addr >= end ||
 		    sec->size > end - sec->addr || !holds_none(sec))
 			continue;
-		scan_words(cf, at, sec->addr);
+		scan_words(cf, at, sec->addr, !piece->code);
 		at = sec->addr + sec->size;
 	}
-	scan_words(cf, at, end);
+	scan_words(cf, at, end, !piece->code);
 }
 
 /* Without sections, data may lie in the same segment as code. */
@@ -229,4 +237,5 @@ void inj_cf_taken(struct inj_cf *cf)
 	inj_cf_mark(cf, cf->file.dyn.fini);
 	inj_cf_collect(cf, &cf->taken);
 	inj_addrs_sort(&cf->never);
+	inj_addrs_sort(&cf->pointers);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "injector/facts/facts-int.h"
+#include "injector/starts/starts.h"
 
 /* Go's tables, under whatever name they have in this kind of file. */
 static bool is_go(const struct inj_elf *file)
@@ -59,13 +60,16 @@ static enum inj_status collect(struct inj_cf *cf)
 	status = inj_cf_functions(cf);
 	if (status == INJ_OK)
 		status = inj_cf_parts(cf);
+	if (status == INJ_OK)
+		status = inj_starts_insert(cf);
 	if (status != INJ_OK)
 		return status;
 	inj_addrs_sort(&cf->noreturn);
 	inj_addrs_sort(&cf->sync);
+	inj_starts_coverage(cf, &cf->code, &cf->uncovered);
 	inj_cf_sigaction(cf);
 	return cf->taken.failed || cf->pads.failed || cf->noreturn.failed || cf->own.failed || cf->sync.failed ||
-			       cf->sigaction.failed || cf->never.failed ?
+			       cf->sigaction.failed || cf->never.failed || cf->pointers.failed ?
 		       INJ_MEMORY :
 		       INJ_OK;
 }
@@ -79,6 +83,7 @@ static void release(struct inj_cf *cf)
 	free(cf->fns);
 	free(cf->info);
 	free(cf->nameless);
+	free(cf->found);
 	inj_addrs_free(&cf->taken);
 	inj_addrs_free(&cf->pads);
 	inj_addrs_free(&cf->noreturn);
@@ -86,6 +91,7 @@ static void release(struct inj_cf *cf)
 	inj_addrs_free(&cf->sync);
 	inj_addrs_free(&cf->sigaction);
 	inj_addrs_free(&cf->never);
+	inj_addrs_free(&cf->pointers);
 	free(cf);
 }
 
@@ -114,6 +120,8 @@ static void publish(const struct inj_cf *cf, struct inj_codefacts *out)
 	out->nsigaction = cf->sigaction.n;
 	out->go = cf->go;
 	out->no_relocations = cf->words;
+	out->code = cf->code;
+	out->uncovered = cf->uncovered;
 }
 
 enum inj_status inj_codefacts_read(const char *path, const struct inj_symtab *tab,
@@ -137,6 +145,7 @@ enum inj_status inj_codefacts_read(const char *path, const struct inj_symtab *ta
 	free(cf->marks);
 	free(cf->fdes);
 	inj_addrs_free(&cf->never);
+	inj_addrs_free(&cf->pointers);
 	cf->marks = NULL;
 	cf->fdes = NULL;
 	publish(cf, out);

@@ -24,6 +24,16 @@ enum inj_fn_flags {
 	INJ_FN_DEBUG = 8,	/* the name comes from a separate debug file */
 	INJ_FN_NEVER = 16,	/* known by name or bytes not to survive: __restore_rt, vfork, ... */
 	INJ_FN_GO = 32,		/* compiled by Go: moves between threads, its stacks between addresses */
+	INJ_FN_GUESSED = 64,	/* may be no function: what speaks for it is not enough */
+
+	/* Why it is one; see starts.h for all but the first two. */
+	INJ_FN_BY_FRAME = 0x100,	/* an entry of the unwind table */
+	INJ_FN_BY_ENTRY = 0x200,	/* the program's entry point, or what the loader calls */
+	INJ_FN_BY_CALL = 0x400,	/* a direct call */
+	INJ_FN_BY_JUMP = 0x800,	/* jumps of other functions, with the stack as it was at their entry */
+	INJ_FN_BY_DATA = 0x1000,	/* data holds its address */
+	INJ_FN_BY_CODE = 0x2000,	/* an instruction loads its address */
+	INJ_FN_BY_GAP = 0x4000,	/* between functions, after padding, like the beginning of one */
 };
 
 /* Beside facts.fns[], index by index. */
@@ -36,6 +46,7 @@ struct inj_codefacts {
 	struct tramp_facts facts;
 	struct inj_fn *fn;	/* facts.nfns of them */
 	uint64_t text_lo, text_hi; /* link-time bounds of executable bytes */
+	uint64_t code, uncovered; /* bytes of code without padding; those of them that are in no function, or only in guessed ones */
 	/* `syscall` instructions that may be rt_sigaction: eax was set to 13 before it, or by a caller. */
 	const uint64_t *sigaction;
 	size_t nsigaction;

@@ -103,7 +103,13 @@ struct select_options {
 	struct opt_list excluded;  /* -N; likewise */
 	struct opt_list libs;	   /* --libs; shell patterns for file names */
 	uint64_t min_size;	   /* --min-size: smaller functions are left alone */
+	bool guess;		   /* --guess: also what may be no function, see INJ_FN_GUESSED */
 };
+
+/* --guess of verbs that choose functions of files, into member @sel. */
+#define OPT_GUESS(type, sel)                                                                                \
+	{ 0, "guess", NULL, "also what may be a function, in code without symbols and unwind tables", OPT_FLAG, \
+	  offsetof(type, sel.guess), NULL }
 
 /* -F and -N of verbs that read a trace, into member @sel; @only and @without: help for each. */
 #define OPT_TRACED_FUNCTIONS(type, sel, only)                                                               \

@@ -31,6 +31,7 @@ static const struct opt list_opts[] = {
 	{ 0, "libraries", NULL, NULL, OPT_FLAG, offsetof(struct list_options, libraries), NULL },
 	{ 0, "min-size", "BYTES", "leave smaller functions out", OPT_SIZE,
 	  offsetof(struct list_options, select.min_size), NULL },
+	OPT_GUESS(struct list_options, select),
 	{ 0, "lines", NULL, "with -F: where functions and loops stand in the source", OPT_FLAG,
 	  offsetof(struct list_options, lines), NULL },
 	{ 'r', "refused", NULL, "only those that cannot be instrumented", OPT_FLAG,

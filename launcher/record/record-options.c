@@ -37,6 +37,7 @@ static const struct opt record_opts[] = {
 	  offsetof(struct raw, o.select.libs), "*" },
 	{ 0, "min-size", "BYTES", "leave smaller functions alone", OPT_SIZE,
 	  offsetof(struct raw, o.select.min_size), NULL },
+	OPT_GUESS(struct raw, o.select),
 	{ 0, "depth", "N", "only calls up to N deep", OPT_COUNT, offsetof(struct raw, o.depth), NULL },
 	{ 0, "time", "DURATION", "only calls that take as long: 500ns, 10us, 1ms", OPT_TIME,
 	  offsetof(struct raw, o.min_time), NULL },

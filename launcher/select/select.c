@@ -64,6 +64,7 @@ struct select *select_new(const struct select_options *o, char *problem, size_t 
 	sel->option = o->option ? o->option : "-F";
 	sel->trace = o->trace;
 	sel->min_size = o->min_size;
+	sel->guess = o->guess;
 	if (parse_all(&sel->wanted, &o->functions, problem, size) &&
 	    parse_all(&sel->excluded, &o->excluded, problem, size) &&
 	    take_libs(sel, &o->libs, problem, size))
@@ -437,7 +438,7 @@ static ssize_t mark_all(struct marking *m, bool *wanted)
 		const struct tramp_fn *t = &facts->fns[i];
 		struct select_function fn = { .addr = t->addr, .size = t->size };
 
-		if (t->flags & TRAMP_FN_PART)
+		if (t->flags & TRAMP_FN_PART || (m->facts->fn[i].flags & INJ_FN_GUESSED && !m->file->sel->guess))
 			continue;
 		if (!names_of(m, i, &fn))
 			return -1;

@@ -22,6 +22,7 @@ struct select {
 	struct select_lib *libs;
 	size_t nlibs;
 	uint64_t min_size;
+	bool guess;
 	bool is_static; /* the program */
 };
 

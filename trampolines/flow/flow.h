@@ -284,6 +284,48 @@ void tramp_flow_free(struct tramp_flow *flow);
  */
 bool tramp_code_one_entry(const struct tramp_code *code, uint32_t fn, struct tramp_flow *flow) TRAMP_MUST_CHECK;
 
+/* ---- what functions there are ---- */
+
+enum tramp_shape_flags {
+	TRAMP_SHAPE_RETURNS = 1,	/* by ret, or by a jump to where is not known */
+	TRAMP_SHAPE_UNBALANCED = 2,	/* a ret with the stack elsewhere than it was at the entry */
+	TRAMP_SHAPE_READS = 4,		/* its first block uses flags, or registers that functions keep, of before */
+	TRAMP_SHAPE_UNSURE = 8,		/* an indirect jump whose targets could not be found */
+	TRAMP_SHAPE_BAD = 16,		/* it runs into bytes that are no instruction */
+	TRAMP_SHAPE_CUT = 32,		/* more leaves than there is room for */
+	TRAMP_SHAPE_ABOVE = 128,	/* its first block uses the stack above its return address */
+	TRAMP_SHAPE_SWITCHES = 256,	/* it has indirect jumps, other than through the GOT or at its very end */
+	TRAMP_SHAPE_PROLOGUE = 64,	/* it begins with endbr64, or by putting something on the stack */
+};
+
+/* What no function is like, but parts and labels are. */
+#define TRAMP_SHAPE_OF_PART (TRAMP_SHAPE_UNBALANCED | TRAMP_SHAPE_READS | TRAMP_SHAPE_BAD)
+
+/* A place where control goes out of it by an address in the code: a direct call, a jump, or into what comes next. */
+struct tramp_leave {
+	uint64_t from, to;	/* to: 0: an indirect call */
+	uint8_t ends;		/* enum tramp_end: CALL, NORETURN, TAIL, TAIL_JCC, TAIL_FALL */
+	bool flat;		/* the stack is as at the entry */
+	bool deep;		/* it is known not to be */
+};
+
+enum { TRAMP_SHAPE_LEAVES = 8192 };
+
+struct tramp_shape {
+	uint64_t end;		/* after the last instruction within the function's bytes that control comes to from the entry */
+	uint32_t flags;		/* enum tramp_shape_flags */
+	uint32_t nleaves;
+	uint64_t *reached;	/* the caller's map, may be NULL: the bit of each byte's offset that control comes to is set */
+	struct tramp_leave leaves[TRAMP_SHAPE_LEAVES];
+};
+
+/*
+ * What the code comes to that control gets to from the function's entry, or through its jump tables, after tramp_flow_build():
+ * for a function whose end is only supposed. A call with nothing but padding after it counts as one that does not return.
+ * False: no memory.
+ */
+bool tramp_flow_shape(const struct tramp_flow *flow, struct tramp_shape *shape) TRAMP_MUST_CHECK;
+
 /*
  * From now on @flow is built by the thread that builds @with: they share what is remembered of instructions,
  * which is @with's.  False: no memory; then @flow can only be freed.

@@ -20,5 +20,6 @@ libtrampolines_la_SOURCES += trampolines/flow/flow.h \
 	trampolines/flow/x86-64/key.c \
 	trampolines/flow/x86-64/key.h \
 	trampolines/flow/x86-64/scan.c \
+	trampolines/flow/x86-64/shape.c \
 	trampolines/flow/x86-64/stack.c \
 	trampolines/flow/x86-64/table.c

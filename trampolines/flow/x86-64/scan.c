@@ -28,6 +28,7 @@ struct sweep {
 	uint64_t lo, hi;
 	uint64_t at;		/* the instruction */
 	uint64_t reach;		/* after the last one, at least hi */
+	uint64_t lowest;	/* place, not decoded yet, that a branch led to since this was set */
 	uint32_t fn;		/* or TRAMP_NONE: between functions */
 	struct pending pending;
 	uint32_t callee;	/* of the call that we are after, and what was not written since */
@@ -164,6 +165,8 @@ static void note_branch(struct sweep *s, uint64_t to, uint8_t kind)
 {
 	if (to >= s->lo && to < s->hi) {
 		flow_set_bit(s->scan->wanted, to - s->scan->code->base);
+		if (to < s->lowest && !flow_bit(s->scan->starts, to - s->scan->code->base))
+			s->lowest = to;
 		if (s->fn == TRAMP_NONE) {
 			note_site(s, to);
 			cross(s, to);
@@ -425,8 +428,9 @@ static void sweep_again(struct sweep *s)
 
 	while ((addr = first_missed(s, addr)) < s->hi) {
 		add_bits(s, s->fn, FLOW_FN_ODD);
+		s->lowest = addr + 1;
 		sweep_from(s, addr);
-		addr = flow_bit(s->scan->starts, addr - s->scan->code->base) ? s->lo : addr + 1;
+		addr = s->lowest;
 	}
 }
 

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Code between functions: padding, and what comes after it. */
+#include "config.h"
+
+#include <string.h>
+
+#include "base/search.h"
+#include "injector/starts/starts.h"
+#include "trampolines/insn/x86-64/decode.h"
+
+#define INT3 0xcc
+#define NOP 0x90
+#define RET 0xc3
+#define ALIGNMENT 16
+
+/* Bytes of one instruction of padding at p[0]; 0: something else. */
+static size_t padding_size(const uint8_t *p, size_t left)
+{
+	struct tramp_decoded insn;
+
+	if (*p == INT3 || *p == 0)
+		return 1;
+	if (tramp_endbr64_size(p, left) || !tramp_decode(p, left, &insn) || !insn.nop)
+		return 0;
+	return insn.length;
+}
+
+uint64_t inj_starts_padding(const struct inj_cf *cf, uint64_t addr, uint64_t end)
+{
+	const struct tramp_bytes *code = inj_cf_code(cf, addr);
+	size_t size;
+
+	if (!code)
+		return addr;
+	end = end < code->addr + code->len ? end : code->addr + code->len;
+	while (addr < end) {
+		size = padding_size(code->bytes + (addr - code->addr), (size_t)(end - addr));
+		if (!size)
+			break;
+		addr += size;
+	}
+	return addr < end ? addr : end;
+}
+
+bool inj_starts_like_entry(const struct inj_cf *cf, uint64_t addr)
+{
+	static const struct {
+		uint8_t len, bytes[4], mask; /* of the last byte */
+	} forms[] = {
+		{ 1, { 0x50 }, 0xf8 },		     /* push %rax .. %rdi */
+		{ 2, { 0x41, 0x50 }, 0xf8 },	     /* push %r8 .. %r15 */
+		{ 3, { 0x48, 0x83, 0xec }, 0xff },   /* sub $imm8, %rsp */
+		{ 3, { 0x48, 0x81, 0xec }, 0xff },   /* sub $imm32, %rsp */
+		{ 4, { 0xf3, 0x0f, 0x1e, 0xfa }, 0xff }, /* endbr64 */
+	};
+	uint64_t left;
+	const uint8_t *p = inj_elf_at(&cf->file, addr, &left);
+
+	for (size_t i = 0; p && i < sizeof(forms) / sizeof(forms[0]); i++) {
+		size_t last = forms[i].len - 1u;
+
+		if (left > last && memcmp(p, forms[i].bytes, last) == 0 && (p[last] & forms[i].mask) == forms[i].bytes[last])
+			return true;
+	}
+	return false;
+}
+
+/* Calls @each for every stretch of code that no known function has, padding at its beginning left out. */
+static void each_gap(const struct inj_cf *cf, void (*each)(void *arg, uint64_t from, uint64_t to), void *arg)
+{
+	size_t k = 0;
+
+	for (size_t i = 0; i < cf->nbytes; i++) {
+		const struct tramp_bytes *code = &cf->bytes[i];
+		uint64_t at = code->addr, end = code->addr + code->len;
+
+		if (!code->code)
+			continue;
+		while (at < end) {
+			uint64_t to;
+
+			while (k < cf->nfns && cf->fns[k].addr + cf->fns[k].size <= at)
+				k++;
+			to = k < cf->nfns && cf->fns[k].addr < end ? cf->fns[k].addr : end;
+			if (to > at)
+				at = inj_starts_padding(cf, at, to);
+			if (at < to)
+				each(arg, at, to);
+			at = to < end ? to + cf->fns[k].size : end;
+		}
+	}
+}
+
+static void count(void *arg, uint64_t from, uint64_t to)
+{
+	*(uint64_t *)arg += to - from;
+}
+
+uint64_t inj_starts_uncovered(const struct inj_cf *cf)
+{
+	uint64_t bytes = 0;
+
+	each_gap(cf, count, &bytes);
+	return bytes;
+}
+
+/* After what may be padding, or the end of a function. */
+static bool is_after_end(const struct tramp_bytes *code, uint64_t addr)
+{
+	uint8_t before = code->bytes[addr - 1 - code->addr];
+
+	return before == RET || before == INT3 || before == NOP || before == 0;
+}
+
+/* In [from, to), places that are aligned and begin like functions: those that are none are found out. */
+static void suppose_all(struct inj_starts *s, uint64_t from, uint64_t to)
+{
+	const struct tramp_bytes *code = inj_cf_code(s->cf, from);
+
+	for (uint64_t at = (from + ALIGNMENT) / ALIGNMENT * ALIGNMENT; s->aligned && at < to; at += ALIGNMENT)
+		if (is_after_end(code, at) && inj_starts_like_entry(s->cf, at))
+			inj_starts_add(s, at, INJ_FN_BY_GAP, false);
+}
+
+/* What is after the starts that lie in [from, to), up to the next one each. */
+static void suppose(void *arg, uint64_t from, uint64_t to)
+{
+	struct inj_starts *s = arg;
+	const struct inj_start *first = NULL;
+
+	for (size_t i = search_first(k, s->settled, s->v[k].addr >= from); i < s->settled && s->v[i].addr < to; i++) {
+		const struct inj_start *start = &s->v[i];
+
+		if (start->dead)
+			continue;
+		first = first ? first : start;
+		uint64_t at = inj_starts_padding(s->cf, start->end, start->limit);
+
+		if (at < start->limit) {
+			inj_starts_add(s, at, INJ_FN_BY_GAP, false);
+			suppose_all(s, at, start->limit);
+		}
+	}
+	if (!first || first->addr > from) {
+		inj_starts_add(s, from, INJ_FN_BY_GAP, false);
+		suppose_all(s, from, first ? first->addr : to);
+	}
+}
+
+bool inj_starts_gaps(struct inj_starts *s)
+{
+	size_t n = s->n;
+
+	each_gap(s->cf, suppose, s);
+	return s->n > n;
+}
