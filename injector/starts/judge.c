@@ -237,8 +237,8 @@ static bool is_table(const struct inj_starts *s, uint64_t addr)
 
 static bool is_none(const struct inj_starts *s, const struct inj_start *start)
 {
-	if (start->certain || start->revived)
-		return false;
+	if (start->certain || start->revived || start->called)
+		return s->strict && !start->certain && !is_sane(start);
 	if (start->part)
 		return false;
 	if (start->fallen || start->deep || start->shape & TRAMP_SHAPE_BAD || start->end <= start->addr || is_table(s, start->addr))
@@ -249,7 +249,9 @@ static bool is_none(const struct inj_starts *s, const struct inj_start *start)
 		return true;
 	if (!s->strict) /* what comes before it may still be found */
 		return false;
-	if (start->by == INJ_FN_BY_GAP && (!is_placed(s, start) || start->shape & TRAMP_SHAPE_ABOVE ||
+	if (!start->likely && !is_placed(s, start))
+		return true;
+	if (start->by == INJ_FN_BY_GAP && (start->shape & TRAMP_SHAPE_ABOVE ||
 					   !(start->shape & (TRAMP_SHAPE_RETURNS | TRAMP_SHAPE_PROLOGUE))))
 		return true;
 	return !is_apart(start);

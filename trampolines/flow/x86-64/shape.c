@@ -220,19 +220,19 @@ static bool is_like_entry(const struct walk *w, const struct tramp_block *b)
 }
 
 /*
- * An indirect jump may lead to its tables' targets; one that is not understood to what else is known of outside of the function,
- * too.  But since its end is only supposed, tables may have been read too far, and what looks like a function is one.  The stack
+ * An indirect jump may lead to its tables' targets; one that is not understood, or in code that can be anywhere, where tables of
+ * addresses are the dynamic linker's to fill, to what else is known of outside of the function, too.  But since its end is only supposed, tables may have been read too far, and what looks like a function is one.  The stack
  * is not known there.
  */
 static void walk_tables(struct walk *w)
 {
 	const struct flow_stack unknown = { .rsp = { .height = FLOW_HEIGHT_UNKNOWN } };
+	bool labels = w->shape->flags & TRAMP_SHAPE_UNSURE || !w->flow->code->absolute;
 
 	for (uint32_t i = 0; i < w->flow->nblocks; i++) {
 		const struct tramp_block *b = &w->flow->blocks[i];
 
-		if ((b->flags & TRAMP_BLOCK_TABLE ||
-		     (w->shape->flags & TRAMP_SHAPE_UNSURE && b->flags & TRAMP_BLOCK_EXTERNAL)) && !is_like_entry(w, b))
+		if (b->flags & (TRAMP_BLOCK_TABLE | (labels ? TRAMP_BLOCK_EXTERNAL : 0)) && !is_like_entry(w, b))
 			go_to(w, i, &unknown);
 	}
 	w->switches = false;
