@@ -369,6 +369,7 @@ sonde_SOURCES = \
 	launcher/inspect/info.h \
 	launcher/inspect/insntext.c \
 	launcher/inspect/insntext.h \
+	launcher/inspect/list-data.c \
 	launcher/inspect/list-mirrored.c \
 	launcher/inspect/list-trace.c \
 	launcher/inspect/list.c \

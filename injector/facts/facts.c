@@ -3,6 +3,7 @@
 
 #include "injector/facts/facts.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -66,7 +67,7 @@ static enum inj_status collect(struct inj_cf *cf)
 		return status;
 	inj_addrs_sort(&cf->noreturn);
 	inj_addrs_sort(&cf->sync);
-	inj_starts_coverage(cf, &cf->code, &cf->uncovered);
+	inj_starts_coverage(cf);
 	inj_cf_sigaction(cf);
 	return cf->taken.failed || cf->pads.failed || cf->noreturn.failed || cf->own.failed || cf->sync.failed ||
 			       cf->sigaction.failed || cf->never.failed || cf->pointers.failed ?
@@ -122,6 +123,7 @@ static void publish(const struct inj_cf *cf, struct inj_codefacts *out)
 	out->no_relocations = cf->words;
 	out->code = cf->code;
 	out->uncovered = cf->uncovered;
+	out->guessed = cf->guessed;
 }
 
 enum inj_status inj_codefacts_read(const char *path, const struct inj_symtab *tab,
@@ -187,4 +189,23 @@ void inj_codefacts_link(const struct inj_codefacts *facts, char *name, size_t si
 		len++;
 	if (len < sec->size && len < size)
 		memcpy(name, file->map + sec->offset, len);
+}
+
+void inj_fn_evidence(const struct inj_fn *fn, char text[static INJ_EVIDENCE_MAX])
+{
+	static const struct {
+		uint32_t flag;
+		const char *text;
+	} all[] = {
+		{ INJ_FN_SYMBOL, "symbol" },	      { INJ_FN_BY_FRAME, "unwind table" },
+		{ INJ_FN_BY_ENTRY, "entry point" },   { INJ_FN_BY_CALL, "called" },
+		{ INJ_FN_BY_JUMP, "tail-called" },    { INJ_FN_BY_DATA, "address in data" },
+		{ INJ_FN_BY_CODE, "address in code" }, { INJ_FN_BY_GAP, "beginning in a gap" },
+	};
+	size_t at = 0;
+
+	text[0] = '\0';
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		if (fn->flags & all[i].flag)
+			at += (size_t)snprintf(text + at, INJ_EVIDENCE_MAX - at, "%s%s", at ? ", " : "", all[i].text);
 }

@@ -17,6 +17,8 @@
 #include "injector/status.h"
 #include "trampolines/flow/flow.h"
 
+#define INJ_COVERAGE_SHARE 10 /* if more than one in so many bytes of code belongs to no function, users are warned */
+
 enum inj_fn_flags {
 	INJ_FN_SYMBOL = 1,	/* has a name of its own; else it is known from the unwind table */
 	INJ_FN_GLOBAL = 2,
@@ -46,7 +48,8 @@ struct inj_codefacts {
 	struct tramp_facts facts;
 	struct inj_fn *fn;	/* facts.nfns of them */
 	uint64_t text_lo, text_hi; /* link-time bounds of executable bytes */
-	uint64_t code, uncovered; /* bytes of code without padding; those of them that are in no function, or only in guessed ones */
+	uint64_t code;		/* bytes, padding between functions left out */
+	uint64_t uncovered, guessed; /* those of them that are in no function; in guessed ones only */
 	/* `syscall` instructions that may be rt_sigaction: eax was set to 13 before it, or by a caller. */
 	const uint64_t *sigaction;
 	size_t nsigaction;
@@ -63,6 +66,14 @@ struct inj_codefacts {
 enum inj_status inj_codefacts_read(const char *path, const struct inj_symtab *tab,
 				   struct inj_codefacts *out) INJ_CHECK;
 void inj_codefacts_free(struct inj_codefacts *facts);
+
+#define INJ_EVIDENCE_MAX 128
+/* Why a function is one: "symbol, called"; and whether that is certain. */
+void inj_fn_evidence(const struct inj_fn *fn, char text[static INJ_EVIDENCE_MAX]);
+static inline bool inj_fn_is_certain(const struct inj_fn *fn)
+{
+	return !(fn->flags & INJ_FN_GUESSED);
+}
 
 /* Of the file that all this is from; where in it such bytes are; the name of its debug file, "" if it says none. */
 void inj_codefacts_identity(const struct inj_codefacts *facts, struct inj_identity *id);

@@ -202,6 +202,9 @@ static bool take_lists(struct inj_kept *k)
 	f->sigaction = part(k, INJ_KEPT_SIGACTION, sizeof(uint64_t), &f->nsigaction);
 	f->text_lo = h->text_lo;
 	f->text_hi = h->text_hi;
+	f->code = h->code;
+	f->uncovered = h->uncovered;
+	f->guessed = h->guessed;
 	f->go = h->go;
 	f->no_relocations = h->no_relocations;
 	for (size_t i = 0; i < f->nsigaction; i++)

@@ -102,6 +102,7 @@ struct inj_kept_head {
 	struct inj_identity identity;
 	uint64_t len;		/* of all */
 	uint64_t text_lo, text_hi;
+	uint64_t code, uncovered, guessed;
 	uint8_t go, no_relocations, large_model, debug_file, pad[4];
 	uint64_t off[INJ_KEPT_PARTS], bytes[INJ_KEPT_PARTS];
 	uint64_t rest;		/* checksum from off[INJ_KEPT_FIRST] on */

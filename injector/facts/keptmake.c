@@ -179,6 +179,9 @@ static bool gather(struct parts *p, const struct inj_codefacts *f, const struct 
 
 	h->text_lo = f->text_lo;
 	h->text_hi = f->text_hi;
+	h->code = f->code;
+	h->uncovered = f->uncovered;
+	h->guessed = f->guessed;
 	h->go = f->go;
 	h->no_relocations = f->no_relocations;
 	put_code(p, code, h);

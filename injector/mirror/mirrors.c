@@ -325,6 +325,9 @@ static struct inj_planned *list_functions(const struct inj_work *w, size_t *n)
 		free(fns);
 		return NULL;
 	}
+	w->s->mirrors.code += o->facts->code;
+	w->s->mirrors.uncovered += o->facts->uncovered;
+	w->s->mirrors.guessed += o->facts->guessed;
 	done = opt->mark(opt->arg, o, &marks);
 	for (size_t i = 0; i < facts->nfns && done; i++) {
 		uint32_t want = want_of(opt, &marks, i);

@@ -162,6 +162,7 @@ struct inj_mirrors {
 	struct inj_words *words;
 	size_t nwords, room_words;
 	bool news;		/* something was instrumented since inj_first_keep() */
+	uint64_t code, uncovered, guessed; /* bytes, of the objects that were looked at; see struct inj_codefacts */
 	uint32_t unled;	     /* system calls for signal handlers that do not lead to the runtime */
 };
 

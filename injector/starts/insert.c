@@ -118,13 +118,14 @@ enum inj_status inj_starts_insert(struct inj_cf *cf)
 	return status;
 }
 
-void inj_starts_coverage(const struct inj_cf *cf, uint64_t *code, uint64_t *uncovered)
+void inj_starts_coverage(struct inj_cf *cf)
 {
-	*uncovered = inj_starts_uncovered(cf);
-	*code = *uncovered;
+	cf->code = cf->uncovered = inj_starts_uncovered(cf);
+	cf->guessed = 0;
 	for (size_t i = 0; i < cf->nfns; i++) {
-		*code += cf->fns[i].size;
-		if (cf->info[i].flags & INJ_FN_GUESSED && !(cf->fns[i].flags & (TRAMP_FN_PART | TRAMP_FN_MAYBE_PART)))
-			*uncovered += cf->fns[i].size;
+		bool part = cf->fns[i].flags & (TRAMP_FN_PART | TRAMP_FN_MAYBE_PART);
+
+		cf->code += cf->fns[i].size;
+		cf->guessed += cf->info[i].flags & INJ_FN_GUESSED && !part ? cf->fns[i].size : 0;
 	}
 }

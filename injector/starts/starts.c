@@ -4,7 +4,6 @@
 
 #include "injector/starts/starts.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -357,7 +356,6 @@ static bool run(struct inj_starts *s)
 	for (int round = 0; round < ROUNDS_MAX; round++) {
 		if (!build(s) || !look_at_all(s))
 			return false;
-		if (getenv("STARTS_DEBUG")) fprintf(stderr, "round %d n %zu\n", round, s->n);
 		if (!inj_starts_judge(s) && !suppose_more(s))
 			break;
 	}
@@ -399,11 +397,6 @@ bool inj_starts_find(struct inj_cf *cf, struct inj_start **starts, size_t *n)
 
 	if (is_wanted(cf))
 		good = prepare(&s) && run(&s) && !s.failed;
-	if (getenv("STARTS_DEBUG"))
-		for (size_t i = 0; i < s.settled; i++) {
-			struct inj_start *t = &s.v[i];
-			fprintf(stderr, "START %lx end %lx limit %lx by %x%s%s%s%s%s%s%s%s%s%s shape %x jumper %lx\n", t->addr, t->end, t->limit, t->by, t->certain ? " certain" : "", t->part ? " part" : "", t->dead ? " dead" : "", t->called ? " called" : "", t->fallen ? " fallen" : "", t->deep ? " deep" : "", t->bounded ? " bounded" : "", t->unsure ? " unsure" : "", t->jumped ? " jumped" : "", t->lone ? " lone" : "", t->shape, t->jumped ? s.fns[t->jumper].addr : 0);
-		}
 	if (good)
 		keep_alive(&s);
 	tramp_code_free(s.code);

@@ -51,8 +51,8 @@ bool inj_starts_find(struct inj_cf *cf, struct inj_start **starts, size_t *n) IN
 /* insert.c: finds them, and puts them among cf->fns and cf->info.  Errors: MEMORY. */
 enum inj_status inj_starts_insert(struct inj_cf *cf) INJ_CHECK;
 
-/* insert.c: bytes of code, padding left out, and those of them that belong to no function of which it is certain. */
-void inj_starts_coverage(const struct inj_cf *cf, uint64_t *code, uint64_t *uncovered);
+/* insert.c: fills cf->code, cf->uncovered and cf->guessed; see struct inj_codefacts. */
+void inj_starts_coverage(struct inj_cf *cf);
 
 /* ---- between the files here ---- */
 

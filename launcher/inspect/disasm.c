@@ -20,6 +20,7 @@
 
 struct disasm_options {
 	bool original, lines;
+	struct select_options select;
 };
 
 static const struct opt disasm_opts[] = {
@@ -27,6 +28,7 @@ static const struct opt disasm_opts[] = {
 	  offsetof(struct disasm_options, original), NULL },
 	{ 0, "lines", NULL, "where the code comes from in the source", OPT_FLAG,
 	  offsetof(struct disasm_options, lines), NULL },
+	OPT_GUESS(struct disasm_options, select),
 	OPT_HELP,
 	OPT_END,
 };
@@ -242,7 +244,6 @@ static int show_file(const char *path, const struct disasm_options *o, struct se
 int verb_disasm(int argc, char **argv)
 {
 	struct disasm_options o = { 0 };
-	struct select_options functions = { .option = "" };
 	int first = opt_parse(&disasm_command, argc, argv, &o);
 	char problem[256];
 
@@ -250,8 +251,9 @@ int verb_disasm(int argc, char **argv)
 		return OPT_STATUS(first);
 	if (argc - first < 2)
 		return opt_usage_error(&disasm_command, argc == first ? "no program" : "no function");
-	functions.functions = (struct opt_list){ (const char **)argv + first + 1, (size_t)(argc - first - 1) };
-	struct select *sel = select_new(&functions, problem, sizeof(problem));
+	o.select.option = "";
+	o.select.functions = (struct opt_list){ (const char **)argv + first + 1, (size_t)(argc - first - 1) };
+	struct select *sel = select_new(&o.select, problem, sizeof(problem));
 	if (!sel)
 		return opt_usage_error(&disasm_command, "%s", problem);
 	char *file;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* `sonde info`: what a trace holds, and whether it is intact. */
+#include "injector/facts/facts.h"
 #include "launcher/inspect/info.h"
 #include "launcher/trace/clocks.h"
 #include "launcher/trace/budgeted.h"
@@ -382,6 +383,10 @@ static void print_recording(const struct sonde_trace_rank *rank, bool several, b
 	if (left_alone)
 		printf("; %" PRIu64 " left alone%s%s", left_alone, names ? "" : " (-v: which)",
 		       several && !names ? "" : ":");
+	if (r->code && r->unknown > r->code / INJ_COVERAGE_SHARE)
+		printf("; warning: %.1f%% of the code belong to no known function", 100.0 * (double)r->unknown / (double)r->code);
+	else if (r->unknown && r->code)
+		printf("; %.1f%% of the code belong to no known function", 100.0 * (double)r->unknown / (double)r->code);
 	putchar('\n');
 	if (!several || names)
 		print_reasons(r, names);

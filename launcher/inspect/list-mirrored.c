@@ -7,6 +7,7 @@
 #include "launcher/common/lines.h"
 #include "launcher/inspect/list.h"
 #include "launcher/common/message.h"
+#include "launcher/common/units.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -81,6 +82,14 @@ static void print_loops(const struct file *f, uint32_t parent)
 	}
 }
 
+static void print_evidence(const struct inj_fn *fn)
+{
+	char evidence[INJ_EVIDENCE_MAX];
+
+	inj_fn_evidence(fn, evidence);
+	printf("  (%s%s)", inj_fn_is_certain(fn) ? "" : "guessed: ", evidence);
+}
+
 static void print_function(const struct file *f, size_t i, const char *refused)
 {
 	const struct tramp_fn *fn = &f->a.facts.facts.fns[i];
@@ -89,11 +98,23 @@ static void print_function(const struct file *f, size_t i, const char *refused)
 	       f->a.flow.nblocks, f->a.flow.nloops);
 	anatomy_print_names(&f->a, i, f->l->o->mangled);
 	print_place(f, fn->addr);
+	if (f->l->o->verbose)
+		print_evidence(&f->a.facts.fn[i]);
 	if (refused)
 		printf("  -- not instrumented: %s", refused);
 	putchar('\n');
 	if (f->lines)
 		print_loops(f, TRAMP_NONE);
+}
+
+static void print_any(const struct file *f, size_t i, const char *refused)
+{
+	if (f->l->o->csv)
+		list_print_csv(&f->a, i, f->l->o->mangled, refused);
+	else if (f->l->o->json)
+		list_print_json(&f->a, i, f->l->o->mangled, refused);
+	else
+		print_function(f, i, refused);
 }
 
 static bool list_function(struct file *f, size_t i)
@@ -105,7 +126,7 @@ static bool list_function(struct file *f, size_t i)
 	const char *refused = anatomy_plan(&f->a, i, &plan);
 	count(&f->tally, f->a.facts.facts.fns[i].size, refused);
 	if (!f->silent && (refused || !f->l->o->refused_only))
-		print_function(f, i, refused);
+		print_any(f, i, refused);
 	return true;
 }
 
@@ -136,6 +157,26 @@ static void print_summary(struct tally *t, const char *path)
 		printf("%7zu not instrumented: %s\n", t->counts[i].n, t->counts[i].reason);
 }
 
+/* Code in no function is seen by nobody: said if there is any, as a warning if it is much. */
+static void say_unknown(const struct file *f)
+{
+	const struct inj_codefacts *facts = &f->a.facts;
+	bool more = facts->guessed && !f->l->o->select.guess;
+	uint64_t unknown = facts->uncovered + (f->l->o->select.guess ? 0 : facts->guessed);
+	char bytes[UNITS_MAX], all[UNITS_MAX], text[256];
+
+	units_bytes(unknown, bytes);
+	units_bytes(facts->code, all);
+	snprintf(text, sizeof(text), "%s of %s of its code (%.1f %%) belong to no known function%s", bytes, all,
+		 percent(unknown, facts->code), facts->go ? ": it was made by Go, whose functions are left alone" :
+						more	  ? "; --guess takes more" :
+							    "");
+	if (unknown > facts->code / INJ_COVERAGE_SHARE)
+		msg_warn("%s: %s", f->a.path, text);
+	else if (unknown && !f->l->o->csv && !f->l->o->json)
+		printf("%s: %s\n", f->a.path, text);
+}
+
 /* ---- one file ---- */
 
 static int list_all(struct file *f, const bool *wanted)
@@ -145,7 +186,9 @@ static int list_all(struct file *f, const bool *wanted)
 	for (size_t i = 0; i < f->a.facts.facts.nfns; i++) {
 		if (!wanted[i])
 			continue;
-		if (!header && !f->silent)
+		if (!header && !f->silent && f->l->o->csv)
+			list_print_csv_head();
+		else if (!header && !f->silent && !f->l->o->json)
 			puts("     ADDRESS     SIZE  BLOCKS  LOOPS   FUNCTION");
 		header = true;
 		if (!list_function(f, i)) {
@@ -168,8 +211,10 @@ static int list(struct file *f, const char *path, struct listing *l, enum select
 	if (l->o->lines && !f->lines)
 		msg_warn("%s: there are no line numbers (compile with -g)", path);
 	status = wanted ? list_all(f, wanted) : EXIT_USAGE;
-	if (!status && n && !f->silent)
+	if (!status && n && !f->silent && !l->o->csv && !l->o->json)
 		print_summary(&f->tally, path);
+	if (!status && n && !f->silent)
+		say_unknown(f);
 	l->usable += f->tally.usable;
 	l->refused += f->tally.all - f->tally.usable;
 	free(wanted);

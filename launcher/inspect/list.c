@@ -37,6 +37,9 @@ static const struct opt list_opts[] = {
 	{ 'r', "refused", NULL, "only those that cannot be instrumented", OPT_FLAG,
 	  offsetof(struct list_options, refused_only), NULL },
 	OPT_SIGNATURES(struct list_options, signatures),
+	{ 'v', "verbose", NULL, "with -F: why each is taken for a function", OPT_FLAG, offsetof(struct list_options, verbose), NULL },
+	{ 0, "csv", NULL, "with -F: comma-separated values", OPT_FLAG, offsetof(struct list_options, csv), NULL },
+	{ 0, "json", NULL, "with -F: JSON, one object a line", OPT_FLAG, offsetof(struct list_options, json), NULL },
 	{ 0, "mangled", NULL, "C++ names as they are in the symbol table", OPT_FLAG,
 	  offsetof(struct list_options, mangled), NULL },
 	OPT_HELP,
@@ -251,6 +254,12 @@ static int check(struct listing *l, struct list_options *o, char **patterns, int
 {
 	if (o->lines && !o->select.functions.n)
 		return opt_usage_error(&list_command, "--lines: only with -F");
+	if ((o->verbose || o->csv || o->json || o->select.guess) && !o->select.functions.n)
+		return opt_usage_error(&list_command, "--guess, --verbose, --csv, --json: only with -F");
+	if (o->csv && o->json)
+		return opt_usage_error(&list_command, "--csv and --json exclude each other");
+	if ((o->csv || o->json) && o->lines)
+		return opt_usage_error(&list_command, "--lines: not with --csv or --json");
 	if (o->select.functions.n && n)
 		return opt_usage_error(&list_command, "'%s': with -F there are no other patterns", patterns[0]);
 	if (o->libraries && !o->select.libs.n && !opt_list_append(&o->select.libs, "*")) {
@@ -281,7 +290,7 @@ static int list_folder(const struct listing *l, const char *dir, char **patterns
 {
 	struct select_options select = { .option = "", .functions = l->o->select.functions, .excluded = l->o->select.excluded };
 
-	if (l->o->lines || l->o->libraries || l->o->select.libs.n || l->o->select.min_size)
+	if (l->o->verbose || l->o->csv || l->o->json || l->o->select.guess || l->o->lines || l->o->libraries || l->o->select.libs.n || l->o->select.min_size)
 		return opt_usage_error(&list_command, "%s is a trace: only -F, -N, -r and --mangled are for those", dir);
 	if (select.functions.n && n)
 		return opt_usage_error(&list_command, "'%s': with -F there are no other patterns", patterns[0]);

@@ -3,6 +3,7 @@
 #ifndef SONDE_LAUNCHER_INSPECT_LIST_H
 #define SONDE_LAUNCHER_INSPECT_LIST_H
 
+#include "launcher/inspect/anatomy.h"
 #include "launcher/inspect/functions.h"
 #include "launcher/common/options.h"
 #include "launcher/select/select.h"
@@ -12,7 +13,7 @@
 
 struct list_options {
 	bool libraries; /* -l */
-	bool mangled, refused_only, lines;
+	bool mangled, refused_only, lines, verbose, csv, json;
 	const char *signatures;
 	struct select_options select; /* with functions: what -F can record, instead of what can be wrapped */
 };
@@ -33,6 +34,11 @@ int list_count(struct listing *l, const char *path, enum select_kind kind) __att
 /* Prints one file's functions that -F chooses.  Returns 0, or EXIT_USAGE after a message. */
 int list_mirrored(struct listing *l, const char *path, enum select_kind kind)
 	__attribute__((warn_unused_result));
+
+/* list-data.c: a function that -F chooses, as data; @refused: why it is left alone, or NULL. */
+void list_print_csv_head(void);
+void list_print_csv(const struct anatomy *a, size_t i, bool mangled, const char *refused);
+void list_print_json(const struct anatomy *a, size_t i, bool mangled, const char *refused);
 
 /*
  * Prints which functions of the trace in @dir that @select chooses were instrumented, and which were left alone, and why; counts those

@@ -336,6 +336,12 @@ static uint64_t count_memory(const struct inj_mirrors *m)
 	return n;
 }
 
+/* Bytes that belong to no function that could be chosen. */
+static uint64_t unknown_code(const struct inj_mirrors *m, const struct record_options *o)
+{
+	return m->uncovered + (o->select.guess ? 0 : m->guessed);
+}
+
 /* What became of the functions that were chosen. */
 struct summary {
 	uint64_t instrumented;
@@ -412,6 +418,8 @@ static void collect_filters(const struct record_options *o, struct filters *f)
 		add_filter(f, "--blocks=", "trace");
 	add_list(f, "--blocks=", &o->blocks);
 	add_list(f, "--under=", &o->acts[RT_ACT_UNDER]);
+	if (o->select.guess)
+		add_filter(f, "--guess", "");
 	add_number(f, "--min-size=", o->select.min_size, "");
 	add_number(f, "--depth=", o->depth, "");
 	add_number(f, "--time=", o->min_time, "ns");
@@ -438,6 +446,8 @@ void recorded_publish(struct inj_session *s, struct tf_writer *w, const struct r
 	about.blocks_beside = o->mem_blocks;
 	sum_up(&s->mirrors, &sum);
 	about.uncalled = s->mirrors.nwaiting;
+	about.code = s->mirrors.code;
+	about.unknown = unknown_code(&s->mirrors, o);
 	about.instrumented = sum.instrumented;
 	about.nleft_alone = sum.n;
 	collect_filters(o, &filters);
@@ -484,6 +494,17 @@ static void no_libraries(struct select *sel)
 		select_no_libraries(sel);
 }
 
+/* Who records all functions wants to know what is none. */
+static void warn_unknown(const struct recorded *r, const struct inj_mirrors *m)
+{
+	uint64_t unknown = unknown_code(m, r->opt);
+
+	if (unknown > m->code / INJ_COVERAGE_SHARE)
+		msg_warn("%.0f%% of the code belong to no known function, and are not recorded: there are no symbols or unwind tables of "
+			 "them%s", 100.0 * (double)unknown / (double)m->code,
+			 m->guessed && !r->opt->select.guess ? "; --guess takes more" : "");
+}
+
 void recorded_warn(struct recorded *r, const struct inj_session *s)
 {
 	struct summary sum = { 0 };
@@ -510,6 +531,7 @@ void recorded_warn(struct recorded *r, const struct inj_session *s)
 			  plural(s->mirrors.nwaiting));
 	for (size_t i = 0; i < sum.n; i++)
 		say_left_alone(&sum.left_alone[i]);
+	warn_unknown(r, &s->mirrors);
 	if ((sum.instrumented || s->mirrors.nwaiting) && s->mirrors.unled)
 		msg_warn("events that signals interrupt may be damaged: %u system call%s for signal "
 			 "handlers could not be led to Sonde",

@@ -367,6 +367,10 @@ enum sonde_trace_status tf_writer_recording(struct tf_writer *w, const struct tf
 	tf_json_uint(line, "instrumented", r->instrumented);
 	if (r->uncalled)
 		tf_json_uint(line, "uncalled", r->uncalled);
+	if (r->code) {
+		tf_json_uint(line, "code", r->code);
+		tf_json_uint(line, "unknown", r->unknown);
+	}
 	if (r->memory)
 		tf_json_uint(line, "memory", r->memory);
 	if (r->blocks || r->blocks_beside)

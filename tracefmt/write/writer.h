@@ -221,6 +221,7 @@ struct tf_recording {
 	const char *clock;	     /* of the events; "none": calls are counted, nothing else */
 	uint64_t instrumented;	     /* functions */
 	uint64_t uncalled;	     /* others, that would have been when they were first called */
+	uint64_t code, unknown;	     /* bytes of code of the files; those that belong to no known function */
 	uint64_t memory;	     /* of those: whose memory accesses are recorded */
 	bool blocks;		     /* ... or, of the same, in place of accesses which blocks are executed */
 	bool blocks_beside;	     /* ... or beside them */

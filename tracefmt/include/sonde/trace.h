@@ -272,6 +272,8 @@ struct sonde_trace_recording {
 	uint64_t uncalled; /* further functions: they would have been instrumented at their first call, which did not come */
 	bool blocks; /* in place of memory accesses, of those functions, it was recorded which blocks were executed */
 	bool blocks_beside; /* that was recorded, and memory accesses as well */
+	uint64_t code; /* bytes of code of the files whose functions were chosen; 0: not known */
+	uint64_t unknown; /* those of them that belong to no known function, so nothing in them was recorded */
 };
 
 /* How memory accesses were sampled, and what of them: sums over the run's threads. */

@@ -56,6 +56,8 @@ enum sonde_trace_status tf_read_recording(struct tf_line *r)
 		return SONDE_TRACE_E_NOMEM;
 	to->instrumented = tf_line_number_or_0(r, "instrumented");
 	to->uncalled = tf_line_number_or_0(r, "uncalled");
+	to->code = tf_line_number_or_0(r, "code");
+	to->unknown = tf_line_number_or_0(r, "unknown");
 	to->memory = tf_line_number_or_0(r, "memory");
 	to->blocks = tf_line_number_or_0(r, "blocks") == 1;
 	to->blocks_beside = tf_line_number_or_0(r, "blocks") == 2;
