@@ -122,28 +122,28 @@ static void suppose_all(struct inj_starts *s, uint64_t from, uint64_t to)
 			inj_starts_add(s, at, INJ_FN_BY_GAP, false);
 }
 
-/* What is after the starts that lie in [from, to), up to the next one each. */
+/* What is after the starts that lie in [from, to), up to the next one each.  Adding may move all starts: these are copies. */
 static void suppose(void *arg, uint64_t from, uint64_t to)
 {
 	struct inj_starts *s = arg;
-	const struct inj_start *first = NULL;
+	uint64_t first = to;
 
 	for (size_t i = search_first(k, s->settled, s->v[k].addr >= from); i < s->settled && s->v[i].addr < to; i++) {
-		const struct inj_start *start = &s->v[i];
+		const struct inj_start start = s->v[i];
+		uint64_t at;
 
-		if (start->dead)
+		if (start.dead)
 			continue;
-		first = first ? first : start;
-		uint64_t at = inj_starts_padding(s->cf, start->end, start->limit);
-
-		if (at < start->limit) {
+		first = start.addr < first ? start.addr : first;
+		at = inj_starts_padding(s->cf, start.end, start.limit);
+		if (at < start.limit) {
 			inj_starts_add(s, at, INJ_FN_BY_GAP, false);
-			suppose_all(s, at, start->limit);
+			suppose_all(s, at, start.limit);
 		}
 	}
-	if (!first || first->addr > from) {
+	if (first > from) {
 		inj_starts_add(s, from, INJ_FN_BY_GAP, false);
-		suppose_all(s, from, first ? first->addr : to);
+		suppose_all(s, from, first);
 	}
 }
 

@@ -380,13 +380,12 @@ static void print_recording(const struct sonde_trace_rank *rank, bool several, b
 		fputs(", calls counted only", stdout);
 	if (r->uncalled)
 		printf("; %" PRIu64 " never called", r->uncalled);
+	if (r->code && r->unknown)
+		printf("; %s%.1f%% of the code in no known function", r->unknown > r->code / INJ_COVERAGE_SHARE ? "warning: " : "",
+		       100.0 * (double)r->unknown / (double)r->code);
 	if (left_alone)
 		printf("; %" PRIu64 " left alone%s%s", left_alone, names ? "" : " (-v: which)",
 		       several && !names ? "" : ":");
-	if (r->code && r->unknown > r->code / INJ_COVERAGE_SHARE)
-		printf("; warning: %.1f%% of the code belong to no known function", 100.0 * (double)r->unknown / (double)r->code);
-	else if (r->unknown && r->code)
-		printf("; %.1f%% of the code belong to no known function", 100.0 * (double)r->unknown / (double)r->code);
 	putchar('\n');
 	if (!several || names)
 		print_reasons(r, names);

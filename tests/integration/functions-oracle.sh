@@ -33,6 +33,8 @@ builds()
 	clang-O3-nopie  clang -O3 -fno-pie -no-pie -fcf-protection=full
 	clang-Os        clang -Oz
 	clang-stripped  clang -O1
+	gcc-bare-stripped gcc -O2 -static
+	gcc-barepie-stripped gcc -O2
 	END
 }
 
@@ -45,6 +47,7 @@ by_default()
 	fn_odd/gcc-static | fn_virtual/gcc-static | fn_small/gcc-static | fn_starts/gcc-static) ;;
 	fn_switches/gcc-libs | fn_longjmps/gcc-libs | fn_signals/gcc-libs) ;;
 	fn_signals/gcc-static | fn_longjmps/gcc-static-pie) ;;
+	fn_tails/gcc-bare-stripped | fn_calls/gcc-barepie-stripped | fn_switches/gcc-barepie-stripped) ;;
 	fn_calls/* | fn_small/* | fn_switches/* | fn_tails/*) case $2 in *-static* | *-libs) return 1 ;; esac ;;
 	*) return 1 ;;
 	esac
@@ -57,6 +60,8 @@ possible()
 	fn_plugs/*-static*) return 1 ;; # opens a library
 	fn_team/*-static* | fn_threads/*-static*) return 1 ;; # what libraries do depends on who is first
 	fn_team/*-libs | fn_threads/*-libs) return 1 ;;
+	fn_throws/*-bare* | fn_virtual/*-bare*) return 1 ;; # exceptions need tables
+	fn_plugs/*-bare* | fn_team/*-bare* | fn_threads/*-bare*) return 1 ;;
 	fn_throws/*-static*) return 1 ;; # the unwinder sorts its tables, for minutes of single steps
 	fn_team/clang*) return 1 ;;	# its OpenMP is another package
 	fn_odd/gcc-lto) return 1 ;;	# names in assembly
@@ -71,6 +76,12 @@ debug_file()
 	[ ! -e "/usr/lib/debug/.build-id/$id.debug" ] || echo "=/usr/lib/debug/.build-id/$id.debug"
 }
 
+# bare FILE: without unwind tables
+bare()
+{
+	objcopy --remove-section=.eh_frame --remove-section=.eh_frame_hdr --remove-section=.gcc_except_table "$1"
+}
+
 # one PROGRAM BUILD COMPILER FLAG...: in a folder of its own
 one()
 {
@@ -82,6 +93,8 @@ one()
 	*-stripped)
 		cp "$name" symbols
 		strip "$name"
+		# nor unwind tables: functions are found from the entry point on
+		case $build in *-bare*) bare "$name" ;; esac
 		oracle=(-s symbols)
 		unknown=1
 		;;

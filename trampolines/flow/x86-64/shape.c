@@ -69,9 +69,31 @@ static bool is_endbr64(const struct walk *w, uint64_t addr)
 	return p && tramp_endbr64_size(p, left);
 }
 
+/* Aligned, and beginning with endbr64 or by putting something on the stack. */
+static bool is_like_entry(const struct walk *w, const struct tramp_block *b)
+{
+	struct flow_stack stack = FLOW_STACK_AT_ENTRY;
+	struct flow_insn insn;
+	const uint8_t *bytes;
+
+	if (flow_addr(w->flow, b->start) % ENTRY_ALIGN || !tramp_flow_insn_at(w->flow, b->start, &insn, &bytes))
+		return false;
+	tramp_flow_stack(&stack, &insn, bytes);
+	return tramp_endbr64_size(bytes, insn.len) || stack.rsp.height > 0;
+}
+
+/* Its address is written down somewhere, and it is aligned as functions are. */
+static bool is_held(const struct walk *w, uint64_t addr)
+{
+	uint64_t at = addr - w->flow->code->base;
+
+	return addr % ENTRY_ALIGN == 0 && addr < w->hi && (is_endbr64(w, addr) || flow_bit(w->flow->code->external, at)) &&
+	       !flow_bit(w->flow->code->table, at);
+}
+
 /*
  * A call returns, says the flow of a function whose end is not known.  If there is nothing but padding after it up to the
- * end, or up to an endbr64 that is aligned as functions are, it does not.
+ * end, or up to what is likely another function, it does not.
  */
 static bool is_over(const struct walk *w, uint32_t next)
 {
@@ -79,8 +101,8 @@ static bool is_over(const struct walk *w, uint32_t next)
 	uint64_t end = flow_addr(w->flow, b->end);
 
 	if (!is_padding(w->flow, b))
-		return false;
-	return end >= w->hi || (end % ENTRY_ALIGN == 0 && is_endbr64(w, end));
+		return is_like_entry(w, b) && is_held(w, flow_addr(w->flow, b->start));
+	return end >= w->hi || is_held(w, end);
 }
 
 static bool has_tables(const struct walk *w)
@@ -204,19 +226,6 @@ static void walk_block(struct walk *w, uint32_t i)
 		written |= insn.def;
 	}
 	go_on(w, b, &stack);
-}
-
-/* Aligned, and beginning with endbr64 or by putting something on the stack. */
-static bool is_like_entry(const struct walk *w, const struct tramp_block *b)
-{
-	struct flow_stack stack = FLOW_STACK_AT_ENTRY;
-	struct flow_insn insn;
-	const uint8_t *bytes;
-
-	if (flow_addr(w->flow, b->start) % ENTRY_ALIGN || !tramp_flow_insn_at(w->flow, b->start, &insn, &bytes))
-		return false;
-	tramp_flow_stack(&stack, &insn, bytes);
-	return tramp_endbr64_size(bytes, insn.len) || stack.rsp.height > 0;
 }
 
 /*
