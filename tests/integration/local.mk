@@ -73,6 +73,7 @@ INTEGRATION_TESTS += \
 	tests/integration/launcher.sh \
 	tests/integration/limits.sh \
 	tests/integration/live.sh \
+	tests/integration/list-found.sh \
 	tests/integration/list-functions.sh \
 	tests/integration/longjmp.sh \
 	tests/integration/manual.sh \

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Functions without symbols and unwind tables: found in programs that were stripped of both, and compared with the symbols that
+# they had.  None may be wrong, 80 % of them found by default, 92 % with --guess, of which one in a hundred may be wrong.
+. "$top_srcdir/tests/integration/lib.sh"
+command -v objcopy >/dev/null || skip "no objcopy"
+programs=$top_srcdir/tests/programs
+
+# bare FILE FROM: neither symbols, nor unwind tables, nor section headers
+bare()
+{
+	objcopy --strip-all --remove-section=.eh_frame --remove-section=.eh_frame_hdr \
+		--remove-section=.gcc_except_table "$2" "$1"
+	printf '\0\0\0\0\0\0\0\0' | dd of="$1" bs=1 seek=40 conv=notrunc status=none # e_shoff
+	printf '\0\0\0\0' | dd of="$1" bs=1 seek=60 conv=notrunc status=none         # e_shnum, e_shstrndx
+}
+
+# symbols FILE: addresses of its functions ("F"), and of what else has a name in its code ("L")
+symbols()
+{
+	readelf -sW "$1" | awk '$7 ~ /^[0-9]+$/ && ($4 == "FUNC" || $4 == "IFUNC" || $4 == "NOTYPE") {
+		sub(/^0+/, "", $2); print $8 ~ /\.cold$/ || $4 == "NOTYPE" ? "L" : "F", $2 }'
+}
+
+# found FILE SYMBOLS LEAST MOST OPTION...: at least LEAST percent of the functions, at most MOST percent of them wrong
+found()
+{
+	local file=$1 symbols=$2 least=$3 most=$4
+	shift 4
+	sonde list -F '*' --csv "$@" "./$file" >listed 2>list.err || fail "sonde list $file"
+	awk -F, -v least="$least" -v most="$most" -v what="$file $*" '
+		FILENAME == ARGV[1] { split($0, s, " "); kind[s[2]] = kind[s[2]] s[1]; next }
+		FNR > 1 { sub(/^0x/, "", $2); listed[$2] = 1; n++ }
+		END {
+			for (a in kind) if (kind[a] ~ /F/) { all++; hit += a in listed }
+			for (a in listed) wrong += !(a in kind)
+			printf "%s: %.1f %% of %d found, %d of %d wrong\n", what, 100 * hit / all, all, wrong, n
+			exit !(all && 100 * hit / all >= least && 100 * wrong / n <= most)
+		}' "$symbols" listed || fail "not as many, or more wrong ones"
+}
+
+$CC -O2 -static -I"$programs" -o static "$programs/demo.c" -pthread || skip "no static C library"
+$CC -O2 -I"$programs" -o dynamic "$programs/fn_tails.c" -lm
+for file in static dynamic; do
+	bare "$file.bare" "$file"
+	symbols "$file" >"$file.symbols"
+	found "$file.bare" "$file.symbols" 80 0
+	found "$file.bare" "$file.symbols" 92 1 --guess
+	grep -q '"called' listed || fail "no evidence"
+done
+
+# how much code is in none of them is said where functions are chosen, in the trace, too
+sonde list -F '*' -v ./static.bare >listed 2>list.err || fail "sonde list -v"
+grep -q '^sonde: warning: ./static.bare: .* of its code (.* %) belong to no known function; --guess takes more$' list.err ||
+	fail "nothing is said of code in no function"
+grep -q ' sub_[0-9a-f]*  (.*called' listed || fail "no evidence"
+same_run -F '*' -o t -- ./dynamic.bare
+sonde dump t >dump || fail "sonde dump"
+grep -q 'enter *sub_' dump || fail "no calls"
+check_status 2 sonde list --guess ./dynamic.bare
