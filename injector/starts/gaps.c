@@ -12,6 +12,9 @@
 #define NOP 0x90
 #define RET 0xc3
 #define ALIGNMENT 16
+#define JUMP_SLOT 6	/* bytes: push or jmp *slot(%rip) */
+#define PLT_MIN 16	/* bytes of an entry, but for those of .plt.got */
+#define PUSH_JUMP 10	/* push $index; jmp */
 
 /* Bytes of one instruction of padding at p[0]; 0: something else. */
 static size_t padding_size(const uint8_t *p, size_t left)
@@ -25,6 +28,25 @@ static size_t padding_size(const uint8_t *p, size_t left)
 	return insn.length;
 }
 
+/*
+ * An entry of a PLT, where no section says that it is one: jmp *slot, with push $index; jmp PLT after it, or after the push *slot
+ * of the first entry.  0: something else.
+ */
+static size_t plt_size(const struct inj_cf *cf, uint64_t addr, const uint8_t *p, size_t left)
+{
+	size_t at;
+
+	if (left < PLT_MIN || !inj_cf_is_plt(cf, addr))
+		return 0;
+	at = inj_codefacts_prefix(p, left);
+	if (p[at] == 0xff && p[at + 1] == 0x35)
+		at += JUMP_SLOT + inj_codefacts_prefix(p + at + JUMP_SLOT, left - at - JUMP_SLOT);
+	at += JUMP_SLOT;
+	if (at + PUSH_JUMP <= left && p[at] == 0x68 && p[at + 5] == 0xe9)
+		at += PUSH_JUMP;
+	return at <= left ? at : 0;
+}
+
 uint64_t inj_starts_padding(const struct inj_cf *cf, uint64_t addr, uint64_t end)
 {
 	const struct tramp_bytes *code = inj_cf_code(cf, addr);
@@ -34,7 +56,10 @@ uint64_t inj_starts_padding(const struct inj_cf *cf, uint64_t addr, uint64_t end
 		return addr;
 	end = end < code->addr + code->len ? end : code->addr + code->len;
 	while (addr < end) {
-		size = padding_size(code->bytes + (addr - code->addr), (size_t)(end - addr));
+		const uint8_t *p = code->bytes + (addr - code->addr);
+
+		size = padding_size(p, (size_t)(end - addr));
+		size = size ? size : plt_size(cf, addr, p, (size_t)(end - addr));
 		if (!size)
 			break;
 		addr += size;
