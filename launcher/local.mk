@@ -330,6 +330,7 @@ sonde_SOURCES = \
 	launcher/config/outputs-calls.c \
 	launcher/config/outputs-memory.c \
 	launcher/config/outputs-memory.h \
+	launcher/config/outputs-sharing.c \
 	launcher/config/outputs-values.c \
 	launcher/config/outputs.c \
 	launcher/config/outputs.h \

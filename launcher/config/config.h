@@ -45,6 +45,7 @@ enum config_needs {
 	CONFIG_ARGUMENTS = 2,	/* with CONFIG_CALLS */
 	CONFIG_MEMORY = 4,
 	CONFIG_BLOCKS = 8,
+	CONFIG_TIMES = 16,	/* with CONFIG_MEMORY */
 };
 enum config_keys {
 	CONFIG_HAS_VARIABLES = 1,
@@ -65,7 +66,6 @@ struct config_about {
 	const char *by;		/* what is a row, if `by' is not given; NULL: nothing else */
 	const char *bys;	/* "function\0loop\0"; NULL: no choice */
 	const char *summary;
-	const char *refused;	/* why it cannot be done; NULL: it can */
 };
 extern const struct config_about config_about[CONFIG_TYPES];
 

@@ -101,13 +101,16 @@ static bool take(void *arg, const struct mt_access *v, size_t n)
 static int visit_thread(void *arg, const struct memtrace_thread *thread)
 {
 	struct memory_making *k = arg;
+	struct memtrace_thread timed = *thread;
 
 	if (!config_wants_tid(k->m, thread->rank_index, thread->about.pid, thread->about.tid))
 		return 0;
 	k->taken = 0;
+	k->time = (struct memtrace_time){ 0 };
+	timed.time = &k->time;
 	k->failed = !k->kind->begin(k, thread);
 	if (!k->failed)
-		(void)!memtrace_accesses(thread, take, k);
+		(void)!memtrace_accesses(&timed, take, k);
 	k->any |= k->taken != 0;
 	if (!k->kind->end(k, thread))
 		k->failed = true;
@@ -118,7 +121,8 @@ static int begin_rank(void *arg, struct mt_read *read, const struct sonde_trace_
 {
 	struct memory_making *k = arg;
 
-	(void)rank;
+	k->read = read;
+	k->rank = rank;
 	k->placed = false;
 	k->where = memwhere_new(read, MEMWHERE_LINES);
 	if (k->where && (!k->kind->rank || k->kind->rank(k)))
@@ -139,6 +143,7 @@ static void end_rank(void *arg)
 
 	memprofile_free(k->profile);
 	k->profile = NULL;
+	sharing_kind_end_rank(k);
 	memwhere_free(k->where);
 	k->where = NULL;
 }
@@ -265,6 +270,8 @@ static const struct memory_kind kinds[CONFIG_TYPES] = {
 	[CONFIG_WORKING_SET] = { profile_rank, profile_begin, profile_take, profile_off, profile_end, profile_done,
 				profile_print },
 	[CONFIG_CACHE] = { NULL, caches_begin, caches_take, NULL, caches_end, NULL, caches_print },
+	[CONFIG_FALSE_SHARING] = { sharing_kind_rank, sharing_kind_begin, sharing_kind_take, NULL, sharing_kind_end,
+				  sharing_kind_done, sharing_kind_print },
 	[CONFIG_ALIGNMENT] = { alignment_rank, alignment_begin, alignment_take, NULL, alignment_end, alignment_done,
 			      alignment_print },
 };
@@ -332,6 +339,7 @@ int config_make_memory(struct config_making *m)
 	free(k.dump);
 	free(k.kept);
 	alignment_free(&k);
+	sharing_kind_free(&k);
 	memory_rows_free(&k.rows);
 	if (k.systems.n)
 		cache_rows_free(&k.caches);

@@ -7,6 +7,8 @@
 #include "launcher/config/outputs.h"
 #include "launcher/dump/dump-memory.h"
 #include "launcher/memory/memory.h"
+#include "launcher/memory/memnames.h"
+#include "launcher/sharing/sharing.h"
 
 struct memory_making;
 
@@ -33,10 +35,21 @@ struct alignment_row {
 	char *name;		/* of the instruction, and where it is */
 };
 
+struct sharing_making {
+	struct memnames *names;	  /* of the rank, and: */
+	struct sh *sh;
+	struct sh_thread *thread;
+	struct sharing_rows rows; /* of all ranks */
+	struct sharing_pads none;
+};
+
 struct memory_making {
 	struct config_making *m;
 	const struct memory_kind *kind;
 	struct memwhere *where;	/* of the rank */
+	const struct mt_read *read;	     /* likewise */
+	const struct sonde_trace_rank *rank; /* likewise */
+	struct memtrace_time time; /* of the thread, before the batch at hand */
 	bool placed;		/* the next is known */
 	uint64_t bias;		/* of addresses in the program over those in its file */
 	struct mt_access *kept;	/* of a batch: those that are wanted */
@@ -53,6 +66,8 @@ struct memory_making {
 	struct cache_systems systems;
 	struct cache_sim *sim;
 	struct cache_rows caches;
+	/* false-sharing */
+	struct sharing_making shared;
 	/* alignment: by instruction, of the rank; and rows of all */
 	struct alignment *slots;
 	size_t nslots, slots_room;
@@ -69,5 +84,16 @@ bool alignment_end(struct memory_making *k, const struct memtrace_thread *t);
 bool alignment_done(struct memory_making *k);
 void alignment_print(struct memory_making *k);
 void alignment_free(struct memory_making *k);
+
+/* ---- outputs-sharing.c ---- */
+
+bool sharing_kind_rank(struct memory_making *k);
+bool sharing_kind_begin(struct memory_making *k, const struct memtrace_thread *t);
+bool sharing_kind_take(struct memory_making *k, const struct mt_access *v, size_t n);
+bool sharing_kind_end(struct memory_making *k, const struct memtrace_thread *t);
+bool sharing_kind_done(struct memory_making *k);
+void sharing_kind_print(struct memory_making *k);
+void sharing_kind_end_rank(struct memory_making *k);
+void sharing_kind_free(struct memory_making *k);
 
 #endif

@@ -155,6 +155,8 @@ static bool put_all(struct config_plan *p, struct wishes *w, const struct config
 	if (good && (w->needs & CONFIG_BLOCKS))
 		good = put_blocks(p, w);
 	good = good && put_options(p, "--mem", &w->memory);
+	if (good && (w->needs & CONFIG_TIMES))
+		good = put_option(p, "--mem-times", NULL);
 	/* no entry is about this rank: that nothing is recorded is what was wanted */
 	if (good && !w->needs && plain)
 		good = put_option(p, "--quiet", NULL);

@@ -363,9 +363,6 @@ static int find_entry(struct config_files *f, size_t i)
 	struct config_search s = { f, e, NULL, &f->found[i] };
 	int status = check_systems(f->config, e);
 
-	if (config_about[e->type].refused)
-		return config_error(f->config, &e->at, "%s: %s", config_about[e->type].name,
-				    config_about[e->type].refused);
 	for (size_t k = 0; !status && k < e->nplaces; k++) {
 		s.place = &e->places[k];
 		status = find_place(&s);

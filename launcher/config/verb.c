@@ -78,10 +78,6 @@ static int check(int argc, char **argv)
 	status = config_read(&c, argv[1]);
 	if (status)
 		return status;
-	for (size_t i = 0; !status && i < c.n; i++)
-		if (config_about[c.v[i].type].refused)
-			status = config_error(&c, &c.v[i].at, "%s: %s", config_about[c.v[i].type].name,
-					      config_about[c.v[i].type].refused);
 	if (!status && argc == 3)
 		status = check_program(&c, argv[2]);
 	else if (!status)
@@ -163,8 +159,6 @@ static void print_list(const char *words)
 static int explain_type(const struct config_about *about)
 {
 	printf("%s: %s\n", about->name, about->summary);
-	if (about->refused)
-		printf("  (%s)\n", about->refused);
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
 		if (keys[i].has && !(about->keys & keys[i].has))
 			continue;
@@ -188,9 +182,7 @@ static int explain_all(void)
 	     "program: FILE                   of a job that a script starts: whose code it is\n"
 	     "\nTypes:");
 	for (unsigned int i = 0; i < CONFIG_TYPES; i++)
-		printf("  %-20s %s%s%s%s\n", config_about[i].name, config_about[i].summary,
-		       config_about[i].refused ? " (" : "", config_about[i].refused ? config_about[i].refused : "",
-		       config_about[i].refused ? ")" : "");
+		printf("  %-20s %s\n", config_about[i].name, config_about[i].summary);
 	puts("\nPlaces:\n"
 	     "  function NAME                 NAME as for -F: solve, 'num::*', /regex/, bar(int, int), inflate@libz\n"
 	     "  loop at FILE:LINE             the loop whose 'for' or 'while' is there, and the loops in it\n"

@@ -3,7 +3,7 @@
 # would be alone; the program does the same.
 . "$top_srcdir/tests/integration/lib.sh"
 need_ptrace
-need_program measured
+need_program measured sharing
 
 program=$programs/measured
 source=$top_srcdir/tests/programs/measured.cc
@@ -188,6 +188,13 @@ if [ -x "$programs/args_mix" ]; then
 	check_usage_error sonde config check c.yaml "$programs/args_mix"
 	check_contains err 'its parameters are others: main\('
 fi
+
+# false sharing, and none
+printf 'instrumentation:\n  - { type: false-sharing, location: all, output: sharing.txt }\n' >sharing.yaml
+same_run -c sharing.yaml -o shared -- "$programs/sharing" false 20000
+has sharing.txt '1\. false sharing: counters'
+same_run -c sharing.yaml -o shared -- "$programs/sharing" padded 20000
+has sharing.txt '^no line '
 
 # a job that a script starts
 printf '#!/bin/sh\n"%s"\n"%s"\nexit 5\n' "$program" "$program" >job.sh
