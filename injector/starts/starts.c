@@ -15,7 +15,9 @@ enum {
 	ROUNDS_MAX = 20,
 	DEATHS_MAX = 5,		/* of one start: what spoke against it may have been none, too */
 	UNCOVERED_MIN = 512,	/* bytes: what linkers and C libraries add to every program without tables is less */
-	UNCOVERED_SHARE = 10,	/* or one in so many */
+	SMALL = 1 << 20,	/* where that is enough; in larger files it has to be */
+	UNCOVERED_SHARE = 10,	/* one byte in so many */
+	LARGE = 16 << 20,	/* in files larger than that nothing is searched for: it would take minutes, and gigabytes */
 };
 
 
@@ -387,7 +389,7 @@ static bool is_wanted(const struct inj_cf *cf)
 {
 	uint64_t uncovered = cf->go ? 0 : inj_starts_uncovered(cf), all = cf->hi - cf->lo;
 
-	return uncovered >= UNCOVERED_MIN || uncovered > all / UNCOVERED_SHARE;
+	return all <= LARGE && (uncovered > all / UNCOVERED_SHARE || (uncovered >= UNCOVERED_MIN && all <= SMALL));
 }
 
 bool inj_starts_find(struct inj_cf *cf, struct inj_start **starts, size_t *n)
