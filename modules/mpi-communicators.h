@@ -66,13 +66,16 @@ static void put_rank(struct ranks *r, int rank)
 
 #define RANKS_AT_ONCE 64
 
-/* Points communicator:ranks, as many as are needed; the others' if @remote. */
-static void communicator(MPI_Comm comm, MPI_Group group, MPI_Group world, bool remote)
+/*
+ * Points communicator:ranks, as many as are needed; the others' if @remote.  No @group: it is MPI_COMM_WORLD, and nothing has to be asked
+ * that a statically linked program may not have.
+ */
+static void communicator(MPI_Comm comm, const MPI_Group *group, const MPI_Group *world, bool remote)
 {
 	int size = 0, in[RANKS_AT_ONCE], out[RANKS_AT_ONCE];
 	struct ranks r;
 
-	if (!ASK(MPI_Group_size, group, &size))
+	if (group ? !ASK(MPI_Group_size, *group, &size) : !ASK(MPI_Comm_size, comm, &size))
 		return;
 	r.n = r.count = 0;
 	for (int at = 0, first = 0; at < size; at += RANKS_AT_ONCE) {
@@ -80,10 +83,10 @@ static void communicator(MPI_Comm comm, MPI_Group group, MPI_Group world, bool r
 
 		for (int i = 0; i < n; i++)
 			((volatile int *)in)[i] = at + i;
-		if (!ASK(MPI_Group_translate_ranks, group, n, in, world, out))
+		if (group && !ASK(MPI_Group_translate_ranks, *group, n, in, *world, out))
 			return;
 		for (int i = 0; i < n; i++) {
-			put_rank(&r, out[i]);
+			put_rank(&r, group ? out[i] : in[i]);
 			if (r.n > (int)sizeof(r.text) - 40 || at + i + 1 == size) {
 				end_run(&r);
 				sonde_point("ranks", COMM, SONDE_I32("first", first),
@@ -102,15 +105,20 @@ static void describe(int result, MPI_Comm comm)
 	MPI_Group world_group, group;
 	int there = 0;
 
-	if (result != MPI_SUCCESS || comm == MPI_COMM_NULL || !world() || !ASK(MPI_Initialized, &there) ||
-	    !there || !ASK(MPI_Comm_group, world(), &world_group))
+	if (result != MPI_SUCCESS || comm == MPI_COMM_NULL || !world())
+		return;
+	if (comm == world()) {
+		communicator(comm, NULL, NULL, false);
+		return;
+	}
+	if (!ASK(MPI_Initialized, &there) || !there || !ASK(MPI_Comm_group, world(), &world_group))
 		return;
 	if (ASK(MPI_Comm_group, comm, &group)) {
-		communicator(comm, group, world_group, false);
+		communicator(comm, &group, &world_group, false);
 		(void)ASK(MPI_Group_free, &group);
 	}
 	if (between_groups(comm) && ASK(MPI_Comm_remote_group, comm, &group)) {
-		communicator(comm, group, world_group, true);
+		communicator(comm, &group, &world_group, true);
 		(void)ASK(MPI_Group_free, &group);
 	}
 	(void)ASK(MPI_Group_free, &world_group);

@@ -33,7 +33,7 @@
 
 #ifdef OPEN_MPI
 SONDE_MODULE_FOR("mpi", "messages, collectives, one-sided communication and files (Open MPI)",
-		 "libmpi.so.40 libmpi.so.20");
+		 "libmpi.so.40 libmpi.so.20 ompi_mpi_init()");
 /* The library is not linked with; where it is not there yet, the address of this is 0. */
 #pragma weak ompi_mpi_comm_world
 #pragma weak ompi_mpi_comm_self
@@ -44,7 +44,7 @@ SONDE_MODULE_FOR("mpi", "messages, collectives, one-sided communication and file
 #pragma weak ompi_mpi_errors_return
 #else
 SONDE_MODULE_FOR("mpi", "messages, collectives, one-sided communication and files (MPICH)",
-		 "libmpich.so.12 libmpi.so.12");
+		 "libmpich.so.12 libmpi.so.12 MPIR_Err_return_comm()");
 #endif
 
 /* ---- one function ---- */

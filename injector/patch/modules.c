@@ -226,14 +226,30 @@ bool inj_is_mapped(const struct inj_session *s, const char *soname, size_t len)
 	return false;
 }
 
-static bool needs_met(const struct inj_session *s, const char *needs)
+/* Linked into the program, or another object: by its symbols, or by signatures. */
+static bool has_function(struct inj_session *s, const char *name, size_t len)
+{
+	char *text = strndup(name, len);
+	bool found = false;
+
+	for (size_t i = 0; text && !found && i < s->nobjects; i++) {
+		struct inj_symtab *tab = s->objects[i].path[0] ? inj_object_symbols(&s->objects[i]) : NULL;
+
+		found = tab && inj_symtab_find(tab, text, NULL);
+	}
+	free(text);
+	return found;
+}
+
+/* Words: a library that is loaded, or "function()". */
+static bool needs_met(struct inj_session *s, const char *needs)
 {
 	if (!needs)
 		return true;
 	for (const char *p = needs; *p;) {
 		size_t n = strcspn(p, " ");
 
-		if (n && inj_is_mapped(s, p, n))
+		if (n > 2 && strncmp(p + n - 2, "()", 2) == 0 ? has_function(s, p, n - 2) : n && inj_is_mapped(s, p, n))
 			return true;
 		p += n + strspn(p + n, " ");
 	}

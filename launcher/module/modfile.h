@@ -21,7 +21,7 @@ struct modfile {
 	char *spec;	   /* as the user named it */
 	char *name;
 	char *description;
-	char *needs;	   /* space-separated SONAMEs of which one must be loaded; NULL: any program */
+	char *needs;	   /* space-separated SONAMEs, and "function()", of which one must be loaded; NULL: any program */
 	struct modfile_wrap *wraps;
 	size_t nwraps;
 	size_t nsites;

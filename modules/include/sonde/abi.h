@@ -243,7 +243,7 @@ struct sonde_module {
 	uint32_t flags;
 	const char *name;
 	const char *description;
-	const char *needs; /* space-separated SONAMEs of which one must be loaded, or NULL: any */
+	const char *needs; /* space-separated SONAMEs, and functions, of which one must be loaded; NULL: any program */
 	const struct sonde_api **api;
 	struct sonde_wrap *const *wraps_begin;
 	struct sonde_wrap *const *wraps_end;

@@ -16,7 +16,9 @@
  *
  * SONDE_MODULE(name, description)            once in the file
  * SONDE_MODULE_FOR(name, desc, "sonames")    the same, active only if one of these libraries is
- *                                            loaded ("libmpi.so.40 libmpi.so.20")
+ *                                            loaded ("libmpi.so.40 libmpi.so.20"), or one of these
+ *                                            functions is there ("MPIR_Err_return_comm()"): it may
+ *                                            be linked statically
  * SONDE_WRAP(type, function, (params)) {}    replaces every call of `function` in the program
  * SONDE_WRAP_IF_PRESENT(type, function, ...) the same, without a warning where there is none
  * SONDE_WRAP_SYMBOL(type, id, "symbol", ...) for names that are no C identifiers (C++, Fortran);
