@@ -2,7 +2,7 @@
 /*
  * The part of the module openmp for tasks of programs compiled by Clang.  The runtime makes a task, the program fills in its
  * data and hands it back.  The task is made larger, for what is known of it, and given a function of this module to run; the
- * program finds its shared variables behind that, by a pointer in the task.
+ * program finds its shared variables after that, by a pointer in the task.
  *
  * kmp.h, kmp_tasking.cpp: kmp_task_t begins with that pointer and the function; copies for the tasks of a loop are made byte by
  * byte, and their pointer keeps its distance.
@@ -19,7 +19,7 @@ struct kmpc_task {
 } __attribute__((aligned(16)));
 
 struct kmp_task {
-	struct kmpc_task *shared; /* which is behind ours */
+	struct kmpc_task *shared; /* which is after ours */
 	task_function *run;
 };
 

@@ -78,7 +78,7 @@ static void teams_microtask(int32_t *thread, int32_t *bound, struct fork *f)
 
 /*
  * What num_threads() asks for, which the program says in a call before that of the region.  A word for a thread: its control block's
- * address, and the number; threads of the same place take it from each other, and then it is not told.
+ * address, and the number; threads of the same place take it from each other, and then it is not known.
  */
 #define PUSHED_PLACES 10 /* bits */
 #define PUSHED_NUMBER 20

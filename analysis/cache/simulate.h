@@ -44,7 +44,7 @@ bool cache_sim_take(struct cache_sim *sim, const struct mt_access *v, size_t n, 
 	__attribute__((warn_unused_result));
 
 /*
- * That was all.  Levels with policy OPT, and those behind them, are simulated now: until then what they are asked for takes 20
+ * That was all.  Levels with policy OPT, and those after them, are simulated now: until then what they are asked for takes 20
  * bytes each.  False: as above.
  */
 bool cache_sim_end(struct cache_sim *sim) __attribute__((warn_unused_result));

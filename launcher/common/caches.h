@@ -17,7 +17,7 @@ struct caches {
 /* Those of the processor that this runs on, as the kernel tells; none where that says nothing. */
 struct caches caches_here(void);
 
-/* Where the kernel tells of processors. */
+/* Where the kernel describes processors. */
 #define CACHES_CPUS "/sys/devices/system/cpu"
 /* The first line of a file, without its end, if it is not empty and fits.  False: nothing. */
 bool caches_line(const char *path, char *text, size_t room);

@@ -25,7 +25,7 @@ void *mpi_find(const struct mpi_table *t, struct mpi_key key)
 	return t->room ? slot_of(t, key)->p : NULL;
 }
 
-/* What follows moves up, unless its place is behind. */
+/* What follows moves up, unless its place is after that. */
 static void take_out(struct mpi_table *t, struct mpi_slot *slot)
 {
 	size_t hole = (size_t)(slot - t->v);

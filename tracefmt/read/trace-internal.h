@@ -140,7 +140,7 @@ void tf_choose_parts(struct sonde_trace *t, const struct tf_choice *c);
 /* Leaves out processes and threads of the parts that are left. */
 void tf_choose_processes(struct sonde_trace *t, const struct tf_choice *c);
 
-/* The part of @all with the same directory, or NULL; looked for from *@at on, which is moved behind it, for they mostly come in the same order. */
+/* The part of @all with the same directory, or NULL; looked for from *@at on, which is moved past it, for they mostly come in the same order. */
 const struct tf_part *tf_choice_same(const struct tf_choice *c, const struct tf_part *part, size_t *at);
 
 /*

@@ -28,7 +28,7 @@ struct tf_site {
 	bool strings : 1; /* has fields of type STR */
 	bool narrow : 1; /* some values are only a part of their words */
 	bool framed : 1; /* its records have a frame address: all enters, some leaves */
-	bool exchange : 1; /* a point that tells of clocks: struct tf_exchanges */
+	bool exchange : 1; /* a point about clocks: struct tf_exchanges */
 };
 
 /* Types of an event's values, and its place in the list of its function's events. */

@@ -106,7 +106,7 @@ void tf_writer_args(struct tf_buf *line, char *const *args);
 /* A calibration point, when the last one is long ago. */
 void tf_writer_tick(struct tf_writer *w);
 
-/* Is it a point that tells of clocks?  False also if there is no memory to note any. */
+/* Is it a point about clocks?  False also if there is no memory to note any. */
 bool tf_exchange_event(struct tf_sites *s, const struct tf_event *event);
 
 /* A line for each exchange of messages that has been noted since. */
