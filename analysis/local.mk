@@ -24,7 +24,10 @@ libanalysis_la_SOURCES = \
 	analysis/names/fields.c \
 	analysis/names/file.c \
 	analysis/names/frame.c \
+	analysis/names/heap.c \
 	analysis/names/insn.c \
+	analysis/names/layout.c \
+	analysis/names/layout.h \
 	analysis/names/live.c \
 	analysis/names/live.h \
 	analysis/names/names-private.h \
@@ -36,6 +39,10 @@ libanalysis_la_SOURCES = \
 	analysis/names/types.c \
 	analysis/sharing/collect.c \
 	analysis/sharing/lines.c \
+	analysis/sharing/nodes.c \
+	analysis/sharing/nodes.h \
+	analysis/sharing/pages.c \
+	analysis/sharing/pages.h \
 	analysis/sharing/private.h \
 	analysis/sharing/sharing.h \
 	analysis/yaml/yamldoc.c \

@@ -289,8 +289,14 @@ sonde_SOURCES = \
 	launcher/cache/rows.c \
 	launcher/cache/shipped.S \
 	launcher/cache/systems.c \
+	launcher/sharing/advice.c \
 	launcher/sharing/data.c \
+	launcher/sharing/layouts.c \
+	launcher/sharing/named.c \
 	launcher/sharing/padding.c \
+	launcher/sharing/pages-print.c \
+	launcher/sharing/pages.c \
+	launcher/sharing/pages.h \
 	launcher/sharing/print.c \
 	launcher/sharing/rows.c \
 	launcher/sharing/sharing.c \

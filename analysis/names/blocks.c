@@ -110,10 +110,12 @@ static int by_time(const void *a, const void *b)
 	return (int)!(x->site & NM_FREED) - (int)!(y->site & NM_FREED);
 }
 
-static void sort(struct nm_history *h)
+void nm_history_sort(struct nm_history *h)
 {
 	bool ascends = true;
 
+	if (h->sorted)
+		return;
 	for (size_t i = 1; i < h->n && ascends; i++)
 		ascends = h->v[i - 1].time <= h->v[i].time;
 	if (!ascends)
@@ -190,8 +192,7 @@ static void look_ahead(struct nm_cursor *c)
 
 bool nm_cursor_begin(struct nm_cursor *c, struct nm *nm, int pid, int tid)
 {
-	if (!nm->history.sorted)
-		sort(&nm->history);
+	nm_history_sort(&nm->history);
 	*c = (struct nm_cursor){ .nm = nm, .pid = pid, .to = UINT64_MAX, .next_chunk = UINT64_MAX, .epoch = 1 };
 	c->thread = thread_of(&nm->history, pid, tid);
 	c->own = own_from(c, 0);

@@ -35,6 +35,8 @@ struct nm_history {
 };
 
 void nm_history_free(struct nm_history *h);
+/* By time; the same again is nothing. */
+void nm_history_sort(struct nm_history *h);
 
 /* A thread's way through it. */
 struct nm_cursor {

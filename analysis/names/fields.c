@@ -76,8 +76,6 @@ static uint64_t bitfield_bytes(Dwarf_Die *die, uint64_t all)
 	return (at % 8 + bits + 7) / 8;
 }
 
-static bool open_field(struct nm *nm, struct nm_entry *e, struct nm_field *f);
-
 static bool add_part(struct nm *nm, struct nm_entry *e, struct nm_field *f, Dwarf_Die *member)
 {
 	const char *name = dwarf_diename(member);
@@ -98,7 +96,7 @@ static bool add_part(struct nm *nm, struct nm_entry *e, struct nm_field *f, Dwar
 	if (!part.field)
 		return false;
 	/* an empty base has a byte, which is another member's */
-	if (dwarf_tag(member) == DW_TAG_inheritance && (!open_field(nm, e, part.field) || !part.field->nparts))
+	if (dwarf_tag(member) == DW_TAG_inheritance && (!nm_field_open(nm, e, part.field) || !part.field->nparts))
 		return part.field->open;
 	size = is_bitfield(member) ? bitfield_bytes(member, part.field->size) : part.field->size;
 	/* of what has no size, an array at the end: all the rest */
@@ -212,7 +210,7 @@ static bool open_array(struct nm *nm, struct nm_entry *e, struct nm_field *f)
 
 /* ---- all ---- */
 
-static bool open_field(struct nm *nm, struct nm_entry *e, struct nm_field *f)
+bool nm_field_open(struct nm *nm, struct nm_entry *e, struct nm_field *f)
 {
 	if (f->open)
 		return true;
@@ -253,7 +251,7 @@ struct nm_field *nm_field_at(struct nm *nm, struct nm_entry *e, uint64_t offset,
 	for (;; first = false) {
 		const struct nm_part *part;
 
-		if (!open_field(nm, e, f))
+		if (!nm_field_open(nm, e, f))
 			return NULL;
 		if (f->shape == NM_ARRAY && f->stride) {
 			enter_element(f, first, same);

@@ -64,6 +64,8 @@ struct nm_extent {
 	uint64_t stride, lo, hi;
 };
 
+/* Finds the parts of a field.  False: no memory. */
+bool nm_field_open(struct nm *nm, struct nm_entry *e, struct nm_field *f);
 /* The field of @size bytes at @offset in a variable.  NULL: no memory. */
 struct nm_field *nm_field_at(struct nm *nm, struct nm_entry *e, uint64_t offset, uint64_t size, struct nm_extent *same);
 
@@ -179,6 +181,13 @@ struct nm_entry *nm_file_find(struct nm_file *f, uint64_t addr, uint64_t *begin,
 bool nm_file_variable(struct nm_file *f, uint64_t addr, Dwarf_Die *variable);
 /* Likewise of the program's own thread-local storage of the thread with thread pointer @fs. */
 struct nm_entry *nm_file_find_tls(struct nm_file *f, uint64_t addr, uint64_t fs, uint64_t *begin, uint64_t *size);
+
+/* ---- heap.c: blocks, and what they are taken for ---- */
+
+/* Blocks of @site as arrays of what the pointer points to that the instruction accesses them by, or that they were put into.  NULL: no memory. */
+struct nm_entry *nm_heap_find(struct nm *nm, uint64_t insn, uint32_t site, uint64_t size);
+/* Likewise, of the site of a block that has entry @e, by the pointer alone that they were put into; *put NULL: not known.  False: no memory. */
+bool nm_heap_entry(struct nm *nm, const struct nm_entry *e, struct nm_entry **put);
 
 /* ---- insn.c: what an instruction says of the stack ---- */
 

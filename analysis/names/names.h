@@ -153,6 +153,22 @@ void nm_chunk(struct nm_thread *t, uint64_t fs, uint64_t tsc, uint64_t next);
  */
 bool nm_find(struct nm_thread *t, const struct mt_access *a, struct nm_place *place);
 
+/* What of the thread's own is at an address after the last access that nm_find() or nm_note() was given: on its stack, or thread-local.  Likewise. */
+bool nm_find_own(struct nm_thread *t, uint64_t addr, uint32_t size, struct nm_place *place);
+
+/* In place of nm_find(): the access needs no name. */
+bool nm_note(struct nm_thread *t, const struct mt_access *a);
+
+/*
+ * The block of the heap that an access was to, made by instruction @insn at some time from @from to @to by any thread of @pid.  Likewise; unknown:
+ * there was none; ambiguous: it may have been one of those of several places.
+ */
+struct nm_when {
+	int pid;
+	uint64_t from, to, insn;
+};
+bool nm_find_block(struct nm *nm, const struct nm_when *when, uint64_t addr, uint32_t size, struct nm_place *place);
+
 /* Of any address of data, thread or time apart: globals and statics.  Likewise. */
 bool nm_find_static(struct nm *nm, uint64_t addr, uint32_t size, struct nm_place *place);
 

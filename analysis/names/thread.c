@@ -86,42 +86,6 @@ static struct nm_entry *find_tls(struct nm_thread *t, uint64_t addr, uint64_t *b
 	return nm_area(t->nm, &t->nm->tcb, NM_TLS, "thread control block");
 }
 
-static size_t typed_slot(const struct nm *nm, uint32_t site, const void *type)
-{
-	return hash_slot(i, nm->room_typed, hash_word(hash_word((uintptr_t)type) ^ site),
-			 !nm->typed[i].entry || (nm->typed[i].site == site && nm->typed[i].type == type));
-}
-
-/* A block is taken for an array of what the instruction's pointer points to, or the one that it was put into when it was allocated. */
-static struct nm_entry *find_typed(struct nm_thread *t, uint64_t insn, uint32_t site, uint64_t size)
-{
-	struct nm_entry *plain = t->nm->site[site].entry;
-	Dwarf_Die pointer, type;
-	struct nm_typed *slot;
-	struct nm *nm = t->nm;
-
-	/* of several blocks, where in it the access was is not known */
-	if (!size)
-		return plain;
-	if (!nm_pointer_find(nm, insn, &pointer))
-		return NULL;
-	if (!nm->site[site].asked && nm->site[site].code && !nm_pointer_of_call(nm, nm->site[site].code, &nm->site[site].pointer))
-		return NULL;
-	nm->site[site].asked = true;
-	if (!pointer.addr)
-		pointer = nm->site[site].pointer;
-	if (!pointer.addr || !nm_type_of(&pointer, &type) || !nm_type_size(&type))
-		return plain;
-	if (!hash_grow(nm->typed, nm->room_typed, nm->ntyped + 1, old, old->entry, &nm->typed[typed_slot(nm, old->site, old->type)]))
-		return NULL;
-	slot = &nm->typed[typed_slot(nm, site, type.addr)];
-	if (!slot->entry) {
-		*slot = (struct nm_typed){ site, type.addr, nm_entry_new(nm, &plain->v, &pointer, true) };
-		nm->ntyped += slot->entry != NULL;
-	}
-	return slot->entry;
-}
-
 /* Pushes and pops, calls and returns make room and give it back: they are to no variable. */
 static struct nm_entry *find_stack(struct nm_thread *t, const struct mt_access *a, uint64_t *begin, uint64_t *size, struct slot *s)
 {
@@ -152,9 +116,9 @@ static struct nm_entry *find(struct nm_thread *t, const struct mt_access *a, uin
 	switch (nm_cursor_find(&t->blocks, addr, &site, begin, size)) {
 	case NM_FOUND_HERE:
 		s->once = true;
-		return find_typed(t, a->insn, site, *size);
+		return nm_heap_find(t->nm, a->insn, site, *size);
 	case NM_FOUND_ONE:
-		return find_typed(t, a->insn, site, *size);
+		return nm_heap_find(t->nm, a->insn, site, *size);
 	case NM_FOUND_SEVERAL:
 		return t->nm->ambiguous;
 	case NM_FOUND_NONE:
@@ -210,19 +174,34 @@ static void note(struct nm_thread *t, const struct mt_access *a, const struct nm
 		nm_cursor_call(&t->blocks, about->returns);
 }
 
-bool nm_find(struct nm_thread *t, const struct mt_access *a, struct nm_place *place)
+/* The instruction's slot, and what the access says of the stack.  NULL: no memory. */
+static struct slot *noted(struct nm_thread *t, const struct mt_access *a)
 {
 	struct slot *s = &t->slot[hash_word(a->insn) % SLOTS];
-	struct nm_extent same = { 0 };
-	bool good;
 
 	if (s->insn != a->insn || !s->about)
 		*s = (struct slot){ .insn = a->insn, .about = nm_insn(t->nm, a->insn) };
-	if (!s->about) {
+	if (!s->about)
+		return NULL;
+	note(t, a, s->about);
+	return s;
+}
+
+bool nm_note(struct nm_thread *t, const struct mt_access *a)
+{
+	return noted(t, a) && !t->stack.failed;
+}
+
+bool nm_find(struct nm_thread *t, const struct mt_access *a, struct nm_place *place)
+{
+	struct slot *s = noted(t, a);
+	struct nm_extent same = { 0 };
+	bool good;
+
+	if (!s) {
 		*place = (struct nm_place){ .name = &t->nm->unknown->root->name };
 		return false;
 	}
-	note(t, a, s->about);
 	if (is_fixed(s, a)) {
 		*place = (struct nm_place){ s->name, a->addr - s->below, s->size };
 		return true;
@@ -244,4 +223,20 @@ bool nm_find(struct nm_thread *t, const struct mt_access *a, struct nm_place *pl
 	s->name = place->name;
 	s->epoch = is_heap(place->name) ? t->blocks.epoch : 0;
 	return good && !t->blocks.failed && !t->stack.failed;
+}
+
+bool nm_find_own(struct nm_thread *t, uint64_t addr, uint32_t size, struct nm_place *place)
+{
+	struct nm_entry *e;
+	struct nm_frame *frame;
+	struct nm_extent same;
+
+	*place = (struct nm_place){ .name = &t->nm->unknown->root->name, .begin = addr };
+	e = find_tls(t, addr, &place->begin, &place->size);
+	if (e == t->nm->unknown && addr >= t->low && addr < t->high) {
+		frame = nm_stack_frame(&t->stack, addr);
+		e = frame ? nm_stack_find(t->nm, frame, addr, true, &place->begin, &place->size) :
+			    nm_area(t->nm, &t->nm->stack, NM_STACK, "stack");
+	}
+	return nm_place_of(t->nm, e, addr, size, place, &same);
 }

@@ -16,6 +16,7 @@ struct item {
 	const struct sh_thread *thread;
 	const struct use *use;
 	uint64_t accesses, stores;
+	uint64_t from, to; /* as in struct sh_use */
 };
 
 /* Who has accessed a line: number of the first thread + 1; SHARED: several have. */
@@ -83,7 +84,9 @@ static struct item item_of(const struct sh_thread *t, const struct use *u)
 	for (uint32_t at = u->span; at; at = t->spans[at - 1].before) {
 		item.accesses += t->spans[at - 1].accesses;
 		item.stores += t->spans[at - 1].stores;
+		item.from = t->windows[t->spans[at - 1].first].from;
 	}
+	item.to = u->span ? t->windows[t->spans[u->span - 1].last].to : 0;
 	return item;
 }
 
@@ -322,7 +325,7 @@ static bool make_line(struct sh *s, const struct item *items, size_t n, struct p
 	for (size_t i = 0; i < n; i++)
 		s->uses[s->nuses++] = (struct sh_use){
 			.insn = items[i].use->insn, .reads = items[i].use->reads, .writes = items[i].use->writes,
-			.accesses = items[i].accesses, .stores = items[i].stores,
+			.accesses = items[i].accesses, .stores = items[i].stores, .from = items[i].from, .to = items[i].to,
 			.tid = items[i].thread->tid, .thread = items[i].thread->number,
 		};
 	s->lines[s->nlines++] = line;

@@ -67,6 +67,7 @@ struct sh_use {
 	uint64_t insn;
 	uint64_t reads, writes;
 	uint64_t accesses, stores;
+	uint64_t from, to; /* when they were made */
 	int tid;
 	uint32_t thread; /* counts from 0 */
 };

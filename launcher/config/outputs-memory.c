@@ -334,6 +334,8 @@ int config_make_memory(struct config_making *m)
 		fputs("# no memory was accessed there\n", m->out);
 	else if (!status && k.kind->print)
 		k.kind->print(&k);
+	if (!status && k.failed)
+		status = config_no_memory();
 	if (k.dump)
 		tf_buf_free(&k.dump->thread);
 	free(k.dump);

@@ -40,7 +40,6 @@ struct sharing_making {
 	struct sh *sh;
 	struct sh_thread *thread;
 	struct sharing_rows rows; /* of all ranks */
-	struct sharing_pads none;
 };
 
 struct memory_making {

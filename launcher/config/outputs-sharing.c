@@ -37,17 +37,16 @@ bool sharing_kind_done(struct memory_making *k)
 {
 	k->shared.rows.bytes = LINE;
 	k->shared.rows.least = LEAST;
-	k->shared.rows.pads = &k->shared.none;
 	return sh_finish(k->shared.sh) &&
 	       sharing_rows_add(&k->shared.rows, k->shared.sh, k->where, k->shared.names, k->rank->rank);
 }
 
 void sharing_kind_print(struct memory_making *k)
 {
-	const struct sharing_what_if what = { .pads = &k->shared.none };
-
-	sharing_rows_sort(&k->shared.rows);
-	sharing_table(&k->shared.rows, &what, UINT64_MAX, k->m->out);
+	if (sharing_rows_finish(&k->shared.rows))
+		sharing_table(&k->shared.rows, NULL, UINT64_MAX, k->m->out);
+	else
+		k->failed = true;
 }
 
 void sharing_kind_end_rank(struct memory_making *k)

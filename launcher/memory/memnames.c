@@ -185,6 +185,17 @@ const struct mt_access *memnames_take(struct memnames *m, const struct mt_access
 	return m->batch;
 }
 
+struct nm_thread *memnames_batch(struct memnames *m)
+{
+	set_time(m);
+	return m->thread;
+}
+
+struct nm *memnames_nm(struct memnames *m)
+{
+	return m->nm;
+}
+
 bool memnames_static(struct memnames *m, uint64_t addr, uint32_t size, struct nm_place *place)
 {
 	return nm_find_static(m->nm, addr, size, place);

@@ -12,8 +12,10 @@
 #include "launcher/memory/memtrace.h"
 
 struct memnames;
+struct nm;
 struct nm_name;
 struct nm_place;
+struct nm_thread;
 
 /*
  * Of a rank, @read's, of @trace: both have to live as long.  Looks for the files that were recorded, or in the trace's archive; says once of each
@@ -29,7 +31,12 @@ bool memnames_thread(struct memnames *m, const struct memtrace_thread *thread, s
 /* The batch with keys in place of instructions, until the next call.  NULL: no memory. */
 const struct mt_access *memnames_take(struct memnames *m, const struct mt_access *v, size_t n);
 
-struct nm;
+/*
+ * In place of memnames_take(), once for each batch: the thread, for nm_find() or nm_note() of each of its accesses.  The names are memnames_nm()'s.
+ */
+struct nm_thread *memnames_batch(struct memnames *m);
+struct nm *memnames_nm(struct memnames *m);
+
 /* Blocks of the heap, if module memory was recorded, too: *has.  False: no memory. */
 bool memnames_add_blocks(struct nm *nm, const struct mt_read *read, bool *has) __attribute__((warn_unused_result));
 /* Of globals and statics, whoever accesses them.  False: no memory. */

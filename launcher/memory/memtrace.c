@@ -300,9 +300,9 @@ uint64_t memtrace_accesses(const struct memtrace_thread *thread,
 	}
 	if (thread->time)
 		thread->time->tsc = mt_read_time(t, &thread->time->exact);
-	if (gaps && thread->progress)
+	if (gaps && thread->progress && !thread->quiet)
 		progress_end(&thread->progress->shown);
-	if (gaps)
+	if (gaps && !thread->quiet)
 		msg_warn("thread %d.%d: %" PRIu64 " part%s missing from its memory accesses",
 			 thread->about.pid, thread->about.tid, gaps, gaps == 1 ? " is" : "s are");
 	mt_read_stop(t);

@@ -57,6 +57,7 @@ struct memtrace_thread {
 	bool order;	/* as in struct memtrace */
 	struct mt_files_thread about;
 	struct memtrace_progress *progress; /* NULL: none is shown */
+	bool quiet;	/* memtrace_accesses() does not say what is missing: it has been read before */
 	uint64_t *before; /* where memtrace_accesses() puts mt_read_before(); NULL: nowhere */
 	uint64_t *fs;	/* ... and mt_read_fs() */
 	uint64_t *tsc;	/* ... when the chunk began that a batch is from; NULL: nowhere */

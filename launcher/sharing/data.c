@@ -41,7 +41,7 @@ void sharing_csv(const struct sharing_rows *rows, uint64_t limit, FILE *out)
 		const struct sh_line *l = &r->line;
 
 		fprintf(out, "%d,0x%" PRIx64 ",%" PRIu64 ",%s,%d,%" PRIu32 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64,
-			l->pid, sharing_pads_original(rows->pads, l->address), r->lines, sharing_class_word(l->class), l->handed, l->threads,
+			l->pid, sharing_moves_original(rows->moves, l->address), r->lines, sharing_class_word(l->class), l->handed, l->threads,
 			l->accesses, l->stores, l->transfers.least, l->transfers.most, l->invalidated.least, l->invalidated.most);
 		if (rows->latency)
 			fprintf(out, ",%" PRIu64 ",%" PRIu64, l->transfers.least * rows->latency, l->transfers.most * rows->latency);
@@ -111,7 +111,7 @@ static bool json_row(struct tf_buf *b, const struct sharing_rows *rows, const st
 	if (r->rank >= 0)
 		tf_json_int(b, "rank", r->rank);
 	tf_json_int(b, "process", l->pid);
-	json_hex(b, "address", sharing_pads_original(rows->pads, l->address));
+	json_hex(b, "address", sharing_moves_original(rows->moves, l->address));
 	tf_json_uint(b, "lines", r->lines);
 	tf_json_str(b, "class", sharing_class_word(l->class));
 	tf_json_uint(b, "handed", l->handed);
@@ -139,8 +139,8 @@ static bool json_total(struct tf_buf *b, const struct sharing_rows *rows, const 
 	tf_json_uint(b, "lines", rows->sum.lines);
 	tf_json_uint(b, "handed", rows->sum.handed);
 	json_bounds(b, "transfers_least", "transfers_most", &rows->sum.transfers, 1);
-	if (what->pads->n)
-		json_bounds(b, "unpadded_transfers_least", "unpadded_transfers_most", &what->before.transfers, 1);
+	if (sharing_moves_any(what->moves))
+		json_bounds(b, "before_transfers_least", "before_transfers_most", &what->before.transfers, 1);
 	return end(b, out);
 }
 

@@ -175,13 +175,15 @@ static uint64_t moved(const struct sharing_pads *pads, uint64_t addr)
 	return addr;
 }
 
-uint64_t sharing_pads_original(const struct sharing_pads *pads, uint64_t addr)
+bool sharing_pads_original(const struct sharing_pads *pads, uint64_t *addr)
 {
-	const uint64_t i = (addr - ELSEWHERE) >> APART;
-	const struct sharing_place *p = addr >= ELSEWHERE && i < pads->nplaces ? &pads->places[i] : NULL;
-	const uint64_t at = p ? addr - ELSEWHERE - (i << APART) : 0;
+	const uint64_t i = (*addr - ELSEWHERE) >> APART;
+	const struct sharing_place *p = *addr >= ELSEWHERE && i < pads->nplaces ? &pads->places[i] : NULL;
+	const uint64_t at = p ? *addr - ELSEWHERE - (i << APART) : 0;
 
-	return p ? p->begin + at / p->step * p->element + at % p->step : addr;
+	if (p)
+		*addr = p->begin + at / p->step * p->element + at % p->step;
+	return p;
 }
 
 const struct mt_access *sharing_pads_take(struct sharing_pads *pads, const struct mt_access *v, size_t n)

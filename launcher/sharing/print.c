@@ -53,7 +53,7 @@ static void put_row(const struct sharing_rows *rows, size_t i, FILE *out)
 		fputs(" and ", out);
 		put_name(&r->side[1], out);
 	}
-	fprintf(out, "\n     line 0x%" PRIx64, sharing_pads_original(rows->pads, l->address));
+	fprintf(out, "\n     line 0x%" PRIx64, sharing_moves_original(rows->moves, l->address));
 	if (r->lines > 1)
 		fprintf(out, " and %" PRIu64 " more like it", r->lines - 1);
 	if (r->rank >= 0)
@@ -77,16 +77,36 @@ static void put_row(const struct sharing_rows *rows, size_t i, FILE *out)
 	putc('\n', out);
 }
 
+static void put_moves(const struct sharing_moves *moves, FILE *out)
+{
+	const char *between = "";
+
+	for (size_t i = 0; i < moves->pads.n; i++, between = ", and ") {
+		fputs(between, out);
+		units_text(out, moves->pads.v[i].name, 0, true);
+		fprintf(out, " were padded to %" PRIu64 " bytes", moves->pads.v[i].align);
+	}
+	for (size_t i = 0; i < moves->layouts.n; i++, between = ", and ") {
+		const struct nm_change *c = &moves->layouts.v[i];
+
+		fprintf(out, "%s%s", between, c->what == NM_SOA ? "arrays of " : "");
+		units_text(out, c->type, 0, true);
+		if (c->what == NM_SOA) {
+			fputs(" were structures of arrays", out);
+			continue;
+		}
+		putc('.', out);
+		units_text(out, c->member, 0, true);
+		fputs(" were in arrays of their own", out);
+	}
+}
+
 static void put_saved(const struct sharing_rows *rows, const struct sharing_what_if *what, FILE *out)
 {
 	const struct cache_bounds *a = &what->before.transfers, *b = &rows->sum.transfers;
 
 	fputs("if ", out);
-	for (size_t i = 0; i < what->pads->n; i++) {
-		fputs(i ? ", and " : "", out);
-		units_text(out, what->pads->v[i].name, 0, true);
-		fprintf(out, " were padded to %" PRIu64 " bytes", what->pads->v[i].align);
-	}
+	put_moves(what->moves, out);
 	fputs(": ", out);
 	put_range(b, 1, out);
 	fputs(" transfers in all, in place of ", out);
@@ -95,6 +115,8 @@ static void put_saved(const struct sharing_rows *rows, const struct sharing_what
 		fprintf(out, "; up to %" PRIu64 " are saved", a->most - b->most);
 		if (rows->latency)
 			fprintf(out, ", %" PRIu64 " cycles", (a->most - b->most) * rows->latency);
+	} else if (a->most < b->most) {
+		fprintf(out, "; up to %" PRIu64 " more", b->most - a->most);
 	}
 	fputs("\nwhat would be left:\n", out);
 }
@@ -111,7 +133,7 @@ void sharing_table(const struct sharing_rows *rows, const struct sharing_what_if
 		units_text(out, rows->system, 0, true);
 		putc('\n', out);
 	}
-	if (what->pads->n)
+	if (what && sharing_moves_any(what->moves))
 		put_saved(rows, what, out);
 	for (size_t i = 0; i < n; i++)
 		put_row(rows, i, out);

@@ -15,46 +15,9 @@ const char *sharing_class_word(enum sh_class class)
 	return words[class];
 }
 
-/* ---- names of data ---- */
-
-static bool has_name(const struct nm_place *place)
-{
-	return place->name->variable->how >= NM_BY_SYMBOL;
-}
-
-char *sharing_variable(const struct nm_place *place)
-{
-	char *text;
-
-	if (!has_name(place) || asprintf(&text, "%s%s", place->name->variable->name, place->name->path) < 0)
-		return NULL;
-	return text;
-}
-
 unsigned int sharing_grain(unsigned int bytes)
 {
 	return bytes > 64 ? bytes / 64 : 1;
-}
-
-static char *first_name(const struct sharing_rows *rows, const struct sh_line *line, struct sharing_side *side, struct memnames *names)
-{
-	const uint64_t mask = side->use.reads | side->use.writes;
-	const uint64_t at = sharing_pads_original(rows->pads, line->address +
-						  (uint64_t)__builtin_ctzll(mask) * sharing_grain(rows->bytes));
-	struct nm_place place;
-	char *name, *text;
-
-	side->data = at;
-	if (!names || !memnames_static(names, at, 1, &place))
-		return NULL;
-	side->whole = place.name->variable->how > NM_BY_SYMBOL;
-	name = sharing_variable(&place);
-	if (!name || (*place.name->path ? !strstr(place.name->path, "[]") : at == place.begin))
-		return name;
-	if (asprintf(&text, "%s (+%" PRIu64 ")", name, at - place.begin) < 0)
-		text = NULL;
-	free(name);
-	return text;
 }
 
 /* ---- bytes ---- */
@@ -109,61 +72,6 @@ static char *threads_text(const struct sh_line *line, unsigned int each)
 	return fclose(out) == 0 ? text : NULL;
 }
 
-/* ---- what to do ---- */
-
-static const char *what(const struct sharing_side *s)
-{
-	return s->variable ? s->variable : s->function ? s->function : "one thread";
-}
-
-static bool same_variable(const struct sharing_row *r)
-{
-	const char *a = r->side[0].variable, *b = r->side[1].variable;
-	size_t n;
-
-	if (!a || !b)
-		return false;
-	n = strcspn(a, ".[ ");
-	return n == strcspn(b, ".[ ") && strncmp(a, b, n) == 0;
-}
-
-/* How much of the name --pad takes: a field, or the elements of one; else all of the variable. */
-static int to_pad(const char *name, int stem)
-{
-	const int n = (int)strcspn(name, " "), array = (int)strcspn(name, "[");
-
-	return name[stem] == '.' && array + 2 >= n ? n : stem;
-}
-
-static char *advice(const struct sharing_row *r, unsigned int bytes)
-{
-	const struct sharing_side *a = &r->side[0], *b = &r->side[1];
-	const bool stores[2] = { a->use.writes != 0, b->use.writes != 0 };
-	const int stem = a->variable ? (int)strcspn(a->variable, ".[ ") : 0;
-	const int part = a->variable ? to_pad(a->variable, stem) : 0;
-	char *text = NULL;
-	int n;
-
-	if (r->line.class == SH_TRUE)
-		n = asprintf(&text, "threads access the same bytes, so padding does not help: keep a value for each thread, and sum up at the "
-				    "end, or access it less often");
-	else if (!a->variable || !b->variable)
-		n = asprintf(&text, "they are in memory without a name, most likely allocated: let what each thread %s begin at a multiple of %u "
-				    "bytes (aligned_alloc), or allocate it in the thread that uses it in blocks of whole lines",
-			     stores[0] && stores[1] ? "stores to" : "uses", bytes);
-	else if (same_variable(r))
-		n = asprintf(&text, "different parts of %.*s are for different threads: pad each to %u bytes (alignas(%u)), or count in a local "
-				    "variable and store once; --pad='%.*s' shows what padding saves", stem, a->variable, bytes, bytes,
-			     part, a->variable);
-	else if (stores[0] != stores[1])
-		n = asprintf(&text, "%s is only read here, %s is stored to: move one to another line (alignas(%u), or another place in its "
-				    "structure)", what(stores[0] ? b : a), what(stores[0] ? a : b), bytes);
-	else
-		n = asprintf(&text, "%s and %s are neighbours by chance: align one of them to %u bytes, or declare them apart", what(a),
-			     what(b), bytes);
-	return n < 0 ? NULL : text;
-}
-
 /* ---- rows ---- */
 
 static bool copy(char **to, const char *text)
@@ -183,8 +91,7 @@ static bool fill_side(struct sharing_rows *rows, struct sharing_side *side, cons
 		return false;
 	side->line = p->line;
 	side->address = p->addr;
-	side->variable = first_name(rows, line, side, names);
-	return true;
+	return sharing_name(rows, line, side, names);
 }
 
 /* The same instructions, whichever thread has which. */
@@ -228,9 +135,8 @@ static bool add(struct sharing_rows *rows, const struct sh_line *line, struct me
 	if (!fill_side(rows, &r->side[0], line, line->a, where, names) || !fill_side(rows, &r->side[1], line, line->b, where, names))
 		return false;
 	r->threads = threads_text(line, sharing_grain(rows->bytes));
-	r->advice = advice(r, rows->bytes);
 	r->line.uses = NULL;
-	return r->threads && r->advice;
+	return r->threads;
 }
 
 bool sharing_rows_add(struct sharing_rows *rows, const struct sh *s, struct memwhere *where, struct memnames *names, int rank)
@@ -268,10 +174,16 @@ static int by_transfers(const void *a, const void *b)
 	return x->line.address < y->line.address ? -1 : x->line.address > y->line.address;
 }
 
-void sharing_rows_sort(struct sharing_rows *rows)
+bool sharing_rows_finish(struct sharing_rows *rows)
 {
 	if (rows->n)
 		qsort(rows->v, rows->n, sizeof(rows->v[0]), by_transfers);
+	for (struct sharing_row *r = rows->v; r < rows->v + rows->n; r++) {
+		r->advice = sharing_advice(r, rows->bytes);
+		if (!r->advice)
+			return false;
+	}
+	return true;
 }
 
 void sharing_rows_free(struct sharing_rows *rows)

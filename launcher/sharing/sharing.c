@@ -5,6 +5,7 @@
 #include "launcher/cache/cache.h"
 #include "launcher/common/message.h"
 #include "launcher/memory/memtrace.h"
+#include "launcher/sharing/pages.h"
 #include "launcher/select/processes.h"
 #include "launcher/trace/sampled.h"
 #include "launcher/verbs.h"
@@ -18,11 +19,11 @@
 #define NO_LIMIT (UINT64_MAX - 1)
 
 struct sharing_options {
-	const char *system;
-	struct opt_list pads;
+	const char *system, *nodes;
+	struct opt_list pads, splits, soas;
 	struct pick pick;
-	uint64_t line, limit, least;
-	bool no_stack, all, csv, json, mangled;
+	uint64_t line, page, limit, least;
+	bool no_stack, all, csv, json, mangled, pages;
 };
 
 static const struct opt sharing_opts[] = {
@@ -31,6 +32,15 @@ static const struct opt sharing_opts[] = {
 	  offsetof(struct sharing_options, least), NULL },
 	{ 0, "pad", "VARIABLE[/BYTES][:ALIGN]", "as if the variable, or each element of it (of BYTES), were at a\nmultiple of ALIGN bytes: what that saves; may be repeated",
 	  OPT_LIST, offsetof(struct sharing_options, pads), NULL },
+	{ 0, "split", "TYPE.MEMBER", "as if the member of the structure were in an array of its own; may be\nrepeated",
+	  OPT_LIST, offsetof(struct sharing_options, splits), NULL },
+	{ 0, "soa", "TYPE", "as if arrays of the structure were structures of arrays; may be\nrepeated",
+	  OPT_LIST, offsetof(struct sharing_options, soas), NULL },
+	{ 0, "pages", NULL, "pages in place of lines: which thread touches them first, and how many\naccesses are from other NUMA nodes", OPT_FLAG,
+	  offsetof(struct sharing_options, pages), NULL },
+	{ 0, "page", "BYTES", "of a page: 4K (default), 2M, ...; a power of two", OPT_SIZE, offsetof(struct sharing_options, page), NULL },
+	{ 0, "nodes", "FILE", "which processors or threads are on which NUMA node (YAML); this\nmachine's if not given", OPT_STRING,
+	  offsetof(struct sharing_options, nodes), NULL },
 	{ 0, "system", "SYSTEM", "whose last cache's latency a transfer takes: a name of 'sonde cache\n--list' or a YAML file", OPT_STRING,
 	  offsetof(struct sharing_options, system), NULL },
 	{ 't', "thread", "[PID.]TID", "only this thread; may be repeated", OPT_LIST,
@@ -61,6 +71,8 @@ static const struct opt_command sharing_command = {
 	.examples = "sonde --mem --mem-times ./app\trecords\n"
 		    "sonde sharing\tlines, who accesses which bytes of them, and what to do\n"
 		    "sonde sharing --pad=counters:64\twhat it saves to have each counter in a line of its own\n"
+		    "sonde sharing --split=item.hits\twhat it saves to have all hits in one array, apart from the rest of the items\n"
+		    "sonde sharing --pages --nodes=two.yaml\twhich pages are on another node than the threads that use them\n"
 		    "sonde sharing --system=epyc-9004\twith cycles\n",
 };
 
@@ -75,7 +87,7 @@ struct sharing {
 	int rank;
 	struct sh_thread *thread;
 	struct memtrace_time time;
-	struct sharing_pads pads;
+	struct sharing_moves to;
 	struct sharing_what_if what;
 	struct sharing_rows rows;
 	uint64_t damage, missed, all_threads;
@@ -114,6 +126,7 @@ static void end_rank(void *arg)
 	struct sharing *s = arg;
 
 	memwhere_free(s->where);
+	sharing_layouts_end_rank(&s->to.layouts);
 	memnames_free(s->names);
 	sh_free(s->sh);
 	s->where = NULL;
@@ -126,8 +139,10 @@ static bool take(void *arg, const struct mt_access *v, size_t n)
 	struct sharing *s = arg;
 
 	s->timed |= s->time.exact;
-	if (s->moves)
-		v = sharing_pads_take(&s->pads, v, n);
+	if (s->moves && s->to.layouts.n)
+		v = sharing_layouts_take(&s->to.layouts, s->names, v, &n);
+	else if (s->moves)
+		v = sharing_pads_take(&s->to.pads, v, n);
 	s->failed = !v || !sh_thread_time(s->thread, s->time.tsc, s->time.exact) || !sh_thread_take(s->thread, v, n);
 	return !s->failed;
 }
@@ -136,7 +151,10 @@ static int read_thread(struct sharing *s, const struct memtrace_thread *thread, 
 {
 	struct memtrace_thread copy = *thread;
 
+	if (s->moves && s->to.layouts.n && !memnames_thread(s->names, thread, &copy))
+		return no_memory();
 	copy.time = &s->time;
+	copy.quiet = s->moves;
 	s->time = (struct memtrace_time){ 0 };
 	s->thread = sh_thread_new(s->sh, thread->about.pid, thread->about.tid);
 	if (!s->thread)
@@ -159,21 +177,28 @@ static int visit_thread(void *arg, const struct memtrace_thread *thread)
 	return read_thread(s, thread, &s->damage);
 }
 
-/* All again, with what is to be padded elsewhere. */
-static int pad(struct sharing *s)
+static int find_pads(struct sharing *s)
 {
-	const char *missing = sharing_pads_find(&s->pads, s->sh, s->names, sharing_grain((unsigned int)s->o->line));
-	struct sh_sum sum;
-	uint64_t told = 0;
-	int status = 0;
+	const char *missing = sharing_pads_find(&s->to.pads, s->sh, s->names, sharing_grain((unsigned int)s->o->line));
 
 	if (missing && !*missing)
 		return no_memory();
-	if (missing) {
-		msg_error("--pad=%s: there is no variable of that name in the lines that several threads access; 'sonde sharing --all' shows "
-			  "their names", missing);
-		return EXIT_USAGE;
-	}
+	if (!missing)
+		return 0;
+	msg_error("--pad=%s: there is no variable of that name in the lines that several threads access; 'sonde sharing --all' shows "
+		  "their names", missing);
+	return EXIT_USAGE;
+}
+
+/* All again, with what is to be elsewhere there. */
+static int move(struct sharing *s)
+{
+	int status = find_pads(s);
+	struct sh_sum sum;
+	uint64_t told = 0;
+
+	if (status)
+		return status;
 	sh_sum(s->sh, &sum);
 	s->what.before.lines += sum.lines;
 	s->what.before.transfers.least += sum.transfers.least;
@@ -187,15 +212,38 @@ static int pad(struct sharing *s)
 	return status || sh_finish(s->sh) ? status : no_memory();
 }
 
+/* Was there what is to be changed, in any rank? */
+static int check_layouts(const struct sharing_layouts *l)
+{
+	for (size_t i = 0; i < l->n; i++) {
+		const struct nm_change *c = &l->v[i];
+
+		if (c->done)
+			continue;
+		if (!c->has_type)
+			msg_error("--%s: no variable or block of type '%s' is accessed; 'sonde memory -b type' shows types, as far as there is debug "
+				  "information (-g), of blocks of the heap if module memory was there (--mem --mem-times -m memory)",
+				  c->what == NM_SOA ? "soa" : "split", c->type);
+		else if (c->what == NM_SOA)
+			msg_error("--soa=%s: there are single ones, but no arrays of it", c->type);
+		else
+			msg_error("--split=%s.%s: it has no member of that name that has its bytes to itself", c->type, c->member);
+		return EXIT_USAGE;
+	}
+	return 0;
+}
+
 static int end_threads(void *arg)
 {
 	struct sharing *s = arg;
+	const size_t before = s->rows.n;
 	int status = sh_finish(s->sh) ? 0 : no_memory();
 
 	s->missed += sh_missed(s->sh);
-	if (!status && s->pads.n)
-		status = pad(s);
-	if (!status && !sharing_rows_add(&s->rows, s->sh, s->where, s->names, s->rank))
+	if (!status && sharing_moves_any(&s->to))
+		status = move(s);
+	if (!status && (!sharing_rows_add(&s->rows, s->sh, s->where, s->names, s->rank) ||
+			!sharing_name_stacks(&s->rows, before, s->names, s->threads, s->nthreads)))
 		status = no_memory();
 	return status;
 }
@@ -226,9 +274,12 @@ static int print(struct sharing *s, const struct sonde_trace *trace)
 
 	if (limit == NO_LIMIT)
 		limit = o->csv || o->json || o->all ? UINT64_MAX : DEFAULT_LIMIT;
+	if (check_layouts(&s->to.layouts))
+		return EXIT_USAGE;
 	tell(s, trace);
-	sharing_rows_sort(&s->rows);
-	s->what.pads = &s->pads;
+	if (!sharing_rows_finish(&s->rows))
+		return no_memory();
+	s->what.moves = &s->to;
 	if (o->csv)
 		sharing_csv(&s->rows, limit, stdout);
 	else if (!o->json)
@@ -280,20 +331,55 @@ static int show(struct sharing *s, struct sharing_options *o, const char *dir)
 	return status;
 }
 
+static int parse_layouts(struct sharing_layouts *l, const struct opt_list *list, bool soa)
+{
+	for (size_t i = 0; i < list->n; i++)
+		if (!sharing_layouts_parse(l, list->v[i], soa))
+			return opt_usage_error(&sharing_command, soa ? "--soa=%s: the name of a structure belongs there" :
+								       "--split=%s: TYPE.MEMBER belongs there", list->v[i]);
+	return 0;
+}
+
+static int parse_moves(struct sharing_moves *to, const struct sharing_options *o)
+{
+	int status;
+
+	for (size_t i = 0; i < o->pads.n; i++)
+		if (!sharing_pads_parse(&to->pads, o->pads.v[i], (unsigned int)o->line))
+			return opt_usage_error(&sharing_command, "--pad=%s: VARIABLE, VARIABLE:ALIGN or VARIABLE/BYTES:ALIGN belongs there, "
+								 "ALIGN a power of two", o->pads.v[i]);
+	status = parse_layouts(&to->layouts, &o->splits, false);
+	return status ? status : parse_layouts(&to->layouts, &o->soas, true);
+}
+
+static int pages(struct sharing_options *o, const char *dir)
+{
+	const struct pages_options p = {
+		.pick = &o->pick, .nodes = o->nodes, .page = o->page, .no_stack = o->no_stack, .all = o->all, .csv = o->csv, .json = o->json,
+		.mangled = o->mangled,
+		.limit = o->limit != NO_LIMIT ? o->limit : o->csv || o->json || o->all ? UINT64_MAX : DEFAULT_LIMIT,
+	};
+
+	if (o->page < 4096 || o->page > UINT64_C(1) << 40 || o->page & (o->page - 1))
+		return opt_usage_error(&sharing_command, "--page: a power of two from 4K on belongs there");
+	if (o->pads.n || o->splits.n || o->soas.n || o->system || o->line != 64)
+		return opt_usage_error(&sharing_command, "--pages excludes --line, --system, --pad, --split and --soa");
+	return sharing_pages(&p, dir);
+}
+
 static int sharing(struct sharing_options *o, const char *dir)
 {
 	struct sharing s = { .o = o, .rows = { .bytes = (unsigned int)o->line, .least = o->least, .all = o->all } };
 	int status = choose_system(&s);
 
-	s.rows.pads = &s.pads;
-	for (size_t i = 0; i < o->pads.n && !status; i++)
-		if (!sharing_pads_parse(&s.pads, o->pads.v[i], (unsigned int)o->line))
-			status = opt_usage_error(&sharing_command, "--pad=%s: VARIABLE, VARIABLE:ALIGN or VARIABLE/BYTES:ALIGN belongs there, "
-								   "ALIGN a power of two", o->pads.v[i]);
+	s.rows.moves = &s.to;
+	if (!status)
+		status = parse_moves(&s.to, o);
 	if (!status)
 		status = show(&s, o, dir);
 	sharing_rows_free(&s.rows);
-	sharing_pads_free(&s.pads);
+	sharing_pads_free(&s.to.pads);
+	sharing_layouts_free(&s.to.layouts);
 	cache_systems_free(&s.systems);
 	free(s.threads);
 	return status;
@@ -301,7 +387,7 @@ static int sharing(struct sharing_options *o, const char *dir)
 
 int verb_sharing(int argc, char **argv)
 {
-	struct sharing_options o = { .pick = { .rank = PICK_ANY_RANK, .to = PICK_NO_END }, .limit = NO_LIMIT, .line = 64,
+	struct sharing_options o = { .pick = { .rank = PICK_ANY_RANK, .to = PICK_NO_END }, .limit = NO_LIMIT, .line = 64, .page = 4096,
 				     .least = DEFAULT_LEAST };
 	int first = opt_parse(&sharing_command, argc, argv, &o), status;
 
@@ -311,13 +397,21 @@ int verb_sharing(int argc, char **argv)
 		status = opt_usage_error(&sharing_command, "more than one trace");
 	else if (o.csv && o.json)
 		status = opt_usage_error(&sharing_command, "--csv and --json exclude each other");
+	else if (!o.pages && (o.nodes || o.page != 4096))
+		status = opt_usage_error(&sharing_command, "--nodes and --page belong to --pages");
+	else if (o.pages)
+		status = pages(&o, first < argc ? argv[first] : "sonde.data");
 	else if (o.line < 16 || o.line > SH_LINE_MAX || o.line & (o.line - 1))
 		status = opt_usage_error(&sharing_command, "--line: 16, 32, 64, 128, ... 1024 bytes belong there");
-	else if (o.csv && o.pads.n)
-		status = opt_usage_error(&sharing_command, "--csv has lines alone: --pad is for text and --json");
+	else if (o.csv && (o.pads.n || o.splits.n || o.soas.n))
+		status = opt_usage_error(&sharing_command, "--csv has lines alone: --pad, --split and --soa are for text and --json");
+	else if (o.pads.n && (o.splits.n || o.soas.n))
+		status = opt_usage_error(&sharing_command, "--pad and changes of types (--split, --soa) exclude each other");
 	else
 		status = sharing(&o, first < argc ? argv[first] : "sonde.data");
 	opt_list_free(&o.pads);
+	opt_list_free(&o.splits);
+	opt_list_free(&o.soas);
 	opt_list_free(&o.pick.threads);
 	opt_list_free(&o.pick.processes);
 	return status;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * `sonde sharing': lines of memory that threads take from each other (analysis/sharing/).  sharing.c has the options and reads the trace,
- * rows.c says what a line is in words, padding.c moves variables apart to see what that saves, print.c and data.c print it.
+ * rows.c says what a line is in words, named.c what data are called, advice.c what to do, padding.c moves variables apart and layouts.c changes types to see
+ * what that saves, print.c and data.c print it.
  */
 #ifndef SONDE_LAUNCHER_SHARING_SHARING_H
 #define SONDE_LAUNCHER_SHARING_SHARING_H
@@ -10,6 +11,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "analysis/names/layout.h"
 #include "analysis/names/names.h"
 #include "analysis/sharing/sharing.h"
 #include "launcher/common/options.h"
@@ -26,6 +28,9 @@ struct sharing_side {
 	uint64_t address; /* of the instruction, in the object */
 	uint64_t data;	  /* address of the first byte that it accesses */
 	char *variable;	  /* as names are written, with what of it; NULL: not known */
+	enum nm_kind kind; /* of it, if it has a name, and: */
+	uint32_t of;	  /* which one, in the rank; 0: none */
+	uint64_t begin;	  /* address of it, or of the block; 0: not known */
 	bool whole;	  /* its type is known */
 };
 
@@ -35,13 +40,13 @@ struct sharing_row {
 	int rank;	     /* -1: none */
 	struct sharing_side side[2];
 	char *threads;	     /* which bytes each thread reads and writes */
-	char *advice;
+	char *advice; /* by sharing_rows_finish() */
 };
 
-struct sharing_pads;
+struct sharing_moves;
 
 struct sharing_rows {
-	const struct sharing_pads *pads; /* addresses are those that these make */
+	const struct sharing_moves *moves; /* addresses are those that these make; NULL: none */
 	struct sharing_row *v;
 	size_t n, room;
 	unsigned int bytes;  /* of a line */
@@ -61,12 +66,27 @@ const char *sharing_class_word(enum sh_class class);
 /* Adds the lines of a rank.  @names: NULL: data have none.  False: no memory. */
 bool sharing_rows_add(struct sharing_rows *rows, const struct sh *s, struct memwhere *where, struct memnames *names, int rank)
 	__attribute__((warn_unused_result));
-/* Those of most transfers first. */
-void sharing_rows_sort(struct sharing_rows *rows);
+/* Those of most transfers first, with advice.  False: no memory. */
+bool sharing_rows_finish(struct sharing_rows *rows) __attribute__((warn_unused_result));
 void sharing_rows_free(struct sharing_rows *rows);
 
-/* "counters.hits[]", as users name it; NULL: it has no name, or no memory. */
+char *sharing_advice(const struct sharing_row *r, unsigned int bytes);
+
+/* ---- names ---- */
+
+/* "counters.hits[]", as users name it, "malloc[].x in make"; NULL: it has no name, or no memory. */
 char *sharing_variable(const struct nm_place *place);
+/* Likewise, without what of it: "counters", "malloc in make". */
+char *sharing_whole(const struct nm_place *place);
+/* What the side accesses of the line, as far as that is global or in the heap.  False: no memory. */
+bool sharing_name(struct sharing_rows *rows, const struct sh_line *line, struct sharing_side *side, struct memnames *names)
+	__attribute__((warn_unused_result));
+/*
+ * Of rows from @first on, what has no name yet: is it on a thread's stack, or thread-local?  All accesses of the threads are gone
+ * through, unless all have names.  False: no memory.
+ */
+bool sharing_name_stacks(struct sharing_rows *rows, size_t first, struct memnames *names, const struct memtrace_thread *threads, size_t n)
+	__attribute__((warn_unused_result));
 
 /* ---- what if ---- */
 
@@ -91,15 +111,58 @@ bool sharing_pads_parse(struct sharing_pads *pads, const char *text, unsigned in
 void sharing_pads_free(struct sharing_pads *pads);
 /* Finds them among what is shared; a bit of a line's stands for @each bytes.  Returns the name that is not, "" for no memory, or NULL. */
 const char *sharing_pads_find(struct sharing_pads *pads, const struct sh *s, struct memnames *names, unsigned int each);
-/* Where it was before it was moved. */
-uint64_t sharing_pads_original(const struct sharing_pads *pads, uint64_t addr);
+/* Where it was before it was moved: *addr.  False: it was not. */
+bool sharing_pads_original(const struct sharing_pads *pads, uint64_t *addr);
 /* The batch with other addresses, until the next call; NULL: no memory. */
 const struct mt_access *sharing_pads_take(struct sharing_pads *pads, const struct mt_access *v, size_t n);
+
+/* Types with other layouts. */
+struct sharing_layouts {
+	struct nm_change *v;
+	size_t n, room;
+	/* of the rank: */
+	struct sharing_layout *variable; /* by index */
+	size_t nvariables, room_variables;
+	struct sharing_block *block;
+	size_t nblocks, room_blocks;
+	uint32_t *table; /* index of blocks + 1 */
+	size_t slots;
+	uint64_t arrays;
+	struct mt_access *batch;
+	size_t nbatch, room_batch;
+};
+
+/* "TYPE.member", or with @soa "TYPE".  False: it is none, or no memory. */
+bool sharing_layouts_parse(struct sharing_layouts *l, const char *text, bool soa);
+/* What is of a rank goes before its names do. */
+void sharing_layouts_end_rank(struct sharing_layouts *l);
+void sharing_layouts_free(struct sharing_layouts *l);
+/* As above; the thread is @names'.  *n: of what is returned. */
+const struct mt_access *sharing_layouts_take(struct sharing_layouts *l, struct memnames *names, const struct mt_access *v, size_t *n);
+bool sharing_layouts_original(const struct sharing_layouts *l, uint64_t *addr);
+
+/* Either the ones or the others. */
+struct sharing_moves {
+	struct sharing_pads pads;
+	struct sharing_layouts layouts;
+};
+
+static inline bool sharing_moves_any(const struct sharing_moves *moves)
+{
+	return moves && (moves->pads.n || moves->layouts.n);
+}
+
+static inline uint64_t sharing_moves_original(const struct sharing_moves *moves, uint64_t addr)
+{
+	if (moves && !sharing_pads_original(&moves->pads, &addr))
+		(void)sharing_layouts_original(&moves->layouts, &addr);
+	return addr;
+}
 
 /* ---- output ---- */
 
 struct sharing_what_if {
-	const struct sharing_pads *pads; /* n: 0: none */
+	const struct sharing_moves *moves; /* NULL: none */
 	struct sh_sum before;
 };
 

@@ -124,6 +124,8 @@ INTEGRATION_TESTS += \
 	tests/integration/redis.sh \
 	tests/integration/report-kept.sh \
 	tests/integration/scripts.sh \
+	tests/integration/sharing-pages.sh \
+	tests/integration/sharing-what-if.sh \
 	tests/integration/sharing.sh \
 	tests/integration/signals.sh \
 	tests/integration/start-killed.sh \
@@ -247,6 +249,7 @@ TRACEE_FILES += \
 	tests/programs/libouter.c \
 	tests/programs/libplug.c \
 	tests/programs/lanes.c \
+	tests/programs/layouts.c \
 	tests/programs/lingers.c \
 	tests/programs/loads.c \
 	tests/programs/outlives.c \
@@ -297,6 +300,7 @@ TRACEES += \
 	tests/programs/libouter.so \
 	tests/programs/libplug.so \
 	tests/programs/lanes \
+	tests/programs/layouts \
 	tests/programs/lingers \
 	tests/programs/loads \
 	tests/programs/outlives \
@@ -378,5 +382,5 @@ tests/programs/accesses tests/programs/brief tests/programs/bursts tests/program
 tests/programs/args_mix tests/programs/args_mix-static: PROGRAM_LIBS = -pthread
 tests/programs/hot tests/programs/measured: PROGRAM_LIBS = -pthread
 tests/programs/hot: PROGRAM_LIBS = -pthread
-tests/programs/sharing: PROGRAM_LIBS = -pthread
+tests/programs/layouts tests/programs/sharing: PROGRAM_LIBS = -pthread
 tests/programs/hostile: PROGRAM_LIBS = -pthread -I$(top_srcdir)

@@ -65,7 +65,7 @@ saved()
 	python3 -c "
 import json, sys
 r = [json.loads(text) for text in open('json')][-1]
-print(r['transfers_most'] < r['unpadded_transfers_most'] / 100)"
+print(r['transfers_most'] < r['before_transfers_most'] / 100)"
 }
 sonde sharing --json --pad='counters.hits[]:64' t >json
 [ "$(saved)" = True ] || fail "padding saves nothing: $(cat json)"

@@ -53,14 +53,12 @@ static bool print_lines(struct analysis *a, const struct mt_read *read, const st
 {
 	struct memwhere *where = memwhere_new(read, MEMWHERE_LINES);
 	struct memnames *names = memnames_new(read, trace, sonde_trace_rank(trace, 0), true);
-	struct sharing_pads none = { 0 };
-	struct sharing_rows rows = { .pads = &none, .bytes = 64, .least = LEAST };
-	const bool done = where && names && sh_finish(a->sharing) && sharing_rows_add(&rows, a->sharing, where, names, -1);
+	struct sharing_rows rows = { .bytes = 64, .least = LEAST };
+	const bool done = where && names && sh_finish(a->sharing) && sharing_rows_add(&rows, a->sharing, where, names, -1) &&
+			  sharing_rows_finish(&rows);
 
-	if (done) {
-		sharing_rows_sort(&rows);
-		sharing_table(&rows, &(struct sharing_what_if){ .pads = &none }, ROWS, to);
-	}
+	if (done)
+		sharing_table(&rows, NULL, ROWS, to);
 	sharing_rows_free(&rows);
 	memnames_free(names);
 	if (where)

@@ -50,3 +50,18 @@ PURE_TESTS += tests/unit/analysis/sharing
 tests_unit_analysis_sharing_SOURCES = tests/unit/analysis/sharing.c
 tests_unit_analysis_sharing_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_analysis_sharing_LDADD = libanalysis.la $(CMOCKA_LIBS)
+
+PURE_TESTS += tests/unit/analysis/pages
+tests_unit_analysis_pages_SOURCES = tests/unit/analysis/pages.c
+tests_unit_analysis_pages_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_analysis_pages_LDADD = libanalysis.la $(CMOCKA_LIBS)
+
+PURE_TESTS += tests/unit/analysis/layout
+tests_unit_analysis_layout_SOURCES = tests/unit/analysis/layout.c
+tests_unit_analysis_layout_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS) $(LIBDW_CFLAGS) -g
+tests_unit_analysis_layout_LDADD = libanalysis.la $(CMOCKA_LIBS)
+
+PURE_TESTS += tests/fuzz/fuzz_nodes
+tests_fuzz_fuzz_nodes_SOURCES = tests/fuzz/fuzz_nodes.c tests/fuzz/fuzz_main.c
+tests_fuzz_fuzz_nodes_LDADD = libanalysis.la
+EXTRA_DIST += tests/fuzz/corpus/nodes.tar

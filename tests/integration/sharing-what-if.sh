@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# `sonde sharing --pad, --split, --soa': what they say of a program against the same program with its source changed so, recorded.
+. "$top_srcdir/tests/integration/lib.sh"
+need_ptrace
+need_program layouts
+need_command python3
+
+# The functions that do the work, and where they wait for each other: those whose times say that both are in a round at once.
+record()
+{
+	rm -rf "$1"
+	same_run --mem='main,run*,items_*,cells_*,add_sums' --mem-times -m memory -q -o "$1" -- "$programs/layouts" "$2" "$3"
+	mv plain.out "$1.said"
+}
+
+cat >compare.py <<'E2'
+# WHAT-IF REAL: their sums of transfers differ by less than 30 %, or are next to nothing of what there was before; prints before, then, really
+import json, sys
+def total(path):
+    return [json.loads(line) for line in open(path)][-1]
+what, real = total(sys.argv[1]), total(sys.argv[2])
+before = what['before_transfers_most']
+print(before, what['transfers_most'], real['transfers_most'])
+for bound in 'transfers_least', 'transfers_most':
+    a, b = what[bound], real[bound]
+    assert abs(a - b) <= 0.3 * b or max(a, b) < before / 100, (bound, a, b)
+E2
+
+# as_changed PATTERN VARIANT OPTION: also prints the three sums
+as_changed()
+{
+	record plain "$1" plain
+	record real "$1" "$2"
+	check_same plain.said real.said "$1: what it computes"
+	sonde sharing --json "$3" plain >what || fail "$1 $3"
+	sonde sharing --json real >really || fail "$1 $2"
+	python3 compare.py what really >>sums || fail "$1 $3"
+}
+
+as_changed items split --split=item.hits
+as_changed cells soa --soa=cell
+as_changed bodies soa --soa='struct body'
+as_changed outers split --split=pair.right
+as_changed sums padded --pad=sums
+as_changed hits padded --pad='hits.each[]'
+as_changed itemsheap split --split=item.hits
+as_changed cellsheap soa --soa=cell
+
+# what saves more in truth saves more here; and what costs, costs
+python3 - <<'E2' || { show sums; fail "order"; }
+rows = [[int(n) for n in line.split()] for line in open('sums')]
+said = sorted(range(len(rows)), key=lambda i: rows[i][1] / max(rows[i][0], 1))
+true = sorted(range(len(rows)), key=lambda i: rows[i][2] / max(rows[i][0], 1))
+for i, a in enumerate(rows):
+    assert (a[1] < a[0]) == (a[2] < a[0]), a
+    for b in rows[:i]:
+        x, y = a[2] / max(a[0], 1), b[2] / max(b[0], 1)
+        if max(x, y) > 1.5 * min(x, y) and max(x, y) > 0.02:
+            assert (x < y) == (a[1] / max(a[0], 1) < b[1] / max(b[0], 1)), (a, b)
+assert rows[2][1] > 3 * rows[2][0], rows[2]
+E2
+
+# in words; where it was is what is said, and what is elsewhere has its name
+record t items plain
+sonde sharing --min=10 --split=item.hits t >text || fail text
+check_contains text '^if item.hits were in arrays of their own: '
+check_contains text 'items\[\].flags'
+check_lacks text 'items\[\].hits'
+record t bodies plain
+sonde sharing --min=10 --soa=body t >text || fail text
+check_contains text '^if arrays of body were structures of arrays: .* up to [0-9]* more'
+check_contains text 'body\[\]\.[xyz]'
+
+# what is wrong
+check_usage_error sonde sharing --split=item t
+check_usage_error sonde sharing --split=item. t
+check_usage_error sonde sharing --split=item.none t
+check_contains err 'no member of that name'
+check_usage_error sonde sharing --soa=nothing t
+check_contains err "'sonde memory -b type' shows types"
+check_usage_error sonde sharing --soa= t
+check_usage_error sonde sharing --csv --soa=item t
+check_usage_error sonde sharing --pad=sums --soa=item t
