@@ -40,6 +40,19 @@ known mutex 'true common'
 known regression 'false sums'
 known cluster 'false heap'
 known cluster64 ''
+known stack 'false local'
+sonde sharing t >text || fail text
+check_contains text '1. false sharing: local.of.. in run_on_stack .[+]0. and local.of.. in run_on_stack .[+]8.'
+
+# blocks of the heap by what has allocated them, with module memory
+same_run --mem --mem-times -m memory -q -o blocks -- "$programs/sharing" allocator 20000
+sonde sharing blocks >text || fail text
+check_contains text '1. false sharing: calloc.. in [a-z_]* .* and calloc.. in [a-z_]*'
+check_contains text 'so: blocks that were allocated beside each other are for different threads'
+same_run --mem --mem-times -m memory -q -o blocks2 -- "$programs/sharing" cluster 20000
+sonde sharing blocks2 >text || fail text
+check_contains text '1. false sharing: [^ ]*align[^ ]* in [a-z_]* .*and [^ ]*align[^ ]* in [a-z_]*'
+check_contains text 'so: different parts of a block are for different threads'
 
 # which bytes, which lines; transfers of phases are known
 known phases ''

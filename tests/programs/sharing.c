@@ -14,6 +14,7 @@
  * regression  sums of each thread in an array of structures (as in Phoenix' linear regression)
  * cluster     a block of results for each thread with its length rounded to 32 bytes (as PARSEC's streamcluster does it)
  * cluster64   the same, rounded to 64
+ * stack       two counters on the main thread's stack, in a function that waits for the other threads
  */
 #include <pthread.h>
 #include <stdint.h>
@@ -200,7 +201,7 @@ static const struct pattern {
 	{ "false", count_false }, { "true", count_true }, { "mixed", count_mixed }, { "padded", count_padded },
 	{ "stride8", count_elements }, { "stride64", count_elements }, { "stride128", count_elements },
 	{ "allocator", count_elements }, { "ring", pass_ring }, { "phases", count_phases }, { "mutex", count_mutex },
-	{ "regression", regress }, { "cluster", cluster }, { "cluster64", cluster },
+	{ "regression", regress }, { "cluster", cluster }, { "cluster64", cluster }, { "stack", count_elements },
 };
 
 static void (*body)(size_t i);
@@ -224,9 +225,34 @@ static uint64_t sum_up(void)
 	return sum;
 }
 
-int main(int argc, char **argv)
+static void run_threads(void)
 {
 	pthread_t threads[THREADS];
+
+	for (size_t i = 0; i < THREADS; i++)
+		pthread_create(&threads[i], NULL, run, (void *)(uintptr_t)i);
+	for (size_t i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+}
+
+/* What threads have added is in static memory at the end. */
+static __attribute__((noinline)) void run_on_stack(void)
+{
+	struct {
+		volatile uint64_t of[THREADS] __attribute__((aligned(16)));
+	} local = { { 0 } };
+
+	for (size_t i = 0; i < THREADS; i++)
+		blocks[i] = &local.of[i];
+	run_threads();
+	for (size_t i = 0; i < THREADS; i++) {
+		common += local.of[i];
+		blocks[i] = NULL;
+	}
+}
+
+int main(int argc, char **argv)
+{
 	const char *name = argc > 1 ? argv[1] : "";
 
 	for (size_t i = 0; i < sizeof(patterns) / sizeof(patterns[0]); i++)
@@ -247,14 +273,14 @@ int main(int argc, char **argv)
 		counters.hits[i] = padded[i].hits = both.hits[i] = 0; /* as a program that initializes all itself */
 	if (strncmp(name, "stride", 6) == 0)
 		make_elements((size_t)atoi(name + 6));
-	else if (body == count_elements)
+	else if (body == count_elements && strcmp(name, "stack") != 0)
 		make_neighbours();
 	else if (body == cluster)
 		make_work(name[7] ? 64 : 32);
-	for (size_t i = 0; i < THREADS; i++)
-		pthread_create(&threads[i], NULL, run, (void *)(uintptr_t)i);
-	for (size_t i = 0; i < THREADS; i++)
-		pthread_join(threads[i], NULL);
+	if (strcmp(name, "stack") == 0)
+		run_on_stack();
+	else
+		run_threads();
 	printf("%llu\n", (unsigned long long)sum_up());
 	return 0;
 }
