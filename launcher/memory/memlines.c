@@ -94,13 +94,17 @@ static struct memlines_entry *find(struct memlines *m, uint64_t line, uint64_t h
 	return &m->table[hash_slot(i, m->room, hash, !m->table[i].time || m->table[i].line == line)];
 }
 
-/* Numbers the times anew, in their order, for lines that stay; makes the table anew, too. */
-static void renumber(struct memlines *m)
+/* Numbers the times anew, in their order.  Entries stay where they are; or, with @anew, are made for the lines that stay. */
+static void renumber(struct memlines *m, bool anew)
 {
 	uint32_t n = 0, begin = UINT32_MAX;
 
-	memset(m->table, 0, m->room * sizeof(*m->table));
+	if (anew) {
+		memset(m->table, 0, m->room * sizeof(*m->table));
+		m->nrecent = 0;
+	}
 	for (uint32_t t = 0; t < m->now; t++) {
+		struct memlines_entry *e;
 		uint64_t hash;
 
 		if (t >= m->begin && begin == UINT32_MAX)
@@ -108,11 +112,12 @@ static void renumber(struct memlines *m)
 		if (!(m->bits[t / 64] >> t % 64 & 1))
 			continue;
 		hash = memlines_hash(m->at[t]);
-		if (!memlines_sampled(hash, m->shift))
+		if (anew && !memlines_sampled(hash, m->shift))
 			continue;
 		m->at[n] = m->at[t];
-		*find(m, m->at[n], hash) = (struct memlines_entry){ m->at[n], n + 1 };
-		n++;
+		e = find(m, m->at[n], hash);
+		e->line = m->at[n];
+		e->time = ++n;
 	}
 	memset(m->bits, 0, m->times / 64 * sizeof(*m->bits));
 	memset(m->count, 0, m->times / 64 * sizeof(*m->count));
@@ -129,12 +134,19 @@ void memlines_begin(struct memlines *m)
 {
 	m->begin = m->now;
 	m->fresh = 0;
+	m->nrecent = 0;
+}
+
+void memlines_forget_notes(struct memlines *m)
+{
+	for (size_t i = 0; i < m->room; i++)
+		m->table[i].note = 0;
 }
 
 void memlines_thin(struct memlines *m)
 {
 	m->shift++;
-	renumber(m);
+	renumber(m, true);
 	m->fresh = m->n - stale(m);
 }
 
@@ -146,7 +158,7 @@ void memlines_copy(struct memlines *to, const struct memlines *from)
 	to->begin = from->begin;
 	to->fresh = from->fresh;
 	to->shift = from->shift;
-	renumber(to);
+	renumber(to, true);
 }
 
 /* ---- leaving out the oldest line ---- */
@@ -168,6 +180,9 @@ static void remove_entry(struct memlines *m, size_t hole)
 		if (((i - home) & (m->room - 1)) < ((i - hole) & (m->room - 1)))
 			continue;
 		m->table[hole] = m->table[i];
+		for (unsigned int k = 0; k < m->nrecent; k++)
+			if (m->recent[k].entry == &m->table[i])
+				m->recent[k].entry = &m->table[hole];
 		hole = i;
 	}
 	m->table[hole].time = 0;
@@ -179,6 +194,8 @@ static void leave_out_oldest(struct memlines *m)
 
 	find_oldest(m);
 	line = m->at[m->oldest];
+	if (m->nrecent && m->recent[m->nrecent - 1].line == line)
+		m->nrecent--;
 	remove_entry(m, (size_t)(find(m, line, memlines_hash(line)) - m->table));
 	clear_bit(m, m->oldest);
 	m->n--;
@@ -189,13 +206,48 @@ bool memlines_full(const struct memlines *m)
 	return m->n >= m->max && m->fresh >= m->max;
 }
 
+/* The @i-th of those that were used last is the last one now. */
+static void use_again(struct memlines *m, unsigned int i)
+{
+	struct memlines_entry *e = m->recent[i].entry;
+	const uint64_t line = m->recent[i].line;
+	const uint32_t last = m->recent[0].entry->time;
+
+	for (unsigned int k = 0; k < i; k++) {
+		m->recent[k].entry->time = m->recent[k + 1].entry->time;
+		m->at[m->recent[k].entry->time - 1] = m->recent[k].line;
+	}
+	for (; i; i--)
+		m->recent[i] = m->recent[i - 1];
+	e->time = last;
+	m->at[last - 1] = line;
+	m->recent[0].line = line;
+	m->recent[0].entry = e;
+}
+
+static void note_recent(struct memlines *m, uint64_t line, struct memlines_entry *e)
+{
+	unsigned int i = m->nrecent < MEMLINES_RECENT ? m->nrecent++ : MEMLINES_RECENT - 1;
+
+	for (; i; i--)
+		m->recent[i] = m->recent[i - 1];
+	m->recent[0].line = line;
+	m->recent[0].entry = e;
+}
+
 uint64_t memlines_use(struct memlines *m, uint64_t line, uint64_t hash)
 {
 	struct memlines_entry *e;
 	uint64_t distance = UINT64_MAX;
 
+	for (unsigned int i = 0; i < m->nrecent; i++) {
+		if (m->recent[i].line != line)
+			continue;
+		use_again(m, i);
+		return i;
+	}
 	if (m->now == m->times)
-		renumber(m);
+		renumber(m, false);
 	e = find(m, line, hash);
 	if (!e->time && m->n >= m->max) {
 		leave_out_oldest(m);
@@ -209,11 +261,13 @@ uint64_t memlines_use(struct memlines *m, uint64_t line, uint64_t hash)
 		clear_bit(m, e->time - 1);
 	} else {
 		e->line = line;
+		e->note = 0;
 		m->n++;
 	}
 	e->time = m->now + 1;
 	m->at[m->now] = line;
 	set_bit(m, m->now++);
+	note_recent(m, line, e);
 	return distance;
 }
 

@@ -41,9 +41,21 @@ static inline bool memlines_sampled(uint64_t hash, unsigned int shift)
 struct memlines_entry {
 	uint64_t line;
 	uint32_t time;		/* + 1; 0: free */
+	uint32_t note;		/* the user's, 0 at first: memlines_note() */
 };
 
+#define MEMLINES_RECENT 8
+
 struct memlines {
+	/*
+	 * The lines that were used last in this piece, the last one first: they have the last times, so where one of them is used again, these
+	 * times change hands among them, and nothing else changes.
+	 */
+	struct {
+		uint64_t line;
+		struct memlines_entry *entry;
+	} recent[MEMLINES_RECENT];
+	unsigned int nrecent;
 	struct memlines_entry *table;
 	size_t room;		/* a power of two */
 	uint64_t *bits;
@@ -69,6 +81,20 @@ void memlines_begin(struct memlines *m);
  * are here, not in all.
  */
 uint64_t memlines_use(struct memlines *m, uint64_t line, uint64_t hash);
+
+/* Of the line that was used last; NULL: it is not known where that is.  It stays with the line, unless that is left out meanwhile. */
+static inline uint32_t *memlines_note(struct memlines *m, uint64_t line)
+{
+	return m->nrecent && m->recent[0].line == line ? &m->recent[0].entry->note : NULL;
+}
+/* Of all lines: 0. */
+void memlines_forget_notes(struct memlines *m);
+
+/* The line will be used soon.  Always inline: GCC takes calls of functions that do nothing else for needless, and leaves them out. */
+static inline __attribute__((always_inline)) void memlines_expect(const struct memlines *m, uint64_t line)
+{
+	__builtin_prefetch(&m->table[memlines_hash(line) & (m->room - 1)], 1);
+}
 
 /* Would another line cost one that was used in this piece? */
 bool memlines_full(const struct memlines *m);

@@ -261,6 +261,7 @@ bool memprofile_flush(struct memprofile_thread *t)
 	memprofile_free_insns(&t->insns);
 	t->insns.sampled = t->p->o.sampled;
 	mempairs_free(&t->pairs);
+	memlines_forget_notes(&t->near);
 	t->at = MEMPROFILE_NONE;
 	if (t->curves)
 		memset(t->curves, 0, MEMPROFILE_GROUPS * sizeof(*t->curves));

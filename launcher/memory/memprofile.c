@@ -6,6 +6,7 @@
 #include <string.h>
 
 #define MAX_LINES 1024	 /* of an access: more than any instruction has */
+#define AHEAD 8		 /* accesses whose lines are on their way into the cache */
 #define MAX_SCORE 16	 /* a stride that was seen so often outlives as many others */
 
 /* ---- strides ---- */
@@ -215,11 +216,17 @@ static void count_distance(struct memprofile_thread *t, struct memprofile_state 
 static bool note_pair(struct memprofile_thread *t, uint32_t id, uint64_t line, uint64_t hash)
 {
 	struct memprofile_state *s = &t->insns.v[id];
+	uint32_t *last; /* instruction that has been paired with the line, + 1 */
 	int added;
 
 	if (s->paired[line % MEMPROFILE_PAIRED] == line + 1)
 		return true;
 	s->paired[line % MEMPROFILE_PAIRED] = line + 1;
+	last = memlines_note(&t->near, line);
+	if (last && *last == id + 1)
+		return true;
+	if (last)
+		*last = id + 1;
 	if (!memlines_sampled(hash, s->shift))
 		return true;
 	added = mempairs_add(&t->pairs, id, line);
@@ -284,8 +291,11 @@ static bool take(struct memprofile_thread *t, const struct mt_access *a)
 
 bool memprofile_take(struct memprofile_thread *t, const struct mt_access *v, size_t n)
 {
-	for (size_t i = 0; i < n && !t->failed; i++)
+	for (size_t i = 0; i < n && !t->failed; i++) {
+		if (i + AHEAD < n && (v[i + AHEAD].addr ^ v[i + AHEAD - 1].addr) / MEMPROFILE_LINE)
+			memlines_expect(&t->near, v[i + AHEAD].addr / MEMPROFILE_LINE);
 		t->failed = !take(t, &v[i]);
+	}
 	return !t->failed;
 }
 
