@@ -139,15 +139,50 @@ static bool gather(const struct sh *s, struct item **items, size_t *n)
 struct windows {
 	struct cache_window *v;
 	size_t n, room;
+	/* Of the line: until when it is stored to by the thread that is the last one to do so, and by the last one of all others. */
+	uint64_t until, until_others;
+	const struct sh_thread *last;
 };
 
+static void find_last(struct windows *w, const struct item *items, size_t n)
+{
+	w->until = w->until_others = 0;
+	w->last = NULL;
+	for (size_t i = 0; i < n; i++) {
+		const struct item *item = &items[i];
+
+		if (!item->stores)
+			continue;
+		if (item->thread == w->last) {
+			w->until = item->to > w->until ? item->to : w->until;
+		} else if (!w->last || item->to > w->until) {
+			w->until_others = w->until;
+			w->until = item->to;
+			w->last = item->thread;
+		} else {
+			w->until_others = item->to > w->until_others ? item->to : w->until_others;
+		}
+	}
+}
+
+/* Loads after the last store of another thread are one: nothing comes between them. */
 static bool add_windows(struct windows *w, const struct item *item)
 {
 	const struct sh_thread *t = item->thread;
+	const uint64_t until = t == w->last ? w->until_others : w->until;
+	size_t late = SIZE_MAX;
 
 	for (uint32_t at = item->use->span; at; at = t->spans[at - 1].before) {
 		const struct span *s = &t->spans[at - 1];
 
+		if (!s->stores && t->windows[s->first].from > until) {
+			if (late != SIZE_MAX) {
+				w->v[late].from = t->windows[s->first].from;
+				w->v[late].accesses += s->accesses;
+				continue;
+			}
+			late = w->n;
+		}
 		if (!array_room(w->v, w->room, w->n + 1))
 			return false;
 		w->v[w->n++] = (struct cache_window){
@@ -306,6 +341,7 @@ static bool make_line(struct sh *s, const struct item *items, size_t n, struct p
 	struct sh_line line = { .address = items->line << s->shift, .pid = items->thread->pid, .nuses = n };
 
 	p->windows.n = 0;
+	find_last(&p->windows, items, n);
 	for (size_t i = 0; i < n; i++) {
 		const struct item *item = &items[i];
 
@@ -316,10 +352,15 @@ static bool make_line(struct sh *s, const struct item *items, size_t n, struct p
 			return false;
 	}
 	join(&p->windows);
-	if (!cache_bounds(p->windows.v, p->windows.n, &line.invalidated, &line.transfers) || !add_pairs(p, items, n) ||
+	line.class = SH_TRUE;
+	if (!cache_bounds(p->windows.v, p->windows.n, &line.invalidated, &line.transfers) ||
 	    !array_room(s->lines, s->room_lines, s->nlines + 1))
 		return false;
-	classify(p, items, n, &line);
+	if (line.transfers.most >= s->o.least) {
+		if (!add_pairs(p, items, n))
+			return false;
+		classify(p, items, n, &line);
+	}
 	line.handed = line.transfers.most < line.stores / SH_HANDED;
 	line.uses = s->uses + s->nuses;
 	for (size_t i = 0; i < n; i++)

@@ -24,6 +24,7 @@
 struct sh_options {
 	unsigned int line;	/* bytes: 16, 32, ... SH_LINE_MAX */
 	bool no_stack;		/* without push, pop, call and ret */
+	uint64_t least;		/* lines that change threads less often are SH_TRUE without a look, with a and b 0 */
 	uint64_t most_uses;	/* of a thread: (line, instruction); accesses of further ones are not looked at.  0: SH_USES */
 };
 

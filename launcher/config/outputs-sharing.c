@@ -6,7 +6,7 @@ enum { LINE = 64, LEAST = 100 };
 
 bool sharing_kind_rank(struct memory_making *k)
 {
-	const struct sh_options o = { .line = LINE };
+	const struct sh_options o = { .line = LINE, .least = LEAST };
 
 	k->shared.names = memnames_new(k->read, k->m->trace, k->rank, true);
 	k->shared.sh = sh_new(&o);

@@ -102,7 +102,7 @@ static int no_memory(void)
 
 static bool new_rank(struct sharing *s)
 {
-	const struct sh_options o = { .line = (unsigned int)s->o->line, .no_stack = s->o->no_stack };
+	const struct sh_options o = { .line = (unsigned int)s->o->line, .no_stack = s->o->no_stack, .least = s->o->all ? 0 : s->o->least };
 
 	sh_free(s->sh);
 	s->sh = sh_new(&o);
