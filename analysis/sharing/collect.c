@@ -202,9 +202,17 @@ static uint32_t use_of(struct sh_thread *t, uint64_t line, uint64_t insn)
 	return (uint32_t)t->n;
 }
 
+/* The instruction will most likely go on by as many lines. */
+static inline __attribute__((always_inline)) void expect(const struct sh_thread *t, const struct recent *r, uint64_t line, uint64_t insn)
+{
+	if (t->slots && r->insn == insn)
+		__builtin_prefetch(&t->table[hash_word(line + (line - r->line) + hash_word(insn)) & (t->slots - 1)]);
+}
+
 static bool find(struct sh_thread *t, struct recent *r, uint64_t line, uint64_t insn)
 {
 	flush(t, r);
+	expect(t, r, line, insn);
 	*r = (struct recent){ .use = use_of(t, line, insn) };
 	if (!r->use) {
 		t->missed++;
