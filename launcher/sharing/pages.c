@@ -201,6 +201,8 @@ static bool find_name(struct pages_reading *r, const struct sh_page *page, char 
 	if (place.name->variable->kind == NM_UNKNOWN && !nm_find_block(nm, &when, page->at, 1, &place))
 		return false;
 	*name = sharing_whole(&place);
+	if (!*name && *place.name->variable->name && asprintf(name, "[%s]", place.name->variable->name) < 0)
+		*name = NULL;
 	return true;
 }
 

@@ -49,6 +49,25 @@ sonde sharing --pages --page=2M --nodes=two.yaml main >text || fail "large pages
 sonde sharing --pages main >text 2>err || fail "this machine"
 check_contains text 'those of this machine'
 
+# a program of the system: the second thread sorts what the first one has read
+if command -v sort >/dev/null; then
+	seq 1 135000 | rev >lines
+	LC_ALL=C same_run --mem --mem-times -m memory -q -o sorted -- sort --parallel=2 lines
+	echo 'nodes: [ { threads: 0 }, { threads: 1 } ]' >each.yaml
+	sonde sharing --pages --nodes=each.yaml --json sorted >json || fail "pages of sort"
+	python3 - <<-'E3' || fail "what sort does"
+		import json
+		rows = [json.loads(line) for line in open('json')]
+		threads, total = [r for r in rows if r['type'] == 'thread'], rows[-1]
+		assert len(threads) == 2 and total['nodes'] == 2, threads
+		assert sum(t['remote'] for t in threads) == total['remote'] > 100000, total
+		assert threads[0]['first_touch'] + threads[1]['first_touch'] == total['pages'], threads
+		assert total['remote'] < total['accesses'] / 2, total
+		pages = [r for r in rows if r['type'] == 'pages']
+		assert any(r.get('variable', '').startswith('malloc') and r['first']['node'] == 0 and r['other']['node'] == 1 for r in pages), pages
+	E3
+fi
+
 # what is wrong
 check_usage_error sonde sharing --pages --nodes=none.yaml main
 echo 'nodes: [ { cpus: 0-3 }, { cpus: 3-4 } ]' >twice.yaml
