@@ -161,21 +161,29 @@ static struct known result(struct pass *p, uint64_t insn, const ZydisDecodedInst
 
 /* ---- instructions ---- */
 
+static struct nm_pointer *slot_of(const struct nm *nm, uint64_t key)
+{
+	return &nm->pointer[hash_slot(i, nm->room_pointers, hash_word(key), !nm->pointer[i].insn || nm->pointer[i].insn == key)];
+}
+
+/* What is known of an instruction first stays.  False: no memory. */
+static bool remember(struct nm *nm, uint64_t key, const Dwarf_Die *pointer)
+{
+	struct nm_pointer *slot;
+
+	if (!hash_grow(nm->pointer, nm->room_pointers, nm->npointers + 1, old, old->insn, slot_of(nm, old->insn)))
+		return false;
+	slot = slot_of(nm, key);
+	if (slot->insn)
+		return true;
+	*slot = (struct nm_pointer){ key, *pointer };
+	nm->npointers++;
+	return true;
+}
+
 static void note(struct pass *p, uint64_t insn, const struct known *k)
 {
-	struct nm *nm = p->nm;
-	size_t at;
-
-	if (!hash_grow(nm->pointer, nm->room_pointers, nm->npointers + 1, old, old->insn,
-		       &nm->pointer[hash_slot(i, nm->room_pointers, hash_word(old->insn), !nm->pointer[i].insn)])) {
-		p->failed = true;
-		return;
-	}
-	at = hash_slot(i, nm->room_pointers, hash_word(insn), !nm->pointer[i].insn || nm->pointer[i].insn == insn);
-	if (nm->pointer[at].insn)
-		return;
-	nm->pointer[at] = (struct nm_pointer){ insn, k->pointer };
-	nm->npointers++;
+	p->failed |= !remember(p->nm, insn, &k->pointer);
 }
 
 /* The access is by a register of which something is known. */
@@ -324,23 +332,28 @@ static bool is_done(struct nm *nm, uint64_t begin, bool *failed)
 	return false;
 }
 
-static bool find_pointer(struct nm *nm, uint64_t insn, uint64_t key, Dwarf_Die *pointer)
+/* What there is to know of the function that has @insn is known then.  False: no memory. */
+static bool look_at_function(struct nm *nm, uint64_t insn)
 {
 	struct nm_file *f = nm_file_at(nm, insn);
-	uint64_t begin, end;
-	bool failed;
-	size_t slot;
+	uint64_t begin, end, bias;
+	bool failed = false;
 
-	*pointer = (Dwarf_Die){ 0 };
-	if (!f || !nm_frame_function(f, nm_file_address(f, insn), &begin, &end))
+	if (!f || !nm_frame_function(f, nm_file_address(f, insn), &begin, &end) || end - begin > MAX_CODE)
 		return true;
-	if (end - begin <= MAX_CODE && !is_done(nm, insn - nm_file_address(f, insn) + begin, &failed) &&
-	    !go_through(nm, f, insn - nm_file_address(f, insn) + begin, insn - nm_file_address(f, insn) + end))
+	bias = insn - nm_file_address(f, insn);
+	return (is_done(nm, bias + begin, &failed) && !failed) || (!failed && go_through(nm, f, bias + begin, bias + end));
+}
+
+static bool find_pointer(struct nm *nm, uint64_t insn, uint64_t key, Dwarf_Die *pointer)
+{
+	static const Dwarf_Die unknown = { 0 };
+
+	/* for accesses by what is not known as well it is looked for once */
+	*pointer = unknown;
+	if ((!nm->room_pointers || slot_of(nm, key)->insn != key) && (!look_at_function(nm, insn) || !remember(nm, key, &unknown)))
 		return false;
-	if (!nm->room_pointers)
-		return true;
-	slot = hash_slot(i, nm->room_pointers, hash_word(key), !nm->pointer[i].insn || nm->pointer[i].insn == key);
-	*pointer = nm->pointer[slot].pointer;
+	*pointer = slot_of(nm, key)->pointer;
 	return true;
 }
 
