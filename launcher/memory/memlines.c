@@ -275,7 +275,7 @@ uint64_t memlines_use(struct memlines *m, uint64_t line, uint64_t hash)
 
 static size_t pair_slot(const struct mempair *table, size_t room, uint32_t id, uint64_t line)
 {
-	return hash_slot(i, room, memlines_hash(line + id * UINT64_C(0x9e3779b97f4a7c15)),
+	return hash_slot(i, room, mempairs_hash(id, line),
 			 !table[i].id || (table[i].id == id + 1 && table[i].line == line));
 }
 

@@ -115,6 +115,18 @@ struct mempairs {
 	size_t room, n;
 };
 
+static inline uint64_t mempairs_hash(uint32_t id, uint64_t line)
+{
+	return memlines_hash(line + id * UINT64_C(0x9e3779b97f4a7c15));
+}
+
+/* As memlines_expect(). */
+static inline __attribute__((always_inline)) void mempairs_expect(const struct mempairs *p, uint32_t id, uint64_t line)
+{
+	if (p->room)
+		__builtin_prefetch(&p->table[mempairs_hash(id, line) & (p->room - 1)], 1);
+}
+
 /* 1: it is new; 0: it was there; -1: no memory. */
 int mempairs_add(struct mempairs *p, uint32_t id, uint64_t line);
 /* Leaves those that @stays is true of; NULL: all.  False: no memory, nothing has changed. */

@@ -229,6 +229,8 @@ static bool note_pair(struct memprofile_thread *t, uint32_t id, uint64_t line, u
 		*last = id + 1;
 	if (!memlines_sampled(hash, s->shift))
 		return true;
+	/* of the line that it will get to, if it goes on so */
+	mempairs_expect(&t->pairs, id, line + (uint64_t)(s->moved / MEMPROFILE_LINE) + (s->moved > 0 && s->moved < MEMPROFILE_LINE));
 	added = mempairs_add(&t->pairs, id, line);
 	s->npairs += added > 0;
 	return added >= 0 && (!added || memprofile_thin_pairs(&t->pairs, &t->insns, t->near.max));
