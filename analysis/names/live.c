@@ -121,6 +121,7 @@ static bool first_leaf(struct nm_live *l)
 	if (!leaf)
 		return false;
 	l->leaf[0] = leaf;
+	l->first[0] = 0;
 	l->n = 1;
 	return true;
 }
