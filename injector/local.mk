@@ -124,6 +124,7 @@ libinjector_la_SOURCES = \
 	injector/starts/judge.c \
 	injector/starts/starts.c \
 	injector/starts/starts.h \
+	injector/starts/vtables.c \
 	injector/syscall/exec.c \
 	injector/syscall/restorers.c \
 	injector/syscall/sigrun.c \

@@ -14,7 +14,7 @@
 #include "injector/image/symbols.h"
 #include "trampolines/wrap/keep.h"
 
-#define INJ_ANALYSIS 6 /* of what is kept in files: to be counted up when something else is found out */
+#define INJ_ANALYSIS 7 /* of what is kept in files: to be counted up when something else is found out */
 #define INJ_MAX_ENTRIES 6 /* of one function; with more it is refused anyway */
 
 /* One function's; addresses are the file's.  Also the record in a cache file. */

@@ -201,6 +201,7 @@ void inj_fn_evidence(const struct inj_fn *fn, char text[static INJ_EVIDENCE_MAX]
 		{ INJ_FN_BY_ENTRY, "entry point" },   { INJ_FN_BY_CALL, "called" },
 		{ INJ_FN_BY_JUMP, "tail-called" },    { INJ_FN_BY_DATA, "address in data" },
 		{ INJ_FN_BY_CODE, "address in code" }, { INJ_FN_BY_GAP, "beginning in a gap" },
+		{ INJ_FN_BY_VTABLE, "virtual" },
 	};
 	size_t at = 0;
 

@@ -36,6 +36,7 @@ enum inj_fn_flags {
 	INJ_FN_BY_DATA = 0x1000,	/* data holds its address */
 	INJ_FN_BY_CODE = 0x2000,	/* an instruction loads its address */
 	INJ_FN_BY_GAP = 0x4000,	/* between functions, after padding, like the beginning of one */
+	INJ_FN_BY_VTABLE = 0x8000,	/* a table of virtual functions holds its address */
 };
 
 /* Beside facts.fns[], index by index. */

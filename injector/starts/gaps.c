@@ -15,6 +15,7 @@
 #define JUMP_SLOT 6	/* bytes: push or jmp *slot(%rip) */
 #define PLT_MIN 16	/* bytes of an entry, but for those of .plt.got */
 #define PUSH_JUMP 10	/* push $index; jmp */
+#define FRAME_SIZE 4	/* push %rbp; mov %rsp,%rbp */
 
 /* Bytes of one instruction of padding at p[0]; 0: something else. */
 static size_t padding_size(const uint8_t *p, size_t left)
@@ -67,6 +68,48 @@ uint64_t inj_starts_padding(const struct inj_cf *cf, uint64_t addr, uint64_t end
 	return addr < end ? addr : end;
 }
 
+static bool is_end(const struct tramp_decoded *insn)
+{
+	switch (insn->kind) {
+	case TRAMP_OP_RET:
+	case TRAMP_OP_JMP:
+	case TRAMP_OP_JMP_IND:
+	case TRAMP_OP_CALL: /* that does not return */
+	case TRAMP_OP_STOP:
+	case TRAMP_OP_TRAP:
+		return true;
+	default:
+		return false;
+	}
+}
+
+uint64_t inj_starts_orphans(const struct inj_cf *cf, uint64_t addr, uint64_t end)
+{
+	const struct tramp_bytes *code = inj_cf_code(cf, addr);
+	bool over = false;
+	uint64_t last = 0;
+
+	if (!code || end > code->addr + code->len)
+		return 0;
+	while (addr < end) {
+		const uint8_t *p = code->bytes + (addr - code->addr);
+		size_t size = padding_size(p, (size_t)(end - addr));
+		struct tramp_decoded insn;
+
+		if (!size) {
+			if (!tramp_decode(p, (size_t)(end - addr), &insn))
+				return 0;
+			size = insn.length;
+			if (insn.disp_size && !insn.rip_relative && insn.kind != TRAMP_OP_CALL && addr + size + (uint64_t)(int64_t)insn.rel == end)
+				return 0;
+			over = is_end(&insn);
+			last = addr + size;
+		}
+		addr += size;
+	}
+	return over && addr == end ? last : 0;
+}
+
 bool inj_starts_like_entry(const struct inj_cf *cf, uint64_t addr)
 {
 	static const struct {
@@ -88,6 +131,31 @@ bool inj_starts_like_entry(const struct inj_cf *cf, uint64_t addr)
 			return true;
 	}
 	return false;
+}
+
+bool inj_starts_like_pad(const struct inj_cf *cf, uint64_t addr)
+{
+	uint64_t left;
+	const uint8_t *p = inj_elf_at(&cf->file, addr, &left);
+	size_t at = p ? tramp_endbr64_size(p, left) : 0;
+
+	return p && left - at >= 3 && (p[at] == 0x48 || p[at] == 0x49) && p[at + 1] == 0x89 && (p[at + 2] & 0xf8) == 0xc0;
+}
+
+enum inj_prologue inj_starts_prologue(const struct inj_cf *cf, uint64_t addr)
+{
+	uint64_t left;
+	const uint8_t *p = inj_elf_at(&cf->file, addr, &left);
+	size_t at = p ? tramp_endbr64_size(p, left) : 0;
+
+	if (!p || left - at < FRAME_SIZE)
+		return INJ_PROLOGUE_NONE;
+	p += at;
+	if (p[0] == 0x55 && (memcmp(p + 1, "\x48\x89\xe5", 3) == 0 || memcmp(p + 1, "\x48\x8b\xec", 3) == 0))
+		return INJ_PROLOGUE_FRAME;
+	if ((p[0] & 0xf8) == 0x50 || (p[0] == 0x41 && (p[1] & 0xf8) == 0x50) || (p[0] == 0x48 && (p[1] == 0x83 || p[1] == 0x81) && p[2] == 0xec))
+		return INJ_PROLOGUE_STACK;
+	return INJ_PROLOGUE_NONE;
 }
 
 /* Calls @each for every stretch of code that no known function has, padding at its beginning left out. */

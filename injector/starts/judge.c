@@ -50,6 +50,24 @@ static void find_bounds(struct inj_starts *s, struct inj_start *start, uint32_t 
 	}
 	start->bounded = inj_starts_padding(s->cf, from, start->addr) == start->addr;
 	start->padded = from < start->addr;
+	start->orphans = false;
+	if (start->bounded)
+		return;
+	from = inj_starts_orphans(s->cf, from, start->addr);
+	start->bounded = start->orphans = from != 0;
+	start->padded = from && from < start->addr;
+}
+
+/* Branches of what is before it, other than calls: labels have some, but functions seldom. */
+static void find_labels(struct inj_starts *s, struct inj_start *start, uint32_t fn)
+{
+	uint64_t base = tramp_code_base(s->code), from = fn ? s->fns[fn - 1].addr : base;
+	const struct tramp_site *sites;
+	size_t n = tramp_code_sites(s->code, start->addr, &sites);
+
+	start->label = false;
+	for (size_t i = 0; i < n && !start->label; i++)
+		start->label = base + sites[i].from >= from && base + sites[i].from < start->addr && inj_starts_is_jump(s, &sites[i]);
 }
 
 static void begin(struct inj_starts *s)
@@ -61,8 +79,10 @@ static void begin(struct inj_starts *s)
 		start->jumped = start->cond = false;
 		start->lone = true;
 		start->revived = false;
-		if (!start->dead)
-			find_bounds(s, start, s->fn[i]);
+		if (start->dead)
+			continue;
+		find_bounds(s, start, s->fn[i]);
+		find_labels(s, start, s->fn[i]);
 	}
 }
 
@@ -139,20 +159,50 @@ static bool is_placed(const struct inj_starts *s, const struct inj_start *start)
 }
 
 /* A jump before it could lead to it, but not to what begins as functions do. */
-static bool is_apart(const struct inj_start *start)
+static bool is_sure(const struct inj_start *start)
 {
-	return start->bounded && (!start->unsure || (start->padded && start->addr % ALIGNMENT == 0 && start->shape & TRAMP_SHAPE_PROLOGUE));
+	return !start->unsure || (start->padded && start->addr % ALIGNMENT == 0 && start->shape & TRAMP_SHAPE_PROLOGUE);
+}
+
+/* Where compilers align what functions begin with, and labels have no such beginnings. */
+static bool is_begun(const struct inj_starts *s, const struct inj_start *start)
+{
+	if (start->label || inj_starts_like_pad(s->cf, start->addr))
+		return false;
+	return (start->padded && start->addr % ALIGNMENT == 0 && start->shape & TRAMP_SHAPE_PROLOGUE) ||
+	       inj_starts_prologue(s->cf, start->addr) == INJ_PROLOGUE_FRAME;
+}
+
+static bool is_apart(const struct inj_starts *s, const struct inj_start *start)
+{
+	return start->bounded && is_sure(start) && (!start->orphans || is_begun(s, start));
+}
+
+static bool is_table(const struct inj_starts *s, uint64_t addr)
+{
+	struct tramp_code_arrays a;
+	uint64_t at = addr - tramp_code_base(s->code);
+
+	tramp_code_arrays(s->code, &a);
+	return ((const uint64_t *)a.at[TRAMP_CODE_TABLE])[at / 64] >> (at % 64) & 1;
+}
+
+/* Tables of jumps may follow those of virtual functions, without anything between them. */
+static bool by_table(const struct inj_starts *s, const struct inj_start *start)
+{
+	return start->by & INJ_FN_BY_VTABLE && is_placed(s, start) && !is_table(s, start->addr) && !start->fallen && !start->deep &&
+	       is_sure(start);
 }
 
 static bool by_address(const struct inj_starts *s, const struct inj_start *start)
 {
-	return start->by & (INJ_FN_BY_DATA | INJ_FN_BY_CODE) && is_placed(s, start) && is_apart(start) && !start->fallen && !start->deep &&
+	return start->by & (INJ_FN_BY_DATA | INJ_FN_BY_CODE) && is_placed(s, start) && is_apart(s, start) && !start->fallen && !start->deep &&
 	       !(start->shape & TRAMP_SHAPE_ABOVE);
 }
 
 static bool by_jumps(const struct inj_starts *s, const struct inj_start *start)
 {
-	if (!start->jumped || !is_apart(start) || start->fallen || start->deep)
+	if (!start->jumped || !is_apart(s, start) || start->fallen || start->deep)
 		return false;
 	return !start->lone || (!start->cond && start->addr % ALIGNMENT == 0 && !jumps_back(s, start));
 }
@@ -163,11 +213,28 @@ static bool by_likely_calls(const struct inj_starts *s, const struct inj_start *
 	return start->likely && start->bounded && is_placed(s, start) && !start->fallen && !start->deep;
 }
 
+static bool comes_back(const struct inj_starts *s, const struct inj_start *start)
+{
+	if (start->shape & TRAMP_SHAPE_RETURNS)
+		return true;
+	for (size_t k = start->edge; k < start->edge + start->nedges; k++)
+		if (s->edges[k].ends == TRAMP_END_TAIL && s->edges[k].flat)
+			return true;
+	return false;
+}
+
+/* After the very end of a function whose control is understood: what begins like one, and leaves the stack as it was. */
+static bool by_beginning(const struct inj_starts *s, const struct inj_start *start)
+{
+	return start->bounded && !start->unsure && is_begun(s, start) && comes_back(s, start) && !start->fallen && !start->deep;
+}
+
 static bool is_certain(const struct inj_starts *s, const struct inj_start *start)
 {
 	if (start->by & INJ_FN_BY_ENTRY)
 		return true;
-	return is_sane(start) && (start->called || by_address(s, start) || by_jumps(s, start) || by_likely_calls(s, start));
+	return is_sane(start) && (start->called || by_table(s, start) || by_address(s, start) || by_jumps(s, start) ||
+				  by_likely_calls(s, start) || by_beginning(s, start));
 }
 
 /* Returns whether a start that was taken out is one after all. */
@@ -226,15 +293,6 @@ static void find_alignment(struct inj_starts *s)
 	s->aligned = aligned >= all - all / ALIGNED_SHARE;
 }
 
-static bool is_table(const struct inj_starts *s, uint64_t addr)
-{
-	struct tramp_code_arrays a;
-	uint64_t at = addr - tramp_code_base(s->code);
-
-	tramp_code_arrays(s->code, &a);
-	return ((const uint64_t *)a.at[TRAMP_CODE_TABLE])[at / 64] >> (at % 64) & 1;
-}
-
 static bool is_none(const struct inj_starts *s, const struct inj_start *start)
 {
 	if (start->certain || start->revived || start->called)
@@ -242,6 +300,8 @@ static bool is_none(const struct inj_starts *s, const struct inj_start *start)
 	if (start->part)
 		return false;
 	if (start->fallen || start->deep || start->shape & TRAMP_SHAPE_BAD || start->end <= start->addr || is_table(s, start->addr))
+		return true;
+	if (start->by == INJ_FN_BY_GAP && (start->label || inj_starts_like_pad(s->cf, start->addr)))
 		return true;
 	if (start->by == INJ_FN_BY_GAP && !s->strict) /* code after it may be a function */
 		return false;
@@ -254,7 +314,7 @@ static bool is_none(const struct inj_starts *s, const struct inj_start *start)
 	if (start->by == INJ_FN_BY_GAP && (start->shape & TRAMP_SHAPE_ABOVE ||
 					   !(start->shape & (TRAMP_SHAPE_RETURNS | TRAMP_SHAPE_PROLOGUE))))
 		return true;
-	return !is_apart(start);
+	return !is_apart(s, start);
 }
 
 bool inj_starts_judge(struct inj_starts *s)

@@ -226,13 +226,23 @@ static void suppose_entries(struct inj_starts *s)
 	inj_starts_add(s, file->dyn.fini, INJ_FN_BY_ENTRY, false);
 }
 
-bool inj_starts_is_call(const struct inj_starts *s, const struct tramp_site *site)
+static uint8_t kind_of(const struct inj_starts *s, const struct tramp_site *site)
 {
 	size_t left;
 	const uint8_t *p = tramp_code_at(s->code, tramp_code_base(s->code) + site->from, &left);
 	struct tramp_decoded insn;
 
-	return p && tramp_decode(p, left, &insn) && insn.kind == TRAMP_OP_CALL;
+	return p && tramp_decode(p, left, &insn) ? insn.kind : TRAMP_OP_PLAIN;
+}
+
+bool inj_starts_is_call(const struct inj_starts *s, const struct tramp_site *site)
+{
+	return kind_of(s, site) == TRAMP_OP_CALL;
+}
+
+bool inj_starts_is_jump(const struct inj_starts *s, const struct tramp_site *site)
+{
+	return tramp_op_jumps(kind_of(s, site));
 }
 
 /*
@@ -350,7 +360,7 @@ static bool prepare(struct inj_starts *s)
 		return false;
 	suppose_entries(s);
 	suppose_called(s);
-	return true;
+	return inj_starts_virtual(s);
 }
 
 static bool run(struct inj_starts *s)

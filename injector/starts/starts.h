@@ -32,6 +32,8 @@ struct inj_start {
 	bool deep;		/* jumped to with the stack elsewhere than at an entry */
 	bool bounded;		/* what comes before it is over, and ends where this starts, padding left out */
 	bool padded;		/* there is padding */
+	bool orphans;		/* it is bounded, but for code that nothing leads to, as what catches exceptions without their tables */
+	bool label;		/* a branch of what comes before it leads to it */
 	bool unsure;		/* where what comes before it ends is not sure */
 	bool lone;		/* all jumps to it come from one function */
 	bool jumped, cond;	/* to it, with the stack as at an entry; by a conditional jump */
@@ -85,8 +87,9 @@ struct inj_starts {
 /* Supposes that something starts at @addr; false: it cannot, or did already, with one more evidence now. */
 bool inj_starts_add(struct inj_starts *s, uint64_t addr, uint32_t by, bool part);
 
-/* Is it a direct call, not a jump? */
+/* Is it a direct call, a jump?  Else control runs on, through padding. */
 bool inj_starts_is_call(const struct inj_starts *s, const struct tramp_site *site);
+bool inj_starts_is_jump(const struct inj_starts *s, const struct tramp_site *site);
 
 /* The start at @addr, or NULL; of those that were there when the round began. */
 struct inj_start *inj_starts_at(const struct inj_starts *s, uint64_t addr);
@@ -97,11 +100,27 @@ bool inj_starts_judge(struct inj_starts *s);
 /* gaps.c: supposes starts in code that is still nobody's.  Returns whether there are any. */
 bool inj_starts_gaps(struct inj_starts *s);
 
+/* vtables.c: supposes what tables of virtual functions hold.  False: no memory. */
+bool inj_starts_virtual(struct inj_starts *s) INJ_CHECK;
+
 /* The first byte from @addr on that is no padding, or @end. */
 uint64_t inj_starts_padding(const struct inj_cf *cf, uint64_t addr, uint64_t end);
 
+/*
+ * Code that nothing leads to, in [@addr, @end): 0: it does not end there as functions do, or a branch of it leads there.  Else where its last
+ * instruction ends, after which is padding.
+ */
+uint64_t inj_starts_orphans(const struct inj_cf *cf, uint64_t addr, uint64_t end);
+
 /* Does the code there begin with endbr64, or by putting something on the stack? */
 bool inj_starts_like_entry(const struct inj_cf *cf, uint64_t addr);
+
+/* mov %rax, REGISTER, after an endbr64: what catches an exception begins so, and no function. */
+bool inj_starts_like_pad(const struct inj_cf *cf, uint64_t addr);
+
+/* What the code there begins with, after an endbr64: push or sub of %rsp; push %rbp; mov %rsp,%rbp.  Labels and parts do not. */
+enum inj_prologue { INJ_PROLOGUE_NONE, INJ_PROLOGUE_STACK, INJ_PROLOGUE_FRAME };
+enum inj_prologue inj_starts_prologue(const struct inj_cf *cf, uint64_t addr);
 
 /* Bytes of code, but for padding, that belong to none of cf->fns. */
 uint64_t inj_starts_uncovered(const struct inj_cf *cf);
