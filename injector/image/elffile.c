@@ -499,12 +499,39 @@ static const char *header_problem(const struct inj_elf *file, Elf64_Ehdr *eh)
 	return NULL;
 }
 
+/*
+ * Files packed by UPX (its src/conf.h, src/packhead.cpp, src/stub/src/include/linux.h) hold no code of the program, but for what unpacks it into
+ * memory.  Two headers say so, each with the format that is meant: l_info after the program headers, and the packer's near the file's
+ * end.  One is enough, since who does not want to be unpacked overwrites the other.
+ */
+#define UPX_ELF64_X86_64 22 /* UPX_F_LINUX_ELF64_AMD64 */
+#define UPX_TAIL 64	    /* bytes: the packer's header, and what may come after it */
+
+static bool is_packed(const struct inj_elf *file, const Elf64_Ehdr *eh)
+{
+	static const char magic[4] = "UPX!";
+	const uint8_t *info = file_at(file, eh->e_phoff, eh->e_phnum + 1u, sizeof(Elf64_Phdr)), *tail = file->map + file->len - UPX_TAIL;
+
+	if (info)
+		info += eh->e_phnum * sizeof(Elf64_Phdr); /* checksum, magic, 2 bytes of length, version, format */
+	if (info && memcmp(info + 4, magic, sizeof(magic)) == 0 && info[11] == UPX_ELF64_X86_64)
+		return true;
+	if (file->len < sizeof(*eh) + UPX_TAIL)
+		return false;
+	for (int i = 0; i + 6 <= UPX_TAIL; i++) /* magic, version, format */
+		if (memcmp(tail + i, magic, sizeof(magic)) == 0 && tail[i + 5] == UPX_ELF64_X86_64)
+			return true;
+	return false;
+}
+
 static enum inj_status read_file(struct inj_elf *file)
 {
 	Elf64_Phdr dynamic;
 	Elf64_Ehdr eh;
 
 	file->problem = header_problem(file, &eh);
+	if (!file->problem && is_packed(file, &eh))
+		file->problem = "is packed by UPX; unpack it with `upx -d'";
 	if (!file->problem && !read_segments(file, &eh, &dynamic))
 		file->problem = "is a truncated ELF file";
 	if (file->problem)

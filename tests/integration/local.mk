@@ -107,6 +107,7 @@ INTEGRATION_TESTS += \
 	tests/integration/mpi.sh \
 	tests/integration/names.sh \
 	tests/integration/node.sh \
+	tests/integration/old-formats.sh \
 	tests/integration/openmp-kernels.sh \
 	tests/integration/openmp.sh \
 	tests/integration/outlives.sh \
@@ -130,6 +131,7 @@ INTEGRATION_TESTS += \
 	tests/integration/signals.sh \
 	tests/integration/start-killed.sh \
 	tests/integration/signatures.sh \
+	tests/integration/static-bare.sh \
 	tests/integration/static.sh \
 	tests/integration/stopped.sh \
 	tests/integration/tags.sh \

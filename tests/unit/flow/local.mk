@@ -11,6 +11,11 @@ tests_unit_flow_shapes_SOURCES = tests/unit/flow/shapes.c
 tests_unit_flow_shapes_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_flow_shapes_LDADD = libtrampolines.la $(CMOCKA_LIBS)
 
+PURE_TESTS += tests/unit/flow/outline
+tests_unit_flow_outline_SOURCES = tests/unit/flow/outline.c
+tests_unit_flow_outline_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_flow_outline_LDADD = libtrampolines.la $(CMOCKA_LIBS)
+
 UNIT_TESTS += tests/unit/flow/exec
 tests_unit_flow_exec_SOURCES = tests/unit/flow/exec.c \
 	tests/unit/flow/support.c tests/unit/flow/support.h \
