@@ -103,6 +103,8 @@ libinjector_la_SOURCES = \
 	injector/signatures/sigdecide.c \
 	injector/signatures/sigevidence.c \
 	injector/signatures/sigformat.h \
+	injector/signatures/sigkept.c \
+	injector/signatures/sigkept.h \
 	injector/signatures/sigmake-int.h \
 	injector/signatures/sigmake.c \
 	injector/signatures/sigmake.h \

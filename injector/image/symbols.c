@@ -41,6 +41,7 @@ struct inj_symtab {
 	size_t own; /* those that are not of .dynsym */
 	struct name_slot *names;
 	size_t nnames; /* a power of two */
+	struct inj_sig_names found; /* by signature */
 };
 
 /* ---- reading ---- */
@@ -289,7 +290,7 @@ static int by_known(const void *a, const void *b)
 	return x->addr < y->addr ? -1 : x->addr > y->addr;
 }
 
-static enum inj_status add_found(struct inj_symtab *tab, const struct inj_sig_found *found, const struct inj_sig_file *files)
+static enum inj_status add_found(struct inj_symtab *tab, const struct inj_sig_name_of *found)
 {
 	if (!array_room(tab->syms, tab->room, tab->n + 1))
 		return INJ_MEMORY;
@@ -297,29 +298,25 @@ static enum inj_status add_found(struct inj_symtab *tab, const struct inj_sig_fo
 		.name = found->name, .addr = found->addr, .size = found->size, .avail = found->size ? found->size : 1,
 		.flags = INJ_SYM_SIGNATURE | (found->flags & SIG_NAME_GLOBAL ? INJ_SYM_GLOBAL : 0u) |
 			 (found->flags & SIG_NAME_IFUNC ? INJ_SYM_IFUNC : 0u),
-		.source = files[found->file].name,
+		.source = found->source,
 	};
 	return INJ_OK;
 }
 
 static enum inj_status read_signatures(struct inj_symtab *tab, const char *path)
 {
-	size_t nfiles, n = tab->n;
-	const struct inj_sig_file *files = inj_signatures(&nfiles);
-	struct inj_sig_known *known = nfiles ? calloc(n + 1, sizeof(*known)) : NULL;
-	enum inj_status status = nfiles && !known ? INJ_MEMORY : INJ_OK;
-	struct inj_sig_result r;
+	size_t n = tab->n;
+	struct inj_sig_known *known = inj_signatures_key() ? calloc(n + 1, sizeof(*known)) : NULL;
+	enum inj_status status = inj_signatures_key() && !known ? INJ_MEMORY : INJ_OK;
 
 	for (size_t i = 0; known && i < n; i++)
 		known[i] = (struct inj_sig_known){ tab->syms[i].addr, tab->syms[i].name };
 	if (known && n)
 		qsort(known, n, sizeof(*known), by_known);
-	if (known && inj_signatures_name(path, known, n, &r)) {
-		for (size_t i = 0; i < r.nfound && status == INJ_OK; i++)
-			if (!has_symbol(known, n, r.found[i].addr))
-				status = add_found(tab, &r.found[i], files);
-		inj_sig_result_free(&r);
-	}
+	if (known && inj_signatures_name(path, known, n, &tab->found))
+		for (size_t i = 0; i < tab->found.n && status == INJ_OK; i++)
+			if (!has_symbol(known, n, tab->found.v[i].addr))
+				status = add_found(tab, &tab->found.v[i]);
 	free(known);
 	return status;
 }
@@ -362,6 +359,7 @@ void inj_symtab_close(struct inj_symtab *tab)
 	inj_bfd_unlock();
 	free(tab->names);
 	free(tab->syms);
+	inj_sig_names_free(&tab->found);
 	free(tab);
 }
 
@@ -449,6 +447,19 @@ const struct inj_symbol *inj_symtab_at(const struct inj_symtab *tab, uint64_t ad
 	size_t at = search_first(i, tab->n, tab->syms[i].addr >= addr);
 
 	return at < tab->n && tab->syms[at].addr == addr ? &tab->syms[at] : NULL;
+}
+
+size_t inj_symtab_maybe(const struct inj_symtab *tab, uint64_t addr, const char *names[], size_t room, const char **source)
+{
+	const struct inj_sig_name_of *v = tab->found.v + tab->found.n;
+	size_t all = tab->found.nunsure, first = search_first(i, all, v[i].addr >= addr), n = 0;
+
+	for (; first + n < all && v[first + n].addr == addr; n++) {
+		*source = v[first + n].source;
+		if (n < room)
+			names[n] = v[first + n].name;
+	}
+	return n;
 }
 
 bool inj_symtab_object(const struct inj_symtab *tab, const char *name, uint64_t *addr)

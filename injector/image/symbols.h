@@ -27,7 +27,7 @@ struct inj_symbol {
 	uint64_t size;	/* 0: not known */
 	uint64_t avail; /* bytes up to the next function's start or the end of the section */
 	uint32_t flags;
-	const char *source; /* SIGNATURE: name of the file of signatures, static; else NULL */
+	const char *source; /* SIGNATURE: name of the file of signatures, which lives as the name does; else NULL */
 };
 
 struct inj_symtab;
@@ -55,6 +55,12 @@ const struct inj_symbol *inj_symtab_find(const struct inj_symtab *tab, const cha
 
 /* Is there a function whose resolver (IFUNC) is at @addr, or which starts there? */
 const struct inj_symbol *inj_symtab_at(const struct inj_symtab *tab, uint64_t addr);
+
+/*
+ * A function without a name that signatures say several of, or one that they are not sure of: how many, the first ones into
+ * names[@room], the file of signatures into *source.
+ */
+size_t inj_symtab_maybe(const struct inj_symtab *tab, uint64_t addr, const char *names[], size_t room, const char **source);
 
 /* Address of a data object of .dynsym; false: there is none. */
 bool inj_symtab_object(const struct inj_symtab *tab, const char *name, uint64_t *addr);

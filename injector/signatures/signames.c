@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "injector/signatures/signatures.h"
+#include "injector/signatures/sigkept.h"
 
 static int by_start(const void *a, const void *b)
 {
@@ -133,21 +133,71 @@ void inj_sig_code_free(struct inj_sig_code *code)
 	*code = (struct inj_sig_code){ 0 };
 }
 
-bool inj_signatures_name(const char *path, const struct inj_sig_known *known, size_t nknown, struct inj_sig_result *r)
+/* ---- the names of a file ---- */
+
+static bool convert(const struct inj_sig_result *r, const struct inj_sig_file *files, struct inj_sig_names *names)
+{
+	size_t n = 0;
+
+	names->v = calloc(r->nfound + r->nunsure + 1, sizeof(*names->v));
+	for (size_t i = 0; names->v && i < r->nfound + r->nunsure; i++) {
+		const struct inj_sig_found *f = i < r->nfound ? &r->found[i] : &r->unsure[i - r->nfound];
+
+		names->v[n++] = (struct inj_sig_name_of){ f->addr, f->size, f->name, files[f->file].name, f->flags };
+	}
+	names->n = r->nfound;
+	names->nunsure = r->nunsure;
+	return names->v != NULL;
+}
+
+static bool match(const struct inj_elf *file, const struct inj_sig_known *known, size_t nknown, struct inj_sig_names *names)
 {
 	size_t n;
 	const struct inj_sig_file *files = inj_signatures(&n);
+	struct inj_sig_result r;
 	struct inj_sig_code code;
-	struct inj_elf file;
-	bool good = false;
+	bool good;
 
-	*r = (struct inj_sig_result){ 0 };
-	if (!n || inj_elf_open(path, &file) != INJ_OK)
+	if (!n || !inj_sig_code_of(file, known, nknown, &code))
 		return false;
-	if (inj_sig_code_of(&file, known, nknown, &code)) {
-		good = inj_sig_match(files, n, &code, r);
-		inj_sig_code_free(&code);
+	good = inj_sig_match(files, n, &code, &r);
+	inj_sig_code_free(&code);
+	if (!good)
+		return false;
+	good = convert(&r, files, names);
+	inj_sig_result_free(&r);
+	return good;
+}
+
+bool inj_signatures_name(const char *path, const struct inj_sig_known *known, size_t nknown, struct inj_sig_names *names)
+{
+	uint64_t key = inj_signatures_key();
+	const char *cache = inj_signatures_cache();
+	char *kept = NULL;
+	struct inj_elf file;
+	bool good;
+
+	*names = (struct inj_sig_names){ 0 };
+	if (!key || inj_elf_open(path, &file) != INJ_OK)
+		return false;
+	kept = cache ? inj_sig_kept_name(cache, path, key) : NULL;
+	good = kept && inj_sig_kept_open(kept, path, key, &file, names);
+	if (!good && match(&file, known, nknown, names)) {
+		good = true;
+		if (kept)
+			inj_sig_kept_store(kept, path, key, names);
 	}
+	free(kept);
 	inj_elf_close(&file);
-	return good && r->nfound;
+	good = good && (names->n || names->nunsure);
+	if (!good)
+		inj_sig_names_free(names);
+	return good;
+}
+
+void inj_sig_names_free(struct inj_sig_names *names)
+{
+	free(names->v);
+	free(names->text);
+	*names = (struct inj_sig_names){ 0 };
 }

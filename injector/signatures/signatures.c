@@ -15,8 +15,11 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
 	char **folders;
+	char *cache;
 	void (*complain)(const char *path, const char *problem);
-	bool read;
+	bool listed, read;
+	char **paths;		/* of files that look like some */
+	size_t npaths, paths_room;
 	struct inj_sig_file *files;
 	size_t n, room;
 	uint64_t key;
@@ -29,7 +32,7 @@ static void free_all(char **v)
 	free(v);
 }
 
-bool inj_signatures_use(const char *const *folders, void (*complain)(const char *path, const char *problem))
+static char **copy_of(const char *const *folders)
 {
 	size_t n = 0;
 	char **copy;
@@ -40,16 +43,39 @@ bool inj_signatures_use(const char *const *folders, void (*complain)(const char 
 	for (size_t i = 0; copy && i < n; i++)
 		if (!(copy[i] = strdup(folders[i]))) {
 			free_all(copy);
-			return false;
+			return NULL;
 		}
+	return copy;
+}
+
+bool inj_signatures_use(const struct inj_signatures_where *where)
+{
+	char **folders = copy_of(where->folders), *cache = where->cache ? strdup(where->cache) : NULL;
+	bool good = folders && (cache || !where->cache);
+
 	pthread_mutex_lock(&lock);
-	free_all(set.read ? copy : set.folders);
-	if (!set.read) {
-		set.folders = copy;
-		set.complain = complain;
+	if (good && !set.listed) {
+		free_all(set.folders);
+		free(set.cache);
+		set.folders = folders;
+		set.cache = cache;
+		set.complain = where->complain;
+		folders = NULL;
+		cache = NULL;
 	}
 	pthread_mutex_unlock(&lock);
-	return copy != NULL;
+	free_all(folders);
+	free(cache);
+	return good;
+}
+
+/* ---- which there are ---- */
+
+static const char *last_part(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
 }
 
 static bool is_wanted(const char *name)
@@ -58,11 +84,87 @@ static bool is_wanted(const char *name)
 
 	if (len <= end || name[0] == '.' || strcmp(name + len - end, SIG_SUFFIX) != 0)
 		return false;
-	for (size_t i = 0; i < set.n; i++)
-		if (strcmp(set.files[i].name, name) == 0)
+	for (size_t i = 0; i < set.npaths; i++)
+		if (strcmp(last_part(set.paths[i]), name) == 0)
 			return false;
 	return true;
 }
+
+/* Its checksum is in its head. */
+static void note_file(const char *path)
+{
+	const char *problem;
+	uint64_t sum;
+	char *copy;
+
+	if (!inj_sig_sum(path, &sum, &problem)) {
+		if (set.complain)
+			set.complain(path, problem);
+		return;
+	}
+	copy = array_room(set.paths, set.paths_room, set.npaths + 1) ? strdup(path) : NULL;
+	if (!copy)
+		return;
+	set.paths[set.npaths++] = copy;
+	set.key = XXH3_64bits_withSeed(&sum, sizeof(sum), set.key + 1);
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static void list_folder(const char *folder)
+{
+	DIR *dir = opendir(folder);
+	char **names = NULL;
+	size_t n = 0, room = 0;
+	struct dirent *e;
+	char path[4096];
+
+	if (!dir && errno == ENOTDIR)
+		note_file(folder);
+	while (dir && (e = readdir(dir)))
+		if (is_wanted(e->d_name) && array_room(names, room, n + 1) && (names[n] = strdup(e->d_name)))
+			n++;
+	if (n)
+		qsort(names, n, sizeof(*names), by_name);
+	for (size_t i = 0; i < n; i++) {
+		if ((size_t)snprintf(path, sizeof(path), "%s/%s", folder, names[i]) < sizeof(path))
+			note_file(path);
+		free(names[i]);
+	}
+	free(names);
+	if (dir)
+		closedir(dir);
+}
+
+/* With the lock. */
+static void list_all(void)
+{
+	for (char **f = set.folders; f && *f && !set.listed; f++)
+		list_folder(*f);
+	set.listed = true;
+}
+
+uint64_t inj_signatures_key(void)
+{
+	uint64_t key;
+
+	pthread_mutex_lock(&lock);
+	list_all();
+	key = set.key;
+	pthread_mutex_unlock(&lock);
+	return key;
+}
+
+const char *inj_signatures_cache(void)
+{
+	(void)inj_signatures_key(); /* from now on it stays */
+	return set.cache;
+}
+
+/* ---- reading them ---- */
 
 static void read_file(const char *path)
 {
@@ -80,59 +182,14 @@ static void read_file(const char *path)
 	}
 }
 
-static int by_name(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-static void read_folder(const char *folder)
-{
-	DIR *dir = opendir(folder);
-	char **names = NULL;
-	size_t n = 0, room = 0;
-	struct dirent *e;
-	char path[4096];
-
-	if (!dir && errno == ENOTDIR)
-		read_file(folder);
-	while (dir && (e = readdir(dir)))
-		if (is_wanted(e->d_name) && array_room(names, room, n + 1) && (names[n] = strdup(e->d_name)))
-			n++;
-	if (n)
-		qsort(names, n, sizeof(*names), by_name);
-	for (size_t i = 0; i < n; i++) {
-		if ((size_t)snprintf(path, sizeof(path), "%s/%s", folder, names[i]) < sizeof(path))
-			read_file(path);
-		free(names[i]);
-	}
-	free(names);
-	if (dir)
-		closedir(dir);
-}
-
-static void read_all(void)
-{
-	for (char **f = set.folders; f && *f; f++)
-		read_folder(*f);
-	for (size_t i = 0; i < set.n; i++)
-		set.key = XXH3_64bits_withSeed(&set.files[i].head->sum, sizeof(uint64_t), set.key + 1);
-	set.read = true;
-}
-
 const struct inj_sig_file *inj_signatures(size_t *n)
 {
 	pthread_mutex_lock(&lock);
-	if (!set.read)
-		read_all();
+	list_all();
+	for (size_t i = 0; i < set.npaths && !set.read; i++)
+		read_file(set.paths[i]);
+	set.read = true;
 	pthread_mutex_unlock(&lock);
 	*n = set.n;
 	return set.files;
-}
-
-uint64_t inj_signatures_key(void)
-{
-	size_t n;
-
-	(void)inj_signatures(&n);
-	return set.key;
 }

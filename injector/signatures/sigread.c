@@ -13,9 +13,11 @@
 #include "base/search.h"
 #include "injector/signatures/sigread.h"
 
+#define HEAD_MIN 12 /* bytes up to the version */
 #define REF_BYTES 5 /* of a reference, at least */
 
 static const char damaged[] = "is damaged; make it again with `sonde signature make'";
+static const char no_signatures[] = "is no file of signatures";
 static const char no_memory[] = "needs more memory than there is";
 
 /* ---- numbers of the references ---- */
@@ -224,42 +226,78 @@ static bool take(struct inj_sig_file *f, const uint8_t *bytes)
 	return nbuckets == (1u << SIG_BUCKET_BITS) + 1 && parts_good(f);
 }
 
+static const char *head_problem(const struct sig_head *head, size_t len)
+{
+	if (len < HEAD_MIN || memcmp(head->magic, SIG_MAGIC, sizeof(head->magic)) != 0)
+		return no_signatures;
+	if (head->version != SIG_VERSION)
+		return "has another version of the format; make it again with `sonde signature make'";
+	return NULL;
+}
+
 bool inj_sig_from(struct inj_sig_file *f, const void *bytes, size_t len, bool sum, const char **problem)
 {
 	const size_t from = offsetof(struct sig_head, off);
 
 	memset(f, 0, sizeof(*f));
 	f->head = bytes;
-	if (len < 12 || memcmp(f->head->magic, SIG_MAGIC, sizeof(f->head->magic)) != 0)
-		*problem = "is no file of signatures";
-	else if (f->head->version != SIG_VERSION)
-		*problem = "has another version of the format; make it again with `sonde signature make'";
-	else if (len < sizeof(*f->head) || f->head->head_bytes != sizeof(*f->head) || f->head->len != len ||
-		 (sum && XXH3_64bits((const uint8_t *)bytes + from, len - from) != f->head->sum) || !take(f, bytes))
+	*problem = head_problem(bytes, len);
+	if (*problem)
+		return false;
+	if (len < sizeof(*f->head) || f->head->head_bytes != sizeof(*f->head) || f->head->len != len ||
+	    (sum && XXH3_64bits((const uint8_t *)bytes + from, len - from) != f->head->sum) || !take(f, bytes))
 		*problem = damaged;
-	else
-		return true;
-	return false;
+	return !*problem;
+}
+
+static int open_file(const char *path, size_t *size, const char **problem)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	struct stat st;
+
+	*problem = fd < 0 ? strerror(errno) : NULL;
+	if (fd < 0 || (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size >= HEAD_MIN && (uint64_t)st.st_size <= SIG_NONE)) {
+		*size = fd < 0 ? 0 : (size_t)st.st_size;
+		return fd;
+	}
+	*problem = no_signatures;
+	close(fd);
+	return -1;
 }
 
 /* A copy, since who may write the file may do so at any time. */
 static const char *read_file(const char *path, void **bytes, size_t *len)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	const char *problem = NULL;
-	struct stat st;
+	const char *problem;
+	int fd = open_file(path, len, &problem);
 
 	if (fd < 0)
-		return strerror(errno);
-	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size < 12 || (uint64_t)st.st_size > SIG_NONE)
-		problem = "is no file of signatures";
-	else if (!(*bytes = malloc((size_t)st.st_size)))
+		return problem;
+	*bytes = malloc(*len);
+	if (!*bytes)
 		problem = no_memory;
-	else if (read(fd, *bytes, (size_t)st.st_size) != st.st_size)
+	else if (read(fd, *bytes, *len) != (ssize_t)*len)
 		problem = "cannot be read";
-	*len = problem ? 0 : (size_t)st.st_size;
 	close(fd);
 	return problem;
+}
+
+bool inj_sig_sum(const char *path, uint64_t *sum, const char **problem)
+{
+	struct sig_head head = { 0 };
+	size_t len;
+	int fd = open_file(path, &len, problem);
+
+	if (fd < 0)
+		return false;
+	len = len < sizeof(head) ? len : sizeof(head);
+	if (read(fd, &head, len) != (ssize_t)len)
+		*problem = "cannot be read";
+	else
+		*problem = head_problem(&head, len);
+	close(fd);
+	*sum = head.sum;
+	return !*problem;
 }
 
 bool inj_sig_open(struct inj_sig_file *f, const char *path, const char **problem)

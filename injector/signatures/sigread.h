@@ -33,6 +33,9 @@ struct inj_sig_file {
 bool inj_sig_open(struct inj_sig_file *f, const char *path, const char **problem) __attribute__((warn_unused_result));
 void inj_sig_close(struct inj_sig_file *f);
 
+/* The checksum that its head says; only that and the version are looked at. */
+bool inj_sig_sum(const char *path, uint64_t *sum, const char **problem) __attribute__((warn_unused_result));
+
 /* The same of memory, aligned to 8, that stays there.  @sum: the checksum has to be right.  Likewise to be closed. */
 bool inj_sig_from(struct inj_sig_file *f, const void *bytes, size_t len, bool sum, const char **problem) __attribute__((warn_unused_result));
 

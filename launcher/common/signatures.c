@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#define OWN "/signatures"
 #define SHARED PKGDATADIR "/signatures"
 
 static void complain(const char *path, const char *problem)
@@ -19,23 +20,23 @@ static void complain(const char *path, const char *problem)
 	msg_warn("%s %s", path, problem);
 }
 
-/* malloc'ed; NULL: there is none. */
-static char *own_folder(void)
+/* In the user's cache folder; malloc'ed; NULL: there is none. */
+static char *own_folder(const char *name)
 {
 	const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
 	char *folder = NULL;
 	int n = -1;
 
 	if (xdg && xdg[0] == '/')
-		n = asprintf(&folder, "%s/sonde/signatures", xdg);
+		n = asprintf(&folder, "%s/sonde%s", xdg, name);
 	else if (home && home[0] == '/')
-		n = asprintf(&folder, "%s/.cache/sonde/signatures", home);
+		n = asprintf(&folder, "%s/.cache/sonde%s", home, name);
 	return n > 0 ? folder : NULL;
 }
 
 char *signatures_folder(void)
 {
-	char *folder = own_folder();
+	char *folder = own_folder(OWN);
 
 	if (folder && files_make_folders(folder, 0700))
 		return folder;
@@ -45,7 +46,11 @@ char *signatures_folder(void)
 
 static int use(const char *const *folders)
 {
-	if (inj_signatures_use(folders, complain))
+	char *cache = own_folder("");
+	bool good = inj_signatures_use(&(struct inj_signatures_where){ folders, cache, complain });
+
+	free(cache);
+	if (good)
 		return 0;
 	msg_error("out of memory");
 	return EXIT_USAGE;
@@ -111,7 +116,7 @@ int signatures_use(const char *where)
 		return use((const char *[]){ NULL });
 	if (where)
 		return use_named(where);
-	own = own_folder();
+	own = own_folder(OWN);
 	shared = installed_path(SHARED);
 	if (!shared) {
 		free(own);

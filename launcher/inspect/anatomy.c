@@ -198,6 +198,26 @@ void print_source(const struct inj_symbol *symbols)
 		printf("  (signature %s)", symbols[0].source);
 }
 
+#define MAYBE_MAX 4 /* names that one without a name may have: more are counted */
+
+/* Equal code may be any of the functions that have it. */
+static void print_maybe(const struct anatomy *a, uint64_t addr, bool mangled)
+{
+	const char *names[MAYBE_MAX], *source = "";
+	size_t n = inj_symtab_maybe(a->tab, addr, names, MAYBE_MAX, &source);
+
+	for (size_t i = 0; i < n && i < MAYBE_MAX; i++) {
+		char *plain = mangled ? NULL : inj_demangle(names[i]);
+
+		printf("%s%s", i ? " or " : "  (may be ", plain ? plain : names[i]);
+		free(plain);
+	}
+	if (n > MAYBE_MAX)
+		printf(" or %zu others", n - MAYBE_MAX);
+	if (n)
+		printf(": signature %s%s)", source, n > 1 ? ", alike" : ", not sure");
+}
+
 void anatomy_print_names(const struct anatomy *a, size_t i, bool mangled)
 {
 	size_t n;
@@ -207,4 +227,6 @@ void anatomy_print_names(const struct anatomy *a, size_t i, bool mangled)
 	print_symbols(n ? symbols : &nameless, n ? n : 1, mangled);
 	if (n)
 		print_source(symbols);
+	else
+		print_maybe(a, a->facts.facts.fns[i].addr, mangled);
 }

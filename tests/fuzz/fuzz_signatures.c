@@ -4,11 +4,12 @@
  * in the code, with names of the file.
  *
  * Input: the file, as long as its head says, whose checksum does not matter; the rest is code, where each 16th byte may start a function.
+ * Or what is kept of results, which begins with 0xff and is of 64 KiB of code; its checksum does not matter either.
  */
 #include <stdlib.h>
 #include <string.h>
 
-#include "injector/signatures/sigmatch.h"
+#include "injector/signatures/sigkept.h"
 #include "tests/fuzz/require.h"
 
 #define BASE UINT64_C(0x401000)
@@ -44,6 +45,27 @@ static void match(const struct inj_sig_file *f, const uint8_t *bytes, size_t len
 	free(starts);
 }
 
+static void feed_kept(const uint8_t *data, size_t size)
+{
+	struct inj_elf elf = { .nsegs = 1, .segs[0] = { .addr = BASE, .len = 65536, .flags = PF_X } };
+	uint8_t *file = malloc(size);
+	struct inj_sig_names names;
+
+	REQUIRE(file);
+	memcpy(file, data, size);
+	if (inj_sig_kept_from(file, size, false, &elf, &names)) {
+		for (size_t i = 0; i < names.n + names.nunsure; i++) {
+			const struct inj_sig_name_of *v = &names.v[i];
+
+			REQUIRE(v->addr >= BASE && v->addr < BASE + 65536 && v->size <= BASE + 65536 - v->addr);
+			REQUIRE((const uint8_t *)v->name + strlen(v->name) < file + size && (const uint8_t *)v->source + strlen(v->source) < file + size);
+			REQUIRE(!i || i == names.n || v[-1].addr <= v->addr);
+		}
+		inj_sig_names_free(&names);
+	}
+	free(file);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct sig_head head = { 0 };
@@ -52,6 +74,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	size_t len = size;
 	uint8_t *file;
 
+	if (size && data[0] == 0xff) {
+		feed_kept(data, size);
+		return 0;
+	}
 	memcpy(&head, data, size < sizeof(head) ? size : sizeof(head));
 	if (size >= sizeof(head) && head.len <= size)
 		len = head.len;

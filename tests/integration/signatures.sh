@@ -126,10 +126,37 @@ check_status 0 sonde signature match --signatures=own ./uses
 check_contains out '  (first\|second|second\|first)  twins.sig \(alike\)$'
 check_lacks out '  (first|second)  twins.sig$'
 check_lacks out '; [1-9][0-9]* as its symbols say, [1-9]'
+strip -o alike uses
+check_status 0 sonde list -F 'sub_*' --signatures=own ./alike
+check_contains out '  sub_[0-9a-f]+  \((may be first or second|may be second or first): signature twins.sig, alike\)$'
+
+# ---- what is kept ----
+
+# A result is used as long as the file and the signatures are as they were, and is made again if it is damaged.
+named()
+{
+	check_status 0 sonde list ./malloc malloc
+	check_contains out '\bmalloc\b.*  \(signature libc.sig\)'
+	[ ! -s err ] || { show err; fail "a complaint"; }
+}
+sig=cache/sonde/signatures/libc.sig
+named
+kept=$(grep -l pthread_mutex_lock cache/sonde/names-*) || fail "nothing is kept"
+cp $sig good.sig
+printf '\377\377\377\377' | dd of=$sig bs=1 seek=5000 conv=notrunc 2>dd.err
+named
+for file in $kept; do
+	printf '\377' | dd of="$file" bs=1 seek=200 conv=notrunc 2>dd.err
+done
+check_status 2 sonde list ./malloc malloc
+check_contains err '/libc.sig is damaged; make it again'
+cp good.sig $sig
+named
+check_status 0 sonde signature make -o $sig "$libc" one.o
+named
 
 # ---- files that cannot be used ----
 
-sig=cache/sonde/signatures/libc.sig
 cp $sig own/version.sig
 printf '\011' | dd of=own/version.sig bs=1 seek=8 conv=notrunc 2>dd.err
 check_usage_error sonde list --signatures=own/version.sig ./malloc malloc
