@@ -4,5 +4,6 @@ EXTRA_DIST += \
 	tests/stress/attaches.sh \
 	tests/stress/killed.py \
 	tests/stress/kills.sh \
+	tests/stress/starts.sh \
 	tests/stress/tags.sh \
 	tests/stress/threads.sh
