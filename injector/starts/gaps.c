@@ -210,7 +210,7 @@ static void suppose_all(struct inj_starts *s, uint64_t from, uint64_t to)
 {
 	const struct tramp_bytes *code = inj_cf_code(s->cf, from);
 
-	for (uint64_t at = (from + ALIGNMENT) / ALIGNMENT * ALIGNMENT; s->aligned && at < to; at += ALIGNMENT)
+	for (uint64_t at = (from + ALIGNMENT) / ALIGNMENT * ALIGNMENT; at < to; at += ALIGNMENT)
 		if (is_after_end(code, at) && inj_starts_like_entry(s->cf, at))
 			inj_starts_add(s, at, INJ_FN_BY_GAP, false);
 }

@@ -58,8 +58,8 @@ row()
 		[ "${plain[0]:-0}" -gt 0 ] || fail "$2 has no functions"
 		printf '%-26s %-6s %6d  %6s%% %6d  %6s%% %6d of %d\n' "$1" $tables "${plain[0]}" "${plain[1]}" "${plain[2]}" \
 			"${guess[1]}" "${guess[2]}" "${guess[3]}"
-		worst=$(awk -v a=$worst -v w="${plain[2]}" -v n="${plain[3]}" 'BEGIN { w = 1000 * w / n; print w > a ? w : a }')
-		worst_guessed=$(awk -v a=$worst_guessed -v w="${guess[2]}" -v n="${guess[3]}" 'BEGIN { w = 1000 * w / n; print w > a ? w : a }')
+		worst=$(awk -v a=$worst -v w="${plain[2]}" -v n="${plain[3]}" 'BEGIN { w = 1000 * w / n; print (w > a ? w : a) }')
+		worst_guessed=$(awk -v a=$worst_guessed -v w="${guess[2]}" -v n="${guess[3]}" 'BEGIN { w = 1000 * w / n; print (w > a ? w : a) }')
 	done
 }
 

@@ -127,7 +127,7 @@ static void go_on(struct walk *w, const struct tramp_block *b, const struct flow
 	switch (b->ends) {
 	case TRAMP_END_RET:
 		w->shape->flags |= TRAMP_SHAPE_RETURNS;
-		if (stack->rsp.height != 0 && stack->rsp.height != FLOW_HEIGHT_UNKNOWN)
+		if (stack->rsp.height < 0)
 			w->shape->flags |= TRAMP_SHAPE_UNBALANCED;
 		return;
 	case TRAMP_END_TAIL:
@@ -218,7 +218,8 @@ static void walk_block(struct walk *w, uint32_t i)
 			return;
 		if (i == w->flow->entry && is_above(&stack, &insn, bytes))
 			w->shape->flags |= TRAMP_SHAPE_ABOVE;
-		tramp_flow_stack(&stack, &insn, bytes);
+		if (insn.kind != TRAMP_OP_RET) /* what it takes is not of the function */
+			tramp_flow_stack(&stack, &insn, bytes);
 		if (first && (tramp_endbr64_size(bytes, insn.len) || stack.rsp.height > 0))
 			w->shape->flags |= TRAMP_SHAPE_PROLOGUE;
 		if (written != TRAMP_ALL_REGS && reads_of_caller(&insn, written))
