@@ -48,11 +48,43 @@ for file in static dynamic; do
 	grep -q '"called' listed || fail "no evidence"
 done
 
+# C++, in which exceptions leave code that nothing leads to without its tables, and tables of virtual functions are at hand
+if command -v g++ >/dev/null; then
+	g++ -O2 -o virtual "$programs/fn_virtual.cc" && g++ -O2 -o throws "$programs/fn_throws.cc" && g++ -O2 -static -o cxx "$programs/fn_throws.cc" ||
+		fail "no C++ programs"
+	for file in virtual throws cxx; do
+		bare $file.bare $file
+		symbols $file >$file.symbols
+		found $file.bare $file.symbols 80 0
+		found $file.bare $file.symbols 92 2 --guess # of some there are only a few dozen
+		[ $file = throws ] || grep -q 'address in data, virtual' listed || fail "no virtual functions"
+	done
+fi
+
 # how much code is in none of them is said where functions are chosen, in the trace, too
 sonde list -F '*' -v ./static.bare >listed 2>list.err || fail "sonde list -v"
-grep -q '^sonde: warning: ./static.bare: .* of its code (.* %) belong to no known function; --guess takes more$' list.err ||
+grep -Eq '^(sonde: warning: )?./static.bare: .* of its code \(.* %\) belong to no known function; --guess takes more$' listed list.err ||
 	fail "nothing is said of code in no function"
 grep -q ' sub_[0-9a-f]*  (.*called' listed || fail "no evidence"
+
+# a warning, where it is much: what a jump leads to that only the program can compute is not known
+cat >hidden.s <<'END'
+	.globl _start
+_start:	lea hidden(%rip), %rax
+	xor %ecx, %ecx
+	xor %rcx, %rax
+	jmp *%rax
+	ud2
+	.fill 3000, 1, 6
+hidden:	mov $231, %eax
+	mov $4, %edi
+	syscall
+	hlt
+END
+$CC -nostdlib -static -o hidden hidden.s || fail "no program of assembly"
+bare hidden.bare hidden
+sonde list -F '*' ./hidden.bare >listed 2>list.err || fail "sonde list"
+grep -q '^sonde: warning: ./hidden.bare: .* of its code (.* %) belong to no known function' list.err || { show listed list.err; fail "no warning"; }
 same_run -F '*' -o t -- ./dynamic.bare
 sonde dump t >dump || fail "sonde dump"
 grep -q 'enter *sub_' dump || fail "no calls"
