@@ -48,6 +48,13 @@ static size_t plt_size(const struct inj_cf *cf, uint64_t addr, const uint8_t *p,
 	return at <= left ? at : 0;
 }
 
+bool inj_starts_in_plt(const struct inj_cf *cf, uint64_t addr)
+{
+	const uint8_t *p = inj_elf_get(&cf->file, addr - JUMP_SLOT, JUMP_SLOT + 2);
+
+	return p && p[0] == 0xff && p[1] == 0x25 && (p[JUMP_SLOT] == 0x68 || (p[JUMP_SLOT] == 0x66 && p[JUMP_SLOT + 1] == NOP));
+}
+
 uint64_t inj_starts_padding(const struct inj_cf *cf, uint64_t addr, uint64_t end)
 {
 	const struct tramp_bytes *code = inj_cf_code(cf, addr);

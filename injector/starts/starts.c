@@ -17,7 +17,6 @@ enum {
 	UNCOVERED_MIN = 512,	/* bytes: what linkers and C libraries add to every program without tables is less */
 	SMALL = 1 << 20,	/* where that is enough; in larger files it has to be */
 	UNCOVERED_SHARE = 10,	/* one byte in so many */
-	JUMP_SLOT = 6,		/* bytes of jmp *slot(%rip) */
 	LARGE = 16 << 20,	/* in files larger than that nothing is searched for: it would take minutes, and gigabytes */
 };
 
@@ -280,20 +279,12 @@ static void suppose_called(struct inj_starts *s)
 	}
 }
 
-/* A slot of the GOT first holds where its PLT's entry goes on: after the jump through it. */
-static bool is_in_plt(const struct inj_starts *s, uint64_t addr)
-{
-	const uint8_t *p = inj_elf_get(&s->cf->file, addr - JUMP_SLOT, JUMP_SLOT);
-
-	return p && p[0] == 0xff && p[1] == 0x25;
-}
-
 static void suppose_held(struct inj_starts *s)
 {
 	for (size_t i = 0; i < s->cf->pointers.n; i++) {
 		uint64_t addr = s->cf->pointers.v[i];
 
-		if (is_free(s, addr) && !is_in_plt(s, addr))
+		if (is_free(s, addr) && !inj_starts_in_plt(s->cf, addr))
 			inj_starts_add(s, addr, INJ_FN_BY_DATA, false);
 	}
 }

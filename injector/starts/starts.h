@@ -103,6 +103,9 @@ bool inj_starts_gaps(struct inj_starts *s);
 /* vtables.c: supposes what tables of virtual functions hold.  False: no memory. */
 bool inj_starts_virtual(struct inj_starts *s) INJ_CHECK;
 
+/* What a slot of the GOT first holds: where its PLT's entry goes on, after the jump through it, by push $index or padding. */
+bool inj_starts_in_plt(const struct inj_cf *cf, uint64_t addr);
+
 /* The first byte from @addr on that is no padding, or @end. */
 uint64_t inj_starts_padding(const struct inj_cf *cf, uint64_t addr, uint64_t end);
 

@@ -132,6 +132,8 @@ static void take_functions(const struct tables *t, uint64_t place, uint64_t end)
 
 	for (; place < end && none <= NONE_MAX && get_word(t, place, &word) && (!word || inj_cf_code(t->s->cf, word)); place += WORD) {
 		none = word ? 0 : none + 1;
+		if (inj_starts_in_plt(t->s->cf, word)) /* the GOT comes after the last table */
+			return;
 		if (word)
 			inj_starts_add(t->s, word, INJ_FN_BY_VTABLE, false);
 	}
