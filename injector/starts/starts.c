@@ -232,7 +232,9 @@ static uint8_t kind_of(const struct inj_starts *s, const struct tramp_site *site
 	const uint8_t *p = tramp_code_at(s->code, tramp_code_base(s->code) + site->from, &left);
 	struct tramp_decoded insn;
 
-	return p && tramp_decode(p, left, &insn) ? insn.kind : TRAMP_OP_PLAIN;
+	if (!p || !tramp_decode(p, left, &insn))
+		return TRAMP_OP_PLAIN;
+	return insn.kind == TRAMP_OP_CALL && !insn.rel ? TRAMP_OP_PLAIN : insn.kind; /* a call of what comes next asks where it is */
 }
 
 bool inj_starts_is_call(const struct inj_starts *s, const struct tramp_site *site)

@@ -32,6 +32,7 @@ asm(".text\n.balign 16\noutline_start:\n.globl outline_start\n"
     FN(uses_flags) "jne 1f\n inc %eax\n1: ret\n" END(uses_flags)
     FN(keeps) "mov %rbx, -8(%rsp)\n mov %edi, %ebx\n mov -8(%rsp), %rbx\n ret\n" END(keeps)
     FN(argument) "mov 8(%rsp), %rax\n ret\n" END(argument)
+    FN(position) "call 1f\n1: pop %rax\n ret\n" END(position)
     FN(bad) "xor %eax, %eax\n .byte 6, 6\n" END(bad)
     FN(trap) "test %edi, %edi\n je 1f\n ret\n1: ud2\n" END(trap)
     FN(jumps_anywhere) "push %rbx\n mov (%rdi), %rax\n jmp *%rax\n" END(jumps_anywhere)
@@ -42,7 +43,7 @@ asm(".text\n.balign 16\noutline_start:\n.globl outline_start\n"
     "outline_end:\n.globl outline_end\n ret\n");
 
 #define LIST(X) X(callee) X(frame) X(endbr) X(tail) X(deep_jump) X(pointer_tail) X(epilogue) X(uses_kept) X(uses_flags) X(keeps) \
-	X(argument) X(bad) X(trap) X(jumps_anywhere) X(never_back) X(more_after) X(runs_on) X(run_into)
+	X(argument) X(position) X(bad) X(trap) X(jumps_anywhere) X(never_back) X(more_after) X(runs_on) X(run_into)
 
 #define DECLARE(name) extern const uint8_t name[], name##_end[];
 LIST(DECLARE)
@@ -106,6 +107,7 @@ static void functions(void **state)
 	check_leaf(0, TRAMP_END_CALL, at(callee), false, true);
 	check(FN_endbr, TRAMP_SHAPE_RETURNS | TRAMP_SHAPE_PROLOGUE, at(endbr_end));
 	check(FN_keeps, TRAMP_SHAPE_RETURNS, at(keeps_end));
+	check(FN_position, TRAMP_SHAPE_RETURNS, at(position_end));
 	check(FN_trap, TRAMP_SHAPE_RETURNS, at(trap_end));
 }
 

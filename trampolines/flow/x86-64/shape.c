@@ -121,6 +121,13 @@ static bool runs_on(const struct tramp_flow *flow, const struct tramp_block *b)
 	return kind != TRAMP_OP_STOP && kind != TRAMP_OP_TRAP;
 }
 
+/* What a call of the next instruction puts on the stack stays there. */
+static void note_position(const struct walk *w, const struct tramp_block *b, struct flow_stack *stack)
+{
+	if (b->ends == TRAMP_END_CALL && b->target_addr == flow_addr(w->flow, b->end) && stack->rsp.height != FLOW_HEIGHT_UNKNOWN)
+		stack->rsp.height += (int32_t)sizeof(uint64_t);
+}
+
 /* Where control goes after a block. */
 static void go_on(struct walk *w, const struct tramp_block *b, const struct flow_stack *stack)
 {
@@ -226,6 +233,7 @@ static void walk_block(struct walk *w, uint32_t i)
 			w->shape->flags |= TRAMP_SHAPE_READS;
 		written |= insn.def;
 	}
+	note_position(w, b, &stack);
 	go_on(w, b, &stack);
 }
 
