@@ -220,10 +220,11 @@ static bool look_at_all(struct inj_starts *s)
 static void suppose_entries(struct inj_starts *s)
 {
 	const struct inj_elf *file = &s->cf->file;
+	const uint64_t entries[] = { file->entry, file->dyn.init, file->dyn.fini }; /* 0: there is none */
 
-	inj_starts_add(s, file->entry, INJ_FN_BY_ENTRY, false);
-	inj_starts_add(s, file->dyn.init, INJ_FN_BY_ENTRY, false);
-	inj_starts_add(s, file->dyn.fini, INJ_FN_BY_ENTRY, false);
+	for (size_t i = 0; i < sizeof(entries) / sizeof(entries[0]); i++)
+		if (entries[i])
+			inj_starts_add(s, entries[i], INJ_FN_BY_ENTRY, false);
 }
 
 static uint8_t kind_of(const struct inj_starts *s, const struct tramp_site *site)

@@ -104,12 +104,12 @@ static bool is_type_name(const struct inj_elf *file, uint64_t addr)
 	return number && number <= len - at && (isalpha(p[at]) || p[at] == '_');
 }
 
+/* Where no section says what is code, that may lie between functions. */
 static bool is_type(const struct tables *t, uint64_t addr)
 {
 	uint64_t name;
 
-	return addr && addr % WORD == 0 && !inj_cf_code(t->s->cf, addr) && get_word(t, addr + WORD, &name) &&
-	       !inj_cf_code(t->s->cf, name) && is_type_name(&t->s->cf->file, name);
+	return addr && addr % WORD == 0 && get_word(t, addr + WORD, &name) && is_type_name(&t->s->cf->file, name);
 }
 
 /* ---- tables ---- */
@@ -132,7 +132,7 @@ static void take_functions(const struct tables *t, uint64_t place, uint64_t end)
 
 	for (; place < end && none <= NONE_MAX && get_word(t, place, &word) && (!word || inj_cf_code(t->s->cf, word)); place += WORD) {
 		none = word ? 0 : none + 1;
-		if (inj_starts_in_plt(t->s->cf, word)) /* the GOT comes after the last table */
+		if (is_type(t, word) || is_type(t, place) || inj_starts_in_plt(t->s->cf, word)) /* the next table; a type; the GOT */
 			return;
 		if (word)
 			inj_starts_add(t->s, word, INJ_FN_BY_VTABLE, false);
