@@ -13,6 +13,7 @@
 
 enum {
 	ROUNDS_MAX = 20,
+	GAPS_ROUND = 6,		/* from then on, gaps are looked at in any case */
 	DEATHS_MAX = 5,		/* of one start: what spoke against it may have been none, too */
 	UNCOVERED_MIN = 512,	/* bytes: what linkers and C libraries add to every program without tables is less */
 	SMALL = 1 << 20,	/* where that is enough; in larger files it has to be */
@@ -327,7 +328,8 @@ static void suppose_jumped(struct inj_starts *s)
 	}
 }
 
-static bool suppose_more(struct inj_starts *s)
+/* Gaps last, when nothing else is left, or what is left is little each time. */
+static bool suppose_more(struct inj_starts *s, int round)
 {
 	size_t n = s->n;
 
@@ -335,7 +337,9 @@ static bool suppose_more(struct inj_starts *s)
 	suppose_held(s);
 	suppose_loaded(s);
 	suppose_jumped(s);
-	return s->n > n || inj_starts_gaps(s);
+	if (s->n == n || round >= GAPS_ROUND)
+		(void)inj_starts_gaps(s);
+	return s->n > n;
 }
 
 /* ---- all ---- */
@@ -374,7 +378,7 @@ static bool run(struct inj_starts *s)
 	for (int round = 0; round < ROUNDS_MAX; round++) {
 		if (!build(s) || !look_at_all(s))
 			return false;
-		if (!inj_starts_judge(s) && !suppose_more(s))
+		if (!inj_starts_judge(s) && !suppose_more(s, round))
 			break;
 	}
 	if (s->n > s->settled && (!build(s) || !look_at_all(s)))
