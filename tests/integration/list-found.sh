@@ -50,9 +50,9 @@ done
 
 # C++, in which exceptions leave code that nothing leads to without its tables, and tables of virtual functions are at hand
 if command -v g++ >/dev/null; then
-	g++ -O2 -o virtual "$programs/fn_virtual.cc" && g++ -O2 -o throws "$programs/fn_throws.cc" && g++ -O2 -static -o cxx "$programs/fn_throws.cc" ||
+	g++ -O2 -o virtual "$programs/fn_virtual.cc" && g++ -O2 -o throws "$programs/fn_throws.cc" ||
 		fail "no C++ programs"
-	for file in virtual throws cxx; do
+	for file in virtual throws; do
 		bare $file.bare $file
 		symbols $file >$file.symbols
 		found $file.bare $file.symbols 80 0
