@@ -200,8 +200,8 @@ for build in ${STARTS_BUILDS:-$(builds)}; do
 	compile_own "$compiler" "$level" && row "$build own" own
 	"$compiler" "$level" -static -I"$top_srcdir/tests/programs" -o static "$top_srcdir/tests/programs/demo.c" -pthread 2>static.err &&
 		row "$build static" static
-	"$cxx" "$level" -static -o mixed mixed.cc -pthread 2>mixed.err && row "$build C++ static" mixed
-	"$cxx" "$level" -o mixed mixed.cc -pthread 2>mixed.err && row "$build C++" mixed
+	"$cxx" -std=c++17 "$level" -static -o mixed mixed.cc -pthread 2>mixed.err && row "$build C++ static" mixed
+	"$cxx" -std=c++17 "$level" -o mixed mixed.cc -pthread 2>mixed.err && row "$build C++" mixed
 done
 awk -v w="$worst" -v g="$worst_guessed" 'BEGIN { printf "worst: %.1f in 1000 wrong by default, %.1f with --guess\n", w, g; exit w > 1 || g > 20 }' ||
 	fail "too many are wrong"
