@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # How many functions are found in programs that were stripped of their symbols, and of their unwind tables as well, and how
-# many places are wrongly taken for functions: measured against the symbols, and printed as a table.  By default at most one in a
+# many places are wrongly taken for functions: measured against the symbols, and printed as a table.  Without tables, by default at most one in a
 # thousand may be wrong in the worst of them, with --guess one in fifty.
 #
 # The programs: a large part of Sonde (dynamic, so that no library's code is in it), a small one with the static C library, and one in
-# C++, with libstdc++ in it and without; by gcc and clang, at all levels.  And as they were compiled by others: sqlite, LLVM.
+# C++, with libstdc++ in it and without; by gcc and clang, at all levels.
 #
 # STARTS_BUILDS    only these ("gcc-O2 clang-Os")
 . "$top_srcdir/tests/integration/lib.sh"
@@ -58,6 +58,7 @@ row()
 		[ "${plain[0]:-0}" -gt 0 ] || fail "$2 has no functions"
 		printf '%-26s %-6s %6d  %6s%% %6d  %6s%% %6d of %d\n' "$1" $tables "${plain[0]}" "${plain[1]}" "${plain[2]}" \
 			"${guess[1]}" "${guess[2]}" "${guess[3]}"
+		[ $tables = none ] || continue # assembly has tables for pieces of functions
 		worst=$(awk -v a=$worst -v w="${plain[2]}" -v n="${plain[3]}" 'BEGIN { w = 1000 * w / n; print (w > a ? w : a) }')
 		worst_guessed=$(awk -v a=$worst_guessed -v w="${guess[2]}" -v n="${guess[3]}" 'BEGIN { w = 1000 * w / n; print (w > a ? w : a) }')
 	done
