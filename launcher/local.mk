@@ -138,13 +138,12 @@ libreport_la_SOURCES = \
 	launcher/html/slices.c \
 	launcher/html/slices.h \
 	launcher/html/timeline.c \
+	launcher/memory/alignment.c \
+	launcher/memory/alignment.h \
 	launcher/memory/memkept.c \
 	launcher/memory/memkept.h \
 	launcher/memory/memlines.c \
 	launcher/memory/memlines.h \
-	launcher/memory/memnames-blocks.c \
-	launcher/memory/memnames.c \
-	launcher/memory/memnames.h \
 	launcher/memory/memory-accessed.c \
 	launcher/memory/memory-caches.c \
 	launcher/memory/memory-data.c \
@@ -166,6 +165,11 @@ libreport_la_SOURCES = \
 	launcher/memory/memtrace.h \
 	launcher/memory/memwhere.c \
 	launcher/memory/memwhere.h \
+	launcher/memory/names/memblocks.c \
+	launcher/memory/names/memblocks.h \
+	launcher/memory/names/memnames-blocks.c \
+	launcher/memory/names/memnames.c \
+	launcher/memory/names/memnames.h \
 	launcher/mpi/mpi-comms.c \
 	launcher/mpi/mpi-messages.c \
 	launcher/mpi/mpi-names.c \

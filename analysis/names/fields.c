@@ -22,7 +22,7 @@ static struct nm_field *field_new(struct nm *nm, struct nm_entry *e, const struc
 		free(f);
 		return NULL;
 	}
-	f->name = (struct nm_name){ .variable = &e->v, .path = path, .offset = offset };
+	f->name = (struct nm_name){ .variable = &e->v, .path = path, .offset = offset, .stride = above ? above->name.stride : 0 };
 	f->depth = above ? above->depth + 1 : 0;
 	if (of && nm_type_of(of, &f->type)) {
 		size = nm_type_size(&f->type);
@@ -205,6 +205,7 @@ static bool open_array(struct nm *nm, struct nm_entry *e, struct nm_field *f)
 	if (f->element->size > stride)
 		f->element->size = 0;
 	f->stride = stride;
+	f->element->name.stride = stride;
 	return true;
 }
 
@@ -283,6 +284,8 @@ bool nm_root_new(struct nm *nm, struct nm_entry *e, Dwarf_Die *variable, bool ma
 	e->root->stride = e->root->element ? e->root->element->size : 0;
 	if (e->root->stride)
 		e->root->shape = NM_ARRAY;
+	if (e->root->element)
+		e->root->element->name.stride = e->root->stride;
 	return e->root->element != NULL;
 }
 

@@ -71,6 +71,7 @@ struct nm_name {
 	const char *type;    /* of what is there; NULL: not known */
 	uint64_t offset;     /* of what is there in its innermost structure's outermost array's element, bytes; 0 without a type */
 	uint64_t size;	     /* bytes of what is there; 0: not known */
+	uint64_t stride;     /* of the innermost array that it is in: bytes from one element to the next; 0: it is in none, or not known */
 };
 
 /* Which one of them. */

@@ -3,8 +3,6 @@
 #ifndef SONDE_LAUNCHER_ARGS_ARGS_PRIVATE_H
 #define SONDE_LAUNCHER_ARGS_ARGS_PRIVATE_H
 
-#include <elfutils/libdwfl.h>
-
 #include "launcher/args/args.h"
 #include "launcher/select/select.h"
 
@@ -16,20 +14,6 @@ struct args_rule {
 	struct select_options select_options;
 	struct select *select;
 	bool warned;
-};
-
-struct args_entry {
-	uint64_t addr;	/* link-time */
-	Dwarf_Off die;
-};
-
-/* An ELF file's debug information; functions by address. */
-struct args_file {
-	char *path;
-	Dwfl *dwfl;
-	Dwarf *dwarf;
-	struct args_entry *function;
-	size_t nfunctions, room;
 };
 
 struct args {
@@ -49,13 +33,6 @@ struct args_wanted {
 };
 
 bool args_wants(const struct args_wanted *w, const char *name);
-
-/* ---- args-file.c ---- */
-
-/* False: no memory.  Without debug information it has no functions. */
-bool args_file_open(struct args_file *f, const char *path) __attribute__((warn_unused_result));
-void args_file_free(struct args_file *f);
-bool args_file_function(const struct args_file *f, uint64_t addr, Dwarf_Die *die);
 
 /* ---- args-function.c ---- */
 

@@ -8,7 +8,7 @@
 #ifndef SONDE_LAUNCHER_ARGS_ARGS_H
 #define SONDE_LAUNCHER_ARGS_ARGS_H
 
-#include <elfutils/libdw.h>
+#include <elfutils/libdwfl.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -39,6 +39,27 @@ void args_warn(struct args *a);
 
 /* Of the function at link-time address @addr; NULL: nothing is recorded.  Warns once of each file that has no DWARF. */
 const struct args_function *args_of(struct args *a, const struct inj_object *o, uint64_t addr, const char *name);
+
+/* ---- args-file.c: functions of a file by address, for other verbs as well ---- */
+
+struct args_entry {
+	uint64_t addr;	/* link-time */
+	Dwarf_Off die;
+};
+
+/* An ELF file's debug information; functions by address. */
+struct args_file {
+	char *path;
+	Dwfl *dwfl;
+	Dwarf *dwarf;
+	struct args_entry *function;
+	size_t nfunctions, room;
+};
+
+/* False: no memory.  Without debug information it has no functions. */
+bool args_file_open(struct args_file *f, const char *path) __attribute__((warn_unused_result));
+void args_file_free(struct args_file *f);
+bool args_file_function(const struct args_file *f, uint64_t addr, Dwarf_Die *die);
 
 /* ---- args-types.c ---- */
 

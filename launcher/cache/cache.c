@@ -3,7 +3,7 @@
 #include "launcher/cache/cache.h"
 #include "launcher/common/caches.h"
 #include "launcher/common/message.h"
-#include "launcher/memory/memnames.h"
+#include "launcher/memory/names/memnames.h"
 #include "launcher/memory/memprofile.h"
 #include "launcher/memory/memtrace.h"
 #include "launcher/select/processes.h"

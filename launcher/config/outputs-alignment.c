@@ -5,17 +5,11 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "base/hash.h"
 #include "launcher/config/outputs-memory.h"
-
-#define LINE 64u
-#define PAGE 4096u
 
 bool alignment_rank(struct memory_making *k)
 {
-	if (k->slots)
-		memset(k->slots, 0, k->slots_room * sizeof(*k->slots));
-	k->nslots = 0;
+	alignments_clear(&k->alignments);
 	return true;
 }
 
@@ -31,43 +25,9 @@ bool alignment_end(struct memory_making *k, const struct memtrace_thread *t)
 	return alignment_begin(k, t);
 }
 
-static struct alignment *slot_of(const struct memory_making *k, uint64_t insn)
-{
-	return &k->slots[hash_slot(i, k->slots_room, hash_word(insn),
-				   !k->slots[i].accesses || k->slots[i].insn == insn)];
-}
-
-/* Of a size that is no power of two, nothing is expected. */
-static bool is_unaligned(const struct mt_access *a)
-{
-	return a->size && !(a->size & (a->size - 1)) && a->addr & (a->size - 1);
-}
-
-static bool crosses(const struct mt_access *a, uint64_t unit)
-{
-	return a->size && a->addr / unit != (a->addr + a->size - 1) / unit;
-}
-
 bool alignment_take(struct memory_making *k, const struct mt_access *v, size_t n)
 {
-	struct alignment *s = NULL;
-
-	for (size_t i = 0; i < n; i++) {
-		if (!s || s->insn != v[i].insn) {
-			if (!hash_grow(k->slots, k->slots_room, k->nslots + 1, old, old->accesses,
-				       slot_of(k, old->insn)))
-				return false;
-			s = slot_of(k, v[i].insn);
-			k->nslots += !s->accesses;
-			s->insn = v[i].insn;
-		}
-		s->accesses++;
-		s->size = v[i].size;
-		s->unaligned += is_unaligned(&v[i]);
-		s->lines += crosses(&v[i], LINE);
-		s->pages += crosses(&v[i], PAGE);
-	}
-	return true;
+	return alignments_take(&k->alignments, v, n);
 }
 
 static bool add_row(struct memory_making *k, const struct alignment *s)
@@ -85,9 +45,12 @@ static bool add_row(struct memory_making *k, const struct alignment *s)
 
 bool alignment_done(struct memory_making *k)
 {
-	for (size_t i = 0; i < k->slots_room; i++)
-		if (k->slots[i].accesses && !add_row(k, &k->slots[i]))
+	for (size_t i = 0; i < k->alignments.room; i++) {
+		const struct alignment *s = alignments_at(&k->alignments, i);
+
+		if (s && !add_row(k, s))
 			return false;
+	}
 	return true;
 }
 
@@ -153,5 +116,5 @@ void alignment_free(struct memory_making *k)
 	for (size_t i = 0; i < k->naligned; i++)
 		free(k->aligned[i].name);
 	free(k->aligned);
-	free(k->slots);
+	alignments_free(&k->alignments);
 }

@@ -6,8 +6,9 @@
 #include "launcher/cache/cache.h"
 #include "launcher/config/outputs.h"
 #include "launcher/dump/dump-memory.h"
+#include "launcher/memory/alignment.h"
 #include "launcher/memory/memory.h"
-#include "launcher/memory/memnames.h"
+#include "launcher/memory/names/memnames.h"
 #include "launcher/sharing/sharing.h"
 
 struct memory_making;
@@ -21,13 +22,6 @@ struct memory_kind {
 	bool (*end)(struct memory_making *k, const struct memtrace_thread *t); /* also after a failure */
 	bool (*done)(struct memory_making *k);	/* all threads of the rank have been read */
 	void (*print)(struct memory_making *k);
-};
-
-struct alignment {
-	uint64_t insn;
-	uint64_t accesses, unaligned, lines,
-		pages;		/* not on a multiple of their size; across lines of 64 bytes, pages of 4 KiB */
-	uint32_t size;		/* of the last one */
 };
 
 struct alignment_row {
@@ -68,8 +62,7 @@ struct memory_making {
 	/* false-sharing */
 	struct sharing_making shared;
 	/* alignment: by instruction, of the rank; and rows of all */
-	struct alignment *slots;
-	size_t nslots, slots_room;
+	struct alignments alignments;
 	struct alignment_row *aligned;
 	size_t naligned, aligned_room;
 };

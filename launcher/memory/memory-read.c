@@ -4,7 +4,7 @@
 
 #include "launcher/common/message.h"
 #include "launcher/memory/memkept.h"
-#include "launcher/memory/memnames.h"
+#include "launcher/memory/names/memnames.h"
 #include "launcher/memory/memory-shared.h"
 #include "launcher/memory/memtrace.h"
 #include "launcher/ranks/ranks.h"

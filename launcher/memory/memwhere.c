@@ -4,7 +4,7 @@
 #include "launcher/common/lines.h"
 #include "launcher/common/message.h"
 #include "launcher/common/options.h"
-#include "launcher/memory/memnames.h"
+#include "launcher/memory/names/memnames.h"
 #include "launcher/program/binary.h"
 
 #include <search.h>

@@ -15,7 +15,7 @@
 #include "analysis/names/names.h"
 #include "analysis/sharing/sharing.h"
 #include "launcher/common/options.h"
-#include "launcher/memory/memnames.h"
+#include "launcher/memory/names/memnames.h"
 #include "launcher/memory/memwhere.h"
 
 /* ---- rows ---- */

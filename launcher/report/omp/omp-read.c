@@ -592,6 +592,14 @@ static bool find_constructs(struct reader *rd)
 	return any;
 }
 
+bool omp_recorded(const struct sonde_trace *trace)
+{
+	for (size_t i = 0; i < sonde_trace_functions(trace); i++)
+		if (construct_of(sonde_trace_function(trace, i)->name) != NONE)
+			return true;
+	return false;
+}
+
 static void read_events(struct reader *rd, struct sonde_trace_iter *iter, const struct omp_request *q)
 {
 	const struct sonde_trace_event *ev;

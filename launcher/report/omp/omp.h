@@ -116,6 +116,9 @@ void omp_name(const struct omp_row *row, char text[static OMP_NAME_MAX]);
 /* max/mean - 1; 0 if nobody worked. */
 double omp_imbalance(const struct omp_row *row);
 
+/* Has the trace constructs of OpenMP? */
+bool omp_recorded(const struct sonde_trace *trace);
+
 /* Reads the trace.  Returns 0, or EXIT_USAGE after a message: it cannot be read, or has nothing of OpenMP. */
 int omp_read(struct omp_report *r, const struct sonde_trace *trace, const char *dir, const struct omp_request *request)
 	__attribute__((warn_unused_result));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "launcher/memory/memnames.h"
+#include "launcher/memory/names/memnames.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,8 +4,8 @@
  * There, a pair of an instruction and a name takes the instruction's place; its number is the key.  So distances and strides
  * are between accesses of one instruction to one variable.
  */
-#ifndef SONDE_LAUNCHER_MEMORY_MEMNAMES_H
-#define SONDE_LAUNCHER_MEMORY_MEMNAMES_H
+#ifndef SONDE_LAUNCHER_MEMORY_NAMES_MEMNAMES_H
+#define SONDE_LAUNCHER_MEMORY_NAMES_MEMNAMES_H
 
 #include <stdbool.h>
 
