@@ -49,6 +49,7 @@ struct nm_file {
 	size_t ndeclared, room_declared;
 	char **text;	   /* spaces, functions in them */
 	size_t ntexts, room_texts;
+	struct nm_scopes scopes;
 	Dwarf_Die unit;	   /* that code was looked for in last; unit.addr NULL: none */
 	struct data variables, symbols, sections, tls_variables, tls_symbols;
 };
@@ -141,10 +142,16 @@ void nm_file_free(struct nm_file *f)
 		free(f->text[i]);
 	free(f->text);
 	free(f->declared);
+	free(f->scopes.v);
 	dwfl_end(f->dwfl);
 	free(f->path);
 	free(f->file);
 	free(f);
+}
+
+struct nm_scopes *nm_file_scopes(struct nm_file *f)
+{
+	return &f->scopes;
 }
 
 bool nm_file_is(const struct nm_file *f, const struct nm_object *o)

@@ -165,6 +165,53 @@ static void find_below(struct search *s, Dwarf_Die *scope, unsigned int depth, s
 	} while (dwarf_siblingof(&die, &die) == 0);
 }
 
+/* Is it the innermost scope at @pc, too? */
+static bool is_innermost(Dwarf_Die *scope, uint64_t pc)
+{
+	Dwarf_Die die;
+
+	if (dwarf_tag(scope) == DW_TAG_compile_unit || dwarf_haspc(scope, pc) <= 0)
+		return false;
+	if (dwarf_child(scope, &die) != 0)
+		return true;
+	do {
+		switch (dwarf_tag(&die)) {
+		case DW_TAG_variable:
+		case DW_TAG_formal_parameter:
+		case DW_TAG_label:
+		case DW_TAG_call_site:
+		case DW_TAG_GNU_call_site:
+			break;
+		default:
+			if (dwarf_haspc(&die, pc) > 0)
+				return false;
+		}
+	} while (dwarf_siblingof(&die, &die) == 0);
+	return true;
+}
+
+/*
+ * As dwarf_getscopes(), which goes through the unit's functions, and for inlined ones once more: those of the last address are kept, since code is mostly asked
+ * for in a row.  NULL: there are none.  They live until the next call for the file.
+ */
+static Dwarf_Die *scopes_at(struct nm_file *f, uint64_t in_file, uint64_t *bias, int *n)
+{
+	struct nm_scopes *last = nm_file_scopes(f);
+	Dwarf_Die *unit = nm_file_unit(f, in_file, bias);
+
+	*n = 0;
+	if (!unit)
+		return NULL;
+	if (last->n <= 0 || last->unit != unit->addr || !is_innermost(&last->v[0], in_file - *bias)) {
+		free(last->v);
+		last->v = NULL;
+		last->unit = unit->addr;
+		last->n = dwarf_getscopes(unit, in_file - *bias, &last->v);
+	}
+	*n = last->n > 0 ? last->n : 0;
+	return *n ? last->v : NULL;
+}
+
 static Dwarf_Die function_in(Dwarf_Die *scopes, int n, int from)
 {
 	for (int i = from; i < n; i++)
@@ -194,8 +241,8 @@ static bool is_in_register(Dwarf_Die *die, uint64_t pc, int reg)
 bool nm_frame_register(struct nm_file *f, uint64_t in_file, int reg, Dwarf_Die *variable)
 {
 	uint64_t bias;
-	Dwarf_Die *unit = nm_file_unit(f, in_file, &bias), *scopes = NULL;
-	int n = unit ? dwarf_getscopes(unit, in_file - bias, &scopes) : 0;
+	int n;
+	Dwarf_Die *scopes = scopes_at(f, in_file, &bias, &n);
 	bool found = false;
 
 	for (int i = 0; i < n && !found && dwarf_tag(&scopes[i]) != DW_TAG_compile_unit; i++) {
@@ -207,15 +254,14 @@ bool nm_frame_register(struct nm_file *f, uint64_t in_file, int reg, Dwarf_Die *
 			found = (tag == DW_TAG_variable || tag == DW_TAG_formal_parameter) && is_in_register(variable, in_file - bias, reg);
 		} while (!found && dwarf_siblingof(variable, variable) == 0);
 	}
-	free(scopes);
 	return found;
 }
 
 bool nm_frame_function(struct nm_file *f, uint64_t in_file, uint64_t *begin, uint64_t *end)
 {
 	uint64_t bias;
-	Dwarf_Die *unit = nm_file_unit(f, in_file, &bias), *scopes = NULL;
-	int n = unit ? dwarf_getscopes(unit, in_file - bias, &scopes) : 0;
+	int n;
+	Dwarf_Die *scopes = scopes_at(f, in_file, &bias, &n);
 	bool found = false;
 
 	for (int i = 0; i < n && !found; i++) {
@@ -225,26 +271,24 @@ bool nm_frame_function(struct nm_file *f, uint64_t in_file, uint64_t *begin, uin
 		*begin += bias;
 		*end += bias;
 	}
-	free(scopes);
 	return found;
 }
 
 bool nm_frame_find(struct nm_file *f, uint64_t in_file, int64_t offset, struct nm_in_frame *found)
 {
 	uint64_t bias;
-	Dwarf_Die *unit = nm_file_unit(f, in_file, &bias), *scopes = NULL;
+	int n;
+	Dwarf_Die *scopes = scopes_at(f, in_file, &bias, &n);
 	struct search s = { .f = f, .offset = offset };
 	struct nm_in_frame below = { 0 };
 	unsigned int matches = 0;
 	bool good = false;
-	int n;
 
 	*found = (struct nm_in_frame){ 0 };
-	if (!unit)
+	if (!scopes)
 		return false;
 	s.pc = in_file - bias;
 	nm_frame_rule(f, in_file, &s.rule);
-	n = dwarf_getscopes(unit, s.pc, &scopes);
 	for (int i = 0; i < n && !s.has_frame_base; i++)
 		s.has_frame_base = dwarf_tag(&scopes[i]) == DW_TAG_subprogram && dwarf_attr_integrate(&scopes[i], DW_AT_frame_base, &s.frame_base);
 	for (int i = 0; i < n && !good; i++) {
@@ -265,6 +309,5 @@ bool nm_frame_find(struct nm_file *f, uint64_t in_file, int64_t offset, struct n
 		below.function = found->function;
 		*found = below;
 	}
-	free(scopes);
 	return good;
 }

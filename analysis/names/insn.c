@@ -64,7 +64,7 @@ static size_t slot_of(const struct nm *nm, uint64_t insn)
 	return hash_slot(i, nm->room_insns, hash_word(insn), !nm->insn[i] || nm->insn[i]->insn == insn);
 }
 
-const struct nm_insn *nm_insn(struct nm *nm, uint64_t insn)
+struct nm_insn *nm_insn(struct nm *nm, uint64_t insn)
 {
 	struct nm_insn *new;
 	size_t slot;

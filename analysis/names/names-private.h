@@ -159,6 +159,13 @@ struct nm_file;
 /* Not opened yet: addresses and nothing else.  NULL: no memory. */
 struct nm_file *nm_file_new(struct nm *nm, const struct nm_object *o);
 void nm_file_free(struct nm_file *f);
+/* frame.c's: the scopes that the last address that was asked for is in.  All zero at first; v is freed with the file. */
+struct nm_scopes {
+	Dwarf_Die *v;
+	int n;
+	const void *unit;
+};
+struct nm_scopes *nm_file_scopes(struct nm_file *f);
 bool nm_file_is(const struct nm_file *f, const struct nm_object *o);
 bool nm_file_is_program(const struct nm_file *f);
 /* The file's bytes at @addr in memory, *n of them; NULL: there are none. */
@@ -197,10 +204,12 @@ struct nm_insn {
 	bool shows_frame; /* its function's CFA is the address that it accesses, and: */
 	bool varies;	  /* but that address has an index: it is somewhere on the stack */
 	int64_t to_cfa;
+	bool asked;	  /* nm_pointer_find() was: */
+	Dwarf_Die pointer;
 };
 
 /* Kept until nm_free(). NULL: no memory. */
-const struct nm_insn *nm_insn(struct nm *nm, uint64_t insn);
+struct nm_insn *nm_insn(struct nm *nm, uint64_t insn);
 
 /* ---- frame.c: variables in a function's frame ---- */
 

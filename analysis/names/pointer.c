@@ -357,9 +357,16 @@ static bool find_pointer(struct nm *nm, uint64_t insn, uint64_t key, Dwarf_Die *
 	return true;
 }
 
+/* Asked for each access to a block: what debug information says is looked up once for each instruction. */
 bool nm_pointer_find(struct nm *nm, uint64_t insn, Dwarf_Die *pointer)
 {
-	return find_pointer(nm, insn, insn, pointer);
+	struct nm_insn *i = nm_insn(nm, insn);
+
+	if (!i || (!i->asked && !find_pointer(nm, insn, insn, &i->pointer)))
+		return false;
+	i->asked = true;
+	*pointer = i->pointer;
+	return true;
 }
 
 bool nm_pointer_of_call(struct nm *nm, uint64_t returns, Dwarf_Die *pointer)
