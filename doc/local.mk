@@ -16,6 +16,7 @@ dist_examples_DATA = \
 	doc/examples/primes.c
 
 dist_man_MANS += \
+	doc/sonde-advise.1 \
 	doc/sonde-archive.1 \
 	doc/sonde-attach.1 \
 	doc/sonde-blocks.1 \

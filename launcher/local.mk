@@ -253,6 +253,22 @@ libreport_la_SOURCES = \
 
 bin_PROGRAMS += sonde
 sonde_SOURCES = \
+	launcher/advise/advise.c \
+	launcher/advise/advise.h \
+	launcher/advise/align.c \
+	launcher/advise/caches.c \
+	launcher/advise/carried.h \
+	launcher/advise/code.c \
+	launcher/advise/counts.c \
+	launcher/advise/events.c \
+	launcher/advise/list.c \
+	launcher/advise/print.c \
+	launcher/advise/read.c \
+	launcher/advise/shared.c \
+	launcher/advise/strides.c \
+	launcher/advise/vector.c \
+	launcher/advise/walk.c \
+	launcher/advise/x86-64/carried.c \
 	launcher/archive/archive-files.c \
 	launcher/archive/archive-objects.c \
 	launcher/archive/archive-sources.c \

@@ -33,6 +33,7 @@ static const struct verb verbs[] = {
 	{ "memory", verb_memory, "show which code accessed memory, and how", RANKS_SHARED },
 	{ "cache", verb_cache, "simulate the caches of other machines with recorded accesses", RANKS_FIRST },
 	{ "sharing", verb_sharing, "show which lines of memory threads take from each other", RANKS_FIRST },
+	{ "advise", verb_advise, "say what should be done about a program, by what was recorded", RANKS_FIRST },
 	{ "dump", verb_dump, "print the events of a trace", RANKS_FIRST },
 	{ "export", verb_export, "write a trace in a format that another tool reads", RANKS_FIRST },
 	{ "diff", verb_diff, "show what has changed between traces", RANKS_FIRST },

@@ -15,6 +15,7 @@ int verb_graph(int argc, char **argv);
 int verb_memory(int argc, char **argv);
 int verb_cache(int argc, char **argv);
 int verb_sharing(int argc, char **argv);
+int verb_advise(int argc, char **argv);
 int verb_dump(int argc, char **argv);
 int verb_export(int argc, char **argv);
 int verb_diff(int argc, char **argv);

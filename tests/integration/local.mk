@@ -15,6 +15,7 @@ EXTRA_DIST += \
 	tests/integration/stress.sh \
 	tests/integration/tags-same.py
 INTEGRATION_TESTS += \
+	tests/integration/advise.sh \
 	tests/integration/archive.sh \
 	tests/integration/args.sh \
 	tests/integration/attach-follow.sh \
@@ -227,6 +228,7 @@ EXTRA_DIST += \
 	tests/programs/work.h
 TRACEE_FILES += \
 	tests/programs/accesses.c \
+	tests/programs/advice.c \
 	tests/programs/args_mix.c \
 	tests/programs/balance.c \
 	tests/programs/blocked.c \
@@ -275,6 +277,7 @@ TRACEE_FILES += \
 	tests/programs/waits.c
 TRACEES += \
 	tests/programs/accesses \
+	tests/programs/advice \
 	tests/programs/balance \
 	tests/programs/args_mix \
 	tests/programs/blocked \

@@ -15,7 +15,7 @@ options_of_page()
 }
 
 # Verbs with a page each.
-for verb in record attach detach ctl top report replay graph memory cache config dump export archive diff info list disasm blocks tags doctor; do
+for verb in record attach detach ctl top report replay graph memory cache sharing advise config dump export archive diff info list disasm blocks tags doctor; do
 	page=$top_srcdir/doc/sonde-$verb.1
 	[ -r "$page" ] || fail "no page for $verb"
 	options_of_help $verb >help

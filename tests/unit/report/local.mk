@@ -48,6 +48,12 @@ tests_unit_launcher_memkept_SOURCES = tests/unit/launcher/memkept.c
 tests_unit_launcher_memkept_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS) $(XXHASH_CFLAGS)
 tests_unit_launcher_memkept_LDADD = libreport.la libcommand.la libmemtrace.la libtrampolines.la libtracefmt.la $(XXHASH_LIBS) $(CMOCKA_LIBS)
 
+PURE_TESTS += tests/unit/launcher/walk
+tests_unit_launcher_walk_SOURCES = tests/unit/launcher/walk.c launcher/advise/walk.c
+tests_unit_launcher_walk_CPPFLAGS = $(AM_CPPFLAGS)
+tests_unit_launcher_walk_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_launcher_walk_LDADD = libreport.la $(CMOCKA_LIBS)
+
 PURE_TESTS += tests/unit/launcher/memprofile
 tests_unit_launcher_memprofile_SOURCES = tests/unit/launcher/memprofile.c
 tests_unit_launcher_memprofile_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
