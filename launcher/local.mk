@@ -404,6 +404,7 @@ sonde_SOURCES = \
 	launcher/inspect/plt.c \
 	launcher/inspect/plt.h \
 	launcher/main.c \
+	launcher/memory/names/memtags.c \
 	launcher/module/module.c \
 	launcher/record/attach/attach.c \
 	launcher/record/attach/attached.c \

@@ -54,6 +54,10 @@ static void put_csv(const struct memory_rows *rows, const struct memory_row *row
 		fprintf(out, ",%s,%s,", row->kind ? row->kind : "", row->how ? row->how : "");
 		units_csv(out, row->type);
 	}
+	if (rows->tagged) {
+		putc(',', out);
+		units_csv(out, row->expression);
+	}
 	putc('\n', out);
 }
 
@@ -67,6 +71,8 @@ void memory_print_csv(const struct memory_rows *rows, uint64_t limit, enum memor
 		fputs(",accesses_error,bytes_error,loads_error,stores_error", out);
 	if (memory_by_name(by))
 		fputs(",kind,named_by,type", out);
+	if (rows->tagged)
+		fputs(",expression", out);
 	putc('\n', out);
 	for (size_t i = 0; i < rows->n && i < limit; i++)
 		put_csv(rows, rows->v[i], by, out);
@@ -177,6 +183,7 @@ static void put_place(struct tf_buf *b, const struct memory_row *row, enum memor
 		tf_json_str(b, "address", text);
 	}
 	tf_json_str(b, "object", row->path);
+	tf_json_str(b, "expression", row->expression);
 	if (!memory_by_name(by))
 		return;
 	tf_json_str(b, "kind", row->kind);

@@ -110,6 +110,7 @@ static void free_row(struct memory_row *row)
 	free(row->function);
 	free(row->file);
 	free(row->type);
+	free(row->expression);
 	free(row->groups);
 	free(row);
 }

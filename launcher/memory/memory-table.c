@@ -167,6 +167,10 @@ static void put_row(const struct memory_rows *rows, const struct memory_row *row
 	if (row->kind)
 		memory_print_accessed(&(struct memory_accessed){ .kind = row->kind, .type = row->type, .file = row->file, .line = row->line },
 				      name, out);
+	if (row->expression) {
+		fputs("  ", out);
+		units_text(out, row->expression, 0, true);
+	}
 	if (row->ambiguous && row->path) {
 		const char *slash = strrchr(row->path, '/');
 

@@ -89,6 +89,8 @@ static int print(struct memory *m)
 		limit = m->o->csv || m->o->json ? UINT64_MAX : DEFAULT_LIMIT;
 	if (m->o->all)
 		limit = UINT64_MAX;
+	if (m->by == MEMORY_BY_INSTRUCTION && !memory_rows_tag(&m->rows, m->trace->trace))
+		return no_memory();
 	memory_rows_sort(&m->rows, m->o->sort ? m->o->sort : "bytes");
 	if (m->o->csv || m->o->json)
 		sampled_tell(m->trace->trace);

@@ -76,6 +76,7 @@ struct memory_row {
 	unsigned int depth;	/* of the loop; 0: outside of loops */
 	const char *kind, *how; /* by what was accessed: static; else NULL */
 	char *type;		/* likewise; NULL: not known */
+	char *expression;	/* of an instruction with tags: what it accesses, in the source; else NULL */
 	struct memprofile_insn sum;
 	struct memprofile_group *groups; /* MEMPROFILE_GROUPS; NULL: not sampled */
 	uint64_t lines;		/* footprint, in cache lines; added up over ranks */
@@ -109,6 +110,7 @@ struct memory_rows {
 	struct memory_about about; /* set by who makes the rows */
 	struct memprofile_curve *curves; /* MEMPROFILE_GROUPS; NULL: not sampled */
 	bool chosen;		/* some functions only */
+	bool tagged;		/* a row has an expression */
 	struct memory_named named; /* if they are by what was accessed */
 };
 
@@ -133,6 +135,9 @@ struct memory_reading {
  */
 int memory_rows_read(struct memory_rows *rows, const struct memtrace *t, const struct memory_reading *how, uint64_t *damage)
 	__attribute__((warn_unused_result));
+
+/* Expressions of the source for rows by instruction, of files with tags that are as they were recorded.  False: no memory. */
+bool memory_rows_tag(struct memory_rows *rows, const struct sonde_trace *trace) __attribute__((warn_unused_result));
 
 /* Keys to sort by, for the option's table; largest first. */
 #define MEMORY_SORTS "bytes\0accesses\0loads\0stores\0seq\0strided\0random\0footprint\0misses\0L1\0L2\0L3\0L4\0name\0"

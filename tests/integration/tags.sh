@@ -52,6 +52,15 @@ END
 "$gcc" -O3 -fplugin="$plugin" -o names names.c || fail "$gcc"
 "$gcc" -O3 -o plain names.c || fail "$gcc"
 [ "$(./names)" = "$(./plain)" ] || fail "another output"
+sonde -q --mem -o t -- ./names >/dev/null || fail "a program with tags"
+check_status 0 sonde memory -b instruction -F fill t
+check_contains out 'fill[+]0x[0-9a-f]+  grid.i..k.: double'
+check_status 0 sonde memory -b instruction --csv t
+check_contains out ',expression$'
+check_status 0 sonde memory -b instruction --json t
+check_contains out '"expression":"list->y: double"'
+check_status 0 sonde memory --csv t
+check_lacks out 'expression'
 check_status 0 sonde tags --csv ./names pick walk fill
 cp out names.csv
 check_status 0 sonde tags --json ./names pick walk fill
