@@ -34,6 +34,7 @@ libanalysis_la_SOURCES = \
 	analysis/names/names.c \
 	analysis/names/names.h \
 	analysis/names/pointer.c \
+	analysis/names/scopes.c \
 	analysis/names/stack.c \
 	analysis/names/thread.c \
 	analysis/names/types.c \

@@ -142,7 +142,7 @@ void nm_file_free(struct nm_file *f)
 		free(f->text[i]);
 	free(f->text);
 	free(f->declared);
-	free(f->scopes.v);
+	nm_scopes_free(&f->scopes);
 	dwfl_end(f->dwfl);
 	free(f->path);
 	free(f->file);

@@ -165,53 +165,6 @@ static void find_below(struct search *s, Dwarf_Die *scope, unsigned int depth, s
 	} while (dwarf_siblingof(&die, &die) == 0);
 }
 
-/* Is it the innermost scope at @pc, too? */
-static bool is_innermost(Dwarf_Die *scope, uint64_t pc)
-{
-	Dwarf_Die die;
-
-	if (dwarf_tag(scope) == DW_TAG_compile_unit || dwarf_haspc(scope, pc) <= 0)
-		return false;
-	if (dwarf_child(scope, &die) != 0)
-		return true;
-	do {
-		switch (dwarf_tag(&die)) {
-		case DW_TAG_variable:
-		case DW_TAG_formal_parameter:
-		case DW_TAG_label:
-		case DW_TAG_call_site:
-		case DW_TAG_GNU_call_site:
-			break;
-		default:
-			if (dwarf_haspc(&die, pc) > 0)
-				return false;
-		}
-	} while (dwarf_siblingof(&die, &die) == 0);
-	return true;
-}
-
-/*
- * As dwarf_getscopes(), which goes through the unit's functions, and for inlined ones once more: those of the last address are kept, since code is mostly asked
- * for in a row.  NULL: there are none.  They live until the next call for the file.
- */
-static Dwarf_Die *scopes_at(struct nm_file *f, uint64_t in_file, uint64_t *bias, int *n)
-{
-	struct nm_scopes *last = nm_file_scopes(f);
-	Dwarf_Die *unit = nm_file_unit(f, in_file, bias);
-
-	*n = 0;
-	if (!unit)
-		return NULL;
-	if (last->n <= 0 || last->unit != unit->addr || !is_innermost(&last->v[0], in_file - *bias)) {
-		free(last->v);
-		last->v = NULL;
-		last->unit = unit->addr;
-		last->n = dwarf_getscopes(unit, in_file - *bias, &last->v);
-	}
-	*n = last->n > 0 ? last->n : 0;
-	return *n ? last->v : NULL;
-}
-
 static Dwarf_Die function_in(Dwarf_Die *scopes, int n, int from)
 {
 	for (int i = from; i < n; i++)
@@ -242,10 +195,10 @@ bool nm_frame_register(struct nm_file *f, uint64_t in_file, int reg, Dwarf_Die *
 {
 	uint64_t bias;
 	int n;
-	Dwarf_Die *scopes = scopes_at(f, in_file, &bias, &n);
+	Dwarf_Die *scopes = nm_scopes_at(f, in_file, &bias, &n);
 	bool found = false;
 
-	for (int i = 0; i < n && !found && dwarf_tag(&scopes[i]) != DW_TAG_compile_unit; i++) {
+	for (int i = 0; i < n && !found; i++) {
 		if (dwarf_child(&scopes[i], variable) != 0)
 			continue;
 		do {
@@ -261,7 +214,7 @@ bool nm_frame_function(struct nm_file *f, uint64_t in_file, uint64_t *begin, uin
 {
 	uint64_t bias;
 	int n;
-	Dwarf_Die *scopes = scopes_at(f, in_file, &bias, &n);
+	Dwarf_Die *scopes = nm_scopes_at(f, in_file, &bias, &n);
 	bool found = false;
 
 	for (int i = 0; i < n && !found; i++) {
@@ -278,7 +231,7 @@ bool nm_frame_find(struct nm_file *f, uint64_t in_file, int64_t offset, struct n
 {
 	uint64_t bias;
 	int n;
-	Dwarf_Die *scopes = scopes_at(f, in_file, &bias, &n);
+	Dwarf_Die *scopes = nm_scopes_at(f, in_file, &bias, &n);
 	struct search s = { .f = f, .offset = offset };
 	struct nm_in_frame below = { 0 };
 	unsigned int matches = 0;
@@ -292,8 +245,6 @@ bool nm_frame_find(struct nm_file *f, uint64_t in_file, int64_t offset, struct n
 	for (int i = 0; i < n && !s.has_frame_base; i++)
 		s.has_frame_base = dwarf_tag(&scopes[i]) == DW_TAG_subprogram && dwarf_attr_integrate(&scopes[i], DW_AT_frame_base, &s.frame_base);
 	for (int i = 0; i < n && !good; i++) {
-		if (dwarf_tag(&scopes[i]) == DW_TAG_compile_unit)
-			break;
 		good = find_in(&s, &scopes[i], &found->die, &found->begin, &found->size);
 		if (good)
 			found->function = function_in(scopes, n, i);

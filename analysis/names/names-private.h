@@ -159,12 +159,25 @@ struct nm_file;
 /* Not opened yet: addresses and nothing else.  NULL: no memory. */
 struct nm_file *nm_file_new(struct nm *nm, const struct nm_object *o);
 void nm_file_free(struct nm_file *f);
-/* frame.c's: the scopes that the last address that was asked for is in.  All zero at first; v is freed with the file. */
+/*
+ * scopes.c: functions of the units that were asked for, in order, and the scopes that the last address is in.  All zero at
+ * first; freed with the file.
+ */
 struct nm_scopes {
+	struct nm_unit_code *units;
+	size_t nunits, room;
 	Dwarf_Die *v;
 	int n;
+	unsigned int room_v;
 	const void *unit;
+	uint64_t pc; /* as libdw has it */
 };
+void nm_scopes_free(struct nm_scopes *s);
+/*
+ * The scopes of code, *n of them, the innermost first: blocks and inlined functions, and last the function that they are in.  NULL:
+ * there are none.  *bias: of addresses in the file over those in debug information.  They live until the next call for the file.
+ */
+Dwarf_Die *nm_scopes_at(struct nm_file *f, uint64_t in_file, uint64_t *bias, int *n);
 struct nm_scopes *nm_file_scopes(struct nm_file *f);
 bool nm_file_is(const struct nm_file *f, const struct nm_object *o);
 bool nm_file_is_program(const struct nm_file *f);
