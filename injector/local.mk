@@ -25,6 +25,12 @@ libinjector_la_SOURCES = \
 	injector/facts/known.h \
 	injector/facts/store.c \
 	injector/facts/store.h \
+	injector/guest/args.c \
+	injector/guest/block.c \
+	injector/guest/exits.c \
+	injector/guest/guest.h \
+	injector/guest/start.c \
+	injector/guest/switch.c \
 	injector/image/bfdfile.h \
 	injector/image/cursor.c \
 	injector/image/cursor.h \

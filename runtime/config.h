@@ -49,6 +49,12 @@ struct rt_config {
 	uint64_t frames;      /* struct rt_frames, ascending: of modules that the unwinder does not know */
 	uint64_t nframes;
 	uint64_t real_find_fde; /* replay code of _Unwind_Find_FDE() */
+	/* functions of struct rt_guest_agent (runtime/guest/layout.h) */
+	uint64_t guest_tcb;   /* of the program's first thread in the guest; 0: there is no guest */
+	uint64_t guest_create, guest_begin, guest_finish;
+	uint64_t guest_spare; /* the TCB of a thread that is to come */
+	uint64_t guest_stack; /* top of a stack, for one thread at a time */
+	uint64_t guest_mark;  /* an int32_t, MADV_WIPEONFORK: the process's number as it sees itself */
 };
 
 /* Code from @start up to that of the next one. */

@@ -13,6 +13,7 @@
  *
  * To tell the last three apart there is the stack: closed_sp is the stack pointer of the closing wrapper.
  */
+#include "runtime/guest/guest.h"
 #include "runtime/stack.h"
 #include "runtime/x86-64/sys.h"
 #include "runtime/thread.h"
@@ -50,6 +51,13 @@ static int below_signal_frame(uint64_t sp, uint64_t top)
 	return 0;
 }
 
+int rt_in_handler(uint64_t sp, uint64_t top)
+{
+	if (sp < top && top - sp <= RT_ANOTHER_STACK && below_signal_frame(sp, top))
+		return 1;
+	return rt_on_signal_stack();
+}
+
 /* Does the call come from the wrapper that closed the pool? */
 static int called_by_wrapper(struct rt_thread *t, uint64_t sp)
 {
@@ -57,7 +65,7 @@ static int called_by_wrapper(struct rt_thread *t, uint64_t sp)
 
 	if (sp >= top || top - sp > RT_ANOTHER_STACK)
 		return 0;
-	return !below_signal_frame(sp, top) && !rt_on_signal_stack();
+	return !rt_in_handler(sp, top);
 }
 
 static void count_nested(struct rt_thread *t, uint64_t calls)
@@ -87,6 +95,9 @@ struct rt_thread *rt_gate_open(uint64_t sp, uint64_t calls, uint64_t events)
 	struct rt_thread *t = NULL;
 
 	if (rt_gs_is_ours()) {
+		t = rt_current();
+		if (t && t->guest_inside && rt_guest_keeps(t, sp, tcb, calls))
+			return NULL;
 		t = rt_current_of(tcb);
 		if (t)
 			return open_own(t, sp, calls, events);

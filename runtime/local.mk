@@ -12,6 +12,9 @@ RUNTIME_FILES = $(MACHINE_FILES) \
 	runtime/exec.c \
 	runtime/first.c \
 	runtime/gate.c \
+	runtime/guest/guest.c \
+	runtime/guest/guest.h \
+	runtime/guest/layout.h \
 	runtime/mail.c \
 	runtime/mail.h \
 	runtime/mapped.c \
@@ -49,12 +52,14 @@ RUNTIME_FILES = $(MACHINE_FILES) \
 	runtime/x86-64/exec.S \
 	runtime/x86-64/firstgate.S \
 	runtime/x86-64/gate.S \
+	runtime/x86-64/guestgate.S \
 	runtime/x86-64/memgate.S \
 	runtime/x86-64/onstack.S \
 	runtime/x86-64/probegate.S \
 	runtime/x86-64/saved.h \
 	runtime/x86-64/sigthunks.S \
-	runtime/x86-64/sys.h
+	runtime/x86-64/sys.h \
+	runtime/x86-64/tables-end.S
 
 EXTRA_PROGRAMS += runtime/sonde-runtime.so
 CLEANFILES += runtime/sonde-runtime.so libruntime-image.la
@@ -74,3 +79,16 @@ $(runtime_sonde_runtime_so_OBJECTS): override CPPFLAGS = -U_FORTIFY_SOURCE
 EXTRA_LTLIBRARIES += libruntime-image.la
 libruntime_image_la_SOURCES = runtime/image.S runtime/image.h
 runtime/image.lo: runtime/sonde-runtime.so
+
+# The guest's own program: linked dynamically, with the C library, and installed as a file, which the guest's dynamic linker
+# loads.  The C library is not called but by what runs in there.
+AGENT_FILES = runtime/guest/agent.c runtime/guest/layout.h
+EXTRA_DIST += runtime/guest/agent.c
+CLEANFILES += runtime/guest/sonde-guest
+guestdir = $(pkglibdir)/guest
+guest_DATA = runtime/guest/sonde-guest
+AGENT_CFLAGS = $(SONDE_WARN_CFLAGS) -D_GNU_SOURCE -O2 -g -fPIC -fno-stack-protector -U_FORTIFY_SOURCE
+runtime/guest/sonde-guest: $(AGENT_FILES)
+	@$(MKDIR_P) $(@D)
+	$(AM_V_CCLD)$(CC) -I$(top_srcdir) $(CPPFLAGS) $(AGENT_CFLAGS) -pie -nostartfiles -Wl,-z,now -Wl,-z,noexecstack \
+		-Wl,--hash-style=gnu -o $@ $(top_srcdir)/runtime/guest/agent.c

@@ -90,7 +90,7 @@ static struct rt_thread *scan_pools(uint64_t base, uint64_t n, pool_test test, v
 	return NULL;
 }
 
-static struct rt_thread *find_pool(pool_test test, void *arg)
+struct rt_thread *rt_find_pool(pool_test test, void *arg)
 {
 	struct rt_thread *t;
 
@@ -148,7 +148,7 @@ static uint32_t sweep_exited(int32_t pid)
 {
 	struct sweep s = { .pid = pid };
 
-	find_pool(sweep_pool, &s);
+	rt_find_pool(sweep_pool, &s);
 	if (s.released)
 		rt_ring_doorbell();
 	return s.released;
@@ -293,7 +293,7 @@ static int pool_releasing(struct rt_thread *t, void *unused)
 /* A ring is free by now, or will be: of a thread that another one has found gone, or that the collector has to drain. */
 static int ring_is_coming(void)
 {
-	if (find_pool(pool_releasing, NULL)) /* first: its ring is not marked yet */
+	if (rt_find_pool(pool_releasing, NULL)) /* first: its ring is not marked yet */
 		return 1;
 	for (uint32_t r = 0; r < nregions; r++)
 		for (uint32_t i = 0; i < regions[r].count; i++) {
@@ -399,7 +399,7 @@ static void start_ring(struct rt_thread *t)
  */
 static struct rt_thread *known_thread(int32_t tid, int32_t pid, uint64_t tcb)
 {
-	struct rt_thread *t = find_pool(pool_of_tid, &tid);
+	struct rt_thread *t = rt_find_pool(pool_of_tid, &tid);
 
 	if (!t || !t->self)
 		return NULL;
@@ -424,17 +424,18 @@ struct rt_thread *rt_register(uint64_t tcb)
 		set_gs(t);
 		return t;
 	}
-	t = find_pool(claim_pool, &tid);
+	t = rt_find_pool(claim_pool, &tid);
 	if (!t && sweep_exited(pid))
-		t = find_pool(claim_pool, &tid);
+		t = rt_find_pool(claim_pool, &tid);
 	while (!t && add_pools())
-		t = find_pool(claim_pool, &tid);
+		t = rt_find_pool(claim_pool, &tid);
 	if (!t)
 		return NULL;
 	t->pid = pid;
 	t->tcb = tcb;
 	t->closed_sp = 0;
 	t->under = 0;
+	t->guest = t->guest_inside = 0; /* a forked child may have written there */
 	((struct sonde_pool *)t)->own = 0;
 	start_ring(t);
 	rt_shadow_init(t);

@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include "tracefmt/ring.h"
 #include "runtime/config.h"
+#include "runtime/guest/layout.h"
 #include "runtime/probe.h"
 #include "sonde/abi.h"
 
@@ -82,6 +83,10 @@ struct rt_thread {
 	uint64_t watch;		/* CHOSEN: see enum ring_choice */
 	uint64_t watch_far;	/* that less RING_WATCH */
 	struct rt_pace pace;
+	uint64_t guest;		/* its TCB in the guest, 0: none yet; see runtime/guest/guest.h */
+	uint64_t guest_program;	/* FS base of the program, when it was last in the guest */
+	uint64_t guest_frame;	/* rbp of the innermost sonde_rt_guest_enter */
+	uint64_t guest_inside;	/* 1: it is in the guest, or about to be, or has just been */
 };
 
 _Static_assert(offsetof(struct rt_thread, owner) == SONDE_POOL_OWNER, "pool layout");
@@ -104,6 +109,10 @@ _Static_assert(offsetof(struct rt_thread, mem_slot) == RT_POOL_MEM_SLOT, "pool l
 _Static_assert(offsetof(struct rt_thread, mem_off) == RT_POOL_MEM_OFF, "pool layout");
 _Static_assert(offsetof(struct rt_thread, mem_left) == RT_POOL_MEM_LEFT, "pool layout");
 _Static_assert(offsetof(struct rt_thread, under) == RT_POOL_UNDER, "pool layout");
+_Static_assert(offsetof(struct rt_thread, guest) == RT_POOL_GUEST, "pool layout");
+_Static_assert(offsetof(struct rt_thread, guest_program) == RT_POOL_GUEST_PROGRAM, "pool layout");
+_Static_assert(offsetof(struct rt_thread, guest_frame) == RT_POOL_GUEST_FRAME, "pool layout");
+_Static_assert(offsetof(struct rt_thread, guest_inside) == RT_POOL_GUEST_INSIDE, "pool layout");
 _Static_assert(sizeof(struct rt_thread) <= SONDE_POOL_OWN, "pool layout");
 _Static_assert(offsetof(struct sonde_pool, own) == SONDE_POOL_OWN, "pool layout");
 
@@ -178,6 +187,9 @@ void sonde_rt_exit(int status);
  */
 RT_HIDDEN struct rt_thread *rt_gate_open(uint64_t sp, uint64_t calls, uint64_t events);
 
+/* gate.c: is there a signal's frame between @sp and @top, or is this the alternate signal stack? */
+RT_HIDDEN int rt_in_handler(uint64_t sp, uint64_t top);
+
 /* registry.c: threads, pools and rings of this process.  All with signals blocked. */
 
 /*
@@ -185,6 +197,8 @@ RT_HIDDEN struct rt_thread *rt_gate_open(uint64_t sp, uint64_t calls, uint64_t e
  * there is no memory for a pool: the thread goes unrecorded, each call counted as lost.
  */
 RT_HIDDEN struct rt_thread *rt_register(uint64_t tcb);
+/* Calls @test with each pool, until it returns not 0; that pool, or NULL. */
+RT_HIDDEN struct rt_thread *rt_find_pool(int (*test)(struct rt_thread *t, void *arg), void *arg);
 /* Inode of the PID namespace of process @pid, which is this one; 0: not known. */
 RT_HIDDEN uint32_t rt_pid_namespace(int32_t pid);
 

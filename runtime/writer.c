@@ -7,6 +7,7 @@
  * would pass limit, which is also the case for a thread without a ring (limit 0) and for a
  * forked child (all of the pool is 0).
  */
+#include "runtime/guest/guest.h"
 #include "runtime/stack.h"
 #include "runtime/x86-64/sys.h"
 #include "runtime/thread.h"
@@ -157,7 +158,7 @@ uint64_t *rt_room_of(struct rt_thread *t, uint64_t bytes, uint64_t sp)
 	struct ring_control *c = rt_control();
 
 	if (!t)
-		t = rt_register(rt_tcb());
+		t = rt_register(rt_guest_program_tcb());
 	if (!t || !t->ring || bytes > SONDE_MAX_RECORD) {
 		rt_count_lost(t, 1);
 		return NULL;

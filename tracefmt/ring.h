@@ -284,6 +284,8 @@ struct ring_control {
 	_Atomic uint64_t lost_threads; /* threads for which no ring could be had */
 	_Atomic uint64_t lost;	     /* events that threads without a ring did not record */
 	_Atomic uint64_t unfollowed; /* programs that were executed without an answer */
+	_Atomic uint64_t guest_calls; /* calls whose wrappers did not run, since the guest could not be entered: in signal handlers
+				       * that had interrupted it; in children of processes with several threads; when it had been left */
 	uint32_t pid_ns;	     /* inode of the collector's PID namespace: others' process numbers mean nothing to it */
 	uint64_t counts_offset;	     /* within a ring, a multiple of 8 */
 	uint64_t max_counts;	     /* 0: nothing is counted; ring_bytes includes them */

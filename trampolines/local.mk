@@ -16,6 +16,7 @@ libtrampolines_la_SOURCES = \
 	trampolines/reasons.c \
 	trampolines/trampoline.h \
 	trampolines/wrap/keep.h \
+	trampolines/wrap/stackargs.h \
 	trampolines/wrap/x86-64/enclose.c \
 	trampolines/wrap/x86-64/enclose.h \
 	trampolines/wrap/x86-64/keep.c \
@@ -29,6 +30,7 @@ libtrampolines_la_SOURCES = \
 	trampolines/wrap/x86-64/replay.c \
 	trampolines/wrap/x86-64/scan.c \
 	trampolines/wrap/x86-64/scan.h \
+	trampolines/wrap/x86-64/stackargs.c \
 	trampolines/wrap/x86-64/stub.c
 libtrampolines_la_LIBADD = $(ZYDIS_LIBS) $(OPCODES_LIBS)
 include %D%/count/local.mk

@@ -468,7 +468,7 @@ static bool sets_handlers(const struct inj_object *o)
 
 bool inj_mirrors_want(struct inj_session *s, const struct inj_object *o)
 {
-	return !o->is_module && s->opt.mirror.want_object(s->opt.mirror.arg, o);
+	return s->opt.mirror.enabled && !o->is_module && s->opt.mirror.want_object(s->opt.mirror.arg, o);
 }
 
 static void is_changed(void *arg, const struct inj_edit *e)
@@ -617,7 +617,8 @@ enum inj_status inj_mirrors_instrument(struct inj_session *s)
 	enum inj_status status;
 	bool any = false;
 
-	if (!s->opt.mirror.enabled)
+	/* handlers must not find the guest's FS base */
+	if (!s->opt.mirror.enabled && !s->config.guest_tcb)
 		return INJ_OK;
 	inj_maps_free(&s->code.maps); /* of before */
 	status = make_maps(s);

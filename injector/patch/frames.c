@@ -31,24 +31,32 @@ uint64_t inj_image_frames(const struct inj_image *img)
 	return start && inj_eh_ends(image_from(img, start)) ? start : 0;
 }
 
+/* *object: memory for libgcc. */
+static enum inj_status register_image(struct inj_session *s, uint64_t function, const struct inj_image *img, uint64_t base,
+				      uint64_t *object)
+{
+	uint64_t frames = inj_image_frames(img), ignored;
+	const uint64_t args[2] = { base + frames, *object };
+
+	if (!frames || *object + OBJECT_BYTES > s->spare + INJ_SPARE)
+		return INJ_OK;
+	*object += OBJECT_BYTES;
+	return inj_tracee_call(s->tracee, function, args, s->trap, &ignored);
+}
+
 enum inj_status inj_register_frames(struct inj_session *s)
 {
 	struct inj_symtab *tab = inj_object_symbols(&s->objects[0]);
 	const struct inj_symbol *sym = inj_symtab_find(tab, "__register_frame_info", NULL);
+	uint64_t function = s->objects[0].base + sym->addr, object = s->spare;
 	enum inj_status status = INJ_OK;
-	uint64_t object = s->spare;
 
-	for (size_t i = 0; i < s->nmodules && status == INJ_OK; i++) {
-		const struct inj_module *m = &s->modules[i];
-		uint64_t frames = m->active ? inj_image_frames(&m->image) : 0, ignored;
-		const uint64_t args[2] = { m->base + frames, object };
-
-		if (!frames || object + OBJECT_BYTES > s->spare + INJ_SPARE)
-			continue;
-		status = inj_tracee_call(s->tracee, s->objects[0].base + sym->addr, args, s->trap,
-					 &ignored);
-		object += OBJECT_BYTES;
-	}
+	for (size_t i = 0; i < s->nmodules && status == INJ_OK; i++)
+		if (s->modules[i].active)
+			status = register_image(s, function, &s->modules[i].image, s->modules[i].base, &object);
+	/* frames of the runtime are on the stack where the guest is entered and left */
+	if (status == INJ_OK && s->config.guest_tcb)
+		status = register_image(s, function, &s->runtime_image, s->runtime, &object);
 	return status;
 }
 

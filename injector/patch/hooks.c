@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "injector/guest/guest.h"
 #include "injector/patch/patch.h"
 
 #define HOOK_WORDS 32 /* exit hooks, in the second half of the spare memory */
@@ -46,7 +47,8 @@ static const uint64_t *hooks_of(const struct inj_module *m, bool at_exit, size_t
 	return *n ? inj_image_at(&m->image, begin - m->base, end - begin) : NULL;
 }
 
-static enum inj_status run_start_hooks(struct inj_session *s)
+/* Of modules in the guest, or of the others. */
+static enum inj_status run_start_hooks(struct inj_session *s, bool guests)
 {
 	static const uint64_t no_args[2];
 	enum inj_status status = INJ_OK;
@@ -54,10 +56,11 @@ static enum inj_status run_start_hooks(struct inj_session *s)
 	size_t n;
 
 	for (size_t i = 0; i < s->nmodules; i++) {
-		const uint64_t *hook = hooks_of(&s->modules[i], false, &n);
+		const uint64_t *hook = inj_is_guest(s, i) == guests ? hooks_of(&s->modules[i], false, &n) : NULL;
 
 		for (size_t k = 0; hook && k < n && status == INJ_OK; k++)
-			status = inj_tracee_call(s->tracee, hook[k], no_args, s->trap, &ignored);
+			status = guests ? inj_guest_call(s, hook[k]) :
+						      inj_tracee_call(s->tracee, hook[k], no_args, s->trap, &ignored);
 	}
 	return status;
 }
@@ -71,7 +74,8 @@ static enum inj_status patch_exit(struct inj_session *s)
 	size_t total = 0, n;
 
 	for (size_t i = 0; i < s->nmodules; i++) {
-		const uint64_t *hook = hooks_of(&s->modules[i], true, &n);
+		/* those in the guest run as destructors there */
+		const uint64_t *hook = inj_is_guest(s, i) ? NULL : hooks_of(&s->modules[i], true, &n);
 
 		for (size_t k = 0; hook && k < n && total < HOOK_WORDS; k++)
 			hooks[total++] = hook[k];
@@ -92,6 +96,8 @@ bool inj_has_hooks(const struct inj_session *s)
 	size_t n, total = 0;
 
 	for (size_t i = 0; i < s->nmodules; i++) {
+		if (inj_is_guest(s, i))
+			continue;
 		hooks_of(&s->modules[i], false, &n);
 		total += n;
 		hooks_of(&s->modules[i], true, &n);
@@ -104,5 +110,10 @@ enum inj_status inj_static_hooks(struct inj_session *s)
 {
 	enum inj_status status = patch_exit(s);
 
-	return status == INJ_OK ? run_start_hooks(s) : status;
+	return status == INJ_OK ? run_start_hooks(s, false) : status;
+}
+
+enum inj_status inj_guest_hooks(struct inj_session *s)
+{
+	return s->config.guest_tcb ? run_start_hooks(s, true) : INJ_OK;
 }

@@ -77,6 +77,7 @@ enum inj_status inj_load_image(struct inj_session *s, struct inj_image *img, uin
 
 static enum inj_status find_symbols(struct inj_session *s)
 {
+	bool fast = s->config.flags & RT_FSGSBASE;
 	const struct {
 		const char *name;
 		uint64_t *addr;
@@ -100,6 +101,10 @@ static enum inj_status find_symbols(struct inj_session *s)
 		{ "sonde_rt_mapped", &s->rt_mapped },
 		{ "sonde_rt_thunks", &s->rt_thunks },
 		{ "sonde_rt_find_fde", &s->rt_find_fde },
+		{ fast ? "sonde_rt_guest_enter" : "sonde_rt_guest_enter_slow", &s->rt_guest_enter },
+		{ fast ? "sonde_rt_guest_real" : "sonde_rt_guest_real_slow", &s->rt_guest_real },
+		{ "sonde_rt_guest_exit", &s->rt_guest_exit },
+		{ "sonde_rt_guest_exit_thread", &s->rt_guest_exit_thread },
 	};
 
 	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
@@ -350,10 +355,19 @@ static enum inj_status load_analyzers(struct inj_session *s)
 	return status;
 }
 
+bool inj_has_fsgsbase(void)
+{
+	return getauxval(AT_HWCAP2) & 2;
+}
+
 enum inj_status inj_load_runtime(struct inj_session *s)
 {
 	enum inj_status status = map_all(s);
 	int fd = -1;
+
+	s->config.magic = RT_CONFIG_MAGIC;
+	if (inj_has_fsgsbase() && !s->opt.slow_guest)
+		s->config.flags |= RT_FSGSBASE;
 
 	if (status == INJ_OK)
 		status = inj_load_image(s, &s->runtime_image, &s->runtime, NULL, NULL);
@@ -371,8 +385,5 @@ enum inj_status inj_load_runtime(struct inj_session *s)
 		status = make_trap(s);
 	if (status != INJ_OK)
 		return status;
-	s->config.magic = RT_CONFIG_MAGIC;
-	if (getauxval(AT_HWCAP2) & 2)
-		s->config.flags |= RT_FSGSBASE;
 	return inj_write(s->target, s->rt_config, &s->config, sizeof(s->config));
 }

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "injector/guest/guest.h"
 #include "injector/patch/session.h"
 
 static enum inj_status open_module(struct inj_module *m)
@@ -295,9 +296,23 @@ static enum inj_status map_module(struct inj_session *s, struct inj_module *m)
 	return status;
 }
 
+static enum inj_status relocate_mapped(struct inj_module *m)
+{
+	switch (inj_image_relocate(&m->image, m->base, NULL, NULL, NULL)) {
+	case INJ_IMAGE_OK:
+	case INJ_IMAGE_UNDEFINED: /* the dynamic linker's business, and already done */
+	case INJ_IMAGE_RELOC:
+		return INJ_OK;
+	default:
+		return INJ_BAD_IMAGE;
+	}
+}
+
 /* Where the dynamic linker has put it; in a static program, and in a process that runs already, we do. */
 static enum inj_status place(struct inj_session *s, struct inj_module *m)
 {
+	if (m->mapped && inj_is_guest(s, (size_t)(m - s->modules)))
+		return relocate_mapped(m);
 	if (m->mapped)
 		return INJ_OK;
 	if (s->opt.is_static || s->opt.own_loader)
@@ -308,16 +323,10 @@ static enum inj_status place(struct inj_session *s, struct inj_module *m)
 		m->base = s->objects[i].base;
 		m->mapped = true;
 	}
-	if (!m->mapped)
-		return INJ_OK;
-	switch (inj_image_relocate(&m->image, m->base, NULL, NULL, NULL)) {
-	case INJ_IMAGE_OK:
-	case INJ_IMAGE_UNDEFINED: /* the dynamic linker's business, and already done */
-		return INJ_OK;
-	default:
-		return INJ_BAD_IMAGE;
-	}
+	return m->mapped ? relocate_mapped(m) : INJ_OK;
 }
+
+static uint32_t no_id;
 
 struct range {
 	uint64_t lo, hi;
@@ -341,6 +350,27 @@ static void set_word(struct inj_module *m, struct range *r, uint64_t addr, uint6
 	cover(r, addr, 8);
 }
 
+/* The same word by word: its constructors have run, and changed what lies between. */
+static enum inj_status write_words(struct inj_session *s, const struct inj_module *m, struct sonde_site *const *list, size_t n)
+{
+	const struct sonde_module *d = describe(m);
+	struct inj_span *v = calloc(n + 1, sizeof(*v));
+	enum inj_status status;
+
+	if (!v)
+		return INJ_MEMORY;
+	for (size_t i = 0; i < n; i++) {
+		const struct sonde_site *site = at(m, list[i], sizeof(*site));
+
+		v[i] = (struct inj_span){ (uint64_t)(uintptr_t)&list[i]->id, (void *)(uintptr_t)(site ? &site->id : &no_id),
+					  sizeof(site->id) };
+	}
+	v[n] = (struct inj_span){ (uint64_t)(uintptr_t)d->api, &s->rt_api, sizeof(s->rt_api) };
+	status = inj_write_spans(s->target, v, n + 1);
+	free(v);
+	return status;
+}
+
 /*
  * Writes ids and the runtime's functions into the program: one range of the module's data, from
  * the first to the last of them.  Nothing of the module has run yet, so what lies between is as in
@@ -355,6 +385,8 @@ static enum inj_status write_data(struct inj_session *s, size_t module)
 	struct range r = { 0, 0 };
 
 	set_word(m, &r, (uint64_t)(uintptr_t)d->api, s->rt_api);
+	if (inj_is_guest(s, module))
+		return write_words(s, m, list, n);
 	for (size_t i = 0; i < n; i++)
 		cover(&r, (uint64_t)(uintptr_t)list[i], sizeof(struct sonde_site));
 	if (r.hi == 0 || !inj_image_at(&m->image, r.lo - m->base, r.hi - r.lo))
@@ -404,7 +436,6 @@ enum inj_status inj_modules_activate(struct inj_session *s)
 
 enum inj_status inj_modules_silence(struct inj_session *s, struct inj_target *t)
 {
-	static uint32_t no_id;
 	struct inj_span *v = calloc(s->nwraps + s->nevents + 1, sizeof(*v));
 	enum inj_status status = INJ_OK;
 	size_t n = 0;

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "injector/guest/guest.h"
 #include "injector/patch/patch.h"
 #include "runtime/probe.h"
 #include "tracefmt/ring.h"
@@ -123,10 +124,14 @@ static enum inj_status emit_chain(struct inj_session *s, const struct inj_job *j
 	next = replay;
 	for (size_t i = job->n; i-- > 0 && status == INJ_OK;) {
 		const struct inj_wrap *w = &s->wraps[job->wraps[i]];
-		uint64_t wrapper = w->wrapper;
+		uint64_t wrapper = w->wrapper, real = next;
 
-		add_real(reals, w->real, next);
-		if (i == 0)
+		if (inj_is_guest(s, w->module))
+			status = inj_guest_real(s, w, next, &real);
+		if (inj_is_guest(s, w->module) && status == INJ_OK)
+			status = inj_guest_enter(s, w, next, &wrapper);
+		add_real(reals, w->real, real);
+		if (i == 0 && status == INJ_OK)
 			status = emit_keeper(s, job, &wrapper);
 		if (status == INJ_OK)
 			status = emit_stub(s, job, wrapper, replay, &next);

@@ -10,6 +10,7 @@
 #include "injector/image/elffile.h"
 #include "injector/patch/attach.h"
 #include "injector/patch/preload.h"
+#include "injector/guest/guest.h"
 #include "injector/mirror/planners.h"
 #include "injector/patch/session.h"
 #include "injector/process/maps.h"
@@ -376,14 +377,18 @@ void inj_session_undo(struct inj_session *s)
 
 enum inj_status inj_session_instrument(struct inj_session *s)
 {
-	enum inj_status status = inj_modules_activate(s);
+	enum inj_status status = inj_guest_start(s);
 
+	if (status == INJ_OK)
+		status = inj_modules_activate(s);
 	if (status == INJ_OK)
 		status = inj_resolve(s);
 	if (status == INJ_OK)
 		status = inj_patch_ready(s);
 	if (status == INJ_OK && s->opt.follow)
 		status = inj_exec_sites(s, true);
+	if (status == INJ_OK)
+		status = inj_guest_exits(s);
 	if (status == INJ_OK)
 		status = inj_mirrors_instrument(s);
 	if (status == INJ_OK && s->opt.follow)
@@ -397,6 +402,8 @@ enum inj_status inj_session_settle(struct inj_session *s)
 {
 	enum inj_status status = settle_ifuncs(s);
 
+	if (status == INJ_OK)
+		status = inj_guest_hooks(s);
 	if (status == INJ_OK)
 		status = settle_static(s);
 	if (status == INJ_OK && !s->opt.is_static && inj_session_wants_libraries(s))

@@ -136,6 +136,9 @@ struct inj_session_options {
 	unsigned int threads;	 /* that looking at code may take; 0: one for each processor */
 	const char *cache_dir;	 /* for what was found out about ELF files; NULL: none */
 	const char *preload;	 /* for LD_PRELOAD, as long as the dynamic linker starts; NULL: nothing */
+	const bool *guests;	 /* of modules[]: it needs a C library beside the program (guest/guest.h); NULL: none does */
+	const char *agent;	 /* path of what those are loaded by; given if there are any */
+	bool slow_guest;	 /* even if it takes system calls to go there and back */
 	bool own_loader;	 /* modules are mapped by us in dynamic programs, too, and can be taken out again */
 	bool follow;		 /* asks before it executes a program: ring_control.flags, RING_FOLLOW */
 	struct inj_mirror_options mirror;
@@ -155,6 +158,7 @@ struct inj_session {
 	uint64_t rt_config, rt_api, rt_gate, rt_dl_state, rt_exit, rt_exec;
 	uint64_t rt_probe_gate, rt_mem_gate, rt_first, rt_sigaction, rt_restored;
 	uint64_t rt_enter, rt_depart, rt_departed, rt_mem_restorer, rt_handlers, rt_mapped, rt_thunks, rt_find_fde;
+	uint64_t rt_guest_enter, rt_guest_real, rt_guest_exit, rt_guest_exit_thread;
 	uint64_t compiled; /* code that is made for analyzers; 0: it could not be mapped */
 	uint64_t trap;	  /* a breakpoint instruction of ours */
 	uint64_t spare;	  /* some private memory, for INJ_SPARE bytes */
@@ -258,6 +262,8 @@ bool inj_any_ifunc(const struct inj_session *s);
 enum inj_status inj_patch_linker(struct inj_session *s) INJ_CHECK;
 bool inj_has_hooks(const struct inj_session *s);
 enum inj_status inj_static_hooks(struct inj_session *s) INJ_CHECK;
+/* Of modules in the guest: their C library has started before anything of the program. */
+enum inj_status inj_guest_hooks(struct inj_session *s) INJ_CHECK;
 
 /*
  * syscall/exec.c: leads what executes programs to the runtime: with @numbers where the number of the system call is known,
@@ -267,6 +273,8 @@ enum inj_status inj_exec_sites(struct inj_session *s, bool numbers) INJ_CHECK;
 
 /* load.c */
 enum inj_status inj_load_runtime(struct inj_session *s) INJ_CHECK;
+/* Do the processor and the kernel let programs read and write FS and GS bases themselves? */
+bool inj_has_fsgsbase(void);
 /*
  * Maps @img and relocates it.  What it does not define is asked of @resolver (NULL: of nobody), whose argument is @s.
  * NOT_SUPPORTED: some of that is in *undefined.

@@ -145,7 +145,7 @@ enum inj_exec_end inj_tracee_exec(struct inj_tracee *t, const struct inj_exec_wa
 		return end;
 	t->pid = x.tid;
 	/* until it is released it is no program yet, as at any other start */
-	ptrace(PTRACE_SETOPTIONS, t->pid, 0, PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL);
+	ptrace(PTRACE_SETOPTIONS, t->pid, 0, PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL | PTRACE_O_TRACESYSGOOD);
 	if (inj_tracee_set_up(t) == INJ_OK)
 		return end;
 	ptrace(PTRACE_DETACH, t->pid, 0, 0);

@@ -10,4 +10,17 @@ enum inj_status inj_tracee_set_up(struct inj_tracee *t) INJ_CHECK;
 /* Lets it run to a breakpoint instruction.  INJ_REMOTE: it crashed. */
 enum inj_status inj_tracee_to_trap(struct inj_tracee *t) INJ_CHECK;
 
+/*
+ * Lets it run to where a system call begins, or ends: by turns.  INJ_REMOTE: it crashed, or came to a breakpoint instruction.
+ */
+enum inj_status inj_tracee_to_syscall(struct inj_tracee *t) INJ_CHECK;
+
+/* Its vector and x87 registers, as the kernel hands them out. */
+struct inj_vectors {
+	size_t n;
+	_Alignas(64) uint8_t bytes[16384];
+};
+enum inj_status inj_tracee_vectors(struct inj_tracee *t, struct inj_vectors *v) INJ_CHECK;
+enum inj_status inj_tracee_set_vectors(struct inj_tracee *t, const struct inj_vectors *v) INJ_CHECK;
+
 #endif

@@ -18,6 +18,7 @@
 #include <sys/ptrace.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -30,6 +31,7 @@
 enum stop {
 	STOP_EXEC,   /* execve() is done: set up */
 	STOP_TRAP,   /* breakpoint or single step: look at the registers */
+	STOP_SYSCALL, /* before or after a system call: look at it */
 	STOP_FAULT,  /* SIGSEGV, SIGILL, SIGBUS, SIGFPE by its own doing: deliver, or judge */
 	STOP_SIGNAL, /* any other signal: kept in pending, resume without it */
 	STOP_GROUP,  /* stopped by SIGSTOP and the like: wait on */
@@ -63,6 +65,8 @@ static enum stop classify(struct inj_tracee *t, int status)
 		return sig == SIGTRAP ? STOP_SIGNAL : STOP_GROUP;
 	if (sig == SIGTRAP)
 		return STOP_TRAP;
+	if (sig == (SIGTRAP | 0x80))
+		return STOP_SYSCALL;
 	return is_fault(sig) ? STOP_FAULT : STOP_SIGNAL;
 }
 
@@ -76,7 +80,7 @@ static int wait_for(pid_t pid, int *status)
 	return got == pid ? 0 : -1;
 }
 
-/* The next stop that concerns the caller: EXEC, TRAP, FAULT or END. */
+/* The next stop that concerns the caller: EXEC, TRAP, SYSCALL, FAULT or END. */
 static enum stop await(struct inj_tracee *t, enum __ptrace_request how)
 {
 	for (;;) {
@@ -256,7 +260,7 @@ static enum inj_status seize(struct inj_tracee *t, int go)
 	if (read(go, &ready, 1) != 1)
 		return INJ_GONE;
 	/* Until it is released it is no program yet: if we are killed, it must not run half prepared. */
-	if (ptrace(PTRACE_SEIZE, t->pid, 0, PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL) < 0) {
+	if (ptrace(PTRACE_SEIZE, t->pid, 0, PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL | PTRACE_O_TRACESYSGOOD) < 0) {
 		saved = errno;
 		if (recv(go, &ready, 1, MSG_DONTWAIT) == 0)
 			return INJ_GONE; /* killed: EPERM, too */
@@ -457,6 +461,38 @@ enum inj_status inj_tracee_to_trap(struct inj_tracee *t)
 	default:
 		return INJ_GONE;
 	}
+}
+
+enum inj_status inj_tracee_to_syscall(struct inj_tracee *t)
+{
+	switch (resume(t, PTRACE_SYSCALL, 0)) {
+	case STOP_SYSCALL:
+		return INJ_OK;
+	case STOP_END:
+		return INJ_GONE;
+	default:
+		errno = EFAULT;
+		return INJ_REMOTE;
+	}
+}
+
+enum inj_status inj_tracee_vectors(struct inj_tracee *t, struct inj_vectors *v)
+{
+	struct iovec iov = { .iov_base = v->bytes, .iov_len = sizeof(v->bytes) };
+
+	if (ptrace(PTRACE_GETREGSET, t->pid, NT_X86_XSTATE, &iov) < 0)
+		return errno == ESRCH ? INJ_GONE : INJ_SYSTEM;
+	v->n = iov.iov_len;
+	return INJ_OK;
+}
+
+enum inj_status inj_tracee_set_vectors(struct inj_tracee *t, const struct inj_vectors *v)
+{
+	struct iovec iov = { .iov_base = (void *)(uintptr_t)v->bytes, .iov_len = v->n };
+
+	if (ptrace(PTRACE_SETREGSET, t->pid, NT_X86_XSTATE, &iov) < 0)
+		return errno == ESRCH ? INJ_GONE : INJ_SYSTEM;
+	return INJ_OK;
 }
 
 /* With @regs set up: runs, and takes the result. */

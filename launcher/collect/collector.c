@@ -405,6 +405,7 @@ void collector_finish(struct collector *c, struct collector_totals *totals)
 	collector_budget_finish(c);
 	c->totals.lost += atomic_load(&c->control->lost);
 	c->totals.unfollowed = atomic_load(&c->control->unfollowed);
+	c->totals.guest_calls = atomic_load(&c->control->guest_calls);
 	c->totals.lost_threads = atomic_load(&c->control->lost_threads);
 	c->totals.discarded = tf_writer_discarded(c->writer);
 	c->totals.memory_lost += tf_writer_memory_discarded(c->writer);

@@ -102,6 +102,7 @@ struct collector_totals {
 	uint64_t memory_bytes;	/* of memory streams */
 	uint64_t memory_lost;	/* chunks of them that were not recorded */
 	uint64_t unfollowed;	/* programs that were executed without an answer from us */
+	uint64_t guest_calls;	/* without their wrappers: see ring_control */
 	struct sampled_sums sampled; /* of memory streams */
 	unsigned int threads;
 };

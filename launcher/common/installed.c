@@ -59,7 +59,8 @@ static bool is_build_tree(const char *folder, const char *name)
 	       is_ours(folder, "modules", S_IFDIR, st.st_uid) &&
 	       is_ours(folder, "modules/include", S_IFDIR, st.st_uid) && is_ours(folder, name, S_IFDIR, st.st_uid) &&
 	       (strncmp(name, "launcher/", 9) != 0 || is_ours(folder, "launcher", S_IFDIR, st.st_uid)) &&
-	       (strncmp(name, "tags/", 5) != 0 || is_ours(folder, "tags", S_IFDIR, st.st_uid));
+	       (strncmp(name, "tags/", 5) != 0 || is_ours(folder, "tags", S_IFDIR, st.st_uid)) &&
+	       (strncmp(name, "runtime/", 8) != 0 || is_ours(folder, "runtime", S_IFDIR, st.st_uid));
 }
 
 /* Where what will be installed at `path` is before. */
@@ -70,6 +71,7 @@ static char *built_path(const char *exe, const char *path)
 			   : strcmp(path, INCLUDEDIR) == 0	   ? "modules/include"
 			   : strcmp(path, PKGLIBDIR "/ranks") == 0 ? "launcher/ranks"
 			   : strcmp(path, PKGLIBDIR "/tags") == 0  ? "tags/plugin"
+			   : strcmp(path, PKGLIBDIR "/guest") == 0 ? "runtime/guest"
 								   : NULL;
 	char *folder = slash ? strndup(exe, (size_t)(slash - exe)) : NULL;
 	char *built = NULL;

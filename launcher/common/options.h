@@ -177,6 +177,7 @@ struct record_options {
 	enum analyze analyze;	  /* where they are handed to modules */
 	bool mem_keep;		  /* they go into the trace; else only to modules */
 	bool mem_describe;	  /* the code that makes them is described in the trace */
+	bool slow_guest;	  /* --slow-guest: modules with a C library of their own even where that takes system calls */
 	bool attached;		  /* `sonde attach' */
 	uint64_t duration;	  /* its --duration: nanoseconds; 0: no bound */
 	bool no_follow;		  /* --no-follow: not what processes execute */

@@ -185,7 +185,7 @@ static struct finding check_fsgsbase(void)
 	if (getauxval(AT_HWCAP2) & HWCAP2_FSGSBASE_BIT)
 		return found(OK, "rdfsbase and wrgsbase can be used");
 	return found(WARN, "no FSGSBASE (Linux 5.9 and a processor of 2012 or later have it): new threads are "
-			   "set up more slowly");
+			   "set up more slowly, and modules that need the C library work in static programs with --slow-guest only");
 }
 
 static bool has_invariant_tsc(void)

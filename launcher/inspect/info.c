@@ -54,7 +54,7 @@ static const struct opt_command info_command = {
 
 /* Sums over the whole trace. */
 struct totals {
-	uint64_t events, bytes, lost, nested, discarded, lost_threads, damaged, backward, bad_lines;
+	uint64_t events, bytes, lost, nested, guest_calls, discarded, lost_threads, damaged, backward, bad_lines;
 	size_t open_ranks; /* whose recording has no end */
 	size_t unfinished; /* thread files without an end */
 	size_t damage;	   /* thread files that are damaged */
@@ -189,6 +189,7 @@ static void add_ranks(const struct sonde_trace *trace, struct totals *t)
 		t->lost += rank->lost;
 		t->discarded += rank->discarded;
 		t->lost_threads += rank->lost_threads;
+		t->guest_calls += rank->guest_calls;
 		t->bad_lines += rank->bad_lines;
 	}
 }
@@ -458,6 +459,10 @@ static void print_losses(const struct sonde_trace *trace, const struct totals *t
 		info_row("lost", "%" PRIu64 " part%s of memory streams", memory, memory == 1 ? "" : "s");
 	if (t->nested)
 		info_row("left out", "%" PRIu64 " calls by the modules' own code", t->nested);
+	if (t->guest_calls)
+		info_row(t->nested ? "" : "left out",
+			 "%" PRIu64 " call%s without wrapper, whose C library could not be entered", t->guest_calls,
+			 t->guest_calls == 1 ? "" : "s");
 	if (t->backward)
 		info_row("clock", "%" PRIu64 " events were moved: their clock was behind", t->backward);
 }

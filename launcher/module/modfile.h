@@ -32,7 +32,7 @@ struct modfile {
 	bool profiles_memory;	/* wants a profile of them */
 	bool simulates_caches;	/* wants caches simulated with them */
 	bool finds_sharing;	/* wants lines that threads share */
-	bool needs_libc;   /* needs a dynamic linker or libc: not for a static program */
+	bool needs_libc;   /* needs a dynamic linker or libc: a static program is given one for it */
 	char *undefined;   /* what of them, for a message (a symbol); NULL: nothing */
 };
 

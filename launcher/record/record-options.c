@@ -85,6 +85,8 @@ static const struct opt record_opts[] = {
 	  offsetof(struct raw, config), NULL },
 	{ 'm', "module", "MODULE", "use a module: NAME, FILE.so or FILE.c; repeat it for more",
 	  OPT_LIST, offsetof(struct raw, o.modules), NULL },
+	{ 0, "slow-guest", NULL, "a module's own C library, in static programs, even where each call takes system calls", OPT_FLAG,
+	  offsetof(struct raw, o.slow_guest), NULL },
 	OPT_SIGNATURES(struct raw, o.signatures),
 	{ 0, "system", "SYSTEM", "caches for -m cachesim: as for 'sonde cache'; may be repeated", OPT_LIST,
 	  offsetof(struct raw, o.systems), NULL },
@@ -724,7 +726,7 @@ int attach_options_parse(int argc, char **argv, struct record_options *o)
 
 	for (const struct opt *o = record_opts; o->type != OPT_TYPE_HELP; o++)
 		if (o->offset != offsetof(struct raw, o.eager) && o->offset != offsetof(struct raw, o.blocked) &&
-		    o->offset != offsetof(struct raw, counters) && o->offset != offsetof(struct raw, config))
+		    o->offset != offsetof(struct raw, o.slow_guest) && o->offset != offsetof(struct raw, counters) && o->offset != offsetof(struct raw, config))
 			attach_opts[n++] = *o;
 	attach_opts[n] = own;
 	memcpy(attach_opts + n + 1, end, sizeof(end));

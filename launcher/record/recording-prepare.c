@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 
 #include "launcher/common/files.h"
+#include "launcher/common/installed.h"
 #include "launcher/common/message.h"
 #include "launcher/record/recording.h"
 
@@ -28,29 +29,51 @@ static bool is_musl(const struct program *p)
 	return p->interp && strstr(p->interp, "ld-musl");
 }
 
-static int check_modules(const struct recording *r)
+/* Another C library than that which modules are compiled for, or none. */
+static bool has_other_libc(const struct program *p)
 {
+	return p->is_static || is_musl(p);
+}
+
+/* A module that needs a C library gets its own, the guest's (injector/guest/guest.h), where the program's will not do. */
+static int check_guest(const struct recording *r, const struct modfile *m)
+{
+	const char *what = r->program.is_static ? "a statically linked program does not offer" :
+						  "is another one than the program's (musl)";
+
+	if (r->opt.attached) {
+		msg_error("module %s needs %s of the C library, which %s, and a process that runs already can be given none: write it "
+			  "against sonde/module.h alone", m->name, m->undefined, what);
+		return EXIT_USAGE;
+	}
+	if (inj_has_fsgsbase() || r->opt.slow_guest)
+		return 0;
+	msg_error("module %s needs %s of the C library, which %s; to give it one takes four system calls for each call here, since the "
+		  "processor or the kernel has no FSGSBASE: --slow-guest does it all the same", m->name, m->undefined, what);
+	return EXIT_USAGE;
+}
+
+static int check_modules(struct recording *r)
+{
+	r->guests = calloc(r->nwrapping + 1, sizeof(*r->guests));
+	if (!r->guests)
+		return EXIT_TRACER;
 	for (size_t i = 0; i < r->nwrapping; i++) {
 		const struct modfile *m = &r->modules.v[i];
+		int status = 0;
 
-		if (m->needs_libc && r->program.is_static) {
-			msg_error("module %s needs %s of the C library, which a statically linked "
-				  "program does not offer: write it against sonde/module.h alone",
-				  m->name, m->undefined);
-			return EXIT_USAGE;
-		}
-		if (m->needs_libc && is_musl(&r->program)) {
-			msg_error("module %s needs %s of another C library than the program's "
-				  "(musl): write it against sonde/module.h alone",
-				  m->name, m->undefined);
-			return EXIT_USAGE;
-		}
+		r->guests[i] = m->needs_libc && has_other_libc(&r->program);
+		r->nguests += r->guests[i];
+		if (r->guests[i])
+			status = check_guest(r, m);
+		if (status)
+			return status;
 		if (r->opt.attached && (m->nstart || m->nexit)) {
 			msg_error("module %s has functions that are to run when the program starts or exits, and so cannot be put "
 				  "into a process that runs already", m->name);
 			return EXIT_USAGE;
 		}
-		if (!r->program.is_static && !r->opt.attached && strpbrk(m->path, ": \t\n")) {
+		if (!r->program.is_static && !r->guests[i] && !r->opt.attached && strpbrk(m->path, ": \t\n")) {
 			msg_error("%s: the dynamic linker cannot preload a path with a blank or a "
 				  "colon in it; copy the module elsewhere",
 				  m->path);
@@ -158,8 +181,20 @@ static char *preload_list(const struct recording *r)
 		len += strlen(r->modules.v[i].path) + 1;
 	list = p = malloc(len);
 	for (size_t i = 0; list && i < r->nwrapping; i++)
-		p = stpcpy(stpcpy(p, i ? ":" : ""), r->modules.v[i].path);
+		if (!r->guests[i])
+			p = stpcpy(stpcpy(p, p > list ? ":" : ""), r->modules.v[i].path);
 	return list;
+}
+
+/* NULL: no memory. */
+static char *guest_agent(void)
+{
+	char *folder = installed_path(PKGLIBDIR "/guest"), *path = NULL;
+
+	if (!folder || asprintf(&path, "%s/sonde-guest", folder) < 0)
+		path = NULL;
+	free(folder);
+	return path;
 }
 
 static int make_session(struct recording *r, int ring_fd, int alive_fd)
@@ -195,7 +230,7 @@ static int make_session(struct recording *r, int ring_fd, int alive_fd)
 		opt.code_bytes = SMALL_CODE;
 	opt.ring_map = collector_bytes(r->collector, (uint32_t)opt.nrings);
 	r->paths = calloc(r->nwrapping + 1, sizeof(*r->paths));
-	preloads = !r->program.is_static && !r->opt.attached && r->nwrapping;
+	preloads = !r->program.is_static && !r->opt.attached && r->nwrapping > r->nguests;
 	if (preloads)
 		opt.preload = r->preload = preload_list(r);
 	if (!r->paths || (preloads && !r->preload)) {
@@ -205,6 +240,10 @@ static int make_session(struct recording *r, int ring_fd, int alive_fd)
 	for (size_t i = 0; i < r->nwrapping; i++)
 		r->paths[i] = r->modules.v[i].path;
 	opt.modules = r->paths;
+	opt.guests = r->guests;
+	opt.slow_guest = r->opt.slow_guest;
+	if (r->nguests && !(opt.agent = r->agent = guest_agent()))
+		return EXIT_TRACER;
 	if (!r->first)
 		r->cache = modfile_cache_folder();
 	opt.threads = (unsigned int)r->opt.workers;

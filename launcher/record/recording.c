@@ -297,6 +297,8 @@ static void report_losses(const struct collector_totals *t)
 	say_lost(t->memory_lost, "part of the memory accesses was lost", "parts of the memory accesses were lost");
 	say_lost(t->unfollowed, "program was executed that could not be followed",
 		 "programs were executed that could not be followed");
+	say_lost(t->guest_calls, "call went without its wrapper, whose C library could not be entered",
+		 "calls went without their wrappers, whose C library could not be entered");
 	say_lost(t->damaged, "record was damaged by the program", "records were damaged by the program");
 }
 
@@ -330,6 +332,7 @@ void recording_finish(struct recording *r)
 	objects_finish(&r->session, r->writer);
 	recording_write_cost(r);
 	r->end.lost_threads = totals->lost_threads;
+	r->end.guest_calls = totals->guest_calls;
 	if (tf_writer_close(r->writer, &r->end) != SONDE_TRACE_OK)
 		msg_error("the trace's metadata could not be completed: %s", strerror(errno));
 	r->writer = NULL;
@@ -393,6 +396,8 @@ void recording_free(struct recording *r)
 	free(r->elf_path);
 	free(r->preload);
 	free(r->paths);
+	free(r->guests);
+	free(r->agent);
 	free(r->analyzers);
 	free(r->cache);
 	free(r->held);

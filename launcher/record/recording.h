@@ -41,6 +41,9 @@ struct recording {
 	struct switches *switches; /* --blocked, --counters: of the first program, for what it executes, too; NULL: none */
 	char *preload; /* paths for LD_PRELOAD */
 	char **paths;  /* of modules */
+	bool *guests;  /* of those: it gets a C library of its own */
+	size_t nguests;
+	char *agent;   /* path of what loads these; NULL: there are none */
 	char **analyzers; /* of those that the program's threads hand memory accesses to */
 	size_t nanalyzers;
 	char *cache;   /* folder; NULL: there is none, or the first program's is meant */

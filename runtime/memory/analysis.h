@@ -89,6 +89,9 @@ static inline int rt_is_there(int64_t pid, uint32_t tid)
 RT_HIDDEN struct rt_work *rt_work_get(struct rt_thread *t);
 
 /* Calls @what(@w) on its stack, with all registers but the general ones as at a program's start. */
+/* The processor's instructions for all vector registers, and bytes that they take. */
+RT_HIDDEN int rt_has_xsave(void);
+RT_HIDDEN uint64_t rt_vector_bytes(void);
 RT_HIDDEN void rt_work_call(struct rt_work *w, void (*what)(struct rt_work *));
 
 /* @bytes of memory of our own, zeroed, in whole pages; 0: there is none. */

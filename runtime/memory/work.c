@@ -37,7 +37,7 @@ static void cpuid(uint32_t leaf, uint32_t *a, uint32_t *b, uint32_t *c, uint32_t
 
 #define HAS_OSXSAVE (1u << 27)
 
-static int has_xsave(void)
+int rt_has_xsave(void)
 {
 	uint32_t a, b, c, d;
 
@@ -46,11 +46,11 @@ static int has_xsave(void)
 }
 
 /* Bytes of all that the system has switched on. */
-static uint64_t vector_bytes(void)
+uint64_t rt_vector_bytes(void)
 {
 	uint32_t a, b, c, d;
 
-	if (!has_xsave())
+	if (!rt_has_xsave())
 		return LEAST_VECTORS;
 	cpuid(13, &a, &b, &c, &d);
 	return b > LEAST_VECTORS ? b : LEAST_VECTORS;
@@ -60,7 +60,7 @@ static uint64_t vector_bytes(void)
 
 static struct rt_work *make(void)
 {
-	uint64_t own = (sizeof(struct rt_work) + vector_bytes() + PAGE - 1) & ~(PAGE - 1);
+	uint64_t own = (sizeof(struct rt_work) + rt_vector_bytes() + PAGE - 1) & ~(PAGE - 1);
 	uint64_t bytes = GUARD + STACK + own + ARENA, at = rt_map(bytes);
 	struct rt_work *w = (struct rt_work *)(at + GUARD + STACK);
 
@@ -71,7 +71,7 @@ static struct rt_work *make(void)
 		return NULL;
 	}
 	w->stack = (uint64_t)w;
-	w->xsave = has_xsave();
+	w->xsave = rt_has_xsave();
 	w->arena = (uint64_t)w + own;
 	w->arena_end = w->arena + ARENA;
 	return w;

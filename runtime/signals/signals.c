@@ -17,6 +17,7 @@
  * about to: rt_put_back() finds that.
  */
 #include "runtime/blocks.h"
+#include "runtime/guest/guest.h"
 #include "runtime/signals/signals.h"
 #include "runtime/signals/origin.h"
 #include "runtime/signals/stepping.h"
@@ -202,6 +203,7 @@ static void arrived(uint64_t *uc)
 
 	while ((uc = undone(regs)))
 		regs = uc + RT_UC_REGS;
+	rt_guest_arrived(regs);
 	take_back_call(regs);
 	if (sonde_rt_config.probe_mode == RT_PROBE_BLOCKS)
 		rt_blocks_arrived(regs);

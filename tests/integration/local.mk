@@ -65,6 +65,7 @@ INTEGRATION_TESTS += \
 	tests/integration/functions-oracle-eager.sh \
 	tests/integration/functions-oracle.sh \
 	tests/integration/functions-stress.sh \
+	tests/integration/guest.sh \
 	tests/integration/harness.sh \
 	tests/integration/hostile.sh \
 	tests/integration/html.sh \
@@ -153,6 +154,8 @@ EXTRA_DIST += \
 	tests/integration/modules/coroutines.c \
 	tests/integration/modules/dlopen.c \
 	tests/integration/modules/first.c \
+	tests/integration/modules/guest-says.c \
+	tests/integration/modules/guest.c \
 	tests/integration/modules/hooks.c \
 	tests/integration/modules/ipara.c \
 	tests/integration/modules/jumps.c \
@@ -231,6 +234,7 @@ TRACEE_FILES += \
 	tests/programs/advice.c \
 	tests/programs/args_mix.c \
 	tests/programs/balance.c \
+	tests/programs/beside.c \
 	tests/programs/blocked.c \
 	tests/programs/brief.c \
 	tests/programs/bursts.c \
@@ -329,6 +333,7 @@ TRACEES += \
 if HAVE_STATIC_LIBC
 TRACEES += \
 	tests/programs/args_mix-static \
+	tests/programs/beside-static \
 	tests/programs/blocked-static \
 	tests/programs/busy-static \
 	tests/programs/cancels-static \
@@ -363,6 +368,8 @@ TRACEES += \
 endif
 if HAVE_MUSL
 TRACEES += \
+	tests/programs/beside-musl \
+	tests/programs/beside-musl-dynamic \
 	tests/programs/ends-musl \
 	tests/programs/ends-musl-dynamic \
 	tests/programs/forks-musl \
@@ -384,7 +391,7 @@ tests/programs/libouter.so tests/programs/loads: PROGRAM_LIBS = -ldl -pthread -W
 tests/programs/accesses tests/programs/brief tests/programs/bursts tests/programs/confined tests/programs/confined-static \
 	tests/programs/firsts tests/programs/firsts-static \
 	tests/programs/steps tests/programs/steps-static tests/programs/tally tests/programs/tally-static: PROGRAM_LIBS = -pthread
-tests/programs/args_mix tests/programs/args_mix-static: PROGRAM_LIBS = -pthread
+tests/programs/args_mix tests/programs/args_mix-static tests/programs/beside-static: PROGRAM_LIBS = -pthread
 tests/programs/hot tests/programs/measured: PROGRAM_LIBS = -pthread
 tests/programs/hot: PROGRAM_LIBS = -pthread
 tests/programs/layouts tests/programs/sharing: PROGRAM_LIBS = -pthread

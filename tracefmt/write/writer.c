@@ -244,6 +244,8 @@ enum sonde_trace_status tf_writer_close(struct tf_writer *w, const struct tf_end
 	tf_json_uint(line, "lost", end->lost);
 	tf_json_uint(line, "lost_threads", end->lost_threads);
 	tf_json_uint(line, "discarded", w->discarded);
+	if (end->guest_calls)
+		tf_json_uint(line, "guest_calls", end->guest_calls);
 	tf_json_bool(line, "complete", end->complete && !w->message[0]);
 	tf_json_end(line);
 	tf_writer_line(w);

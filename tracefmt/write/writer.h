@@ -422,6 +422,7 @@ struct tf_end {
 	int signal;	       /* KILLED */
 	uint64_t lost;	       /* beyond those of the threads: ring_control.lost */
 	uint64_t lost_threads; /* ring_control.lost_threads */
+	uint64_t guest_calls;  /* ring_control.guest_calls */
 	bool complete;	       /* all that was in the rings has been drained */
 	struct tf_clock clock; /* when it was, which is before all has been drained; all zero: now */
 };

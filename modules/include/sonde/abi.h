@@ -15,7 +15,9 @@
 #ifndef SONDE_ABI_H
 #define SONDE_ABI_H
 
+#ifndef __ASSEMBLER__
 #include <stdint.h>
+#endif
 
 #define SONDE_ABI_VERSION 1
 #define SONDE_MODULE_MAGIC 0x31646f4d65646e53ULL /* "SndeMod1" */
@@ -113,6 +115,10 @@ struct sonde_site {
 };
 
 #define SONDE_WRAP_OPTIONAL 1u /* no warning when the program has no such function */
+/* How many parameters it has, in flags; 0: not known. */
+#define SONDE_WRAP_PARAMS_SHIFT 8
+#define SONDE_WRAP_PARAMS_OF(flags) ((flags) >> SONDE_WRAP_PARAMS_SHIFT & 0xff)
+#define SONDE_FEW_PARAMS 6 /* that are in registers, at least */
 
 /*
  * One wrapped function.  @real is the variable that SONDE_REAL() calls through; the injector

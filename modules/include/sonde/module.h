@@ -97,7 +97,8 @@
  * sonde_thread_data(), without pointers, or in sums.
  *
  * Wrappers run in the program's threads, in signal handlers too where the program calls wrapped
- * functions there.  To work in fully static programs it may use nothing beyond this header.
+ * functions there.  In programs without the GNU C library, as fully static ones are, what uses that has one of its own: then
+ * pointers to the program's functions are not to be called but by SONDE_REAL().
  * C only; compiled with GCC or Clang.
  */
 #ifndef SONDE_MODULE_H
@@ -193,6 +194,13 @@ SONDE__BOUNDS(const struct sonde_memory_hook *const, sonde_memory);
 		    sonde__place_##id_, "sonde__wrap_" #id_, symbol_, params_,                 \
 		    SONDE_WRAP_OPTIONAL)
 
+/* Parameters of a list in parentheses. */
+#define SONDE__COUNT(...)                                                                      \
+	SONDE__LAST(__VA_ARGS__, 40, 39, 38, 37, 36, 35, 34, 33, 32, 31, 30, 29, 28, 27, 26, 25, 24, 23, 22, 21, 20, 19, 18, \
+		    17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
+#define SONDE__LAST(_1, _2, _3, _4, _5, _6, _7, _8, _9, _10, _11, _12, _13, _14, _15, _16, _17, _18, _19, _20, _21, _22, _23, \
+		    _24, _25, _26, _27, _28, _29, _30, _31, _32, _33, _34, _35, _36, _37, _38, _39, _40, n, ...) n
+
 #define SONDE__WRAP(ret_, real_, wrap_, desc_, place_, function_, symbol_, params_, flags_)    \
 	static ret_(*real_) params_;                                                          \
 	static ret_ wrap_ params_;                                                            \
@@ -201,7 +209,7 @@ SONDE__BOUNDS(const struct sonde_memory_hook *const, sonde_memory);
 		.function = function_,                                                        \
 		.wrapper = (void *)wrap_,                                                     \
 		.real = (void **)&real_,                                                      \
-		.flags = flags_,                                                              \
+		.flags = (flags_) | (SONDE__COUNT params_) << SONDE_WRAP_PARAMS_SHIFT,         \
 	};                                                                                    \
 	static struct sonde_wrap *const place_ SONDE__SECTION("sonde_wraps") = &desc_;        \
 	__attribute__((noinline, used)) static ret_ wrap_ params_

@@ -14,7 +14,7 @@ tests_unit_runtime_probes_SOURCES = tests/unit/runtime/probes.c \
 	runtime/x86-64/onstack.S runtime/memory/work.c runtime/clock.c runtime/mapped.c \
 	runtime/gate.c runtime/memory/memory.c runtime/memory/mempace.c \
 	runtime/memory/memsample.c runtime/probe.c runtime/x86-64/probegate.S runtime/registry.c runtime/under.c runtime/values.c \
-	runtime/writer.c
+	runtime/writer.c runtime/guest/guest.c runtime/x86-64/guestgate.S
 tests_unit_runtime_probes_CPPFLAGS = $(AM_CPPFLAGS)
 tests_unit_runtime_probes_CCASFLAGS = $(AM_CCASFLAGS) -I$(top_srcdir)
 tests_unit_runtime_probes_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
@@ -32,7 +32,7 @@ tests_unit_runtime_sample_SOURCES = tests/unit/runtime/sample.c \
 	runtime/x86-64/onstack.S runtime/memory/work.c runtime/clock.c runtime/mapped.c \
 	runtime/gate.c runtime/memory/memory.c runtime/memory/mempace.c \
 	runtime/memory/memsample.c runtime/probe.c runtime/x86-64/probegate.S runtime/registry.c runtime/under.c runtime/values.c \
-	runtime/writer.c
+	runtime/writer.c runtime/guest/guest.c runtime/x86-64/guestgate.S
 tests_unit_runtime_sample_CPPFLAGS = $(AM_CPPFLAGS)
 tests_unit_runtime_sample_CCASFLAGS = $(AM_CCASFLAGS) -I$(top_srcdir)
 tests_unit_runtime_sample_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)

@@ -22,6 +22,7 @@
 #include <cmocka.h>
 
 #include "runtime/blocks.h"
+#include "runtime/guest/guest.h"
 #include "runtime/memory/memory.h"
 #include "runtime/signals/signals.h"
 #include "runtime/thread.h"
@@ -64,6 +65,11 @@ int rt_mem_returns(uint64_t *regs)
 void rt_mem_restorer(void)
 {
 	fail();
+}
+
+void rt_guest_arrived(uint64_t *regs)
+{
+	assert_non_null(regs);
 }
 
 /* Nor are blocks counted. */

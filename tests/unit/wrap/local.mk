@@ -15,6 +15,11 @@ tests_unit_wrap_stub_SOURCES = tests/unit/wrap/stub.c
 tests_unit_wrap_stub_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_wrap_stub_LDADD = libtrampolines.la $(CMOCKA_LIBS)
 
+PURE_TESTS += tests/unit/wrap/stackargs
+tests_unit_wrap_stackargs_SOURCES = tests/unit/wrap/stackargs.c
+tests_unit_wrap_stackargs_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_wrap_stackargs_LDADD = libtrampolines.la $(CMOCKA_LIBS)
+
 PURE_TESTS += tests/unit/wrap/exec
 tests_unit_wrap_exec_SOURCES = tests/unit/wrap/exec.c \
 	tests/unit/wrap/machine.c tests/unit/wrap/machine.h

@@ -372,6 +372,7 @@ struct sonde_trace_rank {
 	uint64_t lost; /* events known to be missing, of all its threads and beyond */
 	uint64_t lost_threads; /* threads of which nothing was recorded: there was no ring left */
 	uint64_t discarded; /* of the lost: not written, the disk was full or failed */
+	uint64_t guest_calls; /* without their wrappers, since the C library of those could not be entered */
 	uint64_t bad_lines; /* of the metadata that were not understood */
 	const struct sonde_trace_recording *recording; /* NULL: modules alone recorded */
 	const struct sonde_trace_cost *cost; /* NULL: not known */

@@ -119,6 +119,7 @@ static enum sonde_trace_status read_end(struct tf_line *r)
 	r->part->lost_elsewhere = tf_line_number_or_0(r, "lost");
 	rank->lost_threads = tf_line_number_or_0(r, "lost_threads");
 	rank->discarded = tf_line_number_or_0(r, "discarded");
+	rank->guest_calls = tf_line_number_or_0(r, "guest_calls");
 	rank->complete = json_is_true(json_object_get(r->line, "complete"));
 	r->part->ended = true;
 	r->part->end = tf_line_number_or_0(r, "tsc");
