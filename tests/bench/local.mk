@@ -60,6 +60,7 @@ EXTRA_DIST += \
 	tests/bench/blocks.sh \
 	tests/bench/calls.c \
 	tests/bench/count.c \
+	tests/bench/guest.c \
 	tests/bench/globals.c \
 	tests/bench/hammer.c \
 	tests/bench/lib.sh \

@@ -35,9 +35,10 @@ heading()
 build_modules()
 {
 	local name
-	for name in count globals record absent libc100 sqlite; do
+	for name in count globals record absent libc100 sqlite guest; do
 		sonde module build -o "$name.so" "$source/$name.c" >/dev/null || exit 1
 	done
+	SONDE_CFLAGS=-DWITHOUT_REAL sonde module build -o guest-alone.so "$source/guest.c" >/dev/null || exit 1
 }
 
 wants()
@@ -68,6 +69,10 @@ bench_calls()
 			add "$name-$kind" sonde -v -m "./$name.so" -o "$name-$kind.d" "$bench/calls-$kind" $calls $rounds
 		done
 	done
+	for name in guest guest-alone; do
+		[ -x "$bench/calls-static" ] &&
+			add "$name" sonde -v -m "./$name.so" -o "$name.d" "$bench/calls-static" $calls $rounds
+	done
 	[ "$have_eztrace" ] && add eztrace eztrace -t posixio -o eztrace.d "$bench/calls-dup" $calls $rounds
 	[ "$have_uftrace" ] && {
 		add uftrace-lib uftrace record --no-pager --no-libcall --no-event -P empty@libsubject.so \
@@ -84,6 +89,10 @@ bench_calls()
 		call_row "$(kind_text $kind): sonde, recorded" "record-$kind"
 		expect "record-$kind" $((2 * pairs))
 	done
+	if [ -x "$bench/calls-static" ]; then
+		call_row "static program: sonde, a C library beside it" guest
+		call_row "static program: the same without the original" guest-alone
+	fi
 	if [ "$have_eztrace" ]; then
 		call_row "library: eztrace, recorded" eztrace
 		row "  eztrace / sonde" "$(calc "$(median eztrace.out 1 2) / $(median record-lib.out 1 2)")"
