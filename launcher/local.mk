@@ -362,6 +362,7 @@ sonde_SOURCES = \
 	launcher/config/outputs.h \
 	launcher/config/plan.c \
 	launcher/config/plan.h \
+	launcher/config/resolve-fields.c \
 	launcher/config/resolve-functions.c \
 	launcher/config/resolve-inlined.c \
 	launcher/config/resolve-loops.c \

@@ -54,10 +54,17 @@ static bool is_of_variable(const struct memory_making *k, const struct mt_access
 	uint64_t lo = a->addr - k->bias;
 	size_t at;
 
-	if (!found->nvariables)
+	if (!found->nvariables && !found->nfields)
 		return true;
+	if (!k->placed)
+		return false;
 	at = search_first(i, found->nvariables, found->variables[i].hi > lo);
-	return k->placed && at < found->nvariables && lo + a->size > found->variables[at].lo;
+	if (at < found->nvariables && lo + a->size > found->variables[at].lo)
+		return true;
+	for (size_t i = 0; i < found->nfields; i++)
+		if (config_is_of_field(k->m->f, &found->fields[i], lo, a->size))
+			return true;
+	return false;
 }
 
 /* Those that are wanted into k->kept. */

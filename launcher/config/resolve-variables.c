@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Global and static variables by their symbols. */
+/* Global and static variables by their symbols; of fields, the variables that they are in. */
 #include <elf.h>
 #include <fcntl.h>
 #include <gelf.h>
 #include <libelf.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -11,9 +12,9 @@
 #include "launcher/select/near.h"
 
 struct variables {
-	struct config_search *s;
 	const char *name;
-	size_t n;
+	struct config_range *v;
+	size_t n, room;
 	bool local;	/* to a thread */
 	bool failed;
 	struct near_names near;
@@ -30,7 +31,6 @@ static bool is_called(const char *symbol, const char *name)
 
 static void look_at(struct variables *v, const char *symbol, const GElf_Sym *sym)
 {
-	struct config_found *found = v->s->found;
 	struct function_name name = { .symbol = symbol };
 	int type = GELF_ST_TYPE(sym->st_info);
 	bool same;
@@ -47,9 +47,7 @@ static void look_at(struct variables *v, const char *symbol, const GElf_Sym *sym
 	v->local |= type == STT_TLS;
 	if (type == STT_TLS || !sym->st_size)
 		return;
-	v->n++;
-	v->failed |= !config_add_range(&found->variables, &found->nvariables, &found->variables_room, 0, sym->st_value,
-				       sym->st_value + sym->st_size);
+	v->failed |= !config_add_range(&v->v, &v->n, &v->room, 0, sym->st_value, sym->st_value + sym->st_size);
 }
 
 static void look_into(struct variables *v, Elf *elf)
@@ -76,27 +74,58 @@ static void look_into(struct variables *v, Elf *elf)
 	}
 }
 
-int config_find_variable(struct config_search *s, const char *name, const struct config_mark *at)
+static void find(struct config_search *s, const char *name, struct variables *v)
 {
-	struct variables v = { .s = s, .name = name };
 	int fd = open(s->f->v[0].path, O_RDONLY | O_CLOEXEC);
 	Elf *elf = fd >= 0 && elf_version(EV_CURRENT) != EV_NONE ? elf_begin(fd, ELF_C_READ_MMAP, NULL) : NULL;
-	char hint[NEAR_MAX_TEXT];
 
+	*v = (struct variables){ .name = name };
 	if (elf)
-		look_into(&v, elf);
+		look_into(v, elf);
 	elf_end(elf);
 	if (fd >= 0)
 		close(fd);
-	if (v.failed)
-		return config_no_memory();
-	if (v.n)
-		return 0;
-	near_text(&v.near, hint, sizeof(hint));
+}
+
+static int add(struct config_found *found, const struct variables *v)
+{
+	for (size_t i = 0; i < v->n; i++)
+		if (!config_add_range(&found->variables, &found->nvariables, &found->variables_room, 0, v->v[i].lo, v->v[i].hi))
+			return config_no_memory();
+	return 0;
+}
+
+static int refuse(const struct config_search *s, const char *name, const struct config_mark *at, const struct variables *v)
+{
+	char hint[NEAR_MAX_TEXT];
+
+	near_text(&v->near, hint, sizeof(hint));
 	return config_error(s->f->config, at, "%s: %s%s", name,
-			    v.local ? "a variable of each thread's own, whose addresses are not known"
-			    : strpbrk(name, ".[")
-				    ? "fields of variables are not known, only whole global and static ones"
-				    : "no such global or static variable",
-			    v.local ? "" : hint);
+			    v->local ? "a variable of each thread's own, whose addresses are not known" : "no such global or static variable",
+			    v->local ? "" : hint);
+}
+
+/* "a", or "a.b": which may be a static variable's symbol, too. */
+int config_find_variable(struct config_search *s, const char *name, const struct config_mark *at)
+{
+	size_t base = strcspn(name, ".[");
+	struct variables whole, of_field = { .n = 0 };
+	char *base_name = name[base] ? strndup(name, base) : NULL;
+	int status;
+
+	find(s, name, &whole);
+	if (!whole.n && base_name)
+		find(s, base_name, &of_field);
+	if (whole.failed || of_field.failed || (name[base] && !base_name))
+		status = config_no_memory();
+	else if (whole.n)
+		status = add(s->found, &whole);
+	else if (of_field.n)
+		status = config_find_field(s, name, at, of_field.v, of_field.n);
+	else
+		status = refuse(s, name, at, base_name ? &of_field : &whole);
+	free(whole.v);
+	free(of_field.v);
+	free(base_name);
+	return status;
 }

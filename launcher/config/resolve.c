@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/names/names.h"
 #include "base/array.h"
 #include "base/search.h"
 #include "launcher/cache/cache.h"
@@ -156,12 +157,16 @@ void config_files_free(struct config_files *f)
 	for (size_t i = 0; i < f->naliases; i++)
 		free(f->aliases[i].path);
 	free(f->aliases);
+	nm_free(f->names);
 	for (size_t i = 0; f->found && i < f->config->n; i++) {
 		struct config_found *found = &f->found[i];
 
 		free(found->ranges);
 		free(found->heads);
 		free(found->variables);
+		for (size_t k = 0; k < found->nfields; k++)
+			free(found->fields[k].field);
+		free(found->fields);
 		config_texts_free(&found->patterns);
 		config_texts_free(&found->libraries);
 		config_texts_free(&found->notes);

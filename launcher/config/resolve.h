@@ -4,7 +4,7 @@
  * variables by their addresses; and the patterns that have `sonde record' instrument what is there.
  *
  * resolve.c goes through entries, resolve-functions.c finds functions, resolve-inlined.c what was inlined and what is said of it,
- * resolve-loops.c loops and lines, resolve-variables.c variables.
+ * resolve-loops.c loops and lines, resolve-variables.c variables, resolve-fields.c what is in them.
  */
 #ifndef SONDE_LAUNCHER_CONFIG_RESOLVE_H
 #define SONDE_LAUNCHER_CONFIG_RESOLVE_H
@@ -36,13 +36,21 @@ struct config_range {
 	uint64_t lo, hi;
 };
 
+/* A field of a variable, and all that is in it. */
+struct config_field {
+	uint64_t lo, hi;	/* the variable, in the program's file */
+	char *field;		/* ".pos": of the variable, or of all elements of the array that it is */
+};
+
 struct config_found {
 	struct config_range *ranges;	/* of code; after resolving ascending, and not overlapping */
 	size_t nranges, ranges_room;
 	struct config_range *heads;	/* of the loops that were named: where they begin (lo) */
 	size_t nheads, heads_room;
-	struct config_range *variables;
+	struct config_range *variables;	/* whole ones */
 	size_t nvariables, variables_room;
+	struct config_field *fields;
+	size_t nfields, fields_room;
 	struct config_texts patterns;	/* for -F, --mem, --blocks; the mark is the place's */
 	struct config_texts libraries;	/* shell patterns: all code of files that are called so */
 	struct config_texts notes;	/* for people: what a place has come to */
@@ -63,6 +71,7 @@ struct config_files {
 	struct config_found *found;	/* for each entry of the configuration */
 	struct config_alias *aliases;	/* that were asked for */
 	size_t naliases, aliases_room;
+	struct nm *names;		/* of the program's variables, if fields of them are named; else NULL */
 };
 
 /*
@@ -79,6 +88,9 @@ void config_files_free(struct config_files *f);
 size_t config_object_of(struct config_files *f, const char *path);
 /* Is the code at @addr of the file at @path at one of the entry's places? */
 bool config_holds(struct config_files *f, const struct config_found *found, const char *path, uint64_t addr);
+
+/* Is an access there, in the program's file, to the field, or a part of it? */
+bool config_is_of_field(struct config_files *f, const struct config_field *field, uint64_t addr, uint32_t size);
 
 /* ---- between the parts; each returns 0, or an exit status after a message ---- */
 
@@ -115,6 +127,8 @@ int config_find_lines(struct config_search *s);
 /* Blocks are counted, not parts of them: adds all of each block of the program that has code which was found. */
 int config_add_blocks(struct config_search *s);
 int config_find_variable(struct config_search *s, const char *name, const struct config_mark *at);
+/* @name is a field of the @n variables at @v, which have the same name. */
+int config_find_field(struct config_search *s, const char *name, const struct config_mark *at, const struct config_range *v, size_t n);
 
 /*
  * Where functions that @sel chooses were inlined in an object: adds code, patterns and a note of the functions that they are in, unless

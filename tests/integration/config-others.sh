@@ -87,3 +87,50 @@ if command -v xz >/dev/null && ldd "$(command -v xz)" 2>/dev/null | grep -q libl
 	check_contains edges.txt ' lzma_code$'
 	check_lacks edges.txt 'sub_'
 fi
+
+# fields of variables: of all elements of an array, by debug information
+cat >particles.c <<'END'
+#include <stdio.h>
+struct vector { double x, y; };
+static struct { struct vector pos; int mass; union { int i; float f; } u; } particles[100];
+static int plain[10];
+__attribute__((noinline)) static double walk(int n)
+{
+	double sum = 0;
+
+	for (int i = 0; i < n; i++) {
+		particles[i].pos.x += 1;
+		sum += particles[i].pos.y;
+		if (i % 2)
+			sum += particles[i].mass + particles[i].u.i;
+	}
+	plain[n % 10]++;
+	return sum;
+}
+int main(void) { printf("%g\n", walk(100)); return 0; }
+END
+gcc -g -O1 -o particles particles.c || fail "gcc"
+
+# accesses VARIABLES COUNT
+accesses()
+{
+	printf 'instrumentation:\n  - { type: address-traces, location: all, variables: %s, output: of.txt }\n' "$1" >of.yaml
+	same_run -q -c of.yaml -o t -- ./particles
+	[ "$(grep -vc '^#' of.txt)" -eq "$2" ] || { show of.txt; fail "not $2 accesses to $1"; }
+}
+accesses particles 400
+accesses particles.pos 300
+accesses "['particles[].pos.x', plain]" 201
+accesses particles.mass 50
+accesses particles.u.i 50
+refused()
+{
+	printf 'instrumentation:\n  - { type: address-traces, location: all, variables: %s, output: of.txt }\n' "$1" >of.yaml
+	check_usage_error sonde -c of.yaml -o none ./particles
+	check_contains err "$2"
+}
+refused particles.poss 'no such field of particles, which has \[\]\.pos\.x, '
+refused plain.x 'no such field of plain'
+refused partcles.pos "did you mean 'particles'"
+strip -g particles
+refused particles.pos 'compile it with -g$'
