@@ -8,14 +8,14 @@ need_program mpi_ring-openmpi
 
 options=(--oversubscribe --mca mpi_yield_when_idle 1)
 [ "$(id -u)" -ne 0 ] || options+=(--allow-run-as-root)
-mpirun.openmpi "${options[@]}" -np 2 "$programs/mpi_ring-openmpi" 6000 >ring.out 2>ring.err &
+mpirun.openmpi "${options[@]}" -np 2 "$programs/mpi_ring-openmpi" 3600 >ring.out 2>ring.err &
 job=$!
 ranks()
 {
 	pgrep -P "$job" -f '^[^ ]*mpi_ring-openmpi '
 }
 await 60 eval '[ "$(ranks | wc -l)" -eq 2 ]'
-for i in $(seq 10); do
+for i in $(seq 6); do
 	[ $((i % 2)) -eq 0 ] && what=(-m mpi) || what=(-F '*' --libs='libmpi*')
 	mapfile -t pids < <(ranks)
 	[ "${#pids[@]}" -eq 2 ] || break # it has ended on a fast machine
