@@ -8,6 +8,7 @@
 #define PATIENCE_MS 10000 /* a collector that is alive answers within this; else go on without */
 #define FIRST_MS 10
 #define FIRST_ROUNDS 7 /* of FIRST_MS each, that a collector which does nothing is waited for at a function's first call ... */
+#define FIRST_SERVING 100 /* ... if it was in the midst of something: a slow disk may let it wait for as long */
 #define FIRST_MOST 300 /* ... at most, where the machine is busy */
 #define FIRST_SPIN_NS 20000000 /* and then so much CPU time */
 #define CLOCK_MONOTONIC 1
@@ -147,6 +148,14 @@ static int is_stopped(struct ring_mail *m, uint32_t state)
 	return spent >= FIRST_SPIN_NS && time_of(CLOCK_MONOTONIC) - began < spent + spent / 8;
 }
 
+/* After so many rounds in which it has taken no CPU time: is it time to look whether it is stopped? */
+static int is_overdue(struct ring_mail *m, int idle)
+{
+	int serving = __atomic_load_n((uint32_t *)&m->serving, __ATOMIC_RELAXED) != 0;
+
+	return idle >= (serving ? FIRST_SERVING : FIRST_ROUNDS) && idle % FIRST_ROUNDS == 0;
+}
+
 static uint32_t await_first(struct ring_mail *m)
 {
 	uint64_t then = 0;
@@ -160,7 +169,7 @@ static uint32_t await_first(struct ring_mail *m)
 			return take_back(m);
 		if (state == RING_MAIL_ASKED &&
 		    (ms >= PATIENCE_MS || idle >= FIRST_MOST ||
-		     (idle && idle % FIRST_ROUNDS == 0 && is_stopped(m, state))))
+		     (is_overdue(m, idle) && is_stopped(m, state))))
 			return take_back(m);
 		sys_futex_wait(&m->state, state, FIRST_MS);
 		if (waits(m, state)) {

@@ -259,7 +259,7 @@ struct ring_mail {
 	uint32_t nr;
 	_Atomic uint32_t wanted; /* 1: somebody may wait until there is no holder */
 	_Atomic uint32_t silent; /* 1: who asked last was not answered */
-	uint32_t reserved;
+	_Atomic uint32_t serving; /* the collector's: 1 while it does something for the program, be it to wait for a disk */
 	uint64_t args[6];
 	int64_t result;
 };

@@ -285,6 +285,7 @@ static int64_t serve(void *arg)
 	bool any;
 
 	msg_become(&c->messages);
+	atomic_store_explicit(&c->control->mail.serving, 1, memory_order_relaxed);
 	collector_budget_enter(c);
 	any = collector_serve_mail(c);
 	collector_wait_for_turns(c);
@@ -297,6 +298,7 @@ static int64_t serve(void *arg)
 	soon = switch_all(c);
 	due = collector_budget_visit(c);
 	soon = due < soon ? due : soon;
+	atomic_store_explicit(&c->control->mail.serving, 0, memory_order_relaxed);
 	left = c->next_tick - clock_now_ns();
 	if (left <= 0) {
 		collector_look_at_all(c);
