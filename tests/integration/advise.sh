@@ -58,7 +58,7 @@ run kept scaled chained search
 known chain ''
 known find ''
 # Clang vectorizes at -O2, with checks
-if "${CC:-gcc}" --version | grep -q 'Free Software Foundation'; then
+if [ "$BUILT_WITH" = gcc ]; then
 	known add_to aliasing
 	check_contains text 'results.. stays in memory: line [0-9]+ stores to the same 8 bytes [0-9]+ times in a row'
 	known scale vectorization
