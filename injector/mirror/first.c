@@ -94,15 +94,10 @@ static bool plan_entry(const struct inj_work *w, const struct tramp_fn *fn, stru
 
 static enum inj_status add_entry(struct inj_work *w, const struct tramp_plan *plan, uint32_t index, uint64_t stub)
 {
-	struct inj_edit e = {
-		.addr = plan->patch_addr, .object = (uint32_t)w->object, .owner = index | INJ_FIRST_OWNER,
-		.len = TRAMP_JUMP_SIZE,
-	};
-	uint32_t rel = (uint32_t)(stub - (plan->patch_addr + TRAMP_JUMP_SIZE));
+	struct inj_edit e = { .addr = plan->patch_addr, .object = (uint32_t)w->object };
 
-	e.bytes[0] = JUMP;
-	memcpy(e.bytes + 1, &rel, sizeof(rel));
-	memcpy(e.was, plan->original, TRAMP_JUMP_SIZE);
+	inj_edit_jump(&e, plan->original, stub);
+	e.owner = index | INJ_FIRST_OWNER;
 	return inj_edits_add(&w->edits, &e);
 }
 

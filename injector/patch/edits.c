@@ -18,6 +18,17 @@ static enum inj_status make_room(struct inj_edits *e, size_t more)
 	return array_room(e->v, e->room, e->n + more) ? INJ_OK : INJ_MEMORY;
 }
 
+void inj_edit_jump(struct inj_edit *e, const uint8_t *was, uint64_t to)
+{
+	const uint32_t rel = (uint32_t)(to - (e->addr + TRAMP_JUMP_SIZE));
+
+	e->owner = INJ_EDIT_NONE;
+	e->len = TRAMP_JUMP_SIZE;
+	e->bytes[0] = 0xe9;
+	memcpy(e->bytes + 1, &rel, sizeof(rel));
+	memcpy(e->was, was, TRAMP_JUMP_SIZE);
+}
+
 enum inj_status inj_edits_add(struct inj_edits *e, const struct inj_edit *edit)
 {
 	enum inj_status status = make_room(e, 1);

@@ -41,6 +41,9 @@ struct inj_edits {
 	size_t n, room;
 };
 
+/* Makes @e, whose address is given, a jump of five bytes to @to over @was; it belongs to no function. */
+void inj_edit_jump(struct inj_edit *e, const uint8_t *was, uint64_t to);
+
 enum inj_status inj_edits_add(struct inj_edits *e, const struct inj_edit *edit) INJ_CHECK;
 enum inj_status inj_edits_append(struct inj_edits *e, const struct inj_edits *more) INJ_CHECK;
 void inj_edits_free(struct inj_edits *e);

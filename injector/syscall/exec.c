@@ -94,11 +94,10 @@ static enum inj_status emit_stub(struct inj_session *s, const uint8_t *mov, uint
 
 static enum inj_status lead(struct inj_session *s, size_t object, const uint8_t *mov, uint64_t addr, struct inj_edits *edits)
 {
-	struct inj_edit e = { .addr = addr, .object = (uint32_t)object, .owner = INJ_EDIT_NONE, .len = MOV_SIZE };
+	struct inj_edit e = { .addr = addr, .object = (uint32_t)object };
 	uint8_t now[MOV_SIZE];
 	enum inj_status status;
 	uint64_t stub;
-	int32_t rel;
 
 	/* patched for something else, or about to be */
 	if (inj_edits_touch(&s->attach.held, addr, MOV_SIZE))
@@ -108,10 +107,7 @@ static enum inj_status lead(struct inj_session *s, size_t object, const uint8_t 
 	status = emit_stub(s, mov, addr, &stub);
 	if (status != INJ_OK)
 		return status == INJ_NO_ROOM ? INJ_OK : status;
-	rel = (int32_t)(stub - (addr + MOV_SIZE));
-	memcpy(e.was, mov, MOV_SIZE);
-	e.bytes[0] = 0xe9;
-	memcpy(e.bytes + 1, &rel, sizeof(rel));
+	inj_edit_jump(&e, mov, stub);
 	s->nexecs++;
 	return inj_edits_add(edits, &e);
 }
