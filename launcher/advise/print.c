@@ -148,7 +148,6 @@ static void put_json(const struct advise *a, size_t i, struct tf_buf *b)
 	tf_json_uint(b, "processes", v->alike + UINT64_C(1));
 	tf_json_str(b, "evidence", v->evidence);
 	tf_json_str(b, "advice", v->todo);
-	tf_json_end(b);
 }
 
 bool advise_print_json(const struct advise *a, uint64_t limit, FILE *out)
@@ -157,21 +156,14 @@ bool advise_print_json(const struct advise *a, uint64_t limit, FILE *out)
 	bool good = true;
 
 	for (size_t i = 0; i < a->n && i < limit && good; i++) {
-		tf_buf_clear(&b);
 		put_json(a, i, &b);
-		good = !b.failed;
-		if (good)
-			fwrite(b.data, 1, b.size, out);
+		good = units_json_end(&b, out);
 	}
-	tf_buf_clear(&b);
 	tf_json_begin(&b, "summary");
 	tf_json_uint(&b, "pieces", a->n);
 	tf_json_uint(&b, "small", a->few);
 	tf_json_str(&b, "not_recorded", a->missing);
-	tf_json_end(&b);
-	good = good && !b.failed;
-	if (good)
-		fwrite(b.data, 1, b.size, out);
+	good = good && units_json_end(&b, out);
 	tf_buf_free(&b);
 	return good;
 }

@@ -182,8 +182,6 @@ void cache_csv_place(const struct cache_row *row, FILE *out);
 #define CACHE_CSV_ACCESSED ",kind,named_by,type"
 void cache_csv_end(const struct cache_rows *rows, const struct cache_row *row, FILE *out);
 void cache_json_place(struct tf_buf *b, const struct cache_row *row);
-/* Ends the line, and prints it.  False: no memory. */
-bool cache_json_end(struct tf_buf *b, FILE *out) __attribute__((warn_unused_result));
 
 /* The systems alone, as lines and as JSON. */
 void cache_list(const struct cache_systems *list, FILE *out);

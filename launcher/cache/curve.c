@@ -211,7 +211,7 @@ static bool put_json(struct tf_buf *b, const struct cache_row *row, const char *
 		tf_buf_byte(b, '}');
 	}
 	tf_buf_byte(b, ']');
-	return cache_json_end(b, out);
+	return units_json_end(b, out);
 }
 
 bool cache_curve_json(struct cache_rows *rows, const char *key, uint64_t limit, const char *by, FILE *out)

@@ -79,18 +79,6 @@ void cache_print_csv(struct cache_rows *rows, const char *key, uint64_t limit, F
 
 /* ---- JSON ---- */
 
-bool cache_json_end(struct tf_buf *b, FILE *out)
-{
-	bool good;
-
-	tf_json_end(b);
-	good = !b->failed;
-	if (good)
-		fwrite(b->data, 1, b->size, out);
-	tf_buf_clear(b);
-	return good;
-}
-
 /* A member of an object in a list, which has no commas yet. */
 static void begin_item(struct tf_buf *b, unsigned int k, const char *name)
 {
@@ -137,7 +125,7 @@ static bool put_system(struct tf_buf *b, const struct cache_system *s, FILE *out
 	for (unsigned int k = 0; k < cache_levels(s); k++)
 		put_level(b, &s->level[k], k >= s->ncaches, k);
 	tf_buf_byte(b, ']');
-	return cache_json_end(b, out);
+	return units_json_end(b, out);
 }
 
 void cache_json_place(struct tf_buf *b, const struct cache_row *row)
@@ -217,7 +205,7 @@ static bool put_json(struct tf_buf *b, const struct cache_rows *rows, size_t s, 
 		tf_buf_byte(b, '}');
 	}
 	tf_buf_byte(b, ']');
-	return cache_json_end(b, out);
+	return units_json_end(b, out);
 }
 
 bool cache_list_json(const struct cache_systems *list, FILE *out)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "tracefmt/buffer.h"
+#include "launcher/common/units.h"
 #include "tracefmt/json.h"
 
 void cache_lines_free(struct cache_lines *l)
@@ -148,7 +149,7 @@ bool cache_lines_json(struct cache_lines *l, uint64_t limit, FILE *out)
 		tf_json_uint(&b, "invalidated_most", v->invalidated.most);
 		tf_json_uint(&b, "transfers_least", v->transfers.least);
 		tf_json_uint(&b, "transfers_most", v->transfers.most);
-		good = cache_json_end(&b, out);
+		good = units_json_end(&b, out);
 	}
 	tf_buf_free(&b);
 	return good;

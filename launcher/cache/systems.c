@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "launcher/cache/cache.h"
 #include "launcher/common/caches.h"
+#include "launcher/common/files.h"
 #include "launcher/common/message.h"
 #include "launcher/common/units.h"
 
@@ -47,23 +48,18 @@ static int add_host(struct cache_systems *list)
 
 static int add_file(struct cache_systems *list, const char *path)
 {
-	char *text = malloc(MAX_FILE + 1);
-	FILE *f = text ? fopen(path, "re") : NULL;
 	int status = EXIT_USAGE;
-	size_t n = f ? fread(text, 1, MAX_FILE + 1, f) : 0;
+	size_t n;
+	char *text = files_text(path, MAX_FILE, &n);
 
-	if (!text)
-		msg_error("no memory");
-	else if (!f && errno == ENOENT && !strchr(path, '/'))
+	if (text)
+		status = parse(list, path, text, n);
+	else if (errno == ENOENT && !strchr(path, '/'))
 		msg_error("%s: neither a system ('sonde cache --list' shows them) nor a file", path);
-	else if (!f || ferror(f))
-		msg_error("%s: %m", path);
-	else if (n > MAX_FILE)
+	else if (errno == EFBIG)
 		msg_error("%s: larger than 1 MiB", path);
 	else
-		status = parse(list, path, text, n);
-	if (f)
-		fclose(f);
+		msg_error("%s: %m", path);
 	free(text);
 	return status;
 }

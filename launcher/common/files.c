@@ -100,3 +100,23 @@ bool files_write(int fd, const char *data, size_t bytes)
 	}
 	return true;
 }
+
+char *files_text(const char *path, size_t most, size_t *bytes)
+{
+	char *text = malloc(most + 1);
+	FILE *f = text ? fopen(path, "re") : NULL;
+	size_t n = f ? fread(text, 1, most + 1, f) : 0;
+	int error = !f || ferror(f) ? errno : n > most ? EFBIG : 0;
+
+	if (f)
+		fclose(f);
+	if (error) {
+		free(text);
+		errno = error;
+		return NULL;
+	}
+	text[n] = '\0';
+	if (bytes)
+		*bytes = n;
+	return text;
+}

@@ -22,6 +22,11 @@ int files_is_empty_folder(const char *path);
  */
 char *files_absolute(const char *path) __attribute__((warn_unused_result));
 
+/*
+ * A file's text, of @most bytes, with a NUL after it; malloc'ed.  *bytes, unless NULL: how many.  NULL: errno; EFBIG: there are more.
+ */
+char *files_text(const char *path, size_t most, size_t *bytes) __attribute__((warn_unused_result));
+
 /* All of it, whatever signals come. False: errno. */
 bool files_write(int fd, const char *data, size_t bytes) __attribute__((warn_unused_result));
 

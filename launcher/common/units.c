@@ -5,6 +5,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "tracefmt/json.h"
+
 /* Four significant digits of @v, which is below 10,000 or the largest unit. */
 static void four_digits(double v, const char *unit, char *text)
 {
@@ -123,4 +125,16 @@ void units_csv(FILE *out, const char *text)
 		putc(*text, out);
 	}
 	putc('"', out);
+}
+
+bool units_json_end(struct tf_buf *b, FILE *out)
+{
+	bool good;
+
+	tf_json_end(b);
+	good = !b->failed;
+	if (good)
+		fwrite(b->data, 1, b->size, out);
+	tf_buf_clear(b);
+	return good;
 }

@@ -8,6 +8,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "tracefmt/buffer.h"
+
 #define UNITS_MAX 32u /* bytes that a figure needs at most, with its NUL */
 
 /* "123 ns", "1.234 us", "12.34 ms", "123.4 s", "12345 s": four digits. */
@@ -27,6 +29,9 @@ size_t units_text(FILE *out, const char *text, size_t width, bool utf8);
 
 /* A field of CSV in quotes, as in RFC 4180.  @text: NULL: it is empty. */
 void units_csv(FILE *out, const char *text);
+
+/* Ends a line of JSON (tracefmt/json.h), writes and clears it.  False: no memory. */
+bool units_json_end(struct tf_buf *b, FILE *out) __attribute__((warn_unused_result));
 
 /* Columns that the text needs. */
 size_t units_width(const char *text);

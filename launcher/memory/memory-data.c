@@ -235,10 +235,7 @@ bool memory_print_json(const struct memory_rows *rows, uint64_t limit, enum memo
 			put_sampling(&b, &rows->about.how);
 		if (i == rows->n && memory_by_name(by))
 			memory_json_named(&b, &rows->named);
-		tf_json_end(&b);
-		good = !b.failed;
-		if (good)
-			fwrite(b.data, 1, b.size, out);
+		good = units_json_end(&b, out);
 	}
 	tf_buf_free(&b);
 	return good;

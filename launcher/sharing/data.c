@@ -91,18 +91,6 @@ static void json_bounds(struct tf_buf *b, const char *least, const char *most, c
 	tf_json_uint(b, most, bounds->most * times);
 }
 
-static bool end(struct tf_buf *b, FILE *out)
-{
-	bool good;
-
-	tf_json_end(b);
-	good = !b->failed;
-	if (good)
-		fwrite(b->data, 1, b->size, out);
-	tf_buf_clear(b);
-	return good;
-}
-
 static bool json_row(struct tf_buf *b, const struct sharing_rows *rows, const struct sharing_row *r, FILE *out)
 {
 	const struct sh_line *l = &r->line;
@@ -129,7 +117,7 @@ static bool json_row(struct tf_buf *b, const struct sharing_rows *rows, const st
 	json_side(b, &r->side[1], false);
 	tf_buf_byte(b, ']');
 	tf_json_str(b, "advice", r->advice);
-	return end(b, out);
+	return units_json_end(b, out);
 }
 
 static bool json_total(struct tf_buf *b, const struct sharing_rows *rows, const struct sharing_what_if *what, FILE *out)
@@ -141,7 +129,7 @@ static bool json_total(struct tf_buf *b, const struct sharing_rows *rows, const 
 	json_bounds(b, "transfers_least", "transfers_most", &rows->sum.transfers, 1);
 	if (sharing_moves_any(what->moves))
 		json_bounds(b, "before_transfers_least", "before_transfers_most", &what->before.transfers, 1);
-	return end(b, out);
+	return units_json_end(b, out);
 }
 
 bool sharing_json(const struct sharing_rows *rows, const struct sharing_what_if *what, uint64_t limit, FILE *out)

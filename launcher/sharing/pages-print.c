@@ -145,18 +145,6 @@ static void json_place(struct tf_buf *b, const char *key, int tid, uint32_t node
 	tf_buf_byte(b, '}');
 }
 
-static bool end(struct tf_buf *b, FILE *out)
-{
-	bool good;
-
-	tf_json_end(b);
-	good = !b->failed;
-	if (good)
-		fwrite(b->data, 1, b->size, out);
-	tf_buf_clear(b);
-	return good;
-}
-
 static bool json_row(struct tf_buf *b, const struct pages_row *r, FILE *out)
 {
 	char address[32];
@@ -176,7 +164,7 @@ static bool json_row(struct tf_buf *b, const struct pages_row *r, FILE *out)
 	if (r->other_tid)
 		json_place(b, "other", r->other_tid, r->other_node, r->other_accesses, &r->other);
 	tf_json_str(b, "advice", advice(r));
-	return end(b, out);
+	return units_json_end(b, out);
 }
 
 static bool json_thread(struct tf_buf *b, const struct pages_thread *t, FILE *out)
@@ -190,7 +178,7 @@ static bool json_thread(struct tf_buf *b, const struct pages_thread *t, FILE *ou
 	tf_json_uint(b, "first_touch", t->pages);
 	tf_json_uint(b, "accesses", t->accesses);
 	tf_json_uint(b, "remote", t->remote);
-	return end(b, out);
+	return units_json_end(b, out);
 }
 
 bool pages_json(const struct pages_rows *rows, uint64_t limit, FILE *out)
@@ -210,7 +198,7 @@ bool pages_json(const struct pages_rows *rows, uint64_t limit, FILE *out)
 		tf_json_uint(&b, "unsure", rows->unsure);
 		tf_json_uint(&b, "accesses", rows->accesses);
 		tf_json_uint(&b, "remote", rows->remote);
-		good = end(&b, out);
+		good = units_json_end(&b, out);
 	}
 	tf_buf_free(&b);
 	return good;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "launcher/common/files.h"
 #include "launcher/common/message.h"
 #include "launcher/memory/memtrace.h"
 #include "launcher/sharing/sharing.h"
@@ -14,7 +15,6 @@
 #define NODES "/sys/devices/system/node"
 #define MAX_FILE (1 << 20)
 #define MAX_ERROR 300
-#define EXIT_DAMAGED 1
 
 struct pages_reading {
 	const struct pages_options *o;
@@ -40,23 +40,19 @@ static int no_memory(void)
 
 static int read_nodes(struct sh_nodes *nodes, const char *path)
 {
-	char *text = malloc(MAX_FILE + 1), error[MAX_ERROR];
-	FILE *f = text ? fopen(path, "re") : NULL;
+	char error[MAX_ERROR], *text;
 	int status = EXIT_USAGE;
-	size_t n = f ? fread(text, 1, MAX_FILE + 1, f) : 0;
+	size_t n;
 
-	if (!text)
-		msg_error("no memory");
-	else if (!f || ferror(f))
-		msg_error("--nodes=%s: %m", path);
-	else if (n > MAX_FILE)
-		msg_error("--nodes=%s: larger than 1 MiB", path);
-	else if (!sh_nodes_read(nodes, text, n, error, sizeof(error)))
-		msg_error("--nodes=%s: %s", path, error);
-	else
+	text = files_text(path, MAX_FILE, &n);
+	if (text && sh_nodes_read(nodes, text, n, error, sizeof(error)))
 		status = 0;
-	if (f)
-		fclose(f);
+	else if (text)
+		msg_error("--nodes=%s: %s", path, error);
+	else if (errno == EFBIG)
+		msg_error("--nodes=%s: larger than 1 MiB", path);
+	else
+		msg_error("--nodes=%s: %m", path);
 	free(text);
 	return status;
 }
@@ -283,8 +279,9 @@ static int by_remote(const void *a, const void *b)
 	return x->address < y->address ? -1 : x->address > y->address;
 }
 
-static int print(struct pages_reading *r, const struct sonde_trace *trace)
+static int print(void *arg, const struct sonde_trace *trace)
 {
+	struct pages_reading *r = arg;
 	struct sonde_trace_sampled how;
 
 	if (sampled_sum(trace, &how)) {
@@ -302,37 +299,15 @@ static int print(struct pages_reading *r, const struct sonde_trace *trace)
 	return 0;
 }
 
-static int show(struct pages_reading *r, const char *dir)
-{
-	const struct memtrace_visitor visitor = { .begin = begin_rank, .thread = visit_thread, .done = end_threads, .end = end_rank,
-						  .arg = r, .progress = "looking for first touches" };
-	struct memtrace t;
-	int status = memtrace_open(dir, r->o->pick, NULL, &t);
-
-	if (status)
-		return status;
-	if (t.blocks) {
-		msg_error("%s: blocks were recorded in place of accesses; record with --mem --mem-times", dir);
-		status = EXIT_USAGE;
-	}
-	if (!status)
-		status = memtrace_visit(&t, &visitor);
-	if (!status)
-		status = print(r, t.trace);
-	if (!status && r->damage)
-		status = EXIT_DAMAGED;
-	pick_forgive_closed_pipe();
-	memtrace_close(&t);
-	return status;
-}
-
 int sharing_pages(const struct pages_options *o, const char *dir)
 {
 	struct pages_reading r = { .o = o, .rows = { .page = o->page } };
+	const struct memtrace_visitor visitor = { .begin = begin_rank, .thread = visit_thread, .done = end_threads, .end = end_rank,
+						  .arg = &r, .progress = "looking for first touches" };
 	int status = find_nodes(&r);
 
 	if (!status)
-		status = show(&r, dir);
+		status = sharing_read(dir, o->pick, &visitor, print, &r.damage);
 	for (size_t i = 0; i < r.rows.n; i++) {
 		free(r.rows.v[i].variable);
 		free(r.rows.v[i].first.function);

@@ -195,7 +195,7 @@ static int move(struct sharing *s)
 {
 	int status = find_pads(s);
 	struct sh_sum sum;
-	uint64_t told = 0;
+	uint64_t known = 0; /* of damage: from the first time */
 
 	if (status)
 		return status;
@@ -207,7 +207,7 @@ static int move(struct sharing *s)
 		return no_memory();
 	s->moves = true;
 	for (size_t i = 0; i < s->nthreads && !status; i++)
-		status = read_thread(s, &s->threads[i], &told);
+		status = read_thread(s, &s->threads[i], &known);
 	s->moves = false;
 	return status || sh_finish(s->sh) ? status : no_memory();
 }
@@ -267,8 +267,9 @@ static void tell(const struct sharing *s, const struct sonde_trace *trace)
 		msg_warn("%llu accesses were to more lines than there is room for, and not looked at", (unsigned long long)s->missed);
 }
 
-static int print(struct sharing *s, const struct sonde_trace *trace)
+static int print(void *arg, const struct sonde_trace *trace)
 {
+	struct sharing *s = arg;
 	const struct sharing_options *o = s->o;
 	uint64_t limit = o->limit;
 
@@ -307,12 +308,10 @@ static int choose_system(struct sharing *s)
 	return 0;
 }
 
-static int show(struct sharing *s, struct sharing_options *o, const char *dir)
+int sharing_read(const char *dir, struct pick *pick, const struct memtrace_visitor *visitor, sharing_print_fn *print, const uint64_t *damage)
 {
-	const struct memtrace_visitor visitor = { .begin = begin_rank, .thread = visit_thread, .done = end_threads, .end = end_rank,
-						  .arg = s, .progress = "looking for shared lines" };
 	struct memtrace t;
-	int status = memtrace_open(dir, &o->pick, NULL, &t);
+	int status = memtrace_open(dir, pick, NULL, &t);
 
 	if (status)
 		return status;
@@ -321,14 +320,22 @@ static int show(struct sharing *s, struct sharing_options *o, const char *dir)
 		status = EXIT_USAGE;
 	}
 	if (!status)
-		status = memtrace_visit(&t, &visitor);
+		status = memtrace_visit(&t, visitor);
 	if (!status)
-		status = print(s, t.trace);
-	if (!status && s->damage)
+		status = print(visitor->arg, t.trace);
+	if (!status && *damage)
 		status = EXIT_DAMAGED;
 	pick_forgive_closed_pipe();
 	memtrace_close(&t);
 	return status;
+}
+
+static int show(struct sharing *s, struct sharing_options *o, const char *dir)
+{
+	const struct memtrace_visitor visitor = { .begin = begin_rank, .thread = visit_thread, .done = end_threads, .end = end_rank,
+						  .arg = s, .progress = "looking for shared lines" };
+
+	return sharing_read(dir, &o->pick, &visitor, print, &s->damage);
 }
 
 static int parse_layouts(struct sharing_layouts *l, const struct opt_list *list, bool soa)

@@ -18,6 +18,16 @@
 #include "launcher/memory/names/memnames.h"
 #include "launcher/memory/memwhere.h"
 
+/* ---- the trace ---- */
+
+typedef int sharing_print_fn(void *arg, const struct sonde_trace *trace);
+
+/*
+ * Visits a trace of accesses, and then has @print print what @visitor's arg has of it.  *@damage is looked at last.  Returns 0, or an exit status
+ * after a message.
+ */
+int sharing_read(const char *dir, struct pick *pick, const struct memtrace_visitor *visitor, sharing_print_fn *print, const uint64_t *damage);
+
 /* ---- rows ---- */
 
 /* One of both that a line goes to and fro between. */
