@@ -130,18 +130,21 @@ Dwarf_Die *nm_scopes_at(struct nm_file *f, uint64_t in_file, uint64_t *bias, int
 {
 	struct nm_scopes *s = nm_file_scopes(f);
 	Dwarf_Die *unit = nm_file_unit(f, in_file, bias);
-	const struct nm_unit_code *u = unit ? code_of(s, unit) : NULL;
+	const struct nm_unit_code *u;
 	uint64_t pc;
 	size_t at;
 
 	*n = 0;
-	if (!u)
+	if (!unit)
 		return NULL;
 	pc = in_file - *bias;
 	if (s->n && s->unit == unit->addr && s->pc == pc) {
 		*n = s->n;
 		return s->v;
 	}
+	u = code_of(s, unit);
+	if (!u)
+		return NULL;
 	at = search_first(i, u->n, u->v[i].begin > pc);
 	if (at == 0 || pc >= u->v[at - 1].end)
 		return NULL;

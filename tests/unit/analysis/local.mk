@@ -31,7 +31,7 @@ tests_unit_analysis_systems_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_analysis_systems_LDADD = libanalysis.la $(CMOCKA_LIBS)
 
 PURE_TESTS += tests/unit/analysis/names
-tests_unit_analysis_names_SOURCES = tests/unit/analysis/names.c
+tests_unit_analysis_names_SOURCES = tests/unit/analysis/names.c tests/unit/analysis/self.h
 tests_unit_analysis_names_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS) $(LIBDW_CFLAGS) -g
 tests_unit_analysis_names_LDADD = libanalysis.la $(CMOCKA_LIBS)
 
@@ -57,7 +57,7 @@ tests_unit_analysis_pages_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_analysis_pages_LDADD = libanalysis.la $(CMOCKA_LIBS)
 
 PURE_TESTS += tests/unit/analysis/layout
-tests_unit_analysis_layout_SOURCES = tests/unit/analysis/layout.c
+tests_unit_analysis_layout_SOURCES = tests/unit/analysis/layout.c tests/unit/analysis/self.h
 tests_unit_analysis_layout_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS) $(LIBDW_CFLAGS) -g
 tests_unit_analysis_layout_LDADD = libanalysis.la $(CMOCKA_LIBS)
 

@@ -7,10 +7,10 @@
 
 #include <cmocka.h>
 
-#include <link.h>
 #include <stdlib.h>
 
 #include "analysis/names/names.h"
+#include "tests/unit/analysis/self.h"
 
 struct vector {
 	double x, y, z;
@@ -51,38 +51,6 @@ static __attribute__((noinline)) long *local(void)
 
 	calls[1]++;
 	return calls;
-}
-
-static int first_object(struct dl_phdr_info *info, size_t size, void *arg)
-{
-	(void)size;
-	*(uint64_t *)arg = info->dlpi_addr;
-	return 1;
-}
-
-static const Dwfl_Callbacks callbacks = {
-	.find_elf = dwfl_build_id_find_elf,
-	.find_debuginfo = dwfl_standard_find_debuginfo,
-	.section_address = dwfl_offline_section_address,
-};
-
-static int setup(void **state)
-{
-	const struct nm_options options = { .callbacks = &callbacks };
-	struct nm_object self = { .path = "/somewhere/self", .file = "/proc/self/exe", .program = true };
-	struct nm *nm = nm_new(&options);
-
-	dl_iterate_phdr(first_object, &self.load);
-	assert_non_null(nm);
-	assert_true(nm_add_object(nm, &self));
-	*state = nm;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	nm_free(*state);
-	return 0;
 }
 
 static void check(struct nm *nm, const void *at, uint32_t size, const char *variable, const char *path)
