@@ -37,7 +37,7 @@ struct inj_cf {
 	struct inj_addrs taken, pads, noreturn, own, sync, sigaction;
 	struct inj_addrs never;	/* addresses of code whose functions are to be left alone */
 	struct inj_addrs pointers; /* addresses of code that data holds: relocated, or words of a pointer's size */
-	struct inj_addrs held;	/* room for injector/starts/vtables.c: places, and what relocations put there, by turns */
+	struct inj_addrs held;	/* room for injector/starts/vtables.c: places, and what relocations put there, alternately */
 	uint64_t code, uncovered, guessed; /* see struct inj_codefacts */
 	unsigned int threads;	/* that passes over all code may take */
 	bool words;		/* addresses may lie in words without relocation */

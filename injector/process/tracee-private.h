@@ -11,7 +11,7 @@ enum inj_status inj_tracee_set_up(struct inj_tracee *t) INJ_CHECK;
 enum inj_status inj_tracee_to_trap(struct inj_tracee *t) INJ_CHECK;
 
 /*
- * Lets it run to where a system call begins, or ends: by turns.  INJ_REMOTE: it crashed, or came to a breakpoint instruction.
+ * Lets it run to where a system call begins, or ends: alternately.  INJ_REMOTE: it crashed, or came to a breakpoint instruction.
  */
 enum inj_status inj_tracee_to_syscall(struct inj_tracee *t) INJ_CHECK;
 

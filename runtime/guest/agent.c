@@ -2,7 +2,7 @@
 /*
  * The program that the guest's dynamic linker loads: it loads the modules, and does for the runtime what takes the C library
  * itself.  It does not come to main(), and does not end: the program's thread that has run it up to here goes on in the
- * program, and only calls what is told in struct rt_guest_agent.
+ * program, and only calls what stands in struct rt_guest_agent.
  *
  * Its threads are the program's, which the C library knows nothing of.  What it needs of its own struct pthread is in variables
  * that are there for debuggers (_thread_db_*, nptl_db/structs.def).  With _dl_allocate_tls() and the head of the TCB, whose
@@ -153,7 +153,7 @@ static void clear_keys(void)
 	memset((char *)own_head() + guest.specific->offset - first, 0, first + 8 * (size_t)guest.specific->n);
 }
 
-/* What the thread before has left: nobody has told the C library of its end. */
+/* What the thread before has left: the C library does not know of its end. */
 static int clear(void)
 {
 	if (guest.call_tls_dtors)
