@@ -225,8 +225,7 @@ static uint64_t sum_up(void)
 	return sum;
 }
 
-/* After the last call there is code that is large enough for the time to be recorded. */
-static __attribute__((noinline)) void run_threads(void)
+static void run_threads(void)
 {
 	pthread_t threads[THREADS];
 
