@@ -77,10 +77,11 @@ static int longest_first(const void *a, const void *b)
 	return m->function < n->function ? -1 : m->function > n->function;
 }
 
+/* Where no time is left once what recording took is off, no path has a share: all are shown. */
 static bool is_shown(const struct graph_style *s, const struct graph_node *n, uint64_t depth)
 {
 	return (!s->depth || depth < s->depth) &&
-	       !(s->min_percent > 0 && percent(s, n->total) < s->min_percent);
+	       !(s->whole && s->min_percent > 0 && percent(s, n->total) < s->min_percent);
 }
 
 static size_t count_below(const struct graph_tree *t, uint32_t node)

@@ -206,10 +206,11 @@ static const struct pattern {
 
 static void (*body)(size_t i);
 
+/* What it returns leaves room for a jump after the call, also where it is the last function of all: so its end has a time. */
 static void *run(void *number)
 {
 	body((size_t)(uintptr_t)number);
-	return NULL;
+	return number;
 }
 
 static uint64_t sum_up(void)

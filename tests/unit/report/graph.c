@@ -301,6 +301,14 @@ static void printed_tree(void **state)
 	free(text);
 	s.out = open_memstream(&text, &size);
 	assert_non_null(s.out);
+	s.left_out = s.whole = 0; /* as where recording took all of the time: nothing has a share, nothing is left out */
+	graph_print_below(&s, &r.tree, GRAPH_ROOT, 0);
+	fclose(s.out);
+	assert_non_null(strstr(text, "main\n"));
+	assert_int_equal(s.left_out, 0);
+	free(text);
+	s.out = open_memstream(&text, &size);
+	assert_non_null(s.out);
 	graph_print_folded(&s, &r.tree);
 	fclose(s.out);
 	assert_string_equal(text, "main 600\nmain;a 140\nmain;a;c 60\nmain;b 100\nmain;b;c 100\n");
