@@ -8,7 +8,7 @@ need_program mpi_ring-openmpi
 
 options=(--oversubscribe --mca mpi_yield_when_idle 1)
 [ "$(id -u)" -ne 0 ] || options+=(--allow-run-as-root)
-mpirun.openmpi "${options[@]}" -np 2 "$programs/mpi_ring-openmpi" 3600 >ring.out 2>ring.err &
+mpirun.openmpi "${options[@]}" -np 2 "$programs/mpi_ring-openmpi" 1200 >ring.out 2>ring.err &
 job=$!
 ranks()
 {

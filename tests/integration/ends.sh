@@ -39,7 +39,8 @@ for sig in KILL TERM; do
 	command sonde -o t -m "$modules/noise.c" -- "$programs/random" 0 &
 	sonde=$!
 	program=$(child_of "$sonde" random) || exit
-	sleep 0.1
+	await 20 grep -q 'TracerPid:.0$' "/proc/$program/status"
+	sleep 0.2
 	kill -s "$sig" "$program"
 	status=0
 	wait "$sonde" || status=$?

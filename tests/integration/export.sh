@@ -17,7 +17,7 @@ sonde -q -F '*' -m posixio -o t -- sh -c 'sh -c "exit 0"; cat /dev/null; exec tr
 check_formats
 check_contains trace.chrome '"name":"sh, true '
 if command -v gzip >/dev/null; then
-	seq 20000 >numbers
+	seq 5000 >numbers
 	sonde -q -F '*' --libs -m posixio -o t -- gzip -c numbers >numbers.gz || fail "gzip"
 	check_formats
 fi

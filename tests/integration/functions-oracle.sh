@@ -48,7 +48,8 @@ by_default()
 	fn_switches/gcc-libs | fn_longjmps/gcc-libs | fn_signals/gcc-libs) ;;
 	fn_signals/gcc-static | fn_longjmps/gcc-static-pie) ;;
 	fn_tails/gcc-bare-stripped | fn_calls/gcc-barepie-stripped | fn_switches/gcc-barepie-stripped) ;;
-	fn_calls/* | fn_small/* | fn_switches/* | fn_tails/*) case $2 in *-static* | *-libs) return 1 ;; esac ;;
+	fn_small/gcc-O1 | fn_small/gcc-native | fn_tails/gcc-notables | fn_tails/gcc-O3-nopie | fn_tails/clang-Os) ;;
+	fn_calls/* | fn_switches/*) case $2 in *-static* | *-libs) return 1 ;; esac ;;
 	*) return 1 ;;
 	esac
 }

@@ -65,7 +65,7 @@ for sig in TERM HUP USR1; do
 	begin waits file
 	kill -s "$sig" "$sonde"
 	finish $((128 + $(kill -l "$sig")))
-	await 2 gone "$program"
+	await 20 gone "$program"
 	events t
 	check_calls 1000 work
 done
@@ -73,7 +73,7 @@ done
 # SIGSTOP and SIGCONT to the program alone: it stops and goes on, and sonde waits.
 begin waits file
 kill -STOP "$program"
-await 5 grep -q '^State:[[:space:]]T' "/proc/$program/status"
+await 20 grep -q '^State:[[:space:]]T' "/proc/$program/status"
 kill -CONT "$program"
 >go
 finish 0

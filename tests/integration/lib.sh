@@ -25,7 +25,7 @@ sonde()
 child_of()
 {
 	local child
-	for _ in $(seq 100); do
+	for _ in $(seq 400); do
 		child=$(pgrep -P "$1" -x "$2") && echo "$child" && return
 		sleep 0.05
 	done

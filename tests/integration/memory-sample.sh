@@ -86,7 +86,7 @@ for threads in 1 3; do
 	record full $threads
 	sonde dump --mem full >full.txt
 	ways=(--sample=burst:50us,every:200us --sample=burst:500,every:3k --overhead=20)
-	[ $threads -ne 1 ] || ways+=(--sample=burst:20us,every:400us --sample=burst:5k,every:60k --overhead=2%)
+	[ $threads -ne 1 ] || ways+=(--sample=burst:5k,every:60k)
 	for how in "${ways[@]}"; do
 		tries=0
 		until compare $threads $how; do

@@ -24,7 +24,7 @@ class Shell:
     def send(self, text):
         os.write(self.fd, text.encode())
 
-    def wait_for(self, pattern, seconds=10):
+    def wait_for(self, pattern, seconds=30):
         end = time.time() + seconds
         while not re.search(pattern, self.seen):
             left = end - time.time()
@@ -123,7 +123,7 @@ os.unlink("go")
 
 # A program in the background that reads from the terminal stops, as it does without sonde.
 sh.run("%s -o t2 -- cat &" % sonde)
-sh.run("sleep 0.5; jobs")
+sh.run("until jobs | grep Stopped; do sleep 0.1; done")
 sh.wait_for("Stopped")
 sh.run("fg")
 time.sleep(0.5)  # what comes while the shell changes the terminal's mode gets stuck there

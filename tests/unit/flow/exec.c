@@ -296,9 +296,8 @@ static bool compile_and_run(const char *source, const char *compiler, const char
 int main(int argc, char **argv)
 {
 	static const char *const options[] = {
-		"-O0", "-O0 -no-pie -fno-pie", "-O1", "-O2", "-O2 -no-pie -fno-pie", "-Os",
-		"-O3 -fomit-frame-pointer -march=x86-64-v3", "-O2 -fcf-protection=full -fno-plt",
-		"-O2 -fno-omit-frame-pointer -s", "-O2 -static",
+		"-O0 -no-pie -fno-pie", "-O2", "-Os", "-O3 -fomit-frame-pointer -march=x86-64-v3",
+		"-O2 -fcf-protection=full -fno-plt", "-O2 -static",
 	};
 	const char *compiler = getenv("BUILT_WITH");
 	char source[512], command[64];
