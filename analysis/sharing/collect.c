@@ -57,7 +57,8 @@ struct sh_thread *sh_thread_new(struct sh *s, int pid, int tid)
 	t->tid = tid;
 	t->number = (uint32_t)s->nthreads;
 	t->windows[t->nwindows++] = (struct window){ .to = UINT64_MAX };
-	s->threads[s->nthreads++] = t;
+	s->threads[s->nthreads] = t;
+	__atomic_store_n(&s->nthreads, s->nthreads + 1, __ATOMIC_RELAXED); /* others look at it at any time */
 	return t;
 }
 
@@ -98,6 +99,8 @@ static void halve_windows(struct sh_thread *t)
 		t->spans[i].first /= 2;
 		t->spans[i].last /= 2;
 	}
+	for (size_t i = 0; i < t->n; i++)
+		t->uses[i].shift -= t->uses[i].shift != 0;
 	memset(t->recent, 0, sizeof(t->recent));
 }
 
@@ -124,25 +127,38 @@ bool sh_thread_time(struct sh_thread *t, uint64_t now, bool exact)
 
 /* ---- spans ---- */
 
+/* So that half as many as there may be, of this length, go back to the first one. */
+static uint16_t shift_of(uint32_t first, uint32_t last)
+{
+	const uint32_t length = (last - first) / (MOST_SPANS / 2);
+
+	return length ? (uint16_t)(31 - __builtin_clz(length)) : 0;
+}
+
 /* Every other span becomes part of the one after it. */
 static void halve(struct sh_thread *t, struct use *u)
 {
+	const uint32_t latest = t->spans[u->span - 1].last;
+	uint32_t first = latest;
+
 	u->nspans = 0;
 	for (uint32_t at = u->span; at; at = t->spans[at - 1].before) {
 		struct span *s = &t->spans[at - 1], *other;
 		const uint32_t before = s->before;
 
 		u->nspans++;
+		first = s->first;
 		if (!before)
 			break;
 		other = &t->spans[before - 1];
 		s->before = other->before;
-		s->first = other->first;
+		s->first = first = other->first;
 		s->accesses += other->accesses;
 		s->stores += other->stores;
 		other->before = t->free;
 		t->free = before;
 	}
+	u->shift = shift_of(first, latest);
 }
 
 static uint32_t new_span(struct sh_thread *t)
@@ -158,13 +174,32 @@ static uint32_t new_span(struct sh_thread *t)
 	return (uint32_t)++t->nspans;
 }
 
+/* Is there no other thread so far?  If one is seen too late, spans are longer than they need be. */
+static bool is_alone(const struct sh_thread *t)
+{
+	return t->s->o.live && __atomic_load_n(&t->s->nthreads, __ATOMIC_RELAXED) == 1;
+}
+
+/* The use's latest span goes on to the window that is open, if it may. */
+static bool extend_span(struct sh_thread *t, const struct use *u)
+{
+	const uint32_t window = (uint32_t)t->nwindows - 1;
+	struct span *s = u->span ? &t->spans[u->span - 1] : NULL;
+
+	if (!s || (s->last >> u->shift != window >> u->shift && !is_alone(t)))
+		return false;
+	s->last = window;
+	t->used = true;
+	return true;
+}
+
 /* The use has one for the window that is open.  False: no memory. */
 static bool open_span(struct sh_thread *t, struct use *u)
 {
 	const uint32_t window = (uint32_t)t->nwindows - 1;
 	uint32_t at;
 
-	if (u->span && t->spans[u->span - 1].last == window)
+	if (extend_span(t, u))
 		return true;
 	if (u->nspans == MOST_SPANS)
 		halve(t, u);
@@ -209,11 +244,20 @@ static inline __attribute__((always_inline)) void expect(const struct sh_thread 
 		__builtin_prefetch(&t->table[hash_word(line + (line - r->line) + hash_word(insn)) & (t->slots - 1)]);
 }
 
+/* In a new window, the same use; else another one. */
 static bool find(struct sh_thread *t, struct recent *r, uint64_t line, uint64_t insn)
 {
+	const bool same = r->use && r->insn == insn && r->line == line;
+
+	if (same && r->accesses != UINT32_MAX && extend_span(t, &t->uses[r->use - 1])) {
+		r->window = (uint32_t)t->nwindows - 1;
+		return true;
+	}
 	flush(t, r);
-	expect(t, r, line, insn);
-	*r = (struct recent){ .use = use_of(t, line, insn) };
+	if (!same) {
+		expect(t, r, line, insn);
+		*r = (struct recent){ .use = use_of(t, line, insn) };
+	}
 	if (!r->use) {
 		t->missed++;
 		return t->n >= t->s->o.most_uses;

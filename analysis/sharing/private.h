@@ -4,7 +4,7 @@
 
 #include "analysis/sharing/sharing.h"
 
-#define MOST_SPANS 4096 /* of a use; then neighbours become one */
+#define MOST_SPANS 4096 /* of a use; then neighbours become one, and further ones are as long */
 #define MOST_WINDOWS (1u << 22) /* of a thread; likewise */
 #define RECENT_LOG2 9 /* instructions whose last use is known */
 #define RECENT (1u << RECENT_LOG2)
@@ -23,7 +23,9 @@ struct span {
 struct use {
 	uint64_t line, insn; /* its number */
 	uint64_t reads, writes;
-	uint32_t span, nspans; /* the latest, index + 1 */
+	uint32_t span; /* the latest, index + 1 */
+	uint16_t nspans;
+	uint16_t shift; /* a span goes on for windows whose numbers are the same without so many of their last bits */
 };
 
 /* The last use of an instruction, and what has not been added to that and its latest span. */

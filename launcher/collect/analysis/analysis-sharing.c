@@ -20,7 +20,7 @@ int analysis_sharing_new(struct analysis *a, const struct modfile_list *modules)
 	if (!a->sharer)
 		return 0;
 	a->wants.accesses = true;
-	a->sharing = sh_new(&(struct sh_options){ .line = 64, .least = LEAST });
+	a->sharing = sh_new(&(struct sh_options){ .line = 64, .least = LEAST, .live = true });
 	if (a->sharing)
 		return 0;
 	msg_error("out of memory");
