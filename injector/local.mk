@@ -60,6 +60,8 @@ libinjector_la_SOURCES = \
 	injector/mirror/planners.h \
 	injector/mirror/probeenv.h \
 	injector/mirror/straight.c \
+	injector/mirror/weights.c \
+	injector/mirror/weights.h \
 	injector/mirror/work.h \
 	injector/patch/arena.c \
 	injector/patch/arena.h \

@@ -10,6 +10,7 @@
 #include "injector/mirror/first.h"
 #include "injector/mirror/mirrors.h"
 #include "injector/mirror/probeenv.h"
+#include "injector/mirror/weights.h"
 #include "injector/patch/session.h"
 #include "tracefmt/ring.h"
 
@@ -197,8 +198,8 @@ enum inj_status inj_work_function(struct inj_work *w, const struct inj_planned *
 	if (w->s->opt.mirror.mode == TRAMP_PROBE_BLOCKS && m->next_index < RING_GONE_COUNTS)
 		m->next_index = RING_GONE_COUNTS;
 	r->index = m->next_index;
-	r->memory = p->want & TRAMP_MIRROR_ACCESSES;
 	r->counters = tramp_mirror_counters(mirror);
+	r->memory = p->want & TRAMP_MIRROR_ACCESSES && !r->counters;
 	if (r->counters && m->next_index + r->counters > w->s->opt.mirror.max_functions) {
 		r->state = INJ_RECORDED_TOO_MANY;
 		return INJ_OK;
@@ -215,6 +216,8 @@ enum inj_status inj_work_function(struct inj_work *w, const struct inj_planned *
 		w->s->next_event += r->values && r->values->returned.n ? 3 : 2;
 		m->next_index++;
 	}
+	if (!inj_weights_keep(m, r, tramp_mirror_weights(mirror)))
+		return INJ_MEMORY;
 	m->next_index += r->counters;
 	return r->memory ? describe(w, mirror) : INJ_OK;
 }
@@ -295,6 +298,8 @@ static uint32_t want_of(const struct inj_mirror_options *opt, const struct inj_m
 		want |= TRAMP_MIRROR_AHEAD;
 	if (marks->blocks[i])
 		return TRAMP_MIRROR_BLOCKS;
+	if (marks->memory[i] && opt->memory.counted)
+		want |= TRAMP_MIRROR_BLOCKS;
 	return marks->memory[i] ? want | TRAMP_MIRROR_ACCESSES : want;
 }
 
@@ -648,6 +653,7 @@ void inj_mirrors_free(struct inj_session *s)
 	}
 	for (size_t i = 0; i < s->mirrors.nplaces; i++)
 		inj_places_free(&s->mirrors.places[i]);
+	free(s->mirrors.weights);
 	free(s->mirrors.described);
 	free(s->mirrors.places);
 	free(s->mirrors.v);

@@ -55,6 +55,7 @@ struct inj_mirror_options {
 		bool stack; /* pushes, pops, calls and returns too */
 		bool blocks; /* no accesses, but which blocks are executed: struct tramp_mem_env */
 		bool fetches; /* beside accesses, which blocks are executed: likewise */
+		bool counted; /* only how many: by edges between blocks, where these say that; mode is BLOCKS */
 		bool times; /* beside accesses, times where threads wait for each other: likewise */
 		unsigned int rungs; /* enum tramp_mem_rungs */
 		bool sampled;	/* recording goes off and on: ring_control.sample_burst */
@@ -143,6 +144,8 @@ struct inj_mirrors {
 	bool announced;	     /* for the caller: something was, if only that there are none */
 	uint32_t next_index;
 	uint32_t next_node;  /* id, less 1 */
+	struct tramp_weight *weights; /* by counter, of struct tramp_weight: memory.counted */
+	size_t room_weights;
 	struct inj_described *described;
 	size_t ndescribed, described_published; /* the latter for the caller */
 	struct inj_places *places;

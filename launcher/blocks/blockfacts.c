@@ -3,53 +3,16 @@
 
 #include "trampolines/memory/memory.h"
 
-static void add_access(struct block_facts *b, unsigned int kind, uint64_t n, uint64_t bytes)
-{
-	kind &= MD_KIND;
-	if (kind >= BLOCK_KINDS)
-		return;
-	b->accesses[kind] += (uint32_t)n;
-	b->bytes[kind] += n * bytes;
-}
-
-static void add_string(struct block_facts *b, const struct md_op *op)
-{
-	bool loads = op->dst != MD_STOS, stores = op->dst == MD_MOVS || op->dst == MD_STOS;
-
-	if (loads)
-		add_access(b, MD_LOAD, op->dst == MD_CMPS ? 2 : 1, op->width);
-	if (stores)
-		add_access(b, MD_STORE, 1, op->width);
-	b->varies |= op->index != MD_NONE;
-}
-
 void block_add_accesses(struct block_facts *b, const struct tramp_mem_facts *facts)
 {
-	uint64_t size = 0;
+	struct tramp_mem_sums sums = { .varies = b->varies };
 
-	for (unsigned int i = 0; i < facts->nops; i++) {
-		const struct md_op *op = &facts->ops[i];
-
-		switch (op->code) {
-		case MD_SIZE:
-			size = (uint64_t)op->imm;
-			break;
-		case MD_ACCESS:
-			add_access(b, op->dst, 1, op->width ? op->width : size);
-			break;
-		case MD_STRING:
-			add_string(b, op);
-			break;
-		case MD_MASKED:
-		case MD_GATHER:
-		case MD_PACKED:
-			add_access(b, op->dst, MD_LANES_COUNT(op->imm), op->width);
-			b->varies |= MD_LANES_MASK(op->imm) != MD_MASK_NONE;
-			break;
-		default:
-			break;
-		}
+	tramp_mem_sum(facts, true, &sums);
+	for (unsigned int kind = 0; kind < BLOCK_KINDS; kind++) {
+		b->accesses[kind] += (uint32_t)sums.accesses[kind];
+		b->bytes[kind] += sums.bytes[kind];
 	}
+	b->varies = sums.varies;
 }
 
 static void add_work(struct block_facts *b, const struct tramp_work *w)

@@ -82,6 +82,7 @@ struct collector {
 	uint32_t next_stream;
 	uint64_t *counts; /* of a thread: a copy; functions of them */
 	uint64_t *block_sums; /* they are of edges between blocks: those of all threads that have ended; else NULL */
+	bool weighed; /* they say how many memory accesses a thread has made */
 	volatile sig_atomic_t faults; /* in shared memory */
 	bool faults_told;
 	struct collector *guarded; /* the next one in collector-fault.c's list */

@@ -5,6 +5,7 @@
 
 #include "launcher/collect/collector-private.h"
 #include "launcher/common/proc.h"
+#include "injector/mirror/weights.h"
 #include "memtrace/pack/blocks.h"
 
 static void free_sub(struct collector *c, struct feed *f, struct ring_sub *sub, uint32_t used)
@@ -126,23 +127,45 @@ static bool find_left(const struct collector *c, uint64_t addr, struct mt_block_
 	return false;
 }
 
-/* What is in c->counts, @n of them. */
-static void close_blocks(struct collector *c, const struct feed *f, size_t n, bool killed)
+/* Takes them from the first ones of c->counts, of which there are @n.  How many there are. */
+static size_t take_left(struct collector *c, size_t n, struct mt_block_left left[static RING_GONE])
 {
 	struct ring_left shared[RING_GONE] = { { 0 } };
-	struct mt_block_left left[RING_GONE];
-	size_t first = n < RING_GONE_COUNTS ? n : RING_GONE_COUNTS;
-	struct mt_block_counts t = { .pid = f->pid, .tid = f->tid, .killed = killed, .counts = c->counts, .n = n, .left = left };
+	size_t first = n < RING_GONE_COUNTS ? n : RING_GONE_COUNTS, nleft = 0;
 
 	memcpy(shared, c->counts, first * sizeof(*c->counts));
 	memset(c->counts, 0, first * sizeof(*c->counts));
+	for (size_t i = 0; i < RING_GONE; i++) {
+		left[nleft].net = shared[i].net;
+		nleft += shared[i].net && find_left(c, shared[i].addr, &left[nleft]);
+	}
+	return nleft;
+}
+
+/* What is in c->counts, @n of them. */
+static void close_blocks(struct collector *c, const struct feed *f, size_t n, bool killed)
+{
+	struct mt_block_left left[RING_GONE];
+	struct mt_block_counts t = { .pid = f->pid, .tid = f->tid, .killed = killed, .counts = c->counts, .n = n, .left = left };
+
+	t.nleft = take_left(c, n, left);
 	for (size_t i = 0; i < n; i++)
 		c->block_sums[i] += c->counts[i];
-	for (size_t i = 0; i < RING_GONE; i++) {
-		left[t.nleft].net = shared[i].net;
-		t.nleft += shared[i].net && find_left(c, shared[i].addr, &left[t.nleft]);
-	}
 	collector_check(c, mt_write_counts(c->writer, &t));
+}
+
+/* The same, as memory accesses for modules. */
+static void close_weighed(struct collector *c, const struct feed *f, size_t n)
+{
+	struct mt_block_left left[RING_GONE];
+	struct tramp_weight sum = { { 0 } };
+	size_t nleft = take_left(c, n, left);
+	bool good = true;
+
+	inj_weights_sum(c->session, c->counts, n, &sum);
+	for (size_t i = 0; i < nleft; i++)
+		good &= inj_weights_left(c->session, left[i].object, left[i].addr, left[i].net, &sum);
+	analysis_counts(f->analysis, &sum.n[0], &sum.n[TRAMP_WEIGHTS / 2], !good);
 }
 
 static void close_thread(struct collector *c, struct feed *f, bool killed)
@@ -161,6 +184,8 @@ static void close_thread(struct collector *c, struct feed *f, bool killed)
 	memcpy(counters, (const uint8_t *)f->head + RING_COUNTERS_OFFSET, sizeof(counters));
 	counts = collector_written(c, f, collector_counts_offset(c), c->functions * sizeof(*c->counts));
 	memcpy(c->counts, (const uint8_t *)f->head + collector_counts_offset(c), counts);
+	if (c->weighed)
+		close_weighed(c, f, counts / sizeof(*c->counts));
 	analysis_end(f->analysis, end.sampled, counters);
 	f->analysis = NULL;
 	note_sampled(c, f);
@@ -176,7 +201,7 @@ static void close_thread(struct collector *c, struct feed *f, bool killed)
 	collector_budget_gone(c);
 	if (c->block_sums) {
 		close_blocks(c, f, counts / sizeof(*c->counts), killed);
-	} else if (c->functions) {
+	} else if (c->functions && !c->weighed) {
 		end.calls = c->counts;
 		end.ncalls = counts / sizeof(*c->counts);
 	}

@@ -86,6 +86,7 @@ struct collector *collector_new(const struct collector_geometry *g, int *fd, int
 	c->nsub = SUBS;
 	c->sub_bytes = (uint32_t)(sub < 4 * RING_GAP ? 4 * RING_GAP : sub);
 	c->functions = g->functions;
+	c->weighed = g->weighed;
 	if (g->budget > 0)
 		c->choices_bytes = (c->functions + COLLECTOR_PAGE - 1) / COLLECTOR_PAGE * COLLECTOR_PAGE;
 	c->mem_bytes = (uint32_t)((g->memory_bytes / COLLECTOR_MEM_SUBS + COLLECTOR_PAGE - 1) / COLLECTOR_PAGE * COLLECTOR_PAGE);

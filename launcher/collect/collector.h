@@ -26,6 +26,7 @@ struct collector_geometry {
 	bool off;	     /* nothing is recorded until it is switched on */
 	uint32_t functions;  /* whose calls can be counted in each ring; 0: they are not */
 	bool blocks;	     /* ... or edges between blocks: so many */
+	bool weighed;	     /* ... which say how many memory accesses were made */
 	uint64_t memory_bytes; /* of a thread's memory stream; 0: none is recorded */
 	struct sample_times sample;
 	double budget;	     /* share of the program's time that recording calls may cost; 0: any.  With functions */

@@ -175,6 +175,7 @@ struct record_options {
 	struct sample_times sample; /* --sample: of memory accesses */
 	uint64_t budget;	  /* --overhead, of -F: what recording calls may cost, in millionths of the program's time; 0: any */
 	enum analyze analyze;	  /* where they are handed to modules */
+	bool mem_count;		  /* modules want to know how many there are alone: edges between blocks are counted */
 	bool mem_keep;		  /* they go into the trace; else only to modules */
 	bool mem_describe;	  /* the code that makes them is described in the trace */
 	bool slow_guest;	  /* --slow-guest: modules with a C library of their own even where that takes system calls */

@@ -22,7 +22,7 @@
 
 uint32_t recorded_counts(const struct record_options *o)
 {
-	if (o->blocks.n)
+	if (o->blocks.n || o->mem_count)
 		return BLOCK_COUNTS;
 	return o->count_only || o->max_calls || o->budget ? COUNTS : 0;
 }
@@ -79,7 +79,7 @@ static const struct inj_values *values_of(void *arg, const struct inj_object *o,
 
 enum tramp_probe_mode recorded_mode(const struct record_options *o)
 {
-	if (o->blocks.n)
+	if (o->blocks.n || o->mem_count)
 		return TRAMP_PROBE_BLOCKS;
 	if (o->count_only)
 		return TRAMP_PROBE_COUNT;
@@ -194,6 +194,7 @@ int recorded_begin(struct recorded *r, const struct record_options *o, struct in
 	m->memory.stack = !o->mem_no_stack;
 	m->memory.blocks = o->trace_blocks && !o->mem_blocks;
 	m->memory.fetches = o->mem_blocks;
+	m->memory.counted = o->mem_count;
 	m->memory.times = o->mem_times;
 	m->memory.rungs = recorded_rungs;
 	m->memory.sampled = o->sample.burst != 0;

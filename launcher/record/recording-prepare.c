@@ -104,6 +104,17 @@ static bool address_space_limited(void)
 	return getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur < ROOMY;
 }
 
+/* May edges between blocks be counted in place of recording memory accesses?  From the start to the end, and nothing else. */
+static bool may_count(const struct record_options *o)
+{
+	bool acts = false;
+
+	for (int act = 0; act < RT_ACTS; act++)
+		acts |= o->acts[act].n != 0;
+	return o->analyze == ANALYZE_AUTO && !o->select.functions.n && !acts && !o->sample.burst && !o->mem_times &&
+	       !o->mem_blocks && !o->start_off && !o->toggle && !o->flight && !o->attached && !address_space_limited();
+}
+
 /* Memory accesses go to modules, or into the trace, or to both. */
 static int prepare_memory(struct recording *r)
 {
@@ -140,8 +151,11 @@ static int prepare_memory(struct recording *r)
 	r->opt.mem_keep = keep || !any;
 	r->opt.mem_describe = r->opt.mem_keep || profile || caches || sharing;
 	r->opt.mem_times |= sharing;
-	return status ? status : analysis_new(&r->modules, r->opt.sample.burst ? &sampled : NULL, &(struct analysis_caches){ .systems = &r->opt.systems, .one_in = r->opt.one_in },
-				      &r->analysis);
+	if (!status)
+		status = analysis_new(&r->modules, r->opt.sample.burst ? &sampled : NULL,
+				      &(struct analysis_caches){ .systems = &r->opt.systems, .one_in = r->opt.one_in }, &r->analysis);
+	r->opt.mem_count = !status && analysis_counts_only(r->analysis) && !r->opt.mem_describe && may_count(&r->opt);
+	return status;
 }
 
 /* Those of the first program are as they were when it was started. */
@@ -268,6 +282,7 @@ int recording_prepare(struct recording *r)
 	r->limited = address_space_limited();
 	g.functions = recorded_counts(&r->opt);
 	g.blocks = r->opt.blocks.n != 0;
+	g.weighed = r->opt.mem_count;
 	g.memory_bytes = r->opt.mem_bytes;
 	g.sample = r->opt.sample;
 	g.budget = (double)r->opt.budget * 1e-6;

@@ -104,4 +104,19 @@ bool tramp_count_in_loop(const struct tramp_flow *flow, uint32_t block, uint32_t
 bool tramp_count_solve(const struct tramp_edge *edges, size_t nedges, uint32_t nblocks, const uint64_t *counters,
 		       uint64_t *counts, uint64_t *work) TRAMP_MUST_CHECK;
 
+#define TRAMP_WEIGHTS 8
+
+/* What is added to sums, modulo 2^64. */
+struct tramp_weight {
+	uint64_t n[TRAMP_WEIGHTS];
+};
+
+/*
+ * What each counter of tramp_count_plan() adds to sums to which each execution of block i adds blocks[i], less after[i] if it did not
+ * come out of the block's last system call: counters[c->ncounters].  @way: of @nblocks + 1; what is added for control that leaves
+ * block i, which is in blocks[i] already, by an edge more than there are is way[i].  @work: 4 * (nblocks + 1) numbers.
+ */
+void tramp_count_weigh(const struct tramp_counts *c, uint32_t nblocks, const struct tramp_weight *blocks,
+		       const struct tramp_weight *after, struct tramp_weight *counters, struct tramp_weight *way, uint64_t *work);
+
 #endif

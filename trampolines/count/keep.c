@@ -17,6 +17,7 @@ struct tramp_count_loop {
 	uint32_t inside;	/* those that do so in it, or in loops inside of it */
 	uint32_t backs;		/* edges that lead to its head, and do not enter it */
 	bool left;		/* control may be elsewhere meanwhile, or comes in, or goes out, by other ways than jumps */
+	bool ends;		/* some edge leads out of it; else what is in registers would never come into memory */
 	bool entered;		/* ... it comes in elsewhere than at its head, from outside of the function, or goes there */
 };
 
@@ -117,6 +118,8 @@ static void look_at_edge(struct keeper *k, const struct tramp_edge *e)
 		k->loops[loop].entered |= e->from == TRAMP_NONE || e->to != flow->loops[loop].head;
 	for (loop = loop_of_block(k, e->from); loop != TRAMP_NONE && e->to == TRAMP_NONE; loop = flow->loops[loop].parent)
 		k->loops[loop].entered = true;
+	for (loop = loop_of_block(k, e->from); loop != TRAMP_NONE && !tramp_count_in_loop(flow, e->to, loop); loop = flow->loops[loop].parent)
+		k->loops[loop].ends = true;
 	loop = loop_of_block(k, e->to);
 	if (loop != TRAMP_NONE && flow->loops[loop].head == e->to && (e->from == TRAMP_NONE || tramp_count_in_loop(flow, e->from, loop)))
 		k->loops[loop].backs++;
@@ -139,7 +142,7 @@ static tramp_regs choose(const struct keeper *k, uint32_t loop)
 
 	if (dead)
 		regs = dead;
-	return regs && !k->loops[loop].entered ? TRAMP_REG(63 - __builtin_clzll(regs)) : 0;
+	return regs && k->loops[loop].ends && !k->loops[loop].entered ? TRAMP_REG(63 - __builtin_clzll(regs)) : 0;
 }
 
 /* ---- counters ---- */

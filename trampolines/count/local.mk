@@ -3,4 +3,5 @@ libtrampolines_la_SOURCES += \
 	trampolines/count/count.c \
 	trampolines/count/count.h \
 	trampolines/count/keep.c \
-	trampolines/count/solve.c
+	trampolines/count/solve.c \
+	trampolines/count/weigh.c

@@ -16,6 +16,7 @@ libtrampolines_la_SOURCES += \
 	trampolines/memory/plan/room.c \
 	trampolines/memory/plan/stores.c \
 	trampolines/memory/plan/weights.c \
+	trampolines/memory/sums.c \
 	trampolines/memory/x86-64/emit-check.c \
 	trampolines/memory/x86-64/emit-gate.c \
 	trampolines/memory/x86-64/emit-guess.c \

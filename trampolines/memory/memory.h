@@ -102,6 +102,18 @@ struct tramp_mem_facts {
 bool tramp_mem_insn(const uint8_t *bytes, size_t avail, uint64_t addr, uint64_t load_addr,
 		    struct tramp_mem_facts *facts) TRAMP_MUST_CHECK;
 
+/* Accesses, by enum md_kind: loads, stores, modifications, prefetches. */
+struct tramp_mem_sums {
+	uint64_t accesses[4], bytes[4];
+	bool varies;
+};
+
+/*
+ * Adds what an instruction accesses, with @stack also by rsp alone; a modification is one access.  Repeated string instructions
+ * count as one iteration, masked accesses as all of their lanes: then it `varies`.
+ */
+void tramp_mem_sum(const struct tramp_mem_facts *facts, bool stack, struct tramp_mem_sums *sums);
+
 /* ---- one function ---- */
 
 #define TRAMP_MEM_SLACK_MIN 1024

@@ -16,4 +16,5 @@ libtrampolines_la_SOURCES += \
 	trampolines/mirror/x86-64/place.c \
 	trampolines/mirror/x86-64/plan.h \
 	trampolines/mirror/x86-64/probes.c \
-	trampolines/mirror/x86-64/set.c
+	trampolines/mirror/x86-64/set.c \
+	trampolines/mirror/x86-64/weigh.c

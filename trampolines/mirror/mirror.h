@@ -45,6 +45,7 @@ enum tramp_mirror_status {
 	TRAMP_MIRROR_SIGRETURN,		/* where signal handlers return to */
 	TRAMP_MIRROR_DECODERS,		/* the two decoders disagree */
 	TRAMP_MIRROR_UNMODELLED,	/* ACCESSES: an instruction whose accesses are not known */
+	TRAMP_MIRROR_VARIES,		/* (never a refusal) counters do not say how many accesses it makes */
 	TRAMP_MIRROR_NEVER_LEAVES,	/* (not a refusal by itself) no exit was found: only the entry */
 	/* Errors. */
 	TRAMP_MIRROR_FAR,		/* arena and original are more than 2 GiB apart */
@@ -63,8 +64,9 @@ enum tramp_mirror_want {
 	TRAMP_MIRROR_AHEAD = 32,
 	TRAMP_MIRROR_LED = 64,	/* a jump of 5 bytes stands at its entry, and stays: no other window may be in these */
 	/*
-	 * Count edges between blocks (trampolines/count/count.h); implies WHOLE.  Nothing else: not with ENTRY, EXIT, ACCESSES.
-	 * The probes' environment is for TRAMP_PROBE_BLOCKS.
+	 * Count edges between blocks (trampolines/count/count.h); implies WHOLE.  Nothing else: not with ENTRY, EXIT.
+	 * The probes' environment is for TRAMP_PROBE_BLOCKS.  With ACCESSES: either this, where counters say how many accesses there
+	 * are, or that.
 	 */
 	TRAMP_MIRROR_BLOCKS = 16,
 	TRAMP_MIRROR_ACCESSES = 8, /* record what memory is accessed; implies WHOLE.  Needs tramp_mirror_memory() */
@@ -127,6 +129,14 @@ const struct tramp_flow *tramp_mirror_flow(const struct tramp_mirror *m);
 
 /* BLOCKS: how many counters it has, as it was planned last. */
 uint32_t tramp_mirror_counters(const struct tramp_mirror *m);
+
+/*
+ * BLOCKS with ACCESSES: what each of its counters stands for: accesses by enum md_kind, then bytes by that.  NULL: it was planned to
+ * record accesses.  The generator's, until the next plan.
+ */
+const struct tramp_weight *tramp_mirror_weights(const struct tramp_mirror *m);
+/* Likewise, what is to be added for a thread that came to the instruction at @off, and no further.  False: it is none. */
+bool tramp_mirror_left(struct tramp_mirror *m, uint32_t off, struct tramp_weight *weight) TRAMP_MUST_CHECK;
 
 /* An edge, and where it is counted: before the instruction at offset `before` of block `at`; TRAMP_NONE: in none. */
 struct tramp_mirror_edge {

@@ -124,6 +124,30 @@ void analysis_chunk(struct analysis_thread *t, const void *chunk, size_t bytes, 
 		pthread_mutex_unlock(&t->a->alone);
 }
 
+bool analysis_counts_only(const struct analysis *a)
+{
+	return a && a->wants.counts && !a->wants.accesses;
+}
+
+void analysis_counts(struct analysis_thread *t, const uint64_t *accesses, const uint64_t *bytes, bool lost)
+{
+	struct sonde_batch batch = { 0 };
+
+	if (!t)
+		return;
+	for (int kind = 0; kind < SONDE_ACCESS_KINDS; kind++) {
+		batch.counts.accesses[kind] = accesses[kind];
+		batch.counts.bytes[kind] = bytes[kind];
+	}
+	if (!t->a->apart)
+		pthread_mutex_lock(&t->a->alone);
+	if (lost)
+		note_gap(t);
+	give_hooks(t, &batch);
+	if (!t->a->apart)
+		pthread_mutex_unlock(&t->a->alone);
+}
+
 /* ---- threads ---- */
 
 static struct analysis_member *add_member(struct analysis *a, struct analysis_module *module, pid_t pid,

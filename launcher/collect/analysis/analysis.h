@@ -84,6 +84,12 @@ struct analysis_thread *analysis_begin(struct analysis *a, pid_t pid, pid_t tid,
 /* Its next chunk, which is copied from what the program can write to.  @lost: some before it are missing. */
 void analysis_chunk(struct analysis_thread *t, const void *chunk, size_t bytes, bool lost);
 
+/* Do modules want to know how many accesses there are, and nothing else of them? */
+bool analysis_counts_only(const struct analysis *a);
+
+/* So many accesses were made by the thread, and so many bytes, by enum md_kind.  @lost: and some more. */
+void analysis_counts(struct analysis_thread *t, const uint64_t *accesses, const uint64_t *bytes, bool lost);
+
 /*
  * What the thread has handed to the same modules itself: before its first chunk here, or, of modules that merge, at its end.
  * It is the program's memory, and may hold anything.

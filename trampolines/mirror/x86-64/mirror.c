@@ -29,6 +29,7 @@ const char *tramp_mirror_text(enum tramp_mirror_status status)
 		[TRAMP_MIRROR_SIGRETURN] = "the return from signal handlers, not a function",
 		[TRAMP_MIRROR_DECODERS] = "the decoders do not agree on its instructions",
 		[TRAMP_MIRROR_UNMODELLED] = "it has an instruction whose memory accesses are not known",
+		[TRAMP_MIRROR_VARIES] = "how many memory accesses its instructions make is not in its code",
 		[TRAMP_MIRROR_NEVER_LEAVES] = "it never returns",
 		[TRAMP_MIRROR_FAR] = "its copy would be more than 2 GiB away",
 		[TRAMP_MIRROR_MEMORY] = "out of memory",
@@ -81,6 +82,9 @@ void tramp_mirror_free(struct tramp_mirror *m)
 	tramp_counts_free(&m->counts);
 	free(m->count.v);
 	free(m->counters.v);
+	free(m->weights.v);
+	free(m->weighed.v);
+	free(m->work.v);
 	free(m->own_table.maps);
 	free(m->own_table.hash);
 	free(m->own_known.v);
@@ -230,8 +234,12 @@ static enum tramp_mirror_status plan_function(struct tramp_mirror *m)
 	if (!begin(m))
 		return TRAMP_MIRROR_MEMORY;
 	status = mir_wants(m, TRAMP_MIRROR_ACCESSES) ? mir_mem_plan(m) : TRAMP_MIRROR_OK;
+	if (mir_wants(m, TRAMP_MIRROR_BLOCKS) && m->weighs)
+		status = mir_weigh_blocks(m);
 	if (status == TRAMP_MIRROR_OK && mir_wants(m, TRAMP_MIRROR_BLOCKS))
 		status = mir_count_plan(m);
+	if (status == TRAMP_MIRROR_OK && mir_wants(m, TRAMP_MIRROR_BLOCKS) && m->weighs)
+		status = mir_weigh_counters(m);
 	if (status == TRAMP_MIRROR_OK)
 		status = mir_choose(m);
 	if (status == TRAMP_MIRROR_OK)
@@ -241,6 +249,19 @@ static enum tramp_mirror_status plan_function(struct tramp_mirror *m)
 	if (status == TRAMP_MIRROR_OK)
 		mir_look_ahead(m);
 	return status;
+}
+
+/* Counters if they say how many accesses there are, and can be placed; else what records accesses. */
+static enum tramp_mirror_status plan_either(struct tramp_mirror *m)
+{
+	enum tramp_mirror_status status;
+
+	m->req.want &= ~(unsigned int)TRAMP_MIRROR_ACCESSES;
+	status = plan_function(m);
+	if (status == TRAMP_MIRROR_OK || status == TRAMP_MIRROR_UNMODELLED || status == TRAMP_MIRROR_MEMORY)
+		return status;
+	m->req.want ^= TRAMP_MIRROR_BLOCKS | TRAMP_MIRROR_ACCESSES;
+	return plan_function(m);
 }
 
 static void count_blocks(const struct tramp_mirror *m, struct tramp_mirror_plan *plan)
@@ -264,7 +285,8 @@ enum tramp_mirror_status tramp_mirror_plan(struct tramp_mirror *m, const struct 
 	memset(plan, 0, sizeof(*plan));
 	m->req = *req;
 	m->planned = false;
-	status = plan_function(m);
+	m->weighs = mir_wants(m, TRAMP_MIRROR_BLOCKS) && mir_wants(m, TRAMP_MIRROR_ACCESSES);
+	status = m->weighs ? plan_either(m) : plan_function(m);
 	if (status != TRAMP_MIRROR_OK)
 		return status;
 	m->planned = true;

@@ -155,6 +155,9 @@ struct tramp_mirror {
 	MIR_ARRAY(struct mir_count) count; /* likewise, by block */
 	MIR_ARRAY(struct mir_counter) counters; /* likewise, by block and place */
 	bool distrusts;		/* likewise: each counter looks whose counters they are */
+	bool weighs;		/* with ACCESSES: either it counts, or it records them */
+	MIR_ARRAY(struct tramp_weight) weights, weighed; /* likewise: of blocks; of counters */
+	MIR_ARRAY(uint64_t) work; /* for that */
 
 	struct mir_mem *mem;	/* TRAMP_MIRROR_ACCESSES; memory/x86-64/emit.h */
 
@@ -340,6 +343,12 @@ void mir_put_next_count(struct tramp_mirror *m, uint32_t i); /* it goes on from 
 void mir_count_enter(struct tramp_mirror *m, uint32_t i); /* what is emitted next belongs to block i */
 bool mir_counts_target(const struct tramp_mirror *m, uint32_t i); /* are jumps from block i led to a stub? */
 void mir_put_count_stubs(struct tramp_mirror *m);
+
+/* ---- mirror/x86-64/weigh.c: what memory accesses counters stand for ---- */
+
+/* Of blocks; then, when counters are planned, of these.  VARIES: they do not say how many accesses there are. */
+enum tramp_mirror_status mir_weigh_blocks(struct tramp_mirror *m) TRAMP_MUST_CHECK;
+enum tramp_mirror_status mir_weigh_counters(struct tramp_mirror *m) TRAMP_MUST_CHECK;
 
 /* ---- memory/x86-64/emit.c: the same with what records memory ---- */
 
