@@ -345,6 +345,7 @@ sonde_SOURCES = \
 	launcher/collect/collector-processes.c \
 	launcher/collect/collector-rings.c \
 	launcher/collect/collector-shared.c \
+	launcher/collect/collector-weighed.c \
 	launcher/collect/collector.c \
 	launcher/collect/collector.h \
 	launcher/collect/pool.c \

@@ -202,15 +202,15 @@ enum inj_status inj_chunk_room(struct inj_session *s, struct inj_chunk *c, size_
 
 static enum inj_status make_room(struct inj_chunk *c, const struct tramp_mirror_code *out)
 {
-	size_t known;
+	size_t known, nmems = c->nmems + (out->nmems ? out->nmems : 1);
 
 	if (!c->map)
 		return array_room(c->pieces, c->room, c->npieces + out->npieces) &&
-				       array_room(c->mems, c->room_mems, c->nmems + out->nmems) ?
+				       array_room(c->mems, c->room_mems, nmems) ?
 			       INJ_OK :
 			       INJ_MEMORY;
 	(void)tramp_mirror_probes(c->mirror, &known);
-	return c->npieces + out->npieces <= c->room && c->nmems + out->nmems <= c->room_mems && known <= c->room_probes ?
+	return c->npieces + out->npieces <= c->room && (!c->room_mems || nmems <= c->room_mems) && known <= c->room_probes ?
 		       INJ_OK :
 		       INJ_NO_ROOM;
 }
@@ -230,6 +230,9 @@ enum inj_status inj_chunk_add(struct inj_chunk *c, const struct tramp_mirror_cod
 		c->mems[c->nmems] = out->mems[i];
 		c->mems[c->nmems++].start += (uint32_t)c->used;
 	}
+	/* what is before it may record accesses */
+	if (!out->nmems && c->nmems && c->mems[c->nmems - 1].node != RT_MEM_NO_NODE)
+		c->mems[c->nmems++] = (struct rt_mem_piece){ .start = (uint32_t)c->used, .node = RT_MEM_NO_NODE };
 	c->used += out->len;
 	if (c->map)
 		show(c, first);

@@ -99,6 +99,8 @@ static void fill_in(struct collector *c, struct control_answer *a)
 
 static void note_switch(struct collector *c, uint64_t entry)
 {
+	if (c->weighed)
+		collector_switch_weighed(c, entry & 1);
 	collector_check(c, tf_writer_switch(c->writer, entry >> 2, entry & 1));
 	if (entry & 2)
 		return;

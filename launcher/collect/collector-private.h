@@ -14,7 +14,9 @@
 #include "launcher/collect/pool.h"
 #include "launcher/collect/sampler.h"
 #include "launcher/common/message.h"
+#include "memtrace/pack/blocks.h"
 #include "tracefmt/ring.h"
+#include "trampolines/count/count.h"
 
 #define COLLECTOR_MEM_SUBS 8
 #define COLLECTOR_PAGE 4096u
@@ -55,6 +57,7 @@ struct feed {
 	uint64_t mem_ran; /* ns that it had run or waited for a processor then */
 	bool mem_ours; /* what the thread has handed to modules itself has been taken over */
 	struct analysis_thread *analysis; /* NULL: none */
+	struct tramp_weight unwanted; /* accesses that counters have counted while recording was off, modulo 2^64 */
 	struct sampled sampled;
 	int memory; /* of its process: struct process, mem */
 	void *room; /* what a chunk is copied to: one of the collector's */
@@ -83,6 +86,7 @@ struct collector {
 	uint64_t *counts; /* of a thread: a copy; functions of them */
 	uint64_t *block_sums; /* they are of edges between blocks: those of all threads that have ended; else NULL */
 	bool weighed; /* they say how many memory accesses a thread has made */
+	bool weighed_off; /* ... which nobody wants to know now */
 	volatile sig_atomic_t faults; /* in shared memory */
 	bool faults_told;
 	struct collector *guarded; /* the next one in collector-fault.c's list */
@@ -203,6 +207,15 @@ void collector_finish_feed(struct collector *c, struct feed *f, bool killed);
 void collector_leave_feed(struct collector *c, struct feed *f);
 /* All rings of a process that has ended, so that others can have them. */
 void collector_finish_process(struct collector *c, pid_t pid, bool killed);
+/* Where signal handlers did not return to: from the first of c->counts[n], which are zero then.  How many there are. */
+size_t collector_take_left(struct collector *c, size_t n, struct mt_block_left left[static RING_GONE]);
+
+/* ---- accesses that are counted (collector-weighed.c) ---- */
+
+/* The thread has ended: modules are given how many it has made. */
+void collector_close_weighed(struct collector *c, struct feed *f);
+/* From now on they are wanted, or not. */
+void collector_switch_weighed(struct collector *c, bool on);
 
 /* ---- memory streams (collector-memory.c) ---- */
 

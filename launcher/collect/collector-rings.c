@@ -5,7 +5,6 @@
 
 #include "launcher/collect/collector-private.h"
 #include "launcher/common/proc.h"
-#include "injector/mirror/weights.h"
 #include "memtrace/pack/blocks.h"
 
 static void free_sub(struct collector *c, struct feed *f, struct ring_sub *sub, uint32_t used)
@@ -127,8 +126,7 @@ static bool find_left(const struct collector *c, uint64_t addr, struct mt_block_
 	return false;
 }
 
-/* Takes them from the first ones of c->counts, of which there are @n.  How many there are. */
-static size_t take_left(struct collector *c, size_t n, struct mt_block_left left[static RING_GONE])
+size_t collector_take_left(struct collector *c, size_t n, struct mt_block_left left[static RING_GONE])
 {
 	struct ring_left shared[RING_GONE] = { { 0 } };
 	size_t first = n < RING_GONE_COUNTS ? n : RING_GONE_COUNTS, nleft = 0;
@@ -148,24 +146,10 @@ static void close_blocks(struct collector *c, const struct feed *f, size_t n, bo
 	struct mt_block_left left[RING_GONE];
 	struct mt_block_counts t = { .pid = f->pid, .tid = f->tid, .killed = killed, .counts = c->counts, .n = n, .left = left };
 
-	t.nleft = take_left(c, n, left);
+	t.nleft = collector_take_left(c, n, left);
 	for (size_t i = 0; i < n; i++)
 		c->block_sums[i] += c->counts[i];
 	collector_check(c, mt_write_counts(c->writer, &t));
-}
-
-/* The same, as memory accesses for modules. */
-static void close_weighed(struct collector *c, const struct feed *f, size_t n)
-{
-	struct mt_block_left left[RING_GONE];
-	struct tramp_weight sum = { { 0 } };
-	size_t nleft = take_left(c, n, left);
-	bool good = true;
-
-	inj_weights_sum(c->session, c->counts, n, &sum);
-	for (size_t i = 0; i < nleft; i++)
-		good &= inj_weights_left(c->session, left[i].object, left[i].addr, left[i].net, &sum);
-	analysis_counts(f->analysis, &sum.n[0], &sum.n[TRAMP_WEIGHTS / 2], !good);
 }
 
 static void close_thread(struct collector *c, struct feed *f, bool killed)
@@ -185,7 +169,7 @@ static void close_thread(struct collector *c, struct feed *f, bool killed)
 	counts = collector_written(c, f, collector_counts_offset(c), c->functions * sizeof(*c->counts));
 	memcpy(c->counts, (const uint8_t *)f->head + collector_counts_offset(c), counts);
 	if (c->weighed)
-		close_weighed(c, f, counts / sizeof(*c->counts));
+		collector_close_weighed(c, f);
 	analysis_end(f->analysis, end.sampled, counters);
 	f->analysis = NULL;
 	note_sampled(c, f);

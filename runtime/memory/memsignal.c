@@ -63,8 +63,10 @@ static const struct rt_mem_piece *pieces_of(const struct rt_codemap *map)
 /* The last one that does not start after @addr. */
 static const struct rt_mem_piece *find_piece(const struct rt_codemap *map, uint64_t addr)
 {
-	return rt_find_from(map->mems, map->nmems, sizeof(struct rt_mem_piece),
-			    (uint32_t)(addr - map->arena));
+	const struct rt_mem_piece *p = rt_find_from(map->mems, map->nmems, sizeof(struct rt_mem_piece),
+						    (uint32_t)(addr - map->arena));
+
+	return p && p->node != RT_MEM_NO_NODE ? p : NULL;
 }
 
 static uint16_t insn_at(const struct rt_codemap *map, const struct rt_mem_piece *p, uint64_t addr)

@@ -177,6 +177,7 @@ struct rt_probe_desc {
  * to the next piece's.
  */
 #define RT_MEM_NO_REG 0xffu
+#define RT_MEM_NO_NODE UINT32_MAX /* from here on there is another function's mirror, which records none */
 
 enum rt_mem_flags {
 	RT_MEM_PARKED = 1, /* the program's value of reg is in the pool's park */
