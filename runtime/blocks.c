@@ -120,6 +120,36 @@ static void note(const struct rt_thread *t, uint64_t addr, int64_t by)
 #define JMP 0xe9
 #define JMP_SIZE 5
 
+#define RCX 1
+#define REP 0xf3
+#define WIDTH 0x66 /* may stand before that */
+
+/*
+ * A string instruction that is repeated comes next, maybe not for the first time: how often it is to be has been counted just before.
+ * What is left of that, for as long as the handler runs, has not been done: @sign is -1, and 1 when it returns.
+ */
+static void count_rest(uint64_t *regs, int64_t sign)
+{
+	const struct rt_codemap *map;
+	const struct rt_piece *piece = piece_at(regs[RT_UC_RIP] - 1, &map);
+	const struct rt_probe_map *probe;
+	const uint8_t *insn;
+	struct rt_thread *t;
+	uint64_t start;
+
+	if (!piece || (piece->kind & ~RT_PIECE_RESUMABLE) != RT_PIECE_PROBE || piece->probe >= map->nprobes)
+		return;
+	probe = (const struct rt_probe_map *)map->probes + piece->probe;
+	start = map->arena + piece->start;
+	insn = (const uint8_t *)regs[RT_UC_RIP];
+	if (probe->how != RT_COUNT_END || probe->kept != RCX || probe->kept_saved || regs[RT_UC_RIP] != start + probe->length ||
+	    (insn[0] == WIDTH ? insn[1] : insn[0]) != REP)
+		return;
+	t = own_thread();
+	if (t && t->counts)
+		add_kept(t, (const uint8_t *)start + probe->count_done, (uint64_t)sign * *rt_reg(regs, RCX));
+}
+
 /* A jump of ours that leads to the instruction that it stands for: counters may follow there that belong to what is before. */
 static int follow_jump(const struct rt_codemap *map, const struct rt_piece *piece, uint64_t *regs)
 {
@@ -193,6 +223,7 @@ void rt_blocks_arrived(uint64_t *regs)
 	struct rt_thread *t;
 
 	finish_counters(regs);
+	count_rest(regs, -1);
 	leave_kept(regs);
 	addr = rt_is_led(regs[RESTORER]) ? instruction(regs[RT_UC_RIP]) : 0;
 	t = addr ? own_thread() : NULL;
@@ -211,6 +242,7 @@ void rt_blocks_returns(uint64_t *regs)
 	/* a child that was forked by the handler has none yet, and the counters that follow do not ask */
 	t = own_thread();
 	enter_kept(regs);
+	count_rest(regs, 1);
 	if (t && t->ring && t->counts)
 		note(t, addr, -1);
 }

@@ -10,6 +10,7 @@
  *	from outside, beside others              in a stub that the window leads to: count; jmp copy
  *	kept in a register                       likewise, add to it; set on edges into the loop, added up on those out of it
  *	kept, back to a loop's head              in the head, less edges into the loop: takes no jump
+ *	repetitions of a string instruction      before it: rcx is added, as if a counter had been kept there
  *
  * Where threads arrive the counter finds out whose counters they are (enum tramp_probe_trust); all others rely on that, unless the
  * function makes system calls itself, after which another process or thread may go on.
@@ -204,6 +205,16 @@ static void place_kept(struct tramp_mirror *m, const struct tramp_kept *k)
 	place_around(m, k, like);
 }
 
+static void place_length(struct tramp_mirror *m, uint32_t k)
+{
+	const struct mir_length *l = &m->lengths.v[k];
+
+	add(m, (struct mir_counter){
+		.block = l->block, .place = MIR_COUNT_WITHIN, .at = l->at, .act = MIR_COUNT_LENGTH, .reg = TRAMP_RCX,
+		.counter = m->counts.ncounters + k, .trust = TRAMP_TRUST_COUNTS, .kept = kept_in(m, l->block),
+	});
+}
+
 static int by_place(const void *left, const void *right)
 {
 	const struct mir_counter *a = left, *b = right;
@@ -255,6 +266,8 @@ enum tramp_mirror_status mir_count_plan(struct tramp_mirror *m)
 	}
 	for (size_t k = 0; k < m->counts.nkept; k++)
 		place_kept(m, &m->counts.kept[k]);
+	for (size_t k = 0; k < m->lengths.n; k++)
+		place_length(m, (uint32_t)k);
 	sort(m);
 	return TRAMP_MIRROR_OK;
 }
@@ -299,6 +312,7 @@ bool tramp_mirror_edge(const struct tramp_mirror *m, size_t i, struct tramp_mirr
 
 static const uint8_t hows[] = {
 	[MIR_COUNT_ONE] = RT_COUNT_ONE, [MIR_COUNT_BEGIN] = RT_COUNT_BEGIN, [MIR_COUNT_ADD] = RT_COUNT_ADD, [MIR_COUNT_END] = RT_COUNT_END,
+	[MIR_COUNT_LENGTH] = RT_COUNT_END,
 };
 
 static void put_counter(struct tramp_mirror *m, const struct mir_counter *c, tramp_regs live, uint32_t orig)

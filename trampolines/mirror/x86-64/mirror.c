@@ -85,6 +85,7 @@ void tramp_mirror_free(struct tramp_mirror *m)
 	free(m->weights.v);
 	free(m->weighed.v);
 	free(m->work.v);
+	free(m->lengths.v);
 	free(m->own_table.maps);
 	free(m->own_table.hash);
 	free(m->own_known.v);
@@ -285,6 +286,7 @@ enum tramp_mirror_status tramp_mirror_plan(struct tramp_mirror *m, const struct 
 	memset(plan, 0, sizeof(*plan));
 	m->req = *req;
 	m->planned = false;
+	m->lengths.n = 0;
 	m->weighs = mir_wants(m, TRAMP_MIRROR_BLOCKS) && mir_wants(m, TRAMP_MIRROR_ACCESSES);
 	status = m->weighs ? plan_either(m) : plan_function(m);
 	if (status != TRAMP_MIRROR_OK)
@@ -306,7 +308,7 @@ const struct tramp_flow *tramp_mirror_flow(const struct tramp_mirror *m)
 
 uint32_t tramp_mirror_counters(const struct tramp_mirror *m)
 {
-	return m->planned && mir_wants(m, TRAMP_MIRROR_BLOCKS) ? m->counts.ncounters : 0;
+	return m->planned && mir_wants(m, TRAMP_MIRROR_BLOCKS) ? m->counts.ncounters + (uint32_t)m->lengths.n : 0;
 }
 
 void tramp_mirror_number(struct tramp_mirror *m, uint32_t enter, uint32_t leave, uint32_t index,

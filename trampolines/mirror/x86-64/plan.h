@@ -99,7 +99,8 @@ struct mir_known_table {
 enum mir_count_place { MIR_COUNT_WITHIN, MIR_COUNT_IN, MIR_COUNT_NEXT, MIR_COUNT_TARGET };
 
 /* BLOCKS: what is done there, in this order. */
-enum mir_count_act { MIR_COUNT_END, MIR_COUNT_ONE, MIR_COUNT_BEGIN, MIR_COUNT_ADD };
+enum mir_count_act { MIR_COUNT_END, MIR_COUNT_ONE, MIR_COUNT_BEGIN, MIR_COUNT_ADD,
+		     MIR_COUNT_LENGTH /* a register, which goes on holding what it does, is added */ };
 
 /* BLOCKS: a counter, or what is done to one that is kept in a register. */
 struct mir_counter {
@@ -115,6 +116,12 @@ struct mir_counter {
 	uint32_t counter;
 	uint32_t number;	/* in which order they were found */
 	tramp_regs kept;	/* registers that counters are in, or were, or will be */
+};
+
+/* BLOCKS with ACCESSES: an instruction that is repeated rcx times is counted so often, by a counter after those of edges. */
+struct mir_length {
+	uint32_t block, at;	/* before that instruction */
+	struct tramp_weight weight; /* of a repetition */
 };
 
 /* BLOCKS: those of a block. */
@@ -158,6 +165,7 @@ struct tramp_mirror {
 	bool weighs;		/* with ACCESSES: either it counts, or it records them */
 	MIR_ARRAY(struct tramp_weight) weights, weighed; /* likewise: of blocks; of counters */
 	MIR_ARRAY(uint64_t) work; /* for that */
+	MIR_ARRAY(struct mir_length) lengths; /* likewise */
 
 	struct mir_mem *mem;	/* TRAMP_MIRROR_ACCESSES; memory/x86-64/emit.h */
 
