@@ -213,7 +213,7 @@ size_t collector_take_left(struct collector *c, size_t n, struct mt_block_left l
 /* ---- accesses that are counted (collector-weighed.c) ---- */
 
 /* The thread has ended: modules are given how many it has made. */
-void collector_close_weighed(struct collector *c, struct feed *f);
+void collector_close_weighed(struct collector *c, struct feed *f, bool killed);
 /* From now on they are wanted, or not. */
 void collector_switch_weighed(struct collector *c, bool on);
 

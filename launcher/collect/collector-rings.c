@@ -169,7 +169,7 @@ static void close_thread(struct collector *c, struct feed *f, bool killed)
 	counts = collector_written(c, f, collector_counts_offset(c), c->functions * sizeof(*c->counts));
 	memcpy(c->counts, (const uint8_t *)f->head + collector_counts_offset(c), counts);
 	if (c->weighed)
-		collector_close_weighed(c, f);
+		collector_close_weighed(c, f, killed);
 	analysis_end(f->analysis, end.sampled, counters);
 	f->analysis = NULL;
 	note_sampled(c, f);

@@ -44,7 +44,7 @@ void collector_switch_weighed(struct collector *c, bool on)
 	}
 }
 
-void collector_close_weighed(struct collector *c, struct feed *f)
+void collector_close_weighed(struct collector *c, struct feed *f, bool killed)
 {
 	struct mt_block_left left[RING_GONE];
 	size_t n, nleft;
@@ -58,5 +58,6 @@ void collector_close_weighed(struct collector *c, struct feed *f)
 	nleft = collector_take_left(c, n, left);
 	for (size_t i = 0; i < nleft; i++)
 		good &= inj_weights_left(c->session, left[i].object, left[i].addr, left[i].net, &sum);
+	c->totals.cut_off += killed;
 	analysis_counts(f->analysis, &sum.n[0], &sum.n[TRAMP_WEIGHTS / 2], !good);
 }

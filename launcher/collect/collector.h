@@ -106,6 +106,7 @@ struct collector_totals {
 	uint64_t guest_calls;	/* without their wrappers: see ring_control */
 	struct sampled_sums sampled; /* of memory streams */
 	unsigned int threads;
+	uint64_t cut_off; /* threads that were killed while accesses were counted in loops, maybe in registers */
 };
 
 /* The program has ended, by itself or (@killed) by a signal.  Returns when all that was recorded so far is on disk. */

@@ -295,6 +295,8 @@ static void report_losses(const struct collector_totals *t)
 	say_lost(t->lost_threads, "thread could not be recorded", "threads could not be recorded");
 	say_lost(t->discarded, "event could not be written", "events could not be written");
 	say_lost(t->memory_lost, "part of the memory accesses was lost", "parts of the memory accesses were lost");
+	say_lost(t->cut_off, "thread was killed: memory accesses of a loop that it was in may not be counted",
+		 "threads were killed: memory accesses of loops that they were in may not be counted");
 	say_lost(t->unfollowed, "program was executed that could not be followed",
 		 "programs were executed that could not be followed");
 	say_lost(t->guest_calls, "call went without its wrapper, whose C library could not be entered",
