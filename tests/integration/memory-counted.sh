@@ -43,8 +43,8 @@ streamed()
 	sed -n 's/^sonde: \([0-9]*\) bytes of memory streams$/\1/p' counted.err
 }
 
-for name in mem_jumps mem_lists mem_loops mem_odd mem_signals mem_stacks mem_strings mem_switches mem_throws mem_vectors \
-	mem_widths mem_avx512 mem_forks fn_longjmps fn_forks fn_signals fn_throws fn_odd fn_tails fn_interp; do
+for name in mem_jumps mem_lists mem_loops mem_odd mem_signals mem_stacks mem_strings mem_throws mem_vectors \
+	mem_widths mem_avx512 fn_longjmps fn_signals fn_throws fn_odd fn_interp; do
 	compile "$name" gcc -O2 -g
 	case $name in
 	mem_lists) same_counts "$name without stack" --mem-stack=no -- "./$name" ;;
@@ -57,3 +57,68 @@ for name in mem_jumps mem_lists mem_loops mem_odd mem_signals mem_stacks mem_str
 done
 compile mem_strings gcc -O1 -static-pie
 same_counts "mem_strings, static" -- ./mem_strings
+
+# Children and threads are counted for themselves; while recording is off nothing is.
+cat >several.c <<'END'
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static volatile int v[64];
+
+static void *work(void *arg)
+{
+	for (int i = 0; i < 1000; i++)
+		v[i & 63] = i;
+	return arg;
+}
+
+int main(int argc, char **argv)
+{
+	pthread_t thread;
+
+	(void)argv;
+	pthread_create(&thread, NULL, work, NULL);
+	pthread_join(thread, NULL);
+	if (fork() == 0) {
+		work(NULL);
+		_exit(0);
+	}
+	wait(NULL);
+	for (int i = 0; i < 2 && argc > 1; i++) {
+		puts("ready");
+		fflush(stdout);
+		getchar();
+		work(NULL);
+	}
+	return 0;
+}
+END
+gcc -O1 -o several several.c -pthread || fail "gcc"
+# stores TRACE: of each thread that has made any
+stores()
+{
+	awk 'NR > 1 && $1 != "all" && $(NF - 4) { print $(NF - 4) }' "$1/memcount.txt" | paste -sd ' '
+}
+
+ready()
+{
+	[ "$(grep -c ready ready.out)" -eq "$1" ]
+}
+
+check_status 0 sonde -q -o t --mem=work -m memcount -- ./several
+[ "$(stores t)" = "1000 1000" ] || { show t/memcount.txt; fail "a thread, or a child, did not store 1000 times"; }
+mkfifo input
+sonde -q -o u --mem=work -m memcount -- ./several twice <input >ready.out &
+recorder=$!
+exec 3>input
+await 60 ready 1
+check_status 0 sonde ctl u off
+echo >&3
+await 60 ready 2
+check_status 0 sonde ctl u on
+echo >&3
+wait "$recorder" || fail "it does not end as it should"
+exec 3>&-
+[ "$(stores u)" = "1000 1000 1000" ] || { show u/memcount.txt; fail "what was done while recording was off is counted, or what was not"; }
