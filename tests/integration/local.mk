@@ -84,6 +84,7 @@ INTEGRATION_TESTS += \
 	tests/integration/memory-cachegrind.sh \
 	tests/integration/memory-caches.sh \
 	tests/integration/memory-compiled.sh \
+	tests/integration/memory-counted.sh \
 	tests/integration/memory-dump.sh \
 	tests/integration/memory-estimates.sh \
 	tests/integration/memory-inproc-compiled.sh \
