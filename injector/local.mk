@@ -87,6 +87,7 @@ libinjector_la_SOURCES = \
 	injector/patch/session.c \
 	injector/patch/session.h \
 	injector/patch/steplen.c \
+	injector/patch/unwind.c \
 	injector/patch/within.c \
 	injector/patch/within.h \
 	injector/process/attachable.c \

@@ -8,7 +8,8 @@
  * C11's aligned_alloc() and memalign() may be one piece of code; it is recorded once, under the
  * first of the names.
  *
- * "code" is where a block's owner called: of memory traces, it makes known which block an access was to.
+ * "code" is where a block's owner called: of memory traces, it makes known which block an access was to.  With --alloc-stack
+ * "code2" is where that was called, and so on.
  */
 #define _GNU_SOURCE
 #include <stdarg.h>
@@ -18,7 +19,36 @@
 
 SONDE_MODULE("memory", "heap allocations and mappings: sizes and addresses");
 
+#define CALLER SONDE_PTR("code", __builtin_return_address(0)) /* readers say what is there */
+#define FRAMES 8
+#define CALLERS_OF_6(v)                                                                        \
+	SONDE_PTR("code", v[0]), SONDE_PTR("code2", v[1]), SONDE_PTR("code3", v[2]),           \
+		SONDE_PTR("code4", v[3]), SONDE_PTR("code5", v[4]), SONDE_PTR("code6", v[5])
+#define CALLERS(v) CALLERS_OF_6(v), SONDE_PTR("code7", v[6]), SONDE_PTR("code8", v[7])
+
+/* What allocates: at entry, who has called, or the stack. */
+#define ENTER_BY(callers, n, ...)                                                              \
+	do {                                                                                   \
+		if (__builtin_expect(sonde_frames() == 1, 1)) {                                \
+			sonde_enter(__VA_ARGS__, CALLER);                                      \
+		} else {                                                                       \
+			uint64_t code_[FRAMES];                                                \
+			sonde_callers(code_, n);                                               \
+			sonde_enter(__VA_ARGS__, callers(code_));                              \
+		}                                                                              \
+	} while (0)
+#define ENTER(...) ENTER_BY(CALLERS, FRAMES, __VA_ARGS__)
+#define ENTER_FULL(...) ENTER_BY(CALLERS_OF_6, 6, __VA_ARGS__) /* a record has no more fields */
+
 /* Type, name, parameters, arguments, what is recorded at entry, and what at return. */
+#define ALLOCATE(type, name, params, args, before, after)                                      \
+	SONDE_WRAP_IF_PRESENT(type, name, params)                                              \
+	{                                                                                      \
+		ENTER before;                                                                  \
+		type result = SONDE_REAL(name) args;                                           \
+		sonde_leave after;                                                             \
+		return result;                                                                 \
+	}
 #define CALL(type, name, params, args, before, after)                                          \
 	SONDE_WRAP_IF_PRESENT(type, name, params)                                              \
 	{                                                                                      \
@@ -33,7 +63,6 @@ SONDE_MODULE("memory", "heap allocations and mappings: sizes and addresses");
 #define ADDRESS(p) SONDE_PTR("address", p)
 #define POINTER (SONDE_PTR("result", result))
 #define STATUS (SONDE_I32("result", result))
-#define CALLER SONDE_PTR("code", __builtin_return_address(0)) /* readers say what is there */
 
 /* 0 where no such amount can be had. */
 static size_t product(size_t n, size_t size)
@@ -43,21 +72,21 @@ static size_t product(size_t n, size_t size)
 	return __builtin_mul_overflow(n, size, &bytes) ? 0 : bytes;
 }
 
-CALL(void *, malloc, (size_t n), (n), (SIZE(n), CALLER), POINTER)
-CALL(void *, calloc, (size_t n, size_t size), (n, size), (SIZE(product(n, size)), CALLER), POINTER)
-CALL(void *, realloc, (void *p, size_t n), (p, n), (ADDRESS(p), SIZE(n), CALLER), POINTER)
-CALL(void *, reallocarray, (void *p, size_t n, size_t size), (p, n, size),
-     (ADDRESS(p), SIZE(product(n, size)), CALLER), POINTER)
-CALL(void *, aligned_alloc, (size_t alignment, size_t n), (alignment, n),
-     (ALIGNED(alignment), SIZE(n), CALLER), POINTER)
-CALL(void *, memalign, (size_t alignment, size_t n), (alignment, n),
-     (ALIGNED(alignment), SIZE(n), CALLER), POINTER)
-CALL(void *, valloc, (size_t n), (n), (SIZE(n), CALLER), POINTER)
-CALL(void *, pvalloc, (size_t n), (n), (SIZE(n), CALLER), POINTER)
+ALLOCATE(void *, malloc, (size_t n), (n), (SIZE(n)), POINTER)
+ALLOCATE(void *, calloc, (size_t n, size_t size), (n, size), (SIZE(product(n, size))), POINTER)
+ALLOCATE(void *, realloc, (void *p, size_t n), (p, n), (ADDRESS(p), SIZE(n)), POINTER)
+ALLOCATE(void *, reallocarray, (void *p, size_t n, size_t size), (p, n, size),
+     (ADDRESS(p), SIZE(product(n, size))), POINTER)
+ALLOCATE(void *, aligned_alloc, (size_t alignment, size_t n), (alignment, n),
+     (ALIGNED(alignment), SIZE(n)), POINTER)
+ALLOCATE(void *, memalign, (size_t alignment, size_t n), (alignment, n),
+     (ALIGNED(alignment), SIZE(n)), POINTER)
+ALLOCATE(void *, valloc, (size_t n), (n), (SIZE(n)), POINTER)
+ALLOCATE(void *, pvalloc, (size_t n), (n), (SIZE(n)), POINTER)
 
 SONDE_WRAP_IF_PRESENT(int, posix_memalign, (void **p, size_t alignment, size_t n))
 {
-	sonde_enter(ALIGNED(alignment), SIZE(n), CALLER);
+	ENTER(ALIGNED(alignment), SIZE(n));
 	int status = SONDE_REAL(posix_memalign)(p, alignment, n);
 	sonde_leave(SONDE_PTR("result", status == 0 ? *p : NULL), SONDE_I32("status", status));
 	return status;
@@ -78,7 +107,7 @@ GIVE_BACK(free, (void *p), (p), (ADDRESS(p), CALLER))
 #define NEW(name, symbol, params, args, ...)                                                   \
 	SONDE_WRAP_SYMBOL_IF_PRESENT(void *, name, symbol, params)                             \
 	{                                                                                      \
-		sonde_enter(SIZE(n), ##__VA_ARGS__, CALLER);                                           \
+		ENTER(SIZE(n), ##__VA_ARGS__);                                                 \
 		void *result = SONDE_REAL(name) args;                                          \
 		sonde_leave(SONDE_PTR("result", result));                                      \
 		return result;                                                                 \
@@ -105,11 +134,15 @@ DELETE(delete_aligned, "_ZdlPvSt11align_val_t", (void *p, size_t to), (p, to))
 DELETE(delete_array_aligned, "_ZdaPvSt11align_val_t", (void *p, size_t to), (p, to))
 
 /* The address space. */
-CALL(void *, mmap, (void *p, size_t n, int prot, int flags, int fd, off_t at),
-     (p, n, prot, flags, fd, at),
-     (ADDRESS(p), SIZE(n), SONDE_I32("prot", prot), SONDE_U32("flags", flags),
-      SONDE_I32("fd", fd), SONDE_I64("offset", at), CALLER),
-     POINTER)
+SONDE_WRAP_IF_PRESENT(void *, mmap, (void *p, size_t n, int prot, int flags, int fd, off_t at))
+{
+	ENTER_FULL(ADDRESS(p), SIZE(n), SONDE_I32("prot", prot), SONDE_U32("flags", flags), SONDE_I32("fd", fd),
+		   SONDE_I64("offset", at));
+	void *result = SONDE_REAL(mmap)(p, n, prot, flags, fd, at);
+	sonde_leave(SONDE_PTR("result", result));
+	return result;
+}
+
 CALL(int, munmap, (void *p, size_t n), (p, n), (ADDRESS(p), SIZE(n), CALLER), STATUS)
 CALL(int, mprotect, (void *p, size_t n, int prot), (p, n, prot),
      (ADDRESS(p), SIZE(n), SONDE_I32("prot", prot)), STATUS)
@@ -129,8 +162,7 @@ SONDE_WRAP_IF_PRESENT(void *, mremap, (void *p, size_t old, size_t n, int flags,
 	if (flags & ~MREMAP_MAYMOVE)
 		to = va_arg(ap, void *);
 	va_end(ap);
-	sonde_enter(ADDRESS(p), SONDE_U64("old_bytes", old), SIZE(n), SONDE_U32("flags", flags),
-		    CALLER);
+	ENTER(ADDRESS(p), SONDE_U64("old_bytes", old), SIZE(n), SONDE_U32("flags", flags));
 	void *result = SONDE_REAL(mremap)(p, old, n, flags, to);
 	sonde_leave(SONDE_PTR("result", result));
 	return result;

@@ -49,6 +49,7 @@ struct rt_config {
 	uint64_t frames;      /* struct rt_frames, ascending: of modules that the unwinder does not know */
 	uint64_t nframes;
 	uint64_t real_find_fde; /* replay code of _Unwind_Find_FDE() */
+	uint64_t unwind;      /* struct rt_unwind; 0: nobody asks who has called */
 	/* functions of struct rt_guest_agent (runtime/guest/layout.h) */
 	uint64_t guest_tcb;   /* of the program's first thread in the guest; 0: there is no guest */
 	uint64_t guest_create, guest_begin, guest_finish;
@@ -61,6 +62,23 @@ struct rt_config {
 struct rt_frames {
 	uint64_t start;
 	uint64_t fde; /* its entry in an unwind table; 0: it is nothing of ours */
+};
+
+/*
+ * The unwind tables of files in memory, by which stacks are read.  The injector adds to the list while threads read it: n, and the end of one that is used
+ * again, are written last; those that are gone have an end of 0.
+ */
+#define RT_UNWIND_FILES 1024 /* code of further ones is not known */
+#define RT_STACK_UNKNOWN 1   /* in place of a return address: it, and all further ones, are not known */
+struct rt_unwind_file {
+	uint64_t begin, end;	     /* code */
+	uint64_t tables, tables_end; /* memory of the segment that has them */
+	uint64_t header, header_end; /* of .eh_frame_hdr */
+};
+struct rt_unwind {
+	uint64_t serial; /* grows when one is gone */
+	uint64_t n;
+	struct rt_unwind_file v[RT_UNWIND_FILES];
 };
 
 /*

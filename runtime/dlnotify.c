@@ -6,6 +6,7 @@
  * look at it.
  */
 #include "runtime/mail.h"
+#include "runtime/stacks/stacks.h"
 #include "runtime/x86-64/sys.h"
 #include "runtime/thread.h"
 
@@ -42,10 +43,12 @@ __attribute__((visibility("default"), used)) void sonde_rt_dl_state(void)
 
 	if (r && r->state == 0) {
 		uint64_t digest = list_digest(r);
+		int64_t unknown = 0;
 
 		if (digest != last) {
 			last = digest;
-			(void)rt_mail_ask(RING_MAIL_LIBRARIES);
+			if (!rt_mail_ask(RING_MAIL_LIBRARIES, &unknown) || unknown)
+				rt_callers_stop();
 		}
 	}
 	real();

@@ -16,6 +16,7 @@ RT_HIDDEN void rt_before_exec(uint64_t path, uint64_t nr);
 void rt_before_exec(uint64_t path, uint64_t nr)
 {
 	struct ring_control *c = rt_control();
+	int64_t ignored;
 
 	if (!(c->flags & RING_FOLLOW) || ring_collector_gone(c))
 		return;
@@ -28,6 +29,6 @@ void rt_before_exec(uint64_t path, uint64_t nr)
 	}
 	if (c->flags & RING_PERMIT)
 		sys2(__NR_prctl, SET_PTRACER, (uint64_t)c->tracer);
-	if (!rt_mail_ask(RING_MAIL_EXEC))
+	if (!rt_mail_ask(RING_MAIL_EXEC, &ignored))
 		__atomic_fetch_add((uint64_t *)&c->unfollowed, 1, __ATOMIC_RELAXED);
 }

@@ -43,12 +43,15 @@ RUNTIME_FILES = $(MACHINE_FILES) \
 	runtime/signals/stepping.c \
 	runtime/signals/stepping.h \
 	runtime/stack.h \
+	runtime/stacks/stacks.c \
+	runtime/stacks/stacks.h \
 	runtime/thread.h \
 	runtime/under.c \
 	runtime/unwind.c \
 	runtime/values.c \
 	runtime/values.h \
 	runtime/writer.c \
+	runtime/x86-64/cfi.c \
 	runtime/x86-64/exec.S \
 	runtime/x86-64/firstgate.S \
 	runtime/x86-64/gate.S \

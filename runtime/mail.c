@@ -93,7 +93,7 @@ static void do_call(struct ring_mail *m)
 	set_state(m, RING_MAIL_ASKED);
 }
 
-int rt_mail_ask(enum ring_mail_kind kind)
+int rt_mail_ask(enum ring_mail_kind kind, int64_t *result)
 {
 	struct ring_mail *m = mail();
 	uint64_t mask = sys_block_signals();
@@ -103,6 +103,7 @@ int rt_mail_ask(enum ring_mail_kind kind)
 		post(m, kind);
 		while ((state = await_answer(m)) == RING_MAIL_CALL)
 			do_call(m);
+		*result = m->result;
 		rt_mail_give_back();
 	}
 	sys_restore_signals(mask);

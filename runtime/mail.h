@@ -6,9 +6,9 @@
 
 /*
  * Asks the collector, and executes system calls for it until it is done; signals wait meanwhile.  0: there is nobody who
- * answers.
+ * answers; else *result is what the collector says.
  */
-int rt_mail_ask(enum ring_mail_kind kind);
+int rt_mail_ask(enum ring_mail_kind kind, int64_t *result);
 
 /* The same in parts, with signals blocked.  The mailbox is this thread's; 0: there is no collector. */
 int rt_mail_take(void);

@@ -3,6 +3,7 @@
  * The runtime's face to the injector and to modules: the symbols that the injector looks up.
  */
 #include "runtime/stack.h"
+#include "runtime/stacks/stacks.h"
 #include "runtime/x86-64/sys.h"
 #include "runtime/thread.h"
 
@@ -32,11 +33,12 @@ static uint64_t rt_open(uint64_t sp)
 	return (uint64_t)records;
 }
 
-RT_EXPORT const struct sonde_api sonde_rt_api = {
+RT_EXPORT struct sonde_api sonde_rt_api = {
 	.version = SONDE_ABI_VERSION,
 	.room = rt_room,
 	.pause = rt_pause,
 	.open = rt_open,
+	.callers = rt_callers,
 };
 
 /* Before exit() in static programs: what a dynamic linker would run as destructors. */

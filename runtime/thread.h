@@ -87,6 +87,7 @@ struct rt_thread {
 	uint64_t guest_program;	/* FS base of the program, when it was last in the guest */
 	uint64_t guest_frame;	/* rbp of the innermost sonde_rt_guest_enter */
 	uint64_t guest_inside;	/* 1: it is in the guest, or about to be, or has just been */
+	uint64_t stack; /* pages of its stack that can be read: the first one's number << 16 | how many */
 };
 
 _Static_assert(offsetof(struct rt_thread, owner) == SONDE_POOL_OWNER, "pool layout");

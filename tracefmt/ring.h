@@ -239,7 +239,7 @@ struct ring_left {
 enum ring_mail_state { RING_MAIL_IDLE = 0, RING_MAIL_ASKED, RING_MAIL_CALL, RING_MAIL_DONE, RING_MAIL_WRITING };
 
 enum ring_mail_kind {
-	RING_MAIL_LIBRARIES, /* the dynamic linker has loaded some, which are to be instrumented */
+	RING_MAIL_LIBRARIES, /* the dynamic linker has loaded some, which are to be instrumented; result: not 0 if they are not looked at */
 	RING_MAIL_EXEC,	     /* the thread is about to execute a program, which is to be recorded, too */
 	/*
 	 * A function is called for the first time, args[0] of those that wait for that.  result: its copy, RING_FIRST_AS_IS or

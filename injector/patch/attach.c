@@ -180,6 +180,8 @@ static enum inj_status plan(struct inj_session *s)
 	if (status == INJ_OK)
 		status = plan_wraps(s);
 	if (status == INJ_OK)
+		status = inj_unwind_files(s);
+	if (status == INJ_OK)
 		status = inj_write(s->target, s->rt_config, &s->config, sizeof(s->config));
 	if (status == INJ_OK && s->opt.follow)
 		status = inj_exec_sites(s, true);

@@ -382,6 +382,8 @@ enum inj_status inj_session_instrument(struct inj_session *s)
 	if (status == INJ_OK)
 		status = inj_modules_activate(s);
 	if (status == INJ_OK)
+		status = inj_unwind_files(s);
+	if (status == INJ_OK)
 		status = inj_resolve(s);
 	if (status == INJ_OK)
 		status = inj_patch_ready(s);
@@ -415,7 +417,7 @@ enum inj_status inj_session_settle(struct inj_session *s)
 
 bool inj_session_wants_libraries(const struct inj_session *s)
 {
-	if (s->opt.mirror.libraries || inj_awaits_unwinder(s))
+	if (s->opt.mirror.libraries || s->opt.frames > 1 || inj_awaits_unwinder(s))
 		return true;
 	for (size_t i = 0; i < s->nmodules; i++)
 		if (!s->modules[i].active)
@@ -434,6 +436,8 @@ enum inj_status inj_session_library(struct inj_session *s, struct inj_target *t)
 	status = inj_objects_read(s);
 	if (status == INJ_OK)
 		status = inj_modules_activate(s);
+	if (status == INJ_OK)
+		status = inj_unwind_files(s);
 	if (status == INJ_OK)
 		status = inj_resolve(s);
 	if (status == INJ_OK)

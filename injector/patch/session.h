@@ -38,6 +38,7 @@ struct inj_object {
 	char *file; /* absolute: where it is for the program; mostly the same */
 	char *name; /* as the dynamic linker calls it */
 	uint64_t base; /* load address minus link-time address */
+	uint64_t unwind; /* of its .eh_frame_hdr, which the runtime knows; 0: it does not */
 	uint64_t ld;   /* address of its dynamic section, 0 in static programs */
 	bool is_main;
 	bool is_module; /* one of ours */
@@ -140,6 +141,7 @@ struct inj_session_options {
 	const char *agent;	 /* path of what those are loaded by; given if there are any */
 	bool slow_guest;	 /* even if it takes system calls to go there and back */
 	bool own_loader;	 /* modules are mapped by us in dynamic programs, too, and can be taken out again */
+	uint32_t frames;	 /* of stacks that modules record where they record who has called; 0, 1: that one alone */
 	bool follow;		 /* asks before it executes a program: ring_control.flags, RING_FOLLOW */
 	struct inj_mirror_options mirror;
 	void (*warn)(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
@@ -152,6 +154,7 @@ struct inj_session {
 	struct inj_code code;
 	uint64_t shared[INJ_SHARED]; /* inodes of the memory that the program shares with us; 0: there is none */
 	struct rt_config config;
+	struct rt_unwind *unwind; /* in the program's memory; NULL: nobody reads stacks */
 
 	/* the program's addresses */
 	uint64_t runtime; /* load address */
@@ -252,6 +255,9 @@ enum inj_status inj_lead_unwinder(struct inj_session *s) INJ_CHECK;
 bool inj_awaits_unwinder(const struct inj_session *s);
 /* Link-time address of the module's .eh_frame, if libgcc can go through it; 0: there is none. */
 uint64_t inj_image_frames(const struct inj_image *img);
+
+/* unwind.c: lets the runtime read stacks, if modules record them, through all files that are there now. */
+enum inj_status inj_unwind_files(struct inj_session *s) INJ_CHECK;
 
 /* session.c: wraps whose functions are known. */
 enum inj_status inj_patch_ready(struct inj_session *s) INJ_CHECK;

@@ -95,12 +95,15 @@ static void answer(struct collector *c)
 
 static void serve_libraries(struct collector *c, pid_t pid)
 {
+	const bool looks = pid == c->program;
+
 	if (pid == c->program) {
 		instrument_late(c, c->program);
 	} else if (!c->told_children) {
 		c->told_children = true;
 		msg_warn("libraries that forked children load are not instrumented");
 	}
+	c->control->mail.result = !looks;
 	answer(c);
 }
 
@@ -113,6 +116,7 @@ bool collector_serve_mail(struct collector *c)
 	if (c->exec_waits || atomic_load_explicit(&m->state, memory_order_acquire) != RING_MAIL_ASKED)
 		return false;
 	if (c->no_requests) {
+		m->result = 1;
 		answer(c);
 	} else if (__atomic_load_n(&m->kind, __ATOMIC_RELAXED) == RING_MAIL_LIBRARIES) {
 		serve_libraries(c, atomic_load(&m->holder));

@@ -183,12 +183,14 @@ struct record_options {
 	uint64_t duration;	  /* its --duration: nanoseconds; 0: no bound */
 	bool no_follow;		  /* --no-follow: not what processes execute */
 	struct opt_list follow;	  /* --follow: shell patterns for programs' names; none: all */
+	uint64_t alloc_stack;	  /* --alloc-stack: frames, 1 to RECORD_MOST_FRAMES */
 	uint64_t workers;	  /* --workers: threads of ours that collect, at most; 0: by the processors */
 	bool progress;		  /* --progress */
 	bool quiet, verbose;	  /* also set in msg_quiet, msg_verbose */
 	char **program;		  /* the program and its arguments, up to NULL, in argv */
 };
 
+#define RECORD_MOST_FRAMES 8u
 #define RECORD_DEFAULT_RING (UINT64_C(1) << 20)
 #define RECORD_DEFAULT_MEMORY (UINT64_C(2) << 20)
 

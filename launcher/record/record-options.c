@@ -85,6 +85,8 @@ static const struct opt record_opts[] = {
 	  offsetof(struct raw, config), NULL },
 	{ 'm', "module", "MODULE", "use a module: NAME, FILE.so or FILE.c; repeat it for more",
 	  OPT_LIST, offsetof(struct raw, o.modules), NULL },
+	{ 0, "alloc-stack", "N", "with -m memory: the stack of each allocation, 1 to 8 frames (1: the caller alone)", OPT_COUNT,
+	  offsetof(struct raw, o.alloc_stack), NULL },
 	{ 0, "slow-guest", NULL, "a module's own C library, in static programs, even where each call takes system calls", OPT_FLAG,
 	  offsetof(struct raw, o.slow_guest), NULL },
 	OPT_SIGNATURES(struct raw, o.signatures),
@@ -584,6 +586,10 @@ static int check(struct raw *raw, int argc, int first)
 		return opt_usage_error(command, "--buffer: not from 64K to 1G");
 	if (raw->o.workers != UNSET && (raw->o.workers < 1 || raw->o.workers > POOL_MOST_WORKERS))
 		return opt_usage_error(command, "--workers: not from 1 to %u", POOL_MOST_WORKERS);
+	if (raw->o.alloc_stack < 1 || raw->o.alloc_stack > RECORD_MOST_FRAMES)
+		return opt_usage_error(command, "--alloc-stack: not from 1 to %u", RECORD_MOST_FRAMES);
+	if (raw->o.alloc_stack > 1 && !raw->o.modules.n && !raw->config)
+		return opt_usage_error(command, "--alloc-stack is about allocations, which a module records: add -m memory");
 	return check_functions(raw);
 }
 
@@ -674,7 +680,7 @@ static int parse(int argc, char **argv, struct record_options *o)
 	struct raw raw = {
 		.o = { .dir = "sonde.data", .ring_bytes = RECORD_DEFAULT_RING, .select.min_size = UNSET,
 		       .depth = UNSET, .min_time = UNSET, .max_calls = UNSET, .mem_bytes = UNSET, .duration = UNSET,
-		       .flight = UNSET, .max_size = UNSET, .workers = UNSET },
+		       .flight = UNSET, .max_size = UNSET, .workers = UNSET, .alloc_stack = 1 },
 		.overflow = "wait", .analyze = "auto",
 	};
 	int first = opt_parse(command, argc, argv, &raw);

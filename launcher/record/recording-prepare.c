@@ -226,6 +226,7 @@ static int make_session(struct recording *r, int ring_fd, int alive_fd)
 		.nmodules = r->nwrapping,
 		.own_loader = r->opt.attached,
 		.follow = !r->opt.no_follow,
+		.frames = (uint32_t)r->opt.alloc_stack,
 		.analyzers = r->analyzers,
 		.nanalyzers = r->nanalyzers,
 		.know_all = r->nanalyzers && !analysis_merges(r->analysis),

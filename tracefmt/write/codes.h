@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Which places in the program's code its events tell of: values of fields of type "ptr" that are called "code".  When the
+ * Which places in the program's code its events tell of: values of fields of type "ptr" that are called "code", or "code2" and so on right after it.  When the
  * program has ended, the trace says what is there.
  */
 #ifndef SONDE_TRACEFMT_WRITE_CODES_H
@@ -21,7 +21,7 @@ static inline void tf_codes_note(struct tf_codes *c, uint64_t address)
 {
 	uint64_t i = address * UINT64_C(0x9e3779b97f4a7c15) >> 50;
 
-	if (address == c->last || !address)
+	if (address == c->last || address <= 1)
 		return;
 	c->last = address;
 	while (c->slot[i] && c->slot[i] != address)

@@ -236,20 +236,31 @@ static void put_event(struct tf_buf *line, const struct tf_event *event)
 	tf_json_end(line);
 }
 
-/* Which of its values is an address of code; 0: none, or no memory to note any. */
-static uint8_t code_value(struct tf_sites *s, const struct tf_event *event)
+/* "code", and for the callers of that "code2" to "code9". */
+static bool is_code(const struct tf_field *field)
+{
+	const char *name = field->name;
+
+	return field->type == SONDE_TRACE_PTR && strncmp(name, "code", 4) == 0 && (!name[4] || (name[4] >= '2' && name[4] <= '9' && !name[5]));
+}
+
+/* Which of its values are addresses of code: the first, and how many are beside it; none, or no memory to note any: 0. */
+static void code_values(struct tf_sites *s, const struct tf_event *event, struct tf_site *site)
 {
 	uint8_t n = 0;
 
+	site->code = site->codes = 0;
 	for (size_t i = 0; i < event->nfields && event->fields[i].type != SONDE_TRACE_STR; i++) {
 		n += event->fields[i].type < SONDE_TRACE_WAIT;
-		if (event->fields[i].type != SONDE_TRACE_PTR || strcmp(event->fields[i].name, "code") != 0)
-			continue;
-		if (!s->codes)
-			s->codes = calloc(1, sizeof *s->codes);
-		return s->codes ? n : 0;
+		if (is_code(&event->fields[i]) && !site->code)
+			site->code = n;
+		if (site->code && n == site->code + site->codes && is_code(&event->fields[i]))
+			site->codes++;
 	}
-	return 0;
+	if (site->code && !s->codes)
+		s->codes = calloc(1, sizeof *s->codes);
+	if (!s->codes)
+		site->code = site->codes = 0;
 }
 
 enum sonde_trace_status tf_writer_event(struct tf_writer *w, const struct tf_event *event)
@@ -284,7 +295,7 @@ enum sonde_trace_status tf_writer_event(struct tf_writer *w, const struct tf_eve
 	w->sites.site[event->id].depth = event->depth;
 	w->sites.more[event->id].entry = event->entry;
 	w->sites.site[event->id].framed |= event->framed;
-	w->sites.site[event->id].code = code_value(&w->sites, event);
+	code_values(&w->sites, event, &w->sites.site[event->id]);
 	w->sites.site[event->id].exchange = tf_exchange_event(&w->sites, event);
 	return settle(w, &w->events.v[event->id]);
 }

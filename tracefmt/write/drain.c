@@ -173,8 +173,8 @@ static uint32_t record(struct drain *d, uint64_t word, uint32_t at, uint32_t end
 	if (site->narrow)
 		widen_all(d, id, payload);
 	ticks = tf_enc_time(d->enc, ticks);
-	if (site->code)
-		tf_codes_note(d->enc->sites->codes, payload[site->code - 1]);
+	for (unsigned int i = 0; i < site->codes; i++)
+		tf_codes_note(d->enc->sites->codes, payload[site->code - 1 + i]);
 	if (site->exchange)
 		tf_exchanges_note(d->enc->sites->exchanges, payload);
 	if (site->kind == SONDE_TRACE_ENTER)

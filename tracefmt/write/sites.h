@@ -25,6 +25,7 @@ struct tf_site {
 	uint8_t nfields; /* those with a value */
 	uint8_t words;	 /* of a record with empty strings: one for each value */
 	uint8_t code;	 /* 1 + index of the value that is an address of code, before all strings; 0: none */
+	uint8_t codes;	 /* so many values from it on are */
 	bool strings : 1; /* has fields of type STR */
 	bool narrow : 1; /* some values are only a part of their words */
 	bool framed : 1; /* its records have a frame address: all enters, some leaves */

@@ -142,13 +142,17 @@ struct sonde_wrap {
  * pause    stops (or lets go on again, with 0) recording of the whole process
  * open     in code that was not called through a wrapped function: opens the pool of this thread, which may be new to
  *          the runtime.  @sp: the caller's stack pointer or frame address.  0: the thread does not record
+ * frames   how many frames of the stack the user wants to see where a wrapper records who has called; 0, 1: the caller alone
+ * callers  return addresses, @most of them, from that of the wrapper with frame address @frame on; may be called with the pool open.  Where
+ *          the stack ends, and beyond `frames` of them, they are 0; 1: this one and further ones are not known
  */
 struct sonde_api {
 	uint32_t version;
-	uint32_t reserved;
+	uint32_t frames;
 	uint64_t *(*room)(uint64_t bytes);
 	void (*pause)(uint64_t stop);
 	uint64_t (*open)(uint64_t sp);
+	void (*callers)(uint64_t frame, uint64_t *code, uint64_t most);
 };
 
 /* ---- memory accesses ---- */

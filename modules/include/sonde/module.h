@@ -35,6 +35,10 @@
  * sonde_callback()                           in a function of the module that the program or a library calls by its
  *                                            address: may it record?  First of all there; false: nothing may be recorded
  * sonde_count("name")                        adds one to a counter of the thread
+ * sonde_frames()                             how many frames of the stack the user wants to see (--alloc-stack), 1 to 8
+ * sonde_callers(code, n)                     in a wrapper: stores where it returns to, where its caller does, and so on, n addresses in
+ *                                            all, 0 where there are no more, 1 where they are not known: SONDE_PTR("code", code[0]),
+ *                                            SONDE_PTR("code2", code[1]), ...: readers say what is there
  * sonde_readable(pointer)                    can the word there be read?  A system call
  * SONDE_ON_START { }, SONDE_ON_EXIT { }      code to run before main() and at a normal exit
  * SONDE_ON_MEMORY(batch) { }, ...            the program's memory accesses: see below
@@ -541,6 +545,15 @@ SONDE__INLINE int sonde_callback(void)
 		return 1;
 	return sonde__api->open(SONDE__FRAME) != 0;
 }
+
+/* Where stacks are not wanted, or the runtime is an old one, the caller is all there is. */
+SONDE__INLINE uint32_t sonde_frames(void)
+{
+	const uint32_t n = ((const volatile struct sonde_api *)sonde__api)->frames;
+
+	return n > 1 ? n : 1;
+}
+#define sonde_callers(code_, n_) sonde__api->callers(SONDE__FRAME, (code_), (n_))
 
 #define sonde_count(name_)                                                                     \
 	do {                                                                                  \
