@@ -72,8 +72,8 @@ struct rt_frames {
 #define RT_STACK_UNKNOWN 1   /* in place of a return address: it, and all further ones, are not known */
 struct rt_unwind_file {
 	uint64_t begin, end;	     /* code */
-	uint64_t tables, tables_end; /* memory of the segment that has them */
-	uint64_t header, header_end; /* of .eh_frame_hdr */
+	uint64_t tables, tables_end; /* memory of the segment that has them; without a header: of .eh_frame */
+	uint64_t header, header_end; /* of .eh_frame_hdr; 0: there is none */
 };
 struct rt_unwind {
 	uint64_t serial; /* grows when one is gone */

@@ -47,7 +47,7 @@ static bool is_call(const struct nm_history *h, uint64_t address)
 bool nm_add_site(struct nm *nm, const struct nm_site *site, uint32_t *index)
 {
 	const struct nm_variable v = { .kind = NM_HEAP, .how = NM_BY_ALLOCATION, .name = site->what, .scope = site->function,
-				       .object = site->object, .file = site->file, .line = site->line };
+				       .object = site->object, .file = site->file, .line = site->line, .callers = site->callers };
 	struct nm_history *h = &nm->history;
 	struct nm_known_site *s;
 

@@ -51,7 +51,7 @@ struct nm_part {
 /* A variable, and what is known of it. */
 struct nm_entry {
 	struct nm_variable v;
-	char *name, *scope, *type, *element, *file; /* its own; what v says */
+	char *name, *scope, *type, *element, *file, *callers; /* its own; what v says */
 	struct nm_field *root;
 	unsigned int fields; /* so far */
 };

@@ -30,6 +30,7 @@ static void entry_free(struct nm_entry *e)
 	free(e->type);
 	free(e->element);
 	free(e->file);
+	free(e->callers);
 	free(e);
 }
 
@@ -39,7 +40,7 @@ struct nm_entry *nm_entry_new(struct nm *nm, const struct nm_variable *v, Dwarf_
 
 	if (!e)
 		return NULL;
-	if (!copy(&e->name, v->name ? v->name : "") || !copy(&e->scope, v->scope) || !copy(&e->file, v->file) ||
+	if (!copy(&e->name, v->name ? v->name : "") || !copy(&e->scope, v->scope) || !copy(&e->file, v->file) || !copy(&e->callers, v->callers) ||
 	    (variable && (!(e->type = nm_type_name(variable, false)) || !(e->element = nm_type_name(variable, true)))) ||
 	    !array_room(nm->entry, nm->room_entries, nm->nentries + 1) || !nm_root_new(nm, e, variable, many)) {
 		entry_free(e);
@@ -52,6 +53,7 @@ struct nm_entry *nm_entry_new(struct nm *nm, const struct nm_variable *v, Dwarf_
 	e->v.type = e->type;
 	e->v.element = e->element;
 	e->v.file = e->file;
+	e->v.callers = e->callers;
 	nm->entry[nm->nentries++] = e;
 	return e;
 }

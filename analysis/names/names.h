@@ -61,6 +61,7 @@ struct nm_variable {
 	const char *element; /* the same without the array: "struct particle"; NULL: not known */
 	const char *file;    /* where it is declared, or the allocation is; NULL: not known */
 	int line;	     /* 0: not known */
+	const char *callers; /* of the heap: where the function was called, and so on, a line each; NULL: not known, or not asked for */
 };
 
 /* A variable and a path in it. */
@@ -112,6 +113,7 @@ struct nm_site {
 	const char *function; /* that calls it; NULL: not known */
 	const char *object, *file; /* likewise */
 	int line;
+	const char *callers;  /* as in struct nm_variable */
 };
 /* False: no memory.  *index: for nm_add_block(). */
 bool nm_add_site(struct nm *nm, const struct nm_site *site, uint32_t *index) __attribute__((warn_unused_result));

@@ -38,7 +38,7 @@ struct inj_object {
 	char *file; /* absolute: where it is for the program; mostly the same */
 	char *name; /* as the dynamic linker calls it */
 	uint64_t base; /* load address minus link-time address */
-	uint64_t unwind; /* of its .eh_frame_hdr, which the runtime knows; 0: it does not */
+	uint64_t unwind; /* rt_unwind_file.tables of it, which the runtime knows; 0: it does not */
 	uint64_t ld;   /* address of its dynamic section, 0 in static programs */
 	bool is_main;
 	bool is_module; /* one of ours */

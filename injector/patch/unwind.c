@@ -8,28 +8,52 @@
 #include "injector/image/elffile.h"
 #include "injector/patch/session.h"
 
-/* Of a file's segments: code from the first to the last, and the one that has the tables. */
-static bool find_tables(const struct inj_elf *file, uint64_t base, struct rt_unwind_file *f)
+/* Code from the first segment's to the last one's. */
+static void cover_code(const struct inj_elf *file, uint64_t base, struct rt_unwind_file *f)
 {
-	bool any = false;
-
-	*f = (struct rt_unwind_file){ 0 };
 	for (size_t i = 0; i < file->nsegs; i++) {
 		const struct inj_elf_segment *seg = &file->segs[i];
 
-		if (seg->flags & PF_X) {
-			f->begin = any ? f->begin : base + seg->addr;
-			f->end = base + seg->addr + seg->len;
-			any = true;
-		}
-		if (seg->flags & PF_R && file->eh_frame_hdr_size <= seg->len && file->eh_frame_hdr - seg->addr <= seg->len - file->eh_frame_hdr_size) {
-			f->tables = base + seg->addr;
-			f->tables_end = f->tables + seg->len;
-		}
+		if (!(seg->flags & PF_X))
+			continue;
+		f->begin = f->end ? f->begin : base + seg->addr;
+		f->end = base + seg->addr + seg->len;
 	}
-	f->header = base + file->eh_frame_hdr;
-	f->header_end = f->header + file->eh_frame_hdr_size;
-	return any && file->eh_frame_hdr_size && f->tables;
+}
+
+/* The header, and the segment that it is in. */
+static bool find_header(const struct inj_elf *file, uint64_t base, struct rt_unwind_file *f)
+{
+	for (size_t i = 0; i < file->nsegs && file->eh_frame_hdr_size; i++) {
+		const struct inj_elf_segment *seg = &file->segs[i];
+
+		if (!(seg->flags & PF_R) || file->eh_frame_hdr_size > seg->len || file->eh_frame_hdr - seg->addr > seg->len - file->eh_frame_hdr_size)
+			continue;
+		f->tables = base + seg->addr;
+		f->tables_end = f->tables + seg->len;
+		f->header = base + file->eh_frame_hdr;
+		f->header_end = f->header + file->eh_frame_hdr_size;
+	}
+	return f->header;
+}
+
+/* As GCC links static programs. */
+static bool find_section(const struct inj_elf *file, uint64_t base, struct rt_unwind_file *f)
+{
+	const struct inj_elf_section *sec = inj_elf_section(file, ".eh_frame");
+
+	if (!sec || !(sec->flags & SHF_ALLOC) || !inj_elf_get(file, sec->addr, sec->size))
+		return false;
+	f->tables = base + sec->addr;
+	f->tables_end = f->tables + sec->size;
+	return true;
+}
+
+static bool find_tables(const struct inj_elf *file, uint64_t base, struct rt_unwind_file *f)
+{
+	*f = (struct rt_unwind_file){ 0 };
+	cover_code(file, base, f);
+	return f->end && (find_header(file, base, f) || find_section(file, base, f));
 }
 
 /* One that we have mapped. */
@@ -69,16 +93,16 @@ static void add_object(struct inj_session *s, struct inj_object *o)
 	if (inj_elf_open(o->path, &file) != INJ_OK)
 		return;
 	if (find_tables(&file, o->base, &f)) {
-		o->unwind = f.header;
+		o->unwind = f.tables;
 		add(s->unwind, &f);
 	}
 	inj_elf_close(&file);
 }
 
-static void drop(struct rt_unwind *u, uint64_t header)
+static void drop(struct rt_unwind *u, uint64_t tables)
 {
 	for (uint64_t i = 0; i < u->n; i++)
-		if (u->v[i].header == header)
+		if (u->v[i].tables == tables)
 			__atomic_store_n(&u->v[i].end, 0, __ATOMIC_RELEASE);
 	__atomic_store_n(&u->serial, u->serial + 1, __ATOMIC_RELEASE);
 }

@@ -76,7 +76,7 @@ static int begin_rank(void *arg, struct mt_read *read, const struct sonde_trace_
 
 	r->read = read;
 	r->a->round = rank->index;
-	r->names = memnames_new(read, r->a->t.trace, rank, true);
+	r->names = memnames_new(read, r->a->t.trace, rank, MEMNAMES_FIELDS);
 	r->where = memwhere_new(read, memory_where(MEMORY_BY_LOOP, r->a->o->mangled));
 	r->profile = memprofile_new(&o);
 	r->sim = new_sim(r->a);

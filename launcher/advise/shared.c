@@ -59,7 +59,7 @@ static int begin_rank(void *arg, struct mt_read *read, const struct sonde_trace_
 	struct reader *r = arg;
 
 	r->where = memwhere_new(read, MEMWHERE_LINES | (r->a->o->mangled ? MEMWHERE_MANGLED : 0));
-	r->names = memnames_new(read, r->a->t.trace, rank, true);
+	r->names = memnames_new(read, r->a->t.trace, rank, MEMNAMES_FIELDS);
 	r->sh = sh_new(&o);
 	r->rank = rank->rank;
 	return r->where && r->names && r->sh ? 0 : no_memory();

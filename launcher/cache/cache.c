@@ -128,7 +128,7 @@ static int begin_rank(void *arg, struct mt_read *read, const struct sonde_trace_
 		return no_memory();
 	if (!memory_by_name(place_by(c)))
 		return 0;
-	c->names = memnames_new(read, c->trace, rank, place_by(c) == MEMORY_BY_FIELD);
+	c->names = memnames_new(read, c->trace, rank, place_by(c) == MEMORY_BY_FIELD ? MEMNAMES_FIELDS : MEMNAMES_VARIABLES);
 	memwhere_use_names(c->where, c->names);
 	return c->names ? 0 : no_memory();
 }

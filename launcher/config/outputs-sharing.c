@@ -8,7 +8,7 @@ bool sharing_kind_rank(struct memory_making *k)
 {
 	const struct sh_options o = { .line = LINE, .least = LEAST };
 
-	k->shared.names = memnames_new(k->read, k->m->trace, k->rank, true);
+	k->shared.names = memnames_new(k->read, k->m->trace, k->rank, MEMNAMES_FIELDS);
 	k->shared.sh = sh_new(&o);
 	return k->shared.names && k->shared.sh;
 }

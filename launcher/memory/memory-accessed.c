@@ -58,7 +58,7 @@ struct memory_accessed memory_accessed(const struct nm_name *name, enum memory_b
 		return (struct memory_accessed){ 0 };
 	return (struct memory_accessed){
 		.kind = nm_kind_word(v->kind), .how = nm_how_word(v->how), .type = by == MEMORY_BY_FIELD ? name->type : v->type,
-		.object = v->object, .scope = v->scope, .file = v->file, .line = v->line,
+		.object = v->object, .scope = v->scope, .file = v->file, .line = v->line, .callers = by == MEMORY_BY_ALLOCATION ? v->callers : NULL,
 	};
 }
 

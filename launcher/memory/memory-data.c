@@ -5,6 +5,8 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "tracefmt/buffer.h"
 #include "tracefmt/json.h"
@@ -25,6 +27,21 @@ static void put_csv_error(struct memory_count n, FILE *out)
 		fprintf(out, ",%.0f", n.error);
 	else
 		putc(',', out);
+}
+
+/* "f solve.c:12; main main.c:3" */
+static void put_csv_callers(const char *callers, FILE *out)
+{
+	char *text = NULL;
+	size_t bytes;
+	FILE *made = open_memstream(&text, &bytes);
+
+	for (const char *p = callers ? callers : ""; made && *p; p++)
+		fputs(*p == '\n' ? "; " : (char[]){ *p, 0 }, made);
+	putc(',', out);
+	if (made && fclose(made) == 0)
+		units_csv(out, text);
+	free(text);
 }
 
 static void put_csv(const struct memory_rows *rows, const struct memory_row *row, enum memory_by by, FILE *out)
@@ -54,6 +71,8 @@ static void put_csv(const struct memory_rows *rows, const struct memory_row *row
 		fprintf(out, ",%s,%s,", row->kind ? row->kind : "", row->how ? row->how : "");
 		units_csv(out, row->type);
 	}
+	if (by == MEMORY_BY_ALLOCATION)
+		put_csv_callers(row->callers, out);
 	if (rows->tagged) {
 		putc(',', out);
 		units_csv(out, row->expression);
@@ -71,6 +90,8 @@ void memory_print_csv(const struct memory_rows *rows, uint64_t limit, enum memor
 		fputs(",accesses_error,bytes_error,loads_error,stores_error", out);
 	if (memory_by_name(by))
 		fputs(",kind,named_by,type", out);
+	if (by == MEMORY_BY_ALLOCATION)
+		fputs(",callers", out);
 	if (rows->tagged)
 		fputs(",expression", out);
 	putc('\n', out);
@@ -167,6 +188,21 @@ static void put_sampling(struct tf_buf *b, const struct sonde_trace_sampled *s)
 		put_real(b, "access_share", (double)s->on_units / (double)s->all_units);
 }
 
+static void put_callers(struct tf_buf *b, const char *callers)
+{
+	size_t n;
+
+	tf_json_key(b, "callers");
+	tf_buf_byte(b, '[');
+	for (const char *p = callers; *p; p += n + (p[n] == '\n')) {
+		if (p > callers)
+			tf_buf_byte(b, ',');
+		n = strcspn(p, "\n");
+		tf_json_quoted_n(b, p, n);
+	}
+	tf_buf_byte(b, ']');
+}
+
 static void put_place(struct tf_buf *b, const struct memory_row *row, enum memory_by by)
 {
 	char text[32];
@@ -189,6 +225,8 @@ static void put_place(struct tf_buf *b, const struct memory_row *row, enum memor
 	tf_json_str(b, "kind", row->kind);
 	tf_json_str(b, "named_by", row->how);
 	tf_json_str(b, "type", row->type);
+	if (row->callers)
+		put_callers(b, row->callers);
 }
 
 static void put_json(struct tf_buf *b, const struct memory_rows *rows, const char *type, const struct memory_row *row,

@@ -72,6 +72,11 @@ static int visit_thread(void *arg, const struct memtrace_thread *thread)
 	return memprofile_end(t) && !taking.failed ? 0 : no_memory();
 }
 
+static enum memnames_apart apart_by(enum memory_by by)
+{
+	return by == MEMORY_BY_FIELD ? MEMNAMES_FIELDS : by == MEMORY_BY_ALLOCATION ? MEMNAMES_STACKS : MEMNAMES_VARIABLES;
+}
+
 static int begin_rank(void *arg, struct mt_read *read, const struct sonde_trace_rank *rank)
 {
 	struct memory *m = arg;
@@ -81,7 +86,7 @@ static int begin_rank(void *arg, struct mt_read *read, const struct sonde_trace_
 	m->rank = rank;
 	m->damage_before = *m->damage;
 	if (memory_by_name(m->how->by)) {
-		m->names = memnames_new(read, m->trace->trace, rank, m->how->by == MEMORY_BY_FIELD);
+		m->names = memnames_new(read, m->trace->trace, rank, apart_by(m->how->by));
 		m->profile = m->names ? memprofile_new(&o) : NULL;
 		return m->profile ? 0 : no_memory();
 	}

@@ -110,6 +110,7 @@ static void free_row(struct memory_row *row)
 	free(row->function);
 	free(row->file);
 	free(row->type);
+	free(row->callers);
 	free(row->expression);
 	free(row->groups);
 	free(row);
@@ -166,6 +167,7 @@ static void describe_accessed(struct memory_row *row, const struct nm_name *name
 	row->function = copy(a.scope, good);
 	row->file = copy(a.file, good);
 	row->line = a.line;
+	row->callers = copy(a.callers, good);
 }
 
 static void describe(struct memory_row *row, const struct memplace *p, enum memory_by by, bool *good)
@@ -230,7 +232,9 @@ static int by_key(const void *a, const void *b)
 	/* variables likewise */
 	if (!order)
 		order = strcmp(x->file ? x->file : "", y->file ? y->file : "");
-	return order ? order : (x->line > y->line) - (x->line < y->line);
+	if (!order)
+		order = (x->line > y->line) - (x->line < y->line);
+	return order ? order : strcmp(x->callers ? x->callers : "", y->callers ? y->callers : "");
 }
 
 static bool append(struct memory_rows *rows, struct memory_row *row)

@@ -9,6 +9,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define CELL_MAX 64
@@ -154,6 +155,23 @@ static void measure(const struct memory_rows *rows, size_t n, size_t *width)
 	}
 }
 
+/* Below its name. */
+static void put_callers(const struct memory_rows *rows, const char *callers, const size_t *width, FILE *out)
+{
+	size_t indent = 4, n;
+
+	for (size_t k = 0; k < ncells(rows); k++)
+		indent += width[k] + 2;
+	for (const char *p = callers; *p; p += n + (p[n] == '\n')) {
+		char *line = strndup(p, n = strcspn(p, "\n"));
+
+		fprintf(out, "%*s", (int)indent, "");
+		units_text(out, line ? line : "", 0, true);
+		putc('\n', out);
+		free(line);
+	}
+}
+
 static void put_row(const struct memory_rows *rows, const struct memory_row *row, const size_t *width,
 		    const char *name, FILE *out)
 {
@@ -179,6 +197,8 @@ static void put_row(const struct memory_rows *rows, const struct memory_row *row
 		putc(']', out);
 	}
 	putc('\n', out);
+	if (row->callers)
+		put_callers(rows, row->callers, width, out);
 }
 
 /* ---- what it is of ---- */

@@ -49,6 +49,7 @@ struct memory_accessed {
 	const char *kind, *how; /* static */
 	const char *type, *object, *scope, *file;
 	int line;
+	const char *callers; /* of allocations: as in struct nm_variable */
 };
 struct memory_accessed memory_accessed(const struct nm_name *name, enum memory_by by);
 /* As memory_name(). */
@@ -76,6 +77,7 @@ struct memory_row {
 	unsigned int depth;	/* of the loop; 0: outside of loops */
 	const char *kind, *how; /* by what was accessed: static; else NULL */
 	char *type;		/* likewise; NULL: not known */
+	char *callers;		/* of allocations: a line each; NULL: not known */
 	char *expression;	/* of an instruction with tags: what it accesses, in the source; else NULL */
 	struct memprofile_insn sum;
 	struct memprofile_group *groups; /* MEMPROFILE_GROUPS; NULL: not sampled */

@@ -78,7 +78,7 @@ static int begin_rank(void *arg, struct mt_read *read, const struct sonde_trace_
 	struct pages_reading *r = arg;
 
 	r->where = memwhere_new(read, MEMWHERE_LINES | (r->o->mangled ? MEMWHERE_MANGLED : 0));
-	r->names = memnames_new(read, mt_read_trace(read), rank, true);
+	r->names = memnames_new(read, mt_read_trace(read), rank, MEMNAMES_FIELDS);
 	r->pages = sh_pages_new((unsigned int)__builtin_ctzll(r->o->page), r->o->no_stack);
 	r->damage += r->where ? memwhere_damage(r->where) : 0;
 	r->first_thread = r->rows.nthreads;

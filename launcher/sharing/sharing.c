@@ -114,7 +114,7 @@ static int begin_rank(void *arg, struct mt_read *read, const struct sonde_trace_
 	struct sharing *s = arg;
 
 	s->where = memwhere_new(read, MEMWHERE_LINES | (s->o->mangled ? MEMWHERE_MANGLED : 0));
-	s->names = memnames_new(read, mt_read_trace(read), rank, true);
+	s->names = memnames_new(read, mt_read_trace(read), rank, MEMNAMES_FIELDS);
 	s->damage += s->where ? memwhere_damage(s->where) : 0;
 	s->nthreads = 0;
 	s->rank = rank->rank;

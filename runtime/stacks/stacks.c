@@ -35,7 +35,7 @@ static struct rt_rule read_rule(struct rt_unwind *u, uint64_t pc)
 		const struct rt_unwind_file *f = &u->v[i];
 
 		/* what is unmapped in ways that nobody says does no harm */
-		if (pc - 1 >= f->begin && pc - 1 < __atomic_load_n(&f->end, __ATOMIC_ACQUIRE) && sys_is_readable(f->header))
+		if (pc - 1 >= f->begin && pc - 1 < __atomic_load_n(&f->end, __ATOMIC_ACQUIRE) && sys_is_readable((f->header ? f->header : f->tables) & ~UINT64_C(7)))
 			return rt_cfi_rule(f, pc);
 	}
 	return (struct rt_rule){ 0 };

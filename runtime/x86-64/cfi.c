@@ -225,6 +225,31 @@ static int read_entry(const struct rt_unwind_file *f, uint64_t at, struct table 
 	return !r.bad;
 }
 
+/* Where there is no header all entries are looked at, which static programs have few of. */
+static int scan(const struct rt_unwind_file *f, uint64_t pc, struct table *t)
+{
+	for (uint64_t at = f->tables; at < f->tables_end;) {
+		struct reader r = entry_at(f, at);
+
+		if (r.bad)
+			return 0;
+		if (r.end > r.at && read_entry(f, at, t) && pc - t->begin < t->size)
+			return 1;
+		at = r.end;
+	}
+	return 0;
+}
+
+static int find_table(const struct rt_unwind_file *f, uint64_t pc, struct table *t)
+{
+	uint64_t at;
+
+	if (!f->header)
+		return scan(f, pc, t);
+	at = find_entry(f, pc);
+	return at && read_entry(f, at, t) && pc - t->begin < t->size;
+}
+
 /* ---- its rows ---- */
 
 static void set_register(struct row *row, uint64_t reg, int how, int64_t offset)
@@ -431,10 +456,9 @@ struct rt_rule rt_cfi_rule(const struct rt_unwind_file *f, uint64_t pc)
 {
 	const struct row none = { .reg = -1, .ra.how = OTHER };
 	struct row row = none, first;
-	uint64_t at = find_entry(f, pc - 1);
 	struct table t;
 
-	if (!at || !read_entry(f, at, &t) || pc - 1 - t.begin >= t.size || !run(t.initial, &t, UINT64_MAX, &row, &none))
+	if (!find_table(f, pc - 1, &t) || !run(t.initial, &t, UINT64_MAX, &row, &none))
 		return (struct rt_rule){ 0 };
 	first = row;
 	if (!run(t.rules, &t, pc - 1 - t.begin, &row, &first))

@@ -16,6 +16,7 @@ EXTRA_DIST += \
 	tests/integration/tags-same.py
 INTEGRATION_TESTS += \
 	tests/integration/advise.sh \
+	tests/integration/alloc-stacks.sh \
 	tests/integration/archive.sh \
 	tests/integration/args.sh \
 	tests/integration/attach-follow.sh \
@@ -179,6 +180,7 @@ EXTRA_DIST += \
 
 # Programs that the scripts trace.
 EXTRA_DIST += \
+	tests/programs/alloc_stacks.c \
 	tests/programs/fn_calls.c \
 	tests/programs/fn_forks.c \
 	tests/programs/fn_handlers.c \

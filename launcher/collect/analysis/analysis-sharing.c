@@ -52,7 +52,7 @@ bool analysis_sharing_end(struct analysis_thread *t)
 static bool print_lines(struct analysis *a, const struct mt_read *read, const struct sonde_trace *trace, FILE *to)
 {
 	struct memwhere *where = memwhere_new(read, MEMWHERE_LINES);
-	struct memnames *names = memnames_new(read, trace, sonde_trace_rank(trace, 0), true);
+	struct memnames *names = memnames_new(read, trace, sonde_trace_rank(trace, 0), MEMNAMES_FIELDS);
 	struct sharing_rows rows = { .bytes = 64, .least = LEAST };
 	const bool done = where && names && sh_finish(a->sharing) && sharing_rows_add(&rows, a->sharing, where, names, -1) &&
 			  sharing_rows_finish(&rows);

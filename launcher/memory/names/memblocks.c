@@ -17,6 +17,7 @@ struct open {
 	uint32_t depth;
 	const struct sonde_trace_function *function;
 	uint64_t entered, from, code, bytes, address;
+	uint64_t callers[MEMBLOCKS_CALLERS];
 };
 
 struct calls {
@@ -64,12 +65,24 @@ static uint64_t value(const struct sonde_trace_event *ev, const char *name)
 	return 0;
 }
 
+/* "code2" and so on. */
+static void take_callers(struct open *o, const struct sonde_trace_event *ev)
+{
+	for (size_t i = 0; i < ev->nvalues; i++) {
+		const char *name = ev->values[i].name;
+
+		if (strncmp(name, "code", 4) == 0 && name[4] >= '2' && name[4] < '2' + MEMBLOCKS_CALLERS && !name[5])
+			o->callers[name[4] - '2'] = ev->values[i].u;
+	}
+}
+
 static void enter(struct open *o, const struct sonde_trace_event *ev)
 {
 	if (o->function && ev->depth > o->depth)
 		return;
 	*o = (struct open){ .pid = o->pid, .tid = o->tid, .what = what_of(ev->function->name), .depth = ev->depth,
 			    .entered = ev->ticks, .from = ev->time, .code = value(ev, "code"), .bytes = value(ev, "bytes"), .address = value(ev, "address") };
+	take_callers(o, ev);
 	if (o->what != NOTHING)
 		o->function = ev->function;
 }
@@ -85,6 +98,7 @@ static bool leave(struct calls *r, struct open *o, const struct sonde_trace_even
 
 	if (!o->function || ev->depth > o->depth)
 		return true;
+	memcpy(call.callers, o->callers, sizeof(call.callers));
 	o->function = NULL;
 	if (ev->function != call.function || (ev->flags & (SONDE_TRACE_UNWOUND | SONDE_TRACE_ORPHAN)))
 		return true;

@@ -8,11 +8,15 @@
 
 #include "sonde/trace.h"
 
+#define MEMBLOCKS_CALLERS 7
+#define MEMBLOCKS_UNKNOWN 1
+
 /* A call that has returned; those that it made itself are not among them. */
 struct memblocks_call {
 	const struct sonde_trace_function *function;
 	const struct sonde_trace_thread *thread;
 	uint64_t code;		/* the address that it returned to; 0: not known */
+	uint64_t callers[MEMBLOCKS_CALLERS]; /* the one that its caller returned to, and so on; 0: there are no more; MEMBLOCKS_UNKNOWN: not known */
 	uint64_t entered, left; /* ticks */
 	uint64_t from, to;	/* the same in ns since the start of the trace */
 	bool frees, gives;	/* @freed was freed; @address is a block of @bytes; both: it is the same one, moved */

@@ -2,6 +2,8 @@
 /* Blocks of the heap, for names: which call allocated them. */
 #include "launcher/memory/names/memnames.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,6 +16,7 @@
 struct site {
 	const struct sonde_trace_function *function; /* NULL: free */
 	uint64_t code;
+	uint64_t callers[MEMBLOCKS_CALLERS]; /* 0: of all stacks */
 	uint32_t index;
 };
 
@@ -23,14 +26,23 @@ struct blocks {
 	const struct sonde_trace *trace;
 	struct site *site; /* hashed */
 	size_t nsites, room_sites;
+	bool stacks;
 };
 
 /* ---- sites ---- */
 
-static size_t slot_of(const struct blocks *r, const struct sonde_trace_function *function, uint64_t code)
+static bool is_same(const struct site *a, const struct site *b)
 {
-	return hash_slot(i, r->room_sites, hash_word(code ^ hash_word(function->index)),
-			 !r->site[i].function || (r->site[i].function == function && r->site[i].code == code));
+	return a->function == b->function && a->code == b->code && memcmp(a->callers, b->callers, sizeof(a->callers)) == 0;
+}
+
+static size_t slot_of(const struct blocks *r, const struct site *s)
+{
+	uint64_t hash = hash_word(s->code ^ hash_word(s->function->index));
+
+	for (size_t i = 0; i < MEMBLOCKS_CALLERS && s->callers[i]; i++)
+		hash = hash_word(hash ^ s->callers[i]);
+	return hash_slot(i, r->room_sites, hash, !r->site[i].function || is_same(&r->site[i], s));
 }
 
 /* Without parameters. */
@@ -39,10 +51,66 @@ static char *called(const struct sonde_trace_function *function)
 	return strndup(function->demangled, strcspn(function->demangled, "("));
 }
 
+/* Wrappers of modules are in a file of Sonde's. */
+static bool is_module(const struct blocks *r, const char *path)
+{
+	for (size_t i = 0; i < sonde_trace_modules(r->trace); i++)
+		if (strcmp(sonde_trace_module(r->trace, i)->path, path) == 0)
+			return true;
+	return false;
+}
+
+static void put_caller(const struct blocks *r, uint64_t address, FILE *out)
+{
+	const struct sonde_trace_code *code = address == MEMBLOCKS_UNKNOWN ? NULL : sonde_trace_code(r->trace, 0, address);
+	const char *slash = code ? strrchr(*code->file ? code->file : code->path, '/') : NULL;
+	char *function = code && *code->function ? inj_demangle(code->function) : NULL;
+
+	if (code && is_module(r, code->path)) {
+		free(function);
+		return;
+	}
+	if (ftell(out))
+		putc('\n', out);
+	if (!code && address == MEMBLOCKS_UNKNOWN)
+		fputs("[not known]", out);
+	else if (!code)
+		fprintf(out, "0x%" PRIx64, address);
+	else if (*code->file)
+		fprintf(out, "%s%s%s:%d", function ? function : code->function, *code->function ? " " : "", slash ? slash + 1 : code->file, code->line);
+	else if (*code->function)
+		fprintf(out, "%s in %s", function ? function : code->function, slash ? slash + 1 : code->path);
+	else
+		fprintf(out, "%s+0x%" PRIx64, slash ? slash + 1 : code->path, code->offset);
+	free(function);
+}
+
+/* A line each; *text NULL: there are none.  False: no memory. */
+static bool callers_text(const struct blocks *r, const uint64_t *callers, char **text)
+{
+	size_t bytes;
+	FILE *out = NULL;
+	bool good;
+
+	*text = NULL;
+	if (!callers[0])
+		return true;
+	out = open_memstream(text, &bytes);
+	for (size_t i = 0; out && i < MEMBLOCKS_CALLERS && callers[i]; i++)
+		put_caller(r, callers[i], out);
+	good = out && !ferror(out);
+	good = out && fclose(out) == 0 && good;
+	if (good && **text)
+		return true;
+	free(*text);
+	*text = NULL;
+	return good;
+}
+
 static bool add_site(struct blocks *r, struct site *s)
 {
 	const struct sonde_trace_code *code = s->code ? sonde_trace_code(r->trace, 0, s->code) : NULL;
-	char *what = called(s->function), *caller = code && *code->function ? inj_demangle(code->function) : NULL;
+	char *what = called(s->function), *caller = code && *code->function ? inj_demangle(code->function) : NULL, *callers = NULL;
 	struct nm_site site = { .what = what, .code = s->code };
 	struct mt_where where;
 	bool good;
@@ -54,22 +122,25 @@ static bool add_site(struct blocks *r, struct site *s)
 		site.line = code->line;
 	}
 	site.in_stream = s->code && mt_read_where(r->read, s->code - 1, &where) && where.place.function;
-	good = what && nm_add_site(r->nm, &site, &s->index);
+	good = what && callers_text(r, s->callers, &callers);
+	site.callers = callers;
+	good = good && nm_add_site(r->nm, &site, &s->index);
 	free(what);
 	free(caller);
+	free(callers);
 	return good;
 }
 
 static bool find_site(struct blocks *r, const struct memblocks_call *o, uint32_t *index)
 {
-	struct site *s;
+	struct site new = { .function = o->function, .code = o->code }, *s;
 
-	if (!hash_grow(r->site, r->room_sites, r->nsites + 1, old, old->function, &r->site[slot_of(r, old->function, old->code)]))
+	if (r->stacks && o->gives)
+		memcpy(new.callers, o->callers, sizeof(new.callers));
+	if (!hash_grow(r->site, r->room_sites, r->nsites + 1, old, old->function, &r->site[slot_of(r, old)]))
 		return false;
-	s = &r->site[slot_of(r, o->function, o->code)];
+	s = &r->site[slot_of(r, &new)];
 	if (!s->function) {
-		struct site new = { o->function, o->code, 0 };
-
 		if (!add_site(r, &new))
 			return false;
 		*s = new;
@@ -92,9 +163,9 @@ static bool take(void *arg, const struct memblocks_call *c)
 	return !c->gives || nm_add_block(r->nm, &call, c->address, c->bytes);
 }
 
-bool memnames_add_blocks(struct nm *nm, const struct mt_read *read, bool *has)
+bool memnames_add_blocks(struct nm *nm, const struct mt_read *read, bool stacks, bool *has)
 {
-	struct blocks r = { .nm = nm, .read = read, .trace = mt_read_trace(read) };
+	struct blocks r = { .nm = nm, .read = read, .trace = mt_read_trace(read), .stacks = stacks };
 	bool good, damaged;
 
 	*has = r.trace && memblocks_recorded(r.trace);

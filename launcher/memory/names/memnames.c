@@ -70,7 +70,8 @@ static bool is_first(const struct mt_read *read, size_t i, const struct mt_read_
 	return true;
 }
 
-struct memnames *memnames_new(const struct mt_read *read, const struct sonde_trace *trace, const struct sonde_trace_rank *rank, bool fields)
+struct memnames *memnames_new(const struct mt_read *read, const struct sonde_trace *trace, const struct sonde_trace_rank *rank,
+			      enum memnames_apart apart)
 {
 	const struct nm_options options = { .callbacks = &debugfiles_callbacks, .demangle = inj_demangle };
 	struct memnames *m = calloc(1, sizeof(*m));
@@ -79,12 +80,12 @@ struct memnames *memnames_new(const struct mt_read *read, const struct sonde_tra
 
 	if (!m)
 		return NULL;
-	m->fields = fields;
+	m->fields = apart == MEMNAMES_FIELDS;
 	m->nm = nm_new(&options);
 	good = m->nm != NULL;
 	for (size_t i = 0; good && mt_read_object(read, i, &o); i++)
 		good = !is_first(read, i, &o) || add_object(m, mt_read_trace(read) ? mt_read_trace(read) : trace, rank, &o);
-	if (good && memnames_add_blocks(m->nm, read, &m->has_blocks))
+	if (good && memnames_add_blocks(m->nm, read, apart == MEMNAMES_STACKS, &m->has_blocks))
 		return m;
 	memnames_free(m);
 	return NULL;

@@ -11,6 +11,9 @@
 
 #include "launcher/memory/memtrace.h"
 
+/* What is told apart: variables, their fields; or variables, and of allocations the stacks that they were made in. */
+enum memnames_apart { MEMNAMES_VARIABLES, MEMNAMES_FIELDS, MEMNAMES_STACKS };
+
 struct memnames;
 struct nm;
 struct nm_name;
@@ -19,9 +22,10 @@ struct nm_thread;
 
 /*
  * Of a rank, @read's, of @trace: both have to live as long.  Looks for the files that were recorded, or in the trace's archive; says once of each
- * that is another one.  @fields: fields are told apart, else variables.  NULL: no memory.
+ * that is another one.  NULL: no memory.
  */
-struct memnames *memnames_new(const struct mt_read *read, const struct sonde_trace *trace, const struct sonde_trace_rank *rank, bool fields);
+struct memnames *memnames_new(const struct mt_read *read, const struct sonde_trace *trace, const struct sonde_trace_rank *rank,
+			      enum memnames_apart apart);
 /* NULL allowed. */
 void memnames_free(struct memnames *m);
 
@@ -37,8 +41,8 @@ const struct mt_access *memnames_take(struct memnames *m, const struct mt_access
 struct nm_thread *memnames_batch(struct memnames *m);
 struct nm *memnames_nm(struct memnames *m);
 
-/* Blocks of the heap, if module memory was recorded, too: *has.  False: no memory. */
-bool memnames_add_blocks(struct nm *nm, const struct mt_read *read, bool *has) __attribute__((warn_unused_result));
+/* Blocks of the heap, if module memory was recorded, too: *has.  @stacks: by the stack, where it is known.  False: no memory. */
+bool memnames_add_blocks(struct nm *nm, const struct mt_read *read, bool stacks, bool *has) __attribute__((warn_unused_result));
 /* Of globals and statics, whoever accesses them.  False: no memory. */
 bool memnames_static(struct memnames *m, uint64_t addr, uint32_t size, struct nm_place *place) __attribute__((warn_unused_result));
 

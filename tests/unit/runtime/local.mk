@@ -43,3 +43,15 @@ tests_unit_runtime_registry_SOURCES = tests/unit/runtime/registry.c runtime/mapp
 tests_unit_runtime_registry_CPPFLAGS = $(AM_CPPFLAGS)
 tests_unit_runtime_registry_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_runtime_registry_LDADD = $(CMOCKA_LIBS) -lpthread
+
+PURE_TESTS += tests/unit/runtime/cfi
+tests_unit_runtime_cfi_SOURCES = tests/unit/runtime/cfi.c runtime/x86-64/cfi.c
+tests_unit_runtime_cfi_CPPFLAGS = $(AM_CPPFLAGS)
+tests_unit_runtime_cfi_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS) $(LIBDW_CFLAGS)
+tests_unit_runtime_cfi_LDADD = $(CMOCKA_LIBS) $(LIBDW_LIBS) $(LIBELF_LIBS)
+
+PURE_TESTS += tests/fuzz/fuzz_cfi
+tests_fuzz_fuzz_cfi_SOURCES = tests/fuzz/fuzz_cfi.c tests/fuzz/fuzz_main.c runtime/x86-64/cfi.c
+tests_fuzz_fuzz_cfi_CPPFLAGS = $(AM_CPPFLAGS)
+tests_fuzz_fuzz_cfi_CFLAGS = $(AM_CFLAGS)
+EXTRA_DIST += tests/fuzz/corpus/cfi.tar
