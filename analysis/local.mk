@@ -33,6 +33,7 @@ libanalysis_la_SOURCES = \
 	analysis/names/names-private.h \
 	analysis/names/names.c \
 	analysis/names/names.h \
+	analysis/names/past.c \
 	analysis/names/pointer.c \
 	analysis/names/scopes.c \
 	analysis/names/stack.c \

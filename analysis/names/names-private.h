@@ -135,6 +135,8 @@ struct nm {
 	struct nm_known_site *site;
 	size_t nsites, room_sites;
 	struct nm_history history;
+	struct nm_past **past;
+	size_t npast, room_past;
 	struct nm_entry *tcb, *stack; /* NULL: not yet asked for */
 };
 
@@ -263,6 +265,8 @@ bool nm_pointer_of_call(struct nm *nm, uint64_t returns, Dwarf_Die *pointer);
 
 struct nm_frame {
 	uint64_t cfa;
+	uint64_t low;	 /* the lowest address that is known to be in it */
+	uint64_t from;	 /* when it was first seen, or before */
 	uint64_t serial; /* no other frame had it */
 	const struct nm_insn *insn; /* the last one that was seen of its function: while that is in a call, the call */
 };
@@ -272,15 +276,57 @@ struct nm_stack {
 	struct nm_frame *frame;
 	size_t n, room;
 	uint64_t serial;
+	uint64_t from, to; /* when what is seen was done */
+	struct nm_past *past; /* where frames are kept that are over; NULL: nowhere */
 	bool failed; /* no memory */
 };
 
-/* @insn, of the function whose frame this is, is executed. */
-void nm_stack_seen(struct nm_stack *s, uint64_t cfa, const struct nm_insn *insn);
+/* @insn, of the function whose frame this is, is executed; the frame has @low. */
+void nm_stack_seen(struct nm_stack *s, uint64_t cfa, uint64_t low, const struct nm_insn *insn);
+/* There is no more to come: what is there was there until @end. */
+void nm_stack_end(struct nm_stack *s, uint64_t end);
 /* Whose frame has @addr; NULL: none. */
 struct nm_frame *nm_stack_frame(const struct nm_stack *s, uint64_t addr);
 /* Likewise, what is there; as nm_file_find().  @variables false: which variable there may be does not matter. */
 struct nm_entry *nm_stack_find(struct nm *nm, const struct nm_frame *frame, uint64_t addr, bool variables, uint64_t *begin, uint64_t *size);
 void nm_stack_free(struct nm_stack *s);
+
+/* ---- past.c: frames of other threads ---- */
+
+struct nm_past_frame {
+	uint64_t cfa, low; /* it was within that */
+	uint64_t from, to; /* at some time */
+	const struct nm_insn *insn; /* of its function */
+};
+
+/* Of a thread: all frames, in no order until one is looked for. */
+struct nm_past {
+	int pid;
+	uint64_t from, to; /* when there was the thread */
+	uint64_t low, high; /* where any of them is */
+	struct nm_past_frame *frame;
+	size_t n, room;
+	uint32_t *table; /* of indices + 1, hashed */
+	size_t room_table;
+	uint64_t *least; /* of the frames from each on, the lowest address; NULL: they are not sorted */
+	bool incomplete;
+};
+
+/* NULL: no memory.  It is nm's. */
+struct nm_past *nm_past_new(struct nm *nm, int pid, uint64_t from);
+void nm_past_free(struct nm_past *p);
+bool nm_past_add(struct nm_past *p, const struct nm_frame *f, uint64_t to);
+
+/* Of an access. */
+struct nm_past_when {
+	int pid;
+	uint64_t from, to;
+};
+struct nm_past_found {
+	uint64_t begin, size; /* as nm_file_find() */
+	bool stays; /* it is the same for all addresses there, at that time */
+};
+/* What was there on another thread's stack.  NULL: no memory; nm->unknown: it is on none that is kept. */
+struct nm_entry *nm_past_find(struct nm *nm, const struct nm_past_when *w, uint64_t addr, struct nm_past_found *found);
 
 #endif

@@ -107,7 +107,10 @@ void nm_free(struct nm *nm)
 		free(nm->site[i].object);
 	for (size_t i = 0; i < nm->room_insns; i++)
 		free(nm->insn[i]);
+	for (size_t i = 0; i < nm->npast; i++)
+		nm_past_free(nm->past[i]);
 	nm_history_free(&nm->history);
+	free(nm->past);
 	free(nm->site);
 	free(nm->insn);
 	free(nm->local);

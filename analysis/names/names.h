@@ -151,6 +151,13 @@ void nm_end(struct nm_thread *t);
 void nm_chunk(struct nm_thread *t, uint64_t fs, uint64_t tsc, uint64_t next);
 
 /*
+ * Stacks of other threads are known if all threads have been gone through before, by nm_note(): after nm_keep_stack() at each one's begin, with
+ * nm_ended() when the stream ended at @tsc.  False: no memory.
+ */
+bool nm_keep_stack(struct nm_thread *t);
+void nm_ended(struct nm_thread *t, uint64_t tsc);
+
+/*
  * Names the thread's next access; all have to be given, in their order, since calls among them say where frames and
  * allocations are.  False: no memory; the place is then that of an unknown name.
  */

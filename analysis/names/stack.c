@@ -10,18 +10,38 @@
 #include "base/hash.h"
 #include "base/search.h"
 
-void nm_stack_seen(struct nm_stack *s, uint64_t cfa, const struct nm_insn *insn)
+/* Those below @cfa are over. */
+static void leave(struct nm_stack *s, uint64_t cfa, uint64_t to)
 {
-	while (s->n && s->frame[s->n - 1].cfa < cfa)
+	while (s->n && s->frame[s->n - 1].cfa < cfa) {
 		s->n--;
+		if (s->past && !nm_past_add(s->past, &s->frame[s->n], to))
+			s->failed = true;
+	}
+}
+
+void nm_stack_seen(struct nm_stack *s, uint64_t cfa, uint64_t low, const struct nm_insn *insn)
+{
+	struct nm_frame *f;
+
+	leave(s, cfa, s->to);
 	if (!s->n || s->frame[s->n - 1].cfa != cfa) {
 		if (!array_room(s->frame, s->room, s->n + 1)) {
 			s->failed = true;
 			return;
 		}
-		s->frame[s->n++] = (struct nm_frame){ .cfa = cfa, .serial = ++s->serial };
+		if (s->n && cfa < s->frame[s->n - 1].low)
+			s->frame[s->n - 1].low = cfa;
+		s->frame[s->n++] = (struct nm_frame){ .cfa = cfa, .low = low, .from = s->from, .serial = ++s->serial };
 	}
-	s->frame[s->n - 1].insn = insn;
+	f = &s->frame[s->n - 1];
+	f->insn = insn;
+	f->low = low < f->low ? low : f->low;
+}
+
+void nm_stack_end(struct nm_stack *s, uint64_t end)
+{
+	leave(s, UINT64_MAX, end);
 }
 
 struct nm_frame *nm_stack_frame(const struct nm_stack *s, uint64_t addr)

@@ -18,6 +18,7 @@ struct slot {
 	struct nm_extent same;
 	const struct nm_name *name;
 	uint64_t epoch; /* of heap blocks; 0: the name stays */
+	uint64_t turn;	/* it is of another thread's stack, and the same as long as this is the thread's; 0: not so */
 	bool once;	/* it is not said of other addresses in the block */
 	const struct nm_insn *about; /* NULL: not looked at */
 	/* of the stack: the name stays while this frame is where it is, and its function at this instruction */
@@ -34,6 +35,7 @@ struct nm_thread {
 	struct nm *nm;
 	int pid, tid;
 	uint64_t fs, tsc, next;
+	uint64_t turn; /* changes with tsc and next */
 	struct nm_cursor blocks;
 	struct nm_stack stack;
 	uint64_t low, high; /* the part of the stack that has been seen; none: low > high */
@@ -50,6 +52,8 @@ struct nm_thread *nm_begin(struct nm *nm, int pid, int tid)
 	t->pid = pid;
 	t->tid = tid;
 	t->low = UINT64_MAX;
+	t->next = t->stack.to = UINT64_MAX;
+	t->turn = 1;
 	if (nm_cursor_begin(&t->blocks, nm, pid, tid))
 		return t;
 	free(t);
@@ -71,8 +75,36 @@ void nm_chunk(struct nm_thread *t, uint64_t fs, uint64_t tsc, uint64_t next)
 	if (tsc == t->tsc && next == t->next)
 		return;
 	nm_cursor_chunk(&t->blocks, tsc, next);
-	t->tsc = tsc;
-	t->next = next;
+	t->tsc = t->stack.from = tsc;
+	t->next = t->stack.to = next;
+	t->turn++;
+}
+
+bool nm_keep_stack(struct nm_thread *t)
+{
+	t->stack.past = nm_past_new(t->nm, t->pid, 0);
+	return t->stack.past;
+}
+
+void nm_ended(struct nm_thread *t, uint64_t tsc)
+{
+	nm_stack_end(&t->stack, tsc);
+	if (t->stack.past)
+		t->stack.past->to = tsc;
+}
+
+/* What another thread has there on its stack. */
+static struct nm_entry *find_other(struct nm_thread *t, uint64_t addr, uint64_t *begin, uint64_t *size, struct slot *s)
+{
+	const struct nm_past_when when = { t->pid, t->tsc, t->next };
+	struct nm_past_found found;
+	struct nm_entry *e = nm_past_find(t->nm, &when, addr, &found);
+
+	s->once = !found.stays;
+	s->turn = t->turn;
+	*begin = found.begin;
+	*size = found.size;
+	return e;
 }
 
 static struct nm_entry *find_tls(struct nm_thread *t, uint64_t addr, uint64_t *begin, uint64_t *size)
@@ -129,14 +161,14 @@ static struct nm_entry *find(struct nm_thread *t, const struct mt_access *a, uin
 		return e;
 	if (addr + RED_ZONE >= t->low && addr < t->high)
 		return find_stack(t, a, begin, size, s);
-	return e;
+	return t->nm->npast ? find_other(t, addr, begin, size, s) : e;
 }
 
 static bool is_same(const struct nm_thread *t, const struct slot *s, const struct mt_access *a)
 {
 	uint64_t offset = a->addr - s->begin;
 
-	if (offset >= s->size || (s->epoch && s->epoch != t->blocks.epoch))
+	if (offset >= s->size || (s->epoch && s->epoch != t->blocks.epoch) || (s->turn && s->turn != t->turn))
 		return false;
 	if (s->serial && (s->frame >= t->stack.n || t->stack.frame[s->frame].serial != s->serial ||
 			  t->stack.frame[s->frame].insn != s->at))
@@ -168,7 +200,8 @@ static void note(struct nm_thread *t, const struct mt_access *a, const struct nm
 		const uint64_t cfa = a->addr + (uint64_t)about->to_cfa;
 
 		t->high = cfa > t->high ? cfa : t->high;
-		nm_stack_seen(&t->stack, cfa, about);
+		/* what a call pushes is its function's who is called */
+		nm_stack_seen(&t->stack, cfa, a->addr + (about->returns && (a->kind & MD_STACK) ? 8 : 0), about);
 	}
 	if (about->returns && (a->kind & MD_STACK))
 		nm_cursor_call(&t->blocks, about->returns);
@@ -211,7 +244,7 @@ bool nm_find(struct nm_thread *t, const struct mt_access *a, struct nm_place *pl
 		return true;
 	}
 	*place = (struct nm_place){ .begin = a->addr };
-	s->serial = 0;
+	s->serial = s->turn = 0;
 	s->once = false;
 	good = nm_place_of(t->nm, find(t, a, &place->begin, &place->size, s), a->addr, a->size, place, &same);
 	s->fixed = good && s->about->shows_frame && !s->about->varies && place->name->variable->kind == NM_STACK;

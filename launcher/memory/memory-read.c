@@ -87,7 +87,7 @@ static int begin_rank(void *arg, struct mt_read *read, const struct sonde_trace_
 	m->damage_before = *m->damage;
 	if (memory_by_name(m->how->by)) {
 		m->names = memnames_new(read, m->trace->trace, rank, apart_by(m->how->by));
-		m->profile = m->names ? memprofile_new(&o) : NULL;
+		m->profile = m->names && memnames_stacks(m->names, read, m->trace->trace, rank) ? memprofile_new(&o) : NULL;
 		return m->profile ? 0 : no_memory();
 	}
 	memkept_key(m->trace, rank, read, &o, &m->key);

@@ -27,7 +27,7 @@ struct memnames {
 	uint64_t fs, tsc;
 	uint64_t *times; /* when the thread's chunks began; NULL: it does not matter */
 	size_t ntimes;
-	bool has_blocks;
+	bool has_blocks, has_stacks;
 	struct pair *pair; /* key - 1 */
 	size_t n, room;
 	uint32_t *table; /* keys, by both */
@@ -114,10 +114,53 @@ bool memnames_thread(struct memnames *m, const struct memtrace_thread *thread, s
 	nm_end(m->thread);
 	free(m->times);
 	m->times = NULL;
-	if (m->has_blocks && !mt_read_times(thread->read, thread->index, &m->times, &m->ntimes))
+	if ((m->has_blocks || m->has_stacks) && !mt_read_times(thread->read, thread->index, &m->times, &m->ntimes))
 		return false;
 	m->thread = nm_begin(m->nm, thread->about.pid, thread->about.tid);
 	return m->thread != NULL;
+}
+
+/* ---- stacks of other threads ---- */
+
+/* The accesses are from the chunk that began at m->tsc, or from the one before. */
+static void set_time(struct memnames *m)
+{
+	size_t after = m->times ? search_first(i, m->ntimes, m->times[i] > m->tsc) : 0;
+	uint64_t from = after ? m->times[after > 1 ? after - 2 : 0] : 0;
+
+	nm_chunk(m->thread, m->fs, from, m->times && after < m->ntimes ? m->times[after] : UINT64_MAX);
+}
+
+
+static bool note(void *arg, const struct mt_access *v, size_t n)
+{
+	struct memnames *m = arg;
+
+	set_time(m);
+	for (size_t i = 0; i < n; i++)
+		if (!nm_note(m->thread, &v[i]))
+			return false;
+	return true;
+}
+
+bool memnames_stacks(struct memnames *m, struct mt_read *read, const struct sonde_trace *trace, const struct sonde_trace_rank *rank)
+{
+	struct memtrace_thread thread = { .read = read, .trace = trace, .rank = rank->rank, .rank_index = rank->index, .quiet = true }, copy;
+	struct memtrace_time time;
+	size_t n = 0;
+
+	while (mt_read_thread(read, n, &thread.about))
+		n++;
+	m->has_stacks = n > 1;
+	for (; thread.index < n && n > 1; thread.index++) {
+		time = (struct memtrace_time){ 0 };
+		if (!mt_read_thread(read, thread.index, &thread.about) || !memnames_thread(m, &thread, &copy) || !nm_keep_stack(m->thread))
+			return false;
+		copy.time = &time;
+		(void)memtrace_accesses(&copy, note, m);
+		nm_ended(m->thread, time.tsc ? time.tsc : UINT64_MAX);
+	}
+	return true;
 }
 
 /* ---- keys ---- */
@@ -157,15 +200,6 @@ static uint32_t key_of(struct memnames *m, uint64_t insn, const struct nm_name *
 		m->recent[at].key = find_key(m, insn, name);
 	}
 	return m->recent[at].key;
-}
-
-/* The accesses are from the chunk that began at m->tsc, or from the one before. */
-static void set_time(struct memnames *m)
-{
-	size_t after = m->times ? search_first(i, m->ntimes, m->times[i] > m->tsc) : 0;
-	uint64_t from = after ? m->times[after > 1 ? after - 2 : 0] : 0;
-
-	nm_chunk(m->thread, m->fs, from, m->times && after < m->ntimes ? m->times[after] : UINT64_MAX);
 }
 
 const struct mt_access *memnames_take(struct memnames *m, const struct mt_access *v, size_t n)

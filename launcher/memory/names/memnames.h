@@ -29,6 +29,13 @@ struct memnames *memnames_new(const struct mt_read *read, const struct sonde_tra
 /* NULL allowed. */
 void memnames_free(struct memnames *m);
 
+/*
+ * What other threads have on their stacks is to be named, too: goes through all threads once if there are several.  Without it such accesses are
+ * to memory that is not known.  False: no memory.
+ */
+bool memnames_stacks(struct memnames *m, struct mt_read *read, const struct sonde_trace *trace, const struct sonde_trace_rank *rank)
+	__attribute__((warn_unused_result));
+
 /* The accesses that come next are @thread's: a copy, by whose memtrace_accesses() they have to be read.  False: no memory. */
 bool memnames_thread(struct memnames *m, const struct memtrace_thread *thread, struct memtrace_thread *copy)
 	__attribute__((warn_unused_result));
