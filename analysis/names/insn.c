@@ -29,6 +29,7 @@ static void show_frame(struct nm_insn *i, const ZydisDecodedInstruction *insn, c
 		stores = o->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE;
 		hidden = o->visibility == ZYDIS_OPERAND_VISIBILITY_HIDDEN;
 	}
+	i->below = found && number_of(found->base) == 7 && rule->reg == 6;
 	if (!found || number_of(found->base) != rule->reg || found->segment == ZYDIS_REGISTER_FS || found->segment == ZYDIS_REGISTER_GS)
 		return;
 	i->shows_frame = true;

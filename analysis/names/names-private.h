@@ -217,6 +217,7 @@ struct nm_insn {
 	uint64_t insn;
 	uint64_t returns; /* a call: to where; else 0 */
 	bool shows_frame; /* its function's CFA is the address that it accesses, and: */
+	bool below;	  /* it accesses memory by the stack pointer, and the CFA is known by rbp */
 	bool varies;	  /* but that address has an index: it is somewhere on the stack */
 	int64_t to_cfa;
 	bool asked;	  /* nm_pointer_find() was: */
@@ -283,6 +284,8 @@ struct nm_stack {
 
 /* @insn, of the function whose frame this is, is executed; the frame has @low. */
 void nm_stack_seen(struct nm_stack *s, uint64_t cfa, uint64_t low, const struct nm_insn *insn);
+/* The innermost frame reaches down to @addr. */
+void nm_stack_reaches(struct nm_stack *s, uint64_t addr);
 /* There is no more to come: what is there was there until @end. */
 void nm_stack_end(struct nm_stack *s, uint64_t end);
 /* Whose frame has @addr; NULL: none. */

@@ -39,6 +39,14 @@ void nm_stack_seen(struct nm_stack *s, uint64_t cfa, uint64_t low, const struct 
 	f->low = low < f->low ? low : f->low;
 }
 
+void nm_stack_reaches(struct nm_stack *s, uint64_t addr)
+{
+	struct nm_frame *f = s->n ? &s->frame[s->n - 1] : NULL;
+
+	if (f && addr < f->low)
+		f->low = addr;
+}
+
 void nm_stack_end(struct nm_stack *s, uint64_t end)
 {
 	leave(s, UINT64_MAX, end);

@@ -203,6 +203,9 @@ static void note(struct nm_thread *t, const struct mt_access *a, const struct nm
 		/* what a call pushes is its function's who is called */
 		nm_stack_seen(&t->stack, cfa, a->addr + (about->returns && (a->kind & MD_STACK) ? 8 : 0), about);
 	}
+	/* the frame has grown down to there */
+	if (t->stack.past && about->below && (a->kind & MD_STACK))
+		nm_stack_reaches(&t->stack, a->addr + (about->returns ? 8 : 0));
 	if (about->returns && (a->kind & MD_STACK))
 		nm_cursor_call(&t->blocks, about->returns);
 }

@@ -130,7 +130,7 @@ static int begin_rank(void *arg, struct mt_read *read, const struct sonde_trace_
 		return 0;
 	c->names = memnames_new(read, c->trace, rank, place_by(c) == MEMORY_BY_FIELD ? MEMNAMES_FIELDS : MEMNAMES_VARIABLES);
 	memwhere_use_names(c->where, c->names);
-	return c->names ? 0 : no_memory();
+	return c->names && memnames_stacks(c->names, read, c->trace, rank) ? 0 : no_memory();
 }
 
 static void end_rank(void *arg)

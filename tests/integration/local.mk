@@ -230,6 +230,7 @@ EXTRA_DIST += \
 	tests/programs/var_cc.cc \
 	tests/programs/var_f.f90 \
 	tests/programs/var_heap.c \
+	tests/programs/var_threads.c \
 	tests/programs/var_typed.c \
 	tests/programs/work.h
 TRACEE_FILES += \

@@ -52,6 +52,12 @@ if [ -n "$(command -v clang)" ]; then
 	agrees clang -O0 "$sources/var_c.c"
 fi
 
+# ---- other threads' stacks ----
+
+for flags in -O0 -O1; do
+	agrees "$CC" $flags "$sources/var_threads.c"
+done
+
 # ---- blocks of the heap: fields by the type of pointers; by source line ----
 
 record='-m memory'
