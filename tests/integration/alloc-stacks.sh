@@ -76,7 +76,7 @@ for i in 1 2; do
 		#include <stdlib.h>
 		char *block;
 		static volatile int after;
-		__attribute__((noipa)) void inner$i(int n) { volatile char here[$i * 64]; here[n] = 0; block = malloc(50 + $i); block[0] = 1; after += here[n]; }
+		__attribute__((noinline, noipa)) void inner$i(int n) { volatile char here[$i * 64]; here[n] = 0; block = malloc(50 + $i); block[0] = 1; after += here[n]; }
 		void outer$i(int n) { inner$i(n); free(block); after++; }
 	END
 	"$CC" -O2 -g -fPIC -shared -o late$i.so late$i.c || fail "late$i.c"
@@ -110,8 +110,8 @@ cat >forks.c <<'END'
 	#include <unistd.h>
 	static volatile int after;
 	char *volatile block;
-	__attribute__((noipa)) void inner(void) { block = malloc(77); after++; }
-	__attribute__((noipa)) void outer(void) { inner(); after++; }
+	__attribute__((noinline, noipa)) void inner(void) { block = malloc(77); after++; }
+	__attribute__((noinline, noipa)) void outer(void) { inner(); after++; }
 	int main(void)
 	{
 		int status = 0;
