@@ -21,6 +21,7 @@ libanalysis_la_SOURCES = \
 	analysis/cache/system.h \
 	analysis/names/blocks.c \
 	analysis/names/blocks.h \
+	analysis/names/callee.c \
 	analysis/names/fields.c \
 	analysis/names/file.c \
 	analysis/names/frame.c \

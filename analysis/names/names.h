@@ -118,6 +118,12 @@ struct nm_site {
 /* False: no memory.  *index: for nm_add_block(). */
 bool nm_add_site(struct nm *nm, const struct nm_site *site, uint32_t *index) __attribute__((warn_unused_result));
 
+/*
+ * The symbol that the call goes to which returns there, if that leads through the procedure linkage table; NULL: not known.  A function that it calls by a
+ * jump at its end returns there, too.
+ */
+const char *nm_callee(struct nm *nm, uint64_t returns);
+
 struct nm_call {
 	int pid, tid;
 	uint64_t time; /* as in nm_chunk(): of an allocation when it returns, of a free when it is called */

@@ -124,3 +124,36 @@ rm -r t/objects
 check_status 0 sonde memory -b field t
 check_contains err 'program is not the file that was recorded: what its data are called is not known'
 check_contains out '\[unknown\]'
+
+# A library's function frees a block by a jump at its end, and so "from" where it was called itself: before the block of what it calls is allocated.
+cat >around.c <<'END'
+	#include <stdlib.h>
+	void around(void (*f)(void))
+	{
+		void *volatile p = malloc(100);
+		f();
+		free(p);
+	}
+END
+cat >called.c <<'END'
+	#include <stdlib.h>
+	void around(void (*f)(void));
+	__attribute__((noinline)) static void called(void)
+	{
+		volatile long *p = malloc(100 * sizeof(*p));
+		for (int i = 0; i < 100; i++)
+			p[i] = i;
+		free((void *)p);
+	}
+	int main(void)
+	{
+		for (int i = 0; i < 10; i++)
+			around(called);
+		return 0;
+	}
+END
+"$CC" -O2 -fPIC -shared -o libaround.so around.c && "$CC" -O1 -g -o program called.c ./libaround.so || fail "the library"
+check_status 0 sonde -q --mem -m memory -o t -- ./program
+printf 'malloc[] in called\t1000\n' >expected
+ours field name t
+check_same expected ours 'a block that is allocated in a call by a library'

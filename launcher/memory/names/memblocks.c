@@ -46,6 +46,18 @@ static enum what what_of(const char *name)
 	return GIVES;
 }
 
+bool memblocks_is_call(const char *symbol)
+{
+	static const char *const names[] = { "malloc", "calloc", "realloc", "reallocarray", "aligned_alloc", "memalign", "valloc", "pvalloc",
+					     "posix_memalign", "free", "cfree", "mmap", "mmap64", "munmap", "mremap" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strcmp(symbol, names[i]) == 0)
+			return true;
+	/* operator new and delete */
+	return strncmp(symbol, "_Zn", 3) == 0 || strncmp(symbol, "_Zd", 3) == 0;
+}
+
 static struct open *open_of(struct calls *r, const struct sonde_trace_thread *t)
 {
 	for (size_t i = r->nopen; i-- > 0;)

@@ -23,6 +23,9 @@ struct memblocks_call {
 	uint64_t freed, address, bytes;
 };
 
+/* Is it one of the functions that module memory knows? */
+bool memblocks_is_call(const char *symbol);
+
 /* Was module memory there? */
 bool memblocks_recorded(const struct sonde_trace *trace);
 

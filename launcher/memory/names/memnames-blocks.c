@@ -113,6 +113,7 @@ static bool add_site(struct blocks *r, struct site *s)
 	char *what = called(s->function), *caller = code && *code->function ? inj_demangle(code->function) : NULL, *callers = NULL;
 	struct nm_site site = { .what = what, .code = s->code };
 	struct mt_where where;
+	const char *callee;
 	bool good;
 
 	if (code) {
@@ -122,6 +123,9 @@ static bool add_site(struct blocks *r, struct site *s)
 		site.line = code->line;
 	}
 	site.in_stream = s->code && mt_read_where(r->read, s->code - 1, &where) && where.place.function;
+	/* what the call went to may have jumped to it, later */
+	callee = site.in_stream ? nm_callee(r->nm, s->code) : NULL;
+	site.in_stream = site.in_stream && (!callee || memblocks_is_call(callee));
 	good = what && callers_text(r, s->callers, &callers);
 	site.callers = callers;
 	good = good && nm_add_site(r->nm, &site, &s->index);
