@@ -130,6 +130,7 @@ libinjector_la_SOURCES = \
 	injector/signatures/sigresult.c \
 	injector/signatures/sigwrite.c \
 	injector/status.h \
+	injector/starts/data.c \
 	injector/starts/gaps.c \
 	injector/starts/insert.c \
 	injector/starts/judge.c \

@@ -101,6 +101,7 @@ static void split_segment(struct inj_cf *cf, const struct inj_elf_segment *seg)
 static bool set_bounds(struct inj_cf *cf)
 {
 	cf->lo = UINT64_MAX;
+	cf->hi = 0;
 	for (size_t i = 0; i < cf->nbytes; i++) {
 		const struct tramp_bytes *b = &cf->bytes[i];
 
@@ -114,7 +115,8 @@ static bool set_bounds(struct inj_cf *cf)
 
 enum inj_status inj_cf_bytes(struct inj_cf *cf)
 {
-	cf->bytes = calloc(2 * cf->file.nsecs + 2 * cf->file.nsegs + 1, sizeof(*cf->bytes));
+	/* without sections, a segment may become three: see inj_cf_is_data() */
+	cf->bytes = calloc(2 * cf->file.nsecs + 3 * cf->file.nsegs + 1, sizeof(*cf->bytes));
 	if (!cf->bytes)
 		return INJ_MEMORY;
 	for (size_t i = 0; i < cf->file.nsegs; i++) {
@@ -129,6 +131,22 @@ enum inj_status inj_cf_bytes(struct inj_cf *cf)
 		return INJ_NOT_SUPPORTED;
 	cf->marks = calloc((cf->hi - cf->lo) / 8 + 1, 1);
 	return cf->marks ? INJ_OK : INJ_MEMORY;
+}
+
+size_t inj_cf_is_data(struct inj_cf *cf, size_t i, uint64_t before, uint64_t after)
+{
+	const struct tramp_bytes whole = cf->bytes[i];
+	uint64_t bounds[4] = { whole.addr, before, after, whole.addr + whole.len };
+	size_t pieces = (before > bounds[0]) + 1u + (bounds[3] > after);
+
+	memmove(cf->bytes + i + pieces, cf->bytes + i + 1, (cf->nbytes - i - 1) * sizeof(*cf->bytes));
+	for (int k = 0; k < 3; k++)
+		if (bounds[k] < bounds[k + 1])
+			cf->bytes[i++] = (struct tramp_bytes){ .addr = bounds[k], .bytes = whole.bytes + (bounds[k] - whole.addr),
+							       .len = bounds[k + 1] - bounds[k], .code = k == 1 };
+	cf->nbytes += pieces - 1;
+	set_bounds(cf); /* within what they were: there is room for the marks */
+	return pieces - 1;
 }
 
 const struct tramp_bytes *inj_cf_code(const struct inj_cf *cf, uint64_t addr)

@@ -50,6 +50,12 @@ struct inj_cf {
 /* Errors: MEMORY, NOT_SUPPORTED (no code, or spread over 4 GiB or more). */
 enum inj_status inj_cf_bytes(struct inj_cf *cf) INJ_CHECK;
 
+/*
+ * Of the piece of code @i, only [@before, @after), which is not empty, is code after all, and the rest is data; once for each segment of a
+ * file without sections.  Returns how many pieces there are more.  What was found out by the code that there was is to be found out again.
+ */
+size_t inj_cf_is_data(struct inj_cf *cf, size_t i, uint64_t before, uint64_t after);
+
 /* The piece of code that holds @addr; NULL: none. */
 const struct tramp_bytes *inj_cf_code(const struct inj_cf *cf, uint64_t addr);
 
@@ -71,7 +77,7 @@ bool inj_cf_never(const struct inj_cf *cf, uint64_t addr, uint64_t size); /* by 
 char *inj_cf_write_name(char *name, uint64_t addr); /* sub_ADDR into name[24]; returns it */
 
 /* ---- facts-taken.c, facts-slots.c, facts-calls.c ---- */
-void inj_cf_taken(struct inj_cf *cf);
+void inj_cf_taken(struct inj_cf *cf); /* may be called again */
 void inj_cf_slots(struct inj_cf *cf);
 void inj_cf_sigaction(struct inj_cf *cf);
 

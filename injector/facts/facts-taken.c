@@ -226,6 +226,7 @@ static void take_symbols(struct inj_cf *cf, const struct inj_elf_symbols *syms)
 
 void inj_cf_taken(struct inj_cf *cf)
 {
+	cf->taken.n = cf->pointers.n = 0;
 	inj_cf_relocations(cf, relocation);
 	relative_places(cf);
 	if (cf->words)

@@ -13,6 +13,7 @@
 
 enum {
 	ROUNDS_MAX = 20,
+	ROUNDS_COARSE = 6,	/* where only bounds are wanted */
 	GAPS_ROUND = 6,		/* from then on, gaps are looked at in any case */
 	DEATHS_MAX = 5,		/* of one start: what spoke against it may have been none, too */
 	UNCOVERED_MIN = 512,	/* bytes: what linkers and C libraries add to every program without tables is less */
@@ -337,7 +338,7 @@ static bool suppose_more(struct inj_starts *s, int round)
 	suppose_held(s);
 	suppose_loaded(s);
 	suppose_jumped(s);
-	if (s->n == n || round >= GAPS_ROUND)
+	if (!s->coarse && (s->n == n || round >= GAPS_ROUND))
 		(void)inj_starts_gaps(s);
 	return s->n > n;
 }
@@ -375,7 +376,9 @@ static bool prepare(struct inj_starts *s)
 
 static bool run(struct inj_starts *s)
 {
-	for (int round = 0; round < ROUNDS_MAX; round++) {
+	int rounds = s->coarse ? ROUNDS_COARSE : ROUNDS_MAX;
+
+	for (int round = 0; round < rounds; round++) {
 		if (!build(s) || !look_at_all(s))
 			return false;
 		if (!inj_starts_judge(s) && !suppose_more(s, round))
@@ -412,23 +415,52 @@ static bool is_wanted(const struct inj_cf *cf)
 	return all <= LARGE && (uncovered > all / UNCOVERED_SHARE || (uncovered >= UNCOVERED_MIN && all <= SMALL));
 }
 
+static void clear(struct inj_starts *s)
+{
+	tramp_code_free(s->code);
+	free(s->moved);
+	free(s->fns);
+	free(s->of);
+	free(s->fn);
+	free(s->edges);
+	free(s->reached);
+	inj_addrs_free(&s->noreturn);
+	*s = (struct inj_starts){ .cf = s->cf, .v = s->v, .n = s->n };
+}
+
+static bool search(struct inj_starts *s)
+{
+	return prepare(s) && run(s) && !s->failed;
+}
+
+static bool search_again(struct inj_starts *s)
+{
+	clear(s);
+	free(s->v);
+	*s = (struct inj_starts){ .cf = s->cf };
+	inj_cf_taken(s->cf);
+	return search(s);
+}
+
+/* Where there is data among code, it has to be known first: its words hold addresses of functions, those of code do not. */
+static bool search_all(struct inj_starts *s)
+{
+	s->coarse = inj_starts_may_hold_data(s->cf);
+	if (!search(s))
+		return false;
+	return !s->coarse || (inj_starts_data(s) && search_again(s));
+}
+
 bool inj_starts_find(struct inj_cf *cf, struct inj_start **starts, size_t *n)
 {
 	struct inj_starts s = { .cf = cf };
 	bool good = true;
 
 	if (is_wanted(cf))
-		good = prepare(&s) && run(&s) && !s.failed;
+		good = search_all(&s);
 	if (good)
 		keep_alive(&s);
-	tramp_code_free(s.code);
-	free(s.moved);
-	free(s.fns);
-	free(s.of);
-	free(s.fn);
-	free(s.edges);
-	free(s.reached);
-	inj_addrs_free(&s.noreturn);
+	clear(&s);
 	if (!good) {
 		free(s.v);
 		s = (struct inj_starts){ 0 };

@@ -80,6 +80,7 @@ struct inj_starts {
 	uint64_t *reached;	/* by offset: bytes that control comes to from a start, in this round */
 	uint64_t size;		/* of all code: offsets are below */
 	bool aligned;		/* functions begin at multiples of 16 */
+	bool coarse;		/* gaps are left out */
 	bool strict;		/* no more are to be supposed: what is not bounded is none */
 	bool failed;		/* no memory */
 };
@@ -102,6 +103,13 @@ bool inj_starts_gaps(struct inj_starts *s);
 
 /* vtables.c: supposes what tables of virtual functions hold.  False: no memory. */
 bool inj_starts_virtual(struct inj_starts *s) INJ_CHECK;
+
+/*
+ * data.c: may there be data among what is taken for code?  After a coarse search, takes out of cf->bytes what is data.  False:
+ * no memory.
+ */
+bool inj_starts_may_hold_data(const struct inj_cf *cf);
+bool inj_starts_data(struct inj_starts *s) INJ_CHECK;
 
 /* What a slot of the GOT first holds: where its PLT's entry goes on, after the jump through it, by push $index or padding. */
 bool inj_starts_in_plt(const struct inj_cf *cf, uint64_t addr);

@@ -40,7 +40,12 @@ found()
 
 $CC -O2 -static -I"$programs" -o static "$programs/demo.c" -pthread || skip "no static C library"
 $CC -O2 -I"$programs" -o dynamic "$programs/fn_tails.c" -lm
-for file in static dynamic; do
+# Code and data in one segment, where nothing says which is which: data after the code, and before it, as other linkers have it.
+$CC -O2 -static -no-pie -Wl,-z,noseparate-code -I"$programs" -o joined "$programs/demo.c" -pthread || fail "no program of one segment"
+! command -v ld.lld >/dev/null || clang -fuse-ld=lld -O2 -static -no-pie -Wl,--no-rosegment -I"$programs" -o before "$programs/demo.c" -pthread ||
+	rm -f before
+for file in static dynamic joined before; do
+	[ -e "$file" ] || continue
 	bare "$file.bare" "$file"
 	symbols "$file" >"$file.symbols"
 	found "$file.bare" "$file.symbols" 80 0

@@ -119,6 +119,9 @@ $CC -O2 -static -no-pie -Wl,-Ttext-segment=0x10000 -o low prog.c && recorded low
 $CC -O2 -static -no-pie -Wl,-Ttext-segment=0x71230000 -o odd prog.c && recorded odd
 $CC -O2 -static -no-pie -z execstack -o execstack prog.c && recorded execstack
 $CC -O2 -static -no-pie -Wl,-z,noseparate-code,-z,norelro,--build-id=none -o joined prog.c && recorded joined
+strip -o joined.bare joined && without_sections joined.bare && recorded joined.bare
+! command -v ld.gold >/dev/null || ! $CC -O2 -static -no-pie -fuse-ld=gold -s -o gold prog.c || { without_sections gold && recorded gold; }
+$CC -nostdlib -static -s -Wl,-N -o omagic bare.s 2>omagic.err && without_sections omagic && recorded omagic # warns of its segment
 objcopy --strip-all --remove-section='.note*' --remove-section=.eh_frame glibc old
 without_segment GNU_STACK old
 without_segment NOTE old

@@ -53,6 +53,12 @@ tests_unit_injector_signatures_SOURCES = tests/unit/injector/signatures.c
 tests_unit_injector_signatures_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_injector_signatures_LDADD = libinjector.la libruntime-image.la libtrampolines.la libtracefmt.la $(CMOCKA_LIBS)
 
+# Its corpus is replayed here, see tests/fuzz/fuzz_elf.c.
+PURE_TESTS += tests/fuzz/fuzz_elf
+tests_fuzz_fuzz_elf_SOURCES = tests/fuzz/fuzz_elf.c tests/fuzz/fuzz_main.c
+tests_fuzz_fuzz_elf_LDADD = libinjector.la libtrampolines.la libtracefmt.la
+EXTRA_DIST += tests/fuzz/corpus/elf.tar
+
 # Its corpus is replayed here, see tests/fuzz/fuzz_signatures.c.
 PURE_TESTS += tests/fuzz/fuzz_signatures
 tests_fuzz_fuzz_signatures_SOURCES = tests/fuzz/fuzz_signatures.c tests/fuzz/fuzz_main.c
