@@ -46,7 +46,7 @@ by_default()
 	*/gcc-Os-stripped | */clang-O3-nopie) ;;
 	fn_odd/gcc-static | fn_virtual/gcc-static | fn_small/gcc-static | fn_starts/gcc-static) ;;
 	fn_switches/gcc-libs | fn_longjmps/gcc-libs | fn_signals/gcc-libs) ;;
-	fn_signals/gcc-static | fn_longjmps/gcc-static-pie) ;;
+	fn_signals/gcc-static | fn_signals/gcc-bare-stripped | fn_longjmps/gcc-static-pie) ;;
 	fn_tails/gcc-bare-stripped | fn_calls/gcc-barepie-stripped | fn_switches/gcc-barepie-stripped) ;;
 	fn_small/gcc-O1 | fn_small/gcc-native | fn_tails/gcc-notables | fn_tails/gcc-O3-nopie | fn_tails/clang-Os) ;;
 	fn_calls/* | fn_switches/*) case $2 in *-static* | *-libs) return 1 ;; esac ;;

@@ -79,11 +79,11 @@ without_sections()
 	printf '\0\0\0\0' | dd of="$1" bs=1 seek=60 conv=notrunc status=none
 }
 
-# recorded FILE: the same with Sonde, and calls are recorded
+# recorded FILE OPTION...: the same with Sonde, and calls are recorded
 recorded()
 {
 	[ -x "$1" ] || return 0
-	same_run -F '*' -o t -- "./$1"
+	same_run "${@:2}" -F '*' -o t -- "./$1"
 	events t
 	[ "$(count 'enter()')" -gt 2 ] || fail "$1: $(count 'enter()') calls"
 	same_run -q -F '*' --guess -o t -- "./$1"
@@ -121,7 +121,7 @@ $CC -O2 -static -no-pie -z execstack -o execstack prog.c && recorded execstack
 $CC -O2 -static -no-pie -Wl,-z,noseparate-code,-z,norelro,--build-id=none -o joined prog.c && recorded joined
 strip -o joined.bare joined && without_sections joined.bare && recorded joined.bare
 ! command -v ld.gold >/dev/null || ! $CC -O2 -static -no-pie -fuse-ld=gold -s -o gold prog.c || { without_sections gold && recorded gold; }
-$CC -nostdlib -static -s -Wl,-N -o omagic bare.s 2>omagic.err && without_sections omagic && recorded omagic # warns of its segment
+$CC -nostdlib -static -s -Wl,-N -o omagic bare.s 2>omagic.err && without_sections omagic && recorded omagic -q # its notes are no code
 objcopy --strip-all --remove-section='.note*' --remove-section=.eh_frame glibc old
 without_segment GNU_STACK old
 without_segment NOTE old

@@ -128,10 +128,40 @@ static void note_position(const struct walk *w, const struct tramp_block *b, str
 		stack->rsp.height += (int32_t)sizeof(uint64_t);
 }
 
+/*
+ * Compilers put a block where its only predecessor jumps to it.  Such a jump, with the stack as at the entry, to what begins as functions do
+ * leads to another function, if it is nearer than this one is supposed to end.
+ */
+static bool is_tail_call(const struct walk *w, const struct tramp_block *b, const struct flow_stack *stack)
+{
+	const struct tramp_block *to = b->target == TRAMP_NONE ? NULL : &w->flow->blocks[b->target];
+	uint32_t n = 0;
+
+	if (!to || stack->rsp.height || to->start < b->end || to->flags & (TRAMP_BLOCK_ENTRY | TRAMP_BLOCK_EXTERNAL) || !is_like_entry(w, to))
+		return false;
+	for (uint32_t i = 0; i < w->flow->nblocks; i++)
+		n += (w->flow->blocks[i].target == b->target) + (w->flow->blocks[i].next == b->target);
+	return n == 1;
+}
+
+static void leave_within(struct walk *w, const struct tramp_block *b, const struct flow_stack *stack)
+{
+	struct tramp_block tail = *b;
+
+	tail.ends = TRAMP_END_TAIL;
+	tail.target_addr = flow_addr(w->flow, w->flow->blocks[b->target].start);
+	leave(w, &tail, stack);
+}
+
 /* Where control goes after a block. */
 static void go_on(struct walk *w, const struct tramp_block *b, const struct flow_stack *stack)
 {
 	switch (b->ends) {
+	case TRAMP_END_JMP:
+		if (!is_tail_call(w, b, stack))
+			break;
+		leave_within(w, b, stack);
+		return;
 	case TRAMP_END_RET:
 		w->shape->flags |= TRAMP_SHAPE_RETURNS;
 		if (stack->rsp.height < 0)
