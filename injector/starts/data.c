@@ -82,8 +82,10 @@ static void refer(const struct inj_starts *s, struct extent *e, uint64_t addr)
 		e->after = addr;
 }
 
+/* Operands in memory, of indirect calls and jumps as well, and addresses that are loaded. */
 static void look_at(const struct inj_starts *s, struct extent *e, const struct tramp_op *op)
 {
+	bool indirect = op->kind == TRAMP_OP_CALL_IND || op->kind == TRAMP_OP_JMP_IND;
 	uint64_t addr = tramp_code_base(s->code) + op->off;
 	const uint8_t *p = inj_elf_get(&s->cf->file, addr, op->len);
 	uint32_t absolute;
@@ -91,10 +93,10 @@ static void look_at(const struct inj_starts *s, struct extent *e, const struct t
 
 	if (!p)
 		return;
-	if (op->kind == TRAMP_OP_RIP && op->disp_len == sizeof(relative)) {
+	if ((op->kind == TRAMP_OP_RIP || indirect) && op->disp_at && op->disp_len == sizeof(relative)) {
 		memcpy(&relative, p + op->disp_at, sizeof(relative));
 		refer(s, e, addr + op->len + (uint64_t)(int64_t)relative);
-	} else if (op->kind == TRAMP_OP_PLAIN && op->len > ADDRESS && s->cf->words) { /* its last operand, or part of it */
+	} else if ((op->kind == TRAMP_OP_PLAIN || indirect) && op->len > ADDRESS && s->cf->words) { /* the last operand, or its displacement */
 		memcpy(&absolute, p + op->len - ADDRESS, sizeof(absolute));
 		refer(s, e, absolute);
 	}

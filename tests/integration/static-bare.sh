@@ -65,7 +65,8 @@ if [ "${STATIC_BARE:-}" = full ]; then
 	STDIN=simple.sh each sash /bin/sash
 	each bash /bin/bash-static job.sh
 	each zsh /bin/zsh-static -f job.sh
-	each dar /usr/bin/dar_static -V
+	each dar /usr/bin/dar_static -N -Q -w -c archive -z -R files
+	[ ! -x /usr/bin/dar_static ] || dar_static -N -Q -t archive >dar.out 2>&1 || { show dar.out; fail "not the archive that dar makes alone"; }
 fi
 [ $tried -gt 0 ] || skip "no static programs"
 
