@@ -391,6 +391,7 @@ static bool run(struct inj_starts *s)
 	return true;
 }
 
+/* What was taken out may be one after all, as the last judgement says: then the one before it ends there. */
 static void keep_alive(struct inj_starts *s)
 {
 	size_t n = 0;
@@ -400,6 +401,8 @@ static void keep_alive(struct inj_starts *s)
 
 		if (start->dead || start->end <= start->addr)
 			continue;
+		if (n && s->v[n - 1].size > start->addr - s->v[n - 1].addr)
+			s->v[n - 1].size = start->addr - s->v[n - 1].addr;
 		start->size = start->end - start->addr;
 		start->inside = start->part && !start->certain && (start->deep || start->shape & TRAMP_SHAPE_OF_PART);
 		start->owner = start->deep || start->jumped ? s->fns[start->jumper].addr : 0;
