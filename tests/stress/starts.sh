@@ -3,8 +3,8 @@
 # many places are wrongly taken for functions: measured against the symbols, and printed as a table.  Without tables, by default at most one in a
 # thousand may be wrong in the worst of them, with --guess one in fifty.
 #
-# The programs: a large part of Sonde (dynamic, so that no library's code is in it), a small one with the static C library, and one in
-# C++, with libstdc++ in it and without; by gcc and clang, at all levels.
+# The programs: a large part of Sonde (dynamic, so that no library's code is in it), a small one with the static C library, with data in the
+# segment of the code as well, and one in C++, with libstdc++ in it and without; by gcc and clang, at all levels.
 #
 # STARTS_BUILDS    only these ("gcc-O2 clang-Os")
 . "$top_srcdir/tests/integration/lib.sh"
@@ -201,6 +201,8 @@ for build in ${STARTS_BUILDS:-$(builds)}; do
 	compile_own "$compiler" "$level" && row "$build own" own
 	"$compiler" "$level" -static -I"$top_srcdir/tests/programs" -o static "$top_srcdir/tests/programs/demo.c" -pthread 2>static.err &&
 		row "$build static" static
+	"$compiler" "$level" -static -Wl,-z,noseparate-code -I"$top_srcdir/tests/programs" -o joined "$top_srcdir/tests/programs/demo.c" -pthread \
+		2>joined.err && row "$build one segment" joined
 	"$cxx" -std=c++17 "$level" -static -o mixed mixed.cc -pthread 2>mixed.err && row "$build C++ static" mixed
 	"$cxx" -std=c++17 "$level" -o mixed mixed.cc -pthread 2>mixed.err && row "$build C++" mixed
 done
