@@ -39,7 +39,7 @@ BENCH_TRACEES += tests/bench/nothing-mpich
 endif
 
 BENCH_HELPERS = tests/bench/analysis tests/bench/bench_encode tests/bench/bench_memexpand \
-	tests/bench/interleave tests/bench/memspeed tests/bench/memtraces tests/bench/sonde-rungs
+	tests/bench/cachespeed tests/bench/interleave tests/bench/memspeed tests/bench/memtraces tests/bench/sonde-rungs
 EXTRA_PROGRAMS += $(BENCH_HELPERS)
 tests_bench_analysis_SOURCES = tests/bench/analysis.c
 tests_bench_analysis_LDADD = libinjector.la libmemtrace.la libtrampolines.la libtracefmt.la
@@ -47,7 +47,9 @@ tests_bench_bench_encode_SOURCES = tests/bench/bench_encode.c
 tests_bench_bench_encode_LDADD = libtracefmt.la -lm
 tests_bench_bench_memexpand_SOURCES = tests/bench/bench_memexpand.c
 tests_bench_bench_memexpand_LDADD = libmemtrace.la libtrampolines.la
-tests_bench_memspeed_SOURCES = tests/bench/memspeed.c
+tests_bench_cachespeed_SOURCES = tests/bench/cachespeed.c tests/bench/memload.c tests/bench/memload.h
+tests_bench_cachespeed_LDADD = libanalysis.la libtracefmt.la libmemtrace.la libtrampolines.la $(LIBELF_LIBS)
+tests_bench_memspeed_SOURCES = tests/bench/memspeed.c tests/bench/memload.c tests/bench/memload.h
 tests_bench_memspeed_LDADD = libtracefmt.la libmemtrace.la libtrampolines.la $(LIBELF_LIBS)
 tests_bench_memtraces_SOURCES = tests/bench/memtraces.c
 tests_bench_memtraces_LDADD = libreport.la libcommand.la libmemtrace.la libtrampolines.la libtracefmt.la $(LIBELF_LIBS)
