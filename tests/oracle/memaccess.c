@@ -481,3 +481,8 @@ size_t access_list(const struct decoded *d, pid_t tid, const struct user_regs_st
 	whole_operand(&l);
 	return l.n;
 }
+
+bool access_is_by_element(const struct decoded *d)
+{
+	return d->m && d->m->mem.type == ZYDIS_MEMOP_TYPE_VSIB;
+}

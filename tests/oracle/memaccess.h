@@ -30,4 +30,7 @@ struct decoded *access_decode(const uint8_t *bytes, size_t left);
 size_t access_list(const struct decoded *d, pid_t tid, const struct user_regs_struct *r,
 		   struct access v[MAX_ACCESSES]);
 
+/* Does it gather or scatter?  Then it may be interrupted between elements; its mask says what is left. */
+bool access_is_by_element(const struct decoded *d);
+
 #endif

@@ -17,6 +17,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ptrace.h>
 
 #include "tests/oracle/follow.h"
 #include "tests/oracle/memaccess.h"
@@ -77,17 +78,33 @@ static void before(struct thread *t, const struct user_regs_struct *r)
 	p->n = d ? access_list(d, t->tid, r, p->v) : 0;
 }
 
+/* A gather or scatter may be interrupted between elements: those at the end that are listed again when it goes on. */
+static size_t left_over(const struct thread *t)
+{
+	const struct decoded *d = decoded_at(t->in, t->pc - t->in->base);
+	struct access v[MAX_ACCESSES];
+	struct user_regs_struct r;
+
+	if (!d || !access_is_by_element(d))
+		return 0;
+	if (ptrace(PTRACE_GETREGS, t->tid, 0, &r) != 0)
+		die("no registers");
+	return access_list(d, t->tid, &r, v);
+}
+
 static void executed(struct thread *t, uint64_t pc, uint64_t sp)
 {
 	const struct pending *p = t->own;
 	uint64_t addr = t->pc - t->in->base;
 	const struct function *f = object_function(&t->in->o, addr);
+	size_t n = p->n;
 
-	(void)pc;
 	(void)sp;
 	if (!t->space->begun || !f)
 		return;
-	for (size_t i = 0; i < p->n; i++)
+	if (pc == t->pc)
+		n -= left_over(t);
+	for (size_t i = 0; i < n; i++)
 		fprintf(out, "%d.%d %s %u %lx %d %s %lx %lx\n", t->as_pid, t->as_tid, p->v[i].kind, p->v[i].size,
 			p->v[i].addr, p->v[i].stack, base_name(t->in->o.path), addr, f->addr);
 }
