@@ -29,6 +29,9 @@ matches()
 {
 	python3 - "$1" "$2" <<-'END'
 	import sys, hashlib
+	def begun(thread): # PID.TID: numbers begin anew after the greatest
+	    pid, tid = map(int, thread.split(b'.'))
+	    return (tid - pid) % (1 << 22)
 	def read(path):
 	    threads, order = {}, []
 	    for line in open(path, 'rb'):
@@ -40,7 +43,7 @@ matches()
 	            threads[thread].append(bytearray())
 	        else:
 	            threads[thread][-1] += known(rest)
-	    order.sort(key=lambda t: int(t.split(b'.')[1]))
+	    order.sort(key=begun)
 	    return [threads[t] for t in order]
 	digests = {}
 	def known(text):

@@ -90,8 +90,9 @@ if asked[2] != 3:
 if set(created) != set(ran):
     fail(set(created) ^ set(ran), "tasks that were created and not run")
 cancelled = [key for key, (some, of_all) in loops.items() if some != of_all]
-# Clang asks for bounds of static loops and sections, too, and runs an untied task part by part.
-if len(loops) != (17 if clang else 13) or len(cancelled) != 1:
+# Clang asks for bounds of static loops and sections, too, and runs an untied task part by part.  The loop that is cancelled may have
+# been done by then.
+if len(loops) != (17 if clang else 13) or len(cancelled) > 1:
     fail(dict(loops), "chunks are not the loops")
 if Counter(ran.values())[1] < (182 if clang else 195) or sum(ran.values()) != counts["omp task"]:
     fail(ran, "tasks that were run twice")
