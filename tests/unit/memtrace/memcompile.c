@@ -29,7 +29,7 @@
 
 enum { VISITS = 2000, ROUNDS = 60, AGAIN = 3 };
 
-static uint64_t seeds = 60;
+static uint64_t seeds = 30;
 
 /* ---- streams ---- */
 
