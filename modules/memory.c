@@ -41,22 +41,16 @@ SONDE_MODULE("memory", "heap allocations and mappings: sizes and addresses");
 #define ENTER_FULL(...) ENTER_BY(CALLERS_OF_6, 6, __VA_ARGS__) /* a record has no more fields */
 
 /* Type, name, parameters, arguments, what is recorded at entry, and what at return. */
-#define ALLOCATE(type, name, params, args, before, after)                                      \
+#define RECORD(type, name, params, args, enter, after)                                         \
 	SONDE_WRAP_IF_PRESENT(type, name, params)                                              \
 	{                                                                                      \
-		ENTER before;                                                                  \
+		enter;                                                                         \
 		type result = SONDE_REAL(name) args;                                           \
 		sonde_leave after;                                                             \
 		return result;                                                                 \
 	}
-#define CALL(type, name, params, args, before, after)                                          \
-	SONDE_WRAP_IF_PRESENT(type, name, params)                                              \
-	{                                                                                      \
-		sonde_enter before;                                                            \
-		type result = SONDE_REAL(name) args;                                           \
-		sonde_leave after;                                                             \
-		return result;                                                                 \
-	}
+#define ALLOCATE(type, name, params, args, before, after) RECORD(type, name, params, args, ENTER before, after)
+#define CALL(type, name, params, args, before, after) RECORD(type, name, params, args, sonde_enter before, after)
 
 #define SIZE(n) SONDE_BYTES("bytes", n)
 #define ALIGNED(n) SONDE_U64("alignment", n)
@@ -134,14 +128,9 @@ DELETE(delete_aligned, "_ZdlPvSt11align_val_t", (void *p, size_t to), (p, to))
 DELETE(delete_array_aligned, "_ZdaPvSt11align_val_t", (void *p, size_t to), (p, to))
 
 /* The address space. */
-SONDE_WRAP_IF_PRESENT(void *, mmap, (void *p, size_t n, int prot, int flags, int fd, off_t at))
-{
-	ENTER_FULL(ADDRESS(p), SIZE(n), SONDE_I32("prot", prot), SONDE_U32("flags", flags), SONDE_I32("fd", fd),
-		   SONDE_I64("offset", at));
-	void *result = SONDE_REAL(mmap)(p, n, prot, flags, fd, at);
-	sonde_leave(SONDE_PTR("result", result));
-	return result;
-}
+RECORD(void *, mmap, (void *p, size_t n, int prot, int flags, int fd, off_t at), (p, n, prot, flags, fd, at),
+       ENTER_FULL(ADDRESS(p), SIZE(n), SONDE_I32("prot", prot), SONDE_U32("flags", flags), SONDE_I32("fd", fd),
+		  SONDE_I64("offset", at)), POINTER)
 
 CALL(int, munmap, (void *p, size_t n), (p, n), (ADDRESS(p), SIZE(n), CALLER), STATUS)
 CALL(int, mprotect, (void *p, size_t n, int prot), (p, n, prot),

@@ -27,7 +27,7 @@ struct sh_options {
 	uint64_t least;		/* lines that change threads less often are SH_TRUE without a look, with a and b 0 */
 	uint64_t most_uses;	/* of a thread: (line, instruction); accesses of further ones are not looked at.  0: SH_USES */
 	bool live;		/* a thread is made known when it begins, not when the one before it has been read: what the first one did until then is
-				 * not told apart by time */
+				 * not distinguished by time */
 };
 
 #define SH_LINE_MAX 1024

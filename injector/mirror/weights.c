@@ -20,12 +20,6 @@ bool inj_weights_keep(struct inj_mirrors *m, const struct inj_recorded *r, const
 	return true;
 }
 
-static void add(struct tramp_weight *sum, const struct tramp_weight *w, uint64_t times)
-{
-	for (unsigned int i = 0; i < TRAMP_WEIGHTS; i++)
-		sum->n[i] += times * w->n[i];
-}
-
 void inj_weights_sum(const struct inj_session *s, const uint64_t *counts, size_t n, struct tramp_weight *sum)
 {
 	const struct inj_mirrors *m = &s->mirrors;
@@ -33,7 +27,7 @@ void inj_weights_sum(const struct inj_session *s, const uint64_t *counts, size_t
 	n = n < m->next_index ? n : m->next_index;
 	for (size_t i = RING_GONE_COUNTS; i < n; i++)
 		if (counts[i])
-			add(sum, &m->weights[i], counts[i]);
+			tramp_weight_add(sum, &m->weights[i], counts[i]);
 }
 
 /* The function that is counted whose code, or a part of it, holds link-time address @addr.  NULL: none. */
@@ -89,7 +83,7 @@ bool inj_weights_left(const struct inj_session *s, size_t object, uint64_t addr,
 		tramp_mirror_memory(m, &memory, 0);
 	good = m && plan_again(m, code, r) && tramp_mirror_left(m, (uint32_t)(addr - tramp_code_base(code)), &w);
 	if (good)
-		add(sum, &w, (uint64_t)net);
+		tramp_weight_add(sum, &w, (uint64_t)net);
 	tramp_mirror_free(m);
 	return good;
 }

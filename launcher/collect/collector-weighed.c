@@ -9,12 +9,6 @@
 #include "injector/mirror/weights.h"
 #include "launcher/collect/collector-private.h"
 
-static void add(struct tramp_weight *to, const struct tramp_weight *w, bool less)
-{
-	for (unsigned int i = 0; i < TRAMP_WEIGHTS; i++)
-		to->n[i] += less ? -w->n[i] : w->n[i];
-}
-
 /* What a thread has counted so far; its counters are copied to c->counts. */
 static struct tramp_weight counted(const struct collector *c, const struct feed *f, size_t *n)
 {
@@ -40,7 +34,7 @@ void collector_switch_weighed(struct collector *c, bool on)
 		if (!c->feeds[i].thread)
 			continue;
 		sum = counted(c, &c->feeds[i], &n);
-		add(&c->feeds[i].unwanted, &sum, !on);
+		tramp_weight_add(&c->feeds[i].unwanted, &sum, on ? 1 : TRAMP_WEIGHT_LESS);
 	}
 }
 
@@ -53,7 +47,7 @@ void collector_close_weighed(struct collector *c, struct feed *f, bool killed)
 
 	if (c->weighed_off)
 		sum = (struct tramp_weight){ { 0 } };
-	add(&sum, &f->unwanted, true);
+	tramp_weight_add(&sum, &f->unwanted, TRAMP_WEIGHT_LESS);
 	f->unwanted = (struct tramp_weight){ { 0 } };
 	nleft = collector_take_left(c, n, left);
 	for (size_t i = 0; i < nleft; i++)

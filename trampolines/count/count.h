@@ -111,6 +111,13 @@ struct tramp_weight {
 	uint64_t n[TRAMP_WEIGHTS];
 };
 
+#define TRAMP_WEIGHT_LESS UINT64_MAX /* -1 times: it is taken off again */
+static inline void tramp_weight_add(struct tramp_weight *to, const struct tramp_weight *w, uint64_t times)
+{
+	for (unsigned int i = 0; i < TRAMP_WEIGHTS; i++)
+		to->n[i] += times * w->n[i];
+}
+
 /*
  * What each counter of tramp_count_plan() adds to sums to which each execution of block i adds blocks[i], less after[i] if it did not
  * come out of the block's last system call: counters[c->ncounters].  @way: of @nblocks + 1; what is added for control that leaves

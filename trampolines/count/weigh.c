@@ -13,18 +13,12 @@ struct weigher {
 	const struct tramp_counts *c;
 	const struct tramp_weight *blocks, *after;
 	uint32_t nblocks;	/* also the node that stands for outside */
-	uint64_t *unknown;	/* by node: edges that are not counted, and lead to nodes whose turn has not come ... */
-	uint64_t *which;	/* ... and their exclusive or; of those whose turn has come, the last one */
+	uint64_t *unknown;	/* by node: edges that are not counted, and lead to nodes that have not been removed ... */
+	uint64_t *which;	/* ... and their exclusive or; of those that have been, the last one */
 	uint64_t *ready;	/* nodes that have one */
-	uint64_t *order;	/* of turns */
+	uint64_t *order;	/* in which nodes are removed */
 	size_t nready, norder;
 };
-
-static void add(struct tramp_weight *to, const struct tramp_weight *w, bool less)
-{
-	for (unsigned int i = 0; i < TRAMP_WEIGHTS; i++)
-		to->n[i] += less ? -w->n[i] : w->n[i];
-}
 
 static uint32_t node_of(const struct weigher *w, uint32_t block)
 {
@@ -35,9 +29,9 @@ static uint32_t node_of(const struct weigher *w, uint32_t block)
 static void add_edge(const struct weigher *w, struct tramp_weight *to, const struct tramp_edge *e, bool less)
 {
 	if (e->to != TRAMP_NONE)
-		add(to, &w->blocks[e->to], less);
+		tramp_weight_add(to, &w->blocks[e->to], less ? TRAMP_WEIGHT_LESS : 1);
 	else if (e->kind == TRAMP_EDGE_LOST)
-		add(to, &w->after[e->from], !less);
+		tramp_weight_add(to, &w->after[e->from], less ? 1 : TRAMP_WEIGHT_LESS);
 }
 
 static void forget(struct weigher *w, uint32_t node, uint64_t edge)
@@ -47,7 +41,7 @@ static void forget(struct weigher *w, uint32_t node, uint64_t edge)
 		w->ready[w->nready++] = node;
 }
 
-/* Leaves of the forest of edges that are not counted first; roots, outside among them, have no turn. */
+/* Leaves of the forest of edges that are not counted first; roots, outside among them, stay. */
 static void find_order(struct weigher *w)
 {
 	for (size_t i = 0; i < w->c->nedges; i++) {
@@ -103,7 +97,7 @@ void tramp_count_weigh(const struct tramp_counts *c, uint32_t nblocks, const str
 		if (e->counter == TRAMP_NONE)
 			continue;
 		add_edge(&w, &counters[e->counter], e, false);
-		add(&counters[e->counter], &way[node_of(&w, e->from)], false);
-		add(&counters[e->counter], &way[node_of(&w, e->to)], true);
+		tramp_weight_add(&counters[e->counter], &way[node_of(&w, e->from)], 1);
+		tramp_weight_add(&counters[e->counter], &way[node_of(&w, e->to)], TRAMP_WEIGHT_LESS);
 	}
 }

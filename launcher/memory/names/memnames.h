@@ -11,7 +11,7 @@
 
 #include "launcher/memory/memtrace.h"
 
-/* What is told apart: variables, their fields; or variables, and of allocations the stacks that they were made in. */
+/* What is distinguished: variables, their fields; or variables, and of allocations the stacks that they were made in. */
 enum memnames_apart { MEMNAMES_VARIABLES, MEMNAMES_FIELDS, MEMNAMES_STACKS };
 
 struct memnames;

@@ -155,12 +155,6 @@ const struct tramp_weight *tramp_mirror_weights(const struct tramp_mirror *m)
 	return m->planned && m->weighs && mir_wants(m, TRAMP_MIRROR_BLOCKS) ? m->weighed.v : NULL;
 }
 
-static void add(struct tramp_weight *to, const struct tramp_weight *w, bool less)
-{
-	for (unsigned int i = 0; i < TRAMP_WEIGHTS; i++)
-		to->n[i] += less ? -w->n[i] : w->n[i];
-}
-
 static uint32_t block_at(const struct tramp_mirror *m, uint32_t off)
 {
 	for (uint32_t i = 0; i < m->flow.nblocks; i++)
@@ -183,15 +177,15 @@ bool tramp_mirror_left(struct tramp_mirror *m, uint32_t off, struct tramp_weight
 	if (weigh_from(m, i, k, &rest, false) != TRAMP_MIRROR_OK)
 		return false;
 	*weight = m->weights.v[2 * (size_t)m->flow.nblocks + i];
-	add(weight, &rest, true);
+	tramp_weight_add(weight, &rest, TRAMP_WEIGHT_LESS);
 	for (size_t n = 0; tramp_mirror_edge(m, n, &e); n++) {
 		if (e.edge.counter == TRAMP_NONE || e.at != i)
 			continue;
 		/* come into, and not counted yet; or counted, and not left by it */
 		if (e.edge.to == i && e.before > off)
-			add(weight, &m->weighed.v[e.edge.counter], false);
+			tramp_weight_add(weight, &m->weighed.v[e.edge.counter], 1);
 		if (e.edge.from == i && e.before <= off)
-			add(weight, &m->weighed.v[e.edge.counter], true);
+			tramp_weight_add(weight, &m->weighed.v[e.edge.counter], TRAMP_WEIGHT_LESS);
 	}
 	return true;
 }
