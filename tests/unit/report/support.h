@@ -18,7 +18,7 @@
 #include "launcher/report/report.h"
 #include "tracefmt/write/writer.h"
 
-#define TRACE_START (UINT64_C(5) << 44) /* ticks at time 0 */
+#define TRACE_START (UINT64_C(5) << 58) /* ticks at time 0; later than any machine, so the time of closing is none of the trace */
 #define MONO_START (UINT64_C(1) << 60)  /* later than any real clock: those are not used then */
 #define REAL_START UINT64_C(1700000000000000000)
 #define STACK_TOP UINT64_C(0x7ffd00000000)
