@@ -19,6 +19,7 @@
 #include "injector/process/attachable.h"
 #include "injector/process/maps.h"
 #include "injector/process/threads.h"
+#include "injector/process/tracee-private.h"
 
 #define PATIENCE_NS INT64_C(5000000000) /* for a thread to stop, or to execute a system call */
 #define STARVED_NS INT64_C(300000000000) /* for one that waits for a processor */
@@ -385,15 +386,7 @@ static enum inj_status call(struct inj_target *target, long nr, const uint64_t a
 	th = &t->v[t->caller];
 	regs = th->regs;
 	status = borrow(th);
-	regs.rip = t->syscall_insn;
-	regs.rax = (uint64_t)nr;
-	regs.orig_rax = (uint64_t)-1; /* no system call to repeat */
-	regs.rdi = args[0];
-	regs.rsi = args[1];
-	regs.rdx = args[2];
-	regs.r10 = args[3];
-	regs.r8 = args[4];
-	regs.r9 = args[5];
+	inj_regs_syscall(&regs, t->syscall_insn, nr, args);
 	if (status == INJ_OK)
 		status = set_regs(th, &regs);
 	if (status == INJ_OK)

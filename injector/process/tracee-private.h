@@ -7,6 +7,9 @@
 /* t->pid stands at its first instruction: its memory, and how it executes system calls. */
 enum inj_status inj_tracee_set_up(struct inj_tracee *t) INJ_CHECK;
 
+/* The registers for system call @nr by the syscall instruction at @insn; those that it keeps are as they were. */
+void inj_regs_syscall(struct user_regs_struct *regs, uint64_t insn, long nr, const uint64_t args[6]);
+
 /* Lets it run to a breakpoint instruction.  INJ_REMOTE: it crashed. */
 enum inj_status inj_tracee_to_trap(struct inj_tracee *t) INJ_CHECK;
 

@@ -145,6 +145,19 @@ enum inj_status inj_tracee_step(struct inj_tracee *t, int *sig, uint64_t *fault_
 
 /* ---- system calls ---- */
 
+void inj_regs_syscall(struct user_regs_struct *regs, uint64_t insn, long nr, const uint64_t args[6])
+{
+	regs->rip = insn;
+	regs->rax = (uint64_t)nr;
+	regs->orig_rax = (uint64_t)-1; /* no system call to restart */
+	regs->rdi = args[0];
+	regs->rsi = args[1];
+	regs->rdx = args[2];
+	regs->r10 = args[3];
+	regs->r8 = args[4];
+	regs->r9 = args[5];
+}
+
 static enum inj_status step_syscall(struct inj_target *target, long nr, const uint64_t args[6],
 				    int64_t *result)
 {
@@ -157,15 +170,7 @@ static enum inj_status step_syscall(struct inj_target *target, long nr, const ui
 	if (status != INJ_OK)
 		return status;
 	regs = saved;
-	regs.rip = t->syscall_insn;
-	regs.rax = (uint64_t)nr;
-	regs.orig_rax = (uint64_t)-1; /* no system call to restart */
-	regs.rdi = args[0];
-	regs.rsi = args[1];
-	regs.rdx = args[2];
-	regs.r10 = args[3];
-	regs.r8 = args[4];
-	regs.r9 = args[5];
+	inj_regs_syscall(&regs, t->syscall_insn, nr, args);
 	/* the first step after execve() ends with execve()'s own exit: nothing has run, try again */
 	for (int tries = 0; tries < 3; tries++) {
 		status = inj_tracee_set_regs(t, &regs);

@@ -10,18 +10,23 @@
 
 #include "launcher/record/supervise.h"
 
+/* All signals but our own faults, which are to end us. */
+static void but_faults(sigset_t *all)
+{
+	sigfillset(all);
+	sigdelset(all, SIGSEGV);
+	sigdelset(all, SIGBUS);
+	sigdelset(all, SIGILL);
+	sigdelset(all, SIGFPE);
+	sigdelset(all, SIGABRT);
+}
+
 void supervise_begin(struct supervisor *v)
 {
 	struct sigaction dfl = { .sa_handler = SIG_DFL };
 	sigset_t all;
 
-	sigfillset(&all);
-	/* our own faults are to end us */
-	sigdelset(&all, SIGSEGV);
-	sigdelset(&all, SIGBUS);
-	sigdelset(&all, SIGILL);
-	sigdelset(&all, SIGFPE);
-	sigdelset(&all, SIGABRT);
+	but_faults(&all);
 	sigprocmask(SIG_BLOCK, &all, &v->original_mask);
 	/* a parent that ignores SIGCHLD leaves us no status to wait for */
 	sigaction(SIGCHLD, &dfl, &v->original_chld);
@@ -92,12 +97,7 @@ int supervise(struct supervisor *v, pid_t program)
 	siginfo_t info;
 	sigset_t all;
 
-	sigfillset(&all);
-	sigdelset(&all, SIGSEGV);
-	sigdelset(&all, SIGBUS);
-	sigdelset(&all, SIGILL);
-	sigdelset(&all, SIGFPE);
-	sigdelset(&all, SIGABRT);
+	but_faults(&all);
 	look_at_program(&s);
 	while (!s.ended) {
 		if (sigwaitinfo(&all, &info) < 0)
