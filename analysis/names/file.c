@@ -351,6 +351,41 @@ static bool place_of(struct nm_file *f, Dwarf_Die *die, uint64_t *addr, bool *tl
 	return true;
 }
 
+/* "a::" and "b" and "::"; NULL: no memory. */
+static const char *add_text(struct nm_file *f, const char *space, const char *name, const char *end)
+{
+	char *text;
+
+	if (!array_room(f->text, f->room_texts, f->ntexts + 1) ||
+	    asprintf(&text, "%s%s%s", space ? space : "", name, end) < 0)
+		return NULL;
+	return f->text[f->ntexts++] = text;
+}
+
+/*
+ * LLVM leaves out what a function is called of which nothing but static variables is left, as it was inlined: their symbols, "f.counter", say it.
+ * False: no memory.
+ */
+static bool note_function(struct nm_file *f, struct datum *d)
+{
+	const struct datum *symbol = at(d->tls ? &f->tls_symbols : &f->symbols, d->begin);
+	const char *name = dwarf_diename(&d->die), *dot = symbol && name ? strchr(symbol->name, '.') : NULL;
+	char *function;
+	size_t len;
+
+	if (!dot || dot == symbol->name || symbol->begin != d->begin)
+		return true;
+	len = strlen(name);
+	if (strncmp(dot + 1, name, len) != 0 || (dot[1 + len] && dot[1 + len] != '.'))
+		return true;
+	function = strndup(symbol->name, (size_t)(dot - symbol->name));
+	if (!function)
+		return false;
+	d->above = add_text(f, NULL, function, "");
+	free(function);
+	return d->above;
+}
+
 static bool add_variable(struct nm_file *f, Dwarf_Die *die, struct datum d)
 {
 	uint64_t size = 0;
@@ -362,6 +397,8 @@ static bool add_variable(struct nm_file *f, Dwarf_Die *die, struct datum d)
 		return true;
 	d.die = *die;
 	d.is_local = !dwarf_hasattr_integrate(die, DW_AT_external);
+	if (d.in == IN_FUNCTION && !d.above && !note_function(f, &d))
+		return false;
 	if (nm_type_of(die, &type))
 		size = nm_type_size(&type);
 	/* without a size, the symbol knows it */
@@ -373,17 +410,6 @@ static bool add_variable(struct nm_file *f, Dwarf_Die *die, struct datum d)
 	if (!size || __builtin_add_overflow(d.begin, size, &d.end))
 		return true;
 	return add(d.tls ? &f->tls_variables : &f->variables, &d);
-}
-
-/* "a::" and "b" and "::"; NULL: no memory. */
-static const char *add_text(struct nm_file *f, const char *space, const char *name, const char *end)
-{
-	char *text;
-
-	if (!array_room(f->text, f->room_texts, f->ntexts + 1) ||
-	    asprintf(&text, "%s%s%s", space ? space : "", name, end) < 0)
-		return NULL;
-	return f->text[f->ntexts++] = text;
 }
 
 /* What is in it is called so. */
@@ -406,7 +432,7 @@ static bool enter_function(struct nm_file *f, Dwarf_Die *die, struct datum *d)
 		return false;
 	}
 	f->text[f->ntexts++] = name;
-	d->above = *name ? name : NULL; /* LLVM leaves it out where nothing but a static variable is left of it */
+	d->above = *name ? name : NULL;
 	return true;
 }
 

@@ -11,10 +11,12 @@
 
 /* By the numbers of DWARF. */
 enum { REG_RBP = 6, REG_RSP = 7 };
+#define MAX_RULES 64 /* of a function that are looked at */
 
-bool nm_frame_rule(struct nm_file *f, uint64_t in_file, struct nm_rule *rule)
+/* *bytes: from there on the rule is the same for so many at least. */
+static bool rule_at(struct nm_file *f, uint64_t in_file, struct nm_rule *rule, uint64_t *bytes)
 {
-	Dwarf_Addr bias;
+	Dwarf_Addr bias, begin, end;
 	Dwarf_CFI *cfi;
 	Dwarf_Frame *frame;
 	Dwarf_Op *op;
@@ -22,6 +24,7 @@ bool nm_frame_rule(struct nm_file *f, uint64_t in_file, struct nm_rule *rule)
 	bool good = false;
 
 	*rule = (struct nm_rule){ .reg = -1 };
+	*bytes = 1;
 	for (unsigned int k = 0; k < 2 && !good; k++) {
 		cfi = k ? dwfl_module_dwarf_cfi(nm_file_module(f), &bias) : dwfl_module_eh_cfi(nm_file_module(f), &bias);
 		if (!cfi || dwarf_cfi_addrframe(cfi, in_file + nm_file_bias(f) - bias, &frame) != 0)
@@ -32,10 +35,19 @@ bool nm_frame_rule(struct nm_file *f, uint64_t in_file, struct nm_rule *rule)
 			else if (op[0].atom == DW_OP_bregx && op[0].number < 32)
 				*rule = (struct nm_rule){ (int)op[0].number, (int64_t)op[0].number2 };
 		}
+		if (dwarf_frame_info(frame, &begin, &end, NULL) >= 0 && end > in_file + nm_file_bias(f) - bias)
+			*bytes = end - (in_file + nm_file_bias(f) - bias);
 		free(frame);
 		good = rule->reg == REG_RBP || rule->reg == REG_RSP;
 	}
 	return good;
+}
+
+bool nm_frame_rule(struct nm_file *f, uint64_t in_file, struct nm_rule *rule)
+{
+	uint64_t bytes;
+
+	return rule_at(f, in_file, rule, &bytes);
 }
 
 /* ---- variables ---- */
@@ -47,6 +59,10 @@ struct search {
 	struct nm_rule rule;
 	Dwarf_Attribute frame_base;
 	bool has_frame_base;
+	uint64_t bias; /* of pc, from addresses in the file */
+	Dwarf_Die function; /* whose frame it is */
+	struct nm_rule body; /* if it has been asked for: */
+	bool has_body;
 };
 
 /* What a register holds there, from the CFA on. */
@@ -56,6 +72,28 @@ static bool register_offset(const struct search *s, int reg, int64_t *offset)
 		return false;
 	*offset = -s->rule.offset;
 	return true;
+}
+
+/*
+ * A frame base that is a register (LLVM's) means what that holds after the prologue, also at instructions where it holds something else, as at the
+ * return.  It is taken from the unwind rule of the function that counts for most of its code.
+ */
+static bool body_offset(struct search *s, int reg, int64_t *offset)
+{
+	uint64_t base, begin, end, bytes, most = 0;
+	struct nm_rule rule;
+
+	if (!s->has_body && dwarf_ranges(&s->function, 0, &base, &begin, &end) > 0) {
+		for (unsigned int k = 0; k < MAX_RULES && begin < end; k++, begin += bytes) {
+			if (!rule_at(s->f, begin + s->bias, &rule, &bytes) || rule.reg != reg || bytes <= most)
+				continue;
+			most = bytes;
+			s->body = rule;
+		}
+	}
+	s->has_body = true;
+	*offset = -s->body.offset;
+	return s->body.reg == reg;
 }
 
 static bool frame_base_offset(struct search *s, int64_t *offset)
@@ -69,8 +107,8 @@ static bool frame_base_offset(struct search *s, int64_t *offset)
 	if (op[0].atom == DW_OP_call_frame_cfa)
 		return true;
 	if (op[0].atom >= DW_OP_reg0 && op[0].atom <= DW_OP_reg31)
-		return register_offset(s, (int)op[0].atom - DW_OP_reg0, offset);
-	if (op[0].atom >= DW_OP_breg0 && op[0].atom <= DW_OP_breg31 && register_offset(s, (int)op[0].atom - DW_OP_breg0, offset))
+		return body_offset(s, (int)op[0].atom - DW_OP_reg0, offset);
+	if (op[0].atom >= DW_OP_breg0 && op[0].atom <= DW_OP_breg31 && body_offset(s, (int)op[0].atom - DW_OP_breg0, offset))
 		return !__builtin_add_overflow(*offset, (int64_t)op[0].number, offset);
 	return false;
 }
@@ -232,7 +270,7 @@ bool nm_frame_find(struct nm_file *f, uint64_t in_file, int64_t offset, struct n
 	uint64_t bias;
 	int n;
 	Dwarf_Die *scopes = nm_scopes_at(f, in_file, &bias, &n);
-	struct search s = { .f = f, .offset = offset };
+	struct search s = { .f = f, .offset = offset, .body = { .reg = -1 } };
 	struct nm_in_frame below = { 0 };
 	unsigned int matches = 0;
 	bool good = false;
@@ -241,9 +279,12 @@ bool nm_frame_find(struct nm_file *f, uint64_t in_file, int64_t offset, struct n
 	if (!scopes)
 		return false;
 	s.pc = in_file - bias;
+	s.bias = bias;
 	nm_frame_rule(f, in_file, &s.rule);
-	for (int i = 0; i < n && !s.has_frame_base; i++)
+	for (int i = 0; i < n && !s.has_frame_base; i++) {
 		s.has_frame_base = dwarf_tag(&scopes[i]) == DW_TAG_subprogram && dwarf_attr_integrate(&scopes[i], DW_AT_frame_base, &s.frame_base);
+		s.function = scopes[i];
+	}
 	for (int i = 0; i < n && !good; i++) {
 		good = find_in(&s, &scopes[i], &found->die, &found->begin, &found->size);
 		if (good)

@@ -19,9 +19,12 @@ KEEP static void *work(void *arg)
 {
 	struct job *job = arg;
 	volatile long *table = job->table;
+	long sum = 0;
 
-	for (int i = 0; i < N; i++)
-		job->sum += table[i];
+	for (int i = 0; i < N; i++) {
+		sum += table[i];
+		job->sum = sum;
+	}
 	return NULL;
 }
 
@@ -63,8 +66,8 @@ int main(void)
 	if (shares() != result)
 		return 1;
 	printf("table[] in shares\t%d\n", 2 * (N + THREADS * N));
-	/* set to 0, added to, read at the end */
-	printf("jobs[].sum in shares\t%d\n", 2 * (THREADS * (1 + 2 * N) + THREADS));
+	/* set to 0, and to each sum, read at the end */
+	printf("jobs[].sum in shares\t%d\n", 2 * (THREADS * (1 + N) + THREADS));
 	printf("jobs[].table in shares\t%d\n", 2 * 2 * THREADS);
 	printf("result in main\t%d\n", 3);
 	return 0;
