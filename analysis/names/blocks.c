@@ -87,16 +87,18 @@ static bool add(struct nm *nm, const struct nm_call *call, struct nm_event e)
 
 bool nm_add_block(struct nm *nm, const struct nm_call *call, uint64_t addr, uint64_t size)
 {
-	if (call->site >= nm->nsites || !addr || addr >> 48 || !size || size > (UINT64_C(1) << 48) - addr)
+	if (call->site >= nm->nsites)
 		return true;
+	if (!addr || addr >> 48 || !size || size > (UINT64_C(1) << 48) - addr)
+		return add(nm, call, (struct nm_event){ .time = call->time, .site = call->site | NM_FREED });
 	return add(nm, call, (struct nm_event){ call->time, addr, 0, nm_block_size(size), call->site });
 }
 
 bool nm_free_block(struct nm *nm, const struct nm_call *call, uint64_t addr, bool and_more)
 {
-	if (call->site >= nm->nsites || !addr || addr >> 48)
+	if (call->site >= nm->nsites)
 		return true;
-	return add(nm, call, (struct nm_event){ call->time, addr, 0, and_more, call->site | NM_FREED });
+	return add(nm, call, (struct nm_event){ call->time, addr >> 48 ? 0 : addr, 0, and_more, call->site | NM_FREED });
 }
 
 /* As they were added, where the time is the same. */
@@ -165,7 +167,7 @@ static void advance(struct nm_cursor *c, uint64_t time)
 	for (; c->at < h->n && h->v[c->at].time <= time; c->at++) {
 		const struct nm_event *e = &h->v[c->at];
 
-		if (!is_of(c, e))
+		if (!is_of(c, e) || !e->addr)
 			continue;
 		c->epoch++;
 		if (e->site & NM_FREED)

@@ -15,7 +15,7 @@
 /* malloc, or free.  24 bytes: there are many. */
 struct nm_event {
 	uint64_t time;
-	uint64_t addr : 48;
+	uint64_t addr : 48;   /* 0: the call has changed nothing, as free(NULL); but it is in the stream */
 	uint64_t thread : 16; /* index */
 	uint32_t size;	      /* of an allocation, as in struct nm_block; of a free: 1: the thread's next one is of the same call */
 	uint32_t site;	      /* NM_FREED: it was freed */

@@ -129,7 +129,10 @@ struct nm_call {
 	uint64_t time; /* as in nm_chunk(): of an allocation when it returns, of a free when it is called */
 	uint32_t site;
 };
-/* False: no memory.  What has no bytes, or is no address, is none. */
+/*
+ * All calls have to be added, also those that change nothing, as they are in the stream: what has no bytes, or is no address, is no block.  False: no
+ * memory.
+ */
 bool nm_add_block(struct nm *nm, const struct nm_call *call, uint64_t addr, uint64_t size) __attribute__((warn_unused_result));
 /* @and_more: the thread's next block is allocated by the same call: realloc(). */
 bool nm_free_block(struct nm *nm, const struct nm_call *call, uint64_t addr, bool and_more) __attribute__((warn_unused_result));
@@ -152,7 +155,7 @@ void nm_end(struct nm_thread *t);
 /*
  * The accesses that come next were made from @tsc on, before @next (UINT64_MAX: not known), with the thread pointer @fs (0: not
  * known).  @tsc never goes back.  What is handed out with a chunk may be of the one before, which it proves (mt_read_tsc()): then @tsc
- * is when that began.
+ * is when that began, or when recording did.
  */
 void nm_chunk(struct nm_thread *t, uint64_t fs, uint64_t tsc, uint64_t next);
 

@@ -287,6 +287,8 @@ uint64_t memtrace_accesses(const struct memtrace_thread *thread,
 	while ((n = mt_read_next(t, &v, &gaps))) {
 		if (thread->tsc)
 			*thread->tsc = mt_read_tsc(t);
+		if (thread->began)
+			*thread->began = mt_read_began(t);
 		if (thread->time)
 			thread->time->tsc = mt_read_time(t, &thread->time->exact);
 		if (thread->fs)

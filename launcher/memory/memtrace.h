@@ -61,6 +61,7 @@ struct memtrace_thread {
 	uint64_t *before; /* where memtrace_accesses() puts mt_read_before(); NULL: nowhere */
 	uint64_t *fs;	/* ... and mt_read_fs() */
 	uint64_t *tsc;	/* ... when the chunk began that a batch is from; NULL: nowhere */
+	uint64_t *began; /* ... mt_read_began(); NULL: nowhere */
 	struct memtrace_time *time; /* ... mt_read_time(), and after all, when the stream ended; NULL: nowhere */
 };
 

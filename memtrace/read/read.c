@@ -346,6 +346,11 @@ uint64_t mt_read_tsc(const struct mt_read_thread *t)
 	return t->bursts.last;
 }
 
+uint64_t mt_read_began(const struct mt_read_thread *t)
+{
+	return t->began;
+}
+
 bool mt_read_times(const struct mt_read *r, size_t i, uint64_t **tsc, size_t *n)
 {
 	struct mt_stream *stream;

@@ -88,6 +88,9 @@ uint64_t mt_read_before(const struct mt_read_thread *t);
 /* When the chunk began that they are from, or that proved that they happened. */
 uint64_t mt_read_tsc(const struct mt_read_thread *t);
 
+/* When recording was switched on last: they were made no sooner. */
+uint64_t mt_read_began(const struct mt_read_thread *t);
+
 /*
  * When thread @i's chunks began, and the end, as far as that is known: ascending, malloc'ed.  Unpacks all of the stream.  False: no
  * memory, or it cannot be read.

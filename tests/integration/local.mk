@@ -147,6 +147,7 @@ INTEGRATION_TESTS += \
 	tests/integration/traps.sh \
 	tests/integration/under.sh \
 	tests/integration/unusual.sh \
+	tests/integration/variables-sampled.sh \
 	tests/integration/variables.sh \
 	tests/integration/workers.sh
 
@@ -229,6 +230,7 @@ EXTRA_DIST += \
 	tests/programs/var_c.c \
 	tests/programs/var_cc.cc \
 	tests/programs/var_f.f90 \
+	tests/programs/var_bursts.c \
 	tests/programs/var_heap.c \
 	tests/programs/var_threads.c \
 	tests/programs/var_typed.c \

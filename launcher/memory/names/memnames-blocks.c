@@ -161,7 +161,9 @@ static bool take(void *arg, const struct memblocks_call *c)
 	struct blocks *r = arg;
 	struct nm_call call = { c->thread->pid, c->thread->tid, c->entered, 0 };
 
-	if (!find_site(r, c, &call.site) || (c->frees && !nm_free_block(r->nm, &call, c->freed, c->gives)))
+	if (!find_site(r, c, &call.site))
+		return false;
+	if ((c->frees || !c->gives) && !nm_free_block(r->nm, &call, c->frees ? c->freed : 0, c->gives))
 		return false;
 	call.time = c->left;
 	return !c->gives || nm_add_block(r->nm, &call, c->address, c->bytes);

@@ -24,7 +24,7 @@ struct memnames {
 	struct nm *nm;
 	struct nm_thread *thread;
 	bool fields;
-	uint64_t fs, tsc;
+	uint64_t fs, tsc, began;
 	uint64_t *times; /* when the thread's chunks began; NULL: it does not matter */
 	size_t ntimes;
 	bool has_blocks, has_stacks;
@@ -111,6 +111,7 @@ bool memnames_thread(struct memnames *m, const struct memtrace_thread *thread, s
 	*copy = *thread;
 	copy->fs = &m->fs;
 	copy->tsc = &m->tsc;
+	copy->began = &m->began;
 	nm_end(m->thread);
 	free(m->times);
 	m->times = NULL;
@@ -122,15 +123,15 @@ bool memnames_thread(struct memnames *m, const struct memtrace_thread *thread, s
 
 /* ---- stacks of other threads ---- */
 
-/* The accesses are from the chunk that began at m->tsc, or from the one before. */
+/* The accesses are from the chunk that began at m->tsc, or from the one before, unless recording was off until then. */
 static void set_time(struct memnames *m)
 {
 	size_t after = m->times ? search_first(i, m->ntimes, m->times[i] > m->tsc) : 0;
 	uint64_t from = after ? m->times[after > 1 ? after - 2 : 0] : 0;
 
+	from = m->times && m->began > from ? m->began : from;
 	nm_chunk(m->thread, m->fs, from, m->times && after < m->ntimes ? m->times[after] : UINT64_MAX);
 }
-
 
 static bool note(void *arg, const struct mt_access *v, size_t n)
 {
