@@ -24,6 +24,7 @@ libcommand_la_SOURCES = \
 	launcher/config/config.h \
 	launcher/config/place.c \
 	launcher/config/types.c \
+	launcher/config/variable.c \
 	launcher/control/protocol.c \
 	launcher/control/protocol.h \
 	launcher/module/clangproto.c \
@@ -357,6 +358,7 @@ sonde_SOURCES = \
 	launcher/config/outputs-calls.c \
 	launcher/config/outputs-memory.c \
 	launcher/config/outputs-memory.h \
+	launcher/config/outputs-named.c \
 	launcher/config/outputs-sharing.c \
 	launcher/config/outputs-values.c \
 	launcher/config/outputs.c \
@@ -367,6 +369,7 @@ sonde_SOURCES = \
 	launcher/config/resolve-functions.c \
 	launcher/config/resolve-inlined.c \
 	launcher/config/resolve-loops.c \
+	launcher/config/resolve-named.c \
 	launcher/config/resolve-variables.c \
 	launcher/config/resolve.c \
 	launcher/config/resolve.h \

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* What a call goes to that leads through the procedure linkage table, or by its slot. */
+#include <Zydis/Zydis.h>
 #include <gelf.h>
 #include <string.h>
 
@@ -78,4 +79,22 @@ const char *nm_callee(struct nm *nm, uint64_t returns)
 		if (gelf_getshdr(scn, &section) && section.sh_type == SHT_RELA && section.sh_flags & SHF_ALLOC)
 			name = relocated(elf, &section, elf_getdata(scn, NULL), nm_file_address(f, slot));
 	return name;
+}
+
+void nm_each_callee(struct nm *nm, uint64_t lo, uint64_t hi, void (*take)(void *arg, uint64_t returns, const char *callee), void *arg)
+{
+	struct nm_file *f = nm_file_at(nm, lo);
+	size_t n = 0;
+	const unsigned char *bytes = f ? nm_file_bytes(f, lo, &n) : NULL;
+	ZydisDecodedInstruction insn;
+	ZydisDecoder decoder;
+
+	if (!bytes || ZYAN_FAILED(ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)))
+		return;
+	n = n < hi - lo ? n : hi - lo;
+	for (size_t at = 0; at < n && !ZYAN_FAILED(ZydisDecoderDecodeInstruction(&decoder, NULL, bytes + at, n - at, &insn));) {
+		at += insn.length;
+		if (insn.meta.category == ZYDIS_CATEGORY_CALL)
+			take(arg, lo + at, nm_callee(nm, lo + at));
+	}
 }

@@ -179,6 +179,11 @@ uint64_t nm_file_bias(const struct nm_file *f)
 	return f->bias;
 }
 
+uint64_t nm_file_load(const struct nm_file *f)
+{
+	return f->load;
+}
+
 uint64_t nm_file_begin(const struct nm_file *f)
 {
 	return f->begin;
@@ -306,8 +311,7 @@ static bool read_sections(struct nm_file *f, Elf *elf)
 
 /* ---- debug information ---- */
 
-/* Where a variable is, if it is always in one place. */
-static bool place_of(struct nm_file *f, Dwarf_Die *die, uint64_t *addr, bool *tls)
+bool nm_file_place(struct nm_file *f, Dwarf_Die *die, uint64_t *addr, bool *tls)
 {
 	Dwarf_Attribute attr;
 	Dwarf_Op *op;
@@ -393,7 +397,7 @@ static bool add_variable(struct nm_file *f, Dwarf_Die *die, struct datum d)
 
 	if (!dwarf_diename(die) && !dwarf_hasattr_integrate(die, DW_AT_linkage_name))
 		return true;
-	if (!place_of(f, die, &d.begin, &d.tls))
+	if (!nm_file_place(f, die, &d.begin, &d.tls))
 		return true;
 	d.die = *die;
 	d.is_local = !dwarf_hasattr_integrate(die, DW_AT_external);

@@ -56,6 +56,7 @@ static void decode(struct nm *nm, struct nm_insn *i)
 		return;
 	if (insn.meta.category == ZYDIS_CATEGORY_CALL)
 		i->returns = i->insn + insn.length;
+	i->leaves = insn.meta.category == ZYDIS_CATEGORY_RET;
 	if (nm_file_module(f) && nm_frame_rule(f, nm_file_address(f, i->insn), &rule))
 		show_frame(i, &insn, operand, &rule);
 }

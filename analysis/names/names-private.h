@@ -199,10 +199,14 @@ uint64_t nm_file_end(const struct nm_file *f);
 
 /* What is at @addr in memory: *begin, *size as in struct nm_place.  NULL: no memory; nm->unknown: nothing is known. */
 struct nm_entry *nm_file_find(struct nm_file *f, uint64_t addr, uint64_t *begin, uint64_t *size);
+/* Where a variable is in the file, or in the block of thread-local storage, if it is always in one place. */
+bool nm_file_place(struct nm_file *f, Dwarf_Die *die, uint64_t *addr, bool *tls);
 /* The variable that begins at @addr in memory, by debug information. */
 bool nm_file_variable(struct nm_file *f, uint64_t addr, Dwarf_Die *variable);
 /* Likewise of the program's own thread-local storage of the thread with thread pointer @fs. */
 struct nm_entry *nm_file_find_tls(struct nm_file *f, uint64_t addr, uint64_t fs, uint64_t *begin, uint64_t *size);
+
+uint64_t nm_file_load(const struct nm_file *f);
 
 /* ---- heap.c: blocks, and what they are taken for ---- */
 
@@ -218,6 +222,7 @@ struct nm_insn {
 	uint64_t returns; /* a call: to where; else 0 */
 	bool shows_frame; /* its function's CFA is the address that it accesses, and: */
 	bool below;	  /* it accesses memory by the stack pointer, and the CFA is known by rbp */
+	bool leaves;	  /* it returns: the frame is over then */
 	bool varies;	  /* but that address has an index: it is somewhere on the stack */
 	int64_t to_cfa;
 	bool asked;	  /* nm_pointer_find() was: */
@@ -286,6 +291,8 @@ struct nm_stack {
 void nm_stack_seen(struct nm_stack *s, uint64_t cfa, uint64_t low, const struct nm_insn *insn);
 /* The innermost frame reaches down to @addr. */
 void nm_stack_reaches(struct nm_stack *s, uint64_t addr);
+/* The frame at @cfa has been returned from. */
+void nm_stack_left(struct nm_stack *s, uint64_t cfa);
 /* There is no more to come: what is there was there until @end. */
 void nm_stack_end(struct nm_stack *s, uint64_t end);
 /* Whose frame has @addr; NULL: none. */

@@ -124,6 +124,9 @@ bool nm_add_site(struct nm *nm, const struct nm_site *site, uint32_t *index) __a
  */
 const char *nm_callee(struct nm *nm, uint64_t returns);
 
+/* Calls @take for each call in [lo, hi), which begins at an instruction: where it returns to, and nm_callee(). */
+void nm_each_callee(struct nm *nm, uint64_t lo, uint64_t hi, void (*take)(void *arg, uint64_t returns, const char *callee), void *arg);
+
 struct nm_call {
 	int pid, tid;
 	uint64_t time; /* as in nm_chunk(): of an allocation when it returns, of a free when it is called */
@@ -190,6 +193,30 @@ bool nm_find_block(struct nm *nm, const struct nm_when *when, uint64_t addr, uin
 
 /* Of any address of data, thread or time apart: globals and statics.  Likewise. */
 bool nm_find_static(struct nm *nm, uint64_t addr, uint32_t size, struct nm_place *place);
+
+/* ---- what is declared, whatever is accessed ---- */
+
+/* A variable of a function, or a thread-local one. */
+struct nm_declared {
+	const char *name;
+	bool tls;
+	bool in_memory; /* somewhere; else the compiler has left it in registers, or out */
+	uint64_t address; /* of a static one, in memory; 0: not known */
+	Dwarf_Die die, function; /* function.addr NULL: it is in none */
+	uint64_t bias;
+};
+
+/*
+ * All those of the objects' debug information, until @take returns false, which is returned then.  The same may come several times: where its
+ * function was inlined.
+ */
+bool nm_each_declared(struct nm *nm, bool (*take)(void *arg, const struct nm_declared *d), void *arg);
+/* Its function, as struct nm_variable has it; malloc'ed, "" is none.  NULL: no memory. */
+char *nm_declared_scope(struct nm *nm, const struct nm_declared *d);
+/* Has its function code in [lo, hi) of memory? */
+bool nm_declared_is_at(const struct nm_declared *d, uint64_t lo, uint64_t hi);
+/* Paths in it, as struct nm_name has them, until @take returns false; the same may come again.  False: no memory. */
+bool nm_declared_paths(struct nm *nm, const struct nm_declared *d, bool (*take)(void *arg, const char *path), void *arg);
 
 /* In words, static: "global", "heap"; "DWARF", "symbol". */
 const char *nm_kind_word(enum nm_kind kind);

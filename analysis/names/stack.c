@@ -47,6 +47,11 @@ void nm_stack_reaches(struct nm_stack *s, uint64_t addr)
 		f->low = addr;
 }
 
+void nm_stack_left(struct nm_stack *s, uint64_t cfa)
+{
+	leave(s, cfa + 1, s->to);
+}
+
 void nm_stack_end(struct nm_stack *s, uint64_t end)
 {
 	leave(s, UINT64_MAX, end);

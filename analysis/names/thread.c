@@ -38,6 +38,7 @@ struct nm_thread {
 	uint64_t turn; /* changes with tsc and next */
 	struct nm_cursor blocks;
 	struct nm_stack stack;
+	uint64_t left; /* CFA of a frame whose return was the last access; 0: none */
 	uint64_t low, high; /* the part of the stack that has been seen; none: low > high */
 	struct slot slot[SLOTS];
 };
@@ -192,6 +193,10 @@ static bool is_heap(const struct nm_name *name)
 /* What the access says of the stack, and of when it was made. */
 static void note(struct nm_thread *t, const struct mt_access *a, const struct nm_insn *about)
 {
+	if (t->left) {
+		nm_stack_left(&t->stack, t->left);
+		t->left = 0;
+	}
 	if (about->shows_frame || (a->kind & MD_STACK)) {
 		t->low = a->addr < t->low ? a->addr : t->low;
 		t->high = a->addr >= t->high ? a->addr + 1 : t->high;
@@ -200,6 +205,8 @@ static void note(struct nm_thread *t, const struct mt_access *a, const struct nm
 		const uint64_t cfa = a->addr + (uint64_t)about->to_cfa;
 
 		t->high = cfa > t->high ? cfa : t->high;
+		if (about->leaves)
+			t->left = cfa;
 		/* what a call pushes is its function's who is called */
 		nm_stack_seen(&t->stack, cfa, a->addr + (about->returns && (a->kind & MD_STACK) ? 8 : 0), about);
 	}

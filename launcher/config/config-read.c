@@ -79,6 +79,25 @@ static bool read_item(struct yd_reader *r, const yaml_node_t *node, void *to)
 	return read_one(r, node, to);
 }
 
+static bool read_variable(struct yd_reader *r, const yaml_node_t *node, void *to)
+{
+	const char *text = yd_text(r, node), *wrong;
+	struct config_variable v;
+
+	if (*r->error)
+		return false;
+	wrong = config_variable_parse(&v, text);
+	if (wrong)
+		return yd_bad(r, node, "'%.60s': %s", text, wrong);
+	config_variable_free(&v);
+	return read_one(r, node, to);
+}
+
+static bool read_variables(struct yd_reader *r, const yaml_node_t *node, void *to)
+{
+	return each_of(r, node, read_variable, to);
+}
+
 static bool read_texts(struct yd_reader *r, const yaml_node_t *node, void *to)
 {
 	return each_of(r, node, read_item, to);
@@ -242,7 +261,7 @@ static const struct yd_key entry_keys[] = {
 	{ "type", read_type, offsetof(struct config_entry, type), true },
 	{ "location", read_location, 0, true },
 	{ "output", read_output, 0, false },
-	{ "variables", read_texts, offsetof(struct config_entry, variables), false },
+	{ "variables", read_variables, offsetof(struct config_entry, variables), false },
 	{ "arguments", read_texts, offsetof(struct config_entry, arguments), false },
 	{ "by", yd_read_text, offsetof(struct config_entry, by), false },
 	{ "system", read_texts, offsetof(struct config_entry, systems), false },

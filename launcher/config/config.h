@@ -91,6 +91,20 @@ struct config_place {
 	struct config_mark at;
 };
 
+/* Which variable: its name is with its field, "particles.pos". */
+enum config_variable_kind {
+	CONFIG_PLAIN,	    /* "grid": of the program, or of a function at the location */
+	CONFIG_IN_FUNCTION, /* "f:counter", "counter in f"; "malloc in f": blocks that f allocates */
+	CONFIG_AT_LINE,	    /* "malloc at solve.c:12": likewise, at that line */
+};
+
+struct config_variable {
+	enum config_variable_kind kind;
+	char *name;
+	char *function, *file;	/* NULL: none */
+	unsigned int line;
+};
+
 struct config_texts {
 	char **v;
 	struct config_mark *at;
@@ -168,6 +182,12 @@ int config_error(const struct config *c, const struct config_mark *at, const cha
 const char *config_places_parse(struct config_entry *e, const char *text, struct config_mark at)
 	__attribute__((warn_unused_result));
 void config_place_free(struct config_place *p);
+
+/* ---- variable.c ---- */
+
+/* NULL, or what is wrong, and nothing to free: static text. */
+const char *config_variable_parse(struct config_variable *v, const char *text) __attribute__((warn_unused_result));
+void config_variable_free(struct config_variable *v);
 
 /*
  * A function's name as the demangler writes it: "f(void)" is "f()", "g(const T &)" "g(T const&)".  malloc'ed; NULL: no memory.

@@ -55,7 +55,7 @@ static bool is_of_variable(const struct memory_making *k, const struct mt_access
 	size_t at;
 
 	if (!found->nvariables && !found->nfields)
-		return true;
+		return !found->nnamed;
 	if (!k->placed)
 		return false;
 	at = search_first(i, found->nvariables, found->variables[i].hi > lo);
@@ -71,16 +71,18 @@ static bool is_of_variable(const struct memory_making *k, const struct mt_access
 static bool choose(struct memory_making *k, const struct mt_access *v, size_t n)
 {
 	struct memplace *p = NULL;
+	bool wanted;
 
 	k->n = 0;
 	if (!array_room(k->kept, k->room, n))
 		return false;
+	named_batch(k);
 	for (size_t i = 0; i < n; i++) {
 		if (!p || p->insn != v[i].insn)
 			p = place_of(k, v[i].insn);
-		if (!p)
+		if (!p || !named_pass(k, &v[i], p->hidden, &wanted))
 			return false;
-		if (!p->hidden && is_of_variable(k, &v[i]))
+		if (wanted || (!p->hidden && is_of_variable(k, &v[i])))
 			k->kept[k->n++] = v[i];
 	}
 	return true;
@@ -108,14 +110,14 @@ static bool take(void *arg, const struct mt_access *v, size_t n)
 static int visit_thread(void *arg, const struct memtrace_thread *thread)
 {
 	struct memory_making *k = arg;
-	struct memtrace_thread timed = *thread;
+	struct memtrace_thread timed;
 
 	if (!config_wants_tid(k->m, thread->rank_index, thread->about.pid, thread->about.tid))
 		return 0;
 	k->taken = 0;
 	k->time = (struct memtrace_time){ 0 };
+	k->failed = !named_thread(k, thread, &timed) || !k->kind->begin(k, thread);
 	timed.time = &k->time;
-	k->failed = !k->kind->begin(k, thread);
 	if (!k->failed)
 		(void)!memtrace_accesses(&timed, take, k);
 	k->any |= k->taken != 0;
@@ -132,7 +134,7 @@ static int begin_rank(void *arg, struct mt_read *read, const struct sonde_trace_
 	k->rank = rank;
 	k->placed = false;
 	k->where = memwhere_new(read, MEMWHERE_LINES);
-	if (k->where && (!k->kind->rank || k->kind->rank(k)))
+	if (k->where && named_rank(k, read) && (!k->kind->rank || k->kind->rank(k)))
 		return 0;
 	return config_no_memory();
 }
@@ -151,6 +153,7 @@ static void end_rank(void *arg)
 	memprofile_free(k->profile);
 	k->profile = NULL;
 	sharing_kind_end_rank(k);
+	named_end_rank(k);
 	memwhere_free(k->where);
 	k->where = NULL;
 }
@@ -337,6 +340,7 @@ int config_make_memory(struct config_making *m)
 	if (!status && t.threads && !t.blocks)
 		status = memtrace_visit(&t, &visitor);
 	say_sampled(m->trace, m->out);
+	named_say(&k);
 	if (!status && !k.any)
 		fputs("# no memory was accessed there\n", m->out);
 	else if (!status && k.kind->print)

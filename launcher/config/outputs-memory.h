@@ -36,6 +36,16 @@ struct sharing_making {
 	struct sharing_rows rows; /* of all ranks */
 };
 
+/* Accesses that are chosen by their names; v NULL: none are. */
+struct named_making {
+	struct memnames *v;	/* of the rank */
+	struct nm_thread *thread; /* for the batch at hand */
+	uint8_t *wanted;	/* by index of name, of the rank: enum wanted; 0: not looked at */
+	size_t room;
+	uint64_t ambiguous, untyped; /* accesses that were left out for that */
+	bool blocks;		/* those of the heap are known */
+};
+
 struct memory_making {
 	struct config_making *m;
 	const struct memory_kind *kind;
@@ -48,6 +58,7 @@ struct memory_making {
 	struct mt_access *kept;	/* of a batch: those that are wanted */
 	size_t n, room;
 	uint64_t taken;		/* of the thread */
+	struct named_making named;
 	bool any, failed;
 	/* address-traces */
 	struct dump_memory *dump;
@@ -66,6 +77,18 @@ struct memory_making {
 	struct alignment_row *aligned;
 	size_t naligned, aligned_room;
 };
+
+/* ---- outputs-named.c; false: no memory ---- */
+
+/* A rank begins; a thread of it, whose accesses have to be read by the copy; a batch of them. */
+bool named_rank(struct memory_making *k, struct mt_read *read);
+bool named_thread(struct memory_making *k, const struct memtrace_thread *t, struct memtrace_thread *copy);
+void named_batch(struct memory_making *k);
+/* The thread's next access.  @hidden: it is not wanted anyway. */
+bool named_pass(struct memory_making *k, const struct mt_access *a, bool hidden, bool *wanted);
+/* What could not be known. */
+void named_say(const struct memory_making *k);
+void named_end_rank(struct memory_making *k);
 
 /* ---- outputs-alignment.c ---- */
 

@@ -156,6 +156,16 @@ static const char *parse_name(struct config_place *p, const char *s)
 	return p->name ? NULL : no_memory;
 }
 
+static const char *parse_variable(struct config_place *p, const char *s)
+{
+	struct config_variable v;
+	const char *wrong = config_variable_parse(&v, s);
+
+	if (!wrong)
+		config_variable_free(&v);
+	return wrong ? wrong : parse_name(p, s);
+}
+
 /* The C library copies what is repeated, and copies of copies: as much as all repetitions multiplied. */
 static bool is_costly(const char *regex)
 {
@@ -219,7 +229,7 @@ static const struct word {
 	{ "loop at", CONFIG_LOOP, parse_loop },
 	{ "lines", CONFIG_LINES, parse_range },
 	{ "line", CONFIG_LINES, parse_range },
-	{ "variable", CONFIG_VARIABLE, parse_name },
+	{ "variable", CONFIG_VARIABLE, parse_variable },
 	{ "library", CONFIG_LIBRARY, parse_name },
 	{ "all", CONFIG_ALL, parse_all },
 };

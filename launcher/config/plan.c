@@ -13,6 +13,7 @@
 struct wishes {
 	struct config_texts calls, arguments, memory, blocks;
 	unsigned int needs;
+	bool heap;
 	const struct config_entry *sampled; /* the first about memory accesses */
 };
 
@@ -73,7 +74,8 @@ static bool add_entry(struct wishes *w, const struct config_entry *e, const stru
 	else if (good && (needs & CONFIG_ARGUMENTS))
 		good = add_all(&w->arguments, &found->patterns);
 	if (good && (needs & CONFIG_MEMORY))
-		good = add_all(&w->memory, &found->patterns);
+		good = add_all(&w->memory, &found->patterns) && add_all(&w->memory, &found->also);
+	w->heap |= found->needs_heap;
 	if (good && (needs & CONFIG_BLOCKS))
 		good = add_all(&w->blocks, &found->patterns);
 	return good;
@@ -154,7 +156,7 @@ static bool put_all(struct config_plan *p, struct wishes *w, const struct config
 		good = put_option(p, "--clock", "none");
 	if (good && (w->needs & CONFIG_BLOCKS))
 		good = put_blocks(p, w);
-	good = good && put_options(p, "--mem", &w->memory);
+	good = good && put_options(p, "--mem", &w->memory) && (!w->heap || put_option(p, "--module", "memory"));
 	if (good && (w->needs & CONFIG_TIMES))
 		good = put_option(p, "--mem-times", NULL);
 	/* no entry is about this rank: that nothing is recorded is what was wanted */

@@ -14,12 +14,11 @@
 
 enum {
 	LOOKED_AT = 65536,	/* bytes of a variable in which its fields are looked for: its first elements have all */
-	MAX_SHOWN = 5,		/* fields that a message names */
 	MAX_TEXT = 512,
 };
 
 /* Addresses are those in the file. */
-static struct nm *names_of(struct config_files *f)
+struct nm *config_names(struct config_files *f)
 {
 	const struct nm_options options = { .callbacks = &debugfiles_callbacks, .demangle = inj_demangle };
 	const struct nm_object o = { .path = f->v[0].path, .file = f->v[0].path, .program = true };
@@ -50,11 +49,7 @@ static bool is_of_union(const char **path, const char **field)
 	return false;
 }
 
-/*
- * What of @field the path of an access has not, elements apart: "", the access is to it or a part of it; more, to what it is in; NULL, to
- * another field.
- */
-static const char *rest_of(const char *path, const char *field)
+const char *config_field_rest(const char *path, const char *field)
 {
 	for (;;) {
 		while (path[0] == '[' && path[1] == ']')
@@ -73,46 +68,46 @@ bool config_is_of_field(struct config_files *f, const struct config_field *field
 	struct nm_place place;
 
 	return addr < field->hi && addr + size > field->lo && f->names && nm_find_static(f->names, addr, size, &place) &&
-	       rest_of(place.name->path, field->field);
+	       config_field_rest(place.name->path, field->field);
 }
 
 /* ---- is there such a field? ---- */
 
-struct fields {
-	const char *shown[MAX_SHOWN]; /* paths of those that there are */
-	size_t n;
-	bool found, typed;
-};
-
-static void note(struct fields *v, const char *path)
+static void note(struct config_paths *v, const char *path)
 {
 	for (size_t i = 0; i < v->n; i++)
 		if (strcmp(v->shown[i], path) == 0)
 			return;
-	if (strchr(path, '.') && v->n < MAX_SHOWN)
+	if (strchr(path, '.') && v->n < CONFIG_SHOWN)
 		v->shown[v->n++] = path;
 }
 
+bool config_see_path(struct config_paths *v, const char *path, const char *field)
+{
+	const char *rest = config_field_rest(path, field);
+
+	v->found |= rest && !*rest;
+	note(v, path);
+	return v->found;
+}
+
 /* False: no memory. */
-static bool look(struct nm *nm, const struct config_range *range, const char *field, struct fields *v)
+static bool look(struct nm *nm, const struct config_range *range, const char *field, struct config_paths *v)
 {
 	uint64_t end = range->hi - range->lo > LOOKED_AT ? range->lo + LOOKED_AT : range->hi;
 
 	for (uint64_t addr = range->lo; addr < end && !v->found; addr++) {
 		struct nm_place place;
-		const char *rest;
 
 		if (!nm_find_static(nm, addr, 1, &place))
 			return false;
 		v->typed |= place.name->variable->how == NM_BY_DEBUG;
-		rest = rest_of(place.name->path, field);
-		v->found = rest && !*rest;
-		note(v, place.name->path);
+		config_see_path(v, place.name->path, field);
 	}
 	return true;
 }
 
-static int refuse(const struct config_search *s, const struct config_mark *at, const char *name, size_t base, const struct fields *v)
+int config_refuse_field(const struct config_search *s, const struct config_mark *at, const char *name, size_t base, const struct config_paths *v)
 {
 	char text[MAX_TEXT] = "";
 	size_t len = 0;
@@ -134,8 +129,7 @@ static int refuse(const struct config_search *s, const struct config_mark *at, c
 			    *text ? ", which has " : ", which has no fields that are told apart", text);
 }
 
-/* Without "[]", which all arrays have; NULL: no memory. */
-static char *without_elements(const char *path)
+char *config_field_text(const char *path)
 {
 	char *field = strdup(path), *to = field;
 
@@ -153,17 +147,17 @@ static char *without_elements(const char *path)
 int config_find_field(struct config_search *s, const char *name, const struct config_mark *at, const struct config_range *v, size_t n)
 {
 	size_t base = strcspn(name, ".[");
-	char *field = without_elements(name + base);
-	struct nm *nm = names_of(s->f);
+	char *field = config_field_text(name + base);
+	struct nm *nm = config_names(s->f);
 	struct config_found *found = s->found;
-	struct fields fields = { .n = 0 };
+	struct config_paths fields = { .n = 0 };
 	bool good = field && nm;
 	int status = 0;
 
 	for (size_t i = 0; good && i < n && !fields.found; i++)
 		good = look(nm, &v[i], field, &fields);
 	if (good && !fields.found)
-		status = refuse(s, at, name, base, &fields);
+		status = config_refuse_field(s, at, name, base, &fields);
 	for (size_t i = 0; good && !status && i < n; i++) {
 		struct config_field one = { v[i].lo, v[i].hi, strdup(field) };
 

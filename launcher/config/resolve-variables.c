@@ -15,7 +15,6 @@ struct variables {
 	const char *name;
 	struct config_range *v;
 	size_t n, room;
-	bool local;	/* to a thread */
 	bool failed;
 	struct near_names near;
 };
@@ -44,7 +43,6 @@ static void look_at(struct variables *v, const char *symbol, const GElf_Sym *sym
 	function_name_free(&name);
 	if (!same)
 		return;
-	v->local |= type == STT_TLS;
 	if (type == STT_TLS || !sym->st_size)
 		return;
 	v->failed |= !config_add_range(&v->v, &v->n, &v->room, 0, sym->st_value, sym->st_value + sym->st_size);
@@ -95,19 +93,10 @@ static int add(struct config_found *found, const struct variables *v)
 	return 0;
 }
 
-static int refuse(const struct config_search *s, const char *name, const struct config_mark *at, const struct variables *v)
-{
-	char hint[NEAR_MAX_TEXT];
-
-	near_text(&v->near, hint, sizeof(hint));
-	return config_error(s->f->config, at, "%s: %s%s", name,
-			    v->local ? "a variable of each thread's own, whose addresses are not known" : "no such global or static variable",
-			    v->local ? "" : hint);
-}
-
 /* "a", or "a.b": which may be a static variable's symbol, too. */
-int config_find_variable(struct config_search *s, const char *name, const struct config_mark *at)
+static int find_plain(struct config_search *s, const struct config_variable *variable, const struct config_mark *at)
 {
+	const char *name = variable->name;
 	size_t base = strcspn(name, ".[");
 	struct variables whole, of_field = { .n = 0 };
 	char *base_name = name[base] ? strndup(name, base) : NULL;
@@ -123,9 +112,23 @@ int config_find_variable(struct config_search *s, const char *name, const struct
 	else if (of_field.n)
 		status = config_find_field(s, name, at, of_field.v, of_field.n);
 	else
-		status = refuse(s, name, at, base_name ? &of_field : &whole);
+		status = config_find_named(s, variable, at, base_name ? &of_field.near : &whole.near);
 	free(whole.v);
 	free(of_field.v);
 	free(base_name);
+	return status;
+}
+
+int config_find_variable(struct config_search *s, const char *text, const struct config_mark *at)
+{
+	struct near_names none = { 0 };
+	struct config_variable v;
+	const char *wrong = config_variable_parse(&v, text);
+	int status;
+
+	if (wrong)
+		return config_error(s->f->config, at, "%s: %s", text, wrong);
+	status = v.kind == CONFIG_PLAIN ? find_plain(s, &v, at) : config_find_named(s, &v, at, &none);
+	config_variable_free(&v);
 	return status;
 }

@@ -167,6 +167,10 @@ void config_files_free(struct config_files *f)
 		for (size_t k = 0; k < found->nfields; k++)
 			free(found->fields[k].field);
 		free(found->fields);
+		for (size_t k = 0; k < found->nnamed; k++)
+			config_named_free(&found->named[k]);
+		free(found->named);
+		config_texts_free(&found->also);
 		config_texts_free(&found->patterns);
 		config_texts_free(&found->libraries);
 		config_texts_free(&found->notes);
@@ -311,9 +315,9 @@ static int find_all(struct config_search *s)
 /* What accesses it may be any code of the program. */
 static int find_variable(struct config_search *s)
 {
-	int status = config_find_variable(s, s->place->name, &s->place->at);
+	int status = find_all(s);
 
-	return status ? status : find_all(s);
+	return status ? status : config_find_variable(s, s->place->name, &s->place->at);
 }
 
 static int find_place(struct config_search *s)
@@ -356,7 +360,7 @@ static int check_variables(const struct config_search *s)
 
 	for (size_t i = 0; i < s->found->nranges; i++)
 		elsewhere |= s->found->ranges[i].object != 0;
-	if (!elsewhere || !s->entry->variables.n)
+	if (!elsewhere || (!s->found->nvariables && !s->found->nfields))
 		return 0;
 	return config_error(s->f->config, &s->entry->variables.at[0],
 			    "variables are accessed by code of the program: its location cannot be in a library");

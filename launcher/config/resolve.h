@@ -4,7 +4,8 @@
  * variables by their addresses; and the patterns that have `sonde record' instrument what is there.
  *
  * resolve.c goes through entries, resolve-functions.c finds functions, resolve-inlined.c what was inlined and what is said of it,
- * resolve-loops.c loops and lines, resolve-variables.c variables, resolve-fields.c what is in them.
+ * resolve-loops.c loops and lines, resolve-variables.c variables, resolve-fields.c what is in them, resolve-named.c those that have no address of
+ * their own.
  */
 #ifndef SONDE_LAUNCHER_CONFIG_RESOLVE_H
 #define SONDE_LAUNCHER_CONFIG_RESOLVE_H
@@ -42,6 +43,16 @@ struct config_field {
 	char *field;		/* ".pos": of the variable, or of all elements of the array that it is */
 };
 
+/* Which names of accesses (analysis/names/names.h) are those of a variable that has no address of its own, or of blocks of the heap. */
+struct config_named {
+	enum { CONFIG_OF_FUNCTION, CONFIG_OF_THREAD, CONFIG_OF_HEAP } kind;
+	char *name;		/* OF_THREAD: may leave out namespaces; OF_HEAP: what gives the blocks */
+	char *field;		/* as in struct config_field; "": all of it */
+	char *function;		/* OF_FUNCTION: as names have it; OF_HEAP: as the user wrote it, NULL: none */
+	char *file;		/* OF_HEAP: where it is allocated; NULL: not said */
+	unsigned int line;
+};
+
 struct config_found {
 	struct config_range *ranges;	/* of code; after resolving ascending, and not overlapping */
 	size_t nranges, ranges_room;
@@ -51,6 +62,10 @@ struct config_found {
 	size_t nvariables, variables_room;
 	struct config_field *fields;
 	size_t nfields, fields_room;
+	struct config_named *named;
+	size_t nnamed, named_room;
+	bool needs_heap;		/* allocations have to be recorded */
+	struct config_texts also;	/* patterns of functions that are recorded so that accesses have names */
 	struct config_texts patterns;	/* for -F, --mem, --blocks; the mark is the place's */
 	struct config_texts libraries;	/* shell patterns: all code of files that are called so */
 	struct config_texts notes;	/* for people: what a place has come to */
@@ -71,7 +86,7 @@ struct config_files {
 	struct config_found *found;	/* for each entry of the configuration */
 	struct config_alias *aliases;	/* that were asked for */
 	size_t naliases, aliases_room;
-	struct nm *names;		/* of the program's variables, if fields of them are named; else NULL */
+	struct nm *names;		/* of the program's variables, as they are in its file, once that is asked for */
 };
 
 /*
@@ -126,7 +141,38 @@ int config_find_loop(struct config_search *s);
 int config_find_lines(struct config_search *s);
 /* Blocks are counted, not parts of them: adds all of each block of the program that has code which was found. */
 int config_add_blocks(struct config_search *s);
-int config_find_variable(struct config_search *s, const char *name, const struct config_mark *at);
+/* As config_variable_parse() takes it. */
+int config_find_variable(struct config_search *s, const char *text, const struct config_mark *at);
+/* One of a function or thread, or blocks of the heap.  @near: of globals and statics, if they have been looked for. */
+struct near_names;
+int config_find_named(struct config_search *s, const struct config_variable *v, const struct config_mark *at, struct near_names *near);
+/* NULL: no memory. */
+struct nm *config_names(struct config_files *f);
+
+/* The fields of a variable, while one of them is looked for. */
+#define CONFIG_SHOWN 5 /* that a message names */
+struct config_paths {
+	const char *shown[CONFIG_SHOWN];
+	size_t n;
+	bool found, typed;
+};
+/* One of its paths.  True: @field is there. */
+bool config_see_path(struct config_paths *v, const char *path, const char *field);
+/* There is no such field as @name has after @base bytes. */
+int config_refuse_field(const struct config_search *s, const struct config_mark *at, const char *name, size_t base, const struct config_paths *v);
+/* A path without "[]", which all arrays have; for free().  NULL: no memory. */
+char *config_field_text(const char *path);
+/*
+ * What of @field the path of an access has not, elements apart: "", the access is to it or a part of it; more, to what it is in; NULL, to
+ * another field.
+ */
+const char *config_field_rest(const char *path, const char *field);
+void config_named_free(struct config_named *n);
+/* Are they the same function that gives memory?  Some have two names, of which one is recorded. */
+bool config_same_giver(const char *a, const char *b);
+/* Is the function, as names have it, the one that the user has written?  Either may be without parameters. */
+bool config_same_function(const char *known, const char *wanted);
+
 /* @name is a field of the @n variables at @v, which have the same name. */
 int config_find_field(struct config_search *s, const char *name, const struct config_mark *at, const struct config_range *v, size_t n);
 

@@ -132,7 +132,7 @@ static const struct {
 	unsigned int has;
 	const char *key, *text;
 } keys[] = {
-	{ CONFIG_HAS_VARIABLES, "variables", "only accesses to these global and static variables, or to fields of them: particles.pos" },
+	{ CONFIG_HAS_VARIABLES, "variables", "only accesses to these variables, their fields, or blocks of the heap: particles.pos, solve:forces, malloc at mesh.c:61" },
 	{ CONFIG_HAS_ARGUMENTS, "arguments",
 	 "names of arguments; 'return' is what a function returns; all if it is left out" },
 	{ CONFIG_HAS_BY, "by", "what is a row of the table" },

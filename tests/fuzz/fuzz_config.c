@@ -43,11 +43,24 @@ static void check_place(const struct config_place *p)
 	free(again.places);
 }
 
+static void check_variable(const char *text)
+{
+	struct config_variable v;
+
+	REQUIRE(!config_variable_parse(&v, text));
+	REQUIRE(*v.name && !v.function == (v.kind != CONFIG_IN_FUNCTION) && !v.file == (v.kind != CONFIG_AT_LINE) && !v.line == !v.file);
+	REQUIRE(!v.function || *v.function);
+	REQUIRE(!v.file || *v.file);
+	config_variable_free(&v);
+}
+
 static void check_entry(const struct config_entry *e)
 {
 	REQUIRE(e->type < CONFIG_TYPES && e->nplaces && e->nplaces <= CONFIG_MAX_PLACES && e->at.line);
 	for (size_t i = 0; i < e->nplaces; i++)
 		check_place(&e->places[i]);
+	for (size_t i = 0; i < e->variables.n; i++)
+		check_variable(e->variables.v[i]);
 	REQUIRE(!e->output || *e->output);
 	REQUIRE(!e->when.argument == (e->when.compare == CONFIG_NO_ARGUMENT));
 	REQUIRE(e->when.last >= e->when.first);

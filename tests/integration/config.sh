@@ -143,8 +143,7 @@ wrong 'stride, location: function bar(long)' "bar\(long\): no such function; did
 wrong 'stride, location: "loop at measured.cc:'"$(line UNROLLED)"'"' ".*(no loop: if the source has one there, it was unrolled|no code at this line).*loop.* at line"
 wrong 'stride, location: "loop at measured.c:7"' ".*no code of .* such a source file; did you mean 'measured.cc'"
 wrong 'stride, location: "lines measured.cc:1-2"' '.*there is no code there'
-wrong 'stride, location: variable tabel, output: x' "tabel: no such global or static variable; did you mean 'table'"
-wrong 'stride, location: variable mine, output: x' "mine: a variable of each thread's own"
+wrong 'stride, location: variable tabel, output: x' "tabel: no such variable of the program, or of functions at the location; did you mean 'table'"
 wrong 'invocation-counter, location: function num::twice' 'num::twice: inlined into few\(int\).*so nothing calls it'
 wrong 'invocation-counter, location: "lines measured.cc:1-99"' 'invocation-counter is about calls'
 wrong 'strides, location: all' "no type is called 'strides'; did you mean 'stride'"

@@ -42,6 +42,7 @@ INTEGRATION_TESTS += \
 	tests/integration/cannot-run.sh \
 	tests/integration/commandline.sh \
 	tests/integration/config-others.sh \
+	tests/integration/config-variables.sh \
 	tests/integration/config.sh \
 	tests/integration/control.sh \
 	tests/integration/counters.sh \

@@ -29,7 +29,7 @@ struct calls {
 
 static enum what what_of(const char *name)
 {
-	static const char *const frees[] = { "free", "munmap", "_ZdlPv", "_ZdaPv", "_ZdlPvm", "_ZdaPvm", "_ZdlPvSt11align_val_t",
+	static const char *const frees[] = { "free", "cfree", "munmap", "_ZdlPv", "_ZdaPv", "_ZdlPvm", "_ZdaPvm", "_ZdlPvSt11align_val_t",
 					     "_ZdaPvSt11align_val_t" };
 	static const char *const both[] = { "realloc", "reallocarray", "mremap" };
 	static const char *const others[] = { "mprotect", "madvise", "sbrk", "brk" };
@@ -56,6 +56,13 @@ bool memblocks_is_call(const char *symbol)
 			return true;
 	/* operator new and delete */
 	return strncmp(symbol, "_Zn", 3) == 0 || strncmp(symbol, "_Zd", 3) == 0;
+}
+
+bool memblocks_gives(const char *name)
+{
+	if (strcmp(name, "operator new") == 0 || strcmp(name, "operator new[]") == 0)
+		return true;
+	return memblocks_is_call(name) && name[0] != '_' && (what_of(name) == GIVES || what_of(name) == BOTH);
 }
 
 static struct open *open_of(struct calls *r, const struct sonde_trace_thread *t)

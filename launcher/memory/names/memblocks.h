@@ -26,6 +26,9 @@ struct memblocks_call {
 /* Is it one of the functions that module memory knows? */
 bool memblocks_is_call(const char *symbol);
 
+/* Is it one of those that give memory, as names of blocks begin: "malloc", "operator new[]"? */
+bool memblocks_gives(const char *name);
+
 /* Was module memory there? */
 bool memblocks_recorded(const struct sonde_trace *trace);
 

@@ -84,6 +84,49 @@ static void locations(void **state)
 	places("function /((((a{200}){200}){200}){200})/", "too many repetitions in the expression");
 }
 
+/* As "kind:name:function:file:line"; or why not. */
+static void variable(const char *text, const char *expected)
+{
+	static const char *const kinds[] = { "plain", "in", "at" };
+	struct config_variable v;
+	const char *wrong = config_variable_parse(&v, text);
+	char got[256];
+
+	if (!wrong)
+		snprintf(got, sizeof(got), "%s|%s|%s|%s|%u", kinds[v.kind], v.name, v.function ? v.function : "", v.file ? v.file : "", v.line);
+	assert_string_equal(wrong ? wrong : got, expected);
+	if (!wrong)
+		config_variable_free(&v);
+}
+
+static void variables(void **state)
+{
+	static const char in[] = "not like 'f:counter' or 'malloc in f'", at[] = "not like 'malloc at solve.c:12'";
+
+	(void)state;
+	variable("grid", "plain|grid|||0");
+	variable("ns::grid[].pos.x", "plain|ns::grid[].pos.x|||0");
+	variable("f:n", "in|n|f||0");
+	variable("ns::f(void):n.x", "in|n.x|ns::f()||0");
+	variable("n.x in ns::f(int,int)", "in|n.x|ns::f(int, int)||0");
+	variable("operator new[] in f", "in|operator new[]|f||0");
+	variable("malloc at a/b c.c:12", "at|malloc||a/b c.c|12");
+	variable("malloc[].next  at  c:d.c:7 ", at);
+	variable("malloc[].next  at  c:d.c:7", "at|malloc[].next||c:d.c|7");
+	variable("f:", in);
+	variable(":n", in);
+	variable("n in ", in);
+	variable(" in f", in);
+	variable("malloc at f.c", at);
+	variable("malloc at f.c:0", at);
+	variable("malloc at f.c:99999999999", at);
+	variable("malloc at :3", at);
+	variable(" at f.c:3", at);
+	variable("", "a name is missing");
+	variable("  ", "a name is missing");
+	variable("::", "plain|::|||0");
+}
+
 static void keys(void **state)
 {
 	static const char text[] = "program: p\n"
@@ -125,7 +168,7 @@ static void keys(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(signatures), cmocka_unit_test(locations),
+	const struct CMUnitTest tests[] = { cmocka_unit_test(signatures), cmocka_unit_test(locations), cmocka_unit_test(variables),
 					   cmocka_unit_test(keys) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
