@@ -85,6 +85,30 @@ static void ask(struct nm *nm, uint64_t end)
 	nm_end(t);
 }
 
+static bool see_path(void *arg, const char *path)
+{
+	REQUIRE(path && ++*(unsigned int *)arg);
+	return *(unsigned int *)arg < 1000;
+}
+
+static bool see(void *arg, const struct nm_declared *d)
+{
+	struct nm *nm = arg;
+	char *scope = nm_declared_scope(nm, d);
+	unsigned int paths = 0;
+
+	REQUIRE(scope && d->name && (d->tls || d->function.addr));
+	REQUIRE(nm_declared_paths(nm, d, see_path, &paths));
+	(void)nm_declared_is_at(d, LOAD, LOAD + 0x1000);
+	free(scope);
+	return true;
+}
+
+static void see_call(void *arg, uint64_t returns, const char *callee)
+{
+	REQUIRE(returns > LOAD && returns - LOAD <= *(uint64_t *)arg && (!callee || strlen(callee) < 1 << 20));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct nm_object o = { .path = "/file", .load = LOAD, .program = true };
@@ -103,6 +127,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	site.code = LOAD + end / 2;
 	REQUIRE(nm_add_site(nm, &site, &call.site) && nm_add_block(nm, &call, HEAP, 1000));
 	ask(nm, end);
+	REQUIRE(nm_each_declared(nm, see, nm));
+	nm_each_callee(nm, LOAD, LOAD + end, see_call, &end);
 	nm_free(nm);
 	close(fd);
 	return 0;
