@@ -118,7 +118,7 @@ refused frames:outer.z frames 'outer.z: no such field of outer, which has \.x, \
 refused per_thred frames "per_thred: no such variable .*; did you mean 'per_thread'\?$"
 refused array frames "array: no such variable .*; 'frames:array' is one$" 'function recurse'
 refused 'malloc in make_od' program "make_od: no such function; did you mean 'make_odd'\?$"
-refused 'malloc at var_bursts.c:19' program 'malloc at var_bursts.c:19: there is no call of malloc; lines 18 and 28 have one$'
+refused 'malloc at var_bursts.c:23' program 'malloc at var_bursts.c:23: there is no call of malloc; lines 18 and 28 have one$'
 refused 'malloc at bursts.c:18' program 'malloc at bursts.c:18: no code of '
 refused 'free at var_bursts.c:18' program "free at var_bursts.c:18: 'free' is none of malloc, "
 refused 'malloc at var_bursts.c' program "'malloc at var_bursts.c': not like 'malloc at solve.c:12'$"
