@@ -22,6 +22,7 @@ struct named {
 	struct near_names *near;
 	char *base, *field;	/* of v->name */
 	const char *last;	/* of base: without namespaces */
+	bool of_thread;		/* a symbol says that there is one */
 	size_t n;		/* that are in memory */
 	bool registers, functions; /* there is one in registers; there is such a function */
 	char *first;		/* a function that has it */
@@ -240,6 +241,7 @@ static int refuse(const struct named *n, const char *text)
 
 static int find_variable(struct named *n)
 {
+	const struct config_named by_symbol = { .kind = CONFIG_OF_THREAD, .name = n->base, .field = n->field };
 	size_t base = strlen(n->base);
 	int status = n->v->function ? find_its_function(n, true) : 0;
 
@@ -247,12 +249,14 @@ static int find_variable(struct named *n)
 		return status;
 	if (!config_names(n->s->f) || (!nm_each_declared(n->s->f->names, look, n) && n->failed) || n->failed)
 		return config_no_memory();
-	if (!n->n)
+	if (!n->n && n->of_thread && !add(n->s->found, &by_symbol))
+		return config_no_memory();
+	if (!n->n && !n->of_thread)
 		return refuse(n, n->v->name);
 	if (!n->paths.found && *n->field)
 		return config_refuse_field(n->s, n->at, n->v->name, base, &n->paths);
-	if (!config_note(n->s, *n->first ? "%s: a variable of %s%s" : "%s: a variable of each thread's own%.0s%s", n->v->name, n->first,
-			 n->registers ? "; elsewhere it is in registers" : ""))
+	if (!config_note(n->s, n->first && *n->first ? "%s: a variable of %s%s" : "%s: a variable of each thread's own%.0s%s", n->v->name,
+			 n->first ? n->first : "", n->registers ? "; elsewhere it is in registers" : ""))
 		return config_no_memory();
 	return 0;
 }
@@ -342,9 +346,9 @@ static int find_blocks(struct named *n)
 	return config_no_memory();
 }
 
-int config_find_named(struct config_search *s, const struct config_variable *v, const struct config_mark *at, struct near_names *near)
+int config_find_named(struct config_search *s, const struct config_variable *v, const struct config_mark *at, struct near_names *near, bool of_thread)
 {
-	struct named n = { .s = s, .v = v, .at = at, .near = near };
+	struct named n = { .s = s, .v = v, .at = at, .near = near, .of_thread = of_thread };
 	size_t base = v->kind == CONFIG_PLAIN ? strcspn(v->name, ".[") : giver_length(v->name);
 	int status;
 

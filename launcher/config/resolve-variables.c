@@ -15,6 +15,7 @@ struct variables {
 	const char *name;
 	struct config_range *v;
 	size_t n, room;
+	bool of_thread;	/* there is a thread-local one */
 	bool failed;
 	struct near_names near;
 };
@@ -43,6 +44,7 @@ static void look_at(struct variables *v, const char *symbol, const GElf_Sym *sym
 	function_name_free(&name);
 	if (!same)
 		return;
+	v->of_thread |= type == STT_TLS;
 	if (type == STT_TLS || !sym->st_size)
 		return;
 	v->failed |= !config_add_range(&v->v, &v->n, &v->room, 0, sym->st_value, sym->st_value + sym->st_size);
@@ -112,7 +114,7 @@ static int find_plain(struct config_search *s, const struct config_variable *var
 	else if (of_field.n)
 		status = config_find_field(s, name, at, of_field.v, of_field.n);
 	else
-		status = config_find_named(s, variable, at, base_name ? &of_field.near : &whole.near);
+		status = config_find_named(s, variable, at, base_name ? &of_field.near : &whole.near, whole.of_thread || of_field.of_thread);
 	free(whole.v);
 	free(of_field.v);
 	free(base_name);
@@ -128,7 +130,7 @@ int config_find_variable(struct config_search *s, const char *text, const struct
 
 	if (wrong)
 		return config_error(s->f->config, at, "%s: %s", text, wrong);
-	status = v.kind == CONFIG_PLAIN ? find_plain(s, &v, at) : config_find_named(s, &v, at, &none);
+	status = v.kind == CONFIG_PLAIN ? find_plain(s, &v, at) : config_find_named(s, &v, at, &none, false);
 	config_variable_free(&v);
 	return status;
 }

@@ -143,9 +143,12 @@ int config_find_lines(struct config_search *s);
 int config_add_blocks(struct config_search *s);
 /* As config_variable_parse() takes it. */
 int config_find_variable(struct config_search *s, const char *text, const struct config_mark *at);
-/* One of a function or thread, or blocks of the heap.  @near: of globals and statics, if they have been looked for. */
+/*
+ * One of a function or thread, or blocks of the heap.  @near: of globals and statics, if they have been looked for.  @of_thread: a thread-local
+ * symbol is called so.
+ */
 struct near_names;
-int config_find_named(struct config_search *s, const struct config_variable *v, const struct config_mark *at, struct near_names *near);
+int config_find_named(struct config_search *s, const struct config_variable *v, const struct config_mark *at, struct near_names *near, bool of_thread);
 /* NULL: no memory. */
 struct nm *config_names(struct config_files *f);
 

@@ -122,4 +122,11 @@ refused 'malloc at var_bursts.c:23' program 'malloc at var_bursts.c:23: there is
 refused 'malloc at bursts.c:18' program 'malloc at bursts.c:18: no code of '
 refused 'free at var_bursts.c:18' program "free at var_bursts.c:18: 'free' is none of malloc, "
 refused 'malloc at var_bursts.c' program "'malloc at var_bursts.c': not like 'malloc at solve.c:12'$"
+strip -g frames
+refused frames:array frames 'array: no variables of frames are known by debug information \(-g\)$'
+begin
+entry per_thread
+mv frames program
+counts 80
+mv program frames
 refused 'frames:' frames "'frames:': not like 'f:counter' or 'malloc in f'$"
