@@ -3,11 +3,29 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/hash.h"
 
 #define TIMES_PER_LINE 4 /* so seldom are times numbered anew */
 #define CHUNK (64u * 256) /* times of one of memlines.sums */
+
+#define HUGE_PAGE ((size_t)2 << 20)
+
+/* Zeroed.  A large table is looked up all over, which costs a walk of page tables each time unless its pages are huge. */
+static void *new_table(size_t n, size_t size)
+{
+	const size_t bytes = (n * size + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
+	void *p;
+
+	if (n * size < HUGE_PAGE)
+		return calloc(n, size);
+	p = aligned_alloc(HUGE_PAGE, bytes);
+	if (!p)
+		return NULL;
+	(void)madvise(p, bytes, MADV_HUGEPAGE);
+	return memset(p, 0, bytes);
+}
 
 bool memlines_init(struct memlines *m, size_t max)
 {
@@ -17,12 +35,12 @@ bool memlines_init(struct memlines *m, size_t max)
 		room *= 2;
 	*m = (struct memlines){ .room = room, .max = max };
 	m->times = (uint32_t)(((max + 1) * TIMES_PER_LINE + CHUNK - 1) / CHUNK * CHUNK);
-	m->table = calloc(room, sizeof(*m->table));
+	m->table = new_table(room, sizeof(*m->table));
 	m->bits = calloc(m->times / 64, sizeof(*m->bits));
 	m->count = calloc(m->times / 64, sizeof(*m->count));
 	m->sum = calloc(m->times / 64 / 16, sizeof(*m->sum));
 	m->sums = calloc(m->times / CHUNK, sizeof(*m->sums));
-	m->at = calloc(m->times, sizeof(*m->at));
+	m->at = new_table(m->times, sizeof(*m->at));
 	if (m->table && m->bits && m->count && m->sum && m->sums && m->at)
 		return true;
 	memlines_free(m);
@@ -199,6 +217,9 @@ static void leave_out_oldest(struct memlines *m)
 	remove_entry(m, (size_t)(find(m, line, memlines_hash(line)) - m->table));
 	clear_bit(m, m->oldest);
 	m->n--;
+	find_oldest(m);
+	if (m->oldest < m->now)
+		memlines_expect(m, m->at[m->oldest]); /* it is the next to go */
 }
 
 bool memlines_full(const struct memlines *m)
@@ -283,7 +304,7 @@ static size_t pair_slot(const struct mempair *table, size_t room, uint32_t id, u
 static bool rehash(struct mempairs *p, size_t room, bool (*stays)(const void *arg, const struct mempair *pair),
 		   const void *arg)
 {
-	struct mempair *table = calloc(room, sizeof(*table));
+	struct mempair *table = new_table(room, sizeof(*table));
 
 	if (!table)
 		return false;
