@@ -21,7 +21,7 @@ named()
 
 rounds=300
 named
-rounds=8000
+rounds=4000
 named --sample=burst:200us,every:1ms
 named --sample=burst:200k,every:1M
 named --overhead=20
