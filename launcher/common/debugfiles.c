@@ -3,6 +3,9 @@
 
 #include <elfutils/libdwelf.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,12 +36,58 @@ static int find_beside(const char *file, const char *wanted, char **found)
 	return fd;
 }
 
+/* Is there @folder's @name? */
+static bool is_in(const char *folder, const char *below, const char *name)
+{
+	char path[PATH_MAX];
+
+	return (size_t)snprintf(path, sizeof(path), "%s%s%s", folder, below, name) < sizeof(path) && access(path, F_OK) == 0;
+}
+
+/* Where libdwfl looks by name: beside the file, in .debug there, in the folder of debug files, with fewer and fewer folders below. */
+static bool may_find(const char *file, const char *link)
+{
+	char folder[PATH_MAX], name[NAME_MAX + 1];
+	const char *slash = strrchr(file, '/'), *below = folder;
+
+	if (!slash || slash - file >= (ptrdiff_t)sizeof(folder) - 1 || (link && strchr(link, '/')))
+		return true; /* that is for libdwfl to say */
+	snprintf(folder, sizeof(folder), "%.*s", (int)(slash + 1 - file), file);
+	snprintf(name, sizeof(name), "%s%s", link ? link : slash + 1, link ? "" : ".debug");
+	if (is_in(folder, "", name) || is_in(folder, ".debug/", name))
+		return true;
+	while (below && !is_in(DEBUG_FOLDER, below, name))
+		below = strchr(below + 1, '/');
+	return below;
+}
+
+/* By build-id, by name, and only with servers to ask from a server: to look for one alone, libdwfl loads some thirty libraries. */
+static bool is_worth_looking(Dwfl_Module *module, const char *file, const char *link, char **found, int *fd)
+{
+	const char *servers = getenv("DEBUGINFOD_URLS");
+	char *real;
+	bool may;
+
+	*fd = -1;
+	if ((servers && *servers) || !file)
+		return true;
+	*fd = dwfl_build_id_find_debuginfo(module, NULL, NULL, 0, NULL, NULL, 0, found);
+	if (*fd >= 0)
+		return false;
+	real = realpath(file, NULL);
+	may = may_find(file, link) || (real && strcmp(real, file) != 0 && may_find(real, link));
+	free(real);
+	return may;
+}
+
 /* A Dwfl_Callbacks.find_debuginfo. */
 static int find_debuginfo(Dwfl_Module *module, void **arg, const char *name, Dwarf_Addr base, const char *file,
 			  const char *link, GElf_Word crc, char **found)
 {
-	int fd = dwfl_standard_find_debuginfo(module, arg, name, base, file, link, crc, found);
+	int fd;
 
+	if (is_worth_looking(module, file, link, found, &fd))
+		fd = dwfl_standard_find_debuginfo(module, arg, name, base, file, link, crc, found);
 	return fd < 0 && file ? find_beside(file, link, found) : fd;
 }
 
