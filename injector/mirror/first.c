@@ -24,7 +24,7 @@
 #define PAGE UINT64_C(4096)
 
 #define MAX_EXPECTED 4096 /* functions; if none of them is called, the start takes a quarter of a second longer */
-#define REST 16
+#define REST 64
 
 /* Copies take so many times the original; reserved, and mostly never used. */
 #define EVENTS_TIMES 4
