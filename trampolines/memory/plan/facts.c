@@ -260,15 +260,62 @@ static bool fails(struct mp *p, enum tramp_mirror_status status)
 	return false;
 }
 
+/* ---- instructions that were seen before: most come again and again ---- */
+
+struct mp_seen {
+	uint64_t bytes[2];	/* zeros after it */
+	struct tramp_mem_facts facts;
+};
+
+static bool is_direct(uint8_t kind)
+{
+	return kind == TRAMP_OP_JMP || kind == TRAMP_OP_JCC || kind == TRAMP_OP_CALL;
+}
+
+/* Where branches lead to does not matter.  NULL: it depends on where it is, or there is no memory. */
+static struct mp_seen *place_of(struct mp *p, const struct tramp_op *op, const uint8_t *code, uint64_t bytes[2])
+{
+	uint8_t copy[16] = { 0 };
+
+	if (op->disp_at && !is_direct(op->kind))
+		return NULL;
+	if (!p->seen)
+		p->seen = calloc(MP_SEEN, sizeof(*p->seen));
+	if (!p->seen)
+		return NULL;
+	memcpy(copy, code, op->disp_at ? op->disp_at : op->len);
+	copy[15] = op->len;
+	memcpy(bytes, copy, sizeof(copy));
+	return &p->seen[((bytes[0] ^ bytes[1]) * UINT64_C(0x9e3779b97f4a7c15) >> 40) % MP_SEEN];
+}
+
+static bool look_at(struct mp *p, const struct tramp_op *op, struct tramp_mem_facts *facts)
+{
+	uint64_t addr = tramp_code_base(p->flow->code) + op->off, bytes[2];
+	size_t left = 0;
+	const uint8_t *code = tramp_code_at(p->flow->code, addr, &left);
+	struct mp_seen *seen;
+
+	if (!code || left < op->len)
+		return false;
+	seen = place_of(p, op, code, bytes);
+	if (seen && seen->bytes[0] == bytes[0] && seen->bytes[1] == bytes[1]) {
+		*facts = seen->facts;
+		return true;
+	}
+	if (!tramp_mem_insn(code, op->len, addr, p->load_addr, facts))
+		return false;
+	if (seen)
+		*seen = (struct mp_seen){ { bytes[0], bytes[1] }, *facts };
+	return true;
+}
+
 static bool read_insn(struct mp *p, uint32_t k)
 {
 	const struct tramp_op *op = &p->flow->ops[k];
-	uint64_t addr = tramp_code_base(p->flow->code) + op->off;
 	struct tramp_mem_facts *facts = &p->facts.v[k];
-	size_t left = 0;
-	const uint8_t *bytes = tramp_code_at(p->flow->code, addr, &left);
 
-	if (!bytes || left < op->len || !tramp_mem_insn(bytes, op->len, addr, p->load_addr, facts))
+	if (!look_at(p, op, facts))
 		return fails(p, TRAMP_MIRROR_BAD_CODE);
 	if (facts->unmodelled && !p->env->blocks)
 		return fails(p, TRAMP_MIRROR_UNMODELLED);

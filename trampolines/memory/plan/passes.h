@@ -45,6 +45,7 @@ enum {
 	MP_NODE_BYTES = 512,	/* a node writes hardly more */
 	MP_HEADER = 4,
 	MP_NO_COND = 16,
+	MP_SEEN = 1024,	/* instructions whose facts are remembered */
 	MP_CARRIER = TRAMP_R11,	/* the best register for the pointer when control leaves the copies: emit-guess.c */
 };
 
@@ -183,6 +184,7 @@ struct mp {
 	MP_ARRAY(struct mp_region) regions;
 	MP_ARRAY(struct mp_node) nodes;	/* index by index with plan->nodes */
 	MP_ARRAY(uint32_t) stack;	/* scratch of whichever pass runs */
+	struct mp_seen *seen;		/* facts.c */
 	void (*after)(const struct mp *p, const char *pass, void *arg); /* NULL, or called after each pass */
 	void *arg;
 };

@@ -68,6 +68,7 @@ void mem_planner_free(struct mp *p)
 	free(p->regions.v);
 	free(p->nodes.v);
 	free(p->stack.v);
+	free(p->seen);
 	free(p);
 }
 

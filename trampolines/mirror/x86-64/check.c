@@ -20,39 +20,39 @@ static struct mir_known *recall(struct tramp_mirror *m, const uint8_t *bytes, si
 	return &m->known->v[(hash ^ hash >> 16) % KNOWN];
 }
 
-/* The decoders agreed on these very bytes before, and they may be moved. */
-static bool is_known(struct tramp_mirror *m, const uint8_t *bytes, size_t length)
+/* These very bytes may be moved; @both: both decoders agree on them, too. */
+static bool is_known(struct tramp_mirror *m, const uint8_t *bytes, size_t length, bool both)
 {
 	const struct mir_known *known = recall(m, bytes, length);
 
-	return known->length == length && memcmp(known->bytes, bytes, length) == 0;
+	return known->length == length && (known->both || !both) && memcmp(known->bytes, bytes, length) == 0;
 }
 
-static bool confirms(struct tramp_mirror *m, const uint8_t *bytes, size_t length)
+static void remember(struct tramp_mirror *m, const uint8_t *bytes, size_t length, bool both)
 {
 	struct mir_known *known = recall(m, bytes, length);
 
-	if (tramp_checker_length(m->checker, bytes, length) != length)
-		return false;
 	memcpy(known->bytes, bytes, length);
-	known->length = (uint8_t)length;
-	return true;
+	known->length = (uint8_t)(length & 0xf);
+	known->both = both;
 }
 
 static enum tramp_mirror_status check_op(struct tramp_mirror *m, const struct tramp_op *op,
 					 bool overwritten)
 {
 	const uint8_t *bytes = mir_bytes(m, op->off);
+	bool both = overwritten && m->checker;
 	struct tramp_decoded insn;
 
-	if (is_known(m, bytes, op->len))
+	if (is_known(m, bytes, op->len, both))
 		return TRAMP_MIRROR_OK;
 	if (!tramp_decode(bytes, op->len, &insn) || insn.length != op->len)
 		return TRAMP_MIRROR_BAD_CODE;
 	if (insn.unmovable)
 		return TRAMP_MIRROR_UNMOVABLE;
-	if (overwritten && m->checker && !confirms(m, bytes, op->len))
+	if (both && tramp_checker_length(m->checker, bytes, op->len) != op->len)
 		return TRAMP_MIRROR_DECODERS;
+	remember(m, bytes, op->len, both);
 	return TRAMP_MIRROR_OK;
 }
 

@@ -83,14 +83,15 @@ struct mir_probe_table {
 	size_t nhash;
 };
 
-/* The second decoder is slow; most instructions come again and again. */
+/* Decoders are slow, the second one above all; most instructions come again and again. */
 struct mir_known {
-	uint8_t length;
+	uint8_t length : 4;
+	uint8_t both : 1;	/* decoders agree on it */
 	uint8_t bytes[15];
 };
 
 struct mir_known_table {
-	struct mir_known *v;	/* instructions that both decoders agree on */
+	struct mir_known *v;	/* instructions that may be moved */
 };
 
 #define MIR_ARRAY(type) struct { type *v; size_t n, room; }
