@@ -136,6 +136,17 @@ static const struct inj_kept_head *head_of(const struct inj_kept *k)
 	return (const struct inj_kept_head *)(const void *)k->map;
 }
 
+bool inj_kept_is_of(const struct inj_kept *k, int fd)
+{
+	struct inj_kept_stamp is;
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return false;
+	is = stamp_of(&st);
+	return memcmp(&is, &head_of(k)->file, sizeof(is)) == 0;
+}
+
 static const void *part(const struct inj_kept *k, enum inj_kept_part i, size_t item, size_t *n)
 {
 	const struct inj_kept_head *h = head_of(k);

@@ -43,6 +43,9 @@ struct inj_kept *inj_kept_look(const struct inj_kept_source *source);
 /* From the folder.  NULL: it is not there, damaged, or of another file. */
 struct inj_kept *inj_kept_open(const struct inj_kept_source *source);
 
+/* Is @fd the ELF file, and as it was? */
+bool inj_kept_is_of(const struct inj_kept *k, int fd);
+
 /* Stands for the ELF file as it is and for what is known of it. */
 uint64_t inj_kept_key(const struct inj_kept *k);
 

@@ -226,6 +226,8 @@ static bool is_open(const struct inj_object *o, char *name, size_t size)
 	struct inj_identity is;
 
 	snprintf(name, size, "/proc/self/fd/%d", o->fd);
+	if (o->fd >= 0 && o->kept && inj_kept_is_of(o->kept, o->fd))
+		return true;
 	return o->fd >= 0 && inj_identity_read(name, &is) == INJ_OK && inj_identity_equal(&is, &o->identity);
 }
 
