@@ -66,14 +66,6 @@ static void flags_are_returned(struct sweep *s)
 	s->pending.n = 0;
 }
 
-static void add_pending(struct sweep *s, uint32_t callee)
-{
-	if (s->pending.n == PENDING_MAX)
-		flags_are_read(s);
-	s->pending.callees[s->pending.n++] = callee;
-	s->pending.flags = TRAMP_STATUS;
-}
-
 static void use_flags(struct sweep *s, const struct flow_insn *insn)
 {
 	if (s->pending.n == 0)
@@ -85,21 +77,26 @@ static void use_flags(struct sweep *s, const struct flow_insn *insn)
 		s->pending.n = 0;
 }
 
-/* After a jump, as far as it takes; what is not found out counts as read. */
-static void follow_flags(struct sweep *s, uint64_t to)
+/*
+ * After a jump, as far as it takes, and into calls, most of which overwrite them at once; what is not found out counts as read.
+ * @called: what returns returns to us.
+ */
+static void follow_flags(struct sweep *s, uint64_t to, bool called)
 {
+	const struct tramp_code *code = s->scan->code;
 	struct flow_insn insn;
 	size_t left;
 
 	for (int i = 0; i < FOLLOWED_MAX && s->pending.n; i++) {
-		const uint8_t *bytes = tramp_code_at(s->scan->code, to, &left);
+		const uint8_t *bytes = tramp_code_at(code, to, &left);
 
 		if (!bytes || !tramp_flow_decode(s->scan->decoder, bytes, left, &insn))
 			break;
 		use_flags(s, &insn);
-		if (insn.kind == TRAMP_OP_RET && s->fn != TRAMP_NONE)
+		called |= insn.kind == TRAMP_OP_CALL;
+		if (insn.kind == TRAMP_OP_RET && s->fn != TRAMP_NONE && !called)
 			flags_are_returned(s);
-		if (insn.kind == TRAMP_OP_JMP)
+		if (insn.kind == TRAMP_OP_JMP || insn.kind == TRAMP_OP_CALL)
 			to = tramp_flow_target(bytes, to, &insn);
 		else if (insn.kind == TRAMP_OP_STOP || insn.kind == TRAMP_OP_TRAP)
 			s->pending.n = 0;
@@ -107,8 +104,19 @@ static void follow_flags(struct sweep *s, uint64_t to)
 			break;
 		else
 			to += insn.len;
+		/* other objects' functions are called by the ABI, as in note_call() */
+		if (insn.kind == TRAMP_OP_CALL && !tramp_flow_is_code(code, to))
+			s->pending.n = 0;
 	}
 	flags_are_read(s);
+}
+
+static void add_pending(struct sweep *s, uint32_t callee)
+{
+	if (s->pending.n == PENDING_MAX)
+		follow_flags(s, s->scan->code->facts->fns[callee].addr, true);
+	s->pending.callees[s->pending.n++] = callee;
+	s->pending.flags = TRAMP_STATUS;
 }
 
 /* ---- who goes where ---- */
@@ -177,7 +185,7 @@ static void note_branch(struct sweep *s, uint64_t to, uint8_t kind)
 	if (s->pending.n == 0)
 		return;
 	if (kind == TRAMP_OP_JMP)
-		follow_flags(s, to);
+		follow_flags(s, to, false);
 	else		/* loop and its kin: rare after calls */
 		flags_are_read(s);
 }
@@ -190,6 +198,7 @@ static void note_call(struct sweep *s, uint64_t to)
 	note_site(s, to);
 	if (!tramp_flow_is_code(code, to)) {
 		add_bits(s, s->fn, FLOW_FN_OPEN);
+		s->pending.n = 0;
 		return;
 	}
 	if (is_start(code, piece, to)) {
