@@ -10,11 +10,12 @@
 #include "launcher/collect/budget.h"
 #include "launcher/collect/collector-private.h"
 
+#define FIRST_WINDOW_NS INT64_C(2500000) /* in which all calls are recorded: 10 ms would be much of a second's budget */
 #define WINDOW_NS INT64_C(10000000) /* at first */
 #define LATER_NS INT64_C(30000000)
 #define FIRST_NS INT64_C(300000000)
 #define IDLE_NS INT64_C(100000000)
-#define LEAST_CPU 3e6	/* ns: less says nothing */
+#define LEAST_CPU 0.3	/* of a window, or of WINDOW_NS: less says nothing */
 #define PAUSE 50	/* a window is so many times what it took to look at it, or longer */
 #define EVENT_NS 20.0	/* what one costs here, before it is known */
 #define MOST_EVENT_NS 200.0
@@ -112,7 +113,7 @@ void collector_budget_start(struct collector *c)
 	tf_clock_now(&k->begun);
 	/* said again at the end, with figures */
 	collector_check(c, tf_writer_budget(c->writer, &k->result));
-	k->length = WINDOW_NS;
+	k->length = FIRST_WINDOW_NS;
 	k->window = clock_now_ns() + k->length;
 }
 
@@ -329,13 +330,13 @@ static void look(struct collector *c)
 static void window(struct collector *c)
 {
 	struct collector_budget *k = c->budget;
-	int64_t began = clock_now_ns(), least;
+	int64_t began = clock_now_ns(), least, length = k->length < WINDOW_NS ? k->length : WINDOW_NS;
 	double before;
 
 	collector_drain_all(c, true);
 	before = thread_ns();
 	k->cpu += program_ns(c);
-	if (k->cpu < LEAST_CPU) {
+	if (k->cpu < LEAST_CPU * (double)length) {
 		k->length = k->length * 2 < IDLE_NS ? k->length * 2 : IDLE_NS;
 		k->idle = true;
 	} else {
