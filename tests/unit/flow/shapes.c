@@ -90,6 +90,19 @@ asm(".text\n.balign 16\nshapes_start:\n.globl shapes_start\n"
     FN(flag_caller) "sub $8, %rsp\n call flag_callee\n lea 8(%rsp), %rsp\n je 1f\n inc %eax\n 1: ret\n"
     END(flag_caller)
     FN(flag_callee) "cmp %esi, %edi\n ret\n" END(flag_callee)
+    /* after a jump a call comes next: of what reads them, of what overwrites them, of another object */
+    FN(flags_read_later) "call flags_for_reader\n jmp 1f\n ud2\n 1: call flags_reader\n ret\n" END(flags_read_later)
+    FN(flags_for_reader) "cmp %esi, %edi\n ret\n" END(flags_for_reader)
+    FN(flags_reader) "mov %edi, %ecx\n setl %al\n ret\n" END(flags_reader)
+    FN(flags_lost_later) "call flags_for_nobody\n jmp 1f\n ud2\n 1: call flags_writer\n ret\n" END(flags_lost_later)
+    FN(flags_for_nobody) "cmp %esi, %edi\n ret\n" END(flags_for_nobody)
+    FN(flags_writer) "mov %edi, %ecx\n xor %eax, %eax\n ret\n" END(flags_writer)
+    FN(flags_kept_later) "call flags_for_later\n jmp 1f\n ud2\n 1: call checked\n je 2f\n 2: ret\n" END(flags_kept_later)
+    FN(flags_for_later) "cmp %esi, %edi\n ret\n" END(flags_for_later)
+    FN(flags_elsewhere) "call flags_for_others\n call shapes_slot\n je 1f\n 1: ret\n" END(flags_elsewhere)
+    FN(flags_for_others) "cmp %esi, %edi\n ret\n" END(flags_for_others)
+    FN(flags_of_many) ".rept 9\n call flags_writes\n .endr\n xor %eax, %eax\n ret\n" END(flags_of_many)
+    FN(flags_writes) "cmp %esi, %edi\n ret\n" END(flags_writes)
     FN(shifts) "cmp %edi, %esi\n shl %cl, %eax\n setb %al\n ret\n" END(shifts)
     FN(preserves) "push %r8\n mov $1, %r8d\n mov %r8d, %eax\n pop %r8\n ret\n" END(preserves)
     FN(thunk) "mov %r11, (%rsp)\n ret\n" END(thunk)
@@ -116,7 +129,9 @@ asm(".text\n.balign 16\nshapes_start:\n.globl shapes_start\n"
 	X(tail_call) \
 	X(tail_jcc) X(into_another) X(entered_inside) X(dies) X(calls_dies) X(never_returns) X(falls) \
 	X(fallen_into) X(checks) X(checked) X(lock_skip) X(runs_into_data) X(dead_regs) X(partial) X(zeroing) X(vectors) X(masks) X(constants) \
-	X(flag_caller) X(flag_callee) X(shifts) X(preserves) X(thunk) X(thunk_user) \
+	X(flag_caller) X(flag_callee) \
+	X(flags_read_later) X(flags_for_reader) X(flags_reader) X(flags_lost_later) X(flags_for_nobody) X(flags_writer) \
+	X(flags_kept_later) X(flags_for_later) X(flags_elsewhere) X(flags_for_others) X(flags_of_many) X(flags_writes) X(shifts) X(preserves) X(thunk) X(thunk_user) \
 	X(local_caller) X(local_callee) X(joiner) X(joined)
 
 #define DECLARE(name) extern const uint8_t name[], name##_end[];
@@ -406,6 +421,22 @@ static void live_registers(void **state)
 	is_dead(flow.blocks[0].live_in, TRAMP_RDI);
 }
 
+static tramp_regs left_with(uint32_t fn)
+{
+	build(fn);
+	return last_block()->live_out;
+}
+
+static void flags_after_calls(void **state)
+{
+	(void)state;
+	is_live(left_with(FN_flags_for_reader), TRAMP_ZF);
+	is_dead(left_with(FN_flags_for_nobody), TRAMP_ZF);
+	is_live(left_with(FN_flags_for_later), TRAMP_ZF);	/* through a call that leaves them */
+	is_dead(left_with(FN_flags_for_others), TRAMP_ZF);
+	is_dead(left_with(FN_flags_writes), TRAMP_ZF);
+}
+
 static void live_vectors(void **state)
 {
 	tramp_regs live;
@@ -547,7 +578,7 @@ int main(void)
 		cmocka_unit_test(switches), cmocka_unit_test(cold_part), cmocka_unit_test(indirect_tails),
 		cmocka_unit_test(computed_gotos), cmocka_unit_test(framed_gotos), cmocka_unit_test(direct_tails),
 		cmocka_unit_test(no_return), cmocka_unit_test(odd_code), cmocka_unit_test(live_registers),
-		cmocka_unit_test(live_vectors),
+		cmocka_unit_test(flags_after_calls), cmocka_unit_test(live_vectors),
 		cmocka_unit_test(live_flags), cmocka_unit_test(random_bytes),
 	};
 
