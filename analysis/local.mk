@@ -48,7 +48,9 @@ libanalysis_la_SOURCES = \
 	analysis/sharing/pages.c \
 	analysis/sharing/pages.h \
 	analysis/sharing/private.h \
+	analysis/sharing/shared.c \
 	analysis/sharing/sharing.h \
+	analysis/sharing/windows.c \
 	analysis/yaml/yamldoc.c \
 	analysis/yaml/yamldoc.h
 libanalysis_la_CPPFLAGS = $(AM_CPPFLAGS) $(YAML_CFLAGS) $(LIBDW_CFLAGS) $(LIBELF_CFLAGS)

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What each thread does to each line: a table of uses (line, instruction) by thread, so that threads need nothing of each other.  Most
- * accesses are to the line that the instruction accessed last, and only counted.
+ * What each thread does to each line: tables by thread, so that threads need nothing of each other.  Most accesses are where the instruction's
+ * accesses before lead to, and only counted.  What such a sweep is over is found at the end, if other threads come there: it is entered
+ * as a whole, once, however often it is made.  Short ones are entered line by line as uses, (line, instruction).
  */
 #include "analysis/sharing/private.h"
 #include "base/array.h"
 #include "base/hash.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 struct sh *sh_new(const struct sh_options *o)
 {
@@ -28,6 +28,8 @@ static void free_thread(struct sh_thread *t)
 	free(t->windows);
 	free(t->uses);
 	free(t->table);
+	free(t->sweeps);
+	free(t->sweep_table);
 	free(t->spans);
 	free(t);
 }
@@ -62,157 +64,6 @@ struct sh_thread *sh_thread_new(struct sh *s, int pid, int tid)
 	return t;
 }
 
-/* ---- windows ---- */
-
-/* Its use is there; an instruction's uses have the same slot, so no other one has anything for that. */
-static void flush(struct sh_thread *t, struct recent *r)
-{
-	struct use *u = r->use ? &t->uses[r->use - 1] : NULL;
-
-	if (!u || !r->accesses)
-		return;
-	u->reads |= r->reads;
-	u->writes |= r->writes;
-	t->spans[u->span - 1].accesses += r->accesses;
-	t->spans[u->span - 1].stores += r->stores;
-	r->accesses = r->stores = 0;
-}
-
-void sh_flush(struct sh_thread *t)
-{
-	for (size_t i = 0; i < RECENT; i++)
-		flush(t, &t->recent[i]);
-}
-
-/* Every other window becomes part of the one before it. */
-static void halve_windows(struct sh_thread *t)
-{
-	const size_t n = (t->nwindows + 1) / 2;
-
-	sh_flush(t);
-	for (size_t i = 0; i < n; i++) {
-		t->windows[i].from = t->windows[2 * i].from;
-		t->windows[i].to = t->windows[2 * i + (2 * i + 1 < t->nwindows)].to;
-	}
-	t->nwindows = n;
-	for (size_t i = 0; i < t->nspans; i++) {
-		t->spans[i].first /= 2;
-		t->spans[i].last /= 2;
-	}
-	for (size_t i = 0; i < t->n; i++)
-		t->uses[i].shift -= t->uses[i].shift != 0;
-	memset(t->recent, 0, sizeof(t->recent));
-}
-
-bool sh_thread_time(struct sh_thread *t, uint64_t now, bool exact)
-{
-	const uint64_t from = exact ? now : t->now;
-
-	if (now <= t->now)
-		return true;
-	t->now = now;
-	if (!t->used) {
-		t->windows[t->nwindows - 1].from = from;
-		return true;
-	}
-	if (t->nwindows == MOST_WINDOWS)
-		halve_windows(t);
-	if (!array_room(t->windows, t->room_windows, t->nwindows + 1))
-		return false;
-	t->windows[t->nwindows - 1].to = now;
-	t->windows[t->nwindows++] = (struct window){ .from = from, .to = UINT64_MAX };
-	t->used = false;
-	return true;
-}
-
-/* ---- spans ---- */
-
-/* So that half as many as there may be, of this length, go back to the first one. */
-static uint16_t shift_of(uint32_t first, uint32_t last)
-{
-	const uint32_t length = (last - first) / (MOST_SPANS / 2);
-
-	return length ? (uint16_t)(31 - __builtin_clz(length)) : 0;
-}
-
-/* Every other span becomes part of the one after it. */
-static void halve(struct sh_thread *t, struct use *u)
-{
-	const uint32_t latest = t->spans[u->span - 1].last;
-	uint32_t first = latest;
-
-	u->nspans = 0;
-	for (uint32_t at = u->span; at; at = t->spans[at - 1].before) {
-		struct span *s = &t->spans[at - 1], *other;
-		const uint32_t before = s->before;
-
-		u->nspans++;
-		first = s->first;
-		if (!before)
-			break;
-		other = &t->spans[before - 1];
-		s->before = other->before;
-		s->first = first = other->first;
-		s->accesses += other->accesses;
-		s->stores += other->stores;
-		other->before = t->free;
-		t->free = before;
-	}
-	u->shift = shift_of(first, latest);
-}
-
-static uint32_t new_span(struct sh_thread *t)
-{
-	const uint32_t at = t->free;
-
-	if (at) {
-		t->free = t->spans[at - 1].before;
-		return at;
-	}
-	if (t->nspans >= UINT32_MAX - 1 || !array_room(t->spans, t->room_spans, t->nspans + 1))
-		return 0;
-	return (uint32_t)++t->nspans;
-}
-
-/* Is there no other thread so far?  If one is seen too late, spans are longer than they need be. */
-static bool is_alone(const struct sh_thread *t)
-{
-	return t->s->o.live && __atomic_load_n(&t->s->nthreads, __ATOMIC_RELAXED) == 1;
-}
-
-/* The use's latest span goes on to the window that is open, if it may. */
-static bool extend_span(struct sh_thread *t, const struct use *u)
-{
-	const uint32_t window = (uint32_t)t->nwindows - 1;
-	struct span *s = u->span ? &t->spans[u->span - 1] : NULL;
-
-	if (!s || (s->last >> u->shift != window >> u->shift && !is_alone(t)))
-		return false;
-	s->last = window;
-	t->used = true;
-	return true;
-}
-
-/* The use has one for the window that is open.  False: no memory. */
-static bool open_span(struct sh_thread *t, struct use *u)
-{
-	const uint32_t window = (uint32_t)t->nwindows - 1;
-	uint32_t at;
-
-	if (extend_span(t, u))
-		return true;
-	if (u->nspans == MOST_SPANS)
-		halve(t, u);
-	at = new_span(t);
-	if (!at)
-		return false;
-	t->spans[at - 1] = (struct span){ .before = u->span, .first = window, .last = window };
-	u->span = at;
-	u->nspans++;
-	t->used = true;
-	return true;
-}
-
 /* ---- uses ---- */
 
 static size_t slot_of(const struct sh_thread *t, uint64_t line, uint64_t insn)
@@ -237,38 +88,37 @@ static uint32_t use_of(struct sh_thread *t, uint64_t line, uint64_t insn)
 	return (uint32_t)t->n;
 }
 
-/* The instruction will most likely go on by as many lines. */
-static inline __attribute__((always_inline)) void expect(const struct sh_thread *t, const struct recent *r, uint64_t line, uint64_t insn)
+/* As use_of(); most likely it is what it was last time after @before, index + 1, or 0 if there is none. */
+static uint32_t use_after(struct sh_thread *t, uint32_t before, uint64_t line, uint64_t insn)
 {
-	if (t->slots && r->insn == insn)
-		__builtin_prefetch(&t->table[hash_word(line + (line - r->line) + hash_word(insn)) & (t->slots - 1)]);
+	uint32_t use = before ? t->uses[before - 1].next : 0;
+
+	if (use && t->uses[use - 1].line == line && t->uses[use - 1].insn == insn) {
+		__builtin_prefetch(&t->uses[t->uses[use - 1].next]);
+		return use;
+	}
+	use = use_of(t, line, insn);
+	if (before)
+		t->uses[before - 1].next = use;
+	return use;
 }
 
-/* In a new window, the same use; else another one. */
-static bool find(struct sh_thread *t, struct recent *r, uint64_t line, uint64_t insn)
+/* An instruction's uses have the same slot of recent ones, so windows come in their order. */
+static bool flush_use(struct sh_thread *t, struct recent *r)
 {
-	const bool same = r->use && r->insn == insn && r->line == line;
+	struct use *u = r->use ? &t->uses[r->use - 1] : NULL;
+	struct span *span;
 
-	if (same && r->accesses != UINT32_MAX && extend_span(t, &t->uses[r->use - 1])) {
-		r->window = (uint32_t)t->nwindows - 1;
+	if (!u || !r->accesses)
 		return true;
-	}
-	flush(t, r);
-	if (!same) {
-		expect(t, r, line, insn);
-		*r = (struct recent){ .use = use_of(t, line, insn) };
-	}
-	if (!r->use) {
-		t->missed++;
-		return t->n >= t->s->o.most_uses;
-	}
-	if (!open_span(t, &t->uses[r->use - 1])) {
-		r->use = 0;
+	span = sh_span(t, &u->when, r->use_window);
+	if (!span)
 		return false;
-	}
-	r->insn = insn;
-	r->line = line;
-	r->window = (uint32_t)t->nwindows - 1;
+	u->reads |= r->reads;
+	u->writes |= r->writes;
+	span->n += r->accesses;
+	span->stores += r->stores;
+	r->accesses = r->stores = 0;
 	return true;
 }
 
@@ -276,61 +126,198 @@ static bool find(struct sh_thread *t, struct recent *r, uint64_t line, uint64_t 
 static const uint64_t reading[] = { [MD_LOAD] = UINT64_MAX, [MD_STORE] = 0, [MD_MODIFY] = UINT64_MAX };
 static const uint64_t writing[] = { [MD_LOAD] = 0, [MD_STORE] = UINT64_MAX, [MD_MODIFY] = UINT64_MAX };
 
-/* @mask: of the line's bytes. */
-static inline bool take(struct sh_thread *t, uint32_t window, uint64_t line, uint64_t mask, const struct mt_access *a)
+/* @n accesses of what the instruction does now to bytes of a line. */
+static bool enter(struct sh_thread *t, struct recent *r, uint64_t line, uint64_t mask, uint64_t n)
 {
-	struct recent *r = &t->recent[a->insn * UINT64_C(0x9e3779b97f4a7c15) >> (64 - RECENT_LOG2)];
-	const unsigned int kind = a->kind & MD_KIND;
+	const unsigned int kind = r->kind & MD_KIND;
 
-	if (__builtin_expect((r->insn ^ a->insn) | (r->line ^ line) | (r->window ^ window) | (r->accesses == UINT32_MAX), 0)) {
-		if (!find(t, r, line, a->insn))
+	if (!r->use || r->line != line || r->use_window != r->window) {
+		if (!flush_use(t, r))
 			return false;
-		if (!r->use)
-			return true;
+		if (!r->use || r->line != line) {
+			r->use = use_after(t, r->use, line, r->insn);
+			r->line = line;
+			r->reads = r->writes = 0;
+		}
+		r->use_window = r->window;
+	}
+	if (!r->use) {
+		t->missed += n;
+		return t->n >= t->s->o.most_uses;
 	}
 	r->reads |= reading[kind] & mask;
 	r->writes |= writing[kind] & mask;
-	r->accesses++;
-	r->stores += (uint32_t)writing[kind] & 1;
+	r->accesses += n;
+	r->stores += (writing[kind] & 1) * n;
 	return true;
 }
 
-/* The bits for bytes @first to @last of a line. */
-static inline uint64_t mask_of(const struct sh *s, uint64_t first, uint64_t last)
-{
-	const uint64_t low = first >> s->grain, high = last >> s->grain;
+/* ---- sweeps ---- */
 
-	return UINT64_MAX >> (63 - (high - low)) << low;
+static bool is_sweep(const struct sweep *x, const struct sweep *y)
+{
+	return !((x->insn ^ y->insn) | (x->addr ^ y->addr) | (x->stride ^ y->stride) | (x->n ^ y->n) | (x->size ^ y->size) |
+		 (unsigned int)(x->kind ^ y->kind));
 }
 
-static bool take_lines(struct sh_thread *t, uint32_t window, const struct mt_access *a)
+static size_t slot_of_sweep(const struct sh_thread *t, const struct sweep *w)
+{
+	return hash_slot(i, t->sweep_slots, hash_word(w->addr + hash_word(w->insn + hash_word(w->n))),
+			 !t->sweep_table[i] || is_sweep(&t->sweeps[t->sweep_table[i] - 1], w));
+}
+
+/* NULL: no memory, or there are too many. */
+static struct sweep *sweep_of(struct sh_thread *t, const struct sweep *w)
+{
+	const size_t slot = t->nsweeps ? slot_of_sweep(t, w) : 0;
+
+	if (t->nsweeps && t->sweep_table[slot])
+		return &t->sweeps[t->sweep_table[slot] - 1];
+	if (t->nsweeps == MOST_SWEEPS || !array_room(t->sweeps, t->room_sweeps, t->nsweeps + 1) ||
+	    !hash_grow(t->sweep_table, t->sweep_slots, t->nsweeps + 1, old, *old,
+		       &t->sweep_table[slot_of_sweep(t, &t->sweeps[*old - 1])]))
+		return NULL;
+	t->sweeps[t->nsweeps] = *w;
+	t->sweep_table[slot_of_sweep(t, w)] = (uint32_t)++t->nsweeps;
+	return &t->sweeps[t->nsweeps - 1];
+}
+
+/* Is it over enough lines, and not around the end of the address space?  Then it goes up from now on. */
+static bool is_long(const struct sh *s, struct sweep *w)
+{
+	const bool down = w->stride >> 63;
+	const uint64_t stride = down ? -w->stride : w->stride, line = UINT64_C(1) << s->shift;
+	uint64_t length, end;
+
+	if (w->n < SWEEP_LINES || stride > SWEEP_STRIDE * line || __builtin_mul_overflow(stride, w->n - 1, &length) || length < SWEEP_LINES * line)
+		return false;
+	if (down && w->addr < length)
+		return false;
+	w->addr -= down ? length : 0;
+	w->stride = stride;
+	return !__builtin_add_overflow(w->addr, length, &end) && !__builtin_add_overflow(end, line + w->size, &end);
+}
+
+/* One access to several lines. */
+static bool enter_lines(struct sh_thread *t, struct recent *r, uint64_t addr)
 {
 	const struct sh *s = t->s;
-	const uint64_t end = a->addr + a->size - 1, last = end < a->addr ? UINT64_MAX : end, bytes = UINT64_C(1) << s->shift;
+	const uint64_t end = addr + r->size - 1, last = end < addr ? UINT64_MAX : end, bytes = UINT64_C(1) << s->shift;
 
-	for (uint64_t line = a->addr >> s->shift; line <= last >> s->shift; line++) {
-		const uint64_t from = line == a->addr >> s->shift ? a->addr & (bytes - 1) : 0;
+	for (uint64_t line = addr >> s->shift; line <= last >> s->shift; line++) {
+		const uint64_t from = line == addr >> s->shift ? addr & (bytes - 1) : 0;
 		const uint64_t to = line == last >> s->shift ? last & (bytes - 1) : bytes - 1;
 
-		if (!take(t, window, line, mask_of(s, from, to), a))
+		if (!enter(t, r, line, sh_mask(s->grain, from, to), 1))
 			return false;
 	}
+	return true;
+}
+
+/* Line by line. */
+static bool enter_short(struct sh_thread *t, struct recent *r, uint64_t addr)
+{
+	const struct sh *s = t->s;
+	const uint64_t inside = (UINT64_C(1) << s->shift) - 1;
+
+	for (uint64_t i = 0, n; i < r->n; i += n, addr += n * r->stride) {
+		const uint64_t first = addr & inside;
+		uint64_t last = first + r->size - 1, mask;
+
+		n = 1;
+		if (last > inside) {
+			if (!enter_lines(t, r, addr))
+				return false;
+			continue;
+		}
+		mask = sh_mask(s->grain, first, last);
+		if (!r->stride)
+			n = r->n - i;
+		for (; r->stride && i + n < r->n && last + r->stride <= inside && last + r->stride > last; n++) {
+			last += r->stride;
+			mask |= sh_mask(s->grain, last + 1 - r->size, last);
+		}
+		if (!enter(t, r, addr >> s->shift, mask, n))
+			return false;
+	}
+	return true;
+}
+
+static bool end_sweep(struct sh_thread *t, struct recent *r)
+{
+	struct sweep w = { .insn = r->insn, .addr = r->next - r->n * r->stride, .stride = r->stride, .n = r->n, .size = r->size,
+			   .kind = r->kind & MD_KIND };
+	struct sweep *sweep = NULL;
+	struct span *span;
+
+	if (is_long(t->s, &w))
+		sweep = sweep_of(t, &w);
+	if (!sweep)
+		return enter_short(t, r, r->next - r->n * r->stride);
+	span = sh_span(t, &sweep->when, r->window);
+	if (!span)
+		return false;
+	span->n++;
+	return true;
+}
+
+bool sh_flush(struct sh_thread *t)
+{
+	for (struct recent *r = t->recent; r < t->recent + RECENT; r++) {
+		if ((r->n && !end_sweep(t, r)) || !flush_use(t, r))
+			return false;
+		r->n = 0;
+	}
+	return true;
+}
+
+/* ---- accesses ---- */
+
+/* It is not where the instruction's last ones lead to. */
+static __attribute__((noinline)) bool begin(struct sh_thread *t, struct recent *r, uint32_t window, const struct mt_access *a)
+{
+	const unsigned int kind = a->kind & MD_KIND;
+
+	if (kind > MD_MODIFY || !a->size || (a->kind & MD_STACK && t->s->o.no_stack))
+		return true;
+	if (r->n == 1 && r->insn == a->insn && r->window == window && r->size == a->size && r->kind == a->kind) {
+		r->stride = a->addr - r->next;
+		r->next = a->addr + r->stride;
+		r->n = 2;
+		return true;
+	}
+	if (r->n && !end_sweep(t, r))
+		return false;
+	if (r->insn != a->insn) {
+		if (!flush_use(t, r))
+			return false;
+		r->insn = a->insn;
+		r->use = 0;
+	}
+	r->next = a->addr;
+	r->window = window;
+	r->size = a->size;
+	r->kind = a->kind;
+	r->stride = 0;
+	r->n = 1;
+	t->used = true;
 	return true;
 }
 
 bool sh_thread_take(struct sh_thread *t, const struct mt_access *v, size_t n)
 {
-	const struct sh *s = t->s;
-	const uint64_t inside = (UINT64_C(1) << s->shift) - 1;
 	const uint32_t window = (uint32_t)t->nwindows - 1;
 
 	for (const struct mt_access *a = v; a < v + n; a++) {
-		const uint64_t first = a->addr & inside, last = first + a->size - 1;
+		struct recent *r = &t->recent[a->insn * UINT64_C(0x9e3779b97f4a7c15) >> (64 - RECENT_LOG2)];
 
-		if ((a->kind & MD_KIND) > MD_MODIFY || !a->size || (a->kind & MD_STACK && s->o.no_stack))
-			continue;
-		if (last <= inside ? !take(t, window, a->addr >> s->shift, mask_of(s, first, last), a) : !take_lines(t, window, a))
+		if (__builtin_expect(!((r->insn ^ a->insn) | (r->next ^ a->addr) | (r->window ^ window) | (r->size ^ a->size) |
+				       (unsigned int)(r->kind ^ a->kind) | !r->n), 1)) {
+			r->next += r->stride;
+			r->n++;
+		} else if (!begin(t, r, window, a)) {
 			return false;
+		}
 	}
 	return true;
 }

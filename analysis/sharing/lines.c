@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the uses of all threads make: lines that are shared, and what they are. */
+/* What a line is that threads share, and how often it changes threads. */
 #include "analysis/sharing/private.h"
 #include "base/array.h"
-#include "base/hash.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,128 +9,72 @@
 #define PAIR_USES 8    /* of a thread and line, those of most accesses, are looked at in pairs */
 #define PAIR_THREADS 64
 
-/* A use of a line that is shared. */
+/* What one instruction of a thread does to a line that is shared, all parts of it. */
 struct item {
-	uint64_t line;
 	const struct sh_thread *thread;
-	const struct use *use;
+	const struct part *parts;
+	size_t n;
+	uint64_t insn, reads, writes;
 	uint64_t accesses, stores;
 	uint64_t from, to; /* as in struct sh_use */
 };
 
-/* Who has accessed a line: number of the first thread + 1; SHARED: several have. */
-struct owner {
-	uint64_t line;
-	int pid;
-	uint32_t thread;
-	bool shared, stored;
-};
+/* ---- items ---- */
 
-struct owners {
-	struct owner *v;
-	size_t n, room;
-	uint32_t *table; /* index + 1 */
-	size_t slots;
-};
-
-/* ---- which lines ---- */
-
-static size_t slot_of(const struct owners *o, int pid, uint64_t line)
+/* Spans of a use count accesses and stores, those of a sweep how often it is made. */
+static uint64_t accesses_of(const struct span *s, const struct part *p)
 {
-	return hash_slot(i, o->slots, hash_word(line + hash_word((uint64_t)pid)), !o->table[i] ||
-			 (o->v[o->table[i] - 1].line == line && o->v[o->table[i] - 1].pid == pid));
+	return p->n ? s->n * p->n : s->n;
 }
 
-static struct owner *owner_of(struct owners *o, int pid, uint64_t line)
+static uint64_t stores_of(const struct span *s, const struct part *p)
 {
-	const size_t slot = o->n ? slot_of(o, pid, line) : 0;
-
-	if (o->n && o->table[slot])
-		return &o->v[o->table[slot] - 1];
-	if (o->n >= UINT32_MAX - 1 || !array_room(o->v, o->room, o->n + 1) ||
-	    !hash_grow(o->table, o->slots, o->n + 1, old, *old, &o->table[slot_of(o, o->v[*old - 1].pid, o->v[*old - 1].line)]))
-		return NULL;
-	o->v[o->n] = (struct owner){ .line = line, .pid = pid };
-	o->table[slot_of(o, pid, line)] = (uint32_t)++o->n;
-	return &o->v[o->n - 1];
+	return p->n ? s->n * p->stores : s->stores;
 }
 
-static bool note(struct owners *o, const struct sh_thread *t)
+static void sum_up(struct item *item, const struct part *p)
 {
-	for (const struct use *u = t->uses; u < t->uses + t->n; u++) {
-		struct owner *owner = owner_of(o, t->pid, u->line);
+	const struct sh_thread *t = p->thread;
 
-		if (!owner)
-			return false;
-		owner->shared |= owner->thread && owner->thread != t->number + 1;
-		owner->stored |= u->writes != 0;
-		owner->thread = t->number + 1;
+	for (uint32_t at = p->when->span; at; at = t->spans[at - 1].before) {
+		const struct span *s = &t->spans[at - 1];
+		const uint64_t from = t->windows[s->first].from, to = t->windows[s->last].to;
+
+		item->accesses += accesses_of(s, p);
+		item->stores += stores_of(s, p);
+		item->from = item->from < from ? item->from : from;
+		item->to = item->to > to ? item->to : to;
 	}
-	return true;
-}
-
-static bool wanted(const struct owners *o, const struct sh_thread *t, const struct use *u)
-{
-	const struct owner *owner = &o->v[o->table[slot_of(o, t->pid, u->line)] - 1];
-
-	return owner->shared && owner->stored;
-}
-
-static struct item item_of(const struct sh_thread *t, const struct use *u)
-{
-	struct item item = { .line = u->line, .thread = t, .use = u };
-
-	for (uint32_t at = u->span; at; at = t->spans[at - 1].before) {
-		item.accesses += t->spans[at - 1].accesses;
-		item.stores += t->spans[at - 1].stores;
-		item.from = t->windows[t->spans[at - 1].first].from;
-	}
-	item.to = u->span ? t->windows[t->spans[u->span - 1].last].to : 0;
-	return item;
+	item->reads |= p->reads;
+	item->writes |= p->writes;
 }
 
 static int compare(const void *a, const void *b)
 {
 	const struct item *x = a, *y = b;
 
-	if (x->thread->pid != y->thread->pid)
-		return x->thread->pid < y->thread->pid ? -1 : 1;
-	if (x->line != y->line)
-		return x->line < y->line ? -1 : 1;
 	if (x->thread != y->thread)
 		return x->thread->number < y->thread->number ? -1 : 1;
 	if (x->accesses != y->accesses)
 		return x->accesses > y->accesses ? -1 : 1;
-	return x->use->insn < y->use->insn ? -1 : x->use->insn > y->use->insn;
+	return x->insn < y->insn ? -1 : x->insn > y->insn;
 }
 
-/* Sorted.  False: no memory. */
-static bool gather(const struct sh *s, struct item **items, size_t *n)
+/* Of parts by thread and instruction. */
+static size_t make_items(struct item *items, const struct part *parts, size_t n)
 {
-	struct owners o = { 0 };
-	size_t room = 0;
-	bool good = true;
+	size_t nitems = 0;
 
-	*items = NULL;
-	*n = 0;
-	for (size_t i = 0; good && i < s->nthreads; i++)
-		good = note(&o, s->threads[i]);
-	for (size_t i = 0; good && i < s->nthreads; i++) {
-		const struct sh_thread *t = s->threads[i];
+	for (size_t i = 0, end; i < n; i = end) {
+		struct item *item = &items[nitems++];
 
-		for (const struct use *u = t->uses; good && u < t->uses + t->n; u++) {
-			if (!wanted(&o, t, u))
-				continue;
-			good = array_room(*items, room, *n + 1);
-			if (good)
-				(*items)[(*n)++] = item_of(t, u);
-		}
+		*item = (struct item){ .thread = parts[i].thread, .parts = &parts[i], .insn = parts[i].insn, .from = UINT64_MAX };
+		for (end = i; end < n && parts[end].thread == item->thread && parts[end].insn == item->insn; end++)
+			sum_up(item, &parts[end]);
+		item->n = end - i;
 	}
-	free(o.v);
-	free(o.table);
-	if (*n)
-		qsort(*items, *n, sizeof(**items), compare);
-	return good;
+	qsort(items, nitems, sizeof(*items), compare);
+	return nitems;
 }
 
 /* ---- how often they change threads ---- */
@@ -166,30 +109,43 @@ static void find_last(struct windows *w, const struct item *items, size_t n)
 }
 
 /* Loads after the last store of another thread are one: nothing comes between them. */
-static bool add_windows(struct windows *w, const struct item *item)
+static bool add_part(struct windows *w, const struct part *p, uint64_t until, size_t *late)
 {
-	const struct sh_thread *t = item->thread;
-	const uint64_t until = t == w->last ? w->until_others : w->until;
-	size_t late = SIZE_MAX;
+	const struct sh_thread *t = p->thread;
 
-	for (uint32_t at = item->use->span; at; at = t->spans[at - 1].before) {
+	for (uint32_t at = p->when->span; at; at = t->spans[at - 1].before) {
 		const struct span *s = &t->spans[at - 1];
+		const struct cache_window window = {
+			.from = t->windows[s->first].from, .to = t->windows[s->last].to,
+			.accesses = accesses_of(s, p), .stores = stores_of(s, p), .cache = t->number,
+		};
 
-		if (!s->stores && t->windows[s->first].from > until) {
-			if (late != SIZE_MAX) {
-				w->v[late].from = t->windows[s->first].from;
-				w->v[late].accesses += s->accesses;
+		if (!window.stores && window.from > until) {
+			if (*late != SIZE_MAX) {
+				struct cache_window *v = &w->v[*late];
+
+				v->from = v->from < window.from ? v->from : window.from;
+				v->to = v->to > window.to ? v->to : window.to;
+				v->accesses += window.accesses;
 				continue;
 			}
-			late = w->n;
+			*late = w->n;
 		}
 		if (!array_room(w->v, w->room, w->n + 1))
 			return false;
-		w->v[w->n++] = (struct cache_window){
-			.from = t->windows[s->first].from, .to = t->windows[s->last].to,
-			.accesses = s->accesses, .stores = s->stores, .cache = t->number,
-		};
+		w->v[w->n++] = window;
 	}
+	return true;
+}
+
+static bool add_windows(struct windows *w, const struct item *item)
+{
+	const uint64_t until = item->thread == w->last ? w->until_others : w->until;
+	size_t late = SIZE_MAX;
+
+	for (size_t i = 0; i < item->n; i++)
+		if (!add_part(w, &item->parts[i], until, &late))
+			return false;
 	return true;
 }
 
@@ -204,7 +160,7 @@ static int by_time(const void *a, const void *b)
 	return x->to < y->to ? -1 : x->to > y->to;
 }
 
-/* What several instructions do in the same window is one. */
+/* What is done in the same window is one. */
 static void join(struct windows *w)
 {
 	size_t n = 0;
@@ -240,7 +196,7 @@ struct pairs {
 
 static bool add_pair(struct pairs *p, const struct item *items, size_t a, size_t b)
 {
-	const struct use *u = items[a].use, *v = items[b].use;
+	const struct item *u = &items[a], *v = &items[b];
 	struct pair pair = { .a = a, .b = b };
 	struct cache_bounds invalidated, transfers;
 
@@ -248,8 +204,11 @@ static bool add_pair(struct pairs *p, const struct item *items, size_t a, size_t
 		return true;
 	pair.both = (u->writes & (v->reads | v->writes)) | (v->writes & (u->reads | u->writes));
 	p->windows.n = 0;
-	if (!add_windows(&p->windows, &items[a]) || !add_windows(&p->windows, &items[b]) ||
-	    !cache_bounds(p->windows.v, p->windows.n, &invalidated, &transfers) || !array_room(p->v, p->room, p->n + 1))
+	if (!add_windows(&p->windows, u) || !add_windows(&p->windows, v))
+		return false;
+	if (u->n > 1 || v->n > 1)
+		join(&p->windows);
+	if (!cache_bounds(p->windows.v, p->windows.n, &invalidated, &transfers) || !array_room(p->v, p->room, p->n + 1))
 		return false;
 	pair.weight = transfers.most;
 	if (pair.weight)
@@ -282,7 +241,7 @@ static bool add_pairs(struct pairs *p, const struct item *items, size_t n)
 
 static uint64_t bytes_of(const struct item *item)
 {
-	return item->use->reads | item->use->writes;
+	return item->reads | item->writes;
 }
 
 /* All that a thread stores to in the line. */
@@ -291,7 +250,7 @@ static uint64_t stored_by(const struct item *items, size_t n, size_t i)
 	uint64_t bytes = 0;
 
 	for (size_t k = 0; k < n; k++)
-		bytes |= items[k].thread == items[i].thread ? items[k].use->writes : 0;
+		bytes |= items[k].thread == items[i].thread ? items[k].writes : 0;
 	return bytes;
 }
 
@@ -301,7 +260,7 @@ static uint64_t stored_by(const struct item *items, size_t n, size_t i)
  */
 static bool is_apart(const struct item *items, size_t n, const struct pair *p, uint64_t shared)
 {
-	const struct use *u = items[p->a].use, *v = items[p->b].use;
+	const struct item *u = &items[p->a], *v = &items[p->b];
 
 	if (p->both)
 		return false;
@@ -336,41 +295,79 @@ static void classify(const struct pairs *p, const struct item *items, size_t n, 
 
 /* ---- all ---- */
 
-static bool make_line(struct sh *s, const struct item *items, size_t n, struct pairs *p)
+static bool add_uses(struct sh *s, const struct item *items, size_t n)
 {
-	struct sh_line line = { .address = items->line << s->shift, .pid = items->thread->pid, .nuses = n };
+	if (!array_room(s->uses, s->room_uses, s->nuses + n))
+		return false;
+	for (size_t i = 0; i < n; i++)
+		s->uses[s->nuses++] = (struct sh_use){
+			.insn = items[i].insn, .reads = items[i].reads, .writes = items[i].writes,
+			.accesses = items[i].accesses, .stores = items[i].stores, .from = items[i].from, .to = items[i].to,
+			.tid = items[i].thread->tid, .thread = items[i].thread->number,
+		};
+	return true;
+}
 
+static bool bound(struct sh *s, const struct item *items, size_t n, struct pairs *p, struct sh_line *line)
+{
 	p->windows.n = 0;
 	find_last(&p->windows, items, n);
 	for (size_t i = 0; i < n; i++) {
 		const struct item *item = &items[i];
 
-		line.threads += !i || items[i - 1].thread != item->thread;
-		line.accesses += item->accesses;
-		line.stores += item->stores;
+		line->threads += !i || items[i - 1].thread != item->thread;
+		line->accesses += item->accesses;
+		line->stores += item->stores;
 		if (!add_windows(&p->windows, item))
 			return false;
 	}
 	join(&p->windows);
-	line.class = SH_TRUE;
-	if (!cache_bounds(p->windows.v, p->windows.n, &line.invalidated, &line.transfers) ||
-	    !array_room(s->lines, s->room_lines, s->nlines + 1))
+	if (!cache_bounds(p->windows.v, p->windows.n, &line->invalidated, &line->transfers))
 		return false;
-	if (line.transfers.most >= s->o.least) {
+	if (line->transfers.most >= s->o.least) {
 		if (!add_pairs(p, items, n))
 			return false;
-		classify(p, items, n, &line);
+		classify(p, items, n, line);
 	}
-	line.handed = line.transfers.most < line.stores / SH_HANDED;
-	line.uses = s->uses + s->nuses;
-	for (size_t i = 0; i < n; i++)
-		s->uses[s->nuses++] = (struct sh_use){
-			.insn = items[i].use->insn, .reads = items[i].use->reads, .writes = items[i].use->writes,
-			.accesses = items[i].accesses, .stores = items[i].stores, .from = items[i].from, .to = items[i].to,
-			.tid = items[i].thread->tid, .thread = items[i].thread->number,
-		};
-	s->lines[s->nlines++] = line;
+	line->handed = line->transfers.most < line->stores / SH_HANDED;
 	return true;
+}
+
+static bool repeat(struct sh *s, uint64_t address)
+{
+	const struct sh_line *last = &s->lines[s->nlines - 1];
+
+	if (!array_room(s->uses, s->room_uses, s->nuses + last->nuses))
+		return false;
+	memcpy(&s->uses[s->nuses], &s->uses[s->nuses - last->nuses], last->nuses * sizeof(s->uses[0]));
+	s->nuses += last->nuses;
+	s->lines[s->nlines] = *last;
+	s->lines[s->nlines++].address = address;
+	return true;
+}
+
+bool sh_make_line(struct sh *s, int pid, uint64_t line, const struct part *parts, size_t n, bool same)
+{
+	struct sh_line *to;
+	struct pairs p = { 0 };
+	struct item *items;
+	bool good;
+
+	if (!array_room(s->lines, s->room_lines, s->nlines + 1))
+		return false;
+	if (same)
+		return repeat(s, line << s->shift);
+	items = calloc(n, sizeof(*items));
+	if (!items)
+		return false;
+	to = &s->lines[s->nlines];
+	*to = (struct sh_line){ .address = line << s->shift, .pid = pid, .class = SH_TRUE, .nuses = make_items(items, parts, n) };
+	good = bound(s, items, to->nuses, &p, to) && add_uses(s, items, to->nuses);
+	s->nlines += good;
+	free(p.v);
+	free(p.windows.v);
+	free(items);
+	return good;
 }
 
 static int by_transfers(const void *a, const void *b)
@@ -386,24 +383,15 @@ static int by_transfers(const void *a, const void *b)
 
 bool sh_finish(struct sh *s)
 {
-	struct pairs p = { 0 };
-	struct item *items;
-	size_t n;
-	bool good;
+	const struct sh_use *uses;
+	bool good = true;
 
-	for (size_t i = 0; i < s->nthreads; i++)
-		sh_flush(s->threads[i]);
-	good = gather(s, &items, &n);
-	s->uses = good ? calloc(n + 1, sizeof(*s->uses)) : NULL;
-	good = s->uses;
-	for (size_t i = 0, end; good && i < n; i = end) {
-		for (end = i + 1; end < n && items[end].line == items[i].line && items[end].thread->pid == items[i].thread->pid;)
-			end++;
-		good = make_line(s, items + i, end - i, &p);
-	}
-	free(p.v);
-	free(p.windows.v);
-	free(items);
+	for (size_t i = 0; good && i < s->nthreads; i++)
+		good = sh_flush(s->threads[i]);
+	good = good && sh_find_lines(s);
+	uses = s->uses;
+	for (size_t i = 0; i < s->nlines; uses += s->lines[i++].nuses)
+		s->lines[i].uses = uses;
 	if (s->nlines)
 		qsort(s->lines, s->nlines, sizeof(s->lines[0]), by_transfers);
 	return good;

@@ -241,12 +241,104 @@ static void test_many(void **state)
 	sh_free(s);
 }
 
+/* ---- sweeps ---- */
+
+#define SWEEP 400
+
+/* The accesses of a window, in their order, or in another one, of which no sweep is made. */
+static void give(struct sh_thread *t, const struct mt_access *v, size_t n, bool mixed)
+{
+	for (size_t i = 0; i < n; i++)
+		assert_true(sh_thread_take(t, &v[mixed ? i * 7919 % n : i], 1));
+}
+
+/* One way through memory, the same each time that @seed is. */
+static size_t make_sweep(struct mt_access *v, uint64_t seed, unsigned int line)
+{
+	static const int64_t strides[] = { 8, -8, 1, 4, 40, -24, 72, 200, 16, 8 };
+	static const uint32_t sizes[] = { 8, 4, 1, 16, 32, 2 };
+	const int64_t stride = strides[seed % 10];
+	const size_t n = 1 + seed * 31 % (SWEEP - 1);
+
+	for (size_t i = 0; i < n; i++)
+		v[i] = (struct mt_access){ .addr = 0x100000 + seed % 5 * line + seed * 3 % 64 + (uint64_t)((int64_t)i * stride),
+					   .size = sizes[seed % 6], .kind = (uint8_t)(seed % 4 ? MD_LOAD : MD_STORE),
+					   .insn = 0x100 + seed % 7 };
+	return n;
+}
+
+static void compare_lines(const struct sh_line *x, const struct sh_line *y)
+{
+	assert_true(x->address == y->address && x->class == y->class && x->threads == y->threads && x->nuses == y->nuses);
+	assert_true(x->accesses == y->accesses && x->stores == y->stores && x->handed == y->handed);
+	assert_memory_equal(&x->transfers, &y->transfers, sizeof(x->transfers));
+	assert_memory_equal(&x->invalidated, &y->invalidated, sizeof(x->invalidated));
+	assert_true(x->a == y->a && x->b == y->b);
+	for (size_t i = 0; i < x->nuses; i++) {
+		const struct sh_use *u = &x->uses[i], *v = &y->uses[i];
+
+		assert_true(u->insn == v->insn && u->thread == v->thread && u->reads == v->reads && u->writes == v->writes);
+		assert_true(u->accesses == v->accesses && u->stores == v->stores && u->from == v->from && u->to == v->to);
+	}
+}
+
+/* It does not matter in which order the accesses of a window are: what is found by sweeps is what is found line by line. */
+static void test_sweeps(void **state)
+{
+	(void)state;
+	for (unsigned int line = 64; line <= 256; line *= 4) {
+		struct mt_access *v = calloc(SWEEP, sizeof(*v));
+		struct sh *s[2] = { new_sh(line, 0), new_sh(line, 0) };
+		struct sh_thread *t[2][3];
+		size_t n = 0;
+
+		assert_non_null(v);
+		for (int i = 0; i < 6; i++)
+			t[i / 3][i % 3] = new_thread(s[i / 3], 2 + i % 3);
+		for (uint64_t k = 0; k < 1200; k++) {
+			const size_t accesses = make_sweep(v, k % 3 ? k % 11 : k % 199, line);
+
+			for (int i = 0; i < 2; i++) {
+				at(t[i][k % 3], 10 * (k / 4) + 1 + k % 3);
+				give(t[i][k % 3], v, accesses, i);
+			}
+		}
+		assert_true(sh_finish(s[0]) && sh_finish(s[1]));
+		for (; sh_line(s[0], n) && sh_line(s[1], n); n++)
+			compare_lines(sh_line(s[0], n), sh_line(s[1], n));
+		assert_true(n > 20);
+		assert_true(!sh_line(s[0], n) && !sh_line(s[1], n));
+		sh_free(s[0]);
+		sh_free(s[1]);
+		free(v);
+	}
+}
+
+/* At both ends of the address space. */
+static void test_ends_of_memory(void **state)
+{
+	struct sh *s = new_sh(64, 0);
+	struct sh_thread *a = new_thread(s, 2), *b = new_thread(s, 3);
+
+	(void)state;
+	at(a, 1);
+	at(b, 1);
+	for (uint64_t i = 0; i < 200; i++) {
+		times(a, 1, UINT64_MAX - 799 + 8 * i, 8, MD_STORE, 0x100); /* around */
+		times(b, 1, 800 - 8 * i, 8, MD_STORE, 0x101);
+	}
+	assert_true(sh_finish(s));
+	assert_non_null(sh_line(s, 20)); /* 13 lines at the end, 13 at the beginning */
+	assert_null(sh_line(s, 26));
+	sh_free(s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_false), cmocka_unit_test(test_true), cmocka_unit_test(test_mixed), cmocka_unit_test(test_ends),
 		cmocka_unit_test(test_phases), cmocka_unit_test(test_chunks), cmocka_unit_test(test_none), cmocka_unit_test(test_sizes),
-		cmocka_unit_test(test_many),
+		cmocka_unit_test(test_many), cmocka_unit_test(test_sweeps), cmocka_unit_test(test_ends_of_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
