@@ -301,6 +301,9 @@ struct nm_frame *nm_stack_frame(const struct nm_stack *s, uint64_t addr);
 struct nm_entry *nm_stack_find(struct nm *nm, const struct nm_frame *frame, uint64_t addr, bool variables, uint64_t *begin, uint64_t *size);
 void nm_stack_free(struct nm_stack *s);
 
+/* thread.c: what is thread-local, of the thread with this thread pointer, as nm_file_find(); 0: not known. */
+struct nm_entry *nm_tls_find(struct nm *nm, uint64_t fs, uint64_t addr, uint64_t *begin, uint64_t *size);
+
 /* ---- past.c: frames of other threads ---- */
 
 struct nm_past_frame {
@@ -313,6 +316,7 @@ struct nm_past_frame {
 struct nm_past {
 	int pid;
 	uint64_t from, to; /* when there was the thread */
+	uint64_t fs; /* its thread pointer; 0: not known */
 	uint64_t low, high; /* where any of them is */
 	struct nm_past_frame *frame;
 	size_t n, room;
@@ -327,16 +331,11 @@ struct nm_past *nm_past_new(struct nm *nm, int pid, uint64_t from);
 void nm_past_free(struct nm_past *p);
 bool nm_past_add(struct nm_past *p, const struct nm_frame *f, uint64_t to);
 
-/* Of an access. */
-struct nm_past_when {
-	int pid;
-	uint64_t from, to;
-};
 struct nm_past_found {
 	uint64_t begin, size; /* as nm_file_find() */
 	bool stays; /* it is the same for all addresses there, at that time */
 };
-/* What was there on another thread's stack.  NULL: no memory; nm->unknown: it is on none that is kept. */
-struct nm_entry *nm_past_find(struct nm *nm, const struct nm_past_when *w, uint64_t addr, struct nm_past_found *found);
+/* What was there on another thread's stack, or is thread-local there.  NULL: no memory; nm->unknown: it is of none that is kept. */
+struct nm_entry *nm_past_find(struct nm *nm, const struct nm_when *w, uint64_t addr, struct nm_past_found *found);
 
 #endif

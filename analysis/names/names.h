@@ -163,7 +163,7 @@ void nm_end(struct nm_thread *t);
 void nm_chunk(struct nm_thread *t, uint64_t fs, uint64_t tsc, uint64_t next);
 
 /*
- * Stacks of other threads are known if all threads have been gone through before, by nm_note(): after nm_keep_stack() at each one's begin, with
+ * Stacks and thread-local storage of other threads are known if all threads have been gone through before, by nm_note(): after nm_keep_stack() at each one's begin, with
  * nm_ended() when the stream ended at @tsc.  False: no memory.
  */
 bool nm_keep_stack(struct nm_thread *t);
@@ -174,9 +174,6 @@ void nm_ended(struct nm_thread *t, uint64_t tsc);
  * allocations are.  False: no memory; the place is then that of an unknown name.
  */
 bool nm_find(struct nm_thread *t, const struct mt_access *a, struct nm_place *place);
-
-/* What of the thread's own is at an address after the last access that nm_find() or nm_note() was given: on its stack, or thread-local.  Likewise. */
-bool nm_find_own(struct nm_thread *t, uint64_t addr, uint32_t size, struct nm_place *place);
 
 /* In place of nm_find(): the access needs no name. */
 bool nm_note(struct nm_thread *t, const struct mt_access *a);
@@ -190,6 +187,9 @@ struct nm_when {
 	uint64_t from, to, insn;
 };
 bool nm_find_block(struct nm *nm, const struct nm_when *when, uint64_t addr, uint32_t size, struct nm_place *place);
+
+/* Likewise, what a thread of those after nm_keep_stack() had on its stack, or thread-local. */
+bool nm_find_kept(struct nm *nm, const struct nm_when *when, uint64_t addr, uint32_t size, struct nm_place *place);
 
 /* Of any address of data, thread or time apart: globals and statics.  Likewise. */
 bool nm_find_static(struct nm *nm, uint64_t addr, uint32_t size, struct nm_place *place);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Frames of threads that have been gone through, for accesses that other threads have made to their stacks: from where to where each was, at most, and
+ * Frames of threads that have been gone through, and where their thread-local storage is, for accesses that other threads have made to these: from where to where each was, at most, and
  * when.  Frames of one place that were left by one instruction are one, so that there are as many as the program's calls are deep and its
  * code has functions.  What an access may have been to is known if all frames that may have been there then say the same.
  */
@@ -99,7 +99,7 @@ static bool sort(struct nm_past *p)
 }
 
 /* The next one from *i on that may have had some of these bytes then; NULL: none. */
-static const struct nm_past_frame *next(const struct nm_past *p, const struct nm_past_when *w, uint64_t begin, uint64_t end, size_t *i)
+static const struct nm_past_frame *next(const struct nm_past *p, const struct nm_when *w, uint64_t begin, uint64_t end, size_t *i)
 {
 	for (; *i < p->n && p->least[*i] < end; ++*i) {
 		const struct nm_past_frame *f = &p->frame[*i];
@@ -116,14 +116,14 @@ static size_t first(const struct nm_past *p, uint64_t begin)
 }
 
 /* Is it the only one that may have had any of these bytes? */
-static bool is_alone(const struct nm_past *p, const struct nm_past_when *w, uint64_t begin, uint64_t end)
+static bool is_alone(const struct nm_past *p, const struct nm_when *w, uint64_t begin, uint64_t end)
 {
 	size_t i = first(p, begin);
 
 	return next(p, w, begin, end, &i) && !next(p, w, begin, end, &i);
 }
 
-static struct nm_entry *find_in(struct nm *nm, struct nm_past *p, const struct nm_past_when *w, uint64_t addr, struct nm_past_found *found)
+static struct nm_entry *find_in(struct nm *nm, struct nm_past *p, const struct nm_when *w, uint64_t addr, struct nm_past_found *found)
 {
 	struct nm_entry *e = NULL;
 	const struct nm_past_frame *f;
@@ -150,19 +150,38 @@ static struct nm_entry *find_in(struct nm *nm, struct nm_past *p, const struct n
 	return e;
 }
 
-static bool is_then(const struct nm_past *p, const struct nm_past_when *w)
+static bool is_then(const struct nm_past *p, const struct nm_when *w)
 {
 	return p->pid == w->pid && p->from <= w->to && p->to >= w->from;
 }
 
-struct nm_entry *nm_past_find(struct nm *nm, const struct nm_past_when *w, uint64_t addr, struct nm_past_found *found)
+struct nm_entry *nm_past_find(struct nm *nm, const struct nm_when *w, uint64_t addr, struct nm_past_found *found)
 {
+	struct nm_entry *e;
+
 	*found = (struct nm_past_found){ .begin = addr };
 	for (size_t i = 0; i < nm->npast; i++) {
 		struct nm_past *p = nm->past[i];
 
-		if (is_then(p, w) && addr >= p->low && addr < p->high)
+		if (!is_then(p, w))
+			continue;
+		if (addr >= p->low && addr < p->high)
 			return find_in(nm, p, w, addr, found);
+		e = nm_tls_find(nm, p->fs, addr, &found->begin, &found->size);
+		if (e != nm->unknown) {
+			found->stays = found->size;
+			return e;
+		}
 	}
 	return nm->unknown;
+}
+
+bool nm_find_kept(struct nm *nm, const struct nm_when *when, uint64_t addr, uint32_t size, struct nm_place *place)
+{
+	struct nm_past_found found;
+	struct nm_entry *e = nm_past_find(nm, when, addr, &found);
+	struct nm_extent same;
+
+	*place = (struct nm_place){ .name = &nm->unknown->root->name, .begin = found.begin, .size = found.size };
+	return nm_place_of(nm, e, addr, size, place, &same);
 }

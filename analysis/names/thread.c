@@ -78,6 +78,8 @@ void nm_chunk(struct nm_thread *t, uint64_t fs, uint64_t tsc, uint64_t next)
 	nm_cursor_chunk(&t->blocks, tsc, next);
 	t->tsc = t->stack.from = tsc;
 	t->next = t->stack.to = next;
+	if (t->stack.past)
+		t->stack.past->fs = t->fs;
 	t->turn++;
 }
 
@@ -94,10 +96,10 @@ void nm_ended(struct nm_thread *t, uint64_t tsc)
 		t->stack.past->to = tsc;
 }
 
-/* What another thread has there on its stack. */
+/* What another thread has there. */
 static struct nm_entry *find_other(struct nm_thread *t, uint64_t addr, uint64_t *begin, uint64_t *size, struct slot *s)
 {
-	const struct nm_past_when when = { t->pid, t->tsc, t->next };
+	const struct nm_when when = { .pid = t->pid, .from = t->tsc, .to = t->next };
 	struct nm_past_found found;
 	struct nm_entry *e = nm_past_find(t->nm, &when, addr, &found);
 
@@ -108,15 +110,15 @@ static struct nm_entry *find_other(struct nm_thread *t, uint64_t addr, uint64_t 
 	return e;
 }
 
-static struct nm_entry *find_tls(struct nm_thread *t, uint64_t addr, uint64_t *begin, uint64_t *size)
+struct nm_entry *nm_tls_find(struct nm *nm, uint64_t fs, uint64_t addr, uint64_t *begin, uint64_t *size)
 {
-	for (size_t i = 0; t->fs && addr < t->fs && i < t->nm->nfiles; i++)
-		if (nm_file_is_program(t->nm->file[i]))
-			return nm_file_find_tls(t->nm->file[i], addr, t->fs, begin, size);
-	if (!t->fs || addr < t->fs || addr - t->fs >= TCB_BYTES)
-		return t->nm->unknown;
-	*begin = t->fs;
-	return nm_area(t->nm, &t->nm->tcb, NM_TLS, "thread control block");
+	for (size_t i = 0; fs && addr < fs && i < nm->nfiles; i++)
+		if (nm_file_is_program(nm->file[i]))
+			return nm_file_find_tls(nm->file[i], addr, fs, begin, size);
+	if (!fs || addr < fs || addr - fs >= TCB_BYTES)
+		return nm->unknown;
+	*begin = fs;
+	return nm_area(nm, &nm->tcb, NM_TLS, "thread control block");
 }
 
 /* Pushes and pops, calls and returns make room and give it back: they are to no variable. */
@@ -157,7 +159,7 @@ static struct nm_entry *find(struct nm_thread *t, const struct mt_access *a, uin
 	case NM_FOUND_NONE:
 		break;
 	}
-	e = find_tls(t, addr, begin, size);
+	e = nm_tls_find(t->nm, t->fs, addr, begin, size);
 	if (e != t->nm->unknown)
 		return e;
 	if (addr + RED_ZONE >= t->low && addr < t->high)
@@ -266,20 +268,4 @@ bool nm_find(struct nm_thread *t, const struct mt_access *a, struct nm_place *pl
 	s->name = place->name;
 	s->epoch = is_heap(place->name) ? t->blocks.epoch : 0;
 	return good && !t->blocks.failed && !t->stack.failed;
-}
-
-bool nm_find_own(struct nm_thread *t, uint64_t addr, uint32_t size, struct nm_place *place)
-{
-	struct nm_entry *e;
-	struct nm_frame *frame;
-	struct nm_extent same;
-
-	*place = (struct nm_place){ .name = &t->nm->unknown->root->name, .begin = addr };
-	e = find_tls(t, addr, &place->begin, &place->size);
-	if (e == t->nm->unknown && addr >= t->low && addr < t->high) {
-		frame = nm_stack_frame(&t->stack, addr);
-		e = frame ? nm_stack_find(t->nm, frame, addr, true, &place->begin, &place->size) :
-			    nm_area(t->nm, &t->nm->stack, NM_STACK, "stack");
-	}
-	return nm_place_of(t->nm, e, addr, size, place, &same);
 }

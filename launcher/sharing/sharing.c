@@ -243,7 +243,7 @@ static int end_threads(void *arg)
 	if (!status && sharing_moves_any(&s->to))
 		status = move(s);
 	if (!status && (!sharing_rows_add(&s->rows, s->sh, s->where, s->names, s->rank) ||
-			!sharing_name_stacks(&s->rows, before, s->names, s->threads, s->nthreads)))
+			(s->nthreads && !sharing_name_stacks(&s->rows, before, s->names, &s->threads[0]))))
 		status = no_memory();
 	return status;
 }

@@ -92,10 +92,10 @@ char *sharing_whole(const struct nm_place *place);
 bool sharing_name(struct sharing_rows *rows, const struct sh_line *line, struct sharing_side *side, struct memnames *names)
 	__attribute__((warn_unused_result));
 /*
- * Of rows from @first on, what has no name yet: is it on a thread's stack, or thread-local?  All accesses of the threads are gone
- * through, unless all have names.  False: no memory.
+ * Of rows from @first on, what has no name yet: is it on a thread's stack, or thread-local?  All accesses of the rank are gone
+ * through, unless all have names; @any is one of its threads.  False: no memory.
  */
-bool sharing_name_stacks(struct sharing_rows *rows, size_t first, struct memnames *names, const struct memtrace_thread *threads, size_t n)
+bool sharing_name_stacks(struct sharing_rows *rows, size_t first, struct memnames *names, const struct memtrace_thread *any)
 	__attribute__((warn_unused_result));
 
 /* ---- what if ---- */
