@@ -126,21 +126,26 @@ static bool flush_use(struct sh_thread *t, struct recent *r)
 static const uint64_t reading[] = { [MD_LOAD] = UINT64_MAX, [MD_STORE] = 0, [MD_MODIFY] = UINT64_MAX };
 static const uint64_t writing[] = { [MD_LOAD] = 0, [MD_STORE] = UINT64_MAX, [MD_MODIFY] = UINT64_MAX };
 
+static __attribute__((noinline)) bool change_use(struct sh_thread *t, struct recent *r, uint64_t line)
+{
+	if (!flush_use(t, r))
+		return false;
+	if (!r->use || r->line != line) {
+		r->use = use_after(t, r->use, line, r->insn);
+		r->line = line;
+		r->reads = r->writes = 0;
+	}
+	r->use_window = r->window;
+	return true;
+}
+
 /* @n accesses of what the instruction does now to bytes of a line. */
-static bool enter(struct sh_thread *t, struct recent *r, uint64_t line, uint64_t mask, uint64_t n)
+static inline __attribute__((always_inline)) bool enter(struct sh_thread *t, struct recent *r, uint64_t line, uint64_t mask, uint64_t n)
 {
 	const unsigned int kind = r->kind & MD_KIND;
 
-	if (!r->use || r->line != line || r->use_window != r->window) {
-		if (!flush_use(t, r))
-			return false;
-		if (!r->use || r->line != line) {
-			r->use = use_after(t, r->use, line, r->insn);
-			r->line = line;
-			r->reads = r->writes = 0;
-		}
-		r->use_window = r->window;
-	}
+	if ((!r->use || r->line != line || r->use_window != r->window) && !change_use(t, r, line))
+		return false;
 	if (!r->use) {
 		t->missed += n;
 		return t->n >= t->s->o.most_uses;
@@ -273,34 +278,48 @@ bool sh_flush(struct sh_thread *t)
 
 /* ---- accesses ---- */
 
-/* It is not where the instruction's last ones lead to. */
-static __attribute__((noinline)) bool begin(struct sh_thread *t, struct recent *r, uint32_t window, const struct mt_access *a)
+static bool enter_one(struct sh_thread *t, struct recent *r, uint64_t addr)
+{
+	const struct sh *s = t->s;
+	const uint64_t inside = (UINT64_C(1) << s->shift) - 1, first = addr & inside, last = first + r->size - 1;
+
+	return last > inside ? enter_lines(t, r, addr) : enter(t, r, addr >> s->shift, sh_mask(s->grain, first, last), 1);
+}
+
+/* It is not where the instruction's last ones lead to.  A sweep begins with the second step that is as the one before. */
+static bool begin(struct sh_thread *t, struct recent *r, uint32_t window, const struct mt_access *a)
 {
 	const unsigned int kind = a->kind & MD_KIND;
+	uint64_t step;
 
 	if (kind > MD_MODIFY || !a->size || (a->kind & MD_STACK && t->s->o.no_stack))
 		return true;
-	if (r->n == 1 && r->insn == a->insn && r->window == window && r->size == a->size && r->kind == a->kind) {
-		r->stride = a->addr - r->next;
-		r->next = a->addr + r->stride;
-		r->n = 2;
-		return true;
+	if (r->n) {
+		if (!end_sweep(t, r))
+			return false;
+		r->n = 0;
+		r->next -= r->stride;
 	}
-	if (r->n && !end_sweep(t, r))
-		return false;
 	if (r->insn != a->insn) {
 		if (!flush_use(t, r))
 			return false;
 		r->insn = a->insn;
 		r->use = 0;
+		r->next = a->addr;
+		r->stride = UINT64_MAX;
 	}
+	step = a->addr - r->next;
 	r->next = a->addr;
 	r->window = window;
 	r->size = a->size;
 	r->kind = a->kind;
-	r->stride = 0;
-	r->n = 1;
 	t->used = true;
+	if (step != r->stride) {
+		r->stride = step;
+		return enter_one(t, r, a->addr);
+	}
+	r->next += step;
+	r->n = 1;
 	return true;
 }
 

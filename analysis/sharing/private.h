@@ -48,10 +48,10 @@ struct sweep {
 
 /* What an instruction does now, and the use in which that is added up; neither is in the tables. */
 struct recent {
-	uint64_t insn, next; /* the address at which the sweep goes on */
+	uint64_t insn, next; /* the address at which the sweep goes on; of the last access, if there is none */
 	uint32_t window, size;
 	uint8_t kind; /* with MD_STACK */
-	uint64_t stride, n; /* n 0: there is none */
+	uint64_t stride, n; /* n 0: there is none; stride is the last step then */
 	uint32_t use; /* index + 1; 0: none */
 	uint32_t use_window;
 	uint64_t line, reads, writes, accesses, stores;
