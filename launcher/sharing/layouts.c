@@ -197,19 +197,22 @@ static bool put_moved(struct sharing_layouts *l, const struct mt_access *a, cons
 	return !left || put(l, a, b->begin + offset, left);
 }
 
-const struct mt_access *sharing_layouts_take(struct sharing_layouts *l, struct memnames *names, const struct mt_access *v, size_t *n)
+const struct mt_access *sharing_layouts_take(struct sharing_layouts *l, const struct sharing_pads *pads, struct memnames *names,
+					     const struct mt_access *v, size_t *n)
 {
 	struct nm_thread *t = memnames_batch(names);
 	struct nm *nm = memnames_nm(names);
 
 	l->nbatch = 0;
 	for (size_t i = 0; i < *n; i++) {
+		const uint64_t padded = sharing_pads_moved(pads, v[i].addr);
 		struct sharing_block *b;
 		struct nm_place place;
 
 		if (!nm_find(t, &v[i], &place) || !find_block(l, nm, &place, &b))
 			return NULL;
-		if (b ? !put_moved(l, &v[i], b) : !put(l, &v[i], v[i].addr, v[i].size))
+		l->padded |= b && padded != v[i].addr;
+		if (b ? !put_moved(l, &v[i], b) : !put(l, &v[i], padded, v[i].size))
 			return NULL;
 	}
 	*n = l->nbatch;

@@ -163,7 +163,7 @@ const char *sharing_pads_find(struct sharing_pads *pads, const struct sh *s, str
 
 /* ---- accesses ---- */
 
-static uint64_t moved(const struct sharing_pads *pads, uint64_t addr)
+uint64_t sharing_pads_moved(const struct sharing_pads *pads, uint64_t addr)
 {
 	for (size_t i = 0; i < pads->nplaces; i++) {
 		const struct sharing_place *p = &pads->places[i];
@@ -194,7 +194,7 @@ const struct mt_access *sharing_pads_take(struct sharing_pads *pads, const struc
 		return NULL;
 	for (size_t i = 0; i < n; i++) {
 		pads->batch[i] = v[i];
-		pads->batch[i].addr = moved(pads, v[i].addr);
+		pads->batch[i].addr = sharing_pads_moved(pads, v[i].addr);
 	}
 	return pads->batch;
 }

@@ -140,7 +140,7 @@ static bool take(void *arg, const struct mt_access *v, size_t n)
 
 	s->timed |= s->time.exact;
 	if (s->moves && s->to.layouts.n)
-		v = sharing_layouts_take(&s->to.layouts, s->names, v, &n);
+		v = sharing_layouts_take(&s->to.layouts, &s->to.pads, s->names, v, &n);
 	else if (s->moves)
 		v = sharing_pads_take(&s->to.pads, v, n);
 	s->failed = !v || !sh_thread_time(s->thread, s->time.tsc, s->time.exact) || !sh_thread_take(s->thread, v, n);
@@ -215,6 +215,10 @@ static int move(struct sharing *s)
 /* Was there what is to be changed, in any rank? */
 static int check_layouts(const struct sharing_layouts *l)
 {
+	if (l->padded) {
+		msg_error("--pad is of a variable that --split or --soa changes: say one of them for it");
+		return EXIT_USAGE;
+	}
 	for (size_t i = 0; i < l->n; i++) {
 		const struct nm_change *c = &l->v[i];
 
@@ -412,8 +416,6 @@ int verb_sharing(int argc, char **argv)
 		status = opt_usage_error(&sharing_command, "--line: 16, 32, 64, 128, ... 1024 bytes belong there");
 	else if (o.csv && (o.pads.n || o.splits.n || o.soas.n))
 		status = opt_usage_error(&sharing_command, "--csv has lines alone: --pad, --split and --soa are for text and --json");
-	else if (o.pads.n && (o.splits.n || o.soas.n))
-		status = opt_usage_error(&sharing_command, "--pad and changes of types (--split, --soa) exclude each other");
 	else
 		status = sharing(&o, first < argc ? argv[first] : "sonde.data");
 	opt_list_free(&o.pads);

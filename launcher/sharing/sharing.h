@@ -123,6 +123,8 @@ void sharing_pads_free(struct sharing_pads *pads);
 const char *sharing_pads_find(struct sharing_pads *pads, const struct sh *s, struct memnames *names, unsigned int each);
 /* Where it was before it was moved: *addr.  False: it was not. */
 bool sharing_pads_original(const struct sharing_pads *pads, uint64_t *addr);
+/* Where it is then; @addr itself, if it is not moved. */
+uint64_t sharing_pads_moved(const struct sharing_pads *pads, uint64_t addr);
 /* The batch with other addresses, until the next call; NULL: no memory. */
 const struct mt_access *sharing_pads_take(struct sharing_pads *pads, const struct mt_access *v, size_t n);
 
@@ -140,6 +142,7 @@ struct sharing_layouts {
 	uint64_t arrays;
 	struct mt_access *batch;
 	size_t nbatch, room_batch;
+	bool padded; /* what changes is among what is padded */
 };
 
 /* "TYPE.member", or with @soa "TYPE".  False: it is none, or no memory. */
@@ -147,11 +150,12 @@ bool sharing_layouts_parse(struct sharing_layouts *l, const char *text, bool soa
 /* What is of a rank goes before its names do. */
 void sharing_layouts_end_rank(struct sharing_layouts *l);
 void sharing_layouts_free(struct sharing_layouts *l);
-/* As above; the thread is @names'.  *n: of what is returned. */
-const struct mt_access *sharing_layouts_take(struct sharing_layouts *l, struct memnames *names, const struct mt_access *v, size_t *n);
+/* As above, what is padded, too; the thread is @names'.  *n: of what is returned. */
+const struct mt_access *sharing_layouts_take(struct sharing_layouts *l, const struct sharing_pads *pads, struct memnames *names,
+					     const struct mt_access *v, size_t *n);
 bool sharing_layouts_original(const struct sharing_layouts *l, uint64_t *addr);
 
-/* Either the ones or the others. */
+/* Both, of different variables. */
 struct sharing_moves {
 	struct sharing_pads pads;
 	struct sharing_layouts layouts;

@@ -66,6 +66,23 @@ sonde sharing --min=10 --split=item.hits t >text || fail text
 check_contains text '^if item.hits were in arrays of their own: '
 check_contains text 'items\[\].flags'
 check_lacks text 'items\[\].hits'
+
+# both, of different variables: each saves what it saves alone; of the same one they do not go together
+for change in '--split=item.hits' '--pad=found' '--split=item.hits --pad=found'; do
+	sonde sharing --line=1024 --json $change t | tail -n 1
+done >changes
+python3 - <<'E2' || { show changes; fail "a change saves something else with another one"; }
+import json
+split, pad, both = (json.loads(line) for line in open('changes'))
+before = split['before_transfers_most']
+assert pad['before_transfers_most'] == both['before_transfers_most'] == before
+assert split['transfers_most'] < before
+assert both['transfers_most'] - split['transfers_most'] == pad['transfers_most'] - before
+E2
+sonde sharing --min=10 --split=item.hits --pad=found:128 t >text || fail text
+check_contains text '^if found were padded to 128 bytes, and item.hits were in arrays of their own: '
+check_usage_error sonde sharing --split=item.hits --pad=items t
+check_contains err 'a variable that --split or --soa changes'
 record t bodies plain
 sonde sharing --min=10 --soa=body t >text || fail text
 check_contains text '^if arrays of body were structures of arrays: .* up to [0-9]* more'
@@ -80,4 +97,4 @@ check_usage_error sonde sharing --soa=nothing t
 check_contains err "'sonde memory -b type' shows types"
 check_usage_error sonde sharing --soa= t
 check_usage_error sonde sharing --csv --soa=item t
-check_usage_error sonde sharing --pad=sums --soa=item t
+check_usage_error sonde sharing --pad=sums --soa=body t
