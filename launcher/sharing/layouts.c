@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * What if types were laid out in another way (analysis/names/layout.h)?  Each access is named, and made to where that variable or block would have what it
- * accesses: in its place, or in an array of members that were taken out of it, elsewhere.
+ * accesses: in its place, or in an array of members that were taken out of it, elsewhere.  Blocks of the heap that are padded are found like that, too: all
+ * of a name are one after another, elsewhere.
  */
 #include "launcher/sharing/sharing.h"
 
@@ -17,10 +18,11 @@
 /* By the index of variables, and made when they are accessed first. */
 struct sharing_layout {
 	bool made;
-	struct nm_layout *layout; /* NULL: nothing changes */
+	struct nm_layout *layout; /* NULL: nothing changes, or: */
+	const struct sharing_pad *pad;
 	struct pool {
 		uint64_t base, used;
-	} *pool; /* for each of its arrays: those of all blocks, one after the other */
+	} *pool; /* for each of its arrays: those of all blocks, one after the other; of a pad: all blocks */
 };
 
 /* A variable or block that changes. */
@@ -28,7 +30,8 @@ struct sharing_block {
 	uint64_t begin, size;
 	const struct nm_variable *v;
 	const struct nm_layout *layout;
-	uint64_t *base; /* of its arrays */
+	const struct sharing_pad *pad; /* in place of that */
+	uint64_t *base; /* of its arrays; of a pad: of itself */
 };
 
 bool sharing_layouts_parse(struct sharing_layouts *l, const char *text, bool soa)
@@ -77,8 +80,23 @@ void sharing_layouts_free(struct sharing_layouts *l)
 
 /* ---- variables and blocks ---- */
 
+static const struct sharing_pad *pad_of(struct sharing_pads *pads, const struct nm_variable *v)
+{
+	const size_t n = strlen(v->name);
+
+	for (size_t i = 0; v->kind == NM_HEAP && v->scope && i < pads->n; i++) {
+		struct sharing_pad *pad = &pads->v[i];
+
+		if (!pad->blocks || strncmp(pad->name, v->name, n) != 0 || strncmp(pad->name + n, " in ", 4) != 0 || strcmp(pad->name + n + 4, v->scope) != 0)
+			continue;
+		pad->found = true;
+		return pad;
+	}
+	return NULL;
+}
+
 /* NULL: no memory. */
-static struct sharing_layout *layout_of(struct sharing_layouts *l, struct nm *nm, const struct nm_variable *v)
+static struct sharing_layout *layout_of(struct sharing_layouts *l, struct sharing_pads *pads, struct nm *nm, const struct nm_variable *v)
 {
 	struct sharing_layout *made;
 	size_t n;
@@ -94,7 +112,9 @@ static struct sharing_layout *layout_of(struct sharing_layouts *l, struct nm *nm
 		return made;
 	if (!nm_layout_new(nm, v, l->v, l->n, &made->layout))
 		return NULL;
-	n = made->layout ? nm_layout_arrays(made->layout) : 0;
+	made->pad = pad_of(pads, v);
+	l->padded |= made->layout && made->pad;
+	n = made->layout ? nm_layout_arrays(made->layout) : made->pad != NULL;
 	made->pool = n ? calloc(n, sizeof(*made->pool)) : NULL;
 	if (n && !made->pool)
 		return NULL;
@@ -116,10 +136,39 @@ static bool is_of(const struct nm_variable *a, const struct nm_variable *b)
 			  strcmp(a->scope ? a->scope : "", b->scope ? b->scope : "") == 0);
 }
 
+/* Bytes of an element of a padded block, and from one to the next. */
+static uint64_t element_of(const struct sharing_block *b)
+{
+	return b->pad->element ? b->pad->element : b->size;
+}
+
+static uint64_t step_of(const struct sharing_block *b)
+{
+	return (element_of(b) + b->pad->align - 1) / b->pad->align * b->pad->align;
+}
+
+static uint64_t padded_bytes(const struct sharing_block *b)
+{
+	return (b->size + element_of(b) - 1) / element_of(b) * step_of(b);
+}
+
+static bool place_padded(struct sharing_block *b, struct sharing_layout *from)
+{
+	b->pad = from->pad;
+	b->base = malloc(sizeof(*b->base));
+	if (!b->base)
+		return false;
+	*b->base = from->pool->base + from->pool->used;
+	from->pool->used += padded_bytes(b);
+	return true;
+}
+
 static bool place_arrays(struct sharing_block *b, struct sharing_layout *from)
 {
-	const size_t n = nm_layout_arrays(from->layout);
+	const size_t n = from->layout ? nm_layout_arrays(from->layout) : 0;
 
+	if (!from->layout)
+		return place_padded(b, from);
 	b->layout = from->layout;
 	b->base = n ? calloc(n, sizeof(*b->base)) : NULL;
 	for (size_t i = 0; b->base && i < n; i++) {
@@ -130,7 +179,7 @@ static bool place_arrays(struct sharing_block *b, struct sharing_layout *from)
 }
 
 /* *block NULL: it is where it is.  False: no memory. */
-static bool find_block(struct sharing_layouts *l, struct nm *nm, const struct nm_place *place, struct sharing_block **block)
+static bool find_block(struct sharing_layouts *l, struct sharing_pads *pads, struct nm *nm, const struct nm_place *place, struct sharing_block **block)
 {
 	const struct nm_variable *v = place->name->variable;
 	struct sharing_layout *from;
@@ -146,12 +195,12 @@ static bool find_block(struct sharing_layouts *l, struct nm *nm, const struct nm
 		*block = b;
 		return true;
 	}
-	from = layout_of(l, nm, v);
-	if (!from || !from->layout)
+	from = layout_of(l, pads, nm, v);
+	if (!from || (!from->layout && !from->pad))
 		return from;
 	if (b) { /* another one at the same address, earlier or later */
 		free(b->base);
-		*b = (struct sharing_block){ place->begin, place->size, v, NULL, NULL };
+		*b = (struct sharing_block){ .begin = place->begin, .size = place->size, .v = v };
 		*block = b;
 		return place_arrays(b, from);
 	}
@@ -160,7 +209,7 @@ static bool find_block(struct sharing_layouts *l, struct nm *nm, const struct nm
 		       &l->table[slot_of(l, l->block[*old - 1].begin, l->block[*old - 1].size)]))
 		return false;
 	b = &l->block[l->nblocks];
-	*b = (struct sharing_block){ place->begin, place->size, v, NULL, NULL };
+	*b = (struct sharing_block){ .begin = place->begin, .size = place->size, .v = v };
 	if (!place_arrays(b, from))
 		return false;
 	l->table[slot_of(l, b->begin, b->size)] = (uint32_t)++l->nblocks;
@@ -197,7 +246,24 @@ static bool put_moved(struct sharing_layouts *l, const struct mt_access *a, cons
 	return !left || put(l, a, b->begin + offset, left);
 }
 
-const struct mt_access *sharing_layouts_take(struct sharing_layouts *l, const struct sharing_pads *pads, struct memnames *names,
+/* The access to several elements is one to each of them. */
+static bool put_padded(struct sharing_layouts *l, const struct mt_access *a, const struct sharing_block *b)
+{
+	const uint64_t element = element_of(b), step = step_of(b);
+	uint64_t offset = a->addr - b->begin, left = a->size;
+
+	while (left && offset < b->size) {
+		const uint64_t rest = element - offset % element, n = rest < left ? rest : left;
+
+		if (!put(l, a, *b->base + offset / element * step + offset % element, n))
+			return false;
+		offset += n;
+		left -= n;
+	}
+	return !left || put(l, a, b->begin + offset, left);
+}
+
+const struct mt_access *sharing_layouts_take(struct sharing_layouts *l, struct sharing_pads *pads, struct memnames *names,
 					     const struct mt_access *v, size_t *n)
 {
 	struct nm_thread *t = memnames_batch(names);
@@ -209,10 +275,10 @@ const struct mt_access *sharing_layouts_take(struct sharing_layouts *l, const st
 		struct sharing_block *b;
 		struct nm_place place;
 
-		if (!nm_find(t, &v[i], &place) || !find_block(l, nm, &place, &b))
+		if (!nm_find(t, &v[i], &place) || !find_block(l, pads, nm, &place, &b))
 			return NULL;
 		l->padded |= b && padded != v[i].addr;
-		if (b ? !put_moved(l, &v[i], b) : !put(l, &v[i], padded, v[i].size))
+		if (b && b->pad ? !put_padded(l, &v[i], b) : b ? !put_moved(l, &v[i], b) : !put(l, &v[i], padded, v[i].size))
 			return NULL;
 	}
 	*n = l->nbatch;
@@ -222,8 +288,16 @@ const struct mt_access *sharing_layouts_take(struct sharing_layouts *l, const st
 bool sharing_layouts_original(const struct sharing_layouts *l, uint64_t *addr)
 {
 	for (const struct sharing_block *b = l->block; b < l->block + l->nblocks; b++) {
-		const size_t n = nm_layout_arrays(b->layout);
+		const size_t n = b->pad ? 0 : nm_layout_arrays(b->layout);
 
+		if (b->pad) {
+			const uint64_t at = *addr - *b->base;
+
+			if (*addr < *b->base || at >= padded_bytes(b))
+				continue;
+			*addr = b->begin + at / step_of(b) * element_of(b) + at % step_of(b);
+			return true;
+		}
 		if (*addr >= b->begin && *addr - b->begin < nm_layout_bytes(b->layout, b->size)) {
 			*addr = b->begin + nm_layout_back(b->layout, b->size, 0, *addr - b->begin);
 			return true;

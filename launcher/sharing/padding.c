@@ -51,6 +51,8 @@ bool sharing_pads_parse(struct sharing_pads *pads, const char *text, unsigned in
 	pad.name = strndup(text, n);
 	if (!pad.name)
 		return false;
+	pad.blocks = strstr(pad.name, " in ") != NULL;
+	pads->blocks |= pad.blocks;
 	pads->v[pads->n++] = pad;
 	return true;
 }
@@ -150,9 +152,9 @@ const char *sharing_pads_find(struct sharing_pads *pads, const struct sh *s, str
 
 	pads->nplaces = 0;
 	for (size_t i = 0; i < pads->n; i++) {
-		bool found = false;
+		bool found = pads->v[i].blocks; /* these are found when they are accessed */
 
-		for (size_t k = 0; (line = sh_line(s, k)); k++)
+		for (size_t k = 0; !pads->v[i].blocks && (line = sh_line(s, k)); k++)
 			if (!find_in(pads, &pads->v[i], line, names, each, &found))
 				return "";
 		if (!found)

@@ -139,7 +139,7 @@ static bool take(void *arg, const struct mt_access *v, size_t n)
 	struct sharing *s = arg;
 
 	s->timed |= s->time.exact;
-	if (s->moves && s->to.layouts.n)
+	if (s->moves && sharing_moves_by_name(&s->to))
 		v = sharing_layouts_take(&s->to.layouts, &s->to.pads, s->names, v, &n);
 	else if (s->moves)
 		v = sharing_pads_take(&s->to.pads, v, n);
@@ -151,7 +151,7 @@ static int read_thread(struct sharing *s, const struct memtrace_thread *thread, 
 {
 	struct memtrace_thread copy = *thread;
 
-	if (s->moves && s->to.layouts.n && !memnames_thread(s->names, thread, &copy))
+	if (s->moves && sharing_moves_by_name(&s->to) && !memnames_thread(s->names, thread, &copy))
 		return no_memory();
 	copy.time = &s->time;
 	copy.quiet = s->moves;
@@ -213,6 +213,18 @@ static int move(struct sharing *s)
 }
 
 /* Was there what is to be changed, in any rank? */
+static int check_pads(const struct sharing_pads *pads)
+{
+	for (size_t i = 0; i < pads->n; i++) {
+		if (!pads->v[i].blocks || pads->v[i].found)
+			continue;
+		msg_error("--pad=%s: no blocks of that name are accessed; 'sonde memory -b allocation' shows their names, if module memory was there "
+			  "(--mem --mem-times -m memory)", pads->v[i].name);
+		return EXIT_USAGE;
+	}
+	return 0;
+}
+
 static int check_layouts(const struct sharing_layouts *l)
 {
 	if (l->padded) {
@@ -279,7 +291,7 @@ static int print(void *arg, const struct sonde_trace *trace)
 
 	if (limit == NO_LIMIT)
 		limit = o->csv || o->json || o->all ? UINT64_MAX : DEFAULT_LIMIT;
-	if (check_layouts(&s->to.layouts))
+	if (check_layouts(&s->to.layouts) || check_pads(&s->to.pads))
 		return EXIT_USAGE;
 	tell(s, trace);
 	if (!sharing_rows_finish(&s->rows))

@@ -105,6 +105,8 @@ struct sharing_pad {
 	char *name;
 	uint64_t element; /* bytes; 0: as its type says */
 	uint64_t align;
+	bool blocks; /* of the heap, "malloc in make": each by itself, or its elements */
+	bool found;  /* of these: they were accessed */
 };
 
 struct sharing_pads {
@@ -114,6 +116,7 @@ struct sharing_pads {
 	size_t nplaces, room_places;
 	struct mt_access *batch;
 	size_t room_batch;
+	bool blocks; /* any is of blocks of the heap, which have places in layouts.c */
 };
 
 /* "NAME[/BYTES][:ALIGN]"; align is @line if it is not said.  False: it is none, or no memory. */
@@ -150,8 +153,8 @@ bool sharing_layouts_parse(struct sharing_layouts *l, const char *text, bool soa
 /* What is of a rank goes before its names do. */
 void sharing_layouts_end_rank(struct sharing_layouts *l);
 void sharing_layouts_free(struct sharing_layouts *l);
-/* As above, what is padded, too; the thread is @names'.  *n: of what is returned. */
-const struct mt_access *sharing_layouts_take(struct sharing_layouts *l, const struct sharing_pads *pads, struct memnames *names,
+/* As above, what is padded, too, blocks of the heap as well; the thread is @names'.  *n: of what is returned. */
+const struct mt_access *sharing_layouts_take(struct sharing_layouts *l, struct sharing_pads *pads, struct memnames *names,
 					     const struct mt_access *v, size_t *n);
 bool sharing_layouts_original(const struct sharing_layouts *l, uint64_t *addr);
 
@@ -164,6 +167,12 @@ struct sharing_moves {
 static inline bool sharing_moves_any(const struct sharing_moves *moves)
 {
 	return moves && (moves->pads.n || moves->layouts.n);
+}
+
+/* Does what moves depend on the name that each access has? */
+static inline bool sharing_moves_by_name(const struct sharing_moves *moves)
+{
+	return moves->layouts.n || moves->pads.blocks;
 }
 
 static inline uint64_t sharing_moves_original(const struct sharing_moves *moves, uint64_t addr)

@@ -9,7 +9,7 @@ need_command python3
 record()
 {
 	rm -rf "$1"
-	same_run --mem='main,run*,items_*,cells_*,add_sums' --mem-times -m memory -q -o "$1" -- "$programs/layouts" "$2" "$3"
+	same_run --mem='main,run*,items_*,cells_*,add_sums,count_owned' --mem-times -m memory -q -o "$1" -- "$programs/layouts" "$2" "$3"
 	mv plain.out "$1.said"
 }
 
@@ -45,6 +45,7 @@ as_changed sums padded --pad=sums
 as_changed hits padded --pad='hits.each[]'
 as_changed itemsheap split --split=item.hits
 as_changed cellsheap soa --soa=cell
+as_changed owned padded --pad='calloc in make_owned'
 
 # what saves more in truth saves more here; and what costs, costs
 python3 - <<'E2' || { show sums; fail "order"; }
@@ -83,6 +84,18 @@ sonde sharing --min=10 --split=item.hits --pad=found:128 t >text || fail text
 check_contains text '^if found were padded to 128 bytes, and item.hits were in arrays of their own: '
 check_usage_error sonde sharing --split=item.hits --pad=items t
 check_contains err 'a variable that --split or --soa changes'
+
+# blocks of the heap by where they are allocated; their words, each by itself
+record t owned plain
+sonde sharing --min=10 t >text || fail text
+check_contains text 'calloc.* in make_owned'
+sonde sharing --min=10 --pad='calloc in make_owned' t >text || fail text
+check_contains text '^if calloc in make_owned were padded to 64 bytes: '
+check_contains text '^no line goes to and fro'
+sonde sharing --min=10 --line=256 --pad='calloc in make_owned/8:64' t >text || fail text
+check_contains text 'calloc.* in make_owned'
+check_usage_error sonde sharing --pad='malloc in make_owned' t
+check_contains err "no blocks of that name are accessed; 'sonde memory -b allocation' shows their names"
 record t bodies plain
 sonde sharing --min=10 --soa=body t >text || fail text
 check_contains text '^if arrays of body were structures of arrays: .* up to [0-9]* more'

@@ -10,6 +10,7 @@
  * sums   plain, padded    40 bytes of sums for each thread; padded: each at a line's begin
  * hits   plain, padded    a counter for each thread, in a structure with another one
  * itemsheap, cellsheap    as items and cells, in blocks of the heap
+ * owned  plain, padded    blocks of the heap that are next to each other, each of one thread alone; padded: a line each
  * pages  main, own        a block that the main thread, or each thread for its part, stores to first; then each uses its part
  */
 #include <pthread.h>
@@ -274,6 +275,32 @@ static void run_hits_padded(size_t thread)
 	}
 }
 
+/* ---- owned ---- */
+
+#define OWNED 8 /* neighbours in memory are of different threads */
+
+static volatile uint64_t *owned[OWNED], *padded_owned[OWNED];
+
+static __attribute__((noinline)) void make_owned(void)
+{
+	for (size_t i = 0; i < OWNED; i++)
+		owned[i] = calloc(1, 3 * sizeof(*owned[i]));
+	for (size_t i = 0; i < OWNED; i++) {
+		padded_owned[i] = aligned_alloc(LINE, LINE);
+		*padded_owned[i] = 0;
+	}
+}
+
+static void count_owned(volatile uint64_t **of, size_t thread)
+{
+	for (size_t i = 0; i < N; i++)
+		for (size_t k = thread; k < OWNED; k += 2)
+			++*of[k];
+}
+
+static void run_owned(size_t thread) { count_owned(owned, thread); }
+static void run_owned_padded(size_t thread) { count_owned(padded_owned, thread); }
+
 /* ---- pages ---- */
 
 #define PAGE 4096
@@ -310,6 +337,7 @@ static const struct pattern {
 	{ "hits", "plain", run_hits }, { "hits", "padded", run_hits_padded },
 	{ "itemsheap", "plain", run_heap_items }, { "itemsheap", "split", run_heap_items_split },
 	{ "cellsheap", "plain", run_heap_cells }, { "cellsheap", "soa", run_heap_cells_soa },
+	{ "owned", "plain", run_owned }, { "owned", "padded", run_owned_padded },
 	{ "pages", "main", run_pages }, { "pages", "own", run_pages },
 };
 
@@ -346,6 +374,7 @@ static __attribute__((noinline)) void allocate(void)
 	heap_hits = aligned_alloc(LINE, (N * sizeof(*heap_hits) + LINE - 1) / LINE * LINE);
 	heap_cell = aligned_alloc(LINE, (N * sizeof(*heap_cell) + LINE - 1) / LINE * LINE);
 	heap_cells = aligned_alloc(LINE, (sizeof(*heap_cells) + LINE - 1) / LINE * LINE);
+	make_owned();
 }
 
 static void start(void)
@@ -374,6 +403,8 @@ static uint64_t sum_up(void)
 	}
 	for (size_t i = 0; i < 2; i++)
 		sum += sums[i].xy + sums[i].xx + padded_sums[i].of.xy + padded_sums[i].of.xx + hits.each[i] + padded_hits.each[i].n;
+	for (size_t i = 0; i < OWNED; i++)
+		sum += *owned[i] + *padded_owned[i];
 	for (size_t i = 0; block && i < 2 * PAGES * PAGE; i += LINE)
 		sum += block[i];
 	return sum;
