@@ -107,11 +107,19 @@ static bool can_call(Dwfl *dwfl, const struct lockers *lockers, const struct inj
 	return dwfl_getthread_frames(dwfl, th->tid, look_at_frame, &w) == 0 && !w.within && w.starters;
 }
 
+/* A Dwfl_Callbacks.find_debuginfo.  Files' own unwind tables are enough; to look for others may ask servers, while all threads are stopped. */
+static int find_no_debuginfo(Dwfl_Module *module, void **arg, const char *name, Dwarf_Addr base, const char *file, const char *link, GElf_Word crc,
+			     char **found)
+{
+	(void)module, (void)arg, (void)name, (void)base, (void)file, (void)link, (void)crc, (void)found;
+	return -1;
+}
+
 static Dwfl *open_unwinder(pid_t pid)
 {
 	static const Dwfl_Callbacks callbacks = {
 		.find_elf = dwfl_linux_proc_find_elf,
-		.find_debuginfo = dwfl_standard_find_debuginfo,
+		.find_debuginfo = find_no_debuginfo,
 	};
 	Dwfl *dwfl = dwfl_begin(&callbacks);
 

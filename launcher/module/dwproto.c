@@ -4,6 +4,7 @@
  * an inlined instance), with an exported symbol of its name. Types are reduced to what the calling
  * convention sees: every pointer is a `void *`.
  */
+#include "launcher/common/debugfiles.h"
 #include "launcher/common/message.h"
 #include "launcher/module/proto.h"
 
@@ -355,12 +356,6 @@ static int conclude(struct search *s, const char *path)
 	return 0;
 }
 
-static const Dwfl_Callbacks callbacks = {
-	.find_elf = dwfl_build_id_find_elf,
-	.find_debuginfo = dwfl_standard_find_debuginfo,
-	.section_address = dwfl_offline_section_address,
-};
-
 static int search_file(struct search *s, Dwfl *dwfl, const char *path, char **soname)
 {
 	GElf_Addr bias;
@@ -384,7 +379,7 @@ int proto_from_dwarf(struct proto_list *list, const char *path, struct select *s
 		     char **soname)
 {
 	struct search s = { .list = list, .sel = sel, .path = path };
-	Dwfl *dwfl = dwfl_begin(&callbacks);
+	Dwfl *dwfl = dwfl_begin(&debugfiles_callbacks);
 
 	*soname = NULL;
 	if (access(path, R_OK) != 0 || !dwfl) {
