@@ -162,6 +162,9 @@ void nm_end(struct nm_thread *t);
  */
 void nm_chunk(struct nm_thread *t, uint64_t fs, uint64_t tsc, uint64_t next);
 
+/* Before that, after a time in which accesses were not recorded: functions that were there may have returned. */
+void nm_paused(struct nm_thread *t);
+
 /*
  * Stacks and thread-local storage of other threads are known if all threads have been gone through before, by nm_note(): after nm_keep_stack() at each one's begin, with
  * nm_ended() when the stream ended at @tsc.  False: no memory.

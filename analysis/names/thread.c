@@ -83,6 +83,11 @@ void nm_chunk(struct nm_thread *t, uint64_t fs, uint64_t tsc, uint64_t next)
 	t->turn++;
 }
 
+void nm_paused(struct nm_thread *t)
+{
+	nm_stack_end(&t->stack, t->stack.to);
+}
+
 bool nm_keep_stack(struct nm_thread *t)
 {
 	t->stack.past = nm_past_new(t->nm, t->pid, 0);

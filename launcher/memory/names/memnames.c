@@ -25,6 +25,7 @@ struct memnames {
 	struct nm_thread *thread;
 	bool fields;
 	uint64_t fs, tsc, began;
+	uint64_t burst; /* began, of the accesses before */
 	uint64_t *times; /* when the thread's chunks began; NULL: it does not matter */
 	size_t ntimes;
 	bool has_blocks, has_stacks;
@@ -117,6 +118,7 @@ bool memnames_thread(struct memnames *m, const struct memtrace_thread *thread, s
 	m->times = NULL;
 	if ((m->has_blocks || m->has_stacks) && !mt_read_times(thread->read, thread->index, &m->times, &m->ntimes))
 		return false;
+	m->burst = 0;
 	m->thread = nm_begin(m->nm, thread->about.pid, thread->about.tid);
 	return m->thread != NULL;
 }
@@ -130,6 +132,9 @@ static void set_time(struct memnames *m)
 	uint64_t from = after ? m->times[after > 1 ? after - 2 : 0] : 0;
 
 	from = m->times && m->began > from ? m->began : from;
+	if (m->began != m->burst)
+		nm_paused(m->thread);
+	m->burst = m->began;
 	nm_chunk(m->thread, m->fs, from, m->times && after < m->ntimes ? m->times[after] : UINT64_MAX);
 }
 
