@@ -405,26 +405,10 @@ static void run_simple(struct cache_chain *c, const struct cache_request *v, siz
 
 /* ---- several levels ---- */
 
-/* Is the first one an LRU level that is written back?  Most requests hit there, and all that it does for them is done by hits_first(). */
+/* Does the first one do nothing but note a hit?  That is what most requests are. */
 static bool is_quick(const struct cache_chain *c)
 {
-	return c->level[0]->policy == CACHE_LRU && !c->through[0] && !c->prefetch[0] && !c->shadows;
-}
-
-static inline bool hits_first(const struct cache_chain *c, uint64_t line, bool modified)
-{
-	const struct cache_state *s = c->level[0];
-	uint64_t *slots = s->slots + cache_set_of(s, line) * s->ways, at = 0, found;
-	const uint64_t key = (line + 1) << 1;
-
-	while ((slots[at] ^ key) > 1)
-		if (++at == s->ways)
-			return false;
-	found = slots[at];
-	for (; at; at--)
-		slots[at] = slots[at - 1];
-	slots[0] = found | modified;
-	return true;
+	return !c->through[0] && !c->prefetch[0] && !c->shadows && c->level[0]->policy == CACHE_LRU;
 }
 
 void cache_chain_run(struct cache_chain *c, const struct cache_request *v, size_t n, unsigned int shift,
@@ -438,10 +422,13 @@ void cache_chain_run(struct cache_chain *c, const struct cache_request *v, size_
 	}
 	for (size_t i = 0; i < n; i++) {
 		const struct turn t = { .c = c, .counts = counts + (size_t)v[i].insn * c->n, .insn = v[i].insn };
+		uint64_t *slot;
 
 		for (unsigned int k = 0; k < c->n && i + AHEAD < n; k++)
 			fetch_set(c->level[k], v[i + AHEAD].line >> (shift + c->level[k]->shift - c->level[0]->shift));
-		if (quick && !(v[i].how & CACHE_BACK) && hits_first(c, v[i].line >> shift, v[i].how & CACHE_WRITE)) {
+		slot = quick && !(v[i].how & CACHE_BACK) ? cache_find(c->level[0], v[i].line >> shift) : NULL;
+		if (slot) {
+			*slot |= (v[i].how & CACHE_WRITE) != 0;
 			t.counts->hits++;
 			continue;
 		}

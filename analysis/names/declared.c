@@ -56,7 +56,6 @@ static void look_at_places(struct nm_declared *d)
 static bool take(const struct visit *v, Dwarf_Die *die, const struct nm_declared *in)
 {
 	struct nm_declared d = { .die = *die, .function = in->function, .bias = v->bias, .name = dwarf_diename(die) };
-
 	bool tls;
 
 	if (!d.name)

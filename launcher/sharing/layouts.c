@@ -80,24 +80,29 @@ void sharing_layouts_free(struct sharing_layouts *l)
 
 /* ---- variables and blocks ---- */
 
-static const struct sharing_pad *pad_of(struct sharing_pads *pads, const struct nm_variable *v)
+/* *pad NULL: it is none of these.  False: no memory. */
+static bool find_pad(struct sharing_pads *pads, const struct nm_place *place, const struct sharing_pad **pad)
 {
-	const size_t n = strlen(v->name);
+	char *name;
 
-	for (size_t i = 0; v->kind == NM_HEAP && v->scope && i < pads->n; i++) {
-		struct sharing_pad *pad = &pads->v[i];
-
-		if (!pad->blocks || strncmp(pad->name, v->name, n) != 0 || strncmp(pad->name + n, " in ", 4) != 0 || strcmp(pad->name + n + 4, v->scope) != 0)
+	*pad = NULL;
+	if (!pads->blocks || place->name->variable->kind != NM_HEAP)
+		return true;
+	name = sharing_whole(place);
+	for (size_t i = 0; name && !*pad && i < pads->n; i++) {
+		if (!pads->v[i].blocks || strcmp(pads->v[i].name, name) != 0)
 			continue;
-		pad->found = true;
-		return pad;
+		pads->v[i].found = true;
+		*pad = &pads->v[i];
 	}
-	return NULL;
+	free(name);
+	return name;
 }
 
 /* NULL: no memory. */
-static struct sharing_layout *layout_of(struct sharing_layouts *l, struct sharing_pads *pads, struct nm *nm, const struct nm_variable *v)
+static struct sharing_layout *layout_of(struct sharing_layouts *l, struct sharing_pads *pads, struct nm *nm, const struct nm_place *place)
 {
+	const struct nm_variable *v = place->name->variable;
 	struct sharing_layout *made;
 	size_t n;
 
@@ -112,7 +117,8 @@ static struct sharing_layout *layout_of(struct sharing_layouts *l, struct sharin
 		return made;
 	if (!nm_layout_new(nm, v, l->v, l->n, &made->layout))
 		return NULL;
-	made->pad = pad_of(pads, v);
+	if (!find_pad(pads, place, &made->pad))
+		return NULL;
 	l->padded |= made->layout && made->pad;
 	n = made->layout ? nm_layout_arrays(made->layout) : made->pad != NULL;
 	made->pool = n ? calloc(n, sizeof(*made->pool)) : NULL;
@@ -195,7 +201,7 @@ static bool find_block(struct sharing_layouts *l, struct sharing_pads *pads, str
 		*block = b;
 		return true;
 	}
-	from = layout_of(l, pads, nm, v);
+	from = layout_of(l, pads, nm, place);
 	if (!from || (!from->layout && !from->pad))
 		return from;
 	if (b) { /* another one at the same address, earlier or later */

@@ -27,7 +27,7 @@ named --sample=burst:200us,every:1ms
 named --sample=burst:200k,every:1M
 named --overhead=20
 
-# The same function calls with an array in the same place, by turns in each of two functions: where a burst begins in the midst of one, the frame of
+# The same functions are called with an array in the same place, alternately by each of two functions: where a burst begins in the midst of one, the frame of
 # the other one, which has returned meanwhile, is not taken for it.
 cat >stacks.c <<'END'
 #include <stdio.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Blocks that are allocated and freed all the time by two threads, whose memory is used in turns: each use_*() accesses blocks of one make_*()
+ * Blocks that are allocated and freed all the time by two threads, whose memory is used alternately: each use_*() accesses blocks of one make_*()
  * alone, so that of any part of a run it is known what was accessed.
  */
 #include <pthread.h>
