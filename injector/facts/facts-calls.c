@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * System calls that may be rt_sigaction: 13 is moved to eax shortly before, or the caller says
- * which call it is.
+ * System calls that may be rt_sigaction: 13 is moved to eax shortly before, or the caller says which call it is: in
+ * functions like syscall(), and where a C library has a common end for all its system calls, which begins with a move to r10
+ * (klibc's __syscall_common, dietlibc's __unified_syscall).
  */
 #include "config.h"
 
@@ -50,6 +51,10 @@ static bool leads_to(const uint8_t *bytes, size_t at, size_t to)
 
 size_t inj_codefacts_sigaction(const uint8_t *code, size_t from, size_t at)
 {
+	static const uint8_t to_r10[] = { 0x49, 0x89, 0xca }; /* mov %rcx, %r10 */
+
+	if (at - from >= sizeof(to_r10) && memcmp(code + at - sizeof(to_r10), to_r10, sizeof(to_r10)) == 0)
+		return at - sizeof(to_r10);
 	if (at - from > MAX_DISTANCE)
 		from = at - MAX_DISTANCE;
 	for (size_t i = at; i-- > from;) {

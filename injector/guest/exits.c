@@ -130,15 +130,6 @@ static enum inj_status lead_all(struct inj_session *s, size_t object, const stru
 	return status;
 }
 
-/* The program itself, and its C library, which may be its dynamic linker. */
-static bool may_end(const struct inj_object *o)
-{
-	const char *name = strrchr(o->path, '/');
-
-	name = name ? name + 1 : o->path;
-	return o->is_main || strncmp(name, "libc.", 5) == 0 || strncmp(name, "ld-musl", 7) == 0;
-}
-
 enum inj_status inj_guest_exits(struct inj_session *s)
 {
 	struct inj_edits edits = { 0 };
@@ -147,7 +138,7 @@ enum inj_status inj_guest_exits(struct inj_session *s)
 	for (size_t i = 0; i < s->nobjects && status == INJ_OK && s->config.guest_tcb; i++) {
 		struct inj_elf file;
 
-		if (!may_end(&s->objects[i]) || inj_elf_open(s->objects[i].path, &file) != INJ_OK)
+		if (!inj_object_is_libc(&s->objects[i]) || inj_elf_open(s->objects[i].path, &file) != INJ_OK)
 			continue;
 		for (size_t k = 0; k < file.nsegs && status == INJ_OK; k++) {
 			if (!(file.segs[k].flags & PF_X))

@@ -458,7 +458,7 @@ static bool defines(const struct inj_elf_symbols *table, const char *name)
 	return false;
 }
 
-/* Libraries through which others set signal handlers; the program itself may do so in its own way. */
+/* Libraries through which others set signal handlers, or that do not say what they are; the program itself may do so in its own way. */
 static bool sets_handlers(const struct inj_object *o)
 {
 	struct inj_elf_symbols tables[2];
@@ -469,7 +469,7 @@ static bool sets_handlers(const struct inj_object *o)
 		return o->is_main;
 	tables[0] = inj_elf_dynsym(&file);
 	tables[1] = inj_elf_symtab(&file);
-	sets = defines(&tables[0], "sigaction") || defines(&tables[1], "sigaction");
+	sets = (!tables[0].n && !tables[1].n) || defines(&tables[0], "sigaction") || defines(&tables[1], "sigaction");
 	inj_elf_close(&file);
 	return sets;
 }

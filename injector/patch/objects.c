@@ -208,27 +208,46 @@ enum inj_status inj_objects_read(struct inj_session *s)
 }
 
 /* A static program is one file; where it starts says where it was loaded. */
-enum inj_status inj_objects_static(struct inj_session *s)
+static enum inj_status add_fixed(struct inj_session *s, const char *path, uint64_t base)
 {
 	struct inj_object *o = add_object(s);
-	enum inj_status status;
-	struct inj_elf file;
 
 	if (!o)
 		return INJ_MEMORY;
-	o->path = strdup(s->opt.elf_path);
-	o->file = strdup(s->opt.elf_path);
-	o->name = strdup(s->opt.elf_path);
-	o->is_main = o->debug_file = true;
+	o->path = strdup(path);
+	o->file = strdup(path);
+	o->name = strdup(path);
+	o->base = base;
 	o->seen = true;
-	if (!o->path || !o->file || !o->name)
-		return INJ_MEMORY;
-	status = inj_elf_open(o->path, &file);
+	return o->path && o->file && o->name ? INJ_OK : INJ_MEMORY;
+}
+
+enum inj_status inj_objects_static(struct inj_session *s)
+{
+	enum inj_status status;
+	struct inj_elf file;
+
+	status = inj_elf_open(s->opt.elf_path, &file);
 	if (status != INJ_OK)
 		return status;
-	o->base = inj_auxv(s->target->pid, AT_ENTRY) - file.entry;
+	status = add_fixed(s, s->opt.elf_path, inj_auxv(s->target->pid, AT_ENTRY) - file.entry);
 	inj_elf_close(&file);
-	return INJ_OK;
+	if (status != INJ_OK)
+		return status;
+	s->objects[0].is_main = s->objects[0].debug_file = true;
+	return s->opt.interp ? add_fixed(s, s->opt.interp, inj_auxv(s->target->pid, AT_BASE)) : INJ_OK;
+}
+
+bool inj_object_is_libc(const struct inj_object *o)
+{
+	static const char *const begins[] = { "libc.", "libc-", "ld-musl", "klibc-" };
+	const char *name = strrchr(o->path, '/');
+
+	name = name ? name + 1 : o->path;
+	for (size_t i = 0; i < sizeof(begins) / sizeof(begins[0]); i++)
+		if (strncmp(name, begins[i], strlen(begins[i])) == 0)
+			return true;
+	return o->is_main;
 }
 
 struct inj_known *inj_object_known(struct inj_object *o)

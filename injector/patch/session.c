@@ -163,7 +163,10 @@ enum inj_status inj_debug_from_dynamic(struct inj_session *s)
 	inj_elf_close(&file);
 	if (debug)
 		status = inj_read(s->target, base + debug, &s->config.r_debug, sizeof(s->config.r_debug));
-	return status == INJ_OK && !s->config.r_debug ? INJ_NOT_SUPPORTED : status;
+	if (status != INJ_OK || s->config.r_debug)
+		return status;
+	s->opt.warn("its dynamic linker does not say which libraries are loaded, as debuggers need it");
+	return INJ_NOT_SUPPORTED;
 }
 
 static enum inj_status await_libraries(struct inj_session *s)

@@ -120,7 +120,7 @@ struct inj_module {
 struct inj_session_options {
 	const char *elf_path;	/* of the program; absolute */
 	bool is_static;
-	const char *interp;	/* of a dynamic program */
+	const char *interp;	/* of a dynamic program, or the library at a fixed address; NULL: none */
 	int ring_fd;		/* inherited by the program */
 	uint64_t ring_map;	/* bytes of it to map in the program */
 	int alive_fd;		/* inherited: a page that is kept mapped as long as the process lives; -1: none */
@@ -289,9 +289,12 @@ enum inj_status inj_load_image(struct inj_session *s, struct inj_image *img, uin
 			       struct inj_undefined *undefined) INJ_CHECK;
 
 /* objects.c */
+/* The program, and the library at a fixed address that it has in place of a dynamic linker. */
 enum inj_status inj_objects_static(struct inj_session *s) INJ_CHECK;
 enum inj_status inj_objects_read(struct inj_session *s) INJ_CHECK;
 struct inj_symtab *inj_object_symbols(struct inj_object *o);
+/* May it make system calls for all others: the program itself, and C libraries, by whatever name? */
+bool inj_object_is_libc(const struct inj_object *o);
 /* NULL: its file is gone. */
 struct inj_known *inj_object_known(struct inj_object *o);
 /* Opens its file for good: it may be replaced while the program runs. */

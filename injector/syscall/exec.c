@@ -16,7 +16,15 @@
  *					  lea back(%rip), %r11
  *					  jmp sonde_rt_exec ──▶ back
  *
- * Where signal handlers are led to the runtime that place is taken already, and its stub does both: see sigsites.c.
+ * And with the common end of all system calls that klibc and dietlibc have, which is as long as a jump:
+ *
+ *	    mov %rcx, %r10    ──▶   stub: mov %rcx, %r10
+ *	    syscall			  is eax 59 or 322?  else
+ *	back:			     1:   syscall; jmp back
+ *					  lea 1b(%rip), %r11
+ *					  jmp sonde_rt_exec ──▶ 1b
+ *
+ * Where signal handlers are led to the runtime such a place is taken already, and its stub does both: see sigsites.c.
  */
 #include "config.h"
 
@@ -33,8 +41,10 @@
 #define MOV_SIZE 5
 
 static const uint8_t last_argument[MOV_SIZE] = { 0x4c, 0x8b, 0x4c, 0x24, 0x08 };
+static const uint8_t common_end[MOV_SIZE] = { 0x49, 0x89, 0xca, 0x0f, 0x05 };
+#define COMMON_MOV 3
 
-/* The move before a system call at @at in code[0 .. at] that makes it one of those, or may; NULL: something else. */
+/* The bytes for a jump, at or before a system call at @at in code[], that make it one of those, or may; NULL: something else. */
 static const uint8_t *exec_before(const uint8_t *code, size_t at)
 {
 	const uint8_t *mov = code + at - MOV_SIZE;
@@ -42,6 +52,8 @@ static const uint8_t *exec_before(const uint8_t *code, size_t at)
 
 	if (at < MOV_SIZE + 1)
 		return NULL;
+	if (memcmp(code + at - COMMON_MOV, common_end, COMMON_MOV) == 0)
+		return code + at - COMMON_MOV;
 	if (memcmp(mov, last_argument, MOV_SIZE) == 0)
 		return mov;
 	memcpy(&number, mov + 1, sizeof(number));
@@ -65,6 +77,11 @@ size_t inj_is_exec(uint8_t *mem, uint8_t over)
 	return sizeof(code);
 }
 
+static bool is_common_end(const uint8_t *mov)
+{
+	return memcmp(mov, common_end, MOV_SIZE) == 0;
+}
+
 /* Instructions that end with the distance to @to. */
 static size_t put(uint8_t *mem, size_t n, const uint8_t *bytes, size_t len, uint64_t stub, uint64_t to)
 {
@@ -77,9 +94,10 @@ static size_t put(uint8_t *mem, size_t n, const uint8_t *bytes, size_t len, uint
 
 static enum inj_status emit_stub(struct inj_session *s, const uint8_t *mov, uint64_t addr, uint64_t *stub)
 {
-	uint64_t back = addr + MOV_SIZE;
+	uint64_t back = addr + MOV_SIZE, at = back;
+	bool common = is_common_end(mov);
 	enum inj_status status;
-	size_t n = MOV_SIZE, len;
+	size_t n = common ? COMMON_MOV : MOV_SIZE, len;
 	uint8_t *mem;
 
 	status = inj_code_alloc(&s->code, s->target, addr, back, STUB_BYTES, stub, &mem);
@@ -87,8 +105,15 @@ static enum inj_status emit_stub(struct inj_session *s, const uint8_t *mov, uint
 		return status;
 	memcpy(mem, mov, MOV_SIZE);
 	if (mov[0] != 0xb8)
-		n = put(mem, n + inj_is_exec(mem + n, sizeof(jmp)), jmp, sizeof(jmp), *stub, back);
-	n = put(mem, n, lea_r11, sizeof(lea_r11), *stub, back);
+		n += inj_is_exec(mem + n, sizeof(jmp) + (common ? INJ_SYSCALL_LEN : 0));
+	if (common) {
+		at = *stub + n;
+		memcpy(mem + n, common_end + COMMON_MOV, INJ_SYSCALL_LEN);
+		n += INJ_SYSCALL_LEN;
+	}
+	if (mov[0] != 0xb8)
+		n = put(mem, n, jmp, sizeof(jmp), *stub, back);
+	n = put(mem, n, lea_r11, sizeof(lea_r11), *stub, at);
 	return tramp_emit_jump(*stub + n, s->rt_exec, mem + n, STUB_BYTES - n, &len) == TRAMP_OK ? INJ_OK : INJ_NO_ROOM;
 }
 
@@ -142,16 +167,6 @@ static struct inj_known_exec *scan(const struct inj_elf *file, size_t *n)
 	return v;
 }
 
-/* The program itself, and C libraries, by whatever name. */
-static bool may_execute(const struct inj_object *o)
-{
-	const char *name = strrchr(o->path, '/');
-
-	name = name ? name + 1 : o->path;
-	return o->is_main || strncmp(name, "libc.", 5) == 0 || strncmp(name, "libc-", 5) == 0 ||
-	       strncmp(name, "ld-musl", 7) == 0;
-}
-
 enum inj_status inj_exec_sites(struct inj_session *s, bool numbers)
 {
 	enum inj_status status = INJ_OK;
@@ -159,7 +174,7 @@ enum inj_status inj_exec_sites(struct inj_session *s, bool numbers)
 
 	for (size_t i = 0; i < s->nobjects && status == INJ_OK; i++) {
 		struct inj_object *o = &s->objects[i];
-		struct inj_known *known = may_execute(o) ? inj_object_known(o) : NULL;
+		struct inj_known *known = inj_object_is_libc(o) ? inj_object_known(o) : NULL;
 		const struct inj_known_exec *v = NULL;
 		size_t n = 0;
 

@@ -36,7 +36,7 @@ static int read_file(const char *path, const struct inj_elf *file, struct progra
 	int status = file->entry ? read_interp(path, file, p) : bad(path, "is a shared library, not a program");
 	const char *name;
 
-	p->is_static = !p->interp;
+	p->is_static = !p->interp || !file->ndynamic;
 	p->is_pie = file->type == ET_DYN;
 	/* best effort: what is missing is the dynamic linker's to complain about */
 	for (size_t at = 0; !status && (name = inj_elf_needed(file, &at));)

@@ -59,7 +59,7 @@ int program_libraries(const struct program *p, int (*each)(const char *path, voi
 	pid_t pid;
 	int status = 0, child;
 
-	if (!p->interp)
+	if (p->is_static)
 		return 0;
 	FILE *lines = run_linker(p, &pid);
 	if (!lines)

@@ -16,7 +16,7 @@ struct program {
 	char **needed;	/* DT_NEEDED of elf_path */
 	size_t nneeded;
 	bool is_script;	/* path is a script, elf_path its interpreter */
-	bool is_static;	/* no dynamic linker: static or static-PIE */
+	bool is_static;	/* nothing links it when it is started: static, static-PIE, or interp is a library at a fixed address (klibc) */
 	bool is_pie;	/* position-independent, static or not */
 	bool via_shell;	/* a text file without #!: path is /bin/sh, see program_argv() */
 	char *script;	/* via_shell: the text file */

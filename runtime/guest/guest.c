@@ -263,13 +263,13 @@ int rt_guest_returned(uint64_t tcb, uint64_t frame)
 
 int rt_guest_keeps(struct rt_thread *t, uint64_t sp, uint64_t tcb, uint64_t calls)
 {
+	if (rt_in_handler(sp, t->closed_sp)) {
+		count(calls);
+		return 1;
+	}
 	if (tcb == t->guest) {
 		if (t->ring && calls)
 			__atomic_fetch_add((uint64_t *)&t->ring->nested, calls, __ATOMIC_RELAXED);
-		return 1;
-	}
-	if (rt_in_handler(sp, t->closed_sp)) {
-		count(calls);
 		return 1;
 	}
 	rt_guest_shut = 1;

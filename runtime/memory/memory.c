@@ -127,13 +127,17 @@ static void wait_for_some(struct rt_thread *t, uint32_t i)
 		sys_futex_wait(state_of(t, last), state, WAIT_MS);
 }
 
-/* 0: it is not free, and will not be. */
+/*
+ * 0: it is not free, and will not be.  One that is being written is so in a thread that a handler has taken away from it, which was
+ * set where that is not seen: nobody would ever free it.
+ */
 static int await(struct rt_thread *t, uint32_t i)
 {
 	struct ring_control *c = rt_control();
+	uint32_t state;
 
-	while (state_now(t, i) != RING_SUB_FREE) {
-		if (c->flags & RING_DROP || ring_collector_gone(c))
+	while ((state = state_now(t, i)) != RING_SUB_FREE) {
+		if (state == RING_SUB_WRITING || c->flags & RING_DROP || ring_collector_gone(c))
 			return 0;
 		wait_for_some(t, i);
 	}

@@ -134,6 +134,7 @@ INTEGRATION_TESTS += \
 	tests/integration/sharing-what-if.sh \
 	tests/integration/sharing.sh \
 	tests/integration/signals.sh \
+	tests/integration/small-libcs.sh \
 	tests/integration/start-killed.sh \
 	tests/integration/signatures.sh \
 	tests/integration/static-bare.sh \
