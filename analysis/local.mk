@@ -11,8 +11,10 @@ libanalysis_la_SOURCES = \
 	analysis/cache/level.h \
 	analysis/cache/order.c \
 	analysis/cache/order.h \
+	analysis/cache/rounds.c \
 	analysis/cache/shadow.c \
 	analysis/cache/shadow.h \
+	analysis/cache/simulate-private.h \
 	analysis/cache/simulate.c \
 	analysis/cache/simulate.h \
 	analysis/cache/stream.c \

@@ -8,86 +8,16 @@
  * Levels that a later one takes lines from, since it is inclusive or exclusive, are in one chain with it, and so are all where one
  * prefetches.
  */
-#include "analysis/cache/simulate.h"
-#include "analysis/cache/cores.h"
+#include "analysis/cache/simulate-private.h"
 #include "base/array.h"
 #include "base/hash.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define BATCH 1024
-#define NO_CHAIN UINT32_MAX
-
-struct insn {
-	uint64_t insn;
-	uint64_t n[MD_KIND + 1]; /* accesses by kind */
-};
-
-/* Some instructions, by their lowest bits. */
-#define RECENT 512
-struct recent {
-	uint64_t insn;
-	uint32_t index;
-	bool valid;
-};
-
-/* How a system is sampled, or its TLBs are; all 0: not. */
-struct part {
-	uint64_t groups, one_in;
-	unsigned int unit;
-};
-
-struct node {
-	const struct cache_level *levels; /* of the first system that has it */
-	struct cache_chain chain;
-	uint32_t before; /* a node with a smaller index; NO_CHAIN: a stream */
-	uint32_t stream; /* of the first one before it */
-	struct part part;
-	/*
-	 * Policy OPT: what it was asked for, until all is known; and of each, the index + 1 of the next one for its line, 0: none.
-	 */
-	struct cache_requests held;
-	uint32_t *coming;
-	bool tlb;
-	struct cache_count *counts; /* by instruction, then level */
-	size_t room;
-};
-
-/* Where a system's level is. */
-struct place {
-	uint32_t node;
-	unsigned int level; /* of the chain */
-};
-
-struct system {
-	unsigned int n;
-	struct place place[CACHE_LEVELS];
-	/* In place of these: */
-	const struct cache_system *what;
-	struct cache_cores *cores; /* NULL: it has none */
-	struct cache_count *counts; /* by instruction, then level */
-	size_t room;
-};
-
-struct cache_sim {
-	struct insn *insns;
-	size_t n, room;
-	uint32_t *table; /* index + 1 */
-	size_t slots;
-	struct recent recent[RECENT];
-	struct node *nodes;
-	struct cache_stream *streams; /* for each node there is room for one */
-	uint32_t nnodes, nstreams;
-	struct cache_sim_options o;
-	size_t nsystems;
-	size_t thread;
-	struct system systems[];
-};
-
 /* ---- streams ---- */
 
-static unsigned int unit_of(const struct node *node)
+unsigned int cache_node_unit(const struct node *node)
 {
 	return (unsigned int)__builtin_ctzll(node->levels[node->chain.n - 1].line);
 }
@@ -108,7 +38,7 @@ static uint64_t groups_of(const struct node *node)
 	uint64_t groups = CACHE_STREAM_GROUPS;
 
 	for (unsigned int k = 0; k < node->chain.n; k++) {
-		uint64_t n = cache_stream_groups(&node->levels[k], unit_of(node));
+		uint64_t n = cache_stream_groups(&node->levels[k], cache_node_unit(node));
 
 		groups = n < groups ? n : groups;
 	}
@@ -120,7 +50,7 @@ static uint64_t groups_of(const struct node *node)
 /* The stream that a first chain takes. */
 static uint32_t stream_for(struct cache_sim *sim, const struct node *node)
 {
-	const unsigned int shift = node->chain.level[0]->shift, unit = node->part.groups ? node->part.unit : unit_of(node);
+	const unsigned int shift = node->chain.level[0]->shift, unit = node->part.groups ? node->part.unit : cache_node_unit(node);
 	const uint64_t one_in = node->part.groups ? node->part.one_in : 1;
 	const enum cache_stream_kind kind = kind_of(node);
 	/* which line was used last of all is what a shadow has to know */
@@ -183,7 +113,7 @@ static bool begin_node(struct node *node, unsigned int n, bool classify)
 	return node->chain.group_misses;
 }
 
-/* The chain of these levels after @before; NO_CHAIN: no memory. */
+/* The chain of these levels after @before; CACHE_NO_NODE: no memory. */
 static uint32_t node_for(struct cache_sim *sim, uint32_t before, const struct cache_level *levels, unsigned int n,
 			 const struct part *part, bool tlb)
 {
@@ -195,10 +125,10 @@ static uint32_t node_for(struct cache_sim *sim, uint32_t before, const struct ca
 			return i;
 	*node = (struct node){ .levels = levels, .before = before, .part = *part, .tlb = tlb };
 	if (!begin_node(node, n, sim->o.classify && !tlb))
-		return NO_CHAIN;
-	if (before != NO_CHAIN)
+		return CACHE_NO_NODE;
+	if (before != CACHE_NO_NODE)
 		sim->nodes[before].chain.unheard = false;
-	node->stream = before != NO_CHAIN ? sim->nodes[before].stream : stream_for(sim, node);
+	node->stream = before != CACHE_NO_NODE ? sim->nodes[before].stream : stream_for(sim, node);
 	return sim->nnodes++;
 }
 
@@ -236,12 +166,12 @@ static struct part part_of(const struct cache_sim *sim, const struct cache_level
 static bool add_levels(struct cache_sim *sim, struct system *s, const struct cache_level *levels, unsigned int n, bool tlb)
 {
 	const struct part part = part_of(sim, levels, n);
-	uint32_t node = NO_CHAIN;
+	uint32_t node = CACHE_NO_NODE;
 
 	for (unsigned int from = 0, length; from < n; from += length) {
 		length = chain_length(levels + from, n - from, !from);
 		node = node_for(sim, node, levels + from, length, &part, tlb);
-		if (node == NO_CHAIN)
+		if (node == CACHE_NO_NODE)
 			return false;
 		for (unsigned int k = 0; k < length; k++)
 			s->place[s->n++] = (struct place){ .node = node, .level = k };
@@ -276,6 +206,8 @@ struct cache_sim *cache_sim_new(const struct cache_system *systems, size_t n, co
 	}
 	for (uint32_t i = 0; good && i < sim->nstreams; i++)
 		good = cache_stream_begin(&sim->streams[i]);
+	if (good && sim->o.crew && sim->o.crew->workers > 1)
+		good = cache_round_new(sim);
 	if (good)
 		return sim;
 	cache_sim_free(sim);
@@ -286,6 +218,7 @@ void cache_sim_free(struct cache_sim *sim)
 {
 	if (!sim)
 		return;
+	cache_round_free(sim);
 	for (uint32_t i = 0; i < sim->nnodes; i++) {
 		cache_chain_free(&sim->nodes[i].chain);
 		free(sim->nodes[i].counts);
@@ -345,6 +278,9 @@ static bool make_room(struct cache_sim *sim)
 
 static bool add_insn(struct cache_sim *sim, uint64_t insn)
 {
+	/* others may be at what is moved now */
+	if (sim->round && !cache_round_finish(sim))
+		return false;
 	if (sim->n >= UINT32_MAX - 1 || !array_room(sim->insns, sim->room, sim->n + 1) ||
 	    !hash_grow(sim->table, sim->slots, sim->n + 1, old, *old,
 		       &sim->table[slot_of(sim, sim->insns[*old - 1].insn)]) ||
@@ -400,131 +336,67 @@ void cache_sim_thread(struct cache_sim *sim, size_t thread)
 	sim->thread = thread;
 }
 
-static bool is_opt(const struct node *node)
-{
-	return node->levels[0].policy == CACHE_OPT;
-}
-
-static bool hold(struct cache_requests *held, const struct cache_request *v, size_t n, unsigned int shift)
-{
-	/* the next one's index + 1 has to fit */
-	if (n >= UINT32_MAX - held->n || !array_room(held->v, held->room, held->n + n))
-		return false;
-	for (size_t i = 0; i < n; i++) {
-		held->v[held->n] = v[i];
-		held->v[held->n++].line >>= shift;
-	}
-	return true;
-}
-
-/* What is in the streams, or was made by a node before, from the @first node on. */
-static bool run_nodes(struct cache_sim *sim, uint32_t first)
-{
-	for (uint32_t i = first; i < sim->nnodes; i++) {
-		struct node *node = &sim->nodes[i];
-		const struct node *before = node->before == NO_CHAIN ? NULL : &sim->nodes[node->before];
-		const struct cache_requests *from = before ? &before->chain.made : &sim->streams[node->stream].requests;
-		const unsigned int shift = before ? node->chain.level[0]->shift - unit_of(before) : 0;
-
-		node->chain.made.n = 0;
-		if (is_opt(node)) {
-			if (!hold(&node->held, from->v, from->n, shift))
-				return false;
-			continue;
-		}
-		cache_chain_run(&node->chain, from->v, from->n, shift, node->counts);
-		if (node->chain.failed)
-			return false;
-	}
-	return true;
-}
-
-static bool run(struct cache_sim *sim, const struct cache_access *v, size_t n)
+static bool run_all_cores(struct cache_sim *sim, const struct cache_access *v, size_t n)
 {
 	for (size_t i = 0; i < sim->nsystems; i++)
 		if (sim->systems[i].cores && !run_cores(sim, &sim->systems[i], v, n))
 			return false;
-	for (uint32_t i = 0; i < sim->nstreams; i++)
-		if (!cache_stream_take(&sim->streams[i], v, n))
-			return false;
-	return run_nodes(sim, 0);
+	return true;
 }
 
-bool cache_sim_take(struct cache_sim *sim, const struct mt_access *v, size_t n, bool stack)
+/* Prepares as many as there is room for; *@i: of @v, where it goes on.  How many; NO_ACCESSES: no memory. */
+#define NO_ACCESSES SIZE_MAX
+static size_t prepare_some(struct cache_sim *sim, const struct mt_access *v, size_t n, bool stack, size_t *i, struct cache_access *to,
+			   size_t room)
 {
-	struct cache_access batch[BATCH];
+	size_t k = 0;
 
-	for (size_t i = 0, k = 0; i < n; k = 0) {
-		for (; i < n && k < BATCH; i++) {
-			if ((v[i].kind & MD_KIND) == MD_PREFETCH || !v[i].size || (v[i].kind & MD_STACK && !stack))
-				continue;
-			if (!prepare(sim, &v[i], &batch[k++]))
-				return false;
-		}
-		if (!run(sim, batch, k))
+	for (; *i < n && k < room; ++*i) {
+		const struct mt_access *a = &v[*i];
+
+		if ((a->kind & MD_KIND) == MD_PREFETCH || !a->size || (a->kind & MD_STACK && !stack))
+			continue;
+		if (!prepare(sim, a, &to[k++]))
+			return NO_ACCESSES;
+	}
+	return run_all_cores(sim, to, k) ? k : NO_ACCESSES;
+}
+
+/* What others simulate while it is added to. */
+static bool take_for_round(struct cache_sim *sim, const struct mt_access *v, size_t n, bool stack)
+{
+	struct round *r = sim->round;
+
+	for (size_t i = 0, k; i < n;) {
+		k = prepare_some(sim, v, n, stack, &i, r->next + r->nnext, CACHE_ROUND - r->nnext);
+		if (k == NO_ACCESSES)
+			return false;
+		r->nnext += k;
+		if (r->nnext == CACHE_ROUND && !cache_round_begin(sim))
 			return false;
 	}
 	return true;
 }
 
-/* ---- what could not be done before all was known ---- */
-
-static bool find_coming(struct node *node)
+bool cache_sim_take(struct cache_sim *sim, const struct mt_access *v, size_t n, bool stack)
 {
-	const struct cache_request *v = node->held.v;
-	uint32_t *table = NULL;
-	size_t slots = 0, n = 0, i = node->held.n;
-	bool good;
+	struct cache_access batch[CACHE_BATCH];
 
-#define SLOT(of) hash_slot(at, slots, hash_word(of), !table[at] || v[table[at] - 1].line == (of))
-	node->coming = calloc(i + 1, sizeof(*node->coming));
-	good = node->coming;
-	while (good && i) {
-		uint32_t *slot;
-
-		i--;
-		good = hash_grow(table, slots, n + 1, old, *old, &table[SLOT(v[*old - 1].line)]);
-		if (!good)
-			break;
-		slot = &table[SLOT(v[i].line)];
-		n += !*slot;
-		node->coming[i] = *slot;
-		*slot = (uint32_t)i + 1;
-	}
-#undef SLOT
-	free(table);
-	return good;
-}
-
-static bool run_held(struct cache_sim *sim, uint32_t index)
-{
-	struct node *node = &sim->nodes[index];
-
-	if (!find_coming(node))
-		return false;
-	for (size_t done = 0, n; done < node->held.n; done += n) {
-		n = node->held.n - done < BATCH ? node->held.n - done : BATCH;
-		node->chain.coming = node->coming + done;
-		node->chain.made.n = 0;
-		cache_chain_run(&node->chain, node->held.v + done, n, 0, node->counts);
-		if (node->chain.failed || !run_nodes(sim, index + 1))
+	if (sim->round)
+		return take_for_round(sim, v, n, stack);
+	for (size_t i = 0, k; i < n;) {
+		k = prepare_some(sim, v, n, stack, &i, batch, CACHE_BATCH);
+		if (k == NO_ACCESSES || !cache_round_run(sim, batch, k))
 			return false;
 	}
-	node->chain.made.n = 0;
-	node->held.n = 0;
 	return true;
 }
 
 bool cache_sim_end(struct cache_sim *sim)
 {
-	for (uint32_t i = 0; i < sim->nstreams; i++)
-		sim->streams[i].requests.n = 0;
-	for (uint32_t i = 0; i < sim->nnodes; i++)
-		sim->nodes[i].chain.made.n = 0;
-	for (uint32_t i = 0; i < sim->nnodes; i++)
-		if (is_opt(&sim->nodes[i]) && !run_held(sim, i))
-			return false;
-	return true;
+	if (sim->round && !((!sim->round->nnext || cache_round_begin(sim)) && cache_round_finish(sim)))
+		return false;
+	return cache_round_last(sim);
 }
 
 /* ---- sums ---- */
@@ -614,7 +486,7 @@ void cache_sim_counts(const struct cache_sim *sim, size_t i, size_t system, stru
 		if (node && node->part.groups)
 			scale(&counts[k], node->part.one_in);
 		/* its chain has not seen all that hit there */
-		if (node && node->before == NO_CHAIN && !s->place[k].level)
+		if (node && node->before == CACHE_NO_NODE && !s->place[k].level)
 			set_hits(&counts[k], insn.accesses + sim->streams[node->stream].more[i]);
 	}
 }

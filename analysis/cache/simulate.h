@@ -23,6 +23,17 @@ struct cache_insn {
 
 struct cache_sim;
 
+/* Threads that simulate together.  What is counted is the same for any number of them. */
+struct cache_crew {
+	unsigned int workers; /* at most, with the one that calls us; 0, 1: that one alone */
+	/*
+	 * Others that have nothing to do are to call work(@arg, slot), each with a slot of its own from 1 to @most - 1; it returns at once.
+	 * What it returns is given to finish(), once: nobody begins any more, and who has begun has returned when it does.
+	 */
+	void *(*begin)(unsigned int most, void (*work)(void *arg, unsigned int slot), void *arg);
+	void (*finish)(void *help);
+};
+
 struct cache_sim_options {
 	bool classify;	/* say why caches miss (shadow.h); not for systems with prefetchers or policy OPT */
 	/*
@@ -30,6 +41,7 @@ struct cache_sim_options {
 	 * twice as many that differ in all levels.  Not together with classify, and of systems with prefetchers all are.
 	 */
 	uint64_t one_in;
+	const struct cache_crew *crew; /* lives as long; NULL: who calls us does all.  Where there is one, there are counts after cache_sim_end() alone */
 };
 
 /* @systems have to live as long.  @o: NULL: all 0.  NULL: no memory. */

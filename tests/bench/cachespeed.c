@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * usage: cachespeed TRACE SYSTEMS [N [SETS [TIMES [MOST]]]]
+ * usage: cachespeed TRACE SYSTEMS [N [SETS [TIMES [MOST [WORKERS]]]]]
  *
  * How fast caches are simulated with a trace's streams: the first N systems of a file at once (all, if 0), one in SETS sets.  Prints
  * how many accesses there are, and million accesses a second: the median of so many times, in which the machine computes
- * addresses, too; of the first MOST million accesses.  With SHOW=yes, prints all counts.
+ * addresses, too; of the first MOST million accesses.  Processor time of one thread; with WORKERS, elapsed time, and then the processor
+ * time of all of them, in seconds.  With SHOW=yes, prints all counts.
  */
 #include "tests/bench/memload.h"
 
@@ -12,8 +13,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "analysis/cache/simulate.h"
+#include "tests/unit/analysis/crew.h"
 
 enum { BATCH = 4096, TIMES = 99, MOST_TEXT = 1 << 20 };
 
@@ -21,7 +24,16 @@ static struct cache_systems systems;
 static struct cache_sim_options options;
 static size_t nsystems;
 static uint64_t most = UINT64_MAX;
+static struct cache_crew crew = { .begin = crew_begin, .finish = crew_finish };
 static bool show;
+
+static double now_of(clockid_t clock)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
 
 static void read_systems(const char *path)
 {
@@ -116,15 +128,22 @@ int main(int argc, char **argv)
 	options.one_in = argc > 4 ? strtoul(argv[4], NULL, 10) : 1;
 	if (argc > 6)
 		most = strtoull(argv[6], NULL, 10) * 1000000;
+	if (argc > 7)
+		crew.workers = (unsigned int)strtoul(argv[7], NULL, 10);
+	if (crew.workers > 1)
+		options.crew = &crew;
 	show = getenv("SHOW");
 	for (int i = 0; i < times; i++) {
-		double start = memload_now();
+		double start = argc > 7 ? now_of(CLOCK_MONOTONIC) : memload_now();
 
 		all = run(&load);
-		took[i] = memload_now() - start;
+		took[i] = (argc > 7 ? now_of(CLOCK_MONOTONIC) : memload_now()) - start;
 	}
 	qsort(took, (size_t)times, sizeof(took[0]), by_size);
-	printf("%" PRIu64 " %.1f\n", all, (double)all / took[times / 2] / 1e6);
+	printf("%" PRIu64 " %.1f", all, (double)all / took[times / 2] / 1e6);
+	if (argc > 7)
+		printf(" %.2f", now_of(CLOCK_PROCESS_CPUTIME_ID));
+	puts("");
 	cache_systems_free(&systems);
 	mt_code_free(load.code);
 	return 0;

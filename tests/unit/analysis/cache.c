@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "tests/unit/analysis/cachereference.h"
+#include "tests/unit/analysis/crew.h"
 
 #define ACCESSES 20000
 #define POLICIES (CACHE_QLRU + 1)
@@ -119,6 +120,8 @@ static void test_narrow(void **unused)
 		level(8, 2, 32, CACHE_LRU, false), level(1024, 2, 32, CACHE_LRU, false), level(1500, 3, 64, CACHE_LRU, false) } };
 
 	(void)unused;
+	farthest = UINT64_C(1) << 36;
+	compare_systems(&s, 1, ACCESSES / 4);
 	farthest = UINT64_C(1) << 46;
 	compare_systems(&s, 1, ACCESSES / 4);
 	farthest = UINT64_C(1) << 48;
@@ -324,6 +327,79 @@ static void test_together(void **unused)
 	free(v);
 }
 
+/* ---- several threads ---- */
+
+#define MANY (3 * 32768 + 100) /* more than a few rounds */
+
+static void compare_all(const struct cache_sim *a, const struct cache_sim *b, size_t systems)
+{
+	struct cache_insn insn, other;
+	size_t i = 0;
+
+	for (; cache_sim_insn(a, i, &insn); i++) {
+		assert_true(cache_sim_insn(b, i, &other));
+		assert_memory_equal(&insn, &other, sizeof(insn));
+		for (size_t k = 0; k < systems; k++) {
+			struct cache_count v[CACHE_LEVELS], w[CACHE_LEVELS];
+
+			cache_sim_counts(a, i, k, v);
+			cache_sim_counts(b, i, k, w);
+			assert_memory_equal(v, w, sizeof(v));
+		}
+	}
+	assert_int_equal(i, 3000);
+	assert_false(cache_sim_insn(b, i, &other));
+}
+
+static struct cache_sim *simulate(const struct cache_system *s, const struct cache_sim_options *o, const struct mt_access *v, size_t step)
+{
+	struct cache_sim *sim = cache_sim_new(s, SYSTEMS, o);
+
+	assert_non_null(sim);
+	for (size_t i = 0; i < MANY; i += step)
+		assert_true(cache_sim_take(sim, v + i, MANY - i < step ? MANY - i : step, true));
+	assert_true(cache_sim_end(sim));
+	return sim;
+}
+
+/* Any number of them counts the same, with all kinds of levels. */
+static void test_crew(void **unused)
+{
+	struct mt_access *v = calloc(MANY, sizeof(*v));
+
+	(void)unused;
+	assert_non_null(v);
+	for (unsigned int i = 0; i < MANY; i++) {
+		v[i] = any_access();
+		v[i].insn = i < MANY / 2 ? any(2000) : any(3000);
+	}
+	for (unsigned int round = 0; round < 6; round++) {
+		struct cache_crew crew = { .begin = crew_begin, .finish = crew_finish };
+		struct cache_sim_options o = { .one_in = round == 1 ? 4 : 1, .classify = round == 2 };
+		struct cache_system s[SYSTEMS];
+		struct cache_sim *alone;
+
+		for (unsigned int k = 0; k < SYSTEMS; k++)
+			s[k] = any_system();
+		s[1].level[0] = s[0].level[0];
+		s[2].level[0] = level(64, 8, 64, CACHE_LRU, false);
+		s[2].level[1] = level(64, 16, 64, round > 2 ? CACHE_OPT : CACHE_LRU, false);
+		s[2].ncaches = 2;
+		if (round > 3)
+			s[3].level[0].prefetch = CACHE_STRIDE;
+		alone = simulate(s, &o, v, 1000);
+		o.crew = &crew;
+		for (crew.workers = 2; crew.workers < 6; crew.workers++) {
+			struct cache_sim *sim = simulate(s, &o, v, crew.workers == 4 ? MANY : 777);
+
+			compare_all(alone, sim, SYSTEMS);
+			cache_sim_free(sim);
+		}
+		cache_sim_free(alone);
+	}
+	free(v);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -336,6 +412,7 @@ int main(void)
 		cmocka_unit_test(test_streams),
 		cmocka_unit_test(test_odd_accesses),
 		cmocka_unit_test(test_together),
+		cmocka_unit_test(test_crew),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,7 +3,8 @@
 CACHE_REFERENCE = \
 	tests/unit/analysis/cachecases.c \
 	tests/unit/analysis/cachereference.c \
-	tests/unit/analysis/cachereference.h
+	tests/unit/analysis/cachereference.h \
+	tests/unit/analysis/crew.h
 
 PURE_TESTS += tests/unit/analysis/cache
 tests_unit_analysis_cache_SOURCES = tests/unit/analysis/cache.c $(CACHE_REFERENCE)

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Accesses go through streams, what is left of them through chains.  Each of these is done with all accesses that there are before
+ * the next one begins; so several threads can do it, each at another stream or chain:
+ *
+ *	accesses ──▶ stream ──▶ chain ──▶ chain
+ *		│	    └──▶ chain ─┬▶ chain
+ *		└──▶ stream ──▶ chain   └▶ chain
+ *
+ * One takes what is ready: what comes before it is done.  What a stream or chain computes follows from what it is given alone, in
+ * order, so it does not matter who does it, and when.
+ */
+#include "analysis/cache/simulate-private.h"
+#include "base/array.h"
+#include "base/hash.h"
+
+#include <stdlib.h>
+
+static bool is_opt(const struct node *node)
+{
+	return node->levels[0].policy == CACHE_OPT;
+}
+
+static bool hold(struct cache_requests *held, const struct cache_request *v, size_t n, unsigned int shift)
+{
+	/* the next one's index + 1 has to fit */
+	if (n >= UINT32_MAX - held->n || !array_room(held->v, held->room, held->n + n))
+		return false;
+	for (size_t i = 0; i < n; i++) {
+		held->v[held->n] = v[i];
+		held->v[held->n++].line >>= shift;
+	}
+	return true;
+}
+
+/* Takes what is in its stream, or was made by the node before. */
+static bool run_node(struct cache_sim *sim, struct node *node)
+{
+	const struct node *before = node->before == CACHE_NO_NODE ? NULL : &sim->nodes[node->before];
+	const struct cache_requests *from = before ? &before->chain.made : &sim->streams[node->stream].requests;
+	const unsigned int shift = before ? node->chain.level[0]->shift - cache_node_unit(before) : 0;
+
+	node->chain.made.n = 0;
+	if (is_opt(node))
+		return hold(&node->held, from->v, from->n, shift);
+	cache_chain_run(&node->chain, from->v, from->n, shift, node->counts);
+	return !node->chain.failed;
+}
+
+static bool run_nodes(struct cache_sim *sim, uint32_t first)
+{
+	for (uint32_t i = first; i < sim->nnodes; i++)
+		if (!run_node(sim, &sim->nodes[i]))
+			return false;
+	return true;
+}
+
+bool cache_round_run(struct cache_sim *sim, const struct cache_access *v, size_t n)
+{
+	for (uint32_t i = 0; i < sim->nstreams; i++)
+		if (!cache_stream_take(&sim->streams[i], v, n))
+			return false;
+	return run_nodes(sim, 0);
+}
+
+/* ---- by several threads ---- */
+
+static size_t count_tasks(const struct cache_sim *sim)
+{
+	return (size_t)sim->nstreams + sim->nnodes;
+}
+
+static bool is_ready(const struct cache_sim *sim, size_t i)
+{
+	const struct task *tasks = sim->round->tasks;
+	const struct node *node;
+
+	if (tasks[i].state != TASK_WAITS)
+		return false;
+	if (i < sim->nstreams)
+		return true;
+	node = &sim->nodes[i - sim->nstreams];
+	return tasks[node->before == CACHE_NO_NODE ? node->stream : sim->nstreams + node->before].state == TASK_DONE;
+}
+
+/* One that this thread has had last time, or else any; count_tasks(): none is ready. */
+static size_t find_task(const struct cache_sim *sim, unsigned int slot)
+{
+	const size_t all = count_tasks(sim);
+	size_t found = all;
+
+	for (size_t i = 0; i < all; i++) {
+		if (!is_ready(sim, i))
+			continue;
+		if (sim->round->tasks[i].slot == slot)
+			return i;
+		found = found == all ? i : found;
+	}
+	return found;
+}
+
+static bool run_task(struct cache_sim *sim, size_t i)
+{
+	const struct round *r = sim->round;
+
+	return i < sim->nstreams ? cache_stream_take(&sim->streams[i], r->v, r->n) : run_node(sim, &sim->nodes[i - sim->nstreams]);
+}
+
+static void run_tasks(void *arg, unsigned int slot)
+{
+	struct cache_sim *sim = arg;
+	struct round *r = sim->round;
+
+	pthread_mutex_lock(&r->lock);
+	while (r->waiting && !r->failed) {
+		size_t i = find_task(sim, slot);
+		bool good;
+
+		if (i == count_tasks(sim)) {
+			pthread_cond_wait(&r->changed, &r->lock);
+			continue;
+		}
+		r->tasks[i] = (struct task){ .state = TASK_RUNS, .slot = slot };
+		r->waiting--;
+		pthread_mutex_unlock(&r->lock);
+		good = run_task(sim, i);
+		pthread_mutex_lock(&r->lock);
+		r->tasks[i].state = TASK_DONE;
+		r->failed |= !good;
+		pthread_cond_broadcast(&r->changed);
+	}
+	pthread_mutex_unlock(&r->lock);
+}
+
+bool cache_round_new(struct cache_sim *sim)
+{
+	struct round *r = calloc(1, sizeof(*r));
+
+	if (!r)
+		return false;
+	pthread_mutex_init(&r->lock, NULL);
+	pthread_cond_init(&r->changed, NULL);
+	r->tasks = calloc(count_tasks(sim) + 1, sizeof(*r->tasks));
+	r->v = malloc(CACHE_ROUND * sizeof(*r->v));
+	r->next = malloc(CACHE_ROUND * sizeof(*r->next));
+	sim->round = r;
+	return r->tasks && r->v && r->next;
+}
+
+void cache_round_free(struct cache_sim *sim)
+{
+	struct round *r = sim->round;
+
+	if (!r)
+		return;
+	(void)!cache_round_finish(sim);
+	pthread_mutex_destroy(&r->lock);
+	pthread_cond_destroy(&r->changed);
+	free(r->tasks);
+	free(r->v);
+	free(r->next);
+	free(r);
+	sim->round = NULL;
+}
+
+bool cache_round_begin(struct cache_sim *sim)
+{
+	struct round *r = sim->round;
+	struct cache_access *v = r->v;
+
+	if (!cache_round_finish(sim))
+		return false;
+	r->v = r->next;
+	r->n = r->nnext;
+	r->next = v;
+	r->nnext = 0;
+	r->waiting = count_tasks(sim);
+	for (size_t i = 0; i < r->waiting; i++)
+		r->tasks[i].state = TASK_WAITS;
+	r->help = sim->o.crew->begin(sim->o.crew->workers, run_tasks, sim);
+	return true;
+}
+
+bool cache_round_finish(struct cache_sim *sim)
+{
+	struct round *r = sim->round;
+
+	if (!r->n)
+		return !r->failed;
+	run_tasks(sim, 0);
+	sim->o.crew->finish(r->help);
+	r->n = 0;
+	return !r->failed;
+}
+
+/* ---- what could not be done before all was known ---- */
+
+static bool find_coming(struct node *node)
+{
+	const struct cache_request *v = node->held.v;
+	uint32_t *table = NULL;
+	size_t slots = 0, n = 0, i = node->held.n;
+	bool good;
+
+#define SLOT(of) hash_slot(at, slots, hash_word(of), !table[at] || v[table[at] - 1].line == (of))
+	node->coming = calloc(i + 1, sizeof(*node->coming));
+	good = node->coming;
+	while (good && i) {
+		uint32_t *slot;
+
+		i--;
+		good = hash_grow(table, slots, n + 1, old, *old, &table[SLOT(v[*old - 1].line)]);
+		if (!good)
+			break;
+		slot = &table[SLOT(v[i].line)];
+		n += !*slot;
+		node->coming[i] = *slot;
+		*slot = (uint32_t)i + 1;
+	}
+#undef SLOT
+	free(table);
+	return good;
+}
+
+static bool run_held(struct cache_sim *sim, uint32_t index)
+{
+	struct node *node = &sim->nodes[index];
+
+	if (!find_coming(node))
+		return false;
+	for (size_t done = 0, n; done < node->held.n; done += n) {
+		n = node->held.n - done < CACHE_BATCH ? node->held.n - done : CACHE_BATCH;
+		node->chain.coming = node->coming + done;
+		node->chain.made.n = 0;
+		cache_chain_run(&node->chain, node->held.v + done, n, 0, node->counts);
+		if (node->chain.failed || !run_nodes(sim, index + 1))
+			return false;
+	}
+	node->chain.made.n = 0;
+	node->held.n = 0;
+	return true;
+}
+
+bool cache_round_last(struct cache_sim *sim)
+{
+	for (uint32_t i = 0; i < sim->nstreams; i++)
+		sim->streams[i].requests.n = 0;
+	for (uint32_t i = 0; i < sim->nnodes; i++)
+		sim->nodes[i].chain.made.n = 0;
+	for (uint32_t i = 0; i < sim->nnodes; i++)
+		if (is_opt(&sim->nodes[i]) && !run_held(sim, i))
+			return false;
+	return true;
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef SONDE_ANALYSIS_CACHE_SIMULATE_PRIVATE_H
+#define SONDE_ANALYSIS_CACHE_SIMULATE_PRIVATE_H
+
+#include "analysis/cache/cores.h"
+#include "analysis/cache/simulate.h"
+
+#include <pthread.h>
+
+#define CACHE_BATCH 1024  /* accesses that are taken at a time by one thread alone */
+#define CACHE_ROUND 32768 /* ... by several */
+#define CACHE_NO_NODE UINT32_MAX
+
+struct insn {
+	uint64_t insn;
+	uint64_t n[MD_KIND + 1]; /* accesses by kind */
+};
+
+/* Some instructions, by their lowest bits. */
+#define RECENT 512
+struct recent {
+	uint64_t insn;
+	uint32_t index;
+	bool valid;
+};
+
+/* How a system is sampled, or its TLBs are; all 0: not. */
+struct part {
+	uint64_t groups, one_in;
+	unsigned int unit;
+};
+
+struct node {
+	const struct cache_level *levels; /* of the first system that has it */
+	struct cache_chain chain;
+	uint32_t before; /* a node with a smaller index; CACHE_NO_NODE: a stream */
+	uint32_t stream; /* of the first one before it */
+	struct part part;
+	/*
+	 * Policy OPT: what it was asked for, until all is known; and of each, the index + 1 of the next one for its line, 0: none.
+	 */
+	struct cache_requests held;
+	uint32_t *coming;
+	bool tlb;
+	struct cache_count *counts; /* by instruction, then level */
+	size_t room;
+};
+
+/* Where a system's level is. */
+struct place {
+	uint32_t node;
+	unsigned int level; /* of the chain */
+};
+
+struct system {
+	unsigned int n;
+	struct place place[CACHE_LEVELS];
+	/* In place of these: */
+	const struct cache_system *what;
+	struct cache_cores *cores; /* NULL: it has none */
+	struct cache_count *counts; /* by instruction, then level */
+	size_t room;
+};
+
+/* A stream, then a node, of a round. */
+enum task_state { TASK_WAITS, TASK_RUNS, TASK_DONE };
+struct task {
+	enum task_state state;
+	unsigned int slot; /* of who did it last: what it needs may still be in that processor's caches */
+};
+
+/* What several threads do with some accesses. */
+struct round {
+	pthread_mutex_t lock;	/* for all that follows */
+	pthread_cond_t changed; /* some task is done */
+	struct task *tasks;
+	size_t waiting;		/* tasks */
+	bool failed;
+	struct cache_access *v;	/* theirs, n of them, until the round is finished; n is 0 then */
+	size_t n;
+	void *help;		/* what crew->begin() has returned */
+	struct cache_access *next; /* for the next round, as many as nnext */
+	size_t nnext;
+};
+
+struct cache_sim {
+	struct round *round; /* NULL: one thread does all */
+	struct insn *insns;
+	size_t n, room;
+	uint32_t *table; /* index + 1 */
+	size_t slots;
+	struct recent recent[RECENT];
+	struct node *nodes;
+	struct cache_stream *streams; /* for each node there is room for one */
+	uint32_t nnodes, nstreams;
+	struct cache_sim_options o;
+	size_t nsystems;
+	size_t thread;
+	struct system systems[];
+};
+
+/* Lines that follow one another in a chain are of the size of the last one's. */
+unsigned int cache_node_unit(const struct node *node);
+
+/* ---- rounds.c; false: no memory, as in simulate.h ---- */
+
+/* The accesses go through all streams and nodes. */
+bool cache_round_run(struct cache_sim *sim, const struct cache_access *v, size_t n) __attribute__((warn_unused_result));
+
+/* Where several do it: room for that. */
+bool cache_round_new(struct cache_sim *sim) __attribute__((warn_unused_result));
+void cache_round_free(struct cache_sim *sim);
+/* Those in round->next are given to all; the caller fills it anew meanwhile. */
+bool cache_round_begin(struct cache_sim *sim) __attribute__((warn_unused_result));
+/* They have all been taken when this returns; the caller does its part. */
+bool cache_round_finish(struct cache_sim *sim) __attribute__((warn_unused_result));
+
+/* What waits until all is known. */
+bool cache_round_last(struct cache_sim *sim) __attribute__((warn_unused_result));
+
+#endif
