@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* `sonde cache`: options in, one of three kinds of output out. */
 #include "launcher/cache/cache.h"
+#include "launcher/collect/pool.h"
 #include "launcher/common/caches.h"
 #include "launcher/common/message.h"
 #include "launcher/memory/names/memnames.h"
@@ -19,13 +20,14 @@
 #define EXIT_DAMAGED 1
 #define THREAD_NAME_MAX 80
 #define NO_LIMIT (UINT64_MAX - 1)
+#define NO_WORKERS UINT64_MAX
 
 struct cache_options {
 	const char *by, *sort, *sets;
 	struct opt_list systems;
 	struct select_options select;
 	struct pick pick;
-	uint64_t limit;
+	uint64_t limit, workers;
 	struct cache_sim_options sim; /* of classify and sets */
 	bool list, cores, curve, lines, no_stack, all, csv, json, mangled;
 };
@@ -60,6 +62,7 @@ static const struct opt cache_opts[] = {
 	  offsetof(struct cache_options, sim.classify), NULL },
 	{ 0, "sets", "1/N", "simulate one in N sets, in place of all: 2, 4, 8, ... 64", OPT_STRING,
 	  offsetof(struct cache_options, sets), NULL },
+	{ 0, "workers", "N", "threads that simulate: 1 to 256", OPT_COUNT, offsetof(struct cache_options, workers), NULL },
 	{ 0, "no-stack", NULL, "without push, pop, call and ret", OPT_FLAG, offsetof(struct cache_options, no_stack), NULL },
 	{ 0, "csv", NULL, "comma-separated values", OPT_FLAG, offsetof(struct cache_options, csv), NULL },
 	{ 0, "json", NULL, "JSON, one object a line", OPT_FLAG, offsetof(struct cache_options, json), NULL },
@@ -186,6 +189,14 @@ static bool read_thread(struct cache *c, const struct memtrace_thread *thread,
 		return false;
 	c->damage += memtrace_accesses(c->names ? &named : thread, with, c);
 	return true;
+}
+
+/* Who simulates the caches of one thread. */
+static void choose_crew(struct cache_options *o, struct cache_crew *crew)
+{
+	pool_limit(o->workers == NO_WORKERS ? 0 : (unsigned int)o->workers);
+	*crew = (struct cache_crew){ .workers = pool_size(), .begin = pool_share_begin, .finish = pool_share_finish };
+	o->sim.crew = crew;
 }
 
 static int visit_thread(void *arg, const struct memtrace_thread *thread)
@@ -442,6 +453,7 @@ static int choose_cores(struct cache *c)
 static int simulate(struct cache_options *o, const char *dir)
 {
 	struct cache c = { .o = o, .by = by_of(o->by) };
+	struct cache_crew crew;
 	int status = o->systems.n ? 0 : systems_add(&c.systems, "host");
 
 	for (size_t i = 0; !status && i < o->systems.n; i++)
@@ -451,6 +463,7 @@ static int simulate(struct cache_options *o, const char *dir)
 	if (!status)
 		status = check_classes(&c);
 	c.lines.system = c.systems.v;
+	choose_crew(o, &crew);
 	if (!status)
 		status = simulate_trace(&c, o, dir);
 	cache_systems_free(&c.systems);
@@ -459,7 +472,7 @@ static int simulate(struct cache_options *o, const char *dir)
 
 int verb_cache(int argc, char **argv)
 {
-	struct cache_options o = { .pick = { .rank = PICK_ANY_RANK, .to = PICK_NO_END }, .limit = NO_LIMIT };
+	struct cache_options o = { .pick = { .rank = PICK_ANY_RANK, .to = PICK_NO_END }, .limit = NO_LIMIT, .workers = NO_WORKERS };
 	int first = opt_parse(&cache_command, argc, argv, &o), status;
 
 	if (first < 0)
@@ -468,6 +481,10 @@ int verb_cache(int argc, char **argv)
 		status = opt_usage_error(&cache_command, "more than one trace");
 	else if (o.csv && o.json)
 		status = opt_usage_error(&cache_command, "--csv and --json exclude each other");
+	else if (o.workers != NO_WORKERS && (o.workers < 1 || o.workers > POOL_MOST_WORKERS))
+		status = opt_usage_error(&cache_command, "--workers: not from 1 to %u", POOL_MOST_WORKERS);
+	else if (o.workers != NO_WORKERS && (o.cores || o.lines || o.curve || o.list))
+		status = opt_usage_error(&cache_command, "--workers excludes --cores, --lines, --curve and --list: one thread does that");
 	else if (o.list && (o.csv || o.cores || first < argc))
 		status = opt_usage_error(&cache_command, "--list takes no trace, and has neither --csv nor --cores");
 	else if (o.sets && !cache_sets_parse(o.sets, &o.sim.one_in))

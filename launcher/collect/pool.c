@@ -305,27 +305,56 @@ static void ring(void)
 	pthread_cond_signal(&pool.idle);
 }
 
+static void begin_share(struct share *s)
+{
+	if (s->most < 2)
+		return;
+	pthread_mutex_lock(&pool.lock);
+	s->next = pool.shares;
+	pool.shares = s;
+	for (unsigned int i = pool.resting + pool.listens + 1; i < s->most && pool.threads - pool.waiting < pool.limit && start_one(); i++)
+		;
+	atomic_fetch_add(&pool.bell, 1);
+	wake(&pool.bell);
+	pthread_cond_broadcast(&pool.idle);
+	pthread_mutex_unlock(&pool.lock);
+}
+
+static void finish_share(struct share *s)
+{
+	pthread_mutex_lock(&pool.lock);
+	end_share(s);
+	while (s->inside)
+		pthread_cond_wait(&pool.left, &pool.lock);
+	pthread_mutex_unlock(&pool.lock);
+}
+
 void pool_share(unsigned int most, void (*work)(void *arg, unsigned int slot), void *arg)
 {
 	struct share s = { .work = work, .arg = arg, .most = most, .begun = 1 };
 
-	pthread_mutex_lock(&pool.lock);
-	if (most > 1) {
-		s.next = pool.shares;
-		pool.shares = &s;
-		for (unsigned int i = pool.resting + pool.listens + 1; i < most && pool.threads - pool.waiting < pool.limit && start_one(); i++)
-			;
-		atomic_fetch_add(&pool.bell, 1);
-		wake(&pool.bell);
-		pthread_cond_broadcast(&pool.idle);
-	}
-	pthread_mutex_unlock(&pool.lock);
+	begin_share(&s);
 	work(arg, 0);
-	pthread_mutex_lock(&pool.lock);
-	end_share(&s);
-	while (s.inside)
-		pthread_cond_wait(&pool.left, &pool.lock);
-	pthread_mutex_unlock(&pool.lock);
+	finish_share(&s);
+}
+
+void *pool_share_begin(unsigned int most, void (*work)(void *arg, unsigned int slot), void *arg)
+{
+	struct share *s = malloc(sizeof(*s));
+
+	if (!s)
+		return NULL;
+	*s = (struct share){ .work = work, .arg = arg, .most = most, .begun = 1 };
+	begin_share(s);
+	return s;
+}
+
+void pool_share_finish(void *share)
+{
+	if (!share)
+		return;
+	finish_share(share);
+	free(share);
 }
 
 unsigned int pool_size(void)

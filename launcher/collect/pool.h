@@ -52,6 +52,13 @@ void pool_remove(struct pool_member *m);
  * have nothing to do, each with a slot of its own below @most.  Returns when all have returned; who has not begun by then does not.
  */
 void pool_share(unsigned int most, void (*work)(void *arg, unsigned int slot), void *arg);
+/*
+ * The same in two parts, between which the caller does something else, and may even return from serving: slot 0 is its own, but
+ * nothing is run there.  In any thread, if pool_limit() has been called.  NULL: no memory, so nobody helps.  Each is given to
+ * pool_share_finish() once, by any thread.
+ */
+void *pool_share_begin(unsigned int most, void (*work)(void *arg, unsigned int slot), void *arg);
+void pool_share_finish(void *share);
 /* How many threads there are to be, at most. */
 unsigned int pool_size(void);
 

@@ -120,6 +120,10 @@ static int prepare_memory(struct recording *r)
 {
 	const struct sampled_sums none = { 0 };
 	struct sonde_trace_sampled sampled = sampled_result(&r->opt.sample, &none);
+	const struct analysis_caches simulated = {
+		.systems = &r->opt.systems, .one_in = r->opt.one_in,
+		.alone = r->opt.budget || (r->opt.sample.burst && r->opt.sample.by == RING_SAMPLE_COST),
+	};
 	bool keep = false, profile = false, caches = false, sharing = false, any = false, analyzes = r->opt.analyze == ANALYZE_PROGRAM;
 	int status;
 
@@ -152,8 +156,7 @@ static int prepare_memory(struct recording *r)
 	r->opt.mem_describe = r->opt.mem_keep || profile || caches || sharing;
 	r->opt.mem_times |= sharing;
 	if (!status)
-		status = analysis_new(&r->modules, r->opt.sample.burst ? &sampled : NULL,
-				      &(struct analysis_caches){ .systems = &r->opt.systems, .one_in = r->opt.one_in }, &r->analysis);
+		status = analysis_new(&r->modules, r->opt.sample.burst ? &sampled : NULL, &simulated, &r->analysis);
 	r->opt.mem_count = !status && analysis_counts_only(r->analysis) && !r->opt.mem_describe && may_count(&r->opt);
 	return status;
 }

@@ -199,6 +199,12 @@ check_status 0 sonde cache --no-stack --sets=1/8 --system=./sets.yaml t
 check_contains out "one in 8 sets is simulated; error of the whole program's misses: L1 [0-9.]+%, TLB none$"
 check_status 0 sonde cache --no-stack --sets=1/8 --system=./sets.yaml --json t
 check_contains out '"type":"total".*"error_percent":[0-9.]+'
+check_status 0 sonde cache --system=epyc-7002 --system=power5 --system=xeon-x5550 --workers=1 --csv t
+mv out one
+check_status 0 sonde cache --system=epyc-7002 --system=power5 --system=xeon-x5550 --workers=3 --csv t
+check_same one out "one thread and three that simulate"
+check_usage_error sonde cache --workers=0 t
+check_usage_error sonde cache --workers=2 --curve t
 check_usage_error sonde cache --sets=1/3 t
 check_usage_error sonde cache --sets=1/4 --classify t
 

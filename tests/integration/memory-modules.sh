@@ -121,8 +121,8 @@ same_run -q -o t -m cachesim,memtrace --system=opteron --system=xeon-x5550 -- "$
 	sonde cache --system=opteron --system=xeon-x5550 -n 30 -b loop t; } >caches.txt || fail "sonde cache"
 check_same caches.txt t/cachesim.txt "the caches"
 rm -rf t
-same_run -q -o t -m cachesim,memtrace --system=opteron --sets=1/4 -- "$programs/threads" 4 3 200
-{ sonde cache --system=opteron --sets=1/4 -n 30 t && echo && sonde cache --system=opteron --sets=1/4 -n 30 -b loop t; } >caches.txt ||
+same_run -q -o t -m cachesim,memtrace --system=opteron --sets=1/4 --workers=3 -- "$programs/threads" 4 3 200
+{ sonde cache --system=opteron --sets=1/4 --workers=1 -n 30 t && echo && sonde cache --system=opteron --sets=1/4 -n 30 -b loop t; } >caches.txt ||
 	fail "sonde cache --sets"
 check_contains caches.txt 'one in 4 sets is simulated'
 check_same caches.txt t/cachesim.txt "one in 4 sets"

@@ -7,6 +7,7 @@
 
 #include "launcher/cache/cache.h"
 #include "launcher/collect/analysis/analysis-private.h"
+#include "launcher/collect/pool.h"
 #include "launcher/common/message.h"
 #include "launcher/common/options.h"
 #include "launcher/memory/memtrace.h"
@@ -30,6 +31,7 @@ int analysis_caches_new(struct analysis *a, const struct modfile_list *modules, 
 		return 0;
 	a->wants.accesses = true;
 	a->simulate.one_in = caches->one_in;
+	a->simulates_alone = caches->alone;
 	for (size_t i = 0; i < caches->systems->n && !status; i++)
 		status = systems_add(&a->systems, caches->systems->v[i]);
 	if (!caches->systems->n)
@@ -59,14 +61,19 @@ void analysis_caches_free(struct analysis *a)
 
 bool analysis_caches_begin(struct analysis_thread *t)
 {
+	struct cache_sim_options o = t->a->simulate;
+
+	t->crew = (struct cache_crew){ .workers = pool_size(), .begin = pool_share_begin, .finish = pool_share_finish };
+	if (!t->a->simulates_alone)
+		o.crew = &t->crew;
 	if (t->a->caches)
-		t->caches = cache_sim_new(t->a->systems.v, t->a->systems.n, &t->a->simulate);
+		t->caches = cache_sim_new(t->a->systems.v, t->a->systems.n, &o);
 	return t->caches || !t->a->caches;
 }
 
 bool analysis_caches_end(struct analysis_thread *t)
 {
-	bool good = !t->caches || cache_sim_add(t->a->caches, t->caches);
+	bool good = !t->caches || (cache_sim_end(t->caches) && cache_sim_add(t->a->caches, t->caches));
 
 	cache_sim_free(t->caches);
 	t->caches = NULL;

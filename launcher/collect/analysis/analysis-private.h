@@ -42,6 +42,7 @@ struct analysis {
 	const struct modfile *simulator; /* NULL: nobody wants caches simulated */
 	struct cache_systems systems;
 	struct cache_sim_options simulate;
+	bool simulates_alone; /* each thread's in one of ours, whose time is measured */
 	struct cache_sim *caches; /* sums of the threads that have ended */
 	const struct modfile *sharer; /* NULL: nobody wants lines that are shared */
 	struct sh *sharing; /* its list of threads: + */
@@ -74,6 +75,7 @@ struct analysis_thread {
 	struct batcher batcher;
 	struct memprofile_thread *profile; /* NULL: none */
 	struct cache_sim *caches; /* NULL: none */
+	struct cache_crew crew; /* who simulates them */
 	struct sh_thread *sharing; /* NULL: none */
 	bool broken; /* until a chunk says all */
 	bool off; /* recording is */

@@ -31,6 +31,7 @@ const void *analysis_shared(const struct analysis *a, uint64_t *bytes);
 struct analysis_caches {
 	const struct opt_list *systems; /* as systems_add() takes them; none: this machine */
 	uint64_t one_in;		/* so many sets one is simulated; 0: all */
+	bool alone;			/* what it takes is measured in the thread that does it, so no other one helps */
 };
 
 /*
