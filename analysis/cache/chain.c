@@ -61,13 +61,13 @@ struct turn {
 	uint32_t insn;
 };
 
-static void make(const struct turn *t, uint64_t line, uint32_t how)
+static inline void make(const struct turn *t, uint64_t line, uint32_t how)
 {
 	struct cache_chain *c = t->c;
 
 	if (c->unheard)
 		return;
-	if (c->made.n == c->made.room && !array_room(c->made.v, c->made.room, c->made.n + 1)) {
+	if (__builtin_expect(c->made.n == c->made.room, 0) && !array_room(c->made.v, c->made.room, c->made.n + 1)) {
 		c->failed = true;
 		return;
 	}
@@ -75,19 +75,24 @@ static void make(const struct turn *t, uint64_t line, uint32_t how)
 }
 
 /* Level @k was asked for a line, as it was told of one that left the level before if @count is NULL. */
-static void classify(struct cache_chain *c, unsigned int k, uint64_t line, bool hit, enum cache_shadow_then then,
+static void classify_one(struct cache_chain *c, unsigned int k, uint64_t line, bool hit, enum cache_shadow_then then,
 		     struct cache_count *count)
 {
 	enum cache_shadow_was was;
 
-	if (!c->shadows)
-		return;
 	was = cache_shadow_use(&c->shadows[k], line, then);
 	c->failed |= was == CACHE_SHADOW_FAILED;
 	if (!count || hit)
 		return;
 	count->compulsory += was == CACHE_SHADOW_NEW;
 	count->capacity += was == CACHE_SHADOW_OUT;
+}
+
+static inline void classify(struct cache_chain *c, unsigned int k, uint64_t line, bool hit, enum cache_shadow_then then,
+			    struct cache_count *count)
+{
+	if (c->shadows)
+		classify_one(c, k, line, hit, then, count);
 }
 
 static void miss(struct cache_chain *c, unsigned int k, uint64_t line, struct cache_count *count)
@@ -233,30 +238,15 @@ static void give(const struct turn *t, unsigned int k, uint64_t line, bool modif
 	}
 }
 
-/* Returns whether the line comes modified: from an exclusive level, which gives it up. */
-static bool ask(const struct turn *t, unsigned int k, uint64_t line, uint32_t how)
+static bool ask(const struct turn *t, unsigned int k, uint64_t line, uint32_t how);
+
+/* Level @k, which is not exclusive, was asked for a line and has it there; NULL: it has not. */
+static void answer(const struct turn *t, unsigned int k, uint64_t line, uint32_t how, uint64_t *slot)
 {
 	struct cache_chain *c = t->c;
 	const bool written = how & CACHE_WRITE;
-	uint64_t *slot, moved;
 	bool modified;
 
-	if (k == c->n) {
-		make(t, line, how);
-		return false;
-	}
-	if (c->exclusive[k]) {
-		moved = cache_remove(c->level[k], line);
-		if (how & CACHE_AHEAD)
-			;
-		else if (moved)
-			t->counts[k].hits++;
-		else
-			miss(c, k, line, &t->counts[k]);
-		classify(c, k, line, moved, CACHE_SHADOW_REMOVE, &t->counts[k]);
-		return moved ? moved & 1 : ask(t, k + 1, next_line(c, k, line), CACHE_READ | (how & CACHE_AHEAD));
-	}
-	slot = cache_find(c->level[k], line);
 	if (how & CACHE_AHEAD)
 		;
 	else if (slot)
@@ -276,6 +266,30 @@ static bool ask(const struct turn *t, unsigned int k, uint64_t line, uint32_t ho
 		t->counts[k].written++;
 		ask(t, k + 1, next_line(c, k, line), CACHE_WRITE);
 	}
+}
+
+/* Returns whether the line comes modified: from an exclusive level, which gives it up. */
+static bool ask(const struct turn *t, unsigned int k, uint64_t line, uint32_t how)
+{
+	struct cache_chain *c = t->c;
+	uint64_t moved;
+
+	if (k == c->n) {
+		make(t, line, how);
+		return false;
+	}
+	if (c->exclusive[k]) {
+		moved = cache_remove(c->level[k], line);
+		if (how & CACHE_AHEAD)
+			;
+		else if (moved)
+			t->counts[k].hits++;
+		else
+			miss(c, k, line, &t->counts[k]);
+		classify(c, k, line, moved, CACHE_SHADOW_REMOVE, &t->counts[k]);
+		return moved ? moved & 1 : ask(t, k + 1, next_line(c, k, line), CACHE_READ | (how & CACHE_AHEAD));
+	}
+	answer(t, k, line, how, cache_find(c->level[k], line));
 	return false;
 }
 
@@ -359,6 +373,7 @@ static inline size_t run_lru(struct cache_chain *c, const struct cache_request *
 			     struct cache_count *counts, bool narrow)
 {
 	struct cache_state *s = c->level[0];
+	const bool hits_known = c->hits_known;
 
 	for (size_t i = 0; i < n; i++) {
 		const struct turn t = { .c = c, .counts = &counts[v[i].insn], .insn = v[i].insn };
@@ -373,7 +388,8 @@ static inline size_t run_lru(struct cache_chain *c, const struct cache_request *
 		left = narrow ? use_narrow(s, line, set, modified) :
 				to_front(s->slots + set * s->ways, s->ways, (line + 1) << 1, modified);
 		if (left == 1) {
-			t.counts->hits += asked;
+			if (!hits_known)
+				t.counts->hits += asked;
 			continue;
 		}
 		if (asked) {
@@ -408,7 +424,7 @@ static void run_simple(struct cache_chain *c, const struct cache_request *v, siz
 /* Does the first one do nothing but note a hit?  That is what most requests are. */
 static bool is_quick(const struct cache_chain *c)
 {
-	return !c->through[0] && !c->prefetch[0] && !c->shadows && c->level[0]->policy == CACHE_LRU;
+	return !c->through[0] && !c->exclusive[0] && !c->prefetch[0] && !c->shadows && c->level[0]->policy == CACHE_LRU;
 }
 
 void cache_chain_run(struct cache_chain *c, const struct cache_request *v, size_t n, unsigned int shift,
@@ -429,13 +445,15 @@ void cache_chain_run(struct cache_chain *c, const struct cache_request *v, size_
 		slot = quick && !(v[i].how & CACHE_BACK) ? cache_find(c->level[0], v[i].line >> shift) : NULL;
 		if (slot) {
 			*slot |= (v[i].how & CACHE_WRITE) != 0;
-			t.counts->hits++;
+			t.counts->hits += !c->hits_known;
 			continue;
 		}
 		if (c->coming)
 			c->level[0]->coming = c->coming[i] ? c->coming[i] - 1 : CACHE_NEVER;
 		if (v[i].how & CACHE_BACK)
 			give(&t, 0, v[i].line >> shift, true);
+		else if (quick)
+			answer(&t, 0, v[i].line >> shift, v[i].how, NULL);
 		else
 			ask(&t, 0, v[i].line >> shift, v[i].how);
 		if (c->npending)

@@ -79,6 +79,7 @@ struct cache_chain {
 	uint64_t *group_misses;
 	uint64_t groups;
 	unsigned int unit;
+	bool hits_known;	    /* the caller knows how many lines of the first level are asked for: its hits need not be counted */
 	bool simple;		    /* one LRU level that is written back, misses are not classified */
 	bool unheard;		    /* nobody wants them, and there are none */
 	bool failed;		    /* no memory */

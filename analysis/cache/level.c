@@ -160,10 +160,16 @@ static uint64_t age_victim(uint64_t ages, uint64_t ways)
 
 /* ---- a set ---- */
 
-static void move_back(uint64_t *slots, uint64_t n)
+/* Puts it before the first @n, which move on; what was after these is gone. */
+static void put_first(uint64_t *slots, uint64_t n, uint64_t slot)
 {
-	for (; n; n--)
-		slots[n] = slots[n - 1];
+	/* lists are short: a call of memmove() would take longer */
+	for (uint64_t i = 0; i <= n; i++) {
+		uint64_t next = slots[i];
+
+		slots[i] = slot;
+		slot = next;
+	}
 }
 
 static void use(struct cache_state *s, uint64_t set, uint64_t way, bool hit)
@@ -210,16 +216,15 @@ uint64_t *cache_look(const struct cache_state *s, uint64_t line)
 uint64_t *cache_find(struct cache_state *s, uint64_t line)
 {
 	const uint64_t set = cache_set_of(s, line), at = way_of(s->slots + set * s->ways, s->ways, line);
-	uint64_t *slots = s->slots + set * s->ways, found;
+	uint64_t *slots = s->slots + set * s->ways;
 
 	if (at == s->ways)
 		return NULL;
-	use(s, set, at, true);
-	if (s->policy != CACHE_LRU || !at)
+	if (s->policy != CACHE_LRU) {
+		use(s, set, at, true);
 		return &slots[at];
-	found = slots[at];
-	move_back(slots, at);
-	slots[0] = found;
+	}
+	put_first(slots, at, slots[at]);
 	return slots;
 }
 
@@ -269,19 +274,19 @@ static uint64_t victim_way(struct cache_state *s, uint64_t set)
 uint64_t cache_put(struct cache_state *s, uint64_t line, bool modified)
 {
 	const uint64_t set = cache_set_of(s, line);
-	uint64_t *slots = s->slots + set * s->ways, at = 0, victim;
+	uint64_t *slots = s->slots + set * s->ways, at, victim;
 
 	if (is_list(s)) {
 		victim = slots[s->ways - 1];
-		move_back(slots, victim ? s->ways - 1 : free_way(s, slots));
-	} else {
-		if (s->policy == CACHE_QLRU && s->qlru.on_miss)
-			get_older(&s->words[set], s->ways, &s->qlru, NO_WAY);
-		at = free_way(s, slots);
-		if (at == s->ways)
-			at = victim_way(s, set);
-		victim = slots[at];
+		put_first(slots, victim ? s->ways - 1 : free_way(s, slots), (line + 1) << 1 | modified);
+		return victim;
 	}
+	if (s->policy == CACHE_QLRU && s->qlru.on_miss)
+		get_older(&s->words[set], s->ways, &s->qlru, NO_WAY);
+	at = free_way(s, slots);
+	if (at == s->ways)
+		at = victim_way(s, set);
+	victim = slots[at];
 	slots[at] = (line + 1) << 1 | modified;
 	use(s, set, at, false);
 	return victim;

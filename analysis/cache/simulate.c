@@ -128,6 +128,7 @@ static uint32_t node_for(struct cache_sim *sim, uint32_t before, const struct ca
 		return CACHE_NO_NODE;
 	if (before != CACHE_NO_NODE)
 		sim->nodes[before].chain.unheard = false;
+	node->chain.hits_known = before == CACHE_NO_NODE || sim->nodes[before].chain.simple;
 	node->stream = before != CACHE_NO_NODE ? sim->nodes[before].stream : stream_for(sim, node);
 	return sim->nnodes++;
 }
@@ -469,6 +470,20 @@ static void set_hits(struct cache_count *count, uint64_t asked)
 	count->hits = asked - count->misses;
 }
 
+/* Of a level of a system without cores. */
+static struct cache_count count_of(const struct cache_sim *sim, size_t i, const struct place *place)
+{
+	const struct node *node = &sim->nodes[place->node];
+	struct cache_count count = node->counts[i * node->chain.n + place->level];
+
+	/* what a simple one has not is what the next one is asked for */
+	if (node->chain.hits_known && !place->level && node->before != CACHE_NO_NODE)
+		count.hits = sim->nodes[node->before].counts[i].misses - count.misses;
+	if (node->part.groups)
+		scale(&count, node->part.one_in);
+	return count;
+}
+
 void cache_sim_counts(const struct cache_sim *sim, size_t i, size_t system, struct cache_count counts[static CACHE_LEVELS])
 {
 	const struct system *s = &sim->systems[system];
@@ -482,9 +497,7 @@ void cache_sim_counts(const struct cache_sim *sim, size_t i, size_t system, stru
 	for (unsigned int k = 0; k < CACHE_LEVELS; k++) {
 		const struct node *node = k < s->n ? &sim->nodes[s->place[k].node] : NULL;
 
-		counts[k] = node ? node->counts[i * node->chain.n + s->place[k].level] : (struct cache_count){ 0 };
-		if (node && node->part.groups)
-			scale(&counts[k], node->part.one_in);
+		counts[k] = node ? count_of(sim, i, &s->place[k]) : (struct cache_count){ 0 };
 		/* its chain has not seen all that hit there */
 		if (node && node->before == CACHE_NO_NODE && !s->place[k].level)
 			set_hits(&counts[k], insn.accesses + sim->streams[node->stream].more[i]);
