@@ -55,12 +55,32 @@ static bool run_nodes(struct cache_sim *sim, uint32_t first)
 	return true;
 }
 
-bool cache_round_run(struct cache_sim *sim, const struct cache_access *v, size_t n)
+static bool run_stream(struct cache_stream *s, const struct batch *b)
+{
+	return s->chosen ? cache_stream_take(s, b->some, b->nsome) : cache_stream_take(s, b->v, b->n);
+}
+
+bool cache_round_run(struct cache_sim *sim)
 {
 	for (uint32_t i = 0; i < sim->nstreams; i++)
-		if (!cache_stream_take(&sim->streams[i], v, n))
+		if (!run_stream(&sim->streams[i], &sim->batch))
 			return false;
+	sim->batch.n = sim->batch.nsome = 0;
 	return run_nodes(sim, 0);
+}
+
+bool cache_batch_new(const struct cache_sim *sim, struct batch *b, size_t room)
+{
+	*b = (struct batch){ .v = malloc(room * sizeof(*b->v)), .room = room };
+	if (sim->wanted.group)
+		b->some = malloc(room * sizeof(*b->some));
+	return b->v && (b->some || !sim->wanted.group);
+}
+
+void cache_batch_free(struct batch *b)
+{
+	free(b->v);
+	free(b->some);
 }
 
 /* ---- by several threads ---- */
@@ -101,9 +121,7 @@ static size_t find_task(const struct cache_sim *sim, unsigned int slot)
 
 static bool run_task(struct cache_sim *sim, size_t i)
 {
-	const struct round *r = sim->round;
-
-	return i < sim->nstreams ? cache_stream_take(&sim->streams[i], r->v, r->n) : run_node(sim, &sim->nodes[i - sim->nstreams]);
+	return i < sim->nstreams ? run_stream(&sim->streams[i], &sim->round->batch) : run_node(sim, &sim->nodes[i - sim->nstreams]);
 }
 
 static void run_tasks(void *arg, unsigned int slot)
@@ -141,10 +159,8 @@ bool cache_round_new(struct cache_sim *sim)
 	pthread_mutex_init(&r->lock, NULL);
 	pthread_cond_init(&r->changed, NULL);
 	r->tasks = calloc(count_tasks(sim) + 1, sizeof(*r->tasks));
-	r->v = malloc(CACHE_ROUND * sizeof(*r->v));
-	r->next = malloc(CACHE_ROUND * sizeof(*r->next));
 	sim->round = r;
-	return r->tasks && r->v && r->next;
+	return cache_batch_new(sim, &r->batch, CACHE_ROUND) && r->tasks;
 }
 
 void cache_round_free(struct cache_sim *sim)
@@ -157,8 +173,7 @@ void cache_round_free(struct cache_sim *sim)
 	pthread_mutex_destroy(&r->lock);
 	pthread_cond_destroy(&r->changed);
 	free(r->tasks);
-	free(r->v);
-	free(r->next);
+	cache_batch_free(&r->batch);
 	free(r);
 	sim->round = NULL;
 }
@@ -166,14 +181,13 @@ void cache_round_free(struct cache_sim *sim)
 bool cache_round_begin(struct cache_sim *sim)
 {
 	struct round *r = sim->round;
-	struct cache_access *v = r->v;
+	struct batch done;
 
 	if (!cache_round_finish(sim))
 		return false;
-	r->v = r->next;
-	r->n = r->nnext;
-	r->next = v;
-	r->nnext = 0;
+	done = r->batch;
+	r->batch = sim->batch;
+	sim->batch = done;
 	r->waiting = count_tasks(sim);
 	for (size_t i = 0; i < r->waiting; i++)
 		r->tasks[i].state = TASK_WAITS;
@@ -185,11 +199,11 @@ bool cache_round_finish(struct cache_sim *sim)
 {
 	struct round *r = sim->round;
 
-	if (!r->n)
+	if (!r->batch.n)
 		return !r->failed;
 	run_tasks(sim, 0);
 	sim->o.crew->finish(r->help);
-	r->n = 0;
+	r->batch.n = r->batch.nsome = 0;
 	return !r->failed;
 }
 

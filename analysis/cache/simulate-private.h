@@ -7,8 +7,8 @@
 
 #include <pthread.h>
 
-#define CACHE_BATCH 1024  /* accesses that are taken at a time by one thread alone */
-#define CACHE_ROUND 32768 /* ... by several */
+#define CACHE_BATCH 4096u  /* accesses that are taken at a time by one thread alone */
+#define CACHE_ROUND 32768u /* ... by several */
 #define CACHE_NO_NODE UINT32_MAX
 
 struct insn {
@@ -17,7 +17,7 @@ struct insn {
 };
 
 /* Some instructions, by their lowest bits. */
-#define RECENT 512
+#define RECENT 4096
 struct recent {
 	uint64_t insn;
 	uint32_t index;
@@ -62,6 +62,23 @@ struct system {
 	size_t room;
 };
 
+/* Accesses that are taken at a time. */
+struct batch {
+	struct cache_access *v;	   /* all */
+	struct cache_access *some; /* in order, those that streams that leave out groups may want; NULL: there are none of these */
+	size_t n, nsome, room;
+};
+
+/*
+ * What streams that leave out groups of sets want: each is to one of the groups of the smallest unit, and so many, that all their groups are
+ * made of.
+ */
+struct wanted {
+	uint8_t *group; /* is it? NULL: there is no such stream */
+	uint64_t mask;	/* groups - 1 */
+	unsigned int unit, shift; /* the smallest */
+};
+
 /* A stream, then a node, of a round. */
 enum task_state { TASK_WAITS, TASK_RUNS, TASK_DONE };
 struct task {
@@ -76,15 +93,14 @@ struct round {
 	struct task *tasks;
 	size_t waiting;		/* tasks */
 	bool failed;
-	struct cache_access *v;	/* theirs, n of them, until the round is finished; n is 0 then */
-	size_t n;
+	struct batch batch;	/* theirs, until the round is finished; empty then */
 	void *help;		/* what crew->begin() has returned */
-	struct cache_access *next; /* for the next round, as many as nnext */
-	size_t nnext;
 };
 
 struct cache_sim {
 	struct round *round; /* NULL: one thread does all */
+	struct batch batch;  /* that is filled */
+	struct wanted wanted;
 	struct insn *insns;
 	size_t n, room;
 	uint32_t *table; /* index + 1 */
@@ -104,13 +120,16 @@ unsigned int cache_node_unit(const struct node *node);
 
 /* ---- rounds.c; false: no memory, as in simulate.h ---- */
 
-/* The accesses go through all streams and nodes. */
-bool cache_round_run(struct cache_sim *sim, const struct cache_access *v, size_t n) __attribute__((warn_unused_result));
+bool cache_batch_new(const struct cache_sim *sim, struct batch *b, size_t room) __attribute__((warn_unused_result));
+void cache_batch_free(struct batch *b);
+
+/* Those in sim->batch go through all streams and nodes; it is empty then. */
+bool cache_round_run(struct cache_sim *sim) __attribute__((warn_unused_result));
 
 /* Where several do it: room for that. */
 bool cache_round_new(struct cache_sim *sim) __attribute__((warn_unused_result));
 void cache_round_free(struct cache_sim *sim);
-/* Those in round->next are given to all; the caller fills it anew meanwhile. */
+/* Those in sim->batch are given to all; the caller fills it anew meanwhile. */
 bool cache_round_begin(struct cache_sim *sim) __attribute__((warn_unused_result));
 /* They have all been taken when this returns; the caller does its part. */
 bool cache_round_finish(struct cache_sim *sim) __attribute__((warn_unused_result));

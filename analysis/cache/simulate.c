@@ -12,6 +12,7 @@
 #include "base/array.h"
 #include "base/hash.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -68,6 +69,45 @@ static uint32_t stream_for(struct cache_sim *sim, const struct node *node)
 	else if (groups < sim->streams[i].groups)
 		sim->streams[i].groups = groups;
 	return i;
+}
+
+/* ---- what streams leave out ---- */
+
+static bool is_wanted(const struct wanted *w, const struct cache_access *a)
+{
+	return w->group[a->first >> w->unit & w->mask] | ((a->first ^ a->last) >> w->shift != 0);
+}
+
+/* Of the i-th of the smallest groups. */
+static bool wants(const struct cache_stream *s, const struct wanted *w, uint64_t i)
+{
+	return s->chosen && s->chosen[i >> (s->unit - w->unit) & (s->groups - 1)];
+}
+
+static bool find_wanted(struct cache_sim *sim)
+{
+	struct wanted *w = &sim->wanted;
+	unsigned int most = 0; /* bits of an address from which on none counts */
+
+	w->unit = w->shift = UINT_MAX;
+	for (uint32_t i = 0; i < sim->nstreams; i++) {
+		const struct cache_stream *s = &sim->streams[i];
+		const unsigned int bits = s->unit + (unsigned int)__builtin_ctzll(s->groups);
+
+		if (!s->chosen)
+			continue;
+		w->unit = s->unit < w->unit ? s->unit : w->unit;
+		w->shift = s->shift < w->shift ? s->shift : w->shift;
+		most = bits > most ? bits : most;
+	}
+	if (!most)
+		return true;
+	w->mask = (UINT64_C(1) << (most - w->unit)) - 1;
+	w->group = calloc(w->mask + 1, 1);
+	for (uint64_t i = 0; w->group && i <= w->mask; i++)
+		for (uint32_t k = 0; k < sim->nstreams; k++)
+			w->group[i] |= wants(&sim->streams[k], w, i);
+	return w->group;
 }
 
 /* ---- chains ---- */
@@ -185,7 +225,7 @@ static bool add_levels(struct cache_sim *sim, struct system *s, const struct cac
 struct cache_sim *cache_sim_new(const struct cache_system *systems, size_t n, const struct cache_sim_options *o)
 {
 	struct cache_sim *sim = calloc(1, sizeof(*sim) + n * sizeof(sim->systems[0]));
-	bool good;
+	bool good, several;
 
 	if (!sim)
 		return NULL;
@@ -207,8 +247,9 @@ struct cache_sim *cache_sim_new(const struct cache_system *systems, size_t n, co
 	}
 	for (uint32_t i = 0; good && i < sim->nstreams; i++)
 		good = cache_stream_begin(&sim->streams[i]);
-	if (good && sim->o.crew && sim->o.crew->workers > 1)
-		good = cache_round_new(sim);
+	several = sim->o.crew && sim->o.crew->workers > 1;
+	good = good && find_wanted(sim) && cache_batch_new(sim, &sim->batch, several ? CACHE_ROUND : CACHE_BATCH) &&
+	       (!several || cache_round_new(sim));
 	if (good)
 		return sim;
 	cache_sim_free(sim);
@@ -220,6 +261,8 @@ void cache_sim_free(struct cache_sim *sim)
 	if (!sim)
 		return;
 	cache_round_free(sim);
+	cache_batch_free(&sim->batch);
+	free(sim->wanted.group);
 	for (uint32_t i = 0; i < sim->nnodes; i++) {
 		cache_chain_free(&sim->nodes[i].chain);
 		free(sim->nodes[i].counts);
@@ -345,49 +388,40 @@ static bool run_all_cores(struct cache_sim *sim, const struct cache_access *v, s
 	return true;
 }
 
-/* Prepares as many as there is room for; *@i: of @v, where it goes on.  How many; NO_ACCESSES: no memory. */
-#define NO_ACCESSES SIZE_MAX
-static size_t prepare_some(struct cache_sim *sim, const struct mt_access *v, size_t n, bool stack, size_t *i, struct cache_access *to,
-			   size_t room)
+/* Fills the batch with as many as there is room for.  How many of @v are done; NONE_DONE: no memory. */
+#define NONE_DONE SIZE_MAX
+static size_t fill(struct cache_sim *sim, const struct mt_access *v, size_t n, bool stack)
 {
-	size_t k = 0;
+	struct batch *b = &sim->batch;
+	const size_t had = b->n;
+	size_t i = 0;
 
-	for (; *i < n && k < room; ++*i) {
-		const struct mt_access *a = &v[*i];
+	for (; i < n && b->n < b->room; i++) {
+		struct cache_access *to = &b->v[b->n];
 
-		if ((a->kind & MD_KIND) == MD_PREFETCH || !a->size || (a->kind & MD_STACK && !stack))
+		if ((v[i].kind & MD_KIND) == MD_PREFETCH || !v[i].size || (v[i].kind & MD_STACK && !stack))
 			continue;
-		if (!prepare(sim, a, &to[k++]))
-			return NO_ACCESSES;
+		if (!prepare(sim, &v[i], to))
+			return NONE_DONE;
+		b->n++;
+		if (!b->some)
+			continue;
+		b->some[b->nsome] = *to;
+		b->nsome += is_wanted(&sim->wanted, to);
 	}
-	return run_all_cores(sim, to, k) ? k : NO_ACCESSES;
-}
-
-/* What others simulate while it is added to. */
-static bool take_for_round(struct cache_sim *sim, const struct mt_access *v, size_t n, bool stack)
-{
-	struct round *r = sim->round;
-
-	for (size_t i = 0, k; i < n;) {
-		k = prepare_some(sim, v, n, stack, &i, r->next + r->nnext, CACHE_ROUND - r->nnext);
-		if (k == NO_ACCESSES)
-			return false;
-		r->nnext += k;
-		if (r->nnext == CACHE_ROUND && !cache_round_begin(sim))
-			return false;
-	}
-	return true;
+	return run_all_cores(sim, b->v + had, b->n - had) ? i : NONE_DONE;
 }
 
 bool cache_sim_take(struct cache_sim *sim, const struct mt_access *v, size_t n, bool stack)
 {
-	struct cache_access batch[CACHE_BATCH];
-
-	if (sim->round)
-		return take_for_round(sim, v, n, stack);
-	for (size_t i = 0, k; i < n;) {
-		k = prepare_some(sim, v, n, stack, &i, batch, CACHE_BATCH);
-		if (k == NO_ACCESSES || !cache_round_run(sim, batch, k))
+	for (size_t done = 0, k; done < n; done += k) {
+		k = fill(sim, v + done, n - done, stack);
+		if (k == NONE_DONE)
+			return false;
+		/* others simulate a full one while the next one is filled */
+		if (sim->round && sim->batch.n == sim->batch.room && !cache_round_begin(sim))
+			return false;
+		if (!sim->round && !cache_round_run(sim))
 			return false;
 	}
 	return true;
@@ -395,7 +429,7 @@ bool cache_sim_take(struct cache_sim *sim, const struct mt_access *v, size_t n, 
 
 bool cache_sim_end(struct cache_sim *sim)
 {
-	if (sim->round && !((!sim->round->nnext || cache_round_begin(sim)) && cache_round_finish(sim)))
+	if (sim->round && !((!sim->batch.n || cache_round_begin(sim)) && cache_round_finish(sim)))
 		return false;
 	return cache_round_last(sim);
 }
