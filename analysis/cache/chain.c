@@ -326,6 +326,8 @@ static void fetch_set(const struct cache_state *s, uint64_t line)
 	const uint64_t bytes = s->narrow ? sizeof(*s->narrow) : sizeof(*s->slots), set = cache_set_of(s, line) * s->ways * bytes;
 	const char *slots = s->narrow ? (const char *)s->narrow : (const char *)s->slots;
 
+	if (!s->large)
+		return;
 	for (uint64_t at = 0; at < s->ways * bytes; at += HOST_LINE)
 		__builtin_prefetch(slots + set + at, 1);
 }
@@ -374,6 +376,7 @@ static inline size_t run_lru(struct cache_chain *c, const struct cache_request *
 {
 	struct cache_state *s = c->level[0];
 	const bool hits_known = c->hits_known;
+	const size_t fetched = s->large ? n : 0; /* requests */
 
 	for (size_t i = 0; i < n; i++) {
 		const struct turn t = { .c = c, .counts = &counts[v[i].insn], .insn = v[i].insn };
@@ -381,7 +384,7 @@ static inline size_t run_lru(struct cache_chain *c, const struct cache_request *
 		const uint64_t modified = (v[i].how & (CACHE_WRITE | CACHE_BACK)) != 0;
 		uint64_t left;
 
-		if (i + AHEAD < n)
+		if (i + AHEAD < fetched)
 			fetch_set(s, v[i + AHEAD].line >> shift);
 		if (narrow && cache_above_set(s, line) > CACHE_NARROW_MOST)
 			return i;

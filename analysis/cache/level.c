@@ -7,6 +7,8 @@
 
 #include <stdlib.h>
 
+#define HOST_CACHE (32u << 10)
+
 static bool has_words(enum cache_policy policy)
 {
 	return policy == CACHE_TREE_PLRU || policy == CACHE_NMRU || policy == CACHE_QLRU;
@@ -27,7 +29,7 @@ bool cache_state_init(struct cache_state *s, const struct cache_level *level, bo
 		.sets = sets, .mask = sets & (sets - 1) ? 0 : sets - 1, .ways = level->ways,
 		.random = cache_random_begin(level->seed), .shift = (unsigned int)__builtin_ctzll(level->line),
 		.set_bits = (unsigned int)__builtin_ctzll(sets),
-		.policy = level->policy, .qlru = level->qlru,
+		.policy = level->policy, .qlru = level->qlru, .large = level->lines * sizeof(*s->slots) > HOST_CACHE,
 	};
 	if (narrow && sets >= CACHE_NARROW_SETS)
 		s->narrow = calloc(level->lines, sizeof(*s->narrow));

@@ -24,6 +24,7 @@ struct cache_state {
 	unsigned int set_bits;	  /* if mask is not 0 */
 	enum cache_policy policy;
 	struct cache_qlru qlru;
+	bool large;		  /* more than what is in the processor's first cache anyway */
 	bool removed;		  /* lines were taken out, so there may be a free slot before one in use */
 };
 
