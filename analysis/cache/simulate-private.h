@@ -69,13 +69,10 @@ struct batch {
 	size_t n, nsome, room;
 };
 
-/*
- * What streams that leave out groups of sets want: each is to one of the groups of the smallest unit, and so many, that all their groups are
- * made of.
- */
+/* What streams that leave out groups of sets want: by groups that are parts of theirs, of the smallest unit that one has. */
 struct wanted {
-	uint8_t *group; /* is it? NULL: there is no such stream */
-	uint64_t mask;	/* groups - 1 */
+	uint8_t *group;		  /* does any want it?  NULL: there is no such stream */
+	uint64_t mask;		  /* groups - 1 */
 	unsigned int unit, shift; /* the smallest */
 };
 

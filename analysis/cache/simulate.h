@@ -41,7 +41,8 @@ struct cache_sim_options {
 	 * twice as many that differ in all levels.  Not together with classify, and of systems with prefetchers all are.
 	 */
 	uint64_t one_in;
-	const struct cache_crew *crew; /* lives as long; NULL: who calls us does all.  Where there is one, there are counts after cache_sim_end() alone */
+	/* Lives as long as the simulator; NULL: who calls us does all.  Where there is one, there are counts after cache_sim_end() alone. */
+	const struct cache_crew *crew;
 };
 
 /* @systems have to live as long.  @o: NULL: all 0.  NULL: no memory. */
