@@ -381,7 +381,8 @@ static void test_crew(void **unused)
 
 		for (unsigned int k = 0; k < SYSTEMS; k++)
 			s[k] = any_system();
-		s[1].level[0] = s[0].level[0];
+		s[1] = s[0];
+		s[1].level[s[1].ncaches - 1].policy = round & 1 ? CACHE_LRU : CACHE_FIFO;
 		s[2].level[0] = level(64, 8, 64, CACHE_LRU, false);
 		s[2].level[1] = level(64, 16, 64, round > 2 ? CACHE_OPT : CACHE_LRU, false);
 		s[2].ncaches = 2;
