@@ -108,8 +108,10 @@ enum md_kind {
 	MD_PREFETCH,		/* prefetches, clflush, clwb: of the whole 64-byte line that holds the address */
 	MD_FETCH,		/* no access: a block of so many bytes of code is executed, beside accesses; never counted */
 	MD_TIME,		/* no access: the address is the TSC at the instruction; never counted */
+	MD_REPEAT,		/* no access, and in no description: what follows an access with MD_REPEATED */
 	MD_KIND = 7,		/* mask of the above */
 	MD_STACK = 8,		/* push, pop, call, ret, enter, leave: by rsp, not by an operand */
+	MD_REPEATED = 16,	/* in no description: mt_machine_repeats() */
 };
 
 enum md_string { MD_MOVS, MD_STOS, MD_LODS, MD_CMPS, MD_SCAS };

@@ -59,6 +59,12 @@ void mt_machine_free(struct mt_machine *m);
 void mt_machine_limit(struct mt_machine *m, uint64_t nodes);
 
 /*
+ * From now on mt_next() may hand out what an instruction accesses in a loop as one access with MD_REPEATED, which an MD_REPEAT follows at once: `size`
+ * accesses in all, each `addr` bytes after the one before it.  For those who do not ask in which order different instructions access memory.
+ */
+void mt_machine_repeats(struct mt_machine *m);
+
+/*
  * Gives the machine the thread's next chunk, @bytes with its head.  What the chunks so far do not prove to
  * have happened is not handed out yet: mt_next() says 0 when there is nothing more.  All of the
  * chunk before has to have been taken; the chunk has to stay until it is.

@@ -286,14 +286,9 @@ static bool enter_one(struct sh_thread *t, struct recent *r, uint64_t addr)
 	return last > inside ? enter_lines(t, r, addr) : enter(t, r, addr >> s->shift, sh_mask(s->grain, first, last), 1);
 }
 
-/* It is not where the instruction's last ones lead to.  A sweep begins with the second step that is as the one before. */
-static bool begin(struct sh_thread *t, struct recent *r, uint32_t window, const struct mt_access *a)
+/* The sweep so far is entered, if there is any; and what another instruction did. */
+static bool restart(struct sh_thread *t, struct recent *r, const struct mt_access *a)
 {
-	const unsigned int kind = a->kind & MD_KIND;
-	uint64_t step;
-
-	if (kind > MD_MODIFY || !a->size || (a->kind & MD_STACK && t->s->o.no_stack))
-		return true;
 	if (r->n) {
 		if (!end_sweep(t, r))
 			return false;
@@ -308,12 +303,47 @@ static bool begin(struct sh_thread *t, struct recent *r, uint32_t window, const 
 		r->next = a->addr;
 		r->stride = UINT64_MAX;
 	}
+	t->used = true;
+	return true;
+}
+
+/* @a and what repeats it are a sweep, or go on with one. */
+static bool begin_repeated(struct sh_thread *t, struct recent *r, uint32_t window, const struct mt_access *a)
+{
+	const uint64_t stride = a[1].addr, n = a[1].size;
+	const uint8_t kind = a->kind & (uint8_t)~MD_REPEATED;
+
+	if (!r->n || r->insn != a->insn || r->next != a->addr || r->stride != stride || r->window != window || r->size != a->size || r->kind != kind) {
+		if (!restart(t, r, a))
+			return false;
+		r->window = window;
+		r->size = a->size;
+		r->kind = kind;
+		r->stride = stride;
+		r->next = a->addr;
+	}
+	r->next += n * stride;
+	r->n += n;
+	return true;
+}
+
+/* It is not where the instruction's last ones lead to.  A sweep begins with the second step that is as the one before. */
+static bool begin(struct sh_thread *t, struct recent *r, uint32_t window, const struct mt_access *a)
+{
+	const unsigned int kind = a->kind & MD_KIND;
+	uint64_t step;
+
+	if (kind > MD_MODIFY || !a->size || (a->kind & MD_STACK && t->s->o.no_stack))
+		return true;
+	if (a->kind & MD_REPEATED)
+		return begin_repeated(t, r, window, a);
+	if (!restart(t, r, a))
+		return false;
 	step = a->addr - r->next;
 	r->next = a->addr;
 	r->window = window;
 	r->size = a->size;
 	r->kind = a->kind;
-	t->used = true;
 	if (step != r->stride) {
 		r->stride = step;
 		return enter_one(t, r, a->addr);

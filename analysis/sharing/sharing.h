@@ -53,7 +53,7 @@ struct sh_thread *sh_thread_new(struct sh *s, int pid, int tid);
  */
 bool sh_thread_time(struct sh_thread *t, uint64_t now, bool exact) __attribute__((warn_unused_result));
 
-/* False: no memory; no more may be given. */
+/* False: no memory; no more may be given.  An access with MD_REPEATED and its MD_REPEAT come together. */
 bool sh_thread_take(struct sh_thread *t, const struct mt_access *v, size_t n) __attribute__((warn_unused_result));
 
 /* ---- lines ---- */

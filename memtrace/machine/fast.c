@@ -179,18 +179,11 @@ static bool run_loop(struct mt_machine *m, struct mt_sink *sink, struct mt_fast_
 
 	if (node->words)
 		room = (left - 4) / node->words;
-	if (!sink->counts && node->accesses) {
-		size_t fit = (size_t)(sink->end - s->v) / node->accesses;
-
-		room = fit < room ? fit : room;
-	}
-	n = mt_loop_run(m, node->loop, room, s->words, sink->counts ? NULL : s->v);
+	n = mt_loop_run(m, node->loop, room, s->words, sink->counts ? NULL : &s->v, sink->end);
 	if (n == UINT64_MAX)
 		return false;
 	if (sink->counts)
 		mt_loop_count(sink->counts, node, sink->stack, n);
-	else
-		s->v += n * node->accesses;
 	s->words += n * node->words;
 	return true;
 }

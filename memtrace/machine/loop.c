@@ -206,6 +206,7 @@ static bool access(struct maker *k, const struct mt_op *op)
 	struct mt_column *c = &k->columns[k->loop.ncolumns++];
 
 	*c = (struct mt_column){ .value = MD_CODES, .op = op };
+	k->loop.ordered |= (op->kind & MD_KIND) > MD_PREFETCH;
 	if (!sum(k, op, &c->form))
 		return false;
 	for (unsigned int i = 0; i < c->form.n; i++) {
@@ -216,6 +217,7 @@ static bool access(struct maker *k, const struct mt_op *op)
 		c->value = k->value[v];
 		c->offset = k->offset[v];
 		c->times = c->form.times[i];
+		k->loop.nvalued++;
 		add_term(&c->form, c->form.sym[i], -c->times);
 		break;
 	}

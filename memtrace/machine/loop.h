@@ -58,17 +58,18 @@ struct mt_loop {
 	uint8_t half;		/* the condition is cc 2 * half, and it goes on if that is `yes` */
 	bool yes;
 	size_t bytes;		/* of this */
-	uint32_t ncolumns;
+	uint32_t ncolumns, nvalued;	/* nvalued: of the columns, those with a value */
+	bool ordered;			/* some are times, which stay among the accesses */
 	struct mt_column columns[];
 };
 
 /*
  * Runs so many iterations as are sure to be followed by another one, at most @max, from m->reg on; the
- * accesses go to @v, if that is not NULL, and the words come from @words.  UINT64_MAX: it never ends, and @max is
+ * accesses go to *@v, which is moved on, up to @end, if @v is not NULL, and the words come from @words.  UINT64_MAX: it never ends, and @max is
  * SIZE_MAX.
  */
 uint64_t mt_loop_run(struct mt_machine *m, const struct mt_loop *loop, size_t max, const uint8_t *words,
-		     struct mt_access *v);
+		     struct mt_access **v, const struct mt_access *end);
 /* The accesses of @n iterations. */
 void mt_loop_count(struct mt_counts *counts, const struct mt_node *node, bool stack, uint64_t n);
 /* At most so many iterations before that which is interrupted in m->at. */

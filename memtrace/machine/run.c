@@ -124,15 +124,11 @@ static void approach(struct mt_machine *m, struct mt_sink *sink)
 	if (m->phase != MT_INTERRUPT || node != m->at_node || !node->loop || node->words)
 		return;
 	max = mt_loop_near(m, node->loop);
-	if (!sink->counts && node->accesses && (size_t)(sink->end - sink->v) / node->accesses < max)
-		max = (size_t)(sink->end - sink->v) / node->accesses;
-	n = max ? mt_loop_run(m, node->loop, max, NULL, sink->counts ? NULL : sink->v) : 0;
+	n = max ? mt_loop_run(m, node->loop, max, NULL, sink->counts ? NULL : &sink->v, sink->end) : 0;
 	if (n == UINT64_MAX)
 		return;
 	if (sink->counts)
 		mt_loop_count(sink->counts, node, sink->stack, n);
-	else
-		sink->v += n * node->accesses;
 }
 
 /* As much as can be done without looking at each operation. */
@@ -193,6 +189,11 @@ size_t mt_next(struct mt_machine *m, struct mt_access *v, size_t max, enum mt_st
 		*status = MT_OK;
 	}
 	return (size_t)(sink.v - v);
+}
+
+void mt_machine_repeats(struct mt_machine *m)
+{
+	m->repeats = true;
 }
 
 uint64_t mt_before(const struct mt_machine *m)

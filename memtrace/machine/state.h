@@ -76,6 +76,7 @@ struct mt_machine {
 	struct mt_flags flags;
 	struct mt_place place;
 	bool proven;			/* the node that is being run */
+	bool repeats;			/* mt_machine_repeats() */
 	enum mt_phase phase, after;
 
 	const uint8_t *words, *end;	/* where the phase takes its words from */

@@ -220,12 +220,58 @@ static void fill_column(struct mt_access *v, size_t gap, uint64_t n, const struc
 	}
 }
 
-uint64_t mt_loop_run(struct mt_machine *m, const struct mt_loop *loop, size_t max, const uint8_t *words,
-		     struct mt_access *v)
+/* A column without a value, as one access that is repeated. */
+static struct mt_access *repeat_column(struct mt_access *v, uint64_t n, const struct mt_column *c, const struct mt_machine *m)
 {
+	v[0] = (struct mt_access){ .addr = eval(&c->form, m->reg), .size = c->op->size, .kind = c->op->kind | MD_REPEATED, .insn = c->op->insn };
+	v[1] = (struct mt_access){ .addr = eval_stride(&c->form, m->stride), .size = (uint32_t)n, .kind = MD_REPEAT, .insn = c->op->insn };
+	return v + 2;
+}
+
+static struct mt_access *fill_repeats(struct mt_access *v, uint64_t n, const struct mt_machine *m, const struct mt_loop *loop, const uint8_t *words)
+{
+	for (uint32_t i = 0; i < loop->ncolumns; i++) {
+		const struct mt_column *c = &loop->columns[i];
+
+		if (c->value == MD_CODES) {
+			v = repeat_column(v, n, c, m);
+			continue;
+		}
+		fill_column(v, 1, n, c, m, words, loop->words);
+		v += n;
+	}
+	return v;
+}
+
+static struct mt_access *fill_all(struct mt_access *v, uint64_t n, const struct mt_machine *m, const struct mt_loop *loop, const uint8_t *words)
+{
+	for (uint32_t i = 0; i < loop->ncolumns; i++)
+		fill_column(v + i, loop->ncolumns, n, &loop->columns[i], m, words, loop->words);
+	return v + n * loop->ncolumns;
+}
+
+/*
+ * How many iterations there is room for as repeats; 0: not even for one, or there are to be none.  Only what is proven to come to its end may be handed
+ * out as a whole.
+ */
+static size_t repeats_fit(const struct mt_machine *m, const struct mt_loop *loop, size_t room)
+{
+	const size_t fixed = 2 * (size_t)(loop->ncolumns - loop->nvalued);
+
+	if (!m->repeats || m->phase != MT_WORDS || loop->ordered || room < fixed + 2 * loop->nvalued)
+		return 0;
+	return loop->nvalued ? least((room - fixed) / loop->nvalued, UINT32_MAX) : UINT32_MAX;
+}
+
+uint64_t mt_loop_run(struct mt_machine *m, const struct mt_loop *loop, size_t max, const uint8_t *words,
+		     struct mt_access **v, const struct mt_access *end)
+{
+	const size_t room = v ? (size_t)(end - *v) : 0, repeats = v ? repeats_fit(m, loop, room) : 0;
 	uint64_t n = set_symbols(m, loop);
 	unsigned int shift = loop->shift;
 
+	if (v && loop->ncolumns)
+		max = least(max, repeats ? repeats : room / loop->ncolumns);
 	if (n)
 		n = least(n, trips(loop->half, loop->yes, eval(&loop->a, m->reg) << shift,
 				   eval_stride(&loop->a, m->stride) << shift,
@@ -236,8 +282,8 @@ uint64_t mt_loop_run(struct mt_machine *m, const struct mt_loop *loop, size_t ma
 		return UINT64_MAX;
 	}
 	n = least(n, max);
-	for (uint32_t i = 0; v && n && i < loop->ncolumns; i++)
-		fill_column(v + i, loop->ncolumns, n, &loop->columns[i], m, words, loop->words);
+	if (v && n)
+		*v = (repeats && n > 2 ? fill_repeats : fill_all)(*v, n, m, loop, words);
 	clear_strides(m, loop, n);
 	return n;
 }

@@ -183,6 +183,7 @@ int analysis_new(const struct modfile_list *modules, const struct sonde_trace_sa
 	for (size_t i = 0; i < modules->n && !status; i++)
 		if (modules->v[i].nmemory)
 			status = load(*out, &modules->v[i]);
+	(*out)->repeats = (*out)->sharer && !(*out)->n && !(*out)->profiler && !(*out)->simulator;
 	return status;
 }
 

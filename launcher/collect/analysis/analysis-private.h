@@ -46,6 +46,7 @@ struct analysis {
 	struct cache_sim *caches; /* sums of the threads that have ended */
 	const struct modfile *sharer; /* NULL: nobody wants lines that are shared */
 	struct sh *sharing; /* its list of threads: + */
+	bool repeats; /* nobody else wants accesses: it gets loops' as repeats */
 	struct sonde_trace_sampled how; /* the streams are sampled */
 	struct mt_code *code;
 	struct mt_server *server; /* compiles for the program's threads; NULL: none does */

@@ -179,6 +179,8 @@ struct analysis_thread *analysis_begin(struct analysis *a, pid_t pid, pid_t tid,
 		t->batcher = (struct batcher){
 			.machine = mt_machine_new(a->code), .wants = a->wants, .size = ANALYSIS_BATCH, .give = give,
 		};
+		if (a->repeats && t->batcher.machine)
+			mt_machine_repeats(t->batcher.machine);
 		if (a->profile && t->batcher.machine)
 			t->profile = memprofile_begin(a->profile);
 		failed = !t->batcher.machine || (a->profile && !t->profile) || !analysis_caches_begin(t) ||
