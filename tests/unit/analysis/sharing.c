@@ -41,6 +41,19 @@ static void at(struct sh_thread *t, uint64_t now)
 	assert_true(sh_thread_time(t, now, true));
 }
 
+static void sweep(struct sh_thread *t, uint64_t addr, uint64_t stride, uint32_t n, uint8_t kind, uint64_t insn, bool repeated)
+{
+	struct mt_access v[2] = { { .addr = addr, .size = 8, .kind = kind, .insn = insn }, { .addr = stride, .size = n, .kind = MD_REPEAT, .insn = insn } };
+
+	if (repeated) {
+		v[0].kind |= MD_REPEATED;
+		assert_true(sh_thread_take(t, v, 2));
+		return;
+	}
+	for (; n; n--, v[0].addr += stride)
+		assert_true(sh_thread_take(t, v, 1));
+}
+
 static const struct sh_line *only_line(struct sh *s)
 {
 	assert_true(sh_finish(s));
@@ -314,6 +327,40 @@ static void test_sweeps(void **state)
 	}
 }
 
+/* Two threads that sweep over the same lines: up, down, on, in large and small steps, with other accesses in between. */
+static struct sh *swept(bool repeated)
+{
+	static const int64_t strides[] = { 8, -8, 24, 0, 200, 64, -72, 8, 5000, 8 };
+	struct sh *s = new_sh(64, 0);
+	struct sh_thread *t[2] = { new_thread(s, 1), new_thread(s, 2) };
+
+	for (uint32_t i = 0; i < 400; i++) {
+		const uint64_t insn = 0x100 + i % 7, stride = (uint64_t)strides[i / 3 % 10];
+		const uint64_t addr = 16 * LINE + (i / 7 % 5) * 640 + (i % 3 == 2 ? stride * (i % 40) : 0);
+
+		at(t[i % 2], 10 * i + 1);
+		sweep(t[i % 2], addr, stride, 1 + i % 60, i % 4 ? MD_LOAD : MD_STORE, insn, repeated);
+		sweep(t[i % 2], addr + stride * (1 + i % 60), stride, 1 + i % 60, i % 4 ? MD_LOAD : MD_STORE, insn, repeated && i % 5);
+		times(t[i % 2], i % 3, addr, 4, MD_LOAD, insn + i % 2);
+	}
+	assert_true(sh_finish(s));
+	return s;
+}
+
+static void test_repeats(void **state)
+{
+	struct sh *s[2] = { swept(false), swept(true) };
+	size_t n = 0;
+
+	(void)state;
+	for (; sh_line(s[0], n) && sh_line(s[1], n); n++)
+		compare_lines(sh_line(s[0], n), sh_line(s[1], n));
+	assert_true(n > 50);
+	assert_true(!sh_line(s[0], n) && !sh_line(s[1], n));
+	sh_free(s[0]);
+	sh_free(s[1]);
+}
+
 /* At both ends of the address space. */
 static void test_ends_of_memory(void **state)
 {
@@ -338,7 +385,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_false), cmocka_unit_test(test_true), cmocka_unit_test(test_mixed), cmocka_unit_test(test_ends),
 		cmocka_unit_test(test_phases), cmocka_unit_test(test_chunks), cmocka_unit_test(test_none), cmocka_unit_test(test_sizes),
-		cmocka_unit_test(test_many), cmocka_unit_test(test_sweeps), cmocka_unit_test(test_ends_of_memory),
+		cmocka_unit_test(test_many), cmocka_unit_test(test_sweeps), cmocka_unit_test(test_repeats),
+		cmocka_unit_test(test_ends_of_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

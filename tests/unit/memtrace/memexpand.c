@@ -29,12 +29,15 @@ enum { CC_B = 2, CC_E = 4, CC_NE = 5 };
 
 static const size_t maxima[] = { 1, 2, 3, 7, 1000 };
 
+static uint64_t repeats; /* that were checked */
+
 static void check_all(const struct mxt_description *d, const struct mxt_program *p)
 {
 	struct mt_code *code = mxt_code(d);
 
 	for (size_t i = 0; i < sizeof(maxima) / sizeof(maxima[0]); i++)
 		mxt_check(code, p, maxima[i]);
+	repeats += mxt_check_repeats(code, p, 7) + mxt_check_repeats(code, p, 1000);
 	mxt_check_counts(code, p);
 	mt_code_free(code);
 }
@@ -706,6 +709,7 @@ static uint64_t given(struct mxt_program *p)
 static void test_narrow_loops(void **state)
 {
 	(void)state;
+	repeats = 0;
 	for (int64_t step = -3; step <= 3; step++) {
 		struct mxt_description d = { 0 };
 
@@ -733,6 +737,7 @@ static void test_narrow_loops(void **state)
 				first_value = edges[k] + (uint64_t)off;
 				mxt_start(&p, &d, 1);
 				p.value = given;
+				run_loops(&p); /* whose end the next one proves */
 				run_loops(&p);
 				mxt_chunk(&p, MD_CHUNK_END);
 				check_all(&d, &p);
@@ -740,6 +745,7 @@ static void test_narrow_loops(void **state)
 			}
 		}
 	}
+	assert_true(repeats > 1000);
 }
 
 /* ---- damage ---- */

@@ -52,6 +52,7 @@ static void check(const struct mxt_description *d, struct mxt_program *p, uint64
 	code = mxt_code(d);
 	mxt_check(code, p, 1 + mxd_roll(8));
 	mxt_check(code, p, 500);
+	mxt_check_repeats(code, p, 1 + mxd_roll(100));
 	mxt_check_counts(code, p);
 	mt_code_free(code);
 	++*checked;

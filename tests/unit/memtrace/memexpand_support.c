@@ -557,12 +557,14 @@ static void more(struct mxt_read *read, size_t max)
 	}
 }
 
-void mxt_expand(const struct mt_code *code, const struct mxt_program *p, size_t max, struct mxt_read *read)
+static void expand(const struct mt_code *code, const struct mxt_program *p, size_t max, struct mxt_read *read, bool repeats)
 {
 	struct mt_machine *m = mt_machine_new((struct mt_code *)(uintptr_t)code);
 	size_t n;
 
 	assert_non_null(m);
+	if (repeats)
+		mt_machine_repeats(m);
 	for (size_t i = 0; i < p->nchunks && read->status == MT_OK; i++) {
 		const struct mxt_chunk *c = &p->chunks[i];
 		uint8_t *copy = malloc(c->len);	/* exact, and gone when the machine has taken it */
@@ -578,6 +580,11 @@ void mxt_expand(const struct mt_code *code, const struct mxt_program *p, size_t 
 		free(copy);
 	}
 	mt_machine_free(m);
+}
+
+void mxt_expand(const struct mt_code *code, const struct mxt_program *p, size_t max, struct mxt_read *read)
+{
+	expand(code, p, max, read, false);
 }
 
 static void same(const struct mt_access *a, const struct mt_access *b, size_t i)
@@ -598,6 +605,58 @@ void mxt_check(const struct mt_code *code, const struct mxt_program *p, size_t m
 	assert_int_equal(read.status, MT_OK);
 	assert_int_equal(read.n, p->nv);
 	free(read.v);
+}
+
+/* Each access that is repeated, so often. */
+static uint64_t unfold(const struct mxt_read *from, struct mxt_read *to)
+{
+	uint64_t repeats = 0;
+
+	for (size_t i = 0; i < from->n; i++) {
+		struct mt_access a = from->v[i];
+		const bool repeated = a.kind & MD_REPEATED;
+
+		a.kind &= (uint8_t)~MD_REPEATED;
+		assert_int_not_equal(a.kind & MD_KIND, MD_REPEAT);
+		if (repeated) {
+			assert_true(i + 1 < from->n);
+			assert_int_equal(from->v[++i].kind, MD_REPEAT);
+			repeats++;
+		}
+		for (uint32_t n = repeated ? from->v[i].size : 1; n; n--, a.addr += from->v[i].addr) {
+			more(to, 1);
+			to->v[to->n++] = a;
+		}
+	}
+	return repeats;
+}
+
+static int in_any_order(const void *a, const void *b)
+{
+	return memcmp(a, b, sizeof(struct mt_access));
+}
+
+uint64_t mxt_check_repeats(const struct mt_code *code, const struct mxt_program *p, size_t max)
+{
+	struct mxt_read read = { 0 }, all = { 0 }, want = { 0 };
+	uint64_t repeats;
+
+	expand(code, p, max, &read, true);
+	assert_int_equal(read.status, MT_OK);
+	repeats = unfold(&read, &all);
+	assert_int_equal(all.n, p->nv);
+	more(&want, p->nv);
+	if (p->nv) {
+		memcpy(want.v, p->v, p->nv * sizeof(*p->v));
+		qsort(want.v, p->nv, sizeof(*want.v), in_any_order);
+		qsort(all.v, all.n, sizeof(*all.v), in_any_order);
+	}
+	for (size_t i = 0; i < all.n; i++)
+		same(&all.v[i], &want.v[i], i);
+	free(read.v);
+	free(all.v);
+	free(want.v);
+	return repeats;
 }
 
 static void count(struct mt_counts *c, const struct mt_access *a, bool stack)

@@ -104,6 +104,8 @@ struct mxt_read {
 void mxt_expand(const struct mt_code *code, const struct mxt_program *p, size_t max, struct mxt_read *read);
 /* Fails the test if what it says is not what the program did. */
 void mxt_check(const struct mt_code *code, const struct mxt_program *p, size_t max);
+/* Likewise, with repeats; says how many there were. */
+uint64_t mxt_check_repeats(const struct mt_code *code, const struct mxt_program *p, size_t max);
 void mxt_check_counts(const struct mt_code *code, const struct mxt_program *p);
 
 #endif
