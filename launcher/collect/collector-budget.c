@@ -95,14 +95,6 @@ void collector_budget_free(struct collector *c)
 	c->budget = NULL;
 }
 
-static double thread_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-	return (double)ts.tv_sec * 1e9 + (double)ts.tv_nsec;
-}
-
 void collector_budget_start(struct collector *c)
 {
 	struct collector_budget *k = c->budget;
@@ -120,12 +112,12 @@ void collector_budget_start(struct collector *c)
 void collector_budget_enter(struct collector *c)
 {
 	if (c->budget)
-		c->budget->entered = thread_ns();
+		c->budget->entered = (double)clock_thread_ns();
 }
 
 static void add_own(struct collector_budget *k)
 {
-	double now = thread_ns();
+	double now = (double)clock_thread_ns();
 
 	k->own += now - k->entered;
 	k->entered = now;
@@ -334,7 +326,7 @@ static void window(struct collector *c)
 	double before;
 
 	collector_drain_all(c, true);
-	before = thread_ns();
+	before = (double)clock_thread_ns();
 	k->cpu += program_ns(c);
 	if (k->cpu < LEAST_CPU * (double)length) {
 		k->length = k->length * 2 < IDLE_NS ? k->length * 2 : IDLE_NS;
@@ -344,7 +336,7 @@ static void window(struct collector *c)
 		look(c);
 		k->length = began - (int64_t)k->begun.mono_ns < FIRST_NS ? WINDOW_NS : LATER_NS;
 	}
-	least = (int64_t)(PAUSE * (thread_ns() - before));
+	least = (int64_t)(PAUSE * ((double)clock_thread_ns() - before));
 	k->window = clock_now_ns() + (k->length > least ? k->length : least);
 }
 

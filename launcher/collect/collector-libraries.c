@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "injector/mirror/first.h"
+#include "base/clock.h"
 #include "launcher/collect/collector-private.h"
 #include "launcher/common/message.h"
 #include "launcher/record/describe/metadata.h"
@@ -107,6 +108,19 @@ static void serve_libraries(struct collector *c, pid_t pid)
 	answer(c);
 }
 
+/* Nothing of it can be left out to keep within what recording may cost. */
+static void serve_timed(struct collector *c, bool first)
+{
+	struct ring_mail *m = &c->control->mail;
+	uint64_t began = clock_thread_ns();
+
+	if (first)
+		collector_serve_first(c, atomic_load(&m->holder), __atomic_load_n(&m->tid, __ATOMIC_RELAXED));
+	else
+		serve_libraries(c, atomic_load(&m->holder));
+	c->asked_ns += clock_thread_ns() - began;
+}
+
 bool collector_serve_mail(struct collector *c)
 {
 	struct ring_mail *m = &c->control->mail;
@@ -119,9 +133,9 @@ bool collector_serve_mail(struct collector *c)
 		m->result = 1;
 		answer(c);
 	} else if (__atomic_load_n(&m->kind, __ATOMIC_RELAXED) == RING_MAIL_LIBRARIES) {
-		serve_libraries(c, atomic_load(&m->holder));
+		serve_timed(c, false);
 	} else if (__atomic_load_n(&m->kind, __ATOMIC_RELAXED) == RING_MAIL_FIRST) {
-		collector_serve_first(c, atomic_load(&m->holder), __atomic_load_n(&m->tid, __ATOMIC_RELAXED));
+		serve_timed(c, true);
 	} else if (c->exec_asked) {
 		c->exec_waits = true;
 		c->exec_asked(c->exec_arg);

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "launcher/collect/collector-private.h"
 #include "memtrace/pack/files.h"
 #include "memtrace/description.h"
@@ -102,14 +102,6 @@ static uint32_t mem_used(const struct collector *c, uint32_t used)
 	return used < c->mem_bytes ? used : c->mem_bytes;
 }
 
-static uint64_t cpu_time(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
 /* Where the cost of recording is limited: the thread gets to know what its chunks cost here. */
 static void drain_and_tell(struct collector *c, struct feed *f, uint32_t used)
 {
@@ -119,9 +111,9 @@ static void drain_and_tell(struct collector *c, struct feed *f, uint32_t used)
 		drain_mem(c, f, used);
 		return;
 	}
-	began = cpu_time();
+	began = clock_thread_ns();
 	drain_mem(c, f, used);
-	__atomic_store_n(packed, __atomic_load_n(packed, __ATOMIC_RELAXED) + cpu_time() - began, __ATOMIC_RELAXED);
+	__atomic_store_n(packed, __atomic_load_n(packed, __ATOMIC_RELAXED) + clock_thread_ns() - began, __ATOMIC_RELAXED);
 }
 
 static bool has_chunk(const struct collector *c, const struct feed *f)

@@ -123,6 +123,7 @@ struct collector {
 	_Atomic bool no_requests; /* who asks goes on without */
 	struct caller callers[COLLECTOR_CALLERS];
 	unsigned int next_caller;
+	uint64_t asked_ns; /* CPU time that requests took */
 	_Atomic int ended; /* enum program_end */
 	struct collector_totals totals;
 };

@@ -406,6 +406,7 @@ void collector_finish(struct collector *c, struct collector_totals *totals)
 			collector_finish_feed(c, f, collector_no_end_of(c, f->pid));
 	}
 	collector_budget_finish(c);
+	c->totals.sampled.asked = c->asked_ns;
 	c->totals.lost += atomic_load(&c->control->lost);
 	c->totals.unfollowed = atomic_load(&c->control->unfollowed);
 	c->totals.guest_calls = atomic_load(&c->control->guest_calls);

@@ -143,6 +143,7 @@ struct sonde_trace_sampled sampled_result(const struct sample_times *t, const st
 	to.cpu_ns = whole(s->on_cpu + s->off_cpu);
 	to.cost_ns = whole(s->cost);
 	to.sonde_ns = whole(s->packed);
+	to.asked_ns = s->asked;
 	return to;
 }
 

@@ -39,6 +39,7 @@ struct sampled_sums {
 	double on_units, off_units;
 	double on_cpu, off_cpu;	/* ns of CPU time, in bursts and between them */
 	double cost, packed;	/* ns of CPU time: of the former, what recording has cost; the collector's */
+	uint64_t asked;		/* ns of the collector's: to instrument what the program asked for while it ran */
 };
 
 /* A thread's own. */

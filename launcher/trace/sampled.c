@@ -29,6 +29,7 @@ bool sampled_sum(const struct sonde_trace *trace, struct sonde_trace_sampled *su
 		sum->cpu_ns += s->cpu_ns;
 		sum->cost_ns += s->cost_ns;
 		sum->sonde_ns += s->sonde_ns;
+		sum->asked_ns += s->asked_ns;
 	}
 	return sum->by != NULL;
 }

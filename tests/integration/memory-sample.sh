@@ -176,8 +176,11 @@ done
 # ---- what it may cost ----
 
 sample=--overhead=5
-record t 1 100
+XDG_CACHE_HOME=$PWD/cold record t 1 100 # a cache that does not know which functions are called
 check_contains t.info '^cost  *about [0-9.]* % of CPU time; allowed 5 %$'
+# what no pause makes less
+check_contains t.info "^  *and [0-9.]* s of Sonde's CPU time to instrument functions when they were first called$"
+grep -q '"type":"sampled",.*"asked":[1-9]' t/metadata || fail "what first calls took is not in the metadata"
 grep -q '"type":"sampled","by":"overhead","overhead":50000,' t/metadata || fail "it is not in the metadata"
 sonde report --json t >t.json
 check_contains t.json '"sampled": {"by": "overhead",.*"allowed_cost": 0.05, "cost": '

@@ -458,6 +458,7 @@ enum sonde_trace_status tf_writer_sampled(struct tf_writer *w, const struct sond
 	if (s->cost_ns) {
 		tf_json_uint(line, "cost", s->cost_ns);
 		tf_json_uint(line, "sonde", s->sonde_ns);
+		tf_json_uint(line, "asked", s->asked_ns);
 	}
 	tf_json_end(line);
 	tf_writer_line(w);

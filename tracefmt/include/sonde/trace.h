@@ -288,6 +288,7 @@ struct sonde_trace_sampled {
 	uint64_t on_cpu_ns, cpu_ns; /* CPU time of the threads: in bursts, in all; 0: not known */
 	uint64_t cost_ns; /* by overhead: of that, what recording has cost, about */
 	uint64_t sonde_ns; /* by overhead: CPU time that Sonde took for what was recorded */
+	uint64_t asked_ns; /* by overhead: ... and to instrument functions and libraries while the program waited; in no share */
 };
 
 /*

@@ -107,6 +107,7 @@ enum sonde_trace_status tf_read_sampled(struct tf_line *r)
 		.cpu_ns = tf_line_number_or_0(r, "all-cpu"),
 		.cost_ns = tf_line_number_or_0(r, "cost"),
 		.sonde_ns = tf_line_number_or_0(r, "sonde"),
+		.asked_ns = tf_line_number_or_0(r, "asked"),
 	};
 	if (!to->by)
 		return SONDE_TRACE_E_NOMEM;
