@@ -207,7 +207,7 @@ static void print_cost(const struct sonde_trace_sampled *s)
 	if (!s->cost_ns)
 		return;
 	info_row("cost", "about %.2f %% of CPU time; allowed %.4g %%", 100 * sampled_cost(s), 100 * s->overhead);
-	info_row("", "not in it: starting, the copies that run between bursts (where calls are short, most of all that is paid),");
+	info_row("", "not in it: starting; the copies that run between bursts, which take far more where calls are short;");
 	info_row("", "and %.3f s of Sonde's CPU time to instrument functions when they were first called", (double)s->asked_ns / 1e9);
 }
 
