@@ -26,6 +26,7 @@ RUNTIME_FILES = $(MACHINE_FILES) \
 	runtime/memory/batches.c \
 	runtime/memory/batches.h \
 	runtime/memory/memory.c \
+	runtime/memory/again.h \
 	runtime/memory/memory.h \
 	runtime/memory/mempace.c \
 	runtime/memory/memsample.c \

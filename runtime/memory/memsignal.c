@@ -11,6 +11,7 @@
  *
  * It goes on where the instruction's own words are stored, for those have not been kept.
  */
+#include "runtime/memory/again.h"
 #include "runtime/memory/memory.h"
 #include "runtime/signals/origin.h"
 #include "runtime/signals/signals.h"
@@ -103,26 +104,10 @@ static void go_back(const struct rt_codemap *map, const struct rt_mem_piece *p, 
 	regs[RT_UC_RIP] = map->arena + p->start - p->back;
 }
 
-/* Does @p store words for the instruction that @of begins with? */
-static int stores_for(const struct rt_mem_piece *p, const struct rt_mem_piece *of)
-{
-	const int may_differ = RT_MEM_RUN | RT_MEM_BACK | RT_MEM_MOVED;
-
-	return p->node == of->node && p->insn == of->insn && p->reg == of->reg && p->back == 0 &&
-	       !(p->flags & RT_MEM_MOVED) && ((p->flags ^ of->flags) & ~may_differ) == 0;
-}
-
-/* Where the words for the instruction at @pc are stored, or its copy is if it has none. */
 static const struct rt_mem_piece *first_of(const struct rt_codemap *map, const struct rt_mem_piece *p,
 					   uint64_t pc)
 {
-	const struct rt_mem_piece *of = p;
-
-	if (p->back || (p->flags & RT_MEM_RUN && pc != map->arena + p->start))
-		return p;
-	while (p > pieces_of(map) && stores_for(p - 1, of))
-		p--;
-	return p;
+	return rt_mem_first_of(pieces_of(map), p, pc - map->arena - p->start);
 }
 
 /* ---- arrival ---- */

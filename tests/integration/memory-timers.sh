@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Signals that come anywhere, thousands of them: but for what handlers do, the trace is as without signals.  And handlers that
-# go on elsewhere.
+# go on elsewhere.  Where calls are recorded beside accesses, each is once.
 . "$top_srcdir/tests/integration/lib.sh"
 need_ptrace
 need_command setarch gcc nm
@@ -37,6 +37,15 @@ record()
 	rm -rf t all
 }
 
+# calls MICROSECONDS FILE: how many there were of each function, and what was not whole
+calls()
+{
+	check_status 0 sonde -q --mem -F fibonacci -F 'tick*' -o t -- ./program "$1" 20
+	ticks=$(sed -n 's/ signals//p' err)
+	sonde report --csv t | awk -F , -v OFS=, 'NR > 1 { print $1, $4, $16, $18 }' >"$2"
+	rm -rf t
+}
+
 for flags in -O2 "-O3 -fno-pie -no-pie"; do
 	gcc -w $flags -I"$top_srcdir/tests/programs" -o program "$top_srcdir/tests/programs/mem_timers.c" || fail "gcc $flags"
 	record 000 none
@@ -49,6 +58,12 @@ for flags in -O2 "-O3 -fno-pie -no-pie"; do
 	done
 	echo "$flags: $(wc -l <none) accesses three times, $signals signals"
 	[ "$signals" -gt 30 ] || fail "too few signals"
+	calls 0 none
+	for interval in 97 103; do
+		calls $interval some
+		{ cat none; printf '"tick",%d,0,0\n"tick_more",%d,0,0\n' "$ticks" "$ticks"; } >expected
+		check_same expected some "calls with a signal each $interval microseconds"
+	done
 done
 
 gcc -w -O2 -I"$top_srcdir/tests/programs" -o skips "$top_srcdir/tests/programs/mem_skips.c" || fail "gcc"

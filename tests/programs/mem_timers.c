@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * usage: mem_timers MICROSECONDS: the same accesses again and again, with a signal so often in between, anywhere; 0:
- * none.  What handlers do is in functions whose names begin with tick.
+ * usage: mem_timers MICROSECONDS [N]: the same accesses again and again, with a signal so often in between, anywhere; 0:
+ * none.  What handlers do is in functions whose names begin with tick.  With N fibonacci(N) in place of fibonacci(13).
  */
 #include <signal.h>
 #include <stdio.h>
@@ -80,6 +80,7 @@ int main(int argc, char **argv)
 {
 	struct itimerval t = { { 0, 0 }, { 0, 0 } };
 	struct sigaction a = { .sa_handler = tick, .sa_flags = SA_RESTART };
+	int n = argc > 2 ? atoi(argv[2]) : 13;
 	long s = 0;
 
 	t.it_value.tv_usec = t.it_interval.tv_usec = argc > 1 ? atoi(argv[1]) : 0;
@@ -90,7 +91,7 @@ int main(int argc, char **argv)
 	sigaction(SIGALRM, &a, NULL);
 	setitimer(ITIMER_REAL, &t, NULL);
 	for (int i = 0; i < 25; i++) {
-		s += follows(5000) + counted(9000) + strings() + fibonacci(13);
+		s += follows(5000) + counted(9000) + strings() + fibonacci(n);
 		qsort(v, 200, sizeof(*v), compare);
 	}
 	memset(&t, 0, sizeof(t));

@@ -202,7 +202,7 @@ struct rt_mem_piece {
 	uint32_t node;	 /* its id */
 	uint16_t insn;	 /* offset, from the node's start in the original, of the instruction that comes next */
 	uint16_t written; /* bytes that stand after the pointer already */
-	uint16_t back;	 /* see BACK; without it, not 0: elsewhere, and nothing before it stores words for it */
+	uint16_t back;	 /* see BACK; without it, not 0: a probe, or elsewhere: who is interrupted from here on does not go on before it */
 	uint8_t reg;	 /* holds the pointer; NO_REG, PLAIN: the pool does, and all registers are the program's */
 	uint8_t flags;	 /* enum rt_mem_flags */
 };

@@ -164,9 +164,9 @@ int main(int argc, char **argv)
 		run_mix(seed, &tally);
 	}
 	printf("%zu functions, %zu refused; %zu runs, %zu steps, %zu accesses, %zu bytes in %zu chunks, "
-	       "%zu foreign pools, %zu interrupts, %zu bursts, %zu times; %.2f bytes of mirror a byte, %.2f s a million blocks\n",
+	       "%zu foreign pools, %zu interrupts, %zu events, %zu bursts, %zu times; %.2f bytes of mirror a byte, %.2f s a million blocks\n",
 	       tally.functions, tally.refused, tally.runs, tally.steps, tally.accesses, tally.stream,
-	       tally.chunks, tally.owners, tally.interrupts, tally.bursts, tally.times, (double)tally.mirrored / (double)tally.original,
+	       tally.chunks, tally.owners, tally.interrupts, tally.events, tally.bursts, tally.times, (double)tally.mirrored / (double)tally.original,
 	       (double)tally.nanoseconds / (double)tally.blocks / 1e3);
-	return n >= PROGRAMS && (tally.accesses < ACCESSES_MIN || !tally.times || 4 * tally.refused > tally.functions);
+	return n >= PROGRAMS && (tally.accesses < ACCESSES_MIN || !tally.events || !tally.times || 4 * tally.refused > tally.functions);
 }

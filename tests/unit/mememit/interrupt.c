@@ -6,6 +6,7 @@
 #include <err.h>
 #include <string.h>
 
+#include "runtime/memory/again.h"
 #include "tests/unit/mememit/stream.h"
 #include "tests/unit/wrap/machine.h"
 #include "memtrace/description.h"
@@ -88,6 +89,19 @@ static void fill(struct md_interrupt *at, const greg_t *regs, const struct rt_me
 		at->regs[p->reg] = stream_pool()->park;
 }
 
+/*
+ * What has been stored for an instruction stays, and the stream goes on after it; where nothing has been, this goes on where the
+ * runtime does.
+ */
+static void go_on(greg_t *regs, uint64_t arena, const struct rt_mem_piece *pieces, size_t n)
+{
+	uint32_t x = (uint32_t)((uint64_t)regs[REG_RIP] - arena);
+	const struct rt_mem_piece *p = find(pieces, n, x), *first = rt_mem_first_of(pieces, p, x - p->start);
+
+	if (first != p && first->written == p->written)
+		regs[REG_RIP] = (greg_t)(arena + first->start);
+}
+
 void interrupt_there(ucontext_t *context, uint64_t arena, const struct rt_mem_piece *pieces, size_t n)
 {
 	greg_t *regs = context->uc_mcontext.gregs;
@@ -112,4 +126,5 @@ void interrupt_there(ucontext_t *context, uint64_t arena, const struct rt_mem_pi
 	if (stream_is_open() && *ptr)
 		*ptr = stream_interrupt(*ptr + in_front, &at) - in_front;
 	spoil(regs, p);
+	go_on(regs, arena, pieces, n);
 }

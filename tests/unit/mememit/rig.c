@@ -35,6 +35,7 @@ enum {
 	TRAP_FLAG = 0x100,
 	FIRST_NODE = 77,
 	BURSTS = 1 << 16,
+	EVENT_BITS = 0xfffff,
 };
 
 static struct {
@@ -185,7 +186,9 @@ static void take_pieces(const struct tramp_mirror_code *code)
 	if (!code->nmems || code->mems[0].start != 0)
 		fail("the pieces of memory do not begin with the code");
 	for (size_t i = 0; i < code->nmems; i++) {
-		if (code->mems[i].start >= code->len || code->mems[i].back > code->mems[i].start ||
+		bool goes_back = code->mems[i].flags & RT_MEM_BACK;
+
+		if (code->mems[i].start >= code->len || (goes_back && code->mems[i].back > code->mems[i].start) ||
 		    (i && code->mems[i].start <= code->mems[i - 1].start))
 			fail("the pieces of memory are not in order");
 		rig.pieces[rig.npieces] = code->mems[i];
@@ -538,6 +541,35 @@ static void read_stream(void)
 	mt_machine_free(m);
 }
 
+/* As @call was interrupted, so without: probes have to record the same. */
+static void compare_events(const struct mememit_call *call)
+{
+	size_t n, nwas;
+	const uint64_t *v = stream_events(&nwas);
+	uint64_t *was = malloc(nwas * sizeof(*was) + 1);
+	struct machine m;
+
+	if (!was)
+		errx(99, "no memory");
+	memcpy(was, v, nwas * sizeof(*was));
+	rig.interrupts = false;
+	memcpy(rig.code->start, rig.instrumented, rig.code->len);
+	stream_start(rig.code->source);
+	run(&m, call, 0);
+	memcpy(rig.code->start, rig.original, rig.code->len);
+	v = stream_events(&n);
+	if (n != nwas)
+		fprintf(stderr, "%zu words of events, with interrupts %zu\n", n, nwas);
+	for (size_t i = 0; i < n && i < nwas; i += 2) {
+		if ((v[i] & EVENT_BITS) != (was[i] & EVENT_BITS) || v[i + 1] != was[i + 1])
+			fail("an event differs with interrupts");
+	}
+	if (n != nwas)
+		fail("a probe has recorded twice, or has not");
+	rig.code->tally->events += n / 2;
+	free(was);
+}
+
 void mememit_run(const struct mememit_call *call)
 {
 	struct machine original, mirrored;
@@ -564,6 +596,8 @@ void mememit_run(const struct mememit_call *call)
 		compare_bursts();
 	else
 		compare_accesses();
+	if (rig.interrupts)
+		compare_events(call);
 	rig.code->tally->runs++;
 	rig.code->tally->steps += steps;
 	rig.code->tally->accesses += rig.nexpected;

@@ -14,7 +14,7 @@
 #include "trampolines/flow/flow.h"
 
 struct mememit_tally {
-	size_t functions, refused, runs, steps, accesses, chunks, stream, owners, interrupts, bursts, times;
+	size_t functions, refused, runs, steps, accesses, chunks, stream, owners, interrupts, events, bursts, times;
 	size_t original, mirrored; /* bytes of code */
 	size_t blocks, pieces;
 	uint64_t nanoseconds;	/* that planning and emitting took */

@@ -263,6 +263,12 @@ struct stream_pool *stream_pool(void)
 	return &stream.pool;
 }
 
+const uint64_t *stream_events(size_t *n)
+{
+	*n = (stream.pool.events - (uint64_t)stream.events) / sizeof(*stream.events);
+	return stream.events;
+}
+
 void stream_sample(void)
 {
 	stream.sampled = true;

@@ -37,6 +37,9 @@ struct stream_pool {
 };
 struct stream_pool *stream_pool(void);
 
+/* What probes have recorded since stream_start(), and how many words that is. */
+const uint64_t *stream_events(size_t *n);
+
 /* The chunks one after the other; NULL: that was the last. */
 const void *stream_next(size_t *bytes);
 

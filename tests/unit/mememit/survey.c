@@ -60,7 +60,7 @@ static const char *look_at_pieces(const struct tramp_mirror_code *code, const st
 
 		if (p->start >= code->len || (i ? p->start <= p[-1].start : p->start != 0))
 			return "pieces are not in order";
-		if (p->back > p->start)
+		if (p->flags & RT_MEM_BACK && p->back > p->start)
 			return "a piece leads back to nowhere";
 		if (p->node - first >= d->nnodes || p->written > d->nodes[p->node - first].bytes)
 			return "a piece of no node, or with more words than it has";

@@ -367,7 +367,10 @@ size_t mir_mem_room(const struct tramp_mirror *m);	/* bytes in addition to the c
 void mir_mem_emit_blocks(struct tramp_mirror *m);
 void mir_mem_emit_slow_paths(struct tramp_mirror *m);
 
-/* What is emitted next is the rest of a probe at offset @at: the stream's state is as there. */
+/*
+ * What is emitted next is a probe, or the rest of one, at offset @at: the stream's state is as there, and who is interrupted
+ * later does not go on before it.
+ */
 void mir_mem_apart(struct tramp_mirror *m, uint32_t at);
 const struct rt_mem_piece *mir_mem_pieces(const struct tramp_mirror *m, size_t *n);
 void mir_mem_plain(struct tramp_mirror *m, uint32_t i, uint32_t k); /* a plain copy of block i's instruction k follows */

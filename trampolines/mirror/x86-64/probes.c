@@ -243,6 +243,9 @@ void mir_put_probe(struct tramp_mirror *m, const struct tramp_probe *probe, uint
 		m->lost = true;
 		return;
 	}
+	/* what has been recorded is not again, when what is interrupted after it goes on */
+	if (mir_wants(m, TRAMP_MIRROR_ACCESSES))
+		mir_mem_apart(m, piece.start);
 	p = &m->probes.v[m->probes.n++];
 	p->at = piece.start;
 	p->orig = orig;
