@@ -49,12 +49,17 @@ static bool leads_to(const uint8_t *bytes, size_t at, size_t to)
 	return at == to;
 }
 
+bool inj_codefacts_common_end(const uint8_t *code, size_t from, size_t at)
+{
+	static const uint8_t mov[INJ_COMMON_END_MOV] = { 0x49, 0x89, 0xca };
+
+	return at - from >= sizeof(mov) && memcmp(code + at - sizeof(mov), mov, sizeof(mov)) == 0;
+}
+
 size_t inj_codefacts_sigaction(const uint8_t *code, size_t from, size_t at)
 {
-	static const uint8_t to_r10[] = { 0x49, 0x89, 0xca }; /* mov %rcx, %r10 */
-
-	if (at - from >= sizeof(to_r10) && memcmp(code + at - sizeof(to_r10), to_r10, sizeof(to_r10)) == 0)
-		return at - sizeof(to_r10);
+	if (inj_codefacts_common_end(code, from, at))
+		return at - INJ_COMMON_END_MOV;
 	if (at - from > MAX_DISTANCE)
 		from = at - MAX_DISTANCE;
 	for (size_t i = at; i-- > from;) {

@@ -87,6 +87,10 @@ void inj_codefacts_link(const struct inj_codefacts *facts, char *name, size_t si
  */
 size_t inj_codefacts_sigaction(const uint8_t *code, size_t from, size_t at);
 
+/* Is mov %rcx, %r10 right before the `syscall` at code[at], in code[from .. at]?  Such is the common end of a C library's system calls. */
+#define INJ_COMMON_END_MOV 3 /* bytes */
+bool inj_codefacts_common_end(const uint8_t *code, size_t from, size_t at);
+
 /* facts-slots.c: bytes of [endbr64] [bnd] at code[0], before the jump of a PLT's entry. */
 size_t inj_codefacts_prefix(const uint8_t *code, size_t left);
 

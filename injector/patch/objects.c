@@ -207,7 +207,7 @@ enum inj_status inj_objects_read(struct inj_session *s)
 	return status == INJ_OK ? drop_unseen(s) : status;
 }
 
-/* A static program is one file; where it starts says where it was loaded. */
+/* An object that is in no dynamic linker's list. */
 static enum inj_status add_fixed(struct inj_session *s, const char *path, uint64_t base)
 {
 	struct inj_object *o = add_object(s);
@@ -222,6 +222,7 @@ static enum inj_status add_fixed(struct inj_session *s, const char *path, uint64
 	return o->path && o->file && o->name ? INJ_OK : INJ_MEMORY;
 }
 
+/* Where the program starts says where it was loaded. */
 enum inj_status inj_objects_static(struct inj_session *s)
 {
 	enum inj_status status;

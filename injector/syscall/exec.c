@@ -33,6 +33,7 @@
 #include <sys/syscall.h>
 
 #include "base/array.h"
+#include "injector/facts/facts.h"
 #include "injector/facts/known.h"
 #include "injector/patch/session.h"
 #include "injector/syscall/sigsites.h"
@@ -41,8 +42,6 @@
 #define MOV_SIZE 5
 
 static const uint8_t last_argument[MOV_SIZE] = { 0x4c, 0x8b, 0x4c, 0x24, 0x08 };
-static const uint8_t common_end[MOV_SIZE] = { 0x49, 0x89, 0xca, 0x0f, 0x05 };
-#define COMMON_MOV 3
 
 /* The bytes for a jump, at or before a system call at @at in code[], that make it one of those, or may; NULL: something else. */
 static const uint8_t *exec_before(const uint8_t *code, size_t at)
@@ -52,8 +51,8 @@ static const uint8_t *exec_before(const uint8_t *code, size_t at)
 
 	if (at < MOV_SIZE + 1)
 		return NULL;
-	if (memcmp(code + at - COMMON_MOV, common_end, COMMON_MOV) == 0)
-		return code + at - COMMON_MOV;
+	if (inj_codefacts_common_end(code, 0, at))
+		return code + at - INJ_COMMON_END_MOV;
 	if (memcmp(mov, last_argument, MOV_SIZE) == 0)
 		return mov;
 	memcpy(&number, mov + 1, sizeof(number));
@@ -77,11 +76,6 @@ size_t inj_is_exec(uint8_t *mem, uint8_t over)
 	return sizeof(code);
 }
 
-static bool is_common_end(const uint8_t *mov)
-{
-	return memcmp(mov, common_end, MOV_SIZE) == 0;
-}
-
 /* Instructions that end with the distance to @to. */
 static size_t put(uint8_t *mem, size_t n, const uint8_t *bytes, size_t len, uint64_t stub, uint64_t to)
 {
@@ -95,9 +89,9 @@ static size_t put(uint8_t *mem, size_t n, const uint8_t *bytes, size_t len, uint
 static enum inj_status emit_stub(struct inj_session *s, const uint8_t *mov, uint64_t addr, uint64_t *stub)
 {
 	uint64_t back = addr + MOV_SIZE, at = back;
-	bool common = is_common_end(mov);
+	bool common = inj_codefacts_common_end(mov, 0, INJ_COMMON_END_MOV);
 	enum inj_status status;
-	size_t n = common ? COMMON_MOV : MOV_SIZE, len;
+	size_t n = common ? INJ_COMMON_END_MOV : MOV_SIZE, len;
 	uint8_t *mem;
 
 	status = inj_code_alloc(&s->code, s->target, addr, back, STUB_BYTES, stub, &mem);
@@ -108,7 +102,7 @@ static enum inj_status emit_stub(struct inj_session *s, const uint8_t *mov, uint
 		n += inj_is_exec(mem + n, sizeof(jmp) + (common ? INJ_SYSCALL_LEN : 0));
 	if (common) {
 		at = *stub + n;
-		memcpy(mem + n, common_end + COMMON_MOV, INJ_SYSCALL_LEN);
+		memcpy(mem + n, mov + INJ_COMMON_END_MOV, INJ_SYSCALL_LEN);
 		n += INJ_SYSCALL_LEN;
 	}
 	if (mov[0] != 0xb8)
