@@ -64,7 +64,6 @@ INTEGRATION_TESTS += \
 	tests/integration/functions-calls.sh \
 	tests/integration/functions-counts.sh \
 	tests/integration/functions-filters.sh \
-	tests/integration/functions-oracle-eager.sh \
 	tests/integration/functions-oracle.sh \
 	tests/integration/functions-stress.sh \
 	tests/integration/guest.sh \
@@ -94,7 +93,6 @@ INTEGRATION_TESTS += \
 	tests/integration/memory-lackey.sh \
 	tests/integration/memory-library.sh \
 	tests/integration/memory-modules.sh \
-	tests/integration/memory-oracle-eager.sh \
 	tests/integration/memory-oracle.sh \
 	tests/integration/memory-sample.sh \
 	tests/integration/memory-stress.sh \

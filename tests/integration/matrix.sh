@@ -17,8 +17,9 @@ compile()
 
 # compare_all PROGRAMS BUILDS MATRIX: a job for each program and build: this script, with the arguments
 # "one PROGRAM BUILD COMPILER FLAG...".  Builds are what builds() prints, a line each; those that are possible(), and,
-# unless BUILDS names them or MATRIX is not empty, those that are there by_default() of the compiler that Sonde was built with; with EAGER
-# every second one of these.
+# unless BUILDS names them or MATRIX is not empty, those that are there by_default() of the compiler that Sonde was built
+# with. With EAGER every second job (all, where BUILDS or MATRIX choose them) begins with "both" in place of "one": functions
+# are instrumented when they are called first, and, in another run, all at the start.
 compare_all()
 {
 	local program build compiler flags status
@@ -30,8 +31,7 @@ compare_all()
 			echo "one $program $build $compiler $flags"
 		done
 	done >jobs
-	# lazily all of them are tried anyway
-	[ -z "${EAGER-}" ] || [ "$3$2" ] || sed -i -n '1~2p' jobs
+	[ -z "${EAGER-}" ] || if [ "$3$2" ]; then sed -i 's/^one/both/' jobs; else sed -i '1~2s/^one/both/' jobs; fi
 	[ -s jobs ] || fail "nothing to do"
 	# One line is one job; the folders of those that failed stay.
 	xargs -P "$(nproc)" -L 1 bash "$0" <jobs >log 2>&1

@@ -8,7 +8,7 @@
 # MEMORY_BUILDS         only these ("gcc-O2 clang-O0")
 . "$top_srcdir/tests/integration/lib.sh"
 need_ptrace
-oracle=$top_builddir/tests/oracle
+oracle=$top_builddir/tests/oracle both=
 . "$top_srcdir/tests/integration/matrix.sh"
 all_programs="mem_atomics mem_avx512 mem_forks mem_jumps mem_lists mem_loops mem_matrix mem_odd mem_signals mem_sorts
 	mem_stacks mem_strings mem_switches mem_team mem_threads mem_throws mem_vectors mem_widths
@@ -83,37 +83,22 @@ check_alone()
 	done
 }
 
-# one PROGRAM BUILD COMPILER FLAG...: in a folder of its own
-one()
+# compare [SONDE-OPTION...]: one run with what one() has found of the program
+compare()
 {
-	local name=$1 build=$2 program=./$1 arguments=() sonde=(--mem) compare=() status
-	shift 2
-	mkdir -p "$name.$build" && cd "$name.$build" || exit 1
-	compile "$name" "$@"
-	case $build in
-	*-stripped)
-		# functions are found, too, that are in no table: of those the oracle knows nothing
-		strip "$name"
-		run sonde list -F '*' --csv "./$name" | awk -F '"' '/"unwind table"/ { print $4 }' | paste -sd, >in-tables
-		sonde=(--mem="$(cat in-tables)")
-		;;
-	*-nostack) sonde+=(--mem-stack=no) compare=(-S) ;;
-	esac
-	[ "$name" != fn_recursion ] || arguments=(50)
+	local status
 	# on a machine that others keep busy a first call may have gone on without an answer, which is said
 	for _ in 1 2 3; do
-		run sonde -q ${EAGER:+--eager} "${sonde[@]}" -o t -- "$program" "${arguments[@]}" >traced.out 2>traced.err
+		run sonde -q "$@" "${sonde[@]}" -o t -- "$program" "${arguments[@]}" >traced.out 2>traced.err
 		status=$?
 		! run sonde info t | grep -qE '^lost +[0-9]' || continue
 		break
 	done
-	[ "$status" -ne 77 ] || { echo "$name ($build): not on this processor: agree"; exit 0; }
-	run "$oracle/memsteps" -o steps "$program" "${arguments[@]}" >stepped.out 2>stepped.err
-	[ $? -eq "$status" ] || { show traced.err stepped.err; fail "$name ($build): ends with $status, differently stepped"; }
+	[ "$stepped" -eq "$status" ] || { show traced.err stepped.err; fail "$name ($build): ends with $status, differently stepped"; }
 	check_same traced.out stepped.out "stdout of $name"
-	"$oracle/memcompare" "${compare[@]}" steps t >difference || {
+	"$oracle/memcompare" "${compared[@]}" steps t >difference || {
 		cat difference
-		fail "$name ($build): differs from the oracle"
+		fail "$name ($build): differs from the oracle${1:+ with $1}"
 	}
 	# other builds have other functions that are too small
 	if [ "${MEMORY_MATRIX:-}${MEMORY_BUILDS:-}" ]; then
@@ -124,17 +109,45 @@ one()
 		*) check_alone ;;
 		esac
 	fi
+	rm -rf t
+}
+
+# one PROGRAM BUILD COMPILER FLAG...: in a folder of its own
+one()
+{
+	local name=$1 build=$2 program=./$1 arguments=() sonde=(--mem) compared=() stepped
+	shift 2
+	mkdir -p "$name.$build" && cd "$name.$build" || exit 1
+	compile "$name" "$@"
+	case $build in
+	*-stripped)
+		# functions are found, too, that are in no table: of those the oracle knows nothing
+		strip "$name"
+		run sonde list -F '*' --csv "./$name" | awk -F '"' '/"unwind table"/ { print $4 }' | paste -sd, >in-tables
+		sonde=(--mem="$(cat in-tables)")
+		;;
+	*-nostack) sonde+=(--mem-stack=no) compared=(-S) ;;
+	esac
+	[ "$name" != fn_recursion ] || arguments=(50)
+	run "$oracle/memsteps" -o steps "$program" "${arguments[@]}" >stepped.out 2>stepped.err
+	stepped=$?
+	[ "$stepped" -ne 77 ] || { echo "$name ($build): not on this processor: agree"; exit 0; }
+	compare
+	[ -z "$both" ] || compare --eager
 	echo "$name ($build): $(sed 's/; left.*//' difference)"
 	cd .. && rm -rf "$name.$build"
 }
 
-if [ "${1-}" = one ]; then
+case ${1-} in
+one | both)
+	[ "$1" = one ] || both=1
 	shift
 	one "$@"
 	exit 0
-fi
+	;;
+esac
 
 [ -x "$oracle/memsteps" ] || skip "tests/oracle/memsteps was not built"
 need_command setarch gcc
 setarch -R true 2>/dev/null || skip "address space randomization cannot be switched off"
-compare_all "${MEMORY_PROGRAMS:-$all_programs}" "${MEMORY_BUILDS:-}" "${MEMORY_MATRIX:-}"
+EAGER=1 compare_all "${MEMORY_PROGRAMS:-$all_programs}" "${MEMORY_BUILDS:-}" "${MEMORY_MATRIX:-}"
