@@ -5,10 +5,12 @@ libanalysis_la_SOURCES = \
 	analysis/cache/bounds.h \
 	analysis/cache/chain.c \
 	analysis/cache/chain.h \
+	analysis/cache/chain-private.h \
 	analysis/cache/cores.c \
 	analysis/cache/cores.h \
 	analysis/cache/level.c \
 	analysis/cache/level.h \
+	analysis/cache/lru.c \
 	analysis/cache/order.c \
 	analysis/cache/order.h \
 	analysis/cache/rounds.c \

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "analysis/cache/chain.h"
-#include "base/array.h"
+#include "analysis/cache/chain-private.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* One LRU level that is written back, as most are: run_lru() does for it what the others do. */
+/* One LRU level that is written back, as most are: lru.c does for it what the others do. */
 static bool is_simple(const struct cache_level *levels, unsigned int n, unsigned int flags)
 {
 	return n == 1 && levels->policy == CACHE_LRU && !levels->through && !levels->prefetch && !flags;
@@ -54,26 +53,6 @@ void cache_chain_free(struct cache_chain *c)
 	c->n = 0;
 }
 
-/* What one request does. */
-struct turn {
-	struct cache_chain *c;
-	struct cache_count *counts; /* of its instruction */
-	uint32_t insn;
-};
-
-static inline void make(const struct turn *t, uint64_t line, uint32_t how)
-{
-	struct cache_chain *c = t->c;
-
-	if (c->unheard)
-		return;
-	if (__builtin_expect(c->made.n == c->made.room, 0) && !array_room(c->made.v, c->made.room, c->made.n + 1)) {
-		c->failed = true;
-		return;
-	}
-	c->made.v[c->made.n++] = (struct cache_request){ .line = line, .insn = t->insn, .how = how };
-}
-
 /* Level @k was asked for a line, as it was told of one that left the level before if @count is NULL. */
 static void classify_one(struct cache_chain *c, unsigned int k, uint64_t line, bool hit, enum cache_shadow_then then,
 		     struct cache_count *count)
@@ -93,13 +72,6 @@ static inline void classify(struct cache_chain *c, unsigned int k, uint64_t line
 {
 	if (c->shadows)
 		classify_one(c, k, line, hit, then, count);
-}
-
-static void miss(struct cache_chain *c, unsigned int k, uint64_t line, struct cache_count *count)
-{
-	count->misses++;
-	if (c->group_misses)
-		c->group_misses[k * c->groups + (line >> (c->unit - c->level[k]->shift) & (c->groups - 1))]++;
 }
 
 /* The line of level @k + 1 that holds @line; beyond the last one: @line. */
@@ -316,113 +288,22 @@ static void bring_pending(const struct turn *t)
 	c->npending = 0;
 }
 
-/* ---- many requests ---- */
-
-#define AHEAD 8 /* requests: their sets are fetched meanwhile */
-#define HOST_LINE 64
-
-static void fetch_set(const struct cache_state *s, uint64_t line)
-{
-	const uint64_t bytes = s->narrow ? sizeof(*s->narrow) : sizeof(*s->slots), set = cache_set_of(s, line) * s->ways * bytes;
-	const char *slots = s->narrow ? (const char *)s->narrow : (const char *)s->slots;
-
-	if (!s->large)
-		return;
-	for (uint64_t at = 0; at < s->ways * bytes; at += HOST_LINE)
-		__builtin_prefetch(slots + set + at, 1);
-}
-
-/* ---- simple ones: all of it in one place ---- */
-
-/* Moves what is @key, but for the lowest bit, to the front, or puts it there.  What left for it; 1: it was there. */
-#define TO_FRONT(name, type)						\
-static inline type name(type *slots, uint64_t ways, type key, type modified)	\
-{									\
-	type before = slots[0], found;					\
-									\
-	if ((before ^ key) <= 1) {					\
-		slots[0] = before | modified;				\
-		return 1;						\
-	}								\
-	for (uint64_t at = 1; at < ways; at++) {			\
-		found = slots[at];					\
-		slots[at] = before;					\
-		if ((found ^ key) <= 1) {				\
-			slots[0] = found | modified;			\
-			return 1;					\
-		}							\
-		before = found;						\
-	}								\
-	slots[0] = key | modified;					\
-	return before;							\
-}
-
-TO_FRONT(to_front, uint64_t)
-/* What large levels take time for is the memory that they are in. */
-TO_FRONT(to_front_narrow, uint32_t)
-
-static inline uint64_t use_narrow(struct cache_state *s, uint64_t line, uint64_t set, uint64_t modified)
-{
-	const uint32_t key = (uint32_t)(cache_above_set(s, line) + 1) << 1;
-	const uint32_t left = to_front_narrow(s->narrow + set * s->ways, s->ways, key, (uint32_t)modified);
-
-	return left <= 1 ? left : (((uint64_t)(left >> 1) - 1) * s->sets + set + 1) << 1 | (left & 1);
-}
-
-/* As a function of its own for each width.  Returns how many are done: up to one that a narrow level has no room for. */
-__attribute__((always_inline))
-static inline size_t run_lru(struct cache_chain *c, const struct cache_request *v, size_t n, unsigned int shift,
-			     struct cache_count *counts, bool narrow)
-{
-	struct cache_state *s = c->level[0];
-	const bool hits_known = c->hits_known;
-	const size_t fetched = s->large ? n : 0; /* requests */
-
-	for (size_t i = 0; i < n; i++) {
-		const struct turn t = { .c = c, .counts = &counts[v[i].insn], .insn = v[i].insn };
-		const uint64_t line = v[i].line >> shift, set = cache_set_of(s, line), asked = !(v[i].how & CACHE_BACK);
-		const uint64_t modified = (v[i].how & (CACHE_WRITE | CACHE_BACK)) != 0;
-		uint64_t left;
-
-		if (i + AHEAD < fetched)
-			fetch_set(s, v[i + AHEAD].line >> shift);
-		if (narrow && cache_above_set(s, line) > CACHE_NARROW_MOST)
-			return i;
-		left = narrow ? use_narrow(s, line, set, modified) :
-				to_front(s->slots + set * s->ways, s->ways, (line + 1) << 1, modified);
-		if (left == 1) {
-			if (!hits_known)
-				t.counts->hits += asked;
-			continue;
-		}
-		if (asked) {
-			miss(c, 0, line, t.counts);
-			make(&t, line, CACHE_READ);
-		}
-		if (!(left & 1))
-			continue;
-		t.counts->written++;
-		make(&t, cache_line_of(left), CACHE_BACK);
-	}
-	return n;
-}
-
-static void run_simple(struct cache_chain *c, const struct cache_request *v, size_t n, unsigned int shift,
-		       struct cache_count *counts)
-{
-	size_t done = 0;
-
-	if (c->level[0]->narrow)
-		done = run_lru(c, v, n, shift, counts, true);
-	if (done == n)
-		return;
-	if (c->level[0]->narrow && !cache_state_widen(c->level[0]))
-		c->failed = true;
-	else
-		run_lru(c, v + done, n - done, shift, counts, false);
-}
-
 /* ---- several levels ---- */
+
+/* cache_find() in a level of policy LRU. */
+static inline uint64_t *find_lru(struct cache_state *s, uint64_t line)
+{
+	uint64_t *slots = s->slots + cache_set_of(s, line) * s->ways, key = (line + 1) << 1, at = 0, slot;
+
+	while (at < s->ways && (slots[at] ^ key) > 1)
+		at++;
+	if (at == s->ways)
+		return NULL;
+	for (slot = slots[at]; at; at--)
+		slots[at] = slots[at - 1];
+	slots[0] = slot;
+	return slots;
+}
 
 /* Does the first one do nothing but note a hit?  That is what most requests are. */
 static bool is_quick(const struct cache_chain *c)
@@ -436,21 +317,23 @@ void cache_chain_run(struct cache_chain *c, const struct cache_request *v, size_
 	const bool quick = is_quick(c);
 
 	if (c->simple) {
-		run_simple(c, v, n, shift, counts);
+		cache_chain_run_simple(c, v, n, shift, counts);
 		return;
 	}
 	for (size_t i = 0; i < n; i++) {
 		const struct turn t = { .c = c, .counts = counts + (size_t)v[i].insn * c->n, .insn = v[i].insn };
 		uint64_t *slot;
 
-		for (unsigned int k = 0; k < c->n && i + AHEAD < n; k++)
-			fetch_set(c->level[k], v[i + AHEAD].line >> (shift + c->level[k]->shift - c->level[0]->shift));
-		slot = quick && !(v[i].how & CACHE_BACK) ? cache_find(c->level[0], v[i].line >> shift) : NULL;
+		if (i + AHEAD < n)
+			fetch_set(c->level[0], v[i + AHEAD].line >> shift);
+		slot = quick && !(v[i].how & CACHE_BACK) ? find_lru(c->level[0], v[i].line >> shift) : NULL;
 		if (slot) {
 			*slot |= (v[i].how & CACHE_WRITE) != 0;
 			t.counts->hits += !c->hits_known;
 			continue;
 		}
+		for (unsigned int k = 1; k < c->n; k++)
+			fetch_set(c->level[k], v[i].line >> (shift + c->level[k]->shift - c->level[0]->shift));
 		if (c->coming)
 			c->level[0]->coming = c->coming[i] ? c->coming[i] - 1 : CACHE_NEVER;
 		if (v[i].how & CACHE_BACK)

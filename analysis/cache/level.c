@@ -19,7 +19,20 @@ static bool is_list(const struct cache_state *s)
 	return s->policy == CACHE_LRU || s->policy == CACHE_FIFO;
 }
 
-bool cache_state_init(struct cache_state *s, const struct cache_level *level, bool narrow)
+/* Room for times and hints.  So many hints that few of them are for two lines that are there. */
+static bool init_hints(struct cache_state *s, uint64_t lines)
+{
+	unsigned int bits = 4;
+
+	while (UINT64_C(1) << bits < 8 * lines)
+		bits++;
+	s->hint_shift = 64 - bits;
+	s->used = calloc(lines, sizeof(*s->used));
+	s->hints = calloc(UINT64_C(1) << bits, sizeof(*s->hints));
+	return s->used && s->hints;
+}
+
+bool cache_state_init(struct cache_state *s, const struct cache_level *level, bool alone)
 {
 	const uint64_t sets = level->lines / level->ways;
 
@@ -31,11 +44,13 @@ bool cache_state_init(struct cache_state *s, const struct cache_level *level, bo
 		.set_bits = (unsigned int)__builtin_ctzll(sets),
 		.policy = level->policy, .qlru = level->qlru, .large = level->lines * sizeof(*s->slots) > HOST_CACHE,
 	};
-	if (narrow && sets >= CACHE_NARROW_SETS)
+	const bool hinted = alone && level->ways >= CACHE_HINTED_WAYS && level->lines <= CACHE_HINTED_LINES;
+
+	if (alone && sets >= CACHE_NARROW_SETS && !hinted)
 		s->narrow = calloc(level->lines, sizeof(*s->narrow));
 	else
 		s->slots = calloc(level->lines, sizeof(*s->slots));
-	if ((!s->slots && !s->narrow) || (!s->words && has_words(level->policy)) ||
+	if ((!s->slots && !s->narrow) || (hinted && !init_hints(s, level->lines)) || (!s->words && has_words(level->policy)) ||
 	    (!s->next && level->policy == CACHE_OPT)) {
 		cache_state_free(s);
 		return false;
@@ -49,6 +64,8 @@ void cache_state_free(struct cache_state *s)
 {
 	free(s->slots);
 	free(s->narrow);
+	free(s->used);
+	free(s->hints);
 	free(s->words);
 	free(s->next);
 	*s = (struct cache_state){ 0 };

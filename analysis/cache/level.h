@@ -12,6 +12,13 @@ struct cache_state {
 	/* In their place: (line / sets + 1) << 1 | modified.  For that, sets have to be many: for most addresses 1,024 are enough. */
 	uint32_t *narrow;
 	/*
+	 * With many ways, LRU keeps lines where they are: of each slot when it was used last, 0: never; and where a line may be, by its hash:
+	 * one that is not there is looked for in its set.
+	 */
+	uint64_t *used, now;
+	uint32_t *hints;
+	unsigned int hint_shift;
+	/*
 	 * Of each set.  Tree-PLRU: bit i for node i, the root is 1: in which half the victim is; NMRU: the way that was used last;
 	 * QLRU: two bits a way, its age.  NULL: other policies.
 	 */
@@ -28,14 +35,16 @@ struct cache_state {
 	bool removed;		  /* lines were taken out, so there may be a free slot before one in use */
 };
 
-/* @narrow: if it can be; then none of the functions below is called before it is wide.  False: no memory; there is nothing to free. */
-bool cache_state_init(struct cache_state *s, const struct cache_level *level, bool narrow) __attribute__((warn_unused_result));
+/* @alone: in any form; then none of the functions below but cache_state_widen() is called while it is narrow or has hints.  False: no memory; there is nothing to free. */
+bool cache_state_init(struct cache_state *s, const struct cache_level *level, bool alone) __attribute__((warn_unused_result));
 void cache_state_free(struct cache_state *s);
 
 #define CACHE_NEVER UINT64_MAX
 #define CACHE_NARROW_SETS 1024		   /* at least */
 #define CACHE_NARROW_MOST (INT32_MAX - 1u) /* a line by the sets */
-/* For lines beyond that.  False: no memory. */
+#define CACHE_HINTED_WAYS 32		   /* at least */
+#define CACHE_HINTED_LINES (1u << 16)	   /* at most */
+/* A narrow one, for lines beyond that.  False: no memory. */
 bool cache_state_widen(struct cache_state *s) __attribute__((warn_unused_result));
 
 /* The line's slot, which counts as used now; NULL: it is not there.  Valid until another line comes or goes. */

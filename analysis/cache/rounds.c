@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Accesses go through streams, what is left of them through chains.  Each of these is done with all accesses that there are before
- * the next one begins; so several threads can do it, each at another stream or chain:
+ * Accesses go through streams, piece by piece; when there is enough of what is left of them, it goes through chains.  Each of these takes
+ * all of it before the next one begins; so several threads can do it, each at another chain, while the caller goes on with streams:
  *
  *	accesses ──▶ stream ──▶ chain ──▶ chain
  *		│	    └──▶ chain ─┬▶ chain
  *		└──▶ stream ──▶ chain   └▶ chain
  *
- * One takes what is ready: what comes before it is done.  What a stream or chain computes follows from what it is given alone, in
+ * One takes what is ready: what comes before it is done.  What a chain computes follows from what it is given alone, in
  * order, so it does not matter who does it, and when.
  */
 #include "analysis/cache/simulate-private.h"
@@ -37,7 +37,7 @@ static bool hold(struct cache_requests *held, const struct cache_request *v, siz
 static bool run_node(struct cache_sim *sim, struct node *node)
 {
 	const struct node *before = node->before == CACHE_NO_NODE ? NULL : &sim->nodes[node->before];
-	const struct cache_requests *from = before ? &before->chain.made : &sim->streams[node->stream].requests;
+	const struct cache_requests *from = before ? &before->chain.made : &sim->streams[node->stream].given;
 	const unsigned int shift = before ? node->chain.level[0]->shift - cache_node_unit(before) : 0;
 
 	node->chain.made.n = 0;
@@ -55,58 +55,59 @@ static bool run_nodes(struct cache_sim *sim, uint32_t first)
 	return true;
 }
 
-static bool run_stream(struct cache_stream *s, const struct batch *b)
+bool cache_round_piece(struct cache_sim *sim)
 {
-	return s->chosen ? cache_stream_take(s, b->some, b->nsome) : cache_stream_take(s, b->v, b->n);
+	struct piece *p = &sim->piece;
+	bool good = true;
+
+	for (uint32_t i = 0; i < sim->nstreams && good; i++)
+		good = sim->streams[i].chosen ? cache_stream_take(&sim->streams[i], p->some, p->nsome) :
+						cache_stream_take(&sim->streams[i], p->v, p->n);
+	p->n = p->nsome = 0;
+	return good;
+}
+
+bool cache_round_full(const struct cache_sim *sim)
+{
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < sim->nstreams; i++)
+		n += sim->streams[i].requests.n;
+	return n >= CACHE_ROUND;
+}
+
+static void give(struct cache_sim *sim)
+{
+	for (uint32_t i = 0; i < sim->nstreams; i++) {
+		struct cache_stream *s = &sim->streams[i];
+		const struct cache_requests taken = s->given;
+
+		s->given = s->requests;
+		s->requests = taken;
+		s->requests.n = 0;
+	}
 }
 
 bool cache_round_run(struct cache_sim *sim)
 {
-	for (uint32_t i = 0; i < sim->nstreams; i++)
-		if (!run_stream(&sim->streams[i], &sim->batch))
-			return false;
-	sim->batch.n = sim->batch.nsome = 0;
+	give(sim);
 	return run_nodes(sim, 0);
-}
-
-bool cache_batch_new(const struct cache_sim *sim, struct batch *b, size_t room)
-{
-	*b = (struct batch){ .v = malloc(room * sizeof(*b->v)), .room = room };
-	if (sim->wanted.group)
-		b->some = malloc(room * sizeof(*b->some));
-	return b->v && (b->some || !sim->wanted.group);
-}
-
-void cache_batch_free(struct batch *b)
-{
-	free(b->v);
-	free(b->some);
 }
 
 /* ---- by several threads ---- */
 
-static size_t count_tasks(const struct cache_sim *sim)
-{
-	return (size_t)sim->nstreams + sim->nnodes;
-}
-
 static bool is_ready(const struct cache_sim *sim, size_t i)
 {
 	const struct task *tasks = sim->round->tasks;
-	const struct node *node;
+	const uint32_t before = sim->nodes[i].before;
 
-	if (tasks[i].state != TASK_WAITS)
-		return false;
-	if (i < sim->nstreams)
-		return true;
-	node = &sim->nodes[i - sim->nstreams];
-	return tasks[node->before == CACHE_NO_NODE ? node->stream : sim->nstreams + node->before].state == TASK_DONE;
+	return tasks[i].state == TASK_WAITS && (before == CACHE_NO_NODE || tasks[before].state == TASK_DONE);
 }
 
-/* One that this thread has had last time, or else any; count_tasks(): none is ready. */
+/* One that this thread has had last time, or else any; nnodes: none is ready. */
 static size_t find_task(const struct cache_sim *sim, unsigned int slot)
 {
-	const size_t all = count_tasks(sim);
+	const size_t all = sim->nnodes;
 	size_t found = all;
 
 	for (size_t i = 0; i < all; i++) {
@@ -119,11 +120,6 @@ static size_t find_task(const struct cache_sim *sim, unsigned int slot)
 	return found;
 }
 
-static bool run_task(struct cache_sim *sim, size_t i)
-{
-	return i < sim->nstreams ? run_stream(&sim->streams[i], &sim->round->batch) : run_node(sim, &sim->nodes[i - sim->nstreams]);
-}
-
 static void run_tasks(void *arg, unsigned int slot)
 {
 	struct cache_sim *sim = arg;
@@ -134,14 +130,14 @@ static void run_tasks(void *arg, unsigned int slot)
 		size_t i = find_task(sim, slot);
 		bool good;
 
-		if (i == count_tasks(sim)) {
+		if (i == sim->nnodes) {
 			pthread_cond_wait(&r->changed, &r->lock);
 			continue;
 		}
 		r->tasks[i] = (struct task){ .state = TASK_RUNS, .slot = slot };
 		r->waiting--;
 		pthread_mutex_unlock(&r->lock);
-		good = run_task(sim, i);
+		good = run_node(sim, &sim->nodes[i]);
 		pthread_mutex_lock(&r->lock);
 		r->tasks[i].state = TASK_DONE;
 		r->failed |= !good;
@@ -158,9 +154,9 @@ bool cache_round_new(struct cache_sim *sim)
 		return false;
 	pthread_mutex_init(&r->lock, NULL);
 	pthread_cond_init(&r->changed, NULL);
-	r->tasks = calloc(count_tasks(sim) + 1, sizeof(*r->tasks));
+	r->tasks = calloc((size_t)sim->nnodes + 1, sizeof(*r->tasks));
 	sim->round = r;
-	return cache_batch_new(sim, &r->batch, CACHE_ROUND) && r->tasks;
+	return r->tasks;
 }
 
 void cache_round_free(struct cache_sim *sim)
@@ -173,7 +169,6 @@ void cache_round_free(struct cache_sim *sim)
 	pthread_mutex_destroy(&r->lock);
 	pthread_cond_destroy(&r->changed);
 	free(r->tasks);
-	cache_batch_free(&r->batch);
 	free(r);
 	sim->round = NULL;
 }
@@ -181,16 +176,14 @@ void cache_round_free(struct cache_sim *sim)
 bool cache_round_begin(struct cache_sim *sim)
 {
 	struct round *r = sim->round;
-	struct batch done;
 
 	if (!cache_round_finish(sim))
 		return false;
-	done = r->batch;
-	r->batch = sim->batch;
-	sim->batch = done;
-	r->waiting = count_tasks(sim);
+	give(sim);
+	r->waiting = sim->nnodes;
 	for (size_t i = 0; i < r->waiting; i++)
 		r->tasks[i].state = TASK_WAITS;
+	r->begun = true;
 	r->help = sim->o.crew->begin(sim->o.crew->workers, run_tasks, sim);
 	return true;
 }
@@ -199,11 +192,11 @@ bool cache_round_finish(struct cache_sim *sim)
 {
 	struct round *r = sim->round;
 
-	if (!r->batch.n)
+	if (!r->begun)
 		return !r->failed;
 	run_tasks(sim, 0);
 	sim->o.crew->finish(r->help);
-	r->batch.n = r->batch.nsome = 0;
+	r->begun = false;
 	return !r->failed;
 }
 
@@ -236,6 +229,8 @@ static bool find_coming(struct node *node)
 	return good;
 }
 
+#define HELD_ROUND 4096u
+
 static bool run_held(struct cache_sim *sim, uint32_t index)
 {
 	struct node *node = &sim->nodes[index];
@@ -243,7 +238,7 @@ static bool run_held(struct cache_sim *sim, uint32_t index)
 	if (!find_coming(node))
 		return false;
 	for (size_t done = 0, n; done < node->held.n; done += n) {
-		n = node->held.n - done < CACHE_BATCH ? node->held.n - done : CACHE_BATCH;
+		n = node->held.n - done < HELD_ROUND ? node->held.n - done : HELD_ROUND;
 		node->chain.coming = node->coming + done;
 		node->chain.made.n = 0;
 		cache_chain_run(&node->chain, node->held.v + done, n, 0, node->counts);
@@ -258,7 +253,7 @@ static bool run_held(struct cache_sim *sim, uint32_t index)
 bool cache_round_last(struct cache_sim *sim)
 {
 	for (uint32_t i = 0; i < sim->nstreams; i++)
-		sim->streams[i].requests.n = 0;
+		sim->streams[i].given.n = 0;
 	for (uint32_t i = 0; i < sim->nnodes; i++)
 		sim->nodes[i].chain.made.n = 0;
 	for (uint32_t i = 0; i < sim->nnodes; i++)

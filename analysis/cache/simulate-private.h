@@ -7,8 +7,8 @@
 
 #include <pthread.h>
 
-#define CACHE_BATCH 4096u  /* accesses that are taken at a time by one thread alone */
-#define CACHE_ROUND 32768u /* ... by several */
+#define CACHE_PIECE 1024u  /* accesses that go through streams at a time: they and what is made of them stay in the processor's first cache */
+#define CACHE_ROUND 65536u /* what is left of them that goes through chains at a time */
 #define CACHE_NO_NODE UINT32_MAX
 
 struct insn {
@@ -62,11 +62,11 @@ struct system {
 	size_t room;
 };
 
-/* Accesses that are taken at a time. */
-struct batch {
-	struct cache_access *v;	   /* all */
-	struct cache_access *some; /* in order, those that streams that leave out groups may want; NULL: there are none of these */
-	size_t n, nsome, room;
+/* Accesses that go through streams at a time. */
+struct piece {
+	size_t n, nsome;
+	struct cache_access v[CACHE_PIECE];    /* all */
+	struct cache_access some[CACHE_PIECE]; /* in order, those that streams that leave out groups may want */
 };
 
 /* What streams that leave out groups of sets want: by groups that are parts of theirs, of the smallest unit that one has. */
@@ -76,27 +76,27 @@ struct wanted {
 	unsigned int unit, shift; /* the smallest */
 };
 
-/* A stream, then a node, of a round. */
+/* A node of a round. */
 enum task_state { TASK_WAITS, TASK_RUNS, TASK_DONE };
 struct task {
 	enum task_state state;
 	unsigned int slot; /* of who did it last: what it needs may still be in that processor's caches */
 };
 
-/* What several threads do with some accesses. */
+/* What several threads do with what is left of some accesses. */
 struct round {
 	pthread_mutex_t lock;	/* for all that follows */
 	pthread_cond_t changed; /* some task is done */
-	struct task *tasks;
+	struct task *tasks;	/* for each node one */
 	size_t waiting;		/* tasks */
 	bool failed;
-	struct batch batch;	/* theirs, until the round is finished; empty then */
+	bool begun;		/* and not finished */
 	void *help;		/* what crew->begin() has returned */
 };
 
 struct cache_sim {
 	struct round *round; /* NULL: one thread does all */
-	struct batch batch;  /* that is filled */
+	struct piece piece;  /* that is filled */
 	struct wanted wanted;
 	struct insn *insns;
 	size_t n, room;
@@ -117,18 +117,19 @@ unsigned int cache_node_unit(const struct node *node);
 
 /* ---- rounds.c; false: no memory, as in simulate.h ---- */
 
-bool cache_batch_new(const struct cache_sim *sim, struct batch *b, size_t room) __attribute__((warn_unused_result));
-void cache_batch_free(struct batch *b);
-
-/* Those in sim->batch go through all streams and nodes; it is empty then. */
+/* What is in sim->piece goes through all streams; it is empty then. */
+bool cache_round_piece(struct cache_sim *sim) __attribute__((warn_unused_result));
+/* Is there enough in streams for nodes to begin? */
+bool cache_round_full(const struct cache_sim *sim);
+/* What streams have goes through all nodes. */
 bool cache_round_run(struct cache_sim *sim) __attribute__((warn_unused_result));
 
 /* Where several do it: room for that. */
 bool cache_round_new(struct cache_sim *sim) __attribute__((warn_unused_result));
 void cache_round_free(struct cache_sim *sim);
-/* Those in sim->batch are given to all; the caller fills it anew meanwhile. */
+/* The same, by several threads; the caller fills streams anew meanwhile. */
 bool cache_round_begin(struct cache_sim *sim) __attribute__((warn_unused_result));
-/* They have all been taken when this returns; the caller does its part. */
+/* It has gone through all nodes when this returns; the caller does its part. */
 bool cache_round_finish(struct cache_sim *sim) __attribute__((warn_unused_result));
 
 /* What waits until all is known. */

@@ -248,8 +248,7 @@ struct cache_sim *cache_sim_new(const struct cache_system *systems, size_t n, co
 	for (uint32_t i = 0; good && i < sim->nstreams; i++)
 		good = cache_stream_begin(&sim->streams[i]);
 	several = sim->o.crew && sim->o.crew->workers > 1;
-	good = good && find_wanted(sim) && cache_batch_new(sim, &sim->batch, several ? CACHE_ROUND : CACHE_BATCH) &&
-	       (!several || cache_round_new(sim));
+	good = good && find_wanted(sim) && (!several || cache_round_new(sim));
 	if (good)
 		return sim;
 	cache_sim_free(sim);
@@ -261,7 +260,6 @@ void cache_sim_free(struct cache_sim *sim)
 	if (!sim)
 		return;
 	cache_round_free(sim);
-	cache_batch_free(&sim->batch);
 	free(sim->wanted.group);
 	for (uint32_t i = 0; i < sim->nnodes; i++) {
 		cache_chain_free(&sim->nodes[i].chain);
@@ -388,28 +386,27 @@ static bool run_all_cores(struct cache_sim *sim, const struct cache_access *v, s
 	return true;
 }
 
-/* Fills the batch with as many as there is room for.  How many of @v are done; NONE_DONE: no memory. */
+/* Fills the piece with as many as there is room for.  How many of @v are done; NONE_DONE: no memory. */
 #define NONE_DONE SIZE_MAX
 static size_t fill(struct cache_sim *sim, const struct mt_access *v, size_t n, bool stack)
 {
-	struct batch *b = &sim->batch;
-	const size_t had = b->n;
+	struct piece *p = &sim->piece;
 	size_t i = 0;
 
-	for (; i < n && b->n < b->room; i++) {
-		struct cache_access *to = &b->v[b->n];
+	for (; i < n && p->n < CACHE_PIECE; i++) {
+		struct cache_access *to = &p->v[p->n];
 
 		if ((v[i].kind & MD_KIND) == MD_PREFETCH || !v[i].size || (v[i].kind & MD_STACK && !stack))
 			continue;
 		if (!prepare(sim, &v[i], to))
 			return NONE_DONE;
-		b->n++;
-		if (!b->some)
+		p->n++;
+		if (!sim->wanted.group)
 			continue;
-		b->some[b->nsome] = *to;
-		b->nsome += is_wanted(&sim->wanted, to);
+		p->some[p->nsome] = *to;
+		p->nsome += is_wanted(&sim->wanted, to);
 	}
-	return run_all_cores(sim, b->v + had, b->n - had) ? i : NONE_DONE;
+	return run_all_cores(sim, p->v, p->n) && cache_round_piece(sim) ? i : NONE_DONE;
 }
 
 bool cache_sim_take(struct cache_sim *sim, const struct mt_access *v, size_t n, bool stack)
@@ -418,18 +415,18 @@ bool cache_sim_take(struct cache_sim *sim, const struct mt_access *v, size_t n, 
 		k = fill(sim, v + done, n - done, stack);
 		if (k == NONE_DONE)
 			return false;
-		/* others simulate a full one while the next one is filled */
-		if (sim->round && sim->batch.n == sim->batch.room && !cache_round_begin(sim))
-			return false;
-		if (!sim->round && !cache_round_run(sim))
+		if (!cache_round_full(sim))
+			continue;
+		/* chains of others take it while streams are filled anew */
+		if (!(sim->round ? cache_round_begin(sim) : cache_round_run(sim)))
 			return false;
 	}
-	return true;
+	return sim->round || cache_round_run(sim);
 }
 
 bool cache_sim_end(struct cache_sim *sim)
 {
-	if (sim->round && !((!sim->batch.n || cache_round_begin(sim)) && cache_round_finish(sim)))
+	if (sim->round && !(cache_round_begin(sim) && cache_round_finish(sim)))
 		return false;
 	return cache_round_last(sim);
 }

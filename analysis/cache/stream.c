@@ -39,6 +39,7 @@ void cache_stream_free(struct cache_stream *s)
 	free(s->chosen);
 	free(s->more);
 	free(s->requests.v);
+	free(s->given.v);
 }
 
 /* Is it to be left out?  Else notes it. */
@@ -93,7 +94,7 @@ __attribute__((always_inline))
 static inline bool take(struct cache_stream *s, enum cache_stream_kind kind, const struct cache_access *v, size_t n)
 {
 	const unsigned int shift = s->shift;
-	struct cache_request *to = s->requests.v;
+	struct cache_request *to = s->requests.v + s->requests.n;
 
 	for (size_t i = 0; i < n; i++) {
 		const uint64_t line = v[i].first >> shift;
@@ -114,8 +115,7 @@ static inline bool take(struct cache_stream *s, enum cache_stream_kind kind, con
 
 bool cache_stream_take(struct cache_stream *s, const struct cache_access *v, size_t n)
 {
-	s->requests.n = 0;
-	if (!array_room(s->requests.v, s->requests.room, n))
+	if (!array_room(s->requests.v, s->requests.room, s->requests.n + n))
 		return false;
 	switch (s->kind) {
 	case CACHE_STREAM_BACK:

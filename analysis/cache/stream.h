@@ -41,6 +41,7 @@ struct cache_stream {
 	bool *chosen;		 /* which; NULL: all */
 	uint64_t *last;		 /* by group: line << 1 | stored to; CACHE_STREAM_NONE */
 	struct cache_requests requests;
+	struct cache_requests given; /* those that chains take meanwhile */
 	uint64_t *more;		 /* by instruction: lines that its accesses had but the first of each */
 	size_t room;
 };
@@ -54,7 +55,7 @@ uint64_t cache_stream_groups(const struct cache_level *level, unsigned int unit)
 /* All up to one_in have been set.  False: no memory. */
 bool cache_stream_begin(struct cache_stream *s) __attribute__((warn_unused_result));
 void cache_stream_free(struct cache_stream *s);
-/* Sets its requests to what is left of the accesses.  False: no memory. */
+/* Adds what is left of the accesses to its requests.  False: no memory. */
 bool cache_stream_take(struct cache_stream *s, const struct cache_access *v, size_t n) __attribute__((warn_unused_result));
 
 #endif
