@@ -347,20 +347,25 @@ static bool find_insn(struct cache_sim *sim, uint64_t insn, struct recent *r)
 
 /* ---- accesses ---- */
 
-static inline bool prepare(struct cache_sim *sim, const struct mt_access *v, struct cache_access *a)
+/* Its instruction's index; UINT32_MAX: no memory. */
+static inline uint32_t count_insn(struct cache_sim *sim, const struct mt_access *v)
 {
-	static const uint8_t hows[MD_KIND + 1] = {
-		[MD_LOAD] = CACHE_READ, [MD_STORE] = CACHE_WRITE, [MD_MODIFY] = CACHE_READ | CACHE_WRITE };
-	const unsigned int kind = v->kind & MD_KIND;
 	struct recent *r = &sim->recent[v->insn % RECENT];
 
 	if ((r->insn != v->insn || !r->valid) && !find_insn(sim, v->insn, r))
-		return false;
-	sim->insns[r->index].n[kind]++;
-	*a = (struct cache_access){ .first = v->addr, .last = v->addr + v->size - 1, .insn = r->index, .how = hows[kind] };
-	if (a->last < a->first)
-		a->last = UINT64_MAX;
-	return true;
+		return UINT32_MAX;
+	sim->insns[r->index].n[v->kind & MD_KIND]++;
+	return r->index;
+}
+
+static inline struct cache_access access_of(const struct mt_access *v, uint32_t insn)
+{
+	static const uint8_t hows[MD_KIND + 1] = {
+		[MD_LOAD] = CACHE_READ, [MD_STORE] = CACHE_WRITE, [MD_MODIFY] = CACHE_READ | CACHE_WRITE };
+	const uint64_t last = v->addr + v->size - 1;
+
+	return (struct cache_access){ .first = v->addr, .last = last < v->addr ? UINT64_MAX : last, .insn = insn,
+				      .how = hows[v->kind & MD_KIND] };
 }
 
 static bool run_cores(struct cache_sim *sim, struct system *s, const struct cache_access *v, size_t n)
@@ -394,17 +399,18 @@ static size_t fill(struct cache_sim *sim, const struct mt_access *v, size_t n, b
 	size_t i = 0;
 
 	for (; i < n && p->n < CACHE_PIECE; i++) {
-		struct cache_access *to = &p->v[p->n];
+		struct cache_access a;
+		uint32_t insn;
 
 		if ((v[i].kind & MD_KIND) == MD_PREFETCH || !v[i].size || (v[i].kind & MD_STACK && !stack))
 			continue;
-		if (!prepare(sim, &v[i], to))
+		insn = count_insn(sim, &v[i]);
+		if (insn == UINT32_MAX)
 			return NONE_DONE;
-		p->n++;
-		if (!sim->wanted.group)
-			continue;
-		p->some[p->nsome] = *to;
-		p->nsome += is_wanted(&sim->wanted, to);
+		a = access_of(&v[i], insn);
+		p->v[p->n++] = a;
+		if (sim->wanted.group && is_wanted(&sim->wanted, &a))
+			p->some[p->nsome++] = a;
 	}
 	return run_all_cores(sim, p->v, p->n) && cache_round_piece(sim) ? i : NONE_DONE;
 }
