@@ -10,8 +10,10 @@ static bool is_simple(const struct cache_level *levels, unsigned int n, unsigned
 	return n == 1 && levels->policy == CACHE_LRU && !levels->through && !levels->prefetch && !flags;
 }
 
-bool cache_chain_init(struct cache_chain *c, const struct cache_level *levels, unsigned int n, unsigned int flags)
+bool cache_chain_init(struct cache_chain *c, const struct cache_level *levels, unsigned int n, unsigned int flags,
+		      const struct cache_some *some)
 {
+	static const struct cache_some all = { .one_in = 1 };
 	const bool classify = flags & CACHE_CLASSIFY;
 
 	*c = (struct cache_chain){ .shadows = classify ? calloc(n, sizeof(*c->shadows)) : NULL,
@@ -22,7 +24,7 @@ bool cache_chain_init(struct cache_chain *c, const struct cache_level *levels, u
 		const struct cache_level *l = &levels[c->n];
 
 		c->level[c->n] = &c->own[c->n];
-		if (!cache_state_init(&c->own[c->n], l, c->simple)) {
+		if (!cache_state_init(&c->own[c->n], l, c->simple, some ? some : &all)) {
 			cache_chain_free(c);
 			return false;
 		}

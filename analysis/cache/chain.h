@@ -87,9 +87,9 @@ struct cache_chain {
 
 enum { CACHE_CLASSIFY = 1, CACHE_SHARED = 2 /* others may look at its levels */ };
 
-/* It stays where it is.  False: no memory; there is nothing to free. */
-bool cache_chain_init(struct cache_chain *c, const struct cache_level *levels, unsigned int n, unsigned int flags)
-	__attribute__((warn_unused_result));
+/* It stays where it is.  @some: NULL: all.  False: no memory; there is nothing to free. */
+bool cache_chain_init(struct cache_chain *c, const struct cache_level *levels, unsigned int n, unsigned int flags,
+		      const struct cache_some *some) __attribute__((warn_unused_result));
 void cache_chain_free(struct cache_chain *c);
 
 /*

@@ -32,8 +32,8 @@ static bool init_core(struct cache_cores *m, unsigned int core)
 	const struct cache_system *s = m->s;
 	struct cache_chain *c = &m->caches[core];
 
-	if (!cache_chain_init(c, s->level, s->ncaches, CACHE_SHARED) ||
-	    (s->ntlbs && !cache_chain_init(&m->tlbs[core], s->level + s->ncaches, s->ntlbs, CACHE_SHARED)))
+	if (!cache_chain_init(c, s->level, s->ncaches, CACHE_SHARED, NULL) ||
+	    (s->ntlbs && !cache_chain_init(&m->tlbs[core], s->level + s->ncaches, s->ntlbs, CACHE_SHARED, NULL)))
 		return false;
 	c->unheard = m->tlbs[core].unheard = true;
 	c->cores = m->caches;

@@ -32,30 +32,32 @@ static bool init_hints(struct cache_state *s, uint64_t lines)
 	return s->used && s->hints;
 }
 
-bool cache_state_init(struct cache_state *s, const struct cache_level *level, bool alone)
+bool cache_state_init(struct cache_state *s, const struct cache_level *level, bool alone, const struct cache_some *some)
 {
-	const uint64_t sets = level->lines / level->ways;
+	const uint64_t sets = level->lines / level->ways, room = sets / some->one_in, lines = room * level->ways;
 
 	*s = (struct cache_state){
-		.words = has_words(level->policy) ? calloc(sets, sizeof(*s->words)) : NULL,
-		.next = level->policy == CACHE_OPT ? calloc(level->lines, sizeof(*s->next)) : NULL,
+		.words = has_words(level->policy) ? calloc(room, sizeof(*s->words)) : NULL,
+		.next = level->policy == CACHE_OPT ? calloc(lines, sizeof(*s->next)) : NULL,
 		.sets = sets, .mask = sets & (sets - 1) ? 0 : sets - 1, .ways = level->ways,
 		.random = cache_random_begin(level->seed), .shift = (unsigned int)__builtin_ctzll(level->line),
 		.set_bits = (unsigned int)__builtin_ctzll(sets),
-		.policy = level->policy, .qlru = level->qlru, .large = level->lines * sizeof(*s->slots) > HOST_CACHE,
+		.policy = level->policy, .qlru = level->qlru, .large = lines * sizeof(*s->slots) > HOST_CACHE,
 	};
-	const bool hinted = alone && level->ways >= CACHE_HINTED_WAYS && level->lines <= CACHE_HINTED_LINES;
+	s->drop = (unsigned int)__builtin_ctzll(some->one_in);
+	s->below = s->drop ? some->unit - s->shift : 0;
+	const bool hinted = alone && level->ways >= CACHE_HINTED_WAYS && lines <= CACHE_HINTED_LINES;
 
-	if (alone && sets >= CACHE_NARROW_SETS && !hinted)
-		s->narrow = calloc(level->lines, sizeof(*s->narrow));
+	if (alone && sets >= CACHE_NARROW_SETS && !s->drop && !hinted)
+		s->narrow = calloc(lines, sizeof(*s->narrow));
 	else
-		s->slots = calloc(level->lines, sizeof(*s->slots));
-	if ((!s->slots && !s->narrow) || (hinted && !init_hints(s, level->lines)) || (!s->words && has_words(level->policy)) ||
+		s->slots = calloc(lines, sizeof(*s->slots));
+	if ((!s->slots && !s->narrow) || (hinted && !init_hints(s, lines)) || (!s->words && has_words(level->policy)) ||
 	    (!s->next && level->policy == CACHE_OPT)) {
 		cache_state_free(s);
 		return false;
 	}
-	for (uint64_t i = 0; i < sets && level->policy == CACHE_QLRU; i++)
+	for (uint64_t i = 0; i < room && level->policy == CACHE_QLRU; i++)
 		s->words[i] = UINT64_MAX;
 	return true;
 }

@@ -29,14 +29,23 @@ struct cache_state {
 	uint64_t ways, random;
 	unsigned int shift;	  /* of the line's size */
 	unsigned int set_bits;	  /* if mask is not 0 */
+	/* There is room for some sets alone: bits of their numbers that are dropped, and how many are below these. */
+	unsigned int drop, below;
 	enum cache_policy policy;
 	struct cache_qlru qlru;
 	bool large;		  /* more than what is in the processor's first cache anyway */
 	bool removed;		  /* lines were taken out, so there may be a free slot before one in use */
 };
 
+/* Lines of one in so many sets come to a level, a power of two: one in each so many units in a row, of this shift.  one_in: 1: of all. */
+struct cache_some {
+	uint64_t one_in;
+	unsigned int unit;
+};
+
 /* @alone: in any form; then none of the functions below but cache_state_widen() is called while it is narrow or has hints.  False: no memory; there is nothing to free. */
-bool cache_state_init(struct cache_state *s, const struct cache_level *level, bool alone) __attribute__((warn_unused_result));
+bool cache_state_init(struct cache_state *s, const struct cache_level *level, bool alone, const struct cache_some *some)
+	__attribute__((warn_unused_result));
 void cache_state_free(struct cache_state *s);
 
 #define CACHE_NEVER UINT64_MAX
@@ -56,9 +65,12 @@ uint64_t cache_put(struct cache_state *s, uint64_t line, bool modified);
 /* Takes out a line.  Returns what was in the slot; 0: it was not there. */
 uint64_t cache_remove(struct cache_state *s, uint64_t line);
 
+/* Where it is; its number if there is room for all. */
 static inline uint64_t cache_set_of(const struct cache_state *s, uint64_t line)
 {
-	return s->mask || s->sets == 1 ? line & s->mask : line % s->sets;
+	const uint64_t set = s->mask || s->sets == 1 ? line & s->mask : line % s->sets;
+
+	return set >> (s->below + s->drop) << s->below | (set & ((UINT64_C(1) << s->below) - 1));
 }
 
 /* The line by the sets. */

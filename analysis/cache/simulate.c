@@ -140,7 +140,9 @@ static bool same_part(const struct part *a, const struct part *b)
 
 static bool begin_node(struct node *node, unsigned int n, bool classify)
 {
-	if (!cache_chain_init(&node->chain, node->levels, n, classify ? CACHE_CLASSIFY : 0))
+	const struct cache_some some = { .one_in = node->part.one_in, .unit = node->part.unit };
+
+	if (!cache_chain_init(&node->chain, node->levels, n, classify ? CACHE_CLASSIFY : 0, node->part.groups ? &some : NULL))
 		return false;
 	node->chain.unheard = true;
 	node->chain.groups = node->part.groups;
