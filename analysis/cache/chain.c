@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One LRU level that is written back, as most are: lru.c does for it what the others do. */
+/* One LRU level that is written back: lru.c does for it what functions here do for the others. */
 static bool is_simple(const struct cache_level *levels, unsigned int n, unsigned int flags)
 {
 	return n == 1 && levels->policy == CACHE_LRU && !levels->through && !levels->prefetch && !flags;

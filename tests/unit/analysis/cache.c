@@ -129,6 +129,20 @@ static void test_narrow(void **unused)
 	farthest = UINT64_MAX / 2;
 }
 
+/* So many ways that lines stay where they are. */
+static void test_ways(void **unused)
+{
+	struct cache_system s = { .ncaches = 3, .ntlbs = 1, .level = {
+		level(2, 64, 32, CACHE_LRU, false), level(3, 48, 64, CACHE_LRU, false), level(4, 64, 64, CACHE_LRU, false),
+		level(1, 32, 4096, CACHE_LRU, false) } };
+
+	(void)unused;
+	compare_systems(&s, 1, ACCESSES / 4);
+	farthest = 1 << 15;
+	compare_systems(&s, 1, ACCESSES / 4);
+	farthest = UINT64_MAX / 2;
+}
+
 /* Systems that begin alike. */
 static void test_prefixes(void **unused)
 {
@@ -329,7 +343,7 @@ static void test_together(void **unused)
 
 /* ---- several threads ---- */
 
-#define MANY (3 * 32768 + 100) /* more than a few rounds */
+#define MANY (3 * 32768 + 100) /* several rounds */
 
 static void compare_all(const struct cache_sim *a, const struct cache_sim *b, size_t systems)
 {
@@ -408,6 +422,7 @@ int main(void)
 		cmocka_unit_test(test_qlru),
 		cmocka_unit_test(test_shapes),
 		cmocka_unit_test(test_narrow),
+		cmocka_unit_test(test_ways),
 		cmocka_unit_test(test_prefixes),
 		cmocka_unit_test(test_sets),
 		cmocka_unit_test(test_streams),
