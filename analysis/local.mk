@@ -13,6 +13,7 @@ libanalysis_la_SOURCES = \
 	analysis/cache/lru.c \
 	analysis/cache/order.c \
 	analysis/cache/order.h \
+	analysis/cache/results.c \
 	analysis/cache/rounds.c \
 	analysis/cache/shadow.c \
 	analysis/cache/shadow.h \

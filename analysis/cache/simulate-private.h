@@ -112,6 +112,9 @@ struct cache_sim {
 	struct system systems[];
 };
 
+/* Notes an instruction, which may be new, as a recent one.  False: no memory. */
+bool cache_find_insn(struct cache_sim *sim, uint64_t insn, struct recent *r) __attribute__((warn_unused_result));
+
 /* Lines that follow one another in a chain are of the size of the last one's. */
 unsigned int cache_node_unit(const struct node *node);
 
