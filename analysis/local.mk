@@ -48,6 +48,7 @@ libanalysis_la_SOURCES = \
 	analysis/names/types.c \
 	analysis/sharing/collect.c \
 	analysis/sharing/lines.c \
+	analysis/sharing/nests.c \
 	analysis/sharing/nodes.c \
 	analysis/sharing/nodes.h \
 	analysis/sharing/pages.c \

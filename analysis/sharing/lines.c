@@ -36,8 +36,7 @@ static void sum_up(struct item *item, const struct part *p)
 {
 	const struct sh_thread *t = p->thread;
 
-	for (uint32_t at = p->when->span; at; at = t->spans[at - 1].before) {
-		const struct span *s = &t->spans[at - 1];
+	for (const struct span *s = p->when; s; s = sh_before(t, s)) {
 		const uint64_t from = t->windows[s->first].from, to = t->windows[s->last].to;
 
 		item->accesses += accesses_of(s, p);
@@ -80,8 +79,8 @@ static size_t make_items(struct item *items, const struct part *parts, size_t n)
 /* ---- how often they change threads ---- */
 
 struct windows {
-	struct cache_window *v;
-	size_t n, room;
+	struct cache_window *v, *merged;
+	size_t n, room, room_merged;
 	/* Of the line: until when it is stored to by the thread that is the last one to do so, and by the last one of all others. */
 	uint64_t until, until_others;
 	const struct sh_thread *last;
@@ -113,8 +112,7 @@ static bool add_part(struct windows *w, const struct part *p, uint64_t until, si
 {
 	const struct sh_thread *t = p->thread;
 
-	for (uint32_t at = p->when->span; at; at = t->spans[at - 1].before) {
-		const struct span *s = &t->spans[at - 1];
+	for (const struct span *s = p->when; s; s = sh_before(t, s)) {
 		const struct cache_window window = {
 			.from = t->windows[s->first].from, .to = t->windows[s->last].to,
 			.accesses = accesses_of(s, p), .stores = stores_of(s, p), .cache = t->number,
@@ -160,24 +158,73 @@ static int by_time(const void *a, const void *b)
 	return x->to < y->to ? -1 : x->to > y->to;
 }
 
-/* What is done in the same window is one. */
-static void join(struct windows *w)
+static void reverse(struct cache_window *v, size_t n)
 {
+	for (size_t i = 0; i < n / 2; i++) {
+		const struct cache_window first = v[i];
+
+		v[i] = v[n - 1 - i];
+		v[n - 1 - i] = first;
+	}
+}
+
+/* How many of @n go up or down, one after another; they go up then. */
+static size_t run_of(struct cache_window *v, size_t n)
+{
+	size_t i = 1;
+
+	while (i < n && v[i].cache == v[0].cache && by_time(&v[i - 1], &v[i]) < 0)
+		i++;
+	if (i > 1)
+		return i;
+	while (i < n && v[i].cache == v[0].cache && by_time(&v[i - 1], &v[i]) > 0)
+		i++;
+	reverse(v, i);
+	return i;
+}
+
+/* Two runs to @to, in which what is done in the same window is one.  Returns how many there are. */
+static size_t merge(struct cache_window *to, const struct cache_window *x, size_t nx, const struct cache_window *y, size_t ny)
+{
+	const struct cache_window *endx = x + nx, *endy = y + ny;
 	size_t n = 0;
 
-	if (w->n)
-		qsort(w->v, w->n, sizeof(w->v[0]), by_time);
-	for (size_t i = 0; i < w->n; i++) {
-		struct cache_window *last = n ? &w->v[n - 1] : NULL;
+	while (x < endx && y < endy) {
+		const int order = by_time(x, y);
 
-		if (last && by_time(last, &w->v[i]) == 0) {
-			last->accesses += w->v[i].accesses;
-			last->stores += w->v[i].stores;
-		} else {
-			w->v[n++] = w->v[i];
+		to[n] = order > 0 ? *y++ : *x++;
+		if (order == 0) {
+			to[n].accesses += y->accesses;
+			to[n].stores += y++->stores;
 		}
+		n++;
+	}
+	for (; x < endx; x++)
+		to[n++] = *x;
+	for (; y < endy; y++)
+		to[n++] = *y;
+	return n;
+}
+
+/*
+ * What is done in the same window is one.  Parts are of mostly the same windows, each from the last one on, by thread: so what a thread's have been made
+ * into stays short.
+ */
+static bool join(struct windows *w)
+{
+	size_t begin = 0, n = 0; /* of the thread's; of all */
+
+	for (size_t i = 0, run; i < w->n; i += run) {
+		run = run_of(&w->v[i], w->n - i);
+		if (n && w->v[n - 1].cache != w->v[i].cache)
+			begin = n;
+		if (!array_room(w->merged, w->room_merged, n - begin + run))
+			return false;
+		n = begin + merge(w->merged, &w->v[begin], n - begin, &w->v[i], run);
+		memcpy(&w->v[begin], w->merged, (n - begin) * sizeof(w->v[0]));
 	}
 	w->n = n;
+	return true;
 }
 
 /* ---- pairs ---- */
@@ -206,9 +253,7 @@ static bool add_pair(struct pairs *p, const struct item *items, size_t a, size_t
 	p->windows.n = 0;
 	if (!add_windows(&p->windows, u) || !add_windows(&p->windows, v))
 		return false;
-	if (u->n > 1 || v->n > 1)
-		join(&p->windows);
-	if (!cache_bounds(p->windows.v, p->windows.n, &invalidated, &transfers) || !array_room(p->v, p->room, p->n + 1))
+	if (!join(&p->windows) || !cache_bounds(p->windows.v, p->windows.n, &invalidated, &transfers) || !array_room(p->v, p->room, p->n + 1))
 		return false;
 	pair.weight = transfers.most;
 	if (pair.weight)
@@ -321,8 +366,7 @@ static bool bound(struct sh *s, const struct item *items, size_t n, struct pairs
 		if (!add_windows(&p->windows, item))
 			return false;
 	}
-	join(&p->windows);
-	if (!cache_bounds(p->windows.v, p->windows.n, &line->invalidated, &line->transfers))
+	if (!join(&p->windows) || !cache_bounds(p->windows.v, p->windows.n, &line->invalidated, &line->transfers))
 		return false;
 	if (line->transfers.most >= s->o.least) {
 		if (!add_pairs(p, items, n))
@@ -333,20 +377,18 @@ static bool bound(struct sh *s, const struct item *items, size_t n, struct pairs
 	return true;
 }
 
-static bool repeat(struct sh *s, uint64_t address)
+bool sh_make_line_like(struct sh *s, uint64_t line, size_t like, size_t uses)
 {
-	const struct sh_line *last = &s->lines[s->nlines - 1];
-
-	if (!array_room(s->uses, s->room_uses, s->nuses + last->nuses))
+	if (!array_room(s->lines, s->room_lines, s->nlines + 1) || !array_room(s->uses, s->room_uses, s->nuses + s->lines[like].nuses))
 		return false;
-	memcpy(&s->uses[s->nuses], &s->uses[s->nuses - last->nuses], last->nuses * sizeof(s->uses[0]));
-	s->nuses += last->nuses;
-	s->lines[s->nlines] = *last;
-	s->lines[s->nlines++].address = address;
+	memcpy(&s->uses[s->nuses], &s->uses[uses], s->lines[like].nuses * sizeof(s->uses[0]));
+	s->nuses += s->lines[like].nuses;
+	s->lines[s->nlines] = s->lines[like];
+	s->lines[s->nlines++].address = line << s->shift;
 	return true;
 }
 
-bool sh_make_line(struct sh *s, int pid, uint64_t line, const struct part *parts, size_t n, bool same)
+bool sh_make_line(struct sh *s, int pid, uint64_t line, const struct part *parts, size_t n)
 {
 	struct sh_line *to;
 	struct pairs p = { 0 };
@@ -355,8 +397,6 @@ bool sh_make_line(struct sh *s, int pid, uint64_t line, const struct part *parts
 
 	if (!array_room(s->lines, s->room_lines, s->nlines + 1))
 		return false;
-	if (same)
-		return repeat(s, line << s->shift);
 	items = calloc(n, sizeof(*items));
 	if (!items)
 		return false;
@@ -366,6 +406,7 @@ bool sh_make_line(struct sh *s, int pid, uint64_t line, const struct part *parts
 	s->nlines += good;
 	free(p.v);
 	free(p.windows.v);
+	free(p.windows.merged);
 	free(items);
 	return good;
 }

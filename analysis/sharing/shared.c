@@ -5,6 +5,7 @@
  */
 #include "analysis/sharing/private.h"
 #include "base/array.h"
+#include "base/hash.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -13,14 +14,22 @@
 struct range {
 	uint64_t first, last;
 	const struct sh_thread *thread;
-	const struct use *use; /* NULL: a sweep */
+	const struct use *use; /* NULL: a sweep, its first level from `addr` on */
 	const struct sweep *sweep;
+	uint64_t addr;
 };
 
-/* Parts of a line, and of the line before it that has any. */
 struct parts {
 	struct part *v;
 	size_t n, room;
+};
+
+#define MEMOS 64
+
+/* A line that has been made, by its parts. */
+struct memo {
+	struct parts parts;
+	size_t line, uses;
 };
 
 struct scan {
@@ -31,8 +40,8 @@ struct scan {
 	size_t nactive, room_active;
 	uint32_t *threads; /* by number: how many ranges each has there */
 	size_t nthreads, nstores; /* that have any; ranges that store */
-	struct parts now, before;
-	int pid_before;
+	struct parts now;
+	struct memo memos[MEMOS]; /* by hash */
 };
 
 static bool stores(const struct range *r)
@@ -42,17 +51,28 @@ static bool stores(const struct range *r)
 
 /* ---- ranges ---- */
 
-static bool add_ranges(struct scan *c, const struct sh_thread *t)
+static void add_sweep(struct scan *c, const struct sh_thread *t, const struct sweep *w)
 {
 	const unsigned int shift = c->s->shift;
+	const uint64_t length = (w->level[0].n - 1) * w->level[0].stride + w->size - 1;
 
-	if (!array_room(c->all, c->room, c->n + t->n + t->nsweeps))
+	for (uint64_t i = 0; i < w->level[2].n; i++)
+		for (uint64_t k = 0; k < w->level[1].n; k++) {
+			const uint64_t addr = w->addr + i * w->level[2].stride + k * w->level[1].stride;
+
+			c->all[c->n++] = (struct range){ .first = addr >> shift, .last = (addr + length) >> shift, .thread = t, .sweep = w,
+							 .addr = addr };
+		}
+}
+
+static bool add_ranges(struct scan *c, const struct sh_thread *t)
+{
+	if (!array_room(c->all, c->room, c->n + t->n + t->ranges))
 		return false;
 	for (const struct use *u = t->uses; u && u < t->uses + t->n; u++)
 		c->all[c->n++] = (struct range){ .first = u->line, .last = u->line, .thread = t, .use = u };
 	for (const struct sweep *w = t->sweeps; w && w < t->sweeps + t->nsweeps; w++)
-		c->all[c->n++] = (struct range){ .first = w->addr >> shift, .last = (w->addr + (w->n - 1) * w->stride + w->size - 1) >> shift,
-						 .thread = t, .sweep = w };
+		add_sweep(c, t, w);
 	return true;
 }
 
@@ -102,16 +122,17 @@ static bool go_to(struct scan *c, int pid, uint64_t line)
 /* ---- parts ---- */
 
 /* The accesses of a sweep to a line: which bytes, and how many there are. */
-static uint64_t touch(const struct sh *s, const struct sweep *w, uint64_t line, uint64_t *mask)
+static uint64_t touch(const struct sh *s, const struct range *r, uint64_t line, uint64_t *mask)
 {
+	const uint64_t size = r->sweep->size, stride = r->sweep->level[0].stride, all = r->sweep->level[0].n;
 	const uint64_t begin = line << s->shift, end = begin + ((UINT64_C(1) << s->shift) - 1);
 	/* The first one that ends in the line or later, and its number. */
-	const uint64_t i = w->addr + (w->size - 1) >= begin ? 0 : (begin - w->addr - (w->size - 1) + w->stride - 1) / w->stride;
+	const uint64_t i = r->addr + (size - 1) >= begin ? 0 : (begin - r->addr - (size - 1) + stride - 1) / stride;
 	uint64_t n = 0;
 
 	*mask = 0;
-	for (uint64_t at = w->addr + i * w->stride; i + n < w->n && at <= end; at += w->stride, n++) {
-		const uint64_t last = at + (w->size - 1);
+	for (uint64_t at = r->addr + i * stride; i + n < all && at <= end; at += stride, n++) {
+		const uint64_t last = at + (size - 1);
 
 		*mask |= sh_mask(s->grain, at < begin ? 0 : at - begin, last > end ? end - begin : last - begin);
 	}
@@ -133,7 +154,7 @@ static bool add_part(struct scan *c, const struct range *r, uint64_t line)
 		c->now.n++;
 		return true;
 	}
-	n = touch(c->s, w, line, &mask);
+	n = touch(c->s, r, line, &mask);
 	if (!n)
 		return true;
 	*part = (struct part){ .thread = r->thread, .when = &w->when, .insn = w->insn, .reads = w->kind == MD_STORE ? 0 : mask,
@@ -164,25 +185,52 @@ static bool is_shared(const struct parts *p)
 	return several && stored;
 }
 
+/* Those of one sweep are one. */
+static void join(struct parts *p)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < p->n; i++) {
+		struct part *part = &p->v[i], *last = n ? &p->v[n - 1] : NULL;
+
+		if (!last || last->when != part->when) {
+			p->v[n++] = *part;
+			continue;
+		}
+		last->reads |= part->reads;
+		last->writes |= part->writes;
+		last->n += part->n;
+		last->stores += part->stores;
+	}
+	p->n = n;
+}
+
+/* Lines often have the same parts as one before them. */
+static bool make_line(struct scan *c, int pid, uint64_t line)
+{
+	const size_t bytes = c->now.n * sizeof(c->now.v[0]);
+	struct memo *memo = &c->memos[hash_bytes(c->now.v, bytes) % MEMOS];
+
+	if (memo->parts.n == c->now.n && !memcmp(memo->parts.v, c->now.v, bytes))
+		return sh_make_line_like(c->s, line, memo->line, memo->uses);
+	if (!array_room(memo->parts.v, memo->parts.room, c->now.n))
+		return false;
+	memcpy(memo->parts.v, c->now.v, bytes);
+	memo->parts.n = c->now.n;
+	memo->line = c->s->nlines;
+	memo->uses = c->s->nuses;
+	qsort(c->now.v, c->now.n, sizeof(c->now.v[0]), by_instruction);
+	join(&c->now);
+	return sh_make_line(c->s, pid, line, c->now.v, c->now.n);
+}
+
 static bool look_at(struct scan *c, int pid, uint64_t line)
 {
-	const struct parts before = c->before;
-	bool same;
-
 	c->now.n = 0;
 	for (size_t i = 0; i < c->nactive; i++)
 		if (!add_part(c, c->active[i], line))
 			return false;
-	if (!is_shared(&c->now))
-		return true;
-	qsort(c->now.v, c->now.n, sizeof(c->now.v[0]), by_instruction);
-	same = c->now.n == before.n && pid == c->pid_before && !memcmp(c->now.v, before.v, before.n * sizeof(before.v[0]));
-	if (!sh_make_line(c->s, pid, line, c->now.v, c->now.n, same))
-		return false;
-	c->before = c->now;
-	c->pid_before = pid;
-	c->now = before;
-	return true;
+	return !is_shared(&c->now) || make_line(c, pid, line);
 }
 
 /* ---- all ---- */
@@ -219,6 +267,7 @@ bool sh_find_lines(struct sh *s)
 	free(c.all);
 	free(c.active);
 	free(c.now.v);
-	free(c.before.v);
+	for (struct memo *m = c.memos; m < c.memos + MEMOS; m++)
+		free(m->parts.v);
 	return good;
 }

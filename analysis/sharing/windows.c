@@ -16,29 +16,27 @@ static uint16_t shift_of(uint32_t first, uint32_t last)
 }
 
 /* Every other span becomes part of the one after it. */
-static void halve(struct sh_thread *t, struct series *series)
+static void halve(struct sh_thread *t, struct span *latest)
 {
-	const uint32_t latest = t->spans[series->span - 1].last;
-	uint32_t first = latest;
+	struct span *s = latest;
 
-	series->nspans = 0;
-	for (uint32_t at = series->span; at; at = t->spans[at - 1].before) {
-		struct span *s = &t->spans[at - 1], *other;
+	latest->nspans = 1;
+	while (s->before) {
 		const uint32_t before = s->before;
+		struct span *other = &t->spans[before - 1];
 
-		series->nspans++;
-		first = s->first;
-		if (!before)
-			break;
-		other = &t->spans[before - 1];
 		s->before = other->before;
-		s->first = first = other->first;
+		s->first = other->first;
 		s->n += other->n;
 		s->stores += other->stores;
 		other->before = t->free;
 		t->free = before;
+		if (!s->before)
+			break;
+		s = &t->spans[s->before - 1];
+		latest->nspans++;
 	}
-	series->shift = shift_of(first, latest);
+	latest->shift = shift_of(s->first, latest->last);
 }
 
 static uint32_t new_span(struct sh_thread *t)
@@ -60,27 +58,37 @@ static bool is_alone(const struct sh_thread *t)
 	return t->s->o.live && __atomic_load_n(&t->s->nthreads, __ATOMIC_RELAXED) == 1;
 }
 
-struct span *sh_span(struct sh_thread *t, struct series *s, uint32_t window)
+bool sh_span(struct sh_thread *t, struct span *s, uint32_t window)
 {
-	struct span *span = s->span ? &t->spans[s->span - 1] : NULL;
 	uint32_t at;
 
-	if (span && (span->last >> s->shift == window >> s->shift || is_alone(t))) {
-		span->last = window;
-		return span;
+	if (s->nspans && (s->last >> s->shift == window >> s->shift || is_alone(t))) {
+		s->last = window;
+		return true;
 	}
 	if (s->nspans == MOST_SPANS)
 		halve(t, s);
-	at = new_span(t);
-	if (!at)
-		return NULL;
-	t->spans[at - 1] = (struct span){ .before = s->span, .first = window, .last = window };
-	s->span = at;
+	if (s->nspans) {
+		at = new_span(t);
+		if (!at)
+			return false;
+		t->spans[at - 1] = *s;
+		s->before = at;
+	}
+	s->first = s->last = window;
+	s->n = s->stores = 0;
 	s->nspans++;
-	return &t->spans[at - 1];
+	return true;
 }
 
 /* ---- windows ---- */
+
+static void halve_numbers(struct span *s)
+{
+	s->first /= 2;
+	s->last /= 2;
+	s->shift -= s->shift != 0;
+}
 
 /* Every other window becomes part of the one before it. */
 static bool halve_windows(struct sh_thread *t)
@@ -94,14 +102,12 @@ static bool halve_windows(struct sh_thread *t)
 		t->windows[i].to = t->windows[2 * i + (2 * i + 1 < t->nwindows)].to;
 	}
 	t->nwindows = n;
-	for (size_t i = 0; i < t->nspans; i++) {
-		t->spans[i].first /= 2;
-		t->spans[i].last /= 2;
-	}
+	for (size_t i = 0; i < t->nspans; i++)
+		halve_numbers(&t->spans[i]);
 	for (size_t i = 0; i < t->n; i++)
-		t->uses[i].when.shift -= t->uses[i].when.shift != 0;
+		halve_numbers(&t->uses[i].when);
 	for (size_t i = 0; i < t->nsweeps; i++)
-		t->sweeps[i].when.shift -= t->sweeps[i].when.shift != 0;
+		halve_numbers(&t->sweeps[i].when);
 	memset(t->recent, 0, sizeof(t->recent));
 	return true;
 }

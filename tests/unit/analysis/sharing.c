@@ -227,7 +227,7 @@ static void test_sizes(void **state)
 	s = new_sh(64, 2);
 	a = new_thread(s, 2);
 	for (uint64_t i = 0; i < 10; i++)
-		times(a, 3, LINE + 64 * i, 8, MD_STORE, 0x100);
+		times(a, 3, LINE + 64 * i * i, 8, MD_STORE, 0x100);
 	times(a, 1, UINT64_MAX - 3, 8, MD_STORE, 0x100); /* beyond the end of the address space */
 	assert_true(sh_finish(s));
 	assert_true(sh_missed(s) >= 24);
@@ -361,6 +361,61 @@ static void test_repeats(void **state)
 	sh_free(s[1]);
 }
 
+/* Loops in each other; in another order there are no runs, let alone runs of them. */
+static void nest(struct sh_thread *t, uint64_t addr, const int64_t *stride, const uint32_t *n, uint8_t kind, uint64_t insn, bool mixed)
+{
+	const uint32_t all = n[0] * n[1] * n[2];
+
+	for (uint32_t k = 0; k < all; k++) {
+		const uint32_t i = mixed ? (uint32_t)(k * UINT64_C(7919) % all) : k;
+
+		times(t, 1, addr + i % n[0] * (uint64_t)stride[0] + i / n[0] % n[1] * (uint64_t)stride[1] + i / n[0] / n[1] * (uint64_t)stride[2], 8,
+		      kind, insn);
+	}
+}
+
+static struct sh *nested(unsigned int line, bool mixed)
+{
+	static const struct {
+		int64_t stride[3];
+		uint32_t n[3];
+	} shapes[] = {
+		{ { 8, 40, 400 }, { 5, 10, 12 } },     /* one after another */
+		{ { 20000, 40, 8 }, { 6, 9, 5 } },     /* by columns, farther apart than a sweep's accesses may be */
+		{ { 24, 0, 1000 }, { 20, 3, 7 } },     /* again */
+		{ { -8, -720, 12 }, { 30, 4, 6 } },    /* down, and across lines */
+		{ { 8, 8, 8 }, { 40, 20, 10 } },       /* over each other */
+		{ { 9000, -30000, 70000 }, { 3, 4, 5 } }, /* far apart */
+	};
+	struct sh *s = new_sh(line, 0);
+	struct sh_thread *t[2] = { new_thread(s, 1), new_thread(s, 2) };
+
+	for (uint32_t i = 0; i < 240; i++) {
+		const size_t k = i / 2 % 6;
+
+		at(t[i % 2], 10 * (i / 4) + 1);
+		nest(t[i % 2], 100 * LINE + i % 3 * 4, shapes[k].stride, shapes[k].n, i % 5 ? MD_LOAD : MD_STORE, 0x100 + k, mixed);
+	}
+	assert_true(sh_finish(s));
+	return s;
+}
+
+static void test_nests(void **state)
+{
+	(void)state;
+	for (unsigned int line = 16; line <= 256; line *= 4) {
+		struct sh *s[2] = { nested(line, false), nested(line, true) };
+		size_t n = 0;
+
+		for (; sh_line(s[0], n) && sh_line(s[1], n); n++)
+			compare_lines(sh_line(s[0], n), sh_line(s[1], n));
+		assert_true(n > 50);
+		assert_true(!sh_line(s[0], n) && !sh_line(s[1], n));
+		sh_free(s[0]);
+		sh_free(s[1]);
+	}
+}
+
 /* At both ends of the address space. */
 static void test_ends_of_memory(void **state)
 {
@@ -385,7 +440,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_false), cmocka_unit_test(test_true), cmocka_unit_test(test_mixed), cmocka_unit_test(test_ends),
 		cmocka_unit_test(test_phases), cmocka_unit_test(test_chunks), cmocka_unit_test(test_none), cmocka_unit_test(test_sizes),
-		cmocka_unit_test(test_many), cmocka_unit_test(test_sweeps), cmocka_unit_test(test_repeats),
+		cmocka_unit_test(test_many), cmocka_unit_test(test_sweeps), cmocka_unit_test(test_repeats), cmocka_unit_test(test_nests),
 		cmocka_unit_test(test_ends_of_memory),
 	};
 
