@@ -264,7 +264,8 @@ bool nm_find(struct nm_thread *t, const struct mt_access *a, struct nm_place *pl
 	s->serial = s->turn = 0;
 	s->once = false;
 	good = nm_place_of(t->nm, find(t, a, &place->begin, &place->size, s), a->addr, a->size, place, &same);
-	s->fixed = good && s->about->shows_frame && !s->about->varies && place->name->variable->kind == NM_STACK;
+	/* what is above the frame address is the caller's, and of another one the next time */
+	s->fixed = good && s->about->shows_frame && !s->about->varies && s->about->to_cfa > 0 && place->name->variable->kind == NM_STACK;
 	s->bytes = a->size;
 	s->below = a->addr - place->begin;
 	s->begin = place->begin;
