@@ -33,6 +33,7 @@ libanalysis_la_SOURCES = \
 	analysis/names/frame.c \
 	analysis/names/heap.c \
 	analysis/names/insn.c \
+	analysis/names/keys.c \
 	analysis/names/layout.c \
 	analysis/names/layout.h \
 	analysis/names/live.c \

@@ -9,6 +9,7 @@
 
 #define FEW 16		  /* allocations that may have been made are looked at one by one up to here */
 #define MAX_THREADS 65535 /* further ones have no calls of their own */
+#define MOST_GRAINS 128	  /* changes of larger blocks count as changes everywhere */
 #define LOOK_AHEAD 4096	  /* own events after the last one that was seen */
 
 /* ---- the history ---- */
@@ -156,6 +157,38 @@ static size_t own_from(const struct nm_cursor *c, size_t i)
 	return i;
 }
 
+static void note_change(struct nm_cursor *c, uint64_t addr, uint64_t bytes)
+{
+	const uint64_t last = (addr + bytes - 1) / NM_GRAIN;
+
+	if (last - addr / NM_GRAIN >= MOST_GRAINS) {
+		c->all_changed = c->epoch;
+		return;
+	}
+	for (uint64_t i = addr / NM_GRAIN; i <= last; i++)
+		c->changed[nm_grain(i * NM_GRAIN)] = c->epoch;
+}
+
+static void come(struct nm_cursor *c, const struct nm_block *b)
+{
+	const size_t before = c->live.blocks;
+
+	note_change(c, b->addr, nm_block_bytes(b));
+	c->failed |= !nm_live_add(&c->live, b);
+	if (c->live.blocks != before + 1)
+		c->all_changed = c->epoch; /* others went */
+}
+
+static void go(struct nm_cursor *c, uint64_t addr)
+{
+	const struct nm_block *b = nm_live_find(&c->live, addr);
+
+	if (!b || b->addr != addr)
+		return;
+	note_change(c, addr, nm_block_bytes(b));
+	nm_live_remove(&c->live, addr);
+}
+
 /* All that has happened up to @time is over. */
 static void advance(struct nm_cursor *c, uint64_t time)
 {
@@ -171,9 +204,9 @@ static void advance(struct nm_cursor *c, uint64_t time)
 			continue;
 		c->epoch++;
 		if (e->site & NM_FREED)
-			nm_live_remove(&c->live, e->addr);
+			go(c, e->addr);
 		else
-			c->failed |= !nm_live_add(&c->live, &(struct nm_block){ e->addr, e->size, e->site });
+			come(c, &(struct nm_block){ e->addr, e->size, e->site });
 	}
 }
 
@@ -190,6 +223,7 @@ static void look_ahead(struct nm_cursor *c)
 	if (to != c->to)
 		c->epoch++;
 	c->to = to;
+	c->calm = c->at >= h->n || h->v[c->at].time >= to;
 }
 
 bool nm_cursor_begin(struct nm_cursor *c, struct nm *nm, int pid, int tid)
@@ -252,7 +286,7 @@ struct found {
 	const struct nm_block *one;
 	struct nm_entry *entry;
 	bool several, differ;
-	bool others; /* that may have been there, too, if not at this address */
+	bool others; /* that may have been there, too, in a part of it */
 	struct nm_block copy;
 };
 
@@ -271,6 +305,14 @@ static void consider(struct found *f, const struct nm_block *b)
 	f->copy = *b;
 	f->one = &f->copy;
 	f->entry = entry;
+}
+
+/* Another one, where it is. */
+static bool is_beside(const struct found *f, const struct nm_block *b)
+{
+	const uint64_t bytes = nm_block_bytes(&f->copy), begin = f->copy.addr;
+
+	return (b->addr != begin || b->size != f->copy.size) && b->addr < begin + bytes && b->addr + nm_block_bytes(b) > begin;
 }
 
 static int by_address(const void *a, const void *b)
@@ -308,6 +350,25 @@ static bool list_may(struct nm_cursor *c, size_t end)
 	return true;
 }
 
+/* One by one: the events up to @end. */
+static void consider_few(struct nm_cursor *c, struct found *f, size_t end)
+{
+	const struct nm_event *v = c->nm->history.v;
+
+	for (unsigned int again = 0; again < 2; again++) {
+		for (size_t i = c->at; i < end; i++) {
+			const struct nm_block b = { v[i].addr, v[i].size, v[i].site };
+
+			if ((v[i].site & NM_FREED) || !is_of(c, &v[i]))
+				continue;
+			if (again)
+				f->others |= f->one && is_beside(f, &b);
+			else
+				consider(f, &b);
+		}
+	}
+}
+
 static void consider_may(struct nm_cursor *c, struct found *f)
 {
 	const struct nm_history *h = &c->nm->history;
@@ -316,12 +377,7 @@ static void consider_may(struct nm_cursor *c, struct found *f)
 	while (end < h->n && end - c->at <= FEW && h->v[end].time < c->to)
 		end++;
 	if (end - c->at <= FEW) {
-		for (size_t i = c->at; i < end; i++) {
-			if ((h->v[i].site & NM_FREED) || !is_of(c, &h->v[i]))
-				continue;
-			f->others = true;
-			consider(f, &(struct nm_block){ h->v[i].addr, h->v[i].size, h->v[i].site });
-		}
+		consider_few(c, f, end);
 		return;
 	}
 	end = search_first(i, h->n, h->v[i].time >= c->to);
@@ -329,10 +385,14 @@ static void consider_may(struct nm_cursor *c, struct found *f)
 		c->failed = true;
 		return;
 	}
-	f->others = c->nmay != 0;
 	end = search_first(i, c->nmay, c->may[i].addr > f->addr);
 	for (; end && c->reach[end - 1] > f->addr && !f->differ; end--)
 		consider(f, &c->may[end - 1]);
+	if (!f->one)
+		return;
+	end = search_first(i, c->nmay, c->may[i].addr >= f->copy.addr + nm_block_bytes(&f->copy));
+	for (; end && c->reach[end - 1] > f->copy.addr && !f->others; end--)
+		f->others = is_beside(f, &c->may[end - 1]);
 }
 
 enum nm_found nm_cursor_find(struct nm_cursor *c, uint64_t addr, uint32_t *site, uint64_t *begin, uint64_t *size)

@@ -38,6 +38,15 @@ void nm_history_free(struct nm_history *h);
 /* By time; the same again is nothing. */
 void nm_history_sort(struct nm_history *h);
 
+#define NM_GRAIN 256
+#define NM_GRAINS 4096 /* a power of two */
+
+/* Where changes are noted: parts of memory of NM_GRAIN bytes, some of which share a place. */
+static inline size_t nm_grain(uint64_t addr)
+{
+	return (addr / NM_GRAIN ^ addr / NM_GRAIN / NM_GRAINS) % NM_GRAINS;
+}
+
 /* A thread's way through it. */
 struct nm_cursor {
 	const struct nm *nm;
@@ -49,6 +58,8 @@ struct nm_cursor {
 	size_t own;	 /* the thread's own before it have been seen in the stream */
 	struct nm_live live;
 	uint64_t epoch;	 /* changes with whatever changes what blocks are found */
+	bool calm;	 /* no call may have been made already, so what is found are the live ones */
+	uint64_t changed[NM_GRAINS], all_changed; /* the epoch when a block that has bytes in such a part of memory, or anywhere, came or went last */
 	/* allocations that may have been made already: [begin, end) of events, by address */
 	struct nm_block *may;
 	uint64_t *reach; /* the highest end up to each */
@@ -63,6 +74,14 @@ void nm_cursor_end(struct nm_cursor *c);
 void nm_cursor_chunk(struct nm_cursor *c, uint64_t from, uint64_t next);
 /* A call that returns to @address has pushed that. */
 void nm_cursor_call(struct nm_cursor *c, uint64_t address);
+
+/* What was found at @addr at @epoch, from a block or for want of one, is there still.  False: that is not known. */
+static inline bool nm_cursor_stays(const struct nm_cursor *c, uint64_t epoch, uint64_t addr)
+{
+	if (epoch == c->epoch)
+		return true;
+	return c->calm && c->changed[nm_grain(addr)] <= epoch && c->all_changed <= epoch;
+}
 
 /*
  * *site: of what was found.  *begin, *size: of the block, if it is but one; size 0: of several that have one name.  ONE: so it is for

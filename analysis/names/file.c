@@ -629,6 +629,11 @@ bool nm_file_variable(struct nm_file *f, uint64_t addr, Dwarf_Die *variable)
 	return true;
 }
 
+uint64_t nm_file_tls(const struct nm_file *f, uint64_t fs)
+{
+	return fs - f->tls_offset;
+}
+
 struct nm_entry *nm_file_find_tls(struct nm_file *f, uint64_t addr, uint64_t fs, uint64_t *begin, uint64_t *size)
 {
 	uint64_t block = fs - f->tls_offset;

@@ -275,7 +275,7 @@ bool nm_frame_find(struct nm_file *f, uint64_t in_file, int64_t offset, struct n
 	unsigned int matches = 0;
 	bool good = false;
 
-	*found = (struct nm_in_frame){ 0 };
+	*found = (struct nm_in_frame){ .unknown = !scopes };
 	if (!scopes)
 		return false;
 	s.pc = in_file - bias;

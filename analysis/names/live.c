@@ -38,6 +38,21 @@ struct nm_block *nm_live_find(const struct nm_live *l, uint64_t addr)
 	return after && addr - leaf->v[after - 1].addr < nm_block_bytes(&leaf->v[after - 1]) ? &leaf->v[after - 1] : NULL;
 }
 
+void nm_live_gap(const struct nm_live *l, uint64_t addr, uint64_t *lo, uint64_t *hi)
+{
+	const size_t i = l->n ? leaf_of(l, addr) : 0, after = l->n ? after_in(l->leaf[i], addr) : 0;
+	const struct nm_block *before = after ? &l->leaf[i]->v[after - 1] : NULL, *next = NULL;
+
+	if (l->n && after < l->leaf[i]->n)
+		next = &l->leaf[i]->v[after];
+	else if (i + 1 < l->n)
+		next = &l->leaf[i + 1]->v[0];
+	if (before && before->addr + nm_block_bytes(before) > *lo)
+		*lo = before->addr + nm_block_bytes(before);
+	if (next && next->addr < *hi)
+		*hi = next->addr;
+}
+
 static void drop_leaf(struct nm_live *l, size_t i)
 {
 	free(l->leaf[i]);

@@ -42,6 +42,8 @@ struct nm_live {
 
 /* The one that has @addr, until the next change; NULL: none. */
 struct nm_block *nm_live_find(const struct nm_live *l, uint64_t addr);
+/* No block is in [*lo, *hi) around @addr, which is in none: narrows both. */
+void nm_live_gap(const struct nm_live *l, uint64_t addr, uint64_t *lo, uint64_t *hi);
 /* Those that it overlaps go.  @b has bytes, and ends before the end of the address space.  False: no memory. */
 bool nm_live_add(struct nm_live *l, const struct nm_block *b) __attribute__((warn_unused_result));
 /* The one that begins there.  False: there is none. */

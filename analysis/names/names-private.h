@@ -108,6 +108,7 @@ struct nm_spot {
 	const struct nm_insn *insn;
 	int64_t offset, begin;
 	uint64_t size; /* 0: no variable */
+	bool throughout; /* nor is there one at another offset */
 	struct nm_entry *entry; /* NULL: free */
 };
 
@@ -205,6 +206,8 @@ bool nm_file_place(struct nm_file *f, Dwarf_Die *die, uint64_t *addr, bool *tls)
 bool nm_file_variable(struct nm_file *f, uint64_t addr, Dwarf_Die *variable);
 /* Likewise of the program's own thread-local storage of the thread with thread pointer @fs. */
 struct nm_entry *nm_file_find_tls(struct nm_file *f, uint64_t addr, uint64_t fs, uint64_t *begin, uint64_t *size);
+/* Where that begins. */
+uint64_t nm_file_tls(const struct nm_file *f, uint64_t fs);
 
 uint64_t nm_file_load(const struct nm_file *f);
 
@@ -248,6 +251,7 @@ struct nm_in_frame {
 	int64_t begin; /* from the CFA on */
 	uint64_t size;
 	Dwarf_Die function; /* of the variable, or the innermost one at the instruction; function.addr NULL: not known */
+	bool unknown; /* there is no debug information of the function */
 };
 
 /* False: at this offset from the CFA there is no variable there; found->function says more. */
@@ -297,8 +301,12 @@ void nm_stack_left(struct nm_stack *s, uint64_t cfa);
 void nm_stack_end(struct nm_stack *s, uint64_t end);
 /* Whose frame has @addr; NULL: none. */
 struct nm_frame *nm_stack_frame(const struct nm_stack *s, uint64_t addr);
-/* Likewise, what is there; as nm_file_find().  @variables false: which variable there may be does not matter. */
-struct nm_entry *nm_stack_find(struct nm *nm, const struct nm_frame *frame, uint64_t addr, bool variables, uint64_t *begin, uint64_t *size);
+/*
+ * Likewise, what is there; as nm_file_find().  @variables false: which variable there may be does not matter.  *throughout: all of the frame has
+ * this name as long as its function is at the instruction.
+ */
+struct nm_entry *nm_stack_find(struct nm *nm, const struct nm_frame *frame, uint64_t addr, bool variables, uint64_t *begin, uint64_t *size,
+			       bool *throughout);
 void nm_stack_free(struct nm_stack *s);
 
 /* thread.c: what is thread-local, of the thread with this thread pointer, as nm_file_find(); 0: not known. */

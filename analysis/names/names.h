@@ -178,6 +178,16 @@ void nm_ended(struct nm_thread *t, uint64_t tsc);
  */
 bool nm_find(struct nm_thread *t, const struct mt_access *a, struct nm_place *place);
 
+/* Of names, for many accesses: each pair of an instruction and a name gets a number. */
+struct nm_keys {
+	bool whole; /* nm_whole() of the names */
+	uint32_t (*key)(void *arg, uint64_t insn, const struct nm_name *name); /* always the same for the same pair; 0: no memory */
+	void *arg;
+};
+/* nm_find() for @n accesses: @to is a copy, with keys in place of instructions.  False: no memory. */
+bool nm_find_keys(struct nm_thread *t, const struct mt_access *v, size_t n, const struct nm_keys *keys, struct mt_access *to)
+	__attribute__((warn_unused_result));
+
 /* In place of nm_find(): the access needs no name. */
 bool nm_note(struct nm_thread *t, const struct mt_access *a);
 

@@ -127,14 +127,14 @@ static struct nm_entry *find_in(struct nm *nm, struct nm_past *p, const struct n
 {
 	struct nm_entry *e = NULL;
 	const struct nm_past_frame *f;
-	bool same = !p->incomplete;
+	bool same = !p->incomplete, throughout;
 	size_t i;
 
 	if (!sort(p))
 		return NULL;
 	for (i = first(p, addr); same && (f = next(p, w, addr, addr + 1, &i));) {
 		const struct nm_frame frame = { .cfa = f->cfa, .insn = f->insn };
-		struct nm_entry *other = nm_stack_find(nm, &frame, addr, true, &found->begin, &found->size);
+		struct nm_entry *other = nm_stack_find(nm, &frame, addr, true, &found->begin, &found->size, &throughout);
 
 		if (!other)
 			return NULL;

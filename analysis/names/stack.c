@@ -123,7 +123,8 @@ static size_t spot_slot(const struct nm *nm, const struct nm_insn *insn, int64_t
 			 !nm->spot[i].entry || (nm->spot[i].insn == insn && nm->spot[i].offset == offset));
 }
 
-struct nm_entry *nm_stack_find(struct nm *nm, const struct nm_frame *frame, uint64_t addr, bool variables, uint64_t *begin, uint64_t *size)
+struct nm_entry *nm_stack_find(struct nm *nm, const struct nm_frame *frame, uint64_t addr, bool variables, uint64_t *begin, uint64_t *size,
+			       bool *throughout)
 {
 	const int64_t offset = variables ? (int64_t)(addr - frame->cfa) : INT64_MIN;
 	struct nm_file *f = nm_file_at(nm, frame->insn->insn);
@@ -139,13 +140,14 @@ struct nm_entry *nm_stack_find(struct nm *nm, const struct nm_frame *frame, uint
 	if (!s->entry) {
 		/* at the call's own address, not where it returns to */
 		named = nm_frame_find(f, nm_file_address(f, frame->insn->insn), offset, &in) && variables;
-		*s = (struct nm_spot){ frame->insn, offset, in.begin, named ? in.size : 0, entry_of(nm, f, &in, named) };
+		*s = (struct nm_spot){ frame->insn, offset, in.begin, named ? in.size : 0, in.unknown || !variables, entry_of(nm, f, &in, named) };
 		if (!s->entry)
 			return NULL;
 		nm->nspots++;
 	}
 	*begin = s->size ? frame->cfa + (uint64_t)s->begin : addr;
 	*size = s->size;
+	*throughout = s->throughout;
 	return s->entry;
 }
 

@@ -4,44 +4,14 @@
  * are named by that alone.
  */
 #include <stdlib.h>
+#include <string.h>
 
-#include "analysis/names/names-private.h"
+#include "analysis/names/thread.h"
+#include "base/array.h"
 #include "base/hash.h"
+#include "base/search.h"
 
-#define SLOTS 4096
 #define TCB_BYTES 2304 /* of glibc's struct pthread, about */
-#define RED_ZONE 128
-
-struct slot {
-	uint64_t insn;
-	uint64_t begin, size; /* of the variable */
-	struct nm_extent same;
-	const struct nm_name *name;
-	uint64_t epoch; /* of heap blocks; 0: the name stays */
-	uint64_t turn;	/* it is of another thread's stack, and the same as long as this is the thread's; 0: not so */
-	bool once;	/* it is not said of other addresses in the block */
-	const struct nm_insn *about; /* NULL: not looked at */
-	/* of the stack: the name stays while this frame is where it is, and its function at this instruction */
-	uint64_t serial; /* 0: it is not of the stack */
-	size_t frame;
-	const struct nm_insn *at;
-	/* of an instruction's own frame, by a displacement alone: always the same variable, so far below the access */
-	bool fixed;
-	uint32_t bytes;
-	uint64_t below;
-};
-
-struct nm_thread {
-	struct nm *nm;
-	int pid, tid;
-	uint64_t fs, tsc, next;
-	uint64_t turn; /* changes with tsc and next */
-	struct nm_cursor blocks;
-	struct nm_stack stack;
-	uint64_t left; /* CFA of a frame whose return was the last access; 0: none */
-	uint64_t low, high; /* the part of the stack that has been seen; none: low > high */
-	struct slot slot[SLOTS];
-};
 
 struct nm_thread *nm_begin(struct nm *nm, int pid, int tid)
 {
@@ -54,7 +24,7 @@ struct nm_thread *nm_begin(struct nm *nm, int pid, int tid)
 	t->tid = tid;
 	t->low = UINT64_MAX;
 	t->next = t->stack.to = UINT64_MAX;
-	t->turn = 1;
+	t->turn = t->areas = 1;
 	if (nm_cursor_begin(&t->blocks, nm, pid, tid))
 		return t;
 	free(t);
@@ -63,16 +33,23 @@ struct nm_thread *nm_begin(struct nm *nm, int pid, int tid)
 
 void nm_end(struct nm_thread *t)
 {
-	if (t)
-		nm_cursor_end(&t->blocks);
-	if (t)
-		nm_stack_free(&t->stack);
+	if (!t)
+		return;
+	nm_cursor_end(&t->blocks);
+	nm_stack_free(&t->stack);
+	free(t->quick);
+	free(t->slot);
+	free(t->table);
 	free(t);
 }
 
 void nm_chunk(struct nm_thread *t, uint64_t fs, uint64_t tsc, uint64_t next)
 {
-	t->fs = fs ? fs : t->fs;
+	if (fs && fs != t->fs) {
+		t->fs = fs;
+		for (uint32_t i = 0; i < t->n; i++)
+			t->quick[i].key = 0;
+	}
 	if (tsc == t->tsc && next == t->next)
 		return;
 	nm_cursor_chunk(&t->blocks, tsc, next);
@@ -102,7 +79,7 @@ void nm_ended(struct nm_thread *t, uint64_t tsc)
 }
 
 /* What another thread has there. */
-static struct nm_entry *find_other(struct nm_thread *t, uint64_t addr, uint64_t *begin, uint64_t *size, struct slot *s)
+static struct nm_entry *find_other(struct nm_thread *t, uint64_t addr, uint64_t *begin, uint64_t *size, struct nm_slot *s)
 {
 	const struct nm_when when = { .pid = t->pid, .from = t->tsc, .to = t->next };
 	struct nm_past_found found;
@@ -127,21 +104,21 @@ struct nm_entry *nm_tls_find(struct nm *nm, uint64_t fs, uint64_t addr, uint64_t
 }
 
 /* Pushes and pops, calls and returns make room and give it back: they are to no variable. */
-static struct nm_entry *find_stack(struct nm_thread *t, const struct mt_access *a, uint64_t *begin, uint64_t *size, struct slot *s)
+static struct nm_entry *find_stack(struct nm_thread *t, const struct mt_access *a, uint64_t *begin, uint64_t *size, struct nm_slot *s)
 {
 	const uint64_t addr = a->addr;
-	struct nm_frame *frame = addr + RED_ZONE >= t->low ? nm_stack_frame(&t->stack, addr) : NULL;
+	struct nm_frame *frame = addr + NM_RED_ZONE >= t->low ? nm_stack_frame(&t->stack, addr) : NULL;
 
 	if (!frame)
 		return nm_area(t->nm, &t->nm->stack, NM_STACK, "stack");
 	s->serial = frame->serial;
 	s->frame = (size_t)(frame - t->stack.frame);
 	s->at = frame->insn;
-	return nm_stack_find(t->nm, frame, addr, !(a->kind & MD_STACK), begin, size);
+	return nm_stack_find(t->nm, frame, addr, !(a->kind & MD_STACK), begin, size, &s->throughout);
 }
 
 /* *begin: that of what was found, or of the access. */
-static struct nm_entry *find(struct nm_thread *t, const struct mt_access *a, uint64_t *begin, uint64_t *size, struct slot *s)
+static struct nm_entry *find(struct nm_thread *t, const struct mt_access *a, uint64_t *begin, uint64_t *size, struct nm_slot *s)
 {
 	const uint64_t addr = a->addr;
 	struct nm_file *f = nm_file_at(t->nm, addr);
@@ -158,6 +135,7 @@ static struct nm_entry *find(struct nm_thread *t, const struct mt_access *a, uin
 		s->once = true;
 		return nm_heap_find(t->nm, a->insn, site, *size);
 	case NM_FOUND_ONE:
+		s->site = site;
 		return nm_heap_find(t->nm, a->insn, site, *size);
 	case NM_FOUND_SEVERAL:
 		return t->nm->ambiguous;
@@ -167,12 +145,15 @@ static struct nm_entry *find(struct nm_thread *t, const struct mt_access *a, uin
 	e = nm_tls_find(t->nm, t->fs, addr, begin, size);
 	if (e != t->nm->unknown)
 		return e;
-	if (addr + RED_ZONE >= t->low && addr < t->high)
+	if (addr + NM_RED_ZONE >= t->low && addr < t->high)
 		return find_stack(t, a, begin, size, s);
-	return t->nm->npast ? find_other(t, addr, begin, size, s) : e;
+	if (t->nm->npast)
+		return find_other(t, addr, begin, size, s);
+	s->nothing = true;
+	return e;
 }
 
-static bool is_same(const struct nm_thread *t, const struct slot *s, const struct mt_access *a)
+static bool is_same(const struct nm_thread *t, const struct nm_slot *s, const struct mt_access *a)
 {
 	uint64_t offset = a->addr - s->begin;
 
@@ -187,7 +168,7 @@ static bool is_same(const struct nm_thread *t, const struct slot *s, const struc
 }
 
 /* Always at the same place of the function's frame: where that is, debug information has said once. */
-static bool is_fixed(const struct slot *s, const struct mt_access *a)
+static bool is_fixed(const struct nm_slot *s, const struct mt_access *a)
 {
 	return s->fixed && s->bytes == a->size;
 }
@@ -197,21 +178,24 @@ static bool is_heap(const struct nm_name *name)
 	return name->variable->kind == NM_HEAP || name->variable->kind == NM_AMBIGUOUS;
 }
 
-/* What the access says of the stack, and of when it was made. */
-static void note(struct nm_thread *t, const struct mt_access *a, const struct nm_insn *about)
+void nm_thread_note(struct nm_thread *t, const struct mt_access *a, const struct nm_insn *about)
 {
 	if (t->left) {
 		nm_stack_left(&t->stack, t->left);
 		t->left = 0;
 	}
-	if (about->shows_frame || (a->kind & MD_STACK)) {
+	if ((about->shows_frame || (a->kind & MD_STACK)) && (a->addr < t->low || a->addr >= t->high)) {
 		t->low = a->addr < t->low ? a->addr : t->low;
 		t->high = a->addr >= t->high ? a->addr + 1 : t->high;
+		t->areas++;
 	}
 	if (about->shows_frame && !about->varies) {
 		const uint64_t cfa = a->addr + (uint64_t)about->to_cfa;
 
-		t->high = cfa > t->high ? cfa : t->high;
+		if (cfa > t->high) {
+			t->high = cfa;
+			t->areas++;
+		}
 		if (about->leaves)
 			t->left = cfa;
 		/* what a call pushes is its function's who is called */
@@ -224,34 +208,76 @@ static void note(struct nm_thread *t, const struct mt_access *a, const struct nm
 		nm_cursor_call(&t->blocks, about->returns);
 }
 
-/* The instruction's slot, and what the access says of the stack.  NULL: no memory. */
-static struct slot *noted(struct nm_thread *t, const struct mt_access *a)
-{
-	struct slot *s = &t->slot[hash_word(a->insn) % SLOTS];
+/* ---- instructions ---- */
 
-	if (s->insn != a->insn || !s->about)
-		*s = (struct slot){ .insn = a->insn, .about = nm_insn(t->nm, a->insn) };
-	if (!s->about)
-		return NULL;
-	note(t, a, s->about);
-	return s;
+static size_t insn_slot(const struct nm_thread *t, uint64_t insn)
+{
+	return hash_slot(i, t->room_table, hash_word(insn), !t->table[i] || t->quick[t->table[i] - 1].insn == insn);
+}
+
+uint32_t nm_thread_insn(struct nm_thread *t, uint64_t insn)
+{
+	const struct nm_insn *about;
+	size_t slot;
+
+	if (t->n >= UINT32_MAX - 1 || !array_room(t->quick, t->room_quick, t->n + 1u) || !array_room(t->slot, t->room_slot, t->n + 1u) ||
+	    !hash_grow(t->table, t->room_table, t->n + 1u, old, *old, &t->table[insn_slot(t, t->quick[*old - 1].insn)]))
+		return UINT32_MAX;
+	slot = insn_slot(t, insn);
+	if (t->table[slot])
+		return t->table[slot] - 1;
+	about = nm_insn(t->nm, insn);
+	if (!about)
+		return UINT32_MAX;
+	t->slot[t->n] = (struct nm_slot){ .about = about };
+	t->quick[t->n] = (struct nm_quick){ .insn = insn, .shows = about->shows_frame || about->returns };
+	t->table[slot] = t->n + 1;
+	return t->n++;
+}
+
+void nm_thread_gap(const struct nm_thread *t, uint64_t addr, uint64_t *lo, uint64_t *hi)
+{
+	const struct nm *nm = t->nm;
+	const size_t after = search_first(i, nm->nfiles, nm_file_begin(nm->file[i]) > addr);
+	uint64_t tls = t->fs;
+
+	*lo = after ? nm_file_end(nm->file[after - 1]) : 0;
+	*hi = after < nm->nfiles ? nm_file_begin(nm->file[after]) : UINT64_MAX;
+	nm_live_gap(&t->blocks.live, addr, lo, hi);
+	for (size_t i = 0; t->fs && i < nm->nfiles; i++)
+		if (nm_file_is_program(nm->file[i]))
+			tls = nm_file_tls(nm->file[i], t->fs);
+	if (t->fs && addr < tls)
+		*hi = tls < *hi ? tls : *hi;
+	else if (t->fs && addr >= t->fs + TCB_BYTES)
+		*lo = t->fs + TCB_BYTES > *lo ? t->fs + TCB_BYTES : *lo;
+	else if (t->fs)
+		*hi = *lo; /* between what is thread-local: too little to matter */
+}
+
+/* ---- accesses ---- */
+
+/* The instruction's index, when what the access says of the stack has been noted.  UINT32_MAX: no memory. */
+static uint32_t noted(struct nm_thread *t, const struct mt_access *a)
+{
+	const uint32_t i = nm_thread_next(t, a->insn);
+
+	if (i != UINT32_MAX && (t->left || t->quick[i].shows || (a->kind & MD_STACK)))
+		nm_thread_note(t, a, t->slot[i].about);
+	return i;
 }
 
 bool nm_note(struct nm_thread *t, const struct mt_access *a)
 {
-	return noted(t, a) && !t->stack.failed;
+	return noted(t, a) != UINT32_MAX && !t->stack.failed;
 }
 
-bool nm_find(struct nm_thread *t, const struct mt_access *a, struct nm_place *place)
+bool nm_thread_find(struct nm_thread *t, uint32_t i, const struct mt_access *a, struct nm_place *place)
 {
-	struct slot *s = noted(t, a);
+	struct nm_slot *s = &t->slot[i];
 	struct nm_extent same = { 0 };
 	bool good;
 
-	if (!s) {
-		*place = (struct nm_place){ .name = &t->nm->unknown->root->name };
-		return false;
-	}
 	if (is_fixed(s, a)) {
 		*place = (struct nm_place){ s->name, a->addr - s->below, s->size };
 		return true;
@@ -262,7 +288,8 @@ bool nm_find(struct nm_thread *t, const struct mt_access *a, struct nm_place *pl
 	}
 	*place = (struct nm_place){ .begin = a->addr };
 	s->serial = s->turn = 0;
-	s->once = false;
+	s->site = NM_FREED;
+	s->once = s->nothing = s->throughout = false;
 	good = nm_place_of(t->nm, find(t, a, &place->begin, &place->size, s), a->addr, a->size, place, &same);
 	/* what is above the frame address is the caller's, and of another one the next time */
 	s->fixed = good && s->about->shows_frame && !s->about->varies && s->about->to_cfa > 0 && place->name->variable->kind == NM_STACK;
@@ -274,4 +301,14 @@ bool nm_find(struct nm_thread *t, const struct mt_access *a, struct nm_place *pl
 	s->name = place->name;
 	s->epoch = is_heap(place->name) ? t->blocks.epoch : 0;
 	return good && !t->blocks.failed && !t->stack.failed;
+}
+
+bool nm_find(struct nm_thread *t, const struct mt_access *a, struct nm_place *place)
+{
+	const uint32_t i = noted(t, a);
+
+	if (i != UINT32_MAX)
+		return nm_thread_find(t, i, a, place);
+	*place = (struct nm_place){ .name = &t->nm->unknown->root->name };
+	return false;
 }

@@ -13,8 +13,6 @@
 #include "launcher/common/message.h"
 #include "launcher/program/binary.h"
 
-#define RECENT 4096
-
 struct pair {
 	uint64_t insn;
 	const struct nm_name *name; /* NULL: free */
@@ -33,11 +31,6 @@ struct memnames {
 	size_t n, room;
 	uint32_t *table; /* keys, by both */
 	size_t slots;
-	struct {
-		uint64_t insn;
-		const struct nm_name *name;
-		uint32_t key;
-	} recent[RECENT]; /* by insn */
 	struct mt_access *batch;
 	size_t batch_room;
 };
@@ -177,9 +170,10 @@ static size_t slot_of(const struct memnames *m, uint64_t insn, const struct nm_n
 			 !m->table[i] || (m->pair[m->table[i] - 1].insn == insn && m->pair[m->table[i] - 1].name == name));
 }
 
-/* 0: no memory. */
-static uint32_t find_key(struct memnames *m, uint64_t insn, const struct nm_name *name)
+/* For struct nm_keys. */
+static uint32_t find_key(void *arg, uint64_t insn, const struct nm_name *name)
 {
+	struct memnames *m = arg;
 	size_t slot;
 
 	if (m->n >= UINT32_MAX - 1 || !array_room(m->pair, m->room, m->n + 1) ||
@@ -194,36 +188,14 @@ static uint32_t find_key(struct memnames *m, uint64_t insn, const struct nm_name
 	return m->table[slot];
 }
 
-static uint32_t key_of(struct memnames *m, uint64_t insn, const struct nm_name *name)
-{
-	const size_t at = hash_word(insn) % RECENT;
-
-	if (!m->fields)
-		name = nm_whole(name);
-	if (m->recent[at].insn != insn || m->recent[at].name != name || !m->recent[at].key) {
-		m->recent[at].insn = insn;
-		m->recent[at].name = name;
-		m->recent[at].key = find_key(m, insn, name);
-	}
-	return m->recent[at].key;
-}
-
 const struct mt_access *memnames_take(struct memnames *m, const struct mt_access *v, size_t n)
 {
-	struct nm_place place;
+	const struct nm_keys keys = { .whole = !m->fields, .key = find_key, .arg = m };
 
 	if (!array_room(m->batch, m->batch_room, n))
 		return NULL;
 	set_time(m);
-	for (size_t i = 0; i < n; i++) {
-		m->batch[i] = v[i];
-		if (!nm_find(m->thread, &v[i], &place))
-			return NULL;
-		m->batch[i].insn = key_of(m, v[i].insn, place.name);
-		if (!m->batch[i].insn)
-			return NULL;
-	}
-	return m->batch;
+	return nm_find_keys(m->thread, v, n, &keys, m->batch) ? m->batch : NULL;
 }
 
 struct nm_thread *memnames_batch(struct memnames *m)
