@@ -156,6 +156,7 @@ libreport_la_SOURCES = \
 	launcher/memory/memory.c \
 	launcher/memory/memory.h \
 	launcher/memory/memprofile-insns.c \
+	launcher/memory/memprofile-moves.c \
 	launcher/memory/memprofile-private.h \
 	launcher/memory/memprofile-sum.c \
 	launcher/memory/memprofile.c \

@@ -112,11 +112,21 @@ static struct memlines_entry *find(struct memlines *m, uint64_t line, uint64_t h
 	return &m->table[hash_slot(i, m->room, hash, !m->table[i].time || m->table[i].line == line)];
 }
 
+/* The times of those that were used last, from the @from-th one on. */
+static void tell_times(struct memlines *m, unsigned int from)
+{
+	for (unsigned int i = from; i < m->nrecent; i++) {
+		m->recent[i].entry->time = m->recent_time[i] + 1;
+		m->at[m->recent_time[i]] = m->recent[i].line;
+	}
+}
+
 /* Numbers the times anew, in their order.  Entries stay where they are; or, with @anew, are made for the lines that stay. */
 static void renumber(struct memlines *m, bool anew)
 {
 	uint32_t n = 0, begin = UINT32_MAX;
 
+	tell_times(m, 0);
 	if (anew) {
 		memset(m->table, 0, m->room * sizeof(*m->table));
 		m->nrecent = 0;
@@ -143,6 +153,8 @@ static void renumber(struct memlines *m, bool anew)
 	memset(m->sums, 0, m->times / CHUNK * sizeof(*m->sums));
 	for (uint32_t t = 0; t < n; t++)
 		set_bit(m, t);
+	for (unsigned int i = 0; i < m->nrecent; i++)
+		m->recent_time[i] = m->recent[i].entry->time - 1;
 	m->n = m->now = n;
 	m->begin = begin < n ? begin : n;
 	m->oldest = 0;
@@ -150,6 +162,7 @@ static void renumber(struct memlines *m, bool anew)
 
 void memlines_begin(struct memlines *m)
 {
+	tell_times(m, 0);
 	m->begin = m->now;
 	m->fresh = 0;
 	m->nrecent = 0;
@@ -168,8 +181,9 @@ void memlines_thin(struct memlines *m)
 	m->fresh = m->n - stale(m);
 }
 
-void memlines_copy(struct memlines *to, const struct memlines *from)
+void memlines_copy(struct memlines *to, struct memlines *from)
 {
+	tell_times(from, 0);
 	memcpy(to->bits, from->bits, from->times / 64 * sizeof(*from->bits));
 	memcpy(to->at, from->at, from->now * sizeof(*from->at));
 	to->now = from->now;
@@ -211,6 +225,8 @@ static void leave_out_oldest(struct memlines *m)
 	uint64_t line;
 
 	find_oldest(m);
+	if (m->nrecent && m->oldest >= m->recent_time[m->nrecent - 1])
+		tell_times(m, 0);
 	line = m->at[m->oldest];
 	if (m->nrecent && m->recent[m->nrecent - 1].line == line)
 		m->nrecent--;
@@ -227,45 +243,31 @@ bool memlines_full(const struct memlines *m)
 	return m->n >= m->max && m->fresh >= m->max;
 }
 
-/* The @i-th of those that were used last is the last one now. */
-static void use_again(struct memlines *m, unsigned int i)
-{
-	struct memlines_entry *e = m->recent[i].entry;
-	const uint64_t line = m->recent[i].line;
-	const uint32_t last = m->recent[0].entry->time;
-
-	for (unsigned int k = 0; k < i; k++) {
-		m->recent[k].entry->time = m->recent[k + 1].entry->time;
-		m->at[m->recent[k].entry->time - 1] = m->recent[k].line;
-	}
-	for (; i; i--)
-		m->recent[i] = m->recent[i - 1];
-	e->time = last;
-	m->at[last - 1] = line;
-	m->recent[0].line = line;
-	m->recent[0].entry = e;
-}
-
 static void note_recent(struct memlines *m, uint64_t line, struct memlines_entry *e)
 {
-	unsigned int i = m->nrecent < MEMLINES_RECENT ? m->nrecent++ : MEMLINES_RECENT - 1;
+	unsigned int i;
 
-	for (; i; i--)
+	if (m->nrecent == MEMLINES_RECENT)
+		tell_times(m, MEMLINES_RECENT - 1);
+	i = m->nrecent < MEMLINES_RECENT ? m->nrecent++ : MEMLINES_RECENT - 1;
+	for (; i; i--) {
 		m->recent[i] = m->recent[i - 1];
+		m->recent_time[i] = m->recent_time[i - 1];
+	}
 	m->recent[0].line = line;
 	m->recent[0].entry = e;
+	m->recent_time[0] = e->time - 1;
 }
 
 uint64_t memlines_use(struct memlines *m, uint64_t line, uint64_t hash)
 {
+	const unsigned int recent = memlines_recent(m, line);
 	struct memlines_entry *e;
 	uint64_t distance = UINT64_MAX;
 
-	for (unsigned int i = 0; i < m->nrecent; i++) {
-		if (m->recent[i].line != line)
-			continue;
-		use_again(m, i);
-		return i;
+	if (recent < m->nrecent) {
+		memlines_use_again(m, recent);
+		return recent;
 	}
 	if (m->now == m->times)
 		renumber(m, false);

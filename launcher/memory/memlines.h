@@ -49,12 +49,14 @@ struct memlines_entry {
 struct memlines {
 	/*
 	 * The lines that were used last in this piece, the last one first: they have the last times, so where one of them is used again, these
-	 * times change hands among them, and nothing else changes.
+	 * times change hands among them, and nothing else changes.  Which one has which is noted in its entry and in `at' when it is none of them
+	 * any more, or all are gone through: the i-th one has the i-th of these times.
 	 */
 	struct {
 		uint64_t line;
 		struct memlines_entry *entry;
 	} recent[MEMLINES_RECENT];
+	uint32_t recent_time[MEMLINES_RECENT];
 	unsigned int nrecent;
 	struct memlines_entry *table;
 	size_t room;		/* a power of two */
@@ -82,6 +84,28 @@ void memlines_begin(struct memlines *m);
  */
 uint64_t memlines_use(struct memlines *m, uint64_t line, uint64_t hash);
 
+/*
+ * memlines_use(), if @line is one of those that were used last: @i, which is below nrecent, is how many were since.  The i-th of them is the last one now.
+ */
+static inline void memlines_use_again(struct memlines *m, unsigned int i)
+{
+	const __typeof__(m->recent[0]) used = m->recent[i];
+
+	for (; i; i--)
+		m->recent[i] = m->recent[i - 1];
+	m->recent[0] = used;
+}
+
+/* nrecent: it is none of them. */
+static inline unsigned int memlines_recent(const struct memlines *m, uint64_t line)
+{
+	unsigned int i = 0;
+
+	while (i < m->nrecent && m->recent[i].line != line)
+		i++;
+	return i;
+}
+
 /* Of the line that was used last; NULL: it is not known where that is.  It stays with the line, unless that is left out meanwhile. */
 static inline uint32_t *memlines_note(struct memlines *m, uint64_t line)
 {
@@ -101,7 +125,7 @@ bool memlines_full(const struct memlines *m);
 /* Leaves out every other line. */
 void memlines_thin(struct memlines *m);
 /* @to gets the lines of @from, of the same size, and their order; it is as after memlines_init(). */
-void memlines_copy(struct memlines *to, const struct memlines *from);
+void memlines_copy(struct memlines *to, struct memlines *from);
 
 /* ---- pairs ---- */
 

@@ -3,14 +3,13 @@
 #include "launcher/memory/memprofile-private.h"
 
 #include <stdlib.h>
-
-#include "base/hash.h"
+#include <string.h>
 
 /* ---- instructions ---- */
 
 static size_t slot_of(const struct memprofile_insns *s, uint64_t insn)
 {
-	return hash_slot(i, 2 * (size_t)s->room, hash_word(insn), !s->hash[i] || s->v[s->hash[i] - 1].sum.insn == insn);
+	return hash_slot(i, 2 * (size_t)s->room, memprofile_hash(insn), !s->hash[i] || s->hot[s->hash[i] - 1].insn == insn);
 }
 
 bool memprofile_make_hash(struct memprofile_insns *s)
@@ -22,7 +21,7 @@ bool memprofile_make_hash(struct memprofile_insns *s)
 	free(s->hash);
 	s->hash = hash;
 	for (uint32_t i = 0; i < s->n; i++)
-		hash[slot_of(s, s->v[i].sum.insn)] = i + 1;
+		hash[slot_of(s, s->hot[i].insn)] = i + 1;
 	return true;
 }
 
@@ -30,10 +29,15 @@ static bool grow(struct memprofile_insns *s)
 {
 	uint32_t room = s->room ? 2 * s->room : 256;
 	struct memprofile_state *v = realloc(s->v, room * sizeof(*v));
+	struct memprofile_hot *hot = v ? aligned_alloc(64, room * sizeof(*hot)) : NULL;
 
-	if (!v)
+	s->v = v ? v : s->v;
+	if (!hot)
 		return false;
-	s->v = v;
+	if (s->n)
+		memcpy(hot, s->hot, s->n * sizeof(*hot));
+	free(s->hot);
+	s->hot = hot;
 	s->room = room;
 	return memprofile_make_hash(s);
 }
@@ -59,6 +63,7 @@ uint32_t memprofile_find(struct memprofile_insns *s, uint64_t insn)
 			return MEMPROFILE_NONE;
 	}
 	s->v[s->n] = new;
+	s->hot[s->n] = (struct memprofile_hot){ .insn = insn };
 	s->hash[slot] = s->n + 1;
 	return s->n++;
 }
@@ -68,6 +73,7 @@ void memprofile_free_insns(struct memprofile_insns *s)
 	for (uint32_t i = 0; i < s->n && s->sampled; i++)
 		free(s->v[i].groups);
 	free(s->v);
+	free(s->hot);
 	free(s->hash);
 	*s = (struct memprofile_insns){ 0 };
 }

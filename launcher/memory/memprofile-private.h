@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * What the files of a profile share: memprofile.c takes accesses, memprofile-insns.c finds instructions, memprofile-sum.c adds
- * up, memkept.c keeps.
+ * up, memkept.c keeps, memprofile-moves.c counts strides.
  */
 #ifndef SONDE_LAUNCHER_MEMORY_MEMPROFILE_PRIVATE_H
 #define SONDE_LAUNCHER_MEMORY_MEMPROFILE_PRIVATE_H
 
 #include <pthread.h>
 
+#include "base/hash.h"
 #include "launcher/memory/memlines.h"
 #include "launcher/memory/memprofile.h"
 
@@ -25,26 +26,52 @@ struct memprofile_far {
 
 /* An instruction in a thread, or in all. */
 struct memprofile_state {
-	struct memprofile_insn sum;
+	struct memprofile_insn sum; /* without what is in struct memprofile_hot */
 	struct memprofile_far far;
 	struct memprofile_group *groups; /* NULL: not sampled */
+	uint32_t npairs;
+	uint32_t was;		/* its index before all were sorted */
+	uint8_t shift;		/* one of its lines in 2^shift is in a pair */
+};
+
+#define MEMPROFILE_SOON 4 /* distances up to 7: these are in the first so many of memprofile_insn.reuse */
+
+/*
+ * Of an instruction in a thread, what most accesses ask for and change: they are like the one before.  What is counted here is not yet in its
+ * sums: memprofile_settle().
+ */
+struct memprofile_hot {
+	uint64_t insn;
 	uint64_t last;		/* address accessed last */
 	int64_t moved;		/* by so much */
-	uint64_t paired[MEMPROFILE_PAIRED]; /* + 1: lines that are in the pairs, or are left out */
-	uint32_t npairs;
 	uint32_t next;		/* which one came after it last: a guess */
 	uint32_t burst;		/* + 1, of the last access; 0: none */
+	uint32_t n;		/* accesses of this kind and size */
+	uint32_t run;		/* moves as far as the time before */
+	uint32_t soon[MEMPROFILE_SOON];
+	uint8_t kind, size;	/* of the last access; size 0: it was of no such size, or a prefetch */
 	uint8_t score[MEMPROFILE_STRIDES], turn;
-	uint8_t shift;		/* one of its lines in 2^shift is in a pair */
+	uint64_t paired[MEMPROFILE_PAIRED]; /* + 1: lines that are in the pairs, or are left out */
 };
 
 /* Instructions by address. */
 struct memprofile_insns {
 	struct memprofile_state *v;
+	struct memprofile_hot *hot; /* as many */
 	uint32_t n, room;
 	uint32_t *hash; /* index + 1; twice the room */
 	bool sampled;
 };
+
+/* An instruction has moved by @by, which is not what it moved the time before. */
+void memprofile_moved(struct memprofile_state *s, struct memprofile_hot *h, int64_t by);
+void memprofile_settle(struct memprofile_state *s, struct memprofile_hot *h);
+
+/* Keys in place of instructions are small and dense (launcher/memory/names/memnames.h): each has a slot of its own. */
+static inline uint64_t memprofile_hash(uint64_t insn)
+{
+	return insn >> 32 ? hash_word(insn) : insn;
+}
 
 /* Index; MEMPROFILE_NONE: no memory. */
 uint32_t memprofile_find(struct memprofile_insns *s, uint64_t insn);
@@ -71,8 +98,11 @@ struct memprofile {
 	pthread_mutex_t lock;		 /* threads are added by one at a time */
 };
 
+#define MEMPROFILE_NOTED 2048 /* a power of two */
+
 struct memprofile_thread {
 	struct memprofile *p;
+	struct mempair noted[MEMPROFILE_NOTED]; /* some of those that are in the pairs, or are left out */
 	struct memprofile_insns insns;
 	struct memlines near, far;
 	bool wide;		/* there is far: near has left something out */
@@ -83,6 +113,8 @@ struct memprofile_thread {
 	unsigned int group;	/* of the burst */
 	uint32_t at;		/* index of the last instruction */
 	uint64_t line;		/* accessed last */
+	uint8_t skip;		/* kinds with that are left out */
+	bool soon;		/* distances up to 7 are misses in none of the caches, and nothing more is counted of them */
 	bool begun, failed, whole;
 };
 

@@ -238,8 +238,10 @@ static bool add_thread(struct memprofile *p, struct memprofile_thread *t)
 	p->sorted = false;
 	if (t->wide && t->far.shift > p->shift)
 		p->shift = t->far.shift;
-	for (uint32_t i = 0; i < t->insns.n; i++)
+	for (uint32_t i = 0; i < t->insns.n; i++) {
+		memprofile_settle(&t->insns.v[i], &t->insns.hot[i]);
 		settle_far(t, &t->insns.v[i]);
+	}
 	if (t->curves && t->whole)
 		complete(t);
 	good = good && add_insns(p, t, id) && add_pairs(p, t, id);
@@ -261,6 +263,7 @@ bool memprofile_flush(struct memprofile_thread *t)
 	memprofile_free_insns(&t->insns);
 	t->insns.sampled = t->p->o.sampled;
 	mempairs_free(&t->pairs);
+	memset(t->noted, 0, sizeof(t->noted));
 	memlines_forget_notes(&t->near);
 	t->at = MEMPROFILE_NONE;
 	if (t->curves)
@@ -333,11 +336,13 @@ static void sort(struct memprofile *p)
 	if (!to)
 		return; /* another order is no harm */
 	for (uint32_t i = 0; i < p->insns.n; i++)
-		p->insns.v[i].next = i;
+		p->insns.v[i].was = i;
 	if (p->insns.n)
 		qsort(p->insns.v, p->insns.n, sizeof(*p->insns.v), by_address);
 	for (uint32_t i = 0; i < p->insns.n; i++)
-		to[p->insns.v[i].next] = i;
+		p->insns.hot[i].insn = p->insns.v[i].sum.insn;
+	for (uint32_t i = 0; i < p->insns.n; i++)
+		to[p->insns.v[i].was] = i;
 	for (size_t i = 0; i < p->pairs.room; i++)
 		if (p->pairs.table[i].id)
 			p->pairs.table[i].id = to[p->pairs.table[i].id - 1] + 1;

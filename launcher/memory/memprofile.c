@@ -7,59 +7,7 @@
 
 #define MAX_LINES 1024	 /* of an access: more than any instruction has */
 #define AHEAD 8		 /* accesses whose lines are on their way into the cache */
-#define MAX_SCORE 16	 /* a stride that was seen so often outlives as many others */
-
-/* ---- strides ---- */
-
-/*
- * A stride's count is exact from when it got its place, which it loses when others came more often
- * since: what is frequent gets a place early and keeps it, and random ones never count for much.
- */
-static void note_stride(struct memprofile_state *s, int64_t by)
-{
-	struct memprofile_stride *v = s->sum.strides;
-	unsigned int k;
-
-	for (k = 0; k < MEMPROFILE_STRIDES; k++) {
-		if (v[k].by == by && v[k].n) {
-			v[k].n++;
-			s->score[k] += s->score[k] < MAX_SCORE;
-			return;
-		}
-	}
-	k = s->turn++ % MEMPROFILE_STRIDES;
-	if (s->score[k]) {
-		s->score[k]--;
-		return;
-	}
-	/* what is here often is not given up for what came once */
-	if (v[k].n > s->sum.moves / 8)
-		return;
-	v[k] = (struct memprofile_stride){ by, 1 };
-	s->score[k] = 1;
-}
-
-static void note_move(const struct memprofile_thread *t, struct memprofile_state *s, uint64_t addr)
-{
-	int64_t by = (int64_t)(addr - s->last);
-
-	if (s->burst == t->burst + 1) {
-		s->sum.moves++;
-		if (by >= -MEMPROFILE_NEAR && by <= MEMPROFILE_NEAR)
-			s->sum.near++;
-		else
-			s->sum.strided += by == s->moved;
-		if (by == s->sum.strides[0].by && s->sum.strides[0].n) {
-			s->sum.strides[0].n++;
-			s->score[0] += s->score[0] < MAX_SCORE;
-		} else {
-			note_stride(s, by);
-		}
-		s->moved = by;
-	}
-	s->burst = t->burst + 1;
-	s->last = addr;
-}
+#define EXPECT_LINES 4096 /* with fewer of them, they are there */
 
 /* ---- distances ---- */
 
@@ -213,24 +161,29 @@ static void count_distance(struct memprofile_thread *t, struct memprofile_state 
 
 /* ---- lines ---- */
 
-static bool note_pair(struct memprofile_thread *t, uint32_t id, uint64_t line, uint64_t hash)
+static bool note_pair(struct memprofile_thread *t, uint32_t id, uint64_t line)
 {
 	struct memprofile_state *s = &t->insns.v[id];
+	struct memprofile_hot *h = &t->insns.hot[id];
+	struct mempair *noted = &t->noted[(line ^ id * UINT64_C(37)) % MEMPROFILE_NOTED];
 	uint32_t *last; /* instruction that has been paired with the line, + 1 */
 	int added;
 
-	if (s->paired[line % MEMPROFILE_PAIRED] == line + 1)
+	if (h->paired[line % MEMPROFILE_PAIRED] == line + 1)
 		return true;
-	s->paired[line % MEMPROFILE_PAIRED] = line + 1;
+	h->paired[line % MEMPROFILE_PAIRED] = line + 1;
+	if (noted->line == line && noted->id == id + 1)
+		return true;
+	*noted = (struct mempair){ line, id + 1 };
 	last = memlines_note(&t->near, line);
 	if (last && *last == id + 1)
 		return true;
 	if (last)
 		*last = id + 1;
-	if (!memlines_sampled(hash, s->shift))
+	if (s->shift && !memlines_sampled(memlines_hash(line), s->shift))
 		return true;
 	/* of the line that it will get to, if it goes on so */
-	mempairs_expect(&t->pairs, id, line + (uint64_t)(s->moved / MEMPROFILE_LINE) + (s->moved > 0 && s->moved < MEMPROFILE_LINE));
+	mempairs_expect(&t->pairs, id, line + (uint64_t)(h->moved / MEMPROFILE_LINE) + (h->moved > 0 && h->moved < MEMPROFILE_LINE));
 	added = mempairs_add(&t->pairs, id, line);
 	s->npairs += added > 0;
 	return added >= 0 && (!added || memprofile_thin_pairs(&t->pairs, &t->insns, t->near.max));
@@ -248,7 +201,7 @@ static bool note_lines(struct memprofile_thread *t, uint32_t id, const struct mt
 	for (uint64_t hash; good; line++) {
 		hash = memlines_hash(line);
 		d = farther(d, distance_of(t, line, hash));
-		good = note_pair(t, id, line, hash) && !t->failed;
+		good = note_pair(t, id, line) && !t->failed;
 		if (line == last)
 			break;
 	}
@@ -264,37 +217,121 @@ static void new_burst(struct memprofile_thread *t)
 		t->curves[t->group].bursts++;
 }
 
-static bool take(struct memprofile_thread *t, const struct mt_access *a)
+static void note_move(const struct memprofile_thread *t, uint32_t id, uint64_t addr)
 {
-	unsigned int kind = a->kind & MD_KIND;
-	uint32_t id = t->at == MEMPROFILE_NONE ? MEMPROFILE_NONE : t->insns.v[t->at].next;
+	struct memprofile_hot *h = &t->insns.hot[id];
+	const int64_t by = (int64_t)(addr - h->last);
 
-	if (kind > MD_PREFETCH || (t->p->o.no_stack && (a->kind & MD_STACK)))
-		return true;
-	if (id >= t->insns.n || t->insns.v[id].sum.insn != a->insn) {
-		id = memprofile_find(&t->insns, a->insn);
-		if (id == MEMPROFILE_NONE)
-			return false;
-		if (t->at != MEMPROFILE_NONE)
-			t->insns.v[t->at].next = id;
+	if (h->burst == t->burst + 1) {
+		if (by == h->moved)
+			h->run++;
+		else
+			memprofile_moved(&t->insns.v[id], h, by);
 	}
-	t->at = id;
-	t->insns.v[id].sum.accesses[kind]++;
-	t->insns.v[id].sum.bytes[kind] += a->size;
+	h->burst = t->burst + 1;
+	h->last = addr;
+}
+
+/* The first of its kind or size, or in a stream where there is more to be counted. */
+static bool take_other(struct memprofile_thread *t, uint32_t id, const struct mt_access *a)
+{
+	const unsigned int kind = a->kind & MD_KIND;
+	struct memprofile_state *s = &t->insns.v[id];
+	struct memprofile_hot *h = &t->insns.hot[id];
+
+	memprofile_settle(s, h);
+	h->kind = (uint8_t)kind;
+	h->size = a->size <= MEMPROFILE_LINE && kind != MD_PREFETCH && t->soon ? (uint8_t)a->size : 0;
+	s->sum.accesses[kind]++;
+	s->sum.bytes[kind] += a->size;
 	if (kind == MD_PREFETCH)
 		return true;
 	if (!t->begun)
 		new_burst(t);
-	if (t->insns.v[id].groups)
-		count_group(t, &t->insns.v[id], a);
-	note_move(t, &t->insns.v[id], a->addr);
+	if (s->groups)
+		count_group(t, s, a);
+	note_move(t, id, a->addr);
 	return note_lines(t, id, a);
+}
+
+/* All of it in one line. */
+static inline bool note_line(struct memprofile_thread *t, uint32_t id, uint64_t line)
+{
+	struct memprofile_hot *h = &t->insns.hot[id];
+	unsigned int i = 0;
+	struct distance d;
+
+	if (!t->begun || line != t->line) {
+		const bool all = t->wide || t->near.n < t->near.max;
+
+		i = all ? memlines_recent(&t->near, line) : t->near.nrecent;
+		if (i == t->near.nrecent) {
+			d = distance_of(t, line, memlines_hash(line));
+			count_distance(t, &t->insns.v[id], &d);
+			return note_pair(t, id, line) && !t->failed;
+		}
+		memlines_use_again(&t->near, i);
+		if (t->wide)
+			(void)far_distance(t, line, memlines_hash(line)); /* it orders the lines for others */
+		t->line = line;
+		t->begun = true;
+	}
+	h->soon[memprofile_bucket(i)]++;
+	return note_pair(t, id, line) && !t->failed;
+}
+
+static uint32_t find(struct memprofile_thread *t, uint64_t insn)
+{
+	uint32_t id = t->at == MEMPROFILE_NONE ? MEMPROFILE_NONE : t->insns.hot[t->at].next;
+
+	if (!(insn >> 32) && t->insns.n) {
+		id = t->insns.hash[insn & (2 * (uint64_t)t->insns.room - 1)] - 1;
+		return id < t->insns.n && t->insns.hot[id].insn == insn ? id : memprofile_find(&t->insns, insn);
+	}
+	if (id < t->insns.n && t->insns.hot[id].insn == insn)
+		return id;
+	id = memprofile_find(&t->insns, insn);
+	if (id != MEMPROFILE_NONE && t->at != MEMPROFILE_NONE)
+		t->insns.hot[t->at].next = id;
+	return id;
+}
+
+static bool take(struct memprofile_thread *t, const struct mt_access *a)
+{
+	const unsigned int kind = a->kind & MD_KIND;
+	const uint64_t line = a->addr / MEMPROFILE_LINE;
+	struct memprofile_hot *h;
+	uint64_t before;
+	uint32_t id;
+
+	if (kind > MD_PREFETCH || (a->kind & t->skip))
+		return true;
+	id = find(t, a->insn);
+	if (id == MEMPROFILE_NONE)
+		return false;
+	t->at = id;
+	h = &t->insns.hot[id];
+	if (a->size != h->size || kind != h->kind || !h->size || h->n == UINT32_MAX)
+		return take_other(t, id, a);
+	h->n++;
+	before = h->last;
+	note_move(t, id, a->addr);
+	if ((a->addr + h->size - 1) / MEMPROFILE_LINE != line)
+		return note_lines(t, id, a);
+	/* the most frequent case: it was the last one of the thread, and the instruction has accessed it, too */
+	if (line == t->line && t->begun && before && before / MEMPROFILE_LINE == line) {
+		h->soon[0]++;
+		return true;
+	}
+	return note_line(t, id, line);
 }
 
 bool memprofile_take(struct memprofile_thread *t, const struct mt_access *v, size_t n)
 {
+	const bool expect = t->near.n >= EXPECT_LINES;
+
 	for (size_t i = 0; i < n && !t->failed; i++) {
-		if (i + AHEAD < n && (v[i + AHEAD].addr ^ v[i + AHEAD - 1].addr) / MEMPROFILE_LINE)
+		if (expect && i + AHEAD < n && (v[i + AHEAD].addr ^ v[i + AHEAD - 1].addr) / MEMPROFILE_LINE)
 			memlines_expect(&t->near, v[i + AHEAD].addr / MEMPROFILE_LINE);
 		t->failed = !take(t, &v[i]);
 	}
@@ -341,6 +378,8 @@ struct memprofile_thread *memprofile_begin(struct memprofile *p)
 	t->scale = 1;
 	t->insns.sampled = p->o.sampled;
 	t->group = p->begun++ % MEMPROFILE_GROUPS;
+	t->skip = p->o.no_stack ? MD_STACK : 0;
+	t->soon = !p->o.sampled && (!p->o.caches[0] || p->o.caches[0] >= MEMLINES_RECENT) && p->o.lines >= MEMLINES_RECENT;
 	if (p->o.sampled)
 		t->curves = calloc(MEMPROFILE_GROUPS, sizeof(*t->curves));
 	if ((t->curves || !p->o.sampled) && memlines_init(&t->near, p->o.lines))
