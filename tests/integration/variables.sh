@@ -169,3 +169,32 @@ check_status 0 sonde -q --mem -m memory -o t -- ./program
 printf 'malloc[] in called\t1000\n' >expected
 ours field name t
 check_same expected ours 'a block that is allocated in a call by a library'
+
+# What is passed on the stack is in the frame of who calls, whoever has called first.
+cat >seventh.c <<'END'
+	__attribute__((noipa)) static long last(long a, long b, long c, long d, long e, long f, long g)
+	{
+		return g;
+	}
+	__attribute__((noipa)) static long one(long n)
+	{
+		return last(1, 2, 3, 4, 5, 6, n) + 1;
+	}
+	__attribute__((noipa)) static long two(long n)
+	{
+		return last(1, 2, 3, 4, 5, 6, n) + 2;
+	}
+	int main(int argc, char **argv)
+	{
+		long sum = 0;
+		for (int i = 0; i < 400; i++)
+			sum += (i % 4 ? two : one)(i);
+		return sum == argc;
+	}
+END
+"$CC" -w -O1 -g -o program seventh.c || fail "$CC"
+check_status 0 sonde -q --mem='one,two,last' -o t -- ./program
+check_status 0 sonde memory -b variable -F last --csv t
+cut -d, -f1,2 out | grep '^"n in' | sort >ours
+printf '"n in one",100\n"n in two",300\n' >expected
+check_same expected ours 'arguments on the stack'
