@@ -296,7 +296,8 @@ bool nm_thread_find(struct nm_thread *t, uint32_t i, const struct mt_access *a, 
 	s->bytes = a->size;
 	s->below = a->addr - place->begin;
 	s->begin = place->begin;
-	s->size = good && !s->once ? place->size : 0;
+	/* in a section there may be variables, too */
+	s->size = good && !s->once && place->name->variable->how != NM_BY_SECTION ? place->size : 0;
 	s->same = same;
 	s->name = place->name;
 	s->epoch = is_heap(place->name) ? t->blocks.epoch : 0;
