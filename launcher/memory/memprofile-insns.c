@@ -27,7 +27,7 @@ bool memprofile_make_hash(struct memprofile_insns *s)
 
 static bool grow(struct memprofile_insns *s)
 {
-	uint32_t room = s->room ? 2 * s->room : 256;
+	const uint32_t had = s->room, room = had ? 2 * had : 256;
 	struct memprofile_state *v = realloc(s->v, room * sizeof(*v));
 	struct memprofile_hot *hot = v ? aligned_alloc(64, room * sizeof(*hot)) : NULL;
 
@@ -39,7 +39,10 @@ static bool grow(struct memprofile_insns *s)
 	free(s->hot);
 	s->hot = hot;
 	s->room = room;
-	return memprofile_make_hash(s);
+	if (memprofile_make_hash(s))
+		return true;
+	s->room = had; /* for which there is a hash */
+	return false;
 }
 
 uint32_t memprofile_find(struct memprofile_insns *s, uint64_t insn)
