@@ -46,6 +46,7 @@ libanalysis_la_SOURCES = \
 	analysis/names/scopes.c \
 	analysis/names/stack.c \
 	analysis/names/thread.c \
+	analysis/names/thread.h \
 	analysis/names/types.c \
 	analysis/sharing/collect.c \
 	analysis/sharing/lines.c \
