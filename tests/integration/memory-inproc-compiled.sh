@@ -294,7 +294,7 @@ grep 'sonde-compiled' "/proc/$hot/maps" >maps
 check_contains maps ' r-xs '
 check_contains maps ' rw-s '
 check_lacks maps ' .wx. '
-ls -l "/proc/$hot/fd" >fds
+ls -l "/proc/$hot/fd" | sed "s,$top_builddir,," >fds
 check_lacks fds 'sonde'
 kill -TERM "$hot"
 wait $sonde
