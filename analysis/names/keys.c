@@ -170,13 +170,11 @@ bool nm_find_keys(struct nm_thread *t, const struct mt_access *v, size_t n, cons
 {
 	for (size_t k = 0; k < n; k++) {
 		const struct mt_access *a = &v[k];
-		const uint32_t i = nm_thread_next(t, a->insn);
+		const uint32_t i = nm_thread_noted(t, a);
 		struct nm_place place;
 
 		if (i == UINT32_MAX)
 			return false;
-		if (t->left || t->quick[i].shows || (a->kind & MD_STACK))
-			nm_thread_note(t, a, t->slot[i].about);
 		if (!is_quick(t, i, a) && !(keys->whole && is_of_site(t, i, a)) && (!nm_thread_find(t, i, a, &place) || !take(t, i, a, place.name, keys)))
 			return false;
 		to[k] = *a;

@@ -257,19 +257,9 @@ void nm_thread_gap(const struct nm_thread *t, uint64_t addr, uint64_t *lo, uint6
 
 /* ---- accesses ---- */
 
-/* The instruction's index, when what the access says of the stack has been noted.  UINT32_MAX: no memory. */
-static uint32_t noted(struct nm_thread *t, const struct mt_access *a)
-{
-	const uint32_t i = nm_thread_next(t, a->insn);
-
-	if (i != UINT32_MAX && (t->left || t->quick[i].shows || (a->kind & MD_STACK)))
-		nm_thread_note(t, a, t->slot[i].about);
-	return i;
-}
-
 bool nm_note(struct nm_thread *t, const struct mt_access *a)
 {
-	return noted(t, a) != UINT32_MAX && !t->stack.failed;
+	return nm_thread_noted(t, a) != UINT32_MAX && !t->stack.failed;
 }
 
 bool nm_thread_find(struct nm_thread *t, uint32_t i, const struct mt_access *a, struct nm_place *place)
@@ -306,7 +296,7 @@ bool nm_thread_find(struct nm_thread *t, uint32_t i, const struct mt_access *a, 
 
 bool nm_find(struct nm_thread *t, const struct mt_access *a, struct nm_place *place)
 {
-	const uint32_t i = noted(t, a);
+	const uint32_t i = nm_thread_noted(t, a);
 
 	if (i != UINT32_MAX)
 		return nm_thread_find(t, i, a, place);

@@ -97,4 +97,14 @@ static inline __attribute__((always_inline)) uint32_t nm_thread_next(struct nm_t
 	return i;
 }
 
+/* The instruction's index, when what the access says of the stack has been noted.  UINT32_MAX: no memory. */
+static inline __attribute__((always_inline)) uint32_t nm_thread_noted(struct nm_thread *t, const struct mt_access *a)
+{
+	const uint32_t i = nm_thread_next(t, a->insn);
+
+	if (i != UINT32_MAX && (t->left || t->quick[i].shows || (a->kind & MD_STACK)))
+		nm_thread_note(t, a, t->slot[i].about);
+	return i;
+}
+
 #endif
