@@ -101,11 +101,7 @@ one()
 	cd .. && rm -rf "$name.$build"
 }
 
-if [ "${1-}" = one ]; then
-	shift
-	one "$@"
-	exit 0
-fi
+one_job "$@"
 
 need_command setarch gcc
 setarch -R true 2>/dev/null || skip "address space randomization cannot be switched off"

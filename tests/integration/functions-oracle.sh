@@ -7,7 +7,7 @@
 # FUNCTIONS_BUILDS          only these ("gcc-O2 clang-O0")
 . "$top_srcdir/tests/integration/lib.sh"
 need_ptrace
-stepper=$top_builddir/tests/oracle/stepper both=
+stepper=$top_builddir/tests/oracle/stepper
 . "$top_srcdir/tests/integration/matrix.sh"
 all_programs="fn_calls fn_forks fn_interp fn_longjmps fn_odd fn_plugs fn_recursion fn_signals fn_small
 	fn_stacks fn_starts fn_switches fn_tails fn_team fn_threads fn_throws fn_virtual"
@@ -153,14 +153,7 @@ one()
 	cd .. && rm -rf "$name.$build"
 }
 
-case ${1-} in
-one | both)
-	[ "$1" = one ] || both=1
-	shift
-	one "$@"
-	exit 0
-	;;
-esac
+one_job "$@"
 
 [ -x "$stepper" ] || skip "tests/oracle/stepper was not built"
-EAGER=1 compare_all "${FUNCTIONS_PROGRAMS:-$all_programs}" "${FUNCTIONS_BUILDS:-}" "${FUNCTIONS_MATRIX:-}"
+compare_all "${FUNCTIONS_PROGRAMS:-$all_programs}" "${FUNCTIONS_BUILDS:-}" "${FUNCTIONS_MATRIX:-}" eager

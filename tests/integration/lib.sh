@@ -180,11 +180,6 @@ events()
 #	num(KEY)	number at this key: a field, depth, tid, ...; "" if there is none
 count()
 {
-	# the frequent ones, of many events
-	if [[ $1 =~ ^(enter|returned|unwound)\(\"([^\"]*)\"\)$ ]]; then
-		count_calls "${BASH_REMATCH[1]}" "${BASH_REMATCH[2]}"
-		return
-	fi
 	awk '
 	function is(type, key, name) {
 		return index($0, "{\"type\":\"" type "\"") == 1 &&
@@ -205,18 +200,6 @@ count()
 	}
 	'"$1"' { n++ }
 	END { print n + 0 }' events.json
-}
-
-# count_calls enter|returned|unwound FUNCTION: as count does, some ten times faster
-count_calls()
-{
-	local type=leave
-	[ "$1" != enter ] || type=enter
-	grep "^{\"type\":\"$type\"" events.json | grep -F "\"function\":\"$2\"" | case $1 in
-	enter) grep -c '' ;;
-	returned) grep -vcF '"unwound":true' ;;
-	unwound) grep -cF '"unwound":true' ;;
-	esac
 }
 
 # check_count WANTED CONDITION

@@ -15,14 +15,28 @@ compile()
 	"$compiler" -w "$@" -I"$sources" -o "$name" "$source" $libs || fail "$name does not compile: $compiler $*"
 }
 
-# compare_all PROGRAMS BUILDS MATRIX: a job for each program and build: this script, with the arguments
+# one_job ARGUMENT...: if the script is called for one of compare_all()'s jobs, does that with one(), and ends; `both' is as said there.
+both=
+one_job()
+{
+	case ${1-} in
+	one) ;;
+	both) both=1 ;;
+	*) return ;;
+	esac
+	shift
+	one "$@"
+	exit 0
+}
+
+# compare_all PROGRAMS BUILDS MATRIX [EAGER]: a job for each program and build: this script, with the arguments
 # "one PROGRAM BUILD COMPILER FLAG...".  Builds are what builds() prints, a line each; those that are possible(), and,
 # unless BUILDS names them or MATRIX is not empty, those that are there by_default() of the compiler that Sonde was built
 # with. With EAGER every second job (all, where BUILDS or MATRIX choose them) begins with "both" in place of "one": functions
 # are instrumented when they are called first, and, in another run, all at the start.
 compare_all()
 {
-	local program build compiler flags status
+	local program build compiler flags status step=2
 	for program in $1; do
 		builds | while read -r build compiler flags; do
 			[ -z "$2" ] || case " $2 " in *" $build "*) ;; *) continue ;; esac
@@ -31,7 +45,8 @@ compare_all()
 			echo "one $program $build $compiler $flags"
 		done
 	done >jobs
-	[ -z "${EAGER-}" ] || if [ "$3$2" ]; then sed -i 's/^one/both/' jobs; else sed -i '1~2s/^one/both/' jobs; fi
+	[ -z "$3$2" ] || step=1
+	[ -z "${4-}" ] || sed -i "1~${step}s/^one/both/" jobs
 	[ -s jobs ] || fail "nothing to do"
 	# One line is one job; the folders of those that failed stay.
 	xargs -P "$(nproc)" -L 1 bash "$0" <jobs >log 2>&1

@@ -8,7 +8,7 @@
 # MEMORY_BUILDS         only these ("gcc-O2 clang-O0")
 . "$top_srcdir/tests/integration/lib.sh"
 need_ptrace
-oracle=$top_builddir/tests/oracle both=
+oracle=$top_builddir/tests/oracle
 . "$top_srcdir/tests/integration/matrix.sh"
 all_programs="mem_atomics mem_avx512 mem_forks mem_jumps mem_lists mem_loops mem_matrix mem_odd mem_signals mem_sorts
 	mem_stacks mem_strings mem_switches mem_team mem_threads mem_throws mem_vectors mem_widths
@@ -138,16 +138,9 @@ one()
 	cd .. && rm -rf "$name.$build"
 }
 
-case ${1-} in
-one | both)
-	[ "$1" = one ] || both=1
-	shift
-	one "$@"
-	exit 0
-	;;
-esac
+one_job "$@"
 
 [ -x "$oracle/memsteps" ] || skip "tests/oracle/memsteps was not built"
 need_command setarch gcc
 setarch -R true 2>/dev/null || skip "address space randomization cannot be switched off"
-EAGER=1 compare_all "${MEMORY_PROGRAMS:-$all_programs}" "${MEMORY_BUILDS:-}" "${MEMORY_MATRIX:-}"
+compare_all "${MEMORY_PROGRAMS:-$all_programs}" "${MEMORY_BUILDS:-}" "${MEMORY_MATRIX:-}" eager
