@@ -28,13 +28,39 @@ static struct rt_thread *own_thread(void)
 	return t;
 }
 
-/* The offset of the counter is in the last 4 bytes of the instruction that adds to it. */
-static void add_kept(const struct rt_thread *t, const uint8_t *done, uint64_t n)
+/* The offset of the counter is in the last 4 bytes of the instruction that changes it. */
+static uint64_t *counter_at(const struct rt_thread *t, const uint8_t *done)
 {
 	int32_t offset;
 
 	__builtin_memcpy(&offset, done - sizeof(offset), sizeof(offset));
-	*(uint64_t *)(t->counts + (uint64_t)(int64_t)offset) += n;
+	return (uint64_t *)(t->counts + (uint64_t)(int64_t)offset);
+}
+
+static void add_kept(const struct rt_thread *t, const uint8_t *done, uint64_t n)
+{
+	*counter_at(t, done) += n;
+}
+
+/* A loop is left. */
+static void note_trips(uint64_t *trips, uint64_t n)
+{
+	if (n > trips[RT_TRIPS_MOST])
+		trips[RT_TRIPS_MOST] = n;
+	if (n && (!trips[RT_TRIPS_LEAST] || n < trips[RT_TRIPS_LEAST]))
+		trips[RT_TRIPS_LEAST] = n;
+}
+
+static void end_trips(uint64_t *trips)
+{
+	note_trips(trips, trips[RT_TRIPS_RUNNING]);
+	trips[RT_TRIPS_RUNNING] = 0;
+}
+
+static void begin_trips(uint64_t *trips)
+{
+	if (trips[RT_TRIPS_RUNNING])
+		trips[RT_TRIPS_UNKNOWN] = 1;
 }
 
 static void do_count(const struct rt_probe_map *probe, const uint8_t *done, uint64_t *regs, struct rt_thread *t)
@@ -51,6 +77,15 @@ static void do_count(const struct rt_probe_map *probe, const uint8_t *done, uint
 		break;
 	case RT_COUNT_END:
 		add_kept(t, done, *reg);
+		break;
+	case RT_COUNT_ENTER:
+		begin_trips(counter_at(t, done) - RT_TRIPS_UNKNOWN);
+		break;
+	case RT_COUNT_LEFT:
+		end_trips(counter_at(t, done) - RT_TRIPS_RUNNING);
+		break;
+	case RT_COUNT_LEFT_KEPT:
+		note_trips(counter_at(t, done) - RT_TRIPS_LEAST, *reg);
 		break;
 	default:
 		add_kept(t, done, 1);
@@ -72,7 +107,7 @@ static int finish_counter(const struct rt_codemap *map, const struct rt_piece *p
 	if (x < probe->count_done)
 		do_count(probe, (const uint8_t *)start + probe->count_done, regs, t);
 	rt_put_back(probe, start, regs, t);
-	if (probe->how == RT_COUNT_END && probe->kept_saved)
+	if ((probe->how == RT_COUNT_END || probe->how == RT_COUNT_LEFT_KEPT) && probe->kept_saved)
 		*rt_reg(regs, probe->kept) = *rt_kept_value(t, probe->kept);
 	regs[RT_UC_RIP] = start + probe->length;
 	return 1;
@@ -180,6 +215,22 @@ static const struct rt_kept *kept_at(uint64_t addr)
 	return (const struct rt_kept *)map->probes + (piece->probe - 1);
 }
 
+/* Until the handler returns; in which the loop may be interrupted once more, which there is no place for. */
+static void put_aside(uint64_t *trips, uint64_t n)
+{
+	if (trips[RT_TRIPS_RUNNING])
+		trips[RT_TRIPS_UNKNOWN] = 1;
+	trips[RT_TRIPS_RUNNING] = n;
+}
+
+static uint64_t take_back(uint64_t *trips)
+{
+	uint64_t n = trips[RT_TRIPS_RUNNING];
+
+	trips[RT_TRIPS_RUNNING] = 0;
+	return n;
+}
+
 /* Registers become the program's, what they counted part of the counters in memory. */
 static void leave_kept(uint64_t *regs)
 {
@@ -189,7 +240,12 @@ static void leave_kept(uint64_t *regs)
 	for (unsigned int i = 0; t && t->counts && i < kept->n && i < RT_KEPT_MAX; i++) {
 		uint64_t *reg = rt_reg(regs, kept->reg[i] & 15);
 
-		*(uint64_t *)(t->counts + 8 * (uint64_t)kept->counter[i]) += *reg;
+		uint64_t *counter = (uint64_t *)t->counts + kept->counter[i];
+
+		if (kept->reg[i] & RT_KEPT_TRIPS)
+			put_aside(counter, *reg);
+		else
+			*counter += *reg;
 		*reg = kept->reg[i] & RT_KEPT_SAVED ? *rt_kept_value(t, kept->reg[i]) : 0;
 	}
 }
@@ -202,7 +258,8 @@ static void enter_kept(uint64_t *regs)
 
 	for (unsigned int i = 0; t && i < kept->n && i < RT_KEPT_MAX; i++) {
 		*rt_kept_value(t, kept->reg[i]) = *rt_reg(regs, kept->reg[i] & 15);
-		*rt_reg(regs, kept->reg[i] & 15) = 0;
+		*rt_reg(regs, kept->reg[i] & 15) = kept->reg[i] & RT_KEPT_TRIPS && t->counts ?
+							   take_back((uint64_t *)t->counts + kept->counter[i]) : 0;
 	}
 }
 

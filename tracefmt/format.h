@@ -44,7 +44,7 @@ enum tf_piece_kind {
 	TF_PIECE_GROUP_NEXT,	/* goes on with it */
 };
 /* What a piece of code.blocks holds: its first byte. */
-enum tf_blocks_kind { TF_BLOCKS_THREAD = 1, TF_BLOCKS_FUNCTIONS = 2 };
+enum tf_blocks_kind { TF_BLOCKS_THREAD = 1, TF_BLOCKS_FUNCTIONS = 2, TF_BLOCKS_TRIPS = 3 /* functions, and counters of loops' trips */ };
 
 #define TF_OBJECT_SIZE 48
 #define TF_MD_SIZE 16 /* of a struct md_node, and of a struct md_op */

@@ -297,7 +297,7 @@ static uint32_t want_of(const struct inj_mirror_options *opt, const struct inj_m
 	if (events && !marks->memory[i] && opt->mode == TRAMP_PROBE_CHOSEN)
 		want |= TRAMP_MIRROR_AHEAD;
 	if (marks->blocks[i])
-		return TRAMP_MIRROR_BLOCKS;
+		return TRAMP_MIRROR_BLOCKS | (opt->trips ? TRAMP_MIRROR_TRIPS : 0);
 	if (marks->memory[i] && opt->memory.counted)
 		want |= TRAMP_MIRROR_BLOCKS;
 	return marks->memory[i] ? want | TRAMP_MIRROR_ACCESSES : want;

@@ -49,6 +49,7 @@ struct inj_mirror_options {
 	uint64_t min_ticks; /* TIMED: shorter calls are dropped */
 	bool under;	    /* only what functions with RT_ACT_UNDER call */
 	bool first;	    /* instruments functions when they are first called, where that can be */
+	bool trips;	    /* mode is BLOCKS: count the least and the most trips of loops, too */
 	uint32_t max_functions; /* counters that there is room for in the rings: of functions, or of edges; 0: no counts */
 	struct {
 		bool enabled;

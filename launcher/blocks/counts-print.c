@@ -48,6 +48,12 @@ static void put_trips(const struct counts_row *row, char text[static CELL_MAX])
 		strcpy(text, "-");
 }
 
+/* Neither is known of a loop some of whose entries overlapped. */
+static uint64_t known_trips(const struct counts_row *row, uint64_t n)
+{
+	return row->unknown_trips ? 0 : n;
+}
+
 static void put_known(uint64_t n, char *text)
 {
 	if (n)
@@ -58,12 +64,12 @@ static void put_known(uint64_t n, char *text)
 
 static void put_least(const struct counts_row *row, char text[static CELL_MAX])
 {
-	put_known(row->least, text);
+	put_known(known_trips(row, row->least), text);
 }
 
 static void put_most(const struct counts_row *row, char text[static CELL_MAX])
 {
-	put_known(row->most, text);
+	put_known(known_trips(row, row->most), text);
 }
 
 static void put_blocks(const struct counts_row *row, char text[static CELL_MAX])
@@ -296,7 +302,7 @@ void counts_print_csv(const struct counts *c, uint64_t limit, FILE *out)
 		fprintf(out, ",%d,%" PRIu32, row->line, row->depth);
 		for (unsigned int k = 0; k < BLOCK_FACT_NUMBERS; k++)
 			fprintf(out, ",%" PRIu64, row->facts[k]);
-		fprintf(out, ",%" PRIu64 ",%" PRIu64 "\n", row->least, row->most);
+		fprintf(out, ",%" PRIu64 ",%" PRIu64 "\n", known_trips(row, row->least), known_trips(row, row->most));
 	}
 }
 
@@ -351,8 +357,8 @@ static void json_row(struct tf_buf *line, const struct counts *c, const struct c
 	json_number(line, "to_address", row->to);
 	tf_json_uint(line, "count", row->count);
 	json_number(line, "entries", row->entries);
-	json_number(line, "least_trips", row->least);
-	json_number(line, "most_trips", row->most);
+	json_number(line, "least_trips", known_trips(row, row->least));
+	json_number(line, "most_trips", known_trips(row, row->most));
 	json_number(line, "blocks", row->blocks);
 	if (row->name[0])
 		tf_json_str(line, c->o->by == COUNTS_BY_THREAD ? "thread" : "function", row->name);

@@ -15,6 +15,7 @@
 /* How often entries of a loop went round it, at least and at most; 0: not known. */
 struct counts_trips {
 	uint64_t least, most;
+	bool unknown;		/* ... in some thread: the others do not say all */
 };
 
 /* What is computed of one, and where. */
@@ -38,6 +39,9 @@ struct counts_solved {
 bool counts_prepare(struct counts_solved *s) __attribute__((warn_unused_result));
 /* From s->counters, of which there are @counters beside those of s->left.  False: nothing was executed, or they do not say enough. */
 bool counts_solve(struct counts_solved *s, size_t counters);
+
+/* What comes to the loop's head from outside of the function returns there from a call in the loop. */
+bool counts_returns_within(const struct mt_block_function *f, uint32_t loop);
 
 /* Adds what was computed to the rows, of functions, loops, ... or of @thread unless NULL.  False: no memory. */
 bool counts_add(struct counts *c, const struct counts_solved *s, const char *thread) __attribute__((warn_unused_result));

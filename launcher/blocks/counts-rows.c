@@ -122,6 +122,15 @@ static bool is_in(const struct mt_block_function *f, uint32_t block, uint32_t lo
 	return l == loop;
 }
 
+bool counts_returns_within(const struct mt_block_function *f, uint32_t loop)
+{
+	uint32_t head = f->loops[loop].head;
+	const struct mt_block *b = &f->blocks[head], *call = b - 1;
+
+	return head && call->facts[BLOCK_FACT_NUMBERS] == TRAMP_END_CALL && call->addr + call->size == b->addr &&
+	       is_in(f, head - 1, loop);
+}
+
 static uint32_t depth_of(const struct mt_block_function *f, uint32_t loop)
 {
 	uint32_t depth = 0;
@@ -137,6 +146,7 @@ static void add_trips(struct counts_row *row, const struct counts_trips *trips)
 		row->least = trips->least;
 	if (trips->most > row->most)
 		row->most = trips->most;
+	row->unknown_trips |= trips->unknown;
 }
 
 static bool add_loop(struct counts *c, const struct counts_solved *s, uint32_t loop)
@@ -154,10 +164,9 @@ static bool add_loop(struct counts *c, const struct counts_solved *s, uint32_t l
 	if (!row)
 		return false;
 	row->count += s->block[head];
-	if (s->trips)
-		add_trips(row, &s->trips[loop]);
+	add_trips(row, &s->trips[loop]);
 	for (uint32_t i = 0; i < f->nedges; i++)
-		if (f->edges[i].to == head && !is_in(f, f->edges[i].from, loop))
+		if (f->edges[i].to == head && (f->edges[i].from == MT_NO_BLOCK ? !counts_returns_within(f, loop) : !is_in(f, f->edges[i].from, loop)))
 			row->entries += s->edge[i];
 	for (uint32_t i = 0; i < f->nblocks; i++) {
 		if (!is_in(f, i, loop))

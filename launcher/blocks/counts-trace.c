@@ -34,6 +34,7 @@ struct spot {
 	uint32_t head;		/* the loop whose head it is */
 	bool calls, returns;	/* it ends with a call; one may return to it */
 	bool back[2];		/* edge[] stays in the loop whose head it leads to */
+	bool back_in;		/* likewise, by the return of a call */
 	uint64_t addr, end;
 	uint64_t costs[COUNTS_COSTS];
 };
@@ -124,8 +125,10 @@ static void add_function(struct counts_tracer *t, uint32_t index)
 	for (uint32_t i = 1; i < f->nblocks; i++)
 		spots[i].returns = spots[i - 1].calls && spots[i - 1].end == spots[i].addr;
 	for (uint32_t i = 0; i < f->nloops; i++)
-		if (f->loops[i].head < f->nblocks)
+		if (f->loops[i].head < f->nblocks) {
 			spots[f->loops[i].head].head = t->loop_at[index] + i;
+			spots[f->loops[i].head].back_in = counts_returns_within(f, i);
+		}
 	for (uint32_t i = 0; i < f->nedges; i++)
 		add_edge(spots, f->nblocks, &f->edges[i], t->edge_at[index] + i);
 	for (uint32_t i = 0; i < f->nblocks; i++)
@@ -225,12 +228,6 @@ static void left_loop(struct counts_tracer *t, uint32_t loop)
 	t->running[loop] = 0;
 }
 
-static void leave_all_loops(struct counts_tracer *t)
-{
-	for (uint32_t i = 0; i < t->nloops; i++)
-		left_loop(t, i);
-}
-
 /* The loops around a block are put aside. */
 static void put_aside(struct counts_tracer *t, uint32_t spot, bool handler)
 {
@@ -252,31 +249,50 @@ static void put_aside(struct counts_tracer *t, uint32_t spot, bool handler)
 		t->failed = true;
 }
 
+/* How control comes back. */
+enum back { BACK_RETURN, BACK_HANDLER, BACK_EXCEPTION };
+
 /* Does control come back there from the call, or to what was interrupted? */
-static bool comes_back(const struct counts_tracer *t, const struct call *call, uint32_t spot, bool handler)
+static bool comes_back(const struct counts_tracer *t, const struct call *call, uint32_t spot, enum back how)
 {
 	const struct spot *from = &t->spots[call->spot], *to = &t->spots[spot];
 
-	if (call->handler || handler)
-		return call->handler && handler && call->spot == spot;
-	return from->function == to->function && from->end == to->addr;
+	if (call->handler || how == BACK_HANDLER)
+		return call->handler && how == BACK_HANDLER && call->spot == spot;
+	return from->function == to->function && (how == BACK_EXCEPTION || from->end == to->addr);
 }
 
-static void take_back(struct counts_tracer *t, uint32_t spot, bool handler)
+/* Control is where the call was made. */
+static void go_on(struct counts_tracer *t, const struct call *call)
+{
+	uint32_t at = call->first;
+
+	for (uint32_t l = t->spots[call->spot].loop; l != MT_NO_BLOCK; l = t->parents[l]) {
+		left_loop(t, l);
+		t->running[l] = t->put_aside[at++];
+	}
+}
+
+static void take_back(struct counts_tracer *t, uint32_t spot, enum back how)
 {
 	for (size_t i = t->ncalls; i-- > 0 && t->ncalls - i <= LOOKED_THROUGH;) {
-		uint32_t at = t->calls[i].first;
-
-		if (!comes_back(t, &t->calls[i], spot, handler))
+		if (!comes_back(t, &t->calls[i], spot, how))
 			continue;
-		for (uint32_t l = t->spots[t->calls[i].spot].loop; l != MT_NO_BLOCK; l = t->parents[l]) {
-			left_loop(t, l);
-			t->running[l] = t->put_aside[at++];
-		}
+		go_on(t, &t->calls[i]);
 		t->naside = t->calls[i].first;
 		t->ncalls = i;
 		return;
 	}
+}
+
+/* Also those around calls that did not return. */
+static void leave_all_loops(struct counts_tracer *t)
+{
+	while (t->ncalls)
+		go_on(t, &t->calls[--t->ncalls]);
+	t->naside = 0;
+	for (uint32_t i = 0; i < t->nloops; i++)
+		left_loop(t, i);
 }
 
 /* ---- calls ---- */
@@ -340,13 +356,23 @@ static void go_out(struct counts_tracer *t, uint32_t spot)
 		put_aside(t, spot, false);
 }
 
-static void come_in(struct counts_tracer *t, uint32_t spot)
+/* To a place that is neither the function's beginning, nor where calls return, nor where a jump of its own leads: a landing pad. */
+static bool by_exception(const struct counts_tracer *t, uint32_t from, const struct spot *to)
+{
+	const struct spot *last = from == MT_NO_BLOCK ? NULL : &t->spots[from];
+
+	return to->addr != t->b->functions[to->function].addr && (!last || last->function != to->function || last->calls);
+}
+
+static void come_in(struct counts_tracer *t, uint32_t from, uint32_t spot)
 {
 	if (t->spots[spot].in != MT_NO_BLOCK)
 		t->edges[t->spots[spot].in]++;
 	if (t->spots[spot].returns)
-		take_back(t, spot, false);
-	enter_block(t, spot, false);
+		take_back(t, spot, BACK_RETURN);
+	else if (by_exception(t, from, &t->spots[spot]))
+		take_back(t, spot, BACK_EXCEPTION);
+	enter_block(t, spot, t->spots[spot].back_in);
 }
 
 static void step(struct counts_tracer *t, uint64_t insn)
@@ -369,7 +395,7 @@ static void step(struct counts_tracer *t, uint64_t insn)
 	go_between(t, last, spot);
 	go_out(t, last);
 	if (spot != MT_NO_BLOCK)
-		come_in(t, spot);
+		come_in(t, last, spot);
 	t->last = spot;
 	t->last_insn = insn;
 }
@@ -386,7 +412,7 @@ static void go_elsewhere(struct counts_tracer *t)
 	if (t->last != MT_NO_BLOCK && !t->before)
 		put_aside(t, t->last, true);
 	if (back != MT_NO_BLOCK)
-		take_back(t, back, true);
+		take_back(t, back, BACK_HANDLER);
 	t->last = back;
 	t->last_insn = beginning(t, t->before, back);
 	t->before = t->last_insn;

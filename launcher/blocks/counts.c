@@ -33,11 +33,48 @@ static const char *keep(struct counts *c, char *text)
 struct sum {
 	uint64_t *counters;	/* [n + nleft]: the latter are for each of left */
 	size_t n;
+	struct counts_trips *trips; /* [ntrips]: by function and loop */
+	size_t ntrips;
 	struct mt_block_left *left;
 	size_t nleft, room_left, room_counters;
 };
 
-static bool add_up(struct sum *sum, const struct mt_block_thread *t)
+static void add_trips(struct counts_trips *trips, uint64_t n)
+{
+	trips->least = !trips->most || n < trips->least ? n : trips->least;
+	trips->most = n > trips->most ? n : trips->most;
+}
+
+static uint64_t counter_of(const struct mt_block_thread *t, uint32_t first, enum mt_trips word)
+{
+	return first + (uint64_t)word < t->n ? t->counts[first + (uint64_t)word] : 0;
+}
+
+/* The exit of what was still running when the thread ended is not waited for. */
+static void add_loop(struct counts_trips *trips, const struct mt_block_thread *t, uint32_t first)
+{
+	uint64_t running = counter_of(t, first, MT_TRIPS_RUNNING), most = counter_of(t, first, MT_TRIPS_MOST);
+
+	if (most) {
+		add_trips(trips, most);
+		add_trips(trips, counter_of(t, first, MT_TRIPS_LEAST));
+	}
+	if (running)
+		add_trips(trips, running);
+	trips->unknown |= counter_of(t, first, MT_TRIPS_UNKNOWN) != 0;
+}
+
+static void add_loops(struct sum *sum, const struct mt_blocks *b, const struct mt_block_thread *t)
+{
+	struct counts_trips *trips = sum->trips;
+
+	for (size_t i = 0; i < b->nfunctions; i++)
+		for (uint32_t l = 0; l < b->functions[i].nloops; l++, trips++)
+			if (b->functions[i].loops[l].trips != MT_NO_BLOCK)
+				add_loop(trips, t, b->functions[i].loops[l].trips);
+}
+
+static bool add_up(struct sum *sum, const struct mt_blocks *b, const struct mt_block_thread *t)
 {
 	if (!array_room(sum->left, sum->room_left, sum->nleft + t->nleft + 1) ||
 	    !array_room(sum->counters, sum->room_counters, sum->n + sum->nleft + t->nleft + 1))
@@ -46,6 +83,7 @@ static bool add_up(struct sum *sum, const struct mt_block_thread *t)
 		sum->counters[i] += t->counts[i];
 	for (uint32_t i = 0; i < t->nleft; i++)
 		sum->left[sum->nleft++] = t->left[i];
+	add_loops(sum, b, t);
 	return true;
 }
 
@@ -56,6 +94,7 @@ static bool begin_sum(struct sum *sum, size_t n)
 	if (!array_room(sum->counters, sum->room_counters, n + 1))
 		return false;
 	memset(sum->counters, 0, n * sizeof(*sum->counters));
+	memset(sum->trips, 0, sum->ntrips * sizeof(*sum->trips));
 	return true;
 }
 
@@ -126,12 +165,12 @@ static bool add_counters(struct counts *c, struct mt_blocks *b, const struct son
 			 const struct sum *sum, const char *thread)
 {
 	struct counts_solved s = {
-		.placed = c->placed[rank->index], .counters = sum->counters, .left = sum->left, .nleft = sum->nleft,
+		.placed = c->placed[rank->index], .counters = sum->counters, .left = sum->left, .nleft = sum->nleft, .trips = sum->trips,
 	};
 	struct counts_calls *calls = c->o->calls ? counts_calls_new(c, b, rank) : NULL;
 	bool good = calls || !c->o->calls;
 
-	for (size_t i = 0; i < b->nfunctions && good; i++) {
+	for (size_t i = 0; i < b->nfunctions && good; s.trips += b->functions[i++].nloops) {
 		s.f = &b->functions[i];
 		if (!s.object || s.object->id != s.f->object)
 			s.object = object_of(c->trace, rank, s.f->object);
@@ -155,6 +194,14 @@ static bool is_picked(const struct counts *c, const struct sonde_trace_rank *ran
 	return pick_thread(&like, &c->o->pick);
 }
 
+static size_t count_loops(const struct mt_blocks *b)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < b->nfunctions; i++)
+		n += b->functions[i].nloops;
+	return n;
+}
 
 /* As many as are mentioned. */
 static size_t count_counters(const struct mt_blocks *b)
@@ -182,9 +229,12 @@ const char *counts_name_thread(struct counts *c, const struct sonde_trace_rank *
 
 static bool add_threads(struct counts *c, struct mt_blocks *b, const struct sonde_trace_rank *rank)
 {
-	struct sum sum = { 0 };
+	struct sum sum = { .ntrips = count_loops(b) };
 	size_t n = count_counters(b);
-	bool good = begin_sum(&sum, n);
+	bool good;
+
+	sum.trips = calloc(sum.ntrips + 1, sizeof(*sum.trips));
+	good = sum.trips && begin_sum(&sum, n);
 
 	for (size_t i = 0; i < b->nthreads && good; i++) {
 		const struct mt_block_thread *t = &b->threads[i];
@@ -193,7 +243,7 @@ static bool add_threads(struct counts *c, struct mt_blocks *b, const struct sond
 		if (!is_picked(c, rank, t))
 			continue;
 		c->killed += t->killed;
-		good = add_up(&sum, t);
+		good = add_up(&sum, b, t);
 		if (c->o->by != COUNTS_BY_THREAD || !good)
 			continue;
 		name = counts_name_thread(c, rank, t->pid, t->tid);
@@ -203,6 +253,7 @@ static bool add_threads(struct counts *c, struct mt_blocks *b, const struct sond
 		good = add_counters(c, b, rank, &sum, NULL);
 	free(sum.counters);
 	free(sum.left);
+	free(sum.trips);
 	return good;
 }
 

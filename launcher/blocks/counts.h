@@ -36,6 +36,7 @@ struct counts_row {
 	uint64_t count;
 	uint64_t entries;	/* LOOP: how often it was entered from elsewhere */
 	uint64_t least, most;	/* LOOP: how often one of them went round it; 0: not known */
+	bool unknown_trips;	/* LOOP: of some of them that is not known, so it is of none */
 	uint64_t blocks;	/* FUNCTION, LOOP: executed in it */
 	uint64_t facts[BLOCK_FACT_NUMBERS]; /* struct block_facts, times executions; none of LINE and EDGE */
 };

@@ -167,6 +167,7 @@ struct record_options {
 	struct opt_list memory;
 	bool mem_times;		  /* --mem-times: and where threads wait for each other */
 	bool mem_no_stack;	  /* --mem-stack=no: without push, pop, call, ret */
+	bool count_trips;	  /* --blocks=trips */
 	bool trace_blocks;	  /* --blocks=trace: of those functions no accesses are recorded, but which blocks are executed */
 	bool mem_blocks;	  /* ... with --mem: both are */
 	uint64_t mem_bytes;	  /* --mem-buffer: of a thread's memory stream; 0: there is none */

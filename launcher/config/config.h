@@ -46,6 +46,7 @@ enum config_needs {
 	CONFIG_MEMORY = 4,
 	CONFIG_BLOCKS = 8,
 	CONFIG_TIMES = 16,	/* with CONFIG_MEMORY */
+	CONFIG_TRIPS = 32,	/* with CONFIG_BLOCKS */
 };
 enum config_keys {
 	CONFIG_HAS_VARIABLES = 1,

@@ -132,13 +132,14 @@ static bool put_options(struct config_plan *p, const char *name, const struct co
 /* Beside calls, the order of blocks is recorded, from which counts are made; beside memory accesses, that of the same functions. */
 static bool put_blocks(struct config_plan *p, struct wishes *w)
 {
+	const char *what = w->needs & CONFIG_CALLS ? "trace" : w->needs & CONFIG_TRIPS ? "trips" : "count";
 	bool good = true;
 	char *text;
 
 	if (w->needs & CONFIG_MEMORY)
 		return add_all(&w->memory, &w->blocks) && put_option(p, "--blocks", NULL);
 	for (size_t i = 0; good && i < w->blocks.n; i++) {
-		if (asprintf(&text, "%s:%s", w->needs & CONFIG_CALLS ? "trace" : "count", w->blocks.v[i]) < 0)
+		if (asprintf(&text, "%s:%s", what, w->blocks.v[i]) < 0)
 			return false;
 		good = put_option(p, "--blocks", text);
 		free(text);

@@ -15,7 +15,7 @@ const struct config_about config_about[CONFIG_TYPES] = {
 		"each call of functions, with its time, arguments and result" },
 	[CONFIG_BLOCK_COUNTER] = { "block-counter", CONFIG_BLOCKS, CONFIG_HAS_BY, "block", "block\0edge\0",
 		"how often basic blocks are executed" },
-	[CONFIG_TRIP_COUNTER] = { "trip-counter", CONFIG_BLOCKS, 0, NULL, NULL,
+	[CONFIG_TRIP_COUNTER] = { "trip-counter", CONFIG_BLOCKS | CONFIG_TRIPS, 0, NULL, NULL,
 		"how often loops are entered, and how often they go round" },
 	[CONFIG_FALSE_SHARING] = { "false-sharing", CONFIG_MEMORY | CONFIG_TIMES, OF_ACCESSES, NULL, NULL,
 		"cache lines of which threads use different bytes, and take them from each other" },

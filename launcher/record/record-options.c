@@ -79,8 +79,8 @@ static const struct opt record_opts[] = {
 	  OPT_STRING, offsetof(struct raw, sample), NULL },
 	{ 0, "overhead", "P%", "what recording may cost: calls are counted, memory accesses sampled beyond that", OPT_STRING,
 	  offsetof(struct raw, overhead), NULL },
-	{ 0, "blocks", "WHAT", "count how often blocks and loops of all functions, or PATTERN, are executed; trace: record their order "
-	  "(of some: trace:PATTERN)", OPT_LIST_OR, offsetof(struct raw, o.blocks), "*" },
+	{ 0, "blocks", "WHAT", "count how often blocks and loops of all functions, or PATTERN, are executed; trips: and the least and "
+	  "the most trips of loops; trace: record their order (of some: trace:PATTERN)", OPT_LIST_OR, offsetof(struct raw, o.blocks), "*" },
 	{ 'c', "config", "FILE", "what is to be measured where, as FILE says: 'sonde config explain'", OPT_STRING,
 	  offsetof(struct raw, config), NULL },
 	{ 'm', "module", "MODULE", "use a module: NAME, FILE.so or FILE.c; repeat it for more",
@@ -275,23 +275,27 @@ static int choose_blocks(struct raw *raw)
 {
 	struct record_options *o = &raw->o;
 	const char *lonely;
-	size_t traced = 0;
-
+	size_t traced = 0, trips = 0;
 	bool chosen = false;
 
 	for (size_t i = 0; i < o->blocks.n; i++) {
 		const char *trace = after_mode(o->blocks.v[i], "trace"), *count = after_mode(o->blocks.v[i], "count");
+		const char *trip = after_mode(o->blocks.v[i], "trips");
 
 		traced += trace != NULL;
-		if (trace || count)
-			o->blocks.v[i] = trace ? trace : count;
+		trips += trip != NULL;
+		if (trace || count || trip)
+			o->blocks.v[i] = trace ? trace : count ? count : trip;
 		chosen |= strcmp(o->blocks.v[i], "*") != 0;
 	}
 	if (o->blocks.n && o->memory.n && !traced)
 		traced = o->blocks.n;
+	o->count_trips = trips && !traced;
+	if (!traced && trips && trips < o->blocks.n)
+		return opt_usage_error(command, "--blocks: count and trips exclude each other");
 	if (!traced)
 		return 0;
-	lonely = traced < o->blocks.n ? "--blocks: count and trace exclude each other" : beside_trace(raw);
+	lonely = traced < o->blocks.n ? "--blocks: trace excludes count and trips" : beside_trace(raw);
 	if (!lonely && chosen && o->memory.n)
 		lonely = "--blocks with --mem is about the functions of --mem: name them there";
 	if (lonely)

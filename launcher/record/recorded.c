@@ -203,6 +203,7 @@ int recorded_begin(struct recorded *r, const struct record_options *o, struct in
 	m->libraries = true;
 	m->first = !o->eager;
 	m->mode = recorded_mode(o);
+	m->trips = o->count_trips;
 	m->under = r->acts[RT_ACT_UNDER] != NULL;
 	m->depth = (uint32_t)o->depth;
 	m->calls = o->max_calls;
@@ -417,7 +418,7 @@ static void collect_filters(const struct record_options *o, struct filters *f)
 	add_list(f, o->trace_blocks && !o->mem_blocks ? "--blocks=trace:" : "--mem=", &o->memory);
 	if (o->mem_blocks)
 		add_filter(f, "--blocks=", "trace");
-	add_list(f, "--blocks=", &o->blocks);
+	add_list(f, o->count_trips ? "--blocks=trips:" : "--blocks=", &o->blocks);
 	add_list(f, "--under=", &o->acts[RT_ACT_UNDER]);
 	if (o->select.guess)
 		add_filter(f, "--guess", "");

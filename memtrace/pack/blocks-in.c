@@ -64,7 +64,7 @@ static void take_blocks(struct tf_cursor *c, struct mt_block_function *f)
 	}
 }
 
-static void take_edges(struct tf_cursor *c, struct mt_block_function *f)
+static void take_edges(struct tf_cursor *c, struct mt_block_function *f, bool trips)
 {
 	for (uint32_t i = 0; i < f->nedges && !c->failed; i++) {
 		f->edges[i].from = take_index(c, f->nblocks);
@@ -80,6 +80,7 @@ static void take_edges(struct tf_cursor *c, struct mt_block_function *f)
 		/* inner ones come first */
 		f->loops[i].head = (uint32_t)head;
 		f->loops[i].parent = take_index(c, f->nloops);
+		f->loops[i].trips = trips ? take_index(c, MAX_COUNTERS) : MT_NO_BLOCK;
 		if (head >= f->nblocks || (f->loops[i].parent != MT_NO_BLOCK && f->loops[i].parent <= i))
 			c->failed = true;
 	}
@@ -92,7 +93,7 @@ static void free_function(struct mt_block_function *f)
 	free(f->loops);
 }
 
-static bool take_function(struct tf_cursor *c, struct mt_block_function *f)
+static bool take_function(struct tf_cursor *c, struct mt_block_function *f, bool trips)
 {
 	uint64_t object = tf_cursor_varint(c);
 
@@ -110,17 +111,17 @@ static bool take_function(struct tf_cursor *c, struct mt_block_function *f)
 	if (!c->failed)
 		take_blocks(c, f);
 	if (!c->failed)
-		take_edges(c, f);
+		take_edges(c, f, trips);
 	if (c->failed)
 		free_function(f);
 	return !c->failed;
 }
 
-static bool take_functions(struct mt_blocks *b, struct tf_cursor *c)
+static bool take_functions(struct mt_blocks *b, struct tf_cursor *c, bool trips)
 {
 	while (c->left && !c->failed) {
 		if (!array_room(b->functions, b->room_functions, b->nfunctions + 1) ||
-		    !take_function(c, &b->functions[b->nfunctions]))
+		    !take_function(c, &b->functions[b->nfunctions], trips))
 			return false;
 		b->nfunctions++;
 	}
@@ -189,7 +190,9 @@ bool mt_blocks_add(struct mt_blocks *b, const uint8_t *body, size_t size)
 	case TF_BLOCKS_THREAD:
 		return !c.failed && take_thread(b, &c);
 	case TF_BLOCKS_FUNCTIONS:
-		return !c.failed && take_functions(b, &c);
+		return !c.failed && take_functions(b, &c, false);
+	case TF_BLOCKS_TRIPS:
+		return !c.failed && take_functions(b, &c, true);
 	default:
 		return false;
 	}

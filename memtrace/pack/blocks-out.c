@@ -68,7 +68,16 @@ static void put_index(struct tf_buf *b, uint32_t index)
 	tf_buf_varint(b, (uint32_t)(index + 1));
 }
 
-static void put_function(struct tf_buf *b, const struct mt_block_function *f)
+static bool has_trips(const struct mt_block_function *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		for (uint32_t l = 0; l < v[i].nloops; l++)
+			if (v[i].loops[l].trips != MT_NO_BLOCK)
+				return true;
+	return false;
+}
+
+static void put_function(struct tf_buf *b, const struct mt_block_function *f, bool trips)
 {
 	uint64_t at = f->addr;
 
@@ -98,18 +107,21 @@ static void put_function(struct tf_buf *b, const struct mt_block_function *f)
 	for (uint32_t i = 0; i < f->nloops; i++) {
 		tf_buf_varint(b, f->loops[i].head);
 		put_index(b, f->loops[i].parent);
+		if (trips)
+			put_index(b, f->loops[i].trips);
 	}
 }
 
 enum sonde_trace_status mt_write_blocks(struct tf_writer *w, const struct mt_block_function *v, size_t n)
 {
 	enum sonde_trace_status status = SONDE_TRACE_OK;
+	bool trips = has_trips(v, n);
 	struct tf_buf b = { 0 };
 
 	for (size_t i = 0; i < n && status == SONDE_TRACE_OK; i++) {
 		if (!b.size)
-			tf_buf_byte(&b, TF_BLOCKS_FUNCTIONS);
-		put_function(&b, &v[i]);
+			tf_buf_byte(&b, trips ? TF_BLOCKS_TRIPS : TF_BLOCKS_FUNCTIONS);
+		put_function(&b, &v[i], trips);
 		if (b.size >= PIECE_BYTES || b.failed)
 			status = append(w, &b);
 	}

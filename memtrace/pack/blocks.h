@@ -36,6 +36,16 @@ struct mt_block_edge {
 struct mt_block_loop {
 	uint32_t head;		/* block */
 	uint32_t parent;
+	uint32_t trips;		/* the first of MT_TRIPS_WORDS counters; MT_NO_BLOCK: its trips were not counted */
+};
+
+/* A thread's counters of a loop whose trips were counted: how often its head was executed in one entry of the loop. */
+enum mt_trips {
+	MT_TRIPS_RUNNING,	/* in the last entry, if it has not been left; may be 0 */
+	MT_TRIPS_MOST,		/* of all entries that were left; 0: none */
+	MT_TRIPS_LEAST,		/* likewise */
+	MT_TRIPS_UNKNOWN,	/* not 0: entries overlapped, the others say nothing */
+	MT_TRIPS_WORDS
 };
 
 struct mt_block_function {

@@ -31,6 +31,7 @@ static void look_at_function(const struct mt_block_function *f)
 	}
 	for (uint32_t i = 0; i < f->nloops; i++) {
 		REQUIRE(f->loops[i].head < f->nblocks);
+		sink += f->loops[i].trips;
 		/* whoever goes from parent to parent comes to an end */
 		REQUIRE(f->loops[i].parent == MT_NO_BLOCK || (f->loops[i].parent > i && f->loops[i].parent < f->nloops));
 	}

@@ -90,6 +90,13 @@ one()
 	compare_counts "$name ($build)" t
 	[ "$name" != fn_loops ] || missing=1
 	compare_counts "$name ($build), in order" o $missing
+	case $name/$build in *_signals/gcc-O2 | fn_tails/*-O2 | fn_switches/*-O2 | fn_throws/gcc-O2 | mem_loops/gcc-O3)
+		run sonde -q "${sonde[@]}" --blocks=trips -o l -- "$program" "${arguments[@]}" >trips.out 2>trips.err
+		[ $? -eq "$status" ] || { show trips.err; fail "$name ($build): ends differently with --blocks=trips"; }
+		check_same trips.out stepped.out "stdout of $name with --blocks=trips"
+		compare_counts "$name ($build), with trips" l
+		;;
+	esac
 	case $build in gcc-O2 | gcc-O3 | clang-O2)
 		run sonde -q "${sonde[@]}" --mem --blocks -o m -- "$program" "${arguments[@]}" >both.out 2>both.err
 		[ $? -eq "$status" ] || { show both.err; fail "$name ($build): ends differently with --mem --blocks"; }

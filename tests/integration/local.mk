@@ -35,6 +35,7 @@ INTEGRATION_TESTS += \
 	tests/integration/blocks-counts.sh \
 	tests/integration/blocks-oracle.sh \
 	tests/integration/blocks-trace.sh \
+	tests/integration/blocks-trips.sh \
 	tests/integration/blocks.sh \
 	tests/integration/cache.sh \
 	tests/integration/budget.sh \

@@ -198,6 +198,7 @@ enum tramp_code_status tramp_count_plan(struct tramp_counts *c, const struct tra
 	c->nedges = 0;
 	c->ncounters = 0;
 	c->nkept = 0;
+	c->ntrips = 0;
 	for (uint32_t i = 0; i < flow->nblocks; i++) {
 		if (!add_block(c, flow, i))
 			return TRAMP_CODE_MEMORY;
@@ -219,6 +220,7 @@ void tramp_counts_free(struct tramp_counts *c)
 {
 	free(c->edges);
 	free(c->kept);
+	free(c->trips);
 	free(c->work);
 	free(c->loops);
 	*c = (struct tramp_counts){ 0 };

@@ -12,6 +12,9 @@
  *
  * A counter in a loop that control does not leave for elsewhere (no calls, no system calls) is *kept* in a register, where one is not
  * used in all of the loop: it is set where control enters the loop, and added to the counter in memory where control leaves it.
+ *
+ * *Trips* of a loop, on request: how often its head is executed from one entry of the loop to the exit; of all entries the least and the
+ * most (enum rt_trips of trampolines/mirror/codemap.h).
  */
 #ifndef SONDE_TRAMPOLINES_COUNT_COUNT_H
 #define SONDE_TRAMPOLINES_COUNT_COUNT_H
@@ -46,13 +49,27 @@ struct tramp_edge {
 
 /* A counter that is kept in a register while control is in a loop. */
 struct tramp_kept {
-	uint32_t edge;		/* index */
+	uint32_t edge;		/* index; TRAMP_NONE: it counts trips of `loop` */
+	uint32_t trips;		/* index of those */
 	uint32_t loop;
 	uint8_t reg;
 	bool saved;		/* the register's value is of use after the loop */
 };
 
 #define TRAMP_KEPT_MAX 6	/* in one place */
+
+/* A loop whose trips are counted. */
+struct tramp_trips {
+	uint32_t loop;
+	uint32_t kept;		/* index of what is kept for it; TRAMP_NONE: its trips are counted in memory */
+};
+
+/* What an edge means for a loop whose trips are counted. */
+enum tramp_trips_step {
+	TRAMP_TRIPS_ENTER,
+	TRAMP_TRIPS_LEAVE,
+	TRAMP_TRIPS_MAY_LEAVE,	/* through a jump table: or control was not in the loop */
+};
 
 /* Edges that begin at a block, or end at it; but LOST. */
 struct tramp_degree {
@@ -66,6 +83,8 @@ struct tramp_counts {
 	uint32_t ncounters;
 	struct tramp_kept *kept;
 	size_t nkept, room_kept;
+	struct tramp_trips *trips;
+	size_t ntrips, room_trips;
 	struct tramp_degree *degrees; /* by block */
 	void *work;		/* its own */
 	size_t work_room;
@@ -91,6 +110,16 @@ void tramp_counts_free(struct tramp_counts *c);
 
 /* Which of them are kept, and where.  After tramp_count_plan(); needs liveness.  The same for the same flow.  Errors: MEMORY. */
 enum tramp_code_status tramp_count_keep(struct tramp_counts *c, const struct tramp_flow *flow) TRAMP_MUST_CHECK;
+
+/*
+ * Which loops' trips are counted: those of which all is seen that comes into them and goes out of them, but for calls that do not
+ * return.  After tramp_count_keep().  The same for the same flow.  Errors: MEMORY.
+ */
+enum tramp_code_status tramp_count_trips(struct tramp_counts *c, const struct tramp_flow *flow) TRAMP_MUST_CHECK;
+
+/* @step() is called for each loop of c->trips, by its index there, that edge @e enters or leaves. */
+void tramp_count_steps(const struct tramp_counts *c, const struct tramp_flow *flow, const struct tramp_edge *e,
+		       void (*step)(void *arg, size_t trips, enum tramp_trips_step step), void *arg);
 
 /* The registers that hold counters in a block. */
 tramp_regs tramp_count_kept(const struct tramp_counts *c, const struct tramp_flow *flow, uint32_t block);

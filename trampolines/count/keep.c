@@ -7,19 +7,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "trampolines/count/count.h"
-
-/* What is known of a loop with those inside of it. */
-struct tramp_count_loop {
-	uint32_t used;		/* registers, of TRAMP_GPRS */
-	uint32_t live;		/* likewise */
-	uint32_t kept;		/* those that hold counters in it, and maybe around it */
-	uint32_t inside;	/* those that do so in it, or in loops inside of it */
-	uint32_t backs;		/* edges that lead to its head, and do not enter it */
-	bool left;		/* control may be elsewhere meanwhile, or comes in, or goes out, by other ways than jumps */
-	bool ends;		/* some edge leads out of it; else what is in registers would never come into memory */
-	bool entered;		/* ... it comes in elsewhere than at its head, from outside of the function, or goes there */
-};
+#include "trampolines/count/private.h"
 
 struct keeper {
 	struct tramp_counts *c;
@@ -128,21 +116,36 @@ static void look_at_edge(struct keeper *k, const struct tramp_edge *e)
 /* ---- registers ---- */
 
 /* Those of loops around it or inside of it are taken. */
-static tramp_regs left_in(const struct keeper *k, uint32_t loop)
+static tramp_regs left_in(const struct tramp_count_loop *loop)
 {
-	tramp_regs taken = k->loops[loop].kept | k->loops[loop].inside;
+	tramp_regs taken = loop->kept | loop->inside;
 
-	return __builtin_popcountll(taken) < TRAMP_KEPT_MAX ? TRAMP_GPRS & ~(tramp_regs)k->loops[loop].used & ~taken : 0;
+	return __builtin_popcountll(taken) < TRAMP_KEPT_MAX ? TRAMP_GPRS & ~(tramp_regs)loop->used & ~taken : 0;
 }
 
-/* 0: none.  One that need not be saved, if possible. */
-static tramp_regs choose(const struct keeper *k, uint32_t loop)
+tramp_regs tramp_count_choose(const struct tramp_counts *c, uint32_t loop, tramp_regs among)
 {
-	tramp_regs regs = left_in(k, loop), dead = regs & ~(tramp_regs)k->loops[loop].live;
+	const struct tramp_count_loop *l = &c->loops[loop];
+	tramp_regs regs = left_in(l) & among, dead = regs & ~(tramp_regs)l->live;
 
 	if (dead)
 		regs = dead;
-	return regs && k->loops[loop].ends && !k->loops[loop].entered ? TRAMP_REG(63 - __builtin_clzll(regs)) : 0;
+	return regs && l->ends && !l->left && !l->entered ? TRAMP_REG(63 - __builtin_clzll(regs)) : 0;
+}
+
+bool tramp_count_take(struct tramp_counts *c, const struct tramp_flow *flow, tramp_regs reg, struct tramp_kept k)
+{
+	if (!array_room(c->kept, c->room_kept, c->nkept + 1))
+		return false;
+	for (uint32_t l = 0; l < flow->nloops; l++)
+		if (contains(flow, k.loop, l))
+			c->loops[l].kept |= (uint32_t)reg;
+	for (uint32_t l = k.loop; l != TRAMP_NONE; l = flow->loops[l].parent)
+		c->loops[l].inside |= (uint32_t)reg;
+	k.reg = (uint8_t)__builtin_ctzll(reg);
+	k.saved = c->loops[k.loop].live & reg;
+	c->kept[c->nkept++] = k;
+	return true;
 }
 
 /* ---- counters ---- */
@@ -173,7 +176,7 @@ static bool keep(struct keeper *k, size_t i)
 	tramp_regs reg = 0, found;
 
 	for (; loop != TRAMP_NONE && !k->loops[loop].left; loop = k->flow->loops[loop].parent) {
-		found = choose(k, loop);
+		found = tramp_count_choose(k->c, loop, TRAMP_GPRS);
 		if (!found)
 			break;
 		reg = found;
@@ -183,18 +186,8 @@ static bool keep(struct keeper *k, size_t i)
 		return true;
 	if (e->where == TRAMP_COUNT_EDGE && e->kind == TRAMP_EDGE_TARGET && is_only_back(k, e))
 		e->where = TRAMP_COUNT_HEAD;
-	if (!array_room(k->c->kept, k->c->room_kept, k->c->nkept + 1))
-		return false;
 	e->kept = true;
-	for (uint32_t l = 0; l < k->flow->nloops; l++)
-		if (contains(k->flow, best, l))
-			k->loops[l].kept |= (uint32_t)reg;
-	for (uint32_t l = best; l != TRAMP_NONE; l = k->flow->loops[l].parent)
-		k->loops[l].inside |= (uint32_t)reg;
-	k->c->kept[k->c->nkept++] = (struct tramp_kept){
-		.edge = (uint32_t)i, .loop = best, .reg = (uint8_t)__builtin_ctzll(reg), .saved = k->loops[best].live & reg,
-	};
-	return true;
+	return tramp_count_take(k->c, k->flow, reg, (struct tramp_kept){ .edge = (uint32_t)i, .loop = best });
 }
 
 static uint32_t depth_of(const struct keeper *k, const struct tramp_edge *e)

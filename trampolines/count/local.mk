@@ -3,5 +3,7 @@ libtrampolines_la_SOURCES += \
 	trampolines/count/count.c \
 	trampolines/count/count.h \
 	trampolines/count/keep.c \
+	trampolines/count/private.h \
 	trampolines/count/solve.c \
+	trampolines/count/trips.c \
 	trampolines/count/weigh.c

@@ -107,11 +107,11 @@ struct rt_probe_map {
 	uint8_t count_first;  /* it counts or else records: count_done is where it has counted, and jumps to its end */
 	uint8_t how;	      /* BLOCKS: enum rt_count */
 	union {
-		uint8_t kept;	      /* the register that this is about; BEGIN, ADD: and the number */
+		uint8_t kept;	      /* the register that this is about, where it is about one; BEGIN, ADD: and the number */
 		uint8_t words;	      /* not BLOCKS: values in the record */
 	};
 	int8_t by;
-	uint8_t kept_saved;   /* BEGIN, END: its value is in the pool's place for it meanwhile */
+	uint8_t kept_saved;   /* BEGIN, END, LEFT_KEPT: its value is in the pool's place for it meanwhile */
 };
 _Static_assert(sizeof(struct rt_probe_map) == 32, "probe map");
 
@@ -121,14 +121,27 @@ enum rt_count {
 	RT_COUNT_BEGIN,	/* a counter is in a register: it is set */
 	RT_COUNT_ADD,	/* it is added to */
 	RT_COUNT_END,	/* counts[] += it */
+	RT_COUNT_ENTER,	/* a loop is entered whose trips are counted in memory */
+	RT_COUNT_LEFT,	/* a loop is left whose trips are counted in memory, if it was entered */
+	RT_COUNT_LEFT_KEPT, /* ... in a register */
+};
+
+/* What is in counts[] of a loop whose trips are counted. */
+enum rt_trips {
+	RT_TRIPS_RUNNING, /* of the entry that has not come to its exit, unless they are in a register */
+	RT_TRIPS_MOST,	/* of all entries; 0: it has not been left */
+	RT_TRIPS_LEAST,	/* likewise */
+	RT_TRIPS_UNKNOWN, /* not 0: it was entered while it was running: the others say nothing */
+	RT_TRIPS_WORDS
 };
 
 /* Where counters are in registers: which ones, and what they are to be added to.  Among probes[]. */
 #define RT_KEPT_MAX 6
 #define RT_KEPT_SAVED 0x80u
+#define RT_KEPT_TRIPS 0x40u /* in reg[]: `counter` is the first of enum rt_trips */
 struct rt_kept {
 	uint32_t counter[RT_KEPT_MAX];
-	uint8_t reg[RT_KEPT_MAX]; /* RT_KEPT_SAVED: its value is in the pool's place for it */
+	uint8_t reg[RT_KEPT_MAX]; /* with RT_KEPT_SAVED: its value is in the pool's place for it; RT_KEPT_TRIPS */
 	uint16_t n;
 };
 _Static_assert(sizeof(struct rt_kept) == sizeof(struct rt_probe_map), "kept counters");

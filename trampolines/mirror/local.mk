@@ -17,4 +17,5 @@ libtrampolines_la_SOURCES += \
 	trampolines/mirror/x86-64/plan.h \
 	trampolines/mirror/x86-64/probes.c \
 	trampolines/mirror/x86-64/set.c \
+	trampolines/mirror/x86-64/trips.c \
 	trampolines/mirror/x86-64/weigh.c

@@ -69,6 +69,8 @@ enum tramp_mirror_want {
 	 * are, or that.
 	 */
 	TRAMP_MIRROR_BLOCKS = 16,
+	/* With BLOCKS, without ACCESSES: count the least and the most trips of loops, too. */
+	TRAMP_MIRROR_TRIPS = 128,
 	TRAMP_MIRROR_ACCESSES = 8, /* record what memory is accessed; implies WHOLE.  Needs tramp_mirror_memory() */
 };
 
@@ -145,6 +147,13 @@ struct tramp_mirror_edge {
 };
 /* Edge @i, as it was planned last; false: there are no more. */
 bool tramp_mirror_edge(const struct tramp_mirror *m, size_t i, struct tramp_mirror_edge *edge);
+
+/* TRIPS: a loop, by its index in the flow, and the first of its counters (enum rt_trips). */
+struct tramp_mirror_trips {
+	uint32_t loop, counter;
+};
+/* The @i-th of those whose trips are counted, as it was planned last; false: there are no more. */
+bool tramp_mirror_trips(const struct tramp_mirror *m, size_t i, struct tramp_mirror_trips *trips);
 
 /* Other ids and index than those of the request, for what is emitted next; @node: of its first node. */
 void tramp_mirror_number(struct tramp_mirror *m, uint32_t enter, uint32_t leave, uint32_t index,

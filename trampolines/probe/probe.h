@@ -112,12 +112,12 @@ struct tramp_probe {
 	struct tramp_jump jump;	/* EXIT */
 	const struct tramp_values *values; /* not TIMED, COUNT, BLOCKS, nor EXIT by a jump; NULL: none */
 	uint32_t event;		/* id in the record */
-	uint32_t function;	/* index into counts[] */
+	uint32_t function;	/* index into counts[]; ENTER, LEFT, LEFT_KEPT: of the first of enum rt_trips */
 	enum tramp_probe_trust trust; /* BLOCKS; so are the following */
 	uint8_t how;		/* enum rt_count; for all but ONE trust is TRUST_COUNTS */
-	uint8_t kept;		/* BEGIN, ADD, END: the register */
+	uint8_t kept;		/* BEGIN, ADD, END, LEFT_KEPT: the register; LEFT_KEPT: neither rax nor rdx */
 	int8_t by;		/* BEGIN, ADD */
-	bool kept_saved;	/* BEGIN, END: its value is put into the pool, and got back */
+	bool kept_saved;	/* BEGIN, END, LEFT_KEPT: its value is put into the pool, and got back */
 	tramp_regs kept_all;	/* registers that counters are in */
 	tramp_regs live;	/* where the probe stands */
 	bool red_zone_dead;	/* nothing below rsp is of value, as before a return: saves a few

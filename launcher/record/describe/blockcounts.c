@@ -55,6 +55,7 @@ static void put_block(struct mt_block *to, const struct tramp_flow *flow, uint32
 static void fill(struct mt_block_function *f, const struct tramp_mirror *m, uint32_t first, bool counted)
 {
 	const struct tramp_flow *flow = tramp_mirror_flow(m);
+	struct tramp_mirror_trips trips;
 	struct tramp_mirror_edge e;
 
 	for (uint32_t i = 0; i < f->nblocks; i++)
@@ -66,7 +67,9 @@ static void fill(struct mt_block_function *f, const struct tramp_mirror *m, uint
 			.at = index_of(e.at), .before = tramp_code_base(flow->code) + e.before,
 		};
 	for (uint32_t i = 0; i < f->nloops; i++)
-		f->loops[i] = (struct mt_block_loop){ flow->loops[i].head, index_of(flow->loops[i].parent) };
+		f->loops[i] = (struct mt_block_loop){ flow->loops[i].head, index_of(flow->loops[i].parent), MT_NO_BLOCK };
+	for (size_t i = 0; counted && tramp_mirror_trips(m, i, &trips); i++)
+		f->loops[trips.loop].trips = first + trips.counter;
 }
 
 static void free_function(struct mt_block_function *f)
@@ -102,6 +105,7 @@ static bool add_function(struct description *d, const struct inj_recorded *r)
 	const struct tramp_flow *flow = tramp_mirror_flow(d->mirror);
 	struct tramp_mirror_edge e;
 
+	req.want |= d->s->opt.mirror.trips ? TRAMP_MIRROR_TRIPS : 0;
 	if (req.fn == TRAMP_NONE || !plan_again(d, &req) ||
 	    (r->counters && tramp_mirror_counters(d->mirror) != r->counters))
 		return false;

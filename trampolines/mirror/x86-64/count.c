@@ -88,7 +88,7 @@ static uint32_t best_place(const struct tramp_mirror *m, uint32_t i, uint32_t fr
 	return best;
 }
 
-static void add(struct tramp_mirror *m, struct mir_counter c)
+void mir_count_add(struct tramp_mirror *m, struct mir_counter c)
 {
 	if (!mir_reserve(&m->counters, m->counters.n + 1)) {
 		m->lost = true;
@@ -99,33 +99,38 @@ static void add(struct tramp_mirror *m, struct mir_counter c)
 }
 
 /* After the block's first @after instructions. */
-static void count_within(struct tramp_mirror *m, uint32_t i, uint32_t counter, enum tramp_probe_trust trust, uint32_t after)
+void mir_count_within(struct tramp_mirror *m, uint32_t i, uint32_t counter, enum tramp_probe_trust trust, uint32_t after)
 {
 	uint32_t from = m->blocks.v[i].lo < after ? after : m->blocks.v[i].lo;
 
 	/* whoever arrives may be anybody until it has been looked: before all else */
-	add(m, (struct mir_counter){
+	mir_count_add(m, (struct mir_counter){
 		.block = i, .place = MIR_COUNT_WITHIN, .act = MIR_COUNT_ONE, .counter = counter, .trust = (uint8_t)trust, .whole = true,
 		.at = trust == TRAMP_TRUST_COUNTS && from < mir_flow_block(m, i)->nops ? best_place(m, i, from, trust) : from,
 		.kept = kept_in(m, i),
 	});
 }
 
-static void place_in(struct tramp_mirror *m, const struct tramp_edge *e)
+/* An edge from outside. */
+static void place_in(struct tramp_mirror *m, const struct tramp_edge *e, struct mir_counter like)
 {
-	if (m->counts.degrees[e->to].in == 1)
-		count_within(m, e->to, e->counter, trust_in(m, e->to), 0);
-	else
-		add(m, (struct mir_counter){
-			.block = e->to, .place = MIR_COUNT_IN, .act = MIR_COUNT_ONE, .counter = e->counter, .trust = (uint8_t)trust_in(m, e->to),
-		});
+	like.place = m->counts.degrees[e->to].in == 1 ? MIR_COUNT_WITHIN : MIR_COUNT_IN;
+	like.block = e->to;
+	like.at = like.place == MIR_COUNT_WITHIN ? m->blocks.v[e->to].lo : 0;
+	like.kept = kept_in(m, e->to);
+	mir_count_add(m, like);
 }
 
-/* On the edge itself, wherever that is; @like says the rest. */
-static void place_on(struct tramp_mirror *m, const struct tramp_edge *e, struct mir_counter like)
+/* On the edge itself, wherever that is. */
+void mir_count_on(struct tramp_mirror *m, const struct tramp_edge *e, struct mir_counter like)
 {
-	const struct tramp_block *from = mir_flow_block(m, e->from);
+	const struct tramp_block *from;
 
+	if (e->kind == TRAMP_EDGE_IN) {
+		place_in(m, e, like);
+		return;
+	}
+	from = mir_flow_block(m, e->from);
 	like.block = e->from;
 	like.kept = kept_in(m, e->from) | (e->to == TRAMP_NONE ? 0 : kept_in(m, e->to));
 	if (m->counts.degrees[e->from].out == 1) {
@@ -138,7 +143,7 @@ static void place_on(struct tramp_mirror *m, const struct tramp_edge *e, struct 
 	} else {
 		like.place = e->kind == TRAMP_EDGE_NEXT ? MIR_COUNT_NEXT : MIR_COUNT_TARGET;
 	}
-	add(m, like);
+	mir_count_add(m, like);
 }
 
 static void place(struct tramp_mirror *m, const struct tramp_edge *e)
@@ -146,13 +151,21 @@ static void place(struct tramp_mirror *m, const struct tramp_edge *e)
 	if (e->kind == TRAMP_EDGE_IN || e->kept)
 		return;
 	if (e->where == TRAMP_COUNT_FROM)
-		count_within(m, e->from, e->counter, trust_within(m), tramp_count_after(&m->flow, e->from));
+		mir_count_within(m, e->from, e->counter, trust_within(m), tramp_count_after(&m->flow, e->from));
 	else if (e->where == TRAMP_COUNT_TO)
-		count_within(m, e->to, e->counter, trust_within(m), 0);
+		mir_count_within(m, e->to, e->counter, trust_within(m), 0);
 	else
-		place_on(m, e, (struct mir_counter){
+		mir_count_on(m, e, (struct mir_counter){
 			.act = MIR_COUNT_ONE, .counter = e->counter, .trust = (uint8_t)trust_within(m),
 		});
+}
+
+static void place_entry(struct tramp_mirror *m, const struct tramp_edge *e)
+{
+	if (m->counts.degrees[e->to].in == 1)
+		mir_count_within(m, e->to, e->counter, trust_in(m, e->to), 0);
+	else
+		place_in(m, e, (struct mir_counter){ .act = MIR_COUNT_ONE, .counter = e->counter, .trust = (uint8_t)trust_in(m, e->to) });
 }
 
 /* Where the edge itself is counted. */
@@ -161,14 +174,14 @@ static void place_add(struct tramp_mirror *m, const struct tramp_edge *e, struct
 	like.act = MIR_COUNT_ADD;
 	like.by = 1;
 	if (e->where == TRAMP_COUNT_EDGE) {
-		place_on(m, e, like);
+		mir_count_on(m, e, like);
 		return;
 	}
 	like.place = MIR_COUNT_WITHIN;
 	like.block = e->where == TRAMP_COUNT_FROM ? e->from : e->to;
 	like.at = m->blocks.v[like.block].lo;
 	like.whole = e->where != TRAMP_COUNT_HEAD;
-	add(m, like);
+	mir_count_add(m, like);
 }
 
 /* Where it begins and ends to be kept, and what is not to be counted of what comes to a head. */
@@ -192,7 +205,7 @@ static void place_around(struct tramp_mirror *m, const struct tramp_kept *k, str
 		} else {
 			continue;
 		}
-		place_on(m, e, like);
+		mir_count_on(m, e, like);
 	}
 }
 
@@ -209,7 +222,7 @@ static void place_length(struct tramp_mirror *m, uint32_t k)
 {
 	const struct mir_length *l = &m->lengths.v[k];
 
-	add(m, (struct mir_counter){
+	mir_count_add(m, (struct mir_counter){
 		.block = l->block, .place = MIR_COUNT_WITHIN, .at = l->at, .act = MIR_COUNT_LENGTH, .reg = TRAMP_RCX,
 		.counter = m->counts.ncounters + k, .trust = TRAMP_TRUST_COUNTS, .kept = kept_in(m, l->block),
 	});
@@ -254,20 +267,24 @@ enum tramp_mirror_status mir_count_plan(struct tramp_mirror *m)
 	m->distrusts = makes_system_calls(&m->flow);
 	if (!m->distrusts && tramp_count_keep(&m->counts, &m->flow) != TRAMP_CODE_OK)
 		return TRAMP_MIRROR_MEMORY;
+	if (!m->distrusts && mir_wants(m, TRAMP_MIRROR_TRIPS) && tramp_count_trips(&m->counts, &m->flow) != TRAMP_CODE_OK)
+		return TRAMP_MIRROR_MEMORY;
 	m->counters.n = 0;
 	/* entries first: they stand before all others of their block */
 	for (size_t k = 0; k < m->counts.nedges; k++) {
 		if (m->counts.edges[k].counter != TRAMP_NONE && m->counts.edges[k].kind == TRAMP_EDGE_IN)
-			place_in(m, &m->counts.edges[k]);
+			place_entry(m, &m->counts.edges[k]);
 	}
 	for (size_t k = 0; k < m->counts.nedges; k++) {
 		if (m->counts.edges[k].counter != TRAMP_NONE)
 			place(m, &m->counts.edges[k]);
 	}
 	for (size_t k = 0; k < m->counts.nkept; k++)
-		place_kept(m, &m->counts.kept[k]);
+		if (m->counts.kept[k].edge != TRAMP_NONE)
+			place_kept(m, &m->counts.kept[k]);
 	for (size_t k = 0; k < m->lengths.n; k++)
 		place_length(m, (uint32_t)k);
+	mir_trips_plan(m);
 	sort(m);
 	return TRAMP_MIRROR_OK;
 }
@@ -277,7 +294,7 @@ size_t mir_count_room(const struct tramp_mirror *m)
 	size_t ones = 0;
 
 	for (size_t k = 0; k < m->counters.n; k++)
-		ones += m->counters.v[k].act == MIR_COUNT_ONE;
+		ones += m->counters.v[k].act == MIR_COUNT_ONE || m->counters.v[k].act >= MIR_COUNT_LEFT || m->counters.v[k].act == MIR_COUNT_LEFT_KEPT;
 	/* and jumps beside edges */
 	return ones * (TRAMP_PROBE_MAX / 2 + TRAMP_PROBE_SLOW_MAX) + (m->counters.n - ones) * KEPT_MAX;
 }
@@ -312,7 +329,8 @@ bool tramp_mirror_edge(const struct tramp_mirror *m, size_t i, struct tramp_mirr
 
 static const uint8_t hows[] = {
 	[MIR_COUNT_ONE] = RT_COUNT_ONE, [MIR_COUNT_BEGIN] = RT_COUNT_BEGIN, [MIR_COUNT_ADD] = RT_COUNT_ADD, [MIR_COUNT_END] = RT_COUNT_END,
-	[MIR_COUNT_LENGTH] = RT_COUNT_END,
+	[MIR_COUNT_LENGTH] = RT_COUNT_END, [MIR_COUNT_LEFT] = RT_COUNT_LEFT, [MIR_COUNT_LEFT_KEPT] = RT_COUNT_LEFT_KEPT,
+	[MIR_COUNT_ENTER] = RT_COUNT_ENTER,
 };
 
 static void put_counter(struct tramp_mirror *m, const struct mir_counter *c, tramp_regs live, uint32_t orig)
@@ -363,6 +381,11 @@ void mir_put_entry_count(struct tramp_mirror *m, uint32_t i)
 		put_place(m, i, MIR_COUNT_IN, 0, live_before(m, i, lo), mir_off(m, i, lo));
 }
 
+static uint32_t counter_of(const struct tramp_mirror *m, const struct tramp_kept *k)
+{
+	return k->edge == TRAMP_NONE ? mir_trips_counter(m, k->trips) : m->counts.edges[k->edge].counter;
+}
+
 /* The same for all blocks of one innermost loop. */
 void mir_count_enter(struct tramp_mirror *m, uint32_t i)
 {
@@ -375,8 +398,8 @@ void mir_count_enter(struct tramp_mirror *m, uint32_t i)
 
 		if (!tramp_count_in_loop(&m->flow, i, v->loop) || kept.n == RT_KEPT_MAX)
 			continue;
-		kept.counter[kept.n] = m->req.index + m->counts.edges[v->edge].counter;
-		kept.reg[kept.n++] = (uint8_t)(v->reg | (v->saved ? RT_KEPT_SAVED : 0));
+		kept.counter[kept.n] = m->req.index + counter_of(m, v);
+		kept.reg[kept.n++] = (uint8_t)(v->reg | (v->saved ? RT_KEPT_SAVED : 0) | (v->edge == TRAMP_NONE ? RT_KEPT_TRIPS : 0));
 	}
 	mir_keep(m, &kept);
 }

@@ -308,7 +308,7 @@ const struct tramp_flow *tramp_mirror_flow(const struct tramp_mirror *m)
 
 uint32_t tramp_mirror_counters(const struct tramp_mirror *m)
 {
-	return m->planned && mir_wants(m, TRAMP_MIRROR_BLOCKS) ? m->counts.ncounters + (uint32_t)m->lengths.n : 0;
+	return m->planned && mir_wants(m, TRAMP_MIRROR_BLOCKS) ? mir_trips_counter(m, m->counts.ntrips) + (uint32_t)m->lengths.n : 0;
 }
 
 void tramp_mirror_number(struct tramp_mirror *m, uint32_t enter, uint32_t leave, uint32_t index,

@@ -100,8 +100,10 @@ struct mir_known_table {
 enum mir_count_place { MIR_COUNT_WITHIN, MIR_COUNT_IN, MIR_COUNT_NEXT, MIR_COUNT_TARGET };
 
 /* BLOCKS: what is done there, in this order. */
-enum mir_count_act { MIR_COUNT_END, MIR_COUNT_ONE, MIR_COUNT_BEGIN, MIR_COUNT_ADD,
-		     MIR_COUNT_LENGTH /* a register, which goes on holding what it does, is added */ };
+enum mir_count_act { MIR_COUNT_END, MIR_COUNT_LEFT_KEPT /* trips: enum rt_count */, MIR_COUNT_ONE, MIR_COUNT_BEGIN, MIR_COUNT_ADD,
+		     MIR_COUNT_LENGTH, /* a register, which goes on holding what it does, is added */
+		     MIR_COUNT_LEFT, MIR_COUNT_ENTER, /* trips */
+};
 
 /* BLOCKS: a counter, or what is done to one that is kept in a register. */
 struct mir_counter {
@@ -109,9 +111,9 @@ struct mir_counter {
 	uint8_t place;		/* enum mir_count_place */
 	uint32_t at;		/* WITHIN: before that instruction */
 	uint8_t act;		/* enum mir_count_act */
-	uint8_t reg;		/* all but ONE */
+	uint8_t reg;		/* all but ONE, LEFT, ENTER */
 	int8_t by;		/* BEGIN, ADD */
-	bool saved;		/* BEGIN, END: see struct tramp_kept */
+	bool saved;		/* BEGIN, END, LEFT_KEPT: see struct tramp_kept */
 	bool whole;		/* here the edge is counted, in the block */
 	uint8_t trust;		/* enum tramp_probe_trust */
 	uint32_t counter;
@@ -352,6 +354,22 @@ void mir_put_next_count(struct tramp_mirror *m, uint32_t i); /* it goes on from 
 void mir_count_enter(struct tramp_mirror *m, uint32_t i); /* what is emitted next belongs to block i */
 bool mir_counts_target(const struct tramp_mirror *m, uint32_t i); /* are jumps from block i led to a stub? */
 void mir_put_count_stubs(struct tramp_mirror *m);
+
+/* For trips.c: a counter more, the last of its place; @like says what it does. */
+void mir_count_add(struct tramp_mirror *m, struct mir_counter c);
+void mir_count_on(struct tramp_mirror *m, const struct tramp_edge *e, struct mir_counter like); /* on an edge */
+/* One that adds 1, in a block. */
+void mir_count_within(struct tramp_mirror *m, uint32_t i, uint32_t counter, enum tramp_probe_trust trust, uint32_t after);
+
+/* ---- mirror/x86-64/trips.c ---- */
+
+/* Where trips of loops are counted, after tramp_count_trips(). */
+void mir_trips_plan(struct tramp_mirror *m);
+/* The counters of enum rt_trips begin there, after those of edges. */
+static inline uint32_t mir_trips_counter(const struct tramp_mirror *m, size_t trips)
+{
+	return m->counts.ncounters + RT_TRIPS_WORDS * (uint32_t)trips;
+}
 
 /* ---- mirror/x86-64/weigh.c: what memory accesses counters stand for ---- */
 

@@ -207,6 +207,94 @@ static void emit_kept(struct gen *g)
 	map->count_done = (uint16_t)g->out.len;
 }
 
+/* ---- trips of a loop ---- */
+
+static int32_t trips_word(const struct gen *g, enum rt_trips word)
+{
+	return (int32_t)(8 * (g->probe->function + (uint32_t)word));
+}
+
+/* Two registers for its work: dead ones if there are two, and no flags to save. */
+static void take_two(struct gen *g, uint8_t *one, uint8_t *two)
+{
+	tramp_regs dead = ~g->probe->live & TRAMP_GPRS & ~TRAMP_REG(TRAMP_RSP), more = dead & (dead - 1);
+	bool enough = more && !(g->probe->live & TRAMP_STATUS);
+
+	gen_save(g, enough ? 0 : TRAMP_REG(TRAMP_RAX) | TRAMP_REG(TRAMP_RDX));
+	*one = enough ? lowest(dead) : TRAMP_RAX;
+	*two = enough ? lowest(more) : TRAMP_RDX;
+}
+
+/* It should not be running. */
+static void emit_enter(struct gen *g, uint8_t base)
+{
+	uint32_t past;
+
+	asm_cmp_mem(&g->out, base, trips_word(g, RT_TRIPS_RUNNING), 0);
+	past = asm_jcc(&g->out, ASM_E);
+	asm_far(&g->out, ASM_STORE, base, base, trips_word(g, RT_TRIPS_UNKNOWN));
+	asm_land(&g->out, past);
+}
+
+/* What is in @trips becomes the most, or the least. */
+static void emit_most_and_least(struct gen *g, uint8_t base, uint8_t trips)
+{
+	uint32_t past, none;
+
+	asm_mem(&g->out, ASM_CMP_LOAD, trips, base, trips_word(g, RT_TRIPS_MOST));
+	past = asm_jcc(&g->out, ASM_BE);
+	asm_mem(&g->out, ASM_STORE, trips, base, trips_word(g, RT_TRIPS_MOST));
+	asm_land(&g->out, past);
+	asm_cmp_mem(&g->out, base, trips_word(g, RT_TRIPS_LEAST), 0);
+	none = asm_jcc(&g->out, ASM_E);
+	asm_mem(&g->out, ASM_CMP_LOAD, trips, base, trips_word(g, RT_TRIPS_LEAST));
+	past = asm_jcc(&g->out, ASM_AE);
+	asm_land(&g->out, none);
+	asm_far(&g->out, ASM_STORE, trips, base, trips_word(g, RT_TRIPS_LEAST));
+	asm_land(&g->out, past);
+}
+
+static void emit_left(struct gen *g, uint8_t base, uint8_t trips)
+{
+	uint32_t past;
+
+	asm_mem(&g->out, ASM_LOAD, trips, base, trips_word(g, RT_TRIPS_RUNNING));
+	asm_test(&g->out, trips);
+	past = asm_jcc(&g->out, ASM_E);
+	emit_most_and_least(g, base, trips);
+	asm_mov_imm32(&g->out, trips, 0);
+	asm_far(&g->out, ASM_STORE, trips, base, trips_word(g, RT_TRIPS_RUNNING));
+	asm_land(&g->out, past);
+}
+
+/*
+ * Until all is done nothing that it starts from has changed, so the runtime does it if a signal arrives.  The last 4 bytes of that
+ * are the offset of one of the words: ENTER: UNKNOWN, LEFT: RUNNING, LEFT_KEPT: LEAST.
+ */
+static void emit_trips(struct gen *g)
+{
+	const struct tramp_probe *p = g->probe;
+	struct rt_probe_map *map = &g->code->map;
+	uint8_t base, trips;
+
+	map->how = p->how;
+	map->kept = p->kept;
+	map->kept_saved = p->kept_saved;
+	take_two(g, &base, &trips);
+	asm_gs(&g->out, ASM_LOAD, base, g->env->counts);
+	if (p->how == RT_COUNT_ENTER)
+		emit_enter(g, base);
+	else if (p->how == RT_COUNT_LEFT)
+		emit_left(g, base, trips);
+	else
+		emit_most_and_least(g, base, p->kept);
+	gen_commit(g);
+	map->count_done = (uint16_t)g->out.len;
+	gen_restore(g);
+	if (p->kept_saved)
+		asm_gs(&g->out, ASM_LOAD, p->kept, place_of(g, p->kept));
+}
+
 /* It saves nothing, since the slow path keeps everything; a signal there begins it anew. */
 static void emit_switch(struct gen *g)
 {
@@ -326,6 +414,8 @@ enum tramp_status tramp_probe_emit(const struct tramp_probe_env *env, const stru
 		emit_record(&g);
 	else if (env->mode == TRAMP_PROBE_COUNT)
 		emit_count(&g);
+	else if (env->mode == TRAMP_PROBE_BLOCKS && probe->how >= RT_COUNT_ENTER)
+		emit_trips(&g);
 	else if (env->mode == TRAMP_PROBE_BLOCKS && probe->how != RT_COUNT_ONE)
 		emit_kept(&g);
 	else if (env->mode == TRAMP_PROBE_BLOCKS)
