@@ -212,13 +212,46 @@ static pid_t tracer(void)
 	return (pid_t)atol(text);
 }
 
+/* Stopped, or dead. */
+static bool is_still(pid_t pid, const char *tid)
+{
+	char path[64], line[512] = "";
+	const char *after;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%s/stat", (int)pid, tid);
+	f = fopen(path, "r");
+	if (!f)
+		return true;
+	after = fgets(line, sizeof(line), f) ? strrchr(line, ')') : NULL;
+	fclose(f);
+	return !after || !after[1] || strchr("TtZX", after[2]);
+}
+
+static bool are_still(pid_t pid)
+{
+	bool still = true;
+	char path[40];
+	struct dirent *e;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	dir = opendir(path);
+	while (dir && still && (e = readdir(dir)))
+		still = e->d_name[0] == '.' || is_still(pid, e->d_name);
+	if (dir)
+		closedir(dir);
+	return still;
+}
+
 static int without(int sig)
 {
 	pid_t pid = tracer();
 
 	if (pid > 0)
 		kill(pid, sig);
-	usleep(50000);
+	while (pid > 0 && !are_still(pid))
+		usleep(1000);
 	printf("%lx\n", call_some(0, MANY / 2, 5));
 	if (pid > 0 && sig == SIGSTOP)
 		kill(pid, SIGCONT);
