@@ -27,6 +27,7 @@ libanalysis_la_SOURCES = \
 	analysis/names/blocks.c \
 	analysis/names/blocks.h \
 	analysis/names/callee.c \
+	analysis/names/commons.c \
 	analysis/names/declared.c \
 	analysis/names/fields.c \
 	analysis/names/file.c \

@@ -35,6 +35,12 @@ struct declared {
 	const char *space;
 };
 
+/* A common block, as some function declares it. */
+struct common {
+	const char *symbol;
+	Dwarf_Die die;
+};
+
 struct nm_file {
 	struct nm *nm;
 	char *path, *file;
@@ -47,6 +53,8 @@ struct nm_file {
 	GElf_Addr bias;	   /* of addresses by libdwfl: what was added to those in the file */
 	struct declared *declared;
 	size_t ndeclared, room_declared;
+	struct common *commons; /* each symbol once */
+	size_t ncommons, room_commons;
 	char **text;	   /* spaces, functions in them */
 	size_t ntexts, room_texts;
 	struct nm_scopes scopes;
@@ -142,6 +150,7 @@ void nm_file_free(struct nm_file *f)
 		free(f->text[i]);
 	free(f->text);
 	free(f->declared);
+	free(f->commons);
 	nm_scopes_free(&f->scopes);
 	dwfl_end(f->dwfl);
 	free(f->path);
@@ -440,6 +449,70 @@ static bool enter_function(struct nm_file *f, Dwarf_Die *die, struct datum *d)
 	return true;
 }
 
+/* ---- common blocks ---- */
+
+static bool note_common(struct nm_file *f, Dwarf_Die *die)
+{
+	Dwarf_Attribute attr;
+	const char *symbol = dwarf_formstring(dwarf_attr(die, DW_AT_linkage_name, &attr));
+
+	for (size_t i = 0; symbol && i < f->ncommons; i++)
+		if (strcmp(f->commons[i].symbol, symbol) == 0)
+			return true;
+	if (!symbol)
+		return true;
+	if (!array_room(f->commons, f->room_commons, f->ncommons + 1))
+		return false;
+	f->commons[f->ncommons++] = (struct common){ symbol, *die };
+	return true;
+}
+
+struct common_place {
+	struct nm_file *f;
+	struct datum like;
+};
+
+static bool add_member(void *arg, Dwarf_Die *variable, uint64_t offset, uint64_t size)
+{
+	const struct common_place *place = arg;
+	struct datum d = place->like;
+
+	d.die = *variable;
+	d.begin += offset;
+	d.end = d.begin + size;
+	return add(&place->f->variables, &d);
+}
+
+static bool has_variables(const struct nm_file *f, const struct datum *symbol)
+{
+	for (size_t i = 0; i < f->variables.n; i++)
+		if (f->variables.v[i].begin >= symbol->begin && f->variables.v[i].begin < symbol->end)
+			return true;
+	return false;
+}
+
+/* Those of which no function says where their variables are: all that use them were inlined. */
+static bool add_commons(struct nm_file *f)
+{
+	for (size_t i = 0; i < f->ncommons; i++) {
+		struct common *c = &f->commons[i];
+
+		for (size_t k = 0; k < f->symbols.n; k++) {
+			const struct datum *symbol = &f->symbols.v[k];
+			struct common_place place = {
+				.f = f, .like = { .begin = symbol->begin, .in = IN_COMMON, .above = dwarf_diename(&c->die) },
+			};
+
+			if (strcmp(symbol->name, c->symbol) == 0 && !has_variables(f, symbol) &&
+			    !nm_common_each(&c->die, symbol->end - symbol->begin, add_member, &place))
+				return false;
+		}
+	}
+	return true;
+}
+
+/* ---- the walk ---- */
+
 /* Declared in a namespace, and defined outside of it: *space is that. */
 static bool add_declared(struct nm_file *f, Dwarf_Die *die, const char *space)
 {
@@ -489,6 +562,8 @@ static bool walk(struct nm_file *f, Dwarf_Die *parent, struct datum above, unsig
 		case DW_TAG_common_block:
 			d.in = IN_COMMON;
 			d.above = dwarf_diename(&die);
+			if (!note_common(f, &die))
+				return false;
 			break;
 		case DW_TAG_namespace:
 		case DW_TAG_module:
@@ -522,7 +597,7 @@ static bool read_debug(struct nm_file *f)
 		if (!walk(f, &die, (struct datum){ 0 }, 0))
 			return false;
 	}
-	return true;
+	return add_commons(f);
 }
 
 static bool read_file(struct nm_file *f)

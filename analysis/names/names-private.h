@@ -16,6 +16,12 @@
 bool nm_type_of(Dwarf_Die *of, Dwarf_Die *type);
 /* Bytes of a type that nm_type_of() gave; 0: not known. */
 uint64_t nm_type_size(Dwarf_Die *type);
+/*
+ * Each variable of a Fortran common block of that size, with its offset and size, as its declarations say, if these give exactly that
+ * size; else none.  False: @variable returned that.
+ */
+typedef bool (*nm_common_fn)(void *arg, Dwarf_Die *variable, uint64_t offset, uint64_t size);
+bool nm_common_each(Dwarf_Die *common, uint64_t size, nm_common_fn variable, void *arg);
 /* Elements of an array, of all dimensions; 0: not known.  *dimensions: at least 1. */
 uint64_t nm_type_count(Dwarf_Die *array, unsigned int *dimensions);
 /* As C writes the type of @of, without qualifiers: malloc'ed; NULL: no memory.  @element: without arrays. */

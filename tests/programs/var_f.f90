@@ -17,13 +17,18 @@ end module data
 subroutine shared(n)
   implicit none
   integer, intent(in) :: n
-  integer, volatile :: a(8)
+  integer, volatile :: a(7)
   real(8), volatile :: b
-  common /block/ a, b
+  integer(2), volatile :: s(5)
+  complex(8) :: unused(2)
+  real(4), volatile :: r
+  common /block/ a, b, s, unused, r
   integer :: i
   do i = 1, n
-    a(mod(i, 8) + 1) = i
+    a(mod(i, 7) + 1) = i
     b = i
+    s(mod(i, 5) + 1) = int(i, 2)
+    r = i
   end do
 end subroutine shared
 
@@ -48,4 +53,6 @@ program variables
   print '(a,a,i0)', 'data::grid[][]', achar(9), 20
   print '(a,a,i0)', '/block/ a[]', achar(9), 20
   print '(a,a,i0)', '/block/ b', achar(9), 20
+  print '(a,a,i0)', '/block/ s[]', achar(9), 20
+  print '(a,a,i0)', '/block/ r', achar(9), 20
 end program variables
