@@ -25,7 +25,6 @@
 #define UC_FLAGS 0
 #define UC_LINK 1
 #define UC_RSP (5 + 15)
-#define UC_RIP (5 + 16)
 #define UC_CS (5 + 18)
 #define UC_FPSTATE (5 + 23)
 #define UC_WORDS (5 + 24)

@@ -96,7 +96,6 @@ struct advise {
 	const char *dir;
 	struct memtrace t;
 	struct cache_systems systems;	/* one */
-	bool has_system;
 	struct advice *v;
 	size_t n, room;
 	double whole[ADVICE_OFS];

@@ -36,13 +36,15 @@ void config_calls_end(struct config_calls *c)
 	free(c->open);
 }
 
-void config_calls_thread(struct config_calls *c)
+/* Before the calls of another thread. */
+static void begin_thread(struct config_calls *c)
 {
 	memset(c->count, 0, (sonde_trace_functions(c->m->trace) + 1) * sizeof(*c->count));
 	memset(c->open, 0, c->room * sizeof(*c->open));
 }
 
-bool config_calls_wants(struct config_calls *c, const struct sonde_trace_function *f)
+/* Is the function at the entry's places? */
+static bool wants(struct config_calls *c, const struct sonde_trace_function *f)
 {
 	if (!c->asked[f->index])
 		c->at[f->index] = config_holds(c->m->f, c->m->found, f->path, f->address);
@@ -106,11 +108,12 @@ static bool begins_wanted(struct config_calls *c, const struct sonde_trace_event
 	return !e->limit || n <= e->limit;
 }
 
-bool config_calls_event(struct config_calls *c, const struct sonde_trace_event *ev, bool *failed)
+/* Is the event the begin or end of a call that is wanted?  *failed: no memory. */
+static bool wants_event(struct config_calls *c, const struct sonde_trace_event *ev, bool *failed)
 {
 	bool wanted, kind = ev->kind == SONDE_TRACE_ENTER || ev->kind == SONDE_TRACE_LEAVE;
 
-	if (!kind || !ev->function || !config_calls_wants(c, ev->function))
+	if (!kind || !ev->function || !wants(c, ev->function))
 		return false;
 	if (ev->kind == SONDE_TRACE_LEAVE) {
 		wanted = ev->depth < c->room && c->open[ev->depth].known && c->open[ev->depth].wanted;
@@ -144,7 +147,7 @@ static int read_thread(struct config_calls *c, size_t thread,
 	status = sonde_trace_iterate(c->m->trace, thread, &iter);
 	if (status == SONDE_TRACE_OK) {
 		while (!failed && (status = sonde_trace_next(iter, &ev)) == SONDE_TRACE_OK)
-			if (config_calls_event(c, ev, &failed))
+			if (wants_event(c, ev, &failed))
 				failed |= !take(arg, ev);
 		if (sonde_trace_damage(iter, &damage))
 			msg_warn("%s", damage);
@@ -162,7 +165,7 @@ int config_each_call(struct config_calls *c, bool (*take)(void *arg, const struc
 	for (size_t i = 0; !status && i < sonde_trace_threads(c->m->trace); i++) {
 		if (!config_wants_thread(c->m, sonde_trace_thread(c->m->trace, i)))
 			continue;
-		config_calls_thread(c);
+		begin_thread(c);
 		status = read_thread(c, i, take, arg);
 	}
 	return status;
@@ -232,7 +235,7 @@ static void add_counted(struct counters *c, struct config_calls *calls)
 
 		c->thread = (uint32_t)i + 1;
 		for (size_t k = 0; config_wants_thread(calls->m, t) && k < t->ncalls; k++)
-			if (config_calls_wants(calls, t->calls[k].function))
+			if (wants(calls, t->calls[k].function))
 				add(c, t->calls[k].function, t->calls[k].calls);
 	}
 }

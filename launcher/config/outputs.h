@@ -52,11 +52,6 @@ struct config_calls {
 };
 
 bool config_calls_begin(struct config_calls *c, struct config_making *m) __attribute__((warn_unused_result));
-void config_calls_thread(struct config_calls *c);
-/* Is the event the begin or end of a call that is wanted?  *failed: no memory. */
-bool config_calls_event(struct config_calls *c, const struct sonde_trace_event *ev, bool *failed);
-/* Calls of it, or all of a thread that was only counted: is the function at the entry's places? */
-bool config_calls_wants(struct config_calls *c, const struct sonde_trace_function *f);
 void config_calls_end(struct config_calls *c);
 
 /* Is an argument of this name, or "return", one that the entry names? */

@@ -31,7 +31,8 @@ static const char *symbol_of(const struct anatomy *a, size_t i)
 	return n ? symbols->name : a->facts.fn[i].name;
 }
 
-bool config_add_function(struct config_search *s, size_t object, size_t i, bool pattern)
+/* The @i-th function of an object: its code, parts included; and if @pattern, its name for the recorder.  False: no memory. */
+static bool add_function(struct config_search *s, size_t object, size_t i, bool pattern)
 {
 	const struct anatomy *a = s->f->v[object].anatomy;
 	const struct tramp_facts *facts = &a->facts.facts;
@@ -87,7 +88,7 @@ static int add_hits(struct hits *h, size_t object, const bool *wanted)
 		h->n++;
 		if (h->n <= LOOKED_AT)
 			note_refused(h, o->anatomy, i);
-		if (!config_add_function(h->s, object, i, false))
+		if (!add_function(h->s, object, i, false))
 			return config_no_memory();
 	}
 	return 0;

@@ -130,9 +130,6 @@ bool config_add_range(struct config_range **v, size_t *n, size_t *room, size_t o
 	__attribute__((warn_unused_result));
 bool config_note(struct config_search *s, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3), warn_unused_result));
-/* The @i-th function of an object: its code, parts included; and if @pattern, its name for the recorder. */
-bool config_add_function(struct config_search *s, size_t object, size_t i, bool pattern)
-	__attribute__((warn_unused_result));
 /* As in the source; for free(). */
 char *config_function_name(struct config_object *o, size_t i);
 

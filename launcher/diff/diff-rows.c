@@ -80,7 +80,8 @@ void diff_add(const struct diff *d, struct diff_row *row, enum diff_metric metri
 	row->v[metric * traces(d) + trace] += value;
 }
 
-const struct diff_row *diff_whole(const struct diff *d, enum diff_kind kind)
+/* The row of all that there is of a kind; NULL: none. */
+static const struct diff_row *whole_of(const struct diff *d, enum diff_kind kind)
 {
 	for (size_t i = 0; i < d->n; i++)
 		if (d->rows[i]->kind == kind && d->rows[i]->whole)
@@ -188,7 +189,7 @@ void diff_sort(struct diff *d, enum diff_kind kind, enum diff_metric metric, str
 bool diff_has_grown(const struct diff *d, const struct diff_row *row, enum diff_metric metric, double above, double share)
 {
 	struct diff_change c = diff_change(d, row, metric);
-	const struct diff_row *whole = diff_whole(d, row->kind);
+	const struct diff_row *whole = whole_of(d, row->kind);
 	struct diff_change all = { 0 };
 
 	if (whole)

@@ -72,9 +72,6 @@ struct diff_row *diff_row(struct diff *d, enum diff_kind kind, bool whole, const
 void diff_add(const struct diff *d, struct diff_row *row, enum diff_metric metric, size_t trace, double value);
 struct diff_change diff_change(const struct diff *d, const struct diff_row *row, enum diff_metric metric);
 
-/* The row of all that there is of a kind; NULL: none. */
-const struct diff_row *diff_whole(const struct diff *d, enum diff_kind kind);
-
 /* What is sure before what is not, then by how much it has changed; the whole is last. */
 void diff_sort(struct diff *d, enum diff_kind kind, enum diff_metric metric, struct diff_row **sorted, size_t *n);
 

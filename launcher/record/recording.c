@@ -270,7 +270,8 @@ bool recording_is_needed(const struct recording *r)
 
 /* ---- the end ---- */
 
-bool recording_is_of_something(const struct recording *r)
+/* Is anything of the program instrumented? */
+static bool is_of_something(const struct recording *r)
 {
 	const struct inj_session *s = &r->session;
 
@@ -362,7 +363,7 @@ void recording_add(struct recording_sums *sums, const struct recording *r)
 	sums->events += r->totals.events;
 	sums->lost += r->totals.lost;
 	sums->bytes += r->totals.bytes + r->totals.memory_bytes;
-	sums->found |= recording_is_of_something(r);
+	sums->found |= is_of_something(r);
 }
 
 struct recording *recording_new(void)

@@ -86,9 +86,6 @@ void recording_cancel(struct recording *r);
 /* Is any process left that may record: a child of the program's, a child of that? */
 bool recording_is_needed(const struct recording *r);
 
-/* Is anything of the program instrumented? */
-bool recording_is_of_something(const struct recording *r);
-
 /* r->end is known. */
 void recording_finish(struct recording *r);
 

@@ -44,7 +44,7 @@ static void print_file(const struct inj_sig_file *f)
 	putchar('\n');
 }
 
-int signature_list(int argc, char **argv)
+static int list(int argc, char **argv)
 {
 	struct list_options o = { 0 };
 	int first = opt_parse(&list_command, argc, argv, &o);
@@ -92,7 +92,7 @@ static const struct {
 } actions[] = {
 	{ "make", signature_make },
 	{ "match", signature_match },
-	{ "list", signature_list },
+	{ "list", list },
 };
 
 int verb_signature(int argc, char **argv)

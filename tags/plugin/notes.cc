@@ -14,7 +14,8 @@ static location_t place(location_t loc)
 	return LOCATION_LOCUS(loc);
 }
 
-bool notes_is_branch(gimple *stmt)
+/* Is it a condition in a loop that does not leave it? */
+static bool is_branch(gimple *stmt)
 {
 	basic_block bb = gimple_bb(stmt);
 	edge e;
@@ -40,7 +41,7 @@ static int loop_line(class loop *loop)
 
 		if (bb && bb == loop->latch && !last && single_pred_p(bb))
 			last = last_stmt(single_pred(bb));
-		if (last && gimple_code(last) == GIMPLE_COND && !notes_is_branch(last) &&
+		if (last && gimple_code(last) == GIMPLE_COND && !is_branch(last) &&
 		    place(gimple_location(last)) != UNKNOWN_LOCATION)
 			return LOCATION_LINE(gimple_location(last));
 	}
@@ -170,7 +171,7 @@ void notes_make(function *fn)
 				continue;
 			if (loop)
 				loops[place(gimple_location(stmt))] = loop;
-			if (loop && notes_is_branch(stmt))
+			if (loop && is_branch(stmt))
 				loop->branches.push_back(place(gimple_location(stmt)));
 			walk_stmt_load_store_ops(stmt, loop, note_load, note_store);
 			if (is_gimple_call(stmt))

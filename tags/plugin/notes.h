@@ -70,8 +70,6 @@ const source_loop *notes_loop(location_t loc);
 const note *notes_find(location_t loc, bool write, tree ref);
 /* A note of what @ref itself says, for a place that has none; NULL: it does not say which variable. */
 const note *notes_of_reference(tree ref, bool write);
-/* Conditions in a loop of @fn that do not leave it. */
-bool notes_is_branch(gimple *stmt);
 
 /* ---- follow.cc ---- */
 

@@ -23,7 +23,6 @@
 #define TF_BATCH_EVENTS TF_MAX_ENTRIES /* so that a dictionary always has room */
 #define TF_BATCH_WORDS (128u << 10) /* 8-byte words of payload */
 #define TF_RECORD_WORDS 512u	    /* largest record */
-#define TF_BATCH_BIG 4096u
 
 /*
  * Code of an event in a batch: an event id, or one of the small ones, and flags.
