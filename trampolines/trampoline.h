@@ -36,7 +36,7 @@
 #define TRAMP_DISPLACED_MAX 64	/* bytes of displaced instructions */
 #define TRAMP_INSNS_MAX 24	/* displaced instructions */
 #define TRAMP_REPLAY_MAX 256	/* any tramp_replay_size() */
-#define TRAMP_STUB_MAX 128	/* any tramp_stub_size() */
+#define TRAMP_STUB_MAX 128	/* bytes of any stub */
 #define TRAMP_STUB_ALIGN 16	/* stubs, jumps and replay code start at multiples of this */
 #define TRAMP_JUMP_STUB_MAX 16	/* any tramp_emit_jump() */
 
@@ -200,12 +200,10 @@ enum tramp_status tramp_emit_replay(const struct tramp_plan *plan, uint64_t repl
 
 /*
  * Where a thread that stands at `pc` goes on, for moving threads from displaced instructions to
- * their copies and back, when a patch is written or undone. `pc` is the address of a displaced
- * instruction, or in replay code the address where one begins or the jump back; 0 is returned for
- * every other address (let the thread take a step and ask again).
+ * their copies when a patch is written. `pc` is the address of a displaced instruction; 0 is
+ * returned for every other address (let the thread take a step and ask again).
  */
 uint64_t tramp_pc_to_replay(const struct tramp_plan *plan, uint64_t replay_addr, uint64_t pc);
-uint64_t tramp_pc_from_replay(const struct tramp_plan *plan, uint64_t replay_addr, uint64_t pc);
 
 /* How a thread tells whether a pool is its own. */
 enum tramp_thread_id {
@@ -229,9 +227,6 @@ struct tramp_stub {
 	uint64_t replay;
 	int32_t under;		/* in the pool; as for probes (probe/probe.h); 0: there is none */
 };
-
-/* Bytes of the stub at `stub_addr`, without alignment after it: at most TRAMP_STUB_MAX. */
-size_t tramp_stub_size(const struct tramp_stub *stub, uint64_t stub_addr);
 
 /*
  * Targets within reach are reached by jmp rel32, others through an 8-byte slot after the code, so

@@ -315,11 +315,6 @@ void memprofile_free(struct memprofile *p)
 	free(p);
 }
 
-const struct memprofile_options *memprofile_options(const struct memprofile *p)
-{
-	return &p->o;
-}
-
 static int by_address(const void *a, const void *b)
 {
 	const struct memprofile_state *x = a, *y = b;

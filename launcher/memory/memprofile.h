@@ -99,8 +99,6 @@ struct memprofile_options {
 struct memprofile *memprofile_new(const struct memprofile_options *o);
 void memprofile_free(struct memprofile *p);
 
-const struct memprofile_options *memprofile_options(const struct memprofile *p);
-
 /*
  * NULL: no memory.  A thread's memprofile_take(), memprofile_off() and memprofile_end() may run beside those of other threads.
  */

@@ -141,7 +141,8 @@ static void unwind_one(struct tf_enc *e, uint64_t ticks)
 		e->floor = e->stack.n;
 }
 
-void tf_enc_unwind(struct tf_enc *e, size_t keep, uint64_t ticks)
+/* Closes frames until @keep are left. */
+static void unwind(struct tf_enc *e, size_t keep, uint64_t ticks)
 {
 	while (e->stack.n > keep)
 		unwind_one(e, ticks);
@@ -150,7 +151,7 @@ void tf_enc_unwind(struct tf_enc *e, size_t keep, uint64_t ticks)
 void tf_enc_settle(struct tf_enc *e, uint64_t addr, uint64_t ticks)
 {
 	/* What goes on in its caller leaves what else its caller is in: the lowest bit is set in the addresses of both. */
-	tf_enc_unwind(e, tf_stack_keep(&e->stack, addr - (addr & 1)), ticks);
+	unwind(e, tf_stack_keep(&e->stack, addr - (addr & 1)), ticks);
 }
 
 void tf_enc_grow_stack(struct tf_enc *e, uint64_t ticks)
@@ -158,10 +159,10 @@ void tf_enc_grow_stack(struct tf_enc *e, uint64_t ticks)
 	if (tf_stack_grow(&e->stack))
 		return;
 	e->no_memory |= e->stack.n < TF_STACK_MAX;
-	tf_enc_unwind(e, 0, ticks);
+	unwind(e, 0, ticks);
 }
 
-/* After tf_enc_unwind() has brought the frame to the top. */
+/* After unwind() has brought the frame to the top. */
 static void leave_top(struct tf_enc *e, uint32_t id, const struct tf_site *site, uint64_t ticks,
 		      const uint64_t *payload, uint32_t words)
 {
@@ -185,7 +186,7 @@ void tf_enc_leave_other(struct tf_enc *e, uint32_t id, uint64_t ticks, const uin
 				 e->stats.events + e->batch.n);
 
 	if (i != SIZE_MAX) {
-		tf_enc_unwind(e, i + 1, ticks);
+		unwind(e, i + 1, ticks);
 		leave_top(e, id, site, ticks, payload, words);
 		return;
 	}
@@ -200,11 +201,11 @@ void tf_enc_leave_framed_other(struct tf_enc *e, uint32_t id, uint64_t addr, uin
 	size_t i = tf_stack_at(&e->stack, addr, site->function);
 
 	if (i != SIZE_MAX) {
-		tf_enc_unwind(e, i + 1, ticks);
+		unwind(e, i + 1, ticks);
 		leave_top(e, id, site, ticks, payload, words);
 		return;
 	}
-	tf_enc_unwind(e, tf_stack_above(&e->stack, addr), ticks);
+	unwind(e, tf_stack_above(&e->stack, addr), ticks);
 	tf_enc_reserve(e);
 	tf_enc_put(e, id | TF_CODE_OTHER, ticks, payload, words);
 }

@@ -100,9 +100,6 @@ void tf_enc_make_room(struct tf_enc *e);
 
 void tf_enc_put_big(struct tf_enc *e, uint32_t code, uint64_t delta);
 
-/* Closes frames until @keep are left. */
-void tf_enc_unwind(struct tf_enc *e, size_t keep, uint64_t ticks);
-
 /* A leave of what is not the top frame. */
 void tf_enc_leave_other(struct tf_enc *e, uint32_t id, uint64_t ticks, const uint64_t *payload,
 			uint32_t words);

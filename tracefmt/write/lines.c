@@ -74,11 +74,6 @@ uint64_t tf_writer_memory_discarded(const struct tf_writer *w)
 	return w->extra.lost;
 }
 
-const char *tf_writer_dir(const struct tf_writer *w)
-{
-	return w->dir;
-}
-
 /* --- metadata ---------------------------------------------------------------------------- */
 
 void tf_writer_line(struct tf_writer *w)

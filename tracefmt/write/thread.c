@@ -137,12 +137,6 @@ void tf_thread_damaged(struct tf_thread *t)
 	t->damaged++;
 }
 
-enum sonde_trace_status tf_thread_reset(struct tf_thread *t, uint64_t tsc)
-{
-	tf_enc_unwind(&t->enc, 0, tf_enc_time(&t->enc, tsc));
-	return result(t);
-}
-
 void tf_thread_emit(struct tf_thread *t)
 {
 	emit(t, &t->enc);

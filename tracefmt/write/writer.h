@@ -367,12 +367,6 @@ TF_CHECK enum sonde_trace_status tf_thread_lost(struct tf_thread *t, uint64_t ts
 void tf_thread_damaged(struct tf_thread *t);
 
 /*
- * The thread's stack is a new one: all open frames are forgotten (execve; a thread id used again;
- * in a forked child with its parent's ring).  They are recorded as unwound.
- */
-TF_CHECK enum sonde_trace_status tf_thread_reset(struct tf_thread *t, uint64_t tsc);
-
-/*
  * Writes out what is still held back, so that a crash of the collector loses nothing that is
  * older. Full chunks are written anyway; call this every second or so.  Costs nothing when
  * there is nothing new; smaller chunks compress less well.
@@ -440,8 +434,5 @@ const char *tf_writer_message(const struct tf_writer *w);
 uint64_t tf_writer_discarded(const struct tf_writer *w);
 /* Likewise: chunks of memory streams, and descriptions. */
 uint64_t tf_writer_memory_discarded(const struct tf_writer *w);
-
-/* The directory, as given to tf_writer_create(). */
-const char *tf_writer_dir(const struct tf_writer *w);
 
 #endif /* SONDE_TRACEFMT_WRITE_WRITER_H */

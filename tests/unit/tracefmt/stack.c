@@ -284,10 +284,6 @@ static void orphans_below_deep_stack(void **state)
 	tf_thread_stats(t, &stats);
 	assert_int_equal(stats.orphans, DEEP);
 	assert_int_equal(stats.depth, DEEP);
-	assert_int_equal(tf_thread_reset(t, BASE_TSC + 2 * DEEP), SONDE_TRACE_OK);
-	tf_thread_stats(t, &stats);
-	assert_int_equal(stats.depth, 0);
-	assert_int_equal(stats.unwound, DEEP);
 	end_thread(t);
 	end_trace(w);
 	image_free(&im);

@@ -123,21 +123,6 @@ void asm_cmp_byte(struct tramp_out *out, unsigned int base, uint8_t value)
 	tramp_put_u8(out, value);
 }
 
-void asm_cmp_imm(struct tramp_out *out, unsigned int reg, int32_t value)
-{
-	rex(out, 7, 0, reg);
-	tramp_put_u8(out, 0x81);
-	modrm(out, 3, 7, reg);
-	tramp_put_u32(out, (uint32_t)value);
-}
-
-void asm_sub(struct tramp_out *out, unsigned int to, unsigned int what)
-{
-	rex(out, what, 0, to);
-	tramp_put_u8(out, 0x29);
-	modrm(out, 3, what, to);
-}
-
 void asm_mov_imm32(struct tramp_out *out, unsigned int reg, int32_t value)
 {
 	rex(out, 0, 0, reg);

@@ -35,8 +35,6 @@ void asm_inc_mem(struct tramp_out *out, unsigned int base, int32_t disp); /* alw
 void asm_far(struct tramp_out *out, enum asm_op op, unsigned int reg, unsigned int base, int32_t disp); /* likewise */
 void asm_cmp_mem(struct tramp_out *out, unsigned int base, int32_t disp, int32_t value);
 void asm_cmp_byte(struct tramp_out *out, unsigned int base, uint8_t value); /* cmpb $value, (base) */
-void asm_cmp_imm(struct tramp_out *out, unsigned int reg, int32_t value);
-void asm_sub(struct tramp_out *out, unsigned int to, unsigned int what);
 void asm_mov_imm32(struct tramp_out *out, unsigned int reg, int32_t value); /* sign-extended */
 void asm_mov_imm64(struct tramp_out *out, unsigned int reg, uint64_t value);
 void asm_test(struct tramp_out *out, unsigned int reg);

@@ -272,14 +272,3 @@ uint64_t tramp_pc_to_replay(const struct tramp_plan *plan, uint64_t replay_addr,
 	}
 	return 0;
 }
-
-uint64_t tramp_pc_from_replay(const struct tramp_plan *plan, uint64_t replay_addr, uint64_t pc)
-{
-	for (size_t i = 0; i < plan->ninsns; i++) {
-		if (pc == replay_addr + insn_start(plan, i))
-			return plan->patch_addr + plan->insns[i].offset;
-	}
-	if (plan->falls_through && pc == replay_addr + insn_start(plan, plan->ninsns))
-		return plan->resume;
-	return 0;
-}

@@ -95,11 +95,6 @@ static struct layout lay_out(const struct tramp_stub *stub, uint64_t addr)
 	return l;
 }
 
-size_t tramp_stub_size(const struct tramp_stub *stub, uint64_t stub_addr)
-{
-	return lay_out(stub, stub_addr).size;
-}
-
 static void emit_identity(struct tramp_out *out, enum tramp_thread_id id)
 {
 	static const uint8_t fs_zero[FS_ZERO_SIZE] = {
