@@ -10,6 +10,7 @@
 #include <xxhash.h>
 
 #include "base/array.h"
+#include "base/path.h"
 #include "injector/signatures/signatures.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -71,13 +72,6 @@ bool inj_signatures_use(const struct inj_signatures_where *where)
 
 /* ---- which there are ---- */
 
-static const char *last_part(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 static bool is_wanted(const char *name)
 {
 	size_t len = strlen(name), end = strlen(SIG_SUFFIX);
@@ -85,7 +79,7 @@ static bool is_wanted(const char *name)
 	if (len <= end || name[0] == '.' || strcmp(name + len - end, SIG_SUFFIX) != 0)
 		return false;
 	for (size_t i = 0; i < set.npaths; i++)
-		if (strcmp(last_part(set.paths[i]), name) == 0)
+		if (strcmp(path_basename(set.paths[i]), name) == 0)
 			return false;
 	return true;
 }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
+#include "base/path.h"
 #include "base/search.h"
 #include "injector/signatures/sigread.h"
 
@@ -316,7 +317,7 @@ bool inj_sig_open(struct inj_sig_file *f, const char *path, const char **problem
 		*problem = no_memory;
 		return false;
 	}
-	f->name = strrchr(f->path, '/') ? strrchr(f->path, '/') + 1 : f->path;
+	f->name = path_basename(f->path);
 	return good;
 }
 

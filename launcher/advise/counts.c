@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/path.h"
 #include "launcher/blocks/counts.h"
 #include "launcher/trace/holds.h"
 #include "memtrace/pack/blocks.h"
@@ -111,13 +112,6 @@ static const struct counts_call *caller_of(const struct counts *c, const struct 
 	return most;
 }
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 static void look_at_function(struct advise *a, const struct counts *c, const struct counts_row *row)
 {
 	const double insns = row->count ? (double)row->facts[FACT_INSNS] / (double)row->count : 0;
@@ -136,7 +130,7 @@ static void look_at_function(struct advise *a, const struct counts *c, const str
 	if (!call || 2 * known < row->count)
 		return;
 	place_of(row, false, &like.place);
-	where = call->from.file ? advise_text("%s at %s:%d", call->from.name, base_name(call->from.file), call->from.line) :
+	where = call->from.file ? advise_text("%s at %s:%d", call->from.name, path_basename(call->from.file), call->from.line) :
 				  advise_text("%s", call->from.name);
 	advise_add(a, &like,
 		   advise_text("it was called %" PRIu64 " times, %" PRIu64 " of them by %s, for %.1f instructions each, call and return among them",

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/path.h"
 #include "launcher/common/units.h"
 #include "tracefmt/buffer.h"
 #include "tracefmt/json.h"
@@ -14,22 +15,15 @@
 
 /* ---- text ---- */
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 /* "solve, loop at solve.c:12": */
 static char *place_text(const struct advice_place *p)
 {
-	const char *function = p->function ? p->function : p->path ? base_name(p->path) : NULL;
+	const char *function = p->function ? p->function : p->path ? path_basename(p->path) : NULL;
 
 	if (!function && p->file)
-		return advise_text("%s:%d", base_name(p->file), p->line);
+		return advise_text("%s:%d", path_basename(p->file), p->line);
 	if (p->file)
-		return advise_text("%s, %s %s:%d", function, p->loop ? "loop at" : "at", base_name(p->file), p->line);
+		return advise_text("%s, %s %s:%d", function, p->loop ? "loop at" : "at", path_basename(p->file), p->line);
 	if (p->loop && function)
 		return advise_text("%s, loop at 0x%" PRIx64, function, p->address);
 	return advise_text("%s", function ? function : "the program");

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/path.h"
 #include "launcher/common/debugfiles.h"
 #include "launcher/common/message.h"
 #include "launcher/program/binary.h"
@@ -20,13 +21,6 @@ struct putting {
 	int to;
 	struct archive_sum *sum;
 };
-
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
 
 /* False after a message: it cannot be written.  Nothing at @path is no failure. */
 static bool put_file(const struct putting *p, const char *path, const char *name, size_t *count)
@@ -53,9 +47,9 @@ static bool put_beside(const struct putting *p, const char *name, const char *pa
 	char *there;
 	bool good;
 
-	if (!*beside || strcmp(beside, base_name(name)) == 0)
+	if (!*beside || strcmp(beside, path_basename(name)) == 0)
 		return true;
-	if (asprintf(&there, "%.*s%s", (int)(base_name(name) - name), name, beside) < 0)
+	if (asprintf(&there, "%.*s%s", (int)(path_basename(name) - name), name, beside) < 0)
 		return false;
 	good = put_file(p, path, there, &p->sum->debug_files);
 	free(there);
@@ -72,7 +66,7 @@ static bool put_debug_files(const struct putting *p, const char *path, const cha
 	if (files.debug)
 		good = put_beside(p, name, files.debug, files.debug_name);
 	if (good && files.common)
-		good = put_beside(p, name, files.common, base_name(files.common));
+		good = put_beside(p, name, files.common, path_basename(files.common));
 	debugfiles_free(&files);
 	return good;
 }

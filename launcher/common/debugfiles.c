@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "launcher/common/debugfiles.h"
+#include "base/path.h"
 
 #include <elfutils/libdwelf.h>
 #include <fcntl.h>
@@ -13,20 +14,13 @@
 
 #define DEBUG_FOLDER "/usr/lib/debug"
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 /* Beside the file: what libdwfl looks for by build-id alone, or by an absolute path. */
 static int find_beside(const char *file, const char *wanted, char **found)
 {
-	int folder = (int)(base_name(file) - file), fd = -1;
+	int folder = (int)(path_basename(file) - file), fd = -1;
 	char *path;
 
-	if (asprintf(&path, "%.*s%s%s", folder, file, wanted ? base_name(wanted) : base_name(file), wanted ? "" : ".debug") < 0)
+	if (asprintf(&path, "%.*s%s%s", folder, file, wanted ? path_basename(wanted) : path_basename(file), wanted ? "" : ".debug") < 0)
 		return -1;
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd >= 0)
@@ -132,9 +126,9 @@ static char *find_common(Dwarf *dwarf, const char *holder)
 	path = NULL;
 	if (*name == '/')
 		path = if_there(strdup(name));
-	else if (asprintf(&path, "%.*s%s", (int)(base_name(holder) - holder), holder, name) >= 0)
+	else if (asprintf(&path, "%.*s%s", (int)(path_basename(holder) - holder), holder, name) >= 0)
 		path = if_there(path);
-	if (!path && asprintf(&path, "%.*s%s", (int)(base_name(holder) - holder), holder, base_name(name)) >= 0)
+	if (!path && asprintf(&path, "%.*s%s", (int)(path_basename(holder) - holder), holder, path_basename(name)) >= 0)
 		path = if_there(path);
 	return path;
 }
@@ -148,9 +142,9 @@ static char *name_of(Dwfl_Module *module, const char *path)
 	const char *link = elf ? dwelf_elf_gnu_debuglink(elf, &crc) : NULL;
 	char *name;
 
-	if (link && *base_name(link))
-		return strdup(base_name(link));
-	return asprintf(&name, "%s.debug", base_name(path)) < 0 ? NULL : name;
+	if (link && *path_basename(link))
+		return strdup(path_basename(link));
+	return asprintf(&name, "%s.debug", path_basename(path)) < 0 ? NULL : name;
 }
 
 static void find(Dwfl_Module *module, const char *path, struct debugfiles *files)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/path.h"
 #include "launcher/common/message.h"
 #include "launcher/common/options.h"
 
@@ -149,7 +150,6 @@ static bool put_blocks(struct config_plan *p, struct wishes *w)
 
 static bool put_all(struct config_plan *p, struct wishes *w, const struct config_files *f, bool plain)
 {
-	const char *slash = f->config->program ? strrchr(f->config->program, '/') : NULL;
 	bool good = put_options(p, "--functions", &w->calls) && put_options(p, "--args", &w->arguments);
 
 	/* to count calls takes less than to record them */
@@ -166,7 +166,7 @@ static bool put_all(struct config_plan *p, struct wishes *w, const struct config
 	if (good && w->sampled && w->sampled->sample)
 		good = put_option(p, "--sample", w->sampled->sample);
 	if (good && f->config->program)
-		good = put_option(p, "--follow", slash ? slash + 1 : f->config->program);
+		good = put_option(p, "--follow", path_basename(f->config->program));
 	return good;
 }
 

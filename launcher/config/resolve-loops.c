@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/path.h"
 #include "launcher/common/message.h"
 #include "launcher/config/resolve.h"
 #include "launcher/select/near.h"
@@ -33,23 +34,16 @@ struct code {
 	struct near_names near;
 };
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 static bool is_meant(struct code *c, const char *file)
 {
-	struct function_name name = { .symbol = file ? base_name(file) : NULL };
+	struct function_name name = { .symbol = file ? path_basename(file) : NULL };
 
 	if (!file || file == c->seen)
 		return file && c->meant;
 	c->seen = file;
 	c->meant = lines_is_file(file, c->file);
 	if (!c->meant)
-		near_note(&c->near, base_name(c->file), NEAR_WORD, &name);
+		near_note(&c->near, path_basename(c->file), NEAR_WORD, &name);
 	function_name_free(&name);
 	return c->meant;
 }

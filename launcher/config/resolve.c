@@ -10,6 +10,7 @@
 
 #include "analysis/names/names.h"
 #include "base/array.h"
+#include "base/path.h"
 #include "base/search.h"
 #include "launcher/cache/cache.h"
 #include "launcher/common/debugfiles.h"
@@ -229,10 +230,8 @@ static size_t sort(struct config_range *v, size_t n)
 
 static bool in_library(const struct config_found *found, const char *path)
 {
-	const char *slash = strrchr(path, '/');
-
 	for (size_t i = 0; i < found->libraries.n; i++)
-		if (pattern_lib_is(found->libraries.v[i], slash ? slash + 1 : path))
+		if (pattern_lib_is(found->libraries.v[i], path_basename(path)))
 			return true;
 	return false;
 }

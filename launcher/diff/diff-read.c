@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/path.h"
 #include "launcher/common/message.h"
 #include "launcher/memory/memory.h"
 #include "launcher/memory/memtrace.h"
@@ -15,9 +16,7 @@
 
 static const char *base_name(const char *path)
 {
-	const char *slash = path ? strrchr(path, '/') : NULL;
-
-	return slash ? slash + 1 : path ? path : "";
+	return path ? path_basename(path) : "";
 }
 
 /* ---- functions ---- */

@@ -5,6 +5,7 @@
  * DynamoRIO's api/samples/memtrace_simple.c.
  */
 #include "launcher/dump/dump-memory.h"
+#include "base/path.h"
 #include "launcher/blocks/blocks.h"
 #include "launcher/dump/dump.h"
 
@@ -69,7 +70,6 @@ static void put_block_id(const struct memplace *p, struct tf_buf *b)
 
 static void make_place(struct dump_memory *d, struct memplace *p, struct tf_buf *b)
 {
-	const char *base = p->path ? strrchr(p->path, '/') : NULL;
 	char number[24];
 
 	if (d->o->blocks)
@@ -79,7 +79,7 @@ static void make_place(struct dump_memory *d, struct memplace *p, struct tf_buf 
 		snprintf(number, sizeof number, "+0x%" PRIx64, p->addr - p->entry);
 		tf_buf_str(b, number);
 	} else if (p->path) {
-		dump_put_name(b, base ? base + 1 : p->path);
+		dump_put_name(b, path_basename(p->path));
 		snprintf(number, sizeof number, "+0x%" PRIx64, p->addr);
 		tf_buf_str(b, number);
 	} else {

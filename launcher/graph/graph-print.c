@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "launcher/graph/graph.h"
+#include "base/path.h"
 #include "launcher/report/report-rows.h"
 #include "launcher/common/units.h"
-#include "launcher/trace/ambiguous.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -14,10 +14,10 @@ void graph_put_name(const struct graph_style *s, uint32_t function)
 	const struct sonde_trace_function *f = sonde_trace_function(s->trace, function);
 
 	units_text(s->out, s->mangled ? f->name : f->demangled, 0, s->utf8);
-	if (!s->ambiguous || !s->ambiguous[function] || !*ambiguous_file(f))
+	if (!s->ambiguous || !s->ambiguous[function] || !*path_basename(f->path))
 		return;
 	fputs(" [", s->out);
-	units_text(s->out, ambiguous_file(f), 0, s->utf8);
+	units_text(s->out, path_basename(f->path), 0, s->utf8);
 	putc(']', s->out);
 }
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/path.h"
 #include "launcher/common/message.h"
 #include "launcher/common/units.h"
 #include "launcher/inspect/info.h"
@@ -37,13 +38,12 @@ static const char *path_of(const struct became *b, uint32_t object)
 static void print(struct became *b, const char *kind, const char *name, const char *path, const char *reason)
 {
 	char *plain = b->l->o->mangled ? NULL : inj_demangle(name);
-	const char *slash = strrchr(path, '/');
 
 	printf("%-14s", kind);
 	units_text(stdout, plain ? plain : name, 0, true);
 	if (*path) {
 		fputs(" of ", stdout);
-		units_text(stdout, slash ? slash + 1 : path, 0, true);
+		units_text(stdout, path_basename(path), 0, true);
 	}
 	if (reason) {
 		fputs(": ", stdout);

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/path.h"
 #include "launcher/memory/memprofile-private.h"
 
 #define VERSION 1 /* of the format, and of what the figures mean */
@@ -36,13 +37,6 @@ struct pair {
 
 /* ---- what it follows from ---- */
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 static bool hash_threads(XXH3_state_t *state, const struct memtrace *t, const struct sonde_trace_rank *rank,
 			 const struct mt_read *read)
 {
@@ -52,7 +46,7 @@ static bool hash_threads(XXH3_state_t *state, const struct memtrace *t, const st
 	for (size_t i = 0; good && mt_read_thread(read, i, &about); i++) {
 		if (!memtrace_wanted(t, rank, &about))
 			continue;
-		XXH3_128bits_update(state, base_name(about.path), strlen(base_name(about.path)) + 1);
+		XXH3_128bits_update(state, path_basename(about.path), strlen(path_basename(about.path)) + 1);
 		good = kept_hash_file(state, about.path);
 	}
 	return good;

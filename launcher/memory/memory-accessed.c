@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/path.h"
 #include "launcher/common/units.h"
 #include "tracefmt/buffer.h"
 #include "tracefmt/json.h"
@@ -64,8 +65,6 @@ struct memory_accessed memory_accessed(const struct nm_name *name, enum memory_b
 
 void memory_print_accessed(const struct memory_accessed *a, const char *name, FILE *out)
 {
-	const char *slash = a->file ? strrchr(a->file, '/') : NULL;
-
 	if (!a->kind || *name == '[')
 		return;
 	fprintf(out, "  (%s", a->kind);
@@ -75,7 +74,7 @@ void memory_print_accessed(const struct memory_accessed *a, const char *name, FI
 	}
 	if (a->file) {
 		fputs(", ", out);
-		units_text(out, slash ? slash + 1 : a->file, 0, true);
+		units_text(out, path_basename(a->file), 0, true);
 		fprintf(out, ":%d", a->line);
 	}
 	putc(')', out);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "launcher/memory/memory.h"
 #include "base/array.h"
+#include "base/path.h"
 #include "launcher/common/message.h"
 #include "launcher/trace/holds.h"
 
@@ -10,13 +11,6 @@
 #include <string.h>
 
 #define LEFT_OUT UINT32_MAX
-
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
 
 /* ---- what a place is called ---- */
 
@@ -29,7 +23,7 @@ static char *function_name(const struct memplace *p)
 	if (p->function)
 		return strdup(p->function);
 	if (p->path)
-		n = asprintf(&text, "[%s]", base_name(p->path));
+		n = asprintf(&text, "[%s]", path_basename(p->path));
 	else
 		n = asprintf(&text, "[unknown]");
 	return n < 0 ? NULL : text;
@@ -46,7 +40,7 @@ static char *loop_name(const struct memplace *p)
 		n = asprintf(&text, "%s, in no loop", function);
 	else if (p->loop_file)
 		n = asprintf(&text, "%s, loop at %s:%d (%" PRIx64 ")", function,
-			     base_name(p->loop_file), p->loop_line, p->loop);
+			     path_basename(p->loop_file), p->loop_line, p->loop);
 	else
 		n = asprintf(&text, "%s, loop at %" PRIx64, function, p->loop);
 	free(function);
@@ -70,7 +64,7 @@ static char *block_name(const struct memplace *p)
 	if (!function)
 		return NULL;
 	if (p->block && p->block_file)
-		n = asprintf(&text, "%s, block at %s:%d (%" PRIx64 ")", function, base_name(p->block_file), p->block_line, p->block);
+		n = asprintf(&text, "%s, block at %s:%d (%" PRIx64 ")", function, path_basename(p->block_file), p->block_line, p->block);
 	else if (p->block)
 		n = asprintf(&text, "%s, block at %" PRIx64, function, p->block);
 	else
@@ -88,7 +82,7 @@ static char *insn_name(const struct memplace *p)
 		return NULL;
 	if (p->file)
 		n = asprintf(&text, "%s+0x%" PRIx64 " %s:%d", function, p->addr - p->entry,
-			     base_name(p->file), p->line);
+			     path_basename(p->file), p->line);
 	else
 		n = asprintf(&text, "%s+0x%" PRIx64, function, p->addr - p->entry);
 	free(function);

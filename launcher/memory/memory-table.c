@@ -4,6 +4,7 @@
  * would do.
  */
 #include "launcher/memory/memory.h"
+#include "base/path.h"
 #include "launcher/common/units.h"
 #include "launcher/trace/sampled.h"
 
@@ -190,10 +191,8 @@ static void put_row(const struct memory_rows *rows, const struct memory_row *row
 		units_text(out, row->expression, 0, true);
 	}
 	if (row->ambiguous && row->path) {
-		const char *slash = strrchr(row->path, '/');
-
 		fputs(" [", out);
-		units_text(out, slash ? slash + 1 : row->path, 0, true);
+		units_text(out, path_basename(row->path), 0, true);
 		putc(']', out);
 	}
 	putc('\n', out);

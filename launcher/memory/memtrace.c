@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "launcher/memory/memtrace.h"
+#include "base/path.h"
 #include "launcher/common/message.h"
 #include "launcher/common/progress.h"
 #include "launcher/trace/holds.h"
@@ -203,11 +204,8 @@ static void show_progress(struct memtrace_progress *p, uint64_t chunks)
 /* The stream lies beside the thread's file, with another ending. */
 static bool is_beside(const char *stream, const char *file)
 {
-	const char *a = strrchr(stream, '/'), *b = strrchr(file, '/'), *dot;
+	const char *a = path_basename(stream), *b = path_basename(file), *dot = strrchr(a, '.');
 
-	a = a ? a + 1 : stream;
-	b = b ? b + 1 : file;
-	dot = strrchr(a, '.');
 	return dot && strncmp(a, b, (size_t)(dot - a) + 1) == 0 && !strchr(b + (dot - a) + 1, '.');
 }
 

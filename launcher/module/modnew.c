@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "launcher/module/modnew.h"
+#include "base/path.h"
 #include "launcher/common/message.h"
 #include "launcher/module/modfile.h"
 #include "launcher/common/options.h"
@@ -188,10 +189,9 @@ static int from_prototypes(struct work *w)
 
 static int from_library(struct work *w)
 {
-	const char *slash = strrchr(w->o.library, '/');
 	int status = proto_from_dwarf(&w->list, w->o.library, w->sel, &w->soname);
 
-	w->from = strdup(slash ? slash + 1 : w->o.library);
+	w->from = strdup(path_basename(w->o.library));
 	return status;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* `sonde module`: list, new, build. */
+#include "base/path.h"
 #include "launcher/common/message.h"
 #include "launcher/module/modfile.h"
 #include "launcher/module/modmpi.h"
@@ -129,8 +130,7 @@ static const struct opt_command build_command = {
 
 static char *default_output(const char *source)
 {
-	const char *slash = strrchr(source, '/');
-	const char *base = slash ? slash + 1 : source;
+	const char *base = path_basename(source);
 	char *out = NULL;
 
 	return asprintf(&out, "%.*s.so", (int)strlen(base) - 2, base) < 0 ? NULL : out;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "launcher/program/binary.h"
+#include "base/path.h"
 #include "injector/image/identity.h"
 
 #include <inttypes.h>
@@ -25,8 +26,7 @@ enum binary_state binary_state(const char *path, const struct sonde_trace_object
 
 char *binary_archived(const struct sonde_trace_object *recorded)
 {
-	const char *id = recorded->build_id, *slash = strrchr(recorded->path, '/');
-	const char *name = slash ? slash + 1 : recorded->path;
+	const char *id = recorded->build_id, *name = path_basename(recorded->path);
 	char code[32], *path;
 
 	if (!*name || strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || id[strspn(id, "0123456789abcdef")])

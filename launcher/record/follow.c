@@ -26,6 +26,7 @@
 
 #include "base/clock.h"
 #include "base/files.h"
+#include "base/path.h"
 #include "launcher/common/message.h"
 #include "launcher/common/proc.h"
 
@@ -38,10 +39,9 @@
 
 static bool matches(const char *globs, const char *name)
 {
-	const char *slash = strrchr(name, '/');
 	char glob[256];
 
-	name = slash ? slash + 1 : name;
+	name = path_basename(name);
 	for (size_t len; *globs; globs += len + (globs[len] == ',')) {
 		len = strcspn(globs, ",");
 		if (len >= sizeof(glob))

@@ -8,6 +8,7 @@
  * follows from the trace.
  */
 #include "launcher/report/report-kept.h"
+#include "base/path.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -88,10 +89,9 @@ static bool hash_trace(XXH3_state_t *state, const struct sonde_trace *trace)
 	}
 	for (size_t i = 0; i < sonde_trace_threads(trace); i++) {
 		const struct sonde_trace_thread *t = sonde_trace_thread(trace, i);
-		const char *slash = strrchr(t->file, '/');
 
 		hash_numbers(state, (const uint64_t[]){ t->rank_index }, 1);
-		hash_text(state, slash ? slash + 1 : t->file);
+		hash_text(state, path_basename(t->file));
 		if (!kept_hash_file(state, t->file))
 			return false;
 	}

@@ -3,9 +3,9 @@
  * The table for people: figures to the right, names last, as wide as the terminal. Where that is too
  * narrow the columns that say least go first, then names are cut in the middle.
  */
+#include "base/path.h"
 #include "launcher/common/units.h"
 #include "launcher/report/report.h"
-#include "launcher/trace/ambiguous.h"
 #include "launcher/trace/holds.h"
 
 #include <inttypes.h>
@@ -209,7 +209,7 @@ static void put_name(const struct table *t, const struct report_line *line)
 	units_text(t->out, report_name(t->r, line), t->name_width, t->utf8);
 	if (row->ambiguous && *row->function->path) {
 		fputs(" [", t->out);
-		units_text(t->out, ambiguous_file(row->function), 0, t->utf8);
+		units_text(t->out, path_basename(row->function->path), 0, t->utf8);
 		putc(']', t->out);
 	}
 	put_notes(t->out, &line->stats);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "launcher/select/select.h"
 #include "base/array.h"
+#include "base/path.h"
 #include "launcher/select/linecode.h"
 #include "launcher/select/state.h"
 
@@ -99,13 +100,6 @@ void select_free(struct select *sel)
 
 /* ---- files ---- */
 
-static const char *file_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 static bool in_libs(struct select *sel, const char *file)
 {
 	bool found = false;
@@ -131,7 +125,7 @@ static bool lib_applies(struct pattern *p, const char *file, enum select_kind ki
 
 bool select_object(struct select *sel, const char *path, enum select_kind kind)
 {
-	const char *file = file_name(path);
+	const char *file = path_basename(path);
 	bool everywhere = kind == SELECT_PROGRAM || (kind == SELECT_LIBRARY && in_libs(sel, file));
 	bool wanted = false;
 
@@ -184,7 +178,7 @@ static void resolve_lines(struct select_file *f, struct applied *v, size_t n)
 struct select_file *select_open(struct select *sel, const char *path, enum select_kind kind)
 {
 	struct select_file *f = calloc(1, sizeof(*f));
-	const char *file = file_name(path);
+	const char *file = path_basename(path);
 	bool in = kind == SELECT_PROGRAM || (kind == SELECT_LIBRARY && in_libs(sel, file));
 
 	if (!f)
@@ -359,7 +353,7 @@ bool select_needs_libraries(const struct select *sel, const char *path)
 	for (size_t i = 0; i < sel->wanted.n; i++) {
 		const char *lib = sel->wanted.v[i].lib;
 
-		if (lib && !pattern_lib_is(lib, file_name(path)))
+		if (lib && !pattern_lib_is(lib, path_basename(path)))
 			return true;
 	}
 	return false;

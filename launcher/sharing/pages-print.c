@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/path.h"
 #include "launcher/common/units.h"
 #include "tracefmt/buffer.h"
 #include "tracefmt/json.h"
@@ -16,12 +17,10 @@ static double percent(uint64_t n, uint64_t all)
 
 static void put_place(const struct pages_place *p, FILE *out)
 {
-	const char *slash = p->file ? strrchr(p->file, '/') : NULL;
-
 	units_text(out, p->function ? p->function : "?", 0, true);
 	if (p->file) {
 		fputs(" at ", out);
-		units_text(out, slash ? slash + 1 : p->file, 0, true);
+		units_text(out, path_basename(p->file), 0, true);
 		fprintf(out, ":%d", p->line);
 	} else {
 		fprintf(out, " at 0x%" PRIx64, p->address);

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/path.h"
 #include "launcher/common/units.h"
 
 static void put_name(const struct sharing_side *s, FILE *out)
@@ -17,7 +18,6 @@ static void put_name(const struct sharing_side *s, FILE *out)
 
 static void put_side(const struct sharing_side *s, FILE *out)
 {
-	const char *slash = s->file ? strrchr(s->file, '/') : NULL;
 	const char *what = !s->use.stores ? "loads" : s->use.stores < s->use.accesses || (s->use.reads && s->use.writes) ? "loads and stores" : "stores";
 
 	fprintf(out, "     thread %d, %" PRIu64 " %s: ", s->use.tid, s->use.accesses, what);
@@ -26,7 +26,7 @@ static void put_side(const struct sharing_side *s, FILE *out)
 	units_text(out, s->function ? s->function : "?", 0, true);
 	if (s->file) {
 		fputs(" at ", out);
-		units_text(out, slash ? slash + 1 : s->file, 0, true);
+		units_text(out, path_basename(s->file), 0, true);
 		fprintf(out, ":%d", s->line);
 	} else {
 		fprintf(out, " at 0x%" PRIx64, s->address);

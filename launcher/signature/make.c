@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* `sonde signature make` */
 #include "injector/signatures/sigmake.h"
+#include "base/path.h"
 #include "launcher/common/files.h"
 #include "launcher/common/message.h"
 #include "launcher/common/options.h"
@@ -35,18 +36,11 @@ static const struct opt_command make_command = {
 		    "sonde signature make -o mpi.sig libmpi.a libopen-pal.a\ta file of your own, for --signatures=mpi.sig\n",
 };
 
-static const char *last_part(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 /* malloc'ed; NULL after a message. */
 static char *output_name(const char *out, const char *archive)
 {
 	size_t len = out ? strlen(out) : 0;
-	const char *base = last_part(archive);
+	const char *base = path_basename(archive);
 	const char *dot = strrchr(base, '.');
 	char *folder, *name = NULL;
 
@@ -72,10 +66,10 @@ static char *join_names(char **v, int n)
 	char *text;
 
 	for (int i = 0; i < n; i++)
-		bytes += strlen(last_part(v[i])) + 2;
+		bytes += strlen(path_basename(v[i])) + 2;
 	text = malloc(bytes);
 	for (int i = 0; text && i < n; i++)
-		at += (size_t)snprintf(text + at, bytes - at, "%s%s", i ? ", " : "", last_part(v[i]));
+		at += (size_t)snprintf(text + at, bytes - at, "%s%s", i ? ", " : "", path_basename(v[i]));
 	return text;
 }
 

@@ -33,10 +33,3 @@ bool *ambiguous_functions(const struct sonde_trace *trace)
 	free(order);
 	return ambiguous;
 }
-
-const char *ambiguous_file(const struct sonde_trace_function *f)
-{
-	const char *slash = strrchr(f->path, '/');
-
-	return slash ? slash + 1 : f->path;
-}

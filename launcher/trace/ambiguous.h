@@ -10,7 +10,4 @@
 /* By index of the trace's functions, for free(): does another file have one of the same name?  NULL: no memory. */
 bool *ambiguous_functions(const struct sonde_trace *trace);
 
-/* What is shown after such a name, in brackets: its file without folders; "" if that is not known. */
-const char *ambiguous_file(const struct sonde_trace_function *f);
-
 #endif

@@ -1,27 +1,21 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "launcher/trace/codeplace.h"
+#include "base/path.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
 
 void codeplace_text(const struct sonde_trace_code *code, char *text, size_t size)
 {
 	const char *suffix = strstr(code->function, "._omp_fn.");
 
 	if (*code->file)
-		snprintf(text, size, "%s:%d", base_name(code->file), code->line);
+		snprintf(text, size, "%s:%d", path_basename(code->file), code->line);
 	else if (*code->function)
 		snprintf(text, size, "%.*s", suffix ? (int)(suffix - code->function) : 400, code->function);
 	else
-		snprintf(text, size, "%s+0x%" PRIx64, base_name(code->path), code->offset);
+		snprintf(text, size, "%s+0x%" PRIx64, path_basename(code->path), code->offset);
 }
 
 bool codeplace_of(const struct sonde_trace *trace, const struct sonde_trace_event *ev, char *text, size_t size)

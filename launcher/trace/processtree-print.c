@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "base/path.h"
 #include "launcher/common/units.h"
 #include "launcher/trace/processtree.h"
 
@@ -12,8 +13,7 @@
 
 const char *program_name(const char *path)
 {
-	const char *slash = strrchr(path, '/');
-	const char *name = slash ? slash + 1 : path;
+	const char *name = path_basename(path);
 
 	return *name ? name : "?";
 }

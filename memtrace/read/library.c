@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/path.h"
 #include "memtrace/read/read.h"
 
 struct sonde_trace_accesses {
@@ -29,11 +30,8 @@ _Static_assert((int)MD_LOAD == SONDE_TRACE_LOAD && (int)MD_STORE == SONDE_TRACE_
 /* The stream of a thread is beside its file, with another ending. */
 static bool is_stream_of(const struct mt_files_thread *stream, const struct sonde_trace_thread *thread)
 {
-	const char *name = strrchr(thread->file, '/'), *other = strrchr(stream->path, '/'), *dot;
+	const char *name = path_basename(thread->file), *other = path_basename(stream->path), *dot = strrchr(name, '.');
 
-	name = name ? name + 1 : thread->file;
-	other = other ? other + 1 : stream->path;
-	dot = strrchr(name, '.');
 	return dot && strncmp(name, other, (size_t)(dot - name)) == 0 && strcmp(other + (dot - name), ".memory") == 0;
 }
 

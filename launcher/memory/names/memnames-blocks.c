@@ -9,6 +9,7 @@
 
 #include "analysis/names/names.h"
 #include "base/hash.h"
+#include "base/path.h"
 #include "injector/image/symbols.h"
 #include "launcher/common/message.h"
 #include "launcher/memory/names/memblocks.h"
@@ -63,7 +64,6 @@ static bool is_module(const struct blocks *r, const char *path)
 static void put_caller(const struct blocks *r, uint64_t address, FILE *out)
 {
 	const struct sonde_trace_code *code = address == MEMBLOCKS_UNKNOWN ? NULL : sonde_trace_code(r->trace, 0, address);
-	const char *slash = code ? strrchr(*code->file ? code->file : code->path, '/') : NULL;
 	char *function = code && *code->function ? inj_demangle(code->function) : NULL;
 
 	if (code && is_module(r, code->path)) {
@@ -77,11 +77,11 @@ static void put_caller(const struct blocks *r, uint64_t address, FILE *out)
 	else if (!code)
 		fprintf(out, "0x%" PRIx64, address);
 	else if (*code->file)
-		fprintf(out, "%s%s%s:%d", function ? function : code->function, *code->function ? " " : "", slash ? slash + 1 : code->file, code->line);
+		fprintf(out, "%s%s%s:%d", function ? function : code->function, *code->function ? " " : "", path_basename(code->file), code->line);
 	else if (*code->function)
-		fprintf(out, "%s in %s", function ? function : code->function, slash ? slash + 1 : code->path);
+		fprintf(out, "%s in %s", function ? function : code->function, path_basename(code->path));
 	else
-		fprintf(out, "%s+0x%" PRIx64, slash ? slash + 1 : code->path, code->offset);
+		fprintf(out, "%s+0x%" PRIx64, path_basename(code->path), code->offset);
 	free(function);
 }
 
