@@ -84,6 +84,8 @@ libreport_la_SOURCES = \
 	launcher/common/kept.h \
 	launcher/common/progress.c \
 	launcher/common/progress.h \
+	launcher/common/table.c \
+	launcher/common/table.h \
 	launcher/common/units.c \
 	launcher/common/units.h \
 	launcher/dump/dump-json.c \

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Tables for people: one for each system. */
 #include "launcher/cache/cache.h"
+#include "launcher/common/table.h"
 #include "launcher/common/units.h"
 
 #include <inttypes.h>
@@ -14,14 +15,14 @@ enum { MISSES, MPKI, COMPULSORY, CAPACITY, CONFLICT, WRITES, PREFETCHED, INVALID
 #define CYCLES (1 + KINDS * CACHE_LEVELS)
 #define COLUMNS (CYCLES + 1)
 
-struct table {
+struct system_table {
 	const struct cache_rows *rows;
 	const struct cache_system *system;
 	size_t at; /* the system's index */
-	int width[COLUMNS];
+	struct table table;
 };
 
-static bool is_there(const struct table *t, unsigned int column)
+static bool is_there(const struct system_table *t, unsigned int column)
 {
 	const unsigned int level = (column - 1) / KINDS, kind = (column - 1) % KINDS;
 
@@ -41,7 +42,7 @@ static bool is_there(const struct table *t, unsigned int column)
 	return level < cache_levels(t->system);
 }
 
-static void put_title(const struct table *t, unsigned int column, char text[static CELL_MAX])
+static void put_title(const struct system_table *t, unsigned int column, char text[static CELL_MAX])
 {
 	static const char *const kinds[KINDS] = { "misses", "mpki", "compulsory", "capacity", "conflict", "writes", "prefetched", "invalidated", "upgrades",
 						  "transfers" };
@@ -78,7 +79,7 @@ static uint64_t value_of(const struct cache_count *count, unsigned int kind)
 	}
 }
 
-static void put_cell(const struct table *t, const struct cache_row *row, unsigned int column, char text[static CELL_MAX])
+static void put_cell(const struct system_table *t, const struct cache_row *row, unsigned int column, char text[static CELL_MAX])
 {
 	const unsigned int kind = (column - 1) % KINDS;
 	const struct cache_count *count;
@@ -101,21 +102,19 @@ static void put_cell(const struct table *t, const struct cache_row *row, unsigne
 	snprintf(text, CELL_MAX, kind == MISSES && all ? "%" PRIu64 " (%s)" : "%" PRIu64, value_of(count, kind), share);
 }
 
-static void measure(struct table *t, size_t n)
+/* Returns as table_row(). */
+static bool put_cells(struct system_table *t, const struct cache_row *row)
 {
-	char text[CELL_MAX];
+	char title[CELL_MAX], text[CELL_MAX];
 
 	for (unsigned int c = 0; c < COLUMNS; c++) {
 		if (!is_there(t, c))
 			continue;
-		put_title(t, c, text);
-		t->width[c] = (int)strlen(text);
-		for (size_t i = 0; i <= n; i++) {
-			put_cell(t, i < n ? t->rows->v[i] : &t->rows->total, c, text);
-			if ((int)strlen(text) > t->width[c])
-				t->width[c] = (int)strlen(text);
-		}
+		put_title(t, c, title);
+		put_cell(t, row, c, text);
+		table_cell(&t->table, title, 0, "%s", text);
 	}
+	return table_row(&t->table);
 }
 
 void cache_print_accessed(const struct cache_row *row, FILE *out)
@@ -126,27 +125,32 @@ void cache_print_accessed(const struct cache_row *row, FILE *out)
 		memory_print_accessed(&a, row->name, out);
 }
 
-/* @row: NULL: the titles. */
-static void put_row(const struct table *t, const struct cache_row *row, const char *name, FILE *out)
+static void put_row(struct system_table *t, const struct cache_row *row, const char *name)
 {
-	char text[CELL_MAX];
-
-	for (unsigned int c = 0; c < COLUMNS; c++) {
-		if (!is_there(t, c))
-			continue;
-		if (row)
-			put_cell(t, row, c, text);
-		else
-			put_title(t, c, text);
-		fprintf(out, "%*s  ", t->width[c], text);
-	}
-	units_text(out, name, 0, true);
-	if (row)
-		cache_print_accessed(row, out);
-	putc('\n', out);
+	if (!put_cells(t, row))
+		return;
+	units_text(t->table.out, name, 0, true);
+	cache_print_accessed(row, t->table.out);
+	putc('\n', t->table.out);
 }
 
-static void put_errors(const struct table *t, FILE *out)
+static void put_rows(struct system_table *t, size_t n, const char *by)
+{
+	for (size_t i = 0; i < n; i++)
+		(void)put_cells(t, t->rows->v[i]);
+	(void)put_cells(t, &t->rows->total);
+	table_fit(&t->table, 0, 0);
+	(void)put_cells(t, &t->rows->total);
+	fprintf(t->table.out, "%s\n", by);
+	for (size_t i = 0; i < n; i++)
+		put_row(t, t->rows->v[i], t->rows->v[i]->name);
+	if (n < t->rows->n)
+		fprintf(t->table.out, "... and %zu more (--all shows them)\n", t->rows->n - n);
+	if (t->rows->n > 1)
+		put_row(t, &t->rows->total, "total");
+}
+
+static void put_errors(const struct system_table *t, FILE *out)
 {
 	fprintf(out, "\n            one in %" PRIu64 " sets is simulated; error of the whole program's misses:", t->rows->one_in);
 	for (unsigned int k = 0; k < cache_levels(t->system); k++) {
@@ -165,7 +169,7 @@ static void put_errors(const struct table *t, FILE *out)
 	}
 }
 
-static void put_system(const struct table *t, FILE *out)
+static void put_system(const struct system_table *t, FILE *out)
 {
 	const struct cache_system *s = t->system;
 
@@ -196,20 +200,13 @@ void cache_print_table(struct cache_rows *rows, const char *key, uint64_t limit,
 		return;
 	}
 	for (size_t s = 0; s < rows->systems->n; s++) {
-		struct table t = { .rows = rows, .system = &rows->systems->v[s], .at = s };
+		struct system_table t = { .rows = rows, .system = &rows->systems->v[s], .at = s, .table = { .out = out } };
 
 		cache_rows_sort(rows, s, key);
 		if (s)
 			putc('\n', out);
 		put_system(&t, out);
-		measure(&t, n);
-		put_row(&t, NULL, by, out);
-		for (size_t i = 0; i < n; i++)
-			put_row(&t, rows->v[i], rows->v[i]->name, out);
-		if (n < rows->n)
-			fprintf(out, "... and %zu more (--all shows them)\n", rows->n - n);
-		if (rows->n > 1)
-			put_row(&t, &rows->total, "total", out);
+		put_rows(&t, n, by);
 	}
 	if (rows->accessed)
 		memory_print_named(&rows->named, rows->total.sum.accesses, out);

@@ -5,6 +5,7 @@
  */
 #include "launcher/memory/memory.h"
 #include "base/path.h"
+#include "launcher/common/table.h"
 #include "launcher/common/units.h"
 #include "launcher/trace/sampled.h"
 
@@ -13,156 +14,99 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CELL_MAX 64
+#define ERROR_MAX 32
 #define LEAST_ERROR 0.005 /* percent: below it figures would not change */
 
-struct cell {
-	const char *title;
-	void (*print)(const struct memory_rows *rows, const struct memory_row *row, char *text);
-};
-
-/* "+-3.1%", if it is an estimate. */
-static void put_error(const struct memory_count *n, char *text)
-{
-	size_t len = strlen(text);
-
-	if (!(n->value > 0))
-		return;
-	if (!isfinite(n->error))
-		snprintf(text + len, CELL_MAX - len, " +-?");
-	else if (n->error > 0)
-		snprintf(text + len, CELL_MAX - len, n->error < n->value ? " +-%.2g%%" : " +-%.0f%%",
-			 100 * n->error / n->value);
-}
-
-static void put_count(const struct memory_rows *rows, const struct memory_row *row, enum memory_counted what, char *text)
-{
-	struct memory_count n = memory_count(rows, row, what);
-
-	if (what == MEMORY_BYTES)
-		units_bytes((uint64_t)n.value, text);
-	else
-		snprintf(text, CELL_MAX, "%" PRIu64, (uint64_t)n.value);
-	put_error(&n, text);
-}
-
-#define COUNT_CELL(name_, what_)                                                                     \
-	static void cell_##name_(const struct memory_rows *rows, const struct memory_row *row, char *text) \
-	{                                                                                            \
-		put_count(rows, row, what_, text);                                                   \
-	}
-COUNT_CELL(accesses, MEMORY_ACCESSES)
-COUNT_CELL(bytes, MEMORY_BYTES)
-COUNT_CELL(loads, MEMORY_LOADS)
-COUNT_CELL(stores, MEMORY_STORES)
-
-static void cell_share(const struct memory_rows *rows, const struct memory_row *row, char *text)
-{
-	units_percent(memory_percent(memory_bytes(&row->sum), memory_bytes(&rows->total.sum)), text);
-}
-
-#define MOVES_CELL(name_, value_)                                                                    \
-	static void cell_##name_(const struct memory_rows *rows, const struct memory_row *row, char *text) \
-	{                                                                                            \
-		const struct memprofile_insn *s = &row->sum;                                         \
-                                                                                                     \
-		(void)rows;                                                                          \
-		if (s->moves)                                                                        \
-			units_percent(memory_percent(value_, s->moves), text);                       \
-	}
-MOVES_CELL(near, s->near)
-MOVES_CELL(strided, s->strided)
-MOVES_CELL(random, s->moves - s->near - s->strided)
-
-static void cell_stride(const struct memory_rows *rows, const struct memory_row *row, char *text)
-{
-	double percent;
-	struct memprofile_stride best = memprofile_dominant(&row->sum, &percent);
-
-	(void)rows;
-	if (best.n && percent >= 1)
-		snprintf(text, CELL_MAX, "%+" PRId64 " (%.0f%%)", best.by, percent);
-}
-
-static void cell_footprint(const struct memory_rows *rows, const struct memory_row *row, char *text)
-{
-	/* of what was not recorded, other lines may be */
-	units_bytes(row->lines * MEMPROFILE_LINE, text + (rows->about.sampled ? stpcpy(text, ">= ") - text : 0));
-}
-
-static void put_misses(const struct memory_misses *m, char *text)
-{
-	char share[UNITS_MAX];
-
-	units_percent(m->percent, share);
-	if (!m->known)
-		snprintf(text, CELL_MAX, "not known");
-	else if (m->error >= LEAST_ERROR)
-		snprintf(text, CELL_MAX, "%.0f (%s +-%.2g%%)", m->misses, share, m->error);
-	else
-		snprintf(text, CELL_MAX, "%.0f (%s)", m->misses, share);
-}
-
-static void cell_misses(const struct memory_rows *rows, const struct memory_row *row, unsigned int cache, char *text)
-{
-	struct memory_misses m = memory_misses(rows, row, cache);
-
-	if (memory_accesses(&row->sum))
-		put_misses(&m, text);
-}
-
-#define MISSES_CELL(name_, cache_)                                                                   \
-	static void cell_##name_(const struct memory_rows *rows, const struct memory_row *row, char *text) \
-	{                                                                                            \
-		cell_misses(rows, row, cache_, text);                                                      \
-	}
-MISSES_CELL(l1, 0)
-MISSES_CELL(l2, 1)
-MISSES_CELL(l3, 2)
-MISSES_CELL(l4, 3)
-
-/* The last CACHES_MAX ones are there as far as there are caches. */
-static const struct cell cells[] = {
-	{ "accesses", cell_accesses }, { "bytes", cell_bytes },	  { "bytes%", cell_share },
-	{ "loads", cell_loads },       { "stores", cell_stores }, { "seq%", cell_near },
-	{ "strided%", cell_strided },  { "random%", cell_random }, { "stride", cell_stride },
-	{ "footprint", cell_footprint }, { "L1 misses", cell_l1 }, { "L2 misses", cell_l2 },
-	{ "L3 misses", cell_l3 },      { "L4 misses", cell_l4 },
-};
-#define NCELLS (sizeof(cells) / sizeof(cells[0]))
-
-static size_t ncells(const struct memory_rows *rows)
-{
-	return NCELLS - CACHES_MAX + memory_ncaches(rows);
-}
-
-static void fill(const struct memory_rows *rows, const struct memory_row *row, size_t k, char *text)
+/* " +-3.1%", if it is an estimate; else "". */
+static const char *error_text(const struct memory_count *n, char text[static ERROR_MAX])
 {
 	text[0] = '\0';
-	cells[k].print(rows, row, text);
+	if (n->value > 0 && !isfinite(n->error))
+		snprintf(text, ERROR_MAX, " +-?");
+	else if (n->value > 0 && n->error > 0)
+		snprintf(text, ERROR_MAX, n->error < n->value ? " +-%.2g%%" : " +-%.0f%%", 100 * n->error / n->value);
+	return text;
 }
 
-static void measure(const struct memory_rows *rows, size_t n, size_t *width)
+static void put_count(struct table *t, const char *title, const struct memory_rows *rows, const struct memory_row *row, enum memory_counted what)
 {
-	char text[CELL_MAX];
+	struct memory_count n = memory_count(rows, row, what);
+	char bytes[UNITS_MAX], error[ERROR_MAX];
 
-	for (size_t k = 0; k < ncells(rows); k++) {
-		width[k] = strlen(cells[k].title);
-		for (size_t i = 0; i <= n; i++) {
-			fill(rows, i < n ? rows->v[i] : &rows->total, k, text);
-			if (strlen(text) > width[k])
-				width[k] = strlen(text);
-		}
+	if (what == MEMORY_BYTES) {
+		units_bytes((uint64_t)n.value, bytes);
+		table_cell(t, title, 0, "%s%s", bytes, error_text(&n, error));
+	} else {
+		table_cell(t, title, 0, "%" PRIu64 "%s", (uint64_t)n.value, error_text(&n, error));
 	}
+}
+
+/* @of: 0: nothing is known. */
+static void put_share(struct table *t, const char *title, uint64_t n, uint64_t of)
+{
+	char text[UNITS_MAX] = "";
+
+	if (of)
+		units_percent(memory_percent(n, of), text);
+	table_cell(t, title, 0, "%s", text);
+}
+
+static void put_moves(struct table *t, const struct memprofile_insn *s)
+{
+	double percent;
+	struct memprofile_stride best = memprofile_dominant(s, &percent);
+
+	put_share(t, "seq%", s->near, s->moves);
+	put_share(t, "strided%", s->strided, s->moves);
+	put_share(t, "random%", s->moves - s->near - s->strided, s->moves);
+	if (best.n && percent >= 1)
+		table_cell(t, "stride", 0, "%+" PRId64 " (%.0f%%)", best.by, percent);
+	else
+		table_cell(t, "stride", 0, "%s", "");
+}
+
+static void put_misses(struct table *t, const struct memory_rows *rows, const struct memory_row *row, unsigned int cache)
+{
+	struct memory_misses m = memory_misses(rows, row, cache);
+	char title[16], share[UNITS_MAX];
+
+	snprintf(title, sizeof(title), "L%u misses", cache + 1);
+	units_percent(m.percent, share);
+	if (!memory_accesses(&row->sum))
+		table_cell(t, title, 0, "%s", "");
+	else if (!m.known)
+		table_cell(t, title, 0, "not known");
+	else if (m.error >= LEAST_ERROR)
+		table_cell(t, title, 0, "%.0f (%s +-%.2g%%)", m.misses, share, m.error);
+	else
+		table_cell(t, title, 0, "%.0f (%s)", m.misses, share);
+}
+
+/* Returns as table_row(). */
+static bool put_cells(struct table *t, const struct memory_rows *rows, const struct memory_row *row)
+{
+	char text[UNITS_MAX];
+
+	put_count(t, "accesses", rows, row, MEMORY_ACCESSES);
+	put_count(t, "bytes", rows, row, MEMORY_BYTES);
+	units_percent(memory_percent(memory_bytes(&row->sum), memory_bytes(&rows->total.sum)), text);
+	table_cell(t, "bytes%", 0, "%s", text);
+	put_count(t, "loads", rows, row, MEMORY_LOADS);
+	put_count(t, "stores", rows, row, MEMORY_STORES);
+	put_moves(t, &row->sum);
+	/* of what was not recorded, other lines may be */
+	units_bytes(row->lines * MEMPROFILE_LINE, text);
+	table_cell(t, "footprint", 0, "%s%s", rows->about.sampled ? ">= " : "", text);
+	for (unsigned int k = 0; k < memory_ncaches(rows); k++)
+		put_misses(t, rows, row, k);
+	return table_row(t);
 }
 
 /* Below its name. */
-static void put_callers(const struct memory_rows *rows, const char *callers, const size_t *width, FILE *out)
+static void put_callers(const struct table *t, const char *callers, FILE *out)
 {
-	size_t indent = 4, n;
+	size_t indent = table_width(t) + 4, n;
 
-	for (size_t k = 0; k < ncells(rows); k++)
-		indent += width[k] + 2;
 	for (const char *p = callers; *p; p += n + (p[n] == '\n')) {
 		char *line = strndup(p, n = strcspn(p, "\n"));
 
@@ -173,15 +117,12 @@ static void put_callers(const struct memory_rows *rows, const char *callers, con
 	}
 }
 
-static void put_row(const struct memory_rows *rows, const struct memory_row *row, const size_t *width,
-		    const char *name, FILE *out)
+static void put_row(struct table *t, const struct memory_rows *rows, const struct memory_row *row, const char *name)
 {
-	char text[CELL_MAX];
+	FILE *out = t->out;
 
-	for (size_t k = 0; k < ncells(rows); k++) {
-		fill(rows, row, k, text);
-		fprintf(out, "%*s  ", (int)width[k], text);
-	}
+	if (!put_cells(t, rows, row))
+		return;
 	units_text(out, name, 0, true);
 	if (row->kind)
 		memory_print_accessed(&(struct memory_accessed){ .kind = row->kind, .type = row->type, .file = row->file, .line = row->line },
@@ -197,7 +138,7 @@ static void put_row(const struct memory_rows *rows, const struct memory_row *row
 	}
 	putc('\n', out);
 	if (row->callers)
-		put_callers(rows, row->callers, width, out);
+		put_callers(t, row->callers, out);
 }
 
 /* ---- what it is of ---- */
@@ -281,23 +222,25 @@ void memory_print_table(const struct memory_rows *rows, uint64_t limit, enum mem
 {
 	static const char *const titles[] = { "function", "loop", "line", "block", "instruction", "variable", "field", "allocation", "type" };
 	size_t n = rows->n < limit ? rows->n : (size_t)limit;
-	size_t width[NCELLS];
+	struct table t = { .out = out };
 
 	if (!rows->n) {
 		fputs("nothing was accessed\n", out);
 		return;
 	}
 	put_about(rows, out);
-	measure(rows, n, width);
-	for (size_t k = 0; k < ncells(rows); k++)
-		fprintf(out, "%*s  ", (int)width[k], cells[k].title);
+	for (size_t i = 0; i < n; i++)
+		(void)put_cells(&t, rows, rows->v[i]);
+	(void)put_cells(&t, rows, &rows->total);
+	table_fit(&t, 0, 0);
+	(void)put_cells(&t, rows, &rows->total);
 	fprintf(out, "%s\n", titles[by]);
 	for (size_t i = 0; i < n; i++)
-		put_row(rows, rows->v[i], width, rows->v[i]->name, out);
+		put_row(&t, rows, rows->v[i], rows->v[i]->name);
 	if (n < rows->n)
 		fprintf(out, "... and %zu more (--all shows them)\n", rows->n - n);
 	if (rows->n > 1)
-		put_row(rows, &rows->total, width, "total", out);
+		put_row(&t, rows, &rows->total, "total");
 	if (memory_by_name(by))
 		memory_print_named(&rows->named, memory_accesses(&rows->total.sum), out);
 	put_caches(rows, out);

@@ -4,6 +4,7 @@
  * narrow the columns that say least go first, then names are cut in the middle.
  */
 #include "base/path.h"
+#include "launcher/common/table.h"
 #include "launcher/common/units.h"
 #include "launcher/report/report.h"
 #include "launcher/trace/holds.h"
@@ -13,172 +14,136 @@
 #include <string.h>
 
 #define MAX_AMOUNTS 4 /* columns of bytes; the csv has all */
-#define MAX_CELLS (15 + COUNTERS + MAX_AMOUNTS)
 #define MIN_NAME 24
-#define CELL_MAX 64
 
-struct table;
-typedef void cell_fn(const struct table *t, const struct report_line *line, size_t arg, char *text);
-
-struct cell {
-	const char *title;
-	cell_fn *print;
-	size_t arg;
-	unsigned drop; /* the lowest goes first when there is no room; 0: never */
-	size_t width;
-};
-
-struct table {
+struct group_table {
 	const struct report *r;
 	const struct report_group *g;
-	FILE *out;
-	struct cell cells[MAX_CELLS];
-	size_t ncells;
-	size_t module_width; /* 0: no column */
-	size_t name_width;   /* 0: as long as it is */
-	bool utf8;
+	struct table table;
+	bool times, estimates, waits, modules; /* some line has them */
+	size_t amounts[MAX_AMOUNTS], namounts; /* columns of the report that some line has */
+	size_t name_width;		       /* 0: as long as it is */
 };
 
-/* ---- cells: their text, "" for none ---- */
+/* ---- figures ---- */
 
-static bool has_calls(const struct table *t, const struct report_line *line)
+static bool has_calls(const struct group_table *t, const struct report_line *line)
 {
 	return t->r->rows.row[line->row].kind == REPORT_FUNCTION &&
 	       line->stats.ended.n + line->stats.unended.n > 0;
 }
 
 /* One that began before a phase has time in it. */
-static bool has_time(const struct table *t, const struct report_line *line)
+static bool has_time(const struct group_table *t, const struct report_line *line)
 {
 	return has_calls(t, line) || (t->r->phases && line->stats.total);
 }
 
-static void cell_calls(const struct table *t, const struct report_line *line, size_t arg, char *text)
+static void put_time(struct group_table *t, const char *title, unsigned int drop, bool known, uint64_t ns)
 {
-	(void)t, (void)arg;
-	snprintf(text, CELL_MAX, "%" PRIu64, line->stats.calls);
+	char text[UNITS_MAX] = "";
+
+	if (known)
+		units_time(ns, text);
+	table_cell(&t->table, title, drop, "%s", text);
 }
 
-#define TIME_CELL(name_, value_)                                                                   \
-	static void cell_##name_(const struct table *t, const struct report_line *line, size_t arg, \
-				 char *text)                                                       \
-	{                                                                                          \
-		const struct report_stats *s = &line->stats;                                       \
-                                                                                                   \
-		(void)arg;                                                                         \
-		if (has_calls(t, line))                                                            \
-			units_time(value_, text);                                                  \
-	}
+static void put_share(struct group_table *t, const char *title, unsigned int drop, bool known, double percent)
+{
+	char text[UNITS_MAX] = "";
+
+	if (known)
+		units_percent(percent, text);
+	table_cell(&t->table, title, drop, "%s", text);
+}
 
 /* "~1.234 s": it is estimated. */
-static void put_estimate(const struct table *t, const struct report_line *line, uint64_t ns, char *text)
+static void put_estimate(struct group_table *t, const char *title, const struct report_line *line, uint64_t ns)
 {
-	if (!has_time(t, line))
-		return;
-	if (line->stats.estimated)
-		*text++ = '~';
-	units_time(ns, text);
+	char text[UNITS_MAX] = "";
+	bool known = has_time(t, line);
+
+	if (known)
+		units_time(ns, text);
+	table_cell(&t->table, title, 0, "%s%s", known && line->stats.estimated ? "~" : "", text);
 }
 
-static void cell_total(const struct table *t, const struct report_line *line, size_t arg, char *text)
+static void put_times(struct group_table *t, const struct report_line *line)
 {
-	(void)arg;
-	put_estimate(t, line, line->stats.total, text);
+	const struct report_stats *s = &line->stats;
+	const bool timed = has_time(t, line), called = has_calls(t, line);
+
+	put_estimate(t, "total", line, s->total);
+	put_share(t, "total%", 6, timed, report_percent(s->total, t->g->whole));
+	put_estimate(t, "self", line, s->self);
+	put_share(t, "self%", 1, timed, report_percent(s->self, t->g->whole));
+	if (t->estimates)
+		put_share(t, "error", 7, timed && s->estimated && s->self, report_percent(report_error(s), s->self));
+	put_time(t, "average", 0, called, report_average(s));
+	put_time(t, "min", 2, called, report_min(s));
+	put_time(t, "max", 5, called, report_max(s));
 }
 
-static void cell_self(const struct table *t, const struct report_line *line, size_t arg, char *text)
+static void put_counted(struct group_table *t, const struct report_line *line, size_t counter)
 {
-	(void)arg;
-	put_estimate(t, line, line->stats.self, text);
-}
-
-static void cell_error(const struct table *t, const struct report_line *line, size_t arg, char *text)
-{
-	(void)arg;
-	if (has_time(t, line) && line->stats.estimated && line->stats.self)
-		units_percent(report_percent(report_error(&line->stats), line->stats.self), text);
-}
-
-TIME_CELL(average, report_average(s))
-TIME_CELL(min, report_min(s))
-TIME_CELL(max, report_max(s))
-
-static void cell_total_share(const struct table *t, const struct report_line *line, size_t arg,
-			     char *text)
-{
-	(void)arg;
-	if (has_time(t, line))
-		units_percent(report_percent(line->stats.total, t->g->whole), text);
-}
-
-static void cell_self_share(const struct table *t, const struct report_line *line, size_t arg,
-			    char *text)
-{
-	(void)arg;
-	if (has_time(t, line))
-		units_percent(report_percent(line->stats.self, t->g->whole), text);
-}
-
-static void cell_counted(const struct table *t, const struct report_line *line, size_t counter, char *text)
-{
+	const char *title = counter_kinds[counter].name, *about = counter_kinds[counter].sampled ? "~" : "";
 	uint64_t n = line->stats.counted[counter];
-	const char *about = counter_kinds[counter].sampled ? "~" : "";
+	char text[UNITS_MAX];
 
-	(void)t;
-	if (n && counter == COUNTER_TASK_CLOCK) {
-		*text++ = '~';
+	if (!n) {
+		table_cell(&t->table, title, 0, "%s", "");
+	} else if (counter == COUNTER_TASK_CLOCK) {
 		units_time(n, text);
-	} else if (n) {
-		snprintf(text, CELL_MAX, "%s%" PRIu64, about, n);
+		table_cell(&t->table, title, 0, "~%s", text);
+	} else {
+		table_cell(&t->table, title, 0, "%s%" PRIu64, about, n);
 	}
 }
 
-static void cell_blocked(const struct table *t, const struct report_line *line, size_t arg, char *text)
-{
-	(void)t, (void)arg;
-	if (line->stats.blocked)
-		units_time(line->stats.blocked, text);
-}
-
-static void cell_preempted(const struct table *t, const struct report_line *line, size_t arg, char *text)
-{
-	(void)t, (void)arg;
-	if (line->stats.preempted)
-		units_time(line->stats.preempted, text);
-}
-
-static void cell_wait(const struct table *t, const struct report_line *line, size_t arg, char *text)
-{
-	(void)t, (void)arg;
-	if (line->stats.wait)
-		units_time(line->stats.wait, text);
-}
-
-static void cell_amount(const struct table *t, const struct report_line *line, size_t column,
-			char *text)
+static void put_amount(struct group_table *t, const struct report_line *line, size_t column)
 {
 	uint64_t amount = report_line_amount(t->r, t->g, line, column);
+	char text[UNITS_MAX] = "";
 
 	if (amount)
 		units_bytes(amount, text);
+	table_cell(&t->table, t->r->rows.columns[column], 0, "%s", text);
 }
 
-static void cell_threads(const struct table *t, const struct report_line *line, size_t arg, char *text)
+static const char *module_of(const struct group_table *t, const struct report_line *line)
 {
-	(void)t, (void)arg;
-	snprintf(text, CELL_MAX, "%" PRIu32, line->stats.threads);
+	const struct sonde_trace_module *m = t->r->rows.row[line->row].module;
+
+	return m ? m->name : "";
 }
 
-static void cell_processes(const struct table *t, const struct report_line *line, size_t arg, char *text)
+static void put_cells(struct group_table *t, const struct report_line *line)
 {
-	(void)t, (void)arg;
-	snprintf(text, CELL_MAX, "%" PRIu32, line->stats.processes);
-}
+	const struct report_stats *s = &line->stats;
+	const struct report *r = t->r;
 
-static void cell_ranks(const struct table *t, const struct report_line *line, size_t arg, char *text)
-{
-	(void)t, (void)arg;
-	snprintf(text, CELL_MAX, "%" PRIu32, line->stats.ranks);
+	table_cell(&t->table, "calls", 0, "%" PRIu64, s->calls);
+	if (t->times)
+		put_times(t, line);
+	if (t->waits)
+		put_time(t, "wait", 0, s->wait, s->wait);
+	for (size_t i = 0; r->offcpu.thread && i < COUNTERS; i++)
+		if (r->offcpu.has[i])
+			put_counted(t, line, i);
+	if (r->offcpu.thread && r->offcpu.switches) {
+		put_time(t, "blocked", 0, s->blocked, s->blocked);
+		put_time(t, "preempted", 2, s->preempted, s->preempted);
+	}
+	for (size_t i = 0; i < t->namounts; i++)
+		put_amount(t, line, t->amounts[i]);
+	if (t->g->nthreads > 1)
+		table_cell(&t->table, "threads", 4, "%" PRIu32, s->threads);
+	if (r->several_programs && r->request->by != REPORT_BY_PROCESS && t->g->nthreads > 1 && !t->g->thread)
+		table_cell(&t->table, "processes", 4, "%" PRIu32, s->processes);
+	if (r->nranks > 1 && r->request->by == REPORT_BY_FUNCTION)
+		table_cell(&t->table, "ranks", 3, "%" PRIu32, s->ranks);
+	if (t->modules)
+		table_text(&t->table, "module", 0, module_of(t, line));
 }
 
 /* ---- names ---- */
@@ -202,61 +167,23 @@ static void put_notes(FILE *out, const struct report_stats *s)
 		fprintf(out, "  (%s)", notes);
 }
 
-static void put_name(const struct table *t, const struct report_line *line)
+static void put_name(const struct group_table *t, const struct report_line *line)
 {
 	const struct report_row *row = &t->r->rows.row[line->row];
+	FILE *out = t->table.out;
 
-	units_text(t->out, report_name(t->r, line), t->name_width, t->utf8);
+	units_text(out, report_name(t->r, line), t->name_width, t->table.utf8);
 	if (row->ambiguous && *row->function->path) {
-		fputs(" [", t->out);
-		units_text(t->out, path_basename(row->function->path), 0, t->utf8);
-		putc(']', t->out);
+		fputs(" [", out);
+		units_text(out, path_basename(row->function->path), 0, t->table.utf8);
+		putc(']', out);
 	}
-	put_notes(t->out, &line->stats);
+	put_notes(out, &line->stats);
 }
 
-static const char *module_of(const struct table *t, const struct report_line *line)
-{
-	const struct sonde_trace_module *m = t->r->rows.row[line->row].module;
+/* ---- all lines ---- */
 
-	return m ? m->name : "";
-}
-
-/* ---- which columns, and how wide ---- */
-
-static void add_cell(struct table *t, const char *title, cell_fn *print, size_t arg, unsigned drop)
-{
-	t->cells[t->ncells++] = (struct cell){ title, print, arg, drop, units_width(title) };
-}
-
-static bool any_wait(const struct report_group *g)
-{
-	for (size_t i = 0; i < g->nlines; i++) {
-		if (g->lines[i].stats.wait)
-			return true;
-	}
-	return false;
-}
-
-static bool any_time(const struct table *t)
-{
-	for (size_t i = 0; i < t->g->nlines; i++) {
-		if (has_time(t, &t->g->lines[i]))
-			return true;
-	}
-	return false;
-}
-
-static bool any_estimate(const struct report_group *g)
-{
-	for (size_t i = 0; i < g->nlines; i++) {
-		if (g->lines[i].stats.estimated)
-			return true;
-	}
-	return false;
-}
-
-static bool any_amount(const struct table *t, size_t column)
+static bool any_amount(const struct group_table *t, size_t column)
 {
 	for (size_t i = 0; i < t->g->nlines; i++) {
 		if (report_line_amount(t->r, t->g, &t->g->lines[i], column))
@@ -265,139 +192,30 @@ static bool any_amount(const struct table *t, size_t column)
 	return false;
 }
 
-static void add_amounts(struct table *t)
+static void choose_columns(struct group_table *t)
 {
-	size_t n = 0;
-
-	for (size_t i = 0; i < t->r->rows.ncolumns && n < MAX_AMOUNTS; i++) {
-		if (any_amount(t, i)) {
-			add_cell(t, t->r->rows.columns[i], cell_amount, i, 0);
-			n++;
-		}
-	}
-}
-
-static void choose_cells(struct table *t)
-{
-	add_cell(t, "calls", cell_calls, 0, 0);
-	if (any_time(t)) {
-		add_cell(t, "total", cell_total, 0, 0);
-		add_cell(t, "total%", cell_total_share, 0, 6);
-		add_cell(t, "self", cell_self, 0, 0);
-		add_cell(t, "self%", cell_self_share, 0, 1);
-		if (any_estimate(t->g))
-			add_cell(t, "error", cell_error, 0, 7);
-		add_cell(t, "average", cell_average, 0, 0);
-		add_cell(t, "min", cell_min, 0, 2);
-		add_cell(t, "max", cell_max, 0, 5);
-	}
-	if (any_wait(t->g))
-		add_cell(t, "wait", cell_wait, 0, 0);
-	for (size_t i = 0; t->r->offcpu.thread && i < COUNTERS; i++)
-		if (t->r->offcpu.has[i])
-			add_cell(t, counter_kinds[i].name, cell_counted, i, 0);
-	if (t->r->offcpu.thread && t->r->offcpu.switches) {
-		add_cell(t, "blocked", cell_blocked, 0, 0);
-		add_cell(t, "preempted", cell_preempted, 0, 2);
-	}
-	add_amounts(t);
-	if (t->g->nthreads > 1)
-		add_cell(t, "threads", cell_threads, 0, 4);
-	if (t->r->several_programs && t->r->request->by != REPORT_BY_PROCESS && t->g->nthreads > 1 && !t->g->thread)
-		add_cell(t, "processes", cell_processes, 0, 4);
-	if (t->r->nranks > 1 && t->r->request->by == REPORT_BY_FUNCTION)
-		add_cell(t, "ranks", cell_ranks, 0, 3);
-}
-
-static void measure(struct table *t)
-{
-	char text[CELL_MAX];
-
 	for (size_t i = 0; i < t->g->nlines; i++) {
 		const struct report_line *line = &t->g->lines[i];
 
-		for (size_t k = 0; k < t->ncells; k++) {
-			struct cell *c = &t->cells[k];
-			text[0] = '\0';
-			c->print(t, line, c->arg, text);
-			if (strlen(text) > c->width)
-				c->width = strlen(text);
-		}
-		if (units_width(module_of(t, line)) > t->module_width)
-			t->module_width = units_width(module_of(t, line));
+		t->times |= has_time(t, line);
+		t->estimates |= line->stats.estimated;
+		t->waits |= line->stats.wait > 0;
+		t->modules |= *module_of(t, line) != '\0';
 	}
-	if (t->module_width && t->module_width < strlen("module"))
-		t->module_width = strlen("module");
+	for (size_t i = 0; i < t->r->rows.ncolumns && t->namounts < MAX_AMOUNTS; i++)
+		if (any_amount(t, i))
+			t->amounts[t->namounts++] = i;
 }
 
-static size_t figures_width(const struct table *t)
+static void put_lines(struct group_table *t, size_t n)
 {
-	size_t width = t->module_width ? t->module_width + 2 : 0;
-
-	for (size_t i = 0; i < t->ncells; i++)
-		width += t->cells[i].width + 2;
-	return width;
-}
-
-static bool drop_cell(struct table *t)
-{
-	size_t least = t->ncells;
-
-	for (size_t i = 0; i < t->ncells; i++) {
-		if (t->cells[i].drop &&
-		    (least == t->ncells || t->cells[i].drop < t->cells[least].drop))
-			least = i;
+	for (size_t i = 0; i < n; i++) {
+		put_cells(t, &t->g->lines[i]);
+		if (!table_row(&t->table))
+			continue;
+		put_name(t, &t->g->lines[i]);
+		putc('\n', t->table.out);
 	}
-	if (least == t->ncells)
-		return false;
-	t->ncells--;
-	memmove(&t->cells[least], &t->cells[least + 1], (t->ncells - least) * sizeof(t->cells[0]));
-	return true;
-}
-
-static void fit(struct table *t, size_t width)
-{
-	if (!width)
-		return;
-	while (figures_width(t) + MIN_NAME > width && drop_cell(t))
-		;
-	t->name_width = figures_width(t) + MIN_NAME > width ? MIN_NAME : width - figures_width(t);
-}
-
-/* ---- output ---- */
-
-static void put_title(const struct table *t)
-{
-	for (size_t i = 0; i < t->ncells; i++) {
-		const struct cell *c = &t->cells[i];
-
-		fprintf(t->out, "%*s", (int)(c->width - units_width(c->title)), "");
-		units_text(t->out, c->title, 0, t->utf8);
-		fputs("  ", t->out);
-	}
-	if (t->module_width)
-		fprintf(t->out, "%-*s  ", (int)t->module_width, "module");
-	fputs("function\n", t->out);
-}
-
-static void put_line(const struct table *t, const struct report_line *line)
-{
-	char text[CELL_MAX];
-
-	for (size_t i = 0; i < t->ncells; i++) {
-		const struct cell *c = &t->cells[i];
-
-		text[0] = '\0';
-		c->print(t, line, c->arg, text);
-		fprintf(t->out, "%*s  ", (int)c->width, text);
-	}
-	if (t->module_width) {
-		size_t used = units_text(t->out, module_of(t, line), 0, t->utf8);
-
-		fprintf(t->out, "%*s", (int)(t->module_width - used) + 2, "");
-	}
-	put_name(t, line);
-	putc('\n', t->out);
 }
 
 static void put_group_title(const struct report *r, const struct report_group *g, FILE *out)
@@ -437,7 +255,7 @@ static const char *why_none(const struct report *r, char *text, size_t size)
 static void put_group(const struct report *r, const struct report_group *g, FILE *out, unsigned width,
 		      bool utf8)
 {
-	struct table t = { .r = r, .g = g, .out = out, .utf8 = utf8 };
+	struct group_table t = { .r = r, .g = g, .table = { .out = out, .utf8 = utf8 } };
 
 	putc('\n', out);
 	put_group_title(r, g, out);
@@ -448,12 +266,12 @@ static void put_group(const struct report *r, const struct report_group *g, FILE
 			fprintf(out, "%s\n", why_none(r, text, sizeof(text)));
 		return;
 	}
-	choose_cells(&t);
-	measure(&t);
-	fit(&t, width);
-	put_title(&t);
-	for (size_t i = 0; i < g->nlines; i++)
-		put_line(&t, &g->lines[i]);
+	choose_columns(&t);
+	put_lines(&t, g->nlines);
+	t.name_width = table_fit(&t.table, width, MIN_NAME);
+	put_lines(&t, 1);
+	fputs("function\n", out);
+	put_lines(&t, g->nlines);
 	if (g->left_out)
 		fprintf(out, "... and %zu more (--all shows them)\n", g->left_out);
 }

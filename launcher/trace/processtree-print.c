@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "base/path.h"
+#include "launcher/common/table.h"
 #include "launcher/common/units.h"
 #include "launcher/trace/processtree.h"
 
@@ -123,95 +124,43 @@ static char *command_of(const struct process_entry *e)
 
 /* ---- the table ---- */
 
-enum { RANK, PID, TIME, COUNT, ENDED, COLUMNS };
-
-struct table {
-	FILE *out;
+struct process_table {
+	struct table table;
+	bool ranks;
 	bool calls; /* were counted, nothing was recorded */
-	bool utf8;
-	size_t width[COLUMNS]; /* 0: no column */
-	size_t command;	       /* 0: as long as it is */
+	size_t command; /* columns of it; 0: as long as it is */
 };
 
-static void cell(const struct table *t, const struct process_entry *e, int column, char text[static PROCESS_ENDING_MAX])
+static void put_entry(struct process_table *p, const struct process_entry *e)
 {
-	*text = '\0';
-	switch (column) {
-	case RANK:
-		if (e->part->rank >= 0)
-			snprintf(text, PROCESS_ENDING_MAX, "%d", e->part->rank);
-		break;
-	case PID:
-		snprintf(text, PROCESS_ENDING_MAX, "%d", e->pid);
-		break;
-	case TIME:
-		if (e->end > e->start)
-			units_time(e->end - e->start, text);
-		break;
-	case COUNT:
-		if (e->kind != PROCESS_LEFT_ALONE)
-			snprintf(text, PROCESS_ENDING_MAX, "%" PRIu64, t->calls ? e->calls : e->events);
-		break;
-	case ENDED:
-		process_ending(e, text);
-		break;
-	}
-}
+	char rank[16] = "", time[UNITS_MAX] = "", count[32] = "", ending[PROCESS_ENDING_MAX], *command;
+	struct table *t = &p->table;
 
-static const char *title(const struct table *t, int column)
-{
-	static const char *const titles[] = { "rank", "process", "time", "events", "ended" };
-
-	return column == COUNT && t->calls ? "calls" : titles[column];
-}
-
-static void measure(struct table *t, const struct process_tree *tree, size_t n)
-{
-	char text[PROCESS_ENDING_MAX];
-
-	for (int c = 0; c < COLUMNS; c++) {
-		if (c == RANK && !tree->ranks)
-			continue;
-		t->width[c] = units_width(title(t, c));
-		for (size_t i = 0; i < n; i++) {
-			cell(t, &tree->v[i], c, text);
-			if (units_width(text) > t->width[c])
-				t->width[c] = units_width(text);
-		}
-		if (c == ENDED && t->width[c] > MAX_ENDED)
-			t->width[c] = MAX_ENDED;
-	}
-}
-
-static void put_cell(const struct table *t, int column, const char *text)
-{
-	size_t width;
-
-	if (!t->width[column])
+	if (e->part->rank >= 0)
+		snprintf(rank, sizeof(rank), "%d", e->part->rank);
+	if (e->end > e->start)
+		units_time(e->end - e->start, time);
+	if (e->kind != PROCESS_LEFT_ALONE)
+		snprintf(count, sizeof(count), "%" PRIu64, p->calls ? e->calls : e->events);
+	process_ending(e, ending);
+	if (p->ranks)
+		table_cell(t, "rank", 0, "%s", rank);
+	table_cell(t, "process", 0, "%d", e->pid);
+	table_cell(t, "time", 0, "%s", time);
+	table_cell(t, p->calls ? "calls" : "events", 0, "%s", count);
+	table_text(t, "ended", MAX_ENDED, ending);
+	if (!table_row(t))
 		return;
-	if (column != ENDED)
-		fprintf(t->out, "%*s", (int)(t->width[column] - units_width(text)), "");
-	width = units_text(t->out, text, t->width[column], t->utf8);
-	fprintf(t->out, "%*s", column == ENDED ? (int)(t->width[column] - width) + 2 : 2, "");
-}
-
-static void put_entry(const struct table *t, const struct process_entry *e)
-{
-	char text[PROCESS_ENDING_MAX], *command = command_of(e);
-
-	for (int c = 0; c < COLUMNS; c++) {
-		cell(t, e, c, text);
-		put_cell(t, c, text);
-	}
-	units_text(t->out, command ? command : process_name(e), t->command, t->utf8);
+	command = command_of(e);
+	units_text(t->out, command ? command : process_name(e), p->command, t->utf8);
 	putc('\n', t->out);
 	free(command);
 }
 
 void process_tree_print(const struct process_tree *tree, FILE *out, uint64_t limit, unsigned int width, bool utf8)
 {
-	struct table t = { .out = out, .calls = true, .utf8 = utf8 };
-	size_t n = tree->n < limit ? tree->n : (size_t)limit, used = 0;
+	struct process_table t = { .table = { .out = out, .utf8 = utf8 }, .ranks = tree->ranks, .calls = true };
+	size_t n = tree->n < limit ? tree->n : (size_t)limit;
 	bool counted = false;
 
 	for (size_t i = 0; i < tree->n; i++) {
@@ -219,13 +168,10 @@ void process_tree_print(const struct process_tree *tree, FILE *out, uint64_t lim
 		t.calls &= tree->v[i].events == 0;
 	}
 	t.calls &= counted;
-	measure(&t, tree, n);
-	for (int c = 0; c < COLUMNS; c++)
-		used += t.width[c] ? t.width[c] + 2 : 0;
-	if (width)
-		t.command = used + MIN_COMMAND > width ? MIN_COMMAND : width - used;
-	for (int c = 0; c < COLUMNS; c++)
-		put_cell(&t, c, title(&t, c));
+	for (size_t i = 0; i < n || !i; i++) /* one at least, for the titles */
+		put_entry(&t, &tree->v[i]);
+	t.command = table_fit(&t.table, width, MIN_COMMAND);
+	put_entry(&t, &tree->v[0]);
 	fputs("program\n", out);
 	for (size_t i = 0; i < n; i++)
 		put_entry(&t, &tree->v[i]);
