@@ -140,6 +140,23 @@ void tf_json_bool(struct tf_buf *b, const char *key, bool v)
 	tf_buf_str(b, v ? "true" : "false");
 }
 
+void tf_json_real(struct tf_buf *b, const char *key, const char *format, double v)
+{
+	char s[64];
+
+	tf_json_key(b, key);
+	snprintf(s, sizeof s, format, v);
+	tf_buf_str(b, s);
+}
+
+void tf_json_hex(struct tf_buf *b, const char *key, uint64_t v)
+{
+	char s[32];
+
+	snprintf(s, sizeof s, "0x%llx", (unsigned long long)v);
+	tf_json_str(b, key, s);
+}
+
 void tf_json_str(struct tf_buf *b, const char *key, const char *v)
 {
 	if (!v)

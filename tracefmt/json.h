@@ -19,6 +19,10 @@ void tf_json_end(struct tf_buf *b);
 void tf_json_int(struct tf_buf *b, const char *key, int64_t v);
 void tf_json_uint(struct tf_buf *b, const char *key, uint64_t v);
 void tf_json_bool(struct tf_buf *b, const char *key, bool v);
+/* As printf() writes it: up to 63 bytes; @v is finite. */
+void tf_json_real(struct tf_buf *b, const char *key, const char *format, double v);
+/* "0x12ab" */
+void tf_json_hex(struct tf_buf *b, const char *key, uint64_t v);
 
 /* NULL: no member.  Bytes that are not UTF-8 become U+F700 + byte. */
 void tf_json_str(struct tf_buf *b, const char *key, const char *v);

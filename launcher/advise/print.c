@@ -120,15 +120,13 @@ void advise_print_csv(const struct advise *a, uint64_t limit, FILE *out)
 static void put_json(const struct advise *a, size_t i, struct tf_buf *b)
 {
 	const struct advice *v = &a->v[i];
-	char of[64], number[32];
+	char of[64];
 
 	advise_of_text(a, v->of, of);
 	tf_json_begin(b, "advice");
 	tf_json_uint(b, "rank", i + 1);
 	tf_json_str(b, "kind", advice_kind_word(v->kind));
-	snprintf(number, sizeof(number), "%.6f", v->share);
-	tf_json_key(b, "share");
-	tf_buf_str(b, number);
+	tf_json_real(b, "share", "%.6f", v->share);
 	tf_json_str(b, "of", of);
 	tf_json_str(b, "function", v->place.function);
 	tf_json_str(b, "file", v->place.file);

@@ -130,30 +130,17 @@ static bool put_system(struct tf_buf *b, const struct cache_system *s, FILE *out
 
 void cache_json_place(struct tf_buf *b, const struct cache_row *row)
 {
-	char text[32];
-
 	tf_json_str(b, "name", row->name);
 	tf_json_str(b, "function", row->function);
 	tf_json_str(b, "file", row->file);
 	if (row->line)
 		tf_json_int(b, "line", row->line);
-	if (row->address) {
-		snprintf(text, sizeof text, "0x%" PRIx64, row->address);
-		tf_json_str(b, "address", text);
-	}
+	if (row->address)
+		tf_json_hex(b, "address", row->address);
 	tf_json_str(b, "object", row->path);
 	tf_json_str(b, "kind", row->kind);
 	tf_json_str(b, "named_by", row->how);
 	tf_json_str(b, "type", row->type);
-}
-
-static void put_percent(struct tf_buf *b, const char *key, double percent)
-{
-	char text[64];
-
-	snprintf(text, sizeof(text), "%.4f", percent);
-	tf_json_key(b, key);
-	tf_buf_str(b, text);
 }
 
 static void put_classes(struct tf_buf *b, const struct cache_count *count)
@@ -197,7 +184,7 @@ static bool put_json(struct tf_buf *b, const struct cache_rows *rows, size_t s, 
 		if (system->level[k].prefetch)
 			tf_json_uint(b, "prefetched", row->counts[s][k].prefetched);
 		if (row == &rows->total && rows->groups && isfinite(cache_rows_error(rows, s, k)))
-			put_percent(b, "error_percent", cache_rows_error(rows, s, k));
+			tf_json_real(b, "error_percent", "%.4f", cache_rows_error(rows, s, k));
 		if (rows->classified && k < system->ncaches)
 			put_classes(b, &row->counts[s][k]);
 		if (cache_is_coherent(system, k))

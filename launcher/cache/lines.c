@@ -136,12 +136,10 @@ bool cache_lines_json(struct cache_lines *l, uint64_t limit, FILE *out)
 	sort(l);
 	for (size_t i = 0; good && i < l->n && i < limit; i++) {
 		const struct cache_order_line *v = &l->v[i].line;
-		char text[32];
 
-		snprintf(text, sizeof(text), "0x%" PRIx64, address(l, &l->v[i]));
 		tf_json_begin(&b, "line");
 		tf_json_int(&b, "process", l->v[i].pid);
-		tf_json_str(&b, "address", text);
+		tf_json_hex(&b, "address", address(l, &l->v[i]));
 		tf_json_uint(&b, "caches", caches(&l->v[i]));
 		tf_json_uint(&b, "accesses", v->accesses);
 		tf_json_uint(&b, "stores", v->stores);

@@ -138,3 +138,10 @@ bool units_json_end(struct tf_buf *b, FILE *out)
 	tf_buf_clear(b);
 	return good;
 }
+
+void units_json_item(struct tf_buf *b, bool first, FILE *out)
+{
+	fputs(first ? "\n" : ",\n", out);
+	fwrite(b->data, 1, b->size, out);
+	tf_buf_clear(b);
+}

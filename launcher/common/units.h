@@ -33,6 +33,9 @@ void units_csv(FILE *out, const char *text);
 /* Ends a line of JSON (tracefmt/json.h), writes and clears it.  False: no memory. */
 bool units_json_end(struct tf_buf *b, FILE *out) __attribute__((warn_unused_result));
 
+/* Writes and clears what is one of a list of objects, each in a line of its own. */
+void units_json_item(struct tf_buf *b, bool first, FILE *out);
+
 /* Columns that the text needs. */
 size_t units_width(const char *text);
 

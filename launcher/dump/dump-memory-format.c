@@ -97,22 +97,17 @@ static void make_place(struct dump_memory *d, struct memplace *p, struct tf_buf 
 
 static void make_json_place(struct dump_memory *d, struct memplace *p, struct tf_buf *b)
 {
-	char number[64];
-
 	if (d->o->blocks) {
 		tf_buf_str(b, ",\"block\":\"");
 		put_block_id(p, b);
 		b->size--;
 		tf_buf_str(b, "\"");
 	} else {
-		snprintf(number, sizeof number, ",\"insn\":\"0x%" PRIx64 "\"", p->insn);
-		tf_buf_str(b, number);
+		tf_json_hex(b, "insn", p->insn);
 	}
-	if (p->path)
-		tf_json_str(b, "object", p->path);
 	if (p->path) {
-		snprintf(number, sizeof number, ",\"address\":\"0x%" PRIx64 "\"", p->addr);
-		tf_buf_str(b, number);
+		tf_json_str(b, "object", p->path);
+		tf_json_hex(b, "address", p->addr);
 	}
 	if (p->function)
 		tf_json_str(b, "function", p->function);

@@ -45,14 +45,13 @@ void list_print_csv(const struct anatomy *a, size_t i, bool mangled, const char 
 void list_print_json(const struct anatomy *a, size_t i, bool mangled, const char *refused)
 {
 	const struct tramp_fn *fn = &a->facts.facts.fns[i];
-	char evidence[INJ_EVIDENCE_MAX], address[32], *name = name_of(a, i, mangled);
+	char evidence[INJ_EVIDENCE_MAX], *name = name_of(a, i, mangled);
 	struct tf_buf b = { 0 };
 
 	inj_fn_evidence(&a->facts.fn[i], evidence);
-	snprintf(address, sizeof(address), "0x%" PRIx64, fn->addr);
 	tf_json_begin(&b, "function");
 	tf_json_str(&b, "file", a->path);
-	tf_json_str(&b, "address", address);
+	tf_json_hex(&b, "address", fn->addr);
 	tf_json_uint(&b, "size", fn->size);
 	tf_json_uint(&b, "blocks", a->flow.nblocks);
 	tf_json_uint(&b, "loops", a->flow.nloops);

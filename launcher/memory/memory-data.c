@@ -137,11 +137,7 @@ static void put_distances(struct tf_buf *b, const char *key, const uint64_t *v)
 
 static void put_real(struct tf_buf *b, const char *key, double v)
 {
-	char text[32];
-
-	tf_json_key(b, key);
-	snprintf(text, sizeof text, "%.6g", v);
-	tf_buf_str(b, text);
+	tf_json_real(b, key, "%.6g", v);
 }
 
 /* Without misses where they are not known. */
@@ -205,8 +201,6 @@ static void put_callers(struct tf_buf *b, const char *callers)
 
 static void put_place(struct tf_buf *b, const struct memory_row *row, enum memory_by by)
 {
-	char text[32];
-
 	tf_json_str(b, "name", row->name);
 	tf_json_str(b, "function", row->function);
 	tf_json_str(b, "file", row->file);
@@ -214,10 +208,8 @@ static void put_place(struct tf_buf *b, const struct memory_row *row, enum memor
 		tf_json_int(b, "line", row->line);
 	if (by == MEMORY_BY_LOOP)
 		tf_json_uint(b, "depth", row->depth);
-	if (row->address) {
-		snprintf(text, sizeof text, "0x%" PRIx64, row->address);
-		tf_json_str(b, "address", text);
-	}
+	if (row->address)
+		tf_json_hex(b, "address", row->address);
 	tf_json_str(b, "object", row->path);
 	tf_json_str(b, "expression", row->expression);
 	if (!memory_by_name(by))

@@ -59,14 +59,6 @@ void sharing_csv(const struct sharing_rows *rows, uint64_t limit, FILE *out)
 
 /* ---- JSON ---- */
 
-static void json_hex(struct tf_buf *b, const char *key, uint64_t n)
-{
-	char text[32];
-
-	snprintf(text, sizeof(text), "0x%" PRIx64, n);
-	tf_json_str(b, key, text);
-}
-
 static void json_side(struct tf_buf *b, const struct sharing_side *s, bool first)
 {
 	tf_buf_str(b, first ? "{\"thread\":" : ",{\"thread\":");
@@ -76,12 +68,12 @@ static void json_side(struct tf_buf *b, const struct sharing_side *s, bool first
 	tf_json_str(b, "file", s->file);
 	if (s->line)
 		tf_json_int(b, "line", s->line);
-	json_hex(b, "address", s->address);
+	tf_json_hex(b, "address", s->address);
 	tf_json_str(b, "object", s->object);
 	tf_json_uint(b, "accesses", s->use.accesses);
 	tf_json_uint(b, "stores", s->use.stores);
-	json_hex(b, "reads", s->use.reads);
-	json_hex(b, "writes", s->use.writes);
+	tf_json_hex(b, "reads", s->use.reads);
+	tf_json_hex(b, "writes", s->use.writes);
 	tf_buf_byte(b, '}');
 }
 
@@ -99,7 +91,7 @@ static bool json_row(struct tf_buf *b, const struct sharing_rows *rows, const st
 	if (r->rank >= 0)
 		tf_json_int(b, "rank", r->rank);
 	tf_json_int(b, "process", l->pid);
-	json_hex(b, "address", sharing_moves_original(rows->moves, l->address));
+	tf_json_hex(b, "address", sharing_moves_original(rows->moves, l->address));
 	tf_json_uint(b, "lines", r->lines);
 	tf_json_str(b, "class", sharing_class_word(l->class));
 	tf_json_uint(b, "handed", l->handed);

@@ -146,14 +146,11 @@ static void json_place(struct tf_buf *b, const char *key, int tid, uint32_t node
 
 static bool json_row(struct tf_buf *b, const struct pages_row *r, FILE *out)
 {
-	char address[32];
-
-	snprintf(address, sizeof(address), "0x%" PRIx64, r->address);
 	tf_json_begin(b, "pages");
 	if (r->rank >= 0)
 		tf_json_int(b, "rank", r->rank);
 	tf_json_int(b, "process", r->pid);
-	tf_json_str(b, "address", address);
+	tf_json_hex(b, "address", r->address);
 	tf_json_uint(b, "pages", r->pages);
 	tf_json_uint(b, "unsure", r->unsure);
 	tf_json_str(b, "variable", r->variable);

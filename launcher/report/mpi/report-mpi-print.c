@@ -290,7 +290,7 @@ static void put_json_row(struct tf_buf *b, const struct report_mpi_row *row)
 		snprintf(key, sizeof(key), "%s_ns", waits[w]);
 		tf_json_uint(b, key, row->wait[w]);
 	}
-	tf_json_end(b);
+	tf_buf_byte(b, '}');
 }
 
 static void put_json_pair(struct tf_buf *b, const struct report_mpi_pair *p)
@@ -300,14 +300,7 @@ static void put_json_pair(struct tf_buf *b, const struct report_mpi_pair *p)
 	tf_json_int(b, "to", p->to);
 	tf_json_uint(b, "messages", p->messages);
 	tf_json_uint(b, "bytes", p->bytes);
-	tf_json_end(b);
-}
-
-static void flush(struct tf_buf *b, bool first)
-{
-	fputs(first ? "\n" : ",\n", stdout);
-	fwrite(b->data, 1, b->size && b->data[b->size - 1] == '\n' ? b->size - 1 : b->size, stdout);
-	tf_buf_clear(b);
+	tf_buf_byte(b, '}');
 }
 
 void report_mpi_json(struct report_mpi *r, uint64_t limit)
@@ -320,12 +313,12 @@ void report_mpi_json(struct report_mpi *r, uint64_t limit)
 	       r->ranks, r->communicators, r->messages, r->bytes, r->unreceived, r->unknown, r->lost, r->backward, r->backward_ns);
 	for (size_t i = 0; i < r->nrows && i < limit; i++) {
 		put_json_row(&b, &r->row[i]);
-		flush(&b, !i);
+		units_json_item(&b, i == 0, stdout);
 	}
 	fputs("\n], \"matrix\": [", stdout);
 	for (size_t i = 0; i < r->npairs && i < limit; i++) {
 		put_json_pair(&b, &r->pair[i]);
-		flush(&b, !i);
+		units_json_item(&b, i == 0, stdout);
 	}
 	puts("\n]}");
 	tf_buf_free(&b);

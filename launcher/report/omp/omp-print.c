@@ -228,7 +228,7 @@ void omp_print_csv(struct omp_report *r, uint64_t limit)
 
 static void put_json_row(struct tf_buf *b, const struct omp_row *row)
 {
-	char name[OMP_NAME_MAX], key[32], number[32];
+	char name[OMP_NAME_MAX], key[32];
 
 	omp_name(row, name);
 	tf_json_begin(b, kinds[row->kind]);
@@ -250,9 +250,7 @@ static void put_json_row(struct tf_buf *b, const struct omp_row *row)
 		tf_json_uint(b, key, row->wait[w]);
 	}
 	tf_json_uint(b, "idle_ns", row->idle);
-	snprintf(number, sizeof(number), "%.4f", omp_imbalance(row));
-	tf_json_key(b, "imbalance");
-	tf_buf_str(b, number);
+	tf_json_real(b, "imbalance", "%.4f", omp_imbalance(row));
 	tf_json_uint(b, "chunks", row->chunks);
 	tf_json_uint(b, "iterations", row->iterations);
 	tf_json_uint(b, "compared", row->compared);
@@ -264,8 +262,7 @@ static void put_json_row(struct tf_buf *b, const struct omp_row *row)
 		tf_buf_byte(b, ':');
 		tf_json_number(b, (uint64_t)row->would[s]);
 	}
-	tf_buf_byte(b, '}');
-	tf_json_end(b);
+	tf_buf_str(b, "}}");
 }
 
 void omp_print_json(struct omp_report *r, uint64_t limit)
@@ -276,10 +273,8 @@ void omp_print_json(struct omp_report *r, uint64_t limit)
 	printf("{\"regions\": %" PRIu64 ", \"time_ns\": %" PRIu64 ", \"unfinished\": %" PRIu64 ", \"lost\": %" PRIu64 ", \"rows\": [",
 	       r->regions, r->time, r->unfinished, r->lost);
 	for (size_t i = 0; i < n; i++) {
-		tf_buf_clear(&b);
 		put_json_row(&b, &r->rows.v[i]);
-		fputs(i ? ",\n" : "\n", stdout);
-		fwrite(b.data, 1, b.size && b.data[b.size - 1] == '\n' ? b.size - 1 : b.size, stdout);
+		units_json_item(&b, i == 0, stdout);
 	}
 	puts("\n]}");
 	tf_buf_free(&b);

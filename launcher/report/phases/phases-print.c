@@ -267,7 +267,7 @@ static void put_json_row(struct tf_buf *b, const struct phase_row *r)
 		tf_json_uint(b, "min_ns", r->min);
 		tf_json_uint(b, "max_ns", r->max);
 	}
-	tf_json_end(b);
+	tf_buf_byte(b, '}');
 }
 
 void phases_print_json(const struct phases *p, uint64_t limit)
@@ -278,10 +278,8 @@ void phases_print_json(const struct phases *p, uint64_t limit)
 	printf("{\"strays\": %" PRIu64 ", \"left_out\": %" PRIu64 ", \"lost\": %" PRIu64 ", \"rows\": [", p->strays, p->left_out,
 	       p->lost);
 	for (size_t i = 0; i < shown; i++) {
-		tf_buf_clear(&b);
 		put_json_row(&b, &p->row[rows[i]]);
-		fputs(i ? ",\n" : "\n", stdout);
-		fwrite(b.data, 1, b.size && b.data[b.size - 1] == '\n' ? b.size - 1 : b.size, stdout);
+		units_json_item(&b, i == 0, stdout);
 	}
 	puts("\n]}");
 	tf_buf_free(&b);
