@@ -33,4 +33,16 @@
 		array_fits;								\
 	})
 
+/*
+ * Makes room for one more item in the array @v of @n items, which has no room to spare: for lists that stay short.  @v is an
+ * lvalue, NULL at first; @n stays as it is.  False: there is no memory, and all is as it was.
+ */
+#define array_one_more(v, n)								\
+	({										\
+		__typeof__(v) array_v = reallocarray((v), (size_t)(n) + 1, sizeof(*(v)));	\
+		if (array_v)								\
+			(v) = array_v;							\
+		array_v != NULL;							\
+	})
+
 #endif

@@ -94,11 +94,10 @@ enum inj_status inj_described_keep(struct inj_session *s, struct inj_described *
 
 	if (!d->nnodes)
 		return INJ_OK;
-	v = realloc(m->described, (m->ndescribed + 1) * sizeof(*v));
-	if (!v)
+	if (!array_one_more(m->described, m->ndescribed))
 		return INJ_MEMORY;
-	m->described = v;
-	v[m->ndescribed++] = *d;
+	v = &m->described[m->ndescribed++];
+	*v = *d;
 	*d = (struct inj_described){ .object = d->object, .code_base = d->code_base };
-	return s->opt.nanalyzers ? put(s, &v[m->ndescribed - 1]) : INJ_OK;
+	return s->opt.nanalyzers ? put(s, v) : INJ_OK;
 }

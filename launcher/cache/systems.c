@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "launcher/cache/cache.h"
+#include "base/array.h"
 #include "launcher/common/caches.h"
 #include "launcher/common/files.h"
 #include "launcher/common/message.h"
@@ -69,14 +70,10 @@ static int add_file(struct cache_systems *list, const char *path)
 /* Moves one system from @all to @list.  False: no memory. */
 static int move(struct cache_systems *list, struct cache_systems *all, size_t i)
 {
-	struct cache_system *v = reallocarray(list->v, list->n + 1, sizeof(*v));
-
-	if (!v) {
+	if (!array_room(list->v, list->room, list->n + 1)) {
 		msg_error("no memory");
 		return EXIT_USAGE;
 	}
-	list->v = v;
-	list->room = list->n + 1;
 	list->v[list->n++] = all->v[i];
 	all->v[i] = all->v[--all->n];
 	return 0;

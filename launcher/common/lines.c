@@ -121,12 +121,9 @@ bool lines_is_file(const char *path, const char *file)
 
 static bool append(struct search *s, Dwarf_Addr addr)
 {
-	uint64_t *v = reallocarray(*s->addrs, *s->n + 1, sizeof(*v));
-
-	if (!v)
+	if (!array_one_more(*s->addrs, *s->n))
 		return false;
-	v[(*s->n)++] = addr + s->l->bias;
-	*s->addrs = v;
+	(*s->addrs)[(*s->n)++] = addr + s->l->bias;
 	return true;
 }
 

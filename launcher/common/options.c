@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "launcher/common/options.h"
+#include "base/array.h"
 #include "launcher/common/message.h"
 
 #include <errno.h>
@@ -26,12 +27,9 @@ void opt_list_free(struct opt_list *list)
 
 bool opt_list_append(struct opt_list *list, const char *value)
 {
-	const char **v = reallocarray(list->v, list->n + 1, sizeof(*v));
-
-	if (!v)
+	if (!array_one_more(list->v, list->n))
 		return false;
-	v[list->n++] = value;
-	list->v = v;
+	list->v[list->n++] = value;
 	return true;
 }
 

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "launcher/common/message.h"
 #include "launcher/common/options.h"
 #include "launcher/common/units.h"
@@ -147,12 +148,9 @@ static int ask_one(struct asking *a, int fd, const char *dir)
 /* One process may record several ranks: it ends when all of them have been asked, and with it the connections. */
 static bool keep(struct asking *a, int fd)
 {
-	int *v = a->action->verb == CONTROL_STOP ? realloc(a->ending, (a->nending + 1) * sizeof(*v)) : NULL;
-
-	if (!v)
+	if (a->action->verb != CONTROL_STOP || !array_one_more(a->ending, a->nending))
 		return false;
-	a->ending = v;
-	v[a->nending++] = fd;
+	a->ending[a->nending++] = fd;
 	return true;
 }
 

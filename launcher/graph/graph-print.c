@@ -99,10 +99,7 @@ static void add_children(struct graph_style *s, const struct graph_tree *t, uint
 {
 	size_t more = count_below(t, node), from = *n;
 
-	if (from + more > *room) {
-		*room = 2 * (from + more);
-		*list = report_need(reallocarray(*list, *room, sizeof(**list)));
-	}
+	report_room(*list, *room, from + more);
 	for (uint32_t i = t->node[node].child; i != GRAPH_NONE; i = t->node[i].next) {
 		if (is_shown(s, &t->node[i], depth))
 			(*list)[(*n)++] = (struct child){ s, t, i };

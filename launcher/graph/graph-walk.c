@@ -76,10 +76,7 @@ static void pop_open(struct graph_walk *w)
 
 static inline struct graph_frame *push(struct graph_walk *w)
 {
-	if (w->n == w->room) {
-		w->room = w->room ? 2 * w->room : 64;
-		w->frame = report_need(reallocarray(w->frame, w->room, sizeof(*w->frame)));
-	}
+	report_room(w->frame, w->room, w->n + 1);
 	return &w->frame[w->n++];
 }
 
@@ -89,10 +86,7 @@ static void note_root(struct graph_walk *w, uint32_t node)
 	if (w->tree->node[node].thread == w->thread + 1)
 		return;
 	w->tree->node[node].thread = w->thread + 1;
-	if (w->nroots == w->roots_room) {
-		w->roots_room = w->roots_room ? 2 * w->roots_room : 64;
-		w->roots = report_need(reallocarray(w->roots, w->roots_room, sizeof(*w->roots)));
-	}
+	report_room(w->roots, w->roots_room, w->nroots + 1);
 	w->roots[w->nroots++] = (struct graph_root){ node, w->thread };
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* From what the user writes after -m to module files. */
 #include "launcher/common/installed.h"
+#include "base/array.h"
 #include "launcher/common/message.h"
 #include "launcher/module/modfile.h"
 #include "launcher/module/modmpi.h"
@@ -273,10 +274,7 @@ static int add_file(struct modfile_list *list, const char *path, const char *spe
 		}
 	}
 	char *copy = strdup(spec);
-	struct modfile *v = reallocarray(list->v, list->n + 1, sizeof(*v));
-	if (v)
-		list->v = v;
-	if (!v || !copy) {
+	if (!copy || !array_one_more(list->v, list->n)) {
 		msg_error("out of memory");
 		free(copy);
 		modfile_free(&m);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "launcher/module/proto.h"
+#include "base/array.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -19,28 +20,22 @@ bool proto_add(struct proto_list *list, struct proto *p)
 		proto_free(p);
 		return true;
 	}
-	struct proto *v = reallocarray(list->v, list->n + 1, sizeof(*v));
-	if (!v) {
+	if (!array_one_more(list->v, list->n)) {
 		proto_free(p);
 		return false;
 	}
-	v[list->n++] = *p;
-	list->v = v;
+	list->v[list->n++] = *p;
 	return true;
 }
 
 bool proto_add_param(struct proto *p, char *decl, char *name, enum proto_class class)
 {
-	struct proto_param *v =
-		decl && name ? reallocarray(p->params, p->nparams + 1, sizeof(*v)) : NULL;
-
-	if (!v) {
+	if (!decl || !name || !array_one_more(p->params, p->nparams)) {
 		free(decl);
 		free(name);
 		return false;
 	}
-	v[p->nparams++] = (struct proto_param){ decl, name, class };
-	p->params = v;
+	p->params[p->nparams++] = (struct proto_param){ decl, name, class };
 	return true;
 }
 
@@ -51,13 +46,11 @@ bool proto_add_string(char ***list, size_t *n, const char *s)
 			return true;
 	}
 	char *copy = strdup(s);
-	char **v = copy ? reallocarray(*list, *n + 1, sizeof(*v)) : NULL;
-	if (!v) {
+	if (!copy || !array_one_more(*list, *n)) {
 		free(copy);
 		return false;
 	}
-	v[(*n)++] = copy;
-	*list = v;
+	(*list)[(*n)++] = copy;
 	return true;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "launcher/program/program-elf.h"
+#include "base/array.h"
 #include "launcher/common/message.h"
 #include "injector/image/elffile.h"
 
@@ -22,13 +23,10 @@ static int read_interp(const char *path, const struct inj_elf *file, struct prog
 
 static void add_needed(struct program *p, const char *name)
 {
-	char **v = reallocarray(p->needed, p->nneeded + 1, sizeof(*v));
-
-	if (!v)
+	if (!array_one_more(p->needed, p->nneeded))
 		return;
-	p->needed = v;
-	v[p->nneeded] = strdup(name);
-	p->nneeded += v[p->nneeded] != NULL;
+	p->needed[p->nneeded] = strdup(name);
+	p->nneeded += p->needed[p->nneeded] != NULL;
 }
 
 static int read_file(const char *path, const struct inj_elf *file, struct program *p)

@@ -24,6 +24,7 @@
 #include <unistd.h>
 #include <x86intrin.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/path.h"
@@ -132,14 +133,11 @@ static void begin_job(struct follow *f, const struct recording *first)
 
 int follow_add(struct follow *f, struct recording *r)
 {
-	struct recording **v = reallocarray(f->v, f->n + 1, sizeof(*v));
-
-	if (!v) {
+	if (!array_one_more(f->v, f->n)) {
 		msg_error("out of memory");
 		return EXIT_TRACER;
 	}
-	f->v = v;
-	v[f->n++] = r;
+	f->v[f->n++] = r;
 	if (!f->recorded)
 		begin_job(f, r);
 	f->recorded++;

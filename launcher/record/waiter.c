@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "launcher/collect/collector.h"
 #include "launcher/common/message.h"
 
@@ -103,14 +104,12 @@ static void note_inherited(struct waiter *w, const int ours[2])
 	struct dirent *e;
 
 	while (dir && (e = readdir(dir))) {
-		int fd = atoi(e->d_name), *v;
+		int fd = atoi(e->d_name);
 
 		if (fd <= STDERR_FILENO || fd == dirfd(dir) || fd == w->fd || fd == ours[0] || fd == ours[1])
 			continue;
-		v = reallocarray(w->inherited, w->ninherited + 1, sizeof(*v));
-		if (!v)
+		if (!array_one_more(w->inherited, w->ninherited))
 			break;
-		w->inherited = v;
 		w->inherited[w->ninherited++] = fd;
 	}
 	if (dir)

@@ -129,11 +129,7 @@ static uint32_t find_slot(struct report_rows *rows, uint32_t row, uint32_t colum
 	if (*link != REPORT_NO_SLOT)
 		return *link;
 	*link = (uint32_t)rows->nslots;
-	if (rows->nslots == rows->slots_room) {
-		rows->slots_room = rows->slots_room ? 2 * rows->slots_room : 64;
-		rows->slots = report_need(
-			reallocarray(rows->slots, rows->slots_room, sizeof(*rows->slots)));
-	}
+	report_room(rows->slots, rows->slots_room, rows->nslots + 1);
 	rows->slots[rows->nslots] = (struct report_slot){ column, REPORT_NO_SLOT, false };
 	return (uint32_t)rows->nslots++;
 }

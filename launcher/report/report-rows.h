@@ -18,6 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/array.h"
 #include "base/hash.h"
 #include "sonde/trace.h"
 
@@ -95,6 +96,9 @@ static inline const struct report_site *report_site_find(const struct report_row
 
 /* Returns @p, which came from malloc() or its kin, or ends the program. */
 void *report_need(void *p) __attribute__((warn_unused_result));
+
+/* array_room(), or ends the program. */
+#define report_room(v, room, need) ((void)(array_room(v, room, need) || report_need(NULL)))
 void *report_zeroed(size_t n, size_t size) __attribute__((warn_unused_result));
 
 #endif

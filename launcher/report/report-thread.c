@@ -75,10 +75,7 @@ void report_walk_start(struct report_walk *w, const struct cost_clock *clock, co
 
 static void hold(struct report_walk *w, uint32_t slot, uint64_t value)
 {
-	if (w->nheld == w->held_room) {
-		w->held_room = w->held_room ? 2 * w->held_room : 64;
-		w->held = report_need(reallocarray(w->held, w->held_room, sizeof(*w->held)));
-	}
+	report_room(w->held, w->held_room, w->nheld + 1);
 	w->held[w->nheld++] = (struct report_held){ slot, value };
 }
 
@@ -121,10 +118,7 @@ static void release_held(struct report_walk *w, size_t from, const struct report
 static void push(struct report_walk *w, const struct report_site *s,
 		 const struct sonde_trace_event *ev)
 {
-	if (w->n == w->room) {
-		w->room = w->room ? 2 * w->room : 64;
-		w->frame = report_need(reallocarray(w->frame, w->room, sizeof(*w->frame)));
-	}
+	report_room(w->frame, w->room, w->n + 1);
 	w->frame[w->n++] = (struct report_frame){ s, w->now, 0, w->nheld, ev->depth, w->in_phase };
 	estimate_enter(&w->estimate, s->row);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "launcher/select/linecode.h"
+#include "base/array.h"
 #include "launcher/program/binary.h"
 #include "launcher/common/lines.h"
 #include "memtrace/pack/places.h"
@@ -116,15 +117,12 @@ static bool is_inside(const struct search *s, uint64_t addr)
 static void take_nearest(void *arg, uint64_t addr, const char *file, int line)
 {
 	struct search *s = arg;
-	uint64_t *v;
 
 	if (line != s->nearest || !lines_is_file(file, s->file) || (line != s->line && !is_inside(s, addr)))
 		return;
-	v = reallocarray(*s->addrs, *s->n + 1, sizeof(*v));
-	if (!v)
+	if (!array_one_more(*s->addrs, *s->n))
 		return;
-	v[(*s->n)++] = addr;
-	*s->addrs = v;
+	(*s->addrs)[(*s->n)++] = addr;
 	s->found = LINES_FOUND;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "launcher/select/pattern.h"
+#include "base/array.h"
 
 #include <errno.h>
 #include <fnmatch.h>
@@ -183,13 +184,11 @@ bool pattern_parse(struct pattern_list *list, const char *text, char *problem, s
 {
 	for (const char *s = text;; s++) {
 		const char *end = pattern_end(s);
-		struct pattern *v = reallocarray(list->v, list->n + 1, sizeof(*v));
 
-		if (!v)
+		if (!array_one_more(list->v, list->n))
 			return say(problem, size, text, "out of memory");
-		list->v = v;
-		v[list->n] = (struct pattern){ 0 };
-		if (!parse_one(&v[list->n++], s, (size_t)(end - s), problem, size))
+		list->v[list->n] = (struct pattern){ 0 };
+		if (!parse_one(&list->v[list->n++], s, (size_t)(end - s), problem, size))
 			return false;
 		s = end;
 		if (!*s)

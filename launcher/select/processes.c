@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "launcher/select/processes.h"
+#include "base/array.h"
 #include "launcher/common/message.h"
 #include "launcher/select/near.h"
 #include "launcher/trace/processtree.h"
@@ -37,15 +38,12 @@ static int pid_of(const char *text)
 
 static bool add(struct choice *c, const char *text, size_t n)
 {
-	struct wanted *v = reallocarray(c->v, c->n + 1, sizeof(*v));
-
-	if (!v)
+	if (!array_one_more(c->v, c->n))
 		return false;
-	c->v = v;
-	v[c->n] = (struct wanted){ .text = strndup(text, n) };
-	if (!v[c->n].text)
+	c->v[c->n] = (struct wanted){ .text = strndup(text, n) };
+	if (!c->v[c->n].text)
 		return false;
-	v[c->n].pid = pid_of(v[c->n].text);
+	c->v[c->n].pid = pid_of(c->v[c->n].text);
 	c->n++;
 	return true;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "launcher/trace/processtree.h"
+#include "base/array.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -25,15 +26,8 @@ struct making {
 
 static bool add(struct making *m, struct process_entry e)
 {
-	if (m->n == m->room) {
-		size_t room = m->room ? 2 * m->room : 64;
-		struct process_entry *v = room < NONE / 4 ? reallocarray(m->v, room, sizeof(*v)) : NULL;
-
-		if (!v)
-			return false;
-		m->v = v;
-		m->room = room;
-	}
+	if (m->n > NONE / 8 || !array_room(m->v, m->room, m->n + 1))
+		return false;
 	e.above = e.before = e.origin = NONE;
 	m->v[m->n++] = e;
 	return true;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "tracefmt/buffer.h"
+#include "base/array.h"
 #include "tracefmt/format.h"
 #include "memtrace/pack/files.h"
 #include "memtrace/pack/pieces.h"
@@ -65,13 +66,10 @@ static bool parse_object(struct object *o, const uint8_t *raw, size_t size)
 
 static enum sonde_trace_status add_object(struct mt_files *m, const struct mt_stream *s)
 {
-	struct object *v = realloc(m->objects, (m->nobjects + 1) * sizeof(*v));
-
-	if (!v)
+	if (!array_one_more(m->objects, m->nobjects))
 		return SONDE_TRACE_E_NOMEM;
-	m->objects = v;
-	v[m->nobjects] = (struct object){ 0 };
-	if (parse_object(&v[m->nobjects], s->raw.data, s->raw.size))
+	m->objects[m->nobjects] = (struct object){ 0 };
+	if (parse_object(&m->objects[m->nobjects], s->raw.data, s->raw.size))
 		m->nobjects++;
 	else
 		m->bad_objects++;
@@ -127,16 +125,14 @@ static void add_up(struct mt_stream *s, struct mt_files_thread *pub)
 
 static enum sonde_trace_status add_thread(struct mt_files *m, const char *dir, const char *name)
 {
-	struct thread *v = realloc(m->threads, (m->nthreads + 1) * sizeof(*v));
 	struct mt_stream s;
 	struct thread *t;
 	uint64_t trace = 0;
 	enum sonde_trace_status status;
 
-	if (!v)
+	if (!array_one_more(m->threads, m->nthreads))
 		return SONDE_TRACE_E_NOMEM;
-	m->threads = v;
-	t = &v[m->nthreads];
+	t = &m->threads[m->nthreads];
 	*t = (struct thread){ 0 };
 	if (asprintf(&t->path, "%s/%s", dir, name) < 0)
 		return SONDE_TRACE_E_NOMEM;

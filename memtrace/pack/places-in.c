@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/search.h"
 #include "memtrace/pack/pieces.h"
 #include "memtrace/pack/places.h"
@@ -241,21 +242,19 @@ static bool parse_part(struct parse *p)
 
 bool mt_placed_add(struct mt_placed *p, const uint8_t *body, size_t size)
 {
-	struct part *v = reallocarray(p->parts, p->n + 1, sizeof(*v));
 	struct parse parse = { .c = { .at = body, .left = size } };
 	bool good;
 
-	if (!v)
+	if (!array_one_more(p->parts, p->n))
 		return false;
-	p->parts = v;
-	parse.part = &v[p->n];
+	parse.part = &p->parts[p->n];
 	*parse.part = (struct part){ 0 };
 	good = parse_part(&parse);
 	free(parse.lengths);
 	if (good)
 		p->n++;
 	else
-		free_part(&v[p->n]);
+		free_part(parse.part);
 	return good;
 }
 
