@@ -54,6 +54,8 @@ libcommand_la_SOURCES = \
 	launcher/record/describe/probecost.h \
 	launcher/record/node/join.c \
 	launcher/record/node/join.h \
+	launcher/record/record-check.c \
+	launcher/record/record-check.h \
 	launcher/record/record-options.c \
 	launcher/record/sample-options.c \
 	launcher/select/linecode.c \
@@ -400,6 +402,7 @@ sonde_SOURCES = \
 	launcher/inspect/functions.h \
 	launcher/inspect/info-memory.c \
 	launcher/inspect/info-objects.c \
+	launcher/inspect/info-recorded.c \
 	launcher/inspect/info.c \
 	launcher/inspect/info.h \
 	launcher/inspect/insntext.c \

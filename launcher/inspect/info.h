@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * `sonde info`: info.c prints what a trace holds, info-memory.c the part about memory accesses, info-objects.c that about
- * programs and libraries.
+ * `sonde info`: info.c prints what a trace holds, info-recorded.c how its functions were recorded, info-memory.c the part about
+ * memory accesses, info-objects.c that about programs and libraries.
  */
 #ifndef SONDE_LAUNCHER_INSPECT_INFO_H
 #define SONDE_LAUNCHER_INSPECT_INFO_H
@@ -19,6 +19,11 @@ void info_size(const char *key, uint64_t bytes);
 
 /* The files that the recorded code is from. */
 void info_objects_print(const struct sonde_trace *trace);
+
+/* --overhead of calls, and what it came to; nothing without it.  @choices: also which functions were counted when. */
+void info_budget_print(const struct sonde_trace *trace, bool choices);
+/* How many functions of each program were recorded, and how many not; @names: which, and why. */
+void info_recorded_print(const struct sonde_trace *trace, bool names);
 
 struct info_memory;
 
