@@ -201,6 +201,8 @@ libreport_la_SOURCES = \
 	launcher/report/omp/omp-read.c \
 	launcher/report/omp/omp-rows.c \
 	launcher/report/omp/omp-schedule.c \
+	launcher/report/omp/omp-team.c \
+	launcher/report/omp/omp-team.h \
 	launcher/report/omp/omp.h \
 	launcher/report/phases/phases-print.c \
 	launcher/report/phases/phases.c \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* From events to regions: who was in them, from when to when, in what. */
-#include "launcher/report/omp/omp.h"
+#include "launcher/report/omp/omp-team.h"
 #include "base/array.h"
 #include "base/hash.h"
 #include "launcher/common/message.h"
@@ -16,52 +16,10 @@
 
 enum construct { NONE, PARALLEL, IMPLICIT, LOOP, CHUNK, TASK, WAIT_BARRIER, WAIT_LOCK, WAIT_TASK };
 
-/* A thread's part of a loop. */
-struct loop_part {
-	uint64_t begin, end, wait, in_chunks, chunks;
-};
-
-/* A loop, once for its team. */
-struct loop {
-	struct omp_place place;
-	const char *schedule;
-	int64_t from, to, step, chunk;
-	struct loop_part *part;
-	size_t nparts, parts_room;
-	struct omp_chunk *v;
-	size_t n, room;
-	uint64_t iterations;
-	bool too_many;
-};
-
-/* A thread's part of a region. */
-struct part {
-	size_t thread;
-	uint64_t begin, end, wait[OMP_WAITS];
-	uint64_t after, after_wait[OMP_WAITS]; /* tasks that it ran when its implicit task was over, and waiting in them */
-	size_t loops;			       /* that it has begun */
-};
-
-/* A region that is open. */
-struct team {
-	struct team *next; /* of the same bucket */
-	size_t rank_index;
-	int pid;
-	uint64_t number;
-	struct omp_place place;
-	uint64_t begin, end;
-	struct part *part;
-	size_t nparts, parts_room;
-	struct loop *loop;
-	size_t nloops, loops_room;
-	size_t open; /* frames of it */
-	bool inner, ended, broken;
-};
-
 struct frame {
 	enum construct what;
 	uint64_t begin;
-	struct team *team; /* of PARALLEL, IMPLICIT, TASK, LOOP; may be NULL: not known */
+	struct omp_team *team; /* of PARALLEL, IMPLICIT, TASK, LOOP; may be NULL: not known */
 	struct omp_place place; /* of TASK */
 	size_t loop, loop_part;
 	uint64_t first, end; /* of CHUNK */
@@ -80,7 +38,7 @@ struct reader {
 	const struct sonde_trace *trace;
 	uint8_t *construct; /* by function */
 	struct thread *threads;
-	struct team *bucket[BUCKETS];
+	struct omp_team *bucket[BUCKETS];
 };
 
 /* ---- what events say ---- */
@@ -142,25 +100,25 @@ static struct omp_place place(const struct reader *rd, const struct sonde_trace_
 
 /* ---- open regions ---- */
 
-static struct team **bucket_of(struct reader *rd, size_t rank_index, int pid, uint64_t region)
+static struct omp_team **bucket_of(struct reader *rd, size_t rank_index, int pid, uint64_t region)
 {
 	return &rd->bucket[hash_word(hash_word(region) ^ (uint64_t)pid ^ (uint64_t)rank_index << 32) % BUCKETS];
 }
 
-static struct team *find_team(struct reader *rd, const struct sonde_trace_event *ev)
+static struct omp_team *find_team(struct reader *rd, const struct sonde_trace_event *ev)
 {
 	uint64_t region = number(ev, "region");
-	struct team *t = *bucket_of(rd, ev->thread->rank_index, ev->thread->pid, region);
+	struct omp_team *t = *bucket_of(rd, ev->thread->rank_index, ev->thread->pid, region);
 
 	while (t && (t->number != region || t->pid != ev->thread->pid || t->rank_index != ev->thread->rank_index))
 		t = t->next;
 	return t;
 }
 
-static struct team *new_team(struct reader *rd, const struct sonde_trace_event *ev)
+static struct omp_team *new_team(struct reader *rd, const struct sonde_trace_event *ev)
 {
-	struct team *t = report_zeroed(1, sizeof(*t));
-	struct team **bucket;
+	struct omp_team *t = report_zeroed(1, sizeof(*t));
+	struct omp_team **bucket;
 
 	t->rank_index = ev->thread->rank_index;
 	t->pid = ev->thread->pid;
@@ -173,7 +131,7 @@ static struct team *new_team(struct reader *rd, const struct sonde_trace_event *
 	return t;
 }
 
-static struct part *part_of(struct team *t, size_t thread)
+static struct omp_part *part_of(struct omp_team *t, size_t thread)
 {
 	for (size_t i = 0; i < t->nparts; i++)
 		if (t->part[i].thread == thread)
@@ -181,138 +139,10 @@ static struct part *part_of(struct team *t, size_t thread)
 	return NULL;
 }
 
-static void free_team(struct team *t)
+/* It is over, or its end was not recorded. */
+static void finish_team(struct reader *rd, struct omp_team *t)
 {
-	for (size_t i = 0; i < t->nloops; i++) {
-		free(t->loop[i].part);
-		free(t->loop[i].v);
-	}
-	free(t->loop);
-	free(t->part);
-	free(t);
-}
-
-/* ---- a region that has ended ---- */
-
-static int by_first(const void *a, const void *b)
-{
-	const struct omp_chunk *x = a, *y = b;
-
-	return (x->first > y->first) - (x->first < y->first);
-}
-
-/* How many steps from @from to @to, up or down; in unsigned numbers, which do not overflow. */
-static uint64_t steps(int64_t from, int64_t to, int64_t step)
-{
-	uint64_t way = step > 0 ? (uint64_t)to - (uint64_t)from : (uint64_t)from - (uint64_t)to;
-	uint64_t size = step > 0 ? (uint64_t)step : -(uint64_t)step;
-
-	return (int64_t)way <= 0 ? 0 : (way - 1) / size + 1;
-}
-
-/* Are the chunks all iterations, once? */
-static bool whole(struct loop *l)
-{
-	uint64_t next = 0;
-
-	if (l->too_many || !l->n)
-		return false;
-	qsort(l->v, l->n, sizeof(*l->v), by_first);
-	for (size_t i = 0; i < l->n; next = l->v[i++].end)
-		if (l->v[i].first != next)
-			return false;
-	return next == steps(l->from, l->to, l->step);
-}
-
-static void compare(struct omp_row *row, struct loop *l, uint64_t time, uint64_t getting, uint64_t chunks)
-{
-	double would[OMP_SCHEDULES];
-
-	if (!whole(l))
-		return;
-	omp_compare(l->v, l->n, (uint32_t)l->nparts, l->chunk > 0 ? (uint64_t)l->chunk : 1, (double)getting / (double)chunks, would);
-	row->compared++;
-	row->compared_time += time;
-	for (int i = 0; i < OMP_SCHEDULES; i++)
-		row->would[i] += would[i];
-}
-
-/* What one thread did of a row's team. */
-static void add_work(struct omp_row *row, uint64_t work, uint64_t *most)
-{
-	row->work += work;
-	*most = work > *most ? work : *most;
-}
-
-static uint64_t less(uint64_t a, uint64_t b)
-{
-	return a > b ? a - b : 0;
-}
-
-static void add_loop(struct omp_rows *rows, struct loop *l)
-{
-	struct omp_row *row = omp_row(rows, OMP_LOOP, &l->place, l->schedule, l->chunk);
-	uint64_t begin = UINT64_MAX, end = 0, most = 0, before = row->work, getting = 0, chunks = 0;
-
-	for (size_t i = 0; i < l->nparts; i++) {
-		begin = l->part[i].begin < begin ? l->part[i].begin : begin;
-		end = l->part[i].end > end ? l->part[i].end : end;
-	}
-	for (size_t i = 0; i < l->nparts; i++) {
-		struct loop_part *p = &l->part[i];
-
-		add_work(row, less(p->end - p->begin, p->wait), &most);
-		row->wait[OMP_LOCKS] += p->wait;
-		row->idle += p->begin - begin + end - p->end;
-		getting += less(p->end - p->begin, p->in_chunks);
-		chunks += p->chunks;
-	}
-	row->count++;
-	row->time += end - begin;
-	row->team += l->nparts * (end - begin);
-	row->most += (double)most;
-	row->mean += (double)(row->work - before) / (double)l->nparts;
-	row->threads = l->nparts > row->threads ? (uint32_t)l->nparts : row->threads;
-	row->chunks += chunks;
-	row->iterations += l->iterations;
-	compare(row, l, end - begin, getting, chunks);
-}
-
-static void add_region(struct omp_report *r, struct team *t)
-{
-	struct omp_row *row = omp_row(&r->rows, OMP_REGION, &t->place, "", 0);
-	uint64_t time = t->end - t->begin, most = 0, before = row->work;
-
-	for (size_t i = 0; i < t->nparts; i++) {
-		const struct part *p = &t->part[i];
-		uint64_t within = p->end - p->begin, waited = 0, after_waited = 0;
-
-		for (int w = 0; w < OMP_WAITS; w++) {
-			row->wait[w] += p->wait[w] + p->after_wait[w];
-			waited += p->wait[w];
-			after_waited += p->after_wait[w];
-		}
-		add_work(row, less(within, waited) + less(p->after, after_waited), &most);
-		row->wait[OMP_BARRIERS] += less(less(t->end, p->end), p->after);
-		row->idle += less(p->begin, t->begin);
-	}
-	row->count++;
-	row->time += time;
-	row->team += t->nparts * time;
-	row->most += (double)most;
-	row->mean += t->nparts ? (double)(row->work - before) / (double)t->nparts : 0;
-	row->threads = t->nparts > row->threads ? (uint32_t)t->nparts : row->threads;
-	for (size_t i = 0; i < t->nloops; i++)
-		row->chunks += t->loop[i].n;
-	if (!t->inner) {
-		r->regions++;
-		r->time += time;
-	}
-}
-
-static void finish_team(struct reader *rd, struct team *t)
-{
-	struct team **at = bucket_of(rd, t->rank_index, t->pid, t->number);
+	struct omp_team **at = bucket_of(rd, t->rank_index, t->pid, t->number);
 
 	while (*at != t)
 		at = &(*at)->next;
@@ -320,11 +150,9 @@ static void finish_team(struct reader *rd, struct team *t)
 	if (!t->ended || t->broken) {
 		rd->r->unfinished++;
 	} else {
-		add_region(rd->r, t);
-		for (size_t i = 0; i < t->nloops; i++)
-			add_loop(&rd->r->rows, &t->loop[i]);
+		omp_team_add(rd->r, t);
 	}
-	free_team(t);
+	omp_team_free(t);
 }
 
 /* ---- a thread's events ---- */
@@ -342,7 +170,7 @@ static struct frame *push(struct thread *th, enum construct what, const struct s
 	return &th->v[th->n++];
 }
 
-static void belong(struct frame *f, struct team *t)
+static void belong(struct frame *f, struct omp_team *t)
 {
 	f->team = t;
 	if (t)
@@ -360,23 +188,23 @@ static struct frame *inside(struct thread *th)
 
 static void enter_implicit(struct reader *rd, struct frame *f, const struct sonde_trace_event *ev)
 {
-	struct team *t = find_team(rd, ev);
+	struct omp_team *t = find_team(rd, ev);
 
 	belong(f, t);
 	if (!t || part_of(t, ev->thread->index))
 		return;
 	if (!array_room(t->part, t->parts_room, t->nparts + 1))
 		t->part = report_need(NULL);
-	t->part[t->nparts++] = (struct part){ .thread = ev->thread->index, .begin = ev->time, .end = ev->time };
+	t->part[t->nparts++] = (struct omp_part){ .thread = ev->thread->index, .begin = ev->time, .end = ev->time };
 }
 
 /* The same loop of all threads of a team is the one that each comes to as its first, second... */
 static void enter_loop(struct reader *rd, struct thread *th, struct frame *f, const struct sonde_trace_event *ev)
 {
 	const struct frame *task = inside(th);
-	struct team *t = task ? task->team : NULL;
-	struct part *p = t ? part_of(t, ev->thread->index) : NULL;
-	struct loop *l;
+	struct omp_team *t = task ? task->team : NULL;
+	struct omp_part *p = t ? part_of(t, ev->thread->index) : NULL;
+	struct omp_loop *l;
 
 	if (!p)
 		return;
@@ -386,7 +214,7 @@ static void enter_loop(struct reader *rd, struct thread *th, struct frame *f, co
 		if (!array_room(t->loop, t->loops_room, t->nloops + 1))
 			t->loop = report_need(NULL);
 		l = &t->loop[t->nloops++];
-		*l = (struct loop){ .place = place(rd, ev), .schedule = schedule(ev), .from = (int64_t)number(ev, "from"),
+		*l = (struct omp_loop){ .place = place(rd, ev), .schedule = schedule(ev), .from = (int64_t)number(ev, "from"),
 				    .to = (int64_t)number(ev, "to"), .step = (int64_t)number(ev, "step"),
 				    .chunk = (int64_t)number(ev, "chunk") };
 		l->step = l->step ? l->step : 1;
@@ -395,13 +223,13 @@ static void enter_loop(struct reader *rd, struct thread *th, struct frame *f, co
 	f->loop_part = l->nparts;
 	if (!array_room(l->part, l->parts_room, l->nparts + 1))
 		l->part = report_need(NULL);
-	l->part[l->nparts++] = (struct loop_part){ .begin = ev->time, .end = ev->time };
+	l->part[l->nparts++] = (struct omp_loop_part){ .begin = ev->time, .end = ev->time };
 }
 
 static void leave_chunk(struct thread *th, const struct frame *f, uint64_t time)
 {
 	struct frame *in = top(th);
-	struct loop *l;
+	struct omp_loop *l;
 	struct omp_chunk c;
 
 	if (!in || in->what != LOOP || !in->team)
@@ -409,9 +237,9 @@ static void leave_chunk(struct thread *th, const struct frame *f, uint64_t time)
 	l = &in->team->loop[in->loop];
 	l->part[in->loop_part].in_chunks += time - f->begin;
 	l->part[in->loop_part].chunks++;
-	c.first = steps(l->from, (int64_t)f->first, l->step);
-	c.end = c.first + steps((int64_t)f->first, (int64_t)f->end, l->step);
-	c.time = less(time - f->begin, f->wait[OMP_LOCKS]);
+	c.first = omp_steps(l->from, (int64_t)f->first, l->step);
+	c.end = c.first + omp_steps((int64_t)f->first, (int64_t)f->end, l->step);
+	c.time = omp_less(time - f->begin, f->wait[OMP_LOCKS]);
 	l->iterations += c.end - c.first;
 	l->too_many |= l->n == MAX_CHUNKS || c.end <= c.first;
 	if (l->too_many)
@@ -441,9 +269,9 @@ static void leave_wait(struct thread *th, enum omp_wait what, uint64_t time)
 static void leave_task(struct reader *rd, struct thread *th, const struct frame *f, const struct sonde_trace_event *ev)
 {
 	struct omp_row *row = omp_row(&rd->r->rows, OMP_TASK, &f->place, "", 0);
-	uint64_t time = ev->time - f->begin, alone = less(time, f->inner), waited = 0;
+	uint64_t time = ev->time - f->begin, alone = omp_less(time, f->inner), waited = 0;
 	bool outermost = true;
-	struct part *p = f->team ? part_of(f->team, ev->thread->index) : NULL;
+	struct omp_part *p = f->team ? part_of(f->team, ev->thread->index) : NULL;
 
 	for (int w = 0; w < OMP_WAITS; w++) {
 		row->wait[w] += f->own[w];
@@ -452,7 +280,7 @@ static void leave_task(struct reader *rd, struct thread *th, const struct frame 
 	row->count++;
 	row->time += time;
 	row->team += alone;
-	row->work += less(alone, waited);
+	row->work += omp_less(alone, waited);
 	row->threads = 1;
 	for (size_t i = th->n; i-- > 0 && th->v[i].what != PARALLEL;) {
 		if (outermost && th->v[i].what == TASK)
@@ -469,7 +297,7 @@ static void leave_task(struct reader *rd, struct thread *th, const struct frame 
 
 static void leave_implicit(const struct frame *f, const struct sonde_trace_event *ev)
 {
-	struct part *p = f->team ? part_of(f->team, ev->thread->index) : NULL;
+	struct omp_part *p = f->team ? part_of(f->team, ev->thread->index) : NULL;
 
 	if (!p)
 		return;
@@ -494,7 +322,7 @@ static void leave_one(struct reader *rd, struct thread *th, const struct sonde_t
 	if (!f.team)
 		return;
 	if (f.what == LOOP) {
-		struct loop_part *p = &f.team->loop[f.loop].part[f.loop_part];
+		struct omp_loop_part *p = &f.team->loop[f.loop].part[f.loop_part];
 
 		p->end = ev->time;
 		p->wait = f.wait[OMP_BARRIERS] + f.wait[OMP_LOCKS] + f.wait[OMP_TASKS];
@@ -550,7 +378,7 @@ static void leave(struct reader *rd, struct thread *th, enum construct what, con
 static void forget(struct reader *rd, struct thread *th)
 {
 	while (th->n) {
-		struct team *t = th->v[--th->n].team;
+		struct omp_team *t = th->v[--th->n].team;
 
 		if (!t)
 			continue;

@@ -3,6 +3,7 @@
  * `sonde report --omp`: what the module openmp has recorded, by place in the program.
  *
  *	omp-read	events of all threads, by time, to regions: who was in them, and what for
+ *	omp-team	a region: what its threads did, and what that comes to
  *	omp-rows	regions, loops and kinds of tasks that have ended, added up by place
  *	omp-schedule	how long a loop's chunks would have taken with another schedule
  *	omp-print	the output
