@@ -31,6 +31,8 @@ libanalysis_la_SOURCES = \
 	analysis/names/declared.c \
 	analysis/names/fields.c \
 	analysis/names/file.c \
+	analysis/names/file-data.c \
+	analysis/names/file-private.h \
 	analysis/names/frame.c \
 	analysis/names/heap.c \
 	analysis/names/insn.c \
