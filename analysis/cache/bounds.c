@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "analysis/cache/bounds.h"
+#include "base/search.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -116,17 +117,7 @@ static void sum_up(struct sums *sums, struct set *s)
 /* How many of @n ascending numbers are smaller than @limit, or, with @equal, no larger. */
 static size_t below(const uint64_t *v, size_t n, uint64_t limit, bool equal)
 {
-	size_t low = 0;
-
-	while (low < n) {
-		const size_t middle = low + (n - low) / 2;
-
-		if (v[middle] < limit || (equal && v[middle] == limit))
-			low = middle + 1;
-		else
-			n = middle;
-	}
-	return low;
+	return search_first(i, n, v[i] > limit || (!equal && v[i] == limit));
 }
 
 /* How many may be made between two times: those that have begun by then, less those that had ended. */

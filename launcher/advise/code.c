@@ -109,15 +109,6 @@ static bool find_function(struct code_file *f, uint64_t entry)
 	return true;
 }
 
-static bool is_in(const struct tramp_flow *flow, uint32_t block, uint32_t loop)
-{
-	uint32_t l = block == TRAMP_NONE ? TRAMP_NONE : flow->blocks[block].loop;
-
-	while (l != TRAMP_NONE && l != loop)
-		l = flow->loops[l].parent;
-	return l == loop;
-}
-
 static bool leaves(const struct tramp_flow *flow, const struct tramp_block *b, uint32_t loop)
 {
 	switch (b->ends) {
@@ -132,7 +123,7 @@ static bool leaves(const struct tramp_flow *flow, const struct tramp_block *b, u
 	case TRAMP_END_UNSURE:
 		return true;
 	default:
-		return (b->target != TRAMP_NONE && !is_in(flow, b->target, loop)) || (b->next != TRAMP_NONE && !is_in(flow, b->next, loop));
+		return (b->target != TRAMP_NONE && !tramp_flow_in_loop(flow, b->target, loop)) || (b->next != TRAMP_NONE && !tramp_flow_in_loop(flow, b->next, loop));
 	}
 }
 
@@ -232,7 +223,7 @@ struct advise_code advise_code_of(struct advise *a, const char *path, uint64_t e
 		return c;
 	c.known = !(flow->flags & (TRAMP_FLOW_BAD_CODE | TRAMP_FLOW_OVERLAP));
 	for (uint32_t i = 0; i < flow->nblocks; i++)
-		if (is_in(flow, i, loop))
+		if (tramp_flow_in_loop(flow, i, loop))
 			add_block(&c, flow, i, loop);
 	c.alone = is_alone(flow, loop);
 	advise_carried(flow, loop, &c.carried);

@@ -160,14 +160,6 @@ static bool has_counts(const struct sonde_trace *trace)
 	return false;
 }
 
-static bool has_end(const struct sonde_trace *trace)
-{
-	for (size_t i = 0; i < sonde_trace_ranks(trace); i++)
-		if (sonde_trace_rank(trace, i)->ending == SONDE_TRACE_UNFINISHED)
-			return false;
-	return true;
-}
-
 int advise_counts(struct advise *a, bool *has)
 {
 	struct counts_options functions = { .pick = a->o->pick, .by = COUNTS_BY_FUNCTION, .calls = true, .mangled = a->o->mangled };
@@ -175,7 +167,7 @@ int advise_counts(struct advise *a, bool *has)
 	struct counts f = { 0 }, l = { 0 };
 	int status;
 
-	*has = has_counts(a->t.trace) && has_end(a->t.trace);
+	*has = has_counts(a->t.trace) && holds_ends(a->t.trace);
 	if (!*has)
 		return 0;
 	status = counts_read(&f, &functions, a->dir);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/search.h"
 #include "launcher/common/message.h"
 #include "launcher/memory/names/memnames.h"
 
@@ -172,7 +173,6 @@ static bool add_streams(struct advise_rank *r)
 /* Their lines, by loop.  False: no memory. */
 static bool add_footprints(struct advise_rank *r)
 {
-	const struct memprofile_insn *insn;
 	uint64_t *lines = calloc(r->nloops + 1, sizeof(*lines));
 	uint32_t *group;
 	size_t n = 0;
@@ -187,18 +187,8 @@ static bool add_footprints(struct advise_rank *r)
 	for (size_t i = 0; group && i < r->nloops; i++)
 		for (size_t k = 0; k < r->loops[i].n; k++) {
 			const uint64_t key = r->loops[i].v[k].place->insn;
-			size_t lo = 0, hi = n;
 
-			while (lo < hi) {
-				size_t at = lo + (hi - lo) / 2;
-
-				insn = memprofile_insn(r->profile, at);
-				if (insn->insn < key)
-					lo = at + 1;
-				else
-					hi = at;
-			}
-			group[lo] = (uint32_t)i;
+			group[search_first(at, n, memprofile_insn(r->profile, at)->insn >= key)] = (uint32_t)i;
 		}
 	good = lines && group && memprofile_footprint(r->profile, group, lines, r->nloops);
 	for (size_t i = 0; good && i < r->nloops; i++)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "launcher/blocks/counts.h"
+#include "launcher/trace/holds.h"
 
 struct place {
 	const char *path;
@@ -42,15 +43,6 @@ static void add_to(struct cache_rows *rows, const struct place *p, uint64_t insn
 		(*row)->insns += insns;
 }
 
-/* Is known which blocks there are?  Not where the recorder was killed. */
-static bool has_blocks(const struct sonde_trace *trace)
-{
-	for (size_t i = 0; i < sonde_trace_ranks(trace); i++)
-		if (sonde_trace_rank(trace, i)->ending == SONDE_TRACE_UNFINISHED)
-			return false;
-	return true;
-}
-
 int cache_rows_add_insns(struct cache_rows *rows, enum memory_by by, const struct pick *pick, const struct select_options *select,
 			 const char *dir)
 {
@@ -62,7 +54,8 @@ int cache_rows_add_insns(struct cache_rows *rows, enum memory_by by, const struc
 	struct counts c;
 	int status;
 
-	if (!has_blocks(pick->trace))
+	/* which blocks there are comes last */
+	if (!holds_ends(pick->trace))
 		return 0;
 	status = counts_read(&c, &o, dir);
 	if (status)

@@ -225,15 +225,6 @@ struct loops {
 	char names[CONFIG_ERROR_MAX / 2];
 };
 
-static bool is_in(const struct tramp_flow *flow, uint32_t block, uint32_t loop)
-{
-	uint32_t l = block == TRAMP_NONE ? TRAMP_NONE : flow->blocks[block].loop;
-
-	while (l != TRAMP_NONE && l != loop)
-		l = flow->loops[l].parent;
-	return l == loop;
-}
-
 /* Line of an instruction, if it is from the file; else 0. */
 static int line_of(const struct loops *l, uint64_t addr)
 {
@@ -266,7 +257,7 @@ static bool decides(const struct tramp_flow *flow, uint32_t block, uint32_t loop
 {
 	const struct tramp_block *b = &flow->blocks[block];
 	uint32_t head = flow->loops[loop].head;
-	bool leaves = b->ends == TRAMP_END_JCC && is_in(flow, b->target, loop) != is_in(flow, b->next, loop);
+	bool leaves = b->ends == TRAMP_END_JCC && tramp_flow_in_loop(flow, b->target, loop) != tramp_flow_in_loop(flow, b->next, loop);
 
 	return b->loop == loop && (b->target == head || b->next == head || leaves);
 }
@@ -297,7 +288,7 @@ static void add_loop(struct loops *l, uint32_t loop, uint32_t fn)
 	const struct tramp_block *head = &flow->blocks[flow->loops[loop].head];
 
 	for (uint32_t i = 0; i < flow->nblocks; i++)
-		if (is_in(flow, i, loop))
+		if (tramp_flow_in_loop(flow, i, loop))
 			l->failed |= !config_add_range(&found->ranges, &found->nranges, &found->ranges_room, 0,
 						       base + flow->blocks[i].start, base + flow->blocks[i].end);
 	l->failed |= !config_add_range(&found->heads, &found->nheads, &found->heads_room, 0, base + head->start,

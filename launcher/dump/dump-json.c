@@ -16,14 +16,6 @@ static void put_unsigned(struct tf_buf *line, uint64_t v)
 	tf_buf_str(line, text);
 }
 
-static void put_signed(struct tf_buf *line, int64_t v)
-{
-	char text[32];
-
-	snprintf(text, sizeof text, "%lld", (long long)v);
-	tf_buf_str(line, text);
-}
-
 /* JSON has no infinities and no NaN: they become strings. */
 static void put_float(struct tf_buf *line, double v)
 {
@@ -40,7 +32,7 @@ static void put_value(struct tf_buf *line, const struct sonde_trace_value *v)
 	switch (v->type) {
 	case SONDE_TRACE_I32:
 	case SONDE_TRACE_I64:
-		put_signed(line, v->i);
+		tf_json_signed(line, v->i);
 		break;
 	case SONDE_TRACE_F64:
 		put_float(line, v->f);

@@ -100,14 +100,6 @@ static int export_paths(struct export_reader *r, const char *format)
 
 /* ---- all of it ---- */
 
-static bool has_events(const struct sonde_trace *trace)
-{
-	for (size_t i = 0; i < sonde_trace_threads(trace); i++)
-		if (sonde_trace_thread(trace, i)->events)
-			return true;
-	return false;
-}
-
 /* Were blocks counted, or their order recorded? */
 static bool has_blocks(const struct sonde_trace *trace)
 {
@@ -212,7 +204,7 @@ static int export_trace(struct export_options *o, const char *dir)
 		result = processes_choose(&trace, &o->pick.processes);
 	if (result)
 		return result;
-	if (o->systems.n || (!has_events(trace) && strcmp(o->format, "callgrind") == 0 && (has_blocks(trace) || holds_memory(trace)))) {
+	if (o->systems.n || (!holds_events(trace) && strcmp(o->format, "callgrind") == 0 && (has_blocks(trace) || holds_memory(trace)))) {
 		result = export_lines(o, trace, dir);
 		sonde_trace_close(trace);
 		pick_forgive_closed_pipe();
@@ -220,7 +212,7 @@ static int export_trace(struct export_options *o, const char *dir)
 	}
 	r.x.trace = o->pick.trace = trace;
 	result = pick_check(&o->pick);
-	if (!result && !has_events(trace)) {
+	if (!result && !holds_events(trace)) {
 		char text[256];
 
 		holds_no_calls(trace, text, sizeof(text));

@@ -49,14 +49,6 @@ void html_put_text(struct tf_buf *b, const char *before, const char *text)
 	tf_json_quoted_n(b, text, strnlen(text, 500));
 }
 
-static bool has_events(const struct sonde_trace *trace)
-{
-	for (size_t i = 0; i < sonde_trace_threads(trace); i++)
-		if (sonde_trace_thread(trace, i)->events)
-			return true;
-	return false;
-}
-
 /* The functions come first: where there is no room for all names, theirs are there. */
 static int collect(struct html *h)
 {
@@ -65,7 +57,7 @@ static int collect(struct html *h)
 	tf_json_begin(&h->json, "sonde-report");
 	tf_json_uint(&h->json, "version", 1);
 	status = html_functions(h);
-	if (!status && has_events(h->trace)) {
+	if (!status && holds_events(h->trace)) {
 		status = html_flame(h);
 		status = status ? status : html_timeline(h);
 		status = status ? status : html_mpi(h);

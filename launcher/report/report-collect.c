@@ -66,15 +66,6 @@ uint64_t report_whole(const struct sonde_trace *trace, const struct sonde_trace_
 
 /* ---- groups ---- */
 
-static size_t count_slots(const struct report_rows *rows, uint32_t row)
-{
-	size_t n = 0;
-
-	for (uint32_t k = rows->row[row].slots; k != REPORT_NO_SLOT; k = rows->slots[k].next)
-		n++;
-	return n;
-}
-
 static void copy_line(struct report_group *g, const struct report_sums *s, uint32_t row, size_t *namounts)
 {
 	const struct report_rows *rows = s->rows;
@@ -99,7 +90,7 @@ static void close_group(struct collection *c)
 	if (!g)
 		return;
 	for (size_t i = 0; i < s->nseen; i++)
-		namounts += count_slots(s->rows, s->seen[i]);
+		namounts += report_row_slots(s->rows, s->seen[i]);
 	g->lines = report_zeroed(s->nseen, sizeof(*g->lines));
 	g->amounts = report_zeroed(namounts, sizeof(*g->amounts));
 	namounts = 0;

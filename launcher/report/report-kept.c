@@ -128,15 +128,6 @@ static struct header header_of(const struct report_kept *k)
 
 /* ---- what is kept is checked ---- */
 
-static size_t count_amounts(const struct report_rows *rows, uint64_t row)
-{
-	size_t n = 0;
-
-	for (uint32_t i = rows->row[row].slots; i != REPORT_NO_SLOT; i = rows->slots[i].next)
-		n++;
-	return n;
-}
-
 /* Words before a thread's lines. */
 static size_t words_before(const struct report_rows *rows)
 {
@@ -153,7 +144,7 @@ static bool check_lines(const struct report_rows *rows, const uint64_t *at, cons
 		memcpy(&l, at, sizeof(l));
 		if (l.row >= rows->n || l.estimated > 1 || !isfinite(l.variance))
 			return false;
-		amounts += count_amounts(rows, l.row);
+		amounts += report_row_slots(rows, l.row);
 	}
 	return amounts == t->amounts;
 }
@@ -310,7 +301,7 @@ void report_kept_put(struct tf_buf *to, const struct sonde_trace_thread *thread,
 			    .inside = w->inside, .waited = w->clock.waited, .probes = w->clock.probes };
 
 	for (size_t i = 0; i < s->nseen; i++)
-		t.amounts += count_amounts(rows, s->seen[i]);
+		t.amounts += report_row_slots(rows, s->seen[i]);
 	tf_buf_put(to, &t, sizeof(t));
 	tf_buf_put(to, w->module_time, (rows->nmodules + 1) * sizeof(*w->module_time));
 	if (rows->nclasses)

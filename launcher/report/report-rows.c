@@ -134,6 +134,15 @@ static uint32_t find_slot(struct report_rows *rows, uint32_t row, uint32_t colum
 	return (uint32_t)rows->nslots++;
 }
 
+size_t report_row_slots(const struct report_rows *rows, size_t row)
+{
+	size_t n = 0;
+
+	for (uint32_t k = rows->row[row].slots; k != REPORT_NO_SLOT; k = rows->slots[k].next)
+		n++;
+	return n;
+}
+
 static void add_amounts(struct report_rows *rows, struct report_site *s, size_t *namounts)
 {
 	s->amounts = (uint32_t)*namounts;

@@ -94,6 +94,9 @@ static inline const struct report_site *report_site_find(const struct report_row
 	return &rows->sites[rows->site_table[at] - 1];
 }
 
+/* How many columns of bytes a row has. */
+size_t report_row_slots(const struct report_rows *rows, size_t row);
+
 /* Returns @p, which came from malloc() or its kin, or ends the program. */
 void *report_need(void *p) __attribute__((warn_unused_result));
 

@@ -56,6 +56,22 @@ bool holds_memory(const struct sonde_trace *trace)
 	return false;
 }
 
+bool holds_events(const struct sonde_trace *trace)
+{
+	for (size_t i = 0; i < sonde_trace_threads(trace); i++)
+		if (sonde_trace_thread(trace, i)->events)
+			return true;
+	return false;
+}
+
+bool holds_ends(const struct sonde_trace *trace)
+{
+	for (size_t i = 0; i < sonde_trace_ranks(trace); i++)
+		if (sonde_trace_rank(trace, i)->ending == SONDE_TRACE_UNFINISHED)
+			return false;
+	return true;
+}
+
 /* ---- texts ---- */
 
 static int is_text(const struct dirent *e)

@@ -20,6 +20,10 @@ bool holds_blocks(const struct sonde_trace *trace);
 bool holds_order(const struct sonde_trace *trace);
 /* Has any? */
 bool holds_memory(const struct sonde_trace *trace);
+/* Has any an event? */
+bool holds_events(const struct sonde_trace *trace);
+/* Are the ends of all recordings there?  Not while one runs, nor where its recorder was killed: what comes last is missing. */
+bool holds_ends(const struct sonde_trace *trace);
 
 /* What modules printed (sonde_print()): texts in the folders of ranks. */
 struct holds_texts {

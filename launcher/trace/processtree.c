@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "launcher/trace/processtree.h"
 #include "base/array.h"
+#include "base/search.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -67,20 +68,9 @@ static int by_key(const void *a, const void *b)
 
 static struct process_entry *find(const struct making *m, size_t part, int pid)
 {
-	size_t low = 0, high = m->ofparts;
+	size_t at = search_first(i, m->ofparts, compare_keys(&m->v[i], part, pid) >= 0);
 
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-		int order = compare_keys(&m->v[middle], part, pid);
-
-		if (!order)
-			return &m->v[middle];
-		if (order < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return NULL;
+	return at < m->ofparts && compare_keys(&m->v[at], part, pid) == 0 ? &m->v[at] : NULL;
 }
 
 static void add_thread(struct making *m, const struct sonde_trace_thread *t)

@@ -357,4 +357,7 @@ tramp_regs tramp_flow_live_at(const struct tramp_flow *flow, uint32_t block, uin
 /* Dominators, natural loops, loop depths.  Errors: MEMORY. */
 enum tramp_code_status tramp_flow_loops(struct tramp_flow *flow) TRAMP_MUST_CHECK;
 
+/* Is @block, which may be TRAMP_NONE, in loop @loop, or in one within it?  After tramp_flow_loops(). */
+bool tramp_flow_in_loop(const struct tramp_flow *flow, uint32_t block, uint32_t loop);
+
 #endif

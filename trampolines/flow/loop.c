@@ -330,3 +330,12 @@ enum tramp_code_status tramp_flow_loops(struct tramp_flow *flow)
 	store_depths(flow, loops);
 	return TRAMP_CODE_OK;
 }
+
+bool tramp_flow_in_loop(const struct tramp_flow *flow, uint32_t block, uint32_t loop)
+{
+	uint32_t l = block == TRAMP_NONE ? TRAMP_NONE : flow->blocks[block].loop;
+
+	while (l != TRAMP_NONE && l != loop)
+		l = flow->loops[l].parent;
+	return l == loop;
+}

@@ -10,6 +10,7 @@
 
 #include <string.h>
 
+#include "base/search.h"
 #include "trampolines/insn/x86-64/decode.h"
 
 enum {
@@ -155,29 +156,13 @@ enum tramp_status tramp_scan(const struct tramp_function *fn, const struct tramp
 	return scan_near(&s);
 }
 
-/* The first of the branches, ascending by target, that goes after `addr`. */
-static size_t first_behind(const struct tramp_function *fn, uint64_t addr)
-{
-	size_t low = 0, high = fn->nbranches;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (fn->branches[mid].to <= addr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
-}
-
 bool tramp_is_entered(const struct tramp_function *fn, const struct tramp_plan *plan)
 {
 	uint64_t patch_end = plan->patch_addr + plan->patch_len;
 	uint64_t end = patch_end > plan->resume ? patch_end : plan->resume;
 	size_t own = fn->size ? fn->size : fn->avail;
 
-	for (size_t i = first_behind(fn, fn->addr); i < fn->nbranches; i++) {
+	for (size_t i = search_first(k, fn->nbranches, fn->branches[k].to > fn->addr); i < fn->nbranches; i++) {
 		const struct tramp_branch *b = &fn->branches[i];
 
 		if (b->to >= end)
