@@ -153,6 +153,7 @@ libreport_la_SOURCES = \
 	launcher/memory/memory-caches.c \
 	launcher/memory/memory-data.c \
 	launcher/memory/memory-read.c \
+	launcher/memory/memory-key.c \
 	launcher/memory/memory-rows.c \
 	launcher/memory/memory-shared.c \
 	launcher/memory/memory-shared.h \

@@ -92,12 +92,7 @@ bool cache_lines_json(struct cache_lines *l, uint64_t limit, FILE *out) __attrib
 /* ---- rows ---- */
 
 struct cache_row {
-	char *name;		/* for people */
-	char *path, *function, *file; /* NULL: not known, or does not belong to what rows are made by */
-	char *type;		/* by what was accessed; likewise */
-	const char *kind, *how; /* likewise */
-	uint64_t address;	/* in the file; 0: none */
-	int line;		/* 0: not known */
+	struct memory_key key;	/* rows of the same key are one */
 	struct cache_insn sum;
 	uint64_t insns;		/* instructions that were executed; 0: not known */
 	struct cache_count (*counts)[CACHE_LEVELS]; /* by system */
@@ -173,8 +168,6 @@ void cache_curve_csv(struct cache_rows *rows, const char *key, uint64_t limit, F
 bool cache_curve_json(struct cache_rows *rows, const char *key, uint64_t limit, const char *by, FILE *out)
 	__attribute__((warn_unused_result));
 
-/* What the row's variable is, after its name. */
-void cache_print_accessed(const struct cache_row *row, FILE *out);
 
 /* The last fields of a line, and members of one that is begun, which say where a row is. */
 void cache_csv_place(const struct cache_row *row, FILE *out);

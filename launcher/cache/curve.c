@@ -138,7 +138,7 @@ static void put_curve(const struct cache_rows *rows, const struct cache_row *row
 
 	units_text(out, name, 0, true);
 	if (row != &rows->total)
-		cache_print_accessed(row, out);
+		memory_print_accessed(&row->key, out);
 	fprintf(out, ": %" PRIu64 " accesses\n", c->accesses);
 	for (unsigned int k = SMALLEST; k <= end; k++) {
 		const double percent = memory_percent(misses(c, k), c->accesses);
@@ -167,7 +167,7 @@ void cache_curve_table(struct cache_rows *rows, const char *key, uint64_t limit,
 	cache_rows_sort(rows, 0, key);
 	fputs("share of accesses that miss in fully associative LRU caches with lines of 64 B, of each thread alone\n\n", out);
 	for (size_t i = 0; i < n; i++)
-		put_curve(rows, rows->v[i], rows->v[i]->name, end, out);
+		put_curve(rows, rows->v[i], rows->v[i]->key.name, end, out);
 	if (n < rows->n)
 		fprintf(out, "... and %zu more (--all shows them)\n\n", rows->n - n);
 	if (rows->n > 1)
@@ -189,7 +189,7 @@ void cache_curve_csv(struct cache_rows *rows, const char *key, uint64_t limit, F
 		const struct cache_row *row = rows->v[i];
 
 		for (unsigned int k = SMALLEST; k <= end; k++) {
-			units_csv(out, row->name);
+			units_csv(out, row->key.name);
 			fprintf(out, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",", row->curve->accesses, bytes_of(k),
 				misses(row->curve, k));
 			cache_csv_place(row, out);

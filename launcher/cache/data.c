@@ -11,18 +11,18 @@
 
 void cache_csv_place(const struct cache_row *row, FILE *out)
 {
-	units_csv(out, row->function);
+	units_csv(out, row->key.function);
 	putc(',', out);
-	units_csv(out, row->file);
-	fprintf(out, ",%d,0x%" PRIx64 ",", row->line, row->address);
-	units_csv(out, row->path);
+	units_csv(out, row->key.file);
+	fprintf(out, ",%d,0x%" PRIx64 ",", row->key.line, row->key.address);
+	units_csv(out, row->key.path);
 }
 
 void cache_csv_end(const struct cache_rows *rows, const struct cache_row *row, FILE *out)
 {
 	if (rows->accessed) {
-		fprintf(out, ",%s,%s,", row->kind ? row->kind : "", row->how ? row->how : "");
-		units_csv(out, row->type);
+		fprintf(out, ",%s,%s,", row->key.kind ? row->key.kind : "", row->key.how ? row->key.how : "");
+		units_csv(out, row->key.type);
 	}
 	putc('\n', out);
 }
@@ -36,7 +36,7 @@ static void put_csv(const struct cache_rows *rows, size_t s, const struct cache_
 	putc(',', out);
 	units_csv(out, rows->systems->v[s].level[k].name);
 	putc(',', out);
-	units_csv(out, row->name);
+	units_csv(out, row->key.name);
 	fprintf(out, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",", row->sum.accesses,
 		row->sum.loads, row->sum.stores, count->hits, count->misses, count->written);
 	cache_csv_place(row, out);
@@ -130,17 +130,17 @@ static bool put_system(struct tf_buf *b, const struct cache_system *s, FILE *out
 
 void cache_json_place(struct tf_buf *b, const struct cache_row *row)
 {
-	tf_json_str(b, "name", row->name);
-	tf_json_str(b, "function", row->function);
-	tf_json_str(b, "file", row->file);
-	if (row->line)
-		tf_json_int(b, "line", row->line);
-	if (row->address)
-		tf_json_hex(b, "address", row->address);
-	tf_json_str(b, "object", row->path);
-	tf_json_str(b, "kind", row->kind);
-	tf_json_str(b, "named_by", row->how);
-	tf_json_str(b, "type", row->type);
+	tf_json_str(b, "name", row->key.name);
+	tf_json_str(b, "function", row->key.function);
+	tf_json_str(b, "file", row->key.file);
+	if (row->key.line)
+		tf_json_int(b, "line", row->key.line);
+	if (row->key.address)
+		tf_json_hex(b, "address", row->key.address);
+	tf_json_str(b, "object", row->key.path);
+	tf_json_str(b, "kind", row->key.kind);
+	tf_json_str(b, "named_by", row->key.how);
+	tf_json_str(b, "type", row->key.type);
 }
 
 static void put_classes(struct tf_buf *b, const struct cache_count *count)

@@ -15,16 +15,16 @@ struct place {
 
 static int order(const struct place *a, const struct cache_row *b)
 {
-	int paths = strcmp(a->path, b->path ? b->path : "");
+	int paths = strcmp(a->path, b->key.path ? b->key.path : "");
 
-	return paths ? paths : a->address < b->address ? -1 : a->address > b->address;
+	return paths ? paths : a->address < b->key.address ? -1 : a->address > b->key.address;
 }
 
 static int by_place(const void *a, const void *b)
 {
 	const struct cache_row *x = *(struct cache_row *const *)a;
 
-	return order(&(struct place){ x->path ? x->path : "", x->address }, *(struct cache_row *const *)b);
+	return order(&(struct place){ x->key.path ? x->key.path : "", x->key.address }, *(struct cache_row *const *)b);
 }
 
 static int find(const void *place, const void *row)

@@ -117,20 +117,12 @@ static bool put_cells(struct system_table *t, const struct cache_row *row)
 	return table_row(&t->table);
 }
 
-void cache_print_accessed(const struct cache_row *row, FILE *out)
-{
-	const struct memory_accessed a = { .kind = row->kind, .type = row->type, .file = row->file, .line = row->line };
-
-	if (row->kind)
-		memory_print_accessed(&a, row->name, out);
-}
-
 static void put_row(struct system_table *t, const struct cache_row *row, const char *name)
 {
 	if (!put_cells(t, row))
 		return;
 	units_text(t->table.out, name, 0, true);
-	cache_print_accessed(row, t->table.out);
+	memory_print_accessed(&row->key, t->table.out);
 	putc('\n', t->table.out);
 }
 
@@ -143,7 +135,7 @@ static void put_rows(struct system_table *t, size_t n, const char *by)
 	(void)put_cells(t, &t->rows->total);
 	fprintf(t->table.out, "%s\n", by);
 	for (size_t i = 0; i < n; i++)
-		put_row(t, t->rows->v[i], t->rows->v[i]->name);
+		put_row(t, t->rows->v[i], t->rows->v[i]->key.name);
 	if (n < t->rows->n)
 		fprintf(t->table.out, "... and %zu more (--all shows them)\n", t->rows->n - n);
 	if (t->rows->n > 1)

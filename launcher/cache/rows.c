@@ -10,11 +10,7 @@
 
 static void free_contents(struct cache_row *row)
 {
-	free(row->name);
-	free(row->path);
-	free(row->function);
-	free(row->file);
-	free(row->type);
+	memory_key_free(&row->key);
 	free(row->counts);
 	free(row->curve);
 }
@@ -49,62 +45,18 @@ void cache_rows_free(struct cache_rows *rows)
 static int by_key(const void *a, const void *b)
 {
 	const struct cache_row *x = a, *y = b;
-	int order = strcmp(x->name, y->name);
 
-	if (!order)
-		order = strcmp(x->path ? x->path : "", y->path ? y->path : "");
-	/* functions of one name in one file */
-	if (!order && x->address != y->address)
-		order = x->address < y->address ? -1 : 1;
-	/* variables likewise */
-	if (!order)
-		order = strcmp(x->file ? x->file : "", y->file ? y->file : "");
-	return order ? order : (x->line > y->line) - (x->line < y->line);
+	return memory_key_compare(&x->key, &y->key);
 }
 
-static char *copy(const char *text, bool *good)
+/* Who allocated it is not told apart. */
+static bool make_key(struct memory_key *key, const struct memplace *p, enum memory_by by)
 {
-	char *made = text ? strdup(text) : NULL;
+	bool good = memory_key_make(key, p, by);
 
-	*good = *good && (!text || made);
-	return made;
-}
-
-static bool describe_accessed(struct cache_row *row, const struct memplace *p, enum memory_by by)
-{
-	const struct memory_accessed a = memory_accessed(p->name, by);
-	bool good = true;
-
-	row->name = memory_name(p, by);
-	row->kind = a.kind;
-	row->how = a.how;
-	row->type = copy(a.type, &good);
-	row->path = copy(a.object, &good);
-	row->function = copy(a.scope, &good);
-	row->file = copy(a.file, &good);
-	row->line = a.line;
-	return good && row->name;
-}
-
-/* What the row is called, and where it is. */
-static bool describe(struct cache_row *row, const struct memplace *p, enum memory_by by)
-{
-	const bool loop = by == MEMORY_BY_LOOP, block = by == MEMORY_BY_BLOCK;
-	bool good = true;
-
-	if (memory_by_name(by))
-		return p->name && describe_accessed(row, p, by);
-	row->name = memory_name(p, by);
-	row->path = copy(p->path, &good);
-	if (by != MEMORY_BY_LINE || !p->file)
-		row->function = copy(p->function, &good);
-	row->address = by == MEMORY_BY_FUNCTION ? p->entry : loop ? p->loop : block ? p->block :
-		       by == MEMORY_BY_LINE ? 0 : p->addr;
-	if (by == MEMORY_BY_FUNCTION)
-		return good && row->name;
-	row->file = copy(loop ? p->loop_file : block ? p->block_file : p->file, &good);
-	row->line = !row->file ? 0 : loop ? p->loop_line : block ? p->block_line : p->line;
-	return good && row->name;
+	free(key->callers);
+	key->callers = NULL;
+	return good;
 }
 
 /* The row that is as @new, which is given away.  NULL: no memory. */
@@ -130,9 +82,9 @@ struct cache_row *cache_row_for(struct cache_rows *rows, const struct memplace *
 	bool good = new != NULL;
 
 	if (new && thread)
-		new->name = copy(thread, &good);
+		good = (new->key.name = strdup(thread));
 	else if (new)
-		good = describe(new, p, by);
+		good = make_key(&new->key, p, by);
 	if (good)
 		return row_of(rows, new);
 	if (new)

@@ -115,16 +115,16 @@ static int read_regions(struct diff *d, size_t index, const struct sonde_trace *
 static int by_place(const void *a, const void *b)
 {
 	const struct memory_row *x = *(struct memory_row *const *)a, *y = *(struct memory_row *const *)b;
-	int order = strcmp(x->function ? x->function : "", y->function ? y->function : "");
+	int order = strcmp(x->key.function ? x->key.function : "", y->key.function ? y->key.function : "");
 
 	if (!order)
-		order = strcmp(x->path ? x->path : "", y->path ? y->path : "");
-	return order ? order : x->address < y->address ? -1 : x->address > y->address;
+		order = strcmp(x->key.path ? x->key.path : "", y->key.path ? y->key.path : "");
+	return order ? order : x->key.address < y->key.address ? -1 : x->key.address > y->key.address;
 }
 
 static bool same_function(const struct memory_row *x, const struct memory_row *y)
 {
-	return x->function && y->function && strcmp(x->function, y->function) == 0 && strcmp(x->path ? x->path : "", y->path ? y->path : "") == 0;
+	return x->key.function && y->key.function && strcmp(x->key.function, y->key.function) == 0 && strcmp(x->key.path ? x->key.path : "", y->key.path ? y->key.path : "") == 0;
 }
 
 static void add_figures(struct diff *d, size_t index, const struct memory_rows *rows, const struct memory_row *r, struct diff_row *row)
@@ -138,19 +138,19 @@ static void add_figures(struct diff *d, size_t index, const struct memory_rows *
 /* Loops are numbered in their function: lines move when something before them is changed. */
 static void add_loop(struct diff *d, size_t index, const struct memory_rows *rows, const struct memory_row *r, unsigned int number)
 {
-	const char *function = r->function ? r->function : r->path ? base_name(r->path) : "[unknown]";
+	const char *function = r->key.function ? r->key.function : r->key.path ? base_name(r->key.path) : "[unknown]";
 	struct diff_row *row;
 	char *name;
 
-	if (r->address ? asprintf(&name, "%s, loop %u", function, number) < 0 : asprintf(&name, "%s, in no loop", function) < 0)
+	if (r->key.address ? asprintf(&name, "%s, loop %u", function, number) < 0 : asprintf(&name, "%s, in no loop", function) < 0)
 		name = NULL;
-	row = diff_row(d, DIFF_LOOP, false, report_need(name), base_name(r->path));
+	row = diff_row(d, DIFF_LOOP, false, report_need(name), base_name(r->key.path));
 	free(name);
 	add_figures(d, index, rows, r, row);
-	if (!r->file)
+	if (!r->key.file)
 		return;
 	free(row->place);
-	if (asprintf(&row->place, "%s:%d", base_name(r->file), r->line) < 0)
+	if (asprintf(&row->place, "%s:%d", base_name(r->key.file), r->key.line) < 0)
 		row->place = report_need(NULL);
 }
 
@@ -171,7 +171,7 @@ static int read_loops(struct diff *d, size_t index, struct sonde_trace *trace)
 		qsort(rows.v, rows.n, sizeof(struct memory_row *), by_place);
 	for (size_t i = 0; !status && i < rows.n; i++) {
 		number = i && same_function(rows.v[i - 1], rows.v[i]) ? number : 0;
-		number += rows.v[i]->address != 0;
+		number += rows.v[i]->key.address != 0;
 		add_loop(d, index, &rows, rows.v[i], number);
 	}
 	if (!status && rows.n)

@@ -32,9 +32,9 @@ static void put_loop(struct html *h, const struct memory_rows *rows, const struc
 	const struct memprofile_insn *s = &row->sum;
 	struct tf_buf *b = &h->json;
 
-	html_put_name(h, "[", row->name);
-	html_put_name(h, ",", row->file ? row->file : "");
-	html_put(b, ",", row->line > 0 ? (uint64_t)row->line : 0);
+	html_put_name(h, "[", row->key.name);
+	html_put_name(h, ",", row->key.file ? row->key.file : "");
+	html_put(b, ",", row->key.line > 0 ? (uint64_t)row->key.line : 0);
 	for (int k = MEMORY_ACCESSES; k <= MEMORY_STORES; k++)
 		html_put_real(b, ",", round(memory_count(rows, row, (enum memory_counted)k).value));
 	html_put(b, ",", s->near);
@@ -74,7 +74,7 @@ static void put_curve(struct tf_buf *b, const struct memory_row *row, unsigned i
 {
 	const struct memprofile_insn *s = &row->sum;
 
-	html_put_text(b, ",[", row->name);
+	html_put_text(b, ",[", row->key.name);
 	html_put(b, ",", memory_accesses(s));
 	for (unsigned int k = SMALLEST; k <= end; k++) {
 		uint64_t misses = s->first;

@@ -63,19 +63,19 @@ struct memory_accessed memory_accessed(const struct nm_name *name, enum memory_b
 	};
 }
 
-void memory_print_accessed(const struct memory_accessed *a, const char *name, FILE *out)
+void memory_print_accessed(const struct memory_key *key, FILE *out)
 {
-	if (!a->kind || *name == '[')
+	if (!key->kind || *key->name == '[')
 		return;
-	fprintf(out, "  (%s", a->kind);
-	if (a->type) {
+	fprintf(out, "  (%s", key->kind);
+	if (key->type) {
 		fputs(", ", out);
-		units_text(out, a->type, 0, true);
+		units_text(out, key->type, 0, true);
 	}
-	if (a->file) {
+	if (key->file) {
 		fputs(", ", out);
-		units_text(out, path_basename(a->file), 0, true);
-		fprintf(out, ":%d", a->line);
+		units_text(out, path_basename(key->file), 0, true);
+		fprintf(out, ":%d", key->line);
 	}
 	putc(')', out);
 }

@@ -50,29 +50,29 @@ static void put_csv(const struct memory_rows *rows, const struct memory_row *row
 	double percent;
 	struct memprofile_stride best = memprofile_dominant(s, &percent);
 
-	units_csv(out, row->name);
+	units_csv(out, row->key.name);
 	fprintf(out, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64, memory_accesses(s),
 		memory_bytes(s), memory_loads(s), memory_stores(s), s->accesses[MD_PREFETCH]);
 	fprintf(out, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRId64 ",%.3f,%" PRIu64 ",%" PRIu64,
 		s->moves, s->near, s->strided, s->moves - s->near - s->strided, best.by, percent,
 		row->lines * MEMPROFILE_LINE, s->first);
 	putc(',', out);
-	units_csv(out, row->function);
+	units_csv(out, row->key.function);
 	putc(',', out);
-	units_csv(out, row->file);
-	fprintf(out, ",%d,0x%" PRIx64 ",", row->line, row->address);
-	units_csv(out, row->path);
+	units_csv(out, row->key.file);
+	fprintf(out, ",%d,0x%" PRIx64 ",", row->key.line, row->key.address);
+	units_csv(out, row->key.path);
 	for (unsigned int k = 0; k < memory_ncaches(rows); k++)
 		put_csv_misses(memory_misses(rows, row, k), out);
 	if (rows->about.sampled)
 		for (unsigned int k = MEMORY_ACCESSES; k <= MEMORY_STORES; k++)
 			put_csv_error(memory_count(rows, row, (enum memory_counted)k), out);
 	if (memory_by_name(by)) {
-		fprintf(out, ",%s,%s,", row->kind ? row->kind : "", row->how ? row->how : "");
-		units_csv(out, row->type);
+		fprintf(out, ",%s,%s,", row->key.kind ? row->key.kind : "", row->key.how ? row->key.how : "");
+		units_csv(out, row->key.type);
 	}
 	if (by == MEMORY_BY_ALLOCATION)
-		put_csv_callers(row->callers, out);
+		put_csv_callers(row->key.callers, out);
 	if (rows->tagged) {
 		putc(',', out);
 		units_csv(out, row->expression);
@@ -201,24 +201,24 @@ static void put_callers(struct tf_buf *b, const char *callers)
 
 static void put_place(struct tf_buf *b, const struct memory_row *row, enum memory_by by)
 {
-	tf_json_str(b, "name", row->name);
-	tf_json_str(b, "function", row->function);
-	tf_json_str(b, "file", row->file);
-	if (row->line)
-		tf_json_int(b, "line", row->line);
+	tf_json_str(b, "name", row->key.name);
+	tf_json_str(b, "function", row->key.function);
+	tf_json_str(b, "file", row->key.file);
+	if (row->key.line)
+		tf_json_int(b, "line", row->key.line);
 	if (by == MEMORY_BY_LOOP)
-		tf_json_uint(b, "depth", row->depth);
-	if (row->address)
-		tf_json_hex(b, "address", row->address);
-	tf_json_str(b, "object", row->path);
+		tf_json_uint(b, "depth", row->key.depth);
+	if (row->key.address)
+		tf_json_hex(b, "address", row->key.address);
+	tf_json_str(b, "object", row->key.path);
 	tf_json_str(b, "expression", row->expression);
 	if (!memory_by_name(by))
 		return;
-	tf_json_str(b, "kind", row->kind);
-	tf_json_str(b, "named_by", row->how);
-	tf_json_str(b, "type", row->type);
-	if (row->callers)
-		put_callers(b, row->callers);
+	tf_json_str(b, "kind", row->key.kind);
+	tf_json_str(b, "named_by", row->key.how);
+	tf_json_str(b, "type", row->key.type);
+	if (row->key.callers)
+		put_callers(b, row->key.callers);
 }
 
 static void put_json(struct tf_buf *b, const struct memory_rows *rows, const char *type, const struct memory_row *row,

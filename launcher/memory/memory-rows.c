@@ -1,122 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Rows of figures: what is added up in each, over threads and ranks, and their order. */
 #include "launcher/memory/memory.h"
 #include "base/array.h"
-#include "base/path.h"
 #include "launcher/common/message.h"
 #include "launcher/trace/holds.h"
 
-#include <inttypes.h>
 #include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define LEFT_OUT UINT32_MAX
-
-/* ---- what a place is called ---- */
-
-/* "function", "library+0x1234", "0x7f..."; @at: of what, in the file. */
-static char *function_name(const struct memplace *p)
-{
-	char *text;
-	int n;
-
-	if (p->function)
-		return strdup(p->function);
-	if (p->path)
-		n = asprintf(&text, "[%s]", path_basename(p->path));
-	else
-		n = asprintf(&text, "[unknown]");
-	return n < 0 ? NULL : text;
-}
-
-static char *loop_name(const struct memplace *p)
-{
-	char *function = function_name(p), *text = NULL;
-	int n = -1;
-
-	if (!function)
-		return NULL;
-	if (!p->loop)
-		n = asprintf(&text, "%s, in no loop", function);
-	else if (p->loop_file)
-		n = asprintf(&text, "%s, loop at %s:%d (%" PRIx64 ")", function,
-			     path_basename(p->loop_file), p->loop_line, p->loop);
-	else
-		n = asprintf(&text, "%s, loop at %" PRIx64, function, p->loop);
-	free(function);
-	return n < 0 ? NULL : text;
-}
-
-static char *line_name(const struct memplace *p)
-{
-	char *text;
-
-	if (!p->file)
-		return function_name(p);
-	return asprintf(&text, "%s:%d", p->file, p->line) < 0 ? NULL : text;
-}
-
-static char *block_name(const struct memplace *p)
-{
-	char *function = function_name(p), *text = NULL;
-	int n = -1;
-
-	if (!function)
-		return NULL;
-	if (p->block && p->block_file)
-		n = asprintf(&text, "%s, block at %s:%d (%" PRIx64 ")", function, path_basename(p->block_file), p->block_line, p->block);
-	else if (p->block)
-		n = asprintf(&text, "%s, block at %" PRIx64, function, p->block);
-	else
-		n = asprintf(&text, "%s, block not known", function);
-	free(function);
-	return n < 0 ? NULL : text;
-}
-
-static char *insn_name(const struct memplace *p)
-{
-	char *function = function_name(p), *text = NULL;
-	int n = -1;
-
-	if (!function)
-		return NULL;
-	if (p->file)
-		n = asprintf(&text, "%s+0x%" PRIx64 " %s:%d", function, p->addr - p->entry,
-			     path_basename(p->file), p->line);
-	else
-		n = asprintf(&text, "%s+0x%" PRIx64, function, p->addr - p->entry);
-	free(function);
-	return n < 0 ? NULL : text;
-}
-
-static char *copy(const char *text, bool *good)
-{
-	char *made = text ? strdup(text) : NULL;
-
-	*good = *good && (!text || made);
-	return made;
-}
-
-static void free_row(struct memory_row *row)
-{
-	free(row->name);
-	free(row->path);
-	free(row->function);
-	free(row->file);
-	free(row->type);
-	free(row->callers);
-	free(row->expression);
-	free(row->groups);
-	free(row);
-}
-
-static void describe_loop(struct memory_row *row, const struct memplace *p, bool *good)
-{
-	row->address = p->loop;
-	row->depth = p->loop_depth;
-	row->file = copy(p->loop_file, good);
-	row->line = p->loop_file ? p->loop_line : 0;
-}
 
 unsigned int memory_where(enum memory_by by, bool mangled)
 {
@@ -132,103 +25,23 @@ int memory_check_by(enum memory_by by, const struct sonde_trace *trace, const ch
 	return EXIT_USAGE;
 }
 
-char *memory_name(const struct memplace *p, enum memory_by by)
-{
-	switch (by) {
-	case MEMORY_BY_FUNCTION:
-		return function_name(p);
-	case MEMORY_BY_LOOP:
-		return loop_name(p);
-	case MEMORY_BY_LINE:
-		return line_name(p);
-	case MEMORY_BY_BLOCK:
-		return block_name(p);
-	case MEMORY_BY_INSTRUCTION:
-		return insn_name(p);
-	default:
-		return p->name ? memory_accessed_name(p->name, by) : NULL;
-	}
-}
-
-static void describe_accessed(struct memory_row *row, const struct nm_name *name, enum memory_by by, bool *good)
-{
-	const struct memory_accessed a = memory_accessed(name, by);
-
-	row->kind = a.kind;
-	row->how = a.how;
-	row->type = copy(a.type, good);
-	row->path = copy(a.object, good);
-	row->function = copy(a.scope, good);
-	row->file = copy(a.file, good);
-	row->line = a.line;
-	row->callers = copy(a.callers, good);
-}
-
-static void describe(struct memory_row *row, const struct memplace *p, enum memory_by by, bool *good)
-{
-	row->name = memory_name(p, by);
-	if (memory_by_name(by)) {
-		describe_accessed(row, p->name, by, good);
-		return;
-	}
-	switch (by) {
-	case MEMORY_BY_FUNCTION:
-		row->address = p->entry;
-		return;
-	case MEMORY_BY_LOOP:
-		describe_loop(row, p, good);
-		return;
-	case MEMORY_BY_LINE:
-		break;
-	case MEMORY_BY_BLOCK:
-		row->address = p->block;
-		row->file = copy(p->block_file, good);
-		row->line = p->block_file ? p->block_line : 0;
-		return;
-	default:
-		row->address = p->addr;
-		break;
-	}
-	row->file = copy(p->file, good);
-	row->line = p->file ? p->line : 0;
-}
-
-static struct memory_row *make_row(const struct memplace *p, enum memory_by by)
-{
-	struct memory_row *row = calloc(1, sizeof(*row));
-	bool good = row != NULL;
-
-	if (!row)
-		return NULL;
-	describe(row, p, by, &good);
-	if (!memory_by_name(by))
-		row->path = copy(p->path, &good);
-	if (!memory_by_name(by) && (by != MEMORY_BY_LINE || !p->file))
-		row->function = copy(p->function, &good);
-	if (good && row->name)
-		return row;
-	free_row(row);
-	return NULL;
-}
-
 /* ---- rows ---- */
+
+static void free_row(struct memory_row *row)
+{
+	if (!row)
+		return;
+	memory_key_free(&row->key);
+	free(row->expression);
+	free(row->groups);
+	free(row);
+}
 
 static int by_key(const void *a, const void *b)
 {
 	const struct memory_row *x = a, *y = b;
-	int order = strcmp(x->name, y->name);
 
-	if (!order)
-		order = strcmp(x->path ? x->path : "", y->path ? y->path : "");
-	/* functions of one name in one file */
-	if (!order && x->address != y->address)
-		order = x->address < y->address ? -1 : 1;
-	/* variables likewise */
-	if (!order)
-		order = strcmp(x->file ? x->file : "", y->file ? y->file : "");
-	if (!order)
-		order = (x->line > y->line) - (x->line < y->line);
-	return order ? order : strcmp(x->callers ? x->callers : "", y->callers ? y->callers : "");
+	return memory_key_compare(&x->key, &y->key);
 }
 
 static bool append(struct memory_rows *rows, struct memory_row *row)
@@ -245,10 +58,12 @@ static bool append(struct memory_rows *rows, struct memory_row *row)
 /* The row of a place; NULL: no memory. */
 static struct memory_row *row_of(struct memory_rows *rows, const struct memplace *p, enum memory_by by)
 {
-	struct memory_row *row = make_row(p, by), **found;
+	struct memory_row *row = calloc(1, sizeof(*row)), **found;
 
-	if (!row)
+	if (!row || !memory_key_make(&row->key, p, by)) {
+		free_row(row);
 		return NULL;
+	}
 	found = tsearch(row, &rows->tree, by_key);
 	if (found && *found != row) {
 		free_row(row);
@@ -429,7 +244,7 @@ static int by_name(const void *a, const void *b)
 
 static const char *path_of(const struct memory_row *row)
 {
-	return row->path ? row->path : "";
+	return row->key.path ? row->key.path : "";
 }
 
 /* Equal names stand together, and in them equal files. */
@@ -437,7 +252,7 @@ static void find_ambiguous(struct memory_rows *rows)
 {
 	qsort(rows->v, rows->n, sizeof(struct memory_row *), by_name);
 	for (size_t i = 0, end; i < rows->n; i = end) {
-		for (end = i + 1; end < rows->n && strcmp(rows->v[i]->name, rows->v[end]->name) == 0; end++)
+		for (end = i + 1; end < rows->n && strcmp(rows->v[i]->key.name, rows->v[end]->key.name) == 0; end++)
 			;
 		for (size_t k = i; k < end; k++)
 			rows->v[k]->ambiguous = strcmp(path_of(rows->v[i]), path_of(rows->v[end - 1])) != 0;

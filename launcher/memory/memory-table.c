@@ -124,21 +124,19 @@ static void put_row(struct table *t, const struct memory_rows *rows, const struc
 	if (!put_cells(t, rows, row))
 		return;
 	units_text(out, name, 0, true);
-	if (row->kind)
-		memory_print_accessed(&(struct memory_accessed){ .kind = row->kind, .type = row->type, .file = row->file, .line = row->line },
-				      name, out);
+	memory_print_accessed(&row->key, out);
 	if (row->expression) {
 		fputs("  ", out);
 		units_text(out, row->expression, 0, true);
 	}
-	if (row->ambiguous && row->path) {
+	if (row->ambiguous && row->key.path) {
 		fputs(" [", out);
-		units_text(out, path_basename(row->path), 0, true);
+		units_text(out, path_basename(row->key.path), 0, true);
 		putc(']', out);
 	}
 	putc('\n', out);
-	if (row->callers)
-		put_callers(t, row->callers, out);
+	if (row->key.callers)
+		put_callers(t, row->key.callers, out);
 }
 
 /* ---- what it is of ---- */
@@ -236,7 +234,7 @@ void memory_print_table(const struct memory_rows *rows, uint64_t limit, enum mem
 	(void)put_cells(&t, rows, &rows->total);
 	fprintf(out, "%s\n", titles[by]);
 	for (size_t i = 0; i < n; i++)
-		put_row(&t, rows, rows->v[i], rows->v[i]->name);
+		put_row(&t, rows, rows->v[i], rows->v[i]->key.name);
 	if (n < rows->n)
 		fprintf(out, "... and %zu more (--all shows them)\n", rows->n - n);
 	if (rows->n > 1)

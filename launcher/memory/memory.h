@@ -54,8 +54,26 @@ struct memory_accessed {
 struct memory_accessed memory_accessed(const struct nm_name *name, enum memory_by by);
 /* As memory_name(). */
 char *memory_accessed_name(const struct nm_name *name, enum memory_by by);
-/* " (global, struct particle[100], solve.c:12)", of a row called @name. */
-void memory_print_accessed(const struct memory_accessed *a, const char *name, FILE *out);
+
+/* What a row is called, and where that is.  Strings are the key's, but for those that are static. */
+struct memory_key {
+	char *name;		/* for people */
+	char *path, *function, *file; /* NULL: not known, or does not belong to what rows are made by */
+	char *type;		/* by what was accessed; NULL: not known */
+	char *callers;		/* of allocations: a line each; NULL: not known */
+	const char *kind, *how; /* by what was accessed: static; else NULL */
+	uint64_t address;	/* in the file: of the function, the loop, the block or the instruction; by line: 0 */
+	int line;		/* 0: not known; of a loop: where it begins */
+	unsigned int depth;	/* of the loop; 0: outside of loops */
+};
+
+/* Of what is at @p, for rows by @by.  False: no memory; what there is is to be freed all the same. */
+bool memory_key_make(struct memory_key *key, const struct memplace *p, enum memory_by by) __attribute__((warn_unused_result));
+void memory_key_free(struct memory_key *key);
+int memory_key_compare(const struct memory_key *a, const struct memory_key *b);
+
+/* " (global, struct particle[100], solve.c:12)"; nothing unless rows are by what was accessed. */
+void memory_print_accessed(const struct memory_key *key, FILE *out);
 
 /* Accesses by how they were named. */
 struct memory_named {
@@ -69,15 +87,8 @@ void memory_print_named(const struct memory_named *named, uint64_t all, FILE *ou
 void memory_json_named(struct tf_buf *b, const struct memory_named *named);
 
 struct memory_row {
-	char *name;		/* for people; rows of the same name and path are one */
-	char *path, *function, *file; /* NULL: not known, or does not belong to what rows are made by */
+	struct memory_key key;	/* rows of the same key are one */
 	bool ambiguous;		/* something of another file has the same name; set by memory_rows_sort() */
-	int line;		/* 0: not known; of a loop: where it begins */
-	uint64_t address;	/* in the file: of the function, the loop or the instruction; by line: 0 */
-	unsigned int depth;	/* of the loop; 0: outside of loops */
-	const char *kind, *how; /* by what was accessed: static; else NULL */
-	char *type;		/* likewise; NULL: not known */
-	char *callers;		/* of allocations: a line each; NULL: not known */
 	char *expression;	/* of an instruction with tags: what it accesses, in the source; else NULL */
 	struct memprofile_insn sum;
 	struct memprofile_group *groups; /* MEMPROFILE_GROUPS; NULL: not sampled */

@@ -71,10 +71,10 @@ bool memory_rows_tag(struct memory_rows *rows, const struct sonde_trace *trace)
 		const struct tag *found = NULL;
 		size_t n = 0;
 
-		if (row->path)
-			good = file_of(&files, trace, row->path, &tags);
+		if (row->key.path)
+			good = file_of(&files, trace, row->key.path, &tags);
 		if (tags)
-			found = tags_find(tags, row->address, 1, &n);
+			found = tags_find(tags, row->key.address, 1, &n);
 		if (!found)
 			continue;
 		row->expression = expression(found, n);
