@@ -159,7 +159,7 @@ int main(int argc, char **argv)
 {
 	int status = run(argc, argv);
 
-	/* A full disk behind stdout must not look like success. */
+	/* Standard output may be a file on a full disk: that must not look like success. */
 	if (fflush(stdout) != 0 || ferror(stdout)) {
 		msg_error("cannot write to standard output: %m");
 		return status ? status : EXIT_USAGE;

@@ -90,20 +90,21 @@ static uint64_t put_text(uint64_t *to, uint64_t addr)
 	return put_string(to, can_read(addr) ? addr : (uint64_t)bad);
 }
 
-static uint64_t behind(const struct rt_probe_value *v, uint64_t addr)
+/* What @addr points to, as a word. */
+static uint64_t value_at(const struct rt_probe_value *v, uint64_t addr)
 {
 	unsigned int unused = 64 - 8u * v->bytes;
 	uint64_t word = 0;
 
 	if (!can_read(addr) || !can_read(addr + v->bytes - 1)) {
-		if (v->kind != RT_VALUE_BEHIND_FLOAT)
+		if (v->kind != RT_VALUE_INDIRECT_FLOAT)
 			return RT_VALUE_UNREADABLE;
 		return v->bytes == 4 ? 0x7fc00000 : UINT64_C(0x7ff8000000000000);
 	}
 	for (unsigned int i = 0; i < v->bytes; i++)
 		word |= (uint64_t)((const volatile uint8_t *)addr)[i] << 8 * i;
 	word <<= unused;
-	return v->kind != RT_VALUE_BEHIND ? word >> unused : (uint64_t)((int64_t)word >> unused);
+	return v->kind != RT_VALUE_INDIRECT ? word >> unused : (uint64_t)((int64_t)word >> unused);
 }
 
 uint64_t rt_values_most(const struct rt_probe_desc *desc)
@@ -126,7 +127,7 @@ uint64_t rt_values_put(uint64_t *to, const struct rt_probe_desc *desc, const str
 		if (v->kind == RT_VALUE_STRING)
 			n += put_text(to + n, word);
 		else
-			to[n++] = v->kind == RT_VALUE_WORD ? word : behind(v, word);
+			to[n++] = v->kind == RT_VALUE_WORD ? word : value_at(v, word);
 	}
 	return n;
 }

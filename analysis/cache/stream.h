@@ -8,7 +8,7 @@
  * it does.  Of a write-through level all stores are left in, since they are passed on; one brings no line in, and may
  * change the order of those that are there.
  *
- * The same holds with inclusive levels behind, if their sets are dealt to the same groups: what makes a line leave one of
+ * The same holds with inclusive levels after them, if their sets are dealt to the same groups: what makes a line leave one of
  * these is an access to the same group.
  *
  * So what happens in a group of sets, in all levels whose sets can be dealt to these groups, follows from the accesses to it alone:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Writing: what has been found out about a file's code, put behind one another.  Several processes may do so for one file at the
+ * Writing: what has been found out about a file's code, one part after the other.  Several processes may do so for one file at the
  * same time: each writes a file of its own, and renames it.
  */
 #include "config.h"
@@ -204,7 +204,7 @@ static void release(struct parts *p)
 	free(p->waits);
 }
 
-/* ---- one behind the other ---- */
+/* ---- one part after the other ---- */
 
 static uint8_t *lay_out(const struct parts *p, struct inj_kept_head *h)
 {

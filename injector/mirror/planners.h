@@ -20,7 +20,7 @@ unsigned int inj_processors(void);
 
 /*
  * To plan functions @fns, of @emits' object; they are the caller's until the end, as are @env and @memory (of
- * those with TRAMP_MIRROR_ACCESSES).  @emits is the generator whose tramp_mirror_probes() tell of all that is
+ * those with TRAMP_MIRROR_ACCESSES).  @emits is the generator whose tramp_mirror_probes() list all that is
  * emitted.  NULL: no memory.
  */
 struct inj_planned {

@@ -47,7 +47,7 @@ static void set_behind(struct tf_field *field, struct tf_shape *shape, struct rt
 	shape->nlabels = type->nlabels;
 	shape->width = type->floating && type->bytes < 8 ? type->bytes : 0;
 	value->bytes = type->bytes;
-	value->kind = type->floating ? RT_VALUE_BEHIND_FLOAT : type->is_signed ? RT_VALUE_BEHIND : RT_VALUE_BEHIND_UNSIGNED;
+	value->kind = type->floating ? RT_VALUE_INDIRECT_FLOAT : type->is_signed ? RT_VALUE_INDIRECT : RT_VALUE_INDIRECT_UNSIGNED;
 }
 
 /* Clones of the compiler's that need not take what the source says. */
@@ -80,8 +80,8 @@ static enum args_place find_place(Dwarf_Die *function, Dwarf_Die *parameter, uin
 {
 	struct rt_probe_value passed = { 0 };
 	enum args_place place = args_place(function, parameter, addr, value);
-	bool behind = place == ARGS_BEHIND || place == ARGS_BEHIND_BY_ABI;
-	bool known = args_abi_next(abi, parameter, behind, &passed);
+	bool indirect = place == ARGS_INDIRECT || place == ARGS_INDIRECT_BY_ABI;
+	bool known = args_abi_next(abi, parameter, indirect, &passed);
 
 	if (place == ARGS_LATER) {
 		if (!known || passed.from != RT_FROM_FRAME || !is_external(function) || is_clone(symbol))
@@ -89,12 +89,12 @@ static enum args_place find_place(Dwarf_Die *function, Dwarf_Die *parameter, uin
 		*value = passed;
 		return ARGS_AT;
 	}
-	if (place != ARGS_BY_ABI && place != ARGS_BEHIND_BY_ABI)
+	if (place != ARGS_BY_ABI && place != ARGS_INDIRECT_BY_ABI)
 		return place;
 	if (!known || is_clone(symbol))
 		return ARGS_NOWHERE;
 	*value = passed;
-	return behind ? ARGS_BEHIND : ARGS_AT;
+	return indirect ? ARGS_INDIRECT : ARGS_AT;
 }
 
 static bool set_argument(struct tf_field *field, struct tf_shape *shape, struct rt_probe_value *value, enum args_place place, Dwarf_Die *parameter)
@@ -103,7 +103,7 @@ static bool set_argument(struct tf_field *field, struct tf_shape *shape, struct 
 
 	if (!args_type(parameter, &type))
 		return false;
-	if (place == ARGS_BEHIND) {
+	if (place == ARGS_INDIRECT) {
 		set_behind(field, shape, value, &type);
 	} else if (!type.type) {
 		return set_note(field, shape, value, "{...}");

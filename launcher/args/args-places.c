@@ -96,15 +96,15 @@ static bool has_cfa(Dwarf_Die *function)
 static enum args_place frame_place(Dwarf_Die *function, const Dwarf_Op *op, size_t n, struct rt_probe_value *value)
 {
 	int64_t offset = (int64_t)op->number;
-	bool behind = n == 2 && op[1].atom == DW_OP_deref;
+	bool indirect = n == 2 && op[1].atom == DW_OP_deref;
 
-	if (n > 1 && !behind)
+	if (n > 1 && !indirect)
 		return ARGS_NOWHERE;
 	/* what the function keeps in its own frame is not there yet */
 	if (offset < 0 || offset > INT32_MAX - CFA_ABOVE || !has_cfa(function))
-		return behind ? ARGS_BEHIND_BY_ABI : ARGS_BY_ABI;
+		return indirect ? ARGS_INDIRECT_BY_ABI : ARGS_BY_ABI;
 	*value = (struct rt_probe_value){ .from = RT_FROM_FRAME, .offset = (int32_t)offset + CFA_ABOVE };
-	return behind ? ARGS_BEHIND : ARGS_AT;
+	return indirect ? ARGS_INDIRECT : ARGS_AT;
 }
 
 /* A mask of the lowest bytes: Clang's, before it narrows a value. */
@@ -139,7 +139,7 @@ static enum args_place based_place(Dwarf_Word number, int64_t offset, const Dwar
 	}
 	if (n || offset || !register_place(number, value))
 		return ARGS_NOWHERE;
-	return ARGS_BEHIND;
+	return ARGS_INDIRECT;
 }
 
 static enum args_place place_of(Dwarf_Die *function, const Dwarf_Op *op, size_t n, struct rt_probe_value *value)

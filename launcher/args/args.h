@@ -94,10 +94,10 @@ bool args_abi_next(struct args_abi *abi, Dwarf_Die *parameter, bool by_reference
 
 /* ---- args-places.c ---- */
 
-enum args_place { ARGS_AT, ARGS_BEHIND, ARGS_BY_ABI, ARGS_BEHIND_BY_ABI, ARGS_LATER, ARGS_NOWHERE };
+enum args_place { ARGS_AT, ARGS_INDIRECT, ARGS_BY_ABI, ARGS_INDIRECT_BY_ABI, ARGS_LATER, ARGS_NOWHERE };
 
 /*
- * Where DWARF says that @parameter of @function is at its first address @pc: AT, BEHIND (at the address that is there): *value says
+ * Where DWARF says that @parameter of @function is at its first address @pc: AT, INDIRECT (at the address that is there): *value says
  * where.  BY_ABI: where it will have been put when the function has begun; until then it is where the caller has left it.
  * LATER: it is nowhere at that address, but somewhere later: code of Clang's that has not loaded it from the stack yet.
  */

@@ -203,7 +203,7 @@ static void find_oldest(struct memlines *m)
 		m->oldest += (uint32_t)__builtin_ctzll(m->bits[m->oldest / 64] >> m->oldest % 64);
 }
 
-/* Linear probing without a hole: what stands behind it because it was taken moves up (Knuth, 6.4, algorithm R). */
+/* Linear probing without a hole: entries after it that would have been there move up (Knuth, 6.4, algorithm R). */
 static void remove_entry(struct memlines *m, size_t hole)
 {
 	for (size_t i = hash_next(hole, m->room); m->table[i].time; i = hash_next(i, m->room)) {

@@ -46,14 +46,16 @@ struct report_stats {
 
 struct report_sums {
 	const struct report_rows *rows;
-	struct report_stats *row;
-	uint64_t *amount; /* by slot */
-	uint32_t *seen;	  /* rows that have been touched */
+	struct report_stats *row; /* by index of rows->row */
+	uint64_t *amount; /* bytes, by index of rows->slots */
+	uint32_t *seen;	  /* indices of rows that are not all zero */
 	size_t nseen;
 };
 
+/* Zeroed; ends the program with a message if there is no memory.  @rows has to live as long, and gets no more rows. */
 void report_sums_init(struct report_sums *s, const struct report_rows *rows);
 void report_sums_free(struct report_sums *s);
+/* Zeroes those that were changed. */
 void report_sums_clear(struct report_sums *s);
 
 /* Adds those of one thread of process @process, by a number of the caller's, and rank @rank.  Both have to come one after the other. */

@@ -14,13 +14,13 @@
 
 /* Has the thread a stream of memory accesses? */
 bool holds_stream(const struct sonde_trace_thread *thread);
-/* Was the order of blocks recorded, in streams like those, in place of accesses? */
+/* Was the order of blocks recorded, in streams like those, in place of accesses (record --blocks=trace)? */
 bool holds_blocks(const struct sonde_trace *trace);
-/* ... or beside them? */
+/* Was it recorded beside accesses (record --mem --blocks)? */
 bool holds_order(const struct sonde_trace *trace);
-/* Has any? */
+/* Has any thread a stream of memory accesses? */
 bool holds_memory(const struct sonde_trace *trace);
-/* Has any an event? */
+/* Has any thread an event? */
 bool holds_events(const struct sonde_trace *trace);
 /* Are the ends of all recordings there?  Not while one runs, nor where its recorder was killed: what comes last is missing. */
 bool holds_ends(const struct sonde_trace *trace);

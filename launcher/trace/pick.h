@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What `sonde dump`, `sonde replay` and `sonde graph` have in common: which part of a trace. */
+/*
+ * Which part of a trace a verb reads: threads, ranks, processes, a stretch of time; and what all verbs that read a trace have in
+ * common: opening it, reading its events, and what is said where it cannot be read.
+ */
 #ifndef SONDE_LAUNCHER_TRACE_PICK_H
 #define SONDE_LAUNCHER_TRACE_PICK_H
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Groups of chunks: when one is worth it, and their zstd frames. */
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
@@ -7,27 +8,31 @@
 #include "tracefmt/format.h"
 
 enum {
-	LEVEL = 1, MIN_MATCH = 7, /* as for other chunks */
-	HASH_LOG = 16,		/* a group's near matches have more to look for in than a chunk's */
-	LONG_MATCH = 20,	/* bytes of a match that is looked for far back: single words differ */
-	LONG_RATE_LOG = 8,	/* at one of so many bytes */
-	DENSE = 25,		/* streams of which less than one byte in so many is written are small enough */
-	DEAR = 5,		/* those of which more are put into a group before they have repeated anything */
-	EARLY = 1 << 20,	/* words that a stream has before it is looked at */
+	/* parameters of zstd */
+	LEVEL = 1, MIN_MATCH = 7, /* as for chunks that are packed by themselves */
+	HASH_LOG = 16,		/* larger than theirs: there is more before a chunk */
+	LONG_MATCH = 20,	/* bytes: the shortest match of those far back; in these, single words may differ */
+	LONG_RATE_LOG = 8,	/* log2: such matches are looked for at one byte in so many */
 
-	PLACES_LOG = 16,
-	RATE_LOG = 11,		/* one of so many words is a place */
+	/* when a group is opened */
+	DENSE = 25,		/* not if less than 1 byte in 25 is left when chunks are packed by themselves: that is small enough */
+	DEAR = 5,		/* without knowing whether the stream repeats itself, if more than 1 byte in 5 is left */
+	EARLY = 1 << 20,	/* not within so many words from the stream's begin */
+
+	/* whether a stream repeats itself: some of its words, "places", are remembered by a hash of what follows them */
+	PLACES_LOG = 16,	/* log2 of the table of places */
+	RATE_LOG = 11,		/* log2: one word in so many is a place */
 	CONTEXT = 8,		/* words from a place on that are hashed */
-	BLOCK = 4096,		/* words that are looked at at a time */
-	ENOUGH = 1024,		/* places for a decision */
-	SHARE = 8,		/* one in so many has to have been seen before, as far back as the last one that was */
-	DRIFT = 64,		/* words that that may differ by */
-	NEAR = 1 << 18,		/* words: what is as near does not count */
-	FAR = 1 << (MT_GROUP_WINDOW - 2),
+	BLOCK = 4096,		/* words that are looked through at once */
+	ENOUGH = 1024,		/* so many places make a decision: the stream repeats itself if ... */
+	SHARE = 8,		/* ... 1 in 8 of them was seen before, as far back as the one before it, ... */
+	DRIFT = 64,		/* ... give or take so many words, ... */
+	NEAR = 1 << 18,		/* ... and not so near, where chunks by themselves have it as well, */
+	FAR = 1 << (MT_GROUP_WINDOW - 2), /* nor further than the window: words */
 };
 
 struct mt_group_place {
-	uint32_t hash, at;
+	uint32_t hash, at; /* of the words there; index of the first in the stream */
 };
 
 static void close_group(struct mt_group *g, unsigned int *windows)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Which places in the program's code its events tell of: values of fields of type "ptr" that are called "code", or "code2" and so on right after it.  When the
- * program has ended, the trace says what is there.
+ * The addresses of code that are in the events of a program: values of fields of type "ptr" that are called "code", or "code2" and
+ * so on right after it.  When the program has ended, the metadata says what is there: function, source line, file.
  */
 #ifndef SONDE_TRACEFMT_WRITE_CODES_H
 #define SONDE_TRACEFMT_WRITE_CODES_H

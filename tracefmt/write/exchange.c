@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What points tell of the clocks of two nodes goes into the metadata, where a reader finds it without reading events. */
+/* Points about the clocks of two nodes go into the metadata, where a reader finds it without reading events. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -44,7 +44,7 @@ struct tf_site_more {
 
 struct tf_codes;
 
-/* What points tell of clocks since it was last asked for: tf_writer_exchanges() (exchange.c). */
+/* Values of points about clocks, since tf_writer_exchanges() has taken them last (exchange.c). */
 #define TF_EXCHANGE_VALUES 6
 #define TF_EXCHANGES_MAX 64u   /* of one sub-buffer; further ones stay events alone */
 #define TF_EXCHANGES_ALL 4096u /* likewise, of a trace */
@@ -67,7 +67,7 @@ struct tf_sites {
 	struct tf_site *site; /* [room], indexed by event id */
 	struct tf_site_more *more;
 	uint32_t room; /* ids below are looked up; the others do not exist; never 0 */
-	struct tf_codes *codes; /* that events told of; NULL: no event tells of any */
+	struct tf_codes *codes; /* that are in events; NULL: in none */
 	struct tf_exchanges *exchanges; /* likewise */
 };
 

@@ -111,7 +111,7 @@ struct tf_object {
 
 TF_CHECK enum sonde_trace_status tf_writer_object(struct tf_writer *w, const struct tf_object *object);
 
-/* What is at an address in the program that events told of. */
+/* What is at an address of the program's code that is in events. */
 struct tf_code {
 	uint64_t address;     /* there */
 	const char *path;     /* of the file, absolute */
@@ -123,7 +123,7 @@ struct tf_code {
 
 TF_CHECK enum sonde_trace_status tf_writer_code(struct tf_writer *w, const struct tf_code *code);
 
-/* The addresses that events told of so far, malloc'ed, *n of them; NULL: none, or no memory. */
+/* The addresses of code in the events so far, malloc'ed, *n of them; NULL: none, or no memory. */
 uint64_t *tf_writer_codes(const struct tf_writer *w, size_t *n);
 
 struct tf_function {

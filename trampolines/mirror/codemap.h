@@ -61,9 +61,9 @@ _Static_assert(sizeof(struct rt_piece) == 12, "piece");
 enum rt_value_kind {
 	RT_VALUE_WORD,	 /* the word there, whatever its upper bytes are */
 	RT_VALUE_STRING, /* the word points to a string, which ends with a zero byte */
-	RT_VALUE_BEHIND, /* it points to an integer of `bytes`, sign-extended; RT_VALUE_UNREADABLE: it cannot be read */
-	RT_VALUE_BEHIND_UNSIGNED, /* the same, extended with zeros */
-	RT_VALUE_BEHIND_FLOAT, /* a number of 4 or 8 bytes, its bits; NaN: it cannot be read */
+	RT_VALUE_INDIRECT, /* it points to an integer of `bytes`, sign-extended; RT_VALUE_UNREADABLE: it cannot be read */
+	RT_VALUE_INDIRECT_UNSIGNED, /* the same, extended with zeros */
+	RT_VALUE_INDIRECT_FLOAT, /* a number of 4 or 8 bytes, its bits; NaN: it cannot be read */
 };
 
 #define RT_VALUE_UNREADABLE (UINT64_C(1) << 63)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What is at the places in the program's code that events tell of. */
+/* What is at the places in the program's code whose addresses are in events. */
 #ifndef SONDE_LAUNCHER_RECORD_CODES_H
 #define SONDE_LAUNCHER_RECORD_CODES_H
 

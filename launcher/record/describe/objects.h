@@ -9,7 +9,7 @@
 #include "injector/patch/session.h"
 #include "tracefmt/write/writer.h"
 
-/* Tells of s->objects[i], once, and keeps its file open. */
+/* Writes s->objects[i] into the metadata, once, and keeps its file open. */
 void objects_publish(struct inj_session *s, struct tf_writer *w, size_t i);
 
 /* Functions and loops of the code whose memory accesses are recorded, as far as they are new. */
