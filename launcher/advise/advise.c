@@ -198,7 +198,7 @@ int verb_advise(int argc, char **argv)
 	else if (o.csv + o.json + (o.format != NULL) > 1)
 		status = opt_usage_error(&advise_command, "--format, --csv and --json exclude each other");
 	else
-		status = advise(&o, first < argc ? argv[first] : "sonde.data");
+		status = advise(&o, first < argc ? argv[first] : DEFAULT_TRACE);
 	opt_list_free(&o.pick.threads);
 	opt_list_free(&o.pick.processes);
 	return status;

@@ -17,7 +17,6 @@
 #include "launcher/trace/tracedir.h"
 #include "launcher/verbs.h"
 
-#define DEFAULT_DIR "sonde.data"
 #define EXIT_MISSING 1
 
 struct archive_options {
@@ -39,7 +38,7 @@ static const struct opt_command archive_command = {
 	.summary = "Puts the programs, libraries, debug files and sources that a trace was recorded of into its\n"
 		   "folder, so that it reads the same on another machine.",
 	.opts = archive_opts,
-	.details = "DIR is a trace, " DEFAULT_DIR " if not given. The exit status is 1 if a program or a library\n"
+	.details = "DIR is a trace, " DEFAULT_TRACE " if not given. The exit status is 1 if a program or a library\n"
 		   "is not there any more and the rest was archived, 2 if nothing was.\n",
 	.examples = "sonde archive\tsonde.data is self-contained from now on\n"
 		    "sonde archive -o solve.trace && tar --zstd -cf solve.tar.zst solve.trace\tto send it\n"
@@ -153,5 +152,5 @@ int verb_archive(int argc, char **argv)
 		return OPT_STATUS(first);
 	if (argc - first > 1)
 		return opt_usage_error(&archive_command, "more than one trace");
-	return archive(first < argc ? argv[first] : DEFAULT_DIR, &o);
+	return archive(first < argc ? argv[first] : DEFAULT_TRACE, &o);
 }

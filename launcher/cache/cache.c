@@ -500,7 +500,7 @@ int verb_cache(int argc, char **argv)
 	else if (o.curve && (o.sim.classify || (o.sort && *o.sort == 'L')))
 		status = opt_usage_error(&cache_command, "--curve has no levels: neither --classify nor --sort=L1");
 	else
-		status = o.list ? list(&o) : simulate(&o, first < argc ? argv[first] : "sonde.data");
+		status = o.list ? list(&o) : simulate(&o, first < argc ? argv[first] : DEFAULT_TRACE);
 	opt_list_free(&o.systems);
 	opt_list_free(&o.pick.threads);
 	opt_list_free(&o.pick.processes);

@@ -62,6 +62,8 @@ struct opt {
 	const char *choices;	/* OPT_CHOICE: "one\0two\0"; OPT_LIST_OR: what --name alone means */
 };
 
+#define DEFAULT_TRACE "sonde.data" /* the folder, where none is given */
+
 #define OPT_HELP { 'h', "help", NULL, "show this help", OPT_TYPE_HELP, 0, NULL }
 #define OPT_END { 0, NULL, NULL, NULL, OPT_TYPE_END, 0, NULL }
 

@@ -105,7 +105,7 @@ static char *program_of(const char *dir)
 
 static int output(int argc, char **argv)
 {
-	const char *dir = argc > 2 ? argv[2] : "sonde.data";
+	const char *dir = argc > 2 ? argv[2] : DEFAULT_TRACE;
 	struct config_files f = { 0 };
 	struct config c;
 	char *program;

@@ -16,7 +16,6 @@
 #include "launcher/control/client.h"
 #include "launcher/verbs.h"
 
-#define DEFAULT_DIR "sonde.data"
 
 static const struct action {
 	const char *name;
@@ -37,7 +36,7 @@ static const struct opt ctl_opts[] = { OPT_HELP, OPT_END };
 static const struct opt_command ctl_command = {
 	.name = "ctl",
 	.usage = "[DIR] ACTION",
-	.summary = "Controls the recording that runs into DIR, " DEFAULT_DIR " if not given.",
+	.summary = "Controls the recording that runs into DIR, " DEFAULT_TRACE " if not given.",
 	.opts = ctl_opts,
 	.details = "ACTION is\n"
 		   "  status     show what is recorded, and how much there is so far\n"
@@ -47,7 +46,7 @@ static const struct opt_command ctl_command = {
 		   "  on         record again\n"
 		   "  stop       end the recording and complete the trace; the program goes on without\n"
 		   "Of a job, the recordings of all ranks of this machine are meant.\n",
-	.examples = "sonde ctl status\thow the recording in " DEFAULT_DIR " stands\n"
+	.examples = "sonde ctl status\thow the recording in " DEFAULT_TRACE " stands\n"
 		    "sonde ctl run1 stop\tend that in run1\n",
 };
 
@@ -183,7 +182,7 @@ int verb_ctl(int argc, char **argv)
 	struct { char none; } none;
 	int first = opt_parse(&ctl_command, argc, argv, &none);
 	struct asking a = { 0 };
-	const char *dir = DEFAULT_DIR;
+	const char *dir = DEFAULT_TRACE;
 
 	if (first < 0)
 		return OPT_STATUS(first);

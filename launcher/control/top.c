@@ -22,7 +22,6 @@
 #include "launcher/control/client.h"
 #include "launcher/verbs.h"
 
-#define DEFAULT_DIR "sonde.data"
 #define ROWS 24
 #define COLUMNS 80
 #define SHARE 4 /* of the time at most one part in so many is spent on reading */
@@ -51,7 +50,7 @@ static const struct opt_command top_command = {
 	.usage = "[OPTION]... [DIR]",
 	.summary = "Shows the busiest functions of the recording that runs into DIR, again each second.",
 	.opts = top_opts,
-	.details = "DIR is " DEFAULT_DIR " if not given. Figures are of the whole recording so far. At a terminal each table\n"
+	.details = "DIR is " DEFAULT_TRACE " if not given. Figures are of the whole recording so far. At a terminal each table\n"
 		   "takes the place of the one before; else they follow each other. Ends with the recording.\n",
 	.examples = "sonde top\twhat the program spends its time on now\n"
 		    "sonde top -c 1 run1 | head\tonce\n",
@@ -236,7 +235,7 @@ static int run(const struct top_options *o)
 
 int verb_top(int argc, char **argv)
 {
-	struct top_options o = { .delay = NS_OF_S, .sort = "self", .dir = DEFAULT_DIR };
+	struct top_options o = { .delay = NS_OF_S, .sort = "self", .dir = DEFAULT_TRACE };
 	int first = opt_parse(&top_command, argc, argv, &o);
 
 	if (first < 0)

@@ -218,7 +218,7 @@ int verb_dump(int argc, char **argv)
 {
 	struct dump_options o = { .pick = { .rank = PICK_ANY_RANK, .to = PICK_NO_END } };
 	int first = opt_parse(&dump_command, argc, argv, &o), result;
-	const char *dir = first >= 0 && first < argc ? argv[first] : "sonde.data";
+	const char *dir = first >= 0 && first < argc ? argv[first] : DEFAULT_TRACE;
 
 	if (first < 0)
 		result = OPT_STATUS(first);

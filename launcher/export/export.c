@@ -16,7 +16,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define DEFAULT_DIR "sonde.data"
 #define MAX_PATHS UINT64_C(1000000)
 
 struct export_options {
@@ -53,7 +52,7 @@ static const struct opt_command export_command = {
 	.usage = "-f FORMAT [OPTION]... [DIR]",
 	.summary = "Writes a trace in a format that another tool reads.",
 	.opts = export_opts,
-	.details = "DIR is a trace, " DEFAULT_DIR " if not given. Formats:\n"
+	.details = "DIR is a trace, " DEFAULT_TRACE " if not given. Formats:\n"
 		   "  callgrind   call graph with times: kcachegrind, callgrind_annotate; of blocks (--blocks)\n"
 		   "              or memory accesses (--mem): instructions, reads, writes, misses by line\n"
 		   "  chrome      time line, JSON: chrome://tracing, ui.perfetto.dev\n"
@@ -262,7 +261,7 @@ int verb_export(int argc, char **argv)
 	else
 		result = check_options(&o);
 	if (first >= 0 && !result)
-		result = export_trace(&o, first < argc ? argv[first] : DEFAULT_DIR);
+		result = export_trace(&o, first < argc ? argv[first] : DEFAULT_TRACE);
 	opt_list_free(&o.systems);
 	opt_list_free(&o.pick.threads);
 	opt_list_free(&o.pick.processes);

@@ -19,7 +19,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DEFAULT_DIR "sonde.data"
 #define DEFAULT_PERCENT 0.5
 #define DEFAULT_PATHS UINT64_C(1000000)
 #define MAX_PATHS UINT64_C(1000000000)
@@ -67,7 +66,7 @@ static const struct opt_command graph_command = {
 	.usage = "[OPTION]... [DIR [PATTERN]...]",
 	.summary = "Shows who called whom, and where the time went on each path.",
 	.opts = graph_opts,
-	.details = "DIR is a trace, " DEFAULT_DIR " if not given. With a PATTERN: who called that function, and what it\n"
+	.details = "DIR is a trace, " DEFAULT_TRACE " if not given. With a PATTERN: who called that function, and what it\n"
 		   "called. Where a function calls itself again, by whatever path, the path goes on from\n"
 		   "its first call.\n",
 	.examples = "sonde graph\tthe whole program\n"
@@ -378,7 +377,7 @@ int verb_graph(int argc, char **argv)
 		for (int i = first + 1; i < argc && !status; i++)
 			status = opt_list_append(&o.select.functions, argv[i]) ? 0 : no_memory();
 		if (!status)
-			status = graph_trace(&o, first < argc ? argv[first] : DEFAULT_DIR);
+			status = graph_trace(&o, first < argc ? argv[first] : DEFAULT_TRACE);
 	}
 	opt_list_free(&o.pick.threads);
 	opt_list_free(&o.pick.processes);

@@ -481,7 +481,7 @@ int verb_info(int argc, char **argv)
 	else if (argc - first > 1)
 		status = opt_usage_error(&info_command, "more than one directory");
 	else
-		status = open_and_print(&o, first < argc ? argv[first] : "sonde.data");
+		status = open_and_print(&o, first < argc ? argv[first] : DEFAULT_TRACE);
 	opt_list_free(&o.processes);
 	return status;
 }

@@ -171,7 +171,7 @@ int verb_memory(int argc, char **argv)
 	else if (o.csv && o.json)
 		status = opt_usage_error(&memory_command, "--csv and --json exclude each other");
 	else
-		status = profile_trace(&o, first < argc ? argv[first] : "sonde.data");
+		status = profile_trace(&o, first < argc ? argv[first] : DEFAULT_TRACE);
 	opt_list_free(&o.pick.threads);
 	opt_list_free(&o.pick.processes);
 	select_options_free(&o.select);

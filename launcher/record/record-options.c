@@ -233,7 +233,7 @@ int record_without_memory(struct record_options *o)
 static int parse(int argc, char **argv, struct record_options *o)
 {
 	struct record_given given = {
-		.o = { .dir = "sonde.data", .ring_bytes = RECORD_DEFAULT_RING, .select.min_size = UNSET,
+		.o = { .dir = DEFAULT_TRACE, .ring_bytes = RECORD_DEFAULT_RING, .select.min_size = UNSET,
 		       .depth = UNSET, .min_time = UNSET, .max_calls = UNSET, .mem_bytes = UNSET, .duration = UNSET,
 		       .flight = UNSET, .max_size = UNSET, .workers = UNSET, .alloc_stack = 1 },
 		.overflow = "wait", .analyze = "auto",
@@ -253,7 +253,7 @@ static int parse(int argc, char **argv, struct record_options *o)
 
 int record_options_peek(int argc, char **argv, struct record_peek *peek)
 {
-	struct record_given given = { .o.dir = "sonde.data" };
+	struct record_given given = { .o.dir = DEFAULT_TRACE };
 	const struct record_options *o = &given.o;
 	int first;
 

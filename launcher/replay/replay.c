@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define DEFAULT_DIR "sonde.data"
 #define FULL (32u << 10) /* bytes of output that are held back at most */
 
 struct replay_options {
@@ -52,7 +51,7 @@ static const struct opt_command replay_command = {
 	.usage = "[OPTION]... [DIR]",
 	.summary = "Shows the calls of a trace as they happened, with durations.",
 	.opts = replay_opts,
-	.details = "DIR is a trace, " DEFAULT_DIR " if not given. \"unwound\" is a function that was left by\n"
+	.details = "DIR is a trace, " DEFAULT_TRACE " if not given. \"unwound\" is a function that was left by\n"
 		   "longjmp() or an exception. A call's line comes when its thread's next event does, so\n"
 		   "lines of different threads may change places.\n",
 	.examples = "sonde replay | less\teverything\n"
@@ -201,7 +200,7 @@ int verb_replay(int argc, char **argv)
 	else if (argc - first > 1)
 		result = opt_usage_error(&replay_command, "more than one directory");
 	else
-		result = open_and_replay(&o, first < argc ? argv[first] : DEFAULT_DIR);
+		result = open_and_replay(&o, first < argc ? argv[first] : DEFAULT_TRACE);
 	opt_list_free(&o.pick.threads);
 	opt_list_free(&o.pick.processes);
 	select_options_free(&o.select);

@@ -21,7 +21,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DEFAULT_DIR "sonde.data"
 #define EXIT_DAMAGED 1
 #define DEFAULT_LIMIT 100 /* lines of a table for people */
 #define NO_LIMIT (UINT64_MAX - 1)
@@ -84,7 +83,7 @@ static const struct opt_command report_command = {
 	.usage = "[OPTION]... [DIR]",
 	.summary = "Shows how often each function was called and where the time went.",
 	.opts = report_opts,
-	.details = "DIR is a trace, " DEFAULT_DIR " if not given. The exit status is 1 if some of the trace is\n"
+	.details = "DIR is a trace, " DEFAULT_TRACE " if not given. The exit status is 1 if some of the trace is\n"
 		   "damaged and the rest was reported, 2 if there is nothing to report from.\n",
 	.examples = "sonde report\twhere the time went\n"
 		    "sonde report -s bytes -n 10\tthe ten functions that moved most data\n"
@@ -335,7 +334,7 @@ int verb_report(int argc, char **argv)
 	else
 		status = make_request(&o, &q);
 	if (first >= 0 && !status)
-		status = report_trace(first < argc ? argv[first] : DEFAULT_DIR, &o, &q);
+		status = report_trace(first < argc ? argv[first] : DEFAULT_TRACE, &o, &q);
 	opt_list_free(&o.processes);
 	opt_list_free(&o.phases);
 	select_options_free(&o.select);

@@ -423,13 +423,13 @@ int verb_sharing(int argc, char **argv)
 	else if (!o.pages && (o.nodes || o.page != 4096))
 		status = opt_usage_error(&sharing_command, "--nodes and --page belong to --pages");
 	else if (o.pages)
-		status = pages(&o, first < argc ? argv[first] : "sonde.data");
+		status = pages(&o, first < argc ? argv[first] : DEFAULT_TRACE);
 	else if (o.line < 16 || o.line > SH_LINE_MAX || o.line & (o.line - 1))
 		status = opt_usage_error(&sharing_command, "--line: 16, 32, 64, 128, ... 1024 bytes belong there");
 	else if (o.csv && (o.pads.n || o.splits.n || o.soas.n))
 		status = opt_usage_error(&sharing_command, "--csv has lines alone: --pad, --split and --soa are for text and --json");
 	else
-		status = sharing(&o, first < argc ? argv[first] : "sonde.data");
+		status = sharing(&o, first < argc ? argv[first] : DEFAULT_TRACE);
 	opt_list_free(&o.pads);
 	opt_list_free(&o.splits);
 	opt_list_free(&o.soas);

@@ -53,7 +53,6 @@ int pick_check(struct pick *p)
 	return EXIT_USAGE;
 }
 
-#define DEFAULT_DIR "sonde.data"
 
 void pick_no_trace(const char *dir, const char *why)
 {
@@ -65,10 +64,10 @@ void pick_no_trace(const char *dir, const char *why)
 		msg_error("%s: not a trace, which is a folder", dir);
 	else if (stat(dir, &st) == 0)
 		msg_error("%s", why);
-	else if (strcmp(dir, DEFAULT_DIR) == 0)
+	else if (strcmp(dir, DEFAULT_TRACE) == 0)
 		msg_error("%s: no such trace; `sonde -F '*' PROGRAM' records one", dir);
-	else if (!strchr(dir, '/') && access(DEFAULT_DIR, F_OK) == 0)
-		msg_error("%s: no such trace; if it is a function of " DEFAULT_DIR ": -F %s", dir, dir);
+	else if (!strchr(dir, '/') && access(DEFAULT_TRACE, F_OK) == 0)
+		msg_error("%s: no such trace; if it is a function of " DEFAULT_TRACE ": -F %s", dir, dir);
 	else
 		msg_error("%s: no such trace", dir);
 }
