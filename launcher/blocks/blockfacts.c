@@ -52,38 +52,19 @@ struct block_facts block_facts(const struct tramp_flow *flow, uint32_t i)
 
 _Static_assert(2 + TRAMP_CLASSES + 1 + 3 * TRAMP_WIDTHS + 2 * BLOCK_KINDS == BLOCK_FACT_NUMBERS, "in a trace they are what they are");
 
-/* Moves each number in one direction or the other. */
-#define EACH(one, many)                             \
-	do {                                        \
-		one(insns);                         \
-		many(classes, TRAMP_CLASSES);       \
-		one(flops_scalar);                  \
-		many(flops_packed, TRAMP_WIDTHS);   \
-		many(ints, TRAMP_WIDTHS);           \
-		many(floats, TRAMP_WIDTHS);         \
-		many(accesses, BLOCK_KINDS);        \
-		many(bytes, BLOCK_KINDS);           \
-		one(varies);                        \
-	} while (0)
-
 void block_facts_put(const struct block_facts *b, uint64_t *v)
 {
-#define PUT(field) (*v++ = b->field)
-#define PUT_ALL(field, n)                           \
-	for (unsigned int i = 0; i < (n); i++)      \
-		PUT(field[i])
-	EACH(PUT, PUT_ALL);
-#undef PUT
+#define PUT_ALL(field)                                                                   \
+	for (size_t i = 0; i < sizeof(b->field) / sizeof(b->field[0]); i++) \
+		*v++ = b->field[i]
+	*v++ = b->insns;
+	PUT_ALL(classes);
+	*v++ = b->flops_scalar;
+	PUT_ALL(flops_packed);
+	PUT_ALL(ints);
+	PUT_ALL(floats);
+	PUT_ALL(accesses);
+	PUT_ALL(bytes);
+	*v++ = b->varies;
 #undef PUT_ALL
-}
-
-void block_facts_get(struct block_facts *b, const uint64_t *v)
-{
-#define GET(field) (b->field = (__typeof__(b->field))*v++)
-#define GET_ALL(field, n)                           \
-	for (unsigned int i = 0; i < (n); i++)      \
-		GET(field[i])
-	EACH(GET, GET_ALL);
-#undef GET
-#undef GET_ALL
 }

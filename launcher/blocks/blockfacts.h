@@ -36,6 +36,5 @@ void block_add_accesses(struct block_facts *b, const struct tramp_mem_facts *fac
 /* The same as numbers, for a trace (memtrace/pack/blocks.h): MT_BLOCK_FACTS of them; those that are not used are left alone. */
 #define BLOCK_FACT_NUMBERS 31
 void block_facts_put(const struct block_facts *b, uint64_t *v);
-void block_facts_get(struct block_facts *b, const uint64_t *v);
 
 #endif

@@ -5,47 +5,18 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/path.h"
 #include "launcher/blocks/blocks.h"
+#include "launcher/common/table.h"
 #include "launcher/common/units.h"
 #include "tracefmt/json.h"
 
 #define CELL_MAX 64
 #define NAME_MAX_WIDTH 0 /* names are not cut */
 
-struct column {
-	const char *title;
-	unsigned int of;	/* bit 1 << enum counts_by: tables that have it */
-	void (*put)(const struct counts_row *row, char text[static CELL_MAX]);
-};
-
-#define OF(by) (1u << COUNTS_BY_##by)
-
-static void put_number(uint64_t n, char *text)
-{
-	snprintf(text, CELL_MAX, "%" PRIu64, n);
-}
-
-static void put_count(const struct counts_row *row, char text[static CELL_MAX])
-{
-	put_number(row->count, text);
-}
-
-static void put_entries(const struct counts_row *row, char text[static CELL_MAX])
-{
-	put_number(row->entries, text);
-}
-
 static double trips(const struct counts_row *row)
 {
 	return row->entries ? (double)row->count / (double)row->entries : 0;
-}
-
-static void put_trips(const struct counts_row *row, char text[static CELL_MAX])
-{
-	if (row->entries)
-		snprintf(text, CELL_MAX, "%.2f", trips(row));
-	else
-		strcpy(text, "-");
 }
 
 /* Neither is known of a loop some of whose entries overlapped. */
@@ -54,156 +25,108 @@ static uint64_t known_trips(const struct counts_row *row, uint64_t n)
 	return row->unknown_trips ? 0 : n;
 }
 
-static void put_known(uint64_t n, char *text)
-{
-	if (n)
-		put_number(n, text);
-	else
-		strcpy(text, "-");
-}
-
-static void put_least(const struct counts_row *row, char text[static CELL_MAX])
-{
-	put_known(known_trips(row, row->least), text);
-}
-
-static void put_most(const struct counts_row *row, char text[static CELL_MAX])
-{
-	put_known(known_trips(row, row->most), text);
-}
-
-static void put_blocks(const struct counts_row *row, char text[static CELL_MAX])
-{
-	put_number(row->blocks, text);
-}
-
-static void put_insns(const struct counts_row *row, char text[static CELL_MAX])
-{
-	put_number(row->facts[FACT_INSNS], text);
-}
-
-static void put_flops(const struct counts_row *row, char text[static CELL_MAX])
-{
-	put_number(counts_flops(row), text);
-}
-
-static void put_bytes(const struct counts_row *row, char text[static CELL_MAX])
-{
-	units_bytes(counts_bytes(row), text);
-}
-
-static void put_depth(const struct counts_row *row, char text[static CELL_MAX])
-{
-	put_number(row->depth, text);
-}
-
-static void put_address(uint64_t addr, char *text)
-{
-	if (addr)
-		snprintf(text, CELL_MAX, "%" PRIx64, addr);
-	else
-		strcpy(text, "outside");
-}
-
-static void put_from(const struct counts_row *row, char text[static CELL_MAX])
-{
-	put_address(row->addr, text);
-}
-
-static void put_to(const struct counts_row *row, char text[static CELL_MAX])
-{
-	put_address(row->to, text);
-}
-
-static const struct column columns[] = {
-	{ "calls", OF(FUNCTION), put_count },
-	{ "entries", OF(LOOP), put_entries },
-	{ "iterations", OF(LOOP), put_count },
-	{ "mean trips", OF(LOOP), put_trips },
-	{ "least", OF(LOOP), put_least },
-	{ "most", OF(LOOP), put_most },
-	{ "count", OF(LINE) | OF(BLOCK) | OF(EDGE), put_count },
-	{ "blocks", OF(THREAD), put_count },
-	{ "blocks", OF(FUNCTION) | OF(LOOP), put_blocks },
-	{ "instructions", OF(FUNCTION) | OF(LOOP) | OF(BLOCK) | OF(THREAD), put_insns },
-	{ "flops", OF(FUNCTION) | OF(LOOP) | OF(BLOCK) | OF(THREAD), put_flops },
-	{ "memory", OF(FUNCTION) | OF(LOOP) | OF(BLOCK) | OF(THREAD), put_bytes },
-	{ "depth", OF(LOOP), put_depth },
-	{ "address", OF(LOOP) | OF(BLOCK), put_from },
-	{ "from", OF(EDGE), put_from },
-	{ "to", OF(EDGE), put_to },
-};
-#define COLUMNS (sizeof(columns) / sizeof(columns[0]))
-
 /* ---- the table ---- */
 
-struct table {
-	const struct counts *c;
-	int width[COLUMNS];
-};
-
-static bool has(const struct table *t, size_t column)
+static void put_number(struct table *t, const char *title, uint64_t n)
 {
-	return columns[column].of >> t->c->o->by & 1;
+	table_cell(t, title, 0, "%" PRIu64, n);
 }
 
-static void measure(struct table *t, size_t n)
+static void put_known(struct table *t, const char *title, uint64_t n)
 {
-	char text[CELL_MAX];
+	if (n)
+		put_number(t, title, n);
+	else
+		table_cell(t, title, 0, "-");
+}
 
-	for (size_t k = 0; k < COLUMNS; k++) {
-		t->width[k] = (int)strlen(columns[k].title);
-		for (size_t i = 0; i < n && has(t, k); i++) {
-			columns[k].put(&t->c->rows[i], text);
-			if ((int)strlen(text) > t->width[k])
-				t->width[k] = (int)strlen(text);
-		}
-	}
+static void put_address(struct table *t, const char *title, uint64_t addr)
+{
+	if (addr)
+		table_cell(t, title, 0, "%" PRIx64, addr);
+	else
+		table_cell(t, title, 0, "outside");
+}
+
+static void put_loop(struct table *t, const struct counts_row *row)
+{
+	put_number(t, "entries", row->entries);
+	put_number(t, "iterations", row->count);
+	if (row->entries)
+		table_cell(t, "mean trips", 0, "%.2f", trips(row));
+	else
+		table_cell(t, "mean trips", 0, "-");
+	put_known(t, "least", known_trips(row, row->least));
+	put_known(t, "most", known_trips(row, row->most));
+}
+
+static void put_work(struct table *t, const struct counts_row *row)
+{
+	char bytes[UNITS_MAX];
+
+	units_bytes(counts_bytes(row), bytes);
+	put_number(t, "instructions", row->facts[FACT_INSNS]);
+	put_number(t, "flops", counts_flops(row));
+	table_cell(t, "memory", 0, "%s", bytes);
 }
 
 static void put_place(const struct counts_row *row, FILE *out)
 {
-	const char *slash = row->file ? strrchr(row->file, '/') : NULL;
-
 	if (row->name[0])
 		units_text(out, row->name, NAME_MAX_WIDTH, true);
 	if (!row->file)
 		return;
 	fputs(row->name[0] ? "  " : "", out);
-	units_text(out, slash ? slash + 1 : row->file, NAME_MAX_WIDTH, true);
+	units_text(out, path_basename(row->file), NAME_MAX_WIDTH, true);
 	fprintf(out, ":%d", row->line);
 }
 
-static void put_row(const struct table *t, const struct counts_row *row, FILE *out)
+static void put_row(struct table *t, enum counts_by by, const struct counts_row *row)
 {
-	char text[CELL_MAX];
+	static const char *const count[] = {
+		[COUNTS_BY_FUNCTION] = "calls", [COUNTS_BY_LINE] = "count", [COUNTS_BY_BLOCK] = "count", [COUNTS_BY_EDGE] = "count",
+		[COUNTS_BY_THREAD] = "blocks",
+	};
+	bool inner = by == COUNTS_BY_FUNCTION || by == COUNTS_BY_LOOP;
 
-	for (size_t k = 0; k < COLUMNS; k++) {
-		if (!has(t, k))
-			continue;
-		columns[k].put(row, text);
-		fprintf(out, "%*s  ", t->width[k], text);
+	if (by == COUNTS_BY_LOOP)
+		put_loop(t, row);
+	else
+		put_number(t, count[by], row->count);
+	if (inner)
+		put_number(t, "blocks", row->blocks);
+	if (by != COUNTS_BY_LINE && by != COUNTS_BY_EDGE)
+		put_work(t, row);
+	if (by == COUNTS_BY_LOOP)
+		put_number(t, "depth", row->depth);
+	if (by == COUNTS_BY_LOOP || by == COUNTS_BY_BLOCK)
+		put_address(t, "address", row->addr);
+	if (by == COUNTS_BY_EDGE) {
+		put_address(t, "from", row->addr);
+		put_address(t, "to", row->to);
 	}
-	put_place(row, out);
-	putc('\n', out);
+	if (!table_row(t))
+		return;
+	put_place(row, t->out);
+	putc('\n', t->out);
 }
 
 void counts_print_table(const struct counts *c, const char *by, uint64_t limit, FILE *out)
 {
 	size_t n = c->n < limit ? c->n : (size_t)limit;
-	struct table t = { .c = c };
+	struct table t = { .out = out };
 
 	if (!c->n) {
 		fputs("nothing was executed\n", out);
 		return;
 	}
-	measure(&t, n);
-	for (size_t k = 0; k < COLUMNS; k++)
-		if (has(&t, k))
-			fprintf(out, "%*s  ", t.width[k], columns[k].title);
+	for (size_t i = 0; i < n; i++)
+		put_row(&t, c->o->by, &c->rows[i]);
+	table_fit(&t, 0, 0);
+	put_row(&t, c->o->by, &c->rows[0]);
 	fprintf(out, "%s\n", by);
 	for (size_t i = 0; i < n; i++)
-		put_row(&t, &c->rows[i], out);
+		put_row(&t, c->o->by, &c->rows[i]);
 	if (n < c->n)
 		fprintf(out, "... and %zu more (--all shows them)\n", c->n - n);
 }
