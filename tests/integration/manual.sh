@@ -66,6 +66,12 @@ sed -n '/^#include/,/^\.Ed/p' "$top_srcdir/doc/sonde-module.5" | grep -v '^\.' |
 check_status 0 sonde module list ./example.c
 check_contains out 'parse'
 
+# Macros are at the beginning of a line and have what they are for; a line of text does not begin with a dot.
+if grep -nE '^[^.].* \.[A-Z][a-z] |^\.[SDQP][qlo] [?!.,;:]$|^\.\.' "$top_srcdir"/doc/sonde*.[1-9] >lines; then
+	show lines
+	fail "lines that are not shown as they were meant"
+fi
+
 if command -v mandoc >/dev/null; then
 	for page in "$top_srcdir"/doc/sonde*.[1-9]; do
 		mandoc -T lint -W warning "$page" >lint 2>/dev/null
