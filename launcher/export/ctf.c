@@ -325,7 +325,7 @@ static bool open_folder(struct export *x, const char *path)
 	}
 	if (!export_folder_open(&c->folder, path))
 		return false;
-	if (mkdir(c->folder.temporary, 0777) < 0 || getrandom(c->uuid, sizeof(c->uuid), 0) != sizeof(c->uuid)) {
+	if (getrandom(c->uuid, sizeof(c->uuid), 0) != sizeof(c->uuid)) {
 		msg_error("%s: %s", path, strerror(errno));
 		return false;
 	}

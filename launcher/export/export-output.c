@@ -109,6 +109,10 @@ bool export_folder_open(struct export_folder *f, const char *path)
 		msg_error("no memory");
 		return false;
 	}
+	if (mkdir(f->temporary, 0777) < 0) {
+		msg_error("%s: %s", path, strerror(errno));
+		return false;
+	}
 	return true;
 }
 

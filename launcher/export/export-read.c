@@ -3,6 +3,7 @@
 #include "launcher/export/export.h"
 #include "launcher/common/message.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 #define FULL (64u << 10) /* bytes of output that are held back at most */
@@ -42,6 +43,8 @@ static bool flush(struct export_reader *r)
 	struct tf_buf *b = &r->x.buf;
 	bool good = fwrite(b->data, 1, b->size, r->x.out) == b->size;
 
+	if (!good)
+		r->x.why = errno;
 	tf_buf_clear(b);
 	return good;
 }
@@ -73,7 +76,7 @@ static int export_events(struct export_reader *r, struct sonde_trace_iter *iter)
 		if (r->x.failed)
 			return EXIT_USAGE;
 		if (r->x.buf.size > FULL && !flush(r))
-			return EXIT_USAGE; /* who closes the file says why */
+			return EXIT_USAGE; /* who closes the file says so */
 	}
 	return status == SONDE_TRACE_END ? 0 : pick_read_error(status);
 }

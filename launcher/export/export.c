@@ -146,6 +146,8 @@ static int export_into(struct export_reader *r, const struct export_options *o)
 	pick_reading(r->pick, to_stdout, &r->reading);
 	result = r->x.format ? export_read(r) : export_paths(r, o->format);
 	reading_end(&r->reading);
+	if (r->x.why && !to_stdout)
+		msg_error("%s: %s", o->output, strerror(r->x.why));
 	if (!export_output_close(&out, !result))
 		result = EXIT_USAGE;
 	if (r->x.cut)

@@ -88,6 +88,7 @@ struct export {
 	uint64_t cut;		/* calls whose end is not known */
 	void *private;		/* of a format that writes a folder */
 	bool failed;		/* writing has; the message is out */
+	int why;		/* errno: @out could not be written; or 0 */
 };
 
 /*
@@ -203,7 +204,7 @@ bool export_output_open(struct export_output *o, const char *path) __attribute__
 /* @keep: it is whole.  False after a message. */
 bool export_output_close(struct export_output *o, bool keep);
 
-/* The same for a folder, which may not be there before: its format makes @temporary. */
+/* The same for a folder, which may not be there before: what is written goes into @temporary. */
 struct export_folder {
 	const char *path;
 	char *temporary; /* NULL: not opened */

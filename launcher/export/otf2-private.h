@@ -20,7 +20,7 @@
 	F(OTF2_GlobalDefWriter_WriteClockProperties) F(OTF2_GlobalDefWriter_WriteString)                                \
 	F(OTF2_GlobalDefWriter_WriteAttribute) F(OTF2_GlobalDefWriter_WriteRegion)                                      \
 	F(OTF2_GlobalDefWriter_WriteSystemTreeNode) F(OTF2_GlobalDefWriter_WriteLocationGroup)                          \
-	F(OTF2_GlobalDefWriter_WriteLocation) F(OTF2_Error_GetDescription)                                              \
+	F(OTF2_GlobalDefWriter_WriteLocation) F(OTF2_Error_GetDescription) F(OTF2_Error_RegisterCallback)                \
 	F(OTF2_EvtWriter_MpiSend) F(OTF2_EvtWriter_MpiIsend) F(OTF2_EvtWriter_MpiIsendComplete)                         \
 	F(OTF2_EvtWriter_MpiIrecvRequest) F(OTF2_EvtWriter_MpiRecv) F(OTF2_EvtWriter_MpiIrecv)                          \
 	F(OTF2_EvtWriter_MpiRequestCancelled) F(OTF2_EvtWriter_MpiCollectiveBegin)                                      \

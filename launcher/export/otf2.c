@@ -47,6 +47,21 @@ static bool load(void)
 	return complete;
 }
 
+/* In place of lines of the library, of which one error makes several. */
+static OTF2_ErrorCode failure(void *arg, const char *file, uint64_t line, const char *function, OTF2_ErrorCode code, const char *format,
+			      va_list args)
+{
+	struct export *x = arg;
+	const struct otf2_archive *a = x->private;
+
+	(void)file, (void)line, (void)function, (void)format, (void)args;
+	if (code <= OTF2_SUCCESS || x->failed) /* less is a warning */
+		return code;
+	msg_error("%s: %s", a->folder.path, otf2_lib.OTF2_Error_GetDescription(code));
+	x->failed = true;
+	return code;
+}
+
 bool otf2_check(struct export *x, OTF2_ErrorCode code)
 {
 	if (code == OTF2_SUCCESS || x->failed)
@@ -150,11 +165,13 @@ static bool open_folder(struct export *x, const char *path)
 	}
 	if (!export_folder_open(&a->folder, path))
 		return false;
+	otf2_lib.OTF2_Error_RegisterCallback(failure, x);
 	a->otf2 = otf2_lib.OTF2_Archive_Open(a->folder.temporary, "traces", OTF2_FILEMODE_WRITE, OTF2_CHUNK_SIZE_EVENTS_DEFAULT,
 					OTF2_CHUNK_SIZE_DEFINITIONS_DEFAULT, OTF2_SUBSTRATE_POSIX, OTF2_COMPRESSION_NONE);
 	a->values = otf2_lib.OTF2_AttributeList_New();
 	if (!a->otf2 || !a->values) {
-		msg_error("%s: cannot be written", path);
+		if (!x->failed)
+			msg_error("%s: cannot be written", path);
 		return false;
 	}
 	return otf2_check(x, otf2_lib.OTF2_Archive_SetFlushCallbacks(a->otf2, &flush, NULL)) &&

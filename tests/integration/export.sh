@@ -64,7 +64,7 @@ if [ -w /dev/full ]; then
 	check_status 2 sonde export -f csv -o /dev/full t
 	sonde export -f csv t >/dev/full 2>err && fail "a full disk is no error"
 fi
-check_status 2 sonde export -f csv -o no/such/folder t
+check_usage_error sonde export -f csv -o no/such/folder t
 (ulimit -f 1; trap '' XFSZ; sonde export -f chrome -o kept t 2>err) && fail "a file that cannot grow is no error"
 [ "$(cat kept)" = before ] || fail "half a file"
 [ "$(find . -name 'kept*' | wc -l)" -eq 1 ] || fail "something is left of a file that could not be written"
@@ -76,8 +76,15 @@ check_usage_error sonde export -f ctf -o folder t
 (ulimit -f 1; trap '' XFSZ; sonde export -f ctf -o folder.2 t 2>err) && fail "a folder that cannot be written is no error"
 [ "$(find . -name 'folder*' | wc -l)" -eq 1 ] || fail "something is left of a folder that could not be written"
 
-# events that are missing
+# files that grow while they are written, and cannot: one line says why, and nothing is left
 sonde -q -F '*' -o lost -- "$programs/jumps" 30000 >jumped || fail "jumps"
+for format in chrome csv ctf perfetto speedscope ${otf2:+otf2}; do
+	(ulimit -f 4; trap '' XFSZ; sonde export -f $format -o grown lost 2>err) && fail "$format: a file that cannot grow is no error"
+	[ "$(wc -l <err)" -eq 1 ] && grep -q '^sonde: grown: File \(is \)\?too large$' err || { show err; fail "$format: not one line that says why"; }
+	[ "$(find . -name 'grown*' | wc -l)" -eq 0 ] || fail "$format: something is left"
+done
+
+# events that are missing
 file=$(find lost -name '[0-9]*.sonde' | head -n 1)
 printf XXXXXXXX | dd of="$file" bs=1 seek=$(($(stat -c %s "$file") / 2)) conv=notrunc 2>dd.err || fail "dd"
 sonde export -f ctf -o lost.ctf lost 2>err
@@ -97,6 +104,8 @@ if [ "$otf2" ]; then
 	check_usage_error sonde export -f otf2 t
 	mkdir there
 	check_usage_error sonde export -f otf2 -o there t
+	check_usage_error sonde export -f otf2 -o no/such/folder t
+	[ ! -e no ] || fail "folders were made that may be misspelled"
 	[ "$(find . -name 'there*' | wc -l)" -eq 1 ] || fail "something is left of an archive"
 else
 	check_usage_error sonde export -f otf2 -o there t
