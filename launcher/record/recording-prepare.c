@@ -188,15 +188,26 @@ static int add_modules(struct recording *r)
 	return status ? status : prepare_memory(r);
 }
 
-/* What the dynamic linker is to load before all else; NULL: nothing, or no memory. */
+/* The library of AddressSanitizer ends a program in which another one is loaded before it. */
+static const char *wants_to_be_first(const struct program *p)
+{
+	for (size_t i = 0; i < p->nneeded; i++)
+		if (strncmp(p->needed[i], "libasan.so", 10) == 0 || strncmp(p->needed[i], "libclang_rt.asan", 16) == 0)
+			return p->needed[i];
+	return "";
+}
+
+/* What the dynamic linker is to load before all else; NULL: no memory. */
 static char *preload_list(const struct recording *r)
 {
-	size_t len = 1;
+	const char *first = wants_to_be_first(&r->program);
+	size_t len = strlen(first) + 1;
 	char *list, *p;
 
 	for (size_t i = 0; i < r->nwrapping; i++)
 		len += strlen(r->modules.v[i].path) + 1;
-	list = p = malloc(len);
+	list = malloc(len);
+	p = list ? stpcpy(list, first) : NULL;
 	for (size_t i = 0; list && i < r->nwrapping; i++)
 		if (!r->guests[i])
 			p = stpcpy(stpcpy(p, p > list ? ":" : ""), r->modules.v[i].path);

@@ -51,6 +51,26 @@ check_status 0 grep -c preloaded traced.err # and one that is sonde's
 check_contains out '^3$'
 same_environment env A=1 LD_PRELOAD= B=2
 
+# The library of AddressSanitizer has to be the first that is loaded.
+cat >sanitized.c <<'EOF'
+#include <stdlib.h>
+int main(void)
+{
+	volatile char *p = malloc(3);
+	p[0] = 1;
+	free((void *)p);
+	return p[0];
+}
+EOF
+for way in "gcc" "clang -shared-libasan -Wl,-rpath,$(clang -print-resource-dir 2>/dev/null)/lib/linux"; do
+	$way -g -fsanitize=address -o sanitized sanitized.c 2>/dev/null && { ./sanitized >plain.out 2>plain.err || true; } || continue
+	grep -q heap-use-after-free plain.err || continue
+	status=0
+	sonde -o sanitized.t -m memory,posixio -- ./sanitized >traced.out 2>traced.err || status=$?
+	[ $status -eq 1 ] && grep -q heap-use-after-free traced.err || { show traced.err; fail "$way -fsanitize=address: $status"; }
+	sonde report sanitized.t | grep -Eq 'memory +malloc$' || fail "$way -fsanitize=address: no malloc()"
+done
+
 # More than three files open, some signals ignored or blocked, other limits.
 (
 	exec 5</dev/null 9>/dev/null
