@@ -105,7 +105,7 @@ void sampled_add(struct sampled_sums *to, const struct sampler *s, const struct 
 	memcpy(&copy, (const void *)&head->sample, sizeof(copy));
 	on = open_ticks(r, first, RING_PHASE_ON, now);
 	cpu = open_cpu(s, r, f, first, now);
-	to->bursts += r->bursts;
+	to->bursts += r->bursts + (r->phase == RING_PHASE_ON);
 	to->on += (double)r->on_ticks + on;
 	to->lived += (double)now - (double)first;
 	to->on_units += (double)r->on_units;

@@ -169,6 +169,7 @@ unpacked >full.bytes
 for sample in --sample=burst:1000s,every:2000s --sample=burst:100G,every:200G; do
 	record t 1 10
 	unpacked >bytes
+	check_contains t.info '^sampled  *1 burst, 100.00 % of the CPU time' # which has no end
 	paste full.bytes bytes >both
 	awk '{ exit !($1 > 0 && $2 < 1.02 * $1) }' both || fail "$sample: $(cat bytes) bytes, without $(cat full.bytes)"
 done
