@@ -82,8 +82,8 @@ static void look_at_construct(struct advise *a, const struct omp_row *row)
 	units_time(row->wait[OMP_BARRIERS] + row->idle, waits);
 	if (imbalance >= IMBALANCED)
 		advise_add(a, &like,
-			   advise_text("%s ran %" PRIu64 " times in %s on %" PRIu32 " threads, and the one that worked longest did so %.0f%% longer than "
-				       "they did on average, while the others waited for %s in all", name, row->count, time, row->threads,
+			   advise_text("%s ran %" PRIu64 " time%s in %s on %" PRIu32 " threads, and the one that worked longest did so %.0f%% longer than "
+				       "they did on average, while the others waited for %s in all", name, row->count, row->count == 1 ? "" : "s", time, row->threads,
 				       100 * imbalance, waits),
 			   schedule_advice(row));
 	like = of_construct(row, (double)row->wait[OMP_LOCKS]);
