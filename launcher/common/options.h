@@ -186,6 +186,7 @@ struct record_options {
 	uint64_t duration;	  /* its --duration: nanoseconds; 0: no bound */
 	bool no_follow;		  /* --no-follow: not what processes execute */
 	struct opt_list follow;	  /* --follow: shell patterns for programs' names; none: all */
+	bool passed_over;	  /* --follow does not name this program: nothing of it is recorded */
 	uint64_t alloc_stack;	  /* --alloc-stack: frames, 1 to RECORD_MOST_FRAMES */
 	uint64_t workers;	  /* --workers: threads of ours that collect, at most; 0: by the processors */
 	bool progress;		  /* --progress */

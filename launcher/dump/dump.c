@@ -121,6 +121,7 @@ static int print_all(struct dump *d, struct sonde_trace_iter *iter)
 		reading_event(&d->reading);
 		if (event->time > d->o->pick.to)
 			return 0;
+		d->o->pick.met |= event->time >= d->o->pick.from;
 		if (event->time >= d->o->pick.from && event_wanted(d, event) && !print(d, event))
 			return EXIT_USAGE; /* main() says that stdout failed */
 	}
@@ -155,7 +156,9 @@ static int dump(struct dump *d, const char *dir)
 	d->style.flat = d->o->flat;
 	d->style.mangled = d->o->mangled;
 	pick_reading(&d->o->pick, true, &d->reading);
-	return pick_read(&d->o->pick, d->o->by_thread, finish, d);
+	result = pick_read(&d->o->pick, d->o->by_thread, finish, d);
+	pick_warn_none(&d->o->pick);
+	return result;
 }
 
 static int open_and_dump(struct dump_options *o, const char *dir)

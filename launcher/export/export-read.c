@@ -60,7 +60,7 @@ static bool export_one(struct export_reader *r, const struct sonde_trace_event *
 
 static int export_events(struct export_reader *r, struct sonde_trace_iter *iter)
 {
-	const struct pick *pick = r->pick;
+	struct pick *pick = r->pick;
 	const struct sonde_trace_event *ev;
 	enum sonde_trace_status status = SONDE_TRACE_OK;
 
@@ -71,6 +71,7 @@ static int export_events(struct export_reader *r, struct sonde_trace_iter *iter)
 		reading_event(&r->reading);
 		if (ev->time > pick->to)
 			return 0;
+		pick->met |= ev->time >= pick->from;
 		if (!export_one(r, ev) || r->x.buf.failed)
 			return no_memory();
 		if (r->x.failed)
@@ -153,5 +154,6 @@ int export_read(struct export_reader *r)
 		result = no_memory();
 	if (x->out && !flush(r) && !result)
 		result = EXIT_USAGE;
+	pick_warn_none(r->pick);
 	return x->failed ? EXIT_USAGE : result;
 }

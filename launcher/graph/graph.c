@@ -335,7 +335,10 @@ static int graph_trace(struct graph_options *o, const char *dir)
 		g.counted = budgeted_functions(trace);
 		setlocale(LC_CTYPE, "");
 		g.utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
-		holds_warn_without_end(trace, dir);
+		if (o->folded)
+			holds_warn_no_calls(trace, dir);
+		else
+			holds_warn_without_end(trace, dir);
 		g.r = (struct graph_reader){ .trace = trace, .pick = &o->pick, .raw = o->raw, .paths = o->paths };
 		pick_reading(&o->pick, o->by_thread, &g.r.reading);
 		status = o->by_thread ? graph_by_thread(&g) : graph_merged(&g);

@@ -264,7 +264,7 @@ static int build_tiny(const char *folder)
 		return -1;
 	int status = modfile_build(source, object);
 	if (!status) {
-		status = modfile_read(object, &m);
+		status = modfile_read(object, source, &m);
 		modfile_free(&m);
 	}
 	return status;

@@ -152,27 +152,27 @@ static int relocate(const char *path, struct inj_image *img, struct modfile *m)
 	return 0;
 }
 
-int modfile_read(const char *path, struct modfile *m)
+int modfile_read(const char *path, const char *name, struct modfile *m)
 {
 	struct inj_image img;
 
 	*m = (struct modfile){ 0 };
 	enum inj_image_status opened = inj_image_open(path, &img);
 	if (opened == INJ_IMAGE_IO) {
-		msg_error("%s: cannot be read: %m", path);
+		msg_error("%s: cannot be read: %m", name);
 		return EXIT_USAGE;
 	}
 	if (opened)
-		return bad(path, inj_image_text(opened));
-	int status = relocate(path, &img, m);
+		return bad(name, inj_image_text(opened));
+	int status = relocate(name, &img, m);
 	if (!status)
-		status = read_description(path, &img, m);
+		status = read_description(name, &img, m);
 	inj_image_close(&img);
 	if (!status) {
 		m->path = realpath(path, NULL);
-		m->spec = strdup(path);
+		m->spec = strdup(name);
 		if (!m->path || !m->spec)
-			status = bad(path, strerror(errno));
+			status = bad(name, strerror(errno));
 	}
 	if (status)
 		modfile_free(m);

@@ -65,8 +65,8 @@ void modfile_folders_free(char **folders);
 /* Every module in $SONDE_MODULE_PATH and PKGLIBDIR/modules; unreadable ones are warned of. */
 int modfile_all(struct modfile_list *list) __attribute__((warn_unused_result));
 
-/* Reads one .so.  Returns 0, or EXIT_USAGE after a message. */
-int modfile_read(const char *path, struct modfile *m) __attribute__((warn_unused_result));
+/* Reads one .so, which messages call @name.  Returns 0, or EXIT_USAGE after a message. */
+int modfile_read(const char *path, const char *name, struct modfile *m) __attribute__((warn_unused_result));
 
 /* Has to do with memory accesses; is to be loaded into the program: if it is not there for those alone. */
 bool modfile_takes_memory(const struct modfile *m);

@@ -260,10 +260,11 @@ static int unknown(const char *name)
 
 /* ---- adding ---- */
 
-static int add_file(struct modfile_list *list, const char *path, const char *spec)
+/* @name: for messages. */
+static int add_file(struct modfile_list *list, const char *path, const char *name, const char *spec)
 {
 	struct modfile m;
-	int status = modfile_read(path, &m);
+	int status = modfile_read(path, name, &m);
 
 	if (status)
 		return status;
@@ -293,7 +294,7 @@ static int add_source(struct modfile_list *list, const char *spec)
 
 	if (status)
 		return status;
-	status = add_file(list, path, spec);
+	status = add_file(list, path, spec, spec);
 	free(path);
 	return status;
 }
@@ -308,7 +309,7 @@ static int add_compiled(struct modfile_list *list, const char *source, const str
 
 	for (size_t i = 0; i < MODMPI_MAX; i++) {
 		if (!status && paths[i])
-			status = add_file(list, paths[i], "mpi");
+			status = add_file(list, paths[i], paths[i], "mpi");
 		free(paths[i]);
 	}
 	return status;
@@ -329,7 +330,7 @@ static int add_name(struct modfile_list *list, const char *name, const struct pr
 	if (!files.n && !source)
 		return unknown(name);
 	for (size_t i = 0; i < files.n && !status; i++)
-		status = add_file(list, files.v[i], name);
+		status = add_file(list, files.v[i], files.v[i], name);
 	free_strings(&files);
 	if (!status && source)
 		status = add_compiled(list, source, program);
@@ -342,7 +343,7 @@ static int add_one(struct modfile_list *list, const char *spec, const struct pro
 	if (ends_with(spec, ".c"))
 		return add_source(list, spec);
 	if (ends_with(spec, ".so"))
-		return add_file(list, spec, spec);
+		return add_file(list, spec, spec, spec);
 	if (!*spec) {
 		msg_error("--module: an empty name");
 		return EXIT_USAGE;
@@ -385,7 +386,7 @@ int modfile_all(struct modfile_list *list)
 
 			snprintf(name, sizeof(name), "%.*s", (int)name_length(file), file);
 			/* An unusable file has been complained about; the others are shown. */
-			if (add_file(list, files.v[i], name))
+			if (add_file(list, files.v[i], files.v[i], name))
 				continue;
 		}
 		free_strings(&files);

@@ -85,7 +85,7 @@ static int compile(const struct family *f, const char *compiler, const char *sou
 		return 0;
 	int status = modfile_cached(source, compiler, path);
 	if (!status)
-		status = modfile_read(*path, &m);
+		status = modfile_read(*path, source, &m);
 	if (status)
 		return status;
 	if (!is_for(&m, f)) {

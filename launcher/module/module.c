@@ -143,7 +143,7 @@ static int build(const char *source, const char *out)
 
 	if (status)
 		return status;
-	status = modfile_read(out, &m);
+	status = modfile_read(out, out, &m);
 	if (status)
 		return status;
 	printf("%s: ", out);

@@ -67,6 +67,7 @@ struct record_options follow_options(const struct follow *f, const char *name, c
 		return o;
 	o.modules.n = o.select.functions.n = o.memory.n = o.blocks.n = 0;
 	o.budget = 0;
+	o.passed_over = true;
 	o.wants_memory = NULL;
 	return o;
 }

@@ -511,7 +511,9 @@ void recorded_warn(struct recorded *r, const struct inj_session *s)
 {
 	struct summary sum = { 0 };
 
-	if (!chooses(r) && !r->opt->modules.n)
+	if (r->opt->passed_over)
+		msg_warn("nothing is recorded: no program that was executed is like --follow says");
+	else if (!chooses(r) && !r->opt->modules.n)
 		msg_warn("nothing is recorded: -F PATTERN records calls (-F '*': all), --mem memory accesses, --blocks counts of "
 			 "blocks, -m what a module does");
 	if (!chooses(r))

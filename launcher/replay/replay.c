@@ -99,6 +99,7 @@ static int replay_all(struct replay *r, struct sonde_trace_iter *iter)
 			return 0;
 		if (ev->time < r->o->pick.from)
 			continue;
+		r->o->pick.met = true;
 		if (!replay_event(&r->threads[ev->thread->index], &r->style, &r->out, ev))
 			return no_memory();
 		if (r->out.size > FULL && !write_out(r))
@@ -161,7 +162,9 @@ static int replay(struct replay *r, const char *dir, bool **only, bool **without
 	holds_warn_no_calls(r->trace, dir);
 	replay_put_title(&r->out, &r->style);
 	pick_reading(&o->pick, true, &r->reading);
-	return pick_read(&o->pick, o->no_merge, finish, r);
+	result = pick_read(&o->pick, o->no_merge, finish, r);
+	pick_warn_none(&o->pick);
+	return result;
 }
 
 static int open_and_replay(struct replay_options *o, const char *dir)

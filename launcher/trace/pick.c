@@ -127,6 +127,12 @@ int pick_read(struct pick *p, bool by_thread, pick_reader *read, void *arg)
 	return result;
 }
 
+void pick_warn_none(const struct pick *p)
+{
+	if (!p->met && (p->from || p->to != PICK_NO_END))
+		msg_warn("nothing was recorded from --from to --to, which count from the start of the trace; `sonde info' says how long it is");
+}
+
 int pick_read_error(enum sonde_trace_status status)
 {
 	msg_error("cannot read the trace: %s", status == SONDE_TRACE_E_SYSTEM ?

@@ -27,6 +27,7 @@ struct pick {
 	uint64_t rank;		 /* or PICK_ANY_RANK */
 	struct opt_list processes; /* --process: for processes_choose(), which leaves out all others of the trace */
 	uint64_t from, to;	 /* ns since the start of the trace; or 0 and PICK_NO_END */
+	bool met;		 /* an event was read that is of this time; set by who reads */
 	const char *tail_calls;	 /* --tail-calls, or NULL */
 };
 
@@ -59,6 +60,9 @@ typedef int pick_reader(void *arg, enum sonde_trace_status status, struct sonde_
  * output has failed.  Returns 0, or the last exit status that is not.
  */
 int pick_read(struct pick *p, bool by_thread, pick_reader *read, void *arg);
+
+/* After reading, by verbs with --from and --to: warns if nothing was of that time. */
+void pick_warn_none(const struct pick *p);
 
 /* Says why reading stopped; returns EXIT_USAGE. */
 int pick_read_error(enum sonde_trace_status status);

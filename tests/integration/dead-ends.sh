@@ -52,7 +52,7 @@ done
 check_status 0 sonde graph found
 check_contains out 'no calls were recorded'
 check_contains out 'found/memprofile\.txt'
-for verb in dump replay 'report --csv' 'report --json'; do
+for verb in dump replay 'graph --folded' 'report --csv' 'report --json'; do
 	# shellcheck disable=SC2086
 	check_status 0 sonde $verb found
 	check_contains err 'no calls were recorded'
@@ -141,6 +141,24 @@ check_status 0 sonde -o nothing -- ./work
 check_contains err "warning: nothing is recorded: -F PATTERN"
 check_status 0 sonde report nothing
 check_contains out "no calls were recorded: nothing was chosen; .sonde -F '\*' PROGRAM' records calls"
+check_status 0 sonde -F main --follow='no*' -o nothing -- ./work
+check_contains err "warning: nothing is recorded: no program that was executed is like --follow says"
+check_lacks err "-F PATTERN"
+
+# A time in which nothing happened.
+for verb in dump replay 'export -f csv' 'export -f chrome'; do
+	# shellcheck disable=SC2086
+	check_status 0 sonde $verb --from=1000s
+	check_contains err 'nothing was recorded from --from to --to'
+	# shellcheck disable=SC2086
+	check_status 0 sonde $verb --from=1ns
+	check_lacks err 'nothing was recorded'
+done
+
+# A module is called what the user calls it, also if it was compiled into a cache.
+echo 'int none;' >none.c
+check_usage_error sonde -m ./none.c -o nothing -- ./work
+check_contains err '\./none\.c: not usable as a module: it has no SONDE_MODULE'
 
 # Without symbols there are other names.
 $CC -O1 -s -o stripped work.c -lpthread
