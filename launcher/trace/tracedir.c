@@ -158,7 +158,10 @@ static int mark(const char *marker, const struct job *job, struct tracedir *td)
 
 static int make_new(const char *marker, const struct job *job, struct tracedir *td)
 {
-	if (mkdir(td->top, 0700) != 0 && errno != EEXIST) {
+	const bool made = mkdir(td->top, 0700) == 0;
+	int status;
+
+	if (!made && errno != EEXIST) {
 		msg_error("%s: the trace cannot be written there: %m", td->top);
 		return FAILED;
 	}
@@ -171,7 +174,10 @@ static int make_new(const char *marker, const struct job *job, struct tracedir *
 					       "name another with -o"
 					     : strerror(errno));
 	}
-	return mark(marker, job, td);
+	status = mark(marker, job, td);
+	if (status == FAILED && made)
+		rmdir(td->top);
+	return status;
 }
 
 /* ---- the trace before ---- */

@@ -47,7 +47,10 @@ status=$?
 [ -s err ] || fail "nobody said that the disk is full"
 check_contains err '^sonde: '
 case $status in
-2) [ ! -s out ] || fail "the program ran though Sonde failed" ;;
+2)
+	[ ! -s out ] || fail "the program ran though Sonde failed"
+	[ ! -e disk/t ] || fail "a folder is left that is no trace"
+	;;
 5) ;;
 *) fail "exit status $status" ;;
 esac
