@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/path.h"
 #include "launcher/blocks/counts.h"
 #include "launcher/common/message.h"
 
@@ -132,7 +133,7 @@ static void print_branches(const struct branches *b, const struct counts *c, FIL
 		fprintf(out, "%12" PRIu64 " %12" PRIu64 " %12.2f%%  %8" PRIx64 "  %s", v->taken, v->not_taken,
 			all ? 100.0 * (double)v->taken / (double)all : 0.0, v->addr, c->rows[v->row].name);
 		if (v->file)
-			fprintf(out, " (%s:%d)", v->file, v->line);
+			fprintf(out, " (%s:%d)", path_basename(v->file), v->line);
 		putc('\n', out);
 	}
 }

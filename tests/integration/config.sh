@@ -55,7 +55,7 @@ check_results()
 	has block-counter.txt '^# num::twice: inlined into few\(int\) \(line [0-9]+\): instrumented there$'
 	has block-counter.txt '^3 .* few\(int\) measured.cc:'
 	has trip-counter.txt "^10 55 5.50 1 10 .*num::kernel\(int\)"
-	has branch-outcome.txt '^(7 3 70.00%|3 7 30.00%) .*few\(int\) \(.*measured.cc:'
+	has branch-outcome.txt '^(7 3 70.00%|3 7 30.00%) .*few\(int\) \(measured.cc:'
 	[ "$(grep -c ' load  *8 0x.* num::kernel(int)+0x' address-traces.txt)" -eq 55 ] || { show address-traces.txt; fail "not 55 loads"; }
 	[ "$(grep -vc '^#' address-traces.txt)" -eq 55 ] || { show address-traces.txt; fail "not 55 accesses"; }
 	has stride.txt '^55 440 B .* -8 \(83%\) .*num::kernel\(int\)\+0x'
