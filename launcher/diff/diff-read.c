@@ -50,6 +50,8 @@ static int read_functions(struct diff *d, size_t index, const struct sonde_trace
 		diff_add(d, whole, DIFF_SELF, index, (double)r.groups[0].whole);
 		diff_add(d, whole, DIFF_TOTAL, index, (double)r.groups[0].whole);
 	}
+	if (!status && !(r.ngroups && r.groups[0].nlines))
+		d->lacks[DIFF_FUNCTION] = d->dirs[index];
 	for (size_t i = 0; !status && i < r.nproblems; i++)
 		msg_warn("%s: %s", d->dirs[index], r.problems[i].text);
 	d->damaged |= !status && report_is_damaged(&r);
@@ -195,6 +197,8 @@ int diff_read(struct diff *d, size_t index)
 		status = read_regions(d, index, trace);
 	if (!status && holds_memory(trace) && !holds_blocks(trace))
 		status = read_loops(d, index, trace);
+	else
+		d->lacks[DIFF_LOOP] = dir;
 	sonde_trace_close(trace);
 	return status;
 }

@@ -94,16 +94,36 @@ static void leave(void *row)
 	(void)row; /* d->rows has it */
 }
 
+static void free_row(struct diff_row *row)
+{
+	free(row->name);
+	free(row->object);
+	free(row->place);
+	free(row->v);
+	free(row);
+}
+
+void diff_leave_out(struct diff *d, enum diff_kind kind)
+{
+	size_t n = 0;
+
+	tdestroy(d->tree, leave);
+	d->tree = NULL;
+	for (size_t i = 0; i < d->n; i++) {
+		if (d->rows[i]->kind == kind)
+			free_row(d->rows[i]);
+		else
+			d->rows[n++] = d->rows[i];
+	}
+	d->n = n;
+	d->has[kind] = false;
+}
+
 void diff_free(struct diff *d)
 {
 	tdestroy(d->tree, leave);
-	for (size_t i = 0; i < d->n; i++) {
-		free(d->rows[i]->name);
-		free(d->rows[i]->object);
-		free(d->rows[i]->place);
-		free(d->rows[i]->v);
-		free(d->rows[i]);
-	}
+	for (size_t i = 0; i < d->n; i++)
+		free_row(d->rows[i]);
 	free(d->rows);
 	*d = (struct diff){ 0 };
 }

@@ -126,6 +126,23 @@ static enum diff_metric metric_of(const char *word)
 	return (enum diff_metric)i;
 }
 
+/* What was recorded of one side alone is neither new nor gone. */
+static void leave_out(struct diff *d)
+{
+	static const char *const what[DIFF_KINDS] = { [DIFF_FUNCTION] = "calls", [DIFF_LOOP] = "memory accesses" };
+	bool any = false;
+
+	for (unsigned int kind = 0; kind < DIFF_KINDS; kind++)
+		any |= d->has[kind] && !d->lacks[kind];
+	for (unsigned int kind = 0; kind < DIFF_KINDS; kind++) {
+		if (!d->has[kind] || !d->lacks[kind])
+			continue;
+		if (any)
+			msg_warn("%s has no %s: they are not compared", d->lacks[kind], what[kind]);
+		diff_leave_out(d, kind);
+	}
+}
+
 /* Nothing to show is no result. */
 static int check_metric(const struct diff *d, const struct diff_options *o, enum diff_metric metric)
 {
@@ -136,9 +153,9 @@ static int check_metric(const struct diff *d, const struct diff_options *o, enum
 	if (any)
 		return 0;
 	if (metric == DIFF_METRICS)
-		msg_error("%s: none of the traces has calls or memory accesses to compare", d->dirs[0]);
+		msg_error("there is nothing to compare: neither calls nor memory accesses are in all of the traces");
 	else
-		msg_error("none of the traces has what --metric %s is of", o->metric);
+		msg_error("what --metric %s is of is not in all of the traces", o->metric);
 	return EXIT_USAGE;
 }
 
@@ -168,6 +185,8 @@ static int compare(struct diff *d, const struct diff_options *o)
 		return EXIT_USAGE;
 	for (size_t i = 0; i < d->na + d->nb && !status; i++)
 		status = diff_read(d, i);
+	if (!status)
+		leave_out(d);
 	if (!status)
 		status = check_metric(d, o, metric);
 	if (status)

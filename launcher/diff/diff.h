@@ -43,6 +43,7 @@ struct diff {
 	size_t n, room;
 	void *tree;	/* of tsearch(3) */
 	bool has[DIFF_KINDS];
+	const char *lacks[DIFF_KINDS]; /* the folder of a trace of which none was recorded, or NULL */
 	bool damaged;	/* some of a trace could not be read */
 };
 
@@ -71,6 +72,9 @@ int diff_read(struct diff *d, size_t index) __attribute__((warn_unused_result));
 struct diff_row *diff_row(struct diff *d, enum diff_kind kind, bool whole, const char *name, const char *object);
 void diff_add(const struct diff *d, struct diff_row *row, enum diff_metric metric, size_t trace, double value);
 struct diff_change diff_change(const struct diff *d, const struct diff_row *row, enum diff_metric metric);
+
+/* Forgets all rows of a kind; no row can be made after that. */
+void diff_leave_out(struct diff *d, enum diff_kind kind);
 
 /* What is sure before what is not, then by how much it has changed; the whole is last. */
 void diff_sort(struct diff *d, enum diff_kind kind, enum diff_metric metric, struct diff_row **sorted, size_t *n);

@@ -120,6 +120,13 @@ check_usage_error sonde diff --fail-above=-1 a1 b1
 check_usage_error sonde diff --min-share=1% a1 b1
 check_usage_error sonde diff -m misses a1 b1
 check_usage_error sonde diff --csv --json a1 b1
+check_usage_error sonde diff a1 ma
+check_contains err 'neither calls nor memory accesses are in all of the traces$'
+sonde --mem -F '*' -o both one/prog 100 8192 >prog.out || fail "no trace with both"
+check_status 0 sonde diff --csv both ma
+check_contains err 'ma has no calls: they are not compared$'
+check_contains out '^whole,.*,accesses,'
+check_lacks out '^function,'
 
 # Damage is said, and the rest compared.
 cp -r a1 bad
