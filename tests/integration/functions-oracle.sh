@@ -51,7 +51,7 @@ by_default()
 	fn_signals/gcc-static | fn_signals/gcc-bare-stripped | fn_longjmps/gcc-static-pie) ;;
 	fn_tails/gcc-bare-stripped | fn_calls/gcc-barepie-stripped | fn_switches/gcc-barepie-stripped) ;;
 	fn_small/gcc-O1 | fn_small/gcc-native | fn_tails/gcc-notables | fn_tails/gcc-O3-nopie | fn_tails/clang-Os) ;;
-	fn_calls/* | fn_switches/*) case $2 in *-static* | *-libs) return 1 ;; esac ;;
+	fn_calls/* | fn_switches/*) case $2 in *-static* | *-bare-* | *-libs) return 1 ;; esac ;;
 	*) return 1 ;;
 	esac
 }

@@ -392,7 +392,31 @@ static void follow_all(void)
 
 /* ---- start ---- */
 
-static void start(char **argv)
+/* At full speed, through the dynamic linker: libraries are where they stay when control comes to the program. */
+static void run_to(struct thread *t, uint64_t pc)
+{
+	static const uint8_t trap = 0xcc;
+	struct user_regs_struct r;
+	uint8_t byte;
+	int status;
+
+	if (pread(t->space->mem, &byte, 1, (off_t)pc) != 1 || pwrite(t->space->mem, &trap, 1, (off_t)pc) != 1)
+		die("cannot write the program's code: %s", strerror(errno));
+	ptrace(PTRACE_CONT, t->tid, 0, 0);
+	if (waitpid(t->tid, &status, __WALL) != t->tid || !WIFSTOPPED(status))
+		die("the program ends before it begins");
+	registers(t, &r);
+	if (r.rip != pc + 1)
+		die("the program stops at %llx before it begins", r.rip);
+	r.rip = pc;
+	ptrace(PTRACE_SETREGS, t->tid, 0, &r);
+	if (pwrite(t->space->mem, &byte, 1, (off_t)pc) != 1)
+		die("cannot write the program's code: %s", strerror(errno));
+	find_libraries(t->pid, pc);
+	arrived(t, pc, r.rsp);
+}
+
+static void start(char **argv, bool from_entry)
 {
 	int status;
 	struct thread *t;
@@ -423,6 +447,8 @@ static void start(char **argv)
 
 		registers(t, &r);
 		arrived(t, r.rip, r.rsp);
+	} else if (from_entry) {
+		run_to(t, images[0].base + images[0].o.entry);
 	}
 	resume(t, 0);
 }
@@ -480,7 +506,8 @@ int follow_main(const struct watcher *w, bool *b, int argc, char **argv)
 	out = stdout;
 	symbols = options(argc, argv, b);
 	object_read(&images[0].o, argv[optind], symbols);
-	start(argv + optind);
+	/* With one image, the curtain does the same. */
+	start(argv + optind, nimages > 1 && !(b && *b));
 	follow_all();
 	if (w->end)
 		w->end();
