@@ -7,7 +7,7 @@
 
 #include "work.h"
 
-enum { N = 19 };
+enum { N = 11 };
 static double a[N][N], b[N][N], c[N][N];
 static float f[N * N], g[N * N];
 static double complex z[64];
@@ -130,7 +130,7 @@ int main(void)
 	}
 	row[N] = n;
 	multiply(N);
-	multiply_rows(13, &a[0][0], &b[0][0], &c[0][0]);
+	multiply_rows(9, &a[0][0], &b[0][0], &c[0][0]);
 	blocked(N, 8);
 	printf("%g %g\n", c[3][4], eliminate(N));
 	for (int i = 0; i < 12; i++)

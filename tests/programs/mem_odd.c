@@ -127,8 +127,8 @@ int main(void)
 			printf("%s(%ld) = %d\n", v[i].name, n, strcmp(v[i].name, "fs_based") ? v[i].f(low, n) : 0);
 		if (strcmp(v[i].name, "fs_based") == 0)
 			v[i].f(low, 0);
-		for (int k = 0; k < 300; k++)
-			sum = sum * 31 + (unsigned char)low[k];
+		for (int k = 0; k < 300; k += 4)
+			sum = sum * 31 + *(unsigned *)(low + k);
 		printf("%u\n", sum);
 	}
 	return 0;

@@ -7,7 +7,7 @@
 
 #include "work.h"
 
-enum { N = 120 };
+enum { N = 50 };
 static int v[N], w[N];
 
 OPAQUE void fill(unsigned seed)

@@ -122,6 +122,8 @@ static pid_t start(char **argv, const char *output, bool traced)
 	if (fd < 0 || dup2(fd, 1) < 0)
 		_exit(98);
 	personality(ADDR_NO_RANDOMIZE);
+	/* so that the dynamic linker does its work before the entry */
+	setenv("LD_BIND_NOW", "1", 1);
 	if (traced)
 		ptrace(PTRACE_TRACEME, 0, 0, 0);
 	execv(argv[0], argv);

@@ -136,27 +136,27 @@ static APART uint64_t bits(uint64_t x)
 
 int main(void)
 {
-	static uint8_t ops[400];
-	static uint32_t words[60];
+	static uint8_t ops[200];
+	static uint32_t words[30];
 	char text[80];
 	int leapt;
 
 	for (size_t i = 0; i < sizeof(ops); i++)
 		ops[i] = (uint8_t)(next_random() >> 20);
-	printf("%ld %ld\n", run_switch(ops, 200), run_switch(ops + 150, 250));
+	printf("%ld %ld\n", run_switch(ops, 100), run_switch(ops + 75, 125));
 	printf("%ld\n", run_goto(ops, sizeof(ops)));
 	printf("%ld\n", uses_tiny(3, 4, 5, 6, 7, 8));
 	for (int i = 0; i < 4; i++)
 		printf("%ld %ld\n", tail(i & 1 ? plus : times, i, 9), pick(i, 6, 7));
 	printf("%ld %ld %d %f\n", divide(1000, 7).a, divide(1000, 7).b, sum(9, 1, 2, 3, 4, 5, 6, 7, 8, 9),
 	       mix(3.5, 6));
-	for (size_t i = 0; i < 60; i++)
+	for (size_t i = 0; i < 30; i++)
 		words[i] = (uint32_t)next_random();
-	qsort(words, 60, sizeof(words[0]), compare);
+	qsort(words, 30, sizeof(words[0]), compare);
 	leapt = setjmp(back);
 	if (!leapt)
 		leap(3);
-	snprintf(text, sizeof(text), "%d %x %x %u", leapt, words[0], words[59], fib(10));
+	snprintf(text, sizeof(text), "%d %x %x %u", leapt, words[0], words[29], fib(7));
 	puts(text);
 	for (unsigned int i = 99; i < 109; i++)
 		fputs(name(i), stdout);

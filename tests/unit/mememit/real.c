@@ -13,7 +13,7 @@
 #include "tests/unit/wrap/machine.h"
 #include "trampolines/memory/memory.h"
 
-enum { BODIES_MAX = 64, PAGE = 4096, ACCESSES_MIN = 20000 };
+enum { BODIES_MAX = 64, PAGE = 4096, ACCESSES_MIN = 15000 };
 
 static struct body_data data;
 
@@ -80,7 +80,7 @@ static void run_bodies(const struct body *sorted, struct mememit_tally *tally, u
 		size_t accesses = tally->accesses, stream = tally->stream;
 
 		call.registers[RDI] = (uint64_t)&data;
-		call.registers[RSI] = 20 + random_below(source, 40);
+		call.registers[RSI] = 12 + random_below(source, 24);
 		mememit_run(&call);
 		if (getenv("MEMEMIT_VERBOSE"))
 			printf("rungs %2u %-10s %7zu accesses, %.2f bytes each\n", rungs, sorted[i].name,

@@ -296,7 +296,7 @@ static void now_and_then(const struct tramp_probe_env *env, const struct tramp_p
 {
 	static unsigned int n;
 
-	if (n++ % 97 == 0)
+	if (n++ % 199 == 0)
 		chosen(env, probe);
 }
 
