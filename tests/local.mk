@@ -52,7 +52,7 @@ endif
 TEST_EXTENSIONS = .sh
 LOG_COMPILER = $(srcdir)/tests/run
 SH_LOG_COMPILER = $(srcdir)/tests/run
-EXTRA_DIST += tests/run $(INTEGRATION_TESTS) $(TRACEE_FILES)
+EXTRA_DIST += tests/run tests/unit/part.h $(INTEGRATION_TESTS) $(TRACEE_FILES)
 CLEANFILES += $(TRACEES)
 
 # What is installed, instead of what was built.

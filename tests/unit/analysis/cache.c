@@ -10,8 +10,9 @@
 
 #include "tests/unit/analysis/cachereference.h"
 #include "tests/unit/analysis/crew.h"
+#include "tests/unit/part.h"
 
-#define ACCESSES 20000
+#define ACCESSES PART_OF(20000)
 #define POLICIES (CACHE_QLRU + 1)
 #define SYSTEMS 5
 
@@ -106,7 +107,7 @@ static void test_qlru(void **unused)
 static void test_shapes(void **unused)
 {
 	(void)unused;
-	for (unsigned int round = 0; round < 60; round++) {
+	for (unsigned int round = 0; round < PART_OF(60); round++) {
 		struct cache_system s = any_system();
 
 		compare_systems(&s, 1, 1000);
@@ -147,7 +148,7 @@ static void test_ways(void **unused)
 static void test_prefixes(void **unused)
 {
 	(void)unused;
-	for (unsigned int round = 0; round < 20; round++) {
+	for (unsigned int round = 0; round < PART_OF(20); round++) {
 		struct cache_system s[SYSTEMS];
 
 		for (unsigned int k = 0; k < SYSTEMS; k++) {

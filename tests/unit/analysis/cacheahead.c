@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "tests/unit/analysis/cachereference.h"
+#include "tests/unit/part.h"
 
 #define POLICIES (CACHE_QLRU + 1)
 
@@ -55,7 +56,7 @@ static void test_prefetch(void **unused)
 	uint64_t brought = 0;
 
 	(void)unused;
-	for (unsigned int round = 0; round < 100; round++) {
+	for (unsigned int round = 0; round < PART_OF(50); round++) {
 		const struct cache_system s = any_ahead();
 		struct cache_sim *sim = cache_sim_new(&s, 1, NULL);
 		struct ref *r = ref_new(s.level, s.ncaches);
@@ -74,7 +75,7 @@ static void test_prefetch(void **unused)
 		cache_sim_free(sim);
 		ref_free(r);
 	}
-	assert_true(brought > 10000);
+	assert_true(brought > PART_OF(5000));
 }
 
 /* What they are for: of an array that is read in order, a line a page; of steps of two lines, the first three of each page. */
@@ -128,7 +129,7 @@ static void test_opt(void **unused)
 
 	(void)unused;
 	assert_non_null(v);
-	for (unsigned int round = 0; round < 40; round++) {
+	for (unsigned int round = 0; round < PART_OF(20); round++) {
 		struct cache_system s = any_system(), both[2];
 		struct ref *runs[RUNS];
 		struct cache_count sums[CACHE_LEVELS];

@@ -10,6 +10,7 @@
 #include <xxhash.h>
 
 #include "launcher/memory/memkept.h"
+#include "tests/unit/part.h"
 
 #define INSNS 40
 #define ACCESSES 20000
@@ -121,7 +122,7 @@ static void test_others(void **state)
 static void test_hostile(void **state)
 {
 	(void)state;
-	for (int round = 0; round < 4000; round++) {
+	for (int round = 0; round < PART_OF(4000); round++) {
 		static char *made[2], *data;
 		static size_t bytes[2];
 		const int sampled = round & 1;

@@ -16,8 +16,9 @@
 #include "tests/unit/mememit/rig.h"
 #include "tests/unit/wrap/machine.h"
 #include "trampolines/memory/memory.h"
+#include "tests/unit/part.h"
 
-enum { PROGRAMS = 80, RUNS = 4, FUEL = 60, IMAGE = RANDOM_CODE + MIX_DATA, ACCESSES_MIN = 20000 };
+enum { PROGRAMS = 40, RUNS = 4, FUEL = 60, IMAGE = RANDOM_CODE + MIX_DATA, ACCESSES_MIN = 20000 };
 
 static struct random_code code;
 static uint8_t *image;
@@ -151,7 +152,7 @@ static void run_mix(unsigned long seed, struct mememit_tally *tally)
 int main(int argc, char **argv)
 {
 	unsigned long first = argc > 1 ? strtoul(argv[1], NULL, 0) : 1;
-	unsigned long n = argc > 2 ? strtoul(argv[2], NULL, 0) : PROGRAMS;
+	unsigned long n = argc > 2 ? strtoul(argv[2], NULL, 0) : PART_OF(PROGRAMS);
 	struct mememit_tally tally = { 0 };
 
 	image = mmap(NULL, IMAGE, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "tests/unit/memtrace/memexpand_support.h"
+#include "tests/unit/part.h"
 
 #define N MD_NONE
 #define OP(...) mxt_op(&d, (struct md_op){ __VA_ARGS__ })
@@ -232,7 +233,7 @@ static void test_conditions(void **state)
 		condition_description(&d, kind, width, cc);
 		mxt_start(&p, &d, k);
 		p.value = operand;
-		for (int i = 0; i < 300; i++) {
+		for (int i = 0; i < PART_OF(300); i++) {
 			bool yes;
 
 			p.node = 0;

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "tests/unit/memtrace/memexpand_dice.h"
+#include "tests/unit/part.h"
 
 enum { VISITS = 3000 };
 
@@ -63,7 +64,7 @@ static void test_loops(void **state)
 	uint64_t checked = 0;
 
 	(void)state;
-	for (uint64_t seed = 0; seed < 6000; seed++) {
+	for (uint64_t seed = 0; seed < PART_OF(6000); seed++) {
 		struct mxt_description d = { 0 };
 		struct mxt_program p;
 
@@ -75,7 +76,7 @@ static void test_loops(void **state)
 			check(&d, &p, &checked);
 		mxt_free(&p);
 	}
-	assert_true(checked > 2000);
+	assert_true(checked > PART_OF(2000));
 }
 
 /* ---- anything ---- */
@@ -128,13 +129,13 @@ static void check_random(void (*describe)(struct mxt_description *), uint64_t se
 static void test_anything(void **state)
 {
 	(void)state;
-	check_random(mxd_anything, 3000);
+	check_random(mxd_anything, PART_OF(3000));
 }
 
 static void test_long(void **state)
 {
 	(void)state;
-	check_random(mxd_long, 1000);
+	check_random(mxd_long, PART_OF(1000));
 }
 
 int main(void)
