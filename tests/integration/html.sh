@@ -41,7 +41,7 @@ __attribute__((noinline)) static long several(long n) { for (int i = 0; i < 50; 
 int main(int argc, char **argv) { long n = 0; (void)argc; for (long i = atol(argv[1]); i; i--) n = several(n); return n == 1; }
 END
 gcc -O1 -o many many.c || skip "no compiler"
-sonde -q -F '*' -o t -- ./many 12000 || fail "many"
+sonde -q -F '*' -o t -- ./many 9000 || fail "many"
 check_page t
 grep -q '"cell":[1-9]' page.html || fail "no calls are drawn together"
 
@@ -65,7 +65,7 @@ if gcc -O2 -g -fopenmp -o kernels "$top_srcdir/tests/programs/omp_kernels.c" -lm
 fi
 if command -v mpirun.mpich >/dev/null && [ -x "$programs/mpi_waits-mpich" ]; then
 	rm -rf t
-	"${limit[@]}" mpirun.mpich -np 2 sonde -q -m mpi -o t -- "$programs/mpi_waits-mpich" >printed 2>err || { show printed err; fail "mpi_waits"; }
+	"${limit[@]}" mpirun.mpich -np 2 sonde -q -m mpi -o t -- "$programs/mpi_waits-mpich" 50 >printed 2>err || { show printed err; fail "mpi_waits"; }
 	sonde report --mpi --json t >mpi.json || fail "report --mpi"
 	check_page t mpi=mpi.json
 fi

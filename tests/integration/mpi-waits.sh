@@ -128,7 +128,7 @@ for family in openmpi mpich; do
 	command -v "mpirun.$family" >/dev/null || continue
 	[ -x "$programs/mpi_waits-$family" ] || continue
 	tried=1
-	check_waits "mpirun.$family" "$programs/mpi_waits-$family" 400 "$PWD/shared.tmp"
+	check_waits "mpirun.$family" "$programs/mpi_waits-$family" 200 "$PWD/shared.tmp"
 	for rank in 0 1; do
 		check_contains out "^rank $rank: .*, waiting [0-9.]+ m?s \([0-9.]+%\): .*one-sided [0-9]"
 		check_contains out "^rank $rank: .*; apart: .*Init and Finalize [0-9.]+ m?s"
