@@ -28,41 +28,28 @@ record()
 matches()
 {
 	python3 - "$1" "$2" <<-'END'
-	import sys, hashlib
+	import sys
 	def begun(thread): # PID.TID: numbers begin anew after the greatest
 	    pid, tid = map(int, thread.split(b'.'))
 	    return (tid - pid) % (1 << 22)
-	def read(path):
-	    threads, order = {}, []
-	    for line in open(path, 'rb'):
-	        thread, _, rest = line.partition(b' ')
-	        if thread not in threads:
-	            threads[thread] = [bytearray()]
-	            order.append(thread)
-	        if rest == b'off\n':
-	            threads[thread].append(bytearray())
-	        else:
-	            threads[thread][-1] += known(rest)
-	    order.sort(key=begun)
-	    return [threads[t] for t in order]
-	digests = {}
-	def known(text):
-	    d = digests.get(text)
-	    if d is None:
-	        d = digests[text] = hashlib.md5(text).digest()[:8]
-	    return d
+	def read(path): # of each thread, the texts between "off", one thread after the other
+	    data, at, threads = open(path, 'rb').read(), 0, {}
+	    while at < len(data):
+	        thread = data[at:data.index(b' ', at) + 1]
+	        end = data.index(b'\n', max(data.rfind(b'\n' + thread), at)  + 1) + 1
+	        threads[thread] = (b'\n' + data[at:end]).replace(b'\n' + thread, b'\n')[1:].split(b'off\n')
+	        at = end
+	    return [threads[t] for t in sorted(threads, key=begun)]
 	full, sampled = read(sys.argv[1]), read(sys.argv[2])
 	if len(full) != len(sampled):
 	    sys.exit("%d threads, and %d" % (len(full), len(sampled)))
 	n = inner = 0
 	for whole, bursts in zip(full, sampled):
-	    whole, at = bytes(whole[0]), 0
+	    whole, at = b'\n' + whole[0], 0
 	    for b in bursts:
-	        found = whole.find(b, at)
-	        while found >= 0 and found % 8:
-	            found = whole.find(b, found + 1)
+	        found = whole.find(b'\n' + b, at)
 	        if found < 0:
-	            sys.exit("burst %d of %d accesses is nowhere behind access %d" % (n, len(b) // 8, at // 8))
+	            sys.exit("burst %d of %d accesses is nowhere behind access %d" % (n, b.count(b'\n'), whole.count(b'\n', 0, at)))
 	        inner += found > 0
 	        at = found + len(b)
 	        n += 1
@@ -76,7 +63,7 @@ matches()
 compare()
 {
 	sample=$2
-	record t $1
+	record t $1 20
 	sonde dump --mem t >t.txt
 	matches full.txt t.txt >found 2>why || fail "$1 threads, $2: $(cat why)"
 	show found
@@ -86,7 +73,7 @@ compare()
 
 for threads in 1 3; do
 	sample=
-	record full $threads
+	record full $threads 20
 	sonde dump --mem full >full.txt
 	ways=(--sample=burst:50us,every:200us --sample=burst:500,every:3k --overhead=20)
 	[ $threads -ne 1 ] || ways+=(--sample=burst:5k,every:60k)
@@ -204,10 +191,10 @@ check_contains t.info '^cost  *about [0-9.]* % of CPU time; allowed 5 %$'
 for how in burst:100us,every:500us burst:5k,every:50k; do
 	for threads in 1 3; do
 		sample="-F list,stream,sort,switches,recursion,strings,run --sample=$how"
-		record t $threads
+		record t $threads 15
 		sonde dump t | awk '/recursion/ { n++ } END { print n }' >events
 		sample='-F list,stream,sort,switches,recursion,strings,run'
-		record full $threads
+		record full $threads 15
 		sonde dump full | awk '/recursion/ { n++ } END { print n }' >full.events
 		cmp -s events full.events || fail "$how: $(cat events) events of recursion() instead of $(cat full.events)"
 		matches_again=$(sonde info t | awk '$1 == "sampled" { print $2 }')
@@ -218,7 +205,7 @@ done
 # ---- a share of the CPU time ----
 
 sample=--sample=burst:1ms,every:10ms
-record t 1 300 # long enough for several bursts also where others use the processors
+record t 1 120 # long enough for several bursts also where others use the processors
 check_contains t.info '^sampled  *[0-9]* bursts, [0-9.]* % of the CPU time$'
 awk '$1 == "sampled" && ($4 < 2 || $4 > 30) { exit 1 }' t.info || fail "not a tenth: $(grep sampled t.info)"
 
@@ -226,13 +213,13 @@ awk '$1 == "sampled" && ($4 < 2 || $4 > 30) { exit 1 }' t.info || fail "not a te
 
 sample=--sample=burst:200us,every:1ms
 for i in 1 2; do
-	record t 1 40 signals
-	record t 3 20 signals
+	record t 1 20 signals
+	record t 3 10 signals
 done
 for sample in --sample=burst:500,every:3k --sample=burst:20k,every:200k --overhead=20 '-F * --overhead=5'; do
 	set -f
-	record t 1 40 signals
-	record t 3 20 signals
+	record t 1 20 signals
+	record t 3 10 signals
 	set +f
 done
 
