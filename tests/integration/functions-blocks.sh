@@ -2,7 +2,7 @@
 # Wherever control comes to in programs that run, the control flow that Sonde finds in their files has a block
 # (tests/oracle/blocks.c): what an indirect jump may lead to is never taken too small.
 #
-# BLOCKS_STEPS    of the system's programs, so many instructions (50000; 0: all)
+# BLOCKS_STEPS    of the system's programs, so many instructions (25000; 0: all)
 . "$top_srcdir/tests/integration/lib.sh"
 need_ptrace
 oracle=$top_builddir/tests/oracle
@@ -36,7 +36,7 @@ done
 for name in bash-static busybox perl printf python3 sqlite3; do
 	# /usr/bin: what other places have may be scripts
 	[ -x "/usr/bin/$name" ] || continue
-	library= steps=${BLOCKS_STEPS:-50000}
+	library= steps=${BLOCKS_STEPS:-25000}
 	case $name in
 	bash-static) arguments=(-c 'for i in a b; do case $i in a) echo $((i + 1));; esac; done') ;;
 	busybox) arguments=(awk 'BEGIN { print substr("abc", 2) * 3 }') ;;

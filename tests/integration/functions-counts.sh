@@ -46,7 +46,7 @@ check_threads() # SHORT MANY CALLS PROGRAM
 	check_calls $(($1 * $3 + $1 * ($1 - 1) / 2 + $2 * $3 + $2 * ($2 - 1) / 2)) work
 }
 for_each threads check_threads 100 100 10
-for_each threads check_threads 0 8 5000
+for_each threads check_threads 0 8 2000
 
 # 50,000 frames deep.
 check_recursion()
@@ -60,22 +60,20 @@ check_recursion()
 	check_calls 1973 fib
 	# static programs record what has called main, too
 	depth=$(sed -n '/"type":"enter".*"function":"main"/s/.*"depth":\([0-9]*\).*/\1/p' events.json)
-	check_count 1 "enter(\"fib\") && num(\"depth\") == ${depth:-0} + 1"
-	check_count 2 "enter(\"fib\") && num(\"depth\") == ${depth:-0} + 2"
+	check_count 1 "enter(\"fib\") && num(\"depth\") == ${depth:-0} + 1" \
+		2 "enter(\"fib\") && num(\"depth\") == ${depth:-0} + 2"
 }
 (ulimit -s 65536 2>/dev/null && for_each recurse check_recursion) || exit 1
 
 check_exceptions()
 {
-	same_run -q -F '*' -o t -- "$1" 180
+	same_run -q -F '*' -o t -- "$1" 60
 	events t
 	for function in outer middle inner; do
-		check_count 180 "enter(\"$function\")"
-		check_count 60 "returned(\"$function\")"
-		check_count 120 "unwound(\"$function\")"
+		check_count 60 "enter(\"$function\")" 20 "returned(\"$function\")" 40 "unwound(\"$function\")"
 	done
-	check_count 90 'unwound("catches")'
-	check_calls 60 work
+	check_count 30 'unwound("catches")'
+	check_calls 20 work
 }
 for_each throws check_exceptions
 
@@ -84,9 +82,7 @@ check_jumps()
 	same_run -q -F '*' -o t -- "$1" 180
 	events t
 	for function in outer middle inner; do
-		check_count 180 "enter(\"$function\")"
-		check_count 90 "returned(\"$function\")"
-		check_count 90 "unwound(\"$function\")"
+		check_count 180 "enter(\"$function\")" 90 "returned(\"$function\")" 90 "unwound(\"$function\")"
 	done
 	check_calls 360 work
 }
@@ -97,8 +93,7 @@ check_cancels()
 	same_run -q -F '*' -o t -- "$1" 20
 	events t
 	for function in outer middle inner; do
-		check_count 20 "enter(\"$function\")"
-		check_count 0 "returned(\"$function\")"
+		check_count 20 "enter(\"$function\")" 0 "returned(\"$function\")"
 	done
 	check_calls 1 work
 }
@@ -116,8 +111,6 @@ check_switches()
 {
 	same_run -q -F '*' -o t -- "$1" 1000
 	events t
-	check_count 4000 'enter("work")'
-	check_count 4000 'returned("work")'
-	check_count 4 'enter("outer")'
+	check_count 4000 'enter("work")' 4000 'returned("work")' 4 'enter("outer")'
 }
 for_each switches check_switches

@@ -173,13 +173,21 @@ events()
 	! grep -qv ': no calls were recorded' dump.err || { show dump.err; fail "sonde dump $1 complains"; }
 }
 
-# count CONDITION: prints for how many of the events in events.json it holds. CONDITION is awk's,
-# about one event, with these functions, where no FUNCTION means any:
+# count CONDITION...: prints for how many of the events in events.json each holds, joined by blanks. They are read once. A
+# CONDITION is awk's, about one event, with these functions, where no FUNCTION means any:
 #	enter(FUNCTION) returned(FUNCTION) unwound(FUNCTION) point(NAME) lost()
 #	has(TEXT)	is TEXT in the event's JSON?
 #	num(KEY)	number at this key: a field, depth, tid, ...; "" if there is none
 count()
 {
+	local condition program= numbers= i=0
+	for condition; do
+		i=$((i + 1))
+		program="$program ($condition) { n[$i]++ }
+"
+		numbers="$numbers n[$i] + 0"
+		[ $i -eq $# ] || numbers="$numbers \" \""
+	done
 	awk '
 	function is(type, key, name) {
 		return index($0, "{\"type\":\"" type "\"") == 1 &&
@@ -198,22 +206,26 @@ count()
 		sub(/^[^:]*:/, "", key)
 		return key + 0
 	}
-	'"$1"' { n++ }
-	END { print n + 0 }' events.json
+	'"$program"'
+	END { print'"$numbers"' }' events.json
 }
 
-# check_count WANTED CONDITION
+# check_count [WANTED CONDITION]...
 check_count()
 {
-	local n
-	n=$(count "$2")
-	[ "$n" = "$1" ] || fail "$n instead of $1 events with: $2"
+	local wanted=() conditions=() numbers i
+	while [ $# -gt 0 ]; do
+		wanted+=("$1") conditions+=("$2")
+		shift 2
+	done
+	read -r -a numbers < <(count "${conditions[@]}")
+	for i in "${!wanted[@]}"; do
+		[ "${numbers[i]-}" = "${wanted[i]}" ] || fail "${numbers[i]-} instead of ${wanted[i]} events with: ${conditions[i]}"
+	done
 }
 
 # check_calls N FUNCTION: it was called N times, and returned every time.
 check_calls()
 {
-	check_count "$1" "enter(\"$2\")"
-	check_count "$1" "returned(\"$2\")"
-	check_count 0 "unwound(\"$2\")"
+	check_count "$1" "enter(\"$2\")" "$1" "returned(\"$2\")" 0 "unwound(\"$2\")"
 }

@@ -507,7 +507,7 @@ int follow_main(const struct watcher *w, bool *b, int argc, char **argv)
 	symbols = options(argc, argv, b);
 	object_read(&images[0].o, argv[optind], symbols);
 	/* With one image, the curtain does the same. */
-	start(argv + optind, nimages > 1 && !(b && *b));
+	start(argv + optind, nimages > 1);
 	follow_all();
 	if (w->end)
 		w->end();
