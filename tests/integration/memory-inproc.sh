@@ -154,11 +154,11 @@ int main(int argc, char **argv)
 X
 "$CC" -O2 -o busy busy.c -pthread || fail "$CC"
 for buffer in 256K 2M; do
-	by_place --mem-buffer=$buffer -- ./busy threads 40 5
+	by_place --mem-buffer=$buffer -- ./busy threads 20 5
 	by_place --mem-buffer=$buffer -- ./busy forks 4 10
 	by_place --mem-buffer=$buffer -- ./busy exec 1 30
 done
-by_place -- ./busy threads 400 1
+by_place -- ./busy threads 200 1
 
 # ---- programs that we did not write, as far as they are there ----
 
@@ -175,7 +175,7 @@ select count(*), sum(a), round(avg(c), 3), max(b) from t;
 select nothing from t;
 X
 have gzip && by_place --mem-buffer=256K -- gzip -n -c numbers
-have xz && by_place --mem-buffer=256K --libs=liblzma.so.5 -- xz -T1 -1 -c numbers
+have xz && by_place --mem-buffer=256K --libs=liblzma.so.5 -- xz -T1 -0 -c numbers
 have sqlite3 && STDIN=script.sql by_place --mem-buffer=256K --libs=libsqlite3.so.0 -- sqlite3
 # What these do depends on addresses.
 same_anyway()
@@ -185,7 +185,7 @@ same_anyway()
 	check_lacks t/memcount.txt missing
 	[ "$(awk '$1 == "all" { print $6 }' t/memcount.txt)" -ge 100000 ] || fail "hardly any accesses: $*"
 }
-[ ! -x /usr/bin/python3 ] || same_anyway -- /usr/bin/python3 -c 'print(sorted(str(i * 7919 % 1009) for i in range(2000))[:5])'
+[ ! -x /usr/bin/python3 ] || same_anyway -- /usr/bin/python3 -S -E -c 'print(sorted(str(i * 7919 % 1009) for i in range(500))[:5])'
 have perl && same_anyway -- perl -e 'my %h; $h{$_ % 97} .= chr(65 + $_ % 26) for 1..2000; print join(",", map { length $h{$_} } sort keys %h), "\n"'
 have xz && same_anyway --libs=liblzma.so.5 -- xz -T2 -1 -c numbers
 have bash-static && same_anyway -- bash-static -c 'for ((i = 0; i < 300; i++)); do a[$((i % 7))]+=$i; done; echo ${#a[3]}; exit 3'

@@ -14,26 +14,27 @@ record()
 	env -i PATH="$PATH" LD_BIND_NOW=1 setarch -R timeout -s KILL 100 sonde -q --mem -o t -- ./program "$1" >"$2.out" 2>"$2.err" ||
 		{ show "$2.err"; fail "exit status $? with $1"; }
 	"$top_builddir/tests/oracle/memcompare" -p t >all || { tail -n 5 all; fail "the trace with $1"; }
-	nm -S program | awk -v dump=all '
+	nm -S program >symbols
+	awk '
 		function number(hex,   i, n) {
 			for (i = 1; i <= length(hex); i++)
 				n = n * 16 + index("0123456789abcdef", substr(hex, i, 1)) - 1
 			return n + 0
 		}
-		$4 ~ /^tick/ && $3 ~ /[tT]/ { start[n] = number($1); end[n++] = number($1) + number($2) }
-		END {
-			while ((getline line < dump) > 0) {
-				split(line, f, " ")
-				if (!(f[4] in ours)) {
-					ours[f[4]] = 1
-					for (i = 0; i < n; i++)
-						if (number(f[4]) >= start[i] && number(f[4]) < end[i])
-							ours[f[4]] = 0
-				}
-				if (ours[f[4]] && f[1] != "prefetch" && line !~ /threads$/)
-					print line
+		FNR == NR {
+			if ($4 ~ /^tick/ && $3 ~ /[tT]/) {
+				start[n] = number($1)
+				end[n++] = number($1) + number($2)
 			}
-		}' >"$2"
+			next
+		}
+		!($4 in ours) {
+			ours[$4] = 1
+			for (i = 0; i < n; i++)
+				if (number($4) >= start[i] && number($4) < end[i])
+					ours[$4] = 0
+		}
+		ours[$4] && $1 != "prefetch" && $2 != "accesses"' symbols all >"$2"
 	rm -rf t all
 }
 

@@ -4,7 +4,7 @@
 . "$top_srcdir/tests/integration/lib.sh"
 need_ptrace
 need_command python3
-rounds=${SONDE_TEST_ROUNDS:-5}
+rounds=${SONDE_TEST_ROUNDS:-3}
 
 # check_killed WHO OPTION... -- PROGRAM...
 check_killed()
