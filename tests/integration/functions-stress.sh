@@ -92,7 +92,7 @@ END
 python=/usr/bin/python3
 if have $python; then
 	try python -- $python "$work/objects.py"
-	try python-error -- $python -c 'import json; json.loads("{")'
+	try python-error -- $python -S -c 'import json; json.loads("{")'
 	try python-threads -- $python -c 'import threading as t, queue
 q = queue.Queue(); out = []
 def f(n):
@@ -100,12 +100,12 @@ def f(n):
 ts = [t.Thread(target=f, args=(i,)) for i in range(4)]
 [x.start() for x in ts]; [x.join() for x in ts]
 print(sorted(q.get() for i in range(80)))'
-	try python-fork -- $python -c 'import os, sys
+	try python-fork -- $python -S -c 'import os, sys
 for i in range(3):
     pid = os.fork()
     if pid == 0: os._exit(i + 3)
     print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))'
-	try python-signal -- $python -c 'import signal, os
+	try python-signal -- $python -S -c 'import signal, os
 n = []
 signal.signal(signal.SIGUSR1, lambda s, f: n.append(s))
 for i in range(5): os.kill(os.getpid(), signal.SIGUSR1)
@@ -129,9 +129,9 @@ f = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_int), ctypes.POINTER(
 a = (ctypes.c_int * 5)(5, 1, 4, 2, 3)
 ctypes.CDLL(None).qsort(a, 5, 4, f(lambda x, y: x[0] - y[0])); print(list(a))'
 	try python-memory -m memory -- $python "$work/objects.py"
-	try python-crash -- $python -c 'import ctypes; print(1, flush=True); ctypes.string_at(0)'
-	try python-kill -- $python -c 'import os; print(1, flush=True); os.kill(os.getpid(), 9)'
-	try python-interrupt -- $python -c 'import os, signal; print(1, flush=True); os.kill(os.getpid(), signal.SIGINT)'
+	try python-crash -- $python -S -c 'import ctypes; print(1, flush=True); ctypes.string_at(0)'
+	try python-kill -- $python -S -c 'import os; print(1, flush=True); os.kill(os.getpid(), 9)'
+	try python-interrupt -- $python -S -c 'import os, signal; print(1, flush=True); os.kill(os.getpid(), signal.SIGINT)'
 	try_long python-libs --libs -- $python "$work/objects.py"
 fi
 have perl && try perl -- perl "$work/hash.pl"
@@ -216,7 +216,7 @@ have redis-cli && try redis-cli -- redis-cli -p 1 ping
 
 have rg && try rg -- rg --sort path -n '1(2|3)4$' "$work/numbers" "$work/hello.c"
 have rg && try rg-threads -- rg -c -j2 '1(2|3)4$' "$work/numbers"
-have fdfind && try fdfind -- fdfind -j1 . "$work/repository"
+have fdfind && try fdfind -- fdfind -j1 --max-buffer-time=60000 . "$work/repository"
 have age && try age -- age --version
 have age-keygen && try age-keygen -- age-keygen --nothing
 have fzf && STDIN=$work/numbers try fzf -- fzf -f 1234
