@@ -137,6 +137,10 @@ libinjector_la_SOURCES = \
 	injector/starts/starts.c \
 	injector/starts/starts.h \
 	injector/starts/vtables.c \
+	injector/switch/moves.c \
+	injector/switch/windows-private.h \
+	injector/switch/windows.c \
+	injector/switch/windows.h \
 	injector/syscall/exec.c \
 	injector/syscall/restorers.c \
 	injector/syscall/sigrun.c \

@@ -342,6 +342,8 @@ sonde_SOURCES = \
 	launcher/collect/analysis/analysis.h \
 	launcher/collect/budget.c \
 	launcher/collect/budget.h \
+	launcher/collect/bursts.c \
+	launcher/collect/bursts.h \
 	launcher/collect/collector-budget.c \
 	launcher/collect/collector-control.c \
 	launcher/collect/collector-fault.c \
@@ -355,6 +357,7 @@ sonde_SOURCES = \
 	launcher/collect/collector-rings.c \
 	launcher/collect/collector-shared.c \
 	launcher/collect/collector-weighed.c \
+	launcher/collect/collector-windows.c \
 	launcher/collect/collector.c \
 	launcher/collect/collector.h \
 	launcher/collect/pool.c \

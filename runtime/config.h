@@ -121,7 +121,17 @@ struct rt_handlers {
  *
  * enter: from the original code to a copy that records memory accesses; the word is 0 if the thread cannot go on there.
  * depart: back to the original.  If the PC is still in an arena then, the thread has to go on there.
+ * come, rest: as enter and depart, of a thread whose process's windows were written in, or are to be taken out, where recording goes
+ * by bursts: a burst begins, or is over, as well.
  */
+
+/* The exported variable "sonde_rt_windows" of a process: are its windows switched, and where are they? */
+enum rt_windows {
+	RT_WINDOWS_STAY = 0,
+	RT_WINDOWS_OUT,
+	RT_WINDOWS_IN,
+	RT_WINDOWS_MOVING, /* a thread runs come or rest: nobody else does anything meanwhile, so it must not wait */
+};
 
 #endif /* !__ASSEMBLER__ */
 

@@ -47,6 +47,7 @@ RUNTIME_FILES = $(MACHINE_FILES) \
 	runtime/stacks/stacks.c \
 	runtime/stacks/stacks.h \
 	runtime/thread.h \
+	runtime/windows.h \
 	runtime/under.c \
 	runtime/unwind.c \
 	runtime/values.c \

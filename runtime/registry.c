@@ -12,6 +12,7 @@
 #include "runtime/memory/analysis.h"
 #include "runtime/x86-64/sys.h"
 #include "runtime/thread.h"
+#include "runtime/windows.h"
 
 #define MAX_REGIONS 16
 #define MAX_POOL_REGIONS 16
@@ -314,7 +315,7 @@ static struct ring_head *get_ring(int32_t pid)
 	struct ring_control *c = rt_control();
 
 	first_region();
-	for (int waits = 0;;) {
+	for (int waits = rt_windows_are_moving();;) {
 		uint32_t freed = c->freed, seen = nregions;
 		struct ring_head *h = free_ring();
 		int coming;
@@ -325,7 +326,7 @@ static struct ring_head *get_ring(int32_t pid)
 		coming = ring_is_coming();
 		if ((waits || !coming) && more_rings(pid, seen))
 			continue;
-		if (!coming || (waits && c->flags & RING_DROP))
+		if (!coming || (waits && (c->flags & RING_DROP || rt_windows_are_moving())))
 			return NULL;
 		sys_futex_wait(&c->freed, freed, SWEEP_WAIT_MS);
 		waits = 1;

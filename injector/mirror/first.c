@@ -442,6 +442,7 @@ static enum inj_status make_copy(struct inj_work *w, struct inj_first *f)
 	if (status != INJ_OK)
 		return status;
 	r = &m->v[m->n - 1];
+	f->recorded = (uint32_t)(m->n - 1);
 	if (r->state == INJ_RECORDED_OK)
 		status = take_edits(w, f, r);
 	f->state = status == INJ_OK && r->state == INJ_RECORDED_OK ? INJ_FIRST_COPIED : INJ_FIRST_LEFT;

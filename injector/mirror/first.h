@@ -21,6 +21,7 @@ struct inj_first {
 	uint64_t addr;		/* link-time */
 	uint64_t entry;		/* where the jump to the stub is, in the program */
 	uint64_t stub, word;	/* likewise */
+	uint32_t recorded;	/* COPIED: index of its struct inj_recorded */
 	uint64_t copy;		/* where the word is to lead; the replay code if nothing of the entry is recorded */
 	uint32_t called;	/* straight.c: the last call of it in mirrors.sites, plus one; 0: there is none */
 	uint32_t sites, nsites;	/* calls that it makes, there */

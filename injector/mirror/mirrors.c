@@ -131,6 +131,19 @@ static enum inj_status describe(struct inj_work *w, const struct tramp_mirror *m
 	return status == INJ_OK ? inj_places_add(&w->places, tramp_mirror_flow(mirror)) : status;
 }
 
+static void note_span(struct inj_recorded *r, const struct tramp_mirror_code *out, uint64_t object)
+{
+	r->orig_lo = UINT64_MAX;
+	r->orig_hi = 0;
+	for (size_t i = 0; i < out->npieces; i++) {
+		uint64_t end = i + 1 < out->npieces ? out->pieces[i + 1].start : out->len;
+		uint64_t lo = object + out->pieces[i].orig, hi = lo + (end - out->pieces[i].start);
+
+		r->orig_lo = lo < r->orig_lo ? lo : r->orig_lo;
+		r->orig_hi = hi > r->orig_hi ? hi : r->orig_hi;
+	}
+}
+
 static enum inj_status emit(struct inj_work *w, struct tramp_mirror *mirror, uint32_t owner)
 {
 	struct inj_recorded *r = &w->s->mirrors.v[owner];
@@ -152,6 +165,7 @@ static enum inj_status emit(struct inj_work *w, struct tramp_mirror *mirror, uin
 		return refuse(r, said);
 	r->mirror = c->addr + c->used;
 	r->mirror_len = (uint32_t)out.len;
+	note_span(r, &out, c->object);
 	status = inj_chunk_add(c, &out);
 	if (status == INJ_NO_ROOM) {
 		r->state = INJ_RECORDED_NO_ROOM;

@@ -132,6 +132,7 @@ struct inj_recorded {
 	bool memory;	 /* its memory accesses are */
 	uint64_t mirror; /* its code in the program */
 	uint32_t mirror_len;
+	uint64_t orig_lo, orig_hi; /* all that it is a copy of is within */
 };
 
 /* Complete after "not instrumented: "; static. */

@@ -251,19 +251,6 @@ static const struct inj_edit *within(const struct inj_session *s, const struct i
 	return is_window(s, e, addr) ? NULL : covering(e, addr);
 }
 
-/* How many bytes of the original a piece stands for. */
-static uint64_t span(const struct rt_codemap *map, const struct rt_piece *pieces, uint32_t i)
-{
-	uint64_t end = i + 1 < map->npieces ? pieces[i + 1].start : map->arena_end - map->arena;
-
-	switch (pieces[i].kind & ~RT_PIECE_RESUMABLE) {
-	case RT_PIECE_COPY: return end - pieces[i].start;
-	case RT_PIECE_INSN:
-	case RT_PIECE_PROBE: return 1;
-	default: return 0;
-	}
-}
-
 /* Of the instruction at @addr, with what is recorded before it; 0: there is none. */
 static uint64_t copy_of(const struct inj_session *s, uint64_t addr)
 {
@@ -275,7 +262,7 @@ static uint64_t copy_of(const struct inj_session *s, uint64_t addr)
 		if (!pieces || off < map->orig_lo || off > (uint64_t)map->orig_hi + LONGEST)
 			continue;
 		for (uint32_t i = 0; i < map->npieces; i++)
-			if (off - pieces[i].orig < span(map, pieces, i))
+			if (off - pieces[i].orig < rt_piece_span(map, pieces, i))
 				return map->arena + pieces[i].start + (off - pieces[i].orig);
 	}
 	return 0;

@@ -160,6 +160,7 @@ struct inj_session {
 	uint64_t runtime; /* load address */
 	uint64_t rt_config, rt_api, rt_gate, rt_dl_state, rt_exit, rt_exec;
 	uint64_t rt_probe_gate, rt_mem_gate, rt_first, rt_sigaction, rt_restored;
+	uint64_t rt_come, rt_rest, rt_windows;
 	uint64_t rt_enter, rt_depart, rt_departed, rt_mem_restorer, rt_handlers, rt_mapped, rt_thunks, rt_find_fde;
 	uint64_t rt_guest_enter, rt_guest_real, rt_guest_exit, rt_guest_exit_thread;
 	uint64_t compiled; /* code that is made for analyzers; 0: it could not be mapped */

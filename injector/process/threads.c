@@ -54,9 +54,9 @@ static char state_of(pid_t pid, pid_t tid)
  * Until the thread's next stop; one that could run, but gets no processor, is given more time, and with @patient any.
  * Errors: GONE, SYSTEM with ETIMEDOUT.
  */
-static enum inj_status await_stop(pid_t tid, bool patient, int *status)
+static enum inj_status await_stop(const struct inj_threads *t, pid_t tid, bool patient, int *status)
 {
-	int64_t began = clock_now_ns(), until = began + PATIENCE_NS;
+	int64_t began = clock_now_ns(), more = t->patience ? t->patience->ns : PATIENCE_NS, until = began + more;
 
 	for (;;) {
 		pid_t got = waitpid(tid, status, __WALL | WNOHANG);
@@ -66,20 +66,22 @@ static enum inj_status await_stop(pid_t tid, bool patient, int *status)
 		if (got < 0 && errno != EINTR)
 			return INJ_GONE;
 		if (clock_now_ns() > until && clock_now_ns() - began < STARVED_NS && state_of(tid, tid) == 'R')
-			until = clock_now_ns() + PATIENCE_NS;
+			until = clock_now_ns() + more;
 		if (!patient && clock_now_ns() > until) {
 			errno = ETIMEDOUT;
 			return INJ_SYSTEM;
 		}
+		if (t->patience)
+			t->patience->idle(t->patience->arg);
 		nanosleep(&(struct timespec){ .tv_nsec = NAP_NS }, NULL);
 	}
 }
 
 /* Until the stop that PTRACE_INTERRUPT is the reason for; signals that come first are delivered. */
-static enum inj_status await_interrupt(struct inj_thread *th)
+static enum inj_status await_interrupt(const struct inj_threads *t, struct inj_thread *th, bool patient)
 {
 	int status;
-	enum inj_status ret = await_stop(th->tid, false, &status);
+	enum inj_status ret = await_stop(t, th->tid, patient, &status);
 
 	while (ret == INJ_OK && status >> 16 != PTRACE_EVENT_STOP) {
 		int sig = WSTOPSIG(status);
@@ -88,8 +90,9 @@ static enum inj_status await_interrupt(struct inj_thread *th)
 			sig = 0;
 		if (ptrace(PTRACE_CONT, th->tid, 0, (void *)(intptr_t)sig) < 0)
 			return INJ_GONE;
-		ret = await_stop(th->tid, false, &status);
+		ret = await_stop(t, th->tid, patient, &status);
 	}
+	th->runs = ret == INJ_SYSTEM;
 	th->halted = ret == INJ_OK && WSTOPSIG(status) != SIGTRAP;
 	return ret;
 }
@@ -179,7 +182,7 @@ static enum inj_status seize(struct inj_threads *t, pid_t tid)
 		errno = t->seize_errno = saved;
 		return INJ_SYSTEM;
 	}
-	t->v[t->n++] = (struct inj_thread){ .tid = tid };
+	t->v[t->n++] = (struct inj_thread){ .tid = tid, .runs = true };
 	ptrace(PTRACE_INTERRUPT, tid, 0, 0);
 	return INJ_OK;
 }
@@ -218,9 +221,9 @@ static enum inj_status seize_new(struct inj_threads *t, pid_t which)
 	return status == INJ_OK && one && !t->n ? seize_some(t, one, true) : status;
 }
 
-static enum inj_status await_thread(struct inj_thread *th)
+static enum inj_status await_thread(const struct inj_threads *t, struct inj_thread *th)
 {
-	enum inj_status status = await_interrupt(th);
+	enum inj_status status = await_interrupt(t, th, false);
 
 	if (status == INJ_OK && ptrace(PTRACE_GETREGS, th->tid, 0, &th->regs) < 0)
 		status = INJ_GONE;
@@ -253,7 +256,7 @@ static enum inj_status stop_all(struct inj_threads *t, pid_t which)
 		if (status == INJ_OK && stopped == t->n && (one || are_all_known(t) || ++looks == LOOKS))
 			return INJ_OK;
 		for (; stopped < t->n && status == INJ_OK; stopped++)
-			status = await_thread(&t->v[stopped]);
+			status = await_thread(t, &t->v[stopped]);
 	} while (status == INJ_OK && !one);
 	return status;
 }
@@ -301,12 +304,12 @@ static enum inj_status find_syscall(struct inj_threads *t)
 
 static enum inj_status call(struct inj_target *target, long nr, const uint64_t args[6], int64_t *result);
 
-enum inj_status inj_threads_stop(struct inj_threads *t, pid_t pid, pid_t which)
+static enum inj_status stop(struct inj_threads *t, pid_t pid, pid_t which, const struct inj_patience *p)
 {
 	enum inj_status status;
 	int saved;
 
-	*t = (struct inj_threads){ .pid = pid };
+	*t = (struct inj_threads){ .pid = pid, .patience = p };
 	status = inj_target_open(&t->target, pid);
 	if (status != INJ_OK)
 		return status;
@@ -325,6 +328,16 @@ enum inj_status inj_threads_stop(struct inj_threads *t, pid_t pid, pid_t which)
 	return status;
 }
 
+enum inj_status inj_threads_stop(struct inj_threads *t, pid_t pid, pid_t which)
+{
+	return stop(t, pid, which, NULL);
+}
+
+enum inj_status inj_threads_stop_soon(struct inj_threads *t, pid_t pid, const struct inj_patience *p)
+{
+	return stop(t, pid, INJ_ALL_THREADS, p);
+}
+
 /* ---- executing something ---- */
 
 /* To the next entry or exit of a system call.  Signals cannot come, but for SIGSTOP, which is repeated at the end. */
@@ -338,7 +351,7 @@ static enum inj_status to_syscall_stop(struct inj_threads *t, struct inj_thread 
 			th->gone = true;
 			return INJ_GONE;
 		}
-		ret = await_stop(th->tid, t->patient, &status);
+		ret = await_stop(t, th->tid, t->patient, &status);
 		th->gone = ret == INJ_GONE;
 		if (ret != INJ_OK || WSTOPSIG(status) == SYSCALL_STOP)
 			return ret;
@@ -442,35 +455,39 @@ enum inj_status inj_thread_run(struct inj_threads *t, size_t i, uint64_t functio
  * Whether a system call is to be repeated is looked at on the way from a stop for a signal to the program, but not on the
  * way from that of a system call's exit: the thread has to be stopped once more.
  */
-static void give_back(struct inj_thread *th)
+static void give_back(const struct inj_threads *t, struct inj_thread *th)
 {
 	if (set_regs(th, &th->regs) != INJ_OK)
 		return;
 	th->changed = false;
 	ptrace(PTRACE_INTERRUPT, th->tid, 0, 0);
-	if (ptrace(PTRACE_CONT, th->tid, 0, 0) == 0 && await_interrupt(th) == INJ_OK)
+	if (ptrace(PTRACE_CONT, th->tid, 0, 0) == 0 && await_interrupt(t, th, false) == INJ_OK)
 		ptrace(PTRACE_SETSIGMASK, th->tid, (void *)sizeof(th->mask), &th->mask);
 }
 
 /* One that would not stop is interrupted still: it cannot be detached before it has. */
-static void let_go(struct inj_thread *th)
+static void let_go(const struct inj_threads *t, struct inj_thread *th)
 {
 	if (th->gone)
 		return;
 	if (th->borrowed)
-		give_back(th);
+		give_back(t, th);
 	if (th->changed)
 		(void)!set_regs(th, &th->regs);
 	if (ptrace(PTRACE_DETACH, th->tid, 0, 0) == 0 || errno != ESRCH)
 		return;
-	th->gone = await_interrupt(th) != INJ_OK;
+	th->gone = await_interrupt(t, th, t->patience != NULL) != INJ_OK;
 	ptrace(PTRACE_DETACH, th->tid, 0, 0);
 }
 
 void inj_threads_go(struct inj_threads *t)
 {
 	for (size_t i = 0; i < t->n; i++)
-		let_go(&t->v[i]);
+		if (!t->v[i].runs)
+			let_go(t, &t->v[i]);
+	for (size_t i = 0; i < t->n; i++)
+		if (t->v[i].runs)
+			let_go(t, &t->v[i]);
 	inj_target_close(&t->target);
 	free(t->v);
 	t->v = NULL;

@@ -26,6 +26,7 @@
 struct inj_thread {
 	pid_t tid;
 	bool gone;	  /* it has ended meanwhile */
+	bool runs;	  /* it has not stopped yet */
 	bool halted;	  /* the process has been stopped by SIGSTOP or the like */
 	bool changed;	  /* regs differ from what the thread has */
 	bool borrowed;	  /* it has executed something for us: mask holds its signal mask */
@@ -33,8 +34,16 @@ struct inj_thread {
 	struct user_regs_struct regs; /* those that it goes on with */
 };
 
+/* How long is waited for threads to stop; they may wait for somebody who waits for us. */
+struct inj_patience {
+	int64_t ns;
+	void (*idle)(void *arg); /* does what others wait for; again and again */
+	void *arg;
+};
+
 struct inj_threads {
 	pid_t pid;
+	const struct inj_patience *patience; /* NULL: seconds */
 	struct inj_thread *v;
 	size_t n, room;
 	struct inj_target target; /* its arg is this struct */
@@ -53,6 +62,9 @@ struct inj_threads {
  * an error none is stopped.
  */
 enum inj_status inj_threads_stop(struct inj_threads *t, pid_t pid, pid_t which) INJ_CHECK;
+
+/* The same; who has not stopped in time is let go as soon as it does, which is waited for. */
+enum inj_status inj_threads_stop_soon(struct inj_threads *t, pid_t pid, const struct inj_patience *p) INJ_CHECK;
 
 /* Lets all go on. */
 void inj_threads_go(struct inj_threads *t);

@@ -118,7 +118,22 @@ static void serve_timed(struct collector *c, bool first)
 		collector_serve_first(c, atomic_load(&m->holder), __atomic_load_n(&m->tid, __ATOMIC_RELAXED));
 	else
 		serve_libraries(c, atomic_load(&m->holder));
+	collector_windows_changed(c);
 	c->asked_ns += clock_thread_ns() - began;
+}
+
+static bool asks(const struct collector *c)
+{
+	return !c->exec_waits && atomic_load_explicit(&c->control->mail.state, memory_order_acquire) == RING_MAIL_ASKED;
+}
+
+void collector_serve_exec(struct collector *c)
+{
+	if (!asks(c) || !c->exec_asked || c->no_requests ||
+	    __atomic_load_n(&c->control->mail.kind, __ATOMIC_RELAXED) != RING_MAIL_EXEC)
+		return;
+	c->exec_waits = true;
+	c->exec_asked(c->exec_arg);
 }
 
 bool collector_serve_mail(struct collector *c)
@@ -127,7 +142,7 @@ bool collector_serve_mail(struct collector *c)
 
 	if (atomic_load_explicit(&m->silent, memory_order_relaxed))
 		atomic_store(&m->silent, 0);
-	if (c->exec_waits || atomic_load_explicit(&m->state, memory_order_acquire) != RING_MAIL_ASKED)
+	if (!asks(c))
 		return false;
 	if (c->no_requests) {
 		m->result = 1;

@@ -97,6 +97,7 @@ struct collector {
 	struct inj_session *session;
 	const struct record_options *options;
 	struct sampler sampler;
+	struct collector_windows *windows; /* NULL: they stay */
 	struct collector_budget *budget; /* of recorded calls; NULL: there is none */
 	uint64_t choices_bytes; /* as in struct ring_control */
 	struct analysis *analysis; /* NULL: none */
@@ -175,6 +176,8 @@ void collector_take_snapshots(struct collector *c);
 bool collector_drain_all(struct collector *c, bool live);
 /* The same, who has ended is done with, and it is in the files. */
 void collector_look_at_all(struct collector *c);
+/* Does what collector_publish() has asked for. */
+void collector_serve_publish(struct collector *c);
 /* By each thread that does something for it: it gives way to the program, where that is wanted. */
 void collector_wait_for_turns(const struct collector *c);
 /* The collector's thread is to look for something to do. */
@@ -261,10 +264,26 @@ void collector_budget_tell(struct collector *c);
 /* The collector's thread has ended. */
 void collector_budget_finish(struct collector *c);
 
+/* ---- windows that are out between bursts (collector-windows.c); all do nothing but by what recording may cost ---- */
+
+/* False: no memory. */
+bool collector_windows_new(struct collector *c) __attribute__((warn_unused_result));
+void collector_windows_free(struct collector *c);
+/* Does what is due.  When to come again, ns, or INT64_MAX. */
+int64_t collector_windows_visit(struct collector *c);
+/* A process's code was changed. */
+void collector_windows_changed(struct collector *c);
+/* Are bursts of this process's threads not their own affair? */
+bool collector_windows_switch(const struct collector *c, pid_t pid);
+/* The collector's thread has ended: what was done, into c->totals. */
+void collector_windows_finish(struct collector *c);
+
 /* ---- libraries that are loaded late (collector-libraries.c) ---- */
 
 /* Writes what has been instrumented since the last time, and gives it to the modules. */
 void collector_tell(struct collector *c);
+/* A process is about to execute something: whoever follows is told. */
+void collector_serve_exec(struct collector *c);
 /* A process asks for a library or a function to be instrumented.  Did one? */
 bool collector_serve_mail(struct collector *c);
 

@@ -102,7 +102,7 @@ struct collector *collector_new(const struct collector_geometry *g, int *fd, int
 	c->counts = calloc(c->functions + 1, sizeof(*c->counts));
 	c->block_sums = g->blocks ? calloc(c->functions + 1, sizeof(*c->block_sums)) : NULL;
 	if (!c->feeds || !c->rooms[0] || !c->counts || (g->blocks && !c->block_sums) || share(c, g) < 0 ||
-	    (g->budget > 0 && !collector_budget_new(c, g->budget)))
+	    (g->budget > 0 && !collector_budget_new(c, g->budget)) || !collector_windows_new(c))
 		goto failed;
 	*fd = c->fd;
 	*alive = c->alive;
@@ -133,6 +133,7 @@ void collector_free(struct collector *c)
 		if (c->processes[i].pidfd >= 0)
 			close(c->processes[i].pidfd);
 	collector_budget_free(c);
+	collector_windows_free(c);
 	collector_close_first(c);
 	free(c->processes);
 	free(c->counts);
@@ -214,7 +215,7 @@ void collector_look_at_all(struct collector *c)
 	flush_all(c);
 }
 
-static void serve_publish(struct collector *c)
+void collector_serve_publish(struct collector *c)
 {
 	if (!c->publish)
 		return;
@@ -253,7 +254,7 @@ static int64_t switch_all(struct collector *c)
 		struct feed *f = &c->feeds[i];
 		int64_t ns = INT64_MAX;
 
-		if (f->thread && f->memory >= 0)
+		if (f->thread && f->memory >= 0 && !collector_windows_switch(c, f->pid))
 			ns = sampler_visit(&c->sampler, f->head, &f->sampled, f->memory);
 		if (ns < soonest)
 			soonest = ns;
@@ -290,13 +291,15 @@ static int64_t serve(void *arg)
 	collector_budget_enter(c);
 	any = collector_serve_mail(c);
 	collector_wait_for_turns(c);
-	serve_publish(c);
+	collector_serve_publish(c);
 	collector_serve_control(c);
 	collector_note_switches(c);
 	collector_take_snapshots(c);
 	any |= collector_drain_all(c, false);
 	any |= c->analysis && analysis_serve(c->analysis);
 	soon = switch_all(c);
+	due = collector_windows_visit(c);
+	soon = due < soon ? due : soon;
 	due = collector_budget_visit(c);
 	soon = due < soon ? due : soon;
 	atomic_store_explicit(&c->control->mail.serving, 0, memory_order_relaxed);
@@ -407,6 +410,7 @@ void collector_finish(struct collector *c, struct collector_totals *totals)
 	}
 	collector_budget_finish(c);
 	c->totals.sampled.asked = c->asked_ns;
+	collector_windows_finish(c);
 	c->totals.lost += atomic_load(&c->control->lost);
 	c->totals.unfollowed = atomic_load(&c->control->unfollowed);
 	c->totals.guest_calls = atomic_load(&c->control->guest_calls);

@@ -144,6 +144,10 @@ struct sonde_trace_sampled sampled_result(const struct sample_times *t, const st
 	to.cost_ns = whole(s->cost);
 	to.sonde_ns = whole(s->packed);
 	to.asked_ns = s->asked;
+	to.switches = s->switches;
+	to.switch_ns = s->switching;
+	to.used_ns = whole(s->used);
+	to.stay = s->stay;
 	return to;
 }
 
@@ -195,6 +199,11 @@ static void write_zero(int mem, uint64_t addr)
 void sampler_hurry(const struct ring_head *head, int mem)
 {
 	write_zero(mem, __atomic_load_n(&head->sample.limit_at, __ATOMIC_RELAXED));
+}
+
+void sampler_begin_burst(const struct ring_head *head, int mem)
+{
+	write_zero(mem, __atomic_load_n(&head->sample.off_at, __ATOMIC_RELAXED));
 }
 
 /*

@@ -39,6 +39,9 @@ struct sampled_sums {
 	double on_units, off_units;
 	double on_cpu, off_cpu;	/* ns of CPU time, in bursts and between them */
 	double cost, packed;	/* ns of CPU time: of the former, what recording has cost; the collector's */
+	uint64_t switches, switching; /* COST: of processes' windows, in and out; ns of CPU time */
+	double used;		/* COST: ns of CPU time of all threads of the processes; 0: not known */
+	const char *stay;	/* COST: why they were not; NULL: they were.  Static */
 	uint64_t asked;		/* ns of the collector's: to instrument what the program asked for while it ran */
 };
 
@@ -61,6 +64,9 @@ int sampler_open(pid_t pid, int fd);
 
 /* The thread is to look whether recording was switched; it may miss that. */
 void sampler_hurry(const struct ring_head *head, int mem);
+
+/* The thread, which is stopped, is to record as soon as it goes on. */
+void sampler_begin_burst(const struct ring_head *head, int mem);
 
 /* Does what is due, in the memory @mem.  When to come again: ns, or INT64_MAX. */
 int64_t sampler_visit(const struct sampler *s, struct ring_head *head, struct sampled *f, int mem);

@@ -207,7 +207,12 @@ static void print_cost(const struct sonde_trace_sampled *s)
 	if (!s->cost_ns)
 		return;
 	info_row("cost", "about %.2f %% of CPU time; allowed %.4g %%", 100 * sampled_cost(s), 100 * s->overhead);
-	info_row("", "not in it: starting; the copies that run between bursts, which take far more where calls are short;");
+	if (s->switches)
+		info_row("", "%.3f s of it for %" PRIu64 " switches to the program's own code between bursts, and back", (double)s->switch_ns / 1e9,
+			 s->switches);
+	if (s->stay)
+		info_row("", "copies of code ran between bursts%s, since %s", s->switches ? " later" : "", s->stay);
+	info_row("", s->stay || !s->switches ? "not in it: starting; those copies, which take far more where calls are short;" : "not in it: starting;");
 	info_row("", "and %.3f s of Sonde's CPU time to instrument functions when they were first called", (double)s->asked_ns / 1e9);
 }
 

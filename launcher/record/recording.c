@@ -313,9 +313,11 @@ static void report_sampled(const struct sonde_trace_sampled *s)
 		return;
 	sampled_text(s, text);
 	if (s->cost_ns)
-		snprintf(cost, sizeof(cost), "; cost about %.2f %% of CPU time, copies between bursts and %.2f s for first calls apart",
-			 100 * sampled_cost(s), (double)s->asked_ns / 1e9);
+		snprintf(cost, sizeof(cost), "; cost about %.2f %% of CPU time, %s%.2f s for first calls apart", 100 * sampled_cost(s),
+			 s->stay ? "copies between bursts and " : "", (double)s->asked_ns / 1e9);
 	msg_info("memory accesses in %s%s", text, cost);
+	if (s->stay)
+		msg_debug("copies of code ran between bursts, since %s", s->stay);
 }
 
 void recording_finish(struct recording *r)

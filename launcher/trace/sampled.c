@@ -30,6 +30,10 @@ bool sampled_sum(const struct sonde_trace *trace, struct sonde_trace_sampled *su
 		sum->cost_ns += s->cost_ns;
 		sum->sonde_ns += s->sonde_ns;
 		sum->asked_ns += s->asked_ns;
+		sum->switches += s->switches;
+		sum->switch_ns += s->switch_ns;
+		sum->used_ns += s->used_ns > s->cpu_ns ? s->used_ns : s->cpu_ns;
+		sum->stay = s->stay ? s->stay : sum->stay;
 	}
 	return sum->by != NULL;
 }
@@ -66,9 +70,10 @@ double sampled_share(const struct sonde_trace_sampled *s)
 
 double sampled_cost(const struct sonde_trace_sampled *s)
 {
-	double cost = (double)s->cost_ns + (double)s->sonde_ns;
+	double ours = (double)s->sonde_ns + (double)s->switch_ns;
+	double used = (double)(s->used_ns > s->cpu_ns ? s->used_ns : s->cpu_ns);
 
-	return s->cpu_ns ? cost / ((double)s->cpu_ns + (double)s->sonde_ns) : 0;
+	return used > 0 ? ((double)s->cost_ns + ours) / (used + ours) : 0;
 }
 
 void sampled_tell(const struct sonde_trace *trace)

@@ -137,7 +137,7 @@ static int await(struct rt_thread *t, uint32_t i)
 	uint32_t state;
 
 	while ((state = state_now(t, i)) != RING_SUB_FREE) {
-		if (state == RING_SUB_WRITING || c->flags & RING_DROP || ring_collector_gone(c))
+		if (state == RING_SUB_WRITING || c->flags & RING_DROP || ring_collector_gone(c) || rt_windows_are_moving())
 			return 0;
 		wait_for_some(t, i);
 	}
@@ -331,6 +331,15 @@ static void leave(const struct rt_mem_desc *desc, uint64_t *regs)
 static int can_end(const struct rt_thread *t, const struct rt_mem_place *at, uint64_t ptr)
 {
 	return t->mem_state == RT_MEM_OPEN && in_sub(t, ptr + at->written) && ptr + at->written >= t->mem_first;
+}
+
+void rt_mem_finish(struct rt_thread *t)
+{
+	rt_mem_cut(t, t->mem_ptr);
+	rt_mem_begin(t, MD_CHUNK_END, NULL);
+	if (t->mem_state == RT_MEM_OPEN)
+		((struct md_chunk *)t->mem_base)->depth = 0;
+	rt_mem_cut(t, t->mem_ptr);
 }
 
 /* As a signal would, for now or until recording goes on; the pointer is where the node's words begin. */

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "runtime/thread.h"
+#include "runtime/windows.h"
 #include "memtrace/description.h"
 
 /* Offsets in what the gate saves, in words; the mask follows the flags. */
@@ -35,6 +36,9 @@ RT_HIDDEN void rt_mem_forget(const struct rt_thread *t, uint64_t ptr);
  */
 RT_HIDDEN void rt_mem_begin(struct rt_thread *t, enum md_chunk_kind kind,
 			    const struct rt_mem_place *at);
+
+/* Recording goes off where the stream is; it is open. */
+RT_HIDDEN void rt_mem_finish(struct rt_thread *t);
 
 /* Could so many chunks be begun without waiting for the collector?  The one that is being written is not one of them. */
 RT_HIDDEN int rt_mem_has_room(const struct rt_thread *t, uint32_t chunks);
@@ -84,6 +88,9 @@ RT_HIDDEN int rt_mem_begins(const struct rt_codemap *map, uint64_t pc);
 
 /* A handler returns to @regs.  0: what the code there needs could not be made ready. */
 RT_HIDDEN int rt_mem_returns(uint64_t *regs);
+
+/* The calling thread is stopped, between two instructions of the program or in a copy that records nothing: a burst of its is over. */
+RT_HIDDEN void rt_mem_rest(void);
 
 /* What handlers are to return to if the program's own restorer is not led to us. */
 RT_HIDDEN void rt_mem_restorer(void);

@@ -9,11 +9,37 @@
  * By what it costs: likewise, but mempace.c decides for how long.  The thread does not wait for the collector: if that is
  * late, bursts are shorter, and begin later.
  *
+ * Where windows are switched, the collector begins and ends the bursts of all threads of a process, between which it runs its
+ * original code; a thread only ends a burst early if there is no room for more.
+ *
  * By number: both copies count down `mem_left` (trampolines/memory/memory.h), and come here when that is done, whether it was a
  * burst or a pause.  After a first burst, there is one in each period of every() units, anywhere in it, by chance, so that
  * no loop of the program can keep pace with them (stratified random sampling).
  */
 #include "runtime/memory/memory.h"
+
+/* Of the process: enum rt_windows.  Who stops its threads writes it. */
+__attribute__((visibility("default"), used)) uint32_t sonde_rt_windows;
+
+static enum rt_windows windows(void)
+{
+	return __atomic_load_n(&sonde_rt_windows, __ATOMIC_RELAXED);
+}
+
+int rt_windows_are_switched(void)
+{
+	return windows() != RT_WINDOWS_STAY;
+}
+
+int rt_windows_are_moving(void)
+{
+	return windows() == RT_WINDOWS_MOVING;
+}
+
+int rt_windows_are_in(void)
+{
+	return windows() == RT_WINDOWS_IN;
+}
 
 static struct ring_sample *sample_of(const struct rt_thread *t)
 {
@@ -190,6 +216,8 @@ static int goes_off_again(struct rt_thread *t)
 {
 	uint64_t left = rt_pace_left(t);
 
+	if (rt_windows_are_switched())
+		left = rt_windows_are_in() ? 0 : AGAIN_NS;
 	if (!left && rt_mem_has_room(t, BURST_CHUNKS))
 		return 0;
 	go_off(t, rt_tsc(), ticks(left > AGAIN_NS ? left : AGAIN_NS));
@@ -264,7 +292,8 @@ int rt_mem_is_over(struct rt_thread *t)
 		return 1;
 	if (by(RING_SAMPLE_ACCESSES))
 		return is_done(t);
-	return rt_tsc() >= t->mem_until || (by(RING_SAMPLE_COST) && !rt_mem_has_room(t, LAST_CHUNKS));
+	/* with windows that are switched, who does that ends bursts of all threads */
+	return (rt_tsc() >= t->mem_until && (!rt_windows_are_switched() || ring_collector_gone(rt_control()))) || (by(RING_SAMPLE_COST) && !rt_mem_has_room(t, LAST_CHUNKS));
 }
 
 void rt_mem_off(struct rt_thread *t)

@@ -232,6 +232,18 @@ static void returns_to_plain(struct rt_thread *t)
 	rt_mem_hold(t);
 }
 
+void rt_mem_rest(void)
+{
+	struct rt_thread *t = own_thread();
+
+	if (!t || !t->mem_began)
+		return;
+	if (t->mem_state == RT_MEM_OPEN)
+		rt_mem_finish(t);
+	t->mem_state = RT_MEM_CLOSED;
+	rt_mem_off(t);
+}
+
 static void give_pointer(const struct rt_thread *t, const struct rt_mem_piece *p, uint64_t *reg)
 {
 	*reg = p->flags & RT_MEM_MOVED ? t->mem_ptr : t->mem_ptr - p->written;

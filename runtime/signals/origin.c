@@ -19,6 +19,7 @@
 #include "runtime/signals/origin.h"
 #include "runtime/signals/signals.h"
 #include "runtime/thread.h"
+#include "runtime/x86-64/sys.h"
 
 #define RESTORER (-RT_UC_REGS - 1) /* the return address, just below the ucontext */
 #define RESERVED 24		   /* sigcontext's reserved1[], eight words */
@@ -174,6 +175,12 @@ uint64_t rt_way_on(uint64_t addr)
 	return addr;
 }
 
+/* It may have been interrupted in the original while windows were out, which cannot go on there when they are in. */
+static uint64_t real_of(const struct note *note)
+{
+	return rt_windows_are_in() && !rt_find_map(note->real) ? rt_way_on(note->real) : note->real;
+}
+
 void rt_restored(uint64_t *uc)
 {
 	uint64_t *regs = uc + RT_UC_REGS;
@@ -182,8 +189,11 @@ void rt_restored(uint64_t *uc)
 	if (note->mark != (MARK ^ (uint64_t)note))
 		return;
 	note->mark = 0;
+	/* whoever writes windows in waits as long as a thread is here, but not for one that a signal takes away from here */
+	if (rt_windows_are_switched())
+		sys_block_signals();
 	if (regs[RT_UC_RIP] == note->shown)
-		regs[RT_UC_RIP] = note->real;
+		regs[RT_UC_RIP] = real_of(note);
 	else
 		regs[RT_UC_RIP] = rt_way_on(regs[RT_UC_RIP]);
 	(void)rt_mem_returns(regs);

@@ -51,6 +51,8 @@ RT_HIDDEN int64_t rt_sigaction(uint64_t sig, const struct kernel_action *act,
 RT_HIDDEN int rt_signal_arrived(uint64_t *uc, uint64_t sig);
 RT_HIDDEN void rt_depart(uint64_t *uc);
 RT_HIDDEN void rt_enter(uint64_t *uc);
+RT_HIDDEN void rt_come(uint64_t *uc);
+RT_HIDDEN void rt_rest(uint64_t *uc);
 
 /* ---- thunks ---- */
 
@@ -255,4 +257,27 @@ void rt_enter(uint64_t *uc)
 	rt_mem_nowhere(t);
 	regs[RT_UC_RIP] = rt_way_on(regs[RT_UC_RIP]);
 	uc[RT_UC_RESTORER] = (uint64_t)rt_mem_returns(regs);
+}
+
+/* The same for a thread that may have both, and whose PC is that of a copy. */
+void rt_come(uint64_t *uc)
+{
+	uint64_t tcb = rt_tcb();
+	struct rt_thread *t = rt_gs_is_ours() ? rt_current_of(tcb) : NULL;
+
+	uc[RT_UC_RESTORER] = 0;
+	if (!t && rt_gs_is_ours())
+		t = rt_register(tcb);
+	if (!t)
+		return;
+	if (t->mem_state != RT_MEM_OPEN)
+		rt_mem_nowhere(t);
+	uc[RT_UC_RESTORER] = (uint64_t)rt_mem_returns(uc + RT_UC_REGS);
+}
+
+/* As rt_depart, and its burst is over. */
+void rt_rest(uint64_t *uc)
+{
+	rt_depart(uc);
+	rt_mem_rest();
 }

@@ -134,6 +134,26 @@ sonde_rt_enter:
 	jmp	sonde_rt_departed
 	.size	sonde_rt_enter, . - sonde_rt_enter
 
+	.globl	sonde_rt_come
+	.type	sonde_rt_come, @function
+sonde_rt_come:
+	and	$-16, %rsp
+	cld
+	call	rt_come
+	mov	$-1, %eax
+	jmp	sonde_rt_departed
+	.size	sonde_rt_come, . - sonde_rt_come
+
+	.globl	sonde_rt_rest
+	.type	sonde_rt_rest, @function
+sonde_rt_rest:
+	and	$-16, %rsp
+	cld
+	call	rt_rest
+	mov	$-1, %eax
+	jmp	sonde_rt_departed
+	.size	sonde_rt_rest, . - sonde_rt_rest
+
 	.globl	sonde_rt_depart
 	.type	sonde_rt_depart, @function
 sonde_rt_depart:

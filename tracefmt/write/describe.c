@@ -460,6 +460,13 @@ enum sonde_trace_status tf_writer_sampled(struct tf_writer *w, const struct sond
 		tf_json_uint(line, "sonde", s->sonde_ns);
 		tf_json_uint(line, "asked", s->asked_ns);
 	}
+	if (s->switches) {
+		tf_json_uint(line, "switches", s->switches);
+		tf_json_uint(line, "switching", s->switch_ns);
+		tf_json_uint(line, "used", s->used_ns);
+	}
+	if (s->stay)
+		tf_json_str(line, "stay", s->stay);
 	tf_json_end(line);
 	tf_writer_line(w);
 	return tf_writer_result(w);

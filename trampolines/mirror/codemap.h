@@ -274,6 +274,19 @@ struct rt_codemap {
 	uint32_t pad;
 };
 
+/* How many bytes of the original piece @i of the map's @pieces stands for. */
+static inline uint64_t rt_piece_span(const struct rt_codemap *map, const struct rt_piece *pieces, uint32_t i)
+{
+	uint64_t end = i + 1 < map->npieces ? pieces[i + 1].start : map->arena_end - map->arena;
+
+	switch (pieces[i].kind & ~RT_PIECE_RESUMABLE) {
+	case RT_PIECE_COPY: return end - pieces[i].start;
+	case RT_PIECE_INSN:
+	case RT_PIECE_PROBE: return 1;
+	default: return 0;
+	}
+}
+
 /* What the machine has to know of code whose memory accesses are analysed in the program. */
 struct rt_described {
 	struct md_object object;

@@ -289,6 +289,10 @@ struct sonde_trace_sampled {
 	uint64_t cost_ns; /* by overhead: of that, what recording has cost, about */
 	uint64_t sonde_ns; /* by overhead: CPU time that Sonde took for what was recorded */
 	uint64_t asked_ns; /* by overhead: ... and to instrument functions and libraries while the program waited; in no share */
+	uint64_t switches; /* by overhead: how often a process's code was made the original's between bursts, and back */
+	uint64_t switch_ns; /* ... CPU time that this took, about; */
+	uint64_t used_ns; /* ... and what all threads used, also those that recorded nothing; 0: not known */
+	const char *stay; /* by overhead: why it was not, so copies ran between bursts; NULL: it was, or it is not known */
 };
 
 /*

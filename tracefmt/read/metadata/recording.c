@@ -108,6 +108,10 @@ enum sonde_trace_status tf_read_sampled(struct tf_line *r)
 		.cost_ns = tf_line_number_or_0(r, "cost"),
 		.sonde_ns = tf_line_number_or_0(r, "sonde"),
 		.asked_ns = tf_line_number_or_0(r, "asked"),
+		.switches = tf_line_number_or_0(r, "switches"),
+		.switch_ns = tf_line_number_or_0(r, "switching"),
+		.used_ns = tf_line_number_or_0(r, "used"),
+		.stay = tf_line_str(r, "stay", NULL),
 	};
 	if (!to->by)
 		return SONDE_TRACE_E_NOMEM;
