@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ptrace.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -278,7 +279,22 @@ static void from_context(const ucontext_t *uc, struct user_regs_struct *r)
 #undef GET
 }
 
-#define CONTEXT_BYTES offsetof(ucontext_t, uc_sigmask)
+#define CONTEXT_BYTES (offsetof(ucontext_t, uc_sigmask) + SIGNAL_SET)
+_Static_assert(offsetof(ucontext_t, uc_sigmask) == 296, "as runtime/x86-64/sigthunks.S has it");
+
+/* As the thread is to go on by itself if we are killed meanwhile: a system call that is to be repeated is made anew. */
+static enum inj_status go_on_alone(const struct inj_thread *th, ucontext_t *uc)
+{
+	uint64_t mask = th->mask;
+
+	if (!th->borrowed && ptrace(PTRACE_GETSIGMASK, th->tid, (void *)sizeof(mask), &mask) < 0)
+		return errno == ESRCH ? INJ_GONE : INJ_SYSTEM;
+	memcpy(&uc->uc_sigmask, &mask, sizeof(mask));
+	uc->uc_mcontext.gregs[REG_RIP] = (greg_t)inj_thread_pc(th);
+	if (inj_thread_repeats(th))
+		uc->uc_mcontext.gregs[REG_RAX] = (greg_t)th->regs.orig_rax;
+	return INJ_OK;
+}
 
 enum inj_status inj_run_in_thread(const struct inj_session *s, struct inj_threads *t, size_t i, uint64_t function, uint64_t *said)
 {
@@ -288,8 +304,9 @@ enum inj_status inj_run_in_thread(const struct inj_session *s, struct inj_thread
 	ucontext_t uc;
 
 	to_context(&th->regs, &uc);
-	uc.uc_mcontext.gregs[REG_RIP] = (greg_t)inj_thread_pc(th);
-	status = inj_write(&t->target, at, &uc, CONTEXT_BYTES);
+	status = go_on_alone(th, &uc);
+	if (status == INJ_OK)
+		status = inj_write(&t->target, at, &uc, CONTEXT_BYTES);
 	if (status == INJ_OK)
 		status = inj_thread_run(t, i, function, at, s->rt_departed, th->regs.rsp - at);
 	if (status == INJ_OK)
@@ -298,6 +315,8 @@ enum inj_status inj_run_in_thread(const struct inj_session *s, struct inj_thread
 		status = inj_read(&t->target, at - sizeof(*said), said, sizeof(*said));
 	if (status != INJ_OK)
 		return status;
+	if (inj_thread_repeats(th))
+		uc.uc_mcontext.gregs[REG_RAX] = (greg_t)th->regs.rax;
 	inj_thread_move(th, (uint64_t)uc.uc_mcontext.gregs[REG_RIP]);
 	from_context(&uc, &th->regs);
 	return INJ_OK;

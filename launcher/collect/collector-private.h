@@ -124,7 +124,8 @@ struct collector {
 	_Atomic bool no_requests; /* who asks goes on without */
 	struct caller callers[COLLECTOR_CALLERS];
 	unsigned int next_caller;
-	uint64_t asked_ns; /* CPU time that requests took */
+	uint64_t asked_ns; /* CPU time that requests took; */
+	uint64_t served_ns; /* ... and all that is done by the thread that serves */
 	_Atomic int ended; /* enum program_end */
 	struct collector_totals totals;
 };

@@ -137,16 +137,26 @@ static void look_at_cpu(struct collector_windows *w)
 	}
 }
 
+/* What was spent here but for chunks and first calls: on switches, and on looking whether there is something to do. */
+static double spent_here(const struct collector *c, double packed)
+{
+	double served = (double)c->served_ns - (double)c->asked_ns - packed;
+
+	return served > (double)c->windows->ns ? served : (double)c->windows->ns;
+}
+
 /* Of threads that have ended, too. */
 static double cost_of(const struct collector *c)
 {
-	double cost = c->totals.sampled.cost + c->totals.sampled.packed + (double)c->windows->ns;
+	double cost = c->totals.sampled.cost, packed = c->totals.sampled.packed;
 
-	for (uint32_t i = 0; i < c->rings; i++)
-		if (c->feeds[i].thread)
-			cost += (double)__atomic_load_n(&sample_of(&c->feeds[i])->cost, __ATOMIC_RELAXED) +
-				(double)__atomic_load_n(&sample_of(&c->feeds[i])->packed, __ATOMIC_RELAXED);
-	return cost;
+	for (uint32_t i = 0; i < c->rings; i++) {
+		if (!c->feeds[i].thread)
+			continue;
+		cost += (double)__atomic_load_n(&sample_of(&c->feeds[i])->cost, __ATOMIC_RELAXED);
+		packed += (double)__atomic_load_n(&sample_of(&c->feeds[i])->packed, __ATOMIC_RELAXED);
+	}
+	return cost + packed + spent_here(c, packed);
 }
 
 static struct bursts_now figures(struct collector *c)
@@ -377,7 +387,7 @@ void collector_windows_finish(struct collector *c)
 	if (!w)
 		return;
 	to->switches = w->switches;
-	to->switching = w->ns;
+	to->switching = (uint64_t)spent_here(c, to->packed);
 	to->used = w->cpu;
 	to->stay = w->unfit;
 	if (!w->unfit && !w->switches)

@@ -121,50 +121,64 @@ sonde_rt_restored:
 	.size	sonde_rt_restored, . - sonde_rt_restored
 
 /*
- * sonde_rt_enter, sonde_rt_depart: run by a stopped thread for whoever stopped it, on the thread's stack.  They end with a
- * system call that does not exist, which is waited for.
+ * sonde_rt_enter and others: run by a stopped thread for whoever stopped it, on the thread's stack.  They end with a system call
+ * that does not exist, which is waited for.  If nobody does, who stopped it has been killed: the thread goes on by itself.
  */
-	.globl	sonde_rt_enter
-	.type	sonde_rt_enter, @function
-sonde_rt_enter:
+#define UC_REG(n) (8 * (5 + (n)))
+#define UC_MASK 296
+
+	.macro	stopped name, function
+	.globl	\name
+	.type	\name, @function
+\name:
+	mov	%rdi, %rbx
 	and	$-16, %rsp
 	cld
-	call	rt_enter
+	call	\function
 	mov	$-1, %eax
 	jmp	sonde_rt_departed
-	.size	sonde_rt_enter, . - sonde_rt_enter
+	.size	\name, . - \name
+	.endm
 
-	.globl	sonde_rt_come
-	.type	sonde_rt_come, @function
-sonde_rt_come:
-	and	$-16, %rsp
-	cld
-	call	rt_come
-	mov	$-1, %eax
-	jmp	sonde_rt_departed
-	.size	sonde_rt_come, . - sonde_rt_come
+	stopped	sonde_rt_enter, rt_enter
+	stopped	sonde_rt_come, rt_come
+	stopped	sonde_rt_rest, rt_rest
+	stopped	sonde_rt_depart, rt_depart
 
-	.globl	sonde_rt_rest
-	.type	sonde_rt_rest, @function
-sonde_rt_rest:
-	and	$-16, %rsp
-	cld
-	call	rt_rest
-	mov	$-1, %eax
-	jmp	sonde_rt_departed
-	.size	sonde_rt_rest, . - sonde_rt_rest
-
-	.globl	sonde_rt_depart
-	.type	sonde_rt_depart, @function
-sonde_rt_depart:
-	and	$-16, %rsp
-	cld
-	call	rt_depart
-	mov	$-1, %eax
 	.globl	sonde_rt_departed
+	.type	sonde_rt_departed, @function
 sonde_rt_departed:
 	syscall
-	ud2
-	.size	sonde_rt_depart, . - sonde_rt_depart
+	mov	$SIG_SETMASK, %edi
+	lea	UC_MASK(%rbx), %rsi
+	xor	%edx, %edx
+	mov	$8, %r10d
+	mov	$__NR_rt_sigprocmask, %eax
+	syscall
+	mov	UC_REG(15)(%rbx), %rcx
+	lea	-(128 + 16)(%rcx), %rcx	/* below the red zone: flags, and where to go on */
+	mov	UC_REG(17)(%rbx), %rax
+	mov	%rax, (%rcx)
+	mov	UC_REG(16)(%rbx), %rax
+	mov	%rax, 8(%rcx)
+	mov	UC_REG(0)(%rbx), %r8
+	mov	UC_REG(1)(%rbx), %r9
+	mov	UC_REG(2)(%rbx), %r10
+	mov	UC_REG(3)(%rbx), %r11
+	mov	UC_REG(4)(%rbx), %r12
+	mov	UC_REG(5)(%rbx), %r13
+	mov	UC_REG(6)(%rbx), %r14
+	mov	UC_REG(7)(%rbx), %r15
+	mov	UC_REG(8)(%rbx), %rdi
+	mov	UC_REG(9)(%rbx), %rsi
+	mov	UC_REG(10)(%rbx), %rbp
+	mov	UC_REG(12)(%rbx), %rdx
+	mov	UC_REG(13)(%rbx), %rax
+	mov	%rcx, %rsp
+	mov	UC_REG(14)(%rbx), %rcx
+	mov	UC_REG(11)(%rbx), %rbx
+	popf
+	ret	$128
+	.size	sonde_rt_departed, . - sonde_rt_departed
 
 	.section .note.GNU-stack, "", @progbits

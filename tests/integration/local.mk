@@ -95,6 +95,7 @@ INTEGRATION_TESTS += \
 	tests/integration/memory-library.sh \
 	tests/integration/memory-modules.sh \
 	tests/integration/memory-oracle.sh \
+	tests/integration/memory-originals.sh \
 	tests/integration/memory-sample.sh \
 	tests/integration/memory-stress.sh \
 	tests/integration/memory-switched.sh \

@@ -20,6 +20,12 @@ tests_fuzz_fuzz_join_SOURCES = tests/fuzz/fuzz_join.c tests/fuzz/fuzz_main.c
 tests_fuzz_fuzz_join_LDADD = libcommand.la
 EXTRA_DIST += tests/fuzz/corpus/join.tar
 
+PURE_TESTS += tests/unit/launcher/bursts
+tests_unit_launcher_bursts_SOURCES = tests/unit/launcher/bursts.c launcher/collect/bursts.c
+tests_unit_launcher_bursts_CPPFLAGS = $(AM_CPPFLAGS)
+tests_unit_launcher_bursts_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_launcher_bursts_LDADD = $(CMOCKA_LIBS)
+
 PURE_TESTS += tests/unit/launcher/config
 tests_unit_launcher_config_SOURCES = tests/unit/launcher/config.c
 tests_unit_launcher_config_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
