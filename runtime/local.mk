@@ -47,11 +47,12 @@ RUNTIME_FILES = $(MACHINE_FILES) \
 	runtime/stacks/stacks.c \
 	runtime/stacks/stacks.h \
 	runtime/thread.h \
-	runtime/windows.h \
 	runtime/under.c \
 	runtime/unwind.c \
 	runtime/values.c \
 	runtime/values.h \
+	runtime/windows.c \
+	runtime/windows.h \
 	runtime/writer.c \
 	runtime/x86-64/cfi.c \
 	runtime/x86-64/exec.S \

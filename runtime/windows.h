@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Are windows of this process written in and taken out, and how are they now (enum rt_windows)?  In memory/memsample.c. */
+/* Are windows of this process written in and taken out, and how are they now (enum rt_windows)? */
 #ifndef SONDE_RUNTIME_WINDOWS_H
 #define SONDE_RUNTIME_WINDOWS_H
 

@@ -56,9 +56,14 @@ struct collector_windows {
 
 /* ---- bursts of threads ---- */
 
-static const struct ring_sample *sample_of(const struct feed *f)
+static struct ring_sample *sample_of(const struct feed *f)
 {
 	return &f->head->sample;
+}
+
+static uint32_t phase_of(const struct feed *f)
+{
+	return atomic_load_explicit(&sample_of(f)->phase, memory_order_acquire);
 }
 
 static bool is_on(void *arg, pid_t tid)
@@ -69,8 +74,8 @@ static bool is_on(void *arg, pid_t tid)
 		const struct feed *f = &c->feeds[i];
 
 		if (f->head && __atomic_load_n(&f->head->tid, __ATOMIC_RELAXED) == tid &&
-		    __atomic_load_n(&f->head->state, __ATOMIC_RELAXED) == RING_ACTIVE)
-			return __atomic_load_n(&sample_of(f)->phase, __ATOMIC_RELAXED) == RING_PHASE_ON;
+		    atomic_load_explicit(&f->head->state, memory_order_relaxed) == RING_ACTIVE)
+			return phase_of(f) == RING_PHASE_ON;
 	}
 	return false;
 }
@@ -82,7 +87,7 @@ static void begin(void *arg)
 	for (uint32_t i = 0; i < c->rings; i++) {
 		const struct feed *f = &c->feeds[i];
 
-		if (f->thread && f->memory >= 0 && __atomic_load_n(&sample_of(f)->phase, __ATOMIC_RELAXED) == RING_PHASE_OFF)
+		if (f->thread && f->memory >= 0 && phase_of(f) == RING_PHASE_OFF)
 			sampler_begin_burst(f->head, f->memory);
 	}
 }
@@ -94,10 +99,10 @@ static bool is_over(const struct collector *c, bool *recorded)
 
 	for (uint32_t i = 0; i < c->rings; i++) {
 		const struct feed *f = &c->feeds[i];
-		uint32_t phase = f->thread ? __atomic_load_n(&sample_of(f)->phase, __ATOMIC_ACQUIRE) : RING_PHASE_NONE;
+		uint32_t phase = f->thread ? phase_of(f) : RING_PHASE_NONE;
 
 		on |= phase == RING_PHASE_ON;
-		any |= phase == RING_PHASE_OFF && __atomic_load_n(&sample_of(f)->began, __ATOMIC_RELAXED) > c->windows->began;
+		any |= phase == RING_PHASE_OFF && atomic_load_explicit(&sample_of(f)->began, memory_order_relaxed) > c->windows->began;
 	}
 	*recorded = any || on;
 	return any && !on;

@@ -18,29 +18,6 @@
  */
 #include "runtime/memory/memory.h"
 
-/* Of the process: enum rt_windows.  Who stops its threads writes it. */
-__attribute__((visibility("default"), used)) uint32_t sonde_rt_windows;
-
-static enum rt_windows windows(void)
-{
-	return __atomic_load_n(&sonde_rt_windows, __ATOMIC_RELAXED);
-}
-
-int rt_windows_are_switched(void)
-{
-	return windows() != RT_WINDOWS_STAY;
-}
-
-int rt_windows_are_moving(void)
-{
-	return windows() == RT_WINDOWS_MOVING;
-}
-
-int rt_windows_are_in(void)
-{
-	return windows() == RT_WINDOWS_IN;
-}
-
 static struct ring_sample *sample_of(const struct rt_thread *t)
 {
 	return &t->ring->sample;

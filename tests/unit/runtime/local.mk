@@ -2,7 +2,7 @@
 # Unit tests of runtime/.
 PURE_TESTS += tests/unit/runtime/signals
 tests_unit_runtime_signals_SOURCES = tests/unit/runtime/signals.c $(PROBE_RIG) \
-	runtime/signals/origin.c runtime/signals/putback.c runtime/signals/signals.c runtime/signals/stepping.c runtime/x86-64/sigthunks.S
+	runtime/signals/origin.c runtime/signals/putback.c runtime/signals/signals.c runtime/signals/stepping.c runtime/windows.c runtime/x86-64/sigthunks.S
 tests_unit_runtime_signals_CPPFLAGS = $(AM_CPPFLAGS)
 tests_unit_runtime_signals_CCASFLAGS = $(AM_CCASFLAGS) -I$(top_srcdir)
 tests_unit_runtime_signals_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
@@ -13,7 +13,7 @@ tests_unit_runtime_probes_SOURCES = tests/unit/runtime/probes.c \
 	runtime/memory/analysis-code.c runtime/memory/analysis-compiled.c runtime/memory/analysis-module.c runtime/memory/analysis.c runtime/memory/batches.c \
 	runtime/x86-64/onstack.S runtime/memory/work.c runtime/clock.c runtime/mapped.c \
 	runtime/gate.c runtime/memory/memory.c runtime/memory/mempace.c \
-	runtime/memory/memsample.c runtime/probe.c runtime/x86-64/probegate.S runtime/registry.c runtime/under.c runtime/values.c \
+	runtime/memory/memsample.c runtime/probe.c runtime/x86-64/probegate.S runtime/registry.c runtime/under.c runtime/values.c runtime/windows.c \
 	runtime/writer.c runtime/guest/guest.c runtime/x86-64/guestgate.S
 tests_unit_runtime_probes_CPPFLAGS = $(AM_CPPFLAGS)
 tests_unit_runtime_probes_CCASFLAGS = $(AM_CCASFLAGS) -I$(top_srcdir)
@@ -31,7 +31,7 @@ tests_unit_runtime_sample_SOURCES = tests/unit/runtime/sample.c \
 	runtime/memory/analysis-code.c runtime/memory/analysis-compiled.c runtime/memory/analysis-module.c runtime/memory/analysis.c runtime/memory/batches.c \
 	runtime/x86-64/onstack.S runtime/memory/work.c runtime/clock.c runtime/mapped.c \
 	runtime/gate.c runtime/memory/memory.c runtime/memory/mempace.c \
-	runtime/memory/memsample.c runtime/probe.c runtime/x86-64/probegate.S runtime/registry.c runtime/under.c runtime/values.c \
+	runtime/memory/memsample.c runtime/probe.c runtime/x86-64/probegate.S runtime/registry.c runtime/under.c runtime/values.c runtime/windows.c \
 	runtime/writer.c runtime/guest/guest.c runtime/x86-64/guestgate.S
 tests_unit_runtime_sample_CPPFLAGS = $(AM_CPPFLAGS)
 tests_unit_runtime_sample_CCASFLAGS = $(AM_CCASFLAGS) -I$(top_srcdir)
@@ -39,7 +39,7 @@ tests_unit_runtime_sample_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_runtime_sample_LDADD = libmemtrace.la libtrampolines.la $(CMOCKA_LIBS) -lpthread
 
 PURE_TESTS += tests/unit/runtime/registry
-tests_unit_runtime_registry_SOURCES = tests/unit/runtime/registry.c runtime/mapped.c runtime/registry.c
+tests_unit_runtime_registry_SOURCES = tests/unit/runtime/registry.c runtime/mapped.c runtime/registry.c runtime/windows.c
 tests_unit_runtime_registry_CPPFLAGS = $(AM_CPPFLAGS)
 tests_unit_runtime_registry_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_runtime_registry_LDADD = $(CMOCKA_LIBS) -lpthread

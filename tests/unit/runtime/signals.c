@@ -99,6 +99,17 @@ void rt_mem_nowhere(struct rt_thread *t)
 	fail();
 }
 
+void rt_mem_rest(void)
+{
+	fail();
+}
+
+int rt_gs_is_ours(void)
+{
+	fail();
+	return 0;
+}
+
 struct kernel_action {
 	void *handler;
 	uint64_t flags;
