@@ -116,7 +116,7 @@ struct rt_handlers {
 
 /*
  * What a stopped thread can be had to run, by whoever has stopped it: "sonde_rt_enter" and "sonde_rt_depart" get in rdi a ucontext
- * as the kernel makes it for a handler (up to its signal mask), with the thread's registers, change them, and end with the
+ * as the kernel makes it for a handler (with its signal mask's 8 bytes, and no more), with the thread's registers, change them, and end with the
  * `syscall` instruction at "sonde_rt_departed".  The word below the ucontext is theirs.
  *
  * enter: from the original code to a copy that records memory accesses; the word is 0 if the thread cannot go on there.
