@@ -326,17 +326,17 @@ static bool may_switch(struct collector *c)
 		w->looked = true;
 		w->unfit = stays_for(c);
 	}
-	if (!w->unfit && (!w->n || clock_now_ns() - w->found > FIND_NS))
+	if (!w->unfit && (!w->n || clock_now_ns() - w->found > FIND_NS / 2))
 		find_members(c);
 	if (!w->unfit && w->n > 1)
 		w->unfit = "the program has forked";
 	return w->n;
 }
 
-/* Who uses no CPU time does not fork either. */
+/* Who has used no CPU time since children were looked for has not forked either. */
 static int64_t come_again(struct collector_windows *w, int64_t wait)
 {
-	bool idle = w->cpu - w->seen < IDLE_CPU_NS;
+	bool idle = w->cpu - w->seen < IDLE_CPU_NS && clock_now_ns() - w->found < FIND_NS / 2;
 
 	w->seen = w->cpu;
 	return idle || wait < FIND_NS ? wait : FIND_NS;

@@ -245,7 +245,7 @@ static void forks(void)
 		pid_t pid = fork();
 
 		if (pid == 0)
-			_exit((int)(work(v + (unsigned long)i, 600000) % 100));
+			_exit((int)(work(v + (unsigned long)i, 4000000) % 100));
 		waitpid(pid, &status, 0);
 		sum = 7 * sum + status;
 	}
