@@ -44,7 +44,7 @@ static ino_t cached(const char *description)
 	struct stat st;
 
 	assert_int_equal(modfile_cached("mine.c", NULL, &path), 0);
-	assert_int_equal(modfile_read(path, &m), 0);
+	assert_int_equal(modfile_read(path, path, &m), 0);
 	assert_string_equal(m.description, description);
 	assert_int_equal(stat(path, &st), 0);
 	modfile_free(&m);
@@ -116,7 +116,7 @@ static void test_read_agrees_with_linker(void **state)
 	(void)state;
 	write_module("compare");
 	assert_int_equal(modfile_cached("mine.c", NULL, &path), 0);
-	assert_int_equal(modfile_read(path, &m), 0);
+	assert_int_equal(modfile_read(path, path, &m), 0);
 	void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	assert_non_null(handle);
 	assert_non_null(dlsym(handle, "sonde_module"));
@@ -134,7 +134,7 @@ static void test_needs_libc(void **state)
 			     "SONDE_MODULE_FOR(\"m\", \"d\", \"liba.so.1 libb.so\");\n"
 			     "SONDE_WRAP(int, f, (void)) { puts(\"x\"); return SONDE_REAL(f)(); }\n");
 	assert_int_equal(modfile_build("libc.c", "libc.so"), 0);
-	assert_int_equal(modfile_read("libc.so", &m), 0);
+	assert_int_equal(modfile_read("libc.so", "libc.so", &m), 0);
 	assert_true(m.needs_libc);
 	assert_string_equal(m.undefined, "puts");
 	assert_string_equal(m.needs, "liba.so.1 libb.so");
@@ -152,7 +152,7 @@ static void test_thread_local(void **state)
 			    "__attribute__((visibility(\"default\"))) int *where(void) "
 			    "{ return &shown + (depth != 0); }\n");
 	assert_int_equal(modfile_build("tls.c", "tls.so"), 0);
-	assert_int_equal(modfile_read("tls.so", &m), 0);
+	assert_int_equal(modfile_read("tls.so", "tls.so", &m), 0);
 	assert_true(m.needs_libc);
 	modfile_free(&m);
 }
@@ -346,7 +346,7 @@ static void test_names_with_blanks(void **state)
 	snprintf(header, sizeof(header), "%s/local.h", folder);
 	write_text(header, "#define DESCRIPTION \"other\"\n");
 	assert_int_equal(modfile_cached(file, NULL, &path), 0);
-	assert_int_equal(modfile_read(path, &m), 0);
+	assert_int_equal(modfile_read(path, path, &m), 0);
 	assert_string_equal(m.description, "other");
 	modfile_free(&m);
 	free(path);
@@ -412,7 +412,7 @@ static int build_same(int index)
 	struct modfile m;
 
 	(void)index;
-	if (modfile_build("mine.c", "same.so") != 0 || modfile_read("same.so", &m) != 0)
+	if (modfile_build("mine.c", "same.so") != 0 || modfile_read("same.so", "same.so", &m) != 0)
 		return 1;
 	modfile_free(&m);
 	return 0;
@@ -518,7 +518,7 @@ static void test_damaged(void **state)
 		write_file("mutant.so", copy, i % 8 ? len : next_random(&random) % len, 0644);
 		free(copy);
 		capture_begin(2);
-		int status = modfile_read("mutant.so", &m);
+		int status = modfile_read("mutant.so", "mutant.so", &m);
 		const char *said = capture_end();
 		if (status == 0)
 			modfile_free(&m);

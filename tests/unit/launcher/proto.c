@@ -204,7 +204,7 @@ static void expect_wraps(const char *source, const char *needs, const char *want
 	char text[1024] = "";
 
 	assert_int_equal(modfile_build(source, "fresh.so"), 0);
-	assert_int_equal(modfile_read("fresh.so", &m), 0);
+	assert_int_equal(modfile_read("fresh.so", "fresh.so", &m), 0);
 	for (size_t left = m.nwraps; left > 0; left--) {
 		size_t least = 0;
 
