@@ -208,8 +208,8 @@ static void print_cost(const struct sonde_trace_sampled *s)
 		return;
 	info_row("cost", "about %.2f %% of CPU time; allowed %.4g %%", 100 * sampled_cost(s), 100 * s->overhead);
 	if (s->switches)
-		info_row("", "%.3f s of it is Sonde's to switch %" PRIu64 " times to the program's own code between bursts, and back", (double)s->switch_ns / 1e9,
-			 s->switches);
+		info_row("", "%.3f s of it is Sonde's to switch %" PRIu64 " time%s between its copies and the program's own code", (double)s->switch_ns / 1e9,
+			 s->switches, s->switches == 1 ? "" : "s");
 	if (s->stay)
 		info_row("", "copies of code ran between bursts%s, since %s", s->switches ? " later" : "", s->stay);
 	info_row("", s->stay || !s->switches ? "not in it: starting; those copies, which take far more where calls are short;" : "not in it: starting;");

@@ -282,7 +282,7 @@ for how in waits signals threads spawns; do
 	! grep -q 'since Yama' info.txt || skip "Yama restricts who may trace"
 	n=$(switches)
 	[ "${n:-0}" -ge 3 ] || { show info.txt; fail "$how: ${n:-no} switches"; }
-	check_contains info.txt "^  *[0-9.]* s of it is Sonde's to switch $n times to the program's own code between bursts, and back\$"
+	check_contains info.txt "^  *[0-9.]* s of it is Sonde's to switch $n times? between its copies and the program's own code\$"
 	! grep -q '"stay"' t/metadata || { show info.txt; fail "$how: it was not always done"; }
 	bursts=$(awk '$1 == "sampled" { print $2 }' info.txt)
 	[ "$bursts" -ge 2 ] || { show info.txt; fail "$how: $bursts bursts"; }
