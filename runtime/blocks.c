@@ -239,7 +239,6 @@ static void leave_kept(uint64_t *regs)
 
 	for (unsigned int i = 0; t && t->counts && i < kept->n && i < RT_KEPT_MAX; i++) {
 		uint64_t *reg = rt_reg(regs, kept->reg[i] & 15);
-
 		uint64_t *counter = (uint64_t *)t->counts + kept->counter[i];
 
 		if (kept->reg[i] & RT_KEPT_TRIPS)

@@ -33,7 +33,7 @@ enum { RESTART_SYS = 512, RESTART_NO_INTR = 513, RESTART_NO_HANDLER = 514, RESTA
 
 /* ---- waiting ---- */
 
-static char state_of(pid_t pid, pid_t tid)
+char inj_thread_state(pid_t pid, pid_t tid)
 {
 	char path[64], buf[256], *p;
 	size_t n;
@@ -47,7 +47,7 @@ static char state_of(pid_t pid, pid_t tid)
 	fclose(f);
 	buf[n] = '\0';
 	p = strrchr(buf, ')');
-	return p && p[1] == ' ' ? p[2] : 'X';
+	return p && p[1] == ' ' && p[2] ? p[2] : 'X';
 }
 
 /*
@@ -65,7 +65,7 @@ static enum inj_status await_stop(const struct inj_threads *t, pid_t tid, bool p
 			return WIFSTOPPED(*status) ? INJ_OK : INJ_GONE;
 		if (got < 0 && errno != EINTR)
 			return INJ_GONE;
-		if (clock_now_ns() > until && clock_now_ns() - began < STARVED_NS && state_of(tid, tid) == 'R')
+		if (clock_now_ns() > until && clock_now_ns() - began < STARVED_NS && inj_thread_state(tid, tid) == 'R')
 			until = clock_now_ns() + more;
 		if (!patient && clock_now_ns() > until) {
 			errno = ETIMEDOUT;
@@ -157,7 +157,7 @@ static bool is_known(const struct inj_threads *t, pid_t tid)
 /* A thread that has ended, of which others have not been told: nothing can be done with it. */
 static bool has_ended(pid_t pid, pid_t tid)
 {
-	char state = state_of(pid, tid);
+	char state = inj_thread_state(pid, tid);
 
 	return state == 'Z' || state == 'X';
 }
@@ -202,7 +202,7 @@ static enum inj_status seize_some(struct inj_threads *t, bool one, bool last_cho
 		pid_t tid = atoi(e->d_name);
 
 		/* any other than one that waits in the kernel, perhaps for a child of vfork() */
-		if (tid > 0 && !is_known(t, tid) && !(one && !last_choice && state_of(t->pid, tid) == 'D'))
+		if (tid > 0 && !is_known(t, tid) && !(one && !last_choice && inj_thread_state(t->pid, tid) == 'D'))
 			status = seize(t, tid);
 	}
 	closedir(dir);

@@ -76,6 +76,9 @@ bool inj_thread_repeats(const struct inj_thread *th);
  * Where the thread goes on: the `syscall` instruction if it repeats a call.  Setting that moves the thread.
  */
 uint64_t inj_thread_pc(const struct inj_thread *th);
+
+/* As in /proc: R, S, D, T, ...; X: it is not there any more, or not known. */
+char inj_thread_state(pid_t pid, pid_t tid);
 void inj_thread_move(struct inj_thread *th, uint64_t pc);
 
 /*

@@ -236,7 +236,7 @@ static void look_at_child(void *arg, pid_t child)
 {
 	struct sharing *s = arg;
 
-	/* 0: the same; below: it cannot be told */
+	/* 0: the same; below: not known */
 	s->found |= syscall(SYS_kcmp, s->pid, child, KCMP_VM, 0, 0) <= 0 && kill(child, 0) == 0;
 }
 
@@ -252,31 +252,15 @@ static bool is_shared(pid_t pid)
 /* Does a thread wait in the kernel, perhaps for a child of vfork(), or is it stopped by somebody else?  It is left alone. */
 static bool has_waiting(pid_t pid)
 {
-	char path[96], text[512];
 	bool waits = false;
+	char path[32];
 	struct dirent *e;
 	DIR *dir;
 
 	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
 	dir = opendir(path);
-	while (dir && !waits && (e = readdir(dir))) {
-		const char *state = NULL;
-		ssize_t n;
-		int fd;
-
-		if (e->d_name[0] == '.')
-			continue;
-		snprintf(path, sizeof(path), "/proc/%d/task/%.16s/stat", (int)pid, e->d_name);
-		fd = open(path, O_RDONLY | O_CLOEXEC);
-		n = fd >= 0 ? read(fd, text, sizeof(text) - 1) : 0;
-		if (fd >= 0)
-			close(fd);
-		if (n > 0) {
-			text[n] = '\0';
-			state = strrchr(text, ')');
-		}
-		waits = state && state[1] == ' ' && state[2] && strchr("DTt", state[2]);
-	}
+	while (dir && !waits && (e = readdir(dir)))
+		waits = e->d_name[0] != '.' && strchr("DTt", inj_thread_state(pid, atoi(e->d_name)));
 	if (dir)
 		closedir(dir);
 	return waits;

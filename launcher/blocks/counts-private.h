@@ -18,6 +18,14 @@ struct counts_trips {
 	bool unknown;		/* ... in some thread: the others do not say all */
 };
 
+static inline void counts_trips_add(struct counts_trips *trips, uint64_t n)
+{
+	if (!n)
+		return;
+	trips->least = !trips->most || n < trips->least ? n : trips->least;
+	trips->most = n > trips->most ? n : trips->most;
+}
+
 /* What is computed of one, and where. */
 struct counts_solved {
 	const struct mt_block_function *f;

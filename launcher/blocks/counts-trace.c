@@ -218,13 +218,7 @@ static uint64_t beginning(const struct counts_tracer *t, uint64_t insn, uint32_t
 
 static void left_loop(struct counts_tracer *t, uint32_t loop)
 {
-	struct counts_trips *trips = &t->trips[loop];
-	uint64_t n = t->running[loop];
-
-	if (!n)
-		return;
-	trips->least = !trips->most || n < trips->least ? n : trips->least;
-	trips->most = n > trips->most ? n : trips->most;
+	counts_trips_add(&t->trips[loop], t->running[loop]);
 	t->running[loop] = 0;
 }
 

@@ -39,12 +39,6 @@ struct sum {
 	size_t nleft, room_left, room_counters;
 };
 
-static void add_trips(struct counts_trips *trips, uint64_t n)
-{
-	trips->least = !trips->most || n < trips->least ? n : trips->least;
-	trips->most = n > trips->most ? n : trips->most;
-}
-
 static uint64_t counter_of(const struct mt_block_thread *t, uint32_t first, enum mt_trips word)
 {
 	return first + (uint64_t)word < t->n ? t->counts[first + (uint64_t)word] : 0;
@@ -53,14 +47,9 @@ static uint64_t counter_of(const struct mt_block_thread *t, uint32_t first, enum
 /* The exit of what was still running when the thread ended is not waited for. */
 static void add_loop(struct counts_trips *trips, const struct mt_block_thread *t, uint32_t first)
 {
-	uint64_t running = counter_of(t, first, MT_TRIPS_RUNNING), most = counter_of(t, first, MT_TRIPS_MOST);
-
-	if (most) {
-		add_trips(trips, most);
-		add_trips(trips, counter_of(t, first, MT_TRIPS_LEAST));
-	}
-	if (running)
-		add_trips(trips, running);
+	counts_trips_add(trips, counter_of(t, first, MT_TRIPS_MOST));
+	counts_trips_add(trips, counter_of(t, first, MT_TRIPS_LEAST));
+	counts_trips_add(trips, counter_of(t, first, MT_TRIPS_RUNNING));
 	trips->unknown |= counter_of(t, first, MT_TRIPS_UNKNOWN) != 0;
 }
 

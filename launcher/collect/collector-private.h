@@ -238,8 +238,6 @@ bool collector_drain_streams(struct collector *c);
 /* Decides, each second, whether the program's threads hand memory accesses to modules, or we do (collector-place.c). */
 void collector_place(struct collector *c);
 
-/* --overhead: what recording costs the program is limited. */
-bool collector_limits_cost(const struct collector *c);
 /* The thread is done. */
 void collector_finish_memory(struct collector *c, struct feed *f, bool killed);
 

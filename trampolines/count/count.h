@@ -124,8 +124,6 @@ void tramp_count_steps(const struct tramp_counts *c, const struct tramp_flow *fl
 /* The registers that hold counters in a block. */
 tramp_regs tramp_count_kept(const struct tramp_counts *c, const struct tramp_flow *flow, uint32_t block);
 
-bool tramp_count_in_loop(const struct tramp_flow *flow, uint32_t block, uint32_t loop);
-
 /*
  * counts[] of all edges, by their index, from those of the counters.  @edges: those of tramp_count_plan(), of @nblocks blocks, or
  * what a file says they are: false if they cannot be computed.  @work: 4 * (nblocks + 1) numbers.

@@ -22,11 +22,6 @@ static bool contains(const struct tramp_flow *flow, uint32_t loop, uint32_t inne
 	return inner == loop;
 }
 
-bool tramp_count_in_loop(const struct tramp_flow *flow, uint32_t block, uint32_t loop)
-{
-	return block != TRAMP_NONE && flow->blocks[block].loop != TRAMP_NONE && contains(flow, loop, flow->blocks[block].loop);
-}
-
 tramp_regs tramp_count_kept(const struct tramp_counts *c, const struct tramp_flow *flow, uint32_t block)
 {
 	uint32_t loop = flow->blocks[block].loop;
@@ -102,14 +97,14 @@ static void look_at_edge(struct keeper *k, const struct tramp_edge *e)
 	const struct tramp_flow *flow = k->flow;
 	uint32_t loop;
 
-	for (loop = loop_of_block(k, e->to); loop != TRAMP_NONE && !tramp_count_in_loop(flow, e->from, loop); loop = flow->loops[loop].parent)
+	for (loop = loop_of_block(k, e->to); loop != TRAMP_NONE && !tramp_flow_in_loop(flow, e->from, loop); loop = flow->loops[loop].parent)
 		k->loops[loop].entered |= e->from == TRAMP_NONE || e->to != flow->loops[loop].head;
 	for (loop = loop_of_block(k, e->from); loop != TRAMP_NONE && e->to == TRAMP_NONE; loop = flow->loops[loop].parent)
 		k->loops[loop].entered = true;
-	for (loop = loop_of_block(k, e->from); loop != TRAMP_NONE && !tramp_count_in_loop(flow, e->to, loop); loop = flow->loops[loop].parent)
+	for (loop = loop_of_block(k, e->from); loop != TRAMP_NONE && !tramp_flow_in_loop(flow, e->to, loop); loop = flow->loops[loop].parent)
 		k->loops[loop].ends = true;
 	loop = loop_of_block(k, e->to);
-	if (loop != TRAMP_NONE && flow->loops[loop].head == e->to && (e->from == TRAMP_NONE || tramp_count_in_loop(flow, e->from, loop)))
+	if (loop != TRAMP_NONE && flow->loops[loop].head == e->to && (e->from == TRAMP_NONE || tramp_flow_in_loop(flow, e->from, loop)))
 		k->loops[loop].backs++;
 }
 
@@ -156,7 +151,7 @@ static bool is_only_back(const struct keeper *k, const struct tramp_edge *e)
 	const struct tramp_flow *flow = k->flow;
 	uint32_t loop = flow->blocks[e->to].loop;
 
-	return loop != TRAMP_NONE && flow->loops[loop].head == e->to && tramp_count_in_loop(flow, e->from, loop) && k->loops[loop].backs == 1;
+	return loop != TRAMP_NONE && flow->loops[loop].head == e->to && tramp_flow_in_loop(flow, e->from, loop) && k->loops[loop].backs == 1;
 }
 
 /* The innermost loop that it is counted in. */
@@ -164,7 +159,7 @@ static uint32_t loop_of(const struct keeper *k, const struct tramp_edge *e)
 {
 	uint32_t loop = k->flow->blocks[e->where == TRAMP_COUNT_TO ? e->to : e->from].loop;
 
-	while (loop != TRAMP_NONE && e->where == TRAMP_COUNT_EDGE && !tramp_count_in_loop(k->flow, e->to, loop))
+	while (loop != TRAMP_NONE && e->where == TRAMP_COUNT_EDGE && !tramp_flow_in_loop(k->flow, e->to, loop))
 		loop = k->flow->loops[loop].parent;
 	return loop;
 }

@@ -41,7 +41,7 @@ static void look_at_block(struct tramp_counts *c, const struct tramp_flow *flow,
 /* Where control comes to block @to of a loop from block @from, by an edge or by the return of a call. */
 static void look_at_way(struct tramp_counts *c, const struct tramp_flow *flow, uint32_t from, uint32_t to)
 {
-	for (uint32_t l = flow->blocks[to].loop; l != TRAMP_NONE && !tramp_count_in_loop(flow, from, l); l = parent_of(flow, l))
+	for (uint32_t l = flow->blocks[to].loop; l != TRAMP_NONE && !tramp_flow_in_loop(flow, from, l); l = parent_of(flow, l))
 		c->loops[l].unseen |= flow->loops[l].head != to;
 }
 
@@ -124,16 +124,16 @@ static void steps_of_way(const struct tramp_counts *c, const struct tramp_flow *
 {
 	uint32_t l;
 
-	for (l = from == TRAMP_NONE ? TRAMP_NONE : flow->blocks[from].loop; l != TRAMP_NONE && !tramp_count_in_loop(flow, to, l); l = parent_of(flow, l))
+	for (l = from == TRAMP_NONE ? TRAMP_NONE : flow->blocks[from].loop; l != TRAMP_NONE && !tramp_flow_in_loop(flow, to, l); l = parent_of(flow, l))
 		step_if(c, l, TRAMP_TRIPS_LEAVE, step, arg);
-	for (l = to == TRAMP_NONE ? TRAMP_NONE : flow->blocks[to].loop; l != TRAMP_NONE && !tramp_count_in_loop(flow, from, l); l = parent_of(flow, l))
+	for (l = to == TRAMP_NONE ? TRAMP_NONE : flow->blocks[to].loop; l != TRAMP_NONE && !tramp_flow_in_loop(flow, from, l); l = parent_of(flow, l))
 		step_if(c, l, TRAMP_TRIPS_ENTER, step, arg);
 }
 
 static void steps_of_table(const struct tramp_counts *c, const struct tramp_flow *flow, uint32_t to, step_fn step, void *arg)
 {
 	for (size_t k = 0; k < c->ntrips; k++)
-		if (c->loops[c->trips[k].loop].switches && !tramp_count_in_loop(flow, to, c->trips[k].loop))
+		if (c->loops[c->trips[k].loop].switches && !tramp_flow_in_loop(flow, to, c->trips[k].loop))
 			step(arg, k, TRAMP_TRIPS_MAY_LEAVE);
 }
 

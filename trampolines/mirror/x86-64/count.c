@@ -192,7 +192,7 @@ static void place_around(struct tramp_mirror *m, const struct tramp_kept *k, str
 
 	for (uint32_t i = 0; i < m->counts.nedges; i++) {
 		const struct tramp_edge *e = &m->counts.edges[i];
-		bool from = tramp_count_in_loop(&m->flow, e->from, k->loop), to = tramp_count_in_loop(&m->flow, e->to, k->loop);
+		bool from = tramp_flow_in_loop(&m->flow, e->from, k->loop), to = tramp_flow_in_loop(&m->flow, e->to, k->loop);
 
 		if (to && !from) {
 			like.act = MIR_COUNT_BEGIN;
@@ -396,7 +396,7 @@ void mir_count_enter(struct tramp_mirror *m, uint32_t i)
 	for (size_t k = 0; k < m->counts.nkept && kept_in(m, i); k++) {
 		const struct tramp_kept *v = &m->counts.kept[k];
 
-		if (!tramp_count_in_loop(&m->flow, i, v->loop) || kept.n == RT_KEPT_MAX)
+		if (!tramp_flow_in_loop(&m->flow, i, v->loop) || kept.n == RT_KEPT_MAX)
 			continue;
 		kept.counter[kept.n] = m->req.index + counter_of(m, v);
 		kept.reg[kept.n++] = (uint8_t)(v->reg | (v->saved ? RT_KEPT_SAVED : 0) | (v->edge == TRAMP_NONE ? RT_KEPT_TRIPS : 0));
