@@ -160,12 +160,12 @@ libreport_la_SOURCES = \
 	launcher/memory/memory-table.c \
 	launcher/memory/memory.c \
 	launcher/memory/memory.h \
-	launcher/memory/memprofile-insns.c \
-	launcher/memory/memprofile-moves.c \
-	launcher/memory/memprofile-private.h \
-	launcher/memory/memprofile-sum.c \
-	launcher/memory/memprofile.c \
-	launcher/memory/memprofile.h \
+	launcher/memory/profile/memprofile-insns.c \
+	launcher/memory/profile/memprofile-moves.c \
+	launcher/memory/profile/memprofile-private.h \
+	launcher/memory/profile/memprofile-sum.c \
+	launcher/memory/profile/memprofile.c \
+	launcher/memory/profile/memprofile.h \
 	launcher/memory/memsample.c \
 	launcher/memory/memsample.h \
 	launcher/memory/memtrace.c \

@@ -5,7 +5,7 @@
 #include "launcher/common/caches.h"
 #include "launcher/common/message.h"
 #include "launcher/memory/names/memnames.h"
-#include "launcher/memory/memprofile.h"
+#include "launcher/memory/profile/memprofile.h"
 #include "launcher/memory/memtrace.h"
 #include "launcher/select/processes.h"
 #include "launcher/select/traced.h"

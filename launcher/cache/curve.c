@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Miss-ratio curves: what share of accesses would miss in fully associative LRU caches of all sizes that are powers of
- * two.  They follow from reuse distances (launcher/memory/memprofile.h), of each thread alone.
+ * two.  They follow from reuse distances (launcher/memory/profile/memprofile.h), of each thread alone.
  */
 #include "launcher/cache/cache.h"
 #include "launcher/common/units.h"
-#include "launcher/memory/memprofile.h"
+#include "launcher/memory/profile/memprofile.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * From memory accesses: those of a location, to a variable if one is named, go on to what an entry's type makes of them: lines,
- * a profile (launcher/memory/memprofile.h), simulated caches, or sums by instruction (outputs-alignment.c).
+ * a profile (launcher/memory/profile/memprofile.h), simulated caches, or sums by instruction (outputs-alignment.c).
  */
 #include "launcher/config/outputs-memory.h"
 

@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "base/path.h"
-#include "launcher/memory/memprofile-private.h"
+#include "launcher/memory/profile/memprofile-private.h"
 
 #define VERSION 1 /* of the format, and of what the figures mean */
 #define FILE_NAME "memory-profile"

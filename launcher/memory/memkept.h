@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "launcher/common/kept.h"
-#include "launcher/memory/memprofile.h"
+#include "launcher/memory/profile/memprofile.h"
 #include "launcher/memory/memtrace.h"
 
 /* Reads all files that the profile of the chosen threads of @rank is made of. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Cache lines for launcher/memory/memprofile.h: reuse distances, and sets of pairs of instruction and
+ * Cache lines for launcher/memory/profile/memprofile.h: reuse distances, and sets of pairs of instruction and
  * line.
  */
 #ifndef SONDE_LAUNCHER_MEMORY_MEMLINES_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * `sonde memory`: a profile of memory accesses (launcher/memory/memprofile.h) by function, loop, line or
+ * `sonde memory`: a profile of memory accesses (launcher/memory/profile/memprofile.h) by function, loop, line or
  * instruction.  memory.c has the options, memory-read.c reads the trace, memory-shared.c shares that
  * among analysis ranks, memory-rows.c makes rows of the profiles of all ranks, memory-caches.c says
  * what they are worth, memory-accessed.c names what was accessed, memory-table.c and memory-data.c print them.
@@ -14,7 +14,7 @@
 #include <stdio.h>
 
 #include "analysis/names/names.h"
-#include "launcher/memory/memprofile.h"
+#include "launcher/memory/profile/memprofile.h"
 #include "launcher/memory/memsample.h"
 #include "launcher/memory/memtrace.h"
 #include "launcher/memory/memwhere.h"

@@ -29,7 +29,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "launcher/memory/memprofile.h"
+#include "launcher/memory/profile/memprofile.h"
 
 #define MEMSAMPLE_EDGE 100.0
 #define MEMSAMPLE_PERIODS 10

@@ -8,7 +8,7 @@
 #include "analysis/cache/simulate.h"
 #include "analysis/sharing/sharing.h"
 #include "launcher/collect/analysis/analysis.h"
-#include "launcher/memory/memprofile.h"
+#include "launcher/memory/profile/memprofile.h"
 #include "sonde/abi.h"
 #include "memtrace/machine.h"
 #include "runtime/memory/batches.h"

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "launcher/memory/memlines.h"
-#include "launcher/memory/memprofile.h"
+#include "launcher/memory/profile/memprofile.h"
 
 #define BASE UINT64_C(0x555555550000)
 #define MAX_LINES 4096

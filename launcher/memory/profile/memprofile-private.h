@@ -10,7 +10,7 @@
 
 #include "base/hash.h"
 #include "launcher/memory/memlines.h"
-#include "launcher/memory/memprofile.h"
+#include "launcher/memory/profile/memprofile.h"
 
 #define MEMPROFILE_NONE UINT32_MAX
 #define MEMPROFILE_MAX_SHIFT 40

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Sums over threads, and what they say. */
-#include "launcher/memory/memprofile-private.h"
+#include "launcher/memory/profile/memprofile-private.h"
 
 #include <stdlib.h>
 #include <string.h>

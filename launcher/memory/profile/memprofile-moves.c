@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* How far an instruction's accesses are from one another. */
-#include "launcher/memory/memprofile-private.h"
+#include "launcher/memory/profile/memprofile-private.h"
 
 #define MAX_SCORE 16 /* a stride that was seen so often outlives as many others */
 
