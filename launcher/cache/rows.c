@@ -49,7 +49,7 @@ static int by_key(const void *a, const void *b)
 	return memory_key_compare(&x->key, &y->key);
 }
 
-/* Who allocated it is not told apart. */
+/* Who allocated it makes no difference. */
 static bool make_key(struct memory_key *key, const struct memplace *p, enum memory_by by)
 {
 	bool good = memory_key_make(key, p, by);

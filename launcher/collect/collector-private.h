@@ -281,7 +281,7 @@ void collector_windows_finish(struct collector *c);
 
 /* Writes what has been instrumented since the last time, and gives it to the modules. */
 void collector_tell(struct collector *c);
-/* A process is about to execute something: whoever follows is told. */
+/* A process is about to execute something: whoever follows is notified. */
 void collector_serve_exec(struct collector *c);
 /* A process asks for a library or a function to be instrumented.  Did one? */
 bool collector_serve_mail(struct collector *c);

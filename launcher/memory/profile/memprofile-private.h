@@ -3,8 +3,8 @@
  * What the files of a profile share: memprofile.c takes accesses, memprofile-insns.c finds instructions, memprofile-sum.c adds
  * up, memkept.c keeps, memprofile-moves.c counts strides.
  */
-#ifndef SONDE_LAUNCHER_MEMORY_MEMPROFILE_PRIVATE_H
-#define SONDE_LAUNCHER_MEMORY_MEMPROFILE_PRIVATE_H
+#ifndef SONDE_LAUNCHER_MEMORY_PROFILE_MEMPROFILE_PRIVATE_H
+#define SONDE_LAUNCHER_MEMORY_PROFILE_MEMPROFILE_PRIVATE_H
 
 #include <pthread.h>
 

@@ -28,8 +28,8 @@
  * and has nothing that is not known; the others stand for all the rest, memprofile_scale() times what they are.  Sums
  * by groups of these show how much they vary (launcher/memory/memsample.h).
  */
-#ifndef SONDE_LAUNCHER_MEMORY_MEMPROFILE_H
-#define SONDE_LAUNCHER_MEMORY_MEMPROFILE_H
+#ifndef SONDE_LAUNCHER_MEMORY_PROFILE_MEMPROFILE_H
+#define SONDE_LAUNCHER_MEMORY_PROFILE_MEMPROFILE_H
 
 #include <stdbool.h>
 #include <stddef.h>
