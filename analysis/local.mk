@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-noinst_LTLIBRARIES += libanalysis.la
-libanalysis_la_SOURCES = \
+noinst_LIBRARIES += libanalysis.a
+libanalysis_a_SOURCES = \
 	analysis/cache/bounds.c \
 	analysis/cache/bounds.h \
 	analysis/cache/chain.c \
@@ -64,6 +64,6 @@ libanalysis_la_SOURCES = \
 	analysis/sharing/windows.c \
 	analysis/yaml/yamldoc.c \
 	analysis/yaml/yamldoc.h
-libanalysis_la_CPPFLAGS = $(AM_CPPFLAGS) $(YAML_CFLAGS) $(LIBDW_CFLAGS) $(LIBELF_CFLAGS)
-libanalysis_la_LIBADD = $(YAML_LIBS) $(ZYDIS_LIBS) $(LIBDW_LIBS) $(LIBELF_LIBS)
+libanalysis_a_CPPFLAGS = $(AM_CPPFLAGS) $(YAML_CFLAGS) $(LIBDW_CFLAGS) $(LIBELF_CFLAGS)
+ANALYSIS_LIBS = libanalysis.a $(YAML_LIBS) $(ZYDIS_LIBS) $(LIBDW_LIBS) $(LIBELF_LIBS)
 EXTRA_DIST += analysis/cache/systems.yaml

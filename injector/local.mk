@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-noinst_LTLIBRARIES += libinjector.la
-libinjector_la_SOURCES = \
+noinst_LIBRARIES += libinjector.a
+libinjector_a_SOURCES = \
 	injector/facts/analysis.c \
 	injector/facts/analysis.h \
 	injector/facts/cache.c \
@@ -146,4 +146,4 @@ libinjector_la_SOURCES = \
 	injector/syscall/sigrun.c \
 	injector/syscall/sigsites.c \
 	injector/syscall/sigsites.h
-libinjector_la_LIBADD = libtrampolines.la libtracefmt.la $(BFD_LIBS) $(XXHASH_LIBS) $(LIBDW_LIBS) $(LIBELF_LIBS)
+INJECTOR_LIBS = libinjector.a $(MEMTRACE_LIBS) $(TRACEFMT_LIBS) $(BFD_LIBS) $(XXHASH_LIBS) $(LIBDW_LIBS) $(LIBELF_LIBS)

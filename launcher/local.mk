@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# libcommand.la: what the verbs have in common, and is tested by itself.
-noinst_LTLIBRARIES += libcommand.la
-libcommand_la_SOURCES = \
+# libcommand.a: what the verbs have in common, and is tested by itself.
+noinst_LIBRARIES += libcommand.a
+libcommand_a_SOURCES = \
 	launcher/common/caches.c \
 	launcher/common/caches.h \
 	launcher/common/debugfiles.c \
@@ -76,12 +76,12 @@ libcommand_la_SOURCES = \
 	launcher/trace/job.h \
 	launcher/trace/tracedir.c \
 	launcher/trace/tracedir.h
-libcommand_la_CPPFLAGS = $(AM_CPPFLAGS) $(XXHASH_CFLAGS) $(YAML_CFLAGS) $(LIBDW_CFLAGS) $(LIBELF_CFLAGS) $(LIBCLANG_CFLAGS)
-libcommand_la_LIBADD = libinjector.la $(XXHASH_LIBS) $(LIBDW_LIBS) $(LIBELF_LIBS)
+libcommand_a_CPPFLAGS = $(AM_CPPFLAGS) $(XXHASH_CFLAGS) $(YAML_CFLAGS) $(LIBDW_CFLAGS) $(LIBELF_CFLAGS) $(LIBCLANG_CFLAGS)
+COMMAND_LIBS = libcommand.a $(ANALYSIS_LIBS) $(INJECTOR_LIBS) $(XXHASH_LIBS) $(LIBDW_LIBS) $(LIBELF_LIBS)
 
-noinst_LTLIBRARIES += libreport.la
-libreport_la_LIBADD = libanalysis.la -lm
-libreport_la_SOURCES = \
+noinst_LIBRARIES += libreport.a
+REPORT_LIBS = libreport.a $(COMMAND_LIBS) -lm
+libreport_a_SOURCES = \
 	launcher/common/kept.c \
 	launcher/common/kept.h \
 	launcher/common/progress.c \
@@ -480,8 +480,8 @@ HTML_PAGE = \
 	launcher/html/charts.js \
 	launcher/html/main.js
 EXTRA_DIST += $(HTML_PAGE)
-launcher/html/assets.lo: $(HTML_PAGE)
-sonde_LDADD = libreport.la libcommand.la libanalysis.la libtags.la libinjector.la libruntime-image.la libtracefmt.la libmemtrace.la libtrampolines.la -lm
+launcher/html/assets.$(OBJEXT): $(HTML_PAGE)
+sonde_LDADD = $(REPORT_LIBS) libruntime-image.a $(TAGS_LIBS) -lm
 
 # What analysis ranks need of MPI: one source, one shared object for each MPI, linked with its library.
 RANKS_PLUGINS =

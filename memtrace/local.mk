@@ -24,8 +24,10 @@ MACHINE_FILES = \
 	memtrace/shared.c \
 	memtrace/shared.h
 
-noinst_LTLIBRARIES += libmemtrace.la
-libmemtrace_la_SOURCES = $(MACHINE_FILES) \
+noinst_LIBRARIES += libmemtrace.a
+MEMTRACE_LIBS = libmemtrace.a $(TRAMPOLINES_LIBS)
+libmemtrace_a_CFLAGS = $(AM_CFLAGS) -fPIC
+libmemtrace_a_SOURCES = $(MACHINE_FILES) \
 	memtrace/compile.h \
 	memtrace/compile/x86-64/asm.c \
 	memtrace/compile/x86-64/asm.h \

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # One C file is one module: list it in MODULE_FILES, sorted. It is built as sonde itself would
-# build a user's file, without libtool, and installed where `-m NAME` looks. No C library is linked
+# build a user's file, and installed where `-m NAME` looks. No C library is linked
 # in and nothing may be left undefined, so that a module works in static programs too.
 MODULE_FILES = \
 	modules/cachesim.c \

@@ -68,7 +68,7 @@ RUNTIME_FILES = $(MACHINE_FILES) \
 	runtime/x86-64/tables-end.S
 
 EXTRA_PROGRAMS += runtime/sonde-runtime.so
-CLEANFILES += runtime/sonde-runtime.so libruntime-image.la
+CLEANFILES += runtime/sonde-runtime.so libruntime-image.a
 runtime_sonde_runtime_so_SOURCES = $(RUNTIME_FILES)
 runtime_sonde_runtime_so_CPPFLAGS = -I$(top_srcdir) -I$(top_srcdir)/modules/include
 runtime_sonde_runtime_so_CFLAGS = $(SONDE_WARN_CFLAGS)
@@ -82,9 +82,9 @@ $(runtime_sonde_runtime_so_OBJECTS): override CFLAGS = $(RUNTIME_CFLAGS)
 $(runtime_sonde_runtime_so_OBJECTS): override CPPFLAGS = -U_FORTIFY_SOURCE
 
 # sonde_runtime_image[], see runtime/image.h
-EXTRA_LTLIBRARIES += libruntime-image.la
-libruntime_image_la_SOURCES = runtime/image.S runtime/image.h
-runtime/image.lo: runtime/sonde-runtime.so
+EXTRA_LIBRARIES += libruntime-image.a
+libruntime_image_a_SOURCES = runtime/image.S runtime/image.h
+runtime/image.$(OBJEXT): runtime/sonde-runtime.so
 
 # The guest's own program: linked dynamically, with the C library, and installed as a file, which the guest's dynamic linker
 # loads.  The C library is not called but by what runs in there.

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-noinst_LTLIBRARIES += libtags.la
-libtags_la_SOURCES = \
+noinst_LIBRARIES += libtags.a
+TAGS_LIBS = libtags.a
+libtags_a_SOURCES = \
 	tags/format.h \
 	tags/read.c \
 	tags/read.h

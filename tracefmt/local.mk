@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# libtracefmt.la: everything about trace files, linked into our own programs.
-# libsondetrace.la: the reader as an installed shared library, with sonde_trace_* alone exported.
-noinst_LTLIBRARIES += libtracefmt.la
-libtracefmt_la_SOURCES = \
+# libtracefmt.a: everything about trace files. What reads them is in a shared library, too, hence -fPIC.
+noinst_LIBRARIES += libtracefmt.a
+libtracefmt_a_SOURCES = \
 	memtrace/pack/blocks-find.c \
 	memtrace/pack/blocks-in.c \
 	memtrace/pack/blocks-out.c \
@@ -95,18 +94,33 @@ libtracefmt_la_SOURCES = \
 	tracefmt/write/writer-internal.h \
 	tracefmt/write/writer.c \
 	tracefmt/write/writer.h
-libtracefmt_la_CPPFLAGS = $(AM_CPPFLAGS) $(ZSTD_CFLAGS) $(XXHASH_CFLAGS) $(JANSSON_CFLAGS)
-libtracefmt_la_LIBADD = $(ZSTD_LIBS) $(XXHASH_LIBS) $(JANSSON_LIBS)
+libtracefmt_a_CPPFLAGS = $(AM_CPPFLAGS) $(ZSTD_CFLAGS) $(XXHASH_CFLAGS) $(JANSSON_CFLAGS)
+libtracefmt_a_CFLAGS = $(AM_CFLAGS) -fPIC
+TRACEFMT_LIBS = libtracefmt.a $(ZSTD_LIBS) $(XXHASH_LIBS) $(JANSSON_LIBS)
 
-lib_LTLIBRARIES += libsondetrace.la
-libsondetrace_la_SOURCES = \
+# The reader as an installed shared library, with sonde_trace_* alone exported.
+SONDETRACE = libsondetrace.so.0.2.0
+SONDETRACE_LINKS = libsondetrace.so.0 libsondetrace.so
+EXTRA_PROGRAMS += $(SONDETRACE)
+libsondetrace_so_0_2_0_SOURCES = \
 	memtrace/read/library.c \
 	memtrace/read/read.c \
 	memtrace/read/read.h
-libsondetrace_la_LIBADD = libtracefmt.la libmemtrace.la
-libsondetrace_la_LDFLAGS = $(AM_LDFLAGS) -version-info 2:0:2 \
-	-Wl,--version-script=$(top_srcdir)/tracefmt/libsondetrace.map
-libsondetrace_la_DEPENDENCIES = libtracefmt.la libmemtrace.la tracefmt/libsondetrace.map
+libsondetrace_so_0_2_0_CFLAGS = $(AM_CFLAGS) -fPIC
+libsondetrace_so_0_2_0_LDADD = $(libtracefmt_a_OBJECTS) $(libmemtrace_a_OBJECTS) $(ZSTD_LIBS) $(XXHASH_LIBS) $(JANSSON_LIBS)
+libsondetrace_so_0_2_0_LINK = $(CC) $(CFLAGS) $(AM_LDFLAGS) $(LDFLAGS) -shared -Wl,-soname,libsondetrace.so.0 \
+	-Wl,--version-script=$(top_srcdir)/tracefmt/libsondetrace.map -o $@
+libsondetrace_so_0_2_0_DEPENDENCIES = $(libtracefmt_a_OBJECTS) $(libmemtrace_a_OBJECTS) tracefmt/libsondetrace.map
+$(SONDETRACE_LINKS): $(SONDETRACE)
+	$(AM_V_GEN)ln -sf $(SONDETRACE) $@
+CLEANFILES += $(SONDETRACE) $(SONDETRACE_LINKS)
+noinst_DATA += $(SONDETRACE_LINKS)
+sondetracedir = $(libdir)
+sondetrace_DATA = $(SONDETRACE)
+install-data-hook:
+	cd $(DESTDIR)$(libdir) && for link in $(SONDETRACE_LINKS); do ln -sf $(SONDETRACE) $$link; done
+uninstall-hook:
+	cd $(DESTDIR)$(libdir) && rm -f $(SONDETRACE_LINKS)
 EXTRA_DIST += tracefmt/libsondetrace.map
 
 sondeinclude_HEADERS += tracefmt/include/sonde/trace.h

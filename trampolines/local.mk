@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # One fixed set of files for each architecture; SONDE_ARCH is x86_64, the only one so far.
-noinst_LTLIBRARIES += libtrampolines.la
-libtrampolines_la_SOURCES = \
+noinst_LIBRARIES += libtrampolines.a
+libtrampolines_a_SOURCES = \
 	trampolines/insn/x86-64/checker.c \
 	trampolines/insn/x86-64/class.c \
 	trampolines/insn/x86-64/class.h \
@@ -32,7 +32,7 @@ libtrampolines_la_SOURCES = \
 	trampolines/wrap/x86-64/scan.h \
 	trampolines/wrap/x86-64/stackargs.c \
 	trampolines/wrap/x86-64/stub.c
-libtrampolines_la_LIBADD = $(ZYDIS_LIBS) $(OPCODES_LIBS)
+TRAMPOLINES_LIBS = libtrampolines.a $(ZYDIS_LIBS) $(OPCODES_LIBS)
 include %D%/count/local.mk
 include %D%/flow/local.mk
 include %D%/memory/local.mk

@@ -6,8 +6,8 @@ need_ptrace
 
 # shellcheck disable=SC2086
 $CC -Wall -Wextra -Werror -I"$top_srcdir/tracefmt/include" -o accesses "$top_srcdir/doc/examples/accesses.c" \
-	-L"$top_builddir/.libs" -lsondetrace || fail "the example does not compile"
-LD_LIBRARY_PATH=$top_builddir/.libs
+	-L"$top_builddir" -lsondetrace || fail "the example does not compile"
+LD_LIBRARY_PATH=$top_builddir
 export LD_LIBRARY_PATH
 
 # without the columns' widths

@@ -13,7 +13,7 @@ tests_oracle_stepper_SOURCES = \
 tests_oracle_stepper_CFLAGS = $(AM_CFLAGS) $(LIBELF_CFLAGS)
 tests_oracle_stepper_LDADD = $(LIBELF_LIBS)
 tests_oracle_blocks_SOURCES = tests/oracle/blocks.c
-tests_oracle_blocks_LDADD = libinjector.la libmemtrace.la libtrampolines.la libtracefmt.la
+tests_oracle_blocks_LDADD = $(INJECTOR_LIBS)
 EXTRA_DIST += tests/oracle/compare.awk
 
 # Counts of blocks: see counts.c, counts.py.
@@ -53,4 +53,4 @@ tests_oracle_memcompare_SOURCES = \
 	tests/oracle/memcompare.c \
 	tests/oracle/oracle.h
 tests_oracle_memcompare_CFLAGS = $(AM_CFLAGS) $(LIBELF_CFLAGS)
-tests_oracle_memcompare_LDADD = libreport.la libcommand.la libmemtrace.la libtrampolines.la libtracefmt.la $(LIBELF_LIBS)
+tests_oracle_memcompare_LDADD = $(REPORT_LIBS) $(LIBELF_LIBS)

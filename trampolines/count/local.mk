@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-libtrampolines_la_SOURCES += \
+libtrampolines_a_SOURCES += \
 	trampolines/count/count.c \
 	trampolines/count/count.h \
 	trampolines/count/keep.c \

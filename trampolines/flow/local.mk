@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-libtrampolines_la_SOURCES += trampolines/flow/flow.h \
+libtrampolines_a_SOURCES += trampolines/flow/flow.h \
 	trampolines/flow/arrays.c \
 	trampolines/flow/code.c \
 	trampolines/flow/code.h \

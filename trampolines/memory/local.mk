@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-libtrampolines_la_SOURCES += \
+libtrampolines_a_SOURCES += \
 	trampolines/memory/memory.h \
 	trampolines/memory/plan.h \
 	trampolines/memory/plan/demand.c \

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-libtrampolines_la_SOURCES += \
+libtrampolines_a_SOURCES += \
 	trampolines/insn/x86-64/asm.c \
 	trampolines/insn/x86-64/asm.h \
 	trampolines/probe/probe.h \

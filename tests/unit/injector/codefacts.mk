@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 CODEFACTS_TEST_SUPPORT = tests/unit/injector/codefacts_support.c tests/unit/injector/codefacts_support.h
-CODEFACTS_TEST_LIBS = libinjector.la libtrampolines.la libtracefmt.la
+CODEFACTS_TEST_LIBS = $(INJECTOR_LIBS)
 
 PURE_TESTS += tests/unit/injector/codefacts
 tests_unit_injector_codefacts_SOURCES = tests/unit/injector/codefacts.c $(CODEFACTS_TEST_SUPPORT)

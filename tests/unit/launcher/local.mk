@@ -1,23 +1,23 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Unit tests of launcher/.
 LAUNCHER_TEST_SUPPORT = tests/unit/launcher/support.c tests/unit/launcher/support.h
-LAUNCHER_TEST_LIBS = libcommand.la libinjector.la libtracefmt.la libmemtrace.la libtrampolines.la $(CMOCKA_LIBS)
+LAUNCHER_TEST_LIBS = $(COMMAND_LIBS) $(CMOCKA_LIBS)
 
 # Its corpus is replayed here, see tests/fuzz/fuzz_config.c.
 PURE_TESTS += tests/fuzz/fuzz_config
 tests_fuzz_fuzz_config_SOURCES = tests/fuzz/fuzz_config.c tests/fuzz/fuzz_main.c
-tests_fuzz_fuzz_config_LDADD = libcommand.la libanalysis.la libinjector.la libtracefmt.la libmemtrace.la libtrampolines.la
+tests_fuzz_fuzz_config_LDADD = $(COMMAND_LIBS)
 EXTRA_DIST += tests/fuzz/corpus/config.tar
 
 # Its corpus is replayed here, see tests/fuzz/fuzz_control.c.
 PURE_TESTS += tests/fuzz/fuzz_control
 tests_fuzz_fuzz_control_SOURCES = tests/fuzz/fuzz_control.c tests/fuzz/fuzz_main.c
-tests_fuzz_fuzz_control_LDADD = libcommand.la
+tests_fuzz_fuzz_control_LDADD = $(COMMAND_LIBS)
 EXTRA_DIST += tests/fuzz/corpus/control.tar
 
 PURE_TESTS += tests/fuzz/fuzz_join
 tests_fuzz_fuzz_join_SOURCES = tests/fuzz/fuzz_join.c tests/fuzz/fuzz_main.c
-tests_fuzz_fuzz_join_LDADD = libcommand.la
+tests_fuzz_fuzz_join_LDADD = $(COMMAND_LIBS)
 EXTRA_DIST += tests/fuzz/corpus/join.tar
 
 PURE_TESTS += tests/unit/launcher/bursts
@@ -29,7 +29,7 @@ tests_unit_launcher_bursts_LDADD = $(CMOCKA_LIBS)
 PURE_TESTS += tests/unit/launcher/config
 tests_unit_launcher_config_SOURCES = tests/unit/launcher/config.c
 tests_unit_launcher_config_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
-tests_unit_launcher_config_LDADD = libcommand.la libanalysis.la libinjector.la libtracefmt.la libmemtrace.la libtrampolines.la $(CMOCKA_LIBS)
+tests_unit_launcher_config_LDADD = $(COMMAND_LIBS) $(CMOCKA_LIBS)
 
 PURE_TESTS += tests/unit/launcher/host
 tests_unit_launcher_host_SOURCES = tests/unit/launcher/host.c launcher/cache/host.c launcher/common/caches.c
@@ -77,7 +77,7 @@ tests_unit_launcher_proto_LDADD = $(LAUNCHER_TEST_LIBS)
 UNIT_TESTS += tests/unit/launcher/sampler
 tests_unit_launcher_sampler_SOURCES = tests/unit/launcher/sampler.c launcher/collect/sampler.c
 tests_unit_launcher_sampler_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
-tests_unit_launcher_sampler_LDADD = libtracefmt.la $(CMOCKA_LIBS)
+tests_unit_launcher_sampler_LDADD = $(TRACEFMT_LIBS) $(CMOCKA_LIBS)
 
 PURE_TESTS += tests/unit/launcher/tracedir
 tests_unit_launcher_tracedir_SOURCES = tests/unit/launcher/tracedir.c $(LAUNCHER_TEST_SUPPORT)
@@ -103,5 +103,5 @@ tests_unit_launcher_budget_LDADD = $(CMOCKA_LIBS)
 
 PURE_TESTS += tests/fuzz/fuzz_tags
 tests_fuzz_fuzz_tags_SOURCES = tests/fuzz/fuzz_tags.c tests/fuzz/fuzz_main.c
-tests_fuzz_fuzz_tags_LDADD = libtags.la
+tests_fuzz_fuzz_tags_LDADD = $(TAGS_LIBS)
 EXTRA_DIST += tests/fuzz/corpus/tags.tar

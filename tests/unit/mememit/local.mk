@@ -11,7 +11,7 @@ tests_unit_mememit_exec_SOURCES = tests/unit/mememit/exec.c \
 	tests/unit/mirror/random.c tests/unit/mirror/random.h \
 	tests/unit/wrap/machine.c tests/unit/wrap/machine.h
 tests_unit_mememit_exec_CFLAGS = $(AM_CFLAGS) $(ZYDIS_CFLAGS)
-tests_unit_mememit_exec_LDADD = libmemtrace.la libtrampolines.la $(ZYDIS_LIBS)
+tests_unit_mememit_exec_LDADD = $(MEMTRACE_LIBS) $(ZYDIS_LIBS)
 
 PURE_TESTS += tests/unit/mememit/real
 tests_unit_mememit_real_SOURCES = tests/unit/mememit/real.c \
@@ -24,10 +24,10 @@ tests_unit_mememit_real_SOURCES = tests/unit/mememit/real.c \
 	tests/unit/mirror/random.c tests/unit/mirror/random.h \
 	tests/unit/wrap/machine.c tests/unit/wrap/machine.h
 tests_unit_mememit_real_CFLAGS = $(AM_CFLAGS) $(ZYDIS_CFLAGS)
-tests_unit_mememit_real_LDADD = libmemtrace.la libtrampolines.la $(ZYDIS_LIBS)
+tests_unit_mememit_real_LDADD = $(MEMTRACE_LIBS) $(ZYDIS_LIBS)
 
 PURE_TESTS += tests/unit/mememit/survey
 tests_unit_mememit_survey_SOURCES = tests/unit/mememit/survey.c \
 	tests/unit/wrap/elf.c tests/unit/wrap/elf.h
 tests_unit_mememit_survey_CFLAGS = $(AM_CFLAGS) $(LIBELF_CFLAGS)
-tests_unit_mememit_survey_LDADD = libinjector.la libmemtrace.la libtrampolines.la libtracefmt.la $(LIBELF_LIBS)
+tests_unit_mememit_survey_LDADD = $(INJECTOR_LIBS) $(LIBELF_LIBS)

@@ -6,7 +6,7 @@ tests_unit_memtrace_memcompile_SOURCES = tests/unit/memtrace/memcompile.c \
 	tests/unit/memtrace/memexpand_dice.c tests/unit/memtrace/memexpand_dice.h \
 	tests/unit/memtrace/memexpand_support.c tests/unit/memtrace/memexpand_support.h
 tests_unit_memtrace_memcompile_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
-tests_unit_memtrace_memcompile_LDADD = libmemtrace.la libtrampolines.la $(CMOCKA_LIBS) -lpthread
+tests_unit_memtrace_memcompile_LDADD = $(MEMTRACE_LIBS) $(CMOCKA_LIBS) -lpthread
 
 PURE_TESTS += tests/unit/memtrace/memcompile_edges
 tests_unit_memtrace_memcompile_edges_SOURCES = tests/unit/memtrace/memcompile_edges.c \
@@ -15,16 +15,16 @@ tests_unit_memtrace_memcompile_edges_SOURCES = tests/unit/memtrace/memcompile_ed
 	tests/unit/memtrace/memexpand_dice.c tests/unit/memtrace/memexpand_dice.h \
 	tests/unit/memtrace/memexpand_support.c tests/unit/memtrace/memexpand_support.h
 tests_unit_memtrace_memcompile_edges_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
-tests_unit_memtrace_memcompile_edges_LDADD = libmemtrace.la libtrampolines.la $(CMOCKA_LIBS)
+tests_unit_memtrace_memcompile_edges_LDADD = $(MEMTRACE_LIBS) $(CMOCKA_LIBS)
 
 PURE_TESTS += tests/unit/memtrace/memcompile_full
 tests_unit_memtrace_memcompile_full_SOURCES = tests/unit/memtrace/memcompile_full.c \
 	tests/unit/memtrace/memexpand_dice.c tests/unit/memtrace/memexpand_dice.h \
 	tests/unit/memtrace/memexpand_support.c tests/unit/memtrace/memexpand_support.h
 tests_unit_memtrace_memcompile_full_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
-tests_unit_memtrace_memcompile_full_LDADD = libmemtrace.la libtrampolines.la $(CMOCKA_LIBS)
+tests_unit_memtrace_memcompile_full_LDADD = $(MEMTRACE_LIBS) $(CMOCKA_LIBS)
 
 PURE_TESTS += tests/unit/memtrace/memshared
 tests_unit_memtrace_memshared_SOURCES = tests/unit/memtrace/memshared.c
 tests_unit_memtrace_memshared_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
-tests_unit_memtrace_memshared_LDADD = libmemtrace.la libtrampolines.la $(CMOCKA_LIBS) -lpthread
+tests_unit_memtrace_memshared_LDADD = $(MEMTRACE_LIBS) $(CMOCKA_LIBS) -lpthread

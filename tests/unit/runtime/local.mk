@@ -6,7 +6,7 @@ tests_unit_runtime_signals_SOURCES = tests/unit/runtime/signals.c $(PROBE_RIG) \
 tests_unit_runtime_signals_CPPFLAGS = $(AM_CPPFLAGS)
 tests_unit_runtime_signals_CCASFLAGS = $(AM_CCASFLAGS) -I$(top_srcdir)
 tests_unit_runtime_signals_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
-tests_unit_runtime_signals_LDADD = libmemtrace.la libtrampolines.la $(CMOCKA_LIBS)
+tests_unit_runtime_signals_LDADD = $(MEMTRACE_LIBS) $(CMOCKA_LIBS)
 
 PURE_TESTS += tests/unit/runtime/probes
 tests_unit_runtime_probes_SOURCES = tests/unit/runtime/probes.c \
@@ -18,7 +18,7 @@ tests_unit_runtime_probes_SOURCES = tests/unit/runtime/probes.c \
 tests_unit_runtime_probes_CPPFLAGS = $(AM_CPPFLAGS)
 tests_unit_runtime_probes_CCASFLAGS = $(AM_CCASFLAGS) -I$(top_srcdir)
 tests_unit_runtime_probes_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
-tests_unit_runtime_probes_LDADD = libmemtrace.la libtrampolines.la $(CMOCKA_LIBS) -lpthread
+tests_unit_runtime_probes_LDADD = $(MEMTRACE_LIBS) $(CMOCKA_LIBS) -lpthread
 
 PURE_TESTS += tests/unit/runtime/pace
 tests_unit_runtime_pace_SOURCES = tests/unit/runtime/pace.c runtime/memory/mempace.c
@@ -36,7 +36,7 @@ tests_unit_runtime_sample_SOURCES = tests/unit/runtime/sample.c \
 tests_unit_runtime_sample_CPPFLAGS = $(AM_CPPFLAGS)
 tests_unit_runtime_sample_CCASFLAGS = $(AM_CCASFLAGS) -I$(top_srcdir)
 tests_unit_runtime_sample_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
-tests_unit_runtime_sample_LDADD = libmemtrace.la libtrampolines.la $(CMOCKA_LIBS) -lpthread
+tests_unit_runtime_sample_LDADD = $(MEMTRACE_LIBS) $(CMOCKA_LIBS) -lpthread
 
 PURE_TESTS += tests/unit/runtime/registry
 tests_unit_runtime_registry_SOURCES = tests/unit/runtime/registry.c runtime/mapped.c runtime/registry.c runtime/windows.c
