@@ -183,6 +183,19 @@ static int read_loops(struct diff *d, size_t index, struct sonde_trace *trace)
 	return status;
 }
 
+int diff_look(const struct diff *d, size_t index)
+{
+	struct sonde_trace_message why;
+	struct sonde_trace *trace;
+
+	if (sonde_trace_open(d->dirs[index], &trace, &why)) {
+		pick_no_trace(d->dirs[index], why.text);
+		return EXIT_USAGE;
+	}
+	sonde_trace_close(trace);
+	return 0;
+}
+
 int diff_read(struct diff *d, size_t index)
 {
 	const char *dir = d->dirs[index];

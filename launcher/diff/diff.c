@@ -184,6 +184,8 @@ static int compare(struct diff *d, const struct diff_options *o)
 	    (o->min_share && !parse_percent("--min-share", o->min_share, &share)))
 		return EXIT_USAGE;
 	for (size_t i = 0; i < d->na + d->nb && !status; i++)
+		status = diff_look(d, i);
+	for (size_t i = 0; i < d->na + d->nb && !status; i++)
 		status = diff_read(d, i);
 	if (!status)
 		leave_out(d);

@@ -63,6 +63,8 @@ extern const char *const diff_kinds[DIFF_KINDS], *const diff_metric_names[DIFF_M
 
 /* ---- diff-read ---- */
 
+/* Whether the trace number @index can be opened, before others are read.  Returns 0, or EXIT_USAGE after a message. */
+int diff_look(const struct diff *d, size_t index) __attribute__((warn_unused_result));
 /* Adds the figures of the trace number @index.  Returns 0, or EXIT_USAGE after a message. */
 int diff_read(struct diff *d, size_t index) __attribute__((warn_unused_result));
 

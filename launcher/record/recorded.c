@@ -470,11 +470,16 @@ static const char *plural(uint64_t n)
 
 static size_t warn_unmatched(struct recorded *r, bool final)
 {
-	size_t n = (r->select ? select_warn(r->select, final) : 0) + (r->memory ? select_warn(r->memory, final) : 0) +
-		   (r->blocks ? select_warn(r->blocks, final) : 0);
+	struct select *all[3 + RT_ACTS] = { r->select, r->memory, r->blocks };
+	size_t n = 0;
 
-	for (int act = 0; act < RT_ACTS; act++)
-		n += r->acts[act] ? select_warn(r->acts[act], final) : 0;
+	memcpy(&all[3], r->acts, sizeof(r->acts));
+	for (size_t i = 0; i < 3 + RT_ACTS; i++) {
+		for (size_t k = 0; all[i] && k < i; k++)
+			if (all[k])
+				select_said_libraries(all[i], all[k]);
+		n += all[i] ? select_warn(all[i], final) : 0;
+	}
 	return n;
 }
 

@@ -117,7 +117,19 @@ size_t select_warn(struct select *sel, bool final)
 		*reported = true;
 		n++;
 	}
+	if (final && !n && sel->small && !sel->any && !sel->small_said) {
+		msg_warn("%s: all functions of that name are smaller than --min-size", sel->option);
+		sel->small_said = true;
+		n++;
+	}
 	return n;
+}
+
+void select_said_libraries(struct select *sel, const struct select *before)
+{
+	for (size_t i = 0; i < sel->nlibs; i++)
+		for (size_t k = 0; k < before->nlibs; k++)
+			sel->libs[i].said |= before->libs[k].said && strcmp(sel->libs[i].glob, before->libs[k].glob) == 0;
 }
 
 void select_say_none(const struct select *sel, const char *path)

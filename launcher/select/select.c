@@ -250,6 +250,15 @@ static bool any_matches(struct applied *v, size_t n, const struct select_functio
 	return any;
 }
 
+static bool is_large(struct select *sel, uint64_t size)
+{
+	const bool large = size >= sel->min_size;
+
+	sel->any |= large;
+	sel->small |= !large;
+	return large;
+}
+
 bool select_wants(struct select_file *f, const struct select_function *fn)
 {
 	struct function_name few[4] = { 0 }, *names = few;
@@ -266,7 +275,7 @@ bool select_wants(struct select_file *f, const struct select_function *fn)
 		function_name_free(&names[i]);
 	if (names != few)
 		free(names);
-	return wanted && !excluded && fn->size >= f->sel->min_size;
+	return wanted && !excluded && is_large(f->sel, fn->size);
 }
 
 /* ---- near names ---- */
@@ -402,7 +411,7 @@ static void mark_parent(struct marking *m, const struct tramp_fn *part, bool *wa
 
 	if (part->parent < m->facts->facts.nfns &&
 	    any_matches(m->file->wanted, m->file->nwanted, &fn, NULL) &&
-	    m->facts->facts.fns[part->parent].size >= m->file->sel->min_size)
+	    is_large(m->file->sel, m->facts->facts.fns[part->parent].size))
 		wanted[part->parent] = true;
 }
 

@@ -128,6 +128,8 @@ void select_miss_text(const struct select_miss *miss, char *buf, size_t size);
  * are not mentioned.  Returns how many warnings.
  */
 size_t select_warn(struct select *sel, bool final);
+/* What was warned of libraries for @before is not said again for @sel. */
+void select_said_libraries(struct select *sel, const struct select *before);
 
 /* One line of error that no function of @path is chosen: because of the first of them, if there is any. */
 void select_say_none(const struct select *sel, const char *path);

@@ -22,6 +22,8 @@ struct select {
 	struct select_lib *libs;
 	size_t nlibs;
 	uint64_t min_size;
+	bool any, small; /* functions are chosen; some are not, as they are smaller than @min_size */
+	bool small_said;
 	bool guess;
 	bool is_static; /* the program */
 };

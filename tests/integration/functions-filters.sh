@@ -54,3 +54,9 @@ fi
 
 check_usage_error sonde -F down --depth=524289 "$programs/recurse" 1 1
 check_contains err 'not from 1 to 524288'
+
+# What leaves nothing to record is said, and once.
+check_status 0 sonde -F down --min-size=1M -o t -- "$programs/recurse" 1 1
+check_contains err '^sonde: warning: -F: all functions of that name are smaller than --min-size$'
+check_status 0 sonde -F down --mem=down --libs=libnone -o t -- "$programs/recurse" 1 1
+[ "$(grep -c 'libnone: no such library' err)" -eq 1 ] || { show err; fail "not said once"; }
