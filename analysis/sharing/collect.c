@@ -42,6 +42,7 @@ void sh_free(struct sh *s)
 		free_thread(s->threads[i]);
 	free(s->threads);
 	free(s->lines);
+	free(s->first);
 	free(s->uses);
 	free(s);
 }

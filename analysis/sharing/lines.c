@@ -377,12 +377,16 @@ static bool bound(struct sh *s, const struct item *items, size_t n, struct pairs
 	return true;
 }
 
-bool sh_make_line_like(struct sh *s, uint64_t line, size_t like, size_t uses)
+static bool line_room(struct sh *s)
 {
-	if (!array_room(s->lines, s->room_lines, s->nlines + 1) || !array_room(s->uses, s->room_uses, s->nuses + s->lines[like].nuses))
+	return array_room(s->lines, s->room_lines, s->nlines + 1) && array_room(s->first, s->room_first, s->nlines + 1);
+}
+
+bool sh_make_line_like(struct sh *s, uint64_t line, size_t like)
+{
+	if (!line_room(s))
 		return false;
-	memcpy(&s->uses[s->nuses], &s->uses[uses], s->lines[like].nuses * sizeof(s->uses[0]));
-	s->nuses += s->lines[like].nuses;
+	s->first[s->nlines] = s->first[like];
 	s->lines[s->nlines] = s->lines[like];
 	s->lines[s->nlines++].address = line << s->shift;
 	return true;
@@ -395,12 +399,13 @@ bool sh_make_line(struct sh *s, int pid, uint64_t line, const struct part *parts
 	struct item *items;
 	bool good;
 
-	if (!array_room(s->lines, s->room_lines, s->nlines + 1))
+	if (!line_room(s))
 		return false;
 	items = calloc(n, sizeof(*items));
 	if (!items)
 		return false;
 	to = &s->lines[s->nlines];
+	s->first[s->nlines] = s->nuses;
 	*to = (struct sh_line){ .address = line << s->shift, .pid = pid, .class = SH_TRUE, .nuses = make_items(items, parts, n) };
 	good = bound(s, items, to->nuses, &p, to) && add_uses(s, items, to->nuses);
 	s->nlines += good;
@@ -424,15 +429,13 @@ static int by_transfers(const void *a, const void *b)
 
 bool sh_finish(struct sh *s)
 {
-	const struct sh_use *uses;
 	bool good = true;
 
 	for (size_t i = 0; good && i < s->nthreads; i++)
 		good = sh_flush(s->threads[i]);
 	good = good && sh_find_lines(s);
-	uses = s->uses;
-	for (size_t i = 0; i < s->nlines; uses += s->lines[i++].nuses)
-		s->lines[i].uses = uses;
+	for (size_t i = 0; i < s->nlines; i++)
+		s->lines[i].uses = &s->uses[s->first[i]];
 	if (s->nlines)
 		qsort(s->lines, s->nlines, sizeof(s->lines[0]), by_transfers);
 	return good;

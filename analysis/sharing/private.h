@@ -133,8 +133,8 @@ struct part {
 
 /* lines.c: a line that threads of process @pid share, one of which stores to it, and what they do to it.  False: no memory. */
 bool sh_make_line(struct sh *s, int pid, uint64_t line, const struct part *parts, size_t n) __attribute__((warn_unused_result));
-/* Likewise, which is what line number @like is, whose uses begin at @uses. */
-bool sh_make_line_like(struct sh *s, uint64_t line, size_t like, size_t uses) __attribute__((warn_unused_result));
+/* Likewise, which is what line number @like is. */
+bool sh_make_line_like(struct sh *s, uint64_t line, size_t like) __attribute__((warn_unused_result));
 
 /* shared.c: calls that for all lines, by process and address.  False: no memory. */
 bool sh_find_lines(struct sh *s) __attribute__((warn_unused_result));
@@ -146,6 +146,8 @@ struct sh {
 	size_t nthreads, room_threads;
 	struct sh_line *lines;
 	size_t nlines, room_lines;
+	size_t *first; /* of each line in `uses`; those that are like it have the same */
+	size_t room_first;
 	struct sh_use *uses;
 	size_t nuses, room_uses;
 };

@@ -29,7 +29,7 @@ struct parts {
 /* A line that has been made, by its parts. */
 struct memo {
 	struct parts parts;
-	size_t line, uses;
+	size_t line;
 };
 
 struct scan {
@@ -212,13 +212,12 @@ static bool make_line(struct scan *c, int pid, uint64_t line)
 	struct memo *memo = &c->memos[hash_bytes(c->now.v, bytes) % MEMOS];
 
 	if (memo->parts.n == c->now.n && !memcmp(memo->parts.v, c->now.v, bytes))
-		return sh_make_line_like(c->s, line, memo->line, memo->uses);
+		return sh_make_line_like(c->s, line, memo->line);
 	if (!array_room(memo->parts.v, memo->parts.room, c->now.n))
 		return false;
 	memcpy(memo->parts.v, c->now.v, bytes);
 	memo->parts.n = c->now.n;
 	memo->line = c->s->nlines;
-	memo->uses = c->s->nuses;
 	qsort(c->now.v, c->now.n, sizeof(c->now.v[0]), by_instruction);
 	join(&c->now);
 	return sh_make_line(c->s, pid, line, c->now.v, c->now.n);
