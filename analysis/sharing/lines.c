@@ -17,6 +17,7 @@ struct item {
 	uint64_t insn, reads, writes;
 	uint64_t accesses, stores;
 	uint64_t from, to; /* as in struct sh_use */
+	const struct span *next; /* in fetch() */
 };
 
 /* ---- items ---- */
@@ -57,6 +58,22 @@ static int compare(const void *a, const void *b)
 	if (x->accesses != y->accesses)
 		return x->accesses > y->accesses ? -1 : 1;
 	return x->insn < y->insn ? -1 : x->insn > y->insn;
+}
+
+/* All spans into the cache: those of a part are anywhere in memory, one after another, so those of all parts are waited for at once. */
+static void fetch(struct item *items, const struct part *parts, size_t n)
+{
+	bool any = true;
+
+	for (size_t i = 0; i < n; i++)
+		items[i].next = parts[i].when;
+	while (any) {
+		any = false;
+		for (size_t i = 0; i < n; i++) {
+			items[i].next = items[i].next ? sh_before(parts[i].thread, items[i].next) : NULL;
+			any |= items[i].next != NULL;
+		}
+	}
 }
 
 /* Of parts by thread and instruction. */
@@ -218,6 +235,10 @@ static bool join(struct windows *w)
 		run = run_of(&w->v[i], w->n - i);
 		if (n && w->v[n - 1].cache != w->v[i].cache)
 			begin = n;
+		if (begin == i) { /* the first one, where it belongs */
+			n += run;
+			continue;
+		}
 		if (!array_room(w->merged, w->room_merged, n - begin + run))
 			return false;
 		n = begin + merge(w->merged, &w->v[begin], n - begin, &w->v[i], run);
@@ -404,6 +425,7 @@ bool sh_make_line(struct sh *s, int pid, uint64_t line, const struct part *parts
 	items = calloc(n, sizeof(*items));
 	if (!items)
 		return false;
+	fetch(items, parts, n);
 	to = &s->lines[s->nlines];
 	s->first[s->nlines] = s->nuses;
 	*to = (struct sh_line){ .address = line << s->shift, .pid = pid, .class = SH_TRUE, .nuses = make_items(items, parts, n) };

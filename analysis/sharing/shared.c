@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Which lines several threads access, one of which stores to them: uses and sweeps of all threads, by their first lines, gone through line by line
+ * Which lines several threads access, one of which stores to them: uses and sweeps of all threads of a process, by address, gone through line by line
  * where there are those of several.
  */
 #include "analysis/sharing/private.h"
@@ -10,13 +10,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A use, or a sweep, which need not touch all of these lines. */
+/* A use, or what a sweep's first level does from `addr` on: what is put in order, of one process. */
 struct range {
-	uint64_t first, last;
-	const struct sh_thread *thread;
-	const struct use *use; /* NULL: a sweep, its first level from `addr` on */
-	const struct sweep *sweep;
 	uint64_t addr;
+	uint32_t thread; /* its number */
+	uint32_t item;	 /* index of the use, or behind them of the sweep */
+};
+
+/* A range that the line is in, or was; it need not touch all lines up to the last one. */
+struct active {
+	uint64_t addr, last;
+	const struct sh_thread *thread;
+	const struct use *use; /* NULL: a sweep */
+	const struct sweep *sweep;
 };
 
 struct parts {
@@ -36,43 +42,32 @@ struct scan {
 	struct sh *s;
 	struct range *all;
 	size_t n, room, next;
-	struct range **active; /* which the line is in, or was */
+	struct active *active;
 	size_t nactive, room_active;
+	uint64_t soonest; /* the first last line of those */
 	uint32_t *threads; /* by number: how many ranges each has there */
 	size_t nthreads, nstores; /* that have any; ranges that store */
 	struct parts now;
 	struct memo memos[MEMOS]; /* by hash */
 };
 
-static bool stores(const struct range *r)
-{
-	return r->use ? r->use->writes != 0 : r->sweep->kind != MD_LOAD;
-}
-
 /* ---- ranges ---- */
 
-static void add_sweep(struct scan *c, const struct sh_thread *t, const struct sweep *w)
+static void add_sweep(struct scan *c, uint32_t thread, uint32_t item, const struct sweep *w)
 {
-	const unsigned int shift = c->s->shift;
-	const uint64_t length = (w->level[0].n - 1) * w->level[0].stride + w->size - 1;
-
 	for (uint64_t i = 0; i < w->level[2].n; i++)
-		for (uint64_t k = 0; k < w->level[1].n; k++) {
-			const uint64_t addr = w->addr + i * w->level[2].stride + k * w->level[1].stride;
-
-			c->all[c->n++] = (struct range){ .first = addr >> shift, .last = (addr + length) >> shift, .thread = t, .sweep = w,
-							 .addr = addr };
-		}
+		for (uint64_t k = 0; k < w->level[1].n; k++)
+			c->all[c->n++] = (struct range){ w->addr + i * w->level[2].stride + k * w->level[1].stride, thread, item };
 }
 
 static bool add_ranges(struct scan *c, const struct sh_thread *t)
 {
 	if (!array_room(c->all, c->room, c->n + t->n + t->ranges))
 		return false;
-	for (const struct use *u = t->uses; u && u < t->uses + t->n; u++)
-		c->all[c->n++] = (struct range){ .first = u->line, .last = u->line, .thread = t, .use = u };
-	for (const struct sweep *w = t->sweeps; w && w < t->sweeps + t->nsweeps; w++)
-		add_sweep(c, t, w);
+	for (size_t i = 0; i < t->n; i++)
+		c->all[c->n++] = (struct range){ t->uses[i].line << c->s->shift, t->number, (uint32_t)i };
+	for (size_t i = 0; i < t->nsweeps; i++)
+		add_sweep(c, t->number, (uint32_t)(t->n + i), &t->sweeps[i]);
 	return true;
 }
 
@@ -80,41 +75,71 @@ static int compare(const void *a, const void *b)
 {
 	const struct range *x = a, *y = b;
 
-	if (x->thread->pid != y->thread->pid)
-		return x->thread->pid < y->thread->pid ? -1 : 1;
-	return x->first < y->first ? -1 : x->first > y->first;
+	return x->addr < y->addr ? -1 : x->addr > y->addr;
 }
 
-static void count(struct scan *c, const struct range *r, bool begins)
+static bool stores(const struct active *a)
 {
-	uint32_t *n = &c->threads[r->thread->number];
+	return a->use ? a->use->writes != 0 : a->sweep->kind != MD_LOAD;
+}
+
+static void count(struct scan *c, const struct active *a, bool begins)
+{
+	uint32_t *n = &c->threads[a->thread->number];
 
 	if (begins) {
 		c->nthreads += !(*n)++;
-		c->nstores += stores(r);
+		c->nstores += stores(a);
 	} else {
 		c->nthreads -= !--*n;
-		c->nstores -= stores(r);
+		c->nstores -= stores(a);
 	}
 }
 
-/* Those that end before the line are gone, those that begin there are added. */
-static bool go_to(struct scan *c, int pid, uint64_t line)
+/* Those that end before the line are gone. */
+static void leave(struct scan *c, uint64_t line)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < c->nactive; i++) {
-		if (c->active[i]->last >= line && c->active[i]->thread->pid == pid)
-			c->active[n++] = c->active[i];
-		else
-			count(c, c->active[i], false);
+	if (line <= c->soonest)
+		return;
+	c->soonest = UINT64_MAX;
+	for (const struct active *a = c->active; a < c->active + c->nactive; a++) {
+		if (a->last < line) {
+			count(c, a, false);
+			continue;
+		}
+		c->soonest = a->last < c->soonest ? a->last : c->soonest;
+		c->active[n++] = *a;
 	}
 	c->nactive = n;
-	for (; c->next < c->n && c->all[c->next].thread->pid == pid && c->all[c->next].first == line; c->next++) {
+}
+
+static struct active activate(const struct sh *s, const struct range *r)
+{
+	struct active a = { .addr = r->addr, .last = r->addr >> s->shift, .thread = s->threads[r->thread] };
+
+	if (r->item < a.thread->n) {
+		a.use = &a.thread->uses[r->item];
+	} else {
+		a.sweep = &a.thread->sweeps[r->item - a.thread->n];
+		a.last = (r->addr + (a.sweep->level[0].n - 1) * a.sweep->level[0].stride + a.sweep->size - 1) >> s->shift;
+	}
+	return a;
+}
+
+static bool go_to(struct scan *c, uint64_t line)
+{
+	leave(c, line);
+	for (; c->next < c->n && c->all[c->next].addr >> c->s->shift == line; c->next++) {
+		struct active *a;
+
 		if (!array_room(c->active, c->room_active, c->nactive + 1))
 			return false;
-		c->active[c->nactive++] = &c->all[c->next];
-		count(c, &c->all[c->next], true);
+		a = &c->active[c->nactive++];
+		*a = activate(c->s, &c->all[c->next]);
+		c->soonest = a->last < c->soonest ? a->last : c->soonest;
+		count(c, a, true);
 	}
 	return true;
 }
@@ -122,7 +147,7 @@ static bool go_to(struct scan *c, int pid, uint64_t line)
 /* ---- parts ---- */
 
 /* The accesses of a sweep to a line: which bytes, and how many there are. */
-static uint64_t touch(const struct sh *s, const struct range *r, uint64_t line, uint64_t *mask)
+static uint64_t touch(const struct sh *s, const struct active *r, uint64_t line, uint64_t *mask)
 {
 	const uint64_t size = r->sweep->size, stride = r->sweep->level[0].stride, all = r->sweep->level[0].n;
 	const uint64_t begin = line << s->shift, end = begin + ((UINT64_C(1) << s->shift) - 1);
@@ -139,7 +164,7 @@ static uint64_t touch(const struct sh *s, const struct range *r, uint64_t line, 
 	return n;
 }
 
-static bool add_part(struct scan *c, const struct range *r, uint64_t line)
+static bool add_part(struct scan *c, const struct active *r, uint64_t line)
 {
 	const struct use *u = r->use;
 	const struct sweep *w = r->sweep;
@@ -205,11 +230,20 @@ static void join(struct parts *p)
 	p->n = n;
 }
 
+static uint64_t hash_of(const struct parts *p)
+{
+	uint64_t h = p->n;
+
+	for (size_t i = 0; i < p->n; i++)
+		h = hash_word(h + (uintptr_t)p->v[i].when + p->v[i].reads + 3 * p->v[i].writes);
+	return h;
+}
+
 /* Lines often have the same parts as one before them. */
 static bool make_line(struct scan *c, int pid, uint64_t line)
 {
 	const size_t bytes = c->now.n * sizeof(c->now.v[0]);
-	struct memo *memo = &c->memos[hash_bytes(c->now.v, bytes) % MEMOS];
+	struct memo *memo = &c->memos[hash_of(&c->now) % MEMOS];
 
 	if (memo->parts.n == c->now.n && !memcmp(memo->parts.v, c->now.v, bytes))
 		return sh_make_line_like(c->s, line, memo->line);
@@ -227,7 +261,7 @@ static bool look_at(struct scan *c, int pid, uint64_t line)
 {
 	c->now.n = 0;
 	for (size_t i = 0; i < c->nactive; i++)
-		if (!add_part(c, c->active[i], line))
+		if (!add_part(c, &c->active[i], line))
 			return false;
 	return !is_shared(&c->now) || make_line(c, pid, line);
 }
@@ -235,20 +269,47 @@ static bool look_at(struct scan *c, int pid, uint64_t line)
 /* ---- all ---- */
 
 /* Where the next range begins; if the line is no place to look at, nothing is missed in between. */
-static bool scan(struct scan *c)
+static bool scan(struct scan *c, int pid)
 {
 	while (c->next < c->n) {
-		const int pid = c->all[c->next].thread->pid;
-		uint64_t line = c->all[c->next].first;
+		uint64_t line = c->all[c->next].addr >> c->s->shift;
 
 		do {
-			if (!go_to(c, pid, line) || (c->nthreads > 1 && c->nstores && !look_at(c, pid, line)))
+			if (!go_to(c, line) || (c->nthreads > 1 && c->nstores && !look_at(c, pid, line)))
 				return false;
 			line++;
 		} while (c->nthreads > 1 && c->nstores);
 		/* In `active` now are ranges of one thread, or such that only load. */
 	}
+	for (size_t i = 0; i < c->nactive; i++)
+		count(c, &c->active[i], false);
+	c->nactive = 0;
 	return true;
+}
+
+/* Of the process of thread @first and those after it, none of those before it. */
+static bool find_process(struct scan *c, size_t first)
+{
+	struct sh_thread *const *threads = c->s->threads;
+	const int pid = threads[first]->pid;
+
+	c->n = c->next = 0;
+	c->soonest = UINT64_MAX;
+	for (size_t i = first; i < c->s->nthreads; i++)
+		if (threads[i]->pid == pid && !add_ranges(c, threads[i]))
+			return false;
+	if (c->n)
+		qsort(c->all, c->n, sizeof(*c->all), compare);
+	return scan(c, pid);
+}
+
+static bool is_first(const struct sh *s, size_t i)
+{
+	size_t k = 0;
+
+	while (s->threads[k]->pid != s->threads[i]->pid)
+		k++;
+	return k == i;
 }
 
 bool sh_find_lines(struct sh *s)
@@ -258,10 +319,8 @@ bool sh_find_lines(struct sh *s)
 
 	c.threads = calloc(s->nthreads + 1, sizeof(*c.threads));
 	for (size_t i = 0; c.threads && good && i < s->nthreads; i++)
-		good = add_ranges(&c, s->threads[i]);
-	if (c.threads && good && c.n)
-		qsort(c.all, c.n, sizeof(*c.all), compare);
-	good = c.threads && good && scan(&c);
+		good = !is_first(s, i) || find_process(&c, i);
+	good = c.threads && good;
 	free(c.threads);
 	free(c.all);
 	free(c.active);
