@@ -9,6 +9,7 @@
 #include "base/hash.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 struct sh *sh_new(const struct sh_options *o)
 {
@@ -17,7 +18,7 @@ struct sh *sh_new(const struct sh_options *o)
 	if (!s)
 		return NULL;
 	s->o = *o;
-	s->o.most_uses = o->most_uses ? o->most_uses : SH_USES;
+	s->o.most_uses = o->most_uses && o->most_uses < SH_USES ? o->most_uses : SH_USES;
 	s->shift = (unsigned int)__builtin_ctz(o->line);
 	s->grain = s->shift > 6 ? s->shift - 6 : 0;
 	return s;
@@ -27,6 +28,7 @@ static void free_thread(struct sh_thread *t)
 {
 	free(t->windows);
 	free(t->uses);
+	free(t->regions);
 	free(t->table);
 	free(t->sweeps);
 	free(t->sweep_table);
@@ -67,37 +69,41 @@ struct sh_thread *sh_thread_new(struct sh *s, int pid, int tid)
 
 /* ---- uses ---- */
 
-static size_t slot_of(const struct sh_thread *t, uint64_t line, uint64_t insn)
+static size_t slot_of(const struct sh_thread *t, uint64_t number, uint64_t insn)
 {
-	return hash_slot(i, t->slots, hash_word(line + hash_word(insn)), !t->table[i] ||
-			 (t->uses[t->table[i] - 1].line == line && t->uses[t->table[i] - 1].insn == insn));
+	return hash_slot(i, t->slots, hash_word(number + hash_word(insn)), !t->table[i] ||
+			 (t->regions[t->table[i] - 1].number == number && t->regions[t->table[i] - 1].insn == insn));
+}
+
+/* NULL: no memory, or there are too many. */
+static struct region *region_of(struct sh_thread *t, uint64_t number, uint64_t insn)
+{
+	const size_t slot = t->nregions ? slot_of(t, number, insn) : 0;
+
+	if (t->nregions && t->table[slot])
+		return &t->regions[t->table[slot] - 1];
+	if (t->n >= t->s->o.most_uses || !array_room(t->regions, t->room_regions, t->nregions + 1) ||
+	    !hash_grow(t->table, t->slots, t->nregions + 1, old, *old,
+		       &t->table[slot_of(t, t->regions[*old - 1].number, t->regions[*old - 1].insn)]))
+		return NULL;
+	t->regions[t->nregions] = (struct region){ .number = number, .insn = insn };
+	t->table[slot_of(t, number, insn)] = (uint32_t)++t->nregions;
+	return &t->regions[t->nregions - 1];
 }
 
 /* Its index + 1; 0: no memory, or there are too many. */
-static uint32_t look_up(struct sh_thread *t, uint64_t line, uint64_t insn)
-{
-	const size_t slot = t->n ? slot_of(t, line, insn) : 0;
-
-	if (t->n && t->table[slot])
-		return t->table[slot];
-	if (t->n >= t->s->o.most_uses || t->n >= UINT32_MAX - 1 || !array_room(t->uses, t->room, t->n + 1) ||
-	    !hash_grow(t->table, t->slots, t->n + 1, old, *old,
-		       &t->table[slot_of(t, t->uses[*old - 1].line, t->uses[*old - 1].insn)]))
-		return 0;
-	t->uses[t->n] = (struct use){ .line = line, .insn = insn };
-	t->table[slot_of(t, line, insn)] = (uint32_t)++t->n;
-	return (uint32_t)t->n;
-}
-
-/* As look_up(); most are among those that were used not long ago. */
 static uint32_t use_of(struct sh_thread *t, uint64_t line, uint64_t insn)
 {
-	uint32_t *warm = &t->warm[hash_word(line + insn * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - WARM_LOG2)];
-	const struct use *u = *warm ? &t->uses[*warm - 1] : NULL;
+	struct region *region = region_of(t, line >> REGION_LOG2, insn);
+	uint32_t *use = region ? &region->use[line & ((1u << REGION_LOG2) - 1)] : NULL;
 
-	if (!u || u->line != line || u->insn != insn)
-		*warm = look_up(t, line, insn);
-	return *warm;
+	if (!use || *use)
+		return use ? *use : 0;
+	if (t->n >= t->s->o.most_uses || !array_room(t->uses, t->room, t->n + 1))
+		return 0;
+	t->uses[t->n] = (struct use){ .line = line, .insn = insn };
+	*use = (uint32_t)++t->n;
+	return *use;
 }
 
 /* By enum md_kind. */
@@ -182,11 +188,28 @@ static bool enter_one(struct sh_thread *t, struct recent *r, uint64_t addr)
 	return last > inside ? enter_lines(t, r, addr, 1) : enter(t, r, addr >> s->shift, sh_mask(s->grain, first, last), 1);
 }
 
+/* Is the run as the one before it, where that and the ones before lead to?  It is the most frequent thing that sh_nest() finds. */
+static inline bool goes_on(struct sh_thread *t, const struct recent *r, uint64_t addr)
+{
+	struct nest *nest = &t->nests[r - t->recent][0];
+	const struct level *run = &nest->level[0];
+	struct level *next = &nest->level[1];
+
+	if (next->n < 2 || run->n != r->n || run->stride != r->stride || addr != nest->addr + next->n * next->stride)
+		return false;
+	next->n++;
+	return true;
+}
+
 /* The run so far is done, if there is any. */
 static bool end_run(struct sh_thread *t, struct recent *r)
 {
 	const struct nest run = { .addr = r->next - r->n * r->stride, .level = { { .stride = r->stride, .n = r->n } } };
 
+	if (run.level[0].n > 2 && goes_on(t, r, run.addr)) {
+		r->n = 0;
+		return true;
+	}
 	r->n = 0;
 	if (run.level[0].n > 2)
 		return sh_nest(t, r, 1, &run);
@@ -204,17 +227,31 @@ bool sh_flush(struct sh_thread *t)
 	return true;
 }
 
+/* Size and kind are beside each other; what comes after them is nothing. */
+static inline uint64_t what_of(const struct mt_access *a, uint64_t window)
+{
+	uint64_t word;
+
+	memcpy(&word, &a->size, sizeof(word));
+	return (word & ((UINT64_C(1) << 40) - 1)) | window << 40;
+}
+_Static_assert(offsetof(struct mt_access, kind) == offsetof(struct mt_access, size) + 4, "what_of()");
+
 /* Another instruction, or not what it did, or not then. */
 static bool restart(struct sh_thread *t, struct recent *r, uint32_t window, const struct mt_access *a)
 {
+	struct mt_access one = *a;
+
 	if (!end_run(t, r) || !sh_nest_end(t, r))
 		return false;
 	if (r->insn != a->insn)
 		r->use = 0;
+	one.kind &= (uint8_t)~MD_REPEATED;
 	r->insn = a->insn;
+	r->what = what_of(&one, window);
 	r->window = window;
 	r->size = a->size;
-	r->kind = a->kind & (uint8_t)~MD_REPEATED;
+	r->kind = one.kind;
 	t->used = true;
 	return true;
 }
@@ -223,9 +260,9 @@ static bool restart(struct sh_thread *t, struct recent *r, uint32_t window, cons
 static bool begin_repeated(struct sh_thread *t, struct recent *r, const struct mt_access *a)
 {
 	const uint64_t stride = a[1].addr, n = a[1].size;
-	const bool goes_on = r->n == 1 ? a->addr - r->next == stride : r->n && r->next == a->addr && r->stride == stride;
+	const bool same = r->n == 1 ? a->addr - (r->next - r->stride) == stride : r->n && r->next == a->addr && r->stride == stride;
 
-	if (!goes_on && !end_run(t, r))
+	if (!same && !end_run(t, r))
 		return false;
 	r->stride = stride;
 	r->next = a->addr + n * stride;
@@ -233,7 +270,10 @@ static bool begin_repeated(struct sh_thread *t, struct recent *r, const struct m
 	return true;
 }
 
-/* It is not where the instruction's last ones lead to.  A run begins with the second step that is as the one before. */
+/*
+ * It is not where the instruction's last ones lead to.  A run begins with the second step that is as the one before; the first step is most often
+ * that of the run before, so that is what is waited for after its first access.
+ */
 static bool begin(struct sh_thread *t, struct recent *r, uint32_t window, const struct mt_access *a)
 {
 	const unsigned int kind = a->kind & MD_KIND;
@@ -246,7 +286,7 @@ static bool begin(struct sh_thread *t, struct recent *r, uint32_t window, const 
 	if (a->kind & MD_REPEATED)
 		return begin_repeated(t, r, a);
 	if (r->n == 1) {
-		r->stride = a->addr - r->next;
+		r->stride = a->addr - (r->next - r->stride);
 	} else if (r->n == 2) {
 		const uint64_t second = r->next - r->stride;
 
@@ -254,14 +294,25 @@ static bool begin(struct sh_thread *t, struct recent *r, uint32_t window, const 
 			return false;
 		r->stride = a->addr - second;
 		r->n = 1;
-	} else {
-		if (!end_run(t, r))
-			return false;
-		r->stride = 0;
+	} else if (!end_run(t, r)) {
+		return false;
 	}
 	r->next = a->addr + r->stride;
 	r->n++;
 	return true;
+}
+
+/* Where the instruction is, or the first one of where it may be, if there is no room for it. */
+static inline struct recent *recent_of(struct sh_thread *t, uint64_t insn)
+{
+	struct recent *first = &t->recent[insn * UINT64_C(0x9e3779b97f4a7c15) >> (64 - RECENT_LOG2)];
+
+	if (__builtin_expect(first->insn == insn, 1))
+		return first;
+	for (struct recent *r = first; r < first + RECENT_WAYS; r++)
+		if (r->insn == insn || !r->insn)
+			return r;
+	return first;
 }
 
 bool sh_thread_take(struct sh_thread *t, const struct mt_access *v, size_t n)
@@ -269,10 +320,9 @@ bool sh_thread_take(struct sh_thread *t, const struct mt_access *v, size_t n)
 	const uint32_t window = (uint32_t)t->nwindows - 1;
 
 	for (const struct mt_access *a = v; a < v + n; a++) {
-		struct recent *r = &t->recent[a->insn * UINT64_C(0x9e3779b97f4a7c15) >> (64 - RECENT_LOG2)];
+		struct recent *r = recent_of(t, a->insn);
 
-		if (__builtin_expect(!((r->insn ^ a->insn) | (r->next ^ a->addr) | (r->window ^ window) | (r->size ^ a->size) |
-				       (unsigned int)(r->kind ^ a->kind) | !r->n), 1)) {
+		if (__builtin_expect(!((r->next ^ a->addr) | (r->what ^ what_of(a, window)) | (r->insn ^ a->insn)) && r->n, 1)) {
 			r->next += r->stride;
 			r->n++;
 		} else if (!begin(t, r, window, a)) {

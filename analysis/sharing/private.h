@@ -5,14 +5,15 @@
 #include "analysis/sharing/sharing.h"
 
 #define MOST_SPANS 4096 /* of a use or sweep; then neighbours become one, and further ones are as long */
-#define MOST_WINDOWS (1u << 22) /* of a thread; likewise */
+#define MOST_WINDOWS (1u << 22) /* of a thread; likewise; struct recent has 24 bits for them */
 #define MOST_SWEEPS (1u << 20) /* of a thread; further ones are entered line by line */
 #define MOST_RANGES (1u << 22) /* of the sweeps of a thread; likewise */
 #define SWEEP_LINES 4 /* a sweep is over at least so many lines */
 #define SWEEP_STRIDE 64 /* and has at most so many lines from one access to the next */
-#define RECENT_LOG2 10 /* instructions of which it is known what they do */
-#define RECENT (1u << RECENT_LOG2)
-#define WARM_LOG2 12 /* uses that are found at once */
+#define RECENT_LOG2 11 /* instructions of which it is known what they do */
+#define RECENT_WAYS 8  /* places from the hash of one on where it may be */
+#define RECENT ((1u << RECENT_LOG2) + RECENT_WAYS - 1)
+#define REGION_LOG2 4 /* lines of a region */
 #define LEVELS 3 /* of loops in each other */
 
 struct window {
@@ -36,6 +37,12 @@ struct use {
 	struct span when;
 };
 
+/* The uses that an instruction has of lines beside each other. */
+struct region {
+	uint64_t number, insn; /* number: of its lines without their last bits */
+	uint32_t use[1u << REGION_LOG2]; /* index + 1; 0: none */
+};
+
 /* So many times, each so many bytes after the one before it. */
 struct level {
 	uint64_t stride, n;
@@ -56,12 +63,14 @@ struct sweep {
 /* What an instruction does now, and the use that it had last; what it does now is in no table. */
 struct recent {
 	uint64_t insn, next; /* the address at which it goes on */
+	uint64_t what;	     /* size, kind and window in one, as what_of() in collect.c makes it */
 	uint64_t stride, n;  /* n: accesses so far, of which the first one has no stride yet; 0: there are none */
+	uint64_t line;
+	uint32_t use; /* index + 1; 0: none */
 	uint32_t window, size;
 	uint8_t kind; /* with MD_STACK */
-	uint32_t use; /* index + 1; 0: none */
-	uint64_t line;
 };
+_Static_assert(sizeof(struct recent) == 64, "as large as a line");
 
 /* Levels of an instruction that are done, up to the one that is not: its `n` is 0 if there is none. */
 struct nest {
@@ -79,7 +88,9 @@ struct sh_thread {
 	bool used;    /* the last window has accesses */
 	struct use *uses;
 	size_t n, room;
-	uint32_t *table; /* index + 1 */
+	struct region *regions;
+	size_t nregions, room_regions;
+	uint32_t *table; /* of regions: index + 1 */
 	size_t slots;
 	struct sweep *sweeps;
 	size_t nsweeps, room_sweeps, ranges;
@@ -89,7 +100,6 @@ struct sh_thread {
 	size_t nspans, room_spans;
 	uint32_t free; /* spans that are free, by `before` */
 	uint64_t missed;
-	uint32_t warm[1u << WARM_LOG2]; /* index + 1 */
 	struct recent recent[RECENT];
 	struct nest nests[RECENT][LEVELS - 1]; /* of the second level on */
 };

@@ -416,6 +416,50 @@ static void test_nests(void **state)
 	}
 }
 
+#define INSTRUCTIONS 5000
+
+/* More instructions than are remembered at a time, of two threads each in two processes, one after another or by turns. */
+static struct sh *many_instructions(bool turns)
+{
+	struct sh *s = new_sh(64, 0);
+
+	for (int i = 0; i < 4; i++) {
+		struct sh_thread *t = sh_thread_new(s, PID + i / 2, 10 + i);
+
+		assert_non_null(t);
+		for (uint64_t k = 0; k < UINT64_C(8) * INSTRUCTIONS; k++) {
+			const uint64_t which = turns ? k % INSTRUCTIONS : k / 8, n = turns ? k / INSTRUCTIONS : k % 8;
+
+			at(t, 1 + k / (4 * INSTRUCTIONS));
+			times(t, 1, LINE + which % 40 * 24 + n * (which % 5) * 8, 8, which % 3 ? MD_LOAD : MD_STORE, 0x100 + 3 * which);
+		}
+	}
+	assert_true(sh_finish(s));
+	return s;
+}
+
+static void test_instructions(void **state)
+{
+	struct sh *one = many_instructions(false), *other = many_instructions(true);
+	size_t n[2] = { 0, 0 };
+
+	(void)state;
+	for (size_t i = 0; sh_line(one, i); i++) {
+		const struct sh_line *x = sh_line(one, i), *y = NULL;
+
+		for (size_t k = 0; !y && sh_line(other, k); k++)
+			if (sh_line(other, k)->pid == x->pid && sh_line(other, k)->address == x->address)
+				y = sh_line(other, k);
+		assert_non_null(y);
+		assert_true(x->pid == y->pid && x->threads == 2 && x->accesses == y->accesses && x->stores == y->stores && x->nuses == y->nuses);
+		n[x->pid - PID]++;
+	}
+	assert_int_equal(n[0], n[1]);
+	assert_true(n[0] > 15);
+	sh_free(one);
+	sh_free(other);
+}
+
 /* At both ends of the address space. */
 static void test_ends_of_memory(void **state)
 {
@@ -441,7 +485,7 @@ int main(void)
 		cmocka_unit_test(test_false), cmocka_unit_test(test_true), cmocka_unit_test(test_mixed), cmocka_unit_test(test_ends),
 		cmocka_unit_test(test_phases), cmocka_unit_test(test_chunks), cmocka_unit_test(test_none), cmocka_unit_test(test_sizes),
 		cmocka_unit_test(test_many), cmocka_unit_test(test_sweeps), cmocka_unit_test(test_repeats), cmocka_unit_test(test_nests),
-		cmocka_unit_test(test_ends_of_memory),
+		cmocka_unit_test(test_instructions), cmocka_unit_test(test_ends_of_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
