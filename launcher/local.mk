@@ -160,6 +160,8 @@ libreport_a_SOURCES = \
 	launcher/memory/memory-table.c \
 	launcher/memory/memory.c \
 	launcher/memory/memory.h \
+	launcher/memory/profile/memfront.c \
+	launcher/memory/profile/memfront.h \
 	launcher/memory/profile/memprofile-insns.c \
 	launcher/memory/profile/memprofile-moves.c \
 	launcher/memory/profile/memprofile-private.h \

@@ -112,25 +112,13 @@ static struct memlines_entry *find(struct memlines *m, uint64_t line, uint64_t h
 	return &m->table[hash_slot(i, m->room, hash, !m->table[i].time || m->table[i].line == line)];
 }
 
-/* The times of those that were used last, from the @from-th one on. */
-static void tell_times(struct memlines *m, unsigned int from)
-{
-	for (unsigned int i = from; i < m->nrecent; i++) {
-		m->recent[i].entry->time = m->recent_time[i] + 1;
-		m->at[m->recent_time[i]] = m->recent[i].line;
-	}
-}
-
 /* Numbers the times anew, in their order.  Entries stay where they are; or, with @anew, are made for the lines that stay. */
 static void renumber(struct memlines *m, bool anew)
 {
 	uint32_t n = 0, begin = UINT32_MAX;
 
-	tell_times(m, 0);
-	if (anew) {
+	if (anew)
 		memset(m->table, 0, m->room * sizeof(*m->table));
-		m->nrecent = 0;
-	}
 	for (uint32_t t = 0; t < m->now; t++) {
 		struct memlines_entry *e;
 		uint64_t hash;
@@ -153,19 +141,17 @@ static void renumber(struct memlines *m, bool anew)
 	memset(m->sums, 0, m->times / CHUNK * sizeof(*m->sums));
 	for (uint32_t t = 0; t < n; t++)
 		set_bit(m, t);
-	for (unsigned int i = 0; i < m->nrecent; i++)
-		m->recent_time[i] = m->recent[i].entry->time - 1;
-	m->n = m->now = n;
+	if (anew)
+		m->n = n;
+	m->now = n;
 	m->begin = begin < n ? begin : n;
 	m->oldest = 0;
 }
 
 void memlines_begin(struct memlines *m)
 {
-	tell_times(m, 0);
 	m->begin = m->now;
 	m->fresh = 0;
-	m->nrecent = 0;
 }
 
 void memlines_forget_notes(struct memlines *m)
@@ -183,7 +169,6 @@ void memlines_thin(struct memlines *m)
 
 void memlines_copy(struct memlines *to, struct memlines *from)
 {
-	tell_times(from, 0);
 	memcpy(to->bits, from->bits, from->times / 64 * sizeof(*from->bits));
 	memcpy(to->at, from->at, from->now * sizeof(*from->at));
 	to->now = from->now;
@@ -212,9 +197,6 @@ static void remove_entry(struct memlines *m, size_t hole)
 		if (((i - home) & (m->room - 1)) < ((i - hole) & (m->room - 1)))
 			continue;
 		m->table[hole] = m->table[i];
-		for (unsigned int k = 0; k < m->nrecent; k++)
-			if (m->recent[k].entry == &m->table[i])
-				m->recent[k].entry = &m->table[hole];
 		hole = i;
 	}
 	m->table[hole].time = 0;
@@ -225,11 +207,7 @@ static void leave_out_oldest(struct memlines *m)
 	uint64_t line;
 
 	find_oldest(m);
-	if (m->nrecent && m->oldest >= m->recent_time[m->nrecent - 1])
-		tell_times(m, 0);
 	line = m->at[m->oldest];
-	if (m->nrecent && m->recent[m->nrecent - 1].line == line)
-		m->nrecent--;
 	remove_entry(m, (size_t)(find(m, line, memlines_hash(line)) - m->table));
 	clear_bit(m, m->oldest);
 	m->n--;
@@ -243,35 +221,11 @@ bool memlines_full(const struct memlines *m)
 	return m->n >= m->max && m->fresh >= m->max;
 }
 
-static void note_recent(struct memlines *m, uint64_t line, struct memlines_entry *e)
+uint64_t memlines_take(struct memlines *m, uint64_t line, uint64_t hash, uint32_t *note)
 {
-	unsigned int i;
-
-	if (m->nrecent == MEMLINES_RECENT)
-		tell_times(m, MEMLINES_RECENT - 1);
-	i = m->nrecent < MEMLINES_RECENT ? m->nrecent++ : MEMLINES_RECENT - 1;
-	for (; i; i--) {
-		m->recent[i] = m->recent[i - 1];
-		m->recent_time[i] = m->recent_time[i - 1];
-	}
-	m->recent[0].line = line;
-	m->recent[0].entry = e;
-	m->recent_time[0] = e->time - 1;
-}
-
-uint64_t memlines_use(struct memlines *m, uint64_t line, uint64_t hash)
-{
-	const unsigned int recent = memlines_recent(m, line);
-	struct memlines_entry *e;
+	struct memlines_entry *e = find(m, line, hash);
 	uint64_t distance = UINT64_MAX;
 
-	if (recent < m->nrecent) {
-		memlines_use_again(m, recent);
-		return recent;
-	}
-	if (m->now == m->times)
-		renumber(m, false);
-	e = find(m, line, hash);
 	if (!e->time && m->n >= m->max) {
 		leave_out_oldest(m);
 		e = find(m, line, hash);
@@ -283,15 +237,24 @@ uint64_t memlines_use(struct memlines *m, uint64_t line, uint64_t hash)
 	if (e->time) {
 		clear_bit(m, e->time - 1);
 	} else {
-		e->line = line;
-		e->note = 0;
+		*e = (struct memlines_entry){ .line = line, .time = 1 };
 		m->n++;
 	}
+	*note = e->note;
+	return distance;
+}
+
+void memlines_put(struct memlines *m, uint64_t line, uint64_t hash, uint32_t note)
+{
+	struct memlines_entry *e;
+
+	if (m->now == m->times)
+		renumber(m, false);
+	e = find(m, line, hash);
+	e->note = note;
 	e->time = m->now + 1;
 	m->at[m->now] = line;
 	set_bit(m, m->now++);
-	note_recent(m, line, e);
-	return distance;
 }
 
 /* ---- pairs ---- */

@@ -41,23 +41,10 @@ static inline bool memlines_sampled(uint64_t hash, unsigned int shift)
 struct memlines_entry {
 	uint64_t line;
 	uint32_t time;		/* + 1; 0: free */
-	uint32_t note;		/* the user's, 0 at first: memlines_note() */
+	uint32_t note;		/* the user's */
 };
 
-#define MEMLINES_RECENT 8
-
 struct memlines {
-	/*
-	 * The lines that were used last in this piece, the last one first: they have the last times, so where one of them is used again, these
-	 * times change hands among them, and nothing else changes.  Which one has which is noted in its entry and in `at' when it is none of them
-	 * any more, or all are gone through: the i-th one has the i-th of these times.
-	 */
-	struct {
-		uint64_t line;
-		struct memlines_entry *entry;
-	} recent[MEMLINES_RECENT];
-	uint32_t recent_time[MEMLINES_RECENT];
-	unsigned int nrecent;
 	struct memlines_entry *table;
 	size_t room;		/* a power of two */
 	uint64_t *bits;
@@ -68,50 +55,24 @@ struct memlines {
 	uint32_t oldest;	/* no line was used before that */
 	uint32_t begin;		/* first time of this piece */
 	size_t fresh;		/* lines that were used in it, those that were left out since as well */
-	size_t n, max;		/* lines */
+	size_t n, max;		/* lines, with those that were taken */
 	unsigned int shift;	/* one line in 2^shift is here */
 };
 
 bool memlines_init(struct memlines *m, size_t max) __attribute__((warn_unused_result));
 void memlines_free(struct memlines *m);
 
-/* A new piece of the accesses begins: what was used in those before counts as not used yet. */
+/* A new piece of the accesses begins: what was used in those before, all of which is here, counts as not used yet. */
 void memlines_begin(struct memlines *m);
 
 /*
- * How many lines were used since @line was; UINT64_MAX: it was not yet in this piece, or was left out.  In lines that
- * are here, not in all.
+ * How many of the lines that are here were used since @line was; UINT64_MAX: it was not yet in this piece, or was left out.  From then on the line is at its
+ * user's, which is fewer than max and gives it back with memlines_put(): then it is the one here that was used last.  *note comes back as it was given, 0 at first.
  */
-uint64_t memlines_use(struct memlines *m, uint64_t line, uint64_t hash);
+uint64_t memlines_take(struct memlines *m, uint64_t line, uint64_t hash, uint32_t *note);
+void memlines_put(struct memlines *m, uint64_t line, uint64_t hash, uint32_t note);
 
-/*
- * memlines_use(), if @line is one of those that were used last: @i, which is below nrecent, is how many were since.  The i-th of them is the last one now.
- */
-static inline void memlines_use_again(struct memlines *m, unsigned int i)
-{
-	const __typeof__(m->recent[0]) used = m->recent[i];
-
-	for (; i; i--)
-		m->recent[i] = m->recent[i - 1];
-	m->recent[0] = used;
-}
-
-/* nrecent: it is none of them. */
-static inline unsigned int memlines_recent(const struct memlines *m, uint64_t line)
-{
-	unsigned int i = 0;
-
-	while (i < m->nrecent && m->recent[i].line != line)
-		i++;
-	return i;
-}
-
-/* Of the line that was used last; NULL: it is not known where that is.  It stays with the line, unless that is left out meanwhile. */
-static inline uint32_t *memlines_note(struct memlines *m, uint64_t line)
-{
-	return m->nrecent && m->recent[0].line == line ? &m->recent[0].entry->note : NULL;
-}
-/* Of all lines: 0. */
+/* Of all lines that are here: 0. */
 void memlines_forget_notes(struct memlines *m);
 
 /* The line will be used soon.  Always inline: GCC takes calls of functions that do nothing else for needless, and leaves them out. */
@@ -122,7 +83,7 @@ static inline __attribute__((always_inline)) void memlines_expect(const struct m
 
 /* Would another line cost one that was used in this piece? */
 bool memlines_full(const struct memlines *m);
-/* Leaves out every other line. */
+/* Leaves out every other line; all are here. */
 void memlines_thin(struct memlines *m);
 /* @to gets the lines of @from, of the same size, and their order; it is as after memlines_init(). */
 void memlines_copy(struct memlines *to, struct memlines *from);

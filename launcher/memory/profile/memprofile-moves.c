@@ -4,7 +4,7 @@
 
 #define MAX_SCORE 16 /* a stride that was seen so often outlives as many others */
 
-static bool count_known(struct memprofile_state *s, struct memprofile_hot *h, int64_t by, uint64_t times)
+static bool count_known(struct memprofile_state *s, int64_t by, uint64_t times)
 {
 	struct memprofile_stride *v = s->sum.strides;
 
@@ -12,7 +12,7 @@ static bool count_known(struct memprofile_state *s, struct memprofile_hot *h, in
 		if (v[k].by != by || !v[k].n)
 			continue;
 		v[k].n += times;
-		h->score[k] = (uint8_t)(times < MAX_SCORE - (unsigned int)h->score[k] ? h->score[k] + times : MAX_SCORE);
+		s->score[k] = (uint8_t)(times < MAX_SCORE - (unsigned int)s->score[k] ? s->score[k] + times : MAX_SCORE);
 		return true;
 	}
 	return false;
@@ -22,64 +22,53 @@ static bool count_known(struct memprofile_state *s, struct memprofile_hot *h, in
  * A stride's count is exact from when it got its place, which it loses when others came more often
  * since: what is frequent gets a place early and keeps it, and random ones never count for much.
  */
-static void note_stride(struct memprofile_state *s, struct memprofile_hot *h, int64_t by)
+static void note_stride(struct memprofile_state *s, int64_t by)
 {
 	struct memprofile_stride *v = s->sum.strides;
-	const unsigned int k = h->turn++ % MEMPROFILE_STRIDES;
+	const unsigned int k = s->turn++ % MEMPROFILE_STRIDES;
 
-	if (h->score[k]) {
-		h->score[k]--;
+	if (s->score[k]) {
+		s->score[k]--;
 		return;
 	}
 	/* what is here often is not given up for what came once */
 	if (v[k].n > s->sum.moves / 8)
 		return;
 	v[k] = (struct memprofile_stride){ by, 1 };
-	h->score[k] = 1;
+	s->score[k] = 1;
 }
 
-static void add_moves(struct memprofile_state *s, struct memprofile_hot *h, int64_t by, uint64_t times)
+void memprofile_moved(struct memprofile_state *s, struct memprofile_hot *h)
 {
+	const int64_t by = h->moved;
+	uint64_t times = (uint64_t)h->run + h->other;
+
 	if (by >= -MEMPROFILE_NEAR && by <= MEMPROFILE_NEAR)
 		s->sum.near += times;
+	else
+		s->sum.strided += h->run;
+	h->run = 0;
+	h->other = false;
 	for (; times; times--) {
 		s->sum.moves++;
-		if (count_known(s, h, by, times)) {
+		if (count_known(s, by, times)) {
 			s->sum.moves += times - 1;
 			return;
 		}
-		note_stride(s, h, by);
+		note_stride(s, by);
 	}
-}
-
-/* Those that were as far as the time before. */
-static void settle_run(struct memprofile_state *s, struct memprofile_hot *h)
-{
-	const int64_t by = h->moved;
-
-	if (by < -MEMPROFILE_NEAR || by > MEMPROFILE_NEAR)
-		s->sum.strided += h->run;
-	add_moves(s, h, by, h->run);
-	h->run = 0;
-}
-
-void memprofile_moved(struct memprofile_state *s, struct memprofile_hot *h, int64_t by)
-{
-	if (h->run)
-		settle_run(s, h);
-	add_moves(s, h, by, 1);
-	h->moved = by;
 }
 
 void memprofile_settle(struct memprofile_state *s, struct memprofile_hot *h)
 {
-	if (h->run)
-		settle_run(s, h);
-	s->sum.accesses[h->kind] += h->n;
-	s->sum.bytes[h->kind] += (uint64_t)h->n * h->size;
-	h->n = 0;
+	uint64_t n = 0;
+
+	memprofile_moved(s, h);
 	for (unsigned int k = 0; k < MEMPROFILE_SOON; k++) {
+		n += h->soon[k];
 		s->sum.reuse[k] += h->soon[k];
 		h->soon[k] = 0;
 	}
+	s->sum.accesses[h->kind] += n;
+	s->sum.bytes[h->kind] += n * h->size;
 }

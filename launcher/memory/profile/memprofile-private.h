@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * What the files of a profile share: memprofile.c takes accesses, memprofile-insns.c finds instructions, memprofile-sum.c adds
- * up, memkept.c keeps, memprofile-moves.c counts strides.
+ * up, memkept.c keeps, memprofile-moves.c counts strides, memfront.c has the lines that were used last.
  */
 #ifndef SONDE_LAUNCHER_MEMORY_PROFILE_MEMPROFILE_PRIVATE_H
 #define SONDE_LAUNCHER_MEMORY_PROFILE_MEMPROFILE_PRIVATE_H
@@ -10,6 +10,7 @@
 
 #include "base/hash.h"
 #include "launcher/memory/memlines.h"
+#include "launcher/memory/profile/memfront.h"
 #include "launcher/memory/profile/memprofile.h"
 
 #define MEMPROFILE_NONE UINT32_MAX
@@ -32,9 +33,11 @@ struct memprofile_state {
 	uint32_t npairs;
 	uint32_t was;		/* its index before all were sorted */
 	uint8_t shift;		/* one of its lines in 2^shift is in a pair */
+	uint8_t score[MEMPROFILE_STRIDES], turn;
 };
 
-#define MEMPROFILE_SOON 4 /* distances up to 7: these are in the first so many of memprofile_insn.reuse */
+#define MEMPROFILE_SOON 7 /* distances below MEMFRONT_LINES: these are in the first so many of memprofile_insn.reuse */
+_Static_assert(MEMFRONT_LINES <= 1 << (MEMPROFILE_SOON - 1), "all ranks");
 
 /*
  * Of an instruction in a thread, what most accesses ask for and change: they are like the one before.  What is counted here is not yet in its
@@ -45,12 +48,11 @@ struct memprofile_hot {
 	uint64_t last;		/* address accessed last */
 	int64_t moved;		/* by so much */
 	uint32_t next;		/* which one came after it last: a guess */
-	uint32_t burst;		/* + 1, of the last access; 0: none */
-	uint32_t n;		/* accesses of this kind and size */
 	uint32_t run;		/* moves as far as the time before */
-	uint32_t soon[MEMPROFILE_SOON];
+	uint32_t soon[MEMPROFILE_SOON]; /* accesses of this kind and size: */
 	uint8_t kind, size;	/* of the last access; size 0: it was of no such size, or a prefetch */
-	uint8_t score[MEMPROFILE_STRIDES], turn;
+	bool begun;		/* it has made an access in this burst */
+	bool other;		/* the move before those of the run, which was another one, is to be counted, too */
 	uint64_t paired[MEMPROFILE_PAIRED]; /* + 1: lines that are in the pairs, or are left out */
 };
 
@@ -63,8 +65,8 @@ struct memprofile_insns {
 	bool sampled;
 };
 
-/* An instruction has moved by @by, which is not what it moved the time before. */
-void memprofile_moved(struct memprofile_state *s, struct memprofile_hot *h, int64_t by);
+/* Counts the moves that are to be counted. */
+void memprofile_moved(struct memprofile_state *s, struct memprofile_hot *h);
 void memprofile_settle(struct memprofile_state *s, struct memprofile_hot *h);
 
 /* Keys in place of instructions are small and dense (launcher/memory/names/memnames.h): each has a slot of its own. */
@@ -104,20 +106,24 @@ struct memprofile_thread {
 	struct memprofile *p;
 	struct mempair noted[MEMPROFILE_NOTED]; /* some of those that are in the pairs, or are left out */
 	struct memprofile_insns insns;
+	struct memfront front;	/* the lines that were used last; all others are in: */
 	struct memlines near, far;
 	bool wide;		/* there is far: near has left something out */
+	unsigned int front_far;	/* lines of front that are taken from far */
 	struct mempairs pairs;
 	struct memprofile_curve *curves; /* NULL: not sampled */
 	double scale;
-	uint32_t burst;
+	uint64_t burst;
+	uint64_t unsettled;	/* accesses, at most */
 	unsigned int group;	/* of the burst */
 	uint32_t at;		/* index of the last instruction */
-	uint64_t line;		/* accessed last */
 	uint8_t skip;		/* kinds with that are left out */
-	bool soon;		/* distances up to 7 are misses in none of the caches, and nothing more is counted of them */
+	bool soon;		/* distances below MEMFRONT_LINES are misses in none of the caches, and nothing more is counted of them */
 	bool begun, failed, whole;
 };
 
+/* All lines are in t->near and t->far. */
+void memprofile_put_front(struct memprofile_thread *t);
 /* Adds what @t has so far, and forgets it.  False: no memory. */
 bool memprofile_flush(struct memprofile_thread *t) __attribute__((warn_unused_result));
 

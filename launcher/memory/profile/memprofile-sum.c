@@ -264,6 +264,7 @@ bool memprofile_flush(struct memprofile_thread *t)
 	t->insns.sampled = t->p->o.sampled;
 	mempairs_free(&t->pairs);
 	memset(t->noted, 0, sizeof(t->noted));
+	memprofile_put_front(t);
 	memlines_forget_notes(&t->near);
 	t->at = MEMPROFILE_NONE;
 	if (t->curves)

@@ -24,11 +24,30 @@ struct distance {
 	uint64_t lines; /* so many, or at least; UINT64_MAX: not touched before */
 };
 
+static void put(struct memprofile_thread *t, unsigned int at)
+{
+	const uint64_t line = t->front.line[at], hash = memlines_hash(line);
+
+	memlines_put(&t->near, line, hash, t->front.note[at]);
+	if (t->wide && memlines_sampled(hash, t->far.shift)) {
+		memlines_put(&t->far, line, hash, 0);
+		t->front_far--;
+	}
+}
+
+void memprofile_put_front(struct memprofile_thread *t)
+{
+	for (; t->front.n; t->front.n--)
+		put(t, memfront_oldest(&t->front));
+	memfront_init(&t->front, t->front.max);
+}
+
 /* From here on some lines stand for all where distances are large. */
 static bool widen(struct memprofile_thread *t)
 {
 	if (!memlines_init(&t->far, t->near.max))
 		return false;
+	memprofile_put_front(t);
 	memlines_copy(&t->far, &t->near);
 	t->wide = true;
 	return true;
@@ -38,44 +57,67 @@ static struct distance far_distance(struct memprofile_thread *t, uint64_t line, 
 {
 	struct distance d = { .range = SEEN };
 	uint64_t fresh, used;
+	uint32_t note;
 
-	if (!memlines_sampled(hash, t->far.shift))
-		return (struct distance){ .range = UNSEEN };
-	while (memlines_full(&t->far) && t->far.shift < MEMPROFILE_MAX_SHIFT)
-		memlines_thin(&t->far);
 	if (!memlines_sampled(hash, t->far.shift))
 		return (struct distance){ .range = UNSEEN };
 	fresh = t->far.fresh;
-	used = memlines_use(&t->far, line, hash);
+	used = memlines_take(&t->far, line, hash, &note);
 	d.open = used == UINT64_MAX && t->p->o.sampled;
 	d.lines = used;
 	if (used != UINT64_MAX || d.open) {
-		d.lines = (d.open ? fresh : used) << t->far.shift;
+		d.lines = (d.open ? fresh : used + t->front_far) << t->far.shift;
 		if (d.lines < t->near.max)
 			d.lines = t->near.max;
 	}
+	t->front_far++;
 	return d;
 }
 
-static struct distance distance_of(struct memprofile_thread *t, uint64_t line, uint64_t hash)
+static void make_room(struct memprofile_thread *t, uint64_t hash)
 {
-	uint64_t fresh = t->near.fresh, used;
-	struct distance far;
-
-	if (t->begun && line == t->line)
-		return (struct distance){ .range = NEAR };
 	if (!t->wide && memlines_full(&t->near) && !widen(t))
 		t->failed = true;
-	used = memlines_use(&t->near, line, hash);
+	while (t->wide && memlines_sampled(hash, t->far.shift) && memlines_full(&t->far) && t->far.shift < MEMPROFILE_MAX_SHIFT) {
+		memprofile_put_front(t);
+		memlines_thin(&t->far);
+	}
+}
+
+/* Of a line that is not in front, and gets there. */
+static struct distance distance_behind(struct memprofile_thread *t, uint64_t line)
+{
+	const uint64_t hash = memlines_hash(line);
+	struct distance far;
+	uint64_t fresh, used, front;
+	uint32_t note;
+
+	make_room(t, hash);
+	front = t->front.n;
+	if (front == t->front.max) {
+		put(t, memfront_oldest(&t->front));
+		front--;
+	}
 	/* also where the distance is small: it orders the lines for others */
 	far = t->wide ? far_distance(t, line, hash) : (struct distance){ .range = UNSEEN };
-	t->line = line;
+	fresh = t->near.fresh;
+	used = memlines_take(&t->near, line, hash, &note);
+	memfront_add(&t->front, line, note);
 	t->begun = true;
 	if (used != UINT64_MAX)
-		return (struct distance){ .range = NEAR, .lines = used };
+		return (struct distance){ .range = NEAR, .lines = used + front };
 	if (t->p->o.sampled && fresh < t->near.max)
 		return (struct distance){ .range = NEAR, .open = true, .lines = fresh };
 	return t->wide ? far : (struct distance){ .range = NEAR, .lines = UINT64_MAX };
+}
+
+static struct distance distance_of(struct memprofile_thread *t, uint64_t line)
+{
+	const unsigned int at = memfront_find(&t->front, line);
+
+	if (at == MEMFRONT_NONE)
+		return distance_behind(t, line);
+	return (struct distance){ .range = NEAR, .lines = memfront_use(&t->front, at) };
 }
 
 static struct distance farther(struct distance a, struct distance b)
@@ -175,11 +217,10 @@ static bool note_pair(struct memprofile_thread *t, uint32_t id, uint64_t line)
 	if (noted->line == line && noted->id == id + 1)
 		return true;
 	*noted = (struct mempair){ line, id + 1 };
-	last = memlines_note(&t->near, line);
-	if (last && *last == id + 1)
+	last = &t->front.note[memfront_find(&t->front, line)];
+	if (*last == id + 1)
 		return true;
-	if (last)
-		*last = id + 1;
+	*last = id + 1;
 	if (s->shift && !memlines_sampled(memlines_hash(line), s->shift))
 		return true;
 	/* of the line that it will get to, if it goes on so */
@@ -198,9 +239,8 @@ static bool note_lines(struct memprofile_thread *t, uint32_t id, const struct mt
 
 	if (last - line > MAX_LINES)
 		last = line; /* the end of the address space, or damage */
-	for (uint64_t hash; good; line++) {
-		hash = memlines_hash(line);
-		d = farther(d, distance_of(t, line, hash));
+	for (; good; line++) {
+		d = farther(d, distance_of(t, line));
 		good = note_pair(t, id, line) && !t->failed;
 		if (line == last)
 			break;
@@ -217,34 +257,29 @@ static void new_burst(struct memprofile_thread *t)
 		t->curves[t->group].bursts++;
 }
 
-static void note_move(const struct memprofile_thread *t, uint32_t id, uint64_t addr)
+static inline void note_move(const struct memprofile_thread *t, uint32_t id, uint64_t addr)
 {
 	struct memprofile_hot *h = &t->insns.hot[id];
 	const int64_t by = (int64_t)(addr - h->last);
 
-	if (h->burst == t->burst + 1) {
-		if (by == h->moved)
-			h->run++;
-		else
-			memprofile_moved(&t->insns.v[id], h, by);
+	if (h->begun && by == h->moved) {
+		h->run++;
+	} else if (h->begun) {
+		memprofile_moved(&t->insns.v[id], h);
+		h->moved = by;
+		h->other = true;
 	}
-	h->burst = t->burst + 1;
+	h->begun = true;
 	h->last = addr;
 }
 
-/* The first of its kind or size, or in a stream where there is more to be counted. */
-static bool take_other(struct memprofile_thread *t, uint32_t id, const struct mt_access *a)
+static bool take_one(struct memprofile_thread *t, uint32_t id, const struct mt_access *a)
 {
-	const unsigned int kind = a->kind & MD_KIND;
 	struct memprofile_state *s = &t->insns.v[id];
-	struct memprofile_hot *h = &t->insns.hot[id];
 
-	memprofile_settle(s, h);
-	h->kind = (uint8_t)kind;
-	h->size = a->size <= MEMPROFILE_LINE && kind != MD_PREFETCH && t->soon ? (uint8_t)a->size : 0;
-	s->sum.accesses[kind]++;
-	s->sum.bytes[kind] += a->size;
-	if (kind == MD_PREFETCH)
+	s->sum.accesses[a->kind & MD_KIND]++;
+	s->sum.bytes[a->kind & MD_KIND] += a->size;
+	if ((a->kind & MD_KIND) == MD_PREFETCH)
 		return true;
 	if (!t->begun)
 		new_burst(t);
@@ -254,30 +289,16 @@ static bool take_other(struct memprofile_thread *t, uint32_t id, const struct mt
 	return note_lines(t, id, a);
 }
 
-/* All of it in one line. */
-static inline bool note_line(struct memprofile_thread *t, uint32_t id, uint64_t line)
+/* The first of its kind or size, or in a stream where there is more to be counted. */
+static bool take_other(struct memprofile_thread *t, uint32_t id, const struct mt_access *a)
 {
+	const unsigned int kind = a->kind & MD_KIND;
 	struct memprofile_hot *h = &t->insns.hot[id];
-	unsigned int i = 0;
-	struct distance d;
 
-	if (!t->begun || line != t->line) {
-		const bool all = t->wide || t->near.n < t->near.max;
-
-		i = all ? memlines_recent(&t->near, line) : t->near.nrecent;
-		if (i == t->near.nrecent) {
-			d = distance_of(t, line, memlines_hash(line));
-			count_distance(t, &t->insns.v[id], &d);
-			return note_pair(t, id, line) && !t->failed;
-		}
-		memlines_use_again(&t->near, i);
-		if (t->wide)
-			(void)far_distance(t, line, memlines_hash(line)); /* it orders the lines for others */
-		t->line = line;
-		t->begun = true;
-	}
-	h->soon[memprofile_bucket(i)]++;
-	return note_pair(t, id, line) && !t->failed;
+	memprofile_settle(&t->insns.v[id], h);
+	h->kind = (uint8_t)kind;
+	h->size = a->size <= MEMPROFILE_LINE && kind != MD_PREFETCH && t->soon ? (uint8_t)a->size : 0;
+	return take_one(t, id, a);
 }
 
 static uint32_t find(struct memprofile_thread *t, uint64_t insn)
@@ -296,11 +317,12 @@ static uint32_t find(struct memprofile_thread *t, uint64_t insn)
 	return id;
 }
 
-static bool take(struct memprofile_thread *t, const struct mt_access *a)
+static inline bool take(struct memprofile_thread *t, const struct mt_access *a)
 {
 	const unsigned int kind = a->kind & MD_KIND;
 	const uint64_t line = a->addr / MEMPROFILE_LINE;
 	struct memprofile_hot *h;
+	unsigned int at;
 	uint64_t before;
 	uint32_t id;
 
@@ -311,25 +333,26 @@ static bool take(struct memprofile_thread *t, const struct mt_access *a)
 		return false;
 	t->at = id;
 	h = &t->insns.hot[id];
-	if (a->size != h->size || kind != h->kind || !h->size || h->n == UINT32_MAX)
+	if (a->size != h->size || kind != h->kind || !h->size)
 		return take_other(t, id, a);
-	h->n++;
+	at = memfront_find(&t->front, line);
+	if (at == MEMFRONT_NONE || (a->addr + h->size - 1) / MEMPROFILE_LINE != line)
+		return take_one(t, id, a);
+	h->soon[memprofile_bucket(memfront_use(&t->front, at))]++;
 	before = h->last;
 	note_move(t, id, a->addr);
-	if ((a->addr + h->size - 1) / MEMPROFILE_LINE != line)
-		return note_lines(t, id, a);
-	/* the most frequent case: it was the last one of the thread, and the instruction has accessed it, too */
-	if (line == t->line && t->begun && before && before / MEMPROFILE_LINE == line) {
-		h->soon[0]++;
-		return true;
-	}
-	return note_line(t, id, line);
+	return (before && before / MEMPROFILE_LINE == line) || note_pair(t, id, line);
 }
 
 bool memprofile_take(struct memprofile_thread *t, const struct mt_access *v, size_t n)
 {
 	const bool expect = t->near.n >= EXPECT_LINES;
 
+	t->unsettled += n;
+	for (uint32_t i = 0; t->unsettled > UINT32_MAX && i < t->insns.n; i++)
+		memprofile_settle(&t->insns.v[i], &t->insns.hot[i]);
+	if (t->unsettled > UINT32_MAX)
+		t->unsettled = n;
 	for (size_t i = 0; i < n && !t->failed; i++) {
 		if (expect && i + AHEAD < n && (v[i + AHEAD].addr ^ v[i + AHEAD - 1].addr) / MEMPROFILE_LINE)
 			memlines_expect(&t->near, v[i + AHEAD].addr / MEMPROFILE_LINE);
@@ -345,6 +368,8 @@ void memprofile_off(struct memprofile_thread *t)
 		t->group = (t->group + 1) % MEMPROFILE_GROUPS;
 	t->begun = false;
 	t->burst++;
+	for (uint32_t i = 0; i < t->insns.n; i++)
+		t->insns.hot[i].begun = false;
 	if (!t->p->o.sampled)
 		return;
 	if (t->burst == 1 && !t->failed) {
@@ -352,6 +377,7 @@ void memprofile_off(struct memprofile_thread *t)
 		t->failed = !memprofile_flush(t);
 		t->whole = false;
 	}
+	memprofile_put_front(t);
 	memlines_begin(&t->near);
 	if (t->wide)
 		memlines_begin(&t->far);
@@ -379,7 +405,8 @@ struct memprofile_thread *memprofile_begin(struct memprofile *p)
 	t->insns.sampled = p->o.sampled;
 	t->group = p->begun++ % MEMPROFILE_GROUPS;
 	t->skip = p->o.no_stack ? MD_STACK : 0;
-	t->soon = !p->o.sampled && (!p->o.caches[0] || p->o.caches[0] >= MEMLINES_RECENT) && p->o.lines >= MEMLINES_RECENT;
+	t->soon = !p->o.sampled && (!p->o.caches[0] || p->o.caches[0] >= MEMFRONT_LINES);
+	memfront_init(&t->front, p->o.lines);
 	if (p->o.sampled)
 		t->curves = calloc(MEMPROFILE_GROUPS, sizeof(*t->curves));
 	if ((t->curves || !p->o.sampled) && memlines_init(&t->near, p->o.lines))

@@ -271,6 +271,15 @@ static void test_caches(void **state)
 	memprofile_free(p);
 }
 
+static uint64_t use(struct memlines *m, uint64_t line)
+{
+	uint32_t note;
+	const uint64_t distance = memlines_take(m, line, memlines_hash(line), &note);
+
+	memlines_put(m, line, memlines_hash(line), note);
+	return distance;
+}
+
 /* Few lines fit, so times are numbered anew very often: the same figures. */
 static void test_renumbering(void **state)
 {
@@ -286,7 +295,7 @@ static void test_renumbering(void **state)
 
 		for (at = 0; at < simple.n && simple.line[at] != line; at++)
 			;
-		got = memlines_use(&m, line, memlines_hash(line));
+		got = use(&m, line);
 		assert_true(got == (at < simple.n ? at : UINT64_MAX));
 		simple_use(&simple, line);
 	}
@@ -313,7 +322,7 @@ static void test_leaving_out(void **state)
 			memlines_begin(&m);
 		}
 		assert_int_equal(memlines_full(&m), simple.n >= 64);
-		got = memlines_use(&m, line, memlines_hash(line));
+		got = use(&m, line);
 		distance = simple_touch(&simple, line);
 		if (distance >= 64)
 			assert_true(got == UINT64_MAX);
