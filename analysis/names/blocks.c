@@ -397,11 +397,18 @@ static void consider_may(struct nm_cursor *c, struct found *f)
 
 enum nm_found nm_cursor_find(struct nm_cursor *c, uint64_t addr, uint32_t *site, uint64_t *begin, uint64_t *size)
 {
+	struct nm_lately *lately = &c->lately[nm_lately(addr)];
 	struct found f = { .nm = c->nm, .addr = addr };
 	const struct nm_block *b;
 
 	if (!c->nm->history.n)
 		return NM_FOUND_NONE;
+	if (c->calm && addr - lately->begin < lately->size && nm_cursor_stays(c, lately->epoch, addr)) {
+		*site = lately->site;
+		*begin = lately->begin;
+		*size = lately->size;
+		return NM_FOUND_ONE;
+	}
 	b = nm_live_find(&c->live, addr);
 	if (b)
 		consider(&f, b);
@@ -413,5 +420,7 @@ enum nm_found nm_cursor_find(struct nm_cursor *c, uint64_t addr, uint32_t *site,
 	*site = f.copy.site;
 	*begin = f.several ? addr : f.copy.addr;
 	*size = f.several ? 0 : nm_block_bytes(&f.copy);
+	if (c->calm)
+		*lately = (struct nm_lately){ *begin, *size, c->epoch, *site };
 	return f.others ? NM_FOUND_HERE : NM_FOUND_ONE;
 }

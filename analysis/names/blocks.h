@@ -47,6 +47,18 @@ static inline size_t nm_grain(uint64_t addr)
 	return (addr / NM_GRAIN ^ addr / NM_GRAIN / NM_GRAINS) % NM_GRAINS;
 }
 
+/* A block that was found lately, in a place by the address. */
+struct nm_lately {
+	uint64_t begin, size, epoch;
+	uint32_t site;
+};
+#define NM_LATELY_BITS 12
+
+static inline size_t nm_lately(uint64_t addr)
+{
+	return addr / 64 * UINT64_C(0x9e3779b97f4a7c15) >> (64 - NM_LATELY_BITS);
+}
+
 /* A thread's way through it. */
 struct nm_cursor {
 	const struct nm *nm;
@@ -60,6 +72,7 @@ struct nm_cursor {
 	uint64_t epoch;	 /* changes with whatever changes what blocks are found */
 	bool calm;	 /* no call may have been made already, so what is found are the live ones */
 	uint64_t changed[NM_GRAINS], all_changed; /* the epoch when a block that has bytes in such a part of memory, or anywhere, came or went last */
+	struct nm_lately lately[1 << NM_LATELY_BITS];
 	/* allocations that may have been made already: [begin, end) of events, by address */
 	struct nm_block *may;
 	uint64_t *reach; /* the highest end up to each */

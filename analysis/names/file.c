@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "analysis/names/file-private.h"
+#include "base/search.h"
 
 /* ---- where it is ---- */
 
@@ -242,6 +243,34 @@ struct nm_entry *nm_file_find(struct nm_file *f, uint64_t addr, uint64_t *begin,
 	if ((d = nm_data_at(&f->sections, in_file)))
 		return found(f, d, NM_BY_SECTION, f->load, begin, size);
 	return f->nm->unknown;
+}
+
+static void narrow(uint64_t at, uint64_t addr, uint64_t *lo, uint64_t *hi)
+{
+	if (at <= addr)
+		*lo = at > *lo ? at : *lo;
+	else
+		*hi = at < *hi ? at : *hi;
+}
+
+void nm_file_gap(const struct nm_file *f, uint64_t addr, uint64_t *lo, uint64_t *hi)
+{
+	const struct nm_data *const data[] = { &f->variables, &f->symbols };
+
+	*lo = f->begin;
+	*hi = f->end;
+	for (size_t i = 0; i < sizeof(data) / sizeof(*data); i++) {
+		const size_t after = search_first(k, data[i]->n, data[i]->v[k].begin > addr - f->load);
+
+		if (after)
+			narrow(data[i]->v[after - 1].reach + f->load, addr, lo, hi);
+		if (after < data[i]->n)
+			narrow(data[i]->v[after].begin + f->load, addr, lo, hi);
+	}
+	for (size_t i = 0; i < f->sections.n; i++) {
+		narrow(f->sections.v[i].begin + f->load, addr, lo, hi);
+		narrow(f->sections.v[i].end + f->load, addr, lo, hi);
+	}
 }
 
 bool nm_file_variable(struct nm_file *f, uint64_t addr, Dwarf_Die *variable)

@@ -115,6 +115,12 @@ static bool take(struct nm_thread *t, uint32_t i, const struct mt_access *a, con
 		q->lasts = NM_LASTS_FIXED;
 	} else if (s->size) {
 		take_variable(t, q, s, a->addr, keys->whole);
+	} else if (s->lo != s->hi) {
+		q->lo = s->lo;
+		q->span = s->hi - s->lo;
+		q->begins = true;
+		q->lasts = s->epoch ? NM_LASTS_EPOCH : NM_LASTS;
+		q->stamp = s->epoch;
 	} else if ((s->serial && s->throughout) || s->nothing) {
 		nm_thread_gap(t, a->addr, &lo, &hi);
 		q->lo = lo;

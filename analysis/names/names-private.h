@@ -206,6 +206,8 @@ uint64_t nm_file_end(const struct nm_file *f);
 
 /* What is at @addr in memory: *begin, *size as in struct nm_place.  NULL: no memory; nm->unknown: nothing is known. */
 struct nm_entry *nm_file_find(struct nm_file *f, uint64_t addr, uint64_t *begin, uint64_t *size);
+/* If that is a section, or nothing: it is the same for accesses that begin in [*lo, *hi). */
+void nm_file_gap(const struct nm_file *f, uint64_t addr, uint64_t *lo, uint64_t *hi);
 /* Where a variable is in the file, or in the block of thread-local storage, if it is always in one place. */
 bool nm_file_place(struct nm_file *f, Dwarf_Die *die, uint64_t *addr, bool *tls);
 /* The variable that begins at @addr in memory, by debug information. */

@@ -128,8 +128,12 @@ static struct nm_entry *find(struct nm_thread *t, const struct mt_access *a, uin
 	/* a stack may be in a block, or in a variable */
 	if (s->about->shows_frame || (a->kind & MD_STACK))
 		return find_stack(t, a, begin, size, s);
-	if (f)
-		return nm_file_find(f, addr, begin, size);
+	if (f) {
+		e = nm_file_find(f, addr, begin, size);
+		if (e && (e == t->nm->unknown || e->v.how == NM_BY_SECTION))
+			nm_file_gap(f, addr, &s->lo, &s->hi);
+		return e;
+	}
 	switch (nm_cursor_find(&t->blocks, addr, &site, begin, size)) {
 	case NM_FOUND_HERE:
 		s->once = true;
@@ -143,6 +147,10 @@ static struct nm_entry *find(struct nm_thread *t, const struct mt_access *a, uin
 		break;
 	}
 	e = nm_tls_find(t->nm, t->fs, addr, begin, size);
+	if (e && e == t->nm->tcb) {
+		s->lo = t->fs;
+		s->hi = t->fs + TCB_BYTES;
+	}
 	if (e != t->nm->unknown)
 		return e;
 	if (addr + NM_RED_ZONE >= t->low && addr < t->high)
@@ -173,9 +181,12 @@ static bool is_fixed(const struct nm_slot *s, const struct mt_access *a)
 	return s->fixed && s->bytes == a->size;
 }
 
-static bool is_heap(const struct nm_name *name)
+/* There may be a block in its place at another time. */
+static bool is_for_a_time(const struct nm_name *name)
 {
-	return name->variable->kind == NM_HEAP || name->variable->kind == NM_AMBIGUOUS;
+	const enum nm_kind kind = name->variable->kind;
+
+	return kind == NM_HEAP || kind == NM_AMBIGUOUS || kind == NM_TLS;
 }
 
 void nm_thread_note(struct nm_thread *t, const struct mt_access *a, const struct nm_insn *about)
@@ -280,6 +291,7 @@ bool nm_thread_find(struct nm_thread *t, uint32_t i, const struct mt_access *a, 
 	s->serial = s->turn = 0;
 	s->site = NM_FREED;
 	s->once = s->nothing = s->throughout = false;
+	s->lo = s->hi = 0;
 	good = nm_place_of(t->nm, find(t, a, &place->begin, &place->size, s), a->addr, a->size, place, &same);
 	/* what is above the frame address is the caller's, and of another one the next time */
 	s->fixed = good && s->about->shows_frame && !s->about->varies && s->about->to_cfa > 0 && place->name->variable->kind == NM_STACK;
@@ -290,7 +302,7 @@ bool nm_thread_find(struct nm_thread *t, uint32_t i, const struct mt_access *a, 
 	s->size = good && !s->once && place->name->variable->how != NM_BY_SECTION ? place->size : 0;
 	s->same = same;
 	s->name = place->name;
-	s->epoch = is_heap(place->name) ? t->blocks.epoch : 0;
+	s->epoch = is_for_a_time(place->name) ? t->blocks.epoch : 0;
 	return good && !t->blocks.failed && !t->stack.failed;
 }
 

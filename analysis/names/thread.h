@@ -17,6 +17,7 @@ struct nm_slot {
 	uint64_t turn;	/* it is of another thread's stack, and the same as long as this is the thread's; 0: not so */
 	bool once;	/* it is not said of other addresses in the block */
 	bool nothing;	/* no object, block or thread has this address */
+	uint64_t lo, hi; /* all accesses that begin there have the same name, which is none of a variable; lo == hi: not so */
 	const struct nm_insn *about;
 	/* of the stack: the name stays while this frame is where it is, and its function at this instruction */
 	uint64_t serial; /* 0: it is not of the stack */

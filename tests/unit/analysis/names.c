@@ -213,6 +213,53 @@ static void test_thread(void **state)
 	nm_end(t);
 }
 
+static const struct nm_name *keyed[256];
+
+static uint32_t key_of(void *arg, uint64_t insn, const struct nm_name *name)
+{
+	uint32_t i = 0;
+
+	(void)arg;
+	(void)insn;
+	while (keyed[i] && keyed[i] != name)
+		i++;
+	assert_in_range(i, 0, 254);
+	keyed[i] = name;
+	return i + 1;
+}
+
+/*
+ * Anywhere in and around variables, sections and the thread control block, by one instruction: names are those that each access has alone.
+ */
+static void test_keys(void **state)
+{
+	static const struct nm_keys keys = { .whole = true, .key = key_of };
+	struct nm *nm = *state;
+	struct nm_thread *t = nm_begin(nm, 1, 1), *alone;
+	uint64_t fs = 0, seed = 1;
+
+	assert_non_null(t);
+	__asm__("movq %%fs:0, %0" : "=r"(fs));
+	nm_chunk(t, fs, 1, UINT64_MAX);
+	for (unsigned int i = 0; i < 6000; i++) {
+		const uint64_t bases[] = { (uintptr_t)&number, (uintptr_t)constant, (uintptr_t)hidden, (uintptr_t)plain, fs };
+		struct mt_access a = { .size = 1, .kind = MD_LOAD, .insn = 0x1000 }, to;
+		struct nm_place place;
+
+		seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407u;
+		/* mostly near to the one before */
+		a.addr = bases[i / 50 % 5] + (seed >> 40) % (i % 50 ? 64 : 4096) - 32;
+		assert_true(nm_find_keys(t, &a, 1, &keys, &to));
+		alone = nm_begin(nm, 1, 1);
+		assert_non_null(alone);
+		nm_chunk(alone, fs, 1, UINT64_MAX);
+		assert_true(nm_find(alone, &a, &place));
+		assert_ptr_equal(keyed[to.insn - 1], nm_whole(place.name));
+		nm_end(alone);
+	}
+	nm_end(t);
+}
+
 /* What cannot be read names nothing, and is no error. */
 static void test_no_file(void **state)
 {
@@ -242,6 +289,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_about, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_bounded, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_thread, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_keys, setup, teardown),
 		cmocka_unit_test(test_no_file),
 	};
 
