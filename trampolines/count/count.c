@@ -1,20 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "trampolines/count/count.h"
-
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
-
-enum {
-	DEEPEST = 8,		/* loops deeper than that are as frequent */
-	LOOP_BITS = 3,		/* a loop's blocks are that much more frequent than what is around it */
-	ONCE_BITS = 6,		/* how often what is in no loop is executed */
-};
+#include "trampolines/count/private.h"
 
 /* While a tree is looked for. */
 struct sorted {
-	uint64_t weight;
+	double weight;
 	uint32_t edge;
 };
 
@@ -94,29 +88,21 @@ static bool add_block(struct tramp_counts *c, const struct tramp_flow *flow, uin
 
 /* ---- the tree ---- */
 
-static uint64_t frequency(const struct tramp_flow *flow, uint32_t i)
+static double weigh(const struct tramp_counts *c, const struct tramp_flow *flow, const struct tramp_edge *e,
+		    const struct tramp_degree *degrees)
 {
-	const struct tramp_block *b = &flow->blocks[i];
-	unsigned int depth = b->loop_depth < DEEPEST ? b->loop_depth : DEEPEST;
-
-	if ((b->flags & TRAMP_BLOCK_PAD) || b->ends == TRAMP_END_NORETURN || b->ends == TRAMP_END_STOP)
-		return 1;
-	return UINT64_C(1) << (ONCE_BITS + LOOP_BITS * depth);
-}
-
-static uint64_t weigh(const struct tramp_flow *flow, const struct tramp_edge *e, const struct tramp_degree *degrees)
-{
-	uint64_t weight;
+	const struct tramp_likely *likely = e->from == TRAMP_NONE ? &c->likely[flow->nblocks] : &c->likely[e->from];
+	const struct tramp_block *b;
+	double weight;
 
 	if (e->kind == TRAMP_EDGE_LOST)
-		return UINT64_MAX;
+		return HUGE_VAL;
 	if (e->kind == TRAMP_EDGE_IN)
-		return tramp_count_arrives(flow, e->to) ? 0 : frequency(flow, e->to) / 4;
-	weight = frequency(flow, e->from);
-	if (e->to != TRAMP_NONE && frequency(flow, e->to) < weight)
-		weight = frequency(flow, e->to);
-	if (degrees[e->from].out > 1)
-		weight /= 2;
+		return tramp_count_arrives(flow, e->to) ? 0 : likely->taken;
+	b = &flow->blocks[e->from];
+	weight = likely->times;
+	if (b->ends == TRAMP_END_JCC || b->ends == TRAMP_END_TAIL_JCC)
+		weight = e->kind == TRAMP_EDGE_NEXT ? likely->times - likely->taken : likely->taken;
 	/* to count those between other edges takes a jump more */
 	if (e->to != TRAMP_NONE && degrees[e->from].out > 1 && degrees[e->to].in > 1)
 		weight += weight / 4;
@@ -151,7 +137,7 @@ static bool *choose_tree(struct tramp_counts *c, const struct tramp_flow *flow)
 	uint32_t *parent;
 	bool *tree;
 
-	if (!array_room(work, c->work_room, bytes))
+	if (!tramp_count_guess(c, flow) || !array_room(work, c->work_room, bytes))
 		return NULL;
 	c->work = work;
 	memset(work, 0, bytes);
@@ -169,7 +155,7 @@ static bool *choose_tree(struct tramp_counts *c, const struct tramp_flow *flow)
 		degrees[e->to == TRAMP_NONE ? flow->nblocks : e->to].in++;
 	}
 	for (size_t i = 0; i < c->nedges; i++)
-		sorted[i] = (struct sorted){ weigh(flow, &c->edges[i], degrees), (uint32_t)i };
+		sorted[i] = (struct sorted){ weigh(c, flow, &c->edges[i], degrees), (uint32_t)i };
 	qsort(sorted, c->nedges, sizeof(*sorted), by_weight);
 	for (uint32_t i = 0; i < n; i++)
 		parent[i] = i;
@@ -223,5 +209,7 @@ void tramp_counts_free(struct tramp_counts *c)
 	free(c->trips);
 	free(c->work);
 	free(c->loops);
+	free(c->likely);
+	free(c->nodes);
 	*c = (struct tramp_counts){ 0 };
 }

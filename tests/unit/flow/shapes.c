@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "trampolines/count/private.h"
 #include "trampolines/flow/flow.h"
 
 extern const uint8_t shapes_start[], shapes_end[], shapes_data[], shapes_data_end[];
@@ -271,6 +272,45 @@ static void switches(void **state)
 	is_target(text_case0);
 	is_target(text_case1);
 	assert_int_equal(flow.flags, 0);
+}
+
+static struct tramp_counts counts;
+
+/* Executions of the block for each time that control comes into the function, in @of parts. */
+static int times(uint32_t block, int of)
+{
+	return (int)(counts.likely[block].times * of + 0.5);
+}
+
+static void guess(uint32_t fn)
+{
+	build(fn);
+	assert_true(tramp_count_guess(&counts, &flow));
+}
+
+static void likely_times(void **state)
+{
+	(void)state;
+	guess(FN_diamond);
+	assert_int_equal(times(0, 1), 1);
+	assert_int_equal(times(1, 10), 5);
+	assert_int_equal(times(2, 10), 5);
+	assert_int_equal(times(3, 1), 1);
+	guess(FN_two_loops);
+	assert_int_equal(times(0, 1), 8);
+	assert_int_equal(times(1, 1), 64);
+	assert_int_equal(times(3, 10), 10);
+	guess(FN_pic_switch);
+	assert_int_equal(times(block_at(pic_case0), 12), 2);
+	assert_int_equal(times(block_at(pic_case2), 12), 2);
+	assert_int_equal(times(flow.nblocks - 1, 12), 8);
+	/* what calls an endless function is apart, and what leads there alone */
+	guess(FN_calls_dies);
+	assert_true(counts.likely[1].seldom);
+	assert_false(counts.likely[0].seldom);
+	assert_int_equal(times(1, 51), 1);
+	assert_int_equal(times(block_at(behind_dies) == TRAMP_NONE ? 2 : 3, 51), 50);
+	tramp_counts_free(&counts);
 }
 
 /* The cold part has no name and is reached through the table alone. */
@@ -575,7 +615,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(straight_line), cmocka_unit_test(branches), cmocka_unit_test(loops),
-		cmocka_unit_test(switches), cmocka_unit_test(cold_part), cmocka_unit_test(indirect_tails),
+		cmocka_unit_test(switches), cmocka_unit_test(likely_times), cmocka_unit_test(cold_part), cmocka_unit_test(indirect_tails),
 		cmocka_unit_test(computed_gotos), cmocka_unit_test(framed_gotos), cmocka_unit_test(direct_tails),
 		cmocka_unit_test(no_return), cmocka_unit_test(odd_code), cmocka_unit_test(live_registers),
 		cmocka_unit_test(flags_after_calls), cmocka_unit_test(live_vectors),
