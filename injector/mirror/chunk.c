@@ -4,11 +4,13 @@
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "base/pages.h"
 #include "injector/mirror/chunk.h"
 #include "injector/patch/session.h"
 
 #define MIN_CHUNK (UINT64_C(64) << 10) /* code memory that is taken at once */
 #define MAX_CHUNK (UINT64_C(4) << 20)
+#define MADE (UINT64_C(128) << 10) /* has pages made at once */
 #define TABLE 4	 /* lengths of code that a table has room for */
 #define TABLES 7  /* what its two tables take, in lengths of the chunk: up to 3.3 each were seen */
 /* What cannot be left out, as stubs, has that part of all, and a little that small parts leave unused. */
@@ -187,6 +189,7 @@ static enum inj_status open_chunk(struct inj_session *s, struct inj_chunk *c, si
 		return INJ_NO_ROOM;
 	status = inj_code_alloc(&s->code, s->target, c->lo, c->hi, len, &c->addr, &c->mem);
 	c->len = status == INJ_OK ? len : 0;
+	c->made = 0;
 	if (status == INJ_OK && c->shown)
 		status = begin_to_show(s, c);
 	if (status != INJ_OK)
@@ -194,10 +197,25 @@ static enum inj_status open_chunk(struct inj_session *s, struct inj_chunk *c, si
 	return status;
 }
 
+static void make_pages(struct inj_chunk *c, size_t want)
+{
+	uint64_t end = c->used + want + MADE;
+
+	end = end < c->len ? end : c->len;
+	pages_make(c->mem + c->made, end - c->made);
+	c->made = end;
+}
+
 enum inj_status inj_chunk_room(struct inj_session *s, struct inj_chunk *c, size_t want)
 {
+	enum inj_status status = INJ_OK;
+
 	c->used = (c->used + 15) & ~UINT64_C(15);
-	return is_full(c, want) ? open_chunk(s, c, want) : INJ_OK;
+	if (is_full(c, want))
+		status = open_chunk(s, c, want);
+	if (status == INJ_OK && c->used + want > c->made)
+		make_pages(c, want);
+	return status;
 }
 
 static enum inj_status make_room(struct inj_chunk *c, const struct tramp_mirror_code *out)

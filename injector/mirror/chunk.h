@@ -24,7 +24,7 @@ struct inj_chunk {
 	/* all zero at first */
 	uint64_t addr;		/* in the program */
 	uint8_t *mem;		/* the same memory here */
-	uint64_t len, used;
+	uint64_t len, used, made;	/* made: has pages */
 	struct rt_piece *pieces; /* for the code map */
 	size_t npieces, room;
 	struct rt_mem_piece *mems;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "config.h"
 
-#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
+#include "base/pages.h"
 #include "injector/mirror/ahead.h"
 #include "injector/mirror/first.h"
 #include "injector/mirror/mirrors.h"
@@ -16,6 +16,11 @@
 
 /* A function's, at most: it is entered, it returns, it is left by a jump. */
 #define EVENTS 3
+
+/* What a function takes of the heap until all are instrumented, in bytes: as a stub, its events, its accesses.  That much has been seen. */
+#define STUB_HEAP 300
+#define EVENTS_HEAP (4 << 10)
+#define MEMORY_HEAP (16 << 10)
 
 const char *inj_recorded_reason(const struct inj_recorded *r)
 {
@@ -405,8 +410,11 @@ static enum inj_status mirror_functions(struct inj_work *w, const struct tramp_p
 {
 	size_t n;
 	struct inj_planned *fns = list_functions(w, &n);
-	enum inj_status status = fns ? inj_first_choose(w, fns, &n) : INJ_MEMORY;
+	enum inj_status status;
 
+	pages_make_heap(n * STUB_HEAP);
+	status = fns ? inj_first_choose(w, fns, &n) : INJ_MEMORY;
+	pages_make_heap(n * (w->s->opt.mirror.memory.enabled ? MEMORY_HEAP : EVENTS_HEAP));
 	if (status == INJ_OK && n)
 		status = inj_kept_check(w->s->objects[w->object].kept) ? mirror_list(w, env, fns, n) :
 									   leave_damaged(w, fns, n);
@@ -637,7 +645,6 @@ enum inj_status inj_mirrors_instrument(struct inj_session *s)
 {
 	size_t before = s->edits.n;
 	enum inj_status status;
-	bool any = false;
 
 	/* handlers must not find the guest's FS base */
 	if (!s->opt.mirror.enabled && !s->config.guest_tcb)
@@ -651,13 +658,11 @@ enum inj_status inj_mirrors_instrument(struct inj_session *s)
 
 		if (o->mirrored || !o->path[0])
 			continue;
-		o->mirrored = any = true;
+		o->mirrored = true;
 		say_progress(s, i, 0);
 		status = mirror_object(s, i, before);
 	}
 	inj_maps_free(&s->code.maps);
-	if (any)
-		malloc_trim(0); /* it takes several times as much memory as recording does */
 	return status;
 }
 

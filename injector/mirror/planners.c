@@ -20,7 +20,7 @@
 #include "injector/mirror/planners.h"
 
 enum {
-	BATCH = 16,
+	BATCH = 4,
 	WORTH = 256,		/* functions that are worth a thread */
 	MAX_THREADS = 3,	/* emitting does not keep pace with more */
 	SLOTS_EACH = 4,

@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/pages.h"
 #include "injector/patch/arena.h"
 #include "injector/process/maps.h"
 #include "injector/process/remote.h"
@@ -268,7 +269,9 @@ enum inj_status inj_code_put(struct inj_code *code, struct inj_target *t, const 
 	uint8_t *mem;
 	enum inj_status status = inj_code_alloc(code, t, 0, 0, bytes + 1, addr, &mem);
 
-	if (status == INJ_OK && bytes)
-		memcpy(mem, table, bytes);
-	return status;
+	if (status != INJ_OK || !bytes)
+		return status;
+	pages_make(mem, bytes);
+	memcpy(mem, table, bytes);
+	return INJ_OK;
 }

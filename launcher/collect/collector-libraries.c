@@ -79,6 +79,7 @@ static void instrument_late(struct collector *c, pid_t pid)
 		status = inj_session_library(c->session, &target);
 		inj_target_close(&target);
 	}
+	collector_trim_soon(c);
 	collector_tell(c);
 	if (status != INJ_OK && status != INJ_GONE)
 		msg_warn("a library that was loaded late could not be instrumented: %s",

@@ -107,6 +107,7 @@ struct collector {
 	struct msg_context messages; /* of who serves it */
 	bool started;
 	int64_t next_tick; /* when what is not full yet is looked at again */
+	int64_t trim_at; /* when memory is given back: to instrument takes several times as much as to record */
 	_Atomic uint32_t publish; /* a futex: 1 asked for, 0 done */
 	const struct tf_exec *executed; /* to be published, too; NULL: nothing */
 	collector_exec_fn *exec_asked; /* NULL: nobody follows */
@@ -177,6 +178,7 @@ void collector_take_snapshots(struct collector *c);
 bool collector_drain_all(struct collector *c, bool live);
 /* The same, who has ended is done with, and it is in the files. */
 void collector_look_at_all(struct collector *c);
+void collector_trim_soon(struct collector *c);
 /* Does what collector_publish() has asked for. */
 void collector_serve_publish(struct collector *c);
 /* By each thread that does something for it: it gives way to the program, where that is wanted. */

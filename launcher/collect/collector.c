@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
@@ -313,6 +314,12 @@ static int64_t do_all(struct collector *c)
 	return 0;
 }
 
+/* Not at once: it takes longer than many a program. */
+void collector_trim_soon(struct collector *c)
+{
+	c->trim_at = clock_now_ns() + TICK_NS;
+}
+
 /* pool_member.serve */
 static int64_t serve(void *arg)
 {
@@ -321,6 +328,10 @@ static int64_t serve(void *arg)
 	int64_t due = do_all(c);
 
 	c->served_ns += clock_thread_ns() - began;
+	if (c->trim_at <= clock_now_ns()) {
+		malloc_trim(0);
+		c->trim_at = INT64_MAX;
+	}
 	return due;
 }
 
@@ -350,6 +361,7 @@ int collector_start(struct collector *c, struct tf_writer *w, struct inj_session
 	c->next_tick = clock_now_ns() + TICK_NS;
 	collector_add_process(c, program, collector_namespace());
 	c->options = o;
+	collector_trim_soon(c);
 	collector_guard(c);
 	if (c->analysis)
 		analysis_trace(c->analysis, w);

@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/pages.h"
 #include "launcher/common/message.h"
 #include "launcher/config/plan.h"
 #include "launcher/record/follow.h"
@@ -285,6 +286,7 @@ int verb_record(int argc, char **argv)
 	if (status == 0) {
 		/* each reserves 64 MiB of address space, and is locked by who allocates */
 		mallopt(M_ARENA_MAX, node.lock < 0 ? 1 : ARENAS);
+		pages_keep_heap();
 		node_open(&node);
 		status = run(&j, &opt, &dir);
 	}

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/pages.h"
 #include "launcher/common/message.h"
 #include "launcher/record/attach/attached.h"
 #include "launcher/record/follow.h"
@@ -167,6 +168,7 @@ int verb_attach(int argc, char **argv)
 	if (status < 0)
 		return OPT_STATUS(status);
 	mallopt(M_ARENA_MAX, 1);
+	pages_keep_heap();
 	status = check_wanted(&a.opt);
 	if (status == 0)
 		status = listen_for_signals(&a);
