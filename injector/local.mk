@@ -40,6 +40,7 @@ libinjector_a_SOURCES = \
 	injector/image/elffile.h \
 	injector/image/elfimage.c \
 	injector/image/elfimage.h \
+	injector/image/elfnames.c \
 	injector/image/identity.c \
 	injector/image/identity.h \
 	injector/image/symbols.c \

@@ -102,6 +102,9 @@ struct inj_elf_symbols {
 struct inj_elf_symbols inj_elf_symtab(const struct inj_elf *file);
 struct inj_elf_symbols inj_elf_dynsym(const struct inj_elf *file);
 
+/* Can the file have a symbol of that name?  Without it being opened, which takes longer.  True also if that cannot be told. */
+bool inj_elf_may_define(const char *path, const char *name);
+
 /* Symbol @i of @room; its name, "" where that is damaged. */
 Elf64_Sym inj_elf_symbol(const struct inj_elf_symbols *table, size_t i);
 const char *inj_elf_symbol_name(const struct inj_elf_symbols *table,

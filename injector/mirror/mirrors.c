@@ -487,7 +487,7 @@ static bool sets_handlers(const struct inj_object *o)
 	struct inj_elf file;
 	bool sets;
 
-	if (o->is_main || inj_elf_open(o->path, &file) != INJ_OK)
+	if (o->is_main || !inj_elf_may_define(o->path, "sigaction") || inj_elf_open(o->path, &file) != INJ_OK)
 		return o->is_main;
 	tables[0] = inj_elf_dynsym(&file);
 	tables[1] = inj_elf_symtab(&file);
