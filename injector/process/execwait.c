@@ -48,9 +48,13 @@ static bool is_group_stop(int status)
 	return WIFSTOPPED(status) && status >> 16 == PTRACE_EVENT_STOP && WSTOPSIG(status) != SIGTRAP;
 }
 
+/* One that was killed meanwhile ends when we have taken notice: its parent waits for that, and so would we, for another one's stop. */
 static enum inj_exec_end leave(const struct wait *x, enum inj_exec_end end)
 {
-	ptrace(PTRACE_DETACH, x->tid, 0, 0);
+	int status;
+
+	if (ptrace(PTRACE_DETACH, x->tid, 0, 0) < 0 && errno == ESRCH)
+		(void)!waitpid(x->tid, &status, __WALL);
 	return end;
 }
 
@@ -75,7 +79,7 @@ static bool goes_on(struct wait *x, enum inj_exec_end *end)
 	struct user_regs_struct regs;
 
 	if (ptrace(PTRACE_GETREGS, x->tid, 0, &regs) < 0) {
-		*end = INJ_EXEC_FAILED;
+		*end = leave(x, INJ_EXEC_FAILED);
 		return false;
 	}
 	if (x->inside || x->syscalls++ > MAX_SYSCALLS) {
@@ -128,13 +132,19 @@ enum inj_exec_end inj_tracee_exec(struct inj_tracee *t, const struct inj_exec_wa
 {
 	struct wait x = { .w = wait, .tid = wait->tid };
 	enum inj_exec_end end;
+	pid_t pid;
 	int status;
 
 	memset(t, 0, sizeof(*t));
 	t->target.mem = -1;
 	if (ptrace(PTRACE_SEIZE, x.tid, 0, PTRACE_O_TRACEEXEC | PTRACE_O_TRACESYSGOOD) < 0)
 		return INJ_EXEC_REFUSED;
-	if (ptrace(PTRACE_INTERRUPT, x.tid, 0, 0) < 0 || next_stop(&status) != x.tid || !WIFSTOPPED(status))
+	if (ptrace(PTRACE_INTERRUPT, x.tid, 0, 0) < 0)
+		return leave(&x, INJ_EXEC_FAILED);
+	do
+		pid = next_stop(&status);
+	while (pid >= 0 && pid != x.tid);
+	if (pid < 0 || !WIFSTOPPED(status))
 		return INJ_EXEC_FAILED;
 	if (is_group_stop(status))
 		return leave(&x, INJ_EXEC_LOST);
@@ -148,6 +158,5 @@ enum inj_exec_end inj_tracee_exec(struct inj_tracee *t, const struct inj_exec_wa
 	ptrace(PTRACE_SETOPTIONS, t->pid, 0, PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL | PTRACE_O_TRACESYSGOOD);
 	if (inj_tracee_set_up(t) == INJ_OK)
 		return end;
-	ptrace(PTRACE_DETACH, t->pid, 0, 0);
-	return INJ_EXEC_FAILED;
+	return leave(&x, INJ_EXEC_FAILED);
 }

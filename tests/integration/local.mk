@@ -58,6 +58,7 @@ INTEGRATION_TESTS += \
 	tests/integration/export.sh \
 	tests/integration/first-calls.sh \
 	tests/integration/flight.sh \
+	tests/integration/follow-killed.sh \
 	tests/integration/follow.sh \
 	tests/integration/forks.sh \
 	tests/integration/full-disk.sh \
