@@ -14,10 +14,10 @@
 /* Makes the pages of @bytes at @mem.  Where that cannot be done they come when they are written, as any do. */
 static inline void pages_make(void *mem, size_t bytes)
 {
-	uintptr_t page = 4095, first = (uintptr_t)mem & ~page;
+	const uintptr_t page = 4096, first = (uintptr_t)mem / page * page;
 
-	if (bytes > 4 * page)
-		(void)!madvise((void *)first, ((uintptr_t)mem + bytes - first + page) & ~page, PAGES_WRITE);
+	if (bytes >= 4 * page) /* for fewer it is not worth the call */
+		(void)!madvise((void *)first, ((uintptr_t)mem + bytes - first + page - 1) / page * page, PAGES_WRITE);
 }
 
 #define PAGES_PART ((size_t)1 << 20)
