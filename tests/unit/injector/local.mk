@@ -23,7 +23,7 @@ tests_unit_injector_known_LDADD = $(INJECTOR_LIBS) libruntime-image.a $(CMOCKA_L
 PURE_TESTS += tests/unit/injector/elfnames
 tests_unit_injector_elfnames_SOURCES = tests/unit/injector/elfnames.c
 tests_unit_injector_elfnames_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
-tests_unit_injector_elfnames_LDADD = libinjector.la libruntime-image.la libtrampolines.la libtracefmt.la $(CMOCKA_LIBS)
+tests_unit_injector_elfnames_LDADD = $(INJECTOR_LIBS) $(CMOCKA_LIBS)
 
 UNIT_TESTS += tests/unit/injector/batch
 tests_unit_injector_batch_SOURCES = tests/unit/injector/batch.c $(LAUNCHER_TEST_SUPPORT)
