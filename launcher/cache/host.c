@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * This machine's caches, and which cores have them together, as the kernel tells: sysfs-devices-system-cpu in the kernel's
- * Documentation/ABI.  Processors that share the first cache are one core.
+ * Documentation/ABI.  Processors that share the first cache are one core.  Where the kernel says nothing, the C library does, of a core alone.
  */
 #include "launcher/cache/cache.h"
 #include "launcher/common/caches.h"
 
+#include <inttypes.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -116,17 +117,15 @@ static unsigned int find_cores(const char *cpus, struct level *v, unsigned int n
 	return cores - cores % v[n - 1].shared;
 }
 
-char *host_describe(const char *cpus)
+static char *describe(const char *source, const struct level *v, unsigned int n, unsigned int cores)
 {
-	struct level v[CACHE_CACHES] = { 0 };
-	const unsigned int n = read_levels(cpus, v), cores = n ? find_cores(cpus, v, n) : 0;
 	char *text = NULL;
 	size_t bytes;
 	FILE *out = n ? open_memstream(&text, &bytes) : NULL;
 
 	if (!out)
 		return NULL;
-	fprintf(out, "name: host\nabout: this machine\nsource: %s\n", cpus);
+	fprintf(out, "name: host\nabout: this machine\nsource: %s\n", source);
 	if (cores)
 		fprintf(out, "cores: %u\n", cores);
 	fputs("caches:\n", out);
@@ -140,4 +139,35 @@ char *host_describe(const char *cpus)
 		return text;
 	free(text);
 	return NULL;
+}
+
+char *host_describe(const char *cpus)
+{
+	struct level v[CACHE_CACHES] = { 0 };
+	const unsigned int n = read_levels(cpus, v);
+
+	return describe(cpus, v, n, n ? find_cores(cpus, v, n) : 0);
+}
+
+/* What the C library knows says nothing of cores. */
+static char *describe_library(void)
+{
+	struct level v[CACHE_CACHES] = { 0 };
+	struct caches_level l;
+	unsigned int n = 0;
+
+	for (; n < CACHE_CACHES && caches_library(n + 1, &l); n++) {
+		snprintf(v[n].level, sizeof(v[n].level), "%u", n + 1);
+		snprintf(v[n].size, sizeof(v[n].size), "%" PRIu64, l.bytes);
+		snprintf(v[n].ways, sizeof(v[n].ways), "%" PRIu64, l.ways);
+		snprintf(v[n].line, sizeof(v[n].line), "%" PRIu64, l.line);
+	}
+	return describe("the C library", v, n, 0);
+}
+
+char *host_here(void)
+{
+	char *text = host_describe(CACHES_CPUS);
+
+	return text ? text : describe_library();
 }

@@ -34,7 +34,7 @@ static int add_shipped(struct cache_systems *list)
 
 static int add_host(struct cache_systems *list)
 {
-	char *text = host_describe(CACHES_CPUS);
+	char *text = host_here();
 	int status = EXIT_USAGE;
 
 	if (text)
@@ -98,7 +98,7 @@ int systems_add(struct cache_systems *list, const char *word)
 
 int systems_add_all(struct cache_systems *list)
 {
-	char *text = host_describe(CACHES_CPUS), error[CACHE_ERROR_MAX];
+	char *text = host_here(), error[CACHE_ERROR_MAX];
 	int status = add_shipped(list);
 
 	if (!status && text && !cache_systems_parse(list, text, strlen(text), error))

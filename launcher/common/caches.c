@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define MOST (UINT64_C(1) << 40)
 
@@ -91,6 +92,37 @@ bool caches_word(const char *cpus, unsigned int cpu, unsigned int index, const c
 	return caches_line(path, word, room);
 }
 
+bool caches_library(unsigned int level, struct caches_level *l)
+{
+	static const int names[][3] = {
+		{ _SC_LEVEL1_DCACHE_SIZE, _SC_LEVEL1_DCACHE_ASSOC, _SC_LEVEL1_DCACHE_LINESIZE },
+		{ _SC_LEVEL2_CACHE_SIZE, _SC_LEVEL2_CACHE_ASSOC, _SC_LEVEL2_CACHE_LINESIZE },
+		{ _SC_LEVEL3_CACHE_SIZE, _SC_LEVEL3_CACHE_ASSOC, _SC_LEVEL3_CACHE_LINESIZE },
+	};
+	long v[3];
+
+	if (!level || level > sizeof(names) / sizeof(*names))
+		return false;
+	for (unsigned int i = 0; i < 3; i++) {
+		v[i] = sysconf(names[level - 1][i]);
+		if (v[i] <= 0)
+			return false;
+	}
+	*l = (struct caches_level){ (uint64_t)v[0], (uint64_t)v[1], (uint64_t)v[2] };
+	return !(l->line & (l->line - 1)) && l->bytes <= MOST && l->bytes % (l->ways * l->line) == 0;
+}
+
+/* Up to the first level that is not known. */
+static struct caches ask_library(void)
+{
+	uint64_t bytes[CACHES_MAX] = { 0 };
+	struct caches_level l;
+
+	for (unsigned int i = 0; i < CACHES_MAX && caches_library(i + 1, &l); i++)
+		bytes[i] = l.bytes;
+	return caches_from(bytes);
+}
+
 static struct caches read_caches(void)
 {
 	uint64_t bytes[CACHES_MAX] = { 0 };
@@ -115,6 +147,8 @@ static struct caches here;
 static void read_here(void)
 {
 	here = read_caches();
+	if (!here.bytes[0])
+		here = ask_library();
 }
 
 struct caches caches_here(void)

@@ -14,7 +14,7 @@ struct caches {
 	uint64_t bytes[CACHES_MAX]; /* ascending; 0: there are no more */
 };
 
-/* Those of the processor that this runs on, as the kernel tells; none where that says nothing. */
+/* Those of the processor that this runs on, as the kernel tells, else the C library; none where both say nothing. */
 struct caches caches_here(void);
 
 /* Where the kernel describes processors. */
@@ -23,6 +23,15 @@ struct caches caches_here(void);
 bool caches_line(const char *path, char *text, size_t room);
 /* What is said there (@cpus) of a processor's cache number @index: "type", "level", "size" and so on.  False: nothing. */
 bool caches_word(const char *cpus, unsigned int cpu, unsigned int index, const char *name, char *word, size_t room);
+
+struct caches_level {
+	uint64_t bytes, ways, line;
+};
+/*
+ * The data cache of a level, from 1 on, as the C library knows it from the processor itself: in many virtual machines the kernel says nothing.
+ * False: it does not know it, or what it says is no cache.
+ */
+bool caches_library(unsigned int level, struct caches_level *l);
 
 /* The sizes, up to 0 or CACHES_MAX of them; none unless they ascend, and the first holds a line. */
 struct caches caches_from(const uint64_t *bytes);

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "launcher/cache/cache.h"
+#include "launcher/common/caches.h"
 
 static void put(const char *path, const char *text)
 {
@@ -122,12 +123,34 @@ static void test_many(void **unused)
 	assert_null(host_describe("nothing"));
 }
 
+/* Where the kernel says nothing, what the C library knows. */
+static void test_here(void **unused)
+{
+	char *text = host_here(), *kernel = host_describe(CACHES_CPUS);
+	struct caches_level l;
+
+	(void)unused;
+	assert_false(caches_library(0, &l));
+	assert_false(caches_library(4, &l));
+	if (caches_library(1, &l)) {
+		assert_true(l.ways * l.line <= l.bytes);
+		assert_non_null(text);
+	}
+	if (kernel)
+		assert_string_equal(text, kernel);
+	else if (text)
+		assert_non_null(strstr(text, "source: the C library\ncaches:\n  - { name: L1, size: "));
+	free(text);
+	free(kernel);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_dies),
 		cmocka_unit_test(test_unlike),
 		cmocka_unit_test(test_many),
+		cmocka_unit_test(test_here),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
