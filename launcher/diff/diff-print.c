@@ -49,14 +49,17 @@ static void put_signed(enum diff_metric metric, double value)
 	printf("%13s", with_sign);
 }
 
-static void put_relative(const struct diff_change *c)
+/* @calls says what is new or gone: what takes less than a step of the clock takes no time, and is there. */
+static void put_relative(const struct diff_change *c, const struct diff_change *calls)
 {
 	char text[UNITS_MAX];
 
-	if (!isfinite(c->relative))
+	if (calls->a <= 0 && calls->b > 0)
 		snprintf(text, sizeof(text), "new");
-	else if (c->b <= 0 && c->a > 0)
+	else if (calls->b <= 0 && calls->a > 0)
 		snprintf(text, sizeof(text), "gone");
+	else if (!isfinite(c->relative))
+		snprintf(text, sizeof(text), "-");
 	else
 		snprintf(text, sizeof(text), "%+.1f%%", 100 * c->relative);
 	printf("%10s", text);
@@ -69,7 +72,7 @@ static void put_row(const struct diff *d, const struct diff_row *row, enum diff_
 	put_value(metric, c.a);
 	put_value(metric, c.b);
 	put_signed(metric, c.by);
-	put_relative(&c);
+	put_relative(&c, &calls);
 	if (noise)
 		put_value(metric, c.noise);
 	if (beside != metric) {
@@ -108,7 +111,8 @@ static void put_kind(struct diff *d, enum diff_kind kind, enum diff_metric metri
 		printf("%12s%12s", a, b);
 	printf("  %s, by %s\n", diff_kinds[kind], diff_metric_names[metric]);
 	for (size_t i = 0; i < n; i++) {
-		bool unchanged = !sorted[i]->whole && diff_change(d, sorted[i], metric).by == 0;
+		bool unchanged = !sorted[i]->whole && diff_change(d, sorted[i], metric).by == 0 &&
+				 diff_change(d, sorted[i], beside).by == 0;
 
 		same += unchanged;
 		left_out += !unchanged && !sorted[i]->whole && shown == limit;
