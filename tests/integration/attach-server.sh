@@ -21,7 +21,15 @@ if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
 	check_contains target.out '^wrong 0, signals missed 0, handler kept, rounds many$'
 fi
 
-if command -v redis-server redis-cli redis-benchmark >/dev/null; then
+has() # COMMAND...: all of them are installed
+{
+	local name
+	for name; do
+		command -v "$name" >/dev/null || return 1
+	done
+}
+
+if has redis-server redis-cli redis-benchmark; then
 	socket=$PWD/socket
 	redis-server --port 0 --unixsocket "$socket" --save '' --dir "$PWD" --io-threads 2 >target.out 2>target.err &
 	target=$!
@@ -47,7 +55,7 @@ if command -v redis-server redis-cli redis-benchmark >/dev/null; then
 	check_lacks target.out 'BUG REPORT'
 fi
 
-if command -v nginx ab curl >/dev/null && [ "$(id -u)" -eq 0 ]; then
+if has nginx ab curl && [ "$(id -u)" -eq 0 ]; then
 	port=$((20000 + $$ % 20000))
 	mkdir -p nginx/html
 	seq 20000 >nginx/html/numbers

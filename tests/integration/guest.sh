@@ -6,6 +6,9 @@ need_ptrace
 need_program beside-static
 [ -e /lib64/ld-linux-x86-64.so.2 ] || skip "no GNU dynamic linker where the ABI has it"
 export GUEST_LOG=$PWD/log
+# Without FSGSBASE a C library beside a static program's is there only if it is asked for.
+slow=()
+sonde doctor | grep -q '^warn  fsgsbase' && slow=(--slow-guest)
 
 # both WHAT CALLS: it runs, with the module and without, and the log says CALLS calls ("": any), none of them wrong
 both()
@@ -17,7 +20,7 @@ both()
 
 for program in beside-static beside-musl beside-musl-dynamic; do
 	[ -x "$programs/$program" ] || continue
-	options=()
+	options=("${slow[@]}")
 	both "calls 500" 500
 	check_contains log '^exit: started 1$'
 	events t
@@ -35,18 +38,17 @@ for program in beside-static beside-musl beside-musl-dynamic; do
 	check_contains info.txt '^left out +100 calls without wrapper'
 	both "main 100" 200
 	# handlers that do not return take the thread out of the module, to which nobody goes any more
-	same_run -q -o t -m "$modules/guest.c" -- "$programs/$program" jumps 100
+	same_run "${slow[@]}" -q -o t -m "$modules/guest.c" -- "$programs/$program" jumps 100
 	options=(--slow-guest)
 	both "threads 20 4" 420
 	both "signals 20"
-	options=()
 done
 
 # A module beside others; with functions, and memory accesses, of the program.
 program=beside-static
 for options in -mmemory,posixio "-F * -N on_timer" --mem --blocks; do
 	set -f
-	options=($options)
+	options=($options "${slow[@]}")
 	set +f
 	both "threads 50 4" 1050
 done
@@ -54,7 +56,7 @@ done
 # Exceptions of the program pass through its wrappers.
 if [ -x "$programs/throws-static" ]; then
 	"$programs/throws-static" 30 >plain.out 2>plain.err || plain=$?
-	check_status "${plain:-0}" sonde -q -o t -m "$modules/guest-says.c" -- "$programs/throws-static" 30
+	check_status "${plain:-0}" sonde "${slow[@]}" -q -o t -m "$modules/guest-says.c" -- "$programs/throws-static" 30
 	check_same plain.out out "stdout of a program that throws"
 	check_contains err '^outer 29$'
 	# called before there is a thread control block
@@ -95,7 +97,7 @@ END
 for how in "-DFS=-1 -DNR=60" "-DFS=-1 -DNR=231" "-DFS=0 -DNR=231" "-DFS=1 -DNR=231"; do
 	$CC -O1 $how -fno-stack-protector -static -nostdlib -o bare bare.c || fail "cannot compile"
 	./bare || plain=$?
-	check_status "$plain" sonde -q -o t -m "$modules/guest-says.c" -- ./bare
+	check_status "$plain" sonde "${slow[@]}" -q -o t -m "$modules/guest-says.c" -- ./bare
 	check_contains err '^work 9$'
 	case $how in *=-1*) ;; *) check_contains err '^work 10$' ;; esac
 done
@@ -118,14 +120,14 @@ int main(void)
 }
 END
 	klcc -static -O1 -o small small.c || fail "cannot compile with klcc"
-	check_status 6 sonde -q -o t -m "$modules/guest-says.c" -- ./small
+	check_status 6 sonde "${slow[@]}" -q -o t -m "$modules/guest-says.c" -- ./small
 	check_contains out '^8$'
 	check_contains err '^work 5$'
 fi
 
 # What cannot be loaded is said in a line, before the program has run.
 printf '#include <sonde/module.h>\nSONDE_MODULE("lacks", "");\nint nowhere(void);\nSONDE_WRAP(long, work, (long i)) { return nowhere() + SONDE_REAL(work)(i); }\n' >lacks.c
-check_status 125 sonde -o refused -m ./lacks.c -- "$programs/beside-static" calls 5
+check_status 125 sonde "${slow[@]}" -o refused -m ./lacks.c -- "$programs/beside-static" calls 5
 check_contains err '^sonde: module .* needs a C library, which cannot be loaded beside the program: .*nowhere'
 [ ! -s out ] && [ ! -e refused ] || fail "it ran, or left a trace folder"
 
@@ -195,7 +197,7 @@ END
 	{
 		[ -x "$1" ] || return 0
 		rm -f log
-		same_run -q --no-follow -o t -m ./logs.so -- "$@"
+		same_run "${slow[@]}" -q --no-follow -o t -m ./logs.so -- "$@"
 		check_contains log '^malloc [0-9]+$'
 	}
 	shell /bin/busybox sh -c 'echo one two | awk "{ print \$2 }"; seq 100 | md5sum; (exit 4)'

@@ -176,8 +176,8 @@ run_nginx()
 
 for name; do
 	case $name in
-	redis) command -v redis-server redis-cli redis-benchmark ;;
-	nginx) command -v nginx ab curl ;;
+	redis) command -v redis-server && command -v redis-cli && command -v redis-benchmark ;;
+	nginx) command -v nginx && command -v ab && command -v curl ;;
 	threads) true ;;
 	*) command -v "$name" ;;
 	esac >/dev/null || { echo "$name: not installed"; continue; }
