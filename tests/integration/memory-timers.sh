@@ -43,7 +43,7 @@ calls()
 {
 	check_status 0 sonde -q --mem -F fibonacci -F 'tick*' -o t -- ./program "$1" 20
 	ticks=$(sed -n 's/ signals//p' err)
-	sonde report --csv t | awk -F , -v OFS=, 'NR > 1 { print $1, $4, $16, $18 }' >"$2"
+	sonde report --csv t | awk -F , -v OFS=, 'NR > 1 { print $1, $4, $16, $18 }' | LC_ALL=C sort >"$2"
 	rm -rf t
 }
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include <cpuid.h>
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -202,6 +203,30 @@ static void registers(const struct thread *t, struct user_regs_struct *r)
 		memset(r, 0, sizeof(*r)); /* killed meanwhile */
 }
 
+static void executed(struct thread *t, uint64_t pc, uint64_t sp)
+{
+	if (watcher->executed)
+		watcher->executed(t, pc, sp);
+}
+
+/*
+ * What the instruction does, done for the thread.  Virtual machines carry it out themselves, and some of them lose the trap after it, so the next
+ * instruction would not be seen.
+ */
+static void do_cpuid(struct thread *t, struct user_regs_struct *r)
+{
+	unsigned int a, b, c, d;
+
+	__cpuid_count((unsigned int)r->rax, (unsigned int)r->rcx, a, b, c, d);
+	r->rax = a;
+	r->rbx = b;
+	r->rcx = c;
+	r->rdx = d;
+	r->rip += 2;
+	ptrace(PTRACE_SETREGS, t->tid, 0, r);
+	executed(t, r->rip, r->rsp);
+}
+
 /* One instruction, or all outside of the code. */
 static void resume(struct thread *t, int sig)
 {
@@ -230,6 +255,11 @@ static void resume(struct thread *t, int sig)
 		t->insn = insn_read(code, left, &t->len);
 		if (watcher->before)
 			watcher->before(t, &r);
+		if (!sig && left > 1 && code[0] == 0x0f && code[1] == 0xa2) {
+			do_cpuid(t, &r);
+			resume(t, 0);
+			return;
+		}
 	} else if (t->free && !t->space->curtain) {
 		write_code(t->space, true);
 	}
@@ -247,12 +277,6 @@ static void arrived(struct thread *t, uint64_t pc, uint64_t sp)
 		t->space->begun = true;
 	if (watcher->arrived)
 		watcher->arrived(t, pc, sp);
-}
-
-static void executed(struct thread *t, uint64_t pc, uint64_t sp)
-{
-	if (watcher->executed)
-		watcher->executed(t, pc, sp);
 }
 
 static int trap_code(pid_t tid)
