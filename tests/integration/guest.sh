@@ -6,9 +6,7 @@ need_ptrace
 need_program beside-static
 [ -e /lib64/ld-linux-x86-64.so.2 ] || skip "no GNU dynamic linker where the ABI has it"
 export GUEST_LOG=$PWD/log
-# Without FSGSBASE a C library beside a static program's is there only if it is asked for.
-slow=()
-sonde doctor | grep -q '^warn  fsgsbase' && slow=(--slow-guest)
+slow_guest
 
 # both WHAT CALLS: it runs, with the module and without, and the log says CALLS calls ("": any), none of them wrong
 both()

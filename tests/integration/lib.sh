@@ -76,6 +76,14 @@ need_command()
 	done
 }
 
+# slow_guest: sets slow=(...), the option without which static programs have no C library for modules where FSGSBASE is missing.
+slow_guest()
+{
+	slow=()
+	sonde doctor | grep -q '^warn  fsgsbase' && slow=(--slow-guest)
+	return 0
+}
+
 # need_ptrace: skip where the system forbids tracing one's own children.
 need_ptrace()
 {

@@ -15,10 +15,11 @@ for program in ends-static ends-static-pie ends-musl ends-musl-dynamic; do
 done
 
 # Modules that need the C library have their own.
+slow_guest
 for program in ends-static ends-static-pie ends-musl ends-musl-dynamic; do
 	[ -x "$programs/$program" ] || continue
 	# not all of them have the other function that it wraps
-	same_run -q -o t -m "$modules/libc.c" -- "$programs/$program" 1000 exit
+	same_run "${slow[@]}" -q -o t -m "$modules/libc.c" -- "$programs/$program" 1000 exit
 	events t
 	check_calls 1000 work
 done
