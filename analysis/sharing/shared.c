@@ -14,7 +14,7 @@
 struct range {
 	uint64_t addr;
 	uint32_t thread; /* its number */
-	uint32_t item;	 /* index of the use, or behind them of the sweep */
+	uint32_t item;	 /* index of the use, or after them of the sweep */
 };
 
 /* A range that the line is in, or was; it need not touch all lines up to the last one. */

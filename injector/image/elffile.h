@@ -102,7 +102,7 @@ struct inj_elf_symbols {
 struct inj_elf_symbols inj_elf_symtab(const struct inj_elf *file);
 struct inj_elf_symbols inj_elf_dynsym(const struct inj_elf *file);
 
-/* Can the file have a symbol of that name?  Without it being opened, which takes longer.  True also if that cannot be told. */
+/* Can the file have a symbol of that name?  Without it being opened, which takes longer.  True also if that is not known. */
 bool inj_elf_may_define(const char *path, const char *name);
 
 /* Symbol @i of @room; its name, "" where that is damaged. */

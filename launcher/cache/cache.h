@@ -34,7 +34,7 @@ int systems_add_all(struct cache_systems *list) __attribute__((warn_unused_resul
 
 /* This machine's caches as YAML, for free(), as the kernel tells them, else the C library.  NULL: neither does, or no memory. */
 char *host_here(void) __attribute__((warn_unused_result));
-/* Those that the kernel tells of in @cpus: CACHES_CPUS, or what is like it.  NULL: it does not, or no memory. */
+/* Those that the kernel describes in @cpus: CACHES_CPUS, or what is like it.  NULL: it does not, or no memory. */
 char *host_describe(const char *cpus) __attribute__((warn_unused_result));
 
 /* "L1 32.00 KiB 8-way, ..."; on @out. */

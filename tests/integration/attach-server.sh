@@ -21,15 +21,7 @@ if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
 	check_contains target.out '^wrong 0, signals missed 0, handler kept, rounds many$'
 fi
 
-has() # COMMAND...: all of them are installed
-{
-	local name
-	for name; do
-		command -v "$name" >/dev/null || return 1
-	done
-}
-
-if has redis-server redis-cli redis-benchmark; then
+if installed redis-server redis-cli redis-benchmark; then
 	socket=$PWD/socket
 	redis-server --port 0 --unixsocket "$socket" --save '' --dir "$PWD" --io-threads 2 >target.out 2>target.err &
 	target=$!
@@ -55,7 +47,7 @@ if has redis-server redis-cli redis-benchmark; then
 	check_lacks target.out 'BUG REPORT'
 fi
 
-if has nginx ab curl && [ "$(id -u)" -eq 0 ]; then
+if installed nginx ab curl && [ "$(id -u)" -eq 0 ]; then
 	port=$((20000 + $$ % 20000))
 	mkdir -p nginx/html
 	seq 20000 >nginx/html/numbers

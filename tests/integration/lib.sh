@@ -67,12 +67,21 @@ need_program()
 	done
 }
 
+# installed NAME...: all of them are.
+installed()
+{
+	local name
+	for name; do
+		command -v "$name" >/dev/null || return 1
+	done
+}
+
 # need_command NAME...: skip unless these are installed.
 need_command()
 {
 	local name
 	for name; do
-		command -v "$name" >/dev/null || skip "no $name installed"
+		installed "$name" || skip "no $name installed"
 	done
 }
 

@@ -176,10 +176,10 @@ run_nginx()
 
 for name; do
 	case $name in
-	redis) command -v redis-server && command -v redis-cli && command -v redis-benchmark ;;
-	nginx) command -v nginx && command -v ab && command -v curl ;;
+	redis) installed redis-server redis-cli redis-benchmark ;;
+	nginx) installed nginx ab curl ;;
 	threads) true ;;
-	*) command -v "$name" ;;
-	esac >/dev/null || { echo "$name: not installed"; continue; }
+	*) installed "$name" ;;
+	esac || { echo "$name: not installed"; continue; }
 	"run_$name"
 done

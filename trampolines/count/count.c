@@ -101,7 +101,7 @@ static double weigh(const struct tramp_counts *c, const struct tramp_flow *flow,
 		return tramp_count_arrives(flow, e->to) ? 0 : likely->taken;
 	b = &flow->blocks[e->from];
 	weight = likely->times;
-	if (b->ends == TRAMP_END_JCC || b->ends == TRAMP_END_TAIL_JCC)
+	if (tramp_end_is_conditional(b->ends))
 		weight = e->kind == TRAMP_EDGE_NEXT ? likely->times - likely->taken : likely->taken;
 	/* to count those between other edges takes a jump more */
 	if (e->to != TRAMP_NONE && degrees[e->from].out > 1 && degrees[e->to].in > 1)

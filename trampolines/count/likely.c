@@ -44,7 +44,7 @@ static bool successor(const struct guess *g, uint32_t node, uint32_t k, uint32_t
 	if (k < 2)
 		*to = k ? b->next : b->target;
 	else
-		*to = b->ends == TRAMP_END_SWITCH || b->ends == TRAMP_END_UNSURE ? g->tables : TRAMP_NONE;
+		*to = tramp_end_is_switch(b->ends) ? g->tables : TRAMP_NONE;
 	return k < 3;
 }
 
@@ -113,13 +113,14 @@ static void send_on(struct guess *g, uint32_t i)
 {
 	struct tramp_likely *l = &g->c->likely[i];
 	const struct tramp_block *b = block_of(g, i);
+	const bool conditional = tramp_end_is_conditional(b->ends);
 
 	if (b->loop != TRAMP_NONE && g->flow->loops[b->loop].head == i)
 		l->times *= LOOP_TIMES;
-	l->taken = b->ends == TRAMP_END_JCC || b->ends == TRAMP_END_TAIL_JCC ? l->times * chance(g, b) : l->times;
+	l->taken = conditional ? l->times * chance(g, b) : l->times;
 	send(g, i, b->target, l->taken);
-	send(g, i, b->next, b->ends == TRAMP_END_JCC || b->ends == TRAMP_END_TAIL_JCC ? l->times - l->taken : l->times);
-	if (b->ends == TRAMP_END_SWITCH || b->ends == TRAMP_END_UNSURE)
+	send(g, i, b->next, conditional ? l->times - l->taken : l->times);
+	if (tramp_end_is_switch(b->ends))
 		send(g, i, g->tables, l->times);
 }
 

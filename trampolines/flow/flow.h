@@ -212,6 +212,17 @@ enum tramp_end {
 				 * follow */
 };
 
+static inline bool tramp_end_is_conditional(enum tramp_end end)
+{
+	return end == TRAMP_END_JCC || end == TRAMP_END_TAIL_JCC;
+}
+
+/* An indirect jump that leads, or may lead, to blocks of its function. */
+static inline bool tramp_end_is_switch(enum tramp_end end)
+{
+	return end == TRAMP_END_SWITCH || end == TRAMP_END_UNSURE;
+}
+
 enum tramp_block_flags {
 	TRAMP_BLOCK_ENTRY = 1,	/* the function's first */
 	TRAMP_BLOCK_EXTERNAL = 2, /* control may come from elsewhere: address taken, jump table,

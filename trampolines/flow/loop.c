@@ -41,7 +41,7 @@ static void block_edges(struct graph *g, uint32_t i, edge_fn edge)
 		edge(g, i, b->target);
 	if (b->next != TRAMP_NONE)
 		edge(g, i, b->next);
-	if (b->ends == TRAMP_END_SWITCH || b->ends == TRAMP_END_UNSURE)
+	if (tramp_end_is_switch(b->ends))
 		edge(g, i, g->tables);
 	if (b->ends == TRAMP_END_CALL || b->ends == TRAMP_END_NORETURN)
 		edge(g, i, g->pads);

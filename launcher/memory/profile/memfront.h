@@ -6,7 +6,6 @@
 #ifndef SONDE_LAUNCHER_MEMORY_PROFILE_MEMFRONT_H
 #define SONDE_LAUNCHER_MEMORY_PROFILE_MEMFRONT_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #define MEMFRONT_LINES 64 /* at most 127, for their ranks */

@@ -418,8 +418,8 @@ static void test_nests(void **state)
 
 #define INSTRUCTIONS 5000
 
-/* More instructions than are remembered at a time, of two threads each in two processes, one after another or by turns. */
-static struct sh *many_instructions(bool turns)
+/* More instructions than are remembered at a time, of two threads each in two processes, one after another or alternating. */
+static struct sh *many_instructions(bool alternating)
 {
 	struct sh *s = new_sh(64, 0);
 
@@ -428,7 +428,7 @@ static struct sh *many_instructions(bool turns)
 
 		assert_non_null(t);
 		for (uint64_t k = 0; k < UINT64_C(8) * INSTRUCTIONS; k++) {
-			const uint64_t which = turns ? k % INSTRUCTIONS : k / 8, n = turns ? k / INSTRUCTIONS : k % 8;
+			const uint64_t which = alternating ? k % INSTRUCTIONS : k / 8, n = alternating ? k / INSTRUCTIONS : k % 8;
 
 			at(t, 1 + k / (4 * INSTRUCTIONS));
 			times(t, 1, LINE + which % 40 * 24 + n * (which % 5) * 8, 8, which % 3 ? MD_LOAD : MD_STORE, 0x100 + 3 * which);

@@ -55,7 +55,7 @@ static bool may_define(size_t bytes, long at)
 	return may;
 }
 
-/* What cannot be told is no reason not to look. */
+/* What cannot be known is no reason not to look. */
 static void damaged(void **state)
 {
 	(void)state;

@@ -86,7 +86,7 @@ static mp_set anticipated_after(const struct mp *p, uint32_t block, bool all)
 	}
 	if (!all)
 		return any;
-	return n == (ends == TRAMP_END_JCC || ends == TRAMP_END_TAIL_JCC ? 2 : 1) ? each : 0;
+	return n == (tramp_end_is_conditional(ends) ? 2 : 1) ? each : 0;
 }
 
 /* From less to more, or from more to less. */

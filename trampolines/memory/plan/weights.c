@@ -101,7 +101,7 @@ static float indirect_jumps(const struct mp *p)
 	for (uint32_t i = 0; i < p->flow->nblocks; i++) {
 		uint8_t ends = p->flow->blocks[i].ends;
 
-		if (ends == TRAMP_END_SWITCH || ends == TRAMP_END_UNSURE)
+		if (tramp_end_is_switch(ends))
 			n += p->blocks.v[i].freq;
 	}
 	return n;

@@ -77,7 +77,7 @@ static bool comes_back_blindly(const struct tramp_mirror *m)
 	for (uint32_t i = 0; i < m->flow.nblocks && (flags & TRAMP_BLOCK_TABLE); i++) {
 		enum tramp_end ends = mir_flow_block(m, i)->ends;
 
-		if (ends == TRAMP_END_SWITCH || ends == TRAMP_END_UNSURE)
+		if (tramp_end_is_switch(ends))
 			return true;
 	}
 	return false;
