@@ -42,6 +42,11 @@ static uint64_t sub_base(const struct rt_thread *t, uint32_t i)
 	return (uint64_t)t->ring + RING_PAGE + (uint64_t)i * rt_control()->sub_bytes;
 }
 
+static uint64_t sub_end(const struct rt_thread *t)
+{
+	return t->base + rt_control()->sub_bytes;
+}
+
 /* Where the next record goes; 0: nowhere. */
 static void set_space(struct rt_thread *t, uint64_t ptr, uint64_t limit)
 {
@@ -61,7 +66,7 @@ static void take(struct rt_thread *t, uint32_t i, uint64_t since)
 	t->sub = i;
 	t->base = sub_base(t, i);
 	__atomic_store_n((uint32_t *)&s->state, RING_SUB_WRITING, __ATOMIC_RELEASE);
-	set_space(t, t->base, t->base + rt_control()->sub_bytes);
+	set_space(t, t->base, sub_end(t));
 }
 
 void rt_take_first(struct rt_thread *t)
@@ -133,7 +138,7 @@ void rt_count_lost(struct rt_thread *t, uint64_t events)
 static uint64_t *run_unrecorded(struct rt_thread *t)
 {
 	rt_count_lost(t, 1);
-	set_space(t, t->base, t->base + rt_control()->sub_bytes);
+	set_space(t, t->base, sub_end(t));
 	return NULL;
 }
 
@@ -153,6 +158,14 @@ static int next_sub(struct rt_thread *t)
 	return 1;
 }
 
+/* While sub-buffers are left, room for a few records: who records above the handlers soon comes here, and publishes them. */
+static uint64_t limit_for(const struct rt_thread *t)
+{
+	uint64_t end = sub_end(t), few = t->ptr + RING_GAP;
+
+	return t->left && few < end ? few : end;
+}
+
 uint64_t *rt_room_of(struct rt_thread *t, uint64_t bytes, uint64_t sp)
 {
 	struct ring_control *c = rt_control();
@@ -164,6 +177,8 @@ uint64_t *rt_room_of(struct rt_thread *t, uint64_t bytes, uint64_t sp)
 		return NULL;
 	}
 	publish_left(t, sp);
+	if (t->limit)
+		set_space(t, t->ptr, limit_for(t));
 	if (t->ptr + bytes <= t->limit)
 		return (uint64_t *)t->ptr;
 	if (ring_collector_gone(c))
@@ -189,7 +204,7 @@ static int gap_here(struct rt_thread *t)
 {
 	struct ring_sub *s = &t->ring->sub[t->sub];
 
-	if (s->ngaps == RING_MAX_GAPS || t->limit - t->ptr < 2 * RING_GAP)
+	if (s->ngaps == RING_MAX_GAPS || t->ptr + 2 * RING_GAP > sub_end(t))
 		return 0;
 	s->gap[s->ngaps] = (uint32_t)(t->ptr - t->base);
 	__atomic_store_n(&s->ngaps, s->ngaps + 1, __ATOMIC_RELEASE);
@@ -220,5 +235,7 @@ int rt_step_over(struct rt_thread *t, uint64_t sp, uint64_t events)
 	t->left_sp = sp > t->left_sp || !t->left ? sp : t->left_sp;
 	t->left |= 1u << t->sub;
 	take(t, next, since);
-	return gap_here(t);
+	gap_here(t);
+	set_space(t, t->ptr, limit_for(t));
+	return 1;
 }

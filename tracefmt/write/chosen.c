@@ -34,6 +34,7 @@ static void put_line(struct tf_writer *w, uint64_t tsc, const struct tf_chosen *
 
 enum sonde_trace_status tf_writer_chosen(struct tf_writer *w, uint64_t tsc, const struct tf_chosen *v, size_t n)
 {
+	tf_probes_tell_chosen(w, v, n);
 	for (size_t i = 0; i < n; i += LINE_ITEMS) {
 		size_t k = n - i < LINE_ITEMS ? n - i : LINE_ITEMS;
 

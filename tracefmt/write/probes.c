@@ -255,6 +255,16 @@ bool tf_probes_function(struct tf_writer *w, uint32_t count, uint32_t *id)
 	return counted(&w->probes, count, id);
 }
 
+void tf_probes_tell_chosen(struct tf_writer *w, const struct tf_chosen *v, size_t n)
+{
+	struct tf_probes *p = &w->probes;
+
+	for (size_t i = 0; i < n; i++)
+		if (v[i].count < p->roomcounts && !mark(p, p->of_count[v[i].count]))
+			tf_writer_no_memory(w);
+	tell(w);
+}
+
 static void put_calls(struct tf_writer *w, const char *file, const struct tf_thread_end *end)
 {
 	size_t shown = 0;

@@ -121,6 +121,9 @@ void tf_probes_tell_chunk(struct tf_writer *w);
 /* The calls that a thread counted, and their functions. */
 void tf_probes_tell_calls(struct tf_writer *w, const char *file, const struct tf_thread_end *end);
 
+/* Describes the functions that are chosen, of which no call need be recorded before. */
+void tf_probes_tell_chosen(struct tf_writer *w, const struct tf_chosen *v, size_t n);
+
 /* The id of the function whose calls are counted as number @count, false: there is none. */
 bool tf_probes_function(struct tf_writer *w, uint32_t count, uint32_t *id);
 
