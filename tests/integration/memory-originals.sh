@@ -275,13 +275,22 @@ switches()
 
 # ---- it is done, and what is said of it ----
 
-for how in waits signals threads spawns; do
-	same_run -q --mem --overhead=50% -o t -- ./busy $how
+# recorded HOW: one run; false where the machine was too busy for more than two switches
+recorded()
+{
+	same_run -q --mem --overhead=50% -o t -- ./busy "$1"
 	sonde info t >info.txt
 	check_contains info.txt '^state  *intact$'
-	! grep -q 'since Yama' info.txt || skip "Yama restricts who may trace"
 	n=$(switches)
-	[ "${n:-0}" -ge 3 ] || { show info.txt; fail "$how: ${n:-no} switches"; }
+	[ "${n:-0}" -ge 3 ]
+}
+
+for how in waits signals threads spawns; do
+	recorded $how || grep -q 'since Yama' info.txt || recorded $how || recorded $how || {
+		show info.txt
+		fail "$how: ${n:-no} switches"
+	}
+	! grep -q 'since Yama' info.txt || skip "Yama restricts who may trace"
 	check_contains info.txt "^  *[0-9.]* s of it is Sonde's to switch $n times? between its copies and the program's own code\$"
 	! grep -q '"stay"' t/metadata || { show info.txt; fail "$how: it was not always done"; }
 	bursts=$(awk '$1 == "sampled" { print $2 }' info.txt)

@@ -25,6 +25,7 @@ named
 rounds=4000
 named --sample=burst:200us,every:1ms
 named --sample=burst:200k,every:1M
+rounds=20000
 named --overhead=20
 
 # The same functions are called with an array in the same place, alternately by each of two functions: where a burst begins in the midst of one, the frame of

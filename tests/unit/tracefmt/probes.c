@@ -335,6 +335,30 @@ static void damaged_lines(void **state)
 	remove_trace("lines");
 }
 
+/* A function can be counted from before its first recorded call on; what no probe counts is not chosen. */
+static void chosen_before_recorded(void **state)
+{
+	struct tf_chosen v[] = { { PROBE_COUNT(5), true }, { PROBE_COUNT(6), false }, { PROBE_COUNT(NPROBES) + 2, true } };
+	struct tf_writer *w = new_trace("chosen", -1);
+	const struct sonde_trace_budget *b;
+	struct sonde_trace *trace;
+
+	(void)state;
+	assert_int_equal(tf_writer_chosen(w, BASE_TSC, v, sizeof v / sizeof v[0]), SONDE_TRACE_OK);
+	end_trace(w);
+	trace = open_trace("chosen");
+	assert_int_equal(sonde_trace_rank(trace, 0)->bad_lines, 0);
+	b = sonde_trace_rank(trace, 0)->budget;
+	assert_non_null(b);
+	assert_int_equal(b->nchosen, 2);
+	assert_string_equal(b->chosen[0].function->name, "p5");
+	assert_true(b->chosen[0].counted);
+	assert_string_equal(b->chosen[1].function->name, "p6");
+	assert_false(b->chosen[1].counted);
+	sonde_trace_close(trace);
+	remove_trace("chosen");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -342,6 +366,7 @@ int main(void)
 		cmocka_unit_test(old_frames),	     cmocka_unit_test(counted_calls),
 		cmocka_unit_test(recording),	     cmocka_unit_test(caller_mistakes),
 		cmocka_unit_test(many),		     cmocka_unit_test(damaged_lines),
+		cmocka_unit_test(chosen_before_recorded),
 	};
 
 	return cmocka_run_group_tests(tests, enter_directory, leave_directory);
