@@ -14,7 +14,7 @@
 
 #include "work.h"
 
-#define SAMPLES 50
+#define SAMPLES 200
 #define FRAMES 64
 
 static volatile sig_atomic_t samples, here, whole, faults;
