@@ -16,6 +16,8 @@ libcommand_a_SOURCES = \
 	launcher/common/message.h \
 	launcher/common/options.c \
 	launcher/common/options.h \
+	launcher/common/output.c \
+	launcher/common/output.h \
 	launcher/common/proc.c \
 	launcher/common/proc.h \
 	launcher/common/signatures.c \
@@ -110,7 +112,6 @@ libreport_a_SOURCES = \
 	launcher/export/ctf.c \
 	launcher/export/export-calls.c \
 	launcher/export/export-messages.c \
-	launcher/export/export-output.c \
 	launcher/export/export-processes.c \
 	launcher/export/export-read.c \
 	launcher/export/export-texts.c \

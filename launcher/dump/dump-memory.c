@@ -20,44 +20,43 @@ static bool is_folder(const char *path)
 	return (n && path[n - 1] == '/') || (stat(path, &st) == 0 && S_ISDIR(st.st_mode));
 }
 
+static int open_file(struct dump_memory *d, const char *path)
+{
+	if (!output_open(&d->file, path))
+		return EXIT_USAGE;
+	d->out = d->file.f;
+	return 0;
+}
+
 /* Where this thread's accesses go, if each has a file of its own. */
-static int open_file(struct dump_memory *d, const struct memtrace_thread *t)
+static int open_own_file(struct dump_memory *d, const struct memtrace_thread *t)
 {
 	const struct sonde_trace_rank *program = sonde_trace_rank(t->trace, t->rank_index);
-	char rank[24] = "", number[24] = "", *path;
-	int status = 0;
+	char rank[24] = "", number[24] = "";
 
 	if (t->rank >= 0)
 		snprintf(rank, sizeof rank, "rank-%d.", t->rank);
 	if (program->number)
 		snprintf(number, sizeof number, "program-%d.", program->number);
-	if (asprintf(&path, "%s/%s%s%d.%d.%s", d->o->output, rank, number, t->about.pid, t->about.tid,
-		     d->format->name) < 0) {
-		msg_error("no memory");
-		return EXIT_USAGE;
-	}
-	d->out = fopen(path, "we");
-	if (!d->out) {
-		msg_error("cannot write to %s: %s", path, strerror(errno));
-		status = EXIT_USAGE;
-	}
-	free(path);
-	return status;
+	if (asprintf(&d->path, "%s/%s%s%d.%d.%s", d->o->output, rank, number, t->about.pid, t->about.tid,
+		     d->format->name) >= 0)
+		return open_file(d, d->path);
+	d->path = NULL;
+	msg_error("no memory");
+	return EXIT_USAGE;
 }
 
-/* Standard output is main()'s. */
-static int close_file(struct dump_memory *d)
+static int close_file(struct dump_memory *d, bool keep)
 {
 	bool good;
 
-	dump_memory_flush(d);
-	if (!d->out || d->out == stdout)
+	if (!d->out)
 		return 0;
-	good = !ferror(d->out);
-	good = fclose(d->out) == 0 && good;
+	dump_memory_flush(d);
+	good = output_close(&d->file, keep && !d->failed);
 	d->out = NULL;
-	if (!good)
-		msg_error("cannot write to %s: %s", d->o->output, strerror(errno));
+	free(d->path);
+	d->path = NULL;
 	return good ? 0 : EXIT_USAGE;
 }
 
@@ -100,7 +99,7 @@ static int dump_thread(void *arg, const struct memtrace_thread *chosen)
 	struct dump_memory *d = arg;
 	struct memtrace_thread timed = *chosen, *thread = &timed;
 	bool own_file = !d->out;
-	int status = own_file ? open_file(d, thread) : 0;
+	int status = own_file ? open_own_file(d, thread) : 0;
 
 	if (status)
 		return status;
@@ -115,7 +114,7 @@ static int dump_thread(void *arg, const struct memtrace_thread *chosen)
 		status = EXIT_USAGE;
 	}
 	if (own_file) {
-		int closed = close_file(d);
+		int closed = close_file(d, true);
 
 		status = status ? status : closed;
 	} else if (ferror(d->out)) {
@@ -149,7 +148,7 @@ static void end_rank(void *arg)
 /* d->out: one file for all threads; NULL: a file each. */
 static int choose_output(struct dump_memory *d, size_t threads)
 {
-	const char *name = d->o->output;
+	const char *name = d->o->output && strcmp(d->o->output, "-") != 0 ? d->o->output : NULL;
 	bool folder = name && is_folder(name);
 
 	if (!name && !d->format->threads && threads > 1) {
@@ -157,18 +156,10 @@ static int choose_output(struct dump_memory *d, size_t threads)
 			  "file for each", d->format->name, threads);
 		return EXIT_USAGE;
 	}
-	if (!name) {
-		d->out = stdout;
+	if (!folder && (d->format->threads || threads <= 1))
+		return open_file(d, name);
+	if (mkdir(name, 0777) == 0 || errno == EEXIST)
 		return 0;
-	}
-	if (folder || (!d->format->threads && threads > 1)) {
-		if (mkdir(name, 0777) == 0 || errno == EEXIST)
-			return 0;
-	} else {
-		d->out = fopen(name, "we");
-		if (d->out)
-			return 0;
-	}
 	msg_error("cannot write to %s: %s", name, strerror(errno));
 	return EXIT_USAGE;
 }
@@ -179,16 +170,16 @@ static int dump_all(struct dump_memory *d, const char *dir, const struct memtrac
 		.begin = begin_rank, .thread = dump_thread, .end = end_rank, .arg = d,
 		.progress = d->o->output || progress_prints_to_file() ? d->o->blocks ? "reading blocks" : "reading memory accesses" : NULL,
 	};
-	int status = choose_output(d, t->threads), closed;
+	int status = choose_output(d, t->threads), closed, none = 0;
 
 	if (status)
 		return status;
 	status = memtrace_visit(t, &visitor);
 	if (!status)
-		status = traced_check(d->select, dir, d->any);
-	if (!status && d->damage)
-		status = EXIT_USAGE;
-	closed = close_file(d);
+		none = traced_check(d->select, dir, d->any);
+	closed = close_file(d, !none);
+	if (!status)
+		status = none || !d->damage ? none : EXIT_USAGE;
 	return status ? status : closed;
 }
 

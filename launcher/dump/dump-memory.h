@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "launcher/common/output.h"
 #include "launcher/memory/memtrace.h"
 #include "launcher/memory/memwhere.h"
 #include "tracefmt/buffer.h"
@@ -36,7 +37,9 @@ struct dump_memory {
 	const struct dump_memory_options *o;
 	const struct dump_memory_format *format;
 	struct memwhere *where;		/* NULL: the format needs none, nor do the options */
-	FILE *out;
+	struct output file;
+	char *path;			/* of a thread's own */
+	FILE *out;			/* file.f */
 	struct select *select;		/* NULL: all functions */
 	uint64_t damage;
 	bool any;			/* instruction of a function that matches */

@@ -17,7 +17,7 @@ struct ctf_site {
 };
 
 struct ctf {
-	struct export_folder folder;
+	struct output_folder folder;
 	uint8_t uuid[CTF_UUID];
 	struct export_texts names;   /* of functions, for the enumeration of them */
 	struct export_texts files;   /* that functions are from */

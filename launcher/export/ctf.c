@@ -323,7 +323,7 @@ static bool open_folder(struct export *x, const char *path)
 		msg_error("no memory");
 		return false;
 	}
-	if (!export_folder_open(&c->folder, path))
+	if (!output_folder_open(&c->folder, path))
 		return false;
 	if (getrandom(c->uuid, sizeof(c->uuid), 0) != sizeof(c->uuid)) {
 		msg_error("%s: %s", path, strerror(errno));
@@ -353,7 +353,7 @@ static bool close_folder(struct export *x, bool keep)
 		return false;
 	if (c->out)
 		fclose(c->out);
-	good = export_folder_close(&c->folder, keep && !x->failed);
+	good = output_folder_close(&c->folder, keep && !x->failed);
 	export_texts_free(&c->names);
 	export_texts_free(&c->files);
 	export_texts_free(&c->classes);

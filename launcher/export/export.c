@@ -132,7 +132,7 @@ static int export_into_folder(struct export_reader *r, const char *path)
 
 static int export_into(struct export_reader *r, const struct export_options *o)
 {
-	struct export_output out;
+	struct output out;
 	bool to_stdout = !o->output || strcmp(o->output, "-") == 0;
 	int result;
 
@@ -140,7 +140,7 @@ static int export_into(struct export_reader *r, const struct export_options *o)
 		msg_error("%s is binary: name a file with -o", r->x.format->name);
 		return EXIT_USAGE;
 	}
-	if (!export_output_open(&out, o->output))
+	if (!output_open(&out, o->output))
 		return EXIT_USAGE;
 	r->x.out = out.f;
 	pick_reading(r->pick, to_stdout, &r->reading);
@@ -148,7 +148,7 @@ static int export_into(struct export_reader *r, const struct export_options *o)
 	reading_end(&r->reading);
 	if (r->x.why && !to_stdout)
 		msg_error("%s: %s", o->output, strerror(r->x.why));
-	if (!export_output_close(&out, !result))
+	if (!output_close(&out, !result))
 		result = EXIT_USAGE;
 	if (r->x.cut)
 		msg_debug("%" PRIu64 " calls had not ended when events went missing, or at the end", r->x.cut);
@@ -171,7 +171,7 @@ static int export_lines(struct export_options *o, struct sonde_trace *trace, con
 	struct callgrind_options of = { .pick = o->pick, .systems = &o->systems, .output = o->output, .mangled = o->mangled };
 	const bool memory = holds_memory(trace) && !holds_blocks(trace), blocks = has_blocks(trace);
 	struct callgrind g = { 0 };
-	struct export_output out;
+	struct output out;
 	uint64_t damage = 0;
 	int status;
 
@@ -182,11 +182,11 @@ static int export_lines(struct export_options *o, struct sonde_trace *trace, con
 	status = blocks ? callgrind_blocks(&g, &of, dir, &damage) : 0;
 	if (!status && (o->systems.n || !blocks))
 		status = callgrind_memory(&g, &of, dir, &damage);
-	if (!status && !export_output_open(&out, o->output))
+	if (!status && !output_open(&out, o->output))
 		status = EXIT_USAGE;
 	else if (!status) {
 		callgrind_print(&g, sonde_trace_rank(trace, 0), out.f);
-		if (!export_output_close(&out, true) || damage)
+		if (!output_close(&out, true) || damage)
 			status = EXIT_USAGE;
 	}
 	callgrind_free(&g);

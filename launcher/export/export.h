@@ -7,7 +7,6 @@
  *	export-calls.c    one thread's events as calls that are properly nested, whatever is missing
  *	export-processes.c   a number and a name for each
  *	export-messages.c   MPI's messages and collective operations, for formats that have them
- *	export-output.c   a file, or a folder, that is there when it is whole, and not before
  *	export-texts.c    texts that have numbers
  *	chrome.c, csv.c, ctf.c, otf2.c, perfetto.c, speedscope.c   formats made of single calls
  *	ctf-metadata.c    what ctf says of its events
@@ -23,6 +22,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "launcher/common/output.h"
 #include "launcher/trace/pick.h"
 #include "sonde/trace.h"
 #include "tracefmt/buffer.h"
@@ -189,30 +189,5 @@ void export_callgrind(const struct export *x, const struct graph_tree *tree);
 void export_callgrind_text(FILE *out, const char *before, const char *text);
 /* The line that says what was run.  NULL: none. */
 void export_callgrind_command(const struct sonde_trace_rank *first, FILE *out);
-/*
- * Where the output goes: standard output (@path NULL or "-"), or a file that is named @path when export_output_close() has been called,
- * and that leaves nothing behind when that is not.  What is no regular file is written at once.
- */
-struct export_output {
-	FILE *f;
-	const char *path;
-	char *temporary; /* NULL: none */
-};
-
-/* False after a message. */
-bool export_output_open(struct export_output *o, const char *path) __attribute__((warn_unused_result));
-/* @keep: it is whole.  False after a message. */
-bool export_output_close(struct export_output *o, bool keep);
-
-/* The same for a folder, which may not be there before: what is written goes into @temporary. */
-struct export_folder {
-	const char *path;
-	char *temporary; /* NULL: not opened */
-};
-
-/* False after a message. */
-bool export_folder_open(struct export_folder *f, const char *path) __attribute__((warn_unused_result));
-/* @keep: it is whole.  False if it was not, or after a message. */
-bool export_folder_close(struct export_folder *f, bool keep);
 
 #endif

@@ -48,7 +48,7 @@ struct otf2_recent {
 };
 
 struct otf2_archive {
-	struct export_folder folder;
+	struct output_folder folder;
 	OTF2_Archive *otf2;
 	OTF2_EvtWriter **writer; /* by thread */
 	OTF2_AttributeList *values;

@@ -163,7 +163,7 @@ static bool open_folder(struct export *x, const char *path)
 		msg_error("no memory");
 		return false;
 	}
-	if (!export_folder_open(&a->folder, path))
+	if (!output_folder_open(&a->folder, path))
 		return false;
 	otf2_lib.OTF2_Error_RegisterCallback(failure, x);
 	a->otf2 = otf2_lib.OTF2_Archive_Open(a->folder.temporary, "traces", OTF2_FILEMODE_WRITE, OTF2_CHUNK_SIZE_EVENTS_DEFAULT,
@@ -450,7 +450,7 @@ static bool close_folder(struct export *x, bool keep)
 		otf2_lib.OTF2_AttributeList_Delete(a->values);
 	if (a->otf2 && otf2_lib.OTF2_Archive_Close(a->otf2) != OTF2_SUCCESS)
 		good = false;
-	good = export_folder_close(&a->folder, good);
+	good = output_folder_close(&a->folder, good);
 	export_texts_free(&a->texts);
 	free(a->attributes);
 	free(a->events);

@@ -90,19 +90,19 @@ static bool put_file(const struct html *h, FILE *out)
 
 static int make(struct html *h)
 {
-	struct export_output out;
+	struct output out;
 	int status;
 
 	if (!names_begin(&h->names, NAMES_BYTES)) {
 		msg_error("no memory");
 		return EXIT_USAGE;
 	}
-	if (!export_output_open(&out, h->request->output))
+	if (!output_open(&out, h->request->output))
 		return EXIT_USAGE;
 	status = collect(h);
 	if (!status && !put_file(h, out.f))
 		status = EXIT_USAGE;
-	if (!export_output_close(&out, !status))
+	if (!output_close(&out, !status))
 		status = EXIT_USAGE;
 	return status ? status : h->damage || h->incomplete ? EXIT_DAMAGED : 0;
 }

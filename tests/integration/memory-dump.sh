@@ -206,6 +206,19 @@ if [ -w /dev/full ]; then
 	check_status 2 sonde dump --mem -o /dev/full t
 	equals 1 "$(wc -l <err)" "lines of complaint about a full disk"
 fi
+# a file is there when it is whole, and not before
+echo before >kept
+(ulimit -f 1; trap '' XFSZ; sonde dump --mem -o kept many 2>err) && fail "a file that cannot grow is no error"
+equals 1 "$(wc -l <err)" "lines of complaint about a file that cannot grow"
+equals before "$(cat kept)" "a file that could not be written over"
+(ulimit -f 1; trap '' XFSZ; sonde dump --mem --format=din -o parts/ many 2>err) && fail "files that cannot grow are no error"
+equals '' "$(ls parts)" "files that could not be written"
+check_status 2 sonde dump --mem -F nosuch -o kept many
+equals before "$(cat kept)" "what was not to be written over"
+check_status 0 sonde dump --mem many
+mv out wanted
+check_status 0 sonde dump --mem -o - many
+check_same wanted out "standard output"
 
 # A damaged stream: the rest is shown, and the loss is told.
 cp -r many damaged

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "launcher/export/export.h"
+#include "launcher/common/output.h"
 #include "launcher/common/files.h"
 #include "launcher/common/message.h"
 
@@ -15,7 +15,7 @@
  * A file without a name, so that nothing is left of it if this process is killed; where the file system knows no such thing, one
  * with a name.
  */
-static int open_unnamed(struct export_output *o)
+static int open_unnamed(struct output *o)
 {
 	char *copy = strdup(o->path);
 	int fd = copy ? open(dirname(copy), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666) : -1;
@@ -33,12 +33,12 @@ static int open_unnamed(struct export_output *o)
 	return fd;
 }
 
-bool export_output_open(struct export_output *o, const char *path)
+bool output_open(struct output *o, const char *path)
 {
 	struct stat st;
 	int fd;
 
-	*o = (struct export_output){ .path = path };
+	*o = (struct output){ .path = path };
 	if (!path || strcmp(path, "-") == 0) {
 		o->path = NULL;
 		o->f = stdout;
@@ -58,14 +58,14 @@ bool export_output_open(struct export_output *o, const char *path)
 	return false;
 }
 
-static bool has_name(const struct export_output *o)
+static bool has_name(const struct output *o)
 {
 	struct stat st;
 
 	return fstat(fileno(o->f), &st) == 0 && st.st_nlink > 0;
 }
 
-static bool give_name(struct export_output *o)
+static bool give_name(struct output *o)
 {
 	char self[64];
 
@@ -79,7 +79,7 @@ static bool give_name(struct export_output *o)
 	return rename(o->temporary, o->path) == 0;
 }
 
-bool export_output_close(struct export_output *o, bool keep)
+bool output_close(struct output *o, bool keep)
 {
 	bool good = true;
 
@@ -97,9 +97,9 @@ bool export_output_close(struct export_output *o, bool keep)
 	return good;
 }
 
-bool export_folder_open(struct export_folder *f, const char *path)
+bool output_folder_open(struct output_folder *f, const char *path)
 {
-	*f = (struct export_folder){ .path = path };
+	*f = (struct output_folder){ .path = path };
 	if (access(path, F_OK) == 0) {
 		msg_error("%s: is there already", path);
 		return false;
@@ -116,7 +116,7 @@ bool export_folder_open(struct export_folder *f, const char *path)
 	return true;
 }
 
-bool export_folder_close(struct export_folder *f, bool keep)
+bool output_folder_close(struct output_folder *f, bool keep)
 {
 	if (!f->temporary)
 		return false;
